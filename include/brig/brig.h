@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * brig.h - run code that nobody has reviewed, and learn with evidence what happened.
+ *
+ * The life of a caller:
+ *
+ *	struct brig *b = NULL;
+ *	struct brig_result *r = NULL;
+ *	struct brig_error err = BRIG_ERROR_INIT;
+ *	struct brig_request req = BRIG_REQUEST_INIT;
+ *
+ *	req.language = "python";
+ *	req.code = "print(6 * 7)";
+ *	req.code_len = strlen(req.code);
+ *	if (brig_open(NULL, &b, &err) < 0 || brig_run(b, &req, &r, &err) < 0)
+ *		fprintf(stderr, "%s\n", err.msg);
+ *	else
+ *		printf("%s\n", brig_result_verdict(r));
+ *	brig_result_free(r);
+ *	brig_close(b);
+ *
+ * Rules that hold for every function here:
+ *  - 0 is success, a negative value is failure; on failure *err holds the reason and nothing was
+ *    stored through a ret_ parameter.  err may be NULL.
+ *  - The library neither logs nor exits, and installs no signal handler.
+ *  - Structs that callers fill start with their own size; use the _INIT macros.  New members are
+ *    only ever appended.
+ *  - Strings handed in are borrowed until the call returns.  Strings handed out as const belong to
+ *    the object they were asked of; strings handed out as char ** are freed with brig_free().
+ *  - Different threads may use different handles; one handle serves one thread at a time.
+ */
+#ifndef BRIG_BRIG_H
+#define BRIG_BRIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define BRIG_API __attribute__((visibility("default")))
+#else
+#define BRIG_API
+#endif
+
+#define BRIG_VERSION_MAJOR 0
+#define BRIG_VERSION_MINOR 1
+#define BRIG_VERSION_PATCH 0
+#define BRIG_VERSION "0.1.0"
+
+/* Few codes, chosen by what a caller does about them. */
+enum brig_code {
+	BRIG_E_OK = 0,
+	BRIG_E_USAGE = 1,    /* the call or the request is malformed: mend it and call again */
+	BRIG_E_POLICY = 2,   /* a policy file, variable or preset is wrong */
+	BRIG_E_REFUSED = 3,  /* valid, but not allowed or not enforceable here; nothing ran */
+	BRIG_E_SYSTEM = 4,   /* the kernel said no to something that ought to work: see .sys */
+	BRIG_E_NOMEM = 5,
+	BRIG_E_INTERNAL = 6, /* a broken promise of ours */
+};
+
+struct brig_error {
+	int code;	/* enum brig_code */
+	int sys;	/* errno, or 0 */
+	char msg[512];	/* one sentence: what, where, why, what to do */
+};
+#define BRIG_ERROR_INIT { 0, 0, { 0 } }
+
+/* The version of the library that is really loaded, "major.minor.patch". */
+BRIG_API const char *brig_version(void);
+
+/* ---- a handle: policy layers and what is known of this host -------------------------------- */
+
+struct brig;
+
+struct brig_open_opts {
+	uint32_t size;
+	const char *policy_file; /* NULL: $BRIG_POLICY, else /etc/brig/sandbox.yaml if it exists; "": none */
+	const char *preset;	 /* NULL: the file's or "standard" */
+	uint32_t flags;		 /* must be 0 */
+};
+#define BRIG_OPEN_OPTS_INIT { sizeof(struct brig_open_opts), NULL, NULL, 0 }
+
+/* opts may be NULL.  A bad policy file fails with BRIG_E_POLICY and the first complaint in err;
+ * brig_policy_check() lists them all. */
+BRIG_API int brig_open(const struct brig_open_opts *opts, struct brig **ret, struct brig_error *err);
+BRIG_API void brig_close(struct brig *b); /* NULL is fine */
+
+/* ---- a run ---------------------------------------------------------------------------------- */
+
+/* One wish of the request, spelled as in the policy file: { "timeout", "5" }, { "mem_limit", "128m" }.
+ * A wish can tighten; it can loosen only what the trust level allows, else the run is refused. */
+struct brig_option {
+	const char *key;
+	const char *value;
+};
+
+struct brig_usage {
+	uint64_t wall_ms;
+	uint64_t cpu_ms;
+	uint64_t memory_peak_bytes;
+	uint64_t pids_peak;
+	uint64_t output_bytes;
+};
+
+struct brig_sample {
+	uint32_t size;
+	uint64_t at_ms; /* since the program started */
+	uint64_t cpu_ms;
+	uint64_t memory_bytes;
+	uint64_t pids;
+	uint64_t output_bytes;
+};
+
+enum brig_stream { BRIG_STDOUT = 1, BRIG_STDERR = 2 };
+
+/* Called on the thread of brig_run() with each piece of output as it arrives, byte-exact. */
+typedef void (*brig_output_fn)(void *user, enum brig_stream stream, const void *data, size_t len);
+/* Called every monitoring interval. */
+typedef void (*brig_sample_fn)(void *user, const struct brig_sample *sample);
+
+struct brig_request {
+	uint32_t size;
+	const char *language;  /* NULL: from file_name's extension, then from the code's shebang */
+	const char *file_name; /* base name shown to the program and in its tracebacks; may be NULL */
+	const char *code;
+	size_t code_len;
+	const char *const *args; /* program arguments, without the program; n_args of them */
+	size_t n_args;
+	const char *const *env; /* "KEY=VALUE" */
+	size_t n_env;
+	const char *trust; /* NULL: the policy's default ("unknown") */
+	const struct brig_option *options;
+	size_t n_options;
+	const char *stdin_data; /* used when stdin_fd is -1; NULL: empty input */
+	size_t stdin_len;
+	int stdin_fd;  /* read until end of file and fed to the program; -1: none; stays the caller's */
+	int cancel_fd; /* when it turns readable the run ends with verdict "cancelled"; -1: none */
+	brig_output_fn on_output;
+	brig_sample_fn on_sample;
+	void *user;
+	uint32_t flags; /* BRIG_RUN_* */
+};
+#define BRIG_RUN_NO_CAPTURE 1u /* do not keep output in the result: on_output has had it */
+#define BRIG_REQUEST_INIT                                                                                  \
+	{                                                                                                  \
+		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1, \
+			NULL, NULL, NULL, 0                                                                \
+	}
+
+struct brig_result;
+
+/* Returns 0 whenever there is a result, "refused" and "failed" ones included; negative only when the
+ * arguments are unusable (BRIG_E_USAGE) or memory is exhausted. */
+BRIG_API int brig_run(struct brig *b, const struct brig_request *req, struct brig_result **ret,
+		      struct brig_error *err);
+BRIG_API void brig_result_free(struct brig_result *r); /* NULL is fine */
+
+BRIG_API const char *brig_result_id(const struct brig_result *r);
+BRIG_API const char *brig_result_verdict(const struct brig_result *r); /* "ok", "timeout", ... */
+BRIG_API const char *brig_result_reason(const struct brig_result *r);  /* one sentence; "" if none */
+BRIG_API const char *brig_result_backend(const struct brig_result *r);
+BRIG_API int brig_result_exit_code(const struct brig_result *r); /* the program's own; -1: none */
+BRIG_API int brig_result_signal(const struct brig_result *r);	 /* 0: none */
+/* What a command line front end exits with: one number for verdict and program together. */
+BRIG_API int brig_result_status(const struct brig_result *r);
+/* NUL-terminated for convenience; may hold NULs, so use *len. */
+BRIG_API const char *brig_result_output(const struct brig_result *r, enum brig_stream stream, size_t *len);
+BRIG_API void brig_result_usage(const struct brig_result *r, struct brig_usage *ret);
+/* Promises read back from the kernel: how many were kept, of how many. */
+BRIG_API void brig_result_evidence(const struct brig_result *r, size_t *ret_kept, size_t *ret_total);
+/* Warnings, in order; NULL past the last one. */
+BRIG_API const char *brig_result_warning(const struct brig_result *r, size_t i);
+/* Everything, as in data/schemas/result.json. */
+BRIG_API int brig_result_json(const struct brig_result *r, char **ret, struct brig_error *err);
+
+/* ---- policy, host and languages, as JSON documents ------------------------------------------ */
+
+/* Every effective setting for a trust level (NULL: the default one), with the layer that set it. */
+BRIG_API int brig_policy_json(struct brig *b, const char *trust, char **ret, struct brig_error *err);
+/* Checks a file.  Returns 0 if it is good, 1 if it is not; *ret lists each complaint with its place. */
+BRIG_API int brig_policy_check(const char *path, char **ret, struct brig_error *err);
+/* What this host can enforce, row by row, with the fix for what is missing. */
+BRIG_API int brig_doctor_json(struct brig *b, char **ret, struct brig_error *err);
+/* Languages, their file extensions and whether their runtime is installed. */
+BRIG_API int brig_languages_json(struct brig *b, char **ret, struct brig_error *err);
+
+BRIG_API void brig_free(void *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

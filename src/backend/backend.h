@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plug point for isolation.  A backend turns a plan into a cell, lets it run, says what was really
+ * in force, and takes it down.  To add a backend: a folder with one struct backend_ops, a row in
+ * registry.c, a name in model/settings.h, and the list of what it cannot enforce in its probe().
+ *
+ * Calls on a cell come in this order: create, start, (sample | on_event)*, stop, inspect, usage, destroy.
+ * destroy accepts NULL and half-built cells, and may come at any point.
+ */
+#ifndef BACKEND_BACKEND_H
+#define BACKEND_BACKEND_H
+
+#include "base/err.h"
+#include "model/facts.h"
+#include "model/plan.h"
+#include "model/sample.h"
+
+struct cell;
+
+struct exit_info {
+	bool exited; /* else killed by signal */
+	int code;
+	int signal;
+};
+
+struct cell_usage {
+	uint64_t cpu_ms;
+	uint64_t memory_peak_bytes;
+	uint64_t pids_peak;
+	uint64_t oom_kills;
+	uint64_t pids_refused;
+	bool disk_full; /* a writable place had no room left at some reading */
+};
+
+enum cell_event {
+	CELL_NOTHING,  /* spurious wake-up */
+	CELL_STARTED,  /* the program's first instruction is running */
+	CELL_FINISHED, /* the main process ended; *info is filled */
+	CELL_FAILED,   /* set-up or supervision failed; err is filled */
+};
+
+/* The descriptors a watcher polls; -1 where there is none.  They belong to the cell. */
+struct cell_fds {
+	int in;	 /* write end of the program's stdin; the watcher closes it through close_stdin */
+	int out; /* read ends */
+	int err;
+	int event; /* poll for reading, then call on_event */
+};
+
+struct backend_ops {
+	const char *name;
+	/* Which protections this host cannot give; why[] gets a sentence for each, may stay NULL. */
+	int (*probe)(protection_set *ret_missing, const char *ret_why[PROT_COUNT], struct brig_error *err);
+	/* Every limit is in force when this returns, and no guest instruction has run. */
+	int (*create)(const struct plan *plan, struct cell **ret, struct brig_error *err);
+	int (*start)(struct cell *c, struct cell_fds *ret, struct brig_error *err);
+	enum cell_event (*on_event)(struct cell *c, struct exit_info *info, struct brig_error *err);
+	void (*close_stdin)(struct cell *c);
+	int (*sample)(struct cell *c, struct sample *ret); /* output_bytes and at_ms are the watcher's */
+	uint64_t (*cpu_ns)(struct cell *c);	     /* cheap: asked often */
+	uint64_t (*oom_kills)(struct cell *c);
+	/* Reads back what is in force, while the cell still exists and the program has ended or been stopped. */
+	void (*inspect)(struct cell *c, struct facts *ret);
+	/* Kills every process of the cell and waits for the last one.  Output pipes reach end of file. */
+	int (*stop)(struct cell *c, struct brig_error *err);
+	void (*usage)(struct cell *c, struct cell_usage *ret);
+	/* Opens a regular file that the program left in its workspace, without following links. -errno. */
+	int (*open_output)(struct cell *c, const char *name);
+	/* Undo everything.  Returns how many things could not be removed; leftovers says which. */
+	int (*destroy)(struct cell *c, char *leftovers, size_t size);
+};
+
+extern const struct backend_ops native_backend;
+
+/* The backend for a name of the policy; NULL and a reason if this build or host has none. */
+const struct backend_ops *backend_find(enum backend_kind kind, struct brig_error *err);
+
+#endif

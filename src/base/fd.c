@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+int fd_write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+ssize_t fd_read_all(int fd, void *data, size_t len)
+{
+	char *p = data;
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = read(fd, p + got, len - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+int fd_put_at(int dir, const char *path, const char *text)
+{
+	size_t len = strlen(text);
+	AUTO_FD fd = openat(dir, path, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, len); /* one write: the kernel parses each write of such a file on its own */
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EIO;
+}
+
+int fd_putf_at(int dir, const char *path, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (len < 0 || (size_t)len >= sizeof(text))
+		return -EFBIG;
+	return fd_put_at(dir, path, text);
+}
+
+ssize_t fd_get_at(int dir, const char *path, char *text, size_t size)
+{
+	AUTO_FD fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = fd_read_all(fd, text, size);
+	if (n < 0)
+		return n;
+	if ((size_t)n == size)
+		return -EFBIG;
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	text[n] = '\0';
+	return n;
+}
+
+int fd_get_u64_at(int dir, const char *path, uint64_t *ret)
+{
+	char text[64];
+	ssize_t n = fd_get_at(dir, path, text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	if (strcmp(text, "max") == 0) {
+		*ret = UINT64_MAX;
+		return 0;
+	}
+	return str_to_u64(text, ret) ? 0 : -EINVAL;
+}
+
+int fd_set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -errno;
+	return 0;
+}

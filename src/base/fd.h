@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole reads and writes on descriptors.  All functions here are async-signal-safe unless noted. */
+#ifndef BASE_FD_H
+#define BASE_FD_H
+
+#include <sys/types.h>
+
+#include "base/util.h"
+
+/* Writes everything; 0 or -errno. */
+int fd_write_all(int fd, const void *data, size_t len);
+/* Reads until len bytes or end of file; the count or -errno. */
+ssize_t fd_read_all(int fd, void *data, size_t len);
+/* One file beneath a directory (or AT_FDCWD), never created, in one write: for /proc and cgroup files. 0 or -errno. */
+int fd_put_at(int dir, const char *path, const char *text);
+int fd_putf_at(int dir, const char *path, const char *fmt, ...) PRINTF(3, 4); /* not signal-safe */
+/* One small text file, NUL-terminated, trailing newline removed.  The length or -errno; -EFBIG if it does not fit. */
+ssize_t fd_get_at(int dir, const char *path, char *text, size_t size);
+/* A file that holds one decimal number, or "max" (UINT64_MAX).  0 or -errno. */
+int fd_get_u64_at(int dir, const char *path, uint64_t *ret);
+int fd_set_nonblock(int fd);
+
+#endif

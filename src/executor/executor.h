@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request, end to end: the only place that knows the order of the steps. */
+#ifndef EXECUTOR_EXECUTOR_H
+#define EXECUTOR_EXECUTOR_H
+
+#include "model/result.h"
+
+struct policy;
+
+/*
+ * Runs one request under the policy.  Always fills *ret (initialised by the caller): whatever goes
+ * wrong is a verdict.  The request was checked by the caller (api/): pointers and sizes are sound.
+ */
+void executor_run(const struct policy *policy, const struct brig_request *req, struct result *ret);
+
+#endif

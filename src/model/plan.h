@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one immutable outcome of resolving a request against the policy: everything a backend needs to
+ * make a cell, and nothing else.  Pointers are borrowed from the executor, which outlives the cell.
+ */
+#ifndef MODEL_PLAN_H
+#define MODEL_PLAN_H
+
+#include "model/protection.h"
+#include "model/settings.h"
+#include "sys/seccomp.h"
+
+#define RUN_ID_LEN 16 /* lower-case base32 characters: 80 random bits */
+
+/* The ceilings of one cell: chosen from the settings for a run or for a compile step. */
+struct limits {
+	uint64_t cpu_percent;
+	uint64_t cpu_time_ms;
+	uint64_t memory_bytes;
+	uint64_t pids;
+	uint64_t disk_bytes;
+	uint64_t inodes;
+	uint64_t output_bytes;
+	uint64_t open_files;
+	uint64_t startup_ms;
+	uint64_t wall_ms;
+	uint64_t cleanup_ms;
+};
+
+/* A file that is in the workspace before the program starts. */
+struct plan_file {
+	const char *name; /* one path component */
+	const void *data;
+	size_t len;
+	unsigned mode; /* 0644, 0755 */
+};
+
+/* A host file or directory shown read-only inside the cell, outside the host's /usr. */
+struct plan_bind {
+	const char *source; /* absolute host path */
+	const char *target; /* absolute path in the cell; made by us, below /opt or /etc */
+};
+
+#define PLAN_WORKSPACE "/workspace"
+
+struct plan {
+	char id[RUN_ID_LEN + 1];
+	const char *step; /* "run" or "compile" */
+	enum trust trust;
+	struct limits limits;
+	const char *rootfs; /* "": the host's own /usr */
+	uint32_t uid, gid;  /* of the program, inside */
+	enum syscall_family family;
+	enum seccomp_profile profile;
+	bool deny_write_exec; /* MDWE: no memory both written and executed */
+	bool workspace_exec;
+	const char *const *argv; /* NULL-terminated; argv[0] is an absolute path in the cell */
+	const char *const *envp; /* NULL-terminated and complete */
+	const struct plan_file *files;
+	size_t n_files;
+	const struct plan_bind *binds;
+	size_t n_binds;
+	protection_set may_degrade; /* allow_degraded */
+};
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every front end gives back for every request; data/schemas/result.json is its JSON form. */
+#ifndef MODEL_RESULT_H
+#define MODEL_RESULT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/evidence.h"
+#include "model/plan.h"
+#include "model/sample.h"
+
+enum verdict {
+#define VERDICT(name, status, meaning) VERDICT_##name,
+#include "model/verdicts.def"
+	VERDICT_COUNT
+};
+
+struct verdict_info {
+	const char *name;
+	int status;
+	const char *meaning;
+};
+extern const struct verdict_info verdict_info[VERDICT_COUNT];
+
+/* Steps of a run that are timed; names appear in timing{} as <name>_ms. */
+enum run_phase { PHASE_RESOLVE, PHASE_INSPECT, PHASE_CREATE, PHASE_RUN, PHASE_VERIFY, PHASE_RELEASE, PHASE_COUNT };
+extern const char *const run_phase_name[PHASE_COUNT];
+
+#define RESULT_WARNINGS_MAX 32
+#define RESULT_TEXT_MAX 512
+
+struct result {
+	char id[RUN_ID_LEN + 1];
+	enum verdict verdict;
+	char reason[RESULT_TEXT_MAX];
+	int exit_code; /* -1: none */
+	int signal;    /* 0: none */
+	char language[16];
+	char backend[16];
+	char step[16]; /* the step that decided: "run" or "compile" */
+	enum trust trust;
+	struct buf out, err;
+	bool out_truncated, err_truncated;
+	struct {
+		uint64_t wall_ms, cpu_ms, memory_peak_bytes, pids_peak, output_bytes;
+	} usage;
+	uint64_t phase_ns[PHASE_COUNT];
+	uint64_t total_ns;
+	bool has_limits;
+	struct limits limits;
+	struct evidence evidence;
+	struct sample_series samples;
+	protection_set degraded;
+	char warning[RESULT_WARNINGS_MAX][RESULT_TEXT_MAX];
+	size_t n_warnings;
+};
+
+void result_init(struct result *r);
+void result_release(struct result *r);
+/* Keeps the first RESULT_WARNINGS_MAX; the last place says that there were more. */
+void result_warn(struct result *r, const char *fmt, ...) PRINTF(2, 3);
+/* What `brig run` exits with. */
+int result_status(const struct result *r);
+int result_to_json(const struct result *r, char **ret, struct brig_error *err);
+
+#endif

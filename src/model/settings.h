@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The values of every setting, as one flat struct without pointers: it can be copied, compared and
+ * handed over a process border as it is.  Rows in keys.def.
+ */
+#ifndef MODEL_SETTINGS_H
+#define MODEL_SETTINGS_H
+
+#include "base/util.h"
+
+#define SETTING_TEXT_MAX 256
+#define SETTING_LIST_MAX 64
+
+struct setting_list {
+	uint32_t n;
+	char item[SETTING_LIST_MAX][SETTING_TEXT_MAX];
+};
+
+typedef uint64_t KEY_TYPE_NUM;
+typedef bool KEY_TYPE_BOOL;
+typedef int KEY_TYPE_ENUM;
+typedef char KEY_TYPE_TEXT[SETTING_TEXT_MAX];
+typedef struct setting_list KEY_TYPE_LIST;
+
+struct settings {
+#define KEY(kind, field, ...) KEY_TYPE_##kind field;
+#include "model/keys.def"
+};
+
+/* One number per setting, for tables that run parallel to the struct (provenance, rows of `policy show`). */
+enum setting_key {
+#define KEY(kind, field, ...) SET_##field,
+#include "model/keys.def"
+	SETTING_COUNT
+};
+
+/* Values of the ENUM settings; the names are in settings.c, tied by static_assert. */
+enum backend_kind { BACKEND_AUTO, BACKEND_NATIVE, BACKEND_DOCKER, BACKEND_DIRECT, BACKEND_KIND_COUNT };
+enum seccomp_profile { SECCOMP_PROFILE_DEFAULT, SECCOMP_PROFILE_STRICT, SECCOMP_PROFILE_COUNT };
+enum network_mode { NETWORK_NONE, NETWORK_ALLOWLIST, NETWORK_MODE_COUNT };
+enum trust { TRUST_UNTRUSTED, TRUST_UNKNOWN, TRUST_TRUSTED, TRUST_COUNT };
+
+extern const char *const backend_kind_name[BACKEND_KIND_COUNT];
+extern const char *const seccomp_profile_name[SECCOMP_PROFILE_COUNT];
+extern const char *const network_mode_name[NETWORK_MODE_COUNT];
+extern const char *const trust_name[TRUST_COUNT];
+
+enum setting_kind { KIND_NUM, KIND_BOOL, KIND_ENUM, KIND_TEXT, KIND_LIST };
+enum setting_unit { UNIT_NONE, UNIT_BYTES, UNIT_MILLIS, UNIT_COUNT, UNIT_PERCENT };
+enum setting_stricter { STRICTER_LESS, STRICTER_MORE, STRICTER_SAME };
+enum setting_loosen { LOOSEN_NOBODY, LOOSEN_TRUSTED };
+
+/* What is known about a setting besides its value. */
+struct setting_info {
+	const char *name;
+	const char *section;
+	enum setting_kind kind;
+	enum setting_unit unit;
+	uint64_t min, max;
+	const char *builtin;
+	enum setting_stricter stricter;
+	enum setting_loosen loosen;
+	const char *help;
+	size_t offset;		    /* into struct settings */
+	const char *const *choices; /* ENUM: the names, n_choices of them */
+	size_t n_choices;
+};
+extern const struct setting_info setting_info[SETTING_COUNT];
+
+struct setting_alias {
+	const char *name;
+	enum setting_key key;
+	enum setting_unit unit;
+	uint64_t factor;
+	const char *help;
+};
+extern const struct setting_alias setting_alias[];
+extern const size_t setting_alias_count;
+
+static inline void *setting_at(struct settings *s, enum setting_key k)
+{
+	return (char *)s + setting_info[k].offset;
+}
+
+static inline const void *setting_at_const(const struct settings *s, enum setting_key k)
+{
+	return (const char *)s + setting_info[k].offset;
+}
+
+bool setting_list_has(const struct setting_list *list, const char *item);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many layers of intent in, one set of values out: built-in < preset < file < environment < trust
+ * level < request.  Each value remembers the layer, and the place in it, that set it.
+ */
+#ifndef POLICY_POLICY_H
+#define POLICY_POLICY_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/settings.h"
+
+enum policy_layer { LAYER_BUILTIN, LAYER_PRESET, LAYER_FILE, LAYER_ENV, LAYER_TRUST, LAYER_REQUEST, LAYER_COUNT };
+extern const char *const policy_layer_name[LAYER_COUNT];
+
+/* Complaints about one source, all of them, each with its place ("sandbox.yaml:12:7", "BRIG_TIMEOUT"). */
+struct policy_diag {
+	char place[160];
+	unsigned line, column; /* 0 where there is none */
+	char msg[320];
+};
+#define POLICY_DIAGS_MAX 100
+struct policy_diags {
+	struct policy_diag row[POLICY_DIAGS_MAX];
+	size_t n;
+	size_t dropped; /* further ones that did not fit */
+};
+
+struct policy;
+
+struct policy_sources {
+	const char *file;	   /* NULL: none */
+	const char *preset;	   /* NULL: the file's "preset:", else "standard" */
+	const char *const *environ; /* NULL-terminated; NULL: none */
+};
+
+/* On a bad source: -BRIG_E_POLICY, every complaint in *diags (may be NULL), the first one in *err. */
+int policy_load(const struct policy_sources *src, struct policy **ret, struct policy_diags *diags,
+		struct brig_error *err);
+void policy_free(struct policy *p); /* NULL is fine */
+
+struct policy_origin {
+	enum policy_layer layer;
+	char place[96]; /* "sandbox.yaml:12", "BRIG_TIMEOUT", "preset strict", "trust trusted", "--timeout" ... */
+};
+
+struct policy_resolved {
+	struct settings set;
+	enum trust trust;
+	struct policy_origin origin[SETTING_COUNT];
+};
+
+/*
+ * Applies a trust level (NULL: default_trust) and the request's wishes.  A wish beyond what the trust
+ * allows: -BRIG_E_REFUSED, naming key, wish and ceiling.  A malformed wish: -BRIG_E_USAGE.
+ */
+int policy_resolve(const struct policy *p, const char *trust, const struct brig_option *options, size_t n,
+		   struct policy_resolved *ret, struct brig_error *err);
+
+/* One value as text in the file's spelling ("512m", "30s", "50%", "[a, b]"); returns dst. */
+const char *policy_value_text(const struct settings *s, enum setting_key k, char *dst, size_t size);
+/* The document behind brig_policy_json() and brig_policy_check(). */
+int policy_to_json(const struct policy_resolved *r, char **ret, struct brig_error *err);
+int policy_diags_to_json(const char *path, const struct policy_diags *d, char **ret, struct brig_error *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cell's control groups, on hosts with cgroup v1, v2 or both (hybrid): one table of operations
+ * each, behind these functions.
+ *
+ * A struct cgroup_host is what this process may use: which controllers, where they are mounted,
+ * below which directory cells may be made.  It is found once.  A struct cgroup is one cell's groups.
+ *
+ * Order of use: cgroup_host_open, cgroup_create (every limit is written before any task is inside,
+ * INV-2), then either clone3 with CLONE_INTO_CGROUP on cgroup_clone_fd() or, in the child,
+ * cgroup_enter_self(); cgroup_read while it runs; cgroup_destroy when the last task is gone.
+ */
+#ifndef SYS_CGROUP_H
+#define SYS_CGROUP_H
+
+#include "base/err.h"
+
+struct cgroup_host;
+struct cgroup;
+
+enum cgroup_resource { CGROUP_MEMORY, CGROUP_SWAP, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPU_TIME, CGROUP_SOCKET_MEMORY, CGROUP_RESOURCE_COUNT };
+
+struct cgroup_limits {
+	uint64_t memory_bytes;
+	uint64_t pids;
+	uint64_t cpu_percent; /* of one cpu */
+};
+
+struct cgroup_usage {
+	uint64_t cpu_ns;
+	uint64_t memory_bytes;
+	uint64_t memory_peak_bytes;
+	uint64_t pids;
+	uint64_t pids_peak; /* 0: this kernel does not tell */
+	uint64_t oom_kills;
+	uint64_t pids_refused;	  /* forks refused by the limit */
+	uint64_t throttled_ns;
+};
+
+/* One limit as the kernel has it now. */
+struct cgroup_readback {
+	bool known;
+	uint64_t value;	  /* bytes, tasks, percent of one cpu; UINT64_MAX: unlimited */
+	char source[120]; /* the file it was read from */
+};
+
+/*
+ * Finds out what can be used.  Never fails for want of cgroups: what is missing shows in
+ * cgroup_host_has().  As an ordinary user on a systemd host without a delegated group, asks the
+ * user's manager for a scope and moves this process into it.
+ */
+int cgroup_host_open(struct cgroup_host **ret, struct brig_error *err);
+void cgroup_host_free(struct cgroup_host *h); /* NULL is fine */
+bool cgroup_host_has(const struct cgroup_host *h, enum cgroup_resource r);
+/* Why a resource is missing and what to do, in one sentence; "" if it is there. */
+const char *cgroup_host_why(const struct cgroup_host *h, enum cgroup_resource r);
+/* "v1", "v2", "hybrid", "none". */
+const char *cgroup_host_version(const struct cgroup_host *h);
+
+/* Makes the cell's groups and writes every limit that the host has a controller for.
+ * On failure nothing is left. */
+int cgroup_create(struct cgroup_host *h, const char *id, const struct cgroup_limits *limits, struct cgroup **ret,
+		  struct brig_error *err);
+/* A v2 directory for CLONE_INTO_CGROUP, or -1. */
+int cgroup_clone_fd(const struct cgroup *cg);
+/* Called by the child itself, async-signal-safe: enters what CLONE_INTO_CGROUP did not cover. 0 or -errno. */
+int cgroup_enter_self(const struct cgroup *cg);
+int cgroup_read(const struct cgroup *cg, struct cgroup_usage *ret);
+/* Only the counters that end a run: cheap enough for every tick. */
+int cgroup_read_cpu_ns(const struct cgroup *cg, uint64_t *ret);
+int cgroup_read_oom_kills(const struct cgroup *cg, uint64_t *ret);
+void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgroup_readback *ret);
+/* Tasks still inside, from cgroup.procs; -errno if unknown. */
+int cgroup_count_tasks(const struct cgroup *cg);
+/* Kills every task inside (cgroup.kill where there is one). */
+void cgroup_kill(const struct cgroup *cg);
+/*
+ * Kills what is left, removes the directories (retrying until deadline_ns on the monotonic clock)
+ * and frees cg.  0, or -EBUSY if something stayed.  Async-signal-safe but for the free: see below.
+ */
+int cgroup_destroy(struct cgroup *cg, uint64_t deadline_ns);
+/* The same without freeing: for the janitor process, which runs after the supervisor has died. */
+int cgroup_remove(const struct cgroup *cg, uint64_t deadline_ns);
+
+#endif

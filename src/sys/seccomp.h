@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * System call filters.  They are written as lists of names in data/syscalls, compiled with libseccomp
+ * when brig is built (tools/gen-filters) and are plain constant bytes at run time: a run pays for
+ * installing a filter, never for making one.
+ */
+#ifndef SYS_SECCOMP_H
+#define SYS_SECCOMP_H
+
+#include "base/util.h"
+
+struct sock_filter;
+
+/* What a program's runtime needs of the kernel. */
+enum syscall_family {
+	FAMILY_GENERIC,	    /* shells, compiled programs */
+	FAMILY_INTERPRETER, /* CPython */
+	FAMILY_JIT,	    /* Node: event loops, write+execute memory */
+	FAMILY_TOOLCHAIN,   /* compilers and linkers */
+	FAMILY_COUNT
+};
+extern const char *const syscall_family_name[FAMILY_COUNT];
+
+struct seccomp_filter {
+	const struct sock_filter *insns;
+	unsigned short n;
+};
+
+/* strict: what the default profile answers with EPERM for calls that no program needs kills instead. */
+struct seccomp_filter seccomp_filter_for(enum syscall_family family, bool strict);
+/* The filter of cell init itself: wait, report, exit. */
+struct seccomp_filter seccomp_filter_init(void);
+/* Async-signal-safe; needs no_new_privs.  0 or -errno. */
+int seccomp_install(struct seccomp_filter filter);
+
+#endif
