@@ -61,6 +61,9 @@ void result_release(struct result *r);
 void result_warn(struct result *r, const char *fmt, ...) PRINTF(2, 3);
 /* What `brig run` exits with. */
 int result_status(const struct result *r);
+/* "SIGKILL", "SIGRTMIN+3", "SIG99"; into dst, returned. */
+const char *result_signal_name(int sig, char *dst, size_t size);
+/* The document of data/schemas/result.json, on the heap. */
 int result_to_json(const struct result *r, char **ret, struct brig_error *err);
 
 #endif

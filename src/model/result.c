@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * result.c - the outcome of a request and its one JSON form (data/schemas/result.json, docs/RESULT.md).
+ *
+ * The document must be valid whatever the program printed:
+ *  - output that is UTF-8 is a JSON string ("…_encoding": "utf-8"; a NUL is \u0000 like any control);
+ *  - output that is not is base64, whole and byte-exact;
+ *  - output cut by the limit in the middle of a character loses that piece of a character, so that the
+ *    cut alone never turns readable text into base64 (OU-05);
+ *  - every other text is repaired: bytes that are not UTF-8 become U+FFFD.
+ * Nothing is written by hand: jansson quotes, and a member that cannot be made fails the whole call.
+ */
+#include "model/result.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+const struct verdict_info verdict_info[] = {
+#define VERDICT(name, status, meaning) { #name, status, meaning },
+#include "model/verdicts.def"
+};
+static_assert(ARRAY_LEN(verdict_info) == VERDICT_COUNT, "verdict_info[] misses a verdict");
+
+const char *const run_phase_name[] = {
+	[PHASE_RESOLVE] = "resolve", [PHASE_INSPECT] = "inspect", [PHASE_CREATE] = "create",
+	[PHASE_RUN] = "run",         [PHASE_VERIFY] = "verify",   [PHASE_RELEASE] = "release",
+};
+static_assert(ARRAY_LEN(run_phase_name) == PHASE_COUNT, "run_phase_name[] misses a phase");
+
+#define STATUS_OWN    (-1) /* verdicts.def: the program's own exit code */
+#define STATUS_SIGNAL (-2) /* verdicts.def: 128 + the program's signal */
+
+void result_init(struct result *r)
+{
+	*r = (struct result){ .verdict = VERDICT_failed, .exit_code = -1, .trust = TRUST_UNKNOWN };
+}
+
+void result_release(struct result *r)
+{
+	buf_release(&r->out);
+	buf_release(&r->err);
+}
+
+void result_warn(struct result *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (r->n_warnings == RESULT_WARNINGS_MAX) {
+		(void)str_copy(r->warning[RESULT_WARNINGS_MAX - 1], RESULT_TEXT_MAX, "there were more warnings");
+		return;
+	}
+	va_start(ap, fmt);
+	(void)vsnprintf(r->warning[r->n_warnings++], RESULT_TEXT_MAX, fmt, ap);
+	va_end(ap);
+}
+
+int result_status(const struct result *r)
+{
+	int status = verdict_info[r->verdict].status;
+
+	if (status == STATUS_OWN)
+		return r->exit_code >= 0 ? r->exit_code : verdict_info[VERDICT_failed].status;
+	if (status == STATUS_SIGNAL)
+		return r->signal > 0 ? 128 + r->signal : verdict_info[VERDICT_failed].status;
+	return status;
+}
+
+const char *result_signal_name(int sig, char *dst, size_t size)
+{
+	const char *name = sigabbrev_np(sig);
+
+	if (name)
+		(void)snprintf(dst, size, "SIG%s", name);
+	else if (sig >= SIGRTMIN && sig <= SIGRTMAX)
+		(void)snprintf(dst, size, "SIGRTMIN+%d", sig - SIGRTMIN);
+	else
+		(void)snprintf(dst, size, "SIG%d", sig);
+	return dst;
+}
+
+/* ---- small values --------------------------------------------------------------------------- */
+
+/* Counters are 64 bits without a sign, JSON readers have 63: "unlimited" becomes the largest one. */
+static json_t *json_count(uint64_t v)
+{
+	return json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v);
+}
+
+/* Milliseconds, to the microsecond. */
+static json_t *json_millis(uint64_t ns)
+{
+	return json_real((double)((ns + 500) / 1000) / 1e3);
+}
+
+static json_t *json_text(const char *s)
+{
+	size_t len = strlen(s), at = 0;
+	AUTO_BUF clean = BUF_INIT(3 * len + 1);
+
+	if (str_is_utf8(s, len))
+		return json_stringn_nocheck(s, len);
+	while (at < len) {
+		size_t good = str_utf8_prefix(s + at, len - at);
+
+		buf_add(&clean, s + at, good);
+		at += good;
+		if (at < len) {
+			buf_adds(&clean, "\xef\xbf\xbd");
+			at++;
+		}
+	}
+	return clean.no_memory ? NULL : json_stringn(buf_str(&clean), clean.len);
+}
+
+static json_t *json_text_or_null(const char *s)
+{
+	return *s ? json_text(s) : json_null();
+}
+
+/* ---- program output ------------------------------------------------------------------------- */
+
+/* Whether these bytes, which are not UTF-8, would be with a few more: a character that was cut. */
+static bool is_cut_character(const char *s, size_t len)
+{
+	/* One of these fits any lead byte; behind the second byte every continuation byte does. */
+	static const char second[] = { '\x80', '\x90', '\xa0' };
+
+	if (len == 0 || len > 3)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(second); i++) {
+		char whole[4] = { s[0], second[i], '\x80', '\x80' };
+
+		memcpy(whole, s, len);
+		for (size_t n = len + 1; n <= sizeof(whole); n++)
+			if (str_is_utf8(whole, n))
+				return true;
+	}
+	return false;
+}
+
+static json_t *json_base64(const char *data, size_t len)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *in = (const unsigned char *)data;
+	size_t out_len = (len + 2) / 3 * 4;
+	AUTO_FREE char *text = malloc(out_len + 1);
+	char *out = text;
+
+	if (!text)
+		return NULL;
+	for (size_t i = 0; i < len; i += 3, out += 4) {
+		size_t n = len - i < 3 ? len - i : 3;
+		uint32_t v = (uint32_t)in[i] << 16 | (n > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (n > 2 ? in[i + 2] : 0);
+
+		out[0] = digits[v >> 18];
+		out[1] = digits[v >> 12 & 63];
+		out[2] = n > 1 ? digits[v >> 6 & 63] : '=';
+		out[3] = n > 2 ? digits[v & 63] : '=';
+	}
+	return json_stringn_nocheck(text, out_len);
+}
+
+static json_t *json_output(const struct buf *b, bool truncated, const char **ret_encoding)
+{
+	const char *data = buf_str(b);
+	size_t good = str_utf8_prefix(data, b->len);
+
+	if (good == b->len || (truncated && is_cut_character(data + good, b->len - good))) {
+		*ret_encoding = "utf-8";
+		return json_stringn_nocheck(data, good);
+	}
+	*ret_encoding = "base64";
+	return json_base64(data, b->len);
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+struct count_member {
+	const char *name;
+	size_t offset;
+};
+
+/* An object of numbers that are members of one struct. */
+static json_t *json_counts(const void *base, const struct count_member *members, size_t n)
+{
+	json_t *object = json_object();
+	int failed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *v = (const void *)((const char *)base + members[i].offset);
+
+		failed |= json_object_set_new(object, members[i].name, json_count(*v));
+	}
+	if (failed) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+#define MEMBER(type, name)                  \
+	{                                   \
+#name, offsetof(type, name) \
+	}
+#define USAGE(name)                                        \
+	{                                                  \
+#name, offsetof(struct result, usage.name) \
+	}
+static const struct count_member usage_members[] = {
+	USAGE(wall_ms), USAGE(cpu_ms), USAGE(memory_peak_bytes), USAGE(pids_peak), USAGE(output_bytes),
+};
+static const struct count_member limit_members[] = {
+	MEMBER(struct limits, cpu_percent),  MEMBER(struct limits, cpu_time_ms), MEMBER(struct limits, memory_bytes),
+	MEMBER(struct limits, pids),         MEMBER(struct limits, disk_bytes),  MEMBER(struct limits, inodes),
+	MEMBER(struct limits, output_bytes), MEMBER(struct limits, open_files),  MEMBER(struct limits, startup_ms),
+	MEMBER(struct limits, wall_ms),      MEMBER(struct limits, cleanup_ms),
+};
+static_assert(ARRAY_LEN(limit_members) * sizeof(uint64_t) == sizeof(struct limits), "a limit is missing");
+static const struct count_member sample_members[] = {
+	MEMBER(struct sample, at_ms), MEMBER(struct sample, cpu_ms),       MEMBER(struct sample, memory_bytes),
+	MEMBER(struct sample, pids),  MEMBER(struct sample, output_bytes),
+};
+static_assert(ARRAY_LEN(sample_members) * sizeof(uint64_t) == sizeof(struct sample), "a reading is missing");
+
+static json_t *json_timing(const struct result *r)
+{
+	json_t *timing = json_object();
+	int failed = 0;
+
+	for (size_t i = 0; i < PHASE_COUNT; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "%s_ms", run_phase_name[i]);
+		failed |= json_object_set_new(timing, name, json_millis(r->phase_ns[i]));
+	}
+	failed |= json_object_set_new(timing, "total_ms", json_millis(r->total_ns));
+	if (failed) {
+		json_decref(timing);
+		return NULL;
+	}
+	return timing;
+}
+
+/* Fills an array with n rows; a row that cannot be made fails the array. */
+static json_t *json_rows(const struct result *r, size_t n, json_t *(*row)(const struct result *r, size_t i))
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		if (json_array_append_new(array, row(r, i)) < 0) {
+			json_decref(array);
+			return NULL;
+		}
+	return array;
+}
+
+static json_t *json_evidence_row(const struct result *r, size_t i)
+{
+	const struct evidence_row *e = &r->evidence.row[i];
+
+	return json_pack("{s:s, s:o, s:o, s:b, s:o}", "check", e->check, "declared", json_text(e->declared), "enforced",
+			 json_text(e->enforced), "kept", e->kept, "source", json_text(e->source));
+}
+
+static json_t *json_sample_row(const struct result *r, size_t i)
+{
+	return json_counts(&r->samples.row[i], sample_members, ARRAY_LEN(sample_members));
+}
+
+static json_t *json_warning_row(const struct result *r, size_t i)
+{
+	return json_text(r->warning[i]);
+}
+
+static json_t *json_degraded(protection_set degraded)
+{
+	json_t *array = json_array();
+
+	for (size_t p = 0; p < PROT_COUNT; p++) {
+		const struct protection_info *info = &protection_info[p];
+
+		if ((degraded & PROT_BIT(p)) == 0)
+			continue;
+		if (json_array_append_new(array, json_pack("{s:s, s:s, s:s}", "protection", info->name, "lost",
+							   info->lost, "fix", info->fix)) < 0) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+/* ---- the document ---------------------------------------------------------------------------- */
+
+static int add_identity(json_t *doc, const struct result *r)
+{
+	char signal_name[32];
+	int failed = 0;
+
+	failed |= json_object_set_new(doc, "id", json_text(r->id));
+	failed |= json_object_set_new(doc, "verdict", json_string(verdict_info[r->verdict].name));
+	failed |= json_object_set_new(doc, "reason", json_text(r->reason));
+	failed |= json_object_set_new(doc, "exit_code", r->exit_code < 0 ? json_null() : json_integer(r->exit_code));
+	failed |= json_object_set_new(
+		doc, "signal",
+		r->signal ? json_string(result_signal_name(r->signal, signal_name, sizeof(signal_name))) : json_null());
+	failed |= json_object_set_new(doc, "step", json_text_or_null(r->step));
+	failed |= json_object_set_new(doc, "language", json_text_or_null(r->language));
+	failed |= json_object_set_new(doc, "backend", json_text_or_null(r->backend));
+	failed |= json_object_set_new(doc, "trust", json_string(trust_name[r->trust]));
+	return failed;
+}
+
+static int add_output(json_t *doc, const struct result *r)
+{
+	const char *out_encoding, *err_encoding;
+	int failed = 0;
+
+	failed |= json_object_set_new(doc, "stdout", json_output(&r->out, r->out_truncated, &out_encoding));
+	failed |= json_object_set_new(doc, "stderr", json_output(&r->err, r->err_truncated, &err_encoding));
+	failed |= json_object_set_new(doc, "stdout_encoding", json_string(out_encoding));
+	failed |= json_object_set_new(doc, "stderr_encoding", json_string(err_encoding));
+	failed |= json_object_set_new(doc, "stdout_truncated", json_boolean(r->out_truncated));
+	failed |= json_object_set_new(doc, "stderr_truncated", json_boolean(r->err_truncated));
+	return failed;
+}
+
+static int add_measurements(json_t *doc, const struct result *r)
+{
+	size_t n_limits = r->has_limits ? ARRAY_LEN(limit_members) : 0;
+	int failed = 0;
+
+	failed |= json_object_set_new(doc, "usage", json_counts(r, usage_members, ARRAY_LEN(usage_members)));
+	failed |= json_object_set_new(doc, "timing", json_timing(r));
+	failed |= json_object_set_new(doc, "limits", json_counts(&r->limits, limit_members, n_limits));
+	return failed;
+}
+
+static int add_lists(json_t *doc, const struct result *r)
+{
+	int failed = 0;
+
+	failed |= json_object_set_new(doc, "findings", json_array());
+	failed |= json_object_set_new(doc, "evidence", json_rows(r, r->evidence.n, json_evidence_row));
+	failed |= json_object_set_new(doc, "denied", json_array());
+	failed |= json_object_set_new(doc, "artifacts", json_array());
+	failed |= json_object_set_new(doc, "samples", json_rows(r, r->samples.n, json_sample_row));
+	failed |= json_object_set_new(doc, "degraded", json_degraded(r->degraded));
+	failed |= json_object_set_new(doc, "warnings", json_rows(r, r->n_warnings, json_warning_row));
+	return failed;
+}
+
+int result_to_json(const struct result *r, char **ret, struct brig_error *err)
+{
+	json_t *doc = json_object();
+	char *text = NULL;
+
+	/* Each member is made of checked text, so that memory is the only thing that can be missing. */
+	if (!add_identity(doc, r) && !add_output(doc, r) && !add_measurements(doc, r) && !add_lists(doc, r))
+		text = json_dumps(doc, JSON_COMPACT | JSON_REAL_PRECISION(15));
+	json_decref(doc);
+	if (!text)
+		return err_nomem(err);
+	*ret = text;
+	return 0;
+}
