@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door.  Meson and Ninja do the work; `make help` lists the doors.
+
+BUILD        ?= build
+PREFIX       ?= /usr/local
+FUZZ_SECONDS ?= 60
+MESON        := meson
+NINJA        := ninja
+
+.DEFAULT_GOAL := all
+.PHONY: all demo test test-v2 bench lint format asan fuzz docs install uninstall clean help
+
+all: ## build/brig (the default)
+	@tools/bootstrap --check build
+	@tools/build $(BUILD)
+
+demo: ## install what is missing, build, run a few programs in cells
+	@tools/bootstrap build demo
+	@tools/build $(BUILD)
+	@tools/demo $(BUILD)/brig
+
+test: ## install what is missing, build, run every test suite
+	@tools/bootstrap build demo runtimes test
+	@tools/build $(BUILD)
+	@tests/run --build $(BUILD)
+
+test-v2: ## the scenario and attack suites on a pure cgroup v2 kernel (needs qemu)
+	@tools/bootstrap build demo runtimes test
+	@tools/build $(BUILD)
+	@tests/v2/run
+
+bench: ## measure; compare with bubblewrap, crun, runc and docker where present
+	@tools/bootstrap build demo bench
+	@tools/build $(BUILD)
+	@bench/run
+
+lint: ## clang-format, cppcheck, clang-tidy, layers, function lengths
+	@tools/bootstrap build lint
+	@tools/build $(BUILD)
+	@tools/lint $(BUILD)
+
+format: ## let clang-format rewrite the C files
+	@tools/bootstrap lint
+	@tools/lint --fix
+
+asan: ## unit tests and scenarios with AddressSanitizer and UBSan
+	@tools/bootstrap build demo runtimes test
+	@tools/build build-asan
+	@tests/run --build $(BUILD) --only sanitizers
+
+fuzz: ## each fuzzer for FUZZ_SECONDS (60) seconds
+	@tools/bootstrap build test
+	@tests/fuzz/run $(FUZZ_SECONDS)
+
+docs: ## refresh the parts of docs/ that are generated from the tables
+	@tools/bootstrap --check build
+	@tools/build $(BUILD)
+	@tools/gen-docs $(BUILD)/brig
+
+install: all ## install below DESTDIR and PREFIX (/usr/local)
+	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)
+	@$(NINJA) -C $(BUILD) >/dev/null
+	DESTDIR=$(DESTDIR) $(MESON) install -C $(BUILD) --no-rebuild
+
+uninstall: ## remove what the last `make install` of this build installed
+	@while read -r path; do case $$path in '#'*) ;; *) rm -fv "$$path" ;; esac; done <$(BUILD)/meson-logs/install-log.txt
+
+clean: ## remove the build folders
+	rm -rf $(BUILD) build-asan build-fuzz
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
