@@ -1,50 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Languages as data (languages.def): how to recognise, compile and run each, and what to install for it. */
+/*
+ * Languages as data (languages.def): how to recognise, compile and run each, and what to install for it.
+ *
+ * A request goes through here in three steps: lang_detect() picks the row, lang_source_name() names the
+ * file in the workspace, lang_command_make() turns a step of the row into the words to execute and the
+ * one host file, if any, that has to be shown in the cell for it.
+ */
 #ifndef LANG_LANG_H
 #define LANG_LANG_H
+
+#include <limits.h>
 
 #include "base/err.h"
 #include "model/plan.h"
 
 #define LANG_PATHS_MAX 6
-#define LANG_ARGV_MAX 16
-#define LANG_ENV_MAX 12
+#define LANG_ARGV_MAX  16
+#define LANG_ENV_MAX   12
+#define LANG_NAME_MAX  128         /* bytes of a source file's name */
+#define LANG_TOOL_DIR  "/opt/brig" /* where tools from outside the host's /usr are shown in a cell */
 
-/* One program invocation: argv words may hold %s (source name), %o (compiled output), %t (tool path). */
+/* One program invocation: argv words may hold %s (source name), %o (compiled output) and %% (a percent sign). */
 struct lang_step {
+	const char *program;              /* what it is called in messages; NULL: the step runs the compiled output */
 	const char *tool[LANG_PATHS_MAX]; /* where its program may be, first hit wins; see lang_find_tool */
 	const char *argv[LANG_ARGV_MAX];  /* without the tool itself; NULL-terminated */
-	const char *env[LANG_ENV_MAX];	  /* KEY=VALUE beyond the common ones; NULL-terminated */
+	const char *env[LANG_ENV_MAX];    /* KEY=VALUE beyond the common ones; NULL-terminated */
 	enum syscall_family family;
 	bool deny_write_exec;
+	const char *install; /* the command that installs it */
 };
 
 struct language {
 	const char *name;
-	const char *aliases[6];
+	const char *title;           /* for people */
+	const char *aliases[6];      /* other names of exactly this row */
+	const char *variant_of;      /* name of a row that an extension or a shebang may turn into this one */
 	const char *extensions[8];   /* with the dot */
-	const char *interpreters[6]; /* what a shebang may name */
+	const char *interpreters[6]; /* what a shebang may name; "python3" also stands for "python3.11" */
 	const char *source_name;     /* file name in the workspace when the request has none */
+	bool any_extension;          /* the runtime does not look at the file's extension */
+	const char *ignored_leading; /* characters at a name's start that make the toolchain skip the file */
+	const char *reserved_ending; /* end of a stem that means something else to the toolchain */
 	bool compiles;
 	struct lang_step compile;
 	const char *output_name; /* what the compile step leaves in the workspace */
-	struct lang_step run;	 /* tool[0] == NULL: run the compiled output itself */
-	const char *package;	 /* what to install when a tool is missing, as a sentence */
+	struct lang_step run;    /* tool[0] == NULL: run the compiled output itself */
 };
 
 extern const struct language languages[];
 extern const size_t language_count;
 
-/* NULL if unknown. */
+/* By name or alias, in any case; NULL if unknown. */
 const struct language *lang_by_name(const char *name);
-/* By explicit name, then extension of file_name, then shebang of the code. Fails with a message that lists what is known. */
+/*
+ * By explicit name, then extension of file_name, then shebang of the code.  name and file_name may be
+ * NULL or "".  Fails with -BRIG_E_USAGE and a message that lists what is known.
+ */
 int lang_detect(const char *name, const char *file_name, const char *code, size_t len, const struct language **ret,
 		struct brig_error *err);
 /*
- * The tool's real path.  Absolute candidates below /usr are used in the cell as they are; other hits
- * (an npm package beside brig) are shown in the cell below /opt/brig: *ret_bind says whether.
+ * A safe name for the source file in the workspace: one path component of valid UTF-8 without control
+ * characters, at most LANG_NAME_MAX bytes, with an extension that the toolchain accepts; as near to
+ * file_name (may be NULL, may be a path) as that allows.  size > LANG_NAME_MAX.  Returns dst.
+ */
+const char *lang_source_name(const struct language *lang, const char *file_name, char *dst, size_t size);
+/*
+ * The tool's path on this host.  Absolute candidates below /usr are used in the cell as they are; other
+ * hits (an npm package beside brig) are shown in the cell below LANG_TOOL_DIR: *ret_bind says whether.
+ * Relative candidates are looked for in $BRIG_LIBEXEC and in the places beside the executable.
+ * The caller's $PATH is never used.  Fails with -BRIG_E_REFUSED and says what to install.
  */
 int lang_find_tool(const struct language *lang, const struct lang_step *step, char *path, size_t size, bool *ret_bind,
 		   struct brig_error *err);
+
+/* A step ready to execute.  argv points into text: do not copy the struct. */
+struct lang_command {
+	const char *argv[LANG_ARGV_MAX + 2]; /* NULL-terminated; argv[0] is an absolute path in the cell */
+	size_t argc;
+	char tool[PATH_MAX];             /* host path of the tool; "": the compiled output runs */
+	char tool_target[NAME_MAX + 32]; /* path in the cell where tool must be shown; "": it is there already */
+	char text[8192];
+};
+int lang_command_make(const struct language *lang, const struct lang_step *step, const char *source,
+		      struct lang_command *ret, struct brig_error *err);
 
 #endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a step's program is, and the words to execute it with.
+ *
+ * The cell's root is the host's /usr, so a tool below /usr has the same path inside.  That holds only if
+ * no link on the way leaves /usr: /usr/bin/cc may go through /etc/alternatives, and the cell has its own
+ * /etc.  Such a path is replaced by what it resolves to.  A tool that really lies elsewhere is shown in
+ * the cell as one read-only file below LANG_TOOL_DIR; that is enough for programs without companions.
+ */
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "lang/lang.h"
+
+#define USR "/usr/"
+
+static bool below_usr(const char *path)
+{
+	return strncmp(path, USR, strlen(USR)) == 0;
+}
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Whether path can be walked without leaving /usr, even for a moment. */
+static bool stays_below_usr(const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_BENEATH };
+	AUTO_FD usr = FD_NONE;
+	AUTO_FD fd = FD_NONE;
+
+	if (!below_usr(path))
+		return false;
+	usr = open("/usr", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (usr < 0)
+		return false;
+	fd = (int)syscall(SYS_openat2, usr, path + strlen(USR), &how, sizeof(how));
+	return fd >= 0;
+}
+
+/* Fills path with the usable form of a candidate; false if there is no such program. */
+static bool try_tool(const char *candidate, char *path, size_t size, bool *ret_bind)
+{
+	char real[PATH_MAX];
+
+	if (!is_program(candidate))
+		return false;
+	if (stays_below_usr(candidate)) {
+		*ret_bind = false;
+		return str_copy(path, size, candidate);
+	}
+	if (!realpath(candidate, real))
+		return false;
+	*ret_bind = !below_usr(real);
+	return str_copy(path, size, real);
+}
+
+/* The directory of the running executable; "" if unknown. */
+static void executable_dir(char *dst, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", dst, size - 1);
+	char *slash;
+
+	dst[n > 0 ? n : 0] = '\0';
+	slash = strrchr(dst, '/');
+	if (slash)
+		*slash = '\0';
+}
+
+/* A file of an npm package: what the operator named, beside brig, or where `make install` puts it. */
+static bool try_package(const char *file, char *path, size_t size, bool *ret_bind)
+{
+	static const struct {
+		bool beside_brig;
+		const char *dir;
+	} places[] = {
+		{ true, "/../node_modules" },
+		{ true, "/../lib/brig/node_modules" },
+		{ false, "/usr/local/lib/brig/node_modules" },
+		{ false, "/usr/lib/brig/node_modules" },
+	};
+	const char *libexec = secure_getenv("BRIG_LIBEXEC");
+	char exe[PATH_MAX], candidate[2 * PATH_MAX];
+
+	if (libexec && libexec[0] == '/') {
+		(void)snprintf(candidate, sizeof(candidate), "%s/%s", libexec, file);
+		if (try_tool(candidate, path, size, ret_bind))
+			return true;
+	}
+	executable_dir(exe, sizeof(exe));
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		(void)snprintf(candidate, sizeof(candidate), "%s%s/%s", places[i].beside_brig ? exe : "", places[i].dir,
+			       file);
+		if (try_tool(candidate, path, size, ret_bind))
+			return true;
+	}
+	return false;
+}
+
+int lang_find_tool(const struct language *lang, const struct lang_step *step, char *path, size_t size, bool *ret_bind,
+		   struct brig_error *err)
+{
+	char found[PATH_MAX];
+	bool bind = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(step->tool) && step->tool[i]; i++) {
+		const char *candidate = step->tool[i];
+		bool hit = candidate[0] == '/' ? try_tool(candidate, found, sizeof(found), &bind)
+					       : try_package(candidate, found, sizeof(found), &bind);
+
+		if (!hit)
+			continue;
+		if (!str_copy(path, size, found))
+			return err_set(err, BRIG_E_INTERNAL, 0, "the path of %s is too long: %s", step->program, found);
+		*ret_bind = bind;
+		return 0;
+	}
+	if (!step->tool[0])
+		return err_set(err, BRIG_E_INTERNAL, 0, "%s runs its compiled output, not a tool", lang->name);
+	return err_set(err, BRIG_E_REFUSED, 0, "%s is not installed: %s", step->program, step->install);
+}
+
+/* Adds one word of a row to the buffer, with its placeholders filled in. */
+static void expand(struct buf *b, const char *word, const char *source, const char *output)
+{
+	for (; *word; word++) {
+		if (word[0] != '%') {
+			(void)buf_add(b, word, 1);
+			continue;
+		}
+		word++;
+		(void)buf_adds(b, *word == 's' ? source : *word == 'o' ? output : "%");
+		if (!*word)
+			break;
+	}
+	(void)buf_add(b, "", 1);
+}
+
+int lang_command_make(const struct language *lang, const struct lang_step *step, const char *source,
+		      struct lang_command *ret, struct brig_error *err)
+{
+	AUTO_BUF words = BUF_INIT(sizeof(ret->text));
+	const char *output = lang->output_name ? lang->output_name : "";
+	const char *slash, *at;
+	bool bind = false;
+	int rc;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!step->tool[0]) {
+		expand(&words, PLAN_WORKSPACE "/%o", source, output);
+	} else {
+		rc = lang_find_tool(lang, step, ret->tool, sizeof(ret->tool), &bind, err);
+		if (rc < 0)
+			return rc;
+		slash = strrchr(ret->tool, '/');
+		if (bind)
+			(void)snprintf(ret->tool_target, sizeof(ret->tool_target), "%s%s", LANG_TOOL_DIR, slash);
+		(void)buf_adds(&words, bind ? ret->tool_target : ret->tool);
+		(void)buf_add(&words, "", 1);
+	}
+	for (ret->argc = 1; step->argv[ret->argc - 1]; ret->argc++)
+		expand(&words, step->argv[ret->argc - 1], source, output);
+	if (words.no_memory)
+		return err_nomem(err);
+	if (words.full)
+		return err_set(err, BRIG_E_INTERNAL, 0, "the command line of %s is too long", lang->name);
+	memcpy(ret->text, words.data, words.len);
+	at = ret->text;
+	for (size_t i = 0; i < ret->argc; i++, at += strlen(at) + 1)
+		ret->argv[i] = at;
+	return 0;
+}
