@@ -1,0 +1,559 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+harness.py - what the end-to-end suites share: cases, running brig, and counting what it leaves behind.
+
+How a suite runs.  The parent forks one worker per job.  As root, each worker makes a world of its own
+(mount, ipc and net namespaces, with a peer group of its own so that a mount that leaks by propagation
+shows) and, root or not, becomes a child subreaper: whatever brig starts and forgets is handed to the
+worker by the kernel and counted.  So several suites can run on one machine and each sees only its own
+leftovers.  A case is a function; it gets a fresh directory, runs brig, and raises Failed or Skipped.
+
+Configured by the environment:
+  BRIG               the binary to judge (default: build/brig of this tree)
+  BRIG_TEST_USER     run brig as this uid (or uid:gid); needs root
+  BRIG_TEST_EXTRA    extra words for every `brig run`
+  BRIG_TEST_SLACK    factor for time limits that must not decide a case (default 1; use 10 under emulation)
+  BRIG_TEST_WORLD    "host": make no namespaces for the workers
+  BRIG_ALLOW_DEGRADED  passed on to brig; what it names is skipped where a case needs it
+"""
+import argparse
+import ctypes
+import fcntl
+import importlib.util
+import json
+import os
+import re
+import select
+import shlex
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(TESTS)
+SLACK = float(os.environ.get("BRIG_TEST_SLACK", "1"))
+GUARD = 60 * max(SLACK, 1)	# a brig that is still there after this many seconds is a failure of its own
+GRACE = 5 * max(SLACK, 1)	# how long leftovers may take to vanish
+
+VERDICT_STATUS = {"timeout": 124, "cpu_limit": 124, "memory_limit": 137, "output_limit": 123, "disk_limit": 123,
+		  "pids_limit": 123, "blocked": 126, "refused": 125, "violated": 122, "failed": 121, "cancelled": 130}
+
+
+class Failed(Exception):
+	pass
+
+
+class Skipped(Exception):
+	pass
+
+
+# ---- cases -------------------------------------------------------------------------------------
+
+class Case:
+	def __init__(self, ident, title, fn, category="", needs=()):
+		self.ident, self.title, self.fn, self.category, self.needs = ident, title, fn, category, tuple(needs)
+
+
+CASES = []
+
+
+def add(ident, title, fn, category="", needs=()):
+	if any(c.ident == ident for c in CASES):
+		raise ValueError(f"two cases are called {ident}")
+	CASES.append(Case(ident, title, fn, category, needs))
+
+
+def case(title, needs=(), category=""):
+	"""Registers a function; needs names protections without which the case cannot be judged."""
+	def register(fn):
+		module = os.path.splitext(os.path.basename(fn.__code__.co_filename))[0].replace("test_", "", 1)
+		add(f"{module}.{fn.__name__}", title, fn, category or module, needs)
+		return fn
+	return register
+
+
+def load(folder, pattern):
+	for name in sorted(os.listdir(folder)):
+		if re.fullmatch(pattern, name):
+			spec = importlib.util.spec_from_file_location(os.path.splitext(name)[0], os.path.join(folder, name))
+			spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+# ---- running brig ------------------------------------------------------------------------------
+
+def brig_path():
+	return os.path.abspath(os.environ.get("BRIG", os.path.join(ROOT, "build", "brig")))
+
+
+def test_ids():
+	"""(uid, gid) that brig is to run as, or None for our own."""
+	spec = os.environ.get("BRIG_TEST_USER", "")
+	if not spec or os.getuid() != 0:
+		return None
+	uid, _, gid = spec.partition(":")
+	return int(uid), int(gid or uid)
+
+
+def is_root():
+	return os.getuid() == 0 and test_ids() is None
+
+
+def clean_env(extra=None):
+	"""The environment of every brig started here: small and the same everywhere."""
+	env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/", "LANG": "C.UTF-8"}
+	for key in ("BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "ASAN_OPTIONS",
+		    "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+		if key in os.environ:
+			env[key] = os.environ[key]
+	env.update(extra or {})
+	return env
+
+
+class Proc:
+	"""What a finished command left: status, both streams, seconds."""
+	def __init__(self, rc, out, err, secs, argv):
+		self.rc, self.out, self.err, self.secs, self.argv = rc, out, err, secs, argv
+
+	def text(self):
+		return self.out.decode("utf-8", "replace") + self.err.decode("utf-8", "replace")
+
+	def __str__(self):
+		words = " ".join(shlex.quote(w if len(w) < 60 else w[:57] + "...") for w in map(str, self.argv))
+		return f"`{words}` exited {self.rc}; stdout {self.out[:600]!r}; stderr {self.err[:600]!r}"
+
+
+class Result(Proc):
+	"""A finished `brig run --json`."""
+	def __init__(self, proc):
+		super().__init__(proc.rc, proc.out, proc.err, proc.secs, proc.argv)
+		try:
+			self.json = json.loads(proc.out)
+		except ValueError as e:
+			raise Failed(f"no JSON result ({e}): {proc}") from None
+		self.verdict = self.json.get("verdict")
+		self.reason = self.json.get("reason", "")
+
+	def stream(self, name):
+		data = self.json.get(name, "")
+		if self.json.get(name + "_encoding") == "base64":
+			import base64
+			return base64.b64decode(data)
+		return data.encode("utf-8")
+
+	@property
+	def stdout(self):
+		return self.stream("stdout")
+
+	@property
+	def stderr(self):
+		return self.stream("stderr")
+
+	def __str__(self):
+		short = {k: self.json.get(k) for k in ("verdict", "reason", "exit_code", "signal", "step", "usage")}
+		broken = [row for row in self.json.get("evidence", []) if not row.get("kept") and not row.get("degraded")]
+		return (f"exit {self.rc}, {json.dumps(short)}; stdout {self.stdout[-700:]!r}; stderr {self.stderr[-700:]!r}"
+			+ (f"; not kept {json.dumps(broken)}" if broken else ""))
+
+
+class Test:
+	"""Handed to each case: its directory, ways to run things, and checks that say what they saw."""
+	def __init__(self, base, world):
+		self.world = world
+		self.dir = tempfile.mkdtemp(prefix="case-", dir=base)
+		self.tmp = os.path.join(self.dir, "tmp")
+		os.mkdir(self.tmp)
+		os.chmod(self.dir, 0o755)
+		os.chmod(self.tmp, 0o1777)
+		self.ids = []
+		user = test_ids()
+		if user:
+			os.chown(self.dir, *user)
+
+	def path(self, name, content=None, mode=0o644):
+		"""A file of this case; written if content is given."""
+		full = os.path.join(os.fsencode(self.dir), os.fsencode(name))
+		if content is not None:
+			with open(full, "wb") as f:
+				f.write(content if isinstance(content, bytes) else content.encode())
+			os.chmod(full, mode)
+		return os.fsdecode(full)
+
+	def secs(self, n):
+		"""A time limit that must not decide the case, in seconds, stretched on slow machines (30 s is the policy's cap)."""
+		return min(int(n * max(SLACK, 1)), 30)
+
+	def popen(self, argv, env=None, cwd=None, **kw):
+		user = test_ids()
+
+		def become():
+			signal.pthread_sigmask(signal.SIG_SETMASK, [])
+			if user:
+				os.setgroups([])
+				os.setresgid(user[1], user[1], user[1])
+				os.setresuid(user[0], user[0], user[0])
+		full_env = clean_env({"TMPDIR": self.tmp, "HOME": self.dir, **(env or {})})
+		return subprocess.Popen(argv, env=full_env, cwd=cwd or self.dir, preexec_fn=become, **kw)
+
+	def run(self, argv, stdin=b"", env=None, cwd=None, guard=GUARD, **kw):
+		"""Runs any command to its end with both streams captured."""
+		start = time.monotonic()
+		feed = stdin if isinstance(stdin, bytes) else None
+		p = self.popen(argv, env, cwd, stdin=subprocess.PIPE if feed is not None else stdin, stdout=subprocess.PIPE,
+			       stderr=subprocess.PIPE, **kw)
+		try:
+			out, err = p.communicate(feed, timeout=guard)
+		except subprocess.TimeoutExpired:
+			p.kill()
+			out, err = p.communicate()
+			raise Failed(f"still running after {guard} s: {Proc(None, out, err, guard, argv)}") from None
+		return Proc(p.returncode, out, err, time.monotonic() - start, argv)
+
+	def brig(self, *args, **kw):
+		"""Any brig command."""
+		return self.run([brig_path(), *map(str, args)], **kw)
+
+	def run_args(self, *args):
+		return [brig_path(), "run", *shlex.split(os.environ.get("BRIG_TEST_EXTRA", "")), *map(str, args)]
+
+	def cell(self, *args, code=None, lang=None, **kw):
+		"""`brig run --json`, parsed.  With code, the program is a file of this case."""
+		words = ["--json"]
+		if lang:
+			words += ["--lang", lang]
+		tail = []
+		if code is not None:
+			tail = [self.path("program" + EXTENSION.get(lang, ""), code)]
+		args, dashed = split_at_dashes(args)
+		r = Result(self.run(self.run_args(*words, *args, *tail, *dashed), **kw))
+		self.ids.append(r.json.get("id"))
+		return r
+
+	def check(self, condition, message, seen=""):
+		if not condition:
+			raise Failed(f"{message}{': ' if str(seen) else ''}{seen}")
+
+	def equal(self, got, want, what, seen=""):
+		if got != want:
+			raise Failed(f"{what} is {short(got)}, not {short(want)}{'; ' if str(seen) else ''}{seen}")
+
+	def verdict(self, r, *wanted):
+		"""The verdict is one of these, and the exit status agrees with the table of verdicts."""
+		self.check(r.verdict in wanted, f"verdict is {r.verdict}, not {' or '.join(wanted)}", r)
+		status = VERDICT_STATUS.get(r.verdict)
+		if r.verdict in ("ok", "error"):
+			status = r.json["exit_code"]
+		elif r.verdict == "crash":
+			status = 128 + r.json["signal"]
+		self.equal(r.rc, status, f"exit status for {r.verdict}", r)
+		return r
+
+	def skip(self, reason):
+		raise Skipped(reason)
+
+
+EXTENSION = {"python": ".py", "javascript": ".js", "typescript": ".ts", "go": ".go", "shell": ".sh", "c": ".c"}
+
+
+def split_at_dashes(args):
+	args = list(args)
+	if "--" in args:
+		at = args.index("--")
+		return args[:at], args[at:]
+	return args, []
+
+
+def short(value):
+	text = repr(value)
+	return text if len(text) < 300 else text[:297] + "..."
+
+
+# ---- the worker's own world, and what is left in it -----------------------------------------------
+
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWNET = 0x00020000, 0x08000000, 0x40000000
+MS_REC, MS_PRIVATE, MS_SHARED = 0x4000, 1 << 18, 1 << 20
+PR_SET_CHILD_SUBREAPER = 36
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class World:
+	"""Where a worker runs its cases, and the census of that place."""
+	def __init__(self):
+		libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+		self.private = os.getuid() == 0 and os.environ.get("BRIG_TEST_WORLD") != "host" and self.enter()
+		self.ours = set()	# processes that belong to the suite itself
+
+	def enter(self):
+		if libc.unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET) != 0:
+			return False
+		for flag in (MS_PRIVATE, MS_SHARED):
+			if libc.mount(None, b"/", None, MS_REC | flag, None) != 0:
+				raise OSError(ctypes.get_errno(), "making the mounts of this worker private")
+		libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", 0, b"size=64m,mode=1777")
+		raise_loopback()
+		return True
+
+	def census(self):
+		return {"process": self.processes(), "mount": self.mounts(), "cgroup": self.cgroups(), "file": self.files(),
+			"ipc": self.ipc(), "socket": self.sockets()}
+
+	def processes(self):
+		parent, names = {}, {}
+		for pid in filter(str.isdigit, os.listdir("/proc")):
+			try:
+				with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+					stat = f.read()
+			except OSError:
+				continue
+			names[int(pid)] = stat[stat.index("(") + 1:stat.rindex(")")]
+			parent[int(pid)] = int(stat[stat.rindex(")") + 2:].split()[1])
+		found, frontier = set(), [os.getpid()]
+		while frontier:
+			up = frontier.pop()
+			for pid, ppid in parent.items():
+				if ppid == up and pid not in self.ours:
+					found.add(f"{pid} {names[pid]}")
+					frontier.append(pid)
+		return found
+
+	def mounts(self):
+		with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as f:
+			lines = [line.split() for line in f]
+		return {" ".join([w[4], w[5], *w[w.index("-") + 1:]]) for w in lines}
+
+	def cgroups(self):
+		with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as f:
+			roots = [w[4] for w in map(str.split, f) if w[w.index("-") + 1] in ("cgroup", "cgroup2")]
+		return {path for root in roots for path, _, _ in os.walk(root) if "brig" in os.path.basename(path).lower()}
+
+	def files(self):
+		found = set()
+		for place in ("/tmp", "/var/tmp", "/run", "/run/lock", "/var/lib", "/run/netns", "/run/user"):
+			for name in listing(place):
+				if "brig" in name.lower() or place == "/run/netns":
+					found.add(os.path.join(place, name))
+		found |= {os.path.join("/dev/shm", n) for n in listing("/dev/shm") if self.private or "brig" in n.lower()}
+		return found
+
+	def ipc(self):
+		found = set()
+		for kind in ("shm", "sem", "msg"):
+			try:
+				with open(f"/proc/sysvipc/{kind}", encoding="utf-8") as f:
+					found |= {f"{kind} {line.split()[1]}" for line in f.readlines()[1:]}
+			except OSError:
+				pass
+		return found if self.private else set()
+
+	def sockets(self):
+		try:
+			with open("/proc/self/net/unix", encoding="utf-8", errors="replace") as f:
+				names = {line.split()[-1] for line in f if "@" in line}
+		except OSError:
+			return set()
+		return {n for n in names if self.private or "brig" in n.lower()}
+
+	def reap(self):
+		"""Orphans that ended are ours to collect; live ones stay in the census."""
+		while True:
+			try:
+				pid, _ = os.waitpid(-1, os.WNOHANG)
+			except ChildProcessError:
+				return
+			if pid == 0:
+				return
+
+	def leftovers(self, before, grace=None):
+		"""What is here now and was not before, once it has had time to go away."""
+		deadline = time.monotonic() + (GRACE if grace is None else grace)
+		stayed = None
+		while True:
+			self.reap()
+			now = self.census()
+			new = {f"{kind} {item}" for kind in now for item in now[kind] - before[kind]}
+			stayed = new if stayed is None else stayed & new
+			if not stayed or time.monotonic() > deadline:
+				return sorted(stayed)
+			time.sleep(0.05)
+
+
+def listing(path):
+	try:
+		return os.listdir(path)
+	except OSError:
+		return []
+
+
+def raise_loopback():
+	with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+		fcntl.ioctl(s, 0x8914, struct.pack("16sH14x", b"lo", 0x1 | 0x40))	# SIOCSIFFLAGS: up, running
+
+
+# ---- what this host leaves out --------------------------------------------------------------------
+
+class Host:
+	"""Learnt once from a first run: which protections are degraded here."""
+	degraded = frozenset()
+	checked = None
+
+	@classmethod
+	def probe(cls, base, world):
+		test = Test(base, world)
+		cls.checked = test.cell("-c", "print('probe')", lang="python")
+		cls.degraded = frozenset(d["name"] if isinstance(d, dict) else d for d in cls.checked.json.get("degraded", []))
+		shutil.rmtree(test.dir, ignore_errors=True)
+
+
+# ---- the runner -------------------------------------------------------------------------------------
+
+def run_case(item, base, world, hooks):
+	start = time.monotonic()
+	status, reason = "passed", ""
+	before = world.census()
+	test = Test(base, world)
+	try:
+		missing = [n for n in item.needs if n in Host.degraded]
+		if missing:
+			raise Skipped(f"{', '.join(missing)} cannot be kept on this host")
+		item.fn(test)
+		for hook in hooks:
+			hook(test)
+	except Skipped as e:
+		status, reason = "skipped", str(e)
+	except Failed as e:
+		status, reason = "failed", str(e)
+	except Exception:	# a broken case is a failed case
+		status, reason = "failed", traceback.format_exc()
+	left = world.leftovers(before)
+	left += [f"file {n} in TMPDIR" for n in listing(test.tmp)]
+	if left:
+		status, reason = "failed", (reason + "; " if reason else "") + "left behind: " + ", ".join(left)
+	shutil.rmtree(test.dir, ignore_errors=True)
+	return {"id": item.ident, "title": item.title, "category": item.category, "status": status, "reason": reason,
+		"leftovers": len(left), "seconds": round(time.monotonic() - start, 3)}
+
+
+def worker(queue, out, cases, make_hooks):
+	"""Takes case numbers from the queue until it is dry; answers one JSON line each."""
+	world = World()
+	base = tempfile.mkdtemp(prefix="e2e-")
+	os.chmod(base, 0o755)
+	try:
+		with os.fdopen(out, "w") as answers:
+			try:
+				Host.probe(base, world)
+			except Failed as e:
+				answers.write(json.dumps({"fatal": str(e)}) + "\n")
+				return
+			hooks = make_hooks(world, base)
+			while True:
+				number = os.read(queue, 4)
+				if len(number) < 4:
+					break
+				item = cases[struct.unpack("I", number)[0]]
+				answers.write(json.dumps(run_case(item, base, world, hooks)) + "\n")
+				answers.flush()
+	finally:
+		shutil.rmtree(base, ignore_errors=True)
+
+
+def start_workers(cases, jobs, make_hooks):
+	queue_r, queue_w = os.pipe()
+	fcntl.fcntl(queue_w, 1031, 1 << 20)	# F_SETPIPE_SZ
+	os.write(queue_w, b"".join(struct.pack("I", i) for i in range(len(cases))))
+	os.close(queue_w)
+	sources, pids = {}, []
+	for _ in range(jobs):
+		r, w = os.pipe()
+		sys.stdout.flush()
+		pid = os.fork()
+		if pid == 0:
+			os.close(r)
+			code = 1
+			try:
+				worker(queue_r, w, cases, make_hooks)
+				code = 0
+			except BaseException:
+				traceback.print_exc()
+			finally:
+				sys.stdout.flush()
+				os._exit(code)
+		os.close(w)
+		sources[r] = b""
+		pids.append(pid)
+	os.close(queue_r)
+	return sources, pids
+
+
+def collect(sources, show):
+	results, fatal = [], []
+	while sources:
+		for fd in select.select(list(sources), [], [])[0]:
+			data = os.read(fd, 1 << 16)
+			if not data:
+				os.close(fd)
+				del sources[fd]
+				continue
+			*lines, sources[fd] = (sources[fd] + data).split(b"\n")
+			for line in map(json.loads, lines):
+				if "fatal" in line:
+					fatal.append(line["fatal"])
+				else:
+					results.append(line)
+					show(len(results), line)
+	return results, fatal
+
+
+def show_tap(number, r):
+	mark = {"passed": "ok", "failed": "not ok", "skipped": "ok"}[r["status"]]
+	tail = f" # SKIP {r['reason']}" if r["status"] == "skipped" else ""
+	print(f"{mark} {number} - {r['id']}: {r['title']} ({r['seconds']} s){tail}")
+	if r["status"] == "failed":
+		print("\n".join("#   " + line for line in r["reason"].splitlines()))
+	sys.stdout.flush()
+
+
+def arguments(suite):
+	p = argparse.ArgumentParser(description=f"the {suite} suite")
+	p.add_argument("--filter", default="", help="only cases whose id or title matches this regular expression")
+	p.add_argument("--jobs", type=int, default=1, help="workers at once")
+	p.add_argument("--json-summary", metavar="PATH", help="write the outcome of each case there")
+	p.add_argument("--list", action="store_true", help="name the cases and stop")
+	p.add_argument("--self-test", action="store_true", help="run harmless attacks bare: the judge must notice each")
+	return p
+
+
+def no_hooks(_world, _base):
+	return []
+
+
+def main(suite, options=None, make_hooks=no_hooks, report=None):
+	"""Runs the registered cases; the process exits 0 only if some passed and none failed."""
+	options = options or arguments(suite).parse_args()
+	cases = [c for c in CASES if re.search(options.filter, f"{c.ident} {c.title}")]
+	if options.list:
+		for c in cases:
+			print(f"{c.ident}\t{c.category}\t{c.title}")
+		return 0
+	print(f"1..{len(cases)}", flush=True)
+	sources, pids = start_workers(cases, max(1, min(options.jobs, len(cases))), make_hooks)
+	results, fatal = collect(sources, show_tap)
+	for pid in pids:
+		os.waitpid(pid, 0)
+	for text in fatal:
+		print(f"Bail out! the first run failed: {text}")
+	count = {s: sum(r["status"] == s for r in results) for s in ("passed", "failed", "skipped")}
+	count["failed"] += len(cases) - len(results)
+	if report:
+		report(results)
+	if options.json_summary:
+		with open(options.json_summary, "w", encoding="utf-8") as f:
+			json.dump({"suite": suite, **count, "leftovers": sum(r["leftovers"] for r in results),
+				   "degraded": sorted(Host.degraded), "cases": results}, f, indent=1)
+	print(f"{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped", flush=True)
+	return 0 if count["failed"] == 0 and count["passed"] > 0 else 1
