@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/str.h"
+#include "base/util.h"
+#include "lang/lang.h"
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void check_step(const struct language *lang, const struct lang_step *step)
+{
+	size_t n = 0;
+
+	assert_true(step->family < FAMILY_COUNT);
+	assert_null(step->argv[LANG_ARGV_MAX - 1]);
+	assert_null(step->env[LANG_ENV_MAX - 1]);
+	for (size_t i = 0; step->env[i]; i++)
+		assert_non_null(strchr(step->env[i], '='));
+	if (!step->tool[0]) {
+		assert_true(lang->compiles);
+		assert_null(step->argv[0]);
+		return;
+	}
+	assert_non_null(step->program);
+	assert_non_null(step->install);
+	for (size_t i = 0; step->argv[i]; i++)
+		n += strstr(step->argv[i], "%s") || strstr(step->argv[i], "%o");
+	assert_true(n > 0);
+}
+
+static void table_rows_are_complete(void **state)
+{
+	(void)state;
+	assert_true(language_count >= 7);
+	for (size_t i = 0; i < language_count; i++) {
+		const struct language *l = &languages[i];
+		char name[LANG_NAME_MAX + 1];
+
+		assert_non_null(l->name);
+		assert_non_null(l->title);
+		assert_non_null(l->extensions[0]);
+		assert_string_equal(lang_source_name(l, l->source_name, name, sizeof(name)), l->source_name);
+		assert_string_equal(lang_source_name(l, NULL, name, sizeof(name)), l->source_name);
+		assert_int_equal(l->compiles, l->output_name != NULL);
+		if (l->compiles)
+			check_step(l, &l->compile);
+		check_step(l, &l->run);
+		assert_true(!l->variant_of || lang_by_name(l->variant_of));
+	}
+}
+
+/* Every name, alias, extension and interpreter leads back to its own row: none is taken twice. */
+static void table_words_are_unique(void **state)
+{
+	const struct language *got = NULL;
+	char text[64];
+
+	(void)state;
+	for (size_t i = 0; i < language_count; i++) {
+		const struct language *l = &languages[i];
+
+		assert_ptr_equal(lang_by_name(l->name), l);
+		for (size_t j = 0; j < ARRAY_LEN(l->aliases) && l->aliases[j]; j++)
+			assert_ptr_equal(lang_by_name(l->aliases[j]), l);
+		for (size_t j = 0; j < ARRAY_LEN(l->extensions) && l->extensions[j]; j++) {
+			assert_int_equal(l->extensions[j][0], '.');
+			(void)snprintf(text, sizeof(text), "some.dir/file%s", l->extensions[j]);
+			assert_int_equal(lang_detect(NULL, text, "", 0, &got, NULL), 0);
+			assert_ptr_equal(got, l);
+		}
+		for (size_t j = 0; j < ARRAY_LEN(l->interpreters) && l->interpreters[j]; j++) {
+			(void)snprintf(text, sizeof(text), "#!/usr/bin/%s\n", l->interpreters[j]);
+			assert_int_equal(lang_detect(NULL, NULL, text, strlen(text), &got, NULL), 0);
+			assert_ptr_equal(got, l);
+		}
+	}
+}
+
+/* ---- detection ------------------------------------------------------------------------------- */
+
+static void detection_follows_the_order(void **state)
+{
+	static const struct {
+		const char *name, *file, *code, *want;
+	} cases[] = {
+		{ "python", NULL, "", "python" },
+		{ "PY", NULL, "", "python" },
+		{ "JavaScript", NULL, "", "javascript" },
+		{ "golang", "x.py", "#!/bin/sh", "go" },
+		{ NULL, "x.py", "#!/bin/sh", "python" },
+		{ "", "x.ts", "", "typescript" },
+		{ NULL, "X.PY", "", "python" },
+		{ NULL, "/a/b.c/x.mjs", "", "javascript" },
+		{ NULL, "notes.txt", "#!/usr/bin/env node\n", "javascript" },
+		{ NULL, "tool", "#!/usr/bin/env -S python3 -u\nprint()", "python" },
+		{ NULL, "tool", "#!/usr/bin/python3.11\r\nprint()", "python" },
+		{ NULL, NULL, "#! /usr/bin/env python3\r\n", "python" },
+		{ NULL, NULL, "#!/usr/bin/env -Spython3 -u\n", "python" },
+		{ NULL, NULL, "#!/usr/bin/env -i -u HOME A=1 bash\n", "bash" },
+		{ NULL, NULL, "\xef\xbb\xbf#!/bin/sh\n", "shell" },
+		{ NULL, NULL, "#!/bin/bash", "bash" },
+		{ NULL, NULL, "#!/usr/bin/env tsx", "typescript" },
+		{ NULL, "x.sh", "", "shell" },
+		{ NULL, "x.bash", "", "bash" },
+		{ NULL, "x.bash", "#!/bin/sh", "bash" },
+		{ NULL, "x.sh", "#!/bin/bash\n", "bash" },
+		{ NULL, "x.sh", "#!/usr/bin/python3\n", "shell" },
+		{ "shell", NULL, "#!/usr/bin/env bash\n", "bash" },
+		{ "shell", "x.bash", "", "bash" },
+		{ "sh", NULL, "#!/bin/bash\n", "shell" },
+		{ "sh", "x.bash", "", "shell" },
+		{ "bash", "x.sh", "#!/bin/sh", "bash" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct language *got = NULL;
+		struct brig_error err = BRIG_ERROR_INIT;
+
+		if (lang_detect(cases[i].name, cases[i].file, cases[i].code, strlen(cases[i].code), &got, &err) < 0)
+			fail_msg("case %zu: %s", i, err.msg);
+		if (!str_eq(got->name, cases[i].want))
+			fail_msg("case %zu: got %s, want %s", i, got->name, cases[i].want);
+	}
+}
+
+static void detection_explains_what_it_cannot_tell(void **state)
+{
+	static const struct {
+		const char *name, *file, *code, *word, *other;
+	} cases[] = {
+		{ "pyhton", NULL, "", "did you mean 'python'", "known: python, javascript" },
+		{ "zsh", NULL, "", "unknown language 'zsh'", "bash" },
+		{ "qqqqqqqqqqqq", NULL, "", "unknown language 'qqqqqqqqqqqq'; known", "c" },
+		{ "a\033[2Jb", NULL, "", "'a?[2Jb'", "known" },
+		{ NULL, "x.rb", "", "extension '.rb'", "--lang" },
+		{ NULL, "script", "echo", "'script'", "--lang" },
+		{ NULL, NULL, "echo", "no file extension", "--lang" },
+		{ NULL, ".py", "x", "no file extension", "--lang" },
+		{ NULL, "x.pl", "#!/usr/bin/perl -w\n", "'perl'", "--lang" },
+		{ NULL, NULL, "#!/usr/bin/python2\n", "'python2'", "--lang" },
+		{ NULL, NULL, "#!/usr/bin/python3x\n", "'python3x'", "--lang" },
+		{ NULL, NULL, "#!/usr/bin/python3.\n", "'python3.'", "--lang" },
+		{ NULL, NULL, "#!/usr/bin/env\n", "no #! line", "--lang" },
+		{ NULL, NULL, "#!\n", "no #! line", "--lang" },
+		{ NULL, NULL, "#!", "no #! line", "--lang" },
+		{ NULL, NULL, "#!/bin/\n", "no #! line", "--lang" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct language *got = NULL;
+		struct brig_error err = BRIG_ERROR_INIT;
+
+		assert_int_equal(
+			lang_detect(cases[i].name, cases[i].file, cases[i].code, strlen(cases[i].code), &got, &err),
+			-BRIG_E_USAGE);
+		assert_null(got);
+		if (!strstr(err.msg, cases[i].word) || !strstr(err.msg, cases[i].other))
+			fail_msg("case %zu: %s", i, err.msg);
+	}
+}
+
+static void detection_survives_hostile_code(void **state)
+{
+	static const char nul[] = "#!/bin/\0sh\n";
+	const struct language *got = NULL;
+	char longest[5000], name[3000];
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest));
+	memcpy(longest, "#!/", 3);
+	assert_int_equal(lang_detect(NULL, NULL, longest, sizeof(longest), &got, NULL), -BRIG_E_USAGE);
+	assert_int_equal(lang_detect(NULL, NULL, nul, sizeof(nul) - 1, &got, NULL), -BRIG_E_USAGE);
+	assert_int_equal(lang_detect(NULL, NULL, NULL, 0, &got, NULL), -BRIG_E_USAGE);
+	memset(name, 'y', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	assert_int_equal(lang_detect(name, NULL, "", 0, &got, NULL), -BRIG_E_USAGE);
+	assert_int_equal(lang_detect(NULL, name, "", 0, &got, NULL), -BRIG_E_USAGE);
+	assert_null(got);
+}
+
+/* ---- source names ---------------------------------------------------------------------------- */
+
+static void source_names_are_mended(void **state)
+{
+	static const struct {
+		const char *lang, *file, *want;
+	} cases[] = {
+		{ "python", "hello.py", "hello.py" },
+		{ "python", "/etc/passwd", "passwd" },
+		{ "python", "../../x.py", "x.py" },
+		{ "python", "dir/", "main.py" },
+		{ "python", "..", "main.py" },
+		{ "python", "", "main.py" },
+		{ "python", "-rf.py", "rf.py" },
+		{ "python", "...hidden.py", "hidden.py" },
+		{ "python", "a\nb\033.py", "a_b_.py" },
+		{ "python", "a\xc2\x9b.py", "a__.py" },
+		{ "python", "a\xff.py", "a_.py" },
+		{ "python", "\xc3\xa4 b.py", "\xc3\xa4 b.py" },
+		{ "python", "__main__.py", "__main__.py" },
+		{ "python", "tool", "tool" },
+		{ "javascript", "tool", "tool.js" },
+		{ "javascript", "m.mjs", "m.mjs" },
+		{ "javascript", "M.CJS", "M.cjs" },
+		{ "javascript", "a.ts", "a.ts.js" },
+		{ "typescript", "a.tsx", "a.tsx" },
+		{ "typescript", "-", "main.ts" },
+		{ "go", "x_test.go", "x_test_.go" },
+		{ "go", "_x.go", "x.go" },
+		{ "go", "_.go", "main.go" },
+		{ "go", "prog", "prog.go" },
+		{ "c", "HELLO.C", "HELLO.c" },
+		{ "c", "program", "program.c" },
+		{ "bash", "install", "install" },
+	};
+	char name[LANG_NAME_MAX + 1];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_string_equal(lang_source_name(lang_by_name(cases[i].lang), cases[i].file, name, sizeof(name)),
+				    cases[i].want);
+}
+
+static void source_names_are_short(void **state)
+{
+	char file[4096], name[LANG_NAME_MAX + 1];
+
+	(void)state;
+	memset(file, 'n', sizeof(file));
+	memcpy(file + sizeof(file) - 4, ".py", 4);
+	for (size_t i = 0; i < language_count; i++) {
+		size_t len = strlen(lang_source_name(&languages[i], file, name, sizeof(name)));
+
+		assert_in_range(len, 64, LANG_NAME_MAX);
+	}
+	assert_string_equal(lang_source_name(lang_by_name("python"), file, name, sizeof(name)) + strlen(name) - 4,
+			    "n.py");
+	/* A name that is cut inside a character stays valid. */
+	for (size_t i = 0; i + 1 < sizeof(file); i++)
+		file[i] = "\xc3\xa4"[i % 2];
+	file[sizeof(file) - 1] = '\0';
+	(void)lang_source_name(lang_by_name("c"), file, name, sizeof(name));
+	assert_true(str_is_utf8(name, strlen(name)));
+}
+
+/* ---- tools ----------------------------------------------------------------------------------- */
+
+static char scratch[64];
+
+static int make_scratch(void **state)
+{
+	(void)state;
+	(void)str_copy(scratch, sizeof(scratch), "/tmp/brig-test-lang-XXXXXX");
+	return mkdtemp(scratch) ? 0 : -1;
+}
+
+static int drop_scratch(void **state)
+{
+	char path[256];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "%s/tool", scratch);
+	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/link", scratch);
+	(void)unlink(path);
+	return rmdir(scratch);
+}
+
+static const char *put_tool(const char *name, mode_t mode)
+{
+	static char path[256];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", scratch, name);
+	fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+	return path;
+}
+
+static void missing_tool_says_what_to_install(void **state)
+{
+	static const struct {
+		const char *lang, *want;
+	} cases[] = {
+		{ "python", "python3 is not installed: apt-get install python3" },
+		{ "go", "go is not installed: apt-get install golang-go" },
+		{ "typescript", "esbuild is not installed: npm install --prefix /usr/local/lib/brig esbuild" },
+	};
+	struct brig_error err = BRIG_ERROR_INIT;
+	char path[PATH_MAX] = "untouched";
+	bool bind = true;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct language *l = lang_by_name(cases[i].lang);
+		struct lang_step step = l->compiles ? l->compile : l->run;
+
+		memset(step.tool, 0, sizeof(step.tool));
+		step.tool[0] = "/usr/bin/brig-no-such-tool";
+		step.tool[1] = "no-such-package/bin/tool";
+		assert_int_equal(lang_find_tool(l, &step, path, sizeof(path), &bind, &err), -BRIG_E_REFUSED);
+		assert_string_equal(err.msg, cases[i].want);
+		assert_string_equal(path, "untouched");
+		assert_true(bind);
+	}
+}
+
+static void first_program_wins_and_is_shown_in_the_cell(void **state)
+{
+	const struct language *l = lang_by_name("python");
+	struct lang_step step = l->run;
+	struct lang_command cmd;
+	char want[256];
+
+	(void)state;
+	(void)str_copy(want, sizeof(want), put_tool("tool", 0600));
+	memset(step.tool, 0, sizeof(step.tool));
+	step.tool[0] = scratch; /* a directory is no program */
+	step.tool[1] = want;    /* nor is a file that cannot be executed */
+	assert_int_equal(lang_command_make(l, &step, "a b%s.py", &cmd, NULL), -BRIG_E_REFUSED);
+	(void)put_tool("tool", 0755);
+	assert_int_equal(lang_command_make(l, &step, "a b%s.py", &cmd, NULL), 0);
+	assert_string_equal(cmd.tool, want);
+	assert_string_equal(cmd.tool_target, "/opt/brig/tool");
+	assert_string_equal(cmd.argv[0], "/opt/brig/tool");
+	assert_string_equal(cmd.argv[1], "/workspace/a b%s.py");
+	assert_null(cmd.argv[2]);
+	assert_int_equal(cmd.argc, 2);
+}
+
+static void packages_come_from_libexec_and_not_from_path(void **state)
+{
+	const struct language *l = lang_by_name("typescript");
+	struct lang_step step = l->compile;
+	char path[PATH_MAX], want[256], *old = getenv("PATH");
+	bool bind = false;
+
+	(void)state;
+	old = old ? strdup(old) : NULL;
+	(void)str_copy(want, sizeof(want), put_tool("tool", 0755));
+	memset(step.tool, 0, sizeof(step.tool));
+	step.tool[0] = "tool";
+	assert_int_equal(setenv("PATH", scratch, 1), 0);
+	assert_int_equal(unsetenv("BRIG_LIBEXEC"), 0);
+	assert_int_equal(lang_find_tool(l, &step, path, sizeof(path), &bind, NULL), -BRIG_E_REFUSED);
+	assert_int_equal(setenv("BRIG_LIBEXEC", scratch, 1), 0);
+	assert_int_equal(lang_find_tool(l, &step, path, sizeof(path), &bind, NULL), 0);
+	assert_string_equal(path, want);
+	assert_true(bind);
+	assert_int_equal(setenv("BRIG_LIBEXEC", "relative", 1), 0);
+	assert_int_equal(lang_find_tool(l, &step, path, sizeof(path), &bind, NULL), -BRIG_E_REFUSED);
+	assert_int_equal(unsetenv("BRIG_LIBEXEC"), 0);
+	if (old)
+		assert_int_equal(setenv("PATH", old, 1), 0);
+	free(old);
+}
+
+/* A link outside /usr that leads below it is replaced by its target, which the cell has. */
+static void links_are_resolved(void **state)
+{
+	const struct language *l = lang_by_name("shell");
+	struct lang_step step = l->run;
+	char path[PATH_MAX], real[PATH_MAX], link[256];
+	bool bind = true;
+
+	(void)state;
+	assert_non_null(realpath("/bin/sh", real));
+	if (strncmp(real, "/usr/", 5) != 0)
+		skip();
+	(void)snprintf(link, sizeof(link), "%s/link", scratch);
+	assert_int_equal(symlink("/bin/sh", link), 0);
+	memset(step.tool, 0, sizeof(step.tool));
+	step.tool[0] = link;
+	assert_int_equal(lang_find_tool(l, &step, path, sizeof(path), &bind, NULL), 0);
+	assert_string_equal(path, real);
+	assert_false(bind);
+}
+
+static void compiled_output_runs_itself(void **state)
+{
+	const struct language *l = lang_by_name("c");
+	struct lang_command cmd;
+
+	(void)state;
+	assert_int_equal(lang_command_make(l, &l->run, "main.c", &cmd, NULL), 0);
+	assert_string_equal(cmd.argv[0], "/workspace/program");
+	assert_int_equal(cmd.argc, 1);
+	assert_string_equal(cmd.tool, "");
+	assert_string_equal(cmd.tool_target, "");
+}
+
+/* Whatever is installed here: every command of the table can be made, or its absence is explained. */
+static void every_command_can_be_made(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2 * language_count; i++) {
+		const struct language *l = &languages[i / 2];
+		const struct lang_step *step = i % 2 ? &l->run : &l->compile;
+		struct brig_error err = BRIG_ERROR_INIT;
+		struct lang_command cmd;
+
+		if (step == &l->compile && !l->compiles)
+			continue;
+		if (lang_command_make(l, step, l->source_name, &cmd, &err) < 0) {
+			assert_int_equal(err.code, BRIG_E_REFUSED);
+			assert_non_null(strstr(err.msg, step->install));
+			continue;
+		}
+		assert_int_equal(cmd.argv[0][0], '/');
+		assert_null(cmd.argv[cmd.argc]);
+		for (size_t j = 1; j < cmd.argc; j++)
+			assert_null(strchr(cmd.argv[j], '%'));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table_rows_are_complete),
+		cmocka_unit_test(table_words_are_unique),
+		cmocka_unit_test(detection_follows_the_order),
+		cmocka_unit_test(detection_explains_what_it_cannot_tell),
+		cmocka_unit_test(detection_survives_hostile_code),
+		cmocka_unit_test(source_names_are_mended),
+		cmocka_unit_test(source_names_are_short),
+		cmocka_unit_test(missing_tool_says_what_to_install),
+		cmocka_unit_test_setup_teardown(first_program_wins_and_is_shown_in_the_cell, make_scratch,
+						drop_scratch),
+		cmocka_unit_test_setup_teardown(packages_come_from_libexec_and_not_from_path, make_scratch,
+						drop_scratch),
+		cmocka_unit_test_setup_teardown(links_are_resolved, make_scratch, drop_scratch),
+		cmocka_unit_test(compiled_output_runs_itself),
+		cmocka_unit_test(every_command_can_be_made),
+	};
+
+	return cmocka_run_group_tests_name("lang", tests, NULL, NULL);
+}
