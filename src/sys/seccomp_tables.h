@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The programs that gen-filters makes, for every architecture it knows: read by seccomp.c and by its test. */
+#ifndef SYS_SECCOMP_TABLES_H
+#define SYS_SECCOMP_TABLES_H
+
+#include "sys/seccomp.h"
+
+struct seccomp_arch_filters {
+	const char *name;
+	uint32_t audit_arch;
+	struct seccomp_filter init;
+	struct seccomp_filter family[FAMILY_COUNT][2]; /* default, strict */
+};
+
+extern const struct seccomp_arch_filters seccomp_arch_filters[];
+extern const size_t seccomp_arch_filter_count;
+
+#endif
