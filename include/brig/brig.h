@@ -24,7 +24,9 @@
  *    stored through a ret_ parameter.  err may be NULL.
  *  - The library neither logs nor exits, and installs no signal handler.
  *  - Structs that callers fill start with their own size; use the _INIT macros.  New members are
- *    only ever appended.
+ *    only ever appended, and zero (or the _INIT value) always means "as before": a program built
+ *    against an older header keeps working, and one built against a newer header is refused only if
+ *    it uses a member that this library does not know.
  *  - Strings handed in are borrowed until the call returns.  Strings handed out as const belong to
  *    the object they were asked of; strings handed out as char ** are freed with brig_free().
  *  - Different threads may use different handles; one handle serves one thread at a time.
@@ -143,6 +145,10 @@ struct brig_request {
 	void *user;
 	uint32_t flags; /* BRIG_RUN_* */
 };
+/* More than this is refused with BRIG_E_USAGE before anything is tried. */
+#define BRIG_CODE_MAX (16u << 20)     /* bytes of code */
+#define BRIG_STRING_MAX (128u << 10)  /* bytes of one argument or environment entry, NUL included */
+#define BRIG_STRINGS_MAX (1u << 20)   /* bytes of all arguments and environment entries together */
 #define BRIG_RUN_NO_CAPTURE 1u /* do not keep output in the result: on_output has had it */
 #define BRIG_REQUEST_INIT                                                                                  \
 	{                                                                                                  \
@@ -161,18 +167,26 @@ BRIG_API void brig_result_free(struct brig_result *r); /* NULL is fine */
 BRIG_API const char *brig_result_id(const struct brig_result *r);
 BRIG_API const char *brig_result_verdict(const struct brig_result *r); /* "ok", "timeout", ... */
 BRIG_API const char *brig_result_reason(const struct brig_result *r);  /* one sentence; "" if none */
-BRIG_API const char *brig_result_backend(const struct brig_result *r);
+BRIG_API const char *brig_result_backend(const struct brig_result *r);	/* "" if none was chosen */
+BRIG_API const char *brig_result_language(const struct brig_result *r); /* "" if none was recognised */
+BRIG_API const char *brig_result_step(const struct brig_result *r);	/* "run" or "compile"; "" if none */
 BRIG_API int brig_result_exit_code(const struct brig_result *r); /* the program's own; -1: none */
 BRIG_API int brig_result_signal(const struct brig_result *r);	 /* 0: none */
 /* What a command line front end exits with: one number for verdict and program together. */
 BRIG_API int brig_result_status(const struct brig_result *r);
 /* NUL-terminated for convenience; may hold NULs, so use *len. */
 BRIG_API const char *brig_result_output(const struct brig_result *r, enum brig_stream stream, size_t *len);
+/* 1 if the program wrote more than is kept, else 0. */
+BRIG_API int brig_result_truncated(const struct brig_result *r, enum brig_stream stream);
 BRIG_API void brig_result_usage(const struct brig_result *r, struct brig_usage *ret);
 /* Promises read back from the kernel: how many were kept, of how many. */
 BRIG_API void brig_result_evidence(const struct brig_result *r, size_t *ret_kept, size_t *ret_total);
 /* Warnings, in order; NULL past the last one. */
 BRIG_API const char *brig_result_warning(const struct brig_result *r, size_t i);
+/* A protection that the run went without because the policy's allow_degraded names it: its name, what is
+ * lost without it and how to get it.  1 if there is an i-th one, else 0. */
+BRIG_API int brig_result_degraded(const struct brig_result *r, size_t i, const char **ret_protection,
+				  const char **ret_lost, const char **ret_fix);
 /* Everything, as in data/schemas/result.json. */
 BRIG_API int brig_result_json(const struct brig_result *r, char **ret, struct brig_error *err);
 

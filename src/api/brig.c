@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * brig.c - the public functions of include/brig/brig.h.
+ *
+ * This layer holds no knowledge of sandboxes: it checks what callers hand in, calls the layer below and
+ * hands out what comes back.  Below it, pointers and sizes are sound.
+ */
+#include <brig/brig.h>
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "api/doctor.h"
+#include "api/languages.h"
+#include "api/request.h"
+#include "executor/executor.h"
+#include "model/result.h"
+#include "policy/policy.h"
+
+#define DEFAULT_POLICY_FILE "/etc/brig/sandbox.yaml"
+
+struct brig {
+	struct policy *policy;
+};
+
+struct brig_result {
+	struct result r;
+};
+
+extern char **environ;
+
+const char *brig_version(void)
+{
+	return BRIG_VERSION;
+}
+
+void brig_free(void *p)
+{
+	free(p);
+}
+
+/* ---- handles --------------------------------------------------------------------------------- */
+
+/* The file to load, NULL for none.  Only a default that is not there is passed over in silence. */
+static const char *policy_path(const char *wanted)
+{
+	if (!wanted)
+		wanted = secure_getenv("BRIG_POLICY");
+	if (wanted)
+		return *wanted ? wanted : NULL;
+	if (faccessat(AT_FDCWD, DEFAULT_POLICY_FILE, F_OK, AT_EACCESS) < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return NULL;
+	return DEFAULT_POLICY_FILE;
+}
+
+static int open_policy(const struct brig_open_opts *opts, struct policy **ret, struct brig_error *err)
+{
+	const struct policy_sources src = {
+		.file = policy_path(opts->policy_file),
+		.preset = opts->preset,
+		.environ = (const char *const *)environ,
+	};
+
+	if (opts->flags != 0)
+		return err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", opts->flags);
+	return policy_load(&src, ret, NULL, err);
+}
+
+int brig_open(const struct brig_open_opts *opts, struct brig **ret, struct brig_error *err)
+{
+	struct brig_open_opts known = BRIG_OPEN_OPTS_INIT;
+	AUTO_FREE struct brig *b = NULL;
+	int rc;
+
+	if (!ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_open needs a place for the handle");
+	if (opts) {
+		rc = versioned_read(&known, sizeof(known), opts, "brig_open_opts", err);
+		if (rc < 0)
+			return rc;
+	}
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return err_nomem(err);
+	rc = open_policy(&known, &b->policy, err);
+	if (rc < 0)
+		return rc;
+	*ret = MOVE_PTR(b);
+	return 0;
+}
+
+void brig_close(struct brig *b)
+{
+	if (!b)
+		return;
+	policy_free(b->policy);
+	free(b);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+int brig_run(struct brig *b, const struct brig_request *req, struct brig_result **ret, struct brig_error *err)
+{
+	struct brig_request known = BRIG_REQUEST_INIT;
+	struct brig_result *result;
+	int rc;
+
+	if (!b || !req || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_run needs a handle, a request and a place for the result");
+	rc = versioned_read(&known, sizeof(known), req, "brig_request", err);
+	if (rc < 0)
+		return rc;
+	rc = request_check(&known, err);
+	if (rc < 0)
+		return rc;
+	result = malloc(sizeof(*result));
+	if (!result)
+		return err_nomem(err);
+	result_init(&result->r);
+	executor_run(b->policy, &known, &result->r);
+	*ret = result;
+	return 0;
+}
+
+void brig_result_free(struct brig_result *r)
+{
+	if (!r)
+		return;
+	result_release(&r->r);
+	free(r);
+}
+
+const char *brig_result_id(const struct brig_result *r)
+{
+	return r->r.id;
+}
+
+const char *brig_result_verdict(const struct brig_result *r)
+{
+	return verdict_info[r->r.verdict].name;
+}
+
+const char *brig_result_reason(const struct brig_result *r)
+{
+	return r->r.reason;
+}
+
+const char *brig_result_backend(const struct brig_result *r)
+{
+	return r->r.backend;
+}
+
+const char *brig_result_language(const struct brig_result *r)
+{
+	return r->r.language;
+}
+
+const char *brig_result_step(const struct brig_result *r)
+{
+	return r->r.step;
+}
+
+int brig_result_exit_code(const struct brig_result *r)
+{
+	return r->r.exit_code;
+}
+
+int brig_result_signal(const struct brig_result *r)
+{
+	return r->r.signal;
+}
+
+int brig_result_status(const struct brig_result *r)
+{
+	return result_status(&r->r);
+}
+
+const char *brig_result_output(const struct brig_result *r, enum brig_stream stream, size_t *len)
+{
+	const struct buf *b = stream == BRIG_STDERR ? &r->r.err : &r->r.out;
+
+	if (len)
+		*len = b->len;
+	return buf_str(b);
+}
+
+int brig_result_truncated(const struct brig_result *r, enum brig_stream stream)
+{
+	return stream == BRIG_STDERR ? r->r.err_truncated : r->r.out_truncated;
+}
+
+void brig_result_usage(const struct brig_result *r, struct brig_usage *ret)
+{
+	*ret = (struct brig_usage){
+		.wall_ms = r->r.usage.wall_ms,
+		.cpu_ms = r->r.usage.cpu_ms,
+		.memory_peak_bytes = r->r.usage.memory_peak_bytes,
+		.pids_peak = r->r.usage.pids_peak,
+		.output_bytes = r->r.usage.output_bytes,
+	};
+}
+
+void brig_result_evidence(const struct brig_result *r, size_t *ret_kept, size_t *ret_total)
+{
+	*ret_kept = r->r.evidence.kept;
+	*ret_total = r->r.evidence.n;
+}
+
+const char *brig_result_warning(const struct brig_result *r, size_t i)
+{
+	return i < r->r.n_warnings ? r->r.warning[i] : NULL;
+}
+
+int brig_result_degraded(const struct brig_result *r, size_t i, const char **ret_protection, const char **ret_lost,
+			 const char **ret_fix)
+{
+	for (size_t p = 0; p < PROT_COUNT; p++) {
+		if ((r->r.degraded & PROT_BIT(p)) == 0 || i-- > 0)
+			continue;
+		*ret_protection = protection_info[p].name;
+		*ret_lost = protection_info[p].lost;
+		*ret_fix = protection_info[p].fix;
+		return 1;
+	}
+	return 0;
+}
+
+int brig_result_json(const struct brig_result *r, char **ret, struct brig_error *err)
+{
+	if (!r || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_result_json needs a result and a place for the text");
+	return result_to_json(&r->r, ret, err);
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+int brig_policy_json(struct brig *b, const char *trust, char **ret, struct brig_error *err)
+{
+	AUTO_FREE struct policy_resolved *resolved = NULL;
+	int rc;
+
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_policy_json needs a handle and a place for the text");
+	resolved = calloc(1, sizeof(*resolved));
+	if (!resolved)
+		return err_nomem(err);
+	rc = policy_resolve(b->policy, trust, NULL, 0, resolved, err);
+	return rc < 0 ? rc : policy_to_json(resolved, ret, err);
+}
+
+int brig_policy_check(const char *path, char **ret, struct brig_error *err)
+{
+	AUTO_FREE struct policy_diags *diags = NULL;
+	struct policy *policy = NULL;
+	int rc, json_rc;
+
+	if (!path || !*path || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_policy_check needs a file and a place for the text");
+	diags = calloc(1, sizeof(*diags));
+	if (!diags)
+		return err_nomem(err);
+	rc = policy_load(&(struct policy_sources){ .file = path }, &policy, diags, err);
+	policy_free(policy);
+	if (rc < 0 && rc != -BRIG_E_POLICY)
+		return rc;
+	json_rc = policy_diags_to_json(path, diags, ret, err);
+	if (json_rc < 0)
+		return json_rc;
+	return rc < 0 ? 1 : 0;
+}
+
+int brig_doctor_json(struct brig *b, char **ret, struct brig_error *err)
+{
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_doctor_json needs a handle and a place for the text");
+	return doctor_json(b->policy, ret, err);
+}
+
+int brig_languages_json(struct brig *b, char **ret, struct brig_error *err)
+{
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_languages_json needs a handle and a place for the text");
+	return languages_json(ret, err);
+}

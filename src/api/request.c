@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/request.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define VERSIONED_MAX  4096 /* a larger size is not a struct of ours but uninitialised memory */
+#define ARGS_MAX       4096
+#define ENV_MAX        1024
+#define OPTIONS_MAX    256
+#define NAME_MAX_BYTES 255 /* of a file name in the cell */
+#define WORD_MAX_BYTES 64  /* of a language or trust level */
+
+int versioned_read(void *ret, uint32_t known, const void *given, const char *what, struct brig_error *err)
+{
+	const unsigned char *bytes = given;
+	uint32_t size;
+
+	memcpy(&size, given, sizeof(size));
+	if (size < sizeof(size) || size > VERSIONED_MAX)
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "struct %s says that it has %u bytes: initialise it with its _INIT macro", what, size);
+	for (uint32_t i = known; i < size; i++)
+		if (bytes[i] != 0)
+			return err_set(err, BRIG_E_USAGE, 0,
+				       "struct %s uses a member that libbrig %s does not know: update the library",
+				       what, BRIG_VERSION);
+	memcpy(ret, given, size < known ? size : known);
+	memcpy(ret, &known, sizeof(known));
+	return 0;
+}
+
+static int check_word(const char *what, const char *word, struct brig_error *err)
+{
+	if (!word)
+		return 0;
+	if (!*word)
+		return err_set(err, BRIG_E_USAGE, 0, "%s is empty: pass NULL for the default", what);
+	if (strnlen(word, WORD_MAX_BYTES + 1) > WORD_MAX_BYTES)
+		return err_set(err, BRIG_E_USAGE, 0, "%s is longer than %d bytes", what, WORD_MAX_BYTES);
+	return 0;
+}
+
+static int check_file_name(const char *name, struct brig_error *err)
+{
+	if (!name)
+		return 0;
+	if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strchr(name, '/'))
+		return err_set(err, BRIG_E_USAGE, 0, "file_name '%.80s' is not a base name: leave out the directories",
+			       name);
+	if (strnlen(name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES)
+		return err_set(err, BRIG_E_USAGE, 0, "file_name is longer than %d bytes", NAME_MAX_BYTES);
+	for (const char *c = name; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return err_set(err, BRIG_E_USAGE, 0,
+				       "file_name has a control character at byte %zu: rename the file",
+				       (size_t)(c - name));
+	return 0;
+}
+
+static int check_code(const struct brig_request *req, struct brig_error *err)
+{
+	if (!req->code)
+		return err_set(err, BRIG_E_USAGE, 0, "the request has no code");
+	if (req->code_len > BRIG_CODE_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "the code has %zu bytes; at most %u are accepted", req->code_len,
+			       BRIG_CODE_MAX);
+	return 0;
+}
+
+/* Adds the size of each string to *total; both lists end up in the same place of the new process. */
+static int check_strings(const char *what, const char *const *list, size_t n, size_t max, size_t *total,
+			 struct brig_error *err)
+{
+	if (n > max)
+		return err_set(err, BRIG_E_USAGE, 0, "%zu %s given; at most %zu are accepted", n, what, max);
+	if (n > 0 && !list)
+		return err_set(err, BRIG_E_USAGE, 0, "%zu %s announced, but the list is NULL", n, what);
+	for (size_t i = 0; i < n; i++) {
+		size_t size;
+
+		if (!list[i])
+			return err_set(err, BRIG_E_USAGE, 0, "number %zu of the %s is NULL", i + 1, what);
+		size = strnlen(list[i], BRIG_STRING_MAX) + 1;
+		if (size > BRIG_STRING_MAX)
+			return err_set(err, BRIG_E_USAGE, 0, "number %zu of the %s is longer than %u bytes", i + 1,
+				       what, BRIG_STRING_MAX - 1);
+		*total += size;
+	}
+	if (*total > BRIG_STRINGS_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "arguments and environment take more than %u bytes together",
+			       BRIG_STRINGS_MAX);
+	return 0;
+}
+
+static int check_env_names(const char *const *env, size_t n, struct brig_error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *equals = strchr(env[i], '=');
+		size_t len = equals ? (size_t)(equals - env[i]) + 1 : 0;
+
+		if (!equals)
+			return err_set(err, BRIG_E_USAGE, 0, "environment entry '%.80s' has no '=': write NAME=VALUE",
+				       env[i]);
+		if (equals == env[i])
+			return err_set(err, BRIG_E_USAGE, 0, "environment entry '%.80s' has no name: write NAME=VALUE",
+				       env[i]);
+		for (size_t k = 0; k < i; k++)
+			if (strncmp(env[k], env[i], len) == 0)
+				return err_set(err, BRIG_E_USAGE, 0, "environment name '%.*s' is given twice",
+					       len < 80 ? (int)len - 1 : 80, env[i]);
+	}
+	return 0;
+}
+
+static int check_options(const struct brig_request *req, struct brig_error *err)
+{
+	if (req->n_options > OPTIONS_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "%zu options given; at most %d are accepted", req->n_options,
+			       OPTIONS_MAX);
+	if (req->n_options > 0 && !req->options)
+		return err_set(err, BRIG_E_USAGE, 0, "%zu options announced, but the list is NULL", req->n_options);
+	for (size_t i = 0; i < req->n_options; i++)
+		if (!req->options[i].key || !*req->options[i].key || !req->options[i].value)
+			return err_set(err, BRIG_E_USAGE, 0, "option number %zu has no key or no value", i + 1);
+	return 0;
+}
+
+/* A descriptor that is open and, if asked, readable; -1 means none. */
+static int check_fd(const char *what, int fd, bool readable, struct brig_error *err)
+{
+	int flags;
+
+	if (fd == -1)
+		return 0;
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0)
+		return err_set(err, BRIG_E_USAGE, errno, "%s is %d; give an open descriptor, or -1 for none", what, fd);
+	if (readable && ((flags & O_ACCMODE) == O_WRONLY || flags & O_PATH))
+		return err_set(err, BRIG_E_USAGE, 0, "%s (descriptor %d) is not open for reading", what, fd);
+	return 0;
+}
+
+static int check_flags(uint32_t flags, struct brig_error *err)
+{
+	uint32_t unknown = flags & ~BRIG_RUN_NO_CAPTURE;
+
+	return unknown ? err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", unknown) : 0;
+}
+
+static int check_stdin(const struct brig_request *req, struct brig_error *err)
+{
+	if (req->stdin_len > 0 && !req->stdin_data)
+		return err_set(err, BRIG_E_USAGE, 0, "stdin_len is %zu, but stdin_data is NULL", req->stdin_len);
+	return check_fd("stdin_fd", req->stdin_fd, true, err);
+}
+
+int request_check(const struct brig_request *req, struct brig_error *err)
+{
+	size_t strings = 0;
+	int rc;
+
+	if ((rc = check_code(req, err)) < 0 || (rc = check_word("language", req->language, err)) < 0 ||
+	    (rc = check_file_name(req->file_name, err)) < 0 || (rc = check_word("trust", req->trust, err)) < 0 ||
+	    (rc = check_strings("arguments", req->args, req->n_args, ARGS_MAX, &strings, err)) < 0 ||
+	    (rc = check_strings("environment entries", req->env, req->n_env, ENV_MAX, &strings, err)) < 0 ||
+	    (rc = check_env_names(req->env, req->n_env, err)) < 0 || (rc = check_options(req, err)) < 0 ||
+	    (rc = check_stdin(req, err)) < 0 || (rc = check_fd("cancel_fd", req->cancel_fd, false, err)) < 0 ||
+	    (rc = check_flags(req->flags, err)) < 0)
+		return rc;
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Signals become one readable descriptor, so that the library, which must not touch signals, can be told
+ * to give up.  Handlers rather than a blocked mask: a mask would be inherited by what is executed.
+ */
+#include "cli/cancel.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include "base/util.h"
+
+static int cancel_fd = FD_NONE; /* handlers have no other way to be told */
+
+void cancel_now(void)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	/* A full counter means that it is readable already. */
+	(void)!write(cancel_fd, &one, sizeof(one));
+	errno = saved;
+}
+
+static void on_signal(int sig UNUSED)
+{
+	cancel_now();
+}
+
+int cancel_open(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction act = { .sa_handler = on_signal };
+
+	cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cancel_fd < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		struct sigaction was;
+
+		if (sigaction(signals[i], NULL, &was) < 0)
+			return -errno;
+		if (was.sa_handler != SIG_IGN && sigaction(signals[i], &act, NULL) < 0)
+			return -errno;
+	}
+	return cancel_fd;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `brig policy show`: every effective value and who set it.  `brig policy check`: every complaint at once. */
+#include "cli/commands.h"
+#include "cli/document.h"
+
+#include "base/str.h"
+
+struct policy_values {
+	const char *policy, *preset, *trust;
+	bool json, no_color;
+};
+
+#define AT(member) offsetof(struct policy_values, member)
+
+/* ---- show ------------------------------------------------------------------------------------- */
+
+static const struct option_row show_options[] = {
+	{ "trust", 't', OPTION_TEXT, "LEVEL", AT(trust), NULL,
+	  "untrusted, unknown or trusted; without it the default" },
+	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
+	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,
+	  "policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" },
+	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
+	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+};
+
+static void add_setting(struct ui_table *table, const json_t *row)
+{
+	char key[128], text[4096], layer[64], place[256];
+	/* Values that nobody touched are the background; the others are what a reader looks for. */
+	bool builtin = str_eq(document_text(row, "layer", layer, sizeof(layer)), "built-in");
+
+	document_text(row, "place", place, sizeof(place));
+	ui_table_add(table, document_text(row, "key", key, sizeof(key)), UI_PLAIN);
+	ui_table_add(table, document_text(row, "text", text, sizeof(text)), builtin ? UI_PLAIN : UI_BOLD);
+	ui_table_add(table, layer, builtin ? UI_DIM : UI_PLAIN);
+	ui_table_add(table, str_eq(place, layer) ? "" : place, UI_PLAIN);
+}
+
+static int show_table(const char *json, bool no_color)
+{
+	struct ui_table table = { .n_columns = 4 };
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
+	json_t *doc = document_read(json);
+	char trust[64], preset[128];
+	const json_t *row;
+	size_t i;
+
+	if (!doc)
+		return EXIT_FAILED;
+	buf_addf(&text, "trust %s, preset %s\n\n", document_text(doc, "trust", trust, sizeof(trust)),
+		 document_text(doc, "preset", preset, sizeof(preset)));
+	ui_table_add(&table, "SETTING", UI_BOLD);
+	ui_table_add(&table, "VALUE", UI_BOLD);
+	ui_table_add(&table, "SET BY", UI_BOLD);
+	ui_table_add(&table, "WHERE", UI_BOLD);
+	json_array_foreach(json_object_get(doc, "settings"), i, row) add_setting(&table, row);
+	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
+	ui_table_release(&table);
+	json_decref(doc);
+	return ui_finish(&text, EXIT_SUCCESS);
+}
+
+static int show_policy(const struct policy_values *v)
+{
+	const struct brig_open_opts opts = {
+		.size = sizeof(opts),
+		.policy_file = v->policy,
+		.preset = v->preset,
+	};
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig *b = NULL;
+	AUTO_TEXT json = NULL;
+	int rc = brig_open(&opts, &b, &err);
+
+	if (rc == 0)
+		rc = brig_policy_json(b, v->trust, &json, &err);
+	brig_close(b);
+	if (rc < 0)
+		return ui_fail(&err);
+	return v->json ? document_print(json, EXIT_SUCCESS) : show_table(json, v->no_color);
+}
+
+static int show_main(const struct command *self, int argc, char **argv)
+{
+	struct policy_values v = { 0 };
+	struct operands ops = { 0 };
+	int status = EXIT_USAGE;
+
+	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
+		status = show_policy(&v);
+	options_release(self, &v, &ops);
+	return status;
+}
+
+const struct command command_policy_show = {
+	.name = "policy show",
+	.synopsis = "[OPTIONS]",
+	.summary = "show every setting in force and which layer set it",
+	.options = show_options,
+	.n_options = ARRAY_LEN(show_options),
+	.run = show_main,
+};
+
+/* ---- check ------------------------------------------------------------------------------------ */
+
+static const struct option_row check_options[] = {
+	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of lines" },
+};
+
+static int check_lines(const char *path, const char *json, bool good)
+{
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX), safe = BUF_INIT(UI_TEXT_MAX);
+	json_t *doc = document_read(json);
+	char place[512], message[1024];
+	const json_t *row;
+	json_int_t dropped;
+	size_t i;
+
+	if (!doc)
+		return EXIT_FAILED;
+	json_array_foreach(json_object_get(doc, "errors"), i, row)
+		buf_addf(&text, "%s: %s\n", document_text(row, "place", place, sizeof(place)),
+			 document_text(row, "message", message, sizeof(message)));
+	dropped = json_integer_value(json_object_get(doc, "dropped"));
+	if (dropped > 0)
+		buf_addf(&text, "%s: %lld more\n", path, (long long)dropped);
+	if (good)
+		buf_addf(&text, "%s: ok\n", path);
+	json_decref(doc);
+	ui_safe(&text, &safe);
+	return ui_finish(&safe, good ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+static int check_file(const char *path, bool as_json)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	AUTO_TEXT json = NULL;
+	int rc = brig_policy_check(path, &json, &err);
+
+	if (rc < 0)
+		return ui_fail(&err);
+	if (as_json)
+		return document_print(json, rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return check_lines(path, json, rc == 0);
+}
+
+static int check_main(const struct command *self, int argc, char **argv)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct policy_values v = { 0 };
+	struct operands ops = { 0 };
+	int status = EXIT_USAGE;
+
+	if (command_begin(self, argc, argv, &v, &ops, &status)) {
+		if (ops.words.n == 1 && ops.rest.n == 0) {
+			status = check_file(ops.words.item[0], v.json);
+		} else {
+			(void)err_set(&err, BRIG_E_USAGE, 0, "'brig policy check' takes one file");
+			status = ui_usage(self->name, &err);
+		}
+	}
+	options_release(self, &v, &ops);
+	return status;
+}
+
+const struct command command_policy_check = {
+	.name = "policy check",
+	.synopsis = "[OPTIONS] FILE",
+	.summary = "check a policy file: every complaint as file:line:column",
+	.details = "Exit status: 0 if the file is good, 1 if it is not.\n",
+	.options = check_options,
+	.n_options = ARRAY_LEN(check_options),
+	.run = check_main,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/commands.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/ui.h"
+
+const struct command *const commands[] = {
+	&command_run,       &command_policy_show, &command_policy_check, &command_doctor,
+	&command_languages, &command_version,     &command_help,
+};
+const size_t command_count = ARRAY_LEN(commands);
+
+/* How many words of argv a command's name covers; 0 if it is another one. */
+static int name_matches(const char *name, int argc, char **argv)
+{
+	int words = 0;
+
+	for (;; words++) {
+		size_t len = strcspn(name, " ");
+
+		if (words == argc || strlen(argv[words]) != len || memcmp(argv[words], name, len) != 0)
+			return 0;
+		if (name[len] == '\0')
+			return words + 1;
+		name += len + 1;
+	}
+}
+
+/* The words that may follow "policy". */
+static int complain_group(const char *group, struct brig_error *err)
+{
+	AUTO_BUF list = BUF_INIT(256);
+	size_t len = strlen(group);
+
+	for (size_t i = 0; i < command_count; i++)
+		if (strncmp(commands[i]->name, group, len) == 0 && commands[i]->name[len] == ' ')
+			buf_addf(&list, "%s'brig %s'", list.len ? " or " : "", commands[i]->name);
+	if (list.len == 0)
+		return 0;
+	return err_set(err, BRIG_E_USAGE, 0, "'brig %s' needs another word: %s", group, buf_str(&list));
+}
+
+const struct command *command_find(int argc, char **argv, int *ret_words, struct brig_error *err)
+{
+	const char *names[16], *near;
+	size_t n = 0;
+
+	for (size_t i = 0; i < command_count; i++) {
+		*ret_words = name_matches(commands[i]->name, argc, argv);
+		if (*ret_words > 0)
+			return commands[i];
+		if (n < ARRAY_LEN(names))
+			names[n++] = commands[i]->name;
+	}
+	if (argc == 0) {
+		(void)err_set(err, BRIG_E_USAGE, 0, "no command given");
+		return NULL;
+	}
+	if (complain_group(argv[0], err) < 0)
+		return NULL;
+	near = str_nearest(argv[0], names, n);
+	if (near)
+		(void)err_set(err, BRIG_E_USAGE, 0, "unknown command '%.60s'; did you mean '%s'?", argv[0], near);
+	else
+		(void)err_set(err, BRIG_E_USAGE, 0, "unknown command '%.60s'", argv[0]);
+	return NULL;
+}
+
+void commands_help(struct buf *out)
+{
+	buf_adds(out, "Usage: brig COMMAND [OPTIONS]\n\n"
+		      "Runs code that nobody has reviewed, and says with evidence what happened.\n\nCommands:\n");
+	for (size_t i = 0; i < command_count; i++)
+		buf_addf(out, "  %-16s%s\n", commands[i]->name, commands[i]->summary);
+	buf_adds(out, "\n'brig help COMMAND' tells more.\n");
+}
+
+bool command_begin(const struct command *self, int argc, char **argv, void *values, struct operands *ops,
+		   int *ret_status)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	AUTO_BUF page = BUF_INIT(UI_TEXT_MAX);
+	int rc = options_parse(self, argc, argv, values, ops, &err);
+
+	if (rc == OPTIONS_OK)
+		return true;
+	if (rc == OPTIONS_HELP) {
+		options_help(self, &page);
+		*ret_status = ui_finish(&page, EXIT_SUCCESS);
+	} else {
+		*ret_status = ui_usage(self->name, &err);
+	}
+	return false;
+}
+
+bool command_no_operands(const struct command *self, const struct operands *ops)
+{
+	const struct words *list = ops->words.n ? &ops->words : &ops->rest;
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (list->n == 0)
+		return true;
+	(void)err_set(&err, BRIG_E_USAGE, 0, "'brig %s' takes no argument '%.60s'", self->name, list->item[0]);
+	(void)ui_usage(self->name, &err);
+	return false;
+}

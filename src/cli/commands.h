@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every command of `brig`.  To add one: a file cmd_<name>.c with its struct command, its line here, and
+ * its line in commands.c.
+ */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/options.h"
+
+extern const struct command command_run;
+extern const struct command command_policy_show;
+extern const struct command command_policy_check;
+extern const struct command command_doctor;
+extern const struct command command_languages;
+extern const struct command command_version;
+extern const struct command command_help;
+
+extern const struct command *const commands[];
+extern const size_t command_count;
+
+/* The command that the first words name; *ret_words says how many.  NULL, with the reason in *err. */
+const struct command *command_find(int argc, char **argv, int *ret_words, struct brig_error *err);
+/* The list of commands. */
+void commands_help(struct buf *out);
+/* What every command does first.  *ret_status is the exit status when it returns false. */
+bool command_begin(const struct command *self, int argc, char **argv, void *values, struct operands *ops,
+		   int *ret_status);
+/* For commands that take no further words: false, with a complaint made, if there are some. */
+bool command_no_operands(const struct command *self, const struct operands *ops);
+
+#endif

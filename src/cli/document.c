@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/document.h"
+
+#include <stdio.h>
+
+#include "base/str.h"
+
+int document_print(const char *json, int ok_status)
+{
+	AUTO_BUF line = BUF_INIT(UI_TEXT_MAX);
+
+	buf_addf(&line, "%s\n", json);
+	return ui_finish(&line, ok_status);
+}
+
+json_t *document_read(const char *json)
+{
+	json_error_t why;
+	json_t *doc = json_loads(json, 0, &why);
+
+	if (!doc)
+		ui_say("the library handed out a document that cannot be read: %s", why.text);
+	return doc;
+}
+
+static void add_value(struct buf *out, const json_t *value)
+{
+	const json_t *item;
+	size_t i;
+
+	switch (json_typeof(value)) {
+	case JSON_STRING:
+		buf_adds(out, json_string_value(value));
+		break;
+	case JSON_INTEGER:
+		buf_addf(out, "%lld", (long long)json_integer_value(value));
+		break;
+	case JSON_REAL:
+		buf_addf(out, "%g", json_real_value(value));
+		break;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		buf_adds(out, json_is_true(value) ? "yes" : "no");
+		break;
+	case JSON_ARRAY:
+		json_array_foreach(value, i, item)
+		{
+			buf_adds(out, i > 0 ? ", " : "");
+			add_value(out, item);
+		}
+		break;
+	case JSON_OBJECT:
+	case JSON_NULL:
+		break;
+	}
+}
+
+const char *document_text(const json_t *object, const char *name, char *dst, size_t size)
+{
+	const json_t *value = json_object_get(object, name);
+	AUTO_BUF text = BUF_INIT(64 * KiB);
+
+	if (value)
+		add_value(&text, value);
+	(void)str_copy(dst, size, buf_str(&text));
+	return dst;
+}
+
+bool document_true(const json_t *object, const char *name)
+{
+	return json_is_true(json_object_get(object, name));
+}

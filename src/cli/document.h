@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The JSON documents of the library, shown as they are or as tables. */
+#ifndef CLI_DOCUMENT_H
+#define CLI_DOCUMENT_H
+
+#include <jansson.h>
+
+#include "cli/ui.h"
+
+/* Prints the document itself, one line; the exit status. */
+int document_print(const char *json, int ok_status);
+/* Reads it; NULL with a complaint made.  For json_decref(). */
+json_t *document_read(const char *json);
+/* A member as text: strings as they are, lists joined by ", ", null and missing ones as "". */
+const char *document_text(const json_t *object, const char *name, char *dst, size_t size);
+bool document_true(const json_t *object, const char *name);
+
+#endif

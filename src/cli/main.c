@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - finds the command, and puts the process into a state that every command can rely on. */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/commands.h"
+#include "cli/ui.h"
+
+/*
+ * Descriptors 0 to 2 may be closed (FD-03): then the next file that is opened would become the program's
+ * output.  The lowest free number is handed out first, so that one open per gap fills it.
+ */
+static bool fill_standard_fds(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			return false;
+	return true;
+}
+
+/* Spellings that people try first. */
+static const struct {
+	const char *word, *command;
+} aliases[] = {
+	{ "--help", "help" },
+	{ "-h", "help" },
+	{ "--version", "version" },
+	{ "-V", "version" },
+};
+
+static void replace_alias(char **word)
+{
+	static char command[16];
+
+	for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
+		if (str_eq(*word, aliases[i].word)) {
+			(void)str_copy(command, sizeof(command), aliases[i].command);
+			*word = command;
+		}
+}
+
+int main(int argc, char **argv)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	const struct command *cmd;
+	int words = 0;
+
+	if (!fill_standard_fds())
+		return EXIT_FAILED;
+	(void)signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write, not our death */
+	if (argc > 1)
+		replace_alias(&argv[1]);
+	cmd = command_find(argc > 0 ? argc - 1 : 0, argv + 1, &words, &err);
+	if (!cmd)
+		return ui_usage("", &err);
+	return cmd->run(cmd, argc - 1 - words, argv + 1 + words);
+}

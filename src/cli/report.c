@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/ui.h"
+
+/* How a verdict is shown; the ones that are not listed are red and give their reason. */
+static const struct {
+	const char *verdict;
+	enum ui_color color;
+	bool speaks_for_itself; /* the program's own doing, of which it has told itself */
+} looks[] = {
+	{ "ok", UI_GREEN, true },
+	{ "error", UI_YELLOW, true },
+	{ "cancelled", UI_YELLOW, false },
+};
+
+static enum ui_color verdict_color(const char *verdict)
+{
+	for (size_t i = 0; i < ARRAY_LEN(looks); i++)
+		if (str_eq(looks[i].verdict, verdict))
+			return looks[i].color;
+	return UI_RED;
+}
+
+static bool needs_reason(const struct brig_result *r)
+{
+	const char *verdict = brig_result_verdict(r);
+
+	/* A failed compile step looks like the program's own error, but the program never ran. */
+	if (str_eq(brig_result_step(r), "compile"))
+		return !str_eq(verdict, "ok");
+	for (size_t i = 0; i < ARRAY_LEN(looks); i++)
+		if (str_eq(looks[i].verdict, verdict))
+			return !looks[i].speaks_for_itself;
+	return true;
+}
+
+/* One line, whatever is missing: it comes with every run on such a host. */
+static void say_degraded(const struct brig_result *r)
+{
+	const char *protection, *lost, *fix;
+	AUTO_BUF names = BUF_INIT(4096);
+
+	for (size_t i = 0; brig_result_degraded(r, i, &protection, &lost, &fix); i++)
+		buf_addf(&names, "%s%s", i > 0 ? ", " : "", protection);
+	if (names.len > 0)
+		ui_say("warning: ran without %s, as allow_degraded permits; 'brig doctor' tells how to get them",
+		       buf_str(&names));
+}
+
+void report_remarks(const struct brig_result *r)
+{
+	const char *text;
+
+	for (size_t i = 0; (text = brig_result_warning(r, i)) != NULL; i++)
+		ui_say("warning: %s", text);
+	say_degraded(r);
+	if (!needs_reason(r))
+		return;
+	text = brig_result_reason(r);
+	ui_say("%s%s%s", brig_result_verdict(r), *text ? ": " : "", text);
+}
+
+static void add_verdict(struct buf *line, const struct brig_result *r, bool has_color)
+{
+	const char *verdict = brig_result_verdict(r);
+	const char *name = brig_result_signal(r) ? sigabbrev_np(brig_result_signal(r)) : NULL;
+
+	ui_paint(line, has_color, verdict_color(verdict), verdict);
+	if (str_eq(verdict, "error"))
+		buf_addf(line, " (%s code %d)", str_eq(brig_result_step(r), "compile") ? "compiler's exit" : "exit",
+			 brig_result_exit_code(r));
+	else if (str_eq(verdict, "crash") && name)
+		buf_addf(line, " (SIG%s)", name);
+}
+
+static void add_usage(struct buf *line, const struct brig_result *r)
+{
+	struct brig_usage usage;
+	char wall[32], cpu[32], memory[32];
+
+	brig_result_usage(r, &usage);
+	buf_addf(line, "  wall %s  cpu %s  memory %s", ui_millis(wall, sizeof(wall), usage.wall_ms),
+		 ui_millis(cpu, sizeof(cpu), usage.cpu_ms), str_bytes(memory, sizeof(memory), usage.memory_peak_bytes));
+}
+
+static void add_evidence(struct buf *line, const struct brig_result *r, bool has_color)
+{
+	size_t kept, total;
+	char text[64];
+
+	brig_result_evidence(r, &kept, &total);
+	if (total == 0)
+		return;
+	(void)snprintf(text, sizeof(text), "%zu/%zu protections kept", kept, total);
+	buf_adds(line, "  ");
+	ui_paint(line, has_color, kept == total ? UI_PLAIN : UI_RED, text);
+}
+
+void report_summary(const struct brig_result *r, bool has_color)
+{
+	AUTO_BUF line = BUF_INIT(1024);
+	size_t kept, total;
+
+	buf_adds(&line, "brig: ");
+	add_verdict(&line, r, has_color);
+	brig_result_evidence(r, &kept, &total);
+	if (total > 0) /* else nothing ran, and there is nothing to measure */
+		add_usage(&line, r);
+	if (*brig_result_backend(r))
+		buf_addf(&line, "  %s", brig_result_backend(r));
+	add_evidence(&line, r, has_color);
+	buf_adds(&line, "\n");
+	(void)ui_write(STDERR_FILENO, buf_str(&line), line.len, -1);
+}

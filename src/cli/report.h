@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said on standard error when a run is over. */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include <brig/brig.h>
+
+#include "base/util.h"
+
+/* Reason, warnings and missing protections: what must not pass unseen. */
+void report_remarks(const struct brig_result *r);
+/* "brig: ok  wall 18 ms  cpu 14 ms  memory 9.1 MB  native  29/29 protections kept" */
+void report_summary(const struct brig_result *r, bool has_color);
+
+#endif
