@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PID 1 of a cell.  It confines itself in one flat list of steps, builds the file tree, hands the
+ * supervisor the descriptors through which the cell will be inspected, forks the payload, gives up
+ * everything, and from then on only reaps.
+ *
+ * Nothing continues after a failed step: the step and its errno go to the supervisor and PID 1 exits,
+ * which makes the kernel kill whatever was in the cell.  The supervisor's death has the same effect.
+ */
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <grp.h>
+
+#include "backend/native/cell_spec.h"
+#include "base/fd.h"
+#include "sys/caps.h"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x00000080
+#endif
+
+int build_run(struct cell_build *b, const struct build_step *steps, size_t n, enum step *ret_failed)
+{
+	for (size_t i = 0; i < n; i++) {
+		enum protection p = step_info[steps[i].step].protection;
+		int rc = FAULT_HIT(steps[i].step) ? -FAULT_ERRNO : steps[i].run(b);
+
+		if (rc >= 0 || (p != PROT_COUNT && b->spec->plan->may_degrade & PROT_BIT(p)))
+			continue; /* a protection given up by policy: the evidence will show it (INV-4) */
+		*ret_failed = steps[i].step;
+		return rc;
+	}
+	return 0;
+}
+
+static int die_with_parent(struct cell_build *b UNUSED)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+static int await_maps(struct cell_build *b)
+{
+	char go;
+
+	/* End of file: the supervisor died before PDEATHSIG was armed. */
+	return read(b->spec->ctl, &go, 1) == 1 ? 0 : -ESRCH;
+}
+
+static int enter_cgroup(struct cell_build *b)
+{
+	return b->spec->cgroup ? cgroup_enter_self(b->spec->cgroup) : 0;
+}
+
+/* After entering, so that the namespace is rooted at the cell's own group. */
+static int make_cgroup_ns(struct cell_build *b)
+{
+	if (b->spec->cgroup_ns_cloned)
+		return 0;
+	return unshare(CLONE_NEWCGROUP) < 0 ? -errno : 0;
+}
+
+static int take_ids(struct cell_build *b)
+{
+	if (!b->spec->two_ids)
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return -errno;
+	return die_with_parent(b); /* changing ids has cleared it */
+}
+
+static int new_session(struct cell_build *b UNUSED)
+{
+	if (setsid() < 0)
+		return -errno;
+	umask(022);
+	/* A keyring of its own; a kernel without keyrings has nothing to share either. */
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+		return -errno;
+	return 0;
+}
+
+static int set_hostname(struct cell_build *b UNUSED)
+{
+	if (sethostname("cell", 4) < 0 || setdomainname("", 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int loopback_up(struct cell_build *b UNUSED)
+{
+	struct ifreq lo = { .ifr_name = "lo" };
+	AUTO_FD sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (sock < 0 || ioctl(sock, SIOCGIFFLAGS, &lo) < 0)
+		return -errno;
+	lo.ifr_flags |= IFF_UP;
+	return ioctl(sock, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
+}
+
+/* The sysctl belongs to the opener's user namespace, so the host's /proc shows us the cell's own. */
+static int forbid_nested_userns(struct cell_build *b)
+{
+	b->nested_userns = open("/proc/sys/user/max_user_namespaces", O_RDWR | O_CLOEXEC);
+	if (b->nested_userns < 0)
+		return -errno;
+	return fd_write_all(b->nested_userns, "0", 1);
+}
+
+/* The clocks of the cell start near zero: uptime identifies a host.  Children get the namespace, we do not. */
+static int make_time_ns(struct cell_build *b)
+{
+	if (unshare(CLONE_NEWTIME) < 0)
+		return -errno;
+	return fd_put_at(AT_FDCWD, "/proc/self/timens_offsets", b->spec->time_offsets);
+}
+
+static int hand_over(struct cell_build *b)
+{
+	static const char *const names[] = {
+		"/proc/self/ns/user", "/proc/self/ns/pid", "/proc/self/ns/mnt",	   "/proc/self/ns/net",
+		"/proc/self/ns/ipc",  "/proc/self/ns/uts", "/proc/self/ns/cgroup", "/proc/self/ns/time_for_children",
+	};
+	struct report ready = report_make(REPORT_READY);
+	int fds[HANDED_COUNT] = { [HANDED_ROOT] = b->root, [HANDED_WORKSPACE] = b->workspace };
+	int rc;
+
+	/* With nested_userns degraded there is no such file: hand something the check will find wanting. */
+	fds[HANDED_NESTED_USERNS] = b->nested_userns >= 0 ? b->nested_userns : b->root;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		fds[HANDED_NS_FIRST + i] = open(names[i], O_RDONLY | O_CLOEXEC);
+		if (fds[HANDED_NS_FIRST + i] < 0) /* kernel without that namespace */
+			fds[HANDED_NS_FIRST + i] = b->root;
+	}
+	rc = report_send(b->spec->ctl, &ready, fds, HANDED_COUNT);
+	/* The payload must not inherit them; it also closes everything, but two locks are better than one. */
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (fds[HANDED_NS_FIRST + i] != b->root)
+			(void)close(fds[HANDED_NS_FIRST + i]);
+	return rc;
+}
+
+static int fork_payload(struct cell_build *b)
+{
+	/* Not fork(): its handlers belong to the supervisor's libraries. */
+	long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		payload_main(b);
+	b->payload = (pid_t)pid;
+	return 0;
+}
+
+/* The supervisor's environment was copied with its memory; nothing of it may be read through PID 1. */
+static void wipe_environment(const struct cell_spec *spec)
+{
+	if (spec->env_start)
+		explicit_bzero(spec->env_start, (size_t)(spec->env_end - spec->env_start));
+}
+
+static int confine_init(struct cell_build *b)
+{
+	int keep = b->spec->ctl;
+	int rc;
+
+	wipe_environment(b->spec);
+	/* Only the control socket survives: as descriptor 0, so that the rest is one range. */
+	if (dup3(keep, 0, O_CLOEXEC) < 0 || close_range(1, ~0U, 0) < 0)
+		return -errno;
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	rc = caps_clear();
+	if (rc < 0)
+		return rc;
+	return seccomp_install(b->spec->init_filter);
+}
+
+#define CTL_AFTER_CONFINE 0
+
+static const struct build_step steps[] = {
+	{ STEP_die_with_parent, die_with_parent },
+	{ STEP_await_maps, await_maps },
+	{ STEP_enter_cgroup, enter_cgroup },
+	{ STEP_cgroup_ns, make_cgroup_ns },
+	{ STEP_take_ids, take_ids },
+	{ STEP_new_session, new_session },
+	{ STEP_hostname, set_hostname },
+	{ STEP_loopback, loopback_up },
+	{ STEP_nested_userns, forbid_nested_userns },
+	{ STEP_root_tree, root_make },
+	{ STEP_system_dirs, root_show_system },
+	{ STEP_etc_files, root_write_etc },
+	{ STEP_devices, root_show_devices },
+	{ STEP_proc, root_mount_proc },
+	{ STEP_scratch, root_mount_scratch },
+	{ STEP_extra_binds, root_show_extra },
+	{ STEP_stage_files, root_stage_files },
+	{ STEP_seal_root, root_seal },
+	{ STEP_pivot_root, root_enter },
+	{ STEP_time_ns, make_time_ns },
+	{ STEP_hand_over, hand_over },
+	{ STEP_fork_payload, fork_payload },
+};
+static const struct build_step last_step[] = { { STEP_confine_init, confine_init } };
+
+static _Noreturn void give_up(int ctl, enum step step, int rc)
+{
+	struct report r = report_make(REPORT_FAILED);
+
+	r.step = step;
+	r.sys = -rc;
+	(void)report_send(ctl, &r, NULL, 0);
+	_exit(125);
+}
+
+static void report_end(const siginfo_t *info)
+{
+	struct report r = report_make(REPORT_ENDED);
+
+	r.exited = info->si_code == CLD_EXITED;
+	r.value = info->si_status;
+	(void)report_send(CTL_AFTER_CONFINE, &r, NULL, 0);
+}
+
+/*
+ * Reaps until the program itself has ended.  Its zombie stays unreaped: the supervisor still reads the
+ * evidence from its /proc entry, and its pid cannot be taken by another process meanwhile.
+ */
+static _Noreturn void reap(pid_t payload)
+{
+	for (;;) {
+		siginfo_t info = { .si_pid = 0 };
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0)
+			_exit(125); /* cannot happen while the payload is our child */
+		if (info.si_pid == payload) {
+			char end;
+
+			report_end(&info);
+			/* The supervisor kills us when it has seen enough; end of file means that it is gone. */
+			while (read(CTL_AFTER_CONFINE, &end, 1) > 0)
+				;
+			_exit(0);
+		}
+		(void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED);
+	}
+}
+
+_Noreturn void cell_init_main(const struct cell_spec *spec)
+{
+	struct cell_build b = { .spec = spec, .root = FD_NONE, .workspace = FD_NONE, .nested_userns = FD_NONE };
+	enum step failed = STEP_exec;
+	int rc = build_run(&b, steps, ARRAY_LEN(steps), &failed);
+
+	if (rc < 0)
+		give_up(spec->ctl, failed, rc);
+	rc = build_run(&b, last_step, ARRAY_LEN(last_step), &failed);
+	if (rc < 0)
+		give_up(CTL_AFTER_CONFINE, failed, rc);
+	reap(b.payload);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a cell's own processes are given by the supervisor: one struct, complete before the clone and
+ * never changed after it.  The cell's processes are forked, not executed, from a process that may have
+ * threads; so whatever runs between clone and exec is async-signal-safe: no allocation, no stdio, only
+ * what is in here.
+ */
+#ifndef NATIVE_CELL_SPEC_H
+#define NATIVE_CELL_SPEC_H
+
+#include "backend/native/report.h"
+#include "model/plan.h"
+#include "sys/cgroup.h"
+#include "sys/landlock.h"
+
+#define SYSTEM_DIRS_MAX 40
+#define EXTRA_BINDS_MAX 8
+#define LANDLOCK_RULES_MAX (SYSTEM_DIRS_MAX + 8)
+
+/* One entry of the cell's root: a symbolic link to make, or a directory to show read-only. */
+struct system_dir {
+	char name[64];
+	char link[160];	  /* target; "": a directory */
+	char source[320]; /* host path */
+	char path[72];	  /* "/name" */
+	int tree;	  /* already opened by a privileged supervisor, or FD_NONE */
+};
+
+struct extra_bind {
+	char dir[160];	  /* directories to make, relative to the root, "opt/brig" */
+	char target[200]; /* relative to the root */
+	const char *source;
+	bool is_dir;
+	int tree;
+};
+
+struct cell_spec {
+	const struct plan *plan;
+	const struct cgroup *cgroup; /* NULL: none on this host */
+	bool two_ids;		     /* inside 0 is init's, inside plan->uid the program's; else one id for both */
+	bool cgroup_ns_cloned;	     /* clone3 has made it already */
+	int abi;		     /* Landlock; 0: none */
+	struct seccomp_filter payload_filter, init_filter;
+
+	struct system_dir dirs[SYSTEM_DIRS_MAX];
+	size_t n_dirs;
+	bool own_etc; /* write a minimal /etc; else it is one of dirs */
+	int ld_cache; /* the host's /etc/ld.so.cache, or FD_NONE */
+	struct extra_bind binds[EXTRA_BINDS_MAX];
+	size_t n_binds;
+	struct landlock_rule rules[LANDLOCK_RULES_MAX];
+	size_t n_rules;
+	char disk_size[24], disk_inodes[24];
+	char time_offsets[96];
+	char *env_start, *env_end; /* the supervisor's own environment strings: wiped in init */
+
+	/* child ends */
+	int ctl; /* init <-> supervisor */
+	int go;	 /* payload <-> supervisor */
+	int stdio[3];
+};
+
+/* State of the child while it builds: descriptors that later steps need. */
+struct cell_build {
+	const struct cell_spec *spec;
+	int root, workspace, nested_userns;
+	pid_t payload;
+};
+
+struct build_step {
+	enum step step;
+	int (*run)(struct cell_build *b); /* 0 or -errno */
+};
+
+/* Runs the steps in order.  On failure *ret_failed is the step; the value is 0 or -errno. */
+int build_run(struct cell_build *b, const struct build_step *steps, size_t n, enum step *ret_failed);
+
+/* rootfs.c: the steps that make the file tree. */
+int root_make(struct cell_build *b);
+int root_show_system(struct cell_build *b);
+int root_write_etc(struct cell_build *b);
+int root_show_devices(struct cell_build *b);
+int root_mount_proc(struct cell_build *b);
+int root_mount_scratch(struct cell_build *b);
+int root_show_extra(struct cell_build *b);
+int root_stage_files(struct cell_build *b);
+int root_seal(struct cell_build *b);
+int root_enter(struct cell_build *b);
+
+/* PID 1 of the cell, from its first instruction to its last. */
+_Noreturn void cell_init_main(const struct cell_spec *spec);
+/* The program's process, from fork to exec. */
+_Noreturn void payload_main(struct cell_build *b);
+
+/* Only in a build with -Dfaults=true: makes one step fail, for the fault suite. */
+#ifdef BRIG_FAULTS
+extern enum step fault_step;
+extern int fault_errno;
+#define FAULT_HIT(s) ((s) == fault_step)
+#define FAULT_ERRNO fault_errno
+void fault_arm(void);
+#else
+#define FAULT_HIT(s) false
+#define FAULT_ERRNO 0
+static inline void fault_arm(void)
+{
+}
+#endif
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What of the host a cell shows: looked up by the supervisor before the clone, because the child may
+ * neither allocate nor, with its borrowed ids, enter every directory that the supervisor can.
+ *
+ * With the host's own tree that is /usr and the links or directories beside it (/bin, /lib ...).  With
+ * a rootfs it is every top-level entry but those that a cell makes itself.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/native/cell.h"
+#include "base/str.h"
+#include "sys/mnt.h"
+
+static const char *const host_names[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
+/* Made by the cell, or never shown. */
+static const char *const own_names[] = {
+	".", "..", "dev", "proc", "sys", "tmp", "run", "workspace", "mnt", "media", "boot", "lost+found",
+};
+
+static bool is_own_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(own_names); i++)
+		if (str_eq(name, own_names[i]))
+			return true;
+	return false;
+}
+
+/* One entry of the root directory dir (its path is base).  Anything but a link or a directory is left out. */
+static int add_entry(struct cell *c, int dir, const char *base, const char *name)
+{
+	struct cell_spec *s = &c->spec;
+	struct system_dir *d = &s->dirs[s->n_dirs];
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0;
+	if (s->n_dirs == SYSTEM_DIRS_MAX)
+		return -E2BIG;
+	*d = (struct system_dir){ .tree = FD_NONE };
+	if (!str_copy(d->name, sizeof(d->name), name))
+		return -ENAMETOOLONG;
+	(void)snprintf(d->path, sizeof(d->path), "/%s", name);
+	if (S_ISLNK(st.st_mode)) {
+		ssize_t n = readlinkat(dir, name, d->link, sizeof(d->link) - 1);
+
+		if (n < 0 || n == (ssize_t)sizeof(d->link) - 1)
+			return n < 0 ? -errno : -ENAMETOOLONG;
+		d->link[n] = '\0';
+	} else if ((size_t)snprintf(d->source, sizeof(d->source), "%s/%s", base, name) >= sizeof(d->source)) {
+		return -ENAMETOOLONG;
+	}
+	s->n_dirs++;
+	return 0;
+}
+
+static int add_host_entries(struct cell *c)
+{
+	AUTO_FD dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(host_names); i++) {
+		int rc = add_entry(c, dir, "", host_names[i]);
+
+		if (rc < 0)
+			return rc;
+	}
+	c->spec.own_etc = true;
+	c->spec.ld_cache = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+	return 0;
+}
+
+static void dir_closep(DIR **d)
+{
+	if (*d)
+		(void)closedir(*d);
+}
+
+static int add_rootfs_entries(struct cell *c, const char *rootfs)
+{
+	CLEANUP(dir_closep) DIR *dir = opendir(rootfs);
+	struct dirent *e;
+
+	if (!dir)
+		return -errno;
+	c->spec.own_etc = true;
+	while ((e = readdir(dir))) {
+		int rc;
+
+		if (is_own_name(e->d_name))
+			continue;
+		if (str_eq(e->d_name, "etc"))
+			c->spec.own_etc = false;
+		rc = add_entry(c, dirfd(dir), rootfs, e->d_name);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int add_bind(struct cell *c, const struct plan_bind *bind)
+{
+	struct cell_spec *s = &c->spec;
+	struct extra_bind *e = &s->binds[s->n_binds];
+	struct stat st;
+	char *slash;
+
+	if (s->n_binds == EXTRA_BINDS_MAX)
+		return -E2BIG;
+	if (stat(bind->source, &st) < 0)
+		return -errno;
+	*e = (struct extra_bind){ .source = bind->source, .is_dir = S_ISDIR(st.st_mode), .tree = FD_NONE };
+	if (!str_copy(e->target, sizeof(e->target), bind->target + 1) || !str_copy(e->dir, sizeof(e->dir), e->target))
+		return -ENAMETOOLONG;
+	slash = strrchr(e->dir, '/');
+	if (slash)
+		*slash = '\0';
+	s->n_binds++;
+	return 0;
+}
+
+/* As root the child could not enter a directory like /root; so the trees are opened here. */
+static int open_trees(struct cell *c)
+{
+	struct cell_spec *s = &c->spec;
+	bool given = s->plan->rootfs[0] != '\0';
+
+	if (!s->two_ids)
+		return 0;
+	for (size_t i = 0; given && i < s->n_dirs; i++) {
+		struct system_dir *d = &s->dirs[i];
+
+		if (d->link[0])
+			continue;
+		d->tree = mount_copy(AT_FDCWD, d->source, MNT_RO | MNT_RECURSIVE);
+		if (d->tree < 0)
+			return d->tree;
+	}
+	for (size_t i = 0; i < s->n_binds; i++) {
+		s->binds[i].tree = mount_copy(AT_FDCWD, s->binds[i].source, MNT_RO | MNT_RECURSIVE);
+		if (s->binds[i].tree < 0)
+			return s->binds[i].tree;
+	}
+	return 0;
+}
+
+static void add_rule(struct cell_spec *s, const char *path, unsigned grant)
+{
+	if (s->n_rules < LANDLOCK_RULES_MAX)
+		s->rules[s->n_rules++] = (struct landlock_rule){ path, grant };
+}
+
+/* Reading is fine everywhere; executing and writing only where the plan says so. */
+static void make_rules(struct cell_spec *s)
+{
+	add_rule(s, "/", LANDLOCK_READ);
+	for (size_t i = 0; i < s->n_dirs; i++)
+		if (!s->dirs[i].link[0])
+			add_rule(s, s->dirs[i].path, LANDLOCK_READ | LANDLOCK_EXEC);
+	for (size_t i = 0; i < s->plan->n_binds; i++)
+		add_rule(s, s->plan->binds[i].target, LANDLOCK_READ | LANDLOCK_EXEC);
+	add_rule(s, "/dev", LANDLOCK_READ | LANDLOCK_WRITE_FILE);
+	add_rule(s, "/dev/shm", LANDLOCK_READ | LANDLOCK_WRITE);
+	add_rule(s, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE);
+	add_rule(s, PLAN_WORKSPACE, LANDLOCK_READ | LANDLOCK_WRITE | (s->plan->workspace_exec ? LANDLOCK_EXEC : 0));
+}
+
+int cell_open_host_trees(struct cell *c, struct brig_error *err)
+{
+	const struct plan *plan = c->spec.plan;
+	bool given = plan->rootfs[0] != '\0';
+	int rc = given ? add_rootfs_entries(c, plan->rootfs) : add_host_entries(c);
+
+	if (rc < 0)
+		return err_set(err, BRIG_E_REFUSED, -rc, "cannot use '%s' as the cell's root", given ? plan->rootfs : "/");
+	for (size_t i = 0; i < plan->n_binds; i++) {
+		rc = add_bind(c, &plan->binds[i]);
+		if (rc < 0)
+			return err_set(err, BRIG_E_SYSTEM, -rc, "cannot show '%s' in the cell", plan->binds[i].source);
+	}
+	rc = FAULT_HIT(STEP_open_host_trees) ? -FAULT_ERRNO : open_trees(c);
+	if (rc < 0)
+		return cell_step_failed(STEP_open_host_trees, -rc, err);
+	make_rules(&c->spec);
+	return 0;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is really in force, read back from the kernel: control group files, /proc of the payload and of
+ * cell init, the namespaces, file systems and sysctl behind the descriptors that init handed over.
+ * Nothing here is taken from what we asked for.
+ *
+ * The payload is a zombie by now, or about to be killed.  A zombie still shows its credentials, filters
+ * and privileges, but no longer its resource limits: those are read while it waits for the word to start.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "backend/native/cell.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "sys/proc.h"
+
+static void read_limits(struct cell *c)
+{
+	char path[48], text[4096];
+	static const struct {
+		const char *label;
+		enum fact_id fact;
+	} rows[] = { { "Max open files", FACT_open_files_max }, { "Max core file size", FACT_core_max } };
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/limits", c->payload_pid);
+	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *at = strstr(text, rows[i].label);
+		unsigned long long soft, hard;
+
+		if (at && sscanf(at + strlen(rows[i].label), "%llu %llu", &soft, &hard) == 2)
+			fact_num(&c->early, rows[i].fact, hard, "%s", path);
+	}
+}
+
+void cell_inspect_early(struct cell *c)
+{
+	read_limits(c);
+	if (c->spec.abi > 0) {
+		/* From ABI 5 on the probe must have been denied; before, restrict_self's word is all there is. */
+		bool proven = c->spec.abi < 5 || c->landlock_probe == EACCES;
+
+		fact_num(&c->early, FACT_landlock, proven ? (uint64_t)c->spec.abi : 0, "%s",
+			 c->spec.abi < 5 ? "landlock_restrict_self(2)" : "landlock_restrict_self(2) and a denied ioctl");
+	} else {
+		fact_num(&c->early, FACT_landlock, 0, "landlock_create_ruleset(2)");
+	}
+}
+
+static void read_cgroup(struct cell *c, struct facts *f)
+{
+	static const struct {
+		enum cgroup_resource resource;
+		enum fact_id fact;
+	} rows[] = {
+		{ CGROUP_MEMORY, FACT_memory_max },   { CGROUP_SWAP, FACT_swap_max },
+		{ CGROUP_PIDS, FACT_pids_max },	      { CGROUP_CPU, FACT_cpu_quota_percent },
+		{ CGROUP_SOCKET_MEMORY, FACT_socket_memory_max },
+	};
+
+	for (size_t i = 0; c->cgroup && i < ARRAY_LEN(rows); i++) {
+		struct cgroup_readback r = { .known = false };
+
+		cgroup_readback(c->cgroup, rows[i].resource, &r);
+		if (r.known)
+			fact_num(f, rows[i].fact, r.value, "%s", r.source);
+	}
+}
+
+static void read_namespaces(struct cell *c, struct facts *f)
+{
+	static const struct {
+		enum handed_fd fd;
+		enum fact_id fact;
+		const char *name;
+	} rows[] = {
+		{ HANDED_NS_USER, FACT_user_ns, "user" }, { HANDED_NS_PID, FACT_pid_ns, "pid" },
+		{ HANDED_NS_MNT, FACT_mount_ns, "mnt" },  { HANDED_NS_NET, FACT_net_ns, "net" },
+		{ HANDED_NS_IPC, FACT_ipc_ns, "ipc" },	  { HANDED_NS_UTS, FACT_uts_ns, "uts" },
+		{ HANDED_NS_CGROUP, FACT_cgroup_ns, "cgroup" }, { HANDED_NS_TIME, FACT_time_ns, "time" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct stat ours, theirs, root;
+		char path[40];
+		bool own;
+
+		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", rows[i].name);
+		if (stat(path, &ours) < 0 || fstat(c->handed[rows[i].fd], &theirs) < 0 ||
+		    fstat(c->handed[HANDED_ROOT], &root) < 0)
+			continue;
+		/* A descriptor on another file system than nsfs is no namespace at all. */
+		own = theirs.st_dev == ours.st_dev && theirs.st_ino != ours.st_ino;
+		fact_text(f, rows[i].fact, own ? "own" : "shared", "%s:[%llu]", rows[i].name,
+			  (unsigned long long)theirs.st_ino);
+	}
+}
+
+/* One "Name:\tvalue" of a status file, as text up to the end of its line. */
+static bool status_field(const char *status, const char *name, char *dst, size_t size)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = status; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		if (strncmp(line, name, len) != 0 || line[len] != ':')
+			continue;
+		line += len + 1;
+		while (*line == '\t' || *line == ' ')
+			line++;
+		len = strcspn(line, "\n");
+		if (len >= size)
+			return false;
+		memcpy(dst, line, len);
+		dst[len] = '\0';
+		return true;
+	}
+	return false;
+}
+
+static void read_payload_ids(struct cell *c, struct facts *f, const char *status, const char *path)
+{
+	char text[256];
+	unsigned long id[4];
+
+	if (status_field(status, "Uid", text, sizeof(text)) &&
+	    sscanf(text, "%lu %lu %lu %lu", &id[0], &id[1], &id[2], &id[3]) == 4) {
+		bool one = id[0] == id[1] && id[1] == id[2] && id[2] == id[3];
+
+		fact_num(f, FACT_host_uid, one ? id[0] : 0, "%s", path);
+	}
+	if (status_field(status, "Groups", text, sizeof(text))) {
+		while (text[0] && text[strlen(text) - 1] == ' ')
+			text[strlen(text) - 1] = '\0';
+		fact_text(f, FACT_groups, c->spec.two_ids || text[0] == '\0' ? text : "the caller's", "%s", path);
+	}
+}
+
+static void read_payload(struct cell *c, struct facts *f)
+{
+	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
+	static const struct {
+		const char *field;
+		enum fact_id fact;
+	} numbers[] = {
+		{ "NoNewPrivs", FACT_no_new_privs },
+		{ "Seccomp", FACT_seccomp_mode },
+		{ "Seccomp_filters", FACT_seccomp_filters },
+	};
+	char path[48], status[4096], text[64];
+	unsigned long long caps = 0;
+	bool all = true;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", c->payload_pid);
+	if (fd_get_at(AT_FDCWD, path, status, sizeof(status)) < 0)
+		return;
+	read_payload_ids(c, f, status, path);
+	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+		all = all && status_field(status, sets[i], text, sizeof(text));
+		caps |= strtoull(text, NULL, 16);
+	}
+	if (all) {
+		(void)snprintf(text, sizeof(text), "%llx", caps);
+		fact_text(f, FACT_capabilities, text, "%s", path);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (status_field(status, numbers[i].field, text, sizeof(text)))
+			fact_num(f, numbers[i].fact, strtoull(text, NULL, 10), "%s", path);
+}
+
+/* From the map that the kernel has, which host ids the cell can be and what the payload is inside. */
+static void read_id_map(struct cell *c, struct facts *f)
+{
+	char path[48], text[512], map[160] = "";
+	unsigned long inside, host, count;
+	int used;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", c->init_pid);
+	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return;
+	for (const char *p = text; sscanf(p, "%lu %lu %lu%n", &inside, &host, &count, &used) == 3; p += used) {
+		size_t len = strlen(map);
+
+		(void)snprintf(map + len, sizeof(map) - len, "%s%lu->%lu+%lu", len ? " " : "", inside, host, count);
+		if (f->row[FACT_host_uid].known && host == f->row[FACT_host_uid].num && count == 1)
+			fact_num(f, FACT_uid, inside, "%s", path);
+		if (inside == 0 || !c->spec.two_ids)
+			fact_num(f, FACT_init_host_uid, host, "%s", path);
+	}
+	fact_text(f, FACT_uid_map, map, "%s", path);
+}
+
+static void read_network(struct cell *c, struct facts *f)
+{
+	char path[48], text[4096], names[160] = "";
+	unsigned long long sent = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/net/dev", c->init_pid);
+	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return;
+	/* Two lines of headings, then "name: rx*8 tx_bytes tx_packets ..." */
+	for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char name[32];
+		unsigned long long packets = 0;
+		size_t len = strlen(names);
+
+		if (sscanf(line, " %31[^: |]: %*u %*u %*u %*u %*u %*u %*u %*u %*u %llu", name, &packets) != 2)
+			continue;
+		(void)snprintf(names + len, sizeof(names) - len, "%s%s", len ? " " : "", name);
+		if (!str_eq(name, "lo"))
+			sent += packets;
+	}
+	fact_text(f, FACT_interfaces, names, "%s", path);
+	fact_num(f, FACT_packets_out, sent, "%s", path);
+}
+
+struct mount_scan {
+	struct facts *facts;
+	const char *path;
+	char writable[200];
+};
+
+static void note_writable(struct mount_scan *s, const char *point)
+{
+	size_t len = strlen(s->writable);
+
+	/* Several mounts may be stacked on one place; naming it once is enough. */
+	if (proc_list_has(s->writable, ' ', point))
+		return;
+	(void)snprintf(s->writable + len, sizeof(s->writable) - len, "%s%s", len ? " " : "", point);
+}
+
+static bool visit_mount(char *line, void *arg)
+{
+	struct mount_scan *s = arg;
+	struct mount_line m;
+
+	if (!proc_parse_mount(line, &m))
+		return true;
+	if (str_eq(m.point, "/"))
+		fact_text(s->facts, FACT_root_flags, m.options, "%s", s->path);
+	if (str_eq(m.point, "/proc")) {
+		bool pid_only = proc_list_has(m.super, ',', "subset=pid");
+
+		fact_text(s->facts, FACT_proc_flags, pid_only ? "subset=pid" : m.super, "%s", s->path);
+	}
+	/* Device nodes and /proc are mounts too, but nothing can be stored in them. */
+	if (!proc_list_has(m.options, ',', "ro") && !str_eq(m.fstype, "proc") && !str_eq(m.fstype, "devtmpfs") &&
+	    !(strncmp(m.point, "/dev/", 5) == 0 && !str_eq(m.point, "/dev/shm")))
+		note_writable(s, m.point);
+	return true;
+}
+
+static void read_mounts(struct cell *c, struct facts *f)
+{
+	char path[48];
+	struct mount_scan scan = { .facts = f, .path = path };
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", c->init_pid);
+	if (proc_each_line(path, visit_mount, &scan) == 0)
+		fact_text(f, FACT_writable_mounts, scan.writable, "%s", path);
+}
+
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static void read_file_systems(struct cell *c, struct facts *f)
+{
+	struct statfs root, disk;
+
+	if (fstatfs(c->handed[HANDED_ROOT], &root) == 0)
+		fact_num(f, FACT_root_changed,
+			 difference(root.f_bfree, c->root_sealed.f_bfree) + difference(root.f_ffree, c->root_sealed.f_ffree),
+			 "fstatfs of the root");
+	if (fstatfs(c->handed[HANDED_WORKSPACE], &disk) == 0) {
+		fact_num(f, FACT_disk_max, disk.f_blocks * (uint64_t)disk.f_bsize, "fstatfs of the workspace");
+		fact_num(f, FACT_inodes_max, disk.f_files, "fstatfs of the workspace");
+	}
+}
+
+static void read_nested_userns(struct cell *c, struct facts *f)
+{
+	char text[32] = "";
+	uint64_t n;
+
+	if (pread(c->handed[HANDED_NESTED_USERNS], text, sizeof(text) - 1, 0) <= 0)
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	if (str_to_u64(text, &n))
+		fact_num(f, FACT_nested_userns, n, "user.max_user_namespaces");
+}
+
+void cell_inspect(struct cell *c, struct facts *ret)
+{
+	if (c->tasks_left >= 0) { /* stopped: only what is about the end */
+		fact_num(ret, FACT_processes_left, (uint64_t)c->tasks_left, "%s",
+			 c->cgroup ? "cgroup.procs" : "waitid(2) of the pid namespace's init");
+		return;
+	}
+	for (size_t i = 0; i < FACT_COUNT; i++)
+		if (c->early.row[i].known)
+			ret->row[i] = c->early.row[i];
+	read_cgroup(c, ret);
+	read_namespaces(c, ret);
+	read_payload(c, ret);
+	read_id_map(c, ret);
+	read_network(c, ret);
+	read_mounts(c, ret);
+	read_file_systems(c, ret);
+	read_nested_userns(c, ret);
+}

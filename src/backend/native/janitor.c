@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/native/janitor.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "sys/cgroup.h"
+
+/*
+ * Runs in a fork of a process that may have threads: async-signal-safe to the end.  It holds copies of
+ * all of the supervisor's descriptors, and must not keep a pipe open that somebody waits on; so every
+ * one is closed but the lifeline and those through which groups are removed.
+ */
+static _Noreturn void janitor_main(int lifeline, const struct cgroup *cg, uint64_t patience_ns)
+{
+	char end;
+
+	cgroup_close_other_fds(cg, lifeline);
+	while (read(lifeline, &end, 1) < 0 && errno == EINTR)
+		;
+	(void)cgroup_remove(cg, clock_now_ns() + patience_ns);
+	_exit(0);
+}
+
+int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_ns)
+{
+	struct clone_args args = { .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND, .pidfd = (uintptr_t)&j->pidfd };
+	int ends[2];
+	sigset_t all, was;
+	long pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	/* Blocked before the fork: a Ctrl-C for the whole process group must not end the janitor first. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &was);
+	/* No exit signal: a caller's own wait() must not find this child. */
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0) {
+		(void)close(ends[1]);
+		janitor_main(ends[0], cg, patience_ns);
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &was, NULL);
+	(void)close(ends[0]);
+	if (pid < 0) {
+		int saved = errno;
+
+		(void)close(ends[1]);
+		j->pidfd = FD_NONE;
+		return -saved;
+	}
+	j->lifeline = ends[1];
+	return 0;
+}
+
+void janitor_dismiss(struct janitor *j)
+{
+	if (j->pidfd >= 0) {
+		(void)pidfd_send_signal(j->pidfd, SIGKILL, NULL, 0);
+		while (waitid(P_PIDFD, (id_t)j->pidfd, NULL, WEXITED | __WALL) < 0 && errno == EINTR)
+			;
+	}
+	fd_closep(&j->pidfd);
+	fd_closep(&j->lifeline);
+}

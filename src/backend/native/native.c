@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * native/native.c - life of one native cell, seen from the supervisor.
+ *
+ *   supervisor   this process: makes groups, namespaces and maps, watches, reads evidence, cleans up
+ *   janitor      a fork that outlives the supervisor only to remove control groups (janitor.c)
+ *   cell init    PID 1 inside: builds the tree, starts the payload, reaps (cell_init.c, rootfs.c)
+ *   payload      the program (payload.c until exec)
+ *
+ * Channels, none of which the program holds: ctl (supervisor <-> init) and go (supervisor <-> payload
+ * until exec closes it), both SOCK_SEQPACKET with the records of report.h.
+ *
+ *   create  groups with limits (INV-2), janitor, clone, maps; returns when init has built the cell and the
+ *           payload stands behind all its walls, waiting
+ *   start   one byte on go; end of file there means that exec has happened
+ *   end     init reports the program's end but does not reap it, so that inspect() can still read its /proc
+ *   stop    SIGKILL to init; the kernel kills the whole pid namespace before wait returns
+ *   destroy groups removed, janitor dismissed
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <linux/openat2.h>
+
+#include "backend/native/cell.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+/* How long the janitor keeps trying after the supervisor has died. */
+#define JANITOR_PATIENCE_NS (30 * NS_PER_SEC)
+
+int cell_step_failed(enum step step, int sys, struct brig_error *err)
+{
+	const struct step_info *s = &step_info[step];
+
+	if (s->protection == PROT_COUNT)
+		return err_set(err, BRIG_E_SYSTEM, sys, "cannot %s (step %s)", s->what, s->name);
+	return err_set(err, BRIG_E_REFUSED, sys, "cannot %s (step %s), so '%s' cannot be kept; %s", s->what, s->name,
+		       protection_info[s->protection].name, protection_info[s->protection].fix);
+}
+
+static struct cell *cell_new(const struct plan *plan)
+{
+	struct cell *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->janitor = (struct janitor)JANITOR_NONE;
+	c->init_pidfd = c->ctl = c->go = c->in = c->out = c->err = c->poll = FD_NONE;
+	c->spec.ctl = c->spec.go = c->spec.ld_cache = FD_NONE;
+	for (int i = 0; i < 3; i++)
+		c->spec.stdio[i] = FD_NONE;
+	for (size_t i = 0; i < HANDED_COUNT; i++)
+		c->handed[i] = FD_NONE;
+	c->tasks_left = -1;
+	c->spec.plan = plan;
+	return c;
+}
+
+/* The strings the kernel put on our stack at exec, as far as they still lie there in one piece. */
+static void find_environment(struct cell_spec *s)
+{
+	char **e = environ;
+
+	if (!e || !*e)
+		return;
+	s->env_start = s->env_end = *e;
+	for (; *e && *e == s->env_end; e++)
+		s->env_end = *e + strlen(*e) + 1;
+}
+
+static void fill_spec(struct cell *c)
+{
+	struct cell_spec *s = &c->spec;
+	const struct plan *plan = s->plan;
+	struct timespec mono, boot;
+
+	s->two_ids = geteuid() == 0;
+	s->abi = landlock_abi();
+	s->payload_filter = seccomp_filter_for(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
+	s->init_filter = seccomp_filter_init();
+	(void)snprintf(s->disk_size, sizeof(s->disk_size), "%llu", (unsigned long long)plan->limits.disk_bytes);
+	/* The four directories that we make ourselves are on us. */
+	(void)snprintf(s->disk_inodes, sizeof(s->disk_inodes), "%llu", (unsigned long long)plan->limits.inodes + 4);
+	(void)clock_gettime(CLOCK_MONOTONIC, &mono);
+	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
+	/* One second short of now: the cell's clocks may not be negative. */
+	(void)snprintf(s->time_offsets, sizeof(s->time_offsets), "monotonic -%lld 0\nboottime -%lld 0\n",
+		       (long long)mono.tv_sec - 1, (long long)boot.tv_sec - 1);
+	find_environment(s);
+}
+
+static int make_cgroup(struct cell *c, struct brig_error *err)
+{
+	const struct plan *plan = c->spec.plan;
+	const struct cgroup_limits limits = {
+		.memory_bytes = plan->limits.memory_bytes,
+		.pids = plan->limits.pids,
+		.cpu_percent = plan->limits.cpu_percent,
+	};
+	int rc = cgroup_host_open(&c->host, err);
+
+	if (rc < 0)
+		return rc;
+	if (str_eq(cgroup_host_version(c->host), "none"))
+		return 0;
+	rc = cgroup_prepare(c->host, plan->id, &c->cgroup, err);
+	if (rc < 0)
+		return rc;
+	rc = FAULT_HIT(STEP_start_janitor) ? -FAULT_ERRNO : janitor_start(&c->janitor, c->cgroup, JANITOR_PATIENCE_NS);
+	if (rc < 0)
+		return cell_step_failed(STEP_start_janitor, -rc, err);
+	rc = cgroup_make(c->cgroup, &limits, err);
+	if (rc == 0 && FAULT_HIT(STEP_make_cgroup))
+		rc = cell_step_failed(STEP_make_cgroup, FAULT_ERRNO, err);
+	c->spec.cgroup = c->cgroup;
+	return rc;
+}
+
+/* Adopts one record from the cell.  Returns what it means for the watcher. */
+static enum cell_event take_report(struct cell *c, struct received *r, struct brig_error *err)
+{
+	switch (r->report.kind) {
+	case REPORT_FAILED:
+		(void)cell_step_failed(r->report.step, r->report.sys, err);
+		if (r->report.step == STEP_exec)
+			err_set(err, BRIG_E_SYSTEM, r->report.sys, "cannot execute %s in the cell", c->spec.plan->argv[0]);
+		return CELL_FAILED;
+	case REPORT_READY:
+		if (r->n_fds != HANDED_COUNT)
+			break;
+		memcpy(c->handed, r->fds, sizeof(c->handed));
+		c->ready = true;
+		return CELL_NOTHING;
+	case REPORT_CONFINED:
+		c->confined = true;
+		c->payload_pid = r->sender;
+		c->landlock_probe = r->report.value;
+		return CELL_NOTHING;
+	case REPORT_ENDED:
+		c->ended = true;
+		c->end = (struct exit_info){ .exited = r->report.exited, .code = r->report.exited ? r->report.value : 0,
+					     .signal = r->report.exited ? 0 : r->report.value };
+		return CELL_FINISHED;
+	}
+	(void)err_set(err, BRIG_E_INTERNAL, 0, "the cell sent a record that makes no sense at this point");
+	return CELL_FAILED;
+}
+
+static enum cell_event on_go(struct cell *c, struct brig_error *err)
+{
+	struct received r;
+	int rc = report_receive(c->go, &r);
+
+	if (rc == -EAGAIN)
+		return CELL_NOTHING;
+	if (rc > 0)
+		return take_report(c, &r, err);
+	if (rc < 0) {
+		(void)err_set(err, BRIG_E_INTERNAL, -rc, "unsound record from the payload");
+		return CELL_FAILED;
+	}
+	fd_closep(&c->go); /* end of file: exec has closed it; a payload that died instead is reported by init */
+	if (!c->confined)
+		return CELL_NOTHING;
+	c->started = true;
+	return CELL_STARTED;
+}
+
+static enum cell_event on_ctl(struct cell *c, struct brig_error *err)
+{
+	struct received r;
+	int rc = report_receive(c->ctl, &r);
+
+	if (rc == -EAGAIN)
+		return CELL_NOTHING;
+	if (rc > 0)
+		return take_report(c, &r, err);
+	if (rc < 0) {
+		(void)err_set(err, BRIG_E_INTERNAL, -rc, "unsound record from cell init");
+		return CELL_FAILED;
+	}
+	fd_closep(&c->ctl);
+	return CELL_NOTHING; /* its end shows on the pidfd */
+}
+
+/* PID 1 died without a word: the OOM killer took the whole group, or somebody on the host killed it. */
+static enum cell_event on_init_death(struct cell *c, struct exit_info *info, struct brig_error *err)
+{
+	uint64_t kills = 0;
+
+	if (c->ended)
+		return CELL_NOTHING;
+	if (c->cgroup && cgroup_read_oom_kills(c->cgroup, &kills) == 0 && kills > 0 && c->started) {
+		c->ended = true;
+		c->end = *info = (struct exit_info){ .exited = false, .signal = SIGKILL };
+		return CELL_FINISHED;
+	}
+	(void)err_set(err, BRIG_E_SYSTEM, 0, "cell init died unexpectedly%s",
+		      kills ? ": the memory limit is too small to build a cell" : "");
+	return CELL_FAILED;
+}
+
+static enum cell_event native_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
+{
+	struct epoll_event ev[3];
+	enum cell_event what = CELL_NOTHING;
+	bool died = false;
+	int n = epoll_wait(c->poll, ev, ARRAY_LEN(ev), 0);
+
+	/* go before ctl before death: "started" must not be lost behind "ended" when both are there. */
+	for (int i = 0; i < n; i++)
+		died |= ev[i].data.fd == c->init_pidfd;
+	if (c->go >= 0 && what == CELL_NOTHING)
+		what = on_go(c, err);
+	if (c->ctl >= 0 && what == CELL_NOTHING)
+		what = on_ctl(c, err);
+	if (what == CELL_FINISHED)
+		*info = c->end;
+	if (died && what == CELL_NOTHING)
+		what = on_init_death(c, info, err);
+	return what;
+}
+
+/* Until init has built the cell and the payload stands behind its walls, or the start-up time is over. */
+static int await_confined(struct cell *c, struct brig_error *err)
+{
+	uint64_t deadline = clock_now_ns() + c->spec.plan->limits.startup_ms * NS_PER_MS;
+
+	while (!c->ready || !c->confined) {
+		uint64_t now = clock_now_ns();
+		struct pollfd p = { .fd = c->poll, .events = POLLIN };
+		struct exit_info info;
+		int n;
+
+		if (now >= deadline)
+			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT,
+				       "the cell was not ready within startup_timeout_ms (%llu ms)",
+				       (unsigned long long)c->spec.plan->limits.startup_ms);
+		n = poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1);
+		if (n < 0 && errno != EINTR)
+			return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the cell");
+		if (n > 0 && native_on_event(c, &info, err) != CELL_NOTHING)
+			return err && err->code ? -err->code : -BRIG_E_INTERNAL;
+	}
+	return 0;
+}
+
+static int native_destroy(struct cell *c, char *leftovers, size_t size);
+
+static int build(struct cell *c, struct brig_error *err)
+{
+	static int (*const steps[])(struct cell *, struct brig_error *) = {
+		cell_open_host_trees, cell_open_pipes, make_cgroup, cell_clone_init, cell_write_id_maps, await_confined,
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		int rc = steps[i](c, err);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int native_create(const struct plan *plan, struct cell **ret, struct brig_error *err)
+{
+	struct cell *c = cell_new(plan);
+	struct brig_error ignored = BRIG_ERROR_INIT;
+	char leftovers[256];
+	int rc;
+
+	if (!c)
+		return err_nomem(err);
+	fault_arm();
+	fill_spec(c);
+	rc = build(c, err ? err : &ignored);
+	if (rc < 0) {
+		(void)native_destroy(c, leftovers, sizeof(leftovers));
+		return rc;
+	}
+	(void)fstatfs(c->handed[HANDED_ROOT], &c->root_sealed);
+	(void)fstatfs(c->handed[HANDED_WORKSPACE], &c->disk_empty);
+	cell_inspect_early(c);
+	*ret = c;
+	return 0;
+}
+
+static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
+{
+	if (write(c->go, "g", 1) != 1)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot start the program");
+	*ret = (struct cell_fds){ .in = c->in, .out = c->out, .err = c->err, .event = c->poll };
+	return 0;
+}
+
+static void native_close_stdin(struct cell *c)
+{
+	fd_closep(&c->in);
+}
+
+static void note_disk(struct cell *c)
+{
+	struct statfs now;
+
+	if (c->handed[HANDED_WORKSPACE] < 0 || fstatfs(c->handed[HANDED_WORKSPACE], &now) < 0)
+		return;
+	/* A write fails when its last page does not fit; so "full" is less than a page cluster left. */
+	if (now.f_bavail <= 4 || now.f_ffree == 0)
+		c->disk_full = true;
+}
+
+static int native_sample(struct cell *c, struct sample *ret)
+{
+	note_disk(c);
+	if (!c->cgroup || cgroup_read(c->cgroup, &c->last_usage) < 0)
+		return -ENODATA;
+	ret->cpu_ms = c->last_usage.cpu_ns / NS_PER_MS;
+	ret->memory_bytes = c->last_usage.memory_bytes;
+	ret->pids = c->last_usage.pids;
+	return 0;
+}
+
+static uint64_t native_cpu_ns(struct cell *c)
+{
+	uint64_t ns = 0;
+
+	if (c->cgroup)
+		(void)cgroup_read_cpu_ns(c->cgroup, &ns);
+	return ns;
+}
+
+static uint64_t native_oom_kills(struct cell *c)
+{
+	uint64_t n = 0;
+
+	if (c->cgroup)
+		(void)cgroup_read_oom_kills(c->cgroup, &n);
+	return n;
+}
+
+/* Waits for init's end, and with it for that of everything in its pid namespace. */
+static int reap_init(struct cell *c)
+{
+	uint64_t deadline = clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS;
+	struct pollfd p = { .fd = c->init_pidfd, .events = POLLIN };
+	siginfo_t info;
+
+	for (;;) {
+		uint64_t now = clock_now_ns();
+		int n = poll(&p, 1, now < deadline ? (int)((deadline - now) / NS_PER_MS) + 1 : 0);
+
+		if (n > 0)
+			break;
+		if (n == 0)
+			return -ETIMEDOUT;
+		if (errno != EINTR)
+			return -errno;
+	}
+	while (waitid(P_PIDFD, (id_t)c->init_pidfd, &info, WEXITED | __WALL) < 0)
+		if (errno != EINTR)
+			return -errno;
+	fd_closep(&c->init_pidfd);
+	return 0;
+}
+
+static int native_stop(struct cell *c, struct brig_error *err)
+{
+	int rc;
+
+	if (c->init_pidfd < 0)
+		return 0;
+	note_disk(c);
+	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
+	rc = reap_init(c);
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, -rc, "the cell's processes did not die within cleanup_timeout_ms (%llu ms)",
+			       (unsigned long long)c->spec.plan->limits.cleanup_ms);
+	c->tasks_left = c->cgroup ? cgroup_count_tasks(c->cgroup) : 0;
+	return 0;
+}
+
+static void native_usage(struct cell *c, struct cell_usage *ret)
+{
+	*ret = (struct cell_usage){ .disk_full = c->disk_full };
+	if (!c->cgroup || cgroup_read(c->cgroup, &c->last_usage) < 0)
+		return;
+	ret->cpu_ms = c->last_usage.cpu_ns / NS_PER_MS;
+	ret->memory_peak_bytes = c->last_usage.memory_peak_bytes;
+	ret->pids_peak = c->last_usage.pids_peak;
+	ret->oom_kills = c->last_usage.oom_kills;
+	ret->pids_refused = c->last_usage.pids_refused;
+}
+
+/* INV-8: beneath the workspace's own descriptor, no links, no magic links, no mounts, no waiting on FIFOs. */
+static int native_open_output(struct cell *c, const char *name)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+	};
+	AUTO_FD fd = (int)syscall(SYS_openat2, c->handed[HANDED_WORKSPACE], name, &how, sizeof(how));
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? fd_move(&fd) : -EINVAL;
+}
+
+static void close_all(struct cell *c)
+{
+	int *const fds[] = { &c->ctl, &c->go, &c->in, &c->out, &c->err, &c->poll, &c->init_pidfd, &c->spec.ctl,
+			     &c->spec.go, &c->spec.ld_cache, &c->spec.stdio[0], &c->spec.stdio[1], &c->spec.stdio[2] };
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		fd_closep(fds[i]);
+	for (size_t i = 0; i < HANDED_COUNT; i++)
+		fd_closep(&c->handed[i]);
+	for (size_t i = 0; i < c->spec.n_dirs; i++)
+		fd_closep(&c->spec.dirs[i].tree);
+	for (size_t i = 0; i < c->spec.n_binds; i++)
+		fd_closep(&c->spec.binds[i].tree);
+}
+
+/* Accepts half-built cells.  Order matters: no process, then no descriptor into its tmpfs (which would keep
+ * the memory group charged), then the groups, then the janitor that guarded them. */
+static int native_destroy(struct cell *c, char *leftovers, size_t size)
+{
+	uint64_t deadline;
+	int left = 0;
+
+	*leftovers = '\0';
+	if (!c)
+		return 0;
+	deadline = clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS;
+	if (native_stop(c, NULL) < 0) {
+		(void)snprintf(leftovers, size, "process %d", c->init_pid);
+		left++;
+	}
+	close_all(c);
+	if (c->cgroup && cgroup_destroy(c->cgroup, deadline) < 0) {
+		size_t len = strlen(leftovers);
+
+		(void)snprintf(leftovers + len, size - len, "%scontrol group brig-%s", len ? ", " : "", c->spec.plan->id);
+		left++;
+	}
+	janitor_dismiss(&c->janitor);
+	cgroup_host_free(c->host);
+	free(c);
+	return left;
+}
+
+const struct backend_ops native_backend = {
+	.name = "native",
+	.probe = native_probe,
+	.create = native_create,
+	.start = native_start,
+	.on_event = native_on_event,
+	.close_stdin = native_close_stdin,
+	.sample = native_sample,
+	.cpu_ns = native_cpu_ns,
+	.oom_kills = native_oom_kills,
+	.inspect = cell_inspect,
+	.stop = native_stop,
+	.usage = native_usage,
+	.open_output = native_open_output,
+	.destroy = native_destroy,
+};

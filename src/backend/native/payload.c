@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's process between fork and exec: one wall after the other, from the widest to the
+ * tightest, with the system call filter last.  Then it tells the supervisor that all of them are up,
+ * waits for the word, and becomes the program.
+ *
+ * Once it has begun to give things up there is no way back: any failure ends it.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "backend/native/cell_spec.h"
+#include "base/fd.h"
+#include "sys/caps.h"
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE 65
+#define PR_MDWE_REFUSE_EXEC_GAIN 1
+#endif
+
+/* Where the go socket is kept while everything above standard error is closed. */
+#define GO_FD 3
+
+static int connect_stdio(struct cell_build *b)
+{
+	for (int i = 0; i < 3; i++)
+		if (dup2(b->spec->stdio[i], i) < 0)
+			return -errno;
+	return dup3(b->spec->go, GO_FD, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+static int reset_signals(struct cell_build *b UNUSED)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int s = 1; s < NSIG; s++)
+		(void)sigaction(s, &dfl, NULL); /* EINVAL for SIGKILL, SIGSTOP and libc's own */
+	(void)sigemptyset(&none);
+	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+}
+
+static int offer_to_oom_killer(struct cell_build *b UNUSED)
+{
+	return fd_put_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+}
+
+static int set_rlimits(struct cell_build *b)
+{
+	const struct limits *l = &b->spec->plan->limits;
+	const protection_set may = b->spec->plan->may_degrade;
+	const struct {
+		int resource;
+		uint64_t value;
+		bool wanted;
+	} rows[] = {
+		/* A piped core_pattern ignores 0 and starts a helper on the host; the kernel skips it only for 1. */
+		{ RLIMIT_CORE, 1, true },
+		{ RLIMIT_NOFILE, l->open_files, true },
+		{ RLIMIT_FSIZE, l->disk_bytes, true },
+		{ RLIMIT_STACK, 8 * MiB, true },
+		{ RLIMIT_MEMLOCK, 64 * KiB, true },
+		{ RLIMIT_SIGPENDING, 256, true },
+		{ RLIMIT_MSGQUEUE, 64 * KiB, true },
+		{ RLIMIT_NICE, 0, true },
+		{ RLIMIT_RTPRIO, 0, true },
+		{ RLIMIT_CPU, l->cpu_time_ms / 1000 + 2, true }, /* behind the cgroup's clock */
+		/* Substitutes where there is no controller and the policy accepts that. */
+		{ RLIMIT_NPROC, l->pids, !b->spec->cgroup && may & PROT_BIT(PROT_pids_limit) },
+		{ RLIMIT_DATA, l->memory_bytes, !b->spec->cgroup && may & PROT_BIT(PROT_memory_limit) },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct rlimit now, want = { rows[i].value, rows[i].value };
+
+		if (!rows[i].wanted)
+			continue;
+		if (getrlimit(rows[i].resource, &now) < 0)
+			return -errno;
+		/* Never more than what we were given ourselves: raising needs a privilege. */
+		if (want.rlim_cur > now.rlim_max)
+			want.rlim_cur = want.rlim_max = now.rlim_max;
+		if (setrlimit(rows[i].resource, &want) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int enter_workspace(struct cell_build *b UNUSED)
+{
+	char cwd[64];
+
+	if (chdir(PLAN_WORKSPACE) < 0)
+		return -errno;
+	/* "(unreachable)/..." would mean that we are outside of our root. */
+	if (!getcwd(cwd, sizeof(cwd)) || strcmp(cwd, PLAN_WORKSPACE) != 0)
+		return -EXDEV;
+	return 0;
+}
+
+static int lock_caps(struct cell_build *b UNUSED)
+{
+	return caps_lock();
+}
+
+static int take_payload_ids(struct cell_build *b)
+{
+	const struct plan *plan = b->spec->plan;
+
+	if (!b->spec->two_ids)
+		return 0;
+	if (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
+	    setresuid(plan->uid, plan->uid, plan->uid) < 0)
+		return -errno;
+	return 0;
+}
+
+static int clear_caps(struct cell_build *b UNUSED)
+{
+	return caps_clear();
+}
+
+static int close_files(struct cell_build *b UNUSED)
+{
+	if (close_range(GO_FD + 1, ~0U, 0) < 0)
+		return -errno;
+	return setsid() < 0 ? -errno : 0;
+}
+
+static int memory_rules(struct cell_build *b)
+{
+	if (!b->spec->plan->deny_write_exec)
+		return 0;
+	/* A hardening that kernels before 6.3 do not know: not promised, so not an error. */
+	if (prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) < 0 && errno != EINVAL)
+		return -errno;
+	return 0;
+}
+
+static int no_new_privs(struct cell_build *b UNUSED)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+static int apply_landlock(struct cell_build *b)
+{
+	if (b->spec->abi == 0)
+		return -EOPNOTSUPP;
+	return landlock_confine(b->spec->abi, b->spec->rules, b->spec->n_rules);
+}
+
+/*
+ * The kernel shows a process' Landlock domain nowhere, so it is proven by trying: an ioctl on a device
+ * opened inside the domain must be denied (ABI 5 on; before, there is no such right to miss).
+ */
+static int probe_landlock(void)
+{
+	AUTO_FD null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int size;
+
+	if (null < 0)
+		return errno;
+	return ioctl(null, FIONREAD, &size) < 0 ? errno : 0;
+}
+
+static const struct build_step steps[] = {
+	{ STEP_stdio, connect_stdio },
+	{ STEP_signals, reset_signals },
+	{ STEP_oom_score, offer_to_oom_killer },
+	{ STEP_rlimits, set_rlimits },
+	{ STEP_working_dir, enter_workspace },
+	{ STEP_close_files, close_files },
+	{ STEP_lock_caps, lock_caps },
+	{ STEP_payload_ids, take_payload_ids },
+	{ STEP_clear_caps, clear_caps },
+	{ STEP_memory_rules, memory_rules },
+	{ STEP_no_new_privs, no_new_privs },
+	{ STEP_landlock, apply_landlock },
+};
+
+static int install_filter(struct cell_build *b)
+{
+	return seccomp_install(b->spec->payload_filter);
+}
+static const struct build_step filter_step[] = { { STEP_seccomp, install_filter } };
+
+static _Noreturn void give_up(int sock, enum step step, int rc)
+{
+	struct report r = report_make(REPORT_FAILED);
+
+	r.step = step;
+	r.sys = -rc;
+	(void)report_send(sock, &r, NULL, 0);
+	_exit(125);
+}
+
+static void await_go(void)
+{
+	char go;
+
+	if (read(GO_FD, &go, 1) != 1)
+		_exit(125);
+}
+
+_Noreturn void payload_main(struct cell_build *b)
+{
+	struct report confined = report_make(REPORT_CONFINED);
+	const struct plan *plan = b->spec->plan;
+	enum step failed = STEP_stdio;
+	int rc = build_run(b, steps, 1, &failed);
+
+	if (rc < 0)
+		give_up(b->spec->go, failed, rc);
+	rc = build_run(b, steps + 1, ARRAY_LEN(steps) - 1, &failed);
+	confined.value = probe_landlock();
+	if (rc == 0)
+		rc = build_run(b, filter_step, ARRAY_LEN(filter_step), &failed);
+	if (rc < 0)
+		give_up(GO_FD, failed, rc);
+	if (report_send(GO_FD, &confined, NULL, 0) < 0)
+		_exit(125);
+	await_go();
+	if (!FAULT_HIT(STEP_exec))
+		(void)execve(plan->argv[0], (char *const *)(uintptr_t)plan->argv, (char *const *)(uintptr_t)plan->envp);
+	give_up(GO_FD, STEP_exec, FAULT_HIT(STEP_exec) ? -FAULT_ERRNO : -errno);
+}

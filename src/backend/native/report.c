@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/native/report.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* NONE is not a protection; every other word in the column is one. */
+#define PROT_NONE PROT_COUNT
+
+const struct step_info step_info[] = {
+#define STEP(name, protection, what) { #name, PROT_##protection, what },
+#include "backend/native/steps.def"
+};
+static_assert(ARRAY_LEN(step_info) == STEP_COUNT, "step_info[] misses a step");
+
+struct report report_make(enum report_kind kind)
+{
+	return (struct report){ .magic = REPORT_MAGIC, .kind = kind };
+}
+
+bool report_decode(const void *bytes, size_t len, struct report *ret)
+{
+	struct report r;
+
+	if (len != sizeof(r))
+		return false;
+	memcpy(&r, bytes, sizeof(r));
+	if (r.magic != REPORT_MAGIC || r.kind == 0 || r.kind >= REPORT_KIND_END || r.step >= STEP_COUNT)
+		return false;
+	if (r.kind == REPORT_ENDED) {
+		if (r.exited != 0 && r.exited != 1)
+			return false;
+		if (r.exited ? (r.value < 0 || r.value > 255) : (r.value < 1 || r.value > 64))
+			return false;
+	}
+	*ret = r;
+	return true;
+}
+
+int report_send(int sock, const struct report *r, const int *fds, size_t n)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int) * HANDED_COUNT)];
+	} control;
+	struct report copy = *r;
+	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (n > HANDED_COUNT)
+		return -EINVAL;
+	if (n > 0) {
+		struct cmsghdr *cmsg;
+
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * n);
+		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * n);
+	}
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void take_control(struct msghdr *msg, struct received *ret)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t len = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS && len <= sizeof(ret->fds)) {
+			memcpy(ret->fds, CMSG_DATA(c), len);
+			ret->n_fds = len / sizeof(int);
+		} else if (c->cmsg_type == SCM_CREDENTIALS && len == sizeof(struct ucred)) {
+			struct ucred cred;
+
+			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+			ret->sender = cred.pid;
+		}
+	}
+}
+
+int report_receive(int sock, struct received *ret)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int) * HANDED_COUNT) + CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	char bytes[sizeof(struct report) + 1];
+	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes),
+	};
+	ssize_t n;
+
+	*ret = (struct received){ .n_fds = 0 };
+	for (size_t i = 0; i < HANDED_COUNT; i++)
+		ret->fds[i] = FD_NONE;
+	do {
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return errno == ECONNRESET ? 0 : -errno;
+	if (n == 0)
+		return 0;
+	take_control(&msg, ret);
+	if (!(msg.msg_flags & MSG_CTRUNC) && report_decode(bytes, (size_t)n, &ret->report))
+		return 1;
+	for (size_t i = 0; i < HANDED_COUNT; i++)
+		fd_closep(&ret->fds[i]);
+	ret->n_fds = 0;
+	return -EPROTO;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The records that the cell's own processes send to the supervisor over SOCK_SEQPACKET sockets that
+ * the guest never holds.  Fixed size, checked whole before any field is used: a cell that has been
+ * taken over can at worst make its own run fail.
+ */
+#ifndef NATIVE_REPORT_H
+#define NATIVE_REPORT_H
+
+#include "base/util.h"
+#include "model/protection.h"
+
+enum step {
+#define STEP(name, protection, what) STEP_##name,
+#include "backend/native/steps.def"
+	STEP_COUNT
+};
+
+struct step_info {
+	const char *name;
+	enum protection protection; /* PROT_COUNT: none */
+	const char *what;
+};
+extern const struct step_info step_info[STEP_COUNT];
+
+enum report_kind {
+	REPORT_FAILED = 1, /* step, sys */
+	REPORT_READY,	   /* from init; carries the descriptors of enum handed_fd */
+	REPORT_CONFINED,   /* from the payload: all walls are up, value = errno of the Landlock probe */
+	REPORT_ENDED,	   /* from init: status and value of the program's end */
+	REPORT_KIND_END
+};
+
+#define REPORT_MAGIC 0x42524947u /* "BRIG" */
+
+struct report {
+	uint32_t magic;
+	uint32_t kind;
+	uint32_t step;
+	int32_t sys;
+	int32_t exited; /* REPORT_ENDED: 1 exit code, 0 signal */
+	int32_t value;
+};
+
+/* What init hands over with REPORT_READY, in this order.  The namespaces come last. */
+enum handed_fd {
+	HANDED_ROOT,
+	HANDED_WORKSPACE,
+	HANDED_NESTED_USERNS, /* /proc/sys/user/max_user_namespaces of the cell's user namespace */
+	HANDED_NS_USER,
+	HANDED_NS_PID,
+	HANDED_NS_MNT,
+	HANDED_NS_NET,
+	HANDED_NS_IPC,
+	HANDED_NS_UTS,
+	HANDED_NS_CGROUP,
+	HANDED_NS_TIME,
+	HANDED_COUNT
+};
+#define HANDED_NS_FIRST HANDED_NS_USER
+
+struct report report_make(enum report_kind kind);
+/* True if the bytes are one sound report, which is then in *ret. */
+bool report_decode(const void *bytes, size_t len, struct report *ret);
+/* Async-signal-safe; 0 or -errno.  fds may be NULL with n 0. */
+int report_send(int sock, const struct report *r, const int *fds, size_t n);
+
+struct received {
+	struct report report;
+	int fds[HANDED_COUNT]; /* FD_NONE where none came; the receiver's */
+	size_t n_fds;
+	pid_t sender; /* as the kernel sees it from here; needs SO_PASSCRED */
+};
+/* One record.  1, 0 at end of file, -EAGAIN, -EPROTO for an unsound one (its descriptors are closed). */
+int report_receive(int sock, struct received *ret);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cell's file tree, built by cell init in its own mount namespace.
+ *
+ *   /                a small tmpfs of ours, sealed read-only before the program starts
+ *   /usr, /bin ...   the host's (or the given rootfs'), copied recursively, read-only, nosuid, nodev
+ *   /etc             a few files of ours
+ *   /dev             null zero full random urandom, and links to /proc/self/fd
+ *   /proc            only the cell's processes: subset=pid, hidepid=ptraceable
+ *   /workspace, /tmp, /dev/shm   three directories of one tmpfs, whose size is the disk limit
+ *
+ * The skeleton is ours even with a given rootfs, so that nothing in a hostile tree (a symbolic link
+ * named /dev or /proc) is ever used as a mount target.  Every mount goes below the descriptor of
+ * that skeleton; the host's tree is left by pivot_root at the end.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/sendfile.h>
+
+#include "backend/native/cell_spec.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "sys/mnt.h"
+
+int root_make(struct cell_build *b)
+{
+	static const struct mount_param params[] = { { "size", "4m" }, { "nr_inodes", "1024" }, { "mode", "0755" } };
+	static const char *const dirs[] = { "etc", "dev", "dev/shm", "proc", "tmp", "workspace" };
+	int rc;
+
+	b->root = mount_new("tmpfs", params, ARRAY_LEN(params), 0);
+	if (b->root < 0)
+		return b->root;
+	/* On top of "/": lookups of absolute paths still see the host's tree below, we use the descriptor. */
+	rc = mount_attach(b->root, AT_FDCWD, "/");
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		if (mkdirat(b->root, dirs[i], 0755) < 0)
+			return -errno;
+	return 0;
+}
+
+static int show_tree(struct cell_build *b, int tree, const char *source, const char *target, unsigned flags)
+{
+	AUTO_FD own = FD_NONE;
+	int rc;
+
+	if (tree < 0) {
+		own = mount_copy(AT_FDCWD, source, flags);
+		if (own < 0)
+			return own;
+		tree = own;
+	} else {
+		rc = mount_restrict(tree, flags);
+		if (rc < 0)
+			return rc;
+	}
+	return mount_attach(tree, b->root, target);
+}
+
+int root_show_system(struct cell_build *b)
+{
+	for (size_t i = 0; i < b->spec->n_dirs; i++) {
+		const struct system_dir *d = &b->spec->dirs[i];
+		int rc;
+
+		if (d->link[0]) {
+			if (symlinkat(d->link, b->root, d->name) < 0)
+				return -errno;
+			continue;
+		}
+		if (mkdirat(b->root, d->name, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		rc = show_tree(b, d->tree, d->source, d->name, MNT_RO | MNT_RECURSIVE);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int write_file(int dir, const char *name, mode_t mode, const void *data, size_t len)
+{
+	AUTO_FD fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, data, len);
+	/* The mode again: the caller's umask took part in the first one. */
+	return rc < 0 ? rc : fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+static int copy_ld_cache(int etc, int source)
+{
+	AUTO_FD fd = openat(etc, "ld.so.cache", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	off_t from = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		n = sendfile(fd, source, &from, 1 << 20);
+	} while (n > 0);
+	return n < 0 ? -errno : 0;
+}
+
+int root_write_etc(struct cell_build *b)
+{
+	static const struct {
+		const char *name, *text;
+	} files[] = {
+		{ "passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n"
+			    "sandbox:x:1000:1000:sandbox:/workspace:/bin/sh\n"
+			    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
+		{ "group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n" },
+		{ "hosts", "127.0.0.1 localhost cell\n::1 localhost cell\n" },
+		{ "nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n" },
+		{ "hostname", "cell\n" },
+	};
+	AUTO_FD etc = FD_NONE;
+	int rc = 0;
+
+	if (!b->spec->own_etc)
+		return 0;
+	etc = openat(b->root, "etc", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (etc < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(files) && rc == 0; i++)
+		rc = write_file(etc, files[i].name, 0644, files[i].text, strlen(files[i].text));
+	if (rc == 0 && b->spec->ld_cache >= 0)
+		rc = copy_ld_cache(etc, b->spec->ld_cache);
+	if (rc < 0 || mkdirat(etc, "alternatives", 0755) < 0)
+		return rc < 0 ? rc : -errno;
+	/* Debian's /usr/bin/cc, awk ... lead through here. */
+	rc = show_tree(b, FD_NONE, "/etc/alternatives", "etc/alternatives", MNT_RO | MNT_RECURSIVE);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* The node must be the device it claims to be: a mask made of a replaced /dev/null masks nothing. */
+static int show_device(struct cell_build *b, const char *source, const char *target, unsigned major, unsigned minor)
+{
+	AUTO_FD tree = mount_copy(AT_FDCWD, source, MNT_DEV | MNT_NOEXEC);
+	struct stat st;
+	int rc;
+
+	if (tree < 0)
+		return tree;
+	if (fstat(tree, &st) < 0)
+		return -errno;
+	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(major, minor))
+		return -ENODEV;
+	rc = write_file(b->root, target, 0644, "", 0);
+	return rc < 0 ? rc : mount_attach(tree, b->root, target);
+}
+
+int root_show_devices(struct cell_build *b)
+{
+	static const struct {
+		const char *source;
+		unsigned major, minor;
+	} nodes[] = {
+		{ "/dev/null", 1, 3 },	 { "/dev/zero", 1, 5 },	   { "/dev/full", 1, 7 },
+		{ "/dev/random", 1, 8 }, { "/dev/urandom", 1, 9 },
+	};
+	static const char *const links[][2] = {
+		{ "/proc/self/fd", "dev/fd" },
+		{ "/proc/self/fd/0", "dev/stdin" },
+		{ "/proc/self/fd/1", "dev/stdout" },
+		{ "/proc/self/fd/2", "dev/stderr" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+		int rc = show_device(b, nodes[i].source, nodes[i].source + 1, nodes[i].major, nodes[i].minor);
+
+		if (rc < 0)
+			return rc;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (symlinkat(links[i][0], b->root, links[i][1]) < 0)
+			return -errno;
+	return 0;
+}
+
+int root_mount_proc(struct cell_build *b)
+{
+	static const struct mount_param params[] = { { "subset", "pid" }, { "hidepid", "ptraceable" } };
+	AUTO_FD proc = mount_new("proc", params, ARRAY_LEN(params), MNT_NOEXEC);
+
+	/* Without subset the tree still shows only this pid namespace; that is the degraded form. */
+	if (proc < 0 && b->spec->plan->may_degrade & PROT_BIT(PROT_proc_subset))
+		proc = mount_new("proc", NULL, 0, MNT_NOEXEC);
+	return proc < 0 ? proc : mount_attach(proc, b->root, "proc");
+}
+
+/* A directory of the scratch tmpfs, mounted on its place in the root with flags of its own. */
+static int show_scratch(struct cell_build *b, int scratch, const char *name, const char *target, mode_t mode,
+			unsigned flags)
+{
+	AUTO_FD tree = FD_NONE;
+
+	if (mkdirat(scratch, name, 0700) < 0 || fchmodat(scratch, name, mode, 0) < 0)
+		return -errno;
+	tree = mount_copy(scratch, name, flags);
+	return tree < 0 ? tree : mount_attach(tree, b->root, target);
+}
+
+int root_mount_scratch(struct cell_build *b)
+{
+	const struct plan *plan = b->spec->plan;
+	const struct mount_param params[] = {
+		{ "size", b->spec->disk_size }, { "nr_inodes", b->spec->disk_inodes }, { "mode", "0755" },
+	};
+	AUTO_FD scratch = mount_new("tmpfs", params, ARRAY_LEN(params), 0);
+	int rc;
+
+	if (scratch < 0)
+		return scratch;
+	/* Attached first, where the cell's /tmp will cover it: only attached trees can be copied in part. */
+	rc = mount_attach(scratch, b->root, "tmp");
+	if (rc == 0)
+		rc = show_scratch(b, scratch, "workspace", "workspace", 0755, plan->workspace_exec ? 0 : MNT_NOEXEC);
+	if (rc == 0)
+		rc = show_scratch(b, scratch, "shm", "dev/shm", 01777, MNT_NOEXEC);
+	if (rc == 0)
+		rc = show_scratch(b, scratch, "tmp", "tmp", 01777, MNT_NOEXEC);
+	if (rc < 0)
+		return rc;
+	b->workspace = openat(b->root, "workspace", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (b->workspace < 0)
+		return -errno;
+	return fchown(b->workspace, plan->uid, plan->gid) < 0 ? -errno : 0;
+}
+
+/* mkdir -p below the skeleton; the path is the supervisor's own. */
+static int make_dirs(int root, const char *path)
+{
+	char part[sizeof(((struct extra_bind *)0)->target)];
+
+	if (!str_copy(part, sizeof(part), path))
+		return -ENAMETOOLONG;
+	for (char *p = part;; p++) {
+		char c = *p;
+
+		if (c != '/' && c != '\0')
+			continue;
+		*p = '\0';
+		if (part[0] && mkdirat(root, part, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		*p = c;
+		if (c == '\0')
+			return 0;
+	}
+}
+
+int root_show_extra(struct cell_build *b)
+{
+	for (size_t i = 0; i < b->spec->n_binds; i++) {
+		const struct extra_bind *e = &b->spec->binds[i];
+		int rc = make_dirs(b->root, e->dir);
+
+		if (rc == 0 && e->is_dir)
+			rc = make_dirs(b->root, e->target);
+		else if (rc == 0)
+			rc = write_file(b->root, e->target, 0644, "", 0);
+		if (rc == 0)
+			rc = show_tree(b, e->tree, e->source, e->target, MNT_RO | MNT_RECURSIVE);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int root_stage_files(struct cell_build *b)
+{
+	const struct plan *plan = b->spec->plan;
+
+	for (size_t i = 0; i < plan->n_files; i++) {
+		const struct plan_file *f = &plan->files[i];
+		int rc = write_file(b->workspace, f->name, f->mode, f->data, f->len);
+
+		if (rc < 0)
+			return rc;
+		if (fchownat(b->workspace, f->name, plan->uid, plan->gid, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int root_seal(struct cell_build *b)
+{
+	return mount_restrict(b->root, MNT_RO);
+}
+
+int root_enter(struct cell_build *b)
+{
+	return mount_pivot(b->root);
+}

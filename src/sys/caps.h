@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Capabilities: there is only one wish here, to have none and never get one.  Async-signal-safe. */
+#ifndef SYS_CAPS_H
+#define SYS_CAPS_H
+
+/*
+ * Empties the bounding and ambient sets and locks the secure bits, so that no later call or exec can
+ * bring a capability back.  What is held stays held until caps_clear(): changing user ids in between
+ * still works and does not drop anything by itself.  0 or -errno.
+ */
+int caps_lock(void);
+/* Empties the permitted, effective and inheritable sets.  0 or -errno. */
+int caps_clear(void);
+
+#endif

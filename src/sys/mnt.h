@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mounts by descriptor, with the mount API of Linux 5.12.  A tree is made detached, given its flags
+ * while nobody can see it, and attached below a directory descriptor that we hold: no path of the
+ * guest's or the host's choosing is ever looked up twice.
+ *
+ * Everything here is async-signal-safe and returns 0, a descriptor, or -errno.
+ */
+#ifndef SYS_MNT_H
+#define SYS_MNT_H
+
+#include "base/util.h"
+
+/* One "key=value" (value may be NULL: a flag) for a new filesystem. */
+struct mount_param {
+	const char *key;
+	const char *value;
+};
+
+enum mount_flag {
+	MNT_RO = 1 << 0,
+	MNT_NOEXEC = 1 << 1,
+	MNT_DEV = 1 << 2, /* without it every mount is nodev; nosuid and private always */
+	MNT_RECURSIVE = 1 << 3,
+};
+
+/* A new filesystem, detached. */
+int mount_new(const char *type, const struct mount_param *params, size_t n, unsigned flags);
+/* A copy of what dir/path shows, detached.  "" is dir itself.  Symbolic links are not followed. */
+int mount_copy(int dir, const char *path, unsigned flags);
+/* Attaches a detached tree on dir/path, which must exist and not be a symbolic link. */
+int mount_attach(int tree, int dir, const char *path);
+/* Adds flags to a mount that is already attached (dir is the root of that mount). */
+int mount_restrict(int dir, unsigned flags);
+/* Makes dir the root of this mount namespace, detaches the old root and moves there. */
+int mount_pivot(int dir);
+
+#endif
