@@ -2,6 +2,10 @@
 /*
  * Many layers of intent in, one set of values out: built-in < preset < file < environment < trust
  * level < request.  Each value remembers the layer, and the place in it, that set it.
+ *
+ * Trust levels: what is built in for `untrusted` is taken only where it tightens the lower layers, what is
+ * built in for `trusted` only where it loosens them; the file's trust_levels replace these key by key
+ * (for `untrusted` still only where they tighten).
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
@@ -29,8 +33,10 @@ struct policy_diags {
 struct policy;
 
 struct policy_sources {
-	const char *file;	   /* NULL: none */
-	const char *preset;	   /* NULL: the file's "preset:", else "standard" */
+	const char *file;	    /* NULL: none */
+	const char *text;	    /* not NULL: the file's contents, text_len bytes; file is then only its name */
+	size_t text_len;
+	const char *preset;	    /* NULL: BRIG_PRESET, else the file's "preset:", else "standard" */
 	const char *const *environ; /* NULL-terminated; NULL: none */
 };
 
@@ -41,14 +47,19 @@ void policy_free(struct policy *p); /* NULL is fine */
 
 struct policy_origin {
 	enum policy_layer layer;
-	char place[96]; /* "sandbox.yaml:12", "BRIG_TIMEOUT", "preset strict", "trust trusted", "--timeout" ... */
+	char place[96]; /* "sandbox.yaml:12", "BRIG_TIMEOUT", "preset strict", "trust trusted", "request timeout" ... */
 };
 
 struct policy_resolved {
 	struct settings set;
 	enum trust trust;
+	char preset[16];
 	struct policy_origin origin[SETTING_COUNT];
 };
+
+/* Names of the presets, for help texts and completion. */
+extern const char *const preset_names[];
+extern const size_t preset_count;
 
 /*
  * Applies a trust level (NULL: default_trust) and the request's wishes.  A wish beyond what the trust

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules that concern one key only.  A value that no cell could have is an error where it is written,
+ * with the reason, instead of a surprise when something runs.
+ */
+#include "policy/internal.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/str.h"
+#include "model/protection.h"
+
+typedef bool (*check_fn)(union slot *v, char *why);
+
+static bool say(char *why, const char *fmt, ...) PRINTF(2, 3);
+static bool say(char *why, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, POLICY_WHY_MAX, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+static bool check_security_opt(union slot *v, char *why)
+{
+	static const char nnp[] = "no-new-privileges";
+	struct setting_list *list = &v->list;
+	char shown[POLICY_WORD_MAX];
+
+	for (uint32_t i = 0; i < list->n; i++) {
+		if (str_eq(list->item[i], "no-new-privileges:true") || str_eq(list->item[i], "no-new-privileges=true")) {
+			memset(list->item[i], 0, sizeof(list->item[i]));
+			(void)str_copy(list->item[i], sizeof(list->item[i]), nnp);
+		}
+		if (strncmp(list->item[i], "seccomp", 7) == 0)
+			return say(why, "security_opt does not take '%s': the system call filter has its own key, seccomp_profile",
+				   printable(list->item[i], shown, sizeof(shown)));
+		if (!str_eq(list->item[i], nnp))
+			return say(why, "security_opt item '%s' is not known; the one item is no-new-privileges",
+				   printable(list->item[i], shown, sizeof(shown)));
+	}
+	if (!setting_list_has(list, nnp))
+		return say(why, "security_opt must hold no-new-privileges: a cell cannot be had without it");
+	return true;
+}
+
+static bool check_cap_drop(union slot *v, char *why)
+{
+	struct setting_list *list = &v->list;
+
+	if (list->n != 1 || strcasecmp(list->item[0], "ALL") != 0)
+		return say(why, "cap_drop must be [\"ALL\"]: a cell never holds a capability");
+	(void)str_copy(list->item[0], sizeof(list->item[0]), "ALL");
+	return true;
+}
+
+static bool check_read_only(union slot *v, char *why)
+{
+	return v->on ||
+	       say(why, "read_only must be true: the root tree of a cell is never writable; programs write to the workspace and /tmp");
+}
+
+static bool id_is_good(const char *text)
+{
+	uint64_t id;
+
+	return str_to_u64(text, &id) && id >= 1 && id <= 4294967294;
+}
+
+static bool check_user(union slot *v, char *why)
+{
+	char part[SETTING_TEXT_MAX], shown[POLICY_WORD_MAX];
+	char *colon;
+
+	(void)str_copy(part, sizeof(part), v->text);
+	colon = strchr(part, ':');
+	if (colon)
+		*colon++ = '\0';
+	if (colon && id_is_good(part) && id_is_good(colon))
+		return true;
+	return say(why, "user takes uid:gid as numbers from 1 to 4294967294, as in \"1000:1000\", and never 0; '%s' is not that",
+		   printable(v->text, shown, sizeof(shown)));
+}
+
+/* Labels of letters, digits and inner hyphens; the first may be "*". */
+static bool host_is_good(const char *host)
+{
+	size_t label = 0, len = strlen(host);
+
+	if (strncmp(host, "*.", 2) == 0)
+		host += 2;
+	if (!*host || len > 253)
+		return false;
+	for (const char *p = host;; p++) {
+		if (*p == '.' || *p == '\0') {
+			if (label == 0 || label > 63 || p[-1] == '-')
+				return false;
+			if (*p == '\0')
+				return true;
+			label = 0;
+		} else if (isalnum((unsigned char)*p) || (*p == '-' && label > 0) || *p == '_') {
+			label++;
+		} else {
+			return false;
+		}
+	}
+}
+
+static bool check_whitelist(union slot *v, char *why)
+{
+	char host[SETTING_TEXT_MAX], shown[POLICY_WORD_MAX];
+
+	for (uint32_t i = 0; i < v->list.n; i++) {
+		uint64_t port = 443;
+		char *colon;
+
+		(void)str_copy(host, sizeof(host), v->list.item[i]);
+		colon = strchr(host, ':');
+		if (colon)
+			*colon++ = '\0';
+		if (!host_is_good(host) || (colon && !str_to_u64(colon, &port)) || port < 1 || port > 65535)
+			return say(why, "whitelist entry '%s' is not a host: it takes example.org, *.example.org or example.org:8443",
+				   printable(v->list.item[i], shown, sizeof(shown)));
+	}
+	return true;
+}
+
+#define CANNOT_DEGRADE                                                                                            \
+	(PROT_BIT(PROT_no_capabilities) | PROT_BIT(PROT_no_new_privs) | PROT_BIT(PROT_seccomp) |                  \
+	 PROT_BIT(PROT_mount_ns) | PROT_BIT(PROT_pid_ns) | PROT_BIT(PROT_user_ns) | PROT_BIT(PROT_net_ns))
+
+static bool check_allow_degraded(union slot *v, char *why)
+{
+	const char *names[PROT_COUNT];
+	char shown[POLICY_WORD_MAX], hint[96];
+
+	for (enum protection p = 0; p < PROT_COUNT; p++)
+		names[p] = protection_info[p].name;
+	for (uint32_t i = 0; i < v->list.n; i++) {
+		const char *item = v->list.item[i];
+		enum protection p = protection_from_name(item);
+
+		if (p == PROT_COUNT)
+			return say(why, "allow_degraded item '%s' is not a protection%s",
+				   printable(item, shown, sizeof(shown)), suggest(item, names, PROT_COUNT, hint, sizeof(hint)));
+		if (CANNOT_DEGRADE & PROT_BIT(p))
+			return say(why, "allow_degraded cannot name %s: without it there is no cell (%s)", item,
+				   protection_info[p].lost);
+	}
+	return true;
+}
+
+/* Engines take the image as an argument: nothing that could be read as an option or hold a blank. */
+static bool check_docker_image(union slot *v, char *why)
+{
+	const char *image = v->text;
+	char shown[POLICY_WORD_MAX];
+	size_t good = strspn(image, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@");
+
+	if (image[0] == '\0' || (image[good] == '\0' && isalnum((unsigned char)image[0])))
+		return true;
+	return say(why, "docker_image takes an image reference such as python:3.12-slim; '%s' is not one",
+		   printable(image, shown, sizeof(shown)));
+}
+
+/* The opened directory is judged again when a cell is made: links are none of this check's business. */
+static bool check_rootfs(union slot *v, char *why)
+{
+	static const char *const never[] = { "/proc", "/sys", "/dev", "/run" };
+	const char *path = v->text;
+	char shown[POLICY_WORD_MAX];
+
+	if (!*path)
+		return true;
+	(void)printable(path, shown, sizeof(shown));
+	if (*path != '/' || strstr(path, "/../") || (strlen(path) >= 3 && str_eq(path + strlen(path) - 3, "/..")))
+		return say(why, "rootfs takes an absolute path without '..'; '%s' is not one", shown);
+	if (path[strspn(path, "/.")] == '\0')
+		return say(why, "rootfs must not be the host's own root: leave it empty to use the host's /usr");
+	for (size_t i = 0; i < ARRAY_LEN(never); i++) {
+		size_t len = strlen(never[i]);
+
+		if (strncmp(path, never[i], len) == 0 && (path[len] == '\0' || path[len] == '/'))
+			return say(why, "rootfs must not lie in %s", never[i]);
+	}
+	return true;
+}
+
+static const check_fn checks[SETTING_COUNT] = {
+	[SET_security_opt] = check_security_opt, [SET_cap_drop] = check_cap_drop,
+	[SET_read_only] = check_read_only,	 [SET_user] = check_user,
+	[SET_whitelist] = check_whitelist,	 [SET_allow_degraded] = check_allow_degraded,
+	[SET_docker_image] = check_docker_image, [SET_rootfs] = check_rootfs,
+};
+
+bool value_check(enum setting_key k, union slot *v, char why[POLICY_WHY_MAX])
+{
+	return !checks[k] || checks[k](v, why);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of this folder share.
+ *
+ * A source (preset, file, environment, trust level, request) is read into a struct layer: the values it
+ * names, and where it named each of them.  Layers are then laid over each other in policy.c.  Values in a
+ * layer are packed: struct settings is made of roomy lists, and half a dozen of them would cost every
+ * run a hundred page faults.
+ */
+#ifndef POLICY_INTERNAL_H
+#define POLICY_INTERNAL_H
+
+#include "policy/policy.h"
+
+#define POLICY_FILE_MAX (1 * MiB)
+#define POLICY_WHY_MAX 280
+#define POLICY_WORD_MAX 64 /* bytes of a foreign word that a message repeats */
+
+/* ---- names.c: spellings of keys ------------------------------------------------------------- */
+
+/* One way to spell a setting: a row of KEY or of ALIAS. */
+struct spelling {
+	const char *name;
+	enum setting_key key;
+	enum setting_unit unit;
+	uint64_t factor; /* what a bare number is multiplied by */
+};
+
+#define SPELLINGS_MAX 128
+
+/* By its full name or alias. */
+bool spelling_find(const char *name, struct spelling *ret);
+/* Under a heading also by its short name: "enabled" in monitoring is monitoring_enabled. */
+bool spelling_find_in(const char *section, const char *name, struct spelling *ret);
+/* Every name and alias; of one section, unless that is NULL.  Returns how many. */
+size_t spelling_names(const char *section, const char *ret[SPELLINGS_MAX]);
+/* "; did you mean 'x'?" or "". */
+const char *suggest(const char *word, const char *const *candidates, size_t n, char *dst, size_t size);
+/* suggest() among every name and alias. */
+const char *suggest_key(const char *name, char *dst, size_t size);
+
+/* Headings of the file, in the order of keys.def. */
+#define SECTIONS_MAX 16
+size_t section_names(const char *ret[SECTIONS_MAX]);
+
+/* Index of a name in a table; n if it is not there. */
+size_t name_index(const char *const *names, size_t n, const char *name);
+
+/* ---- value.c and checks.c: text to value ---------------------------------------------------- */
+
+/* A value as a source gave it: one text, or a list. */
+struct raw_value {
+	const char *text;
+	const struct setting_list *list; /* not NULL: a list */
+};
+
+/* Room for the value of any one setting; each member is what struct settings has in that place. */
+union slot {
+	KEY_TYPE_NUM num;
+	KEY_TYPE_BOOL on;
+	KEY_TYPE_ENUM choice;
+	KEY_TYPE_TEXT text;
+	KEY_TYPE_LIST list;
+};
+
+/* A value in little room. */
+struct packed {
+	uint64_t num; /* NUM, BOOL, ENUM */
+	char *text;   /* TEXT, and the n items of a LIST one after the other, each with its NUL */
+	uint32_t n;
+};
+
+/* Reads, range-checks and checks one value into *dst; false: why[] says what it takes. */
+bool value_read(const struct spelling *sp, const struct raw_value *raw, union slot *dst, char why[POLICY_WHY_MAX]);
+/* The rules of one key beyond kind and range; may bring a value into its one true spelling. */
+bool value_check(enum setting_key k, union slot *v, char why[POLICY_WHY_MAX]);
+/* at points to a member of struct settings or of union slot. */
+const char *value_text(enum setting_key k, const void *at, char *dst, size_t size);
+void value_copy(enum setting_key k, void *at, const void *from);
+bool value_pack(enum setting_key k, const void *at, struct packed *ret); /* false: no memory */
+void value_unpack(enum setting_key k, const struct packed *v, void *at);
+/* The same into a slot, whatever it held before. */
+void value_unpack_slot(enum setting_key k, const struct packed *v, union slot *ret);
+
+enum strictness { VALUE_SAME, VALUE_STRICTER, VALUE_LOOSER };
+/* How a wish compares with what is there now. */
+enum strictness value_compare(enum setting_key k, const void *wish, const void *now);
+
+/* ---- layer.c --------------------------------------------------------------------------------- */
+
+struct place {
+	const char *name; /* of the file or variable, safe to print */
+	unsigned line, column;
+};
+
+struct layer_entry {
+	bool set;
+	bool only_stricter; /* taken only where it tightens (built-in untrusted) */
+	bool only_looser;   /* taken only where it loosens (built-in trusted) */
+	unsigned line, column;
+	struct packed val;
+	char spelling[40]; /* as the source spelled it; "": not met yet */
+};
+
+struct layer {
+	enum policy_layer kind;
+	char label[88];	     /* of the source, for provenance; "": an entry's own spelling */
+	union slot *scratch; /* borrowed, for layer_put() */
+	bool no_memory;
+	struct layer_entry at[SETTING_COUNT];
+};
+
+/* Reads a value into the layer, or adds a complaint.  The same setting twice is a complaint naming both places.
+ * at is where the key stands and what provenance names, value_at where its value does. */
+bool layer_put(struct layer *l, const struct spelling *sp, const char *spelled, const struct raw_value *raw,
+	       const struct place *at, const struct place *value_at, struct policy_diags *diags);
+/* Lays a layer over values that are there already. */
+void layer_apply(const struct layer *l, struct settings *set, struct policy_origin origin[SETTING_COUNT]);
+void layer_apply_key(const struct layer *l, enum setting_key k, struct settings *set, struct policy_origin *origin);
+void layer_release(struct layer *l);
+
+/* ---- diag.c ---------------------------------------------------------------------------------- */
+
+void diag_add(struct policy_diags *d, const struct place *at, const char *fmt, ...) PRINTF(3, 4);
+/* A foreign word made fit for a message: control bytes and broken UTF-8 replaced, length bounded. */
+const char *printable(const char *word, char *dst, size_t size);
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+struct file_layers {
+	char preset[16]; /* "": the file names none */
+	struct layer base;
+	struct layer trust[TRUST_COUNT];
+};
+
+/* yaml.c */
+int yaml_file_read(const char *path, struct buf *ret, struct policy_diags *diags, struct brig_error *err);
+int yaml_parse(const char *path, const char *text, size_t len, struct file_layers *ret, struct policy_diags *diags,
+	       struct brig_error *err);
+
+/* env.c: values into *ret, BRIG_PRESET's into preset ("" if it is not set). */
+void env_read(const char *const *vars, struct layer *ret, char *preset, size_t preset_size,
+	      struct policy_diags *diags);
+
+/* builtin.c: layers that are compiled in, from builtin.def. */
+void builtin_layer(struct layer *ret);
+void preset_layer(const char *name, struct layer *ret);
+void trust_layer(enum trust t, struct layer *ret);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Layers over each other.  policy_load() reads every source once and keeps what does not depend on a
+ * request: the base (built-in < preset < file < environment) and one layer per trust level.
+ * policy_resolve() adds a trust level and the request's wishes, and is where INV-5 is kept: a wish is
+ * compared with the value that the trust level gives, in the direction that keys.def states.
+ */
+#include "policy/internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+const char *const policy_layer_name[] = {
+	[LAYER_BUILTIN] = "built-in", [LAYER_PRESET] = "preset", [LAYER_FILE] = "file",
+	[LAYER_ENV] = "environment",  [LAYER_TRUST] = "trust",	 [LAYER_REQUEST] = "request",
+};
+static_assert(ARRAY_LEN(policy_layer_name) == LAYER_COUNT, "policy_layer_name[] misses a layer");
+
+struct policy {
+	struct settings base;
+	struct policy_origin origin[SETTING_COUNT];
+	struct layer trust[TRUST_COUNT];      /* built in */
+	struct layer file_trust[TRUST_COUNT]; /* trust_levels of the file */
+	char preset[16];
+};
+
+/* Sources as they were read; gone when loading ends. */
+struct sources {
+	struct layer builtin, preset, env;
+	struct file_layers file;
+	char env_preset[64];
+	union slot scratch;
+};
+
+static void sources_freep(struct sources **s)
+{
+	if (!*s)
+		return;
+	layer_release(&(*s)->builtin);
+	layer_release(&(*s)->preset);
+	layer_release(&(*s)->env);
+	layer_release(&(*s)->file.base);
+	for (enum trust t = 0; t < TRUST_COUNT; t++)
+		layer_release(&(*s)->file.trust[t]);
+	free(*s);
+}
+
+void policy_free(struct policy *p)
+{
+	if (!p)
+		return;
+	for (enum trust t = 0; t < TRUST_COUNT; t++) {
+		layer_release(&p->trust[t]);
+		layer_release(&p->file_trust[t]);
+	}
+	free(p);
+}
+
+static void policy_freep(struct policy **p)
+{
+	policy_free(*p);
+}
+
+/* ---- loading ------------------------------------------------------------------------------------- */
+
+static int read_file(const struct policy_sources *src, struct file_layers *ret, struct policy_diags *diags,
+		     struct brig_error *err)
+{
+	AUTO_BUF text = BUF_INIT(POLICY_FILE_MAX);
+	int rc;
+
+	if (src->text)
+		return yaml_parse(src->file ? src->file : "policy", src->text, src->text_len, ret, diags, err);
+	if (!src->file)
+		return 0;
+	rc = yaml_file_read(src->file, &text, diags, err);
+	if (rc == 0)
+		rc = yaml_parse(src->file, buf_str(&text), text.len, ret, diags, err);
+	return rc == -BRIG_E_NOMEM ? rc : 0; /* other complaints are in diags, and the next source is read too */
+}
+
+static const char *choose_preset(const struct policy_sources *src, const struct sources *all, struct policy_diags *diags)
+{
+	const char *name = "standard", *place = "preset";
+	char shown[POLICY_WORD_MAX], hint[96];
+
+	if (src->preset)
+		name = src->preset;
+	else if (*all->env_preset) {
+		name = all->env_preset;
+		place = "BRIG_PRESET";
+	} else if (*all->file.preset)
+		name = all->file.preset;
+	if (name_index(preset_names, preset_count, name) < preset_count)
+		return name;
+	diag_add(diags, &(struct place){ .name = place }, "unknown preset '%s'; there are standard and strict%s",
+		 printable(name, shown, sizeof(shown)), suggest(name, preset_names, preset_count, hint, sizeof(hint)));
+	return "standard";
+}
+
+/*
+ * A file whose `untrusted` is looser than its own base, or than the built-in value where it has none,
+ * is a mistake.  The preset is left out: choosing another one must not turn a good file into a bad one.
+ */
+static void check_untrusted(const struct policy_sources *src, struct sources *all, const struct settings *below,
+			    struct policy_diags *diags)
+{
+	const struct layer *level = &all->file.trust[TRUST_UNTRUSTED];
+	union slot *wish = &all->scratch;
+	char name[128], asked[128], base[128];
+
+	for (enum setting_key k = 0; k < SETTING_COUNT; k++) {
+		const void *ref = setting_at_const(below, k);
+		struct place at = { name, level->at[k].line, level->at[k].column };
+
+		if (!level->at[k].set || setting_info[k].stricter == STRICTER_SAME)
+			continue;
+		value_unpack_slot(k, &level->at[k].val, wish);
+		if (value_compare(k, wish, ref) != VALUE_LOOSER)
+			continue;
+		(void)printable(src->file ? src->file : "policy", name, sizeof(name));
+		diag_add(diags, &at, "untrusted would loosen %s to %s from %s; it can only tighten", setting_info[k].name,
+			 value_text(k, wish, asked, sizeof(asked)), value_text(k, ref, base, sizeof(base)));
+	}
+}
+
+static int fail_with_first(const struct policy_diags *d, struct brig_error *err)
+{
+	char more[48] = "";
+
+	if (d->n + d->dropped > 1)
+		(void)snprintf(more, sizeof(more), " (and %zu more)", d->n + d->dropped - 1);
+	return err_set(err, BRIG_E_POLICY, 0, "%s: %s%s", d->row[0].place, d->row[0].msg, more);
+}
+
+/* Labels of the layers that come from outside, and the room all of them read values into. */
+static void prepare(const struct policy_sources *src, struct policy *p, struct sources *all)
+{
+	struct layer *fixed[] = { &all->builtin, &all->preset, &all->env, &all->file.base };
+	const char *slash = src->file ? strrchr(src->file, '/') : NULL;
+	const char *file = slash ? slash + 1 : src->file ? src->file : "policy";
+
+	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+		fixed[i]->scratch = &all->scratch;
+	all->env.kind = LAYER_ENV;
+	all->file.base.kind = LAYER_FILE;
+	(void)printable(file, all->file.base.label, sizeof(all->file.base.label));
+	for (enum trust t = 0; t < TRUST_COUNT; t++) {
+		p->trust[t].scratch = all->file.trust[t].scratch = &all->scratch;
+		all->file.trust[t].kind = LAYER_TRUST;
+		(void)printable(file, all->file.trust[t].label, sizeof(all->file.trust[t].label));
+	}
+}
+
+static bool out_of_memory(const struct policy *p, const struct sources *all)
+{
+	bool bad = all->builtin.no_memory || all->preset.no_memory || all->env.no_memory || all->file.base.no_memory;
+
+	for (enum trust t = 0; t < TRUST_COUNT; t++)
+		bad |= p->trust[t].no_memory || all->file.trust[t].no_memory;
+	return bad;
+}
+
+/* Every source into *all and its place in the policy; complaints into *diags. */
+static int build(const struct policy_sources *src, struct policy *p, struct sources *all, struct policy_diags *diags,
+		 struct brig_error *err)
+{
+	const char *preset;
+
+	if (read_file(src, &all->file, diags, err) == -BRIG_E_NOMEM)
+		return -BRIG_E_NOMEM;
+	env_read(src->environ, &all->env, all->env_preset, sizeof(all->env_preset), diags);
+	preset = choose_preset(src, all, diags);
+	(void)str_copy(p->preset, sizeof(p->preset), preset);
+	builtin_layer(&all->builtin);
+	preset_layer(preset, &all->preset);
+	for (enum trust t = 0; t < TRUST_COUNT; t++)
+		trust_layer(t, &p->trust[t]);
+	if (out_of_memory(p, all))
+		return err_nomem(err);
+
+	layer_apply(&all->builtin, &p->base, p->origin);
+	layer_apply(&all->file.base, &p->base, p->origin);
+	check_untrusted(src, all, &p->base, diags);
+	layer_apply(&all->preset, &p->base, p->origin);
+	layer_apply(&all->file.base, &p->base, p->origin);
+	layer_apply(&all->env, &p->base, p->origin);
+	return diags->n ? fail_with_first(diags, err) : 0;
+}
+
+/* What the file says of trust levels outlives the other sources. */
+static void keep_file_trust(struct policy *p, struct sources *all)
+{
+	for (enum trust t = 0; t < TRUST_COUNT; t++) {
+		p->file_trust[t] = all->file.trust[t];
+		memset(&all->file.trust[t], 0, sizeof(all->file.trust[t]));
+		p->trust[t].scratch = p->file_trust[t].scratch = NULL;
+		for (enum setting_key k = 0; k < SETTING_COUNT; k++)
+			p->file_trust[t].at[k].only_stricter = t == TRUST_UNTRUSTED;
+	}
+}
+
+int policy_load(const struct policy_sources *src, struct policy **ret, struct policy_diags *diags,
+		struct brig_error *err)
+{
+	AUTO_FREE struct policy_diags *own_diags = NULL;
+	CLEANUP(sources_freep) struct sources *all = calloc(1, sizeof(*all));
+	CLEANUP(policy_freep) struct policy *p = calloc(1, sizeof(*p));
+	int rc;
+
+	if (!diags)
+		diags = own_diags = malloc(sizeof(*own_diags));
+	if (!all || !p || !diags)
+		return err_nomem(err);
+	diags->n = diags->dropped = 0;
+	prepare(src, p, all);
+	rc = build(src, p, all, diags, err);
+	if (rc < 0)
+		return rc;
+	keep_file_trust(p, all);
+	*ret = MOVE_PTR(p);
+	return 0;
+}
+
+/* ---- resolving ------------------------------------------------------------------------------------- */
+
+/*
+ * Nobody who sets a timeout wants to think of cpu time as well: unless some layer says otherwise, there is
+ * enough of it to keep the granted cpus busy until the wall clock ends the run.  One cpu more than the
+ * share, so that the two limits never race.
+ */
+static void follow_timeout(struct policy_resolved *r)
+{
+	const struct setting_info *info = &setting_info[SET_cpu_time_ms];
+	struct policy_origin *o = &r->origin[SET_cpu_time_ms];
+	uint64_t cpus = r->set.cpu_quota_percent / 100 + 1;
+
+	if (o->layer != LAYER_BUILTIN)
+		return;
+	r->set.cpu_time_ms = max_u64(info->min, min_u64(info->max, r->set.execution_timeout_ms * cpus));
+	(void)str_copy(o->place, sizeof(o->place), "follows execution_timeout_ms");
+}
+
+static int find_trust(const struct policy *p, const char *name, enum trust *ret, struct brig_error *err)
+{
+	char shown[POLICY_WORD_MAX], hint[96];
+	size_t t;
+
+	*ret = (enum trust)p->base.default_trust;
+	if (!name)
+		return 0;
+	t = name_index(trust_name, TRUST_COUNT, name);
+	if (t == TRUST_COUNT)
+		return err_set(err, BRIG_E_USAGE, 0, "unknown trust level '%s'; there are untrusted, unknown and trusted%s",
+			       printable(name, shown, sizeof(shown)),
+			       suggest(name, trust_name, TRUST_COUNT, hint, sizeof(hint)));
+	*ret = (enum trust)t;
+	return 0;
+}
+
+static int refuse(const struct policy_resolved *r, const struct layer_entry *e, enum setting_key k,
+		  const union slot *wish, struct brig_error *err)
+{
+	const struct setting_info *info = &setting_info[k];
+	bool trust_helps = info->loosen == LOOSEN_TRUSTED;
+	char asked[160], allowed[160];
+
+	(void)value_text(k, wish, asked, sizeof(asked));
+	(void)policy_value_text(&r->set, k, allowed, sizeof(allowed));
+	if (info->kind == KIND_NUM && info->stricter != STRICTER_SAME) {
+		bool less = info->stricter == STRICTER_LESS;
+
+		return err_set(err, BRIG_E_REFUSED, 0, "%s %s is %s than trust '%s' allows (%s); %s it, or %s", e->spelling,
+			       asked, less ? "more" : "less", trust_name[r->trust], allowed, less ? "lower" : "raise",
+			       trust_helps ? "use --trust trusted" : "change the policy");
+	}
+	return err_set(err, BRIG_E_REFUSED, 0, "%s '%s' is looser than trust '%s' allows ('%s'); leave it out%s", e->spelling,
+		       asked, trust_name[r->trust], allowed,
+		       trust_helps ? ", or use --trust trusted" : ": only the policy can loosen it");
+}
+
+/* One wish into *wishes; whether it is allowed is asked later, when all of them are known to be sound. */
+static int read_wish(const struct brig_option *o, struct layer *wishes, struct policy_diags *complaint,
+		     struct brig_error *err)
+{
+	struct raw_value raw = { .text = o->value };
+	struct place at = { .name = "request" };
+	char shown[POLICY_WORD_MAX], hint[96];
+	struct spelling sp;
+
+	if (!o->key || !o->value)
+		return err_set(err, BRIG_E_USAGE, 0, "an option of the request has no key or no value");
+	if (!spelling_find(o->key, &sp))
+		return err_set(err, BRIG_E_USAGE, 0, "unknown option '%s'%s", printable(o->key, shown, sizeof(shown)),
+			       suggest_key(o->key, hint, sizeof(hint)));
+	if (!layer_put(wishes, &sp, sp.name, &raw, &at, &at, complaint))
+		return wishes->no_memory ? err_nomem(err) : err_set(err, BRIG_E_USAGE, 0, "%s", complaint->row[0].msg);
+	return 0;
+}
+
+/* INV-5: a request can tighten; it can loosen only what its trust level lets it. */
+static int apply_wish(const struct layer_entry *e, enum setting_key k, union slot *scratch, struct policy_resolved *r,
+		      struct brig_error *err)
+{
+	bool may_loosen = r->trust == TRUST_TRUSTED && setting_info[k].loosen == LOOSEN_TRUSTED;
+	void *now = setting_at(&r->set, k);
+
+	value_unpack_slot(k, &e->val, scratch);
+	if (!may_loosen && value_compare(k, scratch, now) == VALUE_LOOSER)
+		return refuse(r, e, k, scratch, err);
+	value_copy(k, now, scratch);
+	r->origin[k].layer = LAYER_REQUEST;
+	(void)snprintf(r->origin[k].place, sizeof(r->origin[k].place), "request %s", e->spelling);
+	return 0;
+}
+
+struct wish_room {
+	struct layer wishes;
+	struct policy_diags complaint;
+	union slot scratch;
+};
+
+static void wish_room_freep(struct wish_room **w)
+{
+	if (*w)
+		layer_release(&(*w)->wishes);
+	free(*w);
+}
+
+static int resolve_wishes(const struct brig_option *options, size_t n, struct policy_resolved *r, struct brig_error *err)
+{
+	CLEANUP(wish_room_freep) struct wish_room *w = calloc(1, sizeof(*w));
+	int rc = 0;
+
+	if (!w)
+		return err_nomem(err);
+	w->wishes.scratch = &w->scratch;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = read_wish(&options[i], &w->wishes, &w->complaint, err);
+	for (enum setting_key k = 0; k < SETTING_COUNT && rc == 0; k++)
+		if (w->wishes.at[k].set)
+			rc = apply_wish(&w->wishes.at[k], k, &w->scratch, r, err);
+	return rc;
+}
+
+/* What the file says of a trust level replaces what is built in, key by key. */
+static void apply_trust(const struct policy *p, enum trust t, struct policy_resolved *r)
+{
+	for (enum setting_key k = 0; k < SETTING_COUNT; k++)
+		layer_apply_key(p->file_trust[t].at[k].set ? &p->file_trust[t] : &p->trust[t], k, &r->set, &r->origin[k]);
+}
+
+int policy_resolve(const struct policy *p, const char *trust, const struct brig_option *options, size_t n,
+		   struct policy_resolved *ret, struct brig_error *err)
+{
+	enum trust t;
+	int rc = find_trust(p, trust, &t, err);
+
+	if (rc < 0)
+		return rc;
+	memset(ret, 0, sizeof(*ret));
+	for (enum setting_key k = 0; k < SETTING_COUNT; k++)
+		value_copy(k, setting_at(&ret->set, k), setting_at_const(&p->base, k));
+	memcpy(ret->origin, p->origin, sizeof(ret->origin));
+	memcpy(ret->preset, p->preset, sizeof(ret->preset));
+	ret->trust = t;
+	apply_trust(p, t, ret);
+	follow_timeout(ret);
+	if (n == 0)
+		return 0;
+	rc = resolve_wishes(options, n, ret, err);
+	follow_timeout(ret);
+	return rc;
+}
