@@ -8,7 +8,11 @@
  *
  * Order of use: cgroup_host_open, cgroup_create (every limit is written before any task is inside,
  * INV-2), then either clone3 with CLONE_INTO_CGROUP on cgroup_clone_fd() or, in the child,
- * cgroup_enter_self(); cgroup_read while it runs; cgroup_destroy when the last task is gone.
+ * cgroup_enter_self(), both if both apply; cgroup_read while it runs; cgroup_destroy when the last
+ * task is gone.  A cgroup outlives its host object.
+ *
+ * The child must call cgroup_enter_self() while it has one thread, and may make its cgroup namespace
+ * only after it: the namespace's root is the group the task is in at that moment.
  */
 #ifndef SYS_CGROUP_H
 #define SYS_CGROUP_H
@@ -20,6 +24,7 @@ struct cgroup;
 
 enum cgroup_resource { CGROUP_MEMORY, CGROUP_SWAP, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPU_TIME, CGROUP_SOCKET_MEMORY, CGROUP_RESOURCE_COUNT };
 
+/* 0: not limited. */
 struct cgroup_limits {
 	uint64_t memory_bytes;
 	uint64_t pids;
@@ -37,11 +42,11 @@ struct cgroup_usage {
 	uint64_t throttled_ns;
 };
 
-/* One limit as the kernel has it now. */
+/* One limit as the kernel has it now.  CGROUP_CPU_TIME has no limit in the kernel: its value is the ns used. */
 struct cgroup_readback {
 	bool known;
 	uint64_t value;	  /* bytes, tasks, percent of one cpu; UINT64_MAX: unlimited */
-	char source[120]; /* the file it was read from */
+	char source[120]; /* the file it was read from; swap may be known from /proc/swaps having no device */
 };
 
 /*
@@ -57,15 +62,25 @@ const char *cgroup_host_why(const struct cgroup_host *h, enum cgroup_resource r)
 /* "v1", "v2", "hybrid", "none". */
 const char *cgroup_host_version(const struct cgroup_host *h);
 
-/* Makes the cell's groups and writes every limit that the host has a controller for.
- * On failure nothing is left. */
+/* Makes the cell's groups and writes every limit that the host has a controller for; without any
+ * controller the cgroup is empty and all calls on it are harmless.  On failure nothing is left. */
 int cgroup_create(struct cgroup_host *h, const char *id, const struct cgroup_limits *limits, struct cgroup **ret,
 		  struct brig_error *err);
+/*
+ * The same in two halves: prepare holds all that cgroup_remove() needs and makes nothing, so that a
+ * janitor can be forked before there is anything to leave behind.  If make fails, cgroup_destroy() it.
+ */
+int cgroup_prepare(struct cgroup_host *h, const char *id, struct cgroup **ret, struct brig_error *err);
+int cgroup_make(struct cgroup *cg, const struct cgroup_limits *limits, struct brig_error *err);
+void cgroup_free(struct cgroup *cg); /* without removing anything; NULL is fine */
+/* In the janitor: closes every descriptor but keep and those that cgroup_remove() uses.  Async-signal-safe. */
+void cgroup_close_other_fds(const struct cgroup *cg, int keep);
 /* A v2 directory for CLONE_INTO_CGROUP, or -1. */
 int cgroup_clone_fd(const struct cgroup *cg);
 /* Called by the child itself, async-signal-safe: enters what CLONE_INTO_CGROUP did not cover. 0 or -errno. */
 int cgroup_enter_self(const struct cgroup *cg);
-int cgroup_read(const struct cgroup *cg, struct cgroup_usage *ret);
+/* What the kernel does not count stays 0.  -ENODATA if the host gave the cell no group at all. */
+int cgroup_read(struct cgroup *cg, struct cgroup_usage *ret);
 /* Only the counters that end a run: cheap enough for every tick. */
 int cgroup_read_cpu_ns(const struct cgroup *cg, uint64_t *ret);
 int cgroup_read_oom_kills(const struct cgroup *cg, uint64_t *ret);
@@ -76,7 +91,7 @@ int cgroup_count_tasks(const struct cgroup *cg);
 void cgroup_kill(const struct cgroup *cg);
 /*
  * Kills what is left, removes the directories (retrying until deadline_ns on the monotonic clock)
- * and frees cg.  0, or -EBUSY if something stayed.  Async-signal-safe but for the free: see below.
+ * and frees cg (NULL is fine).  0, or -EBUSY if something stayed.  Async-signal-safe but for the free: see below.
  */
 int cgroup_destroy(struct cgroup *cg, uint64_t deadline_ns);
 /* The same without freeing: for the janitor process, which runs after the supervisor has died. */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cgroup v2: one hierarchy, one leaf per cell, entered at birth with CLONE_INTO_CGROUP (no lock, no
+ * later move: a move by cgroup.procs costs milliseconds, see cgroup_v1.c).  Where leaves may be made
+ * is the harder half: cgroup_place.c.
+ */
+#include "sys/cgroup_internal.h"
+
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+
+static bool limit_no_swap(const struct cgroup_limits *limits, uint64_t *ret)
+{
+	*ret = 0;
+	return limits->memory_bytes > 0;
+}
+
+/* Out of memory ends the whole cell: half a program is of no use, and what is left could be anything. */
+static bool limit_oom_group(const struct cgroup_limits *limits, uint64_t *ret)
+{
+	*ret = 1;
+	return limits->memory_bytes > 0;
+}
+
+static const struct cgroup_limit_file limits_v2[] = {
+	{ CONTROLLER_MEMORY, "memory.max", cgroup_limit_memory, false },
+	{ CONTROLLER_MEMORY, "memory.swap.max", limit_no_swap, true },
+	{ CONTROLLER_MEMORY, "memory.oom.group", limit_oom_group, true },
+	{ CONTROLLER_PIDS, "pids.max", cgroup_limit_pids, false },
+	{ CONTROLLER_CPU, "cpu.max", cgroup_limit_cpu, false },
+};
+
+#define COUNTER(member, controller, file, key, factor) \
+	{ offsetof(struct cgroup_usage, member), CONTROLLER_##controller, file, key, factor }
+
+static const struct cgroup_counter counters_v2[] = {
+	COUNTER(cpu_ns, CPUACCT, "cpu.stat", "usage_usec", 1000),
+	COUNTER(memory_bytes, MEMORY, "memory.current", NULL, 1),
+	COUNTER(memory_peak_bytes, MEMORY, "memory.peak", NULL, 1),
+	COUNTER(oom_kills, MEMORY, "memory.events", "oom_kill", 1),
+	COUNTER(pids, PIDS, "pids.current", NULL, 1),
+	COUNTER(pids_peak, PIDS, "pids.peak", NULL, 1),
+	COUNTER(pids_refused, PIDS, "pids.events", "max", 1),
+	COUNTER(throttled_ns, CPU, "cpu.stat", "throttled_usec", 1000),
+};
+
+static void readback_number(const struct cgroup_leaf *leaf, enum cgroup_controller c, const char *file,
+			    struct cgroup_readback *ret)
+{
+	uint64_t value;
+
+	if (cgroup_leaf_has(leaf, c) && fd_get_u64_at(leaf->dir, file, &value) == 0)
+		cgroup_known(leaf, file, value, ret);
+}
+
+static void readback_swap(const struct cgroup_leaf *leaf, struct cgroup_readback *ret)
+{
+	readback_number(leaf, CONTROLLER_MEMORY, "memory.swap.max", ret);
+	if (!ret->known && cgroup_leaf_has(leaf, CONTROLLER_MEMORY) && cgroup_no_swap_device())
+		*ret = (struct cgroup_readback){ .known = true, .value = 0, .source = "/proc/swaps" };
+}
+
+/* "max 100000" or "50000 100000". */
+static void readback_cpu(const struct cgroup_leaf *leaf, struct cgroup_readback *ret)
+{
+	char text[64], *space;
+	uint64_t quota, period;
+
+	if (!cgroup_leaf_has(leaf, CONTROLLER_CPU) || fd_get_at(leaf->dir, "cpu.max", text, sizeof(text)) < 0)
+		return;
+	space = strchr(text, ' ');
+	if (!space)
+		return;
+	*space = '\0';
+	if (str_eq(text, "max"))
+		cgroup_known(leaf, "cpu.max", UINT64_MAX, ret);
+	else if (str_to_u64(text, &quota) && str_to_u64(space + 1, &period) && period > 0)
+		cgroup_known(leaf, "cpu.max", quota * 100 / period, ret);
+}
+
+/* Socket buffers are charged as memory; the kernel shows that by counting them in memory.stat. */
+static void readback_socket_memory(const struct cgroup_leaf *leaf, struct cgroup_readback *ret)
+{
+	uint64_t sock, limit;
+
+	if (cgroup_leaf_has(leaf, CONTROLLER_MEMORY) && cgroup_get_keyed(leaf->dir, "memory.stat", "sock", &sock) == 0 &&
+	    fd_get_u64_at(leaf->dir, "memory.max", &limit) == 0)
+		cgroup_known(leaf, "memory.stat sock", limit, ret);
+}
+
+static void readback_v2(const struct cgroup_leaf *leaf, enum cgroup_resource r, struct cgroup_readback *ret)
+{
+	uint64_t value;
+
+	switch (r) {
+	case CGROUP_MEMORY:
+		return readback_number(leaf, CONTROLLER_MEMORY, "memory.max", ret);
+	case CGROUP_SWAP:
+		return readback_swap(leaf, ret);
+	case CGROUP_PIDS:
+		return readback_number(leaf, CONTROLLER_PIDS, "pids.max", ret);
+	case CGROUP_CPU:
+		return readback_cpu(leaf, ret);
+	case CGROUP_SOCKET_MEMORY:
+		return readback_socket_memory(leaf, ret);
+	case CGROUP_CPU_TIME:
+		if (cgroup_leaf_has(leaf, CONTROLLER_CPUACCT) &&
+		    cgroup_get_keyed(leaf->dir, "cpu.stat", "usage_usec", &value) == 0)
+			cgroup_known(leaf, "cpu.stat", value * 1000, ret);
+		return;
+	case CGROUP_RESOURCE_COUNT:
+		return;
+	}
+}
+
+static bool kill_all_v2(const struct cgroup_leaf *leaf)
+{
+	return fd_put_at(leaf->dir, "cgroup.kill", "1") == 0; /* Linux 5.14 */
+}
+
+const struct cgroup_ops cgroup_v2_ops = {
+	.entry_file = NULL,
+	.limits = limits_v2,
+	.n_limits = ARRAY_LEN(limits_v2),
+	.counters = counters_v2,
+	.n_counters = ARRAY_LEN(counters_v2),
+	.readback = readback_v2,
+	.kill_all = kill_all_v2,
+};

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys/proc.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* Cuts the text up to the separator off *rest; NULL when nothing is left. */
+static char *cut(char **rest, char separator)
+{
+	char *word = *rest, *end;
+
+	if (!word)
+		return NULL;
+	end = strchr(word, separator);
+	if (end)
+		*end++ = '\0';
+	*rest = end;
+	return word;
+}
+
+static bool is_octal(char c, char max)
+{
+	return c >= '0' && c <= max;
+}
+
+/* The kernel writes space, tab, newline and backslash as \ooo.  Anything else behind a backslash is not from the kernel. */
+static bool unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		if (*s != '\\') {
+			*to++ = *s;
+			continue;
+		}
+		if (!is_octal(s[1], '3') || !is_octal(s[2], '7') || !is_octal(s[3], '7'))
+			return false;
+		*to = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+		if (*to++ == '\0')
+			return false;
+		s += 3;
+	}
+	*to = '\0';
+	return true;
+}
+
+static bool cut_u64(char **rest, char separator, uint64_t *ret)
+{
+	const char *word = cut(rest, separator);
+
+	return word && str_to_u64(word, ret);
+}
+
+bool proc_parse_mount(char *line, struct mount_line *ret)
+{
+	uint64_t device;
+	char *field;
+
+	if (!cut_u64(&line, ' ', &ret->id) || !cut_u64(&line, ' ', &ret->parent) || !cut_u64(&line, ':', &device) ||
+	    !cut_u64(&line, ' ', &device))
+		return false;
+	ret->root = cut(&line, ' ');
+	ret->point = cut(&line, ' ');
+	ret->options = cut(&line, ' ');
+	do {
+		field = cut(&line, ' '); /* optional fields: "shared:1" and the like */
+	} while (field && strcmp(field, "-") != 0);
+	ret->fstype = cut(&line, ' ');
+	ret->source = cut(&line, ' '); /* may be empty */
+	ret->super = cut(&line, ' ');
+	if (!ret->super || line || ret->point[0] != '/' || !ret->options[0] || !ret->fstype[0])
+		return false;
+	return unescape(ret->root) && unescape(ret->point) && unescape(ret->source) && unescape(ret->super);
+}
+
+bool proc_parse_cgroup(char *line, struct cgroup_line *ret)
+{
+	if (!cut_u64(&line, ':', &ret->id))
+		return false;
+	ret->controllers = cut(&line, ':');
+	ret->path = line; /* may itself hold colons */
+	return ret->controllers && ret->path && ret->path[0] == '/';
+}
+
+bool proc_list_has(const char *list, char separator, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (list) {
+		if (strncmp(list, word, len) == 0 && (list[len] == separator || list[len] == '\0'))
+			return true;
+		list = strchr(list, separator);
+		if (list)
+			list++;
+	}
+	return false;
+}
+
+/* Visits the whole lines in text[0..*len) and moves the rest to its front.  *skip: inside a line that was too long. */
+static bool visit_lines(char *text, size_t *len, bool *skip, bool (*visit)(char *line, void *arg), void *arg)
+{
+	char *line = text, *end;
+	size_t left = *len;
+
+	while ((end = memchr(line, '\n', left))) {
+		*end = '\0';
+		if (!*skip && !visit(line, arg))
+			return false;
+		*skip = false;
+		left -= (size_t)(end + 1 - line);
+		line = end + 1;
+	}
+	if (left == PROC_LINE_MAX) {
+		*skip = true;
+		left = 0;
+	}
+	memmove(text, line, left);
+	*len = left;
+	return true;
+}
+
+int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void *arg)
+{
+	char text[PROC_LINE_MAX];
+	size_t len = 0, total = 0;
+	bool skip = false;
+	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = read(fd, text + len, sizeof(text) - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		total += (size_t)n;
+		if (total > PROC_FILE_MAX)
+			return -EFBIG;
+		len += (size_t)n;
+		if (!visit_lines(text, &len, &skip, visit, arg))
+			return 0;
+	}
+}

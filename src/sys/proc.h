@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strict readers of the line-based tables below /proc.  Lines are taken apart in place: no allocation. */
+#ifndef SYS_PROC_H
+#define SYS_PROC_H
+
+#include "base/util.h"
+
+/* One line of /proc/PID/mountinfo; the strings lie inside the parsed line, octal escapes undone. */
+struct mount_line {
+	uint64_t id;
+	uint64_t parent;
+	char *root;    /* which directory of its filesystem is mounted */
+	char *point;   /* where */
+	char *options; /* of the mount: "ro,nosuid,..." */
+	char *fstype;
+	char *source;
+	char *super; /* options of the filesystem */
+};
+
+/* One line of /proc/PID/cgroup. */
+struct cgroup_line {
+	uint64_t id;	   /* 0: cgroup v2 */
+	char *controllers; /* comma-separated, "name=..." for hierarchies without one, "" for v2 */
+	char *path;	   /* of the group, seen from the root of the cgroup namespace */
+};
+
+/* Both overwrite the line; false if it is not exactly of its form. */
+bool proc_parse_mount(char *line, struct mount_line *ret);
+bool proc_parse_cgroup(char *line, struct cgroup_line *ret);
+/* Whether a list such as "ro,nosuid" has the word. */
+bool proc_list_has(const char *list, char separator, const char *word);
+
+/*
+ * Hands each line (without its newline) to visit until that returns false.  Lines longer than
+ * PROC_LINE_MAX are left out: one endless overlay mount must not hide the others.
+ * 0, -errno, or -EFBIG when the file is longer than PROC_FILE_MAX.
+ */
+#define PROC_LINE_MAX 16384
+#define PROC_FILE_MAX (16 * MiB)
+int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void *arg);
+
+#endif
