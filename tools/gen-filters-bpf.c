@@ -85,7 +85,8 @@ static unsigned test_values(struct program *p, const struct term *term, unsigned
 			end = last;
 			continue;
 		}
-		next = branch(p, BPF_JGE, term->values[first], yes, after);
+		/* everything is >= 0 */
+		next = term->values[first] == 0 ? yes : branch(p, BPF_JGE, term->values[first], yes, after);
 		next = branch(p, BPF_JGT, term->values[last], after, next);
 		end = first;
 	}
