@@ -53,9 +53,7 @@ fuzz: ## each fuzzer for FUZZ_SECONDS (60) seconds
 	@tests/fuzz/run $(FUZZ_SECONDS)
 
 docs: ## refresh the parts of docs/ that are generated from the tables
-	@tools/bootstrap --check build
-	@tools/build $(BUILD)
-	@tools/gen-docs $(BUILD)/brig
+	@tools/gen-docs
 
 install: all ## install below DESTDIR and PREFIX (/usr/local)
 	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)
