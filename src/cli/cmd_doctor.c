@@ -18,34 +18,61 @@ static const struct option_row doctor_options[] = {
 	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
 };
 
-static void add_row(struct ui_table *table, const json_t *row)
+static enum ui_color status_color(const char *status, bool required)
 {
-	char name[128], state[64], detail[1024], fix[2048];
-	bool ok = str_eq(document_text(row, "state", state, sizeof(state)), "ok");
-	bool required = document_true(row, "required");
+	if (str_eq(status, "ok"))
+		return UI_GREEN;
+	if (str_eq(status, "missing"))
+		return required ? UI_RED : UI_YELLOW;
+	return UI_DIM;
+}
 
+/* The area is shown once, in its first row. */
+static void add_row(struct ui_table *table, const json_t *row, char *area, size_t area_size)
+{
+	char name[128], status[64], detail[8192], this_area[64];
+
+	document_text(row, "area", this_area, sizeof(this_area));
+	ui_table_add(table, str_eq(this_area, area) ? "" : this_area, UI_BOLD);
+	(void)str_copy(area, area_size, this_area);
 	ui_table_add(table, document_text(row, "name", name, sizeof(name)), UI_PLAIN);
-	ui_table_add(table, state, ok ? UI_GREEN : required ? UI_RED : UI_YELLOW);
+	document_text(row, "status", status, sizeof(status));
+	ui_table_add(table, status, status_color(status, document_true(row, "required")));
 	ui_table_add(table, document_text(row, "detail", detail, sizeof(detail)), UI_PLAIN);
-	ui_table_add(table, ok ? "" : document_text(row, "fix", fix, sizeof(fix)), UI_PLAIN);
+}
+
+/* Fixes are sentences and commands: too long for a column. */
+static void add_fix(struct buf *out, const json_t *row, bool has_color, bool *first)
+{
+	char name[128], fix[4096], status[64];
+
+	if (!str_eq(document_text(row, "status", status, sizeof(status)), "missing") ||
+	    !*document_text(row, "fix", fix, sizeof(fix)))
+		return;
+	if (*first)
+		ui_paint(out, has_color, UI_BOLD, "\nWhat to do\n");
+	*first = false;
+	buf_addf(out, "  %s%s: %s\n", document_text(row, "name", name, sizeof(name)),
+		 document_true(row, "required") ? "" : " (not needed)", fix);
 }
 
 static int doctor_table(const json_t *doc, bool no_color)
 {
 	struct ui_table table = { .n_columns = 4 };
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	bool ok = document_true(doc, "ok");
+	bool ok = document_true(doc, "ok"), first = true;
 	bool has_color = ui_has_color(STDOUT_FILENO, no_color);
-	const json_t *row;
+	const json_t *row, *rows = json_object_get(doc, "rows");
+	char area[64] = "";
 	size_t i;
 
-	json_array_foreach(json_object_get(doc, "rows"), i, row) add_row(&table, row);
+	json_array_foreach(rows, i, row) add_row(&table, row, area, sizeof(area));
 	ui_table_show(&table, has_color, &text);
 	ui_table_release(&table);
+	json_array_foreach(rows, i, row) add_fix(&text, row, has_color, &first);
 	buf_adds(&text, "\n");
 	ui_paint(&text, has_color, ok ? UI_GREEN : UI_RED,
-		 ok ? "This host can keep the policy."
-		    : "This host cannot keep the policy: see what is missing above.");
+		 ok ? "This host can keep the policy." : "This host cannot keep the policy.");
 	buf_adds(&text, "\n");
 	return ui_finish(&text, ok ? EXIT_SUCCESS : EXIT_FAILURE);
 }
