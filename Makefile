@@ -64,7 +64,7 @@ uninstall: ## remove what the last `make install` of this build installed
 	@while read -r path; do case $$path in '#'*) ;; *) rm -fv "$$path" ;; esac; done <$(BUILD)/meson-logs/install-log.txt
 
 clean: ## remove the build folders
-	rm -rf $(BUILD) build-asan build-fuzz
+	rm -rf $(BUILD) build-asan build-fault build-fuzz
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
