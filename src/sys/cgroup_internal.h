@@ -87,8 +87,9 @@ struct cgroup {
 	uint64_t memory_peak_seen; /* for kernels that keep no peak */
 };
 
-/* A cgroup2 mount, as found by the discovery. */
+/* A cgroup2 mount and our group in that hierarchy, as found by the discovery. */
 struct cgroup_v2_mount {
+	char own[CGROUP_PATH_MAX]; /* as in /proc/self/cgroup; "": none */
 	char point[CGROUP_PATH_MAX];
 	char root[CGROUP_PATH_MAX];
 	bool read_only;

@@ -222,26 +222,33 @@ static void use_own_to_count(const struct place *p)
 		add_tree(p, &dir, p->own, NULL, 0);
 }
 
-static int read_own(struct place *p)
+static int set_own(struct place *p, const char *path)
 {
-	char path[CGROUP_PATH_MAX];
-	const char *below;
-	int r = cgroup_v2_own_path(path, sizeof(path));
+	const char *below = cgroup_path_in_mount(path, p->mount->root);
 
-	if (r < 0)
-		return give_up(p, "/proc/self/cgroup has no line for cgroup v2 (%s)", strerrordesc_np(-r) ?: "unknown error");
-	below = cgroup_path_in_mount(path, p->mount->root);
-	if (!below)
-		return give_up(p, "our control group %.120s is not below %.90s: give the container a cgroup namespace", path,
+	if (!below || !path[0])
+		return give_up(p, "our control group \"%.120s\" is not below %.90s: give the container a cgroup namespace", path,
 			       p->mount->point);
 	(void)str_copy(p->own, sizeof(p->own), below);
 	return 0;
 }
 
+static int use_scope(struct place *p)
+{
+	char path[CGROUP_PATH_MAX], why[CGROUP_WHY_MAX / 2];
+	int r = systemd_scope_enter(SCOPE_TIMEOUT_MS, why, sizeof(why));
+
+	if (r < 0)
+		return give_up(p, "%.150s", why);
+	r = cgroup_v2_own_path(path, sizeof(path));
+	if (r < 0)
+		return give_up(p, "/proc/self/cgroup has no line for cgroup v2 (%s)", strerrordesc_np(-r) ?: "unknown error");
+	return set_own(p, path) < 0 ? -ENOTSUP : use_own(p);
+}
+
 void cgroup_v2_place(struct cgroup_host *h, const struct cgroup_v2_mount *m, unsigned wanted, char why[CGROUP_WHY_MAX])
 {
 	struct place p = { .host = h, .mount = m, .wanted = wanted, .why = why };
-	char scope_why[CGROUP_WHY_MAX / 2];
 	int r;
 
 	why[0] = '\0';
@@ -250,21 +257,14 @@ void cgroup_v2_place(struct cgroup_host *h, const struct cgroup_v2_mount *m, uns
 			      m->point);
 		return;
 	}
-	if (read_own(&p) < 0 || use_parent_of_supervisor(&p))
+	if (set_own(&p, m->own) < 0 || use_parent_of_supervisor(&p))
 		return;
 	if (!is_delegated(&p) && use_top(&p))
 		return;
 	r = use_own(&p);
 	if (r == 0 || use_top(&p))
 		return;
-	if ((r != -EBUSY && r != -EACCES) || geteuid() == 0) {
-		use_own_to_count(&p);
+	if ((r == -EBUSY || r == -EACCES) && geteuid() != 0 && use_scope(&p) == 0)
 		return;
-	}
-	r = systemd_scope_enter(SCOPE_TIMEOUT_MS, scope_why, sizeof(scope_why));
-	if (r == 0 && read_own(&p) == 0 && use_own(&p) == 0)
-		return;
-	if (r < 0)
-		(void)give_up(&p, "%.150s", scope_why);
 	use_own_to_count(&p);
 }
