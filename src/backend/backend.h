@@ -21,6 +21,8 @@ struct exit_info {
 	bool exited; /* else killed by signal */
 	int code;
 	int signal;
+	bool expired;	/* the backend itself ended it at the wall-clock limit */
+	uint64_t at_ns; /* CLOCK_MONOTONIC */
 };
 
 struct cell_usage {

@@ -29,7 +29,7 @@ struct cell {
 	int landlock_probe;
 	struct statfs root_sealed, disk_empty;
 	bool disk_full;
-	struct facts early; /* what can only be read before the program has run */
+	struct facts early; /* read before the program ran, or while it began to */
 	struct cgroup_usage last_usage;
 	int tasks_left; /* after stop; -1: not stopped yet */
 };
@@ -41,7 +41,8 @@ int cell_write_id_maps(struct cell *c, struct brig_error *err);
 /* hosttree.c: fills spec.dirs, spec.binds, spec.rules. */
 int cell_open_host_trees(struct cell *c, struct brig_error *err);
 /* inspect.c */
-void cell_inspect_early(struct cell *c);
+void cell_inspect_early(struct cell *c); /* the program waits */
+void cell_inspect_start(struct cell *c); /* the program has just been let go */
 void cell_inspect(struct cell *c, struct facts *ret);
 /* probe.c */
 int native_probe(protection_set *ret_missing, const char *ret_why[PROT_COUNT], struct brig_error *err);

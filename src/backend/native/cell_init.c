@@ -18,13 +18,17 @@
 #include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include <grp.h>
 
 #include "backend/native/cell_spec.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "sys/caps.h"
+
+#define WALL_GRACE_MS 800
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080
@@ -170,6 +174,35 @@ static void wipe_environment(const struct cell_spec *spec)
 		explicit_bzero(spec->env_start, (size_t)(spec->env_end - spec->env_start));
 }
 
+#define CTL_AFTER_CONFINE 0
+
+/*
+ * The wall clock's second keeper: a supervisor that was stopped, or is stuck writing to a reader that
+ * does not read, must not give the program more time.  PID 1's end is the end of the whole cell.
+ */
+static void expire(int sig UNUSED)
+{
+	struct report r = report_make(REPORT_EXPIRED);
+
+	r.at_ns = clock_now_ns();
+	(void)report_send(CTL_AFTER_CONFINE, &r, NULL, 0);
+	_exit(124);
+}
+
+static int arm_wall_clock(const struct plan *plan)
+{
+	/* Late enough that a supervisor at work is first, early enough for the promise of limit + 1 s. */
+	uint64_t ms = plan->limits.wall_ms + WALL_GRACE_MS;
+	struct itimerval timer = { .it_value = { .tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000) } };
+	struct sigaction act = { .sa_handler = expire };
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	if (sigaction(SIGALRM, &act, NULL) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+		return -errno;
+	return setitimer(ITIMER_REAL, &timer, NULL) < 0 ? -errno : 0;
+}
+
 static int confine_init(struct cell_build *b)
 {
 	int keep = b->spec->ctl;
@@ -177,17 +210,15 @@ static int confine_init(struct cell_build *b)
 
 	wipe_environment(b->spec);
 	/* Only the control socket survives: as descriptor 0, so that the rest is one range. */
-	if (dup3(keep, 0, O_CLOEXEC) < 0 || close_range(1, ~0U, 0) < 0)
+	if (dup3(keep, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 || close_range(1, ~0U, 0) < 0)
 		return -errno;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	rc = caps_clear();
-	if (rc < 0)
-		return rc;
-	return seccomp_install(b->spec->init_filter);
+	rc = arm_wall_clock(b->spec->plan);
+	if (rc == 0)
+		rc = caps_clear();
+	return rc < 0 ? rc : seccomp_install(b->spec->init_filter);
 }
-
-#define CTL_AFTER_CONFINE 0
 
 static const struct build_step steps[] = {
 	{ STEP_die_with_parent, die_with_parent },
@@ -231,6 +262,7 @@ static void report_end(const siginfo_t *info)
 
 	r.exited = info->si_code == CLD_EXITED;
 	r.value = info->si_status;
+	r.at_ns = clock_now_ns();
 	(void)report_send(CTL_AFTER_CONFINE, &r, NULL, 0);
 }
 

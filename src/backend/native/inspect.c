@@ -296,6 +296,28 @@ static void read_nested_userns(struct cell *c, struct facts *f)
 		fact_num(f, FACT_nested_userns, n, "user.max_user_namespaces");
 }
 
+static void read_all(struct cell *c, struct facts *f)
+{
+	read_cgroup(c, f);
+	read_namespaces(c, f);
+	read_payload(c, f);
+	read_id_map(c, f);
+	read_network(c, f);
+	read_mounts(c, f);
+	read_file_systems(c, f);
+	read_nested_userns(c, f);
+}
+
+void cell_inspect_start(struct cell *c)
+{
+	read_all(c, &c->early);
+}
+
+/*
+ * Everything again, now that the program has had its time with it.  When PID 1 is gone already (the OOM
+ * killer takes the whole group on cgroup v2) what it alone could show stays as it was read at the start,
+ * and says so.
+ */
 void cell_inspect(struct cell *c, struct facts *ret)
 {
 	if (c->tasks_left >= 0) { /* stopped: only what is about the end */
@@ -303,15 +325,15 @@ void cell_inspect(struct cell *c, struct facts *ret)
 			 c->cgroup ? "cgroup.procs" : "waitid(2) of the pid namespace's init");
 		return;
 	}
-	for (size_t i = 0; i < FACT_COUNT; i++)
-		if (c->early.row[i].known)
-			ret->row[i] = c->early.row[i];
-	read_cgroup(c, ret);
-	read_namespaces(c, ret);
-	read_payload(c, ret);
-	read_id_map(c, ret);
-	read_network(c, ret);
-	read_mounts(c, ret);
-	read_file_systems(c, ret);
-	read_nested_userns(c, ret);
+	read_all(c, ret);
+	for (size_t i = 0; i < FACT_COUNT; i++) {
+		struct fact *row = &ret->row[i];
+		size_t len;
+
+		if (row->known || !c->early.row[i].known)
+			continue;
+		*row = c->early.row[i];
+		len = strlen(row->source);
+		(void)snprintf(row->source + len, sizeof(row->source) - len, " (at start)");
+	}
 }

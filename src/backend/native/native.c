@@ -148,7 +148,11 @@ static enum cell_event take_report(struct cell *c, struct received *r, struct br
 	case REPORT_ENDED:
 		c->ended = true;
 		c->end = (struct exit_info){ .exited = r->report.exited, .code = r->report.exited ? r->report.value : 0,
-					     .signal = r->report.exited ? 0 : r->report.value };
+					     .signal = r->report.exited ? 0 : r->report.value, .at_ns = r->report.at_ns };
+		return CELL_FINISHED;
+	case REPORT_EXPIRED:
+		c->ended = true;
+		c->end = (struct exit_info){ .expired = true, .signal = SIGKILL, .at_ns = r->report.at_ns };
 		return CELL_FINISHED;
 	}
 	(void)err_set(err, BRIG_E_INTERNAL, 0, "the cell sent a record that makes no sense at this point");
@@ -201,7 +205,7 @@ static enum cell_event on_init_death(struct cell *c, struct exit_info *info, str
 		return CELL_NOTHING;
 	if (c->cgroup && cgroup_read_oom_kills(c->cgroup, &kills) == 0 && kills > 0 && c->started) {
 		c->ended = true;
-		c->end = *info = (struct exit_info){ .exited = false, .signal = SIGKILL };
+		c->end = *info = (struct exit_info){ .signal = SIGKILL, .at_ns = clock_now_ns() };
 		return CELL_FINISHED;
 	}
 	(void)err_set(err, BRIG_E_SYSTEM, 0, "cell init died unexpectedly%s",
@@ -299,6 +303,7 @@ static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error 
 	if (write(c->go, "g", 1) != 1)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot start the program");
 	*ret = (struct cell_fds){ .in = c->in, .out = c->out, .err = c->err, .event = c->poll };
+	cell_inspect_start(c); /* costs no time: the program has its own start to do */
 	return 0;
 }
 

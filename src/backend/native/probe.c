@@ -37,8 +37,6 @@ int native_probe(protection_set *ret_missing, const char *ret_why[PROT_COUNT], s
 	cgroup_host_free(h);
 	if (abi == 0)
 		missing |= PROT_BIT(PROT_landlock);
-	if (abi < 6)
-		missing |= PROT_BIT(PROT_landlock_scope);
 	if (access("/proc/self/ns/time", F_OK) < 0)
 		missing |= PROT_BIT(PROT_time_ns);
 	if (access("/proc/self/ns/cgroup", F_OK) < 0)

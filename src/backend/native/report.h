@@ -27,7 +27,8 @@ enum report_kind {
 	REPORT_FAILED = 1, /* step, sys */
 	REPORT_READY,	   /* from init; carries the descriptors of enum handed_fd */
 	REPORT_CONFINED,   /* from the payload: all walls are up, value = errno of the Landlock probe */
-	REPORT_ENDED,	   /* from init: status and value of the program's end */
+	REPORT_ENDED,	   /* from init: status and value of the program's end, and when */
+	REPORT_EXPIRED,	   /* from init: the wall clock ran out and the supervisor had not acted */
 	REPORT_KIND_END
 };
 
@@ -40,6 +41,7 @@ struct report {
 	int32_t sys;
 	int32_t exited; /* REPORT_ENDED: 1 exit code, 0 signal */
 	int32_t value;
+	uint64_t at_ns; /* CLOCK_MONOTONIC */
 };
 
 /* What init hands over with REPORT_READY, in this order.  The namespaces come last. */

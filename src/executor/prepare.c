@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executor/prepare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "base/str.h"
+
+/* What every program finds in its environment; the language and then the request may replace entries. */
+static const char *const common_env[] = {
+	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" PLAN_WORKSPACE, "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=sandbox",
+};
+
+static int parse_user(const char *user, uint32_t *uid, uint32_t *gid, struct brig_error *err)
+{
+	char text[SETTING_TEXT_MAX], *colon;
+	uint64_t u, g;
+
+	(void)str_copy(text, sizeof(text), user);
+	colon = strchr(text, ':');
+	if (colon)
+		*colon = '\0';
+	if (!colon || !str_to_u64(text, &u) || !str_to_u64(colon + 1, &g) || u == 0 || g == 0 || u >= UINT32_MAX ||
+	    g >= UINT32_MAX)
+		return err_set(err, BRIG_E_REFUSED, 0, "user '%s' is not uid:gid with both above 0", user);
+	*uid = (uint32_t)u;
+	*gid = (uint32_t)g;
+	return 0;
+}
+
+static protection_set degradable(const struct setting_list *names)
+{
+	protection_set set = 0;
+
+	for (uint32_t i = 0; i < names->n; i++) {
+		enum protection p = protection_from_name(names->item[i]);
+
+		if (p != PROT_COUNT)
+			set |= PROT_BIT(p);
+	}
+	return set;
+}
+
+int prepare_request(const struct policy *policy, const struct brig_request *req, struct prepared_request *ret,
+		    struct brig_error *err)
+{
+	const struct settings *set = &ret->resolved.set;
+	int rc;
+
+	if (id_random(ret->id, RUN_ID_LEN) < 0)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
+	rc = policy_resolve(policy, req->trust, req->options, req->n_options, &ret->resolved, err);
+	if (rc == 0)
+		rc = lang_detect(req->language, req->file_name, req->code, req->code_len, &ret->lang, err);
+	if (rc == 0)
+		rc = parse_user(set->user, &ret->uid, &ret->gid, err);
+	if (rc < 0)
+		return rc;
+	if (set->network_mode != NETWORK_NONE)
+		return err_set(err, BRIG_E_REFUSED, 0, "network_mode %s is not available in this build; use none",
+			       network_mode_name[set->network_mode]);
+	(void)lang_source_name(ret->lang, req->file_name, ret->source_name, sizeof(ret->source_name));
+	ret->may_degrade = degradable(&set->allow_degraded);
+	return 0;
+}
+
+static struct limits run_limits(const struct settings *s)
+{
+	return (struct limits){
+		.cpu_percent = s->cpu_quota_percent, .cpu_time_ms = s->cpu_time_ms, .memory_bytes = s->mem_limit,
+		.pids = s->pids_limit, .disk_bytes = s->disk_limit, .inodes = s->inodes_limit,
+		.output_bytes = s->output_limit, .open_files = s->open_files, .startup_ms = s->startup_timeout_ms,
+		.wall_ms = s->execution_timeout_ms, .cleanup_ms = s->cleanup_timeout_ms,
+	};
+}
+
+/* A compile step has its own size; what says nothing about size stays as for the run. */
+static struct limits compile_limits(const struct settings *s)
+{
+	struct limits l = run_limits(s);
+
+	l.cpu_percent = s->compile_cpu_percent;
+	l.wall_ms = s->compile_timeout_ms;
+	l.cpu_time_ms = s->compile_timeout_ms * max_u64(s->compile_cpu_percent / 100, 1);
+	l.memory_bytes = s->compile_memory;
+	l.disk_bytes = s->compile_disk;
+	l.pids = s->compile_pids;
+	l.inodes = max_u64(l.inodes, 16384);
+	return l;
+}
+
+/* Appends, or replaces the entry of the same name. */
+static bool env_put(const char **envp, size_t *n, const char *entry)
+{
+	size_t name_len = strcspn(entry, "=");
+
+	for (size_t i = 0; i < *n; i++)
+		if (strncmp(envp[i], entry, name_len + 1) == 0) {
+			envp[i] = entry;
+			return true;
+		}
+	if (*n == PREPARED_ENV_MAX)
+		return false;
+	envp[(*n)++] = entry;
+	return true;
+}
+
+static int fill_env(struct prepared *p, const struct lang_step *step, const struct brig_request *req, bool with_request,
+		    struct brig_error *err)
+{
+	size_t n = 0;
+	bool ok = true;
+
+	p->envp = calloc(PREPARED_ENV_MAX + 1, sizeof(*p->envp));
+	if (!p->envp)
+		return err_nomem(err);
+	for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
+		ok = ok && env_put(p->envp, &n, common_env[i]);
+	for (size_t i = 0; i < LANG_ENV_MAX && step->env[i]; i++)
+		ok = ok && env_put(p->envp, &n, step->env[i]);
+	for (size_t i = 0; with_request && i < req->n_env; i++)
+		ok = ok && env_put(p->envp, &n, req->env[i]);
+	if (!ok)
+		return err_set(err, BRIG_E_USAGE, 0, "more than %d environment variables", PREPARED_ENV_MAX);
+	return 0;
+}
+
+static int fill_argv(struct prepared *p, const struct brig_request *req, bool with_request, struct brig_error *err)
+{
+	size_t extra = with_request ? req->n_args : 0;
+
+	if (extra > PREPARED_ARGS_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "more than %d arguments", PREPARED_ARGS_MAX);
+	p->argv = calloc(p->command.argc + extra + 1, sizeof(*p->argv));
+	if (!p->argv)
+		return err_nomem(err);
+	memcpy(p->argv, p->command.argv, p->command.argc * sizeof(*p->argv));
+	for (size_t i = 0; i < extra; i++)
+		p->argv[p->command.argc + i] = req->args[i];
+	return 0;
+}
+
+static int fill_plan(const struct prepared_request *pr, const struct brig_request *req, const struct lang_step *step,
+		     const char *step_name, struct prepared *ret, struct brig_error *err)
+{
+	const struct settings *set = &pr->resolved.set;
+	bool is_run = str_eq(step_name, "run");
+	struct plan *plan = &ret->plan;
+	int rc = lang_command_make(pr->lang, step, pr->source_name, &ret->command, err);
+
+	if (rc == 0)
+		rc = fill_argv(ret, req, is_run, err);
+	if (rc == 0)
+		rc = fill_env(ret, step, req, is_run, err);
+	if (rc < 0)
+		return rc;
+	*plan = (struct plan){
+		.step = step_name, .trust = pr->resolved.trust, .limits = is_run ? run_limits(set) : compile_limits(set),
+		.rootfs = set->rootfs, .uid = pr->uid, .gid = pr->gid, .family = step->family,
+		.profile = set->seccomp_profile, .deny_write_exec = step->deny_write_exec,
+		.workspace_exec = set->workspace_exec || !is_run, .argv = ret->argv, .envp = ret->envp,
+		.files = &ret->file, .n_files = 1, .may_degrade = pr->may_degrade,
+	};
+	(void)snprintf(plan->id, sizeof(plan->id), "%s", pr->id);
+	if (ret->command.tool_target[0]) {
+		ret->bind = (struct plan_bind){ .source = ret->command.tool, .target = ret->command.tool_target };
+		plan->binds = &ret->bind;
+		plan->n_binds = 1;
+	}
+	return 0;
+}
+
+int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,
+		    struct brig_error *err)
+{
+	ret->file = (struct plan_file){ .name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644 };
+	return fill_plan(pr, req, &pr->lang->compile, "compile", ret, err);
+}
+
+int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
+		struct prepared *ret, struct brig_error *err)
+{
+	ret->file = (struct plan_file){ .name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644 };
+	if (compiled)
+		ret->file = (struct plan_file){ .name = pr->lang->output_name, .data = compiled->data,
+						.len = compiled->len, .mode = 0755 };
+	return fill_plan(pr, req, &pr->lang->run, "run", ret, err);
+}
+
+void prepared_release(struct prepared *p)
+{
+	free(p->argv);
+	free(p->envp);
+	p->argv = p->envp = NULL;
+}

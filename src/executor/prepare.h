@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a resolved request to the plans of its stages. */
+#ifndef EXECUTOR_PREPARE_H
+#define EXECUTOR_PREPARE_H
+
+#include "lang/lang.h"
+#include "model/plan.h"
+#include "policy/policy.h"
+
+#define PREPARED_ENV_MAX 256
+#define PREPARED_ARGS_MAX 4096
+
+/* One plan and everything it points to. */
+struct prepared {
+	struct plan plan;
+	struct lang_command command;
+	const char **argv;
+	const char **envp;
+	struct plan_file file;
+	struct plan_bind bind;
+};
+
+/* The stages share these. */
+struct prepared_request {
+	struct policy_resolved resolved;
+	const struct language *lang;
+	char source_name[LANG_NAME_MAX + 1];
+	char id[RUN_ID_LEN + 1];
+	uint32_t uid, gid;
+	protection_set may_degrade;
+};
+
+int prepare_request(const struct policy *policy, const struct brig_request *req, struct prepared_request *ret,
+		    struct brig_error *err);
+/* The compile stage; only for languages that have one. */
+int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,
+		    struct brig_error *err);
+/* The run stage; compiled is what the compile stage left, or NULL. */
+int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
+		struct prepared *ret, struct brig_error *err);
+void prepared_release(struct prepared *p);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One request, end to end:
+ *
+ *	resolve   policy and language become plans, immutable from here on
+ *	probe     what this host cannot enforce refuses the run, unless the policy gives it up by name
+ *	compile   in a cell of its own, for languages that need it
+ *	run       in a fresh cell
+ *
+ * Each of compile and run is a stage: create, watch, inspect, collect, verify, release (stage.c).
+ * Whatever happens is a verdict in the result; nothing is reported any other way.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "executor/executor.h"
+#include "executor/prepare.h"
+#include "executor/stage.h"
+
+struct run {
+	const struct policy *policy;
+	const struct brig_request *req;
+	struct result *result;
+	struct prepared_request prepared;
+	const struct backend_ops *backend;
+	struct buf compiled;
+	struct brig_error err;
+};
+
+static int end_with(struct run *r, enum verdict v, const char *reason)
+{
+	r->result->verdict = v;
+	(void)str_copy(r->result->reason, sizeof(r->result->reason), reason);
+	return -1;
+}
+
+/* Refusals and bad requests say that nothing ran; anything else is our own fault. */
+static int end_with_error(struct run *r)
+{
+	bool fault = r->err.code == BRIG_E_SYSTEM || r->err.code == BRIG_E_NOMEM || r->err.code == BRIG_E_INTERNAL;
+
+	return end_with(r, fault ? VERDICT_failed : VERDICT_refused, r->err.msg);
+}
+
+static int step_resolve(struct run *r)
+{
+	struct result *res = r->result;
+	const struct settings *set = &r->prepared.resolved.set;
+	int rc = prepare_request(r->policy, r->req, &r->prepared, &r->err);
+
+	(void)str_copy(res->id, sizeof(res->id), r->prepared.id);
+	res->trust = r->prepared.resolved.trust;
+	if (rc < 0)
+		return end_with_error(r);
+	(void)str_copy(res->language, sizeof(res->language), r->prepared.lang->name);
+	r->backend = backend_find(set->enable_sandbox ? (enum backend_kind)set->backend : BACKEND_DIRECT, &r->err);
+	if (!r->backend)
+		return end_with_error(r);
+	(void)str_copy(res->backend, sizeof(res->backend), r->backend->name);
+	return 0;
+}
+
+static int step_probe(struct run *r)
+{
+	protection_set missing = 0, refused;
+	const char *why[PROT_COUNT];
+
+	if (r->backend->probe(&missing, why, &r->err) < 0)
+		return end_with_error(r);
+	r->result->degraded |= missing;
+	refused = missing & ~r->prepared.may_degrade;
+	for (enum protection p = 0; p < PROT_COUNT; p++) {
+		if (!(refused & PROT_BIT(p)))
+			continue;
+		(void)err_set(&r->err, BRIG_E_REFUSED, 0,
+			      "this host cannot keep '%s': %s. To have it: %s. To run without it, name it in allow_degraded",
+			      protection_info[p].name, why[p], protection_info[p].fix);
+		return end_with_error(r);
+	}
+	return 0;
+}
+
+static void adopt_verdict(struct run *r, const struct stage *s)
+{
+	struct result *res = r->result;
+
+	res->verdict = s->verdict;
+	res->exit_code = s->exit_code;
+	res->signal = s->signal;
+	(void)str_copy(res->step, sizeof(res->step), s->plan->step);
+	(void)str_copy(res->reason, sizeof(res->reason), s->reason);
+}
+
+static void report_compile_failure(struct run *r, const struct stage *s, struct buf *out, struct buf *err)
+{
+	struct result *res = r->result;
+	const struct brig_request *req = r->req;
+	struct buf *const from[] = { out, err };
+	struct buf *const to[] = { &res->out, &res->err };
+
+	adopt_verdict(r, s);
+	if (s->verdict == VERDICT_error)
+		(void)snprintf(res->reason, sizeof(res->reason), "the program does not compile");
+	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
+		if (from[i]->len == 0)
+			continue;
+		if (!(req->flags & BRIG_RUN_NO_CAPTURE))
+			(void)buf_add(to[i], from[i]->data, from[i]->len);
+		if (req->on_output)
+			req->on_output(req->user, i == 0 ? BRIG_STDOUT : BRIG_STDERR, from[i]->data, from[i]->len);
+	}
+}
+
+static int step_compile(struct run *r)
+{
+	CLEANUP(prepared_release) struct prepared p = { .argv = NULL };
+	AUTO_BUF out = BUF_INIT(0), err = BUF_INIT(0);
+	struct stage s = { .backend = r->backend, .plan = &p.plan, .req = r->req, .result = r->result,
+			   .keep_out = &out, .keep_err = &err, .collected = &r->compiled };
+
+	if (!r->prepared.lang->compiles)
+		return 0;
+	if (prepare_compile(&r->prepared, r->req, &p, &r->err) < 0)
+		return end_with_error(r);
+	out.max = err.max = p.plan.limits.output_bytes;
+	r->compiled.max = p.plan.limits.disk_bytes;
+	r->result->limits = p.plan.limits;
+	r->result->has_limits = true;
+	s.collect = r->prepared.lang->output_name;
+	stage_execute(&s);
+	if (s.verdict == VERDICT_ok)
+		return 0;
+	report_compile_failure(r, &s, &out, &err);
+	return -1;
+}
+
+static int step_run(struct run *r)
+{
+	CLEANUP(prepared_release) struct prepared p = { .argv = NULL };
+	const struct settings *set = &r->prepared.resolved.set;
+	bool keep = !(r->req->flags & BRIG_RUN_NO_CAPTURE);
+	struct stage s = { .backend = r->backend, .plan = &p.plan, .req = r->req, .result = r->result,
+			   .with_stdin = true, .with_output = true,
+			   .sample_interval_ms = set->monitoring_enabled ? set->monitoring_interval_ms : 0,
+			   .keep_out = keep ? &r->result->out : NULL, .keep_err = keep ? &r->result->err : NULL };
+
+	if (prepare_run(&r->prepared, r->req, r->prepared.lang->compiles ? &r->compiled : NULL, &p, &r->err) < 0)
+		return end_with_error(r);
+	r->result->out.max = r->result->err.max = p.plan.limits.output_bytes;
+	r->result->limits = p.plan.limits;
+	r->result->has_limits = true;
+	stage_execute(&s);
+	adopt_verdict(r, &s);
+	return 0;
+}
+
+static const struct {
+	int (*run)(struct run *r);
+	enum run_phase phase; /* PHASE_COUNT: the stage times itself */
+} steps[] = {
+	{ step_resolve, PHASE_RESOLVE },
+	{ step_probe, PHASE_RESOLVE },
+	{ step_compile, PHASE_COUNT },
+	{ step_run, PHASE_COUNT },
+};
+
+void executor_run(const struct policy *policy, const struct brig_request *req, struct result *ret)
+{
+	uint64_t begin = clock_now_ns();
+	struct run *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		ret->verdict = VERDICT_failed;
+		(void)str_copy(ret->reason, sizeof(ret->reason), "no memory left");
+		return;
+	}
+	r->policy = policy;
+	r->req = req;
+	r->result = ret;
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		uint64_t mark = clock_now_ns();
+		int rc = steps[i].run(r);
+
+		if (steps[i].phase != PHASE_COUNT)
+			ret->phase_ns[steps[i].phase] += clock_now_ns() - mark;
+		if (rc < 0)
+			break;
+	}
+	buf_release(&r->compiled);
+	free(r);
+	ret->total_ns = clock_now_ns() - begin;
+}

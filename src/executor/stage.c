@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a cell as a table of steps.  Whatever step fails, the steps reached are undone in reverse
+ * (INV-3).  The verdict is decided when every process of the cell is dead, from what the kernel counted
+ * and what init reported over a channel that the program never held.
+ */
+#include "executor/stage.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+static void set_verdict(struct stage *s, enum verdict v, const char *fmt, ...) PRINTF(3, 4);
+static void set_verdict(struct stage *s, enum verdict v, const char *fmt, ...)
+{
+	va_list ap;
+
+	s->verdict = v;
+	va_start(ap, fmt);
+	(void)vsnprintf(s->reason, sizeof(s->reason), fmt, ap);
+	va_end(ap);
+}
+
+static void set_failure(struct stage *s)
+{
+	bool refused = s->err.code == BRIG_E_REFUSED;
+
+	set_verdict(s, refused ? VERDICT_refused : VERDICT_failed, "%s", s->err.msg);
+}
+
+/* ---- verdict ---------------------------------------------------------------------------------- */
+
+static const char *signal_name(int sig, char *dst, size_t size)
+{
+	const char *abbrev = sigabbrev_np(sig);
+
+	if (abbrev)
+		(void)snprintf(dst, size, "SIG%s", abbrev);
+	else
+		(void)snprintf(dst, size, "signal %d", sig);
+	return dst;
+}
+
+static bool cpu_is_over(const struct stage *s)
+{
+	return s->usage.cpu_ms >= s->plan->limits.cpu_time_ms;
+}
+
+/* A cap that let the program fail by itself: known by the kernel's counters, not by what the program says. */
+static bool judge_caps(struct stage *s, const struct exit_info *e)
+{
+	char text[32];
+
+	if (!e->exited && e->signal == SIGXFSZ)
+		set_verdict(s, VERDICT_disk_limit, "it wrote past the disk limit of %s",
+			    str_bytes(text, sizeof(text), s->plan->limits.disk_bytes));
+	else if (!e->exited && (e->signal == SIGXCPU || e->signal == SIGKILL) && cpu_is_over(s))
+		set_verdict(s, VERDICT_cpu_limit, "it used up its cpu time of %llu ms",
+			    (unsigned long long)s->plan->limits.cpu_time_ms);
+	else if (s->usage.disk_full)
+		set_verdict(s, VERDICT_disk_limit, "it failed after filling the disk limit of %s",
+			    str_bytes(text, sizeof(text), s->plan->limits.disk_bytes));
+	else if (s->usage.pids_refused)
+		set_verdict(s, VERDICT_pids_limit, "it failed after the limit of %llu processes was hit %llu times",
+			    (unsigned long long)s->plan->limits.pids, (unsigned long long)s->usage.pids_refused);
+	else
+		return false;
+	return true;
+}
+
+static void judge_exit(struct stage *s, const struct exit_info *e)
+{
+	char name[32];
+
+	s->exit_code = e->exited ? e->code : -1;
+	s->signal = e->exited ? 0 : e->signal;
+	if (e->exited && e->code == 0)
+		set_verdict(s, VERDICT_ok, "%s", "");
+	else if (judge_caps(s, e))
+		;
+	else if (e->exited)
+		set_verdict(s, VERDICT_error, "exit code %d", e->code);
+	else if (e->signal == SIGSYS)
+		set_verdict(s, VERDICT_crash, "killed by SIGSYS: it made a system call that the filter answers with death");
+	else
+		set_verdict(s, VERDICT_crash, "killed by %s", signal_name(e->signal, name, sizeof(name)));
+}
+
+static void judge(struct stage *s)
+{
+	const struct limits *l = &s->plan->limits;
+	char text[32];
+
+	if (s->watch->ending == END_FAILED) {
+		set_failure(s);
+		return;
+	}
+	if (s->watch->ending == END_MEMORY || s->usage.oom_kills > 0) {
+		set_verdict(s, VERDICT_memory_limit, "it needed more than its memory of %s",
+			    str_bytes(text, sizeof(text), l->memory_bytes));
+		s->signal = SIGKILL;
+		return;
+	}
+	switch (s->watch->ending) {
+	case END_WALL:
+		set_verdict(s, VERDICT_timeout, "it ran longer than %llu ms", (unsigned long long)l->wall_ms);
+		break;
+	case END_CPU:
+		set_verdict(s, VERDICT_cpu_limit, "it used up its cpu time of %llu ms", (unsigned long long)l->cpu_time_ms);
+		break;
+	case END_OUTPUT:
+		set_verdict(s, VERDICT_output_limit, "it wrote more than %s of output",
+			    str_bytes(text, sizeof(text), l->output_bytes));
+		break;
+	case END_CANCELLED:
+		set_verdict(s, VERDICT_cancelled, "the caller gave up");
+		break;
+	default:
+		judge_exit(s, &s->watch->exit);
+		return;
+	}
+	s->signal = SIGKILL;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------ */
+
+static int step_create(struct stage *s)
+{
+	if (s->backend->create(s->plan, &s->cell, &s->err) < 0) {
+		set_failure(s);
+		return -1;
+	}
+	return 0;
+}
+
+static void undo_create(struct stage *s)
+{
+	char leftovers[256];
+
+	if (s->backend->destroy(s->cell, leftovers, sizeof(leftovers)) > 0)
+		result_warn(s->result, "clean-up left behind: %s", leftovers);
+	s->cell = NULL;
+}
+
+static int step_watch(struct stage *s)
+{
+	struct watch *w = s->watch;
+
+	w->backend = s->backend;
+	w->cell = s->cell;
+	w->plan = s->plan;
+	w->req = s->req;
+	w->with_stdin = s->with_stdin;
+	w->with_output = s->with_output;
+	w->sample_interval_ms = s->sample_interval_ms;
+	w->samples = &s->result->samples;
+	w->out = (struct stream_sink){ .stream = BRIG_STDOUT, .keep = s->keep_out };
+	w->err = (struct stream_sink){ .stream = BRIG_STDERR, .keep = s->keep_err };
+	watch_run(w, &s->err);
+	return 0; /* however it ended, the evidence is wanted */
+}
+
+/* Evidence is read in two looks: at the cell with its processes, and at what is left without them. */
+static int step_inspect(struct stage *s)
+{
+	s->backend->inspect(s->cell, s->facts);
+	if (s->backend->stop(s->cell, &s->err) < 0)
+		s->watch->ending = END_FAILED;
+	watch_drain(s->watch);
+	s->backend->usage(s->cell, &s->usage);
+	s->backend->inspect(s->cell, s->facts);
+	fact_num(s->facts, FACT_cpu_used_ms, s->usage.cpu_ms, "the cell's cpu clock");
+	fact_num(s->facts, FACT_wall_used_ms, s->watch->wall_ns / NS_PER_MS, "CLOCK_MONOTONIC");
+	fact_num(s->facts, FACT_output_used, s->watch->output_bytes, "the output pipes");
+	return 0;
+}
+
+static void read_collected(struct stage *s, int fd)
+{
+	char piece[65536];
+	ssize_t n;
+
+	while ((n = read(fd, piece, sizeof(piece))) > 0)
+		if (buf_add(s->collected, piece, (size_t)n) < (size_t)n)
+			return;
+}
+
+static int step_collect(struct stage *s)
+{
+	AUTO_FD fd = FD_NONE;
+
+	judge(s);
+	if (!s->collect || s->verdict != VERDICT_ok)
+		return 0;
+	fd = s->backend->open_output(s->cell, s->collect);
+	if (fd < 0)
+		set_verdict(s, VERDICT_error, "the %s step left no file '%s'", s->plan->step, s->collect);
+	else
+		read_collected(s, fd);
+	if (s->collected->full || s->collected->no_memory)
+		set_verdict(s, VERDICT_failed, "the output of the %s step is too large", s->plan->step);
+	return 0;
+}
+
+static int step_verify(struct stage *s)
+{
+	struct result *r = s->result;
+	struct verify_outcome v;
+
+	if (s->watch->ending == END_FAILED)
+		return 0; /* there was nothing to keep a promise to */
+	v = verify_run(s->plan, s->facts, &r->evidence);
+	r->degraded |= v.degraded;
+	if (v.first_broken)
+		set_verdict(s, VERDICT_violated, "the promise '%s' was not kept; see the evidence", v.first_broken);
+	return 0;
+}
+
+static const struct {
+	enum run_phase phase;
+	int (*up)(struct stage *s);
+	void (*down)(struct stage *s);
+} steps[] = {
+	{ PHASE_CREATE, step_create, undo_create },
+	{ PHASE_RUN, step_watch, NULL },
+	{ PHASE_VERIFY, step_inspect, NULL },
+	{ PHASE_VERIFY, step_collect, NULL },
+	{ PHASE_VERIFY, step_verify, NULL },
+};
+
+static void note_usage(struct stage *s)
+{
+	struct result *r = s->result;
+
+	r->usage.wall_ms = s->watch->wall_ns / NS_PER_MS;
+	r->usage.cpu_ms = s->usage.cpu_ms;
+	r->usage.memory_peak_bytes = s->usage.memory_peak_bytes;
+	r->usage.pids_peak = s->usage.pids_peak;
+	r->usage.output_bytes = s->watch->output_bytes;
+	r->out_truncated = s->watch->out.truncated;
+	r->err_truncated = s->watch->err.truncated;
+	if (s->verdict == VERDICT_ok && s->usage.pids_refused)
+		result_warn(r, "the limit of %llu processes was hit %llu times", (unsigned long long)s->plan->limits.pids,
+			    (unsigned long long)s->usage.pids_refused);
+	if (s->verdict == VERDICT_ok && s->usage.disk_full)
+		result_warn(r, "the disk limit was reached");
+}
+
+static void run_steps(struct stage *s)
+{
+	uint64_t mark = clock_now_ns(), now;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < ARRAY_LEN(steps) && rc == 0; i++) {
+		rc = steps[i].up(s);
+		now = clock_now_ns();
+		s->result->phase_ns[steps[i].phase] += now - mark;
+		mark = now;
+	}
+	if (rc < 0)
+		i--; /* the step that failed has undone itself */
+	while (i-- > 0)
+		if (steps[i].down)
+			steps[i].down(s);
+	s->result->phase_ns[PHASE_RELEASE] += clock_now_ns() - mark;
+}
+
+void stage_execute(struct stage *s)
+{
+	s->exit_code = -1;
+	s->signal = 0;
+	s->watch = calloc(1, sizeof(*s->watch));
+	s->facts = calloc(1, sizeof(*s->facts));
+	if (!s->watch || !s->facts) {
+		set_verdict(s, VERDICT_failed, "no memory left");
+	} else {
+		run_steps(s);
+		note_usage(s);
+	}
+	free(s->watch);
+	free(s->facts);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One plan in one cell, from create to release.  A request has one such stage, or two: compile and run. */
+#ifndef EXECUTOR_STAGE_H
+#define EXECUTOR_STAGE_H
+
+#include "executor/watch.h"
+#include "model/result.h"
+#include "verify/verify.h"
+
+struct stage {
+	/* filled by the caller */
+	const struct backend_ops *backend;
+	const struct plan *plan;
+	const struct brig_request *req;
+	struct result *result; /* phases, samples, evidence, usage and warnings go there */
+	bool with_stdin, with_output;
+	uint64_t sample_interval_ms;
+	struct buf *keep_out, *keep_err;
+	const char *collect; /* a file to fetch from the workspace; NULL: none */
+	struct buf *collected;
+	/* filled by stage_execute */
+	enum verdict verdict;
+	char reason[RESULT_TEXT_MAX];
+	int exit_code, signal;
+	/* inside */
+	struct cell *cell;
+	struct watch *watch;
+	struct facts *facts;
+	struct cell_usage usage;
+	struct brig_error err;
+};
+
+void stage_execute(struct stage *s);
+
+#endif

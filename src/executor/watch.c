@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One poll loop over the program's output and input, the backend's events, the caller's wish to cancel
+ * and three clocks.  It never blocks on the program: our pipe ends do not block.  It may block in the
+ * caller's on_output; the wall clock is then kept by the backend (exit_info.expired).
+ */
+#include "executor/watch.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "monitor/pace.h"
+
+/* Writing to a program that has closed its stdin must not kill the caller, whose signals are not ours to change. */
+struct sigpipe_guard {
+	sigset_t was;
+	bool was_pending;
+};
+
+static void sigpipe_block(struct sigpipe_guard *g)
+{
+	sigset_t pipe_set, pending;
+
+	(void)sigemptyset(&pipe_set);
+	(void)sigaddset(&pipe_set, SIGPIPE);
+	(void)sigpending(&pending);
+	g->was_pending = sigismember(&pending, SIGPIPE);
+	(void)pthread_sigmask(SIG_BLOCK, &pipe_set, &g->was);
+}
+
+static void sigpipe_restore(struct sigpipe_guard *g)
+{
+	const struct timespec now = { 0 };
+	sigset_t pipe_set;
+
+	(void)sigemptyset(&pipe_set);
+	(void)sigaddset(&pipe_set, SIGPIPE);
+	if (!g->was_pending)
+		(void)sigtimedwait(&pipe_set, NULL, &now);
+	(void)pthread_sigmask(SIG_SETMASK, &g->was, NULL);
+}
+
+/* Counts and passes on one piece; false if it was more than the limit lets through. */
+static bool deliver(struct watch *w, struct stream_sink *sink, const char *data, size_t len)
+{
+	uint64_t limit = w->plan->limits.output_bytes;
+	uint64_t room = limit - min_u64(limit, w->output_bytes);
+	size_t pass = (size_t)min_u64(len, room);
+
+	w->output_bytes += pass;
+	if (pass > 0 && sink->keep && buf_add(sink->keep, data, pass) < pass)
+		sink->truncated = true;
+	if (pass > 0 && w->with_output && w->req->on_output)
+		w->req->on_output(w->req->user, sink->stream, data, pass);
+	if (pass == len)
+		return true;
+	sink->truncated = true;
+	return false;
+}
+
+/* Reads one piece of one stream.  Closes nothing: the descriptor is the cell's; -1 marks it done. */
+static void pump_output(struct watch *w, int *fd, struct stream_sink *sink)
+{
+	char data[65536];
+	ssize_t n = read(*fd, data, sizeof(data));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0)
+		*fd = -1;
+	else if (!deliver(w, sink, data, (size_t)n))
+		w->ending = END_OUTPUT;
+}
+
+static void close_input(struct watch *w)
+{
+	w->input_done = true;
+	w->fds.in = -1;
+	w->backend->close_stdin(w->cell);
+}
+
+static void refill_input(struct watch *w)
+{
+	ssize_t n = read(w->req->stdin_fd, w->input, sizeof(w->input));
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		close_input(w);
+		return;
+	}
+	w->input_at = 0;
+	w->input_len = (size_t)n;
+}
+
+/* What of the input is at hand: the caller's memory, or the last piece read from the caller's descriptor. */
+static const char *input_piece(const struct watch *w, size_t *len)
+{
+	const char *base = w->req->stdin_fd >= 0 ? w->input : w->req->stdin_data;
+
+	*len = w->input_len - w->input_at;
+	return *len ? base + w->input_at : NULL;
+}
+
+static void pump_input(struct watch *w)
+{
+	size_t len;
+	const char *piece = input_piece(w, &len);
+	ssize_t n = write(w->fds.in, piece, len);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) { /* EPIPE: the program does not want more */
+		close_input(w);
+		return;
+	}
+	w->input_at += (size_t)n;
+	if (w->input_at == w->input_len && w->req->stdin_fd < 0)
+		close_input(w);
+}
+
+static void begin_input(struct watch *w)
+{
+	if (w->req->stdin_fd < 0)
+		w->input_len = w->req->stdin_data ? w->req->stdin_len : 0;
+	if (!w->with_stdin || (w->req->stdin_fd < 0 && w->input_len == 0))
+		close_input(w);
+}
+
+enum { SLOT_OUT, SLOT_ERR, SLOT_EVENT, SLOT_CANCEL, SLOT_IN, SLOT_SOURCE, SLOT_COUNT };
+
+static void fill_slots(const struct watch *w, struct pollfd slot[SLOT_COUNT])
+{
+	size_t have = w->input_len - w->input_at;
+
+	slot[SLOT_OUT] = (struct pollfd){ .fd = w->fds.out, .events = POLLIN };
+	slot[SLOT_ERR] = (struct pollfd){ .fd = w->fds.err, .events = POLLIN };
+	slot[SLOT_EVENT] = (struct pollfd){ .fd = w->fds.event, .events = POLLIN };
+	slot[SLOT_CANCEL] = (struct pollfd){ .fd = w->req->cancel_fd, .events = POLLIN };
+	/* Either there is something to write, or something to read: never both, so input needs one buffer. */
+	slot[SLOT_IN] = (struct pollfd){ .fd = !w->input_done && have ? w->fds.in : -1, .events = POLLOUT };
+	slot[SLOT_SOURCE] = (struct pollfd){ .fd = !w->input_done && !have ? w->req->stdin_fd : -1, .events = POLLIN };
+}
+
+static void take_sample(struct watch *w, uint64_t now)
+{
+	struct sample s = { .at_ms = (now - w->started_ns) / NS_PER_MS, .output_bytes = w->output_bytes };
+	struct brig_sample public = { .size = sizeof(public) };
+
+	(void)w->backend->sample(w->cell, &s);
+	sample_series_add(w->samples, &s);
+	public.at_ms = s.at_ms;
+	public.cpu_ms = s.cpu_ms;
+	public.memory_bytes = s.memory_bytes;
+	public.pids = s.pids;
+	public.output_bytes = s.output_bytes;
+	if (w->req->on_sample)
+		w->req->on_sample(w->req->user, &public);
+	/* cgroup v1 kills one process, not the group: the rest must not run on as if nothing had happened. */
+	if (w->backend->oom_kills(w->cell) > 0)
+		w->ending = END_MEMORY;
+}
+
+static void check_clocks(struct watch *w, struct pace *p)
+{
+	uint64_t now = clock_now_ns();
+
+	if (pace_sample_is_due(p, now))
+		take_sample(w, now);
+	if (pace_cpu_is_due(p, now) && pace_cpu_is_over(p, w->backend->cpu_ns(w->cell), now))
+		w->ending = END_CPU;
+	if (pace_wall_is_over(p, now))
+		w->ending = END_WALL;
+}
+
+/* True when the cell's run is over. */
+static bool take_event(struct watch *w, struct brig_error *err)
+{
+	switch (w->backend->on_event(w->cell, &w->exit, err)) {
+	case CELL_FINISHED:
+		w->ending = w->exit.expired ? END_WALL : END_EXIT;
+		return true;
+	case CELL_FAILED:
+		w->ending = END_FAILED;
+		return true;
+	case CELL_STARTED:
+	case CELL_NOTHING:
+		break;
+	}
+	return false;
+}
+
+static bool serve(struct watch *w, const struct pollfd slot[SLOT_COUNT], struct brig_error *err)
+{
+	if (slot[SLOT_CANCEL].revents) {
+		w->ending = END_CANCELLED;
+		return true;
+	}
+	if (slot[SLOT_OUT].revents)
+		pump_output(w, &w->fds.out, &w->out);
+	if (slot[SLOT_ERR].revents && w->ending == END_EXIT)
+		pump_output(w, &w->fds.err, &w->err);
+	if (slot[SLOT_IN].revents)
+		pump_input(w);
+	if (slot[SLOT_SOURCE].revents)
+		refill_input(w);
+	return w->ending != END_EXIT || (slot[SLOT_EVENT].revents && take_event(w, err));
+}
+
+static void loop(struct watch *w, struct pace *pace, struct brig_error *err)
+{
+	struct pollfd slot[SLOT_COUNT];
+
+	w->ending = END_EXIT; /* until something else is known */
+	for (;;) {
+		int n;
+
+		fill_slots(w, slot);
+		n = poll(slot, SLOT_COUNT, pace_timeout_ms(pace, clock_now_ns()));
+		if (n < 0 && errno != EINTR) {
+			(void)err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the program");
+			w->ending = END_FAILED;
+			return;
+		}
+		if (n > 0 && serve(w, slot, err))
+			return;
+		check_clocks(w, pace);
+		if (w->ending != END_EXIT)
+			return;
+	}
+}
+
+void watch_run(struct watch *w, struct brig_error *err)
+{
+	const struct limits *l = &w->plan->limits;
+	struct sigpipe_guard guard;
+	struct pace pace;
+	uint64_t ended_ns;
+
+	if (w->backend->start(w->cell, &w->fds, err) < 0) {
+		w->ending = END_FAILED;
+		return;
+	}
+	w->started_ns = clock_now_ns();
+	pace = (struct pace){
+		.wall_deadline_ns = w->started_ns + l->wall_ms * NS_PER_MS,
+		.cpu_limit_ns = l->cpu_time_ms * NS_PER_MS,
+		.cpu_percent = l->cpu_percent,
+		.interval_ns = w->sample_interval_ms * NS_PER_MS,
+	};
+	pace_start(&pace, w->started_ns);
+	sigpipe_block(&guard);
+	begin_input(w);
+	loop(w, &pace, err);
+	sigpipe_restore(&guard);
+	/* By the cell's own word where it gave one: we may have been held up since. */
+	ended_ns = w->exit.at_ns > w->started_ns ? w->exit.at_ns : clock_now_ns();
+	w->wall_ns = ended_ns - w->started_ns;
+}
+
+void watch_drain(struct watch *w)
+{
+	/* Every writer is dead, so the pipes hold what they hold: this ends at end of file. */
+	while (w->fds.out >= 0 && w->ending != END_OUTPUT)
+		pump_output(w, &w->fds.out, &w->out);
+	while (w->fds.err >= 0 && w->ending != END_OUTPUT)
+		pump_output(w, &w->fds.err, &w->err);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watches one started cell until it ends or one of its limits does: output, input, clocks, samples. */
+#ifndef EXECUTOR_WATCH_H
+#define EXECUTOR_WATCH_H
+
+#include "backend/backend.h"
+#include "base/buf.h"
+#include "model/sample.h"
+
+/* Why a cell's run was over. */
+enum ending { END_EXIT, END_WALL, END_CPU, END_MEMORY, END_OUTPUT, END_CANCELLED, END_FAILED };
+
+struct stream_sink {
+	enum brig_stream stream;
+	struct buf *keep; /* NULL: not kept */
+	bool truncated;
+};
+
+struct watch {
+	/* filled by the caller */
+	const struct backend_ops *backend;
+	struct cell *cell;
+	const struct plan *plan;
+	const struct brig_request *req; /* callbacks, stdin, cancel */
+	bool with_stdin;		/* feed the request's input; else the program's stdin is empty */
+	bool with_output;		/* hand pieces to on_output as they arrive */
+	uint64_t sample_interval_ms;	/* 0: none */
+	struct sample_series *samples;
+	struct stream_sink out, err;
+	/* filled by watch_run */
+	enum ending ending;
+	struct exit_info exit;
+	uint64_t wall_ns;
+	uint64_t output_bytes;
+	/* inside */
+	struct cell_fds fds;
+	uint64_t started_ns;
+	char input[65536];
+	size_t input_at, input_len;
+	bool input_done;
+};
+
+/* Starts the cell and returns when its run is over; the cell still exists.  END_FAILED fills err. */
+void watch_run(struct watch *w, struct brig_error *err);
+/* After the cell was stopped: what is left in its pipes. */
+void watch_drain(struct watch *w);
+
+#endif
