@@ -1,0 +1,41 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The attack suite: hostile programs in cells, judged from outside.  docs/ATTACKS.md lists them."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), HERE]
+sys.dont_write_bytecode = True
+import harness
+import judge
+
+
+def table(results):
+	"""Attacks tried and contained, by category."""
+	rows = {}
+	for r in results:
+		row = rows.setdefault(r["category"], [0, 0, 0, 0])
+		if r["status"] == "skipped":
+			row[2] += 1
+			continue
+		row[0] += 1
+		row[1] += r["status"] == "passed"
+		row[3] += r["leftovers"]
+	total = [sum(column) for column in zip(*rows.values())] if rows else [0] * 4
+	print(f"\n{'category':<16}{'tried':>8}{'contained':>12}{'skipped':>10}{'left behind':>14}")
+	for name, row in [*sorted(rows.items()), ("all", total)]:
+		print(f"{name:<16}{row[0]:>8}{row[1]:>12}{row[2]:>10}{row[3]:>14}")
+
+
+def main():
+	options = harness.arguments("attacks").parse_args()
+	harness.load(os.path.join(HERE, "cases"), r"\w+\.py")
+	if options.self_test:
+		judge.register_self_test()
+		return harness.main("attacks-self-test", options, judge.make_hooks)
+	return harness.main("attacks", options, judge.make_hooks, table)
+
+
+if __name__ == "__main__":
+	sys.exit(main())
