@@ -10,10 +10,11 @@
 
 #define SETTING_TEXT_MAX 256
 #define SETTING_LIST_MAX 64
+#define SETTING_ITEM_MAX 96
 
 struct setting_list {
 	uint32_t n;
-	char item[SETTING_LIST_MAX][SETTING_TEXT_MAX];
+	char item[SETTING_LIST_MAX][SETTING_ITEM_MAX];
 };
 
 typedef uint64_t KEY_TYPE_NUM;

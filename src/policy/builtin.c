@@ -28,7 +28,7 @@ struct trust_row {
 };
 
 #define RULE_only_stricter true
-#define RULE_only_looser false
+#define RULE_only_looser   false
 static const struct trust_row trust_rows[] = {
 #define TRUST_VALUE(trust, rule, key, value) { TRUST_##trust, RULE_##rule, SET_##key, value },
 #include "policy/builtin.def"

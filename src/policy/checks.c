@@ -33,12 +33,15 @@ static bool check_security_opt(union slot *v, char *why)
 	char shown[POLICY_WORD_MAX];
 
 	for (uint32_t i = 0; i < list->n; i++) {
-		if (str_eq(list->item[i], "no-new-privileges:true") || str_eq(list->item[i], "no-new-privileges=true")) {
+		if (str_eq(list->item[i], "no-new-privileges:true") ||
+		    str_eq(list->item[i], "no-new-privileges=true")) {
 			memset(list->item[i], 0, sizeof(list->item[i]));
 			(void)str_copy(list->item[i], sizeof(list->item[i]), nnp);
 		}
 		if (strncmp(list->item[i], "seccomp", 7) == 0)
-			return say(why, "security_opt does not take '%s': the system call filter has its own key, seccomp_profile",
+			return say(why,
+				   "security_opt does not take '%s': the system call filter has its own key, "
+				   "seccomp_profile",
 				   printable(list->item[i], shown, sizeof(shown)));
 		if (!str_eq(list->item[i], nnp))
 			return say(why, "security_opt item '%s' is not known; the one item is no-new-privileges",
@@ -61,8 +64,8 @@ static bool check_cap_drop(union slot *v, char *why)
 
 static bool check_read_only(union slot *v, char *why)
 {
-	return v->on ||
-	       say(why, "read_only must be true: the root tree of a cell is never writable; programs write to the workspace and /tmp");
+	return v->on || say(why, "read_only must be true: the root tree of a cell is never writable; programs write to "
+				 "the workspace and /tmp");
 }
 
 static bool id_is_good(const char *text)
@@ -83,18 +86,20 @@ static bool check_user(union slot *v, char *why)
 		*colon++ = '\0';
 	if (colon && id_is_good(part) && id_is_good(colon))
 		return true;
-	return say(why, "user takes uid:gid as numbers from 1 to 4294967294, as in \"1000:1000\", and never 0; '%s' is not that",
+	return say(why,
+		   "user takes uid:gid as numbers from 1 to 4294967294, as in \"1000:1000\", and never 0; '%s' is not "
+		   "that",
 		   printable(v->text, shown, sizeof(shown)));
 }
 
 /* Labels of letters, digits and inner hyphens; the first may be "*". */
 static bool host_is_good(const char *host)
 {
-	size_t label = 0, len = strlen(host);
+	size_t label = 0;
 
 	if (strncmp(host, "*.", 2) == 0)
 		host += 2;
-	if (!*host || len > 253)
+	if (!*host)
 		return false;
 	for (const char *p = host;; p++) {
 		if (*p == '.' || *p == '\0') {
@@ -113,7 +118,7 @@ static bool host_is_good(const char *host)
 
 static bool check_whitelist(union slot *v, char *why)
 {
-	char host[SETTING_TEXT_MAX], shown[POLICY_WORD_MAX];
+	char host[SETTING_ITEM_MAX], shown[POLICY_WORD_MAX];
 
 	for (uint32_t i = 0; i < v->list.n; i++) {
 		uint64_t port = 443;
@@ -124,14 +129,16 @@ static bool check_whitelist(union slot *v, char *why)
 		if (colon)
 			*colon++ = '\0';
 		if (!host_is_good(host) || (colon && !str_to_u64(colon, &port)) || port < 1 || port > 65535)
-			return say(why, "whitelist entry '%s' is not a host: it takes example.org, *.example.org or example.org:8443",
+			return say(why,
+				   "whitelist entry '%s' is not a host: it takes example.org, *.example.org or "
+				   "example.org:8443",
 				   printable(v->list.item[i], shown, sizeof(shown)));
 	}
 	return true;
 }
 
-#define CANNOT_DEGRADE                                                                                            \
-	(PROT_BIT(PROT_no_capabilities) | PROT_BIT(PROT_no_new_privs) | PROT_BIT(PROT_seccomp) |                  \
+#define CANNOT_DEGRADE                                                                           \
+	(PROT_BIT(PROT_no_capabilities) | PROT_BIT(PROT_no_new_privs) | PROT_BIT(PROT_seccomp) | \
 	 PROT_BIT(PROT_mount_ns) | PROT_BIT(PROT_pid_ns) | PROT_BIT(PROT_user_ns) | PROT_BIT(PROT_net_ns))
 
 static bool check_allow_degraded(union slot *v, char *why)
@@ -147,7 +154,8 @@ static bool check_allow_degraded(union slot *v, char *why)
 
 		if (p == PROT_COUNT)
 			return say(why, "allow_degraded item '%s' is not a protection%s",
-				   printable(item, shown, sizeof(shown)), suggest(item, names, PROT_COUNT, hint, sizeof(hint)));
+				   printable(item, shown, sizeof(shown)),
+				   suggest(item, names, PROT_COUNT, hint, sizeof(hint)));
 		if (CANNOT_DEGRADE & PROT_BIT(p))
 			return say(why, "allow_degraded cannot name %s: without it there is no cell (%s)", item,
 				   protection_info[p].lost);
@@ -193,8 +201,8 @@ static bool check_rootfs(union slot *v, char *why)
 
 static const check_fn checks[SETTING_COUNT] = {
 	[SET_security_opt] = check_security_opt, [SET_cap_drop] = check_cap_drop,
-	[SET_read_only] = check_read_only,	 [SET_user] = check_user,
-	[SET_whitelist] = check_whitelist,	 [SET_allow_degraded] = check_allow_degraded,
+	[SET_read_only] = check_read_only,       [SET_user] = check_user,
+	[SET_whitelist] = check_whitelist,       [SET_allow_degraded] = check_allow_degraded,
 	[SET_docker_image] = check_docker_image, [SET_rootfs] = check_rootfs,
 };
 

@@ -61,8 +61,8 @@ static void complain_unknown(const char *key, const struct place *at, struct pol
 	nearest = str_nearest(key, names, n);
 	for (size_t i = 0; nearest && nearest[i] && i + 1 < sizeof(upper); i++)
 		upper[i] = (char)toupper((unsigned char)nearest[i]);
-	diag_add(diags, at, "this variable names no setting%s%s%s", *upper ? "; did you mean 'BRIG_" : "; unset it", upper,
-		 *upper ? "'?" : "");
+	diag_add(diags, at, "this variable names no setting%s%s%s", *upper ? "; did you mean 'BRIG_" : "; unset it",
+		 upper, *upper ? "'?" : "");
 }
 
 static void read_variable(const char *key, const char *name, const char *value, struct layer *ret,
@@ -79,8 +79,7 @@ static void read_variable(const char *key, const char *name, const char *value, 
 		complain_unknown(key, &at, diags);
 }
 
-void env_read(const char *const *vars, struct layer *ret, char *preset, size_t preset_size,
-	      struct policy_diags *diags)
+void env_read(const char *const *vars, struct layer *ret, char *preset, size_t preset_size, struct policy_diags *diags)
 {
 	for (; vars && *vars; vars++) {
 		const char *equals = strchr(*vars, '=');

@@ -17,7 +17,7 @@ static const char *kind_of_file(mode_t mode)
 		mode_t kind;
 		const char *name;
 	} kinds[] = {
-		{ S_IFDIR, "a directory" },	   { S_IFIFO, "a FIFO" },	  { S_IFCHR, "a character device" },
+		{ S_IFDIR, "a directory" },    { S_IFIFO, "a FIFO" },    { S_IFCHR, "a character device" },
 		{ S_IFBLK, "a block device" }, { S_IFSOCK, "a socket" },
 	};
 

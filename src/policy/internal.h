@@ -13,7 +13,7 @@
 #include "policy/policy.h"
 
 #define POLICY_FILE_MAX (1 * MiB)
-#define POLICY_WHY_MAX 280
+#define POLICY_WHY_MAX  280
 #define POLICY_WORD_MAX 64 /* bytes of a foreign word that a message repeats */
 
 /* ---- names.c: spellings of keys ------------------------------------------------------------- */
@@ -104,7 +104,7 @@ struct layer_entry {
 
 struct layer {
 	enum policy_layer kind;
-	char label[88];	     /* of the source, for provenance; "": an entry's own spelling */
+	char label[88];      /* of the source, for provenance; "": an entry's own spelling */
 	union slot *scratch; /* borrowed, for layer_put() */
 	bool no_memory;
 	struct layer_entry at[SETTING_COUNT];
@@ -139,8 +139,7 @@ int yaml_parse(const char *path, const char *text, size_t len, struct file_layer
 	       struct brig_error *err);
 
 /* env.c: values into *ret, BRIG_PRESET's into preset ("" if it is not set). */
-void env_read(const char *const *vars, struct layer *ret, char *preset, size_t preset_size,
-	      struct policy_diags *diags);
+void env_read(const char *const *vars, struct layer *ret, char *preset, size_t preset_size, struct policy_diags *diags);
 
 /* builtin.c: layers that are compiled in, from builtin.def. */
 void builtin_layer(struct layer *ret);

@@ -8,7 +8,8 @@
 #include "base/str.h"
 
 static const char *const unit_name[] = {
-	[UNIT_NONE] = "", [UNIT_BYTES] = "bytes", [UNIT_MILLIS] = "ms", [UNIT_COUNT] = "count", [UNIT_PERCENT] = "percent",
+	[UNIT_NONE] = "",       [UNIT_BYTES] = "bytes",     [UNIT_MILLIS] = "ms",
+	[UNIT_COUNT] = "count", [UNIT_PERCENT] = "percent",
 };
 
 static json_t *list_json(const struct setting_list *list)
@@ -49,9 +50,9 @@ static json_t *setting_json(const struct policy_resolved *r, enum setting_key k)
 	char text[1024];
 
 	return json_pack("{s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s}", "key", info->name, "value", value_json(&r->set, k),
-			 "text", policy_value_text(&r->set, k, text, sizeof(text)), "unit", unit_name[info->unit], "layer",
-			 policy_layer_name[r->origin[k].layer], "place", r->origin[k].place, "section", info->section, "help",
-			 info->help);
+			 "text", policy_value_text(&r->set, k, text, sizeof(text)), "unit", unit_name[info->unit],
+			 "layer", policy_layer_name[r->origin[k].layer], "place", r->origin[k].place, "section",
+			 info->section, "help", info->help);
 }
 
 /* Writes the document and lets go of it; NULL stands for memory that ran out while it was made. */
@@ -77,8 +78,8 @@ int policy_to_json(const struct policy_resolved *r, char **ret, struct brig_erro
 		json_decref(rows);
 		return err_nomem(err);
 	}
-	return dump(json_pack("{s:s, s:s, s:o}", "trust", trust_name[r->trust], "preset", r->preset, "settings", rows), ret,
-		    err);
+	return dump(json_pack("{s:s, s:s, s:o}", "trust", trust_name[r->trust], "preset", r->preset, "settings", rows),
+		    ret, err);
 }
 
 int policy_diags_to_json(const char *path, const struct policy_diags *d, char **ret, struct brig_error *err)
@@ -95,7 +96,7 @@ int policy_diags_to_json(const char *path, const struct policy_diags *d, char **
 		json_decref(rows);
 		return err_nomem(err);
 	}
-	return dump(json_pack("{s:s, s:b, s:i, s:o}", "path", printable(path ? path : "", shown, sizeof(shown)), "valid", d->n == 0,
-			      "dropped", (int)d->dropped, "errors", rows),
+	return dump(json_pack("{s:s, s:b, s:i, s:o}", "path", printable(path ? path : "", shown, sizeof(shown)),
+			      "valid", d->n == 0, "dropped", (int)d->dropped, "errors", rows),
 		    ret, err);
 }

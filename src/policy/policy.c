@@ -15,7 +15,7 @@
 
 const char *const policy_layer_name[] = {
 	[LAYER_BUILTIN] = "built-in", [LAYER_PRESET] = "preset", [LAYER_FILE] = "file",
-	[LAYER_ENV] = "environment",  [LAYER_TRUST] = "trust",	 [LAYER_REQUEST] = "request",
+	[LAYER_ENV] = "environment",  [LAYER_TRUST] = "trust",   [LAYER_REQUEST] = "request",
 };
 static_assert(ARRAY_LEN(policy_layer_name) == LAYER_COUNT, "policy_layer_name[] misses a layer");
 
@@ -82,7 +82,8 @@ static int read_file(const struct policy_sources *src, struct file_layers *ret, 
 	return rc == -BRIG_E_NOMEM ? rc : 0; /* other complaints are in diags, and the next source is read too */
 }
 
-static const char *choose_preset(const struct policy_sources *src, const struct sources *all, struct policy_diags *diags)
+static const char *choose_preset(const struct policy_sources *src, const struct sources *all,
+				 struct policy_diags *diags)
 {
 	const char *name = "standard", *place = "preset";
 	char shown[POLICY_WORD_MAX], hint[96];
@@ -122,8 +123,9 @@ static void check_untrusted(const struct policy_sources *src, struct sources *al
 		if (value_compare(k, wish, ref) != VALUE_LOOSER)
 			continue;
 		(void)printable(src->file ? src->file : "policy", name, sizeof(name));
-		diag_add(diags, &at, "untrusted would loosen %s to %s from %s; it can only tighten", setting_info[k].name,
-			 value_text(k, wish, asked, sizeof(asked)), value_text(k, ref, base, sizeof(base)));
+		diag_add(diags, &at, "untrusted would loosen %s to %s from %s; it can only tighten",
+			 setting_info[k].name, value_text(k, wish, asked, sizeof(asked)),
+			 value_text(k, ref, base, sizeof(base)));
 	}
 }
 
@@ -207,8 +209,10 @@ int policy_load(const struct policy_sources *src, struct policy **ret, struct po
 		struct brig_error *err)
 {
 	AUTO_FREE struct policy_diags *own_diags = NULL;
-	CLEANUP(sources_freep) struct sources *all = calloc(1, sizeof(*all));
-	CLEANUP(policy_freep) struct policy *p = calloc(1, sizeof(*p));
+	CLEANUP(sources_freep)
+	struct sources *all = calloc(1, sizeof(*all));
+	CLEANUP(policy_freep)
+	struct policy *p = calloc(1, sizeof(*p));
 	int rc;
 
 	if (!diags)
@@ -254,7 +258,8 @@ static int find_trust(const struct policy *p, const char *name, enum trust *ret,
 		return 0;
 	t = name_index(trust_name, TRUST_COUNT, name);
 	if (t == TRUST_COUNT)
-		return err_set(err, BRIG_E_USAGE, 0, "unknown trust level '%s'; there are untrusted, unknown and trusted%s",
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "unknown trust level '%s'; there are untrusted, unknown and trusted%s",
 			       printable(name, shown, sizeof(shown)),
 			       suggest(name, trust_name, TRUST_COUNT, hint, sizeof(hint)));
 	*ret = (enum trust)t;
@@ -273,12 +278,12 @@ static int refuse(const struct policy_resolved *r, const struct layer_entry *e, 
 	if (info->kind == KIND_NUM && info->stricter != STRICTER_SAME) {
 		bool less = info->stricter == STRICTER_LESS;
 
-		return err_set(err, BRIG_E_REFUSED, 0, "%s %s is %s than trust '%s' allows (%s); %s it, or %s", e->spelling,
-			       asked, less ? "more" : "less", trust_name[r->trust], allowed, less ? "lower" : "raise",
-			       trust_helps ? "use --trust trusted" : "change the policy");
+		return err_set(err, BRIG_E_REFUSED, 0, "%s %s is %s than trust '%s' allows (%s); %s it, or %s",
+			       e->spelling, asked, less ? "more" : "less", trust_name[r->trust], allowed,
+			       less ? "lower" : "raise", trust_helps ? "use --trust trusted" : "change the policy");
 	}
-	return err_set(err, BRIG_E_REFUSED, 0, "%s '%s' is looser than trust '%s' allows ('%s'); leave it out%s", e->spelling,
-		       asked, trust_name[r->trust], allowed,
+	return err_set(err, BRIG_E_REFUSED, 0, "%s '%s' is looser than trust '%s' allows ('%s'); leave it out%s",
+		       e->spelling, asked, trust_name[r->trust], allowed,
 		       trust_helps ? ", or use --trust trusted" : ": only the policy can loosen it");
 }
 
@@ -330,9 +335,11 @@ static void wish_room_freep(struct wish_room **w)
 	free(*w);
 }
 
-static int resolve_wishes(const struct brig_option *options, size_t n, struct policy_resolved *r, struct brig_error *err)
+static int resolve_wishes(const struct brig_option *options, size_t n, struct policy_resolved *r,
+			  struct brig_error *err)
 {
-	CLEANUP(wish_room_freep) struct wish_room *w = calloc(1, sizeof(*w));
+	CLEANUP(wish_room_freep)
+	struct wish_room *w = calloc(1, sizeof(*w));
 	int rc = 0;
 
 	if (!w)
@@ -350,7 +357,8 @@ static int resolve_wishes(const struct brig_option *options, size_t n, struct po
 static void apply_trust(const struct policy *p, enum trust t, struct policy_resolved *r)
 {
 	for (enum setting_key k = 0; k < SETTING_COUNT; k++)
-		layer_apply_key(p->file_trust[t].at[k].set ? &p->file_trust[t] : &p->trust[t], k, &r->set, &r->origin[k]);
+		layer_apply_key(p->file_trust[t].at[k].set ? &p->file_trust[t] : &p->trust[t], k, &r->set,
+				&r->origin[k]);
 }
 
 int policy_resolve(const struct policy *p, const char *trust, const struct brig_option *options, size_t n,

@@ -34,8 +34,8 @@ static const char *takes_what(const struct spelling *sp)
 {
 	size_t i = 0;
 
-	while (i + 1 < ARRAY_LEN(unit_help) && !(unit_help[i].unit == sp->unit &&
-						 (unit_help[i].factor == 0 || unit_help[i].factor == sp->factor)))
+	while (i + 1 < ARRAY_LEN(unit_help) &&
+	       !(unit_help[i].unit == sp->unit && (unit_help[i].factor == 0 || unit_help[i].factor == sp->factor)))
 		i++;
 	return unit_help[i].takes;
 }
@@ -76,7 +76,8 @@ static void number_text(enum setting_unit unit, uint64_t v, char *dst, size_t si
 		bytes_text(v, dst, size);
 		break;
 	case UNIT_MILLIS:
-		(void)snprintf(dst, size, "%llu%s", (unsigned long long)(v % 1000 ? v : v / 1000), v % 1000 ? "ms" : "s");
+		(void)snprintf(dst, size, "%llu%s", (unsigned long long)(v % 1000 ? v : v / 1000),
+			       v % 1000 ? "ms" : "s");
 		break;
 	case UNIT_PERCENT:
 		(void)snprintf(dst, size, "%llu%%", (unsigned long long)v);
@@ -244,23 +245,24 @@ static bool text_is_clean(const char *text)
 	return str_is_utf8(text, strlen(text));
 }
 
-static bool read_text(const struct spelling *sp, const char *text, char *ret, char *why)
+static bool read_text(const struct spelling *sp, const char *text, char *ret, size_t size, char *why)
 {
 	if (!text_is_clean(text)) {
 		(void)snprintf(why, POLICY_WHY_MAX, "%s holds control characters or broken UTF-8", sp->name);
 		return false;
 	}
-	if (strlen(text) >= SETTING_TEXT_MAX) {
-		(void)snprintf(why, POLICY_WHY_MAX, "%s is longer than %d bytes", sp->name, SETTING_TEXT_MAX - 1);
+	if (strlen(text) >= size) {
+		(void)snprintf(why, POLICY_WHY_MAX, "%s%s is longer than %zu bytes",
+			       setting_info[sp->key].kind == KIND_LIST ? "an item of " : "", sp->name, size - 1);
 		return false;
 	}
-	memset(ret, 0, SETTING_TEXT_MAX);
-	return str_copy(ret, SETTING_TEXT_MAX, text);
+	memset(ret, 0, size);
+	return str_copy(ret, size, text);
 }
 
 static bool list_add(const struct spelling *sp, struct setting_list *list, const char *item, size_t len, char *why)
 {
-	char text[SETTING_TEXT_MAX + 1];
+	char text[SETTING_ITEM_MAX + 1];
 
 	if (list->n == SETTING_LIST_MAX) {
 		(void)snprintf(why, POLICY_WHY_MAX, "%s has more than %d items", sp->name, SETTING_LIST_MAX);
@@ -270,8 +272,8 @@ static bool list_add(const struct spelling *sp, struct setting_list *list, const
 		(void)snprintf(why, POLICY_WHY_MAX, "%s has an empty item", sp->name);
 		return false;
 	}
-	(void)snprintf(text, sizeof(text), "%.*s", (int)min_u64(len, SETTING_TEXT_MAX), item);
-	if (!read_text(sp, text, list->item[list->n], why))
+	(void)snprintf(text, sizeof(text), "%.*s", (int)min_u64(len, SETTING_ITEM_MAX), item);
+	if (!read_text(sp, text, list->item[list->n], SETTING_ITEM_MAX, why))
 		return false;
 	list->n++;
 	return true;
@@ -332,7 +334,7 @@ static bool read_kind(const struct spelling *sp, const struct raw_value *raw, un
 	case KIND_ENUM:
 		return read_enum(sp, raw->text, &dst->choice, why);
 	case KIND_TEXT:
-		return read_text(sp, raw->text, dst->text, why);
+		return read_text(sp, raw->text, dst->text, SETTING_TEXT_MAX, why);
 	case KIND_LIST:
 		return read_list(sp, raw, &dst->list, why);
 	}

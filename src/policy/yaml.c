@@ -20,7 +20,7 @@
 struct reader {
 	yaml_parser_t parser;
 	yaml_event_t event; /* the current one */
-	bool stopped;	    /* nothing more can be read; the complaint was made */
+	bool stopped;       /* nothing more can be read; the complaint was made */
 	unsigned depth;
 	const char *name; /* of the file, printable */
 	const char *text;
@@ -32,8 +32,8 @@ struct reader {
 /* The mapping that is being read. */
 struct scope {
 	struct layer *layer;
-	const char *level;   /* trust level, or NULL */
-	const char *section; /* heading, or NULL */
+	const char *level;      /* trust level, or NULL */
+	const char *section;    /* heading, or NULL */
 	unsigned *section_line; /* of each heading seen in this scope */
 };
 
@@ -80,8 +80,8 @@ static bool tab_at(const struct reader *r, yaml_mark_t mark)
 static void complain_syntax(struct reader *r)
 {
 	const yaml_parser_t *p = &r->parser;
-	struct place at = p->error == YAML_READER_ERROR ? place_of_byte(r, p->problem_offset) :
-							  place_of(r, p->problem_mark);
+	struct place at =
+		p->error == YAML_READER_ERROR ? place_of_byte(r, p->problem_offset) : place_of(r, p->problem_mark);
 
 	if (p->error == YAML_MEMORY_ERROR)
 		diag_add(r->diags, &at, "no memory left to read this");
@@ -256,13 +256,13 @@ static bool read_sequence(struct reader *r, const struct spelling *sp, struct se
 
 		if (r->event.type != YAML_SCALAR_EVENT && r->event.type != YAML_ALIAS_EVENT)
 			diag_add(r->diags, &at, "an item of %s must be one word", sp->name);
-		if (text && ret->n < SETTING_LIST_MAX && str_copy(ret->item[ret->n], SETTING_TEXT_MAX, text)) {
+		if (text && ret->n < SETTING_LIST_MAX && str_copy(ret->item[ret->n], SETTING_ITEM_MAX, text)) {
 			ret->n++;
 			continue;
 		}
 		if (text && good)
-			diag_add(r->diags, &at, "%s takes at most %d items of at most %d bytes", sp->name, SETTING_LIST_MAX,
-				 SETTING_TEXT_MAX - 1);
+			diag_add(r->diags, &at, "%s takes at most %d items of at most %d bytes", sp->name,
+				 SETTING_LIST_MAX, SETTING_ITEM_MAX - 1);
 		good = false;
 		skip_node(r);
 	}
@@ -343,7 +343,10 @@ static void complain_unknown(struct reader *r, const struct scope *sc, const cha
 	if (!*hint)
 		(void)suggest_key(key, hint, sizeof(hint));
 	diag_add(r->diags, at, "unknown key '%s'%s%s%s", shown, sc->section || sc->level ? " in " : "",
-		 sc->section ? sc->section : sc->level ? sc->level : "", hint);
+		 sc->section ? sc->section
+		 : sc->level ? sc->level
+			     : "",
+		 hint);
 }
 
 /* Is this a place for that key?  Else says where it belongs. */
@@ -442,7 +445,8 @@ static void read_preset(struct reader *r)
 		(void)str_copy(r->out->preset, sizeof(r->out->preset), text);
 	else if (text)
 		diag_add(r->diags, &at, "unknown preset '%s'; there are standard and strict%s",
-			 printable(text, shown, sizeof(shown)), suggest(text, preset_names, preset_count, hint, sizeof(hint)));
+			 printable(text, shown, sizeof(shown)),
+			 suggest(text, preset_names, preset_count, hint, sizeof(hint)));
 	else
 		diag_add(r->diags, &at, "preset takes the name of a preset: standard or strict");
 	skip_node(r);
@@ -524,7 +528,9 @@ int yaml_parse(const char *path, const char *text, size_t len, struct file_layer
 	       struct brig_error *err)
 {
 	char shown[128];
-	struct reader r = { .name = printable(path, shown, sizeof(shown)), .text = text, .len = len, .out = ret, .diags = diags };
+	struct reader r = {
+		.name = printable(path, shown, sizeof(shown)), .text = text, .len = len, .out = ret, .diags = diags
+	};
 	size_t before = diags->n;
 
 	if (!check_bytes(&r))

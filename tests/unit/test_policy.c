@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers: which one wins, and that a request cannot loosen what its trust does not allow (INV-5). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "policy_helpers.h"
+
+/* ---- layers ------------------------------------------------------------------------------------------------ */
+
+static void test_presets(void **state)
+{
+	struct policy_sources src = { 0 };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct policy *p = must_load(&src);
+
+	(void)state;
+	must_resolve(p, NULL);
+	assert_string_equal(resolved.preset, "standard");
+	assert_int_equal(resolved.trust, TRUST_UNKNOWN);
+	assert_int_equal(resolved.set.mem_limit, 512 * MiB);
+	assert_int_equal(resolved.set.cpu_quota_percent, 50);
+	assert_int_equal(resolved.set.disk_limit, 100 * MiB);
+	assert_int_equal(resolved.set.execution_timeout_ms, 30000);
+	assert_origin("mem_limit", LAYER_PRESET, "preset standard");
+	assert_origin("pids_limit", LAYER_BUILTIN, "built-in");
+	policy_free(p);
+
+	src.preset = "strict";
+	p = must_load(&src);
+	must_resolve(p, NULL);
+	assert_int_equal(resolved.set.mem_limit, 256 * MiB);
+	assert_int_equal(resolved.set.execution_timeout_ms, 15000);
+	assert_origin("mem_limit", LAYER_PRESET, "preset strict");
+	policy_free(p);
+
+	src.preset = "stict";
+	p = NULL;
+	assert_int_equal(policy_load(&src, &p, NULL, &err), -BRIG_E_POLICY);
+	assert_non_null(strstr(err.msg, "did you mean 'strict'?"));
+}
+
+static void test_every_layer_wins_over_the_one_below(void **state)
+{
+	static const char yaml[] = "preset: strict\npids_limit: 50\nopen_files: 100\ncpu_count: 1\n"
+				   "trust_levels:\n  unknown:\n    cpu_count: 0.9\n    inodes_limit: 100\n";
+	static const char *const vars[] = { "PATH=/bin", "BRIG_OPEN_FILES=90", "BRIG_CPU_COUNT=0.95", NULL };
+	static const struct brig_option wish = { "inodes_limit", "99" };
+	struct policy_sources src = {
+		.file = "/etc/brig/p.yaml", .text = yaml, .text_len = strlen(yaml), .environ = vars
+	};
+	struct policy *p = must_load(&src);
+
+	(void)state;
+	assert_int_equal(policy_resolve(p, NULL, &wish, 1, &resolved, NULL), 0);
+	assert_origin("startup_timeout_ms", LAYER_BUILTIN, "built-in");
+	assert_origin("mem_limit", LAYER_PRESET, "preset strict");
+	assert_origin("pids_limit", LAYER_FILE, "p.yaml:2");
+	assert_origin("open_files", LAYER_ENV, "BRIG_OPEN_FILES");
+	assert_value("open_files", "90");
+	assert_origin("cpu_quota_percent", LAYER_TRUST, "p.yaml:7");
+	assert_value("cpu_quota_percent", "90%");
+	assert_origin("inodes_limit", LAYER_REQUEST, "request inodes_limit");
+	assert_value("inodes_limit", "99");
+	policy_free(p);
+}
+
+static void test_builtin_trust(void **state)
+{
+	struct policy_sources src = { 0 };
+	struct policy *p = must_load(&src);
+
+	(void)state;
+	must_resolve(p, "untrusted");
+	assert_value("mem_limit", "256m");
+	assert_value("execution_timeout_ms", "15s");
+	assert_value("pids_limit", "32");
+	assert_value("seccomp_profile", "strict");
+	assert_origin("mem_limit", LAYER_TRUST, "trust untrusted");
+	must_resolve(p, "trusted");
+	assert_value("mem_limit", "1g");
+	assert_value("cpu_quota_percent", "200%");
+	assert_value("execution_timeout_ms", "120s");
+	policy_free(p);
+}
+
+static void test_untrusted_never_loosens_and_trusted_never_tightens(void **state)
+{
+	struct policy *p = must_load_text("mem_limit: 128m\ntimeout: 10\npids_limit: 8\nseccomp_profile: strict\n");
+
+	(void)state;
+	must_resolve(p, "untrusted");
+	assert_value("mem_limit", "128m");
+	assert_value("execution_timeout_ms", "10s");
+	assert_value("pids_limit", "8");
+	assert_origin("mem_limit", LAYER_FILE, "sandbox.yaml:1");
+	policy_free(p);
+
+	p = must_load_text("mem_limit: 4g\ntimeout: 10m\ncpu_count: 8\n");
+	must_resolve(p, "trusted");
+	assert_value("mem_limit", "4g");
+	assert_value("execution_timeout_ms", "600s");
+	assert_value("cpu_quota_percent", "800%");
+	policy_free(p);
+
+	/* What the file says of a level replaces what is built in. */
+	p = must_load_text("trust_levels: {untrusted: {mem_limit: 400m}, trusted: {mem_limit: 600m}}");
+	must_resolve(p, "untrusted");
+	assert_value("mem_limit", "400m");
+	assert_value("pids_limit", "32");
+	must_resolve(p, "trusted");
+	assert_value("mem_limit", "600m");
+	policy_free(p);
+}
+
+static void test_untrusted_of_the_file_stays_below_the_environment(void **state)
+{
+	static const char yaml[] = "trust_levels: {untrusted: {mem_limit: 400m}}";
+	static const char *const vars[] = { "BRIG_MEM_LIMIT=100m", NULL };
+	struct policy_sources src = { .text = yaml, .text_len = strlen(yaml), .environ = vars };
+	struct policy *p = must_load(&src);
+
+	(void)state;
+	must_resolve(p, "untrusted");
+	assert_value("mem_limit", "100m");
+	policy_free(p);
+}
+
+static void test_cpu_time_follows_the_timeout(void **state)
+{
+	struct policy *p = must_load_text("");
+
+	(void)state;
+	must_resolve(p, NULL);
+	assert_value("cpu_time_ms", "30s");
+	must_resolve(p, "trusted");
+	assert_value("cpu_time_ms", "360s");
+	assert_origin("cpu_time_ms", LAYER_BUILTIN, "follows execution_timeout_ms");
+	policy_free(p);
+	p = must_load_text("cpu_time: 7\ntimeout: 300\n");
+	must_resolve(p, NULL);
+	assert_value("cpu_time_ms", "7s");
+	policy_free(p);
+}
+
+/* ---- environment ------------------------------------------------------------------------------------------- */
+
+static void test_environment(void **state)
+{
+	static const char *const vars[] = {
+		"SECURITY_ENABLE_SANDBOX=false",
+		"SECURITY_DOCKER_IMAGE=python:3.12",
+		"SECURITY_MAX_EXECUTION_TIME=7",
+		"SECURITY_OTHER=not ours",
+		"BRIG_MEMORY_MB=64",
+		"BRIG_WHITELIST=a.org, b.org:80",
+		"BRIG_ALLOW_DEGRADED=",
+		"BRIG_POLICY=/x",
+		"BRIG_STATE=/y",
+		"BRIG_LIBEXEC=/z",
+		"BRIG_TEST_ANYTHING=1",
+		"BRIGADE=x",
+		"NOVALUE",
+		"BRIG_PRESET=strict",
+		NULL,
+	};
+	struct policy_sources src = { .environ = vars };
+	struct policy *p = must_load(&src);
+
+	(void)state;
+	must_resolve(p, NULL);
+	assert_string_equal(resolved.preset, "strict");
+	assert_value("enable_sandbox", "false");
+	assert_origin("enable_sandbox", LAYER_ENV, "SECURITY_ENABLE_SANDBOX");
+	assert_value("docker_image", "python:3.12");
+	assert_value("execution_timeout_ms", "7s");
+	assert_value("mem_limit", "64m");
+	assert_value("whitelist", "[a.org, b.org:80]");
+	assert_value("allow_degraded", "[]");
+	policy_free(p);
+}
+
+static void test_every_key_has_a_variable(void **state)
+{
+	const char *names[SPELLINGS_MAX];
+	size_t n = spelling_names(NULL, names);
+
+	(void)state;
+	assert_true(n >= SETTING_COUNT + setting_alias_count);
+	for (size_t i = 0; i < n; i++) {
+		char var[256], text[128];
+		const char *vars[] = { var, NULL };
+		struct policy_sources src = { .environ = vars };
+		enum setting_key k = key_named(names[i]);
+		struct policy *p = must_load(&(struct policy_sources){ 0 });
+
+		must_resolve(p, NULL);
+		policy_free(p);
+		(void)snprintf(var, sizeof(var), "BRIG_%s=%s", names[i],
+			       policy_value_text(&resolved.set, k, text, sizeof(text)));
+		for (char *c = var; *c != '='; c++)
+			if (*c >= 'a' && *c <= 'z')
+				*c = (char)(*c - 'a' + 'A');
+		p = must_load(&src);
+		must_resolve(p, NULL);
+		assert_int_equal(resolved.origin[k].layer, LAYER_ENV);
+		assert_value(names[i], text); /* the text form is read back as the same value */
+		policy_free(p);
+	}
+}
+
+static const struct {
+	const char *vars[3], *place, *part;
+} bad_environments[] = {
+	{ { "BRIG_TIMEOT=3" }, "BRIG_TIMEOT", "did you mean 'BRIG_TIMEOUT'?" },
+	{ { "BRIG_XYZZY=3" }, "BRIG_XYZZY", "names no setting; unset it" },
+	{ { "BRIG_=3" }, "BRIG_", "names no setting" },
+	{ { "BRIG_MEM_LIMIT=" }, "BRIG_MEM_LIMIT", "takes bytes" },
+	{ { "BRIG_PIDS_LIMIT=1" }, "BRIG_PIDS_LIMIT", "too small" },
+	{ { "BRIG_CAP_DROP=NET_RAW" }, "BRIG_CAP_DROP", "must be" },
+	{ { "BRIG_WHITELIST=a,,b" }, "BRIG_WHITELIST", "empty item" },
+	{ { "BRIG_USER=\xff" }, "BRIG_USER", "UTF-8" },
+	{ { "SECURITY_MAX_EXECUTION_TIME=forever" }, "SECURITY_MAX_EXECUTION_TIME", "takes seconds" },
+	{ { "BRIG_TIMEOUT=3", "SECURITY_MAX_EXECUTION_TIME=3" },
+	  "SECURITY_MAX",
+	  "sets what BRIG_TIMEOUT sets already" },
+	{ { "BRIG_TIMEOUT=x", "BRIG_EXECUTION_TIMEOUT_MS=3" },
+	  "BRIG_EXECUTION",
+	  "sets what BRIG_TIMEOUT sets already" },
+	{ { "BRIG_PRESET=lax" }, "BRIG_PRESET", "unknown preset 'lax'" },
+};
+
+static void test_bad_environments(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad_environments); i++) {
+		struct policy_sources src = { .environ = bad_environments[i].vars };
+		struct brig_error err = BRIG_ERROR_INIT;
+		struct policy *p = NULL;
+
+		assert_int_equal(policy_load(&src, &p, &diags, &err), -BRIG_E_POLICY);
+		assert_diag(bad_environments[i].place, bad_environments[i].part);
+	}
+}
+
+static void test_file_and_environment_complain_together(void **state)
+{
+	static const char *const vars[] = { "BRIG_TIMEOUT=x", NULL };
+	struct policy_sources src = { .file = "f", .text = "a: 1", .text_len = 4, .environ = vars };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct policy *p = NULL;
+
+	(void)state;
+	assert_int_equal(policy_load(&src, &p, &diags, &err), -BRIG_E_POLICY);
+	assert_int_equal(diags.n, 2);
+	assert_diag("f:1:1", "unknown key 'a'");
+	assert_diag("BRIG_TIMEOUT", "takes seconds");
+}
+
+/* ---- requests (INV-5) ----------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *trust, *key, *value;
+	int code;
+	const char *part;
+} wishes[] = {
+	{ "unknown", "timeout", "5", 0, NULL },
+	{ "unknown", "timeout", "30", 0, NULL },
+	{ "unknown", "timeout", "120", -BRIG_E_REFUSED,
+	  "timeout 120s is more than trust 'unknown' allows (30s); lower it, or use --trust trusted" },
+	{ NULL, "timeout", "31", -BRIG_E_REFUSED, "trust 'unknown'" },
+	{ "untrusted", "timeout", "16", -BRIG_E_REFUSED, "allows (15s)" },
+	{ "trusted", "timeout", "600", 0, NULL },
+	{ "trusted", "timeout", "48h", -BRIG_E_USAGE, "too large" },
+	{ "unknown", "mem_limit", "513m", -BRIG_E_REFUSED, "mem_limit 513m is more" },
+	{ "unknown", "memory_mb", "128", 0, NULL },
+	{ "unknown", "monitoring_interval_ms", "50", -BRIG_E_REFUSED,
+	  "less than trust 'unknown' allows (100ms); raise it" },
+	{ "unknown", "monitoring_interval_ms", "500", 0, NULL },
+	{ "unknown", "backend", "native", 0, NULL },
+	{ "unknown", "backend", "docker", 0, NULL },
+	{ "unknown", "backend", "direct", -BRIG_E_REFUSED, "or use --trust trusted" },
+	{ "trusted", "backend", "direct", 0, NULL },
+	{ "trusted", "enable_sandbox", "false", -BRIG_E_REFUSED, "only the policy can loosen it" },
+	{ "unknown", "enable_sandbox", "true", 0, NULL },
+	{ "trusted", "allow_degraded", "landlock", -BRIG_E_REFUSED, "only the policy" },
+	{ "trusted", "allow_degraded", "seccomp", -BRIG_E_USAGE, "cannot name seccomp" },
+	{ "trusted", "allow_degraded", "", 0, NULL },
+	{ "unknown", "seccomp_profile", "strict", 0, NULL },
+	{ "untrusted", "seccomp_profile", "default", -BRIG_E_REFUSED,
+	  "looser than trust 'untrusted' allows ('strict')" },
+	{ "trusted", "network_mode", "allowlist", -BRIG_E_REFUSED, "only the policy" },
+	{ "trusted", "network_mode", "host", -BRIG_E_USAGE, "host's network" },
+	{ "trusted", "whitelist", "evil.example", -BRIG_E_REFUSED, "only the policy" },
+	{ "unknown", "whitelist", "[b.org]", 0, NULL },
+	{ "unknown", "whitelist", "", 0, NULL },
+	{ "trusted", "user", "1001:1001", -BRIG_E_REFUSED, "only the policy" },
+	{ "trusted", "user", "0:0", -BRIG_E_USAGE, "never 0" },
+	{ "unknown", "user", "1000:1000", 0, NULL },
+	{ "trusted", "rootfs", "/srv/x", -BRIG_E_REFUSED, "only the policy" },
+	{ "trusted", "docker_image", "x", -BRIG_E_REFUSED, "only the policy" },
+	{ "trusted", "default_trust", "trusted", -BRIG_E_REFUSED, "only the policy" },
+	{ "unknown", "workspace_exec", "false", 0, NULL },
+	{ "unknown", "cpu_time", "31", -BRIG_E_REFUSED, "cpu_time 31s" },
+	{ "unknown", "cpu_time", "1", 0, NULL },
+	{ "unknown", "timout", "1", -BRIG_E_USAGE, "unknown option 'timout'; did you mean 'timeout'?" },
+	{ "unknown", "preset", "strict", -BRIG_E_USAGE, "unknown option 'preset'" },
+	{ "unknown", "timeout", "", -BRIG_E_USAGE, "takes seconds" },
+	{ "unknown", NULL, "1", -BRIG_E_USAGE, "no key" },
+	{ "unknown", "timeout", NULL, -BRIG_E_USAGE, "no value" },
+	{ "trustd", "timeout", "1", -BRIG_E_USAGE, "did you mean 'trusted'?" },
+};
+
+static void test_wishes(void **state)
+{
+	struct policy *p = must_load_text("whitelist: [a.org, b.org]");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
+		struct brig_option o = { wishes[i].key, wishes[i].value };
+		struct brig_error err = BRIG_ERROR_INIT;
+		int rc = policy_resolve(p, wishes[i].trust, &o, 1, &resolved, &err);
+
+		if (rc != wishes[i].code)
+			fail_msg("%s=%s at %s: %d, %s", o.key ? o.key : "NULL", o.value ? o.value : "NULL",
+				 wishes[i].trust ? wishes[i].trust : "NULL", rc, err.msg);
+		if (wishes[i].part && !strstr(err.msg, wishes[i].part))
+			fail_msg("'%s' does not say '%s'", err.msg, wishes[i].part);
+		if (rc == 0)
+			assert_int_equal(resolved.origin[key_named(o.key)].layer, LAYER_REQUEST);
+	}
+	policy_free(p);
+}
+
+static void test_same_wish_twice(void **state)
+{
+	static const struct brig_option two[] = { { "timeout", "5" }, { "execution_timeout_ms", "4000" } };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct policy *p = must_load_text("");
+
+	(void)state;
+	assert_int_equal(policy_resolve(p, NULL, two, 2, &resolved, &err), -BRIG_E_USAGE);
+	assert_string_equal(err.msg, "execution_timeout_ms sets what timeout sets already; keep one");
+	policy_free(p);
+}
+
+/* A request at a trust below `trusted` never ends up looser than without its wishes, whatever it wishes. */
+static void test_no_wish_loosens(void **state)
+{
+	static const char *const values[] = { "1",     "64",    "100",    "5000",     "512m", "2g",
+					      "true",  "false", "native", "strict",   "none", "direct",
+					      "a.org", "9:9",   "/a",     "landlock", "" };
+	static struct policy_resolved before;
+	struct policy *p = must_load_text("whitelist: [a.org]\nallow_degraded: [landlock]\n");
+
+	(void)state;
+	for (enum trust t = 0; t < TRUST_TRUSTED; t++) {
+		must_resolve(p, trust_name[t]);
+		before = resolved;
+		for (size_t i = 0; i < SETTING_COUNT * ARRAY_LEN(values); i++) {
+			enum setting_key k = (enum setting_key)(i / ARRAY_LEN(values));
+			struct brig_option o = { setting_info[k].name, values[i % ARRAY_LEN(values)] };
+
+			if (policy_resolve(p, trust_name[t], &o, 1, &resolved, NULL) == 0)
+				assert_int_not_equal(
+					value_compare(k, setting_at(&resolved.set, k), setting_at(&before.set, k)),
+					VALUE_LOOSER);
+		}
+	}
+	policy_free(p);
+}
+
+/* ---- documents --------------------------------------------------------------------------------------------------- */
+
+static void test_policy_json(void **state)
+{
+	struct policy *p = must_load_text("mem_limit: 64m\nwhitelist: [a.org]\n");
+	char *text = NULL;
+	json_t *doc, *rows;
+
+	(void)state;
+	must_resolve(p, "untrusted");
+	policy_free(p);
+	assert_int_equal(policy_to_json(&resolved, &text, NULL), 0);
+	doc = json_loads(text, 0, NULL);
+	assert_non_null(doc);
+	assert_string_equal(json_string_value(json_object_get(doc, "trust")), "untrusted");
+	assert_string_equal(json_string_value(json_object_get(doc, "preset")), "standard");
+	rows = json_object_get(doc, "settings");
+	assert_int_equal(json_array_size(rows), SETTING_COUNT);
+	rows = json_array_get(rows, SET_mem_limit);
+	assert_string_equal(json_string_value(json_object_get(rows, "key")), "mem_limit");
+	assert_int_equal(json_integer_value(json_object_get(rows, "value")), 64 * MiB);
+	assert_string_equal(json_string_value(json_object_get(rows, "text")), "64m");
+	assert_string_equal(json_string_value(json_object_get(rows, "unit")), "bytes");
+	assert_string_equal(json_string_value(json_object_get(rows, "layer")), "file");
+	assert_string_equal(json_string_value(json_object_get(rows, "place")), "sandbox.yaml:1");
+	assert_string_equal(json_string_value(json_object_get(rows, "section")), "resources");
+	rows = json_object_get(json_array_get(json_object_get(doc, "settings"), SET_whitelist), "value");
+	assert_string_equal(json_string_value(json_array_get(rows, 0)), "a.org");
+	rows = json_object_get(json_array_get(json_object_get(doc, "settings"), SET_read_only), "value");
+	assert_true(json_is_true(rows));
+	json_decref(doc);
+	free(text);
+}
+
+static void test_diags_json(void **state)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct policy *p = NULL;
+	char *text = NULL;
+	json_t *doc, *row;
+
+	(void)state;
+	assert_int_equal(load_text("\"\xc2\x9b\": 1", 7, &p, &err), -BRIG_E_POLICY);
+	assert_int_equal(policy_diags_to_json("bad\xff\n.yaml", &diags, &text, NULL), 0);
+	doc = json_loads(text, 0, NULL);
+	assert_non_null(doc);
+	assert_true(json_is_false(json_object_get(doc, "valid")));
+	assert_string_equal(json_string_value(json_object_get(doc, "path")), "bad??.yaml");
+	row = json_array_get(json_object_get(doc, "errors"), 0);
+	assert_int_equal(json_integer_value(json_object_get(row, "line")), 1);
+	assert_int_equal(json_integer_value(json_object_get(row, "column")), 2);
+	assert_non_null(json_string_value(json_object_get(row, "message")));
+	json_decref(doc);
+	free(text);
+}
+
+static void test_printable(void **state)
+{
+	char dst[16];
+
+	(void)state;
+	assert_string_equal(printable("plain", dst, sizeof(dst)), "plain");
+	assert_string_equal(printable("a\x1b[0m\x7f", dst, sizeof(dst)), "a?[0m?");
+	assert_string_equal(printable("\xc3\xa4\xc2\x9b\xff", dst, sizeof(dst)), "\xc3\xa4???");
+	assert_string_equal(printable("0123456789abcdefgh", dst, sizeof(dst)), "0123456789ab...");
+}
+
+static void test_free_accepts_null(void **state)
+{
+	(void)state;
+	policy_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_presets),
+		cmocka_unit_test(test_every_layer_wins_over_the_one_below),
+		cmocka_unit_test(test_builtin_trust),
+		cmocka_unit_test(test_untrusted_never_loosens_and_trusted_never_tightens),
+		cmocka_unit_test(test_untrusted_of_the_file_stays_below_the_environment),
+		cmocka_unit_test(test_cpu_time_follows_the_timeout),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_every_key_has_a_variable),
+		cmocka_unit_test(test_bad_environments),
+		cmocka_unit_test(test_file_and_environment_complain_together),
+		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_same_wish_twice),
+		cmocka_unit_test(test_no_wish_loosens),
+		cmocka_unit_test(test_policy_json),
+		cmocka_unit_test(test_diags_json),
+		cmocka_unit_test(test_printable),
+		cmocka_unit_test(test_free_accepts_null),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
