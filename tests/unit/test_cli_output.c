@@ -268,6 +268,38 @@ static void tables_are_sound(void **state UNUSED)
 	}
 }
 
+/* Dashes are written "\\-" in manual pages. */
+static void add_manual_spelling(struct buf *out, const char *name)
+{
+	buf_adds(out, "\\-\\-");
+	for (; *name; name++)
+		buf_addf(out, "%s%c", *name == '-' ? "\\" : "", *name);
+}
+
+static void the_manual_has_every_command_and_option(void **state UNUSED)
+{
+	const char *root = getenv("BRIG_SOURCE_ROOT");
+	static char page[64 * 1024];
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/docs/man/brig.1", root ? root : ".");
+	assert_true(fd_get_at(AT_FDCWD, path, page, sizeof(page)) > 0);
+	for (size_t c = 0; c < command_count; c++) {
+		AUTO_BUF name = BUF_INIT(256);
+
+		buf_addf(&name, "brig %s", commands[c]->name);
+		if (!strstr(page, buf_str(&name)))
+			fail_msg("docs/man/brig.1 has no '%s'", buf_str(&name));
+		for (size_t i = 0; i < commands[c]->n_options; i++) {
+			AUTO_BUF option = BUF_INIT(256);
+
+			add_manual_spelling(&option, commands[c]->options[i].name);
+			if (!strstr(page, buf_str(&option)))
+				fail_msg("docs/man/brig.1 has no '%s'", buf_str(&option));
+		}
+	}
+}
+
 static void commands_are_found_by_their_words(void **state UNUSED)
 {
 	char run[] = "run", policy[] = "policy", check[] = "check", typo[] = "docter", more[] = "x";
@@ -380,6 +412,7 @@ int main(void)
 		cmocka_unit_test(options_explain_what_is_wrong),
 		cmocka_unit_test(options_help_is_asked_for_before_the_dashes_only),
 		cmocka_unit_test(tables_are_sound),
+		cmocka_unit_test(the_manual_has_every_command_and_option),
 		cmocka_unit_test(commands_are_found_by_their_words),
 		cmocka_unit_test(write_is_whole_on_a_nonblocking_pipe),
 		cmocka_unit_test(write_gives_up_when_cancelled),
