@@ -80,7 +80,10 @@ static int take_ids(struct cell_build *b)
 		return 0;
 	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return -errno;
-	return die_with_parent(b); /* changing ids has cleared it */
+	/* Changing ids took our own /proc files away from us; given back until confine_init. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return -errno;
+	return die_with_parent(b); /* cleared by it, too */
 }
 
 static int new_session(struct cell_build *b UNUSED)
