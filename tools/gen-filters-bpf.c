@@ -15,12 +15,12 @@
 #include <errno.h>
 #include <stddef.h>
 
-#define NR_OFFSET offsetof(struct seccomp_data, nr)
+#define NR_OFFSET   offsetof(struct seccomp_data, nr)
 #define ARCH_OFFSET offsetof(struct seccomp_data, arch)
 /* Little-endian architectures only, see the arch table. */
-#define ARG_LOW(i) (offsetof(struct seccomp_data, args) + 8 * (i))
-#define ARG_HIGH(i) (ARG_LOW(i) + 4)
-#define X32_START 0x40000000u
+#define ARG_LOW(i)     (offsetof(struct seccomp_data, args) + 8 * (i))
+#define ARG_HIGH(i)    (ARG_LOW(i) + 4)
+#define X32_START      0x40000000u
 #define NEGATIVE_START 0x80000000u
 /* A conditional jump skips 255 at most; leave room for the detours that the jump itself may need. */
 #define REACH 250

@@ -24,7 +24,7 @@ static const struct {
 	const char *name;
 	uint32_t value;
 } names[] = {
-#define NAME(n) { #n, (uint32_t)(n) },
+#define NAME(n)      { #n, (uint32_t)(n) },
 #define NUMBER(n, v) { #n, v },
 #include "gen-filters-names.def"
 #undef NAME
@@ -35,8 +35,8 @@ static const struct {
 	const char *name;
 	uint32_t action;
 } answers[] = {
-	{ "EPERM", ERRNO_ACTION(EPERM) },   { "ENOSYS", ERRNO_ACTION(ENOSYS) },
-	{ "EINVAL", ERRNO_ACTION(EINVAL) }, { "EOPNOTSUPP", ERRNO_ACTION(EOPNOTSUPP) },
+	{ "EPERM", ERRNO_ACTION(EPERM) },     { "ENOSYS", ERRNO_ACTION(ENOSYS) },
+	{ "EINVAL", ERRNO_ACTION(EINVAL) },   { "EOPNOTSUPP", ERRNO_ACTION(EOPNOTSUPP) },
 	{ "KILL", SECCOMP_RET_KILL_PROCESS },
 };
 

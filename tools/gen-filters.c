@@ -75,11 +75,11 @@ static void write_table(void)
 	printf("#define FILTER(name) { name, sizeof(name) / sizeof(name[0]) }\n\n");
 	printf("const struct seccomp_arch_filters seccomp_arch_filters[] = {\n");
 	for (unsigned a = 0; a < ARCHS; a++) {
-		printf("\t{ .name = \"%s\", .audit_arch = 0x%08x, .init = FILTER(%s_init), .family = {\n", archs[a].name,
-		       archs[a].seccomp, archs[a].name);
+		printf("\t{ .name = \"%s\", .audit_arch = 0x%08x, .init = FILTER(%s_init), .family = {\n",
+		       archs[a].name, archs[a].seccomp, archs[a].name);
 		for (unsigned f = 0; f < FAMILIES; f++)
-			printf("\t\t[%s] = { FILTER(%s_%s), FILTER(%s_%s_strict) },\n", families[f].constant, archs[a].name,
-			       families[f].name, archs[a].name, families[f].name);
+			printf("\t\t[%s] = { FILTER(%s_%s), FILTER(%s_%s_strict) },\n", families[f].constant,
+			       archs[a].name, families[f].name, archs[a].name, families[f].name);
 		printf("\t} },\n");
 	}
 	printf("};\nconst size_t seccomp_arch_filter_count = %zu;\n", ARCHS);
@@ -112,8 +112,8 @@ static void write_docker_rules(const struct call *call, const struct alternative
 			const struct term *term = &a->terms[t];
 			bool whole = term->kind == TERM_NULL;
 
-			printf("%s{\"index\": %u, \"op\": \"%s\", \"value\": %u, \"valueTwo\": %u}", t ? ", " : "", term->arg,
-			       whole ? "SCMP_CMP_EQ" : "SCMP_CMP_MASKED_EQ", whole ? 0 : term->mask,
+			printf("%s{\"index\": %u, \"op\": \"%s\", \"value\": %u, \"valueTwo\": %u}", t ? ", " : "",
+			       term->arg, whole ? "SCMP_CMP_EQ" : "SCMP_CMP_MASKED_EQ", whole ? 0 : term->mask,
 			       term->kind == TERM_IN ? term->values[pick[t]] : 0);
 		}
 		printf("]}");
@@ -134,8 +134,8 @@ static void write_docker_denials(const struct call_set *denied, bool strict)
 		if (action == SECCOMP_RET_KILL_PROCESS)
 			printf(",\n  {\"names\": [\"%s\"], \"action\": \"SCMP_ACT_KILL_PROCESS\"}", call->name);
 		else if (action != ERRNO_ACTION(EPERM))
-			printf(",\n  {\"names\": [\"%s\"], \"action\": \"SCMP_ACT_ERRNO\", \"errnoRet\": %u}", call->name,
-			       action & SECCOMP_RET_DATA);
+			printf(",\n  {\"names\": [\"%s\"], \"action\": \"SCMP_ACT_ERRNO\", \"errnoRet\": %u}",
+			       call->name, action & SECCOMP_RET_DATA);
 	}
 }
 

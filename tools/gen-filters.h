@@ -20,12 +20,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MAX_VALUES 64
-#define MAX_TERMS 3
+#define MAX_VALUES       64
+#define MAX_TERMS        3
 #define MAX_ALTERNATIVES 16
-#define MAX_CALLS 420
-#define MAX_GROUPS 8
-#define MAX_INSNS BPF_MAXINSNS
+#define MAX_CALLS        420
+#define MAX_GROUPS       8
+#define MAX_INSNS        BPF_MAXINSNS
 /* No architecture has numbers near this; all from here on are unknown. */
 #define NR_LIMIT 1024
 
@@ -66,7 +66,7 @@ struct arch {
 struct policy {
 	const struct arch *arch;
 	struct {
-		uint32_t action;	 /* when call is NULL */
+		uint32_t action;         /* when call is NULL */
 		const struct call *call; /* conditional: allowed if an alternative holds, else EPERM */
 	} by_nr[NR_LIMIT];
 	uint32_t otherwise;

@@ -16,8 +16,14 @@ struct call_case {
 	unsigned pointer;  /* argument whose 64 bits all count */
 };
 
-#define YES(name, ...) { name, { __VA_ARGS__ }, ALLOW, NULL, NO_POINTER }
-#define NO(name, ...) { name, { __VA_ARGS__ }, ERR(EPERM), NULL, NO_POINTER }
+#define YES(name, ...)                                         \
+	{                                                      \
+		name, { __VA_ARGS__ }, ALLOW, NULL, NO_POINTER \
+	}
+#define NO(name, ...)                                               \
+	{                                                           \
+		name, { __VA_ARGS__ }, ERR(EPERM), NULL, NO_POINTER \
+	}
 
 static const struct call_case cases[] = {
 	/* clone: fork, vfork, pthread_create, Go thread, with pidfd; then each namespace and the others */
@@ -53,37 +59,37 @@ static const struct call_case cases[] = {
 	YES("socket", 2, 2 | 0x80000, 17),
 	YES("socket", 10, 1, 6),
 	YES("socket", 10, 2 | 0x800, 0),
-	NO("socket", 2, 3, 0),	   /* raw */
-	NO("socket", 2, 3, 1),	   /* raw ICMP */
-	NO("socket", 2, 2, 1),	   /* ping */
-	NO("socket", 10, 2, 58),   /* ping6 */
-	NO("socket", 2, 1, 17),	   /* mixed up */
-	NO("socket", 2, 2, 6),	   /* mixed up */
-	NO("socket", 2, 1, 132),   /* SCTP */
-	NO("socket", 2, 5, 132),   /* SCTP */
-	NO("socket", 2, 6, 33),	   /* DCCP */
-	NO("socket", 2, 2, 136),   /* UDP-Lite */
-	NO("socket", 2, 1, 256),   /* SMC */
-	NO("socket", 2, 1, 262),   /* MPTCP */
+	NO("socket", 2, 3, 0),   /* raw */
+	NO("socket", 2, 3, 1),   /* raw ICMP */
+	NO("socket", 2, 2, 1),   /* ping */
+	NO("socket", 10, 2, 58), /* ping6 */
+	NO("socket", 2, 1, 17),  /* mixed up */
+	NO("socket", 2, 2, 6),   /* mixed up */
+	NO("socket", 2, 1, 132), /* SCTP */
+	NO("socket", 2, 5, 132), /* SCTP */
+	NO("socket", 2, 6, 33),  /* DCCP */
+	NO("socket", 2, 2, 136), /* UDP-Lite */
+	NO("socket", 2, 1, 256), /* SMC */
+	NO("socket", 2, 1, 262), /* MPTCP */
 	NO("socket", 2, 1 | 0x100000, 0),
 	NO("socket", 2, 10, 0),
 	NO("socket", 2, 0xffffffff, 0),
 	YES("socket", 16, 3 | 0x80000, 0), /* netlink route */
 	YES("socket", 16, 2, 0),
 	NO("socket", 16, 1, 0),
-	NO("socket", 16, 3, 9),	 /* audit */
+	NO("socket", 16, 3, 9),  /* audit */
 	NO("socket", 16, 3, 12), /* netfilter */
 	NO("socket", 16, 3, 15), /* uevent */
 	NO("socket", 16, 3, 16), /* generic */
 	NO("socket", 0, 1, 0),
-	NO("socket", 3, 2, 0),	/* AX25 */
-	NO("socket", 15, 3, 2), /* KEY */
+	NO("socket", 3, 2, 0),    /* AX25 */
+	NO("socket", 15, 3, 2),   /* KEY */
 	NO("socket", 17, 3, 768), /* PACKET */
-	NO("socket", 29, 3, 1), /* CAN */
-	NO("socket", 38, 5, 0), /* ALG */
-	NO("socket", 40, 1, 0), /* VSOCK */
-	NO("socket", 43, 1, 0), /* SMC */
-	NO("socket", 44, 3, 0), /* XDP */
+	NO("socket", 29, 3, 1),   /* CAN */
+	NO("socket", 38, 5, 0),   /* ALG */
+	NO("socket", 40, 1, 0),   /* VSOCK */
+	NO("socket", 43, 1, 0),   /* SMC */
+	NO("socket", 44, 3, 0),   /* XDP */
 	NO("socket", 45, 1, 0),
 	NO("socket", 0xffffffff, 1, 0),
 	YES("socketpair", 1, 1, 0),
@@ -97,15 +103,15 @@ static const struct call_case cases[] = {
 	NO("socketpair", 0, 0, 0),
 
 	/* setsockopt: descriptor, level, option */
-	YES("setsockopt", 3, 1, 2),   /* SO_REUSEADDR */
-	YES("setsockopt", 3, 1, 9),   /* SO_KEEPALIVE */
-	YES("setsockopt", 3, 1, 15),  /* SO_REUSEPORT */
-	YES("setsockopt", 3, 1, 49),  /* SO_INCOMING_CPU */
-	NO("setsockopt", 3, 1, 26),   /* SO_ATTACH_FILTER */
-	NO("setsockopt", 3, 1, 50),   /* SO_ATTACH_BPF */
-	NO("setsockopt", 3, 1, 51),   /* SO_ATTACH_REUSEPORT_CBPF */
-	NO("setsockopt", 3, 1, 52),   /* SO_ATTACH_REUSEPORT_EBPF */
-	NO("setsockopt", 3, 1, 60),   /* SO_ZEROCOPY */
+	YES("setsockopt", 3, 1, 2),  /* SO_REUSEADDR */
+	YES("setsockopt", 3, 1, 9),  /* SO_KEEPALIVE */
+	YES("setsockopt", 3, 1, 15), /* SO_REUSEPORT */
+	YES("setsockopt", 3, 1, 49), /* SO_INCOMING_CPU */
+	NO("setsockopt", 3, 1, 26),  /* SO_ATTACH_FILTER */
+	NO("setsockopt", 3, 1, 50),  /* SO_ATTACH_BPF */
+	NO("setsockopt", 3, 1, 51),  /* SO_ATTACH_REUSEPORT_CBPF */
+	NO("setsockopt", 3, 1, 52),  /* SO_ATTACH_REUSEPORT_EBPF */
+	NO("setsockopt", 3, 1, 60),  /* SO_ZEROCOPY */
 	NO("setsockopt", 3, 1, 0xffffffff),
 	YES("setsockopt", 3, 6, 1),   /* TCP_NODELAY */
 	YES("setsockopt", 3, 6, 4),   /* TCP_KEEPIDLE */
@@ -128,46 +134,46 @@ static const struct call_case cases[] = {
 	NO("setsockopt", 3, 41, 57),  /* IPV6_RTHDR */
 	NO("setsockopt", 3, 17, 103), /* UDP_SEGMENT */
 	NO("setsockopt", 3, 255, 1),
-	NO("setsockopt", 3, 263, 1),  /* SOL_PACKET */
-	NO("setsockopt", 3, 270, 1),  /* SOL_NETLINK */
-	NO("setsockopt", 3, 279, 1),  /* SOL_ALG */
-	NO("setsockopt", 3, 282, 1),  /* SOL_TLS */
+	NO("setsockopt", 3, 263, 1), /* SOL_PACKET */
+	NO("setsockopt", 3, 270, 1), /* SOL_NETLINK */
+	NO("setsockopt", 3, 279, 1), /* SOL_ALG */
+	NO("setsockopt", 3, 282, 1), /* SOL_TLS */
 
 	/* ioctl: descriptor, request */
 	YES("ioctl", 0, 0x5401),
 	YES("ioctl", 0, 0x5402),
 	YES("ioctl", 0, 0x5403),
 	YES("ioctl", 0, 0x5404),
-	YES("ioctl", 0, 0x802c542a), /* TCGETS2 */
-	YES("ioctl", 0, 0x5413),     /* TIOCGWINSZ */
-	YES("ioctl", 0, 0x540f),     /* TIOCGPGRP */
-	YES("ioctl", 0, 0x541b),     /* FIONREAD */
-	YES("ioctl", 0, 0x5421),     /* FIONBIO */
-	YES("ioctl", 0, 0x5450),     /* FIONCLEX */
-	YES("ioctl", 0, 0x5451),     /* FIOCLEX */
+	YES("ioctl", 0, 0x802c542a),                              /* TCGETS2 */
+	YES("ioctl", 0, 0x5413),                                  /* TIOCGWINSZ */
+	YES("ioctl", 0, 0x540f),                                  /* TIOCGPGRP */
+	YES("ioctl", 0, 0x541b),                                  /* FIONREAD */
+	YES("ioctl", 0, 0x5421),                                  /* FIONBIO */
+	YES("ioctl", 0, 0x5450),                                  /* FIONCLEX */
+	YES("ioctl", 0, 0x5451),                                  /* FIOCLEX */
 	{ "ioctl", { 3, 0x8912 }, ALLOW, "network", NO_POINTER }, /* SIOCGIFCONF */
 	{ "ioctl", { 3, 0x8927 }, ALLOW, "network", NO_POINTER }, /* SIOCGIFHWADDR */
 	{ "ioctl", { 3, 0x8933 }, ALLOW, "network", NO_POINTER }, /* SIOCGIFINDEX */
-	NO("ioctl", 0, 0x5412),	    /* TIOCSTI */
-	NO("ioctl", 0, 0x541c),	    /* TIOCLINUX */
-	NO("ioctl", 0, 0x540e),	    /* TIOCSCTTY */
-	NO("ioctl", 0, 0x541d),	    /* TIOCCONS */
-	NO("ioctl", 0, 0x5423),	    /* TIOCSETD */
-	NO("ioctl", 0, 0x5431),	    /* TIOCSPTLCK */
-	NO("ioctl", 0, 0x80045430), /* TIOCGPTN */
-	NO("ioctl", 0, 0x5441),	    /* TIOCGPTPEER */
-	NO("ioctl", 0, 0x40086602), /* FS_IOC_SETFLAGS */
-	NO("ioctl", 0, 0xc0045877), /* FIFREEZE */
-	NO("ioctl", 0, 0x40049409), /* FICLONE */
-	NO("ioctl", 0, 0x5000940f), /* BTRFS_IOC_SNAP_CREATE */
-	NO("ioctl", 0, 0x4c00),	    /* LOOP_SET_FD */
-	NO("ioctl", 0, 0xb701),	    /* NS_GET_USERNS */
-	NO("ioctl", 0, 0x4b4e),	    /* KDSIGACCEPT */
-	NO("ioctl", 0, 0xae01),	    /* KVM_CREATE_VM */
-	NO("ioctl", 3, 0x8914),	    /* SIOCSIFFLAGS */
-	NO("ioctl", 3, 0x8916),	    /* SIOCSIFADDR */
-	NO("ioctl", 3, 0x8946),	    /* SIOCETHTOOL */
-	NO("ioctl", 3, 0x89a0),	    /* SIOCBRADDBR */
+	NO("ioctl", 0, 0x5412),                                   /* TIOCSTI */
+	NO("ioctl", 0, 0x541c),                                   /* TIOCLINUX */
+	NO("ioctl", 0, 0x540e),                                   /* TIOCSCTTY */
+	NO("ioctl", 0, 0x541d),                                   /* TIOCCONS */
+	NO("ioctl", 0, 0x5423),                                   /* TIOCSETD */
+	NO("ioctl", 0, 0x5431),                                   /* TIOCSPTLCK */
+	NO("ioctl", 0, 0x80045430),                               /* TIOCGPTN */
+	NO("ioctl", 0, 0x5441),                                   /* TIOCGPTPEER */
+	NO("ioctl", 0, 0x40086602),                               /* FS_IOC_SETFLAGS */
+	NO("ioctl", 0, 0xc0045877),                               /* FIFREEZE */
+	NO("ioctl", 0, 0x40049409),                               /* FICLONE */
+	NO("ioctl", 0, 0x5000940f),                               /* BTRFS_IOC_SNAP_CREATE */
+	NO("ioctl", 0, 0x4c00),                                   /* LOOP_SET_FD */
+	NO("ioctl", 0, 0xb701),                                   /* NS_GET_USERNS */
+	NO("ioctl", 0, 0x4b4e),                                   /* KDSIGACCEPT */
+	NO("ioctl", 0, 0xae01),                                   /* KVM_CREATE_VM */
+	NO("ioctl", 3, 0x8914),                                   /* SIOCSIFFLAGS */
+	NO("ioctl", 3, 0x8916),                                   /* SIOCSIFADDR */
+	NO("ioctl", 3, 0x8946),                                   /* SIOCETHTOOL */
+	NO("ioctl", 3, 0x89a0),                                   /* SIOCBRADDBR */
 	NO("ioctl", 0, 0),
 	NO("ioctl", 0, 0xffffffff),
 
@@ -189,28 +195,28 @@ static const struct call_case cases[] = {
 	{ "prlimit64", { 0, 16, 0x7fff00001000 }, ERR(EPERM), NULL, 2 },
 
 	/* prctl */
-	YES("prctl", 15),	  /* SET_NAME */
-	YES("prctl", 16),	  /* GET_NAME */
-	YES("prctl", 1),	  /* SET_PDEATHSIG */
-	YES("prctl", 3),	  /* GET_DUMPABLE */
-	YES("prctl", 4),	  /* SET_DUMPABLE */
-	YES("prctl", 21),	  /* GET_SECCOMP */
-	YES("prctl", 23),	  /* CAPBSET_READ */
-	YES("prctl", 24),	  /* CAPBSET_DROP */
-	YES("prctl", 38),	  /* SET_NO_NEW_PRIVS */
-	YES("prctl", 47),	  /* CAP_AMBIENT */
+	YES("prctl", 15),         /* SET_NAME */
+	YES("prctl", 16),         /* GET_NAME */
+	YES("prctl", 1),          /* SET_PDEATHSIG */
+	YES("prctl", 3),          /* GET_DUMPABLE */
+	YES("prctl", 4),          /* SET_DUMPABLE */
+	YES("prctl", 21),         /* GET_SECCOMP */
+	YES("prctl", 23),         /* CAPBSET_READ */
+	YES("prctl", 24),         /* CAPBSET_DROP */
+	YES("prctl", 38),         /* SET_NO_NEW_PRIVS */
+	YES("prctl", 47),         /* CAP_AMBIENT */
 	YES("prctl", 0x53564d41), /* SET_VMA */
 	NO("prctl", 0),
-	NO("prctl", 22),	 /* SET_SECCOMP */
-	NO("prctl", 26),	 /* SET_TSC */
-	NO("prctl", 28),	 /* SET_SECUREBITS */
-	NO("prctl", 31),	 /* TASK_PERF_EVENTS_DISABLE */
-	NO("prctl", 35),	 /* SET_MM */
-	NO("prctl", 53),	 /* SET_SPECULATION_CTRL */
-	NO("prctl", 57),	 /* SET_IO_FLUSHER */
-	NO("prctl", 59),	 /* SET_SYSCALL_USER_DISPATCH */
-	NO("prctl", 62),	 /* SCHED_CORE */
-	NO("prctl", 78),	 /* FUTEX_HASH */
+	NO("prctl", 22),         /* SET_SECCOMP */
+	NO("prctl", 26),         /* SET_TSC */
+	NO("prctl", 28),         /* SET_SECUREBITS */
+	NO("prctl", 31),         /* TASK_PERF_EVENTS_DISABLE */
+	NO("prctl", 35),         /* SET_MM */
+	NO("prctl", 53),         /* SET_SPECULATION_CTRL */
+	NO("prctl", 57),         /* SET_IO_FLUSHER */
+	NO("prctl", 59),         /* SET_SYSCALL_USER_DISPATCH */
+	NO("prctl", 62),         /* SCHED_CORE */
+	NO("prctl", 78),         /* FUTEX_HASH */
 	NO("prctl", 0x59616d61), /* SET_PTRACER */
 	NO("prctl", 0xffffffff),
 	YES("arch_prctl", 0x1002),
@@ -225,7 +231,7 @@ static const struct call_case cases[] = {
 	NO("personality", 0x0040000), /* ADDR_NO_RANDOMIZE */
 	NO("personality", 0x0100000), /* MMAP_PAGE_ZERO */
 	NO("personality", 0x0400000), /* READ_IMPLIES_EXEC */
-	NO("personality", 8),	      /* PER_LINUX32 */
+	NO("personality", 8),         /* PER_LINUX32 */
 	NO("personality", 1),
 	NO("personality", 0xfffffffe),
 
@@ -243,6 +249,81 @@ static const struct call_case cases[] = {
 	NO("mknodat", 3, 1, 0020666),
 	NO("mknodat", 3, 1, 0060666),
 	NO("mknodat", 3, 1, 0120777),
+};
+
+/* No edit of data/syscalls may let these through, under whatever condition. */
+static const char *const never_allowed[] = {
+	"clone3",
+	"io_uring_setup",
+	"io_uring_enter",
+	"io_uring_register",
+	"splice",
+	"tee",
+	"vmsplice",
+	"sendfile",
+	"copy_file_range",
+	"userfaultfd",
+	"bpf",
+	"perf_event_open",
+	"add_key",
+	"request_key",
+	"keyctl",
+	"memfd_create",
+	"memfd_secret",
+	"ptrace",
+	"process_vm_readv",
+	"process_vm_writev",
+	"pidfd_getfd",
+	"kcmp",
+	"unshare",
+	"setns",
+	"mount",
+	"umount2",
+	"pivot_root",
+	"chroot",
+	"open_tree",
+	"move_mount",
+	"fsopen",
+	"fsconfig",
+	"fsmount",
+	"fspick",
+	"mount_setattr",
+	"open_by_handle_at",
+	"name_to_handle_at",
+	"fanotify_init",
+	"init_module",
+	"finit_module",
+	"delete_module",
+	"kexec_load",
+	"kexec_file_load",
+	"reboot",
+	"swapon",
+	"swapoff",
+	"acct",
+	"quotactl",
+	"iopl",
+	"ioperm",
+	"modify_ldt",
+	"syslog",
+	"settimeofday",
+	"clock_settime",
+	"adjtimex",
+	"clock_adjtime",
+	"mbind",
+	"move_pages",
+	"migrate_pages",
+	"set_mempolicy",
+	"seccomp",
+	"vhangup",
+	"sethostname",
+	"sync",
+	"syncfs",
+	"io_setup",
+	"io_submit",
+	"lookup_dcookie",
+	"setgroups",
+	"remap_file_pages",
+	"process_madvise",
 };
 
 #endif

@@ -138,7 +138,8 @@ static void build_and_run(const char *compiler, const char *command_format)
 		print_message("# %s is not installed\n", compiler);
 		skip();
 	}
-	snprintf(command, sizeof(command), "rm -f program; runtimes='%s'; export runtimes; %s", runtimes, command_format);
+	snprintf(command, sizeof(command), "rm -f program; runtimes='%s'; export runtimes; %s", runtimes,
+		 command_format);
 	for (int strict = 0; strict < 2; strict++) {
 		expect_success(FAMILY_TOOLCHAIN, strict, build, "");
 		expect_success(FAMILY_GENERIC, strict, run, "ok\n");
@@ -172,10 +173,12 @@ static void esbuild_runs(void **state)
 		print_message("# esbuild is not installed\n");
 		skip();
 	}
-	expect_success(FAMILY_TOOLCHAIN, false,
-		       (char *[]){ (char[]){ "sh" }, (char[]){ "-c" },
-				   (char[]){ "echo 'let x: number = 1; console.log(x)' >a.ts && esbuild a.ts --bundle" }, NULL },
-		       "");
+	expect_success(
+		FAMILY_TOOLCHAIN, false,
+		(char *[]){ (char[]){ "sh" }, (char[]){ "-c" },
+			    (char[]){ "echo 'let x: number = 1; console.log(x)' >a.ts && esbuild a.ts --bundle" },
+			    NULL },
+		"");
 }
 
 /* ---- refusals, asked of the kernel ---- */
@@ -329,7 +332,8 @@ static void the_kernel_refuses(void **state)
 			int strict = attempt_under(seccomp_filter_for(family, true), refusals[i].attempt);
 
 			if (got != refusals[i].answer || strict != refusals[i].strict)
-				fail_msg("%s under %s: %d, strict %d", refusals[i].name, syscall_family_name[family], got, strict);
+				fail_msg("%s under %s: %d, strict %d", refusals[i].name, syscall_family_name[family],
+					 got, strict);
 		}
 }
 

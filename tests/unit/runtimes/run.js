@@ -17,8 +17,9 @@ const zlib = require('zlib');
 
 async function worker() {
   const w = new Worker('require("worker_threads").parentPort.postMessage(6 * 7)', { eval: true });
+  const exit = once(w, 'exit');
   assert.strictEqual((await once(w, 'message'))[0], 42);
-  await once(w, 'exit');
+  await exit;
 }
 
 async function web() {
@@ -39,8 +40,9 @@ async function children() {
   cat.stdin.end('through');
   assert.strictEqual((await once(cat.stdout, 'data'))[0].toString(), 'through');
   const child = fork(__filename, ['child']);
+  const exit = once(child, 'exit'); // may come before the message
   assert.strictEqual((await once(child, 'message'))[0], 'from child');
-  await once(child, 'exit');
+  await exit;
 }
 
 async function files(folder) {
