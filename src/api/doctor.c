@@ -229,9 +229,8 @@ static void add_others(struct document *d)
 		shown |= PROT_BIT(cgroup_rows[i].protection);
 	for (enum protection p = 0; p < PROT_COUNT; p++)
 		if (!(shown & PROT_BIT(p)))
-			add_protection(
-				d, p,
-				&(struct row){ .area = "confinement", .detail = "", .fix = protection_info[p].fix });
+			add_protection(d, p,
+				       &(struct row){ .area = "cell", .detail = "", .fix = protection_info[p].fix });
 }
 
 static void add_backend(struct document *d)
@@ -283,9 +282,9 @@ int doctor_render(const struct doctor_facts *facts, char **ret, struct brig_erro
 	char *text = NULL;
 
 	add_backend(&d);
+	add_others(&d);
 	add_probes(&d);
 	add_cgroups(&d);
-	add_others(&d);
 	for (size_t i = 0; i < language_count; i++)
 		add_language(&d, &languages[i]);
 	doc = json_pack("{s:b, s:o}", "ok", d.ok, "rows", d.rows);

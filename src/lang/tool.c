@@ -65,16 +65,21 @@ static bool try_tool(const char *candidate, char *path, size_t size, bool *ret_b
 	return str_copy(path, size, real);
 }
 
-/* The directory of the running executable; "" if unknown. */
+/* The directory of the running executable, of a build tree the tree itself; "" if unknown. */
 static void executable_dir(char *dst, size_t size)
 {
+	static const char inside_build[] = "/src/cli";
 	ssize_t n = readlink("/proc/self/exe", dst, size - 1);
+	size_t len;
 	char *slash;
 
 	dst[n > 0 ? n : 0] = '\0';
 	slash = strrchr(dst, '/');
 	if (slash)
 		*slash = '\0';
+	len = strlen(dst);
+	if (len > strlen(inside_build) && str_eq(dst + len - strlen(inside_build), inside_build))
+		dst[len - strlen(inside_build)] = '\0';
 }
 
 /* A file of an npm package: what the operator named, beside brig, or where `make install` puts it. */
