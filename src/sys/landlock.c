@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* Newer than the oldest headers we build with. */
@@ -24,6 +25,10 @@ struct ruleset_attr {
 	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |             \
 	 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |                   \
 	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | ACCESS_REFER | ACCESS_TRUNCATE)
+/* What can be granted on something that is not a directory; the kernel refuses the rest there. */
+#define FILE_RIGHTS                                                                                                   \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |                  \
+	 ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
 #define DEVICE_RIGHTS (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 #define ALL_RIGHTS (READ_RIGHTS | WRITE_RIGHTS | DEVICE_RIGHTS | LANDLOCK_ACCESS_FS_EXECUTE | ACCESS_IOCTL_DEV)
 
@@ -71,9 +76,12 @@ static int add_rule(int ruleset, uint64_t handled, const struct landlock_rule *r
 		.allowed_access = rights_of_grant(rule->grant) & handled,
 		.parent_fd = dir,
 	};
+	struct stat st;
 
-	if (dir < 0)
+	if (dir < 0 || fstat(dir, &st) < 0)
 		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		attr.allowed_access &= FILE_RIGHTS;
 	if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &attr, 0) < 0)
 		return -errno;
 	return 0;
