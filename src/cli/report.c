@@ -44,7 +44,11 @@ static void say_degraded(const struct brig_result *r)
 {
 	const char *protection, *lost, *fix;
 	AUTO_BUF names = BUF_INIT(4096);
+	size_t kept, total;
 
+	brig_result_evidence(r, &kept, &total);
+	if (total == 0) /* nothing ran, with or without them */
+		return;
 	for (size_t i = 0; brig_result_degraded(r, i, &protection, &lost, &fix); i++)
 		buf_addf(&names, "%s%s", i > 0 ? ", " : "", protection);
 	if (names.len > 0)
