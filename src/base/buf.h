@@ -23,7 +23,7 @@ size_t buf_add(struct buf *b, const void *data, size_t len);
 size_t buf_adds(struct buf *b, const char *s);
 /* All or nothing. */
 bool buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
-bool buf_vaddf(struct buf *b, const char *fmt, va_list ap);
+bool buf_vaddf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
 /* The contents as a string, "" when empty; belongs to the buffer. */
 const char *buf_str(const struct buf *b);
 /* The contents as a heap string that is now the caller's; the buffer is empty again. NULL: no memory. */
