@@ -17,7 +17,6 @@ struct cell {
 	pid_t init_pid;
 	int init_pidfd; /* FD_NONE once reaped */
 	pid_t payload_pid;
-	uint32_t init_host_uid, payload_host_uid; /* as mapped; the evidence reads them back */
 
 	int ctl, go; /* our ends */
 	int in, out, err;
@@ -29,17 +28,20 @@ struct cell {
 	int landlock_probe;
 	struct statfs root_sealed, disk_empty;
 	bool disk_full;
+	uint64_t cpu_ns_seen;
 	struct facts early; /* read before the program ran, or while it began to */
 	struct cgroup_usage last_usage;
 	int tasks_left; /* after stop; -1: not stopped yet */
 };
 
+/* idmap.c */
+bool idmap_has_two(void);
+int idmap_write(struct cell *c);
 /* spawn.c */
 int cell_open_pipes(struct cell *c, struct brig_error *err);
 int cell_clone_init(struct cell *c, struct brig_error *err);
-int cell_write_id_maps(struct cell *c, struct brig_error *err);
 /* hosttree.c: fills spec.dirs, spec.binds, spec.rules. */
-int cell_open_host_trees(struct cell *c, struct brig_error *err);
+int cell_find_host_trees(struct cell *c, struct brig_error *err);
 /* inspect.c */
 void cell_inspect_early(struct cell *c); /* the program waits */
 void cell_inspect_start(struct cell *c); /* the program has just been let go */

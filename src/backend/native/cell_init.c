@@ -228,6 +228,7 @@ static const struct build_step steps[] = {
 	{ STEP_await_maps, await_maps },
 	{ STEP_enter_cgroup, enter_cgroup },
 	{ STEP_cgroup_ns, make_cgroup_ns },
+	{ STEP_open_trees, root_open_trees },
 	{ STEP_take_ids, take_ids },
 	{ STEP_new_session, new_session },
 	{ STEP_hostname, set_hostname },

@@ -23,7 +23,6 @@ struct system_dir {
 	char link[160];	  /* target; "": a directory */
 	char source[320]; /* host path */
 	char path[72];	  /* "/name" */
-	int tree;	  /* already opened by a privileged supervisor, or FD_NONE */
 };
 
 struct extra_bind {
@@ -31,7 +30,6 @@ struct extra_bind {
 	char target[200]; /* relative to the root */
 	const char *source;
 	bool is_dir;
-	int tree;
 };
 
 struct cell_spec {
@@ -64,6 +62,7 @@ struct cell_spec {
 struct cell_build {
 	const struct cell_spec *spec;
 	int root, workspace, nested_userns;
+	int dir_tree[SYSTEM_DIRS_MAX], bind_tree[EXTRA_BINDS_MAX], alternatives;
 	pid_t payload;
 };
 
@@ -76,6 +75,7 @@ struct build_step {
 int build_run(struct cell_build *b, const struct build_step *steps, size_t n, enum step *ret_failed);
 
 /* rootfs.c: the steps that make the file tree. */
+int root_open_trees(struct cell_build *b);
 int root_make(struct cell_build *b);
 int root_show_system(struct cell_build *b);
 int root_write_etc(struct cell_build *b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of the host a cell shows: looked up by the supervisor before the clone, because the child may
- * neither allocate nor, with its borrowed ids, enter every directory that the supervisor can.
+ * What of the host a cell shows: found by the supervisor before the clone, because the child may not
+ * allocate, and reading a directory does.
  *
  * With the host's own tree that is /usr and the links or directories beside it (/bin, /lib ...).  With
  * a rootfs it is every top-level entry but those that a cell makes itself.
@@ -14,7 +14,6 @@
 
 #include "backend/native/cell.h"
 #include "base/str.h"
-#include "sys/mnt.h"
 
 static const char *const host_names[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
 /* Made by the cell, or never shown. */
@@ -43,7 +42,7 @@ static int add_entry(struct cell *c, int dir, const char *base, const char *name
 		return 0;
 	if (s->n_dirs == SYSTEM_DIRS_MAX)
 		return -E2BIG;
-	*d = (struct system_dir){ .tree = FD_NONE };
+	*d = (struct system_dir){ .link = "" };
 	if (!str_copy(d->name, sizeof(d->name), name))
 		return -ENAMETOOLONG;
 	(void)snprintf(d->path, sizeof(d->path), "/%s", name);
@@ -116,38 +115,13 @@ static int add_bind(struct cell *c, const struct plan_bind *bind)
 		return -E2BIG;
 	if (stat(bind->source, &st) < 0)
 		return -errno;
-	*e = (struct extra_bind){ .source = bind->source, .is_dir = S_ISDIR(st.st_mode), .tree = FD_NONE };
+	*e = (struct extra_bind){ .source = bind->source, .is_dir = S_ISDIR(st.st_mode) };
 	if (!str_copy(e->target, sizeof(e->target), bind->target + 1) || !str_copy(e->dir, sizeof(e->dir), e->target))
 		return -ENAMETOOLONG;
 	slash = strrchr(e->dir, '/');
 	if (slash)
 		*slash = '\0';
 	s->n_binds++;
-	return 0;
-}
-
-/* As root the child could not enter a directory like /root; so the trees are opened here. */
-static int open_trees(struct cell *c)
-{
-	struct cell_spec *s = &c->spec;
-	bool given = s->plan->rootfs[0] != '\0';
-
-	if (!s->two_ids)
-		return 0;
-	for (size_t i = 0; given && i < s->n_dirs; i++) {
-		struct system_dir *d = &s->dirs[i];
-
-		if (d->link[0])
-			continue;
-		d->tree = mount_copy(AT_FDCWD, d->source, MNT_RO | MNT_RECURSIVE);
-		if (d->tree < 0)
-			return d->tree;
-	}
-	for (size_t i = 0; i < s->n_binds; i++) {
-		s->binds[i].tree = mount_copy(AT_FDCWD, s->binds[i].source, MNT_RO | MNT_RECURSIVE);
-		if (s->binds[i].tree < 0)
-			return s->binds[i].tree;
-	}
 	return 0;
 }
 
@@ -164,15 +138,15 @@ static void make_rules(struct cell_spec *s)
 	for (size_t i = 0; i < s->n_dirs; i++)
 		if (!s->dirs[i].link[0])
 			add_rule(s, s->dirs[i].path, LANDLOCK_READ | LANDLOCK_EXEC);
-	for (size_t i = 0; i < s->plan->n_binds; i++)
-		add_rule(s, s->plan->binds[i].target, LANDLOCK_READ | LANDLOCK_EXEC);
+	if (s->n_binds > 0)
+		add_rule(s, "/opt", LANDLOCK_READ | LANDLOCK_EXEC);
 	add_rule(s, "/dev", LANDLOCK_READ | LANDLOCK_WRITE_FILE);
 	add_rule(s, "/dev/shm", LANDLOCK_READ | LANDLOCK_WRITE);
 	add_rule(s, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE);
 	add_rule(s, PLAN_WORKSPACE, LANDLOCK_READ | LANDLOCK_WRITE | (s->plan->workspace_exec ? LANDLOCK_EXEC : 0));
 }
 
-int cell_open_host_trees(struct cell *c, struct brig_error *err)
+int cell_find_host_trees(struct cell *c, struct brig_error *err)
 {
 	const struct plan *plan = c->spec.plan;
 	bool given = plan->rootfs[0] != '\0';
@@ -185,9 +159,6 @@ int cell_open_host_trees(struct cell *c, struct brig_error *err)
 		if (rc < 0)
 			return err_set(err, BRIG_E_SYSTEM, -rc, "cannot show '%s' in the cell", plan->binds[i].source);
 	}
-	rc = FAULT_HIT(STEP_open_host_trees) ? -FAULT_ERRNO : open_trees(c);
-	if (rc < 0)
-		return cell_step_failed(STEP_open_host_trees, -rc, err);
 	make_rules(&c->spec);
 	return 0;
 }

@@ -83,7 +83,7 @@ static void fill_spec(struct cell *c)
 	const struct plan *plan = s->plan;
 	struct timespec mono, boot;
 
-	s->two_ids = geteuid() == 0;
+	s->two_ids = idmap_has_two();
 	s->abi = landlock_abi();
 	s->payload_filter = seccomp_filter_for(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
 	s->init_filter = seccomp_filter_init();
@@ -98,6 +98,14 @@ static void fill_spec(struct cell *c)
 	find_environment(s);
 }
 
+static bool host_has_any_cgroup(const struct cgroup_host *h)
+{
+	for (enum cgroup_resource r = 0; r < CGROUP_RESOURCE_COUNT; r++)
+		if (cgroup_host_has(h, r) && r != CGROUP_SWAP) /* no swap device needs no group */
+			return true;
+	return false;
+}
+
 static int make_cgroup(struct cell *c, struct brig_error *err)
 {
 	const struct plan *plan = c->spec.plan;
@@ -110,7 +118,7 @@ static int make_cgroup(struct cell *c, struct brig_error *err)
 
 	if (rc < 0)
 		return rc;
-	if (str_eq(cgroup_host_version(c->host), "none"))
+	if (!host_has_any_cgroup(c->host))
 		return 0;
 	rc = cgroup_prepare(c->host, plan->id, &c->cgroup, err);
 	if (rc < 0)
@@ -258,12 +266,22 @@ static int await_confined(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
+/* Init waits for this byte before it does anything that needs an identity. */
+static int write_id_maps(struct cell *c, struct brig_error *err)
+{
+	int rc = FAULT_HIT(STEP_write_id_maps) ? -FAULT_ERRNO : idmap_write(c);
+
+	if (rc == 0 && write(c->ctl, "m", 1) != 1)
+		rc = -errno;
+	return rc < 0 ? cell_step_failed(STEP_write_id_maps, -rc, err) : 0;
+}
+
 static int native_destroy(struct cell *c, char *leftovers, size_t size);
 
 static int build(struct cell *c, struct brig_error *err)
 {
 	static int (*const steps[])(struct cell *, struct brig_error *) = {
-		cell_open_host_trees, cell_open_pipes, make_cgroup, cell_clone_init, cell_write_id_maps, await_confined,
+		cell_find_host_trees, cell_open_pipes, make_cgroup, cell_clone_init, write_id_maps, await_confined,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -334,13 +352,31 @@ static int native_sample(struct cell *c, struct sample *ret)
 	return 0;
 }
 
+/* Without a group: what the program and the children it waited for have used, which is most of it. */
+static uint64_t payload_cpu_ns(const struct cell *c)
+{
+	char path[48], text[1024], *after;
+	unsigned long long t[4];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", c->payload_pid);
+	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return 0;
+	after = strrchr(text, ')'); /* the command's name before it may hold anything */
+	if (!after || sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &t[0], &t[1], &t[2],
+			     &t[3]) != 4)
+		return 0;
+	return (t[0] + t[1] + t[2] + t[3]) * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 static uint64_t native_cpu_ns(struct cell *c)
 {
 	uint64_t ns = 0;
 
 	if (c->cgroup)
 		(void)cgroup_read_cpu_ns(c->cgroup, &ns);
-	return ns;
+	else
+		ns = payload_cpu_ns(c);
+	return max_u64(ns, c->cpu_ns_seen);
 }
 
 static uint64_t native_oom_kills(struct cell *c)
@@ -384,6 +420,7 @@ static int native_stop(struct cell *c, struct brig_error *err)
 	if (c->init_pidfd < 0)
 		return 0;
 	note_disk(c);
+	c->cpu_ns_seen = native_cpu_ns(c);
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
 	rc = reap_init(c);
 	if (rc < 0)
@@ -395,7 +432,7 @@ static int native_stop(struct cell *c, struct brig_error *err)
 
 static void native_usage(struct cell *c, struct cell_usage *ret)
 {
-	*ret = (struct cell_usage){ .disk_full = c->disk_full };
+	*ret = (struct cell_usage){ .disk_full = c->disk_full, .cpu_ms = c->cpu_ns_seen / NS_PER_MS };
 	if (!c->cgroup || cgroup_read(c->cgroup, &c->last_usage) < 0)
 		return;
 	ret->cpu_ms = c->last_usage.cpu_ns / NS_PER_MS;
@@ -431,10 +468,6 @@ static void close_all(struct cell *c)
 		fd_closep(fds[i]);
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		fd_closep(&c->handed[i]);
-	for (size_t i = 0; i < c->spec.n_dirs; i++)
-		fd_closep(&c->spec.dirs[i].tree);
-	for (size_t i = 0; i < c->spec.n_binds; i++)
-		fd_closep(&c->spec.binds[i].tree);
 }
 
 /* Accepts half-built cells.  Order matters: no process, then no descriptor into its tmpfs (which would keep

@@ -41,7 +41,7 @@ int native_probe(protection_set *ret_missing, const char *ret_why[PROT_COUNT], s
 		missing |= PROT_BIT(PROT_time_ns);
 	if (access("/proc/self/ns/cgroup", F_OK) < 0)
 		missing |= PROT_BIT(PROT_cgroup_ns);
-	if (geteuid() != 0)
+	if (!idmap_has_two())
 		missing |= PROT_BIT(PROT_id_separation);
 	for (enum protection p = 0; p < PROT_COUNT; p++)
 		ret_why[p] = missing & PROT_BIT(p) ? protection_info[p].lost : NULL;

@@ -24,6 +24,31 @@
 #include "base/str.h"
 #include "sys/mnt.h"
 
+/*
+ * Copies, still detached, of what the cell will show of the host.  Taken while this process has the
+ * supervisor's own ids: with those of the cell it could not enter, say, a home directory.
+ */
+int root_open_trees(struct cell_build *b)
+{
+	const struct cell_spec *s = b->spec;
+
+	for (size_t i = 0; i < s->n_dirs; i++) {
+		if (s->dirs[i].link[0])
+			continue;
+		b->dir_tree[i] = mount_copy(AT_FDCWD, s->dirs[i].source, MNT_RO | MNT_RECURSIVE);
+		if (b->dir_tree[i] < 0)
+			return b->dir_tree[i];
+	}
+	for (size_t i = 0; i < s->n_binds; i++) {
+		b->bind_tree[i] = mount_copy(AT_FDCWD, s->binds[i].source, MNT_RO | MNT_RECURSIVE);
+		if (b->bind_tree[i] < 0)
+			return b->bind_tree[i];
+	}
+	/* Debian's /usr/bin/cc, awk ... lead through here; other systems do without. */
+	b->alternatives = s->own_etc ? mount_copy(AT_FDCWD, "/etc/alternatives", MNT_RO | MNT_RECURSIVE) : -ENOENT;
+	return b->alternatives < 0 && b->alternatives != -ENOENT ? b->alternatives : 0;
+}
+
 int root_make(struct cell_build *b)
 {
 	static const struct mount_param params[] = { { "size", "4m" }, { "nr_inodes", "1024" }, { "mode", "0755" } };
@@ -43,24 +68,6 @@ int root_make(struct cell_build *b)
 	return 0;
 }
 
-static int show_tree(struct cell_build *b, int tree, const char *source, const char *target, unsigned flags)
-{
-	AUTO_FD own = FD_NONE;
-	int rc;
-
-	if (tree < 0) {
-		own = mount_copy(AT_FDCWD, source, flags);
-		if (own < 0)
-			return own;
-		tree = own;
-	} else {
-		rc = mount_restrict(tree, flags);
-		if (rc < 0)
-			return rc;
-	}
-	return mount_attach(tree, b->root, target);
-}
-
 int root_show_system(struct cell_build *b)
 {
 	for (size_t i = 0; i < b->spec->n_dirs; i++) {
@@ -74,7 +81,7 @@ int root_show_system(struct cell_build *b)
 		}
 		if (mkdirat(b->root, d->name, 0755) < 0 && errno != EEXIST)
 			return -errno;
-		rc = show_tree(b, d->tree, d->source, d->name, MNT_RO | MNT_RECURSIVE);
+		rc = mount_attach(b->dir_tree[i], b->root, d->name);
 		if (rc < 0)
 			return rc;
 	}
@@ -132,11 +139,11 @@ int root_write_etc(struct cell_build *b)
 		rc = write_file(etc, files[i].name, 0644, files[i].text, strlen(files[i].text));
 	if (rc == 0 && b->spec->ld_cache >= 0)
 		rc = copy_ld_cache(etc, b->spec->ld_cache);
-	if (rc < 0 || mkdirat(etc, "alternatives", 0755) < 0)
-		return rc < 0 ? rc : -errno;
-	/* Debian's /usr/bin/cc, awk ... lead through here. */
-	rc = show_tree(b, FD_NONE, "/etc/alternatives", "etc/alternatives", MNT_RO | MNT_RECURSIVE);
-	return rc == -ENOENT ? 0 : rc;
+	if (rc < 0 || b->alternatives < 0)
+		return rc;
+	if (mkdirat(etc, "alternatives", 0755) < 0)
+		return -errno;
+	return mount_attach(b->alternatives, b->root, "etc/alternatives");
 }
 
 /* The node must be the device it claims to be: a mask made of a replaced /dev/null masks nothing. */
@@ -266,7 +273,7 @@ int root_show_extra(struct cell_build *b)
 		else if (rc == 0)
 			rc = write_file(b->root, e->target, 0644, "", 0);
 		if (rc == 0)
-			rc = show_tree(b, e->tree, e->source, e->target, MNT_RO | MNT_RECURSIVE);
+			rc = mount_attach(b->bind_tree[i], b->root, e->target);
 		if (rc < 0)
 			return rc;
 	}

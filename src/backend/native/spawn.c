@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Supervisor side of a cell's birth: channels, the clone, and the user id maps.
- *
- * User ids.  Started by root, a cell gets two host ids that belong to nobody, computed from the pid of
- * its init: no two living cells share them, there is no allocator that could leak, and no host id, least
- * of all 0, is ever mapped.  Started by an ordinary user, the only id that may be mapped is that user's.
- */
+/* Supervisor side of a cell's birth: the channels and the clone. */
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "backend/native/cell.h"
 #include "base/fd.h"
-
-/* systemd's table of reserved user ids leaves 0x70000000-0x7ffdffff to nobody; pids go up to 2^22. */
-#define HOST_ID_BASE 0x70000000u
 
 /* Child ends are moved out of the way of 0-3, which the payload fills one by one. */
 #define CHILD_FD_MIN 16
@@ -90,10 +79,6 @@ static void close_child_ends(struct cell_spec *s)
 	fd_closep(&s->ctl);
 	fd_closep(&s->go);
 	fd_closep(&s->ld_cache);
-	for (size_t i = 0; i < s->n_dirs; i++)
-		fd_closep(&s->dirs[i].tree);
-	for (size_t i = 0; i < s->n_binds; i++)
-		fd_closep(&s->binds[i].tree);
 }
 
 static int watch_child(struct cell *c)
@@ -149,44 +134,4 @@ int cell_clone_init(struct cell *c, struct brig_error *err)
 	close_child_ends(&c->spec);
 	rc = watch_child(c);
 	return rc < 0 ? cell_step_failed(STEP_clone_init, -rc, err) : 0;
-}
-
-static int write_map(pid_t pid, const char *name, uint32_t inside, uint32_t host_init, uint32_t host_payload, bool two)
-{
-	char path[48], map[96];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	if (two)
-		(void)snprintf(map, sizeof(map), "0 %u 1\n%u %u 1\n", host_init, inside, host_payload);
-	else
-		(void)snprintf(map, sizeof(map), "%u %u 1\n", inside, host_payload);
-	return fd_put_at(AT_FDCWD, path, map);
-}
-
-int cell_write_id_maps(struct cell *c, struct brig_error *err)
-{
-	const struct plan *plan = c->spec.plan;
-	bool two = c->spec.two_ids;
-	int rc = 0;
-
-	if (two) {
-		c->init_host_uid = HOST_ID_BASE + 2 * (uint32_t)c->init_pid;
-		c->payload_host_uid = c->init_host_uid + 1;
-	} else {
-		c->init_host_uid = c->payload_host_uid = geteuid();
-		/* The kernel wants this before an unprivileged gid map. */
-		char path[48];
-
-		(void)snprintf(path, sizeof(path), "/proc/%d/setgroups", c->init_pid);
-		rc = fd_put_at(AT_FDCWD, path, "deny");
-	}
-	if (rc == 0)
-		rc = write_map(c->init_pid, "gid_map", plan->gid, c->init_host_uid, two ? c->payload_host_uid : getegid(), two);
-	if (rc == 0)
-		rc = write_map(c->init_pid, "uid_map", plan->uid, c->init_host_uid, c->payload_host_uid, two);
-	if (rc == 0 && FAULT_HIT(STEP_write_id_maps))
-		rc = -FAULT_ERRNO;
-	if (rc == 0 && write(c->ctl, "m", 1) != 1)
-		rc = -errno;
-	return rc < 0 ? cell_step_failed(STEP_write_id_maps, -rc, err) : 0;
 }

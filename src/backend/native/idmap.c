@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which host user ids a cell's processes have.
+ *
+ *   root             two ids that belong to nobody, computed from the pid of the cell's init: no two living
+ *                    cells share them, and there is no allocator that could leak
+ *   ordinary user    two ids of the user's range in /etc/subuid, mapped with newuidmap(1); computed likewise
+ *   without a range  the user's own id for both, the only one the kernel lets be mapped: id_separation is
+ *                    then missing
+ *
+ * Host id 0 is never mapped: files that trust uid 0 by plain permission, such as most sysctls, would open.
+ */
+#include <fcntl.h>
+#include <pwd.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "backend/native/cell.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "sys/proc.h"
+
+/* systemd's table of reserved user ids leaves 0x70000000-0x7ffdffff to nobody; pids go up to 2^22. */
+#define HOST_ID_BASE 0x70000000u
+#define NEWUIDMAP "/usr/bin/newuidmap"
+#define NEWGIDMAP "/usr/bin/newgidmap"
+
+struct id_range {
+	char user[64], uid[16]; /* either may stand in the file */
+	uint64_t start, count;
+};
+
+/* "name-or-uid:start:count"; the first range of the user is used. */
+static bool visit_range(char *line, void *arg)
+{
+	struct id_range *r = arg;
+	char *start = strchr(line, ':'), *count;
+
+	if (!start)
+		return true;
+	*start++ = '\0';
+	count = strchr(start, ':');
+	if (!count || (!str_eq(line, r->user) && !str_eq(line, r->uid)))
+		return true;
+	*count++ = '\0';
+	if (!str_to_u64(start, &r->start) || !str_to_u64(count, &r->count))
+		r->count = 0;
+	return false;
+}
+
+static bool find_range(const char *file, struct id_range *ret)
+{
+	char text[4096];
+	struct passwd pw, *found = NULL;
+
+	*ret = (struct id_range){ .count = 0 };
+	if (getpwuid_r(geteuid(), &pw, text, sizeof(text), &found) != 0 || !found)
+		return false; /* newuidmap wants an account, too */
+	(void)str_copy(ret->user, sizeof(ret->user), found->pw_name);
+	(void)snprintf(ret->uid, sizeof(ret->uid), "%u", geteuid());
+	return proc_each_line(file, visit_range, ret) >= 0 && ret->count >= 2 && ret->start > 0 &&
+	       ret->start + ret->count <= UINT32_MAX;
+}
+
+bool idmap_has_two(void)
+{
+	struct id_range range;
+
+	if (geteuid() == 0)
+		return true;
+	return access(NEWUIDMAP, X_OK) == 0 && access(NEWGIDMAP, X_OK) == 0 && find_range("/etc/subuid", &range) &&
+	       find_range("/etc/subgid", &range);
+}
+
+static int write_map(pid_t pid, const char *name, const char *map)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return fd_put_at(AT_FDCWD, path, map);
+}
+
+static int map_as_root(struct cell *c)
+{
+	const struct plan *plan = c->spec.plan;
+	unsigned init = HOST_ID_BASE + 2 * (unsigned)c->init_pid;
+	char map[96];
+	int rc;
+
+	(void)snprintf(map, sizeof(map), "0 %u 1\n%u %u 1\n", init, plan->gid, init + 1);
+	rc = write_map(c->init_pid, "gid_map", map);
+	(void)snprintf(map, sizeof(map), "0 %u 1\n%u %u 1\n", init, plan->uid, init + 1);
+	return rc < 0 ? rc : write_map(c->init_pid, "uid_map", map);
+}
+
+/* The helper is set-uid and checks the range itself. */
+static int run_helper(const char *helper, pid_t pid, uint32_t inside, const struct id_range *range)
+{
+	char words[6][16];
+	uint64_t first = range->start + 2 * ((uint64_t)pid % (range->count / 2));
+	char *argv[] = { (char *)(uintptr_t)helper, words[0], words[1], words[2], words[3], words[4], words[5], words[3], NULL };
+	pid_t helper_pid;
+	int status, rc;
+
+	(void)snprintf(words[0], sizeof(words[0]), "%d", pid);
+	(void)snprintf(words[1], sizeof(words[1]), "0");
+	(void)snprintf(words[2], sizeof(words[2]), "%llu", (unsigned long long)first);
+	(void)snprintf(words[3], sizeof(words[3]), "1");
+	(void)snprintf(words[4], sizeof(words[4]), "%u", inside);
+	(void)snprintf(words[5], sizeof(words[5]), "%llu", (unsigned long long)first + 1);
+	rc = posix_spawn(&helper_pid, helper, NULL, NULL, argv, (char *[]){ NULL });
+	if (rc != 0)
+		return -rc;
+	while (waitpid(helper_pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
+}
+
+static int map_subordinate(struct cell *c)
+{
+	struct id_range range;
+	int rc;
+
+	if (!find_range("/etc/subgid", &range))
+		return -ENOENT;
+	rc = run_helper(NEWGIDMAP, c->init_pid, c->spec.plan->gid, &range);
+	if (rc == 0 && !find_range("/etc/subuid", &range))
+		rc = -ENOENT;
+	return rc < 0 ? rc : run_helper(NEWUIDMAP, c->init_pid, c->spec.plan->uid, &range);
+}
+
+static int map_own(struct cell *c)
+{
+	char map[64];
+	int rc = write_map(c->init_pid, "setgroups", "deny"); /* the kernel wants this first */
+
+	(void)snprintf(map, sizeof(map), "%u %u 1\n", c->spec.plan->gid, getegid());
+	if (rc == 0)
+		rc = write_map(c->init_pid, "gid_map", map);
+	(void)snprintf(map, sizeof(map), "%u %u 1\n", c->spec.plan->uid, geteuid());
+	return rc < 0 ? rc : write_map(c->init_pid, "uid_map", map);
+}
+
+int idmap_write(struct cell *c)
+{
+	if (geteuid() == 0)
+		return map_as_root(c);
+	return c->spec.two_ids ? map_subordinate(c) : map_own(c);
+}
