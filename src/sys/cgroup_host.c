@@ -5,9 +5,9 @@
  * there is /proc/self/mountinfo read, which is slow (60 us here, milliseconds on a host with thousands
  * of mounts).  v1 hierarchies take the controllers they have; what is left over is looked for in v2.
  *
- * The usual places are checked to be of the right filesystem and to hold our group.  Should a mount
- * there show only a part of its hierarchy that by chance has a group of that name, cells get their
- * limits all the same, in a group that this process may write to.
+ * The usual places are checked to be of the right filesystem and to hold our group.  Inside a cgroup
+ * namespace paths mean something else, so there mountinfo decides.  Should a mount show only a part of
+ * its hierarchy that by chance has a group of our group's name, cells get their limits all the same.
  */
 #include "sys/cgroup_internal.h"
 
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <linux/magic.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h> /* ST_RDONLY */
 #include <sys/vfs.h>
 
@@ -30,6 +31,7 @@ const char *const cgroup_controller_name[CONTROLLER_COUNT] = {
 };
 
 #define USUAL_PLACE "/sys/fs/cgroup"
+#define INITIAL_CGROUP_NS 0xEFFFFFFBu /* inode of the host's own cgroup namespace, the same on every Linux */
 
 /* A file that only the controller's own hierarchy has; pids has none in the root group. */
 static const char *const witness[CONTROLLER_COUNT] = {
@@ -274,10 +276,17 @@ static void forget(struct discovery *d)
 	d->v1_mounted = d->v2_mounted = false;
 }
 
+static bool in_initial_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino == INITIAL_CGROUP_NS;
+}
+
 /* Everything is where it usually is and may be used; otherwise nothing was done. */
 static bool look_in_usual_places(struct discovery *d)
 {
-	bool ok = true, all_v1 = true;
+	bool ok = in_initial_namespace(), all_v1 = true;
 
 	for (int c = 0; ok && c < CONTROLLER_COUNT; c++) {
 		if (d->own[c][0]) {

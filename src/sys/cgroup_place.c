@@ -35,7 +35,7 @@
 
 #define SUPERVISOR "brig-supervisor"
 #define BASE "brig"
-#define SCOPE_TIMEOUT_MS 2000
+#define SCOPE_TIMEOUT_MS 4000 /* a manager that has just started on a slow machine takes more than two seconds */
 
 struct place {
 	struct cgroup_host *host;
@@ -239,7 +239,7 @@ static int use_scope(struct place *p)
 	int r = systemd_scope_enter(SCOPE_TIMEOUT_MS, why, sizeof(why));
 
 	if (r < 0)
-		return give_up(p, "%.150s", why);
+		return give_up(p, "our control group %.90s%.60s is not ours alone, and %.150s", p->mount->point, p->own, why);
 	r = cgroup_v2_own_path(path, sizeof(path));
 	if (r < 0)
 		return give_up(p, "/proc/self/cgroup has no line for cgroup v2 (%s)", strerrordesc_np(-r) ?: "unknown error");

@@ -70,7 +70,7 @@ struct request {
 
 static int fail(struct request *q, int r, const char *what)
 {
-	(void)snprintf(q->why, q->size, "no scope from the systemd user manager, %s (%s): run as root, or log in on a host with systemd",
+	(void)snprintf(q->why, q->size, "the systemd user manager gives no scope, %s (%s): run as root, or have a group delegated",
 		       what, strerrordesc_np(-r) ?: "unknown error");
 	return r;
 }
@@ -233,7 +233,7 @@ int systemd_scope_enter(unsigned timeout_ms, char *why, size_t size)
 	if (r < 0) {
 		r = fail(&q, r, "libsystemd.so.0 is missing or too old");
 	} else {
-		r = has_socket ? ask(&q, address) : -ENOENT;
+		r = has_socket ? ask(&q, address) : fail(&q, -ENOENT, "it has no socket");
 		if (r < 0 && !q.answered && clock_now_ns() < q.deadline_ns)
 			r = ask(&q, NULL);
 	}

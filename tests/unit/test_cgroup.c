@@ -402,9 +402,9 @@ static void counts_memory_and_its_end(void **state UNUSED)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	assert_int_equal(cgroup_read(cg, &u), 0);
 	assert_in_range(u.memory_peak_bytes, MEMORY / 2, MEMORY);
-	assert_int_equal(u.oom_kills, 1);
+	assert_true(u.oom_kills >= 1); /* v2 also counts the killing of the group */
 	assert_int_equal(cgroup_read_oom_kills(cg, &oom), 0);
-	assert_int_equal(oom, 1);
+	assert_int_equal(oom, u.oom_kills);
 	assert_int_equal(cgroup_read_cpu_ns(cg, &cpu), 0);
 	assert_true(cpu > 0);
 	assert_int_equal(cgroup_destroy(cg, soon()), 0);
