@@ -20,12 +20,15 @@
 #include "lang/lang.h"
 #include "policy/policy.h"
 
-#define DELEGATE_FIX                                                               \
-	"run brig as root, or delegate cgroup v2 to the users of a systemd host: " \
-	"sudo mkdir -p /etc/systemd/system/user@.service.d && "                    \
-	"printf '[Service]\\nDelegate=cpu memory pids\\n' | "                      \
-	"sudo tee /etc/systemd/system/user@.service.d/brig.conf && "               \
+#define DELEGATE_STEPS                                               \
+	"sudo mkdir -p /etc/systemd/system/user@.service.d && "      \
+	"printf '[Service]\\nDelegate=cpu memory pids\\n' | "        \
+	"sudo tee /etc/systemd/system/user@.service.d/brig.conf && " \
 	"sudo systemctl daemon-reload, then log in again"
+#define DELEGATE_FIX "run brig as root, or delegate cgroup v2 to the users of a systemd host: " DELEGATE_STEPS
+#define V1_DELEGATE_FIX                                                                             \
+	"run brig as root, or boot with systemd.unified_cgroup_hierarchy=1 (only cgroup v2 can be " \
+	"delegated to users), then: " DELEGATE_STEPS
 #define CONTROLLER_FIX(name)                                                                                   \
 	"boot with cgroup_enable=" name " and mount the controller: mount -t cgroup2 cgroup2 /sys/fs/cgroup; " \
 	"in a container: docker run --privileged --cgroupns=host -v /sys/fs/cgroup:/sys/fs/cgroup"
@@ -162,16 +165,24 @@ static void add_protection(struct document *d, enum protection p, struct row *r)
 	add_row(d, r);
 }
 
+static const enum probe_id userns_switches[] = { PROBE_userns_apparmor, PROBE_userns_sysctl, PROBE_userns_max };
+
+static bool is_userns_switch(enum probe_id id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(userns_switches); i++)
+		if (userns_switches[i] == id)
+			return true;
+	return false;
+}
+
 /* What takes user namespaces away here, if that can be told: mending it mends everything built on them. */
 static const char *userns_fix(const struct doctor_facts *f)
 {
-	static const enum probe_id switches[] = { PROBE_userns_apparmor, PROBE_userns_sysctl, PROBE_userns_max };
-
 	if (f->host.row[PROBE_user_ns].status != PROBE_MISSING)
 		return NULL;
-	for (size_t i = 0; i < ARRAY_LEN(switches); i++)
-		if (f->host.row[switches[i]].status == PROBE_MISSING)
-			return probe_info[switches[i]].fix;
+	for (size_t i = 0; i < ARRAY_LEN(userns_switches); i++)
+		if (f->host.row[userns_switches[i]].status == PROBE_MISSING)
+			return probe_info[userns_switches[i]].fix;
 	if (strstr(f->host.row[PROBE_container].detail, "looks like"))
 		return "start the container with: docker run --security-opt seccomp=unconfined --security-opt "
 		       "apparmor=unconfined --security-opt systempaths=unconfined";
@@ -194,16 +205,24 @@ static void add_probes(struct document *d)
 			.protection = PROT_COUNT,
 		};
 
-		if (protection_of(id) < PROT_COUNT)
+		if (protection_of(id) < PROT_COUNT) {
 			add_protection(d, protection_of(id), &r);
-		else
-			add_row(d, &r);
+			continue;
+		}
+		if (is_userns_switch(id)) {
+			r.required = !(d->facts->may_degrade & PROT_BIT(PROT_user_ns));
+			/* A profile may let brig through all the same: the attempt decides, not the switch. */
+			if (r.status == PROBE_MISSING && d->facts->host.row[PROBE_user_ns].status == PROBE_OK)
+				r.status = PROBE_INFO;
+		}
+		add_row(d, &r);
 	}
 }
 
 static void add_cgroups(struct document *d)
 {
 	const struct doctor_facts *f = d->facts;
+	const char *delegate = str_eq(f->cgroup_version, "v2") ? DELEGATE_FIX : V1_DELEGATE_FIX;
 	char detail[64];
 
 	(void)snprintf(detail, sizeof(detail), "cgroup %s", f->cgroup_version);
@@ -213,7 +232,7 @@ static void add_cgroups(struct document *d)
 			       &(struct row){
 				       .area = "limits",
 				       .detail = f->cgroup_why[cgroup_rows[i].resource],
-				       .fix = f->root ? cgroup_rows[i].fix : DELEGATE_FIX,
+				       .fix = f->root ? cgroup_rows[i].fix : delegate,
 			       });
 }
 

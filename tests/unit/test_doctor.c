@@ -367,12 +367,35 @@ static void fixes_name_the_cause(void **state)
 	assert_non_null(strstr(get(find_row(doc, "user_ns"), "fix"), "apparmor_restrict_unprivileged_userns=0"));
 	assert_non_null(strstr(get(find_row(doc, "net_ns"), "fix"), "apparmor_restrict_unprivileged_userns=0"));
 	assert_non_null(strstr(get(find_row(doc, "memory_limit"), "fix"), "Delegate="));
+	assert_null(strstr(get(find_row(doc, "memory_limit"), "fix"), "unified_cgroup_hierarchy"));
+	assert_true(json_is_true(json_object_get(find_row(doc, "userns_apparmor"), "required")));
+	json_decref(doc);
+
+	(void)str_copy(f.cgroup_version, sizeof(f.cgroup_version), "hybrid");
+	doc = render(&f);
+	assert_non_null(strstr(get(find_row(doc, "memory_limit"), "fix"), "unified_cgroup_hierarchy=1"));
 	json_decref(doc);
 
 	f.host.row[PROBE_userns_apparmor].status = PROBE_INFO;
 	(void)str_copy(f.host.row[PROBE_container].detail, sizeof(f.host.row[0].detail), "looks like a container");
 	doc = render(&f);
 	assert_non_null(strstr(get(find_row(doc, "user_ns"), "fix"), "docker run"));
+	json_decref(doc);
+}
+
+/* A switch that would forbid user namespaces does not count where they can be made all the same. */
+static void attempt_beats_switch(void **state)
+{
+	struct doctor_facts f;
+	json_t *doc;
+
+	(void)state;
+	good_host(&f);
+	f.host.row[PROBE_userns_apparmor].status = PROBE_MISSING;
+	doc = render(&f);
+	check_document(doc);
+	assert_true(is_ok(doc));
+	assert_string_equal(get(find_row(doc, "userns_apparmor"), "status"), "info");
 	json_decref(doc);
 }
 
@@ -469,6 +492,7 @@ int main(void)
 		cmocka_unit_test(each_missing_protection_counts),
 		cmocka_unit_test(backend_speaks_for_itself),
 		cmocka_unit_test(fixes_name_the_cause),
+		cmocka_unit_test(attempt_beats_switch),
 		cmocka_unit_test(bytes_of_the_host_cost_no_row),
 		cmocka_unit_test(this_host_gets_a_document),
 		cmocka_unit_test(policy_decides_what_is_required),
