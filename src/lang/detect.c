@@ -24,10 +24,10 @@ struct quoted {
 
 static struct quoted quote(const char *word)
 {
-	struct quoted q;
+	struct quoted q = { "" };
 	size_t n = 0;
 
-	for (; word[n] && n < QUOTE_MAX; n++)
+	for (; n < QUOTE_MAX && word[n]; n++)
 		q.text[n] = (unsigned char)word[n] < 0x20 || word[n] == 0x7f ? '?' : word[n];
 	n = str_utf8_prefix(q.text, n);
 	(void)str_copy(q.text + n, sizeof(q.text) - n, word[n] ? "..." : "");
