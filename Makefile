@@ -4,6 +4,8 @@
 BUILD        ?= build
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
+# Where an installed brig looks for esbuild.
+TOOLS         = $(DESTDIR)$(PREFIX)/lib/brig
 MESON        := meson
 NINJA        := ninja
 
@@ -59,8 +61,10 @@ install: all ## install below DESTDIR and PREFIX (/usr/local)
 	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)
 	@$(NINJA) -C $(BUILD) >/dev/null
 	DESTDIR=$(DESTDIR) $(MESON) install -C $(BUILD) --no-rebuild
+	@if [ -d node_modules/@esbuild ]; then mkdir -p $(TOOLS)/node_modules && cp -r node_modules/@esbuild $(TOOLS)/node_modules/; fi
 
 uninstall: ## remove what the last `make install` of this build installed
+	@rm -rf $(TOOLS)/node_modules
 	@while read -r path; do case $$path in '#'*) ;; *) rm -fv "$$path" ;; esac; done <$(BUILD)/meson-logs/install-log.txt
 
 clean: ## remove the build folders

@@ -5,7 +5,7 @@
  *	leak [RUNS]
  *
  * The first runs warm up what is made once (caches, allocator arenas); from then on the process's descriptors,
- * threads, children, mounts, heap and the machine's brig cgroups must stay where they are.
+ * threads, children, mounts and heap must stay where they are, and no cgroup of a finished run may be left.
  */
 #include <brig/brig.h>
 
@@ -24,14 +24,18 @@
 
 /* What is counted, and by how much it may grow.  The allocators keep what they were once given back, so resident
  * memory moves in steps; a leak of 1 KiB per run would show as 1000. */
-#define METRICS(X)                            \
-	X(descriptors, 0, "open descriptors") \
-	X(threads, 0, "threads")              \
-	X(children, 0, "child processes")     \
-	X(mounts, 0, "mounts")                \
-	X(cgroups, 0, "cgroups named brig")   \
-	X(heap_kib, 16, "KiB of heap in use") \
+#define METRICS(X)                                \
+	X(descriptors, 0, "open descriptors")     \
+	X(threads, 0, "threads")                  \
+	X(children, 0, "child processes")         \
+	X(mounts, 0, "mounts")                    \
+	X(cgroups, 0, "cgroups of finished runs") \
+	X(heap_kib, 16, "KiB of heap in use")     \
 	X(resident_kib, 512, "KiB resident")
+
+/* Ids of all runs so far: cgroups are named by them, and other brigs may be at work on this machine. */
+static char (*run_ids)[32];
+static size_t n_run_ids;
 
 struct metrics {
 #define X(field, slack, what) long field;
@@ -80,7 +84,15 @@ static long status_value(const char *key)
 	return value;
 }
 
-static long count_brig_folders(const char *path, int depth)
+static int names_a_run(const char *folder)
+{
+	for (size_t i = 0; i < n_run_ids; i++)
+		if (strstr(folder, run_ids[i]))
+			return 1;
+	return 0;
+}
+
+static long count_run_folders(const char *path, int depth)
 {
 	DIR *dir = opendir(path);
 	struct dirent *entry;
@@ -91,9 +103,9 @@ static long count_brig_folders(const char *path, int depth)
 
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
-		n += strstr(entry->d_name, "brig") != NULL;
+		n += names_a_run(entry->d_name);
 		if (depth > 0 && snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) < (int)sizeof(below))
-			n += count_brig_folders(below, depth - 1);
+			n += count_run_folders(below, depth - 1);
 	}
 	if (dir)
 		closedir(dir);
@@ -108,7 +120,7 @@ static long count_cgroups(void)
 
 	while (f && (m = getmntent(f)))
 		if (!strncmp(m->mnt_type, "cgroup", 6))
-			n += count_brig_folders(m->mnt_dir, 6);
+			n += count_run_folders(m->mnt_dir, 6);
 	if (f)
 		endmntent(f);
 	return n;
@@ -141,6 +153,8 @@ static int run_once(struct brig *b, int number)
 	req.code_len = strlen(req.code);
 	if (brig_run(b, &req, &r, &err) < 0 || brig_result_json(r, &json, &err) < 0)
 		printf("# run %d: %s\n", number, err.msg);
+	else if (snprintf(run_ids[n_run_ids++], sizeof(run_ids[0]), "%s", brig_result_id(r)) < 8)
+		printf("# run %d: has no id\n", number);
 	else if (strcmp(brig_result_verdict(r), "ok") != 0)
 		printf("# run %d: %s: %s\n", number, brig_result_verdict(r), brig_result_reason(r));
 	else
@@ -184,7 +198,8 @@ int main(int argc, char **argv)
 	struct metrics before, after;
 	int checks = 1, failed = 0;
 
-	if (brig_open(NULL, &b, &err) < 0) {
+	run_ids = calloc((size_t)(runs > 0 ? runs : 0) + WARM_UP_RUNS, sizeof(run_ids[0]));
+	if (!run_ids || brig_open(NULL, &b, &err) < 0) {
 		printf("not ok - open: %s\n0 passed, 1 failed, 0 skipped\n", err.msg);
 		return 1;
 	}
@@ -194,6 +209,7 @@ int main(int argc, char **argv)
 		failed += run_many(b, runs) > 0;
 	after = measure();
 	brig_close(b);
+	free(run_ids);
 	printf("%s - %d runs end well\n", failed ? "not ok" : "ok", runs);
 #define X(field, slack, what) checks++;
 	METRICS(X)
