@@ -206,6 +206,34 @@ static bool is_map_helper(const char *path)
 	       ((st.st_mode & S_ISUID) || getxattr(path, "security.capability", NULL, 0) > 0);
 }
 
+#define UNUSED_ID 0x70000000u /* one of those that belong to nobody: cells of root get such ids */
+
+struct id_search {
+	uint64_t id;
+	bool found;
+};
+
+/* One line "first-inside first-outside count" of an id map. */
+static bool find_mapped(char *line, void *arg)
+{
+	struct id_search *s = arg;
+	unsigned long long first, outside, count;
+
+	if (sscanf(line, "%llu %llu %llu", &first, &outside, &count) == 3 && s->id >= first && s->id - first < count)
+		s->found = true;
+	return !s->found;
+}
+
+/* Root of a container or of a user namespace may have few ids to give away. */
+static bool root_has_ids(void)
+{
+	struct id_search uid = { .id = UNUSED_ID }, gid = { .id = UNUSED_ID };
+
+	(void)proc_each_line("/proc/self/uid_map", find_mapped, &uid);
+	(void)proc_each_line("/proc/self/gid_map", find_mapped, &gid);
+	return uid.found && gid.found;
+}
+
 static void probe_id_separation(struct probe_report *r)
 {
 	struct passwd pw, *found = NULL;
@@ -214,19 +242,27 @@ static void probe_id_separation(struct probe_report *r)
 	uint64_t uids, gids;
 
 	if (geteuid() == 0) {
-		probe_set(r, PROBE_id_separation, PROBE_OK, 0, "root can map a cell to ids of its own");
+		if (root_has_ids())
+			probe_set(r, PROBE_id_separation, PROBE_OK, 0, "root can map a cell to ids of its own");
+		else
+			probe_set(r, PROBE_id_separation, PROBE_MISSING, 0,
+				  "this root is root of a user namespace with few ids: /proc/self/uid_map lacks those "
+				  "of cells");
 		return;
 	}
 	(void)snprintf(uid, sizeof(uid), "%u", (unsigned)geteuid());
 	(void)getpwuid_r(geteuid(), &pw, names, sizeof(names), &found);
-	user = found ? found->pw_name : uid;
+	user = found ? found->pw_name : "";
 	uids = subid_count("/etc/subuid", user, uid);
 	gids = subid_count("/etc/subgid", user, uid);
 	if (!is_map_helper("/usr/bin/newuidmap") || !is_map_helper("/usr/bin/newgidmap"))
 		probe_set(r, PROBE_id_separation, PROBE_MISSING, 0, "newuidmap and newgidmap are not installed");
-	else if (uids == 0 || gids == 0)
-		probe_set(r, PROBE_id_separation, PROBE_MISSING, 0, "%.64s has no range in /etc/sub%s", user,
-			  uids == 0 ? "uid" : "gid");
+	else if (!found)
+		probe_set(r, PROBE_id_separation, PROBE_MISSING, 0, "uid %s has no account, which newuidmap asks for",
+			  uid);
+	else if (uids < 2 || gids < 2)
+		probe_set(r, PROBE_id_separation, PROBE_MISSING, 0,
+			  "%.64s has no range of two or more ids in /etc/sub%s", user, uids < 2 ? "uid" : "gid");
 	else
 		probe_set(r, PROBE_id_separation, PROBE_OK, 0,
 			  "%llu user ids and %llu group ids in /etc/subuid and /etc/subgid", (unsigned long long)uids,
