@@ -164,6 +164,8 @@ static int show_end(const struct run_values *v, const struct live *live, const s
 		report_remarks(r);
 	if (v->summary || (!v->json && live->err.is_terminal))
 		report_summary(r, ui_has_color(STDERR_FILENO, v->no_color));
+	if (live->out.error == ECANCELED && status == EXIT_SUCCESS)
+		status = EXIT_CANCELLED; /* part of the output was not waited for */
 	if (live->out.error && live->out.error != EPIPE && live->out.error != ECANCELED) {
 		ui_say("cannot write the program's output: %s", strerrordesc_np(live->out.error));
 		status = EXIT_FAILED;
@@ -187,7 +189,7 @@ static int run_request(const struct run_values *v, struct brig_request *req)
 	live_init(&live, req->cancel_fd, v->raw, v->watch);
 	req->user = &live;
 	req->on_output = v->json ? NULL : live_on_output;
-	req->on_sample = v->watch ? live_on_sample : NULL;
+	req->on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
 	req->flags = v->json ? 0 : BRIG_RUN_NO_CAPTURE;
 	if (brig_open(&opts, &b, &err) < 0 || brig_run(b, req, &result, &err) < 0) {
 		status = ui_fail(&err);

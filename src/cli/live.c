@@ -6,6 +6,10 @@
  * unless --raw.  A reader that goes away (EPIPE on standard output) ends the run: nobody would see the
  * rest.  Standard error going away does not: the result is still wanted.
  *
+ * A reader that is slow, or does not read at all, must not keep the run from being watched: its limits hold
+ * all the same.  So callbacks wait for it only a moment; what it does not take is queued, taken up again at the
+ * next output or sample, and waited for when the run is over and its verdict fixed.
+ *
  * --watch writes one line per sample to standard error; on a terminal it is one line that updates, taken
  * away before program output is shown there.
  */
@@ -17,12 +21,14 @@
 #include "cli/cancel.h"
 #include "cli/ui.h"
 
-#define SLICE      8192 /* of program output made safe at a time */
-#define ERASE_LINE "\r\033[K"
+#define SLICE       8192 /* of program output made safe at a time */
+#define QUEUE_MAX   (64 * MiB)
+#define PATIENCE_MS 20 /* for a reader that is only a little slower than the program */
+#define ERASE_LINE  "\r\033[K"
 
 static void stream_init(struct live_stream *s, int fd, bool raw)
 {
-	*s = (struct live_stream){ .fd = fd, .is_terminal = isatty(fd) };
+	*s = (struct live_stream){ .fd = fd, .is_terminal = isatty(fd), .queue = BUF_INIT(QUEUE_MAX) };
 	s->escape = s->is_terminal && !raw;
 }
 
@@ -33,19 +39,65 @@ void live_init(struct live *live, int cancel_fd, bool raw, bool watch)
 	stream_init(&live->err, STDERR_FILENO, raw);
 }
 
+static void give_up(struct live *live, struct live_stream *s, int error)
+{
+	s->error = error;
+	buf_release(&s->queue);
+	s->queue_at = 0;
+	if (s == &live->out)
+		cancel_now();
+}
+
+/* Offers the reader what is queued; true if all of it is gone. */
+static bool drain(struct live *live, struct live_stream *s, int wait_ms)
+{
+	size_t len = s->queue.len - s->queue_at;
+	ssize_t n;
+
+	if (len == 0 || s->error)
+		return true;
+	n = ui_write_part(s->fd, s->queue.data + s->queue_at, len, live->cancel_fd, wait_ms);
+	if (n < 0) {
+		give_up(live, s, (int)-n);
+		return true;
+	}
+	s->queue_at += (size_t)n;
+	if ((size_t)n < len)
+		return false;
+	buf_release(&s->queue);
+	s->queue_at = 0;
+	return true;
+}
+
+/* Queues what is left; a queue at its ceiling is worth waiting for. */
+static void enqueue(struct live *live, struct live_stream *s, const char *data, size_t len)
+{
+	size_t kept = buf_add(&s->queue, data, len);
+
+	if (kept == len || s->error)
+		return;
+	if (s->queue.no_memory) {
+		give_up(live, s, ENOMEM);
+		return;
+	}
+	(void)drain(live, s, -1);
+	if (!s->error)
+		(void)buf_add(&s->queue, data + kept, len - kept);
+}
+
 static void put(struct live *live, struct live_stream *s, const char *data, size_t len)
 {
-	int rc;
+	ssize_t n = 0;
 
 	if (s->error || len == 0)
 		return;
-	rc = ui_write(s->fd, data, len, live->cancel_fd);
 	s->mid_line = data[len - 1] != '\n';
-	if (rc == 0)
-		return;
-	s->error = -rc;
-	if (s == &live->out)
-		cancel_now();
+	if (drain(live, s, PATIENCE_MS))
+		n = ui_write_part(s->fd, data, len, live->cancel_fd, PATIENCE_MS);
+	if (n < 0)
+		give_up(live, s, (int)-n);
+	else
+		enqueue(live, s, data + n, len - (size_t)n);
 }
 
 static void put_escaped(struct live *live, struct live_stream *s, const char *data, size_t len)
@@ -64,7 +116,8 @@ static void take_watch_line_away(struct live *live)
 	if (!live->watch_shown)
 		return;
 	live->watch_shown = false;
-	(void)ui_write(STDERR_FILENO, ERASE_LINE, strlen(ERASE_LINE), live->cancel_fd);
+	put(live, &live->err, ERASE_LINE, strlen(ERASE_LINE));
+	live->err.mid_line = false;
 }
 
 void live_on_output(void *user, enum brig_stream stream, const void *data, size_t len)
@@ -80,22 +133,31 @@ void live_on_output(void *user, enum brig_stream stream, const void *data, size_
 		put(live, s, data, len);
 }
 
-void live_on_sample(void *user, const struct brig_sample *sample)
+static void show_sample(struct live *live, const struct brig_sample *sample)
 {
-	struct live *live = user;
 	bool in_place = live->err.is_terminal;
 	char at[32], cpu[32], memory[32], output[32];
 	AUTO_BUF line = BUF_INIT(512);
 
-	/* An updating line would garble a line that the program has not finished yet. */
-	if (!live->watch || (in_place && ((live->out.is_terminal && live->out.mid_line) || live->err.mid_line)))
-		return;
 	buf_addf(&line, "%sbrig: %s  cpu %s  memory %s  pids %llu  output %s%s", in_place ? ERASE_LINE : "",
 		 ui_millis(at, sizeof(at), sample->at_ms), ui_millis(cpu, sizeof(cpu), sample->cpu_ms),
 		 str_bytes(memory, sizeof(memory), sample->memory_bytes), (unsigned long long)sample->pids,
 		 str_bytes(output, sizeof(output), sample->output_bytes), in_place ? "" : "\n");
-	(void)ui_write(STDERR_FILENO, buf_str(&line), line.len, live->cancel_fd);
+	put(live, &live->err, buf_str(&line), line.len);
+	live->err.mid_line = false; /* of the program's text */
 	live->watch_shown = in_place;
+}
+
+void live_on_sample(void *user, const struct brig_sample *sample)
+{
+	struct live *live = user;
+	/* An updating line would garble a line that the program has not finished yet. */
+	bool garbles = live->err.is_terminal && (live->err.mid_line || (live->out.is_terminal && live->out.mid_line));
+
+	(void)drain(live, &live->out, 0);
+	/* A reader that is behind does not need more to read. */
+	if (drain(live, &live->err, 0) && live->watch && !garbles)
+		show_sample(live, sample);
 }
 
 static void stream_finish(struct live *live, struct live_stream *s)
@@ -104,6 +166,7 @@ static void stream_finish(struct live *live, struct live_stream *s)
 
 	sanitize_end(&s->sanitizer, &safe);
 	put(live, s, buf_str(&safe), safe.len);
+	(void)drain(live, s, -1);
 }
 
 void live_finish(struct live *live)

@@ -12,6 +12,8 @@ struct live_stream {
 	bool escape;	   /* terminal, and not --raw: control characters are made visible */
 	int error;	   /* errno of the write that failed; nothing is written afterwards */
 	bool mid_line;	   /* the last byte shown was no newline */
+	struct buf queue;  /* what the reader has not taken yet, from queue_at on */
+	size_t queue_at;
 	struct sanitizer sanitizer;
 };
 

@@ -10,30 +10,45 @@
 #include "base/str.h"
 #include "cli/sanitize.h"
 
-int ui_write(int fd, const void *data, size_t len, int cancel_fd)
+/* What a descriptor that polls writable takes without blocking, so that cancelling and waiting always work. */
+static size_t piece_size(int fd)
 {
-	const char *p = data;
+	return isatty(fd) ? 256 : PIPE_BUF;
+}
 
-	while (len > 0) {
+ssize_t ui_write_part(int fd, const void *data, size_t len, int cancel_fd, int wait_ms)
+{
+	const size_t piece = piece_size(fd);
+	const char *p = data;
+	size_t done = 0;
+
+	while (done < len) {
 		struct pollfd fds[] = { { .fd = fd, .events = POLLOUT }, { .fd = cancel_fd, .events = POLLIN } };
+		int ready = poll(fds, ARRAY_LEN(fds), wait_ms);
 		ssize_t n;
 
-		if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
+		if (ready < 0 && errno != EINTR)
 			return -errno;
+		if (ready == 0)
+			break;
 		if (fds[0].revents == 0 && fds[1].revents != 0)
 			return -ECANCELED;
 		if (fds[0].revents == 0)
 			continue;
-		/* A pipe that polls writable takes this much without blocking, so that cancelling always works. */
-		n = write(fd, p, len < PIPE_BUF ? len : PIPE_BUF);
+		n = write(fd, p + done, len - done < piece ? len - done : piece);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
-		if (n > 0) {
-			p += n;
-			len -= (size_t)n;
-		}
+		if (n > 0)
+			done += (size_t)n;
 	}
-	return 0;
+	return (ssize_t)done;
+}
+
+int ui_write(int fd, const void *data, size_t len, int cancel_fd)
+{
+	ssize_t n = ui_write_part(fd, data, len, cancel_fd, -1);
+
+	return n < 0 ? (int)n : 0;
 }
 
 int ui_finish(const struct buf *text, int ok_status)

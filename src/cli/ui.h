@@ -3,19 +3,25 @@
 #ifndef CLI_UI_H
 #define CLI_UI_H
 
+#include <sys/types.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 
 #define EXIT_USAGE 2
 #define EXIT_REFUSED 125 /* as the verdict "refused": nothing ran */
 #define EXIT_FAILED 121	 /* as the verdict "failed" */
+#define EXIT_CANCELLED 130
 
 #define UI_TEXT_MAX (64 * MiB) /* ceiling of anything that is composed before it is written */
 
 /*
- * Writes everything, whatever the descriptor is: short writes, non-blocking pipes, slow readers.  Gives up
- * with -ECANCELED when cancel_fd (or -1) turns readable while the descriptor takes nothing.  0 or -errno.
+ * Writes what the descriptor takes, whatever it is: short writes, non-blocking pipes, slow readers.  Waits for
+ * room at most wait_ms at a time (-1: for ever), or until cancel_fd (or -1) turns readable.  Returns how many
+ * bytes were taken, or -errno; -ECANCELED if cancel_fd ended the wait.
  */
+ssize_t ui_write_part(int fd, const void *data, size_t len, int cancel_fd, int wait_ms);
+/* Writes everything.  0 or -errno. */
 int ui_write(int fd, const void *data, size_t len, int cancel_fd);
 /* Writes a composed document to standard output: the exit status, ok_status unless writing failed. */
 int ui_finish(const struct buf *text, int ok_status);

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/commands.h"
+#include "cli/live.h"
 #include "cli/sanitize.h"
 #include "cli/ui.h"
 
@@ -372,6 +373,86 @@ static void write_gives_up_when_cancelled(void **state UNUSED)
 	(void)close(cancel);
 }
 
+static void write_part_does_not_wait_for_a_full_pipe(void **state UNUSED)
+{
+	size_t len = 1 << 20;
+	AUTO_FREE char *data = calloc(1, len);
+	int pipe_fds[2];
+	ssize_t n;
+
+	assert_non_null(data);
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	n = ui_write_part(pipe_fds[1], data, len, -1, 0);
+	assert_true(n > 0 && (size_t)n < len);
+	assert_int_equal(ui_write_part(pipe_fds[1], data, len, -1, 0), 0);
+	(void)close(pipe_fds[0]);
+	(void)close(pipe_fds[1]);
+}
+
+struct collector {
+	int fd;
+	struct buf got;
+};
+
+static void *collect(void *arg)
+{
+	struct collector *c = arg;
+	char piece[5000];
+	ssize_t n;
+
+	while ((n = read(c->fd, piece, sizeof(piece))) > 0)
+		buf_add(&c->got, piece, (size_t)n);
+	return NULL;
+}
+
+/* Nobody reads while the program runs: callbacks return all the same, and in the end every byte is there, in order. */
+static void output_waits_for_its_reader_after_the_run(void **state UNUSED)
+{
+	struct collector c = { .got = BUF_INIT(4 * MiB) };
+	AUTO_BUF want = BUF_INIT(4 * MiB);
+	struct live live;
+	pthread_t thread;
+	int pipe_fds[2];
+
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	live_init(&live, -1, false, false);
+	live.out = (struct live_stream){ .fd = pipe_fds[1], .queue = BUF_INIT(4 * MiB) };
+	for (unsigned i = 0; i < 16; i++) {
+		char piece[20000];
+
+		memset(piece, (int)('a' + i), sizeof(piece));
+		buf_add(&want, piece, sizeof(piece));
+		live_on_output(&live, BRIG_STDOUT, piece, sizeof(piece));
+	}
+	assert_true(live.out.queue.len > 0);
+	c.fd = pipe_fds[0];
+	assert_int_equal(pthread_create(&thread, NULL, collect, &c), 0);
+	live_finish(&live);
+	(void)close(pipe_fds[1]);
+	(void)pthread_join(thread, NULL);
+	(void)close(pipe_fds[0]);
+	assert_int_equal(live.out.error, 0);
+	assert_int_equal(c.got.len, want.len);
+	assert_memory_equal(c.got.data, want.data, want.len);
+	buf_release(&c.got);
+}
+
+static void output_stops_when_its_reader_is_gone(void **state UNUSED)
+{
+	struct live live;
+	int pipe_fds[2];
+
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	live_init(&live, -1, false, false);
+	live.out = (struct live_stream){ .fd = pipe_fds[1], .queue = BUF_INIT(4 * MiB) };
+	(void)close(pipe_fds[0]);
+	live_on_output(&live, BRIG_STDOUT, "x", 1);
+	assert_int_equal(live.out.error, EPIPE);
+	live_on_output(&live, BRIG_STDOUT, "x", 1);
+	live_finish(&live);
+	(void)close(pipe_fds[1]);
+}
+
 static void numbers_read_well(void **state UNUSED)
 {
 	static const struct {
@@ -416,6 +497,9 @@ int main(void)
 		cmocka_unit_test(commands_are_found_by_their_words),
 		cmocka_unit_test(write_is_whole_on_a_nonblocking_pipe),
 		cmocka_unit_test(write_gives_up_when_cancelled),
+		cmocka_unit_test(write_part_does_not_wait_for_a_full_pipe),
+		cmocka_unit_test(output_waits_for_its_reader_after_the_run),
+		cmocka_unit_test(output_stops_when_its_reader_is_gone),
 		cmocka_unit_test(numbers_read_well),
 		cmocka_unit_test(tables_align_and_escape),
 	};
