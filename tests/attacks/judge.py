@@ -90,6 +90,7 @@ def report(name, text):
 def attempt(name, fn, *args, **kw):
     try: got = fn(*args, **kw)
     except OSError as e: report(name, 'denied ' + errno.errorcode.get(e.errno, str(e)))
+    except ValueError as e: report(name, 'denied ' + str(e))  # how resource.setrlimit tells EPERM
     else: report(name, 'GOT ' + repr(got)[:200])
 def read(path):
     with open(path, 'rb') as f: return f.read(200)
@@ -161,7 +162,7 @@ def ends(*verdicts, marker=True, **more):
 		t.check(seen.begun or not marker, "the hostile part began", r)
 		t.check(r.verdict in verdicts, f"verdict is {r.verdict}, not {' or '.join(verdicts)}", r)
 		for name, want in more.items():
-			t.equal(r.json.get(name), want, name, r)
+			t.equal(r.signal if name == "signal" else r.json.get(name), want, name, r)
 	return judge
 
 
@@ -170,7 +171,7 @@ def killed_or_denied(at_least=1):
 	def judge(t, r, seen):
 		t.check(seen.begun, "the hostile part began", r)
 		if r.verdict == "crash":
-			t.equal(r.json["signal"], signal.SIGSYS, "signal", r)
+			t.equal(r.signal, signal.SIGSYS, "signal", r)
 			t.check(all(how == "denied" for _, how, _ in seen.attempts), "nothing succeeded before", r)
 		else:
 			denied(at_least)(t, r, seen)
@@ -349,7 +350,8 @@ class BareResult(Proc):
 		super().__init__(p.rc, p.out, p.err, p.secs, p.argv)
 		self.verdict = "ok" if p.rc == 0 else "error" if p.rc > 0 else "crash"
 		self.stdout, self.stderr, self.reason = p.out, p.err, ""
-		self.json = {"verdict": self.verdict, "exit_code": p.rc, "signal": max(-p.rc, 0), "usage": {}}
+		self.signal = max(-p.rc, 0)
+		self.json = {"verdict": self.verdict, "exit_code": p.rc, "usage": {}}
 
 
 def run_bare(t, lang, code):

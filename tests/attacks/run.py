@@ -33,7 +33,7 @@ def main():
 	harness.load(os.path.join(HERE, "cases"), r"\w+\.py")
 	if options.self_test:
 		judge.register_self_test()
-		return harness.main("attacks-self-test", options, judge.make_hooks)
+		return harness.main("attacks-self-test", options, judge.make_hooks, probe=False)
 	return harness.main("attacks", options, judge.make_hooks, table)
 
 

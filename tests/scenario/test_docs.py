@@ -36,7 +36,7 @@ def statements(block):
 		words = [re.sub(r"^\$ ", "", lines.pop(0))]
 		while words[-1].endswith("\\") and lines:
 			words.append(lines.pop(0))
-		here = re.search(r"<<-?\s*'?\"?(\w+)", words[0])
+		here = re.search(r"<<-?\s*['\"]?([A-Za-z_]\w*)", words[0])
 		while here and lines:
 			words.append(lines.pop(0))
 			if words[-1].strip() == here.group(1):

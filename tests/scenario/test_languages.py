@@ -85,8 +85,15 @@ BROKEN = {
 	"c": ("int main(void) { return undeclared_thing; }\n", ["undeclared_thing", "error"]),
 }
 
+def need(t, lang):
+	for row in json.loads(t.brig("languages", "--json").out)["languages"]:
+		if row["name"] == lang and not row["installed"]:
+			t.skip(row["missing"])
+
+
 def hello(lang):
 	def run(t):
+		need(t, lang)
 		r = t.cell("--timeout", t.secs(20), code=HELLO[lang], lang=lang)
 		t.verdict(r, "ok")
 		t.equal(r.stdout, f"hello from {lang}\n".encode(), "output", r)
@@ -97,6 +104,7 @@ def hello(lang):
 
 def by_extension(lang):
 	def run(t):
+		need(t, lang)
 		r = t.cell("--timeout", t.secs(20), t.path("hello" + EXTENSION[lang], HELLO[lang]))
 		t.verdict(r, "ok")
 		t.equal(r.json["language"], lang, "language found by the file's extension", r)
@@ -105,6 +113,7 @@ def by_extension(lang):
 
 def echo(lang):
 	def run(t):
+		need(t, lang)
 		r = t.cell("--timeout", t.secs(20), "--env", "GREETING=good morning", "--", "one", "two words", "--three", "",
 			   code=ECHO[lang], lang=lang, stdin=b"line one\nline two\n")
 		t.verdict(r, "error")
@@ -116,6 +125,7 @@ def echo(lang):
 
 def broken(lang):
 	def run(t):
+		need(t, lang)
 		code, words = BROKEN[lang]
 		r = t.cell("--timeout", t.secs(20), code=code, lang=lang)
 		t.verdict(r, "error")

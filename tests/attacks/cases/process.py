@@ -373,12 +373,12 @@ def wait_for_uids(t, p):
 				continue
 			try:
 				with open(f"/proc/{pid}/status", encoding="ascii") as f:
-					status = dict(line.rstrip().split(":\t", 1) for line in f if ":\t" in line)
+					status = dict(line.split(":", 1) for line in f)
 				# The chain upwards ends at the cell's init, the first process that is pid 1 inside.
 				up = status
 				while up["NSpid"].split()[-1] != "1":
-					with open(f"/proc/{up['PPid']}/status", encoding="ascii") as f:
-						up = dict(line.rstrip().split(":\t", 1) for line in f if ":\t" in line)
+					with open(f"/proc/{up['PPid'].strip()}/status", encoding="ascii") as f:
+						up = dict(line.split(":", 1) for line in f)
 				return {int(u) for u in status["Uid"].split()}, {int(u) for u in up["Uid"].split()}
 			except (OSError, KeyError):
 				continue
@@ -419,7 +419,7 @@ int main(void)
 # ---- capabilities ------------------------------------------------------------------------------------------
 
 attack("CA-01a", "looks for left-over capabilities, ids and groups", "python", """
-status = dict(line.rstrip().split(':\\t', 1) for line in open('/proc/self/status') if ':\\t' in line)
+status = dict(line.split(':', 1) for line in open('/proc/self/status'))
 for name in ('CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'): fact(name, int(status[name], 16))
 fact('uid', status['Uid'].split()); fact('gid', status['Gid'].split()); fact('groups', status['Groups'].split())
 """, facts(CapInh="0", CapPrm="0", CapEff="0", CapBnd="0", CapAmb="0", uid="['1000', '1000', '1000', '1000']",

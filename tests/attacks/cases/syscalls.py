@@ -237,9 +237,10 @@ attack("SY-10b", "maps page zero", "c", r"""
 int main(void)
 {
 	attempt("zero", (long)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-	attempt("low", (long)mmap((void *)4096, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	attempt("zero-shared", (long)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	attempt("grows-down", (long)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN, -1, 0));
 	return done();
-}""", denied(2))
+}""", denied(3))
 
 attack("SY-11", "numbers that do not exist yet, and negative ones", "c", r"""
 int main(void)
@@ -291,7 +292,7 @@ int main(void)
 {
 	begun();
 	int rounds = 0;
-	for (; rounds < 12; rounds++) {
+	for (; rounds < 60; rounds++) {
 		pid_t pid = fork();
 		if (pid == 0) storm(rounds);
 		waitpid(pid, NULL, 0);
