@@ -155,8 +155,10 @@ static int unknown_name(const char *name, struct brig_error *err)
 	const char *near = nearest_name(name);
 
 	list_known(&known);
-	return err_set(err, BRIG_E_USAGE, 0, "unknown language '%s'%s%s%s; known: %s", quote(name).text,
-		       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", buf_str(&known));
+	if (near)
+		return err_set(err, BRIG_E_USAGE, 0, "unknown language '%s'; did you mean '%s'? known: %s",
+			       quote(name).text, near, buf_str(&known));
+	return err_set(err, BRIG_E_USAGE, 0, "unknown language '%s'; known: %s", quote(name).text, buf_str(&known));
 }
 
 static int undetected(const char *file_name, const char *interpreter, struct brig_error *err)
