@@ -326,6 +326,10 @@ static void complain_unknown(struct reader *r, const struct scope *sc, const cha
 	char shown[POLICY_WORD_MAX], hint[96];
 	const char *names[SPELLINGS_MAX];
 
+	if (r->diags->n == POLICY_DIAGS_MAX) { /* a suggestion nobody will see is not worth its time */
+		r->diags->dropped++;
+		return;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(refused_keys); i++)
 		if (str_eq(refused_keys[i].key, key)) {
 			diag_add(r->diags, at, "'%s' is refused: %s", key, refused_keys[i].reason);
@@ -504,6 +508,38 @@ static void read_stream(struct reader *r)
 	diag_add(r->diags, &at, "a second document starts here; a policy is one document");
 }
 
+static bool line_starts_at(const char *text, size_t i)
+{
+	static const char *const breaks[] = { "\n", "\r", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9" };
+
+	if (i == 0 || (i == 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0))
+		return true;
+	for (size_t k = 0; k < ARRAY_LEN(breaks); k++) {
+		size_t len = strlen(breaks[k]);
+
+		if (i >= len && memcmp(text + i - len, breaks[k], len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Directives serve tags, which are refused, and libyaml compares each one with all before it: minutes for a megabyte. */
+static bool check_directives(const struct reader *r)
+{
+	const char *end = r->text + r->len;
+
+	for (const char *p = r->text; p < end && (p = memchr(p, '%', (size_t)(end - p))); p++) {
+		struct place at;
+
+		if (!line_starts_at(r->text, (size_t)(p - r->text)))
+			continue;
+		at = place_of_byte(r, (size_t)(p - r->text));
+		diag_add(r->diags, &at, "directives (%%YAML, %%TAG) are not accepted in a policy");
+		return false;
+	}
+	return true;
+}
+
 /* YAML is UTF-8 here; what is not is named by its place before the parser sees it. */
 static bool check_bytes(const struct reader *r)
 {
@@ -533,7 +569,7 @@ int yaml_parse(const char *path, const char *text, size_t len, struct file_layer
 	};
 	size_t before = diags->n;
 
-	if (!check_bytes(&r))
+	if (!check_bytes(&r) || !check_directives(&r))
 		return -BRIG_E_POLICY;
 	if (!yaml_parser_initialize(&r.parser))
 		return err_nomem(err);
