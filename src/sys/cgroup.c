@@ -23,9 +23,9 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-#define BASE_RETRIES 32 /* other brigs may remove the shared base between our steps; each attempt is independent */
+#define BASE_RETRIES   32 /* other brigs may remove the shared base between our steps; each attempt is independent */
 #define FIRST_PAUSE_NS (50 * 1000)
-#define LAST_PAUSE_NS (5 * NS_PER_MS)
+#define LAST_PAUSE_NS  (5 * NS_PER_MS)
 
 /* ---- small readers --------------------------------------------------------------------------- */
 
@@ -85,7 +85,8 @@ static int name_cell(struct cgroup *cg, const char *id, struct brig_error *err)
 
 	if (!id[0] || len < 0 || (size_t)len >= sizeof(cg->name) ||
 	    strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != strlen(id))
-		return err_set(err, BRIG_E_INTERNAL, 0, "\"%.60s\" cannot name a control group: letters, digits, _ and - only", id);
+		return err_set(err, BRIG_E_INTERNAL, 0,
+			       "\"%.60s\" cannot name a control group: letters, digits, _ and - only", id);
 	return 0;
 }
 
@@ -143,7 +144,8 @@ static int make_leaf(struct cgroup_leaf *leaf, const struct cgroup_limits *limit
 	*made = true;
 	leaf->dir = openat(leaf->parent, leaf->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (leaf->dir < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "opening the control group %.200s/%s", leaf->path, leaf->name);
+		return err_set(err, BRIG_E_SYSTEM, errno, "opening the control group %.200s/%s", leaf->path,
+			       leaf->name);
 	r = write_limits(leaf, limits, err);
 	if (r < 0 || !leaf->ops->entry_file)
 		return r;
@@ -161,8 +163,14 @@ static int prepare_leaf(const struct cgroup_tree *tree, struct cgroup *cg)
 
 	if (held < 0)
 		return -errno;
-	*leaf = (struct cgroup_leaf){ .ops = tree->ops, .base = tree->base, .top = FD_NONE, .parent = FD_NONE,
-				      .dir = FD_NONE, .entry = FD_NONE, .controllers = tree->controllers, .name = cg->name };
+	*leaf = (struct cgroup_leaf){ .ops = tree->ops,
+				      .base = tree->base,
+				      .top = FD_NONE,
+				      .parent = FD_NONE,
+				      .dir = FD_NONE,
+				      .entry = FD_NONE,
+				      .controllers = tree->controllers,
+				      .name = cg->name };
 	(void)str_copy(leaf->path, sizeof(leaf->path), tree->path);
 	*(tree->base ? &leaf->top : &leaf->parent) = held;
 	cg->n_leaves++;
@@ -257,7 +265,8 @@ int cgroup_enter_self(const struct cgroup *cg)
 static int read_counter(const struct cgroup_leaf *leaf, const struct cgroup_counter *c, uint64_t *ret)
 {
 	uint64_t value;
-	int r = c->key ? cgroup_get_keyed(leaf->dir, c->file, c->key, &value) : fd_get_u64_at(leaf->dir, c->file, &value);
+	int r = c->key ? cgroup_get_keyed(leaf->dir, c->file, c->key, &value)
+		       : fd_get_u64_at(leaf->dir, c->file, &value);
 
 	if (r == 0 && __builtin_mul_overflow(value, c->factor, ret))
 		*ret = UINT64_MAX;
@@ -271,7 +280,8 @@ static int read_field(const struct cgroup *cg, size_t field, uint64_t *ret)
 		const struct cgroup_leaf *leaf = &cg->leaf[i];
 
 		for (size_t k = 0; k < leaf->ops->n_counters; k++)
-			if (leaf->ops->counters[k].field == field && cgroup_leaf_has(leaf, leaf->ops->counters[k].controller))
+			if (leaf->ops->counters[k].field == field &&
+			    cgroup_leaf_has(leaf, leaf->ops->counters[k].controller))
 				return read_counter(leaf, &leaf->ops->counters[k], ret);
 	}
 	return -ENODATA;

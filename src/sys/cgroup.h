@@ -22,7 +22,15 @@
 struct cgroup_host;
 struct cgroup;
 
-enum cgroup_resource { CGROUP_MEMORY, CGROUP_SWAP, CGROUP_PIDS, CGROUP_CPU, CGROUP_CPU_TIME, CGROUP_SOCKET_MEMORY, CGROUP_RESOURCE_COUNT };
+enum cgroup_resource {
+	CGROUP_MEMORY,
+	CGROUP_SWAP,
+	CGROUP_PIDS,
+	CGROUP_CPU,
+	CGROUP_CPU_TIME,
+	CGROUP_SOCKET_MEMORY,
+	CGROUP_RESOURCE_COUNT
+};
 
 /* 0: not limited. */
 struct cgroup_limits {
@@ -38,14 +46,14 @@ struct cgroup_usage {
 	uint64_t pids;
 	uint64_t pids_peak; /* 0: this kernel does not tell */
 	uint64_t oom_kills;
-	uint64_t pids_refused;	  /* forks refused by the limit */
+	uint64_t pids_refused; /* forks refused by the limit */
 	uint64_t throttled_ns;
 };
 
 /* One limit as the kernel has it now.  CGROUP_CPU_TIME has no limit in the kernel: its value is the ns used. */
 struct cgroup_readback {
 	bool known;
-	uint64_t value;	  /* bytes, tasks, percent of one cpu; UINT64_MAX: unlimited */
+	uint64_t value;   /* bytes, tasks, percent of one cpu; UINT64_MAX: unlimited */
 	char source[120]; /* the file it was read from; swap may be known from /proc/swaps having no device */
 };
 

@@ -30,7 +30,7 @@ const char *const cgroup_controller_name[CONTROLLER_COUNT] = {
 	[CONTROLLER_PIDS] = "pids",
 };
 
-#define USUAL_PLACE "/sys/fs/cgroup"
+#define USUAL_PLACE       "/sys/fs/cgroup"
 #define INITIAL_CGROUP_NS 0xEFFFFFFBu /* inode of the host's own cgroup namespace, the same on every Linux */
 
 /* A file that only the controller's own hierarchy has; pids has none in the root group. */
@@ -42,20 +42,17 @@ static const char *const witness[CONTROLLER_COUNT] = {
 
 /* Which controller a resource needs. */
 static const enum cgroup_controller controller_of[CGROUP_RESOURCE_COUNT] = {
-	[CGROUP_MEMORY] = CONTROLLER_MEMORY,
-	[CGROUP_SWAP] = CONTROLLER_MEMORY,
-	[CGROUP_PIDS] = CONTROLLER_PIDS,
-	[CGROUP_CPU] = CONTROLLER_CPU,
-	[CGROUP_CPU_TIME] = CONTROLLER_CPUACCT,
-	[CGROUP_SOCKET_MEMORY] = CONTROLLER_MEMORY,
+	[CGROUP_MEMORY] = CONTROLLER_MEMORY,    [CGROUP_SWAP] = CONTROLLER_MEMORY,
+	[CGROUP_PIDS] = CONTROLLER_PIDS,        [CGROUP_CPU] = CONTROLLER_CPU,
+	[CGROUP_CPU_TIME] = CONTROLLER_CPUACCT, [CGROUP_SOCKET_MEMORY] = CONTROLLER_MEMORY,
 };
 
 struct discovery {
 	struct cgroup_host *host;
 	char own[CONTROLLER_COUNT][CGROUP_PATH_MAX]; /* our group in v1 hierarchies; "": none */
-	uint64_t hierarchy[CONTROLLER_COUNT];	     /* the same number: mounted together */
+	uint64_t hierarchy[CONTROLLER_COUNT];        /* the same number: mounted together */
 	char why[CONTROLLER_COUNT][CGROUP_WHY_MAX];  /* a hierarchy was there, but not to be used */
-	unsigned found;				     /* controllers of usable v1 trees */
+	unsigned found;                              /* controllers of usable v1 trees */
 	bool v1_mounted, v2_mounted;
 	struct cgroup_v2_mount v2;
 };
@@ -159,7 +156,8 @@ static bool is_filesystem(int fd, long type)
 static bool add_usual_v1(struct discovery *d, int controller)
 {
 	char path[CGROUP_PATH_MAX];
-	int len = snprintf(path, sizeof(path), USUAL_PLACE "/%s%s", cgroup_controller_name[controller], d->own[controller]);
+	int len = snprintf(path, sizeof(path), USUAL_PLACE "/%s%s", cgroup_controller_name[controller],
+			   d->own[controller]);
 	unsigned controllers = 0;
 	AUTO_FD dir = FD_NONE;
 
@@ -193,9 +191,11 @@ static void visit_v1_group(struct discovery *d, const char *point, const char *b
 	if (dir >= 0 && may_make_groups(dir))
 		add_v1_tree(d, &dir, path, controllers);
 	else
-		(void)snprintf(why, CGROUP_WHY_MAX,
-			       "uid %u may not make groups in %.100s (%s): run as root, or use cgroup v2, where groups can be "
-			       "delegated to users", (unsigned)geteuid(), path, strerrordesc_np(errno) ?: "");
+		(void)snprintf(
+			why, CGROUP_WHY_MAX,
+			"uid %u may not make groups in %.100s (%s): run as root, or use cgroup v2, where groups can be "
+			"delegated to users",
+			(unsigned)geteuid(), path, strerrordesc_np(errno) ?: "");
 }
 
 static void visit_v1(struct discovery *d, const struct mount_line *m)
@@ -206,7 +206,8 @@ static void visit_v1(struct discovery *d, const struct mount_line *m)
 
 	d->v1_mounted = true;
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
-		if (!d->own[c][0] || (d->found & CONTROLLER_BIT(c)) || !proc_list_has(m->super, ',', cgroup_controller_name[c]))
+		if (!d->own[c][0] || (d->found & CONTROLLER_BIT(c)) ||
+		    !proc_list_has(m->super, ',', cgroup_controller_name[c]))
 			continue;
 		controllers |= CONTROLLER_BIT(c);
 		own = d->own[c]; /* the same for all that are mounted together */
@@ -215,11 +216,13 @@ static void visit_v1(struct discovery *d, const struct mount_line *m)
 		return;
 	below = cgroup_path_in_mount(own, m->root);
 	if (!below)
-		(void)snprintf(why, sizeof(why), "our group %.100s is not below the mount at %.100s: give the container its own "
-			       "cgroup namespace", own, m->point);
+		(void)snprintf(why, sizeof(why),
+			       "our group %.100s is not below the mount at %.100s: give the container its own "
+			       "cgroup namespace",
+			       own, m->point);
 	else if (proc_list_has(m->options, ',', "ro"))
-		(void)snprintf(why, sizeof(why), "%.120s is mounted read-only: give the container a writable cgroup mount",
-			       m->point);
+		(void)snprintf(why, sizeof(why),
+			       "%.120s is mounted read-only: give the container a writable cgroup mount", m->point);
 	else
 		visit_v1_group(d, m->point, below, controllers, why);
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
@@ -325,7 +328,8 @@ static bool can_limit_swap(const struct cgroup_tree *tree)
 	if (has_file(tree, "memory.memsw.limit_in_bytes", "memory.swap.max") || cgroup_no_swap_device())
 		return true;
 	/* The root of v2 has none of its children's files: there only the kernel's command line can tell. */
-	return tree->base && fd_get_at(AT_FDCWD, "/proc/cmdline", text, sizeof(text)) >= 0 && !strstr(text, "swapaccount=0");
+	return tree->base && fd_get_at(AT_FDCWD, "/proc/cmdline", text, sizeof(text)) >= 0 &&
+	       !strstr(text, "swapaccount=0");
 }
 
 static void judge(struct discovery *d, enum cgroup_resource r)
@@ -336,13 +340,15 @@ static void judge(struct discovery *d, enum cgroup_resource r)
 	const char *why = d->why[c];
 
 	if (!tree && !why[0])
-		why = "no mounted control group hierarchy has the controller: boot a kernel that has it, or mount cgroup v2 at "
+		why = "no mounted control group hierarchy has the controller: boot a kernel that has it, or mount "
+		      "cgroup v2 at "
 		      "/sys/fs/cgroup";
 	else if (tree && r == CGROUP_SWAP && !can_limit_swap(tree))
 		why = "the kernel does not account swap per group: boot with swapaccount=1, or turn swap off";
 	else if (tree && r == CGROUP_SOCKET_MEMORY && tree->ops == &cgroup_v1_ops &&
 		 !has_file(tree, "memory.kmem.tcp.limit_in_bytes", ""))
-		why = "this kernel has no memory.kmem.tcp.limit_in_bytes: use cgroup v2, which counts socket buffers as memory";
+		why = "this kernel has no memory.kmem.tcp.limit_in_bytes: use cgroup v2, which counts socket buffers "
+		      "as memory";
 	else if (tree && r == CGROUP_CPU && tree->ops == &cgroup_v1_ops && !has_file(tree, "cpu.cfs_quota_us", ""))
 		why = "the kernel was built without CONFIG_CFS_BANDWIDTH: use another kernel";
 	else if (tree)

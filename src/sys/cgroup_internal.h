@@ -12,11 +12,11 @@
 enum cgroup_controller { CONTROLLER_CPU, CONTROLLER_CPUACCT, CONTROLLER_MEMORY, CONTROLLER_PIDS, CONTROLLER_COUNT };
 extern const char *const cgroup_controller_name[CONTROLLER_COUNT];
 #define CONTROLLER_BIT(c) (1u << (c))
-#define CONTROLLERS_ALL (CONTROLLER_BIT(CONTROLLER_COUNT) - 1)
+#define CONTROLLERS_ALL   (CONTROLLER_BIT(CONTROLLER_COUNT) - 1)
 
-#define CGROUP_PATH_MAX 1024
-#define CGROUP_NAME_MAX 64
-#define CGROUP_WHY_MAX 320
+#define CGROUP_PATH_MAX  1024
+#define CGROUP_NAME_MAX  64
+#define CGROUP_WHY_MAX   320
 #define CGROUP_PERIOD_US 100000 /* the kernel's default for new groups, so that it need not be written */
 
 struct cgroup_leaf;
@@ -54,7 +54,7 @@ extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops;
 
 struct cgroup_tree {
 	const struct cgroup_ops *ops;
-	int dir;	      /* leaves are made below it, or below base in it */
+	int dir;              /* leaves are made below it, or below base in it */
 	const char *base;     /* a group made with the first leaf and removed with the last; NULL: none */
 	unsigned controllers; /* bits; v2 always has CPUACCT: cpu.stat needs no controller */
 	char path[CGROUP_PATH_MAX];

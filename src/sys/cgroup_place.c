@@ -33,8 +33,8 @@
 #include "sys/proc.h"
 #include "sys/systemd_scope.h"
 
-#define SUPERVISOR "brig-supervisor"
-#define BASE "brig"
+#define SUPERVISOR       "brig-supervisor"
+#define BASE             "brig"
 #define SCOPE_TIMEOUT_MS 4000 /* a manager that has just started on a slow machine takes more than two seconds */
 
 struct place {
@@ -89,7 +89,9 @@ static void add_tree(const struct place *p, int *dir, const char *path, const ch
 {
 	struct cgroup_tree *tree = &p->host->tree[p->host->n_trees++];
 
-	*tree = (struct cgroup_tree){ .ops = &cgroup_v2_ops, .dir = fd_move(dir), .base = base,
+	*tree = (struct cgroup_tree){ .ops = &cgroup_v2_ops,
+				      .dir = fd_move(dir),
+				      .base = base,
 				      .controllers = (controllers & p->wanted) | CONTROLLER_BIT(CONTROLLER_CPUACCT) };
 	(void)snprintf(tree->path, sizeof(tree->path), "%.*s%.*s%s%s", CGROUP_PATH_MAX / 2 - 32, p->mount->point,
 		       CGROUP_PATH_MAX / 2 - 32, path, base ? "/" : "", base ? base : "");
@@ -110,8 +112,11 @@ static void use_dir(const struct place *p, int *dir, const char *path, const cha
 		(void)give_up(p, "controllers cannot be enabled in %.120s%.120s (%s)", p->mount->point, path,
 			      strerrordesc_np(-r) ?: "unknown error");
 	else if (offered != domain)
-		(void)give_up(p, "the controller is not delegated to %.90s%.90s: as root, put [Service] Delegate=cpu memory pids "
-			      "into a drop-in of user@.service and log in again", p->mount->point, path);
+		(void)give_up(p,
+			      "the controller is not delegated to %.90s%.90s: as root, put [Service] Delegate=cpu "
+			      "memory pids "
+			      "into a drop-in of user@.service and log in again",
+			      p->mount->point, path);
 	add_tree(p, dir, path, base, r < 0 ? get_controllers(*dir, "cgroup.subtree_control") : offered);
 }
 
@@ -196,13 +201,17 @@ static int use_own(const struct place *p)
 		return give_up(p, "our control group %.120s%.120s cannot be opened: mount cgroup v2 for this container",
 			       p->mount->point, p->own);
 	if (!may_write(dir)) {
-		(void)give_up(p, "control group %.120s%.90s is not writable for uid %u: run as root, or have it delegated",
+		(void)give_up(p,
+			      "control group %.120s%.90s is not writable for uid %u: run as root, or have it delegated",
 			      p->mount->point, p->own, (unsigned)geteuid());
 		return -EACCES;
 	}
 	if (!is_alone(dir)) {
-		(void)give_up(p, "other processes share our control group %.120s%.90s: start brig in a group of its own, e.g. "
-			      "systemd-run --user --scope -p Delegate=yes", p->mount->point, p->own);
+		(void)give_up(
+			p,
+			"other processes share our control group %.120s%.90s: start brig in a group of its own, e.g. "
+			"systemd-run --user --scope -p Delegate=yes",
+			p->mount->point, p->own);
 		return -EBUSY;
 	}
 	r = step_aside(dir);
@@ -227,8 +236,9 @@ static int set_own(struct place *p, const char *path)
 	const char *below = cgroup_path_in_mount(path, p->mount->root);
 
 	if (!below || !path[0])
-		return give_up(p, "our control group \"%.120s\" is not below %.90s: give the container a cgroup namespace", path,
-			       p->mount->point);
+		return give_up(p,
+			       "our control group \"%.120s\" is not below %.90s: give the container a cgroup namespace",
+			       path, p->mount->point);
 	(void)str_copy(p->own, sizeof(p->own), below);
 	return 0;
 }
@@ -239,10 +249,12 @@ static int use_scope(struct place *p)
 	int r = systemd_scope_enter(SCOPE_TIMEOUT_MS, why, sizeof(why));
 
 	if (r < 0)
-		return give_up(p, "our control group %.90s%.60s is not ours alone, and %.150s", p->mount->point, p->own, why);
+		return give_up(p, "our control group %.90s%.60s is not delegated to us alone, and %.150s",
+			       p->mount->point, p->own, why);
 	r = cgroup_v2_own_path(path, sizeof(path));
 	if (r < 0)
-		return give_up(p, "/proc/self/cgroup has no line for cgroup v2 (%s)", strerrordesc_np(-r) ?: "unknown error");
+		return give_up(p, "/proc/self/cgroup has no line for cgroup v2 (%s)",
+			       strerrordesc_np(-r) ?: "unknown error");
 	return set_own(p, path) < 0 ? -ENOTSUP : use_own(p);
 }
 
@@ -253,7 +265,8 @@ void cgroup_v2_place(struct cgroup_host *h, const struct cgroup_v2_mount *m, uns
 
 	why[0] = '\0';
 	if (m->read_only) {
-		(void)give_up(&p, "cgroup v2 is mounted read-only at %.120s: give the container a writable cgroup mount",
+		(void)give_up(&p,
+			      "cgroup v2 is mounted read-only at %.120s: give the container a writable cgroup mount",
 			      m->point);
 		return;
 	}

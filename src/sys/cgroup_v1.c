@@ -30,8 +30,8 @@
 #include "base/str.h"
 
 #define V1_UNLIMITED ((uint64_t)1 << 62) /* v1 has no word for it: the largest multiple of the page size */
-#define DEPTH_MAX 16
-#define QUOTA_FILE "cpu.cfs_quota_us"
+#define DEPTH_MAX    16
+#define QUOTA_FILE   "cpu.cfs_quota_us"
 
 /*
  * v1 counts socket buffers apart from memory, so a cell may hold both sums.  A quarter of the memory
@@ -53,8 +53,10 @@ static const struct cgroup_limit_file limits_v1[] = {
 	{ CONTROLLER_CPU, QUOTA_FILE, cgroup_limit_cpu, false },
 };
 
-#define COUNTER(member, controller, file, key) \
-	{ offsetof(struct cgroup_usage, member), CONTROLLER_##controller, file, key, 1 }
+#define COUNTER(member, controller, file, key)                                               \
+	{                                                                                    \
+		offsetof(struct cgroup_usage, member), CONTROLLER_##controller, file, key, 1 \
+	}
 
 static const struct cgroup_counter counters_v1[] = {
 	COUNTER(cpu_ns, CPUACCT, "cpuacct.usage", NULL),

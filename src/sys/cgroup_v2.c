@@ -32,8 +32,10 @@ static const struct cgroup_limit_file limits_v2[] = {
 	{ CONTROLLER_CPU, "cpu.max", cgroup_limit_cpu, false },
 };
 
-#define COUNTER(member, controller, file, key, factor) \
-	{ offsetof(struct cgroup_usage, member), CONTROLLER_##controller, file, key, factor }
+#define COUNTER(member, controller, file, key, factor)                                            \
+	{                                                                                         \
+		offsetof(struct cgroup_usage, member), CONTROLLER_##controller, file, key, factor \
+	}
 
 static const struct cgroup_counter counters_v2[] = {
 	COUNTER(cpu_ns, CPUACCT, "cpu.stat", "usage_usec", 1000),
@@ -85,7 +87,8 @@ static void readback_socket_memory(const struct cgroup_leaf *leaf, struct cgroup
 {
 	uint64_t sock, limit;
 
-	if (cgroup_leaf_has(leaf, CONTROLLER_MEMORY) && cgroup_get_keyed(leaf->dir, "memory.stat", "sock", &sock) == 0 &&
+	if (cgroup_leaf_has(leaf, CONTROLLER_MEMORY) &&
+	    cgroup_get_keyed(leaf->dir, "memory.stat", "sock", &sock) == 0 &&
 	    fd_get_u64_at(leaf->dir, "memory.max", &limit) == 0)
 		cgroup_known(leaf, "memory.stat sock", limit, ret);
 }

@@ -19,9 +19,9 @@ struct mount_line {
 
 /* One line of /proc/PID/cgroup. */
 struct cgroup_line {
-	uint64_t id;	   /* 0: cgroup v2 */
+	uint64_t id;       /* 0: cgroup v2 */
 	char *controllers; /* comma-separated, "name=..." for hierarchies without one, "" for v2 */
-	char *path;	   /* of the group, seen from the root of the cgroup namespace */
+	char *path;        /* of the group, seen from the root of the cgroup namespace */
 };
 
 /* Both overwrite the line; false if it is not exactly of its form. */

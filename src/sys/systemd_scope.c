@@ -35,19 +35,19 @@ struct bus_error { /* the public face of sd_bus_error */
 
 typedef int (*bus_handler)(sd_bus_message *m, void *arg, struct bus_error *ret_error);
 
-#define BUS_CALLS(X)                                                                                                        \
-	X(int, sd_bus_new, (sd_bus **))                                                                                     \
-	X(int, sd_bus_set_address, (sd_bus *, const char *))                                                                \
-	X(int, sd_bus_start, (sd_bus *))                                                                                    \
-	X(int, sd_bus_open_user, (sd_bus **))                                                                               \
-	X(int, sd_bus_message_new_method_call,                                                                              \
-	  (sd_bus *, sd_bus_message **, const char *, const char *, const char *, const char *))                            \
-	X(int, sd_bus_message_append, (sd_bus_message *, const char *, ...))                                                \
-	X(int, sd_bus_call_async, (sd_bus *, sd_bus_slot **, sd_bus_message *, bus_handler, void *, uint64_t))              \
-	X(int, sd_bus_process, (sd_bus *, sd_bus_message **))                                                               \
-	X(int, sd_bus_wait, (sd_bus *, uint64_t))                                                                           \
-	X(const struct bus_error *, sd_bus_message_get_error, (sd_bus_message *))                                           \
-	X(sd_bus_message *, sd_bus_message_unref, (sd_bus_message *))                                                       \
+#define BUS_CALLS(X)                                                                                           \
+	X(int, sd_bus_new, (sd_bus **))                                                                        \
+	X(int, sd_bus_set_address, (sd_bus *, const char *))                                                   \
+	X(int, sd_bus_start, (sd_bus *))                                                                       \
+	X(int, sd_bus_open_user, (sd_bus **))                                                                  \
+	X(int, sd_bus_message_new_method_call,                                                                 \
+	  (sd_bus *, sd_bus_message **, const char *, const char *, const char *, const char *))               \
+	X(int, sd_bus_message_append, (sd_bus_message *, const char *, ...))                                   \
+	X(int, sd_bus_call_async, (sd_bus *, sd_bus_slot **, sd_bus_message *, bus_handler, void *, uint64_t)) \
+	X(int, sd_bus_process, (sd_bus *, sd_bus_message **))                                                  \
+	X(int, sd_bus_wait, (sd_bus *, uint64_t))                                                              \
+	X(const struct bus_error *, sd_bus_message_get_error, (sd_bus_message *))                              \
+	X(sd_bus_message *, sd_bus_message_unref, (sd_bus_message *))                                          \
 	X(sd_bus *, sd_bus_close_unref, (sd_bus *))
 
 struct bus_library {
@@ -60,6 +60,7 @@ struct bus_library {
 struct request {
 	struct bus_library lib;
 	sd_bus *bus;
+	uint64_t timeout_ns;
 	uint64_t deadline_ns;
 	char unit[48];
 	bool answered;
@@ -70,8 +71,9 @@ struct request {
 
 static int fail(struct request *q, int r, const char *what)
 {
-	(void)snprintf(q->why, q->size, "the systemd user manager gives no scope, %s (%s): run as root, or have a group delegated",
-		       what, strerrordesc_np(-r) ?: "unknown error");
+	(void)snprintf(q->why, q->size,
+		       "the systemd user manager gives no scope, %s (%s): run as root, or have a group delegated", what,
+		       strerrordesc_np(-r) ?: "unknown error");
 	return r;
 }
 
@@ -140,13 +142,14 @@ static int on_reply(sd_bus_message *m, void *arg, struct bus_error *ret_error UN
 static int send_request(struct request *q)
 {
 	sd_bus_message *m = NULL;
-	int r = q->lib.sd_bus_message_new_method_call(q->bus, &m, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-						      "org.freedesktop.systemd1.Manager", "StartTransientUnit");
+	int r = q->lib.sd_bus_message_new_method_call(q->bus, &m, "org.freedesktop.systemd1",
+						      "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager",
+						      "StartTransientUnit");
 
 	if (r >= 0)
 		r = q->lib.sd_bus_message_append(m, "ssa(sv)a(sa(sv))", q->unit, "fail", 4, /* properties */
-						 "Description", "s", "brig cells", "Delegate", "b", 1, "CollectMode", "s",
-						 "inactive-or-failed", "PIDs", "au", 1, (uint32_t)getpid(),
+						 "Description", "s", "brig cells", "Delegate", "b", 1, "CollectMode",
+						 "s", "inactive-or-failed", "PIDs", "au", 1, (uint32_t)getpid(),
 						 0 /* further units */);
 	if (r >= 0)
 		r = q->lib.sd_bus_call_async(q->bus, NULL, m, on_reply, q, (uint64_t)60 * 1000000);
@@ -206,6 +209,7 @@ static int ask(struct request *q, const char *address)
 			(void)fail(q, r, "no answer");
 	}
 	if (r >= 0) {
+		q->deadline_ns += q->timeout_ns; /* it lives and is at work: do not turn away too early */
 		r = await_move(q);
 		if (r < 0)
 			(void)fail(q, r, "it did not move us");
@@ -217,11 +221,12 @@ static int ask(struct request *q, const char *address)
 
 int systemd_scope_enter(unsigned timeout_ms, char *why, size_t size)
 {
-	struct request q = { .why = why, .size = size, .deadline_ns = clock_now_ns() + timeout_ms * NS_PER_MS };
+	struct request q = { .why = why, .size = size, .timeout_ns = timeout_ms * NS_PER_MS };
 	char address[160] = "unix:path=", random[9];
 	bool has_socket = private_socket(address + strlen(address), sizeof(address) - strlen(address));
 	int r;
 
+	q.deadline_ns = clock_now_ns() + q.timeout_ns;
 	/* Neither way can work: spare the loading of the library. */
 	if (!has_socket && !secure_getenv("XDG_RUNTIME_DIR") && !secure_getenv("DBUS_SESSION_BUS_ADDRESS"))
 		return fail(&q, -ENOENT, "there is none");

@@ -6,7 +6,7 @@
 
 /*
  * Asks the user's service manager for a scope with Delegate=yes and waits until this process is in it.
- * 0, or -errno with one sentence in why.  Takes at most about timeout_ms.
+ * 0, or -errno with one sentence in why.  Waits timeout_ms for the answer, then once more for the move.
  */
 int systemd_scope_enter(unsigned timeout_ms, char *why, size_t size);
 

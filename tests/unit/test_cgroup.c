@@ -124,7 +124,8 @@ static int wait_for(pid_t pid)
 
 static void parses_mount_lines(void **state UNUSED)
 {
-	char line[] = "36 35 98:0 /mnt1 /a\\040b\\134c rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue";
+	char line[] =
+		"36 35 98:0 /mnt1 /a\\040b\\134c rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue";
 	char no_source[] = "36 35 98:0 / /x rw - tmpfs  rw";
 	struct mount_line m;
 
@@ -144,12 +145,24 @@ static void parses_mount_lines(void **state UNUSED)
 static void refuses_broken_lines(void **state UNUSED)
 {
 	static const char *const mounts[] = {
-		"", " ", "36", "36 35", "x 35 98:0 / /x rw - tmpfs t rw", "36 35 98 / /x rw - tmpfs t rw",
-		"36 35 98:0 / /x rw tmpfs t rw", "36 35 98:0 / /x rw - tmpfs t", "36 35 98:0 / /x rw - tmpfs t rw more",
-		"36 35 98:0 / x rw - tmpfs t rw", "36 35 98:0 / /x\\04 rw - tmpfs t rw", "36 35 98:0 / /x\\000 rw - tmpfs t rw",
-		"36 35 98:0 / /x\\ rw - tmpfs t rw", "36 35 98:0 / /x\\477 rw - tmpfs t rw", "-1 35 98:0 / /x rw - tmpfs t rw",
+		"",
+		" ",
+		"36",
+		"36 35",
+		"x 35 98:0 / /x rw - tmpfs t rw",
+		"36 35 98 / /x rw - tmpfs t rw",
+		"36 35 98:0 / /x rw tmpfs t rw",
+		"36 35 98:0 / /x rw - tmpfs t",
+		"36 35 98:0 / /x rw - tmpfs t rw more",
+		"36 35 98:0 / x rw - tmpfs t rw",
+		"36 35 98:0 / /x\\04 rw - tmpfs t rw",
+		"36 35 98:0 / /x\\000 rw - tmpfs t rw",
+		"36 35 98:0 / /x\\ rw - tmpfs t rw",
+		"36 35 98:0 / /x\\477 rw - tmpfs t rw",
+		"-1 35 98:0 / /x rw - tmpfs t rw",
 	};
-	static const char *const groups[] = { "", ":", "::", "0:", "0::", "x::/", "1:cpu", "1:cpu:", "1:cpu:rel", "-1::/" };
+	static const char *const groups[] = { "",     ":",     "::",     "0:",        "0::",
+					      "x::/", "1:cpu", "1:cpu:", "1:cpu:rel", "-1::/" };
 	char line[128];
 	struct mount_line m;
 	struct cgroup_line c;
@@ -229,8 +242,12 @@ static void reads_back_every_limit(void **state UNUSED)
 		enum cgroup_resource r;
 		uint64_t least, most;
 	} expected[] = {
-		{ CGROUP_MEMORY, MEMORY, MEMORY }, { CGROUP_SWAP, 0, 0 },	  { CGROUP_PIDS, 8, 8 },
-		{ CGROUP_CPU, 1, 50 },		   { CGROUP_CPU_TIME, 0, 0 }, { CGROUP_SOCKET_MEMORY, MEMORY / 4, MEMORY },
+		{ CGROUP_MEMORY, MEMORY, MEMORY },
+		{ CGROUP_SWAP, 0, 0 },
+		{ CGROUP_PIDS, 8, 8 },
+		{ CGROUP_CPU, 1, 50 },
+		{ CGROUP_CPU_TIME, 0, 0 },
+		{ CGROUP_SOCKET_MEMORY, MEMORY / 4, MEMORY },
 	};
 	struct cgroup_host *h = open_host();
 	struct cgroup *cg = make(h, &limits);
@@ -267,8 +284,10 @@ static void unlimited_is_told_apart(void **state UNUSED)
 
 static void refuses_bad_names(void **state UNUSED)
 {
-	static const char *const bad[] = { "", "../x", "a/b", "a b", "a\n",
-					   "0123456789012345678901234567890123456789012345678901234567890123456789" };
+	static const char *const bad[] = {
+		"",    "../x", "a/b",
+		"a b", "a\n",  "0123456789012345678901234567890123456789012345678901234567890123456789"
+	};
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct cgroup_host *h = NULL;
 	struct cgroup *cg = NULL;
@@ -471,7 +490,8 @@ static int check_as_nobody(void)
 	if (cgroup_host_open(&h, &err) < 0)
 		return 2;
 	for (int r = 0; r < CGROUP_RESOURCE_COUNT; r++)
-		if (cgroup_host_has(h, (enum cgroup_resource)r) || strlen(cgroup_host_why(h, (enum cgroup_resource)r)) < 20)
+		if (cgroup_host_has(h, (enum cgroup_resource)r) ||
+		    strlen(cgroup_host_why(h, (enum cgroup_resource)r)) < 20)
 			return 3;
 	if (cgroup_create(h, next_id(), &limits, &cg, &err) < 0)
 		return 4;
@@ -498,7 +518,8 @@ static void says_why_without_permission(void **state UNUSED)
 	if (pid == 0) {
 		(void)unsetenv("XDG_RUNTIME_DIR");
 		(void)unsetenv("DBUS_SESSION_BUS_ADDRESS");
-		if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+		    setresuid(NOBODY, NOBODY, NOBODY) < 0)
 			_exit(1);
 		_exit(check_as_nobody());
 	}
