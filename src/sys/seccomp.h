@@ -13,9 +13,9 @@ struct sock_filter;
 
 /* What a program's runtime needs of the kernel. */
 enum syscall_family {
-	FAMILY_GENERIC,	    /* shells, compiled programs */
+	FAMILY_GENERIC,     /* shells, compiled programs */
 	FAMILY_INTERPRETER, /* CPython */
-	FAMILY_JIT,	    /* Node: event loops, write+execute memory */
+	FAMILY_JIT,         /* Node: event loops, write+execute memory */
 	FAMILY_TOOLCHAIN,   /* compilers and linkers */
 	FAMILY_COUNT
 };

@@ -350,8 +350,9 @@ static void init_may_wait_and_report_only(void **state)
 		confine(seccomp_filter_init());
 		if (nanosleep(&ts, NULL) != 0 || waitpid(-1, NULL, WNOHANG) != -1 || kill(getpid(), 0) != 0 ||
 		    write(1, "", 0) != 0)
-			_exit(1);
-		_exit(42);
+			(void)syscall(SYS_exit_group, 1);
+		/* Not _exit(): sanitizers put calls of their own before functions that do not return. */
+		(void)syscall(SYS_exit_group, 42);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 42);
