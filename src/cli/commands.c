@@ -28,18 +28,25 @@ static int name_matches(const char *name, int argc, char **argv)
 	}
 }
 
-/* The words that may follow "policy". */
-static int complain_group(const char *group, struct brig_error *err)
+/* Whether a command's name is this word and another. */
+static bool is_in_group(const struct command *cmd, const char *word)
+{
+	size_t len = strlen(word);
+
+	return strncmp(cmd->name, word, len) == 0 && cmd->name[len] == ' ';
+}
+
+/* 0 if the word begins no command. */
+static int complain_group(const char *word, struct brig_error *err)
 {
 	AUTO_BUF list = BUF_INIT(256);
-	size_t len = strlen(group);
 
 	for (size_t i = 0; i < command_count; i++)
-		if (strncmp(commands[i]->name, group, len) == 0 && commands[i]->name[len] == ' ')
+		if (is_in_group(commands[i], word))
 			buf_addf(&list, "%s'brig %s'", list.len ? " or " : "", commands[i]->name);
 	if (list.len == 0)
 		return 0;
-	return err_set(err, BRIG_E_USAGE, 0, "'brig %s' needs another word: %s", group, buf_str(&list));
+	return err_set(err, BRIG_E_USAGE, 0, "'brig %s' needs another word: %s", word, buf_str(&list));
 }
 
 const struct command *command_find(int argc, char **argv, int *ret_words, struct brig_error *err)
@@ -75,6 +82,19 @@ void commands_help(struct buf *out)
 	for (size_t i = 0; i < command_count; i++)
 		buf_addf(out, "  %-16s%s\n", commands[i]->name, commands[i]->summary);
 	buf_adds(out, "\n'brig help COMMAND' tells more.\n");
+}
+
+bool commands_group_help(const char *word, struct buf *out)
+{
+	size_t start = out->len;
+
+	for (size_t i = 0; i < command_count; i++)
+		if (is_in_group(commands[i], word)) {
+			if (out->len > start)
+				buf_adds(out, "\n");
+			options_help(commands[i], out);
+		}
+	return out->len > start;
 }
 
 bool command_begin(const struct command *self, int argc, char **argv, void *values, struct operands *ops,

@@ -23,6 +23,8 @@ extern const size_t command_count;
 const struct command *command_find(int argc, char **argv, int *ret_words, struct brig_error *err);
 /* The list of commands. */
 void commands_help(struct buf *out);
+/* The commands that begin with one word, such as "policy"; false if there are none. */
+bool commands_group_help(const char *word, struct buf *out);
 /* What every command does first.  *ret_status is the exit status when it returns false. */
 bool command_begin(const struct command *self, int argc, char **argv, void *values, struct operands *ops,
 		   int *ret_status);

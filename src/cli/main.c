@@ -41,6 +41,12 @@ static void replace_alias(char **word)
 		}
 }
 
+/* `brig policy --help`: a word that begins several commands has no command of its own to answer. */
+static bool asks_for_group_help(int argc, char **argv)
+{
+	return argc == 2 && (str_eq(argv[1], "--help") || str_eq(argv[1], "-h"));
+}
+
 int main(int argc, char **argv)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -53,6 +59,8 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		replace_alias(&argv[1]);
 	cmd = command_find(argc > 0 ? argc - 1 : 0, argv + 1, &words, &err);
+	if (!cmd && asks_for_group_help(argc - 1, argv + 1))
+		return command_help.run(&command_help, 1, argv + 1);
 	if (!cmd)
 		return ui_usage("", &err);
 	return cmd->run(cmd, argc - 1 - words, argv + 1 + words);
