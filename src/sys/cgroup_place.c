@@ -207,11 +207,11 @@ static int use_own(const struct place *p)
 		return -EACCES;
 	}
 	if (!is_alone(dir)) {
-		(void)give_up(
-			p,
-			"other processes share our control group %.120s%.90s: start brig in a group of its own, e.g. "
-			"systemd-run --user --scope -p Delegate=yes",
-			p->mount->point, p->own);
+		(void)give_up(p,
+			      "other processes share our control group %.100s%.70s: start brig in one of its own "
+			      "(systemd-run --scope "
+			      "-p Delegate=yes), or put them all into its child " SUPERVISOR,
+			      p->mount->point, p->own);
 		return -EBUSY;
 	}
 	r = step_aside(dir);
@@ -236,9 +236,9 @@ static int set_own(struct place *p, const char *path)
 	const char *below = cgroup_path_in_mount(path, p->mount->root);
 
 	if (!below || !path[0])
-		return give_up(p,
-			       "our control group \"%.120s\" is not below %.90s: give the container a cgroup namespace",
-			       path, p->mount->point);
+		return give_up(
+			p, "our control group \"%.120s\" is not below %.90s: mount cgroup v2 anew inside the namespace",
+			path, p->mount->point);
 	(void)str_copy(p->own, sizeof(p->own), below);
 	return 0;
 }

@@ -452,6 +452,44 @@ static void janitor_removes_a_living_cell(void **state UNUSED)
 	cgroup_host_free(h);
 }
 
+/* The same, but forked before there was anything: it knows only names, and no descriptor but its own. */
+static void janitor_may_come_first(void **state UNUSED)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct cgroup_host *h = open_host();
+	struct cgroup *cg = NULL;
+	pid_t task, janitor;
+	int go[2];
+	char c;
+
+	assert_int_equal(cgroup_prepare(h, next_id(), &cg, &err), 0);
+	assert_int_equal(count_groups(), 0);
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	janitor = fork();
+	if (janitor == 0) {
+		cgroup_close_other_fds(cg, go[0]);
+		if (read(go[0], &c, 1) != 0) /* its end, as when the supervisor dies */
+			_exit(2);
+		_exit(cgroup_remove(cg, soon()) == 0 ? 0 : 1);
+	}
+	assert_int_equal(cgroup_make(cg, &limits, &err), 0);
+	task = spawn_inside(cg);
+	if (task == 0) {
+		(void)close(go[1]);
+		for (;;)
+			pause();
+	}
+	while (cgroup_count_tasks(cg) == 0)
+		(void)usleep(100);
+	(void)close(go[0]);
+	(void)close(go[1]);
+	assert_int_equal(wait_for(task), SIGKILL);
+	assert_int_equal(wait_for(janitor), 0);
+	assert_int_equal(count_groups(), 0);
+	cgroup_free(cg);
+	cgroup_host_free(h);
+}
+
 static void many_cycles_leave_nothing(void **state UNUSED)
 {
 	struct cgroup_host *h = open_host();
@@ -473,6 +511,35 @@ static void many_cycles_leave_nothing(void **state UNUSED)
 	for (int i = 0; i < 100; i++)
 		cgroup_host_free(open_host());
 	print_message("host open and free: %llu us\n", (unsigned long long)((clock_now_ns() - start) / 100000));
+	assert_int_equal(count_groups(), 0);
+}
+
+/* On v2, root's cells share a group that whoever leaves last removes: nobody may fall over that. */
+static void processes_do_not_disturb_each_other(void **state UNUSED)
+{
+	struct cgroup_host *h = open_host();
+	pid_t pid[4];
+
+	for (size_t i = 0; i < ARRAY_LEN(pid); i++) {
+		pid[i] = fork();
+		if (pid[i] != 0)
+			continue;
+		for (int k = 0; k < 25; k++) {
+			struct brig_error err = BRIG_ERROR_INIT;
+			struct cgroup *cg = NULL;
+			char id[64];
+
+			(void)snprintf(id, sizeof(id), "%sp%zu-%d", prefix, i, k);
+			if (cgroup_create(h, id, &limits, &cg, &err) < 0 || cgroup_destroy(cg, soon()) < 0) {
+				print_message("process %zu, cell %d: %s\n", i, k, err.msg);
+				_exit(1);
+			}
+		}
+		_exit(0);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(pid); i++)
+		assert_int_equal(wait_for(pid[i]), 0);
+	cgroup_host_free(h);
 	assert_int_equal(count_groups(), 0);
 }
 
@@ -615,7 +682,9 @@ int main(void)
 		cmocka_unit_test(counts_refused_forks),
 		cmocka_unit_test(counts_memory_and_its_end),
 		cmocka_unit_test(janitor_removes_a_living_cell),
+		cmocka_unit_test(janitor_may_come_first),
 		cmocka_unit_test(many_cycles_leave_nothing),
+		cmocka_unit_test(processes_do_not_disturb_each_other),
 		cmocka_unit_test(says_why_without_permission),
 		cmocka_unit_test(scope_without_a_manager_fails),
 		cmocka_unit_test(scope_without_a_bus_fails),
