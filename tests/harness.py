@@ -145,6 +145,10 @@ class Result(Proc):
 		name = self.json.get("signal")
 		return int(getattr(signal.Signals, name, -1)) if name else 0
 
+	@property
+	def degraded(self):
+		return frozenset(row["protection"] for row in self.json.get("degraded", []))
+
 	def stream(self, name):
 		data = self.json.get(name, "")
 		if self.json.get(name + "_encoding") == "base64":
@@ -162,7 +166,7 @@ class Result(Proc):
 
 	def __str__(self):
 		short = {k: self.json.get(k) for k in ("verdict", "reason", "exit_code", "signal", "step", "usage")}
-		broken = [row for row in self.json.get("evidence", []) if not row.get("kept") and not row.get("degraded")]
+		broken = [row for row in self.json.get("evidence", []) if not row.get("kept") and row.get("check") not in self.degraded]
 		return (f"exit {self.rc}, {json.dumps(short)}; stdout {self.stdout[-700:]!r}; stderr {self.stderr[-700:]!r}"
 			+ (f"; not kept {json.dumps(broken)}" if broken else ""))
 
@@ -433,7 +437,8 @@ class Host:
 	def probe(cls, base, world):
 		test = Test(base, world)
 		cls.checked = test.cell("-c", "print('probe')", lang="python")
-		cls.degraded = frozenset(d["name"] if isinstance(d, dict) else d for d in cls.checked.json.get("degraded", []))
+		test.verdict(cls.checked, "ok")
+		cls.degraded = cls.checked.degraded
 		shutil.rmtree(test.dir, ignore_errors=True)
 
 

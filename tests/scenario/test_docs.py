@@ -11,7 +11,7 @@ import glob
 import os
 import re
 
-from harness import ROOT, add, brig_path
+from harness import ROOT, Host, add, brig_path
 
 MAKES_FILE = re.compile(r"^(cat|echo|printf|mkdir|touch)\b.*>|^(mkdir|touch)\b|^export ")
 USES_BRIG = re.compile(r"(^|[\s|;&(`])(\./)?(build/)?brig\s")
@@ -61,6 +61,8 @@ def runner(blocks):
 		ran = 0
 		for statement in filter(wanted, (s for b in blocks for s in statements(b))):
 			status = re.search(r"#.*\bexits? (?:with )?(\d+)", statement)
+			if any(name in statement for name in Host.degraded):
+				continue	# it shows a limit that this host does not have
 			p = t.run(["bash", "-c", statement], env={"PATH": path})
 			t.equal(p.rc, int(status.group(1)) if status else 0, f"status of `{statement}`", p)
 			ran += 1

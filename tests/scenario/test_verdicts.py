@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from harness import SLACK, case, is_root
+from harness import SLACK, Host, case, is_root
 
 # How long beyond its limit a run may take in total: one second, and what a busy machine adds.
 LATE_MS = 1000 + 1500 * max(SLACK, 1)
@@ -365,5 +365,27 @@ def degraded_stated(t):
 		t.equal(r.json["degraded"], [], "degraded", r)
 	elif r.json["degraded"]:
 		asked = {w.strip() for w in os.environ.get("BRIG_ALLOW_DEGRADED", "").replace(",", " ").split()}
-		names = {d["name"] if isinstance(d, dict) else d for d in r.json["degraded"]}
-		t.check(names <= asked, "only what the policy names is given up", (names, asked))
+		t.check(r.degraded <= asked, "only what the policy names is given up", (r.degraded, asked))
+
+
+@case("without cgroups, limits per process still hold")
+def fallback_limits(t):
+	if "memory_limit" in Host.degraded:
+		r = t.cell("--memory", "64m", "-c", "x = bytearray(1 << 30)", lang="python")
+		t.check(r.verdict in ("error", "memory_limit") and b"MemoryError" in r.stderr, "a gigabyte is not given", r)
+	if "pids_limit" in Host.degraded:
+		r = t.cell("--pids", 16, "--timeout", t.secs(10), code="""
+import os, time
+made = 0
+try:
+    for _ in range(200):
+        if os.fork() == 0: time.sleep(60)
+        made += 1
+except OSError as e: print('refused', made)
+""", lang="python")
+		t.check(b"refused" in r.stdout and int(r.stdout.split()[-1]) < 16, "forks are refused at the limit", r)
+	if "cpu_time" in Host.degraded:
+		r = t.cell("--set", "cpu_time_ms=500", "--timeout", t.secs(20), "-c", "while True: pass", lang="python")
+		t.verdict(r, "cpu_limit")
+	if not {"memory_limit", "pids_limit", "cpu_time"} & Host.degraded:
+		t.skip("this host has cgroups")

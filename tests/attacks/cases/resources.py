@@ -262,7 +262,7 @@ int main(void)
 	}
 }""", ends("cpu_limit"), needs=["cpu_time"], cpu_time_ms=600)
 
-attack("CP-05", "real-time class, negative nice, other processors", "c", r"""
+attack("CP-05a", "real-time class, negative nice, other processors", "c", r"""
 int main(void)
 {
 	struct sched_param p = { 10 };
@@ -272,10 +272,19 @@ int main(void)
 	attempt("deadline", syscall(SYS_sched_setattr, 0, &a, 0));
 	attempt("param", sched_setparam(0, &p));
 	attempt("nice", setpriority(PRIO_PROCESS, 0, -10));
-	attempt("init-nice", setpriority(PRIO_PROCESS, 1, 19));
 	attempt("rtprio", setrlimit(RLIMIT_RTPRIO, &(struct rlimit){ 99, 99 }));
 	return done();
-}""", denied(7))
+}""", denied(6))
+
+attack("CP-05b", "slows init down", "c", r"""
+int main(void)
+{
+	struct sched_param p = { 0 };
+	attempt("nice", setpriority(PRIO_PROCESS, 1, 19));
+	attempt("idle", sched_setscheduler(1, SCHED_IDLE, &p));
+	attempt("limit", prlimit(1, RLIMIT_NOFILE, &(struct rlimit){ 0, 0 }, NULL));
+	return done();
+}""", denied(3), needs=["id_separation"])
 
 attack("CP-06a", "stops itself", "c", r"""
 int main(void) { begun(); raise(SIGSTOP); kill(getpid(), SIGTSTP); for (;;) pause(); }
