@@ -50,25 +50,31 @@ extern "C" {
 #define BRIG_VERSION_MAJOR 0
 #define BRIG_VERSION_MINOR 1
 #define BRIG_VERSION_PATCH 0
-#define BRIG_VERSION "0.1.0"
+#define BRIG_VERSION       "0.1.0"
 
 /* Few codes, chosen by what a caller does about them. */
 enum brig_code {
 	BRIG_E_OK = 0,
-	BRIG_E_USAGE = 1,    /* the call or the request is malformed: mend it and call again */
-	BRIG_E_POLICY = 2,   /* a policy file, variable or preset is wrong */
-	BRIG_E_REFUSED = 3,  /* valid, but not allowed or not enforceable here; nothing ran */
-	BRIG_E_SYSTEM = 4,   /* the kernel said no to something that ought to work: see .sys */
+	BRIG_E_USAGE = 1,   /* the call or the request is malformed: mend it and call again */
+	BRIG_E_POLICY = 2,  /* a policy file, variable or preset is wrong */
+	BRIG_E_REFUSED = 3, /* valid, but not allowed or not enforceable here; nothing ran */
+	BRIG_E_SYSTEM = 4,  /* the kernel said no to something that ought to work: see .sys */
 	BRIG_E_NOMEM = 5,
 	BRIG_E_INTERNAL = 6, /* a broken promise of ours */
 };
 
 struct brig_error {
-	int code;	/* enum brig_code */
-	int sys;	/* errno, or 0 */
-	char msg[512];	/* one sentence: what, where, why, what to do */
+	int code;      /* enum brig_code */
+	int sys;       /* errno, or 0 */
+	char msg[512]; /* one sentence: what, where, why, what to do */
 };
-#define BRIG_ERROR_INIT { 0, 0, { 0 } }
+#define BRIG_ERROR_INIT   \
+	{                 \
+		0, 0,     \
+		{         \
+			0 \
+		}         \
+	}
 
 /* The version of the library that is really loaded, "major.minor.patch". */
 BRIG_API const char *brig_version(void);
@@ -80,10 +86,13 @@ struct brig;
 struct brig_open_opts {
 	uint32_t size;
 	const char *policy_file; /* NULL: $BRIG_POLICY, else /etc/brig/sandbox.yaml if it exists; "": none */
-	const char *preset;	 /* NULL: the file's or "standard" */
-	uint32_t flags;		 /* must be 0 */
+	const char *preset;      /* NULL: the file's or "standard" */
+	uint32_t flags;          /* must be 0 */
 };
-#define BRIG_OPEN_OPTS_INIT { sizeof(struct brig_open_opts), NULL, NULL, 0 }
+#define BRIG_OPEN_OPTS_INIT                                  \
+	{                                                    \
+		sizeof(struct brig_open_opts), NULL, NULL, 0 \
+	}
 
 /* opts may be NULL.  A bad policy file fails with BRIG_E_POLICY and the first complaint in err;
  * brig_policy_check() lists them all. */
@@ -146,32 +155,31 @@ struct brig_request {
 	uint32_t flags; /* BRIG_RUN_* */
 };
 /* More than this is refused with BRIG_E_USAGE before anything is tried. */
-#define BRIG_CODE_MAX (16u << 20)     /* bytes of code */
-#define BRIG_STRING_MAX (128u << 10)  /* bytes of one argument or environment entry, NUL included */
-#define BRIG_STRINGS_MAX (1u << 20)   /* bytes of all arguments and environment entries together */
-#define BRIG_RUN_NO_CAPTURE 1u /* do not keep output in the result: on_output has had it */
-#define BRIG_REQUEST_INIT                                                                                  \
-	{                                                                                                  \
+#define BRIG_CODE_MAX       (16u << 20)  /* bytes of code */
+#define BRIG_STRING_MAX     (128u << 10) /* bytes of one argument or environment entry, NUL included */
+#define BRIG_STRINGS_MAX    (1u << 20)   /* bytes of all arguments and environment entries together */
+#define BRIG_RUN_NO_CAPTURE 1u           /* do not keep output in the result: on_output has had it */
+#define BRIG_REQUEST_INIT                                                                                           \
+	{                                                                                                           \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1, \
-			NULL, NULL, NULL, 0                                                                \
+			NULL, NULL, NULL, 0                                                                         \
 	}
 
 struct brig_result;
 
 /* Returns 0 whenever there is a result, "refused" and "failed" ones included; negative only when the
  * arguments are unusable (BRIG_E_USAGE) or memory is exhausted. */
-BRIG_API int brig_run(struct brig *b, const struct brig_request *req, struct brig_result **ret,
-		      struct brig_error *err);
+BRIG_API int brig_run(struct brig *b, const struct brig_request *req, struct brig_result **ret, struct brig_error *err);
 BRIG_API void brig_result_free(struct brig_result *r); /* NULL is fine */
 
 BRIG_API const char *brig_result_id(const struct brig_result *r);
-BRIG_API const char *brig_result_verdict(const struct brig_result *r); /* "ok", "timeout", ... */
-BRIG_API const char *brig_result_reason(const struct brig_result *r);  /* one sentence; "" if none */
-BRIG_API const char *brig_result_backend(const struct brig_result *r);	/* "" if none was chosen */
+BRIG_API const char *brig_result_verdict(const struct brig_result *r);  /* "ok", "timeout", ... */
+BRIG_API const char *brig_result_reason(const struct brig_result *r);   /* one sentence; "" if none */
+BRIG_API const char *brig_result_backend(const struct brig_result *r);  /* "" if none was chosen */
 BRIG_API const char *brig_result_language(const struct brig_result *r); /* "" if none was recognised */
-BRIG_API const char *brig_result_step(const struct brig_result *r);	/* "run" or "compile"; "" if none */
-BRIG_API int brig_result_exit_code(const struct brig_result *r); /* the program's own; -1: none */
-BRIG_API int brig_result_signal(const struct brig_result *r);	 /* 0: none */
+BRIG_API const char *brig_result_step(const struct brig_result *r);     /* "run" or "compile"; "" if none */
+BRIG_API int brig_result_exit_code(const struct brig_result *r);        /* the program's own; -1: none */
+BRIG_API int brig_result_signal(const struct brig_result *r);           /* 0: none */
 /* What a command line front end exits with: one number for verdict and program together. */
 BRIG_API int brig_result_status(const struct brig_result *r);
 /* NUL-terminated for convenience; may hold NULs, so use *len. */

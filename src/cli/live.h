@@ -9,10 +9,10 @@
 struct live_stream {
 	int fd;
 	bool is_terminal;
-	bool escape;	   /* terminal, and not --raw: control characters are made visible */
-	int error;	   /* errno of the write that failed; nothing is written afterwards */
-	bool mid_line;	   /* the last byte shown was no newline */
-	struct buf queue;  /* what the reader has not taken yet, from queue_at on */
+	bool escape;      /* terminal, and not --raw: control characters are made visible */
+	int error;        /* errno of the write that failed; nothing is written afterwards */
+	bool mid_line;    /* the last byte shown was no newline */
+	struct buf queue; /* what the reader has not taken yet, from queue_at on */
 	size_t queue_at;
 	struct sanitizer sanitizer;
 };
@@ -20,7 +20,7 @@ struct live_stream {
 struct live {
 	struct live_stream out, err;
 	int cancel_fd;
-	bool watch;	  /* --watch */
+	bool watch;       /* --watch */
 	bool watch_shown; /* the updating line is on the terminal now */
 };
 

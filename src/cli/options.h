@@ -31,10 +31,10 @@ enum option_kind {
 
 struct option_row {
 	const char *name; /* long name, without dashes */
-	char letter;	  /* short name, or 0 */
+	char letter;      /* short name, or 0 */
 	enum option_kind kind;
 	const char *value; /* what help calls the value; NULL for flags */
-	size_t offset;	   /* of the member in the command's values */
+	size_t offset;     /* of the member in the command's values */
 	const char *key;
 	const char *help;
 };

@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define EXIT_USAGE 2
-#define EXIT_REFUSED 125 /* as the verdict "refused": nothing ran */
-#define EXIT_FAILED 121	 /* as the verdict "failed" */
+#define EXIT_USAGE     2
+#define EXIT_REFUSED   125 /* as the verdict "refused": nothing ran */
+#define EXIT_FAILED    121 /* as the verdict "failed" */
 #define EXIT_CANCELLED 130
 
 #define UI_TEXT_MAX (64 * MiB) /* ceiling of anything that is composed before it is written */
@@ -39,7 +39,9 @@ static inline void ui_freep(char **text)
 {
 	brig_free(*text);
 }
-#define AUTO_TEXT CLEANUP(ui_freep) char *
+#define AUTO_TEXT         \
+	CLEANUP(ui_freep) \
+	char *
 
 /* Colours go to terminals only, and never against NO_COLOR, TERM=dumb or --no-color. */
 enum ui_color { UI_PLAIN, UI_GREEN, UI_YELLOW, UI_RED, UI_BOLD, UI_DIM, UI_COLOR_COUNT };
@@ -59,7 +61,7 @@ struct ui_table {
 	struct {
 		char *text;
 		enum ui_color color;
-	} *cell;
+	} * cell;
 	size_t n_cells;
 	size_t cap;
 	bool no_memory;

@@ -27,7 +27,7 @@ enum run_phase { PHASE_RESOLVE, PHASE_INSPECT, PHASE_CREATE, PHASE_RUN, PHASE_VE
 extern const char *const run_phase_name[PHASE_COUNT];
 
 #define RESULT_WARNINGS_MAX 32
-#define RESULT_TEXT_MAX 512
+#define RESULT_TEXT_MAX     512
 
 struct result {
 	char id[RUN_ID_LEN + 1];
