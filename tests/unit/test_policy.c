@@ -109,6 +109,13 @@ static void test_untrusted_never_loosens_and_trusted_never_tightens(void **state
 	assert_value("cpu_quota_percent", "800%");
 	policy_free(p);
 
+	/* A setting without a direction is the operator's to choose for any level. */
+	p = must_load_text("trust_levels: {untrusted: {backend: docker, user: \"7:7\"}}");
+	must_resolve(p, "untrusted");
+	assert_value("backend", "docker");
+	assert_value("user", "7:7");
+	policy_free(p);
+
 	/* What the file says of a level replaces what is built in. */
 	p = must_load_text("trust_levels: {untrusted: {mem_limit: 400m}, trusted: {mem_limit: 600m}}");
 	must_resolve(p, "untrusted");
@@ -159,7 +166,7 @@ static void test_environment(void **state)
 		"SECURITY_MAX_EXECUTION_TIME=7",
 		"SECURITY_OTHER=not ours",
 		"BRIG_MEMORY_MB=64",
-		"BRIG_WHITELIST=a.org, b.org:80",
+		"BRIG_WHITELIST= a.org , b.org:80 ",
 		"BRIG_ALLOW_DEGRADED=",
 		"BRIG_POLICY=/x",
 		"BRIG_STATE=/y",
@@ -215,6 +222,9 @@ static void test_every_key_has_a_variable(void **state)
 	}
 }
 
+#define X16    "xxxxxxxxxxxxxxxx"
+#define X64    X16 X16 X16 X16
+#define COMMAS ",a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a"
 static const struct {
 	const char *vars[3], *place, *part;
 } bad_environments[] = {
@@ -225,6 +235,12 @@ static const struct {
 	{ { "BRIG_PIDS_LIMIT=1" }, "BRIG_PIDS_LIMIT", "too small" },
 	{ { "BRIG_CAP_DROP=NET_RAW" }, "BRIG_CAP_DROP", "must be" },
 	{ { "BRIG_WHITELIST=a,,b" }, "BRIG_WHITELIST", "empty item" },
+	{ { "BRIG_WHITELIST=[a, b,]" }, "BRIG_WHITELIST", "empty item" },
+	{ { "BRIG_WHITELIST=" X16 X16 X16 X16 X16 X16 },
+	  "BRIG_WHITELIST",
+	  "an item of whitelist is longer than 95 bytes" },
+	{ { "BRIG_ROOTFS=/" X64 X64 X64 X64 }, "BRIG_ROOTFS", "rootfs is longer than 255 bytes" },
+	{ { "BRIG_WHITELIST=a" COMMAS COMMAS COMMAS COMMAS }, "BRIG_WHITELIST", "more than 64 items" },
 	{ { "BRIG_USER=\xff" }, "BRIG_USER", "UTF-8" },
 	{ { "SECURITY_MAX_EXECUTION_TIME=forever" }, "SECURITY_MAX_EXECUTION_TIME", "takes seconds" },
 	{ { "BRIG_TIMEOUT=3", "SECURITY_MAX_EXECUTION_TIME=3" },
