@@ -5,7 +5,7 @@
  * registry.c, a name in model/settings.h, and the list of what it cannot enforce in its probe().
  *
  * Calls on a cell come in this order: create, start, (sample | on_event)*, stop, inspect, usage, destroy.
- * destroy accepts NULL and half-built cells, and may come at any point.
+ * destroy accepts NULL and half-built cells, and may come at any point.  err is never NULL here.
  */
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H

@@ -26,7 +26,7 @@ struct cell {
 	bool ready, confined, started, ended;
 	struct exit_info end;
 	int landlock_probe;
-	struct statfs root_sealed, disk_empty;
+	struct statfs root_sealed;
 	bool disk_full;
 	uint64_t cpu_ns_seen;
 	struct facts early; /* read before the program ran, or while it began to */
@@ -43,7 +43,7 @@ int cell_clone_init(struct cell *c, struct brig_error *err);
 /* hosttree.c: fills spec.dirs, spec.binds, spec.rules. */
 int cell_find_host_trees(struct cell *c, struct brig_error *err);
 /* inspect.c */
-void cell_inspect_early(struct cell *c); /* the program waits */
+int cell_inspect_early(struct cell *c, struct brig_error *err); /* the program waits */
 void cell_inspect_start(struct cell *c); /* the program has just been let go */
 void cell_inspect(struct cell *c, struct facts *ret);
 /* probe.c */

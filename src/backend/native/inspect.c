@@ -18,38 +18,56 @@
 #include "base/str.h"
 #include "sys/proc.h"
 
-static void read_limits(struct cell *c)
+/* The hard limit behind a label of /proc/PID/limits. */
+static bool limit_of(const char *text, const char *label, uint64_t *ret)
 {
-	char path[48], text[4096];
-	static const struct {
-		const char *label;
-		enum fact_id fact;
-	} rows[] = { { "Max open files", FACT_open_files_max }, { "Max core file size", FACT_core_max } };
+	const char *at = strstr(text, label);
+	unsigned long long soft, hard;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/limits", c->payload_pid);
-	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const char *at = strstr(text, rows[i].label);
-		unsigned long long soft, hard;
-
-		if (at && sscanf(at + strlen(rows[i].label), "%llu %llu", &soft, &hard) == 2)
-			fact_num(&c->early, rows[i].fact, hard, "%s", path);
-	}
+	if (!at || sscanf(at + strlen(label), "%llu %llu", &soft, &hard) != 2)
+		return false;
+	*ret = hard;
+	return true;
 }
 
-void cell_inspect_early(struct cell *c)
+static int read_limits(struct cell *c)
 {
-	read_limits(c);
-	if (c->spec.abi > 0) {
-		/* From ABI 5 on the probe must have been denied; before, restrict_self's word is all there is. */
-		bool proven = c->spec.abi < 5 || c->landlock_probe == EACCES;
+	char path[48], text[4096], pattern[256] = "|";
+	uint64_t files, core;
+	ssize_t n;
 
-		fact_num(&c->early, FACT_landlock, proven ? (uint64_t)c->spec.abi : 0, "%s",
-			 c->spec.abi < 5 ? "landlock_restrict_self(2)" : "landlock_restrict_self(2) and a denied ioctl");
-	} else {
-		fact_num(&c->early, FACT_landlock, 0, "landlock_create_ruleset(2)");
-	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/limits", c->payload_pid);
+	n = fd_get_at(AT_FDCWD, path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	if (!limit_of(text, "Max open files", &files) || !limit_of(text, "Max core file size", &core))
+		return -EBADMSG;
+	fact_num(&c->early, FACT_open_files_max, files, "%s", path);
+	/* 1 is too small for a core file and keeps a piped core_pattern from starting; 0 does only the first. */
+	(void)fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
+	fact_text(&c->early, FACT_core_dumps, core == 1 || (core == 0 && pattern[0] != '|') ? "none" : "possible", "%s", path);
+	return 0;
+}
+
+static void note_landlock(struct cell *c)
+{
+	/* From ABI 5 on the probe must have been denied; before, restrict_self's word is all there is. */
+	bool proven = c->spec.abi < 5 || c->landlock_probe == EACCES;
+
+	fact_num(&c->early, FACT_landlock, proven ? (uint64_t)c->spec.abi : 0, "%s",
+		 c->spec.abi < 5 ? "landlock_restrict_self(2)" : "landlock_restrict_self(2) and a denied ioctl");
+}
+
+int cell_inspect_early(struct cell *c, struct brig_error *err)
+{
+	int rc = read_limits(c);
+
+	if (rc == 0 && fstatfs(c->handed[HANDED_ROOT], &c->root_sealed) < 0)
+		rc = -errno;
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot read back what is in force in the cell");
+	note_landlock(c);
+	return 0;
 }
 
 static void read_cgroup(struct cell *c, struct facts *f)

@@ -24,6 +24,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -237,7 +239,7 @@ static enum cell_event native_on_event(struct cell *c, struct exit_info *info, s
 		what = on_ctl(c, err);
 	if (what == CELL_FINISHED)
 		*info = c->end;
-	if (died && what == CELL_NOTHING)
+	if (died && what == CELL_NOTHING && c->ctl < 0) /* only when all that it had said is read */
 		what = on_init_death(c, info, err);
 	return what;
 }
@@ -261,7 +263,7 @@ static int await_confined(struct cell *c, struct brig_error *err)
 		if (n < 0 && errno != EINTR)
 			return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the cell");
 		if (n > 0 && native_on_event(c, &info, err) != CELL_NOTHING)
-			return err && err->code ? -err->code : -BRIG_E_INTERNAL;
+			return err->code ? -err->code : -BRIG_E_INTERNAL;
 	}
 	return 0;
 }
@@ -271,8 +273,14 @@ static int write_id_maps(struct cell *c, struct brig_error *err)
 {
 	int rc = FAULT_HIT(STEP_write_id_maps) ? -FAULT_ERRNO : idmap_write(c);
 
-	if (rc == 0 && write(c->ctl, "m", 1) != 1)
+	if (rc == 0 && send(c->ctl, "m", 1, MSG_NOSIGNAL) != 1) {
+		struct exit_info info;
+
 		rc = -errno;
+		/* Init is gone; if it left word why, that is the reason. */
+		if (native_on_event(c, &info, err) == CELL_FAILED)
+			return -err->code;
+	}
 	return rc < 0 ? cell_step_failed(STEP_write_id_maps, -rc, err) : 0;
 }
 
@@ -293,10 +301,27 @@ static int build(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
+/*
+ * Whether the host would run a helper on a crashed program's memory.  RLIMIT_CORE must be 1 to stop a piped
+ * core_pattern (0 does not); where our own hard limit is 0 already, there must be no pipe.
+ */
+static int check_core_dumps(struct brig_error *err)
+{
+	struct rlimit core;
+	char pattern[256];
+
+	if (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max >= 1)
+		return 0;
+	if (fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern)) > 0 && pattern[0] != '|')
+		return 0;
+	return err_set(err, BRIG_E_REFUSED, 0,
+		       "the hard limit on core dumps is 0 and kernel.core_pattern starts a program, which ignores that: "
+		       "raise the limit (ulimit -H -c 1) or set kernel.core_pattern=core");
+}
+
 static int native_create(const struct plan *plan, struct cell **ret, struct brig_error *err)
 {
 	struct cell *c = cell_new(plan);
-	struct brig_error ignored = BRIG_ERROR_INIT;
 	char leftovers[256];
 	int rc;
 
@@ -304,21 +329,22 @@ static int native_create(const struct plan *plan, struct cell **ret, struct brig
 		return err_nomem(err);
 	fault_arm();
 	fill_spec(c);
-	rc = build(c, err ? err : &ignored);
+	rc = check_core_dumps(err);
+	if (rc == 0)
+		rc = build(c, err);
+	if (rc == 0)
+		rc = cell_inspect_early(c, err);
 	if (rc < 0) {
 		(void)native_destroy(c, leftovers, sizeof(leftovers));
 		return rc;
 	}
-	(void)fstatfs(c->handed[HANDED_ROOT], &c->root_sealed);
-	(void)fstatfs(c->handed[HANDED_WORKSPACE], &c->disk_empty);
-	cell_inspect_early(c);
 	*ret = c;
 	return 0;
 }
 
 static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
 {
-	if (write(c->go, "g", 1) != 1)
+	if (send(c->go, "g", 1, MSG_NOSIGNAL) != 1)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot start the program");
 	*ret = (struct cell_fds){ .in = c->in, .out = c->out, .err = c->err, .event = c->poll };
 	cell_inspect_start(c); /* costs no time: the program has its own start to do */

@@ -55,7 +55,7 @@ static int open_socket(int *child, int *ours)
 int cell_open_pipes(struct cell *c, struct brig_error *err)
 {
 	struct cell_spec *s = &c->spec;
-	int rc = open_pipe(&s->stdio[0], &c->in, true);
+	int rc = FAULT_HIT(STEP_open_pipes) ? -FAULT_ERRNO : open_pipe(&s->stdio[0], &c->in, true);
 
 	if (rc == 0)
 		rc = open_pipe(&s->stdio[1], &c->out, false);
