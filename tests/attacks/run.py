@@ -28,9 +28,25 @@ def table(results):
 		print(f"{name:<16}{row[0]:>8}{row[1]:>12}{row[2]:>10}{row[3]:>14}")
 
 
+def document():
+	"""docs/ATTACKS.md: the text of overview.md, then every attack."""
+	with open(os.path.join(HERE, "overview.md"), encoding="utf-8") as f:
+		print(f.read().rstrip())
+	for name in judge.CATEGORIES.values():
+		cases = sorted((c for c in harness.CASES if c.category == name), key=lambda c: c.ident)
+		print(f"\n## {name.capitalize()} ({len(cases)})\n\n| attack | what the hostile side does | skipped without |\n|---|---|---|")
+		for c in cases:
+			print(f"| {c.ident} | {c.title} | {', '.join(c.needs)} |")
+
+
 def main():
-	options = harness.arguments("attacks").parse_args()
+	parser = harness.arguments("attacks")
+	parser.add_argument("--document", action="store_true", help="print docs/ATTACKS.md and stop")
+	options = parser.parse_args()
 	harness.load(os.path.join(HERE, "cases"), r"\w+\.py")
+	if options.document:
+		document()
+		return 0
 	if options.self_test:
 		judge.register_self_test()
 		return harness.main("attacks-self-test", options, judge.make_hooks, probe=False)

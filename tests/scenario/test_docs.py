@@ -11,7 +11,7 @@ import glob
 import os
 import re
 
-from harness import ROOT, Host, add, brig_path
+from harness import ROOT, Host, add, brig_path, case
 
 MAKES_FILE = re.compile(r"^(cat|echo|printf|mkdir|touch)\b.*>|^(mkdir|touch)\b|^export ")
 USES_BRIG = re.compile(r"(^|[\s|;&(`])(\./)?(build/)?brig\s")
@@ -78,6 +78,13 @@ def pages():
 	for path in sorted(glob.glob(os.path.join(ROOT, "**", "brig.1"), recursive=True)):
 		with open(path, encoding="utf-8") as f:
 			yield os.path.relpath(path, ROOT), list(manual(f.read()))
+
+
+@case("docs/ATTACKS.md lists the attacks that there are")
+def attacks_listed(t):
+	p = t.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "attacks", "run.py"), "--document"])
+	with open(os.path.join(ROOT, "docs", "ATTACKS.md"), "rb") as f:
+		t.check(p.out and p.out == f.read(), "refresh it: tests/attacks/run.py --document >docs/ATTACKS.md")
 
 
 for page, found in pages():
