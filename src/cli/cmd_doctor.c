@@ -84,10 +84,11 @@ static int show_host(const struct doctor_values *v)
 	struct brig *b = NULL;
 	AUTO_TEXT json = NULL;
 	json_t *doc;
-	int status, rc = brig_open(&opts, &b, &err);
+	int status, rc;
 
-	if (rc == 0)
-		rc = brig_doctor_json(b, &json, &err);
+	if (brig_open(&opts, &b, &err) < 0)
+		return command_open_failed(v->policy, &err);
+	rc = brig_doctor_json(b, &json, &err);
 	brig_close(b);
 	if (rc < 0)
 		return ui_fail(&err);

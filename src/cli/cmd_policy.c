@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `brig policy show`: every effective value and who set it.  `brig policy check`: every complaint at once. */
+#include <string.h>
+
 #include "cli/commands.h"
 #include "cli/document.h"
 
@@ -71,10 +73,11 @@ static int show_policy(const struct policy_values *v)
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig *b = NULL;
 	AUTO_TEXT json = NULL;
-	int rc = brig_open(&opts, &b, &err);
+	int rc;
 
-	if (rc == 0)
-		rc = brig_policy_json(b, v->trust, &json, &err);
+	if (brig_open(&opts, &b, &err) < 0)
+		return command_open_failed(v->policy, &err);
+	rc = brig_policy_json(b, v->trust, &json, &err);
 	brig_close(b);
 	if (rc < 0)
 		return ui_fail(&err);
@@ -108,28 +111,54 @@ static const struct option_row check_options[] = {
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of lines" },
 };
 
+/* One line per complaint. */
+static void add_complaints(const json_t *doc, const char *path, struct buf *out)
+{
+	char place[512], message[1024];
+	const json_t *row;
+	json_int_t dropped = json_integer_value(json_object_get(doc, "dropped"));
+	size_t i;
+
+	json_array_foreach(json_object_get(doc, "errors"), i, row)
+		buf_addf(out, "%s: %s\n", document_text(row, "place", place, sizeof(place)),
+			 document_text(row, "message", message, sizeof(message)));
+	if (dropped > 0)
+		buf_addf(out, "%s: %lld more\n", path, (long long)dropped);
+}
+
 static int check_lines(const char *path, const char *json, bool good)
 {
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX), safe = BUF_INIT(UI_TEXT_MAX);
 	json_t *doc = document_read(json);
-	char place[512], message[1024];
-	const json_t *row;
-	json_int_t dropped;
-	size_t i;
 
 	if (!doc)
 		return EXIT_FAILED;
-	json_array_foreach(json_object_get(doc, "errors"), i, row)
-		buf_addf(&text, "%s: %s\n", document_text(row, "place", place, sizeof(place)),
-			 document_text(row, "message", message, sizeof(message)));
-	dropped = json_integer_value(json_object_get(doc, "dropped"));
-	if (dropped > 0)
-		buf_addf(&text, "%s: %lld more\n", path, (long long)dropped);
+	add_complaints(doc, path, &text);
 	if (good)
 		buf_addf(&text, "%s: ok\n", path);
 	json_decref(doc);
 	ui_safe(&text, &safe);
 	return ui_finish(&safe, good ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+int command_open_failed(const char *path, const struct brig_error *err)
+{
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
+	AUTO_TEXT json = NULL;
+	json_t *doc;
+
+	if (!path)
+		path = getenv("BRIG_POLICY");
+	if (err->code != BRIG_E_POLICY || !path || !*path || brig_policy_check(path, &json, NULL) != 1)
+		return ui_fail(err);
+	doc = document_read(json);
+	if (!doc)
+		return EXIT_FAILED;
+	add_complaints(doc, path, &text);
+	json_decref(doc);
+	for (const char *line = buf_str(&text); *line; line += strcspn(line, "\n") + 1)
+		ui_say("%.*s", (int)strcspn(line, "\n"), line);
+	return EXIT_REFUSED;
 }
 
 static int check_file(const char *path, bool as_json)

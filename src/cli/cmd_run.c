@@ -191,7 +191,9 @@ static int run_request(const struct run_values *v, struct brig_request *req)
 	req->on_output = v->json ? NULL : live_on_output;
 	req->on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
 	req->flags = v->json ? 0 : BRIG_RUN_NO_CAPTURE;
-	if (brig_open(&opts, &b, &err) < 0 || brig_run(b, req, &result, &err) < 0) {
+	if (brig_open(&opts, &b, &err) < 0)
+		return command_open_failed(v->policy, &err);
+	if (brig_run(b, req, &result, &err) < 0) {
 		status = ui_fail(&err);
 	} else {
 		live_finish(&live);

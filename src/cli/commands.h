@@ -30,5 +30,10 @@ bool command_begin(const struct command *self, int argc, char **argv, void *valu
 		   int *ret_status);
 /* For commands that take no further words: false, with a complaint made, if there are some. */
 bool command_no_operands(const struct command *self, const struct operands *ops);
+/*
+ * Says why brig_open() failed; returns the exit status.  A policy file that is wrong gets every complaint, not
+ * the first one only.  path is that of --policy, or NULL.
+ */
+int command_open_failed(const char *path, const struct brig_error *err);
 
 #endif
