@@ -231,7 +231,7 @@ int cgroup_create(struct cgroup_host *h, const char *id, const struct cgroup_lim
 	struct cgroup *cg = NULL;
 	int r = cgroup_prepare(h, id, &cg, err);
 
-	if (r < 0)
+	if (!cg)
 		return r;
 	r = cgroup_make(cg, limits, err);
 	if (r < 0) {

@@ -161,7 +161,7 @@ static bool add_usual_v1(struct discovery *d, int controller)
 	unsigned controllers = 0;
 	AUTO_FD dir = FD_NONE;
 
-	if (len < 0 || (size_t)len >= sizeof(path) || strstr(d->own[controller], "/.."))
+	if (len < 1 || (size_t)len >= sizeof(path) || strstr(d->own[controller], "/.."))
 		return false;
 	if (path[len - 1] == '/')
 		path[len - 1] = '\0';
