@@ -83,9 +83,7 @@ static void complain_syntax(struct reader *r)
 	struct place at =
 		p->error == YAML_READER_ERROR ? place_of_byte(r, p->problem_offset) : place_of(r, p->problem_mark);
 
-	if (p->error == YAML_MEMORY_ERROR)
-		diag_add(r->diags, &at, "no memory left to read this");
-	else if (p->error == YAML_SCANNER_ERROR && tab_at(r, p->problem_mark))
+	if (p->error == YAML_SCANNER_ERROR && tab_at(r, p->problem_mark))
 		diag_add(r->diags, &at, "a tab stands where YAML allows only spaces");
 	else
 		diag_add(r->diags, &at, "not valid YAML: %s%s%s", p->problem ? p->problem : "cannot be read",
@@ -148,7 +146,8 @@ static bool next(struct reader *r)
 		return false;
 	yaml_event_delete(&r->event);
 	if (!yaml_parser_parse(&r->parser, &r->event)) {
-		complain_syntax(r);
+		if (r->parser.error != YAML_MEMORY_ERROR)
+			complain_syntax(r);
 		stop(r);
 		return false;
 	}
@@ -568,6 +567,7 @@ int yaml_parse(const char *path, const char *text, size_t len, struct file_layer
 		.name = printable(path, shown, sizeof(shown)), .text = text, .len = len, .out = ret, .diags = diags
 	};
 	size_t before = diags->n;
+	bool no_memory;
 
 	if (!check_bytes(&r) || !check_directives(&r))
 		return -BRIG_E_POLICY;
@@ -575,7 +575,10 @@ int yaml_parse(const char *path, const char *text, size_t len, struct file_layer
 		return err_nomem(err);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
 	read_stream(&r);
+	no_memory = r.parser.error == YAML_MEMORY_ERROR;
 	yaml_event_delete(&r.event);
 	yaml_parser_delete(&r.parser);
+	if (no_memory)
+		return err_nomem(err);
 	return diags->n == before ? 0 : -BRIG_E_POLICY;
 }

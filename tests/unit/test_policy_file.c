@@ -143,6 +143,8 @@ static const struct {
 	{ "timeout: 30x", ":1:10", "timeout takes seconds: 30, 1.5, or with a unit 500ms, 2m" },
 	{ "execution_timeout_ms: 1.5", ":1:23", "takes milliseconds" },
 	{ "timeout: 1:30", ":1:10", "takes seconds" },
+	{ "pids_limit: 64.5", ":1:13", "'64.5' is not that" },
+	{ "mem_limit: 9000000.5", ":1:12", "is not that" },
 	{ "pids_limit: 1.5", ":1:13", "takes a whole number" },
 	{ "pids_limit: 64k", ":1:13", "takes a whole number" },
 	{ "pids_limit: 1", ":1:13", "too small" },
