@@ -107,6 +107,7 @@ static void report_compile_failure(struct run *r, const struct stage *s, struct 
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
 		if (from[i]->len == 0)
 			continue;
+		to[i]->max = from[i]->max;
 		if (!(req->flags & BRIG_RUN_NO_CAPTURE))
 			(void)buf_add(to[i], from[i]->data, from[i]->len);
 		if (req->on_output)
