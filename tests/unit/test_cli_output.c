@@ -285,6 +285,7 @@ static void the_manual_has_every_command_and_option(void **state UNUSED)
 
 	(void)snprintf(path, sizeof(path), "%s/docs/man/brig.1", root ? root : ".");
 	assert_true(fd_get_at(AT_FDCWD, path, page, sizeof(page)) > 0);
+	assert_non_null(strstr(page, "\"brig " BRIG_VERSION "\""));
 	for (size_t c = 0; c < command_count; c++) {
 		AUTO_BUF name = BUF_INIT(256);
 
