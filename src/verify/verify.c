@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-enum relation { REL_AT_MOST, REL_EQUALS, REL_NOT, REL_HAS, REL_WITHIN };
+enum relation { REL_AT_MOST, REL_AT_LEAST, REL_EQUALS, REL_NOT, REL_HAS, REL_WITHIN };
 
 struct declared {
 	bool is_text;
@@ -69,6 +69,8 @@ static bool holds(enum relation relation, const struct declared *want, const str
 	switch (relation) {
 	case REL_AT_MOST:
 		return got->num <= want->num;
+	case REL_AT_LEAST:
+		return got->num >= want->num;
 	case REL_EQUALS:
 		return same;
 	case REL_NOT:
@@ -83,8 +85,10 @@ static bool holds(enum relation relation, const struct declared *want, const str
 
 static void describe(struct evidence_row *row, const struct check *c, const struct fact *got)
 {
-	static const char *const prefix[] = { [REL_AT_MOST] = "<= ", [REL_NOT] = "not ", [REL_WITHIN] = "only ", [REL_HAS] = "",
-					      [REL_EQUALS] = "" };
+	static const char *const prefix[] = {
+		[REL_AT_MOST] = "<= ", [REL_AT_LEAST] = ">= ", [REL_EQUALS] = "",
+		[REL_NOT] = "not ",    [REL_HAS] = "",	       [REL_WITHIN] = "only ",
+	};
 
 	if (c->declared.is_text)
 		(void)snprintf(row->declared, sizeof(row->declared), "%s%s", prefix[c->relation],
