@@ -64,8 +64,11 @@ install: all ## install below DESTDIR and PREFIX (/usr/local)
 	@if [ -d node_modules/@esbuild ]; then mkdir -p $(TOOLS)/node_modules && cp -r node_modules/@esbuild $(TOOLS)/node_modules/; fi
 
 uninstall: ## remove what the last `make install` of this build installed
-	@rm -rf $(TOOLS)/node_modules
-	@while read -r path; do case $$path in '#'*) ;; *) rm -fv "$$path" ;; esac; done <$(BUILD)/meson-logs/install-log.txt
+	@rm -rf $(TOOLS)/node_modules; rmdir $(TOOLS) 2>/dev/null || true
+	@while read -r path; do \
+		if [ -d "$$path" ] && [ ! -L "$$path" ]; then rmdir "$$path" 2>/dev/null || true; \
+		else case $$path in '#'*) ;; *) rm -fv "$$path" ;; esac; fi; \
+	done <$(BUILD)/meson-logs/install-log.txt
 
 clean: ## remove the build folders
 	rm -rf $(BUILD) build-asan build-fault build-fuzz
