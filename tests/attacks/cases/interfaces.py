@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """FD, EN, OU, BL, SD, SU: descriptors, environment, output, compilers, other runs, the supervisor."""
+import ast
 import os
 import subprocess
 import time
@@ -112,7 +113,7 @@ for pid in ('self', '1', str(os.getppid())):
     except OSError: pass
 """, env={"API_KEY": Canaries.current.token, "AWS_SECRET_ACCESS_KEY": Canaries.current.token, "LD_LIBRARY_PATH_X": Canaries.current.token})
 	allowed = {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TERM", "USER", "LOGNAME", "SHELL", "PWD", "TZ"}
-	names = set(eval(Seen(r.stdout).facts.get("names", "None"), {}) or ["nothing was reported"])
+	names = set(ast.literal_eval(Seen(r.stdout).facts.get("names", "[]")) or ["nothing was reported"])
 	t.check({n for n in names if not n.startswith("PYTHON")} <= allowed, "only neutral variables", names)
 
 
