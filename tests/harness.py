@@ -111,6 +111,9 @@ def clean_env(extra=None):
 		    "UBSAN_OPTIONS", "LSAN_OPTIONS"):
 		if key in os.environ:
 			env[key] = os.environ[key]
+	if SLACK > 1:
+		env["BRIG_STARTUP_TIMEOUT_MS"] = str(int(5000 * SLACK))
+		env["BRIG_CLEANUP_TIMEOUT_MS"] = str(int(2000 * SLACK))
 	env.update(extra or {})
 	return env
 

@@ -3,7 +3,7 @@
 import json
 import socket
 
-from harness import EXTENSION, add, case
+from harness import EXTENSION, GUARD, SLACK, add, case
 
 HELLO = {
 	"python": "print('hello from python')\n",
@@ -79,6 +79,9 @@ int main(int argc, char **argv)
 """,
 }
 
+# Compilers are slow under emulation, and the policy gives them a minute.
+PATIENT = {"BRIG_COMPILE_TIMEOUT_MS": str(int(60000 * max(SLACK, 1)))}
+
 BROKEN = {
 	"typescript": ("const x: string = ;\n", ["program.ts"]),
 	"go": ("package main\nfunc main() { undefinedThing() }\n", ["undefinedThing"]),
@@ -94,7 +97,7 @@ def need(t, lang):
 def hello(lang):
 	def run(t):
 		need(t, lang)
-		r = t.cell("--timeout", t.secs(20), code=HELLO[lang], lang=lang)
+		r = t.cell("--timeout", t.secs(20), code=HELLO[lang], lang=lang, env=PATIENT, guard=GUARD * 5)
 		t.verdict(r, "ok")
 		t.equal(r.stdout, f"hello from {lang}\n".encode(), "output", r)
 		t.equal(r.json["language"], lang, "language", r)
@@ -105,7 +108,7 @@ def hello(lang):
 def by_extension(lang):
 	def run(t):
 		need(t, lang)
-		r = t.cell("--timeout", t.secs(20), t.path("hello" + EXTENSION[lang], HELLO[lang]))
+		r = t.cell("--timeout", t.secs(20), t.path("hello" + EXTENSION[lang], HELLO[lang]), env=PATIENT, guard=GUARD * 5)
 		t.verdict(r, "ok")
 		t.equal(r.json["language"], lang, "language found by the file's extension", r)
 	return run
@@ -115,7 +118,7 @@ def echo(lang):
 	def run(t):
 		need(t, lang)
 		r = t.cell("--timeout", t.secs(20), "--env", "GREETING=good morning", "--", "one", "two words", "--three", "",
-			   code=ECHO[lang], lang=lang, stdin=b"line one\nline two\n")
+			   code=ECHO[lang], lang=lang, env=PATIENT, guard=GUARD * 5, stdin=b"line one\nline two\n")
 		t.verdict(r, "error")
 		t.equal(r.json["exit_code"], 7, "exit code", r)
 		t.equal(r.stdout, b"one|two words|--three|\ngood morning\nLINE ONE\nLINE TWO\n", "output", r)
@@ -127,7 +130,7 @@ def broken(lang):
 	def run(t):
 		need(t, lang)
 		code, words = BROKEN[lang]
-		r = t.cell("--timeout", t.secs(20), code=code, lang=lang)
+		r = t.cell("--timeout", t.secs(20), code=code, lang=lang, env=PATIENT, guard=GUARD * 5)
 		t.verdict(r, "error")
 		t.equal(r.json.get("step"), "compile", "the step that ended it", r)
 		for word in words:
