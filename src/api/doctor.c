@@ -3,7 +3,7 @@
  * `brig doctor`: three sources, one table.
  *
  *   sys/probe          what the kernel lets this user do, found out by doing it
- *   backend->probe()   which protections the policy's backend cannot give, with its reasons
+ *   backend->open()    which protections the policy's backend cannot give
  *   the policy         which of them may be missing (allow_degraded)
  *
  * A probe that is named like a protection is that protection's row; protections without a probe (the
@@ -62,13 +62,17 @@ static enum protection protection_of(enum probe_id id)
 static void gather_backend(enum backend_kind kind, struct doctor_facts *f)
 {
 	const struct backend_ops *ops = backend_find(kind, &f->backend_error);
+	struct backend_host *host = NULL;
 
 	if (!ops) {
 		(void)str_copy(f->backend, sizeof(f->backend), backend_kind_name[kind]);
 		return;
 	}
 	(void)str_copy(f->backend, sizeof(f->backend), ops->name);
-	if (ops->probe(&f->missing, f->why, &f->backend_error) < 0 || ops != &native_backend)
+	if (ops->open(&host, &f->missing, &f->backend_error) < 0)
+		return;
+	ops->close(host);
+	if (ops != &native_backend)
 		return;
 	/* The native backend answers cheaply, before each run; here is time to try what only shows by doing. */
 	for (enum probe_id id = 0; id < PROBE_COUNT; id++)
@@ -159,7 +163,7 @@ static void add_protection(struct document *d, enum protection p, struct row *r)
 	r->required = !(f->may_degrade & PROT_BIT(p));
 	r->status = missing ? PROBE_MISSING : PROBE_OK;
 	if (missing && (!*r->detail || str_eq(r->detail, "works")))
-		r->detail = f->why[p] ? f->why[p] : protection_info[p].lost;
+		r->detail = protection_info[p].lost;
 	if (!*r->detail)
 		r->detail = "works";
 	add_row(d, r);

@@ -18,7 +18,6 @@ struct doctor_facts {
 	struct brig_error backend_error; /* code 0: there is a backend and it answered */
 	protection_set missing;
 	protection_set may_degrade;  /* allow_degraded */
-	const char *why[PROT_COUNT]; /* of the backend; NULL where it has nothing to say */
 	char cgroup_version[16];
 	char cgroup_why[CGROUP_RESOURCE_COUNT][320]; /* "" where the resource is there */
 };

@@ -4,6 +4,7 @@
  * in force, and takes it down.  To add a backend: a folder with one struct backend_ops, a row in
  * registry.c, a name in model/settings.h, and the list of what it cannot enforce in its probe().
  *
+ * A host is opened once per request and closed after its last cell.
  * Calls on a cell come in this order: create, start, (sample | on_event)*, stop, inspect, usage, destroy.
  * destroy accepts NULL and half-built cells, and may come at any point.  err is never NULL here.
  */
@@ -15,6 +16,7 @@
 #include "model/plan.h"
 #include "model/sample.h"
 
+struct backend_host; /* what a backend knows of this host */
 struct cell;
 
 struct exit_info {
@@ -51,10 +53,11 @@ struct cell_fds {
 
 struct backend_ops {
 	const char *name;
-	/* Which protections this host cannot give; why[] gets a sentence for each, may stay NULL. */
-	int (*probe)(protection_set *ret_missing, const char *ret_why[PROT_COUNT], struct brig_error *err);
+	/* Finds out, cheaply, which protections this host cannot give. */
+	int (*open)(struct backend_host **ret, protection_set *ret_missing, struct brig_error *err);
+	void (*close)(struct backend_host *h); /* NULL is fine */
 	/* Every limit is in force when this returns, and no guest instruction has run. */
-	int (*create)(const struct plan *plan, struct cell **ret, struct brig_error *err);
+	int (*create)(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err);
 	int (*start)(struct cell *c, struct cell_fds *ret, struct brig_error *err);
 	enum cell_event (*on_event)(struct cell *c, struct exit_info *info, struct brig_error *err);
 	void (*close_stdin)(struct cell *c);

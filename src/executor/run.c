@@ -26,6 +26,7 @@ struct run {
 	struct result *result;
 	struct prepared_request prepared;
 	const struct backend_ops *backend;
+	struct backend_host *host;
 	struct buf compiled;
 	struct brig_error err;
 };
@@ -66,9 +67,8 @@ static int step_resolve(struct run *r)
 static int step_probe(struct run *r)
 {
 	protection_set missing = 0, refused;
-	const char *why[PROT_COUNT];
 
-	if (r->backend->probe(&missing, why, &r->err) < 0)
+	if (r->backend->open(&r->host, &missing, &r->err) < 0)
 		return end_with_error(r);
 	r->result->degraded |= missing;
 	refused = missing & ~r->prepared.may_degrade;
@@ -77,7 +77,7 @@ static int step_probe(struct run *r)
 			continue;
 		(void)err_set(&r->err, BRIG_E_REFUSED, 0,
 			      "this host cannot keep '%s': %s. To have it: %s. To run without it, name it in allow_degraded",
-			      protection_info[p].name, why[p], protection_info[p].fix);
+			      protection_info[p].name, protection_info[p].lost, protection_info[p].fix);
 		return end_with_error(r);
 	}
 	return 0;
@@ -119,7 +119,7 @@ static int step_compile(struct run *r)
 {
 	CLEANUP(prepared_release) struct prepared p = { .argv = NULL };
 	AUTO_BUF out = BUF_INIT(0), err = BUF_INIT(0);
-	struct stage s = { .backend = r->backend, .plan = &p.plan, .req = r->req, .result = r->result,
+	struct stage s = { .backend = r->backend, .host = r->host, .plan = &p.plan, .req = r->req, .result = r->result,
 			   .keep_out = &out, .keep_err = &err, .collected = &r->compiled };
 
 	if (!r->prepared.lang->compiles)
@@ -143,7 +143,7 @@ static int step_run(struct run *r)
 	CLEANUP(prepared_release) struct prepared p = { .argv = NULL };
 	const struct settings *set = &r->prepared.resolved.set;
 	bool keep = !(r->req->flags & BRIG_RUN_NO_CAPTURE);
-	struct stage s = { .backend = r->backend, .plan = &p.plan, .req = r->req, .result = r->result,
+	struct stage s = { .backend = r->backend, .host = r->host, .plan = &p.plan, .req = r->req, .result = r->result,
 			   .with_stdin = true, .with_output = true,
 			   .sample_interval_ms = set->monitoring_enabled ? set->monitoring_interval_ms : 0,
 			   .keep_out = keep ? &r->result->out : NULL, .keep_err = keep ? &r->result->err : NULL };
@@ -190,6 +190,8 @@ void executor_run(const struct policy *policy, const struct brig_request *req, s
 		if (rc < 0)
 			break;
 	}
+	if (r->backend)
+		r->backend->close(r->host);
 	buf_release(&r->compiled);
 	free(r);
 	ret->total_ns = clock_now_ns() - begin;

@@ -130,7 +130,7 @@ static void judge(struct stage *s)
 
 static int step_create(struct stage *s)
 {
-	if (s->backend->create(s->plan, &s->cell, &s->err) < 0) {
+	if (s->backend->create(s->host, s->plan, &s->cell, &s->err) < 0) {
 		set_failure(s);
 		return -1;
 	}

@@ -10,6 +10,7 @@
 struct stage {
 	/* filled by the caller */
 	const struct backend_ops *backend;
+	struct backend_host *host;
 	const struct plan *plan;
 	const struct brig_request *req;
 	struct result *result; /* phases, samples, evidence, usage and warnings go there */

@@ -279,7 +279,7 @@ static void add_manual_spelling(struct buf *out, const char *name)
 
 static void the_manual_has_every_command_and_option(void **state UNUSED)
 {
-	const char *root = getenv("BRIG_SOURCE_ROOT");
+	const char *root = getenv("TEST_SOURCE_ROOT");
 	static char page[64 * 1024];
 	char path[4096];
 

@@ -333,13 +333,6 @@ static void backend_speaks_for_itself(void **state)
 
 	(void)state;
 	good_host(&f);
-	f.missing = PROT_BIT(PROT_landlock);
-	f.why[PROT_landlock] = "a reason of its own";
-	doc = render(&f);
-	assert_string_equal(get(find_row(doc, "landlock"), "detail"), "a reason of its own");
-	json_decref(doc);
-
-	good_host(&f);
 	f.backend_error.code = BRIG_E_REFUSED;
 	(void)str_copy(f.backend_error.msg, sizeof(f.backend_error.msg), "there is no such backend");
 	doc = render(&f);

@@ -391,7 +391,7 @@ static void test_file_size(void **state)
 
 static void test_sample_file(void **state)
 {
-	const char *root = getenv("BRIG_SOURCE_ROOT");
+	const char *root = getenv("TEST_SOURCE_ROOT");
 	static struct policy_resolved plain;
 	struct policy_sources none = { 0 }, sample = { 0 };
 	struct policy *p;

@@ -16,7 +16,7 @@
 /* The schema of the tree that the test was built from. */
 static json_t *load_schema(void)
 {
-	const char *root = getenv("BRIG_SOURCE_ROOT");
+	const char *root = getenv("TEST_SOURCE_ROOT");
 	char path[4096];
 	json_t *schema;
 

@@ -244,14 +244,14 @@ static bool next_line(FILE *f, char words[12][64], int *n)
 
 static FILE *open_list(const char *name)
 {
-	const char *root = getenv("BRIG_SOURCE_ROOT");
+	const char *root = getenv("TEST_SOURCE_ROOT");
 	char path[512];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/data/syscalls/%s.list", root ? root : ".", name);
 	f = fopen(path, "re");
 	if (!f)
-		fail_msg("%s: cannot be read (set BRIG_SOURCE_ROOT)", path);
+		fail_msg("%s: cannot be read (set TEST_SOURCE_ROOT)", path);
 	return f;
 }
 

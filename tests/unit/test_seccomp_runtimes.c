@@ -394,7 +394,7 @@ static void installing_is_cheap(void **state)
 
 static int make_folder(void **state)
 {
-	const char *root = getenv("BRIG_SOURCE_ROOT"), *old_path = getenv("PATH");
+	const char *root = getenv("TEST_SOURCE_ROOT"), *old_path = getenv("PATH");
 	char path[4096];
 
 	(void)state;

@@ -9,9 +9,29 @@
 #include "backend/native/cell_spec.h"
 #include "backend/native/janitor.h"
 
+enum idmap_kind {
+	IDMAP_NONE,	   /* root of a user namespace that has no ids to spare */
+	IDMAP_OWN,	   /* only the caller's own id */
+	IDMAP_SUBORDINATE, /* a range of /etc/subuid, by newuidmap */
+	IDMAP_DIRECT,	   /* written by us */
+};
+
+/* Where the host ids of cells come from: pairs beginning at first. */
+struct idmap {
+	enum idmap_kind kind;
+	uint64_t first_uid, first_gid, pairs;
+};
+
+struct backend_host {
+	struct cgroup_host *cgroups;
+	bool has_cgroups;
+	int landlock_abi;
+	struct idmap ids;
+};
+
 struct cell {
+	const struct backend_host *host;
 	struct cell_spec spec; /* what the child was given; its descriptors are closed here after the clone */
-	struct cgroup_host *host;
 	struct cgroup *cgroup;
 	struct janitor janitor;
 	pid_t init_pid;
@@ -35,8 +55,8 @@ struct cell {
 };
 
 /* idmap.c */
-bool idmap_has_two(void);
-int idmap_write(struct cell *c);
+struct idmap idmap_find(void);
+int idmap_write(const struct cell *c); /* 0 or -errno */
 /* spawn.c */
 int cell_open_pipes(struct cell *c, struct brig_error *err);
 int cell_clone_init(struct cell *c, struct brig_error *err);
@@ -46,8 +66,9 @@ int cell_find_host_trees(struct cell *c, struct brig_error *err);
 int cell_inspect_early(struct cell *c, struct brig_error *err); /* the program waits */
 void cell_inspect_start(struct cell *c); /* the program has just been let go */
 void cell_inspect(struct cell *c, struct facts *ret);
-/* probe.c */
-int native_probe(protection_set *ret_missing, const char *ret_why[PROT_COUNT], struct brig_error *err);
+/* host.c */
+int native_open(struct backend_host **ret, protection_set *ret_missing, struct brig_error *err);
+void native_close(struct backend_host *h);
 
 /* "cannot <what>": refused if the step carries a protection, else failed. */
 int cell_step_failed(enum step step, int sys, struct brig_error *err);

@@ -3,7 +3,8 @@
  * Which host user ids a cell's processes have.
  *
  *   root             two ids that belong to nobody, computed from the pid of the cell's init: no two living
- *                    cells share them, and there is no allocator that could leak
+ *                    cells share them, and there is no allocator that could leak.  Inside a container with a
+ *                    small map of its own, ids from the upper half of the largest piece
  *   ordinary user    two ids of the user's range in /etc/subuid, mapped with newuidmap(1); computed likewise
  *   without a range  the user's own id for both, the only one the kernel lets be mapped: id_separation is
  *                    then missing
@@ -24,6 +25,7 @@
 
 /* systemd's table of reserved user ids leaves 0x70000000-0x7ffdffff to nobody; pids go up to 2^22. */
 #define HOST_ID_BASE 0x70000000u
+#define HOST_ID_PAIRS (1u << 22)
 #define NEWUIDMAP "/usr/bin/newuidmap"
 #define NEWGIDMAP "/usr/bin/newgidmap"
 
@@ -64,14 +66,55 @@ static bool find_range(const char *file, struct id_range *ret)
 	       ret->start + ret->count <= UINT32_MAX;
 }
 
-bool idmap_has_two(void)
-{
-	struct id_range range;
+/* One extent of /proc/self/uid_map: the largest is where unused ids are. */
+struct extent {
+	uint64_t start, count;
+};
 
-	if (geteuid() == 0)
-		return true;
-	return access(NEWUIDMAP, X_OK) == 0 && access(NEWGIDMAP, X_OK) == 0 && find_range("/etc/subuid", &range) &&
-	       find_range("/etc/subgid", &range);
+static bool visit_extent(char *line, void *arg)
+{
+	struct extent *best = arg;
+	unsigned long long start, outside, count;
+
+	if (sscanf(line, "%llu %llu %llu", &start, &outside, &count) == 3 && count > best->count)
+		*best = (struct extent){ start, count };
+	return true;
+}
+
+static struct idmap find_direct(void)
+{
+	struct extent best = { 0, 0 };
+
+	(void)proc_each_line("/proc/self/uid_map", visit_extent, &best);
+	if (best.start == 0 && best.count > HOST_ID_BASE + HOST_ID_PAIRS * 2)
+		return (struct idmap){ IDMAP_DIRECT, HOST_ID_BASE, HOST_ID_BASE, HOST_ID_PAIRS };
+	if (best.count >= 4096) { /* the lower half may belong to users of the container */
+		uint64_t first = best.start + best.count / 2;
+
+		return (struct idmap){ IDMAP_DIRECT, first, first, best.count / 4 };
+	}
+	return (struct idmap){ .kind = IDMAP_NONE };
+}
+
+static struct idmap find_subordinate(void)
+{
+	struct id_range uids, gids;
+
+	if (access(NEWUIDMAP, X_OK) < 0 || access(NEWGIDMAP, X_OK) < 0 || !find_range("/etc/subuid", &uids) ||
+	    !find_range("/etc/subgid", &gids))
+		return (struct idmap){ .kind = IDMAP_OWN };
+	return (struct idmap){ IDMAP_SUBORDINATE, uids.start, gids.start, min_u64(uids.count, gids.count) / 2 };
+}
+
+struct idmap idmap_find(void)
+{
+	return geteuid() == 0 ? find_direct() : find_subordinate();
+}
+
+/* The two host ids of this cell's init; the payload's follow them. */
+static uint64_t first_of(const struct cell *c, uint64_t first)
+{
+	return first + 2 * ((uint64_t)c->init_pid % c->host->ids.pairs);
 }
 
 static int write_map(pid_t pid, const char *name, const char *map)
@@ -82,24 +125,27 @@ static int write_map(pid_t pid, const char *name, const char *map)
 	return fd_put_at(AT_FDCWD, path, map);
 }
 
-static int map_as_root(struct cell *c)
+static int write_pair(pid_t pid, const char *name, uint32_t inside, uint64_t first)
 {
-	const struct plan *plan = c->spec.plan;
-	unsigned init = HOST_ID_BASE + 2 * (unsigned)c->init_pid;
 	char map[96];
-	int rc;
 
-	(void)snprintf(map, sizeof(map), "0 %u 1\n%u %u 1\n", init, plan->gid, init + 1);
-	rc = write_map(c->init_pid, "gid_map", map);
-	(void)snprintf(map, sizeof(map), "0 %u 1\n%u %u 1\n", init, plan->uid, init + 1);
-	return rc < 0 ? rc : write_map(c->init_pid, "uid_map", map);
+	(void)snprintf(map, sizeof(map), "0 %llu 1\n%u %llu 1\n", (unsigned long long)first, inside,
+		       (unsigned long long)first + 1);
+	return write_map(pid, name, map);
+}
+
+static int map_direct(const struct cell *c)
+{
+	const struct idmap *ids = &c->host->ids;
+	int rc = write_pair(c->init_pid, "gid_map", c->spec.plan->gid, first_of(c, ids->first_gid));
+
+	return rc < 0 ? rc : write_pair(c->init_pid, "uid_map", c->spec.plan->uid, first_of(c, ids->first_uid));
 }
 
 /* The helper is set-uid and checks the range itself. */
-static int run_helper(const char *helper, pid_t pid, uint32_t inside, const struct id_range *range)
+static int run_helper(const char *helper, pid_t pid, uint32_t inside, uint64_t first)
 {
-	char words[6][16];
-	uint64_t first = range->start + 2 * ((uint64_t)pid % (range->count / 2));
+	char words[6][24];
 	char *argv[] = { (char *)(uintptr_t)helper, words[0], words[1], words[2], words[3], words[4], words[5], words[3], NULL };
 	pid_t helper_pid;
 	int status, rc;
@@ -119,20 +165,15 @@ static int run_helper(const char *helper, pid_t pid, uint32_t inside, const stru
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 
-static int map_subordinate(struct cell *c)
+static int map_subordinate(const struct cell *c)
 {
-	struct id_range range;
-	int rc;
+	const struct idmap *ids = &c->host->ids;
+	int rc = run_helper(NEWGIDMAP, c->init_pid, c->spec.plan->gid, first_of(c, ids->first_gid));
 
-	if (!find_range("/etc/subgid", &range))
-		return -ENOENT;
-	rc = run_helper(NEWGIDMAP, c->init_pid, c->spec.plan->gid, &range);
-	if (rc == 0 && !find_range("/etc/subuid", &range))
-		rc = -ENOENT;
-	return rc < 0 ? rc : run_helper(NEWUIDMAP, c->init_pid, c->spec.plan->uid, &range);
+	return rc < 0 ? rc : run_helper(NEWUIDMAP, c->init_pid, c->spec.plan->uid, first_of(c, ids->first_uid));
 }
 
-static int map_own(struct cell *c)
+static int map_own(const struct cell *c)
 {
 	char map[64];
 	int rc = write_map(c->init_pid, "setgroups", "deny"); /* the kernel wants this first */
@@ -144,9 +185,12 @@ static int map_own(struct cell *c)
 	return rc < 0 ? rc : write_map(c->init_pid, "uid_map", map);
 }
 
-int idmap_write(struct cell *c)
+int idmap_write(const struct cell *c)
 {
-	if (geteuid() == 0)
-		return map_as_root(c);
-	return c->spec.two_ids ? map_subordinate(c) : map_own(c);
+	static int (*const write_kind[])(const struct cell *) = {
+		[IDMAP_OWN] = map_own, [IDMAP_SUBORDINATE] = map_subordinate, [IDMAP_DIRECT] = map_direct,
+	};
+	enum idmap_kind kind = c->host->ids.kind;
+
+	return kind == IDMAP_NONE ? -EPERM : write_kind[kind](c);
 }

@@ -49,7 +49,7 @@ int cell_step_failed(enum step step, int sys, struct brig_error *err)
 		       protection_info[s->protection].name, protection_info[s->protection].fix);
 }
 
-static struct cell *cell_new(const struct plan *plan)
+static struct cell *cell_new(const struct backend_host *h, const struct plan *plan)
 {
 	struct cell *c = calloc(1, sizeof(*c));
 
@@ -63,6 +63,7 @@ static struct cell *cell_new(const struct plan *plan)
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		c->handed[i] = FD_NONE;
 	c->tasks_left = -1;
+	c->host = h;
 	c->spec.plan = plan;
 	return c;
 }
@@ -85,8 +86,8 @@ static void fill_spec(struct cell *c)
 	const struct plan *plan = s->plan;
 	struct timespec mono, boot;
 
-	s->two_ids = idmap_has_two();
-	s->abi = landlock_abi();
+	s->two_ids = c->host->ids.kind != IDMAP_OWN;
+	s->abi = c->host->landlock_abi;
 	s->payload_filter = seccomp_filter_for(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
 	s->init_filter = seccomp_filter_init();
 	(void)snprintf(s->disk_size, sizeof(s->disk_size), "%llu", (unsigned long long)plan->limits.disk_bytes);
@@ -100,14 +101,6 @@ static void fill_spec(struct cell *c)
 	find_environment(s);
 }
 
-static bool host_has_any_cgroup(const struct cgroup_host *h)
-{
-	for (enum cgroup_resource r = 0; r < CGROUP_RESOURCE_COUNT; r++)
-		if (cgroup_host_has(h, r) && r != CGROUP_SWAP) /* no swap device needs no group */
-			return true;
-	return false;
-}
-
 static int make_cgroup(struct cell *c, struct brig_error *err)
 {
 	const struct plan *plan = c->spec.plan;
@@ -116,13 +109,11 @@ static int make_cgroup(struct cell *c, struct brig_error *err)
 		.pids = plan->limits.pids,
 		.cpu_percent = plan->limits.cpu_percent,
 	};
-	int rc = cgroup_host_open(&c->host, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	if (!host_has_any_cgroup(c->host))
+	if (!c->host->has_cgroups)
 		return 0;
-	rc = cgroup_prepare(c->host, plan->id, &c->cgroup, err);
+	rc = cgroup_prepare(c->host->cgroups, plan->id, &c->cgroup, err);
 	if (rc < 0)
 		return rc;
 	rc = FAULT_HIT(STEP_start_janitor) ? -FAULT_ERRNO : janitor_start(&c->janitor, c->cgroup, JANITOR_PATIENCE_NS);
@@ -319,9 +310,9 @@ static int check_core_dumps(struct brig_error *err)
 		       "raise the limit (ulimit -H -c 1) or set kernel.core_pattern=core");
 }
 
-static int native_create(const struct plan *plan, struct cell **ret, struct brig_error *err)
+static int native_create(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
 {
-	struct cell *c = cell_new(plan);
+	struct cell *c = cell_new(h, plan);
 	char leftovers[256];
 	int rc;
 
@@ -519,14 +510,14 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 		left++;
 	}
 	janitor_dismiss(&c->janitor);
-	cgroup_host_free(c->host);
 	free(c);
 	return left;
 }
 
 const struct backend_ops native_backend = {
 	.name = "native",
-	.probe = native_probe,
+	.open = native_open,
+	.close = native_close,
 	.create = native_create,
 	.start = native_start,
 	.on_event = native_on_event,
