@@ -76,8 +76,9 @@ static int step_probe(struct run *r)
 		if (!(refused & PROT_BIT(p)))
 			continue;
 		(void)err_set(&r->err, BRIG_E_REFUSED, 0,
-			      "this host cannot keep '%s': %s. To have it: %s. To run without it, name it in allow_degraded",
-			      protection_info[p].name, protection_info[p].lost, protection_info[p].fix);
+			      "this host cannot keep '%s': %s. To have it: %s%s", protection_info[p].name, protection_info[p].lost,
+			      protection_info[p].fix,
+			      protection_info[p].essential ? "" : ". To run without it, name it in allow_degraded");
 		return end_with_error(r);
 	}
 	return 0;

@@ -6,7 +6,9 @@
 #include "base/str.h"
 
 const struct protection_info protection_info[] = {
-#define PROTECTION(name, lost, fix) { #name, lost, fix },
+#define ESSENTIAL true
+#define OPTIONAL  false
+#define PROTECTION(name, need, lost, fix) { #name, need, lost, fix },
 #include "model/protections.def"
 };
 static_assert(ARRAY_LEN(protection_info) == PROT_COUNT, "protection_info[] misses a row");

@@ -5,13 +5,15 @@
 #include "base/util.h"
 
 enum protection {
-#define PROTECTION(name, lost, fix) PROT_##name,
+#define PROTECTION(name, need, lost, fix) PROT_##name,
 #include "model/protections.def"
 	PROT_COUNT
 };
 
 struct protection_info {
-	const char *name, *lost, *fix;
+	const char *name;
+	bool essential; /* allow_degraded cannot name it */
+	const char *lost, *fix;
 };
 extern const struct protection_info protection_info[PROT_COUNT];
 

@@ -137,10 +137,6 @@ static bool check_whitelist(union slot *v, char *why)
 	return true;
 }
 
-#define CANNOT_DEGRADE                                                                           \
-	(PROT_BIT(PROT_no_capabilities) | PROT_BIT(PROT_no_new_privs) | PROT_BIT(PROT_seccomp) | \
-	 PROT_BIT(PROT_mount_ns) | PROT_BIT(PROT_pid_ns) | PROT_BIT(PROT_user_ns) | PROT_BIT(PROT_net_ns))
-
 static bool check_allow_degraded(union slot *v, char *why)
 {
 	const char *names[PROT_COUNT];
@@ -156,7 +152,7 @@ static bool check_allow_degraded(union slot *v, char *why)
 			return say(why, "allow_degraded item '%s' is not a protection%s",
 				   printable(item, shown, sizeof(shown)),
 				   suggest(item, names, PROT_COUNT, hint, sizeof(hint)));
-		if (CANNOT_DEGRADE & PROT_BIT(p))
+		if (protection_info[p].essential)
 			return say(why, "allow_degraded cannot name %s: without it there is no cell (%s)", item,
 				   protection_info[p].lost);
 	}
