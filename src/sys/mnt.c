@@ -79,9 +79,11 @@ int mount_pivot(int dir)
 {
 	if (fchdir(dir) < 0)
 		return -errno;
-	/* The old root ends up stacked below ".", from where it is detached with everything on it. */
-	if (syscall(SYS_pivot_root, ".", ".") < 0)
-		return -errno;
+	return syscall(SYS_pivot_root, ".", ".") < 0 ? -errno : 0;
+}
+
+int mount_detach_old_root(void)
+{
 	if (umount2(".", MNT_DETACH) < 0)
 		return -errno;
 	return chdir("/") < 0 ? -errno : 0;

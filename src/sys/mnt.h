@@ -32,7 +32,10 @@ int mount_copy(int dir, const char *path, unsigned flags);
 int mount_attach(int tree, int dir, const char *path);
 /* Adds flags to a mount that is already attached (dir is the root of that mount). */
 int mount_restrict(int dir, unsigned flags);
-/* Makes dir the root of this mount namespace, detaches the old root and moves there. */
+/* Makes dir the root of this mount namespace.  The old root stays, stacked below the working directory ... */
 int mount_pivot(int dir);
+/* ... until this takes it away with everything on it.  The kernel waits for other cpus here: a tenth of a
+ * millisecond, or many under load. */
+int mount_detach_old_root(void);
 
 #endif

@@ -147,7 +147,6 @@ static int hand_over(struct cell_build *b)
 	};
 	struct report ready = report_make(REPORT_READY);
 	int fds[HANDED_COUNT] = { [HANDED_ROOT] = b->root, [HANDED_WORKSPACE] = b->workspace };
-	int rc;
 
 	/* With nested_userns degraded there is no such file: hand something the check will find wanting. */
 	fds[HANDED_NESTED_USERNS] = b->nested_userns >= 0 ? b->nested_userns : b->root;
@@ -156,12 +155,7 @@ static int hand_over(struct cell_build *b)
 		if (fds[HANDED_NS_FIRST + i] < 0) /* kernel without that namespace */
 			fds[HANDED_NS_FIRST + i] = b->root;
 	}
-	rc = report_send(b->spec->ctl, &ready, fds, HANDED_COUNT);
-	/* The payload must not inherit them; it also closes everything, but two locks are better than one. */
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (fds[HANDED_NS_FIRST + i] != b->root)
-			(void)close(fds[HANDED_NS_FIRST + i]);
-	return rc;
+	return report_send(b->spec->ctl, &ready, fds, HANDED_COUNT); /* confine_init closes them all */
 }
 
 static int fork_payload(struct cell_build *b)
@@ -252,8 +246,10 @@ static const struct build_step steps[] = {
 	{ STEP_seal_root, root_seal },
 	{ STEP_pivot_root, root_enter },
 	{ STEP_time_ns, make_time_ns },
-	{ STEP_hand_over, hand_over },
+	/* The payload confines itself while we do the slow rest; the supervisor lets it go when both are done. */
 	{ STEP_fork_payload, fork_payload },
+	{ STEP_detach_host, root_detach_host },
+	{ STEP_hand_over, hand_over },
 	{ STEP_confine_init, confine_init },
 };
 

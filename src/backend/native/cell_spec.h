@@ -86,6 +86,7 @@ int root_show_extra(struct cell_build *b);
 int root_stage_files(struct cell_build *b);
 int root_seal(struct cell_build *b);
 int root_enter(struct cell_build *b);
+int root_detach_host(struct cell_build *b);
 
 /* PID 1 of the cell, from its first instruction to its last. */
 _Noreturn void cell_init_main(const struct cell_spec *spec);

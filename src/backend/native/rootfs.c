@@ -305,3 +305,8 @@ int root_enter(struct cell_build *b)
 {
 	return mount_pivot(b->root);
 }
+
+int root_detach_host(struct cell_build *b UNUSED)
+{
+	return mount_detach_old_root();
+}
