@@ -201,6 +201,10 @@ class Test:
 		"""A time limit that must not decide the case, in seconds, stretched on slow machines (30 s is the policy's cap)."""
 		return min(int(n * max(SLACK, 1)), 30)
 
+	def wall(self, n):
+		"""A time limit that is meant to be hit: long enough for the program to begin, even under emulation."""
+		return min(int(n * min(max(SLACK, 1), 8)), 30)
+
 	def popen(self, argv, env=None, cwd=None, **kw):
 		user = test_ids()
 
@@ -365,9 +369,17 @@ class World:
 	def files(self):
 		found = set()
 		for place in ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/lock", "/var/lib", "/run/netns", "/run/user"):
-			mine = place in self.own or place == "/run/netns"
-			found |= {os.path.join(place, name) for name in listing(place) if mine or "brig" in name.lower()}
+			everything = place in self.own or place == "/run/netns"
+			found |= {os.path.join(place, n) for n in listing(place) if everything or "brig" in n.lower() and self.may_be_ours(place, n)}
 		return found
+
+	def may_be_ours(self, place, name):
+		"""An ordinary user's brig makes no files of other users."""
+		uid = test_ids()[0] if test_ids() else os.getuid()
+		try:
+			return uid == 0 or os.lstat(os.path.join(place, name)).st_uid == uid
+		except OSError:
+			return False
 
 	def ipc(self):
 		found = set()

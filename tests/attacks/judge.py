@@ -302,8 +302,7 @@ HARMLESS = []	# (id, language, program, judge): may run bare in --self-test
 
 def limit_words(t, overrides):
 	limits = {**LIMITS, **overrides}
-	if "timeout" not in overrides:
-		limits["timeout"] = t.secs(limits["timeout"])
+	limits["timeout"] = t.wall(overrides["timeout"]) if "timeout" in overrides else t.secs(limits["timeout"])
 	words = []
 	for key in ("timeout", "memory", "pids", "disk"):
 		if limits[key] is not None:

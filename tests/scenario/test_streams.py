@@ -65,7 +65,7 @@ def flood(t):
 
 @case("one endless line, one byte at a time")
 def drip(t):
-	r = t.cell("--timeout", 1, "-c", "while :; do printf x; sleep 0.05; done", lang="shell")
+	r = t.cell("--timeout", t.wall(1), "-c", "while :; do printf x; sleep 0.05; done", lang="shell")
 	t.verdict(r, "timeout")
 	t.check(r.stdout.strip(b"x") == b"" and r.stdout, "only what was printed", r)
 
