@@ -44,7 +44,7 @@ def null_pointer(t):
 
 @case("timeout: partial output is kept")
 def timeout(t):
-X, flush=True)\ntime.sleep(60)\nprint('after')\n", lang="python")
+	r = t.cell("--timeout", t.wall(1), code="import time\nprint('before', flush=True)\ntime.sleep(60)\nprint('after')\n", lang="python")
 	t.verdict(r, "timeout")
 	t.equal(r.stdout, b"before\n", "output", r)
 	t.check(r.json["usage"]["wall_ms"] >= 1000 * t.wall(1), "the time was given", r)
