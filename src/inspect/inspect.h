@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Static inspection: reads code the way its engine will, before anything runs, and explains what it found.
+ * A guard-rail with clear refusals, not the wall: the cell is the wall.  "No finding" never means "safe".
+ */
+#ifndef INSPECT_INSPECT_H
+#define INSPECT_INSPECT_H
+
+#include "base/err.h"
+#include "inspect/rules.h"
+#include "model/finding.h"
+#include "model/settings.h"
+
+/* What the text is.  C has no inspector: it yields no findings and says so through inspect_supports(). */
+enum inspect_kind {
+	INSPECT_PYTHON,
+	INSPECT_JAVASCRIPT,
+	INSPECT_TYPESCRIPT,
+	INSPECT_TSX,
+	INSPECT_GO,
+	INSPECT_SHELL,	 /* a script */
+	INSPECT_COMMAND, /* one command line, as handed to sh -c */
+	INSPECT_PATH,	 /* a path, judged against a workspace */
+	INSPECT_KIND_COUNT
+};
+extern const char *const inspect_kind_name[INSPECT_KIND_COUNT];
+
+struct inspect_request {
+	enum inspect_kind kind;
+	enum trust trust;
+	const char *text;
+	size_t len;
+	const char *workspace;	/* for paths; NULL: "/workspace" */
+	bool strict_commands;	/* only the white-list of commands, no dynamic words */
+};
+
+/* In this process.  0: *ret holds the findings (maybe none); negative: nothing could be said (memory).
+ * Text that cannot be analysed is a finding, not an error. */
+int inspect_text(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
+		 struct brig_error *err);
+/*
+ * The same in a child process with its own limits on memory, time and system calls, so that a parser bug cannot
+ * hurt the caller.  If the child dies or runs out of a limit, that is a CRITICAL finding (check "not-analysable").
+ */
+int inspect_confined(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
+		     struct brig_error *err);
+
+#endif

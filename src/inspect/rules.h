@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules are data: data/rules/<area>.yaml, compiled into the binary at build time (tools/gen-rules) and extended
+ * by files of the user's at run time.  Every rule carries examples that must match and must not match; they are
+ * run through the inspectors when a file loads (built-in ones by a test), and a bad rule is refused with its line.
+ *
+ *	- id: py-process                    # unique, lower case, dashes
+ *	  languages: [python]               # python javascript typescript go shell path; typescript implies nothing
+ *	  kind: module                      # see enum rule_kind
+ *	  names: [subprocess, pty]
+ *	  severity: {untrusted: CRITICAL, unknown: CRITICAL, trusted: HIGH}   # or one word for all
+ *	  message: starts other programs    # completed by the name: "subprocess: starts other programs"
+ *	  remedy: compute the result in Python instead, or run with --trust trusted
+ *	  match: ["import subprocess"]
+ *	  no_match: ["subprocess = 1"]
+ */
+#ifndef INSPECT_RULES_H
+#define INSPECT_RULES_H
+
+#include "base/err.h"
+#include "model/finding.h"
+#include "model/settings.h"
+
+enum rule_language { RULE_PYTHON, RULE_JAVASCRIPT, RULE_TYPESCRIPT, RULE_GO, RULE_SHELL, RULE_PATH, RULE_LANGUAGE_COUNT };
+extern const char *const rule_language_name[RULE_LANGUAGE_COUNT];
+
+enum rule_kind {
+	RULE_MODULE,	   /* an imported module or package: "os", "node:fs" is written "fs", "os/exec" */
+	RULE_MODULE_ALLOW, /* at trust levels where a severity is given, modules in no such list get it */
+	RULE_BUILTIN,	   /* a global name: eval, __import__, require, Function */
+	RULE_ATTRIBUTE,	   /* an attribute of anything: __globals__, mainModule */
+	RULE_MEMBER,	   /* a resolved chain: os.system, process.binding, http.Get; "os.*" all members */
+	RULE_MEMBER_ALLOW, /* members of a module that its module rule does not concern: sys.maxsize, os.path.* */
+	RULE_COMMAND,	   /* a program of the shell; names are the base name, with optional argument patterns (see shell.h) */
+	RULE_COMMAND_ALLOW, /* the white-list of strict mode */
+	RULE_PATH_DENY,	   /* sensitive paths, globs: "~/.ssh/*", "/etc/shadow", "*.pem" */
+	RULE_DIRECTIVE,	   /* comments that the toolchain obeys: go:linkname */
+	RULE_CHECK,	   /* a test written in C; the rule gives it severity and words: parse-error, dynamic-import ... */
+	RULE_KIND_COUNT
+};
+extern const char *const rule_kind_name[RULE_KIND_COUNT];
+
+struct rule {
+	const char *id;
+	uint32_t languages; /* bits of enum rule_language */
+	enum rule_kind kind;
+	const char *const *names;
+	size_t n_names;
+	enum severity severity[TRUST_COUNT];
+	const char *message;
+	const char *remedy;
+	const char *const *match;
+	size_t n_match;
+	const char *const *no_match;
+	size_t n_no_match;
+	const char *file; /* "python.yaml" */
+	unsigned line;
+};
+
+struct rule_set;
+
+/* The built-in rules: no allocation worth mentioning, no parsing. */
+int rules_builtin(struct rule_set **ret, struct brig_error *err);
+/* Adds a user's file; a rule with a known id replaces that rule.  Bad file: -BRIG_E_POLICY and "file:line: why". */
+int rules_add_file(struct rule_set *set, const char *path, struct brig_error *err);
+void rules_free(struct rule_set *set); /* NULL is fine */
+size_t rules_count(const struct rule_set *set);
+const struct rule *rules_at(const struct rule_set *set, size_t i);
+const struct rule *rules_by_id(const struct rule_set *set, const char *id);
+/* The rule for a name, exactly; for RULE_MEMBER "a.*" also covers "a.b" and "a.b.c".  len bytes of name.  NULL: none. */
+const struct rule *rules_find(const struct rule_set *set, enum rule_language lang, enum rule_kind kind, const char *name,
+			      size_t len);
+/* Iterates over the rules of a kind (commands with patterns, path globs): start with *at = 0; NULL at the end. */
+const struct rule *rules_next(const struct rule_set *set, enum rule_language lang, enum rule_kind kind, size_t *at);
+
+#endif
