@@ -382,3 +382,56 @@ def register_self_test():
 	harness.CASES.clear()
 	for ident, lang, code, judge in HARMLESS:
 		add(ident, "bare, it must be noticed", self_test_case(ident, lang, code, judge), "self-test")
+	for kind, leak in leaks().items():
+		add(f"leak-{kind}", f"a {kind} left behind must be noticed", leak_case(kind, leak), "self-test")
+
+
+def leaks():
+	"""Ways to leave something behind, each with its undoing: the census must see every one."""
+	def daemon(t):
+		p = subprocess.Popen(["sh", "-c", "setsid sleep 1000 & echo $!"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+		pid = int(p.stdout.readline())
+		p.wait()
+		p.stdout.close()
+		return lambda: os.kill(pid, signal.SIGKILL)
+
+	def mount(t):
+		libc.mount(b"none", os.fsencode(t.tmp), b"tmpfs", 0, None)
+		return lambda: libc.umount2(os.fsencode(t.tmp), 2)
+
+	def file(_t):
+		fd, path = tempfile.mkstemp(prefix="brig-", dir="/tmp")
+		os.close(fd)
+		return lambda: os.unlink(path)
+
+	def queue(_t):
+		ident = libc.msgget(0, 0o1600)
+		return lambda: libc.msgctl(ident, 0, None)
+
+	def name(_t):
+		s = socket.socket(socket.AF_UNIX)
+		s.bind("\0brig-leaked")
+		return s.close
+
+	def group(t):
+		with open("/proc/self/mountinfo", encoding="utf-8") as f:
+			roots = [w[4] for w in map(str.split, f) if w[w.index("-") + 1] in ("cgroup", "cgroup2")]
+		t.check(roots, "control groups are mounted")
+		path = os.path.join(roots[-1], "brig-leaked-" + str(os.getpid()))
+		os.mkdir(path)
+		return lambda: os.rmdir(path)
+	return {"process": daemon, "mount": mount, "file": file, "ipc": queue, "socket": name, "cgroup": group}
+
+
+def leak_case(kind, leak):
+	def run(t):
+		if kind in ("mount", "ipc", "cgroup") and not t.world.private:
+			t.skip("needs root")
+		before = t.world.census()
+		undo = leak(t)
+		try:
+			left = t.world.leftovers(before, grace=0)
+		finally:
+			undo()
+		t.check([item for item in left if item.startswith(kind + " ")], f"a leaked {kind} is seen", left)
+	return run
