@@ -33,7 +33,7 @@ enum rule_kind {
 	RULE_MEMBER_ALLOW, /* members of a module that its module rule does not concern: sys.maxsize, os.path.* */
 	RULE_COMMAND,	   /* a program of the shell; names are the base name, with optional argument patterns (see shell.h) */
 	RULE_COMMAND_ALLOW, /* the white-list of strict mode */
-	RULE_PATH_DENY,	   /* sensitive paths, globs: "~/.ssh/*", "/etc/shadow", "*.pem" */
+	RULE_PATH_DENY,	   /* sensitive paths, as globs: "/etc/shadow", "*.pem", everything below "~/.ssh" */
 	RULE_DIRECTIVE,	   /* comments that the toolchain obeys: go:linkname */
 	RULE_CHECK,	   /* a test written in C; the rule gives it severity and words: parse-error, dynamic-import ... */
 	RULE_KIND_COUNT
