@@ -255,13 +255,9 @@ static const struct build_step steps[] = {
 
 static _Noreturn void give_up(int ctl, enum step step, int rc)
 {
-	struct report r = report_make(REPORT_FAILED);
-
-	r.step = step;
-	r.sys = -rc;
 	/* A failed confine_init may have moved the socket already. */
-	if (report_send(ctl, &r, NULL, 0) < 0)
-		(void)report_send(CTL_AFTER_CONFINE, &r, NULL, 0);
+	if (report_failure(ctl, step, rc) < 0)
+		(void)report_failure(CTL_AFTER_CONFINE, step, rc);
 	end(125);
 }
 

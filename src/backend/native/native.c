@@ -160,41 +160,32 @@ static enum cell_event take_report(struct cell *c, struct received *r, struct br
 	return CELL_FAILED;
 }
 
-static enum cell_event on_go(struct cell *c, struct brig_error *err)
+/* One record from one of the cell's sockets.  At end of file the socket is closed: *sock turns invalid. */
+static enum cell_event receive_from(struct cell *c, int *sock, const char *who, struct brig_error *err)
 {
 	struct received r;
-	int rc = report_receive(c->go, &r);
+	int rc = *sock < 0 ? -EAGAIN : report_receive(*sock, &r);
 
-	if (rc == -EAGAIN)
-		return CELL_NOTHING;
 	if (rc > 0)
 		return take_report(c, &r, err);
-	if (rc < 0) {
-		(void)err_set(err, BRIG_E_INTERNAL, -rc, "unsound record from the payload");
-		return CELL_FAILED;
-	}
-	fd_closep(&c->go); /* end of file: exec has closed it; a payload that died instead is reported by init */
-	if (!c->confined)
+	if (rc == 0)
+		fd_closep(sock);
+	if (rc == 0 || rc == -EAGAIN)
 		return CELL_NOTHING;
-	c->started = true;
-	return CELL_STARTED;
+	(void)err_set(err, BRIG_E_INTERNAL, -rc, "unsound record from %s", who);
+	return CELL_FAILED;
 }
 
-static enum cell_event on_ctl(struct cell *c, struct brig_error *err)
+/* The payload's socket ends by exec; a payload that died instead is reported by init. */
+static enum cell_event on_go(struct cell *c, struct brig_error *err)
 {
-	struct received r;
-	int rc = report_receive(c->ctl, &r);
+	bool was_open = c->go >= 0;
+	enum cell_event what = receive_from(c, &c->go, "the payload", err);
 
-	if (rc == -EAGAIN)
-		return CELL_NOTHING;
-	if (rc > 0)
-		return take_report(c, &r, err);
-	if (rc < 0) {
-		(void)err_set(err, BRIG_E_INTERNAL, -rc, "unsound record from cell init");
-		return CELL_FAILED;
-	}
-	fd_closep(&c->ctl);
-	return CELL_NOTHING; /* its end shows on the pidfd */
+	if (what != CELL_NOTHING || !was_open || c->go >= 0 || !c->confined)
+		return what;
+	c->started = true;
+	return CELL_STARTED;
 }
 
 /* PID 1 died without a word: the OOM killer took the whole group, or somebody on the host killed it. */
@@ -217,17 +208,16 @@ static enum cell_event on_init_death(struct cell *c, struct exit_info *info, str
 static enum cell_event native_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
 {
 	struct epoll_event ev[3];
-	enum cell_event what = CELL_NOTHING;
+	enum cell_event what;
 	bool died = false;
 	int n = epoll_wait(c->poll, ev, ARRAY_LEN(ev), 0);
 
 	/* go before ctl before death: "started" must not be lost behind "ended" when both are there. */
 	for (int i = 0; i < n; i++)
 		died |= ev[i].data.fd == c->init_pidfd;
-	if (c->go >= 0 && what == CELL_NOTHING)
-		what = on_go(c, err);
-	if (c->ctl >= 0 && what == CELL_NOTHING)
-		what = on_ctl(c, err);
+	what = on_go(c, err);
+	if (what == CELL_NOTHING)
+		what = receive_from(c, &c->ctl, "cell init", err);
 	if (what == CELL_FINISHED)
 		*info = c->end;
 	if (died && what == CELL_NOTHING && c->ctl < 0) /* only when all that it had said is read */

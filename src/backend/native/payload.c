@@ -193,11 +193,7 @@ static const struct build_step filter_step[] = { { STEP_seccomp, install_filter 
 
 static _Noreturn void give_up(int sock, enum step step, int rc)
 {
-	struct report r = report_make(REPORT_FAILED);
-
-	r.step = step;
-	r.sys = -rc;
-	(void)report_send(sock, &r, NULL, 0);
+	(void)report_failure(sock, step, rc);
 	_exit(125);
 }
 

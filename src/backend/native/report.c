@@ -65,6 +65,15 @@ int report_send(int sock, const struct report *r, const int *fds, size_t n)
 	return sendmsg(sock, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+int report_failure(int sock, enum step step, int rc)
+{
+	struct report r = report_make(REPORT_FAILED);
+
+	r.step = step;
+	r.sys = -rc;
+	return report_send(sock, &r, NULL, 0);
+}
+
 static void take_control(struct msghdr *msg, struct received *ret)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {

@@ -66,6 +66,8 @@ struct report report_make(enum report_kind kind);
 bool report_decode(const void *bytes, size_t len, struct report *ret);
 /* Async-signal-safe; 0 or -errno.  fds may be NULL with n 0. */
 int report_send(int sock, const struct report *r, const int *fds, size_t n);
+/* REPORT_FAILED for a step that returned rc, a negative errno. */
+int report_failure(int sock, enum step step, int rc);
 
 struct received {
 	struct report report;
