@@ -130,6 +130,16 @@ class Seen:
 
 # ---- judges ------------------------------------------------------------------------------------------
 
+def says(judge, what):
+	"""What must happen, for docs/ATTACKS.md."""
+	judge.says = what
+	return judge
+
+
+def words(verdicts):
+	return ", ".join(f"`{v}`" for v in verdicts)
+
+
 def denied(at_least=1, errors=None, verdicts=("ok",)):
 	"""Every attempt was made and answered with an error; the program then ended by itself."""
 	def judge(t, r, seen):
@@ -142,7 +152,7 @@ def denied(at_least=1, errors=None, verdicts=("ok",)):
 		if errors:
 			odd = [f"{name} {what}" for name, _, what in seen.attempts if what.strip() not in errors]
 			t.check(not odd, f"denied with another error than {errors}", odd)
-	return judge
+	return says(judge, "denied" if verdicts == ("ok",) else "denied, or " + words(verdicts[1:]))
 
 
 def facts(**wanted):
@@ -153,7 +163,7 @@ def facts(**wanted):
 			t.check(name in seen.facts, f"{name} was reported", r)
 			value = seen.facts[name]
 			t.check(want(value) if callable(want) else value == want, f"{name} is {value!r}", r)
-	return judge
+	return says(judge, "gains nothing")
 
 
 def ends(*verdicts, marker=True, **more):
@@ -163,7 +173,7 @@ def ends(*verdicts, marker=True, **more):
 		t.check(r.verdict in verdicts, f"verdict is {r.verdict}, not {' or '.join(verdicts)}", r)
 		for name, want in more.items():
 			t.equal(r.signal if name == "signal" else r.json.get(name), want, name, r)
-	return judge
+	return says(judge, words(verdicts))
 
 
 def killed_or_denied(at_least=1):
@@ -175,14 +185,14 @@ def killed_or_denied(at_least=1):
 			t.check(all(how == "denied" for _, how, _ in seen.attempts), "nothing succeeded before", r)
 		else:
 			denied(at_least)(t, r, seen)
-	return judge
+	return says(judge, "denied, or killed by the filter")
 
 
 def both(*judges):
 	def judge(t, r, seen):
 		for each in judges:
 			each(t, r, seen)
-	return judge
+	return says(judge, "; ".join(dict.fromkeys(each.says for each in judges if hasattr(each, "says"))))
 
 
 # ---- canaries ------------------------------------------------------------------------------------------
@@ -328,7 +338,7 @@ def attack(ident, title, lang, code, judge=None, needs=(), harmless=False, words
 	def run(t):
 		r = in_cell(t, lang, code, *words, limits=limits, stdin=stdin)
 		judge(t, r, Seen(r.stdout))
-	add(ident, title, run, CATEGORIES[ident[:2]], needs)
+	add(ident, title, says(run, getattr(judge, "says", "gains nothing")), CATEGORIES[ident[:2]], needs)
 	if harmless:
 		HARMLESS.append((ident, lang, code, judge))
 

@@ -34,9 +34,9 @@ def document():
 		print(f.read().rstrip())
 	for name in judge.CATEGORIES.values():
 		cases = sorted((c for c in harness.CASES if c.category == name), key=lambda c: c.ident)
-		print(f"\n## {name.capitalize()} ({len(cases)})\n\n| attack | what the hostile side does | skipped without |\n|---|---|---|")
+		print(f"\n## {name.capitalize()} ({len(cases)})\n\n| attack | what the hostile side does | what must happen | skipped without |\n|---|---|---|---|")
 		for c in cases:
-			print(f"| {c.ident} | {c.title} | {', '.join(c.needs)} |")
+			print(f"| {c.ident} | {c.title} | {getattr(c.fn, 'says', 'nothing changes outside')} | {', '.join(c.needs)} |")
 
 
 def main():

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import harness
-from judge import PRELUDE, Canaries, Seen, attack, both, denied, ends, facts, hosted, in_cell
+from judge import PRELUDE, Canaries, Seen, attack, both, denied, ends, facts, hosted, in_cell, says, words
 
 # ---- descriptors -------------------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ def compile_ends(*verdicts):
 	def judge(t, r, _seen):
 		t.check(r.verdict in verdicts, f"verdict is {r.verdict}, not {' or '.join(verdicts)}", r)
 		t.equal(r.json.get("step"), "compile", "the step that ended it", r)
-	return judge
+	return says(judge, words(verdicts) + " while compiling")
 
 
 # Limits of a compile step are the policy's, so these attacks come with a policy of their own.
@@ -223,11 +223,11 @@ COMPILE = "compile_timeout_ms: 4000\ncompile_memory: 192m\ncompile_disk: 16m\nco
 
 
 def compiled(ident, title, code, judge, needs=()):
-	@hosted(ident, title, needs)
 	def run(t):
 		r = t.cell("--policy", t.path("p.yaml", COMPILE), "--timeout", t.secs(5), code=Canaries.current.fill(code), lang="c")
 		t.results = [r]
 		judge(t, r, Seen(r.stdout))
+	hosted(ident, title, needs)(says(run, judge.says))
 
 
 compiled("BL-01a", "#include of /dev/zero", '#include "/dev/zero"\nint main(void) { return 0; }\n',
