@@ -113,12 +113,14 @@ done()
 
 attack("FS-06a", "looks for any writable directory outside its own", "python", """
 begun()
-found, looked = [], 0
-for top, dirs, files in os.walk('/'):
-    if top.count('/') > 4 or top.startswith('/proc/'): dirs[:] = []; continue
+found, looked, queue = [], 0, ['/']
+while queue and looked < 400:  # level by level, so that every place near the root is among them
+    top = queue.pop(0)
     looked += 1
     try:
         os.close(os.open(top + '/.w', os.O_CREAT | os.O_WRONLY)); found.append(top); os.unlink(top + '/.w')
+    except OSError: pass
+    try: queue += sorted(e.path for e in os.scandir(top) if e.is_dir(follow_symlinks=False) and top != '/proc')
     except OSError: pass
 fact('looked', looked)
 fact('writable', [f for f in found if f.split('/')[1] not in ('workspace', 'tmp') and not f.startswith('/dev/shm')])
