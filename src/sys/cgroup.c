@@ -382,6 +382,13 @@ void cgroup_kill(const struct cgroup *cg)
 		kill_leaf(&cg->leaf[i]);
 }
 
+void cgroup_lift_quota(const struct cgroup *cg)
+{
+	for (size_t i = 0; i < cg->n_leaves; i++)
+		if (cg->leaf[i].dir >= 0 && cgroup_leaf_has(&cg->leaf[i], CONTROLLER_CPU))
+			(void)fd_put_at(cg->leaf[i].dir, cg->leaf[i].ops->quota_file, cg->leaf[i].ops->no_quota);
+}
+
 /* ---- removing -------------------------------------------------------------------------------- */
 
 static bool remove_leaf(const struct cgroup_leaf *leaf)

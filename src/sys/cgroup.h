@@ -95,6 +95,8 @@ int cgroup_read_oom_kills(const struct cgroup *cg, uint64_t *ret);
 void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgroup_readback *ret);
 /* Tasks still inside, from cgroup.procs; -errno if unknown. */
 int cgroup_count_tasks(const struct cgroup *cg);
+/* Once everything inside has been killed: dying takes cpu time too, and a throttled group would wait for it. */
+void cgroup_lift_quota(const struct cgroup *cg);
 /* Kills every task inside (cgroup.kill where there is one). */
 void cgroup_kill(const struct cgroup *cg);
 /*

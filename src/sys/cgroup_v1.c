@@ -183,4 +183,6 @@ const struct cgroup_ops cgroup_v1_ops = {
 	.n_counters = ARRAY_LEN(counters_v1),
 	.is_kept_outside = is_kept_outside_v1,
 	.readback = readback_v1,
+	.quota_file = "cpu.cfs_quota_us",
+	.no_quota = "-1",
 };

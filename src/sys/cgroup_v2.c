@@ -131,4 +131,6 @@ const struct cgroup_ops cgroup_v2_ops = {
 	.n_counters = ARRAY_LEN(counters_v2),
 	.readback = readback_v2,
 	.kill_all = kill_all_v2,
+	.quota_file = "cpu.max",
+	.no_quota = "max",
 };

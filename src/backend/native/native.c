@@ -97,7 +97,7 @@ static void fill_spec(struct cell *c)
 	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
 	/* One second short of now: the cell's clocks may not be negative. */
 	(void)snprintf(s->time_offsets, sizeof(s->time_offsets), "monotonic -%lld 0\nboottime -%lld 0\n",
-		       (long long)mono.tv_sec - 1, (long long)boot.tv_sec - 1);
+		       (long long)(mono.tv_sec > 1 ? mono.tv_sec - 1 : 0), (long long)(boot.tv_sec > 1 ? boot.tv_sec - 1 : 0));
 	find_environment(s);
 }
 
@@ -429,6 +429,8 @@ static int native_stop(struct cell *c, struct brig_error *err)
 	note_disk(c);
 	c->cpu_ns_seen = native_cpu_ns(c);
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
+	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
+		cgroup_lift_quota(c->cgroup);
 	rc = reap_init(c);
 	if (rc < 0)
 		return err_set(err, BRIG_E_SYSTEM, -rc, "the cell's processes did not die within cleanup_timeout_ms (%llu ms)",
