@@ -3,8 +3,7 @@
  * Cells' groups, for whatever the host has.
  *
  * Making: one directory per tree, named brig-<id>, below the group brig itself is in where the rules
- * allow it, so that limits around brig also hold for its cells.  Limits are written right after the
- * mkdir: no task can be inside before they hold (INV-2).
+ * allow it, so that limits around brig also hold for its cells.
  *
  * Removing: rmdir succeeds once the last task has left, which is a moment after it was killed, so the
  * first attempt usually does it; otherwise what is inside is killed and rmdir tried again with
@@ -135,7 +134,7 @@ static int write_limits(const struct cgroup_leaf *leaf, const struct cgroup_limi
 	return 0;
 }
 
-static int make_leaf(struct cgroup_leaf *leaf, const struct cgroup_limits *limits, bool *made, struct brig_error *err)
+static int make_leaf(struct cgroup_leaf *leaf, bool *made, struct brig_error *err)
 {
 	int r = make_dir(leaf);
 
@@ -146,9 +145,8 @@ static int make_leaf(struct cgroup_leaf *leaf, const struct cgroup_limits *limit
 	if (leaf->dir < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "opening the control group %.200s/%s", leaf->path,
 			       leaf->name);
-	r = write_limits(leaf, limits, err);
-	if (r < 0 || !leaf->ops->entry_file)
-		return r;
+	if (!leaf->ops->entry_file)
+		return 0;
 	leaf->entry = openat(leaf->dir, leaf->ops->entry_file, O_WRONLY | O_CLOEXEC);
 	if (leaf->entry < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "opening %.200s/%s/%s", leaf->path, leaf->name,
@@ -207,14 +205,14 @@ static void close_leaf(struct cgroup_leaf *leaf)
 	fd_closep(&leaf->top);
 }
 
-int cgroup_make(struct cgroup *cg, const struct cgroup_limits *limits, struct brig_error *err)
+int cgroup_make(struct cgroup *cg, struct brig_error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < cg->n_leaves; i++) {
 		bool made = false;
 
-		r = make_leaf(&cg->leaf[i], limits, &made, err);
+		r = make_leaf(&cg->leaf[i], &made, err);
 		if (r == 0)
 			continue;
 		/* What we did not make is not ours to remove: a group of that name may be another cell. */
@@ -222,6 +220,15 @@ int cgroup_make(struct cgroup *cg, const struct cgroup_limits *limits, struct br
 			close_leaf(&cg->leaf[k]);
 		cg->n_leaves = made ? i + 1 : i;
 	}
+	return r;
+}
+
+int cgroup_limit(const struct cgroup *cg, const struct cgroup_limits *limits, struct brig_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < cg->n_leaves; i++)
+		r = write_limits(&cg->leaf[i], limits, err);
 	return r;
 }
 
@@ -233,7 +240,9 @@ int cgroup_create(struct cgroup_host *h, const char *id, const struct cgroup_lim
 
 	if (!cg)
 		return r;
-	r = cgroup_make(cg, limits, err);
+	r = cgroup_make(cg, err);
+	if (r == 0)
+		r = cgroup_limit(cg, limits, err);
 	if (r < 0) {
 		(void)cgroup_destroy(cg, clock_now_ns() + 100 * NS_PER_MS);
 		return r;

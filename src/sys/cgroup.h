@@ -75,11 +75,15 @@ const char *cgroup_host_version(const struct cgroup_host *h);
 int cgroup_create(struct cgroup_host *h, const char *id, const struct cgroup_limits *limits, struct cgroup **ret,
 		  struct brig_error *err);
 /*
- * The same in two halves: prepare holds all that cgroup_remove() needs and makes nothing, so that a
- * janitor can be forked before there is anything to leave behind.  If make fails, cgroup_destroy() it.
+ * The same in three parts.  prepare holds all that cgroup_remove() needs and makes nothing, so that a
+ * janitor can be forked before there is anything to leave behind; make makes the directories; limit
+ * writes the limits, which may cost more than all the rest and can be done while the cell's own
+ * processes are already building it inside, as long as it is before the first guest instruction
+ * (INV-2).  If make or limit fails, cgroup_destroy() it.
  */
 int cgroup_prepare(struct cgroup_host *h, const char *id, struct cgroup **ret, struct brig_error *err);
-int cgroup_make(struct cgroup *cg, const struct cgroup_limits *limits, struct brig_error *err);
+int cgroup_make(struct cgroup *cg, struct brig_error *err);
+int cgroup_limit(const struct cgroup *cg, const struct cgroup_limits *limits, struct brig_error *err);
 void cgroup_free(struct cgroup *cg); /* without removing anything; NULL is fine */
 /* In the janitor: closes every descriptor but keep and those that cgroup_remove() uses.  Async-signal-safe. */
 void cgroup_close_other_fds(const struct cgroup *cg, int keep);

@@ -472,7 +472,8 @@ static void janitor_may_come_first(void **state UNUSED)
 			_exit(2);
 		_exit(cgroup_remove(cg, soon()) == 0 ? 0 : 1);
 	}
-	assert_int_equal(cgroup_make(cg, &limits, &err), 0);
+	assert_int_equal(cgroup_make(cg, &err), 0);
+	assert_int_equal(cgroup_limit(cg, &limits, &err), 0);
 	task = spawn_inside(cg);
 	if (task == 0) {
 		(void)close(go[1]);

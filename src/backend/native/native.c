@@ -10,7 +10,7 @@
  * Channels, none of which the program holds: ctl (supervisor <-> init) and go (supervisor <-> payload
  * until exec closes it), both SOCK_SEQPACKET with the records of report.h.
  *
- *   create  groups with limits (INV-2), janitor, clone, maps; returns when init has built the cell and the
+ *   create  janitor, groups, clone, maps, limits (INV-2); returns when init has built the cell and the
  *           payload stands behind all its walls, waiting
  *   start   one byte on go; end of file there means that exec has happened
  *   end     init reports the program's end but does not reap it, so that inspect() can still read its /proc
@@ -103,27 +103,34 @@ static void fill_spec(struct cell *c)
 
 static int make_cgroup(struct cell *c, struct brig_error *err)
 {
-	const struct plan *plan = c->spec.plan;
-	const struct cgroup_limits limits = {
-		.memory_bytes = plan->limits.memory_bytes,
-		.pids = plan->limits.pids,
-		.cpu_percent = plan->limits.cpu_percent,
-	};
 	int rc;
 
 	if (!c->host->has_cgroups)
 		return 0;
-	rc = cgroup_prepare(c->host->cgroups, plan->id, &c->cgroup, err);
+	rc = cgroup_prepare(c->host->cgroups, c->spec.plan->id, &c->cgroup, err);
 	if (rc < 0)
 		return rc;
 	rc = FAULT_HIT(STEP_start_janitor) ? -FAULT_ERRNO : janitor_start(&c->janitor, c->cgroup, JANITOR_PATIENCE_NS);
 	if (rc < 0)
 		return cell_step_failed(STEP_start_janitor, -rc, err);
-	rc = cgroup_make(c->cgroup, &limits, err);
+	rc = cgroup_make(c->cgroup, err);
 	if (rc == 0 && FAULT_HIT(STEP_make_cgroup))
 		rc = cell_step_failed(STEP_make_cgroup, FAULT_ERRNO, err);
 	c->spec.cgroup = c->cgroup;
 	return rc;
+}
+
+/* While init builds the cell: on cgroup v1 the first limit on sockets makes the kernel patch itself. */
+static int limit_cgroup(struct cell *c, struct brig_error *err)
+{
+	const struct limits *l = &c->spec.plan->limits;
+	const struct cgroup_limits limits = { .memory_bytes = l->memory_bytes, .pids = l->pids, .cpu_percent = l->cpu_percent };
+
+	if (!c->cgroup)
+		return 0;
+	if (FAULT_HIT(STEP_limit_cgroup))
+		return cell_step_failed(STEP_limit_cgroup, FAULT_ERRNO, err);
+	return cgroup_limit(c->cgroup, &limits, err);
 }
 
 /* Adopts one record from the cell.  Returns what it means for the watcher. */
@@ -270,7 +277,8 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size);
 static int build(struct cell *c, struct brig_error *err)
 {
 	static int (*const steps[])(struct cell *, struct brig_error *) = {
-		cell_find_host_trees, cell_open_pipes, make_cgroup, cell_clone_init, write_id_maps, await_confined,
+		cell_find_host_trees, cell_open_pipes, make_cgroup, cell_clone_init, write_id_maps, limit_cgroup,
+		await_confined,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
