@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """judge.py FILE PART-OF-A-GROUP: judges the result of one `brig run --json` that was started with no suite around.
 
-Every promise must be kept by the kernel, and the limits must have been read back below the group named.
+Every promise must be kept by the kernel, and the limits must have been read back from files of cgroup v2 below the
+group named.
 """
 
 import json
 import sys
 
-LIMITS = ("memory_limit", "pids_limit", "cpu_quota")
+LIMITS = {"memory.max", "memory.swap.max", "pids.max", "cpu.max"}
 
 
 def load(path):
@@ -26,8 +27,11 @@ def checks(path, group):
     yield "nothing is degraded", result["degraded"] == [], result["degraded"]
     broken = [row for row in result["evidence"] if not row["kept"] and not row.get("degraded")]
     yield "every promise is kept", result["evidence"] and not broken, broken
-    sources = [row["source"] for row in result["evidence"] if group in row["source"]]
-    yield f"limits are read back below {group}", len(sources) >= len(LIMITS), [r["source"] for r in result["evidence"]]
+    sources = [row["source"] for row in result["evidence"]]
+    files = [source for source in sources if source.rpartition("/")[2] in LIMITS]
+    yield "limits are read back from cgroup v2", {f.rpartition("/")[2] for f in files} == LIMITS, sources
+    elsewhere = [f for f in files if group not in f and not f.startswith(".../")]  # brig shortens long paths
+    yield f"limits are below {group}", not elsewhere, elsewhere
 
 
 def main():
