@@ -64,14 +64,13 @@ static bool deliver(struct watch *w, struct stream_sink *sink, const char *data,
 /* Reads one piece of one stream.  Closes nothing: the descriptor is the cell's; -1 marks it done. */
 static void pump_output(struct watch *w, int *fd, struct stream_sink *sink)
 {
-	char data[65536];
-	ssize_t n = read(*fd, data, sizeof(data));
+	ssize_t n = read(*fd, w->piece, WATCH_PIECE);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0)
 		*fd = -1;
-	else if (!deliver(w, sink, data, (size_t)n))
+	else if (!deliver(w, sink, w->piece, (size_t)n))
 		w->ending = END_OUTPUT;
 }
 
@@ -84,7 +83,7 @@ static void close_input(struct watch *w)
 
 static void refill_input(struct watch *w)
 {
-	ssize_t n = read(w->req->stdin_fd, w->input, sizeof(w->input));
+	ssize_t n = read(w->req->stdin_fd, w->input, WATCH_PIECE);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

@@ -16,6 +16,8 @@ struct stream_sink {
 	bool truncated;
 };
 
+#define WATCH_PIECE 65536
+
 struct watch {
 	/* filled by the caller */
 	const struct backend_ops *backend;
@@ -35,7 +37,8 @@ struct watch {
 	/* inside */
 	struct cell_fds fds;
 	uint64_t started_ns;
-	char input[65536];
+	char *piece; /* WATCH_PIECE bytes for output on its way; the caller's, as is input */
+	char *input; /* WATCH_PIECE bytes for input that waits for the program */
 	size_t input_at, input_len;
 	bool input_done;
 };

@@ -50,6 +50,7 @@ struct cell {
 	bool disk_full;
 	uint64_t cpu_ns_seen;
 	struct facts early; /* read before the program ran, or while it began to */
+	struct facts late;  /* read while the cell was dying */
 	struct cgroup_usage last_usage;
 	int tasks_left; /* after stop; -1: not stopped yet */
 };
@@ -64,7 +65,8 @@ int cell_clone_init(struct cell *c, struct brig_error *err);
 int cell_find_host_trees(struct cell *c, struct brig_error *err);
 /* inspect.c */
 int cell_inspect_early(struct cell *c, struct brig_error *err); /* the program waits */
-void cell_inspect_start(struct cell *c); /* the program has just been let go */
+void cell_inspect_start(struct cell *c);			       /* the program has just been let go */
+void cell_inspect_dying(struct cell *c);			       /* the cell was told to die */
 void cell_inspect(struct cell *c, struct facts *ret);
 /* host.c */
 int native_open(struct backend_host **ret, protection_set *ret_missing, struct brig_error *err);

@@ -233,7 +233,6 @@ static const struct build_step steps[] = {
 	{ STEP_take_ids, take_ids },
 	{ STEP_new_session, new_session },
 	{ STEP_hostname, set_hostname },
-	{ STEP_loopback, loopback_up },
 	{ STEP_nested_userns, forbid_nested_userns },
 	{ STEP_root_tree, root_make },
 	{ STEP_system_dirs, root_show_system },
@@ -248,6 +247,7 @@ static const struct build_step steps[] = {
 	{ STEP_time_ns, make_time_ns },
 	/* The payload confines itself while we do the slow rest; the supervisor lets it go when both are done. */
 	{ STEP_fork_payload, fork_payload },
+	{ STEP_loopback, loopback_up },
 	{ STEP_detach_host, root_detach_host },
 	{ STEP_hand_over, hand_over },
 	{ STEP_confine_init, confine_init },

@@ -314,44 +314,62 @@ static void read_nested_userns(struct cell *c, struct facts *f)
 		fact_num(f, FACT_nested_userns, n, "user.max_user_namespaces");
 }
 
-static void read_all(struct cell *c, struct facts *f)
+/* What only living processes (or the payload's zombie) show. */
+static void read_processes(struct cell *c, struct facts *f)
 {
-	read_cgroup(c, f);
-	read_namespaces(c, f);
 	read_payload(c, f);
 	read_id_map(c, f);
 	read_network(c, f);
 	read_mounts(c, f);
+}
+
+/* What is behind descriptors that we hold. */
+static void read_held(struct cell *c, struct facts *f)
+{
+	read_cgroup(c, f);
+	read_namespaces(c, f);
 	read_file_systems(c, f);
 	read_nested_userns(c, f);
 }
 
 void cell_inspect_start(struct cell *c)
 {
-	read_all(c, &c->early);
+	read_processes(c, &c->early);
+	read_held(c, &c->early);
+}
+
+void cell_inspect_dying(struct cell *c)
+{
+	read_held(c, &c->late);
+}
+
+static void adopt(struct facts *to, const struct facts *from, const char *remark)
+{
+	for (size_t i = 0; i < FACT_COUNT; i++) {
+		struct fact *row = &to->row[i];
+		size_t len;
+
+		if (row->known || !from->row[i].known)
+			continue;
+		*row = from->row[i];
+		len = strlen(row->source);
+		(void)snprintf(row->source + len, sizeof(row->source) - len, "%s", remark);
+	}
 }
 
 /*
- * Everything again, now that the program has had its time with it.  When PID 1 is gone already (the OOM
- * killer takes the whole group on cgroup v2) what it alone could show stays as it was read at the start,
- * and says so.
+ * Two looks after the program has had its time: at the processes while they can still be seen, and, once the
+ * cell is stopped, at the rest.  When PID 1 was gone before the first look (the OOM killer takes the whole
+ * group on cgroup v2), what it alone could show stays as it was read at the start, and says so.
  */
 void cell_inspect(struct cell *c, struct facts *ret)
 {
-	if (c->tasks_left >= 0) { /* stopped: only what is about the end */
-		fact_num(ret, FACT_processes_left, (uint64_t)c->tasks_left, "%s",
-			 c->cgroup ? "cgroup.procs" : "waitid(2) of the pid namespace's init");
+	if (c->tasks_left < 0) {
+		read_processes(c, ret);
 		return;
 	}
-	read_all(c, ret);
-	for (size_t i = 0; i < FACT_COUNT; i++) {
-		struct fact *row = &ret->row[i];
-		size_t len;
-
-		if (row->known || !c->early.row[i].known)
-			continue;
-		*row = c->early.row[i];
-		len = strlen(row->source);
-		(void)snprintf(row->source + len, sizeof(row->source) - len, " (at start)");
-	}
+	adopt(ret, &c->late, "");
+	adopt(ret, &c->early, " (at start)");
+	fact_num(ret, FACT_processes_left, (uint64_t)c->tasks_left, "%s",
+		 c->cgroup ? "cgroup.procs" : "waitid(2) of the pid namespace's init");
 }

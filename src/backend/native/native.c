@@ -437,6 +437,8 @@ static int native_stop(struct cell *c, struct brig_error *err)
 	note_disk(c);
 	c->cpu_ns_seen = native_cpu_ns(c);
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
+	if (c->started)
+		cell_inspect_dying(c); /* costs no time: the kernel is busy with the cell's end */
 	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
 		cgroup_lift_quota(c->cgroup);
 	rc = reap_init(c);
