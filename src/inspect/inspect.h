@@ -11,7 +11,7 @@
 #include "model/finding.h"
 #include "model/settings.h"
 
-/* What the text is.  C has no inspector: it yields no findings and says so through inspect_supports(). */
+/* What the text is.  C has no inspector. */
 enum inspect_kind {
 	INSPECT_PYTHON,
 	INSPECT_JAVASCRIPT,

@@ -29,13 +29,17 @@ struct judge {
 };
 #define JUDGE_DEPTH_MAX 8
 
-/* Each looks the name up and reports at most one finding; true if a rule applies at this trust level. */
+/*
+ * Each looks the name up and reports at most one finding; true if a rule applies at this trust level.
+ * judge_module: "a.b" of Python is judged as "a" too if it has no rule, "a/b" of JavaScript likewise; "node:" is cut off.
+ * judge_member: the most specific of RULE_MEMBER and RULE_MEMBER_ALLOW wins; modules are not asked.
+ */
 bool judge_module(struct judge *j, const char *name, size_t len, struct span where); /* also the allow-list */
 bool judge_builtin(struct judge *j, const char *name, size_t len, struct span where);
 bool judge_attribute(struct judge *j, const char *name, size_t len, struct span where);
 bool judge_member(struct judge *j, const char *path, size_t len, struct span where);
 bool judge_directive(struct judge *j, const char *name, size_t len, struct span where);
-/* A RULE_CHECK by its name; detail completes the message. */
+/* A RULE_CHECK by its name; detail completes the message: "<message>: <detail>" ("%s", "" for none). */
 bool judge_check(struct judge *j, const char *check, struct span where, const char *detail_fmt, ...) PRINTF(4, 5);
 /* Reports a rule that was found by other means (a command pattern, a path glob). */
 bool judge_report(struct judge *j, const struct rule *rule, const char *name, struct span where);
@@ -55,9 +59,10 @@ void inspect_go(struct judge *j, const char *text, size_t len);
 void inspect_shell(struct judge *j, const char *text, size_t len);
 
 /*
- * The bytes pass, before any parser: size, UTF-8, NUL, bidi controls are judged; the result is the text to parse,
- * with CR and CRLF turned into LF, BOM and (JavaScript) hashbang replaced by spaces, so that offsets stay the same
- * (a CRLF becomes " \n"... no byte is added or removed).  NULL: cannot be analysed, already reported.  Heap.
+ * The bytes pass, before any parser: size, UTF-8, NUL, bidi controls, coding cookies are judged; the result is the text
+ * to parse, NUL-terminated, with the same length and offsets.  Python and JavaScript: CR becomes LF, CRLF becomes " \n"
+ * (a backslash before it stays next to the LF); JavaScript: BOM and hashbang become spaces; Go: CR becomes a space;
+ * shell and paths: untouched, a CR is a character there.  NULL: cannot be analysed, already reported.  Heap.
  */
 char *inspect_bytes(struct judge *j, const char *text, size_t len);
 

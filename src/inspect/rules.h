@@ -13,6 +13,10 @@
  *	  remedy: compute the result in Python instead, or run with --trust trusted
  *	  match: ["import subprocess"]
  *	  no_match: ["subprocess = 1"]
+ *
+ * languages may be the word "all".  A trust level that severity does not name is NONE: the rule is silent there.
+ * The kinds *-allow need id, languages, kind and names (module-allow: everything); check needs no examples.
+ * Except for commands, paths and allow-lists a name belongs to one rule per language.
  */
 #ifndef INSPECT_RULES_H
 #define INSPECT_RULES_H
@@ -61,15 +65,20 @@ struct rule_set;
 
 /* The built-in rules: no allocation worth mentioning, no parsing. */
 int rules_builtin(struct rule_set **ret, struct brig_error *err);
-/* Adds a user's file; a rule with a known id replaces that rule.  Bad file: -BRIG_E_POLICY and "file:line: why". */
+/* Adds a user's file; a rule with a known id replaces that rule.  Its examples are run.  Bad file: -BRIG_E_POLICY and
+ * "file:line: why", and the set is as before.  Pointers to rules handed out earlier are no longer good. */
 int rules_add_file(struct rule_set *set, const char *path, struct brig_error *err);
 void rules_free(struct rule_set *set); /* NULL is fine */
 size_t rules_count(const struct rule_set *set);
 const struct rule *rules_at(const struct rule_set *set, size_t i);
 const struct rule *rules_by_id(const struct rule_set *set, const char *id);
-/* The rule for a name, exactly; for RULE_MEMBER "a.*" also covers "a.b" and "a.b.c".  len bytes of name.  NULL: none. */
+/* The rule for a name, exactly; for RULE_MEMBER, RULE_MEMBER_ALLOW and RULE_MODULE "a.*" (modules: also "a/" and a star) covers
+ * "a.b" and "a.b.c" but not "a".  The most specific one wins.  len bytes of name.  NULL: none. */
 const struct rule *rules_find(const struct rule_set *set, enum rule_language lang, enum rule_kind kind, const char *name,
 			      size_t len);
+/* The same, and how many bytes of the name the rule covers: more is more specific. */
+const struct rule *rules_find_long(const struct rule_set *set, enum rule_language lang, enum rule_kind kind,
+				   const char *name, size_t len, size_t *ret_matched);
 /* Iterates over the rules of a kind (commands with patterns, path globs): start with *at = 0; NULL at the end. */
 const struct rule *rules_next(const struct rule_set *set, enum rule_language lang, enum rule_kind kind, size_t *at);
 

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The set of rules in force.  The built-in ones are constant tables with their index made at build time: a set of
+ * only those is a struct that points to them.  A user's file makes a new table of both on the heap.
+ */
+#include "inspect/rules.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "inspect/examples.h"
+#include "inspect/rules_internal.h"
+
+#define USER_FILES_MAX 16
+
+struct rule_set {
+	struct rule_table table;
+	/* Not NULL: what `table` points to is on the heap. */
+	struct rule *row;
+	void *entry, *slot;
+	struct rule_list file[USER_FILES_MAX];
+	size_t n_files;
+};
+
+int rules_builtin(struct rule_set **ret, struct brig_error *err)
+{
+	struct rule_set *set = calloc(1, sizeof(*set));
+
+	if (!set)
+		return err_nomem(err);
+	set->table = rule_table_builtin;
+	*ret = set;
+	return 0;
+}
+
+static void drop_table(struct rule_set *set)
+{
+	free(set->row);
+	free(set->entry);
+	free(set->slot);
+	set->row = NULL;
+	set->entry = set->slot = NULL;
+}
+
+void rules_free(struct rule_set *set)
+{
+	if (!set)
+		return;
+	drop_table(set);
+	for (size_t i = 0; i < set->n_files; i++)
+		rule_list_release(&set->file[i]);
+	free(set);
+}
+
+size_t rules_count(const struct rule_set *set)
+{
+	return set->table.n;
+}
+
+const struct rule *rules_at(const struct rule_set *set, size_t i)
+{
+	return i < set->table.n ? &set->table.row[i] : NULL;
+}
+
+const struct rule *rules_by_id(const struct rule_set *set, const char *id)
+{
+	for (size_t i = 0; i < set->table.n; i++)
+		if (str_eq(set->table.row[i].id, id))
+			return &set->table.row[i];
+	return NULL;
+}
+
+/* ---- look-up -------------------------------------------------------------------------------------------- */
+
+/* Where "a.b.c" may be cut so that "a.b.*" is tried: module paths have slashes too. */
+static bool is_joint(enum rule_kind kind, char c)
+{
+	return c == '.' || (kind == RULE_MODULE && c == '/');
+}
+
+static bool has_wildcards(enum rule_kind kind)
+{
+	return kind == RULE_MEMBER || kind == RULE_MEMBER_ALLOW || kind == RULE_MODULE;
+}
+
+const struct rule *rules_find_long(const struct rule_set *set, enum rule_language lang, enum rule_kind kind,
+				   const char *name, size_t len, size_t *ret_matched)
+{
+	const struct rule_entry *e = rule_table_find(&set->table, lang, kind, name, len);
+	char wild[RULE_NAME_LEN + 1];
+
+	*ret_matched = len;
+	if (e)
+		return &set->table.row[e->rule];
+	if (!has_wildcards(kind))
+		return NULL;
+	for (size_t cut = len < RULE_NAME_LEN - 2 ? len : RULE_NAME_LEN - 2; cut-- > 1;) {
+		if (!is_joint(kind, name[cut]))
+			continue;
+		memcpy(wild, name, cut + 1);
+		wild[cut + 1] = '*';
+		e = rule_table_find(&set->table, lang, kind, wild, cut + 2);
+		*ret_matched = cut;
+		if (e)
+			return &set->table.row[e->rule];
+	}
+	return NULL;
+}
+
+const struct rule *rules_find(const struct rule_set *set, enum rule_language lang, enum rule_kind kind, const char *name,
+			      size_t len)
+{
+	size_t matched;
+
+	return rules_find_long(set, lang, kind, name, len, &matched);
+}
+
+const struct rule *rules_next(const struct rule_set *set, enum rule_language lang, enum rule_kind kind, size_t *at)
+{
+	size_t end = set->table.kind_start[kind + 1];
+
+	if (*at < set->table.kind_start[kind])
+		*at = set->table.kind_start[kind];
+	while (*at < end) {
+		const struct rule *r = &set->table.row[(*at)++];
+
+		if (r->languages & 1u << lang)
+			return r;
+	}
+	return NULL;
+}
+
+/* ---- files of users ------------------------------------------------------------------------------------- */
+
+static int read_file(const char *path, struct buf *text, struct brig_error *err)
+{
+	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char chunk[16 * 1024];
+	ssize_t n;
+
+	if (fd < 0)
+		return err_set(err, BRIG_E_POLICY, errno, "cannot read the rules in %s", path);
+	while ((n = fd_read_all(fd, chunk, sizeof(chunk))) > 0) {
+		(void)buf_add(text, chunk, (size_t)n);
+		if (text->no_memory)
+			return err_nomem(err);
+		if (text->full)
+			return err_set(err, BRIG_E_POLICY, 0, "%s:1: longer than %u bytes", path, (unsigned)RULES_FILE_MAX);
+	}
+	if (n < 0)
+		return err_set(err, BRIG_E_POLICY, (int)-n, "cannot read the rules in %s", path);
+	return 0;
+}
+
+static bool list_has(const struct rule_list *list, const char *id)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (str_eq(list->row[i].id, id))
+			return true;
+	return false;
+}
+
+/* The old rules without those that the file replaces, then the file's. */
+static int merge(const struct rule_set *set, const struct rule_list *list, struct rule **ret, size_t *ret_n,
+		 struct brig_error *err)
+{
+	struct rule *row = calloc(set->table.n + list->n + 1, sizeof(*row));
+	size_t n = 0;
+
+	if (!row)
+		return err_nomem(err);
+	for (size_t i = 0; i < set->table.n; i++)
+		if (!list_has(list, set->table.row[i].id))
+			row[n++] = set->table.row[i];
+	for (size_t i = 0; i < list->n; i++)
+		row[n++] = list->row[i];
+	*ret = row;
+	*ret_n = n;
+	return 0;
+}
+
+static void take_table(struct rule_set *set, const struct rule_table *table, struct rule *row)
+{
+	drop_table(set);
+	set->table = *table;
+	set->row = row;
+	/* rule_table_build() made these two; the table shows them as constants. */
+	memcpy(&set->entry, &table->entry, sizeof(set->entry));
+	memcpy(&set->slot, &table->slot, sizeof(set->slot));
+}
+
+int rules_add_file(struct rule_set *set, const char *path, struct brig_error *err)
+{
+	AUTO_BUF text = BUF_INIT(RULES_FILE_MAX);
+	struct rule_set next = { 0 };
+	struct rule_table table;
+	struct rule_list list;
+	struct rule *row;
+	size_t n;
+	int rc;
+
+	if (set->n_files == USER_FILES_MAX)
+		return err_set(err, BRIG_E_POLICY, 0, "%s: %d files of rules are the most", path, USER_FILES_MAX);
+	if ((rc = read_file(path, &text, err)) < 0 ||
+	    (rc = rule_list_parse(path, buf_str(&text), text.len, &list, err)) < 0)
+		return rc;
+	rc = merge(set, &list, &row, &n, err);
+	if (rc == 0 && (rc = rule_table_build(row, n, &table, err)) < 0)
+		free(row);
+	if (rc == 0) {
+		take_table(&next, &table, row);
+		rc = rules_check_examples(&next, path, err);
+		if (rc < 0)
+			drop_table(&next);
+	}
+	if (rc < 0) {
+		rule_list_release(&list);
+		return rc;
+	}
+	take_table(set, &table, row);
+	set->file[set->n_files++] = list;
+	return 0;
+}

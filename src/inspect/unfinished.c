@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inspectors that their engineers have not handed in yet; each weak function goes when the real one comes. */
+#include "inspect/judge.h"
+
+#define SOON __attribute__((weak))
+SOON void inspect_python(struct judge *j UNUSED, const char *t UNUSED, size_t n UNUSED) {}
+SOON void inspect_javascript(struct judge *j UNUSED, enum inspect_kind k UNUSED, const char *t UNUSED, size_t n UNUSED) {}
+SOON void inspect_go(struct judge *j UNUSED, const char *t UNUSED, size_t n UNUSED) {}
+SOON void inspect_shell(struct judge *j UNUSED, const char *t UNUSED, size_t n UNUSED) {}
+SOON void judge_path(struct judge *j UNUSED, const char *t UNUSED, size_t n UNUSED, struct span w UNUSED) {}
+SOON void judge_command(struct judge *j UNUSED, const char *t UNUSED, size_t n UNUSED, struct span w UNUSED) {}
+SOON void judge_argv(struct judge *j UNUSED, const char *const *w UNUSED, const bool *l UNUSED, size_t n UNUSED, struct span s UNUSED) {}
+SOON bool judge_looks_like_path(const char *t UNUSED, size_t n UNUSED) { return false; }
+SOON int inspect_confined(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
+		     struct brig_error *err)
+{
+	return inspect_text(rules, req, ret, err);
+}
