@@ -334,7 +334,7 @@ void policy_for_family(struct policy *p, const struct arch *arch, const struct c
 	apply(p, allowed, strict);
 }
 
-void policy_for_init(struct policy *p, const struct arch *arch, const struct call_set *allowed)
+void policy_for_own(struct policy *p, const struct arch *arch, const struct call_set *allowed)
 {
 	start_policy(p, arch, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_PROCESS);
 	apply(p, allowed, false);

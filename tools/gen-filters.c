@@ -23,6 +23,10 @@ static const struct {
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
+/* Processes of brig's own: a list is all they may do.  The names are members of struct seccomp_arch_filters. */
+static const char *const own_lists[] = { "init", "inspect" };
+#define OWN_LISTS (sizeof(own_lists) / sizeof(own_lists[0]))
+
 static const struct arch archs[] = {
 	{ "x86_64", SCMP_ARCH_X86_64, .x32 = true },
 	{ "aarch64", SCMP_ARCH_AARCH64, .x32 = false },
@@ -54,7 +58,7 @@ static void write_program(const char *name, const struct policy *policy)
 }
 
 static void write_programs(const struct arch *arch, const struct call_set *allowed, const struct call_set *denied,
-			   const struct call_set *init)
+			   const struct call_set own[OWN_LISTS])
 {
 	static struct policy policy;
 	char name[64];
@@ -65,9 +69,11 @@ static void write_programs(const struct arch *arch, const struct call_set *allow
 			policy_for_family(&policy, arch, &allowed[f], denied, strict);
 			write_program(name, &policy);
 		}
-	snprintf(name, sizeof(name), "%s_init", arch->name);
-	policy_for_init(&policy, arch, init);
-	write_program(name, &policy);
+	for (unsigned i = 0; i < OWN_LISTS; i++) {
+		snprintf(name, sizeof(name), "%s_%s", arch->name, own_lists[i]);
+		policy_for_own(&policy, arch, &own[i]);
+		write_program(name, &policy);
+	}
 }
 
 static void write_table(void)
@@ -75,8 +81,10 @@ static void write_table(void)
 	printf("#define FILTER(name) { name, sizeof(name) / sizeof(name[0]) }\n\n");
 	printf("const struct seccomp_arch_filters seccomp_arch_filters[] = {\n");
 	for (unsigned a = 0; a < ARCHS; a++) {
-		printf("\t{ .name = \"%s\", .audit_arch = 0x%08x, .init = FILTER(%s_init), .family = {\n",
-		       archs[a].name, archs[a].seccomp, archs[a].name);
+		printf("\t{ .name = \"%s\", .audit_arch = 0x%08x, ", archs[a].name, archs[a].seccomp);
+		for (unsigned i = 0; i < OWN_LISTS; i++)
+			printf(".%s = FILTER(%s_%s), ", own_lists[i], archs[a].name, own_lists[i]);
+		printf(".family = {\n");
 		for (unsigned f = 0; f < FAMILIES; f++)
 			printf("\t\t[%s] = { FILTER(%s_%s), FILTER(%s_%s_strict) },\n", families[f].constant,
 			       archs[a].name, families[f].name, archs[a].name, families[f].name);
@@ -87,16 +95,17 @@ static void write_table(void)
 
 static void write_c(const char *folder)
 {
-	static struct call_set allowed[FAMILIES], denied, init;
+	static struct call_set allowed[FAMILIES], denied, own[OWN_LISTS];
 
 	for (unsigned f = 0; f < FAMILIES; f++)
 		family_load(&allowed[f], folder, families[f].name);
 	deny_load(&denied, folder);
-	group_load(&init, folder, "init");
+	for (unsigned i = 0; i < OWN_LISTS; i++)
+		group_load(&own[i], folder, own_lists[i]);
 	printf("/* Made by gen-filters from data/syscalls: change those files, not this one. */\n"
 	       "#include <linux/filter.h>\n\n#include \"sys/seccomp_tables.h\"\n\n");
 	for (unsigned a = 0; a < ARCHS; a++)
-		write_programs(&archs[a], allowed, &denied, &init);
+		write_programs(&archs[a], allowed, &denied, own);
 	write_table();
 }
 

@@ -87,7 +87,7 @@ void group_load(struct call_set *set, const char *folder, const char *group);
 void deny_load(struct call_set *set, const char *folder);
 void policy_for_family(struct policy *p, const struct arch *arch, const struct call_set *allowed,
 		       const struct call_set *denied, bool strict);
-void policy_for_init(struct policy *p, const struct arch *arch, const struct call_set *allowed);
+void policy_for_own(struct policy *p, const struct arch *arch, const struct call_set *allowed);
 
 void program_compile(struct program *prog, const struct policy *policy);
 

@@ -11,8 +11,3 @@ SOON void judge_path(struct judge *j UNUSED, const char *t UNUSED, size_t n UNUS
 SOON void judge_command(struct judge *j UNUSED, const char *t UNUSED, size_t n UNUSED, struct span w UNUSED) {}
 SOON void judge_argv(struct judge *j UNUSED, const char *const *w UNUSED, const bool *l UNUSED, size_t n UNUSED, struct span s UNUSED) {}
 SOON bool judge_looks_like_path(const char *t UNUSED, size_t n UNUSED) { return false; }
-SOON int inspect_confined(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
-		     struct brig_error *err)
-{
-	return inspect_text(rules, req, ret, err);
-}

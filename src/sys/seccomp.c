@@ -53,6 +53,11 @@ struct seccomp_filter seccomp_filter_init(void)
 	return own_filters()->init;
 }
 
+struct seccomp_filter seccomp_filter_inspect(void)
+{
+	return own_filters()->inspect;
+}
+
 int seccomp_install(struct seccomp_filter filter)
 {
 	struct sock_fprog prog = { .len = filter.n };

@@ -30,6 +30,8 @@ struct seccomp_filter {
 struct seccomp_filter seccomp_filter_for(enum syscall_family family, bool strict);
 /* The filter of cell init itself: wait, report, exit. */
 struct seccomp_filter seccomp_filter_init(void);
+/* The filter of the process that parses foreign text: memory, one answer, exit. */
+struct seccomp_filter seccomp_filter_inspect(void);
 /* Async-signal-safe; needs no_new_privs.  0 or -errno. */
 int seccomp_install(struct seccomp_filter filter);
 

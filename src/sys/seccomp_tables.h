@@ -9,6 +9,7 @@ struct seccomp_arch_filters {
 	const char *name;
 	uint32_t audit_arch;
 	struct seccomp_filter init;
+	struct seccomp_filter inspect;
 	struct seccomp_filter family[FAMILY_COUNT][2]; /* default, strict */
 };
 

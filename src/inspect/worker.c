@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The confined worker.  Parsers are big tables of generated C fed with hostile text, so the text is read in a child
+ * that has nothing to lose: one pipe to answer through, no other descriptor, no signal handler, own limits, and a
+ * filter (data/syscalls/inspect.list) that leaves it memory, write() and exit().
+ *
+ *	caller					worker
+ *	  pipe, block signals, fork  ------------>  limits, close all, no_new_privs, filter
+ *	  poll the pipe until its end or the	    inspect_text()
+ *	  deadline; then SIGKILL, waitid  <-------  header and findings, _exit
+ *
+ *   INV-1  Whatever the worker does, the caller goes on within WALL_MAX_NS.
+ *   INV-2  Without limits and filter nothing is inspected: the worker says so and the caller gets an error.
+ *   INV-3  A worker that dies, is killed or sends an unsound message yields one CRITICAL finding, never none.
+ *
+ * glibc's fork() is used and no bare clone(), because the worker needs malloc() even when the caller has threads.
+ * So the child has the exit signal SIGCHLD: a caller with a handler for it sees one signal more.  The child is
+ * reaped through its pidfd; should the caller's own wait() have been faster, that is no harm.
+ *
+ * A worker that was taken over can lie ("nothing found").  That is as bad as having no inspection, and no worse:
+ * the cell is the wall.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "inspect/dispatch.h"
+#include "inspect/wire.h"
+#include "sys/seccomp.h"
+
+#define WALL_MAX_NS  (2 * NS_PER_SEC)
+#define CPU_MAX_SEC  2
+#define MEMORY_EXTRA (400 * MiB)
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* ---- the worker ----------------------------------------------------------------------------------------- */
+
+/* Address space in use; 0: not known. */
+static uint64_t memory_now(void)
+{
+	char text[128];
+	uint64_t pages;
+	char *space;
+
+	if (fd_get_at(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) < 0)
+		return 0;
+	space = strchr(text, ' ');
+	if (space)
+		*space = '\0';
+	return str_to_u64(text, &pages) ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static int limit(__rlimit_resource_t what, rlim_t max)
+{
+	struct rlimit now, want = { max, max };
+
+	if (getrlimit(what, &now) < 0)
+		return -errno;
+	if (now.rlim_max < max)
+		want.rlim_cur = want.rlim_max = now.rlim_max;
+	return setrlimit(what, &want) < 0 ? -errno : 0;
+}
+
+/* Leaves the pipe as descriptor 0 and nothing else.  0 or -errno. */
+static int confine(int pipe_fd)
+{
+	/* AddressSanitizer reserves terabytes of address space. */
+	rlim_t memory = SANITIZED ? RLIM_INFINITY : memory_now() + MEMORY_EXTRA;
+	int rc;
+
+	if (dup2(pipe_fd, 0) < 0 || close_range(1, ~0U, 0) < 0)
+		return -errno;
+	if ((rc = limit(RLIMIT_CPU, CPU_MAX_SEC)) < 0 || (rc = limit(RLIMIT_AS, memory)) < 0 || (rc = limit(RLIMIT_CORE, 0)) < 0)
+		return rc;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	/* AddressSanitizer makes calls of its own; the plain build is the one that is used. */
+	return SANITIZED ? 0 : seccomp_install(seccomp_filter_inspect());
+}
+
+static void answer(const struct wire_header *h, const struct findings *f)
+{
+	(void)fd_write_all(0, h, sizeof(*h));
+	if (h->n)
+		(void)fd_write_all(0, f->row, h->n * sizeof(*f->row));
+}
+
+static _Noreturn void work(const struct rule_set *rules, const struct inspect_request *req, int pipe_fd)
+{
+	struct wire_header h = { .magic = WIRE_MAGIC };
+	struct findings found = { 0 };
+	int rc = confine(pipe_fd);
+
+	if (rc < 0) {
+		h.status = WIRE_NOT_CONFINED;
+		h.sys = -rc;
+	} else if (inspect_text(rules, req, &found, NULL) < 0) {
+		h.status = WIRE_NO_MEMORY;
+	} else {
+		h.n = (uint32_t)found.n;
+		h.worst = found.worst;
+		h.dropped = (uint32_t)min_u64(found.dropped, UINT32_MAX);
+	}
+	answer(&h, &found);
+	_exit(0);
+}
+
+/* ---- the caller ----------------------------------------------------------------------------------------- */
+
+struct worker {
+	pid_t pid;
+	int pid_fd;
+	int pipe_fd;
+};
+
+/* All signals stay blocked in the child, so that no handler of the caller's ever runs there. */
+static int start(const struct rule_set *rules, const struct inspect_request *req, struct worker *ret, struct brig_error *err)
+{
+	AUTO_FD from_worker = FD_NONE;
+	AUTO_FD to_caller = FD_NONE;
+	sigset_t all, before;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot make a pipe");
+	from_worker = ends[0];
+	to_caller = ends[1];
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret->pid = fork();
+	if (ret->pid == 0)
+		work(rules, req, to_caller);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (ret->pid < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot start the worker process");
+	ret->pid_fd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
+	ret->pipe_fd = fd_move(&from_worker);
+	return 0;
+}
+
+/* Everything up to the end of the pipe; false: too late or too much. */
+static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t *ret_len)
+{
+	*ret_len = 0;
+	for (;;) {
+		uint64_t now = clock_now_ns();
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		ssize_t n;
+
+		if (now >= deadline)
+			return false;
+		n = poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1);
+		if (n < 0 && errno != EINTR)
+			return false;
+		if (n <= 0)
+			continue;
+		n = read(fd, bytes + *ret_len, size - *ret_len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0;
+		*ret_len += (size_t)n;
+		if (*ret_len == size)
+			return false;
+	}
+}
+
+/* After its answer the worker is of no more use, whatever it is doing.  Returns how it ended, in words. */
+static const char *finish(struct worker *w, bool in_time)
+{
+	siginfo_t end = { 0 };
+	int rc;
+
+	if (w->pid_fd >= 0)
+		(void)syscall(SYS_pidfd_send_signal, w->pid_fd, SIGKILL, NULL, 0);
+	else
+		(void)kill(w->pid, SIGKILL);
+	do
+		rc = waitid(w->pid_fd >= 0 ? P_PIDFD : P_PID, (id_t)(w->pid_fd >= 0 ? w->pid_fd : w->pid), &end, WEXITED);
+	while (rc < 0 && errno == EINTR);
+	fd_closep(&w->pid_fd);
+	fd_closep(&w->pipe_fd);
+	if (!in_time)
+		return "it takes longer than 2 s";
+	if (rc == 0 && end.si_code != CLD_EXITED && end.si_status == SIGSYS)
+		return "the parser did something that it must not";
+	return "the parser gave up: too much memory or time, or a bug of ours";
+}
+
+static int cannot_say(const struct rule_set *rules, const struct inspect_request *req, const char *why, struct findings *ret,
+		      struct brig_error *err)
+{
+	struct findings found = { 0 };
+	struct judge j = {
+		.rules = rules, .language = inspect_language(req->kind), .trust = req->trust, .text = req->text, .len = req->len,
+		.out = &found,
+	};
+
+	if (!judge_check(&j, "not-analysable", (struct span){ 0, 0 }, "%s", why) || j.out_of_memory) {
+		findings_release(&found);
+		return err_set(err, BRIG_E_SYSTEM, 0, "the text could not be inspected: %s", why);
+	}
+	found.row[0].line = found.row[0].column = found.row[0].end_line = found.row[0].end_column = 1;
+	*ret = found;
+	return 0;
+}
+
+int inspect_confined(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
+		     struct brig_error *err)
+{
+	uint64_t deadline = clock_now_ns() + WALL_MAX_NS;
+	AUTO_FREE char *bytes = malloc(WIRE_MAX + 1);
+	struct worker w = { .pid_fd = FD_NONE, .pipe_fd = FD_NONE };
+	struct wire_header h = { 0 };
+	struct findings found = { 0 };
+	bool in_time, no_memory;
+	const char *why;
+	size_t len;
+	int rc;
+
+	if (!bytes)
+		return err_nomem(err);
+	rc = start(rules, req, &w, err);
+	if (rc < 0)
+		return rc;
+	in_time = receive(w.pipe_fd, deadline, bytes, WIRE_MAX + 1, &len);
+	why = finish(&w, in_time);
+	if (!in_time || !wire_decode(bytes, len, req->len, &h, &found, &no_memory))
+		return in_time && no_memory ? err_nomem(err) : cannot_say(rules, req, why, ret, err);
+	if (h.status == WIRE_NOT_CONFINED)
+		return err_set(err, BRIG_E_SYSTEM, h.sys, "inspection: the worker process cannot be confined");
+	if (h.status == WIRE_NO_MEMORY)
+		return cannot_say(rules, req, "it needs more than 400 MB of memory", ret, err);
+	*ret = found;
+	return 0;
+}
