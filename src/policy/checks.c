@@ -195,7 +195,17 @@ static bool check_rootfs(union slot *v, char *why)
 	return true;
 }
 
+/* Relative, it would depend on where somebody happens to stand. */
+static bool check_rules_file(union slot *v, char *why)
+{
+	char shown[POLICY_WORD_MAX];
+
+	return !v->text[0] || v->text[0] == '/' ||
+	       say(why, "rules_file takes an absolute path; '%s' is not one", printable(v->text, shown, sizeof(shown)));
+}
+
 static const check_fn checks[SETTING_COUNT] = {
+	[SET_rules_file] = check_rules_file,
 	[SET_security_opt] = check_security_opt, [SET_cap_drop] = check_cap_drop,
 	[SET_read_only] = check_read_only,       [SET_user] = check_user,
 	[SET_whitelist] = check_whitelist,       [SET_allow_degraded] = check_allow_degraded,
