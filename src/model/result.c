@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/json.h"
 
 const struct verdict_info verdict_info[] = {
 #define VERDICT(name, status, meaning) { #name, status, meaning },
@@ -45,6 +46,7 @@ void result_release(struct result *r)
 {
 	buf_release(&r->out);
 	buf_release(&r->err);
+	findings_release(&r->findings);
 }
 
 void result_warn(struct result *r, const char *fmt, ...)
@@ -96,31 +98,6 @@ static json_t *json_count(uint64_t v)
 static json_t *json_millis(uint64_t ns)
 {
 	return json_real((double)((ns + 500) / 1000) / 1e3);
-}
-
-static json_t *json_text(const char *s)
-{
-	size_t len = strlen(s), at = 0;
-	AUTO_BUF clean = BUF_INIT(3 * len + 1);
-
-	if (str_is_utf8(s, len))
-		return json_stringn_nocheck(s, len);
-	while (at < len) {
-		size_t good = str_utf8_prefix(s + at, len - at);
-
-		buf_add(&clean, s + at, good);
-		at += good;
-		if (at < len) {
-			buf_adds(&clean, "\xef\xbf\xbd");
-			at++;
-		}
-	}
-	return clean.no_memory ? NULL : json_stringn(buf_str(&clean), clean.len);
-}
-
-static json_t *json_text_or_null(const char *s)
-{
-	return *s ? json_text(s) : json_null();
 }
 
 /* ---- program output ------------------------------------------------------------------------- */
@@ -346,7 +323,7 @@ static int add_lists(json_t *doc, const struct result *r)
 {
 	int failed = 0;
 
-	failed |= json_object_set_new(doc, "findings", json_array());
+	failed |= json_object_set_new(doc, "findings", json_findings(&r->findings));
 	failed |= json_object_set_new(doc, "evidence", json_rows(r, r->evidence.n, json_evidence_row));
 	failed |= json_object_set_new(doc, "denied", json_array());
 	failed |= json_object_set_new(doc, "artifacts", json_array());

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "model/evidence.h"
+#include "model/finding.h"
 #include "model/plan.h"
 #include "model/sample.h"
 
@@ -48,6 +49,7 @@ struct result {
 	uint64_t total_ns;
 	bool has_limits;
 	struct limits limits;
+	struct findings findings; /* of the static inspection */
 	struct evidence evidence;
 	struct sample_series samples;
 	protection_set degraded;

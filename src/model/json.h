@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces of JSON documents that are made in more than one place. */
+#ifndef MODEL_JSON_H
+#define MODEL_JSON_H
+
+#include <jansson.h>
+
+#include "model/finding.h"
+
+/* Any bytes as a JSON string: what is not UTF-8 becomes U+FFFD.  NULL: no memory. */
+json_t *json_text(const char *s);
+/* The same; "" becomes null. */
+json_t *json_text_or_null(const char *s);
+/* The findings as an array of objects, in their order.  NULL: no memory. */
+json_t *json_findings(const struct findings *f);
+
+#endif
