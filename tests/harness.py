@@ -105,8 +105,10 @@ def is_root():
 
 
 def clean_env(extra=None):
-	"""The environment of every brig started here: small and the same everywhere."""
-	env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/", "LANG": "C.UTF-8"}
+	"""The environment of every brig started here: small and the same everywhere.  Programs of the suites are hostile on
+	purpose and must reach the cell: only cases about the inspection ask for it."""
+	env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/", "LANG": "C.UTF-8",
+	       "BRIG_INSPECTION": "false"}
 	for key in ("BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "ASAN_OPTIONS",
 		    "UBSAN_OPTIONS", "LSAN_OPTIONS"):
 		if key in os.environ:

@@ -88,10 +88,11 @@ struct brig_open_opts {
 	const char *policy_file; /* NULL: $BRIG_POLICY, else /etc/brig/sandbox.yaml if it exists; "": none */
 	const char *preset;      /* NULL: the file's or "standard" */
 	uint32_t flags;          /* must be 0 */
+	const char *rules_file;  /* more rules for the inspection, over the policy's; NULL: none */
 };
-#define BRIG_OPEN_OPTS_INIT                                  \
-	{                                                    \
-		sizeof(struct brig_open_opts), NULL, NULL, 0 \
+#define BRIG_OPEN_OPTS_INIT                                        \
+	{                                                          \
+		sizeof(struct brig_open_opts), NULL, NULL, 0, NULL \
 	}
 
 /* opts may be NULL.  A bad policy file fails with BRIG_E_POLICY and the first complaint in err;
@@ -195,8 +196,59 @@ BRIG_API const char *brig_result_warning(const struct brig_result *r, size_t i);
  * lost without it and how to get it.  1 if there is an i-th one, else 0. */
 BRIG_API int brig_result_degraded(const struct brig_result *r, size_t i, const char **ret_protection,
 				  const char **ret_lost, const char **ret_fix);
+
+/* A remark of the static inspection.  Lines and columns count from 1, columns in characters; the end is
+ * the first character behind it. */
+struct brig_finding {
+	uint32_t size;
+	const char *rule;     /* "py-process" */
+	const char *severity; /* "CRITICAL" blocks, "HIGH" warns, "MEDIUM" and "LOW" inform */
+	const char *name;     /* what was found, resolved: "os.system" for an alias of it */
+	const char *message, *remedy;
+	uint32_t line, column, end_line, end_column;
+};
+#define BRIG_FINDING_INIT                                                              \
+	{                                                                              \
+		sizeof(struct brig_finding), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 \
+	}
+/* Findings by place: 1 if there is an i-th one, else 0.  The strings belong to the result. */
+BRIG_API int brig_result_finding(const struct brig_result *r, size_t i, struct brig_finding *ret);
+
 /* Everything, as in data/schemas/result.json. */
 BRIG_API int brig_result_json(const struct brig_result *r, char **ret, struct brig_error *err);
+
+/* ---- static inspection without a run -------------------------------------------------------- */
+
+/*
+ * Reads code, a command line or a path and says what it found, as brig_run() does before it runs anything.  It
+ * is a guard-rail, not the wall: no finding does not mean harmless.
+ */
+struct brig_check {
+	uint32_t size;
+	const char *kind;      /* NULL: code; "command": what sh -c takes; "path": a path as a program would open it */
+	const char *language;  /* of code; NULL: from file_name's extension, then from the shebang */
+	const char *file_name; /* base name; may be NULL */
+	const char *text;
+	size_t len;
+	const char *trust;     /* NULL: the policy's default */
+	const char *workspace; /* the directory that paths must stay in; NULL: "/workspace" */
+	int strict;            /* 1: only commands of the white-list, no computed words */
+	uint32_t flags;        /* must be 0 */
+};
+#define BRIG_CHECK_INIT                                                                         \
+	{                                                                                       \
+		sizeof(struct brig_check), NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0 \
+	}
+
+/*
+ * 0: nothing above MEDIUM, 1: worth a warning, 2: would be blocked; negative: nothing could be said.
+ * *ret_json: { "kind", "language", "inspected", "trust", "worst", "blocked", "findings": [...], "dropped" };
+ * "inspected" is false for languages that nobody inspects (C).  ret_json may be NULL.
+ */
+BRIG_API int brig_check(struct brig *b, const struct brig_check *req, char **ret_json, struct brig_error *err);
+/* Every rule: { "rules": [ { "id", "languages", "kind", "names", "severity": { trust: word }, "message", "remedy",
+ * "match", "no_match", "file", "line" } ] }. */
+BRIG_API int brig_rules_json(struct brig *b, char **ret_json, struct brig_error *err);
 
 /* ---- policy, host and languages, as JSON documents ------------------------------------------ */
 

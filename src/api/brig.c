@@ -10,10 +10,13 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "api/check.h"
 #include "api/doctor.h"
 #include "api/languages.h"
 #include "api/request.h"
+#include "base/str.h"
 #include "executor/executor.h"
+#include "executor/inspection.h"
 #include "model/result.h"
 #include "policy/policy.h"
 
@@ -21,6 +24,7 @@
 
 struct brig {
 	struct policy *policy;
+	struct rulebook rules;
 };
 
 struct brig_result {
@@ -82,6 +86,8 @@ int brig_open(const struct brig_open_opts *opts, struct brig **ret, struct brig_
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return err_nomem(err);
+	if (known.rules_file && !str_copy(b->rules.extra, sizeof(b->rules.extra), known.rules_file))
+		return err_set(err, BRIG_E_USAGE, 0, "rules_file has more than %zu bytes", sizeof(b->rules.extra) - 1);
 	rc = open_policy(&known, &b->policy, err);
 	if (rc < 0)
 		return rc;
@@ -93,6 +99,7 @@ void brig_close(struct brig *b)
 {
 	if (!b)
 		return;
+	rulebook_release(&b->rules);
 	policy_free(b->policy);
 	free(b);
 }
@@ -117,7 +124,7 @@ int brig_run(struct brig *b, const struct brig_request *req, struct brig_result 
 	if (!result)
 		return err_nomem(err);
 	result_init(&result->r);
-	executor_run(b->policy, &known, &result->r);
+	executor_run(b->policy, &b->rules, &known, &result->r);
 	*ret = result;
 	return 0;
 }
@@ -225,6 +232,30 @@ int brig_result_degraded(const struct brig_result *r, size_t i, const char **ret
 	return 0;
 }
 
+int brig_result_finding(const struct brig_result *r, size_t i, struct brig_finding *ret)
+{
+	const struct finding *f;
+	struct brig_finding known;
+
+	if (i >= r->r.findings.n || ret->size < sizeof(ret->size))
+		return 0;
+	f = &r->r.findings.row[i];
+	known = (struct brig_finding){
+		.size = ret->size,
+		.rule = f->rule,
+		.severity = severity_name[f->severity],
+		.name = f->name,
+		.message = f->message,
+		.remedy = f->remedy,
+		.line = f->line,
+		.column = f->column,
+		.end_line = f->end_line,
+		.end_column = f->end_column,
+	};
+	memcpy(ret, &known, ret->size < sizeof(known) ? ret->size : sizeof(known));
+	return 1;
+}
+
 int brig_result_json(const struct brig_result *r, char **ret, struct brig_error *err)
 {
 	if (!r || !ret)
@@ -281,4 +312,24 @@ int brig_languages_json(struct brig *b, char **ret, struct brig_error *err)
 	if (!b || !ret)
 		return err_set(err, BRIG_E_USAGE, 0, "brig_languages_json needs a handle and a place for the text");
 	return languages_json(ret, err);
+}
+
+/* ---- inspection ------------------------------------------------------------------------------ */
+
+int brig_check(struct brig *b, const struct brig_check *req, char **ret_json, struct brig_error *err)
+{
+	struct brig_check known = BRIG_CHECK_INIT;
+	int rc;
+
+	if (!b || !req)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_check needs a handle and a request");
+	rc = versioned_read(&known, sizeof(known), req, "brig_check", err);
+	return rc < 0 ? rc : check_text(b->policy, &b->rules, &known, ret_json, err);
+}
+
+int brig_rules_json(struct brig *b, char **ret_json, struct brig_error *err)
+{
+	if (!b || !ret_json)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_rules_json needs a handle and a place for the text");
+	return check_rules_json(b->policy, &b->rules, ret_json, err);
 }

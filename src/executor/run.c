@@ -3,6 +3,7 @@
  * One request, end to end:
  *
  *	resolve   policy and language become plans, immutable from here on
+ *	inspect   the code is read; a blocking finding ends the run here
  *	probe     what this host cannot enforce refuses the run, unless the policy gives it up by name
  *	compile   in a cell of its own, for languages that need it
  *	run       in a fresh cell
@@ -17,11 +18,13 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "executor/executor.h"
+#include "executor/inspection.h"
 #include "executor/prepare.h"
 #include "executor/stage.h"
 
 struct run {
 	const struct policy *policy;
+	struct rulebook *rules;
 	const struct brig_request *req;
 	struct result *result;
 	struct prepared_request prepared;
@@ -62,6 +65,39 @@ static int step_resolve(struct run *r)
 		return end_with_error(r);
 	(void)str_copy(res->backend, sizeof(res->backend), r->backend->name);
 	return 0;
+}
+
+static int end_blocked(struct run *r, const struct findings *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (f->row[i].severity == SEVERITY_CRITICAL) {
+			char reason[RESULT_TEXT_MAX];
+
+			(void)snprintf(reason, sizeof(reason), "%s at line %u: %s", f->row[i].rule, f->row[i].line,
+				       f->row[i].message);
+			return end_with(r, VERDICT_blocked, reason);
+		}
+	return end_with(r, VERDICT_blocked, "static inspection found more than it can list");
+}
+
+static int step_inspect(struct run *r)
+{
+	const struct settings *set = &r->prepared.resolved.set;
+	struct findings *found = &r->result->findings;
+	struct inspect_request what = { .trust = r->prepared.resolved.trust, .text = r->req->code, .len = r->req->code_len,
+					.strict_commands = set->strict_commands };
+	const struct rule_set *rules;
+
+	/* The name in the workspace, not the caller's: that is what the engine will go by. */
+	if (!set->inspection || !inspection_kind(r->prepared.lang, r->prepared.source_name, &what.kind))
+		return 0;
+	if (rulebook_get(r->rules, set->rules_file, &rules, &r->err) < 0 ||
+	    inspect_confined(rules, &what, found, &r->err) < 0)
+		return end_with_error(r);
+	if (found->dropped)
+		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed", found->dropped,
+			    found->n);
+	return found->worst == SEVERITY_CRITICAL ? end_blocked(r, found) : 0;
 }
 
 static int step_probe(struct run *r)
@@ -164,12 +200,13 @@ static const struct {
 	enum run_phase phase; /* PHASE_COUNT: the stage times itself */
 } steps[] = {
 	{ step_resolve, PHASE_RESOLVE },
+	{ step_inspect, PHASE_INSPECT },
 	{ step_probe, PHASE_RESOLVE },
 	{ step_compile, PHASE_COUNT },
 	{ step_run, PHASE_COUNT },
 };
 
-void executor_run(const struct policy *policy, const struct brig_request *req, struct result *ret)
+void executor_run(const struct policy *policy, struct rulebook *rules, const struct brig_request *req, struct result *ret)
 {
 	uint64_t begin = clock_now_ns();
 	struct run *r = calloc(1, sizeof(*r));
@@ -180,6 +217,7 @@ void executor_run(const struct policy *policy, const struct brig_request *req, s
 		return;
 	}
 	r->policy = policy;
+	r->rules = rules;
 	r->req = req;
 	r->result = ret;
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executor/inspection.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/str.h"
+
+static int load(const struct rulebook *book, const char *rules_file, struct rule_set **ret, struct brig_error *err)
+{
+	const char *const files[] = { rules_file, book->extra };
+	struct rule_set *set = NULL;
+	int rc = rules_builtin(&set, err);
+
+	for (size_t i = 0; rc == 0 && i < ARRAY_LEN(files); i++)
+		if (*files[i])
+			rc = rules_add_file(set, files[i], err);
+	if (rc < 0)
+		rules_free(set);
+	else
+		*ret = set;
+	return rc;
+}
+
+int rulebook_get(struct rulebook *book, const char *rules_file, const struct rule_set **ret, struct brig_error *err)
+{
+	struct rule_set *set = NULL;
+	int rc;
+
+	if (!book->set || !str_eq(book->loaded, rules_file)) {
+		rc = load(book, rules_file, &set, err);
+		if (rc < 0)
+			return rc;
+		rules_free(book->set);
+		book->set = set;
+		(void)str_copy(book->loaded, sizeof(book->loaded), rules_file);
+	}
+	*ret = book->set;
+	return 0;
+}
+
+void rulebook_release(struct rulebook *book)
+{
+	rules_free(book->set);
+	book->set = NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcasecmp(text + len - end_len, end) == 0;
+}
+
+bool inspection_kind(const struct language *lang, const char *file_name, enum inspect_kind *ret)
+{
+	/* A file's ending decides only where one language has two grammars. */
+	static const struct {
+		const char *language, *ending;
+		enum inspect_kind kind;
+	} rows[] = {
+		{ "python", "", INSPECT_PYTHON },	  { "javascript", "", INSPECT_JAVASCRIPT },
+		{ "typescript", ".tsx", INSPECT_TSX }, { "typescript", "", INSPECT_TYPESCRIPT },
+		{ "go", "", INSPECT_GO },	  { "shell", "", INSPECT_SHELL },
+		{ "bash", "", INSPECT_SHELL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (str_eq(rows[i].language, lang->name) && ends_with(file_name ? file_name : "", rows[i].ending)) {
+			*ret = rows[i].kind;
+			return true;
+		}
+	return false;
+}
