@@ -41,6 +41,8 @@ static const struct option_row run_options[] = {
 	{ "pids", 0, OPTION_WISH, "COUNT", AT(wishes), "pids_limit", "processes and threads at once" },
 	{ "disk", 0, OPTION_WISH, "SIZE", AT(wishes), "disk_limit", "bytes the program may write to files" },
 	{ "output-limit", 0, OPTION_WISH, "SIZE", AT(wishes), "output_limit", "bytes of stdout and stderr together" },
+	{ "no-inspect", 0, OPTION_FIXED_WISH, "false", AT(wishes), "inspection",
+	  "do not read the code before it runs; only with --trust trusted" },
 	{ "set", 's', OPTION_WISH, "KEY=VALUE", AT(wishes), NULL, "any other setting; 'brig policy show' lists them" },
 	{ "env", 'e', OPTION_LIST, "NAME=VALUE", AT(env), NULL, "environment of the program; may be repeated" },
 	{ "stdin", 'i', OPTION_TEXT, "FILE", AT(input), NULL,
@@ -154,14 +156,14 @@ static int show_json(const struct brig_result *r)
 	return ui_finish(&line, brig_result_status(r));
 }
 
-static int show_end(const struct run_values *v, const struct live *live, const struct brig_result *r)
+static int show_end(const struct run_values *v, const char *name, const struct live *live, const struct brig_result *r)
 {
 	int status = brig_result_status(r);
 
 	if (v->json)
 		status = show_json(r);
 	else
-		report_remarks(r);
+		report_remarks(r, name);
 	if (v->summary || (!v->json && live->err.is_terminal))
 		report_summary(r, ui_has_color(STDERR_FILENO, v->no_color));
 	if (live->out.error == ECANCELED && status == EXIT_SUCCESS)
@@ -197,7 +199,7 @@ static int run_request(const struct run_values *v, struct brig_request *req)
 		status = ui_fail(&err);
 	} else {
 		live_finish(&live);
-		status = show_end(v, &live, result);
+		status = show_end(v, req->file_name, &live, result);
 	}
 	brig_result_free(result);
 	brig_close(b);

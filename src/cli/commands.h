@@ -9,6 +9,9 @@
 #include "cli/options.h"
 
 extern const struct command command_run;
+extern const struct command command_check;
+extern const struct command command_rules;
+extern const struct command command_explain;
 extern const struct command command_policy_show;
 extern const struct command command_policy_check;
 extern const struct command command_doctor;

@@ -37,6 +37,16 @@ static int words_add(struct parse *p, struct words *list, const char *word)
 	return 0;
 }
 
+static int wish_store(struct parse *p, struct wishes *list, const char *key, const char *value)
+{
+	if (!list->item)
+		list->item = calloc((size_t)p->argc + 1, sizeof(*list->item));
+	if (!list->item)
+		return err_nomem(p->err);
+	list->item[list->n++] = (struct brig_option){ key, value };
+	return 0;
+}
+
 static int wishes_add(struct parse *p, struct wishes *list, const struct option_row *row, char *value)
 {
 	const char *key = row->key;
@@ -50,12 +60,7 @@ static int wishes_add(struct parse *p, struct wishes *list, const struct option_
 		key = value;
 		value = equals + 1;
 	}
-	if (!list->item)
-		list->item = calloc((size_t)p->argc + 1, sizeof(*list->item));
-	if (!list->item)
-		return err_nomem(p->err);
-	list->item[list->n++] = (struct brig_option){ key, value };
-	return 0;
+	return wish_store(p, list, key, value);
 }
 
 static int store(struct parse *p, const struct option_row *row, char *value)
@@ -73,6 +78,8 @@ static int store(struct parse *p, const struct option_row *row, char *value)
 		return words_add(p, to, value);
 	case OPTION_WISH:
 		return wishes_add(p, to, row, value);
+	case OPTION_FIXED_WISH:
+		return wish_store(p, to, row->key, row->value);
 	}
 	return err_set(p->err, BRIG_E_INTERNAL, 0, "option --%s has no kind", row->name);
 }
@@ -112,7 +119,7 @@ static const struct option_row *find_short(const struct command *cmd, char lette
 /* attached: the value that came in the same word, or NULL. */
 static int take_option(struct parse *p, const struct option_row *row, char *attached)
 {
-	if (row->kind == OPTION_FLAG) {
+	if (row->kind == OPTION_FLAG || row->kind == OPTION_FIXED_WISH) {
 		if (attached)
 			return err_set(p->err, BRIG_E_USAGE, 0, "--%s takes no value", row->name);
 		return store(p, row, NULL);
@@ -172,7 +179,7 @@ void options_release(const struct command *cmd, void *values, struct operands *o
 		if (cmd->options[i].kind == OPTION_LIST) {
 			free(((struct words *)at)->item);
 			*(struct words *)at = (struct words){ 0 };
-		} else if (cmd->options[i].kind == OPTION_WISH) {
+		} else if (cmd->options[i].kind == OPTION_WISH || cmd->options[i].kind == OPTION_FIXED_WISH) {
 			free(((struct wishes *)at)->item);
 			*(struct wishes *)at = (struct wishes){ 0 };
 		}
@@ -211,7 +218,7 @@ static void add_option(struct buf *out, const struct option_row *row)
 		buf_addf(out, "  -%c, --%s", row->letter, row->name);
 	else
 		buf_addf(out, "      --%s", row->name);
-	if (row->value)
+	if (row->value && row->kind != OPTION_FIXED_WISH)
 		buf_addf(out, " %s", row->value);
 	width = out->len - start;
 	if (width + 2 > HELP_COLUMN)

@@ -27,13 +27,14 @@ enum option_kind {
 	OPTION_TEXT, /* const char *: the last one counts */
 	OPTION_LIST, /* struct words: every one counts */
 	OPTION_WISH, /* struct wishes: the value is the setting named by the row's key; without key it is KEY=VALUE */
+	OPTION_FIXED_WISH, /* struct wishes: a flag that sets the row's key to the row's value */
 };
 
 struct option_row {
 	const char *name; /* long name, without dashes */
 	char letter;      /* short name, or 0 */
 	enum option_kind kind;
-	const char *value; /* what help calls the value; NULL for flags */
+	const char *value; /* what help calls the value; NULL for flags.  Of a fixed wish: the value */
 	size_t offset;     /* of the member in the command's values */
 	const char *key;
 	const char *help;

@@ -56,10 +56,25 @@ static void say_degraded(const struct brig_result *r)
 		       buf_str(&names));
 }
 
-void report_remarks(const struct brig_result *r)
+/* What blocks and what warns; the rest is for those who ask with --json. */
+static void say_findings(const struct brig_result *r, const char *name)
+{
+	struct brig_finding f = BRIG_FINDING_INIT;
+
+	for (size_t i = 0; brig_result_finding(r, i, &f); i++) {
+		bool blocks = str_eq(f.severity, "CRITICAL");
+
+		if (blocks || str_eq(f.severity, "HIGH"))
+			ui_say("%s: %s:%u:%u: %s [%s]", blocks ? "blocking" : "warning", name ? name : "code", f.line,
+			       f.column, f.message, f.rule);
+	}
+}
+
+void report_remarks(const struct brig_result *r, const char *name)
 {
 	const char *text;
 
+	say_findings(r, name);
 	for (size_t i = 0; (text = brig_result_warning(r, i)) != NULL; i++)
 		ui_say("warning: %s", text);
 	say_degraded(r);

@@ -7,8 +7,8 @@
 
 #include "base/util.h"
 
-/* Reason, warnings and missing protections: what must not pass unseen. */
-void report_remarks(const struct brig_result *r);
+/* Reason, findings, warnings and missing protections: what must not pass unseen.  name is the file's, or NULL. */
+void report_remarks(const struct brig_result *r, const char *name);
 /* "brig: ok  wall 18 ms  cpu 14 ms  memory 9.1 MB  native  29/29 protections kept" */
 void report_summary(const struct brig_result *r, bool has_color);
 
