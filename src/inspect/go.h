@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of the Go inspector share; the theory is in go.c. */
+#ifndef INSPECT_GO_H
+#define INSPECT_GO_H
+
+#include <tree_sitter/api.h>
+
+#include "inspect/judge.h"
+
+#define GO_STRING_MAX	(64 * KiB) /* of one folded string */
+#define GO_ARENA_MAX	(16 * MiB)
+#define GO_LIST_MAX	4096 /* elements of a list that is folded */
+
+/* The nodes the inspector knows; all others are GO_OTHER.  Sorted by name: the table is searched. */
+enum go_symbol {
+	GO_OTHER,
+#define GO_SYMBOL(name) GO_##name,
+#include "inspect/go_symbols.def"
+	GO_SYMBOL_COUNT
+};
+
+enum go_value_kind {
+	GO_UNKNOWN,
+	GO_STRING,  /* text, len */
+	GO_INT,	    /* number */
+	GO_LIST,    /* items, len: arguments, elements, a list of expressions */
+	GO_PACKAGE, /* text, len: import path of what the name stands for */
+	GO_MEMBER,  /* text, len: "os/exec.Command" */
+};
+
+/* What is known about an expression. */
+struct go_value {
+	uint8_t kind;
+	bool fresh;	 /* written or computed here, not read from a variable */
+	uint8_t symbol;	 /* enum go_symbol of the node */
+	uint8_t field;	 /* enum go_field of the node in its parent */
+	uint32_t start, end;
+	int32_t binding; /* of the identifier, -1: none */
+	uint32_t len;
+	union {
+		const char *text;
+		const struct go_value *items;
+		int64_t number;
+	};
+};
+
+enum go_field { GO_FIELD_NONE, GO_FIELD_START, GO_FIELD_END, GO_FIELD_CAPACITY };
+
+struct go_binding {
+	const char *name;
+	uint32_t len, hash;
+	int32_t next;	 /* older one in the same bucket */
+	struct go_value value;
+};
+
+struct go_frame {
+	uint32_t start, end;
+	uint32_t values;   /* how many there were before its children */
+	uint32_t bindings; /* likewise, when it is a scope */
+	uint32_t token;	   /* where its first unnamed child starts: the operator; 0: none yet */
+	uint16_t symbol;
+	uint8_t field;
+	bool scope;
+};
+
+struct go_chunk;
+#define GO_BUCKETS 1024
+
+struct go {
+	struct judge *j;
+	const char *text;
+	uint32_t len;
+	uint8_t symbol_of[512]; /* by TSSymbol */
+	TSFieldId field_start, field_end, field_capacity;
+	bool judging;	     /* false while package-level values are collected */
+	bool stop;	     /* budget or memory is used up */
+	bool touches_files;  /* imports something that can open a path */
+	bool reflects;
+	bool cgo;
+	unsigned errors_reported;
+	uint32_t scopes; /* open ones */
+
+	struct go_chunk *chunks;
+	size_t arena_used;
+	char *tail; /* behind the text that was joined last, and the room there: joining many pieces stays linear */
+	size_t tail_room;
+
+	struct go_frame *frame;
+	size_t n_frames, cap_frames;
+	struct go_value *value;
+	size_t n_values, cap_values;
+	struct go_binding *binding;
+	size_t n_bindings, cap_bindings;
+	int32_t bucket[GO_BUCKETS];
+
+	/* Packages whose names are visible without a selector. */
+	const char *dot_path[8];
+	uint32_t dot_len[8];
+	unsigned n_dots;
+};
+
+/* go_store.c: memory and names */
+void *go_alloc(struct go *g, size_t size); /* NULL: budget used up, g->stop is set */
+bool go_push_value(struct go *g, const struct go_value *value);
+bool go_push_frame(struct go *g, const struct go_frame *frame);
+void go_bind(struct go *g, const char *name, uint32_t len, const struct go_value *value);
+int32_t go_lookup(const struct go *g, const char *name, uint32_t len);
+void go_unbind(struct go *g, size_t down_to);
+void go_release(struct go *g);
+/* The inspection ends here and says so. */
+void go_give_up(struct go *g, struct span where, const char *why);
+
+/* go_text.c: literals, imports, comments */
+struct go_value go_literal(struct go *g, uint32_t start, uint32_t end);
+void go_import(struct go *g, const struct go_value *children, size_t n);
+void go_comment(struct go *g, uint32_t start, uint32_t end);
+void go_generate_lines(struct go *g);
+
+/* go_fold.c: what an expression is worth */
+struct go_value go_string(struct go *g, const char *text, size_t len); /* copies */
+struct go_value go_list(struct go *g, const struct go_value *items, size_t n);
+struct go_value go_concat(struct go *g, const struct go_value *a, const struct go_value *b);
+struct go_value go_fold_call(struct go *g, const struct go_value *function, const struct go_value *arguments);
+struct go_value go_fold_index(const struct go_value *operand, const struct go_value *index);
+struct go_value go_fold_slice(struct go *g, const struct go_value *children, size_t n);
+/* The text of a list of bytes or runes. */
+struct go_value go_fold_bytes(struct go *g, const struct go_value *list, bool runes);
+
+/* go_call.c: what a call does */
+void go_judge_call(struct go *g, const struct go_value *function, const struct go_value *arguments, struct span where);
+void go_judge_string(struct go *g, const struct go_value *value);
+
+static inline bool go_is(const struct go_value *v, const char *text)
+{
+	return v->len == __builtin_strlen(text) && __builtin_memcmp(v->text, text, v->len) == 0;
+}
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Go: what calls do with their arguments - programs they start, paths they open, permissions they give. */
+#include "inspect/go.h"
+
+#include <string.h>
+
+#include "inspect/paths.h"
+
+#define WORDS_MAX 64
+
+enum {
+	READS = 1 << 0,	  /* the path in argument 0 */
+	SECOND = 1 << 1,  /* argument 1 is a path, too */
+	REMOVES = 1 << 2, /* destroys what the paths name */
+	MODE_1 = 1 << 3,  /* permissions in argument 1 */
+	MODE_2 = 1 << 4,
+	ARGV = 1 << 5,	  /* program and arguments one by one */
+	ARGV_1 = 1 << 6,  /* likewise, from argument 1 */
+	ARGLIST = 1 << 7, /* the program, then a list with its name and arguments */
+	ENVIRON = 1 << 8, /* the name of a variable of the environment */
+};
+
+/* Sorted: searched. */
+static const struct call_row {
+	const char *name;
+	unsigned does;
+} call_rows[] = {
+	{ "archive/zip.OpenReader", READS },
+	{ "html/template.ParseFiles", READS },
+	{ "html/template.ParseGlob", READS },
+	{ "io/ioutil.ReadDir", READS },
+	{ "io/ioutil.ReadFile", READS },
+	{ "io/ioutil.TempDir", READS },
+	{ "io/ioutil.TempFile", READS },
+	{ "io/ioutil.WriteFile", READS | MODE_2 },
+	{ "net/http.Dir", READS },
+	{ "os.Chdir", READS },
+	{ "os.Chmod", READS | MODE_1 },
+	{ "os.Chown", READS },
+	{ "os.Chtimes", READS },
+	{ "os.Create", READS },
+	{ "os.CreateTemp", READS },
+	{ "os.DirFS", READS },
+	{ "os.Getenv", ENVIRON },
+	{ "os.Lchown", READS },
+	{ "os.Link", READS | SECOND },
+	{ "os.LookupEnv", ENVIRON },
+	{ "os.Lstat", READS },
+	{ "os.Mkdir", READS | MODE_1 },
+	{ "os.MkdirAll", READS | MODE_1 },
+	{ "os.MkdirTemp", READS },
+	{ "os.Open", READS },
+	{ "os.OpenFile", READS | MODE_2 },
+	{ "os.OpenInRoot", READS | SECOND },
+	{ "os.OpenRoot", READS },
+	{ "os.ReadDir", READS },
+	{ "os.ReadFile", READS },
+	{ "os.Readlink", READS },
+	{ "os.Remove", READS | REMOVES },
+	{ "os.RemoveAll", READS | REMOVES },
+	{ "os.Rename", READS | SECOND | REMOVES },
+	{ "os.StartProcess", ARGLIST },
+	{ "os.Stat", READS },
+	{ "os.Symlink", READS | SECOND },
+	{ "os.Truncate", READS | REMOVES },
+	{ "os.WriteFile", READS | MODE_2 },
+	{ "os/exec.Command", ARGV },
+	{ "os/exec.CommandContext", ARGV_1 },
+	{ "path/filepath.EvalSymlinks", READS },
+	{ "path/filepath.Glob", READS },
+	{ "path/filepath.Walk", READS },
+	{ "path/filepath.WalkDir", READS },
+	{ "plugin.Open", READS },
+	{ "syscall.Chmod", READS | MODE_1 },
+	{ "syscall.Exec", ARGLIST },
+	{ "syscall.ForkExec", ARGLIST },
+	{ "syscall.Open", READS },
+	{ "syscall.StartProcess", ARGLIST },
+	{ "syscall.Unlink", READS | REMOVES },
+	{ "text/template.ParseFiles", READS },
+	{ "text/template.ParseGlob", READS },
+};
+
+static int compare_row(const void *key, const void *row)
+{
+	const struct go_value *name = key;
+	const char *other = ((const struct call_row *)row)->name;
+	size_t n = strlen(other);
+	int order = memcmp(name->text, other, min_u64(name->len, n));
+
+	return order ? order : name->len < n ? -1 : name->len > n;
+}
+
+static struct span span_of(const struct go_value *v)
+{
+	return (struct span){ v->start, v->end };
+}
+
+void go_judge_string(struct go *g, const struct go_value *v)
+{
+	if (g->touches_files && judge_looks_like_path(v->text, v->len))
+		judge_path(g->j, v->text, v->len, span_of(v));
+}
+
+/* ---- programs ------------------------------------------------------------------------------------------- */
+
+struct words {
+	const char *word[WORDS_MAX];
+	bool literal[WORDS_MAX];
+	size_t n;
+};
+
+static void add_word(struct go *g, struct words *w, const struct go_value *v)
+{
+	bool known = v->kind == GO_STRING && !memchr(v->text, '\0', v->len);
+	char *copy = known ? go_alloc(g, v->len + 1u) : NULL;
+
+	if (w->n == WORDS_MAX)
+		return;
+	if (copy) {
+		memcpy(copy, v->text, v->len);
+		copy[v->len] = '\0';
+	}
+	w->literal[w->n] = copy != NULL;
+	w->word[w->n++] = copy ? copy : "";
+}
+
+/* A list stands for its elements: exec.Command(parts[0], parts[1:]...). */
+static void add_words(struct go *g, struct words *w, const struct go_value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].kind != GO_LIST) {
+			add_word(g, w, &v[i]);
+			continue;
+		}
+		for (uint32_t k = 0; k < v[i].len; k++)
+			add_word(g, w, &v[i].items[k]);
+	}
+}
+
+static void judge_program(struct go *g, unsigned does, const struct go_value *a, size_t n, struct span where)
+{
+	struct words w = { .n = 0 };
+
+	if (does & ARGV_1 && n) {
+		a++;
+		n--;
+	}
+	if (!n)
+		return;
+	add_word(g, &w, &a[0]);
+	if (!(does & ARGLIST))
+		add_words(g, &w, a + 1, n - 1);
+	else if (n > 1 && a[1].kind == GO_LIST && a[1].len)
+		add_words(g, &w, a[1].items + 1, a[1].len - 1);
+	judge_argv(g->j, w.word, w.literal, w.n, where);
+}
+
+/* ---- files ---------------------------------------------------------------------------------------------- */
+
+/* "/", "/etc", "~", "/home/me": nobody means to lose those. */
+static bool is_precious(const struct go *g, const struct go_value *path)
+{
+	char resolved[PATH_READING_MAX];
+	size_t n, slashes = 0;
+
+	if (path->len >= PATH_READING_MAX / 2)
+		return false;
+	n = path_resolve(g->j->workspace, path->text, path->len, resolved, sizeof(resolved), &(bool){ false });
+	for (size_t i = 0; i < n; i++)
+		slashes += resolved[i] == '/';
+	if (n > 6 && memcmp(resolved, "/home/", 6) == 0)
+		return slashes <= 2;
+	if ((n >= 4 && memcmp(resolved, "/tmp", 4) == 0) ||
+	    (n >= strlen(g->j->workspace) && memcmp(resolved, g->j->workspace, strlen(g->j->workspace)) == 0))
+		return false;
+	return slashes <= 1;
+}
+
+static void judge_file(struct go *g, unsigned does, const struct go_value *path)
+{
+	if (path->kind != GO_STRING)
+		return;
+	if (does & REMOVES && is_precious(g, path))
+		(void)judge_check(g->j, "remove-root", span_of(path), "%.*s", (int)path->len, path->text);
+	judge_path(g->j, path->text, path->len, span_of(path));
+}
+
+static void judge_mode(struct go *g, const struct go_value *mode)
+{
+	bool all = mode->kind == GO_MEMBER && (go_is(mode, "os.ModePerm") || go_is(mode, "io/fs.ModePerm"));
+
+	if (all || (mode->kind == GO_INT && mode->number & 022))
+		(void)judge_check(g->j, "wide-permissions", span_of(mode), "%.*s", (int)(mode->end - mode->start),
+				  g->text + mode->start);
+}
+
+/* Variables whose names say that they hold a secret. */
+static void judge_variable(struct go *g, const struct go_value *name)
+{
+	static const char *const words[] = { "SECRET", "TOKEN", "PASSW", "CREDENTIAL", "API_KEY", "APIKEY", "PRIVATE", "ACCESS_KEY" };
+
+	if (name->kind != GO_STRING)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (memmem(name->text, name->len, words[i], strlen(words[i]))) {
+			(void)judge_check(g->j, "secret-variable", span_of(name), "%.*s", (int)min_u64(name->len, 80), name->text);
+			return;
+		}
+}
+
+void go_judge_call(struct go *g, const struct go_value *function, const struct go_value *arguments, struct span where)
+{
+	const struct call_row *row;
+	const struct go_value *a = arguments->items;
+	size_t n = arguments->len;
+
+	if (function->kind != GO_MEMBER || arguments->kind != GO_LIST || n == 0)
+		return;
+	row = bsearch(function, call_rows, ARRAY_LEN(call_rows), sizeof(call_rows[0]), compare_row);
+	if (!row)
+		return;
+	if (row->does & (ARGV | ARGV_1 | ARGLIST))
+		judge_program(g, row->does, a, n, where);
+	if (row->does & READS)
+		judge_file(g, row->does, &a[0]);
+	if (row->does & SECOND && n > 1)
+		judge_file(g, row->does, &a[1]);
+	if (row->does & MODE_1 && n > 1)
+		judge_mode(g, &a[1]);
+	if (row->does & MODE_2 && n > 2)
+		judge_mode(g, &a[2]);
+	if (row->does & ENVIRON)
+		judge_variable(g, &a[0]);
+}

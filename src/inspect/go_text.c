@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Go: literals with their escapes decoded, import declarations, and comments that the toolchain obeys. */
+#include "inspect/go.h"
+
+#include <string.h>
+
+static int digit_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+}
+
+static size_t put_rune(char *dst, uint32_t c)
+{
+	static const unsigned char lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	if (n == 1) {
+		dst[0] = (char)c;
+		return 1;
+	}
+	for (size_t i = n - 1; i > 0; i--) {
+		dst[i] = (char)(0x80 | (c & 0x3f));
+		c >>= 6;
+	}
+	dst[0] = (char)(lead[n] | c);
+	return n;
+}
+
+/* One escape behind its backslash.  Returns the bytes read (0: none), *n more bytes in dst. */
+static size_t take_escape(const char *s, size_t len, char *dst, size_t *n)
+{
+	static const char letters[] = "abfnrtv\\'\"", meaning[] = "\a\b\f\n\r\t\v\\'\"";
+	size_t digits, skip = 1;
+	uint32_t value = 0;
+	int base = 16;
+	const char *letter = len ? memchr(letters, s[0], sizeof(letters) - 1) : NULL;
+
+	if (!len)
+		return 0;
+	if (letter) {
+		dst[(*n)++] = meaning[letter - letters];
+		return 1;
+	}
+	switch (s[0]) {
+	case 'x':
+		digits = 2;
+		break;
+	case 'u':
+		digits = 4;
+		break;
+	case 'U':
+		digits = 8;
+		break;
+	default:
+		digits = 3;
+		skip = 0;
+		base = 8;
+	}
+	if (len < skip + digits)
+		return 0;
+	for (size_t i = 0; i < digits; i++) {
+		int digit = digit_value(s[skip + i]);
+
+		if (digit >= base)
+			return 0;
+		value = value * (uint32_t)base + (uint32_t)digit;
+	}
+	if (s[0] == 'u' || s[0] == 'U')
+		*n += put_rune(dst + *n, value > 0x10ffff ? 0xfffd : value);
+	else
+		dst[(*n)++] = (char)value;
+	return skip + digits;
+}
+
+/* An escape is never shorter than what it stands for, so len bytes suffice. */
+static struct go_value decode(struct go *g, const char *s, size_t len)
+{
+	struct go_value v = { .kind = GO_UNKNOWN };
+	char *dst = go_alloc(g, len + 1);
+	size_t n = 0;
+
+	if (!dst)
+		return v;
+	for (size_t i = 0; i < len;) {
+		size_t used = s[i] == '\\' ? take_escape(s + i + 1, len - i - 1, dst, &n) : 0;
+
+		if (used)
+			i += 1 + used;
+		else
+			dst[n++] = s[i++];
+	}
+	return (struct go_value){ .kind = GO_STRING, .text = dst, .len = (uint32_t)n };
+}
+
+/* The compiler drops carriage returns from raw strings; the bytes pass has made line feeds of them. */
+static struct go_value decode_raw(struct go *g, uint32_t start, size_t len)
+{
+	const struct judge *j = g->j;
+	const char *original = !j->nested && j->len == g->len ? j->text + start : NULL;
+	struct go_value v = { .kind = GO_STRING, .text = g->text + start, .len = (uint32_t)len };
+	char *dst;
+	size_t n = 0;
+
+	if (!original || !memchr(original, '\r', len))
+		return v;
+	dst = go_alloc(g, len + 1);
+	if (!dst)
+		return (struct go_value){ .kind = GO_UNKNOWN };
+	for (size_t i = 0; i < len; i++)
+		if (original[i] != '\r')
+			dst[n++] = original[i];
+	v.text = dst;
+	v.len = (uint32_t)n;
+	return v;
+}
+
+struct go_value go_literal(struct go *g, uint32_t start, uint32_t end)
+{
+	const char *s = g->text + start;
+	size_t len = end - start;
+	char quote = len ? s[0] : '\0';
+
+	if (len < 2 || s[len - 1] != quote)
+		return (struct go_value){ .kind = GO_UNKNOWN };
+	if (quote == '`')
+		return decode_raw(g, start + 1, len - 2);
+	if (memchr(s, '\\', len))
+		return decode(g, s + 1, len - 2);
+	return (struct go_value){ .kind = GO_STRING, .text = s + 1, .len = (uint32_t)(len - 2) };
+}
+
+/* The name by which a package is used when the import gives none: "gopkg.in/yaml.v3" is yaml, ".../lib/v2" is lib. */
+static struct go_value package_name(const char *path, size_t len)
+{
+	size_t start, end = len;
+
+	for (;;) {
+		start = end;
+		while (start > 0 && path[start - 1] != '/')
+			start--;
+		if (start == 0 || end - start < 2 || path[start] != 'v' || digit_value(path[start + 1]) > 9)
+			break;
+		end = start - 1;
+	}
+	for (size_t i = start + 1; i < end; i++)
+		if (path[i] == '.')
+			end = i;
+	if (end - start > 3 && memcmp(path + start, "go-", 3) == 0)
+		start += 3;
+	return (struct go_value){ .text = path + start, .len = (uint32_t)(end - start) };
+}
+
+static bool begins(const struct go_value *v, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return v->len >= n && memcmp(v->text, prefix, n) == 0;
+}
+
+/* Packages with functions that take a path, whatever they are judged to be: there a string that looks like one counts. */
+static bool opens_paths(const struct go_value *path)
+{
+	static const char *const names[] = { "os", "io/ioutil", "io/fs", "path/filepath", "syscall", "net", "plugin", "embed",
+					     "archive/", "database/", "text/template", "html/template", "debug/", "go/", "C" };
+	const char *first_dot = memchr(path->text, '.', path->len);
+
+	if (first_dot)
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		size_t n = strlen(names[i]);
+
+		if (begins(path, names[i]) && (path->len == n || names[i][n - 1] == '/' || path->text[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static void judge_import(struct go *g, const struct go_value *path)
+{
+	struct span where = { path->start, path->end };
+
+	if (path->len && (path->text[0] == '.' || path->text[0] == '/'))
+		(void)judge_check(g->j, "relative-import", where, "%.*s", (int)path->len, path->text);
+	else
+		(void)judge_module(g->j, path->text, path->len, where);
+}
+
+void go_import(struct go *g, const struct go_value *children, size_t n)
+{
+	const struct go_value *path = n ? &children[n - 1] : NULL;
+	struct go_value name, package;
+
+	if (!path || path->kind != GO_STRING)
+		return;
+	if (g->judging) {
+		judge_import(g, path);
+		return;
+	}
+	g->touches_files |= opens_paths(path);
+	g->reflects |= go_is(path, "reflect");
+	g->cgo |= go_is(path, "C");
+	package = *path;
+	package.kind = GO_PACKAGE;
+	package.fresh = false;
+	if (n > 1 && children[0].symbol == GO_dot) {
+		if (g->n_dots < ARRAY_LEN(g->dot_path)) {
+			g->dot_path[g->n_dots] = path->text;
+			g->dot_len[g->n_dots++] = path->len;
+		}
+		return;
+	}
+	name = package_name(path->text, path->len);
+	if (n > 1) {
+		name.text = g->text + children[0].start;
+		name.len = children[0].end - children[0].start;
+	}
+	go_bind(g, name.text, name.len, &package);
+}
+
+static bool starts_with(const char *s, size_t len, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	return len >= n && memcmp(s, prefix, n) == 0;
+}
+
+/* One pattern of //go:embed.  Names with a dot in front are only embedded when asked for: nobody asks by accident. */
+static void judge_embed(struct go *g, const char *s, size_t len, struct span where)
+{
+	bool hidden = false;
+
+	if (len > 1 && (s[0] == '"' || s[0] == '`') && s[len - 1] == s[0]) {
+		struct go_value v = go_literal(g, (uint32_t)(s - g->text), (uint32_t)(s - g->text + (ptrdiff_t)len));
+
+		if (v.kind != GO_STRING)
+			return;
+		s = v.text;
+		len = v.len;
+	}
+	if (starts_with(s, len, "all:")) {
+		hidden = true;
+		s += 4;
+		len -= 4;
+	}
+	for (size_t i = 0; i + 1 < len; i++)
+		hidden |= s[i] == '.' && (i == 0 || s[i - 1] == '/') && s[i + 1] != '/';
+	if (hidden || (len && s[0] == '/'))
+		(void)judge_check(g->j, "embed-hidden", where, "%.*s", (int)min_u64(len, 100), s);
+	judge_path(g->j, s, len, where);
+}
+
+static void judge_embed_patterns(struct go *g, const char *s, size_t len, struct span where)
+{
+	size_t at = 0;
+
+	while (at < len && !g->stop) {
+		size_t start;
+		char quote;
+
+		while (at < len && (s[at] == ' ' || s[at] == '\t'))
+			at++;
+		start = at;
+		quote = at < len && (s[at] == '"' || s[at] == '`') ? s[at++] : '\0';
+		while (at < len && (quote ? s[at] != quote : s[at] != ' ' && s[at] != '\t'))
+			at += quote == '"' && s[at] == '\\' && at + 1 < len ? 2 : 1;
+		if (quote && at < len)
+			at++;
+		if (at > start)
+			judge_embed(g, s + start, at - start, where);
+	}
+}
+
+static void judge_go_directive(struct go *g, const char *s, size_t len, struct span where)
+{
+	size_t n = 0;
+
+	while (n < len && s[n] != ' ' && s[n] != '\t' && s[n] != '\n')
+		n++;
+	if (starts_with(s, n, "go:cgo_"))
+		(void)judge_directive(g->j, "go:cgo_*", 8, where);
+	else
+		(void)judge_directive(g->j, s, n, where);
+	if (n == 8 && starts_with(s, n, "go:embed"))
+		judge_embed_patterns(g, s + n, len - n, where);
+}
+
+void go_comment(struct go *g, uint32_t start, uint32_t end)
+{
+	const char *s = g->text + start;
+	size_t len = end - start;
+	struct span where = { start, end };
+
+	if (starts_with(s, len, "//go:") && !starts_with(s, len, "//go:generate"))
+		judge_go_directive(g, s + 2, len - 2, where);
+	else if (starts_with(s, len, "//line ") || starts_with(s, len, "/*line "))
+		(void)judge_directive(g->j, "line", 4, where);
+	else if (starts_with(s, len, "//extern "))
+		(void)judge_directive(g->j, "extern", 6, where);
+	if (g->cgo && memmem(s, len, "#cgo", 4))
+		(void)judge_directive(g->j, "#cgo", 4, where);
+}
+
+/* `go generate` does not parse: it obeys lines, even inside comments and strings. */
+void go_generate_lines(struct go *g)
+{
+	static const char mark[] = "//go:generate";
+	const char *end = g->text + g->len, *line = g->text;
+
+	while (line && line < end) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		size_t len = (size_t)((stop ? stop : end) - line), n = sizeof(mark) - 1;
+		uint32_t start = (uint32_t)(line - g->text);
+
+		if (len > n && memcmp(line, mark, n) == 0 && (line[n] == ' ' || line[n] == '\t')) {
+			struct span where = { start, start + (uint32_t)len };
+
+			(void)judge_directive(g->j, "go:generate", 11, where);
+			judge_command(g->j, line + n + 1, len - n - 1, where);
+		}
+		line = stop ? stop + 1 : NULL;
+	}
+}
