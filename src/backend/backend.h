@@ -48,7 +48,8 @@ struct cell_fds {
 	int in;	 /* write end of the program's stdin; the watcher closes it through close_stdin */
 	int out; /* read ends */
 	int err;
-	int event; /* poll for reading, then call on_event */
+	int event; /* poll for reading, then call on_event; call it once before the first poll, too */
+	uint64_t started_ns; /* CLOCK_MONOTONIC: when the program was let go */
 };
 
 struct backend_ops {
@@ -56,7 +57,8 @@ struct backend_ops {
 	/* Finds out, cheaply, which protections this host cannot give. */
 	int (*open)(struct backend_host **ret, protection_set *ret_missing, struct brig_error *err);
 	void (*close)(struct backend_host *h); /* NULL is fine */
-	/* Every limit is in force when this returns, and no guest instruction has run. */
+	/* Every limit is in force before the first guest instruction.  None has run when this returns, unless the
+	 * plan says start_at_once: then the program may be running, and start only says where to watch it. */
 	int (*create)(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err);
 	int (*start)(struct cell *c, struct cell_fds *ret, struct brig_error *err);
 	enum cell_event (*on_event)(struct cell *c, struct exit_info *info, struct brig_error *err);

@@ -160,7 +160,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.rootfs = set->rootfs, .uid = pr->uid, .gid = pr->gid, .family = step->family,
 		.profile = set->seccomp_profile, .deny_write_exec = step->deny_write_exec,
 		.workspace_exec = set->workspace_exec || !is_run, .argv = ret->argv, .envp = ret->envp,
-		.files = &ret->file, .n_files = 1, .may_degrade = pr->may_degrade,
+		.start_at_once = true, .files = &ret->file, .n_files = 1, .may_degrade = pr->may_degrade,
 	};
 	(void)snprintf(plan->id, sizeof(plan->id), "%s", pr->id);
 	if (ret->command.tool_target[0]) {

@@ -178,7 +178,12 @@ static void check_clocks(struct watch *w, struct pace *p)
 /* True when the cell's run is over. */
 static bool take_event(struct watch *w, struct brig_error *err)
 {
-	switch (w->backend->on_event(w->cell, &w->exit, err)) {
+	enum cell_event what;
+
+	do {
+		what = w->backend->on_event(w->cell, &w->exit, err);
+	} while (what == CELL_STARTED); /* more may be behind it, and no poll would tell */
+	switch (what) {
 	case CELL_FINISHED:
 		w->ending = w->exit.expired ? END_WALL : END_EXIT;
 		return true;
@@ -212,9 +217,11 @@ static bool serve(struct watch *w, const struct pollfd slot[SLOT_COUNT], struct 
 static void loop(struct watch *w, struct pace *pace, struct brig_error *err)
 {
 	struct pollfd slot[SLOT_COUNT];
+	bool over;
 
 	w->ending = END_EXIT; /* until something else is known */
-	for (;;) {
+	over = take_event(w, err);
+	while (!over) {
 		int n;
 
 		fill_slots(w, slot);
@@ -224,11 +231,11 @@ static void loop(struct watch *w, struct pace *pace, struct brig_error *err)
 			w->ending = END_FAILED;
 			return;
 		}
-		if (n > 0 && serve(w, slot, err))
-			return;
-		check_clocks(w, pace);
-		if (w->ending != END_EXIT)
-			return;
+		over = n > 0 && serve(w, slot, err);
+		if (!over) {
+			check_clocks(w, pace);
+			over = w->ending != END_EXIT;
+		}
 	}
 }
 
@@ -243,7 +250,7 @@ void watch_run(struct watch *w, struct brig_error *err)
 		w->ending = END_FAILED;
 		return;
 	}
-	w->started_ns = clock_now_ns();
+	w->started_ns = w->fds.started_ns;
 	pace = (struct pace){
 		.wall_deadline_ns = w->started_ns + l->wall_ms * NS_PER_MS,
 		.cpu_limit_ns = l->cpu_time_ms * NS_PER_MS,

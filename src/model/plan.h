@@ -52,6 +52,7 @@ struct plan {
 	uint32_t uid, gid;  /* of the program, inside */
 	enum syscall_family family;
 	enum seccomp_profile profile;
+	bool start_at_once;   /* create may let the program go as soon as every wall is up */
 	bool deny_write_exec; /* MDWE: no memory both written and executed */
 	bool workspace_exec;
 	const char *const *argv; /* NULL-terminated; argv[0] is an absolute path in the cell */

@@ -12,6 +12,7 @@
  */
 #include "sys/cgroup_internal.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@
 #include "base/str.h"
 
 #define BASE_RETRIES   32 /* other brigs may remove the shared base between our steps; each attempt is independent */
+static_assert(CGROUP_ENTRIES_MAX >= CONTROLLER_COUNT, "a leaf has no place");
 #define FIRST_PAUSE_NS (50 * 1000)
 #define LAST_PAUSE_NS  (5 * NS_PER_MS)
 
@@ -261,12 +263,37 @@ int cgroup_clone_fd(const struct cgroup *cg)
 	return -1;
 }
 
-int cgroup_enter_self(const struct cgroup *cg)
+bool cgroup_host_enters_at_clone(const struct cgroup_host *h)
 {
+	for (size_t i = 0; i < h->n_trees; i++)
+		if (!h->tree[i].ops->entry_file)
+			return true;
+	return false;
+}
+
+size_t cgroup_entries(const struct cgroup *cg, int *fds, size_t max)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < cg->n_leaves; i++)
-		if (cg->leaf[i].entry >= 0 && write(cg->leaf[i].entry, "0", 1) < 0)
+		if (cg->leaf[i].entry >= 0 && n < max)
+			fds[n++] = cg->leaf[i].entry;
+	return n;
+}
+
+int cgroup_enter(const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (write(fds[i], "0", 1) < 0)
 			return -errno;
 	return 0;
+}
+
+int cgroup_enter_self(const struct cgroup *cg)
+{
+	int fds[CGROUP_ENTRIES_MAX];
+
+	return cgroup_enter(fds, cgroup_entries(cg, fds, ARRAY_LEN(fds)));
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -89,7 +89,13 @@ void cgroup_free(struct cgroup *cg); /* without removing anything; NULL is fine 
 void cgroup_close_other_fds(const struct cgroup *cg, int keep);
 /* A v2 directory for CLONE_INTO_CGROUP, or -1. */
 int cgroup_clone_fd(const struct cgroup *cg);
-/* Called by the child itself, async-signal-safe: enters what CLONE_INTO_CGROUP did not cover. 0 or -errno. */
+/* Whether such a directory will be there: then the groups must be made before the clone, else they can be later. */
+bool cgroup_host_enters_at_clone(const struct cgroup_host *h);
+/* What a task writes "0" to, to enter what CLONE_INTO_CGROUP does not cover.  The number of them, at most max. */
+#define CGROUP_ENTRIES_MAX 4
+size_t cgroup_entries(const struct cgroup *cg, int *fds, size_t max);
+int cgroup_enter(const int *fds, size_t n); /* async-signal-safe; 0 or -errno */
+/* Both in one, for a child that was forked after the groups were made. */
 int cgroup_enter_self(const struct cgroup *cg);
 /* What the kernel does not count stays 0.  -ENODATA if the host gave the cell no group at all. */
 int cgroup_read(struct cgroup *cg, struct cgroup_usage *ret);

@@ -40,16 +40,16 @@ static void records_travel_with_descriptors(void **state UNUSED)
 
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		fds[i] = e.a;
-	assert_int_equal(report_receive(e.b, &got), -EAGAIN);
+	assert_int_equal(report_receive(e.b, false, &got), -EAGAIN);
 	assert_int_equal(report_send(e.a, &r, fds, HANDED_COUNT), 0);
-	assert_int_equal(report_receive(e.b, &got), 1);
+	assert_int_equal(report_receive(e.b, false, &got), 1);
 	assert_int_equal(got.report.kind, REPORT_READY);
 	assert_int_equal(got.n_fds, HANDED_COUNT);
 	assert_int_equal(got.sender, getpid());
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		fd_closep(&got.fds[i]);
 	fd_closep(&e.a);
-	assert_int_equal(report_receive(e.b, &got), 0);
+	assert_int_equal(report_receive(e.b, false, &got), 0);
 	close_ends(&e);
 }
 
@@ -82,14 +82,14 @@ static void unsound_records_leak_no_descriptor(void **state UNUSED)
 	(void)close(probe_before);
 	r.magic = 0;
 	assert_int_equal(report_send(e.a, &r, (int[]){ e.a, e.b }, 2), 0);
-	assert_int_equal(report_receive(e.b, &got), -EPROTO);
+	assert_int_equal(report_receive(e.b, false, &got), -EPROTO);
 	probe_after = dup(e.a); /* the lowest free number is the same as before */
 	assert_int_equal(probe_after, probe_before);
 	(void)close(probe_after);
 	/* A record that is too long is cut by the kernel and must not pass for a good one. */
 	assert_int_equal(send(e.a, (char[sizeof(struct report) + 8]){ 0 }, sizeof(struct report) + 8, 0),
 			 (int)sizeof(struct report) + 8);
-	assert_int_equal(report_receive(e.b, &got), -EPROTO);
+	assert_int_equal(report_receive(e.b, false, &got), -EPROTO);
 	close_ends(&e);
 }
 

@@ -24,7 +24,7 @@ struct idmap {
 
 struct backend_host {
 	struct cgroup_host *cgroups;
-	bool has_cgroups;
+	bool has_cgroups, enters_at_clone;
 	int landlock_abi;
 	struct idmap ids;
 };
@@ -43,13 +43,16 @@ struct cell {
 	int poll; /* epoll over ctl, go and init_pidfd */
 	int handed[HANDED_COUNT];
 
-	bool ready, confined, started, ended;
+	bool ready, confined, started, ended; /* what the cell has reported ... */
+	bool told_started, told_ended;	      /* ... and what of it the watcher knows */
+	bool let_go;
+	uint64_t started_ns;
 	struct exit_info end;
 	int landlock_probe;
-	struct statfs root_sealed;
+	uint64_t root_free_blocks, root_free_inodes; /* when it was sealed */
 	bool disk_full;
 	uint64_t cpu_ns_seen;
-	struct facts early; /* read before the program ran, or while it began to */
+	struct facts early; /* read while the program began to run */
 	struct facts late;  /* read while the cell was dying */
 	struct cgroup_usage last_usage;
 	int tasks_left; /* after stop; -1: not stopped yet */
@@ -63,8 +66,12 @@ int cell_open_pipes(struct cell *c, struct brig_error *err);
 int cell_clone_init(struct cell *c, struct brig_error *err);
 /* hosttree.c: fills spec.dirs, spec.binds, spec.rules. */
 int cell_find_host_trees(struct cell *c, struct brig_error *err);
+/* events.c */
+int cell_pump(struct cell *c, struct brig_error *err); /* takes in all that the cell has said; negative: it failed */
+enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct brig_error *err);
+/* Until init has built the cell and the payload stands behind its walls, or the start-up time is over. */
+int cell_await_confined(struct cell *c, struct brig_error *err);
 /* inspect.c */
-int cell_inspect_early(struct cell *c, struct brig_error *err); /* the program waits */
 void cell_inspect_start(struct cell *c);			       /* the program has just been let go */
 void cell_inspect_dying(struct cell *c);			       /* the cell was told to die */
 void cell_inspect(struct cell *c, struct facts *ret);

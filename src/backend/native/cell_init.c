@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include <grp.h>
@@ -68,9 +69,23 @@ static int await_maps(struct cell_build *b)
 	return read(b->spec->ctl, &go, 1) == 1 ? 0 : -ESRCH;
 }
 
+/* The supervisor makes the groups while we build; from here on what we write is charged to the cell. */
 static int enter_cgroup(struct cell_build *b)
 {
-	return b->spec->cgroup ? cgroup_enter_self(b->spec->cgroup) : 0;
+	struct received r;
+	int rc;
+
+	if (!b->spec->has_cgroup)
+		return 0;
+	rc = report_receive(b->spec->ctl, /* wait= */ true, &r);
+	if (rc <= 0)
+		return rc < 0 ? rc : -ESRCH;
+	if (r.report.kind != REPORT_ENTER)
+		return -EPROTO;
+	rc = cgroup_enter(r.fds, r.n_fds);
+	for (size_t i = 0; i < r.n_fds; i++)
+		fd_closep(&r.fds[i]);
+	return rc;
 }
 
 /* After entering, so that the namespace is rooted at the cell's own group. */
@@ -146,8 +161,13 @@ static int hand_over(struct cell_build *b)
 		"/proc/self/ns/ipc",  "/proc/self/ns/uts", "/proc/self/ns/cgroup", "/proc/self/ns/time_for_children",
 	};
 	struct report ready = report_make(REPORT_READY);
+	struct statfs root;
 	int fds[HANDED_COUNT] = { [HANDED_ROOT] = b->root, [HANDED_WORKSPACE] = b->workspace };
 
+	if (fstatfs(b->root, &root) < 0)
+		return -errno;
+	ready.blocks = root.f_bfree;
+	ready.inodes = root.f_ffree;
 	/* With nested_userns degraded there is no such file: hand something the check will find wanting. */
 	fds[HANDED_NESTED_USERNS] = b->nested_userns >= 0 ? b->nested_userns : b->root;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -160,9 +180,14 @@ static int hand_over(struct cell_build *b)
 
 static int fork_payload(struct cell_build *b)
 {
-	/* Not fork(): its handlers belong to the supervisor's libraries. */
-	long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	long pid;
 
+	/* As high as the supervisor's ends: 0-4 are filled one by one by the payload. */
+	if (pipe2(b->sealed, O_CLOEXEC) < 0 || (b->sealed[0] = fcntl(b->sealed[0], F_DUPFD_CLOEXEC, 16)) < 0 ||
+	    (b->sealed[1] = fcntl(b->sealed[1], F_DUPFD_CLOEXEC, 16)) < 0)
+		return -errno;
+	/* Not fork(): its handlers belong to the supervisor's libraries. */
+	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
@@ -178,7 +203,8 @@ static void wipe_environment(const struct cell_spec *spec)
 		explicit_bzero(spec->env_start, (size_t)(spec->env_end - spec->env_start));
 }
 
-#define CTL_AFTER_CONFINE 0
+#define CTL_AFTER_CONFINE    0
+#define SEALED_AFTER_CONFINE 1
 
 /*
  * The wall clock's second keeper: a supervisor that was stopped, or is stuck writing to a reader that
@@ -209,26 +235,28 @@ static int arm_wall_clock(const struct plan *plan)
 
 static int confine_init(struct cell_build *b)
 {
-	int keep = b->spec->ctl;
 	int rc;
 
 	wipe_environment(b->spec);
-	/* Only the control socket survives: as descriptor 0, so that the rest is one range. */
-	if (dup3(keep, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 || close_range(1, ~0U, 0) < 0)
+	/* Only two descriptors survive, as 0 and 1, so that the rest is one range. */
+	if (dup3(b->spec->ctl, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 ||
+	    dup3(b->sealed[1], SEALED_AFTER_CONFINE, O_CLOEXEC) < 0 || close_range(SEALED_AFTER_CONFINE + 1, ~0U, 0) < 0)
 		return -errno;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	rc = arm_wall_clock(b->spec->plan);
 	if (rc == 0)
 		rc = caps_clear();
-	return rc < 0 ? rc : seccomp_install(b->spec->init_filter);
+	if (rc == 0)
+		rc = seccomp_install(b->spec->init_filter);
+	if (rc == 0)
+		(void)!write(SEALED_AFTER_CONFINE, "s", 1); /* a payload that is dead has its own report */
+	return rc;
 }
 
 static const struct build_step steps[] = {
 	{ STEP_die_with_parent, die_with_parent },
 	{ STEP_await_maps, await_maps },
-	{ STEP_enter_cgroup, enter_cgroup },
-	{ STEP_cgroup_ns, make_cgroup_ns },
 	{ STEP_open_trees, root_open_trees },
 	{ STEP_take_ids, take_ids },
 	{ STEP_new_session, new_session },
@@ -239,6 +267,8 @@ static const struct build_step steps[] = {
 	{ STEP_etc_files, root_write_etc },
 	{ STEP_devices, root_show_devices },
 	{ STEP_proc, root_mount_proc },
+	{ STEP_enter_cgroup, enter_cgroup },
+	{ STEP_cgroup_ns, make_cgroup_ns },
 	{ STEP_scratch, root_mount_scratch },
 	{ STEP_extra_binds, root_show_extra },
 	{ STEP_stage_files, root_stage_files },

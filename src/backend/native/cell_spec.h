@@ -34,7 +34,7 @@ struct extra_bind {
 
 struct cell_spec {
 	const struct plan *plan;
-	const struct cgroup *cgroup; /* NULL: none on this host */
+	bool has_cgroup;	     /* REPORT_ENTER will come */
 	bool two_ids;		     /* inside 0 is init's, inside plan->uid the program's; else one id for both */
 	bool cgroup_ns_cloned;	     /* clone3 has made it already */
 	int abi;		     /* Landlock; 0: none */
@@ -64,6 +64,7 @@ struct cell_build {
 	int root, workspace, nested_userns;
 	int dir_tree[SYSTEM_DIRS_MAX], bind_tree[EXTRA_BINDS_MAX], alternatives;
 	pid_t payload;
+	int sealed[2]; /* init tells the payload that it has finished its own part */
 };
 
 struct build_step {

@@ -57,6 +57,7 @@ int native_open(struct backend_host **ret, protection_set *ret_missing, struct b
 		return rc;
 	}
 	h->has_cgroups = has_any_cgroup(h->cgroups);
+	h->enters_at_clone = cgroup_host_enters_at_clone(h->cgroups);
 	h->landlock_abi = landlock_abi();
 	h->ids = idmap_find();
 	*ret_missing = missing_cgroup(h->cgroups) | missing_namespaces();

@@ -4,12 +4,13 @@
  * cell init, the namespaces, file systems and sysctl behind the descriptors that init handed over.
  * Nothing here is taken from what we asked for.
  *
- * The payload is a zombie by now, or about to be killed.  A zombie still shows its credentials, filters
- * and privileges, but no longer its resource limits: those are read while it waits for the word to start.
+ * The payload is a zombie by now, or about to be killed.  A zombie still shows its credentials, filters,
+ * limits and privileges.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -18,56 +19,29 @@
 #include "base/str.h"
 #include "sys/proc.h"
 
-/* The hard limit behind a label of /proc/PID/limits. */
-static bool limit_of(const char *text, const char *label, uint64_t *ret)
+/* A zombie still has its limits, though its /proc entry no longer shows them. */
+static void read_limits(struct cell *c, struct facts *f)
 {
-	const char *at = strstr(text, label);
-	unsigned long long soft, hard;
+	char pattern[256] = "|";
+	struct rlimit files, core;
 
-	if (!at || sscanf(at + strlen(label), "%llu %llu", &soft, &hard) != 2)
-		return false;
-	*ret = hard;
-	return true;
-}
-
-static int read_limits(struct cell *c)
-{
-	char path[48], text[4096], pattern[256] = "|";
-	uint64_t files, core;
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/limits", c->payload_pid);
-	n = fd_get_at(AT_FDCWD, path, text, sizeof(text));
-	if (n < 0)
-		return (int)n;
-	if (!limit_of(text, "Max open files", &files) || !limit_of(text, "Max core file size", &core))
-		return -EBADMSG;
-	fact_num(&c->early, FACT_open_files_max, files, "%s", path);
+	if (prlimit(c->payload_pid, RLIMIT_NOFILE, NULL, &files) < 0 || prlimit(c->payload_pid, RLIMIT_CORE, NULL, &core) < 0)
+		return;
+	fact_num(f, FACT_open_files_max, files.rlim_max, "prlimit(2)");
 	/* 1 is too small for a core file and keeps a piped core_pattern from starting; 0 does only the first. */
-	(void)fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
-	fact_text(&c->early, FACT_core_dumps, core == 1 || (core == 0 && pattern[0] != '|') ? "none" : "possible", "%s", path);
-	return 0;
+	if (core.rlim_max == 0)
+		(void)fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
+	fact_text(f, FACT_core_dumps, core.rlim_max == 1 || (core.rlim_max == 0 && pattern[0] != '|') ? "none" : "possible",
+		  "prlimit(2)");
 }
 
-static void note_landlock(struct cell *c)
+static void read_landlock(struct cell *c, struct facts *f)
 {
 	/* From ABI 5 on the probe must have been denied; before, restrict_self's word is all there is. */
 	bool proven = c->spec.abi < 5 || c->landlock_probe == EACCES;
 
-	fact_num(&c->early, FACT_landlock, proven ? (uint64_t)c->spec.abi : 0, "%s",
+	fact_num(f, FACT_landlock, proven ? (uint64_t)c->spec.abi : 0, "%s",
 		 c->spec.abi < 5 ? "landlock_restrict_self(2)" : "landlock_restrict_self(2) and a denied ioctl");
-}
-
-int cell_inspect_early(struct cell *c, struct brig_error *err)
-{
-	int rc = read_limits(c);
-
-	if (rc == 0 && fstatfs(c->handed[HANDED_ROOT], &c->root_sealed) < 0)
-		rc = -errno;
-	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot read back what is in force in the cell");
-	note_landlock(c);
-	return 0;
 }
 
 static void read_cgroup(struct cell *c, struct facts *f)
@@ -294,7 +268,7 @@ static void read_file_systems(struct cell *c, struct facts *f)
 
 	if (fstatfs(c->handed[HANDED_ROOT], &root) == 0)
 		fact_num(f, FACT_root_changed,
-			 difference(root.f_bfree, c->root_sealed.f_bfree) + difference(root.f_ffree, c->root_sealed.f_ffree),
+			 difference(root.f_bfree, c->root_free_blocks) + difference(root.f_ffree, c->root_free_inodes),
 			 "fstatfs of the root");
 	if (fstatfs(c->handed[HANDED_WORKSPACE], &disk) == 0) {
 		fact_num(f, FACT_disk_max, disk.f_blocks * (uint64_t)disk.f_bsize, "fstatfs of the workspace");
@@ -318,6 +292,7 @@ static void read_nested_userns(struct cell *c, struct facts *f)
 static void read_processes(struct cell *c, struct facts *f)
 {
 	read_payload(c, f);
+	read_limits(c, f);
 	read_id_map(c, f);
 	read_network(c, f);
 	read_mounts(c, f);
@@ -330,6 +305,7 @@ static void read_held(struct cell *c, struct facts *f)
 	read_namespaces(c, f);
 	read_file_systems(c, f);
 	read_nested_userns(c, f);
+	read_landlock(c, f);
 }
 
 void cell_inspect_start(struct cell *c)

@@ -10,9 +10,10 @@
  * Channels, none of which the program holds: ctl (supervisor <-> init) and go (supervisor <-> payload
  * until exec closes it), both SOCK_SEQPACKET with the records of report.h.
  *
- *   create  janitor, groups, clone, maps, limits (INV-2); returns when init has built the cell and the
- *           payload stands behind all its walls, waiting
- *   start   one byte on go; end of file there means that exec has happened
+ *   create  clone and maps; then, while init builds the cell inside: janitor, groups, limits (INV-2).  Returns
+ *           when init and payload have reported that they stand behind all their walls
+ *   start   one byte on go, with start_at_once as soon as the limits are written; end of file there means that
+ *           exec has happened
  *   end     init reports the program's end but does not reap it, so that inspect() can still read its /proc
  *   stop    SIGKILL to init; the kernel kills the whole pid namespace before wait returns
  *   destroy groups removed, janitor dismissed
@@ -22,7 +23,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -86,6 +86,7 @@ static void fill_spec(struct cell *c)
 	const struct plan *plan = s->plan;
 	struct timespec mono, boot;
 
+	s->has_cgroup = c->host->has_cgroups;
 	s->two_ids = c->host->ids.kind != IDMAP_OWN;
 	s->abi = c->host->landlock_abi;
 	s->payload_filter = seccomp_filter_for(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
@@ -101,26 +102,51 @@ static void fill_spec(struct cell *c)
 	find_environment(s);
 }
 
+/* ---- building --------------------------------------------------------------------------------- */
+
+/* Init does not answer.  If it left word why, that is the reason; else rc is. */
+static int lost_init(struct cell *c, enum step step, int rc, struct brig_error *err)
+{
+	return cell_pump(c, err) < 0 ? -err->code : cell_step_failed(step, -rc, err);
+}
+
 static int make_cgroup(struct cell *c, struct brig_error *err)
 {
-	int rc;
+	int rc = cgroup_prepare(c->host->cgroups, c->spec.plan->id, &c->cgroup, err);
 
-	if (!c->host->has_cgroups)
-		return 0;
-	rc = cgroup_prepare(c->host->cgroups, c->spec.plan->id, &c->cgroup, err);
 	if (rc < 0)
 		return rc;
 	rc = FAULT_HIT(STEP_start_janitor) ? -FAULT_ERRNO : janitor_start(&c->janitor, c->cgroup, JANITOR_PATIENCE_NS);
 	if (rc < 0)
 		return cell_step_failed(STEP_start_janitor, -rc, err);
 	rc = cgroup_make(c->cgroup, err);
-	if (rc == 0 && FAULT_HIT(STEP_make_cgroup))
-		rc = cell_step_failed(STEP_make_cgroup, FAULT_ERRNO, err);
-	c->spec.cgroup = c->cgroup;
-	return rc;
+	return rc == 0 && FAULT_HIT(STEP_make_cgroup) ? cell_step_failed(STEP_make_cgroup, FAULT_ERRNO, err) : rc;
 }
 
-/* While init builds the cell: on cgroup v1 the first limit on sockets makes the kernel patch itself. */
+/* cgroup v2: the clone itself puts init into its group. */
+static int make_cgroup_first(struct cell *c, struct brig_error *err)
+{
+	return c->host->has_cgroups && c->host->enters_at_clone ? make_cgroup(c, err) : 0;
+}
+
+/* cgroup v1: while init builds the cell, which it then enters by the descriptors that it is sent. */
+static int make_cgroup_beside(struct cell *c, struct brig_error *err)
+{
+	struct report enter = report_make(REPORT_ENTER);
+	int fds[CGROUP_ENTRIES_MAX];
+	int rc = 0;
+
+	if (!c->host->has_cgroups)
+		return 0;
+	if (!c->host->enters_at_clone)
+		rc = make_cgroup(c, err);
+	if (rc < 0)
+		return rc;
+	rc = report_send(c->ctl, &enter, fds, cgroup_entries(c->cgroup, fds, ARRAY_LEN(fds)));
+	return rc < 0 ? lost_init(c, STEP_enter_cgroup, rc, err) : 0;
+}
+
+/* Also beside init's work: on cgroup v1 the first limit on sockets makes the kernel patch itself. */
 static int limit_cgroup(struct cell *c, struct brig_error *err)
 {
 	const struct limits *l = &c->spec.plan->limits;
@@ -133,143 +159,30 @@ static int limit_cgroup(struct cell *c, struct brig_error *err)
 	return cgroup_limit(c->cgroup, &limits, err);
 }
 
-/* Adopts one record from the cell.  Returns what it means for the watcher. */
-static enum cell_event take_report(struct cell *c, struct received *r, struct brig_error *err)
-{
-	switch (r->report.kind) {
-	case REPORT_FAILED:
-		(void)cell_step_failed(r->report.step, r->report.sys, err);
-		if (r->report.step == STEP_exec)
-			err_set(err, BRIG_E_SYSTEM, r->report.sys, "cannot execute %s in the cell", c->spec.plan->argv[0]);
-		return CELL_FAILED;
-	case REPORT_READY:
-		if (r->n_fds != HANDED_COUNT)
-			break;
-		memcpy(c->handed, r->fds, sizeof(c->handed));
-		c->ready = true;
-		return CELL_NOTHING;
-	case REPORT_CONFINED:
-		c->confined = true;
-		c->payload_pid = r->sender;
-		c->landlock_probe = r->report.value;
-		return CELL_NOTHING;
-	case REPORT_ENDED:
-		c->ended = true;
-		c->end = (struct exit_info){ .exited = r->report.exited, .code = r->report.exited ? r->report.value : 0,
-					     .signal = r->report.exited ? 0 : r->report.value, .at_ns = r->report.at_ns };
-		return CELL_FINISHED;
-	case REPORT_EXPIRED:
-		c->ended = true;
-		c->end = (struct exit_info){ .expired = true, .signal = SIGKILL, .at_ns = r->report.at_ns };
-		return CELL_FINISHED;
-	}
-	(void)err_set(err, BRIG_E_INTERNAL, 0, "the cell sent a record that makes no sense at this point");
-	return CELL_FAILED;
-}
-
-/* One record from one of the cell's sockets.  At end of file the socket is closed: *sock turns invalid. */
-static enum cell_event receive_from(struct cell *c, int *sock, const char *who, struct brig_error *err)
-{
-	struct received r;
-	int rc = *sock < 0 ? -EAGAIN : report_receive(*sock, &r);
-
-	if (rc > 0)
-		return take_report(c, &r, err);
-	if (rc == 0)
-		fd_closep(sock);
-	if (rc == 0 || rc == -EAGAIN)
-		return CELL_NOTHING;
-	(void)err_set(err, BRIG_E_INTERNAL, -rc, "unsound record from %s", who);
-	return CELL_FAILED;
-}
-
-/* The payload's socket ends by exec; a payload that died instead is reported by init. */
-static enum cell_event on_go(struct cell *c, struct brig_error *err)
-{
-	bool was_open = c->go >= 0;
-	enum cell_event what = receive_from(c, &c->go, "the payload", err);
-
-	if (what != CELL_NOTHING || !was_open || c->go >= 0 || !c->confined)
-		return what;
-	c->started = true;
-	return CELL_STARTED;
-}
-
-/* PID 1 died without a word: the OOM killer took the whole group, or somebody on the host killed it. */
-static enum cell_event on_init_death(struct cell *c, struct exit_info *info, struct brig_error *err)
-{
-	uint64_t kills = 0;
-
-	if (c->ended)
-		return CELL_NOTHING;
-	if (c->cgroup && cgroup_read_oom_kills(c->cgroup, &kills) == 0 && kills > 0 && c->started) {
-		c->ended = true;
-		c->end = *info = (struct exit_info){ .signal = SIGKILL, .at_ns = clock_now_ns() };
-		return CELL_FINISHED;
-	}
-	(void)err_set(err, BRIG_E_SYSTEM, 0, "cell init died unexpectedly%s",
-		      kills ? ": the memory limit is too small to build a cell" : "");
-	return CELL_FAILED;
-}
-
-static enum cell_event native_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
-{
-	struct epoll_event ev[3];
-	enum cell_event what;
-	bool died = false;
-	int n = epoll_wait(c->poll, ev, ARRAY_LEN(ev), 0);
-
-	/* go before ctl before death: "started" must not be lost behind "ended" when both are there. */
-	for (int i = 0; i < n; i++)
-		died |= ev[i].data.fd == c->init_pidfd;
-	what = on_go(c, err);
-	if (what == CELL_NOTHING)
-		what = receive_from(c, &c->ctl, "cell init", err);
-	if (what == CELL_FINISHED)
-		*info = c->end;
-	if (died && what == CELL_NOTHING && c->ctl < 0) /* only when all that it had said is read */
-		what = on_init_death(c, info, err);
-	return what;
-}
-
-/* Until init has built the cell and the payload stands behind its walls, or the start-up time is over. */
-static int await_confined(struct cell *c, struct brig_error *err)
-{
-	uint64_t deadline = clock_now_ns() + c->spec.plan->limits.startup_ms * NS_PER_MS;
-
-	while (!c->ready || !c->confined) {
-		uint64_t now = clock_now_ns();
-		struct pollfd p = { .fd = c->poll, .events = POLLIN };
-		struct exit_info info;
-		int n;
-
-		if (now >= deadline)
-			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT,
-				       "the cell was not ready within startup_timeout_ms (%llu ms)",
-				       (unsigned long long)c->spec.plan->limits.startup_ms);
-		n = poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1);
-		if (n < 0 && errno != EINTR)
-			return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the cell");
-		if (n > 0 && native_on_event(c, &info, err) != CELL_NOTHING)
-			return err->code ? -err->code : -BRIG_E_INTERNAL;
-	}
-	return 0;
-}
-
 /* Init waits for this byte before it does anything that needs an identity. */
 static int write_id_maps(struct cell *c, struct brig_error *err)
 {
 	int rc = FAULT_HIT(STEP_write_id_maps) ? -FAULT_ERRNO : idmap_write(c);
 
-	if (rc == 0 && send(c->ctl, "m", 1, MSG_NOSIGNAL) != 1) {
-		struct exit_info info;
+	if (rc < 0)
+		return cell_step_failed(STEP_write_id_maps, -rc, err);
+	return send(c->ctl, "m", 1, MSG_NOSIGNAL) == 1 ? 0 : lost_init(c, STEP_write_id_maps, -errno, err);
+}
 
-		rc = -errno;
-		/* Init is gone; if it left word why, that is the reason. */
-		if (native_on_event(c, &info, err) == CELL_FAILED)
-			return -err->code;
-	}
-	return rc < 0 ? cell_step_failed(STEP_write_id_maps, -rc, err) : 0;
+/* The word that the payload waits for behind its walls; it may be there before the payload is. */
+static int let_go(struct cell *c, struct brig_error *err)
+{
+	c->started_ns = clock_now_ns();
+	if (send(c->go, "g", 1, MSG_NOSIGNAL) != 1)
+		return lost_init(c, STEP_exec, -errno, err);
+	c->let_go = true;
+	return 0;
+}
+
+/* From here on every limit is in force. */
+static int start_at_once(struct cell *c, struct brig_error *err)
+{
+	return c->spec.plan->start_at_once ? let_go(c, err) : 0;
 }
 
 static int native_destroy(struct cell *c, char *leftovers, size_t size);
@@ -277,8 +190,9 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size);
 static int build(struct cell *c, struct brig_error *err)
 {
 	static int (*const steps[])(struct cell *, struct brig_error *) = {
-		cell_find_host_trees, cell_open_pipes, make_cgroup, cell_clone_init, write_id_maps, limit_cgroup,
-		await_confined,
+		cell_find_host_trees, cell_open_pipes,	  make_cgroup_first, cell_clone_init,
+		write_id_maps,	      make_cgroup_beside, limit_cgroup,	     start_at_once,
+		cell_await_confined,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -321,8 +235,6 @@ static int native_create(struct backend_host *h, const struct plan *plan, struct
 	rc = check_core_dumps(err);
 	if (rc == 0)
 		rc = build(c, err);
-	if (rc == 0)
-		rc = cell_inspect_early(c, err);
 	if (rc < 0) {
 		(void)native_destroy(c, leftovers, sizeof(leftovers));
 		return rc;
@@ -333,9 +245,11 @@ static int native_create(struct backend_host *h, const struct plan *plan, struct
 
 static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
 {
-	if (send(c->go, "g", 1, MSG_NOSIGNAL) != 1)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot start the program");
-	*ret = (struct cell_fds){ .in = c->in, .out = c->out, .err = c->err, .event = c->poll };
+	int rc = c->let_go ? 0 : let_go(c, err);
+
+	if (rc < 0)
+		return rc;
+	*ret = (struct cell_fds){ .in = c->in, .out = c->out, .err = c->err, .event = c->poll, .started_ns = c->started_ns };
 	cell_inspect_start(c); /* costs no time: the program has its own start to do */
 	return 0;
 }
@@ -522,7 +436,7 @@ const struct backend_ops native_backend = {
 	.close = native_close,
 	.create = native_create,
 	.start = native_start,
-	.on_event = native_on_event,
+	.on_event = cell_on_event,
 	.close_stdin = native_close_stdin,
 	.sample = native_sample,
 	.cpu_ns = native_cpu_ns,

@@ -25,15 +25,18 @@
 #define PR_MDWE_REFUSE_EXEC_GAIN 1
 #endif
 
-/* Where the go socket is kept while everything above standard error is closed. */
+/* Where the two channels are kept while everything above standard error is closed. */
 #define GO_FD 3
+#define SEALED_FD 4
 
 static int connect_stdio(struct cell_build *b)
 {
 	for (int i = 0; i < 3; i++)
 		if (dup2(b->spec->stdio[i], i) < 0)
 			return -errno;
-	return dup3(b->spec->go, GO_FD, O_CLOEXEC) < 0 ? -errno : 0;
+	if (dup3(b->spec->go, GO_FD, O_CLOEXEC) < 0 || dup3(b->sealed[0], SEALED_FD, O_CLOEXEC) < 0)
+		return -errno;
+	return 0;
 }
 
 static int reset_signals(struct cell_build *b UNUSED)
@@ -73,8 +76,8 @@ static int set_rlimits(struct cell_build *b)
 		{ RLIMIT_RTPRIO, 0, true },
 		{ RLIMIT_CPU, l->cpu_time_ms / 1000 + 2, true }, /* behind the cgroup's clock */
 		/* Substitutes where there is no controller and the policy accepts that. */
-		{ RLIMIT_NPROC, l->pids, !b->spec->cgroup && may & PROT_BIT(PROT_pids_limit) },
-		{ RLIMIT_DATA, l->memory_bytes, !b->spec->cgroup && may & PROT_BIT(PROT_memory_limit) },
+		{ RLIMIT_NPROC, l->pids, !b->spec->has_cgroup && may & PROT_BIT(PROT_pids_limit) },
+		{ RLIMIT_DATA, l->memory_bytes, !b->spec->has_cgroup && may & PROT_BIT(PROT_memory_limit) },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -129,7 +132,7 @@ static int clear_caps(struct cell_build *b UNUSED)
 
 static int close_files(struct cell_build *b UNUSED)
 {
-	if (close_range(GO_FD + 1, ~0U, 0) < 0)
+	if (close_range(SEALED_FD + 1, ~0U, 0) < 0)
 		return -errno;
 	return setsid() < 0 ? -errno : 0;
 }
@@ -197,11 +200,12 @@ static _Noreturn void give_up(int sock, enum step step, int rc)
 	_exit(125);
 }
 
+/* Init must have left the host's tree and confined itself, and the supervisor must have written every limit. */
 static void await_go(void)
 {
-	char go;
+	char word;
 
-	if (read(GO_FD, &go, 1) != 1)
+	if (read(SEALED_FD, &word, 1) != 1 || read(GO_FD, &word, 1) != 1)
 		_exit(125);
 }
 

@@ -93,7 +93,7 @@ static void take_control(struct msghdr *msg, struct received *ret)
 	}
 }
 
-int report_receive(int sock, struct received *ret)
+int report_receive(int sock, bool wait, struct received *ret)
 {
 	union {
 		struct cmsghdr align;
@@ -109,13 +109,12 @@ int report_receive(int sock, struct received *ret)
 	*ret = (struct received){ .n_fds = 0 };
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		ret->fds[i] = FD_NONE;
+	/* A peer that died with unread words of ours says so once, before its own last words can be read. */
 	do {
-		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return errno == ECONNRESET ? 0 : -errno;
-	if (n == 0)
-		return 0;
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
+	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
 	take_control(&msg, ret);
 	if (!(msg.msg_flags & MSG_CTRUNC) && report_decode(bytes, (size_t)n, &ret->report))
 		return 1;

@@ -29,6 +29,7 @@ enum report_kind {
 	REPORT_CONFINED,   /* from the payload: all walls are up, value = errno of the Landlock probe */
 	REPORT_ENDED,	   /* from init: status and value of the program's end, and when */
 	REPORT_EXPIRED,	   /* from init: the wall clock ran out and the supervisor had not acted */
+	REPORT_ENTER,	   /* from the supervisor: the groups are made; carries what to write "0" to, to enter them */
 	REPORT_KIND_END
 };
 
@@ -41,7 +42,8 @@ struct report {
 	int32_t sys;
 	int32_t exited; /* REPORT_ENDED: 1 exit code, 0 signal */
 	int32_t value;
-	uint64_t at_ns; /* CLOCK_MONOTONIC */
+	uint64_t at_ns;		 /* CLOCK_MONOTONIC */
+	uint64_t blocks, inodes; /* REPORT_READY: free in the sealed root */
 };
 
 /* What init hands over with REPORT_READY, in this order.  The namespaces come last. */
@@ -75,7 +77,8 @@ struct received {
 	size_t n_fds;
 	pid_t sender; /* as the kernel sees it from here; needs SO_PASSCRED */
 };
-/* One record.  1, 0 at end of file, -EAGAIN, -EPROTO for an unsound one (its descriptors are closed). */
-int report_receive(int sock, struct received *ret);
+/* One record, waiting for it or not.  1, 0 at end of file, -EAGAIN, -EPROTO for an unsound one (its descriptors
+ * are closed).  Async-signal-safe. */
+int report_receive(int sock, bool wait, struct received *ret);
 
 #endif

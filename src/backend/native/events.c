@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a cell's processes report, as the supervisor takes it in.  Records are adopted as they come and only set
+ * flags in struct cell; what the watcher is told, and in which order, is derived from the flags.  So nothing is
+ * lost when several things happen between two looks: a program may have started, ended and taken init with it.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include "backend/native/cell.h"
+#include "base/clock.h"
+
+static int take_ready(struct cell *c, const struct received *r)
+{
+	if (r->n_fds != HANDED_COUNT || c->ready)
+		return -EPROTO;
+	memcpy(c->handed, r->fds, sizeof(c->handed));
+	c->root_free_blocks = r->report.blocks;
+	c->root_free_inodes = r->report.inodes;
+	c->ready = true;
+	return 0;
+}
+
+static int take_failure(const struct cell *c, const struct report *r, struct brig_error *err)
+{
+	if (r->step == STEP_exec)
+		return err_set(err, BRIG_E_SYSTEM, r->sys, "cannot execute %s in the cell", c->spec.plan->argv[0]);
+	return cell_step_failed(r->step, r->sys, err);
+}
+
+/* Adopts one record.  0, or negative if it says that the cell failed or makes no sense now. */
+static int take_report(struct cell *c, const struct received *r, struct brig_error *err)
+{
+	const struct report *p = &r->report;
+	int rc = -EPROTO;
+
+	switch (p->kind) {
+	case REPORT_FAILED:
+		return take_failure(c, p, err);
+	case REPORT_READY:
+		rc = take_ready(c, r);
+		break;
+	case REPORT_CONFINED:
+		c->confined = true;
+		c->payload_pid = r->sender;
+		c->landlock_probe = p->value;
+		return 0;
+	case REPORT_ENDED:
+	case REPORT_EXPIRED:
+		c->ended = true;
+		c->end = (struct exit_info){ .expired = p->kind == REPORT_EXPIRED, .exited = p->exited, .at_ns = p->at_ns };
+		*(p->exited ? &c->end.code : &c->end.signal) = p->kind == REPORT_EXPIRED ? SIGKILL : p->value;
+		return 0;
+	}
+	return rc < 0 ? err_set(err, BRIG_E_INTERNAL, 0, "the cell sent a record that makes no sense at this point") : 0;
+}
+
+/* All records of one socket; it is closed at its end. */
+static int drain(struct cell *c, int *sock, const char *who, struct brig_error *err)
+{
+	while (*sock >= 0) {
+		struct received r;
+		int rc = report_receive(*sock, /* wait= */ false, &r);
+
+		if (rc == -EAGAIN)
+			return 0;
+		if (rc == 0)
+			fd_closep(sock);
+		else if (rc < 0)
+			return err_set(err, BRIG_E_INTERNAL, -rc, "unsound record from %s", who);
+		else if (take_report(c, &r, err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
+/* PID 1 died without a word: the OOM killer took the whole group, or somebody on the host killed it. */
+static int take_init_death(struct cell *c, struct brig_error *err)
+{
+	uint64_t kills = 0;
+
+	if (c->cgroup)
+		(void)cgroup_read_oom_kills(c->cgroup, &kills);
+	if (kills == 0 || !c->started)
+		return err_set(err, BRIG_E_SYSTEM, 0, "cell init died unexpectedly%s",
+			       kills ? ": the memory limit is too small to build a cell" : "");
+	c->ended = true;
+	c->end = (struct exit_info){ .signal = SIGKILL, .at_ns = clock_now_ns() };
+	return 0;
+}
+
+int cell_pump(struct cell *c, struct brig_error *err)
+{
+	struct pollfd init = { .fd = c->init_pidfd, .events = POLLIN };
+	bool dead = poll(&init, 1, 0) > 0; /* asked first: what it had said by then is read below */
+	int rc = drain(c, &c->go, "the payload", err);
+
+	/* The payload's socket ends by exec; of a payload that died instead, init reports the end. */
+	if (rc == 0 && c->go < 0 && c->confined)
+		c->started = true;
+	if (rc == 0)
+		rc = drain(c, &c->ctl, "cell init", err);
+	return rc == 0 && dead && !c->ended ? take_init_death(c, err) : rc;
+}
+
+enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
+{
+	if (cell_pump(c, err) < 0)
+		return CELL_FAILED;
+	if (c->started && !c->told_started) {
+		c->told_started = true;
+		return CELL_STARTED;
+	}
+	if (c->ended && !c->told_ended) {
+		c->told_ended = true;
+		*info = c->end;
+		return CELL_FINISHED;
+	}
+	return CELL_NOTHING;
+}
+
+int cell_await_confined(struct cell *c, struct brig_error *err)
+{
+	uint64_t deadline = clock_now_ns() + c->spec.plan->limits.startup_ms * NS_PER_MS;
+
+	for (;;) {
+		struct pollfd p = { .fd = c->poll, .events = POLLIN };
+		uint64_t now = clock_now_ns();
+
+		if (cell_pump(c, err) < 0)
+			return -err->code;
+		if (c->ready && c->confined)
+			return 0;
+		if (now >= deadline)
+			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT,
+				       "the cell was not ready within startup_timeout_ms (%llu ms)",
+				       (unsigned long long)c->spec.plan->limits.startup_ms);
+		if (poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
+			return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the cell");
+	}
+}
