@@ -181,7 +181,8 @@ static struct go_value dot_imported(struct go *g, const char *name, uint32_t len
 		struct go_value package = { .kind = GO_PACKAGE, .text = g->dot_path[i], .len = g->dot_len[i] };
 		struct go_value v = member(g, &package, name, len);
 
-		if (v.kind == GO_MEMBER && (i + 1 == g->n_dots || rules_find(g->j->rules, RULE_GO, RULE_MEMBER, v.text, v.len))) {
+		if (v.kind == GO_MEMBER &&
+		    (i + 1 == g->n_dots || rules_find(g->j->rules, RULE_GO, RULE_MEMBER, v.text, v.len))) {
 			if (g->judging)
 				(void)judge_member(g->j, v.text, v.len, where);
 			return v;
@@ -198,8 +199,9 @@ static struct go_value reference(struct go *g, const struct go_frame *f)
 	struct go_value v;
 
 	if (at < 0)
-		return len && g->n_dots && name[0] >= 'A' && name[0] <= 'Z' ?
-			       dot_imported(g, name, len, (struct span){ f->start, f->end }) : unknown;
+		return len && g->n_dots && name[0] >= 'A' && name[0] <= 'Z'
+			       ? dot_imported(g, name, len, (struct span){ f->start, f->end })
+			       : unknown;
 	v = g->binding[at].value;
 	v.binding = at;
 	v.fresh = false;
@@ -262,8 +264,9 @@ static struct go_value rune_value(struct go *g, const struct go_frame *f)
 	if (text.kind != GO_STRING || text.len == 0 || text.len > 3)
 		return unknown;
 	v.kind = GO_INT;
-	v.number = text.len == 1 ? s[0] : text.len == 2 ? (s[0] & 0x1f) << 6 | (s[1] & 0x3f) :
-					  (s[0] & 0x0f) << 12 | (s[1] & 0x3f) << 6 | (s[2] & 0x3f);
+	v.number = text.len == 1   ? s[0]
+		   : text.len == 2 ? (s[0] & 0x1f) << 6 | (s[1] & 0x3f)
+				   : (s[0] & 0x0f) << 12 | (s[1] & 0x3f) << 6 | (s[2] & 0x3f);
 	return v;
 }
 
@@ -310,7 +313,8 @@ static struct go_value binary(struct go *g, const struct go_frame *f, const stru
 		return unknown;
 	if (g->text[f->token] == '+' && c[0].kind == GO_STRING)
 		v = go_concat(g, &c[0], &c[1]);
-	else if (c[0].kind == GO_INT && c[1].kind == GO_INT && f->token + 1 < g->len && g->text[f->token + 1] != g->text[f->token])
+	else if (c[0].kind == GO_INT && c[1].kind == GO_INT && f->token + 1 < g->len &&
+		 g->text[f->token + 1] != g->text[f->token])
 		v = arithmetic(g->text[f->token], c[0].number, c[1].number);
 	if (v.kind == GO_UNKNOWN)
 		judge_fresh_strings(g, c, n);
@@ -329,8 +333,8 @@ static struct go_value convert(struct go *g, const struct go_value *type, const 
 {
 	if (is_word(g, type, "string") && (operand->kind == GO_LIST || operand->kind == GO_INT))
 		return go_fold_bytes(g, operand, true);
-	if (is_word(g, type, "string") || is_word(g, type, "[]byte") || is_word(g, type, "[]rune") || is_word(g, type, "byte") ||
-	    is_word(g, type, "rune") || is_word(g, type, "int"))
+	if (is_word(g, type, "string") || is_word(g, type, "[]byte") || is_word(g, type, "[]rune") ||
+	    is_word(g, type, "byte") || is_word(g, type, "rune") || is_word(g, type, "int"))
 		return *operand;
 	return unknown;
 }
@@ -358,7 +362,8 @@ static struct go_value composite(struct go *g, const struct go_value *c, size_t 
 	struct go_value bytes;
 
 	if (n != 2 || c[1].kind != GO_LIST ||
-	    (c[0].symbol != GO_slice_type && c[0].symbol != GO_array_type && c[0].symbol != GO_implicit_length_array_type))
+	    (c[0].symbol != GO_slice_type && c[0].symbol != GO_array_type &&
+	     c[0].symbol != GO_implicit_length_array_type))
 		return unknown;
 	if (c[1].len == 0 || c[1].items[0].kind != GO_INT)
 		return c[1];
@@ -484,8 +489,11 @@ static uint8_t field_of(const struct go *g, const TSTreeCursor *cursor)
 {
 	TSFieldId field = ts_tree_cursor_current_field_id(cursor);
 
-	return field == 0 ? GO_FIELD_NONE : field == g->field_start ? GO_FIELD_START : field == g->field_end ? GO_FIELD_END :
-	       field == g->field_capacity ? GO_FIELD_CAPACITY : GO_FIELD_NONE;
+	return field == 0                   ? GO_FIELD_NONE
+	       : field == g->field_start    ? GO_FIELD_START
+	       : field == g->field_end      ? GO_FIELD_END
+	       : field == g->field_capacity ? GO_FIELD_CAPACITY
+					    : GO_FIELD_NONE;
 }
 
 static void report_error(struct go *g, const struct go_frame *f)
@@ -544,7 +552,8 @@ static void leave(struct go *g)
 	if (f.symbol != GO_identifier)
 		v.binding = -1;
 	/* The name in `switch x := y.(type)` is known in the cases, which follow. */
-	if (f.symbol == GO_expression_list && g->n_frames && g->frame[g->n_frames - 1].symbol == GO_type_switch_statement)
+	if (f.symbol == GO_expression_list && g->n_frames &&
+	    g->frame[g->n_frames - 1].symbol == GO_type_switch_statement)
 		bind_list(g, &v, NULL);
 	g->n_values = f.values;
 	(void)go_push_value(g, &v);
@@ -609,14 +618,15 @@ static void collect(struct go *g, TSNode root, bool imports)
 		TSSymbol symbol = ts_node_symbol(node);
 		uint8_t s = symbol < ARRAY_LEN(g->symbol_of) ? g->symbol_of[symbol] : GO_OTHER;
 
-		if (imports ? s == GO_import_declaration : s == GO_const_declaration || s == GO_var_declaration || s == GO_type_declaration)
+		if (imports ? s == GO_import_declaration
+			    : s == GO_const_declaration || s == GO_var_declaration || s == GO_type_declaration)
 			walk(g, node);
 		if (!imports && s == GO_function_declaration) {
 			TSNode name = ts_node_child_by_field_name(node, "name", 4);
 
 			if (!ts_node_is_null(name))
-				go_bind(g, g->text + ts_node_start_byte(name), ts_node_end_byte(name) - ts_node_start_byte(name),
-					&unknown);
+				go_bind(g, g->text + ts_node_start_byte(name),
+					ts_node_end_byte(name) - ts_node_start_byte(name), &unknown);
 		}
 		g->n_values = 0;
 	}

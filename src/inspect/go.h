@@ -7,9 +7,9 @@
 
 #include "inspect/judge.h"
 
-#define GO_STRING_MAX	(64 * KiB) /* of one folded string */
-#define GO_ARENA_MAX	(16 * MiB)
-#define GO_LIST_MAX	4096 /* elements of a list that is folded */
+#define GO_STRING_MAX (64 * KiB) /* of one folded string */
+#define GO_ARENA_MAX  (16 * MiB)
+#define GO_LIST_MAX   4096 /* elements of a list that is folded */
 
 /* The nodes the inspector knows; all others are GO_OTHER.  Sorted by name: the table is searched. */
 enum go_symbol {
@@ -22,7 +22,7 @@ enum go_symbol {
 enum go_value_kind {
 	GO_UNKNOWN,
 	GO_STRING,  /* text, len */
-	GO_INT,	    /* number */
+	GO_INT,     /* number */
 	GO_LIST,    /* items, len: arguments, elements, a list of expressions */
 	GO_PACKAGE, /* text, len: import path of what the name stands for */
 	GO_MEMBER,  /* text, len: "os/exec.Command" */
@@ -31,9 +31,9 @@ enum go_value_kind {
 /* What is known about an expression. */
 struct go_value {
 	uint8_t kind;
-	bool fresh;	 /* written or computed here, not read from a variable */
-	uint8_t symbol;	 /* enum go_symbol of the node */
-	uint8_t field;	 /* enum go_field of the node in its parent */
+	bool fresh;     /* written or computed here, not read from a variable */
+	uint8_t symbol; /* enum go_symbol of the node */
+	uint8_t field;  /* enum go_field of the node in its parent */
 	uint32_t start, end;
 	int32_t binding; /* of the identifier, -1: none */
 	uint32_t len;
@@ -49,7 +49,7 @@ enum go_field { GO_FIELD_NONE, GO_FIELD_START, GO_FIELD_END, GO_FIELD_CAPACITY }
 struct go_binding {
 	const char *name;
 	uint32_t len, hash;
-	int32_t next;	 /* older one in the same bucket */
+	int32_t next; /* older one in the same bucket */
 	struct go_value value;
 };
 
@@ -57,7 +57,7 @@ struct go_frame {
 	uint32_t start, end;
 	uint32_t values;   /* how many there were before its children */
 	uint32_t bindings; /* likewise, when it is a scope */
-	uint32_t token;	   /* where its first unnamed child starts: the operator; 0: none yet */
+	uint32_t token;    /* where its first unnamed child starts: the operator; 0: none yet */
 	uint16_t symbol;
 	uint8_t field;
 	bool scope;
@@ -72,9 +72,9 @@ struct go {
 	uint32_t len;
 	uint8_t symbol_of[512]; /* by TSSymbol */
 	TSFieldId field_start, field_end, field_capacity;
-	bool judging;	     /* false while package-level values are collected */
-	bool stop;	     /* budget or memory is used up */
-	bool touches_files;  /* imports something that can open a path */
+	bool judging;       /* false while package-level values are collected */
+	bool stop;          /* budget or memory is used up */
+	bool touches_files; /* imports something that can open a path */
 	bool reflects;
 	bool cgo;
 	unsigned errors_reported;

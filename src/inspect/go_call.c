@@ -9,12 +9,12 @@
 #define WORDS_MAX 64
 
 enum {
-	READS = 1 << 0,	  /* the path in argument 0 */
+	READS = 1 << 0,   /* the path in argument 0 */
 	SECOND = 1 << 1,  /* argument 1 is a path, too */
 	REMOVES = 1 << 2, /* destroys what the paths name */
 	MODE_1 = 1 << 3,  /* permissions in argument 1 */
 	MODE_2 = 1 << 4,
-	ARGV = 1 << 5,	  /* program and arguments one by one */
+	ARGV = 1 << 5,    /* program and arguments one by one */
 	ARGV_1 = 1 << 6,  /* likewise, from argument 1 */
 	ARGLIST = 1 << 7, /* the program, then a list with its name and arguments */
 	ENVIRON = 1 << 8, /* the name of a variable of the environment */
@@ -198,13 +198,15 @@ static void judge_mode(struct go *g, const struct go_value *mode)
 /* Variables whose names say that they hold a secret. */
 static void judge_variable(struct go *g, const struct go_value *name)
 {
-	static const char *const words[] = { "SECRET", "TOKEN", "PASSW", "CREDENTIAL", "API_KEY", "APIKEY", "PRIVATE", "ACCESS_KEY" };
+	static const char *const words[] = { "SECRET",  "TOKEN",  "PASSW",   "CREDENTIAL",
+					     "API_KEY", "APIKEY", "PRIVATE", "ACCESS_KEY" };
 
 	if (name->kind != GO_STRING)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (memmem(name->text, name->len, words[i], strlen(words[i]))) {
-			(void)judge_check(g->j, "secret-variable", span_of(name), "%.*s", (int)min_u64(name->len, 80), name->text);
+			(void)judge_check(g->j, "secret-variable", span_of(name), "%.*s", (int)min_u64(name->len, 80),
+					  name->text);
 			return;
 		}
 }

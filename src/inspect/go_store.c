@@ -120,7 +120,9 @@ void go_bind(struct go *g, const char *name, uint32_t len, const struct go_value
 	if (!ok)
 		return;
 	b = &g->binding[g->n_bindings];
-	*b = (struct go_binding){ .name = name, .len = len, .hash = hash, .next = g->bucket[hash % GO_BUCKETS], .value = *value };
+	*b = (struct go_binding){
+		.name = name, .len = len, .hash = hash, .next = g->bucket[hash % GO_BUCKETS], .value = *value
+	};
 	g->bucket[hash % GO_BUCKETS] = (int32_t)g->n_bindings++;
 }
 

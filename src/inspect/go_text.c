@@ -163,8 +163,10 @@ static bool begins(const struct go_value *v, const char *prefix)
 /* Packages with functions that take a path, whatever they are judged to be: there a string that looks like one counts. */
 static bool opens_paths(const struct go_value *path)
 {
-	static const char *const names[] = { "os", "io/ioutil", "io/fs", "path/filepath", "syscall", "net", "plugin", "embed",
-					     "archive/", "database/", "text/template", "html/template", "debug/", "go/", "C" };
+	static const char *const names[] = {
+		"os",       "io/ioutil", "io/fs",         "path/filepath", "syscall", "net", "plugin", "embed",
+		"archive/", "database/", "text/template", "html/template", "debug/",  "go/", "C"
+	};
 	const char *first_dot = memchr(path->text, '.', path->len);
 
 	if (first_dot)

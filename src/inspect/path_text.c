@@ -58,7 +58,8 @@ size_t path_percent_decode(const char *text, size_t len, char *dst)
 		if (text[i] == '%' && len - i >= 3 && hex_number(text + i + 1, 2, &c)) {
 			dst[n++] = (char)c;
 			i += 3;
-		} else if (text[i] == '%' && len - i >= 6 && (text[i + 1] | 0x20) == 'u' && hex_number(text + i + 2, 4, &c)) {
+		} else if (text[i] == '%' && len - i >= 6 && (text[i + 1] | 0x20) == 'u' &&
+			   hex_number(text + i + 2, 4, &c)) {
 			n += put_utf8(dst + n, c);
 			i += 6;
 		} else {
@@ -92,11 +93,11 @@ static const struct look_alike {
 	uint32_t first, last;
 	const char *ascii;
 } look_alikes[] = {
-	{ '\\', '\\', "/" },	  { 0x00ad, 0x00ad, "" },   { 0x200b, 0x200f, "" },   { 0x2024, 0x2024, "." },
-	{ 0x2025, 0x2025, ".." }, { 0x2026, 0x2026, "..." }, { 0x202a, 0x202e, "" },   { 0x2044, 0x2044, "/" },
-	{ 0x2060, 0x2064, "" },	  { 0x2066, 0x2069, "" },   { 0x2215, 0x2216, "/" },  { 0x29f5, 0x29f5, "/" },
-	{ 0x29f8, 0x29f9, "/" },  { 0x3002, 0x3002, "." },  { 0xfe00, 0xfe0f, "" },   { 0xfe52, 0xfe52, "." },
-	{ 0xfe68, 0xfe68, "/" },  { 0xfeff, 0xfeff, "" },   { 0xff0f, 0xff0f, "/" },  { 0xff3c, 0xff3c, "/" },
+	{ '\\', '\\', "/" },      { 0x00ad, 0x00ad, "" },    { 0x200b, 0x200f, "" },  { 0x2024, 0x2024, "." },
+	{ 0x2025, 0x2025, ".." }, { 0x2026, 0x2026, "..." }, { 0x202a, 0x202e, "" },  { 0x2044, 0x2044, "/" },
+	{ 0x2060, 0x2064, "" },   { 0x2066, 0x2069, "" },    { 0x2215, 0x2216, "/" }, { 0x29f5, 0x29f5, "/" },
+	{ 0x29f8, 0x29f9, "/" },  { 0x3002, 0x3002, "." },   { 0xfe00, 0xfe0f, "" },  { 0xfe52, 0xfe52, "." },
+	{ 0xfe68, 0xfe68, "/" },  { 0xfeff, 0xfeff, "" },    { 0xff0f, 0xff0f, "/" }, { 0xff3c, 0xff3c, "/" },
 	{ 0xff61, 0xff61, "." },
 };
 
@@ -210,10 +211,20 @@ static void add_components(struct output *o, const char *s, size_t len)
 static const struct prefix {
 	const char *text, *folder; /* NULL: the base */
 } prefixes[] = {
-	{ "${HOME}", "/home/user" },   { "$HOME", "/home/user" },	{ "$(pwd)", NULL },	    { "${PWD}", NULL },
-	{ "$PWD", NULL },	       { "%USERPROFILE%", "/home/user" }, { "%HOME%", "/home/user" }, { "${TMPDIR}", "/tmp" },
-	{ "$TMPDIR", "/tmp" },	       { "$env:USERPROFILE", "/home/user" }, { "$env:HOME", "/home/user" }, { "~+", NULL },
-	{ "${XDG_CONFIG_HOME}", "/home/user/.config" }, { "$XDG_CONFIG_HOME", "/home/user/.config" },
+	{ "${HOME}", "/home/user" },
+	{ "$HOME", "/home/user" },
+	{ "$(pwd)", NULL },
+	{ "${PWD}", NULL },
+	{ "$PWD", NULL },
+	{ "%USERPROFILE%", "/home/user" },
+	{ "%HOME%", "/home/user" },
+	{ "${TMPDIR}", "/tmp" },
+	{ "$TMPDIR", "/tmp" },
+	{ "$env:USERPROFILE", "/home/user" },
+	{ "$env:HOME", "/home/user" },
+	{ "~+", NULL },
+	{ "${XDG_CONFIG_HOME}", "/home/user/.config" },
+	{ "$XDG_CONFIG_HOME", "/home/user/.config" },
 };
 
 static bool has_prefix(const char *text, size_t len, const char *prefix)
@@ -266,7 +277,8 @@ size_t path_resolve(const char *base, const char *text, size_t len, char *dst, s
 	if (prefix) {
 		text += strlen(prefix->text);
 		len -= strlen(prefix->text);
-		add_components(&o, prefix->folder ? prefix->folder : base, strlen(prefix->folder ? prefix->folder : base));
+		add_components(&o, prefix->folder ? prefix->folder : base,
+			       strlen(prefix->folder ? prefix->folder : base));
 		o.floor = prefix->folder ? 0 : o.n;
 	} else if (len && text[0] == '~') {
 		const char *slash = memchr(text, '/', len);
@@ -286,20 +298,26 @@ size_t path_resolve(const char *base, const char *text, size_t len, char *dst, s
 	*climbs = o.climbed && o.floor == 0;
 	if (o.n == 0)
 		dst[o.n++] = '/';
+	dst[o.n] = '\0';
 	return o.n;
 }
 
 /* Folders of the root that a string with a slash in front may mean; a route like "/api/users" is none. */
 static const char *const root_folders[] = {
-	"etc", "proc", "sys", "dev", "root", "home", "var", "boot", "run", "usr", "opt", "mnt", "media", "srv", "bin",
-	"sbin", "lib", "Users", "host", "hostfs", "rootfs", "workspace", "tmp",
+	"etc",   "proc", "sys", "dev",  "root", "home",  "var",  "boot",   "run",    "usr",       "opt", "mnt",
+	"media", "srv",  "bin", "sbin", "lib",  "Users", "host", "hostfs", "rootfs", "workspace", "tmp",
 };
 
 /* Names that mean a secret wherever they stand. */
 static const char *const telling_names[] = {
-	".env", ".env.*", ".ssh/", ".aws/", ".gnupg/", ".kube/", ".netrc", ".pgpass", ".git-credentials", ".pypirc",
-	".npmrc", ".htpasswd", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "authorized_keys", ".docker/config.json",
-	".bash_history", ".zsh_history", ".vault-token", ".git/config",
+	".env",          ".env.*",          ".ssh/",
+	".aws/",         ".gnupg/",         ".kube/",
+	".netrc",        ".pgpass",         ".git-credentials",
+	".pypirc",       ".npmrc",          ".htpasswd",
+	"id_rsa",        "id_dsa",          "id_ecdsa",
+	"id_ed25519",    "authorized_keys", ".docker/config.json",
+	".bash_history", ".zsh_history",    ".vault-token",
+	".git/config",
 };
 
 static bool in_root_folder(const char *text, size_t len)
@@ -354,6 +372,7 @@ bool judge_looks_like_path(const char *text, size_t len)
 	if (has_prefix(reading, n, "file:") || (reading[0] == '~' && memchr(reading, '/', n)))
 		return true;
 	if (reading[0] == '/' || find_prefix(reading, n))
-		return reading[0] != '/' || in_root_folder(reading, n) || has_dot_dot(reading, n) || has_telling_name(reading, n);
+		return reading[0] != '/' || in_root_folder(reading, n) || has_dot_dot(reading, n) ||
+		       has_telling_name(reading, n);
 	return has_dot_dot(reading, n) || has_telling_name(reading, n);
 }

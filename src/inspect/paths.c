@@ -22,7 +22,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "inspect/paths.h"
 
@@ -30,13 +29,14 @@
 
 /* Places outside the workspace that programs may use; below them everything, too. */
 static const char *const open_places[] = {
-	"/tmp",	       "/var/tmp",    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
-	"/dev/stdin",  "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd",  "/dev/shm",
+	"/tmp",       "/var/tmp",    "/dev/null",   "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+	"/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty",  "/dev/fd",   "/dev/shm",
 };
 
-static bool same_letters(const char *a, const char *b, size_t n)
+/* Not tolower(): this runs for every rule and must not ask for a locale. */
+static inline char lower(char c)
 {
-	return strncasecmp(a, b, n) == 0;
+	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
 /* One component (or any text without slashes) against one glob without slashes; linear in time times stars. */
@@ -48,7 +48,7 @@ static bool glob_component(const char *glob, size_t glob_len, const char *text, 
 		if (g < glob_len && glob[g] == '*') {
 			star = g++;
 			mark = t;
-		} else if (g < glob_len && (glob[g] == '?' || same_letters(&glob[g], &text[t], 1))) {
+		} else if (g < glob_len && (glob[g] == '?' || lower(glob[g]) == lower(text[t]))) {
 			g++;
 			t++;
 		} else if (star != SIZE_MAX) {
@@ -112,6 +112,12 @@ static const char *below_home(const char *path, size_t len)
 	return NULL;
 }
 
+/* Most globs fail at their first letter.  path is not empty behind its slashes, except for "/" itself. */
+static bool first_fits(const char *glob, char c)
+{
+	return glob[0] == '*' || glob[0] == '?' || lower(glob[0]) == lower(c);
+}
+
 bool path_glob_matches(const char *glob, const char *path, size_t len)
 {
 	size_t glob_len = strlen(glob);
@@ -122,13 +128,14 @@ bool path_glob_matches(const char *glob, const char *path, size_t len)
 		return false;
 	if (glob[0] == '/')
 		return glob_at(glob + 1, glob_len ? glob_len - 1 : 0, below, path + 1, len - 1);
-	if (glob[0] == '~') {
+	if (glob[0] == '~' && glob[1] == '/') {
 		const char *rest = below_home(path, len);
 
-		return rest && glob_at(glob + 2, glob_len - 2, below, rest, len - (size_t)(rest - path));
+		return rest &&
+		       (glob_len < 3 || glob_at(glob + 2, glob_len - 2, below, rest, len - (size_t)(rest - path)));
 	}
-	for (size_t at = 0; at < len; at++)
-		if (path[at] == '/' && glob_at(glob, glob_len, below, path + at + 1, len - at - 1))
+	for (const char *at = path; at; at = memchr(at + 1, '/', len - (size_t)(at + 1 - path)))
+		if (first_fits(glob, at[1]) && glob_at(glob, glob_len, below, at + 1, len - (size_t)(at + 1 - path)))
 			return true;
 	return false;
 }
@@ -180,8 +187,8 @@ static bool is_open_place(const struct judge *j, const char *path, size_t len)
 }
 
 struct verdict {
-	const struct rule *rule;      /* the sensitive one */
-	char name[PATH_READING_MAX];  /* of the reading that was found wanting */
+	const struct rule *rule;     /* the sensitive one */
+	char name[PATH_READING_MAX]; /* of the reading that was found wanting */
 	bool outside;
 	bool climbs;
 };

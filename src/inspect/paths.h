@@ -17,10 +17,10 @@ size_t path_percent_decode(const char *text, size_t len, char *dst);
 size_t path_fold(const char *text, size_t len, char *dst, size_t size);
 /*
  * The absolute path that text means when used in folder base: "file:" taken off, "~", "$HOME" and drive letters
- * replaced, "." and ".." resolved.  *climbs: a ".." left base.  Returns the length; cut at size.
+ * replaced, "." and ".." resolved.  *climbs: a ".." left base.  Returns the length; cut at size, terminated.
  */
 size_t path_resolve(const char *base, const char *text, size_t len, char *dst, size_t size, bool *climbs);
-/* path is absolute and resolved. */
+/* path is what path_resolve() made. */
 bool path_glob_matches(const char *glob, const char *path, size_t len);
 
 #endif
