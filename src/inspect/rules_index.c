@@ -31,17 +31,21 @@ const struct rule_entry *rule_table_find(const struct rule_table *t, enum rule_l
 	return NULL;
 }
 
-static int by_kind(const void *a, const void *b)
+/* Within a kind the order stays: a user's rules come behind the built-in ones. */
+static bool sort_by_kind(struct rule *row, size_t n)
 {
-	const struct rule *x = a, *y = b;
-	int order;
+	struct rule *sorted = malloc((n + 1) * sizeof(*sorted));
+	size_t at = 0;
 
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	order = strcmp(x->file, y->file);
-	if (order)
-		return order;
-	return x->line < y->line ? -1 : x->line > y->line;
+	if (!sorted)
+		return false;
+	for (unsigned kind = 0; kind < RULE_KIND_COUNT; kind++)
+		for (size_t i = 0; i < n; i++)
+			if (row[i].kind == kind)
+				sorted[at++] = row[i];
+	memcpy(row, sorted, at * sizeof(*row));
+	free(sorted);
+	return true;
 }
 
 /* Commands and paths are told apart by patterns, allow-lists by level: there one name in two rules is fine. */
@@ -125,10 +129,8 @@ int rule_table_build(struct rule *row, size_t n, struct rule_table *ret, struct 
 		slots *= 2;
 	entry = calloc(entries + 1, sizeof(*entry));
 	slot = calloc(slots, sizeof(*slot));
-	if (!entry || !slot)
+	if (!entry || !slot || (n > 0 && !sort_by_kind(row, n)))
 		return err_nomem(err);
-	if (n > 1)
-		qsort(row, n, sizeof(*row), by_kind);
 	*ret = (struct rule_table){
 		.row = row, .n = n, .entry = entry, .slot = slot, .slot_mask = (uint32_t)slots - 1
 	};
