@@ -353,6 +353,10 @@ static int native_stop(struct cell *c, struct brig_error *err)
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
 	if (c->started)
 		cell_inspect_dying(c); /* costs no time: the kernel is busy with the cell's end */
+	/* With our descriptors gone the namespaces are taken down by the dying, not by us afterwards. */
+	for (size_t i = 0; i < HANDED_COUNT; i++)
+		if (i != HANDED_WORKSPACE)
+			fd_closep(&c->handed[i]);
 	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
 		cgroup_lift_quota(c->cgroup);
 	rc = reap_init(c);
