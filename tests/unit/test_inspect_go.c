@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Go inspector: what is found however it is written, what is not found where a name only looks alike, bounds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "inspect/inspect.h"
+
+static struct rule_set *rules;
+
+static struct findings inspect(const char *text, size_t len, enum trust trust)
+{
+	struct inspect_request req = { .kind = INSPECT_GO, .trust = trust, .text = text, .len = len };
+	struct findings found = { 0 };
+
+	assert_int_equal(inspect_text(rules, &req, &found, NULL), 0);
+	return found;
+}
+
+static const struct finding *by_rule(const struct findings *f, const char *rule)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (str_eq(f->row[i].rule, rule))
+			return &f->row[i];
+	return NULL;
+}
+
+struct row {
+	const char *rule; /* NULL: nothing above MEDIUM */
+	const char *code; /* behind "package main\n" */
+};
+
+static void check_rows(const struct row *row, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		char text[2048];
+		struct findings f;
+		bool right;
+
+		(void)snprintf(text, sizeof(text), "package main\n%s\n", row[i].code);
+		f = inspect(text, strlen(text), TRUST_UNKNOWN);
+		right = row[i].rule ? by_rule(&f, row[i].rule) != NULL : f.worst <= SEVERITY_MEDIUM;
+		if (!right)
+			print_error("wanted %s, worst is %s (%s):\n%s\n", row[i].rule ? row[i].rule : "nothing",
+				    severity_name[f.worst], f.n ? f.row[0].rule : "no finding", text);
+		findings_release(&f);
+		assert_true(right);
+	}
+}
+
+#define MAIN(body) "func main() { " body " }"
+
+static void every_form_of_import(void **state UNUSED)
+{
+	static const struct row rows[] = {
+		{ "go-process", "import \"os/exec\"\n" MAIN("exec.Command(\"ls\")") },
+		{ "go-process", "import e \"os/exec\"\nvar f = e.Command" },
+		{ "go-process", "import . \"os/exec\"\nvar f = Command" },
+		{ "go-process", "import _ \"os/exec\"" },
+		{ "go-process", "import `os/exec`" },
+		{ "go-process", "import `os/\rexec`" }, /* the compiler drops CR from raw strings */
+		{ "go-process", "import \"o\\x73/\\u0065x\\145c\"" },
+		{ "go-process", "import/**/\"os/exec\"" },
+		{ "go-process", "import (\n\t\"fmt\"; x \"os/exec\"\n)\n" MAIN("fmt.Println(x.Command)") },
+		{ "go-syscall", "import \"golang.org/x/sys/unix\"" },
+		{ "go-internal", "import \"internal/poll\"" },
+		{ "go-cgo", "// #include <stdlib.h>\nimport \"C\"\n" MAIN("C.abort()") },
+		{ "go-relative-import", "import \"./more\"" },
+		{ NULL,
+		  "// import \"os/exec\"\n/* import \"syscall\" */\n" MAIN("println(\"import \\\"unsafe\\\"\")") },
+	};
+
+	check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void references_not_calls(void **state UNUSED)
+{
+	static const struct row rows[] = {
+		{ "go-start-process", "import \"os\"\nvar start = os.StartProcess" },
+		{ "go-start-process", "import . \"os\"\n" MAIN("StartProcess(\"x\", nil, nil)") },
+		{ "go-start-process", "import \"os\"\n" MAIN("os /* a */ . // b\n StartProcess(\"x\", nil, nil)") },
+		{ "go-start-process",
+		  "import \"os\"\n" MAIN("defer func() { go os.StartProcess(\"x\", nil, nil) }()") },
+		{ "go-process", "import \"os/exec\"\ntype T struct{ *exec.Cmd }" },
+		{ "go-files", "import \"os\"\n" MAIN("for _, f := range []any{os.ReadFile} { _ = f }") },
+		{ "go-environment", "import \"os\"\n" MAIN("println(len(os.Environ()))") },
+		{ "go-reflection", "import \"reflect\"\n" MAIN("reflect.ValueOf(1).Method(0).Call(nil)") },
+		{ NULL, "import (\"bufio\"; \"os\")\n" MAIN("bufio.NewReader(os.Stdin); os.Exit(len(os.Args))") },
+	};
+
+	check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void local_names_hide_packages_only_in_their_scope(void **state UNUSED)
+{
+	static const struct row rows[] = {
+		{ NULL, "import \"os\"\ntype T struct{}\nfunc (T) Remove(s string) {}\n" MAIN(
+				"os := T{}; os.Remove(\"x\")") },
+		{ NULL, "import \"os\"\ntype T struct{}\nfunc (T) Remove() {}\nfunc f(os T) { os.Remove() }\nvar _ = "
+			"os.Args" },
+		{ NULL, "import \"os\"\nfunc f(l []T) { for _, os := range l { os.Remove() } }\nvar _ = os.Args" },
+		{ NULL,
+		  "import \"os\"\nfunc f(x any) { switch os := x.(type) { case T: os.Remove() } }\nvar _ = os.Args" },
+		{ NULL, "import \"os\"\nfunc f(c chan T) { select { case os := <-c: os.Remove() } }\nvar _ = os.Args" },
+		{ NULL, "type exec struct{ Command int }\n" MAIN("var e exec; e.Command = 1") },
+		{ "go-start-process", "import \"os\"\nfunc f(os int) {}\n" MAIN("os.StartProcess(\"x\", nil, nil)") },
+		{ "go-start-process", "import \"os\"\n" MAIN("{ os := 1; _ = os }; os.StartProcess(\"x\", nil, nil)") },
+		{ "go-start-process",
+		  "import \"os\"\n" MAIN("var f func(os int); f(1); os.StartProcess(\"x\", nil, nil)") },
+		{ "go-start-process", "import \"os\"\n" MAIN("os := os.StartProcess; _ = os") },
+		{ "go-start-process",
+		  "import \"os\"\n" MAIN("if os := 1; os > 0 {} ; os.StartProcess(\"x\", nil, nil)") },
+	};
+
+	check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void folded_paths(void **state UNUSED)
+{
+	static const struct row rows[] = {
+		{ "path-accounts",
+		  "import \"os\"\nconst a = b + \"/passwd\"\nconst b = \"/etc\"\n" MAIN("os.ReadFile(a)") },
+		{ "path-accounts", "import \"os\"\n" MAIN("p := \"/etc/\"; p += \"shadow\"; os.Open(p)") },
+		{ "path-accounts", "import (\"os\"; \"strings\")\n" MAIN(
+					   "os.Open(strings.Join([]string{\"\", \"etc\", \"passwd\"}, \"/\"))") },
+		{ "path-accounts",
+		  "import (\"os\"; \"strings\")\n" MAIN("os.Open(strings.ReplaceAll(\"/eXc/shadow\", \"X\", \"t\"))") },
+		{ "path-accounts",
+		  "import (\"fmt\"; \"os\")\n" MAIN("os.Open(fmt.Sprintf(\"/%s/%v%c\", \"etc\", \"passw\", 'd'))") },
+		{ "path-accounts",
+		  "import \"os\"\n" MAIN("os.Open(string([]byte{47, 0x65, 't', 99, 47}) + \"passwd\")") },
+		{ "path-accounts",
+		  "import (\"encoding/base64\"; \"os\")\n" MAIN(
+			  "b, _ := base64.StdEncoding.DecodeString(\"L2V0Yy9wYXNzd2Q=\"); os.Open(string(b))") },
+		{ "path-accounts",
+		  "import (\"encoding/hex\"; \"os\")\n" MAIN(
+			  "b, _ := hex.DecodeString(\"2f6574632f736861646f77\"); os.Open(string(b))") },
+		{ "path-accounts", "import \"os\"\n" MAIN("f := os.ReadFile; f(\"xx/etc/passwd\"[2:])") },
+		{ "path-ssh", "import (\"os\"; \"path/filepath\")\n" MAIN(
+				      "h, _ := os.UserHomeDir(); os.Open(filepath.Join(h, \".ssh\", \"config\"))") },
+		{ "path-cloud", "import \"os\"\n" MAIN("os.Open(os.Getenv(\"HOME\") + \"/.aws/credentials\")") },
+		{ "path-secrets",
+		  "import \"os\"\n" MAIN("m := map[string]string{\"a\": \".env\"}; os.Open(m[\"a\"])") },
+		{ "path-process", "import \"os\"\n" MAIN("os.Open(\"/proc/\" + os.Args[1] + \"/mem\")") },
+		{ "go-remove-root", "import \"os\"\n" MAIN("os.RemoveAll(\"/\" + \"usr\")") },
+		{ "go-permissions", "import \"os\"\n" MAIN("os.OpenFile(\"x\", os.O_CREATE, 0666)") },
+		{ NULL, "import \"fmt\"\n" MAIN("fmt.Println(\"/etc/passwd\")") },
+	};
+
+	check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void comments_that_are_orders(void **state UNUSED)
+{
+	static const struct row rows[] = {
+		{ "go-linkname", "//go:linkname a syscall.forkExec\nfunc a()" },
+		{ "go-linkname", "//go:cgo_import_dynamic a a \"x\"" },
+		{ "go-linkname", "// #cgo LDFLAGS: -lm\nimport \"C\"" },
+		{ "go-generate", "//go:generate sh -c \"echo\"" },
+		{ "go-generate", "var s = `\n//go:generate sh\n`" },
+		{ "go-embed", "//go:embed a.txt\nvar s string" },
+		{ "go-embed-hidden", "//go:embed a.txt \".\\x65nv\"\nvar s string" },
+		{ "go-embed-hidden", "//go:embed all:a\nvar s string" },
+		{ "go-no-body", "func add(a int) int" },
+		{ NULL, "// go:linkname is a directive, #cgo another\n" MAIN("println(\"//go:linkname a b\")") },
+		{ NULL, "//go:build linux\n//go:noinline\nfunc f() {}" },
+	};
+
+	check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void trust_decides(void **state UNUSED)
+{
+	static const struct {
+		const char *code;
+		const char *rule;
+		enum severity severity[TRUST_COUNT];
+	} rows[] = {
+		{ "package a\nimport \"os/exec\"",
+		  "go-process",
+		  { SEVERITY_CRITICAL, SEVERITY_CRITICAL, SEVERITY_HIGH } },
+		{ "package a\nimport \"net/http\"",
+		  "go-network",
+		  { SEVERITY_CRITICAL, SEVERITY_HIGH, SEVERITY_MEDIUM } },
+		{ "package a\nimport \"example.org/x\"", "go-allow", { SEVERITY_CRITICAL } },
+		{ "package a\nimport \"strings\"", "go-allow", { 0 } },
+		{ "package a\nfunc {", "parse-error", { SEVERITY_CRITICAL, SEVERITY_HIGH, SEVERITY_MEDIUM } },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (int trust = 0; trust < TRUST_COUNT; trust++) {
+			struct findings f = inspect(rows[i].code, strlen(rows[i].code), (enum trust)trust);
+			const struct finding *one = by_rule(&f, rows[i].rule);
+
+			assert_int_equal(one ? one->severity : SEVERITY_NONE, rows[i].severity[trust]);
+			findings_release(&f);
+		}
+}
+
+static void place_and_resolved_name(void **state UNUSED)
+{
+	static const char text[] =
+		"package main\nimport x \"os\"\nfunc main() {\n\tx.StartProcess(\"a\", nil, nil)\n}\n";
+	struct findings f = inspect(text, sizeof(text) - 1, TRUST_UNKNOWN);
+	const struct finding *one = by_rule(&f, "go-start-process");
+
+	assert_non_null(one);
+	assert_string_equal(one->name, "os.StartProcess");
+	assert_int_equal(one->line, 4);
+	assert_int_equal(one->column, 2);
+	assert_int_equal(one->end_column, 16);
+	findings_release(&f);
+}
+
+/* Deep and wide texts end with an answer; that the walk does not recurse shows in its not crashing. */
+static void hostile_shapes_end(void **state UNUSED)
+{
+	static const struct {
+		const char *before, *again, *after;
+		size_t times;
+	} rows[] = {
+		{ "package a\nvar x = ", "(", "", 200000 },
+		{ "package a\nfunc f()", "{", "", 200000 },
+		{ "package a\nimport \"os\"\nvar x = \"a\"", "+\"b\"", "", 50000 },
+		{ "package a\nimport \"os\"\nvar x = os", ".a", "", 100000 },
+		{ "package a\nimport \"strings\"\nfunc f() {", "strings.Repeat(\"aaaaaaaaaaaaaaaa\", 4000);", "}",
+		  5000 },
+		{ "package a\nimport \"os\"\nvar x = []string{", "\"/proc/a\",", "}", 20000 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_BUF b = BUF_INIT(250 * KiB);
+		struct findings f;
+
+		(void)buf_adds(&b, rows[i].before);
+		for (size_t k = 0; k < rows[i].times; k++)
+			(void)buf_adds(&b, rows[i].again);
+		(void)buf_adds(&b, rows[i].after);
+		f = inspect(b.data, b.len, TRUST_UNKNOWN);
+		assert_true(f.n <= FINDINGS_MAX);
+		findings_release(&f);
+	}
+}
+
+static int setup(void **state UNUSED)
+{
+	return rules_builtin(&rules, NULL);
+}
+
+static int teardown(void **state UNUSED)
+{
+	rules_free(rules);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_form_of_import),
+		cmocka_unit_test(references_not_calls),
+		cmocka_unit_test(local_names_hide_packages_only_in_their_scope),
+		cmocka_unit_test(folded_paths),
+		cmocka_unit_test(comments_that_are_orders),
+		cmocka_unit_test(trust_decides),
+		cmocka_unit_test(place_and_resolved_name),
+		cmocka_unit_test(hostile_shapes_end),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
