@@ -61,8 +61,8 @@ static void add_list(struct input *in, const struct rule_list *list)
 	for (size_t i = 0; i < list->n; i++) {
 		for (size_t k = 0; k < in->n; k++)
 			if (strcmp(in->row[k].id, list->row[i].id) == 0)
-				die("%s:%u: rule %s is in %s:%u already", list->row[i].file, list->row[i].line, list->row[i].id,
-				    in->row[k].file, in->row[k].line);
+				die("%s:%u: rule %s is in %s:%u already", list->row[i].file, list->row[i].line,
+				    list->row[i].id, in->row[k].file, in->row[k].line);
 		in->row[in->n++] = list->row[i];
 	}
 }
@@ -179,10 +179,12 @@ static void put_index(FILE *out, const struct rule_table *t)
 
 static void put_table(FILE *out, const struct rule_table *t)
 {
-	fputs("/* Made by tools/gen-rules from data/rules; do not edit. */\n#include \"inspect/rules_internal.h\"\n\n", out);
+	fputs("/* Made by tools/gen-rules from data/rules; do not edit. */\n#include \"inspect/rules_internal.h\"\n\n",
+	      out);
 	put_rows(out, t);
 	put_index(out, t);
-	fprintf(out, "const struct rule_table rule_table_builtin = {\n\t.row = rows, .n = %zu,\n\t.kind_start = {", t->n);
+	fprintf(out, "const struct rule_table rule_table_builtin = {\n\t.row = rows, .n = %zu,\n\t.kind_start = {",
+		t->n);
 	for (size_t k = 0; k <= RULE_KIND_COUNT; k++)
 		fprintf(out, " %zu,", t->kind_start[k]);
 	fprintf(out, " },\n\t.entry = entries, .n_entries = %zu, .slot = slots, .slot_mask = %u,\n};\n", t->n_entries,

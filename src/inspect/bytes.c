@@ -17,7 +17,7 @@
 
 #include "base/str.h"
 
-#define LEN_MAX		(256 * KiB)
+#define LEN_MAX         (256 * KiB)
 #define LEN_MAX_TRUSTED (1 * MiB)
 
 /* ---- what no parser should see -------------------------------------------------------------------------- */
@@ -135,15 +135,18 @@ static void check_hidden(struct judge *j, const char *text, size_t len)
 
 static bool is_codec_char(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+	       c == '.';
 }
 
 /* Encodings in which every byte below 0x80 means what it does in UTF-8, and that are read by nothing but a table. */
 static bool is_plain_codec(const char *name, size_t len)
 {
-	static const char *const plain[] = { "utf-8", "utf8", "ascii", "us-ascii", "latin-1", "latin1", "iso-8859-1", "iso8859-1",
-					     "iso-8859-15", "iso-latin-1", "utf-8-sig", "utf-8-unix", "utf-8-dos",
-					     "latin-1-unix", "iso-8859-1-unix" };
+	static const char *const plain[] = {
+		"utf-8",     "utf8",       "ascii",     "us-ascii",     "latin-1",
+		"latin1",    "iso-8859-1", "iso8859-1", "iso-8859-15",  "iso-latin-1",
+		"utf-8-sig", "utf-8-unix", "utf-8-dos", "latin-1-unix", "iso-8859-1-unix"
+	};
 	char word[24];
 
 	if (len >= sizeof(word))
@@ -174,8 +177,8 @@ static void check_cookie(struct judge *j, const char *text, size_t start, size_t
 			last++;
 		if (last == name || is_plain_codec(text + name, last - name))
 			continue;
-		(void)judge_check(j, "coding-cookie", span_at(i, last - i), "%.*s", (int)(last - name > 40 ? 40 : last - name),
-				  text + name);
+		(void)judge_check(j, "coding-cookie", span_at(i, last - i), "%.*s",
+				  (int)(last - name > 40 ? 40 : last - name), text + name);
 	}
 }
 

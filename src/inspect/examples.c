@@ -41,9 +41,9 @@ static int check_example(const struct bench *b, const char *example, bool expect
 	findings_release(&f);
 	if (seen == expected)
 		return 0;
-	return err_set(err, BRIG_E_POLICY, 0, "%s:%u: rule %s %s its example \"%.120s\" (%s, %s)", b->rule->file, b->rule->line,
-		       b->rule->id, expected ? "does not match" : "matches", example, rule_language_name[b->lang],
-		       trust_name[b->trust]);
+	return err_set(err, BRIG_E_POLICY, 0, "%s:%u: rule %s %s its example \"%.120s\" (%s, %s)", b->rule->file,
+		       b->rule->line, b->rule->id, expected ? "does not match" : "matches", example,
+		       rule_language_name[b->lang], trust_name[b->trust]);
 }
 
 static int check_bench(const struct bench *b, struct brig_error *err)

@@ -15,19 +15,28 @@
 #define STEPS_MAX   20000000
 
 const char *const inspect_kind_name[] = {
-	[INSPECT_PYTHON] = "python", [INSPECT_JAVASCRIPT] = "javascript", [INSPECT_TYPESCRIPT] = "typescript",
-	[INSPECT_TSX] = "tsx",	     [INSPECT_GO] = "go",		  [INSPECT_SHELL] = "shell",
-	[INSPECT_COMMAND] = "command", [INSPECT_PATH] = "path",
+	[INSPECT_PYTHON] = "python",
+	[INSPECT_JAVASCRIPT] = "javascript",
+	[INSPECT_TYPESCRIPT] = "typescript",
+	[INSPECT_TSX] = "tsx",
+	[INSPECT_GO] = "go",
+	[INSPECT_SHELL] = "shell",
+	[INSPECT_COMMAND] = "command",
+	[INSPECT_PATH] = "path",
 };
 static_assert(ARRAY_LEN(inspect_kind_name) == INSPECT_KIND_COUNT, "inspect_kind_name[] misses one");
 
 enum rule_language inspect_language(enum inspect_kind kind)
 {
 	static const enum rule_language language[INSPECT_KIND_COUNT] = {
-		[INSPECT_PYTHON] = RULE_PYTHON,		[INSPECT_JAVASCRIPT] = RULE_JAVASCRIPT,
-		[INSPECT_TYPESCRIPT] = RULE_TYPESCRIPT, [INSPECT_TSX] = RULE_TYPESCRIPT,
-		[INSPECT_GO] = RULE_GO,			[INSPECT_SHELL] = RULE_SHELL,
-		[INSPECT_COMMAND] = RULE_SHELL,		[INSPECT_PATH] = RULE_PATH,
+		[INSPECT_PYTHON] = RULE_PYTHON,
+		[INSPECT_JAVASCRIPT] = RULE_JAVASCRIPT,
+		[INSPECT_TYPESCRIPT] = RULE_TYPESCRIPT,
+		[INSPECT_TSX] = RULE_TYPESCRIPT,
+		[INSPECT_GO] = RULE_GO,
+		[INSPECT_SHELL] = RULE_SHELL,
+		[INSPECT_COMMAND] = RULE_SHELL,
+		[INSPECT_PATH] = RULE_PATH,
 	};
 
 	return language[kind];
@@ -36,9 +45,9 @@ enum rule_language inspect_language(enum inspect_kind kind)
 enum inspect_kind inspect_example_kind(enum rule_language lang)
 {
 	static const enum inspect_kind kind[RULE_LANGUAGE_COUNT] = {
-		[RULE_PYTHON] = INSPECT_PYTHON,		[RULE_JAVASCRIPT] = INSPECT_JAVASCRIPT,
+		[RULE_PYTHON] = INSPECT_PYTHON,         [RULE_JAVASCRIPT] = INSPECT_JAVASCRIPT,
 		[RULE_TYPESCRIPT] = INSPECT_TYPESCRIPT, [RULE_GO] = INSPECT_GO,
-		[RULE_SHELL] = INSPECT_SHELL,		[RULE_PATH] = INSPECT_PATH,
+		[RULE_SHELL] = INSPECT_SHELL,           [RULE_PATH] = INSPECT_PATH,
 	};
 
 	return kind[lang];

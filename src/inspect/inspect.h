@@ -18,9 +18,9 @@ enum inspect_kind {
 	INSPECT_TYPESCRIPT,
 	INSPECT_TSX,
 	INSPECT_GO,
-	INSPECT_SHELL,	 /* a script */
+	INSPECT_SHELL,   /* a script */
 	INSPECT_COMMAND, /* one command line, as handed to sh -c */
-	INSPECT_PATH,	 /* a path, judged against a workspace */
+	INSPECT_PATH,    /* a path, judged against a workspace */
 	INSPECT_KIND_COUNT
 };
 extern const char *const inspect_kind_name[INSPECT_KIND_COUNT];
@@ -30,8 +30,8 @@ struct inspect_request {
 	enum trust trust;
 	const char *text;
 	size_t len;
-	const char *workspace;	/* for paths; NULL: "/workspace" */
-	bool strict_commands;	/* only the white-list of commands, no dynamic words */
+	const char *workspace; /* for paths; NULL: "/workspace" */
+	bool strict_commands;  /* only the white-list of commands, no dynamic words */
 };
 
 /* In this process.  0: *ret holds the findings (maybe none); negative: nothing could be said (memory).

@@ -20,11 +20,11 @@ struct judge {
 	size_t len;
 	struct findings *out;
 	/* Strings inside strings: code in sh -c in subprocess.run ... */
-	unsigned depth;		   /* of nesting; JUDGE_DEPTH_MAX ends it with check "too-deep" */
-	bool nested;		   /* a text found inside another: every finding gets `host` as its span */
+	unsigned depth; /* of nesting; JUDGE_DEPTH_MAX ends it with check "too-deep" */
+	bool nested;    /* a text found inside another: every finding gets `host` as its span */
 	struct span host;
-	uint64_t steps_left;	   /* shared budget of folding and walking */
-	uint64_t deadline_ns;	   /* CLOCK_MONOTONIC; parsers stop there with check "not-analysable" */
+	uint64_t steps_left;  /* shared budget of folding and walking */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; parsers stop there with check "not-analysable" */
 	bool out_of_memory;
 };
 #define JUDGE_DEPTH_MAX 8

@@ -110,8 +110,8 @@ const struct rule *rules_find_long(const struct rule_set *set, enum rule_languag
 	return NULL;
 }
 
-const struct rule *rules_find(const struct rule_set *set, enum rule_language lang, enum rule_kind kind, const char *name,
-			      size_t len)
+const struct rule *rules_find(const struct rule_set *set, enum rule_language lang, enum rule_kind kind,
+			      const char *name, size_t len)
 {
 	size_t matched;
 
@@ -148,7 +148,8 @@ static int read_file(const char *path, struct buf *text, struct brig_error *err)
 		if (text->no_memory)
 			return err_nomem(err);
 		if (text->full)
-			return err_set(err, BRIG_E_POLICY, 0, "%s:1: longer than %u bytes", path, (unsigned)RULES_FILE_MAX);
+			return err_set(err, BRIG_E_POLICY, 0, "%s:1: longer than %u bytes", path,
+				       (unsigned)RULES_FILE_MAX);
 	}
 	if (n < 0)
 		return err_set(err, BRIG_E_POLICY, (int)-n, "cannot read the rules in %s", path);

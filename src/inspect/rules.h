@@ -25,21 +25,29 @@
 #include "model/finding.h"
 #include "model/settings.h"
 
-enum rule_language { RULE_PYTHON, RULE_JAVASCRIPT, RULE_TYPESCRIPT, RULE_GO, RULE_SHELL, RULE_PATH, RULE_LANGUAGE_COUNT };
+enum rule_language {
+	RULE_PYTHON,
+	RULE_JAVASCRIPT,
+	RULE_TYPESCRIPT,
+	RULE_GO,
+	RULE_SHELL,
+	RULE_PATH,
+	RULE_LANGUAGE_COUNT
+};
 extern const char *const rule_language_name[RULE_LANGUAGE_COUNT];
 
 enum rule_kind {
-	RULE_MODULE,	   /* an imported module or package: "os", "node:fs" is written "fs", "os/exec" */
+	RULE_MODULE,       /* an imported module or package: "os", "node:fs" is written "fs", "os/exec" */
 	RULE_MODULE_ALLOW, /* at trust levels where a severity is given, modules in no such list get it */
-	RULE_BUILTIN,	   /* a global name: eval, __import__, require, Function */
-	RULE_ATTRIBUTE,	   /* an attribute of anything: __globals__, mainModule */
-	RULE_MEMBER,	   /* a resolved chain: os.system, process.binding, http.Get; "os.*" all members */
+	RULE_BUILTIN,      /* a global name: eval, __import__, require, Function */
+	RULE_ATTRIBUTE,    /* an attribute of anything: __globals__, mainModule */
+	RULE_MEMBER,       /* a resolved chain: os.system, process.binding, http.Get; "os.*" all members */
 	RULE_MEMBER_ALLOW, /* members of a module that its module rule does not concern: sys.maxsize, os.path.* */
-	RULE_COMMAND,	   /* a program of the shell; names are the base name, with optional argument patterns (see shell.h) */
+	RULE_COMMAND, /* a program of the shell; names are the base name, with optional argument patterns (see shell.h) */
 	RULE_COMMAND_ALLOW, /* the white-list of strict mode */
-	RULE_PATH_DENY,	   /* sensitive paths, as globs: "/etc/shadow", "*.pem", everything below "~/.ssh" */
-	RULE_DIRECTIVE,	   /* comments that the toolchain obeys: go:linkname */
-	RULE_CHECK,	   /* a test written in C; the rule gives it severity and words: parse-error, dynamic-import ... */
+	RULE_PATH_DENY,     /* sensitive paths, as globs: "/etc/shadow", "*.pem", everything below "~/.ssh" */
+	RULE_DIRECTIVE,     /* comments that the toolchain obeys: go:linkname */
+	RULE_CHECK, /* a test written in C; the rule gives it severity and words: parse-error, dynamic-import ... */
 	RULE_KIND_COUNT
 };
 extern const char *const rule_kind_name[RULE_KIND_COUNT];
@@ -74,8 +82,8 @@ const struct rule *rules_at(const struct rule_set *set, size_t i);
 const struct rule *rules_by_id(const struct rule_set *set, const char *id);
 /* The rule for a name, exactly; for RULE_MEMBER, RULE_MEMBER_ALLOW and RULE_MODULE "a.*" (modules: also "a/" and a star) covers
  * "a.b" and "a.b.c" but not "a".  The most specific one wins.  len bytes of name.  NULL: none. */
-const struct rule *rules_find(const struct rule_set *set, enum rule_language lang, enum rule_kind kind, const char *name,
-			      size_t len);
+const struct rule *rules_find(const struct rule_set *set, enum rule_language lang, enum rule_kind kind,
+			      const char *name, size_t len);
 /* The same, and how many bytes of the name the rule covers: more is more specific. */
 const struct rule *rules_find_long(const struct rule_set *set, enum rule_language lang, enum rule_kind kind,
 				   const char *name, size_t len, size_t *ret_matched);

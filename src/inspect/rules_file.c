@@ -17,19 +17,14 @@
 
 const char *const rule_language_name[] = {
 	[RULE_PYTHON] = "python", [RULE_JAVASCRIPT] = "javascript", [RULE_TYPESCRIPT] = "typescript",
-	[RULE_GO] = "go",	  [RULE_SHELL] = "shell",	    [RULE_PATH] = "path",
+	[RULE_GO] = "go",         [RULE_SHELL] = "shell",           [RULE_PATH] = "path",
 };
 const char *const rule_kind_name[] = {
-	[RULE_MODULE] = "module",
-	[RULE_MODULE_ALLOW] = "module-allow",
-	[RULE_BUILTIN] = "builtin",
-	[RULE_ATTRIBUTE] = "attribute",
-	[RULE_MEMBER] = "member",
-	[RULE_MEMBER_ALLOW] = "member-allow",
-	[RULE_COMMAND] = "command",
-	[RULE_COMMAND_ALLOW] = "command-allow",
-	[RULE_PATH_DENY] = "path",
-	[RULE_DIRECTIVE] = "directive",
+	[RULE_MODULE] = "module",   [RULE_MODULE_ALLOW] = "module-allow",
+	[RULE_BUILTIN] = "builtin", [RULE_ATTRIBUTE] = "attribute",
+	[RULE_MEMBER] = "member",   [RULE_MEMBER_ALLOW] = "member-allow",
+	[RULE_COMMAND] = "command", [RULE_COMMAND_ALLOW] = "command-allow",
+	[RULE_PATH_DENY] = "path",  [RULE_DIRECTIVE] = "directive",
 	[RULE_CHECK] = "check",
 };
 static_assert(ARRAY_LEN(rule_language_name) == RULE_LANGUAGE_COUNT, "rule_language_name[] misses one");
@@ -108,8 +103,8 @@ static int complain_choice(struct reader *r, const char *what, const char *word,
 	char safe[64];
 	const char *near = str_nearest(word, choices, n);
 
-	return complain(r, line_here(r), "unknown %s '%s'%s%s%s", what, shown(word, safe), near ? "; did you mean '" : "",
-			near ? near : "", near ? "'?" : "");
+	return complain(r, line_here(r), "unknown %s '%s'%s%s%s", what, shown(word, safe),
+			near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static int next(struct reader *r)
@@ -205,7 +200,8 @@ static int read_id(struct reader *r, struct rule *rule, const struct field *f)
 		return complain(r, line_here(r), "an id is made of lower-case letters, digits and dashes");
 	for (size_t i = 0; i < r->out->n; i++)
 		if (str_eq(r->out->row[i].id, id))
-			return complain(r, line_here(r), "rule %s appears twice, first in line %u", id, r->out->row[i].line);
+			return complain(r, line_here(r), "rule %s appears twice, first in line %u", id,
+					r->out->row[i].line);
 	rule->id = id;
 	return 0;
 }
@@ -251,8 +247,9 @@ static int read_list(struct reader *r, struct rule *rule, const struct field *f)
 static int read_languages(struct reader *r, struct rule *rule, const struct field *f)
 {
 	struct rule words = { 0 };
-	const struct field list = { f->name, NULL, offsetof(struct rule, names), offsetof(struct rule, n_names), 16,
-				    RULE_LANGUAGE_COUNT };
+	const struct field list = {
+		f->name, NULL, offsetof(struct rule, names), offsetof(struct rule, n_names), 16, RULE_LANGUAGE_COUNT
+	};
 	int rc = read_list(r, &words, &list);
 
 	for (size_t i = 0; rc == 0 && i < words.n_names; i++) {
@@ -328,7 +325,8 @@ static int read_severity(struct reader *r, struct rule *rule, const struct field
 		return rc;
 	}
 	if (r->event.type != YAML_MAPPING_START_EVENT)
-		return complain(r, line_here(r), "%s takes one word, or {untrusted: ..., unknown: ..., trusted: ...}", f->name);
+		return complain(r, line_here(r), "%s takes one word, or {untrusted: ..., unknown: ..., trusted: ...}",
+				f->name);
 	while ((rc = next(r)) == 0 && r->event.type != YAML_MAPPING_END_EVENT) {
 		rc = read_level(r, rule, &seen);
 		if (rc < 0)
@@ -361,10 +359,9 @@ static_assert(ARRAY_LEN(fields) == FIELD_COUNT, "fields[] misses one");
 #define PROVEN (SPOKEN | BIT(MATCH) | BIT(NO_MATCH))
 /* An exception speaks through what it silences; a check's examples may not fit one line, so they are optional. */
 static const unsigned wanted[RULE_KIND_COUNT] = {
-	[RULE_MODULE] = PROVEN,	   [RULE_MODULE_ALLOW] = PROVEN,	 [RULE_BUILTIN] = PROVEN,
-	[RULE_ATTRIBUTE] = PROVEN, [RULE_MEMBER] = PROVEN,	 [RULE_MEMBER_ALLOW] = ALWAYS,
-	[RULE_COMMAND] = PROVEN,   [RULE_COMMAND_ALLOW] = ALWAYS, [RULE_PATH_DENY] = PROVEN,
-	[RULE_DIRECTIVE] = PROVEN, [RULE_CHECK] = SPOKEN,
+	[RULE_MODULE] = PROVEN,    [RULE_MODULE_ALLOW] = PROVEN, [RULE_BUILTIN] = PROVEN, [RULE_ATTRIBUTE] = PROVEN,
+	[RULE_MEMBER] = PROVEN,    [RULE_MEMBER_ALLOW] = ALWAYS, [RULE_COMMAND] = PROVEN, [RULE_COMMAND_ALLOW] = ALWAYS,
+	[RULE_PATH_DENY] = PROVEN, [RULE_DIRECTIVE] = PROVEN,    [RULE_CHECK] = SPOKEN,
 };
 
 static int check_whole(struct reader *r, const struct rule *rule, unsigned seen)
@@ -373,7 +370,8 @@ static int check_whole(struct reader *r, const struct rule *rule, unsigned seen)
 		return complain(r, rule->line, "rule %s names no language", rule->id ? rule->id : "");
 	for (size_t f = 0; f < FIELD_COUNT; f++)
 		if (!(seen & BIT(f)) && (wanted[rule->kind] & BIT(f)))
-			return complain(r, rule->line, "rule %s lacks '%s'", rule->id ? rule->id : "without id", fields[f].name);
+			return complain(r, rule->line, "rule %s lacks '%s'", rule->id ? rule->id : "without id",
+					fields[f].name);
 	if (rule->n_names == 0)
 		return complain(r, rule->line, "rule %s has no names", rule->id);
 	for (size_t i = 0; i < rule->n_names; i++)
@@ -491,7 +489,8 @@ static int check_bytes(struct reader *r, const char *text, size_t len)
 	if (nul && (size_t)(nul - text) < good)
 		return complain(r, line_of_byte(text, (size_t)(nul - text)), "holds a NUL byte");
 	if (good < len)
-		return complain(r, line_of_byte(text, good), "byte 0x%02x is not valid UTF-8", (unsigned char)text[good]);
+		return complain(r, line_of_byte(text, good), "byte 0x%02x is not valid UTF-8",
+				(unsigned char)text[good]);
 	for (size_t i = 0; i < len; i++)
 		if (text[i] == '%' && (i == 0 || text[i - 1] == '\n' || text[i - 1] == '\r'))
 			return complain(r, line_of_byte(text, i), "directives (%%YAML, %%TAG) are not accepted");

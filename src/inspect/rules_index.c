@@ -86,8 +86,9 @@ static int add_entry(struct builder *b, size_t rule, enum rule_language lang, co
 	uint32_t at;
 
 	if (there && names_are_unique(r->kind))
-		return err_set(err, BRIG_E_POLICY, 0, "%s:%u: rule %s: %s '%s' (%s) belongs to rule %s already", r->file, r->line,
-			       r->id, rule_kind_name[r->kind], name, rule_language_name[lang], t->row[there->rule].id);
+		return err_set(err, BRIG_E_POLICY, 0, "%s:%u: rule %s: %s '%s' (%s) belongs to rule %s already",
+			       r->file, r->line, r->id, rule_kind_name[r->kind], name, rule_language_name[lang],
+			       t->row[there->rule].id);
 	b->entry[t->n_entries] = (struct rule_entry){
 		.name = name,
 		.hash = rule_hash(lang, r->kind, name, strlen(name)),
@@ -124,7 +125,8 @@ int rule_table_build(struct rule *row, size_t n, struct rule_table *ret, struct 
 	struct builder b;
 
 	if (n > UINT16_MAX || entries >= UINT16_MAX)
-		return err_set(err, BRIG_E_POLICY, 0, "the rules hold %zu names; %d are the most", entries, UINT16_MAX - 1);
+		return err_set(err, BRIG_E_POLICY, 0, "the rules hold %zu names; %d are the most", entries,
+			       UINT16_MAX - 1);
 	while (slots < 2 * entries)
 		slots *= 2;
 	entry = calloc(entries + 1, sizeof(*entry));

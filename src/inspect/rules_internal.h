@@ -5,14 +5,14 @@
 
 #include "inspect/rules.h"
 
-#define RULES_FILE_MAX	  (1 * MiB)
-#define RULES_ROWS_MAX	  1024 /* in one file */
-#define RULE_NAMES_MAX	  1024
+#define RULES_FILE_MAX    (1 * MiB)
+#define RULES_ROWS_MAX    1024 /* in one file */
+#define RULE_NAMES_MAX    1024
 #define RULE_EXAMPLES_MAX 64
-#define RULE_NAME_LEN	  127 /* what fits into struct finding */
-#define RULE_ID_LEN	  47
+#define RULE_NAME_LEN     127 /* what fits into struct finding */
+#define RULE_ID_LEN       47
 #define RULE_MESSAGE_LEN  160 /* leaves room for the name in front */
-#define RULE_REMEDY_LEN	  239
+#define RULE_REMEDY_LEN   239
 #define RULE_EXAMPLE_LEN  4096
 
 /* Rules as a file states them.  Everything hangs on `memory`: one free for all. */

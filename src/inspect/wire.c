@@ -34,7 +34,8 @@ static bool is_sound(const struct finding *f, size_t text_len)
 
 static bool is_sound_header(const struct wire_header *h, size_t body)
 {
-	if (h->magic != WIRE_MAGIC || h->status >= WIRE_STATUS_COUNT || h->n > FINDINGS_MAX || h->worst >= SEVERITY_COUNT)
+	if (h->magic != WIRE_MAGIC || h->status >= WIRE_STATUS_COUNT || h->n > FINDINGS_MAX ||
+	    h->worst >= SEVERITY_COUNT)
 		return false;
 	if (h->status != WIRE_DONE)
 		return h->n == 0 && body == 0;

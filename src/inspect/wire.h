@@ -16,9 +16,9 @@ enum wire_status { WIRE_DONE, WIRE_NO_MEMORY, WIRE_NOT_CONFINED, WIRE_STATUS_COU
 struct wire_header {
 	uint32_t magic;
 	uint32_t status;
-	int32_t sys;	  /* errno of WIRE_NOT_CONFINED */
-	uint32_t n;	  /* findings that follow; only with WIRE_DONE */
-	uint32_t worst;	  /* also of those that were dropped */
+	int32_t sys;      /* errno of WIRE_NOT_CONFINED */
+	uint32_t n;       /* findings that follow; only with WIRE_DONE */
+	uint32_t worst;   /* also of those that were dropped */
 	uint32_t dropped; /* at most UINT32_MAX */
 };
 

@@ -89,9 +89,11 @@ static int confine(int pipe_fd)
 
 	if (dup2(pipe_fd, 0) < 0 || close_range(1, ~0U, 0) < 0)
 		return -errno;
-	if ((rc = limit(RLIMIT_CPU, CPU_MAX_SEC)) < 0 || (rc = limit(RLIMIT_AS, memory)) < 0 || (rc = limit(RLIMIT_CORE, 0)) < 0)
+	if ((rc = limit(RLIMIT_CPU, CPU_MAX_SEC)) < 0 || (rc = limit(RLIMIT_AS, memory)) < 0 ||
+	    (rc = limit(RLIMIT_CORE, 0)) < 0)
 		return rc;
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
 	/* AddressSanitizer makes calls of its own; the plain build is the one that is used. */
 	return SANITIZED ? 0 : seccomp_install(seccomp_filter_inspect());
@@ -133,7 +135,8 @@ struct worker {
 };
 
 /* All signals stay blocked in the child, so that no handler of the caller's ever runs there. */
-static int start(const struct rule_set *rules, const struct inspect_request *req, struct worker *ret, struct brig_error *err)
+static int start(const struct rule_set *rules, const struct inspect_request *req, struct worker *ret,
+		 struct brig_error *err)
 {
 	AUTO_FD from_worker = FD_NONE;
 	AUTO_FD to_caller = FD_NONE;
@@ -195,7 +198,8 @@ static const char *finish(struct worker *w, bool in_time)
 	else
 		(void)kill(w->pid, SIGKILL);
 	do
-		rc = waitid(w->pid_fd >= 0 ? P_PIDFD : P_PID, (id_t)(w->pid_fd >= 0 ? w->pid_fd : w->pid), &end, WEXITED);
+		rc = waitid(w->pid_fd >= 0 ? P_PIDFD : P_PID, (id_t)(w->pid_fd >= 0 ? w->pid_fd : w->pid), &end,
+			    WEXITED);
 	while (rc < 0 && errno == EINTR);
 	fd_closep(&w->pid_fd);
 	fd_closep(&w->pipe_fd);
@@ -206,12 +210,16 @@ static const char *finish(struct worker *w, bool in_time)
 	return "the parser gave up: too much memory or time, or a bug of ours";
 }
 
-static int cannot_say(const struct rule_set *rules, const struct inspect_request *req, const char *why, struct findings *ret,
-		      struct brig_error *err)
+static int cannot_say(const struct rule_set *rules, const struct inspect_request *req, const char *why,
+		      struct findings *ret, struct brig_error *err)
 {
 	struct findings found = { 0 };
 	struct judge j = {
-		.rules = rules, .language = inspect_language(req->kind), .trust = req->trust, .text = req->text, .len = req->len,
+		.rules = rules,
+		.language = inspect_language(req->kind),
+		.trust = req->trust,
+		.text = req->text,
+		.len = req->len,
 		.out = &found,
 	};
 

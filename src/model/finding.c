@@ -7,7 +7,7 @@
 #include "base/str.h"
 
 const char *const severity_name[] = {
-	[SEVERITY_NONE] = "NONE", [SEVERITY_LOW] = "LOW",	    [SEVERITY_MEDIUM] = "MEDIUM",
+	[SEVERITY_NONE] = "NONE", [SEVERITY_LOW] = "LOW",           [SEVERITY_MEDIUM] = "MEDIUM",
 	[SEVERITY_HIGH] = "HIGH", [SEVERITY_CRITICAL] = "CRITICAL",
 };
 static_assert(ARRAY_LEN(severity_name) == SEVERITY_COUNT, "severity_name[] misses one");

@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* What was accepted can be printed and used as an index without another look. */
 	for (size_t i = 0; i < f.n; i++)
 		if (f.row[i].severity >= SEVERITY_COUNT || f.row[i].span.end > TEXT_LEN ||
-		    strlen(f.row[i].message) >= sizeof(f.row[i].message) || strlen(f.row[i].rule) >= sizeof(f.row[i].rule))
+		    strlen(f.row[i].message) >= sizeof(f.row[i].message) ||
+		    strlen(f.row[i].rule) >= sizeof(f.row[i].rule))
 			abort();
 	findings_release(&f);
 	return 0;

@@ -141,8 +141,10 @@ static void a_coding_cookie_changes_what_python_reads(void **state)
 static void a_hashbang_ends_where_javascript_lines_end(void **state)
 {
 	static const char *const texts[] = { "#!/usr/bin/node\rconsole.log('RAN')\n",
-					     "#!/usr/bin/node\xe2\x80\xa8" "console.log('RAN')\n",
-					     "#!/usr/bin/node\xe2\x80\xa9" "console.log('RAN')\n" };
+					     "#!/usr/bin/node\xe2\x80\xa8"
+					     "console.log('RAN')\n",
+					     "#!/usr/bin/node\xe2\x80\xa9"
+					     "console.log('RAN')\n" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -183,16 +185,19 @@ struct line_end {
 static const struct line_end line_ends[] = {
 	{ RULE_PYTHON, "a\r\nb\rc\n", "a \nb\nc\n" },
 	{ RULE_PYTHON, "x = 1 + \\\r\n  2\r\n", "x = 1 +  \\\n  2 \n" }, /* a continuation stays one */
-	{ RULE_PYTHON, "'''\\\\\r\n'''", "'''\\\\ \n'''" },		     /* an escaped backslash is none */
+	{ RULE_PYTHON, "'''\\\\\r\n'''", "'''\\\\ \n'''" },              /* an escaped backslash is none */
 	{ RULE_PYTHON, "'\\\\\\\r\n'", "' \\\\\\\n'" },
 	{ RULE_PYTHON, "\\\r\n", " \\\n" },
 	{ RULE_PYTHON, "\r\n", " \n" },
 	{ RULE_PYTHON, "\r", "\n" },
 	{ RULE_JAVASCRIPT, "a\r\r\nb", "a\n \nb" },
 	{ RULE_JAVASCRIPT, "#!x\n#!y", "   \n#!y" },
-	{ RULE_JAVASCRIPT, "\xef\xbb\xbf" "1", "   1" },
+	{ RULE_JAVASCRIPT,
+	  "\xef\xbb\xbf"
+	  "1",
+	  "   1" },
 	{ RULE_TYPESCRIPT, "\xef\xbb\xbf#!x\r1", "      \n1" },
-	{ RULE_GO, "// a\rb\r\n", "// a b \n" }, /* no line end in Go */
+	{ RULE_GO, "// a\rb\r\n", "// a b \n" },      /* no line end in Go */
 	{ RULE_SHELL, "a \\\r\nb\r", "a \\\r\nb\r" }, /* a character like any other in the shell */
 	{ RULE_PATH, "a\rb", "a\rb" },
 };
@@ -232,8 +237,8 @@ static void a_bom_does_not_indent_python(void **state)
 struct judged {
 	enum rule_language lang;
 	const char *text;
-	size_t len; /* 0: strlen */
-	const char *rule; /* NULL: nothing */
+	size_t len;             /* 0: strlen */
+	const char *rule;       /* NULL: nothing */
 	enum severity severity; /* at the level unknown */
 	bool refused;
 };
@@ -257,7 +262,8 @@ static const struct judged judged[] = {
 	{ RULE_PYTHON, "s = 'coding: utf-7'\n", 0, NULL, 0, false },
 	{ RULE_JAVASCRIPT, "// coding: utf-7\n", 0, NULL, 0, false },
 	/* Emoji and other scripts are text. */
-	{ RULE_PYTHON, "s = '\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9 \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d'\t\f\n", 0, NULL, 0, false },
+	{ RULE_PYTHON, "s = '\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9 \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d'\t\f\n", 0,
+	  NULL, 0, false },
 };
 
 static void bytes_are_judged(void **state)
@@ -294,7 +300,8 @@ static void size_is_bounded_by_trust(void **state)
 		setup(&b, RULE_GO, t);
 		cleaned = clean(&b, text, len);
 		assert_int_equal(cleaned != NULL, t == TRUST_TRUSTED);
-		assert_int_equal(severity_of(&b.found, "too-large"), t == TRUST_TRUSTED ? SEVERITY_NONE : SEVERITY_CRITICAL);
+		assert_int_equal(severity_of(&b.found, "too-large"),
+				 t == TRUST_TRUSTED ? SEVERITY_NONE : SEVERITY_CRITICAL);
 		teardown(&b);
 	}
 }
@@ -303,7 +310,9 @@ static void places_count_lines_and_characters(void **state)
 {
 	/* two line ends of three kinds before it, two characters of two bytes before it */
 	static const char text[] = "a\r\nb\rc\n\xc3\xa4\xc3\xb6\xe2\x80\xae";
-	struct inspect_request req = { .kind = INSPECT_SHELL, .trust = TRUST_UNTRUSTED, .text = text, .len = strlen(text) };
+	struct inspect_request req = {
+		.kind = INSPECT_SHELL, .trust = TRUST_UNTRUSTED, .text = text, .len = strlen(text)
+	};
 	struct findings found = { 0 };
 	struct rule_set *rules;
 

@@ -65,8 +65,9 @@ static void worker_finds_what_the_process_finds(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
 		for (unsigned t = 0; t < TRUST_COUNT; t++) {
-			struct inspect_request req = { .kind = texts[i].kind, .trust = t, .text = texts[i].text,
-						       .len = strlen(texts[i].text) };
+			struct inspect_request req = {
+				.kind = texts[i].kind, .trust = t, .text = texts[i].text, .len = strlen(texts[i].text)
+			};
 			struct findings here = { 0 }, there = { 0 };
 			struct brig_error err = BRIG_ERROR_INIT;
 
@@ -110,7 +111,8 @@ static void a_dead_worker_is_a_critical_finding(void **state)
 	(void)state;
 	assert_true(hole != MAP_FAILED);
 	for (unsigned kind = 0; kind < INSPECT_KIND_COUNT; kind++)
-		assert_not_analysable(&(struct inspect_request){ .kind = kind, .trust = TRUST_TRUSTED, .text = hole, .len = 100 });
+		assert_not_analysable(
+			&(struct inspect_request){ .kind = kind, .trust = TRUST_TRUSTED, .text = hole, .len = 100 });
 	(void)munmap(hole, 4096);
 }
 
@@ -121,10 +123,10 @@ static void hostile_text_gets_an_answer(void **state)
 		enum inspect_kind kind;
 		const char *unit;
 	} rows[] = {
-		{ INSPECT_PYTHON, "(" },    { INSPECT_PYTHON, "a[" },	{ INSPECT_PYTHON, "if x:\n " },
+		{ INSPECT_PYTHON, "(" },     { INSPECT_PYTHON, "a[" },      { INSPECT_PYTHON, "if x:\n " },
 		{ INSPECT_JAVASCRIPT, "[" }, { INSPECT_JAVASCRIPT, "`${" }, { INSPECT_TYPESCRIPT, "a<" },
-		{ INSPECT_TSX, "<a>" },	    { INSPECT_GO, "a[" },	{ INSPECT_GO, "func(" },
-		{ INSPECT_SHELL, "$(" },    { INSPECT_SHELL, "`" },	{ INSPECT_SHELL, "((" },
+		{ INSPECT_TSX, "<a>" },      { INSPECT_GO, "a[" },          { INSPECT_GO, "func(" },
+		{ INSPECT_SHELL, "$(" },     { INSPECT_SHELL, "`" },        { INSPECT_SHELL, "((" },
 	};
 	size_t len = 256 * 1024;
 	AUTO_FREE char *text = malloc(len);
@@ -132,7 +134,9 @@ static void hostile_text_gets_an_answer(void **state)
 	(void)state;
 	assert_non_null(text);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct inspect_request req = { .kind = rows[i].kind, .trust = TRUST_UNTRUSTED, .text = text, .len = len };
+		struct inspect_request req = {
+			.kind = rows[i].kind, .trust = TRUST_UNTRUSTED, .text = text, .len = len
+		};
 		size_t unit = strlen(rows[i].unit);
 		struct findings found = { 0 };
 		struct brig_error err = BRIG_ERROR_INIT;

@@ -154,7 +154,7 @@ static int add_text(struct rule_set *set, const char *text, size_t len, struct b
 	return rc;
 }
 
-#define RULE(id, kind, names, rest)                                                                                  \
+#define RULE(id, kind, names, rest)                                                                                 \
 	"- id: " id "\n  languages: [path]\n  kind: " kind "\n  names: " names "\n  severity: HIGH\n  message: m\n" \
 	"  remedy: r\n" rest
 
@@ -204,8 +204,8 @@ static const struct bad_file bad_files[] = {
 	{ "- id: x\n  names: [a\n", ":", "not YAML" },
 	{ "- id: x\n  message: \"\xff\"\n", ":2:", "not valid UTF-8" },
 	{ "[]\n---\n[]\n", ":2:", "second document" },
-	{ "- id: x\n  languages: [go]\n  kind: module\n  names: [a]\n  severity: LOW\n  message: m\n  remedy: r\n", ":1:",
-	  "lacks 'match'" },
+	{ "- id: x\n  languages: [go]\n  kind: module\n  names: [a]\n  severity: LOW\n  message: m\n  remedy: r\n",
+	  ":1:", "lacks 'match'" },
 	{ RULE("one", "check", "[a]", "") RULE("one", "check", "[b]", ""), ":8:", "appears twice, first in line 1" },
 	{ RULE("one", "check", "[a]", "") RULE("two", "check", "[a]", ""), ":8:", "belongs to rule one already" },
 	{ RULE("one", "check", "[nul-byte]", ""), ":1:", "belongs to rule nul-byte already" },
@@ -258,10 +258,12 @@ static void long_files_and_lists_are_refused(void **state)
 /* ---- which rule wins ---- */
 
 /* Exceptions need no examples, so they can be had from a file here. */
-static const char precedence[] = "- {id: allow, languages: [python], kind: member-allow, names: [zz.good, zz.sub.*]}\n"
-				 "- {id: evil, languages: [python], kind: check, names: [zz-check], severity: LOW, message: m, remedy: r}\n";
+static const char precedence[] =
+	"- {id: allow, languages: [python], kind: member-allow, names: [zz.good, zz.sub.*]}\n"
+	"- {id: evil, languages: [python], kind: check, names: [zz-check], severity: LOW, message: m, remedy: r}\n";
 
-static bool judged(struct rule_set *set, bool (*judge)(struct judge *, const char *, size_t, struct span), const char *name)
+static bool judged(struct rule_set *set, bool (*judge)(struct judge *, const char *, size_t, struct span),
+		   const char *name)
 {
 	struct findings found = { 0 };
 	struct judge j = { .rules = set, .language = RULE_PYTHON, .trust = TRUST_UNTRUSTED, .text = "", .out = &found };
