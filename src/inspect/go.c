@@ -536,8 +536,8 @@ static bool enter(struct go *g, const TSTreeCursor *cursor, TSNode node)
 static void leave(struct go *g)
 {
 	struct go_frame f = g->frame[--g->n_frames];
-	const struct go_value *children = g->value + f.values;
 	size_t n = g->n_values - f.values;
+	const struct go_value *children = n ? g->value + f.values : NULL;
 	struct go_value v = expression(g, &f, children, n);
 
 	declaration(g, &f, children, n);

@@ -120,6 +120,7 @@ void go_generate_lines(struct go *g);
 struct go_value go_string(struct go *g, const char *text, size_t len); /* copies */
 struct go_value go_list(struct go *g, const struct go_value *items, size_t n);
 struct go_value go_concat(struct go *g, const struct go_value *a, const struct go_value *b);
+struct go_value go_join_path(struct go *g, const struct go_value *parts, size_t n);
 struct go_value go_fold_call(struct go *g, const struct go_value *function, const struct go_value *arguments);
 struct go_value go_fold_index(const struct go_value *operand, const struct go_value *index);
 struct go_value go_fold_slice(struct go *g, const struct go_value *children, size_t n);

@@ -18,6 +18,7 @@ enum {
 	ARGV_1 = 1 << 6,  /* likewise, from argument 1 */
 	ARGLIST = 1 << 7, /* the program, then a list with its name and arguments */
 	ENVIRON = 1 << 8, /* the name of a variable of the environment */
+	JOINS = 1 << 9,   /* a folder in argument 0, a path below it in argument 1 */
 };
 
 /* Sorted: searched. */
@@ -28,6 +29,11 @@ static const struct call_row {
 	{ "archive/zip.OpenReader", READS },
 	{ "html/template.ParseFiles", READS },
 	{ "html/template.ParseGlob", READS },
+	{ "io/fs.Glob", JOINS },
+	{ "io/fs.ReadDir", JOINS },
+	{ "io/fs.ReadFile", JOINS },
+	{ "io/fs.Stat", JOINS },
+	{ "io/fs.WalkDir", JOINS },
 	{ "io/ioutil.ReadDir", READS },
 	{ "io/ioutil.ReadFile", READS },
 	{ "io/ioutil.TempDir", READS },
@@ -228,6 +234,13 @@ void go_judge_call(struct go *g, const struct go_value *function, const struct g
 		judge_file(g, row->does, &a[0]);
 	if (row->does & SECOND && n > 1)
 		judge_file(g, row->does, &a[1]);
+	if (row->does & JOINS && n > 1) {
+		struct go_value path = go_join_path(g, a, 2);
+
+		path.start = a[1].start;
+		path.end = a[1].end;
+		judge_file(g, row->does, &path);
+	}
 	if (row->does & MODE_1 && n > 1)
 		judge_mode(g, &a[1]);
 	if (row->does & MODE_2 && n > 2)

@@ -34,7 +34,8 @@ struct go_value go_list(struct go *g, const struct go_value *items, size_t n)
 
 	if (n > GO_LIST_MAX || !(copy = go_alloc(g, (n + 1) * sizeof(*copy))))
 		return unknown;
-	memcpy(copy, items, n * sizeof(*copy));
+	if (n)
+		memcpy(copy, items, n * sizeof(*copy));
 	v.kind = GO_LIST;
 	v.items = copy;
 	v.len = (uint32_t)n;
@@ -187,7 +188,7 @@ static struct go_value fold_join(struct go *g, const struct go_value *a, size_t 
 	return take(g, &b);
 }
 
-static struct go_value fold_path_join(struct go *g, const struct go_value *a, size_t n)
+struct go_value go_join_path(struct go *g, const struct go_value *a, size_t n)
 {
 	struct buf b = BUF_INIT(GO_STRING_MAX);
 
@@ -454,6 +455,11 @@ static struct go_value fold_home(struct go *g UNUSED, const struct go_value *a U
 	return text_value("~", 1);
 }
 
+static struct go_value fold_config(struct go *g UNUSED, const struct go_value *a UNUSED, size_t n UNUSED)
+{
+	return text_value("~/.config", 9);
+}
+
 static struct go_value fold_temp(struct go *g UNUSED, const struct go_value *a UNUSED, size_t n UNUSED)
 {
 	return text_value("/tmp", 4);
@@ -476,17 +482,20 @@ static const struct fold_row {
 	{ "encoding/hex.DecodeString", fold_hex },
 	{ "fmt.Sprint", fold_sprint },
 	{ "fmt.Sprintf", fold_sprintf },
+	{ "io/fs.Sub", go_join_path },
+	{ "os.DirFS", fold_same }, /* stands for the folder it shows */
 	{ "os.ExpandEnv", fold_same },
 	{ "os.Getenv", fold_getenv },
 	{ "os.LookupEnv", fold_getenv },
 	{ "os.TempDir", fold_temp },
+	{ "os.UserConfigDir", fold_config },
 	{ "os.UserHomeDir", fold_home },
 	{ "path.Clean", fold_same },
-	{ "path.Join", fold_path_join },
+	{ "path.Join", go_join_path },
 	{ "path/filepath.Abs", fold_same },
 	{ "path/filepath.Clean", fold_same },
 	{ "path/filepath.FromSlash", fold_same },
-	{ "path/filepath.Join", fold_path_join },
+	{ "path/filepath.Join", go_join_path },
 	{ "path/filepath.ToSlash", fold_same },
 	{ "strings.Clone", fold_same },
 	{ "strings.Fields", fold_fields },

@@ -148,6 +148,7 @@ static void folded_paths(void **state UNUSED)
 		{ "path-cloud", "import \"os\"\n" MAIN("os.Open(os.Getenv(\"HOME\") + \"/.aws/credentials\")") },
 		{ "path-secrets",
 		  "import \"os\"\n" MAIN("m := map[string]string{\"a\": \".env\"}; os.Open(m[\"a\"])") },
+		{ "path-accounts", "import (\"io/fs\"; \"os\")\n" MAIN("fs.ReadFile(os.DirFS(\"/etc\"), \"passwd\")") },
 		{ "path-process", "import \"os\"\n" MAIN("os.Open(\"/proc/\" + os.Args[1] + \"/mem\")") },
 		{ "go-remove-root", "import \"os\"\n" MAIN("os.RemoveAll(\"/\" + \"usr\")") },
 		{ "go-permissions", "import \"os\"\n" MAIN("os.OpenFile(\"x\", os.O_CREATE, 0666)") },
