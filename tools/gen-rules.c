@@ -49,8 +49,10 @@ static char *read_whole(const char *path, size_t *ret_len)
 /* ---- reading -------------------------------------------------------------------------------------------- */
 
 struct input {
-	struct rule *row;
+	struct rule *row; /* of all files; their texts belong to the lists */
 	size_t n;
+	struct rule_list list[FILES_MAX];
+	size_t n_lists;
 };
 
 static void add_list(struct input *in, const struct rule_list *list)
@@ -67,6 +69,27 @@ static void add_list(struct input *in, const struct rule_list *list)
 	}
 }
 
+static void read_one(const char *folder, const char *name, FILE *deps, struct input *in)
+{
+	struct brig_error err = { 0 };
+	struct rule_list *list;
+	char path[4096];
+	size_t len;
+	char *text;
+
+	if (in->n_lists == FILES_MAX)
+		die("%s: more than %d files", folder, FILES_MAX);
+	list = &in->list[in->n_lists];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fprintf(deps, " %s", path);
+	text = read_whole(path, &len);
+	if (rule_list_parse(name, text, len, list, &err) < 0)
+		die("%s/%s", folder, err.msg);
+	add_list(in, list);
+	in->n_lists++;
+	free(text);
+}
+
 /* The folder is a dependency too, so that a new file is noticed. */
 static void read_folder(const char *folder, FILE *deps, struct input *in)
 {
@@ -77,21 +100,21 @@ static void read_folder(const char *folder, FILE *deps, struct input *in)
 		die("%s: %s", folder, strerror(errno));
 	fprintf(deps, " %s", folder);
 	for (int i = 0; i < n; i++) {
-		struct brig_error err = { 0 };
-		struct rule_list list;
-		char path[4096];
-		size_t len;
-		char *text;
-
-		snprintf(path, sizeof(path), "%s/%s", folder, name[i]->d_name);
-		fprintf(deps, " %s", path);
-		text = read_whole(path, &len);
-		if (rule_list_parse(name[i]->d_name, text, len, &list, &err) < 0)
-			die("%s/%s", folder, err.msg);
-		add_list(in, &list);
-		free(text);
+		read_one(folder, name[i]->d_name, deps, in);
+		free(name[i]);
 	}
+	free(name);
 	fputc('\n', deps);
+}
+
+/* For the sanitizers, which watch the tools of a build as well. */
+static void forget(struct input *in, struct rule_table *table)
+{
+	free((void *)(uintptr_t)table->entry);
+	free((void *)(uintptr_t)table->slot);
+	free(in->row);
+	for (size_t i = 0; i < in->n_lists; i++)
+		rule_list_release(&in->list[i]);
 }
 
 /* ---- writing -------------------------------------------------------------------------------------------- */
@@ -194,7 +217,7 @@ static void put_table(FILE *out, const struct rule_table *t)
 int main(int argc, char **argv)
 {
 	struct brig_error err = { 0 };
-	struct input in = { 0 };
+	static struct input in;
 	struct rule_table table;
 	FILE *out, *deps;
 
@@ -211,5 +234,6 @@ int main(int argc, char **argv)
 	put_table(out, &table);
 	if (fclose(out) || fclose(deps))
 		die("%s: %s", argv[1], strerror(errno));
+	forget(&in, &table);
 	return 0;
 }
