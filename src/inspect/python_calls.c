@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What calls do with their arguments: names of attributes and modules, code, commands, files. */
+#include "inspect/python.h"
+
+#include "inspect/paths.h"
+
+/* ---- files ---------------------------------------------------------------------------------------------- */
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+/* A string that names a file for sure, so the border of the workspace holds. */
+static void judge_file_name(struct py *p, const char *text, size_t len, struct span where)
+{
+	static const char *const open_places[] = { "/tmp", "/var/tmp", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr",
+						   "/dev/zero", "/dev/urandom", "/dev/random", "/dev/shm" };
+	char path[PATH_READING_MAX];
+	bool climbs, outside;
+
+	if (len == 0 || len >= PATH_READING_MAX)
+		return;
+	judge_path(p->j, text, len, where);
+	path_resolve(p->j->workspace, text, len, path, sizeof(path), &climbs);
+	outside = !is_below(path, p->j->workspace);
+	for (size_t i = 0; i < ARRAY_LEN(open_places); i++)
+		outside &= !is_below(path, open_places[i]);
+	if (outside)
+		judge_check(p->j, "file-outside", where, "%s", path);
+}
+
+void py_judge_file(struct py *p, uint32_t set, struct span where)
+{
+	struct py_set s = p->set[set];
+
+	for (unsigned i = 0; i < s.n; i++) {
+		struct py_atom a = p->atom[s.atom[i]];
+
+		if (a.kind == PY_STR || a.kind == PY_PART || a.kind == PY_BYTES)
+			judge_file_name(p, a.text, a.len, where);
+		for (uint32_t k = 0; a.kind == PY_LIST && k < a.len && k < PY_ARGS_MAX; k++) {
+			const struct py_atom *item = py_only(p, a.item[k], PY_STR);
+
+			if (item)
+				judge_file_name(p, item->text, item->len, where);
+		}
+	}
+}
+
+/* Modules whose strings are not names of files.  Sorted by name, as strcmp() sees it. */
+static const char *const pathless[] = {
+	"abc",	     "argparse", "array",      "ast",	   "base64",	 "binascii",   "bisect",     "bs4",	  "builtins",
+	"calendar",  "cmath",	 "collections", "colorsys", "contextlib", "copy",      "dataclasses", "datetime", "decimal",
+	"difflib",   "email",	 "enum",       "faker",	   "fractions",	 "functools",  "getopt",     "hashlib",	  "heapq",
+	"hmac",	     "html",	 "http",       "httpx",	   "inspect",	 "itertools",  "json",	     "keyword",	  "locale",
+	"logging",   "lxml",	 "math",       "nltk",	   "numbers",	 "operator",   "pprint",     "queue",	  "random",
+	"re",	     "requests", "secrets",    "shlex",	   "socket",	 "statistics", "string",     "struct",	  "sympy",
+	"textwrap",  "threading", "time",      "timeit",   "types",	 "typing",     "unicodedata", "unittest", "urllib",
+	"uuid",	     "warnings", "yaml",
+};
+
+static bool takes_files(const char *path, size_t len)
+{
+	const char *dot = memchr(path, '.', len);
+	size_t n = dot ? (size_t)(dot - path) : len, low = 0, high = ARRAY_LEN(pathless);
+
+	if (len == 13 && memcmp(path, "builtins.open", 13) == 0)
+		return true;
+	if ((len > 8 && memcmp(path, "os.path.", 8) == 0) || !dot)
+		return false;
+	if (len > 19 && memcmp(path, "logging.FileHandler", 19) == 0)
+		return true;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		int c = strncmp(path, pathless[mid], n);
+
+		if (c == 0)
+			c = pathless[mid][n] ? -1 : 0;
+		if (c == 0)
+			return false;
+		if (c < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return true;
+}
+
+static void judge_files(struct py *p, const struct py_args *a, const char *path, size_t len)
+{
+	bool opens = len == 13 && memcmp(path, "builtins.open", 13) == 0;
+	uint32_t keyword = py_keyword(p, a->call, "file");
+
+	if (!takes_files(path, len))
+		return;
+	if (keyword != PY_NONE)
+		py_judge_file(p, p->node[keyword].value, py_span(p, keyword));
+	for (unsigned i = 0; i < a->n && (i == 0 || !opens); i++) {
+		struct py_set s = p->set[p->node[a->node[i]].value];
+
+		for (unsigned k = 0; k < s.n; k++) {
+			struct py_atom t = p->atom[s.atom[k]];
+
+			if (t.kind != PY_STR && t.kind != PY_PART && t.kind != PY_BYTES)
+				continue;
+			if (opens || judge_looks_like_path(t.text, t.len))
+				judge_file_name(p, t.text, t.len, py_span(p, a->node[i]));
+		}
+	}
+}
+
+/* Methods of objects we know nothing about that write or read a file of that name. */
+static const char *const file_methods[] = { "extract",	   "extractall", "open",	 "read_csv", "save",	 "savefig",
+					    "to_csv",	   "to_excel",	 "to_html",	 "to_json",  "to_pickle", "write_bytes",
+					    "write_image", "write_text" };
+
+static void judge_unknown_method(struct py *p, const struct py_args *a, uint32_t callee)
+{
+	uint32_t name = p->node[callee].sym == PY_ATTRIBUTE ? py_field(p, callee, PY_F_ATTRIBUTE) : PY_NONE;
+
+	if (name == PY_NONE || a->n == 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(file_methods); i++)
+		if (py_name_is(p, p->node[name].name, file_methods[i])) {
+			struct py_set s = p->set[p->node[a->node[0]].value];
+
+			for (unsigned k = 0; k < s.n; k++) {
+				struct py_atom t = p->atom[s.atom[k]];
+
+				if ((t.kind == PY_STR || t.kind == PY_PART) && judge_looks_like_path(t.text, t.len))
+					judge_file_name(p, t.text, t.len, py_span(p, a->node[0]));
+			}
+		}
+}
+
+/* ---- names of attributes -------------------------------------------------------------------------------- */
+
+/* "a.b.c": each part is the name of an attribute. */
+static void judge_dotted(struct py *p, const char *text, size_t len, struct span where)
+{
+	size_t at = 0;
+
+	while (at < len) {
+		const char *dot = memchr(text + at, '.', len - at);
+		size_t n = dot ? (size_t)(dot - (text + at)) : len - at;
+
+		py_judge_attribute_name(p, PY_UNKNOWN, text + at, n, where);
+		at += n + 1;
+	}
+}
+
+static void judge_named_attribute(struct py *p, uint32_t object, uint32_t name, struct span where)
+{
+	struct py_set names = p->set[name], of = p->set[object];
+
+	for (unsigned i = 0; i < names.n; i++) {
+		struct py_atom n = p->atom[names.atom[i]];
+		struct py_set paths;
+
+		if (n.kind != PY_STR)
+			continue;
+		judge_dotted(p, n.text, n.len, where);
+		paths = p->set[py_attribute_of(p, object, n.text, n.len)];
+		for (unsigned k = 0; k < paths.n; k++)
+			if (p->atom[paths.atom[k]].kind == PY_PATH)
+				py_judge_path(p, p->atom[paths.atom[k]].text, p->atom[paths.atom[k]].len, where);
+	}
+	if (names.n && !names.open)
+		return;
+	for (unsigned i = 0; i < of.n; i++) {
+		struct py_atom a = p->atom[of.atom[i]];
+		size_t matched;
+
+		if (a.kind == PY_PATH && (py_module_rule(p, a.text, a.len, &matched) || py_atom_is(&a, PY_PATH, "builtins"))) {
+			judge_check(p->j, "dynamic-module-attribute", where, "%.*s", (int)a.len, a.text);
+			return;
+		}
+	}
+	judge_check(p->j, "dynamic-attribute", where, "the name is not a constant");
+}
+
+static void judge_getattr(struct py *p, const struct py_args *a)
+{
+	if (a->n >= 1)
+		p->node[a->node[0]].flags |= PY_CONSUMED;
+	if (a->n >= 2)
+		judge_named_attribute(p, p->node[a->node[0]].value, p->node[a->node[1]].value, py_span(p, a->node[1]));
+	else
+		judge_check(p->j, "dynamic-attribute", py_span(p, a->call), "the name is not a constant");
+}
+
+static void judge_attrgetter(struct py *p, const struct py_args *a)
+{
+	for (unsigned i = 0; i < a->n; i++) {
+		const struct py_atom *n = py_only(p, p->node[a->node[i]].value, PY_STR);
+
+		if (n)
+			judge_dotted(p, n->text, n->len, py_span(p, a->node[i]));
+		else if (i == 0)
+			judge_check(p->j, "dynamic-attribute", py_span(p, a->node[i]), "the name is not a constant");
+	}
+}
+
+/* ---- modules -------------------------------------------------------------------------------------------- */
+
+static void judge_dynamic_import(struct py *p, const struct py_args *a)
+{
+	struct py_set s;
+
+	if (a->n == 0 || a->spread) {
+		judge_check(p->j, "dynamic-import", py_span(p, a->call), "the name is not a constant");
+		return;
+	}
+	s = p->set[p->node[a->node[0]].value];
+	for (unsigned i = 0; i < s.n; i++) {
+		struct py_atom n = p->atom[s.atom[i]];
+
+		if (n.kind == PY_STR)
+			py_judge_import(p, n.text, n.len, py_span(p, a->node[0]));
+	}
+	if (!s.n || s.open)
+		judge_check(p->j, "dynamic-import", py_span(p, a->node[0]), "the name is not a constant");
+}
+
+/* ---- code and commands ---------------------------------------------------------------------------------- */
+
+static void judge_code_argument(struct py *p, const struct py_args *a)
+{
+	struct py_set s = p->set[py_arg_value(p, a, 0)];
+
+	for (unsigned i = 0; i < s.n && i < 2; i++) {
+		struct py_atom t = p->atom[s.atom[i]];
+
+		if (t.kind == PY_STR || t.kind == PY_BYTES)
+			judge_code(p->j, INSPECT_PYTHON, t.text, t.len, py_span(p, a->node[0]));
+	}
+}
+
+/* timeit.timeit("code"): fine with a function, eval by another name with a string. */
+static void judge_statement(struct py *p, const struct py_args *a)
+{
+	static const char *const keywords[] = { "stmt", "setup", "statement", "command" };
+	uint32_t node = a->n ? a->node[0] : PY_NONE;
+	struct py_set s;
+
+	for (size_t i = 0; i < ARRAY_LEN(keywords) && node == PY_NONE; i++)
+		node = py_keyword(p, a->call, keywords[i]);
+	if (node == PY_NONE)
+		return;
+	s = p->set[p->node[node].value];
+	if (s.n == 1 && !s.open && p->atom[s.atom[0]].kind == PY_FUNC)
+		return;
+	judge_check(p->j, "code-string", py_span(p, node), "%s", "");
+	judge_code_argument(p, a);
+}
+
+static void judge_words(struct py *p, const struct py_atom *list, struct span where)
+{
+	const char *word[PY_ARGS_MAX];
+	bool literal[PY_ARGS_MAX];
+	char *copy[PY_ARGS_MAX] = { NULL };
+	size_t n = 0;
+
+	for (; n < list->len && n < PY_ARGS_MAX; n++) {
+		const struct py_atom *a = py_only(p, list->item[n], PY_STR);
+
+		literal[n] = a != NULL;
+		copy[n] = a ? strndup(a->text, a->len) : NULL;
+		word[n] = copy[n] ? copy[n] : "";
+	}
+	if (n)
+		judge_argv(p->j, word, literal, n, where);
+	for (size_t i = 0; i < n; i++)
+		free(copy[i]);
+}
+
+static void judge_command_argument(struct py *p, const struct py_args *a)
+{
+	struct py_set s;
+	uint32_t node = a->n ? a->node[0] : py_keyword(p, a->call, "args");
+
+	if (node == PY_NONE)
+		return;
+	s = p->set[p->node[node].value];
+	for (unsigned i = 0; i < s.n && i < 3; i++) {
+		struct py_atom t = p->atom[s.atom[i]];
+
+		if (t.kind == PY_STR || t.kind == PY_BYTES)
+			judge_command(p->j, t.text, t.len, py_span(p, node));
+		else if (t.kind == PY_LIST)
+			judge_words(p, &t, py_span(p, node));
+	}
+}
+
+/* os.execvp("rm", ["rm", "-rf", "/"]), os.execl("/bin/rm", "rm", "-rf", "/") */
+static void judge_exec_arguments(struct py *p, const struct py_args *a)
+{
+	uint32_t item[PY_ARGS_MAX];
+	uint32_t n = 0;
+	struct py_atom words;
+
+	for (unsigned i = 0; i < a->n; i++) {
+		const struct py_atom *list = py_only(p, p->node[a->node[i]].value, PY_LIST);
+
+		if (list) {
+			words = *list;
+			judge_words(p, &words, py_span(p, a->node[i]));
+			return;
+		}
+		item[n++] = p->node[a->node[i]].value;
+	}
+	words = (struct py_atom){ PY_LIST, n > 1 ? n - 1 : n, 0, .item = n > 1 ? item + 1 : item };
+	judge_words(p, &words, py_span(p, a->call));
+}
+
+/* ---- calls with a condition ----------------------------------------------------------------------------- */
+
+static bool is_safe_loader(const struct py *p, uint32_t node)
+{
+	static const char *const safe[] = { "SafeLoader", "CSafeLoader", "BaseLoader", "CBaseLoader" };
+
+	if (node == PY_NONE)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(safe); i++) {
+		size_t n = strlen(safe[i]), len = p->node[node].end - p->node[node].start;
+
+		if (len >= n && memcmp(p->text + p->node[node].end - n, safe[i], n) == 0 &&
+		    (len == n || p->text[p->node[node].end - n - 1] == '.'))
+			return true;
+	}
+	return false;
+}
+
+static void judge_yaml_load(struct py *p, const struct py_args *a)
+{
+	uint32_t loader = a->n > 1 ? a->node[1] : py_keyword(p, a->call, "Loader");
+
+	if (!is_safe_loader(p, loader))
+		judge_check(p->j, "unsafe-load", py_span(p, a->call), "%s", "yaml without SafeLoader");
+}
+
+/* numpy.load(..., allow_pickle=True), whatever the library is called */
+static void judge_allow_pickle(struct py *p, uint32_t call)
+{
+	uint32_t value = py_keyword(p, call, "allow_pickle");
+
+	if (value != PY_NONE && p->node[value].sym != PY_FALSE)
+		judge_check(p->j, "unsafe-load", py_span(p, value), "%s", "allow_pickle");
+}
+
+/* "{0.__class__}".format(x) reads attributes. */
+static void judge_format(struct py *p, uint32_t callee)
+{
+	uint32_t object = py_field(p, callee, PY_F_OBJECT), name = py_field(p, callee, PY_F_ATTRIBUTE);
+	struct py_set s;
+
+	if (object == PY_NONE || name == PY_NONE ||
+	    !(py_name_is(p, p->node[name].name, "format") || py_name_is(p, p->node[name].name, "format_map") ||
+	      py_name_is(p, p->node[name].name, "vformat")))
+		return;
+	s = p->set[p->node[py_unwrap(p, object)].value];
+	for (unsigned i = 0; i < s.n; i++) {
+		struct py_atom a = p->atom[s.atom[i]];
+		const char *open = a.kind == PY_STR || a.kind == PY_PART ? memchr(a.text, '{', a.len) : NULL;
+
+		if (open && memmem(open, a.len - (size_t)(open - a.text), ".__", 3))
+			judge_check(p->j, "format-attribute", py_span(p, object), "%s", "");
+		else if (open && memmem(open, a.len - (size_t)(open - a.text), "[__", 3))
+			judge_check(p->j, "format-attribute", py_span(p, object), "%s", "");
+	}
+}
+
+/* ---- which call is what --------------------------------------------------------------------------------- */
+
+struct call_kind {
+	const char *path; /* "a.*": everything below a */
+	void (*judge)(struct py *p, const struct py_args *a);
+};
+
+static const struct call_kind kinds[] = {
+	{ "builtins.getattr", judge_getattr },
+	{ "builtins.setattr", judge_getattr },
+	{ "builtins.delattr", judge_getattr },
+	{ "builtins.hasattr", judge_getattr },
+	{ "inspect.getattr_static", judge_getattr },
+	{ "builtins.__import__", judge_dynamic_import },
+	{ "importlib.import_module", judge_dynamic_import },
+	{ "importlib.__import__", judge_dynamic_import },
+	{ "builtins.eval", judge_code_argument },
+	{ "builtins.exec", judge_code_argument },
+	{ "builtins.compile", judge_code_argument },
+	{ "operator.attrgetter", judge_attrgetter },
+	{ "operator.methodcaller", judge_attrgetter },
+	{ "timeit.timeit", judge_statement },
+	{ "timeit.repeat", judge_statement },
+	{ "timeit.Timer", judge_statement },
+	{ "timeit.main", judge_statement },
+	{ "yaml.load", judge_yaml_load },
+	{ "yaml.load_all", judge_yaml_load },
+	{ "os.system", judge_command_argument },
+	{ "os.popen", judge_command_argument },
+	{ "subprocess.*", judge_command_argument },
+	{ "commands.*", judge_command_argument },
+	{ "pty.spawn", judge_command_argument },
+	{ "asyncio.create_subprocess_shell", judge_command_argument },
+	{ "asyncio.create_subprocess_exec", judge_exec_arguments },
+	{ "os.exec*", judge_exec_arguments },
+	{ "os.spawn*", judge_exec_arguments },
+	{ "os.posix_spawn*", judge_exec_arguments },
+};
+
+static bool is_kind(const struct call_kind *k, const struct py_atom *a)
+{
+	size_t n = strlen(k->path);
+
+	if (k->path[n - 1] == '*')
+		return a->len >= n - 1 && memcmp(a->text, k->path, n - 1) == 0;
+	return a->len == n && memcmp(a->text, k->path, n) == 0;
+}
+
+static void judge_callee(struct py *p, const struct py_args *a, struct py_atom callee)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (is_kind(&kinds[i], &callee)) {
+			kinds[i].judge(p, a);
+			return;
+		}
+	judge_files(p, a, callee.text, callee.len);
+}
+
+/* x.__getattribute__("name"), vars(os).get("system") */
+static void judge_reading_method(struct py *p, const struct py_args *a, uint32_t callee)
+{
+	uint32_t object = py_unwrap(p, py_field(p, callee, PY_F_OBJECT)), name = py_field(p, callee, PY_F_ATTRIBUTE);
+	const struct py_atom *space;
+
+	if (object == PY_NONE || name == PY_NONE || a->n == 0)
+		return;
+	if (py_name_is(p, p->node[name].name, "__getattribute__"))
+		judge_named_attribute(p, p->node[object].value, p->node[a->node[a->n - 1]].value, py_span(p, a->node[a->n - 1]));
+	space = py_only(p, p->node[object].value, PY_SPACE);
+	if (space)
+		judge_named_attribute(p, space->len ? py_set_text(p, PY_PATH, space->text, space->len) : PY_UNKNOWN,
+				      p->node[a->node[0]].value, py_span(p, a->node[0]));
+}
+
+void py_judge_call(struct py *p, uint32_t node)
+{
+	uint32_t callee = py_unwrap(p, py_field(p, node, PY_F_FUNCTION));
+	struct py_args a;
+	struct py_set s;
+	bool known = false;
+
+	if (callee == PY_NONE)
+		return;
+	py_args(p, node, &a);
+	judge_allow_pickle(p, node);
+	s = p->set[p->node[callee].value];
+	for (unsigned i = 0; i < s.n; i++)
+		if (p->atom[s.atom[i]].kind == PY_PATH) {
+			judge_callee(p, &a, p->atom[s.atom[i]]);
+			known = true;
+		}
+	if (p->node[callee].sym != PY_ATTRIBUTE)
+		return;
+	judge_format(p, callee);
+	judge_reading_method(p, &a, callee);
+	if (!known)
+		judge_unknown_method(p, &a, callee);
+}

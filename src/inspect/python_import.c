@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Import statements: which names they bind to which modules, and whether the rules allow them. */
+#include "inspect/python.h"
+
+/* "a.b.c" of a dotted name, folded; false: too long. */
+static bool dotted_path(const struct py *p, uint32_t node, char *out, size_t size, size_t *len)
+{
+	*len = 0;
+	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next) {
+		const struct py_atom *a;
+
+		if (p->node[c].sym != PY_IDENTIFIER || p->node[c].name == PY_NONE)
+			continue;
+		a = &p->atom[p->node[c].name];
+		if (*len + a->len + 1 > size)
+			return false;
+		if (*len)
+			out[(*len)++] = '.';
+		memcpy(out + *len, a->text, a->len);
+		*len += a->len;
+	}
+	return *len > 0;
+}
+
+struct import {
+	uint32_t node;	/* of the name, for the span */
+	uint32_t bound; /* the identifier that is bound */
+	char path[200];
+	size_t len;
+};
+
+/* One clause of "import": a dotted name or an aliased import. */
+static bool read_clause(const struct py *p, uint32_t c, struct import *ret)
+{
+	uint32_t name = p->node[c].sym == PY_ALIASED_IMPORT ? py_field(p, c, PY_F_NAME) : c;
+
+	*ret = (struct import){ .node = name };
+	if (name == PY_NONE || p->node[name].sym != PY_DOTTED_NAME)
+		return false;
+	ret->bound = name == c ? p->node[name].child : py_field(p, c, PY_F_ALIAS);
+	return ret->bound != PY_NONE && dotted_path(p, name, ret->path, sizeof(ret->path), &ret->len);
+}
+
+static void bind(struct py *p, uint32_t statement, uint32_t bound, uint32_t value)
+{
+	py_bind(p, p->node[statement].scope, p->node[bound].name, value);
+}
+
+static void eval_plain(struct py *p, uint32_t node)
+{
+	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next) {
+		struct import i;
+		const char *dot;
+
+		if (p->node[c].field != PY_F_NAME || !read_clause(p, c, &i))
+			continue;
+		dot = p->node[c].sym == PY_DOTTED_NAME ? memchr(i.path, '.', i.len) : NULL;
+		bind(p, node, i.bound, py_set_text(p, PY_PATH, i.path, dot ? (size_t)(dot - i.path) : i.len));
+	}
+}
+
+void py_eval_import(struct py *p, uint32_t node)
+{
+	uint32_t module = py_field(p, node, PY_F_MODULE_NAME), from = PY_UNKNOWN;
+	char path[200];
+	size_t len;
+
+	if (p->node[node].sym == PY_IMPORT) {
+		eval_plain(p, node);
+		return;
+	}
+	if (module != PY_NONE && p->node[module].sym == PY_DOTTED_NAME && dotted_path(p, module, path, sizeof(path), &len))
+		from = py_set_text(p, PY_PATH, path, len);
+	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next) {
+		struct import i;
+
+		if (p->node[c].field == PY_F_NAME && read_clause(p, c, &i))
+			bind(p, node, i.bound, py_attribute_of(p, from, i.path, i.len));
+	}
+}
+
+/* ---- judgement ------------------------------------------------------------------------------------------ */
+
+static void judge_plain(struct py *p, uint32_t node)
+{
+	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next) {
+		struct import i;
+
+		if (p->node[c].field == PY_F_NAME && read_clause(p, c, &i))
+			py_judge_import(p, i.path, i.len, py_span(p, i.node));
+	}
+}
+
+static void judge_members(struct py *p, uint32_t node, const char *module, size_t len)
+{
+	uint32_t from = py_set_text(p, PY_PATH, module, len);
+
+	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next) {
+		struct import i;
+		const struct py_atom *path;
+
+		if (p->node[c].field != PY_F_NAME || !read_clause(p, c, &i))
+			continue;
+		py_judge_attribute_name(p, from, i.path, i.len, py_span(p, i.node));
+		path = py_only(p, py_attribute_of(p, from, i.path, i.len), PY_PATH);
+		if (path)
+			py_judge_path(p, path->text, path->len, py_span(p, i.node));
+	}
+}
+
+void py_judge_import_statement(struct py *p, uint32_t node)
+{
+	uint32_t module = py_field(p, node, PY_F_MODULE_NAME);
+	char path[200];
+	size_t len, matched;
+
+	if (p->node[node].sym == PY_IMPORT) {
+		judge_plain(p, node);
+		return;
+	}
+	if (module == PY_NONE || p->node[module].sym != PY_DOTTED_NAME || !dotted_path(p, module, path, sizeof(path), &len))
+		return;
+	if (py_judge_import(p, path, len, py_span(p, module)))
+		return;
+	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next)
+		if (p->node[c].sym == PY_WILDCARD_IMPORT) {
+			const struct rule *r = py_module_rule(p, path, len, &matched);
+
+			if (r)
+				judge_report(p->j, r, path, py_span(p, module));
+			return;
+		}
+	judge_members(p, node, path, len);
+}
