@@ -12,8 +12,8 @@
 #include "base/str.h"
 #include "inspect/inspect.h"
 
-#define ROUNDS	 15
-#define REPEATS	 8
+#define ROUNDS   15
+#define REPEATS  8
 #define TEXT_MAX (1 << 20)
 
 static const struct {
@@ -21,7 +21,7 @@ static const struct {
 	enum inspect_kind kind;
 } kinds[] = {
 	{ ".py", INSPECT_PYTHON }, { ".js", INSPECT_JAVASCRIPT }, { ".ts", INSPECT_TYPESCRIPT },
-	{ ".tsx", INSPECT_TSX },   { ".go", INSPECT_GO },	  { ".sh", INSPECT_SHELL },
+	{ ".tsx", INSPECT_TSX },   { ".go", INSPECT_GO },         { ".sh", INSPECT_SHELL },
 };
 
 static bool kind_of(const char *path, enum inspect_kind *ret)
@@ -52,7 +52,8 @@ static uint64_t one_round(const struct rule_set *rules, const struct inspect_req
 	uint64_t begin = cpu_now_ns();
 
 	for (int i = 0; i < REPEATS; i++) {
-		CLEANUP(findings_release) struct findings found = { 0 };
+		CLEANUP(findings_release)
+		struct findings found = { 0 };
 
 		if (inspect_text(rules, req, &found, &err) < 0) {
 			fprintf(stderr, "inspect-speed: %s\n", err.msg);

@@ -207,8 +207,8 @@ struct brig_finding {
 	const char *message, *remedy;
 	uint32_t line, column, end_line, end_column;
 };
-#define BRIG_FINDING_INIT                                                              \
-	{                                                                              \
+#define BRIG_FINDING_INIT                                                             \
+	{                                                                             \
 		sizeof(struct brig_finding), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 \
 	}
 /* Findings by place: 1 if there is an i-th one, else 0.  The strings belong to the result. */
@@ -235,8 +235,8 @@ struct brig_check {
 	int strict;            /* 1: only commands of the white-list, no computed words */
 	uint32_t flags;        /* must be 0 */
 };
-#define BRIG_CHECK_INIT                                                                         \
-	{                                                                                       \
+#define BRIG_CHECK_INIT                                                                \
+	{                                                                              \
 		sizeof(struct brig_check), NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0 \
 	}
 

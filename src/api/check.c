@@ -12,9 +12,9 @@
 
 /* What is asked, once the request has been understood. */
 struct question {
-	const char *kind; /* "code", "command" or "path" */
+	const char *kind;            /* "code", "command" or "path" */
 	const struct language *lang; /* of code */
-	bool inspected; /* false: nobody inspects this language */
+	bool inspected;              /* false: nobody inspects this language */
 	struct inspect_request what;
 };
 
@@ -72,11 +72,11 @@ static int understand(const struct brig_check *req, struct question *ret, struct
 /* Each member is made of checked text, so that memory is the only thing that can be missing. */
 static int document(const struct question *q, const struct findings *found, char **ret, struct brig_error *err)
 {
-	json_t *doc = json_pack("{s:s, s:s?, s:b, s:s, s:s, s:b, s:o, s:I}", "kind", q->kind, "language",
-				q->lang ? q->lang->name : NULL, "inspected", q->inspected, "trust",
-				trust_name[q->what.trust], "worst", severity_name[found->worst], "blocked",
-				found->worst == SEVERITY_CRITICAL, "findings", json_findings(found), "dropped",
-				(json_int_t)found->dropped);
+	json_t *doc =
+		json_pack("{s:s, s:s?, s:b, s:s, s:s, s:b, s:o, s:I}", "kind", q->kind, "language",
+			  q->lang ? q->lang->name : NULL, "inspected", q->inspected, "trust", trust_name[q->what.trust],
+			  "worst", severity_name[found->worst], "blocked", found->worst == SEVERITY_CRITICAL,
+			  "findings", json_findings(found), "dropped", (json_int_t)found->dropped);
 	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 
 	json_decref(doc);
@@ -96,7 +96,8 @@ int check_text(const struct policy *policy, struct rulebook *book, const struct 
 	       struct brig_error *err)
 {
 	AUTO_FREE struct policy_resolved *resolved = calloc(1, sizeof(*resolved));
-	CLEANUP(findings_release) struct findings found = { 0 };
+	CLEANUP(findings_release)
+	struct findings found = { 0 };
 	struct question q = { .kind = NULL };
 	const struct rule_set *rules;
 	int rc;

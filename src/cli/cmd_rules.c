@@ -78,8 +78,7 @@ static void keep_language(json_t *doc, const char *lang)
 static void add_rule(struct ui_table *table, const json_t *rule)
 {
 	char id[64], languages[128], severity[32], names[4096], message[512];
-	const char *effect =
-		document_text(json_object_get(rule, "severity"), "unknown", severity, sizeof(severity));
+	const char *effect = document_text(json_object_get(rule, "severity"), "unknown", severity, sizeof(severity));
 
 	ui_table_add(table, document_text(rule, "id", id, sizeof(id)), UI_BOLD);
 	ui_table_add(table, document_text(rule, "languages", languages, sizeof(languages)), UI_PLAIN);
@@ -258,8 +257,9 @@ static int explain(const struct rules_values *v, const char *id)
 	if (!doc)
 		return status;
 	status = -1;
-	json_array_foreach(json_object_get(doc, "rules"), i, rule) if (str_eq(
-		json_string_value(json_object_get(rule, "id")), id)) status = v->json ? show_json(rule) : show_rule(rule);
+	json_array_foreach(json_object_get(doc, "rules"), i,
+			   rule) if (str_eq(json_string_value(json_object_get(rule, "id")), id)) status =
+		v->json ? show_json(rule) : show_rule(rule);
 	if (status < 0)
 		status = unknown_rule(doc, id);
 	json_decref(doc);

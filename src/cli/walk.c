@@ -11,7 +11,8 @@
 
 /* What tools fetched or made: nobody wrote it here, and there is a lot of it. */
 static const char *const left_out[] = {
-	".git", ".hg", ".svn", "node_modules", "build", "dist", "vendor", "__pycache__", ".venv", "venv", ".tox", ".cache",
+	".git",   ".hg",         ".svn",  "node_modules", "build", "dist",
+	"vendor", "__pycache__", ".venv", "venv",         ".tox",  ".cache",
 };
 
 struct names {
@@ -113,7 +114,8 @@ static int visit_file(struct walk *w, int dir, const char *name, const char *pat
 
 static int walk_folder(struct walk *w, int dir, const char *path, unsigned depth, struct brig_error *err)
 {
-	CLEANUP(names_release) struct names list = { 0 };
+	CLEANUP(names_release)
+	struct names list = { 0 };
 	int rc = list_names(dir, &list);
 
 	if (rc < 0)

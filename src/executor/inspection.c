@@ -59,9 +59,12 @@ bool inspection_kind(const struct language *lang, const char *file_name, enum in
 		const char *language, *ending;
 		enum inspect_kind kind;
 	} rows[] = {
-		{ "python", "", INSPECT_PYTHON },	  { "javascript", "", INSPECT_JAVASCRIPT },
-		{ "typescript", ".tsx", INSPECT_TSX }, { "typescript", "", INSPECT_TYPESCRIPT },
-		{ "go", "", INSPECT_GO },	  { "shell", "", INSPECT_SHELL },
+		{ "python", "", INSPECT_PYTHON },
+		{ "javascript", "", INSPECT_JAVASCRIPT },
+		{ "typescript", ".tsx", INSPECT_TSX },
+		{ "typescript", "", INSPECT_TYPESCRIPT },
+		{ "go", "", INSPECT_GO },
+		{ "shell", "", INSPECT_SHELL },
 		{ "bash", "", INSPECT_SHELL },
 	};
 

@@ -11,8 +11,8 @@
  * request to the next; a request whose policy names another file of rules loads anew.
  */
 struct rulebook {
-	struct rule_set *set; /* NULL: not loaded yet */
-	char extra[SETTING_TEXT_MAX]; /* a file of the handle's owner, over the policy's; "": none */
+	struct rule_set *set;          /* NULL: not loaded yet */
+	char extra[SETTING_TEXT_MAX];  /* a file of the handle's owner, over the policy's; "": none */
 	char loaded[SETTING_TEXT_MAX]; /* the policy's rules_file that set holds */
 };
 
