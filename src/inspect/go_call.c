@@ -177,10 +177,7 @@ static bool is_precious(const struct go *g, const struct go_value *path)
 		slashes += resolved[i] == '/';
 	if (n > 6 && memcmp(resolved, "/home/", 6) == 0)
 		return slashes <= 2;
-	if ((n >= 4 && memcmp(resolved, "/tmp", 4) == 0) ||
-	    (n >= strlen(g->j->workspace) && memcmp(resolved, g->j->workspace, strlen(g->j->workspace)) == 0))
-		return false;
-	return slashes <= 1;
+	return slashes <= 1 && strcmp(resolved, "/tmp") != 0 && strcmp(resolved, g->j->workspace) != 0;
 }
 
 static void judge_file(struct go *g, unsigned does, const struct go_value *path)
@@ -188,7 +185,7 @@ static void judge_file(struct go *g, unsigned does, const struct go_value *path)
 	if (path->kind != GO_STRING)
 		return;
 	if (does & REMOVES && is_precious(g, path))
-		(void)judge_check(g->j, "remove-root", span_of(path), "%.*s", (int)path->len, path->text);
+		(void)judge_check(g->j, "remove-root", span_of(path), "%.*s", (int)min_u64(path->len, 80), path->text);
 	judge_path(g->j, path->text, path->len, span_of(path));
 }
 

@@ -302,7 +302,7 @@ size_t path_resolve(const char *base, const char *text, size_t len, char *dst, s
 	return o.n;
 }
 
-/* Folders of the root that a string with a slash in front may mean; a route like "/api/users" is none. */
+/* A string that names something below one of these is a path; routes like "/api/users" and "/dev" are none. */
 static const char *const root_folders[] = {
 	"etc",   "proc", "sys", "dev",  "root", "home",  "var",  "boot",   "run",    "usr",       "opt", "mnt",
 	"media", "srv",  "bin", "sbin", "lib",  "Users", "host", "hostfs", "rootfs", "workspace", "tmp",
@@ -329,7 +329,7 @@ static bool in_root_folder(const char *text, size_t len)
 	for (size_t i = 0; i < ARRAY_LEN(root_folders); i++) {
 		size_t n = strlen(root_folders[i]);
 
-		if (len >= n && memcmp(text, root_folders[i], n) == 0 && (len == n || text[n] == '/'))
+		if (len > n && memcmp(text, root_folders[i], n) == 0 && text[n] == '/')
 			return true;
 	}
 	return false;
@@ -355,16 +355,28 @@ static bool has_telling_name(const char *text, size_t len)
 	return false;
 }
 
+/* A word without white space that has any of the characters that a path worth judging has. */
+static bool may_be_path(const char *text, size_t len)
+{
+	bool telling = false;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c <= ' ')
+			return false;
+		telling |= c >= 0x80 || strchr("/\\.~$%_:", c);
+	}
+	return telling;
+}
+
 bool judge_looks_like_path(const char *text, size_t len)
 {
 	char reading[PATH_READING_MAX], decoded[PATH_READING_MAX];
 	size_t n;
 
-	if (len < 2 || len >= PATH_READING_MAX / 4)
+	if (len < 2 || len >= PATH_READING_MAX / 4 || !may_be_path(text, len))
 		return false;
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)text[i] <= ' ')
-			return false;
 	n = path_percent_decode(text, len, decoded);
 	n = path_fold(decoded, n, reading, sizeof(reading));
 	if (n < 2)

@@ -171,14 +171,12 @@ static bool is_within(const char *path, size_t len, const char *place)
 {
 	size_t n = strlen(place);
 
-	while (n > 1 && place[n - 1] == '/')
-		n--;
 	return len >= n && memcmp(path, place, n) == 0 && (len == n || path[n] == '/' || n == 1);
 }
 
-static bool is_open_place(const struct judge *j, const char *path, size_t len)
+static bool is_open_place(const char *workspace, const char *path, size_t len)
 {
-	if (is_within(path, len, j->workspace ? j->workspace : "/workspace"))
+	if (is_within(path, len, workspace))
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(open_places); i++)
 		if (is_within(path, len, open_places[i]))
@@ -187,19 +185,28 @@ static bool is_open_place(const struct judge *j, const char *path, size_t len)
 }
 
 struct verdict {
+	char workspace[PATH_READING_MAX];
 	const struct rule *rule;     /* the sensitive one */
 	char name[PATH_READING_MAX]; /* of the reading that was found wanting */
 	bool outside;
 	bool climbs;
 };
 
+/* What the caller calls the workspace, as an absolute path without detours; never empty. */
+static void resolve_workspace(const struct judge *j, char *dst, size_t size)
+{
+	const char *name = j->workspace && j->workspace[0] ? j->workspace : "/workspace";
+
+	(void)path_resolve("/", name, strlen(name), dst, size, &(bool){ false });
+}
+
 static void judge_reading(const struct judge *j, const char *reading, size_t len, struct verdict *v)
 {
 	char path[2 * PATH_READING_MAX];
 	bool climbs = false;
-	size_t n = path_resolve(j->workspace ? j->workspace : "/workspace", reading, len, path, sizeof(path), &climbs);
+	size_t n = path_resolve(v->workspace, reading, len, path, sizeof(path), &climbs);
 	const struct rule *rule = sensitive(j, path, n);
-	bool outside = !is_open_place(j, path, n);
+	bool outside = !is_open_place(v->workspace, path, n);
 
 	if (!rule && climbs) {
 		char from_root[2 * PATH_READING_MAX];
@@ -270,7 +277,7 @@ static bool has_control(const char *text, size_t len)
 void judge_path(struct judge *j, const char *text, size_t len, struct span where)
 {
 	bool alone = j->language == RULE_PATH;
-	struct verdict v = { 0 };
+	struct verdict v;
 
 	if (len == 0)
 		return;
@@ -285,6 +292,10 @@ void judge_path(struct judge *j, const char *text, size_t len, struct span where
 	}
 	if (alone && has_control(text, len))
 		(void)judge_check(j, "path-control", where, "the path");
+	v.rule = NULL;
+	v.name[0] = '\0';
+	v.outside = v.climbs = false;
+	resolve_workspace(j, v.workspace, sizeof(v.workspace));
 	if (!judge_readings(j, text, len, &v))
 		(void)judge_check(j, "path-encoding", where, "the path");
 	if (v.rule)

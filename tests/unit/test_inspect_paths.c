@@ -122,6 +122,20 @@ static void boundary(void **state UNUSED)
 	check_rows(rows, ARRAY_LEN(rows), "/srv/job");
 }
 
+/* However the caller writes it, the workspace is one folder; no name at all is not the whole disk. */
+static void names_of_the_workspace(void **state UNUSED)
+{
+	static const char *const names[] = { "/srv/job", "/srv/job/", "//srv/./job", "/srv/x/../job" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		assert_true(found_rule("/srv/job/a", 10, names[i], NULL));
+		assert_true(found_rule("../x", 4, names[i], "path-traversal"));
+		assert_true(found_rule("/srv/x", 6, names[i], "path-outside"));
+	}
+	assert_true(found_rule("/opt/x", 6, "", "path-outside"));
+	assert_true(found_rule("/workspace/x", 12, "", NULL));
+}
+
 static void sensitive_names(void **state UNUSED)
 {
 	static const struct row rows[] = {
@@ -231,9 +245,13 @@ static int teardown(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_reading_counts),   cmocka_unit_test(boundary),
-		cmocka_unit_test(sensitive_names),        cmocka_unit_test(globs),
-		cmocka_unit_test(what_looks_like_a_path), cmocka_unit_test(long_and_odd_ones),
+		cmocka_unit_test(every_reading_counts),
+		cmocka_unit_test(boundary),
+		cmocka_unit_test(names_of_the_workspace),
+		cmocka_unit_test(sensitive_names),
+		cmocka_unit_test(globs),
+		cmocka_unit_test(what_looks_like_a_path),
+		cmocka_unit_test(long_and_odd_ones),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
