@@ -22,15 +22,15 @@ HARMLESS = {
 	"shell": "for i in 1 2 3; do echo $((i * i)); done\n",
 }
 RULES = """
-- id: house-no-turtle
+- id: house-rule
   languages: [python]
   kind: module
-  names: [turtle]
+  names: [frobnicate]
   severity: CRITICAL
-  message: draws, and there is nobody to look
-  remedy: print the picture
-  match: ["import turtle"]
-  no_match: ["turtle = 1"]
+  message: does what nobody knows
+  remedy: say what is meant
+  match: ["import frobnicate"]
+  no_match: ["frobnicate = 1"]
 """
 
 
@@ -97,13 +97,13 @@ def blocked_on_stderr(t):
 def warnings(t):
 	rules = t.path("rules.yaml", RULES.replace("CRITICAL", "HIGH"))
 	env = {**ON, "BRIG_RULES_FILE": rules}
-	code = "x = 1\ntry:\n    import turtle\nexcept ImportError:\n    pass\nprint('it ran')\n"
+	code = "x = 1\ntry:\n    import frobnicate\nexcept ImportError:\n    pass\nprint('it ran')\n"
 	path = t.path("warn.py", code)
 	p = t.run(t.run_args(path), env=env)
 	t.equal((p.rc, p.out), (0, b"it ran\n"), "status and output", p)
-	t.check(b"warning: warn.py:3:" in p.err and b"[house-no-turtle]" in p.err, "the warning has its place", p)
+	t.check(b"warning: warn.py:3:" in p.err and b"[house-rule]" in p.err, "the warning has its place", p)
 	r = t.verdict(t.cell(path, env=env), "ok")
-	t.check("house-no-turtle" in rules_of(r.json, "HIGH"), "the finding is in the result", r)
+	t.check("house-rule" in rules_of(r.json, "HIGH"), "the finding is in the result", r)
 	t.check(r.json["timing"]["inspect_ms"] > 0, "the inspection is timed", r)
 
 
@@ -174,24 +174,24 @@ for NAME in HIDDEN:
 
 @case("rules of the user are added to the built-in ones")
 def own_rules(t):
-	rules, code = t.path("rules.yaml", RULES), t.path("x.py", "import turtle\n")
+	rules, code = t.path("rules.yaml", RULES), t.path("x.py", "import frobnicate\n")
 	t.equal(check(t, code)[0], 0, "status without the file")
 	status, document = check(t, "--rules", rules, code)
-	t.equal((status, rules_of(document, "CRITICAL")), (2, {"house-no-turtle"}), "status and rules", document)
-	t.equal(document["findings"][0]["remedy"], "print the picture", "remedy")
+	t.equal((status, rules_of(document, "CRITICAL")), (2, {"house-rule"}), "status and rules", document)
+	t.equal(document["findings"][0]["remedy"], "say what is meant", "remedy")
 	t.equal(check(t, "--rules", rules, t.path("evil.py", BLOCKED["python"]))[0], 2, "status for a built-in rule")
-	p = t.brig("explain", "--rules", rules, "house-no-turtle")
-	t.check(p.rc == 0 and b"import turtle" in p.out and b"rules.yaml" in p.out, "it can be explained", p)
+	p = t.brig("explain", "--rules", rules, "house-rule")
+	t.check(p.rc == 0 and b"import frobnicate" in p.out and b"rules.yaml" in p.out, "it can be explained", p)
 	r = t.verdict(t.cell(code, env={**ON, "BRIG_RULES_FILE": rules}), "blocked")
-	t.check("house-no-turtle" in r.reason, "the operator's rules hold for runs", r)
+	t.check("house-rule" in r.reason, "the operator's rules hold for runs", r)
 
 
 BAD_RULES = {
 	"unknown member": (RULES.replace("  kind: module", "  kinds: module"), 4),
 	"unknown kind": (RULES.replace("kind: module", "kind: wish"), 4),
 	"unknown severity": (RULES.replace("CRITICAL", "FATAL"), 6),
-	"an example that does not match": (RULES.replace('match: ["import turtle"]', 'match: ["import math"]', 1), 9),
-	"an example that must not match": (RULES.replace('no_match: ["turtle = 1"]', 'no_match: ["import turtle"]'), 10),
+	"an example that does not match": (RULES.replace('match: ["import frobnicate"]', 'match: ["import math"]', 1), 9),
+	"an example that must not match": (RULES.replace('no_match: ["frobnicate = 1"]', 'no_match: ["import frobnicate"]'), 10),
 	"no YAML": ("- id: [\n", 2),
 }
 
@@ -215,7 +215,7 @@ def bad_rules(t):
 @case("check: 0 clean, 1 warnings, 2 blocked, 64 wrong use")
 def exit_codes(t):
 	rules = t.path("rules.yaml", RULES.replace("severity: CRITICAL", "severity: {untrusted: CRITICAL, unknown: HIGH, trusted: LOW}"))
-	path = t.path("x.py", "import turtle\n")
+	path = t.path("x.py", "import frobnicate\n")
 	for trust, status in (("trusted", 0), ("unknown", 1), ("untrusted", 2)):
 		t.equal(check(t, "--rules", rules, "--trust", trust, path)[0], status, f"status at {trust}")
 		t.equal(t.brig("check", "--rules", rules, "--trust", trust, path).rc, status, f"status of the text at {trust}")
@@ -262,9 +262,9 @@ def diagnostics(t):
 	lines = p.out.decode().splitlines()
 	t.check(any(line.startswith(f"{path}:3:") and "critical[" in line for line in lines), "place and rule", p)
 	t.check(b"\x1b" not in p.out, "nothing steers the terminal", p)
-	code = next((line for line in lines if line.startswith(" 3 |")), "")
-	caret = lines[lines.index(code) + 1] if code else ""
-	t.check("\\x1b" in code and "import subprocess" in code and caret.strip(" |^") == "", "code and carets", p)
+	at = next(i for i, line in enumerate(lines) if "critical[" in line)
+	code, caret = lines[at + 1:at + 3]
+	t.check(code.startswith(" 3 |") and "\\x1b" in code and "import subprocess" in code and caret.strip(" |^") == "", "code and carets", p)
 	# 中 takes one character and two columns; what is marked ends where the statement ends.
 	t.equal(caret.rindex("^"), len(code), "column of the last caret", p)
 	t.check(any("= why: CRITICAL blocks the run" in line for line in lines) and any("= help: " in line for line in lines),
