@@ -190,6 +190,7 @@ static const struct rule *missing_from(const struct judge *j, const char *name, 
 bool judge_module(struct judge *j, const char *name, size_t len, struct span where)
 {
 	const struct rule *rule, *list;
+	bool missing;
 
 	if (joint_of(j->language) == '/' && len > 5 && memcmp(name, "node:", 5) == 0) {
 		name += 5;
@@ -199,9 +200,10 @@ bool judge_module(struct judge *j, const char *name, size_t len, struct span whe
 	list = missing_from(j, name, len);
 	if (rules_find(j->rules, j->language, RULE_MEMBER_ALLOW, name, len))
 		rule = NULL;
-	if (list && (!rule || rule->severity[j->trust] < list->severity[j->trust]))
-		rule = list;
-	return rule && report_name(j, rule, name, len, where);
+	/* A milder rule of its own does not excuse a module that is on no list: both are said. */
+	missing = list && (!rule || rule->severity[j->trust] < list->severity[j->trust]) &&
+		  report_name(j, list, name, len, where);
+	return (rule && report_name(j, rule, name, len, where)) || missing;
 }
 
 /* ---- code within code ----------------------------------------------------------------------------------- */
