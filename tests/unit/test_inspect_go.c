@@ -212,7 +212,10 @@ static void place_and_resolved_name(void **state UNUSED)
 	struct findings f = inspect(text, sizeof(text) - 1, TRUST_UNKNOWN);
 	const struct finding *one = by_rule(&f, "go-start-process");
 
-	assert_non_null(one);
+	if (!one) { /* cmocka's word for it does not tell the compiler that this ends here */
+		fail_msg("no go-start-process");
+		return;
+	}
 	assert_string_equal(one->name, "os.StartProcess");
 	assert_int_equal(one->line, 4);
 	assert_int_equal(one->column, 2);
