@@ -121,6 +121,7 @@ static const struct option_row rows[] = {
 	{ "list", 0, OPTION_LIST, "ITEM", AT(list), NULL, "a list" },
 	{ "memory", 0, OPTION_WISH, "SIZE", AT(wishes), "mem_limit", "a wish" },
 	{ "set", 0, OPTION_WISH, "KEY=VALUE", AT(wishes), NULL, "any wish" },
+	{ "no-lamp", 0, OPTION_FIXED_WISH, "false", AT(wishes), "lamp", "a wish without a value" },
 };
 static const struct command command = {
 	.name = "test",
@@ -195,15 +196,17 @@ static void options_become_wishes_in_order(void **state UNUSED)
 {
 	struct line l;
 
-	PARSE(&l, "--set", "pids_limit=5", "--memory", "64m", "--set=user=1:1");
+	PARSE(&l, "--set", "pids_limit=5", "--memory", "64m", "--set=user=1:1", "--no-lamp");
 	assert_int_equal(l.rc, OPTIONS_OK);
-	assert_int_equal(l.v.wishes.n, 3);
+	assert_int_equal(l.v.wishes.n, 4);
 	assert_string_equal(l.v.wishes.item[0].key, "pids_limit");
 	assert_string_equal(l.v.wishes.item[0].value, "5");
 	assert_string_equal(l.v.wishes.item[1].key, "mem_limit");
 	assert_string_equal(l.v.wishes.item[1].value, "64m");
 	assert_string_equal(l.v.wishes.item[2].key, "user");
 	assert_string_equal(l.v.wishes.item[2].value, "1:1");
+	assert_string_equal(l.v.wishes.item[3].key, "lamp");
+	assert_string_equal(l.v.wishes.item[3].value, "false");
 	options_release(&command, &l.v, &l.ops);
 }
 
@@ -218,6 +221,7 @@ static void options_explain_what_is_wrong(void **state UNUSED)
 		{ { "--zzzzzzzz" }, "unknown option '--zzzzzzzz'" },
 		{ { "-x" }, "unknown option '-x'" },
 		{ { "--flag=1" }, "--flag takes no value" },
+		{ { "--no-lamp=1" }, "--no-lamp takes no value" },
 		{ { "file", "--text" }, "--text needs a value: --text TEXT" },
 		{ { "--set", "nothing" }, "--set takes KEY=VALUE, not 'nothing'" },
 		{ { "--set", "=1" }, "--set takes KEY=VALUE, not '=1'" },

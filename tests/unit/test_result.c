@@ -192,11 +192,52 @@ static void everything_full_fits_the_schema(void **state UNUSED)
 		sample_series_add(&r->samples, &(struct sample){ .at_ms = i });
 	for (r->evidence.n = 0; r->evidence.n < EVIDENCE_MAX; r->evidence.n++)
 		r->evidence.row[r->evidence.n].check = "memory";
+	for (uint32_t i = 0; i < FINDINGS_MAX + 3; i++)
+		assert_true(findings_add(&r->findings, &(struct finding){ .rule = "py-process",
+									  .severity = SEVERITY_LOW,
+									  .span = { i, i + 1 },
+									  .line = 1,
+									  .column = i + 1,
+									  .end_line = 1,
+									  .end_column = i + 2 }));
 	doc = document(r);
+	assert_int_equal(json_array_size(json_object_get(doc, "findings")), FINDINGS_MAX);
 	assert_int_equal(json_array_size(json_object_get(doc, "evidence")), EVIDENCE_MAX);
 	assert_int_equal(json_array_size(json_object_get(doc, "degraded")), 2);
 	assert_int_equal(json_array_size(json_object_get(doc, "warnings")), RESULT_WARNINGS_MAX);
 	assert_string_equal(r->warning[RESULT_WARNINGS_MAX - 1], "there were more warnings");
+	json_decref(doc);
+	free_result(r);
+}
+
+/* Names come from the program's own text: they may be anything. */
+static void findings_are_text_with_a_place(void **state UNUSED)
+{
+	static const struct finding one = { .rule = "py-os",
+					    .severity = SEVERITY_CRITICAL,
+					    .line = 3,
+					    .column = 7,
+					    .end_line = 4,
+					    .end_column = 1,
+					    .name = "os.\xff",
+					    .message = "why",
+					    .remedy = "what else" };
+	struct result *r = new_result();
+	const json_t *row;
+	json_t *doc;
+
+	assert_true(findings_add(&r->findings, &one));
+	doc = document(r);
+	row = json_array_get(json_object_get(doc, "findings"), 0);
+	assert_string_equal(text_of(row, "rule"), "py-os");
+	assert_string_equal(text_of(row, "severity"), "CRITICAL");
+	assert_string_equal(text_of(row, "name"), "os.\xef\xbf\xbd");
+	assert_string_equal(text_of(row, "message"), "why");
+	assert_string_equal(text_of(row, "remedy"), "what else");
+	assert_int_equal(json_integer_value(json_object_get(row, "line")), 3);
+	assert_int_equal(json_integer_value(json_object_get(row, "column")), 7);
+	assert_int_equal(json_integer_value(json_object_get(row, "end_line")), 4);
+	assert_int_equal(json_integer_value(json_object_get(row, "end_column")), 1);
 	json_decref(doc);
 	free_result(r);
 }
@@ -380,6 +421,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_known_is_still_a_document),
 		cmocka_unit_test(everything_full_fits_the_schema),
+		cmocka_unit_test(findings_are_text_with_a_place),
 		cmocka_unit_test(every_verdict_is_in_the_schema),
 		cmocka_unit_test(the_schema_check_can_fail),
 		cmocka_unit_test(output_is_text_or_base64),
