@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The shell inspector: what its files share.  Nothing here is for other folders; they call judge.h.
+ *
+ * Theory of operation.  One pass over the text finds every simple command a POSIX shell or bash would run, wherever it
+ * hides (shell_parse.c), and evaluates its words as far as constants reach (shell_expand.c, shell_param.c).  A word is
+ * text in which some bytes are marks: a hole for what only the run knows, active globs, field boundaries.  Each command
+ * is stripped of wrappers (shell_wrap.c), compared with the rules (shell_pattern.c), and folded to the output it would
+ * print, if that is constant (shell_stream.c), so that `echo ... | base64 -d | sh` is read like the code it is.
+ * Whatever is not understood is reported (check "shell-syntax"), never skipped.
+ *
+ * The pattern language of RULE_COMMAND names, one pattern per name:
+ *
+ *	PROGRAM TERM...          all terms must hold
+ *	PROGRAM                  base names joined by "|", with globs: "mkfs|mkfs.*"; "*" is every program that opens
+ *	                         its operands (echo, test and the like do not)
+ *	NAME=GLOB                instead of all that: an assignment to a variable: "LD_PRELOAD=*"
+ *
+ *	TERM is one or more of these joined by "|"; "!" in front negates the whole term
+ *	-x                       a short option, also inside -axb
+ *	-word  --word            an option spelled so; --word also abbreviated and with =value
+ *	-x=VALUE  --word=VALUE   an option whose value, attached or next word, matches
+ *	VALUE                    some operand matches;   ^VALUE  the first one;   $VALUE  the last one
+ *	>VALUE  <VALUE           written or read by a redirection
+ *	VALUE is a glob ("*" and "?", also across slashes), or @class (shell_path.c):
+ *	@root      a whole tree that must not go: /, ~, system folders, a variable in front of /
+ *	@system    in a system folder;   @startup  run at login, boot, or by cron or git
+ *	@secret    keys, credentials;    @private  files of the system that programs have no business reading
+ *	@listed    folders of the system whose listing is worth a word
+ *	@device    disks and memory;     @outside  leaves the workspace through ..
+ *	@dynamic   contains what only the run knows
+ *	@address   a URL;                @here     the current folder or all in it
+ *
+ * Programs are matched after wrappers are gone.  A rule reports once per command.
+ */
+#ifndef INSPECT_SHELL_H
+#define INSPECT_SHELL_H
+
+#include "inspect/judge.h"
+
+/* Bytes of a word that are not text.  The same bytes in the source are replaced, so they cannot be forged. */
+enum mark {
+	MARK_HOLE = 1,	/* what only the run knows */
+	MARK_STAR,	/* active glob characters */
+	MARK_QUERY,
+	MARK_SET,
+	MARK_OPEN,	/* active braces */
+	MARK_COMMA,
+	MARK_CLOSE,
+	MARK_SPLIT = 0x0e, /* a field ends here */
+	MARK_EMPTY = 0x0f, /* a quoted nothing: keeps an empty field alive */
+};
+
+enum { WORD_DYNAMIC = 1, WORD_GLOB = 2 };
+
+struct sh_word {
+	const char *s; /* NUL-terminated; holes are MARK_HOLE */
+	uint32_t len;
+	uint32_t flags;
+};
+
+struct sh_words {
+	struct sh_word *row;
+	size_t n, cap;
+};
+
+/* Text under construction, in the arena. */
+struct sh_buf {
+	char *p;
+	size_t len, cap;
+};
+
+enum { STREAM_NETWORK = 1, STREAM_DECODED = 2, STREAM_UNKNOWN = 4, STREAM_GIVEN = 8, STREAM_HERE = 16, STREAM_FUNCTION = 32 };
+
+/* What flows through a pipe or into a variable. */
+struct sh_stream {
+	const char *text; /* constant, or NULL */
+	size_t len;
+	unsigned flags;
+	int heredoc; /* number of the here-document, with STREAM_HERE: its text is not read yet */
+};
+
+enum redirect_kind { REDIRECT_READ, REDIRECT_WRITE, REDIRECT_BOTH, REDIRECT_STRING, REDIRECT_HERE, REDIRECT_FD };
+
+struct sh_redirect {
+	enum redirect_kind kind;
+	struct sh_word target;
+	int fd; /* -1: the usual one */
+	int heredoc;
+};
+
+struct sh_assign {
+	struct sh_word name, value;
+	bool append, array, subscript;
+};
+
+#define SH_REDIRECTS_MAX 16
+#define SH_ASSIGNS_MAX 32
+
+struct sh_command {
+	struct sh_words words;
+	struct sh_redirect redirect[SH_REDIRECTS_MAX];
+	size_t n_redirect;
+	struct sh_assign assign[SH_ASSIGNS_MAX];
+	size_t n_assign;
+	struct span span;
+	struct sh_stream in;
+	bool piped_in, piped_out, background;
+};
+
+enum here_use { HERE_DATA, HERE_SHELL, HERE_PYTHON, HERE_JAVASCRIPT, HERE_OTHER };
+
+struct sh_heredoc {
+	const char *delimiter;
+	size_t delimiter_len;
+	bool quoted, dash;
+	enum here_use use;
+	unsigned through; /* STREAM_DECODED: passed a decoder on its way to the shell */
+	const char *file; /* written to this file by cat > file <<EOF */
+	struct span where;
+	int next;
+};
+
+#define SH_ALTERNATIVES 8
+
+struct sh_value {
+	const char *s;
+	uint32_t len;
+	bool array;
+};
+
+struct sh_var {
+	struct sh_var *next;
+	const char *name;
+	uint32_t len;
+	unsigned n;
+	struct sh_value value[SH_ALTERNATIVES];
+};
+
+struct sh_function {
+	struct sh_function *next;
+	const char *name;
+	uint32_t len;
+	const char *body; /* text and span it was found in */
+	uint32_t body_len;
+	uint32_t offset;
+	bool uses_parameters, running, mapped;
+	bool alias; /* body is what the alias stands for */
+	bool firm;  /* defined where it certainly happens */
+};
+
+/* A file the script itself made: what is known of its contents. */
+struct sh_file {
+	struct sh_file *next;
+	const char *name;
+	const char *text;
+	size_t len;
+	unsigned flags; /* STREAM_ */
+};
+
+#define SH_BUCKETS 64
+#define SH_SPAWNS_MAX 64
+
+struct shell {
+	struct judge *j;
+	struct arena_chunk *chunks;
+	size_t allocated;
+	bool stop; /* out of memory, time or steps: already reported */
+	unsigned depth;		/* of substitutions and texts in texts */
+	unsigned braces;	/* of ${ inside ${ */
+	unsigned calls;		/* functions followed so far */
+	unsigned processes;	/* <(command) seen so far */
+	unsigned pick;		/* which alternative of each variable is looked at */
+	unsigned pick_max;	/* how many there were in the command at hand */
+	bool substituted;	/* the command at hand holds a substitution */
+	bool used_parameter;	/* $1, $@ ... were looked at since this was cleared */
+	bool conditional;	/* the assignment at hand may not happen */
+	struct sh_var *vars[SH_BUCKETS];
+	struct sh_function *functions[SH_BUCKETS];
+	struct sh_file *files;
+	struct sh_words *parameters; /* of the function or of set --; NULL: unknown */
+	const char *function_name;   /* being defined */
+	uint32_t function_len;
+	struct {
+		const char *from, *to;
+		uint32_t from_len, to_len;
+		struct span where;
+	} spawn[SH_SPAWNS_MAX];
+	size_t n_spawns;
+	struct sh_heredoc *heredocs;
+	size_t n_heredocs, cap_heredocs;
+};
+
+/* One text being read: the script, or a piece found in it. */
+struct sh_text {
+	const char *s;
+	size_t len, pos;
+	size_t offset; /* of s in the judge's text, unless mapped */
+	bool mapped;   /* unescaped or built: places mean nothing, findings get `host` */
+	struct span host;
+	int here_first, here_last; /* pending here-documents, -1 none */
+};
+
+#define SH_DEPTH_MAX 8
+#define SH_BRACES_MAX 32
+#define SH_FRAMES_MAX 256
+#define SH_MEMORY_MAX (64 * MiB)
+#define SH_PROCESS    "/dev/fd/process-" /* what <(command) stands for; a number follows */
+#define SH_WORD_MAX ((size_t)(64 * KiB))
+
+/* shell_text.c: memory, buffers, words, variables. */
+void *sh_alloc(struct shell *sh, size_t size); /* zeroed; NULL: sh->stop is set */
+void sh_release(struct shell *sh);
+bool sh_step(struct shell *sh); /* false: the budget is gone, reported once */
+void sh_add(struct shell *sh, struct sh_buf *b, const char *s, size_t len);
+void sh_addc(struct shell *sh, struct sh_buf *b, char c);
+const char *sh_copy(struct shell *sh, const char *s, size_t len);
+void sh_push(struct shell *sh, struct sh_words *list, const char *s, size_t len, uint32_t flags);
+/* Turns marked text into words: braces, fields, globs. */
+void sh_fields(struct shell *sh, const struct sh_buf *marked, struct sh_words *list);
+/* Marked text as one word, as in assignments and redirections. */
+struct sh_word sh_single(struct shell *sh, const char *marked, size_t len);
+bool sh_is(const struct sh_word *w, const char *s);
+bool sh_glob(const char *pattern, size_t plen, const char *s, size_t len); /* * and ?, across slashes */
+struct sh_var *sh_var_find(struct shell *sh, const char *name, size_t len);
+void sh_var_set(struct shell *sh, const char *name, size_t len, struct sh_value value, bool replace);
+/* The value to look at; false: never assigned here. */
+bool sh_var_value(struct shell *sh, const char *name, size_t len, struct sh_value *ret);
+struct sh_function *sh_function_find(struct shell *sh, const char *name, size_t len);
+void sh_function_add(struct shell *sh, struct sh_function *f);
+struct sh_file *sh_file_find(struct shell *sh, const char *name);
+void sh_file_set(struct shell *sh, const char *name, const struct sh_stream *contents);
+struct span sh_span(const struct shell *sh, const struct sh_text *t, size_t start, size_t end);
+void sh_check(struct shell *sh, const struct sh_text *t, const char *check, size_t start, const char *detail);
+
+/* shell_expand.c: reading words. */
+enum expand_mode { EXPAND_WORD, EXPAND_DOUBLE, EXPAND_HERE, EXPAND_BRACE, EXPAND_ARITHMETIC, EXPAND_PATTERN };
+/* Reads one word at t->pos into marked text; assign: length of "name=" if it is an assignment, else 0. */
+void sh_read_word(struct shell *sh, struct sh_text *t, struct sh_buf *out, size_t *assign);
+/* Expands until the closing character(s) of the mode; false: they never came. */
+bool sh_expand(struct shell *sh, struct sh_text *t, enum expand_mode mode, bool quoted, struct sh_buf *out);
+/* Looks for substitutions in text that a builtin evaluates once more ('a[$(x)]'). */
+void sh_expand_again(struct shell *sh, const char *s, size_t len, struct span where);
+void sh_add_value(struct shell *sh, struct sh_buf *out, const char *s, size_t len, bool quoted, bool array);
+bool sh_is_arithmetic(const struct sh_text *t, size_t open, size_t *close);
+/* One escape of $'..' or printf, s[*i] being the character behind the backslash. */
+void sh_add_escape(struct shell *sh, struct sh_buf *out, const char *s, size_t *i);
+
+/* shell_param.c: ${...}, at the character behind "${". */
+void sh_parameter(struct shell *sh, struct sh_text *t, bool quoted, struct sh_buf *out);
+void sh_parameter_plain(struct shell *sh, const char *name, size_t len, bool quoted, struct sh_buf *out);
+
+/* shell_parse.c: lists of commands.  term: ')' or 0 for the end of the text. */
+void sh_parse(struct shell *sh, struct sh_text *t, char term, struct sh_stream *out);
+/* A text inside the text: eval, sh -c, backticks, function bodies. */
+void sh_parse_text(struct shell *sh, const char *s, size_t len, struct span where, struct sh_stream *out);
+
+/* shell_command.c: judging one simple command; out: what it prints. */
+void sh_command(struct shell *sh, struct sh_command *cmd, struct sh_stream *out);
+void sh_judge_words(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n, unsigned level,
+		    struct sh_stream *out);
+#define SH_WRAP_MAX 12
+/* Data that a shell will read as code. */
+void sh_run_stream(struct shell *sh, const struct sh_command *cmd, const struct sh_stream *in, enum here_use use,
+		   const char *who);
+void sh_run_word(struct shell *sh, const struct sh_command *cmd, const struct sh_word *code, const char *who);
+/* An interpreter's script: only where it came from is looked at, unless it is a shell's or Python's and known. */
+void sh_run_download(struct shell *sh, const struct sh_command *cmd, const struct sh_word *file, enum here_use use);
+void sh_run_file(struct shell *sh, const struct sh_command *cmd, const struct sh_word *file);
+
+/* shell_wrap.c: true if the program runs another one, which was judged. */
+bool sh_unwrap(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n, unsigned level,
+	       struct sh_stream *out);
+/* shell_inline.c: programs with code in their arguments. */
+void sh_inline(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n,
+	       unsigned level);
+
+/* shell_builtin.c: builtins that change what later words mean, or evaluate a word once more. */
+void sh_builtin(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n);
+
+/* shell_stream.c: what the command prints, as far as that is constant. */
+void sh_output(struct shell *sh, const struct sh_command *cmd, const char *program, const struct sh_word *words,
+	       size_t n, struct sh_stream *out);
+
+/* shell_pattern.c */
+struct sh_call {
+	const char *program;
+	const struct sh_word *words; /* [0] is the program */
+	size_t n;
+	const struct sh_command *cmd;
+};
+/* Reports every rule that matches; returns the gravest severity. */
+enum severity sh_match_rules(struct shell *sh, const struct sh_call *call);
+/* The same for an assignment. */
+void sh_match_assign(struct shell *sh, const char *name, const struct sh_word *value, struct span where);
+/* value may be NULL */
+bool sh_has_option(const struct sh_call *call, const char *spelling, struct sh_word *value);
+/* The i-th word that is no option; NULL behind the last. */
+const struct sh_word *sh_operand(const struct sh_call *call, size_t i);
+bool sh_opens_operands(const char *program);
+
+/* shell_path.c */
+enum path_class {
+	PATH_ROOT = 1,
+	PATH_SYSTEM = 2,
+	PATH_STARTUP = 4,
+	PATH_SECRET = 8,
+	PATH_PRIVATE = 16,
+	PATH_LISTED = 32,
+	PATH_DEVICE = 64,
+	PATH_OUTSIDE = 128,
+	PATH_DYNAMIC = 256,
+	PATH_ADDRESS = 512,
+	PATH_HERE = 1024,
+};
+unsigned sh_path_classes(const struct shell *sh, const struct sh_word *w);
+unsigned sh_path_class_by_name(const char *name, size_t len); /* 0: no such class */
+
+#endif

@@ -1,0 +1,988 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding the commands.  No tree is built: the parser keeps a stack of open compounds (only `case` and function
+ * bodies need more than a push and a pop), and hands every simple command on as soon as its end is reached.  In doubt
+ * a text is taken for a command: a list of too many commands only costs a look at each.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "inspect/shell.h"
+
+enum frame_kind { FRAME_PAREN, FRAME_BRACE, FRAME_IF, FRAME_LOOP, FRAME_CASE };
+
+struct frame {
+	enum frame_kind kind;
+	size_t start;
+	struct sh_stream in, out;
+	bool piped_in;
+	/* a function body: what is to be restored at its end */
+	const char *function;
+	size_t function_len;
+	const char *outer_function;
+	uint32_t outer_function_len;
+	struct sh_words *outer_parameters;
+	bool outer_used;
+};
+
+struct parser {
+	struct shell *sh;
+	struct sh_text *t;
+	char term;
+	bool done;
+	struct frame *frames;
+	size_t n, cap;
+	struct sh_stream *out;
+	struct sh_stream pipe;	 /* from the command in front of | */
+	bool piped;
+	bool after_condition;	 /* behind && or || */
+	const char *function;	 /* the next compound is its body */
+	size_t function_len;
+};
+
+static char peek(const struct sh_text *t, size_t ahead)
+{
+	return t->pos + ahead < t->len ? t->s[t->pos + ahead] : '\0';
+}
+
+static bool ends_word(char c)
+{
+	return c == '\0' || c == ' ' || c == '\t' || c == '\n' || strchr(";&|()<>", c);
+}
+
+/* The length of the reserved word at pos, if it is exactly this one. */
+static bool at_word(const struct sh_text *t, const char *word)
+{
+	size_t n = strlen(word);
+
+	return t->pos + n <= t->len && memcmp(t->s + t->pos, word, n) == 0 &&
+	       (t->pos + n == t->len || ends_word(t->s[t->pos + n]));
+}
+
+/* Blanks, continued lines, and a comment: where a token may start. */
+static void skip_blanks(struct sh_text *t)
+{
+	for (;;) {
+		char c = peek(t, 0);
+
+		if (c == ' ' || c == '\t' || (c == '\0' && t->pos < t->len))
+			t->pos++;
+		else if (c == '\\' && peek(t, 1) == '\n')
+			t->pos += 2;
+		else if (c == '#')
+			while (t->pos < t->len && t->s[t->pos] != '\n')
+				t->pos++;
+		else
+			return;
+	}
+}
+
+static struct frame *top(struct parser *p)
+{
+	return p->n ? &p->frames[p->n - 1] : NULL;
+}
+
+static struct sh_stream *current_out(struct parser *p)
+{
+	return p->n ? &top(p)->out : p->out;
+}
+
+/* What a group prints is what its commands print, one after the other. */
+static void merge(struct shell *sh, struct sh_stream *into, const struct sh_stream *more)
+{
+	struct sh_buf text = { 0 };
+
+	if (!(into->flags & STREAM_GIVEN)) {
+		*into = *more;
+		into->flags |= STREAM_GIVEN;
+		return;
+	}
+	into->flags |= more->flags;
+	if (more->text && more->len == 0)
+		return;
+	if (into->text && into->len == 0) {
+		into->text = more->text;
+		into->len = more->len;
+		into->heredoc = more->heredoc;
+		return;
+	}
+	if (!into->text || !more->text) {
+		into->text = NULL;
+		return;
+	}
+	sh_add(sh, &text, into->text, into->len);
+	sh_add(sh, &text, more->text, more->len);
+	into->text = text.p ? text.p : "";
+	into->len = text.len;
+}
+
+/* --- here-documents -------------------------------------------------------------------------------------------- */
+
+/* The delimiter is not expanded; any quoting in it makes the body literal. */
+static void read_delimiter(struct shell *sh, struct sh_text *t, struct sh_heredoc *h)
+{
+	struct sh_buf d = { 0 };
+	char quote = '\0';
+
+	skip_blanks(t);
+	for (; t->pos < t->len; t->pos++) {
+		char c = t->s[t->pos];
+
+		if (quote ? c == quote : (c == '\'' || c == '"')) {
+			quote = quote ? '\0' : c;
+			h->quoted = true;
+		} else if (!quote && c == '\\') {
+			h->quoted = true;
+			t->pos++;
+			if (t->pos < t->len)
+				sh_addc(sh, &d, t->s[t->pos]);
+		} else if (!quote && ends_word(c)) {
+			break;
+		} else if (!(c == '$' && (peek(t, 1) == '\'' || peek(t, 1) == '"'))) {
+			sh_addc(sh, &d, c);
+		}
+	}
+	h->delimiter = d.p ? d.p : "";
+	h->delimiter_len = d.len;
+}
+
+static int add_heredoc(struct shell *sh, struct sh_text *t, bool dash, size_t start)
+{
+	struct sh_heredoc *h;
+	int number = (int)sh->n_heredocs;
+
+	if (sh->n_heredocs == sh->cap_heredocs) {
+		size_t cap = sh->cap_heredocs ? sh->cap_heredocs * 2 : 4;
+		struct sh_heredoc *row = sh_alloc(sh, cap * sizeof(*row));
+
+		if (!row)
+			return -1;
+		if (sh->n_heredocs)
+			memcpy(row, sh->heredocs, sh->n_heredocs * sizeof(*row));
+		sh->heredocs = row;
+		sh->cap_heredocs = cap;
+	}
+	h = &sh->heredocs[sh->n_heredocs++];
+	*h = (struct sh_heredoc){ .dash = dash, .next = -1 };
+	read_delimiter(sh, t, h);
+	h->where = sh_span(sh, t, start, t->pos);
+	if (t->here_last >= 0)
+		sh->heredocs[t->here_last].next = number;
+	else
+		t->here_first = number;
+	t->here_last = number;
+	return number;
+}
+
+/* One line as the shell compares it with the delimiter: tabs gone for <<-, continued lines joined. */
+static bool is_delimiter(const struct sh_text *t, const struct sh_heredoc *h, size_t pos, size_t *next)
+{
+	size_t matched = 0;
+	bool equal = true, start = true;
+
+	for (; pos < t->len && t->s[pos] != '\n'; pos++) {
+		if (!h->quoted && t->s[pos] == '\\' && pos + 1 < t->len && t->s[pos + 1] == '\n') {
+			pos++;
+			continue;
+		}
+		if (!h->quoted && t->s[pos] == '\\' && pos + 1 < t->len) {
+			equal = false;
+			pos++;
+			continue;
+		}
+		if (start && h->dash && t->s[pos] == '\t')
+			continue;
+		start = false;
+		equal = equal && matched < h->delimiter_len && h->delimiter[matched] == t->s[pos];
+		matched += equal;
+	}
+	*next = pos < t->len ? pos + 1 : t->len;
+	return equal && matched == h->delimiter_len;
+}
+
+static const char *expand_body(struct shell *sh, struct sh_text *t, const struct sh_heredoc *h, size_t end, size_t *len)
+{
+	struct sh_buf out = { 0 };
+	size_t whole = t->len;
+
+	if (h->quoted) {
+		*len = end - t->pos;
+		return sh_copy(sh, t->s + t->pos, *len);
+	}
+	t->len = end;
+	(void)sh_expand(sh, t, EXPAND_HERE, true, &out);
+	t->len = whole;
+	*len = out.len;
+	return out.p ? out.p : "";
+}
+
+static void use_body(struct shell *sh, const struct sh_heredoc *h, const char *body, size_t len)
+{
+	struct sh_command cmd = { .span = h->where };
+	struct sh_stream s = { .text = body, .len = len, .flags = h->through };
+
+	if (h->file)
+		sh_file_set(sh, h->file, &s);
+	if (h->through & (STREAM_DECODED | STREAM_UNKNOWN))
+		s.text = NULL;
+	if (h->use != HERE_DATA)
+		sh_run_stream(sh, &cmd, &s, h->use, "here-document");
+}
+
+static void read_heredocs(struct shell *sh, struct sh_text *t)
+{
+	int number = t->here_first;
+
+	t->here_first = t->here_last = -1;
+	while (number >= 0 && sh_step(sh)) {
+		struct sh_heredoc h = sh->heredocs[number];
+		size_t pos = t->pos, next = pos, body_len = 0;
+		const char *body;
+
+		while (pos < t->len && !is_delimiter(t, &h, pos, &next))
+			pos = next;
+		body = expand_body(sh, t, &h, pos, &body_len);
+		t->pos = pos < t->len ? next : t->len;
+		use_body(sh, &h, body, body_len);
+		number = h.next;
+	}
+}
+
+/* --- simple commands ------------------------------------------------------------------------------------------- */
+
+/* [n]< [n]> {name}> &>: the length of what is in front of the operator, or false. */
+static bool at_redirect(const struct sh_text *t, size_t *prefix)
+{
+	size_t i = 0;
+
+	*prefix = 0;
+	if (peek(t, 0) == '&')
+		return peek(t, 1) == '>';
+	while (isdigit((unsigned char)peek(t, i)))
+		i++;
+	if (peek(t, 0) == '{') {
+		for (i = 1; isalnum((unsigned char)peek(t, i)) || peek(t, i) == '_'; i++)
+			;
+		if (i == 1 || peek(t, i++) != '}')
+			return false;
+	}
+	*prefix = i;
+	if (peek(t, i) != '<' && peek(t, i) != '>')
+		return false;
+	return i > 0 || peek(t, 1) != '(';
+}
+
+static bool is_descriptor(const struct sh_word *w)
+{
+	size_t i = 0;
+
+	while (isdigit((unsigned char)w->s[i]))
+		i++;
+	return w->len && (i == w->len || (i + 1 == w->len && w->s[i] == '-'));
+}
+
+static enum redirect_kind redirect_operator(struct sh_text *t, bool *dash)
+{
+	static const struct {
+		const char *op;
+		enum redirect_kind kind;
+	} operators[] = {
+		{ "<<<", REDIRECT_STRING }, { "<<-", REDIRECT_HERE }, { "<<", REDIRECT_HERE }, { "<>", REDIRECT_BOTH },
+		{ "<&", REDIRECT_FD },	    { "<", REDIRECT_READ },   { "&>>", REDIRECT_WRITE }, { "&>", REDIRECT_WRITE },
+		{ ">>", REDIRECT_WRITE },   { ">|", REDIRECT_WRITE }, { ">&", REDIRECT_FD }, { ">", REDIRECT_WRITE },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(operators); i++) {
+		size_t n = strlen(operators[i].op);
+
+		if (t->pos + n <= t->len && memcmp(t->s + t->pos, operators[i].op, n) == 0) {
+			t->pos += n;
+			*dash = operators[i].op[n - 1] == '-';
+			return operators[i].kind;
+		}
+	}
+	t->pos++;
+	return REDIRECT_READ;
+}
+
+static void read_redirect(struct parser *p, struct sh_command *cmd, size_t prefix)
+{
+	struct sh_redirect r = { .heredoc = -1 };
+	struct sh_buf word = { 0 };
+	size_t start = p->t->pos, assign;
+	bool dash = false, out;
+
+	r.fd = prefix && isdigit((unsigned char)peek(p->t, 0)) ? peek(p->t, 0) - '0' : prefix ? 9 : -1;
+	p->t->pos += prefix;
+	out = peek(p->t, 0) == '>';
+	r.kind = redirect_operator(p->t, &dash);
+	if (r.kind == REDIRECT_HERE) {
+		r.heredoc = add_heredoc(p->sh, p->t, dash, start);
+	} else {
+		skip_blanks(p->t);
+		sh_read_word(p->sh, p->t, &word, &assign);
+		r.target = sh_single(p->sh, word.p ? word.p : "", word.len);
+		/* >& file is a file */
+		if (r.kind == REDIRECT_FD && out && !is_descriptor(&r.target) && !sh_is(&r.target, "-"))
+			r.kind = REDIRECT_WRITE;
+	}
+	if (cmd->n_redirect < SH_REDIRECTS_MAX)
+		cmd->redirect[cmd->n_redirect++] = r;
+	else
+		sh_check(p->sh, p->t, "shell-syntax", start, "too many redirections");
+}
+
+static void add_assign(struct parser *p, struct sh_command *cmd, const struct sh_buf *word, size_t head, size_t start)
+{
+	struct sh_assign a = { 0 };
+	const char *bracket = memchr(word->p, '[', head);
+	size_t name = head - 1;
+
+	a.append = name && word->p[name - 1] == '+';
+	name -= a.append;
+	if (bracket)
+		name = (size_t)(bracket - word->p);
+	a.subscript = bracket != NULL;
+	a.array = memchr(word->p + head, MARK_SPLIT, word->len - head) && p->t->pos && p->t->s[p->t->pos - 1] == ')';
+	a.name = (struct sh_word){ .s = sh_copy(p->sh, word->p, name), .len = (uint32_t)name };
+	if (a.array)
+		a.value = (struct sh_word){ .s = sh_copy(p->sh, word->p + head, word->len - head),
+					    .len = (uint32_t)(word->len - head) };
+	else
+		a.value = sh_single(p->sh, word->p + head, word->len - head);
+	if (cmd->n_assign < SH_ASSIGNS_MAX)
+		cmd->assign[cmd->n_assign++] = a;
+	else
+		sh_check(p->sh, p->t, "shell-syntax", start, "too many assignments in one command");
+}
+
+static bool is_declaration(const struct sh_words *words)
+{
+	static const char *const names[] = { "declare", "typeset", "local", "export", "readonly", "alias" };
+
+	if (!words->n)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (sh_is(&words->row[0], names[i]))
+			return true;
+	return false;
+}
+
+static void read_argument(struct parser *p, struct sh_command *cmd)
+{
+	struct sh_buf word = { 0 };
+	size_t assign, start = p->t->pos;
+
+	sh_read_word(p->sh, p->t, &word, &assign);
+	if (!word.p)
+		return;
+	if (assign && !cmd->words.n) {
+		add_assign(p, cmd, &word, assign, start);
+	} else if (assign && is_declaration(&cmd->words)) {
+		struct sh_word w = sh_single(p->sh, word.p, word.len);
+
+		add_assign(p, cmd, &word, assign, start);
+		sh_push(p->sh, &cmd->words, w.s, w.len, w.flags);
+	} else {
+		sh_fields(p->sh, &word, &cmd->words);
+	}
+}
+
+/* Words, assignments and redirections up to an operator or the end of the line. */
+static void read_simple(struct parser *p, struct sh_command *cmd)
+{
+	size_t start = p->t->pos;
+
+	while (sh_step(p->sh)) {
+		size_t before, prefix, rest;
+		char c;
+
+		cmd->span = sh_span(p->sh, p->t, start, p->t->pos);
+		skip_blanks(p->t);
+		c = peek(p->t, 0);
+		rest = p->t->len - p->t->pos;
+		before = p->t->pos;
+		if (rest && at_redirect(p->t, &prefix))
+			read_redirect(p, cmd, prefix);
+		else if (!rest || c == '\n' || strchr(";&|)", c))
+			return;
+		else if (c == '(') {
+			sh_check(p->sh, p->t, "shell-syntax", start, "an unexpected parenthesis");
+			return;
+		} else
+			read_argument(p, cmd);
+		if (p->t->pos == before)
+			p->t->pos++;
+	}
+}
+
+static bool is_conditional(const struct parser *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->frames[i].kind != FRAME_BRACE || p->frames[i].function)
+			return true;
+	return p->after_condition;
+}
+
+static void connect(struct parser *p, struct sh_command *cmd)
+{
+	skip_blanks(p->t);
+	cmd->piped_in = p->piped || (p->n && top(p)->piped_in);
+	cmd->in = p->piped ? p->pipe : p->n ? top(p)->in : (struct sh_stream){ 0 };
+	cmd->piped_out = peek(p->t, 0) == '|' && peek(p->t, 1) != '|';
+	cmd->background = peek(p->t, 0) == '&' && peek(p->t, 1) != '&' && peek(p->t, 1) != '>';
+}
+
+static void deliver(struct parser *p, const struct sh_command *cmd, const struct sh_stream *out)
+{
+	if (cmd->piped_out)
+		p->pipe = *out;
+	else
+		merge(p->sh, current_out(p), out);
+	p->piped = false;
+}
+
+/*
+ * A command that mentions variables with several possible values is looked at once for each; one that holds a
+ * substitution or a here-document only once, or else the looks would multiply.
+ */
+static void simple(struct parser *p)
+{
+	struct shell *sh = p->sh;
+	struct sh_command first = { 0 };
+	struct sh_stream flow = { 0 };
+	size_t start = p->t->pos, heredocs = sh->n_heredocs;
+	unsigned rounds = 1;
+
+	sh->pick_max = 0;
+	sh->substituted = false;
+	for (unsigned round = 0; round < rounds && !sh->stop; round++) {
+		struct sh_command cmd = { 0 };
+		struct sh_stream out = { 0 };
+
+		p->t->pos = start;
+		sh->pick = round;
+		read_simple(p, &cmd);
+		connect(p, &cmd);
+		if (round == 0 && !sh->substituted && sh->n_heredocs == heredocs && sh->pick_max > 1)
+			rounds = sh->pick_max;
+		sh->conditional = round || is_conditional(p);
+		sh_command(sh, &cmd, &out);
+		if (round == 0) {
+			first = cmd;
+			flow = out;
+		}
+	}
+	sh->pick = 0;
+	deliver(p, &first, &flow);
+}
+
+/* --- compounds ------------------------------------------------------------------------------------------------- */
+
+static struct frame *push(struct parser *p, enum frame_kind kind)
+{
+	struct frame *f;
+
+	if (p->n == SH_FRAMES_MAX) {
+		sh_check(p->sh, p->t, "too-deep", p->t->pos, "too many commands inside each other");
+		p->sh->stop = true;
+		return NULL;
+	}
+	if (p->n == p->cap) {
+		size_t cap = p->cap ? p->cap * 2 : 4;
+		struct frame *row = sh_alloc(p->sh, cap * sizeof(*row));
+
+		if (!row)
+			return NULL;
+		if (p->n)
+			memcpy(row, p->frames, p->n * sizeof(*row));
+		p->frames = row;
+		p->cap = cap;
+	}
+	f = &p->frames[p->n];
+	*f = (struct frame){ .kind = kind, .start = p->t->pos };
+	f->piped_in = p->piped || (p->n && p->frames[p->n - 1].piped_in);
+	f->in = p->piped ? p->pipe : p->n ? p->frames[p->n - 1].in : (struct sh_stream){ 0 };
+	p->n++;
+	p->piped = false;
+	p->after_condition = false;
+	if (p->function) {
+		f->function = p->function;
+		f->function_len = p->function_len;
+		f->outer_function = p->sh->function_name;
+		f->outer_function_len = p->sh->function_len;
+		f->outer_parameters = p->sh->parameters;
+		f->outer_used = p->sh->used_parameter;
+		p->sh->function_name = p->function;
+		p->sh->function_len = (uint32_t)p->function_len;
+		p->sh->parameters = NULL;
+		p->sh->used_parameter = false;
+		p->function = NULL;
+	}
+	return f;
+}
+
+static void define_function(struct parser *p, const struct frame *f)
+{
+	struct shell *sh = p->sh;
+	struct sh_function *fn = sh_function_find(sh, f->function, f->function_len);
+
+	if (!fn) {
+		fn = sh_alloc(sh, sizeof(*fn));
+		if (!fn)
+			return;
+		fn->name = f->function;
+		fn->len = (uint32_t)f->function_len;
+		sh_function_add(sh, fn);
+	}
+	fn->body = p->t->s + f->start;
+	fn->body_len = (uint32_t)(p->t->pos - f->start);
+	fn->offset = (uint32_t)(p->t->offset + f->start);
+	fn->mapped = p->t->mapped;
+	fn->uses_parameters = sh->used_parameter;
+	fn->alias = false;
+	fn->firm = p->n <= 1;
+	sh->function_name = f->outer_function;
+	sh->function_len = f->outer_function_len;
+	sh->parameters = f->outer_parameters;
+	sh->used_parameter = f->outer_used;
+}
+
+/* Behind a closed compound: its redirections and its place in a pipeline. */
+static void after_group(struct parser *p, struct sh_stream out, size_t start)
+{
+	struct sh_command cmd = { 0 };
+	size_t prefix;
+
+	skip_blanks(p->t);
+	while (p->t->pos < p->t->len && at_redirect(p->t, &prefix) && sh_step(p->sh)) {
+		read_redirect(p, &cmd, prefix);
+		skip_blanks(p->t);
+	}
+	connect(p, &cmd);
+	cmd.span = sh_span(p->sh, p->t, start, p->t->pos);
+	if (cmd.n_redirect)
+		sh_command(p->sh, &cmd, &out);
+	deliver(p, &cmd, &out);
+}
+
+static void pop(struct parser *p)
+{
+	struct frame f = *top(p);
+
+	if (f.function)
+		define_function(p, &f);
+	p->n--;
+	p->piped = f.piped_in;
+	after_group(p, f.function ? (struct sh_stream){ .text = "" } : f.out, f.start);
+}
+
+/* Closes the innermost compound of the kind; others above it were never closed. */
+static void close_frame(struct parser *p, enum frame_kind kind)
+{
+	size_t i = p->n;
+
+	while (i && p->frames[i - 1].kind != kind)
+		i--;
+	if (i != p->n)
+		sh_check(p->sh, p->t, "shell-syntax", p->t->pos ? p->t->pos - 1 : 0, "a compound is not closed in order");
+	if (!i)
+		return;
+	p->n = i;
+	pop(p);
+}
+
+static void skip_lines(struct parser *p)
+{
+	for (;;) {
+		skip_blanks(p->t);
+		if (peek(p->t, 0) != '\n')
+			return;
+		p->t->pos++;
+		read_heredocs(p->sh, p->t);
+	}
+}
+
+/* ((...)): true if it was arithmetic. */
+static bool arithmetic(struct parser *p)
+{
+	size_t close, whole = p->t->len;
+	struct sh_buf out = { 0 };
+
+	if (peek(p->t, 0) != '(' || peek(p->t, 1) != '(' || !sh_is_arithmetic(p->t, p->t->pos, &close))
+		return false;
+	p->t->pos += 2;
+	p->t->len = close;
+	(void)sh_expand(p->sh, p->t, EXPAND_ARITHMETIC, true, &out);
+	p->t->len = whole;
+	p->t->pos = close + 2;
+	return true;
+}
+
+/* for NAME [in words]; the values become alternatives of the variable. */
+static void loop_head(struct parser *p)
+{
+	const char *name;
+	size_t n = 0, assign;
+	struct sh_words list = { 0 };
+
+	skip_blanks(p->t);
+	if (arithmetic(p))
+		return;
+	name = p->t->s + p->t->pos;
+	while (isalnum((unsigned char)peek(p->t, n)) || peek(p->t, n) == '_')
+		n++;
+	p->t->pos += n;
+	skip_lines(p);
+	if (!at_word(p->t, "in")) {
+		sh_var_set(p->sh, name, n, (struct sh_value){ .s = "\001", .len = 1 }, true);
+		return;
+	}
+	p->t->pos += 2;
+	for (skip_blanks(p->t); p->t->pos < p->t->len && !ends_word(peek(p->t, 0)); skip_blanks(p->t)) {
+		struct sh_buf word = { 0 };
+
+		sh_read_word(p->sh, p->t, &word, &assign);
+		if (word.p)
+			sh_fields(p->sh, &word, &list);
+		if (!sh_step(p->sh))
+			return;
+	}
+	for (size_t i = 0; i < list.n; i++)
+		sh_var_set(p->sh, name, n, (struct sh_value){ .s = list.row[i].s, .len = list.row[i].len }, i == 0);
+	if (!list.n)
+		sh_var_set(p->sh, name, n, (struct sh_value){ .s = "\001", .len = 1 }, true);
+}
+
+/* Up to the ) behind the patterns of a case; or esac. */
+static void case_patterns(struct parser *p)
+{
+	size_t assign;
+
+	skip_lines(p);
+	if (at_word(p->t, "esac")) {
+		p->t->pos += 4;
+		close_frame(p, FRAME_CASE);
+		return;
+	}
+	if (peek(p->t, 0) == '(')
+		p->t->pos++;
+	while (p->t->pos < p->t->len && sh_step(p->sh)) {
+		struct sh_buf word = { 0 };
+		size_t before;
+
+		skip_lines(p);
+		before = p->t->pos;
+		if (peek(p->t, 0) == ')') {
+			p->t->pos++;
+			return;
+		}
+		if (peek(p->t, 0) == '|')
+			p->t->pos++;
+		else
+			sh_read_word(p->sh, p->t, &word, &assign);
+		if (p->t->pos == before)
+			p->t->pos++;
+	}
+}
+
+static void case_head(struct parser *p)
+{
+	struct sh_buf word = { 0 };
+	size_t assign;
+
+	skip_lines(p);
+	sh_read_word(p->sh, p->t, &word, &assign);
+	skip_lines(p);
+	if (at_word(p->t, "in"))
+		p->t->pos += 2;
+	else
+		sh_check(p->sh, p->t, "shell-syntax", p->t->pos, "case without in");
+	case_patterns(p);
+}
+
+/* [[ ... ]]: only its substitutions matter, and words that are evaluated a second time as arithmetic. */
+static void condition(struct parser *p)
+{
+	size_t start = p->t->pos, assign;
+
+	p->t->pos += 2;
+	while (p->t->pos < p->t->len && sh_step(p->sh)) {
+		struct sh_buf word = { 0 };
+		size_t before;
+
+		while (isspace((unsigned char)peek(p->t, 0)))
+			p->t->pos++;
+		before = p->t->pos;
+		if (at_word(p->t, "]]")) {
+			p->t->pos += 2;
+			after_group(p, (struct sh_stream){ .text = "" }, start);
+			return;
+		}
+		if (peek(p->t, 1) == '(' || !peek(p->t, 0) || !strchr("()<>|&;", peek(p->t, 0)))
+			sh_read_word(p->sh, p->t, &word, &assign);
+		if (p->t->pos == before)
+			p->t->pos++;
+		if (word.len && memchr(word.p, '[', word.len))
+			sh_expand_again(p->sh, word.p, word.len, sh_span(p->sh, p->t, before, p->t->pos));
+	}
+	sh_check(p->sh, p->t, "shell-syntax", start, "[[ is never closed");
+}
+
+/* name () or function name: the name is kept until the body comes. */
+static bool function_head(struct parser *p)
+{
+	struct sh_text *t = p->t;
+	size_t i = 0, end;
+	bool keyword = at_word(t, "function");
+
+	if (keyword) {
+		t->pos += 8;
+		skip_blanks(t);
+	}
+	while (t->pos + i < t->len && !ends_word(peek(t, i)) && !strchr("'\"\\$`", peek(t, i)))
+		i++;
+	end = i;
+	while (peek(t, end) == ' ' || peek(t, end) == '\t')
+		end++;
+	if (peek(t, end) == '(') {
+		size_t close = end + 1;
+
+		while (peek(t, close) == ' ' || peek(t, close) == '\t')
+			close++;
+		if (peek(t, close) == ')')
+			end = close + 1;
+		else if (!keyword)
+			return false;
+	} else if (!keyword) {
+		return false;
+	}
+	if (!i)
+		return keyword;
+	p->function = sh_copy(p->sh, t->s + t->pos, i);
+	p->function_len = i;
+	t->pos += end;
+	skip_lines(p);
+	return true;
+}
+
+/* coproc [NAME] compound, or coproc simple command. */
+static void coprocess(struct parser *p)
+{
+	size_t n = 0, after;
+
+	skip_blanks(p->t);
+	while (isalnum((unsigned char)peek(p->t, n)) || peek(p->t, n) == '_')
+		n++;
+	for (after = n; peek(p->t, after) == ' '; after++)
+		;
+	if (n && after > n && (peek(p->t, after) == '{' || peek(p->t, after) == '('))
+		p->t->pos += after;
+}
+
+static void open_paren(struct parser *p)
+{
+	size_t start = p->t->pos;
+
+	if (arithmetic(p)) {
+		after_group(p, (struct sh_stream){ .text = "" }, start);
+		p->function = NULL;
+	} else if (push(p, FRAME_PAREN)) {
+		p->t->pos++;
+	}
+}
+
+enum reserved_action { OPEN_IF, OPEN_LOOP, OPEN_FOR, OPEN_CASE, OPEN_BRACE, CLOSE_IF, CLOSE_LOOP, CLOSE_CASE, CLOSE_BRACE, GO_ON, CONDITION, TIME, COPROC };
+
+static const struct reserved {
+	const char *word;
+	enum reserved_action action;
+} reserved[] = {
+	{ "if", OPEN_IF },	 { "then", GO_ON },   { "elif", GO_ON },  { "else", GO_ON },   { "fi", CLOSE_IF },
+	{ "while", OPEN_LOOP },	 { "until", OPEN_LOOP }, { "for", OPEN_FOR }, { "select", OPEN_FOR }, { "do", GO_ON },
+	{ "done", CLOSE_LOOP },	 { "case", OPEN_CASE },  { "esac", CLOSE_CASE }, { "{", OPEN_BRACE },  { "}", CLOSE_BRACE },
+	{ "!", GO_ON },		 { "[[", CONDITION }, { "time", TIME },	  { "coproc", COPROC },
+};
+
+static void act(struct parser *p, const struct reserved *r)
+{
+	size_t n = strlen(r->word);
+
+	if (r->action == CONDITION) {
+		condition(p);
+		p->function = NULL;
+		return;
+	}
+	if (r->action == OPEN_IF || r->action == OPEN_BRACE || r->action == OPEN_CASE || r->action == OPEN_LOOP ||
+	    r->action == OPEN_FOR) {
+		enum frame_kind kind = r->action == OPEN_IF ? FRAME_IF : r->action == OPEN_BRACE ? FRAME_BRACE :
+				       r->action == OPEN_CASE ? FRAME_CASE : FRAME_LOOP;
+
+		if (!push(p, kind))
+			return;
+	}
+	p->t->pos += n;
+	switch (r->action) {
+	case OPEN_FOR:
+		loop_head(p);
+		break;
+	case OPEN_CASE:
+		case_head(p);
+		break;
+	case CLOSE_IF:
+		close_frame(p, FRAME_IF);
+		break;
+	case CLOSE_LOOP:
+		close_frame(p, FRAME_LOOP);
+		break;
+	case CLOSE_CASE:
+		close_frame(p, FRAME_CASE);
+		break;
+	case CLOSE_BRACE:
+		if (!p->n && p->term == '}')
+			p->done = true;
+		else
+			close_frame(p, FRAME_BRACE);
+		break;
+	case TIME:
+		skip_blanks(p->t);
+		if (at_word(p->t, "-p"))
+			p->t->pos += 2;
+		break;
+	case COPROC:
+		coprocess(p);
+		break;
+	default:
+		break;
+	}
+}
+
+static void command_start(struct parser *p)
+{
+	/* Without extglob !(x) is a negated subshell; looking at it as commands can only find more. */
+	if (peek(p->t, 0) == '!' && peek(p->t, 1) == '(') {
+		p->t->pos++;
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
+		if (at_word(p->t, reserved[i].word)) {
+			act(p, &reserved[i]);
+			return;
+		}
+	if (function_head(p))
+		return;
+	p->function = NULL;
+	simple(p);
+}
+
+/* ; & | and their combinations. */
+static void separator(struct parser *p, char c)
+{
+	struct sh_text *t = p->t;
+
+	p->after_condition = false;
+	if (c == ';') {
+		bool next_case = peek(t, 1) == ';' || peek(t, 1) == '&';
+
+		t->pos += next_case && peek(t, 1) == ';' && peek(t, 2) == '&' ? 3 : next_case ? 2 : 1;
+		if (next_case && p->n && top(p)->kind == FRAME_CASE)
+			case_patterns(p);
+	} else if (c == '&') {
+		p->after_condition = peek(t, 1) == '&';
+		t->pos += p->after_condition ? 2 : 1;
+	} else {
+		p->after_condition = peek(t, 1) == '|';
+		p->piped = !p->after_condition;
+		t->pos += peek(t, 1) == '|' || peek(t, 1) == '&' ? 2 : 1;
+		return;
+	}
+	p->piped = false;
+}
+
+static void close_paren(struct parser *p)
+{
+	size_t i = p->n;
+
+	while (i && p->frames[i - 1].kind != FRAME_PAREN)
+		i--;
+	p->t->pos++;
+	if (i) {
+		close_frame(p, FRAME_PAREN);
+	} else if (p->term == ')') {
+		if (p->n)
+			sh_check(p->sh, p->t, "shell-syntax", p->t->pos - 1, "a compound is never closed");
+		p->done = true;
+	} else {
+		sh_check(p->sh, p->t, "shell-syntax", p->t->pos - 1, "an unexpected parenthesis");
+	}
+}
+
+static void one_token(struct parser *p)
+{
+	size_t prefix;
+	char c;
+
+	skip_blanks(p->t);
+	c = peek(p->t, 0);
+	if (p->t->pos >= p->t->len)
+		return;
+	if (c == '\n') {
+		p->t->pos++;
+		read_heredocs(p->sh, p->t);
+		p->after_condition = false;
+	} else if (c == '&' && at_redirect(p->t, &prefix)) {
+		simple(p);
+	} else if (strchr(";&|", c)) {
+		separator(p, c);
+	} else if (c == '(') {
+		open_paren(p);
+	} else if (c == ')') {
+		close_paren(p);
+	} else {
+		command_start(p);
+	}
+}
+
+void sh_parse(struct shell *sh, struct sh_text *t, char term, struct sh_stream *out)
+{
+	struct parser p = { .sh = sh, .t = t, .term = term, .out = out };
+
+	*out = (struct sh_stream){ .text = "" };
+	while (!p.done && t->pos < t->len && sh_step(sh))
+		one_token(&p);
+	if (sh->stop)
+		return;
+	if (t->here_first >= 0 && !term)
+		read_heredocs(sh, t);
+	if ((term && !p.done) || p.n) {
+		/* A body that never ends still names its function: put back what was set aside for it. */
+		for (; p.n; p.n--)
+			if (top(&p)->function)
+				define_function(&p, top(&p));
+		sh_check(sh, t, "shell-syntax", t->pos ? t->pos - 1 : 0, "the text ends inside a command");
+	}
+}
+
+void sh_parse_text(struct shell *sh, const char *s, size_t len, struct span where, struct sh_stream *out)
+{
+	struct sh_text t = { .mapped = true, .host = where, .here_first = -1, .here_last = -1 };
+	struct sh_buf code = { 0 };
+
+	*out = (struct sh_stream){ .text = "" };
+	if (sh->depth >= SH_DEPTH_MAX) {
+		sh_check(sh, &t, "too-deep", 0, "commands nested in commands");
+		sh->stop = true;
+		return;
+	}
+	/* What only the run knows becomes a variable nobody has set. */
+	for (size_t i = 0; i < len; i++)
+		if (s[i] == MARK_HOLE)
+			sh_add(sh, &code, "${_}", 4);
+		else
+			sh_addc(sh, &code, s[i]);
+	t.s = code.p ? code.p : "";
+	t.len = code.len;
+	sh->depth++;
+	sh_parse(sh, &t, '\0', out);
+	sh->depth--;
+}

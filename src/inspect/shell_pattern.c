@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparing a command with the rules: the pattern language of shell.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "inspect/shell.h"
+
+#define WORDS_SEEN 64
+
+/* A command under comparison; the classes of its words are worked out when first asked for. */
+struct candidate {
+	struct shell *sh;
+	const struct sh_call *call;
+	unsigned classes[WORDS_SEEN];
+	bool known[WORDS_SEEN];
+	bool any_program; /* the pattern said "*" */
+};
+
+struct piece {
+	const char *s;
+	size_t len;
+};
+
+/* Programs whose operands are text, not files; and listings, which have rules of their own. */
+static const char *const text_programs[] = {
+	":", "[", "[[", "alias", "basename", "bc", "cd", "command", "date", "declare", "dir", "dirname", "du", "echo",
+	"exit", "export", "expr", "false", "file", "find", "hash", "help", "info", "let", "local", "logger", "ls", "man", "mkdir",
+	"popd", "printf", "pushd", "read", "readlink", "readonly", "realpath", "return", "seq", "set", "shift", "sleep",
+	"stat", "test", "tr", "tree", "true", "type", "typeset", "unset", "vdir", "whatis", "which",
+};
+
+bool sh_opens_operands(const char *program)
+{
+	for (size_t i = 0; i < ARRAY_LEN(text_programs); i++)
+		if (strcmp(text_programs[i], program) == 0)
+			return false;
+	return true;
+}
+
+/* grep, sed and awk take a pattern or program first. */
+static size_t first_file_operand(const struct sh_call *call)
+{
+	static const char *const names[] = { "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "jq", "perl" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(names[i], call->program) == 0)
+			return sh_has_option(call, "-e", NULL) || sh_has_option(call, "-f", NULL) ||
+					       sh_has_option(call, "--file", NULL) || sh_has_option(call, "--regexp", NULL) ?
+				       0 :
+				       1;
+	return 0;
+}
+
+static bool is_option(const struct sh_word *w)
+{
+	return w->len > 1 && w->s[0] == '-';
+}
+
+const struct sh_word *sh_operand(const struct sh_call *call, size_t i)
+{
+	bool options = true;
+
+	for (size_t k = 1; k < call->n; k++) {
+		if (options && sh_is(&call->words[k], "--")) {
+			options = false;
+			continue;
+		}
+		if (options && is_option(&call->words[k]))
+			continue;
+		if (i-- == 0)
+			return &call->words[k];
+	}
+	return NULL;
+}
+
+static bool long_option(const struct sh_word *w, const char *spelling, size_t len, const char **value)
+{
+	const char *eq = strchr(w->s, '=');
+	size_t n = eq ? (size_t)(eq - w->s) : w->len;
+
+	if (n < 4 && n != len)
+		return false;
+	if (n > len || memcmp(w->s, spelling, n) != 0)
+		return false;
+	*value = eq ? eq + 1 : NULL;
+	return true;
+}
+
+/* -x alone or inside -axb; the value is the rest of the word or the next one. */
+static bool short_option(const struct sh_word *w, char letter, const char **value)
+{
+	const char *at;
+
+	if (w->s[1] == '-')
+		return false;
+	at = strchr(w->s + 1, letter);
+	*value = at && at[1] ? at + 1 : NULL;
+	return at != NULL;
+}
+
+static bool find_option(const struct sh_call *call, const char *spelling, size_t len, struct sh_word *value)
+{
+	for (size_t i = 1; i < call->n; i++) {
+		const struct sh_word *w = &call->words[i];
+		const char *attached = NULL;
+		bool hit;
+
+		if (sh_is(w, "--"))
+			return false;
+		if (!is_option(w))
+			continue;
+		if (len > 2 && spelling[1] == '-')
+			hit = long_option(w, spelling, len, &attached);
+		else if (len == 2)
+			hit = short_option(w, spelling[1], &attached);
+		else
+			hit = w->len == len && memcmp(w->s, spelling, len) == 0;
+		if (!hit)
+			continue;
+		if (value && attached)
+			*value = (struct sh_word){ .s = attached, .len = (uint32_t)strlen(attached), .flags = w->flags };
+		else if (value)
+			*value = i + 1 < call->n ? call->words[i + 1] : (struct sh_word){ .s = "" };
+		return true;
+	}
+	return false;
+}
+
+bool sh_has_option(const struct sh_call *call, const char *spelling, struct sh_word *value)
+{
+	return find_option(call, spelling, strlen(spelling), value);
+}
+
+static unsigned classes_at(struct candidate *c, const struct sh_word *w)
+{
+	size_t i = (size_t)(w - c->call->words);
+
+	if (i >= c->call->n || i >= WORDS_SEEN)
+		return sh_path_classes(c->sh, w);
+	if (!c->known[i]) {
+		c->classes[i] = sh_path_classes(c->sh, w);
+		c->known[i] = true;
+	}
+	return c->classes[i];
+}
+
+static bool value_matches(struct candidate *c, struct piece want, const struct sh_word *w, bool in_call)
+{
+	const struct sh_word *eq;
+
+	if (want.len && want.s[0] == '@') {
+		unsigned class = sh_path_class_by_name(want.s + 1, want.len - 1);
+
+		return ((in_call ? classes_at(c, w) : sh_path_classes(c->sh, w)) & class) != 0;
+	}
+	/* of=@device: a glob in front of a class */
+	eq = w;
+	if (want.len > 2 && memmem(want.s, want.len, "=@", 2)) {
+		const char *at = memmem(want.s, want.len, "=@", 2);
+		size_t head = (size_t)(at - want.s) + 1;
+		struct sh_word rest = { .s = eq->s + head, .len = eq->len - (uint32_t)head, .flags = eq->flags };
+
+		if (eq->len < head || memcmp(eq->s, want.s, head) != 0)
+			return false;
+		return value_matches(c, (struct piece){ want.s + head, want.len - head }, &rest, false);
+	}
+	return sh_glob(want.s, want.len, w->s, w->len);
+}
+
+static bool redirect_matches(struct candidate *c, struct piece want, bool write)
+{
+	const struct sh_command *cmd = c->call->cmd;
+
+	for (size_t i = 0; i < cmd->n_redirect; i++) {
+		enum redirect_kind k = cmd->redirect[i].kind;
+
+		if (k == REDIRECT_BOTH || k == (write ? REDIRECT_WRITE : REDIRECT_READ))
+			if (value_matches(c, want, &cmd->redirect[i].target, false))
+				return true;
+	}
+	return false;
+}
+
+static bool operand_matches(struct candidate *c, struct piece want)
+{
+	size_t first = 0, i;
+	const struct sh_word *w, *last = NULL;
+
+	if (c->any_program && !sh_opens_operands(c->call->program))
+		return false;
+	if (c->any_program)
+		first = first_file_operand(c->call);
+	if (want.s[0] == '^') {
+		w = sh_operand(c->call, 0);
+		return w && value_matches(c, (struct piece){ want.s + 1, want.len - 1 }, w, true);
+	}
+	for (i = 0; (w = sh_operand(c->call, i)) != NULL; i++) {
+		last = w;
+		if (i >= first && want.s[0] != '$' && value_matches(c, want, w, true))
+			return true;
+		if (i > 2 * WORDS_SEEN)
+			break;
+	}
+	return want.s[0] == '$' && last && i > 1 && value_matches(c, (struct piece){ want.s + 1, want.len - 1 }, last, true);
+}
+
+static bool alternative_matches(struct candidate *c, struct piece alt)
+{
+	if (alt.s[0] == '>' || alt.s[0] == '<')
+		return redirect_matches(c, (struct piece){ alt.s + 1, alt.len - 1 }, alt.s[0] == '>');
+	if (alt.s[0] == '-' && alt.len > 1) {
+		const char *eq = memchr(alt.s, '=', alt.len);
+		struct sh_word value = { .s = "" };
+
+		if (!eq)
+			return find_option(c->call, alt.s, alt.len, NULL);
+		return find_option(c->call, alt.s, (size_t)(eq - alt.s), &value) &&
+		       value_matches(c, (struct piece){ eq + 1, alt.len - (size_t)(eq - alt.s) - 1 }, &value, false);
+	}
+	return operand_matches(c, alt);
+}
+
+/* Cuts the next part off; false at the end. */
+static bool next_piece(struct piece *rest, char separator, struct piece *ret)
+{
+	const char *end;
+
+	while (rest->len && rest->s[0] == separator) {
+		rest->s++;
+		rest->len--;
+	}
+	if (!rest->len)
+		return false;
+	end = memchr(rest->s, separator, rest->len);
+	*ret = (struct piece){ rest->s, end ? (size_t)(end - rest->s) : rest->len };
+	rest->s += ret->len;
+	rest->len -= ret->len;
+	return true;
+}
+
+static bool term_matches(struct candidate *c, struct piece term)
+{
+	bool negate = term.s[0] == '!' && term.len > 1;
+	struct piece alt;
+
+	term.s += negate;
+	term.len -= negate;
+	while (next_piece(&term, '|', &alt))
+		if (alternative_matches(c, alt))
+			return !negate;
+	return negate;
+}
+
+static bool program_matches(struct candidate *c, struct piece programs)
+{
+	const char *program = c->call->program;
+	struct piece one;
+
+	c->any_program = programs.len == 1 && programs.s[0] == '*';
+	if (c->any_program)
+		return true;
+	while (next_piece(&programs, '|', &one))
+		if (one.s[0] == program[0] && sh_glob(one.s, one.len, program, strlen(program)))
+			return true;
+	return false;
+}
+
+static bool pattern_matches(struct candidate *c, const char *pattern)
+{
+	struct piece rest = { pattern, strlen(pattern) }, part;
+
+	if (!next_piece(&rest, ' ', &part) || memchr(part.s, '=', part.len) || !program_matches(c, part))
+		return false;
+	while (next_piece(&rest, ' ', &part))
+		if (!term_matches(c, part))
+			return false;
+	return true;
+}
+
+/* The command as it is understood, for the report. */
+static void describe(const struct sh_call *call, char *ret, size_t size)
+{
+	size_t n = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < call->n && n + 1 < size; i++) {
+		const char *s = i ? call->words[i].s : call->program;
+		int k = snprintf(ret + n, size - n, "%s%s", i ? " " : "", s);
+
+		if (k < 0)
+			return;
+		n += (size_t)k;
+	}
+	for (char *p = ret; *p; p++)
+		if ((unsigned char)*p < ' ')
+			*p = *p == MARK_HOLE ? '?' : ' ';
+	if (!ret[0])
+		snprintf(ret, size, "redirection");
+}
+
+static bool rule_matches(struct candidate *c, const struct rule *rule)
+{
+	for (size_t i = 0; i < rule->n_names; i++)
+		if (pattern_matches(c, rule->names[i]))
+			return true;
+	return false;
+}
+
+enum severity sh_match_rules(struct shell *sh, const struct sh_call *call)
+{
+	struct candidate c = { .sh = sh, .call = call };
+	enum severity worst = SEVERITY_NONE;
+	const struct rule *rule;
+	char name[96] = "";
+	size_t at = 0;
+
+	while ((rule = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND, &at)) != NULL) {
+		enum severity level = rule->severity[sh->j->trust];
+
+		if (level == SEVERITY_NONE || !rule_matches(&c, rule))
+			continue;
+		if (!name[0])
+			describe(call, name, sizeof(name));
+		judge_report(sh->j, rule, name, call->cmd->span);
+		worst = level > worst ? level : worst;
+	}
+	return worst;
+}
+
+void sh_match_assign(struct shell *sh, const char *name, const struct sh_word *value, struct span where)
+{
+	const struct rule *rule;
+	size_t at = 0, len = strlen(name);
+
+	while ((rule = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND, &at)) != NULL)
+		for (size_t i = 0; i < rule->n_names; i++) {
+			const char *eq = strchr(rule->names[i], '=');
+
+			if (!eq || (size_t)(eq - rule->names[i]) != len || memcmp(rule->names[i], name, len) != 0)
+				continue;
+			if (sh_glob(eq + 1, strlen(eq + 1), value->s, value->len))
+				judge_report(sh->j, rule, name, where);
+		}
+}
