@@ -123,7 +123,7 @@ static void hostile_text_gets_an_answer(void **state)
 		enum inspect_kind kind;
 		const char *unit;
 	} rows[] = {
-		{ INSPECT_PYTHON, "(" },     { INSPECT_PYTHON, "a[" },      { INSPECT_PYTHON, "if x:\n " },
+		{ INSPECT_PYTHON, "(" },     { INSPECT_PYTHON, "a[" },      { INSPECT_PYTHON, "def f(" },
 		{ INSPECT_JAVASCRIPT, "[" }, { INSPECT_JAVASCRIPT, "`${" }, { INSPECT_TYPESCRIPT, "a<" },
 		{ INSPECT_TSX, "<a>" },      { INSPECT_GO, "a[" },          { INSPECT_GO, "func(" },
 		{ INSPECT_SHELL, "$(" },     { INSPECT_SHELL, "`" },        { INSPECT_SHELL, "((" },

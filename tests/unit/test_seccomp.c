@@ -33,14 +33,14 @@
 
 /* Both ways of each conditional jump, per program; index: arch, family or init, strict. */
 enum { TAKEN = 1, NOT_TAKEN = 2 };
-#define PROGRAMS_PER_ARCH (FAMILY_COUNT * 2 + 1)
+#define PROGRAMS_PER_ARCH (FAMILY_COUNT * 2 + 2)
 static uint8_t coverage[4][PROGRAMS_PER_ARCH][MAX_PROGRAM];
 static uint64_t decisions;
 
 struct subject {
 	const struct seccomp_arch_filters *arch;
 	struct seccomp_filter filter;
-	unsigned family; /* FAMILY_COUNT: init */
+	unsigned family; /* FAMILY_COUNT: brig's own; init, and where others are strict, inspect */
 	bool strict;
 	uint8_t *seen;
 };
@@ -117,7 +117,10 @@ static struct subject subject_of(size_t arch, unsigned family, bool strict)
 {
 	struct subject s = { .arch = &seccomp_arch_filters[arch], .family = family, .strict = strict };
 
-	s.filter = family == FAMILY_COUNT ? s.arch->init : s.arch->family[family][strict];
+	if (family == FAMILY_COUNT)
+		s.filter = strict ? s.arch->inspect : s.arch->init;
+	else
+		s.filter = s.arch->family[family][strict];
 	s.seen = coverage[arch][family * 2 + strict];
 	return s;
 }
@@ -148,8 +151,11 @@ static const char *label(const struct subject *s)
 {
 	static char text[64];
 
-	snprintf(text, sizeof(text), "%s %s%s", s->arch->name,
-		 s->family == FAMILY_COUNT ? "init" : syscall_family_name[s->family], s->strict ? " strict" : "");
+	if (s->family == FAMILY_COUNT)
+		snprintf(text, sizeof(text), "%s %s", s->arch->name, s->strict ? "inspect" : "init");
+	else
+		snprintf(text, sizeof(text), "%s %s%s", s->arch->name, syscall_family_name[s->family],
+			 s->strict ? " strict" : "");
 	return text;
 }
 
@@ -569,6 +575,34 @@ static void init_has_exactly_its_calls(void **state)
 	}
 }
 
+/* Memory that is not executable, an answer, and the end. */
+static void inspect_has_exactly_its_calls(void **state)
+{
+	static const char *const always[] = { "read",  "write",         "brk",       "munmap", "mremap",    "madvise",
+					      "futex", "clock_gettime", "getrandom", "exit",   "exit_group" };
+	static const char *const unless_exec[] = { "mmap", "mprotect" };
+	static const uint64_t plain[6] = { 0, 4096, 3, 0x22, UINT64_MAX, 0 },
+			      exec[6] = { 0, 4096, GARBAGE | 7, 0x22, UINT64_MAX, 0 };
+
+	(void)state;
+	for (size_t arch = 0; arch < seccomp_arch_filter_count; arch++) {
+		struct subject s = subject_of(arch, FAMILY_COUNT, true);
+
+		for (uint32_t nr = 0; nr < 2 * NR_KNOWN_BELOW; nr++) {
+			AUTO_FREE char *name = seccomp_syscall_resolve_num_arch(s.arch->audit_arch, (int)nr);
+			bool wanted = false, conditional = false;
+
+			for (size_t i = 0; name && i < ARRAY_LEN(always); i++)
+				wanted |= str_eq(name, always[i]);
+			for (size_t i = 0; name && i < ARRAY_LEN(unless_exec); i++)
+				conditional |= str_eq(name, unless_exec[i]);
+			expect(&s, name ? name : "unknown", nr, plain, wanted || conditional ? ALLOW : KILL);
+			expect(&s, name ? name : "unknown", nr, exec, wanted ? ALLOW : conditional ? ERR(EPERM) : KILL);
+		}
+		expect(&s, "unknown", UINT32_MAX, plain, KILL);
+	}
+}
+
 /* ---- the programs themselves ---- */
 
 static size_t farthest_jump(const struct sock_filter *in)
@@ -607,6 +641,8 @@ static void own_architecture_is_chosen(void **state)
 		assert_int_equal(f.insns[1].k, seccomp_arch_native());
 	}
 	assert_int_equal(seccomp_filter_init().insns[1].k, seccomp_arch_native());
+	assert_int_equal(seccomp_filter_inspect().insns[1].k, seccomp_arch_native());
+	assert_ptr_not_equal(seccomp_filter_inspect().insns, seccomp_filter_init().insns);
 	assert_int_equal(seccomp_filter_for(FAMILY_COUNT, false).n, 0);
 	assert_int_equal(seccomp_install((struct seccomp_filter){ .n = 0 }), -EOPNOTSUPP);
 }
@@ -657,6 +693,7 @@ int main(void)
 		cmocka_unit_test(dangerous_calls_are_never_allowed),
 		cmocka_unit_test(strict_allows_the_same_calls),
 		cmocka_unit_test(init_has_exactly_its_calls),
+		cmocka_unit_test(inspect_has_exactly_its_calls),
 		cmocka_unit_test(branches_are_covered),
 	};
 
