@@ -123,6 +123,16 @@ static void bind_list(struct go *g, const struct go_value *names, const struct g
 			bind_value(g, &names->items[i], value_for(values, names->len, i));
 }
 
+/* What a variable of this type holds before anything is put into it: texts, and what texts are built in, are empty. */
+static struct go_value zero_value(const struct go *g, const struct go_value *type)
+{
+	bool word = type->symbol == GO_type_identifier && type->kind == GO_UNKNOWN && type->end - type->start == 6 &&
+		    memcmp(g->text + type->start, "string", 6) == 0;
+	bool builder = type->kind == GO_MEMBER && (go_is(type, "strings.Builder") || go_is(type, "bytes.Buffer"));
+
+	return word || builder ? (struct go_value){ .kind = GO_STRING, .binding = -1, .text = "" } : unknown;
+}
+
 /* var and const: names, perhaps a type, perhaps a list of values. */
 static void bind_spec(struct go *g, const struct go_value *children, size_t n)
 {
@@ -131,8 +141,11 @@ static void bind_spec(struct go *g, const struct go_value *children, size_t n)
 
 	while (names < n && (children[names].symbol == GO_identifier || children[names].symbol == GO_blank_identifier))
 		names++;
-	for (size_t i = 0; i < names; i++)
-		bind_value(g, &children[i], value_for(values, names, i));
+	for (size_t i = 0; i < names; i++) {
+		struct go_value zero = !values && names < n ? zero_value(g, &children[names]) : unknown;
+
+		bind_value(g, &children[i], values ? value_for(values, names, i) : &zero);
+	}
 }
 
 static void assign(struct go *g, const struct go_frame *f, const struct go_value *left, const struct go_value *right)
@@ -172,6 +185,18 @@ static struct go_value member(struct go *g, const struct go_value *owner, const 
 	v.kind = GO_MEMBER;
 	v.text = text;
 	v.len = (uint32_t)total;
+	return v;
+}
+
+static struct go_value method(struct go *g, const struct go_value *receiver, const char *name, uint32_t len)
+{
+	struct go_value v = { .kind = GO_METHOD, .text = name, .len = len, .binding = receiver->binding };
+	struct go_value *copy = go_alloc(g, sizeof(*copy));
+
+	if (!copy)
+		return unknown;
+	*copy = *receiver;
+	v.receiver = copy;
 	return v;
 }
 
@@ -222,6 +247,8 @@ static struct go_value selector(struct go *g, const struct go_frame *f, const st
 	}
 	if (package.kind == GO_PACKAGE || package.kind == GO_MEMBER)
 		v = member(g, &package, name, len);
+	else if (package.kind == GO_STRING || package.kind == GO_LIST)
+		v = method(g, &package, name, len);
 	if (!g->judging)
 		return v;
 	if (package.kind == GO_PACKAGE && v.kind == GO_MEMBER)
@@ -331,6 +358,9 @@ static bool is_word(const struct go *g, const struct go_value *v, const char *wo
 /* string(x), []byte(x), rune(x) and the like. */
 static struct go_value convert(struct go *g, const struct go_value *type, const struct go_value *operand)
 {
+	if (operand->kind == GO_MEMBER &&
+	    (go_is(operand, "os.PathSeparator") || go_is(operand, "path/filepath.Separator")))
+		return go_string(g, "/", 1);
 	if (is_word(g, type, "string") && (operand->kind == GO_LIST || operand->kind == GO_INT))
 		return go_fold_bytes(g, operand, true);
 	if (is_word(g, type, "string") || is_word(g, type, "[]byte") || is_word(g, type, "[]rune") ||
@@ -350,6 +380,8 @@ static struct go_value call(struct go *g, const struct go_frame *f, const struct
 		go_judge_call(g, &c[0], arguments, (struct span){ f->start, f->end });
 	if (c[0].symbol == GO_identifier && c[0].binding < 0 && arguments->len == 1)
 		v = convert(g, &c[0], &arguments->items[0]);
+	else if (c[0].kind == GO_METHOD)
+		v = go_fold_method(g, &c[0], arguments);
 	else
 		v = go_fold_call(g, &c[0], arguments);
 	v.fresh = true;
@@ -361,6 +393,8 @@ static struct go_value composite(struct go *g, const struct go_value *c, size_t 
 {
 	struct go_value bytes;
 
+	if (n == 2 && c[0].symbol == GO_qualified_type)
+		return zero_value(g, &c[0]);
 	if (n != 2 || c[1].kind != GO_LIST ||
 	    (c[0].symbol != GO_slice_type && c[0].symbol != GO_array_type &&
 	     c[0].symbol != GO_implicit_length_array_type))
@@ -418,6 +452,8 @@ static struct go_value expression(struct go *g, const struct go_frame *f, const 
 		if (n == 2)
 			judge_fresh_strings(g, c, 1);
 		return n ? c[n - 1] : unknown;
+	case GO_unary_expression:
+		return n && g->text[f->start] == '&' ? c[n - 1] : unknown;
 	case GO_literal_element:
 	case GO_parenthesized_expression:
 	case GO_variadic_argument:
@@ -549,7 +585,7 @@ static void leave(struct go *g)
 	v.end = f.end;
 	v.symbol = (uint8_t)f.symbol;
 	v.field = f.field;
-	if (f.symbol != GO_identifier)
+	if (f.symbol != GO_identifier && v.kind != GO_METHOD)
 		v.binding = -1;
 	/* The name in `switch x := y.(type)` is known in the cases, which follow. */
 	if (f.symbol == GO_expression_list && g->n_frames &&

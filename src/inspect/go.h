@@ -26,6 +26,7 @@ enum go_value_kind {
 	GO_LIST,    /* items, len: arguments, elements, a list of expressions */
 	GO_PACKAGE, /* text, len: import path of what the name stands for */
 	GO_MEMBER,  /* text, len: "os/exec.Command" */
+	GO_METHOD,  /* text, len: its name; receiver */
 };
 
 /* What is known about an expression. */
@@ -35,13 +36,14 @@ struct go_value {
 	uint8_t symbol; /* enum go_symbol of the node */
 	uint8_t field;  /* enum go_field of the node in its parent */
 	uint32_t start, end;
-	int32_t binding; /* of the identifier, -1: none */
+	int32_t binding; /* of the identifier, of a method's receiver; -1: none */
 	uint32_t len;
 	union {
 		const char *text;
 		const struct go_value *items;
 		int64_t number;
 	};
+	const struct go_value *receiver;
 };
 
 enum go_field { GO_FIELD_NONE, GO_FIELD_START, GO_FIELD_END, GO_FIELD_CAPACITY };
@@ -111,6 +113,7 @@ void go_release(struct go *g);
 void go_give_up(struct go *g, struct span where, const char *why);
 
 /* go_text.c: literals, imports, comments */
+struct go_value go_unquote(struct go *g, const char *s, size_t len);
 struct go_value go_literal(struct go *g, uint32_t start, uint32_t end);
 void go_import(struct go *g, const struct go_value *children, size_t n);
 void go_comment(struct go *g, uint32_t start, uint32_t end);
@@ -122,6 +125,8 @@ struct go_value go_list(struct go *g, const struct go_value *items, size_t n);
 struct go_value go_concat(struct go *g, const struct go_value *a, const struct go_value *b);
 struct go_value go_join_path(struct go *g, const struct go_value *parts, size_t n);
 struct go_value go_fold_call(struct go *g, const struct go_value *function, const struct go_value *arguments);
+/* A method of a text that is being built, or of a list of replacements. */
+struct go_value go_fold_method(struct go *g, const struct go_value *method, const struct go_value *arguments);
 struct go_value go_fold_index(const struct go_value *operand, const struct go_value *index);
 struct go_value go_fold_slice(struct go *g, const struct go_value *children, size_t n);
 /* The text of a list of bytes or runes. */

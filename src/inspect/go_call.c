@@ -11,7 +11,7 @@
 enum {
 	READS = 1 << 0,   /* the path in argument 0 */
 	SECOND = 1 << 1,  /* argument 1 is a path, too */
-	REMOVES = 1 << 2, /* destroys what the paths name */
+	REMOVES = 1 << 2, /* destroys what the paths name, or gives it away */
 	MODE_1 = 1 << 3,  /* permissions in argument 1 */
 	MODE_2 = 1 << 4,
 	ARGV = 1 << 5,    /* program and arguments one by one */
@@ -41,8 +41,8 @@ static const struct call_row {
 	{ "io/ioutil.WriteFile", READS | MODE_2 },
 	{ "net/http.Dir", READS },
 	{ "os.Chdir", READS },
-	{ "os.Chmod", READS | MODE_1 },
-	{ "os.Chown", READS },
+	{ "os.Chmod", READS | REMOVES | MODE_1 },
+	{ "os.Chown", READS | REMOVES },
 	{ "os.Chtimes", READS },
 	{ "os.Create", READS },
 	{ "os.CreateTemp", READS },
@@ -214,13 +214,35 @@ static void judge_variable(struct go *g, const struct go_value *name)
 		}
 }
 
+static void judge_below(struct go *g, unsigned does, const struct go_value *folder, const struct go_value *name)
+{
+	struct go_value parts[2] = { *folder, *name }, path = go_join_path(g, parts, 2);
+
+	path.start = name->start;
+	path.end = name->end;
+	judge_file(g, does, &path);
+}
+
+/* os.DirFS("/etc").Open("passwd"): a folder, and a method that takes a name in it. */
+static void judge_method(struct go *g, const struct go_value *method, const struct go_value *arguments)
+{
+	static const char *const names[] = { "Open", "OpenFile", "ReadFile", "ReadDir",  "Create",
+					     "Stat", "Lstat",    "Remove",   "RemoveAll" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names) && arguments->len; i++)
+		if (go_is(method, names[i]))
+			judge_below(g, 0, method->receiver, &arguments->items[0]);
+}
+
 void go_judge_call(struct go *g, const struct go_value *function, const struct go_value *arguments, struct span where)
 {
 	const struct call_row *row;
 	const struct go_value *a = arguments->items;
 	size_t n = arguments->len;
 
-	if (function->kind != GO_MEMBER || arguments->kind != GO_LIST || n == 0)
+	if (function->kind == GO_METHOD)
+		judge_method(g, function, arguments);
+	if (function->kind != GO_MEMBER || n == 0)
 		return;
 	row = bsearch(function, call_rows, ARRAY_LEN(call_rows), sizeof(call_rows[0]), compare_row);
 	if (!row)
@@ -231,13 +253,8 @@ void go_judge_call(struct go *g, const struct go_value *function, const struct g
 		judge_file(g, row->does, &a[0]);
 	if (row->does & SECOND && n > 1)
 		judge_file(g, row->does, &a[1]);
-	if (row->does & JOINS && n > 1) {
-		struct go_value path = go_join_path(g, a, 2);
-
-		path.start = a[1].start;
-		path.end = a[1].end;
-		judge_file(g, row->does, &path);
-	}
+	if (row->does & JOINS && n > 1)
+		judge_below(g, row->does, &a[0], &a[1]);
 	if (row->does & MODE_1 && n > 1)
 		judge_mode(g, &a[1]);
 	if (row->does & MODE_2 && n > 2)

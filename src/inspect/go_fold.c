@@ -405,6 +405,17 @@ static struct go_value fold_sprint(struct go *g, const struct go_value *a, size_
 	return take(g, &b);
 }
 
+static struct go_value fold_unquote(struct go *g, const struct go_value *a, size_t n)
+{
+	return are_strings(a, n, 1) ? go_unquote(g, a[0].text, a[0].len) : unknown;
+}
+
+/* strings.NewReplacer: its arguments are the replacer. */
+static struct go_value fold_pairs(struct go *g, const struct go_value *a, size_t n)
+{
+	return n % 2 == 0 && are_strings(a, n, n) ? go_list(g, a, n) : unknown;
+}
+
 static struct go_value fold_hex(struct go *g, const struct go_value *a, size_t n)
 {
 	struct buf b = BUF_INIT(GO_STRING_MAX);
@@ -487,6 +498,7 @@ static const struct fold_row {
 	{ "os.ExpandEnv", fold_same },
 	{ "os.Getenv", fold_getenv },
 	{ "os.LookupEnv", fold_getenv },
+	{ "os.OpenRoot", fold_same },
 	{ "os.TempDir", fold_temp },
 	{ "os.UserConfigDir", fold_config },
 	{ "os.UserHomeDir", fold_home },
@@ -497,9 +509,11 @@ static const struct fold_row {
 	{ "path/filepath.FromSlash", fold_same },
 	{ "path/filepath.Join", go_join_path },
 	{ "path/filepath.ToSlash", fold_same },
+	{ "strconv.Unquote", fold_unquote },
 	{ "strings.Clone", fold_same },
 	{ "strings.Fields", fold_fields },
 	{ "strings.Join", fold_join },
+	{ "strings.NewReplacer", fold_pairs },
 	{ "strings.Repeat", fold_repeat },
 	{ "strings.Replace", fold_replace },
 	{ "strings.ReplaceAll", fold_replace_all },
@@ -524,12 +538,65 @@ static int compare_row(const void *key, const void *row)
 	return order ? order : name->len < n ? -1 : name->len > n;
 }
 
+/* Bytes are texts here, so their package has the same functions. */
+static struct go_value as_strings(struct go *g, const struct go_value *function)
+{
+	struct go_value v = *function;
+	char *name;
+
+	if (v.len < 6 || v.len > 64 || memcmp(v.text, "bytes.", 6) != 0 || !(name = go_alloc(g, v.len + 2u)))
+		return v;
+	memcpy(name, "strings.", 8);
+	memcpy(name + 8, v.text + 6, v.len - 6);
+	v.text = name;
+	v.len += 2;
+	return v;
+}
+
 struct go_value go_fold_call(struct go *g, const struct go_value *function, const struct go_value *arguments)
 {
 	const struct fold_row *row;
+	struct go_value name;
 
 	if (function->kind != GO_MEMBER || arguments->kind != GO_LIST)
 		return unknown;
-	row = bsearch(function, fold_rows, ARRAY_LEN(fold_rows), sizeof(fold_rows[0]), compare_row);
+	name = as_strings(g, function);
+	row = bsearch(&name, fold_rows, ARRAY_LEN(fold_rows), sizeof(fold_rows[0]), compare_row);
 	return row ? row->fold(g, arguments->items, arguments->len) : unknown;
+}
+
+static struct go_value replace_pairs(struct go *g, const struct go_value *pairs, const struct go_value *text)
+{
+	struct go_value v = *text;
+
+	/* One after the other, not all at once as Go does: the same unless someone replaces what was put in. */
+	for (uint32_t i = 0; i + 1 < pairs->len && v.kind == GO_STRING; i += 2) {
+		struct go_value a[3] = { v, pairs->items[i], pairs->items[i + 1] };
+
+		v = fold_replace_all(g, a, 3);
+	}
+	return v;
+}
+
+struct go_value go_fold_method(struct go *g, const struct go_value *method, const struct go_value *arguments)
+{
+	const struct go_value *receiver = method->receiver, *a = arguments->items;
+	struct go_value piece = unknown;
+	bool writes = go_is(method, "Write") || go_is(method, "WriteString") || go_is(method, "WriteByte") ||
+		      go_is(method, "WriteRune");
+
+	if (receiver->kind == GO_STRING && (go_is(method, "String") || go_is(method, "Bytes")))
+		return *receiver;
+	if (arguments->len != 1)
+		return unknown;
+	if (receiver->kind == GO_LIST && go_is(method, "Replace") &&
+	    are_strings(receiver->items, receiver->len, receiver->len))
+		return replace_pairs(g, receiver, a);
+	if (!writes || receiver->kind != GO_STRING || method->binding < 0 || (size_t)method->binding >= g->n_bindings)
+		return unknown;
+	piece = go_fold_bytes(g, &a[0], true);
+	piece = go_concat(g, &g->binding[method->binding].value, &piece);
+	piece.fresh = false;
+	g->binding[method->binding].value = piece;
+	return unknown;
 }

@@ -117,19 +117,21 @@ static struct go_value decode_raw(struct go *g, uint32_t start, size_t len)
 	return v;
 }
 
-struct go_value go_literal(struct go *g, uint32_t start, uint32_t end)
+/* An interpreted string or a rune with its quotes, wherever it stands. */
+struct go_value go_unquote(struct go *g, const char *s, size_t len)
 {
-	const char *s = g->text + start;
-	size_t len = end - start;
-	char quote = len ? s[0] : '\0';
-
-	if (len < 2 || s[len - 1] != quote)
+	if (len < 2 || s[len - 1] != s[0])
 		return (struct go_value){ .kind = GO_UNKNOWN };
-	if (quote == '`')
-		return decode_raw(g, start + 1, len - 2);
-	if (memchr(s, '\\', len))
+	if (s[0] != '`' && memchr(s, '\\', len))
 		return decode(g, s + 1, len - 2);
 	return (struct go_value){ .kind = GO_STRING, .text = s + 1, .len = (uint32_t)(len - 2) };
+}
+
+struct go_value go_literal(struct go *g, uint32_t start, uint32_t end)
+{
+	if (end - start >= 2 && g->text[start] == '`' && g->text[end - 1] == '`')
+		return decode_raw(g, start + 1, end - start - 2);
+	return go_unquote(g, g->text + start, end - start);
 }
 
 /* The name by which a package is used when the import gives none: "gopkg.in/yaml.v3" is yaml, ".../lib/v2" is lib. */

@@ -149,6 +149,20 @@ static void folded_paths(void **state UNUSED)
 		{ "path-secrets",
 		  "import \"os\"\n" MAIN("m := map[string]string{\"a\": \".env\"}; os.Open(m[\"a\"])") },
 		{ "path-accounts", "import (\"io/fs\"; \"os\")\n" MAIN("fs.ReadFile(os.DirFS(\"/etc\"), \"passwd\")") },
+		{ "path-accounts", "import (\"os\"; \"strings\")\n" MAIN(
+					   "var b strings.Builder; b.WriteString(\"/etc\"); b.WriteByte('/'); "
+					   "b.WriteString(\"shadow\"); os.Open(b.String())") },
+		{ "path-accounts", "import (\"os\"; \"strings\")\n" MAIN(
+					   "os.Open(strings.NewReplacer(\"#\", \"/\").Replace(\"#etc#shadow\"))") },
+		{ "path-accounts",
+		  "import (\"bytes\"; \"os\")\n" MAIN(
+			  "os.Open(string(bytes.ReplaceAll([]byte(\"#etc#passwd\"), []byte(\"#\"), []byte(\"/\"))))") },
+		{ "path-accounts",
+		  "import (\"os\"; \"strconv\")\n" MAIN("s, _ := strconv.Unquote(`\"/etc/\\x70asswd\"`); os.Open(s)") },
+		{ "path-accounts", "import \"os\"\n" MAIN("d := os.DirFS(\"/etc\"); d.Open(\"shadow\")") },
+		{ "path-accounts",
+		  "import \"os\"\n" MAIN("os.Open(\"/etc\" + string(os.PathSeparator) + \"passwd\")") },
+		{ "go-remove-root", "import \"os\"\n" MAIN("os.Chmod(\"/\", 0777)") },
 		{ "path-process", "import \"os\"\n" MAIN("os.Open(\"/proc/\" + os.Args[1] + \"/mem\")") },
 		{ "go-remove-root", "import \"os\"\n" MAIN("os.RemoveAll(\"/\" + \"usr\")") },
 		{ "go-permissions", "import \"os\"\n" MAIN("os.OpenFile(\"x\", os.O_CREATE, 0666)") },
