@@ -236,6 +236,7 @@ bool py_atom_text(const struct py_atom *a, struct buf *out); /* str(a) */
 /* python_rules.c */
 /* The rule about a module or the nearest package around it; *matched: how much of the path it names. */
 const struct rule *py_module_rule(const struct py *p, const char *path, size_t len, size_t *matched);
+bool py_is_allowed(const struct py *p, const char *path, size_t len);
 /* Whether a module is judged by what is used of it: some of its members are allowed by name. */
 bool py_by_attribute(const struct py *p, const char *module, size_t len);
 /* An import of a whole module; true: it was reported, so that its members need not be. */

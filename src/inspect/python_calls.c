@@ -71,7 +71,7 @@ static bool takes_files(const char *path, size_t len)
 		return true;
 	if ((len > 8 && memcmp(path, "os.path.", 8) == 0) || !dot)
 		return false;
-	if (len > 19 && memcmp(path, "logging.FileHandler", 19) == 0)
+	if (len >= 19 && memcmp(path, "logging.FileHandler", 19) == 0)
 		return true;
 	while (low < high) {
 		size_t mid = (low + high) / 2;
@@ -110,6 +110,24 @@ static void judge_files(struct py *p, const struct py_args *a, const char *path,
 				judge_file_name(p, t.text, t.len, py_span(p, a->node[i]));
 		}
 	}
+}
+
+/* map(open, ["/etc/passwd"]): a function that takes files, handed on beside the names it will get. */
+static void judge_handed_on(struct py *p, const struct py_args *a)
+{
+	bool files = false;
+
+	for (unsigned i = 0; i < a->n; i++) {
+		struct py_set s = p->set[p->node[a->node[i]].value];
+
+		for (unsigned k = 0; k < s.n; k++) {
+			struct py_atom f = p->atom[s.atom[k]];
+
+			files |= f.kind == PY_PATH && (py_atom_is(&f, PY_PATH, "builtins.open") || py_atom_is(&f, PY_PATH, "io.open"));
+		}
+	}
+	for (unsigned i = 0; files && i < a->n; i++)
+		py_judge_file(p, p->node[a->node[i]].value, py_span(p, a->node[i]));
 }
 
 /* Methods of objects we know nothing about that write or read a file of that name. */
@@ -168,6 +186,8 @@ static void judge_named_attribute(struct py *p, uint32_t object, uint32_t name, 
 			if (p->atom[paths.atom[k]].kind == PY_PATH)
 				py_judge_path(p, p->atom[paths.atom[k]].text, p->atom[paths.atom[k]].len, where);
 	}
+	for (unsigned i = 0; i < names.n; i++)
+		names.open |= p->atom[names.atom[i]].kind != PY_STR;
 	if (names.n && !names.open)
 		return;
 	for (unsigned i = 0; i < of.n; i++) {
@@ -208,21 +228,21 @@ static void judge_attrgetter(struct py *p, const struct py_args *a)
 
 static void judge_dynamic_import(struct py *p, const struct py_args *a)
 {
-	struct py_set s;
+	uint32_t node = a->n ? a->node[0] : py_keyword(p, a->call, "name");
+	struct py_set s = { .open = true };
 
-	if (a->n == 0 || a->spread) {
-		judge_check(p->j, "dynamic-import", py_span(p, a->call), "the name is not a constant");
-		return;
-	}
-	s = p->set[p->node[a->node[0]].value];
+	if (node != PY_NONE && !a->spread)
+		s = p->set[p->node[node].value];
 	for (unsigned i = 0; i < s.n; i++) {
 		struct py_atom n = p->atom[s.atom[i]];
 
 		if (n.kind == PY_STR)
-			py_judge_import(p, n.text, n.len, py_span(p, a->node[0]));
+			py_judge_import(p, n.text, n.len, py_span(p, node));
+		else
+			s.open = true;
 	}
 	if (!s.n || s.open)
-		judge_check(p->j, "dynamic-import", py_span(p, a->node[0]), "the name is not a constant");
+		judge_check(p->j, "dynamic-import", py_span(p, node == PY_NONE ? a->call : node), "the name is not a constant");
 }
 
 /* ---- code and commands ---------------------------------------------------------------------------------- */
@@ -458,6 +478,7 @@ void py_judge_call(struct py *p, uint32_t node)
 		return;
 	py_args(p, node, &a);
 	judge_allow_pickle(p, node);
+	judge_handed_on(p, &a);
 	s = p->set[p->node[callee].value];
 	for (unsigned i = 0; i < s.n; i++)
 		if (p->atom[s.atom[i]].kind == PY_PATH) {

@@ -26,9 +26,9 @@ void py_bind(struct py *p, uint32_t scope, uint32_t name, uint32_t value)
 {
 	if (name == PY_NONE)
 		return;
-	if (scope == PY_POOL)
-		grow_binding(p, py_make_binding(p, scope, name), value);
-	else
+	if (scope == PY_POOL || p->scope[scope].kind == PY_SCOPE_CLASS) /* a name of a class is an attribute of its objects */
+		grow_binding(p, py_make_binding(p, PY_POOL, name), value);
+	if (scope != PY_POOL)
 		grow_binding(p, py_owner(p, scope, name), value);
 }
 
@@ -357,8 +357,6 @@ static void eval_definition(struct py *p, uint32_t node, enum py_atom_kind kind)
 	if (name == PY_NONE)
 		return;
 	py_bind(p, p->node[node].scope, p->node[name].name, value);
-	if (p->scope[p->node[node].scope].kind == PY_SCOPE_CLASS)
-		py_bind(p, PY_POOL, p->node[name].name, value);
 }
 
 /* ---- calls ---------------------------------------------------------------------------------------------- */

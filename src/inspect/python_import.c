@@ -124,10 +124,8 @@ void py_judge_import_statement(struct py *p, uint32_t node)
 		return;
 	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next)
 		if (p->node[c].sym == PY_WILDCARD_IMPORT) {
-			const struct rule *r = py_module_rule(p, path, len, &matched);
-
-			if (r)
-				judge_report(p->j, r, path, py_span(p, module));
+			if (py_module_rule(p, path, len, &matched) && !py_is_allowed(p, path, len))
+				judge_check(p->j, "star-import", py_span(p, node), "%.*s", (int)len, path);
 			return;
 		}
 	judge_members(p, node, path, len);

@@ -177,24 +177,51 @@ static bool is_only_text(const struct py *p, uint32_t node)
 
 		return callee != PY_NONE && p->node[callee].sym == PY_IDENTIFIER && py_name_is(p, p->node[callee].name, "print");
 	}
+	case PY_ATTRIBUTE: /* "{0.__class__}".format() has a rule of its own */
+		return true;
 	default:
 		return false;
 	}
 }
 
-/* "__globals__" in a list, a default, a variable: somebody will hand it to getattr. */
+static bool is_word_character(char c)
+{
+	return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* The rule about a name that is an attribute or a builtin with underscores. */
+static const struct rule *reflection_rule(const struct py *p, const char *name, size_t len)
+{
+	const struct rule *rule = rules_find(p->j->rules, RULE_PYTHON, RULE_ATTRIBUTE, name, len);
+
+	if (!rule && len > 2 && memcmp(name, "__", 2) == 0)
+		rule = rules_find(p->j->rules, RULE_PYTHON, RULE_BUILTIN, name, len);
+	return rule && rule->severity[p->j->trust] >= SEVERITY_HIGH ? rule : NULL;
+}
+
+/*
+ * "__globals__" in a list, a default, a variable: somebody will hand it to getattr.  Also "0.__class__.__base__", but
+ * no prose: only names joined by dots and brackets.
+ */
 static void judge_string(struct py *p, uint32_t node)
 {
 	const struct py_atom *a = py_only(p, p->node[node].value, PY_STR);
-	const struct rule *rule;
+	uint32_t start = 0;
 
-	if (!a || a->len < 4 || a->len > 40 || is_only_text(p, node))
+	if (!a || a->len < 4 || a->len > 120 || !memmem(a->text, a->len, "_", 1) || is_only_text(p, node))
 		return;
-	rule = rules_find(p->j->rules, RULE_PYTHON, RULE_ATTRIBUTE, a->text, a->len);
-	if (!rule && memcmp(a->text, "__", 2) == 0)
-		rule = rules_find(p->j->rules, RULE_PYTHON, RULE_BUILTIN, a->text, a->len);
-	if (rule && rule->severity[p->j->trust] >= SEVERITY_HIGH)
-		judge_check(p->j, "reflection-string", py_span(p, node), "%.*s", (int)a->len, a->text);
+	for (uint32_t i = 0; i < a->len; i++)
+		if (!is_word_character(a->text[i]) && !strchr(".[]{}", a->text[i]))
+			return;
+	for (uint32_t i = 0; i <= a->len; i++) {
+		if (i < a->len && is_word_character(a->text[i]))
+			continue;
+		if (reflection_rule(p, a->text + start, i - start)) {
+			judge_check(p->j, "reflection-string", py_span(p, node), "%.*s", (int)(i - start), a->text + start);
+			return;
+		}
+		start = i + 1;
+	}
 }
 
 /* pathlib's a / b. */

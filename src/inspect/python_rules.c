@@ -21,6 +21,8 @@ static size_t cut_last(const char *path, size_t len)
 
 const struct rule *py_module_rule(const struct py *p, const char *path, size_t len, size_t *matched)
 {
+	if (len > 9 && memcmp(path, "builtins.", 9) == 0) /* any name that nobody binds */
+		return NULL;
 	for (; len > 0; len = cut_last(path, len)) {
 		const struct rule *r = rules_find(p->j->rules, RULE_PYTHON, RULE_MODULE, path, len);
 
@@ -31,7 +33,7 @@ const struct rule *py_module_rule(const struct py *p, const char *path, size_t l
 	return NULL;
 }
 
-static bool is_allowed(const struct py *p, const char *path, size_t len)
+bool py_is_allowed(const struct py *p, const char *path, size_t len)
 {
 	return rules_find(p->j->rules, RULE_PYTHON, RULE_MEMBER_ALLOW, path, len) != NULL;
 }
@@ -56,18 +58,6 @@ static bool report(struct py *p, const struct rule *rule, const char *path, size
 	return judge_report(p->j, rule, name, where);
 }
 
-/* Whether an allow-list at this level misses the module; judge_module() then reports it. */
-static bool has_allow_list(const struct py *p)
-{
-	const struct rule *r;
-	size_t at = 0;
-
-	while ((r = rules_next(p->j->rules, RULE_PYTHON, RULE_MODULE_ALLOW, &at)))
-		if (r->severity[p->j->trust] != SEVERITY_NONE)
-			return true;
-	return false;
-}
-
 static bool list_has(const struct rule *list, const char *name, size_t len)
 {
 	for (size_t i = 0; i < list->n_names; i++)
@@ -76,28 +66,43 @@ static bool list_has(const struct rule *list, const char *name, size_t len)
 	return false;
 }
 
-static bool in_allow_list(const struct py *p, const char *path, size_t len)
+static bool list_covers(const struct rule *list, const char *path, size_t len)
 {
-	const struct rule *r;
+	for (; len > 0; len = cut_last(path, len))
+		if (list_has(list, path, len))
+			return true;
+	return false;
+}
+
+/* The allow-list of this level that the module is missing from; NULL: there is none, or it is in one. */
+static const struct rule *missing_from(const struct py *p, const char *path, size_t len)
+{
+	const struct rule *r, *missing = NULL;
 	size_t at = 0;
 
-	while ((r = rules_next(p->j->rules, RULE_PYTHON, RULE_MODULE_ALLOW, &at)))
-		for (size_t n = len; n > 0 && r->severity[p->j->trust] != SEVERITY_NONE; n = cut_last(path, n))
-			if (list_has(r, path, n))
-				return true;
-	return false;
+	while ((r = rules_next(p->j->rules, RULE_PYTHON, RULE_MODULE_ALLOW, &at))) {
+		if (r->severity[p->j->trust] == SEVERITY_NONE)
+			continue;
+		if (list_covers(r, path, len))
+			return NULL;
+		missing = r;
+	}
+	return missing;
 }
 
 bool py_judge_import(struct py *p, const char *path, size_t len, struct span where)
 {
 	size_t matched = 0;
-	const struct rule *rule = py_module_rule(p, path, len, &matched);
-	bool by_use = rule && (is_allowed(p, path, len) || (matched == len && py_by_attribute(p, path, len)));
+	const struct rule *rule = py_module_rule(p, path, len, &matched), *list = missing_from(p, path, len);
+	bool by_use = rule && (py_is_allowed(p, path, len) || (matched == len && py_by_attribute(p, path, len)));
 
-	if (has_allow_list(p) && !in_allow_list(p, path, len))
-		return judge_module(p->j, path, len, where);
-	if (!rule || by_use)
-		return len > 1 && path[0] == '_' && path[1] != '_' && !rule && judge_check(p->j, "private-module", where, "%.*s", (int)len, path);
+	if (list && (!rule || by_use || rule->severity[p->j->trust] < list->severity[p->j->trust]))
+		report(p, list, path, len, where);
+	if (!rule || by_use) {
+		if (!rule && len > 1 && path[0] == '_' && path[1] != '_')
+			judge_check(p->j, "private-module", where, "%.*s", (int)len, path);
+		return false;
+	}
 	if (p->n_imported < ARRAY_LEN(p->imported))
 		p->imported[p->n_imported++] = rule;
 	return report(p, rule, path, len, where);
@@ -138,8 +143,8 @@ bool py_judge_path(struct py *p, const char *path, size_t len, struct span where
 		return judge_builtin_path(p, path, len, where);
 	for (size_t n = len; n > 0; n = cut_last(path, n)) {
 		if (rules_find(p->j->rules, RULE_PYTHON, RULE_MEMBER, path, n))
-			return is_allowed(p, path, n) ? false : judge_member(p->j, path, n, where);
-		if (is_allowed(p, path, n))
+			return py_is_allowed(p, path, n) ? false : judge_member(p->j, path, n, where);
+		if (py_is_allowed(p, path, n))
 			return false;
 	}
 	rule = py_module_rule(p, path, len, &matched);

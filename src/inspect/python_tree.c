@@ -97,11 +97,11 @@ static bool grow(struct reader *r)
 	return true;
 }
 
-static bool wanted(TSNode n, TSSymbol symbol)
+static bool wanted(TSNode n, TSSymbol symbol, TSFieldId field)
 {
 	if (ts_node_is_extra(n) && symbol != (TSSymbol)-1) /* comments, line continuations; not ERROR */
 		return false;
-	return ts_node_is_named(n) || (symbol < TS_SYMBOLS_MAX && operator_of[symbol]) || ts_node_is_missing(n);
+	return ts_node_is_named(n) || (field && symbol < TS_SYMBOLS_MAX && operator_of[symbol]) || ts_node_is_missing(n);
 }
 
 /* Adds the cursor's node below `parent`; PY_NONE: not wanted, or no memory. */
@@ -116,7 +116,7 @@ static uint32_t add_node(struct reader *r, uint32_t parent)
 
 	if (error && p->first_error == PY_NONE)
 		p->first_error = ts_node_start_byte(n);
-	if (!wanted(n, symbol) || (i == p->cap_nodes && !grow(r)))
+	if (!wanted(n, symbol, field) || (i == p->cap_nodes && !grow(r)))
 		return PY_NONE;
 	p->node[i] = (struct py_node){
 		.sym = error ? PY_ERROR : symbol < TS_SYMBOLS_MAX ? symbol_of[symbol] : PY_OTHER,
