@@ -3,7 +3,7 @@
  * One request, end to end:
  *
  *	resolve   policy and language become plans, immutable from here on
- *	inspect   the code is read; a blocking finding ends the run here
+ *	inspect   the code is read while the cell is built; a blocking finding ends the run before anything starts
  *	probe     what this host cannot enforce refuses the run, unless the policy gives it up by name
  *	compile   in a cell of its own, for languages that need it
  *	run       in a fresh cell
@@ -30,6 +30,8 @@ struct run {
 	struct prepared_request prepared;
 	const struct backend_ops *backend;
 	struct backend_host *host;
+	struct inspect_job *inspection; /* under way */
+	bool stopped;			/* by its findings */
 	struct buf compiled;
 	struct brig_error err;
 };
@@ -80,10 +82,34 @@ static int end_blocked(struct run *r, const struct findings *f)
 	return end_with(r, VERDICT_blocked, "static inspection found more than it can list");
 }
 
+/* The findings of the inspection that was begun; -1 if they, or their absence, end the run. */
+static int await_inspection(struct run *r)
+{
+	struct findings *found = &r->result->findings;
+
+	if (!r->inspection)
+		return 0;
+	if (inspect_finish(MOVE_PTR(r->inspection), found, &r->err) < 0)
+		return end_with_error(r);
+	if (found->dropped)
+		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed", found->dropped,
+			    found->n);
+	return found->worst == SEVERITY_CRITICAL ? end_blocked(r, found) : 0;
+}
+
+/* Called by the backend with the cell built and the program waiting in it: nothing has run yet. */
+static int inspection_gate(void *arg, struct brig_error *err)
+{
+	struct run *r = arg;
+
+	r->stopped = await_inspection(r) < 0;
+	return r->stopped ? err_set(err, BRIG_E_REFUSED, 0, "%s", r->result->reason) : 0;
+}
+
+/* Only begun here: it is read in a process of its own while the cell is built. */
 static int step_inspect(struct run *r)
 {
 	const struct settings *set = &r->prepared.resolved.set;
-	struct findings *found = &r->result->findings;
 	struct inspect_request what = { .trust = r->prepared.resolved.trust, .text = r->req->code, .len = r->req->code_len,
 					.strict_commands = set->strict_commands };
 	const struct rule_set *rules;
@@ -92,12 +118,10 @@ static int step_inspect(struct run *r)
 	if (!set->inspection || !inspection_kind(r->prepared.lang, r->prepared.source_name, &what.kind))
 		return 0;
 	if (rulebook_get(r->rules, set->rules_file, &rules, &r->err) < 0 ||
-	    inspect_confined(rules, &what, found, &r->err) < 0)
+	    inspect_begin(rules, &what, &r->inspection, &r->err) < 0)
 		return end_with_error(r);
-	if (found->dropped)
-		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed", found->dropped,
-			    found->n);
-	return found->worst == SEVERITY_CRITICAL ? end_blocked(r, found) : 0;
+	/* A compiler is a program too: it is not started on code that will be blocked. */
+	return r->prepared.lang->compiles ? await_inspection(r) : 0;
 }
 
 static int step_probe(struct run *r)
@@ -190,8 +214,11 @@ static int step_run(struct run *r)
 	r->result->out.max = r->result->err.max = p.plan.limits.output_bytes;
 	r->result->limits = p.plan.limits;
 	r->result->has_limits = true;
+	p.plan.gate = inspection_gate;
+	p.plan.gate_arg = r;
 	stage_execute(&s);
-	adopt_verdict(r, &s);
+	if (!r->stopped)
+		adopt_verdict(r, &s);
 	return 0;
 }
 
@@ -229,6 +256,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, const str
 		if (rc < 0)
 			break;
 	}
+	inspect_cancel(r->inspection);
 	if (r->backend)
 		r->backend->close(r->host);
 	buf_release(&r->compiled);

@@ -34,7 +34,7 @@ struct inspect_request {
 	bool strict_commands;  /* only the white-list of commands, no dynamic words */
 };
 
-/* In this process.  0: *ret holds the findings (maybe none); negative: nothing could be said (memory).
+/* In this process: for texts of one's own.  Hostile nesting can exhaust the stack of a parser.  0: *ret holds the findings (maybe none); negative: nothing could be said (memory).
  * Text that cannot be analysed is a finding, not an error. */
 int inspect_text(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
 		 struct brig_error *err);
@@ -44,5 +44,13 @@ int inspect_text(const struct rule_set *rules, const struct inspect_request *req
  */
 int inspect_confined(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
 		     struct brig_error *err);
+
+/* The same in two halves, so that the caller can do something else meanwhile.  Rules and text are borrowed until the end. */
+struct inspect_job;
+int inspect_begin(const struct rule_set *rules, const struct inspect_request *req, struct inspect_job **ret,
+		  struct brig_error *err);
+/* Waits for the findings; the job is gone afterwards, whatever is returned. */
+int inspect_finish(struct inspect_job *job, struct findings *ret, struct brig_error *err);
+void inspect_cancel(struct inspect_job *job); /* NULL is fine */
 
 #endif

@@ -37,9 +37,10 @@
 #include "inspect/wire.h"
 #include "sys/seccomp.h"
 
-#define WALL_MAX_NS  (2 * NS_PER_SEC)
+#define WALL_MAX_NS  (1850 * NS_PER_MS) /* killing it and taking its memory away takes its time too: 2 s in all */
 #define CPU_MAX_SEC  2
 #define MEMORY_EXTRA (400 * MiB)
+#define STACK_MAX    (128 * MiB) /* the parser frees its own stack recursively, one frame per token that is still open */
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -90,7 +91,7 @@ static int confine(int pipe_fd)
 	if (dup2(pipe_fd, 0) < 0 || close_range(1, ~0U, 0) < 0)
 		return -errno;
 	if ((rc = limit(RLIMIT_CPU, CPU_MAX_SEC)) < 0 || (rc = limit(RLIMIT_AS, memory)) < 0 ||
-	    (rc = limit(RLIMIT_CORE, 0)) < 0)
+	    (rc = limit(RLIMIT_CORE, 0)) < 0 || (rc = limit(RLIMIT_STACK, STACK_MAX)) < 0)
 		return rc;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -232,32 +233,71 @@ static int cannot_say(const struct rule_set *rules, const struct inspect_request
 	return 0;
 }
 
-int inspect_confined(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
-		     struct brig_error *err)
+struct inspect_job {
+	const struct rule_set *rules;
+	struct inspect_request req;
+	struct worker worker;
+	uint64_t deadline;
+};
+
+int inspect_begin(const struct rule_set *rules, const struct inspect_request *req, struct inspect_job **ret,
+		  struct brig_error *err)
 {
-	uint64_t deadline = clock_now_ns() + WALL_MAX_NS;
-	AUTO_FREE char *bytes = malloc(WIRE_MAX + 1);
-	struct worker w = { .pid_fd = FD_NONE, .pipe_fd = FD_NONE };
-	struct wire_header h = { 0 };
-	struct findings found = { 0 };
-	bool in_time, no_memory;
-	const char *why;
-	size_t len;
+	struct inspect_job *job = malloc(sizeof(*job));
 	int rc;
 
+	if (!job)
+		return err_nomem(err);
+	*job = (struct inspect_job){ .rules = rules,
+				     .req = *req,
+				     .worker = { .pid_fd = FD_NONE, .pipe_fd = FD_NONE },
+				     .deadline = clock_now_ns() + WALL_MAX_NS };
+	rc = start(rules, req, &job->worker, err);
+	if (rc < 0) {
+		free(job);
+		return rc;
+	}
+	*ret = job;
+	return 0;
+}
+
+int inspect_finish(struct inspect_job *job_taken, struct findings *ret, struct brig_error *err)
+{
+	AUTO_FREE struct inspect_job *job = job_taken;
+	AUTO_FREE char *bytes = malloc(WIRE_MAX + 1);
+	struct wire_header h = { 0 };
+	struct findings found = { 0 };
+	bool in_time, no_memory = false;
+	const char *why;
+	size_t len = 0;
+
+	in_time = bytes && receive(job->worker.pipe_fd, job->deadline, bytes, WIRE_MAX + 1, &len);
+	why = finish(&job->worker, in_time);
 	if (!bytes)
 		return err_nomem(err);
-	rc = start(rules, req, &w, err);
-	if (rc < 0)
-		return rc;
-	in_time = receive(w.pipe_fd, deadline, bytes, WIRE_MAX + 1, &len);
-	why = finish(&w, in_time);
-	if (!in_time || !wire_decode(bytes, len, req->len, &h, &found, &no_memory))
-		return in_time && no_memory ? err_nomem(err) : cannot_say(rules, req, why, ret, err);
+	if (!in_time || !wire_decode(bytes, len, job->req.len, &h, &found, &no_memory))
+		return in_time && no_memory ? err_nomem(err) : cannot_say(job->rules, &job->req, why, ret, err);
 	if (h.status == WIRE_NOT_CONFINED)
 		return err_set(err, BRIG_E_SYSTEM, h.sys, "inspection: the worker process cannot be confined");
 	if (h.status == WIRE_NO_MEMORY)
-		return cannot_say(rules, req, "it needs more than 400 MB of memory", ret, err);
+		return cannot_say(job->rules, &job->req, "it needs more than 400 MB of memory", ret, err);
 	*ret = found;
 	return 0;
+}
+
+void inspect_cancel(struct inspect_job *job)
+{
+	if (!job)
+		return;
+	(void)finish(&job->worker, true);
+	free(job);
+}
+
+int inspect_confined(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
+		     struct brig_error *err)
+{
+	struct inspect_job *job = NULL;
+	int rc = inspect_begin(rules, req, &job, err);
+
+	return rc < 0 ? rc : inspect_finish(job, ret, err);
 }

@@ -6,6 +6,7 @@
 #ifndef MODEL_PLAN_H
 #define MODEL_PLAN_H
 
+#include "base/err.h"
 #include "model/protection.h"
 #include "model/settings.h"
 #include "sys/seccomp.h"
@@ -53,6 +54,9 @@ struct plan {
 	enum syscall_family family;
 	enum seccomp_profile profile;
 	bool start_at_once;   /* create may let the program go as soon as every wall is up */
+	/* Asked once, right before the program is let go; negative: it is not, and err says why.  May be NULL. */
+	int (*gate)(void *arg, struct brig_error *err);
+	void *gate_arg;
 	bool deny_write_exec; /* MDWE: no memory both written and executed */
 	bool workspace_exec;
 	const char *const *argv; /* NULL-terminated; argv[0] is an absolute path in the cell */

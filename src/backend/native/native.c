@@ -172,6 +172,11 @@ static int write_id_maps(struct cell *c, struct brig_error *err)
 /* The word that the payload waits for behind its walls; it may be there before the payload is. */
 static int let_go(struct cell *c, struct brig_error *err)
 {
+	const struct plan *plan = c->spec.plan;
+	int rc = plan->gate ? plan->gate(plan->gate_arg, err) : 0;
+
+	if (rc < 0)
+		return rc;
 	c->started_ns = clock_now_ns();
 	if (send(c->go, "g", 1, MSG_NOSIGNAL) != 1)
 		return lost_init(c, STEP_exec, -errno, err);
