@@ -34,8 +34,11 @@ struct inspect_request {
 	bool strict_commands;  /* only the white-list of commands, no dynamic words */
 };
 
-/* In this process: for texts of one's own.  Hostile nesting can exhaust the stack of a parser.  0: *ret holds the findings (maybe none); negative: nothing could be said (memory).
- * Text that cannot be analysed is a finding, not an error. */
+/*
+ * In this process: for texts of one's own, because hostile nesting can exhaust the stack of a parser.  0: *ret holds the
+ * findings (maybe none); negative: nothing could be said (memory).  Text that cannot be analysed is a finding, not an
+ * error.
+ */
 int inspect_text(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
 		 struct brig_error *err);
 /*

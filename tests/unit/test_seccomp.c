@@ -578,8 +578,10 @@ static void init_has_exactly_its_calls(void **state)
 /* Memory that is not executable, an answer, and the end. */
 static void inspect_has_exactly_its_calls(void **state)
 {
-	static const char *const always[] = { "read",  "write",         "brk",       "munmap", "mremap",    "madvise",
-					      "futex", "clock_gettime", "getrandom", "exit",   "exit_group" };
+	static const char *const always[] = {
+		"read",  "write",         "brk",     "munmap",    "mremap", "madvise",
+		"futex", "clock_gettime", "sysinfo", "getrandom", "exit",   "exit_group"
+	};
 	static const char *const unless_exec[] = { "mmap", "mprotect" };
 	static const uint64_t plain[6] = { 0, 4096, 3, 0x22, UINT64_MAX, 0 },
 			      exec[6] = { 0, 4096, GARBAGE | 7, 0x22, UINT64_MAX, 0 };
