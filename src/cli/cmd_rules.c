@@ -77,12 +77,16 @@ static void keep_language(json_t *doc, const char *lang)
 
 static void add_rule(struct ui_table *table, const json_t *rule)
 {
-	char id[64], languages[128], severity[32], names[4096], message[512];
+	char id[64], languages[128], severity[32], kind[32], names[4096], message[512];
 	const char *effect = document_text(json_object_get(rule, "severity"), "unknown", severity, sizeof(severity));
 
 	ui_table_add(table, document_text(rule, "id", id, sizeof(id)), UI_BOLD);
 	ui_table_add(table, document_text(rule, "languages", languages, sizeof(languages)), UI_PLAIN);
-	ui_table_add(table, str_eq(effect, "NONE") ? "-" : effect, severity_color(effect));
+	(void)document_text(rule, "kind", kind, sizeof(kind));
+	if (str_eq(kind, "member-allow") || str_eq(kind, "command-allow"))
+		ui_table_add(table, "allowed", UI_GREEN);
+	else
+		ui_table_add(table, str_eq(effect, "NONE") ? "-" : effect, severity_color(effect));
 	ui_table_add(table, document_text(rule, "message", message, sizeof(message)), UI_PLAIN);
 	(void)document_text(rule, "names", names, sizeof(names));
 	if (strlen(names) > NAMES_SHOWN)

@@ -56,18 +56,35 @@ static void say_degraded(const struct brig_result *r)
 		       buf_str(&names));
 }
 
+#define FINDINGS_SHOWN 10
+
 /* What blocks and what warns; the rest is for those who ask with --json. */
 static void say_findings(const struct brig_result *r, const char *name)
 {
 	struct brig_finding f = BRIG_FINDING_INIT;
+	size_t n = 0;
 
 	for (size_t i = 0; brig_result_finding(r, i, &f); i++) {
 		bool blocks = str_eq(f.severity, "CRITICAL");
 
-		if (blocks || str_eq(f.severity, "HIGH"))
+		if ((blocks || str_eq(f.severity, "HIGH")) && n++ < FINDINGS_SHOWN)
 			ui_say("%s: %s:%u:%u: %s [%s]", blocks ? "blocking" : "warning", name ? name : "code", f.line,
 			       f.column, f.message, f.rule);
 	}
+	if (n > FINDINGS_SHOWN)
+		ui_say("and %zu more findings; 'brig check' shows all of them", n - FINDINGS_SHOWN);
+}
+
+/* What to do about the finding that the reason names. */
+static void say_remedy(const struct brig_result *r)
+{
+	struct brig_finding f = BRIG_FINDING_INIT;
+
+	for (size_t i = 0; brig_result_finding(r, i, &f); i++)
+		if (str_eq(f.severity, "CRITICAL") && *f.remedy) {
+			ui_say("help: %s", f.remedy);
+			return;
+		}
 }
 
 void report_remarks(const struct brig_result *r, const char *name)
@@ -82,6 +99,8 @@ void report_remarks(const struct brig_result *r, const char *name)
 		return;
 	text = brig_result_reason(r);
 	ui_say("%s%s%s", brig_result_verdict(r), *text ? ": " : "", text);
+	if (str_eq(brig_result_verdict(r), "blocked"))
+		say_remedy(r);
 }
 
 static void add_verdict(struct buf *line, const struct brig_result *r, bool has_color)
