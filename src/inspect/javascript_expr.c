@@ -38,8 +38,12 @@ struct js_value js_collect(struct js *js, const struct js_frame *f, enum js_kind
 
 	if (!js_list_new(js, kind, n, &list))
 		return list;
-	for (uint32_t i = 0; i < n; i++)
-		list.v[i] = js_kid_at(js, f, i)->value;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct js_kid *kid = js_kid_at(js, f, i);
+
+		if (kid)
+			list.v[i] = kid->value;
+	}
 	return list;
 }
 
