@@ -270,6 +270,7 @@ struct js_value js_call(struct js *js, struct js_value callee, struct js_value a
 
 /* javascript_judge.c */
 bool js_is_engine_name(struct js *js, const char *name, size_t len); /* a global that matters here */
+void js_mention_kept(struct js *js, const struct js_value *v, struct span where);
 void js_mention(struct js *js, const struct js_value *v, struct span where);
 void js_check(struct js *js, const char *check, struct span where, const char *detail);
 struct js_value js_import(struct js *js, const struct js_value *name, struct span where);

@@ -186,10 +186,11 @@ static void decode_hex(const struct js_value *text, struct buf *out)
 {
 	for (uint32_t i = 0; i + 1 < text->n; i += 2) {
 		int high = hex_digit(text->s[i]), low = hex_digit(text->s[i + 1]);
-		char byte = (char)(high << 4 | low);
+		char byte;
 
 		if (high < 0 || low < 0)
 			break;
+		byte = (char)(high << 4 | low);
 		buf_add(out, &byte, 1);
 	}
 }

@@ -341,6 +341,7 @@ static void eval_return(struct js *js, const struct js_frame *f)
 
 	if (v.kind == JS_MODULE || v.kind == JS_BOUND)
 		js_mention_kids(js, f);
+	js_mention_kept(js, &v, span_of(f));
 	v.flags &= (uint8_t)~JS_PENDING;
 	scope->result = scope->returns ? js_join(js, scope->result, v) : v;
 	scope->returns = true;

@@ -82,6 +82,19 @@ void js_mention(struct js *js, const struct js_value *v, struct span where)
 	}
 }
 
+/* A value that goes into a variable: the variable is followed, so only what is bad in itself counts here. */
+void js_mention_kept(struct js *js, const struct js_value *v, struct span where)
+{
+	const struct js_value *each;
+	size_t n = js_alternatives(v, &each);
+
+	for (size_t i = 0; i < n; i++)
+		if (each[i].kind == JS_PATH && !js_is(&each[i], JS_PATH, "require") &&
+		    !js_is(&each[i], JS_PATH, "Function") && !js_is(&each[i], JS_PATH, "process") &&
+		    !js_is(&each[i], JS_PATH, "arguments"))
+			mention_path(js, &each[i], where);
+}
+
 /* --- modules ---------------------------------------- */
 
 static bool reads_only_stdin(const struct js *js)

@@ -418,6 +418,7 @@ void js_assign(struct js *js, const struct js_value *target, struct js_value val
 	case JS_REF:
 		if (target->atom >= js->n_atoms)
 			return;
+		js_mention_kept(js, &value, js->where);
 		if (js->atoms[target->atom].var == JS_NO_VAR)
 			assign_global(js, target->atom, value);
 		else

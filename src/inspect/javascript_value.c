@@ -263,6 +263,8 @@ static bool simple_text(struct js *js, const struct js_value *v, struct js_value
 	};
 	char line[160];
 
+	if (v->kind == JS_OBJECT && v->n) /* it may say itself what it is as text */
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
 		if (v->kind == fixed[i].kind) {
 			*ret = js_text(fixed[i].text);
