@@ -226,7 +226,7 @@ static uint32_t apply(struct py *p, const struct py_args *a, const struct py_ato
 	struct fold f = { .p = p, .args = a, .self = *self, .out = BUF_INIT(PY_STRING_MAX), .kind = self->kind };
 	uint32_t atom = PY_NONE;
 
-	if (m->fold(&f) && !f.out.full && !f.out.no_memory)
+	if (py_steps(p, self->len) && m->fold(&f) && !f.out.full && !f.out.no_memory)
 		atom = py_text_atom(p, f.part ? PY_PART : f.kind, buf_str(&f.out), f.out.len);
 	buf_release(&f.out);
 	return atom;

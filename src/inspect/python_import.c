@@ -118,6 +118,8 @@ void py_judge_import_statement(struct py *p, uint32_t node)
 		judge_plain(p, node);
 		return;
 	}
+	if (module != PY_NONE && p->node[module].sym == PY_RELATIVE_IMPORT) /* on no list; what it is nobody knows */
+		py_judge_import(p, p->text + p->node[module].start, p->node[module].end - p->node[module].start, py_span(p, module));
 	if (module == PY_NONE || p->node[module].sym != PY_DOTTED_NAME || !dotted_path(p, module, path, sizeof(path), &len))
 		return;
 	if (py_judge_import(p, path, len, py_span(p, module)))

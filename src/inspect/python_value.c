@@ -143,6 +143,8 @@ static uint32_t intern(struct py *p, struct py_atom want)
 {
 	size_t size = is_text(want.kind) ? want.len : want.kind == PY_LIST ? want.len * sizeof(*want.item) : 0;
 
+	if (!py_steps(p, size / 4)) /* who calculates with long strings pays for it */
+		return PY_NONE;
 	if (py_table_grow(p, &p->atoms, p->n_atoms + 1))
 		for (uint32_t i = 0; i < p->n_atoms; i++)
 			table_put(&p->atoms, p->atom[i].hash, i);

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Python inspector: what is found however it is written, what is not found where a name only looks alike, what
+ * constants are calculated, bounds.  Where CPython and the parser see different programs, CPython is asked to prove it.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "inspect/inspect.h"
+
+static struct rule_set *rules;
+
+static struct findings inspect(const char *text, size_t len, enum trust trust)
+{
+	struct inspect_request req = { .kind = INSPECT_PYTHON, .trust = trust, .text = text, .len = len };
+	struct findings found = { 0 };
+
+	assert_int_equal(inspect_text(rules, &req, &found, NULL), 0);
+	return found;
+}
+
+static const struct finding *by_rule(const struct findings *f, const char *rule)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (str_eq(f->row[i].rule, rule))
+			return &f->row[i];
+	return NULL;
+}
+
+struct row {
+	const char *rule; /* NULL: nothing above MEDIUM */
+	const char *code;
+	const char *name; /* of the finding, if it matters */
+};
+
+static void check_rows(const struct row *row, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct findings f = inspect(row[i].code, strlen(row[i].code), TRUST_UNKNOWN);
+		const struct finding *hit = row[i].rule ? by_rule(&f, row[i].rule) : NULL;
+		bool right = row[i].rule ? hit && (!row[i].name || str_eq(hit->name, row[i].name)) : f.worst <= SEVERITY_MEDIUM;
+
+		if (!right)
+			print_error("wanted %s %s, worst is %s (%s %s):\n%s\n", row[i].rule ? row[i].rule : "nothing",
+				    row[i].name ? row[i].name : "", severity_name[f.worst], f.n ? f.row[0].rule : "no finding",
+				    f.n ? f.row[0].name : "", row[i].code);
+		findings_release(&f);
+		assert_true(right);
+	}
+}
+
+/* ---- references ---- */
+
+static void a_module_is_known_by_any_name(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ "py-os-process", "import os\nos.system('ls')", "os.system" },
+		{ "py-os-process", "import os as o\no.system('ls')", "os.system" },
+		{ "py-os-process", "from os import system as s", "os.system" },
+		{ "py-os-process", "import math, \\\n  os, re\nos . system ('ls')", "os.system" },
+		{ "py-os-process", "import os\na = b = os\nb.system('ls')", "os.system" },
+		{ "py-os-process", "import os\n(o := os).system('ls')", "os.system" },
+		{ "py-os-process", "import os\nx = os if y else z\nx.system('ls')", "os.system" },
+		{ "py-os-process", "def f():\n    global os\n    import os\nos.system('ls')", "os.system" },
+		{ "py-os-process", "def f():\n    import os\n    return os\nf().system('ls')", "os.system" },
+		{ "py-os-process", "class A:\n    import os\nA.os.system('ls')", "os.system" },
+		{ "py-os-process", "class A:\n    def __init__(self, m): self.m = m\n    def f(self): self.m.system('ls')\nimport os\nA(os)", "os.system" },
+		{ "py-os-process", "import os\nfor m in [os]: m.system('ls')", "os.system" },
+		{ "py-os-process", "import os\na, *b = os, 1\na.system('ls')", "os.system" },
+		{ "py-os-process", "import glob\nglob.os.system('ls')", "os.system" },
+		{ "py-os-process", "from random import _os as o\no.system('ls')", "os.system" },
+		{ "py-os-process", "import sys\nsys.modules['o' 's'].system('ls')", "os.system" },
+		{ "py-os-process", "import os\nos.__dict__['sys' + 'tem']('ls')", "os.system" },
+		{ "py-os-process", "import os\nvars(os).get('system')('ls')", "os.system" },
+		{ "py-os-process", "import os\ngetattr(os, 'metsys'[::-1])('ls')", "os.system" },
+		{ "py-os-process", "import os\nos.__getattribute__('system')('ls')", "os.system" },
+		{ "py-network", "from urllib import request" },
+		{ "py-network", "import urllib.parse\nurllib.request.urlopen('x')", "urllib.request.urlopen" },
+		{ "py-star-import", "from os import *" },
+	};
+
+	check_rows(row, ARRAY_LEN(row));
+}
+
+static void a_module_out_of_sight_is_reported(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ "py-os", "import os\nf(os)" },	{ "py-os", "import os\nx = {'a': os}" },
+		{ "py-os", "import os\nself.o = os" },	{ "py-os", "import os\ndef f(o=os): pass" },
+		{ "py-os", "import os\nreturn os" },	{ "py-os", "import os\nf(vars(os))" },
+		{ NULL, "import os\no = os\nprint(o.path.join('a', 'b'))" },
+		{ NULL, "import os\nprint(os.path.join('a', os.sep), os.linesep)" },
+	};
+
+	check_rows(row, ARRAY_LEN(row));
+}
+
+static void a_builtin_counts_wherever_it_is_mentioned(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ "py-eval", "[eval][0]('1')" },
+		{ "py-eval", "{'k': exec}['k']('1')" },
+		{ "py-eval", "list(map(exec, ['1']))" },
+		{ "py-eval", "def f(x, g=eval): pass" },
+		{ "py-eval", "@exec\nclass X: pass" },
+		{ "py-eval", "class X:\n    __add__ = lambda s, o: eval(o)" },
+		{ "py-eval", "class X(metaclass=exec): pass" },
+		{ "py-eval", "def f(x: eval('1')): pass" },
+		{ "py-eval", "def f() -> eval('1'): pass" },
+		{ "py-eval", "f'{1:{eval(x)}}'" },
+		{ "py-eval", "match eval(x):\n    case _: pass" },
+		{ "py-eval", "match 1:\n    case y if eval(x): pass" },
+		{ "py-eval", "print.__self__.exec('1')" },
+		{ "py-eval", "__builtins__['ev' + 'al']('1')" },
+		{ "py-eval", "globals()['__builtins__']" },
+	};
+
+	check_rows(row, ARRAY_LEN(row));
+}
+
+static void a_shadowed_name_is_no_finding(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ NULL, "def f(eval, *open, **exec): return eval(open, exec)" },
+		{ NULL, "lambda eval: eval(1)" },
+		{ NULL, "def f():\n    x = eval(1)\n    eval = 1" }, /* an UnboundLocalError, never the builtin */
+		{ NULL, "def compile(x): pass\ncompile(1)" },
+		{ NULL, "from m import open\nopen(1)" },
+		{ NULL, "for eval in x:\n    eval(1)" },
+		{ NULL, "with x as eval:\n    eval(1)" },
+		{ NULL, "try: pass\nexcept E as eval:\n    eval(1)" },
+		{ NULL, "match x:\n    case [eval, *exec]:\n        eval(exec)" },
+		{ NULL, "[eval(1) for eval in x]" },
+		{ NULL, "def f():\n    eval = 1\n    def g():\n        nonlocal eval\n        return eval(1)" },
+		{ NULL, "class M:\n    def eval(self): pass\nM().eval()" },
+		{ NULL, "f(eval=1, open=2)" },
+		{ NULL, "os = 1\nos.system('ls')" },
+		{ NULL, "def f(os): os.system('ls')" },
+		{ NULL, "print('import os; eval(1)') # eval(1)" },
+	};
+
+	check_rows(row, ARRAY_LEN(row));
+}
+
+static void a_name_that_may_be_unbound_does_not_shadow(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ "py-eval", "if 0: eval = 1\neval('1')" },
+		{ "py-eval", "eval('1')\neval = 1" },
+		{ "py-eval", "eval = 1\ndel eval\neval('1')" },
+		{ "py-eval", "for eval in []: pass\neval('1')" },
+		{ "py-eval", "for eval in []: pass\nelse: eval('1')" },
+		{ "py-eval", "False and (eval := 1)\neval('1')" },
+		{ "py-eval", "try: pass\nexcept E as eval: pass\neval('1')" },
+		{ "py-eval", "def f():\n    global eval\n    eval = 1\neval('1')" },
+		{ "py-eval", "class A:\n    def f(self): return eval('1')\n    eval = 1" },
+		{ "py-eval", "class A:\n    x = eval('1')\n    eval = 1" },
+		{ "py-eval", "[eval('1') for eval in [eval]]" },
+		{ "py-eval", "def f(eval=eval): pass" },
+	};
+
+	check_rows(row, ARRAY_LEN(row));
+}
+
+/* ---- constants ---- */
+
+/* Each expression is "os": the import inside is found only if it was calculated. */
+static void constants_are_calculated(void **state UNUSED)
+{
+	static const char *const expression[] = {
+		"'o' + 's'", "'o' 's'", "'so'[::-1]", "''.join(['o', 's'])", "'\\x6f\\x73'", "'\\157\\163'", "'\\u006f\\U00000073'",
+		"'\\N{LATIN SMALL LETTER O}s'", "f'{\"o\"}s'", "'%s%s' % ('o', 's')", "'{}{}'.format('o', 's')", "'{1}{0}'.format('s', 'o')",
+		"'{a}s'.format(a='o')", "'oXs'.replace('X', '')", "'OS'.lower()", "' os '.strip()", "chr(111) + chr(0x73)",
+		"''.join(map(chr, [111, 115]))", "''.join(chr(c) for c in (111, 115))", "''.join([chr(ord(c) - 1) for c in 'pt'])",
+		"''.join(reversed('so'))", "bytes([111, 115]).decode()", "b'os'.decode('ascii')", "bytes.fromhex('6f73').decode()",
+		"__import__('base64').b64decode('b3M=').decode()", "__import__('codecs').decode('bf', 'rot13')", "'o,s'.split(',')[0] + 's'",
+		"'aosb'[1:3]", "'%c%c' % (111, 115)", "(28531).to_bytes(2, 'big').decode()", "str(b'os', 'utf8')", "('o' * 1) + 's'",
+		"'xos'.removeprefix('x')", "r'os'", "'o\\\ns'", "{'a': 'os'}['a']", "('os', 'x')[0]", "(lambda: 'os')()",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(expression); i++) {
+		char code[256];
+		struct findings f;
+		bool found = false;
+
+		(void)snprintf(code, sizeof(code), "__import__(%s)", expression[i]);
+		f = inspect(code, strlen(code), TRUST_UNTRUSTED);
+		for (size_t k = 0; k < f.n; k++)
+			found |= str_eq(f.row[k].name, "os");
+		if (!found)
+			print_error("not calculated: %s\n", expression[i]);
+		findings_release(&f);
+		assert_true(found);
+	}
+}
+
+static void strings_that_are_code_commands_or_paths_are_judged_as_such(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ "py-os-process", "eval('__import__(\"os\").system(1)')" },
+		{ "py-os-process", "import base64\nexec(base64.b64decode('aW1wb3J0IG9zO29zLnN5c3RlbSgxKQ=='))" },
+		{ "py-file-outside", "p = '/usr'\np += '/x'\nopen(p)" },
+		{ "py-file-outside", "def f(p):\n    return open(p)\nf('/srv/x')" },
+		{ "py-file-outside", "class R:\n    def __init__(self, p): self.p = p\n    def go(self): open(self.p)\nR('/srv/x').go()" },
+		{ "py-file-outside", "import os\nopen(os.path.join('/srv', x))" },
+		{ "py-file-outside", "open(f'/srv/{x}')" },
+		{ "py-file-outside", "list(map(open, ['/srv/x']))" },
+		{ "path-accounts", "open('/e' 'tc/passwd')" },
+		{ NULL, "x = '/usr/lib'\nprint('/etc/passwd')" },
+		{ NULL, "import re\nre.sub('/etc/passwd', '', x)" },
+	};
+
+	check_rows(row, ARRAY_LEN(row));
+}
+
+/* ---- reflection ---- */
+
+static void reflection_is_judged_by_what_is_read(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ "py-reflection", "().__class__.__bases__[0].__subclasses__()" },
+		{ "py-reflection", "getattr((), '__cl' + 'ass__').__base__.__subclasses__()" },
+		{ "py-reflection", "match print:\n    case object(__self__=b): pass" },
+		{ "py-reflection", "import operator\noperator.attrgetter('__init__.__globals__')" },
+		{ "py-reflection-string", "import functools\nfunctools.reduce(f, ['__class__', '__subclasses__'], ())" },
+		{ "py-format-attribute", "'{0.__class__}'.format(1)" },
+		{ "py-dynamic-attribute", "def f(x, y): return getattr(x, y)" },
+		{ "py-dynamic-module-attribute", "import os\nn = [x for x in dir(os) if x][0]\ngetattr(os, n)" },
+		{ NULL, "class A:\n    def __repr__(self): return type(self).__name__ + self.__class__.__name__" },
+		{ NULL, "class A:\n    def __init__(self): super().__init__()\n    def __add__(self, o): return self.__class__(o)" },
+		{ NULL, "if __name__ == '__main__': pass" },
+		{ NULL, "getattr(x, 'name', None)" },
+	};
+
+	check_rows(row, ARRAY_LEN(row));
+}
+
+/* ---- where CPython and the parser differ ---- */
+
+/* What CPython prints for the program; false: there is no CPython here. */
+static bool run_python(const char *text, size_t len, char *line, size_t size)
+{
+	char path[] = "/tmp/brig-test-python-XXXXXX", command[96];
+	int fd = mkstemp(path);
+	FILE *out;
+
+	if (access("/usr/bin/python3", X_OK) < 0) {
+		if (fd >= 0)
+			close(fd);
+		unlink(path);
+		return false;
+	}
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, len), (ssize_t)len);
+	close(fd);
+	(void)snprintf(command, sizeof(command), "/usr/bin/python3 -IB %s 2>/dev/null", path);
+	out = popen(command, "r");
+	assert_non_null(out);
+	if (!fgets(line, (int)size, out))
+		line[0] = '\0';
+	(void)pclose(out);
+	unlink(path);
+	return true;
+}
+
+/* Programs that print "ran" by way of something forbidden, although the parser shows it as something else. */
+static void what_the_parser_does_not_see_is_found(void **state UNUSED)
+{
+	static const char *const program[] = {
+		"# comment\reval(\"print('ran')\")",				    /* a lone CR ends the comment */
+		"x = 1\r# y\reval(\"print('ran')\")\r",
+		"# -*- coding: utf-7 -*-\n# +AAo-eval(\"print('ran')\")",	    /* the codec makes a line end */
+		"#!/usr/bin/python3\n# vim: set fileencoding=utf-7 :\n# +AAo-eval(\"print('ran')\")",
+		"\xf0\x9d\x93\xae\xf0\x9d\x94\x81\xf0\x9d\x93\xae\xf0\x9d\x93\xac(\"print('ran')\")", /* exec in script letters */
+		"\xef\xbd\x85val(\"print('ran')\")",				    /* fullwidth e */
+		"\xe2\x84\xafval(\"print('ran')\")",				    /* script small e */
+		"import os\nprint([*os.popen('echo ran')][0].strip())",		    /* the star binds inside the attribute */
+		"import os\nclass A: pass\ntype(A()).x = os.system('echo ran')",    /* an alias statement, says the parser */
+		"import os\ntype(os).x = os.system('echo ran')",
+		"print >>eval(\"[print('ran')] and __import__('sys').stdout\") if 0 else eval(\"print('ran')\")", /* a print statement? */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(program); i++) {
+		struct findings f = inspect(program[i], strlen(program[i]), TRUST_UNKNOWN);
+		char line[64] = "";
+
+		if (f.worst != SEVERITY_CRITICAL)
+			print_error("not seen: %s\n", program[i]);
+		assert_int_equal(f.worst, SEVERITY_CRITICAL);
+		findings_release(&f);
+		if (run_python(program[i], strlen(program[i]), line, sizeof(line)) && strncmp(line, "ran", 3) != 0)
+			print_error("CPython does not run it: %s\n", program[i]);
+		assert_true(line[0] == '\0' || strncmp(line, "ran", 3) == 0);
+	}
+}
+
+/* ---- levels and bounds ---- */
+
+static void the_lowest_level_knows_only_its_list(void **state UNUSED)
+{
+	static const char *const refused[] = { "import asyncio", "import os.path", "from . import x", "import xml.sax" };
+	static const char *const taken[] = { "import math, json", "from collections.abc import Iterable", "import sys\nsys.argv" };
+
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+		struct findings f = inspect(refused[i], strlen(refused[i]), TRUST_UNTRUSTED);
+
+		if (f.worst != SEVERITY_CRITICAL)
+			print_error("taken: %s\n", refused[i]);
+		assert_int_equal(f.worst, SEVERITY_CRITICAL);
+		findings_release(&f);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+		struct findings f = inspect(taken[i], strlen(taken[i]), TRUST_UNTRUSTED);
+
+		assert_int_equal(f.n, 0);
+		findings_release(&f);
+	}
+}
+
+static void a_parse_error_weighs_by_trust(void **state UNUSED)
+{
+	static const enum severity want[] = { [TRUST_UNTRUSTED] = SEVERITY_CRITICAL, [TRUST_UNKNOWN] = SEVERITY_HIGH,
+					      [TRUST_TRUSTED] = SEVERITY_MEDIUM };
+
+	for (size_t t = 0; t < ARRAY_LEN(want); t++) {
+		struct findings f = inspect("def (:\n", 7, (enum trust)t);
+
+		assert_int_equal(f.worst, want[t]);
+		assert_non_null(by_rule(&f, "parse-error"));
+		findings_release(&f);
+	}
+}
+
+static void a_finding_tells_its_place(void **state UNUSED)
+{
+	static const char code[] = "import os as o\nx = 1\ny = o.system('ls')\n";
+	struct findings f = inspect(code, strlen(code), TRUST_UNKNOWN);
+	const struct finding *hit = by_rule(&f, "py-os-process");
+
+	assert_non_null(hit);
+	assert_int_equal(hit->line, 3);
+	assert_int_equal(hit->column, 5);
+	assert_int_equal(hit->span.end - hit->span.start, strlen("o.system"));
+	findings_release(&f);
+}
+
+static void repeated(struct buf *b, const char *head, const char *piece, size_t times, const char *tail)
+{
+	buf_adds(b, head);
+	for (size_t i = 0; i < times; i++)
+		buf_adds(b, piece);
+	buf_adds(b, tail);
+}
+
+/* Depth, width and values that grow: without bounds these would not end, or take all memory. */
+static void hostile_texts_end(void **state UNUSED)
+{
+	static const struct {
+		const char *head, *piece, *tail;
+	} shape[] = {
+		{ "", "(", "" },
+		{ "", "[", "" },
+		{ "x = ", "a[", "" },
+		{ "x = ", "-", "1" },
+		{ "x = ", "f(", "" },
+		{ "x = 'a'\n", "x = x + x\n", "" },
+		{ "x = [1]\n", "x = [x, x]\n", "" },
+		{ "x = ", "'a' + ", "'b'" },
+		{ "x = a", ".b", "" },
+		{ "x = ", "lambda: ", "1" },
+		{ "x = ", "a if b else ", "c" },
+		{ "", "import os\n", "" },
+		{ "", "x = f(x)\n", "" },
+		{ "def f(x): return f(x)\n", "f(f('a' + f('b')))\n", "" },
+		{ "", "[[y for y in 'abcdefgh'] for x in 'abcdefgh']\n", "" },
+		{ "", "eval(x)\n", "" },
+		{ "x = f'", "{f'{x}'}", "'" },
+		{ "", "class A:\n  x = 1\n  def f(self): self.x = self.x + 'a'\n", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(shape); i++) {
+		struct buf b = BUF_INIT(256 * KiB - 16);
+		struct findings f;
+
+		repeated(&b, shape[i].head, shape[i].piece, 250 * KiB / strlen(shape[i].piece), shape[i].tail);
+		buf_adds(&b, "\n");
+		f = inspect(buf_str(&b), b.len, TRUST_UNKNOWN);
+		findings_release(&f);
+		buf_release(&b);
+	}
+}
+
+static int open_rules(void **state UNUSED)
+{
+	return rules_builtin(&rules, NULL);
+}
+
+static int close_rules(void **state UNUSED)
+{
+	rules_free(rules);
+	return 0;
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_module_is_known_by_any_name),
+		cmocka_unit_test(a_module_out_of_sight_is_reported),
+		cmocka_unit_test(a_builtin_counts_wherever_it_is_mentioned),
+		cmocka_unit_test(a_shadowed_name_is_no_finding),
+		cmocka_unit_test(a_name_that_may_be_unbound_does_not_shadow),
+		cmocka_unit_test(constants_are_calculated),
+		cmocka_unit_test(strings_that_are_code_commands_or_paths_are_judged_as_such),
+		cmocka_unit_test(reflection_is_judged_by_what_is_read),
+		cmocka_unit_test(what_the_parser_does_not_see_is_found),
+		cmocka_unit_test(the_lowest_level_knows_only_its_list),
+		cmocka_unit_test(a_parse_error_weighs_by_trust),
+		cmocka_unit_test(a_finding_tells_its_place),
+		cmocka_unit_test(hostile_texts_end),
+	};
+
+	return cmocka_run_group_tests(tests, open_rules, close_rules);
+}
