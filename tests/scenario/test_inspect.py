@@ -3,7 +3,7 @@
 import json
 import os
 
-from harness import EXTENSION, Failed, case, is_root
+from harness import EXTENSION, ROOT, Failed, brig_path, case, is_root
 
 ON = {"BRIG_INSPECTION": "true"}
 # Something that each language's rules block at every trust level below trusted; it says so if it runs after all.
@@ -348,3 +348,25 @@ def odd_texts(t):
 		for lang in EXTENSION:
 			status, document = check(t, "--lang", lang, "-", stdin=text)
 			t.check(status in (0, 1, 2), f"status of {text[:10]!r} as {lang}", document)
+
+
+@case("inspect-score counts what is right and what is not")
+def score(t):
+	rows = [("python", "print(1)", "allow"), ("python", "import subprocess", "allow"), ("python", "import subprocess", "block"),
+		("python", "import subprocess", "warn"), ("python", "print(1)", "block"), ("bash", "rm -rf /", "block"),
+		("path", "../../etc/passwd", "block"), ("path", "a.txt\0/../../etc/passwd", "block")]
+	lines = [json.dumps({"id": f"row-{i}", "language": lang, "code": code, "expect": expect})
+		 for i, (lang, code, expect) in enumerate(rows)]
+	os.mkdir(t.path("sets"))
+	t.path("sets/one.jsonl", "\n".join(lines) + "\n")
+	tool = [os.path.join(ROOT, "tools", "inspect-score"), t.path("sets"), "--brig", brig_path()]
+	p = t.run([*tool, "--json"])
+	t.equal(p.rc, 0, "status", p)
+	table = {row["language"]: row for row in json.loads(p.out)}
+	python = table["python"]
+	t.equal((python["rows"], python["right"], python["block recall"], python["benign blocked"]), (5, 3, 50.0, 50.0),
+		"rows, right, recall, benign blocked", p)
+	t.equal((table["bash"]["right"], table["path"]["right"]), (1, 2), "right rows of shell and path", p)
+	p = t.run([*tool, "--wrong"])
+	t.check(b"row-1 python: expected allow, got block" in p.out and b"row-4 python: expected block, got allow" in p.out
+		and b"row-0" not in p.out, "wrong rows are listed", p)
