@@ -197,10 +197,10 @@ int rules_add_file(struct rule_set *set, const char *path, struct brig_error *er
 {
 	AUTO_BUF text = BUF_INIT(RULES_FILE_MAX);
 	struct rule_set next = { 0 };
-	struct rule_table table;
+	struct rule_table table = { 0 };
 	struct rule_list list;
-	struct rule *row;
-	size_t n;
+	struct rule *row = NULL;
+	size_t n = 0;
 	int rc;
 
 	if (set->n_files == USER_FILES_MAX)

@@ -161,19 +161,17 @@ static int start(const struct rule_set *rules, const struct inspect_request *req
 	return 0;
 }
 
-/* Everything up to the end of the pipe; false: too late or too much. */
+/* Everything up to the end of the pipe; false: too late or too much.  A caller that comes late still gets what is there. */
 static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t *ret_len)
 {
 	*ret_len = 0;
 	for (;;) {
 		uint64_t now = clock_now_ns();
+		uint64_t left = now < deadline ? (deadline - now) / NS_PER_MS + 1 : 0;
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		ssize_t n;
+		ssize_t n = poll(&p, 1, (int)left);
 
-		if (now >= deadline)
-			return false;
-		n = poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1);
-		if (n < 0 && errno != EINTR)
+		if ((n < 0 && errno != EINTR) || (n == 0 && left == 0))
 			return false;
 		if (n <= 0)
 			continue;
@@ -224,7 +222,7 @@ static int cannot_say(const struct rule_set *rules, const struct inspect_request
 		.out = &found,
 	};
 
-	if (!judge_check(&j, "not-analysable", (struct span){ 0, 0 }, "%s", why) || j.out_of_memory) {
+	if (!judge_check(&j, "not-analysable", (struct span){ 0, 0 }, "%s", why) || j.out_of_memory || !found.row) {
 		findings_release(&found);
 		return err_set(err, BRIG_E_SYSTEM, 0, "the text could not be inspected: %s", why);
 	}
@@ -299,5 +297,5 @@ int inspect_confined(const struct rule_set *rules, const struct inspect_request 
 	struct inspect_job *job = NULL;
 	int rc = inspect_begin(rules, req, &job, err);
 
-	return rc < 0 ? rc : inspect_finish(job, ret, err);
+	return job ? inspect_finish(job, ret, err) : rc;
 }
