@@ -91,7 +91,7 @@ struct sh_redirect {
 
 struct sh_assign {
 	struct sh_word name, value;
-	bool append, array, subscript;
+	bool append, array, subscript, ref;
 };
 
 #define SH_REDIRECTS_MAX 16
@@ -127,6 +127,7 @@ struct sh_value {
 	const char *s;
 	uint32_t len;
 	bool array;
+	bool ref; /* declare -n: the name of another one */
 };
 
 struct sh_var {
@@ -158,6 +159,15 @@ struct sh_file {
 	unsigned flags; /* STREAM_ */
 };
 
+/* One program of one pattern; kept by the first character, so that a command meets only what may concern it. */
+struct sh_entry {
+	struct sh_entry *next;
+	const struct rule *rule;
+	const char *program; /* or the name of a variable */
+	uint32_t len;
+	const char *terms; /* or the glob of its value */
+};
+
 #define SH_BUCKETS 64
 #define SH_SPAWNS_MAX 64
 
@@ -169,12 +179,17 @@ struct shell {
 	unsigned depth;		/* of substitutions and texts in texts */
 	unsigned braces;	/* of ${ inside ${ */
 	unsigned calls;		/* functions followed so far */
+	bool wants_input;	/* a shell without anything to read was seen in the group at hand */
+	const char *cwd;	/* after cd to a constant folder; NULL: the workspace */
 	unsigned processes;	/* <(command) seen so far */
 	unsigned pick;		/* which alternative of each variable is looked at */
 	unsigned pick_max;	/* how many there were in the command at hand */
 	bool substituted;	/* the command at hand holds a substitution */
 	bool used_parameter;	/* $1, $@ ... were looked at since this was cleared */
 	bool conditional;	/* the assignment at hand may not happen */
+	struct sh_entry *entries[256]; /* by first character; [0] every program */
+	struct sh_entry *assigns;
+	bool indexed;
 	struct sh_var *vars[SH_BUCKETS];
 	struct sh_function *functions[SH_BUCKETS];
 	struct sh_file *files;

@@ -167,6 +167,20 @@ static void do_unset(struct shell *sh, struct sh_command *cmd, const struct sh_w
 	}
 }
 
+/* mapfile name: the lines of the input. */
+static void fill_array(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n)
+{
+	struct sh_buf text = { 0 };
+
+	if (!cmd->in.text || n < 2)
+		return;
+	for (size_t i = 0; i < cmd->in.len; i++)
+		sh_addc(sh, &text, cmd->in.text[i] == '\n' ? MARK_SPLIT : cmd->in.text[i]);
+	sh_addc(sh, &text, MARK_SPLIT);
+	sh_var_set(sh, words[n - 1].s, words[n - 1].len,
+		   (struct sh_value){ .s = text.p ? text.p : "", .len = (uint32_t)text.len, .array = true }, true);
+}
+
 /* mapfile -C callback; complete -C / -F; bind -x; enable -f: all run or load code. */
 static void do_callback(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
 {
@@ -174,6 +188,7 @@ static void do_callback(struct shell *sh, struct sh_command *cmd, const struct s
 	struct sh_word code;
 
 	evaluates_again(sh, cmd, words, n);
+	fill_array(sh, cmd, words, n);
 	if (sh_has_option(&call, "-C", &code) || sh_has_option(&call, "-x", &code)) {
 		const char *colon = strchr(code.s, ':');
 
@@ -207,6 +222,27 @@ static void do_tee(struct shell *sh, struct sh_command *cmd, const struct sh_wor
 			sh->heredocs[cmd->in.heredoc].file = to->s;
 		else
 			sh_file_set(sh, to->s, &cmd->in);
+}
+
+/* cd: relative names mean something else from here on. */
+static void do_cd(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
+{
+	struct sh_call call = { .program = "cd", .words = words, .n = n, .cmd = cmd };
+	const struct sh_word *to = sh_operand(&call, 0);
+	struct sh_buf path = { 0 };
+
+	if (!to)
+		sh->cwd = "~";
+	else if ((to->flags & WORD_DYNAMIC) || sh_is(to, "-"))
+		sh->cwd = NULL;
+	else if (to->s[0] == '/' || to->s[0] == '~')
+		sh->cwd = to->s;
+	else if (sh->cwd) {
+		sh_add(sh, &path, sh->cwd, strlen(sh->cwd));
+		sh_addc(sh, &path, '/');
+		sh_add(sh, &path, to->s, to->len);
+		sh->cwd = path.len < 256 ? path.p : NULL;
+	}
 }
 
 static const char *last_part(const char *url)
@@ -244,7 +280,7 @@ static const struct {
 	{ "bind", do_callback },    { "cp", do_copy },		  { "mv", do_copy },	      { "ln", do_copy },
 	{ "install", do_copy },	    { "tee", do_tee },		  { "curl", do_download },    { "wget", do_download },
 	{ "wget2", do_download },   { "fetch", do_download },	  { "aria2c", do_download },  { "scp", do_download },
-	{ "axel", do_download },
+	{ "axel", do_download },    { "cd", do_cd },		  { "pushd", do_cd },
 };
 
 void sh_builtin(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n)

@@ -39,6 +39,8 @@ void sh_run_stream(struct shell *sh, const struct sh_command *cmd, const struct 
 	}
 	if (in->flags & STREAM_NETWORK)
 		judge_check(sh->j, "download-run", cmd->span, "%s runs what was downloaded", who);
+	else if (in->text && *in->text == MARK_HOLE)
+		judge_check(sh->j, "dynamic-code", cmd->span, "%s runs text that is known only at run time", who);
 	else if (in->text)
 		run_text(sh, cmd, in->text, in->len, use);
 	else if (in->flags & STREAM_DECODED)
@@ -101,7 +103,7 @@ void sh_run_file(struct shell *sh, const struct sh_command *cmd, const struct sh
 
 static void assign_value(struct shell *sh, const struct sh_assign *a)
 {
-	struct sh_value v = { .s = a->value.s, .len = a->value.len, .array = a->array };
+	struct sh_value v = { .s = a->value.s, .len = a->value.len, .array = a->array, .ref = a->ref };
 	struct sh_value old;
 	struct sh_buf text = { 0 };
 
@@ -400,13 +402,18 @@ void sh_command(struct shell *sh, struct sh_command *cmd, struct sh_stream *out)
 		declares = sh_is(&cmd->words.row[0], "declare") || sh_is(&cmd->words.row[0], "typeset") ||
 			   sh_is(&cmd->words.row[0], "local") || sh_is(&cmd->words.row[0], "export") ||
 			   sh_is(&cmd->words.row[0], "readonly");
+	for (size_t i = 1; declares && i < cmd->words.n; i++)
+		if (cmd->words.row[i].s[0] == '-' && strchr(cmd->words.row[i].s, 'n'))
+			for (size_t k = 0; k < cmd->n_assign; k++)
+				cmd->assign[k].ref = true;
 	judge_assigns(sh, cmd, !cmd->words.n || declares);
 	if (cmd->words.n) {
 		sh_judge_words(sh, cmd, cmd->words.row, cmd->words.n, 0, out);
 	} else if (cmd->n_redirect) {
 		(void)sh_match_rules(sh, &call);
-		/* A group whose commands read code from its input. */
-		if (cmd->n_assign == 0 && !out->text && !(out->flags))
+		if (sh->wants_input && (cmd->in.flags || cmd->in.text))
+			sh_run_stream(sh, cmd, &cmd->in, HERE_SHELL, "a shell in the group");
+		if (!out->text && !out->flags)
 			out->text = "";
 	} else if (!out->flags) {
 		out->text = "";

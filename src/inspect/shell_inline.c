@@ -27,10 +27,7 @@ static const struct {
 	{ "ncat", "--exec", "" }, { "nc", "-e", "" }, { "nc", "-c", "" }, { "ncat", "-e", "" }, { "ncat", "-c", "" },
 	{ "script", "-c", "" }, { "script", "--command", "" }, { "su", "-c", "" }, { "su", "--command", "" },
 	{ "su", "--session-command", "" }, { "runuser", "-c", "" }, { "runuser", "--command", "" }, { "sg", "-c", "" },
-	{ "flock", "-c", "" }, { "flock", "--command", "" }, { "vim", "-c", "!" }, { "vim", "-c", ":!" }, { "vim", "--cmd", "!" },
-	{ "vim", "--cmd", ":!" }, { "vi", "-c", "!" }, { "vi", "-c", ":!" }, { "ex", "-c", "!" }, { "ex", "-c", ":!" },
-	{ "nvim", "-c", "!" }, { "nvim", "-c", ":!" }, { "view", "-c", "!" }, { "view", "-c", ":!" }, { "vimdiff", "-c", "!" },
-	{ "nvim", "--cmd", "!" }, { "rvim", "-c", ":!" }, { "gdb", "-ex", "!" }, { "gdb", "-ex", "shell " },
+	{ "flock", "-c", "" }, { "flock", "--command", "" }, { "gdb", "-ex", "!" }, { "gdb", "-ex", "shell " },
 	{ "gdb", "--ex", "!" }, { "gdb", "-eval-command", "shell " }, { "less", "-c", "!" }, { "fzf", "--preview", "" },
 	{ "fzf", "--bind", "execute(" }, { "git", "--upload-pack", "" }, { "git", "--receive-pack", "" }, { "git", "--exec", "" },
 	{ "git", "-x", "" }, { "git", "--tree-filter", "" }, { "git", "--index-filter", "" }, { "git", "--env-filter", "" },
@@ -114,7 +111,7 @@ static const char *const foreign_words[] = {
 	"system", "exec", "popen", "spawn", "passthru", "shell_exec", "proc_open", "pcntl_exec", "qx", "fork", "unlink", "rmtree",
 	"remove_tree", "rm_rf", "rmdir", "FileUtils", "File.delete", "os.remove", "os.execute", "io.popen", "socket", "Socket",
 	"TCPSocket", "fsockopen", "IO::Socket", "LWP", "Net::HTTP", "open-uri", "do shell script", "call-process",
-	"shell-command", "os:cmd", "ProcessBuilder", "getRuntime", "file_get_contents", "syscall", "kill", "eval", "run(`",
+	"shell-command", "os:cmd", "%x", "ProcessBuilder", "getRuntime", "file_get_contents", "syscall", "kill", "eval", "run(`",
 };
 
 static bool is_part_of_name(char c)
@@ -231,8 +228,10 @@ static enum here_use use_of(enum interpreter_kind kind)
 
 static void read_input(struct shell *sh, struct sh_command *cmd, const struct interpreter *in, const char *who)
 {
-	if (!cmd->piped_in && !cmd->in.flags)
+	if (!cmd->piped_in && !cmd->in.flags) {
+		sh->wants_input = true;
 		return;
+	}
 	/* < file of the workspace is like running the file */
 	if ((cmd->in.flags & STREAM_UNKNOWN) && (cmd->in.flags & STREAM_GIVEN) &&
 	    !(cmd->in.flags & (STREAM_NETWORK | STREAM_DECODED)))
@@ -253,7 +252,12 @@ static void run_shell(struct shell *sh, struct sh_command *cmd, const struct int
 		for (size_t i = operand + 2; i < call->n; i++)
 			sh_push(sh, &mine, call->words[i].s, call->words[i].len, call->words[i].flags);
 		sh->parameters = &mine;
+		if (operand + 1 < call->n)
+			sh_var_set(sh, "0", 1, (struct sh_value){ .s = call->words[operand + 1].s,
+								 .len = call->words[operand + 1].len }, true);
 		run_code(sh, cmd, in, &code, call->program);
+		if (operand + 1 < call->n)
+			sh_var_set(sh, "0", 1, (struct sh_value){ .s = "$0", .len = 2 }, true);
 		sh->parameters = outer;
 	} else if (operand < call->n && !sh_has_option(call, "-s", NULL)) {
 		if (call->words[operand].flags & WORD_DYNAMIC)
@@ -467,9 +471,33 @@ static void run_socat(struct shell *sh, struct sh_command *cmd, const struct sh_
 			run_part(sh, cmd, &call->words[i], (size_t)(strchr(call->words[i].s, ':') - call->words[i].s) + 1, "socat");
 }
 
-/* make SHELL=x, make -f - */
+/* +!cmd, -c :!cmd, -c 'silent !cmd', system("cmd") */
+static void run_editor(struct shell *sh, struct sh_command *cmd, const struct sh_call *call)
+{
+	for (size_t i = 1; i < call->n; i++) {
+		const struct sh_word *w = &call->words[i];
+		bool script = w->s[0] == '+' || sh_is(&call->words[i - 1], "-c") || sh_is(&call->words[i - 1], "--cmd");
+		const char *bang = script ? strchr(w->s, '!') : NULL;
+
+		if (bang)
+			run_part(sh, cmd, w, (size_t)(bang - w->s) + 1, call->program);
+		else if (script && mentions(w->s, "system"))
+			strings_as_commands(sh, cmd, w->s, call->program);
+	}
+}
+
+/* make SHELL=x, make -f -, and a makefile that the script wrote: its recipes are commands. */
 static void run_make(struct shell *sh, struct sh_command *cmd, const struct sh_call *call)
 {
+	static const char *const usual[] = { "GNUmakefile", "makefile", "Makefile" };
+	struct sh_word file;
+
+	if (sh_has_option(call, "-f", &file) && sh_is(&file, "-"))
+		sh_run_stream(sh, cmd, &cmd->in, HERE_SHELL, "make");
+	else if (sh_has_option(call, "-f", &file))
+		sh_run_file(sh, cmd, &file);
+	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+		sh_run_file(sh, cmd, &(struct sh_word){ .s = usual[i], .len = (uint32_t)strlen(usual[i]) });
 	for (size_t i = 1; i < call->n; i++)
 		if (strncmp(call->words[i].s, "SHELL=", 6) == 0)
 			run_part(sh, cmd, &call->words[i], 6, "make");
@@ -504,7 +532,8 @@ static const struct {
 	{ "awk", run_awk },	 { "gawk", run_awk },	   { "mawk", run_awk },	     { "nawk", run_awk }, { "sed", run_sed },
 	{ "gsed", run_sed },	 { "git", run_git },	   { "socat", run_socat },   { "make", run_make }, { "gmake", run_make },
 	{ "at", run_batch },	 { "batch", run_batch },   { "sqlite3", run_database }, { "psql", run_database },
-	{ "mysql", run_database }, { "ed", run_database },
+	{ "mysql", run_database }, { "ed", run_database },   { "vim", run_editor },    { "vi", run_editor },
+	{ "nvim", run_editor },	 { "view", run_editor },   { "ex", run_editor },     { "vimdiff", run_editor },
 };
 
 void sh_inline(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n,

@@ -503,6 +503,7 @@ static struct frame *push(struct parser *p, enum frame_kind kind)
 	*f = (struct frame){ .kind = kind, .start = p->t->pos };
 	f->piped_in = p->piped || (p->n && p->frames[p->n - 1].piped_in);
 	f->in = p->piped ? p->pipe : p->n ? p->frames[p->n - 1].in : (struct sh_stream){ 0 };
+	p->sh->wants_input = p->n && p->sh->wants_input;
 	p->n++;
 	p->piped = false;
 	p->after_condition = false;
@@ -623,7 +624,7 @@ static bool arithmetic(struct parser *p)
 static void loop_head(struct parser *p)
 {
 	const char *name;
-	size_t n = 0, assign;
+	size_t n = 0, assign, set = 0;
 	struct sh_words list = { 0 };
 
 	skip_blanks(p->t);
@@ -648,8 +649,13 @@ static void loop_head(struct parser *p)
 		if (!sh_step(p->sh))
 			return;
 	}
-	for (size_t i = 0; i < list.n; i++)
-		sh_var_set(p->sh, name, n, (struct sh_value){ .s = list.row[i].s, .len = list.row[i].len }, i == 0);
+	/* Only the last few are remembered: those that name something special come last. */
+	for (size_t i = 0; i < 2 * list.n; i++) {
+		const struct sh_word *w = &list.row[i % list.n];
+
+		if ((sh_path_classes(p->sh, w) != 0) == (i >= list.n))
+			sh_var_set(p->sh, name, n, (struct sh_value){ .s = w->s, .len = w->len }, set++ == 0);
+	}
 	if (!list.n)
 		sh_var_set(p->sh, name, n, (struct sh_value){ .s = "\001", .len = 1 }, true);
 }
@@ -723,8 +729,11 @@ static void condition(struct parser *p)
 			sh_read_word(p->sh, p->t, &word, &assign);
 		if (p->t->pos == before)
 			p->t->pos++;
-		if (word.len && memchr(word.p, '[', word.len))
-			sh_expand_again(p->sh, word.p, word.len, sh_span(p->sh, p->t, before, p->t->pos));
+		if (word.len && memchr(word.p, '[', word.len)) {
+			struct sh_word w = sh_single(p->sh, word.p, word.len);
+
+			sh_expand_again(p->sh, w.s, w.len, sh_span(p->sh, p->t, before, p->t->pos));
+		}
 	}
 	sh_check(p->sh, p->t, "shell-syntax", start, "[[ is never closed");
 }

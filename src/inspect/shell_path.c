@@ -32,6 +32,10 @@ static const struct {
 	const char *glob;
 	unsigned class;
 } places[] = {
+	{ "*/.env.example", 0 },
+	{ "*/.env.sample", 0 },
+	{ "*/.env.template", 0 },
+	{ "*/.env.dist", 0 },
 	{ "/dev/null", 0 },
 	{ "/dev/zero", 0 },
 	{ "/dev/full", 0 },
@@ -268,7 +272,7 @@ static unsigned classes_below_home(const char *path)
 
 static unsigned classify(const struct shell *sh, const char *s, size_t len, bool glob)
 {
-	const char *workspace = sh->j->workspace ? sh->j->workspace : "/workspace";
+	const char *workspace = sh->cwd ? sh->cwd : sh->j->workspace ? sh->j->workspace : "/workspace";
 	char text[2 * PATH_TEXT_MAX], path[2 * PATH_TEXT_MAX];
 	unsigned found = 0;
 
@@ -294,6 +298,8 @@ static unsigned classify(const struct shell *sh, const char *s, size_t len, bool
 	memcpy(text, workspace, strlen(workspace));
 	text[strlen(workspace)] = '/';
 	memcpy(text + strlen(workspace) + 1, s, len + 1);
+	if (sh->cwd)
+		return found | classify(sh, text, strlen(text), glob); /* absolute, or below ~ */
 	(void)normalise(text, strlen(text), path);
 	if (strncmp(path, workspace, strlen(workspace)) == 0)
 		return found | (classes_of(path + strlen(workspace)) & (PATH_SECRET | PATH_STARTUP));
@@ -301,6 +307,30 @@ static unsigned classify(const struct shell *sh, const char *s, size_t len, bool
 		return found | PATH_OUTSIDE | classes_of(path);
 	found |= PATH_OUTSIDE | classes_of(path);
 	return strspn(s, "./") == len && strstr(s, "../..") ? found | PATH_ROOT : found;
+}
+
+/* A wildcard in a folder's name: which well-known places does it reach? */
+static unsigned reached(const char *s, size_t len)
+{
+	static const char *const known[] = { "/etc", "/usr", "/bin", "/lib", "/var", "/home", "/root", "/boot", "/etc/passwd",
+					     "/etc/shadow", "/etc/sudoers", "/root/.ssh/id_rsa", "/root/.bashrc", "/dev/sda",
+					     "/var/log/syslog", "/proc/self/environ", "~/.ssh/id_rsa", "~/.bashrc", "~/.aws/credentials" };
+	char pattern[PATH_TEXT_MAX];
+	size_t n = 0;
+	unsigned found = 0;
+
+	/* [abc] counts as any character */
+	for (size_t i = 0; i < len; i++) {
+		const char *close = s[i] == '[' ? memchr(s + i, ']', len - i) : NULL;
+
+		pattern[n++] = close ? '?' : s[i];
+		if (close)
+			i = (size_t)(close - s);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (known[i][0] == pattern[0] && sh_glob(pattern, n, known[i], strlen(known[i])))
+			found |= classes_of(known[i] + (known[i][0] == '~')) | (i < 8 ? PATH_ROOT : 0u);
+	return found;
 }
 
 static bool is_address(const char *s)
@@ -338,5 +368,7 @@ unsigned sh_path_classes(const struct shell *sh, const struct sh_word *w)
 	}
 	if (!len || len >= PATH_TEXT_MAX || strchr(s, '\n'))
 		return found;
+	if ((w->flags & WORD_GLOB) && (s[0] == '/' || s[0] == '~'))
+		found |= reached(s, len);
 	return found | classify(sh, s, len, w->flags & WORD_GLOB);
 }

@@ -146,23 +146,21 @@ static unsigned classes_at(struct candidate *c, const struct sh_word *w)
 
 static bool value_matches(struct candidate *c, struct piece want, const struct sh_word *w, bool in_call)
 {
-	const struct sh_word *eq;
-
 	if (want.len && want.s[0] == '@') {
 		unsigned class = sh_path_class_by_name(want.s + 1, want.len - 1);
 
 		return ((in_call ? classes_at(c, w) : sh_path_classes(c->sh, w)) & class) != 0;
 	}
 	/* of=@device: a glob in front of a class */
-	eq = w;
 	if (want.len > 2 && memmem(want.s, want.len, "=@", 2)) {
-		const char *at = memmem(want.s, want.len, "=@", 2);
-		size_t head = (size_t)(at - want.s) + 1;
-		struct sh_word rest = { .s = eq->s + head, .len = eq->len - (uint32_t)head, .flags = eq->flags };
+		const char *at = memmem(want.s, want.len, "=@", 2), *equals = strchr(w->s, '=');
+		size_t head = (size_t)(at - want.s);
+		struct sh_word rest;
 
-		if (eq->len < head || memcmp(eq->s, want.s, head) != 0)
+		if (!equals || !sh_glob(want.s, head, w->s, (size_t)(equals - w->s)))
 			return false;
-		return value_matches(c, (struct piece){ want.s + head, want.len - head }, &rest, false);
+		rest = (struct sh_word){ .s = equals + 1, .len = (uint32_t)strlen(equals + 1), .flags = w->flags };
+		return value_matches(c, (struct piece){ at + 1, want.len - head - 1 }, &rest, false);
 	}
 	return sh_glob(want.s, want.len, w->s, w->len);
 }
@@ -251,28 +249,53 @@ static bool term_matches(struct candidate *c, struct piece term)
 	return negate;
 }
 
-static bool program_matches(struct candidate *c, struct piece programs)
+static void index_name(struct shell *sh, const struct rule *rule, const char *name)
 {
-	const char *program = c->call->program;
-	struct piece one;
+	struct piece rest = { name, strlen(name) }, programs, one;
+	const char *equals;
 
-	c->any_program = programs.len == 1 && programs.s[0] == '*';
-	if (c->any_program)
-		return true;
-	while (next_piece(&programs, '|', &one))
-		if (one.s[0] == program[0] && sh_glob(one.s, one.len, program, strlen(program)))
-			return true;
-	return false;
+	if (!next_piece(&rest, ' ', &programs))
+		return;
+	equals = memchr(programs.s, '=', programs.len);
+	while (next_piece(&programs, equals ? '\0' : '|', &one)) {
+		struct sh_entry *e = sh_alloc(sh, sizeof(*e));
+		struct sh_entry **head = &sh->entries[strchr("*?", one.s[0]) ? 0 : (unsigned char)one.s[0]];
+
+		if (!e)
+			return;
+		if (equals)
+			head = &sh->assigns;
+		*e = (struct sh_entry){ .next = *head, .rule = rule, .program = one.s, .len = (uint32_t)one.len, .terms = rest.s };
+		if (equals) {
+			e->len = (uint32_t)(equals - one.s);
+			e->terms = equals + 1;
+		}
+		*head = e;
+	}
 }
 
-static bool pattern_matches(struct candidate *c, const char *pattern)
+static void index_rules(struct shell *sh)
 {
-	struct piece rest = { pattern, strlen(pattern) }, part;
+	const struct rule *rule;
+	size_t at = 0;
 
-	if (!next_piece(&rest, ' ', &part) || memchr(part.s, '=', part.len) || !program_matches(c, part))
+	if (sh->indexed)
+		return;
+	sh->indexed = true;
+	while ((rule = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND, &at)) != NULL)
+		for (size_t i = 0; i < rule->n_names && rule->severity[sh->j->trust] != SEVERITY_NONE; i++)
+			index_name(sh, rule, rule->names[i]);
+}
+
+static bool entry_matches(struct candidate *c, const struct sh_entry *e)
+{
+	struct piece rest = { e->terms, strlen(e->terms) }, term;
+
+	c->any_program = e->len == 1 && e->program[0] == '*';
+	if (!c->any_program && !sh_glob(e->program, e->len, c->call->program, strlen(c->call->program)))
 		return false;
-	while (next_piece(&rest, ' ', &part))
-		if (!term_matches(c, part))
+	while (next_piece(&rest, ' ', &term))
+		if (!term_matches(c, term))
 			return false;
 	return true;
 }
@@ -298,47 +321,35 @@ static void describe(const struct sh_call *call, char *ret, size_t size)
 		snprintf(ret, size, "redirection");
 }
 
-static bool rule_matches(struct candidate *c, const struct rule *rule)
-{
-	for (size_t i = 0; i < rule->n_names; i++)
-		if (pattern_matches(c, rule->names[i]))
-			return true;
-	return false;
-}
-
 enum severity sh_match_rules(struct shell *sh, const struct sh_call *call)
 {
 	struct candidate c = { .sh = sh, .call = call };
 	enum severity worst = SEVERITY_NONE;
-	const struct rule *rule;
 	char name[96] = "";
-	size_t at = 0;
 
-	while ((rule = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND, &at)) != NULL) {
-		enum severity level = rule->severity[sh->j->trust];
+	index_rules(sh);
+	for (int every = 0; every < 2; every++) {
+		const struct sh_entry *e = sh->entries[every ? 0 : (unsigned char)call->program[0]];
 
-		if (level == SEVERITY_NONE || !rule_matches(&c, rule))
-			continue;
-		if (!name[0])
-			describe(call, name, sizeof(name));
-		judge_report(sh->j, rule, name, call->cmd->span);
-		worst = level > worst ? level : worst;
+		for (; e && !(every == 0 && !call->program[0]); e = e->next) {
+			if (!entry_matches(&c, e))
+				continue;
+			if (!name[0])
+				describe(call, name, sizeof(name));
+			judge_report(sh->j, e->rule, name, call->cmd->span);
+			if (e->rule->severity[sh->j->trust] > worst)
+				worst = e->rule->severity[sh->j->trust];
+		}
 	}
 	return worst;
 }
 
 void sh_match_assign(struct shell *sh, const char *name, const struct sh_word *value, struct span where)
 {
-	const struct rule *rule;
-	size_t at = 0, len = strlen(name);
+	size_t len = strlen(name);
 
-	while ((rule = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND, &at)) != NULL)
-		for (size_t i = 0; i < rule->n_names; i++) {
-			const char *eq = strchr(rule->names[i], '=');
-
-			if (!eq || (size_t)(eq - rule->names[i]) != len || memcmp(rule->names[i], name, len) != 0)
-				continue;
-			if (sh_glob(eq + 1, strlen(eq + 1), value->s, value->len))
-				judge_report(sh->j, rule, name, where);
-		}
+	index_rules(sh);
+	for (const struct sh_entry *e = sh->assigns; e; e = e->next)
+		if (sh_glob(e->program, e->len, name, len) && sh_glob(e->terms, strlen(e->terms), value->s, value->len))
+			judge_report(sh->j, e->rule, name, where);
 }

@@ -374,6 +374,12 @@ bool sh_var_value(struct shell *sh, const char *name, size_t len, struct sh_valu
 	if (v->n > sh->pick_max)
 		sh->pick_max = v->n;
 	*ret = v->value[sh->pick < v->n ? sh->pick : v->n - 1];
+	for (unsigned hops = 0; ret->ref && hops < 8; hops++) {
+		v = sh_var_find(sh, ret->s, ret->len);
+		if (!v || !v->n)
+			return false;
+		*ret = v->value[sh->pick < v->n ? sh->pick : v->n - 1];
+	}
 	return true;
 }
 

