@@ -161,7 +161,8 @@ struct js {
 	struct span where; /* of what is being assigned or called */
 	bool exhausted;    /* memory or budget: said once, the walk ends */
 	uint64_t fold_left;
-	uint32_t loops; /* around the cursor */
+	uint32_t loops;      /* around the cursor */
+	bool engine_changed; /* the program replaces functions that texts are computed with */
 
 	struct js_chunk *chunks;
 	size_t arena_used;

@@ -525,6 +525,11 @@ static bool unwrap(struct js *js, struct call *c, bool *done, struct js_value *r
 	return true;
 }
 
+static struct js_value if_text_holds(struct js *js, struct js_value v)
+{
+	return js->engine_changed && (v.kind == JS_STRING || v.kind == JS_ARRAY) ? js_simple(JS_UNKNOWN) : v;
+}
+
 static struct js_value call_one(struct js *js, struct call *c)
 {
 	struct js_value ret = js_simple(JS_UNKNOWN);
@@ -536,11 +541,11 @@ static struct js_value call_one(struct js *js, struct call *c)
 		return ret;
 	switch (c->callee.kind) {
 	case JS_PATH:
-		return call_path(js, c);
+		return if_text_holds(js, call_path(js, c));
 	case JS_MODULE:
 		return call_module(js, c);
 	case JS_MEMBER:
-		return call_method(js, c);
+		return if_text_holds(js, call_method(js, c));
 	case JS_FUNCTION:
 		return call_own(js, c);
 	default:

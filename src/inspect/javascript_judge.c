@@ -57,7 +57,7 @@ static void mention_path(struct js *js, const struct js_value *v, struct span wh
 	else if (js_is(v, JS_PATH, "require.call") || js_is(v, JS_PATH, "require.apply") ||
 		 js_is(v, JS_PATH, "require.bind"))
 		js_check(js, "require-passed-on", where, "");
-	else if (!dot)
+	else if (!dot && !(v->flags & JS_WEAK))
 		js_judge_builtin(js, v->s, v->n, where);
 }
 
@@ -85,14 +85,18 @@ void js_mention(struct js *js, const struct js_value *v, struct span where)
 /* A value that goes into a variable: the variable is followed, so only what is bad in itself counts here. */
 void js_mention_kept(struct js *js, const struct js_value *v, struct span where)
 {
+	static const char *const followed[] = { "require", "Function", "process", "arguments", "globalThis" };
 	const struct js_value *each;
 	size_t n = js_alternatives(v, &each);
 
-	for (size_t i = 0; i < n; i++)
-		if (each[i].kind == JS_PATH && !js_is(&each[i], JS_PATH, "require") &&
-		    !js_is(&each[i], JS_PATH, "Function") && !js_is(&each[i], JS_PATH, "process") &&
-		    !js_is(&each[i], JS_PATH, "arguments"))
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		while (k < ARRAY_LEN(followed) && !js_is(&each[i], JS_PATH, followed[k]))
+			k++;
+		if (each[i].kind == JS_PATH && k == ARRAY_LEN(followed))
 			mention_path(js, &each[i], where);
+	}
 }
 
 /* --- modules ---------------------------------------- */

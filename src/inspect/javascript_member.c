@@ -301,6 +301,8 @@ static bool is_literal(const struct js_value *v)
 /* x.name.member, where x.name is nothing that we know. */
 static struct js_value member_member(struct js *js, const struct js_value *object, const struct js_value *name)
 {
+	if (is_text(name, "constructor") && is_text(&object->v[1], "prototype"))
+		return object->v[0];
 	if (is_text(name, "constructor") && (is_text(&object->v[1], "constructor") || is_literal(&object->v[0])))
 		return js_path("Function", 8);
 	return unresolved(js, object, name);
@@ -399,10 +401,7 @@ static const char *const intrinsics[] = {
 	"Function.prototype.__proto__",
 	"Object",
 	"Object.prototype.",
-	"Object.assign",
-	"Object.create",
 	"Object.defineProperty",
-	"Object.entries",
 	"Object.getOwnPropertyDescriptor",
 	"Object.getPrototypeOf",
 	"Object.setPrototypeOf",
@@ -413,7 +412,6 @@ static const char *const intrinsics[] = {
 	"Reflect.",
 	"Symbol.species",
 	"eval",
-	"process",
 };
 
 static void judge_intrinsic(struct js *js, const struct js_value *path, struct span where)
@@ -427,6 +425,19 @@ static void judge_intrinsic(struct js *js, const struct js_value *path, struct s
 		js_check(js, "intrinsic-changed", where, intrinsics[i]);
 		return;
 	}
+}
+
+/* Functions that texts are computed with: if the program replaces one, nothing is computed any more. */
+static bool changes_folding(const struct js_value *path)
+{
+	static const char *const prefixes[] = { "Array.",  "String.",  "Number.", "Object.",
+						"Buffer.", "Reflect.", "RegExp.", "Function.prototype.",
+						"Symbol." };
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (js_starts(path, prefixes[i]))
+			return true;
+	return false;
 }
 
 /* target is a name of the engine's, or an unresolved member. */
@@ -447,6 +458,8 @@ void js_judge_store(struct js *js, const struct js_value *target, const struct j
 		if (is_text(name, "constructor") && value->kind == JS_OBJECT)
 			js_check(js, "intrinsic-changed", where, "constructor");
 	}
-	if (path.kind == JS_PATH)
-		judge_intrinsic(js, &path, where);
+	if (path.kind != JS_PATH)
+		return;
+	judge_intrinsic(js, &path, where);
+	js->engine_changed |= changes_folding(&path);
 }

@@ -197,6 +197,29 @@ static void check_await_name(struct js *js, const struct js_frame *f, uint32_t a
 		(void)judge_check(js->judge, "await-as-name", (struct span){ f->start, f->end }, "%.5s", a->s);
 }
 
+/*
+ * var at the top does not hide what is there already: "var require" keeps the module's require, and in a script "var
+ * eval" keeps eval.  An initialiser hides it only if it surely runs first and does not read the name itself.
+ */
+static void keep_engine_value(struct js *js, const struct js_frame *f, uint32_t var)
+{
+	const struct js_atom *a = &js->atoms[js->vars[var].atom];
+	const struct js_frame *declarator = js_parent(js, 1), *program = js_parent(js, 3);
+	bool wrapped =
+		(a->len == 7 && memcmp(a->s, "require", 7) == 0) || (a->len == 6 && memcmp(a->s, "module", 6) == 0);
+	bool plain = declarator->node == NODE_DECLARATOR, has_value = !plain || declarator->end > f->end;
+	bool sure = program && program->node == NODE_PROGRAM;
+
+	if (!js_is_engine_name(js, a->s, a->len))
+		return;
+	if (has_value && !wrapped)
+		return;
+	if (has_value && sure && plain && !memmem(js->text + f->end, declarator->end - f->end, a->s, a->len))
+		return;
+	js->vars[var].ever = js_path(a->s, a->len);
+	js->vars[var].seen = true;
+}
+
 static void declare_here(struct js *js, const struct js_frame *f, enum js_bind how)
 {
 	uint32_t atom = js_atom_at(js, f->start, f->end);
@@ -218,6 +241,8 @@ static void declare_here(struct js *js, const struct js_frame *f, enum js_bind h
 	if (how == JS_BIND_VAR)
 		scope = js->scopes[scope].function;
 	var = js_declare(js, scope, atom);
+	if (how == JS_BIND_VAR && scope == 0 && var != JS_NO_VAR)
+		keep_engine_value(js, f, var);
 	if (how == JS_BIND_PARAM && var != JS_NO_VAR)
 		note_parameter(js, var);
 }

@@ -251,6 +251,30 @@ struct js_value js_join(struct js *js, struct js_value a, struct js_value b)
 
 static bool join_text(struct js *js, const struct js_value *v, struct js_value *ret, unsigned depth);
 
+/* Functions whose text is known, because texts are taken from it letter by letter. */
+static const char *const constructors[] = { "Object",   "Array", "String", "Number", "Boolean", "RegExp",
+					    "Function", "Date",  "Error",  "Map",    "Set",     "Promise" };
+static const char *const methods[] = { "at",   "concat", "constructor", "entries", "fill",   "filter",    "find",
+				       "flat", "join",   "map",         "pop",     "push",   "shift",     "slice",
+				       "sort", "splice", "toString",    "valueOf", "anchor", "big",       "bold",
+				       "link", "match",  "replace",     "search",  "split",  "sub",       "sup",
+				       "trim", "exec",   "test",        "italics", "some",   "fontcolor", "every" };
+
+static bool is_listed(const struct js_value *v, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (js_is(v, (enum js_kind)v->kind, list[i]))
+			return true;
+	return false;
+}
+
+static bool is_method(const struct js_value *object, const struct js_value *name)
+{
+	return (object->kind == JS_STRING || object->kind == JS_ARRAY || object->kind == JS_NUMBER ||
+		object->kind == JS_REGEX) &&
+	       name->kind == JS_STRING && is_listed(name, methods, ARRAY_LEN(methods));
+}
+
 static bool simple_text(struct js *js, const struct js_value *v, struct js_value *ret, unsigned depth)
 {
 	static const struct {
@@ -287,12 +311,12 @@ static bool simple_text(struct js *js, const struct js_value *v, struct js_value
 	case JS_ARRAY:
 		return join_text(js, v, ret, depth);
 	case JS_MEMBER: /* a method of a literal: "function flat() { [native code] }" */
-		if (v->v[1].kind != JS_STRING || v->v[0].kind == JS_UNKNOWN || v->v[1].n > 64)
+		if (!is_method(&v->v[0], &v->v[1]))
 			return false;
 		(void)snprintf(line, sizeof(line), "function %.*s() { [native code] }", (int)v->v[1].n, v->v[1].s);
 		break;
 	case JS_PATH:
-		if (v->n > 64 || memchr(v->s, '.', v->n) || v->s[0] < 'A' || v->s[0] > 'Z')
+		if (!is_listed(v, constructors, ARRAY_LEN(constructors)))
 			return false;
 		(void)snprintf(line, sizeof(line), "function %.*s() { [native code] }", (int)v->n, v->s);
 		break;

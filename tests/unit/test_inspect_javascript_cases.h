@@ -3,7 +3,7 @@
 #ifndef TEST_INSPECT_JAVASCRIPT_CASES_H
 #define TEST_INSPECT_JAVASCRIPT_CASES_H
 
-/* at trust "unknown" each has a CRITICAL finding */
+/* At trust "unknown" each has a CRITICAL finding. */
 static const char *const blocked[] = {
 	"require(String.fromCharCode(99,104,105,108,100,95,112,114,111,99,101,115,115))",
 	"require('ssecorp_dlihc'.split('').reverse().join(''))",
@@ -109,7 +109,8 @@ static const char *const blocked[] = {
 	"const c = 'constructor'; [][c][c]('1')()",
 	"for (const k of ['constructor']) ({})[k][k]('1')()",
 	"const AsyncFunction = (async () => {}).constructor; await AsyncFunction('1')()",
-	"const GeneratorFunction = Object.getPrototypeOf(function*(){}).constructor; new GeneratorFunction('yield 1')",
+	"const GeneratorFunction = Object.getPrototypeOf(function*(){}).constructor;"
+	" new GeneratorFunction('yield 1')",
 	"(()=>{}).__proto__.constructor('1')()",
 	"[].__proto__.constructor.constructor('1')()",
 	"Object.constructor('1')()",
@@ -401,9 +402,26 @@ static const char *const blocked[] = {
 	"let x = { eval: 1 }; eval('1')",
 	"import { eval as q } from 'x'; eval('1')",
 	"label: eval('1')",
+	"var require; require('child_process')",
+	"var require = require || 1; require('child_process')",
+	"if (0) var require = 1; require('child_process')",
+	"var module; module.require('child_process')",
+	"var eval; eval('1')",
+	"require((function child_process() {}).name)",
+	"globalThis.N = 'child_process'; require(N)",
+	"String.prototype.slice = () => 'child_process'; require('util'.slice(0))",
+	"Array.prototype.join = () => 'child_process'; require(['util'].join(''))",
+	"Object.prototype.x = 1",
+	"x.\\u0063onstructor.constructor('1')()",
+	"({'constructor': {'constructor': F}} = ''); F('1')",
+	"(({eval: e} = globalThis) => e('1'))()",
+	"const {...g} = globalThis; g.eval('1')",
+	"Object.getPrototypeOf(module).require('fs')",
+	"module.__proto__.require('fs')",
+	"x.constructor.call(null, 'return process')()",
 };
 
-/* ... HIGH or more */
+/* HIGH or more. */
 static const char *const warned[] = {
 	"setTimeout(\"x()\", 1)",
 	"setInterval(`x()`, 1)",
@@ -419,9 +437,10 @@ static const char *const warned[] = {
 	"Object.keys(process.env)",
 	"import {env} from 'process'",
 	"require('process').env",
+	"var fetch; fetch()",
 };
 
-/* ... nothing above MEDIUM */
+/* Nothing above MEDIUM. */
 static const char *const allowed[] = {
 	"console.log(process.argv)",
 	"process.exit(0)",
@@ -497,7 +516,8 @@ static const char *const allowed[] = {
 	"if (typeof window !== 'undefined') window.x = 1",
 	"if (typeof module !== 'undefined' && module.exports) module.exports = f",
 	"Function.prototype.myCall = function() {}",
-	"Function.prototype.myBind = function(ctx, ...a) { const f = this; return (...b) => f.apply(ctx, [...a, ...b]) }",
+	"Function.prototype.myBind = function(ctx, ...a) { const f = this;"
+	" return (...b) => f.apply(ctx, [...a, ...b]) }",
 	"const t = a < !b",
 	"import.meta.url",
 	"let eval2 = x => x; eval2('1')",
@@ -515,7 +535,6 @@ static const char *const allowed[] = {
 	"var x = function process() { process.kill() }",
 	"function f(...process) { process.kill() }",
 	"function f({ process }) { process.kill() }",
-	"var fetch; fetch()",
 	"if (1) { var process = {} } process.kill()",
 	"k(); function k() { p(); function p() {} }",
 	"var s = ''; for (var i = 0; i < 10; i++) s += i; console.log(s)",
@@ -567,9 +586,14 @@ static const char *const allowed[] = {
 	"const sleep = ms => new Promise(r => setTimeout(r, ms))",
 	"rl.on('line', line => { lines.push(line) })",
 	"const rl = require('readline').createInterface({ input: process.stdin, output: process.stdout })",
+	"function A() {} function B() { A.prototype.constructor.call(this, 1) }",
+	"Animal.prototype.constructor.call(this, name)",
+	"class A extends Array { sum() { return this.constructor.from(this) } }",
+	"var process = { kill() {} }; process.kill()",
+	"var module = { x: 1 }; module.x",
 };
 
-/* TypeScript: wrappers of types hide nothing */
+/* TypeScript: wrappers of types hide nothing. */
 static const char *const blocked_typescript[] = {
 	"import cp = require('child_process'); cp.execSync('x')",
 	"(require as any)('child_process')",
@@ -614,7 +638,7 @@ static const char *const blocked_typescript[] = {
 	"import x = globalThis.eval; x('1')",
 };
 
-/* ... and types alone are nothing */
+/* Types alone are nothing. */
 static const char *const allowed_typescript[] = {
 	"import type { ChildProcess } from 'child_process'; let p: ChildProcess",
 	"import { type ChildProcess } from 'child_process'",
