@@ -21,37 +21,37 @@
 #include "inspect/judge.h"
 #include "inspect/python_symbols.h"
 
-#define PY_NONE	       UINT32_MAX /* no node */
-#define PY_UNKNOWN     0u	  /* the set that says: anything */
-#define PY_NOTHING     1u	  /* the empty set: not bound yet */
-#define PY_POOL	       (UINT32_MAX - 1) /* the scope of all attributes of objects, told apart by name only */
-#define PY_SET_MAX     6
-#define PY_STRING_MAX  (64 * 1024)
-#define PY_ROUNDS_MAX  6
-#define PY_MEMORY_MAX  (96 * MiB) /* of atoms and sets */
-#define PY_UNROLL_MAX  512	  /* elements of a comprehension that is calculated */
-#define PY_ARGS_MAX    32
+#define PY_NONE       UINT32_MAX       /* no node */
+#define PY_UNKNOWN    0u               /* the set that says: anything */
+#define PY_NOTHING    1u               /* the empty set: not bound yet */
+#define PY_POOL       (UINT32_MAX - 1) /* the scope of all attributes of objects, told apart by name only */
+#define PY_SET_MAX    6
+#define PY_STRING_MAX (64 * 1024)
+#define PY_ROUNDS_MAX 6
+#define PY_MEMORY_MAX (96 * MiB) /* of atoms and sets */
+#define PY_UNROLL_MAX 512        /* elements of a comprehension that is calculated */
+#define PY_ARGS_MAX   32
 
 struct py_node {
-	uint16_t sym;	/* enum py_symbol */
-	uint8_t field;	/* enum py_field: its place in the parent */
+	uint16_t sym;  /* enum py_symbol */
+	uint8_t field; /* enum py_field: its place in the parent */
 	uint8_t flags;
 	uint32_t start, end;
 	uint32_t parent, child, next; /* PY_NONE: none */
 	uint32_t post_first, post;    /* its subtree is order[post_first..post], itself last */
-	uint32_t name;		      /* of identifiers: a text atom; of nodes that open a scope: that scope */
+	uint32_t name;                /* of identifiers: a text atom; of nodes that open a scope: that scope */
 	uint32_t scope;
 	uint32_t value; /* a set's number */
 };
 /* flags */
-#define PY_STORE 1u  /* an identifier that is bound here, or that is no reference at all */
+#define PY_STORE    1u /* an identifier that is bound here, or that is no reference at all */
 #define PY_CONSUMED 2u /* its value was looked at by a judge of calls: no escape */
 
 enum py_atom_kind {
-	PY_PATH,  /* a module, its members, what their calls give: "os", "os.system", "pathlib.Path()", "builtins.eval" */
+	PY_PATH, /* a module, its members, what their calls give: "os", "os.system", "pathlib.Path()", "builtins.eval" */
 	PY_STR,
 	PY_BYTES,
-	PY_PART,  /* a string known in part: unknown pieces are '*' */
+	PY_PART, /* a string known in part: unknown pieces are '*' */
 	PY_INT,
 	PY_LIST,  /* lists, tuples, sets, values of dictionaries */
 	PY_FUNC,  /* a function or lambda of the text */
@@ -62,12 +62,12 @@ enum py_atom_kind {
 /* One thing a value may be.  Equal atoms have equal numbers. */
 struct py_atom {
 	enum py_atom_kind kind;
-	uint32_t len;	  /* of text; of items */
+	uint32_t len; /* of text; of items */
 	uint32_t hash;
 	union {
 		const char *text;
 		const uint32_t *item; /* LIST: sets */
-		int64_t number;	      /* INT; FUNC and CLASS: the node */
+		int64_t number;       /* INT; FUNC and CLASS: the node */
 	};
 };
 
@@ -85,7 +85,7 @@ struct py_scope {
 	uint32_t parent; /* PY_NONE for the module */
 	uint32_t node;
 	uint32_t result; /* what its return statements give: a set */
-	bool read;	 /* somebody has looked at result */
+	bool read;       /* somebody has looked at result */
 };
 
 /* A place that binds a name.  Behind it, within `suite`, the name is certainly bound. */
@@ -98,10 +98,10 @@ enum py_binding_kind { PY_BOUND, PY_GLOBAL, PY_NONLOCAL };
 struct py_binding {
 	uint32_t scope, name;
 	enum py_binding_kind kind;
-	bool deleted;	 /* some `del` takes it away again */
-	bool read;	 /* somebody has looked at value */
-	uint32_t value;	 /* a set */
-	uint32_t sites;	 /* PY_NONE: none */
+	bool deleted;   /* some `del` takes it away again */
+	bool read;      /* somebody has looked at value */
+	uint32_t value; /* a set */
+	uint32_t sites; /* PY_NONE: none */
 };
 
 struct py_table { /* open addressing; slots hold number + 1 */
@@ -142,17 +142,17 @@ struct py {
 	const struct rule *imported[32]; /* rules that an import statement was reported for */
 	unsigned n_imported;
 	unsigned unrolling; /* comprehensions within comprehensions being calculated */
-	bool changed;	    /* a binding grew after somebody had read it */
-	bool failed;	    /* no memory or no steps left: what was found so far counts, the rest is reported */
+	bool changed;       /* a binding grew after somebody had read it */
+	bool failed;        /* no memory or no steps left: what was found so far counts, the rest is reported */
 };
 
 /* python_tree.c */
 bool py_read_tree(struct py *p);
 struct span py_span(const struct py *p, uint32_t node);
 uint32_t py_field(const struct py *p, uint32_t node, enum py_field field); /* PY_NONE: none */
-uint32_t py_nth(const struct py *p, uint32_t node, unsigned n);	       /* the n-th named child */
+uint32_t py_nth(const struct py *p, uint32_t node, unsigned n);            /* the n-th named child */
 uint32_t py_unwrap(const struct py *p, uint32_t node); /* out of parentheses, stars and type wrappers */
-bool py_steps(struct py *p, uint64_t n); /* false: the budget is spent */
+bool py_steps(struct py *p, uint64_t n);               /* false: the budget is spent */
 uint32_t py_ancestor(const struct py *p, uint32_t node, enum py_symbol sym);
 
 /* python_value.c */

@@ -16,8 +16,9 @@ static bool is_below(const char *path, const char *folder)
 /* A string that names a file for sure, so the border of the workspace holds. */
 static void judge_file_name(struct py *p, const char *text, size_t len, struct span where)
 {
-	static const char *const open_places[] = { "/tmp", "/var/tmp", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr",
-						   "/dev/zero", "/dev/urandom", "/dev/random", "/dev/shm" };
+	static const char *const open_places[] = { "/tmp",        "/var/tmp",    "/dev/null", "/dev/stdin",
+						   "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom",
+						   "/dev/random", "/dev/shm" };
 	char path[PATH_READING_MAX];
 	bool climbs, outside;
 
@@ -52,14 +53,15 @@ void py_judge_file(struct py *p, uint32_t set, struct span where)
 
 /* Modules whose strings are not names of files.  Sorted by name, as strcmp() sees it. */
 static const char *const pathless[] = {
-	"abc",	     "argparse", "array",      "ast",	   "base64",	 "binascii",   "bisect",     "bs4",	  "builtins",
-	"calendar",  "cmath",	 "collections", "colorsys", "contextlib", "copy",      "dataclasses", "datetime", "decimal",
-	"difflib",   "email",	 "enum",       "faker",	   "fractions",	 "functools",  "getopt",     "hashlib",	  "heapq",
-	"hmac",	     "html",	 "http",       "httpx",	   "inspect",	 "itertools",  "json",	     "keyword",	  "locale",
-	"logging",   "lxml",	 "math",       "nltk",	   "numbers",	 "operator",   "pprint",     "queue",	  "random",
-	"re",	     "requests", "secrets",    "shlex",	   "socket",	 "statistics", "string",     "struct",	  "sympy",
-	"textwrap",  "threading", "time",      "timeit",   "types",	 "typing",     "unicodedata", "unittest", "urllib",
-	"uuid",	     "warnings", "yaml",
+	"abc",       "argparse", "array",      "ast",         "base64",      "binascii",   "bisect",    "bs4",
+	"builtins",  "calendar", "cmath",      "collections", "colorsys",    "contextlib", "copy",      "dataclasses",
+	"datetime",  "decimal",  "difflib",    "email",       "enum",        "faker",      "fractions", "functools",
+	"getopt",    "hashlib",  "heapq",      "hmac",        "html",        "http",       "httpx",     "inspect",
+	"itertools", "json",     "keyword",    "locale",      "logging",     "lxml",       "math",      "nltk",
+	"numbers",   "operator", "pprint",     "queue",       "random",      "re",         "requests",  "secrets",
+	"shlex",     "socket",   "statistics", "string",      "struct",      "sympy",      "textwrap",  "threading",
+	"time",      "timeit",   "types",      "typing",      "unicodedata", "unittest",   "urllib",    "uuid",
+	"warnings",  "yaml",
 };
 
 static bool takes_files(const char *path, size_t len)
@@ -123,7 +125,8 @@ static void judge_handed_on(struct py *p, const struct py_args *a)
 		for (unsigned k = 0; k < s.n; k++) {
 			struct py_atom f = p->atom[s.atom[k]];
 
-			files |= f.kind == PY_PATH && (py_atom_is(&f, PY_PATH, "builtins.open") || py_atom_is(&f, PY_PATH, "io.open"));
+			files |= f.kind == PY_PATH &&
+				 (py_atom_is(&f, PY_PATH, "builtins.open") || py_atom_is(&f, PY_PATH, "io.open"));
 		}
 	}
 	for (unsigned i = 0; files && i < a->n; i++)
@@ -131,9 +134,9 @@ static void judge_handed_on(struct py *p, const struct py_args *a)
 }
 
 /* Methods of objects we know nothing about that write or read a file of that name. */
-static const char *const file_methods[] = { "extract",	   "extractall", "open",	 "read_csv", "save",	 "savefig",
-					    "to_csv",	   "to_excel",	 "to_html",	 "to_json",  "to_pickle", "write_bytes",
-					    "write_image", "write_text" };
+static const char *const file_methods[] = { "extract",   "extractall",  "open",        "read_csv",  "save",
+					    "savefig",   "to_csv",      "to_excel",    "to_html",   "to_json",
+					    "to_pickle", "write_bytes", "write_image", "write_text" };
 
 static void judge_unknown_method(struct py *p, const struct py_args *a, uint32_t callee)
 {
@@ -170,46 +173,90 @@ static void judge_dotted(struct py *p, const char *text, size_t len, struct span
 	}
 }
 
-static void judge_named_attribute(struct py *p, uint32_t object, uint32_t name, struct span where)
+/* The paths that object.name gives. */
+static void judge_attribute_value(struct py *p, uint32_t object, const struct py_atom *name, struct span where)
 {
-	struct py_set names = p->set[name], of = p->set[object];
+	struct py_set paths = p->set[py_attribute_of(p, object, name->text, name->len)];
 
-	for (unsigned i = 0; i < names.n; i++) {
-		struct py_atom n = p->atom[names.atom[i]];
-		struct py_set paths;
+	for (unsigned k = 0; k < paths.n; k++) {
+		struct py_atom path = p->atom[paths.atom[k]];
 
-		if (n.kind != PY_STR)
-			continue;
-		judge_dotted(p, n.text, n.len, where);
-		paths = p->set[py_attribute_of(p, object, n.text, n.len)];
-		for (unsigned k = 0; k < paths.n; k++)
-			if (p->atom[paths.atom[k]].kind == PY_PATH)
-				py_judge_path(p, p->atom[paths.atom[k]].text, p->atom[paths.atom[k]].len, where);
+		if (path.kind == PY_PATH)
+			py_judge_path(p, path.text, path.len, where);
 	}
-	for (unsigned i = 0; i < names.n; i++)
-		names.open |= p->atom[names.atom[i]].kind != PY_STR;
-	if (names.n && !names.open)
-		return;
+}
+
+/* getattr(self, f"visit_{x}"): whatever x is, the name belongs to the program. */
+static bool begins_harmlessly(const struct py *p, const struct py_set *names)
+{
+	for (unsigned i = 0; i < names->n; i++) {
+		const struct py_atom *n = &p->atom[names->atom[i]];
+
+		if ((n->kind != PY_PART && n->kind != PY_STR) || n->len < 2 || n->text[0] == '_' || n->text[0] == '*')
+			return false;
+	}
+	return names->n > 0;
+}
+
+/* A name that is not constant; `check` says what is done with it. */
+static void judge_unknown_name(struct py *p, uint32_t object, const struct py_set *names, const char *check,
+			       struct span where)
+{
+	struct py_set of = p->set[object];
+
 	for (unsigned i = 0; i < of.n; i++) {
 		struct py_atom a = p->atom[of.atom[i]];
 		size_t matched;
 
-		if (a.kind == PY_PATH && (py_module_rule(p, a.text, a.len, &matched) || py_atom_is(&a, PY_PATH, "builtins"))) {
+		if (a.kind == PY_PATH &&
+		    (py_module_rule(p, a.text, a.len, &matched) || py_atom_is(&a, PY_PATH, "builtins"))) {
 			judge_check(p->j, "dynamic-module-attribute", where, "%.*s", (int)a.len, a.text);
 			return;
 		}
 	}
-	judge_check(p->j, "dynamic-attribute", where, "the name is not a constant");
+	judge_check(p->j, begins_harmlessly(p, names) ? "dynamic-own-attribute" : check, where,
+		    "the name is not a constant");
 }
 
-static void judge_getattr(struct py *p, const struct py_args *a)
+static void judge_named_attribute(struct py *p, uint32_t object, uint32_t name, const char *check, struct span where)
+{
+	struct py_set names = p->set[name];
+	bool unknown = names.open || !names.n;
+
+	for (unsigned i = 0; i < names.n; i++) {
+		struct py_atom n = p->atom[names.atom[i]];
+
+		if (n.kind != PY_STR) {
+			unknown = true;
+			continue;
+		}
+		judge_dotted(p, n.text, n.len, where);
+		judge_attribute_value(p, object, &n, where);
+	}
+	if (unknown)
+		judge_unknown_name(p, object, &names, check, where);
+}
+
+static void judge_access(struct py *p, const struct py_args *a, const char *check)
 {
 	if (a->n >= 1)
 		p->node[a->node[0]].flags |= PY_CONSUMED;
 	if (a->n >= 2)
-		judge_named_attribute(p, p->node[a->node[0]].value, p->node[a->node[1]].value, py_span(p, a->node[1]));
+		judge_named_attribute(p, p->node[a->node[0]].value, p->node[a->node[1]].value, check,
+				      py_span(p, a->node[1]));
 	else
-		judge_check(p->j, "dynamic-attribute", py_span(p, a->call), "the name is not a constant");
+		judge_check(p->j, check, py_span(p, a->call), "the name is not a constant");
+}
+
+static void judge_getattr(struct py *p, const struct py_args *a)
+{
+	judge_access(p, a, "dynamic-attribute");
+}
+
+/* Setting and asking for attributes reveals nothing, unless it is a module's. */
+static void judge_setattr(struct py *p, const struct py_args *a)
+{
+	judge_access(p, a, "dynamic-own-attribute");
 }
 
 static void judge_attrgetter(struct py *p, const struct py_args *a)
@@ -242,7 +289,8 @@ static void judge_dynamic_import(struct py *p, const struct py_args *a)
 			s.open = true;
 	}
 	if (!s.n || s.open)
-		judge_check(p->j, "dynamic-import", py_span(p, node == PY_NONE ? a->call : node), "the name is not a constant");
+		judge_check(p->j, "dynamic-import", py_span(p, node == PY_NONE ? a->call : node),
+			    "the name is not a constant");
 }
 
 /* ---- code and commands ---------------------------------------------------------------------------------- */
@@ -402,9 +450,9 @@ struct call_kind {
 
 static const struct call_kind kinds[] = {
 	{ "builtins.getattr", judge_getattr },
-	{ "builtins.setattr", judge_getattr },
-	{ "builtins.delattr", judge_getattr },
-	{ "builtins.hasattr", judge_getattr },
+	{ "builtins.setattr", judge_setattr },
+	{ "builtins.delattr", judge_setattr },
+	{ "builtins.hasattr", judge_setattr },
 	{ "inspect.getattr_static", judge_getattr },
 	{ "builtins.__import__", judge_dynamic_import },
 	{ "importlib.import_module", judge_dynamic_import },
@@ -460,11 +508,12 @@ static void judge_reading_method(struct py *p, const struct py_args *a, uint32_t
 	if (object == PY_NONE || name == PY_NONE || a->n == 0)
 		return;
 	if (py_name_is(p, p->node[name].name, "__getattribute__"))
-		judge_named_attribute(p, p->node[object].value, p->node[a->node[a->n - 1]].value, py_span(p, a->node[a->n - 1]));
+		judge_named_attribute(p, p->node[object].value, p->node[a->node[a->n - 1]].value, "dynamic-attribute",
+				      py_span(p, a->node[a->n - 1]));
 	space = py_only(p, p->node[object].value, PY_SPACE);
 	if (space)
 		judge_named_attribute(p, space->len ? py_set_text(p, PY_PATH, space->text, space->len) : PY_UNKNOWN,
-				      p->node[a->node[0]].value, py_span(p, a->node[0]));
+				      p->node[a->node[0]].value, "dynamic-attribute", py_span(p, a->node[0]));
 }
 
 void py_judge_call(struct py *p, uint32_t node)

@@ -26,7 +26,8 @@ void py_bind(struct py *p, uint32_t scope, uint32_t name, uint32_t value)
 {
 	if (name == PY_NONE)
 		return;
-	if (scope == PY_POOL || p->scope[scope].kind == PY_SCOPE_CLASS) /* a name of a class is an attribute of its objects */
+	if (scope == PY_POOL ||
+	    p->scope[scope].kind == PY_SCOPE_CLASS) /* a name of a class is an attribute of its objects */
 		grow_binding(p, py_make_binding(p, PY_POOL, name), value);
 	if (scope != PY_POOL)
 		grow_binding(p, py_owner(p, scope, name), value);
@@ -51,7 +52,8 @@ static uint32_t eval_identifier(struct py *p, uint32_t node)
 	if (builtin && py_name_is(p, name, "__builtins__"))
 		value = py_join(p, value, py_set_text(p, PY_PATH, "builtins", 8));
 	else if (builtin)
-		value = py_set_add(p, value, py_path_atom(p, "builtins", 8, ".", p->atom[name].text, p->atom[name].len));
+		value = py_set_add(p, value,
+				   py_path_atom(p, "builtins", 8, ".", p->atom[name].text, p->atom[name].len));
 	return value;
 }
 
@@ -318,8 +320,9 @@ static bool is_static(const struct py *p, uint32_t function)
 static uint32_t call_function(struct py *p, uint32_t call, uint32_t callee, uint32_t function)
 {
 	uint32_t inner = p->node[function].name;
-	bool method = p->node[function].sym == PY_FUNCTION && p->scope[p->node[function].scope].kind == PY_SCOPE_CLASS &&
-		      p->node[callee].sym == PY_ATTRIBUTE && !is_static(p, function);
+	bool method = p->node[function].sym == PY_FUNCTION &&
+		      p->scope[p->node[function].scope].kind == PY_SCOPE_CLASS && p->node[callee].sym == PY_ATTRIBUTE &&
+		      !is_static(p, function);
 
 	pass_arguments(p, call, function, method ? 1 : 0);
 	p->scope[inner].read = true;
@@ -372,17 +375,17 @@ static uint32_t call_namer(struct py *p, const struct py_args *a, const struct p
 	if (py_atom_is(f, PY_PATH, "builtins.vars")) {
 		const struct py_atom *path = py_only(p, first, PY_PATH);
 
-		return a->n == 0 ? py_set_text(p, PY_SPACE, "", 0) :
-		       path	 ? py_set_text(p, PY_SPACE, path->text, path->len) :
-				   PY_UNKNOWN;
+		return a->n == 0 ? py_set_text(p, PY_SPACE, "", 0)
+		       : path    ? py_set_text(p, PY_SPACE, path->text, path->len)
+				 : PY_UNKNOWN;
 	}
 	if (text && (py_atom_is(f, PY_PATH, "builtins.__import__") || py_atom_is(f, PY_PATH, "importlib.__import__"))) {
 		const char *dot = memchr(text->text, '.', text->len); /* without a fromlist it gives the top package */
 
-		return py_set_text(p, PY_PATH, text->text,
-				   dot && a->n < 4 ? (size_t)(dot - text->text) : text->len);
+		return py_set_text(p, PY_PATH, text->text, dot && a->n < 4 ? (size_t)(dot - text->text) : text->len);
 	}
-	if (text && (py_atom_is(f, PY_PATH, "importlib.import_module") || py_atom_is(f, PY_PATH, "builtins.import_module")))
+	if (text &&
+	    (py_atom_is(f, PY_PATH, "importlib.import_module") || py_atom_is(f, PY_PATH, "builtins.import_module")))
 		return py_set_text(p, PY_PATH, text->text, text->len);
 	if (py_atom_is(f, PY_PATH, "builtins.getattr") && a->n >= 2) {
 		name = py_only(p, p->node[a->node[1]].value, PY_STR);
@@ -407,15 +410,16 @@ static uint32_t call_path(struct py *p, const struct py_args *a, uint32_t atom)
 }
 
 /* globals().get("x"), vars(os).pop("system"): like a subscript. */
-static uint32_t space_method(struct py *p, const struct py_args *a, const struct py_atom *space)
+static uint32_t space_method(struct py *p, const struct py_args *a, struct py_atom space)
 {
-	const struct py_atom *key = a->n ? py_only(p, p->node[a->node[0]].value, PY_STR) : NULL;
-	uint32_t path;
+	const struct py_atom *only = a->n ? py_only(p, p->node[a->node[0]].value, PY_STR) : NULL;
+	struct py_atom key;
 
-	if (!key)
-		return PY_UNKNOWN;
-	path = space->len ? py_set_text(p, PY_PATH, space->text, space->len) : PY_UNKNOWN;
-	return path == PY_UNKNOWN ? path : py_attribute_of(p, path, key->text, key->len);
+	if (!only || !space.len)
+		return only && py_atom_is(only, PY_STR, "__builtins__") ? py_set_text(p, PY_PATH, "builtins", 8)
+									: PY_UNKNOWN;
+	key = *only; /* making atoms moves them */
+	return py_attribute_of(p, py_set_text(p, PY_PATH, space.text, space.len), key.text, key.len);
 }
 
 static uint32_t call_method(struct py *p, const struct py_args *a, uint32_t callee)
@@ -430,7 +434,7 @@ static uint32_t call_method(struct py *p, const struct py_args *a, uint32_t call
 	text = p->atom[p->node[name].name];
 	space = py_only(p, set, PY_SPACE);
 	if (space)
-		return space_method(p, a, space);
+		return space_method(p, a, *space);
 	if (is_name(text.text, text.len, "__getattribute__") && a->n == 1) {
 		const struct py_atom *key = py_only(p, p->node[a->node[0]].value, PY_STR);
 
@@ -539,7 +543,8 @@ static uint32_t eval_comprehension(struct py *p, uint32_t node)
 			clause = c;
 		}
 	if (body == PY_NONE || clauses != 1)
-		return body == PY_NONE ? PY_UNKNOWN : py_set_open(p, py_set_of(p, py_list_atom(p, &p->node[body].value, 1)));
+		return body == PY_NONE ? PY_UNKNOWN
+				       : py_set_open(p, py_set_of(p, py_list_atom(p, &p->node[body].value, 1)));
 	left = py_field(p, clause, PY_F_LEFT);
 	right = py_field(p, clause, PY_F_RIGHT);
 	value = right == PY_NONE ? PY_UNKNOWN : characters(p, p->node[right].value);
@@ -566,9 +571,9 @@ static uint32_t eval_augmented(struct py *p, uint32_t node)
 	b = py_owner(p, p->node[left].scope, p->node[left].name);
 	if (b != PY_NONE && (sym == PY_OP_ADD_AUG || sym == PY_OP_MUL_AUG || sym == PY_OP_MOD_AUG))
 		value = py_fold_operator(p,
-					 sym == PY_OP_ADD_AUG ? PY_OP_ADD :
-					 sym == PY_OP_MUL_AUG ? PY_OP_MUL :
-								PY_OP_MOD,
+					 sym == PY_OP_ADD_AUG   ? PY_OP_ADD
+					 : sym == PY_OP_MUL_AUG ? PY_OP_MUL
+								: PY_OP_MOD,
 					 p->binding[b].value, p->node[right].value);
 	/* Joined without asking for another round: a sum that grows with every round would use them all. */
 	if (b != PY_NONE)

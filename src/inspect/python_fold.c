@@ -16,9 +16,18 @@ struct named_character {
 
 /* \N{...}: letters and digits are calculated, these are the rest of what names and paths are made of. */
 static const struct named_character named[] = {
-	{ "LOW LINE", '_' },	 { "FULL STOP", '.' },	  { "SOLIDUS", '/' },		{ "HYPHEN-MINUS", '-' },
-	{ "COLON", ':' },	 { "TILDE", '~' },	  { "SPACE", ' ' },		{ "QUOTATION MARK", '"' },
-	{ "APOSTROPHE", '\'' },	 { "ASTERISK", '*' },	  { "REVERSE SOLIDUS", '\\' },	{ "LEFT PARENTHESIS", '(' },
+	{ "LOW LINE", '_' },
+	{ "FULL STOP", '.' },
+	{ "SOLIDUS", '/' },
+	{ "HYPHEN-MINUS", '-' },
+	{ "COLON", ':' },
+	{ "TILDE", '~' },
+	{ "SPACE", ' ' },
+	{ "QUOTATION MARK", '"' },
+	{ "APOSTROPHE", '\'' },
+	{ "ASTERISK", '*' },
+	{ "REVERSE SOLIDUS", '\\' },
+	{ "LEFT PARENTHESIS", '(' },
 	{ "RIGHT PARENTHESIS", ')' },
 };
 
@@ -98,8 +107,9 @@ static size_t read_number(const char *s, size_t len, int base, size_t most, uint
 struct simple_escape {
 	char letter, value;
 };
-static const struct simple_escape simple[] = { { 'n', '\n' }, { 't', '\t' }, { 'r', '\r' },  { '\\', '\\' }, { '\'', '\'' },
-					       { '"', '"' },  { 'a', '\a' }, { 'b', '\b' },  { 'f', '\f' },  { 'v', '\v' } };
+static const struct simple_escape simple[] = { { 'n', '\n' },  { 't', '\t' }, { 'r', '\r' }, { '\\', '\\' },
+					       { '\'', '\'' }, { '"', '"' },  { 'a', '\a' }, { 'b', '\b' },
+					       { 'f', '\f' },  { 'v', '\v' } };
 
 /* One escape behind the backslash; returns the bytes used, 0: not understood. */
 static size_t read_escape(const char *s, size_t len, bool bytes, struct buf *out)
@@ -250,7 +260,8 @@ uint32_t py_fold_string(struct py *p, uint32_t node)
 		return fold_one(p, node);
 	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next)
 		if (p->node[c].sym == PY_STRING)
-			value = value == PY_NOTHING ? p->node[c].value : py_fold_operator(p, PY_OP_ADD, value, p->node[c].value);
+			value = value == PY_NOTHING ? p->node[c].value
+						    : py_fold_operator(p, PY_OP_ADD, value, p->node[c].value);
 	return value;
 }
 
@@ -389,7 +400,8 @@ uint32_t py_fold_operator(struct py *p, enum py_symbol op, uint32_t left, uint32
 			result = py_set_add(p, result, fold_pair(p, op, p->atom[a.atom[i]], p->atom[b.atom[k]], right));
 	if (!b.n && op == PY_OP_MOD)
 		for (unsigned i = 0; i < a.n; i++)
-			result = py_set_add(p, result, fold_pair(p, op, p->atom[a.atom[i]], (struct py_atom){ 0 }, right));
+			result = py_set_add(p, result,
+					    fold_pair(p, op, p->atom[a.atom[i]], (struct py_atom){ 0 }, right));
 	if ((b.open || !b.n) && (op == PY_OP_ADD || op == PY_OP_DIV))
 		return fold_beginning(p, result, &a, op == PY_OP_DIV ? "/" : "");
 	return a.open || b.open || !b.n ? py_set_open(p, result) : result;
@@ -511,9 +523,9 @@ static uint32_t item_of(struct py *p, const struct py_atom *a, const struct py_a
 	int64_t i = index ? index->number : 0;
 
 	if (a->kind == PY_SPACE && key)
-		return a->len ? py_attribute_of(p, py_set_text(p, PY_PATH, a->text, a->len), key->text, key->len) :
-		       py_atom_is(key, PY_STR, "__builtins__") ? py_set_text(p, PY_PATH, "builtins", 8) :
-								 PY_UNKNOWN;
+		return a->len ? py_attribute_of(p, py_set_text(p, PY_PATH, a->text, a->len), key->text, key->len)
+		       : py_atom_is(key, PY_STR, "__builtins__") ? py_set_text(p, PY_PATH, "builtins", 8)
+								 : PY_UNKNOWN;
 	/* A dictionary that the interpreter keeps of modules; builtins also come as a dictionary. */
 	if (a->kind == PY_PATH && key && py_atom_is(a, PY_PATH, "sys.modules"))
 		return py_set_text(p, PY_PATH, key->text, key->len);
@@ -543,9 +555,14 @@ uint32_t py_fold_subscript(struct py *p, uint32_t node)
 		return slice_of(p, p->node[object].value, sub);
 	s = p->set[p->node[object].value];
 	for (unsigned i = 0; i < s.n; i++) {
-		struct py_atom a = p->atom[s.atom[i]];
-		const struct py_atom *index = py_only(p, p->node[sub].value, PY_INT), *key = py_only(p, p->node[sub].value, PY_STR);
-		uint32_t item = item_of(p, &a, index, key);
+		struct py_atom a = p->atom[s.atom[i]], key = { 0 };
+		const struct py_atom *index = py_only(p, p->node[sub].value, PY_INT),
+				     *only = py_only(p, p->node[sub].value, PY_STR);
+		uint32_t item;
+
+		if (only)
+			key = *only; /* making atoms moves them */
+		item = item_of(p, &a, index, only ? &key : NULL);
 
 		if (item == PY_UNKNOWN && a.kind == PY_LIST && !index)
 			item = py_element_of(p, py_set_of(p, s.atom[i]));

@@ -13,7 +13,7 @@ struct fold {
 	const struct py_args *args;
 	struct py_atom self;
 	struct buf out;
-	bool part;	       /* the result is known in part */
+	bool part;              /* the result is known in part */
 	enum py_atom_kind kind; /* of the result */
 };
 
@@ -73,9 +73,11 @@ static bool strip(struct fold *f, bool left, bool right)
 
 	if (f->args->n > 0 && !set)
 		return false;
-	while (left && start < end && (set ? memchr(set->text, s[start], set->len) != NULL : isspace((unsigned char)s[start])))
+	while (left && start < end &&
+	       (set ? memchr(set->text, s[start], set->len) != NULL : isspace((unsigned char)s[start])))
 		start++;
-	while (right && end > start && (set ? memchr(set->text, s[end - 1], set->len) != NULL : isspace((unsigned char)s[end - 1])))
+	while (right && end > start &&
+	       (set ? memchr(set->text, s[end - 1], set->len) != NULL : isspace((unsigned char)s[end - 1])))
 		end--;
 	buf_add(&f->out, s + start, end - start);
 	return true;
@@ -202,14 +204,22 @@ struct method {
 };
 
 static const struct method methods[] = {
-	{ "lower", fold_lower },	       { "upper", fold_upper },
-	{ "casefold", fold_lower },	       { "swapcase", fold_swapcase },
-	{ "capitalize", fold_capitalize },     { "title", fold_capitalize },
-	{ "strip", fold_strip },	       { "lstrip", fold_lstrip },
-	{ "rstrip", fold_rstrip },	       { "replace", fold_replace },
-	{ "join", fold_join },		       { "encode", fold_encode },
-	{ "decode", fold_decode },	       { "format", fold_format },
-	{ "removeprefix", fold_removeprefix }, { "removesuffix", fold_removesuffix },
+	{ "lower", fold_lower },
+	{ "upper", fold_upper },
+	{ "casefold", fold_lower },
+	{ "swapcase", fold_swapcase },
+	{ "capitalize", fold_capitalize },
+	{ "title", fold_capitalize },
+	{ "strip", fold_strip },
+	{ "lstrip", fold_lstrip },
+	{ "rstrip", fold_rstrip },
+	{ "replace", fold_replace },
+	{ "join", fold_join },
+	{ "encode", fold_encode },
+	{ "decode", fold_decode },
+	{ "format", fold_format },
+	{ "removeprefix", fold_removeprefix },
+	{ "removesuffix", fold_removesuffix },
 	{ "hex", fold_hex },
 };
 
@@ -235,7 +245,9 @@ static uint32_t apply(struct py *p, const struct py_args *a, const struct py_ato
 /* "a b".split(): a list of strings. */
 static uint32_t split(struct py *p, const struct py_args *a, const struct py_atom *self)
 {
-	const struct py_atom *sep = py_only(p, py_arg_value(p, a, 0), self->kind);
+	const struct py_atom *only = py_only(p, py_arg_value(p, a, 0), self->kind);
+	struct py_atom copy = only ? *only : (struct py_atom){ 0 }; /* making atoms moves them */
+	const struct py_atom *sep = only ? &copy : NULL;
 	const char *at = self->text, *end = at + self->len;
 	uint32_t item[PY_UNROLL_MAX], n = 0;
 
@@ -244,8 +256,8 @@ static uint32_t split(struct py *p, const struct py_args *a, const struct py_ato
 	while (at <= end && n < PY_UNROLL_MAX) {
 		const char *stop = at;
 
-		while (stop < end && (sep ? (size_t)(end - stop) < sep->len || memcmp(stop, sep->text, sep->len) != 0 :
-					    !isspace((unsigned char)*stop)))
+		while (stop < end && (sep ? (size_t)(end - stop) < sep->len || memcmp(stop, sep->text, sep->len) != 0
+					  : !isspace((unsigned char)*stop)))
 			stop++;
 		if (sep || stop > at)
 			item[n++] = py_set_text(p, self->kind, at, (size_t)(stop - at));
@@ -257,7 +269,8 @@ static uint32_t split(struct py *p, const struct py_args *a, const struct py_ato
 /* (29551).to_bytes(2, "big") */
 static uint32_t to_bytes(struct py *p, const struct py_args *a, int64_t number)
 {
-	const struct py_atom *len = py_only(p, py_arg_value(p, a, 0), PY_INT), *order = py_only(p, py_arg_value(p, a, 1), PY_STR);
+	const struct py_atom *len = py_only(p, py_arg_value(p, a, 0), PY_INT),
+			     *order = py_only(p, py_arg_value(p, a, 1), PY_STR);
 	char bytes[8];
 	unsigned n;
 
@@ -315,7 +328,8 @@ static uint32_t fold_ord(struct py *p, const struct py_args *a)
 static uint32_t convert(struct py *p, const struct py_args *a, enum py_atom_kind kind)
 {
 	uint32_t set = py_arg_value(p, a, 0);
-	const struct py_atom *list = py_only(p, set, PY_LIST), *s = py_only(p, set, PY_STR), *b = py_only(p, set, PY_BYTES);
+	const struct py_atom *list = py_only(p, set, PY_LIST), *s = py_only(p, set, PY_STR),
+			     *b = py_only(p, set, PY_BYTES);
 	const struct py_atom *n = py_only(p, set, PY_INT);
 	AUTO_BUF out = BUF_INIT(PY_STRING_MAX);
 
@@ -347,7 +361,8 @@ static uint32_t fold_bytes(struct py *p, const struct py_args *a)
 
 static uint32_t fold_int(struct py *p, const struct py_args *a)
 {
-	const struct py_atom *s = py_only(p, py_arg_value(p, a, 0), PY_STR), *base = py_only(p, py_arg_value(p, a, 1), PY_INT);
+	const struct py_atom *s = py_only(p, py_arg_value(p, a, 0), PY_STR),
+			     *base = py_only(p, py_arg_value(p, a, 1), PY_INT);
 	char digits[32], *end;
 	long long v;
 
@@ -391,7 +406,8 @@ static uint32_t fold_reversed(struct py *p, const struct py_args *a)
 /* map(chr, numbers) */
 static uint32_t fold_map(struct py *p, const struct py_args *a)
 {
-	const struct py_atom *f = py_only(p, py_arg_value(p, a, 0), PY_PATH), *list = py_only(p, py_arg_value(p, a, 1), PY_LIST);
+	const struct py_atom *f = py_only(p, py_arg_value(p, a, 0), PY_PATH),
+			     *list = py_only(p, py_arg_value(p, a, 1), PY_LIST);
 	uint32_t item[PY_UNROLL_MAX], n;
 	const uint32_t *from;
 
@@ -413,7 +429,8 @@ static uint32_t fold_map(struct py *p, const struct py_args *a)
 
 static uint32_t fold_codecs_decode(struct py *p, const struct py_args *a)
 {
-	const struct py_atom *s = py_only(p, py_arg_value(p, a, 0), PY_STR), *codec = py_only(p, py_arg_value(p, a, 1), PY_STR);
+	const struct py_atom *s = py_only(p, py_arg_value(p, a, 0), PY_STR),
+			     *codec = py_only(p, py_arg_value(p, a, 1), PY_STR);
 	AUTO_BUF out = BUF_INIT(PY_STRING_MAX);
 
 	if (!s)
@@ -533,7 +550,8 @@ uint32_t py_fold_function(struct py *p, const struct py_args *a, const struct py
 		int c = compare_path(function, functions[mid].path);
 
 		if (c == 0)
-			return functions[mid].codec ? decode_argument(p, a, functions[mid].codec) : functions[mid].fold(p, a);
+			return functions[mid].codec ? decode_argument(p, a, functions[mid].codec)
+						    : functions[mid].fold(p, a);
 		if (c < 0)
 			high = mid;
 		else

@@ -105,7 +105,8 @@ static bool decode_latin1(const char *s, size_t len, struct buf *out)
 static bool decode_percent(const char *s, size_t len, struct buf *out)
 {
 	for (size_t i = 0; i < len; i++) {
-		if (s[i] == '%' && i + 2 < len && isxdigit((unsigned char)s[i + 1]) && isxdigit((unsigned char)s[i + 2])) {
+		if (s[i] == '%' && i + 2 < len && isxdigit((unsigned char)s[i + 1]) &&
+		    isxdigit((unsigned char)s[i + 2])) {
 			decode_hex(s + i + 1, 2, out);
 			i += 2;
 		} else {
@@ -130,13 +131,13 @@ struct codec {
 };
 
 static const struct codec codecs[] = {
-	{ "base64", decode_base64 }, { "b64", decode_base64 },	     { "base32", decode_base32 },
-	{ "hex", decode_hex },	     { "base16", decode_hex },	     { "rot13", decode_rot13 },
-	{ "rot", decode_rot13 },     { "utf8", decode_plain },	     { "ascii", decode_plain },
-	{ "utf16", decode_wide },    { "utf16le", decode_wide },     { "utf16be", decode_wide },
-	{ "utf32", decode_wide },    { "latin1", decode_latin1 },    { "iso88591", decode_latin1 },
-	{ "percent", decode_percent }, { "cp1252", decode_latin1 },  { "utf8sig", decode_plain },
-	{ "hexcodec", decode_hex },  { "base64codec", decode_base64 }, { "unicodeescape", NULL },
+	{ "base64", decode_base64 },   { "b64", decode_base64 },         { "base32", decode_base32 },
+	{ "hex", decode_hex },         { "base16", decode_hex },         { "rot13", decode_rot13 },
+	{ "rot", decode_rot13 },       { "utf8", decode_plain },         { "ascii", decode_plain },
+	{ "utf16", decode_wide },      { "utf16le", decode_wide },       { "utf16be", decode_wide },
+	{ "utf32", decode_wide },      { "latin1", decode_latin1 },      { "iso88591", decode_latin1 },
+	{ "percent", decode_percent }, { "cp1252", decode_latin1 },      { "utf8sig", decode_plain },
+	{ "hexcodec", decode_hex },    { "base64codec", decode_base64 }, { "unicodeescape", NULL },
 };
 
 bool py_decode_text(const char *codec, size_t codec_len, const struct py_atom *in, struct buf *out)
@@ -251,7 +252,8 @@ bool py_format(struct py *p, const struct py_args *a, const struct py_atom *form
 			return false;
 		len = (size_t)(close - (s + i)) - 1;
 		character = len >= 2 && memcmp(close - 2, ":c", 2) == 0;
-		(character ? put_character : put_value)(p, field_value(p, a, s + i + 1, character ? len - 2 : len, &next), out, part);
+		(character ? put_character
+			   : put_value)(p, field_value(p, a, s + i + 1, character ? len - 2 : len, &next), out, part);
 		i += (uint32_t)len + 1;
 	}
 	return !out->full && !out->no_memory;

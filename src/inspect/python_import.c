@@ -23,7 +23,7 @@ static bool dotted_path(const struct py *p, uint32_t node, char *out, size_t siz
 }
 
 struct import {
-	uint32_t node;	/* of the name, for the span */
+	uint32_t node;  /* of the name, for the span */
 	uint32_t bound; /* the identifier that is bound */
 	char path[200];
 	size_t len;
@@ -69,7 +69,8 @@ void py_eval_import(struct py *p, uint32_t node)
 		eval_plain(p, node);
 		return;
 	}
-	if (module != PY_NONE && p->node[module].sym == PY_DOTTED_NAME && dotted_path(p, module, path, sizeof(path), &len))
+	if (module != PY_NONE && p->node[module].sym == PY_DOTTED_NAME &&
+	    dotted_path(p, module, path, sizeof(path), &len))
 		from = py_set_text(p, PY_PATH, path, len);
 	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next) {
 		struct import i;
@@ -119,8 +120,10 @@ void py_judge_import_statement(struct py *p, uint32_t node)
 		return;
 	}
 	if (module != PY_NONE && p->node[module].sym == PY_RELATIVE_IMPORT) /* on no list; what it is nobody knows */
-		py_judge_import(p, p->text + p->node[module].start, p->node[module].end - p->node[module].start, py_span(p, module));
-	if (module == PY_NONE || p->node[module].sym != PY_DOTTED_NAME || !dotted_path(p, module, path, sizeof(path), &len))
+		py_judge_import(p, p->text + p->node[module].start, p->node[module].end - p->node[module].start,
+				py_span(p, module));
+	if (module == PY_NONE || p->node[module].sym != PY_DOTTED_NAME ||
+	    !dotted_path(p, module, path, sizeof(path), &len))
 		return;
 	if (py_judge_import(p, path, len, py_span(p, module)))
 		return;

@@ -175,7 +175,8 @@ static bool is_only_text(const struct py *p, uint32_t node)
 	case PY_ARGUMENT_LIST: {
 		uint32_t callee = py_field(p, p->node[up].parent, PY_F_FUNCTION);
 
-		return callee != PY_NONE && p->node[callee].sym == PY_IDENTIFIER && py_name_is(p, p->node[callee].name, "print");
+		return callee != PY_NONE && p->node[callee].sym == PY_IDENTIFIER &&
+		       py_name_is(p, p->node[callee].name, "print");
 	}
 	case PY_ATTRIBUTE: /* "{0.__class__}".format() has a rule of its own */
 		return true;
@@ -217,7 +218,8 @@ static void judge_string(struct py *p, uint32_t node)
 		if (i < a->len && is_word_character(a->text[i]))
 			continue;
 		if (reflection_rule(p, a->text + start, i - start)) {
-			judge_check(p->j, "reflection-string", py_span(p, node), "%.*s", (int)(i - start), a->text + start);
+			judge_check(p->j, "reflection-string", py_span(p, node), "%.*s", (int)(i - start),
+				    a->text + start);
 			return;
 		}
 		start = i + 1;
@@ -238,8 +240,8 @@ static void judge_keyword_pattern(struct py *p, uint32_t node)
 	uint32_t name = p->node[node].child;
 
 	if (name != PY_NONE && p->node[name].name != PY_NONE)
-		py_judge_attribute_name(p, PY_UNKNOWN, p->atom[p->node[name].name].text, p->atom[p->node[name].name].len,
-					py_span(p, name));
+		py_judge_attribute_name(p, PY_UNKNOWN, p->atom[p->node[name].name].text,
+					p->atom[p->node[name].name].len, py_span(p, name));
 }
 
 static uint32_t last_child(const struct py *p, uint32_t node)

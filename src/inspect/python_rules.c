@@ -121,7 +121,8 @@ static bool is_private(const char *path, size_t len)
 {
 	const char *dot = memrchr(path, '.', len);
 
-	return dot && dot + 1 < path + len && dot[1] == '_' && dot + 2 < path + len && dot[2] != '_' && !memchr(path, '(', len);
+	return dot && dot + 1 < path + len && dot[1] == '_' && dot + 2 < path + len && dot[2] != '_' &&
+	       !memchr(path, '(', len);
 }
 
 static bool judge_builtin_path(struct py *p, const char *path, size_t len, struct span where)
@@ -141,12 +142,14 @@ bool py_judge_path(struct py *p, const char *path, size_t len, struct span where
 
 	if ((len == 8 || (len > 8 && path[8] == '.')) && memcmp(path, "builtins", 8) == 0)
 		return judge_builtin_path(p, path, len, where);
-	for (size_t n = len; n > 0; n = cut_last(path, n)) {
+	for (size_t n = len; n > 0 && !(n < len && path[n] == '('); n = cut_last(path, n)) {
 		if (rules_find(p->j->rules, RULE_PYTHON, RULE_MEMBER, path, n))
 			return py_is_allowed(p, path, n) ? false : judge_member(p->j, path, n, where);
 		if (py_is_allowed(p, path, n))
 			return false;
 	}
+	if (memchr(path, '(', len)) /* what a call gave: the function was judged where it was named */
+		return false;
 	rule = py_module_rule(p, path, len, &matched);
 	if (rule && !was_imported(p, rule))
 		return report(p, rule, path, len, where);

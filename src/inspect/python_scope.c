@@ -17,7 +17,8 @@ uint32_t py_find_binding(const struct py *p, uint32_t scope, uint32_t name)
 {
 	if (!p->bindings.slot)
 		return PY_NONE;
-	for (uint32_t at = binding_hash(scope, name) & p->bindings.mask; p->bindings.slot[at]; at = (at + 1) & p->bindings.mask) {
+	for (uint32_t at = binding_hash(scope, name) & p->bindings.mask; p->bindings.slot[at];
+	     at = (at + 1) & p->bindings.mask) {
 		uint32_t b = p->bindings.slot[at] - 1;
 
 		if (p->binding[b].scope == scope && p->binding[b].name == name)
@@ -46,7 +47,8 @@ uint32_t py_make_binding(struct py *p, uint32_t scope, uint32_t name)
 			put_binding(p, i);
 	if (!p->bindings.slot || !py_reserve(p, &p->binding, &p->cap_bindings, p->n_bindings, sizeof(*p->binding)))
 		return PY_NONE;
-	p->binding[p->n_bindings] = (struct py_binding){ .scope = scope, .name = name, .value = PY_NOTHING, .sites = PY_NONE };
+	p->binding[p->n_bindings] =
+		(struct py_binding){ .scope = scope, .name = name, .value = PY_NOTHING, .sites = PY_NONE };
 	put_binding(p, p->n_bindings);
 	return p->n_bindings++;
 }
@@ -78,12 +80,15 @@ static uint32_t new_scope(struct py *p, enum py_scope_kind kind, uint32_t parent
 
 static bool is_comprehension(enum py_symbol sym)
 {
-	return sym == PY_LIST_COMPREHENSION || sym == PY_SET_COMPREHENSION || sym == PY_DICT_COMPREHENSION || sym == PY_GENERATOR;
+	return sym == PY_LIST_COMPREHENSION || sym == PY_SET_COMPREHENSION || sym == PY_DICT_COMPREHENSION ||
+	       sym == PY_GENERATOR;
 }
 
 static bool opens_scope(enum py_symbol sym, enum py_scope_kind *kind)
 {
-	*kind = sym == PY_CLASS_DEFINITION ? PY_SCOPE_CLASS : is_comprehension(sym) ? PY_SCOPE_COMPREHENSION : PY_SCOPE_FUNCTION;
+	*kind = sym == PY_CLASS_DEFINITION ? PY_SCOPE_CLASS
+		: is_comprehension(sym)    ? PY_SCOPE_COMPREHENSION
+					   : PY_SCOPE_FUNCTION;
 	return sym == PY_FUNCTION || sym == PY_LAMBDA || sym == PY_CLASS_DEFINITION || is_comprehension(sym);
 }
 
@@ -337,7 +342,8 @@ static void classify_identifier(struct py *p, uint32_t i)
 		bind_identifier(p, p->node[i].scope, i);
 	else if (sym == PY_NAMED_EXPRESSION && field == PY_F_NAME)
 		bind_identifier(p, walrus_scope(p, p->node[i].scope), i);
-	else if (sym == PY_SPLAT_PATTERN || (sym == PY_AS_PATTERN && p->node[p->node[up].parent].sym == PY_CASE_PATTERN))
+	else if (sym == PY_SPLAT_PATTERN ||
+		 (sym == PY_AS_PATTERN && p->node[p->node[up].parent].sym == PY_CASE_PATTERN))
 		bind_identifier(p, p->node[i].scope, i);
 	else if (sym == PY_EXCEPT_CLAUSE && field == PY_F_ALIAS)
 		bind_identifier(p, p->node[i].scope, i);

@@ -53,7 +53,8 @@ static void fill_tables(void)
 		}
 	}
 	for (uint32_t i = 1; i <= ts_language_field_count(l) && i < TS_FIELDS_MAX; i++)
-		field_of[i] = (uint8_t)find_symbol(fields, ARRAY_LEN(fields), ts_language_field_name_for_id(l, (TSFieldId)i));
+		field_of[i] =
+			(uint8_t)find_symbol(fields, ARRAY_LEN(fields), ts_language_field_name_for_id(l, (TSFieldId)i));
 }
 
 bool py_steps(struct py *p, uint64_t n)
@@ -101,7 +102,8 @@ static bool wanted(TSNode n, TSSymbol symbol, TSFieldId field)
 {
 	if (ts_node_is_extra(n) && symbol != (TSSymbol)-1) /* comments, line continuations; not ERROR */
 		return false;
-	return ts_node_is_named(n) || (field && symbol < TS_SYMBOLS_MAX && operator_of[symbol]) || ts_node_is_missing(n);
+	return ts_node_is_named(n) || (field && symbol < TS_SYMBOLS_MAX && operator_of[symbol]) ||
+	       ts_node_is_missing(n);
 }
 
 /* Adds the cursor's node below `parent`; PY_NONE: not wanted, or no memory. */
@@ -119,7 +121,9 @@ static uint32_t add_node(struct reader *r, uint32_t parent)
 	if (!wanted(n, symbol, field) || (i == p->cap_nodes && !grow(r)))
 		return PY_NONE;
 	p->node[i] = (struct py_node){
-		.sym = error ? PY_ERROR : symbol < TS_SYMBOLS_MAX ? symbol_of[symbol] : PY_OTHER,
+		.sym = error                     ? PY_ERROR
+		       : symbol < TS_SYMBOLS_MAX ? symbol_of[symbol]
+						 : PY_OTHER,
 		.field = field < TS_FIELDS_MAX ? field_of[field] : PY_F_NONE,
 		.start = ts_node_start_byte(n),
 		.end = ts_node_end_byte(n),

@@ -123,8 +123,7 @@ static uint32_t hash_bytes(uint32_t h, const void *data, size_t len)
 
 static bool is_text(enum py_atom_kind kind)
 {
-	return kind == PY_PATH || kind == PY_STR || kind == PY_BYTES || kind == PY_PART ||
-	       kind == PY_SPACE;
+	return kind == PY_PATH || kind == PY_STR || kind == PY_BYTES || kind == PY_PART || kind == PY_SPACE;
 }
 
 static bool same_atom(const struct py_atom *a, const struct py_atom *b)
@@ -172,12 +171,14 @@ uint32_t py_text_atom(struct py *p, enum py_atom_kind kind, const char *text, si
 {
 	if (len > PY_STRING_MAX)
 		return PY_NONE;
-	return intern(p, (struct py_atom){ kind, (uint32_t)len, hash_bytes(2166136261u + kind, text, len), .text = len ? text : "" });
+	return intern(p, (struct py_atom){ kind, (uint32_t)len, hash_bytes(2166136261u + kind, text, len),
+					   .text = len ? text : "" });
 }
 
 uint32_t py_number_atom(struct py *p, enum py_atom_kind kind, int64_t number)
 {
-	return intern(p, (struct py_atom){ kind, 0, hash_bytes(97u + kind, &number, sizeof(number)), .number = number });
+	return intern(p,
+		      (struct py_atom){ kind, 0, hash_bytes(97u + kind, &number, sizeof(number)), .number = number });
 }
 
 uint32_t py_list_atom(struct py *p, const uint32_t *item, uint32_t n)

@@ -46,12 +46,13 @@ static void check_rows(const struct row *row, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct findings f = inspect(row[i].code, strlen(row[i].code), TRUST_UNKNOWN);
 		const struct finding *hit = row[i].rule ? by_rule(&f, row[i].rule) : NULL;
-		bool right = row[i].rule ? hit && (!row[i].name || str_eq(hit->name, row[i].name)) : f.worst <= SEVERITY_MEDIUM;
+		bool right = row[i].rule ? hit && (!row[i].name || str_eq(hit->name, row[i].name))
+					 : f.worst <= SEVERITY_MEDIUM;
 
 		if (!right)
 			print_error("wanted %s %s, worst is %s (%s %s):\n%s\n", row[i].rule ? row[i].rule : "nothing",
-				    row[i].name ? row[i].name : "", severity_name[f.worst], f.n ? f.row[0].rule : "no finding",
-				    f.n ? f.row[0].name : "", row[i].code);
+				    row[i].name ? row[i].name : "", severity_name[f.worst],
+				    f.n ? f.row[0].rule : "no finding", f.n ? f.row[0].name : "", row[i].code);
 		findings_release(&f);
 		assert_true(right);
 	}
@@ -72,7 +73,10 @@ static void a_module_is_known_by_any_name(void **state UNUSED)
 		{ "py-os-process", "def f():\n    global os\n    import os\nos.system('ls')", "os.system" },
 		{ "py-os-process", "def f():\n    import os\n    return os\nf().system('ls')", "os.system" },
 		{ "py-os-process", "class A:\n    import os\nA.os.system('ls')", "os.system" },
-		{ "py-os-process", "class A:\n    def __init__(self, m): self.m = m\n    def f(self): self.m.system('ls')\nimport os\nA(os)", "os.system" },
+		{ "py-os-process",
+		  "class A:\n    def __init__(self, m): self.m = m\n    def f(self): self.m.system('ls')\nimport "
+		  "os\nA(os)",
+		  "os.system" },
 		{ "py-os-process", "import os\nfor m in [os]: m.system('ls')", "os.system" },
 		{ "py-os-process", "import os\na, *b = os, 1\na.system('ls')", "os.system" },
 		{ "py-os-process", "import glob\nglob.os.system('ls')", "os.system" },
@@ -93,9 +97,12 @@ static void a_module_is_known_by_any_name(void **state UNUSED)
 static void a_module_out_of_sight_is_reported(void **state UNUSED)
 {
 	static const struct row row[] = {
-		{ "py-os", "import os\nf(os)" },	{ "py-os", "import os\nx = {'a': os}" },
-		{ "py-os", "import os\nself.o = os" },	{ "py-os", "import os\ndef f(o=os): pass" },
-		{ "py-os", "import os\nreturn os" },	{ "py-os", "import os\nf(vars(os))" },
+		{ "py-os", "import os\nf(os)" },
+		{ "py-os", "import os\nx = {'a': os}" },
+		{ "py-os", "import os\nself.o = os" },
+		{ "py-os", "import os\ndef f(o=os): pass" },
+		{ "py-os", "import os\nreturn os" },
+		{ "py-os", "import os\nf(vars(os))" },
 		{ NULL, "import os\no = os\nprint(o.path.join('a', 'b'))" },
 		{ NULL, "import os\nprint(os.path.join('a', os.sep), os.linesep)" },
 	};
@@ -176,14 +183,44 @@ static void a_name_that_may_be_unbound_does_not_shadow(void **state UNUSED)
 static void constants_are_calculated(void **state UNUSED)
 {
 	static const char *const expression[] = {
-		"'o' + 's'", "'o' 's'", "'so'[::-1]", "''.join(['o', 's'])", "'\\x6f\\x73'", "'\\157\\163'", "'\\u006f\\U00000073'",
-		"'\\N{LATIN SMALL LETTER O}s'", "f'{\"o\"}s'", "'%s%s' % ('o', 's')", "'{}{}'.format('o', 's')", "'{1}{0}'.format('s', 'o')",
-		"'{a}s'.format(a='o')", "'oXs'.replace('X', '')", "'OS'.lower()", "' os '.strip()", "chr(111) + chr(0x73)",
-		"''.join(map(chr, [111, 115]))", "''.join(chr(c) for c in (111, 115))", "''.join([chr(ord(c) - 1) for c in 'pt'])",
-		"''.join(reversed('so'))", "bytes([111, 115]).decode()", "b'os'.decode('ascii')", "bytes.fromhex('6f73').decode()",
-		"__import__('base64').b64decode('b3M=').decode()", "__import__('codecs').decode('bf', 'rot13')", "'o,s'.split(',')[0] + 's'",
-		"'aosb'[1:3]", "'%c%c' % (111, 115)", "(28531).to_bytes(2, 'big').decode()", "str(b'os', 'utf8')", "('o' * 1) + 's'",
-		"'xos'.removeprefix('x')", "r'os'", "'o\\\ns'", "{'a': 'os'}['a']", "('os', 'x')[0]", "(lambda: 'os')()",
+		"'o' + 's'",
+		"'o' 's'",
+		"'so'[::-1]",
+		"''.join(['o', 's'])",
+		"'\\x6f\\x73'",
+		"'\\157\\163'",
+		"'\\u006f\\U00000073'",
+		"'\\N{LATIN SMALL LETTER O}s'",
+		"f'{\"o\"}s'",
+		"'%s%s' % ('o', 's')",
+		"'{}{}'.format('o', 's')",
+		"'{1}{0}'.format('s', 'o')",
+		"'{a}s'.format(a='o')",
+		"'oXs'.replace('X', '')",
+		"'OS'.lower()",
+		"' os '.strip()",
+		"chr(111) + chr(0x73)",
+		"''.join(map(chr, [111, 115]))",
+		"''.join(chr(c) for c in (111, 115))",
+		"''.join([chr(ord(c) - 1) for c in 'pt'])",
+		"''.join(reversed('so'))",
+		"bytes([111, 115]).decode()",
+		"b'os'.decode('ascii')",
+		"bytes.fromhex('6f73').decode()",
+		"__import__('base64').b64decode('b3M=').decode()",
+		"__import__('codecs').decode('bf', 'rot13')",
+		"'o,s'.split(',')[0] + 's'",
+		"'aosb'[1:3]",
+		"'%c%c' % (111, 115)",
+		"(28531).to_bytes(2, 'big').decode()",
+		"str(b'os', 'utf8')",
+		"('o' * 1) + 's'",
+		"'xos'.removeprefix('x')",
+		"r'os'",
+		"'o\\\ns'",
+		"{'a': 'os'}['a']",
+		"('os', 'x')[0]",
+		"(lambda: 'os')()",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(expression); i++) {
@@ -209,7 +246,8 @@ static void strings_that_are_code_commands_or_paths_are_judged_as_such(void **st
 		{ "py-os-process", "import base64\nexec(base64.b64decode('aW1wb3J0IG9zO29zLnN5c3RlbSgxKQ=='))" },
 		{ "py-file-outside", "p = '/usr'\np += '/x'\nopen(p)" },
 		{ "py-file-outside", "def f(p):\n    return open(p)\nf('/srv/x')" },
-		{ "py-file-outside", "class R:\n    def __init__(self, p): self.p = p\n    def go(self): open(self.p)\nR('/srv/x').go()" },
+		{ "py-file-outside",
+		  "class R:\n    def __init__(self, p): self.p = p\n    def go(self): open(self.p)\nR('/srv/x').go()" },
 		{ "py-file-outside", "import os\nopen(os.path.join('/srv', x))" },
 		{ "py-file-outside", "open(f'/srv/{x}')" },
 		{ "py-file-outside", "list(map(open, ['/srv/x']))" },
@@ -230,12 +268,14 @@ static void reflection_is_judged_by_what_is_read(void **state UNUSED)
 		{ "py-reflection", "getattr((), '__cl' + 'ass__').__base__.__subclasses__()" },
 		{ "py-reflection", "match print:\n    case object(__self__=b): pass" },
 		{ "py-reflection", "import operator\noperator.attrgetter('__init__.__globals__')" },
-		{ "py-reflection-string", "import functools\nfunctools.reduce(f, ['__class__', '__subclasses__'], ())" },
+		{ "py-reflection-string",
+		  "import functools\nfunctools.reduce(f, ['__class__', '__subclasses__'], ())" },
 		{ "py-format-attribute", "'{0.__class__}'.format(1)" },
 		{ "py-dynamic-attribute", "def f(x, y): return getattr(x, y)" },
 		{ "py-dynamic-module-attribute", "import os\nn = [x for x in dir(os) if x][0]\ngetattr(os, n)" },
 		{ NULL, "class A:\n    def __repr__(self): return type(self).__name__ + self.__class__.__name__" },
-		{ NULL, "class A:\n    def __init__(self): super().__init__()\n    def __add__(self, o): return self.__class__(o)" },
+		{ NULL, "class A:\n    def __init__(self): super().__init__()\n    def __add__(self, o): return "
+			"self.__class__(o)" },
 		{ NULL, "if __name__ == '__main__': pass" },
 		{ NULL, "getattr(x, 'name', None)" },
 	};
@@ -274,19 +314,21 @@ static bool run_python(const char *text, size_t len, char *line, size_t size)
 /* Programs that print "ran" by way of something forbidden, although the parser shows it as something else. */
 static void what_the_parser_does_not_see_is_found(void **state UNUSED)
 {
-	static const char *const program[] = {
-		"# comment\reval(\"print('ran')\")",				    /* a lone CR ends the comment */
-		"x = 1\r# y\reval(\"print('ran')\")\r",
-		"# -*- coding: utf-7 -*-\n# +AAo-eval(\"print('ran')\")",	    /* the codec makes a line end */
-		"#!/usr/bin/python3\n# vim: set fileencoding=utf-7 :\n# +AAo-eval(\"print('ran')\")",
-		"\xf0\x9d\x93\xae\xf0\x9d\x94\x81\xf0\x9d\x93\xae\xf0\x9d\x93\xac(\"print('ran')\")", /* exec in script letters */
-		"\xef\xbd\x85val(\"print('ran')\")",				    /* fullwidth e */
-		"\xe2\x84\xafval(\"print('ran')\")",				    /* script small e */
-		"import os\nprint([*os.popen('echo ran')][0].strip())",		    /* the star binds inside the attribute */
-		"import os\nclass A: pass\ntype(A()).x = os.system('echo ran')",    /* an alias statement, says the parser */
-		"import os\ntype(os).x = os.system('echo ran')",
-		"print >>eval(\"[print('ran')] and __import__('sys').stdout\") if 0 else eval(\"print('ran')\")", /* a print statement? */
-	};
+	static const char
+		*const program[] = {
+			"# comment\reval(\"print('ran')\")", /* a lone CR ends the comment */
+			"x = 1\r# y\reval(\"print('ran')\")\r",
+			"# -*- coding: utf-7 -*-\n# +AAo-eval(\"print('ran')\")", /* the codec makes a line end */
+			"#!/usr/bin/python3\n# vim: set fileencoding=utf-7 :\n# +AAo-eval(\"print('ran')\")",
+			"\xf0\x9d\x93\xae\xf0\x9d\x94\x81\xf0\x9d\x93\xae\xf0\x9d\x93\xac(\"print('ran')\")", /* exec in script letters */
+			"\xef\xbd\x85val(\"print('ran')\")",                    /* fullwidth e */
+			"\xe2\x84\xafval(\"print('ran')\")",                    /* script small e */
+			"import os\nprint([*os.popen('echo ran')][0].strip())", /* the star binds inside the attribute */
+			"import os\nclass A: pass\ntype(A()).x = os.system('echo ran')", /* an alias statement, says the parser */
+			"import os\ntype(os).x = os.system('echo ran')",
+			"print >>eval(\"[print('ran')] and __import__('sys').stdout\") if 0 else "
+			"eval(\"print('ran')\")", /* a print statement? */
+		};
 
 	for (size_t i = 0; i < ARRAY_LEN(program); i++) {
 		struct findings f = inspect(program[i], strlen(program[i]), TRUST_UNKNOWN);
@@ -306,8 +348,10 @@ static void what_the_parser_does_not_see_is_found(void **state UNUSED)
 
 static void the_lowest_level_knows_only_its_list(void **state UNUSED)
 {
-	static const char *const refused[] = { "import asyncio", "import os.path", "from . import x", "import xml.sax" };
-	static const char *const taken[] = { "import math, json", "from collections.abc import Iterable", "import sys\nsys.argv" };
+	static const char *const refused[] = { "import asyncio", "import os.path", "from . import x",
+					       "import xml.sax" };
+	static const char *const taken[] = { "import math, json", "from collections.abc import Iterable",
+					     "import sys\nsys.argv" };
 
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
 		struct findings f = inspect(refused[i], strlen(refused[i]), TRUST_UNTRUSTED);
@@ -327,7 +371,8 @@ static void the_lowest_level_knows_only_its_list(void **state UNUSED)
 
 static void a_parse_error_weighs_by_trust(void **state UNUSED)
 {
-	static const enum severity want[] = { [TRUST_UNTRUSTED] = SEVERITY_CRITICAL, [TRUST_UNKNOWN] = SEVERITY_HIGH,
+	static const enum severity want[] = { [TRUST_UNTRUSTED] = SEVERITY_CRITICAL,
+					      [TRUST_UNKNOWN] = SEVERITY_HIGH,
 					      [TRUST_TRUSTED] = SEVERITY_MEDIUM };
 
 	for (size_t t = 0; t < ARRAY_LEN(want); t++) {
