@@ -9,7 +9,8 @@ static void find_bombs(struct shell *sh)
 {
 	for (size_t i = 0; i < sh->n_spawns; i++)
 		for (size_t k = 0; k < sh->n_spawns; k++)
-			if (strcmp(sh->spawn[i].to, sh->spawn[k].from) == 0 && strcmp(sh->spawn[k].to, sh->spawn[i].from) == 0) {
+			if (strcmp(sh->spawn[i].to, sh->spawn[k].from) == 0 &&
+			    strcmp(sh->spawn[k].to, sh->spawn[i].from) == 0) {
 				judge_check(sh->j, "fork-bomb", sh->spawn[i].where, "%.40s", sh->spawn[i].to);
 				return;
 			}
@@ -58,7 +59,8 @@ void inspect_shell(struct judge *j, const char *text, size_t len)
 
 static bool is_whole_text(const struct judge *j, size_t len, struct span where)
 {
-	return !j->nested && j->depth == 0 && j->language == RULE_SHELL && where.start == 0 && where.end == len && len == j->len;
+	return !j->nested && j->depth == 0 && j->language == RULE_SHELL && where.start == 0 && where.end == len &&
+	       len == j->len;
 }
 
 void judge_command(struct judge *j, const char *text, size_t len, struct span where)

@@ -40,11 +40,11 @@
 
 /* Bytes of a word that are not text.  The same bytes in the source are replaced, so they cannot be forged. */
 enum mark {
-	MARK_HOLE = 1,	/* what only the run knows */
-	MARK_STAR,	/* active glob characters */
+	MARK_HOLE = 1, /* what only the run knows */
+	MARK_STAR,     /* active glob characters */
 	MARK_QUERY,
 	MARK_SET,
-	MARK_OPEN,	/* active braces */
+	MARK_OPEN, /* active braces */
 	MARK_COMMA,
 	MARK_CLOSE,
 	MARK_SPLIT = 0x0e, /* a field ends here */
@@ -70,7 +70,14 @@ struct sh_buf {
 	size_t len, cap;
 };
 
-enum { STREAM_NETWORK = 1, STREAM_DECODED = 2, STREAM_UNKNOWN = 4, STREAM_GIVEN = 8, STREAM_HERE = 16, STREAM_FUNCTION = 32 };
+enum {
+	STREAM_NETWORK = 1,
+	STREAM_DECODED = 2,
+	STREAM_UNKNOWN = 4,
+	STREAM_GIVEN = 8,
+	STREAM_HERE = 16,
+	STREAM_FUNCTION = 32
+};
 
 /* What flows through a pipe or into a variable. */
 struct sh_stream {
@@ -95,7 +102,7 @@ struct sh_assign {
 };
 
 #define SH_REDIRECTS_MAX 16
-#define SH_ASSIGNS_MAX 32
+#define SH_ASSIGNS_MAX   32
 
 struct sh_command {
 	struct sh_words words;
@@ -168,25 +175,25 @@ struct sh_entry {
 	const char *terms; /* or the glob of its value */
 };
 
-#define SH_BUCKETS 64
+#define SH_BUCKETS    64
 #define SH_SPAWNS_MAX 64
 
 struct shell {
 	struct judge *j;
 	struct arena_chunk *chunks;
 	size_t allocated;
-	bool stop; /* out of memory, time or steps: already reported */
-	unsigned depth;		/* of substitutions and texts in texts */
-	unsigned braces;	/* of ${ inside ${ */
-	unsigned calls;		/* functions followed so far */
-	bool wants_input;	/* a shell without anything to read was seen in the group at hand */
-	const char *cwd;	/* after cd to a constant folder; NULL: the workspace */
-	unsigned processes;	/* <(command) seen so far */
-	unsigned pick;		/* which alternative of each variable is looked at */
-	unsigned pick_max;	/* how many there were in the command at hand */
-	bool substituted;	/* the command at hand holds a substitution */
-	bool used_parameter;	/* $1, $@ ... were looked at since this was cleared */
-	bool conditional;	/* the assignment at hand may not happen */
+	bool stop;                     /* out of memory, time or steps: already reported */
+	unsigned depth;                /* of substitutions and texts in texts */
+	unsigned braces;               /* of ${ inside ${ */
+	unsigned calls;                /* functions followed so far */
+	bool wants_input;              /* a shell without anything to read was seen in the group at hand */
+	const char *cwd;               /* after cd to a constant folder; NULL: the workspace */
+	unsigned processes;            /* <(command) seen so far */
+	unsigned pick;                 /* which alternative of each variable is looked at */
+	unsigned pick_max;             /* how many there were in the command at hand */
+	bool substituted;              /* the command at hand holds a substitution */
+	bool used_parameter;           /* $1, $@ ... were looked at since this was cleared */
+	bool conditional;              /* the assignment at hand may not happen */
 	struct sh_entry *entries[256]; /* by first character; [0] every program */
 	struct sh_entry *assigns;
 	bool indexed;
@@ -216,12 +223,12 @@ struct sh_text {
 	int here_first, here_last; /* pending here-documents, -1 none */
 };
 
-#define SH_DEPTH_MAX 8
+#define SH_DEPTH_MAX  8
 #define SH_BRACES_MAX 32
 #define SH_FRAMES_MAX 256
 #define SH_MEMORY_MAX (64 * MiB)
 #define SH_PROCESS    "/dev/fd/process-" /* what <(command) stands for; a number follows */
-#define SH_WORD_MAX ((size_t)(64 * KiB))
+#define SH_WORD_MAX   ((size_t)(64 * KiB))
 
 /* shell_text.c: memory, buffers, words, variables. */
 void *sh_alloc(struct shell *sh, size_t size); /* zeroed; NULL: sh->stop is set */
@@ -264,6 +271,17 @@ void sh_add_escape(struct shell *sh, struct sh_buf *out, const char *s, size_t *
 /* shell_param.c: ${...}, at the character behind "${". */
 void sh_parameter(struct shell *sh, struct sh_text *t, bool quoted, struct sh_buf *out);
 void sh_parameter_plain(struct shell *sh, const char *name, size_t len, bool quoted, struct sh_buf *out);
+
+/* shell_heredoc.c: noting a here-document at its operator (its number, -1: no memory), and reading all that wait. */
+int sh_add_heredoc(struct shell *sh, struct sh_text *t, bool dash, size_t start);
+void sh_read_heredocs(struct shell *sh, struct sh_text *t);
+
+/* shell_read.c: one simple command. */
+bool sh_ends_word(char c);
+void sh_skip_blanks(struct sh_text *t);
+bool sh_at_redirect(const struct sh_text *t, size_t *prefix);
+void sh_read_redirect(struct shell *sh, struct sh_text *t, struct sh_command *cmd, size_t prefix);
+void sh_read_simple(struct shell *sh, struct sh_text *t, struct sh_command *cmd);
 
 /* shell_parse.c: lists of commands.  term: ')' or 0 for the end of the text. */
 void sh_parse(struct shell *sh, struct sh_text *t, char term, struct sh_stream *out);

@@ -54,7 +54,9 @@ static void do_alias(struct shell *sh, struct sh_command *cmd, const struct sh_w
 
 		if (!eq)
 			continue;
-		value = (struct sh_word){ .s = eq + 1, .len = (uint32_t)strlen(eq + 1), .flags = words[i].flags & WORD_DYNAMIC };
+		value = (struct sh_word){ .s = eq + 1,
+					  .len = (uint32_t)strlen(eq + 1),
+					  .flags = words[i].flags & WORD_DYNAMIC };
 		sh_run_word(sh, cmd, &value, "alias");
 		f = sh_alloc(sh, sizeof(*f));
 		if (!f)
@@ -151,7 +153,8 @@ static void do_printf(struct shell *sh, struct sh_command *cmd, const struct sh_
 		sh_push(sh, &rest, words[i].s, words[i].len, words[i].flags);
 	sh_output(sh, cmd, "printf", rest.row, rest.n, &out);
 	if (out.text)
-		sh_var_set(sh, words[2].s, words[2].len, (struct sh_value){ .s = out.text, .len = (uint32_t)out.len }, true);
+		sh_var_set(sh, words[2].s, words[2].len, (struct sh_value){ .s = out.text, .len = (uint32_t)out.len },
+			   true);
 	else
 		forget(sh, &words[2]);
 }
@@ -193,7 +196,9 @@ static void do_callback(struct shell *sh, struct sh_command *cmd, const struct s
 		const char *colon = strchr(code.s, ':');
 
 		if (colon)
-			code = (struct sh_word){ .s = colon + 1, .len = (uint32_t)strlen(colon + 1), .flags = code.flags };
+			code = (struct sh_word){ .s = colon + 1,
+						 .len = (uint32_t)strlen(colon + 1),
+						 .flags = code.flags };
 		sh_run_word(sh, cmd, &code, sh_is(&words[0], "bind") ? "bind" : "a callback");
 	}
 }
@@ -271,16 +276,45 @@ static const struct {
 	const char *name;
 	void (*act)(struct shell *, struct sh_command *, const struct sh_word *, size_t);
 } builtins[] = {
-	{ ".", do_source },	    { "source", do_source },	  { "eval", do_eval },	      { "trap", do_trap },
-	{ "alias", do_alias },	    { "set", do_set },		  { "shift", do_shift },      { "read", do_read },
-	{ "let", evaluates_again }, { "test", evaluates_again },  { "[", evaluates_again },   { "declare", evaluates_again },
-	{ "typeset", evaluates_again }, { "local", evaluates_again }, { "export", evaluates_again }, { "readonly", evaluates_again },
-	{ "getopts", evaluates_again }, { "wait", evaluates_again }, { "unset", do_unset },   { "printf", do_printf },
-	{ "mapfile", do_callback }, { "readarray", do_callback }, { "complete", do_callback }, { "compgen", do_callback },
-	{ "bind", do_callback },    { "cp", do_copy },		  { "mv", do_copy },	      { "ln", do_copy },
-	{ "install", do_copy },	    { "tee", do_tee },		  { "curl", do_download },    { "wget", do_download },
-	{ "wget2", do_download },   { "fetch", do_download },	  { "aria2c", do_download },  { "scp", do_download },
-	{ "axel", do_download },    { "cd", do_cd },		  { "pushd", do_cd },
+	{ ".", do_source },
+	{ "source", do_source },
+	{ "eval", do_eval },
+	{ "trap", do_trap },
+	{ "alias", do_alias },
+	{ "set", do_set },
+	{ "shift", do_shift },
+	{ "read", do_read },
+	{ "let", evaluates_again },
+	{ "test", evaluates_again },
+	{ "[", evaluates_again },
+	{ "declare", evaluates_again },
+	{ "typeset", evaluates_again },
+	{ "local", evaluates_again },
+	{ "export", evaluates_again },
+	{ "readonly", evaluates_again },
+	{ "getopts", evaluates_again },
+	{ "wait", evaluates_again },
+	{ "unset", do_unset },
+	{ "printf", do_printf },
+	{ "mapfile", do_callback },
+	{ "readarray", do_callback },
+	{ "complete", do_callback },
+	{ "compgen", do_callback },
+	{ "bind", do_callback },
+	{ "cp", do_copy },
+	{ "mv", do_copy },
+	{ "ln", do_copy },
+	{ "install", do_copy },
+	{ "tee", do_tee },
+	{ "curl", do_download },
+	{ "wget", do_download },
+	{ "wget2", do_download },
+	{ "fetch", do_download },
+	{ "aria2c", do_download },
+	{ "scp", do_download },
+	{ "axel", do_download },
+	{ "cd", do_cd },
+	{ "pushd", do_cd },
 };
 
 void sh_builtin(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n)

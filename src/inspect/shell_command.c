@@ -88,8 +88,11 @@ void sh_run_download(struct shell *sh, const struct sh_command *cmd, const struc
 	}
 	f = sh_file_find(sh, file->s);
 	/* <(command): its output is the script, known or not */
-	if (f && (f->text || (f->flags & (STREAM_NETWORK | STREAM_DECODED)) || strncmp(file->s, SH_PROCESS, strlen(SH_PROCESS)) == 0)) {
-		s = (struct sh_stream){ .text = f->text, .len = f->len, .flags = f->flags & (STREAM_NETWORK | STREAM_DECODED) };
+	if (f && (f->text || (f->flags & (STREAM_NETWORK | STREAM_DECODED)) ||
+		  strncmp(file->s, SH_PROCESS, strlen(SH_PROCESS)) == 0)) {
+		s = (struct sh_stream){ .text = f->text,
+					.len = f->len,
+					.flags = f->flags & (STREAM_NETWORK | STREAM_DECODED) };
 		sh_run_stream(sh, cmd, &s, use, file->s);
 	}
 }
@@ -112,7 +115,8 @@ static void assign_value(struct shell *sh, const struct sh_assign *a)
 		if (a->subscript && old.len && old.s[old.len - 1] != MARK_SPLIT)
 			sh_addc(sh, &text, MARK_SPLIT);
 		sh_add(sh, &text, v.s, v.len);
-		v = (struct sh_value){ .s = text.p ? text.p : "", .len = (uint32_t)text.len,
+		v = (struct sh_value){ .s = text.p ? text.p : "",
+				       .len = (uint32_t)text.len,
 				       .array = a->array || old.array || a->subscript };
 	}
 	sh_var_set(sh, a->name.s, a->name.len, v, !sh->conditional || a->append);
@@ -120,10 +124,12 @@ static void assign_value(struct shell *sh, const struct sh_assign *a)
 
 static bool runs_its_value(const char *name)
 {
-	static const char *const names[] = { "PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_PAGER", "PAGER", "EDITOR",
-					     "VISUAL", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "LESSOPEN", "LESSCLOSE",
-					     "MANPAGER", "BROWSER", "GIT_PROXY_COMMAND", "RSYNC_RSH", "GIT_ASKPASS",
-					     "SSH_ASKPASS", "SUDO_ASKPASS", "GIT_SEQUENCE_EDITOR", "PERL5DB", "FCEDIT" };
+	static const char *const names[] = {
+		"PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_PAGER",           "PAGER",     "EDITOR",
+		"VISUAL",         "GIT_EDITOR",      "GIT_EXTERNAL_DIFF",   "LESSOPEN",  "LESSCLOSE",
+		"MANPAGER",       "BROWSER",         "GIT_PROXY_COMMAND",   "RSYNC_RSH", "GIT_ASKPASS",
+		"SSH_ASKPASS",    "SUDO_ASKPASS",    "GIT_SEQUENCE_EDITOR", "PERL5DB",   "FCEDIT"
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strcmp(names[i], name) == 0)
@@ -156,12 +162,14 @@ static void connect_input(struct shell *sh, struct sh_command *cmd)
 		if (r->kind == REDIRECT_HERE && r->heredoc >= 0) {
 			cmd->in = (struct sh_stream){ .flags = STREAM_HERE, .heredoc = r->heredoc };
 		} else if (r->kind == REDIRECT_STRING) {
-			cmd->in = (struct sh_stream){ .text = r->target.s, .len = r->target.len, .flags = STREAM_GIVEN };
+			cmd->in =
+				(struct sh_stream){ .text = r->target.s, .len = r->target.len, .flags = STREAM_GIVEN };
 		} else if (r->kind == REDIRECT_READ || r->kind == REDIRECT_BOTH) {
 			f = sh_file_find(sh, r->target.s);
 			cmd->in = (struct sh_stream){ .flags = STREAM_GIVEN | STREAM_UNKNOWN };
 			if (f)
-				cmd->in = (struct sh_stream){ .text = f->text, .len = f->len,
+				cmd->in = (struct sh_stream){ .text = f->text,
+							      .len = f->len,
 							      .flags = f->flags | STREAM_GIVEN };
 		} else {
 			continue;
@@ -176,8 +184,9 @@ static void divert_output(struct shell *sh, const struct sh_command *cmd, struct
 	for (size_t i = 0; i < cmd->n_redirect; i++) {
 		const struct sh_redirect *r = &cmd->redirect[i];
 
-		if (r->kind != REDIRECT_WRITE || (r->fd >= 0 && r->fd != 1) || strncmp(r->target.s, "/dev/std", 8) == 0 ||
-		    strncmp(r->target.s, "/dev/fd/", 8) == 0 || (r->target.flags & WORD_DYNAMIC))
+		if (r->kind != REDIRECT_WRITE || (r->fd >= 0 && r->fd != 1) ||
+		    strncmp(r->target.s, "/dev/std", 8) == 0 || strncmp(r->target.s, "/dev/fd/", 8) == 0 ||
+		    (r->target.flags & WORD_DYNAMIC))
 			continue;
 		if (out->flags & STREAM_HERE)
 			sh->heredocs[out->heredoc].file = r->target.s;
@@ -213,8 +222,8 @@ static void note_spawn(struct shell *sh, const struct sh_command *cmd, const str
 		add_spawn(sh, cmd, w->s);
 }
 
-static void call_alias(struct shell *sh, const struct sh_command *cmd, struct sh_function *f, const struct sh_word *words,
-		       size_t n, struct sh_stream *out)
+static void call_alias(struct shell *sh, const struct sh_command *cmd, struct sh_function *f,
+		       const struct sh_word *words, size_t n, struct sh_stream *out)
 {
 	struct sh_buf text = { 0 };
 
@@ -235,8 +244,13 @@ static void call_alias(struct shell *sh, const struct sh_command *cmd, struct sh
 static void call_function(struct shell *sh, const struct sh_command *cmd, struct sh_function *f,
 			  const struct sh_word *words, size_t n, struct sh_stream *out)
 {
-	struct sh_text t = { .s = f->body, .len = f->body_len, .offset = f->offset, .mapped = f->mapped,
-			     .host = cmd->span, .here_first = -1, .here_last = -1 };
+	struct sh_text t = { .s = f->body,
+			     .len = f->body_len,
+			     .offset = f->offset,
+			     .mapped = f->mapped,
+			     .host = cmd->span,
+			     .here_first = -1,
+			     .here_last = -1 };
 	struct sh_words *outer = sh->parameters;
 	struct sh_words mine = { 0 };
 	bool used = sh->used_parameter;
@@ -286,8 +300,8 @@ static bool is_strict(const struct shell *sh)
 }
 
 /* The white-list: what is in no list is reported under the name of the list. */
-static void judge_strict(struct shell *sh, const struct sh_command *cmd, const char *program, const struct sh_word *words,
-			 size_t n)
+static void judge_strict(struct shell *sh, const struct sh_command *cmd, const char *program,
+			 const struct sh_word *words, size_t n)
 {
 	size_t at = 0;
 	const struct rule *list = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND_ALLOW, &at);
@@ -325,14 +339,15 @@ static struct sh_word without_holes(struct shell *sh, const struct sh_word *w)
 }
 
 /* The command word is not known: say so, then look at what it would be if the unknown part were empty. */
-static void judge_dynamic(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n, unsigned level,
-			  struct sh_stream *out)
+static void judge_dynamic(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n,
+			  unsigned level, struct sh_stream *out)
 {
 	struct sh_call call = { .program = "$", .words = words, .n = n, .cmd = cmd };
 	struct sh_words rest = { 0 };
 	struct sh_word bare = without_holes(sh, &words[0]);
 
-	judge_check(sh->j, sh->j->strict_commands ? "strict-dynamic" : "dynamic-command", cmd->span, "the program's name");
+	judge_check(sh->j, sh->j->strict_commands ? "strict-dynamic" : "dynamic-command", cmd->span,
+		    "the program's name");
 	(void)sh_match_rules(sh, &call);
 	if (bare.len && strcmp(bare.s, "/") != 0)
 		sh_push(sh, &rest, bare.s, bare.len, 0);
@@ -343,8 +358,8 @@ static void judge_dynamic(struct shell *sh, struct sh_command *cmd, const struct
 	*out = (struct sh_stream){ .flags = STREAM_UNKNOWN };
 }
 
-static void judge_program(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n, unsigned level,
-			  struct sh_stream *out)
+static void judge_program(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n,
+			  unsigned level, struct sh_stream *out)
 {
 	struct sh_call call = { .program = base_name(words[0].s), .words = words, .n = n, .cmd = cmd };
 

@@ -15,35 +15,114 @@
 static const struct {
 	const char *program, *option, *prefix;
 } commands_in_options[] = {
-	{ "tar", "--checkpoint-action", "exec=" }, { "tar", "--to-command", "" }, { "tar", "--use-compress-program", "" },
-	{ "tar", "-I", "" }, { "tar", "--rsh-command", "" }, { "tar", "--rmt-command", "" }, { "tar", "-F", "" },
-	{ "tar", "--info-script", "" }, { "tar", "--new-volume-script", "" }, { "bsdtar", "--use-compress-program", "" },
-	{ "rsync", "-e", "" }, { "rsync", "--rsh", "" }, { "rsync", "--rsync-path", "" },
-	{ "ssh", "-o", "ProxyCommand=" }, { "ssh", "-o", "ProxyCommand " }, { "ssh", "-o", "LocalCommand=" },
-	{ "ssh", "-o", "KnownHostsCommand=" }, { "ssh", "-o", "RemoteCommand=" }, { "scp", "-o", "ProxyCommand=" },
-	{ "scp", "-S", "" }, { "sftp", "-o", "ProxyCommand=" }, { "sftp", "-S", "" }, { "man", "-P", "" }, { "man", "--pager", "" },
-	{ "man", "-H", "" }, { "zip", "-TT", "" }, { "zip", "--unzip-command", "" }, { "tcpdump", "-z", "" },
-	{ "split", "--filter", "" }, { "sort", "--compress-program", "" }, { "ncat", "--sh-exec", "" },
-	{ "ncat", "--exec", "" }, { "nc", "-e", "" }, { "nc", "-c", "" }, { "ncat", "-e", "" }, { "ncat", "-c", "" },
-	{ "script", "-c", "" }, { "script", "--command", "" }, { "su", "-c", "" }, { "su", "--command", "" },
-	{ "su", "--session-command", "" }, { "runuser", "-c", "" }, { "runuser", "--command", "" }, { "sg", "-c", "" },
-	{ "flock", "-c", "" }, { "flock", "--command", "" }, { "gdb", "-ex", "!" }, { "gdb", "-ex", "shell " },
-	{ "gdb", "--ex", "!" }, { "gdb", "-eval-command", "shell " }, { "less", "-c", "!" }, { "fzf", "--preview", "" },
-	{ "fzf", "--bind", "execute(" }, { "git", "--upload-pack", "" }, { "git", "--receive-pack", "" }, { "git", "--exec", "" },
-	{ "git", "-x", "" }, { "git", "--tree-filter", "" }, { "git", "--index-filter", "" }, { "git", "--env-filter", "" },
-	{ "git", "--msg-filter", "" }, { "git", "--extcmd", "" }, { "git", "--open-files-in-pager", "" }, { "git", "-O", "" },
-	{ "make", "--eval", "$(shell " }, { "make", "-e", "$(shell " }, { "psql", "-c", "\\!" }, { "mysql", "-e", "\\!" },
-	{ "mysql", "-e", "system " }, { "sqlite3", "-cmd", ".shell " }, { "sqlite3", "-cmd", ".system " },
-	{ "xterm", "-e", "" }, { "openvpn", "--up", "" }, { "openvpn", "--down", "" }, { "dnsmasq", "--dhcp-script", "" },
-	{ "iptables", "--modprobe", "" }, { "fusermount", "-o", "" }, { "sshfs", "-o", "ssh_command=" }, { "borg", "--rsh", "" },
-	{ "hg", "--config", "alias.x=!" }, { "pg_basebackup", "--compress", "" }, { "gpg", "--photo-viewer", "" },
-	{ "crash", "-i", "" }, { "capsh", "-c", "" }, { "start-stop-daemon", "--exec", "" }, { "start-stop-daemon", "-x", "" },
-	{ "logrotate", "-m", "" }, { "nmap", "--script", "" }, { "expect", "-c", "spawn " }, { "expect", "-c", "exec " },
-	{ "expect", "-c", "system " }, { "tclsh", "-c", "exec " }, { "yarn", "-c", "" }, { "npx", "-c", "" }, { "npx", "--call", "" },
-	{ "nix-shell", "--run", "" }, { "nix-shell", "--command", "" }, { "guix", "--run", "" }, { "devbox", "-c", "" },
-	{ "chroot", "-c", "" }, { "newgrp", "-c", "" }, { "apt-get", "-o", "APT::Update::Pre-Invoke::=" },
-	{ "apt", "-o", "APT::Update::Pre-Invoke::=" }, { "apt-get", "-o", "Dpkg::Pre-Invoke::=" },
-	{ "grep", "--pre", "" }, { "rg", "--pre", "" }, { "pdftex", "-shell-escape", "" }, { "dstat", "--exec", "" },
+	{ "tar", "--checkpoint-action", "exec=" },
+	{ "tar", "--to-command", "" },
+	{ "tar", "--use-compress-program", "" },
+	{ "tar", "-I", "" },
+	{ "tar", "--rsh-command", "" },
+	{ "tar", "--rmt-command", "" },
+	{ "tar", "-F", "" },
+	{ "tar", "--info-script", "" },
+	{ "tar", "--new-volume-script", "" },
+	{ "bsdtar", "--use-compress-program", "" },
+	{ "rsync", "-e", "" },
+	{ "rsync", "--rsh", "" },
+	{ "rsync", "--rsync-path", "" },
+	{ "ssh", "-o", "ProxyCommand=" },
+	{ "ssh", "-o", "ProxyCommand " },
+	{ "ssh", "-o", "LocalCommand=" },
+	{ "ssh", "-o", "KnownHostsCommand=" },
+	{ "ssh", "-o", "RemoteCommand=" },
+	{ "scp", "-o", "ProxyCommand=" },
+	{ "scp", "-S", "" },
+	{ "sftp", "-o", "ProxyCommand=" },
+	{ "sftp", "-S", "" },
+	{ "man", "-P", "" },
+	{ "man", "--pager", "" },
+	{ "man", "-H", "" },
+	{ "zip", "-TT", "" },
+	{ "zip", "--unzip-command", "" },
+	{ "tcpdump", "-z", "" },
+	{ "split", "--filter", "" },
+	{ "sort", "--compress-program", "" },
+	{ "ncat", "--sh-exec", "" },
+	{ "ncat", "--exec", "" },
+	{ "nc", "-e", "" },
+	{ "nc", "-c", "" },
+	{ "ncat", "-e", "" },
+	{ "ncat", "-c", "" },
+	{ "script", "-c", "" },
+	{ "script", "--command", "" },
+	{ "su", "-c", "" },
+	{ "su", "--command", "" },
+	{ "su", "--session-command", "" },
+	{ "runuser", "-c", "" },
+	{ "runuser", "--command", "" },
+	{ "sg", "-c", "" },
+	{ "flock", "-c", "" },
+	{ "flock", "--command", "" },
+	{ "gdb", "-ex", "!" },
+	{ "gdb", "-ex", "shell " },
+	{ "gdb", "--ex", "!" },
+	{ "gdb", "-eval-command", "shell " },
+	{ "less", "-c", "!" },
+	{ "fzf", "--preview", "" },
+	{ "fzf", "--bind", "execute(" },
+	{ "git", "--upload-pack", "" },
+	{ "git", "--receive-pack", "" },
+	{ "git", "--exec", "" },
+	{ "git", "-x", "" },
+	{ "git", "--tree-filter", "" },
+	{ "git", "--index-filter", "" },
+	{ "git", "--env-filter", "" },
+	{ "git", "--msg-filter", "" },
+	{ "git", "--extcmd", "" },
+	{ "git", "--open-files-in-pager", "" },
+	{ "git", "-O", "" },
+	{ "make", "--eval", "$(shell " },
+	{ "make", "-e", "$(shell " },
+	{ "psql", "-c", "\\!" },
+	{ "mysql", "-e", "\\!" },
+	{ "mysql", "-e", "system " },
+	{ "sqlite3", "-cmd", ".shell " },
+	{ "sqlite3", "-cmd", ".system " },
+	{ "xterm", "-e", "" },
+	{ "openvpn", "--up", "" },
+	{ "openvpn", "--down", "" },
+	{ "dnsmasq", "--dhcp-script", "" },
+	{ "iptables", "--modprobe", "" },
+	{ "fusermount", "-o", "" },
+	{ "sshfs", "-o", "ssh_command=" },
+	{ "borg", "--rsh", "" },
+	{ "hg", "--config", "alias.x=!" },
+	{ "pg_basebackup", "--compress", "" },
+	{ "gpg", "--photo-viewer", "" },
+	{ "crash", "-i", "" },
+	{ "capsh", "-c", "" },
+	{ "start-stop-daemon", "--exec", "" },
+	{ "start-stop-daemon", "-x", "" },
+	{ "logrotate", "-m", "" },
+	{ "nmap", "--script", "" },
+	{ "expect", "-c", "spawn " },
+	{ "expect", "-c", "exec " },
+	{ "expect", "-c", "system " },
+	{ "tclsh", "-c", "exec " },
+	{ "yarn", "-c", "" },
+	{ "npx", "-c", "" },
+	{ "npx", "--call", "" },
+	{ "nix-shell", "--run", "" },
+	{ "nix-shell", "--command", "" },
+	{ "guix", "--run", "" },
+	{ "devbox", "-c", "" },
+	{ "chroot", "-c", "" },
+	{ "newgrp", "-c", "" },
+	{ "apt-get", "-o", "APT::Update::Pre-Invoke::=" },
+	{ "apt", "-o", "APT::Update::Pre-Invoke::=" },
+	{ "apt-get", "-o", "Dpkg::Pre-Invoke::=" },
+	{ "grep", "--pre", "" },
+	{ "rg", "--pre", "" },
+	{ "pdftex", "-shell-escape", "" },
+	{ "dstat", "--exec", "" },
 };
 
 static bool has_prefix(const char *s, const char *prefix)
@@ -68,8 +147,10 @@ static void option_commands(struct shell *sh, struct sh_command *cmd, const stru
 			continue;
 		/* An option may be given many times: every one counts. */
 		for (size_t k = 1; k < call->n; k++) {
-			const struct sh_call rest = { .program = call->program, .words = call->words + k - 1,
-						      .n = call->n - k + 1 < 3 ? call->n - k + 1 : 3, .cmd = call->cmd };
+			const struct sh_call rest = { .program = call->program,
+						      .words = call->words + k - 1,
+						      .n = call->n - k + 1 < 3 ? call->n - k + 1 : 3,
+						      .cmd = call->cmd };
 			struct sh_word value;
 
 			if (call->words[k].s[0] != '-' || len == 0 || !sh_has_option(&rest, option, &value))
@@ -89,29 +170,61 @@ static const struct interpreter {
 	enum interpreter_kind kind;
 	const char *options; /* whose value is code, separated by spaces */
 } interpreters[] = {
-	{ "sh", KIND_SHELL, "-c" },	     { "bash", KIND_SHELL, "-c" },    { "dash", KIND_SHELL, "-c" },
-	{ "ash", KIND_SHELL, "-c" },	     { "zsh", KIND_SHELL, "-c" },     { "ksh*", KIND_SHELL, "-c" },
-	{ "mksh", KIND_SHELL, "-c" },	     { "rbash", KIND_SHELL, "-c" },   { "yash", KIND_SHELL, "-c" },
-	{ "fish", KIND_SHELL, "-c" },	     { "csh", KIND_SHELL, "-c" },     { "tcsh", KIND_SHELL, "-c" },
-	{ "hush", KIND_SHELL, "-c" },	     { "pwsh", KIND_FOREIGN, "-c" },  { "python", KIND_PYTHON, "-c" },
-	{ "python2*", KIND_PYTHON, "-c" },   { "python3*", KIND_PYTHON, "-c" }, { "pypy*", KIND_PYTHON, "-c" },
-	{ "ipython*", KIND_PYTHON, "-c" },   { "micropython", KIND_PYTHON, "-c" }, { "node", KIND_JAVASCRIPT, "-e -p --eval --print" },
-	{ "nodejs", KIND_JAVASCRIPT, "-e -p --eval --print" }, { "bun", KIND_JAVASCRIPT, "-e --eval" },
-	{ "deno", KIND_JAVASCRIPT, "" },     { "perl*", KIND_FOREIGN, "-e -E" }, { "ruby*", KIND_FOREIGN, "-e" },
-	{ "php*", KIND_FOREIGN, "-r" },	     { "lua*", KIND_FOREIGN, "-e" },  { "Rscript", KIND_FOREIGN, "-e" },
-	{ "R", KIND_FOREIGN, "-e" },	     { "julia", KIND_FOREIGN, "-e" }, { "tclsh*", KIND_FOREIGN, "" },
-	{ "osascript", KIND_FOREIGN, "-e" }, { "groovy", KIND_FOREIGN, "-e" }, { "scala", KIND_FOREIGN, "-e" },
-	{ "elixir", KIND_FOREIGN, "-e" },    { "erl", KIND_FOREIGN, "-eval" }, { "emacs", KIND_FOREIGN, "--eval --execute" },
-	{ "guile", KIND_FOREIGN, "-c" },     { "racket", KIND_FOREIGN, "-e" }, { "jrunscript", KIND_FOREIGN, "-e" },
-	{ "expect", KIND_FOREIGN, "-c" },    { "jjs", KIND_FOREIGN, "-e" },   { "ghc", KIND_FOREIGN, "-e" },
+	{ "sh", KIND_SHELL, "-c" },
+	{ "bash", KIND_SHELL, "-c" },
+	{ "dash", KIND_SHELL, "-c" },
+	{ "ash", KIND_SHELL, "-c" },
+	{ "zsh", KIND_SHELL, "-c" },
+	{ "ksh*", KIND_SHELL, "-c" },
+	{ "mksh", KIND_SHELL, "-c" },
+	{ "rbash", KIND_SHELL, "-c" },
+	{ "yash", KIND_SHELL, "-c" },
+	{ "fish", KIND_SHELL, "-c" },
+	{ "csh", KIND_SHELL, "-c" },
+	{ "tcsh", KIND_SHELL, "-c" },
+	{ "hush", KIND_SHELL, "-c" },
+	{ "pwsh", KIND_FOREIGN, "-c" },
+	{ "python", KIND_PYTHON, "-c" },
+	{ "python2*", KIND_PYTHON, "-c" },
+	{ "python3*", KIND_PYTHON, "-c" },
+	{ "pypy*", KIND_PYTHON, "-c" },
+	{ "ipython*", KIND_PYTHON, "-c" },
+	{ "micropython", KIND_PYTHON, "-c" },
+	{ "node", KIND_JAVASCRIPT, "-e -p --eval --print" },
+	{ "nodejs", KIND_JAVASCRIPT, "-e -p --eval --print" },
+	{ "bun", KIND_JAVASCRIPT, "-e --eval" },
+	{ "deno", KIND_JAVASCRIPT, "" },
+	{ "perl*", KIND_FOREIGN, "-e -E" },
+	{ "ruby*", KIND_FOREIGN, "-e" },
+	{ "php*", KIND_FOREIGN, "-r" },
+	{ "lua*", KIND_FOREIGN, "-e" },
+	{ "Rscript", KIND_FOREIGN, "-e" },
+	{ "R", KIND_FOREIGN, "-e" },
+	{ "julia", KIND_FOREIGN, "-e" },
+	{ "tclsh*", KIND_FOREIGN, "" },
+	{ "osascript", KIND_FOREIGN, "-e" },
+	{ "groovy", KIND_FOREIGN, "-e" },
+	{ "scala", KIND_FOREIGN, "-e" },
+	{ "elixir", KIND_FOREIGN, "-e" },
+	{ "erl", KIND_FOREIGN, "-eval" },
+	{ "emacs", KIND_FOREIGN, "--eval --execute" },
+	{ "guile", KIND_FOREIGN, "-c" },
+	{ "racket", KIND_FOREIGN, "-e" },
+	{ "jrunscript", KIND_FOREIGN, "-e" },
+	{ "expect", KIND_FOREIGN, "-c" },
+	{ "jjs", KIND_FOREIGN, "-e" },
+	{ "ghc", KIND_FOREIGN, "-e" },
 };
 
 /* Text in a language without an inspector: what starts programs, deletes or connects is named. */
 static const char *const foreign_words[] = {
-	"system", "exec", "popen", "spawn", "passthru", "shell_exec", "proc_open", "pcntl_exec", "qx", "fork", "unlink", "rmtree",
-	"remove_tree", "rm_rf", "rmdir", "FileUtils", "File.delete", "os.remove", "os.execute", "io.popen", "socket", "Socket",
-	"TCPSocket", "fsockopen", "IO::Socket", "LWP", "Net::HTTP", "open-uri", "do shell script", "call-process",
-	"shell-command", "os:cmd", "%x", "ProcessBuilder", "getRuntime", "file_get_contents", "syscall", "kill", "eval", "run(`",
+	"system",        "exec",       "popen",     "spawn",          "passthru",        "shell_exec",
+	"proc_open",     "pcntl_exec", "qx",        "fork",           "unlink",          "rmtree",
+	"remove_tree",   "rm_rf",      "rmdir",     "FileUtils",      "File.delete",     "os.remove",
+	"os.execute",    "io.popen",   "socket",    "Socket",         "TCPSocket",       "fsockopen",
+	"IO::Socket",    "LWP",        "Net::HTTP", "open-uri",       "do shell script", "call-process",
+	"shell-command", "os:cmd",     "%x",        "ProcessBuilder", "getRuntime",      "file_get_contents",
+	"syscall",       "kill",       "eval",      "run(`",
 };
 
 static bool is_part_of_name(char c)
@@ -182,7 +295,8 @@ static void run_code(struct shell *sh, struct sh_command *cmd, const struct inte
 	case KIND_PYTHON:
 	case KIND_JAVASCRIPT:
 		if ((code->flags & WORD_DYNAMIC) && code->s[0] == MARK_HOLE)
-			judge_check(sh->j, "dynamic-code", cmd->span, "%s runs text that is known only at run time", who);
+			judge_check(sh->j, "dynamic-code", cmd->span, "%s runs text that is known only at run time",
+				    who);
 		else
 			sh_run_stream(sh, cmd, &s, in->kind == KIND_PYTHON ? HERE_PYTHON : HERE_JAVASCRIPT, who);
 		break;
@@ -222,8 +336,10 @@ static bool shell_code(const struct sh_call *call, struct sh_word *code, size_t 
 
 static enum here_use use_of(enum interpreter_kind kind)
 {
-	return kind == KIND_SHELL ? HERE_SHELL : kind == KIND_PYTHON ? HERE_PYTHON :
-	       kind == KIND_JAVASCRIPT ? HERE_JAVASCRIPT : HERE_OTHER;
+	return kind == KIND_SHELL        ? HERE_SHELL
+	       : kind == KIND_PYTHON     ? HERE_PYTHON
+	       : kind == KIND_JAVASCRIPT ? HERE_JAVASCRIPT
+					 : HERE_OTHER;
 }
 
 static void read_input(struct shell *sh, struct sh_command *cmd, const struct interpreter *in, const char *who)
@@ -239,7 +355,8 @@ static void read_input(struct shell *sh, struct sh_command *cmd, const struct in
 	sh_run_stream(sh, cmd, &cmd->in, use_of(in->kind), who);
 }
 
-static void run_shell(struct shell *sh, struct sh_command *cmd, const struct interpreter *in, const struct sh_call *call)
+static void run_shell(struct shell *sh, struct sh_command *cmd, const struct interpreter *in,
+		      const struct sh_call *call)
 {
 	struct sh_word code;
 	size_t operand;
@@ -253,8 +370,10 @@ static void run_shell(struct shell *sh, struct sh_command *cmd, const struct int
 			sh_push(sh, &mine, call->words[i].s, call->words[i].len, call->words[i].flags);
 		sh->parameters = &mine;
 		if (operand + 1 < call->n)
-			sh_var_set(sh, "0", 1, (struct sh_value){ .s = call->words[operand + 1].s,
-								 .len = call->words[operand + 1].len }, true);
+			sh_var_set(sh, "0", 1,
+				   (struct sh_value){ .s = call->words[operand + 1].s,
+						      .len = call->words[operand + 1].len },
+				   true);
 		run_code(sh, cmd, in, &code, call->program);
 		if (operand + 1 < call->n)
 			sh_var_set(sh, "0", 1, (struct sh_value){ .s = "$0", .len = 2 }, true);
@@ -312,11 +431,11 @@ static void run_interpreter(struct shell *sh, struct sh_command *cmd, const stru
 		if (!is_code_option(in, &call->words[i], &attached))
 			continue;
 		has_code = true;
-		code = attached ? (struct sh_word){ .s = call->words[i].s + attached,
-						    .len = call->words[i].len - (uint32_t)attached,
-						    .flags = call->words[i].flags } :
-		       i + 1 < call->n ? call->words[i + 1] :
-					 (struct sh_word){ .s = "" };
+		code = attached          ? (struct sh_word){ .s = call->words[i].s + attached,
+							     .len = call->words[i].len - (uint32_t)attached,
+							     .flags = call->words[i].flags }
+		       : i + 1 < call->n ? call->words[i + 1]
+					 : (struct sh_word){ .s = "" };
 		run_code(sh, cmd, in, &code, call->program);
 		if (in->kind == KIND_PYTHON)
 			return;
@@ -346,7 +465,8 @@ static void run_awk(struct shell *sh, struct sh_command *cmd, const struct sh_ca
 			if (!strpbrk(at, "\"'"))
 				judge_check(sh->j, "dynamic-code", cmd->span, "awk's system() runs what it reads");
 			strings_as_commands(sh, cmd, w->s, "awk");
-		} else if (strstr(w->s, "getline") || strstr(w->s, "| \"") || strstr(w->s, "|\"") || strstr(w->s, "|&")) {
+		} else if (strstr(w->s, "getline") || strstr(w->s, "| \"") || strstr(w->s, "|\"") ||
+			   strstr(w->s, "|&")) {
 			strings_as_commands(sh, cmd, w->s, "awk");
 		}
 	}
@@ -411,13 +531,35 @@ static void run_sed(struct shell *sh, struct sh_command *cmd, const struct sh_ca
 
 static bool git_key_runs(const char *key)
 {
-	static const char *const globs[] = { "core.pager*", "core.editor*", "core.sshcommand*", "core.fsmonitor*", "core.gitproxy*",
-					     "core.askpass*", "diff.external*", "diff.*.textconv*", "diff.*.command*",
-					     "sequence.editor*", "credential.helper*", "credential.*.helper*", "gpg.program*",
-					     "gpg.*.program*", "pager.*", "filter.*.clean*", "filter.*.smudge*", "filter.*.process*",
-					     "merge.*.driver*", "mergetool.*.cmd*", "difftool.*.cmd*", "uploadpack.packobjectshook*",
-					     "remote.*.uploadpack*", "remote.*.receivepack*", "remote.*.vcs*", "browser.*.cmd*",
-					     "sendemail.smtpserver*", "interactive.difffilter*", "alias.*" };
+	static const char *const globs[] = { "core.pager*",
+					     "core.editor*",
+					     "core.sshcommand*",
+					     "core.fsmonitor*",
+					     "core.gitproxy*",
+					     "core.askpass*",
+					     "diff.external*",
+					     "diff.*.textconv*",
+					     "diff.*.command*",
+					     "sequence.editor*",
+					     "credential.helper*",
+					     "credential.*.helper*",
+					     "gpg.program*",
+					     "gpg.*.program*",
+					     "pager.*",
+					     "filter.*.clean*",
+					     "filter.*.smudge*",
+					     "filter.*.process*",
+					     "merge.*.driver*",
+					     "mergetool.*.cmd*",
+					     "difftool.*.cmd*",
+					     "uploadpack.packobjectshook*",
+					     "remote.*.uploadpack*",
+					     "remote.*.receivepack*",
+					     "remote.*.vcs*",
+					     "browser.*.cmd*",
+					     "sendemail.smtpserver*",
+					     "interactive.difffilter*",
+					     "alias.*" };
 	char lower[128];
 	size_t n = 0;
 
@@ -468,7 +610,8 @@ static void run_socat(struct shell *sh, struct sh_command *cmd, const struct sh_
 {
 	for (size_t i = 1; i < call->n; i++)
 		if (has_prefix(call->words[i].s, "exec:") || has_prefix(call->words[i].s, "system:"))
-			run_part(sh, cmd, &call->words[i], (size_t)(strchr(call->words[i].s, ':') - call->words[i].s) + 1, "socat");
+			run_part(sh, cmd, &call->words[i],
+				 (size_t)(strchr(call->words[i].s, ':') - call->words[i].s) + 1, "socat");
 }
 
 /* +!cmd, -c :!cmd, -c 'silent !cmd', system("cmd") */
@@ -529,11 +672,12 @@ static const struct {
 	const char *glob;
 	void (*run)(struct shell *, struct sh_command *, const struct sh_call *);
 } special[] = {
-	{ "awk", run_awk },	 { "gawk", run_awk },	   { "mawk", run_awk },	     { "nawk", run_awk }, { "sed", run_sed },
-	{ "gsed", run_sed },	 { "git", run_git },	   { "socat", run_socat },   { "make", run_make }, { "gmake", run_make },
-	{ "at", run_batch },	 { "batch", run_batch },   { "sqlite3", run_database }, { "psql", run_database },
-	{ "mysql", run_database }, { "ed", run_database },   { "vim", run_editor },    { "vi", run_editor },
-	{ "nvim", run_editor },	 { "view", run_editor },   { "ex", run_editor },     { "vimdiff", run_editor },
+	{ "awk", run_awk },          { "gawk", run_awk },       { "mawk", run_awk },       { "nawk", run_awk },
+	{ "sed", run_sed },          { "gsed", run_sed },       { "git", run_git },        { "socat", run_socat },
+	{ "make", run_make },        { "gmake", run_make },     { "at", run_batch },       { "batch", run_batch },
+	{ "sqlite3", run_database }, { "psql", run_database },  { "mysql", run_database }, { "ed", run_database },
+	{ "vim", run_editor },       { "vi", run_editor },      { "nvim", run_editor },    { "view", run_editor },
+	{ "ex", run_editor },        { "vimdiff", run_editor },
 };
 
 void sh_inline(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n,

@@ -44,7 +44,8 @@ static bool from_environment(struct shell *sh, const char *name, size_t len, str
 	}
 	for (size_t i = 0; i < ARRAY_LEN(environment); i++)
 		if (strlen(environment[i].name) == len && memcmp(environment[i].name, name, len) == 0) {
-			*ret = (struct sh_value){ .s = environment[i].value, .len = (uint32_t)strlen(environment[i].value) };
+			*ret = (struct sh_value){ .s = environment[i].value,
+						  .len = (uint32_t)strlen(environment[i].value) };
 			return true;
 		}
 	return false;
@@ -356,7 +357,8 @@ static void op_default(struct shell *sh, struct parameter *p, char op, bool colo
 	sh_add(sh, out, w->p ? w->p : "", w->len);
 	if (op == '=')
 		sh_var_set(sh, p->name, p->len,
-			   (struct sh_value){ .s = sh_copy(sh, w->p ? w->p : "", w->len), .len = (uint32_t)w->len }, true);
+			   (struct sh_value){ .s = sh_copy(sh, w->p ? w->p : "", w->len), .len = (uint32_t)w->len },
+			   true);
 }
 
 /* ${x@P} runs the value like a prompt, ${x@E} unescapes it. */

@@ -33,10 +33,10 @@ struct parser {
 	struct frame *frames;
 	size_t n, cap;
 	struct sh_stream *out;
-	struct sh_stream pipe;	 /* from the command in front of | */
+	struct sh_stream pipe; /* from the command in front of | */
 	bool piped;
-	bool after_condition;	 /* behind && or || */
-	const char *function;	 /* the next compound is its body */
+	bool after_condition; /* behind && or || */
+	const char *function; /* the next compound is its body */
 	size_t function_len;
 };
 
@@ -45,36 +45,13 @@ static char peek(const struct sh_text *t, size_t ahead)
 	return t->pos + ahead < t->len ? t->s[t->pos + ahead] : '\0';
 }
 
-static bool ends_word(char c)
-{
-	return c == '\0' || c == ' ' || c == '\t' || c == '\n' || strchr(";&|()<>", c);
-}
-
 /* The length of the reserved word at pos, if it is exactly this one. */
 static bool at_word(const struct sh_text *t, const char *word)
 {
 	size_t n = strlen(word);
 
 	return t->pos + n <= t->len && memcmp(t->s + t->pos, word, n) == 0 &&
-	       (t->pos + n == t->len || ends_word(t->s[t->pos + n]));
-}
-
-/* Blanks, continued lines, and a comment: where a token may start. */
-static void skip_blanks(struct sh_text *t)
-{
-	for (;;) {
-		char c = peek(t, 0);
-
-		if (c == ' ' || c == '\t' || (c == '\0' && t->pos < t->len))
-			t->pos++;
-		else if (c == '\\' && peek(t, 1) == '\n')
-			t->pos += 2;
-		else if (c == '#')
-			while (t->pos < t->len && t->s[t->pos] != '\n')
-				t->pos++;
-		else
-			return;
-	}
+	       (t->pos + n == t->len || sh_ends_word(t->s[t->pos + n]));
 }
 
 static struct frame *top(struct parser *p)
@@ -116,305 +93,7 @@ static void merge(struct shell *sh, struct sh_stream *into, const struct sh_stre
 	into->len = text.len;
 }
 
-/* --- here-documents -------------------------------------------------------------------------------------------- */
-
-/* The delimiter is not expanded; any quoting in it makes the body literal. */
-static void read_delimiter(struct shell *sh, struct sh_text *t, struct sh_heredoc *h)
-{
-	struct sh_buf d = { 0 };
-	char quote = '\0';
-
-	skip_blanks(t);
-	for (; t->pos < t->len; t->pos++) {
-		char c = t->s[t->pos];
-
-		if (quote ? c == quote : (c == '\'' || c == '"')) {
-			quote = quote ? '\0' : c;
-			h->quoted = true;
-		} else if (!quote && c == '\\') {
-			h->quoted = true;
-			t->pos++;
-			if (t->pos < t->len)
-				sh_addc(sh, &d, t->s[t->pos]);
-		} else if (!quote && ends_word(c)) {
-			break;
-		} else if (!(c == '$' && (peek(t, 1) == '\'' || peek(t, 1) == '"'))) {
-			sh_addc(sh, &d, c);
-		}
-	}
-	h->delimiter = d.p ? d.p : "";
-	h->delimiter_len = d.len;
-}
-
-static int add_heredoc(struct shell *sh, struct sh_text *t, bool dash, size_t start)
-{
-	struct sh_heredoc *h;
-	int number = (int)sh->n_heredocs;
-
-	if (sh->n_heredocs == sh->cap_heredocs) {
-		size_t cap = sh->cap_heredocs ? sh->cap_heredocs * 2 : 4;
-		struct sh_heredoc *row = sh_alloc(sh, cap * sizeof(*row));
-
-		if (!row)
-			return -1;
-		if (sh->n_heredocs)
-			memcpy(row, sh->heredocs, sh->n_heredocs * sizeof(*row));
-		sh->heredocs = row;
-		sh->cap_heredocs = cap;
-	}
-	h = &sh->heredocs[sh->n_heredocs++];
-	*h = (struct sh_heredoc){ .dash = dash, .next = -1 };
-	read_delimiter(sh, t, h);
-	h->where = sh_span(sh, t, start, t->pos);
-	if (t->here_last >= 0)
-		sh->heredocs[t->here_last].next = number;
-	else
-		t->here_first = number;
-	t->here_last = number;
-	return number;
-}
-
-/* One line as the shell compares it with the delimiter: tabs gone for <<-, continued lines joined. */
-static bool is_delimiter(const struct sh_text *t, const struct sh_heredoc *h, size_t pos, size_t *next)
-{
-	size_t matched = 0;
-	bool equal = true, start = true;
-
-	for (; pos < t->len && t->s[pos] != '\n'; pos++) {
-		if (!h->quoted && t->s[pos] == '\\' && pos + 1 < t->len && t->s[pos + 1] == '\n') {
-			pos++;
-			continue;
-		}
-		if (!h->quoted && t->s[pos] == '\\' && pos + 1 < t->len) {
-			equal = false;
-			pos++;
-			continue;
-		}
-		if (start && h->dash && t->s[pos] == '\t')
-			continue;
-		start = false;
-		equal = equal && matched < h->delimiter_len && h->delimiter[matched] == t->s[pos];
-		matched += equal;
-	}
-	*next = pos < t->len ? pos + 1 : t->len;
-	return equal && matched == h->delimiter_len;
-}
-
-static const char *expand_body(struct shell *sh, struct sh_text *t, const struct sh_heredoc *h, size_t end, size_t *len)
-{
-	struct sh_buf out = { 0 };
-	size_t whole = t->len;
-
-	if (h->quoted) {
-		*len = end - t->pos;
-		return sh_copy(sh, t->s + t->pos, *len);
-	}
-	t->len = end;
-	(void)sh_expand(sh, t, EXPAND_HERE, true, &out);
-	t->len = whole;
-	*len = out.len;
-	return out.p ? out.p : "";
-}
-
-static void use_body(struct shell *sh, const struct sh_heredoc *h, const char *body, size_t len)
-{
-	struct sh_command cmd = { .span = h->where };
-	struct sh_stream s = { .text = body, .len = len, .flags = h->through };
-
-	if (h->file)
-		sh_file_set(sh, h->file, &s);
-	if (h->through & (STREAM_DECODED | STREAM_UNKNOWN))
-		s.text = NULL;
-	if (h->use != HERE_DATA)
-		sh_run_stream(sh, &cmd, &s, h->use, "here-document");
-}
-
-static void read_heredocs(struct shell *sh, struct sh_text *t)
-{
-	int number = t->here_first;
-
-	t->here_first = t->here_last = -1;
-	while (number >= 0 && sh_step(sh)) {
-		struct sh_heredoc h = sh->heredocs[number];
-		size_t pos = t->pos, next = pos, body_len = 0;
-		const char *body;
-
-		while (pos < t->len && !is_delimiter(t, &h, pos, &next))
-			pos = next;
-		body = expand_body(sh, t, &h, pos, &body_len);
-		t->pos = pos < t->len ? next : t->len;
-		use_body(sh, &h, body, body_len);
-		number = h.next;
-	}
-}
-
-/* --- simple commands ------------------------------------------------------------------------------------------- */
-
-/* [n]< [n]> {name}> &>: the length of what is in front of the operator, or false. */
-static bool at_redirect(const struct sh_text *t, size_t *prefix)
-{
-	size_t i = 0;
-
-	*prefix = 0;
-	if (peek(t, 0) == '&')
-		return peek(t, 1) == '>';
-	while (isdigit((unsigned char)peek(t, i)))
-		i++;
-	if (peek(t, 0) == '{') {
-		for (i = 1; isalnum((unsigned char)peek(t, i)) || peek(t, i) == '_'; i++)
-			;
-		if (i == 1 || peek(t, i++) != '}')
-			return false;
-	}
-	*prefix = i;
-	if (peek(t, i) != '<' && peek(t, i) != '>')
-		return false;
-	return i > 0 || peek(t, 1) != '(';
-}
-
-static bool is_descriptor(const struct sh_word *w)
-{
-	size_t i = 0;
-
-	while (isdigit((unsigned char)w->s[i]))
-		i++;
-	return w->len && (i == w->len || (i + 1 == w->len && w->s[i] == '-'));
-}
-
-static enum redirect_kind redirect_operator(struct sh_text *t, bool *dash)
-{
-	static const struct {
-		const char *op;
-		enum redirect_kind kind;
-	} operators[] = {
-		{ "<<<", REDIRECT_STRING }, { "<<-", REDIRECT_HERE }, { "<<", REDIRECT_HERE }, { "<>", REDIRECT_BOTH },
-		{ "<&", REDIRECT_FD },	    { "<", REDIRECT_READ },   { "&>>", REDIRECT_WRITE }, { "&>", REDIRECT_WRITE },
-		{ ">>", REDIRECT_WRITE },   { ">|", REDIRECT_WRITE }, { ">&", REDIRECT_FD }, { ">", REDIRECT_WRITE },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(operators); i++) {
-		size_t n = strlen(operators[i].op);
-
-		if (t->pos + n <= t->len && memcmp(t->s + t->pos, operators[i].op, n) == 0) {
-			t->pos += n;
-			*dash = operators[i].op[n - 1] == '-';
-			return operators[i].kind;
-		}
-	}
-	t->pos++;
-	return REDIRECT_READ;
-}
-
-static void read_redirect(struct parser *p, struct sh_command *cmd, size_t prefix)
-{
-	struct sh_redirect r = { .heredoc = -1 };
-	struct sh_buf word = { 0 };
-	size_t start = p->t->pos, assign;
-	bool dash = false, out;
-
-	r.fd = prefix && isdigit((unsigned char)peek(p->t, 0)) ? peek(p->t, 0) - '0' : prefix ? 9 : -1;
-	p->t->pos += prefix;
-	out = peek(p->t, 0) == '>';
-	r.kind = redirect_operator(p->t, &dash);
-	if (r.kind == REDIRECT_HERE) {
-		r.heredoc = add_heredoc(p->sh, p->t, dash, start);
-	} else {
-		skip_blanks(p->t);
-		sh_read_word(p->sh, p->t, &word, &assign);
-		r.target = sh_single(p->sh, word.p ? word.p : "", word.len);
-		/* >& file is a file */
-		if (r.kind == REDIRECT_FD && out && !is_descriptor(&r.target) && !sh_is(&r.target, "-"))
-			r.kind = REDIRECT_WRITE;
-	}
-	if (cmd->n_redirect < SH_REDIRECTS_MAX)
-		cmd->redirect[cmd->n_redirect++] = r;
-	else
-		sh_check(p->sh, p->t, "shell-syntax", start, "too many redirections");
-}
-
-static void add_assign(struct parser *p, struct sh_command *cmd, const struct sh_buf *word, size_t head, size_t start)
-{
-	struct sh_assign a = { 0 };
-	const char *bracket = memchr(word->p, '[', head);
-	size_t name = head - 1;
-
-	a.append = name && word->p[name - 1] == '+';
-	name -= a.append;
-	if (bracket)
-		name = (size_t)(bracket - word->p);
-	a.subscript = bracket != NULL;
-	a.array = memchr(word->p + head, MARK_SPLIT, word->len - head) && p->t->pos && p->t->s[p->t->pos - 1] == ')';
-	a.name = (struct sh_word){ .s = sh_copy(p->sh, word->p, name), .len = (uint32_t)name };
-	if (a.array)
-		a.value = (struct sh_word){ .s = sh_copy(p->sh, word->p + head, word->len - head),
-					    .len = (uint32_t)(word->len - head) };
-	else
-		a.value = sh_single(p->sh, word->p + head, word->len - head);
-	if (cmd->n_assign < SH_ASSIGNS_MAX)
-		cmd->assign[cmd->n_assign++] = a;
-	else
-		sh_check(p->sh, p->t, "shell-syntax", start, "too many assignments in one command");
-}
-
-static bool is_declaration(const struct sh_words *words)
-{
-	static const char *const names[] = { "declare", "typeset", "local", "export", "readonly", "alias" };
-
-	if (!words->n)
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (sh_is(&words->row[0], names[i]))
-			return true;
-	return false;
-}
-
-static void read_argument(struct parser *p, struct sh_command *cmd)
-{
-	struct sh_buf word = { 0 };
-	size_t assign, start = p->t->pos;
-
-	sh_read_word(p->sh, p->t, &word, &assign);
-	if (!word.p)
-		return;
-	if (assign && !cmd->words.n) {
-		add_assign(p, cmd, &word, assign, start);
-	} else if (assign && is_declaration(&cmd->words)) {
-		struct sh_word w = sh_single(p->sh, word.p, word.len);
-
-		add_assign(p, cmd, &word, assign, start);
-		sh_push(p->sh, &cmd->words, w.s, w.len, w.flags);
-	} else {
-		sh_fields(p->sh, &word, &cmd->words);
-	}
-}
-
-/* Words, assignments and redirections up to an operator or the end of the line. */
-static void read_simple(struct parser *p, struct sh_command *cmd)
-{
-	size_t start = p->t->pos;
-
-	while (sh_step(p->sh)) {
-		size_t before, prefix, rest;
-		char c;
-
-		cmd->span = sh_span(p->sh, p->t, start, p->t->pos);
-		skip_blanks(p->t);
-		c = peek(p->t, 0);
-		rest = p->t->len - p->t->pos;
-		before = p->t->pos;
-		if (rest && at_redirect(p->t, &prefix))
-			read_redirect(p, cmd, prefix);
-		else if (!rest || c == '\n' || strchr(";&|)", c))
-			return;
-		else if (c == '(') {
-			sh_check(p->sh, p->t, "shell-syntax", start, "an unexpected parenthesis");
-			return;
-		} else
-			read_argument(p, cmd);
-		if (p->t->pos == before)
-			p->t->pos++;
-	}
-}
+/* --- simple commands --- */
 
 static bool is_conditional(const struct parser *p)
 {
@@ -426,7 +105,7 @@ static bool is_conditional(const struct parser *p)
 
 static void connect(struct parser *p, struct sh_command *cmd)
 {
-	skip_blanks(p->t);
+	sh_skip_blanks(p->t);
 	cmd->piped_in = p->piped || (p->n && top(p)->piped_in);
 	cmd->in = p->piped ? p->pipe : p->n ? top(p)->in : (struct sh_stream){ 0 };
 	cmd->piped_out = peek(p->t, 0) == '|' && peek(p->t, 1) != '|';
@@ -462,7 +141,7 @@ static void simple(struct parser *p)
 
 		p->t->pos = start;
 		sh->pick = round;
-		read_simple(p, &cmd);
+		sh_read_simple(p->sh, p->t, &cmd);
 		connect(p, &cmd);
 		if (round == 0 && !sh->substituted && sh->n_heredocs == heredocs && sh->pick_max > 1)
 			rounds = sh->pick_max;
@@ -555,10 +234,10 @@ static void after_group(struct parser *p, struct sh_stream out, size_t start)
 	struct sh_command cmd = { 0 };
 	size_t prefix;
 
-	skip_blanks(p->t);
-	while (p->t->pos < p->t->len && at_redirect(p->t, &prefix) && sh_step(p->sh)) {
-		read_redirect(p, &cmd, prefix);
-		skip_blanks(p->t);
+	sh_skip_blanks(p->t);
+	while (p->t->pos < p->t->len && sh_at_redirect(p->t, &prefix) && sh_step(p->sh)) {
+		sh_read_redirect(p->sh, p->t, &cmd, prefix);
+		sh_skip_blanks(p->t);
 	}
 	connect(p, &cmd);
 	cmd.span = sh_span(p->sh, p->t, start, p->t->pos);
@@ -586,7 +265,8 @@ static void close_frame(struct parser *p, enum frame_kind kind)
 	while (i && p->frames[i - 1].kind != kind)
 		i--;
 	if (i != p->n)
-		sh_check(p->sh, p->t, "shell-syntax", p->t->pos ? p->t->pos - 1 : 0, "a compound is not closed in order");
+		sh_check(p->sh, p->t, "shell-syntax", p->t->pos ? p->t->pos - 1 : 0,
+			 "a compound is not closed in order");
 	if (!i)
 		return;
 	p->n = i;
@@ -596,11 +276,11 @@ static void close_frame(struct parser *p, enum frame_kind kind)
 static void skip_lines(struct parser *p)
 {
 	for (;;) {
-		skip_blanks(p->t);
+		sh_skip_blanks(p->t);
 		if (peek(p->t, 0) != '\n')
 			return;
 		p->t->pos++;
-		read_heredocs(p->sh, p->t);
+		sh_read_heredocs(p->sh, p->t);
 	}
 }
 
@@ -627,7 +307,7 @@ static void loop_head(struct parser *p)
 	size_t n = 0, assign, set = 0;
 	struct sh_words list = { 0 };
 
-	skip_blanks(p->t);
+	sh_skip_blanks(p->t);
 	if (arithmetic(p))
 		return;
 	name = p->t->s + p->t->pos;
@@ -640,7 +320,7 @@ static void loop_head(struct parser *p)
 		return;
 	}
 	p->t->pos += 2;
-	for (skip_blanks(p->t); p->t->pos < p->t->len && !ends_word(peek(p->t, 0)); skip_blanks(p->t)) {
+	for (sh_skip_blanks(p->t); p->t->pos < p->t->len && !sh_ends_word(peek(p->t, 0)); sh_skip_blanks(p->t)) {
 		struct sh_buf word = { 0 };
 
 		sh_read_word(p->sh, p->t, &word, &assign);
@@ -747,9 +427,9 @@ static bool function_head(struct parser *p)
 
 	if (keyword) {
 		t->pos += 8;
-		skip_blanks(t);
+		sh_skip_blanks(t);
 	}
-	while (t->pos + i < t->len && !ends_word(peek(t, i)) && !strchr("'\"\\$`", peek(t, i)))
+	while (t->pos + i < t->len && !sh_ends_word(peek(t, i)) && !strchr("'\"\\$`", peek(t, i)))
 		i++;
 	end = i;
 	while (peek(t, end) == ' ' || peek(t, end) == '\t')
@@ -780,7 +460,7 @@ static void coprocess(struct parser *p)
 {
 	size_t n = 0, after;
 
-	skip_blanks(p->t);
+	sh_skip_blanks(p->t);
 	while (isalnum((unsigned char)peek(p->t, n)) || peek(p->t, n) == '_')
 		n++;
 	for (after = n; peek(p->t, after) == ' '; after++)
@@ -801,16 +481,31 @@ static void open_paren(struct parser *p)
 	}
 }
 
-enum reserved_action { OPEN_IF, OPEN_LOOP, OPEN_FOR, OPEN_CASE, OPEN_BRACE, CLOSE_IF, CLOSE_LOOP, CLOSE_CASE, CLOSE_BRACE, GO_ON, CONDITION, TIME, COPROC };
+enum reserved_action {
+	OPEN_IF,
+	OPEN_LOOP,
+	OPEN_FOR,
+	OPEN_CASE,
+	OPEN_BRACE,
+	CLOSE_IF,
+	CLOSE_LOOP,
+	CLOSE_CASE,
+	CLOSE_BRACE,
+	GO_ON,
+	CONDITION,
+	TIME,
+	COPROC
+};
 
 static const struct reserved {
 	const char *word;
 	enum reserved_action action;
 } reserved[] = {
-	{ "if", OPEN_IF },	 { "then", GO_ON },   { "elif", GO_ON },  { "else", GO_ON },   { "fi", CLOSE_IF },
-	{ "while", OPEN_LOOP },	 { "until", OPEN_LOOP }, { "for", OPEN_FOR }, { "select", OPEN_FOR }, { "do", GO_ON },
-	{ "done", CLOSE_LOOP },	 { "case", OPEN_CASE },  { "esac", CLOSE_CASE }, { "{", OPEN_BRACE },  { "}", CLOSE_BRACE },
-	{ "!", GO_ON },		 { "[[", CONDITION }, { "time", TIME },	  { "coproc", COPROC },
+	{ "if", OPEN_IF },      { "then", GO_ON },      { "elif", GO_ON },      { "else", GO_ON },
+	{ "fi", CLOSE_IF },     { "while", OPEN_LOOP }, { "until", OPEN_LOOP }, { "for", OPEN_FOR },
+	{ "select", OPEN_FOR }, { "do", GO_ON },        { "done", CLOSE_LOOP }, { "case", OPEN_CASE },
+	{ "esac", CLOSE_CASE }, { "{", OPEN_BRACE },    { "}", CLOSE_BRACE },   { "!", GO_ON },
+	{ "[[", CONDITION },    { "time", TIME },       { "coproc", COPROC },
 };
 
 static void act(struct parser *p, const struct reserved *r)
@@ -824,8 +519,10 @@ static void act(struct parser *p, const struct reserved *r)
 	}
 	if (r->action == OPEN_IF || r->action == OPEN_BRACE || r->action == OPEN_CASE || r->action == OPEN_LOOP ||
 	    r->action == OPEN_FOR) {
-		enum frame_kind kind = r->action == OPEN_IF ? FRAME_IF : r->action == OPEN_BRACE ? FRAME_BRACE :
-				       r->action == OPEN_CASE ? FRAME_CASE : FRAME_LOOP;
+		enum frame_kind kind = r->action == OPEN_IF      ? FRAME_IF
+				       : r->action == OPEN_BRACE ? FRAME_BRACE
+				       : r->action == OPEN_CASE  ? FRAME_CASE
+								 : FRAME_LOOP;
 
 		if (!push(p, kind))
 			return;
@@ -854,7 +551,7 @@ static void act(struct parser *p, const struct reserved *r)
 			close_frame(p, FRAME_BRACE);
 		break;
 	case TIME:
-		skip_blanks(p->t);
+		sh_skip_blanks(p->t);
 		if (at_word(p->t, "-p"))
 			p->t->pos += 2;
 		break;
@@ -931,15 +628,15 @@ static void one_token(struct parser *p)
 	size_t prefix;
 	char c;
 
-	skip_blanks(p->t);
+	sh_skip_blanks(p->t);
 	c = peek(p->t, 0);
 	if (p->t->pos >= p->t->len)
 		return;
 	if (c == '\n') {
 		p->t->pos++;
-		read_heredocs(p->sh, p->t);
+		sh_read_heredocs(p->sh, p->t);
 		p->after_condition = false;
-	} else if (c == '&' && at_redirect(p->t, &prefix)) {
+	} else if (c == '&' && sh_at_redirect(p->t, &prefix)) {
 		simple(p);
 	} else if (strchr(";&|", c)) {
 		separator(p, c);
@@ -962,7 +659,7 @@ void sh_parse(struct shell *sh, struct sh_text *t, char term, struct sh_stream *
 	if (sh->stop)
 		return;
 	if (t->here_first >= 0 && !term)
-		read_heredocs(sh, t);
+		sh_read_heredocs(sh, t);
 	if ((term && !p.done) || p.n) {
 		/* A body that never ends still names its function: put back what was set aside for it. */
 		for (; p.n; p.n--)

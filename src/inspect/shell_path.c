@@ -14,9 +14,10 @@ static const struct {
 	const char *name;
 	unsigned class;
 } class_names[] = {
-	{ "root", PATH_ROOT },	     { "system", PATH_SYSTEM },	  { "startup", PATH_STARTUP }, { "secret", PATH_SECRET },
-	{ "private", PATH_PRIVATE }, { "listed", PATH_LISTED },	  { "device", PATH_DEVICE },   { "outside", PATH_OUTSIDE },
-	{ "dynamic", PATH_DYNAMIC }, { "address", PATH_ADDRESS }, { "here", PATH_HERE },
+	{ "root", PATH_ROOT },       { "system", PATH_SYSTEM },   { "startup", PATH_STARTUP },
+	{ "secret", PATH_SECRET },   { "private", PATH_PRIVATE }, { "listed", PATH_LISTED },
+	{ "device", PATH_DEVICE },   { "outside", PATH_OUTSIDE }, { "dynamic", PATH_DYNAMIC },
+	{ "address", PATH_ADDRESS }, { "here", PATH_HERE },
 };
 
 unsigned sh_path_class_by_name(const char *name, size_t len)
@@ -56,10 +57,10 @@ static const struct {
 	{ "/etc/localtime", 0 },
 	{ "/etc/mime.types", 0 },
 	/* folders of the system: nothing is written, moved or deleted here */
-	{ "/bin*", PATH_SYSTEM },
-	{ "/sbin*", PATH_SYSTEM },
-	{ "/lib*", PATH_SYSTEM },
-	{ "/usr*", PATH_SYSTEM },
+	{ "/bin*", PATH_SYSTEM | PATH_LISTED },
+	{ "/sbin*", PATH_SYSTEM | PATH_LISTED },
+	{ "/lib*", PATH_SYSTEM | PATH_LISTED },
+	{ "/usr*", PATH_SYSTEM | PATH_LISTED },
 	{ "/boot*", PATH_SYSTEM | PATH_LISTED },
 	{ "/dev*", PATH_SYSTEM | PATH_LISTED },
 	{ "/etc*", PATH_SYSTEM | PATH_LISTED },
@@ -182,9 +183,10 @@ static const struct {
 
 /* Trees whose loss is a disaster, with or without a star behind them. */
 static const char *const roots[] = {
-	"/", "~", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/opt",
-	"/proc", "/root", "/run", "/sbin", "/srv", "/sys", "/usr", "/var", "/usr/bin", "/usr/lib", "/usr/local", "/usr/sbin",
-	"/usr/share", "/var/lib", "/var/log", "/home/*", "~/*", "/etc/*", "/lib/*", "/boot/*",
+	"/",        "~",        "/bin",    "/boot", "/dev",     "/etc",     "/home",      "/lib",      "/lib32",
+	"/lib64",   "/libx32",  "/media",  "/mnt",  "/opt",     "/proc",    "/root",      "/run",      "/sbin",
+	"/srv",     "/sys",     "/usr",    "/var",  "/usr/bin", "/usr/lib", "/usr/local", "/usr/sbin", "/usr/share",
+	"/var/lib", "/var/log", "/home/*", "~/*",   "/etc/*",   "/lib/*",   "/boot/*",
 };
 
 /* Resolves ".", ".." and "//"; false if more was climbed than there was. */
@@ -247,7 +249,8 @@ static unsigned classes_of(const char *path)
 
 		/* "/etc*" means the folder and all in it, not /etcetera */
 		if (n > 1 && g[n - 1] == '*' && g[0] == '/' && strchr(g + 1, '/') == NULL) {
-			if (strncmp(path, g, n - 1) != 0 || (path[n - 1] && path[n - 1] != '/' && strncmp(g, "/lib", 4) != 0))
+			if (strncmp(path, g, n - 1) != 0 ||
+			    (path[n - 1] && path[n - 1] != '/' && strncmp(g, "/lib", 4) != 0))
 				continue;
 		} else if (g[0] == path[0] || g[0] == '*') {
 			if (!sh_glob(g, n, path, len))
@@ -312,9 +315,25 @@ static unsigned classify(const struct shell *sh, const char *s, size_t len, bool
 /* A wildcard in a folder's name: which well-known places does it reach? */
 static unsigned reached(const char *s, size_t len)
 {
-	static const char *const known[] = { "/etc", "/usr", "/bin", "/lib", "/var", "/home", "/root", "/boot", "/etc/passwd",
-					     "/etc/shadow", "/etc/sudoers", "/root/.ssh/id_rsa", "/root/.bashrc", "/dev/sda",
-					     "/var/log/syslog", "/proc/self/environ", "~/.ssh/id_rsa", "~/.bashrc", "~/.aws/credentials" };
+	static const char *const known[] = { "/etc",
+					     "/usr",
+					     "/bin",
+					     "/lib",
+					     "/var",
+					     "/home",
+					     "/root",
+					     "/boot",
+					     "/etc/passwd",
+					     "/etc/shadow",
+					     "/etc/sudoers",
+					     "/root/.ssh/id_rsa",
+					     "/root/.bashrc",
+					     "/dev/sda",
+					     "/var/log/syslog",
+					     "/proc/self/environ",
+					     "~/.ssh/id_rsa",
+					     "~/.bashrc",
+					     "~/.aws/credentials" };
 	char pattern[PATH_TEXT_MAX];
 	size_t n = 0;
 	unsigned found = 0;

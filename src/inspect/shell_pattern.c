@@ -23,10 +23,12 @@ struct piece {
 
 /* Programs whose operands are text, not files; and listings, which have rules of their own. */
 static const char *const text_programs[] = {
-	":", "[", "[[", "alias", "basename", "bc", "cd", "command", "date", "declare", "dir", "dirname", "du", "echo",
-	"exit", "export", "expr", "false", "file", "find", "hash", "help", "info", "let", "local", "logger", "ls", "man", "mkdir",
-	"popd", "printf", "pushd", "read", "readlink", "readonly", "realpath", "return", "seq", "set", "shift", "sleep",
-	"stat", "test", "tr", "tree", "true", "type", "typeset", "unset", "vdir", "whatis", "which",
+	":",       "[",     "[[",      "alias",  "basename", "bc",     "cd",       "command",  "date",
+	"declare", "dir",   "dirname", "du",     "echo",     "exit",   "export",   "expr",     "false",
+	"file",    "find",  "hash",    "help",   "info",     "let",    "local",    "logger",   "ls",
+	"man",     "mkdir", "popd",    "printf", "pushd",    "read",   "readlink", "readonly", "realpath",
+	"return",  "seq",   "set",     "shift",  "sleep",    "stat",   "test",     "tr",       "tree",
+	"true",    "type",  "typeset", "unset",  "vdir",     "whatis", "which",
 };
 
 bool sh_opens_operands(const char *program)
@@ -40,14 +42,16 @@ bool sh_opens_operands(const char *program)
 /* grep, sed and awk take a pattern or program first. */
 static size_t first_file_operand(const struct sh_call *call)
 {
-	static const char *const names[] = { "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "jq", "perl" };
+	static const char *const names[] = { "grep", "egrep", "fgrep", "rg",   "ag", "ack",
+					     "sed",  "awk",   "gawk",  "mawk", "jq", "perl" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (strcmp(names[i], call->program) == 0)
 			return sh_has_option(call, "-e", NULL) || sh_has_option(call, "-f", NULL) ||
-					       sh_has_option(call, "--file", NULL) || sh_has_option(call, "--regexp", NULL) ?
-				       0 :
-				       1;
+					       sh_has_option(call, "--file", NULL) ||
+					       sh_has_option(call, "--regexp", NULL)
+				       ? 0
+				       : 1;
 	return 0;
 }
 
@@ -118,7 +122,8 @@ static bool find_option(const struct sh_call *call, const char *spelling, size_t
 		if (!hit)
 			continue;
 		if (value && attached)
-			*value = (struct sh_word){ .s = attached, .len = (uint32_t)strlen(attached), .flags = w->flags };
+			*value =
+				(struct sh_word){ .s = attached, .len = (uint32_t)strlen(attached), .flags = w->flags };
 		else if (value)
 			*value = i + 1 < call->n ? call->words[i + 1] : (struct sh_word){ .s = "" };
 		return true;
@@ -199,7 +204,8 @@ static bool operand_matches(struct candidate *c, struct piece want)
 		if (i > 2 * WORDS_SEEN)
 			break;
 	}
-	return want.s[0] == '$' && last && i > 1 && value_matches(c, (struct piece){ want.s + 1, want.len - 1 }, last, true);
+	return want.s[0] == '$' && last && i > 1 &&
+	       value_matches(c, (struct piece){ want.s + 1, want.len - 1 }, last, true);
 }
 
 static bool alternative_matches(struct candidate *c, struct piece alt)
@@ -265,7 +271,9 @@ static void index_name(struct shell *sh, const struct rule *rule, const char *na
 			return;
 		if (equals)
 			head = &sh->assigns;
-		*e = (struct sh_entry){ .next = *head, .rule = rule, .program = one.s, .len = (uint32_t)one.len, .terms = rest.s };
+		*e = (struct sh_entry){
+			.next = *head, .rule = rule, .program = one.s, .len = (uint32_t)one.len, .terms = rest.s
+		};
 		if (equals) {
 			e->len = (uint32_t)(equals - one.s);
 			e->terms = equals + 1;

@@ -42,7 +42,8 @@ static void print_echo(struct shell *sh, const struct sh_command *cmd, const str
 	size_t i = 1;
 
 	(void)cmd;
-	for (; i < n && words[i].s[0] == '-' && words[i].len > 1 && strspn(words[i].s + 1, "neE") == words[i].len - 1; i++) {
+	for (; i < n && words[i].s[0] == '-' && words[i].len > 1 && strspn(words[i].s + 1, "neE") == words[i].len - 1;
+	     i++) {
 		newline = newline && !strchr(words[i].s, 'n');
 		escapes = escapes || strchr(words[i].s, 'e');
 	}
@@ -141,7 +142,8 @@ static bool decodes(const struct sh_word *words, size_t n)
 {
 	struct sh_call call = { .program = "", .words = words, .n = n };
 
-	return sh_has_option(&call, "-d", NULL) || sh_has_option(&call, "-D", NULL) || sh_has_option(&call, "--decode", NULL);
+	return sh_has_option(&call, "-d", NULL) || sh_has_option(&call, "-D", NULL) ||
+	       sh_has_option(&call, "--decode", NULL);
 }
 
 static int digit_of(char c, unsigned bits)
@@ -151,7 +153,9 @@ static int digit_of(char c, unsigned bits)
 	const char *set = bits == 5 ? base32 : base64, *at;
 
 	if (bits == 4)
-		return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+		return isdigit((unsigned char)c)    ? c - '0'
+		       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+						    : -1;
 	at = c ? strchr(set, c) : NULL;
 	return at ? (int)(at - set) : -1;
 }
@@ -359,24 +363,42 @@ static const struct {
 	void (*print)(struct shell *, const struct sh_command *, const struct sh_word *, size_t, struct sh_stream *);
 	bool constant; /* only with constant words */
 } programs[] = {
-	{ "echo", print_echo, false }, { "printf", print_printf, false }, { "cat", pass, true },	{ "tee", pass, false },
-	{ "head", pass, false },       { "tail", pass, false },	      { "sort", pass, false },	{ "uniq", pass, false },
-	{ "base64", base64, true },    { "base32", base64, true },     { "xxd", hex, true },		{ "openssl", openssl, false },
-	{ "rev", reverse, true },      { "tac", pass, true },	      { "tr", translate, true }, { "sed", edit, true },
-	{ "curl", network, false },    { "wget", network, false },     { "wget2", network, false }, { "fetch", network, false },
-	{ "aria2c", network, false },  { "lynx", network, false },     { "w3m", network, false }, { "links", network, false },
-	{ "http", network, false },    { "https", network, false },    { "nc", network, false },	{ "ncat", network, false },
-	{ "netcat", network, false },  { "socat", network, false },    { "telnet", network, false }, { "ftp", network, false },
-	{ "tftp", network, false },    { "sftp", network, false },     { "dig", network, false }, { "nslookup", network, false },
-	{ "host", network, false },    { "GET", network, false },      { "gunzip", unpack, false }, { "zcat", unpack, false },
-	{ "gzip", unpack, false },     { "bunzip2", unpack, false },   { "bzcat", unpack, false }, { "xzcat", unpack, false },
-	{ "unxz", unpack, false },     { "uudecode", unpack, false },  { "basenc", unpack, false }, { "od", unpack, false },
-	{ "hexdump", unpack, false },  { "gpg", unpack, false },       { "zstdcat", unpack, false }, { "ascii85", unpack, false },
-	{ ":", nothing, false },       { "true", nothing, false },     { "false", nothing, false }, { "cd", nothing, false },
-	{ "export", nothing, false },  { "local", nothing, false },    { "declare", nothing, false }, { "set", nothing, false },
-	{ "shift", nothing, false },   { "read", nothing, false },     { "test", nothing, false }, { "[", nothing, false },
-	{ "sleep", nothing, false },   { "return", nothing, false },   { "exit", nothing, false }, { "unset", nothing, false },
-	{ "chmod", nothing, false },   { "mkdir", nothing, false },    { "touch", nothing, false }, { "shopt", nothing, false },
+	{ "echo", print_echo, false }, { "printf", print_printf, false },
+	{ "cat", pass, true },         { "tee", pass, false },
+	{ "head", pass, false },       { "tail", pass, false },
+	{ "sort", pass, false },       { "uniq", pass, false },
+	{ "base64", base64, true },    { "base32", base64, true },
+	{ "xxd", hex, true },          { "openssl", openssl, false },
+	{ "rev", reverse, true },      { "tac", pass, true },
+	{ "tr", translate, true },     { "sed", edit, true },
+	{ "curl", network, false },    { "wget", network, false },
+	{ "wget2", network, false },   { "fetch", network, false },
+	{ "aria2c", network, false },  { "lynx", network, false },
+	{ "w3m", network, false },     { "links", network, false },
+	{ "http", network, false },    { "https", network, false },
+	{ "nc", network, false },      { "ncat", network, false },
+	{ "netcat", network, false },  { "socat", network, false },
+	{ "telnet", network, false },  { "ftp", network, false },
+	{ "tftp", network, false },    { "sftp", network, false },
+	{ "dig", network, false },     { "nslookup", network, false },
+	{ "host", network, false },    { "GET", network, false },
+	{ "gunzip", unpack, false },   { "zcat", unpack, false },
+	{ "gzip", unpack, false },     { "bunzip2", unpack, false },
+	{ "bzcat", unpack, false },    { "xzcat", unpack, false },
+	{ "unxz", unpack, false },     { "uudecode", unpack, false },
+	{ "basenc", unpack, false },   { "od", unpack, false },
+	{ "hexdump", unpack, false },  { "gpg", unpack, false },
+	{ "zstdcat", unpack, false },  { "ascii85", unpack, false },
+	{ ":", nothing, false },       { "true", nothing, false },
+	{ "false", nothing, false },   { "cd", nothing, false },
+	{ "export", nothing, false },  { "local", nothing, false },
+	{ "declare", nothing, false }, { "set", nothing, false },
+	{ "shift", nothing, false },   { "read", nothing, false },
+	{ "test", nothing, false },    { "[", nothing, false },
+	{ "sleep", nothing, false },   { "return", nothing, false },
+	{ "exit", nothing, false },    { "unset", nothing, false },
+	{ "chmod", nothing, false },   { "mkdir", nothing, false },
+	{ "touch", nothing, false },   { "shopt", nothing, false },
 };
 
 void sh_output(struct shell *sh, const struct sh_command *cmd, const char *program, const struct sh_word *words,

@@ -142,8 +142,8 @@ void sh_push(struct shell *sh, struct sh_words *list, const char *s, size_t len,
 
 struct sh_word sh_single(struct shell *sh, const char *marked, size_t len)
 {
-	static const char plain[] = { [MARK_STAR] = '*', [MARK_QUERY] = '?', [MARK_SET] = '[', [MARK_OPEN] = '{',
-				      [MARK_COMMA] = ',', [MARK_CLOSE] = '}' };
+	static const char plain[] = { [MARK_STAR] = '*', [MARK_QUERY] = '?', [MARK_SET] = '[',
+				      [MARK_OPEN] = '{', [MARK_COMMA] = ',', [MARK_CLOSE] = '}' };
 	struct sh_word w = { .s = "" };
 	char *p = sh_alloc(sh, len + 1);
 	size_t n = 0;

@@ -4,13 +4,17 @@
 
 #include "inspect/shell.h"
 
-enum wrap_flag { WRAP_ASSIGNS = 1, WRAP_JOINS = 2 /* the words become one text for sh -c */, WRAP_LIST = 4 /* -v only asks */ };
+enum wrap_flag {
+	WRAP_ASSIGNS = 1,
+	WRAP_JOINS = 2 /* the words become one text for sh -c */,
+	WRAP_LIST = 4 /* -v only asks */
+};
 
 static const struct wrapper {
 	const char *name;
-	const char *with_value;	 /* short options whose value is the next word */
+	const char *with_value;  /* short options whose value is the next word */
 	const char *long_values; /* the same for long ones, separated by spaces */
-	unsigned skip;		 /* operands in front of the command */
+	unsigned skip;           /* operands in front of the command */
 	unsigned flags;
 } wrappers[] = {
 	{ "builtin", "", "", 0, 0 },
@@ -194,7 +198,8 @@ static bool split_string(struct shell *sh, struct sh_command *cmd, const struct 
 
 /* --- xargs ----------------------------------------------------------------------------------------------------- */
 
-static const struct wrapper xargs = { "xargs", "IinPLdEsa", "--replace --max-args --max-procs --delimiter --arg-file", 0, 0 };
+static const struct wrapper xargs = { "xargs", "IinPLdEsa", "--replace --max-args --max-procs --delimiter --arg-file",
+				      0, 0 };
 
 static void add_items(struct shell *sh, struct sh_words *list, const struct sh_stream *in)
 {
@@ -296,7 +301,8 @@ static void run_find(struct shell *sh, struct sh_command *cmd, const struct sh_w
 
 		if (!runs_command(&words[i]))
 			continue;
-		for (i++; i < n && !sh_is(&words[i], ";") && !(sh_is(&words[i], "+") && sh_is(&words[i - 1], "{}")); i++)
+		for (i++; i < n && !sh_is(&words[i], ";") && !(sh_is(&words[i], "+") && sh_is(&words[i - 1], "{}"));
+		     i++)
 			replace_in(sh, &list, &words[i], "{}", &file);
 		sh_judge_words(sh, cmd, list.row, list.n, level + 1, &out);
 	}
@@ -308,12 +314,14 @@ static void run_find(struct shell *sh, struct sh_command *cmd, const struct sh_w
 static const struct {
 	const char *program, *word;
 } followers[] = {
-	{ "xterm", "-e" },	    { "gnome-terminal", "--" },	  { "konsole", "-e" },	    { "ip", "exec" },
-	{ "tmux", "new-session" },  { "tmux", "new" },		  { "tmux", "new-window" }, { "tmux", "run-shell" },
-	{ "tmux", "split-window" }, { "gdb", "--args" },	  { "lldb", "--" },	    { "perf", "record" },
-	{ "perf", "stat" },	    { "git", "run" },		  { "npm", "exec" },	    { "poetry", "run" },
-	{ "pipenv", "run" },	    { "uv", "run" },		  { "conda", "run" },	    { "bundle", "exec" },
-	{ "cargo", "run" },	    { "docker", "exec" },	  { "kubectl", "exec" },    { "podman", "exec" },
+	{ "xterm", "-e" },        { "gnome-terminal", "--" }, { "konsole", "-e" },
+	{ "ip", "exec" },         { "tmux", "new-session" },  { "tmux", "new" },
+	{ "tmux", "new-window" }, { "tmux", "run-shell" },    { "tmux", "split-window" },
+	{ "gdb", "--args" },      { "lldb", "--" },           { "perf", "record" },
+	{ "perf", "stat" },       { "git", "run" },           { "npm", "exec" },
+	{ "poetry", "run" },      { "pipenv", "run" },        { "uv", "run" },
+	{ "conda", "run" },       { "bundle", "exec" },       { "cargo", "run" },
+	{ "docker", "exec" },     { "kubectl", "exec" },      { "podman", "exec" },
 	{ "coproc", "" },
 };
 
@@ -352,7 +360,8 @@ static const char *base_name(const char *path)
 /* command -v rm only asks where rm is. */
 static bool only_asks(const struct wrapper *wr, const struct sh_word *words, size_t n)
 {
-	return (wr->flags & WRAP_LIST) && n > 1 && words[1].s[0] == '-' && (strchr(words[1].s, 'v') || strchr(words[1].s, 'V'));
+	return (wr->flags & WRAP_LIST) && n > 1 && words[1].s[0] == '-' &&
+	       (strchr(words[1].s, 'v') || strchr(words[1].s, 'V'));
 }
 
 bool sh_unwrap(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n, unsigned level,
@@ -382,7 +391,8 @@ bool sh_unwrap(struct shell *sh, struct sh_command *cmd, const struct sh_word *w
 		/* options such as ProxyCommand are looked at as well */
 		sh_inline(sh, cmd, program, words, n, level);
 		sh_run_word(sh, cmd, &text, program);
-		*out = (struct sh_stream){ .flags = STREAM_UNKNOWN | (strcmp(program, "ssh") == 0 ? STREAM_NETWORK : 0u) };
+		*out = (struct sh_stream){ .flags = STREAM_UNKNOWN |
+						    (strcmp(program, "ssh") == 0 ? STREAM_NETWORK : 0u) };
 		return true;
 	}
 	sh_inline(sh, cmd, program, words, n, level);

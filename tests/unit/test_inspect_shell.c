@@ -20,8 +20,9 @@ static struct rule_set *rules;
 
 static struct findings inspect(const char *text, size_t len, enum trust trust, bool strict)
 {
-	struct inspect_request req = { .kind = INSPECT_SHELL, .trust = trust, .text = text, .len = len,
-				       .strict_commands = strict };
+	struct inspect_request req = {
+		.kind = INSPECT_SHELL, .trust = trust, .text = text, .len = len, .strict_commands = strict
+	};
 	struct findings found = { 0 };
 
 	assert_int_equal(inspect_text(rules, &req, &found, NULL), 0);
@@ -55,18 +56,30 @@ static void check_rows(const struct row *row, size_t n)
 	}
 }
 
-#define TREE "sh-delete-tree"
+#define TREE        "sh-delete-tree"
 #define CHECK(rows) check_rows(rows, ARRAY_LEN(rows))
 
 static void test_spellings(void **state)
 {
 	static const struct row rows[] = {
-		{ TREE, "rm -rf /" },		   { TREE, "rm -r -f -- /" },	     { TREE, "r''m -rf /" },
-		{ TREE, "r\\m -rf /" },		   { TREE, "$'\\x72\\155' -rf /" },  { TREE, "$\"rm\" -rf /" },
-		{ TREE, "r\\\nm -rf /" },	   { TREE, "{rm,-rf,/}" },	     { TREE, "rm${IFS}-rf${IFS}/" },
-		{ TREE, "r$@m -rf /" },		   { TREE, "r${none}m -rf /" },	     { TREE, "/usr/bin/rm -rf /" },
-		{ TREE, "rm -rf //./etc/../" },	   { TREE, "rm -rf $HOME" },	     { TREE, "rm -rf \"$X\"/" },
-		{ TREE, "rm --recur --for /" },	   { "sh-globbed-command", "/bin/r? -rf /" }, { TREE, "cd / && rm -rf *" },
+		{ TREE, "rm -rf /" },
+		{ TREE, "rm -r -f -- /" },
+		{ TREE, "r''m -rf /" },
+		{ TREE, "r\\m -rf /" },
+		{ TREE, "$'\\x72\\155' -rf /" },
+		{ TREE, "$\"rm\" -rf /" },
+		{ TREE, "r\\\nm -rf /" },
+		{ TREE, "{rm,-rf,/}" },
+		{ TREE, "rm${IFS}-rf${IFS}/" },
+		{ TREE, "r$@m -rf /" },
+		{ TREE, "r${none}m -rf /" },
+		{ TREE, "/usr/bin/rm -rf /" },
+		{ TREE, "rm -rf //./etc/../" },
+		{ TREE, "rm -rf $HOME" },
+		{ TREE, "rm -rf \"$X\"/" },
+		{ TREE, "rm --recur --for /" },
+		{ "sh-globbed-command", "/bin/r? -rf /" },
+		{ TREE, "cd / && rm -rf *" },
 	};
 
 	(void)state;
@@ -233,8 +246,12 @@ static void test_harmless(void **state)
 static void test_not_understood(void **state)
 {
 	static const struct row rows[] = {
-		{ "sh-syntax", "echo \"abc" },	   { "sh-syntax", "echo $(ls" },	   { "sh-syntax", "if true; then ls" },
-		{ "sh-syntax", "echo `ls" },	   { "sh-syntax", "ls )" },		   { "sh-syntax", "echo ${x" },
+		{ "sh-syntax", "echo \"abc" },
+		{ "sh-syntax", "echo $(ls" },
+		{ "sh-syntax", "if true; then ls" },
+		{ "sh-syntax", "echo `ls" },
+		{ "sh-syntax", "ls )" },
+		{ "sh-syntax", "echo ${x" },
 		{ "too-deep", "$($($($($($($($($($(ls))))))))))" },
 	};
 
@@ -288,8 +305,13 @@ static void test_argv(void **state)
 	static const char *const root[] = { "sh", "-c", "rm -rf /" };
 	static const bool all[] = { true, true, true };
 	struct findings f = { 0 };
-	struct judge j = { .rules = rules, .language = RULE_PYTHON, .trust = TRUST_UNKNOWN, .text = "subprocess.run(x)", .len = 17,
-			   .out = &f, .steps_left = 100000 };
+	struct judge j = { .rules = rules,
+			   .language = RULE_PYTHON,
+			   .trust = TRUST_UNKNOWN,
+			   .text = "subprocess.run(x)",
+			   .len = 17,
+			   .out = &f,
+			   .steps_left = 100000 };
 
 	(void)state;
 	judge_argv(&j, words, literal, 4, (struct span){ 15, 16 });
@@ -306,8 +328,10 @@ static void test_argv(void **state)
 /* 250 KB of what opens and never closes: an answer, and never silence. */
 static void test_hostile(void **state)
 {
-	static const char *const units[] = { "(", "${", "`$(", "$(", "$((", "${a:-", "cat <<E\n$(", "case x in a) ", "\"$(", "{ ", "sudo ",
-					     "a[b ", "<(", "@(", "if ", "f(){ " };
+	static const char *const units[] = { "(",    "${",    "`$(",         "$(",
+					     "$((",  "${a:-", "cat <<E\n$(", "case x in a) ",
+					     "\"$(", "{ ",    "sudo ",       "a[b ",
+					     "<(",   "@(",    "if ",         "f(){ " };
 	static char text[250 * 1024];
 
 	(void)state;
@@ -341,10 +365,17 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spellings),	cmocka_unit_test(test_folding),	       cmocka_unit_test(test_places),
-		cmocka_unit_test(test_wrappers),	cmocka_unit_test(test_code_as_data),   cmocka_unit_test(test_harmless),
-		cmocka_unit_test(test_not_understood),	cmocka_unit_test(test_strict),	       cmocka_unit_test(test_places_of_findings),
-		cmocka_unit_test(test_argv),		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_spellings),
+		cmocka_unit_test(test_folding),
+		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_wrappers),
+		cmocka_unit_test(test_code_as_data),
+		cmocka_unit_test(test_harmless),
+		cmocka_unit_test(test_not_understood),
+		cmocka_unit_test(test_strict),
+		cmocka_unit_test(test_places_of_findings),
+		cmocka_unit_test(test_argv),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
