@@ -232,6 +232,12 @@ static struct js_value call_fetch(struct js *js, struct call *c)
 	return js_simple(JS_UNKNOWN);
 }
 
+/* A key that is no name of anything: obj[Symbol("x")] reaches only what the program put there. */
+static struct js_value call_symbol(struct js *js UNUSED, struct call *c UNUSED)
+{
+	return js_text("@@symbol");
+}
+
 static struct js_value call_proxy(struct js *js UNUSED, struct call *c)
 {
 	return c->is_new ? arg(c, 0) : js_simple(JS_UNKNOWN);
@@ -271,6 +277,8 @@ static const struct engine_function {
 	{ "String", call_string },
 	{ "String.fromCharCode", call_char_codes },
 	{ "String.fromCodePoint", call_char_codes },
+	{ "Symbol", call_symbol },
+	{ "Symbol.for", call_symbol },
 	{ "atob", call_atob },
 	{ "decodeURI", call_unescape },
 	{ "decodeURIComponent", call_unescape },

@@ -162,6 +162,8 @@ static struct js_value eval_call(struct js *js, struct js_frame *f)
 		if (args->node == NODE_TEMPLATE) { /* f`text` */
 			struct js_value text = args->value;
 
+			if (function.kind == JS_FUNCTION) /* the engine's functions make a text of it */
+				text = js_list(js, JS_ARRAY, &args->value, 1);
 			list = js_list(js, JS_ARRAY, &text, 1);
 		} else if (!takes_references(&function)) {
 			mention_args(js, args);

@@ -410,6 +410,8 @@ static const char *const intrinsics[] = {
 	"Proxy",
 	"Reflect",
 	"Reflect.",
+	"Symbol",
+	"Symbol.for",
 	"Symbol.species",
 	"eval",
 };

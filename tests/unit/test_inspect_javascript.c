@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "inspect/inspect.h"
 #include "test_inspect_javascript_cases.h"
+#include "test_inspect_javascript_harmless.h"
 
 static struct rule_set *rules;
 
