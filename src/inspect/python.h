@@ -6,7 +6,8 @@
  *			evaluate them (postorder); from here on nobody touches tree-sitter, and nothing recurses
  *	python_scope.c	gives every node its scope and every scope its names, with the places that bind them
  *	python_eval.c	computes for every expression what it may be: modules and their members ("os.system"), builtins,
- *			constant strings, lists of these, functions of the text; python_fold*.c calculates with constants
+ *			constant strings, lists of these, functions of the text (python_function.c); python_fold*.c
+ *			calculates with constants
  *	python_judge.c	holds every reference against the rules, python_calls.c what calls do with their arguments
  *
  * Values are small sets: a name that is bound to two things may be either, and `open` says "or something else".
@@ -200,6 +201,13 @@ const struct rule *py_reexport(const struct py *p, const struct py_atom *path, c
 void py_bind(struct py *p, uint32_t scope, uint32_t name, uint32_t value);
 void py_bind_target(struct py *p, uint32_t target, uint32_t value);
 uint32_t py_element_of(struct py *p, uint32_t set);
+
+/* python_function.c */
+void py_eval_parameters(struct py *p, uint32_t node);
+void py_eval_definition(struct py *p, uint32_t node, enum py_atom_kind kind);
+uint32_t py_call_function(struct py *p, uint32_t call, uint32_t callee, uint32_t function);
+void py_call_class(struct py *p, uint32_t call, uint32_t node);
+void py_give_result(struct py *p, uint32_t scope, uint32_t value); /* of a return statement in that scope */
 
 /* python_import.c */
 void py_eval_import(struct py *p, uint32_t node);
