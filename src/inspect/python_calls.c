@@ -91,6 +91,17 @@ static bool takes_files(const char *path, size_t len)
 	return true;
 }
 
+/* "/etc" is a place; "/", "//a" and "/ or so" are used for other things. */
+static bool is_absolute_path(const struct py_atom *a)
+{
+	if (a->len < 2 || a->text[0] != '/' || a->text[1] == '/')
+		return false;
+	for (uint32_t i = 0; i < a->len; i++)
+		if (memchr(" \t\n<>|&;,()[]{}\"'`", a->text[i], 19))
+			return false;
+	return true;
+}
+
 static void judge_files(struct py *p, const struct py_args *a, const char *path, size_t len)
 {
 	bool opens = len == 13 && memcmp(path, "builtins.open", 13) == 0;
@@ -108,7 +119,7 @@ static void judge_files(struct py *p, const struct py_args *a, const char *path,
 
 			if (t.kind != PY_STR && t.kind != PY_PART && t.kind != PY_BYTES)
 				continue;
-			if (opens || judge_looks_like_path(t.text, t.len))
+			if (opens || is_absolute_path(&t) || judge_looks_like_path(t.text, t.len))
 				judge_file_name(p, t.text, t.len, py_span(p, a->node[i]));
 		}
 	}
@@ -505,12 +516,18 @@ static void judge_reading_method(struct py *p, const struct py_args *a, uint32_t
 	uint32_t object = py_unwrap(p, py_field(p, callee, PY_F_OBJECT)), name = py_field(p, callee, PY_F_ATTRIBUTE);
 	const struct py_atom *space;
 
-	if (object == PY_NONE || name == PY_NONE || a->n == 0)
+	if (object == PY_NONE || name == PY_NONE)
 		return;
+	space = py_only(p, p->node[object].value, PY_SPACE);
+	if (a->n == 0) { /* os.__dict__.values() */
+		if (space && space->len)
+			py_judge_escape(p, space->text, space->len, py_span(p, object));
+		return;
+	}
 	if (py_name_is(p, p->node[name].name, "__getattribute__"))
 		judge_named_attribute(p, p->node[object].value, p->node[a->node[a->n - 1]].value, "dynamic-attribute",
 				      py_span(p, a->node[a->n - 1]));
-	space = py_only(p, p->node[object].value, PY_SPACE);
+	space = py_only(p, p->node[object].value, PY_SPACE); /* judging may have moved it */
 	if (space)
 		judge_named_attribute(p, space->len ? py_set_text(p, PY_PATH, space->text, space->len) : PY_UNKNOWN,
 				      p->node[a->node[0]].value, "dynamic-attribute", py_span(p, a->node[0]));
