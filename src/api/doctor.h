@@ -17,7 +17,7 @@ struct doctor_facts {
 	char backend[32];
 	struct brig_error backend_error; /* code 0: there is a backend and it answered */
 	protection_set missing;
-	protection_set may_degrade;  /* allow_degraded */
+	protection_set may_degrade; /* allow_degraded */
 	char cgroup_version[16];
 	char cgroup_why[CGROUP_RESOURCE_COUNT][320]; /* "" where the resource is there */
 };

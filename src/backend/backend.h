@@ -23,7 +23,7 @@ struct exit_info {
 	bool exited; /* else killed by signal */
 	int code;
 	int signal;
-	bool expired;	/* the backend itself ended it at the wall-clock limit */
+	bool expired;   /* the backend itself ended it at the wall-clock limit */
 	uint64_t at_ns; /* CLOCK_MONOTONIC */
 };
 
@@ -45,10 +45,10 @@ enum cell_event {
 
 /* The descriptors a watcher polls; -1 where there is none.  They belong to the cell. */
 struct cell_fds {
-	int in;	 /* write end of the program's stdin; the watcher closes it through close_stdin */
+	int in;  /* write end of the program's stdin; the watcher closes it through close_stdin */
 	int out; /* read ends */
 	int err;
-	int event; /* poll for reading, then call on_event; call it once before the first poll, too */
+	int event;           /* poll for reading, then call on_event; call it once before the first poll, too */
 	uint64_t started_ns; /* CLOCK_MONOTONIC: when the program was let go */
 };
 
@@ -64,7 +64,7 @@ struct backend_ops {
 	enum cell_event (*on_event)(struct cell *c, struct exit_info *info, struct brig_error *err);
 	void (*close_stdin)(struct cell *c);
 	int (*sample)(struct cell *c, struct sample *ret); /* output_bytes and at_ms are the watcher's */
-	uint64_t (*cpu_ns)(struct cell *c);	     /* cheap: asked often */
+	uint64_t (*cpu_ns)(struct cell *c);                /* cheap: asked often */
 	uint64_t (*oom_kills)(struct cell *c);
 	/* Reads back what is in force, while the cell still exists and the program has ended or been stopped. */
 	void (*inspect)(struct cell *c, struct facts *ret);

@@ -12,11 +12,14 @@ struct buf {
 	size_t len;
 	size_t cap;
 	size_t max;
-	bool full;    /* something did not fit below max */
+	bool full;      /* something did not fit below max */
 	bool no_memory; /* something did not fit in memory: contents are incomplete */
 };
 
-#define BUF_INIT(ceiling) { .max = (ceiling) }
+#define BUF_INIT(ceiling)        \
+	{                        \
+		.max = (ceiling) \
+	}
 
 /* Add what fits; the rest is dropped and b->full is set.  Returns the number of bytes kept. */
 size_t buf_add(struct buf *b, const void *data, size_t len);
@@ -29,6 +32,8 @@ const char *buf_str(const struct buf *b);
 /* The contents as a heap string that is now the caller's; the buffer is empty again. NULL: no memory. */
 char *buf_take(struct buf *b);
 void buf_release(struct buf *b);
-#define AUTO_BUF CLEANUP(buf_release) struct buf
+#define AUTO_BUF             \
+	CLEANUP(buf_release) \
+	struct buf
 
 #endif

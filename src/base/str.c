@@ -15,8 +15,7 @@ bool str_to_u64(const char *s, uint64_t *ret)
 	for (; *s; s++) {
 		if (*s < '0' || *s > '9')
 			return false;
-		if (__builtin_mul_overflow(v, (uint64_t)10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
+		if (__builtin_mul_overflow(v, (uint64_t)10, &v) || __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
 			return false;
 	}
 	*ret = v;
@@ -77,8 +76,8 @@ static bool apply_unit(uint64_t milli, const char *name, const struct unit *unit
 bool str_to_bytes(const char *s, uint64_t *ret)
 {
 	static const struct unit units[] = {
-		{ "", 1 },	{ "b", 1 },	 { "k", KiB },	  { "kb", KiB }, { "kib", KiB },
-		{ "m", MiB },	{ "mb", MiB },	 { "mib", MiB },  { "g", GiB },	 { "gb", GiB },
+		{ "", 1 },      { "b", 1 },          { "k", KiB },         { "kb", KiB },         { "kib", KiB },
+		{ "m", MiB },   { "mb", MiB },       { "mib", MiB },       { "g", GiB },          { "gb", GiB },
 		{ "gib", GiB }, { "t", 1024 * GiB }, { "tb", 1024 * GiB }, { "tib", 1024 * GiB },
 	};
 	uint64_t milli;
@@ -90,8 +89,8 @@ bool str_to_bytes(const char *s, uint64_t *ret)
 bool str_to_millis(const char *s, uint64_t bare_unit_ms, uint64_t *ret)
 {
 	const struct unit units[] = {
-		{ "", bare_unit_ms }, { "ms", 1 }, { "s", 1000 }, { "sec", 1000 },
-		{ "m", 60000 },	      { "min", 60000 }, { "h", 3600000 },
+		{ "", bare_unit_ms }, { "ms", 1 },      { "s", 1000 },    { "sec", 1000 },
+		{ "m", 60000 },       { "min", 60000 }, { "h", 3600000 },
 	};
 	uint64_t milli;
 	const char *end;
@@ -196,9 +195,9 @@ static size_t utf8_sequence(const unsigned char *s, size_t len)
 	static const struct {
 		unsigned char lo, hi, size, second_lo, second_hi;
 	} forms[] = {
-		{ 0x00, 0x7f, 1, 0, 0 },	{ 0xc2, 0xdf, 2, 0x80, 0xbf }, { 0xe0, 0xe0, 3, 0xa0, 0xbf },
-		{ 0xe1, 0xec, 3, 0x80, 0xbf },	{ 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf },
-		{ 0xf0, 0xf0, 4, 0x90, 0xbf },	{ 0xf1, 0xf3, 4, 0x80, 0xbf }, { 0xf4, 0xf4, 4, 0x80, 0x8f },
+		{ 0x00, 0x7f, 1, 0, 0 },       { 0xc2, 0xdf, 2, 0x80, 0xbf }, { 0xe0, 0xe0, 3, 0xa0, 0xbf },
+		{ 0xe1, 0xec, 3, 0x80, 0xbf }, { 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf },
+		{ 0xf0, 0xf0, 4, 0x90, 0xbf }, { 0xf1, 0xf3, 4, 0x80, 0xbf }, { 0xf4, 0xf4, 4, 0x80, 0x8f },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {

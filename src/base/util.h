@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define ARRAY_LEN(a)      (sizeof(a) / sizeof((a)[0]))
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#define UNUSED __attribute__((unused))
-#define CLEANUP(fn) __attribute__((cleanup(fn)))
+#define UNUSED            __attribute__((unused))
+#define CLEANUP(fn)       __attribute__((cleanup(fn)))
 
-#define KiB ((uint64_t)1024)
-#define MiB (1024 * KiB)
-#define GiB (1024 * MiB)
-#define NS_PER_MS ((uint64_t)1000000)
+#define KiB        ((uint64_t)1024)
+#define MiB        (1024 * KiB)
+#define GiB        (1024 * MiB)
+#define NS_PER_MS  ((uint64_t)1000000)
 #define NS_PER_SEC ((uint64_t)1000000000)
 
 /* Descriptors start as -EBADF, so that a forgotten one fails loudly instead of being standard input. */
@@ -48,7 +48,9 @@ static inline void mem_freep(void *pp)
 	free(*(void **)pp);
 }
 
-#define AUTO_FD CLEANUP(fd_closep) int
+#define AUTO_FD            \
+	CLEANUP(fd_closep) \
+	int
 #define AUTO_FREE CLEANUP(mem_freep)
 #define MOVE_PTR(p)                        \
 	({                                 \

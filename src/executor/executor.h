@@ -12,6 +12,7 @@ struct rulebook;
  * Runs one request under the policy.  Always fills *ret (initialised by the caller): whatever goes
  * wrong is a verdict.  Rules of the inspection are loaded into the book when first needed.  The request was checked by the caller (api/): pointers and sizes are sound.
  */
-void executor_run(const struct policy *policy, struct rulebook *rules, const struct brig_request *req, struct result *ret);
+void executor_run(const struct policy *policy, struct rulebook *rules, const struct brig_request *req,
+		  struct result *ret);
 
 #endif

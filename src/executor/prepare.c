@@ -68,10 +68,17 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 static struct limits run_limits(const struct settings *s)
 {
 	return (struct limits){
-		.cpu_percent = s->cpu_quota_percent, .cpu_time_ms = s->cpu_time_ms, .memory_bytes = s->mem_limit,
-		.pids = s->pids_limit, .disk_bytes = s->disk_limit, .inodes = s->inodes_limit,
-		.output_bytes = s->output_limit, .open_files = s->open_files, .startup_ms = s->startup_timeout_ms,
-		.wall_ms = s->execution_timeout_ms, .cleanup_ms = s->cleanup_timeout_ms,
+		.cpu_percent = s->cpu_quota_percent,
+		.cpu_time_ms = s->cpu_time_ms,
+		.memory_bytes = s->mem_limit,
+		.pids = s->pids_limit,
+		.disk_bytes = s->disk_limit,
+		.inodes = s->inodes_limit,
+		.output_bytes = s->output_limit,
+		.open_files = s->open_files,
+		.startup_ms = s->startup_timeout_ms,
+		.wall_ms = s->execution_timeout_ms,
+		.cleanup_ms = s->cleanup_timeout_ms,
 	};
 }
 
@@ -156,11 +163,22 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	if (rc < 0)
 		return rc;
 	*plan = (struct plan){
-		.step = step_name, .trust = pr->resolved.trust, .limits = is_run ? run_limits(set) : compile_limits(set),
-		.rootfs = set->rootfs, .uid = pr->uid, .gid = pr->gid, .family = step->family,
-		.profile = set->seccomp_profile, .deny_write_exec = step->deny_write_exec,
-		.workspace_exec = set->workspace_exec || !is_run, .argv = ret->argv, .envp = ret->envp,
-		.start_at_once = true, .files = &ret->file, .n_files = 1, .may_degrade = pr->may_degrade,
+		.step = step_name,
+		.trust = pr->resolved.trust,
+		.limits = is_run ? run_limits(set) : compile_limits(set),
+		.rootfs = set->rootfs,
+		.uid = pr->uid,
+		.gid = pr->gid,
+		.family = step->family,
+		.profile = set->seccomp_profile,
+		.deny_write_exec = step->deny_write_exec,
+		.workspace_exec = set->workspace_exec || !is_run,
+		.argv = ret->argv,
+		.envp = ret->envp,
+		.start_at_once = true,
+		.files = &ret->file,
+		.n_files = 1,
+		.may_degrade = pr->may_degrade,
 	};
 	(void)snprintf(plan->id, sizeof(plan->id), "%s", pr->id);
 	if (ret->command.tool_target[0]) {
@@ -174,17 +192,20 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,
 		    struct brig_error *err)
 {
-	ret->file = (struct plan_file){ .name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644 };
+	ret->file =
+		(struct plan_file){ .name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644 };
 	return fill_plan(pr, req, &pr->lang->compile, "compile", ret, err);
 }
 
 int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
 		struct prepared *ret, struct brig_error *err)
 {
-	ret->file = (struct plan_file){ .name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644 };
+	ret->file =
+		(struct plan_file){ .name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644 };
 	if (compiled)
-		ret->file = (struct plan_file){ .name = pr->lang->output_name, .data = compiled->data,
-						.len = compiled->len, .mode = 0755 };
+		ret->file = (struct plan_file){
+			.name = pr->lang->output_name, .data = compiled->data, .len = compiled->len, .mode = 0755
+		};
 	return fill_plan(pr, req, &pr->lang->run, "run", ret, err);
 }
 

@@ -7,7 +7,7 @@
 #include "model/plan.h"
 #include "policy/policy.h"
 
-#define PREPARED_ENV_MAX 256
+#define PREPARED_ENV_MAX  256
 #define PREPARED_ARGS_MAX 4096
 
 /* One plan and everything it points to. */

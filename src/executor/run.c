@@ -31,7 +31,7 @@ struct run {
 	const struct backend_ops *backend;
 	struct backend_host *host;
 	struct inspect_job *inspection; /* under way */
-	bool stopped;			/* by its findings */
+	bool stopped;                   /* by its findings */
 	struct buf compiled;
 	struct brig_error err;
 };
@@ -92,8 +92,8 @@ static int await_inspection(struct run *r)
 	if (inspect_finish(MOVE_PTR(r->inspection), found, &r->err) < 0)
 		return end_with_error(r);
 	if (found->dropped)
-		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed", found->dropped,
-			    found->n);
+		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed",
+			    found->dropped, found->n);
 	return found->worst == SEVERITY_CRITICAL ? end_blocked(r, found) : 0;
 }
 
@@ -110,7 +110,9 @@ static int inspection_gate(void *arg, struct brig_error *err)
 static int step_inspect(struct run *r)
 {
 	const struct settings *set = &r->prepared.resolved.set;
-	struct inspect_request what = { .trust = r->prepared.resolved.trust, .text = r->req->code, .len = r->req->code_len,
+	struct inspect_request what = { .trust = r->prepared.resolved.trust,
+					.text = r->req->code,
+					.len = r->req->code_len,
 					.strict_commands = set->strict_commands };
 	const struct rule_set *rules;
 
@@ -135,9 +137,8 @@ static int step_probe(struct run *r)
 	for (enum protection p = 0; p < PROT_COUNT; p++) {
 		if (!(refused & PROT_BIT(p)))
 			continue;
-		(void)err_set(&r->err, BRIG_E_REFUSED, 0,
-			      "this host cannot keep '%s': %s. To have it: %s%s", protection_info[p].name, protection_info[p].lost,
-			      protection_info[p].fix,
+		(void)err_set(&r->err, BRIG_E_REFUSED, 0, "this host cannot keep '%s': %s. To have it: %s%s",
+			      protection_info[p].name, protection_info[p].lost, protection_info[p].fix,
 			      protection_info[p].essential ? "" : ". To run without it, name it in allow_degraded");
 		return end_with_error(r);
 	}
@@ -178,10 +179,17 @@ static void report_compile_failure(struct run *r, const struct stage *s, struct 
 
 static int step_compile(struct run *r)
 {
-	CLEANUP(prepared_release) struct prepared p = { .argv = NULL };
+	CLEANUP(prepared_release)
+	struct prepared p = { .argv = NULL };
 	AUTO_BUF out = BUF_INIT(0), err = BUF_INIT(0);
-	struct stage s = { .backend = r->backend, .host = r->host, .plan = &p.plan, .req = r->req, .result = r->result,
-			   .keep_out = &out, .keep_err = &err, .collected = &r->compiled };
+	struct stage s = { .backend = r->backend,
+			   .host = r->host,
+			   .plan = &p.plan,
+			   .req = r->req,
+			   .result = r->result,
+			   .keep_out = &out,
+			   .keep_err = &err,
+			   .collected = &r->compiled };
 
 	if (!r->prepared.lang->compiles)
 		return 0;
@@ -201,13 +209,20 @@ static int step_compile(struct run *r)
 
 static int step_run(struct run *r)
 {
-	CLEANUP(prepared_release) struct prepared p = { .argv = NULL };
+	CLEANUP(prepared_release)
+	struct prepared p = { .argv = NULL };
 	const struct settings *set = &r->prepared.resolved.set;
 	bool keep = !(r->req->flags & BRIG_RUN_NO_CAPTURE);
-	struct stage s = { .backend = r->backend, .host = r->host, .plan = &p.plan, .req = r->req, .result = r->result,
-			   .with_stdin = true, .with_output = true,
+	struct stage s = { .backend = r->backend,
+			   .host = r->host,
+			   .plan = &p.plan,
+			   .req = r->req,
+			   .result = r->result,
+			   .with_stdin = true,
+			   .with_output = true,
 			   .sample_interval_ms = set->monitoring_enabled ? set->monitoring_interval_ms : 0,
-			   .keep_out = keep ? &r->result->out : NULL, .keep_err = keep ? &r->result->err : NULL };
+			   .keep_out = keep ? &r->result->out : NULL,
+			   .keep_err = keep ? &r->result->err : NULL };
 
 	if (prepare_run(&r->prepared, r->req, r->prepared.lang->compiles ? &r->compiled : NULL, &p, &r->err) < 0)
 		return end_with_error(r);
@@ -226,14 +241,12 @@ static const struct {
 	int (*run)(struct run *r);
 	enum run_phase phase; /* PHASE_COUNT: the stage times itself */
 } steps[] = {
-	{ step_resolve, PHASE_RESOLVE },
-	{ step_inspect, PHASE_INSPECT },
-	{ step_probe, PHASE_RESOLVE },
-	{ step_compile, PHASE_COUNT },
-	{ step_run, PHASE_COUNT },
+	{ step_resolve, PHASE_RESOLVE }, { step_inspect, PHASE_INSPECT }, { step_probe, PHASE_RESOLVE },
+	{ step_compile, PHASE_COUNT },   { step_run, PHASE_COUNT },
 };
 
-void executor_run(const struct policy *policy, struct rulebook *rules, const struct brig_request *req, struct result *ret)
+void executor_run(const struct policy *policy, struct rulebook *rules, const struct brig_request *req,
+		  struct result *ret)
 {
 	uint64_t begin = clock_now_ns();
 	struct run *r = calloc(1, sizeof(*r));

@@ -85,7 +85,8 @@ static void judge_exit(struct stage *s, const struct exit_info *e)
 	else if (e->exited)
 		set_verdict(s, VERDICT_error, "exit code %d", e->code);
 	else if (e->signal == SIGSYS)
-		set_verdict(s, VERDICT_crash, "killed by SIGSYS: it made a system call that the filter answers with death");
+		set_verdict(s, VERDICT_crash,
+			    "killed by SIGSYS: it made a system call that the filter answers with death");
 	else
 		set_verdict(s, VERDICT_crash, "killed by %s", signal_name(e->signal, name, sizeof(name)));
 }
@@ -110,7 +111,8 @@ static void judge(struct stage *s)
 		set_verdict(s, VERDICT_timeout, "it ran longer than %llu ms", (unsigned long long)l->wall_ms);
 		break;
 	case END_CPU:
-		set_verdict(s, VERDICT_cpu_limit, "it used up its cpu time of %llu ms", (unsigned long long)l->cpu_time_ms);
+		set_verdict(s, VERDICT_cpu_limit, "it used up its cpu time of %llu ms",
+			    (unsigned long long)l->cpu_time_ms);
 		break;
 	case END_OUTPUT:
 		set_verdict(s, VERDICT_output_limit, "it wrote more than %s of output",
@@ -225,10 +227,8 @@ static const struct {
 	int (*up)(struct stage *s);
 	void (*down)(struct stage *s);
 } steps[] = {
-	{ PHASE_CREATE, step_create, undo_create },
-	{ PHASE_RUN, step_watch, NULL },
-	{ PHASE_VERIFY, step_inspect, NULL },
-	{ PHASE_VERIFY, step_collect, NULL },
+	{ PHASE_CREATE, step_create, undo_create }, { PHASE_RUN, step_watch, NULL },
+	{ PHASE_VERIFY, step_inspect, NULL },       { PHASE_VERIFY, step_collect, NULL },
 	{ PHASE_VERIFY, step_verify, NULL },
 };
 
@@ -244,8 +244,8 @@ static void note_usage(struct stage *s)
 	r->out_truncated = s->watch->out.truncated;
 	r->err_truncated = s->watch->err.truncated;
 	if (s->verdict == VERDICT_ok && s->usage.pids_refused)
-		result_warn(r, "the limit of %llu processes was hit %llu times", (unsigned long long)s->plan->limits.pids,
-			    (unsigned long long)s->usage.pids_refused);
+		result_warn(r, "the limit of %llu processes was hit %llu times",
+			    (unsigned long long)s->plan->limits.pids, (unsigned long long)s->usage.pids_refused);
 	if (s->verdict == VERDICT_ok && s->usage.disk_full)
 		result_warn(r, "the disk limit was reached");
 }

@@ -24,9 +24,9 @@ struct watch {
 	struct cell *cell;
 	const struct plan *plan;
 	const struct brig_request *req; /* callbacks, stdin, cancel */
-	bool with_stdin;		/* feed the request's input; else the program's stdin is empty */
-	bool with_output;		/* hand pieces to on_output as they arrive */
-	uint64_t sample_interval_ms;	/* 0: none */
+	bool with_stdin;                /* feed the request's input; else the program's stdin is empty */
+	bool with_output;               /* hand pieces to on_output as they arrive */
+	uint64_t sample_interval_ms;    /* 0: none */
 	struct sample_series *samples;
 	struct stream_sink out, err;
 	/* filled by watch_run */

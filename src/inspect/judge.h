@@ -34,7 +34,8 @@ struct judge {
  * judge_module: "a.b" of Python is judged as "a" too if it has no rule, "a/b" of JavaScript likewise; "node:" is cut off.
  * judge_member: the most specific of RULE_MEMBER and RULE_MEMBER_ALLOW wins; modules are not asked.
  */
-bool judge_module(struct judge *j, const char *name, size_t len, struct span where); /* also the allow-list, beside a milder rule */
+bool judge_module(struct judge *j, const char *name, size_t len,
+		  struct span where); /* also the allow-list, beside a milder rule */
 bool judge_builtin(struct judge *j, const char *name, size_t len, struct span where);
 bool judge_attribute(struct judge *j, const char *name, size_t len, struct span where);
 bool judge_member(struct judge *j, const char *path, size_t len, struct span where);

@@ -18,9 +18,9 @@ struct finding {
 	char rule[48];
 	enum severity severity;
 	struct span span;
-	uint32_t line, column;	       /* of span.start, from 1; columns count characters */
+	uint32_t line, column;         /* of span.start, from 1; columns count characters */
 	uint32_t end_line, end_column; /* of span.end */
-	char name[128];		       /* what was found, resolved: "os.system" for an alias of it */
+	char name[128];                /* what was found, resolved: "os.system" for an alias of it */
 	char message[240];
 	char remedy[240];
 };

@@ -53,7 +53,7 @@ struct plan {
 	uint32_t uid, gid;  /* of the program, inside */
 	enum syscall_family family;
 	enum seccomp_profile profile;
-	bool start_at_once;   /* create may let the program go as soon as every wall is up */
+	bool start_at_once; /* create may let the program go as soon as every wall is up */
 	/* Asked once, right before the program is let go; negative: it is not, and err says why.  May be NULL. */
 	int (*gate)(void *arg, struct brig_error *err);
 	void *gate_arg;

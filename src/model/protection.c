@@ -6,8 +6,8 @@
 #include "base/str.h"
 
 const struct protection_info protection_info[] = {
-#define ESSENTIAL true
-#define OPTIONAL  false
+#define ESSENTIAL                         true
+#define OPTIONAL                          false
 #define PROTECTION(name, need, lost, fix) { #name, need, lost, fix },
 #include "model/protections.def"
 };

@@ -6,14 +6,20 @@
 #include "base/str.h"
 
 const char *const backend_kind_name[] = {
-	[BACKEND_AUTO] = "auto", [BACKEND_NATIVE] = "native", [BACKEND_DOCKER] = "docker", [BACKEND_DIRECT] = "direct",
+	[BACKEND_AUTO] = "auto",
+	[BACKEND_NATIVE] = "native",
+	[BACKEND_DOCKER] = "docker",
+	[BACKEND_DIRECT] = "direct",
 };
 const char *const seccomp_profile_name[] = {
-	[SECCOMP_PROFILE_DEFAULT] = "default", [SECCOMP_PROFILE_STRICT] = "strict",
+	[SECCOMP_PROFILE_DEFAULT] = "default",
+	[SECCOMP_PROFILE_STRICT] = "strict",
 };
 const char *const network_mode_name[] = { [NETWORK_NONE] = "none", [NETWORK_ALLOWLIST] = "allowlist" };
 const char *const trust_name[] = {
-	[TRUST_UNTRUSTED] = "untrusted", [TRUST_UNKNOWN] = "unknown", [TRUST_TRUSTED] = "trusted",
+	[TRUST_UNTRUSTED] = "untrusted",
+	[TRUST_UNKNOWN] = "unknown",
+	[TRUST_TRUSTED] = "trusted",
 };
 static_assert(ARRAY_LEN(backend_kind_name) == BACKEND_KIND_COUNT, "backend_kind_name[] misses one");
 static_assert(ARRAY_LEN(seccomp_profile_name) == SECCOMP_PROFILE_COUNT, "seccomp_profile_name[] misses one");
@@ -21,20 +27,30 @@ static_assert(ARRAY_LEN(network_mode_name) == NETWORK_MODE_COUNT, "network_mode_
 static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 
 /* The choices of each ENUM row; other rows have none. */
-#define CHOICES_NUM(field) NULL, 0
-#define CHOICES_BOOL(field) NULL, 0
-#define CHOICES_TEXT(field) NULL, 0
-#define CHOICES_LIST(field) NULL, 0
-#define CHOICES_ENUM(field) choices_##field, ARRAY_LEN(choices_##field)
-#define choices_backend backend_kind_name
+#define CHOICES_NUM(field)      NULL, 0
+#define CHOICES_BOOL(field)     NULL, 0
+#define CHOICES_TEXT(field)     NULL, 0
+#define CHOICES_LIST(field)     NULL, 0
+#define CHOICES_ENUM(field)     choices_##field, ARRAY_LEN(choices_##field)
+#define choices_backend         backend_kind_name
 #define choices_seccomp_profile seccomp_profile_name
-#define choices_network_mode network_mode_name
-#define choices_default_trust trust_name
+#define choices_network_mode    network_mode_name
+#define choices_default_trust   trust_name
 
 const struct setting_info setting_info[] = {
-#define KEY(kind, field, section, unit, lo, hi, def, stricter, loosen, help)                                   \
-	{ #field, section, KIND_##kind, UNIT_##unit, lo, hi, def, STRICTER_##stricter, LOOSEN_##loosen, help, \
-	  offsetof(struct settings, field), CHOICES_##kind(field) },
+#define KEY(kind, field, section, unit, lo, hi, def, stricter, loosen, help) \
+	{ #field,                                                            \
+	  section,                                                           \
+	  KIND_##kind,                                                       \
+	  UNIT_##unit,                                                       \
+	  lo,                                                                \
+	  hi,                                                                \
+	  def,                                                               \
+	  STRICTER_##stricter,                                               \
+	  LOOSEN_##loosen,                                                   \
+	  help,                                                              \
+	  offsetof(struct settings, field),                                  \
+	  CHOICES_##kind(field) },
 #include "model/keys.def"
 };
 static_assert(ARRAY_LEN(setting_info) == SETTING_COUNT, "setting_info[] misses a key");

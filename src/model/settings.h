@@ -62,7 +62,7 @@ struct setting_info {
 	enum setting_stricter stricter;
 	enum setting_loosen loosen;
 	const char *help;
-	size_t offset;		    /* into struct settings */
+	size_t offset;              /* into struct settings */
 	const char *const *choices; /* ENUM: the names, n_choices of them */
 	size_t n_choices;
 };

@@ -23,7 +23,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-#define BASE_RETRIES   32 /* other brigs may remove the shared base between our steps; each attempt is independent */
+#define BASE_RETRIES 32 /* other brigs may remove the shared base between our steps; each attempt is independent */
 static_assert(CGROUP_ENTRIES_MAX >= CONTROLLER_COUNT, "a leaf has no place");
 #define FIRST_PAUSE_NS (50 * 1000)
 #define LAST_PAUSE_NS  (5 * NS_PER_MS)

@@ -49,7 +49,7 @@ struct cgroup_ops {
 	/* Fills *ret if this leaf knows the resource. */
 	void (*readback)(const struct cgroup_leaf *leaf, enum cgroup_resource r, struct cgroup_readback *ret);
 	bool (*kill_all)(const struct cgroup_leaf *leaf); /* false: signal the tasks one by one.  May be NULL. */
-	const char *quota_file, *no_quota; /* of the cpu controller, and what to write there for none */
+	const char *quota_file, *no_quota;                /* of the cpu controller, and what to write there for none */
 };
 extern const struct cgroup_ops cgroup_v1_ops, cgroup_v2_ops;
 

@@ -7,11 +7,11 @@
 #include <sys/syscall.h>
 
 /* Newer than the oldest headers we build with. */
-#define ACCESS_REFER ((uint64_t)1 << 13)     /* ABI 2 */
-#define ACCESS_TRUNCATE ((uint64_t)1 << 14)  /* ABI 3 */
-#define ACCESS_IOCTL_DEV ((uint64_t)1 << 15) /* ABI 5 */
-#define SCOPE_ABSTRACT_SOCKET ((uint64_t)1 << 0) /* ABI 6 */
-#define SCOPE_SIGNAL ((uint64_t)1 << 1)
+#define ACCESS_REFER          ((uint64_t)1 << 13) /* ABI 2 */
+#define ACCESS_TRUNCATE       ((uint64_t)1 << 14) /* ABI 3 */
+#define ACCESS_IOCTL_DEV      ((uint64_t)1 << 15) /* ABI 5 */
+#define SCOPE_ABSTRACT_SOCKET ((uint64_t)1 << 0)  /* ABI 6 */
+#define SCOPE_SIGNAL          ((uint64_t)1 << 1)
 
 /* The kernel's struct as of ABI 6; older kernels accept a shorter one. */
 struct ruleset_attr {
@@ -21,16 +21,16 @@ struct ruleset_attr {
 };
 
 #define READ_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-#define WRITE_RIGHTS                                                                                                  \
-	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |             \
-	 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |                   \
+#define WRITE_RIGHTS                                                                                      \
+	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
+	 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |       \
 	 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | ACCESS_REFER | ACCESS_TRUNCATE)
 /* What can be granted on something that is not a directory; the kernel refuses the rest there. */
-#define FILE_RIGHTS                                                                                                   \
-	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |                  \
-	 ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
+#define FILE_RIGHTS                                                                                                    \
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | ACCESS_TRUNCATE | \
+	 ACCESS_IOCTL_DEV)
 #define DEVICE_RIGHTS (LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
-#define ALL_RIGHTS (READ_RIGHTS | WRITE_RIGHTS | DEVICE_RIGHTS | LANDLOCK_ACCESS_FS_EXECUTE | ACCESS_IOCTL_DEV)
+#define ALL_RIGHTS    (READ_RIGHTS | WRITE_RIGHTS | DEVICE_RIGHTS | LANDLOCK_ACCESS_FS_EXECUTE | ACCESS_IOCTL_DEV)
 
 static const struct {
 	int since;

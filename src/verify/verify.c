@@ -87,7 +87,7 @@ static void describe(struct evidence_row *row, const struct check *c, const stru
 {
 	static const char *const prefix[] = {
 		[REL_AT_MOST] = "<= ", [REL_AT_LEAST] = ">= ", [REL_EQUALS] = "",
-		[REL_NOT] = "not ",    [REL_HAS] = "",	       [REL_WITHIN] = "only ",
+		[REL_NOT] = "not ",    [REL_HAS] = "",         [REL_WITHIN] = "only ",
 	};
 
 	if (c->declared.is_text)
@@ -110,10 +110,17 @@ static void describe(struct evidence_row *row, const struct check *c, const stru
 struct verify_outcome verify_run(const struct plan *plan, const struct facts *facts, struct evidence *ret)
 {
 #define PROT_NONE PROT_COUNT
-#define N(value) { .num = (value) }
-#define T(value) { .is_text = true, .text = (value) }
+#define N(value)               \
+	{                      \
+		.num = (value) \
+	}
+#define T(value)                                 \
+	{                                        \
+		.is_text = true, .text = (value) \
+	}
 	const struct check checks[] = {
-#define CHECK(name, protection, fact, relation, ...) { #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__ },
+#define CHECK(name, protection, fact, relation, ...) \
+	{ #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__ },
 #include "verify/checks.def"
 	};
 #undef N

@@ -8,7 +8,7 @@
 #include "model/plan.h"
 
 struct verify_outcome {
-	protection_set degraded;   /* not kept, and the policy allows that */
+	protection_set degraded;  /* not kept, and the policy allows that */
 	const char *first_broken; /* name of the first check that failed without leave; NULL: none */
 };
 

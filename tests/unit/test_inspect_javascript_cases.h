@@ -489,21 +489,10 @@ static const char *const blocked[] = {
 
 /* HIGH or more. */
 static const char *const warned[] = {
-	"setTimeout(\"x()\", 1)",
-	"setInterval(`x()`, 1)",
-	"fetch('http://x')",
-	"const f = fetch; f('x')",
-	"globalThis.fetch('x')",
-	"new XMLHttpRequest()",
-	"new WebSocket('x')",
-	"process.env.HOME",
-	"const {env} = process",
-	"process['env']",
-	"({...process.env})",
-	"Object.keys(process.env)",
-	"import {env} from 'process'",
-	"require('process').env",
-	"var fetch; fetch()",
+	"setTimeout(\"x()\", 1)",      "setInterval(`x()`, 1)",  "fetch('http://x')",  "const f = fetch; f('x')",
+	"globalThis.fetch('x')",       "new XMLHttpRequest()",   "new WebSocket('x')", "process.env.HOME",
+	"const {env} = process",       "process['env']",         "({...process.env})", "Object.keys(process.env)",
+	"import {env} from 'process'", "require('process').env", "var fetch; fetch()",
 };
 
 /* TypeScript: wrappers of types hide nothing. */

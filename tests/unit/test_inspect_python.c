@@ -314,21 +314,20 @@ static bool run_python(const char *text, size_t len, char *line, size_t size)
 /* Programs that print "ran" by way of something forbidden, although the parser shows it as something else. */
 static void what_the_parser_does_not_see_is_found(void **state UNUSED)
 {
-	static const char
-		*const program[] = {
-			"# comment\reval(\"print('ran')\")", /* a lone CR ends the comment */
-			"x = 1\r# y\reval(\"print('ran')\")\r",
-			"# -*- coding: utf-7 -*-\n# +AAo-eval(\"print('ran')\")", /* the codec makes a line end */
-			"#!/usr/bin/python3\n# vim: set fileencoding=utf-7 :\n# +AAo-eval(\"print('ran')\")",
-			"\xf0\x9d\x93\xae\xf0\x9d\x94\x81\xf0\x9d\x93\xae\xf0\x9d\x93\xac(\"print('ran')\")", /* exec in script letters */
-			"\xef\xbd\x85val(\"print('ran')\")",                    /* fullwidth e */
-			"\xe2\x84\xafval(\"print('ran')\")",                    /* script small e */
-			"import os\nprint([*os.popen('echo ran')][0].strip())", /* the star binds inside the attribute */
-			"import os\nclass A: pass\ntype(A()).x = os.system('echo ran')", /* an alias statement, says the parser */
-			"import os\ntype(os).x = os.system('echo ran')",
-			"print >>eval(\"[print('ran')] and __import__('sys').stdout\") if 0 else "
-			"eval(\"print('ran')\")", /* a print statement? */
-		};
+	static const char *const program[] = {
+		"# comment\reval(\"print('ran')\")", /* a lone CR ends the comment */
+		"x = 1\r# y\reval(\"print('ran')\")\r",
+		"# -*- coding: utf-7 -*-\n# +AAo-eval(\"print('ran')\")", /* the codec makes a line end */
+		"#!/usr/bin/python3\n# vim: set fileencoding=utf-7 :\n# +AAo-eval(\"print('ran')\")",
+		"\xf0\x9d\x93\xae\xf0\x9d\x94\x81\xf0\x9d\x93\xae\xf0\x9d\x93\xac(\"print('ran')\")", /* exec in script letters */
+		"\xef\xbd\x85val(\"print('ran')\")",                                                  /* fullwidth e */
+		"\xe2\x84\xafval(\"print('ran')\")",                    /* script small e */
+		"import os\nprint([*os.popen('echo ran')][0].strip())", /* the star binds inside the attribute */
+		"import os\nclass A: pass\ntype(A()).x = os.system('echo ran')", /* an alias statement, says the parser */
+		"import os\ntype(os).x = os.system('echo ran')",
+		"print >>eval(\"[print('ran')] and __import__('sys').stdout\") if 0 else "
+		"eval(\"print('ran')\")", /* a print statement? */
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(program); i++) {
 		struct findings f = inspect(program[i], strlen(program[i]), TRUST_UNKNOWN);

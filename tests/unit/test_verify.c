@@ -14,8 +14,15 @@ static struct plan plan_of_test(void)
 {
 	return (struct plan){
 		.step = "run",
-		.limits = { .cpu_percent = 50, .cpu_time_ms = 1000, .memory_bytes = 64 * MiB, .pids = 16, .disk_bytes = MiB,
-			    .inodes = 100, .output_bytes = 1000, .open_files = 64, .wall_ms = 1000 },
+		.limits = { .cpu_percent = 50,
+			    .cpu_time_ms = 1000,
+			    .memory_bytes = 64 * MiB,
+			    .pids = 16,
+			    .disk_bytes = MiB,
+			    .inodes = 100,
+			    .output_bytes = 1000,
+			    .open_files = 64,
+			    .wall_ms = 1000 },
 		.uid = 1000,
 		.gid = 1000,
 	};

@@ -10,10 +10,10 @@
 #include "backend/native/janitor.h"
 
 enum idmap_kind {
-	IDMAP_NONE,	   /* root of a user namespace that has no ids to spare */
-	IDMAP_OWN,	   /* only the caller's own id */
+	IDMAP_NONE,        /* root of a user namespace that has no ids to spare */
+	IDMAP_OWN,         /* only the caller's own id */
 	IDMAP_SUBORDINATE, /* a range of /etc/subuid, by newuidmap */
-	IDMAP_DIRECT,	   /* written by us */
+	IDMAP_DIRECT,      /* written by us */
 };
 
 /* Where the host ids of cells come from: pairs beginning at first. */
@@ -44,7 +44,7 @@ struct cell {
 	int handed[HANDED_COUNT];
 
 	bool ready, confined, started, ended; /* what the cell has reported ... */
-	bool told_started, told_ended;	      /* ... and what of it the watcher knows */
+	bool told_started, told_ended;        /* ... and what of it the watcher knows */
 	bool let_go;
 	uint64_t started_ns;
 	struct exit_info end;
@@ -72,8 +72,8 @@ enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct bri
 /* Until init has built the cell and the payload stands behind its walls, or the start-up time is over. */
 int cell_await_confined(struct cell *c, struct brig_error *err);
 /* inspect.c */
-void cell_inspect_start(struct cell *c);			       /* the program has just been let go */
-void cell_inspect_dying(struct cell *c);			       /* the cell was told to die */
+void cell_inspect_start(struct cell *c); /* the program has just been let go */
+void cell_inspect_dying(struct cell *c); /* the cell was told to die */
 void cell_inspect(struct cell *c, struct facts *ret);
 /* host.c */
 int native_open(struct backend_host **ret, protection_set *ret_missing, struct brig_error *err);

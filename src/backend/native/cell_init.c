@@ -157,7 +157,7 @@ static int make_time_ns(struct cell_build *b)
 static int hand_over(struct cell_build *b)
 {
 	static const char *const names[] = {
-		"/proc/self/ns/user", "/proc/self/ns/pid", "/proc/self/ns/mnt",	   "/proc/self/ns/net",
+		"/proc/self/ns/user", "/proc/self/ns/pid", "/proc/self/ns/mnt",    "/proc/self/ns/net",
 		"/proc/self/ns/ipc",  "/proc/self/ns/uts", "/proc/self/ns/cgroup", "/proc/self/ns/time_for_children",
 	};
 	struct report ready = report_make(REPORT_READY);
@@ -223,7 +223,8 @@ static int arm_wall_clock(const struct plan *plan)
 {
 	/* Late enough that a supervisor at work is first, early enough for the promise of limit + 1 s. */
 	uint64_t ms = plan->limits.wall_ms + WALL_GRACE_MS;
-	struct itimerval timer = { .it_value = { .tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000) } };
+	struct itimerval timer = { .it_value = { .tv_sec = (time_t)(ms / 1000),
+						 .tv_usec = (suseconds_t)(ms % 1000 * 1000) } };
 	struct sigaction act = { .sa_handler = expire };
 	sigset_t none;
 
@@ -240,7 +241,8 @@ static int confine_init(struct cell_build *b)
 	wipe_environment(b->spec);
 	/* Only two descriptors survive, as 0 and 1, so that the rest is one range. */
 	if (dup3(b->spec->ctl, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 ||
-	    dup3(b->sealed[1], SEALED_AFTER_CONFINE, O_CLOEXEC) < 0 || close_range(SEALED_AFTER_CONFINE + 1, ~0U, 0) < 0)
+	    dup3(b->sealed[1], SEALED_AFTER_CONFINE, O_CLOEXEC) < 0 ||
+	    close_range(SEALED_AFTER_CONFINE + 1, ~0U, 0) < 0)
 		return -errno;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;

@@ -13,20 +13,20 @@
 #include "sys/cgroup.h"
 #include "sys/landlock.h"
 
-#define SYSTEM_DIRS_MAX 40
-#define EXTRA_BINDS_MAX 8
+#define SYSTEM_DIRS_MAX    40
+#define EXTRA_BINDS_MAX    8
 #define LANDLOCK_RULES_MAX (SYSTEM_DIRS_MAX + 8)
 
 /* One entry of the cell's root: a symbolic link to make, or a directory to show read-only. */
 struct system_dir {
 	char name[64];
-	char link[160];	  /* target; "": a directory */
+	char link[160];   /* target; "": a directory */
 	char source[320]; /* host path */
-	char path[72];	  /* "/name" */
+	char path[72];    /* "/name" */
 };
 
 struct extra_bind {
-	char dir[160];	  /* directories to make, relative to the root, "opt/brig" */
+	char dir[160];    /* directories to make, relative to the root, "opt/brig" */
 	char target[200]; /* relative to the root */
 	const char *source;
 	bool is_dir;
@@ -34,10 +34,10 @@ struct extra_bind {
 
 struct cell_spec {
 	const struct plan *plan;
-	bool has_cgroup;	     /* REPORT_ENTER will come */
-	bool two_ids;		     /* inside 0 is init's, inside plan->uid the program's; else one id for both */
-	bool cgroup_ns_cloned;	     /* clone3 has made it already */
-	int abi;		     /* Landlock; 0: none */
+	bool has_cgroup;       /* REPORT_ENTER will come */
+	bool two_ids;          /* inside 0 is init's, inside plan->uid the program's; else one id for both */
+	bool cgroup_ns_cloned; /* clone3 has made it already */
+	int abi;               /* Landlock; 0: none */
 	struct seccomp_filter payload_filter, init_filter;
 
 	struct system_dir dirs[SYSTEM_DIRS_MAX];
@@ -54,7 +54,7 @@ struct cell_spec {
 
 	/* child ends */
 	int ctl; /* init <-> supervisor */
-	int go;	 /* payload <-> supervisor */
+	int go;  /* payload <-> supervisor */
 	int stdio[3];
 };
 
@@ -99,11 +99,11 @@ _Noreturn void payload_main(struct cell_build *b);
 extern enum step fault_step;
 extern int fault_errno;
 #define FAULT_HIT(s) ((s) == fault_step)
-#define FAULT_ERRNO fault_errno
+#define FAULT_ERRNO  fault_errno
 void fault_arm(void);
 #else
 #define FAULT_HIT(s) false
-#define FAULT_ERRNO 0
+#define FAULT_ERRNO  0
 static inline void fault_arm(void)
 {
 }

@@ -49,11 +49,14 @@ static int take_report(struct cell *c, const struct received *r, struct brig_err
 	case REPORT_ENDED:
 	case REPORT_EXPIRED:
 		c->ended = true;
-		c->end = (struct exit_info){ .expired = p->kind == REPORT_EXPIRED, .exited = p->exited, .at_ns = p->at_ns };
+		c->end = (struct exit_info){ .expired = p->kind == REPORT_EXPIRED,
+					     .exited = p->exited,
+					     .at_ns = p->at_ns };
 		*(p->exited ? &c->end.code : &c->end.signal) = p->kind == REPORT_EXPIRED ? SIGKILL : p->value;
 		return 0;
 	}
-	return rc < 0 ? err_set(err, BRIG_E_INTERNAL, 0, "the cell sent a record that makes no sense at this point") : 0;
+	return rc < 0 ? err_set(err, BRIG_E_INTERNAL, 0, "the cell sent a record that makes no sense at this point")
+		      : 0;
 }
 
 /* All records of one socket; it is closed at its end. */

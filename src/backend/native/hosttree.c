@@ -84,7 +84,8 @@ static void dir_closep(DIR **d)
 
 static int add_rootfs_entries(struct cell *c, const char *rootfs)
 {
-	CLEANUP(dir_closep) DIR *dir = opendir(rootfs);
+	CLEANUP(dir_closep)
+	DIR *dir = opendir(rootfs);
 	struct dirent *e;
 
 	if (!dir)
@@ -153,7 +154,8 @@ int cell_find_host_trees(struct cell *c, struct brig_error *err)
 	int rc = given ? add_rootfs_entries(c, plan->rootfs) : add_host_entries(c);
 
 	if (rc < 0)
-		return err_set(err, BRIG_E_REFUSED, -rc, "cannot use '%s' as the cell's root", given ? plan->rootfs : "/");
+		return err_set(err, BRIG_E_REFUSED, -rc, "cannot use '%s' as the cell's root",
+			       given ? plan->rootfs : "/");
 	for (size_t i = 0; i < plan->n_binds; i++) {
 		rc = add_bind(c, &plan->binds[i]);
 		if (rc < 0)

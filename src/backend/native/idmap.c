@@ -24,10 +24,10 @@
 #include "sys/proc.h"
 
 /* systemd's table of reserved user ids leaves 0x70000000-0x7ffdffff to nobody; pids go up to 2^22. */
-#define HOST_ID_BASE 0x70000000u
+#define HOST_ID_BASE  0x70000000u
 #define HOST_ID_PAIRS (1u << 22)
-#define NEWUIDMAP "/usr/bin/newuidmap"
-#define NEWGIDMAP "/usr/bin/newgidmap"
+#define NEWUIDMAP     "/usr/bin/newuidmap"
+#define NEWGIDMAP     "/usr/bin/newgidmap"
 
 struct id_range {
 	char user[64], uid[16]; /* either may stand in the file */
@@ -146,7 +146,9 @@ static int map_direct(const struct cell *c)
 static int run_helper(const char *helper, pid_t pid, uint32_t inside, uint64_t first)
 {
 	char words[6][24];
-	char *argv[] = { (char *)(uintptr_t)helper, words[0], words[1], words[2], words[3], words[4], words[5], words[3], NULL };
+	char *argv[] = {
+		(char *)(uintptr_t)helper, words[0], words[1], words[2], words[3], words[4], words[5], words[3], NULL
+	};
 	pid_t helper_pid;
 	int status, rc;
 
@@ -188,7 +190,9 @@ static int map_own(const struct cell *c)
 int idmap_write(const struct cell *c)
 {
 	static int (*const write_kind[])(const struct cell *) = {
-		[IDMAP_OWN] = map_own, [IDMAP_SUBORDINATE] = map_subordinate, [IDMAP_DIRECT] = map_direct,
+		[IDMAP_OWN] = map_own,
+		[IDMAP_SUBORDINATE] = map_subordinate,
+		[IDMAP_DIRECT] = map_direct,
 	};
 	enum idmap_kind kind = c->host->ids.kind;
 

@@ -25,14 +25,15 @@ static void read_limits(struct cell *c, struct facts *f)
 	char pattern[256] = "|";
 	struct rlimit files, core;
 
-	if (prlimit(c->payload_pid, RLIMIT_NOFILE, NULL, &files) < 0 || prlimit(c->payload_pid, RLIMIT_CORE, NULL, &core) < 0)
+	if (prlimit(c->payload_pid, RLIMIT_NOFILE, NULL, &files) < 0 ||
+	    prlimit(c->payload_pid, RLIMIT_CORE, NULL, &core) < 0)
 		return;
 	fact_num(f, FACT_open_files_max, files.rlim_max, "prlimit(2)");
 	/* 1 is too small for a core file and keeps a piped core_pattern from starting; 0 does only the first. */
 	if (core.rlim_max == 0)
 		(void)fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
-	fact_text(f, FACT_core_dumps, core.rlim_max == 1 || (core.rlim_max == 0 && pattern[0] != '|') ? "none" : "possible",
-		  "prlimit(2)");
+	fact_text(f, FACT_core_dumps,
+		  core.rlim_max == 1 || (core.rlim_max == 0 && pattern[0] != '|') ? "none" : "possible", "prlimit(2)");
 }
 
 static void read_landlock(struct cell *c, struct facts *f)
@@ -50,8 +51,10 @@ static void read_cgroup(struct cell *c, struct facts *f)
 		enum cgroup_resource resource;
 		enum fact_id fact;
 	} rows[] = {
-		{ CGROUP_MEMORY, FACT_memory_max },   { CGROUP_SWAP, FACT_swap_max },
-		{ CGROUP_PIDS, FACT_pids_max },	      { CGROUP_CPU, FACT_cpu_quota_percent },
+		{ CGROUP_MEMORY, FACT_memory_max },
+		{ CGROUP_SWAP, FACT_swap_max },
+		{ CGROUP_PIDS, FACT_pids_max },
+		{ CGROUP_CPU, FACT_cpu_quota_percent },
 		{ CGROUP_SOCKET_MEMORY, FACT_socket_memory_max },
 	};
 
@@ -71,9 +74,9 @@ static void read_namespaces(struct cell *c, struct facts *f)
 		enum fact_id fact;
 		const char *name;
 	} rows[] = {
-		{ HANDED_NS_USER, FACT_user_ns, "user" }, { HANDED_NS_PID, FACT_pid_ns, "pid" },
-		{ HANDED_NS_MNT, FACT_mount_ns, "mnt" },  { HANDED_NS_NET, FACT_net_ns, "net" },
-		{ HANDED_NS_IPC, FACT_ipc_ns, "ipc" },	  { HANDED_NS_UTS, FACT_uts_ns, "uts" },
+		{ HANDED_NS_USER, FACT_user_ns, "user" },       { HANDED_NS_PID, FACT_pid_ns, "pid" },
+		{ HANDED_NS_MNT, FACT_mount_ns, "mnt" },        { HANDED_NS_NET, FACT_net_ns, "net" },
+		{ HANDED_NS_IPC, FACT_ipc_ns, "ipc" },          { HANDED_NS_UTS, FACT_uts_ns, "uts" },
 		{ HANDED_NS_CGROUP, FACT_cgroup_ns, "cgroup" }, { HANDED_NS_TIME, FACT_time_ns, "time" },
 	};
 

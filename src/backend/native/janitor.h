@@ -16,7 +16,10 @@ struct janitor {
 	int pidfd;
 	int lifeline; /* our end; the kernel closes it when we die */
 };
-#define JANITOR_NONE { .pidfd = FD_NONE, .lifeline = FD_NONE }
+#define JANITOR_NONE                                  \
+	{                                             \
+		.pidfd = FD_NONE, .lifeline = FD_NONE \
+	}
 
 /* Started before the groups exist, so that there is no moment at which they could be left.  0 or -errno. */
 int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_ns);

@@ -98,7 +98,8 @@ static void fill_spec(struct cell *c)
 	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
 	/* One second short of now: the cell's clocks may not be negative. */
 	(void)snprintf(s->time_offsets, sizeof(s->time_offsets), "monotonic -%lld 0\nboottime -%lld 0\n",
-		       (long long)(mono.tv_sec > 1 ? mono.tv_sec - 1 : 0), (long long)(boot.tv_sec > 1 ? boot.tv_sec - 1 : 0));
+		       (long long)(mono.tv_sec > 1 ? mono.tv_sec - 1 : 0),
+		       (long long)(boot.tv_sec > 1 ? boot.tv_sec - 1 : 0));
 	find_environment(s);
 }
 
@@ -150,7 +151,9 @@ static int make_cgroup_beside(struct cell *c, struct brig_error *err)
 static int limit_cgroup(struct cell *c, struct brig_error *err)
 {
 	const struct limits *l = &c->spec.plan->limits;
-	const struct cgroup_limits limits = { .memory_bytes = l->memory_bytes, .pids = l->pids, .cpu_percent = l->cpu_percent };
+	const struct cgroup_limits limits = { .memory_bytes = l->memory_bytes,
+					      .pids = l->pids,
+					      .cpu_percent = l->cpu_percent };
 
 	if (!c->cgroup)
 		return 0;
@@ -195,9 +198,8 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size);
 static int build(struct cell *c, struct brig_error *err)
 {
 	static int (*const steps[])(struct cell *, struct brig_error *) = {
-		cell_find_host_trees, cell_open_pipes,	  make_cgroup_first, cell_clone_init,
-		write_id_maps,	      make_cgroup_beside, limit_cgroup,	     start_at_once,
-		cell_await_confined,
+		cell_find_host_trees, cell_open_pipes, make_cgroup_first, cell_clone_init,     write_id_maps,
+		make_cgroup_beside,   limit_cgroup,    start_at_once,     cell_await_confined,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -222,9 +224,10 @@ static int check_core_dumps(struct brig_error *err)
 		return 0;
 	if (fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern)) > 0 && pattern[0] != '|')
 		return 0;
-	return err_set(err, BRIG_E_REFUSED, 0,
-		       "the hard limit on core dumps is 0 and kernel.core_pattern starts a program, which ignores that: "
-		       "raise the limit (ulimit -H -c 1) or set kernel.core_pattern=core");
+	return err_set(
+		err, BRIG_E_REFUSED, 0,
+		"the hard limit on core dumps is 0 and kernel.core_pattern starts a program, which ignores that: "
+		"raise the limit (ulimit -H -c 1) or set kernel.core_pattern=core");
 }
 
 static int native_create(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
@@ -254,7 +257,9 @@ static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error 
 
 	if (rc < 0)
 		return rc;
-	*ret = (struct cell_fds){ .in = c->in, .out = c->out, .err = c->err, .event = c->poll, .started_ns = c->started_ns };
+	*ret = (struct cell_fds){
+		.in = c->in, .out = c->out, .err = c->err, .event = c->poll, .started_ns = c->started_ns
+	};
 	cell_inspect_start(c); /* costs no time: the program has its own start to do */
 	return 0;
 }
@@ -296,8 +301,8 @@ static uint64_t payload_cpu_ns(const struct cell *c)
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return 0;
 	after = strrchr(text, ')'); /* the command's name before it may hold anything */
-	if (!after || sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &t[0], &t[1], &t[2],
-			     &t[3]) != 4)
+	if (!after || sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", &t[0], &t[1],
+			     &t[2], &t[3]) != 4)
 		return 0;
 	return (t[0] + t[1] + t[2] + t[3]) * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 }
@@ -366,7 +371,8 @@ static int native_stop(struct cell *c, struct brig_error *err)
 		cgroup_lift_quota(c->cgroup);
 	rc = reap_init(c);
 	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, -rc, "the cell's processes did not die within cleanup_timeout_ms (%llu ms)",
+		return err_set(err, BRIG_E_SYSTEM, -rc,
+			       "the cell's processes did not die within cleanup_timeout_ms (%llu ms)",
 			       (unsigned long long)c->spec.plan->limits.cleanup_ms);
 	c->tasks_left = c->cgroup ? cgroup_count_tasks(c->cgroup) : 0;
 	return 0;
@@ -403,8 +409,11 @@ static int native_open_output(struct cell *c, const char *name)
 
 static void close_all(struct cell *c)
 {
-	int *const fds[] = { &c->ctl, &c->go, &c->in, &c->out, &c->err, &c->poll, &c->init_pidfd, &c->spec.ctl,
-			     &c->spec.go, &c->spec.ld_cache, &c->spec.stdio[0], &c->spec.stdio[1], &c->spec.stdio[2] };
+	int *const fds[] = {
+		&c->ctl,          &c->go,       &c->in,      &c->out,           &c->err,           &c->poll,
+		&c->init_pidfd,   &c->spec.ctl, &c->spec.go, &c->spec.ld_cache, &c->spec.stdio[0], &c->spec.stdio[1],
+		&c->spec.stdio[2]
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fd_closep(fds[i]);
@@ -431,7 +440,8 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 	if (c->cgroup && cgroup_destroy(c->cgroup, deadline) < 0) {
 		size_t len = strlen(leftovers);
 
-		(void)snprintf(leftovers + len, size - len, "%scontrol group brig-%s", len ? ", " : "", c->spec.plan->id);
+		(void)snprintf(leftovers + len, size - len, "%scontrol group brig-%s", len ? ", " : "",
+			       c->spec.plan->id);
 		left++;
 	}
 	janitor_dismiss(&c->janitor);

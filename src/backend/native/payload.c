@@ -21,12 +21,12 @@
 #include "sys/caps.h"
 
 #ifndef PR_SET_MDWE
-#define PR_SET_MDWE 65
+#define PR_SET_MDWE              65
 #define PR_MDWE_REFUSE_EXEC_GAIN 1
 #endif
 
 /* Where the two channels are kept while everything above standard error is closed. */
-#define GO_FD 3
+#define GO_FD     3
 #define SEALED_FD 4
 
 static int connect_stdio(struct cell_build *b)
@@ -174,18 +174,12 @@ static int probe_landlock(void)
 }
 
 static const struct build_step steps[] = {
-	{ STEP_stdio, connect_stdio },
-	{ STEP_signals, reset_signals },
-	{ STEP_oom_score, offer_to_oom_killer },
-	{ STEP_rlimits, set_rlimits },
-	{ STEP_working_dir, enter_workspace },
-	{ STEP_close_files, close_files },
-	{ STEP_lock_caps, lock_caps },
-	{ STEP_payload_ids, take_payload_ids },
-	{ STEP_clear_caps, clear_caps },
-	{ STEP_memory_rules, memory_rules },
-	{ STEP_no_new_privs, no_new_privs },
-	{ STEP_landlock, apply_landlock },
+	{ STEP_stdio, connect_stdio },           { STEP_signals, reset_signals },
+	{ STEP_oom_score, offer_to_oom_killer }, { STEP_rlimits, set_rlimits },
+	{ STEP_working_dir, enter_workspace },   { STEP_close_files, close_files },
+	{ STEP_lock_caps, lock_caps },           { STEP_payload_ids, take_payload_ids },
+	{ STEP_clear_caps, clear_caps },         { STEP_memory_rules, memory_rules },
+	{ STEP_no_new_privs, no_new_privs },     { STEP_landlock, apply_landlock },
 };
 
 static int install_filter(struct cell_build *b)

@@ -102,7 +102,10 @@ int report_receive(int sock, bool wait, struct received *ret)
 	char bytes[sizeof(struct report) + 1];
 	struct iovec iov = { .iov_base = bytes, .iov_len = sizeof(bytes) };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
 	};
 	ssize_t n;
 

@@ -25,11 +25,11 @@ extern const struct step_info step_info[STEP_COUNT];
 
 enum report_kind {
 	REPORT_FAILED = 1, /* step, sys */
-	REPORT_READY,	   /* from init; carries the descriptors of enum handed_fd */
+	REPORT_READY,      /* from init; carries the descriptors of enum handed_fd */
 	REPORT_CONFINED,   /* from the payload: all walls are up, value = errno of the Landlock probe */
-	REPORT_ENDED,	   /* from init: status and value of the program's end, and when */
-	REPORT_EXPIRED,	   /* from init: the wall clock ran out and the supervisor had not acted */
-	REPORT_ENTER,	   /* from the supervisor: the groups are made; carries what to write "0" to, to enter them */
+	REPORT_ENDED,      /* from init: status and value of the program's end, and when */
+	REPORT_EXPIRED,    /* from init: the wall clock ran out and the supervisor had not acted */
+	REPORT_ENTER,      /* from the supervisor: the groups are made; carries what to write "0" to, to enter them */
 	REPORT_KIND_END
 };
 
@@ -42,7 +42,7 @@ struct report {
 	int32_t sys;
 	int32_t exited; /* REPORT_ENDED: 1 exit code, 0 signal */
 	int32_t value;
-	uint64_t at_ns;		 /* CLOCK_MONOTONIC */
+	uint64_t at_ns;          /* CLOCK_MONOTONIC */
 	uint64_t blocks, inodes; /* REPORT_READY: free in the sealed root */
 };
 

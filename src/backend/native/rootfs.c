@@ -169,7 +169,7 @@ int root_show_devices(struct cell_build *b)
 		const char *source;
 		unsigned major, minor;
 	} nodes[] = {
-		{ "/dev/null", 1, 3 },	 { "/dev/zero", 1, 5 },	   { "/dev/full", 1, 7 },
+		{ "/dev/null", 1, 3 },   { "/dev/zero", 1, 5 },    { "/dev/full", 1, 7 },
 		{ "/dev/random", 1, 8 }, { "/dev/urandom", 1, 9 },
 	};
 	static const char *const links[][2] = {
@@ -218,7 +218,9 @@ int root_mount_scratch(struct cell_build *b)
 {
 	const struct plan *plan = b->spec->plan;
 	const struct mount_param params[] = {
-		{ "size", b->spec->disk_size }, { "nr_inodes", b->spec->disk_inodes }, { "mode", "0755" },
+		{ "size", b->spec->disk_size },
+		{ "nr_inodes", b->spec->disk_inodes },
+		{ "mode", "0755" },
 	};
 	AUTO_FD scratch = mount_new("tmpfs", params, ARRAY_LEN(params), 0);
 	int rc;
