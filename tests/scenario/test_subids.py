@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ordinary user with a range in /etc/subuid: the same separation of ids as for root."""
+import os
+
+import harness
+from harness import case
+
+UID, FIRST, COUNT = 4321, 700000, 65536
+SCRIPT = ("mount --bind passwd /etc/passwd && mount --bind subuid /etc/subuid && mount --bind subuid /etc/subgid && "
+	  f"exec setpriv --reuid {UID} --regid {UID} --clear-groups -- \"$@\"")
+LIMITS = "memory_limit,swap_limit,pids_limit,cpu_quota,cpu_time,socket_memory"
+
+
+def as_user_with_range(t, *args):
+	"""Runs brig as an account that exists only in a mount namespace of this case."""
+	with open("/etc/passwd", encoding="utf-8") as f:
+		t.path("passwd", f.read() + f"cellmate:x:{UID}:{UID}::/:/bin/sh\n")
+	t.path("subuid", f"cellmate:{FIRST}:{COUNT}\n")
+	return harness.Result(t.run(["/usr/bin/unshare", "-m", "/bin/sh", "-c", SCRIPT, "sh", *t.run_args("--json", *args)],
+				    env={"BRIG_ALLOW_DEGRADED": LIMITS}))
+
+
+@case("a user with a range in /etc/subuid gets two ids of it, neither of them its own")
+def subordinate_ids(t):
+	if not harness.is_root():
+		t.skip("needs root to make the account in a mount namespace")
+	missing = [p for p in ("/usr/bin/newuidmap", "/etc/subuid", "/etc/subgid") if not os.path.exists(p)]
+	if missing:
+		t.skip(f"{missing[0]} is not there")
+	probe = t.run(["/usr/bin/setpriv", "--reuid", str(UID), "--regid", str(UID), "--clear-groups", "--", "/usr/bin/test", "-x",
+		       harness.brig_path()])
+	if probe.rc != 0:
+		t.skip("other users cannot reach the binary under test")
+	r = t.verdict(as_user_with_range(t, "-c", "print('ran')", "--lang", "python"), "ok")
+	t.equal(r.stdout, b"ran\n", "output", r)
+	rows = {row["check"]: row for row in r.json["evidence"]}
+	t.check(rows["id_separation"]["kept"], "the ids are not separate", rows["id_separation"])
+	seen = {int(rows[check]["enforced"]) for check in ("host_uid", "init_host_uid")}
+	t.equal(len(seen), 2, "number of ids", seen)
+	t.check(all(FIRST <= uid < FIRST + COUNT for uid in seen), "ids outside of the range", seen)
+	t.check("id_separation" not in str(r.json["degraded"]), "id_separation is called degraded", r.json["degraded"])
