@@ -212,6 +212,8 @@ class Test:
 
 		def become():
 			signal.pthread_sigmask(signal.SIG_SETMASK, [])
+			for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):	# a nohup around the suite is not brig's business
+				signal.signal(sig, signal.SIG_DFL)
 			if user:
 				os.setgroups([])
 				os.setresgid(user[1], user[1], user[1])
