@@ -3,8 +3,8 @@
  * One request, end to end:
  *
  *	resolve   policy and language become plans, immutable from here on
- *	inspect   the code is read while the cell is built; a blocking finding ends the run before anything starts
  *	probe     what this host cannot enforce refuses the run, unless the policy gives it up by name
+ *	inspect   the code is read while the cell is built; a blocking finding ends the run before anything starts
  *	compile   in a cell of its own, for languages that need it
  *	run       in a fresh cell
  *
@@ -241,8 +241,12 @@ static const struct {
 	int (*run)(struct run *r);
 	enum run_phase phase; /* PHASE_COUNT: the stage times itself */
 } steps[] = {
-	{ step_resolve, PHASE_RESOLVE }, { step_inspect, PHASE_INSPECT }, { step_probe, PHASE_RESOLVE },
-	{ step_compile, PHASE_COUNT },   { step_run, PHASE_COUNT },
+	{ step_resolve, PHASE_RESOLVE },
+	/* Before the inspection's process is there: on cgroup v2 brig must be alone in its group to divide it. */
+	{ step_probe, PHASE_RESOLVE },
+	{ step_inspect, PHASE_INSPECT },
+	{ step_compile, PHASE_COUNT },
+	{ step_run, PHASE_COUNT },
 };
 
 void executor_run(const struct policy *policy, struct rulebook *rules, const struct brig_request *req,
