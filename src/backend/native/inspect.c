@@ -313,8 +313,7 @@ static void read_held(struct cell *c, struct facts *f)
 
 void cell_inspect_start(struct cell *c)
 {
-	read_processes(c, &c->early);
-	read_held(c, &c->early);
+	read_processes(c, &c->early); /* the rest can be read whatever happens to them */
 }
 
 void cell_inspect_dying(struct cell *c)
