@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "inspect/inspect.h"
+#include "inspect_helpers.h"
 
 static struct rule_set *rules;
 
@@ -22,14 +23,6 @@ static struct findings inspect(const char *text, size_t len, enum trust trust)
 
 	assert_int_equal(inspect_text(rules, &req, &found, NULL), 0);
 	return found;
-}
-
-static const struct finding *by_rule(const struct findings *f, const char *rule)
-{
-	for (size_t i = 0; i < f->n; i++)
-		if (str_eq(f->row[i].rule, rule))
-			return &f->row[i];
-	return NULL;
 }
 
 struct row {

@@ -16,6 +16,7 @@
 #include "inspect/inspect.h"
 #include "test_inspect_javascript_cases.h"
 #include "test_inspect_javascript_harmless.h"
+#include "inspect_helpers.h"
 
 static struct rule_set *rules;
 
@@ -93,14 +94,6 @@ static void jsx_holds_code(void **state UNUSED)
 }
 
 /* ---- findings ------------------------------------------------------------------------------------------- */
-
-static const struct finding *by_rule(const struct findings *f, const char *rule)
-{
-	for (size_t i = 0; i < f->n; i++)
-		if (str_eq(f->row[i].rule, rule))
-			return &f->row[i];
-	return NULL;
-}
 
 static void a_finding_names_what_it_resolved(void **state UNUSED)
 {
