@@ -170,8 +170,7 @@ int check_rules_json(const struct policy *policy, struct rulebook *book, char **
 {
 	AUTO_FREE struct policy_resolved *resolved = calloc(1, sizeof(*resolved));
 	const struct rule_set *rules;
-	json_t *rows, *doc;
-	char *text = NULL;
+	json_t *rows;
 	int rc, failed = 0;
 
 	if (!resolved)
@@ -182,12 +181,9 @@ int check_rules_json(const struct policy *policy, struct rulebook *book, char **
 	rows = json_array();
 	for (size_t i = 0; i < rules_count(rules); i++)
 		failed |= json_array_append_new(rows, json_rule(rules_at(rules, i)));
-	doc = json_pack("{s:o}", "rules", rows);
-	if (!failed)
-		text = json_dumps(doc, JSON_COMPACT);
-	json_decref(doc);
-	if (!text)
-		return err_nomem(err);
-	*ret = text;
-	return 0;
+	if (failed) {
+		json_decref(rows);
+		rows = NULL;
+	}
+	return json_list_document("rules", rows, ret, err);
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "lang/lang.h"
+#include "model/json.h"
 
 /* At most max words, ended early by NULL. */
 static json_t *json_words(const char *const *words, size_t max)
@@ -46,18 +47,14 @@ static json_t *json_language(const struct language *lang)
 
 int languages_json(char **ret, struct brig_error *err)
 {
-	json_t *rows = json_array(), *doc;
-	char *text = NULL;
+	json_t *rows = json_array();
 	int failed = 0;
 
 	for (size_t i = 0; i < language_count; i++)
 		failed |= json_array_append_new(rows, json_language(&languages[i]));
-	doc = json_pack("{s:o}", "languages", rows);
-	if (!failed)
-		text = json_dumps(doc, JSON_COMPACT);
-	json_decref(doc);
-	if (!text)
-		return err_nomem(err);
-	*ret = text;
-	return 0;
+	if (failed) {
+		json_decref(rows);
+		rows = NULL;
+	}
+	return json_list_document("languages", rows, ret, err);
 }

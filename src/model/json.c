@@ -50,3 +50,15 @@ json_t *json_findings(const struct findings *f)
 		}
 	return array;
 }
+
+int json_list_document(const char *name, json_t *rows, char **ret, struct brig_error *err)
+{
+	json_t *doc = rows ? json_pack("{s:o}", name, rows) : NULL;
+	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+
+	json_decref(doc);
+	if (!text)
+		return err_nomem(err);
+	*ret = text;
+	return 0;
+}

@@ -5,12 +5,15 @@
 
 #include <jansson.h>
 
+#include "base/err.h"
 #include "model/finding.h"
 
 /* Any bytes as a JSON string: what is not UTF-8 becomes U+FFFD.  NULL: no memory. */
 json_t *json_text(const char *s);
 /* The same; "" becomes null. */
 json_t *json_text_or_null(const char *s);
+/* {name: rows} as text; takes rows, which may be NULL, as it is when a row could not be made. */
+int json_list_document(const char *name, json_t *rows, char **ret, struct brig_error *err);
 /* The findings as an array of objects, in their order.  NULL: no memory. */
 json_t *json_findings(const struct findings *f);
 
