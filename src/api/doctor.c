@@ -59,8 +59,9 @@ static enum protection protection_of(enum probe_id id)
 	return protection_from_name(probe_info[id].name);
 }
 
-static void gather_backend(enum backend_kind kind, struct doctor_facts *f)
+static void gather_backend(const struct settings *set, struct doctor_facts *f)
 {
+	enum backend_kind kind = set->enable_sandbox ? (enum backend_kind)set->backend : BACKEND_DIRECT;
 	const struct backend_ops *ops = backend_find(kind, &f->backend_error);
 	struct backend_host *host = NULL;
 
@@ -69,7 +70,7 @@ static void gather_backend(enum backend_kind kind, struct doctor_facts *f)
 		return;
 	}
 	(void)str_copy(f->backend, sizeof(f->backend), ops->name);
-	if (ops->open(&host, &f->missing, &f->backend_error) < 0)
+	if (ops->open(set, &host, &f->missing, &f->backend_error) < 0)
 		return;
 	ops->close(host);
 	if (ops != &native_backend)
@@ -114,7 +115,7 @@ int doctor_gather(const struct policy *policy, struct doctor_facts *ret, struct 
 			ret->may_degrade |= PROT_BIT(i);
 	probe_host(&ret->host);
 	gather_cgroups(ret);
-	gather_backend(p->set.enable_sandbox ? (enum backend_kind)p->set.backend : BACKEND_DIRECT, ret);
+	gather_backend(&p->set, ret);
 	return 0;
 }
 

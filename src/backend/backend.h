@@ -52,10 +52,29 @@ struct cell_fds {
 	uint64_t started_ns; /* CLOCK_MONOTONIC: when the program was let go */
 };
 
+/* A cell that is there now, alive or left behind: a row of `brig ps`. */
+struct cell_entry {
+	char id[RUN_ID_LEN + 1];
+	char name[96];     /* what the backend calls it: a control group, a container's id */
+	char language[16]; /* "" if unknown */
+	pid_t owner;       /* the brig that made it; 0 if unknown */
+	bool orphan;       /* its owner is dead */
+	bool waiting;      /* a warm cell that nobody has claimed */
+	uint64_t age_ms;
+};
+
+/* Called once per cell; negative stops the walk and is handed on. */
+typedef int (*cell_entry_fn)(void *arg, const struct cell_entry *entry);
+
 struct backend_ops {
 	const char *name;
-	/* Finds out, cheaply, which protections this host cannot give. */
-	int (*open)(struct backend_host **ret, protection_set *ret_missing, struct brig_error *err);
+	/* The interpreters come with the cell (an image) and are not looked for on the host. */
+	bool brings_runtimes;
+	/* Protections that this backend gives on no host: missing ones that need no probing. */
+	protection_set never;
+	/* Finds out, cheaply, which protections this host cannot give (those of never included). */
+	int (*open)(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
+		    struct brig_error *err);
 	void (*close)(struct backend_host *h); /* NULL is fine */
 	/* Every limit is in force before the first guest instruction.  None has run when this returns, unless the
 	 * plan says start_at_once: then the program may be running, and start only says where to watch it. */
@@ -73,11 +92,15 @@ struct backend_ops {
 	void (*usage)(struct cell *c, struct cell_usage *ret);
 	/* Opens a regular file that the program left in its workspace, without following links. -errno. */
 	int (*open_output)(struct cell *c, const char *name);
+	/* Every cell of this backend on this host that the caller may see, whoever made it.  NULL: it has none. */
+	int (*list)(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
+	/* Removes those whose owner is dead; each is called for what was removed.  NULL: nothing can be left. */
+	int (*reap)(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 	/* Undo everything.  Returns how many things could not be removed; leftovers says which. */
 	int (*destroy)(struct cell *c, char *leftovers, size_t size);
 };
 
-extern const struct backend_ops native_backend;
+extern const struct backend_ops native_backend, docker_backend, direct_backend;
 
 /* The backend for a name of the policy; NULL and a reason if this build or host has none. */
 const struct backend_ops *backend_find(enum backend_kind kind, struct brig_error *err);

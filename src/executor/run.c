@@ -130,7 +130,7 @@ static int step_probe(struct run *r)
 {
 	protection_set missing = 0, refused;
 
-	if (r->backend->open(&r->host, &missing, &r->err) < 0)
+	if (r->backend->open(&r->prepared.resolved.set, &r->host, &missing, &r->err) < 0)
 		return end_with_error(r);
 	r->result->degraded |= missing;
 	refused = missing & ~r->prepared.may_degrade;

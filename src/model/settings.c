@@ -16,6 +16,14 @@ const char *const seccomp_profile_name[] = {
 	[SECCOMP_PROFILE_STRICT] = "strict",
 };
 const char *const network_mode_name[] = { [NETWORK_NONE] = "none", [NETWORK_ALLOWLIST] = "allowlist" };
+const char *const fallback_name[] = { [FALLBACK_NONE] = "none", [FALLBACK_DIRECT] = "direct" };
+const char *const audit_mode_name[] = {
+	[AUDIT_OFF] = "off",
+	[AUDIT_OPTIONAL] = "optional",
+	[AUDIT_REQUIRED] = "required",
+};
+const char *const audit_fsync_name[] = { [AUDIT_FSYNC_INTERVAL] = "interval", [AUDIT_FSYNC_ALWAYS] = "always" };
+const char *const keep_name[] = { [KEEP_NONE] = "none", [KEEP_HEAD] = "head", [KEEP_ALL] = "all" };
 const char *const trust_name[] = {
 	[TRUST_UNTRUSTED] = "untrusted",
 	[TRUST_UNKNOWN] = "unknown",
@@ -24,6 +32,10 @@ const char *const trust_name[] = {
 static_assert(ARRAY_LEN(backend_kind_name) == BACKEND_KIND_COUNT, "backend_kind_name[] misses one");
 static_assert(ARRAY_LEN(seccomp_profile_name) == SECCOMP_PROFILE_COUNT, "seccomp_profile_name[] misses one");
 static_assert(ARRAY_LEN(network_mode_name) == NETWORK_MODE_COUNT, "network_mode_name[] misses one");
+static_assert(ARRAY_LEN(fallback_name) == FALLBACK_COUNT, "fallback_name[] misses one");
+static_assert(ARRAY_LEN(audit_mode_name) == AUDIT_MODE_COUNT, "audit_mode_name[] misses one");
+static_assert(ARRAY_LEN(audit_fsync_name) == AUDIT_FSYNC_COUNT, "audit_fsync_name[] misses one");
+static_assert(ARRAY_LEN(keep_name) == KEEP_COUNT, "keep_name[] misses one");
 static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 
 /* The choices of each ENUM row; other rows have none. */
@@ -35,6 +47,11 @@ static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 #define choices_backend         backend_kind_name
 #define choices_seccomp_profile seccomp_profile_name
 #define choices_network_mode    network_mode_name
+#define choices_fallback        fallback_name
+#define choices_audit           audit_mode_name
+#define choices_audit_fsync     audit_fsync_name
+#define choices_keep_code       keep_name
+#define choices_keep_output     keep_name
 #define choices_default_trust   trust_name
 
 const struct setting_info setting_info[] = {

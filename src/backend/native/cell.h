@@ -76,7 +76,8 @@ void cell_inspect_start(struct cell *c); /* the program has just been let go */
 void cell_inspect_dying(struct cell *c); /* the cell was told to die */
 void cell_inspect(struct cell *c, struct facts *ret);
 /* host.c */
-int native_open(struct backend_host **ret, protection_set *ret_missing, struct brig_error *err);
+int native_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
+		struct brig_error *err);
 void native_close(struct backend_host *h);
 
 /* "cannot <what>": refused if the step carries a protection, else failed. */

@@ -44,7 +44,8 @@ static protection_set missing_namespaces(void)
 	return missing;
 }
 
-int native_open(struct backend_host **ret, protection_set *ret_missing, struct brig_error *err)
+int native_open(const struct settings *set UNUSED, struct backend_host **ret, protection_set *ret_missing,
+		struct brig_error *err)
 {
 	struct backend_host *h = calloc(1, sizeof(*h));
 	int rc;
