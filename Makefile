@@ -22,7 +22,7 @@ demo: ## install what is missing, build, run a few programs in cells
 	@tools/demo $(BUILD)/brig
 
 test: ## install what is missing, build, run every test suite
-	@tools/bootstrap build demo runtimes test
+	@tools/bootstrap build demo runtimes test engines
 	@tools/build $(BUILD)
 	@tests/run --build $(BUILD)
 
