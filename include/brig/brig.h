@@ -132,6 +132,9 @@ enum brig_stream { BRIG_STDOUT = 1, BRIG_STDERR = 2 };
 typedef void (*brig_output_fn)(void *user, enum brig_stream stream, const void *data, size_t len);
 /* Called every monitoring interval. */
 typedef void (*brig_sample_fn)(void *user, const struct brig_sample *sample);
+/* Called with a sentence for people when it cannot wait for the result: that nothing isolates the program which is
+ * about to run, or that something slow is under way. */
+typedef void (*brig_notice_fn)(void *user, const char *text);
 
 struct brig_request {
 	uint32_t size;
@@ -154,6 +157,7 @@ struct brig_request {
 	brig_sample_fn on_sample;
 	void *user;
 	uint32_t flags; /* BRIG_RUN_* */
+	brig_notice_fn on_notice;
 };
 /* More than this is refused with BRIG_E_USAGE before anything is tried. */
 #define BRIG_CODE_MAX       (16u << 20)  /* bytes of code */
@@ -163,7 +167,7 @@ struct brig_request {
 #define BRIG_REQUEST_INIT                                                                                           \
 	{                                                                                                           \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1, \
-			NULL, NULL, NULL, 0                                                                         \
+			NULL, NULL, NULL, 0, NULL                                                                   \
 	}
 
 struct brig_result;

@@ -28,6 +28,7 @@ struct prepared_request {
 	char id[RUN_ID_LEN + 1];
 	uint32_t uid, gid;
 	protection_set may_degrade;
+	bool brings_runtimes; /* tools are those of the backend's image, not the host's */
 };
 
 int prepare_request(const struct policy *policy, const struct brig_request *req, struct prepared_request *ret,

@@ -3,7 +3,7 @@
  * One request, end to end:
  *
  *	resolve   policy and language become plans, immutable from here on
- *	probe     what this host cannot enforce refuses the run, unless the policy gives it up by name
+ *	probe     a backend is chosen; what it cannot enforce refuses the run, unless the policy gives it up by name
  *	inspect   the code is read while the cell is built; a blocking finding ends the run before anything starts
  *	compile   in a cell of its own, for languages that need it
  *	run       in a fresh cell
@@ -20,6 +20,7 @@
 #include "executor/executor.h"
 #include "executor/inspection.h"
 #include "executor/prepare.h"
+#include "executor/select.h"
 #include "executor/stage.h"
 
 struct run {
@@ -28,8 +29,8 @@ struct run {
 	const struct brig_request *req;
 	struct result *result;
 	struct prepared_request prepared;
-	const struct backend_ops *backend;
-	struct backend_host *host;
+	struct selection chosen;
+	protection_set allowed; /* allow_degraded */
 	struct inspect_job *inspection; /* under way */
 	bool stopped;                   /* by its findings */
 	struct buf compiled;
@@ -54,7 +55,6 @@ static int end_with_error(struct run *r)
 static int step_resolve(struct run *r)
 {
 	struct result *res = r->result;
-	const struct settings *set = &r->prepared.resolved.set;
 	int rc = prepare_request(r->policy, r->req, &r->prepared, &r->err);
 
 	(void)str_copy(res->id, sizeof(res->id), r->prepared.id);
@@ -62,10 +62,6 @@ static int step_resolve(struct run *r)
 	if (rc < 0)
 		return end_with_error(r);
 	(void)str_copy(res->language, sizeof(res->language), r->prepared.lang->name);
-	r->backend = backend_find(set->enable_sandbox ? (enum backend_kind)set->backend : BACKEND_DIRECT, &r->err);
-	if (!r->backend)
-		return end_with_error(r);
-	(void)str_copy(res->backend, sizeof(res->backend), r->backend->name);
 	return 0;
 }
 
@@ -126,23 +122,72 @@ static int step_inspect(struct run *r)
 	return r->prepared.lang->compiles ? await_inspection(r) : 0;
 }
 
+static struct select_ask what_to_ask(const struct run *r)
+{
+	return (struct select_ask){ .set = &r->prepared.resolved.set,
+				    .may_degrade = r->allowed,
+				    .trust = r->prepared.resolved.trust };
+}
+
+/* Said before anything runs, too: afterwards it may be too late to know. */
+static void warn_of_direct(struct run *r)
+{
+	static const char text[] = "NO ISOLATION: the direct backend runs the program as an ordinary process of this host, "
+				   "with nothing but resource limits around it";
+
+	result_warn(r->result, "%s", text);
+	if (r->req->on_notice)
+		r->req->on_notice(r->req->user, text);
+}
+
+/* The plans are made for the chosen backend: what it cannot give by nature is no broken promise. */
+static void adopt_selection(struct run *r)
+{
+	const struct selection *s = &r->chosen;
+	struct result *res = r->result;
+
+	(void)str_copy(res->backend, sizeof(res->backend), s->ops->name);
+	res->degraded = s->missing;
+	r->prepared.brings_runtimes = s->ops->brings_runtimes;
+	r->prepared.may_degrade = r->allowed | s->excused;
+	if (s->why[0])
+		result_warn(res, "backend %s was taken because the one before it cannot keep the policy: %s",
+			    s->ops->name, s->why);
+	if (str_eq(s->ops->name, backend_kind_name[BACKEND_DIRECT]))
+		warn_of_direct(r);
+}
+
 static int step_probe(struct run *r)
 {
-	protection_set missing = 0, refused;
+	const struct settings *set = &r->prepared.resolved.set;
+	struct select_ask ask;
 
-	if (r->backend->open(&r->prepared.resolved.set, &r->host, &missing, &r->err) < 0)
-		return end_with_error(r);
-	r->result->degraded |= missing;
-	refused = missing & ~r->prepared.may_degrade;
-	for (enum protection p = 0; p < PROT_COUNT; p++) {
-		if (!(refused & PROT_BIT(p)))
-			continue;
-		(void)err_set(&r->err, BRIG_E_REFUSED, 0, "this host cannot keep '%s': %s. To have it: %s%s",
-			      protection_info[p].name, protection_info[p].lost, protection_info[p].fix,
-			      protection_info[p].essential ? "" : ". To run without it, name it in allow_degraded");
+	r->allowed = r->prepared.may_degrade;
+	ask = what_to_ask(r);
+	if (select_backend(&ask, &r->chosen, &r->err) < 0) {
+		enum backend_kind named = select_kind(set);
+
+		if (named != BACKEND_AUTO)
+			(void)str_copy(r->result->backend, sizeof(r->result->backend), backend_kind_name[named]);
 		return end_with_error(r);
 	}
+	adopt_selection(r);
 	return 0;
+}
+
+/* A backend that refused while it built the cell has run nothing, so auto may go on to the next one. */
+static bool moves_on(struct run *r, const struct stage *s)
+{
+	const struct select_ask ask = what_to_ask(r);
+	struct brig_error why = { .code = BRIG_E_REFUSED };
+
+	if (s->verdict != VERDICT_refused || r->stopped)
+		return false;
+	(void)str_copy(why.msg, sizeof(why.msg), s->reason);
+	if (select_next(&ask, &r->chosen, &why) < 0)
+		return false;
+	adopt_selection(r);
+	return true;
 }
 
 static void adopt_verdict(struct run *r, const struct stage *s)
@@ -182,8 +227,8 @@ static int step_compile(struct run *r)
 	CLEANUP(prepared_release)
 	struct prepared p = { .argv = NULL };
 	AUTO_BUF out = BUF_INIT(0), err = BUF_INIT(0);
-	struct stage s = { .backend = r->backend,
-			   .host = r->host,
+	struct stage s = { .backend = r->chosen.ops,
+			   .host = r->chosen.host,
 			   .plan = &p.plan,
 			   .req = r->req,
 			   .result = r->result,
@@ -203,6 +248,8 @@ static int step_compile(struct run *r)
 	stage_execute(&s);
 	if (s.verdict == VERDICT_ok)
 		return 0;
+	if (moves_on(r, &s))
+		return step_compile(r); /* at most once per backend */
 	report_compile_failure(r, &s, &out, &err);
 	return -1;
 }
@@ -213,8 +260,8 @@ static int step_run(struct run *r)
 	struct prepared p = { .argv = NULL };
 	const struct settings *set = &r->prepared.resolved.set;
 	bool keep = !(r->req->flags & BRIG_RUN_NO_CAPTURE);
-	struct stage s = { .backend = r->backend,
-			   .host = r->host,
+	struct stage s = { .backend = r->chosen.ops,
+			   .host = r->chosen.host,
 			   .plan = &p.plan,
 			   .req = r->req,
 			   .result = r->result,
@@ -232,6 +279,9 @@ static int step_run(struct run *r)
 	p.plan.gate = inspection_gate;
 	p.plan.gate_arg = r;
 	stage_execute(&s);
+	/* What one backend compiled is not run by another. */
+	if (!r->prepared.lang->compiles && moves_on(r, &s))
+		return step_run(r);
 	if (!r->stopped)
 		adopt_verdict(r, &s);
 	return 0;
@@ -274,8 +324,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, const str
 			break;
 	}
 	inspect_cancel(r->inspection);
-	if (r->backend)
-		r->backend->close(r->host);
+	selection_release(&r->chosen);
 	buf_release(&r->compiled);
 	free(r);
 	ret->total_ns = clock_now_ns() - begin;

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The choice is made by asking: each candidate is opened, which tells what this host cannot give, and the policy
+ * decides whether that may be missing.  Three things can excuse a missing protection:
+ *
+ *	allow_degraded names it           for any backend
+ *	the backend gives it nowhere      if the backend was chosen by name: whoever names it accepts its nature
+ *	the same, and auto found it       too, but an essential one not for untrusted code
+ *
+ * All three are listed in degraded[] of the result; nothing is excused in silence.  What a backend gives elsewhere but
+ * not here is refused like anything else (INV-4).  `direct` is a candidate of auto only with fallback: direct.
+ *
+ * The order puts native first, so a host on which it works pays for nothing else: the others are not even opened.
+ */
+#include "executor/select.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+static const enum backend_kind auto_order[] = { BACKEND_NATIVE, BACKEND_DOCKER, BACKEND_DIRECT };
+
+enum backend_kind select_kind(const struct settings *set)
+{
+	return set->enable_sandbox ? (enum backend_kind)set->backend : BACKEND_DIRECT;
+}
+
+static bool auto_may_take(const struct settings *set, enum backend_kind kind)
+{
+	return kind != BACKEND_DIRECT || set->fallback == FALLBACK_DIRECT;
+}
+
+static protection_set essential(void)
+{
+	protection_set set = 0;
+
+	for (enum protection p = 0; p < PROT_COUNT; p++)
+		if (protection_info[p].essential)
+			set |= PROT_BIT(p);
+	return set;
+}
+
+protection_set select_excused(const struct backend_ops *ops, protection_set missing, bool by_name, enum trust trust)
+{
+	protection_set excused = missing & ops->never;
+
+	return by_name || trust != TRUST_UNTRUSTED ? excused : excused & ~essential();
+}
+
+static int refuse(const struct backend_ops *ops, protection_set refused, struct brig_error *err)
+{
+	enum protection p = 0;
+	const char *where = str_eq(ops->name, "native") ? "this host" : ops->name;
+
+	while (!(refused & PROT_BIT(p)))
+		p++;
+	return err_set(err, BRIG_E_REFUSED, 0, "%s cannot keep '%s': %s. To have it: %s%s", where,
+		       protection_info[p].name, protection_info[p].lost, protection_info[p].fix,
+		       protection_info[p].essential ? "" : ". To run without it, name it in allow_degraded");
+}
+
+/* Opens one backend; fills the selection if it can keep the policy, and leaves it empty if not. */
+static int try_backend(const struct select_ask *ask, enum backend_kind kind, bool by_name, struct selection *s,
+		       struct brig_error *err)
+{
+	const struct backend_ops *ops = (ask->find ? ask->find : backend_find)(kind, err);
+	protection_set refused;
+	int rc;
+
+	if (!ops)
+		return -err->code;
+	s->missing = 0;
+	rc = ops->open(ask->set, &s->host, &s->missing, err);
+	if (rc < 0)
+		return rc;
+	s->ops = ops;
+	s->excused = select_excused(ops, s->missing, by_name, ask->trust);
+	refused = s->missing & ~ask->may_degrade & ~s->excused;
+	if (!refused)
+		return 0;
+	selection_release(s);
+	return refuse(ops, refused, err);
+}
+
+/* The first reason in full, later ones behind it: it is the first backend's fix that helps most. */
+static void add_reason(struct brig_error *all, enum backend_kind kind, const struct brig_error *why)
+{
+	size_t len;
+
+	if (all->code == 0) {
+		*all = *why;
+		return;
+	}
+	len = strlen(all->msg);
+	(void)snprintf(all->msg + len, sizeof(all->msg) - len, "; and %s: %s", backend_kind_name[kind], why->msg);
+}
+
+/* The first from *at on that can keep the policy. */
+static int try_from(const struct select_ask *ask, size_t at, struct brig_error *reasons, struct selection *s,
+		    struct brig_error *err)
+{
+	for (; at < ARRAY_LEN(auto_order); at++) {
+		struct brig_error why = BRIG_ERROR_INIT;
+
+		if (!auto_may_take(ask->set, auto_order[at]))
+			continue;
+		if (try_backend(ask, auto_order[at], /* by_name= */ false, s, &why) == 0) {
+			s->at = at;
+			(void)str_copy(s->why, sizeof(s->why), reasons->code ? reasons->msg : "");
+			return 0;
+		}
+		add_reason(reasons, auto_order[at], &why);
+	}
+	*err = *reasons;
+	return -err->code;
+}
+
+int select_backend(const struct select_ask *ask, struct selection *ret, struct brig_error *err)
+{
+	enum backend_kind kind = select_kind(ask->set);
+	struct brig_error reasons = BRIG_ERROR_INIT;
+
+	*ret = (struct selection){ .ops = NULL };
+	if (kind != BACKEND_AUTO)
+		return try_backend(ask, kind, /* by_name= */ true, ret, err);
+	return try_from(ask, 0, &reasons, ret, err);
+}
+
+int select_next(const struct select_ask *ask, struct selection *s, struct brig_error *err)
+{
+	struct brig_error reasons = *err;
+	size_t at = s->at + 1;
+
+	if (select_kind(ask->set) != BACKEND_AUTO)
+		return -err->code;
+	selection_release(s);
+	return try_from(ask, at, &reasons, s, err);
+}
+
+void selection_release(struct selection *s)
+{
+	if (s->ops)
+		s->ops->close(s->host);
+	s->ops = NULL;
+	s->host = NULL;
+}
