@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 
 int fd_write_all(int fd, const void *data, size_t len)
@@ -110,5 +112,27 @@ int fd_set_nonblock(int fd)
 
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -errno;
+	return 0;
+}
+
+/* A blocking flock() has no time limit of its own, and a library has no signal to end it with: ask again, ever more rarely. */
+int fd_lock(int fd, int how, uint64_t patience_ns)
+{
+	const uint64_t longest = 5 * NS_PER_MS;
+	uint64_t begin = 0, pause = 20000;
+
+	while (flock(fd, how | LOCK_NB) < 0) {
+		uint64_t now = clock_now_ns();
+		struct timespec ts = { .tv_nsec = (long)pause };
+
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (begin == 0)
+			begin = now;
+		if (now - begin >= patience_ns)
+			return -ETIMEDOUT;
+		(void)nanosleep(&ts, NULL);
+		pause = min_u64(2 * pause, longest);
+	}
 	return 0;
 }
