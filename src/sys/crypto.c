@@ -73,6 +73,16 @@ void hmac256(const struct hmac256 *m, const void *data, size_t len, uint8_t out[
 	sha256_end(&h, out);
 }
 
+uint64_t short_hash(const uint8_t key[SHORT_HASH_KEY_LEN], const void *data, size_t len)
+{
+	uint64_t sum = 0;
+
+	static_assert(crypto_shorthash_KEYBYTES == SHORT_HASH_KEY_LEN && crypto_shorthash_BYTES == sizeof(sum),
+		      "libsodium's SipHash has other sizes");
+	(void)crypto_shorthash((unsigned char *)&sum, data, len, key);
+	return sum;
+}
+
 bool sign_public(const uint8_t seed[SIGN_SEED_LEN], uint8_t pub[SIGN_PUB_LEN])
 {
 	uint8_t secret[crypto_sign_SECRETKEYBYTES];

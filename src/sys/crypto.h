@@ -34,6 +34,10 @@ struct hmac256 {
 void hmac256_key(struct hmac256 *m, const uint8_t key[SHA256_LEN]);
 void hmac256(const struct hmac256 *m, const void *data, size_t len, uint8_t out[SHA256_LEN]);
 
+/* SipHash-2-4: quick, and without the key nobody can say or aim at its value.  For checksums, not for proofs. */
+#define SHORT_HASH_KEY_LEN 16
+uint64_t short_hash(const uint8_t key[SHORT_HASH_KEY_LEN], const void *data, size_t len);
+
 /* Ed25519, detached signatures; the secret is its 32-byte seed.  False: the library cannot be used. */
 bool sign_public(const uint8_t seed[SIGN_SEED_LEN], uint8_t pub[SIGN_PUB_LEN]);
 bool sign_make(const uint8_t seed[SIGN_SEED_LEN], const void *data, size_t len, uint8_t sig[SIGN_LEN]);
