@@ -89,10 +89,12 @@ struct brig_open_opts {
 	const char *preset;      /* NULL: the file's or "standard" */
 	uint32_t flags;          /* must be 0 */
 	const char *rules_file;  /* more rules for the inspection, over the policy's; NULL: none */
+	const char *state_dir;   /* folder of audit log, history, cache; NULL: $BRIG_STATE, else /var/lib/brig for
+				  * root and $XDG_STATE_HOME/brig (~/.local/state/brig) for others */
 };
-#define BRIG_OPEN_OPTS_INIT                                        \
-	{                                                          \
-		sizeof(struct brig_open_opts), NULL, NULL, 0, NULL \
+#define BRIG_OPEN_OPTS_INIT                                              \
+	{                                                                \
+		sizeof(struct brig_open_opts), NULL, NULL, 0, NULL, NULL \
 	}
 
 /* opts may be NULL.  A bad policy file fails with BRIG_E_POLICY and the first complaint in err;

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "executor/executor.h"
 #include "executor/inspection.h"
+#include "executor/record.h"
 #include "model/result.h"
 #include "policy/policy.h"
 
@@ -25,6 +26,7 @@
 struct brig {
 	struct policy *policy;
 	struct rulebook rules;
+	struct recorder recorder;
 };
 
 struct brig_result {
@@ -88,6 +90,10 @@ int brig_open(const struct brig_open_opts *opts, struct brig **ret, struct brig_
 		return err_nomem(err);
 	if (known.rules_file && !str_copy(b->rules.extra, sizeof(b->rules.extra), known.rules_file))
 		return err_set(err, BRIG_E_USAGE, 0, "rules_file has more than %zu bytes", sizeof(b->rules.extra) - 1);
+	b->recorder = (struct recorder)RECORDER_INIT;
+	if (known.state_dir && !str_copy(b->recorder.state, sizeof(b->recorder.state), known.state_dir))
+		return err_set(err, BRIG_E_USAGE, 0, "state_dir has more than %zu bytes",
+			       sizeof(b->recorder.state) - 1);
 	rc = open_policy(&known, &b->policy, err);
 	if (rc < 0)
 		return rc;
@@ -100,6 +106,7 @@ void brig_close(struct brig *b)
 	if (!b)
 		return;
 	rulebook_release(&b->rules);
+	recorder_release(&b->recorder);
 	policy_free(b->policy);
 	free(b);
 }
@@ -124,7 +131,7 @@ int brig_run(struct brig *b, const struct brig_request *req, struct brig_result 
 	if (!result)
 		return err_nomem(err);
 	result_init(&result->r);
-	executor_run(b->policy, &b->rules, &known, &result->r);
+	executor_run(b->policy, &b->rules, &b->recorder, &known, &result->r);
 	*ret = result;
 	return 0;
 }

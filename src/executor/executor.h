@@ -6,13 +6,15 @@
 #include "model/result.h"
 
 struct policy;
+struct recorder;
 struct rulebook;
 
 /*
  * Runs one request under the policy.  Always fills *ret (initialised by the caller): whatever goes
- * wrong is a verdict.  Rules of the inspection are loaded into the book when first needed.  The request was checked by the caller (api/): pointers and sizes are sound.
+ * wrong is a verdict.  Rules of the inspection are loaded into the book, and the recorder's
+ * files opened, when first needed.  The request was checked by the caller (api/): pointers and sizes are sound.
  */
-void executor_run(const struct policy *policy, struct rulebook *rules, const struct brig_request *req,
-		  struct result *ret);
+void executor_run(const struct policy *policy, struct rulebook *rules, struct recorder *recorder,
+		  const struct brig_request *req, struct result *ret);
 
 #endif

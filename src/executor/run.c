@@ -7,6 +7,7 @@
  *	inspect   the code is read while the cell is built; a blocking finding ends the run before anything starts
  *	compile   in a cell of its own, for languages that need it
  *	run       in a fresh cell
+ *	record    on every path, whatever became of the others
  *
  * Each of compile and run is a stage: create, watch, inspect, collect, verify, release (stage.c).
  * Whatever happens is a verdict in the result; nothing is reported any other way.
@@ -20,12 +21,15 @@
 #include "executor/executor.h"
 #include "executor/inspection.h"
 #include "executor/prepare.h"
+#include "executor/record.h"
 #include "executor/select.h"
 #include "executor/stage.h"
 
 struct run {
 	const struct policy *policy;
 	struct rulebook *rules;
+	struct recorder *recorder;
+	struct recording recording;
 	const struct brig_request *req;
 	struct result *result;
 	struct prepared_request prepared;
@@ -59,6 +63,8 @@ static int step_resolve(struct run *r)
 
 	(void)str_copy(res->id, sizeof(res->id), r->prepared.id);
 	res->trust = r->prepared.resolved.trust;
+	/* What could not be resolved is recorded as the policy says for nobody in particular. */
+	record_begin(&r->recording, r->req, rc < 0 ? policy_base(r->policy) : &r->prepared.resolved.set);
 	if (rc < 0)
 		return end_with_error(r);
 	(void)str_copy(res->language, sizeof(res->language), r->prepared.lang->name);
@@ -93,12 +99,18 @@ static int await_inspection(struct run *r)
 	return found->worst == SEVERITY_CRITICAL ? end_blocked(r, found) : 0;
 }
 
+/* Whether the run may begin as far as the record is concerned. */
+static int check_record(struct run *r)
+{
+	return record_prepare(r->recorder, &r->recording, r->result, &r->err) < 0 ? end_with_error(r) : 0;
+}
+
 /* Called by the backend with the cell built and the program waiting in it: nothing has run yet. */
 static int inspection_gate(void *arg, struct brig_error *err)
 {
 	struct run *r = arg;
 
-	r->stopped = await_inspection(r) < 0;
+	r->stopped = await_inspection(r) < 0 || check_record(r) < 0;
 	return r->stopped ? err_set(err, BRIG_E_REFUSED, 0, "%s", r->result->reason) : 0;
 }
 
@@ -207,6 +219,7 @@ static void report_compile_failure(struct run *r, const struct stage *s, struct 
 	const struct brig_request *req = r->req;
 	struct buf *const from[] = { out, err };
 	struct buf *const to[] = { &res->out, &res->err };
+	struct record_stream *const rec[] = { &r->recording.rec.out, &r->recording.rec.err };
 
 	adopt_verdict(r, s);
 	if (s->verdict == VERDICT_error)
@@ -215,6 +228,7 @@ static void report_compile_failure(struct run *r, const struct stage *s, struct 
 		if (from[i]->len == 0)
 			continue;
 		to[i]->max = from[i]->max;
+		record_stream_add(rec[i], from[i]->data, from[i]->len);
 		if (!(req->flags & BRIG_RUN_NO_CAPTURE))
 			(void)buf_add(to[i], from[i]->data, from[i]->len);
 		if (req->on_output)
@@ -238,6 +252,8 @@ static int step_compile(struct run *r)
 
 	if (!r->prepared.lang->compiles)
 		return 0;
+	if (check_record(r) < 0)
+		return -1;
 	if (prepare_compile(&r->prepared, r->req, &p, &r->err) < 0)
 		return end_with_error(r);
 	out.max = err.max = p.plan.limits.output_bytes;
@@ -269,7 +285,9 @@ static int step_run(struct run *r)
 			   .with_output = true,
 			   .sample_interval_ms = set->monitoring_enabled ? set->monitoring_interval_ms : 0,
 			   .keep_out = keep ? &r->result->out : NULL,
-			   .keep_err = keep ? &r->result->err : NULL };
+			   .keep_err = keep ? &r->result->err : NULL,
+			   .record_out = &r->recording.rec.out,
+			   .record_err = &r->recording.rec.err };
 
 	if (prepare_run(&r->prepared, r->req, r->prepared.lang->compiles ? &r->compiled : NULL, &p, &r->err) < 0)
 		return end_with_error(r);
@@ -299,8 +317,8 @@ static const struct {
 	{ step_run, PHASE_COUNT },
 };
 
-void executor_run(const struct policy *policy, struct rulebook *rules, const struct brig_request *req,
-		  struct result *ret)
+void executor_run(const struct policy *policy, struct rulebook *rules, struct recorder *recorder,
+		  const struct brig_request *req, struct result *ret)
 {
 	uint64_t begin = clock_now_ns();
 	struct run *r = calloc(1, sizeof(*r));
@@ -312,6 +330,8 @@ void executor_run(const struct policy *policy, struct rulebook *rules, const str
 	}
 	r->policy = policy;
 	r->rules = rules;
+	r->recorder = recorder;
+	r->recording.rec.wall_ns = clock_wall_ns();
 	r->req = req;
 	r->result = ret;
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -326,6 +346,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, const str
 	inspect_cancel(r->inspection);
 	selection_release(&r->chosen);
 	buf_release(&r->compiled);
-	free(r);
 	ret->total_ns = clock_now_ns() - begin;
+	record_finish(recorder, &r->recording, policy_file(policy), ret);
+	free(r);
 }

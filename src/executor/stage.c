@@ -160,8 +160,8 @@ static int step_watch(struct stage *s)
 	w->with_output = s->with_output;
 	w->sample_interval_ms = s->sample_interval_ms;
 	w->samples = &s->result->samples;
-	w->out = (struct stream_sink){ .stream = BRIG_STDOUT, .keep = s->keep_out };
-	w->err = (struct stream_sink){ .stream = BRIG_STDERR, .keep = s->keep_err };
+	w->out = (struct stream_sink){ .stream = BRIG_STDOUT, .keep = s->keep_out, .record = s->record_out };
+	w->err = (struct stream_sink){ .stream = BRIG_STDERR, .keep = s->keep_err, .record = s->record_err };
 	watch_run(w, &s->err);
 	return 0; /* however it ended, the evidence is wanted */
 }

@@ -4,6 +4,7 @@
 #define EXECUTOR_STAGE_H
 
 #include "executor/watch.h"
+#include "model/record.h"
 #include "model/result.h"
 #include "verify/verify.h"
 
@@ -17,6 +18,7 @@ struct stage {
 	bool with_stdin, with_output;
 	uint64_t sample_interval_ms;
 	struct buf *keep_out, *keep_err;
+	struct record_stream *record_out, *record_err; /* NULL: not recorded */
 	const char *collect; /* a file to fetch from the workspace; NULL: none */
 	struct buf *collected;
 	/* filled by stage_execute */

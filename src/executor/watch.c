@@ -53,6 +53,8 @@ static bool deliver(struct watch *w, struct stream_sink *sink, const char *data,
 	w->output_bytes += pass;
 	if (pass > 0 && sink->keep && buf_add(sink->keep, data, pass) < pass)
 		sink->truncated = true;
+	if (pass > 0 && sink->record)
+		record_stream_add(sink->record, data, pass);
 	if (pass > 0 && w->with_output && w->req->on_output)
 		w->req->on_output(w->req->user, sink->stream, data, pass);
 	if (pass == len)

@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "base/buf.h"
+#include "model/record.h"
 #include "model/sample.h"
 
 /* Why a cell's run was over. */
@@ -12,7 +13,8 @@ enum ending { END_EXIT, END_WALL, END_CPU, END_MEMORY, END_OUTPUT, END_CANCELLED
 
 struct stream_sink {
 	enum brig_stream stream;
-	struct buf *keep; /* NULL: not kept */
+	struct buf *keep;             /* NULL: not kept */
+	struct record_stream *record; /* NULL: not recorded */
 	bool truncated;
 };
 

@@ -25,6 +25,7 @@ struct policy {
 	struct layer trust[TRUST_COUNT];      /* built in */
 	struct layer file_trust[TRUST_COUNT]; /* trust_levels of the file */
 	char preset[16];
+	char file[SETTING_TEXT_MAX]; /* cut if it is longer; only for records */
 };
 
 /* Sources as they were read; gone when loading ends. */
@@ -57,6 +58,16 @@ void policy_free(struct policy *p)
 		layer_release(&p->file_trust[t]);
 	}
 	free(p);
+}
+
+const struct settings *policy_base(const struct policy *p)
+{
+	return &p->base;
+}
+
+const char *policy_file(const struct policy *p)
+{
+	return p->file;
 }
 
 static void policy_freep(struct policy **p)
@@ -145,6 +156,7 @@ static void prepare(const struct policy_sources *src, struct policy *p, struct s
 	const char *slash = src->file ? strrchr(src->file, '/') : NULL;
 	const char *file = slash ? slash + 1 : src->file ? src->file : "policy";
 
+	(void)str_copy(p->file, sizeof(p->file), src->file ? src->file : "");
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		fixed[i]->scratch = &all->scratch;
 	all->env.kind = LAYER_ENV;

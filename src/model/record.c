@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/record.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *const record_cache_name[] = { [CACHE_NONE] = "", [CACHE_MISS] = "miss", [CACHE_HIT] = "hit" };
+static_assert(ARRAY_LEN(record_cache_name) == CACHE_COUNT, "record_cache_name[] misses a name");
+
+void record_stream_begin(struct record_stream *s, bool hashed, size_t head_max)
+{
+	*s = (struct record_stream){ .hashed = hashed, .head = BUF_INIT(head_max) };
+	if (hashed)
+		sha256_begin(&s->hash);
+}
+
+void record_stream_add(struct record_stream *s, const void *data, size_t len)
+{
+	s->len += len;
+	if (s->hashed)
+		sha256_add(&s->hash, data, len);
+	if (s->head.len < s->head.max)
+		(void)buf_add(&s->head, data, len);
+}
+
+void record_stream_end(struct record_stream *s)
+{
+	if (s->hashed && !s->ended)
+		sha256_end(&s->hash, s->sha256);
+	s->ended = true;
+}
+
+void record_stream_release(struct record_stream *s)
+{
+	buf_release(&s->head);
+}
+
+void record_hash_code(struct record *r)
+{
+	sha256(r->code, r->code_len, r->code_sha256);
+}
+
+/* A text and its end: two rows must not hash like one. */
+static void add_text(struct sha256 *h, const char *text)
+{
+	sha256_add(h, text, strlen(text) + 1);
+}
+
+void record_hash_evidence(struct record *r)
+{
+	const struct evidence *e = &r->res->evidence;
+	struct sha256 h;
+
+	sha256_begin(&h);
+	for (size_t i = 0; i < e->n; i++) {
+		add_text(&h, e->row[i].check);
+		add_text(&h, e->row[i].declared);
+		add_text(&h, e->row[i].enforced);
+		add_text(&h, e->row[i].kept ? "kept" : e->row[i].degraded ? "degraded" : "broken");
+		add_text(&h, e->row[i].source);
+	}
+	sha256_end(&h, r->evidence_sha256);
+}
