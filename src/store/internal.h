@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the store share: its descriptors, its locks, and the look at one entry. */
+#ifndef STORE_INTERNAL_H
+#define STORE_INTERNAL_H
+
+#include "store/entry.h"
+
+#define STORE_WRITER_PATIENCE_MS 5000 /* writing takes milliseconds; a writer that was stopped must not stop others */
+
+struct store {
+	struct statedir dir, index, content; /* <state>/store and its two folders */
+	int lock;
+	struct store_limits limits;
+	struct store_events events;
+	uint64_t claim; /* the byte of the lock file that we hold; 0: none */
+	bool read_only; /* nothing can be dropped or touched: verified reads only */
+};
+
+/* Locks end with their process.  0, -ETIME when the patience is over, -ECANCELED, or another -errno. */
+int store_lock_byte(struct store *s, uint64_t byte, uint64_t patience_ms, int cancel_fd);
+void store_unlock_byte(struct store *s, uint64_t byte);
+/* The lock of those that change folders. */
+int store_writer_lock(struct store *s, struct brig_error *err);
+void store_writer_unlock(struct store *s);
+
+/*
+ * One look at the entry of a key, changing nothing.  Returns enum store_answer; *why says what is wrong with a
+ * damaged one.  *fd, if not NULL, gets the open record of a hit.
+ */
+int store_look(const struct store *s, const struct store_key *key, struct buf *ret, struct store_info *info, int *fd,
+	       const char **why);
+/* store_get(), which counts as a use of the entry or not; what is damaged or too old goes either way. */
+int store_find(struct store *s, const struct store_key *key, bool is_use, struct buf *ret, struct store_info *info,
+	       struct brig_error *err);
+/* A regular file of ours with one name and nobody else's access, opened without following anything.  Or -errno;
+ * -EUCLEAN if it is something else, and *why says what. */
+int store_open_file(int dir, const char *name, int flags, uint64_t *size, uint64_t *used_ns, const char **why);
+/* Removes a name, whatever it is, as long as it is one thing: a file, a link, an empty directory. */
+void store_remove(int dir, const char *name);
+/* Within the writer's lock: removes until `more` further bytes fit; all: everything. */
+int store_make_room(struct store *s, uint64_t more, bool all, struct store_care *care, struct brig_error *err);
+
+#endif

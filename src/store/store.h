@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A content-addressed store beneath one directory of the state folder: what was expensive to make is kept under
+ * a key made of everything it was made from, and given back only if it is still, byte for byte, what was kept.
+ *
+ * The usual round:
+ *
+ *	store_key_begin(&maker, "compile"); store_key_add(&maker, "source", code, len); ... store_key_end(&maker, &key);
+ *	store_claim(s, &key, ...);              one of several that want the same key builds it, the others wait
+ *	if (store_get(s, &key, &content, ...) != STORE_HIT) { build it; store_put(s, &key, ...); }
+ *	store_release(s);
+ *
+ * Nothing here is needed for a run to be right: whatever fails is reported, and the caller builds as if the store
+ * were empty.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "sys/crypto.h"
+#include "sys/statedir.h"
+
+#define STORE_HASH_LEN    SHA256_LEN
+#define STORE_HEX_LEN     SHA256_HEX
+#define STORE_KIND_MAX    15   /* bytes of a kind's name: lower-case letters, digits and dashes */
+#define STORE_ENTRIES_MAX 8192 /* more are never kept, however small */
+
+struct store_key {
+	char kind[STORE_KIND_MAX + 1];
+	unsigned char hash[STORE_HASH_LEN];
+};
+
+/* A key is the hash of its kind and of named inputs, in an encoding that no other list of inputs shares. */
+struct store_key_maker {
+	struct sha256 hash;
+	char kind[STORE_KIND_MAX + 1];
+};
+void store_key_begin(struct store_key_maker *m, const char *kind);
+void store_key_add(struct store_key_maker *m, const char *name, const void *data, size_t len);
+void store_key_text(struct store_key_maker *m, const char *name, const char *text);
+void store_key_number(struct store_key_maker *m, const char *name, uint64_t value);
+void store_key_end(struct store_key_maker *m, struct store_key *ret);
+
+struct store_limits {
+	uint64_t bytes;  /* of all contents together; one content may have a quarter of it */
+	uint64_t ttl_ns; /* after which an entry is no longer used */
+};
+
+/* What happened in this handle's life. */
+#define STORE_EVENTS(X) X(hit) X(miss) X(stored) X(damaged) X(expired) X(evicted) X(failed)
+struct store_events {
+#define X(name) uint64_t name;
+	STORE_EVENTS(X)
+#undef X
+};
+
+struct store;
+
+/* Opens, and with make makes if needed, the folder "store" of the state folder, which stays the caller's. */
+int store_open(const struct statedir *state, bool make, const struct store_limits *limits, struct store **ret,
+	       struct brig_error *err);
+void store_close(struct store *s); /* NULL is fine; gives up a claim */
+const struct store_events *store_events(const struct store *s);
+
+enum store_answer {
+	STORE_HIT,
+	STORE_MISS,
+	STORE_EXPIRED, /* it was there, but too old; it is gone now */
+	STORE_DAMAGED, /* it was there, but not what was kept; it is gone now, and err says what was wrong */
+};
+
+struct store_info {
+	struct store_key key;
+	unsigned char content[STORE_HASH_LEN];
+	uint64_t created_ns, used_ns; /* wall clock */
+	uint64_t size, hits;
+};
+
+/*
+ * The content under a key, appended to *ret, whose ceiling the caller chose (NULL: only look and verify).  Every
+ * use hashes the whole content.  Returns enum store_answer, or -BRIG_E_SYSTEM, -BRIG_E_NOMEM.
+ */
+int store_get(struct store *s, const struct store_key *key, struct buf *ret, struct store_info *info,
+	      struct brig_error *err);
+
+enum store_put_answer { STORE_STORED, STORE_TOO_LARGE };
+/* Keeps a content, making room for it first.  Returns enum store_put_answer, or negative with nothing kept. */
+int store_put(struct store *s, const struct store_key *key, const void *data, size_t len, struct brig_error *err);
+
+enum store_claim_answer { STORE_CLAIMED, STORE_BUSY, STORE_CANCELLED };
+/*
+ * Waits until nobody else holds the claim of this key, at most patience_ms, and holds it then.  STORE_BUSY: the
+ * patience is over, build without it.  cancel_fd (or -1) ends the wait when it turns readable.  A claim ends with
+ * its process, however that ends.  Returns enum store_claim_answer, or -BRIG_E_SYSTEM.
+ */
+int store_claim(struct store *s, const struct store_key *key, uint64_t patience_ms, int cancel_fd,
+		struct brig_error *err);
+void store_release(struct store *s);
+
+/* ---- care ------------------------------------------------------------------------------------ */
+
+struct store_list {
+	struct store_info *row; /* heap; the most recently used first */
+	size_t n;
+	uint64_t bytes; /* of all contents; one that two entries share counts once */
+};
+int store_list(struct store *s, struct store_list *ret, struct brig_error *err);
+void store_list_release(struct store_list *l);
+
+struct store_care {
+	uint64_t entries, bytes;          /* that remain */
+	uint64_t removed, removed_bytes;  /* entries that went */
+	uint64_t damaged, expired, stray; /* why they went: not what was kept, too old, files that belong to no entry */
+};
+/* Removes what is too old, what is too much, and what belongs to nothing; all: everything. */
+int store_prune(struct store *s, bool all, struct store_care *ret, struct brig_error *err);
+/* Reads and hashes every content; what is not what was kept is removed.  on_bad (may be NULL) gets each with why. */
+int store_verify(struct store *s, void (*on_bad)(void *arg, const struct store_info *info, const char *why), void *arg,
+		 struct store_care *ret, struct brig_error *err);
+
+#endif
