@@ -12,26 +12,13 @@
 
 #include "api/check.h"
 #include "api/doctor.h"
+#include "api/handle.h"
 #include "api/languages.h"
 #include "api/request.h"
 #include "base/str.h"
 #include "executor/executor.h"
-#include "executor/inspection.h"
-#include "executor/record.h"
-#include "model/result.h"
-#include "policy/policy.h"
 
 #define DEFAULT_POLICY_FILE "/etc/brig/sandbox.yaml"
-
-struct brig {
-	struct policy *policy;
-	struct rulebook rules;
-	struct recorder recorder;
-};
-
-struct brig_result {
-	struct result r;
-};
 
 extern char **environ;
 

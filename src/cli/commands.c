@@ -51,7 +51,7 @@ static int complain_group(const char *word, struct brig_error *err)
 
 const struct command *command_find(int argc, char **argv, int *ret_words, struct brig_error *err)
 {
-	const char *names[16], *near;
+	const char *names[64], *near;
 	size_t n = 0;
 
 	for (size_t i = 0; i < command_count; i++) {
