@@ -12,6 +12,9 @@
 json_t *json_text(const char *s);
 /* The same; "" becomes null. */
 json_t *json_text_or_null(const char *s);
+/* What a program wrote: as it is if that is UTF-8, else in base64; a character that was cut off by truncation is dropped.
+ * *ret_encoding is "utf-8" or "base64".  NULL: no memory. */
+json_t *json_bytes(const char *data, size_t len, bool truncated, const char **ret_encoding);
 /* {name: rows} as text; takes rows, which may be NULL, as it is when a row could not be made. */
 int json_list_document(const char *name, json_t *rows, char **ret, struct brig_error *err);
 /* The findings as an array of objects, in their order.  NULL: no memory. */

@@ -29,10 +29,15 @@ const struct verdict_info verdict_info[] = {
 static_assert(ARRAY_LEN(verdict_info) == VERDICT_COUNT, "verdict_info[] misses a verdict");
 
 const char *const run_phase_name[] = {
-	[PHASE_RESOLVE] = "resolve", [PHASE_INSPECT] = "inspect", [PHASE_CREATE] = "create",
+	[PHASE_RESOLVE] = "resolve", [PHASE_INSPECT] = "inspect", [PHASE_CACHE] = "cache",     [PHASE_CREATE] = "create",
 	[PHASE_RUN] = "run",         [PHASE_VERIFY] = "verify",   [PHASE_RELEASE] = "release",
 };
 static_assert(ARRAY_LEN(run_phase_name) == PHASE_COUNT, "run_phase_name[] misses a phase");
+
+const char *const cached_name[] = {
+	[CACHED_NONE] = "", [CACHED_MISS] = "miss", [CACHED_STORED] = "stored", [CACHED_HIT] = "hit",
+};
+static_assert(ARRAY_LEN(cached_name) == CACHED_COUNT, "cached_name[] misses a name");
 
 #define STATUS_OWN    (-1) /* verdicts.def: the program's own exit code */
 #define STATUS_SIGNAL (-2) /* verdicts.def: 128 + the program's signal */
@@ -98,62 +103,6 @@ static json_t *json_count(uint64_t v)
 static json_t *json_millis(uint64_t ns)
 {
 	return json_real((double)((ns + 500) / 1000) / 1e3);
-}
-
-/* ---- program output ------------------------------------------------------------------------- */
-
-/* Whether these bytes, which are not UTF-8, would be with a few more: a character that was cut. */
-static bool is_cut_character(const char *s, size_t len)
-{
-	/* One of these fits any lead byte; behind the second byte every continuation byte does. */
-	static const char second[] = { '\x80', '\x90', '\xa0' };
-
-	if (len == 0 || len > 3)
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(second); i++) {
-		char whole[4] = { s[0], second[i], '\x80', '\x80' };
-
-		memcpy(whole, s, len);
-		for (size_t n = len + 1; n <= sizeof(whole); n++)
-			if (str_is_utf8(whole, n))
-				return true;
-	}
-	return false;
-}
-
-static json_t *json_base64(const char *data, size_t len)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *in = (const unsigned char *)data;
-	size_t out_len = (len + 2) / 3 * 4;
-	AUTO_FREE char *text = malloc(out_len + 1);
-	char *out = text;
-
-	if (!text)
-		return NULL;
-	for (size_t i = 0; i < len; i += 3, out += 4) {
-		size_t n = len - i < 3 ? len - i : 3;
-		uint32_t v = (uint32_t)in[i] << 16 | (n > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (n > 2 ? in[i + 2] : 0);
-
-		out[0] = digits[v >> 18];
-		out[1] = digits[v >> 12 & 63];
-		out[2] = n > 1 ? digits[v >> 6 & 63] : '=';
-		out[3] = n > 2 ? digits[v & 63] : '=';
-	}
-	return json_stringn_nocheck(text, out_len);
-}
-
-static json_t *json_output(const struct buf *b, bool truncated, const char **ret_encoding)
-{
-	const char *data = buf_str(b);
-	size_t good = str_utf8_prefix(data, b->len);
-
-	if (good == b->len || (truncated && is_cut_character(data + good, b->len - good))) {
-		*ret_encoding = "utf-8";
-		return json_stringn_nocheck(data, good);
-	}
-	*ret_encoding = "base64";
-	return json_base64(data, b->len);
 }
 
 /* ---- members --------------------------------------------------------------------------------- */
@@ -299,13 +248,23 @@ static int add_output(json_t *doc, const struct result *r)
 	const char *out_encoding, *err_encoding;
 	int failed = 0;
 
-	failed |= json_object_set_new(doc, "stdout", json_output(&r->out, r->out_truncated, &out_encoding));
-	failed |= json_object_set_new(doc, "stderr", json_output(&r->err, r->err_truncated, &err_encoding));
+	failed |= json_object_set_new(doc, "stdout", json_bytes(buf_str(&r->out), r->out.len, r->out_truncated, &out_encoding));
+	failed |= json_object_set_new(doc, "stderr", json_bytes(buf_str(&r->err), r->err.len, r->err_truncated, &err_encoding));
 	failed |= json_object_set_new(doc, "stdout_encoding", json_string(out_encoding));
 	failed |= json_object_set_new(doc, "stderr_encoding", json_string(err_encoding));
 	failed |= json_object_set_new(doc, "stdout_truncated", json_boolean(r->out_truncated));
 	failed |= json_object_set_new(doc, "stderr_truncated", json_boolean(r->err_truncated));
 	return failed;
+}
+
+/* null: nothing was looked for.  A hit has no compile cell, and so no evidence of one. */
+static json_t *json_cache(const struct result_cache *c)
+{
+	if (c->compile == CACHED_NONE)
+		return json_null();
+	return json_pack("{s:s, s:s?, s:o}", "compile", cached_name[c->compile], "content",
+			 *c->content ? c->content : NULL, "age_ms",
+			 c->compile == CACHED_HIT ? json_count(c->age_ms) : json_null());
 }
 
 static int add_measurements(json_t *doc, const struct result *r)
@@ -316,6 +275,7 @@ static int add_measurements(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "usage", json_counts(r, usage_members, ARRAY_LEN(usage_members)));
 	failed |= json_object_set_new(doc, "timing", json_timing(r));
 	failed |= json_object_set_new(doc, "limits", json_counts(&r->limits, limit_members, n_limits));
+	failed |= json_object_set_new(doc, "cache", json_cache(&r->cache));
 	return failed;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/cache.h"
 #include "model/evidence.h"
 #include "model/finding.h"
 #include "model/plan.h"
@@ -24,7 +25,16 @@ struct verdict_info {
 extern const struct verdict_info verdict_info[VERDICT_COUNT];
 
 /* Steps of a run that are timed; names appear in timing{} as <name>_ms. */
-enum run_phase { PHASE_RESOLVE, PHASE_INSPECT, PHASE_CREATE, PHASE_RUN, PHASE_VERIFY, PHASE_RELEASE, PHASE_COUNT };
+enum run_phase {
+	PHASE_RESOLVE,
+	PHASE_INSPECT,
+	PHASE_CACHE,
+	PHASE_CREATE,
+	PHASE_RUN,
+	PHASE_VERIFY,
+	PHASE_RELEASE,
+	PHASE_COUNT
+};
 extern const char *const run_phase_name[PHASE_COUNT];
 
 #define RESULT_WARNINGS_MAX 32
@@ -53,6 +63,7 @@ struct result {
 	struct evidence evidence;
 	struct sample_series samples;
 	protection_set degraded;
+	struct result_cache cache;
 	char warning[RESULT_WARNINGS_MAX][RESULT_TEXT_MAX];
 	size_t n_warnings;
 };
