@@ -111,6 +111,8 @@ void record_finish(struct recorder *r, struct recording *rg, const char *policy_
 		(void)record_prepare(r, rg, res, &err);
 		rec->res = res;
 		rec->policy_origin = policy_file;
+		if (res->cache.compile != CACHED_NONE)
+			rec->cache = res->cache.compile == CACHED_HIT ? CACHE_HIT : CACHE_MISS;
 		record_stream_end(&rec->out);
 		record_stream_end(&rec->err);
 		record_hash_evidence(rec);

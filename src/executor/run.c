@@ -5,7 +5,7 @@
  *	resolve   policy and language become plans, immutable from here on
  *	probe     a backend is chosen; what it cannot enforce refuses the run, unless the policy gives it up by name
  *	inspect   the code is read while the cell is built; a blocking finding ends the run before anything starts
- *	compile   in a cell of its own, for languages that need it
+ *	compile   in a cell of its own, for languages that need it, unless the cache has the outcome
  *	run       in a fresh cell
  *	record    on every path, whatever became of the others
  *
@@ -18,6 +18,7 @@
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "executor/compile_cache.h"
 #include "executor/executor.h"
 #include "executor/inspection.h"
 #include "executor/prepare.h"
@@ -249,6 +250,10 @@ static int step_compile(struct run *r)
 			   .keep_out = &out,
 			   .keep_err = &err,
 			   .collected = &r->compiled };
+	const struct compile_ask ask = {
+		.request = &r->prepared, .compile = &p, .chosen = &r->chosen, .req = r->req
+	};
+	struct compile_cache cache;
 
 	if (!r->prepared.lang->compiles)
 		return 0;
@@ -261,7 +266,10 @@ static int step_compile(struct run *r)
 	r->result->limits = p.plan.limits;
 	r->result->has_limits = true;
 	s.collect = r->prepared.lang->output_name;
+	if (compile_cache_begin(&cache, r->recorder, &ask, &r->compiled, r->result))
+		return 0;
 	stage_execute(&s);
+	compile_cache_end(&cache, s.verdict == VERDICT_ok ? &r->compiled : NULL, r->result);
 	if (s.verdict == VERDICT_ok)
 		return 0;
 	if (moves_on(r, &s))

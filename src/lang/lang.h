@@ -11,12 +11,14 @@
 
 #include <limits.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "model/plan.h"
 
 #define LANG_PATHS_MAX 6
 #define LANG_ARGV_MAX  16
 #define LANG_ENV_MAX   12
+#define LANG_COMPANIONS_MAX 20
 #define LANG_NAME_MAX  128         /* bytes of a source file's name */
 #define LANG_TOOL_DIR  "/opt/brig" /* where tools from outside the host's /usr are shown in a cell */
 
@@ -29,6 +31,8 @@ struct lang_step {
 	enum syscall_family family;
 	bool deny_write_exec;
 	const char *install; /* the command that installs it */
+	/* What else decides the output of a compile step: paths and patterns, see lang_tool_identity */
+	const char *companions[LANG_COMPANIONS_MAX];
 };
 
 struct language {
@@ -73,6 +77,12 @@ const char *lang_source_name(const struct language *lang, const char *file_name,
  */
 int lang_find_tool(const struct language *lang, const struct lang_step *step, char *path, size_t size, bool *ret_bind,
 		   struct brig_error *err);
+
+/*
+ * Appends a text that changes whenever the toolchain of a compile step may have changed: the tool, its companions
+ * (glob patterns; "%r" is the folder above that of the real tool) and the host's packages.  False: it cannot be known.
+ */
+bool lang_tool_identity(const struct lang_step *step, const char *tool, struct buf *out);
 
 /* A step ready to execute.  argv points into text: do not copy the struct. */
 struct lang_command {

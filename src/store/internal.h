@@ -11,7 +11,7 @@ struct store {
 	struct statedir dir, index, content; /* <state>/store and its two folders */
 	int lock;
 	struct store_limits limits;
-	struct store_events events;
+	struct cache_events events;
 	uint64_t claim; /* the byte of the lock file that we hold; 0: none */
 	bool read_only; /* nothing can be dropped or touched: verified reads only */
 };

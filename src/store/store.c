@@ -83,7 +83,7 @@ void store_close(struct store *s)
 	free(s);
 }
 
-const struct store_events *store_events(const struct store *s)
+const struct cache_events *store_events(const struct store *s)
 {
 	return &s->events;
 }

@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/cache.h"
 #include "sys/crypto.h"
 #include "sys/statedir.h"
 
@@ -47,21 +48,14 @@ struct store_limits {
 	uint64_t ttl_ns; /* after which an entry is no longer used */
 };
 
-/* What happened in this handle's life. */
-#define STORE_EVENTS(X) X(hit) X(miss) X(stored) X(damaged) X(expired) X(evicted) X(failed)
-struct store_events {
-#define X(name) uint64_t name;
-	STORE_EVENTS(X)
-#undef X
-};
-
 struct store;
 
 /* Opens, and with make makes if needed, the folder "store" of the state folder, which stays the caller's. */
 int store_open(const struct statedir *state, bool make, const struct store_limits *limits, struct store **ret,
 	       struct brig_error *err);
 void store_close(struct store *s); /* NULL is fine; gives up a claim */
-const struct store_events *store_events(const struct store *s);
+/* What happened in this handle's life. */
+const struct cache_events *store_events(const struct store *s);
 
 enum store_answer {
 	STORE_HIT,
