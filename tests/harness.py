@@ -218,7 +218,7 @@ class Test:
 				os.setgroups([])
 				os.setresgid(user[1], user[1], user[1])
 				os.setresuid(user[0], user[0], user[0])
-		full_env = clean_env({"TMPDIR": self.tmp, "HOME": self.dir, **(env or {})})
+		full_env = clean_env({"TMPDIR": self.tmp, "HOME": self.dir, "BRIG_STATE": os.path.join(self.dir, "state"), **(env or {})})
 		return subprocess.Popen(argv, env=full_env, cwd=cwd or self.dir, preexec_fn=become, **kw)
 
 	def run(self, argv, stdin=b"", env=None, cwd=None, guard=GUARD, **kw):
