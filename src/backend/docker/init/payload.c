@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's process between fork and exec: the walls that the engine does not build, in the order and with the
+ * very filters of a native cell (src/backend/native/payload.c).  Any failure ends it, and the container.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "backend/docker/init/inside.h"
+#include "base/fd.h"
+#include "sys/landlock.h"
+#include "sys/seccomp.h"
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE              65
+#define PR_MDWE_REFUSE_EXEC_GAIN 1
+#endif
+
+/* Where the two channels are kept while everything above standard error is closed. */
+#define GO_FD     3
+#define STATUS_FD 4
+
+#define RULES_MAX 64
+
+struct payload {
+	struct inside *in;
+	int input, go, status;
+	struct landlock_rule rules[RULES_MAX];
+	size_t n_rules;
+	char names[RULES_MAX][72];
+};
+
+static int connect_stdio(struct payload *p)
+{
+	if (dup2(p->input, STDIN_FILENO) < 0 || dup3(p->go, GO_FD, O_CLOEXEC) < 0 ||
+	    dup3(p->status, STATUS_FD, O_CLOEXEC) < 0)
+		return -errno;
+	return 0;
+}
+
+static int reset_signals(struct payload *p UNUSED)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int s = 1; s < NSIG; s++)
+		(void)sigaction(s, &dfl, NULL);
+	(void)sigemptyset(&none);
+	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+}
+
+/* Init is not offered: it must survive to tell the tale. */
+static int offer_to_oom_killer(struct payload *p UNUSED)
+{
+	return fd_put_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+}
+
+static int set_rlimits(struct payload *p)
+{
+	const struct wire_job *j = &p->in->job;
+	const struct {
+		int resource;
+		uint64_t value;
+	} rows[] = {
+		/* RLIMIT_CORE is the engine's: the filter around this container lets nobody change it. */
+		{ RLIMIT_NOFILE, j->open_files },
+		{ RLIMIT_FSIZE, j->disk_bytes },
+		{ RLIMIT_STACK, 8 * MiB },
+		{ RLIMIT_MEMLOCK, 64 * KiB },
+		{ RLIMIT_SIGPENDING, 256 },
+		{ RLIMIT_MSGQUEUE, 64 * KiB },
+		{ RLIMIT_NICE, 0 },
+		{ RLIMIT_RTPRIO, 0 },
+		{ RLIMIT_CPU, j->cpu_time_ms / 1000 + 2 }, /* behind brig's clock of the whole container */
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct rlimit now, want = { rows[i].value, rows[i].value };
+
+		if (getrlimit(rows[i].resource, &now) < 0)
+			return -errno;
+		if (want.rlim_cur > now.rlim_max)
+			want.rlim_cur = want.rlim_max = now.rlim_max;
+		if (setrlimit(rows[i].resource, &want) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int enter_workspace(struct payload *p)
+{
+	return fchdir(p->in->place[0]) < 0 ? -errno : 0;
+}
+
+static int close_files(struct payload *p UNUSED)
+{
+	if (close_range(STATUS_FD + 1, ~0U, 0) < 0)
+		return -errno;
+	return setsid() < 0 ? -errno : 0;
+}
+
+static int memory_rules(struct payload *p)
+{
+	if (!(p->in->job.flags & WIRE_DENY_WRITE_EXEC))
+		return 0;
+	/* A hardening that kernels before 6.3 do not know: not promised, so not an error. */
+	if (prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) < 0 && errno != EINVAL)
+		return -errno;
+	return 0;
+}
+
+static int no_new_privs(struct payload *p UNUSED)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+/* ---- Landlock ------------------------------------------------------------------------------------ */
+
+static void add_rule(struct payload *p, const char *path, unsigned grant)
+{
+	if (p->n_rules < RULES_MAX)
+		p->rules[p->n_rules++] = (struct landlock_rule){ path, grant };
+}
+
+/* Executing is for what the image brings: the directories of its root, links left out (what they name is there). */
+static void add_image_dir(struct payload *p, int root, const char *name)
+{
+	static const char *const others[] = { "dev", "proc", "sys", "tmp", "workspace" };
+	char *path = p->names[p->n_rules];
+	struct stat st;
+
+	if (name[0] == '.' || strlen(name) > sizeof(p->names[0]) - 2 || p->n_rules > RULES_MAX - 8)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (strcmp(name, others[i]) == 0)
+			return;
+	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
+		return;
+	path[0] = '/';
+	strcpy(path + 1, name);
+	add_rule(p, path, LANDLOCK_READ | LANDLOCK_EXEC);
+}
+
+struct dir_entry { /* of getdents64(2) */
+	uint64_t ino;
+	int64_t off;
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
+
+static int add_image_dirs(struct payload *p)
+{
+	static union {
+		char bytes[16 * KiB];
+		struct dir_entry first;
+	} list;
+	AUTO_FD root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long n;
+
+	if (root < 0)
+		return -errno;
+	while ((n = syscall(SYS_getdents64, root, list.bytes, sizeof(list))) > 0)
+		for (long at = 0; at < n;) {
+			const struct dir_entry *e = (const void *)(list.bytes + at);
+
+			add_image_dir(p, root, e->name);
+			at += e->len;
+		}
+	return n < 0 ? -errno : 0;
+}
+
+static int apply_landlock(struct payload *p)
+{
+	bool exec = p->in->job.flags & WIRE_WORKSPACE_EXEC;
+	int rc;
+
+	p->in->landlock_abi = landlock_abi();
+	if (p->in->landlock_abi == 0)
+		return -EOPNOTSUPP;
+	add_rule(p, "/", LANDLOCK_READ);
+	rc = add_image_dirs(p);
+	if (rc < 0)
+		return rc;
+	add_rule(p, "/dev", LANDLOCK_READ | LANDLOCK_WRITE_FILE);
+	for (size_t i = 0; i < PLACE_COUNT; i++)
+		add_rule(p, place_name[i], LANDLOCK_READ | LANDLOCK_WRITE | (i == 0 && exec ? LANDLOCK_EXEC : 0));
+	return landlock_confine(p->in->landlock_abi, p->rules, p->n_rules);
+}
+
+/* The kernel shows a process' domain nowhere, so it is proven by trying: see the native payload. */
+static int probe_landlock(void)
+{
+	AUTO_FD null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int size;
+
+	if (null < 0)
+		return errno;
+	return ioctl(null, FIONREAD, &size) < 0 ? errno : 0;
+}
+
+/* ---- filters ------------------------------------------------------------------------------------- */
+
+/*
+ * Init has the program's user id, which is all that these calls ask for.  A lowered RLIMIT_CPU would be the one
+ * signal that PID 1 does not survive, and a processor taken away would stop its clock.
+ */
+static int guard_init(struct payload *p UNUSED)
+{
+#define CALL_IS(nr, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, skip, 0)
+	static const struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		CALL_IS(SYS_prlimit64, 4),
+		CALL_IS(SYS_sched_setaffinity, 3),
+		CALL_IS(SYS_sched_setscheduler, 2),
+		CALL_IS(SYS_sched_setparam, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		/* The kernel reads the low half only; the filter behind this one allows no other architecture. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+#else
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0]) + 4),
+#endif
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+#undef CALL_IS
+
+	return seccomp_install((struct seccomp_filter){ filter, ARRAY_LEN(filter) });
+}
+
+static int install_filter(struct payload *p)
+{
+	return seccomp_install(seccomp_filter_for(p->in->job.family, p->in->job.flags & WIRE_STRICT));
+}
+
+static const struct step {
+	enum wire_step step;
+	int (*run)(struct payload *p); /* 0 or -errno */
+} steps[] = {
+	{ WIRE_STEP_signals, reset_signals },         { WIRE_STEP_oom_score, offer_to_oom_killer },
+	{ WIRE_STEP_rlimits, set_rlimits },           { WIRE_STEP_working_dir, enter_workspace },
+	{ WIRE_STEP_close_files, close_files },       { WIRE_STEP_memory_rules, memory_rules },
+	{ WIRE_STEP_no_new_privs, no_new_privs },     { WIRE_STEP_landlock, apply_landlock },
+};
+static const struct step filter_steps[] = {
+	{ WIRE_STEP_guard_init, guard_init },
+	{ WIRE_STEP_seccomp, install_filter },
+};
+
+static void say(int fd, uint32_t step, int rc, const struct inside *in)
+{
+	struct payload_word word = { .step = step,
+				     .sys = (uint32_t)-rc,
+				     .abi = (uint32_t)in->landlock_abi,
+				     .probe = (uint32_t)in->landlock_said };
+
+	(void)!write(fd, &word, sizeof(word));
+}
+
+static void run_steps(struct payload *p, const struct step *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int rc = list[i].run(p);
+
+		if (rc < 0 && list[i].step == WIRE_STEP_landlock && p->in->job.flags & WIRE_WITHOUT_LANDLOCK) {
+			p->in->landlock_abi = 0;
+			continue; /* given up by policy: the evidence will show it */
+		}
+		if (rc < 0) {
+			say(STATUS_FD, list[i].step, rc, p->in);
+			end(125);
+		}
+	}
+}
+
+static _Noreturn void payload_main(struct payload *p)
+{
+	const struct wire_job *j = &p->in->job;
+	char word;
+	int rc;
+
+	/* The keys are init's alone; without them this process has nothing to hide, and needs its own /proc files. */
+	explicit_bzero(p->in->job.key, sizeof(p->in->job.key));
+	rc = connect_stdio(p);
+	if (rc < 0) {
+		say(p->status, WIRE_STEP_stdio, rc, p->in);
+		end(125);
+	}
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	run_steps(p, steps, ARRAY_LEN(steps));
+	p->in->landlock_said = probe_landlock();
+	run_steps(p, filter_steps, ARRAY_LEN(filter_steps));
+	say(STATUS_FD, WIRE_STEPS, 0, p->in);
+	if (read(GO_FD, &word, 1) != 1)
+		end(125);
+	(void)execve(j->argv[0], (char *const *)(uintptr_t)j->argv, (char *const *)(uintptr_t)j->envp);
+	say(STATUS_FD, WIRE_STEP_exec, -errno, p->in);
+	end(125);
+}
+
+int payload_fork(struct inside *in)
+{
+	static struct payload p;
+	int input[2], go[2], status[2];
+	long pid;
+
+	/* Above the places where the payload puts them. */
+	for (int fd = 0; fd < STATUS_FD + 1;)
+		if ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
+			return -errno;
+	if (pipe2(input, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0 || pipe2(status, O_CLOEXEC) < 0)
+		return -errno;
+	p = (struct payload){ .in = in, .input = input[0], .go = go[0], .status = status[1] };
+	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		payload_main(&p);
+	in->payload = (pid_t)pid;
+	in->input = input[1];
+	in->go = go[1];
+	in->status = status[0];
+	(void)close(input[0]);
+	(void)close(go[0]);
+	(void)close(status[1]);
+	return fcntl(in->input, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+}

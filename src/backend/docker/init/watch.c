@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * While the program runs: its stdin comes in messages and goes into its pipe, orphans are reaped, the wall clock is
+ * kept (behind brig's own, for a brig that is stopped or stuck), and the end of the control stream ends everything.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+#include "backend/docker/init/inside.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+#define WALL_GRACE_MS 800 /* as in a native cell: brig is first if it is at work, limit + 1 s is kept if not */
+#define TICK_MS       100 /* how often the disk is looked at */
+
+struct loop {
+	struct inside *in;
+	int children, wall, tick;
+	char prefix[WIRE_PREFIX];
+	unsigned have;
+	unsigned type;
+	uint32_t left; /* bytes of the message's body still to come */
+	char piece[WIRE_BODY_MAX];
+	size_t at, len; /* of piece: what the program has not taken yet */
+	bool input_ends;
+	bool over, expired;
+	bool exec_failed;
+	struct payload_word word;
+};
+
+bool control_read(char *dst, size_t len)
+{
+	return fd_read_all(STDIN_FILENO, dst, len) == (ssize_t)len;
+}
+
+static int make_timer(uint64_t first_ms, uint64_t every_ms)
+{
+	struct itimerspec spec = {
+		.it_value = { (time_t)(first_ms / 1000), (long)(first_ms % 1000 * NS_PER_MS) },
+		.it_interval = { (time_t)(every_ms / 1000), (long)(every_ms % 1000 * NS_PER_MS) },
+	};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0 || timerfd_settime(fd, 0, &spec, NULL) < 0)
+		end(INIT_LOST);
+	return fd;
+}
+
+/* ---- the program's stdin ------------------------------------------------------------------------- */
+
+static void drop_input(struct loop *l)
+{
+	l->len = l->at = 0;
+	fd_closep(&l->in->input);
+}
+
+static void feed(struct loop *l)
+{
+	while (l->at < l->len && l->in->input >= 0) {
+		ssize_t n = write(l->in->input, l->piece + l->at, l->len - l->at);
+
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0 && errno != EINTR)
+			drop_input(l); /* the program does not want more */
+		if (n > 0)
+			l->at += (size_t)n;
+	}
+	l->at = l->len = 0;
+	if (l->input_ends)
+		drop_input(l);
+}
+
+static void obey(struct loop *l)
+{
+	switch (l->type) {
+	case WIRE_INPUT:
+		return; /* its body follows */
+	case WIRE_INPUT_END:
+		l->input_ends = true;
+		feed(l);
+		return;
+	case WIRE_STOP:
+		l->over = true;
+		return;
+	default:
+		end(INIT_NO_JOB);
+	}
+}
+
+/* One read: it takes what is there and never waits. */
+static void listen_to_brig(struct loop *l)
+{
+	bool body = l->left > 0;
+	char *dst = body ? l->piece : l->prefix + l->have;
+	size_t want = body ? (size_t)min_u64(l->left, sizeof(l->piece)) : WIRE_PREFIX - l->have;
+	ssize_t n = read(STDIN_FILENO, dst, want);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) { /* brig is gone: so is the reason for this container */
+		kill_all();
+		end(INIT_LOST);
+	}
+	if (body) {
+		l->left -= (uint32_t)n;
+		l->at = 0;
+		l->len = (size_t)n;
+		feed(l);
+		return;
+	}
+	l->have += (unsigned)n;
+	if (l->have < WIRE_PREFIX)
+		return;
+	l->have = 0;
+	if (!wire_prefix_decode(l->prefix, &l->type, &l->left) || (l->type != WIRE_INPUT && l->left > 0))
+		end(INIT_NO_JOB);
+	obey(l);
+}
+
+/* ---- ends ---------------------------------------------------------------------------------------- */
+
+/* Reaps whoever ended, but leaves the payload's zombie: its /proc entry is evidence. */
+static void look_at_children(struct loop *l)
+{
+	struct signalfd_siginfo drained;
+
+	while (read(l->children, &drained, sizeof(drained)) > 0)
+		;
+	for (;;) {
+		siginfo_t info = { .si_pid = 0 };
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+			return;
+		if (info.si_pid == l->in->payload) {
+			l->over = true;
+			return;
+		}
+		(void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED | WNOHANG);
+	}
+}
+
+void kill_all(void)
+{
+	(void)kill(-1, SIGKILL);
+}
+
+/* Everybody else dies and is reaped.  There is no fork that escapes: a process with a fatal signal cannot fork. */
+static void bury(struct wire_exit *ret)
+{
+	struct rusage used;
+	siginfo_t info;
+
+	do {
+		kill_all();
+	} while (waitid(P_ALL, 0, &info, WEXITED) == 0 || errno == EINTR);
+	if (getrusage(RUSAGE_CHILDREN, &used) == 0) {
+		ret->cpu_ns = ((uint64_t)used.ru_utime.tv_sec + (uint64_t)used.ru_stime.tv_sec) * NS_PER_SEC +
+			      ((uint64_t)used.ru_utime.tv_usec + (uint64_t)used.ru_stime.tv_usec) * 1000;
+		ret->memory_peak = (uint64_t)used.ru_maxrss * KiB;
+	}
+}
+
+/* End of file: the program has started.  A word: it could not be executed. */
+static void hear_payload(struct loop *l)
+{
+	l->exec_failed = read(l->in->status, &l->word, sizeof(l->word)) == (ssize_t)sizeof(l->word);
+	l->over = l->over || l->exec_failed;
+	fd_closep(&l->in->status);
+}
+
+static void turn(struct loop *l)
+{
+	bool full = l->at < l->len;
+	struct pollfd p[] = {
+		/* Without events a hang-up is still told. */
+		{ .fd = STDIN_FILENO, .events = full ? 0 : POLLIN },
+		{ .fd = l->children, .events = POLLIN },
+		{ .fd = l->wall, .events = POLLIN },
+		{ .fd = l->tick, .events = POLLIN },
+		{ .fd = l->in->input, .events = full ? POLLOUT : 0 },
+		{ .fd = l->in->status, .events = POLLIN },
+	};
+	uint64_t ticks;
+
+	if (poll(p, ARRAY_LEN(p), -1) < 0)
+		return;
+	if (p[5].revents)
+		hear_payload(l);
+	if (p[1].revents)
+		look_at_children(l);
+	if (p[2].revents)
+		l->over = l->expired = true;
+	if (p[3].revents && read(l->tick, &ticks, sizeof(ticks)) > 0)
+		facts_note_disk(l->in);
+	if (p[4].revents & POLLERR)
+		drop_input(l);
+	else if (p[4].revents & POLLOUT)
+		feed(l);
+	if (p[0].revents && !l->over)
+		listen_to_brig(l);
+}
+
+void watch(struct inside *in, struct wire_exit *ret)
+{
+	static struct loop l;
+	uint64_t started = clock_now_ns();
+	siginfo_t info = { .si_pid = 0 };
+	sigset_t child;
+
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	l = (struct loop){ .in = in, .children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK) };
+	if (l.children < 0)
+		end(INIT_LOST);
+	l.wall = make_timer(in->job.wall_ms + WALL_GRACE_MS, 0);
+	l.tick = make_timer(TICK_MS, TICK_MS);
+	(void)!write(in->go, "g", 1);
+	while (!l.over)
+		turn(&l);
+	ret->run_ns = clock_now_ns() - started;
+	ret->expired = l.expired;
+	facts_note_disk(in);
+	kill_all();
+	while (waitid(P_PID, (id_t)in->payload, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+		;
+	ret->exited = info.si_code == CLD_EXITED;
+	ret->value = (uint32_t)info.si_status;
+	ret->disk_full = in->disk_full;
+	wire_put_key(&in->out, in->job.key[1]);
+	facts_add(in, /* ended= */ true);
+	bury(ret);
+	if (l.exec_failed)
+		wire_put_failure(&in->out, WIRE_STEP_exec, (int)l.word.sys);
+}
+
+/* ---- the output file ----------------------------------------------------------------------------- */
+
+/* Nobody is left who could change it; still no link, no device, no waiting (INV-8). */
+void send_output(struct inside *in)
+{
+	static char piece[WIRE_BODY_MAX];
+	AUTO_FD fd = openat(in->place[0], in->job.output, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > in->job.output_max)
+		return;
+	wire_put_output(&in->out, (uint64_t)st.st_size);
+	speak(in);
+	while ((n = read(fd, piece, sizeof(piece))) > 0) {
+		char prefix[WIRE_PREFIX];
+
+		wire_prefix(prefix, WIRE_DATA, (uint32_t)n);
+		speak_bytes(prefix, sizeof(prefix));
+		speak_bytes(piece, (size_t)n);
+	}
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/docker/wire.h"
+
+#include <string.h>
+
+/* ---- numbers and texts --------------------------------------------------------------------------- */
+
+static void put_number(char *dst, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		dst[i] = (char)(value >> 8 * i & 0xff);
+}
+
+static uint64_t get_number(const char *src, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value |= (uint64_t)(unsigned char)src[i] << 8 * i;
+	return value;
+}
+
+struct writer {
+	char *at, *end;
+	bool full;
+};
+
+static void add(struct writer *w, const void *data, size_t len)
+{
+	if (w->full || len > (size_t)(w->end - w->at)) {
+		w->full = true;
+		return;
+	}
+	memcpy(w->at, data, len);
+	w->at += len;
+}
+
+static void add_number(struct writer *w, uint64_t value, unsigned bytes)
+{
+	char text[8];
+
+	put_number(text, value, bytes);
+	add(w, text, bytes);
+}
+
+/* With its NUL, so that it can be used where it lies. */
+static void add_text(struct writer *w, const char *s)
+{
+	size_t len = strlen(s) + 1;
+
+	if (len > UINT32_MAX)
+		w->full = true;
+	add_number(w, len, 4);
+	add(w, s, len);
+}
+
+struct reader {
+	const char *at, *end;
+	bool bad;
+};
+
+static const char *take(struct reader *r, size_t len)
+{
+	const char *at = r->at;
+
+	if (r->bad || len > (size_t)(r->end - r->at)) {
+		r->bad = true;
+		return NULL;
+	}
+	r->at += len;
+	return at;
+}
+
+static uint64_t take_number(struct reader *r, unsigned bytes)
+{
+	const char *at = take(r, bytes);
+
+	return at ? get_number(at, bytes) : 0;
+}
+
+static const char *take_text(struct reader *r)
+{
+	size_t len = (size_t)take_number(r, 4);
+	const char *at = take(r, len);
+
+	if (!at || len == 0 || at[len - 1] != '\0' || memchr(at, '\0', len - 1)) {
+		r->bad = true;
+		return "";
+	}
+	return at;
+}
+
+/* ---- the job ------------------------------------------------------------------------------------ */
+
+static void add_texts(struct writer *w, const char *const *list, size_t max)
+{
+	size_t n = 0;
+
+	while (list[n])
+		n++;
+	if (n > max)
+		w->full = true;
+	add_number(w, n, 4);
+	for (size_t i = 0; i < n; i++)
+		add_text(w, list[i]);
+}
+
+size_t wire_job_encode(const struct wire_job *job, char *dst, size_t size)
+{
+	struct writer w = { .at = dst, .end = dst + size };
+	size_t meta;
+
+	add(&w, WIRE_MAGIC, strlen(WIRE_MAGIC));
+	add_number(&w, 0, 8); /* the size: known at the end */
+	add(&w, job->key, sizeof(job->key));
+	add_number(&w, job->flags, 4);
+	add_number(&w, job->family, 4);
+	add_number(&w, job->wall_ms, 8);
+	add_number(&w, job->cpu_time_ms, 8);
+	add_number(&w, job->disk_bytes, 8);
+	add_number(&w, job->open_files, 8);
+	add_number(&w, job->output_max, 8);
+	add_text(&w, job->output);
+	add_texts(&w, job->argv, WIRE_ARGS_MAX);
+	add_texts(&w, job->envp, WIRE_ENV_MAX);
+	add_number(&w, job->n_files, 4);
+	for (size_t i = 0; i < job->n_files; i++) {
+		add_text(&w, job->files[i].name);
+		add_number(&w, job->files[i].mode, 4);
+		add_number(&w, job->files[i].len, 8);
+	}
+	meta = (size_t)(w.at - dst) - WIRE_HEAD;
+	if (w.full || meta > WIRE_META_MAX)
+		return 0;
+	put_number(dst + strlen(WIRE_MAGIC), meta, 8);
+	return WIRE_HEAD + meta;
+}
+
+int64_t wire_head_decode(const char head[WIRE_HEAD])
+{
+	size_t magic = strlen(WIRE_MAGIC);
+	uint64_t len = get_number(head + magic, 8);
+
+	return memcmp(head, WIRE_MAGIC, magic) == 0 && len <= WIRE_META_MAX ? (int64_t)len : -1;
+}
+
+static void take_texts(struct reader *r, const char **list, size_t max)
+{
+	uint64_t n = take_number(r, 4);
+
+	if (n > max)
+		r->bad = true;
+	for (size_t i = 0; !r->bad && i < n; i++)
+		list[i] = take_text(r);
+	list[r->bad ? 0 : n] = NULL;
+}
+
+static bool is_component(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len <= WIRE_NAME_MAX && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static void take_files(struct reader *r, struct wire_job *job)
+{
+	uint64_t n = take_number(r, 4);
+
+	if (n > WIRE_FILES_MAX)
+		r->bad = true;
+	for (size_t i = 0; !r->bad && i < n; i++) {
+		struct wire_file *f = &job->files[i];
+
+		f->name = take_text(r);
+		f->mode = (uint32_t)take_number(r, 4);
+		f->len = take_number(r, 8);
+		f->data = NULL;
+		if (!is_component(f->name) || f->mode & ~0777u)
+			r->bad = true;
+	}
+	job->n_files = r->bad ? 0 : (uint32_t)n;
+}
+
+bool wire_job_decode(const char *meta, size_t len, struct wire_job *ret)
+{
+	struct reader r = { .at = meta, .end = meta + len };
+	const char *keys = take(&r, sizeof(ret->key));
+
+	if (!keys)
+		return false;
+	memcpy(ret->key, keys, sizeof(ret->key));
+	ret->flags = (uint32_t)take_number(&r, 4);
+	ret->family = (uint32_t)take_number(&r, 4);
+	ret->wall_ms = take_number(&r, 8);
+	ret->cpu_time_ms = take_number(&r, 8);
+	ret->disk_bytes = take_number(&r, 8);
+	ret->open_files = take_number(&r, 8);
+	ret->output_max = take_number(&r, 8);
+	ret->output = take_text(&r);
+	take_texts(&r, ret->argv, WIRE_ARGS_MAX);
+	take_texts(&r, ret->envp, WIRE_ENV_MAX);
+	take_files(&r, ret);
+	if (r.bad || r.at != r.end || ret->flags & ~(uint32_t)WIRE_FLAGS)
+		return false;
+	return ret->argv[0] && ret->argv[0][0] == '/' && (!ret->output[0] || is_component(ret->output));
+}
+
+/* ---- prefixes, frames --------------------------------------------------------------------------- */
+
+void wire_prefix(char dst[WIRE_PREFIX], unsigned type, uint32_t len)
+{
+	put_number(dst, type & 0xff, 4);
+	put_number(dst + 4, len, 4);
+}
+
+bool wire_prefix_decode(const char src[WIRE_PREFIX], unsigned *type, uint32_t *len)
+{
+	uint64_t word = get_number(src, 4);
+
+	*type = (unsigned)(word & 0xff);
+	*len = (uint32_t)get_number(src + 4, 4);
+	return word <= 0xff && *len <= WIRE_BODY_MAX;
+}
+
+void wire_put_key(struct wire_out *o, const uint8_t key[WIRE_KEY])
+{
+	if (o->cap - o->len < WIRE_KEY) {
+		o->full = true;
+		return;
+	}
+	memcpy(o->data + o->len, key, WIRE_KEY);
+	o->len += WIRE_KEY;
+}
+
+void wire_put(struct wire_out *o, enum wire_frame type, const void *body, size_t len)
+{
+	if (len > WIRE_BODY_MAX || o->cap - o->len < WIRE_PREFIX + len) {
+		o->full = true;
+		return;
+	}
+	wire_prefix(o->data + o->len, type, (uint32_t)len);
+	if (len > 0)
+		memcpy(o->data + o->len + WIRE_PREFIX, body, len);
+	o->len += WIRE_PREFIX + len;
+}
+
+void wire_put_failure(struct wire_out *o, enum wire_step step, int sys)
+{
+	char body[8];
+
+	put_number(body, step, 4);
+	put_number(body + 4, (uint32_t)sys, 4);
+	wire_put(o, WIRE_FAILED, body, sizeof(body));
+}
+
+bool wire_get_failure(const char *body, size_t len, struct wire_failure *ret)
+{
+	if (len != 8)
+		return false;
+	ret->step = (uint32_t)get_number(body, 4);
+	ret->sys = (uint32_t)get_number(body + 4, 4);
+	return ret->step < WIRE_STEPS && ret->sys < 4096;
+}
+
+void wire_put_spaces(struct wire_out *o, const struct wire_spaces *s)
+{
+	char body[8 * WIRE_SPACE_COUNT];
+
+	for (size_t i = 0; i < WIRE_SPACE_COUNT; i++)
+		put_number(body + 8 * i, s->inode[i], 8);
+	wire_put(o, WIRE_SPACES, body, sizeof(body));
+}
+
+bool wire_get_spaces(const char *body, size_t len, struct wire_spaces *ret)
+{
+	if (len != 8 * WIRE_SPACE_COUNT)
+		return false;
+	for (size_t i = 0; i < WIRE_SPACE_COUNT; i++)
+		ret->inode[i] = get_number(body + 8 * i, 8);
+	return true;
+}
+
+#define EXIT_LEN (4 * 4 + 3 * 8)
+
+void wire_put_exit(struct wire_out *o, const struct wire_exit *e)
+{
+	char body[EXIT_LEN];
+	struct writer w = { .at = body, .end = body + sizeof(body) };
+
+	add_number(&w, e->exited, 4);
+	add_number(&w, e->value, 4);
+	add_number(&w, e->expired, 4);
+	add_number(&w, e->disk_full, 4);
+	add_number(&w, e->run_ns, 8);
+	add_number(&w, e->cpu_ns, 8);
+	add_number(&w, e->memory_peak, 8);
+	wire_put(o, WIRE_EXIT, body, sizeof(body));
+}
+
+bool wire_get_exit(const char *body, size_t len, struct wire_exit *ret)
+{
+	struct reader r = { .at = body, .end = body + len };
+
+	if (len != EXIT_LEN)
+		return false;
+	ret->exited = (uint32_t)take_number(&r, 4);
+	ret->value = (uint32_t)take_number(&r, 4);
+	ret->expired = (uint32_t)take_number(&r, 4);
+	ret->disk_full = (uint32_t)take_number(&r, 4);
+	ret->run_ns = take_number(&r, 8);
+	ret->cpu_ns = take_number(&r, 8);
+	ret->memory_peak = take_number(&r, 8);
+	return ret->exited <= 1 && ret->expired <= 1 && ret->disk_full <= 1 && ret->value <= (ret->exited ? 255 : 127);
+}
+
+void wire_put_output(struct wire_out *o, uint64_t size)
+{
+	char body[8];
+
+	put_number(body, size, 8);
+	wire_put(o, WIRE_OUTPUT, body, sizeof(body));
+}
+
+bool wire_get_output(const char *body, size_t len, uint64_t *ret)
+{
+	if (len != 8)
+		return false;
+	*ret = get_number(body, 8);
+	return true;
+}
+
+void wire_put_fact(struct wire_out *o, const struct wire_fact *f)
+{
+	char body[1024];
+	struct writer w = { .at = body, .end = body + sizeof(body) };
+
+	add_number(&w, f->id, 4);
+	add_number(&w, f->is_text, 4);
+	add_number(&w, f->num, 8);
+	add_text(&w, f->text);
+	add_text(&w, f->source);
+	if (w.full)
+		o->full = true;
+	else
+		wire_put(o, WIRE_FACT, body, (size_t)(w.at - body));
+}
+
+bool wire_get_fact(const char *body, size_t len, struct wire_fact *ret)
+{
+	struct reader r = { .at = body, .end = body + len };
+	uint64_t is_text;
+
+	ret->id = (uint32_t)take_number(&r, 4);
+	is_text = take_number(&r, 4);
+	ret->is_text = is_text != 0;
+	ret->num = take_number(&r, 8);
+	ret->text = take_text(&r);
+	ret->source = take_text(&r);
+	return !r.bad && r.at == r.end && is_text <= 1;
+}
+
+/* ---- reading a container's stderr ---------------------------------------------------------------- */
+
+void wire_reader_init(struct wire_reader *r, const uint8_t key[2][WIRE_KEY])
+{
+	const uint8_t *k = r->key[1];
+	unsigned m = 0;
+
+	memset(r, 0, offsetof(struct wire_reader, body));
+	memcpy(r->key, key, sizeof(r->key));
+	/* fallback[n]: length of the longest proper beginning of the key that also ends its first n+1 bytes. */
+	for (unsigned i = 1; i < WIRE_KEY; i++) {
+		while (m > 0 && k[i] != k[m])
+			m = r->fallback[m - 1];
+		m += k[i] == k[m];
+		r->fallback[i] = (uint8_t)m;
+	}
+}
+
+static enum wire_item broken(struct wire_reader *r)
+{
+	r->state = WIRE_BROKEN;
+	return WIRE_ITEM_BROKEN;
+}
+
+/* The first section's key: nobody else can have written before. */
+static bool match_key1(struct wire_reader *r, const char **data, size_t *len)
+{
+	while (*len > 0 && r->matched < WIRE_KEY) {
+		if ((uint8_t)**data != r->key[0][r->matched])
+			return false;
+		r->matched++;
+		(*data)++;
+		(*len)--;
+	}
+	if (r->matched == WIRE_KEY) {
+		r->state = WIRE_IN_HEAD;
+		r->matched = 0;
+	}
+	return true;
+}
+
+/* Copies up to want bytes in all; true when they are there. */
+static bool gather(char *dst, unsigned *have, uint32_t want, const char **data, size_t *len)
+{
+	size_t n = (size_t)min_u64(want - *have, *len);
+
+	if (n > 0)
+		memcpy(dst + *have, *data, n);
+	*have += (unsigned)n;
+	*data += n;
+	*len -= n;
+	return *have == want;
+}
+
+static enum wire_item next_frame(struct wire_reader *r, const char **data, size_t *len, unsigned *ret_type,
+				 const char **ret, size_t *ret_len)
+{
+	if (!r->in_body) {
+		if (!gather(r->prefix, &r->have, WIRE_PREFIX, data, len))
+			return WIRE_NOTHING;
+		if (!wire_prefix_decode(r->prefix, &r->type, &r->len) || r->type == 0 || r->type >= WIRE_FRAMES ||
+		    (r->type == WIRE_END && r->len > 0))
+			return broken(r);
+		r->in_body = true;
+		r->have = 0;
+	}
+	if (!gather(r->body, &r->have, r->len, data, len))
+		return WIRE_NOTHING;
+	r->in_body = false;
+	r->have = 0;
+	if (r->type == WIRE_END)
+		r->state = r->state == WIRE_IN_HEAD ? WIRE_IN_GUEST : WIRE_DONE;
+	*ret_type = r->type;
+	*ret = r->body;
+	*ret_len = r->len;
+	return WIRE_ITEM_FRAME;
+}
+
+/* Gives out what was held back in vain: the beginning of the key itself, so there is no copy to keep. */
+static enum wire_item give_back(struct wire_reader *r, const char **ret, size_t *ret_len)
+{
+	unsigned still = r->fallback[r->matched - 1];
+
+	*ret = (const char *)r->key[1];
+	*ret_len = r->matched - still;
+	r->matched = still;
+	return WIRE_ITEM_GUEST;
+}
+
+static enum wire_item next_guest(struct wire_reader *r, const char **data, size_t *len, const char **ret,
+				 size_t *ret_len)
+{
+	const uint8_t *k = r->key[1];
+
+	while (r->matched > 0 && *len > 0) {
+		if ((uint8_t)**data != k[r->matched])
+			return give_back(r, ret, ret_len);
+		r->matched++;
+		(*data)++;
+		(*len)--;
+		if (r->matched == WIRE_KEY) {
+			r->state = WIRE_IN_TAIL;
+			return WIRE_NOTHING;
+		}
+	}
+	if (*len == 0)
+		return WIRE_NOTHING;
+	/* Nothing is held back: everything up to the next byte that might begin the key goes out as it is. */
+	*ret = *data;
+	*ret_len = 0;
+	while (*len > 0 && (uint8_t)**data != k[0]) {
+		(*data)++;
+		(*len)--;
+		(*ret_len)++;
+	}
+	if (*len > 0) {
+		r->matched = 1;
+		(*data)++;
+		(*len)--;
+	}
+	return WIRE_ITEM_GUEST;
+}
+
+enum wire_item wire_next(struct wire_reader *r, const char **data, size_t *len, unsigned *ret_type, const char **ret,
+			 size_t *ret_len)
+{
+	enum wire_item item = WIRE_NOTHING;
+
+	while (item == WIRE_NOTHING && *len > 0) {
+		switch (r->state) {
+		case WIRE_AT_KEY1:
+			if (!match_key1(r, data, len))
+				return broken(r);
+			break;
+		case WIRE_IN_HEAD:
+		case WIRE_IN_TAIL:
+			item = next_frame(r, data, len, ret_type, ret, ret_len);
+			break;
+		case WIRE_IN_GUEST:
+			item = next_guest(r, data, len, ret, ret_len);
+			if (item == WIRE_ITEM_GUEST && *ret_len == 0)
+				item = WIRE_NOTHING;
+			break;
+		case WIRE_DONE: /* nobody is left who could write */
+		case WIRE_BROKEN:
+			return broken(r);
+		}
+	}
+	return item;
+}
+
+size_t wire_rest(struct wire_reader *r, const char **ret)
+{
+	size_t n = r->state == WIRE_IN_GUEST ? r->matched : 0;
+
+	*ret = (const char *)r->key[1];
+	r->matched = 0;
+	return n;
+}

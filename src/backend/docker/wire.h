@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What brig and a container's init say to each other.  Both ends are in this file's keeping; neither end believes
+ * the other: everything is bounded and checked before it is used.  No allocation, no input or output.
+ *
+ *	brig to init, on the container's stdin:
+ *		head {magic, size of meta}, meta {keys, limits, command, names of files}, contents of the files
+ *		then messages {type, 0, 0, 0, length} and as many bytes; the program's own stdin travels in WIRE_INPUT.
+ *		End of file, at any time, means that brig is gone or has seen enough: init ends the cell.
+ *	init to brig, on the container's stderr:
+ *		section 1, the very first bytes: key 1, frames, a frame WIRE_END
+ *		whatever the program writes to its stderr
+ *		section 2, the very last bytes: key 2, frames, a frame WIRE_END
+ *
+ * The keys are 256 random bits each, made for one run.  Key 1 is used up before the program starts.  Key 2 is in no
+ * memory that the program could read (init is not dumpable, and exec has replaced the copy that fork made), and when
+ * init writes it the program and all it started are dead: so the first occurrence of key 2 is init's, what stands
+ * before it is the program's, and nothing behind it is.
+ */
+#ifndef DOCKER_WIRE_H
+#define DOCKER_WIRE_H
+
+#include "base/util.h"
+
+#define WIRE_MAGIC     "brigjob1"
+#define WIRE_HEAD      16
+#define WIRE_KEY       32
+#define WIRE_META_MAX  (4 * MiB)
+#define WIRE_ARGS_MAX  (4096 + 32)
+#define WIRE_ENV_MAX   320
+#define WIRE_FILES_MAX 64
+#define WIRE_NAME_MAX  255
+#define WIRE_BODY_MAX  (32 * KiB) /* of one message or frame */
+#define WIRE_PREFIX    8          /* {type, 0, 0, 0, length} of a message or frame; numbers are little endian */
+
+/* ---- the job ------------------------------------------------------------------------------------ */
+
+enum wire_flag {
+	WIRE_STRICT = 1 << 0,         /* the strict system call filter */
+	WIRE_DENY_WRITE_EXEC = 1 << 1,
+	WIRE_WORKSPACE_EXEC = 1 << 2,
+	WIRE_WITHOUT_LANDLOCK = 1 << 3, /* go on if there is none */
+	WIRE_FLAGS = (1 << 4) - 1,
+};
+
+struct wire_file {
+	const char *name; /* one path component */
+	uint32_t mode;
+	uint64_t len;
+	const void *data; /* brig's side only */
+};
+
+struct wire_job {
+	uint8_t key[2][WIRE_KEY];
+	uint32_t flags;  /* enum wire_flag */
+	uint32_t family; /* enum syscall_family */
+	uint64_t wall_ms, cpu_time_ms, disk_bytes, open_files;
+	uint64_t output_max;      /* the largest output file that is wanted */
+	const char *output;       /* name of the file to send back when the program exits with 0; "": none */
+	const char *argv[WIRE_ARGS_MAX + 1]; /* NULL-terminated */
+	const char *envp[WIRE_ENV_MAX + 1];
+	struct wire_file files[WIRE_FILES_MAX];
+	uint32_t n_files;
+};
+
+/* Writes head and meta; the files' contents follow them.  The size, or 0 if it does not fit into size bytes. */
+size_t wire_job_encode(const struct wire_job *job, char *dst, size_t size);
+/* The size of meta that a head announces, or -1. */
+int64_t wire_head_decode(const char head[WIRE_HEAD]);
+/* Takes meta apart; the strings of *ret lie inside it.  false: it is not one. */
+bool wire_job_decode(const char *meta, size_t len, struct wire_job *ret);
+
+/* ---- messages to init --------------------------------------------------------------------------- */
+
+enum wire_message {
+	WIRE_GO = 1,    /* start the program */
+	WIRE_INPUT,     /* bytes for its stdin */
+	WIRE_INPUT_END, /* no more of them */
+	WIRE_STOP,      /* kill everything and say how it ended */
+	WIRE_MESSAGES
+};
+
+void wire_prefix(char dst[WIRE_PREFIX], unsigned type, uint32_t len);
+/* false if the padding is not zero or the length is above WIRE_BODY_MAX. */
+bool wire_prefix_decode(const char src[WIRE_PREFIX], unsigned *type, uint32_t *len);
+
+/* ---- frames from init --------------------------------------------------------------------------- */
+
+enum wire_frame {
+	WIRE_END = 1,   /* of the section */
+	WIRE_FAILED,    /* struct wire_failure: nothing was started */
+	WIRE_FACT,      /* one fact, read inside the container */
+	WIRE_SPACES,    /* struct wire_spaces */
+	WIRE_READY,     /* everything is up; WIRE_GO is awaited */
+	WIRE_EXIT,      /* struct wire_exit */
+	WIRE_OUTPUT,    /* u64: the output file's size; its bytes follow in WIRE_DATA */
+	WIRE_DATA,
+	WIRE_FRAMES
+};
+
+/* What init does, in order; a failed step travels as its number. */
+enum wire_step {
+#define STEP(name, protection, text) WIRE_STEP_##name,
+#include "backend/docker/steps.def"
+	WIRE_STEPS
+};
+
+struct wire_failure {
+	uint32_t step;
+	uint32_t sys; /* errno */
+};
+
+/* Inode numbers of init's namespaces; 0: the kernel has none. */
+#define WIRE_SPACE_NAMES { "user", "pid", "mnt", "net", "ipc", "uts", "cgroup", "time" }
+#define WIRE_SPACE_COUNT 8
+struct wire_spaces {
+	uint64_t inode[WIRE_SPACE_COUNT];
+};
+
+struct wire_exit {
+	uint32_t exited; /* else killed by signal */
+	uint32_t value;  /* code or signal */
+	uint32_t expired;
+	uint32_t disk_full;
+	uint64_t run_ns; /* from the word to start until the end */
+	uint64_t cpu_ns; /* of the program and all that it or init waited for */
+	uint64_t memory_peak; /* of its largest process */
+};
+
+struct wire_fact {
+	uint32_t id; /* enum fact_id */
+	bool is_text;
+	uint64_t num;
+	const char *text; /* inside the frame; "" if a number */
+	const char *source;
+};
+
+/* A section under construction in memory of the caller's. */
+struct wire_out {
+	char *data;
+	size_t len, cap;
+	bool full; /* something did not fit and was left out whole */
+};
+void wire_put_key(struct wire_out *o, const uint8_t key[WIRE_KEY]);
+void wire_put(struct wire_out *o, enum wire_frame type, const void *body, size_t len);
+void wire_put_failure(struct wire_out *o, enum wire_step step, int sys);
+void wire_put_spaces(struct wire_out *o, const struct wire_spaces *s);
+void wire_put_exit(struct wire_out *o, const struct wire_exit *e);
+void wire_put_output(struct wire_out *o, uint64_t size);
+void wire_put_fact(struct wire_out *o, const struct wire_fact *f);
+
+bool wire_get_failure(const char *body, size_t len, struct wire_failure *ret);
+bool wire_get_spaces(const char *body, size_t len, struct wire_spaces *ret);
+bool wire_get_exit(const char *body, size_t len, struct wire_exit *ret);
+bool wire_get_output(const char *body, size_t len, uint64_t *ret);
+bool wire_get_fact(const char *body, size_t len, struct wire_fact *ret);
+
+/* ---- reading a container's stderr --------------------------------------------------------------- */
+
+enum wire_state { WIRE_AT_KEY1, WIRE_IN_HEAD, WIRE_IN_GUEST, WIRE_IN_TAIL, WIRE_DONE, WIRE_BROKEN };
+
+struct wire_reader {
+	enum wire_state state;
+	uint8_t key[2][WIRE_KEY];
+	uint8_t fallback[WIRE_KEY]; /* for key 2: how much still matches after a mismatch */
+	unsigned matched;           /* bytes of the key at hand */
+	char prefix[WIRE_PREFIX];
+	unsigned have; /* bytes of the prefix, or of the body */
+	bool in_body;
+	unsigned type;
+	uint32_t len;
+	char body[WIRE_BODY_MAX];
+};
+
+enum wire_item { WIRE_NOTHING, WIRE_ITEM_GUEST, WIRE_ITEM_FRAME, WIRE_ITEM_BROKEN };
+
+void wire_reader_init(struct wire_reader *r, const uint8_t key[2][WIRE_KEY]);
+/*
+ * Moves *data and *len on and finds the next thing: bytes of the program (*ret, *ret_len), or a frame (*ret_type too),
+ * both valid until the next call.  WIRE_NOTHING: all bytes are used up.  WIRE_ITEM_BROKEN: init would not say that;
+ * it stays so.  Up to 31 bytes that may be the beginning of key 2 are held back until it is clear.
+ */
+enum wire_item wire_next(struct wire_reader *r, const char **data, size_t *len, unsigned *ret_type, const char **ret,
+			 size_t *ret_len);
+/* The stream has ended: bytes of the program that were held back.  Their number. */
+size_t wire_rest(struct wire_reader *r, const char **ret);
+
+#endif
