@@ -7,6 +7,7 @@ static const struct {
 } registry[] = {
 	{ BACKEND_AUTO, &native_backend },
 	{ BACKEND_NATIVE, &native_backend },
+	{ BACKEND_DIRECT, &direct_backend },
 };
 
 const struct backend_ops *backend_find(enum backend_kind kind, struct brig_error *err)

@@ -241,6 +241,15 @@ static void loop(struct watch *w, struct pace *pace, struct brig_error *err)
 	}
 }
 
+/* How fast cpu time can pass: without a quota as fast as there are cpus. */
+static uint64_t cpu_percent_kept(const struct plan *plan)
+{
+	bool quota = !(plan->may_degrade & PROT_BIT(PROT_cpu_quota));
+	long cpus = quota ? 1 : sysconf(_SC_NPROCESSORS_ONLN);
+
+	return quota || cpus < 1 ? plan->limits.cpu_percent : max_u64(plan->limits.cpu_percent, 100 * (uint64_t)cpus);
+}
+
 void watch_run(struct watch *w, struct brig_error *err)
 {
 	const struct limits *l = &w->plan->limits;
@@ -256,7 +265,7 @@ void watch_run(struct watch *w, struct brig_error *err)
 	pace = (struct pace){
 		.wall_deadline_ns = w->started_ns + l->wall_ms * NS_PER_MS,
 		.cpu_limit_ns = l->cpu_time_ms * NS_PER_MS,
-		.cpu_percent = l->cpu_percent,
+		.cpu_percent = cpu_percent_kept(w->plan),
 		.interval_ns = w->sample_interval_ms * NS_PER_MS,
 	};
 	pace_start(&pace, w->started_ns);

@@ -6,21 +6,9 @@
 #include <sys/vfs.h>
 
 #include "backend/backend.h"
+#include "backend/idmap.h"
 #include "backend/native/cell_spec.h"
 #include "backend/native/janitor.h"
-
-enum idmap_kind {
-	IDMAP_NONE,        /* root of a user namespace that has no ids to spare */
-	IDMAP_OWN,         /* only the caller's own id */
-	IDMAP_SUBORDINATE, /* a range of /etc/subuid, by newuidmap */
-	IDMAP_DIRECT,      /* written by us */
-};
-
-/* Where the host ids of cells come from: pairs beginning at first. */
-struct idmap {
-	enum idmap_kind kind;
-	uint64_t first_uid, first_gid, pairs;
-};
 
 struct backend_host {
 	struct cgroup_host *cgroups;
@@ -59,7 +47,6 @@ struct cell {
 };
 
 /* idmap.c */
-struct idmap idmap_find(void);
 int idmap_write(const struct cell *c); /* 0 or -errno */
 /* spawn.c */
 int cell_open_pipes(struct cell *c, struct brig_error *err);

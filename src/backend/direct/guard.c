@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The guard is a process between the supervisor and the program.  It isolates nothing; it sees to it that nothing
+ * outlives a run:
+ *
+ *	it is a subreaper, so whatever the program starts stays among its descendants, however it detaches itself
+ *	it keeps the wall clock, so a supervisor that is stopped cannot give the program time
+ *	told to stop, or when the supervisor is dead (its socket is at its end), it kills them all, until none is left
+ *
+ * The program's process goes through a flat list of steps (steps.def), tells that it is ready, waits for the word, and
+ * executes.  A step that fails ends it.  Everything here runs between fork and exec in a copy of a process that may have
+ * had threads, and uses nothing that allocates.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "backend/direct/direct.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "sys/caps.h"
+
+#define WALL_GRACE_MS   800
+#define PATIENCE_NS     (30 * NS_PER_SEC) /* how long it keeps killing */
+#define PASS_PAUSE_MS   2
+#define GO_FD           3
+#define STEP_EXIT_STATUS 125
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE              65
+#define PR_MDWE_REFUSE_EXEC_GAIN 1
+#endif
+
+const char *const guard_step_what[] = {
+#define GUARD_STEP(name, what) what,
+#include "backend/direct/steps.def"
+};
+
+static bool say(int sock, enum guard_kind kind, int value, int sys)
+{
+	const struct guard_report r = { .magic = GUARD_MAGIC,
+					.kind = kind,
+					.value = value,
+					.sys = sys,
+					.at_ns = clock_now_ns() };
+
+	return send(sock, &r, sizeof(r), MSG_NOSIGNAL) == (ssize_t)sizeof(r);
+}
+
+/* ---- the program's process ------------------------------------------------------------------- */
+
+static int own_session(const struct guard_spec *s UNUSED)
+{
+	umask(022);
+	return setsid() < 0 ? -errno : 0;
+}
+
+static int connect_stdio(const struct guard_spec *s)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)sigaction(sig, &dfl, NULL); /* what the caller ignores would stay ignored */
+	for (int i = 0; i < 3; i++)
+		if (dup2(s->stdio[i], i) < 0)
+			return -errno;
+	if (dup3(s->go, GO_FD, O_CLOEXEC) < 0 || close_range(GO_FD + 1, ~0U, 0) < 0)
+		return -errno;
+	(void)sigemptyset(&none);
+	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+}
+
+static int set_rlimits(const struct guard_spec *s)
+{
+	const struct limits *l = &s->plan->limits;
+	const struct {
+		int resource;
+		uint64_t value;
+	} rows[] = {
+		/* A piped core_pattern ignores 0 and starts a helper; the kernel skips it only for 1. */
+		{ RLIMIT_CORE, 1 },
+		{ RLIMIT_NOFILE, l->open_files },
+		{ RLIMIT_FSIZE, l->disk_bytes },
+		{ RLIMIT_STACK, 8 * MiB },
+		{ RLIMIT_MEMLOCK, 64 * KiB },
+		{ RLIMIT_SIGPENDING, 256 },
+		{ RLIMIT_MSGQUEUE, 64 * KiB },
+		{ RLIMIT_NICE, 0 },
+		{ RLIMIT_RTPRIO, 0 },
+		{ RLIMIT_CPU, l->cpu_time_ms / 1000 + 2 }, /* of one process; the watcher counts them all */
+		{ RLIMIT_NPROC, s->nproc },
+		{ RLIMIT_DATA, l->memory_bytes },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct rlimit now, want = { rows[i].value, rows[i].value };
+
+		if (getrlimit(rows[i].resource, &now) < 0)
+			return -errno;
+		if (want.rlim_cur > now.rlim_max)
+			want.rlim_cur = want.rlim_max = now.rlim_max;
+		if (setrlimit(rows[i].resource, &want) < 0)
+			return -errno;
+	}
+	(void)fd_put_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
+	return 0;
+}
+
+static int enter_workspace(const struct guard_spec *s)
+{
+	return chdir(s->work) < 0 ? -errno : 0;
+}
+
+static int take_ids(const struct guard_spec *s)
+{
+	if (!s->own_ids)
+		return 0;
+	if (caps_lock() < 0 || setgroups(0, NULL) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
+	    setresuid(s->uid, s->uid, s->uid) < 0)
+		return -errno;
+	return 0;
+}
+
+static int drop_caps(const struct guard_spec *s UNUSED)
+{
+	return caps_clear();
+}
+
+/* After the ids: changing them clears it. */
+static int die_together(const struct guard_spec *s UNUSED)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+static int forbid_privileges(const struct guard_spec *s)
+{
+	if (s->plan->deny_write_exec)
+		(void)prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0); /* kernels before 6.3 do not know it */
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+static const struct {
+	enum guard_step step;
+	int (*run)(const struct guard_spec *s);
+} steps[] = {
+	{ GUARD_session, own_session },     { GUARD_stdio, connect_stdio },         { GUARD_rlimits, set_rlimits },
+	{ GUARD_workspace, enter_workspace }, { GUARD_ids, take_ids },              { GUARD_capabilities, drop_caps },
+	{ GUARD_die_together, die_together }, { GUARD_no_new_privs, forbid_privileges },
+};
+
+static _Noreturn void program_main(const struct guard_spec *s)
+{
+	int sock = s->go;
+	char word;
+
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		int rc = steps[i].run(s);
+
+		if (steps[i].step == GUARD_stdio && rc == 0)
+			sock = GO_FD;
+		if (rc < 0) {
+			(void)say(sock, GUARD_SAYS_FAILED, (int)steps[i].step, -rc);
+			_exit(STEP_EXIT_STATUS);
+		}
+	}
+	/* The word never comes if the supervisor is dead; the guard sees that too. */
+	if (!say(GO_FD, GUARD_SAYS_READY, 0, 0) || read(GO_FD, &word, 1) != 1)
+		_exit(STEP_EXIT_STATUS);
+	(void)execve(s->argv[0], s->argv, s->envp);
+	(void)say(GO_FD, GUARD_SAYS_FAILED, GUARD_exec, errno);
+	_exit(STEP_EXIT_STATUS);
+}
+
+/* ---- the guard ------------------------------------------------------------------------------- */
+
+struct guard {
+	struct guard_spec *s;
+	pid_t program;
+	int children; /* signalfd */
+	bool ended;   /* and told so */
+	uint64_t deadline_ns;
+};
+
+/* Reaps what has ended, but leaves the program itself a zombie: the supervisor still reads its /proc. */
+static void look_after_children(struct guard *g)
+{
+	while (!g->ended) {
+		siginfo_t info = { .si_pid = 0 };
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+			return;
+		if (info.si_pid != g->program) {
+			(void)waitpid(info.si_pid, NULL, WNOHANG);
+			continue;
+		}
+		g->ended = true;
+		(void)say(g->s->ctl, GUARD_SAYS_ENDED,
+			  info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : W_EXITCODE(0, info.si_status), 0);
+	}
+}
+
+static int wait_ms(const struct guard *g)
+{
+	uint64_t now = clock_now_ns();
+
+	return g->ended ? -1 : now >= g->deadline_ns ? 0 : (int)((g->deadline_ns - now) / NS_PER_MS) + 1;
+}
+
+/* Until the supervisor says stop or is dead. */
+static void watch_over(struct guard *g)
+{
+	for (;;) {
+		struct pollfd p[] = { { .fd = g->s->ctl, .events = POLLIN }, { .fd = g->children, .events = POLLIN } };
+		struct signalfd_siginfo seen[8];
+
+		if (poll(p, ARRAY_LEN(p), wait_ms(g)) < 0 && errno != EINTR)
+			return;
+		if (p[0].revents)
+			return;
+		if (p[1].revents)
+			(void)!read(g->children, seen, sizeof(seen));
+		look_after_children(g);
+		if (!g->ended && clock_now_ns() >= g->deadline_ns) {
+			g->ended = true;
+			(void)say(g->s->ctl, GUARD_SAYS_EXPIRED, 0, 0);
+			(void)kill(g->program, SIGKILL);
+		}
+	}
+}
+
+static int kill_pass(struct guard *g)
+{
+	int n = 0;
+
+	if (tree_read(&g->s->tree, getpid()) < 0)
+		return -1;
+	for (size_t i = 0; i < g->s->tree.n; i++)
+		if (g->s->tree.row[i].inside) {
+			(void)kill(g->s->tree.row[i].pid, SIGKILL);
+			n++;
+		}
+	return n;
+}
+
+/* How many are left; 0 if there is no child any more, and therefore no descendant. */
+static int kill_all(struct guard *g)
+{
+	uint64_t deadline = clock_now_ns() + PATIENCE_NS;
+
+	for (;;) {
+		struct pollfd p = { .fd = g->children, .events = POLLIN };
+		int n = kill_pass(g);
+		pid_t pid;
+
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0 && errno == ECHILD)
+			return 0;
+		if (clock_now_ns() >= deadline)
+			return n > 0 ? n : 1;
+		(void)poll(&p, 1, PASS_PAUSE_MS);
+		if (p.revents & POLLIN) {
+			struct signalfd_siginfo seen[8];
+
+			(void)!read(g->children, seen, sizeof(seen));
+		}
+	}
+}
+
+static void close_the_rest(const struct guard_spec *s)
+{
+	const int keep[] = { s->ctl, s->go, s->stdio[0], s->stdio[1], s->stdio[2], s->lock };
+	unsigned from = 3;
+
+	/* Lowest first; the supervisor moved them all above the standard ones. */
+	for (;;) {
+		int next = -1;
+
+		for (size_t i = 0; i < ARRAY_LEN(keep); i++)
+			if (keep[i] >= (int)from && (next < 0 || keep[i] < next))
+				next = keep[i];
+		if (next < 0)
+			break;
+		if ((unsigned)next > from)
+			(void)close_range(from, (unsigned)next - 1, 0);
+		from = (unsigned)next + 1;
+	}
+	(void)close_range(from, ~0U, 0);
+}
+
+/* The supervisor knows our pid by now, and has made the workspace belong to ids that follow from it. */
+static bool await_ids(struct guard_spec *s)
+{
+	uint32_t ids[2];
+
+	if (recv(s->ctl, ids, sizeof(ids), 0) != (ssize_t)sizeof(ids))
+		return false;
+	s->uid = ids[0];
+	s->gid = ids[1];
+	return true;
+}
+
+_Noreturn void guard_main(struct guard_spec *s)
+{
+	struct guard g = { .s = s };
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	close_the_rest(s);
+	(void)setsid(); /* a Ctrl-C is the supervisor's business */
+	g.children = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (g.children < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) {
+		(void)say(s->ctl, GUARD_SAYS_FAILED, GUARD_fork, errno);
+		_exit(STEP_EXIT_STATUS);
+	}
+	if (!await_ids(s))
+		_exit(STEP_EXIT_STATUS);
+	g.deadline_ns = clock_now_ns() + (s->plan->limits.startup_ms + s->plan->limits.wall_ms + WALL_GRACE_MS) * NS_PER_MS;
+	/* Not fork(): its handlers belong to the supervisor's libraries. */
+	g.program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (g.program == 0)
+		program_main(s);
+	(void)(g.program < 0 ? say(s->ctl, GUARD_SAYS_FAILED, GUARD_fork, errno)
+			     : say(s->ctl, GUARD_SAYS_FORKED, g.program, 0));
+	for (int i = 0; i < 3; i++)
+		(void)close(s->stdio[i]);
+	(void)close(s->go);
+	if (g.program > 0)
+		watch_over(&g);
+	(void)say(s->ctl, GUARD_SAYS_GONE, kill_all(&g), 0);
+	_exit(0);
+}

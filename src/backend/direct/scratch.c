@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The folder in which a program of the direct backend works: /tmp/brig-direct-<id>, with the workspace and a note of its
+ * owner's pid in it.
+ *
+ * Whoever makes it holds a lock on the folder until it is removed; the kernel lets go of the lock when the last process
+ * that holds it dies, so a folder that can be locked has no owner.  The lock cannot be taken in the moment of mkdir: a
+ * reaper that comes in between finds a folder without an owner and removes it, holding the lock all the while.  So the
+ * maker, once it has the lock, looks whether the folder is still there, and makes it anew if it is not.
+ *
+ * What a program leaves may be as deep as it likes.  Removing it follows no link, opens two directories at a time, and
+ * instead of descending moves what is deeper up to the top.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "backend/direct/direct.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+#define PLACE       "/tmp"
+#define PREFIX      "brig-direct-"
+#define MAKE_TRIES  16
+#define REMOVED_MAX 10000000 /* entries of one folder; a program's own limits are far below */
+#define FOLDERS_MAX 4096     /* looked at by one ps or reap */
+
+/* ---- removing -------------------------------------------------------------------------------- */
+
+struct removal {
+	int top;
+	uint64_t moved;   /* for names that are not taken */
+	uint64_t touched; /* a bound for what somebody might add meanwhile */
+};
+
+/* A stream over a directory that is not ours to close. */
+static DIR *open_stream(int dir)
+{
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+
+	if (!d && copy >= 0)
+		(void)close(copy);
+	return d;
+}
+
+static bool is_dots(const char *name)
+{
+	return str_eq(name, ".") || str_eq(name, "..");
+}
+
+/* One entry below a directory of the top: removed, or moved up. */
+static int remove_or_raise(struct removal *r, int dir, const char *name)
+{
+	char raised[32];
+
+	if (unlinkat(dir, name, 0) == 0 || unlinkat(dir, name, AT_REMOVEDIR) == 0)
+		return 0;
+	(void)!fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW); /* moving a directory writes its ".." */
+	(void)snprintf(raised, sizeof(raised), ".raised-%llu", (unsigned long long)r->moved++);
+	return renameat2(dir, name, r->top, raised, RENAME_NOREPLACE) < 0 ? -errno : 0;
+}
+
+static int empty_dir(struct removal *r, const char *name)
+{
+	AUTO_FD dir = FD_NONE;
+	DIR *d;
+	int rc = 0;
+
+	(void)!fchmodat(r->top, name, 0700, AT_SYMLINK_NOFOLLOW);
+	dir = openat(r->top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	d = open_stream(dir);
+	if (!d)
+		return -errno;
+	for (struct dirent *e; rc == 0 && (e = readdir(d));)
+		if (!is_dots(e->d_name))
+			rc = ++r->touched > REMOVED_MAX ? -EFBIG : remove_or_raise(r, dir, e->d_name);
+	(void)closedir(d);
+	if (rc == 0 && unlinkat(r->top, name, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY)
+		rc = -errno;
+	return rc;
+}
+
+/* One pass over the top; 1 while there may be more. */
+static int empty_top(struct removal *r)
+{
+	DIR *d = open_stream(r->top);
+	int rc = 0;
+
+	if (!d)
+		return -errno;
+	for (struct dirent *e; rc >= 0 && (e = readdir(d));) {
+		if (is_dots(e->d_name))
+			continue;
+		if (++r->touched > REMOVED_MAX)
+			rc = -EFBIG;
+		else if (unlinkat(r->top, e->d_name, 0) < 0 && unlinkat(r->top, e->d_name, AT_REMOVEDIR) < 0)
+			rc = empty_dir(r, e->d_name) < 0 ? -EBUSY : 1;
+	}
+	(void)closedir(d);
+	return rc;
+}
+
+static int remove_folder(int top, const char *path)
+{
+	struct removal r = { .top = top };
+	int rc;
+
+	do {
+		rc = empty_top(&r);
+	} while (rc > 0);
+	if (rc == 0 && unlinkat(AT_FDCWD, path, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		rc = -errno;
+	return rc;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+/* A folder of that name that is ours and locked.  The descriptor or -errno. */
+static int make_locked(const char *path, mode_t mode)
+{
+	for (int i = 0; i < MAKE_TRIES; i++) {
+		AUTO_FD dir = FD_NONE;
+		struct stat st;
+
+		if (mkdir(path, mode) < 0)
+			return -errno;
+		dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (dir < 0 && errno == ENOENT)
+			continue;
+		if (dir < 0 || flock(dir, LOCK_EX) < 0 || fstat(dir, &st) < 0)
+			return -errno;
+		if (st.st_nlink > 0)
+			return fchmod(dir, mode) < 0 ? -errno : fd_move(&dir);
+	}
+	return -EBUSY;
+}
+
+static int write_file(int dir, const char *name, const void *data, size_t len, mode_t mode)
+{
+	AUTO_FD fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, data, len);
+	return rc == 0 && fchmod(fd, mode) < 0 ? -errno : rc;
+}
+
+int scratch_make(struct scratch *s, const char *id, struct brig_error *err)
+{
+	char pid[16];
+	int rc;
+
+	(void)snprintf(s->path, sizeof(s->path), PLACE "/" PREFIX "%s", id);
+	(void)snprintf(s->work, sizeof(s->work), PLACE "/" PREFIX "%s/work", id);
+	/* Root's program has another id and must be able to pass through; what is inside is the program's alone. */
+	s->lock = make_locked(s->path, geteuid() == 0 ? 0711 : 0700);
+	if (s->lock < 0) {
+		rc = s->lock;
+		s->path[0] = '\0'; /* nothing of ours to remove */
+		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot make the scratch folder " PLACE "/" PREFIX "%s", id);
+	}
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	rc = write_file(s->lock, "owner", pid, strlen(pid), 0600);
+	if (rc == 0 && mkdirat(s->lock, "work", 0700) < 0)
+		rc = -errno;
+	if (rc == 0) {
+		s->dir = openat(s->lock, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		rc = s->dir < 0 ? -errno : 0;
+	}
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot fill the scratch folder %s", s->path) : 0;
+}
+
+int scratch_fill(const struct scratch *s, const struct plan *plan, uid_t uid, gid_t gid, struct brig_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < plan->n_files; i++) {
+		const struct plan_file *f = &plan->files[i];
+
+		rc = write_file(s->dir, f->name, f->data, f->len, f->mode);
+		if (rc == 0 && fchownat(s->dir, f->name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
+			rc = -errno;
+	}
+	if (rc == 0 && fchown(s->dir, uid, gid) < 0)
+		rc = -errno;
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot put the program into %s", s->work) : 0;
+}
+
+int scratch_remove(struct scratch *s)
+{
+	int rc = 0;
+
+	fd_closep(&s->dir);
+	if (s->path[0])
+		rc = remove_folder(s->lock, s->path);
+	s->path[0] = '\0';
+	fd_closep(&s->lock);
+	return rc;
+}
+
+/* ---- those of others --------------------------------------------------------------------------- */
+
+static void describe(int dir, const char *name, const struct stat *st, struct cell_entry *e)
+{
+	struct timespec now;
+	char text[16];
+	uint64_t pid;
+
+	*e = (struct cell_entry){ .owner = 0 };
+	(void)str_copy(e->id, sizeof(e->id), name + strlen(PREFIX));
+	(void)snprintf(e->name, sizeof(e->name), PLACE "/%.80s", name);
+	if (fd_get_at(dir, "owner", text, sizeof(text)) > 0 && str_to_u64(text, &pid) && pid <= INT32_MAX)
+		e->owner = (pid_t)pid;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (now.tv_sec > st->st_mtim.tv_sec)
+		e->age_ms = (uint64_t)(now.tv_sec - st->st_mtim.tv_sec) * 1000;
+}
+
+struct visit {
+	bool reap;
+	cell_entry_fn each;
+	void *arg;
+	struct brig_error *err;
+};
+
+/* Locked here while it is looked at and removed: its maker, if it is just being made, then makes it anew. */
+static int visit_folder(const struct visit *v, int place, const char *name)
+{
+	AUTO_FD dir = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct cell_entry e;
+	struct stat st;
+	int rc;
+
+	/* Only our own: anybody can make a folder of that name in a place that everybody may write to. */
+	if (dir < 0 || fstat(dir, &st) < 0 || st.st_uid != geteuid())
+		return 0;
+	e.orphan = flock(dir, LOCK_EX | LOCK_NB) == 0;
+	if (e.orphan && (fstat(dir, &st) < 0 || st.st_nlink == 0))
+		return 0;
+	rc = e.orphan;
+	describe(dir, name, &st, &e);
+	e.orphan = rc;
+	if (!v->reap)
+		return v->each(v->arg, &e);
+	if (!e.orphan)
+		return 0;
+	rc = remove_folder(dir, e.name);
+	if (rc < 0)
+		return err_set(v->err, BRIG_E_SYSTEM, -rc, "cannot remove %s", e.name);
+	return v->each(v->arg, &e);
+}
+
+static bool is_ours(const char *name)
+{
+	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strlen(name + strlen(PREFIX)) == RUN_ID_LEN;
+}
+
+static int visit_all(const struct visit *v)
+{
+	DIR *d = opendir(PLACE);
+	size_t seen = 0;
+	int rc = 0;
+
+	if (!d)
+		return err_set(v->err, BRIG_E_SYSTEM, errno, "cannot look into " PLACE);
+	for (struct dirent *e; rc >= 0 && seen < FOLDERS_MAX && (e = readdir(d));)
+		if (is_ours(e->d_name)) {
+			seen++;
+			rc = visit_folder(v, dirfd(d), e->d_name);
+		}
+	(void)closedir(d);
+	return rc < 0 ? rc : 0;
+}
+
+int scratch_list(const struct settings *set UNUSED, cell_entry_fn each, void *arg, struct brig_error *err)
+{
+	return visit_all(&(struct visit){ .each = each, .arg = arg, .err = err });
+}
+
+int scratch_reap(const struct settings *set UNUSED, cell_entry_fn each, void *arg, struct brig_error *err)
+{
+	return visit_all(&(struct visit){ .reap = true, .each = each, .arg = arg, .err = err });
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan speaks of the cell's paths: the workspace and, for tools that are not below /usr, a place where the file is
+ * shown.  Without a cell these are paths of the host, so they are replaced wherever a word has them at the beginning of
+ * a path.  Words of the caller are treated alike: a /workspace in them means the same place.
+ */
+#include <string.h>
+
+#include "backend/direct/direct.h"
+#include "base/buf.h"
+#include "base/str.h"
+
+#define WORDS_MAX (8 * MiB)
+
+static bool begins_path(const char *word, const char *at)
+{
+	return at == word || strchr("=:'\" ,", at[-1]) != NULL;
+}
+
+static bool ends_name(char c)
+{
+	return c == '\0' || strchr("/:'\" ,;", c) != NULL;
+}
+
+static void add_word(struct buf *b, const char *word, const char *work)
+{
+	const size_t len = strlen(PLAN_WORKSPACE);
+	const char *from = word, *at;
+
+	for (const char *p = word; (at = strstr(p, PLAN_WORKSPACE)); p = at + len) {
+		if (!begins_path(word, at) || !ends_name(at[len]))
+			continue;
+		buf_add(b, from, (size_t)(at - from));
+		buf_adds(b, work);
+		from = at + len;
+	}
+	buf_adds(b, from);
+	buf_add(b, "", 1);
+}
+
+static const char *shown_tool(const struct plan *plan, const char *word)
+{
+	for (size_t i = 0; i < plan->n_binds; i++)
+		if (str_eq(plan->binds[i].target, word))
+			return plan->binds[i].source;
+	return NULL;
+}
+
+/* The pointers first, then the text that they point to. */
+static char **lay_out(const struct buf *text, size_t n)
+{
+	char **ret = malloc((n + 1) * sizeof(*ret) + text->len);
+	char *at;
+
+	if (!ret)
+		return NULL;
+	at = (char *)(ret + n + 1);
+	memcpy(at, text->data, text->len);
+	for (size_t i = 0; i < n; i++, at += strlen(at) + 1)
+		ret[i] = at;
+	ret[n] = NULL;
+	return ret;
+}
+
+char **words_on_host(const struct plan *plan, const char *work, const char *const *words)
+{
+	AUTO_BUF text = BUF_INIT(WORDS_MAX);
+	size_t n = 0;
+
+	for (; words[n]; n++) {
+		const char *tool = words == plan->argv && n == 0 ? shown_tool(plan, words[0]) : NULL;
+
+		if (tool)
+			buf_add(&text, tool, strlen(tool) + 1);
+		else
+			add_word(&text, words[n], work);
+	}
+	return text.no_memory || text.full || !text.data ? NULL : lay_out(&text, n);
+}
