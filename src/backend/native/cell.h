@@ -67,6 +67,14 @@ int native_open(const struct settings *set, struct backend_host **ret, protectio
 		struct brig_error *err);
 void native_close(struct backend_host *h);
 
+/* cells.c */
+#define CELL_GROUP_ID_MAX 59 /* with "brig-" before it, what cgroup.c takes as a name */
+void cell_group_id(const char *id, char dst[CELL_GROUP_ID_MAX]);
+/* The run id, and the owner's pid, the cell's age and its pid namespace; false: no name of a cell. */
+bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3]);
+int native_list(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
+int native_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
+
 /* "cannot <what>": refused if the step carries a protection, else failed. */
 int cell_step_failed(enum step step, int sys, struct brig_error *err);
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PID 1 of a cell.  It confines itself in one flat list of steps, builds the file tree, hands the
- * supervisor the descriptors through which the cell will be inspected, forks the payload, gives up
- * everything, and from then on only reaps.
+ * PID 1 of a cell.  In one flat list of steps it forks the payload, builds the file tree while the payload
+ * makes the other namespaces, joins those, hands the supervisor the descriptors through which the cell will be
+ * inspected, gives up everything, and from then on only reaps.
  *
  * Nothing continues after a failed step: the step and its errno go to the supervisor and PID 1 exits,
  * which makes the kernel kill whatever was in the cell.  The supervisor's death has the same effect.
  */
 #include <fcntl.h>
 #include <linux/keyctl.h>
-#include <net/if.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/socket.h>
@@ -69,15 +68,38 @@ static int await_maps(struct cell_build *b)
 	return read(b->spec->ctl, &go, 1) == 1 ? 0 : -ESRCH;
 }
 
-/* The supervisor makes the groups while we build; from here on what we write is charged to the cell. */
-static int enter_cgroup(struct cell_build *b)
+int mate_send(int mate, enum mate_word word, uint64_t dev, uint64_t ino)
+{
+	struct mate_message m = { .word = (char)word, .root_dev = dev, .root_ino = ino };
+	struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
+	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	/* Not send(): init's filter knows the calls of report_send. */
+	return sendmsg(mate, &msg, MSG_NOSIGNAL) == sizeof(m) ? 0 : -ECANCELED;
+}
+
+int mate_receive(int mate, enum mate_word word, struct mate_message *ret)
+{
+	ssize_t n;
+
+	do {
+		n = recv(mate, ret, sizeof(*ret), 0);
+	} while (n < 0 && errno == EINTR);
+	return n == sizeof(*ret) && ret->word == (char)word ? 0 : -ECANCELED;
+}
+
+/*
+ * The supervisor makes the groups while we build; from here on what we write is charged to the cell.  Init and
+ * payload each enter by themselves: to move another process the kernel waits for every cpu.
+ */
+int build_enter_cgroup(const struct cell_spec *spec, int sock)
 {
 	struct received r;
 	int rc;
 
-	if (!b->spec->has_cgroup)
+	if (!spec->has_cgroup)
 		return 0;
-	rc = report_receive(b->spec->ctl, /* wait= */ true, &r);
+	rc = report_receive(sock, /* wait= */ true, &r);
 	if (rc <= 0)
 		return rc < 0 ? rc : -ESRCH;
 	if (r.report.kind != REPORT_ENTER)
@@ -88,8 +110,13 @@ static int enter_cgroup(struct cell_build *b)
 	return rc;
 }
 
+static int enter_cgroup(struct cell_build *b)
+{
+	return build_enter_cgroup(b->spec, b->spec->ctl);
+}
+
 /* After entering, so that the namespace is rooted at the cell's own group. */
-static int make_cgroup_ns(struct cell_build *b)
+int build_cgroup_ns(struct cell_build *b)
 {
 	if (b->spec->cgroup_ns_cloned)
 		return 0;
@@ -117,24 +144,6 @@ static int new_session(struct cell_build *b UNUSED)
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
 		return -errno;
 	return 0;
-}
-
-static int set_hostname(struct cell_build *b UNUSED)
-{
-	if (sethostname("cell", 4) < 0 || setdomainname("", 0) < 0)
-		return -errno;
-	return 0;
-}
-
-static int loopback_up(struct cell_build *b UNUSED)
-{
-	struct ifreq lo = { .ifr_name = "lo" };
-	AUTO_FD sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (sock < 0 || ioctl(sock, SIOCGIFFLAGS, &lo) < 0)
-		return -errno;
-	lo.ifr_flags |= IFF_UP;
-	return ioctl(sock, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
 }
 
 /* The sysctl belongs to the opener's user namespace, so the host's /proc shows us the cell's own. */
@@ -178,22 +187,48 @@ static int hand_over(struct cell_build *b)
 	return report_send(b->spec->ctl, &ready, fds, HANDED_COUNT); /* confine_init closes them all */
 }
 
+/* Early: it makes the slow namespaces (a network takes most of a millisecond) while we build the tree. */
 static int fork_payload(struct cell_build *b)
 {
+	struct clone_args args = { .flags = CLONE_PIDFD,
+				   .pidfd = (uintptr_t)&b->payload_pidfd,
+				   .exit_signal = SIGCHLD };
+	int ends[2];
 	long pid;
 
-	/* As high as the supervisor's ends: 0-4 are filled one by one by the payload. */
-	if (pipe2(b->sealed, O_CLOEXEC) < 0 || (b->sealed[0] = fcntl(b->sealed[0], F_DUPFD_CLOEXEC, 16)) < 0 ||
-	    (b->sealed[1] = fcntl(b->sealed[1], F_DUPFD_CLOEXEC, 16)) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	/* Not fork(): its handlers belong to the supervisor's libraries. */
-	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid < 0)
 		return -errno;
+	b->mate = ends[pid == 0 ? 1 : 0];
+	(void)close(ends[pid == 0 ? 0 : 1]);
 	if (pid == 0)
 		payload_main(b);
 	b->payload = (pid_t)pid;
 	return 0;
+}
+
+/* While the payload still has our ids: the kernel lets nobody join a process that it may not look into. */
+static int join_namespaces(struct cell_build *b)
+{
+	struct mate_message made;
+	int rc = mate_receive(b->mate, MATE_NAMESPACES, &made);
+
+	if (rc < 0)
+		return rc;
+	return setns(b->payload_pidfd, CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 ? -errno : 0;
+}
+
+/* pivot_root has moved every process of the mount namespace, the payload too; which checks that it was. */
+static int show_tree(struct cell_build *b)
+{
+	struct stat root;
+
+	if (fstat(b->root, &root) < 0)
+		return -errno;
+	return mate_send(b->mate, MATE_TREE, root.st_dev, root.st_ino);
 }
 
 /* The supervisor's environment was copied with its memory; nothing of it may be read through PID 1. */
@@ -203,8 +238,8 @@ static void wipe_environment(const struct cell_spec *spec)
 		explicit_bzero(spec->env_start, (size_t)(spec->env_end - spec->env_start));
 }
 
-#define CTL_AFTER_CONFINE    0
-#define SEALED_AFTER_CONFINE 1
+#define CTL_AFTER_CONFINE  0
+#define MATE_AFTER_CONFINE 1
 
 /*
  * The wall clock's second keeper: a supervisor that was stopped, or is stuck writing to a reader that
@@ -240,9 +275,8 @@ static int confine_init(struct cell_build *b)
 
 	wipe_environment(b->spec);
 	/* Only two descriptors survive, as 0 and 1, so that the rest is one range. */
-	if (dup3(b->spec->ctl, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 ||
-	    dup3(b->sealed[1], SEALED_AFTER_CONFINE, O_CLOEXEC) < 0 ||
-	    close_range(SEALED_AFTER_CONFINE + 1, ~0U, 0) < 0)
+	if (dup3(b->spec->ctl, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 || dup3(b->mate, MATE_AFTER_CONFINE, O_CLOEXEC) < 0 ||
+	    close_range(MATE_AFTER_CONFINE + 1, ~0U, 0) < 0)
 		return -errno;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
@@ -252,7 +286,7 @@ static int confine_init(struct cell_build *b)
 	if (rc == 0)
 		rc = seccomp_install(b->spec->init_filter);
 	if (rc == 0)
-		(void)!write(SEALED_AFTER_CONFINE, "s", 1); /* a payload that is dead has its own report */
+		(void)mate_send(MATE_AFTER_CONFINE, MATE_SEALED, 0, 0); /* a payload that is dead has its own report */
 	return rc;
 }
 
@@ -262,24 +296,24 @@ static const struct build_step steps[] = {
 	{ STEP_open_trees, root_open_trees },
 	{ STEP_take_ids, take_ids },
 	{ STEP_new_session, new_session },
-	{ STEP_hostname, set_hostname },
 	{ STEP_nested_userns, forbid_nested_userns },
+	{ STEP_time_ns, make_time_ns },
+	{ STEP_fork_payload, fork_payload },
 	{ STEP_root_tree, root_make },
 	{ STEP_system_dirs, root_show_system },
 	{ STEP_etc_files, root_write_etc },
 	{ STEP_devices, root_show_devices },
 	{ STEP_proc, root_mount_proc },
 	{ STEP_enter_cgroup, enter_cgroup },
-	{ STEP_cgroup_ns, make_cgroup_ns },
+	{ STEP_cgroup_ns, build_cgroup_ns },
 	{ STEP_scratch, root_mount_scratch },
 	{ STEP_extra_binds, root_show_extra },
 	{ STEP_stage_files, root_stage_files },
 	{ STEP_seal_root, root_seal },
 	{ STEP_pivot_root, root_enter },
-	{ STEP_time_ns, make_time_ns },
-	/* The payload confines itself while we do the slow rest; the supervisor lets it go when both are done. */
-	{ STEP_fork_payload, fork_payload },
-	{ STEP_loopback, loopback_up },
+	{ STEP_join_namespaces, join_namespaces },
+	/* The payload confines itself while we do the slow rest; it is let go when both are done. */
+	{ STEP_show_tree, show_tree },
 	{ STEP_detach_host, root_detach_host },
 	{ STEP_hand_over, hand_over },
 	{ STEP_confine_init, confine_init },
@@ -287,6 +321,8 @@ static const struct build_step steps[] = {
 
 static _Noreturn void give_up(int ctl, enum step step, int rc)
 {
+	if (rc == -ECANCELED)
+		end(125); /* the payload failed first, and has said why */
 	/* A failed confine_init may have moved the socket already. */
 	if (report_failure(ctl, step, rc) < 0)
 		(void)report_failure(CTL_AFTER_CONFINE, step, rc);
@@ -329,7 +365,9 @@ static _Noreturn void reap(pid_t payload)
 
 _Noreturn void cell_init_main(const struct cell_spec *spec)
 {
-	struct cell_build b = { .spec = spec, .root = FD_NONE, .workspace = FD_NONE, .nested_userns = FD_NONE };
+	struct cell_build b = {
+		.spec = spec, .root = FD_NONE, .workspace = FD_NONE, .nested_userns = FD_NONE, .mate = FD_NONE
+	};
 	enum step failed = STEP_exec;
 	int rc = build_run(&b, steps, ARRAY_LEN(steps), &failed);
 

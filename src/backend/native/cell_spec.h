@@ -64,8 +64,26 @@ struct cell_build {
 	int root, workspace, nested_userns;
 	int dir_tree[SYSTEM_DIRS_MAX], bind_tree[EXTRA_BINDS_MAX], alternatives;
 	pid_t payload;
-	int sealed[2]; /* init tells the payload that it has finished its own part */
+	int payload_pidfd;
+	int mate; /* init <-> payload: the words of enum mate_word */
 };
+
+/* What init and payload, which build the cell side by side, tell each other. */
+enum mate_word {
+	MATE_NAMESPACES = 'n', /* payload: the namespaces that it makes are there to be joined */
+	MATE_TREE = 't',       /* init: you are in the cell's own root now; says which one that is */
+	MATE_SEALED = 's',     /* init: I have left the host's tree and confined myself */
+};
+struct mate_message {
+	char word;
+	uint64_t root_dev, root_ino; /* MATE_TREE */
+};
+int mate_send(int mate, enum mate_word word, uint64_t dev, uint64_t ino);
+/* 0, or -ECANCELED if the other is gone: it has given its own reason. */
+int mate_receive(int mate, enum mate_word word, struct mate_message *ret);
+/* Steps that each of the two takes for itself. */
+int build_enter_cgroup(const struct cell_spec *spec, int sock);
+int build_cgroup_ns(struct cell_build *b);
 
 struct build_step {
 	enum step step;

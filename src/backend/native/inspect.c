@@ -350,4 +350,7 @@ void cell_inspect(struct cell *c, struct facts *ret)
 	adopt(ret, &c->early, " (at start)");
 	fact_num(ret, FACT_processes_left, (uint64_t)c->tasks_left, "%s",
 		 c->cgroup ? "cgroup.procs" : "waitid(2) of the pid namespace's init");
+	/* Nothing is read from the groups any more. */
+	if (c->cgroup && c->tasks_left == 0)
+		(void)janitor_sweep(&c->janitor);
 }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/syscall.h>
@@ -23,8 +24,7 @@ static _Noreturn void janitor_main(int lifeline, const struct cgroup *cg, uint64
 	cgroup_close_other_fds(cg, lifeline);
 	while (read(lifeline, &end, 1) < 0 && errno == EINTR)
 		;
-	(void)cgroup_remove(cg, clock_now_ns() + patience_ns);
-	_exit(0);
+	_exit(cgroup_remove(cg, clock_now_ns() + patience_ns) < 0 ? 1 : 0);
 }
 
 int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_ns)
@@ -58,9 +58,40 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 	return 0;
 }
 
+int janitor_sweep(struct janitor *j)
+{
+	if (j->pidfd < 0)
+		return -ECHILD;
+	if (write(j->lifeline, "s", 1) != 1)
+		return -EPIPE;
+	j->sweeping = true;
+	return 0;
+}
+
+int janitor_await(struct janitor *j, uint64_t deadline_ns)
+{
+	struct pollfd p = { .fd = j->pidfd, .events = POLLIN };
+	siginfo_t end = { 0 };
+	int n;
+
+	do {
+		uint64_t now = clock_now_ns();
+
+		n = poll(&p, 1, now < deadline_ns ? (int)((deadline_ns - now) / NS_PER_MS) + 1 : 0);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return -EBUSY;
+	while (waitid(P_PIDFD, (id_t)j->pidfd, &end, WEXITED | __WALL) < 0)
+		if (errno != EINTR)
+			return -errno;
+	fd_closep(&j->pidfd);
+	fd_closep(&j->lifeline);
+	return end.si_code == CLD_EXITED && end.si_status == 0 ? 0 : -EBUSY;
+}
+
 void janitor_dismiss(struct janitor *j)
 {
-	if (j->pidfd >= 0) {
+	if (j->pidfd >= 0 && !j->sweeping) {
 		(void)pidfd_send_signal(j->pidfd, SIGKILL, NULL, 0);
 		while (waitid(P_PIDFD, (id_t)j->pidfd, NULL, WEXITED | __WALL) < 0 && errno == EINTR)
 			;

@@ -113,8 +113,11 @@ static int lost_init(struct cell *c, enum step step, int rc, struct brig_error *
 
 static int make_cgroup(struct cell *c, struct brig_error *err)
 {
-	int rc = cgroup_prepare(c->host->cgroups, c->spec.plan->id, &c->cgroup, err);
+	char id[CELL_GROUP_ID_MAX];
+	int rc;
 
+	cell_group_id(c->spec.plan->id, id);
+	rc = cgroup_prepare(c->host->cgroups, id, &c->cgroup, err);
 	if (rc < 0)
 		return rc;
 	rc = FAULT_HIT(STEP_start_janitor) ? -FAULT_ERRNO : janitor_start(&c->janitor, c->cgroup, JANITOR_PATIENCE_NS);
@@ -135,6 +138,7 @@ static int make_cgroup_beside(struct cell *c, struct brig_error *err)
 {
 	struct report enter = report_make(REPORT_ENTER);
 	int fds[CGROUP_ENTRIES_MAX];
+	size_t n;
 	int rc = 0;
 
 	if (!c->host->has_cgroups)
@@ -143,7 +147,10 @@ static int make_cgroup_beside(struct cell *c, struct brig_error *err)
 		rc = make_cgroup(c, err);
 	if (rc < 0)
 		return rc;
-	rc = report_send(c->ctl, &enter, fds, cgroup_entries(c->cgroup, fds, ARRAY_LEN(fds)));
+	n = cgroup_entries(c->cgroup, fds, ARRAY_LEN(fds));
+	rc = report_send(c->ctl, &enter, fds, n);
+	if (rc == 0)
+		rc = report_send(c->go, &enter, fds, n);
 	return rc < 0 ? lost_init(c, STEP_enter_cgroup, rc, err) : 0;
 }
 
@@ -421,6 +428,19 @@ static void close_all(struct cell *c)
 		fd_closep(&c->handed[i]);
 }
 
+/* Only the janitor removes them once it was told to: two at once would take each other's failures for their own. */
+static int remove_groups(struct cell *c, uint64_t deadline)
+{
+	struct cgroup *cg = MOVE_PTR(c->cgroup);
+	int rc;
+
+	if (!c->janitor.sweeping)
+		return cgroup_destroy(cg, deadline);
+	rc = janitor_await(&c->janitor, deadline);
+	cgroup_free(cg);
+	return rc;
+}
+
 /* Accepts half-built cells.  Order matters: no process, then no descriptor into its tmpfs (which would keep
  * the memory group charged), then the groups, then the janitor that guarded them. */
 static int native_destroy(struct cell *c, char *leftovers, size_t size)
@@ -437,7 +457,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 		left++;
 	}
 	close_all(c);
-	if (c->cgroup && cgroup_destroy(c->cgroup, deadline) < 0) {
+	if (c->cgroup && remove_groups(c, deadline) < 0) {
 		size_t len = strlen(leftovers);
 
 		(void)snprintf(leftovers + len, size - len, "%scontrol group brig-%s", len ? ", " : "",
@@ -464,5 +484,7 @@ const struct backend_ops native_backend = {
 	.stop = native_stop,
 	.usage = native_usage,
 	.open_output = native_open_output,
+	.list = native_list,
+	.reap = native_reap,
 	.destroy = native_destroy,
 };

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's process between fork and exec: one wall after the other, from the widest to the
- * tightest, with the system call filter last.  Then it tells the supervisor that all of them are up,
- * waits for the word, and becomes the program.
+ * The program's process between fork and exec.  While init builds the file tree it makes the network, ipc and
+ * host name namespaces and puts up every wall that needs no tree; then, in the cell's own root, the rest, with
+ * the system call filter last.  Then it tells the supervisor that all of them are up, waits for the word, and
+ * becomes the program.
  *
  * Once it has begun to give things up there is no way back: any failure ends it.
  */
 #include <fcntl.h>
 #include <grp.h>
+#include <net/if.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "backend/native/cell_spec.h"
@@ -26,17 +30,48 @@
 #endif
 
 /* Where the two channels are kept while everything above standard error is closed. */
-#define GO_FD     3
-#define SEALED_FD 4
+#define GO_FD   3
+#define MATE_FD 4
 
 static int connect_stdio(struct cell_build *b)
 {
 	for (int i = 0; i < 3; i++)
 		if (dup2(b->spec->stdio[i], i) < 0)
 			return -errno;
-	if (dup3(b->spec->go, GO_FD, O_CLOEXEC) < 0 || dup3(b->sealed[0], SEALED_FD, O_CLOEXEC) < 0)
+	if (dup3(b->spec->go, GO_FD, O_CLOEXEC) < 0 || dup3(b->mate, MATE_FD, O_CLOEXEC) < 0)
 		return -errno;
 	return 0;
+}
+
+/* What init waits to join; the names of things come right behind, with the privileges that they need. */
+static int make_namespaces(struct cell_build *b UNUSED)
+{
+	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
+		return -errno;
+	return mate_send(MATE_FD, MATE_NAMESPACES, 0, 0);
+}
+
+static int set_hostname(struct cell_build *b UNUSED)
+{
+	if (sethostname("cell", 4) < 0 || setdomainname("", 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int loopback_up(struct cell_build *b UNUSED)
+{
+	struct ifreq lo = { .ifr_name = "lo" };
+	AUTO_FD sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (sock < 0 || ioctl(sock, SIOCGIFFLAGS, &lo) < 0)
+		return -errno;
+	lo.ifr_flags |= IFF_UP;
+	return ioctl(sock, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
+}
+
+static int enter_cgroup(struct cell_build *b)
+{
+	return build_enter_cgroup(b->spec, GO_FD);
 }
 
 static int reset_signals(struct cell_build *b UNUSED)
@@ -96,6 +131,20 @@ static int set_rlimits(struct cell_build *b)
 	return 0;
 }
 
+/* That init has changed our root together with its own is the kernel's rule; that it did is checked. */
+static int await_tree(struct cell_build *b UNUSED)
+{
+	struct mate_message tree;
+	struct stat root;
+	int rc = mate_receive(MATE_FD, MATE_TREE, &tree);
+
+	if (rc < 0)
+		return rc;
+	if (stat("/", &root) < 0)
+		return -errno;
+	return root.st_dev == tree.root_dev && root.st_ino == tree.root_ino ? 0 : -EXDEV;
+}
+
 static int enter_workspace(struct cell_build *b UNUSED)
 {
 	char cwd[64];
@@ -132,7 +181,7 @@ static int clear_caps(struct cell_build *b UNUSED)
 
 static int close_files(struct cell_build *b UNUSED)
 {
-	if (close_range(SEALED_FD + 1, ~0U, 0) < 0)
+	if (close_range(MATE_FD + 1, ~0U, 0) < 0)
 		return -errno;
 	return setsid() < 0 ? -errno : 0;
 }
@@ -174,12 +223,25 @@ static int probe_landlock(void)
 }
 
 static const struct build_step steps[] = {
-	{ STEP_stdio, connect_stdio },           { STEP_signals, reset_signals },
-	{ STEP_oom_score, offer_to_oom_killer }, { STEP_rlimits, set_rlimits },
-	{ STEP_working_dir, enter_workspace },   { STEP_close_files, close_files },
-	{ STEP_lock_caps, lock_caps },           { STEP_payload_ids, take_payload_ids },
-	{ STEP_clear_caps, clear_caps },         { STEP_memory_rules, memory_rules },
-	{ STEP_no_new_privs, no_new_privs },     { STEP_landlock, apply_landlock },
+	{ STEP_stdio, connect_stdio },
+	{ STEP_namespaces, make_namespaces },
+	{ STEP_hostname, set_hostname },
+	{ STEP_loopback, loopback_up },
+	{ STEP_enter_cgroup, enter_cgroup },
+	{ STEP_cgroup_ns, build_cgroup_ns },
+	{ STEP_signals, reset_signals },
+	{ STEP_oom_score, offer_to_oom_killer },
+	{ STEP_rlimits, set_rlimits },
+	{ STEP_close_files, close_files },
+	{ STEP_lock_caps, lock_caps },
+	{ STEP_memory_rules, memory_rules },
+	{ STEP_no_new_privs, no_new_privs },
+	/* From here on in the tree that init has built. */
+	{ STEP_await_tree, await_tree },
+	{ STEP_payload_ids, take_payload_ids },
+	{ STEP_clear_caps, clear_caps },
+	{ STEP_working_dir, enter_workspace },
+	{ STEP_landlock, apply_landlock },
 };
 
 static int install_filter(struct cell_build *b)
@@ -190,16 +252,18 @@ static const struct build_step filter_step[] = { { STEP_seccomp, install_filter 
 
 static _Noreturn void give_up(int sock, enum step step, int rc)
 {
-	(void)report_failure(sock, step, rc);
+	if (rc != -ECANCELED) /* else init failed first, and has said why */
+		(void)report_failure(sock, step, rc);
 	_exit(125);
 }
 
 /* Init must have left the host's tree and confined itself, and the supervisor must have written every limit. */
 static void await_go(void)
 {
+	struct mate_message sealed;
 	char word;
 
-	if (read(SEALED_FD, &word, 1) != 1 || read(GO_FD, &word, 1) != 1)
+	if (mate_receive(MATE_FD, MATE_SEALED, &sealed) < 0 || read(GO_FD, &word, 1) != 1)
 		_exit(125);
 }
 

@@ -108,8 +108,7 @@ int cell_clone_init(struct cell *c, struct brig_error *err)
 {
 	int into = c->cgroup ? cgroup_clone_fd(c->cgroup) : -1;
 	struct clone_args args = {
-		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET |
-			 CLONE_NEWIPC | CLONE_NEWUTS,
+		.flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS,
 		.pidfd = (uintptr_t)&c->init_pidfd,
 	};
 	long pid;

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Native cells of other brigs, found by the names of their control groups:
+ *
+ *	brig-<run id>-<owner's pid>-<boot time in ms>-<owner's pid namespace>
+ *
+ * A cell's processes die with their supervisor and its janitor removes the groups, so only when both are killed at once
+ * is there anything to find here.  The name is all that is needed to tell: a process of that pid which is older than the
+ * cell is its owner, a younger one only has the same number.  Writing it costs nothing, and unlike a lock or a file it
+ * cannot be separated from the group.  Pids of another namespace say nothing to us: such cells are shown, and left alone.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backend/native/cell.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "sys/cgroup_find.h"
+
+#define PREFIX     "brig-"
+#define REMOVAL_NS (5 * NS_PER_SEC)
+
+static uint64_t boot_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / NS_PER_MS;
+}
+
+static unsigned long long own_pid_ns(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? (unsigned long long)st.st_ino : 0;
+}
+
+void cell_group_id(const char *id, char dst[CELL_GROUP_ID_MAX])
+{
+	(void)snprintf(dst, CELL_GROUP_ID_MAX, "%.16s-%d-%llu-%llu", id, (int)getpid(), (unsigned long long)boot_ms(),
+		       own_pid_ns());
+}
+
+
+bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3])
+{
+	char text[CELL_GROUP_ID_MAX], *rest, *word;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !str_copy(text, sizeof(text), name + strlen(PREFIX)))
+		return false;
+	rest = text;
+	word = strsep(&rest, "-");
+	if (strlen(word) != RUN_ID_LEN || strspn(word, "abcdefghijklmnopqrstuvwxyz234567") != RUN_ID_LEN)
+		return false;
+	(void)str_copy(id, RUN_ID_LEN + 1, word);
+	for (int i = 0; i < 3; i++) {
+		word = strsep(&rest, "-");
+		if (!word || !str_to_u64(word, &ret[i]))
+			return false;
+	}
+	return !rest && ret[0] > 0 && ret[0] <= INT32_MAX;
+}
+
+/* When a process was started, in ms since boot; false if there is none. */
+static bool started_at(uint64_t pid, uint64_t *ret)
+{
+	char path[48], text[1024], *after;
+	unsigned long long ticks;
+
+	(void)snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
+	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return false;
+	after = strrchr(text, ')');
+	if (!after || after[1] != ' ' || after[2] == 'Z' || after[2] == 'X' || /* dead, and only not waited for */
+	    sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) != 1)
+		return false;
+	*ret = ticks * 1000 / (unsigned long long)sysconf(_SC_CLK_TCK);
+	return true;
+}
+
+/* Which cells were met already: one has a group in each hierarchy. */
+struct visit {
+	bool reap;
+	cell_entry_fn each;
+	void *arg;
+	struct brig_error *err;
+	char (*seen)[RUN_ID_LEN + 1];
+	size_t n_seen, room;
+	uint64_t now_ms, pid_ns;
+};
+
+static int is_new(struct visit *v, const char *id)
+{
+	for (size_t i = 0; i < v->n_seen; i++)
+		if (str_eq(v->seen[i], id))
+			return 0;
+	if (v->n_seen == v->room) {
+		size_t room = v->room ? 2 * v->room : 64;
+		void *grown = realloc(v->seen, room * sizeof(*v->seen));
+
+		if (!grown)
+			return err_nomem(v->err);
+		v->seen = grown;
+		v->room = room;
+	}
+	(void)str_copy(v->seen[v->n_seen++], RUN_ID_LEN + 1, id);
+	return 1;
+}
+
+static void describe(const struct visit *v, const struct cgroup_found *found, const uint64_t owner[3],
+		     struct cell_entry *e)
+{
+	uint64_t since;
+
+	(void)snprintf(e->name, sizeof(e->name), "%.90s", found->name);
+	e->age_ms = v->now_ms > owner[1] ? v->now_ms - owner[1] : 0;
+	if (owner[2] != v->pid_ns)
+		return;
+	e->owner = (pid_t)owner[0];
+	e->orphan = !started_at(owner[0], &since) || since > owner[1];
+}
+
+static int visit_group(void *arg, const struct cgroup_found *found)
+{
+	struct visit *v = arg;
+	struct cell_entry e = { .owner = 0 };
+	uint64_t owner[3];
+	int rc;
+
+	if (!cell_group_parse(found->name, e.id, owner))
+		return 0;
+	describe(v, found, owner, &e);
+	if (v->reap && !e.orphan)
+		return 0;
+	if (v->reap && cgroup_found_remove(found, clock_now_ns() + REMOVAL_NS) < 0)
+		return err_set(v->err, BRIG_E_SYSTEM, EBUSY, "cannot remove the control group %.200s/%s", found->path,
+			       found->name);
+	rc = is_new(v, e.id);
+	return rc > 0 ? v->each(v->arg, &e) : rc;
+}
+
+static int visit_all(struct visit *v)
+{
+	int rc;
+
+	v->now_ms = boot_ms();
+	v->pid_ns = own_pid_ns();
+	rc = cgroup_find(PREFIX, visit_group, v);
+	free(v->seen);
+	if (rc < 0 && v->err && v->err->code == 0)
+		return err_set(v->err, BRIG_E_SYSTEM, -rc, "cannot look through the control groups");
+	return rc;
+}
+
+int native_list(const struct settings *set UNUSED, cell_entry_fn each, void *arg, struct brig_error *err)
+{
+	return visit_all(&(struct visit){ .each = each, .arg = arg, .err = err });
+}
+
+int native_reap(const struct settings *set UNUSED, cell_entry_fn each, void *arg, struct brig_error *err)
+{
+	return visit_all(&(struct visit){ .reap = true, .each = each, .arg = arg, .err = err });
+}
