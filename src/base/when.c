@@ -146,8 +146,7 @@ static bool parse_date(const char *s, uint64_t *ret_ns)
 	/* A day that the month does not have was turned into another one. */
 	if (*s || t < 0 || tm.tm_mday != asked.tm_mday)
 		return false;
-	return !__builtin_mul_overflow((uint64_t)t, NS_PER_SEC, ret_ns) &&
-	       !__builtin_add_overflow(*ret_ns, ns, ret_ns);
+	return !__builtin_mul_overflow((uint64_t)t, NS_PER_SEC, ret_ns) && !__builtin_add_overflow(*ret_ns, ns, ret_ns);
 }
 
 bool when_parse(const char *s, uint64_t now_ns, uint64_t *ret_ns)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The history: what was run, what was found, what was enforced, what happened, for people to look up afterwards.
+ *
+ * A run appends one record to a spool, some tens of microseconds; who reads the history, and every few hundredth
+ * writer, brings the spool into a database of SQLite (docs/HISTORY.md).  The history is not the audit log: when it
+ * cannot be written the run goes on, and its result says so.
+ */
+#ifndef HISTORY_HISTORY_H
+#define HISTORY_HISTORY_H
+
+#include "model/record.h"
+#include "sys/statedir.h"
+
+/* What went wrong on the way without being a failure, in sentences. */
+#define HISTORY_NOTES_MAX 8
+struct history_notes {
+	char text[HISTORY_NOTES_MAX][RESULT_TEXT_MAX];
+	size_t n;
+};
+void history_note(struct history_notes *notes, const char *fmt, ...) PRINTF(2, 3);
+
+/* The state folder, and where tests look in. */
+struct history_place {
+	const struct statedir *dir;
+	/* Called at each point at which being killed must do no harm; NULL: nobody looks. */
+	void (*at)(const char *point);
+};
+
+/* How long executions are remembered. */
+struct history_retention {
+	uint64_t days;
+	uint64_t bytes;
+};
+
+/* How much of a stream must be at hand for the history: pass it to record_stream_begin(). */
+size_t history_head_max(const struct settings *set);
+
+/* Remembers one request.  Negative: it is not remembered, and *err says why. */
+int history_add(const struct history_place *place, const struct record *r, struct history_notes *notes,
+		struct brig_error *err);
+
+/*
+ * Brings in what was spooled, and forgets what is too old or too much.  Nothing to do is success.  Waits for others who
+ * do the same for at most patience_ns (err->sys ETIMEDOUT).
+ */
+int history_ingest(const struct history_place *place, const struct history_retention *keep, uint64_t patience_ns,
+		   struct history_notes *notes, struct brig_error *err);
+#define HISTORY_PATIENCE (30 * NS_PER_SEC) /* of those who want to read */
+
+/* Which executions; NULL and 0 mean any. */
+struct history_query {
+	const char *verdict, *language, *trust;
+	uint64_t since_ns, until_ns; /* until_ns: not included */
+	uint64_t limit;              /* of executions, the youngest first; 0: all */
+};
+
+/* { "executions": [ ... ], "total", "warnings": [ ... ] }. */
+int history_list_json(const struct history_place *place, const struct history_query *q, struct history_notes *notes,
+		      char **ret, struct brig_error *err);
+/* Everything about the one execution whose id begins so. */
+int history_show_json(const struct history_place *place, const char *prefix, struct history_notes *notes, char **ret,
+		      struct brig_error *err);
+
+#endif
