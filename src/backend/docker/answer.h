@@ -28,6 +28,8 @@ bool answer_has_item(const json_t *v, const char *path, const char *item);
 bool answer_is_id(const char *s);
 /* "sha256:" and 64 lower-case hex digits. */
 bool answer_is_image_id(const char *s);
+/* An image's id with or without its prefix (Podman) into dst, with it.  false: it is none; text may be NULL. */
+bool answer_image_id(const char *text, char dst[ENGINE_IMAGE_LEN + 1]);
 /* Copies text from an engine or a guest for use in a message: printable characters only, cut to size. */
 const char *answer_clean(char *dst, size_t size, const char *text);
 /* The engine's own words out of an error's body, or "" */
@@ -40,6 +42,17 @@ int answer_info(const char *data, size_t len, struct engine_host *ret, struct br
 int answer_created(const char *data, size_t len, char ret_id[ENGINE_ID_LEN + 1], char *warnings, size_t size,
 		   struct brig_error *err);
 int answer_exit(const char *data, size_t len, struct engine_exit *ret, struct brig_error *err);
+/*
+ * One line of the stream that image calls answer with.  text gets what a user wants to read of it, cleaned ("" if
+ * nothing); *ret keeps the image's id and the first error, if the line has one.  A line that makes no sense is nothing.
+ */
+#define ANSWER_PROGRESS_LINE  (256 * KiB)
+#define ANSWER_PROGRESS_TOTAL (256 * MiB)
+struct answer_progress {
+	char id[ENGINE_IMAGE_LEN + 1];
+	char error[300];
+};
+void answer_progress(const char *data, size_t len, struct answer_progress *ret, char *text, size_t size);
 int answer_stats(const char *data, size_t len, struct engine_stats *ret, struct brig_error *err);
 int answer_changes(const char *data, size_t len, engine_change_fn each, void *arg, struct brig_error *err);
 

@@ -76,7 +76,8 @@ struct engine_host {
 int engine_open(const struct settings *set, uint64_t deadline_ns, struct engine **ret, struct brig_error *err);
 void engine_close(struct engine *e); /* NULL is fine */
 const struct engine_about *engine_about(const struct engine *e);
-/* No later call waits longer than this, nor longer than its own ceiling (30 s; an hour for images). */
+/* No later call waits longer than this, nor longer than its own ceiling (30 s; an hour for images).  0, as after opening:
+ * only the ceilings hold. */
 void engine_set_deadline(struct engine *e, uint64_t deadline_ns);
 /* HTTP status of the last answer, 0 if there was none. */
 int engine_status(const struct engine *e);
@@ -161,7 +162,8 @@ struct engine_stats {
 int engine_stats(struct engine *e, const char *id, struct engine_stats *ret, struct brig_error *err);
 
 enum engine_change { ENGINE_CHANGED, ENGINE_ADDED, ENGINE_DELETED };
-/* Called with each changed path of the container's root (absolute, cleaned for messages); negative ends the walk. */
+/* Called with each changed path of the container's root: absolute, and as the guest named it, so clean it (answer_clean)
+ * before it goes into a message.  Negative ends the walk. */
 typedef int (*engine_change_fn)(void *arg, enum engine_change kind, const char *path);
 int engine_changes(struct engine *e, const char *id, engine_change_fn each, void *arg, struct brig_error *err);
 int engine_commit(struct engine *e, const char *id, const char *repo, const char *tag,

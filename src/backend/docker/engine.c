@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The client of an engine: finding it, agreeing on a version, and the way of every call (struct ask): path with
+ * everything escaped, deadline, ceiling, status, and one sentence with its fix for each trouble.
+ */
+#include "backend/docker/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/docker/engine_internal.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+/* ---- sentences ------------------------------------------------------------------------------------ */
+
+static const struct {
+	enum engine_trouble trouble;
+	enum brig_code code;
+	const char *fix;
+} troubles[] = {
+#define TROUBLE(http, engine, code, fix) [http] = { engine, code, fix },
+#include "backend/docker/troubles.def"
+};
+
+int engine_no_answer(struct engine *e, const char *what, enum http_trouble trouble, struct brig_error *err)
+{
+	char why[300];
+
+	if (err->code == BRIG_E_NOMEM || err->code == BRIG_E_INTERNAL)
+		return -err->code;
+	e->status = 0;
+	e->trouble = troubles[trouble].trouble;
+	return err_set(err, troubles[trouble].code, 0, "cannot %s: %s. %s", what,
+		       answer_clean(why, sizeof(why), err->msg), troubles[trouble].fix);
+}
+
+int engine_said_no(struct engine *e, const char *what, const struct http_answer *a, struct brig_error *err)
+{
+	char words[260];
+
+	e->trouble = ENGINE_SAID_NO;
+	(void)answer_message(words, sizeof(words), buf_str(&a->body), a->body.len);
+	return err_set(err, BRIG_E_SYSTEM, 0, "cannot %s: the engine at %s answered %d: %s", what, e->about.address,
+		       a->status, words[0] ? words : "(without a reason)");
+}
+
+int engine_nonsense(struct engine *e, const char *what, struct brig_error *err)
+{
+	e->trouble = ENGINE_GARBAGE;
+	return err_wrap(err, "cannot %s: the engine at %s makes no sense", what, e->about.address);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------------- */
+
+/*
+ * What may stand in a path as a name.  Escaping keeps it in its place on the way; but servers undo that before they look
+ * at the path, so that dots and slashes which mean a way up must not be there at all.
+ */
+static bool is_name(const char *name, const char *extra)
+{
+	const char *p = name;
+
+	for (; *p; p++)
+		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9')) &&
+		    (p == name || !strchr(extra, *p)))
+			return false;
+	return p > name && p - name <= NAME_MAX_BYTES && !strstr(name, "..") && !strstr(name, "//");
+}
+
+void ask_object(struct ask *a, const char *kind, const char *name, const char *verb)
+{
+	a->bad_name = is_name(name, str_eq(kind, "images") ? "_.-/:@" : "_.-") ? NULL : name;
+	(void)buf_addf(&a->path, "/%s/", kind);
+	http_escape(&a->path, name);
+	if (verb)
+		(void)buf_addf(&a->path, "/%s", verb);
+}
+
+void ask_query(struct ask *a, const char *key, const char *value)
+{
+	(void)buf_addf(&a->path, "%c%s=", memchr(buf_str(&a->path), '?', a->path.len) ? '&' : '?', key);
+	http_escape(&a->path, value);
+}
+
+void ask_label(struct ask *a, const char *label)
+{
+	json_t *filter = label ? json_pack("{s:[s]}", "label", label) : NULL;
+	char *text = filter ? json_dumps(filter, JSON_COMPACT) : NULL;
+
+	if (text)
+		ask_query(a, "filters", text);
+	else if (label)
+		a->path.no_memory = true; /* without its filter it would be another question */
+	free(text);
+	json_decref(filter);
+}
+
+uint64_t ask_deadline(const struct engine *e, uint64_t limit_ms)
+{
+	uint64_t own = clock_now_ns() + limit_ms * NS_PER_MS;
+
+	return e->deadline_ns ? min_u64(own, e->deadline_ns) : own;
+}
+
+char *ask_path(const struct engine *e, const struct ask *a)
+{
+	AUTO_BUF path = BUF_INIT(PATH_MAX_BYTES + 64);
+
+	if (a->path.full || a->path.no_memory)
+		return NULL;
+	if (e->about.api)
+		(void)buf_addf(&path, "/v1.%u", e->about.api);
+	(void)buf_adds(&path, buf_str(&a->path));
+	return path.no_memory ? NULL : buf_take(&path);
+}
+
+/* Nothing is sent for a name that is none: 0, or negative. */
+int ask_check(const struct ask *a, struct brig_error *err)
+{
+	char name[64];
+
+	if (a->bad_name)
+		return err_set(err, BRIG_E_REFUSED, 0, "cannot %s: '%s' is not a name that an engine knows", a->what,
+			       answer_clean(name, sizeof(name), a->bad_name));
+	if (a->path.full)
+		return err_set(err, BRIG_E_REFUSED, 0, "cannot %s: what is asked for is too long", a->what);
+	return 0;
+}
+
+int ask_any(struct engine *e, struct ask *a, struct http_answer *ret, struct brig_error *err)
+{
+	AUTO_FREE char *path = ask_path(e, a);
+	AUTO_FREE char *body = a->body ? json_dumps(a->body, JSON_COMPACT) : NULL;
+	enum http_trouble trouble = HTTP_FINE;
+	struct http_request req = {
+		.method = a->method,
+		.path = path,
+		.has_body_fd = a->has_body_fd,
+		.body_fd = a->body_fd,
+		.max_body = a->max ? a->max : ENGINE_ANSWER_MAX,
+		.on_data = a->on_data,
+		.arg = a->arg,
+	};
+	int rc = ask_check(a, err);
+
+	e->status = 0;
+	e->trouble = ENGINE_FINE;
+	if (rc < 0)
+		return rc;
+	if (!path || (a->body && !body))
+		return err_nomem(err);
+	req.body = body ? body : a->bytes;
+	req.body_len = body ? strlen(body) : a->n_bytes;
+	req.content_type = a->type ? a->type : body ? "application/json" : NULL;
+	req.deadline_ns = ask_deadline(e, a->limit_ms ? a->limit_ms : CALL_MS);
+	rc = http_send(e->http, &req, ret, &trouble, err);
+	if (rc < 0)
+		return engine_no_answer(e, a->what, trouble, err);
+	e->status = ret->status;
+	return 0;
+}
+
+int ask_good(struct engine *e, struct ask *a, struct http_answer *ret, struct brig_error *err)
+{
+	int rc = ask_any(e, a, ret, err);
+
+	if (rc == 0 && ret->status >= 300)
+		rc = engine_said_no(e, a->what, ret, err);
+	return rc;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------- */
+
+static int no_engine(struct engine *e, struct brig_error *err)
+{
+	e->trouble = ENGINE_GARBAGE;
+	return err_set(err, BRIG_E_SYSTEM, 0,
+		       "what answers at %s is not a container engine. Check docker_host; an engine behind TLS needs "
+		       "docker_cert_path",
+		       e->about.address);
+}
+
+static int ping(struct engine *e, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("GET", "reach the container engine");
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	int rc;
+
+	a.max = 4 * KiB;
+	(void)buf_adds(&a.path, "/_ping");
+	rc = ask_any(e, &a, &answer, err);
+	if (rc < 0)
+		return rc;
+	if (answer.status >= 500)
+		return engine_said_no(e, a.what, &answer, err);
+	return answer.status == 200 && str_eq(buf_str(&answer.body), "OK") ? 0 : no_engine(e, err);
+}
+
+/* The newest version that both sides know. */
+static int agree(struct engine *e, unsigned oldest, unsigned newest, struct brig_error *err)
+{
+	struct engine_about *me = &e->about;
+
+	if (newest < ENGINE_API_OLDEST) {
+		e->trouble = ENGINE_TOO_OLD;
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"%s %s at %s is too old: it speaks API 1.%u, and brig needs 1.%u. Update it to Docker 19.03 or "
+			"Podman 3.0, at least",
+			me->name, me->version, me->address, newest, ENGINE_API_OLDEST);
+	}
+	if (oldest > ENGINE_API_NEWEST) {
+		e->trouble = ENGINE_TOO_OLD;
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "%s %s at %s no longer speaks API 1.%u (its oldest is 1.%u): this brig is too old for "
+			       "it. Update brig",
+			       me->name, me->version, me->address, ENGINE_API_NEWEST, oldest);
+	}
+	me->api = newest < ENGINE_API_NEWEST ? newest : ENGINE_API_NEWEST;
+	return 0;
+}
+
+static int ask_version(struct engine *e, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("GET", "ask the engine for its version");
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	unsigned oldest = 0, newest = 0;
+	int rc;
+
+	a.max = 256 * KiB;
+	(void)buf_adds(&a.path, "/version");
+	rc = ask_good(e, &a, &answer, err);
+	if (rc < 0)
+		return rc;
+	if (answer_version(buf_str(&answer.body), answer.body.len, &e->about, &oldest, &newest, err) < 0)
+		return engine_nonsense(e, a.what, err);
+	return agree(e, oldest, newest, err);
+}
+
+int engine_open(const struct settings *set, uint64_t deadline_ns, struct engine **ret, struct brig_error *err)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	struct http_target target;
+	int rc;
+
+	if (!e)
+		return err_nomem(err);
+	rc = engine_locate(set, &target, e->about.address, sizeof(e->about.address), err);
+	if (rc == 0)
+		rc = http_open(&target, &e->http, err);
+	e->about.local = target.socket[0] != '\0';
+	e->deadline_ns = deadline_ns;
+	if (rc == 0)
+		rc = ping(e, err);
+	if (rc == 0)
+		rc = ask_version(e, err);
+	if (rc < 0) {
+		engine_close(e);
+		return rc;
+	}
+	e->deadline_ns = 0;
+	*ret = e;
+	return 0;
+}
+
+void engine_close(struct engine *e)
+{
+	if (!e)
+		return;
+	http_close(e->http);
+	free(e);
+}
+
+const struct engine_about *engine_about(const struct engine *e)
+{
+	return &e->about;
+}
+
+void engine_set_deadline(struct engine *e, uint64_t deadline_ns)
+{
+	e->deadline_ns = deadline_ns;
+}
+
+int engine_status(const struct engine *e)
+{
+	return e->status;
+}
+
+enum engine_trouble engine_trouble(const struct engine *e)
+{
+	return e->trouble;
+}
+
+int engine_info(struct engine *e, struct engine_host *ret, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("GET", "ask the engine what it can do");
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	int rc;
+
+	(void)buf_adds(&a.path, "/info");
+	rc = ask_good(e, &a, &answer, err);
+	if (rc == 0 && answer_info(buf_str(&answer.body), answer.body.len, ret, err) < 0)
+		rc = engine_nonsense(e, a.what, err);
+	return rc;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Engine API's calls on images.  Those that make one answer with a stream of JSON objects, one per line, while they
+ * work: progress, at last the id, or an error although the status was 200.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/docker/engine_internal.h"
+#include "base/str.h"
+
+/* ---- the stream of progress -------------------------------------------------------------------------- */
+
+struct progress {
+	struct answer_progress line; /* what the last lines said */
+	struct buf buf;
+	size_t total;
+	engine_progress_fn tell;
+	void *arg;
+};
+
+static void take_line(struct progress *p)
+{
+	char text[512];
+
+	answer_progress(buf_str(&p->buf), p->buf.len, &p->line, text, sizeof(text));
+	if (text[0] && p->tell)
+		p->tell(p->arg, text);
+	p->buf.len = 0;
+}
+
+static int on_piece(void *arg, const char *data, size_t len)
+{
+	struct progress *p = arg;
+
+	p->total += len;
+	if (p->total > ANSWER_PROGRESS_TOTAL)
+		return -1;
+	while (len > 0) {
+		const char *end = memchr(data, '\n', len);
+		size_t n = end ? (size_t)(end - data) + 1 : len;
+
+		if (buf_add(&p->buf, data, n) != n)
+			return -1;
+		if (end)
+			take_line(p);
+		data += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* Sends a, whose answer is such a stream. */
+static int ask_stream(struct engine *e, struct ask *a, struct progress *p, struct brig_error *err)
+{
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	int rc;
+
+	p->buf = (struct buf)BUF_INIT(ANSWER_PROGRESS_LINE);
+	a->on_data = on_piece;
+	a->arg = p;
+	a->limit_ms = IMAGE_MS;
+	rc = ask_good(e, a, &answer, err);
+	if (rc == 0 && p->buf.len > 0)
+		take_line(p);
+	buf_release(&p->buf);
+	if (rc == 0 && p->line.error[0]) {
+		e->trouble = ENGINE_SAID_NO;
+		rc = err_set(err, BRIG_E_SYSTEM, 0, "cannot %s: the engine at %s says: %s", a->what, e->about.address,
+			     p->line.error);
+	}
+	return rc;
+}
+
+/* The id that the stream gave, else the one that the name has now. */
+static int settle_id(struct engine *e, const struct progress *p, const char *name, char ret_id[ENGINE_IMAGE_LEN + 1],
+		     struct brig_error *err)
+{
+	json_t *image = NULL;
+	int rc;
+
+	if (p->line.id[0]) {
+		memcpy(ret_id, p->line.id, ENGINE_IMAGE_LEN + 1);
+		return 0;
+	}
+	rc = engine_image_inspect(e, name, &image, err);
+	if (rc < 0)
+		return rc;
+	if (rc > 0)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the engine at %s made image %s, but does not know it",
+			       e->about.address, name);
+	memcpy(ret_id, answer_text(image, "Id"), ENGINE_IMAGE_LEN + 1);
+	json_decref(image);
+	return 0;
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------- */
+
+int engine_image_inspect(struct engine *e, const char *name, json_t **ret, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("GET", "look at the image");
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	char id[ENGINE_IMAGE_LEN + 1];
+	json_t *v;
+	int rc;
+
+	ask_object(&a, "images", name, "json");
+	rc = ask_any(e, &a, &answer, err);
+	if (rc < 0)
+		return rc;
+	if (answer.status == 404)
+		return 1;
+	if (answer.status >= 300)
+		return engine_said_no(e, a.what, &answer, err);
+	v = answer_parse(buf_str(&answer.body), answer.body.len, err);
+	if (v && !answer_image_id(answer_text(v, "Id"), id)) {
+		json_decref(v);
+		v = NULL;
+		(void)err_set(err, BRIG_E_SYSTEM, 0, "the description of an image has no id");
+	}
+	if (v && json_object_set_new(v, "Id", json_string(id)) < 0) { /* with its prefix, whoever answered */
+		json_decref(v);
+		return err_nomem(err);
+	}
+	if (!v)
+		return engine_nonsense(e, a.what, err);
+	*ret = v;
+	return 0;
+}
+
+int engine_image_list(struct engine *e, const char *label, json_t **ret, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("GET", "list images");
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	json_t *list;
+	int rc;
+
+	(void)buf_adds(&a.path, "/images/json");
+	ask_label(&a, label);
+	rc = ask_good(e, &a, &answer, err);
+	if (rc < 0)
+		return rc;
+	list = answer_parse(buf_str(&answer.body), answer.body.len, err);
+	if (list && !json_is_array(list)) {
+		json_decref(list);
+		list = NULL;
+		(void)err_set(err, BRIG_E_SYSTEM, 0, "its list of images is not one");
+	}
+	if (!list)
+		return engine_nonsense(e, a.what, err);
+	*ret = list;
+	return 0;
+}
+
+int engine_image_import(struct engine *e, int tar_fd, const char *repo, const char *tag, const char *const *changes,
+			char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("POST", "make an image of the files");
+	struct progress p = { 0 };
+	char name[NAME_MAX_BYTES];
+	int rc;
+
+	(void)buf_adds(&a.path, "/images/create");
+	ask_query(&a, "fromSrc", "-");
+	ask_query(&a, "repo", repo);
+	ask_query(&a, "tag", tag);
+	for (size_t i = 0; changes && changes[i]; i++)
+		ask_query(&a, "changes", changes[i]);
+	a.type = "application/x-tar";
+	a.has_body_fd = true;
+	a.body_fd = tar_fd;
+	rc = ask_stream(e, &a, &p, err);
+	if (rc < 0)
+		return rc;
+	(void)snprintf(name, sizeof(name), "%s:%s", repo, tag);
+	return settle_id(e, &p, name, ret_id, err);
+}
+
+static void ask_object_query(struct ask *a, const char *key, const json_t *value)
+{
+	AUTO_FREE char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+
+	if (text)
+		ask_query(a, key, text);
+	else if (value)
+		a->path.no_memory = true;
+}
+
+int engine_image_build(struct engine *e, const struct engine_build *b, char ret_id[ENGINE_IMAGE_LEN + 1],
+		       struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("POST", "build the image");
+	struct progress p = { .tell = b->progress, .arg = b->arg };
+	int rc;
+
+	(void)buf_adds(&a.path, "/build");
+	ask_query(&a, "t", b->tag);
+	ask_query(&a, "dockerfile", b->dockerfile ? b->dockerfile : "Dockerfile");
+	ask_query(&a, "rm", "1");
+	ask_query(&a, "forcerm", "1");
+	if (b->pull)
+		ask_query(&a, "pull", "1");
+	if (b->network)
+		ask_query(&a, "networkmode", b->network);
+	ask_object_query(&a, "buildargs", b->args);
+	ask_object_query(&a, "labels", b->labels);
+	a.type = "application/x-tar";
+	a.has_body_fd = true;
+	a.body_fd = b->context_fd;
+	rc = ask_stream(e, &a, &p, err);
+	return rc < 0 ? rc : settle_id(e, &p, b->tag, ret_id, err);
+}
+
+int engine_image_load(struct engine *e, int tar_fd, engine_progress_fn progress, void *arg, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("POST", "load the image");
+	struct progress p = { .tell = progress, .arg = arg };
+
+	(void)buf_adds(&a.path, "/images/load");
+	ask_query(&a, "quiet", "1");
+	a.type = "application/x-tar";
+	a.has_body_fd = true;
+	a.body_fd = tar_fd;
+	return ask_stream(e, &a, &p, err);
+}
+
+int engine_image_tag(struct engine *e, const char *name, const char *repo, const char *tag, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("POST", "name the image");
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+
+	ask_object(&a, "images", name, "tag");
+	ask_query(&a, "repo", repo);
+	ask_query(&a, "tag", tag);
+	return ask_good(e, &a, &answer, err);
+}
+
+int engine_image_remove(struct engine *e, const char *name, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("DELETE", "remove the image");
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	int rc;
+
+	ask_object(&a, "images", name, NULL);
+	ask_query(&a, "force", "1");
+	rc = ask_any(e, &a, &answer, err);
+	if (rc < 0)
+		return rc;
+	if (answer.status == 404)
+		return 1;
+	return answer.status >= 300 ? engine_said_no(e, a.what, &answer, err) : 0;
+}
