@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gen-filters c FOLDER                       all programs, as the C source of seccomp_arch_filters
- * gen-filters docker FOLDER FAMILY [strict]  one policy, in the format of Docker's --security-opt seccomp=
+ * gen-filters profiles FOLDER                all policies as Docker profiles, as the C source of docker_profile
+ * gen-filters docker FOLDER FAMILY [strict]  one of these, in the format of Docker's --security-opt seccomp=
+ *
+ * A Docker profile is put around a whole container, so it allows container.list beyond the family's groups.
  */
 #include "gen-filters.h"
 
@@ -110,22 +113,22 @@ static void write_c(const char *folder)
 }
 
 /* Docker's rules are conjunctions of comparisons, so a set becomes one rule per value, in every combination. */
-static void write_docker_rules(const struct call *call, const struct alternative *a)
+static void write_docker_rules(FILE *f, const struct call *call, const struct alternative *a)
 {
 	unsigned pick[MAX_TERMS] = { 0 };
 	unsigned t;
 
 	do {
-		printf(",\n  {\"names\": [\"%s\"], \"action\": \"SCMP_ACT_ALLOW\", \"args\": [", call->name);
+		fprintf(f, ",\n{\"names\":[\"%s\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[", call->name);
 		for (t = 0; t < a->n; t++) {
 			const struct term *term = &a->terms[t];
 			bool whole = term->kind == TERM_NULL;
 
-			printf("%s{\"index\": %u, \"op\": \"%s\", \"value\": %u, \"valueTwo\": %u}", t ? ", " : "",
-			       term->arg, whole ? "SCMP_CMP_EQ" : "SCMP_CMP_MASKED_EQ", whole ? 0 : term->mask,
-			       term->kind == TERM_IN ? term->values[pick[t]] : 0);
+			fprintf(f, "%s{\"index\":%u,\"op\":\"%s\",\"value\":%u,\"valueTwo\":%u}", t ? "," : "", term->arg,
+				whole ? "SCMP_CMP_EQ" : "SCMP_CMP_MASKED_EQ", whole ? 0 : term->mask,
+				term->kind == TERM_IN ? term->values[pick[t]] : 0);
 		}
-		printf("]}");
+		fprintf(f, "]}");
 		for (t = 0; t < a->n; t++) {
 			if (++pick[t] < a->terms[t].n)
 				break;
@@ -134,52 +137,125 @@ static void write_docker_rules(const struct call *call, const struct alternative
 	} while (t < a->n);
 }
 
-static void write_docker_denials(const struct call_set *denied, bool strict)
+static bool is_in(const struct call_set *set, const char *name)
 {
-	for (unsigned i = 0; i < denied->n; i++) {
-		const struct call *call = &denied->calls[i];
-		uint32_t action = call->action[strict];
-
-		if (action == SECCOMP_RET_KILL_PROCESS)
-			printf(",\n  {\"names\": [\"%s\"], \"action\": \"SCMP_ACT_KILL_PROCESS\"}", call->name);
-		else if (action != ERRNO_ACTION(EPERM))
-			printf(",\n  {\"names\": [\"%s\"], \"action\": \"SCMP_ACT_ERRNO\", \"errnoRet\": %u}",
-			       call->name, action & SECCOMP_RET_DATA);
-	}
+	for (unsigned i = 0; i < set->n; i++)
+		if (strcmp(set->calls[i].name, name) == 0)
+			return true;
+	return false;
 }
 
-static void write_docker(const char *folder, const char *family, bool strict)
+/* All refused calls with one answer. */
+static void write_docker_denial(FILE *f, const struct call_set *allowed, const struct call_set *denied, bool strict,
+				uint32_t action)
+{
+	const char *comma = "";
+
+	fprintf(f, ",\n{\"names\":[");
+	for (unsigned i = 0; i < denied->n; i++) {
+		const struct call *call = &denied->calls[i];
+
+		if (call->action[strict] != action || is_in(allowed, call->name))
+			continue;
+		fprintf(f, "%s\"%s\"", comma, call->name);
+		comma = ",";
+	}
+	if (action == SECCOMP_RET_KILL_PROCESS)
+		fprintf(f, "],\"action\":\"SCMP_ACT_KILL_PROCESS\"}");
+	else
+		fprintf(f, "],\"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":%u}", action & SECCOMP_RET_DATA);
+}
+
+static bool answers_with(const struct call_set *allowed, const struct call_set *denied, bool strict, uint32_t action)
+{
+	for (unsigned i = 0; i < denied->n; i++)
+		if (denied->calls[i].action[strict] == action && !is_in(allowed, denied->calls[i].name))
+			return true;
+	return false;
+}
+
+static void write_docker_denials(FILE *f, const struct call_set *allowed, const struct call_set *denied, bool strict)
+{
+	/* EPERM is the profile's default. */
+	static const uint32_t actions[] = { ERRNO_ACTION(ENOSYS), ERRNO_ACTION(EINVAL), ERRNO_ACTION(EOPNOTSUPP),
+					    SECCOMP_RET_KILL_PROCESS };
+
+	for (unsigned i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (answers_with(allowed, denied, strict, actions[i]))
+			write_docker_denial(f, allowed, denied, strict, actions[i]);
+}
+
+static void write_docker(FILE *f, const char *folder, const char *family, bool strict)
 {
 	static struct call_set allowed, denied;
 	const char *comma = "";
 
+	allowed.n = denied.n = 0;
 	family_load(&allowed, folder, family);
+	group_load(&allowed, folder, "container");
 	deny_load(&denied, folder);
-	printf("{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"defaultErrnoRet\": %d,\n"
-	       " \"archMap\": [{\"architecture\": \"SCMP_ARCH_X86_64\", \"subArchitectures\": []},\n"
-	       "  {\"architecture\": \"SCMP_ARCH_AARCH64\", \"subArchitectures\": []}],\n"
-	       " \"syscalls\": [\n  {\"action\": \"SCMP_ACT_ALLOW\", \"names\": [",
-	       EPERM);
+	fprintf(f,
+		"{\"defaultAction\":\"SCMP_ACT_ERRNO\",\"defaultErrnoRet\":%d,"
+		"\"archMap\":[{\"architecture\":\"SCMP_ARCH_X86_64\",\"subArchitectures\":[]},"
+		"{\"architecture\":\"SCMP_ARCH_AARCH64\",\"subArchitectures\":[]}],"
+		"\"syscalls\":[\n{\"action\":\"SCMP_ACT_ALLOW\",\"names\":[",
+		EPERM);
 	for (unsigned i = 0; i < allowed.n; i++)
 		if (allowed.calls[i].n == 0) {
-			printf("%s\"%s\"", comma, allowed.calls[i].name);
-			comma = ", ";
+			fprintf(f, "%s\"%s\"", comma, allowed.calls[i].name);
+			comma = ",";
 		}
-	printf("]}");
+	fprintf(f, "]}");
 	for (unsigned i = 0; i < allowed.n; i++)
 		for (unsigned a = 0; a < allowed.calls[i].n; a++)
-			write_docker_rules(&allowed.calls[i], &allowed.calls[i].alternatives[a]);
-	write_docker_denials(&denied, strict);
-	printf("\n ]}\n");
+			write_docker_rules(f, &allowed.calls[i], &allowed.calls[i].alternatives[a]);
+	write_docker_denials(f, &allowed, &denied, strict);
+	fprintf(f, "]}\n");
+}
+
+static void write_literal(const char *text)
+{
+	printf("\t\t\"");
+	for (; *text; text++)
+		if (*text == '\n')
+			printf("\"\n\t\t\"");
+		else
+			printf("%s%c", *text == '"' ? "\\" : "", *text);
+	printf("\",\n");
+}
+
+static void write_profiles(const char *folder)
+{
+	printf("/* Made by gen-filters from data/syscalls: change those files, not this one. */\n"
+	       "#include \"backend/docker/profile.h\"\n\nconst char *const docker_profile[FAMILY_COUNT][2] = {\n");
+	for (unsigned i = 0; i < FAMILIES; i++) {
+		printf("\t[%s] = {\n", families[i].constant);
+		for (unsigned strict = 0; strict < 2; strict++) {
+			char *text = NULL;
+			size_t len = 0;
+			FILE *f = open_memstream(&text, &len);
+
+			if (!f)
+				die("no memory");
+			write_docker(f, folder, families[i].name, strict);
+			fclose(f);
+			write_literal(text);
+			free(text);
+		}
+		printf("\t},\n");
+	}
+	printf("};\n");
 }
 
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "c") == 0)
 		write_c(argv[2]);
+	else if (argc == 3 && strcmp(argv[1], "profiles") == 0)
+		write_profiles(argv[2]);
 	else if ((argc == 4 || argc == 5) && strcmp(argv[1], "docker") == 0)
-		write_docker(argv[2], argv[3], argc == 5 && strcmp(argv[4], "strict") == 0);
+		write_docker(stdout, argv[2], argv[3], argc == 5 && strcmp(argv[4], "strict") == 0);
 	else
-		die("usage: gen-filters c FOLDER | gen-filters docker FOLDER FAMILY [strict]");
+		die("usage: gen-filters c|profiles FOLDER | gen-filters docker FOLDER FAMILY [strict]");
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 1;
 }
