@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "history/history.h"
 #include "policy/policy.h"
 
 /* ---- the folder -------------------------------------------------------------------------------- */
@@ -46,13 +47,6 @@ static bool wants_record(const struct settings *set)
 	return set->audit != AUDIT_OFF || set->history || set->metrics;
 }
 
-static size_t head_size(const struct settings *set)
-{
-	if (!set->history || set->keep_output == KEEP_NONE)
-		return 0;
-	return set->keep_output == KEEP_ALL ? set->output_limit : RECORD_HEAD_MAX;
-}
-
 void record_begin(struct recording *rg, const struct brig_request *req, const struct settings *set)
 {
 	struct record *rec = &rg->rec;
@@ -65,8 +59,8 @@ void record_begin(struct recording *rg, const struct brig_request *req, const st
 	rec->code_len = req->code_len;
 	rec->file_name = req->file_name;
 	rec->policy_origin = "";
-	record_stream_begin(&rec->out, hashed, head_size(set));
-	record_stream_begin(&rec->err, hashed, head_size(set));
+	record_stream_begin(&rec->out, hashed, history_head_max(set));
+	record_stream_begin(&rec->err, hashed, history_head_max(set));
 }
 
 /* Every effective setting in the file's own spelling: two runs with one digest ran under the same policy. */
@@ -102,6 +96,21 @@ int record_prepare(struct recorder *r, struct recording *rg, struct result *res,
 	return 0;
 }
 
+/* The history is no proof: a run that it cannot remember is a run all the same, and says so. */
+static void write_history(struct recorder *r, const struct record *rec, struct result *res)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct history_notes notes = { .n = 0 };
+	struct history_place place = { .dir = NULL };
+
+	if (!rec->set->history)
+		return;
+	if (recorder_dir(r, &place.dir, &err) < 0 || history_add(&place, rec, &notes, &err) < 0)
+		result_warn(res, "the history will not show this run: %s", err.msg);
+	for (size_t i = 0; i < notes.n; i++)
+		result_warn(res, "%s", notes.text[i]);
+}
+
 void record_finish(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
 {
 	struct record *rec = &rg->rec;
@@ -117,7 +126,7 @@ void record_finish(struct recorder *r, struct recording *rg, const char *policy_
 		record_stream_end(&rec->err);
 		record_hash_evidence(rec);
 		/* audit_append() */
-		/* history_add() */
+		write_history(r, rec, res);
 		/* metrics_count() */
 	}
 	record_stream_release(&rec->out);

@@ -21,9 +21,8 @@ int sqlite_load(struct sqlite *ret, struct brig_error *err)
 		const char *name;
 		size_t offset;
 	} functions[] = {
-#define X(name) { "sqlite3_" #name, offsetof(struct sqlite, name) },
-		SQLITE_FUNCTIONS(X)
-#undef X
+#define SQLITE(name) { "sqlite3_" #name, offsetof(struct sqlite, name) },
+#include "history/sqlite.def"
 	};
 	void *lib = dlopen(SQLITE_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
