@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/beside.h"
 #include "base/buf.h"
 #include "base/str.h"
 #include "lang/lang.h"
@@ -65,51 +66,25 @@ static bool try_tool(const char *candidate, char *path, size_t size, bool *ret_b
 	return str_copy(path, size, real);
 }
 
-/* The directory of the running executable, of a build tree the tree itself; "" if unknown. */
-static void executable_dir(char *dst, size_t size)
-{
-	static const char inside_build[] = "/src/cli";
-	ssize_t n = readlink("/proc/self/exe", dst, size - 1);
-	size_t len;
-	char *slash;
+struct candidate {
+	char *path;
+	size_t size;
+	bool *bind;
+};
 
-	dst[n > 0 ? n : 0] = '\0';
-	slash = strrchr(dst, '/');
-	if (slash)
-		*slash = '\0';
-	len = strlen(dst);
-	if (len > strlen(inside_build) && str_eq(dst + len - strlen(inside_build), inside_build))
-		dst[len - strlen(inside_build)] = '\0';
+static bool try_candidate(const char *path, void *arg)
+{
+	const struct candidate *c = arg;
+
+	return try_tool(path, c->path, c->size, c->bind);
 }
 
 /* A file of an npm package: what the operator named, beside brig, or where `make install` puts it. */
 static bool try_package(const char *file, char *path, size_t size, bool *ret_bind)
 {
-	static const struct {
-		bool beside_brig;
-		const char *dir;
-	} places[] = {
-		{ true, "/../node_modules" },
-		{ true, "/../lib/brig/node_modules" },
-		{ false, "/usr/local/lib/brig/node_modules" },
-		{ false, "/usr/lib/brig/node_modules" },
-	};
-	const char *libexec = secure_getenv("BRIG_LIBEXEC");
-	char exe[PATH_MAX], candidate[2 * PATH_MAX];
+	struct candidate c = { path, size, ret_bind };
 
-	if (libexec && libexec[0] == '/') {
-		(void)snprintf(candidate, sizeof(candidate), "%s/%s", libexec, file);
-		if (try_tool(candidate, path, size, ret_bind))
-			return true;
-	}
-	executable_dir(exe, sizeof(exe));
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		(void)snprintf(candidate, sizeof(candidate), "%s%s/%s", places[i].beside_brig ? exe : "", places[i].dir,
-			       file);
-		if (try_tool(candidate, path, size, ret_bind))
-			return true;
-	}
-	return false;
+	return beside_find(file, try_candidate, &c);
 }
 
 int lang_find_tool(const struct language *lang, const struct lang_step *step, char *path, size_t size, bool *ret_bind,

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An image of somebody else, with our PID 1 in it.  A container is made from it and never started, so nothing of the image
+ * runs and none of its ONBUILD lines is obeyed; our file is put into it, and it is committed.  The result is kept under
+ * a name made of both hashes: the next run with the same image finds it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/docker/answer.h"
+#include "backend/docker/image_tar.h"
+#include "backend/docker/images.h"
+#include "backend/docker/init.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/str.h"
+
+#define DERIVED_REPO    "brig/derived"
+#define DERIVE_CEILING  (5 * 60 * NS_PER_SEC)
+#define DERIVE_NAME_LEN 12
+
+/* "sha256:" off, and cut: 96 bits of the image's id and 64 of our file's hash. */
+static void derived_tag(const char *base_id, char *dst, size_t size)
+{
+	(void)snprintf(dst, size, "%.24s-%.16s", base_id + strlen("sha256:"), docker_init_hash);
+}
+
+/* 1: there is one, and it is what its name says. */
+static int find_derived(struct engine *e, const char *base_id, const char *tag, char ret_id[ENGINE_IMAGE_LEN + 1],
+			struct brig_error *err)
+{
+	char ref[IMAGE_REF_MAX];
+	json_t *image = NULL, *labels;
+	const char *from, *init, *id;
+	int rc;
+
+	(void)snprintf(ref, sizeof(ref), "%s:%s", DERIVED_REPO, tag);
+	rc = engine_image_inspect(e, ref, &image, err);
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	labels = answer_at(image, "Config.Labels");
+	from = json_string_value(json_object_get(labels, IMAGE_LABEL_FROM));
+	init = json_string_value(json_object_get(labels, DOCKER_INIT_LABEL));
+	id = answer_text_or(image, "Id", "");
+	rc = from && init && str_eq(from, base_id) && str_eq(init, docker_init_hash) && answer_is_image_id(id);
+	if (rc)
+		(void)str_copy(ret_id, ENGINE_IMAGE_LEN + 1, id);
+	json_decref(image);
+	return rc;
+}
+
+/* A tar with the one file, in memory: it is small. */
+static int put_init(struct engine *e, const char *container, struct brig_error *err)
+{
+	AUTO_FD fd = tar_temporary(err);
+	struct tar tar;
+	int rc;
+
+	if (fd < 0)
+		return -err->code;
+	rc = tar_open(&tar, fd, err);
+	if (rc < 0)
+		return rc;
+	tar_folder(&tar, ".brig", 0755, 0);
+	tar_data(&tar, DOCKER_INIT_PATH + 1, 0755, docker_init_bytes, docker_init_size);
+	rc = tar_close(&tar, err);
+	if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		rc = err_set(err, BRIG_E_SYSTEM, errno, "a temporary file cannot be rewound");
+	return rc < 0 ? rc : engine_put_archive(e, container, "/", NULL, 0, fd, err);
+}
+
+static int create(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN + 1], struct brig_error *err)
+{
+	char name[sizeof("brig-derive-") + DERIVE_NAME_LEN] = "brig-derive-";
+	json_t *body = json_pack("{s:s, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s}, s:{s:s}}", "Image", base_id, "Cmd",
+				 DOCKER_INIT_PATH, "User", "1000:1000", "Labels", IMAGE_LABEL, "derived",
+				 IMAGE_LABEL_VERSION, BRIG_VERSION, IMAGE_LABEL_HOW, "derived", IMAGE_LABEL_FROM, base_id,
+				 DOCKER_INIT_LABEL, docker_init_hash, "HostConfig", "NetworkMode", "none");
+	int rc;
+
+	if (!body)
+		return err_nomem(err);
+	if (id_random(name + strlen(name), DERIVE_NAME_LEN) < 0) {
+		json_decref(body);
+		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
+	}
+	rc = engine_create(e, name, body, ret, NULL, 0, err);
+	json_decref(body);
+	return rc;
+}
+
+int image_derive(struct engine *e, const char *base_id, const struct image_ask *ask,
+		 char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
+{
+	char tag[64], container[ENGINE_ID_LEN + 1];
+	struct brig_error second = BRIG_ERROR_INIT;
+	int rc;
+
+	engine_set_deadline(e, clock_now_ns() + DERIVE_CEILING);
+	derived_tag(base_id, tag, sizeof(tag));
+	rc = ask->rebuild ? 0 : find_derived(e, base_id, tag, ret_id, err);
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	image_say(ask, "adding brig's first process to %.19s", base_id);
+	rc = create(e, base_id, container, err);
+	if (rc == 0) {
+		rc = put_init(e, container, err);
+		if (rc == 0)
+			rc = engine_commit(e, container, DERIVED_REPO, tag, ret_id, err);
+		if (engine_remove(e, container, &second) < 0 && rc == 0) {
+			*err = second;
+			rc = -err->code;
+		}
+	}
+	return rc < 0 ? err_wrap(err, "no image could be derived from %.19s", base_id) : 0;
+}

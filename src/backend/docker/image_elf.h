@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program of this machine needs to start: its loader and its libraries, read from the file itself.  Nothing is
+ * executed, and a file that lies about its sizes costs no more than a small, fixed amount of memory.
+ */
+#ifndef DOCKER_IMAGE_ELF_H
+#define DOCKER_IMAGE_ELF_H
+
+#include "base/util.h"
+
+#define ELF_NEEDED_MAX 64
+#define ELF_NAME_MAX   128
+
+struct elf_needs {
+	char loader[256];   /* "": none (a library, or a static program) */
+	char runpath[1024]; /* directories, colon-separated; "$ORIGIN" stands for the file's own */
+	char needed[ELF_NEEDED_MAX][ELF_NAME_MAX];
+	size_t n;
+};
+
+/* 0, 1 if it is no ELF file of this machine's kind, or -errno (-ENOEXEC: it is one, and broken). */
+int elf_needs_read(int fd, struct elf_needs *ret);
+
+#endif

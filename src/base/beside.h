@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_BESIDE_H
+#define BASE_BESIDE_H
+
+#include "base/util.h"
+
+/*
+ * A file of an npm package that came with brig: below $BRIG_LIBEXEC, beside the executable (of a build tree or an
+ * installation), or where `make install` puts it.  Calls try with each candidate's path until it says true.
+ */
+bool beside_find(const char *file, bool (*try)(const char *path, void *arg), void *arg);
+
+#endif
