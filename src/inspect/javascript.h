@@ -281,4 +281,10 @@ void js_judge_builtin(struct js *js, const char *name, size_t len, struct span w
 void js_judge_module_call(struct js *js, const struct js_value *callee, const struct js_value *args, size_t n,
 			  struct span where);
 
+/* Towards zero.  Not trunc(): loading the mathematics library would cost every start of brig. */
+static inline double js_whole(double d)
+{
+	return d < 9e15 && d > -9e15 ? (double)(int64_t)d : d;
+}
+
 #endif

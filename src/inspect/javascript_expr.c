@@ -135,7 +135,9 @@ static bool arithmetic(char op, double x, double y, double *ret)
 		*ret = x / y;
 		return true;
 	case '%':
-		*ret = fmod(x, y);
+		if (b == 0 || x != (double)a || y != (double)b)
+			return false; /* who hides a name behind fractions shall be taken for unknown */
+		*ret = (double)(a % b);
 		return true;
 	case '^':
 		*ret = (double)((int32_t)(uint32_t)a ^ (int32_t)(uint32_t)b);

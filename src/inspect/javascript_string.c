@@ -98,7 +98,7 @@ static bool arg_string(struct js *js, const struct call *c, size_t i, struct js_
 
 static double clamp(double d, double low, double high)
 {
-	return d < low ? low : d > high ? high : trunc(d);
+	return d < low ? low : d > high ? high : js_whole(d);
 }
 
 /* Where a slice starts and ends; negative places count from the end. */
@@ -154,7 +154,7 @@ static struct js_value do_char_at(struct js *js, const struct call *c)
 		return js_simple(JS_UNKNOWN);
 	if (at < 0)
 		at += c->self->n;
-	return at >= 0 && at < c->self->n ? part(c->self, trunc(at), trunc(at) + 1) : js_text("");
+	return at >= 0 && at < c->self->n ? part(c->self, js_whole(at), js_whole(at) + 1) : js_text("");
 }
 
 static struct js_value do_char_code(struct js *js, const struct call *c)
@@ -374,7 +374,7 @@ static struct js_value do_at(struct js *js, const struct call *c)
 
 	if (!arg_number(js, c, 0, 0, &at))
 		return js_simple(JS_UNKNOWN);
-	at = trunc(at < 0 ? at + c->self->n : at);
+	at = js_whole(at < 0 ? at + c->self->n : at);
 	return at >= 0 && at < c->self->n ? c->self->v[(size_t)at] : js_simple(JS_UNDEFINED);
 }
 
