@@ -267,6 +267,76 @@ BRIG_API int brig_doctor_json(struct brig *b, char **ret, struct brig_error *err
 /* Languages, their file extensions and whether their runtime is installed. */
 BRIG_API int brig_languages_json(struct brig *b, char **ret, struct brig_error *err);
 
+/*
+ * Cells of any backend that are there now, whoever made them: { "ok", "cells": [ { "backend", "id", "name", "language",
+ * "owner", "orphan", "waiting", "age_ms" } ], "notes": [ { "backend", "note" } ] }.  An orphan's owner is dead; a waiting
+ * cell is a warm one that nobody has claimed.  A backend that is not there on this host is a note; "ok" is false if one
+ * that is there could not be asked.
+ */
+BRIG_API int brig_ps_json(struct brig *b, char **ret, struct brig_error *err);
+/* Removes the orphans: the same document with "removed" instead of "cells". */
+BRIG_API int brig_reap_json(struct brig *b, char **ret, struct brig_error *err);
+
+/* ---- history: what was run ------------------------------------------------------------------- */
+
+/* Which executions.  NULL: any. */
+struct brig_history {
+	uint32_t size;
+	const char *verdict;      /* "ok", "timeout", ... */
+	const char *language;     /* a name or one of its aliases */
+	const char *trust;        /* "untrusted", "unknown", "trusted" */
+	const char *since, *until; /* "2h", "7d": so long ago; "2026-11-16", "2026-11-16T08:30:00Z"; until: not included */
+	uint32_t limit;           /* the youngest so many; 0: all, up to 100000 */
+	uint32_t flags;           /* must be 0 */
+};
+#define BRIG_HISTORY_INIT                                                            \
+	{                                                                            \
+		sizeof(struct brig_history), NULL, NULL, NULL, NULL, NULL, 0, 0 \
+	}
+
+/*
+ * Executions, the youngest first: { "executions": [ { "id", "time", "verdict", "language", "trust", "wall_ms", ... } ],
+ * "total": how many there are without the limit, "history_warnings": [ ... ] }.  req may be NULL.
+ */
+BRIG_API int brig_history_json(struct brig *b, const struct brig_history *req, char **ret, struct brig_error *err);
+/*
+ * Everything that was kept of one execution; the beginning of its id is enough if no other one begins so: the members
+ * of a result, "time", and "code", "stdout", "stderr" as { "sha256", "bytes", "kept", "text", "encoding", "truncated",
+ * "redacted" }.
+ */
+BRIG_API int brig_show_json(struct brig *b, const char *id, char **ret, struct brig_error *err);
+
+/* ---- images of the docker backend ------------------------------------------------------------ */
+
+/* A line of text about something that takes its time; without newline. */
+typedef void (*brig_progress_fn)(void *user, const char *line);
+
+struct brig_images {
+	uint32_t size;
+	const char *image; /* name of an image or a language; NULL: all.  For brig_images_check also any reference */
+	const char *from;  /* how to build: "registry", "host"; NULL: from a registry if one can be reached */
+	int rebuild;       /* 1: even if a good one is there */
+	brig_progress_fn on_progress;
+	void *user;
+	uint32_t flags; /* must be 0 */
+};
+#define BRIG_IMAGES_INIT                                                   \
+	{                                                                  \
+		sizeof(struct brig_images), NULL, NULL, 0, NULL, NULL, 0 \
+	}
+
+/*
+ * All three ask the engine of the policy (docker_host) and give
+ * { "engine": { "name", "version", "address" }, "images": [ { "name", "languages", "reference", "id", "state", "how",
+ * "created", "bytes", "complaint" } ] }; state is "good", "missing", "wrong" or, in a list, "other": made by another
+ * brig or derived.  opts may be NULL, and so may ret_json.
+ */
+/* Makes what is missing. */
+BRIG_API int brig_images_build(struct brig *b, const struct brig_images *opts, char **ret_json, struct brig_error *err);
+BRIG_API int brig_images_list(struct brig *b, char **ret_json, struct brig_error *err);
+/* 0: good, every one; 1: not. */
+BRIG_API int brig_images_check(struct brig *b, const struct brig_images *opts, char **ret_json, struct brig_error *err);
+
 BRIG_API void brig_free(void *p);
 
 #ifdef __cplusplus

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "api/cells.h"
 #include "api/check.h"
 #include "api/doctor.h"
 #include "api/handle.h"
@@ -299,6 +300,20 @@ int brig_doctor_json(struct brig *b, char **ret, struct brig_error *err)
 	if (!b || !ret)
 		return err_set(err, BRIG_E_USAGE, 0, "brig_doctor_json needs a handle and a place for the text");
 	return doctor_json(b->policy, ret, err);
+}
+
+int brig_ps_json(struct brig *b, char **ret, struct brig_error *err)
+{
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_ps_json needs a handle and a place for the text");
+	return cells_json(b->policy, ret, err);
+}
+
+int brig_reap_json(struct brig *b, char **ret, struct brig_error *err)
+{
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_reap_json needs a handle and a place for the text");
+	return cells_reap_json(b->policy, ret, err);
 }
 
 int brig_languages_json(struct brig *b, char **ret, struct brig_error *err)

@@ -17,6 +17,7 @@
 
 #include "backend/backend.h"
 #include "base/str.h"
+#include "executor/select.h"
 #include "lang/lang.h"
 #include "policy/policy.h"
 
@@ -61,7 +62,7 @@ static enum protection protection_of(enum probe_id id)
 
 static void gather_backend(const struct settings *set, struct doctor_facts *f)
 {
-	enum backend_kind kind = set->enable_sandbox ? (enum backend_kind)set->backend : BACKEND_DIRECT;
+	enum backend_kind wanted = select_kind(set), kind = wanted == BACKEND_AUTO ? BACKEND_NATIVE : wanted;
 	const struct backend_ops *ops = backend_find(kind, &f->backend_error);
 	struct backend_host *host = NULL;
 

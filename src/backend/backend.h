@@ -92,7 +92,8 @@ struct backend_ops {
 	void (*usage)(struct cell *c, struct cell_usage *ret);
 	/* Opens a regular file that the program left in its workspace, without following links. -errno. */
 	int (*open_output)(struct cell *c, const char *name);
-	/* Every cell of this backend on this host that the caller may see, whoever made it.  NULL: it has none. */
+	/* Every cell of this backend on this host that the caller may see, whoever made it.  NULL: it has none.
+	 * BRIG_E_REFUSED, from reap too: it is not to be had here (no engine, say), which is no fault. */
 	int (*list)(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 	/* Removes those whose owner is dead; each is called for what was removed.  NULL: nothing can be left. */
 	int (*reap)(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
@@ -104,5 +105,7 @@ extern const struct backend_ops native_backend, docker_backend, direct_backend;
 
 /* The backend for a name of the policy; NULL and a reason if this build or host has none. */
 const struct backend_ops *backend_find(enum backend_kind kind, struct brig_error *err);
+/* The i-th backend of this build, each once; NULL past the last one. */
+const struct backend_ops *backend_at(size_t i);
 
 #endif

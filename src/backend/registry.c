@@ -5,7 +5,6 @@ static const struct {
 	enum backend_kind kind;
 	const struct backend_ops *ops;
 } registry[] = {
-	{ BACKEND_AUTO, &native_backend },
 	{ BACKEND_NATIVE, &native_backend },
 	{ BACKEND_DIRECT, &direct_backend },
 };
@@ -19,4 +18,9 @@ const struct backend_ops *backend_find(enum backend_kind kind, struct brig_error
 		      "this build of brig has no '%s' backend; use backend native (or auto), which isolates fully",
 		      backend_kind_name[kind]);
 	return NULL;
+}
+
+const struct backend_ops *backend_at(size_t i)
+{
+	return i < ARRAY_LEN(registry) ? registry[i].ops : NULL;
 }

@@ -16,6 +16,8 @@ extern const struct command command_policy_show;
 extern const struct command command_policy_check;
 extern const struct command command_doctor;
 extern const struct command command_languages;
+extern const struct command command_ps;
+extern const struct command command_reap;
 extern const struct command command_version;
 extern const struct command command_help;
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cells of any backend that are there now, and the removal of those whose owner is dead. */
+#ifndef API_CELLS_H
+#define API_CELLS_H
+
+#include "base/err.h"
+
+struct policy;
+
+/* Behind brig_ps_json() and brig_reap_json(). */
+int cells_json(const struct policy *policy, char **ret, struct brig_error *err);
+int cells_reap_json(const struct policy *policy, char **ret, struct brig_error *err);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `brig ps` and `brig reap`: cells of any backend, and the removal of those whose owner is dead. */
+#include <stdio.h>
+
+#include "base/str.h"
+#include "cli/commands.h"
+#include "cli/document.h"
+
+struct cells_values {
+	const char *policy;
+	bool json, no_color;
+};
+
+#define AT(member) offsetof(struct cells_values, member)
+static const struct option_row cells_options[] = {
+	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL, "the policy, which says where the engine is" },
+	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
+	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+};
+
+static const char *state_of(const json_t *row)
+{
+	return document_true(row, "orphan") ? "orphan" : document_true(row, "waiting") ? "waiting" : "alive";
+}
+
+static void add_cell(struct ui_table *table, const json_t *row, bool removed)
+{
+	static const char *const texts[] = { "id", "backend", "language", "owner" };
+	const char *state = removed ? "removed" : state_of(row);
+	char text[128], age[32];
+	json_int_t ms = json_integer_value(json_object_get(row, "age_ms"));
+
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+		ui_table_add(table, document_text(row, texts[i], text, sizeof(text)), i == 0 ? UI_BOLD : UI_PLAIN);
+	ui_table_add(table, ui_millis(age, sizeof(age), (uint64_t)ms), UI_PLAIN);
+	ui_table_add(table, state, str_eq(state, "orphan") ? UI_RED : UI_GREEN);
+	ui_table_add(table, document_text(row, "name", text, sizeof(text)), UI_DIM);
+}
+
+static int show_table(const json_t *doc, bool reap, bool no_color)
+{
+	static const char *const titles[] = { "RUN", "BACKEND", "LANGUAGE", "OWNER", "AGE", "STATE", "NAME" };
+	const json_t *row, *rows = json_object_get(doc, reap ? "removed" : "cells");
+	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
+	bool has_color = ui_has_color(STDOUT_FILENO, no_color);
+	char backend[32], note[1024];
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(titles); i++)
+		ui_table_add(&table, titles[i], UI_BOLD);
+	json_array_foreach(rows, i, row) add_cell(&table, row, reap);
+	if (json_array_size(rows) > 0)
+		ui_table_show(&table, has_color, &text);
+	else
+		buf_adds(&text, reap ? "Nothing to remove.\n" : "No cells.\n");
+	ui_table_release(&table);
+	json_array_foreach(json_object_get(doc, "notes"), i, row)
+		ui_say("note: %s: %s", document_text(row, "backend", backend, sizeof(backend)),
+		       document_text(row, "note", note, sizeof(note)));
+	return ui_finish(&text, document_true(doc, "ok") ? EXIT_SUCCESS : EXIT_FAILED);
+}
+
+static int show_cells(const struct cells_values *v, bool reap)
+{
+	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig *b = NULL;
+	AUTO_TEXT json = NULL;
+	json_t *doc;
+	int rc, status;
+
+	if (brig_open(&opts, &b, &err) < 0)
+		return command_open_failed(v->policy, &err);
+	rc = reap ? brig_reap_json(b, &json, &err) : brig_ps_json(b, &json, &err);
+	brig_close(b);
+	if (rc < 0)
+		return ui_fail(&err);
+	doc = document_read(json);
+	if (!doc)
+		return EXIT_FAILED;
+	if (v->json)
+		status = document_print(json, document_true(doc, "ok") ? EXIT_SUCCESS : EXIT_FAILED);
+	else
+		status = show_table(doc, reap, v->no_color);
+	json_decref(doc);
+	return status;
+}
+
+static int cells_main(const struct command *self, int argc, char **argv)
+{
+	struct cells_values v = { 0 };
+	struct operands ops = { 0 };
+	int status = EXIT_USAGE;
+
+	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
+		status = show_cells(&v, self == &command_reap);
+	options_release(self, &v, &ops);
+	return status;
+}
+
+const struct command command_ps = {
+	.name = "ps",
+	.synopsis = "[OPTIONS]",
+	.summary = "list the cells of all backends that are there now",
+	.details = "A cell whose owner is dead is an orphan; 'brig reap' removes it.  A backend that is not there, such as an\n"
+		   "engine that does not run, is a note.\n\n"
+		   "Exit status: 0, or 121 if a backend could not be asked.\n",
+	.options = cells_options,
+	.n_options = ARRAY_LEN(cells_options),
+	.run = cells_main,
+};
+
+const struct command command_reap = {
+	.name = "reap",
+	.synopsis = "[OPTIONS]",
+	.summary = "remove the cells whose owner is dead",
+	.details = "Cells clean up after themselves, also when brig is killed; this is for what is left when everything was\n"
+		   "killed at once.  Cells of a living brig are never touched.\n\n"
+		   "Exit status: 0, or 121 if something could not be removed.\n",
+	.options = cells_options,
+	.n_options = ARRAY_LEN(cells_options),
+	.run = cells_main,
+};

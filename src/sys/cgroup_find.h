@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups that are there, whoever made them: for those who look for what was left behind. */
+#ifndef SYS_CGROUP_FIND_H
+#define SYS_CGROUP_FIND_H
+
+#include "base/util.h"
+
+struct cgroup_found {
+	const char *name; /* of the group */
+	const char *path; /* of the directory that holds it */
+	int parent;       /* the same, open */
+	bool v2;
+};
+
+/*
+ * Every group in any mounted hierarchy whose name begins with the prefix; a cell has one per hierarchy.  Groups inside a
+ * found one are not looked for.  Negative from visit stops the walk and is handed on.  0 or -errno.
+ */
+int cgroup_find(const char *prefix, int (*visit)(void *arg, const struct cgroup_found *found), void *arg);
+/* Kills what is inside a found group and removes it.  0, or -EBUSY if it is still there at deadline_ns. */
+int cgroup_found_remove(const struct cgroup_found *found, uint64_t deadline_ns);
+
+#endif
