@@ -154,7 +154,8 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	const struct settings *set = &pr->resolved.set;
 	bool is_run = str_eq(step_name, "run");
 	struct plan *plan = &ret->plan;
-	int rc = lang_command_make(pr->lang, step, pr->source_name, &ret->command, err);
+	int rc = pr->brings_runtimes ? lang_command_make_in_image(pr->lang, step, pr->source_name, &ret->command, err)
+				     : lang_command_make(pr->lang, step, pr->source_name, &ret->command, err);
 
 	if (rc == 0)
 		rc = fill_argv(ret, req, is_run, err);
@@ -164,6 +165,8 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		return rc;
 	*plan = (struct plan){
 		.step = step_name,
+		.language = pr->lang->name,
+		.output = is_run ? NULL : pr->lang->output_name,
 		.trust = pr->resolved.trust,
 		.limits = is_run ? run_limits(set) : compile_limits(set),
 		.rootfs = set->rootfs,

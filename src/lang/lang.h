@@ -94,5 +94,8 @@ struct lang_command {
 };
 int lang_command_make(const struct language *lang, const struct lang_step *step, const char *source,
 		      struct lang_command *ret, struct brig_error *err);
+/* The same for a cell that brings its own tools: the host is not looked at, the row's first absolute path is taken. */
+int lang_command_make_in_image(const struct language *lang, const struct lang_step *step, const char *source,
+			       struct lang_command *ret, struct brig_error *err);
 
 #endif

@@ -126,37 +126,58 @@ static void expand(struct buf *b, const char *word, const char *source, const ch
 	(void)buf_add(b, "", 1);
 }
 
+/* Behind the program's own word, which is there already. */
+static int finish_words(const struct language *lang, const struct lang_step *step, const char *source, struct buf *words,
+			struct lang_command *ret, struct brig_error *err)
+{
+	const char *at;
+
+	for (ret->argc = 1; step->argv[ret->argc - 1]; ret->argc++)
+		expand(words, step->argv[ret->argc - 1], source, lang->output_name ? lang->output_name : "");
+	if (words->no_memory)
+		return err_nomem(err);
+	if (words->full)
+		return err_set(err, BRIG_E_INTERNAL, 0, "the command line of %s is too long", lang->name);
+	memcpy(ret->text, words->data, words->len);
+	at = ret->text;
+	for (size_t i = 0; i < ret->argc; i++, at += strlen(at) + 1)
+		ret->argv[i] = at;
+	return 0;
+}
+
 int lang_command_make(const struct language *lang, const struct lang_step *step, const char *source,
 		      struct lang_command *ret, struct brig_error *err)
 {
 	AUTO_BUF words = BUF_INIT(sizeof(ret->text));
-	const char *output = lang->output_name ? lang->output_name : "";
-	const char *slash, *at;
 	bool bind = false;
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!step->tool[0]) {
-		expand(&words, PLAN_WORKSPACE "/%o", source, output);
+		expand(&words, PLAN_WORKSPACE "/%o", source, lang->output_name ? lang->output_name : "");
 	} else {
 		rc = lang_find_tool(lang, step, ret->tool, sizeof(ret->tool), &bind, err);
 		if (rc < 0)
 			return rc;
-		slash = strrchr(ret->tool, '/');
 		if (bind)
-			(void)snprintf(ret->tool_target, sizeof(ret->tool_target), "%s%s", LANG_TOOL_DIR, slash);
+			(void)snprintf(ret->tool_target, sizeof(ret->tool_target), "%s%s", LANG_TOOL_DIR,
+				       strrchr(ret->tool, '/'));
 		(void)buf_adds(&words, bind ? ret->tool_target : ret->tool);
 		(void)buf_add(&words, "", 1);
 	}
-	for (ret->argc = 1; step->argv[ret->argc - 1]; ret->argc++)
-		expand(&words, step->argv[ret->argc - 1], source, output);
-	if (words.no_memory)
-		return err_nomem(err);
-	if (words.full)
-		return err_set(err, BRIG_E_INTERNAL, 0, "the command line of %s is too long", lang->name);
-	memcpy(ret->text, words.data, words.len);
-	at = ret->text;
-	for (size_t i = 0; i < ret->argc; i++, at += strlen(at) + 1)
-		ret->argv[i] = at;
-	return 0;
+	return finish_words(lang, step, source, &words, ret, err);
+}
+
+int lang_command_make_in_image(const struct language *lang, const struct lang_step *step, const char *source,
+			       struct lang_command *ret, struct brig_error *err)
+{
+	AUTO_BUF words = BUF_INIT(sizeof(ret->text));
+
+	memset(ret, 0, sizeof(*ret));
+	if (!step->tool[0])
+		expand(&words, PLAN_WORKSPACE "/%o", source, lang->output_name ? lang->output_name : "");
+	for (size_t i = 0; i < ARRAY_LEN(step->tool) && step->tool[i] && words.len == 0; i++)
+		if (step->tool[i][0] == '/')
+			(void)buf_add(&words, step->tool[i], strlen(step->tool[i]) + 1);
+	return finish_words(lang, step, source, &words, ret, err);
 }

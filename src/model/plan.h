@@ -47,6 +47,8 @@ struct plan_bind {
 struct plan {
 	char id[RUN_ID_LEN + 1];
 	const char *step; /* "run" or "compile" */
+	const char *language;
+	const char *output; /* name of the file in the workspace that open_output will be asked for; NULL: none */
 	enum trust trust;
 	struct limits limits;
 	const char *rootfs; /* "": the host's own /usr */
