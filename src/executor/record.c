@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "history/history.h"
+#include "metrics/metrics.h"
 #include "policy/policy.h"
 
 /* ---- the folder -------------------------------------------------------------------------------- */
@@ -111,6 +112,21 @@ static void write_history(struct recorder *r, const struct record *rec, struct r
 		result_warn(res, "%s", notes.text[i]);
 }
 
+static void write_metrics(struct recorder *r, const struct record *rec, struct result *res)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	const struct statedir *dir;
+	int rc;
+
+	if (!rec->set->metrics)
+		return;
+	rc = recorder_dir(r, &dir, &err);
+	if (rc == 0)
+		rc = metrics_count(dir, rec, &err);
+	if (rc != 0)
+		result_warn(res, "%s%s", rc < 0 ? "this run is not in the metrics: " : "", err.msg);
+}
+
 void record_finish(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
 {
 	struct record *rec = &rg->rec;
@@ -127,7 +143,7 @@ void record_finish(struct recorder *r, struct recording *rg, const char *policy_
 		record_hash_evidence(rec);
 		/* audit_append() */
 		write_history(r, rec, res);
-		/* metrics_count() */
+		write_metrics(r, rec, res);
 	}
 	record_stream_release(&rec->out);
 	record_stream_release(&rec->err);
