@@ -282,15 +282,16 @@ BRIG_API int brig_reap_json(struct brig *b, char **ret, struct brig_error *err);
 /* Which executions.  NULL: any. */
 struct brig_history {
 	uint32_t size;
-	const char *verdict;      /* "ok", "timeout", ... */
-	const char *language;     /* a name or one of its aliases */
-	const char *trust;        /* "untrusted", "unknown", "trusted" */
-	const char *since, *until; /* "2h", "7d": so long ago; "2026-11-16", "2026-11-16T08:30:00Z"; until: not included */
-	uint32_t limit;           /* the youngest so many; 0: all, up to 100000 */
-	uint32_t flags;           /* must be 0 */
+	const char *verdict;  /* "ok", "timeout", ... */
+	const char *language; /* a name or one of its aliases */
+	const char *trust;    /* "untrusted", "unknown", "trusted" */
+	const char *since,
+		*until; /* "2h", "7d": so long ago; "2026-11-16", "2026-11-16T08:30:00Z"; until: not included */
+	uint32_t limit; /* the youngest so many; 0: all, up to 100000 */
+	uint32_t flags; /* must be 0 */
 };
-#define BRIG_HISTORY_INIT                                                            \
-	{                                                                            \
+#define BRIG_HISTORY_INIT                                                       \
+	{                                                                       \
 		sizeof(struct brig_history), NULL, NULL, NULL, NULL, NULL, 0, 0 \
 	}
 
@@ -320,8 +321,8 @@ struct brig_images {
 	void *user;
 	uint32_t flags; /* must be 0 */
 };
-#define BRIG_IMAGES_INIT                                                   \
-	{                                                                  \
+#define BRIG_IMAGES_INIT                                                 \
+	{                                                                \
 		sizeof(struct brig_images), NULL, NULL, 0, NULL, NULL, 0 \
 	}
 
