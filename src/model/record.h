@@ -30,10 +30,11 @@ enum record_cache { CACHE_NONE, CACHE_MISS, CACHE_HIT, CACHE_COUNT }; /* NONE: n
 extern const char *const record_cache_name[CACHE_COUNT];
 
 struct record {
-	uint64_t wall_ns;         /* CLOCK_REALTIME when the request came in, since 1970 */
-	uint32_t uid;             /* who asked */
-	const char *who;          /* a token's name; "" on the command line */
-	const struct result *res; /* id, trust, language, backend, verdict, step, reason, exit, findings, limits, degraded,
+	uint64_t wall_ns; /* CLOCK_REALTIME when the request came in, since 1970 */
+	uint32_t uid;     /* who asked */
+	const char *who;  /* a token's name; "" on the command line */
+	const struct result
+		*res; /* id, trust, language, backend, verdict, step, reason, exit, findings, limits, degraded,
 				   * evidence, usage, phase times, samples: borrowed */
 	const struct settings *set; /* what policy says of recording, and everything else: borrowed */
 	const char *code;           /* borrowed, code_len bytes; not NUL-terminated */

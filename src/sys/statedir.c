@@ -53,15 +53,17 @@ static int check_owner(const struct stat *st, const char *path, const char *name
 	if (!name)
 		name = "";
 	if (st->st_uid != geteuid())
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "'%.200s%s%.60s' belongs to user %u and brig runs as %u: what another user can change proves "
-			       "nothing. Give it to this user, or name another folder with --state or $BRIG_STATE",
-			       path, slash, name, (unsigned)st->st_uid, (unsigned)geteuid());
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"'%.200s%s%.60s' belongs to user %u and brig runs as %u: what another user can change proves "
+			"nothing. Give it to this user, or name another folder with --state or $BRIG_STATE",
+			path, slash, name, (unsigned)st->st_uid, (unsigned)geteuid());
 	if (st->st_mode & OTHERS_MASK)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "'%.200s%s%.60s' can be written by others (mode %04o): run 'chmod go-w' on it, and check what "
-			       "it holds",
-			       path, slash, name, (unsigned)st->st_mode & 07777);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"'%.200s%s%.60s' can be written by others (mode %04o): run 'chmod go-w' on it, and check what "
+			"it holds",
+			path, slash, name, (unsigned)st->st_mode & 07777);
 	return 0;
 }
 
@@ -90,9 +92,10 @@ int statedir_path(const char *wanted, char *dst, size_t size, struct brig_error 
 	base = secure_getenv("HOME");
 	if (base && *base == '/')
 		return path_put(dst, size, base, "/.local/state/brig", err);
-	return err_set(err, BRIG_E_REFUSED, ENOENT,
-		       "no place for the state folder: neither $HOME nor $XDG_STATE_HOME is set; name one with --state or "
-		       "$BRIG_STATE");
+	return err_set(
+		err, BRIG_E_REFUSED, ENOENT,
+		"no place for the state folder: neither $HOME nor $XDG_STATE_HOME is set; name one with --state or "
+		"$BRIG_STATE");
 }
 
 /* ---- folders ----------------------------------------------------------------------------------- */
@@ -198,8 +201,8 @@ int statedir_open_file(const struct statedir *d, const char *name, int flags, st
 		return statedir_trouble(err, errno, "cannot look at", d->path, name);
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, BRIG_E_REFUSED, 0,
-			       "'%.200s/%.60s' is not a regular file: find out who put it there, then remove it", d->path,
-			       name);
+			       "'%.200s/%.60s' is not a regular file: find out who put it there, then remove it",
+			       d->path, name);
 	rc = check_owner(&st, d->path, name, err);
 	return rc < 0 ? rc : fd_move(&fd);
 }

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The audit log: one entry per request, in the order in which they ended, that cannot be changed unnoticed.
+ *
+ *	<state>/audit/000001.jsonl ...   the entries, one JSON object per line; a number that only grows
+ *	<state>/audit/head               where the log ends: file, size, last entry; also the lock of all writers
+ *	<state>/audit/log.key            key of the entries' codes, 0600
+ *	<state>/keys/                    the signing key and the public keys of all times (keys.h)
+ *
+ * Each entry holds its number, the hash of the one before it, its own hash, and a code (HMAC) that only the log's
+ * key makes: editing, inserting, deleting or reordering breaks one of them.  Every CHECKPOINT_ENTRIES entries, after
+ * CHECKPOINT_NS, and at the end of each file a checkpoint signs the chain with the host's Ed25519 key.  The head, with
+ * a code of its own, says where the log ends: cutting off its end is noticed too.  What is not: putting back an old
+ * copy of the whole folder, and whatever somebody does who can read the keys (docs/AUDIT.md).
+ *
+ * Writing, under the head's lock: read the head, append the line with one write(), rewrite the head.  A writer that
+ * is killed in between leaves a whole line behind the head's end, which the next one adopts, or a piece of a line,
+ * which the next one cuts off and says so in an entry.  The cost does not depend on the log's length.
+ */
+#ifndef AUDIT_AUDIT_H
+#define AUDIT_AUDIT_H
+
+#include "base/buf.h"
+#include "model/record.h"
+#include "sys/statedir.h"
+
+#define AUDIT_ENTRY_MAX 32768 /* bytes of a line, with its newline */
+
+struct audit_log;
+
+/* Opens the log for writing, and makes it if there is none. */
+int audit_open(const struct statedir *state, struct audit_log **ret, struct brig_error *err);
+void audit_close(struct audit_log *log); /* NULL is fine */
+/* Before a run: whether its entry will find room; makes sure that it does where the file system lets us.  New files and
+ * checkpoints are made here when they are due. */
+int audit_ready(struct audit_log *log, const struct settings *set, struct brig_error *err);
+/* Appends the request's entry and fills rec->audit_*. */
+int audit_append(struct audit_log *log, struct record *rec, struct brig_error *err);
+/* Eight bytes that name this log, in hex. */
+#define AUDIT_ID_LEN 16
+const char *audit_id(const struct audit_log *log);
+
+/* ---- keys ------------------------------------------------------------------------------------- */
+
+/* {"keys": [{"id", "public", "from", "until", "current"}]}; with make, the first key is made. */
+int audit_keys_json(const struct statedir *state, bool make, char **ret, struct brig_error *err);
+/* Makes a new signing key; an entry of the log, signed with the old one, names it. */
+int audit_key_rotate(struct audit_log *log, char **ret_json, struct brig_error *err);
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+/* Entries of runs are shown if every given condition holds; entries of other events only without conditions but time. */
+struct audit_filter {
+	uint64_t since_ns, until_ns;                   /* 0: open; until is excluded */
+	const char *verdict, *language, *trust, *rule; /* NULL: any */
+	bool runs_only;
+	size_t last; /* only the last ones; 0: all */
+};
+#define AUDIT_LAST_MAX 100000
+
+/* One line, without its newline, not NUL-terminated; negative stops and is handed on. */
+typedef int (*audit_line_fn)(void *arg, const char *line, size_t len);
+/* Reads what was there when it began, oldest first, in little memory.  Checks nothing: that is audit_verify(). */
+int audit_read(const struct statedir *state, const struct audit_filter *f, audit_line_fn fn, void *arg,
+	       struct brig_error *err);
+
+/*
+ * Checks every entry.  0: the log is whole; 1: it is not; negative: it could not be checked.
+ * *ret_json: { "ok", "entries", "runs", "checkpoints", "files", "first", "last", "problem": null | { "kind", "file", "line",
+ * "seq", "message" }, "notes": [text] }
+ */
+int audit_verify(const struct statedir *state, char **ret_json, struct brig_error *err);
+
+/* What can be wrong with a log, in the word that audit_verify() uses. */
+enum audit_problem {
+#define PROBLEM(name, meaning) AUDIT_##name,
+#include "audit/problems.def"
+	AUDIT_PROBLEM_COUNT
+};
+extern const char *const audit_problem_name[AUDIT_PROBLEM_COUNT];
+
+/* ---- receipts ---------------------------------------------------------------------------------- */
+
+/* A signed statement over the request; audit_append() comes before it.  On the heap. */
+int receipt_make(const struct statedir *state, const char *log_id, const struct record *rec, char **ret,
+		 struct brig_error *err);
+/* Whether receipts can be signed here: makes the key if there is none. */
+int receipt_ready(const struct statedir *state, struct brig_error *err);
+/*
+ * Checks a receipt, offline.  public_key: hex, or NULL for the one that the receipt names, which then proves only
+ * that nothing was changed.  0: it holds; 1: it does not; negative: not checked.
+ * *ret_json: { "ok", "problem", "key": { "id", "public", "expected" }, "proven": [text], "not_proven": [text], "statement" }
+ */
+int receipt_verify(const char *text, size_t len, const char *public_key, char **ret_json, struct brig_error *err);
+
+#endif
