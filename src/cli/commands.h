@@ -16,6 +16,7 @@ extern const struct command command_policy_show;
 extern const struct command command_policy_check;
 extern const struct command command_doctor;
 extern const struct command command_languages;
+extern const struct command command_images_build, command_images_list, command_images_check;
 extern const struct command command_ps;
 extern const struct command command_reap;
 extern const struct command command_version;
