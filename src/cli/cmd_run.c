@@ -175,6 +175,12 @@ static int show_end(const struct run_values *v, const char *name, const struct l
 	return status;
 }
 
+/* What cannot wait for the end, on a line of its own before the program's first. */
+static void on_notice(void *user UNUSED, const char *text)
+{
+	ui_say("%s", text);
+}
+
 static int run_request(const struct run_values *v, struct brig_request *req)
 {
 	const struct brig_open_opts opts = {
@@ -192,6 +198,7 @@ static int run_request(const struct run_values *v, struct brig_request *req)
 	req->user = &live;
 	req->on_output = v->json ? NULL : live_on_output;
 	req->on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
+	req->on_notice = on_notice;
 	req->flags = v->json ? 0 : BRIG_RUN_NO_CAPTURE;
 	if (brig_open(&opts, &b, &err) < 0)
 		return command_open_failed(v->policy, &err);

@@ -51,9 +51,12 @@ static void say_degraded(const struct brig_result *r)
 		return;
 	for (size_t i = 0; brig_result_degraded(r, i, &protection, &lost, &fix); i++)
 		buf_addf(&names, "%s%s", i > 0 ? ", " : "", protection);
-	if (names.len > 0)
+	if (names.len > 0 && str_eq(brig_result_backend(r), "native"))
 		ui_say("warning: ran without %s, as allow_degraded permits; 'brig doctor' tells how to get them",
 		       buf_str(&names));
+	else if (names.len > 0)
+		ui_say("warning: ran without %s, which the %s backend does not give here", buf_str(&names),
+		       brig_result_backend(r));
 }
 
 #define FINDINGS_SHOWN 10
