@@ -12,13 +12,11 @@
 #include "base/str.h"
 #include "metrics/file.h"
 
-/* FNV-1a: tells a few hundred names apart, and is never 0. */
+/* Never 0, which means free. */
 static uint64_t name_hash(const char *text)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
+	uint64_t h = metrics_hash(METRICS_HASH_BEGIN, text, strlen(text));
 
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3ull;
 	return h ? h : 1;
 }
 

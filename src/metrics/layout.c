@@ -119,29 +119,30 @@ size_t metric_row(enum metric m, const size_t index[METRIC_LABELS_MAX])
 	return row;
 }
 
-/* Everything that places and meanings follow from. */
-static void layout_hash(uint8_t ret[SHA256_LEN])
+/* Of everything that places and meanings follow from. */
+static uint64_t layout_hash(void)
 {
-	struct sha256 h;
+	uint64_t h = METRICS_HASH_BEGIN;
 
-	sha256_begin(&h);
 	for (size_t i = 0; i < LABELS_COUNT; i++) {
 		const struct label_info *l = &label_info[i];
 
-		sha256_add(&h, l->name, strlen(l->name) + 1);
-		sha256_add(&h, &l->size, sizeof(l->size));
+		h = metrics_hash(h, l->name, strlen(l->name) + 1);
+		h = metrics_hash(h, &l->size, sizeof(l->size));
 		for (size_t k = 0; l->fixed && k < l->size; k++)
-			sha256_add(&h, l->fixed(k), strlen(l->fixed(k)) + 1);
+			h = metrics_hash(h, l->fixed(k), strlen(l->fixed(k)) + 1);
 	}
 	for (size_t i = 0; i < METRIC_COUNT; i++) {
 		const struct metric_info *m = &metric_info[i];
 
-		sha256_add(&h, m->name, strlen(m->name) + 1);
-		sha256_add(&h, &m->type, sizeof(m->type));
-		sha256_add(&h, m->label, sizeof(m->label));
-		sha256_add(&h, metric_bounds[m->unit].at, sizeof(metric_bounds[m->unit].at));
+		h = metrics_hash(h, m->name, strlen(m->name) + 1);
+		h = metrics_hash(h, &m->type, sizeof(m->type));
+		h = metrics_hash(h, &m->unit, sizeof(m->unit));
+		h = metrics_hash(h, m->label, sizeof(m->label));
 	}
-	sha256_end(&h, ret);
+	for (size_t i = 0; i < METRIC_UNIT_COUNT; i++)
+		h = metrics_hash(h, metric_bounds[i].at, metric_bounds[i].n * sizeof(metric_bounds[i].at[0]));
+	return h;
 }
 
 void metrics_layout_make(struct metrics_layout *l)
@@ -156,7 +157,7 @@ void metrics_layout_make(struct metrics_layout *l)
 		l->numbers[m] = l->size;
 		l->size += metric_rows(m) * metric_width(m) * sizeof(uint64_t);
 	}
-	layout_hash(l->hash);
+	l->hash = layout_hash();
 }
 
 /* ---- the header ------------------------------------------------------------------------------- */
@@ -168,9 +169,8 @@ static void header_sum(const struct metrics_header *h, uint8_t ret[SHA256_LEN])
 
 void metrics_header_make(const struct metrics_layout *l, struct metrics_header *ret)
 {
-	*ret = (struct metrics_header){ .size = l->size, .created_ns = clock_wall_ns() };
+	*ret = (struct metrics_header){ .size = l->size, .created_ns = clock_wall_ns(), .layout = l->hash };
 	memcpy(ret->magic, header_magic, sizeof(ret->magic));
-	memcpy(ret->layout, l->hash, sizeof(ret->layout));
 	header_sum(ret, ret->sum);
 }
 
@@ -181,7 +181,7 @@ const char *metrics_header_check(const struct metrics_layout *l, const struct me
 	header_sum(h, sum);
 	if (memcmp(h->magic, header_magic, sizeof(h->magic)) != 0 || memcmp(h->sum, sum, sizeof(sum)) != 0)
 		return "damaged";
-	if (memcmp(h->layout, l->hash, sizeof(h->layout)) != 0)
+	if (h->layout != l->hash)
 		return "of another version of brig";
 	return h->size == file_size && file_size == l->size ? NULL : "cut or grown";
 }

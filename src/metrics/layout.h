@@ -64,11 +64,11 @@ extern const struct metric_bounds metric_bounds[METRIC_UNIT_COUNT];
 
 struct metrics_header {
 	char magic[8];
-	uint64_t size;               /* of the file */
-	uint64_t created_ns;         /* wall clock */
-	uint8_t layout[SHA256_LEN];  /* of the table */
-	uint8_t reserved[40];        /* zero */
-	uint8_t sum[SHA256_LEN];     /* of what stands before */
+	uint64_t size;       /* of the file */
+	uint64_t created_ns; /* wall clock */
+	uint64_t layout;     /* hash of the table */
+	uint8_t reserved[64];
+	uint8_t sum[SHA256_LEN]; /* of what stands before */
 };
 
 /* A place of an OPEN set.  hash 0: free.  Whoever claims it writes the name, then ready; see count.c. */
@@ -79,11 +79,22 @@ struct metrics_name {
 };
 
 struct metrics_layout {
-	size_t names[LABELS_COUNT];    /* byte offset of an OPEN set's places */
-	size_t numbers[METRIC_COUNT];  /* byte offset of a metric's first number */
-	size_t size;                   /* of the file */
-	uint8_t hash[SHA256_LEN];
+	size_t names[LABELS_COUNT];   /* byte offset of an OPEN set's places */
+	size_t numbers[METRIC_COUNT]; /* byte offset of a metric's first number */
+	size_t size;                  /* of the file */
+	uint64_t hash;
 };
+
+/* FNV-1a, going on from h: tells names and tables apart, and keeps nobody out. */
+#define METRICS_HASH_BEGIN 0xcbf29ce484222325ull
+static inline uint64_t metrics_hash(uint64_t h, const void *data, size_t len)
+{
+	const unsigned char *at = data;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ at[i]) * 0x100000001b3ull;
+	return h;
+}
 
 void metrics_layout_make(struct metrics_layout *l);
 /* Numbers of one combination of labels: 1, or a place per bound, one above them all, and the sum. */

@@ -243,7 +243,7 @@ static void spoil_layout(void)
 	struct metrics_layout l;
 
 	metrics_layout_make(&l);
-	l.hash[0] ^= 1;
+	l.hash ^= 1;
 	metrics_header_make(&l, &h);
 	overwrite(0, &h, sizeof(h));
 }
