@@ -55,7 +55,7 @@ const char *ui_millis(char *dst, size_t size, uint64_t ms);
  * A table whose columns are as wide as their widest cell.  Cells are copied and made safe.  The last
  * column is not padded.
  */
-#define UI_COLUMNS_MAX 6
+#define UI_COLUMNS_MAX 8
 struct ui_table {
 	size_t n_columns;
 	struct {
