@@ -63,7 +63,7 @@ static void add_note(struct check_output *o, size_t gutter, const char *label, c
 	buf_adds(&o->out, "\n");
 }
 
-static void show_finding(struct check_output *o, const struct checked *c, const json_t *f)
+void check_output_finding(struct check_output *o, const struct checked *c, const json_t *f)
 {
 	const struct look *look = look_of(json_string_value(json_object_get(f, "severity")));
 	const struct frame_place at = { number(f, "line"), number(f, "column"), number(f, "end_line"),
@@ -92,7 +92,7 @@ static void text_add(struct check_output *o, const struct checked *c)
 	size_t dropped = number(c->doc, "dropped"), i;
 	const json_t *f;
 
-	json_array_foreach(json_object_get(c->doc, "findings"), i, f) show_finding(o, c, f);
+	json_array_foreach(json_object_get(c->doc, "findings"), i, f) check_output_finding(o, c, f);
 	if (dropped) {
 		add_safe(o, c->name, UI_BOLD);
 		buf_addf(&o->out, ": %zu more findings are not listed\n\n", dropped);

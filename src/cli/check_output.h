@@ -32,6 +32,8 @@ const struct check_format *check_format_find(const char *name);
 void check_output_init(struct check_output *o, const struct check_format *format, bool has_color);
 /* Counts and shows one text. */
 void check_output_add(struct check_output *o, const struct checked *c);
+/* One finding for people, with its place in the text if that is there, appended to o->out. */
+void check_output_finding(struct check_output *o, const struct checked *c, const json_t *f);
 /* Writes what is left; rules is the document of brig_rules_json().  The exit status, ok_status unless that fails. */
 int check_output_end(struct check_output *o, const char *rules, int ok_status);
 void check_output_release(struct check_output *o);

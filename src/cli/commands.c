@@ -7,8 +7,9 @@
 #include "cli/ui.h"
 
 const struct command *const commands[] = {
-	&command_run,          &command_check,  &command_rules,     &command_explain, &command_policy_show,
-	&command_policy_check, &command_doctor, &command_languages, &command_images_build, &command_images_list, &command_images_check, &command_ps,      &command_reap,
+	&command_run,          &command_check,  &command_rules,     &command_explain,      &command_policy_show,
+	&command_policy_check, &command_doctor, &command_languages, &command_images_build, &command_images_list,
+	&command_images_check, &command_ps,     &command_reap,      &command_history,      &command_show,
 	&command_version,      &command_help,
 };
 const size_t command_count = ARRAY_LEN(commands);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/ui.h"
 
 /* How a verdict is shown; the ones that are not listed are red and give their reason. */
 static const struct {
@@ -18,7 +17,7 @@ static const struct {
 	{ "cancelled", UI_YELLOW, false },
 };
 
-static enum ui_color verdict_color(const char *verdict)
+enum ui_color report_verdict_color(const char *verdict)
 {
 	for (size_t i = 0; i < ARRAY_LEN(looks); i++)
 		if (str_eq(looks[i].verdict, verdict))
@@ -111,7 +110,7 @@ static void add_verdict(struct buf *line, const struct brig_result *r, bool has_
 	const char *verdict = brig_result_verdict(r);
 	const char *name = brig_result_signal(r) ? sigabbrev_np(brig_result_signal(r)) : NULL;
 
-	ui_paint(line, has_color, verdict_color(verdict), verdict);
+	ui_paint(line, has_color, report_verdict_color(verdict), verdict);
 	if (str_eq(verdict, "error"))
 		buf_addf(line, " (%s code %d)", str_eq(brig_result_step(r), "compile") ? "compiler's exit" : "exit",
 			 brig_result_exit_code(r));

@@ -5,8 +5,9 @@
 
 #include <brig/brig.h>
 
-#include "base/util.h"
+#include "cli/ui.h"
 
+enum ui_color report_verdict_color(const char *verdict);
 /* Reason, findings, warnings and missing protections: what must not pass unseen.  name is the file's, or NULL. */
 void report_remarks(const struct brig_result *r, const char *name);
 /* "brig: ok  wall 18 ms  cpu 14 ms  memory 9.1 MB  native  29/29 protections kept" */

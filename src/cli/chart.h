@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small chart of something over time, in blocks of text:
+ *
+ *	cpu, at most 98 %
+ *	   98 % | ▂▅███▇▆▁
+ *	        |▄████████
+ *	        0 s      1.20 s
+ */
+#ifndef CLI_CHART_H
+#define CLI_CHART_H
+
+#include "cli/ui.h"
+
+#define CHART_ROWS      4
+#define CHART_WIDTH_MIN 10
+#define CHART_WIDTH_MAX 100
+
+/* A point says what held since the point before it. */
+struct chart_point {
+	uint64_t at_ms, value;
+};
+
+struct chart {
+	const char *title;
+	const struct chart_point *point; /* by time */
+	size_t n;
+	const char *(*label)(char *dst, size_t size, uint64_t value);
+	enum ui_color color;
+};
+
+struct chart_look {
+	size_t width; /* of the whole, in columns */
+	bool ascii;   /* no block characters */
+	bool has_color;
+};
+
+/* Nothing is added if there are fewer than two points, or no room. */
+void chart_add(const struct chart *c, const struct chart_look *look, struct buf *out);
+/* How wide standard output is: the terminal's width, else $COLUMNS, else 80. */
+size_t chart_screen_width(void);
+/* Whether the environment says that texts are UTF-8. */
+bool chart_has_unicode(void);
+
+#endif
