@@ -166,6 +166,7 @@ struct brig_request {
 #define BRIG_STRING_MAX     (128u << 10) /* bytes of one argument or environment entry, NUL included */
 #define BRIG_STRINGS_MAX    (1u << 20)   /* bytes of all arguments and environment entries together */
 #define BRIG_RUN_NO_CAPTURE 1u           /* do not keep output in the result: on_output has had it */
+#define BRIG_RUN_RECEIPT    2u           /* sign a statement about this run: brig_result_receipt() */
 #define BRIG_REQUEST_INIT                                                                                           \
 	{                                                                                                           \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1, \

@@ -8,8 +8,10 @@
  */
 #include "executor/record.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "audit/audit.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "history/history.h"
@@ -20,7 +22,8 @@
 
 void recorder_release(struct recorder *r)
 {
-	/* history, metrics: close what is open */
+	audit_close(r->audit);
+	r->audit = NULL;
 	statedir_close(&r->dir);
 }
 
@@ -43,16 +46,19 @@ int recorder_dir(struct recorder *r, const struct statedir **ret, struct brig_er
 
 /* ---- one request ------------------------------------------------------------------------------- */
 
-static bool wants_record(const struct settings *set)
+static bool wants_record(const struct recording *rg)
 {
-	return set->audit != AUDIT_OFF || set->history || set->metrics;
+	const struct settings *set = rg->rec.set;
+
+	return set->audit != AUDIT_OFF || set->history || set->metrics || rg->wants_receipt;
 }
 
 void record_begin(struct recording *rg, const struct brig_request *req, const struct settings *set)
 {
 	struct record *rec = &rg->rec;
-	bool hashed = set->audit != AUDIT_OFF || set->history;
+	bool hashed = set->audit != AUDIT_OFF || set->history || req->flags & BRIG_RUN_RECEIPT;
 
+	rg->wants_receipt = req->flags & BRIG_RUN_RECEIPT;
 	rec->uid = getuid();
 	rec->who = "";
 	rec->set = set;
@@ -80,21 +86,102 @@ static void hash_policy(struct record *rec)
 	sha256_end(&h, rec->policy_sha256);
 }
 
-int record_prepare(struct recorder *r, struct recording *rg, struct result *res, struct brig_error *err)
+static int open_audit(struct recorder *r, const struct settings *set, struct brig_error *err)
 {
-	struct record *rec = &rg->rec;
+	const struct statedir *dir;
+	int rc = recorder_dir(r, &dir, err);
+
+	if (rc == 0 && !r->audit)
+		rc = audit_open(dir, &r->audit, err);
+	return rc < 0 ? rc : audit_ready(r->audit, set, err);
+}
+
+static int prepare_audit(struct recorder *r, struct recording *rg, struct result *res, struct brig_error *err)
+{
+	const struct settings *set = rg->rec.set;
+	struct brig_error why = BRIG_ERROR_INIT;
+
+	if (set->audit == AUDIT_OFF)
+		return 0;
+	rg->audited = open_audit(r, set, &why) == 0;
+	if (rg->audited)
+		return 0;
+	if (set->audit == AUDIT_REQUIRED)
+		return err_set(err, BRIG_E_REFUSED, 0, "policy demands an audit entry, and none can be written: %s",
+			       why.msg);
+	result_warn(res, "this run has no audit entry: %s", why.msg);
+	return 0;
+}
+
+static int prepare_receipt(struct recorder *r, const struct recording *rg, struct brig_error *err)
+{
+	struct brig_error why = BRIG_ERROR_INIT;
 	const struct statedir *dir;
 
-	if (rg->prepared || !wants_record(rec->set))
+	if (!rg->wants_receipt || (recorder_dir(r, &dir, &why) == 0 && receipt_ready(dir, &why) == 0))
+		return 0;
+	return err_set(err, BRIG_E_REFUSED, 0, "no receipt can be signed: %s", why.msg);
+}
+
+int record_prepare(struct recorder *r, struct recording *rg, struct result *res, struct brig_error *err)
+{
+	int rc;
+
+	if (rg->prepared || !wants_record(rg))
 		return 0;
 	rg->prepared = true;
-	record_hash_code(rec);
-	hash_policy(rec);
-	(void)dir;
-	(void)r;
-	(void)res;
-	(void)err;
-	return 0;
+	record_hash_code(&rg->rec);
+	hash_policy(&rg->rec);
+	rc = prepare_audit(r, rg, res, err);
+	return rc < 0 ? rc : prepare_receipt(r, rg, err);
+}
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+/* The entry that policy demanded could not be written after all: whatever the program did, this run is not in order. */
+static void fail_unrecorded(struct result *res, const struct brig_error *err)
+{
+	char was[sizeof(res->reason)];
+
+	(void)snprintf(
+		was, sizeof(was),
+		"it ended with verdict '%s', but policy demands an audit entry, and it could not be written: %.300s",
+		verdict_info[res->verdict].name, err->msg);
+	(void)str_copy(res->reason, sizeof(res->reason), was);
+	res->verdict = VERDICT_failed;
+}
+
+static bool nothing_ran(const struct result *res)
+{
+	return res->verdict == VERDICT_refused || res->verdict == VERDICT_blocked || res->verdict == VERDICT_failed;
+}
+
+static void write_audit(struct recorder *r, struct recording *rg, struct result *res)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (!rg->audited)
+		return;
+	if (audit_append(r->audit, &rg->rec, &err) == 0) {
+		res->audit_seq = rg->rec.audit_seq;
+		(void)hex_put(res->audit_hash, rg->rec.audit_hash, SHA256_LEN);
+	} else if (rg->rec.set->audit == AUDIT_REQUIRED && !nothing_ran(res)) {
+		fail_unrecorded(res, &err);
+	} else {
+		result_warn(res, "this run has no audit entry: %s", err.msg);
+	}
+}
+
+static void write_receipt(struct recorder *r, const struct recording *rg, struct result *res)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	const struct statedir *dir;
+
+	if (!rg->wants_receipt)
+		return;
+	if (recorder_dir(r, &dir, &err) < 0 ||
+	    receipt_make(dir, r->audit ? audit_id(r->audit) : "", &rg->rec, &res->receipt, &err) < 0)
+		result_warn(res, "this run has no receipt: %s", err.msg);
 }
 
 /* The history is no proof: a run that it cannot remember is a run all the same, and says so. */
@@ -132,8 +219,10 @@ void record_finish(struct recorder *r, struct recording *rg, const char *policy_
 	struct record *rec = &rg->rec;
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (wants_record(rec->set)) {
-		(void)record_prepare(r, rg, res, &err);
+	if (wants_record(rg)) {
+		/* It ended before anything could run: there is nothing left to refuse. */
+		if (record_prepare(r, rg, res, &err) < 0)
+			result_warn(res, "%s", err.msg);
 		rec->res = res;
 		rec->policy_origin = policy_file;
 		if (res->cache.compile != CACHED_NONE)
@@ -141,9 +230,10 @@ void record_finish(struct recorder *r, struct recording *rg, const char *policy_
 		record_stream_end(&rec->out);
 		record_stream_end(&rec->err);
 		record_hash_evidence(rec);
-		/* audit_append() */
+		write_audit(r, rg, res);
 		write_history(r, rec, res);
 		write_metrics(r, rec, res);
+		write_receipt(r, rg, res);
 	}
 	record_stream_release(&rec->out);
 	record_stream_release(&rec->err);

@@ -20,8 +20,6 @@ struct recorder {
 	struct statedir dir;           /* fd FD_NONE: not open yet */
 	pid_t opened_by;               /* a fork shares descriptors and their locks: it opens its own */
 	struct audit_log *audit;
-	/* history: what it keeps open goes here */
-	/* metrics: what it keeps open goes here */
 };
 #define RECORDER_INIT                 \
 	{                             \
@@ -36,6 +34,8 @@ int recorder_dir(struct recorder *r, const struct statedir **ret, struct brig_er
 struct recording {
 	struct record rec;
 	bool prepared;
+	bool audited; /* the log is open and has room */
+	bool wants_receipt;
 };
 
 /* Streams of the record may be added to from here on. */

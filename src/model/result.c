@@ -52,6 +52,8 @@ void result_release(struct result *r)
 	buf_release(&r->out);
 	buf_release(&r->err);
 	findings_release(&r->findings);
+	free(r->receipt);
+	r->receipt = NULL;
 }
 
 void result_warn(struct result *r, const char *fmt, ...)

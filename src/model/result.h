@@ -66,6 +66,9 @@ struct result {
 	struct result_cache cache;
 	char warning[RESULT_WARNINGS_MAX][RESULT_TEXT_MAX];
 	size_t n_warnings;
+	uint64_t audit_seq;          /* number of its audit entry; 0: none */
+	char audit_hash[2 * 32 + 1]; /* and its hash, in hex */
+	char *receipt;               /* signed statement, heap; NULL: none was asked for */
 };
 
 void result_init(struct result *r);
