@@ -197,6 +197,8 @@ BRIG_API int brig_result_truncated(const struct brig_result *r, enum brig_stream
 BRIG_API void brig_result_usage(const struct brig_result *r, struct brig_usage *ret);
 /* Promises read back from the kernel: how many were kept, of how many. */
 BRIG_API void brig_result_evidence(const struct brig_result *r, size_t *ret_kept, size_t *ret_total);
+/* What became of the compile step: "hit" (not compiled, the cache had it), "stored", "miss"; "": nothing was looked for. */
+BRIG_API const char *brig_result_cache(const struct brig_result *r);
 /* Warnings, in order; NULL past the last one. */
 BRIG_API const char *brig_result_warning(const struct brig_result *r, size_t i);
 /* A protection that the run went without because the policy's allow_degraded names it: its name, what is
@@ -220,6 +222,10 @@ struct brig_finding {
 	}
 /* Findings by place: 1 if there is an i-th one, else 0.  The strings belong to the result. */
 BRIG_API int brig_result_finding(const struct brig_result *r, size_t i, struct brig_finding *ret);
+
+/* With BRIG_RUN_RECEIPT: a statement about the run, signed with this host's key, for brig_receipt_verify().  NULL if
+ * none was asked for, or none could be made, which is then a warning. */
+BRIG_API const char *brig_result_receipt(const struct brig_result *r);
 
 /* Everything, as in data/schemas/result.json. */
 BRIG_API int brig_result_json(const struct brig_result *r, char **ret, struct brig_error *err);
@@ -338,6 +344,68 @@ BRIG_API int brig_images_build(struct brig *b, const struct brig_images *opts, c
 BRIG_API int brig_images_list(struct brig *b, char **ret_json, struct brig_error *err);
 /* 0: good, every one; 1: not. */
 BRIG_API int brig_images_check(struct brig *b, const struct brig_images *opts, char **ret_json, struct brig_error *err);
+
+/* ---- the audit log, keys and receipts ------------------------------------------------------- */
+
+/* Which entries; all conditions must hold.  Moments as people write them: "2h", "7d", "2026-11-16T08:30:00Z". */
+struct brig_audit {
+	uint32_t size;
+	const char *since, *until; /* NULL: open; until is excluded */
+	const char *verdict;       /* "timeout" */
+	const char *language;
+	const char *trust;
+	const char *rule; /* one that was found in the code: "py-process" */
+	uint64_t last;    /* only the last ones; 0: all */
+	uint32_t flags;   /* BRIG_AUDIT_RUNS */
+};
+#define BRIG_AUDIT_RUNS 1u /* requests only, not what the log notes of itself */
+#define BRIG_AUDIT_INIT                                                             \
+	{                                                                           \
+		sizeof(struct brig_audit), NULL, NULL, NULL, NULL, NULL, NULL, 0, 0 \
+	}
+/* One entry: a line of JSON without its newline, not NUL-terminated.  Not 0 stops the reading. */
+typedef int (*brig_line_fn)(void *user, const char *line, size_t len);
+/* Hands out entries, oldest first, in little memory.  It checks nothing: that is brig_audit_verify().  req may be NULL. */
+BRIG_API int brig_audit_read(struct brig *b, const struct brig_audit *req, brig_line_fn fn, void *user,
+			     struct brig_error *err);
+/*
+ * Checks every entry of the log.  0: it is whole; 1: it is not; negative: it could not be checked.
+ * *ret: { "ok", "log", "entries", "runs", "checkpoints", "files", "first", "last", "problem": null or { "kind", "file",
+ * "line", "seq", "message" }, "notes": [...] }; kind is edited, inserted, deleted, reordered, truncated, swapped_files,
+ * deleted_file, removed_checkpoint, bad_signature or lost_head.
+ */
+BRIG_API int brig_audit_verify(struct brig *b, char **ret, struct brig_error *err);
+/* The keys that this host signs with: { "keys": [ { "id", "public", "from", "until", "current" } ] }.  The first one is
+ * made if there is none. */
+BRIG_API int brig_keys_json(struct brig *b, char **ret, struct brig_error *err);
+/* Signs with a new key from now on; the audit log notes it. */
+BRIG_API int brig_key_rotate(struct brig *b, char **ret, struct brig_error *err);
+/*
+ * Checks a receipt; needs no handle, no state and no network.  public_key: 64 hex digits, or NULL to take the one that
+ * the receipt names, which proves less.  0: it holds; 1: it does not; negative: it could not be checked.
+ * *ret: { "ok", "problem", "key": { "id", "public", "expected" }, "proven": [...], "not_proven": [...], "statement" }.
+ */
+BRIG_API int brig_receipt_verify(const char *text, size_t len, const char *public_key, char **ret,
+				 struct brig_error *err);
+
+/* ---- the cache of compiled programs --------------------------------------------------------- */
+
+/* { "entries": [ { "key", "kind", "content", "bytes", "hits", "created", "used", "age_ms" } ], "bytes", "max_bytes",
+ * "max_days" }, the most recently used first. */
+BRIG_API int brig_cache_list_json(struct brig *b, char **ret, struct brig_error *err);
+#define BRIG_PRUNE_ALL 1u /* everything, not only what is too old, too much or broken */
+/* { "entries", "bytes": what is left, "removed", "removed_bytes", "expired", "damaged", "stray" } */
+BRIG_API int brig_cache_prune_json(struct brig *b, uint32_t flags, char **ret, struct brig_error *err);
+/* Hashes every entry and drops what is not what was kept.  0: all were; 1: some were not.  *ret as of
+ * brig_cache_prune_json(), and "bad": [ { "key", "kind", "why" } ]. */
+BRIG_API int brig_cache_verify_json(struct brig *b, char **ret, struct brig_error *err);
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+enum brig_metrics_format { BRIG_METRICS_JSON = 0, BRIG_METRICS_PROMETHEUS = 1 };
+/* What all brig processes with this state folder have counted: { "since_ms", "executions", "rates", "by", "cache",
+ * "metrics": [ ... ] }, or the text format of Prometheus (0.0.4). */
+BRIG_API int brig_metrics(struct brig *b, enum brig_metrics_format format, char **ret, struct brig_error *err);
 
 BRIG_API void brig_free(void *p);
 
