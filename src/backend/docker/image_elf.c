@@ -8,7 +8,6 @@
 
 #define HEADERS_MAX 64
 #define DYNAMIC_MAX 4096 /* entries */
-#define STRINGS_MAX (4 * MiB)
 
 #if defined(__aarch64__)
 #define OWN_MACHINE EM_AARCH64
@@ -23,14 +22,12 @@ struct elf_file {
 	size_t n_headers;
 	Elf64_Dyn *dynamic;
 	size_t n_dynamic;
-	char *strings; /* NUL-terminated */
-	size_t strings_len;
+	uint64_t strings, strings_len; /* where its names are: large programs have megabytes of them */
 };
 
 static void elf_file_release(struct elf_file *f)
 {
 	free(f->dynamic);
-	free(f->strings);
 }
 
 /* Exactly len bytes; false if they are not there. */
@@ -111,7 +108,6 @@ static uint64_t dynamic_value(const struct elf_file *f, Elf64_Sxword tag)
 static int read_dynamic(struct elf_file *f)
 {
 	const Elf64_Phdr *h = header_of(f, PT_DYNAMIC);
-	uint64_t at;
 
 	if (!h)
 		return 1;
@@ -126,20 +122,18 @@ static int read_dynamic(struct elf_file *f)
 	f->strings_len = dynamic_value(f, DT_STRSZ);
 	if (f->strings_len == 0)
 		return 1;
-	if (f->strings_len > STRINGS_MAX || !offset_of(f, dynamic_value(f, DT_STRTAB), &at))
-		return -ENOEXEC;
-	f->strings = calloc(1, f->strings_len + 1);
-	if (!f->strings)
-		return -ENOMEM;
-	return read_at(f->fd, f->strings, f->strings_len, at) ? 0 : -ENOEXEC;
+	return offset_of(f, dynamic_value(f, DT_STRTAB), &f->strings) ? 0 : -ENOEXEC;
 }
 
+/* A name that ends before dst is full. */
 static bool take_text(const struct elf_file *f, uint64_t at, char *dst, size_t size)
 {
-	if (at >= f->strings_len || strlen(f->strings + at) >= size)
+	size_t len;
+
+	if (at >= f->strings_len)
 		return false;
-	(void)strcpy(dst, f->strings + at);
-	return true;
+	len = min_u64(size, f->strings_len - at);
+	return read_at(f->fd, dst, len, f->strings + at) && memchr(dst, '\0', len);
 }
 
 static int read_needed(const struct elf_file *f, struct elf_needs *ret)

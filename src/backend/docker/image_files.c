@@ -40,7 +40,8 @@ struct file {
 	unsigned mode;
 	int64_t mtime;
 	uint64_t size;
-	char *text; /* link: target, plain: host path if it differs, data: the bytes */
+	bool walked; /* folder: with everything below, not only as the parent of something */
+	char *text;  /* link: target, plain: host path if it differs, data: the bytes */
 };
 
 struct image_files {
@@ -281,9 +282,9 @@ static bool is_excepted(const char *name, const char *except)
 static int add_folder(struct image_files *f, const char *path, const struct stat *st, const char *except,
 		      unsigned depth, struct brig_error *err)
 {
-	struct file folder = { .kind = FILE_FOLDER, .mode = 0755, .mtime = st->st_mtime };
+	struct file folder = { .kind = FILE_FOLDER, .mode = 0755, .mtime = st->st_mtime, .walked = true };
 	char below[PATH_MAX];
-	int rc = keep(f, &folder, path, NULL, false, err);
+	int rc = keep(f, &folder, path, NULL, true, err);
 	const struct dirent *d;
 	DIR *dir;
 
@@ -337,8 +338,11 @@ static int add_needs(struct image_files *f, const char *path, unsigned depth, st
 
 	if (!needs)
 		return err_nomem(err);
-	if (fd < 0 || elf_needs_read(fd, needs) != 0)
+	if (fd < 0)
 		return 0;
+	rc = elf_needs_read(fd, needs);
+	if (rc != 0)
+		return rc > 0 ? 0 : err_set(err, BRIG_E_SYSTEM, -rc, "what %s needs cannot be read from it", path);
 	(void)snprintf(origin, sizeof(origin), "%.*s", (int)(strrchr(path, '/') - path), path);
 	if (needs->loader[0])
 		rc = add_path(f, needs->loader, NULL, depth + 1, err);
@@ -360,6 +364,14 @@ static int add_plain(struct image_files *f, const char *path, const struct stat 
 	return rc < 0 ? rc : add_needs(f, path, depth, err);
 }
 
+/* Nothing is left to do for it. */
+static bool is_done(const struct image_files *f, const char *path)
+{
+	const struct file *file = known(f, path);
+
+	return file && (file->kind != FILE_FOLDER || file->walked);
+}
+
 static int add_path(struct image_files *f, const char *given, const char *except, unsigned depth,
 		    struct brig_error *err)
 {
@@ -367,7 +379,7 @@ static int add_path(struct image_files *f, const char *given, const char *except
 	struct stat st;
 	int rc;
 
-	if (depth > DEPTH_MAX || !canonical(given, path, sizeof(path)) || !is_program_place(path) || known(f, path) ||
+	if (depth > DEPTH_MAX || !canonical(given, path, sizeof(path)) || !is_program_place(path) || is_done(f, path) ||
 	    lstat(path, &st) < 0)
 		return 0;
 	rc = keep_top_link(f, given, err);
