@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The choice of a backend, running without isolation, and what is found and removed of killed runs."""
+import json
+import os
+import signal
+import stat
+import subprocess
+import time
+
+import schema
+from harness import GUARD, ROOT, Failed, Result, brig_path, case, is_root
+
+NO_ENGINE = {"DOCKER_HOST": "unix:///nonexistent/engine.sock", "BRIG_DOCKER_HOST": "unix:///nonexistent/engine.sock"}
+DIRECT = {"SECURITY_ENABLE_SANDBOX": "false"}
+EXTENSION = {"python": ".py", "javascript": ".js", "go": ".go", "shell": ".sh", "c": ".c"}
+
+
+def cell(t, *words, env=None, prefix=(), **kw):
+	"""`brig run --json` without the suite's extra words: which backend runs is the point here."""
+	r = Result(t.run([*prefix, brig_path(), "run", "--json", *map(str, words)], env=env, **kw))
+	t.ids.append(r.json.get("id"))
+	return r
+
+
+def direct(t, code, *words, lang="python", env=None):
+	path = t.path("program" + EXTENSION[lang], code)
+	return cell(t, "--lang", lang, *words, path, env={**DIRECT, **(env or {})})
+
+
+def document(t, command, env=None):
+	p = t.brig(command, "--json", env={**NO_ENGINE, **(env or {})})
+	t.equal(p.rc, 0, f"exit status of brig {command}", p)
+	return json.loads(p.out)
+
+
+def until(t, what, look):
+	"""Waits for an event, however long it takes within reason."""
+	deadline = time.monotonic() + GUARD
+	while True:
+		t.world.reap()
+		found = look()
+		if found:
+			return found
+		if time.monotonic() > deadline:
+			raise Failed(f"waited {GUARD} s for {what}")
+		time.sleep(0.02)
+
+
+def start(t, code, env=None, lang="shell"):
+	"""A run that has said "ready" and goes on."""
+	p = t.popen([brig_path(), "run", "--lang", lang, t.path("program" + EXTENSION[lang], code)], env={**NO_ENGINE, **(env or {})},
+		    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+	line = p.stdout.readline()
+	if line != b"ready\n":
+		p.kill()
+		raise Failed(f"the program did not begin: {line!r} {p.communicate()!r}")
+	return p
+
+
+def family(pid):
+	"""A process and all that descend from it."""
+	found = [pid]
+	for up in found:
+		try:
+			with open(f"/proc/{up}/task/{up}/children", encoding="ascii") as f:
+				found += map(int, f.read().split())
+		except OSError:
+			pass
+	return found
+
+
+def end_all(p):
+	"""Supervisor, janitor and cell at one stroke: none of them can clean up after another."""
+	pids = family(p.pid)
+	for sig in (signal.SIGSTOP, signal.SIGKILL):
+		for pid in pids:
+			try:
+				os.kill(pid, sig)
+			except ProcessLookupError:
+				pass
+	p.communicate()
+
+
+# ---- direct ---------------------------------------------------------------------------------------
+
+@case("direct: the result says so, loudly, and fits the schema")
+def direct_is_loud(t):
+	r = direct(t, "print(6 * 7)\n")
+	t.verdict(r, "ok")
+	t.equal((r.json["backend"], r.stdout), ("direct", b"42\n"), "backend and output", r)
+	t.check(b"NO ISOLATION" in r.err, "stderr warns, with --json too", r.err)
+	t.check(any("NO ISOLATION" in w for w in r.json["warnings"]), "the result warns", r.json["warnings"])
+	with open(os.path.join(ROOT, "data", "schemas", "result.json"), encoding="utf-8") as f:
+		wrong = schema.errors(r.json, json.load(f))
+	t.check(not wrong, "the result fits data/schemas/result.json", wrong[:5])
+
+
+@case("direct: every missing protection is listed, and what is kept has evidence")
+def direct_degraded(t):
+	r = direct(t, "print(1)\n")
+	missing = {"user_ns", "pid_ns", "mount_ns", "net_ns", "ipc_ns", "uts_ns", "cgroup_ns", "time_ns", "memory_limit", "swap_limit",
+		   "pids_limit", "cpu_quota", "cpu_time", "socket_memory", "disk_limit", "read_only_root", "proc_subset", "seccomp",
+		   "landlock", "nested_userns"}
+	if not is_root():
+		missing |= {"id_separation", "no_capabilities"}
+	t.equal(r.degraded, missing, "degraded", r)
+	kept = {row["check"] for row in r.json["evidence"] if row["kept"]}
+	want = {"open_files", "core_dumps", "no_new_privs", "wall_time", "output", "no_process_left"}
+	if is_root():
+		want |= {"host_uid", "id_separation", "groups", "capabilities"}
+	t.check(want <= kept, "kept", kept)
+	shared = {row["check"]: row["enforced"] for row in r.json["evidence"]}
+	t.equal(shared["net_ns"], "shared", "the network namespace")
+
+
+@case("direct: verdicts are those of a cell")
+def direct_verdicts(t):
+	for words, code, verdict in (
+		((), "raise SystemExit(3)", "error"),
+		((), "import os; os.kill(os.getpid(), 11)", "crash"),
+		(("--timeout", t.wall(1)), "import time; time.sleep(600)", "timeout"),
+		(("--set", "cpu_time=1", "--timeout", 30), "while True: pass", "cpu_limit"),
+		(("--output-limit", "1000"), "print('x' * 100000)", "output_limit"),
+		(("--disk", "1m"), "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
+		 "open('big', 'wb').write(b'x' * 4000000)", "disk_limit"),
+	):
+		t.verdict(direct(t, code + "\n", *words), verdict)
+
+
+@case("direct: memory of all processes together is watched")
+def direct_memory(t):
+	r = direct(t, """
+import os, time
+for i in range(3):
+	if os.fork() == 0:
+		x = bytearray(60 << 20)
+		for at in range(0, len(x), 4096):
+			x[at] = 1
+		time.sleep(600)
+time.sleep(600)
+""", "--memory", "100m", "--timeout", 30)
+	t.verdict(r, "memory_limit")
+
+
+@case("direct: languages, compiled ones too")
+def direct_languages(t):
+	for lang, code in (("shell", "echo hi\n"), ("javascript", "console.log('hi')\n"),
+			   ("c", '#include <stdio.h>\nint main(void) { puts("hi"); return 0; }\n')):
+		r = direct(t, code, lang=lang)
+		if r.verdict == "refused" and "not installed" in r.reason:
+			continue
+		t.verdict(r, "ok")
+		t.equal((r.json["backend"], r.stdout), ("direct", b"hi\n"), f"{lang}: backend and output", r)
+
+
+@case("direct: the environment is clean, the workspace private, stdin and arguments arrive")
+def direct_surroundings(t):
+	code = """
+import os, stat, sys
+print(sorted(os.environ))
+print(oct(stat.S_IMODE(os.stat('.').st_mode)), sorted(os.listdir('.')), os.getuid() != 0 or 'root')
+print(sys.argv[1:], sys.stdin.read(), os.path.realpath('.') == os.path.dirname(os.path.abspath(__file__)))
+print([fd for fd in os.listdir('/proc/self/fd') if int(fd) > 3], os.getsid(0) == os.getpid())
+"""
+	r = cell(t, t.path("program.py", code), "--", "a b", env={**DIRECT, "SECRET": "x"}, stdin=b"input")
+	t.verdict(r, "ok")
+	lines = r.stdout.decode().splitlines()
+	t.check("SECRET" not in lines[0] and "PATH" in lines[0], "environment", lines[0])
+	t.equal(lines[1], "0o700 ['program.py'] True", "workspace and user", r)
+	t.equal(lines[2], "['a b'] input True", "arguments, stdin, place", r)
+	t.equal(lines[3], "[] True", "descriptors and session", r)
+
+
+@case("direct: the inspection still reads the code first")
+def direct_inspection(t):
+	r = cell(t, "-l", "python", "-c", "import os; os.system('id')", env={**DIRECT, "BRIG_INSPECTION": "true"})
+	t.verdict(r, "blocked")
+	t.equal(r.stdout, b"", "nothing ran", r)
+
+
+@case("direct: daemons and deep folders are gone afterwards")
+def direct_leaves_nothing(t):
+	r = direct(t, """
+import os, time
+for _ in range(3):
+	if os.fork() == 0:
+		os.setsid()
+		if os.fork() == 0:
+			os.closerange(0, 3)
+			time.sleep(600)
+		os._exit(0)
+for _ in range(300):
+	os.mkdir('d')
+	os.chdir('d')
+open('f', 'w').close()
+os.symlink('/etc/passwd', 'link')
+os.mkfifo('fifo')
+os.chmod('.', 0)
+print('done')
+""", lang="python")
+	t.verdict(r, "ok")
+	t.equal(r.stdout, b"done\n", "output", r)
+	t.check(not any("clean-up" in w for w in r.json["warnings"]), "clean-up", r.json["warnings"])
+
+
+@case("direct: a killed brig leaves no process; reap removes its folder, and only its folder")
+def direct_killed(t):
+	if not t.world.private:
+		t.skip("a run of another worker may remove the folder first")
+	other = start(t, "echo ready; exec sleep 600", env=DIRECT)
+	p = start(t, "(setsid sleep 600 &) ; echo ready; exec sleep 600", env=DIRECT)
+	kin = family(p.pid)[1:]
+	t.check(len(kin) >= 3, "guard, program and daemon", kin)
+	p.kill()
+	p.communicate()
+	until(t, "the program's processes to die", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in kin))
+	rows = {row["owner"]: row for row in document(t, "ps")["cells"] if row["backend"] == "direct"}
+	t.equal((rows[p.pid]["orphan"], rows[other.pid]["orphan"]), (True, False), "orphans", rows)
+	folder = rows[p.pid]["name"]
+	t.check(stat.S_ISDIR(os.stat(folder).st_mode), "the folder is there", folder)
+	removed = [row["name"] for row in document(t, "reap")["removed"] if row["backend"] == "direct"]
+	t.equal(removed, [folder], "removed")
+	t.check(not os.path.exists(folder) and os.path.exists(rows[other.pid]["name"]), "one folder is gone, one is not")
+	other.send_signal(signal.SIGTERM)
+	other.communicate()
+	t.check(not os.path.exists(rows[other.pid]["name"]), "a cancelled run removes its own")
+
+
+@case("direct: asked for by a request, it needs trust")
+def direct_by_request(t):
+	r = cell(t, "--backend", "direct", "-l", "shell", "-c", "echo ran")
+	t.verdict(r, "refused")
+	r = cell(t, "--backend", "direct", "--trust", "trusted", "-l", "shell", "-c", "echo ran")
+	t.verdict(r, "ok")
+	t.equal(r.json["backend"], "direct", "backend", r)
+
+
+# ---- the choice -------------------------------------------------------------------------------------
+
+def without_groups(t):
+	"""Words that start brig where there are no control groups: native then cannot keep the policy."""
+	if is_root():
+		return ("unshare", "--mount", "--propagation", "private", "sh", "-c",
+			'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh")
+	r = cell(t, "--backend", "native", "-l", "shell", "-c", "exit 0", env={"BRIG_ALLOW_DEGRADED": ""})
+	if r.verdict != "refused":
+		t.skip("this user's native cells keep everything")
+	return ()
+
+
+PLAIN = {**NO_ENGINE, "BRIG_ALLOW_DEGRADED": ""}
+
+
+@case("auto: without anything that keeps the policy nothing runs, and each reason is given")
+def auto_refuses(t):
+	r = cell(t, "-l", "shell", "-c", "echo ran", env=PLAIN, prefix=without_groups(t))
+	t.verdict(r, "refused")
+	t.equal(r.stdout, b"", "nothing ran", r)
+	t.check("cannot keep" in r.reason and "docker" in r.reason, "the reasons of both", r.reason)
+	t.equal(r.json["backend"], None, "no backend", r)
+
+
+@case("auto: fallback direct runs, with a warning that says why")
+def auto_falls_back(t):
+	r = cell(t, "-l", "shell", "-c", "echo ran", env={**PLAIN, "BRIG_FALLBACK": "direct"}, prefix=without_groups(t))
+	t.verdict(r, "ok")
+	t.equal((r.json["backend"], r.stdout), ("direct", b"ran\n"), "backend and output", r)
+	why = [w for w in r.json["warnings"] if "was taken because" in w]
+	t.check(len(why) == 1 and "cannot keep" in why[0], "why it was taken", r.json["warnings"])
+	t.check(b"NO ISOLATION" in r.err, "stderr warns", r.err)
+
+
+@case("auto: untrusted code never falls back to direct")
+def auto_untrusted(t):
+	r = cell(t, "--trust", "untrusted", "-l", "shell", "-c", "echo ran", env={**PLAIN, "BRIG_FALLBACK": "direct"},
+		 prefix=without_groups(t))
+	t.verdict(r, "refused")
+
+
+@case("a backend that is named is never exchanged for another")
+def named_stays(t):
+	r = cell(t, "--backend", "native", "-l", "shell", "-c", "echo ran", env={**PLAIN, "BRIG_FALLBACK": "direct"},
+		 prefix=without_groups(t))
+	t.verdict(r, "refused")
+	t.equal(r.json["backend"], "native", "backend", r)
+	r = cell(t, "--backend", "docker", "-l", "shell", "-c", "echo ran", env={**PLAIN, "BRIG_FALLBACK": "direct"})
+	t.verdict(r, "refused")
+	t.equal(r.json["backend"], "docker", "backend", r)
+
+
+@case("auto: a native run is native, without a word about others")
+def auto_is_native(t):
+	r = cell(t, "-l", "shell", "-c", "echo ran", env=NO_ENGINE)
+	t.verdict(r, "ok")
+	t.equal((r.json["backend"], r.stdout), ("native", b"ran\n"), "backend and output", r)
+	t.check(not any("was taken" in w for w in r.json["warnings"]), "no warning", r.json["warnings"])
+
+
+# ---- ps and reap ----------------------------------------------------------------------------------------
+
+@case("ps shows a native cell; reap leaves it alone while its owner lives, and removes it when all are killed at once")
+def native_cells(t):
+	p = start(t, "echo ready; exec sleep 600")
+	rows = [row for row in document(t, "ps")["cells"] if row["owner"] == p.pid]
+	if not rows:
+		end_all(p)
+		t.skip("native cells have no control group here")
+	t.equal((len(rows), rows[0]["backend"], rows[0]["orphan"]), (1, "native", False), "one living cell", rows)
+	ident = rows[0]["id"]
+	t.equal([row for row in document(t, "reap")["removed"] if row["id"] == ident], [], "a living cell is not removed")
+	t.equal(p.poll(), None, "the run goes on")
+	end_all(p)
+	until(t, "the cell to be an orphan",
+	      lambda: [row for row in document(t, "ps")["cells"] if row["id"] == ident and row["orphan"]])
+	removed = [row for row in document(t, "reap")["removed"] if row["id"] == ident]
+	t.equal(len(removed), 1, "removed")
+	t.equal([row for row in document(t, "ps")["cells"] if row["id"] == ident], [], "it is gone")
+
+
+@case("ps and reap: an engine that is not there is a note, and tables are printed")
+def ps_without_engine(t):
+	doc = document(t, "ps")
+	t.check(doc["ok"] and set(doc) == {"ok", "cells", "notes"}, "document", doc)
+	for command in ("ps", "reap"):
+		p = t.brig(command, env=NO_ENGINE)
+		t.equal(p.rc, 0, f"brig {command}", p)
+	p = t.brig("ps", "extra", env=NO_ENGINE)
+	t.equal(p.rc, 2, "a word too many", p)
