@@ -29,6 +29,9 @@ int engine_no_answer(struct engine *e, const char *what, enum http_trouble troub
 
 	if (err->code == BRIG_E_NOMEM || err->code == BRIG_E_INTERNAL)
 		return -err->code;
+	/* TLS 1.3: an engine that does not take our certificate may just hang up at the first request. */
+	if (trouble == HTTP_CLOSED && e->tls && !e->about.api)
+		trouble = HTTP_TLS;
 	e->status = 0;
 	e->trouble = troubles[trouble].trouble;
 	return err_set(err, troubles[trouble].code, 0, "cannot %s: %s. %s", what,
@@ -250,6 +253,7 @@ int engine_open(const struct settings *set, uint64_t deadline_ns, struct engine 
 	if (rc == 0)
 		rc = http_open(&target, &e->http, err);
 	e->about.local = target.socket[0] != '\0';
+	e->tls = target.tls;
 	e->deadline_ns = deadline_ns;
 	if (rc == 0)
 		rc = ping(e, err);

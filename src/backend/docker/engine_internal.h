@@ -15,6 +15,7 @@ struct engine {
 	struct http_client *http;
 	struct engine_about about;
 	uint64_t deadline_ns; /* 0: none besides the ceilings */
+	bool tls;
 	int status;
 	enum engine_trouble trouble;
 };
