@@ -208,6 +208,11 @@ void brig_result_evidence(const struct brig_result *r, size_t *ret_kept, size_t 
 	*ret_total = r->r.evidence.n;
 }
 
+const char *brig_result_cache(const struct brig_result *r)
+{
+	return cached_name[r->r.cache.compile];
+}
+
 const char *brig_result_warning(const struct brig_result *r, size_t i)
 {
 	return i < r->r.n_warnings ? r->r.warning[i] : NULL;

@@ -20,7 +20,7 @@ int metrics_count(const struct statedir *dir, const struct record *rec, struct b
 
 /* All numbers of one moment. */
 struct metrics_snapshot;
-/* A folder without the file gives zeros. */
+/* A folder without the file, or none at all (NULL), gives zeros. */
 int metrics_read(const struct statedir *dir, struct metrics_snapshot **ret, struct brig_error *err);
 /* From the bytes of a file; -BRIG_E_SYSTEM with the reason if they are none. */
 int metrics_read_bytes(const void *bytes, size_t len, struct metrics_snapshot **ret, struct brig_error *err);

@@ -164,8 +164,8 @@ static int read_nothing(struct metrics_snapshot **ret, struct brig_error *err)
 
 int metrics_read(const struct statedir *dir, struct metrics_snapshot **ret, struct brig_error *err)
 {
-	struct brig_error reason = BRIG_ERROR_INIT;
-	AUTO_FD fd = statedir_open_file(dir, METRICS_FILE, O_RDONLY, &reason);
+	struct brig_error reason = { .sys = ENOENT };
+	AUTO_FD fd = dir ? statedir_open_file(dir, METRICS_FILE, O_RDONLY, &reason) : FD_NONE;
 	AUTO_FREE unsigned char *bytes = NULL;
 	struct metrics_layout l;
 	ssize_t n;

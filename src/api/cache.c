@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache.c - the store of compiled programs, looked at and cared for: brig_cache_*_json(). */
+#include <jansson.h>
+#include <string.h>
+
+#include "api/handle.h"
+#include "base/clock.h"
+#include "base/when.h"
+#include "store/store.h"
+
+#define DAY_NS (86400 * NS_PER_SEC)
+
+/* 1: *ret is the store; 0: there is none yet. */
+static int open_store(struct brig *b, struct store **ret, struct brig_error *err)
+{
+	const struct settings *set = policy_base(b->policy);
+	const struct store_limits limits = { .bytes = set->cache_size, .ttl_ns = set->cache_days * DAY_NS };
+	struct brig_error why = BRIG_ERROR_INIT;
+	AUTO_STATEDIR dir = STATEDIR_INIT;
+	int rc = statedir_open(b->recorder.state, false, &dir, &why);
+
+	if (rc == 0)
+		rc = store_open(&dir, false, &limits, ret, &why);
+	if (rc == 0)
+		return 1;
+	if (why.sys == ENOENT)
+		return 0;
+	if (err)
+		*err = why;
+	return rc;
+}
+
+static json_t *json_size(uint64_t v)
+{
+	return json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v);
+}
+
+static json_t *json_moment(uint64_t ns)
+{
+	char text[WHEN_TEXT_MAX];
+
+	return json_string(when_utc(text, sizeof(text), ns));
+}
+
+static json_t *json_entry(const struct store_info *e)
+{
+	char key[STORE_HEX_LEN + 1], content[STORE_HEX_LEN + 1];
+	uint64_t now = clock_wall_ns();
+
+	(void)hex_put(key, e->key.hash, STORE_HASH_LEN);
+	(void)hex_put(content, e->content, STORE_HASH_LEN);
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "key", key, "kind", e->key.kind, "content", content,
+			 "bytes", json_size(e->size), "hits", json_size(e->hits), "created", json_moment(e->created_ns),
+			 "used", json_moment(e->used_ns), "age_ms",
+			 json_size(now > e->created_ns ? (now - e->created_ns) / NS_PER_MS : 0));
+}
+
+/* Takes the document. */
+static int hand_out(json_t *doc, char **ret, struct brig_error *err)
+{
+	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+
+	json_decref(doc);
+	if (!text)
+		return err_nomem(err);
+	*ret = text;
+	return 0;
+}
+
+/* ---- list ------------------------------------------------------------------------------------- */
+
+static int list_entries(struct store *s, json_t *rows, uint64_t *ret_bytes, struct brig_error *err)
+{
+	struct store_list list = { .row = NULL };
+	int rc = store_list(s, &list, err), failed = 0;
+
+	for (size_t i = 0; i < list.n; i++)
+		failed |= json_array_append_new(rows, json_entry(&list.row[i]));
+	*ret_bytes = list.bytes;
+	store_list_release(&list);
+	return failed ? err_nomem(err) : rc;
+}
+
+int brig_cache_list_json(struct brig *b, char **ret, struct brig_error *err)
+{
+	struct store *s = NULL;
+	uint64_t bytes = 0;
+	json_t *rows;
+	int rc;
+
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_cache_list_json needs a handle and a place for the text");
+	rows = json_array();
+	rc = open_store(b, &s, err);
+	if (rc > 0)
+		rc = list_entries(s, rows, &bytes, err);
+	store_close(s);
+	if (rc < 0) {
+		json_decref(rows);
+		return rc;
+	}
+	return hand_out(json_pack("{s:o, s:o, s:o, s:o}", "entries", rows, "bytes", json_size(bytes), "max_bytes",
+				  json_size(policy_base(b->policy)->cache_size), "max_days",
+				  json_size(policy_base(b->policy)->cache_days)),
+			ret, err);
+}
+
+/* ---- prune and verify ------------------------------------------------------------------------- */
+
+static json_t *json_care(const struct store_care *c)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "entries", json_size(c->entries), "bytes",
+			 json_size(c->bytes), "removed", json_size(c->removed), "removed_bytes",
+			 json_size(c->removed_bytes), "expired", json_size(c->expired), "damaged", json_size(c->damaged),
+			 "stray", json_size(c->stray));
+}
+
+int brig_cache_prune_json(struct brig *b, uint32_t flags, char **ret, struct brig_error *err)
+{
+	struct store_care care = { .entries = 0 };
+	struct store *s = NULL;
+	int rc;
+
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_cache_prune_json needs a handle and a place for the text");
+	if (flags & ~BRIG_PRUNE_ALL)
+		return err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", flags);
+	rc = open_store(b, &s, err);
+	if (rc > 0)
+		rc = store_prune(s, flags & BRIG_PRUNE_ALL, &care, err);
+	store_close(s);
+	return rc < 0 ? rc : hand_out(json_care(&care), ret, err);
+}
+
+struct bad_list {
+	json_t *rows;
+	int failed;
+};
+
+static void add_bad(void *arg, const struct store_info *info, const char *why)
+{
+	struct bad_list *list = arg;
+	char key[STORE_HEX_LEN + 1];
+
+	(void)hex_put(key, info->key.hash, STORE_HASH_LEN);
+	list->failed |= json_array_append_new(list->rows,
+					      json_pack("{s:s, s:s, s:s}", "key", key, "kind", info->key.kind, "why", why));
+}
+
+int brig_cache_verify_json(struct brig *b, char **ret, struct brig_error *err)
+{
+	struct bad_list bad = { .failed = 0 };
+	struct store_care care = { .entries = 0 };
+	struct store *s = NULL;
+	json_t *doc;
+	int rc;
+
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_cache_verify_json needs a handle and a place for the text");
+	bad.rows = json_array();
+	rc = open_store(b, &s, err);
+	if (rc > 0)
+		rc = store_verify(s, add_bad, &bad, &care, err);
+	store_close(s);
+	if (rc < 0 || bad.failed) {
+		json_decref(bad.rows);
+		return rc < 0 ? rc : err_nomem(err);
+	}
+	doc = json_care(&care);
+	if (json_object_set_new(doc, "bad", bad.rows) < 0) {
+		json_decref(doc);
+		doc = NULL;
+	}
+	rc = hand_out(doc, ret, err);
+	return rc < 0 ? rc : care.damaged || care.stray ? 1 : 0;
+}
