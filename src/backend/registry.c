@@ -6,6 +6,7 @@ static const struct {
 	const struct backend_ops *ops;
 } registry[] = {
 	{ BACKEND_NATIVE, &native_backend },
+	{ BACKEND_DOCKER, &docker_backend },
 	{ BACKEND_DIRECT, &direct_backend },
 };
 

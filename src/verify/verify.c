@@ -21,6 +21,7 @@ struct check {
 	enum fact_id fact;
 	enum relation relation;
 	struct declared declared;
+	bool if_known;
 };
 
 static uint64_t round_up_page(uint64_t bytes)
@@ -120,7 +121,9 @@ struct verify_outcome verify_run(const struct plan *plan, const struct facts *fa
 	}
 	const struct check checks[] = {
 #define CHECK(name, protection, fact, relation, ...) \
-	{ #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__ },
+	{ #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__, false },
+#define CHECK_IF_KNOWN(name, protection, fact, relation, ...) \
+	{ #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__, true },
 #include "verify/checks.def"
 	};
 #undef N
@@ -132,8 +135,11 @@ struct verify_outcome verify_run(const struct plan *plan, const struct facts *fa
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
 		const struct check *c = &checks[i];
 		const struct fact *got = &facts->row[c->fact];
-		struct evidence_row *row = &ret->row[ret->n++];
+		struct evidence_row *row;
 
+		if (c->if_known && !got->known)
+			continue;
+		row = &ret->row[ret->n++];
 		*row = (struct evidence_row){ .check = c->name };
 		describe(row, c, got);
 		row->kept = got->known && holds(c->relation, &c->declared, got);

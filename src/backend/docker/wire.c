@@ -280,7 +280,7 @@ bool wire_get_spaces(const char *body, size_t len, struct wire_spaces *ret)
 	return true;
 }
 
-#define EXIT_LEN (4 * 4 + 3 * 8)
+#define EXIT_LEN (4 * 4 + 6 * 8)
 
 void wire_put_exit(struct wire_out *o, const struct wire_exit *e)
 {
@@ -294,6 +294,9 @@ void wire_put_exit(struct wire_out *o, const struct wire_exit *e)
 	add_number(&w, e->run_ns, 8);
 	add_number(&w, e->cpu_ns, 8);
 	add_number(&w, e->memory_peak, 8);
+	add_number(&w, e->pids_peak, 8);
+	add_number(&w, e->oom_kills, 8);
+	add_number(&w, e->pids_refused, 8);
 	wire_put(o, WIRE_EXIT, body, sizeof(body));
 }
 
@@ -310,6 +313,9 @@ bool wire_get_exit(const char *body, size_t len, struct wire_exit *ret)
 	ret->run_ns = take_number(&r, 8);
 	ret->cpu_ns = take_number(&r, 8);
 	ret->memory_peak = take_number(&r, 8);
+	ret->pids_peak = take_number(&r, 8);
+	ret->oom_kills = take_number(&r, 8);
+	ret->pids_refused = take_number(&r, 8);
 	return ret->exited <= 1 && ret->expired <= 1 && ret->disk_full <= 1 && ret->value <= (ret->exited ? 255 : 127);
 }
 

@@ -123,8 +123,9 @@ struct wire_exit {
 	uint32_t expired;
 	uint32_t disk_full;
 	uint64_t run_ns; /* from the word to start until the end */
-	uint64_t cpu_ns; /* of the program and all that it or init waited for */
-	uint64_t memory_peak; /* of its largest process */
+	uint64_t cpu_ns; /* of the container since then; without a counter, of all that were waited for */
+	uint64_t memory_peak; /* of the container; without a counter, of its largest process */
+	uint64_t pids_peak, oom_kills, pids_refused;
 };
 
 struct wire_fact {

@@ -372,6 +372,7 @@ void facts_add(struct inside *in, bool ended)
 	say_network(in);
 	say_mounts(in);
 	say_disk(in);
+	counters_say_limits(in);
 	if (ended)
 		return;
 	say_nested_userns(in);

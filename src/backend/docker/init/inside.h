@@ -54,6 +54,11 @@ int payload_fork(struct inside *in);
 void facts_add(struct inside *in, bool ended);
 void facts_note_disk(struct inside *in);
 
+/* counters.c */
+void counters_say_limits(struct inside *in);
+uint64_t counters_cpu_ns(void);
+void counters_read(struct wire_exit *ret);
+
 /* speak.c: stderr belongs to the program too, which may have made it non-blocking. */
 void speak(struct inside *in);
 void speak_bytes(const char *data, size_t len);

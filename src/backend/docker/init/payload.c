@@ -285,9 +285,28 @@ static void run_steps(struct payload *p, const struct step *list, size_t n)
 	}
 }
 
+/* Images differ in where they keep a tool: after the usual place, the other usual places. */
+static int execute(struct wire_job *j)
+{
+	static const char *const dirs[] = { "/usr/local/bin/", "/usr/bin/", "/bin/", "/usr/local/go/bin/" };
+	static char path[WIRE_NAME_MAX + 32];
+	const char *name = strrchr(j->argv[0], '/') + 1;
+	char *const *envp = (char *const *)(uintptr_t)j->envp;
+
+	(void)execve(j->argv[0], (char *const *)(uintptr_t)j->argv, envp);
+	if (strlen(name) > WIRE_NAME_MAX)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(dirs) && errno == ENOENT; i++) {
+		strcpy(path, dirs[i]);
+		strcat(path, name);
+		j->argv[0] = path;
+		(void)execve(path, (char *const *)(uintptr_t)j->argv, envp);
+	}
+	return -errno;
+}
+
 static _Noreturn void payload_main(struct payload *p)
 {
-	const struct wire_job *j = &p->in->job;
 	char word;
 	int rc;
 
@@ -305,8 +324,8 @@ static _Noreturn void payload_main(struct payload *p)
 	say(STATUS_FD, WIRE_STEPS, 0, p->in);
 	if (read(GO_FD, &word, 1) != 1)
 		end(125);
-	(void)execve(j->argv[0], (char *const *)(uintptr_t)j->argv, (char *const *)(uintptr_t)j->envp);
-	say(STATUS_FD, WIRE_STEP_exec, -errno, p->in);
+	rc = execute(&p->in->job);
+	say(STATUS_FD, WIRE_STEP_exec, rc, p->in);
 	end(125);
 }
 

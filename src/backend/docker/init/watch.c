@@ -161,7 +161,7 @@ static void bury(struct wire_exit *ret)
 	do {
 		kill_all();
 	} while (waitid(P_ALL, 0, &info, WEXITED) == 0 || errno == EINTR);
-	if (getrusage(RUSAGE_CHILDREN, &used) == 0) {
+	if (getrusage(RUSAGE_CHILDREN, &used) == 0) { /* where there is no counter to read */
 		ret->cpu_ns = ((uint64_t)used.ru_utime.tv_sec + (uint64_t)used.ru_stime.tv_sec) * NS_PER_SEC +
 			      ((uint64_t)used.ru_utime.tv_usec + (uint64_t)used.ru_stime.tv_usec) * 1000;
 		ret->memory_peak = (uint64_t)used.ru_maxrss * KiB;
@@ -211,7 +211,7 @@ static void turn(struct loop *l)
 void watch(struct inside *in, struct wire_exit *ret)
 {
 	static struct loop l;
-	uint64_t started = clock_now_ns();
+	uint64_t started = clock_now_ns(), cpu = counters_cpu_ns();
 	siginfo_t info = { .si_pid = 0 };
 	sigset_t child;
 
@@ -237,6 +237,10 @@ void watch(struct inside *in, struct wire_exit *ret)
 	wire_put_key(&in->out, in->job.key[1]);
 	facts_add(in, /* ended= */ true);
 	bury(ret);
+	counters_read(ret);
+	/* What the engine spent on the container before is not the program's. */
+	if (counters_cpu_ns() > 0)
+		ret->cpu_ns = counters_cpu_ns() - cpu;
 	if (l.exec_failed)
 		wire_put_failure(&in->out, WIRE_STEP_exec, (int)l.word.sys);
 }

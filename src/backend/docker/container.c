@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a container:
+ *
+ *	create   from an image's id, with everything that map_plan.c writes
+ *	attach, wait    before the start, so that no byte and no end can be missed
+ *	start    init runs, reads its job, builds what the engine does not, and says that it is ready
+ *	inspect  the engine's account is compared with what was asked: a difference ends it here
+ *	go       the program runs
+ *	stop     init kills everybody, says how it ended, and goes when our end of its stdin closes; an init that does not
+ *	         answer is killed by the engine
+ *	inspect  again, and what changed in the root
+ *	remove   always; from the first moment its labels say whose it is, so a brig that is killed here leaves
+ *	         something that `brig reap` knows
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "backend/docker/answer.h"
+#include "backend/docker/cell.h"
+#include "backend/docker/images.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+#define STOP_PATIENCE_MS 2000 /* for init to kill everybody, before the engine is asked to */
+
+static uint64_t from_now(uint64_t ms)
+{
+	return clock_now_ns() + ms * NS_PER_MS;
+}
+
+static int find_image(struct cell *c, uint64_t deadline_ns, struct brig_error *err)
+{
+	const struct settings *set = c->host->set;
+	const struct image_ask ask = { .image = set->docker_image, .may_build = set->docker_build };
+
+	return image_ensure(c->host->engine, c->plan->language, &ask, deadline_ns, c->image, err);
+}
+
+static int make_keys(struct cell *c, struct brig_error *err)
+{
+	uint8_t keys[2][WIRE_KEY];
+
+	if (getrandom(keys, sizeof(keys), 0) != (ssize_t)sizeof(keys))
+		return err_set(err, BRIG_E_SYSTEM, errno, "the kernel gives no random numbers");
+	wire_reader_init(&c->reader, (const uint8_t(*)[WIRE_KEY])keys);
+	explicit_bzero(keys, sizeof(keys));
+	return 0;
+}
+
+/* Limits that the engine says it ignores are missing protections; init reads the kernel's word on them later. */
+static int create(struct cell *c, struct brig_error *err)
+{
+	char warnings[256] = "";
+	int rc;
+
+	(void)snprintf(c->name, sizeof(c->name), "brig-%s-%s", c->plan->id, c->plan->step);
+	c->asked = map_plan_body(c, err);
+	if (!c->asked)
+		return -err->code;
+	rc = engine_create(c->host->engine, c->name, c->asked, c->id, warnings, sizeof(warnings), err);
+	if (rc < 0)
+		c->id[0] = '\0';
+	return rc;
+}
+
+int container_create(struct cell *c, struct brig_error *err)
+{
+	struct engine *e = c->host->engine;
+	uint64_t deadline = from_now(c->plan->limits.startup_ms + ENGINE_GRACE_MS);
+	int rc;
+
+	engine_set_deadline(e, deadline);
+	rc = find_image(c, deadline, err);
+	if (rc == 0)
+		rc = make_keys(c, err);
+	if (rc == 0)
+		rc = pump_open(c, err);
+	if (rc == 0)
+		rc = pump_load(c, err);
+	if (rc == 0)
+		rc = create(c, err);
+	if (rc == 0)
+		rc = engine_attach(e, c->id, /* with_stdin= */ true, &c->stream, err);
+	return rc;
+}
+
+int container_start(struct cell *c, struct brig_error *err)
+{
+	struct engine *e = c->host->engine;
+	uint64_t all = c->plan->limits.startup_ms + c->plan->limits.wall_ms + c->plan->limits.cleanup_ms;
+	int rc = 0;
+
+	/* Podman looks at a container four times a second: asking at the end is faster. */
+	if (!engine_about(e)->podman)
+		rc = engine_wait_begin(e, c->id, from_now(all + 4 * (uint64_t)ENGINE_GRACE_MS), &c->wait, err);
+	if (rc < 0)
+		return rc;
+	if (pump_turn(c, err) < 0) /* what fits is on its way while the engine works */
+		return -err->code;
+	return engine_start(e, c->id, err);
+}
+
+/* ---- ready ---------------------------------------------------------------------------------------- */
+
+static const struct {
+	enum protection protection;
+	const char *text;
+} step_info[WIRE_STEPS] = {
+#define PROT_NONE PROT_COUNT
+#define STEP(name, prot, what) [WIRE_STEP_##name] = { PROT_##prot, what },
+#include "backend/docker/steps.def"
+#undef PROT_NONE
+};
+
+static int step_failed(const struct cell *c, struct brig_error *err)
+{
+	enum protection p = step_info[c->failure.step].protection;
+	const char *what = step_info[c->failure.step].text;
+
+	if (c->failure.step == WIRE_STEP_exec)
+		return err_set(err, BRIG_E_SYSTEM, (int)c->failure.sys, "cannot execute %s in the container",
+			       c->plan->argv[0]);
+	if (p == PROT_COUNT)
+		return err_set(err, BRIG_E_SYSTEM, (int)c->failure.sys, "the container's init could not %s", what);
+	return err_set(err, BRIG_E_REFUSED, (int)c->failure.sys, "the container's init could not %s; protection '%s': %s",
+		       what, protection_info[p].name, protection_info[p].fix);
+}
+
+/* The container ended without a word of init's: what the engine says about that. */
+static int died_early(struct cell *c, struct brig_error *err)
+{
+	json_t *v = NULL;
+	char words[160] = "", said[160] = "";
+	int64_t code = -1;
+	bool oom = false;
+
+	if (engine_inspect(c->host->engine, c->id, &v, err) == 0) {
+		(void)answer_i64(v, "State.ExitCode", &code);
+		(void)answer_bool(v, "State.OOMKilled", &oom);
+		(void)answer_clean(words, sizeof(words), answer_text_or(v, "State.Error", ""));
+		json_decref(v);
+	}
+	(void)answer_clean(said, sizeof(said), c->first_words);
+	if (oom || stats_oom_kills(c) > 0)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the memory limit is too small to start a container");
+	return err_set(err, BRIG_E_SYSTEM, 0, "the container ended with code %lld before its program could start%s%s%s%s",
+		       (long long)code, words[0] ? ": " : "", words, said[0] ? "; it said: " : "", said);
+}
+
+static int await_ready(struct cell *c, uint64_t deadline, struct brig_error *err)
+{
+	for (;;) {
+		if (pump_turn(c, err) < 0)
+			return c->reader.state == WIRE_BROKEN ? died_early(c, err) : -err->code;
+		if (c->failed_step)
+			return step_failed(c, err);
+		if (c->ready && c->reader.state == WIRE_IN_GUEST)
+			return 0;
+		if (c->stream_over)
+			return died_early(c, err);
+		if (clock_now_ns() >= deadline)
+			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "the container was not ready in time (startup_timeout_ms)");
+		pump_wait(c, deadline);
+	}
+}
+
+/* A protection that the engine could give and did not, by init's own reading. */
+static int check_limits(const struct cell *c, struct brig_error *err)
+{
+	const struct limits *l = &c->plan->limits;
+	const struct {
+		enum fact_id fact;
+		enum protection protection;
+		uint64_t most;
+	} rows[] = {
+		{ FACT_memory_max, PROT_memory_limit, l->memory_bytes },
+		{ FACT_swap_max, PROT_swap_limit, 0 },
+		{ FACT_pids_max, PROT_pids_limit, l->pids },
+		{ FACT_cpu_quota_percent, PROT_cpu_quota, l->cpu_percent },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct fact *f = &c->early.row[rows[i].fact];
+
+		if (!f->known || f->num <= rows[i].most || c->plan->may_degrade & PROT_BIT(rows[i].protection))
+			continue;
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the engine took the limit but does not enforce '%s' (%s says %llu). To have it: run the "
+			       "engine as root, or delegate that controller to it. To run without it, name it in allow_degraded",
+			       protection_info[rows[i].protection].name, f->source, (unsigned long long)f->num);
+	}
+	return 0;
+}
+
+int container_await_ready(struct cell *c, struct brig_error *err)
+{
+	uint64_t deadline = from_now(c->plan->limits.startup_ms + ENGINE_GRACE_MS), pid = 0;
+	int rc = engine_inspect(c->host->engine, c->id, &c->before, err);
+
+	if (rc > 0)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the container vanished while it started");
+	if (rc == 0 && answer_u64(c->before, "State.Pid", &pid))
+		stats_open(c, pid);
+	if (rc == 0)
+		rc = await_ready(c, deadline, err);
+	if (rc < 0)
+		return rc;
+	if (!map_check(c->asked, c->before, /* ended= */ false, c->difference, sizeof(c->difference)))
+		return err_set(err, BRIG_E_REFUSED, 0, "the engine did not make the container that was asked for: %s",
+			       c->difference);
+	return check_limits(c, err);
+}
+
+int container_let_go(struct cell *c, struct brig_error *err)
+{
+	const struct plan *plan = c->plan;
+	int rc = plan->gate ? plan->gate(plan->gate_arg, err) : 0;
+
+	if (rc < 0)
+		return rc;
+	c->started_ns = clock_now_ns();
+	c->cpu_seen_ns = 0;
+	c->let_go = true;
+	if (!pump_message(c, WIRE_GO))
+		return err_set(err, BRIG_E_INTERNAL, 0, "the container's init is ready but has not read its job");
+	return pump_turn(c, err);
+}
+
+/* ---- the end -------------------------------------------------------------------------------------- */
+
+/* Until init has said how it ended, or there is nothing more to hear. */
+static void await_final(struct cell *c, uint64_t deadline)
+{
+	struct brig_error ignored = BRIG_ERROR_INIT;
+
+	while (!c->final && !c->stream_over && clock_now_ns() < deadline && pump_turn(c, &ignored) == 0)
+		if (!c->final && !c->stream_over)
+			pump_wait(c, deadline);
+}
+
+static void await_stream_end(struct cell *c, uint64_t deadline)
+{
+	struct brig_error ignored = BRIG_ERROR_INIT;
+
+	while (!c->stream_over && clock_now_ns() < deadline) {
+		if (pump_turn(c, &ignored) < 0)
+			return; /* it talks nonsense: what it says is of no interest any more */
+		if (!c->stream_over)
+			pump_wait(c, deadline);
+	}
+}
+
+static bool is_running(struct cell *c, struct brig_error *err)
+{
+	bool running = false;
+	json_t *v = NULL;
+
+	if (engine_inspect(c->host->engine, c->id, &v, err) != 0)
+		return false;
+	(void)answer_bool(v, "State.Running", &running);
+	json_decref(c->after);
+	c->after = v;
+	return running;
+}
+
+/* The engine needs its moment after the last process is gone. */
+static int await_exit(struct cell *c, uint64_t deadline, struct brig_error *err)
+{
+	struct engine_exit how;
+	int rc = 0;
+
+	while (c->wait && rc == 0 && clock_now_ns() < deadline) {
+		struct pollfd p = { .fd = http_call_fd(c->wait), .events = POLLIN };
+
+		rc = engine_wait_step(c->wait, &how, err);
+		if (rc == 0)
+			(void)poll(&p, 1, (int)min_u64((deadline - min_u64(clock_now_ns(), deadline)) / NS_PER_MS + 1, 1000));
+	}
+	while (is_running(c, err)) {
+		struct timespec pause = { .tv_nsec = 2 * (long)NS_PER_MS };
+
+		if (clock_now_ns() >= deadline)
+			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "the container did not end");
+		(void)nanosleep(&pause, NULL);
+	}
+	return c->after ? 0 : -1;
+}
+
+/* Below the writable places, and what the engine itself puts into a root: mount points. */
+static bool is_expected_change(const char *path)
+{
+	static const char *const places[] = { PLAN_WORKSPACE, "/tmp", "/dev", "/proc", "/sys", "/run", "/etc" };
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		size_t n = strlen(places[i]);
+
+		if (strncmp(path, places[i], n) == 0 && (path[n] == '\0' || (i < 3 && path[n] == '/')))
+			return true;
+	}
+	/* Made as targets of the engine's own mounts. */
+	return str_eq(path, "/etc/hosts") || str_eq(path, "/etc/resolv.conf") || str_eq(path, "/etc/hostname") ||
+	       str_eq(path, "/etc/mtab") || str_eq(path, "/run/.containerenv") || str_eq(path, "/.dockerenv");
+}
+
+static int count_change(void *arg, enum engine_change kind UNUSED, const char *path)
+{
+	struct cell *c = arg;
+
+	if (!is_expected_change(path))
+		c->changes++;
+	return 0;
+}
+
+static void look_back(struct cell *c)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (c->after && !map_check(c->asked, c->after, /* ended= */ true, c->difference, sizeof(c->difference)))
+		c->violated = true;
+	c->changes_known = engine_changes(c->host->engine, c->id, count_change, c, &err) == 0;
+}
+
+int container_stop(struct cell *c, struct brig_error *err)
+{
+	struct engine *e = c->host->engine;
+	uint64_t deadline = from_now(c->plan->limits.cleanup_ms + ENGINE_GRACE_MS);
+	int rc;
+
+	if (c->stopped || !c->let_go)
+		return 0;
+	c->stopped = true;
+	engine_set_deadline(e, deadline);
+	c->draining = true;
+	if (!c->final && !c->stream_over && pump_message(c, WIRE_STOP))
+		await_final(c, from_now(STOP_PATIENCE_MS));
+	(void)stats_oom_kills(c);
+	(void)stats_cpu_ns(c);
+	if (!c->final || http_stream_end_writing(c->stream) < 0)
+		(void)engine_kill(e, c->id, "SIGKILL", err);
+	await_stream_end(c, from_now(STOP_PATIENCE_MS));
+	if (!c->stream_over) {
+		(void)engine_kill(e, c->id, "SIGKILL", err);
+		await_stream_end(c, deadline);
+	}
+	rc = await_exit(c, deadline, err);
+	if (rc == 0)
+		look_back(c);
+	pump_hand_over(c);
+	return rc;
+}
+
+int container_remove(struct cell *c, char *leftovers, size_t size)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (!c->id[0])
+		return 0;
+	engine_set_deadline(c->host->engine, from_now(c->plan->limits.cleanup_ms + ENGINE_GRACE_MS));
+	if (engine_remove(c->host->engine, c->id, &err) == 0)
+		return 0;
+	(void)snprintf(leftovers, size, "container %.12s: %.150s (brig reap tries again)", c->id, err.msg);
+	return 1;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cells that are containers of a Docker Engine (or Podman's compatible service).
+ *
+ * The engine gives what engines can give: namespaces, control groups, a read-only root, no network, a system call
+ * filter.  The rest a native cell has, our own init gives from inside (init/): Landlock, the exact filter, resource limits,
+ * the wall clock, evidence.  The engine is asked what it made before the program starts, and again afterwards
+ * (map_check.c); what init reads from the kernel inside outweighs what the engine says.
+ *
+ *	docker.c      this: the backend's table
+ *	map_plan.c    plan -> container settings, and what cannot be promised
+ *	map_check.c   container settings <- the engine's account
+ *	container.c   create, start, stop, remove
+ *	pump.c        output, input and init's words over one stream
+ *	wire.c        what brig and init say to each other
+ *	owner.c       labels, ps, reap
+ *	stats.c       samples
+ *	inspect.c     facts
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/docker/cell.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+static int check_settings(struct backend_host *h, struct brig_error *err)
+{
+	const struct settings *set = h->set;
+	struct engine_host info;
+	int rc;
+
+	if (set->rootfs[0])
+		return err_set(err, BRIG_E_REFUSED, 0, "rootfs is for native cells; for docker cells set docker_image");
+	if (str_eq(set->docker_userns, "host"))
+		return err_set(err, BRIG_E_REFUSED, 0, "docker_userns 'host' would undo the engine's own id mapping");
+	if (!set->docker_runtime[0])
+		return 0;
+	rc = engine_info(h->engine, &info, err);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < ARRAY_LEN(info.runtimes) && info.runtimes[i][0]; i++)
+		if (str_eq(info.runtimes[i], set->docker_runtime))
+			return 0;
+	return err_set(err, BRIG_E_REFUSED, 0, "the engine has no runtime '%s'; `docker info` lists those it has",
+		       set->docker_runtime);
+}
+
+static void docker_close(struct backend_host *h)
+{
+	if (!h)
+		return;
+	engine_close(h->engine);
+	free(h);
+}
+
+static int docker_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
+		       struct brig_error *err)
+{
+	struct backend_host *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (!h)
+		return err_nomem(err);
+	h->set = set;
+	rc = engine_open(set, clock_now_ns() + ENGINE_GRACE_MS * NS_PER_MS, &h->engine, err);
+	if (rc == 0)
+		rc = check_settings(h, err);
+	if (rc < 0) {
+		docker_close(h);
+		return rc;
+	}
+	owner_identify(h);
+	*ret_missing = DOCKER_NEVER;
+	*ret = h;
+	return 0;
+}
+
+static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
+{
+	struct cell *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->host = h;
+	c->plan = plan;
+	c->out.read = c->out.write = c->err.read = c->err.write = FD_NONE;
+	c->in_read = c->in_write = c->poll = c->output = FD_NONE;
+	c->memory = c->cpu = c->pids = FD_NONE;
+	return c;
+}
+
+static int docker_destroy(struct cell *c, char *leftovers, size_t size)
+{
+	int left;
+
+	*leftovers = '\0';
+	if (!c)
+		return 0;
+	left = container_remove(c, leftovers, size);
+	stats_close(c);
+	pump_close(c);
+	json_decref(c->asked);
+	json_decref(c->before);
+	json_decref(c->after);
+	free(c);
+	return left;
+}
+
+static int docker_create(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
+{
+	struct cell *c = cell_new(h, plan);
+	char leftovers[256];
+	int rc;
+
+	if (!c)
+		return err_nomem(err);
+	rc = container_create(c, err);
+	if (rc == 0)
+		rc = container_start(c, err);
+	if (rc == 0)
+		rc = container_await_ready(c, err);
+	if (rc == 0 && plan->start_at_once)
+		rc = container_let_go(c, err);
+	if (rc < 0) {
+		(void)docker_destroy(c, leftovers, sizeof(leftovers));
+		return rc;
+	}
+	*ret = c;
+	return 0;
+}
+
+static int docker_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
+{
+	int rc = c->let_go ? 0 : container_let_go(c, err);
+
+	if (rc < 0)
+		return rc;
+	*ret = (struct cell_fds){ .in = c->in_write,
+				  .out = c->out.read,
+				  .err = c->err.read,
+				  .event = c->poll,
+				  .started_ns = c->started_ns };
+	return 0;
+}
+
+/* Init is dead without a last word: the OOM killer took it with the rest, or somebody outside killed it. */
+static enum cell_event take_lost_init(struct cell *c, struct exit_info *info, struct brig_error *err)
+{
+	if (c->oom_seen == 0 && stats_oom_kills(c) == 0) {
+		(void)err_set(err, BRIG_E_SYSTEM, 0,
+			      "the container ended without a word: somebody killed it, or the engine stopped");
+		return CELL_FAILED;
+	}
+	*info = (struct exit_info){ .signal = SIGKILL, .at_ns = clock_now_ns() };
+	return CELL_FINISHED;
+}
+
+static enum cell_event docker_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
+{
+	if (c->told)
+		return CELL_NOTHING;
+	if (pump_turn(c, err) < 0) {
+		c->told = true;
+		return CELL_FAILED;
+	}
+	if (!c->final && !c->stream_over)
+		return CELL_NOTHING;
+	c->told = true;
+	if (c->final && c->failed_step) {
+		(void)err_set(err, BRIG_E_SYSTEM, (int)c->failure.sys, "cannot execute %s in the container",
+			      c->plan->argv[0]);
+		return CELL_FAILED;
+	}
+	if (!c->final || !c->has_exit)
+		return take_lost_init(c, info, err);
+	*info = (struct exit_info){ .exited = c->exit.exited,
+				    .expired = c->exit.expired,
+				    .at_ns = c->started_ns + c->exit.run_ns };
+	*(c->exit.exited ? &info->code : &info->signal) = (int)c->exit.value;
+	return CELL_FINISHED;
+}
+
+static void docker_close_stdin(struct cell *c)
+{
+	fd_closep(&c->in_write);
+}
+
+static int docker_stop(struct cell *c, struct brig_error *err)
+{
+	fd_closep(&c->in_write);
+	return container_stop(c, err);
+}
+
+static void docker_usage(struct cell *c, struct cell_usage *ret)
+{
+	*ret = (struct cell_usage){ .cpu_ms = c->cpu_seen_ns / NS_PER_MS, .oom_kills = c->oom_seen };
+	if (!c->has_exit)
+		return;
+	ret->cpu_ms = c->exit.cpu_ns / NS_PER_MS;
+	ret->memory_peak_bytes = c->exit.memory_peak;
+	ret->pids_peak = c->exit.pids_peak;
+	ret->oom_kills = max_u64(c->oom_seen, c->exit.oom_kills);
+	ret->pids_refused = c->exit.pids_refused;
+	ret->disk_full = c->exit.disk_full;
+}
+
+static int docker_open_output(struct cell *c, const char *name)
+{
+	if (!c->plan->output || !str_eq(name, c->plan->output) || c->output < 0 || c->output_got != c->output_size ||
+	    lseek(c->output, 0, SEEK_SET) < 0)
+		return -ENOENT;
+	return fcntl(c->output, F_DUPFD_CLOEXEC, 3);
+}
+
+const struct backend_ops docker_backend = {
+	.name = "docker",
+	.brings_runtimes = true,
+	.never = DOCKER_NEVER,
+	.open = docker_open,
+	.close = docker_close,
+	.create = docker_create,
+	.start = docker_start,
+	.on_event = docker_on_event,
+	.close_stdin = docker_close_stdin,
+	.sample = stats_sample,
+	.cpu_ns = stats_cpu_ns,
+	.oom_kills = stats_oom_kills,
+	.inspect = docker_inspect,
+	.stop = docker_stop,
+	.usage = docker_usage,
+	.open_output = docker_open_output,
+	.list = owner_list,
+	.reap = owner_reap,
+	.destroy = docker_destroy,
+};

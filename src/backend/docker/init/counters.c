@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The container's own control group, as it sees itself: with a cgroup namespace of its own the engine shows it, read
+ * only, at /sys/fs/cgroup.  These are the kernel's values, not the engine's: an engine that ignored a limit is seen.
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "backend/docker/init/inside.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "model/facts.h"
+
+#define V1(path) "/sys/fs/cgroup/" path
+#define V2(file) "/sys/fs/cgroup/" file
+
+/* The first number of a file, or the one behind a word at a line's beginning; "max" is UINT64_MAX. */
+static bool read_value(const char *path, const char *word, uint64_t *ret)
+{
+	char text[1024];
+	const char *at = text;
+	size_t len = strlen(word);
+
+	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return false;
+	for (; len > 0; at++) {
+		if (strncmp(at, word, len) == 0 && at[len] == ' ') {
+			at += len + 1;
+			break;
+		}
+		at = strchr(at, '\n');
+		if (!at)
+			return false;
+	}
+	if (strncmp(at, "max", 3) == 0) {
+		*ret = UINT64_MAX;
+		return true;
+	}
+	if (*at < '0' || *at > '9')
+		return false;
+	for (*ret = 0; *at >= '0' && *at <= '9'; at++)
+		*ret = *ret * 10 + (uint64_t)(*at - '0');
+	return true;
+}
+
+static bool is_v2(void)
+{
+	return access(V2("cgroup.controllers"), F_OK) == 0;
+}
+
+static void say(struct inside *in, enum fact_id id, uint64_t value, const char *source)
+{
+	struct wire_fact f = { .id = id, .num = value, .text = "", .source = source };
+
+	wire_put_fact(&in->out, &f);
+}
+
+/* A machine without swap needs no limit on it. */
+static bool has_swap(void)
+{
+	char text[1024];
+
+	return fd_get_at(AT_FDCWD, "/proc/swaps", text, sizeof(text)) < 0 || strchr(text, '\n');
+}
+
+static void say_cpu(struct inside *in, const char *path, uint64_t quota, uint64_t period)
+{
+	if (quota == UINT64_MAX || period == 0)
+		say(in, FACT_cpu_quota_percent, UINT64_MAX, path);
+	else
+		say(in, FACT_cpu_quota_percent, (quota * 100 + period - 1) / period, path);
+}
+
+/* v2 has quota and period in one line: "max 100000". */
+static void say_v2_cpu(struct inside *in)
+{
+	char text[64], *space;
+	uint64_t quota = UINT64_MAX, period = 0;
+
+	if (fd_get_at(AT_FDCWD, V2("cpu.max"), text, sizeof(text)) <= 0)
+		return;
+	space = strchr(text, ' ');
+	if (!space)
+		return;
+	*space = '\0';
+	(void)str_to_u64(text, &quota);
+	(void)str_to_u64(space + 1, &period);
+	say_cpu(in, "init: cpu.max", quota, period);
+}
+
+static void say_v2(struct inside *in)
+{
+	uint64_t n;
+
+	if (read_value(V2("memory.max"), "", &n)) {
+		say(in, FACT_memory_max, n, "init: memory.max");
+		say(in, FACT_socket_memory_max, n, "init: memory.max");
+	}
+	if (read_value(V2("memory.swap.max"), "", &n))
+		say(in, FACT_swap_max, n, "init: memory.swap.max");
+	else if (!has_swap())
+		say(in, FACT_swap_max, 0, "init: /proc/swaps");
+	if (read_value(V2("pids.max"), "", &n))
+		say(in, FACT_pids_max, n, "init: pids.max");
+	say_v2_cpu(in);
+}
+
+static void say_v1(struct inside *in)
+{
+	uint64_t n, both, period;
+
+	if (read_value(V1("memory/memory.limit_in_bytes"), "", &n)) {
+		say(in, FACT_memory_max, n, "init: memory.limit_in_bytes");
+		if (read_value(V1("memory/memory.memsw.limit_in_bytes"), "", &both))
+			say(in, FACT_swap_max, both - min_u64(n, both), "init: memory.memsw.limit_in_bytes");
+		else if (!has_swap())
+			say(in, FACT_swap_max, 0, "init: /proc/swaps");
+	}
+	if (read_value(V1("memory/memory.kmem.tcp.limit_in_bytes"), "", &n))
+		say(in, FACT_socket_memory_max, n, "init: memory.kmem.tcp.limit_in_bytes");
+	if (read_value(V1("pids/pids.max"), "", &n))
+		say(in, FACT_pids_max, n, "init: pids.max");
+	/* -1 does not begin with a digit: no quota. */
+	if (read_value(V1("cpu/cpu.cfs_period_us"), "", &period))
+		say_cpu(in, "init: cpu.cfs_quota_us",
+			read_value(V1("cpu/cpu.cfs_quota_us"), "", &n) ? n : UINT64_MAX, period);
+}
+
+void counters_say_limits(struct inside *in)
+{
+	if (is_v2())
+		say_v2(in);
+	else
+		say_v1(in);
+}
+
+uint64_t counters_cpu_ns(void)
+{
+	uint64_t n = 0;
+
+	if (read_value(V2("cpu.stat"), "usage_usec", &n))
+		return n * 1000;
+	(void)read_value(V1("cpuacct/cpuacct.usage"), "", &n);
+	return n;
+}
+
+void counters_read(struct wire_exit *ret)
+{
+	bool v2 = is_v2();
+	const struct {
+		const char *path, *word;
+		uint64_t *to;
+	} rows[] = {
+		{ v2 ? V2("memory.peak") : V1("memory/memory.max_usage_in_bytes"), "", &ret->memory_peak },
+		{ v2 ? V2("memory.events") : V1("memory/memory.oom_control"), "oom_kill", &ret->oom_kills },
+		{ v2 ? V2("pids.peak") : V1("pids/pids.peak"), "", &ret->pids_peak },
+		{ v2 ? V2("pids.events") : V1("pids/pids.events"), "max", &ret->pids_refused },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		uint64_t n;
+
+		if (read_value(rows[i].path, rows[i].word, &n))
+			*rows[i].to = n;
+	}
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one place where a plan becomes container settings.  Every field that could widen a cell is written out, also where
+ * the value is the engine's default today: defaults change, and what is written can be compared (map_check.c).
+ *
+ * What Docker cannot promise, on any engine, is DOCKER_NEVER (cell.h):
+ *
+ *	user_ns, id_separation  uid 1000 inside is uid 1000 of the host, for init and program alike, unless the engine
+ *	                        remaps ids or is rootless; a container cannot ask for it
+ *	time_ns                 the engine has no such setting: the program sees the host's uptime
+ *	proc_subset             /proc is the engine's, with its masked paths, not subset=pid
+ *	nested_userns           the sysctl is the host's; only the two system call filters forbid user namespaces
+ *	socket_memory           cgroup v1 has a limit of its own for it, which the engine does not set
+ *
+ * One number bounds the workspace, /tmp and /dev/shm of a native cell together.  A container has a tmpfs of its own for
+ * each, so the number is divided: five eighths, a quarter and an eighth.  The sum never exceeds the limit.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/docker/cell.h"
+#include "backend/docker/init.h"
+#include "backend/docker/profile.h"
+#include "base/str.h"
+
+#define CPU_PERIOD_US 100000
+
+struct place_sizes map_plan_places(const struct limits *l)
+{
+	const uint64_t page = 4 * KiB;
+	struct place_sizes s;
+
+	s.bytes[1] = max_u64(l->disk_bytes / 4 / page * page, page);
+	s.bytes[2] = max_u64(l->disk_bytes / 8 / page * page, page);
+	s.bytes[0] = l->disk_bytes - s.bytes[1] - s.bytes[2];
+	s.inodes[1] = l->inodes / 4;
+	s.inodes[2] = l->inodes / 8;
+	s.inodes[0] = l->inodes - s.inodes[1] - s.inodes[2];
+	return s;
+}
+
+static json_t *text(const char *fmt, ...) PRINTF(1, 2);
+static json_t *text(const char *fmt, ...)
+{
+	char s[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(s, sizeof(s), fmt, ap);
+	va_end(ap);
+	return json_string(s);
+}
+
+static json_t *number(uint64_t n)
+{
+	return json_integer((json_int_t)min_u64(n, INT64_MAX));
+}
+
+static json_t *tmpfs(const struct cell *c)
+{
+	static const char *const names[] = { PLAN_WORKSPACE, "/tmp", "/dev/shm" };
+	struct place_sizes s = map_plan_places(&c->plan->limits);
+	bool podman = engine_about(c->host->engine)->podman;
+	json_t *v = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		/* Podman takes no owner for a tmpfs; then the place is everybody's, and there is nobody else. */
+		bool own = i == 0 && !podman;
+		char owner[64] = "mode=1777";
+
+		if (own)
+			(void)snprintf(owner, sizeof(owner), "mode=0755,uid=%u,gid=%u", c->plan->uid, c->plan->gid);
+		(void)json_object_set_new(v, names[i],
+					  text("rw,nosuid,nodev,%s,size=%llu,nr_inodes=%llu,%s",
+					       i == 0 && c->plan->workspace_exec ? "exec" : "noexec",
+					       (unsigned long long)s.bytes[i], (unsigned long long)s.inodes[i], owner));
+	}
+	/* The engine would mount a writable queue file system there. */
+	(void)json_object_set_new(v, "/dev/mqueue", json_string("ro,nosuid,nodev,noexec,size=4096,nr_inodes=1,mode=0555"));
+	return v;
+}
+
+static json_t *ulimits(const struct plan *plan)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+		/* A piped core_pattern ignores 0 and starts a helper on the host; the kernel skips it only for 1. */
+		{ "core", 1 },
+		{ "nofile", plan->limits.open_files },
+		{ "fsize", plan->limits.disk_bytes },
+		{ "stack", 8 * MiB },
+		{ "memlock", 64 * KiB },
+	};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_t *row = json_object();
+
+		(void)json_object_set_new(row, "Name", json_string(rows[i].name));
+		(void)json_object_set_new(row, "Soft", number(rows[i].value));
+		(void)json_object_set_new(row, "Hard", number(rows[i].value));
+		(void)json_array_append_new(list, row);
+	}
+	return list;
+}
+
+/* The texts of the engine's --security-opt. */
+static json_t *security(const struct plan *plan)
+{
+	const char *profile = docker_profile[plan->family][plan->profile == SECCOMP_PROFILE_STRICT];
+	AUTO_BUF option = BUF_INIT(MiB);
+	json_t *list = json_array();
+
+	(void)buf_adds(&option, "seccomp=");
+	(void)buf_adds(&option, profile);
+	(void)json_array_append_new(list, json_string("no-new-privileges:true"));
+	(void)json_array_append_new(list, json_string(buf_str(&option)));
+	return list;
+}
+
+static json_t *list_of(const char *item)
+{
+	json_t *list = json_array();
+
+	if (item)
+		(void)json_array_append_new(list, json_string(item));
+	return list;
+}
+
+static json_t *named(const char *key, const char *value)
+{
+	json_t *v = json_object();
+
+	(void)json_object_set_new(v, key, json_string(value));
+	return v;
+}
+
+static void add_resources(json_t *v, const struct limits *l)
+{
+	(void)json_object_set_new(v, "Memory", number(l->memory_bytes));
+	(void)json_object_set_new(v, "MemorySwap", number(l->memory_bytes)); /* both together: no swap */
+	(void)json_object_set_new(v, "PidsLimit", number(l->pids));
+	(void)json_object_set_new(v, "CpuPeriod", number(CPU_PERIOD_US));
+	(void)json_object_set_new(v, "CpuQuota", number(l->cpu_percent * (CPU_PERIOD_US / 100)));
+	(void)json_object_set_new(v, "OomKillDisable", json_false());
+	(void)json_object_set_new(v, "OomScoreAdj", number(0)); /* the program offers itself; init is to survive it */
+}
+
+static void add_isolation(json_t *v, const struct cell *c)
+{
+	const struct settings *set = c->host->set;
+
+	(void)json_object_set_new(v, "NetworkMode", json_string("none"));
+	(void)json_object_set_new(v, "CapDrop", list_of("ALL"));
+	(void)json_object_set_new(v, "CapAdd", list_of(NULL));
+	(void)json_object_set_new(v, "Privileged", json_false());
+	(void)json_object_set_new(v, "ReadonlyRootfs", json_true());
+	(void)json_object_set_new(v, "SecurityOpt", security(c->plan));
+	(void)json_object_set_new(v, "IpcMode", json_string("none"));
+	(void)json_object_set_new(v, "PidMode", json_string(""));
+	(void)json_object_set_new(v, "UTSMode", json_string(""));
+	(void)json_object_set_new(v, "UsernsMode", json_string(set->docker_userns));
+	(void)json_object_set_new(v, "CgroupnsMode", json_string("private"));
+	if (set->docker_runtime[0])
+		(void)json_object_set_new(v, "Runtime", json_string(set->docker_runtime));
+}
+
+static json_t *host_config(const struct cell *c)
+{
+	json_t *v = json_object();
+
+	add_resources(v, &c->plan->limits);
+	add_isolation(v, c);
+	(void)json_object_set_new(v, "Ulimits", ulimits(c->plan));
+	(void)json_object_set_new(v, "Tmpfs", tmpfs(c));
+	(void)json_object_set_new(v, "Init", json_false()); /* ours is PID 1 */
+	(void)json_object_set_new(v, "LogConfig", named("Type", "none"));
+	(void)json_object_set_new(v, "AutoRemove", json_false()); /* it is inspected after its end */
+	(void)json_object_set_new(v, "RestartPolicy", named("Name", "no"));
+	(void)json_object_set_new(v, "Binds", list_of(NULL));
+	(void)json_object_set_new(v, "Mounts", list_of(NULL));
+	(void)json_object_set_new(v, "Devices", list_of(NULL));
+	(void)json_object_set_new(v, "VolumesFrom", list_of(NULL));
+	(void)json_object_set_new(v, "ExtraHosts", list_of(NULL));
+	(void)json_object_set_new(v, "PublishAllPorts", json_false());
+	return v;
+}
+
+json_t *map_plan_body(const struct cell *c, struct brig_error *err)
+{
+	json_t *v = json_object();
+
+	if (!v) {
+		(void)err_nomem(err);
+		return NULL;
+	}
+	(void)json_object_set_new(v, "Image", json_string(c->image));
+	(void)json_object_set_new(v, "Entrypoint", list_of(DOCKER_INIT_PATH));
+	(void)json_object_set_new(v, "Cmd", list_of(NULL));
+	(void)json_object_set_new(v, "Env", list_of(NULL)); /* the program's comes with the job */
+	(void)json_object_set_new(v, "WorkingDir", json_string("/"));
+	(void)json_object_set_new(v, "User", text("%u:%u", c->plan->uid, c->plan->gid));
+	(void)json_object_set_new(v, "Hostname", json_string("cell"));
+	(void)json_object_set_new(v, "Domainname", json_string(""));
+	(void)json_object_set_new(v, "Tty", json_false());
+	(void)json_object_set_new(v, "OpenStdin", json_true());
+	(void)json_object_set_new(v, "StdinOnce", json_true()); /* our end of it is init's lifeline */
+	(void)json_object_set_new(v, "AttachStdin", json_true());
+	(void)json_object_set_new(v, "AttachStdout", json_true());
+	(void)json_object_set_new(v, "AttachStderr", json_true());
+	(void)json_object_set_new(v, "NetworkDisabled", json_true());
+	(void)json_object_set_new(v, "StopSignal", json_string("SIGKILL"));
+	(void)json_object_set_new(v, "StopTimeout", number(0));
+	{
+		json_t *none = json_object();
+
+		(void)json_object_set_new(none, "Test", list_of("NONE"));
+		(void)json_object_set_new(v, "Healthcheck", none);
+	}
+	(void)json_object_set_new(v, "Labels", owner_labels(c));
+	(void)json_object_set_new(v, "HostConfig", host_config(c));
+	return v;
+}
