@@ -21,6 +21,16 @@ extern const struct command command_ps;
 extern const struct command command_reap;
 extern const struct command command_history;
 extern const struct command command_show;
+extern const struct command command_audit_show;
+extern const struct command command_audit_verify;
+extern const struct command command_audit_export;
+extern const struct command command_key_show;
+extern const struct command command_key_rotate;
+extern const struct command command_receipt_verify;
+extern const struct command command_cache_list;
+extern const struct command command_cache_prune;
+extern const struct command command_cache_verify;
+extern const struct command command_stats;
 extern const struct command command_version;
 extern const struct command command_help;
 

@@ -151,6 +151,8 @@ void report_summary(const struct brig_result *r, bool has_color)
 	brig_result_evidence(r, &kept, &total);
 	if (total > 0) /* else nothing ran, and there is nothing to measure */
 		add_usage(&line, r);
+	if (str_eq(brig_result_cache(r), "hit"))
+		buf_adds(&line, "  compiled earlier");
 	if (*brig_result_backend(r))
 		buf_addf(&line, "  %s", brig_result_backend(r));
 	add_evidence(&line, r, has_color);

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_audit.c - `brig audit show`, `verify` and `export`.
+ *
+ * Entries are written as they are read, in columns of fixed width: a log of a million entries needs no more memory than
+ * one of ten.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/when.h"
+#include "cli/commands.h"
+#include "cli/document.h"
+#include "cli/report.h"
+
+#define FLUSH_BYTES 65536
+
+struct audit_values {
+	const char *state, *since, *until, *verdict, *lang, *trust, *rule, *last, *format;
+	bool json, all, no_color;
+};
+
+#define AT(member) offsetof(struct audit_values, member)
+#define STATE_ROW                                                                    \
+	{                                                                            \
+		"state", 0, OPTION_TEXT, "DIR", AT(state), NULL,                     \
+			"state folder; without it $BRIG_STATE, then the usual place" \
+	}
+#define TIME_ROWS                                                                   \
+	{ "since",                                                                  \
+	  0,                                                                        \
+	  OPTION_TEXT,                                                              \
+	  "TIME",                                                                   \
+	  AT(since),                                                                \
+	  NULL,                                                                     \
+	  "only these and younger ones: 2h, 7d, 2026-11-16, 2026-11-16T08:30" },    \
+	{                                                                           \
+		"until", 0, OPTION_TEXT, "TIME", AT(until), NULL, "only older ones" \
+	}
+
+static const struct option_row show_options[] = {
+	TIME_ROWS,
+	{ "verdict", 'v', OPTION_TEXT, "VERDICT", AT(verdict), NULL,
+	  "only runs that ended so: ok, timeout, blocked ..." },
+	{ "lang", 'l', OPTION_TEXT, "LANGUAGE", AT(lang), NULL, "only programs in this language" },
+	{ "trust", 't', OPTION_TEXT, "LEVEL", AT(trust), NULL, "only at this trust level" },
+	{ "rule", 'r', OPTION_TEXT, "RULE", AT(rule), NULL, "only code in which this rule found something" },
+	{ "last", 'n', OPTION_TEXT, "COUNT", AT(last), NULL, "only the last so many" },
+	{ "all", 'a', OPTION_FLAG, NULL, AT(all), NULL,
+	  "also what the log notes of itself: checkpoints, new files, keys" },
+	STATE_ROW,
+	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the entries as they are, one per line" },
+	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+};
+
+static const struct option_row verify_options[] = {
+	STATE_ROW,
+	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of words" },
+	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+};
+
+static const struct option_row export_options[] = {
+	TIME_ROWS,
+	{ "format", 'f', OPTION_TEXT, "FORMAT", AT(format), NULL,
+	  "jsonl: one entry per line (the default), or json: one array" },
+	STATE_ROW,
+};
+
+/* ---- writing as we go --------------------------------------------------------------------------- */
+
+struct writer {
+	struct buf text;
+	bool color, array;
+	size_t n;
+	int error;
+};
+
+static void flush_writer(struct writer *w)
+{
+	if (w->error == 0)
+		w->error = ui_write(STDOUT_FILENO, buf_str(&w->text), w->text.len, -1);
+	w->text.len = 0;
+}
+
+/* Not 0 stops the reading: nobody reads any more. */
+static int after_line(struct writer *w)
+{
+	w->n++;
+	if (w->text.len >= FLUSH_BYTES)
+		flush_writer(w);
+	return w->error;
+}
+
+static int put_raw(void *user, const char *line, size_t len)
+{
+	struct writer *w = user;
+
+	if (w->array)
+		buf_adds(&w->text, w->n ? ",\n" : "[\n");
+	buf_add(&w->text, line, len);
+	if (!w->array)
+		buf_adds(&w->text, "\n");
+	return after_line(w);
+}
+
+/* ---- show ------------------------------------------------------------------------------------------- */
+
+static void put_column(struct writer *w, const char *text, int width, enum ui_color color)
+{
+	char padded[64];
+
+	(void)snprintf(padded, sizeof(padded), "%-*s", width, text);
+	ui_paint(&w->text, w->color, color, padded);
+	buf_adds(&w->text, "  ");
+}
+
+/* The last column: a sentence, made safe for terminals. */
+static void put_sentence(struct writer *w, const char *text)
+{
+	AUTO_BUF raw = BUF_INIT(4096);
+
+	buf_adds(&raw, text);
+	ui_safe(&raw, &w->text);
+	buf_adds(&w->text, "\n");
+}
+
+static void put_time(struct writer *w, const json_t *entry)
+{
+	char utc[64], local[WHEN_TEXT_MAX];
+	uint64_t ns;
+
+	(void)document_text(entry, "time", utc, sizeof(utc));
+	put_column(w, when_parse(utc, 0, &ns) ? when_local(local, sizeof(local), ns) : utc, 19, UI_PLAIN);
+}
+
+static void put_run(struct writer *w, const json_t *entry)
+{
+	char verdict[32], text[1024], wall[32];
+	const json_t *usage = json_object_get(entry, "usage");
+
+	put_column(w, document_text(entry, "verdict", verdict, sizeof(verdict)), 12, report_verdict_color(verdict));
+	put_column(w, document_text(entry, "language", text, sizeof(text)), 10, UI_PLAIN);
+	put_column(w, document_text(entry, "trust", text, sizeof(text)), 9, UI_PLAIN);
+	put_column(w, document_text(entry, "backend", text, sizeof(text)), 7, UI_PLAIN);
+	put_column(w, ui_millis(wall, sizeof(wall), (uint64_t)json_integer_value(json_object_get(usage, "wall_ms"))), 8,
+		   UI_PLAIN);
+	put_column(w, document_text(entry, "id", text, sizeof(text)), 16, UI_BOLD);
+	put_sentence(w, document_text(entry, "reason", text, sizeof(text)));
+}
+
+static int put_row(void *user, const char *line, size_t len)
+{
+	struct writer *w = user;
+	json_t *entry = json_loadb(line, len, 0, NULL);
+	char text[64];
+
+	put_time(w, entry);
+	if (!entry) {
+		put_sentence(w, "(not an entry; 'brig audit verify' says more)");
+	} else if (str_eq(document_text(entry, "event", text, sizeof(text)), "run")) {
+		put_run(w, entry);
+	} else {
+		put_column(w, text, 12, UI_DIM);
+		buf_addf(&w->text, "entry %" JSON_INTEGER_FORMAT "\n",
+			 json_integer_value(json_object_get(entry, "seq")));
+	}
+	json_decref(entry);
+	return after_line(w);
+}
+
+static bool has_condition(const struct audit_values *v)
+{
+	return v->verdict || v->lang || v->trust || v->rule;
+}
+
+static int read_entries(const struct audit_values *v, const struct brig_audit *req, brig_line_fn fn, struct writer *w)
+{
+	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = "", .state_dir = v->state };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig *b = NULL;
+	int rc = brig_open(&opts, &b, &err);
+
+	w->text.max = UI_TEXT_MAX;
+	if (rc == 0)
+		rc = brig_audit_read(b, req, fn, w, &err);
+	brig_close(b);
+	if (rc < 0 && err.code == BRIG_E_USAGE)
+		return ui_usage("audit show", &err);
+	return rc < 0 ? ui_fail(&err) : EXIT_SUCCESS;
+}
+
+static int finish_writer(struct writer *w, int status)
+{
+	flush_writer(w);
+	buf_release(&w->text);
+	if (w->error && w->error != -EPIPE) {
+		ui_say("cannot write: %s", strerrordesc_np(-w->error));
+		return EXIT_FAILED;
+	}
+	return status;
+}
+
+static int show_entries(const struct audit_values *v)
+{
+	struct brig_audit req = BRIG_AUDIT_INIT;
+	struct writer w = { .color = ui_has_color(STDOUT_FILENO, v->no_color) };
+	struct brig_error err = BRIG_ERROR_INIT;
+	int status;
+
+	req.since = v->since;
+	req.until = v->until;
+	req.verdict = v->verdict;
+	req.language = v->lang;
+	req.trust = v->trust;
+	req.rule = v->rule;
+	req.flags = v->all && !has_condition(v) ? 0 : BRIG_AUDIT_RUNS;
+	if (v->last && !str_to_u64(v->last, &req.last)) {
+		(void)err_set(&err, BRIG_E_USAGE, 0, "--last '%.40s' is no number", v->last);
+		return ui_usage("audit show", &err);
+	}
+	status = read_entries(v, &req, v->json ? put_raw : put_row, &w);
+	status = finish_writer(&w, status);
+	if (status == EXIT_SUCCESS && w.n == 0)
+		ui_say("no such entries are in the log");
+	return status;
+}
+
+static int show_main(const struct command *self, int argc, char **argv)
+{
+	struct audit_values v = { 0 };
+	struct operands ops = { 0 };
+	int status = EXIT_USAGE;
+
+	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
+		status = show_entries(&v);
+	options_release(self, &v, &ops);
+	return status;
+}
+
+/* ---- export ----------------------------------------------------------------------------------------- */
+
+static int export_entries(const struct audit_values *v)
+{
+	struct brig_audit req = BRIG_AUDIT_INIT;
+	struct writer w = { .array = v->format && str_eq(v->format, "json") };
+	struct brig_error err = BRIG_ERROR_INIT;
+	int status;
+
+	if (v->format && !w.array && !str_eq(v->format, "jsonl")) {
+		(void)err_set(&err, BRIG_E_USAGE, 0, "--format '%.40s' is neither json nor jsonl", v->format);
+		return ui_usage("audit export", &err);
+	}
+	req.since = v->since;
+	req.until = v->until;
+	status = read_entries(v, &req, put_raw, &w);
+	if (w.array && status == EXIT_SUCCESS)
+		buf_adds(&w.text, w.n ? "\n]\n" : "[]\n");
+	return finish_writer(&w, status);
+}
+
+static int export_main(const struct command *self, int argc, char **argv)
+{
+	struct audit_values v = { 0 };
+	struct operands ops = { 0 };
+	int status = EXIT_USAGE;
+
+	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
+		status = export_entries(&v);
+	options_release(self, &v, &ops);
+	return status;
+}
+
+/* ---- verify ------------------------------------------------------------------------------------------ */
+
+static void add_problem(const json_t *problem, bool color, struct buf *text)
+{
+	char kind[64], file[64], message[512];
+
+	ui_paint(text, color, UI_RED, document_text(problem, "kind", kind, sizeof(kind)));
+	buf_addf(text, " at %s:%" JSON_INTEGER_FORMAT ": %s\n", document_text(problem, "file", file, sizeof(file)),
+		 json_integer_value(json_object_get(problem, "line")),
+		 document_text(problem, "message", message, sizeof(message)));
+}
+
+static int verify_words(const char *json, bool no_color, int status)
+{
+	bool color = ui_has_color(STDOUT_FILENO, no_color);
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
+	json_t *doc = document_read(json);
+	const json_t *note;
+	char first[64], last[64];
+	size_t i;
+
+	if (!doc)
+		return EXIT_FAILED;
+	if (status == EXIT_SUCCESS)
+		ui_paint(&text, color, UI_GREEN, "whole");
+	else
+		add_problem(json_object_get(doc, "problem"), color, &text);
+	buf_addf(&text,
+		 "%s%" JSON_INTEGER_FORMAT " entries%s, %" JSON_INTEGER_FORMAT " of them runs, in %" JSON_INTEGER_FORMAT
+		 " files; %" JSON_INTEGER_FORMAT " signed checkpoints; from %s to %s\n",
+		 status == EXIT_SUCCESS ? ": " : "before that: ", json_integer_value(json_object_get(doc, "entries")),
+		 status == EXIT_SUCCESS ? "" : " that are whole", json_integer_value(json_object_get(doc, "runs")),
+		 json_integer_value(json_object_get(doc, "files")),
+		 json_integer_value(json_object_get(doc, "checkpoints")),
+		 document_text(doc, "first", first, sizeof(first)), document_text(doc, "last", last, sizeof(last)));
+	json_array_foreach(json_object_get(doc, "notes"), i, note)
+		buf_addf(&text, "note: %s\n", json_string_value(note));
+	json_decref(doc);
+	return ui_finish(&text, status);
+}
+
+static int verify_log(const struct audit_values *v)
+{
+	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = "", .state_dir = v->state };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig *b = NULL;
+	AUTO_TEXT json = NULL;
+	int rc = brig_open(&opts, &b, &err);
+
+	if (rc == 0)
+		rc = brig_audit_verify(b, &json, &err);
+	brig_close(b);
+	if (rc < 0)
+		return ui_fail(&err);
+	return v->json ? document_print(json, rc) : verify_words(json, v->no_color, rc);
+}
+
+static int verify_main(const struct command *self, int argc, char **argv)
+{
+	struct audit_values v = { 0 };
+	struct operands ops = { 0 };
+	int status = EXIT_USAGE;
+
+	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
+		status = verify_log(&v);
+	options_release(self, &v, &ops);
+	return status;
+}
+
+const struct command command_audit_show = {
+	.name = "audit show",
+	.synopsis = "[OPTIONS]",
+	.summary = "list what the audit log says of past runs, the youngest last",
+	.options = show_options,
+	.n_options = ARRAY_LEN(show_options),
+	.run = show_main,
+};
+
+const struct command command_audit_verify = {
+	.name = "audit verify",
+	.synopsis = "[OPTIONS]",
+	.summary = "check that nobody changed the audit log, and say what was done if so",
+	.details = "Exit status: 0 the log is whole, 1 it is not, 121 it could not be checked.\n",
+	.options = verify_options,
+	.n_options = ARRAY_LEN(verify_options),
+	.run = verify_main,
+};
+
+const struct command command_audit_export = {
+	.name = "audit export",
+	.synopsis = "[OPTIONS]",
+	.summary = "write the audit log's entries to standard output, as they are",
+	.options = export_options,
+	.n_options = ARRAY_LEN(export_options),
+	.run = export_main,
+};
