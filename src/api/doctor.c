@@ -17,7 +17,6 @@
 
 #include "backend/backend.h"
 #include "base/str.h"
-#include "executor/select.h"
 #include "lang/lang.h"
 #include "policy/policy.h"
 
@@ -60,28 +59,6 @@ static enum protection protection_of(enum probe_id id)
 	return protection_from_name(probe_info[id].name);
 }
 
-static void gather_backend(const struct settings *set, struct doctor_facts *f)
-{
-	enum backend_kind wanted = select_kind(set), kind = wanted == BACKEND_AUTO ? BACKEND_NATIVE : wanted;
-	const struct backend_ops *ops = backend_find(kind, &f->backend_error);
-	struct backend_host *host = NULL;
-
-	if (!ops) {
-		(void)str_copy(f->backend, sizeof(f->backend), backend_kind_name[kind]);
-		return;
-	}
-	(void)str_copy(f->backend, sizeof(f->backend), ops->name);
-	if (ops->open(set, &host, &f->missing, &f->backend_error) < 0)
-		return;
-	ops->close(host);
-	if (ops != &native_backend)
-		return;
-	/* The native backend answers cheaply, before each run; here is time to try what only shows by doing. */
-	for (enum probe_id id = 0; id < PROBE_COUNT; id++)
-		if (f->host.row[id].status == PROBE_MISSING && protection_of(id) < PROT_COUNT)
-			f->missing |= PROT_BIT(protection_of(id));
-}
-
 static void gather_cgroups(struct doctor_facts *f)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -116,7 +93,7 @@ int doctor_gather(const struct policy *policy, struct doctor_facts *ret, struct 
 			ret->may_degrade |= PROT_BIT(i);
 	probe_host(&ret->host);
 	gather_cgroups(ret);
-	gather_backend(&p->set, ret);
+	doctor_gather_backends(&p->set, p->trust, ret);
 	return 0;
 }
 
@@ -275,6 +252,19 @@ static void add_backend(struct document *d)
 		   });
 }
 
+static void add_backends(struct document *d)
+{
+	const struct doctor_facts *f = d->facts;
+
+	for (size_t i = 0; i < f->n_extra; i++)
+		add_row(d, &(struct row){ .area = f->extra[i].area,
+					  .name = f->extra[i].name,
+					  .status = f->extra[i].status,
+					  .detail = f->extra[i].detail,
+					  .fix = f->extra[i].fix ? f->extra[i].fix : "",
+					  .protection = PROT_COUNT });
+}
+
 /* A language works if each of its steps finds its tool; the first one that does not is named. */
 static void add_language(struct document *d, const struct language *lang)
 {
@@ -310,6 +300,7 @@ int doctor_render(const struct doctor_facts *facts, char **ret, struct brig_erro
 	add_others(&d);
 	add_probes(&d);
 	add_cgroups(&d);
+	add_backends(&d);
 	for (size_t i = 0; i < language_count; i++)
 		add_language(&d, &languages[i]);
 	doc = json_pack("{s:b, s:o}", "ok", d.ok, "rows", d.rows);

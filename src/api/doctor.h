@@ -5,10 +5,22 @@
 
 #include "base/err.h"
 #include "model/protection.h"
+#include "model/settings.h"
 #include "sys/cgroup.h"
 #include "sys/probe.h"
 
 struct policy;
+
+#define DOCTOR_ROWS_MAX 16
+
+/* A row that does not belong to a protection: a backend, or something about an engine. */
+struct doctor_row {
+	const char *area;
+	char name[32];
+	enum probe_status status;
+	char detail[640];
+	const char *fix;
+};
 
 /* What the document is made of; kept apart from it so that tests can describe hosts they do not run on. */
 struct doctor_facts {
@@ -17,10 +29,15 @@ struct doctor_facts {
 	char backend[32];
 	struct brig_error backend_error; /* code 0: there is a backend and it answered */
 	protection_set missing;
-	protection_set may_degrade; /* allow_degraded */
+	protection_set may_degrade; /* allow_degraded, and what the backend gives nowhere */
+	struct doctor_row extra[DOCTOR_ROWS_MAX];
+	size_t n_extra;
 	char cgroup_version[16];
 	char cgroup_why[CGROUP_RESOURCE_COUNT][320]; /* "" where the resource is there */
 };
+
+/* doctor_backends.c: which backend runs would take, and what each of them can keep.  The probes are in f->host. */
+void doctor_gather_backends(const struct settings *set, enum trust trust, struct doctor_facts *f);
 
 /* Asks the host and the policy's backend.  Only a broken policy or want of memory makes it fail. */
 int doctor_gather(const struct policy *policy, struct doctor_facts *ret, struct brig_error *err);
