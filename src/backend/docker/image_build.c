@@ -101,13 +101,15 @@ static int import(struct engine *e, const struct image_row *row, const char *ref
 	const char *changes[ARRAY_LEN(keys) + 3] = { "USER 1000:1000", "WORKDIR /workspace" };
 	char repo[IMAGE_REF_MAX];
 	const char *tag;
+	int rc;
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		(void)snprintf(line[i], sizeof(line[i]), "LABEL %s=%s", keys[i], values[i]);
 		changes[i + 2] = line[i];
 	}
 	split_reference(ref, repo, sizeof(repo), &tag);
-	return engine_image_import(e, tar, repo, tag, changes, ret_id, err);
+	rc = engine_image_import(e, tar, repo, tag, changes, ret_id, err);
+	return rc < 0 ? rc : engine_image_tag(e, ret_id, repo, tag, err); /* Podman forgets the tag */
 }
 
 static int build_from_host(struct engine *e, const struct image_row *row, const char *ref, const struct image_ask *ask,

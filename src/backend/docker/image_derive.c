@@ -107,6 +107,8 @@ int image_derive(struct engine *e, const char *base_id, const struct image_ask *
 		rc = put_init(e, container, err);
 		if (rc == 0)
 			rc = engine_commit(e, container, DERIVED_REPO, tag, ret_id, err);
+		if (rc == 0)
+			rc = engine_image_tag(e, ret_id, DERIVED_REPO, tag, err);
 		if (engine_remove(e, container, &second) < 0 && rc == 0) {
 			*err = second;
 			rc = -err->code;
