@@ -41,8 +41,10 @@ static int hide(void)
 static int find_places(struct inside *in)
 {
 	for (size_t i = 0; i < PLACE_COUNT; i++) {
-		in->place[i] = open(place_name[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (in->place[i] < 0)
+		AUTO_FD dir = open(place_name[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		/* The low numbers are the payload's, for its channels. */
+		if (dir < 0 || (in->place[i] = fcntl(dir, F_DUPFD_CLOEXEC, 16)) < 0)
 			return -errno;
 	}
 	return 0;
