@@ -492,11 +492,12 @@ static int reserve(struct audit_log *log, struct brig_error *err)
 /* Whatever may fail or take its time is done here, before the run: the entry itself is one write. */
 int audit_ready(struct audit_log *log, const struct settings *set, struct brig_error *err)
 {
-	uint64_t now = clock_wall_ns();
+	uint64_t now;
 	int rc = log_enter(log, err);
 
 	if (rc < 0)
 		return rc;
+	now = clock_wall_ns();
 	rc = turn_page(log, set, now, err);
 	if (rc == 0 && is_checkpoint_due(&log->head, now))
 		rc = put_checkpoint(log, err);

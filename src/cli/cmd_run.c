@@ -19,7 +19,7 @@
 #include "cli/ui.h"
 
 struct run_values {
-	const char *code, *lang, *policy, *preset, *trust, *input;
+	const char *code, *lang, *policy, *preset, *trust, *input, *state, *receipt;
 	bool json, watch, summary, raw, no_color;
 	struct words env;
 	struct wishes wishes;
@@ -47,6 +47,11 @@ static const struct option_row run_options[] = {
 	{ "env", 'e', OPTION_LIST, "NAME=VALUE", AT(env), NULL, "environment of the program; may be repeated" },
 	{ "stdin", 'i', OPTION_TEXT, "FILE", AT(input), NULL,
 	  "the program's input: a file, '-' for our own (the default), 'none' for empty" },
+	{ "receipt", 0, OPTION_TEXT, "FILE", AT(receipt), NULL,
+	  "write a signed statement about this run there, for 'brig receipt verify'" },
+	{ "state", 0, OPTION_TEXT, "DIR", AT(state), NULL,
+	  "folder of audit log, history and cache; without it $BRIG_STATE, then /var/lib/brig for root and "
+	  "~/.local/state/brig for others" },
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL,
 	  "print the whole result as JSON instead of the program's output" },
 	{ "watch", 'w', OPTION_FLAG, NULL, AT(watch), NULL, "show cpu, memory, processes and output while it runs" },
@@ -181,17 +186,47 @@ static void on_notice(void *user UNUSED, const char *text)
 	ui_say("%s", text);
 }
 
+/* Before the run: a place that cannot be written should not cost one. */
+static int open_receipt(const char *path, int *ret)
+{
+	if (!path)
+		return 0;
+	*ret = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	if (*ret < 0)
+		ui_say("cannot open '%.200s' for the receipt: %s", path, strerrordesc_np(errno));
+	return *ret < 0 ? -1 : 0;
+}
+
+/* The exit status: a run that ended well without the receipt that was asked for did not end well. */
+static int write_receipt(const char *path, int fd, const char *text, int status)
+{
+	int rc = -ENODATA;
+
+	if (text && ftruncate(fd, 0) < 0 && errno != EINVAL) /* a pipe has no length */
+		rc = -errno;
+	else if (text)
+		rc = ui_write(fd, text, strlen(text), -1);
+	if (rc == 0)
+		rc = ui_write(fd, "\n", 1, -1);
+	if (rc == 0)
+		return status;
+	ui_say("no receipt in '%.200s': %s", path, text ? strerrordesc_np(-rc) : "none could be made");
+	return status == EXIT_SUCCESS ? EXIT_FAILED : status;
+}
+
 static int run_request(const struct run_values *v, struct brig_request *req)
 {
 	const struct brig_open_opts opts = {
 		.size = sizeof(opts),
 		.policy_file = v->policy,
 		.preset = v->preset,
+		.state_dir = v->state,
 	};
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig_result *result = NULL;
 	struct brig *b = NULL;
 	struct live live;
+	AUTO_FD receipt = FD_NONE;
 	int status;
 
 	live_init(&live, req->cancel_fd, v->raw, v->watch);
@@ -199,7 +234,9 @@ static int run_request(const struct run_values *v, struct brig_request *req)
 	req->on_output = v->json ? NULL : live_on_output;
 	req->on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
 	req->on_notice = on_notice;
-	req->flags = v->json ? 0 : BRIG_RUN_NO_CAPTURE;
+	req->flags = (v->json ? 0 : BRIG_RUN_NO_CAPTURE) | (v->receipt ? BRIG_RUN_RECEIPT : 0);
+	if (open_receipt(v->receipt, &receipt) < 0)
+		return EXIT_USAGE;
 	if (brig_open(&opts, &b, &err) < 0)
 		return command_open_failed(v->policy, &err);
 	if (brig_run(b, req, &result, &err) < 0) {
@@ -207,6 +244,8 @@ static int run_request(const struct run_values *v, struct brig_request *req)
 	} else {
 		live_finish(&live);
 		status = show_end(v, req->file_name, &live, result);
+		if (v->receipt)
+			status = write_receipt(v->receipt, receipt, brig_result_receipt(result), status);
 	}
 	brig_result_free(result);
 	brig_close(b);
