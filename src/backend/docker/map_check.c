@@ -13,17 +13,17 @@
 #include "base/str.h"
 
 enum how {
-	SAME,      /* the same value; where we asked for something empty, nothing at all is fine, too */
-	IMAGE,     /* the same id, with or without "sha256:" */
-	ALL_CAPS,  /* "ALL" was dropped, or (Podman) every single one by name */
-	TMPFS,     /* a tmpfs at the same places, with the same options and none besides */
-	ULIMITS,   /* each that we asked for, as we asked for it */
-	SECURITY,  /* no_new_privs, and the very profile */
-	LABELS,    /* ours are there */
-	NONE,      /* must be empty; we asked for nothing */
-	NOT_HOST,  /* the text is neither "host" nor another container's */
-	IS_FALSE,  /* must be false or left out */
-	NETWORKS,  /* no network but "none" */
+	SAME,     /* the same value; where we asked for something empty, nothing at all is fine, too */
+	IMAGE,    /* the same id, with or without "sha256:" */
+	ALL_CAPS, /* "ALL" was dropped, or (Podman) some by name */
+	TMPFS,    /* a tmpfs at the same places, with the same options and none besides */
+	ULIMITS,  /* each that we asked for, as we asked for it */
+	SECURITY, /* no_new_privs, and the very profile */
+	LABELS,   /* ours are there */
+	NONE,     /* must be empty; we asked for nothing */
+	NOT_HOST, /* the text is neither "host" nor another container's */
+	IS_FALSE, /* must be false or left out */
+	NETWORKS, /* no network but "none" */
 };
 
 #define RUNNING 1 /* only while it runs */
@@ -105,19 +105,20 @@ static bool same_image(const json_t *asked, const json_t *found)
 	return str_eq(ours, theirs) || str_eq(ours + sizeof(prefix) - 1, theirs);
 }
 
-/* Podman lists what it dropped: the forty-one of Linux 5.9 and whatever came since. */
-static bool drops_all(const json_t *found)
+/* Podman lists by name what it dropped of its own defaults; that nothing is left is init's word, from the kernel. */
+static bool drops_all(const json_t *found, bool podman)
 {
 	size_t i;
 	json_t *item;
 	bool all = false;
 
-	json_array_foreach(found, i, item) {
+	json_array_foreach(found, i, item)
+	{
 		const char *s = json_is_string(item) ? json_string_value(item) : "";
 
 		all = all || str_eq(s, "ALL") || str_eq(s, "CAP_ALL");
 	}
-	return all || (json_array_size(found) > 0 && json_array_size(found) < 64);
+	return all || (podman && json_array_size(found) > 0);
 }
 
 /* Every word of one list of options in the other. */
@@ -149,17 +150,20 @@ static bool has_options(const char *list, const char *words)
 	return true;
 }
 
-static bool same_tmpfs(json_t *asked, json_t *found)
+/* Podman writes the options in an order of its own, with others between. */
+static bool same_tmpfs(json_t *asked, json_t *found, bool podman)
 {
 	const char *key;
 	json_t *value;
 
 	if (json_object_size(asked) != json_object_size(found))
 		return false;
-	json_object_foreach(asked, key, value) {
+	json_object_foreach(asked, key, value)
+	{
 		const char *theirs = json_string_value(json_object_get(found, key));
 
-		if (!theirs || !has_options(theirs, json_string_value(value)))
+		if (!theirs || !(podman ? has_options(theirs, json_string_value(value))
+					: str_eq(theirs, json_string_value(value))))
 			return false;
 	}
 	return true;
@@ -180,13 +184,14 @@ static bool same_ulimits(const json_t *asked, const json_t *found)
 	size_t i, j;
 	json_t *want, *have;
 
-	json_array_foreach(asked, i, want) {
+	json_array_foreach(asked, i, want)
+	{
 		bool good = false;
 
-		json_array_foreach(found, j, have)
-			if (names_ulimit(answer_text_or(have, "Name", ""), answer_text_or(want, "Name", "?")))
-				good = json_equal(json_object_get(want, "Hard"), json_object_get(have, "Hard")) &&
-				       json_equal(json_object_get(want, "Soft"), json_object_get(have, "Soft"));
+		json_array_foreach(found, j, have) if (names_ulimit(answer_text_or(have, "Name", ""),
+								    answer_text_or(want, "Name", "?"))) good =
+			json_equal(json_object_get(want, "Hard"), json_object_get(have, "Hard")) &&
+			json_equal(json_object_get(want, "Soft"), json_object_get(have, "Soft"));
 		if (!good)
 			return false;
 	}
@@ -201,7 +206,8 @@ static bool same_security(const json_t *asked, const json_t *found, bool podman)
 	size_t i;
 	json_t *item;
 
-	json_array_foreach(found, i, item) {
+	json_array_foreach(found, i, item)
+	{
 		const char *s = json_is_string(item) ? json_string_value(item) : "";
 
 		no_new = no_new || str_eq(s, "no-new-privileges") || str_eq(s, "no-new-privileges:true") ||
@@ -219,9 +225,7 @@ static bool has_labels(json_t *asked, json_t *found)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(asked, key, value)
-		if (!json_equal(value, json_object_get(found, key)))
-			return false;
+	json_object_foreach(asked, key, value) if (!json_equal(value, json_object_get(found, key))) return false;
 	return true;
 }
 
@@ -238,10 +242,9 @@ static bool no_networks(json_t *found)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(found, key, value)
-		if (!str_eq(key, "none") || !answer_is_empty(value, "IPAddress") ||
-		    !answer_is_empty(value, "GlobalIPv6Address") || !answer_is_empty(value, "Gateway"))
-			return false;
+	json_object_foreach(found, key, value) if (!str_eq(key, "none") || !answer_is_empty(value, "IPAddress") ||
+						   !answer_is_empty(value, "GlobalIPv6Address") ||
+						   !answer_is_empty(value, "Gateway")) return false;
 	return true;
 }
 
@@ -253,9 +256,9 @@ static bool holds(const struct row *r, json_t *asked, json_t *found, bool podman
 	case IMAGE:
 		return same_image(asked, found);
 	case ALL_CAPS:
-		return drops_all(found);
+		return drops_all(found, podman);
 	case TMPFS:
-		return same_tmpfs(asked, found);
+		return same_tmpfs(asked, found, podman);
 	case ULIMITS:
 		return same_ulimits(asked, found);
 	case SECURITY:
