@@ -14,11 +14,15 @@ Configured by the environment:
   BRIG_TEST_EXTRA    extra words for every `brig run`
   BRIG_TEST_SLACK    factor for time limits that must not decide a case (default 1; use 10 under emulation)
   BRIG_TEST_WORLD    "host": make no namespaces for the workers
+  BRIG_TEST_BACKEND  the backend of every run (default: the policy's own choice, native).  With docker, DOCKER_HOST names
+                     the engine (tests/engine), its containers are counted as leftovers, and an engine that is slow
+                     on a busy machine decides nothing: start-up and clean-up may take minutes
   BRIG_ALLOW_DEGRADED  passed on to brig; what it names is skipped where a case needs it
 """
 import argparse
 import ctypes
 import fcntl
+import http.client
 import importlib.util
 import json
 import os
@@ -38,7 +42,9 @@ import traceback
 TESTS = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(TESTS)
 SLACK = float(os.environ.get("BRIG_TEST_SLACK", "1"))
-GUARD = 60 * max(SLACK, 1)	# a brig that is still there after this many seconds is a failure of its own
+BACKEND = os.environ.get("BRIG_TEST_BACKEND", "")
+ENGINE_MS = 300000	# what an engine may take to start or remove a container before it decides a case
+GUARD = 60 * max(SLACK, 1) if BACKEND != "docker" else 2 * ENGINE_MS / 1000	# a brig that is still there after this many seconds is a failure of its own
 GRACE = 5 * max(SLACK, 1)	# how long leftovers may take to vanish
 
 VERDICT_STATUS = {"timeout": 124, "cpu_limit": 124, "memory_limit": 137, "output_limit": 123, "disk_limit": 123,
@@ -109,13 +115,17 @@ def clean_env(extra=None):
 	purpose and must reach the cell: only cases about the inspection ask for it."""
 	env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/", "LANG": "C.UTF-8",
 	       "BRIG_INSPECTION": "false"}
-	for key in ("BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "ASAN_OPTIONS",
-		    "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+	for key in ("BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "DOCKER_HOST", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
+		    "BRIG_LIBEXEC", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
 		if key in os.environ:
 			env[key] = os.environ[key]
 	if SLACK > 1:
 		env["BRIG_STARTUP_TIMEOUT_MS"] = str(int(5000 * SLACK))
 		env["BRIG_CLEANUP_TIMEOUT_MS"] = str(int(2000 * SLACK))
+	if BACKEND:
+		env["BRIG_BACKEND"] = BACKEND
+	if BACKEND == "docker":
+		env["BRIG_STARTUP_TIMEOUT_MS"] = env["BRIG_CLEANUP_TIMEOUT_MS"] = str(ENGINE_MS)
 	env.update(extra or {})
 	return env
 
@@ -324,7 +334,13 @@ class World:
 
 	def census(self):
 		return {"process": self.processes(), "mount": self.mounts(), "cgroup": self.cgroups(), "file": self.files(),
-			"ipc": self.ipc(), "socket": self.sockets()}
+			"ipc": self.ipc(), "socket": self.sockets(), "container": self.containers()}
+
+	def containers(self):
+		"""Of the engine: those whose brig is gone.  The others belong to workers beside us."""
+		if BACKEND != "docker":
+			return set()
+		return {f"{c['Names'][0]} ({c['State']})" for c in engine_containers() if not owner_lives(c.get("Labels") or {})}
 
 	def processes(self):
 		parent, names = {}, {}
@@ -430,7 +446,8 @@ class World:
 
 def holds_subject(place):
 	"""Whether brig or this tree lies there, so that it cannot be covered."""
-	return any(path.startswith(place + "/") for path in (brig_path(), ROOT, os.environ.get("BRIG_POLICY", "")))
+	return any(path.startswith(place + "/") for path in (brig_path(), ROOT, os.environ.get("BRIG_POLICY", ""),
+								    os.environ.get("DOCKER_HOST", "").removeprefix("unix://")))
 
 
 def listing(path):
