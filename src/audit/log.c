@@ -411,7 +411,7 @@ static bool is_file_over(const struct head *h, const struct settings *set, uint6
 /* A clock that was set back does not put the next one off for ever. */
 static bool is_due(uint64_t last, uint64_t now, uint64_t interval)
 {
-	return now < last || now - last >= interval;
+	return (now < last ? last - now : now - last) >= interval;
 }
 
 static bool is_checkpoint_due(const struct head *h, uint64_t now)

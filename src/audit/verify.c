@@ -46,6 +46,7 @@ struct check {
 	char first[ENTRY_TIME_LEN + 1], last[ENTRY_TIME_LEN + 1];
 	enum doubt doubt;
 	uint64_t untrue;           /* lines in a row that are not true */
+	bool torn;                 /* the first of them has no end */
 	uint64_t gap_from, gap_to; /* numbers that are missing; the last one excluded */
 	bool bad;
 	enum audit_problem kind;
@@ -259,6 +260,7 @@ static void take_line(struct check *c, const char *line, size_t len)
 		mark_place(c, c->expect);
 		c->doubt = DOUBT_UNTRUE;
 		c->untrue = 1;
+		c->torn = c->reader.torn;
 	} else if (c->doubt == DOUBT_UNTRUE) {
 		c->untrue++;
 	}
@@ -271,7 +273,7 @@ static void take_end(struct check *c)
 
 	if (c->doubt == DOUBT_GAP) {
 		settle_gap(c);
-	} else if (c->doubt == DOUBT_UNTRUE && c->reader.torn && knows && c->head.seq >= c->expect) {
+	} else if (c->doubt == DOUBT_UNTRUE && c->torn && knows && c->head.seq >= c->expect) {
 		settle(c, AUDIT_truncated,
 		       "the log is cut off within entry %llu; the head says that it ends with entry %llu",
 		       (llu)c->expect, (llu)c->head.seq);
