@@ -445,9 +445,38 @@ class World:
 
 
 def holds_subject(place):
-	"""Whether brig or this tree lies there, so that it cannot be covered."""
-	return any(path.startswith(place + "/") for path in (brig_path(), ROOT, os.environ.get("BRIG_POLICY", ""),
-								    os.environ.get("DOCKER_HOST", "").removeprefix("unix://")))
+	"""Whether brig, this tree or the engine's socket lies there, so that it cannot be covered."""
+	return any(path.startswith(place + "/") for path in (brig_path(), ROOT, os.environ.get("BRIG_POLICY", ""), engine_socket()))
+
+
+# ---- the engine, if there is one -------------------------------------------------------------------
+
+def engine_socket():
+	return os.environ.get("DOCKER_HOST", "").replace("unix://", "", 1)
+
+
+def engine_get(path):
+	"""What the engine answers."""
+	with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+		s.settimeout(ENGINE_MS / 1000)
+		s.connect(engine_socket())
+		connection = http.client.HTTPConnection("localhost")
+		connection.sock = s
+		connection.request("GET", path)
+		return json.loads(connection.getresponse().read())
+
+
+def engine_containers():
+	return engine_get("/v1.40/containers/json?all=1")
+
+
+def owner_lives(labels):
+	"""Whether the process that made a container is still the one that its labels name."""
+	try:
+		with open(f"/proc/{int(labels['brig.owner.pid'])}/stat", "rb") as f:
+			return f.read().rpartition(b")")[2].split()[19].decode() == labels["brig.owner.start"]
+	except (OSError, KeyError, ValueError, IndexError):
+		return False
 
 
 def listing(path):
