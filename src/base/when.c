@@ -139,7 +139,9 @@ static bool parse_date(const char *s, uint64_t *ret_ns)
 	if (*s) {
 		if ((!take(&s, 'T') && !take(&s, ' ')) || !take_time(&s, &tm, &ns))
 			return false;
-		zoned = take_zone(&s, &east);
+		zoned = *s != '\0';
+		if (zoned && !take_zone(&s, &east))
+			return false;
 	}
 	asked = tm;
 	t = zoned ? timegm(&tm) - east : mktime(&tm);

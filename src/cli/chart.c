@@ -106,6 +106,8 @@ void chart_add(const struct chart *c, const struct chart_look *look, struct buf 
 
 		buf_addf(out, "%*s |", GUTTER, row == CHART_ROWS - 1 ? label : "");
 		add_line(&line, column, width, top, row, look->ascii);
+		while (line.len > 0 && line.data[line.len - 1] == ' ')
+			line.data[--line.len] = '\0';
 		ui_paint(out, look->has_color, c->color, buf_str(&line));
 		buf_adds(out, "\n");
 	}
