@@ -84,7 +84,13 @@ static int open_history(struct brig *b, struct statedir *dir, struct history_not
 			*err = why;
 		return why.sys == ENOENT ? 0 : rc;
 	}
-	if (history_ingest(&place, &keep, HISTORY_PATIENCE, notes, &why) < 0)
+	rc = history_ingest(&place, &keep, HISTORY_PATIENCE, notes, &why);
+	if (rc < 0 && !history_has_database(&place)) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if (rc < 0)
 		history_note(notes, "the newest executions are missing: %s", why.msg);
 	return 1;
 }

@@ -48,6 +48,9 @@ int history_ingest(const struct history_place *place, const struct history_reten
 		   struct history_notes *notes, struct brig_error *err);
 #define HISTORY_PATIENCE (30 * NS_PER_SEC) /* of those who want to read */
 
+/* Whether there is a database at all. */
+bool history_has_database(const struct history_place *place);
+
 /* Which executions; NULL and 0 mean any. */
 struct history_query {
 	const char *verdict, *language, *trust;

@@ -277,11 +277,11 @@ static int bring_in_somehow(struct ingest *in, bool taken, struct history_notes 
 	return rc;
 }
 
-static bool has_database(const struct statedir *d)
+bool history_has_database(const struct history_place *place)
 {
 	struct stat st;
 
-	return fstatat(d->fd, DB_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	return fstatat(place->dir->fd, DB_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 static int ingest_locked(struct ingest *in, const struct history_retention *keep, struct history_notes *notes)
@@ -292,7 +292,7 @@ static int ingest_locked(struct ingest *in, const struct history_retention *keep
 	for (int i = 0; rc == 0 && taken && i < TAKES_MAX; i++) {
 		rc = spool_take(in->place->dir, &taken, in->err);
 		history_point(in->place, "taken");
-		if (rc == 0 && (taken || (i == 0 && has_database(in->place->dir))))
+		if (rc == 0 && (taken || (i == 0 && history_has_database(in->place))))
 			rc = bring_in_somehow(in, taken, notes);
 	}
 	if (rc == 0 && in->db.handle)
