@@ -40,7 +40,7 @@ bool chart_has_unicode(void)
 /* The highest value of each column's piece of time; a piece without a point belongs to the next point. */
 static uint64_t fill_columns(const struct chart *c, uint64_t *column, size_t width)
 {
-	uint64_t end = max_u64(c->point[c->n - 1].at_ms, 1), top = 1;
+	uint64_t end = max_u64(c->point[c->n - 1].at_ms, 1), top = 0;
 	size_t at = 0;
 
 	for (size_t i = 0; i < width; i++) {
@@ -99,6 +99,8 @@ void chart_add(const struct chart *c, const struct chart_look *look, struct buf 
 	if (width > CHART_WIDTH_MAX)
 		width = CHART_WIDTH_MAX;
 	top = fill_columns(c, column, width);
+	if (top == 0)
+		return;
 	(void)c->label(label, sizeof(label), top);
 	buf_addf(out, "  %s, at most %s\n", c->title, label);
 	for (size_t row = CHART_ROWS; row-- > 0;) {

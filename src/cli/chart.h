@@ -35,7 +35,7 @@ struct chart_look {
 	bool has_color;
 };
 
-/* Nothing is added if there are fewer than two points, or no room. */
+/* Nothing is added if there are fewer than two points, only zeros, or no room. */
 void chart_add(const struct chart *c, const struct chart_look *look, struct buf *out);
 /* How wide standard output is: the terminal's width, else $COLUMNS, else 80. */
 size_t chart_screen_width(void);

@@ -224,6 +224,7 @@ static void add_charts(struct page *p)
 	const json_t *rows = json_object_get(p->doc, "samples"), *row, *before = NULL;
 	const struct chart_look look = { .width = chart_screen_width(), .ascii = p->ascii, .has_color = p->has_color };
 	struct chart_point cpu[POINTS_MAX], memory[POINTS_MAX];
+	AUTO_BUF charts = BUF_INIT(64 * KiB);
 	size_t i, n = 0;
 
 	json_array_foreach(rows, i, row)
@@ -235,11 +236,11 @@ static void add_charts(struct page *p)
 		before = row;
 		n++;
 	}
-	if (n < 2)
-		return;
-	add_title(p, "While it ran");
-	chart_add(&(struct chart){ "cpu", cpu, n, percent, UI_GREEN }, &look, &p->out);
-	chart_add(&(struct chart){ "memory", memory, n, str_bytes, UI_YELLOW }, &look, &p->out);
+	chart_add(&(struct chart){ "cpu", cpu, n, percent, UI_GREEN }, &look, &charts);
+	chart_add(&(struct chart){ "memory", memory, n, str_bytes, UI_YELLOW }, &look, &charts);
+	if (charts.len > 0)
+		add_title(p, "While it ran");
+	buf_add(&p->out, buf_str(&charts), charts.len);
 }
 
 /* ---- what was found and enforced ------------------------------------------------------------------- */

@@ -127,7 +127,7 @@ def page(t):
 		t.check(re.search(r"^ +\d+ \| ", page, re.M) and "^^" in page, "a frame of code", p)
 
 
-@case("a small chart of cpu and memory, as wide as the terminal and no wider")
+@case("a small chart of cpu and memory, as wide as the terminal and no wider", needs=("memory_limit", "cpu_quota"))
 def chart(t):
 	p = t.run(t.run_args("--timeout", t.secs(20), "--lang", "python", "-c", "import time\ntime.sleep(1)"),
 		  env={**ALONE, "BRIG_MONITORING_INTERVAL_MS": "50"})
@@ -213,6 +213,8 @@ def damage(name, data):
 	def spoil(t):
 		with open(state(t, name), "wb") as f:
 			f.write(data)
+		owner = os.stat(state(t))
+		os.chown(state(t, name), owner.st_uid, owner.st_gid)
 	return spoil
 
 
