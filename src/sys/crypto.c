@@ -147,24 +147,22 @@ char *hex_put(char *dst, const void *data, size_t len)
 	return dst;
 }
 
-/* -1: no lower-case digit. */
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+/* Digit + 1; 0: no lower-case digit. */
+static const uint8_t hex_digit[256] = {
+	['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+	['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+};
 
 bool hex_get(const char *text, void *dst, size_t len)
 {
 	uint8_t *out = dst;
 
 	for (size_t i = 0; i < len; i++) {
-		int high = hex_digit(text[2 * i]), low = high < 0 ? -1 : hex_digit(text[2 * i + 1]);
+		uint8_t high = hex_digit[(uint8_t)text[2 * i]], low = high ? hex_digit[(uint8_t)text[2 * i + 1]] : 0;
 
-		if (low < 0)
+		if (!low)
 			return false;
-		out[i] = (uint8_t)(high << 4 | low);
+		out[i] = (uint8_t)((high - 1) << 4 | (low - 1));
 	}
 	return true;
 }
