@@ -248,7 +248,7 @@ static int open_handle(struct db *db, const char *path, int flags, struct brig_e
 		return db_trouble(db, "open", err);
 	(void)db->api.busy_timeout(db->handle, BUSY_MS);
 	/* Every commit is on disk before the spool that it came from goes. */
-	return db_exec(db, "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;", err);
+	return db_exec(db, "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;", err);
 }
 
 static int open_to_write(struct db *db, const struct statedir *d, bool there, struct brig_error *err)

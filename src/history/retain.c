@@ -75,7 +75,10 @@ static int forget_too_much(struct db *db, uint64_t most, struct brig_error *err)
 int history_retain(struct db *db, const struct history_retention *keep, uint64_t now_ns, struct brig_error *err)
 {
 	uint64_t age = keep->days > UINT64_MAX / DAY_NS ? UINT64_MAX : keep->days * DAY_NS;
-	int rc = age < now_ns ? forget_old(db, now_ns - age, err) : 0;
+	/* Only here: what belongs to an execution goes with it, and asking for it at every row that is added takes time. */
+	int rc = db_exec(db, "PRAGMA foreign_keys = ON;", err);
 
+	if (rc == 0 && age < now_ns)
+		rc = forget_old(db, now_ns - age, err);
 	return rc < 0 ? rc : forget_too_much(db, keep->bytes, err);
 }
