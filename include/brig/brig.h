@@ -407,6 +407,29 @@ enum brig_metrics_format { BRIG_METRICS_JSON = 0, BRIG_METRICS_PROMETHEUS = 1 };
  * "metrics": [ ... ] }, or the text format of Prometheus (0.0.4). */
 BRIG_API int brig_metrics(struct brig *b, enum brig_metrics_format format, char **ret, struct brig_error *err);
 
+/* ---- warm containers --------------------------------------------------------------------------- */
+
+/* Keeps containers of the docker backend started and waiting, for later brig_run() calls of any process of this user. */
+struct brig_pool {
+	uint32_t size;
+	const char *const *languages; /* n_languages of them */
+	size_t n_languages;
+	const char *trust; /* NULL: the policy's default */
+	const struct brig_option *options; /* wishes that the runs will have, too */
+	size_t n_options;
+	uint32_t containers; /* of each kind, 1 to BRIG_POOL_MAX */
+	int stop_fd;         /* when it turns readable the pool removes what waits and returns */
+	brig_notice_fn on_notice; /* what happens, for people; may be called on another thread */
+	void *user;
+};
+#define BRIG_POOL_MAX 64
+#define BRIG_POOL_INIT                                                            \
+	{                                                                         \
+		sizeof(struct brig_pool), NULL, 0, NULL, NULL, 0, 2, -1, NULL, NULL \
+	}
+/* Returns 0 when it was told to stop. */
+BRIG_API int brig_pool(struct brig *b, const struct brig_pool *what, struct brig_error *err);
+
 BRIG_API void brig_free(void *p);
 
 #ifdef __cplusplus

@@ -321,6 +321,17 @@ int brig_reap_json(struct brig *b, char **ret, struct brig_error *err)
 	return cells_reap_json(b->policy, ret, err);
 }
 
+int brig_pool(struct brig *b, const struct brig_pool *what, struct brig_error *err)
+{
+	struct brig_pool known = BRIG_POOL_INIT;
+	int rc;
+
+	if (!b || !what)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_pool needs a handle and what to keep");
+	rc = versioned_read(&known, sizeof(known), what, "brig_pool", err);
+	return rc < 0 ? rc : cells_pool(b->policy, &known, err);
+}
+
 int brig_languages_json(struct brig *b, char **ret, struct brig_error *err)
 {
 	if (!b || !ret)

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "backend/backend.h"
+#include "executor/pool.h"
 #include "model/json.h"
 #include "policy/policy.h"
 
@@ -80,6 +81,25 @@ static int make_document(const struct policy *policy, bool reap, char **ret, str
 	json_decref(g.rows);
 	json_decref(g.notes);
 	return rc;
+}
+
+int cells_pool(const struct policy *policy, const struct brig_pool *what, struct brig_error *err)
+{
+	const struct pool_wish wish = { .languages = what->languages,
+					.n = what->n_languages,
+					.trust = what->trust,
+					.options = what->options,
+					.n_options = what->n_options,
+					.size = what->containers,
+					.stop_fd = what->stop_fd,
+					.notice = what->on_notice,
+					.arg = what->user };
+
+	if (what->containers < 1 || what->containers > BRIG_POOL_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "a pool keeps 1 to %d containers of a kind", BRIG_POOL_MAX);
+	if (what->n_languages > 0 && !what->languages)
+		return err_set(err, BRIG_E_USAGE, 0, "languages is NULL");
+	return executor_pool(policy, &wish, err);
 }
 
 int cells_json(const struct policy *policy, char **ret, struct brig_error *err)

@@ -10,5 +10,7 @@ struct policy;
 /* Behind brig_ps_json() and brig_reap_json(). */
 int cells_json(const struct policy *policy, char **ret, struct brig_error *err);
 int cells_reap_json(const struct policy *policy, char **ret, struct brig_error *err);
+/* Behind brig_pool(). */
+int cells_pool(const struct policy *policy, const struct brig_pool *what, struct brig_error *err);
 
 #endif

@@ -66,6 +66,16 @@ struct cell_entry {
 /* Called once per cell; negative stops the walk and is handed on. */
 typedef int (*cell_entry_fn)(void *arg, const struct cell_entry *entry);
 
+/* What a pool of warm cells is to keep, until stop_fd turns readable. */
+struct backend_pool {
+	const struct plan *const *plans; /* one for each kind */
+	size_t n_plans;
+	unsigned size; /* cells of each kind */
+	int stop_fd;
+	void (*notice)(void *arg, const char *text); /* a line for people; may be NULL */
+	void *arg;
+};
+
 struct backend_ops {
 	const char *name;
 	/* The interpreters come with the cell (an image) and are not looked for on the host. */
@@ -97,6 +107,8 @@ struct backend_ops {
 	int (*list)(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 	/* Removes those whose owner is dead; each is called for what was removed.  NULL: nothing can be left. */
 	int (*reap)(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
+	/* Keeps warm cells for other processes of this user.  NULL: it has none. */
+	int (*pool)(struct backend_host *h, const struct backend_pool *ask, struct brig_error *err);
 	/* Undo everything.  Returns how many things could not be removed; leftovers says which. */
 	int (*destroy)(struct cell *c, char *leftovers, size_t size);
 };

@@ -120,6 +120,9 @@ struct http_stream;
  */
 int http_stream_open(struct http_client *c, const struct http_request *req, struct http_stream **ret,
 		     struct http_answer *ret_answer, enum http_trouble *ret_trouble, struct brig_error *err);
+/* The same over a connected socket that was upgraded by somebody else and handed to us, with nothing read ahead: takes fd,
+ * unless it returns NULL for want of memory. */
+struct http_stream *http_stream_adopt(int fd);
 /* Non-blocking.  Poll it for what you want to do; with TLS ask http_stream_pending before you poll for reading. */
 int http_stream_fd(const struct http_stream *s);
 bool http_stream_pending(struct http_stream *s);

@@ -23,7 +23,8 @@ struct http_stream {
 	CURL *easy;
 	bool tls;
 	bool more;        /* TLS: the last read brought something, so there may be more that poll does not see */
-	int fd;           /* libcurl's */
+	int fd;           /* libcurl's, unless adopted */
+	bool adopted;
 	struct buf ahead; /* came with the head of the answer */
 	size_t ahead_used;
 };
@@ -338,6 +339,18 @@ int http_stream_open(struct http_client *c, const struct http_request *req, stru
 	return 0;
 }
 
+struct http_stream *http_stream_adopt(int fd)
+{
+	struct http_stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->fd = fd;
+	s->adopted = true;
+	(void)fd_set_nonblock(fd);
+	return s;
+}
+
 /* ---- use ------------------------------------------------------------------------------------------ */
 
 int http_stream_fd(const struct http_stream *s)
@@ -407,6 +420,8 @@ void http_stream_close(struct http_stream *s)
 	if (s->easy)
 		s->curl->easy_cleanup(s->easy);
 	pipe_guard_leave(&guard);
+	if (s->adopted)
+		fd_closep(&s->fd);
 	buf_release(&s->ahead);
 	free(s);
 }

@@ -12,6 +12,12 @@
 /* Time for the engine's own part, on top of what the policy gives a cell to come up and to go away. */
 #define ENGINE_GRACE_MS 30000
 
+/* The same for a limit of the policy: whoever gives a cell little time does not mean to wait half a minute for the engine. */
+static inline uint64_t engine_patience_ms(uint64_t policy_ms)
+{
+	return policy_ms + min_u64(ENGINE_GRACE_MS, 10 * policy_ms);
+}
+
 struct backend_host {
 	const struct settings *set; /* outlives the host */
 	struct engine *engine;
@@ -32,7 +38,10 @@ struct cell {
 	const struct plan *plan;
 	char id[ENGINE_ID_LEN + 1]; /* "": there is no container */
 	char name[64];
+	bool perhaps; /* the engine may have made a container, but has not given its id */
 	char image[ENGINE_IMAGE_LEN + 1];
+	bool cold;      /* not to be taken from a pool */
+	int pool;       /* connection to the pool that it came from; FD_NONE: it was made for this run */
 	json_t *asked;  /* the body of the create call */
 	json_t *before; /* the engine's description when every wall was up */
 	json_t *after;  /* and after the end */

@@ -23,6 +23,7 @@
 #include "backend/docker/answer.h"
 #include "backend/docker/cell.h"
 #include "backend/docker/images.h"
+#include "backend/docker/pool.h"
 #include "base/clock.h"
 #include "base/str.h"
 
@@ -62,16 +63,23 @@ static int create(struct cell *c, struct brig_error *err)
 	c->asked = map_plan_body(c, err);
 	if (!c->asked)
 		return -err->code;
+	if (!c->cold && pool_take(c))
+		return 0;
 	rc = engine_create(c->host->engine, c->name, c->asked, c->id, warnings, sizeof(warnings), err);
-	if (rc < 0)
+	if (rc < 0) {
+		int status = engine_status(c->host->engine);
+
+		/* Only a clear no means that there is none: an answer that is lost or makes no sense may stand for one. */
+		c->perhaps = status < 400 || status >= 500;
 		c->id[0] = '\0';
+	}
 	return rc;
 }
 
 int container_create(struct cell *c, struct brig_error *err)
 {
 	struct engine *e = c->host->engine;
-	uint64_t deadline = from_now(c->plan->limits.startup_ms + ENGINE_GRACE_MS);
+	uint64_t deadline = from_now(engine_patience_ms(c->plan->limits.startup_ms));
 	int rc;
 
 	engine_set_deadline(e, deadline);
@@ -84,7 +92,7 @@ int container_create(struct cell *c, struct brig_error *err)
 		rc = pump_load(c, err);
 	if (rc == 0)
 		rc = create(c, err);
-	if (rc == 0)
+	if (rc == 0 && !c->stream)
 		rc = engine_attach(e, c->id, /* with_stdin= */ true, &c->stream, err);
 	return rc;
 }
@@ -95,14 +103,14 @@ int container_start(struct cell *c, struct brig_error *err)
 	uint64_t all = c->plan->limits.startup_ms + c->plan->limits.wall_ms + c->plan->limits.cleanup_ms;
 	int rc = 0;
 
+	if (pump_turn(c, err) < 0) /* what fits is on its way while the engine works */
+		return -err->code;
 	/* Podman looks at a container four times a second: asking at the end is faster. */
 	if (!engine_about(e)->podman)
 		rc = engine_wait_begin(e, c->id, from_now(all + 4 * (uint64_t)ENGINE_GRACE_MS), &c->wait, err);
 	if (rc < 0)
 		return rc;
-	if (pump_turn(c, err) < 0) /* what fits is on its way while the engine works */
-		return -err->code;
-	return engine_start(e, c->id, err);
+	return c->pool >= 0 ? 0 : engine_start(e, c->id, err); /* one from a pool has been running for long */
 }
 
 /* ---- ready ---------------------------------------------------------------------------------------- */
@@ -199,7 +207,7 @@ static int check_limits(const struct cell *c, struct brig_error *err)
 
 int container_await_ready(struct cell *c, struct brig_error *err)
 {
-	uint64_t deadline = from_now(c->plan->limits.startup_ms + ENGINE_GRACE_MS), pid = 0;
+	uint64_t deadline = from_now(engine_patience_ms(c->plan->limits.startup_ms)), pid = 0;
 	int rc = engine_inspect(c->host->engine, c->id, &c->before, err);
 
 	if (rc > 0)
@@ -328,7 +336,7 @@ static void look_back(struct cell *c)
 int container_stop(struct cell *c, struct brig_error *err)
 {
 	struct engine *e = c->host->engine;
-	uint64_t deadline = from_now(c->plan->limits.cleanup_ms + ENGINE_GRACE_MS);
+	uint64_t deadline = from_now(engine_patience_ms(c->plan->limits.cleanup_ms));
 	int rc;
 
 	if (c->stopped || !c->let_go)
@@ -358,11 +366,11 @@ int container_remove(struct cell *c, char *leftovers, size_t size)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (!c->id[0])
+	if (!c->id[0] && !c->perhaps)
 		return 0;
-	engine_set_deadline(c->host->engine, from_now(c->plan->limits.cleanup_ms + ENGINE_GRACE_MS));
-	if (engine_remove(c->host->engine, c->id, &err) == 0)
+	engine_set_deadline(c->host->engine, from_now(engine_patience_ms(c->plan->limits.cleanup_ms)));
+	if (engine_remove(c->host->engine, c->id[0] ? c->id : c->name, &err) == 0)
 		return 0;
-	(void)snprintf(leftovers, size, "container %.12s: %.150s (brig reap tries again)", c->id, err.msg);
+	(void)snprintf(leftovers, size, "container %s: %.150s (brig reap tries again)", c->name, err.msg);
 	return 1;
 }

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "backend/docker/cell.h"
+#include "backend/docker/pool.h"
 #include "base/clock.h"
 #include "base/str.h"
 
@@ -65,7 +66,7 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	if (!h)
 		return err_nomem(err);
 	h->set = set;
-	rc = engine_open(set, clock_now_ns() + ENGINE_GRACE_MS * NS_PER_MS, &h->engine, err);
+	rc = engine_open(set, clock_now_ns() + engine_patience_ms(set->startup_timeout_ms) * NS_PER_MS, &h->engine, err);
 	if (rc == 0)
 		rc = check_settings(h, err);
 	if (rc < 0) {
@@ -88,7 +89,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	c->plan = plan;
 	c->out.read = c->out.write = c->err.read = c->err.write = FD_NONE;
 	c->in_read = c->in_write = c->poll = c->output = FD_NONE;
-	c->memory = c->cpu = c->pids = FD_NONE;
+	c->memory = c->cpu = c->pids = c->pool = FD_NONE;
 	return c;
 }
 
@@ -100,6 +101,9 @@ static int docker_destroy(struct cell *c, char *leftovers, size_t size)
 	if (!c)
 		return 0;
 	left = container_remove(c, leftovers, size);
+	if (left == 0)
+		pool_give_up(c);
+	fd_closep(&c->pool); /* what could not be removed the pool tries again */
 	stats_close(c);
 	pump_close(c);
 	json_decref(c->asked);
@@ -109,19 +113,30 @@ static int docker_destroy(struct cell *c, char *leftovers, size_t size)
 	return left;
 }
 
+static int build(struct cell *c, struct brig_error *err)
+{
+	int rc = container_create(c, err);
+
+	if (rc == 0)
+		rc = container_start(c, err);
+	return rc == 0 ? container_await_ready(c, err) : rc;
+}
+
 static int docker_create(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
 {
 	struct cell *c = cell_new(h, plan);
 	char leftovers[256];
-	int rc;
+	int rc = c ? build(c, err) : err_nomem(err);
 
-	if (!c)
-		return err_nomem(err);
-	rc = container_create(c, err);
-	if (rc == 0)
-		rc = container_start(c, err);
-	if (rc == 0)
-		rc = container_await_ready(c, err);
+	/* Nothing has run in it: whatever is wrong with a warm one, a container of our own may not have. */
+	if (rc < 0 && c && c->pool >= 0) {
+		(void)docker_destroy(c, leftovers, sizeof(leftovers));
+		c = cell_new(h, plan);
+		if (c)
+			c->cold = true;
+		*err = (struct brig_error)BRIG_ERROR_INIT;
+		rc = c ? build(c, err) : err_nomem(err);
+	}
 	if (rc == 0 && plan->start_at_once)
 		rc = container_let_go(c, err);
 	if (rc < 0) {
@@ -234,5 +249,6 @@ const struct backend_ops docker_backend = {
 	.open_output = docker_open_output,
 	.list = owner_list,
 	.reap = owner_reap,
+	.pool = pool_serve,
 	.destroy = docker_destroy,
 };

@@ -16,6 +16,7 @@
 
 #include "backend/docker/answer.h"
 #include "backend/docker/cell.h"
+#include "backend/docker/pool.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -37,8 +38,7 @@ void owner_identify(struct backend_host *h)
 	(void)snprintf(h->machine_id, sizeof(h->machine_id), "%.16s-%llx", id, (unsigned long long)ns.st_ino);
 }
 
-/* In clock ticks since boot; 0: there is no such process. */
-static uint64_t start_time(pid_t pid)
+uint64_t owner_start_time(pid_t pid)
 {
 	char path[40], text[1024], *at;
 	unsigned long long ticks = 0;
@@ -47,7 +47,8 @@ static uint64_t start_time(pid_t pid)
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return 0;
 	at = strrchr(text, ')'); /* the command's name before it may hold anything */
-	if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X' || /* dead, and only not waited for */
+	    sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
 			  &ticks) != 1)
 		return 0;
 	return ticks;
@@ -76,7 +77,7 @@ json_t *owner_labels(const struct cell *c)
 	label(v, LABEL_LANGUAGE, "%s", c->plan->language ? c->plan->language : "");
 	label(v, LABEL_UID, "%u", getuid());
 	label(v, LABEL_PID, "%d", getpid());
-	label(v, LABEL_START, "%llu", (unsigned long long)start_time(getpid()));
+	label(v, LABEL_START, "%llu", (unsigned long long)owner_start_time(getpid()));
 	label(v, LABEL_BOOT, "%s", c->host->boot_id);
 	label(v, LABEL_MACHINE, "%s", c->host->machine_id);
 	label(v, LABEL_DEADLINE, "%llu", (unsigned long long)time(NULL) + ms / 1000 + 1);
@@ -120,11 +121,14 @@ static bool read_owner(const json_t *labels, struct owner *ret)
 static bool owner_is_dead(const struct backend_host *h, const json_t *labels, const struct owner *o)
 {
 	size_t machine = strcspn(h->machine_id, "-");
+	bool late = (uint64_t)time(NULL) > o->deadline + LATE_SECONDS;
 
-	if ((uint64_t)time(NULL) > o->deadline + LATE_SECONDS)
-		return true;
 	if (str_eq(label_of(labels, LABEL_BOOT), h->boot_id))
-		return str_eq(label_of(labels, LABEL_MACHINE), h->machine_id) && start_time((pid_t)o->pid) != o->start;
+		return str_eq(label_of(labels, LABEL_MACHINE), h->machine_id)
+			       ? owner_start_time((pid_t)o->pid) != o->start
+			       : late;
+	if (late)
+		return true;
 	/* The same machine has booted since. */
 	return machine > 0 && strncmp(label_of(labels, LABEL_MACHINE), h->machine_id, machine + 1) == 0;
 }
@@ -138,11 +142,15 @@ static bool describe(const struct backend_host *h, const json_t *row, struct cel
 	*ret = (struct cell_entry){ .owner = 0 };
 	if (!read_owner(labels, &o))
 		return false;
+	/* A pool's container is the pool's until somebody has claimed it. */
+	ret->waiting = label_of(labels, LABEL_POOL)[0] != '\0' &&
+		       !pool_record_read(label_of(labels, LABEL_POOL), o.uid, answer_text_or(row, "Id", ""), &o.pid, &o.start);
 	(void)str_copy(ret->id, sizeof(ret->id), label_of(labels, LABEL_CELL));
 	(void)str_copy(ret->name, sizeof(ret->name), answer_text_or(row, "Id", ""));
 	(void)answer_clean(ret->language, sizeof(ret->language), label_of(labels, LABEL_LANGUAGE));
 	ret->owner = (pid_t)o.pid;
 	ret->orphan = owner_is_dead(h, labels, &o) && (geteuid() == 0 || o.uid == getuid());
+	ret->waiting = ret->waiting && !ret->orphan;
 	if (answer_u64(row, "Created", &created) && created < now)
 		ret->age_ms = (now - created) * 1000;
 	return true;
@@ -163,6 +171,8 @@ static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *a
 			continue;
 		if (remove)
 			rc = engine_remove(h->engine, entry.name, err);
+		if (remove && rc == 0)
+			pool_record_forget(row, entry.name);
 		if (rc == 0 && each)
 			rc = each(arg, &entry);
 		if (rc < 0)
@@ -175,7 +185,7 @@ static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *a
 static int with_engine(const struct settings *set, bool remove, cell_entry_fn each, void *arg, struct brig_error *err)
 {
 	struct backend_host h = { .set = set };
-	int rc = engine_open(set, clock_now_ns() + ENGINE_GRACE_MS * NS_PER_MS, &h.engine, err);
+	int rc = engine_open(set, clock_now_ns() + engine_patience_ms(set->startup_timeout_ms) * NS_PER_MS, &h.engine, err);
 
 	if (rc < 0)
 		return rc;
