@@ -57,6 +57,8 @@ static uint64_t rights_of_grant(unsigned grant)
 		rights |= WRITE_RIGHTS;
 	if (grant & LANDLOCK_EXEC)
 		rights |= LANDLOCK_ACCESS_FS_EXECUTE;
+	if (grant & LANDLOCK_LIST)
+		rights |= LANDLOCK_ACCESS_FS_READ_DIR;
 	if (grant & LANDLOCK_WRITE_FILE)
 		rights |= LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE;
 	return rights;

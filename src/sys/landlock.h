@@ -10,6 +10,7 @@ enum landlock_grant {
 	LANDLOCK_WRITE = 1 << 1, /* create, change and remove everything but device nodes */
 	LANDLOCK_EXEC = 1 << 2,
 	LANDLOCK_WRITE_FILE = 1 << 3, /* write to files that are there, nothing else: device nodes */
+	LANDLOCK_LIST = 1 << 4,       /* see the names in directories, nothing else */
 };
 
 struct landlock_rule {

@@ -182,17 +182,22 @@ static int add_image_dirs(struct payload *p)
 
 static int apply_landlock(struct payload *p)
 {
+	/* Those of a native cell; the engine has pseudo-terminals besides. */
+	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom" };
 	bool exec = p->in->job.flags & WIRE_WORKSPACE_EXEC;
 	int rc;
 
 	p->in->landlock_abi = landlock_abi();
 	if (p->in->landlock_abi == 0)
 		return -EOPNOTSUPP;
-	add_rule(p, "/", LANDLOCK_READ);
+	/* Names everywhere, contents only of what the image brings: nothing of the engine's /sys is read. */
+	add_rule(p, "/", LANDLOCK_LIST);
 	rc = add_image_dirs(p);
 	if (rc < 0)
 		return rc;
-	add_rule(p, "/dev", LANDLOCK_READ | LANDLOCK_WRITE_FILE);
+	add_rule(p, "/proc", LANDLOCK_READ);
+	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
+		add_rule(p, devices[i], LANDLOCK_READ | LANDLOCK_WRITE_FILE);
 	for (size_t i = 0; i < PLACE_COUNT; i++)
 		add_rule(p, place_name[i], LANDLOCK_READ | LANDLOCK_WRITE | (i == 0 && exec ? LANDLOCK_EXEC : 0));
 	return landlock_confine(p->in->landlock_abi, p->rules, p->n_rules);
