@@ -49,9 +49,9 @@ static json_t *json_entry(const struct store_info *e)
 
 	(void)hex_put(key, e->key.hash, STORE_HASH_LEN);
 	(void)hex_put(content, e->content, STORE_HASH_LEN);
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "key", key, "kind", e->key.kind, "content", content,
-			 "bytes", json_size(e->size), "hits", json_size(e->hits), "created", json_moment(e->created_ns),
-			 "used", json_moment(e->used_ns), "age_ms",
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "key", key, "kind", e->key.kind, "content",
+			 content, "bytes", json_size(e->size), "hits", json_size(e->hits), "created",
+			 json_moment(e->created_ns), "used", json_moment(e->used_ns), "age_ms",
 			 json_size(now > e->created_ns ? (now - e->created_ns) / NS_PER_MS : 0));
 }
 
@@ -111,8 +111,8 @@ static json_t *json_care(const struct store_care *c)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "entries", json_size(c->entries), "bytes",
 			 json_size(c->bytes), "removed", json_size(c->removed), "removed_bytes",
-			 json_size(c->removed_bytes), "expired", json_size(c->expired), "damaged", json_size(c->damaged),
-			 "stray", json_size(c->stray));
+			 json_size(c->removed_bytes), "expired", json_size(c->expired), "damaged",
+			 json_size(c->damaged), "stray", json_size(c->stray));
 }
 
 int brig_cache_prune_json(struct brig *b, uint32_t flags, char **ret, struct brig_error *err)
@@ -143,8 +143,8 @@ static void add_bad(void *arg, const struct store_info *info, const char *why)
 	char key[STORE_HEX_LEN + 1];
 
 	(void)hex_put(key, info->key.hash, STORE_HASH_LEN);
-	list->failed |= json_array_append_new(list->rows,
-					      json_pack("{s:s, s:s, s:s}", "key", key, "kind", info->key.kind, "why", why));
+	list->failed |= json_array_append_new(
+		list->rows, json_pack("{s:s, s:s, s:s}", "key", key, "kind", info->key.kind, "why", why));
 }
 
 int brig_cache_verify_json(struct brig *b, char **ret, struct brig_error *err)

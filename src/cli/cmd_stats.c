@@ -20,7 +20,8 @@ struct stats_values {
 #define AT(member) offsetof(struct stats_values, member)
 static const struct option_row stats_options[] = {
 	{ "prometheus", 0, OPTION_FLAG, NULL, AT(prometheus), NULL, "print the text format that Prometheus reads" },
-	{ "state", 0, OPTION_TEXT, "DIR", AT(state), NULL, "state folder; without it $BRIG_STATE, then the usual place" },
+	{ "state", 0, OPTION_TEXT, "DIR", AT(state), NULL,
+	  "state folder; without it $BRIG_STATE, then the usual place" },
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of tables" },
 	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
 };
@@ -133,7 +134,8 @@ static void add_titles(struct ui_table *table, const char *const *titles)
 }
 
 /* Executions by one label, with bars. */
-static void add_shares(const json_t *doc, const char *label, const char *title, const struct look *look, struct buf *out)
+static void add_shares(const json_t *doc, const char *label, const char *title, const struct look *look,
+		       struct buf *out)
 {
 	const char *const titles[] = { title, "COUNT", "SHARE", "" };
 	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
@@ -162,7 +164,8 @@ static void add_distribution(struct ui_table *table, const json_t *sample, const
 	char dst[64];
 
 	ui_table_add(table, name, UI_PLAIN);
-	ui_table_add(table, count_text(dst, sizeof(dst), json_integer_value(json_object_get(sample, "count"))), UI_PLAIN);
+	ui_table_add(table, count_text(dst, sizeof(dst), json_integer_value(json_object_get(sample, "count"))),
+		     UI_PLAIN);
 	ui_table_add(table, text(dst, sizeof(dst), mean(sample)), UI_PLAIN);
 	ui_table_add(table, text(dst, sizeof(dst), quantile(sample, 0.5)), UI_PLAIN);
 	ui_table_add(table, text(dst, sizeof(dst), quantile(sample, 0.95)), UI_PLAIN);
@@ -179,10 +182,9 @@ static void add_steps(const json_t *doc, const struct look *look, struct buf *ou
 	size_t i;
 
 	add_titles(&table, titles);
-	json_array_foreach(samples_of(doc, "brig_step_duration_seconds"), i, sample)
-		add_distribution(&table, sample,
-				 document_text(json_object_get(sample, "labels"), "step", name, sizeof(name)),
-				 seconds_text);
+	json_array_foreach(samples_of(doc, "brig_step_duration_seconds"), i, sample) add_distribution(
+		&table, sample, document_text(json_object_get(sample, "labels"), "step", name, sizeof(name)),
+		seconds_text);
 	json_array_foreach(samples_of(doc, "brig_request_duration_seconds"), i, sample)
 		add_distribution(&table, sample, "all of it", seconds_text);
 	finish_table(&table, look, out);
@@ -250,7 +252,8 @@ static void add_rules(const json_t *doc, const struct look *look, struct buf *ou
 
 			if (sample_value(sample) != next || shown++ >= RULES_SHOWN)
 				continue;
-			ui_table_add(&table, document_text(json_object_get(sample, "labels"), "rule", text, sizeof(text)),
+			ui_table_add(&table,
+				     document_text(json_object_get(sample, "labels"), "rule", text, sizeof(text)),
 				     UI_PLAIN);
 			ui_table_add(&table, count_text(text, sizeof(text), next), UI_PLAIN);
 			ui_table_add(&table, bar_text(text, sizeof(text), (double)next / (double)most, look), UI_PLAIN);
@@ -272,7 +275,8 @@ static void add_cache(const json_t *doc, struct buf *out)
 		return;
 	buf_addf(out, "\ncompile cache: %s of requests found their program there (%s), %s stored, %s damaged\n",
 		 share_text(share, sizeof(share), json_number_value(rate)),
-		 document_text(cache, "hit", hits, sizeof(hits)), document_text(cache, "stored", stored, sizeof(stored)),
+		 document_text(cache, "hit", hits, sizeof(hits)),
+		 document_text(cache, "stored", stored, sizeof(stored)),
 		 document_text(cache, "damaged", dropped, sizeof(dropped)));
 }
 
@@ -281,7 +285,8 @@ static void add_failures(const json_t *doc, struct buf *out)
 	const json_t *first = json_array_get(samples_of(doc, "brig_audit_failures_total"), 0);
 
 	if (sample_value(first) > 0)
-		buf_addf(out, "\n%lld requests should be in the audit log and are not\n", (long long)sample_value(first));
+		buf_addf(out, "\n%lld requests should be in the audit log and are not\n",
+			 (long long)sample_value(first));
 }
 
 static void add_rates(const json_t *doc, struct buf *out)

@@ -102,7 +102,8 @@ static bool look_up(struct compile_cache *c, const struct compile_ask *ask, stru
 	(void)store_claim(c->store, &c->key, patience, ask->req->cancel_fd, &err);
 	rc = store_get(c->store, &c->key, ret, &info, &err);
 	if (rc < 0 || rc == STORE_DAMAGED)
-		result_warn(res, "%s%s", err.msg, rc < 0 ? "; the program is compiled without the cache" : " and compiled anew");
+		result_warn(res, "%s%s", err.msg,
+			    rc < 0 ? "; the program is compiled without the cache" : " and compiled anew");
 	if (rc != STORE_HIT)
 		return false;
 	note_content(&res->cache, CACHED_HIT, info.content);

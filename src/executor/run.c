@@ -35,7 +35,7 @@ struct run {
 	struct result *result;
 	struct prepared_request prepared;
 	struct selection chosen;
-	protection_set allowed; /* allow_degraded */
+	protection_set allowed;         /* allow_degraded */
 	struct inspect_job *inspection; /* under way */
 	bool stopped;                   /* by its findings */
 	struct buf compiled;
@@ -145,8 +145,9 @@ static struct select_ask what_to_ask(const struct run *r)
 /* Said before anything runs, too: afterwards it may be too late to know. */
 static void warn_of_direct(struct run *r)
 {
-	static const char text[] = "NO ISOLATION: the direct backend runs the program as an ordinary process of this host, "
-				   "with nothing but resource limits around it";
+	static const char text[] =
+		"NO ISOLATION: the direct backend runs the program as an ordinary process of this host, "
+		"with nothing but resource limits around it";
 
 	result_warn(r->result, "%s", text);
 	if (r->req->on_notice)
@@ -250,9 +251,7 @@ static int step_compile(struct run *r)
 			   .keep_out = &out,
 			   .keep_err = &err,
 			   .collected = &r->compiled };
-	const struct compile_ask ask = {
-		.request = &r->prepared, .compile = &p, .chosen = &r->chosen, .req = r->req
-	};
+	const struct compile_ask ask = { .request = &r->prepared, .compile = &p, .chosen = &r->chosen, .req = r->req };
 	struct compile_cache cache;
 
 	if (!r->prepared.lang->compiles)

@@ -20,7 +20,8 @@
 #include "lang/lang.h"
 
 static const char *const package_databases[] = {
-	"/var/lib/dpkg/status", "/var/lib/rpm", "/usr/lib/sysimage/rpm", "/lib/apk/db/installed", "/var/lib/pacman/local",
+	"/var/lib/dpkg/status",  "/var/lib/rpm",          "/usr/lib/sysimage/rpm",
+	"/lib/apk/db/installed", "/var/lib/pacman/local",
 };
 
 static void add_file(const char *path, struct buf *out)

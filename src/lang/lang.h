@@ -15,12 +15,12 @@
 #include "base/err.h"
 #include "model/plan.h"
 
-#define LANG_PATHS_MAX 6
-#define LANG_ARGV_MAX  16
-#define LANG_ENV_MAX   12
+#define LANG_PATHS_MAX      6
+#define LANG_ARGV_MAX       16
+#define LANG_ENV_MAX        12
 #define LANG_COMPANIONS_MAX 20
-#define LANG_NAME_MAX  128         /* bytes of a source file's name */
-#define LANG_TOOL_DIR  "/opt/brig" /* where tools from outside the host's /usr are shown in a cell */
+#define LANG_NAME_MAX       128         /* bytes of a source file's name */
+#define LANG_TOOL_DIR       "/opt/brig" /* where tools from outside the host's /usr are shown in a cell */
 
 /* One program invocation: argv words may hold %s (source name), %o (compiled output) and %% (a percent sign). */
 struct lang_step {

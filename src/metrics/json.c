@@ -9,29 +9,31 @@
 
 #include "metrics/snapshot.h"
 
-enum rate { RATE_success, RATE_failure, RATE_timeout, RATE_limit, RATE_blocked, RATE_refused, RATE_fault, RATE_cancelled, RATE_COUNT };
+enum rate {
+	RATE_success,
+	RATE_failure,
+	RATE_timeout,
+	RATE_limit,
+	RATE_blocked,
+	RATE_refused,
+	RATE_fault,
+	RATE_cancelled,
+	RATE_COUNT
+};
 
 static const char *const rate_name[] = {
-	[RATE_success] = "success", [RATE_failure] = "failure", [RATE_timeout] = "timeout", [RATE_limit] = "limit",
-	[RATE_blocked] = "blocked", [RATE_refused] = "refused", [RATE_fault] = "fault",     [RATE_cancelled] = "cancelled",
+	[RATE_success] = "success", [RATE_failure] = "failure",     [RATE_timeout] = "timeout",
+	[RATE_limit] = "limit",     [RATE_blocked] = "blocked",     [RATE_refused] = "refused",
+	[RATE_fault] = "fault",     [RATE_cancelled] = "cancelled",
 };
 static_assert(ARRAY_LEN(rate_name) == RATE_COUNT, "rate_name[] misses a name");
 
 static const enum rate rate_of[] = {
-	[VERDICT_ok] = RATE_success,
-	[VERDICT_error] = RATE_failure,
-	[VERDICT_crash] = RATE_failure,
-	[VERDICT_timeout] = RATE_timeout,
-	[VERDICT_cpu_limit] = RATE_timeout,
-	[VERDICT_memory_limit] = RATE_limit,
-	[VERDICT_output_limit] = RATE_limit,
-	[VERDICT_disk_limit] = RATE_limit,
-	[VERDICT_pids_limit] = RATE_limit,
-	[VERDICT_blocked] = RATE_blocked,
-	[VERDICT_refused] = RATE_refused,
-	[VERDICT_violated] = RATE_fault,
-	[VERDICT_failed] = RATE_fault,
-	[VERDICT_cancelled] = RATE_cancelled,
+	[VERDICT_ok] = RATE_success,         [VERDICT_error] = RATE_failure,       [VERDICT_crash] = RATE_failure,
+	[VERDICT_timeout] = RATE_timeout,    [VERDICT_cpu_limit] = RATE_timeout,   [VERDICT_memory_limit] = RATE_limit,
+	[VERDICT_output_limit] = RATE_limit, [VERDICT_disk_limit] = RATE_limit,    [VERDICT_pids_limit] = RATE_limit,
+	[VERDICT_blocked] = RATE_blocked,    [VERDICT_refused] = RATE_refused,     [VERDICT_violated] = RATE_fault,
+	[VERDICT_failed] = RATE_fault,       [VERDICT_cancelled] = RATE_cancelled,
 };
 static_assert(ARRAY_LEN(rate_of) == VERDICT_COUNT, "rate_of[] misses a verdict");
 
@@ -76,10 +78,10 @@ static json_t *json_buckets(const struct metric_info *info, const struct metric_
 
 	for (size_t i = 0; i <= b->n; i++) {
 		below = metric_add(below, sample->number[i]);
-		failed |= json_array_append_new(buckets, json_pack("{s:o, s:o}", "le",
-								   i < b->n ? json_real((double)b->at[i] * b->scale)
-									    : json_null(),
-								   "count", json_number(below)));
+		failed |= json_array_append_new(
+			buckets,
+			json_pack("{s:o, s:o}", "le", i < b->n ? json_real((double)b->at[i] * b->scale) : json_null(),
+				  "count", json_number(below)));
 	}
 	return whole(buckets, failed);
 }
@@ -87,7 +89,8 @@ static json_t *json_buckets(const struct metric_info *info, const struct metric_
 static json_t *json_sample(const struct metric_info *info, const struct metric_sample *sample)
 {
 	if (info->type == TYPE_COUNTER)
-		return json_pack("{s:o, s:o}", "labels", json_labels(info, sample), "value", json_number(sample->value));
+		return json_pack("{s:o, s:o}", "labels", json_labels(info, sample), "value",
+				 json_number(sample->value));
 	return json_pack("{s:o, s:o, s:f, s:o}", "labels", json_labels(info, sample), "count",
 			 json_number(sample->value), "sum", (double)sample->sum * metric_bounds[info->unit].scale,
 			 "buckets", json_buckets(info, sample));

@@ -48,12 +48,12 @@ static const char *name_of_event(size_t i)
 	return names[i];
 }
 
-#define FIXED(set, n)                                                     \
-	{                                                                 \
+#define FIXED(set, n)                                                            \
+	{                                                                        \
 		.name = #set, .open = false, .size = (n), .fixed = name_of_##set \
 	}
-#define OPEN(set, n)                                   \
-	{                                              \
+#define OPEN(set, n)                                    \
+	{                                               \
 		.name = #set, .open = true, .size = (n) \
 	}
 
@@ -67,11 +67,11 @@ static_assert(ARRAY_LEN(label_info) == LABELS_COUNT, "label_info[] misses a set"
 
 const struct metric_info metric_info[] = {
 #define LABELS(...)
-#define METRIC(id, kind, title, of, l1, l2, l3, l4, text)                           \
-	[METRIC_##id] = { .name = (title),                                          \
-			  .help = (text),                                           \
-			  .type = TYPE_##kind,                                      \
-			  .unit = METRIC_UNIT_##of,                                 \
+#define METRIC(id, kind, title, of, l1, l2, l3, l4, text) \
+	[METRIC_##id] = { .name = (title),                \
+			  .help = (text),                 \
+			  .type = TYPE_##kind,            \
+			  .unit = METRIC_UNIT_##of,       \
 			  .label = { LABELS_##l1, LABELS_##l2, LABELS_##l3, LABELS_##l4 } },
 #include "metrics/metrics.def"
 };
@@ -82,9 +82,9 @@ const struct metric_info metric_info[] = {
 
 const struct metric_bounds metric_bounds[] = {
 	[METRIC_UNIT_NONE] = { .scale = 1 },
-	[METRIC_UNIT_SECONDS] = { .at = { 100 * US, 250 * US, 500 * US, 1 * MS, 2500 * US, 5 * MS, 10 * MS, 25 * MS, 50 * MS,
-					  100 * MS, 250 * MS, 500 * MS, 1 * S, 2500 * MS, 5 * S, 10 * S, 30 * S, 60 * S,
-					  300 * S },
+	[METRIC_UNIT_SECONDS] = { .at = { 100 * US, 250 * US, 500 * US, 1 * MS, 2500 * US, 5 * MS, 10 * MS, 25 * MS,
+					  50 * MS, 100 * MS, 250 * MS, 500 * MS, 1 * S, 2500 * MS, 5 * S, 10 * S,
+					  30 * S, 60 * S, 300 * S },
 				  .n = 19,
 				  .scale = 1e-9 },
 	[METRIC_UNIT_BYTES] = { .at = { 1 * MiB, 4 * MiB, 16 * MiB, 32 * MiB, 64 * MiB, 128 * MiB, 256 * MiB, 512 * MiB,

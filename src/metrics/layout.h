@@ -11,7 +11,7 @@ enum cache_event {
 #define X(name, help) CACHE_EVENT_##name,
 	CACHE_EVENTS(X)
 #undef X
-	CACHE_EVENT_COUNT
+		CACHE_EVENT_COUNT
 };
 
 enum label_set {

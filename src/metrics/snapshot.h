@@ -7,9 +7,9 @@
 
 struct metrics_snapshot {
 	struct metrics_layout layout;
-	uint64_t created_ns; /* 0: there is no file yet */
+	uint64_t created_ns;                 /* 0: there is no file yet */
 	const char *name[LABELS_COUNT][256]; /* of each place; NULL: nothing was counted there */
-	char *names;         /* what they point to, where they are not fixed */
+	char *names;                         /* what they point to, where they are not fixed */
 	unsigned char *bytes;
 };
 

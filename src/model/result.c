@@ -29,13 +29,17 @@ const struct verdict_info verdict_info[] = {
 static_assert(ARRAY_LEN(verdict_info) == VERDICT_COUNT, "verdict_info[] misses a verdict");
 
 const char *const run_phase_name[] = {
-	[PHASE_RESOLVE] = "resolve", [PHASE_INSPECT] = "inspect", [PHASE_CACHE] = "cache",     [PHASE_CREATE] = "create",
-	[PHASE_RUN] = "run",         [PHASE_VERIFY] = "verify",   [PHASE_RELEASE] = "release",
+	[PHASE_RESOLVE] = "resolve", [PHASE_INSPECT] = "inspect", [PHASE_CACHE] = "cache",
+	[PHASE_CREATE] = "create",   [PHASE_RUN] = "run",         [PHASE_VERIFY] = "verify",
+	[PHASE_RELEASE] = "release",
 };
 static_assert(ARRAY_LEN(run_phase_name) == PHASE_COUNT, "run_phase_name[] misses a phase");
 
 const char *const cached_name[] = {
-	[CACHED_NONE] = "", [CACHED_MISS] = "miss", [CACHED_STORED] = "stored", [CACHED_HIT] = "hit",
+	[CACHED_NONE] = "",
+	[CACHED_MISS] = "miss",
+	[CACHED_STORED] = "stored",
+	[CACHED_HIT] = "hit",
 };
 static_assert(ARRAY_LEN(cached_name) == CACHED_COUNT, "cached_name[] misses a name");
 
@@ -250,8 +254,10 @@ static int add_output(json_t *doc, const struct result *r)
 	const char *out_encoding, *err_encoding;
 	int failed = 0;
 
-	failed |= json_object_set_new(doc, "stdout", json_bytes(buf_str(&r->out), r->out.len, r->out_truncated, &out_encoding));
-	failed |= json_object_set_new(doc, "stderr", json_bytes(buf_str(&r->err), r->err.len, r->err_truncated, &err_encoding));
+	failed |= json_object_set_new(doc, "stdout",
+				      json_bytes(buf_str(&r->out), r->out.len, r->out_truncated, &out_encoding));
+	failed |= json_object_set_new(doc, "stderr",
+				      json_bytes(buf_str(&r->err), r->err.len, r->err_truncated, &err_encoding));
 	failed |= json_object_set_new(doc, "stdout_encoding", json_string(out_encoding));
 	failed |= json_object_set_new(doc, "stderr_encoding", json_string(err_encoding));
 	failed |= json_object_set_new(doc, "stdout_truncated", json_boolean(r->out_truncated));

@@ -153,7 +153,8 @@ static int open_record(const struct store *s, const struct store_key *key, struc
 		*why = "not a whole record of the index";
 		return -EUCLEAN;
 	}
-	if (memcmp(e->key.hash, key->hash, STORE_HASH_LEN) != 0 || (*key->kind && strcmp(e->key.kind, key->kind) != 0)) {
+	if (memcmp(e->key.hash, key->hash, STORE_HASH_LEN) != 0 ||
+	    (*key->kind && strcmp(e->key.kind, key->kind) != 0)) {
 		*why = "the record of another key";
 		return -EUCLEAN;
 	}

@@ -23,8 +23,8 @@ static void check(const uint8_t *bytes, size_t size)
 	if (!store_unhex(hex, hash) || memcmp(hash, e.content, sizeof(hash)) != 0)
 		abort();
 	store_entry_encode(&e, again);
-	if (!store_entry_decode(again, sizeof(again), &twice) || memcmp(&twice.key.hash, &e.key.hash, sizeof(hash)) != 0 ||
-	    twice.size != e.size || twice.hits != e.hits)
+	if (!store_entry_decode(again, sizeof(again), &twice) ||
+	    memcmp(&twice.key.hash, &e.key.hash, sizeof(hash)) != 0 || twice.size != e.size || twice.hits != e.hits)
 		abort();
 }
 

@@ -162,9 +162,14 @@ static void requests_are_counted(void **state UNUSED)
 	r.backend[0] = '\0';
 	count_well(&r);
 	read_text(&text);
-	assert_line(&text, "brig_executions_total{verdict=\"ok\",language=\"python\",backend=\"native\",trust=\"unknown\"} 2");
-	assert_line(&text, "brig_executions_total{verdict=\"timeout\",language=\"go\",backend=\"native\",trust=\"trusted\"} 1");
-	assert_line(&text, "brig_executions_total{verdict=\"refused\",language=\"none\",backend=\"none\",trust=\"unknown\"} 1");
+	assert_line(&text,
+		    "brig_executions_total{verdict=\"ok\",language=\"python\",backend=\"native\",trust=\"unknown\"} 2");
+	assert_line(
+		&text,
+		"brig_executions_total{verdict=\"timeout\",language=\"go\",backend=\"native\",trust=\"trusted\"} 1");
+	assert_line(
+		&text,
+		"brig_executions_total{verdict=\"refused\",language=\"none\",backend=\"none\",trust=\"unknown\"} 1");
 	assert_line(&text, "brig_request_duration_seconds_count 4");
 	assert_line(&text, "brig_request_duration_seconds_bucket{le=\"0.025\"} 0");
 	assert_line(&text, "brig_request_duration_seconds_bucket{le=\"0.05\"} 4");
@@ -274,7 +279,8 @@ static void spoil_linked(void)
 
 static void spoiled_files_are_set_aside(void **state UNUSED)
 {
-	void (*const spoils[])(void) = { spoil_header, spoil_layout, spoil_cut, spoil_empty, spoil_grown, spoil_linked };
+	void (*const spoils[])(
+		void) = { spoil_header, spoil_layout, spoil_cut, spoil_empty, spoil_grown, spoil_linked };
 	static struct result r;
 
 	make_result(&r, VERDICT_ok, "python");
@@ -446,15 +452,9 @@ static void table_is_sound(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nothing_counted_is_zero),
-		TEST(requests_are_counted),
-		TEST(names_are_bounded),
-		TEST(names_are_escaped),
-		TEST(spoiled_files_are_set_aside),
-		TEST(planted_things_are_refused),
-		TEST(no_room_is_said),
-		TEST(no_addition_is_lost),
-		TEST(killed_writers_spoil_nothing),
+		TEST(nothing_counted_is_zero), TEST(requests_are_counted),        TEST(names_are_bounded),
+		TEST(names_are_escaped),       TEST(spoiled_files_are_set_aside), TEST(planted_things_are_refused),
+		TEST(no_room_is_said),         TEST(no_addition_is_lost),         TEST(killed_writers_spoil_nothing),
 		TEST(table_is_sound),
 	};
 

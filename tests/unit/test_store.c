@@ -135,7 +135,8 @@ static void keys_differ(void **state)
 		struct store_key_maker m;
 		size_t row = i % ARRAY_LEN(lists);
 
-		store_key_begin(&m, i < ARRAY_LEN(lists) ? "one" : "two"); /* the last one: the first, of another kind */
+		store_key_begin(&m,
+				i < ARRAY_LEN(lists) ? "one" : "two"); /* the last one: the first, of another kind */
 		store_key_text(&m, lists[row][0], lists[row][1]);
 		store_key_end(&m, &key[i]);
 		for (size_t k = 0; k < i; k++)
@@ -176,7 +177,8 @@ static void kinds_are_kept_apart(void **state)
 	(void)state;
 	put(s, "a", "1", 1);
 	memcpy(key.kind, "other", sizeof("other"));
-	assert_int_equal(store_get(s, &key, NULL, NULL, &err), STORE_DAMAGED); /* the hash covers the kind: never by chance */
+	assert_int_equal(store_get(s, &key, NULL, NULL, &err),
+			 STORE_DAMAGED); /* the hash covers the kind: never by chance */
 	store_close(s);
 }
 
@@ -282,8 +284,8 @@ static void tamper_owner(const char *path)
 }
 
 static void (*const tampers[])(const char *path) = {
-	tamper_edit, tamper_cut, tamper_empty, tamper_append, tamper_remove, tamper_hard_link, tamper_symlink, tamper_fifo,
-	tamper_directory, tamper_mode, tamper_owner,
+	tamper_edit,    tamper_cut,  tamper_empty,     tamper_append, tamper_remove, tamper_hard_link,
+	tamper_symlink, tamper_fifo, tamper_directory, tamper_mode,   tamper_owner,
 };
 
 /* Each way to spoil a file ends with a rebuilt entry. */
