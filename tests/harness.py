@@ -45,7 +45,7 @@ SLACK = float(os.environ.get("BRIG_TEST_SLACK", "1"))
 BACKEND = os.environ.get("BRIG_TEST_BACKEND", "")
 ENGINE_MS = 300000	# what an engine may take to start or remove a container before it decides a case
 GUARD = 60 * max(SLACK, 1) if BACKEND != "docker" else 2 * ENGINE_MS / 1000	# a brig that is still there after this many seconds is a failure of its own
-GRACE = 5 * max(SLACK, 1)	# how long leftovers may take to vanish
+GRACE = 5 * max(SLACK, 1) if BACKEND != "docker" else 60	# how long leftovers may take to vanish
 
 VERDICT_STATUS = {"timeout": 124, "cpu_limit": 124, "memory_limit": 137, "output_limit": 123, "disk_limit": 123,
 		  "pids_limit": 123, "blocked": 126, "refused": 125, "violated": 122, "failed": 121, "cancelled": 130}
@@ -192,6 +192,7 @@ class Test:
 		self.world = world
 		self.dir = tempfile.mkdtemp(prefix="case-", dir=base)
 		self.tmp = os.path.join(self.dir, "tmp")
+		self.state = os.path.join(self.dir, "state")	# made by brig; goes with the case
 		os.mkdir(self.tmp)
 		os.chmod(self.dir, 0o755)
 		os.chmod(self.tmp, 0o1777)
@@ -228,7 +229,7 @@ class Test:
 				os.setgroups([])
 				os.setresgid(user[1], user[1], user[1])
 				os.setresuid(user[0], user[0], user[0])
-		full_env = clean_env({"TMPDIR": self.tmp, "HOME": self.dir, "BRIG_STATE": os.path.join(self.dir, "state"), **(env or {})})
+		full_env = clean_env({"TMPDIR": self.tmp, "HOME": self.dir, "BRIG_STATE": self.state, **(env or {})})
 		return subprocess.Popen(argv, env=full_env, cwd=cwd or self.dir, preexec_fn=become, **kw)
 
 	def run(self, argv, stdin=b"", env=None, cwd=None, guard=GUARD, **kw):
@@ -287,6 +288,17 @@ class Test:
 	def skip(self, reason):
 		raise Skipped(reason)
 
+	def native_only(self, why):
+		"""For cases about what only native cells have."""
+		if BACKEND not in ("", "native"):
+			self.skip(f"{why}: not with the {BACKEND} backend")
+
+	def after_kill(self):
+		"""A brig that was killed leaves its container to the next one, which removes it when it starts or is asked to."""
+		if BACKEND == "docker":
+			p = self.brig("reap")
+			self.equal(p.rc, 0, "brig reap", p)
+
 
 EXTENSION = {"python": ".py", "javascript": ".js", "typescript": ".ts", "go": ".go", "shell": ".sh", "c": ".c"}
 
@@ -342,7 +354,8 @@ class World:
 			return set()
 		return {f"{c['Names'][0]} ({c['State']})" for c in engine_containers() if not owner_lives(c.get("Labels") or {})}
 
-	def processes(self):
+	def processes(self, top=None):
+		"""Everything below a process; with a given one, that one too."""
 		parent, names = {}, {}
 		for pid in filter(str.isdigit, os.listdir("/proc")):
 			try:
@@ -352,13 +365,28 @@ class World:
 				continue
 			names[int(pid)] = stat[stat.index("(") + 1:stat.rindex(")")]
 			parent[int(pid)] = int(stat[stat.rindex(")") + 2:].split()[1])
-		found, frontier = set(), [os.getpid()]
+		found, frontier = set(), [top or os.getpid()]
+		if top in names:
+			found.add(f"{top} {names[top]}")
 		while frontier:
 			up = frontier.pop()
 			for pid, ppid in parent.items():
 				if ppid == up and pid not in self.ours:
 					found.add(f"{pid} {names[pid]}")
 					frontier.append(pid)
+		return found
+
+	def cell_processes(self):
+		"""Those of the cells that brigs of this worker have made: below them, or below the engine."""
+		own = self.processes()
+		if BACKEND != "docker":
+			return own
+		pids = {row.split()[0] for row in own}
+		found = set()
+		for c in engine_containers():
+			if (c.get("Labels") or {}).get("brig.owner.pid") in pids:
+				first = engine_get(f"/v1.40/containers/{c['Id']}/json").get("State", {}).get("Pid")
+				found |= self.processes(first) if first else set()
 		return found
 
 	def mounts(self):
@@ -494,7 +522,8 @@ def raise_loopback():
 # ---- what this host leaves out --------------------------------------------------------------------
 
 class Host:
-	"""Learnt once from a first run: which protections are degraded here."""
+	"""Learnt once from a first run: which protections are degraded here.  own_mounts stands for a cell whose file systems
+	are all brig's own: an engine mounts /sys, devpts and files in /etc itself."""
 	degraded = frozenset()
 	checked = None
 
@@ -503,7 +532,7 @@ class Host:
 		test = Test(base, world)
 		cls.checked = test.cell("-c", "print('probe')", lang="python")
 		test.verdict(cls.checked, "ok")
-		cls.degraded = cls.checked.degraded
+		cls.degraded = cls.checked.degraded | ({"own_mounts"} if BACKEND == "docker" else set())
 		shutil.rmtree(test.dir, ignore_errors=True)
 
 
