@@ -308,7 +308,8 @@ struct brig_history {
  */
 BRIG_API int brig_history_json(struct brig *b, const struct brig_history *req, char **ret, struct brig_error *err);
 /*
- * Everything that was kept of one execution; the beginning of its id is enough if no other one begins so: the members
+ * Everything that was kept of one execution; the beginning of its id is enough if no other one begins so, and NULL
+ * stands for the youngest: the members
  * of a result, "time", and "code", "stdout", "stderr" as { "sha256", "bytes", "kept", "text", "encoding", "truncated",
  * "redacted" }.
  */

@@ -128,15 +128,14 @@ int brig_show_json(struct brig *b, const char *id, char **ret, struct brig_error
 	AUTO_STATEDIR dir = STATEDIR_INIT;
 	int rc;
 
-	if (!b || !id || !ret)
-		return err_set(err, BRIG_E_USAGE, 0, "brig_show_json needs a handle, an id and a place for the text");
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_show_json needs a handle and a place for the text");
 	if (!notes)
 		return err_nomem(err);
 	rc = open_history(b, &dir, notes, err);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return err_set(err, BRIG_E_USAGE, ENOENT, "no execution begins with '%.40s': nothing was recorded yet",
-			       id);
+		return err_set(err, BRIG_E_USAGE, ENOENT, "nothing was recorded yet");
 	return history_show_json(&(struct history_place){ .dir = &dir }, id, notes, ret, err);
 }

@@ -442,11 +442,11 @@ static int show_main(const struct command *self, int argc, char **argv)
 
 	if (!command_begin(self, argc, argv, &v, &ops, &status)) {
 		/* said already */
-	} else if (ops.words.n != 1 || ops.rest.n > 0) {
+	} else if (ops.words.n > 1 || ops.rest.n > 0) {
 		(void)err_set(&err, BRIG_E_USAGE, 0, "give one execution by its id; 'brig history' lists them");
 		status = ui_usage(self->name, &err);
 	} else {
-		status = show_execution(&v, ops.words.item[0]);
+		status = show_execution(&v, ops.words.n ? ops.words.item[0] : NULL);
 	}
 	options_release(self, &v, &ops);
 	return status;
@@ -454,9 +454,11 @@ static int show_main(const struct command *self, int argc, char **argv)
 
 const struct command command_show = {
 	.name = "show",
-	.synopsis = "[OPTIONS] ID",
+	.synopsis = "[OPTIONS] [ID]",
 	.summary = "show everything about one execution",
-	.details = "The beginning of an ID is enough if no other one begins so; 'brig history' lists them.\n",
+	.details = "The beginning of an ID is enough if no other one begins so; 'brig history' lists them. Without an "
+		   "ID it is\n"
+		   "the youngest execution.\n",
 	.options = show_options,
 	.n_options = ARRAY_LEN(show_options),
 	.run = show_main,

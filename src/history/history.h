@@ -61,7 +61,7 @@ struct history_query {
 /* { "executions": [ ... ], "total", "warnings": [ ... ] }. */
 int history_list_json(const struct history_place *place, const struct history_query *q, struct history_notes *notes,
 		      char **ret, struct brig_error *err);
-/* Everything about the one execution whose id begins so. */
+/* Everything about the one execution whose id begins so; NULL: about the youngest. */
 int history_show_json(const struct history_place *place, const char *prefix, struct history_notes *notes, char **ret,
 		      struct brig_error *err);
 

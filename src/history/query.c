@@ -357,13 +357,26 @@ static int is_ambiguous(struct query *q, const char *prefix, const char *first)
 		       prefix, buf_str(&names));
 }
 
+/* The youngest there is. */
+static int find_youngest(struct query *q, int64_t *ret)
+{
+	int rc = begin(q, "SELECT n FROM executions ORDER BY at_ns DESC, n DESC LIMIT 1");
+
+	if (rc == 0)
+		rc = db_step(&q->db, q->st, q->err);
+	if (rc == 0)
+		return err_set(q->err, BRIG_E_USAGE, ENOENT, "nothing was recorded yet");
+	if (rc == 1)
+		*ret = q->db.api.column_int64(q->st, 0);
+	return rc < 0 ? rc : 0;
+}
+
 /* The number of the one execution whose id begins so. */
 static int find_execution(struct query *q, const char *prefix, int64_t *ret)
 {
 	char first[RUN_ID_LEN + 1];
-	int rc = begin(
-		q,
-		"SELECT n, id FROM executions WHERE id >= ?1 AND id < ?1 || '~' ORDER BY at_ns DESC, n DESC LIMIT 4");
+	int rc = begin(q, "SELECT n, id FROM executions WHERE id >= ?1 AND id < ?1 || '~' ORDER BY at_ns DESC, n DESC "
+			  "LIMIT 4");
 
 	if (rc < 0)
 		return rc;
@@ -382,8 +395,10 @@ static int find_execution(struct query *q, const char *prefix, int64_t *ret)
 
 static int check_prefix(const char *prefix, struct brig_error *err)
 {
-	size_t len = strlen(prefix);
+	size_t len = prefix ? strlen(prefix) : 0;
 
+	if (!prefix)
+		return 0;
 	if (len == 0 || len > RUN_ID_LEN || strspn(prefix, "abcdefghijklmnopqrstuvwxyz234567") != len)
 		return err_set(
 			err, BRIG_E_USAGE, 0,
@@ -396,7 +411,7 @@ static int check_prefix(const char *prefix, struct brig_error *err)
 static int show(struct query *q, const char *prefix, json_t *doc)
 {
 	int64_t n = 0;
-	int rc = find_execution(q, prefix, &n);
+	int rc = prefix ? find_execution(q, prefix, &n) : find_youngest(q, &n);
 
 	for (enum history_table t = 0; rc == 0 && t < TABLE_COUNT; t++)
 		rc = add_table(q, doc, t, n);
