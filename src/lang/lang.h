@@ -18,7 +18,7 @@
 #define LANG_PATHS_MAX      6
 #define LANG_ARGV_MAX       16
 #define LANG_ENV_MAX        12
-#define LANG_COMPANIONS_MAX 20
+#define LANG_COMPANIONS_MAX 24
 #define LANG_NAME_MAX       128         /* bytes of a source file's name */
 #define LANG_TOOL_DIR       "/opt/brig" /* where tools from outside the host's /usr are shown in a cell */
 

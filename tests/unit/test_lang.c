@@ -32,6 +32,7 @@ static void check_step(const struct language *lang, const struct lang_step *step
 	}
 	assert_non_null(step->program);
 	assert_non_null(step->install);
+	assert_null(step->companions[LANG_COMPANIONS_MAX - 1]);
 	for (size_t i = 0; step->argv[i]; i++)
 		n += strstr(step->argv[i], "%s") || strstr(step->argv[i], "%o");
 	assert_true(n > 0);
@@ -426,6 +427,82 @@ static void every_command_can_be_made(void **state)
 	}
 }
 
+/* ---- identity --------------------------------------------------------------------------------- */
+
+static const char *identity_path(const char *name)
+{
+	static char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", scratch, name);
+	return path;
+}
+
+static void write_text(const char *name, const char *text)
+{
+	int fd = open(identity_path(name), O_WRONLY | O_CREAT | O_TRUNC, 0755);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static void identity_of(const struct lang_step *step, struct buf *ret)
+{
+	char tool[PATH_MAX];
+
+	buf_release(ret);
+	*ret = (struct buf)BUF_INIT(64 * KiB);
+	(void)str_copy(tool, sizeof(tool), identity_path("bin/tool"));
+	assert_true(lang_tool_identity(step, tool, ret));
+}
+
+/* Another content of the same size and date, as an attacker or a careful installer would leave it. */
+static void replace_quietly(const char *name, const char *text)
+{
+	struct stat before, after;
+
+	assert_int_equal(stat(identity_path(name), &before), 0);
+	do { /* the clock of file systems ticks slowly */
+		const struct timespec times[] = { before.st_atim, before.st_mtim };
+
+		write_text(name, text);
+		assert_int_equal(utimensat(AT_FDCWD, identity_path(name), times, 0), 0);
+		assert_int_equal(stat(identity_path(name), &after), 0);
+	} while (memcmp(&after.st_ctim, &before.st_ctim, sizeof(after.st_ctim)) == 0);
+}
+
+static void toolchains_are_told_apart(void **state)
+{
+	const struct lang_step step = { .program = "tool", .companions = { "%r/lib/*/part", "/nonexistent/*" } };
+	AUTO_BUF first = BUF_INIT(0), again = BUF_INIT(0);
+
+	(void)state;
+	assert_int_equal(mkdir(identity_path("bin"), 0755), 0);
+	assert_int_equal(mkdir(identity_path("lib"), 0755), 0);
+	assert_int_equal(mkdir(identity_path("lib/x"), 0755), 0);
+	write_text("bin/tool", "one");
+	write_text("lib/x/part", "one");
+	identity_of(&step, &first);
+	assert_non_null(strstr(buf_str(&first), "lib/x/part"));
+	identity_of(&step, &again);
+	assert_string_equal(buf_str(&again), buf_str(&first));
+	replace_quietly("lib/x/part", "two");
+	identity_of(&step, &again);
+	assert_string_not_equal(buf_str(&again), buf_str(&first));
+	identity_of(&step, &first);
+	replace_quietly("bin/tool", "two");
+	identity_of(&step, &again);
+	assert_string_not_equal(buf_str(&again), buf_str(&first));
+	assert_int_equal(unlink(identity_path("lib/x/part")), 0);
+	identity_of(&step, &first);
+	assert_null(strstr(buf_str(&first), "lib/x/part"));
+	assert_int_equal(unlink(identity_path("bin/tool")), 0);
+	assert_false(lang_tool_identity(&step, identity_path("bin/tool"), &first)); /* nobody knows */
+	assert_int_equal(rmdir(identity_path("lib/x")), 0);
+	assert_int_equal(rmdir(identity_path("lib")), 0);
+	assert_int_equal(rmdir(identity_path("bin")), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +519,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(packages_come_from_libexec_and_not_from_path, make_scratch,
 						drop_scratch),
 		cmocka_unit_test_setup_teardown(links_are_resolved, make_scratch, drop_scratch),
+		cmocka_unit_test_setup_teardown(toolchains_are_told_apart, make_scratch, drop_scratch),
 		cmocka_unit_test(compiled_output_runs_itself),
 		cmocka_unit_test(every_command_can_be_made),
 	};
