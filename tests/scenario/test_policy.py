@@ -158,6 +158,7 @@ def hostile_requests(t):
 
 @case("a missing runtime names the package to install")
 def missing_runtime(t):
+	t.native_only("runtimes of the host")
 	for row in json.loads(t.brig("languages", "--json").out)["languages"]:
 		if not row["installed"]:
 			r = t.verdict(t.cell("-c", "1", lang=row["name"]), "refused")

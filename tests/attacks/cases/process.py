@@ -80,7 +80,7 @@ paths = ['/sys/kernel/uevent_helper', '/sys/kernel/security', '/sys/kernel/debug
 for path in paths: attempt(path, os.stat, path)
 attempt('list', os.listdir, '/sys/fs/cgroup')
 done()
-""", denied(15), harmless=True)
+""", denied(15), needs=["own_mounts"], harmless=True)
 
 attack("PR-04a", "protects itself from the OOM killer", "python", """
 def write(path, text):
@@ -110,7 +110,7 @@ for name in ('kallsyms', 'kcore', 'kmsg', 'keys', 'key-users', 'interrupts', 'ti
              'sched_debug', 'latency_stats', 'pagetypeinfo', 'cmdline', 'version', 'mounts/../cpuinfo', 'partitions', 'diskstats', 'swaps', 'crypto', 'devices'):
     attempt(name, read, '/proc/' + name)
 done()
-""", denied(24), harmless=True)
+""", denied(24), needs=["proc_subset"], harmless=True)
 
 attack("PR-05b", "reads the kernel log by syslog and /dev/kmsg", "c", r"""
 int main(void)
@@ -128,7 +128,7 @@ for path in ('/sys/class/dmi/id/product_uuid', '/sys/class/dmi/id/board_serial',
              '/sys/kernel/notes', '/sys/kernel/btf/vmlinux', '/sys/class/net', '/sys/devices/system/cpu', '/sys/block', '/proc/acpi', '/proc/device-tree'):
     attempt(path, lambda: os.listdir(path) if os.path.isdir(path) else read(path))
 done()
-""", denied(11))
+""", denied(11), needs=["own_mounts"])
 
 attack("PR-06a", "ptrace on init, on its parent and on its own child", "c", r"""
 int main(void)
@@ -365,9 +365,9 @@ def host_uid(t):
 
 
 def wait_for_uids(t, p):
-	deadline = time.monotonic() + 20 * max(harness.SLACK, 1)
+	deadline = time.monotonic() + max(20 * harness.SLACK, harness.GUARD / 2)
 	while time.monotonic() < deadline and p.poll() is None:
-		for row in t.world.processes():
+		for row in t.world.cell_processes():
 			pid, name = row.split(" ", 1)
 			if name != "sleep":
 				continue

@@ -1,0 +1,391 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+The fake engine suite: `brig run --backend docker` on an engine that breaks at every step in every way (fake_engine.py).
+
+What must hold in every case: brig ends by itself, with a result whose verdict is among those that the table allows;
+nothing that the engine invents becomes "ok"; nothing of brig is left, and no container is left on the engine, unless the
+engine refuses to remove it, which the result then says.  Verdicts decide; how long something takes does not.
+
+  tests/docker/fake.py [--filter REGEX] [--jobs N]     BRIG=... judges another build
+"""
+import json
+import os
+import re
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import fake_engine as fake
+import harness
+from fake_engine import MISSING
+
+NOT_RUN = ("failed", "refused")
+PATIENT = "60000"	# milliseconds for what is not meant to run out
+HASTY = "100"		# for what is: brig gives an engine eleven times that
+
+learnt = {}	# per worker: the hash of this brig's init
+
+
+def settings(engine, hasty, extra):
+	ms = HASTY if hasty else PATIENT
+	return {"BRIG_DOCKER_HOST": "unix://" + engine.path, "BRIG_AUDIT": "off", "BRIG_HISTORY": "false", "BRIG_METRICS": "false",
+		"BRIG_DOCKER_BUILD": "false", "BRIG_STARTUP_TIMEOUT_MS": ms, "BRIG_CLEANUP_TIMEOUT_MS": ms, **(extra or {})}
+
+
+def init_hash(t):
+	"""Learnt by letting brig derive an image: the labels of the container that it makes for that name its init."""
+	if "hash" not in learnt:
+		engine = fake.Engine(t.tmp)
+		try:
+			r = t.cell("--backend", "docker", "-c", "print('hello')", "-i", "none", lang="python",
+				   env=settings(engine, False, {"BRIG_DOCKER_IMAGE": "fake/base:1"}))
+			hashes = {image["Config"]["Labels"].get("brig.init") for image in engine.images.values()} - {None, "0" * 64}
+		finally:
+			engine.close()
+			os.unlink(engine.path)
+		t.check(len(hashes) == 1, "deriving an image names one init", r)
+		learnt["hash"] = hashes.pop()
+	return learnt["hash"]
+
+
+def run(t, fault=None, hasty=False, env=None, words=(), podman=False):
+	"""(result, engine after the end)"""
+	engine = fake.Engine(t.tmp, fault, init_hash(t), podman)
+	try:
+		r = t.cell("--backend", "docker", *words, "-c", "print('hello')", "-i", "none", lang="python",
+			   env=settings(engine, hasty, env))
+		engine.left = sorted(c.name for c in engine.containers.values())
+	finally:
+		engine.close()
+		os.unlink(engine.path)
+	t.check(engine.trouble is None, "the fake itself is sound", engine.trouble)
+	return r, engine
+
+
+def judge(t, r, engine, wanted, may_stay=False):
+	t.verdict(r, *wanted)
+	warned = any("clean-up left behind" in w for w in r.json.get("warnings", []))
+	if engine.left and not (may_stay and warned):
+		raise harness.Failed(f"left on the engine: {engine.left}; requests {engine.requests}; {r}")
+	if set(wanted) <= set(NOT_RUN):
+		t.equal(r.stdout, b"", "output of a program that never ran", r)
+	t.check("\x1b" not in r.reason, "the engine's words are cleaned", r)
+	if r.verdict != "ok":
+		t.check(len(r.reason) > 10, "there is a reason", r)
+
+
+def add(name, title, fn):
+	harness.add(f"fake.{name}", title, fn, "fake")
+
+
+def case(name, title, **how):
+	"""Registers one run.  how: fault, hasty, env, words, podman, wanted, may_stay, says"""
+	def go(t):
+		r, engine = run(t, how.get("fault"), how.get("hasty", False), how.get("env"), how.get("words", ()), how.get("podman", False))
+		judge(t, r, engine, how["wanted"], how.get("may_stay", False))
+		if how.get("says"):
+			t.check(re.search(how["says"], r.reason), f"the reason matches '{how['says']}'", r)
+		if how.get("also"):
+			how["also"](t, r, engine)
+	add(name, title, go)
+
+
+# ---- an engine that works ---------------------------------------------------------------------------
+
+def is_hello(t, r, _engine):
+	t.equal(r.stdout, b"hello\n", "output", r)
+	t.equal(r.stderr, b"oh\n", "stderr", r)
+
+
+case("good", "an engine that works", wanted=("ok",), also=is_hello)
+case("good-200", "attach is answered with 200", fault={"plain_200": True}, wanted=("ok",), also=is_hello)
+case("good-podman", "an engine that says it is Podman", podman=True, wanted=("ok",), also=is_hello)
+case("good-derived", "an image of somebody else", env={"BRIG_DOCKER_IMAGE": "fake/base:1"}, wanted=("ok",), also=is_hello)
+
+# ---- every step x every kind of wrong answer -----------------------------------------------------------
+
+BODIES = {"garbage": b"<html>nothing</html>", "truncated": b'{"Id":"012345', "empty": b"", "list": b"[]", "null": b"null",
+	  "deep": b"[" * 100000, "types": b'{"Id":7,"Warnings":"x","State":[],"HostConfig":null,"StatusCode":"x"}'}
+FAULTS = [(f"status-{n}", {"how": "status", "status": n}) for n in (301, 400, 404, 409, 500)]
+FAULTS += [(f"body-{name}", {"how": "body", "body": body}) for name, body in BODIES.items()]
+FAULTS += [(name.replace("_", "-"), {"how": name}) for name in ("close", "close_in_head", "close_in_body", "hang", "hang_in_body",
+								 "endless_head", "endless_body", "no_http", "pieces", "chunked")]
+ANY_END = ("ok", "failed", "violated")
+
+
+def expected(step, name, fault):
+	"""Verdicts that are right for this step and kind of answer."""
+	if fault["how"] in ("pieces", "chunked"):
+		return ("ok",)
+	if step in ("start", "remove") and fault["how"] == "body":
+		return ("ok",)		# 2xx is all that counts there
+	if step == "changes" and name in ("body-list", "body-null"):
+		return ("ok",)		# that is how no change looks
+	if step == "remove":
+		return ("ok",)		# it ran, and everything was kept; what stays is a warning
+	if step == "wait" and fault["how"] in ("body", "endless_body", "close_in_body", "hang_in_body"):
+		return ANY_END		# taken, and the end is seen elsewhere, too
+	if step in ("inspect_after", "changes"):
+		return ("failed", "violated")
+	return NOT_RUN
+
+
+def stays(step, fault):
+	"""Only an engine that does not remove may keep a container."""
+	return step == "remove" and fault["how"] in ("status", "hang")
+
+
+for step in fake.STEPS:
+	for name, fault in FAULTS:
+		if step == "attach" and fault["how"] in ("body", "chunked"):
+			continue	# behind 200 comes the stream: see below
+		slow = fault["how"].startswith("hang") or (step == "remove" and name == "status-409")
+		case(f"{step}-{name}", f"{step.replace('_', ' ')}: {name}", fault={"step": step, **fault}, hasty=slow,
+		     wanted=expected(step, name, fault), may_stay=step == "remove")
+
+case("remove-409-then-gone", "a removal in progress that ends", fault={"step": "remove", "how": "status", "status": 409, "gone": True},
+     wanted=("ok",), also=lambda t, r, e: t.equal(r.json.get("warnings"), [], "warnings", r))
+for name, late in (("garbage", b"nothing"), ("null", b"null"), ("beyond", b'{"StatusCode":256}'), ("error", b'{"StatusCode":125,"Error":{"Message":"oh"}}')):
+	case(f"wait-late-{name}", f"wait ends with {name}", fault={"step": "wait", "how": "late", "late": late}, wanted=ANY_END)
+
+# ---- the attached stream ----------------------------------------------------------------------------
+
+def raw(stream, size, padding=(0, 0, 0), data=b""):
+	return bytes([stream, *padding]) + struct.pack(">I", size) + data
+
+
+NONSENSE = {"stdin-frame": raw(0, 1, data=b"x"), "system-frame": raw(3, 4, data=b"oops"), "type-9": raw(9, 1, data=b"x"),
+	    "type-255": raw(255, 1, data=b"x"), "padding": raw(1, 1, (0, 0, 1), b"x"), "oversized": raw(2, 0xffffffff, data=b"x"),
+	    "16m": raw(1, (16 << 20) + 1, data=b"x"), "text": b"hello, this is no frame at all\n", "http": b"HTTP/1.1 500 Oh\r\n\r\n"}
+for at in ("ready", "stdout", "stderr", "end", "after"):
+	wanted = NOT_RUN if at == "ready" else ("failed",) if at != "after" else ("failed", "ok")
+	for name, data in NONSENSE.items():
+		case(f"stream-{at}-{name}", f"at {at}: {name}", fault={"init": {"at": at, "how": "raw", "bytes": data}}, wanted=wanted, hasty=at == "after")
+	case(f"stream-{at}-close", f"at {at}: the stream ends", fault={"init": {"at": at, "how": "close"}}, wanted=wanted)
+	if at != "after":
+		case(f"stream-{at}-half", f"at {at}: half of it, then the end", fault={"init": {"at": at, "how": "half"}}, wanted=wanted)
+	silent = NOT_RUN if at == "ready" else ("timeout",) if at != "after" else ("ok", "failed", "timeout")
+	case(f"stream-{at}-hang", f"at {at}: silence", fault={"init": {"at": at, "how": "hang"}}, hasty=True, wanted=silent, words=("--timeout", "300ms"))
+	if at != "after":
+		case(f"stream-{at}-half-hang", f"at {at}: half of it, then silence", fault={"init": {"at": at, "how": "half_hang"}}, hasty=True,
+		     wanted=silent, words=("--timeout", "300ms"))
+case("stream-bye-hang", "init does not leave", fault={"init": {"at": "bye", "how": "hang"}}, hasty=True, wanted=("ok", "failed"))
+case("stream-early-stdout", "output before the program was started",
+     fault={"init": {"at": "ready", "how": "say", "stream": 1, "bytes": b"surprise\n"}}, wanted=NOT_RUN)
+case("stream-shell-error", "something else than init speaks",
+     fault={"init": {"at": "ready", "how": "say", "bytes": b"exec /.brig/init: no such file or directory\n"}}, hasty=True, wanted=NOT_RUN)
+
+# ---- what init says --------------------------------------------------------------------------------
+
+WORDS = {"no-ready": b"", "unknown": fake.frame(99), "zero": fake.frame(0), "too-long": struct.pack("<II", fake.FACT, 1 << 20),
+	 "exit-early": fake.frame(fake.EXIT, bytes(64)), "ready-with-body": fake.frame(fake.READY, b"x"),
+	 "fact-beyond": fake.frame(fake.FACT, struct.pack("<IIQ", 9999, 0, 0) + fake.text("") + fake.text("x")),
+	 "fact-cut": fake.frame(fake.FACT, b"\0" * 7), "failed-beyond": fake.frame(fake.FAILED, struct.pack("<II", 9999, 1)),
+	 "spaces-short": fake.frame(fake.SPACES, b"\0" * 8), "output-early": fake.frame(fake.OUTPUT, b"\0" * 8),
+	 "padded": b"\1\1\0\0\0\0\0\0"}
+for name, data in WORDS.items():
+	case(f"init-{name}", f"init says {name}", fault={"init": {"instead": data}}, hasty=name == "no-ready", wanted=NOT_RUN)
+for number, step in enumerate(fake.WIRE_STEPS):
+	case(f"init-fails-{step}", f"init cannot {step}", fault={"init": {"instead": fake.frame(fake.FAILED, struct.pack("<II", number, 1))}},
+	     wanted=NOT_RUN)
+for name, values in {"code-256": (1, 256, 0, 0), "exited-2": (2, 0, 0, 0), "signal-200": (0, 200, 0, 0), "expired-7": (1, 0, 7, 0)}.items():
+	case(f"init-{name}", f"init's last word: {name}", fault={"init": {"exit": struct.pack("<IIIIQQQQQQ", *values, 0, 0, 0, 0, 0, 0)}},
+	     wanted=("failed",))
+case("init-exit-short", "init's last word is cut", fault={"init": {"exit": b"\0" * 8}}, wanted=("failed",))
+
+# ---- what was in force, by init's reading -------------------------------------------------------------
+
+BIG = 1 << 50
+WEAKER = {"memory_max": BIG, "swap_max": 1, "pids_max": BIG, "cpu_quota_percent": 6400, "disk_max": BIG, "inodes_max": BIG,
+	  "open_files_max": BIG, "core_dumps": "possible", "uid": 0, "groups": "others", "capabilities": "3fffffffff",
+	  "no_new_privs": 0, "seccomp_mode": 0, "landlock": 0, "interfaces": "lo eth0", "packets_out": 1, "root_flags": "rw",
+	  "writable_mounts": "/workspace /etc", "processes_left": 1}
+EXCUSED = {"uid", "groups"}	# rows of a protection that no engine gives: see DOCKER_NEVER
+REFUSING = {"memory_max", "swap_max", "pids_max", "cpu_quota_percent"}
+for name, value in WEAKER.items():
+	wanted = ("ok", "violated") if name in EXCUSED else ("violated",)
+	case(f"fact-late-{name}", f"at the end {name} is {value}", fault={"init": {"late": {name: value}}}, wanted=wanted)
+	if name in REFUSING:
+		case(f"fact-early-{name}", f"before the start {name} is {value}", fault={"init": {"early": {name: value}}}, wanted=("refused",))
+	if name != "processes_left":
+		case(f"fact-missing-{name}", f"nobody says {name}", fault={"init": {"early": {name: None}, "late": {name: None}}},
+		     wanted=wanted if name not in REFUSING else ("ok", "violated"))	# the engine's own account has the limits
+for number, space in enumerate(("user", "pid", "mnt", "net", "ipc", "uts", "cgroup", "time")):
+	def shared(t, number=number, space=space):
+		inode = os.stat(f"/proc/self/ns/{space}").st_ino
+		spaces = [inode if i == number else i + 1 for i in range(8)]
+		r, engine = run(t, {"init": {"spaces": spaces}})
+		judge(t, r, engine, ("ok",) if space in ("user", "time") else ("violated",))
+	add(f"space-{space}", f"the {space} namespace is brig's own", shared)
+
+# ---- an engine that did less than asked: every field that is compared -----------------------------------
+
+OTHER_ID = "sha256:" + "f" * 64
+
+
+def more(value):
+	"""Something else of the same kind."""
+	if isinstance(value, bool):
+		return not value
+	if isinstance(value, int):
+		return value + 1
+	if isinstance(value, str):
+		return value + "x"
+	if isinstance(value, list):
+		return value + ["x"]
+	return {**(value or {}), "x": "y"}
+
+
+def fewer_ulimits(value):
+	return [{**row, "Hard": row["Hard"] + 1, "Soft": row["Soft"] + 1} for row in value]
+
+
+def loose_tmpfs(value):
+	return {k: v + ",exec" if k == "/tmp" else v for k, v in value.items()}
+
+
+def unconfined(value):
+	return [row if not row.startswith("seccomp=") else "seccomp=unconfined" for row in value]
+
+
+def without(index):
+	return lambda value: [row for i, row in enumerate(value) if i != index]
+
+
+def other_label(value):
+	return {k: v + "0" if k == "brig.owner.pid" else v for k, v in value.items()}
+
+
+# By the kind of comparison in map_check.c.
+ALTERED = {
+	"SAME": [more, MISSING], "IMAGE": [OTHER_ID, MISSING], "ALL_CAPS": [[], ["CHOWN"], MISSING],
+	"TMPFS": [more, MISSING, loose_tmpfs], "ULIMITS": [fewer_ulimits, MISSING, without(0)],
+	"SECURITY": [unconfined, MISSING, without(0), without(1)], "LABELS": [MISSING, other_label],
+	"NONE": [more], "NOT_HOST": ["host", "container:abc"], "IS_FALSE": [True],
+	"NETWORKS": [{"bridge": {}}, {"none": {"IPAddress": "172.17.0.2"}}],
+}
+# Where we ask for nothing, nothing may be said; and what is false by default may be left out.
+MAY_BE_LEFT_OUT = {"Config.Cmd", "Config.Tty"}
+ROW = re.compile(r'^\t\{ (?:NULL|"[\w.]+"), "([\w.]+)", (\w+), (\w+) \},', re.M)
+
+
+def compared_fields():
+	with open(os.path.join(fake.ROOT, "src/backend/docker/map_check.c"), encoding="utf-8") as f:
+		return ROW.findall(f.read())
+
+
+FIELDS = compared_fields()
+
+
+def every_field_is_there(t):
+	t.check(len(FIELDS) >= 40, "the table of map_check.c was found", FIELDS)
+	t.check({how for _, how, _ in FIELDS} <= set(ALTERED), "every kind of comparison has alterations", FIELDS)
+
+
+add("account-table", "the table of compared fields is read", every_field_is_there)
+for field, how, when in FIELDS:
+	for number, new in enumerate(ALTERED.get(how, [])):
+		if new is MISSING and field in MAY_BE_LEFT_OUT:
+			continue
+		extra = {"BRIG_DOCKER_RUNTIME": "runc"} if field == "HostConfig.Runtime" else None
+		fault = {"account": {field: new}}
+		what = "missing" if new is MISSING else f"altered {number}"
+		if when != "ENDED":
+			case(f"before-{field}-{number}", f"before the start {field} is {what}", fault={"step": "inspect_before", **fault},
+			     env=extra, wanted=("refused",), says=re.escape(field))
+		if when != "RUNNING":
+			running = field == "State.Running"
+			case(f"after-{field}-{number}", f"at the end {field} is {what}", fault={"step": "inspect_after", **fault}, env=extra,
+			     hasty=running, wanted=("failed", "violated") if running else ("violated",))
+
+# ---- what changed in the root ---------------------------------------------------------------------------
+
+for number, (path, wanted) in enumerate([("/usr/bin/x", "violated"), ("/etc/passwd", "violated"), ("/tmpx", "violated"), ("/", "violated"),
+					  ("/workspace2/x", "violated"), ("/tmp/x", "ok"), ("/workspace/a/b", "ok"), ("/etc/hosts", "ok")]):
+	case(f"changed-{number}", f"{path} is changed", fault={"changed": [{"Path": path, "Kind": 1}]}, wanted=(wanted,))
+
+# ---- images ------------------------------------------------------------------------------------------------
+
+IMAGES = {"recipe": {"Config.Labels": lambda v: {**v, "brig.image.recipe": "0" * 16}},
+	  "name": {"Config.Labels": lambda v: {**v, "brig.image": "other"}}, "labels": {"Config.Labels": None},
+	  "init": {"Config.Labels": lambda v: {**v, "brig.init": "1" * 64}}, "root": {"Config.User": "root"},
+	  "entrypoint": {"Config.Entrypoint": ["/bin/sh"]}, "volumes": {"Config.Volumes": {"/data": {}}},
+	  "healthcheck": {"Config.Healthcheck": {"Test": ["CMD", "x"]}}, "architecture": {"Architecture": "s390x"},
+	  "system": {"Os": "windows"}, "id": {"Id": "latest"}, "id-path": {"Id": "../../x"}, "config": {"Config": 7}}
+for name, edits in IMAGES.items():
+	case(f"image-wrong-{name}", f"the image's {name} is wrong", fault={"image": edits}, wanted=NOT_RUN)
+	if name in ("volumes", "healthcheck", "architecture", "system", "id"):
+		case(f"foreign-wrong-{name}", f"somebody else's image: {name}", fault={"image": edits}, env={"BRIG_DOCKER_IMAGE": "fake/base:1"},
+		     wanted=NOT_RUN)
+case("image-missing", "the image is missing and may not be built", fault={"no_image": True}, wanted=("refused",), says="brig images build")
+case("foreign-missing", "somebody else's image is missing", env={"BRIG_DOCKER_IMAGE": "fake/none:1"}, wanted=("refused",), says="docker pull")
+for step in ("create", "archive", "commit", "tag", "remove"):
+	for name, fault in FAULTS:
+		if name in ("status-400", "status-404", "status-409", "status-500", "close", "close-in-body", "body-garbage", "body-types", "no-http"):
+			if name.startswith("body") and step in ("archive", "tag", "remove") or (step == "remove" and name == "status-404"):
+				continue
+			if step == "remove" and name == "status-409":
+				continue	# waits for minutes, as it should
+			case(f"derive-{step}-{name}", f"deriving an image, {step}: {name}", fault={"step": step, **fault},
+			     env={"BRIG_DOCKER_IMAGE": "fake/base:1"}, wanted=NOT_RUN, may_stay=False,
+			     **({"also": None} if step != "remove" else {}))
+
+# ---- names from requests cannot leave their place -----------------------------------------------------------
+
+for number, name in enumerate(["../../containers/json", "a/../../x", "x?force=1", "x#y", "x y", "x\r\nX-Evil: 1", "%2e%2e/x", "/x", "..", "x" * 250,
+				"\u00e4", "-x", "a//b"]):
+	def only_asked(t, r, engine):
+		bad = [line for line in engine.requests if ".." in line or "Evil" in line or "force=1/" in line]
+		t.equal(bad, [], "requests that a name has changed", r)
+	case(f"name-{number}", f"docker_image {name[:20]!r}", env={"BRIG_DOCKER_IMAGE": name}, wanted=NOT_RUN, also=only_asked)
+
+# ---- engines that cannot be used ---------------------------------------------------------------------------
+
+VERSIONS = {"old": {"ApiVersion": "1.39"}, "new": {"ApiVersion": "1.99", "MinAPIVersion": "1.90"}, "silly": {"ApiVersion": "2"},
+	    "number": {"ApiVersion": 1.41}, "negative": {"ApiVersion": "1.-5"}, "huge": {"ApiVersion": "1.99999999999999999999"}}
+for name, version in VERSIONS.items():
+	case(f"version-{name}", f"an engine of a {name} version", fault={"version": version}, wanted=NOT_RUN)
+for name, host, says in (("absent", "unix:///nonexistent/sock", "systemctl start docker"), ("file", "unix:///etc/passwd", "cannot connect"),
+			 ("scheme", "ssh://engine.example", "not understood"), ("plain", "tcp://engine.example:2375", "TLS")):
+	case(f"engine-{name}", f"docker_host {host}", env={"BRIG_DOCKER_HOST": host}, wanted=("refused",), says=says)
+case("runtime-unknown", "a runtime that the engine does not have", env={"BRIG_DOCKER_RUNTIME": "runsc"}, wanted=("refused",), says="runsc")
+
+
+# ---- what is left is found again ---------------------------------------------------------------------------
+
+def reap(t, fault, check):
+	"""A run whose container stays; then `brig reap`, with another fault."""
+	engine = fake.Engine(t.tmp, {"step": "remove", "how": "status", "status": 500}, init_hash(t))
+	try:
+		r = t.cell("--backend", "docker", "-c", "print('hello')", "-i", "none", lang="python", env=settings(engine, False, {}))
+		t.verdict(r, "ok")
+		t.equal(len(engine.containers), 1, "containers that stay", r)
+		engine.fault = fault
+		check(t, engine, t.brig("reap", env=settings(engine, True, {})))
+	finally:
+		engine.close()
+		os.unlink(engine.path)
+
+
+def reaped(t, engine, p):
+	t.equal(p.rc, 0, "exit status", p)
+	t.equal(len(engine.containers), 0, "containers after reap", p)
+
+
+def complained(t, _engine, p):
+	t.check(p.rc not in (0, None) and p.rc > 0, "reap says that it failed", p)
+	t.check(len(p.err) > 10, "and why", p)
+
+
+add("reap", "brig reap removes what an engine kept", lambda t: reap(t, {}, reaped))
+for name, fault in (("list-garbage", {"step": "list", "how": "body", "body": b"nothing"}), ("list-500", {"step": "list", "how": "status", "status": 500}),
+		    ("list-hang", {"step": "list", "how": "hang"}), ("list-no-ids", {"step": "list", "how": "body", "body": b'[{"Id":"../x","Labels":{}}]'}),
+		    ("remove-500", {"step": "remove", "how": "status", "status": 500}), ("remove-hang", {"step": "remove", "how": "hang"})):
+	add(f"reap-{name}", f"brig reap when {name}", lambda t, fault=fault: reap(t, fault, complained))
+
+if __name__ == "__main__":
+	sys.exit(harness.main("fake engine", probe=False))
