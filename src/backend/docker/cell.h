@@ -41,6 +41,7 @@ struct cell {
 	bool perhaps; /* the engine may have made a container, but has not given its id */
 	char image[ENGINE_IMAGE_LEN + 1];
 	bool cold;      /* not to be taken from a pool */
+	bool left_to_pool; /* which removes it when the connection closes */
 	int pool;       /* connection to the pool that it came from; FD_NONE: it was made for this run */
 	json_t *asked;  /* the body of the create call */
 	json_t *before; /* the engine's description when every wall was up */
@@ -84,7 +85,7 @@ struct cell {
 
 	uint64_t started_ns;
 	uint64_t changes; /* in the container's root, outside of its writable places */
-	bool changes_known;
+	const char *changes_from; /* NULL: not known */
 	bool stopped;
 	bool violated;
 	char difference[200];
@@ -140,6 +141,9 @@ void pump_wait(struct cell *c, uint64_t deadline_ns);
 /* No more will come: the watcher finds what is left and then the end of file. */
 void pump_hand_over(struct cell *c);
 void pump_close(struct cell *c);
+
+/* changes.c */
+void changes_count(struct cell *c);
 
 /* stats.c */
 void stats_open(struct cell *c, uint64_t pid);

@@ -105,12 +105,12 @@ int container_start(struct cell *c, struct brig_error *err)
 
 	if (pump_turn(c, err) < 0) /* what fits is on its way while the engine works */
 		return -err->code;
+	if (c->pool >= 0)
+		return 0; /* it has been running for long, and the pool sees to its end */
 	/* Podman looks at a container four times a second: asking at the end is faster. */
 	if (!engine_about(e)->podman)
 		rc = engine_wait_begin(e, c->id, from_now(all + 4 * (uint64_t)ENGINE_GRACE_MS), &c->wait, err);
-	if (rc < 0)
-		return rc;
-	return c->pool >= 0 ? 0 : engine_start(e, c->id, err); /* one from a pool has been running for long */
+	return rc < 0 ? rc : engine_start(e, c->id, err);
 }
 
 /* ---- ready ---------------------------------------------------------------------------------------- */
@@ -299,38 +299,32 @@ static int await_exit(struct cell *c, uint64_t deadline, struct brig_error *err)
 	return c->after ? 0 : -1;
 }
 
-/* Below the writable places, and what the engine itself puts into a root: mount points. */
-static bool is_expected_change(const char *path)
+static void look_back(struct cell *c, bool ended)
 {
-	static const char *const places[] = { PLAN_WORKSPACE, "/tmp", "/dev", "/proc", "/sys", "/run", "/etc" };
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		size_t n = strlen(places[i]);
-
-		if (strncmp(path, places[i], n) == 0 && (path[n] == '\0' || (i < 3 && path[n] == '/')))
-			return true;
-	}
-	/* Made as targets of the engine's own mounts. */
-	return str_eq(path, "/etc/hosts") || str_eq(path, "/etc/resolv.conf") || str_eq(path, "/etc/hostname") ||
-	       str_eq(path, "/etc/mtab") || str_eq(path, "/run/.containerenv") || str_eq(path, "/.dockerenv");
-}
-
-static int count_change(void *arg, enum engine_change kind UNUSED, const char *path)
-{
-	struct cell *c = arg;
-
-	if (!is_expected_change(path))
-		c->changes++;
-	return 0;
-}
-
-static void look_back(struct cell *c)
-{
-	struct brig_error err = BRIG_ERROR_INIT;
-
-	if (c->after && !map_check(c->asked, c->after, /* ended= */ true, c->difference, sizeof(c->difference)))
+	if (c->after && !map_check(c->asked, c->after, ended, c->difference, sizeof(c->difference)))
 		c->violated = true;
-	c->changes_known = engine_changes(c->host->engine, c->id, count_change, c, &err) == 0;
+	changes_count(c);
+}
+
+/*
+ * A program from a pool that has ended in order is dead with all that it started, by init's word, and init has told
+ * everything.  What is left is an init that waits for the end of its stdin, and an engine that takes its time to see it
+ * go: that can be the pool's business.  The engine is asked for its account before init goes, and the rest of the output
+ * is waited for.
+ */
+static bool leave_to_pool(struct cell *c, uint64_t deadline)
+{
+	struct brig_error ignored = BRIG_ERROR_INIT;
+
+	if (c->pool < 0 || !c->final || !c->has_exit || c->failed_step || c->exit.expired || c->exit.oom_kills > 0 ||
+	    c->oom_seen > 0 || !pool_is_there(c) || engine_inspect(c->host->engine, c->id, &c->after, &ignored) != 0)
+		return false;
+	look_back(c, /* ended= */ false);
+	if (http_stream_end_writing(c->stream) < 0)
+		return false;
+	await_stream_end(c, deadline);
+	c->left_to_pool = c->stream_over;
+	return c->left_to_pool;
 }
 
 int container_stop(struct cell *c, struct brig_error *err)
@@ -348,6 +342,10 @@ int container_stop(struct cell *c, struct brig_error *err)
 		await_final(c, from_now(STOP_PATIENCE_MS));
 	(void)stats_oom_kills(c);
 	(void)stats_cpu_ns(c);
+	if (leave_to_pool(c, deadline)) {
+		pump_hand_over(c);
+		return 0;
+	}
 	if (!c->final || http_stream_end_writing(c->stream) < 0)
 		(void)engine_kill(e, c->id, "SIGKILL", err);
 	await_stream_end(c, from_now(STOP_PATIENCE_MS));
@@ -357,7 +355,7 @@ int container_stop(struct cell *c, struct brig_error *err)
 	}
 	rc = await_exit(c, deadline, err);
 	if (rc == 0)
-		look_back(c);
+		look_back(c, /* ended= */ true);
 	pump_hand_over(c);
 	return rc;
 }
@@ -366,8 +364,9 @@ int container_remove(struct cell *c, char *leftovers, size_t size)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (!c->id[0] && !c->perhaps)
+	if ((!c->id[0] && !c->perhaps) || (c->left_to_pool && pool_is_there(c)))
 		return 0;
+	c->left_to_pool = false;
 	engine_set_deadline(c->host->engine, from_now(engine_patience_ms(c->plan->limits.cleanup_ms)));
 	if (engine_remove(c->host->engine, c->id[0] ? c->id : c->name, &err) == 0)
 		return 0;

@@ -16,6 +16,7 @@
  *	owner.c       labels, ps, reap
  *	stats.c       samples
  *	inspect.c     facts
+ *	changes.c     what differs in the root afterwards
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -101,7 +102,7 @@ static int docker_destroy(struct cell *c, char *leftovers, size_t size)
 	if (!c)
 		return 0;
 	left = container_remove(c, leftovers, size);
-	if (left == 0)
+	if (left == 0 && !c->left_to_pool)
 		pool_give_up(c);
 	fd_closep(&c->pool); /* what could not be removed the pool tries again */
 	stats_close(c);

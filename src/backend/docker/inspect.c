@@ -92,8 +92,8 @@ void docker_inspect(struct cell *c, struct facts *ret)
 	read_limits(c, ret);
 	if (!ret->row[FACT_processes_left].known && c->after)
 		fact_num(ret, FACT_processes_left, 0, "engine: State.Running");
-	if (c->changes_known)
-		fact_num(ret, FACT_root_changed, c->changes, "engine: changes of the root");
+	if (c->changes_from)
+		fact_num(ret, FACT_root_changed, c->changes, "%s", c->changes_from);
 	fact_text(ret, FACT_engine_account, c->violated ? c->difference : c->after ? "as asked" : "not given",
 		  "engine: inspect, before the start and after the end");
 }
