@@ -60,6 +60,8 @@ void pool_record_forget(const json_t *row, const char *container);
 
 /* A container for this cell, which has its image and its body; false: there is none, make one. */
 bool pool_take(struct cell *c);
+/* Whether the pool that it came from is still alive. */
+bool pool_is_there(const struct cell *c);
 /* The container is removed: the pool need not look after it any more. */
 void pool_give_up(struct cell *c);
 

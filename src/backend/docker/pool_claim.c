@@ -105,6 +105,13 @@ bool pool_take(struct cell *c)
 	return true;
 }
 
+bool pool_is_there(const struct cell *c)
+{
+	struct pollfd p = { .fd = c->pool, .events = POLLIN };
+
+	return c->pool >= 0 && poll(&p, 1, 0) == 0; /* it says nothing more: anything is its end */
+}
+
 void pool_give_up(struct cell *c)
 {
 	char path[POOL_PATH_MAX];
