@@ -8,16 +8,17 @@ import subprocess
 import time
 
 import schema
-from harness import GUARD, ROOT, Failed, Result, brig_path, case, is_root
+from harness import BACKEND, GUARD, ROOT, Failed, Result, brig_path, case, is_root
 
-NO_ENGINE = {"DOCKER_HOST": "unix:///nonexistent/engine.sock", "BRIG_DOCKER_HOST": "unix:///nonexistent/engine.sock"}
+AUTO = {"BRIG_BACKEND": "auto"}
+NO_ENGINE = {**AUTO, "DOCKER_HOST": "unix:///nonexistent/engine.sock", "BRIG_DOCKER_HOST": "unix:///nonexistent/engine.sock"}
 DIRECT = {"SECURITY_ENABLE_SANDBOX": "false"}
 EXTENSION = {"python": ".py", "javascript": ".js", "go": ".go", "shell": ".sh", "c": ".c"}
 
 
 def cell(t, *words, env=None, prefix=(), **kw):
 	"""`brig run --json` without the suite's extra words: which backend runs is the point here."""
-	r = Result(t.run([*prefix, brig_path(), "run", "--json", *map(str, words)], env=env, **kw))
+	r = Result(t.run([*prefix, brig_path(), "run", "--json", *map(str, words)], env={**AUTO, **(env or {})}, **kw))
 	t.ids.append(r.json.get("id"))
 	return r
 
@@ -286,6 +287,20 @@ def named_stays(t):
 	r = cell(t, "--backend", "docker", "-l", "shell", "-c", "echo ran", env={**PLAIN, "BRIG_FALLBACK": "direct"})
 	t.verdict(r, "refused")
 	t.equal(r.json["backend"], "docker", "backend", r)
+
+
+@case("auto: goes on to docker when native cannot, and says why")
+def auto_takes_docker(t):
+	if BACKEND != "docker":
+		t.skip("needs an engine: tests/docker/run")
+	r = cell(t, "-l", "shell", "-c", "echo ran", env={"BRIG_ALLOW_DEGRADED": ""}, prefix=without_groups(t))
+	t.verdict(r, "ok")
+	t.equal((r.json["backend"], r.stdout), ("docker", b"ran\n"), "backend and output", r)
+	why = [w for w in r.json["warnings"] if "was taken because" in w]
+	t.check(len(why) == 1 and "cannot keep" in why[0], "why it was taken", r.json["warnings"])
+	t.check({"user_ns", "time_ns"} <= r.degraded, "what docker gives nowhere is listed", r.degraded)
+	r = cell(t, "--trust", "untrusted", "-l", "shell", "-c", "echo ran", env={"BRIG_ALLOW_DEGRADED": ""}, prefix=without_groups(t))
+	t.check(r.verdict == "refused" or "user_ns" not in r.degraded, "untrusted code loses no essential protection", r)
 
 
 @case("auto: a native run is native, without a word about others")
