@@ -21,6 +21,7 @@ static inline uint64_t engine_patience_ms(uint64_t policy_ms)
 struct backend_host {
 	const struct settings *set; /* outlives the host */
 	struct engine *engine;
+	bool podman, local; /* of engine_about */
 	char boot_id[40];
 	char machine_id[40];
 };

@@ -82,7 +82,7 @@ static bool read_upper(struct cell *c)
 	const char *upper = answer_text(c->after, "GraphDriver.Data.UpperDir");
 	struct walk w = { .changes = 0 };
 
-	if (!engine_about(c->host->engine)->local || !upper || upper[0] != '/' || !walk_dir(&w, AT_FDCWD, upper, 0, 0))
+	if (!c->host->local || !upper || upper[0] != '/' || !walk_dir(&w, AT_FDCWD, upper, 0, 0))
 		return false;
 	c->changes = w.changes;
 	c->changes_from = "the overlay's upper directory";

@@ -108,7 +108,7 @@ int container_start(struct cell *c, struct brig_error *err)
 	if (c->pool >= 0)
 		return 0; /* it has been running for long, and the pool sees to its end */
 	/* Podman looks at a container four times a second: asking at the end is faster. */
-	if (!engine_about(e)->podman)
+	if (!c->host->podman)
 		rc = engine_wait_begin(e, c->id, from_now(all + 4 * (uint64_t)ENGINE_GRACE_MS), &c->wait, err);
 	return rc < 0 ? rc : engine_start(e, c->id, err);
 }
@@ -296,7 +296,11 @@ static int await_exit(struct cell *c, uint64_t deadline, struct brig_error *err)
 			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "the container did not end");
 		(void)nanosleep(&pause, NULL);
 	}
-	return c->after ? 0 : -1;
+	if (c->after)
+		return 0;
+	return err->code ? -err->code
+			 : err_set(err, BRIG_E_SYSTEM, 0, "the engine does not know the container any more, so that nobody can say what "
+							  "was in force");
 }
 
 static void look_back(struct cell *c, bool ended)
@@ -351,7 +355,8 @@ int container_stop(struct cell *c, struct brig_error *err)
 	await_stream_end(c, from_now(STOP_PATIENCE_MS));
 	if (!c->stream_over) {
 		(void)engine_kill(e, c->id, "SIGKILL", err);
-		await_stream_end(c, deadline);
+		/* An engine that has killed it and does not say so: there must be time left to look. */
+		await_stream_end(c, clock_now_ns() + (deadline - min_u64(clock_now_ns(), deadline)) / 2);
 	}
 	rc = await_exit(c, deadline, err);
 	if (rc == 0)

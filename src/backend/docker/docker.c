@@ -74,6 +74,8 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 		docker_close(h);
 		return rc;
 	}
+	h->podman = engine_about(h->engine)->podman;
+	h->local = engine_about(h->engine)->local;
 	owner_identify(h);
 	*ret_missing = DOCKER_NEVER;
 	*ret = h;

@@ -36,7 +36,7 @@ static void read_spaces(const struct cell *c, struct facts *f)
 		struct stat ours;
 
 		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
-		if (!engine_about(c->host->engine)->local || stat(path, &ours) < 0 || c->spaces.inode[i] == 0)
+		if (!c->host->local || stat(path, &ours) < 0 || c->spaces.inode[i] == 0)
 			continue;
 		fact_text(f, facts[i], ours.st_ino != c->spaces.inode[i] ? "own" : "shared", "init: %s:[%llu]", names[i],
 			  (unsigned long long)c->spaces.inode[i]);

@@ -60,7 +60,7 @@ static json_t *tmpfs(const struct cell *c)
 {
 	static const char *const names[] = { PLAN_WORKSPACE, "/tmp", "/dev/shm" };
 	struct place_sizes s = map_plan_places(&c->plan->limits);
-	bool podman = engine_about(c->host->engine)->podman;
+	bool podman = c->host->podman;
 	json_t *v = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -76,7 +76,7 @@ void stats_open(struct cell *c, uint64_t pid)
 {
 	char path[48];
 
-	if (!engine_about(c->host->engine)->local || pid == 0 || pid > INT32_MAX)
+	if (!c->host->local || pid == 0 || pid > INT32_MAX)
 		return;
 	(void)snprintf(path, sizeof(path), "/proc/%llu/cgroup", (unsigned long long)pid);
 	(void)proc_each_line(path, visit_group, c);

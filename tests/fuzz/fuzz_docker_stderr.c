@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A container's stderr: any bytes, in pieces of any size, give the same guest bytes as in one piece. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/docker/wire.h"
+
+struct sum {
+	size_t guest, frames;
+	uint32_t hash;
+	bool broken;
+};
+
+static void add(struct sum *s, const char *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		s->hash = (s->hash ^ (unsigned char)data[i]) * 16777619u;
+	s->guest += len;
+}
+
+static void feed(struct wire_reader *r, const char *data, size_t len, struct sum *s)
+{
+	const char *piece;
+	size_t n;
+	unsigned type;
+
+	while (!s->broken)
+		switch (wire_next(r, &data, &len, &type, &piece, &n)) {
+		case WIRE_NOTHING:
+			return;
+		case WIRE_ITEM_GUEST:
+			add(s, piece, n);
+			break;
+		case WIRE_ITEM_FRAME:
+			if (n > WIRE_BODY_MAX || type >= WIRE_FRAMES)
+				abort();
+			s->frames++;
+			break;
+		case WIRE_ITEM_BROKEN:
+			s->broken = true;
+		}
+}
+
+static struct sum run(const char *data, size_t len, size_t step)
+{
+	static struct wire_reader r;
+	uint8_t key[2][WIRE_KEY];
+	struct sum s = { .hash = 2166136261u };
+	const char *rest;
+	size_t n;
+
+	/* Keys with few different bytes, so that a fuzzer comes across their beginnings. */
+	memset(key[0], 'A', WIRE_KEY);
+	for (size_t i = 0; i < WIRE_KEY; i++)
+		key[1][i] = "aab"[i % 3];
+	wire_reader_init(&r, (const uint8_t(*)[WIRE_KEY])key);
+	for (size_t at = 0; at < len; at += step)
+		feed(&r, data + at, len - at < step ? len - at : step, &s);
+	n = wire_rest(&r, &rest);
+	if (!s.broken)
+		add(&s, rest, n);
+	return s;
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
+{
+	struct sum whole = run((const char *)data, len, len ? len : 1), bytes = run((const char *)data, len, 1);
+
+	if (whole.broken != bytes.broken || whole.frames != bytes.frames || whole.guest != bytes.guest ||
+	    whole.hash != bytes.hash)
+		abort();
+	return 0;
+}
