@@ -92,15 +92,18 @@ def killed():
 
 
 def many():
-	"""In one process of the library: Python's ctypes would hide nothing, but the leak suite has a program for it."""
+	"""Through the library, in one process: the program of the leak suite, which warms up with 50 runs and counts over as many
+	more.  Its memory is that suite's business; here descriptors, threads, children, mounts and groups count."""
 	program = os.path.join(os.environ.get("BRIG_TEST_BUILD", os.path.join(harness.ROOT, "build")), "tests", "leak", "leak")
-	p = subprocess.run([program, str(RUNS)], env={**ENV, "BRIG_BACKEND": "docker"}, capture_output=True, check=False)
-	if p.returncode != 0:
-		raise harness.Failed(f"the leak program: status {p.returncode}, {p.stdout[-600:]!r} {p.stderr[-600:]!r}")
+	p = subprocess.run([program, str(RUNS - 50)], env={**ENV, "BRIG_BACKEND": "docker"}, capture_output=True, check=False)
+	rows = [row for row in p.stdout.decode("utf-8", "replace").splitlines() if " - " in row and "KiB" not in row]
+	bad = [row for row in rows if not row.startswith("ok")]
+	if bad or not any("descriptors" in row for row in rows):
+		raise harness.Failed(f"the leak program: status {p.returncode}, {bad or p.stdout[-600:]!r} {p.stderr[-600:]!r}")
 	rest = left()
 	if rest:
 		raise harness.Failed(f"left behind: {rest}")
-	return p.stdout.decode("utf-8", "replace").strip().splitlines()[-2][:200]
+	return "; ".join(row.split(" - ", 1)[1] for row in rows if "descriptors" in row)
 
 
 def main():
