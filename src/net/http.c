@@ -458,6 +458,9 @@ int transfer_result(struct transfer *t, CURLcode code, enum http_trouble *ret_tr
 
 	if (rc < 0)
 		return rc;
+	if (code == CURLE_OK && !t->headers_done &&
+	    !t->connect_only) /* a status without a body needs no more for libcurl */
+		return http_fail(ret_trouble, HTTP_GARBAGE, err, 0, t->where, "the answer is cut off");
 	if (code == CURLE_OK && t->answer.body.no_memory)
 		return http_fail(ret_trouble, HTTP_OTHER, err, ENOMEM, t->where, "no memory for the answer");
 	if (code == CURLE_OK) {

@@ -26,6 +26,7 @@ struct transfer {
 	size_t head_len;
 	uint64_t deadline_ns;
 	bool headers_done;
+	bool connect_only;
 	bool too_big, stopped, body_late;
 	int body_error;
 	char where[400]; /* "GET /v1.41/info at unix:///run/docker.sock", for messages */

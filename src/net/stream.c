@@ -22,8 +22,8 @@ struct http_stream {
 	const struct curl_library *curl;
 	CURL *easy;
 	bool tls;
-	bool more;        /* TLS: the last read brought something, so there may be more that poll does not see */
-	int fd;           /* libcurl's, unless adopted */
+	bool more; /* TLS: the last read brought something, so there may be more that poll does not see */
+	int fd;    /* libcurl's, unless adopted */
 	bool adopted;
 	struct buf ahead; /* came with the head of the answer */
 	size_t ahead_used;
@@ -216,6 +216,7 @@ static int connect_stream(struct http_stream *s, struct http_client *c, const st
 
 	if (rc < 0)
 		return rc;
+	t.connect_only = true;
 	pipe_guard_enter(&guard, s->tls);
 	code = s->curl->easy_setopt(s->easy, CURLOPT_CONNECT_ONLY, 1L);
 	if (code == CURLE_OK)

@@ -69,9 +69,9 @@ def run(t, fault=None, hasty=False, env=None, words=(), podman=False):
 def judge(t, r, engine, wanted, may_stay=False):
 	t.verdict(r, *wanted)
 	warned = any("clean-up left behind" in w for w in r.json.get("warnings", []))
-	if engine.left and not (may_stay and warned):
+	if engine.left and not (may_stay and (warned or "cannot remove" in r.reason)):
 		raise harness.Failed(f"left on the engine: {engine.left}; requests {engine.requests}; {r}")
-	if set(wanted) <= set(NOT_RUN):
+	if wanted is NOT_RUN:
 		t.equal(r.stdout, b"", "output of a program that never ran", r)
 	t.check("\x1b" not in r.reason, "the engine's words are cleaned", r)
 	if r.verdict != "ok":
@@ -143,6 +143,8 @@ for step in fake.STEPS:
 	for name, fault in FAULTS:
 		if step == "attach" and fault["how"] in ("body", "chunked"):
 			continue	# behind 200 comes the stream: see below
+		if step == "remove" and name == "status-404":
+			continue	# an engine that does not know it any more cannot keep it
 		slow = fault["how"].startswith("hang") or (step == "remove" and name == "status-409")
 		case(f"{step}-{name}", f"{step.replace('_', ' ')}: {name}", fault={"step": step, **fault}, hasty=slow,
 		     wanted=expected(step, name, fault), may_stay=step == "remove")
@@ -331,17 +333,31 @@ for step in ("create", "archive", "commit", "tag", "remove"):
 			if step == "remove" and name == "status-409":
 				continue	# waits for minutes, as it should
 			case(f"derive-{step}-{name}", f"deriving an image, {step}: {name}", fault={"step": step, **fault},
-			     env={"BRIG_DOCKER_IMAGE": "fake/base:1"}, wanted=NOT_RUN, may_stay=False,
-			     **({"also": None} if step != "remove" else {}))
+			     env={"BRIG_DOCKER_IMAGE": "fake/base:1"}, wanted=NOT_RUN, may_stay=step == "remove")
 
 # ---- names from requests cannot leave their place -----------------------------------------------------------
 
-for number, name in enumerate(["../../containers/json", "a/../../x", "x?force=1", "x#y", "x y", "x\r\nX-Evil: 1", "%2e%2e/x", "/x", "..", "x" * 250,
-				"\u00e4", "-x", "a//b"]):
-	def only_asked(t, r, engine):
-		bad = [line for line in engine.requests if ".." in line or "Evil" in line or "force=1/" in line]
-		t.equal(bad, [], "requests that a name has changed", r)
-	case(f"name-{number}", f"docker_image {name[:20]!r}", env={"BRIG_DOCKER_IMAGE": name}, wanted=NOT_RUN, also=only_asked)
+NAMES = ["../../containers/json", "a/../../x", "x?force=1", "x#y", "x y", "x\r\nX-Evil: 1", "%2e%2e/x", "/x", "..", "x" * 250, "\u00e4",
+	 "-x", "a//b"]
+
+
+def with_name(t, name):
+	"""Refused when the policy is read, or when the engine is asked; never part of another request."""
+	engine = fake.Engine(t.tmp, None, init_hash(t))
+	try:
+		p = t.brig("run", "--backend", "docker", "-l", "python", "-c", "print('hello')", "-i", "none",
+			   env=settings(engine, False, {"BRIG_DOCKER_IMAGE": name}))
+	finally:
+		engine.close()
+		os.unlink(engine.path)
+	t.equal(p.rc, harness.VERDICT_STATUS["refused"], "exit status", p)
+	t.check(len(p.err) > 10, "it says why", p)
+	bad = [line for line in engine.requests if ".." in line or "Evil" in line or "force" in line or " /v1.41/containers" in line]
+	t.equal(bad, [], "requests that a name has made", p)
+
+
+for number, name in enumerate(NAMES):
+	add(f"name-{number}", f"docker_image {name[:20]!r}", lambda t, name=name: with_name(t, name))
 
 # ---- engines that cannot be used ---------------------------------------------------------------------------
 

@@ -331,19 +331,28 @@ static bool leave_to_pool(struct cell *c, uint64_t deadline)
 	return c->left_to_pool;
 }
 
+/* Half of the time that is left, and not more than init is given: whatever does not end, there is time to look and to say so. */
+static uint64_t some_time(uint64_t deadline)
+{
+	uint64_t now = clock_now_ns();
+
+	return now + min_u64((deadline - min_u64(now, deadline)) / 2, STOP_PATIENCE_MS * NS_PER_MS);
+}
+
 int container_stop(struct cell *c, struct brig_error *err)
 {
 	struct engine *e = c->host->engine;
-	uint64_t deadline = from_now(engine_patience_ms(c->plan->limits.cleanup_ms));
+	uint64_t deadline;
 	int rc;
 
 	if (c->stopped || !c->let_go)
 		return 0;
 	c->stopped = true;
-	engine_set_deadline(e, deadline);
 	c->draining = true;
 	if (!c->final && !c->stream_over && pump_message(c, WIRE_STOP))
 		await_final(c, from_now(STOP_PATIENCE_MS));
+	deadline = from_now(engine_patience_ms(c->plan->limits.cleanup_ms)); /* init has had its time: the rest is the engine's */
+	engine_set_deadline(e, deadline);
 	(void)stats_oom_kills(c);
 	(void)stats_cpu_ns(c);
 	if (leave_to_pool(c, deadline)) {
@@ -352,11 +361,10 @@ int container_stop(struct cell *c, struct brig_error *err)
 	}
 	if (!c->final || http_stream_end_writing(c->stream) < 0)
 		(void)engine_kill(e, c->id, "SIGKILL", err);
-	await_stream_end(c, from_now(STOP_PATIENCE_MS));
+	await_stream_end(c, some_time(deadline));
 	if (!c->stream_over) {
 		(void)engine_kill(e, c->id, "SIGKILL", err);
-		/* An engine that has killed it and does not say so: there must be time left to look. */
-		await_stream_end(c, clock_now_ns() + (deadline - min_u64(clock_now_ns(), deadline)) / 2);
+		await_stream_end(c, some_time(deadline));
 	}
 	rc = await_exit(c, deadline, err);
 	if (rc == 0)

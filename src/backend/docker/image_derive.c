@@ -86,6 +86,11 @@ static int create(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN 
 	}
 	rc = engine_create(e, name, body, ret, NULL, 0, err);
 	json_decref(body);
+	if (rc < 0 && (engine_status(e) < 400 || engine_status(e) >= 500)) { /* it may be there all the same */
+		struct brig_error ignored = BRIG_ERROR_INIT;
+
+		(void)engine_remove(e, name, &ignored);
+	}
 	return rc;
 }
 

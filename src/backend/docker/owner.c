@@ -159,9 +159,11 @@ static bool describe(const struct backend_host *h, const json_t *row, struct cel
 static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *arg, struct brig_error *err)
 {
 	json_t *list = NULL, *row;
-	int rc = engine_list(h->engine, LABEL_CELL, &list, err);
 	size_t i;
+	int rc;
 
+	engine_set_deadline(h->engine, clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS);
+	rc = engine_list(h->engine, LABEL_CELL, &list, err);
 	if (rc < 0)
 		return rc;
 	json_array_foreach(list, i, row) {
@@ -169,6 +171,7 @@ static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *a
 
 		if (!describe(h, row, &entry) || (remove && !entry.orphan))
 			continue;
+		engine_set_deadline(h->engine, clock_now_ns() + engine_patience_ms(h->set->cleanup_timeout_ms) * NS_PER_MS);
 		if (remove)
 			rc = engine_remove(h->engine, entry.name, err);
 		if (remove && rc == 0)

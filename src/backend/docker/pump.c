@@ -376,8 +376,10 @@ static int read_stream(struct cell *c, struct brig_error *err)
 		rc = take_bytes(c, piece, (size_t)n, err);
 		flush(&c->out);
 		flush(&c->err);
-		if (rc < 0)
+		if (rc < 0) {
+			end_of_stream(c); /* nothing that follows could be believed */
 			return rc;
+		}
 	}
 	return 0;
 }
@@ -390,7 +392,7 @@ static void set_interest(struct cell *c)
 		watch_fd(c, http_stream_fd(c->stream), stream);
 	watch_fd(c, c->out.write, c->out.len > 0 ? EPOLLOUT : 0);
 	watch_fd(c, c->err.write, c->err.len > 0 ? EPOLLOUT : 0);
-	if (c->let_go && nothing_to_send(c))
+	if (c->let_go && nothing_to_send(c) && !c->draining)
 		watch_fd(c, c->in_read, EPOLLIN);
 	else
 		forget_fd(c, c->in_read); /* its hang-up would be told again and again */
