@@ -5,12 +5,14 @@
  *	leak [RUNS]
  *
  * The first runs warm up what is made once (caches, allocator arenas); from then on the process's descriptors,
- * threads, children, mounts and heap must stay where they are, and no cgroup of a finished run may be left.
+ * threads, children, mounts and heap must stay where they are, and no cgroup of a finished run may be left.  Each run
+ * is recorded, in a state folder that is made and removed here; the audit log must be whole in the end.
  */
 #include <brig/brig.h>
 
 #include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <malloc.h>
 #include <mntent.h>
 #include <stdio.h>
@@ -22,16 +24,19 @@
 #define WARM_UP_RUNS 50
 #define DEFAULT_RUNS 1000
 
-/* What is counted, and by how much it may grow.  The allocators keep what they were once given back, so resident
- * memory moves in steps; a leak of 1 KiB per run would show as 1000. */
+/*
+ * What is counted, and by how much it may grow.  A leak of 100 bytes per run would show as 100 KiB of heap.  Resident
+ * memory says less: the allocators keep what they were once given back, and the history's database has a cache of 2 MiB
+ * that fills up with its size.
+ */
 #define METRICS(X)                                \
 	X(descriptors, 0, "open descriptors")     \
 	X(threads, 0, "threads")                  \
 	X(children, 0, "child processes")         \
 	X(mounts, 0, "mounts")                    \
 	X(cgroups, 0, "cgroups of finished runs") \
-	X(heap_kib, 16, "KiB of heap in use")     \
-	X(resident_kib, 512, "KiB resident")
+	X(heap_kib, 48, "KiB of heap in use")     \
+	X(resident_kib, 4096, "KiB resident")
 
 /* Ids of all runs so far: cgroups are named by them, and other brigs may be at work on this machine. */
 static char (*run_ids)[32];
@@ -174,6 +179,41 @@ static int run_many(struct brig *b, int runs)
 	return bad;
 }
 
+/* The history moves what it has to its database now and then; the first time loads what that needs. */
+static int read_history(struct brig *b)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *json = NULL;
+	int rc = brig_history_json(b, NULL, &json, &err);
+
+	if (rc < 0)
+		printf("# history: %s\n", err.msg);
+	brig_free(json);
+	return rc < 0;
+}
+
+/* The log of all these runs; 0 if it is whole. */
+static int check_log(struct brig *b)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *json = NULL;
+	int rc = brig_audit_verify(b, &json, &err);
+
+	printf("%s - the audit log is whole\n", rc == 0 ? "ok" : "not ok");
+	if (rc != 0)
+		printf("# %s\n", rc < 0 ? err.msg : json);
+	brig_free(json);
+	return rc != 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
 static int compare(const struct metrics *before, const struct metrics *after)
 {
 	int failed = 0;
@@ -196,21 +236,26 @@ int main(int argc, char **argv)
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig *b = NULL;
 	struct metrics before, after;
-	int checks = 1, failed = 0;
+	char state[] = "/tmp/leak-XXXXXX";
+	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
+	int checks = 2, failed = 0;
 
+	opts.state_dir = mkdtemp(state);
 	run_ids = calloc((size_t)(runs > 0 ? runs : 0) + WARM_UP_RUNS, sizeof(run_ids[0]));
-	if (!run_ids || brig_open(NULL, &b, &err) < 0) {
+	if (!run_ids || !opts.state_dir || brig_open(&opts, &b, &err) < 0) {
 		printf("not ok - open: %s\n0 passed, 1 failed, 0 skipped\n", err.msg);
 		return 1;
 	}
-	failed += run_many(b, WARM_UP_RUNS) > 0;
+	failed += run_many(b, WARM_UP_RUNS) > 0 || read_history(b);
 	before = measure();
 	if (!failed)
 		failed += run_many(b, runs) > 0;
 	after = measure();
-	brig_close(b);
-	free(run_ids);
 	printf("%s - %d runs end well\n", failed ? "not ok" : "ok", runs);
+	failed += check_log(b);
+	brig_close(b);
+	(void)nftw(state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	free(run_ids);
 #define X(field, slack, what) checks++;
 	METRICS(X)
 #undef X
