@@ -61,7 +61,7 @@ static void every_setting_is_written_out(void **state)
 		{ "Tty", "false" },
 		{ "OpenStdin", "true" },
 		{ "StdinOnce", "true" },
-		{ "NetworkDisabled", "false" },
+		{ "NetworkDisabled", "true" },
 		{ "Healthcheck", "{\"Test\":[\"NONE\"]}" },
 		{ "StopSignal", "\"SIGKILL\"" },
 		{ "HostConfig.Memory", "67108864" },
