@@ -47,27 +47,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct metrics_layout l;
 	struct metrics_header h;
 	unsigned char *bytes;
-	size_t at = sizeof(h);
+	size_t at;
 
 	check_bytes(data, size);
-	if (size == 0)
+	if (size == 0 || size > 4096)
 		return 0;
-	/* The same input behind a good header: the first of it for the names, the rest for the numbers. */
+	/* The same input behind a good header, as names and as numbers of one metric. */
 	metrics_layout_make(&l);
 	bytes = calloc(1, l.size);
 	if (!bytes)
 		return 0;
 	metrics_header_make(&l, &h);
 	memcpy(bytes, &h, sizeof(h));
-	while (at < l.size && size > 0) {
-		size_t n = min_u64(size, l.size - at);
-
-		memcpy(bytes + at, data, n);
-		at += n < 8 ? 8 : n;
-		if (at > l.size / 2)
-			break;
-	}
-	memcpy(bytes + l.numbers[0], data, min_u64(size, l.size - l.numbers[0]));
+	memcpy(bytes + l.names[LABELS_language], data, size); /* and on into the sets behind it */
+	at = l.numbers[data[0] % METRIC_COUNT];
+	memcpy(bytes + at, data, min_u64(size, l.size - at));
 	check_bytes(bytes, l.size);
 	free(bytes);
 	return 0;
