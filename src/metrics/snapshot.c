@@ -16,6 +16,7 @@
 
 #define PLACES_MAX ARRAY_LEN(((struct metrics_snapshot *)0)->name[0])
 #define NAME_SIZE  (METRIC_NAME_MAX + 1)
+#define UNKNOWN    "unknown-"
 
 uint64_t metric_add(uint64_t a, uint64_t b)
 {
@@ -33,13 +34,14 @@ static bool is_name(const char text[METRIC_NAME_MAX + 1])
 	for (size_t i = 0; i < len; i++)
 		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
 			return false;
-	return true;
+	/* These are given by read_names(). */
+	return !str_eq(text, "other") && strncmp(text, UNKNOWN, strlen(UNKNOWN)) != 0;
 }
 
 static bool is_taken(const struct metrics_snapshot *s, enum label_set set, size_t n, const char *text)
 {
 	for (size_t i = 0; i < n; i++)
-		if (s->name[set][i] && str_eq(s->name[set][i], text))
+		if (str_eq(s->name[set][i], text))
 			return true;
 	return false;
 }
@@ -49,21 +51,18 @@ static void read_names(struct metrics_snapshot *s, enum label_set set, char **at
 {
 	size_t last = label_info[set].size - 1;
 
-	for (size_t i = 0; i <= last; i++) {
+	for (size_t i = 0; i <= last; i++, *at += NAME_SIZE) {
 		struct metrics_name place;
 		char *text = *at;
 
 		memcpy(&place, s->bytes + s->layout.names[set] + i * sizeof(place), sizeof(place));
 		if (i == last)
 			(void)str_copy(text, NAME_SIZE, "other");
-		else if (place.hash && place.ready && is_name(place.text))
+		else if (place.hash && place.ready && is_name(place.text) && !is_taken(s, set, i, place.text))
 			memcpy(text, place.text, sizeof(place.text));
 		else
-			(void)snprintf(text, NAME_SIZE, "unknown-%zu", i);
-		if (i < last && is_taken(s, set, i, text))
-			(void)snprintf(text, NAME_SIZE, "unknown-%zu", i);
+			(void)snprintf(text, NAME_SIZE, UNKNOWN "%zu", i);
 		s->name[set][i] = text;
-		*at += NAME_SIZE;
 	}
 }
 
