@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warm containers: claims, refills, mismatches, hostile claimers, kills; nothing is left.  Run by tests/docker/run."""
 import array
+import functools
 import json
 import os
 import signal
@@ -15,9 +16,29 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 sys.dont_write_bytecode = True
 import harness
-from harness import Failed, Result, brig_path, case, engine_containers
+from harness import Failed, Result, brig_path, engine_containers
 
-CEILING = 300	# seconds that an event may take on a machine that is busy; never decides on one that works
+POOLS = []
+CEILING = 180	# seconds that an event may take on a machine that is busy; never decides on one that works
+
+
+def case(title):
+	"""A case whose pools are gone afterwards, also when it fails."""
+	def register(fn):
+		@functools.wraps(fn)
+		def run(t):
+			try:
+				fn(t)
+			finally:
+				for pool in POOLS:
+					if pool.poll() is None:
+						pool.kill()
+						pool.wait()
+				POOLS.clear()
+				t.brig("reap", env={"XDG_RUNTIME_DIR": os.path.join(t.dir, "run")})
+		harness.add(f"pool.{fn.__name__}", title, run, "pool")
+		return fn
+	return register
 
 
 def until(t, what, look):
@@ -40,16 +61,18 @@ class Pool:
 		os.makedirs(self.folder, 0o700, exist_ok=True)
 		os.chmod(self.folder, 0o700)
 		self.env = {"XDG_RUNTIME_DIR": self.folder}
-		self.log = t.path("pool.log", "")
+		self.log = t.path(f"pool-{len(POOLS)}.log", "")
 		with open(self.log, "ab") as log:
 			self.p = t.popen([brig_path(), "pool", "--size", str(size), "--lang", "shell", *words], env=self.env,
 					 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
-		try:
-			self.await_ready(size)
-		except Failed:
-			self.p.kill()
-			self.p.wait()
-			raise
+		POOLS.append(self.p)
+		until(t, "the pool to say that it is ready", lambda: self.is_alive() and "ready:" in self.said())
+		self.await_ready(size)
+
+	def is_alive(self):
+		if self.p.poll() is not None:
+			raise Failed(f"the pool ended with {self.p.returncode}: {self.said()}")
+		return True
 
 	def said(self):
 		with open(self.log, encoding="utf-8", errors="replace") as f:
@@ -63,11 +86,8 @@ class Pool:
 		return {row["name"] for row in self.rows() if row["owner"] == self.p.pid and row["waiting"]}
 
 	def await_ready(self, size):
-		def look():
-			if self.p.poll() is not None:
-				raise Failed(f"the pool ended with {self.p.returncode}: {self.said()}")
-			return len(self.waiting()) >= size and os.path.exists(os.path.join(self.folder, "brig", "pool"))
-		until(self.t, "the pool to be filled", look)
+		"""So many wait; one that was only just made may not be handed out yet, and a run then starts cold."""
+		until(self.t, "the pool to be filled", lambda: self.is_alive() and len(self.waiting()) >= size)
 
 	def run(self, *words, code="echo hi", **kw):
 		r = Result(self.t.run([brig_path(), "run", "--json", "--lang", "shell", *words, "-c", code], env=self.env, **kw))

@@ -229,6 +229,9 @@ static bool fill_one(struct pool *p, struct engine *e, struct kind *k)
 		if (!str_eq(p->trouble, err.msg))
 			p->told = false;
 		(void)str_copy(p->trouble, sizeof(p->trouble), err.msg);
+	} else if (p->stopping) { /* nobody looks after it any more */
+		http_stream_close(w.stream);
+		(void)str_copy(p->used[p->n_used++], sizeof(p->used[0]), w.id);
 	} else {
 		w.kind = (size_t)(k - p->kind);
 		p->warm[p->n_warm++] = w;
