@@ -9,10 +9,12 @@ engine refuses to remove it, which the result then says.  Verdicts decide; how l
 
   tests/docker/fake.py [--filter REGEX] [--jobs N]     BRIG=... judges another build
 """
-import json
 import os
 import re
+import shutil
+import ssl
 import struct
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -32,7 +34,7 @@ learnt = {}	# per worker: the hash of this brig's init
 
 def settings(engine, hasty, extra):
 	limits = {f"BRIG_{part.upper()}_TIMEOUT_MS": HASTY[part] if part in hasty else PATIENT for part in HASTY}
-	return {"BRIG_DOCKER_HOST": "unix://" + engine.path, "BRIG_AUDIT": "off", "BRIG_HISTORY": "false", "BRIG_METRICS": "false",
+	return {"BRIG_DOCKER_HOST": engine.address, "BRIG_AUDIT": "off", "BRIG_HISTORY": "false", "BRIG_METRICS": "false",
 		"BRIG_DOCKER_BUILD": "false", **limits, **(extra or {})}
 
 
@@ -46,22 +48,20 @@ def init_hash(t):
 			hashes = {image["Config"]["Labels"].get("brig.init") for image in engine.images.values()} - {None, "0" * 64}
 		finally:
 			engine.close()
-			os.unlink(engine.path)
 		t.check(len(hashes) == 1, "deriving an image names one init", r)
 		learnt["hash"] = hashes.pop()
 	return learnt["hash"]
 
 
-def run(t, fault=None, hasty="", env=None, words=(), podman=False):
+def run(t, fault=None, hasty="", env=None, words=(), podman=False, tls=None):
 	"""(result, engine after the end)"""
-	engine = fake.Engine(t.tmp, fault, init_hash(t), podman)
+	engine = fake.Engine(t.tmp, fault, init_hash(t), podman, tls)
 	try:
 		r = t.cell("--backend", "docker", *words, "-c", "print('hello')", "-i", "none", lang="python",
 			   env=settings(engine, hasty, env))
 		engine.left = sorted(c.name for c in engine.containers.values())
 	finally:
 		engine.close()
-		os.unlink(engine.path)
 	t.check(engine.trouble is None, "the fake itself is sound", engine.trouble)
 	return r, engine
 
@@ -355,7 +355,6 @@ def with_name(t, name):
 			   env=settings(engine, "", {"BRIG_DOCKER_IMAGE": name}))
 	finally:
 		engine.close()
-		os.unlink(engine.path)
 	t.equal(p.rc, harness.VERDICT_STATUS["refused"], "exit status", p)
 	t.check(len(p.err) > 10, "it says why", p)
 	bad = [line for line in engine.requests if ".." in line or "Evil" in line or "force" in line or " /v1.41/containers" in line]
@@ -377,6 +376,56 @@ for name, host, says in (("absent", "unix:///nonexistent/sock", "systemctl start
 case("runtime-unknown", "a runtime that the engine does not have", env={"BRIG_DOCKER_RUNTIME": "runsc"}, wanted=("refused",), says="runsc")
 
 
+# ---- TLS -----------------------------------------------------------------------------------------------------
+
+def openssl(*words):
+	subprocess.run(["openssl", *words], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def authority(folder):
+	"""ca.pem with a server's and a client's certificate, named as clients of engines expect them."""
+	os.makedirs(folder)
+	ec = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+	openssl("req", "-x509", *ec, "-days", "2", "-subj", "/CN=test authority", "-keyout", f"{folder}/ca-key.pem", "-out", f"{folder}/ca.pem")
+	for name, key, extra in (("server", "server-key", "subjectAltName=IP:127.0.0.1"), ("cert", "key", "extendedKeyUsage=clientAuth")):
+		with open(f"{folder}/{name}.ext", "w", encoding="ascii") as f:
+			f.write(extra + "\n")
+		openssl("req", *ec, "-subj", f"/CN={name}", "-keyout", f"{folder}/{key}.pem", "-out", f"{folder}/{name}.csr")
+		openssl("x509", "-req", "-in", f"{folder}/{name}.csr", "-CA", f"{folder}/ca.pem", "-CAkey", f"{folder}/ca-key.pem", "-CAcreateserial",
+			"-days", "2", "-extfile", f"{folder}/{name}.ext", "-out", f"{folder}/{name}.pem")
+
+
+def over_tls(t, client, wanted, says=None, fault=None):
+	"""client: whose certificates brig has: "good", "other" or None."""
+	if not shutil.which("openssl"):
+		t.skip("openssl is not installed")
+	for name in ("good", "other"):
+		authority(t.path(name))
+	context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+	context.load_cert_chain(t.path("good/server.pem"), t.path("good/server-key.pem"))
+	context.load_verify_locations(t.path("good/ca.pem"))
+	context.verify_mode = ssl.CERT_REQUIRED
+	if client == "mixed":	# the right authority, and a certificate of another one
+		for name in ("cert.pem", "key.pem"):
+			shutil.copy(t.path(f"other/{name}"), t.path(f"good/{name}"))
+	folder = {"good": t.path("good"), "mixed": t.path("good"), "other": t.path("other")}.get(client)
+	r, engine = run(t, fault, env={"BRIG_DOCKER_CERT_PATH": folder} if folder else None, tls=context)
+	judge(t, r, engine, wanted)
+	if says:
+		t.check(re.search(says, r.reason), f"the reason matches '{says}'", r)
+	if wanted == ("ok",):
+		is_hello(t, r, engine)
+
+
+add("tls-good", "an engine behind TLS", lambda t: over_tls(t, "good", ("ok",)))
+add("tls-pieces", "an engine behind TLS, byte by byte", lambda t: over_tls(t, "good", ("ok",), fault={"step": "attach", "how": "pieces"}))
+add("tls-cut", "behind TLS the stream ends early", lambda t: over_tls(t, "good", ("failed",), fault={"init": {"at": "end", "how": "half"}}))
+add("tls-nonsense", "behind TLS the stream makes no sense",
+    lambda t: over_tls(t, "good", ("failed",), fault={"init": {"at": "stdout", "how": "raw", "bytes": NONSENSE["type-9"]}}))
+add("tls-other-authority", "the engine's certificate is not ours to trust", lambda t: over_tls(t, "other", ("refused",), "docker_cert_path"))
+add("tls-other-client", "the engine does not trust us", lambda t: over_tls(t, "mixed", ("refused",), "docker_cert_path"))
+add("tls-none", "no TLS towards an engine that wants it", lambda t: over_tls(t, None, NOT_RUN))
+
 # ---- what is left is found again ---------------------------------------------------------------------------
 
 def reap(t, fault, check):
@@ -390,7 +439,6 @@ def reap(t, fault, check):
 		check(t, engine, t.brig("reap", env=settings(engine, "startup cleanup", {})))
 	finally:
 		engine.close()
-		os.unlink(engine.path)
 
 
 def reaped(t, engine, p):

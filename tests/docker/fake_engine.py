@@ -13,6 +13,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -140,7 +141,7 @@ class Container:
 
 class Engine:
 	"""fault: None, or {"step": ..., "how": ..., more of it}; see Faults in fake.py."""
-	def __init__(self, folder, fault=None, init_hash="0" * 64, podman=False):
+	def __init__(self, folder, fault=None, init_hash="0" * 64, podman=False, tls=None):
 		self.fault, self.init_hash, self.podman = fault or {}, init_hash, podman
 		self.containers, self.images, self.requests = {}, {}, []
 		self.lock = threading.Lock()
@@ -148,10 +149,16 @@ class Engine:
 		self.seen_steps = []
 		self.made = 0
 		self.trouble = None	# an exception of ours: a bug of the fake, not of brig
-		self.path = os.path.join(folder, "sock")
-		self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-		self.listening.bind(self.path)
-		self.listening.listen(64)
+		self.tls = tls	# an ssl.SSLContext: on loopback instead of a unix socket
+		if tls:
+			self.listening = socket.create_server(("127.0.0.1", 0), backlog=64)
+			self.address = f"tcp://127.0.0.1:{self.listening.getsockname()[1]}"
+		else:
+			self.path = os.path.join(folder, "sock")
+			self.address = "unix://" + self.path
+			self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+			self.listening.bind(self.path)
+			self.listening.listen(64)
 		self.listening.settimeout(2)
 		self.sockets = []
 		self.threads = [threading.Thread(target=self.accept)]
@@ -169,11 +176,13 @@ class Engine:
 				sock.shutdown(socket.SHUT_RDWR)
 			except OSError:
 				pass
-		with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wake:
-			wake.connect(self.path)
+		with socket.socket(self.listening.family, socket.SOCK_STREAM) as wake:
+			wake.connect(self.listening.getsockname())
 		for thread in self.threads:
 			thread.join()
 		self.listening.close()
+		if not self.tls:
+			os.unlink(self.path)
 
 	def accept(self):
 		while not self.over.is_set():
@@ -191,18 +200,22 @@ class Engine:
 			thread.start()
 
 	def serve(self, sock):
-		wire = Wire(self, sock)
+		plain = sock
 		try:
+			if self.tls:
+				sock.settimeout(CEILING)
+				sock = self.tls.wrap_socket(sock, server_side=True)
+			wire = Wire(self, sock)
 			while self.one_request(wire):
 				pass
-		except Gone:
+		except (Gone, ssl.SSLError, ConnectionError):
 			pass
 		except Exception as e:	# pylint: disable=broad-except
 			self.trouble = self.trouble or repr(e)
 			raise
 		finally:
 			with self.lock:
-				self.sockets.remove(sock)
+				self.sockets.remove(plain)
 			sock.close()
 
 	# ---- HTTP ---------------------------------------------------------------------------------
