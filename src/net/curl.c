@@ -39,7 +39,7 @@ static void load(void)
 	void *handle = NULL;
 
 	for (size_t i = 0; i < ARRAY_LEN(names) && !handle; i++)
-		handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+		handle = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
 	if (!handle) {
 		(void)snprintf(trouble, sizeof(trouble), "%s is not installed: install package libcurl4 (or libcurl)",
 			       names[0]);
