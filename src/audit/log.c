@@ -372,22 +372,33 @@ static int log_settle(struct audit_log *log, enum head_state state, struct brig_
 	return (uint64_t)st.st_size > log->head.size ? accept_more(log, (uint64_t)st.st_size, err) : 0;
 }
 
+/* Only a log without entries may have no key: a new one would disown them. */
+static int take_key(struct audit_log *log, struct brig_error *err)
+{
+	struct brig_error why = BRIG_ERROR_INIT;
+	uint32_t last = 0;
+	int rc = log_key_load(&log->dir, false, &log->key, &why);
+
+	if (rc < 0 && why.sys == ENOENT && log_last_file(&log->dir, &last, &why) == 0 && last == 0)
+		rc = log_key_load(&log->dir, true, &log->key, &why);
+	else if (rc < 0 && last > 0)
+		(void)err_wrap(&why, "the audit log has entries, but not its key");
+	if (rc < 0 && err)
+		*err = why;
+	log->has_key = rc == 0;
+	return rc;
+}
+
 /* Takes the lock and makes the log fit to be appended to. */
 static int log_enter(struct audit_log *log, struct brig_error *err)
 {
 	enum head_state state;
-	uint32_t last = 0;
 	int rc = take_lock(log, err);
 
 	if (rc < 0)
 		return rc;
-	if (!log->has_key) {
-		/* Only a log without entries may have no key: a new one would disown them. */
-		rc = log_last_file(&log->dir, &last, err);
-		if (rc == 0)
-			rc = log_key_load(&log->dir, last == 0, &log->key, err);
-		log->has_key = rc == 0;
-	}
+	if (!log->has_key)
+		rc = take_key(log, err);
 	if (rc == 0) {
 		log->line = (struct line){ .text = log->text, .size = sizeof(log->text) };
 		state = head_read(log->head_fd, &log->key, &log->head);

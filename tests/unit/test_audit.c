@@ -6,79 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <fcntl.h>
-#include <ftw.h>
-#include <jansson.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include "audit/log.h"
-#include "base/fd.h"
-#include "base/str.h"
-
-#define ENTRIES 12
-
-/* A state folder with a log of some runs in it, and what is needed to write more. */
-struct bed {
-	char path[64];
-	struct statedir state;
-	struct settings set;
-	struct result *res;
-	struct record rec;
-};
-
-static int set_up(void **state)
-{
-	struct bed *b = calloc(1, sizeof(*b));
-	struct brig_error err = BRIG_ERROR_INIT;
-
-	b->res = calloc(1, sizeof(*b->res));
-	(void)str_copy(b->path, sizeof(b->path), "/tmp/test-audit-XXXXXX");
-	assert_non_null(mkdtemp(b->path));
-	assert_int_equal(statedir_open(b->path, true, &b->state, &err), 0);
-	b->set = (struct settings){
-		.audit = AUDIT_REQUIRED, .audit_fsync_ms = 1000, .audit_file_size = 1 << 20, .audit_file_days = 30
-	};
-	result_init(b->res);
-	(void)str_copy(b->res->id, sizeof(b->res->id), "abcdefgh");
-	(void)str_copy(b->res->language, sizeof(b->res->language), "python");
-	b->res->verdict = VERDICT_ok;
-	b->rec = (struct record){
-		.wall_ns = 1700000000 * NS_PER_SEC, .who = "", .res = b->res, .set = &b->set, .policy_origin = ""
-	};
-	*state = b;
-	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st UNUSED, int kind UNUSED, struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
-static int tear_down(void **state)
-{
-	struct bed *b = *state;
-
-	statedir_close(&b->state);
-	(void)nftw(b->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	free(b->res);
-	free(b);
-	return 0;
-}
-
-static void append(struct bed *b, int n)
-{
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct audit_log *log = NULL;
-
-	if (audit_open(&b->state, &log, &err) < 0)
-		fail_msg("%s", err.msg);
-	for (int i = 0; i < n; i++)
-		if (audit_ready(log, &b->set, &err) < 0 || audit_append(log, &b->rec, &err) < 0)
-			fail_msg("%s", err.msg);
-	audit_close(log);
-}
+#include "audit_bed.h"
 
 /* ---- files of the log ------------------------------------------------------------------------------ */
 
@@ -190,20 +118,24 @@ static void entries_verify(void **state)
 
 static void an_entry_has_every_field(void **state)
 {
+	static const char frame[] = "seq cp event time prev hash mac ";
 	static const char *const names[] = {
-		"seq", "cp", "event", "time", "prev", "hash", "mac",
 #define FIELD(name, how, value, meaning) #name,
 #include "audit/events.def"
 	};
 	struct bed *b = *state;
 	struct text t;
-	json_t *entry;
+	json_t *entry, *value;
+	const char *name;
+	int found = 0;
 
 	append(b, 1);
 	t = load(b, "000001.jsonl");
 	entry = json_loads(t.line[1], JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(entry);
-	assert_int_equal(json_object_size(entry), ARRAY_LEN(names));
+	assert_int_equal(json_object_size(entry), 7 + ARRAY_LEN(names));
+	json_object_foreach(entry, name, value) found += strstr(frame, name) != NULL;
+	assert_true(found >= 7);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (!json_object_get(entry, names[i]))
 			fail_msg("no member '%s'", names[i]);
@@ -574,7 +506,7 @@ static void a_head_of_somebody_else_is_named(void **state)
 	expect_problem(b, "lost_head", NULL, 0);
 }
 
-/* A log of several files; the number of the last one. */
+/* A log of several files. */
 static void make_files(struct bed *b)
 {
 	b->set.audit_file_size = 4096;
