@@ -151,7 +151,8 @@ static void choose(const struct select_ask *ask, struct doctor_facts *f)
 	}
 	f->missing = s.missing;
 	f->may_degrade |= s.excused;
-	(void)snprintf(f->backend, sizeof(f->backend), "%s%s", s.ops->name, by_auto && s.at > 0 ? ", as native cannot" : "");
+	(void)snprintf(f->backend, sizeof(f->backend), "%s%s", s.ops->name,
+		       by_auto && s.at > 0 ? ", as native cannot" : "");
 	selection_release(&s);
 }
 

@@ -59,7 +59,8 @@ static int serve(const struct kinds *k, const struct pool_wish *wish, struct bri
 	int rc;
 
 	if (!ops || !ops->pool)
-		return ops ? err_set(err, BRIG_E_REFUSED, 0, "the docker backend of this build keeps no pool") : -err->code;
+		return ops ? err_set(err, BRIG_E_REFUSED, 0, "the docker backend of this build keeps no pool")
+			   : -err->code;
 	rc = ops->open(&k->request[0].resolved.set, &host, &missing, err);
 	if (rc < 0)
 		return rc;

@@ -114,8 +114,10 @@ static void the_place_is_the_users_own(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_claim_arrives_as_it_was_sent), cmocka_unit_test(a_damaged_claim_is_not_the_same_claim),
-		cmocka_unit_test(replies_are_strict),             cmocka_unit_test(records_name_the_claimer),
+		cmocka_unit_test(a_claim_arrives_as_it_was_sent),
+		cmocka_unit_test(a_damaged_claim_is_not_the_same_claim),
+		cmocka_unit_test(replies_are_strict),
+		cmocka_unit_test(records_name_the_claimer),
 		cmocka_unit_test(the_place_is_the_users_own),
 	};
 

@@ -51,7 +51,8 @@ static int direct_open(const struct settings *set, struct backend_host **ret, pr
 
 	if (!h)
 		return err_nomem(err);
-	(void)scratch_reap(set, count_cell, NULL, NULL); /* what killed runs left; theirs, not this one's, if it stays */
+	(void)scratch_reap(set, count_cell, NULL,
+			   NULL); /* what killed runs left; theirs, not this one's, if it stays */
 	h->ids = idmap_find();
 	*ret_missing = NEVER;
 	/* Root has ids to give; taking its own away takes the capabilities with them. */
@@ -251,7 +252,8 @@ static int take_report(struct cell *c, const struct guard_report *r, struct brig
 	case GUARD_SAYS_FAILED:
 		if (r->value >= 0 && r->value < GUARD_STEP_COUNT)
 			return err_set(err, BRIG_E_SYSTEM, r->sys, "cannot %s%s%s", guard_step_what[r->value],
-				       r->value == GUARD_exec ? ", " : "", r->value == GUARD_exec ? c->spec.argv[0] : "");
+				       r->value == GUARD_exec ? ", " : "",
+				       r->value == GUARD_exec ? c->spec.argv[0] : "");
 		break;
 	default:
 		break;

@@ -52,8 +52,9 @@ static void read_namespaces(const struct cell *c, struct facts *f)
 		enum fact_id fact;
 		const char *name;
 	} rows[] = {
-		{ FACT_user_ns, "user" }, { FACT_pid_ns, "pid" }, { FACT_mount_ns, "mnt" },     { FACT_net_ns, "net" },
-		{ FACT_ipc_ns, "ipc" },   { FACT_uts_ns, "uts" }, { FACT_cgroup_ns, "cgroup" }, { FACT_time_ns, "time" },
+		{ FACT_user_ns, "user" },     { FACT_pid_ns, "pid" },   { FACT_mount_ns, "mnt" },
+		{ FACT_net_ns, "net" },       { FACT_ipc_ns, "ipc" },   { FACT_uts_ns, "uts" },
+		{ FACT_cgroup_ns, "cgroup" }, { FACT_time_ns, "time" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

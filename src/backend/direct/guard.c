@@ -29,10 +29,10 @@
 #include "base/fd.h"
 #include "sys/caps.h"
 
-#define WALL_GRACE_MS   800
-#define PATIENCE_NS     (30 * NS_PER_SEC) /* how long it keeps killing */
-#define PASS_PAUSE_MS   2
-#define GO_FD           3
+#define WALL_GRACE_MS    800
+#define PATIENCE_NS      (30 * NS_PER_SEC) /* how long it keeps killing */
+#define PASS_PAUSE_MS    2
+#define GO_FD            3
 #define STEP_EXIT_STATUS 125
 
 #ifndef PR_SET_MDWE
@@ -47,11 +47,9 @@ const char *const guard_step_what[] = {
 
 static bool say(int sock, enum guard_kind kind, int value, int sys)
 {
-	const struct guard_report r = { .magic = GUARD_MAGIC,
-					.kind = kind,
-					.value = value,
-					.sys = sys,
-					.at_ns = clock_now_ns() };
+	const struct guard_report r = {
+		.magic = GUARD_MAGIC, .kind = kind, .value = value, .sys = sys, .at_ns = clock_now_ns()
+	};
 
 	return send(sock, &r, sizeof(r), MSG_NOSIGNAL) == (ssize_t)sizeof(r);
 }
@@ -153,9 +151,14 @@ static const struct {
 	enum guard_step step;
 	int (*run)(const struct guard_spec *s);
 } steps[] = {
-	{ GUARD_session, own_session },     { GUARD_stdio, connect_stdio },         { GUARD_rlimits, set_rlimits },
-	{ GUARD_workspace, enter_workspace }, { GUARD_ids, take_ids },              { GUARD_capabilities, drop_caps },
-	{ GUARD_die_together, die_together }, { GUARD_no_new_privs, forbid_privileges },
+	{ GUARD_session, own_session },
+	{ GUARD_stdio, connect_stdio },
+	{ GUARD_rlimits, set_rlimits },
+	{ GUARD_workspace, enter_workspace },
+	{ GUARD_ids, take_ids },
+	{ GUARD_capabilities, drop_caps },
+	{ GUARD_die_together, die_together },
+	{ GUARD_no_new_privs, forbid_privileges },
 };
 
 static _Noreturn void program_main(const struct guard_spec *s)
@@ -205,7 +208,8 @@ static void look_after_children(struct guard *g)
 		}
 		g->ended = true;
 		(void)say(g->s->ctl, GUARD_SAYS_ENDED,
-			  info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : W_EXITCODE(0, info.si_status), 0);
+			  info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : W_EXITCODE(0, info.si_status),
+			  0);
 	}
 }
 
@@ -326,7 +330,8 @@ _Noreturn void guard_main(struct guard_spec *s)
 	}
 	if (!await_ids(s))
 		_exit(STEP_EXIT_STATUS);
-	g.deadline_ns = clock_now_ns() + (s->plan->limits.startup_ms + s->plan->limits.wall_ms + WALL_GRACE_MS) * NS_PER_MS;
+	g.deadline_ns =
+		clock_now_ns() + (s->plan->limits.startup_ms + s->plan->limits.wall_ms + WALL_GRACE_MS) * NS_PER_MS;
 	/* Not fork(): its handlers belong to the supervisor's libraries. */
 	g.program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (g.program == 0)

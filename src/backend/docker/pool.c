@@ -31,13 +31,13 @@
 #include "base/id.h"
 #include "base/str.h"
 
-#define KINDS_MAX    32
-#define WARM_MAX     512
-#define CLAIMS_MAX   512
-#define AGE_MAX_SECS 1800 /* an unclaimed container is replaced after this */
-#define FIRST_PAUSE  (NS_PER_SEC / 2)
+#define KINDS_MAX     32
+#define WARM_MAX      512
+#define CLAIMS_MAX    512
+#define AGE_MAX_SECS  1800 /* an unclaimed container is replaced after this */
+#define FIRST_PAUSE   (NS_PER_SEC / 2)
 #define LONGEST_PAUSE (30 * NS_PER_SEC)
-#define QUIET_MS     5000 /* of a connection that says nothing */
+#define QUIET_MS      5000 /* of a connection that says nothing */
 
 /* Containers that are alike. */
 struct kind {
@@ -265,7 +265,8 @@ static void *fill(void *arg)
 			remove_one(p, e, id);
 			(void)pthread_mutex_lock(&p->mutex);
 		} else if (!p->stopping && next_kind(p) && clock_now_ns() >= not_before) {
-			pause = fill_one(p, e, next_kind(p)) ? 0 : min_u64(max_u64(2 * pause, FIRST_PAUSE), LONGEST_PAUSE);
+			pause = fill_one(p, e, next_kind(p)) ? 0
+							     : min_u64(max_u64(2 * pause, FIRST_PAUSE), LONGEST_PAUSE);
 			not_before = clock_now_ns() + pause;
 		}
 	}
@@ -543,7 +544,8 @@ static int open_place(struct pool *p, struct brig_error *err)
 			       "a pool needs a folder of this user's: set XDG_RUNTIME_DIR, or run as root (/run/brig)");
 	p->place = pool_place_open(p->path, /* make= */ true);
 	if (p->place < 0)
-		return err_set(err, BRIG_E_REFUSED, -p->place, "the folder %s must be yours alone (mode 0700)", p->path);
+		return err_set(err, BRIG_E_REFUSED, -p->place, "the folder %s must be yours alone (mode 0700)",
+			       p->path);
 	p->lock = openat(p->place, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (p->lock < 0 || flock(p->lock, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, BRIG_E_REFUSED, errno, "another pool of this user is running (%s/lock)", p->path);
@@ -613,10 +615,11 @@ int pool_serve(struct backend_host *h, const struct backend_pool *ask, struct br
 	int rc;
 
 	if (!engine_about(h->engine)->local)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "a pool hands connections from process to process, which works with an engine on a unix socket "
-			       "only, not with %s",
-			       engine_about(h->engine)->address);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"a pool hands connections from process to process, which works with an engine on a unix socket "
+			"only, not with %s",
+			engine_about(h->engine)->address);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(err);

@@ -45,7 +45,6 @@ void cell_group_id(const char *id, char dst[CELL_GROUP_ID_MAX])
 		       own_pid_ns());
 }
 
-
 bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3])
 {
 	char text[CELL_GROUP_ID_MAX], *rest, *word;
@@ -76,7 +75,8 @@ static bool started_at(uint64_t pid, uint64_t *ret)
 		return false;
 	after = strrchr(text, ')');
 	if (!after || after[1] != ' ' || after[2] == 'Z' || after[2] == 'X' || /* dead, and only not waited for */
-	    sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) != 1)
+	    sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   &ticks) != 1)
 		return false;
 	*ret = ticks * 1000 / (unsigned long long)sysconf(_SC_CLK_TCK);
 	return true;
