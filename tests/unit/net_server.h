@@ -7,6 +7,7 @@
 #define TESTS_NET_SERVER_H
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -214,6 +215,44 @@ static inline void server_stop(struct server *s)
 		(void)unlink(s->target.socket);
 		(void)rmdir(s->folder);
 	}
+}
+
+/* ---- what the tests of the client share ---------------------------------------------------------- */
+
+#define LONG_MS  60000 /* for what comes */
+#define SHORT_MS 60    /* for what does not */
+
+#define OK_ANSWER                                                                                                     \
+	"HTTP/1.1 200 OK\r\nContent-Type: Application/JSON; charset=utf-8\r\nServer: test/1\r\nApi-Version: 1.41\r\n" \
+	"Content-Length: 2\r\n\r\n{}"
+
+static inline struct http_client *client_of(const struct server *s)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct http_client *c = NULL;
+
+	if (http_open(&s->target, &c, &err) < 0)
+		fail_msg("%s", err.msg);
+	return c;
+}
+
+static inline struct http_request get(uint64_t ms)
+{
+	return (struct http_request){ .method = "GET", .path = "/x", .deadline_ns = in_ms(ms), .max_body = 4096 };
+}
+
+static inline int step_until(struct http_call *call, struct http_answer *a, enum http_trouble *trouble)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	int rc;
+
+	do {
+		struct pollfd p = { .fd = http_call_fd(call), .events = POLLIN };
+
+		assert_int_equal(poll(&p, 1, LONG_MS), 1);
+		rc = http_call_step(call, a, trouble, &err);
+	} while (rc == 0);
+	return rc;
 }
 
 #endif

@@ -12,10 +12,8 @@
 #include "base/str.h"
 #include "net_server.h"
 
-#define LONG_MS  60000
-#define SHORT_MS 60
-#define ID       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define HEAD     "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+#define ID   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define HEAD "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 #define PING                                                                                    \
 	{                                                                                       \
 		.answer = "HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nConnection: close\r\n\r\nOK" \
