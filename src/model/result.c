@@ -266,6 +266,13 @@ static int add_output(json_t *doc, const struct result *r)
 }
 
 /* null: nothing was looked for.  A hit has no compile cell, and so no evidence of one. */
+static json_t *json_audit(const struct result *r)
+{
+	if (!r->audit_seq)
+		return json_null();
+	return json_pack("{s:o, s:s}", "entry", json_count(r->audit_seq), "hash", r->audit_hash);
+}
+
 static json_t *json_cache(const struct result_cache *c)
 {
 	if (c->compile == CACHED_NONE)
@@ -284,6 +291,7 @@ static int add_measurements(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "timing", json_timing(r));
 	failed |= json_object_set_new(doc, "limits", json_counts(&r->limits, limit_members, n_limits));
 	failed |= json_object_set_new(doc, "cache", json_cache(&r->cache));
+	failed |= json_object_set_new(doc, "audit", json_audit(r));
 	return failed;
 }
 
