@@ -118,6 +118,7 @@ bool map_check(const json_t *asked, const json_t *found, bool ended, char *diffe
 #define LABEL_DEADLINE "brig.deadline"
 void owner_identify(struct backend_host *h);
 json_t *owner_labels(const struct cell *c);
+void owner_sweep(struct backend_host *h);
 int owner_list(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 int owner_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 

@@ -77,6 +77,7 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	h->podman = engine_about(h->engine)->podman;
 	h->local = engine_about(h->engine)->local;
 	owner_identify(h);
+	owner_sweep(h);
 	*ret_missing = DOCKER_NEVER;
 	*ret = h;
 	return 0;

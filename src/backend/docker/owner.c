@@ -22,6 +22,7 @@
 #include "base/str.h"
 
 #define LATE_SECONDS 3600
+#define SWEEP_MS     2000
 
 /* Pids mean something within one pid namespace of one machine. */
 void owner_identify(struct backend_host *h)
@@ -156,13 +157,20 @@ static bool describe(const struct backend_host *h, const json_t *row, struct cel
 	return true;
 }
 
-static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *arg, struct brig_error *err)
+static void set_deadline(struct backend_host *h, uint64_t ms, uint64_t until_ns)
+{
+	engine_set_deadline(h->engine, until_ns ? until_ns : clock_now_ns() + engine_patience_ms(ms) * NS_PER_MS);
+}
+
+/* until_ns: no longer than this in all; 0: as long as the settings allow for each. */
+static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *arg, uint64_t until_ns,
+		struct brig_error *err)
 {
 	json_t *list = NULL, *row;
 	size_t i;
 	int rc;
 
-	engine_set_deadline(h->engine, clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS);
+	set_deadline(h, h->set->startup_timeout_ms, until_ns);
 	rc = engine_list(h->engine, LABEL_CELL, &list, err);
 	if (rc < 0)
 		return rc;
@@ -171,7 +179,7 @@ static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *a
 
 		if (!describe(h, row, &entry) || (remove && !entry.orphan))
 			continue;
-		engine_set_deadline(h->engine, clock_now_ns() + engine_patience_ms(h->set->cleanup_timeout_ms) * NS_PER_MS);
+		set_deadline(h, h->set->cleanup_timeout_ms, until_ns);
 		if (remove)
 			rc = engine_remove(h->engine, entry.name, err);
 		if (remove && rc == 0)
@@ -193,9 +201,18 @@ static int with_engine(const struct settings *set, bool remove, cell_entry_fn ea
 	if (rc < 0)
 		return rc;
 	owner_identify(&h);
-	rc = walk(&h, remove, each, arg, err);
+	rc = walk(&h, remove, each, arg, 0, err);
 	engine_close(h.engine);
 	return rc;
+}
+
+/* What a killed brig left is gone before the next one begins, if that is quickly done; else `brig reap` says why not. */
+void owner_sweep(struct backend_host *h)
+{
+	struct brig_error ignored = BRIG_ERROR_INIT;
+	uint64_t deadline = clock_now_ns() + SWEEP_MS * NS_PER_MS;
+
+	(void)walk(h, /* remove= */ true, NULL, NULL, deadline, &ignored);
 }
 
 int owner_list(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err)
