@@ -297,7 +297,7 @@ static int open_to_read(struct db *db, struct brig_error *err)
 
 int db_open(struct db *db, const struct statedir *d, enum db_mode mode, struct brig_error *err)
 {
-	bool there;
+	bool there = false;
 	int rc;
 
 	*db = (struct db){ .handle = NULL };

@@ -25,12 +25,13 @@ struct query {
 /* Text is UTF-8 unless somebody else wrote it. */
 static json_t *json_string_of(struct query *q, int at)
 {
-	const void *data = q->db.api.column_blob(q->st, at);
+	const void *blob = q->db.api.column_blob(q->st, at);
+	const char *data = blob ? blob : "";
 	size_t len = (size_t)q->db.api.column_bytes(q->st, at);
 	AUTO_FREE char *copy = NULL;
 
-	if (str_is_utf8(data ? data : "", len))
-		return json_stringn_nocheck(data ? data : "", len);
+	if (str_is_utf8(data, len))
+		return json_stringn_nocheck(data, len);
 	copy = strndup(data, len);
 	return copy ? json_text(copy) : NULL;
 }

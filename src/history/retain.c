@@ -53,7 +53,7 @@ static int forget_oldest(struct db *db, uint64_t n, struct brig_error *err)
 
 static int forget_too_much(struct db *db, uint64_t most, struct brig_error *err)
 {
-	uint64_t used, aim = most / 10 * AIM;
+	uint64_t used = 0, aim = most / 10 * AIM;
 	int rc = used_bytes(db, &used, err);
 
 	if (rc < 0 || used <= most)
