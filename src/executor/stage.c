@@ -199,8 +199,8 @@ static int step_collect(struct stage *s)
 	if (!s->collect || s->verdict != VERDICT_ok)
 		return 0;
 	fd = s->backend->open_output(s->cell, s->collect);
-	if (fd < 0)
-		set_verdict(s, VERDICT_error, "the %s step left no file '%s'", s->plan->step, s->collect);
+	if (fd < 0) /* not "error": its status would be the step's own, which is 0 */
+		set_verdict(s, VERDICT_failed, "the %s step ended well but left no file '%s'", s->plan->step, s->collect);
 	else
 		read_collected(s, fd);
 	if (s->collected->full || s->collected->no_memory)

@@ -504,17 +504,34 @@ class Engine:
 		kind, size = struct.unpack("<II", wire.take(8))
 		if kind != GO:
 			raise Gone
+		if words.get("echo"):
+			self.echo(wire)
+		while words.get("flood") and (words.get("deaf") or not c.ended.is_set()):
+			wire.send(multiplexed(words["flood"], b"flood\n" * 4096))
 		if not say("stdout", 1, b"hello\n") or not say("stderr", 2, b"oh\n"):
 			return
 		late = {**facts, "processes_left": 0, **words.get("late", {})}
 		tail = job.keys[1] + b"".join(fact(k, v) for k, v in late.items() if v is not None)
 		how = words.get("exit", struct.pack("<IIIIQQQQQQ", 1, 0, 0, 0, 1000000, 1000000, 1 << 20, 1, 0, 0))
-		if not say("end", 2, tail + frame(EXIT, how) + frame(END)) or not say("after", 2, b""):
+		tail += frame(EXIT, how)
+		if job.output:
+			program = b"no program at all"
+			tail += words.get("output", frame(OUTPUT, struct.pack("<Q", len(program))) + frame(DATA, program))
+		if not say("end", 2, tail + frame(END)) or not say("after", 2, b""):
 			return
 		while words.get("at") != "bye" and wire.more():	# until brig ends the stream
 			wire.data = b""
 		if words.get("at") == "bye":
 			self.misspeak(words, 2, b"", wire, pieces)
+
+	@staticmethod
+	def echo(wire):
+		while True:
+			kind, size = struct.unpack("<II", wire.take(8))
+			data = wire.take(size)
+			if kind != INPUT:
+				return
+			wire.send(multiplexed(1, data))
 
 	def misspeak(self, words, stream, data, wire, pieces):
 		"""Returns whether init goes on."""

@@ -81,12 +81,29 @@ static void read_limits(const struct cell *c, struct facts *f)
 		fact_num(f, FACT_cpu_quota_percent, (n * 100 + both - 1) / both, "engine: HostConfig.CpuQuota");
 }
 
+/*
+ * The checks of ids belong to protections that a container does not have (an id mapping of its own), and are excused with
+ * them.  That the program had the user and group that were asked for is promised all the same.
+ */
+static void judge_ids(struct cell *c, const struct facts *f)
+{
+	const struct fact *uid = &f->row[FACT_uid], *gid = &f->row[FACT_gid], *groups = &f->row[FACT_groups];
+
+	if (c->violated || (uid->known && uid->num == c->plan->uid && gid->known && gid->num == c->plan->gid && groups->known &&
+			    groups->text[0] == '\0'))
+		return;
+	c->violated = true;
+	(void)snprintf(c->difference, sizeof(c->difference), "the program's user, group or other groups are not %u:%u",
+		       c->plan->uid, c->plan->gid);
+}
+
 void docker_inspect(struct cell *c, struct facts *ret)
 {
 	if (!c->stopped)
 		return; /* the first look comes while init is still at work: it says everything at the end */
 	adopt(ret, &c->late, "");
 	adopt(ret, &c->early, " (at start)");
+	judge_ids(c, ret);
 	read_spaces(c, ret);
 	read_modes(c, ret);
 	read_limits(c, ret);
