@@ -83,6 +83,8 @@ struct cell {
 	bool v2;
 	uint64_t cpu_base_ns, oom_seen, cpu_seen_ns;
 	struct engine_stats stats; /* the engine's, where there are no directories */
+	struct http_call *asking;  /* for the next ones */
+	bool no_stats;             /* it gives none */
 
 	uint64_t started_ns;
 	uint64_t changes; /* in the container's root, outside of its writable places */

@@ -160,6 +160,9 @@ struct engine_stats {
 };
 /* A second of patience: engines answer at their own tick.  1: it is not running, so there are none. */
 int engine_stats(struct engine *e, const char *id, struct engine_stats *ret, struct brig_error *err);
+/* The same without waiting: poll http_call_fd() or ask again later.  step: 1: *ret is filled, 0: not yet, negative: none. */
+int engine_stats_begin(struct engine *e, const char *id, struct http_call **ret, struct brig_error *err);
+int engine_stats_step(struct http_call *call, struct engine_stats *ret, struct brig_error *err);
 
 enum engine_change { ENGINE_CHANGED, ENGINE_ADDED, ENGINE_DELETED };
 /* Called with each changed path of the container's root: absolute, and as the guest named it, so clean it (answer_clean)

@@ -324,6 +324,44 @@ int engine_stats(struct engine *e, const char *id, struct engine_stats *ret, str
 	return rc < 0 ? engine_nonsense(e, a.what, err) : rc;
 }
 
+int engine_stats_begin(struct engine *e, const char *id, struct http_call **ret, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("GET", "take a sample of the container");
+	enum http_trouble trouble = HTTP_FINE;
+	struct http_request req = { .method = a.method, .deadline_ns = ask_deadline(e, CALL_MS), .max_body = MiB };
+	AUTO_FREE char *path = NULL;
+	int rc;
+
+	ask_object(&a, "containers", id, "stats");
+	ask_query(&a, "stream", "false");
+	if (e->about.api >= 41)
+		ask_query(&a, "one-shot", "true");
+	rc = ask_check(&a, err);
+	path = rc == 0 ? ask_path(e, &a) : NULL;
+	if (!path)
+		return rc < 0 ? rc : err_nomem(err);
+	req.path = path;
+	rc = http_call_begin(e->http, &req, req.deadline_ns, ret, &trouble, err);
+	return rc < 0 ? engine_no_answer(e, a.what, trouble, err) : 0;
+}
+
+int engine_stats_step(struct http_call *call, struct engine_stats *ret, struct brig_error *err)
+{
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	struct engine_stats got = { 0 };
+	int rc = http_call_step(call, &answer, NULL, err);
+
+	if (rc <= 0)
+		return rc;
+	if (answer.status != 200)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the engine gives no sample of the container");
+	rc = answer_stats(buf_str(&answer.body), answer.body.len, &got, err);
+	if (rc < 0)
+		return rc;
+	*ret = got;
+	return 1;
+}
+
 int engine_changes(struct engine *e, const char *id, engine_change_fn each, void *arg, struct brig_error *err)
 {
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;

@@ -85,15 +85,36 @@ void stats_open(struct cell *c, uint64_t pid)
 
 void stats_close(struct cell *c)
 {
+	http_call_close(MOVE_PTR(c->asking));
 	fd_closep(&c->memory);
 	fd_closep(&c->cpu);
 	fd_closep(&c->pids);
 }
 
+/* One question at a time, never waited for: the watcher has more to do. */
+static void ask_engine(struct cell *c)
+{
+	struct brig_error ignored = BRIG_ERROR_INIT;
+	int rc;
+
+	if (c->no_stats || c->stopped || !c->let_go)
+		return;
+	rc = c->asking ? engine_stats_step(c->asking, &c->stats, &ignored)
+		       : engine_stats_begin(c->host->engine, c->id, &c->asking, &ignored);
+	c->no_stats = rc < 0;
+	if (rc != 0)
+		http_call_close(MOVE_PTR(c->asking));
+}
+
 int stats_sample(struct cell *c, struct sample *ret)
 {
-	if (c->memory < 0)
-		return -ENODATA;
+	if (c->memory < 0) {
+		ask_engine(c);
+		ret->cpu_ms = c->stats.cpu_ns / NS_PER_MS;
+		ret->memory_bytes = c->stats.memory_bytes;
+		ret->pids = c->stats.pids;
+		return c->stats.memory_limit > 0 ? 0 : -ENODATA;
+	}
 	ret->cpu_ms = stats_cpu_ns(c) / NS_PER_MS;
 	ret->memory_bytes = number(c->memory, c->v2 ? "memory.current" : "memory.usage_in_bytes");
 	ret->pids = number(c->v2 ? c->memory : c->pids, "pids.current");
@@ -102,8 +123,11 @@ int stats_sample(struct cell *c, struct sample *ret)
 
 uint64_t stats_cpu_ns(struct cell *c)
 {
-	uint64_t now = group_cpu_ns(c);
+	uint64_t now;
 
+	if (c->memory < 0)
+		ask_engine(c);
+	now = c->memory < 0 ? c->stats.cpu_ns : group_cpu_ns(c);
 	c->cpu_seen_ns = max_u64(c->cpu_seen_ns, now > c->cpu_base_ns ? now - c->cpu_base_ns : 0);
 	return c->cpu_seen_ns;
 }
