@@ -283,16 +283,20 @@ static int open_unchanging(struct db *db, struct brig_error *err)
 
 static int open_to_read(struct db *db, struct brig_error *err)
 {
-	int64_t version;
+	int64_t version = 0;
 	int rc = open_handle(db, db->path, SQLITE_OPEN_READONLY, err);
 
 	if (rc == 0)
 		rc = db_number(db, "PRAGMA user_version", &version, err);
-	if (rc == 0 || db->damaged)
-		return rc;
-	db_close(db);
-	rc = open_unchanging(db, err);
-	return rc < 0 ? rc : db_number(db, "PRAGMA user_version", &version, err);
+	if (rc < 0 && !db->damaged) {
+		db_close(db);
+		rc = open_unchanging(db, err);
+		if (rc == 0)
+			rc = db_number(db, "PRAGMA user_version", &version, err);
+	}
+	if (rc == 0 && version == 0) /* somebody is just making it */
+		return err_set(err, BRIG_E_SYSTEM, ENOENT, "there is nothing in '%.200s' yet", db->path);
+	return rc;
 }
 
 int db_open(struct db *db, const struct statedir *d, enum db_mode mode, struct brig_error *err)

@@ -13,10 +13,10 @@
 #define SPOOL_NAME       "spool"
 #define SPOOL_TAKEN_NAME "spool.taken" /* what is on its way into the database */
 #define SPOOL_HEAD       32
-#define SPOOL_RECORD     24         /* bytes before each record */
-#define SPOOL_MAX        (64 * MiB) /* nothing is added beyond it */
-#define SPOOL_INGEST     (1 * MiB)  /* whenever this much more is in it, the one who wrote that brings it in */
-#define SPOOL_PATIENCE   (2 * NS_PER_SEC)
+#define SPOOL_RECORD     24                /* bytes before each record */
+#define SPOOL_MAX        (64 * MiB)        /* nothing is added beyond it */
+#define SPOOL_INGEST     (1 * MiB)         /* whenever this much more is in it, the one who wrote that brings it in */
+#define SPOOL_PATIENCE   (10 * NS_PER_SEC) /* for others, who hold it for microseconds */
 
 /* An empty record: room for the head, behind which the caller writes. */
 void spool_record_begin(struct buf *record);
