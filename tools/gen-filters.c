@@ -124,8 +124,8 @@ static void write_docker_rules(FILE *f, const struct call *call, const struct al
 			const struct term *term = &a->terms[t];
 			bool whole = term->kind == TERM_NULL;
 
-			fprintf(f, "%s{\"index\":%u,\"op\":\"%s\",\"value\":%u,\"valueTwo\":%u}", t ? "," : "", term->arg,
-				whole ? "SCMP_CMP_EQ" : "SCMP_CMP_MASKED_EQ", whole ? 0 : term->mask,
+			fprintf(f, "%s{\"index\":%u,\"op\":\"%s\",\"value\":%u,\"valueTwo\":%u}", t ? "," : "",
+				term->arg, whole ? "SCMP_CMP_EQ" : "SCMP_CMP_MASKED_EQ", whole ? 0 : term->mask,
 				term->kind == TERM_IN ? term->values[pick[t]] : 0);
 		}
 		fprintf(f, "]}");

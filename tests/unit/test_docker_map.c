@@ -90,7 +90,8 @@ static void every_setting_is_written_out(void **state)
 		{ "HostConfig.PublishAllPorts", "false" },
 		{ "HostConfig.Ulimits",
 		  "[{\"Name\":\"core\",\"Soft\":1,\"Hard\":1},{\"Name\":\"nofile\",\"Soft\":99,\"Hard\":99},"
-		  "{\"Name\":\"fsize\",\"Soft\":8388608,\"Hard\":8388608},{\"Name\":\"stack\",\"Soft\":8388608,\"Hard\":8388608},"
+		  "{\"Name\":\"fsize\",\"Soft\":8388608,\"Hard\":8388608},{\"Name\":\"stack\",\"Soft\":8388608,"
+		  "\"Hard\":8388608},"
 		  "{\"Name\":\"memlock\",\"Soft\":65536,\"Hard\":65536}]" },
 	};
 	json_t *body = make_body();
@@ -170,8 +171,9 @@ static void the_profile_is_ours(void **state)
 			profile = json_loads(option + sizeof(prefix) - 1, JSON_REJECT_DUPLICATES, NULL);
 			assert_non_null(profile);
 			assert_string_equal(answer_text(profile, "defaultAction"), "SCMP_ACT_ERRNO");
-			assert_string_equal(json_string_value(json_array_get(answer_at(body, "HostConfig.SecurityOpt"), 0)),
-					    "no-new-privileges:true");
+			assert_string_equal(
+				json_string_value(json_array_get(answer_at(body, "HostConfig.SecurityOpt"), 0)),
+				"no-new-privileges:true");
 			json_decref(profile);
 			json_decref(body);
 		}
@@ -210,10 +212,9 @@ static json_t *honest_account(json_t *body)
 	(void)json_object_set_new(v, "Image", json_string(IMAGE));
 	(void)json_object_set_new(v, "Mounts", json_array());
 	(void)json_object_set_new(v, "State", json_pack("{s:b, s:s, s:i}", "Running", 1, "Error", "", "Pid", 4));
-	(void)json_object_set_new(
-		v, "NetworkSettings",
-		json_pack("{s:{}, s:s, s:{s:{s:s, s:s}}}", "Ports", "IPAddress", "", "Networks", "none", "IPAddress", "",
-			  "Gateway", ""));
+	(void)json_object_set_new(v, "NetworkSettings",
+				  json_pack("{s:{}, s:s, s:{s:{s:s, s:s}}}", "Ports", "IPAddress", "", "Networks",
+					    "none", "IPAddress", "", "Gateway", ""));
 	return v;
 }
 
@@ -327,7 +328,8 @@ static void a_weaker_tmpfs_is_found(void **state)
 	char difference[200];
 
 	(void)state;
-	(void)json_object_set_new(answer_at(said, "HostConfig.Tmpfs"), "/tmp", json_string("rw,nosuid,nodev,size=2097152"));
+	(void)json_object_set_new(answer_at(said, "HostConfig.Tmpfs"), "/tmp",
+				  json_string("rw,nosuid,nodev,size=2097152"));
 	assert_false(map_check(body, said, false, difference, sizeof(difference)));
 	json_decref(said);
 	said = honest_account(body);

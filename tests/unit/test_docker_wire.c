@@ -250,7 +250,8 @@ static void the_program_cannot_hide_or_forge_the_end(void **state)
 			memcpy(guest + 2 * known + 1, key[1], known);
 			for (size_t piece = 1; piece < 80; piece += 13) {
 				/* Twice the beginning of a key that repeats itself is that key: leave one out. */
-				check_stream(key, guest + (repetitive ? known : 0), (repetitive ? 1 : 2) * known + 1, piece);
+				check_stream(key, guest + (repetitive ? known : 0), (repetitive ? 1 : 2) * known + 1,
+					     piece);
 				/* Broken off right before the real key. */
 				if (!repetitive)
 					check_stream(key, guest, 3 * known + 1, piece);

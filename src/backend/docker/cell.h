@@ -29,7 +29,8 @@ struct backend_host {
 /* One direction of the program's output: from the engine's stream into a pipe that the watcher reads. */
 struct pipe_out {
 	int read, write;
-	char piece[WIRE_BODY_MAX + 2 * WIRE_KEY]; /* what the pipe had no room for: one read at most, and what was held back before */
+	char piece[WIRE_BODY_MAX +
+		   2 * WIRE_KEY]; /* what the pipe had no room for: one read at most, and what was held back before */
 	size_t at, len;
 	struct buf rest; /* of a stopped cell: everything that still came */
 };
@@ -41,12 +42,12 @@ struct cell {
 	char name[64];
 	bool perhaps; /* the engine may have made a container, but has not given its id */
 	char image[ENGINE_IMAGE_LEN + 1];
-	bool cold;      /* not to be taken from a pool */
+	bool cold;         /* not to be taken from a pool */
 	bool left_to_pool; /* which removes it when the connection closes */
-	int pool;       /* connection to the pool that it came from; FD_NONE: it was made for this run */
-	json_t *asked;  /* the body of the create call */
-	json_t *before; /* the engine's description when every wall was up */
-	json_t *after;  /* and after the end */
+	int pool;          /* connection to the pool that it came from; FD_NONE: it was made for this run */
+	json_t *asked;     /* the body of the create call */
+	json_t *before;    /* the engine's description when every wall was up */
+	json_t *after;     /* and after the end */
 	struct http_stream *stream;
 	struct http_call *wait;
 	struct frames frames;
@@ -73,7 +74,7 @@ struct cell {
 	struct wire_exit exit;
 	bool has_exit, told;
 	uint64_t output_size, output_got;
-	int output;  /* memory file with the output; FD_NONE */
+	int output; /* memory file with the output; FD_NONE */
 	struct facts early, late;
 	char first_words[200]; /* on stderr of a container whose init did not speak */
 	size_t first_len;
@@ -87,7 +88,7 @@ struct cell {
 	bool no_stats;             /* it gives none */
 
 	uint64_t started_ns;
-	uint64_t changes; /* in the container's root, outside of its writable places */
+	uint64_t changes;         /* in the container's root, outside of its writable places */
 	const char *changes_from; /* NULL: not known */
 	bool stopped;
 	bool violated;
@@ -101,7 +102,7 @@ struct place_sizes {
 	uint64_t bytes[3], inodes[3];
 };
 struct place_sizes map_plan_places(const struct limits *l);
-#define DOCKER_NEVER                                                                                          \
+#define DOCKER_NEVER                                                                                                   \
 	(PROT_BIT(PROT_user_ns) | PROT_BIT(PROT_id_separation) | PROT_BIT(PROT_time_ns) | PROT_BIT(PROT_proc_subset) | \
 	 PROT_BIT(PROT_nested_userns) | PROT_BIT(PROT_socket_memory))
 

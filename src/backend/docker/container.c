@@ -119,7 +119,7 @@ static const struct {
 	enum protection protection;
 	const char *text;
 } step_info[WIRE_STEPS] = {
-#define PROT_NONE PROT_COUNT
+#define PROT_NONE              PROT_COUNT
 #define STEP(name, prot, what) [WIRE_STEP_##name] = { PROT_##prot, what },
 #include "backend/docker/steps.def"
 #undef PROT_NONE
@@ -135,8 +135,9 @@ static int step_failed(const struct cell *c, struct brig_error *err)
 			       c->plan->argv[0]);
 	if (p == PROT_COUNT)
 		return err_set(err, BRIG_E_SYSTEM, (int)c->failure.sys, "the container's init could not %s", what);
-	return err_set(err, BRIG_E_REFUSED, (int)c->failure.sys, "the container's init could not %s; protection '%s': %s",
-		       what, protection_info[p].name, protection_info[p].fix);
+	return err_set(err, BRIG_E_REFUSED, (int)c->failure.sys,
+		       "the container's init could not %s; protection '%s': %s", what, protection_info[p].name,
+		       protection_info[p].fix);
 }
 
 /* The container ended without a word of init's: what the engine says about that. */
@@ -156,8 +157,9 @@ static int died_early(struct cell *c, struct brig_error *err)
 	(void)answer_clean(said, sizeof(said), c->first_words);
 	if (oom || stats_oom_kills(c) > 0)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the memory limit is too small to start a container");
-	return err_set(err, BRIG_E_SYSTEM, 0, "the container ended with code %lld before its program could start%s%s%s%s",
-		       (long long)code, words[0] ? ": " : "", words, said[0] ? "; it said: " : "", said);
+	return err_set(err, BRIG_E_SYSTEM, 0,
+		       "the container ended with code %lld before its program could start%s%s%s%s", (long long)code,
+		       words[0] ? ": " : "", words, said[0] ? "; it said: " : "", said);
 }
 
 static int await_ready(struct cell *c, uint64_t deadline, struct brig_error *err)
@@ -172,7 +174,8 @@ static int await_ready(struct cell *c, uint64_t deadline, struct brig_error *err
 		if (c->stream_over)
 			return died_early(c, err);
 		if (clock_now_ns() >= deadline)
-			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "the container was not ready in time (startup_timeout_ms)");
+			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT,
+				       "the container was not ready in time (startup_timeout_ms)");
 		pump_wait(c, deadline);
 	}
 }
@@ -197,10 +200,12 @@ static int check_limits(const struct cell *c, struct brig_error *err)
 
 		if (!f->known || f->num <= rows[i].most || c->plan->may_degrade & PROT_BIT(rows[i].protection))
 			continue;
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "the engine took the limit but does not enforce '%s' (%s says %llu). To have it: run the "
-			       "engine as root, or delegate that controller to it. To run without it, name it in allow_degraded",
-			       protection_info[rows[i].protection].name, f->source, (unsigned long long)f->num);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"the engine took the limit but does not enforce '%s' (%s says %llu). To have it: run the "
+			"engine as root, or delegate that controller to it. To run without it, name it in "
+			"allow_degraded",
+			protection_info[rows[i].protection].name, f->source, (unsigned long long)f->num);
 	}
 	return 0;
 }
@@ -287,7 +292,8 @@ static int await_exit(struct cell *c, uint64_t deadline, struct brig_error *err)
 
 		rc = engine_wait_step(c->wait, &how, err);
 		if (rc == 0)
-			(void)poll(&p, 1, (int)min_u64((deadline - min_u64(clock_now_ns(), deadline)) / NS_PER_MS + 1, 1000));
+			(void)poll(&p, 1,
+				   (int)min_u64((deadline - min_u64(clock_now_ns(), deadline)) / NS_PER_MS + 1, 1000));
 	}
 	while (is_running(c, err)) {
 		struct timespec pause = { .tv_nsec = 2 * (long)NS_PER_MS };
@@ -299,8 +305,9 @@ static int await_exit(struct cell *c, uint64_t deadline, struct brig_error *err)
 	if (c->after)
 		return 0;
 	return err->code ? -err->code
-			 : err_set(err, BRIG_E_SYSTEM, 0, "the engine does not know the container any more, so that nobody can say what "
-							  "was in force");
+			 : err_set(err, BRIG_E_SYSTEM, 0,
+				   "the engine does not know the container any more, so that nobody can say what "
+				   "was in force");
 }
 
 static void look_back(struct cell *c, bool ended)
@@ -351,7 +358,8 @@ int container_stop(struct cell *c, struct brig_error *err)
 	c->draining = true;
 	if (!c->final && !c->stream_over && pump_message(c, WIRE_STOP))
 		await_final(c, from_now(STOP_PATIENCE_MS));
-	deadline = from_now(engine_patience_ms(c->plan->limits.cleanup_ms)); /* init has had its time: the rest is the engine's */
+	deadline = from_now(
+		engine_patience_ms(c->plan->limits.cleanup_ms)); /* init has had its time: the rest is the engine's */
 	engine_set_deadline(e, deadline);
 	(void)stats_oom_kills(c);
 	(void)stats_cpu_ns(c);

@@ -67,7 +67,8 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	if (!h)
 		return err_nomem(err);
 	h->set = set;
-	rc = engine_open(set, clock_now_ns() + engine_patience_ms(set->startup_timeout_ms) * NS_PER_MS, &h->engine, err);
+	rc = engine_open(set, clock_now_ns() + engine_patience_ms(set->startup_timeout_ms) * NS_PER_MS, &h->engine,
+			 err);
 	if (rc == 0)
 		rc = check_settings(h, err);
 	if (rc < 0) {
@@ -157,11 +158,9 @@ static int docker_start(struct cell *c, struct cell_fds *ret, struct brig_error 
 
 	if (rc < 0)
 		return rc;
-	*ret = (struct cell_fds){ .in = c->in_write,
-				  .out = c->out.read,
-				  .err = c->err.read,
-				  .event = c->poll,
-				  .started_ns = c->started_ns };
+	*ret = (struct cell_fds){
+		.in = c->in_write, .out = c->out.read, .err = c->err.read, .event = c->poll, .started_ns = c->started_ns
+	};
 	return 0;
 }
 

@@ -76,7 +76,8 @@ static json_t *tmpfs(const struct cell *c)
 					       (unsigned long long)s.bytes[i], (unsigned long long)s.inodes[i], owner));
 	}
 	/* The engine would mount a writable queue file system there. */
-	(void)json_object_set_new(v, "/dev/mqueue", json_string("ro,nosuid,nodev,noexec,size=4096,nr_inodes=1,mode=0555"));
+	(void)json_object_set_new(v, "/dev/mqueue",
+				  json_string("ro,nosuid,nodev,noexec,size=4096,nr_inodes=1,mode=0555"));
 	return v;
 }
 

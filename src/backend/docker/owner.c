@@ -47,10 +47,10 @@ uint64_t owner_start_time(pid_t pid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return 0;
-	at = strrchr(text, ')'); /* the command's name before it may hold anything */
+	at = strrchr(text, ')');                                   /* the command's name before it may hold anything */
 	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X' || /* dead, and only not waited for */
-	    sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-			  &ticks) != 1)
+	    sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) !=
+		    1)
 		return 0;
 	return ticks;
 }
@@ -144,8 +144,9 @@ static bool describe(const struct backend_host *h, const json_t *row, struct cel
 	if (!read_owner(labels, &o))
 		return false;
 	/* A pool's container is the pool's until somebody has claimed it. */
-	ret->waiting = label_of(labels, LABEL_POOL)[0] != '\0' &&
-		       !pool_record_read(label_of(labels, LABEL_POOL), o.uid, answer_text_or(row, "Id", ""), &o.pid, &o.start);
+	ret->waiting =
+		label_of(labels, LABEL_POOL)[0] != '\0' &&
+		!pool_record_read(label_of(labels, LABEL_POOL), o.uid, answer_text_or(row, "Id", ""), &o.pid, &o.start);
 	(void)str_copy(ret->id, sizeof(ret->id), label_of(labels, LABEL_CELL));
 	(void)str_copy(ret->name, sizeof(ret->name), answer_text_or(row, "Id", ""));
 	(void)answer_clean(ret->language, sizeof(ret->language), label_of(labels, LABEL_LANGUAGE));
@@ -174,7 +175,8 @@ static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *a
 	rc = engine_list(h->engine, LABEL_CELL, &list, err);
 	if (rc < 0)
 		return rc;
-	json_array_foreach(list, i, row) {
+	json_array_foreach(list, i, row)
+	{
 		struct cell_entry entry;
 
 		if (!describe(h, row, &entry) || (remove && !entry.orphan))
@@ -196,7 +198,8 @@ static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *a
 static int with_engine(const struct settings *set, bool remove, cell_entry_fn each, void *arg, struct brig_error *err)
 {
 	struct backend_host h = { .set = set };
-	int rc = engine_open(set, clock_now_ns() + engine_patience_ms(set->startup_timeout_ms) * NS_PER_MS, &h.engine, err);
+	int rc = engine_open(set, clock_now_ns() + engine_patience_ms(set->startup_timeout_ms) * NS_PER_MS, &h.engine,
+			     err);
 
 	if (rc < 0)
 		return rc;

@@ -331,7 +331,8 @@ static int take_bytes(struct cell *c, const char *data, size_t len, struct brig_
 
 	while ((rc = frames_next(&c->frames, &data, &len, &stream, &piece, &n)) > 0) {
 		if (stream == FRAME_STDOUT && !c->let_go)
-			return err_set(err, BRIG_E_SYSTEM, 0, "the container wrote output before its program was started");
+			return err_set(err, BRIG_E_SYSTEM, 0,
+				       "the container wrote output before its program was started");
 		if (stream == FRAME_STDOUT)
 			deliver(c, &c->out, piece, n);
 		else if (take_stderr(c, piece, n, err) < 0)

@@ -159,7 +159,8 @@ static bool is_component(const char *name)
 {
 	size_t len = strlen(name);
 
-	return len > 0 && len <= WIRE_NAME_MAX && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+	return len > 0 && len <= WIRE_NAME_MAX && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
 }
 
 static void take_files(struct reader *r, struct wire_job *job)
@@ -393,7 +394,7 @@ static enum wire_item broken(struct wire_reader *r)
 static bool match_key1(struct wire_reader *r, const char **data, size_t *len)
 {
 	while (*len > 0 && r->matched < WIRE_KEY) {
-		if ((uint8_t)**data != r->key[0][r->matched])
+		if ((uint8_t) * *data != r->key[0][r->matched])
 			return false;
 		r->matched++;
 		(*data)++;
@@ -460,7 +461,7 @@ static enum wire_item next_guest(struct wire_reader *r, const char **data, size_
 	const uint8_t *k = r->key[1];
 
 	while (r->matched > 0 && *len > 0) {
-		if ((uint8_t)**data != k[r->matched])
+		if ((uint8_t) * *data != k[r->matched])
 			return give_back(r, ret, ret_len);
 		r->matched++;
 		(*data)++;
@@ -475,7 +476,7 @@ static enum wire_item next_guest(struct wire_reader *r, const char **data, size_
 	/* Nothing is held back: everything up to the next byte that might begin the key goes out as it is. */
 	*ret = *data;
 	*ret_len = 0;
-	while (*len > 0 && (uint8_t)**data != k[0]) {
+	while (*len > 0 && (uint8_t) * *data != k[0]) {
 		(*data)++;
 		(*len)--;
 		(*ret_len)++;

@@ -36,7 +36,7 @@
 /* ---- the job ------------------------------------------------------------------------------------ */
 
 enum wire_flag {
-	WIRE_STRICT = 1 << 0,         /* the strict system call filter */
+	WIRE_STRICT = 1 << 0, /* the strict system call filter */
 	WIRE_DENY_WRITE_EXEC = 1 << 1,
 	WIRE_WORKSPACE_EXEC = 1 << 2,
 	WIRE_WITHOUT_LANDLOCK = 1 << 3, /* go on if there is none */
@@ -55,8 +55,8 @@ struct wire_job {
 	uint32_t flags;  /* enum wire_flag */
 	uint32_t family; /* enum syscall_family */
 	uint64_t wall_ms, cpu_time_ms, disk_bytes, open_files;
-	uint64_t output_max;      /* the largest output file that is wanted */
-	const char *output;       /* name of the file to send back when the program exits with 0; "": none */
+	uint64_t output_max;                 /* the largest output file that is wanted */
+	const char *output;                  /* name of the file to send back when the program exits with 0; "": none */
 	const char *argv[WIRE_ARGS_MAX + 1]; /* NULL-terminated */
 	const char *envp[WIRE_ENV_MAX + 1];
 	struct wire_file files[WIRE_FILES_MAX];
@@ -87,13 +87,13 @@ bool wire_prefix_decode(const char src[WIRE_PREFIX], unsigned *type, uint32_t *l
 /* ---- frames from init --------------------------------------------------------------------------- */
 
 enum wire_frame {
-	WIRE_END = 1,   /* of the section */
-	WIRE_FAILED,    /* struct wire_failure: nothing was started */
-	WIRE_FACT,      /* one fact, read inside the container */
-	WIRE_SPACES,    /* struct wire_spaces */
-	WIRE_READY,     /* everything is up; WIRE_GO is awaited */
-	WIRE_EXIT,      /* struct wire_exit */
-	WIRE_OUTPUT,    /* u64: the output file's size; its bytes follow in WIRE_DATA */
+	WIRE_END = 1, /* of the section */
+	WIRE_FAILED,  /* struct wire_failure: nothing was started */
+	WIRE_FACT,    /* one fact, read inside the container */
+	WIRE_SPACES,  /* struct wire_spaces */
+	WIRE_READY,   /* everything is up; WIRE_GO is awaited */
+	WIRE_EXIT,    /* struct wire_exit */
+	WIRE_OUTPUT,  /* u64: the output file's size; its bytes follow in WIRE_DATA */
 	WIRE_DATA,
 	WIRE_FRAMES
 };
@@ -111,7 +111,10 @@ struct wire_failure {
 };
 
 /* Inode numbers of init's namespaces; 0: the kernel has none. */
-#define WIRE_SPACE_NAMES { "user", "pid", "mnt", "net", "ipc", "uts", "cgroup", "time" }
+#define WIRE_SPACE_NAMES                                                    \
+	{                                                                   \
+		"user", "pid", "mnt", "net", "ipc", "uts", "cgroup", "time" \
+	}
 #define WIRE_SPACE_COUNT 8
 struct wire_spaces {
 	uint64_t inode[WIRE_SPACE_COUNT];
@@ -122,8 +125,8 @@ struct wire_exit {
 	uint32_t value;  /* code or signal */
 	uint32_t expired;
 	uint32_t disk_full;
-	uint64_t run_ns; /* from the word to start until the end */
-	uint64_t cpu_ns; /* of the container since then; without a counter, of all that were waited for */
+	uint64_t run_ns;      /* from the word to start until the end */
+	uint64_t cpu_ns;      /* of the container since then; without a counter, of all that were waited for */
 	uint64_t memory_peak; /* of the container; without a counter, of its largest process */
 	uint64_t pids_peak, oom_kills, pids_refused;
 };

@@ -123,8 +123,8 @@ static void say_v1(struct inside *in)
 		say(in, FACT_pids_max, n, "init: pids.max");
 	/* -1 does not begin with a digit: no quota. */
 	if (read_value(V1("cpu/cpu.cfs_period_us"), "", &period))
-		say_cpu(in, "init: cpu.cfs_quota_us",
-			read_value(V1("cpu/cpu.cfs_quota_us"), "", &n) ? n : UINT64_MAX, period);
+		say_cpu(in, "init: cpu.cfs_quota_us", read_value(V1("cpu/cpu.cfs_quota_us"), "", &n) ? n : UINT64_MAX,
+			period);
 }
 
 void counters_say_limits(struct inside *in)

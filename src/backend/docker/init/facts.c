@@ -57,9 +57,9 @@ static uint64_t number_at(const char **at, unsigned base)
 	while (**at == ' ' || **at == '\t')
 		(*at)++;
 	for (;; (*at)++) {
-		unsigned digit = **at >= '0' && **at <= '9' ? (unsigned)(**at - '0') :
-				 **at >= 'a' && **at <= 'f' ? (unsigned)(**at - 'a' + 10) :
-							      99;
+		unsigned digit = **at >= '0' && **at <= '9'   ? (unsigned)(**at - '0')
+				 : **at >= 'a' && **at <= 'f' ? (unsigned)(**at - 'a' + 10)
+							      : 99;
 
 		if (digit >= base)
 			return n;
@@ -229,9 +229,10 @@ static void say_payload(struct inside *in)
 	say_privileges(in, status);
 	say_limits(in);
 	/* From ABI 5 on the probe must have been denied; before, restrict_self's word is all there is. */
-	say_number(in, FACT_landlock, in->landlock_abi < 5 || in->landlock_said == EACCES ? (uint64_t)in->landlock_abi : 0,
-		   in->landlock_abi < 5 ? "init: landlock_restrict_self(2)" :
-					  "init: landlock_restrict_self(2) and a denied ioctl");
+	say_number(in, FACT_landlock,
+		   in->landlock_abi < 5 || in->landlock_said == EACCES ? (uint64_t)in->landlock_abi : 0,
+		   in->landlock_abi < 5 ? "init: landlock_restrict_self(2)"
+					: "init: landlock_restrict_self(2) and a denied ioctl");
 }
 
 /* ---- the container ------------------------------------------------------------------------------- */

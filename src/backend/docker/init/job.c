@@ -18,7 +18,8 @@ void job_read(struct inside *in)
 	if (n == 0)
 		end(INIT_DONE); /* brig went away before it had something to do: a warm container nobody wanted */
 	len = n == WIRE_HEAD ? wire_head_decode(head) : -1;
-	if (len < 0 || fd_read_all(STDIN_FILENO, meta, (size_t)len) != len || !wire_job_decode(meta, (size_t)len, &in->job))
+	if (len < 0 || fd_read_all(STDIN_FILENO, meta, (size_t)len) != len ||
+	    !wire_job_decode(meta, (size_t)len, &in->job))
 		end(INIT_NO_JOB);
 }
 

@@ -84,7 +84,8 @@ static void await_go(void)
 	unsigned type;
 	uint32_t len;
 
-	if (!control_read(prefix, sizeof(prefix)) || !wire_prefix_decode(prefix, &type, &len) || type != WIRE_GO || len > 0)
+	if (!control_read(prefix, sizeof(prefix)) || !wire_prefix_decode(prefix, &type, &len) || type != WIRE_GO ||
+	    len > 0)
 		end(INIT_DONE); /* brig is gone, or has decided against it */
 }
 

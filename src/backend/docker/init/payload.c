@@ -230,7 +230,7 @@ static int guard_init(struct payload *p UNUSED)
 		CALL_IS(SYS_sched_setscheduler, 2),
 		CALL_IS(SYS_sched_setparam, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		/* The kernel reads the low half only; the filter behind this one allows no other architecture. */
+	/* The kernel reads the low half only; the filter behind this one allows no other architecture. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
 #else
@@ -254,10 +254,10 @@ static const struct step {
 	enum wire_step step;
 	int (*run)(struct payload *p); /* 0 or -errno */
 } steps[] = {
-	{ WIRE_STEP_signals, reset_signals },         { WIRE_STEP_oom_score, offer_to_oom_killer },
-	{ WIRE_STEP_rlimits, set_rlimits },           { WIRE_STEP_working_dir, enter_workspace },
-	{ WIRE_STEP_close_files, close_files },       { WIRE_STEP_memory_rules, memory_rules },
-	{ WIRE_STEP_no_new_privs, no_new_privs },     { WIRE_STEP_landlock, apply_landlock },
+	{ WIRE_STEP_signals, reset_signals },     { WIRE_STEP_oom_score, offer_to_oom_killer },
+	{ WIRE_STEP_rlimits, set_rlimits },       { WIRE_STEP_working_dir, enter_workspace },
+	{ WIRE_STEP_close_files, close_files },   { WIRE_STEP_memory_rules, memory_rules },
+	{ WIRE_STEP_no_new_privs, no_new_privs }, { WIRE_STEP_landlock, apply_landlock },
 };
 static const struct step filter_steps[] = {
 	{ WIRE_STEP_guard_init, guard_init },
