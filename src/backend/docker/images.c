@@ -188,37 +188,6 @@ static void judge_own(const json_t *image, const struct image_row *row, struct i
 		complain(f, "it has an entrypoint: brig images build --rebuild %s", row->name);
 }
 
-static int look(struct engine *e, const char *ref, const struct image_row *row, struct image_found *ret,
-		json_t **ret_image, struct brig_error *err)
-{
-	json_t *image = NULL;
-	const char *id;
-	int rc = engine_image_inspect(e, ref, &image, err);
-
-	memset(ret, 0, sizeof(*ret));
-	(void)str_copy(ret->ref, sizeof(ret->ref), ref);
-	if (rc != 0)
-		return rc < 0 ? rc : 0;
-	id = answer_text_or(image, "Id", "");
-	if (!answer_is_image_id(id)) {
-		json_decref(image);
-		return err_set(err, BRIG_E_SYSTEM, 0, "the engine names no id for the image %s", ref);
-	}
-	ret->state = IMAGE_GOOD;
-	(void)str_copy(ret->id, sizeof(ret->id), id);
-	(void)answer_clean(ret->how, sizeof(ret->how), label_of(image, IMAGE_LABEL_HOW));
-	(void)answer_clean(ret->created, sizeof(ret->created), answer_text_or(image, "Created", ""));
-	(void)answer_u64(image, "Size", &ret->bytes);
-	judge_any(image, ret);
-	if (row)
-		judge_own(image, row, ret);
-	if (ret_image)
-		*ret_image = image;
-	else
-		json_decref(image);
-	return 0;
-}
-
 /* What may be a reference: the alphabet of names, tags and digests.  It is percent-encoded as well. */
 static bool is_reference(const char *s)
 {
@@ -239,6 +208,39 @@ static int bad_reference(const char *name, struct brig_error *err)
 	return err_set(err, BRIG_E_REFUSED, 0,
 		       "docker_image '%s' is not the name of an image: write [host/]name[:tag], name@sha256:digest or an image id",
 		       answer_clean(clean, sizeof(clean), name));
+}
+
+static int look(struct engine *e, const char *ref, const struct image_row *row, struct image_found *ret,
+		json_t **ret_image, struct brig_error *err)
+{
+	json_t *image = NULL;
+	const char *id;
+	int rc = engine_image_inspect(e, ref, &image, err);
+
+	memset(ret, 0, sizeof(*ret));
+	(void)str_copy(ret->ref, sizeof(ret->ref), ref);
+	if (rc < 0 && !row && engine_status(e) == 400)
+		return bad_reference(ref, err); /* the alphabet is right, and the engine still makes nothing of it */
+	if (rc != 0)
+		return rc < 0 ? rc : 0;
+	id = answer_text_or(image, "Id", "");
+	if (!answer_is_image_id(id)) {
+		json_decref(image);
+		return err_set(err, BRIG_E_SYSTEM, 0, "the engine names no id for the image %s", ref);
+	}
+	ret->state = IMAGE_GOOD;
+	(void)str_copy(ret->id, sizeof(ret->id), id);
+	(void)answer_clean(ret->how, sizeof(ret->how), label_of(image, IMAGE_LABEL_HOW));
+	(void)answer_clean(ret->created, sizeof(ret->created), answer_text_or(image, "Created", ""));
+	(void)answer_u64(image, "Size", &ret->bytes);
+	judge_any(image, ret);
+	if (row)
+		judge_own(image, row, ret);
+	if (ret_image)
+		*ret_image = image;
+	else
+		json_decref(image);
+	return 0;
 }
 
 int image_look(struct engine *e, const char *name, bool foreign, struct image_found *ret, struct brig_error *err)
