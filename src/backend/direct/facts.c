@@ -33,7 +33,7 @@ static bool hard_limit(const char *text, const char *name, uint64_t *ret)
 static void read_limits(const struct cell *c, struct facts *f)
 {
 	char pattern[256] = "|", path[48], text[4096];
-	uint64_t files, core;
+	uint64_t files = 0, core = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/limits", c->program);
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0 || !hard_limit(text, "Max open files", &files) ||
