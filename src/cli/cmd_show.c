@@ -456,9 +456,8 @@ const struct command command_show = {
 	.name = "show",
 	.synopsis = "[OPTIONS] [ID]",
 	.summary = "show everything about one execution",
-	.details = "The beginning of an ID is enough if no other one begins so; 'brig history' lists them. Without an "
-		   "ID it is\n"
-		   "the youngest execution.\n",
+	.details = "The beginning of an ID is enough if no other one begins so; 'brig history' lists them.\n"
+		   "Without an ID it is the youngest execution.\n",
 	.options = show_options,
 	.n_options = ARRAY_LEN(show_options),
 	.run = show_main,
