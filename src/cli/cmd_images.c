@@ -154,8 +154,8 @@ const struct command command_images_build = {
 	.name = "images build",
 	.synopsis = "[OPTIONS] [IMAGE|LANGUAGE]",
 	.summary = "make the images of docker cells that are missing",
-	.details = "Without a name, all of them.  The base comes from a registry if the engine reaches one; else the image is\n"
-		   "made of this host's own interpreters and compilers.\n",
+	.details = "Without a name, all of them.  The base comes from a registry if the engine reaches one;\n"
+		   "else the image is made of this host's own interpreters and compilers.\n",
 	.options = build_options,
 	.n_options = ARRAY_LEN(build_options),
 	.run = build_main,
