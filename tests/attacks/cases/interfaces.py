@@ -88,13 +88,13 @@ time.sleep(0.2)
 
 attack("FD-05", "sets flags on the output pipe, resizes it, reads it back", "python", """
 import fcntl
-begun()
 for fd in (1, 2):
     for change in (lambda: os.set_blocking(fd, False), lambda: fcntl.fcntl(fd, 1031, 4096), lambda: fcntl.fcntl(fd, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK),
                    lambda: os.read(os.open(f'/proc/self/fd/{fd}', os.O_RDONLY | os.O_NONBLOCK), 100)):
         try: change()
         except OSError: pass
 import time
+begun() # not before: it would read that word back, too, if nobody has fetched it yet
 left = b'z' * 300000
 while left:
     try: left = left[os.write(1, left):]
