@@ -415,17 +415,17 @@ struct brig_pool {
 	uint32_t size;
 	const char *const *languages; /* n_languages of them */
 	size_t n_languages;
-	const char *trust; /* NULL: the policy's default */
+	const char *trust;                 /* NULL: the policy's default */
 	const struct brig_option *options; /* wishes that the runs will have, too */
 	size_t n_options;
-	uint32_t containers; /* of each kind, 1 to BRIG_POOL_MAX */
-	int stop_fd;         /* when it turns readable the pool removes what waits and returns */
+	uint32_t containers;      /* of each kind, 1 to BRIG_POOL_MAX */
+	int stop_fd;              /* when it turns readable the pool removes what waits and returns */
 	brig_notice_fn on_notice; /* what happens, for people; may be called on another thread */
 	void *user;
 };
 #define BRIG_POOL_MAX 64
-#define BRIG_POOL_INIT                                                            \
-	{                                                                         \
+#define BRIG_POOL_INIT                                                              \
+	{                                                                           \
 		sizeof(struct brig_pool), NULL, 0, NULL, NULL, 0, 2, -1, NULL, NULL \
 	}
 /* Returns 0 when it was told to stop. */

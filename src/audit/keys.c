@@ -233,7 +233,7 @@ int keys_sign(const struct statedir *state, const void *data, size_t len, uint8_
 {
 	AUTO_STATEDIR dir = STATEDIR_INIT;
 	AUTO_FD lock = FD_NONE;
-	AUTO_FREE struct keyring *ring = malloc(sizeof(*ring));
+	AUTO_FREE struct keyring *ring = calloc(1, sizeof(*ring));
 	uint8_t seed[SIGN_SEED_LEN];
 	int rc;
 
@@ -265,7 +265,7 @@ int keys_rotate(const struct statedir *state, key_announce_fn announce, void *ar
 {
 	AUTO_STATEDIR dir = STATEDIR_INIT;
 	AUTO_FD lock = FD_NONE;
-	AUTO_FREE struct keyring *ring = malloc(sizeof(*ring));
+	AUTO_FREE struct keyring *ring = calloc(1, sizeof(*ring));
 	char text[KEY_ROTATION_TEXT_MAX];
 	uint8_t seed[SIGN_SEED_LEN], sig[SIGN_LEN];
 	struct public_key now, *old;

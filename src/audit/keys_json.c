@@ -15,10 +15,13 @@ static json_t *key_json(const struct public_key *k)
 
 int audit_keys_json(const struct statedir *state, bool make, char **ret, struct brig_error *err)
 {
-	AUTO_FREE struct keyring *ring = malloc(sizeof(*ring));
+	AUTO_FREE struct keyring *ring = calloc(1, sizeof(*ring));
 	json_t *rows;
-	int rc = ring ? keyring_load(state, make, ring, err) : err_nomem(err);
+	int rc;
 
+	if (!ring)
+		return err_nomem(err);
+	rc = keyring_load(state, make, ring, err);
 	if (rc < 0)
 		return rc;
 	rows = json_array();

@@ -27,11 +27,12 @@ static int read_key(const struct statedir *dir, uint8_t key[SHA256_LEN], struct 
 	crypto_wipe(text, sizeof(text));
 	if (n < 0)
 		return (int)n;
-	return good ? 0
-		    : err_set(err, BRIG_E_REFUSED, 0,
-			      "'%.200s/" AUDIT_KEY "' is not a key of brig: put the right one back, or move the folder "
-						   "away to begin a new log",
-			      dir->path);
+	if (good)
+		return 0;
+	return err_set(
+		err, BRIG_E_REFUSED, 0,
+		"'%.200s/%s' is not a key of brig: put the right one back, or move the folder away to begin a new log",
+		dir->path, AUDIT_KEY);
 }
 
 int log_key_load(const struct statedir *dir, bool make, struct log_key *ret, struct brig_error *err)

@@ -156,7 +156,7 @@ static char *canonical(const json_t *statement, size_t *ret_len)
 
 int receipt_ready(const struct statedir *state, struct brig_error *err)
 {
-	AUTO_FREE struct keyring *ring = malloc(sizeof(*ring));
+	AUTO_FREE struct keyring *ring = calloc(1, sizeof(*ring));
 
 	return ring ? keyring_load(state, true, ring, err) : err_nomem(err);
 }
@@ -165,12 +165,15 @@ int receipt_ready(const struct statedir *state, struct brig_error *err)
 static int signed_statement(const struct statedir *state, const char *log_id, const struct record *rec, json_t **ret,
 			    uint8_t sig[SIGN_LEN], struct brig_error *err)
 {
-	AUTO_FREE struct keyring *ring = malloc(sizeof(*ring));
+	AUTO_FREE struct keyring *ring = calloc(1, sizeof(*ring));
 	AUTO_FREE char *text = NULL;
 	struct public_key used;
 	size_t len;
-	int rc = ring ? keyring_load(state, true, ring, err) : err_nomem(err);
+	int rc;
 
+	if (!ring)
+		return err_nomem(err);
+	rc = keyring_load(state, true, ring, err);
 	if (rc < 0)
 		return rc;
 	*ret = statement_json(&ring->key[ring->n - 1], log_id, rec);

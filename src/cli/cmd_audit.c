@@ -181,7 +181,8 @@ static void put_run(struct writer *w, const char *line, size_t len)
 	put_column(w, member(line, len, "language", text, sizeof(text)), 10, UI_PLAIN);
 	put_column(w, member(line, len, "trust", text, sizeof(text)), 9, UI_PLAIN);
 	put_column(w, member(line, len, "backend", text, sizeof(text)), 7, UI_PLAIN);
-	(void)str_to_u64(member(usage, rest, "wall_ms", text, sizeof(text)), &wall);
+	if (usage)
+		(void)str_to_u64(member(usage, rest, "wall_ms", text, sizeof(text)), &wall);
 	put_column(w, ui_millis(text, sizeof(text), wall), 8, UI_PLAIN);
 	put_column(w, member(line, len, "id", reason, 32), 16, UI_BOLD);
 	put_sentence(w, member(line, len, "reason", reason, sizeof(reason)));

@@ -15,7 +15,7 @@ static_assert(SIGN_SEED_LEN == crypto_sign_SEEDBYTES && SIGN_PUB_LEN == crypto_s
 
 static crypto_hash_sha256_state *sha256_state(struct sha256 *h)
 {
-	return (crypto_hash_sha256_state *)(void *)h->state;
+	return (crypto_hash_sha256_state *)(void *)h; /* its one member */
 }
 
 void sha256_begin(struct sha256 *h)
