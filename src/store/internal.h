@@ -5,7 +5,7 @@
 
 #include "store/entry.h"
 
-#define STORE_WRITER_PATIENCE_MS 5000 /* writing takes milliseconds; a writer that was stopped must not stop others */
+#define STORE_WRITER_PATIENCE_MS 10000 /* writing takes milliseconds; a writer that was stopped must not stop others */
 
 struct store {
 	struct statedir dir, index, content; /* <state>/store and its two folders */

@@ -242,6 +242,16 @@ int store_look(const struct store *s, const struct store_key *key, struct buf *r
 	return answer;
 }
 
+/* The kernel stamps files with a clock that ticks slowly: two uses in one tick would have no order. */
+static void stamp(int fd)
+{
+	struct timespec now[2];
+
+	(void)clock_gettime(CLOCK_REALTIME, &now[0]);
+	now[1] = now[0];
+	(void)futimens(fd, now);
+}
+
 /* Statistics and the order of eviction, never more: two uses at the same moment may count as one. */
 static void note_use(struct store *s, int record, struct store_info *info)
 {
@@ -252,7 +262,7 @@ static void note_use(struct store *s, int record, struct store_info *info)
 	if (s->read_only)
 		return;
 	if (pwrite(record, &hits, sizeof(hits), (off_t)store_entry_hits_offset) == sizeof(hits))
-		(void)futimens(record, NULL);
+		stamp(record);
 }
 
 /* The entry goes; its content, if no other entry has it, with the next writer. */
@@ -337,6 +347,7 @@ static int publish(const struct store *s, int dir, const char *name, const void 
 	if (fd < 0)
 		return -errno;
 	rc = fd_write_all(fd, data, len);
+	stamp(fd);
 	if (rc == 0 && renameat(s->dir.fd, NEW_NAME, dir, name) < 0) {
 		store_remove(dir, name); /* a directory was planted there */
 		rc = renameat(s->dir.fd, NEW_NAME, dir, name) < 0 ? -errno : 0;
