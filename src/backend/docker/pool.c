@@ -620,6 +620,8 @@ int pool_serve(struct backend_host *h, const struct backend_pool *ask, struct br
 			"a pool hands connections from process to process, which works with an engine on a unix socket "
 			"only, not with %s",
 			engine_about(h->engine)->address);
+	if (engine_about(h->engine)->podman)
+		return err_set(err, BRIG_E_REFUSED, 0, "Podman's containers are not kept warm; use a Docker Engine");
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(err);

@@ -84,7 +84,7 @@ bool pool_take(struct cell *c)
 	AUTO_FD stream = FD_NONE;
 	AUTO_FD sock = FD_NONE;
 
-	if (!engine_about(c->host->engine)->local)
+	if (!engine_about(c->host->engine)->local || engine_about(c->host->engine)->podman)
 		return false;
 	sock = connect_pool();
 	if (sock < 0 || !pool_key(c, claim.key))
