@@ -46,6 +46,7 @@ struct cell {
 	bool left_to_pool; /* which removes it when the connection closes */
 	int pool;          /* connection to the pool that it came from; FD_NONE: it was made for this run */
 	json_t *asked;     /* the body of the create call */
+	int profile;       /* Podman: memory file with the seccomp profile, which it opens by path; FD_NONE */
 	json_t *before;    /* the engine's description when every wall was up */
 	json_t *after;     /* and after the end */
 	struct http_stream *stream;
@@ -96,6 +97,7 @@ struct cell {
 };
 
 /* map_plan.c: the one place where a plan becomes container settings. */
+int map_plan_offer_profile(struct cell *c, struct brig_error *err); /* for Podman, before map_plan_body */
 json_t *map_plan_body(const struct cell *c, struct brig_error *err);
 /* Sizes of the writable places: their sum is the plan's limit. */
 struct place_sizes {

@@ -60,6 +60,9 @@ static int create(struct cell *c, struct brig_error *err)
 	int rc;
 
 	(void)snprintf(c->name, sizeof(c->name), "brig-%s-%s", c->plan->id, c->plan->step);
+	rc = c->host->podman ? map_plan_offer_profile(c, err) : 0;
+	if (rc < 0)
+		return rc;
 	c->asked = map_plan_body(c, err);
 	if (!c->asked)
 		return -err->code;

@@ -94,7 +94,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	c->plan = plan;
 	c->out.read = c->out.write = c->err.read = c->err.write = FD_NONE;
 	c->in_read = c->in_write = c->poll = c->output = FD_NONE;
-	c->memory = c->cpu = c->pids = c->pool = FD_NONE;
+	c->memory = c->cpu = c->pids = c->pool = c->profile = FD_NONE;
 	return c;
 }
 
@@ -111,6 +111,7 @@ static int docker_destroy(struct cell *c, char *leftovers, size_t size)
 	fd_closep(&c->pool); /* what could not be removed the pool tries again */
 	stats_close(c);
 	pump_close(c);
+	fd_closep(&c->profile);
 	json_decref(c->asked);
 	json_decref(c->before);
 	json_decref(c->after);

@@ -17,10 +17,12 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "backend/docker/cell.h"
 #include "backend/docker/init.h"
 #include "backend/docker/profile.h"
+#include "base/fd.h"
 #include "base/str.h"
 
 #define CPU_PERIOD_US 100000
@@ -64,25 +66,30 @@ static json_t *tmpfs(const struct cell *c)
 	json_t *v = json_object();
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		/* Podman takes no owner for a tmpfs; then the place is everybody's, and there is nobody else. */
+		/* Podman takes no owner for a tmpfs; then the place is everybody's, and there is nobody else.  Nor does it
+		 * take a number of inodes: the memory limit, which they count against, has to do. */
 		bool own = i == 0 && !podman;
-		char owner[64] = "mode=1777";
+		char owner[64] = "mode=1777", inodes[40] = "";
 
+		if (!podman)
+			(void)snprintf(inodes, sizeof(inodes), "nr_inodes=%llu,", (unsigned long long)s.inodes[i]);
 		if (own)
 			(void)snprintf(owner, sizeof(owner), "mode=0755,uid=%u,gid=%u", c->plan->uid, c->plan->gid);
 		(void)json_object_set_new(v, names[i],
-					  text("rw,nosuid,nodev,%s,size=%llu,nr_inodes=%llu,%s",
+					  text("rw,nosuid,nodev,%s,size=%llu,%s%s",
 					       i == 0 && c->plan->workspace_exec ? "exec" : "noexec",
-					       (unsigned long long)s.bytes[i], (unsigned long long)s.inodes[i], owner));
+					       (unsigned long long)s.bytes[i], inodes, owner));
 	}
 	/* The engine would mount a writable queue file system there. */
 	(void)json_object_set_new(v, "/dev/mqueue",
-				  json_string("ro,nosuid,nodev,noexec,size=4096,nr_inodes=1,mode=0555"));
+				  json_string(podman ? "ro,nosuid,nodev,noexec,size=4096,mode=0555"
+						     : "ro,nosuid,nodev,noexec,size=4096,nr_inodes=1,mode=0555"));
 	return v;
 }
 
-static json_t *ulimits(const struct plan *plan)
+static json_t *ulimits(const struct cell *c)
 {
+	const struct plan *plan = c->plan;
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -93,10 +100,13 @@ static json_t *ulimits(const struct plan *plan)
 		{ "fsize", plan->limits.disk_bytes },
 		{ "stack", 8 * MiB },
 		{ "memlock", 64 * KiB },
+		/* The last one is for Podman, which raises what is not named to more than it may. */
+		{ "nproc", 16384 },
 	};
+	size_t n = ARRAY_LEN(rows) - (c->host->podman ? 0 : 1);
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+	for (size_t i = 0; i < n; i++) {
 		json_t *row = json_object();
 
 		(void)json_object_set_new(row, "Name", json_string(rows[i].name));
@@ -107,17 +117,46 @@ static json_t *ulimits(const struct plan *plan)
 	return list;
 }
 
-/* The texts of the engine's --security-opt. */
-static json_t *security(const struct plan *plan)
+static const char *profile_of(const struct plan *plan)
 {
-	const char *profile = docker_profile[plan->family][plan->profile == SECCOMP_PROFILE_STRICT];
+	return docker_profile[plan->family][plan->profile == SECCOMP_PROFILE_STRICT];
+}
+
+/* Podman wants the path of a file with the profile, which it reads while it creates: one in memory, that goes with us. */
+int map_plan_offer_profile(struct cell *c, struct brig_error *err)
+{
+	const char *profile = profile_of(c->plan);
+
+	c->profile = memfd_create("brig-seccomp", MFD_CLOEXEC);
+	if (c->profile < 0 || fd_write_all(c->profile, profile, strlen(profile)) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "the seccomp profile cannot be handed to Podman");
+	return 0;
+}
+
+/*
+ * Docker takes the profile's text, Podman the name of a file on its own host: one in memory has a name while we hold it.
+ * A distant Podman keeps its own profile around the container; init's filter around the program is ours in any case.
+ */
+static void add_profile(struct buf *option, const struct cell *c)
+{
+	if (!c->host->podman) {
+		(void)buf_adds(option, "seccomp=");
+		(void)buf_adds(option, profile_of(c->plan));
+	} else if (c->host->local && c->profile >= 0) {
+		(void)buf_addf(option, "seccomp=/proc/%d/fd/%d", getpid(), c->profile);
+	}
+}
+
+/* The texts of the engine's --security-opt. */
+static json_t *security(const struct cell *c)
+{
 	AUTO_BUF option = BUF_INIT(MiB);
 	json_t *list = json_array();
 
-	(void)buf_adds(&option, "seccomp=");
-	(void)buf_adds(&option, profile);
+	add_profile(&option, c);
 	(void)json_array_append_new(list, json_string("no-new-privileges:true"));
-	(void)json_array_append_new(list, json_string(buf_str(&option)));
+	if (option.len > 0)
+		(void)json_array_append_new(list, json_string(buf_str(&option)));
 	return list;
 }
 
@@ -158,7 +197,7 @@ static void add_isolation(json_t *v, const struct cell *c)
 	(void)json_object_set_new(v, "CapAdd", list_of(NULL));
 	(void)json_object_set_new(v, "Privileged", json_false());
 	(void)json_object_set_new(v, "ReadonlyRootfs", json_true());
-	(void)json_object_set_new(v, "SecurityOpt", security(c->plan));
+	(void)json_object_set_new(v, "SecurityOpt", security(c));
 	(void)json_object_set_new(v, "IpcMode", json_string("none"));
 	(void)json_object_set_new(v, "PidMode", json_string(""));
 	(void)json_object_set_new(v, "UTSMode", json_string(""));
@@ -174,7 +213,7 @@ static json_t *host_config(const struct cell *c)
 
 	add_resources(v, &c->plan->limits);
 	add_isolation(v, c);
-	(void)json_object_set_new(v, "Ulimits", ulimits(c->plan));
+	(void)json_object_set_new(v, "Ulimits", ulimits(c));
 	(void)json_object_set_new(v, "Tmpfs", tmpfs(c));
 	(void)json_object_set_new(v, "Init", json_false()); /* ours is PID 1 */
 	(void)json_object_set_new(v, "LogConfig", named("Type", "none"));
