@@ -213,7 +213,7 @@ static inline json_t *show(struct world *w, const char *prefix)
 	return doc;
 }
 
-static const char *text_of(const json_t *doc, const char *part)
+static inline const char *text_of(const json_t *doc, const char *part)
 {
 	return json_string_value(json_object_get(json_object_get(doc, part), "text"));
 }
