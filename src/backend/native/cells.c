@@ -124,6 +124,15 @@ static void describe(const struct visit *v, const struct cgroup_found *found, co
 	e->orphan = !started_at(owner[0], &since) || since > owner[1];
 }
 
+/* An ordinary user's orphans are that user's, root's are root's business. */
+static bool may_remove(const struct cgroup_found *found)
+{
+	struct stat st;
+
+	return geteuid() == 0 ||
+	       (fstatat(found->parent, found->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == geteuid());
+}
+
 static int visit_group(void *arg, const struct cgroup_found *found)
 {
 	struct visit *v = arg;
@@ -134,7 +143,7 @@ static int visit_group(void *arg, const struct cgroup_found *found)
 	if (!cell_group_parse(found->name, e.id, owner))
 		return 0;
 	describe(v, found, owner, &e);
-	if (v->reap && !e.orphan)
+	if (v->reap && (!e.orphan || !may_remove(found)))
 		return 0;
 	if (v->reap && cgroup_found_remove(found, clock_now_ns() + REMOVAL_NS) < 0)
 		return err_set(v->err, BRIG_E_SYSTEM, EBUSY, "cannot remove the control group %.200s/%s", found->path,
