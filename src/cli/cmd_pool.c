@@ -86,9 +86,9 @@ const struct command command_pool = {
 	.name = "pool",
 	.synopsis = "[OPTIONS]",
 	.summary = "keep containers warm for the docker backend, in the foreground",
-	.details = "A run with --backend docker of the same user, under the same policy, takes a container that is "
-		   "already\n"
-		   "started; each is used once. Runs that ask for something else make their own, as without a pool.\n"
+	.details = "A run with --backend docker of the same user, under the same policy, takes a container that is\n"
+		   "already started; each is used once. Runs that ask for something else make their own, as\n"
+		   "without a pool.\n"
 		   "Ctrl-C or SIGTERM ends it and removes what waits; after a kill, 'brig reap' does.\n\n"
 		   "Exit status: 0 when it was ended, 125 if it cannot be had here, 121 if it failed.\n",
 	.options = pool_options,
