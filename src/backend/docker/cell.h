@@ -109,7 +109,7 @@ struct place_sizes map_plan_places(const struct limits *l);
 	 PROT_BIT(PROT_nested_userns) | PROT_BIT(PROT_socket_memory))
 
 /* map_check.c: compares the engine's account of the container with what was asked.  true if nothing differs. */
-bool map_check(const json_t *asked, const json_t *found, bool ended, char *difference, size_t size);
+bool map_check(const json_t *asked, const json_t *found, bool podman, bool ended, char *difference, size_t size);
 
 /* owner.c: whose container it is. */
 #define LABEL_CELL     "brig.cell"

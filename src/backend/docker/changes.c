@@ -20,9 +20,11 @@
 static bool is_expected(const char *path)
 {
 	static const char *const places[] = { PLAN_WORKSPACE, "/tmp", "/dev", "/proc", "/sys" };
-	static const char *const targets[] = { "/etc",      "/etc/hosts", "/etc/resolv.conf",   "/etc/hostname",
-					       "/etc/mtab", "/run",       "/run/.containerenv", "/.dockerenv",
-					       "/.brig" };
+	static const char *const targets[] = {
+		"/etc",  "/etc/hosts",         "/etc/resolv.conf", "/etc/hostname", "/etc/mtab",
+		"/run",  "/run/.containerenv", "/.dockerenv",      "/var",          "/var/tmp",
+		"/.brig"
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		size_t n = strlen(places[i]);

@@ -226,7 +226,7 @@ int container_await_ready(struct cell *c, struct brig_error *err)
 		rc = await_ready(c, deadline, err);
 	if (rc < 0)
 		return rc;
-	if (!map_check(c->asked, c->before, /* ended= */ false, c->difference, sizeof(c->difference)))
+	if (!map_check(c->asked, c->before, c->host->podman, /* ended= */ false, c->difference, sizeof(c->difference)))
 		return err_set(err, BRIG_E_REFUSED, 0, "the engine did not make the container that was asked for: %s",
 			       c->difference);
 	return check_limits(c, err);
@@ -315,7 +315,7 @@ static int await_exit(struct cell *c, uint64_t deadline, struct brig_error *err)
 
 static void look_back(struct cell *c, bool ended)
 {
-	if (c->after && !map_check(c->asked, c->after, ended, c->difference, sizeof(c->difference)))
+	if (c->after && !map_check(c->asked, c->after, c->host->podman, ended, c->difference, sizeof(c->difference)))
 		c->violated = true;
 	changes_count(c);
 }

@@ -58,6 +58,14 @@ static void docker_close(struct backend_host *h)
 	free(h);
 }
 
+/* Podman bounds the bytes of a tmpfs but not its inodes, and on cgroup v1 gives no cgroup namespace. */
+static protection_set missing_with_podman(const struct backend_host *h)
+{
+	bool v1 = !h->local || access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0;
+
+	return PROT_BIT(PROT_disk_limit) | (v1 ? PROT_BIT(PROT_cgroup_ns) : 0);
+}
+
 static int docker_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
 		       struct brig_error *err)
 {
@@ -79,7 +87,7 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	h->local = engine_about(h->engine)->local;
 	owner_identify(h);
 	owner_sweep(h);
-	*ret_missing = DOCKER_NEVER;
+	*ret_missing = DOCKER_NEVER | (h->podman ? missing_with_podman(h) : 0);
 	*ret = h;
 	return 0;
 }

@@ -60,7 +60,8 @@ static json_t *number(uint64_t n)
 
 static json_t *tmpfs(const struct cell *c)
 {
-	static const char *const names[] = { PLAN_WORKSPACE, "/tmp", "/dev/shm" };
+	static const char *const names[] = { PLAN_WORKSPACE, "/tmp", "/dev/shm" }, *const closed[] = { "/run",
+												       "/var/tmp" };
 	struct place_sizes s = map_plan_places(&c->plan->limits);
 	bool podman = c->host->podman;
 	json_t *v = json_object();
@@ -80,6 +81,9 @@ static json_t *tmpfs(const struct cell *c)
 					       i == 0 && c->plan->workspace_exec ? "exec" : "noexec",
 					       (unsigned long long)s.bytes[i], inodes, owner));
 	}
+	/* Podman would make these writable, without a limit. */
+	for (size_t i = 0; podman && i < ARRAY_LEN(closed); i++)
+		(void)json_object_set_new(v, closed[i], json_string("ro,nosuid,nodev,noexec,size=4096,mode=0555"));
 	/* The engine would mount a writable queue file system there. */
 	(void)json_object_set_new(v, "/dev/mqueue",
 				  json_string(podman ? "ro,nosuid,nodev,noexec,size=4096,mode=0555"

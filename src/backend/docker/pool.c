@@ -130,7 +130,7 @@ static int check_made(struct engine *e, const json_t *body, const char *id, stru
 
 	if (rc > 0)
 		return err_set(err, BRIG_E_SYSTEM, 0, "a container vanished while it started");
-	if (rc == 0 && !map_check(body, found, /* ended= */ false, difference, sizeof(difference)))
+	if (rc == 0 && !map_check(body, found, /* podman= */ false, /* ended= */ false, difference, sizeof(difference)))
 		rc = err_set(err, BRIG_E_REFUSED, 0, "the engine did not make the container that was asked for: %s",
 			     difference);
 	json_decref(found);
