@@ -16,6 +16,8 @@ def as_user_with_range(t, *args):
 	with open("/etc/passwd", encoding="utf-8") as f:
 		t.path("passwd", f.read() + f"cellmate:x:{UID}:{UID}::/:/bin/sh\n")
 	t.path("subuid", f"cellmate:{FIRST}:{COUNT}\n")
+	os.makedirs(t.state, mode=0o700, exist_ok=True)	# that user cannot make it in the case's folder
+	os.chown(t.state, UID, UID)
 	return harness.Result(t.run(["/usr/bin/unshare", "-m", "/bin/sh", "-c", SCRIPT, "sh", *t.run_args("--json", *args)],
 				    env={"BRIG_ALLOW_DEGRADED": LIMITS}))
 
