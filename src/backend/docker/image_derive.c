@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "backend/docker/answer.h"
 #include "backend/docker/image_tar.h"
@@ -18,6 +19,8 @@
 #define DERIVED_REPO    "brig/derived"
 #define DERIVE_CEILING  (5 * 60 * NS_PER_SEC)
 #define DERIVE_NAME_LEN 12
+#define DERIVE_PREFIX   "brig-derive-"
+#define DERIVE_STALE_S  600
 
 /* "sha256:" off, and cut: 96 bits of the image's id and 64 of our file's hash. */
 static void derived_tag(const char *base_id, char *dst, size_t size)
@@ -71,7 +74,7 @@ static int put_init(struct engine *e, const char *container, struct brig_error *
 
 static int create(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN + 1], struct brig_error *err)
 {
-	char name[sizeof("brig-derive-") + DERIVE_NAME_LEN] = "brig-derive-";
+	char name[sizeof(DERIVE_PREFIX) + DERIVE_NAME_LEN] = DERIVE_PREFIX;
 	json_t *body = json_pack("{s:s, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s}, s:{s:s}}", "Image", base_id, "Cmd",
 				 DOCKER_INIT_PATH, "User", "1000:1000", "Labels", IMAGE_LABEL, "derived",
 				 IMAGE_LABEL_VERSION, BRIG_VERSION, IMAGE_LABEL_HOW, "derived", IMAGE_LABEL_FROM, base_id,
@@ -94,6 +97,32 @@ static int create(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN 
 	return rc;
 }
 
+/*
+ * Containers that a brig left here when it was killed between create and remove.  They were never started; what is left of
+ * them is a name, and ten minutes are more than any of them takes.
+ */
+static void sweep(struct engine *e)
+{
+	struct brig_error scrap = BRIG_ERROR_INIT;
+	json_t *list = NULL, *row;
+	size_t i;
+
+	if (engine_list(e, IMAGE_LABEL "=derived", &list, &scrap) < 0)
+		return;
+	json_array_foreach(list, i, row)
+	{
+		const char *name = json_string_value(json_array_get(json_object_get(row, "Names"), 0));
+		uint64_t created = 0;
+
+		if (!name || strncmp(name + (*name == '/'), DERIVE_PREFIX, strlen(DERIVE_PREFIX)) != 0 ||
+		    !str_eq(answer_text_or(row, "State", ""), "created") || !answer_u64(row, "Created", &created))
+			continue;
+		if (created + DERIVE_STALE_S < (uint64_t)time(NULL))
+			(void)engine_remove(e, answer_text_or(row, "Id", ""), &scrap);
+	}
+	json_decref(list);
+}
+
 int image_derive(struct engine *e, const char *base_id, const struct image_ask *ask,
 		 char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
@@ -106,6 +135,7 @@ int image_derive(struct engine *e, const char *base_id, const struct image_ask *
 	rc = ask->rebuild ? 0 : find_derived(e, base_id, tag, ret_id, err);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
+	sweep(e);
 	image_say(ask, "adding brig's first process to %.19s", base_id);
 	rc = create(e, base_id, container, err);
 	if (rc == 0) {
