@@ -155,8 +155,7 @@ bool answer_image_id(const char *text, char dst[ENGINE_IMAGE_LEN + 1])
 
 	if (!bare && !answer_is_image_id(text))
 		return false;
-	memcpy(dst, "sha256:", 7);
-	memcpy(dst + 7, bare ? text : text + 7, ENGINE_ID_LEN + 1);
+	(void)snprintf(dst, ENGINE_IMAGE_LEN + 1, "sha256:%.64s", bare ? text : text + 7);
 	return true;
 }
 
