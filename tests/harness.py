@@ -424,6 +424,8 @@ class World:
 	def may_be_ours(self, place, name):
 		"""An ordinary user's brig makes no files of other users."""
 		uid = test_ids()[0] if test_ids() else os.getuid()
+		if name.startswith("brig-direct-") and is_locked(os.path.join(place, name)):
+			return False	# the folder of a run that goes on beside us
 		try:
 			return uid == 0 or os.lstat(os.path.join(place, name)).st_uid == uid
 		except OSError:
@@ -505,6 +507,21 @@ def owner_lives(labels):
 			return f.read().rpartition(b")")[2].split()[19].decode() == labels["brig.owner.start"]
 	except (OSError, KeyError, ValueError, IndexError):
 		return False
+
+
+def is_locked(path):
+	"""Whether somebody holds the lock on a folder."""
+	try:
+		fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+	except OSError:
+		return False
+	try:
+		fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+		return False
+	except OSError:
+		return True
+	finally:
+		os.close(fd)
 
 
 def listing(path):
