@@ -205,7 +205,7 @@ print('TOTAL', total)
 	t.check(total <= 8 << 20, "all places together hold no more than the limit", r)
 
 
-@case("disk_limit: inodes")
+@case("disk_limit: inodes", needs=["disk_limit"])
 def inode_limit(t):
 	r = t.cell("--set", "inodes_limit=200", "--timeout", t.secs(20), code="""
 for i in range(1000): open(f'f{i}', 'w').close()
