@@ -59,10 +59,11 @@ static int session_begin(struct brig *b, const struct brig_images *opts, struct 
 static int add_row(struct session *s, const char *name, const char *spoken, const struct image_found *f,
 		   const char *state)
 {
-	json_t *row = json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o}", "name", json_text(name), "languages",
-				json_text_or_null(spoken), "reference", json_text(f->ref), "id", json_text_or_null(f->id),
-				"state", state, "how", json_text_or_null(f->how), "created", json_text_or_null(f->created),
-				"bytes", (json_int_t)f->bytes, "complaint", json_text_or_null(f->complaint));
+	json_t *row =
+		json_pack("{s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o}", "name", json_text(name), "languages",
+			  json_text_or_null(spoken), "reference", json_text(f->ref), "id", json_text_or_null(f->id),
+			  "state", state, "how", json_text_or_null(f->how), "created", json_text_or_null(f->created),
+			  "bytes", (json_int_t)f->bytes, "complaint", json_text_or_null(f->complaint));
 
 	return json_array_append_new(s->rows, row) < 0 ? err_nomem(s->err) : 0;
 }
@@ -139,7 +140,8 @@ static int read_from(const struct session *s, enum image_from *ret)
 	else if (str_eq(from, "host"))
 		*ret = IMAGE_FROM_HOST;
 	else
-		return err_set(s->err, BRIG_E_USAGE, 0, "images are built from 'registry' or 'host', not from '%s'", from);
+		return err_set(s->err, BRIG_E_USAGE, 0, "images are built from 'registry' or 'host', not from '%s'",
+			       from);
 	return 0;
 }
 
@@ -167,7 +169,8 @@ static int build_wanted(struct session *s)
 
 int brig_images_build(struct brig *b, const struct brig_images *opts, char **ret_json, struct brig_error *err)
 {
-	CLEANUP(session_end) struct session s;
+	CLEANUP(session_end)
+	struct session s;
 	int rc = session_begin(b, opts, &s, err);
 
 	if (rc == 0)
@@ -214,7 +217,8 @@ static int add_other(struct session *s, const json_t *image)
 
 int brig_images_list(struct brig *b, char **ret_json, struct brig_error *err)
 {
-	CLEANUP(session_end) struct session s;
+	CLEANUP(session_end)
+	struct session s;
 	int rc = session_begin(b, NULL, &s, err);
 	json_t *list = NULL, *image;
 	size_t at;
@@ -247,7 +251,8 @@ static int check_foreign(struct session *s)
 
 int brig_images_check(struct brig *b, const struct brig_images *opts, char **ret_json, struct brig_error *err)
 {
-	CLEANUP(session_end) struct session s;
+	CLEANUP(session_end)
+	struct session s;
 	int rc = session_begin(b, opts, &s, err);
 	bool bad = false;
 

@@ -12,11 +12,13 @@ struct images_values {
 };
 
 #define AT(member) offsetof(struct images_values, member)
-#define COMMON_OPTIONS                                                                                           \
-	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL, "the policy, which says where the engine is" },      \
-		{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },                            \
-		{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },             \
-		{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" }
+#define COMMON_OPTIONS                                                                                          \
+	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL, "the policy, which says where the engine is" }, \
+		{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },                   \
+		{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },    \
+	{                                                                                                       \
+		"no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours"                              \
+	}
 static const struct option_row images_options[] = { COMMON_OPTIONS };
 static const struct option_row build_options[] = {
 	COMMON_OPTIONS,
@@ -79,7 +81,8 @@ static void say_line(void *user, const char *line)
 	ui_say("%s", line);
 }
 
-static int ask(enum images_verb verb, struct brig *b, const struct brig_images *opts, char **ret, struct brig_error *err)
+static int ask(enum images_verb verb, struct brig *b, const struct brig_images *opts, char **ret,
+	       struct brig_error *err)
 {
 	switch (verb) {
 	case IMAGES_BUILD:
@@ -94,7 +97,9 @@ static int ask(enum images_verb verb, struct brig *b, const struct brig_images *
 
 static int run_verb(enum images_verb verb, const struct images_values *v, const char *image)
 {
-	const struct brig_open_opts open_opts = { .size = sizeof(open_opts), .policy_file = v->policy, .preset = v->preset };
+	const struct brig_open_opts open_opts = { .size = sizeof(open_opts),
+						  .policy_file = v->policy,
+						  .preset = v->preset };
 	struct brig_images opts = BRIG_IMAGES_INIT;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig *b = NULL;
@@ -128,7 +133,10 @@ static int images_main(enum images_verb verb, const struct command *self, int ar
 				      verb == IMAGES_LIST ? "no further words" : "one image at most");
 			status = ui_usage(self->name, &err);
 		} else {
-			status = run_verb(verb, &v, ops.words.n ? ops.words.item[0] : ops.rest.n ? ops.rest.item[0] : NULL);
+			status = run_verb(verb, &v,
+					  ops.words.n  ? ops.words.item[0]
+					  : ops.rest.n ? ops.rest.item[0]
+						       : NULL);
 		}
 	}
 	options_release(self, &v, &ops);

@@ -68,9 +68,9 @@ static int build_from_registry(struct engine *e, const struct image_row *row, co
 			       const struct image_ask *ask, char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	CLEANUP(json_drop)
-	json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:s}", IMAGE_LABEL, row->name, IMAGE_LABEL_VERSION, BRIG_VERSION,
-				   IMAGE_LABEL_RECIPE, recipe_of(ref), IMAGE_LABEL_HOW, "registry", DOCKER_INIT_LABEL,
-				   docker_init_hash);
+	json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:s}", IMAGE_LABEL, row->name, IMAGE_LABEL_VERSION,
+				   BRIG_VERSION, IMAGE_LABEL_RECIPE, recipe_of(ref), IMAGE_LABEL_HOW, "registry",
+				   DOCKER_INIT_LABEL, docker_init_hash);
 	struct engine_build build = { .tag = ref, .labels = labels, .progress = ask->progress, .arg = ask->arg };
 	AUTO_FD context = tar_temporary(err);
 	int rc;
@@ -91,8 +91,8 @@ static int build_from_registry(struct engine *e, const struct image_row *row, co
 
 #define LINE_MAX_LEN 160
 
-static int import(struct engine *e, const struct image_row *row, const char *ref, int tar, char ret_id[ENGINE_IMAGE_LEN + 1],
-		  struct brig_error *err)
+static int import(struct engine *e, const struct image_row *row, const char *ref, int tar,
+		  char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	static const char *const keys[] = { IMAGE_LABEL, IMAGE_LABEL_VERSION, IMAGE_LABEL_RECIPE, IMAGE_LABEL_HOW,
 					    DOCKER_INIT_LABEL };
@@ -115,7 +115,8 @@ static int import(struct engine *e, const struct image_row *row, const char *ref
 static int build_from_host(struct engine *e, const struct image_row *row, const char *ref, const struct image_ask *ask,
 			   char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
-	CLEANUP(filesp_free) struct image_files *files = image_files_new();
+	CLEANUP(filesp_free)
+	struct image_files *files = image_files_new();
 	AUTO_FD tar = FD_NONE;
 	char size[32];
 	int rc;
@@ -139,7 +140,10 @@ static int build_from_host(struct engine *e, const struct image_row *row, const 
 static void explain(struct brig_error *err, const char *name)
 {
 	if (strstr(err->msg, "no space left") || strstr(err->msg, "No space left"))
-		(void)err_wrap(err, "no room for the image %s on the engine (docker system df shows what it keeps, docker system prune frees it)", name);
+		(void)err_wrap(err,
+			       "no room for the image %s on the engine (docker system df shows what it keeps, docker "
+			       "system prune frees it)",
+			       name);
 	else
 		(void)err_wrap(err, "the image %s cannot be built", name);
 }
@@ -180,6 +184,7 @@ int image_build(struct engine *e, const struct image_row *row, const struct imag
 		explain(err, row->name);
 		return rc;
 	}
-	image_say(ask, "%s: built in %.1f s, %.19s", row->name, (double)(clock_now_ns() - begun) / (double)NS_PER_SEC, ret_id);
+	image_say(ask, "%s: built in %.1f s, %.19s", row->name, (double)(clock_now_ns() - begun) / (double)NS_PER_SEC,
+		  ret_id);
 	return 0;
 }

@@ -77,8 +77,8 @@ static int create(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN 
 	char name[sizeof(DERIVE_PREFIX) + DERIVE_NAME_LEN] = DERIVE_PREFIX;
 	json_t *body = json_pack("{s:s, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s}, s:{s:s}}", "Image", base_id, "Cmd",
 				 DOCKER_INIT_PATH, "User", "1000:1000", "Labels", IMAGE_LABEL, "derived",
-				 IMAGE_LABEL_VERSION, BRIG_VERSION, IMAGE_LABEL_HOW, "derived", IMAGE_LABEL_FROM, base_id,
-				 DOCKER_INIT_LABEL, docker_init_hash, "HostConfig", "NetworkMode", "none");
+				 IMAGE_LABEL_VERSION, BRIG_VERSION, IMAGE_LABEL_HOW, "derived", IMAGE_LABEL_FROM,
+				 base_id, DOCKER_INIT_LABEL, docker_init_hash, "HostConfig", "NetworkMode", "none");
 	int rc;
 
 	if (!body)
@@ -123,8 +123,8 @@ static void sweep(struct engine *e)
 	json_decref(list);
 }
 
-int image_derive(struct engine *e, const char *base_id, const struct image_ask *ask,
-		 char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
+int image_derive(struct engine *e, const char *base_id, const struct image_ask *ask, char ret_id[ENGINE_IMAGE_LEN + 1],
+		 struct brig_error *err)
 {
 	char tag[64], container[ENGINE_ID_LEN + 1];
 	struct brig_error second = BRIG_ERROR_INIT;

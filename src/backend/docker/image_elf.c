@@ -164,7 +164,8 @@ static int read_needed(const struct elf_file *f, struct elf_needs *ret)
 
 int elf_needs_read(int fd, struct elf_needs *ret)
 {
-	CLEANUP(elf_file_release) struct elf_file f = { .fd = fd };
+	CLEANUP(elf_file_release)
+	struct elf_file f = { .fd = fd };
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));

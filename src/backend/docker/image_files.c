@@ -109,7 +109,8 @@ static struct file *known(const struct image_files *f, const char *path)
 static int keep(struct image_files *f, const struct file *as, const char *path, char *text, bool replace,
 		struct brig_error *err)
 {
-	CLEANUP(file_freep) struct file *file = malloc(sizeof(*file));
+	CLEANUP(file_freep)
+	struct file *file = malloc(sizeof(*file));
 	struct file **at;
 
 	if (!file) {
@@ -135,7 +136,8 @@ static int keep(struct image_files *f, const struct file *as, const char *path, 
 	}
 	if (f->count > FILES_MAX || f->bytes > BYTES_MAX)
 		return err_set(err, BRIG_E_REFUSED, 0,
-			       "the host's programs are too much for an image: more than %d files or 2 GB at %s", FILES_MAX, path);
+			       "the host's programs are too much for an image: more than %d files or 2 GB at %s",
+			       FILES_MAX, path);
 	return 0;
 }
 
@@ -203,8 +205,8 @@ int image_files_put_link(struct image_files *f, const char *path, const char *ta
 /* Programs live here; nothing else of the host goes into an image. */
 static bool is_program_place(const char *path)
 {
-	static const char *const places[] = { "/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/",
-					      "/etc/alternatives/" };
+	static const char *const places[] = { "/usr/",   "/bin/",   "/sbin/",   "/lib/",
+					      "/lib32/", "/lib64/", "/libx32/", "/etc/alternatives/" };
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (strncmp(path, places[i], strlen(places[i])) == 0)
@@ -355,10 +357,9 @@ static int add_needs(struct image_files *f, const char *path, unsigned depth, st
 static int add_plain(struct image_files *f, const char *path, const struct stat *st, unsigned depth,
 		     struct brig_error *err)
 {
-	struct file file = { .kind = FILE_PLAIN,
-			     .mode = st->st_mode & 0755,
-			     .mtime = st->st_mtime,
-			     .size = (uint64_t)st->st_size };
+	struct file file = {
+		.kind = FILE_PLAIN, .mode = st->st_mode & 0755, .mtime = st->st_mtime, .size = (uint64_t)st->st_size
+	};
 	int rc = keep(f, &file, path, NULL, false, err);
 
 	return rc < 0 ? rc : add_needs(f, path, depth, err);

@@ -20,7 +20,7 @@
 #define LOCK_PAUSE_MS 50
 #define RECIPE_FORMAT "1" /* changes when the same rows give other files */
 
-#define DECLARE(file)                          \
+#define DECLARE(file)                              \
 	extern const unsigned char file##_bytes[]; \
 	extern const size_t file##_size;           \
 	extern const char file##_hash[];
@@ -160,9 +160,11 @@ static void judge_any(const json_t *image, struct image_found *f)
 	if (!str_eq(os, "linux"))
 		complain(f, "it is for %s, not for Linux", answer_clean(text, sizeof(text), os));
 	if (!answer_is_empty(image, "Config.Volumes"))
-		complain(f, "it declares volumes, which would be writable and outlive the cell: take VOLUME out of its Dockerfile");
+		complain(f, "it declares volumes, which would be writable and outlive the cell: take VOLUME out of its "
+			    "Dockerfile");
 	if (json_array_size(test) > 0 && !answer_has_item(image, "Config.Healthcheck.Test", "NONE"))
-		complain(f, "it has a health check, which would run beside the program: add HEALTHCHECK NONE to its Dockerfile");
+		complain(f, "it has a health check, which would run beside the program: add HEALTHCHECK NONE to its "
+			    "Dockerfile");
 }
 
 /* A label's value; "" if there is none.  Keys hold dots, so answer_at cannot be used. */
@@ -206,7 +208,8 @@ static int bad_reference(const char *name, struct brig_error *err)
 	char clean[120];
 
 	return err_set(err, BRIG_E_REFUSED, 0,
-		       "docker_image '%s' is not the name of an image: write [host/]name[:tag], name@sha256:digest or an image id",
+		       "docker_image '%s' is not the name of an image: write [host/]name[:tag], name@sha256:digest or "
+		       "an image id",
 		       answer_clean(clean, sizeof(clean), name));
 }
 
@@ -306,8 +309,8 @@ static int build_own(struct engine *e, const struct image_row *row, const struct
 		return rc;
 	rc = look(e, ret_id, row, &found, NULL, err);
 	if (rc == 0 && found.state != IMAGE_GOOD)
-		return err_set(err, BRIG_E_SYSTEM, 0, "the image just built for %s is not what was asked for: %s", row->name,
-			       found.state == IMAGE_MISSING ? "the engine has lost it" : found.complaint);
+		return err_set(err, BRIG_E_SYSTEM, 0, "the image just built for %s is not what was asked for: %s",
+			       row->name, found.state == IMAGE_MISSING ? "the engine has lost it" : found.complaint);
 	return rc;
 }
 
@@ -320,7 +323,8 @@ static int ensure_own(struct engine *e, const char *language, const struct image
 	int rc;
 
 	if (!name || !image_reference(name, ref, sizeof(ref)))
-		return err_set(err, BRIG_E_REFUSED, 0, "the docker backend has no image for %s: set docker_image", language);
+		return err_set(err, BRIG_E_REFUSED, 0, "the docker backend has no image for %s: set docker_image",
+			       language);
 	rc = look(e, ref, image_row(name), &found, NULL, err);
 	if (rc < 0)
 		return rc;
@@ -329,7 +333,8 @@ static int ensure_own(struct engine *e, const char *language, const struct image
 		return 0;
 	}
 	if (!ask->may_build)
-		return err_set(err, BRIG_E_REFUSED, 0, "the image for %s, %s, is %s%s%s and docker_build is false: brig images build %s",
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the image for %s, %s, is %s%s%s and docker_build is false: brig images build %s",
 			       language, ref, image_state_name[found.state], found.complaint[0] ? " (" : "",
 			       found.complaint[0] ? "see brig images check)" : "", name);
 	*ret_took_time = true;
@@ -350,7 +355,8 @@ static int ensure_foreign(struct engine *e, const struct image_ask *ask, bool *r
 		return rc;
 	if (found.state == IMAGE_MISSING)
 		return err_set(err, BRIG_E_REFUSED, 0,
-			       "the image '%s' of docker_image is not on the engine at %s: docker pull %s, or leave docker_image empty",
+			       "the image '%s' of docker_image is not on the engine at %s: docker pull %s, or leave "
+			       "docker_image empty",
 			       ask->image, engine_about(e)->address, ask->image);
 	rc = 0;
 	if (found.state == IMAGE_WRONG)

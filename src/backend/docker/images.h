@@ -18,7 +18,7 @@
 #define IMAGE_LABEL         "brig.image" /* name of the image; on every image of ours */
 #define IMAGE_LABEL_VERSION "brig.image.version"
 #define IMAGE_LABEL_RECIPE  "brig.image.recipe"
-#define IMAGE_LABEL_HOW     "brig.image.how" /* registry, host or derived */
+#define IMAGE_LABEL_HOW     "brig.image.how"  /* registry, host or derived */
 #define IMAGE_LABEL_FROM    "brig.image.from" /* derived: the id below */
 #define IMAGE_REF_MAX       300
 #define IMAGE_TEXT_MAX      400
@@ -82,7 +82,7 @@ const struct image_row *image_row(const char *name);
 void image_say(const struct image_ask *ask, const char *fmt, ...) PRINTF(2, 3);
 int image_build(struct engine *e, const struct image_row *row, const struct image_ask *ask,
 		char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err);
-int image_derive(struct engine *e, const char *base_id, const struct image_ask *ask,
-		 char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err);
+int image_derive(struct engine *e, const char *base_id, const struct image_ask *ask, char ret_id[ENGINE_IMAGE_LEN + 1],
+		 struct brig_error *err);
 
 #endif
