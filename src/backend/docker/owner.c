@@ -43,14 +43,18 @@ uint64_t owner_start_time(pid_t pid)
 {
 	char path[40], text[1024], *at;
 	unsigned long long ticks = 0;
+	int threads;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return 0;
-	at = strrchr(text, ')');                                   /* the command's name before it may hold anything */
-	if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X' || /* dead, and only not waited for */
-	    sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks) !=
-		    1)
+	at = strrchr(text, ')'); /* the command's name before it may hold anything */
+	if (!at || at[1] != ' ' ||
+	    sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu", &threads,
+		   &ticks) != 2)
+		return 0;
+	/* Dead, and only not waited for; a first thread that has ended before the others looks the same. */
+	if ((at[2] == 'Z' || at[2] == 'X') && threads <= 1)
 		return 0;
 	return ticks;
 }

@@ -69,14 +69,18 @@ static bool started_at(uint64_t pid, uint64_t *ret)
 {
 	char path[48], text[1024], *after;
 	unsigned long long ticks;
+	int threads;
 
 	(void)snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return false;
 	after = strrchr(text, ')');
-	if (!after || after[1] != ' ' || after[2] == 'Z' || after[2] == 'X' || /* dead, and only not waited for */
-	    sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-		   &ticks) != 1)
+	if (!after || after[1] != ' ' ||
+	    sscanf(after, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu", &threads,
+		   &ticks) != 2)
+		return false;
+	/* Dead, and only not waited for; a first thread that has ended before the others looks the same. */
+	if ((after[2] == 'Z' || after[2] == 'X') && threads <= 1)
 		return false;
 	*ret = ticks * 1000 / (unsigned long long)sysconf(_SC_CLK_TCK);
 	return true;
