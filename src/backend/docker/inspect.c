@@ -38,8 +38,8 @@ static void read_spaces(const struct cell *c, struct facts *f)
 		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
 		if (!c->host->local || stat(path, &ours) < 0 || c->spaces.inode[i] == 0)
 			continue;
-		fact_text(f, facts[i], ours.st_ino != c->spaces.inode[i] ? "own" : "shared", "init: %s:[%llu]", names[i],
-			  (unsigned long long)c->spaces.inode[i]);
+		fact_text(f, facts[i], ours.st_ino != c->spaces.inode[i] ? "own" : "shared", "init: %s:[%llu]",
+			  names[i], (unsigned long long)c->spaces.inode[i]);
 	}
 }
 
@@ -50,8 +50,8 @@ static void read_modes(const struct cell *c, struct facts *f)
 		enum fact_id fact;
 		const char *mode;
 	} rows[] = {
-		{ FACT_pid_ns, "HostConfig.PidMode" },   { FACT_ipc_ns, "HostConfig.IpcMode" },
-		{ FACT_uts_ns, "HostConfig.UTSMode" },   { FACT_cgroup_ns, "HostConfig.CgroupnsMode" },
+		{ FACT_pid_ns, "HostConfig.PidMode" },     { FACT_ipc_ns, "HostConfig.IpcMode" },
+		{ FACT_uts_ns, "HostConfig.UTSMode" },     { FACT_cgroup_ns, "HostConfig.CgroupnsMode" },
 		{ FACT_net_ns, "HostConfig.NetworkMode" }, { FACT_mount_ns, "HostConfig.ReadonlyRootfs" },
 	};
 	const json_t *said = c->after ? c->after : c->before;
@@ -89,8 +89,8 @@ static void judge_ids(struct cell *c, const struct facts *f)
 {
 	const struct fact *uid = &f->row[FACT_uid], *gid = &f->row[FACT_gid], *groups = &f->row[FACT_groups];
 
-	if (c->violated || (uid->known && uid->num == c->plan->uid && gid->known && gid->num == c->plan->gid && groups->known &&
-			    groups->text[0] == '\0'))
+	if (c->violated || (uid->known && uid->num == c->plan->uid && gid->known && gid->num == c->plan->gid &&
+			    groups->known && groups->text[0] == '\0'))
 		return;
 	c->violated = true;
 	(void)snprintf(c->difference, sizeof(c->difference), "the program's user, group or other groups are not %u:%u",
@@ -111,6 +111,9 @@ void docker_inspect(struct cell *c, struct facts *ret)
 		fact_num(ret, FACT_processes_left, 0, "engine: State.Running");
 	if (c->changes_from)
 		fact_num(ret, FACT_root_changed, c->changes, "%s", c->changes_from);
-	fact_text(ret, FACT_engine_account, c->violated ? c->difference : c->after ? "as asked" : "not given",
+	fact_text(ret, FACT_engine_account,
+		  c->violated ? c->difference
+		  : c->after  ? "as asked"
+			      : "not given",
 		  "engine: inspect, before the start and after the end");
 }

@@ -85,9 +85,9 @@ static void fill_job(const struct cell *c, struct wire_job *j)
 	j->open_files = plan->limits.open_files;
 	j->output_max = plan->limits.disk_bytes;
 	j->output = plan->output ? plan->output : "";
-	for (i = 0; plan->argv[i] && i < WIRE_ARGS_MAX; i++)
+	for (i = 0; i < WIRE_ARGS_MAX && plan->argv[i]; i++)
 		j->argv[i] = plan->argv[i];
-	for (i = 0; plan->envp[i] && i < WIRE_ENV_MAX; i++)
+	for (i = 0; i < WIRE_ENV_MAX && plan->envp[i]; i++)
 		j->envp[i] = plan->envp[i];
 	for (i = 0; i < plan->n_files && i < WIRE_FILES_MAX; i++)
 		j->files[i] = (struct wire_file){ .name = plan->files[i].name,

@@ -285,7 +285,7 @@ bool wire_get_spaces(const char *body, size_t len, struct wire_spaces *ret)
 
 void wire_put_exit(struct wire_out *o, const struct wire_exit *e)
 {
-	char body[EXIT_LEN];
+	char body[EXIT_LEN] = "";
 	struct writer w = { .at = body, .end = body + sizeof(body) };
 
 	add_number(&w, e->exited, 4);
@@ -338,7 +338,7 @@ bool wire_get_output(const char *body, size_t len, uint64_t *ret)
 
 void wire_put_fact(struct wire_out *o, const struct wire_fact *f)
 {
-	char body[1024];
+	char body[1024] = "";
 	struct writer w = { .at = body, .end = body + sizeof(body) };
 
 	add_number(&w, f->id, 4);
