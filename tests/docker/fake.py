@@ -104,7 +104,8 @@ def is_hello(t, r, _engine):
 
 case("good", "an engine that works", wanted=("ok",), also=is_hello)
 case("good-200", "attach is answered with 200", fault={"plain_200": True}, wanted=("ok",), also=is_hello)
-case("good-podman", "an engine that says it is Podman", podman=True, wanted=("ok",), also=is_hello)
+case("good-podman", "an engine that says it is Podman", podman=True, env={"BRIG_ALLOW_DEGRADED": "disk_limit,cgroup_ns"}, wanted=("ok",),
+     also=is_hello)
 case("good-derived", "an image of somebody else", env={"BRIG_DOCKER_IMAGE": "fake/base:1"}, wanted=("ok",), also=is_hello)
 
 # ---- every step x every kind of wrong answer -----------------------------------------------------------
@@ -126,6 +127,8 @@ def expected(step, name, fault):
 		return ("ok",)		# 2xx is all that counts there
 	if step == "changes" and name in ("body-list", "body-null"):
 		return ("ok",)		# that is how no change looks
+	if step == "list":
+		return ("ok",)		# what others have left is not this run's business
 	if step == "remove":
 		return ("ok",)		# it ran, and everything was kept; what stays is a warning
 	if step == "wait" and fault["how"] in ("body", "endless_body", "close_in_body", "hang_in_body"):
@@ -147,6 +150,7 @@ for step in fake.STEPS:
 		if step == "remove" and name == "status-404":
 			continue	# an engine that does not know it any more cannot keep it
 		slow = fault["how"].startswith("hang") or (step == "remove" and name == "status-409")
+		slow = slow and step != "list"	# a look round has a limit of its own
 		late = step in ("wait", "inspect_after", "changes", "remove") and not (step == "wait" and name == "hang")
 		wanted = expected(step, name, fault)
 		if slow and late and wanted == ("ok",):

@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 CEILING = 300	# seconds; nothing here is meant to last that long
 
 # The requests of one run, in order.  inspect is asked twice: before the program starts and after its end.
-STEPS = ["ping", "version", "image", "create", "attach", "wait", "start", "inspect_before", "inspect_after", "changes", "remove"]
+STEPS = ["ping", "version", "list", "image", "create", "attach", "wait", "start", "inspect_before", "inspect_after", "changes", "remove"]
 
 
 def table(path, pattern):
@@ -562,7 +562,7 @@ def good_facts(c, job):
 	sizes = [dict(word.partition("=")[::2] for word in options.split(",")) for options in host["Tmpfs"].values()]
 	return {"memory_max": host["Memory"], "swap_max": 0, "pids_max": host["PidsLimit"],
 		"cpu_quota_percent": host["CpuQuota"] * 100 // host["CpuPeriod"],
-		"disk_max": min(job.disk, sum(int(s["size"]) for s in sizes)), "inodes_max": sum(int(s["nr_inodes"]) for s in sizes),
+		"disk_max": min(job.disk, sum(int(s["size"]) for s in sizes)), "inodes_max": sum(int(s.get("nr_inodes", 0)) for s in sizes),
 		"open_files_max": job.files_max, "core_dumps": "none", "uid": 1000, "gid": 1000, "uid_map": "0->0+1",
 		"host_uid": 1000, "init_host_uid": 1000, "groups": "", "capabilities": "0", "no_new_privs": 1, "seccomp_mode": 2,
 		"seccomp_filters": 2, "landlock": 5, "interfaces": "lo", "packets_out": 0, "root_flags": "ro,nosuid",
