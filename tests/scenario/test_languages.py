@@ -250,7 +250,7 @@ console.log(cp.execSync('echo child').toString().trim());
 new Worker("require('worker_threads').parentPort.postMessage('worker')", { eval: true }).on('message', m => {
 	console.log(m);
 	const s = http.createServer((q, a) => a.end('served')).listen(0, '127.0.0.1', () =>
-		http.get({ port: s.address().port }, a => a.on('data', d => { console.log(d.toString()); s.close(); })));
+		http.get({ host: '127.0.0.1', port: s.address().port }, a => a.on('data', d => { console.log(d.toString()); s.close(); })));
 });
 """, lang="javascript")
 	t.verdict(r, "ok")
