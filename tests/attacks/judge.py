@@ -113,7 +113,7 @@ const done = () => console.log(`END ${attempts}`);
 }
 
 # Few resources: an attack on brig must not become one on the machine that tests it.
-LIMITS = {"timeout": 10, "memory": "128m", "pids": 64, "disk": "32m"}
+LIMITS = {"timeout": 30, "memory": "128m", "pids": 64, "disk": "32m"}
 ENDED = ("ok", "error", "crash", "timeout", "cpu_limit", "memory_limit", "output_limit", "disk_limit", "pids_limit")
 
 

@@ -342,7 +342,7 @@ attack("NS-03", "mounts cgroup v1 in a nested namespace and sets release_agent",
 attempt unshare unshare -UrmC sh -c 'mkdir /tmp/c && mount -t cgroup -o memory c /tmp/c && echo /workspace/x >/tmp/c/release_agent'
 attempt mount mount -t cgroup -o rdma cgroup /tmp
 attempt cgroup2 mount -t cgroup2 none /tmp
-attempt agent sh -c 'find / -name release_agent 2>/dev/null | grep .'
+attempt agent sh -c 'find / -path /usr -prune -o -name release_agent -print 2>/dev/null | grep .'
 done_
 """, denied(4))
 
