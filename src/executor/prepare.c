@@ -182,6 +182,8 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.files = &ret->file,
 		.n_files = 1,
 		.may_degrade = pr->may_degrade,
+		.notice = req->on_notice,
+		.notice_arg = req->user,
 	};
 	(void)snprintf(plan->id, sizeof(plan->id), "%s", pr->id);
 	if (ret->command.tool_target[0]) {

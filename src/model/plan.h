@@ -59,6 +59,9 @@ struct plan {
 	/* Asked once, right before the program is let go; negative: it is not, and err says why.  May be NULL. */
 	int (*gate)(void *arg, struct brig_error *err);
 	void *gate_arg;
+	/* Told, in a sentence for people, of what takes long before the program starts.  May be NULL. */
+	void (*notice)(void *arg, const char *text);
+	void *notice_arg;
 	bool deny_write_exec; /* MDWE: no memory both written and executed */
 	bool workspace_exec;
 	const char *const *argv; /* NULL-terminated; argv[0] is an absolute path in the cell */

@@ -37,7 +37,10 @@ static uint64_t from_now(uint64_t ms)
 static int find_image(struct cell *c, uint64_t deadline_ns, struct brig_error *err)
 {
 	const struct settings *set = c->host->set;
-	const struct image_ask ask = { .image = set->docker_image, .may_build = set->docker_build };
+	const struct image_ask ask = { .image = set->docker_image,
+				       .may_build = set->docker_build,
+				       .progress = c->plan->notice,
+				       .arg = c->plan->notice_arg };
 
 	return image_ensure(c->host->engine, c->plan->language, &ask, deadline_ns, c->image, err);
 }
