@@ -136,3 +136,28 @@ int fd_lock(int fd, int how, uint64_t patience_ns)
 	}
 	return 0;
 }
+
+int fd_move_up(int *fd, int min)
+{
+	int moved = fcntl(*fd, F_DUPFD_CLOEXEC, min);
+
+	if (moved < 0)
+		return -errno;
+	fd_closep(fd);
+	*fd = moved;
+	return 0;
+}
+
+int fd_pipe_to_child(int *child, int *ours, bool child_reads, int min)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	*child = ends[child_reads ? 0 : 1];
+	*ours = ends[child_reads ? 1 : 0];
+	/* Only our end: O_NONBLOCK is a property of the open file, and each end has its own. */
+	if (fd_set_nonblock(*ours) < 0)
+		return -errno;
+	return fd_move_up(child, min);
+}

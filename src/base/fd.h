@@ -19,6 +19,10 @@ ssize_t fd_get_at(int dir, const char *path, char *text, size_t size);
 /* A file that holds one decimal number, or "max" (UINT64_MAX).  0 or -errno. */
 int fd_get_u64_at(int dir, const char *path, uint64_t *ret);
 int fd_set_nonblock(int fd);
+/* Moves a descriptor to the lowest free number from min on, close-on-exec.  0 or -errno. */
+int fd_move_up(int *fd, int min);
+/* A pipe to or from a child: our end does not block, the child's end has a number from min on.  0 or -errno. */
+int fd_pipe_to_child(int *child, int *ours, bool child_reads, int min);
 /*
  * flock() with how (LOCK_EX, LOCK_SH), waiting for others at most patience_ns: 0, -ETIMEDOUT or -errno.  Closing the
  * descriptor, or LOCK_UN, ends it; the kernel does when the process dies.

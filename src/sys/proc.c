@@ -2,8 +2,11 @@
 #include "sys/proc.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/str.h"
 
 /* Cuts the text up to the separator off *rest; NULL when nothing is left. */
@@ -146,4 +149,29 @@ int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void 
 		if (!visit_lines(text, &len, &skip, visit, arg))
 			return 0;
 	}
+}
+
+int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret)
+{
+	struct pollfd p = { .fd = *pidfd, .events = POLLIN };
+	siginfo_t end = { 0 };
+
+	for (;;) {
+		uint64_t now = clock_now_ns();
+		int n = poll(&p, 1, now < deadline_ns ? (int)((deadline_ns - now) / NS_PER_MS) + 1 : 0);
+
+		if (n > 0)
+			break;
+		if (n == 0)
+			return -ETIMEDOUT;
+		if (errno != EINTR)
+			return -errno;
+	}
+	while (waitid(P_PIDFD, (id_t)*pidfd, &end, WEXITED | __WALL) < 0)
+		if (errno != EINTR)
+			return -errno;
+	fd_closep(pidfd);
+	if (ret)
+		*ret = end;
+	return 0;
 }

@@ -3,6 +3,8 @@
 #ifndef SYS_PROC_H
 #define SYS_PROC_H
 
+#include <signal.h>
+
 #include "base/util.h"
 
 /* One line of /proc/PID/mountinfo; the strings lie inside the parsed line, octal escapes undone. */
@@ -38,5 +40,11 @@ bool proc_list_has(const char *list, char separator, const char *word);
 #define PROC_LINE_MAX 16384
 #define PROC_FILE_MAX (16 * MiB)
 int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void *arg);
+
+/*
+ * Waits for the end of a child by its pidfd, whatever its exit signal, reaps it and closes the descriptor.
+ * 0, -ETIMEDOUT after deadline_ns on the monotonic clock, or -errno.  ret may be NULL.
+ */
+int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret);
 
 #endif

@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "sys/proc.h"
 
 #define CHILD_FD_MIN 16 /* out of the way of what the program's process fills one by one */
 
@@ -69,41 +70,30 @@ static void direct_close(struct backend_host *h)
 
 /* ---- birth ----------------------------------------------------------------------------------- */
 
-static int move_up(int *fd)
-{
-	int moved = fcntl(*fd, F_DUPFD_CLOEXEC, CHILD_FD_MIN);
-
-	if (moved < 0)
-		return -errno;
-	fd_closep(fd);
-	*fd = moved;
-	return 0;
-}
-
-static int open_pair(int *child, int *ours, bool is_socket, bool child_reads)
+static int open_socket(int *child, int *ours)
 {
 	int ends[2];
 
-	if (is_socket ? socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 : pipe2(ends, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	*child = ends[child_reads ? 0 : 1];
-	*ours = ends[child_reads ? 1 : 0];
-	return !is_socket && fd_set_nonblock(*ours) < 0 ? -errno : move_up(child);
+	*child = ends[0];
+	*ours = ends[1];
+	return fd_move_up(child, CHILD_FD_MIN);
 }
 
 static int open_channels(struct cell *c)
 {
 	struct guard_spec *s = &c->spec;
-	int rc = open_pair(&s->stdio[0], &c->in, false, true);
+	int rc = fd_pipe_to_child(&s->stdio[0], &c->in, true, CHILD_FD_MIN);
 
 	if (rc == 0)
-		rc = open_pair(&s->stdio[1], &c->out, false, false);
+		rc = fd_pipe_to_child(&s->stdio[1], &c->out, false, CHILD_FD_MIN);
 	if (rc == 0)
-		rc = open_pair(&s->stdio[2], &c->err, false, false);
+		rc = fd_pipe_to_child(&s->stdio[2], &c->err, false, CHILD_FD_MIN);
 	if (rc == 0)
-		rc = open_pair(&s->ctl, &c->ctl, true, true);
+		rc = open_socket(&s->ctl, &c->ctl);
 	if (rc == 0)
-		rc = open_pair(&s->go, &c->go, true, true);
+		rc = open_socket(&s->go, &c->go);
 	if (rc == 0) {
 		c->poll = epoll_create1(EPOLL_CLOEXEC);
 		rc = c->poll < 0 ? -errno : 0;
@@ -465,30 +455,6 @@ static uint64_t direct_oom_kills(struct cell *c)
 	return c->too_much_memory;
 }
 
-static int reap_guard(struct cell *c, uint64_t ms)
-{
-	struct pollfd p = { .fd = c->guard_pidfd, .events = POLLIN };
-	uint64_t deadline = clock_now_ns() + ms * NS_PER_MS;
-	siginfo_t info;
-
-	for (;;) {
-		uint64_t now = clock_now_ns();
-		int n = poll(&p, 1, now < deadline ? (int)((deadline - now) / NS_PER_MS) + 1 : 0);
-
-		if (n > 0)
-			break;
-		if (n == 0)
-			return -ETIMEDOUT;
-		if (errno != EINTR)
-			return -errno;
-	}
-	while (waitid(P_PIDFD, (id_t)c->guard_pidfd, &info, WEXITED | __WALL) < 0)
-		if (errno != EINTR)
-			return -errno;
-	fd_closep(&c->guard_pidfd);
-	return 0;
-}
-
 static int direct_stop(struct cell *c, struct brig_error *err)
 {
 	struct sample last;
@@ -499,7 +465,7 @@ static int direct_stop(struct cell *c, struct brig_error *err)
 	look(c, &last);
 	if (c->ctl >= 0)
 		(void)shutdown(c->ctl, SHUT_WR); /* the guard's end of file is the order to stop */
-	rc = reap_guard(c, c->spec.plan->limits.cleanup_ms);
+	rc = proc_reap(&c->guard_pidfd, clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS, NULL);
 	(void)pump(c, NULL); /* how many are left is among its last words */
 	if (rc < 0)
 		return err_set(err, BRIG_E_SYSTEM, -rc,

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/sched.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/syscall.h>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "sys/cgroup.h"
+#include "sys/proc.h"
 
 /*
  * Runs in a fork of a process that may have threads: async-signal-safe to the end.  It holds copies of
@@ -70,21 +70,11 @@ int janitor_sweep(struct janitor *j)
 
 int janitor_await(struct janitor *j, uint64_t deadline_ns)
 {
-	struct pollfd p = { .fd = j->pidfd, .events = POLLIN };
 	siginfo_t end = { 0 };
-	int n;
+	int rc = proc_reap(&j->pidfd, deadline_ns, &end);
 
-	do {
-		uint64_t now = clock_now_ns();
-
-		n = poll(&p, 1, now < deadline_ns ? (int)((deadline_ns - now) / NS_PER_MS) + 1 : 0);
-	} while (n < 0 && errno == EINTR);
-	if (n <= 0)
-		return -EBUSY;
-	while (waitid(P_PIDFD, (id_t)j->pidfd, &end, WEXITED | __WALL) < 0)
-		if (errno != EINTR)
-			return -errno;
-	fd_closep(&j->pidfd);
+	if (rc < 0)
+		return rc;
 	fd_closep(&j->lifeline);
 	return end.si_code == CLD_EXITED && end.si_status == 0 ? 0 : -EBUSY;
 }

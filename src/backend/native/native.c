@@ -35,6 +35,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "sys/proc.h"
 
 /* How long the janitor keeps trying after the supervisor has died. */
 #define JANITOR_PATIENCE_NS (30 * NS_PER_SEC)
@@ -334,31 +335,6 @@ static uint64_t native_oom_kills(struct cell *c)
 	return n;
 }
 
-/* Waits for init's end, and with it for that of everything in its pid namespace. */
-static int reap_init(struct cell *c)
-{
-	uint64_t deadline = clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS;
-	struct pollfd p = { .fd = c->init_pidfd, .events = POLLIN };
-	siginfo_t info;
-
-	for (;;) {
-		uint64_t now = clock_now_ns();
-		int n = poll(&p, 1, now < deadline ? (int)((deadline - now) / NS_PER_MS) + 1 : 0);
-
-		if (n > 0)
-			break;
-		if (n == 0)
-			return -ETIMEDOUT;
-		if (errno != EINTR)
-			return -errno;
-	}
-	while (waitid(P_PIDFD, (id_t)c->init_pidfd, &info, WEXITED | __WALL) < 0)
-		if (errno != EINTR)
-			return -errno;
-	fd_closep(&c->init_pidfd);
-	return 0;
-}
-
 static int native_stop(struct cell *c, struct brig_error *err)
 {
 	int rc;
@@ -376,7 +352,8 @@ static int native_stop(struct cell *c, struct brig_error *err)
 			fd_closep(&c->handed[i]);
 	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
 		cgroup_lift_quota(c->cgroup);
-	rc = reap_init(c);
+	/* Init's end is that of everything in its pid namespace. */
+	rc = proc_reap(&c->init_pidfd, clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS, NULL);
 	if (rc < 0)
 		return err_set(err, BRIG_E_SYSTEM, -rc,
 			       "the cell's processes did not die within cleanup_timeout_ms (%llu ms)",

@@ -14,31 +14,6 @@
 /* Child ends are moved out of the way of 0-3, which the payload fills one by one. */
 #define CHILD_FD_MIN 16
 
-static int move_up(int *fd)
-{
-	int moved = fcntl(*fd, F_DUPFD_CLOEXEC, CHILD_FD_MIN);
-
-	if (moved < 0)
-		return -errno;
-	fd_closep(fd);
-	*fd = moved;
-	return 0;
-}
-
-static int open_pipe(int *child, int *ours, bool child_reads)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	*child = ends[child_reads ? 0 : 1];
-	*ours = ends[child_reads ? 1 : 0];
-	/* Only our end: O_NONBLOCK is a property of the open file, and each end has its own. */
-	if (fd_set_nonblock(*ours) < 0)
-		return -errno;
-	return move_up(child);
-}
-
 static int open_socket(int *child, int *ours)
 {
 	int ends[2], on = 1;
@@ -49,18 +24,18 @@ static int open_socket(int *child, int *ours)
 	*ours = ends[1];
 	if (setsockopt(*ours, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return -errno;
-	return move_up(child);
+	return fd_move_up(child, CHILD_FD_MIN);
 }
 
 int cell_open_pipes(struct cell *c, struct brig_error *err)
 {
 	struct cell_spec *s = &c->spec;
-	int rc = FAULT_HIT(STEP_open_pipes) ? -FAULT_ERRNO : open_pipe(&s->stdio[0], &c->in, true);
+	int rc = FAULT_HIT(STEP_open_pipes) ? -FAULT_ERRNO : fd_pipe_to_child(&s->stdio[0], &c->in, true, CHILD_FD_MIN);
 
 	if (rc == 0)
-		rc = open_pipe(&s->stdio[1], &c->out, false);
+		rc = fd_pipe_to_child(&s->stdio[1], &c->out, false, CHILD_FD_MIN);
 	if (rc == 0)
-		rc = open_pipe(&s->stdio[2], &c->err, false);
+		rc = fd_pipe_to_child(&s->stdio[2], &c->err, false, CHILD_FD_MIN);
 	if (rc == 0)
 		rc = open_socket(&s->ctl, &c->ctl);
 	if (rc == 0)
