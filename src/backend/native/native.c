@@ -19,7 +19,6 @@
  *   destroy groups removed, janitor dismissed
  */
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +27,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <linux/openat2.h>
 
 #include "backend/native/cell.h"
