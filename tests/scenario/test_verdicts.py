@@ -75,6 +75,12 @@ def timeout_ms(t):
 	prompt(t, r, 400)
 
 
+@case("timeout: a limit that strikes before the program has begun; the evidence is whole")
+def timeout_at_once(t):
+	for _ in range(10):
+		t.verdict(t.cell("--set", "execution_timeout_ms=10", "-c", "sleep 30", lang="shell"), "timeout")
+
+
 @case("cpu_limit: a busy loop", needs=["cpu_time"])
 def cpu_limit(t):
 	r = t.cell("--set", "cpu_time_ms=300", "--timeout", t.secs(20), "-c", "while True: pass", lang="python")

@@ -342,7 +342,7 @@ static int native_stop(struct cell *c, struct brig_error *err)
 	note_disk(c);
 	c->cpu_ns_seen = native_cpu_ns(c);
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
-	if (c->started)
+	if (c->ready) /* a limit may strike before the program is seen to have started: the cell is there all the same */
 		cell_inspect_dying(c); /* costs no time: the kernel is busy with the cell's end */
 	/* With our descriptors gone the namespaces are taken down by the dying, not by us afterwards. */
 	for (size_t i = 0; i < HANDED_COUNT; i++)
