@@ -115,7 +115,7 @@ def clean_env(extra=None):
 	purpose and must reach the cell: only cases about the inspection ask for it."""
 	env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/", "LANG": "C.UTF-8",
 	       "BRIG_INSPECTION": "false"}
-	for key in ("BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "DOCKER_HOST", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
+	for key in ("BRIG_STARTUP_TIMEOUT_MS", "BRIG_CLEANUP_TIMEOUT_MS", "BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "DOCKER_HOST", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
 		    "BRIG_LIBEXEC", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
 		if key in os.environ:
 			env[key] = os.environ[key]
