@@ -160,17 +160,38 @@ struct brig_request {
 	void *user;
 	uint32_t flags; /* BRIG_RUN_* */
 	brig_notice_fn on_notice;
+	/* A project's folder, shown at /workspace; NULL: an empty one.  What the program may do with it is the setting
+	 * workspace_mode; what it changed is in the result. */
+	const char *workspace;
+	const char *const *artifacts; /* patterns of files to fetch when it has ended: "*.png", "dist/" and all below */
+	size_t n_artifacts;
+	const char *out_dir; /* an existing folder that artifacts are copied to; NULL: they are only listed */
+	const char *const
+		*packages; /* "requests", "numpy==1.26.4": installed in a cell of their own, then shown read-only */
+	size_t n_packages;
+	uint32_t kind;         /* enum brig_kind */
+	const char *test_path; /* BRIG_KIND_TESTS: below the workspace; NULL: all of it */
+};
+
+/* What a request runs. */
+enum brig_kind {
+	BRIG_KIND_CODE = 0,    /* code in a language */
+	BRIG_KIND_COMMAND = 1, /* args: a program and its arguments, run in the workspace; there is no code */
+	BRIG_KIND_SHELL = 2,   /* code: a line for the shell, inspected as a command */
+	BRIG_KIND_TESTS = 3,   /* the tests of the workspace; language may choose among several frameworks */
 };
 /* More than this is refused with BRIG_E_USAGE before anything is tried. */
-#define BRIG_CODE_MAX       (16u << 20)  /* bytes of code */
-#define BRIG_STRING_MAX     (128u << 10) /* bytes of one argument or environment entry, NUL included */
-#define BRIG_STRINGS_MAX    (1u << 20)   /* bytes of all arguments and environment entries together */
-#define BRIG_RUN_NO_CAPTURE 1u           /* do not keep output in the result: on_output has had it */
-#define BRIG_RUN_RECEIPT    2u           /* sign a statement about this run: brig_result_receipt() */
+#define BRIG_CODE_MAX             (16u << 20)  /* bytes of code */
+#define BRIG_STRING_MAX           (128u << 10) /* bytes of one argument or environment entry, NUL included */
+#define BRIG_STRINGS_MAX          (1u << 20)   /* bytes of all arguments and environment entries together */
+#define BRIG_RUN_NO_CAPTURE       1u           /* do not keep output in the result: on_output has had it */
+#define BRIG_RUN_RECEIPT          2u           /* sign a statement about this run: brig_result_receipt() */
+#define BRIG_RUN_APPLY            4u           /* move the changes of the workspace over if the verdict is "ok" */
+#define BRIG_RUN_PROJECT_PACKAGES 8u /* install what requirements.txt, package.json or go.mod of the workspace name */
 #define BRIG_REQUEST_INIT                                                                                           \
 	{                                                                                                           \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1, \
-			NULL, NULL, NULL, 0, NULL                                                                   \
+			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL                            \
 	}
 
 struct brig_result;

@@ -33,11 +33,6 @@ static const char *word(const json_t *object, const char *group, const char *nam
 
 /* ---- making ------------------------------------------------------------------------------------------ */
 
-static json_t *json_count(uint64_t v)
-{
-	return json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v);
-}
-
 static json_t *json_hash(const uint8_t hash[SHA256_LEN])
 {
 	char hex[SHA256_HEX + 1];

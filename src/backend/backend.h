@@ -12,6 +12,7 @@
 #define BACKEND_BACKEND_H
 
 #include "base/err.h"
+#include "model/attempts.h"
 #include "model/facts.h"
 #include "model/plan.h"
 #include "model/sample.h"
@@ -102,6 +103,12 @@ struct backend_ops {
 	void (*usage)(struct cell *c, struct cell_usage *ret);
 	/* Opens a regular file that the program left in its workspace, without following links. -errno. */
 	int (*open_output)(struct cell *c, const char *name);
+	/* After stop: what the program made of the plan's workspace.  NULL: this backend cannot show one. */
+	int (*workspace)(struct cell *c, struct workspace_view *ret, struct brig_error *err);
+	/* After create, once: the listening socket of plan->egress; the caller's to close.  NULL: it cannot be had. */
+	int (*listener)(struct cell *c, struct brig_error *err);
+	/* After stop: what the program was refused, as far as this backend sees it.  NULL: it sees nothing. */
+	void (*denied)(struct cell *c, struct denied *ret);
 	/* Every cell of this backend on this host that the caller may see, whoever made it.  NULL: it has none.
 	 * BRIG_E_REFUSED, from reap too: it is not to be had here (no engine, say), which is no fault. */
 	int (*list)(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);

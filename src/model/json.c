@@ -115,3 +115,8 @@ json_t *json_bytes(const char *data, size_t len, bool truncated, const char **re
 	*ret_encoding = "base64";
 	return json_base64(data, len);
 }
+
+json_t *json_count(uint64_t v)
+{
+	return json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v);
+}

@@ -15,6 +15,8 @@ json_t *json_text_or_null(const char *s);
 /* What a program wrote: as it is if that is UTF-8, else in base64; a character that was cut off by truncation is dropped.
  * *ret_encoding is "utf-8" or "base64".  NULL: no memory. */
 json_t *json_bytes(const char *data, size_t len, bool truncated, const char **ret_encoding);
+/* Counters are 64 bits without a sign, JSON readers have 63: "unlimited" becomes the largest one. */
+json_t *json_count(uint64_t v);
 /* {name: rows} as text; takes rows, which may be NULL, as it is when a row could not be made. */
 int json_list_document(const char *name, json_t *rows, char **ret, struct brig_error *err);
 /* The findings as an array of objects, in their order.  NULL: no memory. */

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "model/protection.h"
 #include "model/settings.h"
+#include "model/workspace.h"
 #include "sys/seccomp.h"
 
 #define RUN_ID_LEN 16 /* lower-case base32 characters: 80 random bits */
@@ -43,10 +44,11 @@ struct plan_bind {
 };
 
 #define PLAN_WORKSPACE "/workspace"
+#define EGRESS_PORT    3128 /* on 127.0.0.1 of the cell */
 
 struct plan {
 	char id[RUN_ID_LEN + 1];
-	const char *step; /* "run" or "compile" */
+	const char *step; /* "run", "compile" or "install" */
 	const char *language;
 	const char *output; /* name of the file in the workspace that open_output will be asked for; NULL: none */
 	enum trust trust;
@@ -70,6 +72,11 @@ struct plan {
 	size_t n_files;
 	const struct plan_bind *binds;
 	size_t n_binds;
+	const struct plan_workspace *workspace; /* NULL: an empty one of its own */
+	/* The cell has a socket that listens on EGRESS_PORT of its own loopback, which backend->listener hands out;
+	 * who serves it decides what the program can reach. */
+	bool egress;
+	bool report_denied;         /* note what the program is refused */
 	protection_set may_degrade; /* allow_degraded */
 };
 

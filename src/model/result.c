@@ -21,6 +21,7 @@
 
 #include "base/str.h"
 #include "model/json.h"
+#include "model/work_json.h"
 
 const struct verdict_info verdict_info[] = {
 #define VERDICT(name, status, meaning) { #name, status, meaning },
@@ -56,6 +57,11 @@ void result_release(struct result *r)
 	buf_release(&r->out);
 	buf_release(&r->err);
 	findings_release(&r->findings);
+	changes_release(&r->changes);
+	artifacts_release(&r->artifacts);
+	denied_release(&r->denied);
+	network_release(&r->network);
+	test_report_release(&r->tests);
 	free(r->receipt);
 	r->receipt = NULL;
 }
@@ -98,12 +104,6 @@ const char *result_signal_name(int sig, char *dst, size_t size)
 }
 
 /* ---- small values --------------------------------------------------------------------------- */
-
-/* Counters are 64 bits without a sign, JSON readers have 63: "unlimited" becomes the largest one. */
-static json_t *json_count(uint64_t v)
-{
-	return json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v);
-}
 
 /* Milliseconds, to the microsecond. */
 static json_t *json_millis(uint64_t ns)
@@ -301,8 +301,13 @@ static int add_lists(json_t *doc, const struct result *r)
 
 	failed |= json_object_set_new(doc, "findings", json_findings(&r->findings));
 	failed |= json_object_set_new(doc, "evidence", json_rows(r, r->evidence.n, json_evidence_row));
-	failed |= json_object_set_new(doc, "denied", json_array());
-	failed |= json_object_set_new(doc, "artifacts", json_array());
+	failed |= json_object_set_new(doc, "denied", json_denied(&r->denied));
+	failed |= json_object_set_new(doc, "network", json_network(&r->network));
+	failed |= json_object_set_new(doc, "workspace", json_workspace(r));
+	failed |= json_object_set_new(doc, "changes", json_changes(&r->changes));
+	failed |= json_object_set_new(doc, "artifacts", json_artifacts(&r->artifacts));
+	failed |= json_object_set_new(doc, "tests", json_tests(&r->tests));
+	failed |= json_object_set_new(doc, "packages", json_packages(&r->packages));
 	failed |= json_object_set_new(doc, "samples", json_rows(r, r->samples.n, json_sample_row));
 	failed |= json_object_set_new(doc, "degraded", json_degraded(r->degraded));
 	failed |= json_object_set_new(doc, "warnings", json_rows(r, r->n_warnings, json_warning_row));

@@ -5,11 +5,13 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/attempts.h"
 #include "model/cache.h"
 #include "model/evidence.h"
 #include "model/finding.h"
 #include "model/plan.h"
 #include "model/sample.h"
+#include "model/testing.h"
 
 enum verdict {
 #define VERDICT(name, status, meaning) VERDICT_##name,
@@ -64,6 +66,12 @@ struct result {
 	struct sample_series samples;
 	protection_set degraded;
 	struct result_cache cache;
+	struct result_packages packages;
+	struct changes changes;
+	struct artifacts artifacts;
+	struct denied denied;
+	struct network network;
+	struct test_report tests;
 	char warning[RESULT_WARNINGS_MAX][RESULT_TEXT_MAX];
 	size_t n_warnings;
 	uint64_t audit_seq;          /* number of its audit entry; 0: none */

@@ -24,6 +24,11 @@ const char *const audit_mode_name[] = {
 };
 const char *const audit_fsync_name[] = { [AUDIT_FSYNC_INTERVAL] = "interval", [AUDIT_FSYNC_ALWAYS] = "always" };
 const char *const keep_name[] = { [KEEP_NONE] = "none", [KEEP_HEAD] = "head", [KEEP_ALL] = "all" };
+const char *const workspace_mode_name[] = {
+	[WORKSPACE_RO] = "ro",
+	[WORKSPACE_COW] = "cow",
+	[WORKSPACE_RW] = "rw",
+};
 const char *const trust_name[] = {
 	[TRUST_UNTRUSTED] = "untrusted",
 	[TRUST_UNKNOWN] = "unknown",
@@ -36,6 +41,7 @@ static_assert(ARRAY_LEN(fallback_name) == FALLBACK_COUNT, "fallback_name[] misse
 static_assert(ARRAY_LEN(audit_mode_name) == AUDIT_MODE_COUNT, "audit_mode_name[] misses one");
 static_assert(ARRAY_LEN(audit_fsync_name) == AUDIT_FSYNC_COUNT, "audit_fsync_name[] misses one");
 static_assert(ARRAY_LEN(keep_name) == KEEP_COUNT, "keep_name[] misses one");
+static_assert(ARRAY_LEN(workspace_mode_name) == WORKSPACE_MODE_COUNT, "workspace_mode_name[] misses one");
 static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 
 /* The choices of each ENUM row; other rows have none. */
@@ -52,6 +58,7 @@ static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 #define choices_audit_fsync     audit_fsync_name
 #define choices_keep_code       keep_name
 #define choices_keep_output     keep_name
+#define choices_workspace_mode  workspace_mode_name
 #define choices_default_trust   trust_name
 
 const struct setting_info setting_info[] = {

@@ -26,7 +26,7 @@ struct spelling {
 	uint64_t factor; /* what a bare number is multiplied by */
 };
 
-#define SPELLINGS_MAX 128
+#define SPELLINGS_MAX 256
 
 /* By its full name or alias. */
 bool spelling_find(const char *name, struct spelling *ret);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Egress by allow-list.  A cell has no interface but its own loopback; on it listens one socket, made inside the cell's
+ * network namespace and served from outside by a process of ours that holds no privilege: HTTP CONNECT, plain HTTP
+ * and SOCKS5 on the same port.  That process alone resolves names and opens connections, and only to what is listed.
+ */
+#ifndef EGRESS_EGRESS_H
+#define EGRESS_EGRESS_H
+
+#include "base/err.h"
+#include "model/attempts.h"
+#include "model/settings.h"
+
+struct egress_rules {
+	const struct setting_list *hosts; /* "host", "*.host", "host:port", "10.1.2.3", "[::1]:8080" */
+	uint64_t connections;             /* of one run */
+	uint64_t bytes;                   /* of one run, both directions together */
+};
+
+/* Whether the list makes sense; BRIG_E_POLICY with the item that does not. */
+int egress_check(const struct setting_list *hosts, struct brig_error *err);
+
+struct egress; /* a proxy process */
+
+/* Takes the listening socket.  The process is there and serving when this returns, and dies with the caller. */
+int egress_start(int *listener, const struct egress_rules *rules, struct egress **ret, struct brig_error *err);
+/* Ends it and says what was asked of it: every attempt in net, refused ones in denied as well. */
+void egress_stop(struct egress *e, struct network *net, struct denied *denied);
+
+/* The environment that makes programs use it: HTTP_PROXY=http://127.0.0.1:3128 and its relatives; NULL-terminated. */
+extern const char *const egress_env[];
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tree as a stream of bytes, for places that no descriptor reaches: into a cell whose ids cannot read the project
+ * (rootless), into a container, and back out of it.
+ *
+ * The stream is a sequence of records, each a fixed head (type, permission bits, length of path, length of content)
+ * followed by path and content: folders before what is in them, then an end record with the counts.  Only folders,
+ * regular files (holes are carried as zeroes) and links travel; permission bits without setuid, setgid and sticky;
+ * no owners, no times.  A stream without its end record is not a tree.
+ *
+ * unpack_tree runs in a cell's init too: it allocates nothing, uses nothing of libc that locks, and trusts nothing in
+ * the stream: names are checked, everything is made beneath dir and must be new.
+ */
+#ifndef FILES_PACK_H
+#define FILES_PACK_H
+
+#include "base/err.h"
+
+struct pack_caps {
+	uint64_t entries, bytes;
+};
+
+struct pack_counts {
+	uint64_t entries, bytes;
+	uint64_t left_out; /* special files, unreadable ones, and what vanished or grew while it was read */
+};
+
+/* True: leave this entry (and what is below it) out. */
+typedef bool (*pack_skip_fn)(void *arg, const char *path, bool is_dir);
+
+/* Writes to out (blocking).  Reaching a cap is BRIG_E_REFUSED with what to do. */
+int pack_tree(int dir, const struct pack_caps *caps, pack_skip_fn skip, void *arg, int out, struct pack_counts *ret,
+	      struct brig_error *err);
+
+/* What a tree would take, without reading contents. */
+int pack_measure(int dir, const struct pack_caps *caps, pack_skip_fn skip, void *arg, struct pack_counts *ret,
+		 struct brig_error *err);
+
+struct unpack_options {
+	struct pack_caps caps;
+	uint32_t uid, gid; /* owner of everything; UINT32_MAX: as it comes */
+};
+
+/* Reads in until the end record.  0, or -errno: -EPROTO for a bad stream, -E2BIG for a cap. */
+int unpack_tree(int dir, int in, const struct unpack_options *o, struct pack_counts *ret);
+
+#endif

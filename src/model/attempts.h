@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program tried: refused calls, files and hosts, and every host it asked the egress proxy for. */
+#ifndef MODEL_ATTEMPTS_H
+#define MODEL_ATTEMPTS_H
+
+#include "base/util.h"
+
+enum denied_kind { DENIED_SYSCALL, DENIED_FILE, DENIED_HOST, DENIED_KIND_COUNT };
+extern const char *const denied_kind_name[DENIED_KIND_COUNT];
+
+#define DENIED_MAX 128
+
+/* Each thing once, with how often it was tried. */
+struct denied_row {
+	enum denied_kind kind;
+	char what[192]; /* "ptrace", ".env", "example.org:443" */
+	char why[160];
+	char fix[160]; /* what to change in the policy; "" if nothing could allow it */
+	uint64_t count;
+};
+
+struct denied {
+	struct denied_row *row; /* heap */
+	size_t n, cap;
+	uint64_t dropped; /* attempts at further things, beyond DENIED_MAX */
+};
+
+/* Counts one attempt (count of them) at something; a new thing is added.  False: no memory. */
+bool denied_add(struct denied *d, const struct denied_row *one);
+void denied_release(struct denied *d);
+
+#define NETWORK_MAX 256
+
+struct network_row {
+	char host[256]; /* as asked for, in lower case, without a trailing dot */
+	uint16_t port;
+	bool allowed;
+	char reason[128]; /* of a denial, or of a connection that came to nothing; "" */
+	uint64_t count;   /* connections asked for */
+	uint64_t sent_bytes, received_bytes;
+};
+
+struct network {
+	struct network_row *row; /* heap */
+	size_t n, cap;
+	uint64_t dropped;
+};
+
+/* Adds to the row of the same host, port, allowed and reason, or makes one.  False: no memory. */
+bool network_add(struct network *net, const struct network_row *one);
+void network_release(struct network *net);
+
+#endif

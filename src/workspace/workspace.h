@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Projects that cells work in: which of their files are hidden, what a run changed, and moving that over.
+ *
+ *	workspace_open        the project's folder, and what of it must be hidden or sealed -> plan_workspace
+ *	workspace_collect     the program's view after its end -> changes, kept in the state folder under the run's id
+ *	workspace_artifacts   files that were asked for -> a folder of the caller's
+ *	changeset_*           diff, apply, discard: later, by id
+ */
+#ifndef WORKSPACE_WORKSPACE_H
+#define WORKSPACE_WORKSPACE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/settings.h"
+#include "model/workspace.h"
+#include "sys/statedir.h"
+
+struct workspace; /* an opened project */
+
+/* Refused: not a folder, /, a folder of the system (/usr, /etc, /proc ...), the state folder or above it. */
+int workspace_open(const char *path, const struct settings *set, struct workspace **ret, struct brig_error *err);
+void workspace_close(struct workspace *w); /* NULL is fine */
+/* Valid until close. */
+const struct plan_workspace *workspace_plan(const struct workspace *w);
+/* Whether there is something of that name at the top of the project. */
+bool workspace_has(const struct workspace *w, const char *name);
+
+struct collect_ask {
+	const struct workspace *workspace;
+	const struct workspace_view *view;
+	const struct statedir *state; /* NULL: nothing is kept, changes are only listed */
+	const char *id;               /* of the run */
+	const char *const *ours;      /* names at the top that brig itself staged: no changes */
+	size_t n_ours;
+	const struct settings *set; /* caps */
+};
+/* Fills ret; state KEPT if there is something to apply and it was kept. */
+int workspace_collect(const struct collect_ask *ask, struct changes *ret, struct brig_error *err);
+
+struct artifacts_ask {
+	const struct workspace_view *view;
+	const char *const *pattern;
+	size_t n_patterns;
+	int out_dir; /* or -1: only list */
+	const char *const *ours;
+	size_t n_ours;
+	const struct settings *set;
+};
+int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, struct brig_error *err);
+
+/* ---- changesets: what runs left in the state folder ----------------------------------------------- */
+
+/* JSON documents for `brig workspace ...`; data/schemas has no schema for them, docs/WORKSPACES.md does. */
+int changeset_list_json(const struct statedir *state, char **ret, struct brig_error *err);
+/* The changes of one, as in a result, with the project's path. */
+int changeset_show_json(const struct statedir *state, const char *id, char **ret, struct brig_error *err);
+/* A unified diff of text files; others are named. */
+int changeset_diff(const struct statedir *state, const char *id, struct buf *ret, struct brig_error *err);
+/*
+ * Moves the changes over, all or, if a file of the project is no longer what the run saw, nothing: BRIG_E_REFUSED names
+ * the first such file.  Links that lead out of the project and special files are not moved over but named in
+ * *ret_skipped (may be NULL).  The changeset is gone afterwards.
+ */
+int changeset_apply(const struct statedir *state, const char *id, struct buf *ret_skipped, struct brig_error *err);
+int changeset_discard(const struct statedir *state, const char *id, struct brig_error *err);
+/* Forgets those older than days. */
+int changeset_expire(const struct statedir *state, uint64_t days, struct brig_error *err);
+
+#endif
