@@ -33,8 +33,8 @@ static protection_set degradable(const struct setting_list *names)
 {
 	protection_set set = 0;
 
-	for (uint32_t i = 0; i < names->n; i++) {
-		enum protection p = protection_from_name(names->item[i]);
+	for (const char *item = NULL; (item = setting_list_next(names, item));) {
+		enum protection p = protection_from_name(item);
 
 		if (p != PROT_COUNT)
 			set |= PROT_BIT(p);

@@ -73,7 +73,7 @@ void record_begin(struct recording *rg, const struct brig_request *req, const st
 /* Every effective setting in the file's own spelling: two runs with one digest ran under the same policy. */
 static void hash_policy(struct record *rec)
 {
-	char text[SETTING_LIST_MAX * (SETTING_ITEM_MAX + 2)];
+	char text[SETTING_LIST_BYTES + 2 * SETTING_LIST_MAX];
 	struct sha256 h;
 
 	sha256_begin(&h);

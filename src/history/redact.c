@@ -180,11 +180,11 @@ bool redact(const struct setting_list *patterns, const struct redact_text *t, st
 		out->no_memory = true;
 		return false;
 	}
-	for (uint32_t i = 0; i < patterns->n; i++) {
+	for (const char *item = NULL; (item = setting_list_next(patterns, item));) {
 		struct pattern p;
 		struct match m;
 
-		compile(patterns->item[i], &p);
+		compile(item, &p);
 		for (size_t at = 0; p.n > 0 && at < t->len; at = m.end) {
 			m = find(&p, t, at);
 			if (m.start == DEAD)

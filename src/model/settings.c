@@ -85,10 +85,36 @@ const struct setting_alias setting_alias[] = {
 };
 const size_t setting_alias_count = ARRAY_LEN(setting_alias);
 
+bool setting_list_add(struct setting_list *list, const char *item)
+{
+	size_t size = strlen(item) + 1;
+
+	if (list->n == SETTING_LIST_MAX || size > SETTING_ITEM_MAX || size > sizeof(list->text) - list->used)
+		return false;
+	memcpy(list->text + list->used, item, size);
+	list->used = (uint16_t)(list->used + size);
+	list->n++;
+	return true;
+}
+
 bool setting_list_has(const struct setting_list *list, const char *item)
 {
-	for (uint32_t i = 0; i < list->n; i++)
-		if (str_eq(list->item[i], item))
+	for (const char *p = NULL; (p = setting_list_next(list, p));)
+		if (str_eq(p, item))
 			return true;
 	return false;
+}
+
+void setting_list_copy(struct setting_list *to, const struct setting_list *from)
+{
+	setting_list_clear(to);
+	memcpy(to->text, from->text, from->used);
+	to->used = from->used;
+	to->n = from->n;
+}
+
+void setting_list_clear(struct setting_list *list)
+{
+	memset(list->text, 0, list->used);
+	list->used = list->n = 0;
 }

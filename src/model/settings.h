@@ -6,15 +6,23 @@
 #ifndef MODEL_SETTINGS_H
 #define MODEL_SETTINGS_H
 
+#include <string.h>
+
 #include "base/util.h"
 
-#define SETTING_TEXT_MAX 256
-#define SETTING_LIST_MAX 64
-#define SETTING_ITEM_MAX 96
+#define SETTING_TEXT_MAX   256
+#define SETTING_LIST_MAX   64
+#define SETTING_ITEM_MAX   96
+#define SETTING_LIST_BYTES 2044
 
+/*
+ * The n items stand in text one after the other, each with its NUL; what is behind the used bytes is zero.  Packed,
+ * because every run holds several structs full of lists that are nearly all empty, and pays for each page of them.
+ */
 struct setting_list {
-	uint32_t n;
-	char item[SETTING_LIST_MAX][SETTING_ITEM_MAX];
+	uint16_t n;
+	uint16_t used;
+	char text[SETTING_LIST_BYTES];
 };
 
 typedef uint64_t KEY_TYPE_NUM;
@@ -98,6 +106,18 @@ static inline const void *setting_at_const(const struct settings *s, enum settin
 	return (const char *)s + setting_info[k].offset;
 }
 
+/* False: more than SETTING_LIST_MAX items, an item of SETTING_ITEM_MAX bytes or more, or no room. */
+bool setting_list_add(struct setting_list *list, const char *item);
 bool setting_list_has(const struct setting_list *list, const char *item);
+void setting_list_copy(struct setting_list *to, const struct setting_list *from);
+void setting_list_clear(struct setting_list *list);
+
+/* for (const char *item = NULL; (item = setting_list_next(list, item));) */
+static inline const char *setting_list_next(const struct setting_list *list, const char *item)
+{
+	const char *next = item ? item + strlen(item) + 1 : list->text;
+
+	return next < list->text + list->used ? next : NULL;
+}
 
 #endif

@@ -32,34 +32,31 @@ static bool check_security_opt(union slot *v, char *why)
 	struct setting_list *list = &v->list;
 	char shown[POLICY_WORD_MAX];
 
-	for (uint32_t i = 0; i < list->n; i++) {
-		if (str_eq(list->item[i], "no-new-privileges:true") ||
-		    str_eq(list->item[i], "no-new-privileges=true")) {
-			memset(list->item[i], 0, sizeof(list->item[i]));
-			(void)str_copy(list->item[i], sizeof(list->item[i]), nnp);
-		}
-		if (strncmp(list->item[i], "seccomp", 7) == 0)
+	for (const char *item = NULL; (item = setting_list_next(list, item));) {
+		if (strncmp(item, "seccomp", 7) == 0)
 			return say(why,
 				   "security_opt does not take '%s': the system call filter has its own key, "
 				   "seccomp_profile",
-				   printable(list->item[i], shown, sizeof(shown)));
-		if (!str_eq(list->item[i], nnp))
+				   printable(item, shown, sizeof(shown)));
+		if (!str_eq(item, nnp) && !str_eq(item, "no-new-privileges:true") &&
+		    !str_eq(item, "no-new-privileges=true"))
 			return say(why, "security_opt item '%s' is not known; the one item is no-new-privileges",
-				   printable(list->item[i], shown, sizeof(shown)));
+				   printable(item, shown, sizeof(shown)));
 	}
-	if (!setting_list_has(list, nnp))
+	if (list->n == 0)
 		return say(why, "security_opt must hold no-new-privileges: a cell cannot be had without it");
-	return true;
+	setting_list_clear(list);
+	return setting_list_add(list, nnp);
 }
 
 static bool check_cap_drop(union slot *v, char *why)
 {
 	struct setting_list *list = &v->list;
 
-	if (list->n != 1 || strcasecmp(list->item[0], "ALL") != 0)
+	if (list->n != 1 || strcasecmp(list->text, "ALL") != 0)
 		return say(why, "cap_drop must be [\"ALL\"]: a cell never holds a capability");
-	(void)str_copy(list->item[0], sizeof(list->item[0]), "ALL");
-	return true;
+	setting_list_clear(list);
+	return setting_list_add(list, "ALL");
 }
 
 static bool check_read_only(union slot *v, char *why)
@@ -120,11 +117,11 @@ static bool check_whitelist(union slot *v, char *why)
 {
 	char host[SETTING_ITEM_MAX], shown[POLICY_WORD_MAX];
 
-	for (uint32_t i = 0; i < v->list.n; i++) {
+	for (const char *item = NULL; (item = setting_list_next(&v->list, item));) {
 		uint64_t port = 443;
 		char *colon;
 
-		(void)str_copy(host, sizeof(host), v->list.item[i]);
+		(void)str_copy(host, sizeof(host), item);
 		colon = strchr(host, ':');
 		if (colon)
 			*colon++ = '\0';
@@ -132,7 +129,7 @@ static bool check_whitelist(union slot *v, char *why)
 			return say(why,
 				   "whitelist entry '%s' is not a host: it takes example.org, *.example.org or "
 				   "example.org:8443",
-				   printable(v->list.item[i], shown, sizeof(shown)));
+				   printable(item, shown, sizeof(shown)));
 	}
 	return true;
 }
@@ -144,8 +141,7 @@ static bool check_allow_degraded(union slot *v, char *why)
 
 	for (enum protection p = 0; p < PROT_COUNT; p++)
 		names[p] = protection_info[p].name;
-	for (uint32_t i = 0; i < v->list.n; i++) {
-		const char *item = v->list.item[i];
+	for (const char *item = NULL; (item = setting_list_next(&v->list, item));) {
 		enum protection p = protection_from_name(item);
 
 		if (p == PROT_COUNT)

@@ -16,8 +16,8 @@ static json_t *list_json(const struct setting_list *list)
 {
 	json_t *array = json_array();
 
-	for (uint32_t i = 0; i < list->n; i++)
-		if (json_array_append_new(array, json_string(list->item[i])) < 0) {
+	for (const char *item = NULL; (item = setting_list_next(list, item));)
+		if (json_array_append_new(array, json_string(item)) < 0) {
 			json_decref(array);
 			return NULL;
 		}

@@ -94,9 +94,9 @@ static void list_text(const struct setting_list *list, char *dst, size_t size)
 	struct buf b = BUF_INIT(size - 1);
 
 	(void)buf_adds(&b, "[");
-	for (uint32_t i = 0; i < list->n; i++) {
-		(void)buf_adds(&b, i ? ", " : "");
-		(void)buf_adds(&b, list->item[i]);
+	for (const char *item = NULL; (item = setting_list_next(list, item));) {
+		(void)buf_adds(&b, item != list->text ? ", " : "");
+		(void)buf_adds(&b, item);
 	}
 	(void)buf_adds(&b, "]");
 	(void)str_copy(dst, size, buf_str(&b));
@@ -262,7 +262,7 @@ static bool read_text(const struct spelling *sp, const char *text, char *ret, si
 
 static bool list_add(const struct spelling *sp, struct setting_list *list, const char *item, size_t len, char *why)
 {
-	char text[SETTING_ITEM_MAX + 1];
+	char text[SETTING_ITEM_MAX + 1], read[SETTING_ITEM_MAX];
 
 	if (list->n == SETTING_LIST_MAX) {
 		(void)snprintf(why, POLICY_WHY_MAX, "%s has more than %d items", sp->name, SETTING_LIST_MAX);
@@ -273,9 +273,13 @@ static bool list_add(const struct spelling *sp, struct setting_list *list, const
 		return false;
 	}
 	(void)snprintf(text, sizeof(text), "%.*s", (int)min_u64(len, SETTING_ITEM_MAX), item);
-	if (!read_text(sp, text, list->item[list->n], SETTING_ITEM_MAX, why))
+	if (!read_text(sp, text, read, sizeof(read), why))
 		return false;
-	list->n++;
+	if (!setting_list_add(list, read)) {
+		(void)snprintf(why, POLICY_WHY_MAX, "the items of %s have more than %d bytes together", sp->name,
+			       SETTING_LIST_BYTES);
+		return false;
+	}
 	return true;
 }
 
@@ -309,11 +313,11 @@ static bool read_list_text(const struct spelling *sp, const char *text, struct s
 
 static bool read_list(const struct spelling *sp, const struct raw_value *raw, struct setting_list *ret, char *why)
 {
-	ret->n = 0;
+	ret->n = ret->used = 0; /* nothing to clear: a slot's unused bytes are never looked at */
 	if (!raw->list)
 		return read_list_text(sp, raw->text, ret, why);
-	for (uint32_t i = 0; i < raw->list->n; i++)
-		if (!list_add(sp, ret, raw->list->item[i], strlen(raw->list->item[i]), why))
+	for (const char *item = NULL; (item = setting_list_next(raw->list, item));)
+		if (!list_add(sp, ret, item, strlen(item), why))
 			return false;
 	return true;
 }
@@ -355,49 +359,31 @@ static const size_t size_of_kind[] = {
 	[KIND_TEXT] = sizeof(KEY_TYPE_TEXT),
 };
 
-/* Only items in use move; what was in use before is cleared, so that equal values are equal bytes. */
-static void list_resize(struct setting_list *list, uint32_t n)
-{
-	for (uint32_t i = n; i < list->n; i++)
-		memset(list->item[i], 0, sizeof(list->item[i]));
-	list->n = n;
-}
-
 void value_copy(enum setting_key k, void *at, const void *from)
 {
-	const struct setting_list *list = from;
-
-	if (setting_info[k].kind != KIND_LIST) {
+	if (setting_info[k].kind == KIND_LIST)
+		setting_list_copy(at, from);
+	else
 		memcpy(at, from, size_of_kind[setting_info[k].kind]);
-		return;
-	}
-	list_resize(at, list->n);
-	memcpy(((struct setting_list *)at)->item, list->item, list->n * sizeof(list->item[0]));
 }
 
 static bool list_pack(const struct setting_list *list, struct packed *ret)
 {
-	size_t size = 1;
-	char *to;
-
-	for (uint32_t i = 0; i < list->n; i++)
-		size += strlen(list->item[i]) + 1;
-	ret->text = to = malloc(size);
+	ret->text = malloc(list->used + 1u);
+	if (!ret->text)
+		return false;
+	memcpy(ret->text, list->text, list->used);
 	ret->n = list->n;
-	for (uint32_t i = 0; to && i < list->n; i++)
-		to = stpcpy(to, list->item[i]) + 1;
-	return to != NULL;
+	return true;
 }
 
 static void list_unpack(const struct packed *v, struct setting_list *list)
 {
 	const char *item = v->text;
 
-	list_resize(list, v->n);
-	for (uint32_t i = 0; i < v->n; i++, item += strlen(item) + 1) {
-		memset(list->item[i], 0, sizeof(list->item[i]));
-		(void)str_copy(list->item[i], sizeof(list->item[i]), item);
-	}
+	setting_list_clear(list);
+	for (uint32_t i = 0; i < v->n; i++, item += strlen(item) + 1)
+		(void)setting_list_add(list, item);
 }
 
 bool value_pack(enum setting_key k, const void *at, struct packed *ret)
@@ -445,7 +431,7 @@ void value_unpack(enum setting_key k, const struct packed *v, void *at)
 
 void value_unpack_slot(enum setting_key k, const struct packed *v, union slot *ret)
 {
-	ret->list.n = 0; /* nothing to clear: a slot's unused items are never looked at */
+	ret->list.n = ret->list.used = 0; /* as in read_list() */
 	value_unpack(k, v, ret);
 }
 
@@ -453,8 +439,8 @@ void value_unpack_slot(enum setting_key k, const struct packed *v, union slot *r
 
 static bool list_within(const struct setting_list *a, const struct setting_list *b)
 {
-	for (uint32_t i = 0; i < a->n; i++)
-		if (!setting_list_has(b, a->item[i]))
+	for (const char *item = NULL; (item = setting_list_next(a, item));)
+		if (!setting_list_has(b, item))
 			return false;
 	return true;
 }

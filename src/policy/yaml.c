@@ -248,20 +248,18 @@ static bool read_sequence(struct reader *r, const struct spelling *sp, struct se
 {
 	bool good = true;
 
-	ret->n = 0;
+	ret->n = ret->used = 0;
 	while (next(r) && r->event.type != YAML_SEQUENCE_END_EVENT) {
 		struct place at = place_of_event(r);
 		const char *text = r->event.type == YAML_SCALAR_EVENT ? scalar_text(r) : NULL;
 
 		if (r->event.type != YAML_SCALAR_EVENT && r->event.type != YAML_ALIAS_EVENT)
 			diag_add(r->diags, &at, "an item of %s must be one word", sp->name);
-		if (text && ret->n < SETTING_LIST_MAX && str_copy(ret->item[ret->n], SETTING_ITEM_MAX, text)) {
-			ret->n++;
+		if (text && setting_list_add(ret, text))
 			continue;
-		}
 		if (text && good)
-			diag_add(r->diags, &at, "%s takes at most %d items of at most %d bytes", sp->name,
-				 SETTING_LIST_MAX, SETTING_ITEM_MAX - 1);
+			diag_add(r->diags, &at, "%s takes at most %d items of at most %d bytes, %d bytes together",
+				 sp->name, SETTING_LIST_MAX, SETTING_ITEM_MAX - 1, SETTING_LIST_BYTES);
 		good = false;
 		skip_node(r);
 	}

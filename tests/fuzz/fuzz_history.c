@@ -59,18 +59,20 @@ static void scan_sealed(const uint8_t *data, size_t size)
 /* A text without stars that was looked for is not there afterwards. */
 static void look_for(const uint8_t *data, size_t size)
 {
-	struct setting_list list = { .n = 1 };
+	struct setting_list list = { 0 };
+	char item[8] = "";
 	size_t len = size < 8 ? size : 1 + (size_t)data[0] % 7;
 	AUTO_BUF out = BUF_INIT(4 * size + 1);
 	struct redact_text text;
 
-	memcpy(list.item[0], data + (size > 0), size > 0 ? len - 1 : 0);
-	len = strlen(list.item[0]);
+	memcpy(item, data + (size > 0), size > 0 ? len - 1 : 0);
+	len = strlen(item);
+	(void)setting_list_add(&list, item);
 	text = (struct redact_text){
 		.data = (const char *)data, .len = size, .keep = size - size / 3, .cut = size % 2
 	};
 	(void)redact(&list, &text, &out);
-	if (len > 0 && !strchr(list.item[0], '*') && memmem(buf_str(&out), out.len, list.item[0], len))
+	if (len > 0 && !strchr(item, '*') && memmem(buf_str(&out), out.len, item, len))
 		abort();
 }
 

@@ -259,7 +259,7 @@ static inline struct setting_list patterns(const char *const *items)
 	struct setting_list l = { 0 };
 
 	for (; *items; items++)
-		(void)str_copy(l.item[l.n++], SETTING_ITEM_MAX, *items);
+		assert_true(setting_list_add(&l, *items));
 	return l;
 }
 

@@ -224,6 +224,7 @@ static void test_every_key_has_a_variable(void **state)
 
 #define X16    "xxxxxxxxxxxxxxxx"
 #define X64    X16 X16 X16 X16
+#define LONG   "," X64 "," X64 "," X64 "," X64 "," X64 "," X64
 #define COMMAS ",a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a"
 static const struct {
 	const char *vars[3], *place, *part;
@@ -241,6 +242,7 @@ static const struct {
 	  "an item of whitelist is longer than 95 bytes" },
 	{ { "BRIG_ROOTFS=/" X64 X64 X64 X64 }, "BRIG_ROOTFS", "rootfs is longer than 255 bytes" },
 	{ { "BRIG_WHITELIST=a" COMMAS COMMAS COMMAS COMMAS }, "BRIG_WHITELIST", "more than 64 items" },
+	{ { "BRIG_WHITELIST=a" LONG LONG LONG LONG LONG LONG }, "BRIG_WHITELIST", "more than 2044 bytes together" },
 	{ { "BRIG_USER=\xff" }, "BRIG_USER", "UTF-8" },
 	{ { "SECURITY_MAX_EXECUTION_TIME=forever" }, "SECURITY_MAX_EXECUTION_TIME", "takes seconds" },
 	{ { "BRIG_TIMEOUT=3", "SECURITY_MAX_EXECUTION_TIME=3" },
