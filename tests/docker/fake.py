@@ -9,6 +9,7 @@ engine refuses to remove it, which the result then says.  Verdicts decide; how l
 
   tests/docker/fake.py [--filter REGEX] [--jobs N]     BRIG=... judges another build
 """
+import collections
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
@@ -509,6 +511,87 @@ for name, fault in (("list-garbage", {"step": "list", "how": "body", "body": b"n
 		    ("list-hang", {"step": "list", "how": "hang"}), ("list-no-ids", {"step": "list", "how": "body", "body": b'[{"Id":"../x","Labels":{}}]'}),
 		    ("remove-500", {"step": "remove", "how": "status", "status": 500}), ("remove-hang", {"step": "remove", "how": "hang"})):
 	add(f"reap-{name}", f"brig reap when {name}", lambda t, fault=fault: reap(t, fault, complained))
+
+
+# ---- a warm container ------------------------------------------------------------------------------------------
+
+def start_pool(t, env):
+	"""`brig pool` on this engine; its environment is the runs' as well."""
+	log = t.path("pool.log", "")
+	with open(log, "ab") as out:
+		p = t.popen([harness.brig_path(), "pool", "--size", "1", "--lang", "python"], env=env, stdin=subprocess.DEVNULL,
+			    stdout=subprocess.DEVNULL, stderr=out)
+	deadline = time.monotonic() + fake.CEILING
+	while True:
+		with open(log, encoding="utf-8", errors="replace") as f:
+			said = f.read()
+		if "ready:" in said:
+			return p
+		if p.poll() is not None or time.monotonic() > deadline:
+			raise harness.Failed(f"the pool does not fill: {said}")
+		time.sleep(0.02)
+
+
+def warm(t, fault, wanted, also=None, hasty=""):
+	"""One run in a container of a pool.  It must have been taken from there, and nothing is left when the pool has ended."""
+	folder = os.path.join(t.dir, "run")
+	os.mkdir(folder, 0o700)
+	engine = fake.Engine(t.tmp, fault, init_hash(t))
+	env = settings(engine, hasty, {"XDG_RUNTIME_DIR": folder})
+	try:
+		pool = start_pool(t, env)
+		try:
+			r = t.cell("--backend", "docker", "-c", "print('hello')", "-i", "none", lang="python", env=env)
+		finally:
+			pool.terminate()
+			pool.wait()
+		engine.left = sorted(c.name for c in engine.containers.values())
+	finally:
+		engine.close()
+	t.check(engine.trouble is None, "the fake itself is sound", engine.trouble)
+	t.check(not [line for line in engine.requests if "containers/create" in line and "-pool" not in line], "a warm one was taken", engine.requests)
+	judge(t, r, engine, wanted)
+	if also:
+		also(t, r, engine)
+
+
+def inspected(engine):
+	"""How often the container was asked about that the run has taken."""
+	names = [re.search("containers/([0-9a-f]{64})/json", line) for line in engine.requests]
+	return max(collections.Counter(m[1] for m in names if m).values())
+
+
+def left_to_pool(data):
+	"""The run goes on at the mark: the pool has asked once, the run twice, and nobody whether it has ended."""
+	def look(t, r, engine):
+		t.equal((r.stdout, r.stderr, r.json.get("warnings")), (data, b"oh\n", []), "output and warnings", r)
+		t.equal(inspected(engine), 3, "times that the engine was asked about the container", engine.requests)
+	return look
+
+
+def waited_for(data):
+	"""Without the mark, until the engine says that it has ended."""
+	def look(t, r, engine):
+		t.equal(r.stdout, data, "output", r)
+		t.check(inspected(engine) > 3, "the engine was asked whether it has ended", engine.requests)
+	return look
+
+
+MARKS = {
+	"good": ({}, left_to_pool(b"hello\n")), "late": ({"before_mark": b"more\n"}, left_to_pool(b"hello\nmore\n")),
+	# Whatever is no mark is the program's: then the end is waited for as without a pool.
+	"none": ({"at": "mark", "how": "say", "bytes": b""}, waited_for(b"hello\n")),
+	"other": ({"at": "mark", "how": "say", "bytes": b"x" * 32}, waited_for(b"hello\n" + b"x" * 32)),
+	"on-stderr": ({"at": "mark", "how": "say", "stream": 2, "bytes": b"x" * 32}, None),
+	"close": ({"at": "mark", "how": "close"}, waited_for(b"hello\n")),
+	"nonsense": ({"at": "mark", "how": "raw", "bytes": b"this is no frame\n"}, waited_for(b"hello\n")),
+	"silence": ({"at": "mark", "how": "hang"}, waited_for(b"hello\n")),
+	"half": ({"at": "mark", "how": "half"}, None),
+}
+for name, (words, also) in MARKS.items():
+	add(f"warm-mark-{name}", f"a warm container's mark: {name}",
+	    lambda t, words=words, also=also, name=name: warm(t, {"init": words}, ("ok", "failed") if also is None else ("ok",), also,
+							      "cleanup" if name == "silence" else ""))
 
 
 # ---- other commands on a broken engine -----------------------------------------------------------------------

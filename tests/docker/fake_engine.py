@@ -33,7 +33,7 @@ def table(path, pattern):
 FACTS = table("src/model/facts.def", r"^FACT\((\w+),")
 WIRE_STEPS = table("src/backend/docker/steps.def", r"^STEP\((\w+),")
 END, FAILED, FACT, SPACES, READY, EXIT, OUTPUT, DATA = range(1, 9)
-GO, INPUT, INPUT_END, STOP = range(1, 5)
+GO, INPUT, INPUT_END, STOP, MARK = range(1, 6)
 
 
 def frame(kind, body=b""):
@@ -519,10 +519,14 @@ class Engine:
 			tail += words.get("output", frame(OUTPUT, struct.pack("<Q", len(program))) + frame(DATA, program))
 		if not say("end", 2, tail + frame(END)) or not say("after", 2, b""):
 			return
-		while words.get("at") != "bye" and wire.more():	# until brig ends the stream
-			wire.data = b""
 		if words.get("at") == "bye":
 			self.misspeak(words, 2, b"", wire, pieces)
+			return
+		while wire.data or wire.more():	# until brig ends the stream
+			kind, size = struct.unpack("<II", wire.take(8))
+			data = wire.take(size)
+			if kind == MARK and not say("mark", 1, words.get("before_mark", b"") + data):
+				return
 
 	@staticmethod
 	def echo(wire):

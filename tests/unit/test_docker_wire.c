@@ -149,6 +149,96 @@ static void prefixes_are_checked(void **state)
 	assert_false(wire_prefix_decode(p, &type, &len));
 }
 
+/* ---- the mark at the end of stdout ------------------------------------------------------------------ */
+
+/* Feeds what a program and then init wrote, in pieces; the program's part comes out, and nothing else. */
+static void check_mark(const uint8_t key[WIRE_KEY], const char *guest, size_t guest_len, size_t step)
+{
+	char data[256], got[256];
+	struct wire_mark m;
+	size_t n = guest_len + WIRE_KEY, have = 0;
+
+	assert_true(n <= sizeof(data));
+	memcpy(data, guest, guest_len);
+	memcpy(data + guest_len, key, WIRE_KEY);
+	wire_mark_init(&m, key);
+	for (size_t at = 0; at < n; at += step) {
+		const char *from = data + at, *piece;
+		size_t len = min_u64(step, n - at), piece_len;
+
+		assert_false(wire_mark_found(&m));
+		while (wire_mark_next(&m, &from, &len, &piece, &piece_len)) {
+			assert_true(piece_len > 0 && have + piece_len <= guest_len);
+			memcpy(got + have, piece, piece_len);
+			have += piece_len;
+		}
+		assert_int_equal(len, 0);
+	}
+	assert_true(wire_mark_found(&m));
+	assert_int_equal(have, guest_len);
+	assert_memory_equal(got, guest, guest_len);
+}
+
+static void a_program_that_writes_most_of_the_mark_does_not_end_its_stdout(void **state)
+{
+	uint8_t key[WIRE_KEY];
+	char guest[3 * WIRE_KEY + 1];
+
+	(void)state;
+	for (int repetitive = 0; repetitive < 2; repetitive++) {
+		for (size_t i = 0; i < WIRE_KEY; i++)
+			key[i] = repetitive ? (uint8_t)(i % 3 == 2 ? 'b' : 'a') : (uint8_t)(i * 5 + 3);
+		for (size_t known = 1; known < WIRE_KEY; known++)
+			for (size_t step = 1; step < 80; step += 7) {
+				memcpy(guest, key, known);
+				guest[known] = 'x';
+				memcpy(guest + known + 1, key, known);
+				check_mark(key, guest, known + 1, step);
+				if (!repetitive) /* else two beginnings may be the whole */
+					check_mark(key, guest, 2 * known + 1, step);
+			}
+		check_mark(key, "x", 0, 1);
+	}
+}
+
+static void behind_the_mark_nothing_is_taken(void **state)
+{
+	uint8_t key[WIRE_KEY];
+	char data[WIRE_KEY + 3];
+	const char *from = data, *piece;
+	size_t len = sizeof(data), n;
+	struct wire_mark m;
+
+	(void)state;
+	memset(key, 7, sizeof(key));
+	memcpy(data, key, sizeof(key));
+	memset(data + WIRE_KEY, 7, 3);
+	wire_mark_init(&m, key);
+	assert_false(wire_mark_next(&m, &from, &len, &piece, &n));
+	assert_true(wire_mark_found(&m));
+	assert_int_equal(len, 3);
+	assert_int_equal(wire_mark_rest(&m, &piece), 0);
+	assert_true(wire_mark_found(&m));
+}
+
+static void a_mark_that_is_cut_is_the_programs(void **state)
+{
+	uint8_t key[WIRE_KEY];
+	const char *from = (const char *)key, *piece;
+	size_t len = WIRE_KEY - 1, n;
+	struct wire_mark m;
+
+	(void)state;
+	for (size_t i = 0; i < WIRE_KEY; i++)
+		key[i] = (uint8_t)(200 - i);
+	wire_mark_init(&m, key);
+	assert_false(wire_mark_next(&m, &from, &len, &piece, &n));
+	assert_false(wire_mark_found(&m));
+	assert_int_equal(wire_mark_rest(&m, &piece), WIRE_KEY - 1);
+	assert_memory_equal(piece, key, WIRE_KEY - 1);
+	assert_int_equal(wire_mark_rest(&m, &piece), 0);
+}
+
 /* ---- a container's stderr -------------------------------------------------------------------------- */
 
 struct heard {
@@ -380,6 +470,9 @@ int main(void)
 		cmocka_unit_test(names_that_leave_the_workspace_are_refused),
 		cmocka_unit_test(a_strange_head_is_refused),
 		cmocka_unit_test(prefixes_are_checked),
+		cmocka_unit_test(a_program_that_writes_most_of_the_mark_does_not_end_its_stdout),
+		cmocka_unit_test(behind_the_mark_nothing_is_taken),
+		cmocka_unit_test(a_mark_that_is_cut_is_the_programs),
 		cmocka_unit_test(the_program_cannot_hide_or_forge_the_end),
 		cmocka_unit_test(what_was_held_back_comes_at_the_end),
 		cmocka_unit_test(nothing_is_believed_without_the_first_key),

@@ -53,6 +53,8 @@ struct cell {
 	struct http_call *wait;
 	struct frames frames;
 	struct wire_reader reader;
+	struct wire_mark out_end; /* of stdout, once init was asked for it */
+	bool out_marked;
 	struct pipe_out out, err;
 	int in_read, in_write; /* the program's stdin on its way to init */
 	int poll;              /* epoll of all of the above */
@@ -141,6 +143,8 @@ int pump_open(struct cell *c, struct brig_error *err);
 int pump_load(struct cell *c, struct brig_error *err);
 /* Queues a message without a body, at once if the queue is empty.  false: something is in its way. */
 bool pump_message(struct cell *c, enum wire_message type);
+/* Has init mark the end of stdout: when it has said everything.  false: something is in its way. */
+bool pump_ask_mark(struct cell *c);
 /* Moves what can be moved without waiting.  Negative: the stream makes no sense. */
 int pump_turn(struct cell *c, struct brig_error *err);
 /* Waits for something to move, at most until then. */

@@ -274,6 +274,18 @@ static void await_stream_end(struct cell *c, uint64_t deadline)
 	}
 }
 
+/* Until all that the program wrote is here, by init's mark and not by the engine's word, which comes late. */
+static bool await_mark(struct cell *c, uint64_t deadline)
+{
+	struct brig_error ignored = BRIG_ERROR_INIT;
+
+	while (!wire_mark_found(&c->out_end) && !c->stream_over && clock_now_ns() < deadline &&
+	       pump_turn(c, &ignored) == 0)
+		if (!wire_mark_found(&c->out_end) && !c->stream_over)
+			pump_wait(c, deadline);
+	return wire_mark_found(&c->out_end);
+}
+
 static bool is_running(struct cell *c, struct brig_error *err)
 {
 	bool running = false;
@@ -323,33 +335,31 @@ static void look_back(struct cell *c, bool ended)
 	changes_count(c);
 }
 
-/*
- * A program from a pool that has ended in order is dead with all that it started, by init's word, and init has told
- * everything.  What is left is an init that waits for the end of its stdin, and an engine that takes its time to see it
- * go: that can be the pool's business.  The engine is asked for its account before init goes, and the rest of the output
- * is waited for.
- */
-static bool leave_to_pool(struct cell *c, uint64_t deadline)
-{
-	struct brig_error ignored = BRIG_ERROR_INIT;
-
-	if (c->pool < 0 || !c->final || !c->has_exit || c->failed_step || c->exit.expired || c->exit.oom_kills > 0 ||
-	    c->oom_seen > 0 || !pool_is_there(c) || engine_inspect(c->host->engine, c->id, &c->after, &ignored) != 0)
-		return false;
-	look_back(c, /* ended= */ false);
-	if (http_stream_end_writing(c->stream) < 0)
-		return false;
-	await_stream_end(c, deadline);
-	c->left_to_pool = c->stream_over;
-	return c->left_to_pool;
-}
-
 /* Half of the time that is left, and not more than init is given: whatever does not end, there is time to look and to say so. */
 static uint64_t some_time(uint64_t deadline)
 {
 	uint64_t now = clock_now_ns();
 
 	return now + min_u64((deadline - min_u64(now, deadline)) / 2, STOP_PATIENCE_MS * NS_PER_MS);
+}
+
+/*
+ * A program from a pool that has ended in order is dead with all that it started, by init's word, and init has told
+ * everything.  What is left is an init that waits for the end of its stdin, and an engine that takes its time to see it
+ * go: that can be the pool's business.  The engine is asked for its account before init goes, while the rest of the
+ * output is on its way.
+ */
+static bool leave_to_pool(struct cell *c, uint64_t deadline)
+{
+	struct brig_error ignored = BRIG_ERROR_INIT;
+
+	if (c->pool < 0 || !c->final || !c->has_exit || c->failed_step || c->exit.expired || c->exit.oom_kills > 0 ||
+	    c->oom_seen > 0 || !pool_is_there(c) || !pump_ask_mark(c) ||
+	    engine_inspect(c->host->engine, c->id, &c->after, &ignored) != 0)
+		return false;
+	look_back(c, /* ended= */ false);
+	c->left_to_pool = await_mark(c, some_time(deadline));
+	return c->left_to_pool;
 }
 
 int container_stop(struct cell *c, struct brig_error *err)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "backend/docker/cell.h"
 #include "base/clock.h"
@@ -73,7 +74,8 @@ static void fill_job(const struct cell *c, struct wire_job *j)
 	const struct plan *plan = c->plan;
 	size_t i;
 
-	memcpy(j->key, c->reader.key, sizeof(j->key));
+	memcpy(j->key[0], c->reader.key, WIRE_KEY);
+	memcpy(j->key[1], c->reader.tail.key, WIRE_KEY);
 	j->flags = (plan->profile == SECCOMP_PROFILE_STRICT ? WIRE_STRICT : 0) |
 		   (plan->deny_write_exec ? WIRE_DENY_WRITE_EXEC : 0) |
 		   (plan->workspace_exec ? WIRE_WORKSPACE_EXEC : 0) |
@@ -106,7 +108,7 @@ int pump_load(struct cell *c, struct brig_error *err)
 		return err_nomem(err);
 	fill_job(c, j);
 	c->head_len = wire_job_encode(j, c->head, room);
-	explicit_bzero(j->key, sizeof(j->key));
+	explicit_bzero(j, sizeof(*j)); /* the keys */
 	if (c->head_len == 0 || c->plan->n_files > WIRE_FILES_MAX)
 		return err_set(err, BRIG_E_USAGE, 0, "the command and its environment are too long for a container");
 	c->file = 0;
@@ -165,14 +167,33 @@ static void send_parts(struct cell *c)
 	}
 }
 
-bool pump_message(struct cell *c, enum wire_message type)
+static bool send_message(struct cell *c, enum wire_message type, const void *body, size_t len)
 {
 	send_parts(c);
 	if (!nothing_to_send(c))
 		return false;
-	wire_prefix(c->message, type, 0);
-	c->message_len = WIRE_PREFIX;
+	wire_prefix(c->message, type, (uint32_t)len);
+	memcpy(c->message + WIRE_PREFIX, body, len);
+	c->message_len = WIRE_PREFIX + len;
 	send_parts(c);
+	return true;
+}
+
+bool pump_message(struct cell *c, enum wire_message type)
+{
+	return send_message(c, type, "", 0);
+}
+
+/* The mark is made now: no process but init, which passes it on, is left to see it. */
+bool pump_ask_mark(struct cell *c)
+{
+	uint8_t mark[WIRE_KEY];
+
+	if (getrandom(mark, sizeof(mark), 0) != (ssize_t)sizeof(mark) ||
+	    !send_message(c, WIRE_MARK, mark, sizeof(mark)))
+		return false;
+	wire_mark_init(&c->out_end, mark);
+	c->out_marked = true;
 	return true;
 }
 
@@ -322,6 +343,24 @@ static int take_stderr(struct cell *c, const char *data, size_t len, struct brig
 	}
 }
 
+static int take_stdout(struct cell *c, const char *data, size_t len, struct brig_error *err)
+{
+	const char *piece;
+	size_t n;
+
+	if (!c->let_go)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the container wrote output before its program was started");
+	if (!c->out_marked) {
+		deliver(c, &c->out, data, len);
+		return 0;
+	}
+	while (wire_mark_next(&c->out_end, &data, &len, &piece, &n))
+		deliver(c, &c->out, piece, n);
+	if (len > 0) /* nobody is left who could write */
+		return err_set(err, BRIG_E_SYSTEM, 0, "the container wrote output behind its end");
+	return 0;
+}
+
 static int take_bytes(struct cell *c, const char *data, size_t len, struct brig_error *err)
 {
 	enum frame_stream stream;
@@ -330,12 +369,8 @@ static int take_bytes(struct cell *c, const char *data, size_t len, struct brig_
 	int rc;
 
 	while ((rc = frames_next(&c->frames, &data, &len, &stream, &piece, &n)) > 0) {
-		if (stream == FRAME_STDOUT && !c->let_go)
-			return err_set(err, BRIG_E_SYSTEM, 0,
-				       "the container wrote output before its program was started");
-		if (stream == FRAME_STDOUT)
-			deliver(c, &c->out, piece, n);
-		else if (take_stderr(c, piece, n, err) < 0)
+		rc = stream == FRAME_STDOUT ? take_stdout(c, piece, n, err) : take_stderr(c, piece, n, err);
+		if (rc < 0)
 			return -err->code;
 	}
 	if (rc < 0)
@@ -351,6 +386,9 @@ static void end_of_stream(struct cell *c)
 
 	if (n > 0)
 		deliver(c, &c->err, rest, n);
+	n = wire_mark_rest(&c->out_end, &rest);
+	if (n > 0)
+		deliver(c, &c->out, rest, n);
 	c->stream_over = true;
 	forget_fd(c, c->stream ? http_stream_fd(c->stream) : FD_NONE);
 }
@@ -477,4 +515,5 @@ void pump_close(struct cell *c)
 		explicit_bzero(c->head, c->head_len);
 	free(MOVE_PTR(c->head));
 	explicit_bzero(c->reader.key, sizeof(c->reader.key));
+	explicit_bzero(c->reader.tail.key, sizeof(c->reader.tail.key));
 }

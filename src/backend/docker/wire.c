@@ -366,22 +366,73 @@ bool wire_get_fact(const char *body, size_t len, struct wire_fact *ret)
 	return !r.bad && r.at == r.end && is_text <= 1;
 }
 
+/* ---- what a program writes, up to a key ---------------------------------------------------------- */
+
+void wire_mark_init(struct wire_mark *m, const uint8_t key[WIRE_KEY])
+{
+	unsigned n = 0;
+
+	*m = (struct wire_mark){ .matched = 0 };
+	memcpy(m->key, key, WIRE_KEY);
+	/* fallback[i]: length of the longest proper beginning of the key that also ends its first i+1 bytes. */
+	for (unsigned i = 1; i < WIRE_KEY; i++) {
+		while (n > 0 && key[i] != key[n])
+			n = m->fallback[n - 1];
+		n += key[i] == key[n];
+		m->fallback[i] = (uint8_t)n;
+	}
+}
+
+/* Gives out what was held back in vain: the beginning of the key itself, so there is no copy to keep. */
+static void give_back(struct wire_mark *m, const char **ret, size_t *ret_len)
+{
+	unsigned still = m->fallback[m->matched - 1];
+
+	*ret = (const char *)m->key;
+	*ret_len = m->matched - still;
+	m->matched = still;
+}
+
+bool wire_mark_next(struct wire_mark *m, const char **data, size_t *len, const char **ret, size_t *ret_len)
+{
+	while (*len > 0 && !wire_mark_found(m)) {
+		/* Nothing is held back: everything up to the next byte that might begin the key goes out as it is. */
+		if (m->matched == 0 && (uint8_t) * *data != m->key[0]) {
+			const char *end = memchr(*data, m->key[0], *len);
+
+			*ret = *data;
+			*ret_len = end ? (size_t)(end - *data) : *len;
+			*data += *ret_len;
+			*len -= *ret_len;
+			return true;
+		}
+		if ((uint8_t) * *data != m->key[m->matched]) {
+			give_back(m, ret, ret_len);
+			return true;
+		}
+		m->matched++;
+		(*data)++;
+		(*len)--;
+	}
+	return false;
+}
+
+size_t wire_mark_rest(struct wire_mark *m, const char **ret)
+{
+	size_t n = wire_mark_found(m) ? 0 : m->matched;
+
+	*ret = (const char *)m->key;
+	m->matched -= (unsigned)n;
+	return n;
+}
+
 /* ---- reading a container's stderr ---------------------------------------------------------------- */
 
 void wire_reader_init(struct wire_reader *r, const uint8_t key[2][WIRE_KEY])
 {
-	const uint8_t *k = r->key[1];
-	unsigned m = 0;
-
 	memset(r, 0, offsetof(struct wire_reader, body));
-	memcpy(r->key, key, sizeof(r->key));
-	/* fallback[n]: length of the longest proper beginning of the key that also ends its first n+1 bytes. */
-	for (unsigned i = 1; i < WIRE_KEY; i++) {
-		while (m > 0 && k[i] != k[m])
-			m = r->fallback[m - 1];
-		m += k[i] == k[m];
-		r->fallback[i] = (uint8_t)m;
-	}
+	memcpy(r->key, key[0], WIRE_KEY);
+	wire_mark_init(&r->tail, key[1]);
 }
 
 static enum wire_item broken(struct wire_reader *r)
@@ -394,16 +445,14 @@ static enum wire_item broken(struct wire_reader *r)
 static bool match_key1(struct wire_reader *r, const char **data, size_t *len)
 {
 	while (*len > 0 && r->matched < WIRE_KEY) {
-		if ((uint8_t) * *data != r->key[0][r->matched])
+		if ((uint8_t) * *data != r->key[r->matched])
 			return false;
 		r->matched++;
 		(*data)++;
 		(*len)--;
 	}
-	if (r->matched == WIRE_KEY) {
+	if (r->matched == WIRE_KEY)
 		r->state = WIRE_IN_HEAD;
-		r->matched = 0;
-	}
 	return true;
 }
 
@@ -444,51 +493,6 @@ static enum wire_item next_frame(struct wire_reader *r, const char **data, size_
 	return WIRE_ITEM_FRAME;
 }
 
-/* Gives out what was held back in vain: the beginning of the key itself, so there is no copy to keep. */
-static enum wire_item give_back(struct wire_reader *r, const char **ret, size_t *ret_len)
-{
-	unsigned still = r->fallback[r->matched - 1];
-
-	*ret = (const char *)r->key[1];
-	*ret_len = r->matched - still;
-	r->matched = still;
-	return WIRE_ITEM_GUEST;
-}
-
-static enum wire_item next_guest(struct wire_reader *r, const char **data, size_t *len, const char **ret,
-				 size_t *ret_len)
-{
-	const uint8_t *k = r->key[1];
-
-	while (r->matched > 0 && *len > 0) {
-		if ((uint8_t) * *data != k[r->matched])
-			return give_back(r, ret, ret_len);
-		r->matched++;
-		(*data)++;
-		(*len)--;
-		if (r->matched == WIRE_KEY) {
-			r->state = WIRE_IN_TAIL;
-			return WIRE_NOTHING;
-		}
-	}
-	if (*len == 0)
-		return WIRE_NOTHING;
-	/* Nothing is held back: everything up to the next byte that might begin the key goes out as it is. */
-	*ret = *data;
-	*ret_len = 0;
-	while (*len > 0 && (uint8_t) * *data != k[0]) {
-		(*data)++;
-		(*len)--;
-		(*ret_len)++;
-	}
-	if (*len > 0) {
-		r->matched = 1;
-		(*data)++;
-		(*len)--;
-	}
-	return WIRE_ITEM_GUEST;
-}
-
 enum wire_item wire_next(struct wire_reader *r, const char **data, size_t *len, unsigned *ret_type, const char **ret,
 			 size_t *ret_len)
 {
@@ -505,9 +509,10 @@ enum wire_item wire_next(struct wire_reader *r, const char **data, size_t *len, 
 			item = next_frame(r, data, len, ret_type, ret, ret_len);
 			break;
 		case WIRE_IN_GUEST:
-			item = next_guest(r, data, len, ret, ret_len);
-			if (item == WIRE_ITEM_GUEST && *ret_len == 0)
-				item = WIRE_NOTHING;
+			if (wire_mark_next(&r->tail, data, len, ret, ret_len))
+				item = WIRE_ITEM_GUEST;
+			else if (wire_mark_found(&r->tail))
+				r->state = WIRE_IN_TAIL;
 			break;
 		case WIRE_DONE: /* nobody is left who could write */
 		case WIRE_BROKEN:
@@ -519,9 +524,6 @@ enum wire_item wire_next(struct wire_reader *r, const char **data, size_t *len, 
 
 size_t wire_rest(struct wire_reader *r, const char **ret)
 {
-	size_t n = r->state == WIRE_IN_GUEST ? r->matched : 0;
-
-	*ret = (const char *)r->key[1];
-	r->matched = 0;
-	return n;
+	*ret = "";
+	return r->state == WIRE_IN_GUEST ? wire_mark_rest(&r->tail, ret) : 0;
 }

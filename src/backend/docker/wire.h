@@ -11,11 +11,17 @@
  *		section 1, the very first bytes: key 1, frames, a frame WIRE_END
  *		whatever the program writes to its stderr
  *		section 2, the very last bytes: key 2, frames, a frame WIRE_END
+ *	init to brig, on the container's stdout, if brig asks for it when section 2 has arrived:
+ *		the mark, the very last bytes
  *
  * The keys are 256 random bits each, made for one run.  Key 1 is used up before the program starts.  Key 2 is in no
  * memory that the program could read (init is not dumpable, and exec has replaced the copy that fork made), and when
  * init writes it the program and all it started are dead: so the first occurrence of key 2 is init's, what stands
  * before it is the program's, and nothing behind it is.
+ *
+ * An engine carries the two streams independently of each other and is slow to tell that they have ended.  The mark says
+ * it for stdout: 256 more random bits, made and sent to init when nobody else is left who could write them.  Until then
+ * nothing of stdout is held back, whatever it looks like.
  */
 #ifndef DOCKER_WIRE_H
 #define DOCKER_WIRE_H
@@ -77,6 +83,7 @@ enum wire_message {
 	WIRE_INPUT,     /* bytes for its stdin */
 	WIRE_INPUT_END, /* no more of them */
 	WIRE_STOP,      /* kill everything and say how it ended */
+	WIRE_MARK,      /* WIRE_KEY bytes: write them to stdout; only when everything is said */
 	WIRE_MESSAGES
 };
 
@@ -159,15 +166,37 @@ bool wire_get_exit(const char *body, size_t len, struct wire_exit *ret);
 bool wire_get_output(const char *body, size_t len, uint64_t *ret);
 bool wire_get_fact(const char *body, size_t len, struct wire_fact *ret);
 
+/* ---- what a program writes, up to a key --------------------------------------------------------- */
+
+struct wire_mark {
+	uint8_t key[WIRE_KEY];
+	uint8_t fallback[WIRE_KEY]; /* how much still matches after a mismatch */
+	unsigned matched;           /* bytes of the key that are held back: WIRE_KEY when it is found */
+};
+
+void wire_mark_init(struct wire_mark *m, const uint8_t key[WIRE_KEY]);
+static inline bool wire_mark_found(const struct wire_mark *m)
+{
+	return m->matched == WIRE_KEY;
+}
+/*
+ * Moves *data and *len on and finds the next bytes of the program (*ret, *ret_len), valid until the next call; false: all
+ * bytes are used up, or the key is found and *data is behind it.  Up to 31 bytes that may be the beginning of the key
+ * are held back until it is clear.
+ */
+bool wire_mark_next(struct wire_mark *m, const char **data, size_t *len, const char **ret, size_t *ret_len);
+/* The stream has ended: bytes of the program that were held back.  Their number. */
+size_t wire_mark_rest(struct wire_mark *m, const char **ret);
+
 /* ---- reading a container's stderr --------------------------------------------------------------- */
 
 enum wire_state { WIRE_AT_KEY1, WIRE_IN_HEAD, WIRE_IN_GUEST, WIRE_IN_TAIL, WIRE_DONE, WIRE_BROKEN };
 
 struct wire_reader {
 	enum wire_state state;
-	uint8_t key[2][WIRE_KEY];
-	uint8_t fallback[WIRE_KEY]; /* for key 2: how much still matches after a mismatch */
-	unsigned matched;           /* bytes of the key at hand */
+	uint8_t key[WIRE_KEY]; /* key 1 */
+	unsigned matched;      /* bytes of it */
+	struct wire_mark tail; /* key 2 */
 	char prefix[WIRE_PREFIX];
 	unsigned have; /* bytes of the prefix, or of the body */
 	bool in_body;
@@ -182,7 +211,7 @@ void wire_reader_init(struct wire_reader *r, const uint8_t key[2][WIRE_KEY]);
 /*
  * Moves *data and *len on and finds the next thing: bytes of the program (*ret, *ret_len), or a frame (*ret_type too),
  * both valid until the next call.  WIRE_NOTHING: all bytes are used up.  WIRE_ITEM_BROKEN: init would not say that;
- * it stays so.  Up to 31 bytes that may be the beginning of key 2 are held back until it is clear.
+ * it stays so.  Bytes that may be the beginning of key 2 are held back.
  */
 enum wire_item wire_next(struct wire_reader *r, const char **data, size_t *len, unsigned *ret_type, const char **ret,
 			 size_t *ret_len);

@@ -59,14 +59,16 @@ void counters_say_limits(struct inside *in);
 uint64_t counters_cpu_ns(void);
 void counters_read(struct wire_exit *ret);
 
-/* speak.c: stderr belongs to the program too, which may have made it non-blocking. */
+/* speak.c: stdout and stderr belong to the program too, which may have made them non-blocking. */
 void speak(struct inside *in);
-void speak_bytes(const char *data, size_t len);
+void speak_bytes(int fd, const char *data, size_t len);
 _Noreturn void fail(struct inside *in, enum wire_step step, int rc);
 _Noreturn void end(int code);
 
 /* watch.c: from the word to start until everybody is dead. */
 void watch(struct inside *in, struct wire_exit *ret);
+/* When everything is said: until brig has read what the engine and the kernel count for this container. */
+void watch_bye(void);
 void kill_all(void);
 /* Whether a message came; false at end of file. */
 bool control_read(char *dst, size_t len);

@@ -9,20 +9,16 @@
  *	ready     what is in force is said to brig, which compares and decides
  *	go        the program runs; everything else is watch.c
  *	end       everybody else is dead: how it ended and what was in force, under the key that nobody else has seen
- *	bye       brig has read the container's counters and ends the stream
+ *	bye       brig has read the container's counters, has the end of stdout marked if it wants to, and ends the stream
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "backend/docker/init/inside.h"
-#include "base/clock.h"
 #include "base/fd.h"
 #include "model/facts.h"
-
-#define BYE_PATIENCE_MS 60000
 
 const char *const place_name[PLACE_COUNT] = { "/workspace", "/tmp", "/dev/shm" };
 
@@ -104,25 +100,6 @@ static void say_end(struct inside *in, const struct wire_exit *how)
 	speak(in);
 }
 
-/* Until brig has read what the engine and the kernel count for this container, and ends the stream. */
-static void await_bye(void)
-{
-	uint64_t deadline = clock_now_ns() + BYE_PATIENCE_MS * NS_PER_MS;
-	char skipped[4096]; /* input for a program that has ended */
-
-	for (;;) {
-		struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-		uint64_t now = clock_now_ns();
-		ssize_t n;
-
-		if (now >= deadline || poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) == 0)
-			return;
-		n = read(STDIN_FILENO, skipped, sizeof(skipped));
-		if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-			return;
-	}
-}
-
 int main(void)
 {
 	static char section[32 * KiB];
@@ -142,6 +119,6 @@ int main(void)
 	await_go();
 	watch(&in, &how);
 	say_end(&in, &how);
-	await_bye();
+	watch_bye();
 	end(INIT_DONE);
 }

@@ -11,11 +11,11 @@ _Noreturn void end(int code)
 		(void)syscall(SYS_exit_group, code);
 }
 
-void speak_bytes(const char *data, size_t len)
+void speak_bytes(int fd, const char *data, size_t len)
 {
 	while (len > 0) {
-		struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-		ssize_t n = write(STDERR_FILENO, data, len);
+		struct pollfd p = { .fd = fd, .events = POLLOUT };
+		ssize_t n = write(fd, data, len);
 
 		if (n < 0 && errno == EAGAIN)
 			(void)poll(&p, 1, -1);
@@ -30,7 +30,7 @@ void speak_bytes(const char *data, size_t len)
 
 void speak(struct inside *in)
 {
-	speak_bytes(in->out.data, in->out.len);
+	speak_bytes(STDERR_FILENO, in->out.data, in->out.len);
 	in->out.len = 0;
 }
 

@@ -2,6 +2,7 @@
 /*
  * While the program runs: its stdin comes in messages and goes into its pipe, orphans are reaped, the wall clock is
  * kept (behind brig's own, for a brig that is stopped or stuck), and the end of the control stream ends everything.
+ * Afterwards the same messages are read on: what was under way to the program is dropped, and brig may ask for the mark.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 
 #define WALL_GRACE_MS 800 /* as in a native cell: brig is first if it is at work, limit + 1 s is kept if not */
 #define TICK_MS       100 /* how often the disk is looked at */
+#define BYE_MS        60000
 
 struct loop {
 	struct inside *in;
@@ -31,9 +33,11 @@ struct loop {
 	size_t at, len; /* of piece: what the program has not taken yet */
 	bool input_ends;
 	bool over, expired;
+	bool said; /* everybody is dead, and brig has been told everything */
 	bool exec_failed;
 	struct payload_word word;
 };
+static struct loop loop;
 
 bool control_read(char *dst, size_t len)
 {
@@ -90,9 +94,18 @@ static void obey(struct loop *l)
 	case WIRE_STOP:
 		l->over = true;
 		return;
+	case WIRE_MARK: /* a program that could see it would speak for init */
+		if (l->said)
+			return;
+		/* fall through */
 	default:
 		end(INIT_NO_JOB);
 	}
+}
+
+static uint32_t body_max(unsigned type)
+{
+	return type == WIRE_INPUT ? WIRE_BODY_MAX : type == WIRE_MARK ? WIRE_KEY : 0;
 }
 
 /* One read: it takes what is there and never waits. */
@@ -105,12 +118,18 @@ static void listen_to_brig(struct loop *l)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
+	if (n <= 0 && l->said)
+		end(INIT_DONE);
 	if (n <= 0) { /* brig is gone: so is the reason for this container */
 		kill_all();
 		end(INIT_LOST);
 	}
 	if (body) {
 		l->left -= (uint32_t)n;
+		if (l->type == WIRE_MARK) {
+			speak_bytes(STDOUT_FILENO, l->piece, (size_t)n);
+			return;
+		}
 		l->at = 0;
 		l->len = (size_t)n;
 		feed(l);
@@ -120,7 +139,7 @@ static void listen_to_brig(struct loop *l)
 	if (l->have < WIRE_PREFIX)
 		return;
 	l->have = 0;
-	if (!wire_prefix_decode(l->prefix, &l->type, &l->left) || (l->type != WIRE_INPUT && l->left > 0))
+	if (!wire_prefix_decode(l->prefix, &l->type, &l->left) || l->left > body_max(l->type))
 		end(INIT_NO_JOB);
 	obey(l);
 }
@@ -210,23 +229,22 @@ static void turn(struct loop *l)
 
 void watch(struct inside *in, struct wire_exit *ret)
 {
-	static struct loop l;
 	uint64_t started = clock_now_ns(), cpu = counters_cpu_ns();
 	siginfo_t info = { .si_pid = 0 };
 	sigset_t child;
 
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
-	l = (struct loop){ .in = in, .children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK) };
-	if (l.children < 0)
+	loop = (struct loop){ .in = in, .children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK) };
+	if (loop.children < 0)
 		end(INIT_LOST);
-	l.wall = make_timer(in->job.wall_ms + WALL_GRACE_MS, 0);
-	l.tick = make_timer(TICK_MS, TICK_MS);
+	loop.wall = make_timer(in->job.wall_ms + WALL_GRACE_MS, 0);
+	loop.tick = make_timer(TICK_MS, TICK_MS);
 	(void)!write(in->go, "g", 1);
-	while (!l.over)
-		turn(&l);
+	while (!loop.over)
+		turn(&loop);
 	ret->run_ns = clock_now_ns() - started;
-	ret->expired = l.expired;
+	ret->expired = loop.expired;
 	facts_note_disk(in);
 	kill_all();
 	while (waitid(P_PID, (id_t)in->payload, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
@@ -241,8 +259,22 @@ void watch(struct inside *in, struct wire_exit *ret)
 	/* What the engine spent on the container before is not the program's. */
 	if (counters_cpu_ns() > 0)
 		ret->cpu_ns = counters_cpu_ns() - cpu;
-	if (l.exec_failed)
-		wire_put_failure(&in->out, WIRE_STEP_exec, (int)l.word.sys);
+	if (loop.exec_failed)
+		wire_put_failure(&in->out, WIRE_STEP_exec, (int)loop.word.sys);
+}
+
+void watch_bye(void)
+{
+	uint64_t deadline = clock_now_ns() + BYE_MS * NS_PER_MS, now;
+
+	loop.said = true;
+	drop_input(&loop); /* whose program has ended */
+	while ((now = clock_now_ns()) < deadline) {
+		struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+
+		if (poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) > 0)
+			listen_to_brig(&loop);
+	}
 }
 
 /* ---- the output file ----------------------------------------------------------------------------- */
@@ -263,7 +295,7 @@ void send_output(struct inside *in)
 		char prefix[WIRE_PREFIX];
 
 		wire_prefix(prefix, WIRE_DATA, (uint32_t)n);
-		speak_bytes(prefix, sizeof(prefix));
-		speak_bytes(piece, (size_t)n);
+		speak_bytes(STDERR_FILENO, prefix, sizeof(prefix));
+		speak_bytes(STDERR_FILENO, piece, (size_t)n);
 	}
 }
