@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nothing is captured that is shown already: only --json and quiet commands keep output in the result. */
+#include "cli/request.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "cli/cancel.h"
+#include "cli/commands.h"
+#include "cli/report.h"
+
+/* ---- the program's input ---------------------------------------------------------------------- */
+
+/* Reading from a terminal that belongs to somebody else would stop us. */
+static bool may_read_own_stdin(void)
+{
+	return !isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,
+		  struct brig_error *err)
+{
+	const char *wanted = v->input ? v->input : code_from_stdin ? "none" : "-";
+
+	if (str_eq(wanted, "none"))
+		return 0;
+	if (str_eq(wanted, "-")) {
+		if (code_from_stdin)
+			return err_set(err, BRIG_E_USAGE, 0,
+				       "standard input cannot be both the code and the program's input");
+		req->stdin_fd = may_read_own_stdin() ? STDIN_FILENO : -1;
+		return 0;
+	}
+	*ret_fd = open(wanted, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (*ret_fd < 0)
+		return err_set(err, BRIG_E_USAGE, errno, "cannot open '%.200s' for the program's input", wanted);
+	req->stdin_fd = *ret_fd;
+	return 0;
+}
+
+/* ---- the run ---------------------------------------------------------------------------------- */
+
+static int show_json(const struct brig_result *r)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	AUTO_BUF line = BUF_INIT(SIZE_MAX / 2);
+	AUTO_TEXT json = NULL;
+
+	if (brig_result_json(r, &json, &err) < 0)
+		return ui_fail(&err);
+	buf_adds(&line, json);
+	buf_adds(&line, "\n");
+	return ui_finish(&line, brig_result_status(r));
+}
+
+static int show_end(const struct request_values *v, const struct request_way *way, const struct live *live,
+		    const struct brig_result *r)
+{
+	int status = brig_result_status(r);
+
+	if (v->json)
+		status = show_json(r);
+	else if (way->end)
+		status = way->end(r, way->arg);
+	else
+		report_remarks(r, way->name);
+	if (v->summary || (!v->json && live->err.is_terminal))
+		report_summary(r, ui_has_color(STDERR_FILENO, v->no_color));
+	if (live->out.error == ECANCELED && status == EXIT_SUCCESS)
+		status = EXIT_CANCELLED; /* part of the output was not waited for */
+	if (live->out.error && live->out.error != EPIPE && live->out.error != ECANCELED) {
+		ui_say("cannot write the program's output: %s", strerrordesc_np(live->out.error));
+		status = EXIT_FAILED;
+	}
+	return status;
+}
+
+/* What cannot wait for the end, on a line of its own before the program's first. */
+static void on_notice(void *user UNUSED, const char *text)
+{
+	ui_say("%s", text);
+}
+
+/* Before the run: a place that cannot be written should not cost one. */
+static int open_receipt(const char *path, int *ret)
+{
+	if (!path)
+		return 0;
+	*ret = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	if (*ret < 0)
+		ui_say("cannot open '%.200s' for the receipt: %s", path, strerrordesc_np(errno));
+	return *ret < 0 ? -1 : 0;
+}
+
+/* The exit status: a run that ended well without the receipt that was asked for did not end well. */
+static int write_receipt(const char *path, int fd, const char *text, int status)
+{
+	int rc = -ENODATA;
+
+	if (text && ftruncate(fd, 0) < 0 && errno != EINVAL) /* a pipe has no length */
+		rc = -errno;
+	else if (text)
+		rc = ui_write(fd, text, strlen(text), -1);
+	if (rc == 0)
+		rc = ui_write(fd, "\n", 1, -1);
+	if (rc == 0)
+		return status;
+	ui_say("no receipt in '%.200s': %s", path, text ? strerrordesc_np(-rc) : "none could be made");
+	return status == EXIT_SUCCESS ? EXIT_FAILED : status;
+}
+
+static int run_prepared(const struct request_values *v, const struct brig_request *req, const struct request_way *way,
+			struct live *live)
+{
+	const struct brig_open_opts opts = {
+		.size = sizeof(opts),
+		.policy_file = v->policy,
+		.preset = v->preset,
+		.state_dir = v->state,
+	};
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig_result *result = NULL;
+	struct brig *b = NULL;
+	AUTO_FD receipt = FD_NONE;
+	int status;
+
+	if (open_receipt(v->receipt, &receipt) < 0)
+		return EXIT_USAGE;
+	if (brig_open(&opts, &b, &err) < 0)
+		return command_open_failed(v->policy, &err);
+	if (brig_run(b, req, &result, &err) < 0) {
+		status = ui_fail(&err);
+	} else {
+		live_finish(live);
+		status = show_end(v, way, live, result);
+		if (v->receipt)
+			status = write_receipt(v->receipt, receipt, brig_result_receipt(result), status);
+	}
+	brig_result_free(result);
+	brig_close(b);
+	return status;
+}
+
+int request_run(const struct request_values *v, const struct brig_request *what, const struct request_way *way)
+{
+	struct brig_request req = *what;
+	bool keep = v->json || way->quiet;
+	struct live live;
+
+	req.trust = v->trust;
+	req.env = v->env.item;
+	req.n_env = v->env.n;
+	req.options = v->wishes.item;
+	req.n_options = v->wishes.n;
+	req.user = &live;
+	req.on_output = keep ? NULL : live_on_output;
+	req.on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
+	req.on_notice = on_notice;
+	req.flags |= (keep ? 0 : BRIG_RUN_NO_CAPTURE) | (v->receipt ? BRIG_RUN_RECEIPT : 0);
+	req.cancel_fd = cancel_open();
+	if (req.cancel_fd < 0) {
+		ui_say("cannot prepare for signals: %s", strerrordesc_np(-req.cancel_fd));
+		return EXIT_FAILED;
+	}
+	live_init(&live, req.cancel_fd, v->raw, v->watch);
+	return run_prepared(v, &req, way, &live);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What commands that run something share: their options (request_options.def), the program's input, the run itself with
+ * its output live, and what is said at its end.  They use the library like any third party.
+ */
+#ifndef CLI_REQUEST_H
+#define CLI_REQUEST_H
+
+#include <brig/brig.h>
+
+#include "cli/live.h"
+#include "cli/options.h"
+
+struct request_values {
+	const char *policy, *preset, *trust, *input, *state, *receipt;
+	bool json, watch, summary, raw, no_color;
+	struct words env;
+	struct wishes wishes;
+};
+
+/* What a command does differently. */
+struct request_way {
+	const char *name; /* of what runs, in messages about it; may be NULL */
+	bool quiet;       /* output is not shown as it comes: it is kept in the result, for end() */
+	/* Shows the result instead of report_remarks() unless --json does; returns the exit status.  May be NULL. */
+	int (*end)(const struct brig_result *r, void *arg);
+	void *arg;
+};
+
+/* *ret_fd is opened here and the caller's to close; the request borrows it. */
+int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,
+		  struct brig_error *err);
+/* Fills in what the options say, runs, shows.  Returns the exit status. */
+int request_run(const struct request_values *v, const struct brig_request *what, const struct request_way *way);
+
+#endif
