@@ -110,6 +110,16 @@ case("good-podman", "an engine that says it is Podman", podman=True, env={"BRIG_
      also=is_hello)
 case("good-derived", "an image of somebody else", env={"BRIG_DOCKER_IMAGE": "fake/base:1"}, wanted=("ok",), also=is_hello)
 
+
+def asks_version(times):
+	return lambda t, r, engine: t.equal(sum("GET /version" in line for line in engine.requests), times, "questions for the version", r)
+
+
+for name, api, server, times in (("docker", b"1.41", b"Docker/20.10.24 (linux)", 0), ("docker-empty", b"1.41", b"Docker/", 0),
+				 ("podman", b"1.41", b"Libpod/4.3.1 (linux)", 1), ("newer", b"1.48", b"Docker/28.0.0 (linux)", 1),
+				 ("silly", b"x\x1b[31m", b"Docker/\x1b[31m (linux)", 1), ("long", b"1.41", b"Docker/" + b"9" * 4000, 0)):
+	case(f"good-says-{name}", f"the answer to a ping says {server[:20]!r}", fault={"server": (api, server)}, wanted=("ok",), also=asks_version(times))
+
 # ---- every step x every kind of wrong answer -----------------------------------------------------------
 
 BODIES = {"garbage": b"<html>nothing</html>", "truncated": b'{"Id":"012345', "empty": b"", "list": b"[]", "null": b"null",

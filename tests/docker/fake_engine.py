@@ -288,6 +288,9 @@ class Engine:
 	# ---- what it answers ------------------------------------------------------------------------
 
 	def ping(self, wire, _query, _body):
+		if "server" in self.fault:	# says who it is, as Docker does
+			wire.send(b"HTTP/1.1 200 OK\r\nApi-Version: %s\r\nServer: %s\r\nContent-Length: 2\r\n\r\nOK" % self.fault["server"])
+			return True
 		return self.answer(wire, "ping", 200, None, raw=b"OK")
 
 	def version(self, wire, _query, _body):

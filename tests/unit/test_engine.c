@@ -18,6 +18,16 @@
 	{                                                                                       \
 		.answer = "HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nConnection: close\r\n\r\nOK" \
 	}
+#define INTRODUCTION(server, api) \
+	"HTTP/1.1 200 OK\r\nApi-Version: " api "\r\nServer: " server "\r\nConnection: close\r\n\r\nOK"
+#define VERSION_OLD                                                             \
+	{                                                                       \
+		.answer = HEAD "{\"Version\":\"1.13\",\"ApiVersion\":\"1.25\"}" \
+	}
+#define VERSION_NEW                                                                                      \
+	{                                                                                                \
+		.answer = HEAD "{\"Version\":\"99\",\"ApiVersion\":\"1.99\",\"MinAPIVersion\":\"1.60\"}" \
+	}
 #define VERSION                                                                                                \
 	{                                                                                                      \
 		.answer = HEAD "{\"Version\":\"20.10.24\",\"ApiVersion\":\"1.41\",\"MinAPIVersion\":\"1.12\"," \
@@ -186,6 +196,18 @@ static const struct {
 	bool hangs;
 } openings[] = {
 	{ "docker", { PING, VERSION }, 0, NULL },
+	{ "an old docker that introduces itself",
+	  { { .answer = INTRODUCTION("Docker/1.13 (linux)", "1.25") }, VERSION_OLD },
+	  BRIG_E_REFUSED,
+	  "too old: it speaks API 1.25, and brig needs 1.40" },
+	{ "a new docker that introduces itself",
+	  { { .answer = INTRODUCTION("Docker/99 (linux)", "1.99") }, VERSION_NEW },
+	  BRIG_E_REFUSED,
+	  "Update brig" },
+	{ "docker without a version of its interface",
+	  { { .answer = INTRODUCTION("Docker/20 (linux)", "1.x") }, VERSION },
+	  0,
+	  NULL },
 	{ "no engine", { { .answer = HEAD "<html>" } }, BRIG_E_SYSTEM, "not a container engine" },
 	{ "nothing there",
 	  { { .answer = "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n" } },
@@ -195,14 +217,8 @@ static const struct {
 	  { { .answer = "HTTP/1.1 500 No\r\nContent-Length: 19\r\n\r\n{\"message\":\"oh\\n!\"}" } },
 	  BRIG_E_SYSTEM,
 	  "answered 500: oh !" },
-	{ "too old",
-	  { PING, { .answer = HEAD "{\"Version\":\"1.13\",\"ApiVersion\":\"1.25\"}" } },
-	  BRIG_E_REFUSED,
-	  "too old: it speaks API 1.25, and brig needs 1.40" },
-	{ "too new",
-	  { PING, { .answer = HEAD "{\"Version\":\"99\",\"ApiVersion\":\"1.99\",\"MinAPIVersion\":\"1.60\"}" } },
-	  BRIG_E_REFUSED,
-	  "Update brig" },
+	{ "too old", { PING, VERSION_OLD }, BRIG_E_REFUSED, "too old: it speaks API 1.25, and brig needs 1.40" },
+	{ "too new", { PING, VERSION_NEW }, BRIG_E_REFUSED, "Update brig" },
 	{ "no version", { PING, { .answer = HEAD "{}" } }, BRIG_E_SYSTEM, "does not say which version" },
 	{ "a silly version",
 	  { PING, { .answer = HEAD "{\"ApiVersion\":\"2.x\"}" } },
@@ -241,6 +257,26 @@ static void test_openings(void **state)
 		engine_close(e);
 		server_stop(&s);
 	}
+}
+
+/* One question: an engine that says who it is is not asked for more. */
+static void test_introduction(void **state)
+{
+	static const struct script script = { .answer = INTRODUCTION("Docker/20.10.24+x (linux)", "1.41") };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct engine *e = NULL;
+	struct server s;
+
+	(void)state;
+	server_start(&s, false, &script, 1);
+	assert_int_equal(open_at(&s, LONG_MS, &e, &err), 0);
+	assert_string_equal(engine_about(e)->name, "Docker");
+	assert_string_equal(engine_about(e)->version, "20.10.24+x");
+	assert_string_equal(engine_about(e)->runtime, "");
+	assert_int_equal(engine_about(e)->api, 41);
+	assert_false(engine_about(e)->podman);
+	engine_close(e);
+	server_stop(&s);
 }
 
 static void test_absent(void **state)
@@ -680,10 +716,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames),    cmocka_unit_test(test_places),   cmocka_unit_test(test_long_socket),
-		cmocka_unit_test(test_tls_files), cmocka_unit_test(test_openings), cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_podman),    cmocka_unit_test(test_calls),    cmocka_unit_test(test_names),
-		cmocka_unit_test(test_paths),     cmocka_unit_test(test_deadline), cmocka_unit_test(test_build),
-		cmocka_unit_test(test_values),    cmocka_unit_test(test_ids),
+		cmocka_unit_test(test_tls_files), cmocka_unit_test(test_openings), cmocka_unit_test(test_introduction),
+		cmocka_unit_test(test_absent),    cmocka_unit_test(test_podman),   cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_names),     cmocka_unit_test(test_paths),    cmocka_unit_test(test_deadline),
+		cmocka_unit_test(test_build),     cmocka_unit_test(test_values),   cmocka_unit_test(test_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

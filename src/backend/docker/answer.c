@@ -202,8 +202,7 @@ static void take_text(char *dst, size_t size, const json_t *v, const char *path)
 
 /* ---- kinds of answers ------------------------------------------------------------------------------ */
 
-/* "1.41" -> 41 */
-static bool api_minor(const char *text, unsigned *ret)
+bool answer_api(const char *text, unsigned *ret)
 {
 	uint64_t minor;
 
@@ -242,9 +241,9 @@ int answer_version(const char *data, size_t len, struct engine_about *ret, unsig
 
 	if (!v)
 		return -BRIG_E_SYSTEM;
-	if (!api_minor(answer_text(v, "ApiVersion"), ret_newest))
+	if (!answer_api(answer_text(v, "ApiVersion"), ret_newest))
 		rc = err_set(err, BRIG_E_SYSTEM, 0, "the engine does not say which version of its interface it speaks");
-	else if (!api_minor(answer_text(v, "MinAPIVersion"), ret_oldest))
+	else if (!answer_api(answer_text(v, "MinAPIVersion"), ret_oldest))
 		*ret_oldest = 0;
 	take_text(ret->version, sizeof(ret->version), v, "Version");
 	take_components(v, ret);

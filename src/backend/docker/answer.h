@@ -35,6 +35,9 @@ const char *answer_clean(char *dst, size_t size, const char *text);
 /* The engine's own words out of an error's body, or "" */
 const char *answer_message(char *dst, size_t size, const char *data, size_t len);
 
+/* "1.41" -> 41; false: it is no such version. */
+bool answer_api(const char *text, unsigned *ret);
+
 /* The bytes of each kind of answer. 0, or negative with err. */
 int answer_version(const char *data, size_t len, struct engine_about *ret, unsigned *ret_oldest, unsigned *ret_newest,
 		   struct brig_error *err);

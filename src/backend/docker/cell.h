@@ -143,8 +143,8 @@ int pump_open(struct cell *c, struct brig_error *err);
 int pump_load(struct cell *c, struct brig_error *err);
 /* Queues a message without a body, at once if the queue is empty.  false: something is in its way. */
 bool pump_message(struct cell *c, enum wire_message type);
-/* Has init mark the end of stdout: when it has said everything.  false: something is in its way. */
-bool pump_ask_mark(struct cell *c);
+/* Has init mark the end of stdout, once it has said everything; again, if something is still in the way. */
+void pump_ask_mark(struct cell *c);
 /* Moves what can be moved without waiting.  Negative: the stream makes no sense. */
 int pump_turn(struct cell *c, struct brig_error *err);
 /* Waits for something to move, at most until then. */

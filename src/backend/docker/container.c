@@ -280,9 +280,11 @@ static bool await_mark(struct cell *c, uint64_t deadline)
 	struct brig_error ignored = BRIG_ERROR_INIT;
 
 	while (!wire_mark_found(&c->out_end) && !c->stream_over && clock_now_ns() < deadline &&
-	       pump_turn(c, &ignored) == 0)
+	       pump_turn(c, &ignored) == 0) {
+		pump_ask_mark(c); /* now, if input for a program that did not want it was in its way before */
 		if (!wire_mark_found(&c->out_end) && !c->stream_over)
 			pump_wait(c, deadline);
+	}
 	return wire_mark_found(&c->out_end);
 }
 
@@ -354,8 +356,10 @@ static bool leave_to_pool(struct cell *c, uint64_t deadline)
 	struct brig_error ignored = BRIG_ERROR_INIT;
 
 	if (c->pool < 0 || !c->final || !c->has_exit || c->failed_step || c->exit.expired || c->exit.oom_kills > 0 ||
-	    c->oom_seen > 0 || !pool_is_there(c) || !pump_ask_mark(c) ||
-	    engine_inspect(c->host->engine, c->id, &c->after, &ignored) != 0)
+	    c->oom_seen > 0 || !pool_is_there(c))
+		return false;
+	pump_ask_mark(c);
+	if (engine_inspect(c->host->engine, c->id, &c->after, &ignored) != 0)
 		return false;
 	look_back(c, /* ended= */ false);
 	c->left_to_pool = await_mark(c, some_time(deadline));

@@ -184,6 +184,27 @@ static int no_engine(struct engine *e, struct brig_error *err)
 		       e->about.address);
 }
 
+/*
+ * Docker says with every answer who it is and what it speaks: asking for its version makes it run each of its helpers,
+ * which takes longer than all other questions of a run.  true if that is all there is to know; an engine that is
+ * something else, or too new for us to know what it still speaks, is asked.
+ */
+static bool introduces_itself(struct engine_about *me, const struct http_answer *answer)
+{
+	static const char docker[] = "Docker/";
+	unsigned api;
+
+	if (strncmp(answer->server, docker, strlen(docker)) != 0 || !answer_api(answer->api_version, &api) ||
+	    api < ENGINE_API_OLDEST || api > ENGINE_API_NEWEST)
+		return false;
+	(void)answer_clean(me->version, sizeof(me->version), answer->server + strlen(docker));
+	me->version[strcspn(me->version, " ")] = '\0';
+	(void)str_copy(me->name, sizeof(me->name), "Docker");
+	me->api = api;
+	return true;
+}
+
+/* 1: and it has said who it is. */
 static int ping(struct engine *e, struct brig_error *err)
 {
 	AUTO_ASK a = ASK_INIT("GET", "reach the container engine");
@@ -197,7 +218,9 @@ static int ping(struct engine *e, struct brig_error *err)
 		return rc;
 	if (answer.status >= 500)
 		return engine_said_no(e, a.what, &answer, err);
-	return answer.status == 200 && str_eq(buf_str(&answer.body), "OK") ? 0 : no_engine(e, err);
+	if (answer.status != 200 || !str_eq(buf_str(&answer.body), "OK"))
+		return no_engine(e, err);
+	return introduces_itself(&e->about, &answer);
 }
 
 /* The newest version that both sides know. */

@@ -47,7 +47,7 @@ enum engine_trouble {
 struct engine_about {
 	char name[32];     /* "Docker" or "Podman" */
 	char version[64];  /* "20.10.24" */
-	char runtime[128]; /* "runc 1.1.5"; "" if not said */
+	char runtime[128]; /* "runc 1.1.5"; "" if not said, or not asked for */
 	char address[300]; /* "unix:///run/docker.sock", for messages */
 	unsigned api;      /* minor version in use: 41 for 1.41 */
 	bool podman;

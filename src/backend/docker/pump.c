@@ -185,16 +185,15 @@ bool pump_message(struct cell *c, enum wire_message type)
 }
 
 /* The mark is made now: no process but init, which passes it on, is left to see it. */
-bool pump_ask_mark(struct cell *c)
+void pump_ask_mark(struct cell *c)
 {
 	uint8_t mark[WIRE_KEY];
 
-	if (getrandom(mark, sizeof(mark), 0) != (ssize_t)sizeof(mark) ||
+	if (c->out_marked || getrandom(mark, sizeof(mark), 0) != (ssize_t)sizeof(mark) ||
 	    !send_message(c, WIRE_MARK, mark, sizeof(mark)))
-		return false;
+		return;
 	wire_mark_init(&c->out_end, mark);
 	c->out_marked = true;
-	return true;
 }
 
 /* The program's stdin, one message at a time. */
