@@ -178,7 +178,7 @@ static int check_tree(struct checker *c, int dir, const char *path)
 	c->languages = document_read(json);
 	if (!c->languages)
 		return fail(c, EXIT_FAILED);
-	rc = walk_tree(&w, dir, path, &err);
+	rc = walk_sources(&w, dir, path, &err);
 	return rc < 0 ? fail_with(c, path, &err) : 0;
 }
 

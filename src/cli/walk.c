@@ -137,7 +137,7 @@ static int walk_folder(struct walk *w, int dir, const char *path, unsigned depth
 	return rc < 0 && err->code ? rc : 0;
 }
 
-int walk_tree(struct walk *w, int dir, const char *path, struct brig_error *err)
+int walk_sources(struct walk *w, int dir, const char *path, struct brig_error *err)
 {
 	return walk_folder(w, dir, path, 0, err);
 }

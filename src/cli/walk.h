@@ -24,6 +24,6 @@ struct walk {
 };
 
 /* dir is open for reading and stays the caller's; path is what it is called. */
-int walk_tree(struct walk *w, int dir, const char *path, struct brig_error *err);
+int walk_sources(struct walk *w, int dir, const char *path, struct brig_error *err);
 
 #endif

@@ -2,7 +2,8 @@
 /*
  * Opening things in trees that somebody else fills: always beneath one descriptor, with openat2, so that no link, no
  * "..", no magic link and no mount leads out, and never so that the opening itself waits or does something (FIFOs,
- * devices).  All functions give a descriptor or -errno.
+ * devices).  A path of "" or "." is the root itself.  All functions are async-signal-safe and give a descriptor, 0 or
+ * -errno; -ELOOP: there is a link on the way, -EXDEV: the path leads out.
  */
 #ifndef FILES_BENEATH_H
 #define FILES_BENEATH_H
@@ -11,7 +12,7 @@
 
 #include "base/util.h"
 
-/* Whatever is there, only to be looked at (O_PATH); links are not followed, they are what is opened. */
+/* Whatever is there, only to be looked at (O_PATH); links are not followed, they are what is opened. st may be NULL. */
 int beneath_look(int root, const char *path, struct stat *st);
 /* A folder, for reading. */
 int beneath_open_dir(int root, const char *path);
@@ -19,9 +20,11 @@ int beneath_open_dir(int root, const char *path);
 int beneath_open_file(int root, const char *path, struct stat *st);
 /* A new regular file, for writing; -EEXIST: there is something of that name. */
 int beneath_create(int root, const char *path, mode_t mode);
-/* The folder that holds path, and the last component in *ret_name (points into path). */
+/* The folder that holds path, and the last component in *ret_name (points into path), which is not checked. */
 int beneath_open_parent(int root, const char *path, const char **ret_name);
 /* Makes every folder of path that is not there yet (mode 0755). 0 or -errno. */
 int beneath_make_dirs(int root, const char *path);
+/* Whether a path is one that such trees have: not empty, relative, no empty, "." or ".." component, below PATH_MAX. */
+bool beneath_is_path(const char *path, size_t len);
 
 #endif

@@ -6,7 +6,8 @@
  * The stream is a sequence of records, each a fixed head (type, permission bits, length of path, length of content)
  * followed by path and content: folders before what is in them, then an end record with the counts.  Only folders,
  * regular files (holes are carried as zeroes) and links travel; permission bits without setuid, setgid and sticky;
- * no owners, no times.  A stream without its end record is not a tree.
+ * no owners, no times.  A stream without its end record is not a tree.  Records are carried in blocks behind their
+ * lengths, so that a reader needs few calls and takes no byte that comes after the tree.
  *
  * unpack_tree runs in a cell's init too: it allocates nothing, uses nothing of libc that locks, and trusts nothing in
  * the stream: names are checked, everything is made beneath dir and must be new.
@@ -22,13 +23,16 @@ struct pack_caps {
 
 struct pack_counts {
 	uint64_t entries, bytes;
-	uint64_t left_out; /* special files, unreadable ones, and what vanished or grew while it was read */
+	uint64_t left_out; /* special files, unreadable ones, and what vanished before it was read */
 };
 
-/* True: leave this entry (and what is below it) out. */
+/* True: leave this entry (and what is below it) out; such ones are not counted as left out. */
 typedef bool (*pack_skip_fn)(void *arg, const char *path, bool is_dir);
 
-/* Writes to out (blocking).  Reaching a cap is BRIG_E_REFUSED with what to do. */
+/*
+ * Writes to out (blocking): better a socket than a pipe, which would end this process with SIGPIPE if nobody reads.
+ * skip may be NULL.  Reaching a cap is BRIG_E_REFUSED with what to do, before anything of that file is written.
+ */
 int pack_tree(int dir, const struct pack_caps *caps, pack_skip_fn skip, void *arg, int out, struct pack_counts *ret,
 	      struct brig_error *err);
 
@@ -41,7 +45,10 @@ struct unpack_options {
 	uint32_t uid, gid; /* owner of everything; UINT32_MAX: as it comes */
 };
 
-/* Reads in until the end record.  0, or -errno: -EPROTO for a bad stream, -E2BIG for a cap. */
+/*
+ * Reads in until the end record.  0, or -errno: -EPROTO for a bad stream, -E2BIG for a cap, -EEXIST for a name that was
+ * there.  Zeroes become holes.  ret->left_out is 0.
+ */
 int unpack_tree(int dir, int in, const struct unpack_options *o, struct pack_counts *ret);
 
 #endif

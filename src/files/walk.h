@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-#define WALK_DEPTH_MAX 256
+#define WALK_DEPTH_MAX 256 /* levels, and so descriptors held at once */
 #define WALK_PATH_MAX  4096
 
 struct walk_entry {
@@ -25,6 +25,7 @@ enum walk_next { WALK_ON, WALK_SKIP /* do not enter this folder */, WALK_STOP };
 struct walk_caps {
 	uint64_t entries;  /* looked at; more end the walk */
 	bool cross_mounts; /* enter folders of other file systems */
+	bool kinds_only; /* st has nothing but the kind in st_mode, and names come as they come: several times as quick */
 };
 
 struct walk_outcome {
@@ -32,6 +33,8 @@ struct walk_outcome {
 	bool cut;          /* a cap, the depth or the length of a path was reached: it did not see everything */
 	bool stopped;      /* by WALK_STOP */
 	uint64_t vanished; /* entries that were gone or had changed their kind when they were looked at */
+	uint64_t
+		unreadable; /* folders that could not be read; and, without cross_mounts, those that others are mounted on */
 };
 
 typedef enum walk_next (*walk_fn)(void *arg, const struct walk_entry *e);

@@ -25,14 +25,12 @@
 #include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <linux/openat2.h>
 
 #include "backend/native/cell.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "files/beneath.h"
 #include "sys/proc.h"
 
 /* How long the janitor keeps trying after the supervisor has died. */
@@ -372,21 +370,10 @@ static void native_usage(struct cell *c, struct cell_usage *ret)
 	ret->pids_refused = c->last_usage.pids_refused;
 }
 
-/* INV-8: beneath the workspace's own descriptor, no links, no magic links, no mounts, no waiting on FIFOs. */
+/* INV-8. */
 static int native_open_output(struct cell *c, const char *name)
 {
-	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
-	};
-	AUTO_FD fd = (int)syscall(SYS_openat2, c->handed[HANDED_WORKSPACE], name, &how, sizeof(how));
-	struct stat st;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	return S_ISREG(st.st_mode) ? fd_move(&fd) : -EINVAL;
+	return beneath_open_file(c->handed[HANDED_WORKSPACE], name, NULL);
 }
 
 static void close_all(struct cell *c)
