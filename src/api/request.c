@@ -2,12 +2,16 @@
 #include "api/request.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
+
+#include "files/glob.h"
 
 #define VERSIONED_MAX  4096 /* a larger size is not a struct of ours but uninitialised memory */
 #define ARGS_MAX       4096
 #define ENV_MAX        1024
 #define OPTIONS_MAX    256
+#define ARTIFACTS_MAX  64
 #define NAME_MAX_BYTES 255 /* of a file name in the cell */
 #define WORD_MAX_BYTES 64  /* of a language or trust level */
 
@@ -143,7 +147,8 @@ static int check_fd(const char *what, int fd, bool readable, struct brig_error *
 
 static int check_flags(uint32_t flags, struct brig_error *err)
 {
-	uint32_t unknown = flags & ~(BRIG_RUN_NO_CAPTURE | BRIG_RUN_RECEIPT | BRIG_RUN_APPLY | BRIG_RUN_PROJECT_PACKAGES);
+	uint32_t unknown =
+		flags & ~(BRIG_RUN_NO_CAPTURE | BRIG_RUN_RECEIPT | BRIG_RUN_APPLY | BRIG_RUN_PROJECT_PACKAGES);
 
 	return unknown ? err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", unknown) : 0;
 }
@@ -153,6 +158,46 @@ static int check_stdin(const struct brig_request *req, struct brig_error *err)
 	if (req->stdin_len > 0 && !req->stdin_data)
 		return err_set(err, BRIG_E_USAGE, 0, "stdin_len is %zu, but stdin_data is NULL", req->stdin_len);
 	return check_fd("stdin_fd", req->stdin_fd, true, err);
+}
+
+static int check_folder(const char *what, const char *path, struct brig_error *err)
+{
+	if (!path)
+		return 0;
+	if (!*path || strnlen(path, PATH_MAX) == PATH_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "%s is no path: it has no bytes, or more than %d", what,
+			       PATH_MAX - 1);
+	return 0;
+}
+
+static int check_artifacts(const struct brig_request *req, struct brig_error *err)
+{
+	size_t strings = 0;
+	int rc = check_strings("artifacts", req->artifacts, req->n_artifacts, ARTIFACTS_MAX, &strings, err);
+
+	for (size_t i = 0; i < req->n_artifacts && rc == 0; i++)
+		if (!glob_is_pattern(req->artifacts[i]))
+			rc = err_set(err, BRIG_E_USAGE, 0,
+				     "'%.80s' is no pattern for files of the workspace: write '*.png', 'dist/' or "
+				     "'out/**/*.csv', without '..'",
+				     req->artifacts[i]);
+	return rc;
+}
+
+/* What is read from a project, changed in it, fetched from it. */
+static int check_work(const struct brig_request *req, struct brig_error *err)
+{
+	int rc = check_folder("workspace", req->workspace, err);
+
+	if (rc == 0)
+		rc = check_folder("out_dir", req->out_dir, err);
+	if (rc == 0)
+		rc = check_artifacts(req, err);
+	if (rc == 0 && (req->flags & BRIG_RUN_APPLY) && !req->workspace)
+		rc = err_set(err, BRIG_E_USAGE, 0, "there is no workspace that changes could be applied to: name one");
+	if (rc == 0 && req->out_dir && req->n_artifacts == 0)
+		rc = err_set(err, BRIG_E_USAGE, 0, "out_dir is given, but no pattern of the artifacts that go there");
+	return rc;
 }
 
 int request_check(const struct brig_request *req, struct brig_error *err)
@@ -166,7 +211,7 @@ int request_check(const struct brig_request *req, struct brig_error *err)
 	    (rc = check_strings("environment entries", req->env, req->n_env, ENV_MAX, &strings, err)) < 0 ||
 	    (rc = check_env_names(req->env, req->n_env, err)) < 0 || (rc = check_options(req, err)) < 0 ||
 	    (rc = check_stdin(req, err)) < 0 || (rc = check_fd("cancel_fd", req->cancel_fd, false, err)) < 0 ||
-	    (rc = check_flags(req->flags, err)) < 0)
+	    (rc = check_flags(req->flags, err)) < 0 || (rc = check_work(req, err)) < 0)
 		return rc;
 	return 0;
 }

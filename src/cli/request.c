@@ -143,6 +143,21 @@ static int run_prepared(const struct request_values *v, const struct brig_reques
 	return status;
 }
 
+static void fill_work(const struct request_values *v, struct brig_request *req)
+{
+	static const char *const everything[] = { "**" };
+
+	req->workspace = v->workspace;
+	req->out_dir = v->out_dir;
+	req->artifacts = v->artifacts.item;
+	req->n_artifacts = v->artifacts.n;
+	if (v->out_dir && v->artifacts.n == 0) {
+		req->artifacts = everything;
+		req->n_artifacts = ARRAY_LEN(everything);
+	}
+	req->flags |= v->apply ? BRIG_RUN_APPLY : 0;
+}
+
 int request_run(const struct request_values *v, const struct brig_request *what, const struct request_way *way)
 {
 	struct brig_request req = *what;
@@ -154,6 +169,7 @@ int request_run(const struct request_values *v, const struct brig_request *what,
 	req.n_env = v->env.n;
 	req.options = v->wishes.item;
 	req.n_options = v->wishes.n;
+	fill_work(v, &req);
 	req.user = &live;
 	req.on_output = keep ? NULL : live_on_output;
 	req.on_sample = live_on_sample; /* also a chance to catch up with a slow reader */

@@ -12,9 +12,9 @@
 #include "cli/options.h"
 
 struct request_values {
-	const char *policy, *preset, *trust, *input, *state, *receipt;
-	bool json, watch, summary, raw, no_color;
-	struct words env;
+	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir;
+	bool json, watch, summary, raw, no_color, apply;
+	struct words env, artifacts;
 	struct wishes wishes;
 };
 

@@ -60,6 +60,8 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 	if (set->network_mode != NETWORK_NONE)
 		return err_set(err, BRIG_E_REFUSED, 0, "network_mode %s is not available in this build; use none",
 			       network_mode_name[set->network_mode]);
+	if (req->workspace || req->n_artifacts)
+		return err_set(err, BRIG_E_REFUSED, 0, "workspaces and artifacts are not available in this build");
 	(void)lang_source_name(ret->lang, req->file_name, ret->source_name, sizeof(ret->source_name));
 	ret->may_degrade = degradable(&set->allow_degraded);
 	return 0;
