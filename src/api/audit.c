@@ -45,7 +45,6 @@ static int check_names(const struct brig_audit *req, struct brig_error *err)
 static int make_filter(const struct brig_audit *req, struct audit_filter *ret, struct brig_error *err)
 {
 	uint64_t now = clock_wall_ns();
-	const struct language *lang;
 	int rc;
 
 	*ret = (struct audit_filter){ .verdict = req->verdict,
@@ -61,10 +60,9 @@ static int make_filter(const struct brig_audit *req, struct audit_filter *ret, s
 	if ((rc = check_names(req, err)) < 0 || (rc = read_moment("since", req->since, now, &ret->since_ns, err)) < 0)
 		return rc;
 	if (req->language) {
-		lang = lang_by_name(req->language);
-		if (!lang)
+		ret->language = lang_label(req->language);
+		if (!ret->language)
 			return err_set(err, BRIG_E_USAGE, 0, "there is no language '%.40s'", req->language);
-		ret->language = lang->name;
 	}
 	return read_moment("until", req->until, now, &ret->until_ns, err);
 }

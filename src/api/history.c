@@ -51,16 +51,14 @@ static int read_moment(const char *member, const char *text, uint64_t now_ns, ui
 static int understand(const struct brig_history *req, struct history_query *ret, struct brig_error *err)
 {
 	uint64_t now_ns = clock_wall_ns();
-	const struct language *lang = NULL;
 	int rc = 0;
 
 	if (req->flags != 0)
 		return err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", req->flags);
 	*ret = (struct history_query){ .verdict = req->verdict, .trust = req->trust, .limit = req->limit };
-	if (req->language && !(lang = lang_by_name(req->language)))
+	if (req->language && !(ret->language = lang_label(req->language)))
 		return err_set(err, BRIG_E_USAGE, 0, "there is no language '%.40s'; 'brig languages' lists them",
 			       req->language);
-	ret->language = lang ? lang->name : NULL;
 	if ((rc = check_verdict(req->verdict, err)) < 0 ||
 	    (rc = check_word("trust level", req->trust, trust_name, TRUST_COUNT, err)) < 0 ||
 	    (rc = read_moment("since", req->since, now_ns, &ret->since_ns, err)) < 0)

@@ -62,8 +62,49 @@ static int check_file_name(const char *name, struct brig_error *err)
 	return 0;
 }
 
+/* A program that env(1) would take for an option or an assignment could not be found by its name. */
+static int check_program(const struct brig_request *req, struct brig_error *err)
+{
+	const char *program = req->n_args > 0 && req->args ? req->args[0] : NULL;
+
+	if (req->code || req->file_name)
+		return err_set(err, BRIG_E_USAGE, 0, "a command is in the arguments: code and file_name must be NULL");
+	if (!program || !*program)
+		return err_set(err, BRIG_E_USAGE, 0, "there is no command: the first argument names the program");
+	if (program[0] == '-' || strchr(program, '='))
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "'%.80s' cannot be run as a command: a program's name has no '=' and no leading '-'",
+			       program);
+	return 0;
+}
+
+static int check_line(const struct brig_request *req, struct brig_error *err)
+{
+	if (!req->code)
+		return err_set(err, BRIG_E_USAGE, 0, "there is no line for the shell");
+	if (req->n_args > 0 || req->file_name)
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "a line for the shell has no file_name and no arguments: write them into it");
+	if (req->code_len >= BRIG_STRING_MAX || memchr(req->code, '\0', req->code_len))
+		return err_set(
+			err, BRIG_E_USAGE, 0,
+			"the line for the shell is no string of at most %u bytes: run it as a shell program instead",
+			BRIG_STRING_MAX - 1);
+	return 0;
+}
+
 static int check_code(const struct brig_request *req, struct brig_error *err)
 {
+	switch (req->kind) {
+	case BRIG_KIND_CODE:
+		break;
+	case BRIG_KIND_COMMAND:
+		return check_program(req, err);
+	case BRIG_KIND_SHELL:
+		return check_line(req, err);
+	default:
+		return err_set(err, BRIG_E_USAGE, 0, "kind %u is not known", req->kind);
+	}
 	if (!req->code)
 		return err_set(err, BRIG_E_USAGE, 0, "the request has no code");
 	if (req->code_len > BRIG_CODE_MAX)

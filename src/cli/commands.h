@@ -9,6 +9,7 @@
 #include "cli/options.h"
 
 extern const struct command command_run;
+extern const struct command command_exec;
 extern const struct command command_check;
 extern const struct command command_rules;
 extern const struct command command_explain;

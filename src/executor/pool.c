@@ -80,6 +80,8 @@ int executor_pool(const struct policy *policy, const struct pool_wish *wish, str
 		rc = add_language(k, policy, wish, i, err);
 	if (rc == 0)
 		rc = serve(k, wish, err);
+	for (size_t i = 0; k && i < ARRAY_LEN(k->request); i++)
+		prepared_request_release(&k->request[i]);
 	for (size_t i = 0; k && i < ARRAY_LEN(k->stage); i++)
 		prepared_release(&k->stage[i]);
 	return rc;

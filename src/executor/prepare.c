@@ -50,9 +50,11 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 
 	if (id_random(ret->id, RUN_ID_LEN) < 0)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
-	rc = policy_resolve(policy, req->trust, req->options, req->n_options, &ret->resolved, err);
+	rc = subject_begin(&ret->subject, req, err);
 	if (rc == 0)
-		rc = lang_detect(req->language, req->file_name, req->code, req->code_len, &ret->lang, err);
+		rc = policy_resolve(policy, req->trust, req->options, req->n_options, &ret->resolved, err);
+	if (rc == 0)
+		rc = subject_detect(&ret->subject, err);
 	if (rc == 0)
 		rc = parse_user(set->user, &ret->uid, &ret->gid, err);
 	if (rc < 0)
@@ -62,9 +64,15 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 			       network_mode_name[set->network_mode]);
 	if (req->workspace || req->n_artifacts)
 		return err_set(err, BRIG_E_REFUSED, 0, "workspaces and artifacts are not available in this build");
+	ret->lang = ret->subject.lang;
 	(void)lang_source_name(ret->lang, req->file_name, ret->source_name, sizeof(ret->source_name));
 	ret->may_degrade = degradable(&set->allow_degraded);
 	return 0;
+}
+
+void prepared_request_release(struct prepared_request *pr)
+{
+	subject_release(&pr->subject);
 }
 
 static struct limits run_limits(const struct settings *s)
@@ -135,10 +143,9 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 	return 0;
 }
 
-static int fill_argv(struct prepared *p, const struct brig_request *req, bool with_request, struct brig_error *err)
+/* extra: arguments of the request behind the command's own words. */
+static int fill_argv(struct prepared *p, const char *const *args, size_t extra, struct brig_error *err)
 {
-	size_t extra = with_request ? req->n_args : 0;
-
 	if (extra > PREPARED_ARGS_MAX)
 		return err_set(err, BRIG_E_USAGE, 0, "more than %d arguments", PREPARED_ARGS_MAX);
 	p->argv = calloc(p->command.argc + extra + 1, sizeof(*p->argv));
@@ -146,7 +153,7 @@ static int fill_argv(struct prepared *p, const struct brig_request *req, bool wi
 		return err_nomem(err);
 	memcpy(p->argv, p->command.argv, p->command.argc * sizeof(*p->argv));
 	for (size_t i = 0; i < extra; i++)
-		p->argv[p->command.argc + i] = req->args[i];
+		p->argv[p->command.argc + i] = args[i];
 	return 0;
 }
 
@@ -156,18 +163,20 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	const struct settings *set = &pr->resolved.set;
 	bool is_run = str_eq(step_name, "run");
 	struct plan *plan = &ret->plan;
-	int rc = pr->brings_runtimes ? lang_command_make_in_image(pr->lang, step, pr->source_name, &ret->command, err)
-				     : lang_command_make(pr->lang, step, pr->source_name, &ret->command, err);
+	const struct subject_place place = { .set = set, .in_image = pr->brings_runtimes };
+	const struct subject *what = &pr->subject;
+	size_t skip;
+	int rc = subject_command(what, step, pr->source_name, &place, &ret->command, &skip, err);
 
 	if (rc == 0)
-		rc = fill_argv(ret, req, is_run, err);
+		rc = fill_argv(ret, what->args + skip, is_run ? what->n_args - skip : 0, err);
 	if (rc == 0)
 		rc = fill_env(ret, step, req, is_run, err);
 	if (rc < 0)
 		return rc;
 	*plan = (struct plan){
 		.step = step_name,
-		.language = pr->lang->name,
+		.language = pr->subject.runtime,
 		.output = is_run ? NULL : pr->lang->output_name,
 		.trust = pr->resolved.trust,
 		.limits = is_run ? run_limits(set) : compile_limits(set),
@@ -182,7 +191,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.envp = ret->envp,
 		.start_at_once = true,
 		.files = &ret->file,
-		.n_files = 1,
+		.n_files = ret->file.name ? 1 : 0,
 		.may_degrade = pr->may_degrade,
 		.notice = req->on_notice,
 		.notice_arg = req->user,
@@ -207,8 +216,10 @@ int prepare_compile(const struct prepared_request *pr, const struct brig_request
 int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
 		struct prepared *ret, struct brig_error *err)
 {
-	ret->file =
-		(struct plan_file){ .name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644 };
+	if (req->kind == BRIG_KIND_CODE)
+		ret->file = (struct plan_file){
+			.name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644
+		};
 	if (compiled)
 		ret->file = (struct plan_file){
 			.name = pr->lang->output_name, .data = compiled->data, .len = compiled->len, .mode = 0755

@@ -3,6 +3,7 @@
 #ifndef EXECUTOR_PREPARE_H
 #define EXECUTOR_PREPARE_H
 
+#include "executor/subject.h"
 #include "lang/lang.h"
 #include "model/plan.h"
 #include "policy/policy.h"
@@ -23,7 +24,8 @@ struct prepared {
 /* The stages share these. */
 struct prepared_request {
 	struct policy_resolved resolved;
-	const struct language *lang;
+	struct subject subject;
+	const struct language *lang; /* the subject's */
 	char source_name[LANG_NAME_MAX + 1];
 	char id[RUN_ID_LEN + 1];
 	uint32_t uid, gid;
@@ -31,8 +33,10 @@ struct prepared_request {
 	bool brings_runtimes; /* tools are those of the backend's image, not the host's */
 };
 
+/* Whatever it returns, the request is to be released. */
 int prepare_request(const struct policy *policy, const struct brig_request *req, struct prepared_request *ret,
 		    struct brig_error *err);
+void prepared_request_release(struct prepared_request *pr);
 /* The compile stage; only for languages that have one. */
 int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,
 		    struct brig_error *err);

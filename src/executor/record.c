@@ -14,6 +14,7 @@
 #include "audit/audit.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "executor/subject.h"
 #include "history/history.h"
 #include "metrics/metrics.h"
 #include "policy/policy.h"
@@ -53,8 +54,9 @@ static bool wants_record(const struct recording *rg)
 	return set->audit != AUDIT_OFF || set->history || set->metrics || rg->wants_receipt;
 }
 
-void record_begin(struct recording *rg, const struct brig_request *req, const struct settings *set)
+void record_begin(struct recording *rg, const struct subject *what, const struct settings *set)
 {
+	const struct brig_request *req = what->req;
 	struct record *rec = &rg->rec;
 	bool hashed = set->audit != AUDIT_OFF || set->history || req->flags & BRIG_RUN_RECEIPT;
 
@@ -62,8 +64,8 @@ void record_begin(struct recording *rg, const struct brig_request *req, const st
 	rec->uid = getuid();
 	rec->who = "";
 	rec->set = set;
-	rec->code = req->code;
-	rec->code_len = req->code_len;
+	rec->code = what->text ? what->text : "";
+	rec->code_len = what->len;
 	rec->file_name = req->file_name;
 	rec->policy_origin = "";
 	record_stream_begin(&rec->out, hashed, history_head_max(set));

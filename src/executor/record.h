@@ -39,7 +39,8 @@ struct recording {
 };
 
 /* Streams of the record may be added to from here on. */
-void record_begin(struct recording *rg, const struct brig_request *req, const struct settings *set);
+struct subject;
+void record_begin(struct recording *rg, const struct subject *what, const struct settings *set);
 /*
  * Before anything runs: can this request be recorded as the policy demands?  -BRIG_E_REFUSED if it must and cannot;
  * what may fail becomes a warning of the result.  Cheap, and only done once.

@@ -65,7 +65,7 @@ static int step_resolve(struct run *r)
 	(void)str_copy(res->id, sizeof(res->id), r->prepared.id);
 	res->trust = r->prepared.resolved.trust;
 	/* What could not be resolved is recorded as the policy says for nobody in particular. */
-	record_begin(&r->recording, r->req, rc < 0 ? policy_base(r->policy) : &r->prepared.resolved.set);
+	record_begin(&r->recording, &r->prepared.subject, rc < 0 ? policy_base(r->policy) : &r->prepared.resolved.set);
 	if (rc < 0)
 		return end_with_error(r);
 	(void)str_copy(res->language, sizeof(res->language), r->prepared.lang->name);
@@ -120,13 +120,13 @@ static int step_inspect(struct run *r)
 {
 	const struct settings *set = &r->prepared.resolved.set;
 	struct inspect_request what = { .trust = r->prepared.resolved.trust,
-					.text = r->req->code,
-					.len = r->req->code_len,
+					.text = r->prepared.subject.text,
+					.len = r->prepared.subject.len,
 					.strict_commands = set->strict_commands };
 	const struct rule_set *rules;
 
 	/* The name in the workspace, not the caller's: that is what the engine will go by. */
-	if (!set->inspection || !inspection_kind(r->prepared.lang, r->prepared.source_name, &what.kind))
+	if (!set->inspection || !subject_inspection(&r->prepared.subject, r->prepared.source_name, &what.kind))
 		return 0;
 	if (rulebook_get(r->rules, set->rules_file, &rules, &r->err) < 0 ||
 	    inspect_begin(rules, &what, &r->inspection, &r->err) < 0)
@@ -296,8 +296,9 @@ static int step_run(struct run *r)
 			   .record_out = &r->recording.rec.out,
 			   .record_err = &r->recording.rec.err };
 
+	/* What is blocked is blocked, whether or not it could have been run. */
 	if (prepare_run(&r->prepared, r->req, r->prepared.lang->compiles ? &r->compiled : NULL, &p, &r->err) < 0)
-		return end_with_error(r);
+		return await_inspection(r) < 0 ? -1 : end_with_error(r);
 	r->result->out.max = r->result->err.max = p.plan.limits.output_bytes;
 	r->result->limits = p.plan.limits;
 	r->result->has_limits = true;
@@ -309,6 +310,8 @@ static int step_run(struct run *r)
 		return step_run(r);
 	if (!r->stopped)
 		adopt_verdict(r, &s);
+	if (r->result->verdict == VERDICT_error)
+		subject_explain(&r->prepared.subject, s.exit_code, r->result->reason, sizeof(r->result->reason));
 	return 0;
 }
 
@@ -355,5 +358,6 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
 	record_finish(recorder, &r->recording, policy_file(policy), ret);
+	prepared_request_release(&r->prepared);
 	free(r);
 }

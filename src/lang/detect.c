@@ -121,6 +121,26 @@ static const struct language *by_interpreter(const char *word)
 	return NULL;
 }
 
+const struct language *lang_by_program(const char *program)
+{
+	static const struct {
+		const char *program, *language;
+	} more[] = {
+		{ "pytest", "python" },  { "pip", "python" }, { "pip3", "python" }, { "npm", "javascript" },
+		{ "npx", "javascript" }, { "gofmt", "go" },   { "cc", "c" },        { "make", "c" },
+	};
+	const char *name = base_name(program);
+	const struct language *lang = by_interpreter(name);
+
+	for (size_t i = 0; !lang && i < ARRAY_LEN(more); i++)
+		if (str_eq(more[i].program, name))
+			lang = lang_by_name(more[i].language);
+	for (size_t i = 0; !lang && i < language_count; i++)
+		if (languages[i].compiles && str_eq(languages[i].compile.program, name))
+			lang = &languages[i];
+	return lang;
+}
+
 static bool is_variant_of(const struct language *variant, const struct language *general)
 {
 	return variant && variant->variant_of && str_eq(variant->variant_of, general->name);

@@ -9,6 +9,31 @@ const struct language languages[] = {
 };
 const size_t language_count = ARRAY_LEN(languages);
 
+/*
+ * A command may be anything: Node, which compiles as it goes, a compiler, a program that talks to another one.  So it has
+ * the widest filter of the families and may write memory that it executes.
+ */
+const struct language lang_command = {
+	.name = "command",
+	.title = "a program and its arguments",
+	.source_name = "command",
+	.run = { .program = "env",
+		 .tool = { "/usr/bin/env", "/bin/env" },
+		 .family = FAMILY_GENERIC,
+		 .install = "apt-get install coreutils" },
+};
+
+const struct language lang_shell_line = {
+	.name = "shell",
+	.title = "a line for the shell",
+	.source_name = "command",
+	.run = { .program = "sh",
+		 .tool = { "/usr/bin/sh", "/bin/sh" },
+		 .argv = { "-c" },
+		 .family = FAMILY_GENERIC,
+		 .install = "apt-get install dash" },
+};
+
 static bool has_alias(const struct language *lang, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lang->aliases) && lang->aliases[i]; i++)
@@ -23,4 +48,13 @@ const struct language *lang_by_name(const char *name)
 		if (strcasecmp(languages[i].name, name) == 0 || has_alias(&languages[i], name))
 			return &languages[i];
 	return NULL;
+}
+
+const char *lang_label(const char *name)
+{
+	const struct language *lang = lang_by_name(name);
+
+	if (lang)
+		return lang->name;
+	return strcasecmp(name, lang_command.name) == 0 ? lang_command.name : NULL;
 }

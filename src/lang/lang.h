@@ -54,9 +54,16 @@ struct language {
 
 extern const struct language languages[];
 extern const size_t language_count;
+/* Of requests that are no code in a language: any program, found by env(1), and a line for sh -c.  They are no rows of the
+ * table: nothing is detected as one of them. */
+extern const struct language lang_command, lang_shell_line;
 
 /* By name or alias, in any case; NULL if unknown. */
 const struct language *lang_by_name(const char *name);
+/* The language whose tools a program belongs to ("python3", "pytest", "npm"), by its base name; NULL: none. */
+const struct language *lang_by_program(const char *program);
+/* A language as results call it, by name or alias: those of the table, and "command"; NULL if unknown. */
+const char *lang_label(const char *name);
 /*
  * By explicit name, then extension of file_name, then shebang of the code.  name and file_name may be
  * NULL or "".  Fails with -BRIG_E_USAGE and a message that lists what is known.

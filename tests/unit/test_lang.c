@@ -503,6 +503,27 @@ static void toolchains_are_told_apart(void **state)
 	assert_int_equal(rmdir(identity_path("bin")), 0);
 }
 
+static void programs_belong_to_languages(void **state UNUSED)
+{
+	static const struct {
+		const char *program, *language;
+	} rows[] = { { "python3", "python" }, { "/usr/bin/python3.11", "python" },
+		     { "pytest", "python" },  { "npm", "javascript" },
+		     { "go", "go" },          { "gcc", "c" },
+		     { "bash", "bash" },      { "ls", NULL },
+		     { "pythonic", NULL } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct language *l = lang_by_program(rows[i].program);
+
+		assert_string_equal(l ? l->name : "none", rows[i].language ? rows[i].language : "none");
+	}
+	assert_string_equal(lang_label("PY"), "python");
+	assert_string_equal(lang_label("command"), "command");
+	assert_null(lang_label("cobol"));
+	assert_null(lang_by_name("command")); /* nothing is detected as one */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -522,6 +543,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(toolchains_are_told_apart, make_scratch, drop_scratch),
 		cmocka_unit_test(compiled_output_runs_itself),
 		cmocka_unit_test(every_command_can_be_made),
+		cmocka_unit_test(programs_belong_to_languages),
 	};
 
 	return cmocka_run_group_tests_name("lang", tests, NULL, NULL);

@@ -51,6 +51,55 @@ static void sound_requests_pass(void **state UNUSED)
 	assert_int_equal(request_check(&req, &err), 0);
 }
 
+static void commands_are_words(void **state UNUSED)
+{
+	static const char *const good[] = { "ls", "-l", "A=b" }, *const none[] = { "" },
+				 *const assign[] = { "A=b", "ls" }, *const dash[] = { "-x" };
+	struct brig_request req = BRIG_REQUEST_INIT;
+
+	req.kind = BRIG_KIND_COMMAND;
+	expect_refusal(&req, "no command");
+	req.args = good;
+	req.n_args = ARRAY_LEN(good);
+	assert_int_equal(request_check(&req, NULL), 0);
+	req.code = "x";
+	expect_refusal(&req, "code and file_name");
+	req.code = NULL;
+	req.n_args = 1;
+	req.args = none;
+	expect_refusal(&req, "no command");
+	req.args = assign;
+	expect_refusal(&req, "A=b");
+	req.args = dash;
+	expect_refusal(&req, "leading");
+	req.kind = 99;
+	expect_refusal(&req, "kind 99");
+}
+
+static void shell_lines_are_strings(void **state UNUSED)
+{
+	static const char *const args[] = { "x" };
+	static char large[BRIG_STRING_MAX];
+	struct brig_request req = BRIG_REQUEST_INIT;
+
+	req.kind = BRIG_KIND_SHELL;
+	expect_refusal(&req, "no line");
+	req.code = "ls | wc";
+	req.code_len = 7;
+	assert_int_equal(request_check(&req, NULL), 0);
+	req.args = args;
+	req.n_args = 1;
+	expect_refusal(&req, "no arguments");
+	req.n_args = 0;
+	req.code = "a\0b";
+	req.code_len = 3;
+	expect_refusal(&req, "no string");
+	memset(large, 'x', sizeof(large));
+	req.code = large;
+	req.code_len = sizeof(large);
+	expect_refusal(&req, "no string");
+}
+
 static void code_is_there_and_bounded(void **state UNUSED)
 {
 	struct brig_request req = good_request();
@@ -222,6 +271,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sound_requests_pass),
 		cmocka_unit_test(code_is_there_and_bounded),
+		cmocka_unit_test(commands_are_words),
+		cmocka_unit_test(shell_lines_are_strings),
 		cmocka_unit_test(names_are_plain),
 		cmocka_unit_test(environment_is_names_and_values),
 		cmocka_unit_test(strings_are_bounded),

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Commands.
+ *
+ * A command is a program and its arguments; no shell is in between.  The inspection, which reads command lines, gets
+ * the words quoted where a shell would take them for more than words, so that `echo ';' rm` is an echo with two
+ * arguments in its eyes too.  The same line is what audit and history remember.
+ *
+ * The program is looked for as a shell in the cell would: along PATH.  Where the cell's programs are the host's they are
+ * found beforehand, and a missing one refuses the run.  Else (an image, a root of its own, a PATH of the request, a
+ * program in the workspace) env(1) looks for it inside, with its usual exit codes: 127 for what is not there, 126 for
+ * what cannot be executed.
+ */
+#include "executor/subject.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#define LINE_MAX_BYTES (5 * (size_t)BRIG_STRINGS_MAX) /* each byte may need five: '\'' and the quotes around */
+
+/* ---- the text ------------------------------------------------------------------------------------ */
+
+/* Words that mean something to a shell without having a special character in them. */
+static bool is_reserved(const char *word)
+{
+	static const char *const reserved[] = { "if",   "then",     "else",   "elif",  "fi",    "do",
+						"done", "case",     "esac",   "while", "until", "for",
+						"in",   "function", "select", "time",  "coproc" };
+
+	for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
+		if (str_eq(reserved[i], word))
+			return true;
+	return false;
+}
+
+static bool is_plain(const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+,-";
+
+	return *word && strspn(word, plain) == strlen(word) && !is_reserved(word);
+}
+
+static void add_quoted(struct buf *b, const char *word)
+{
+	if (is_plain(word)) {
+		(void)buf_adds(b, word);
+		return;
+	}
+	(void)buf_adds(b, "'");
+	for (const char *c = word; *c; c++)
+		(void)(*c == '\'' ? buf_adds(b, "'\\''") : buf_add(b, c, 1));
+	(void)buf_adds(b, "'");
+}
+
+/* The words as a line for people and for the inspection. */
+static int make_line(struct subject *s, const char *const *words, size_t n, struct brig_error *err)
+{
+	AUTO_BUF line = BUF_INIT(LINE_MAX_BYTES);
+
+	for (size_t i = 0; i < n; i++) {
+		if (i > 0)
+			(void)buf_adds(&line, " ");
+		add_quoted(&line, words[i]);
+	}
+	if (line.no_memory || line.full)
+		return err_nomem(err);
+	s->line = strdup(buf_str(&line));
+	if (!s->line)
+		return err_nomem(err);
+	s->text = s->line;
+	s->len = strlen(s->line);
+	return 0;
+}
+
+int subject_begin(struct subject *s, const struct brig_request *req, struct brig_error *err)
+{
+	*s = (struct subject){
+		.req = req, .text = req->code, .len = req->code_len, .args = req->args, .n_args = req->n_args
+	};
+	switch (req->kind) {
+	case BRIG_KIND_COMMAND:
+		return make_line(s, req->args, req->n_args, err);
+	case BRIG_KIND_SHELL:
+		s->line = strndup(req->code, req->code_len);
+		s->text = s->line;
+		s->args = &s->text;
+		s->n_args = 1;
+		return s->line ? 0 : err_nomem(err);
+	default:
+		return 0;
+	}
+}
+
+void subject_release(struct subject *s)
+{
+	free(s->line);
+	s->line = NULL;
+}
+
+/* ---- the language -------------------------------------------------------------------------------- */
+
+static const char *runtime_of(const char *program)
+{
+	const struct language *lang = lang_by_program(program);
+
+	return lang ? lang->name : lang_shell_line.name;
+}
+
+int subject_detect(struct subject *s, struct brig_error *err)
+{
+	const struct brig_request *req = s->req;
+	int rc;
+
+	switch (req->kind) {
+	case BRIG_KIND_COMMAND:
+		s->lang = &lang_command;
+		s->runtime = runtime_of(req->args[0]);
+		return 0;
+	case BRIG_KIND_SHELL:
+		s->lang = &lang_shell_line;
+		s->runtime = lang_shell_line.name;
+		return 0;
+	default:
+		rc = lang_detect(req->language, req->file_name, req->code, req->code_len, &s->lang, err);
+		s->runtime = rc < 0 ? NULL : s->lang->name;
+		return rc;
+	}
+}
+
+bool subject_inspection(const struct subject *s, const char *source, enum inspect_kind *ret)
+{
+	*ret = INSPECT_COMMAND;
+	return s->req->kind == BRIG_KIND_COMMAND || s->req->kind == BRIG_KIND_SHELL ||
+	       inspection_kind(s->lang, source, ret);
+}
+
+/* ---- the words that start it --------------------------------------------------------------------- */
+
+static bool has_own_path(const struct brig_request *req)
+{
+	for (size_t i = 0; i < req->n_env; i++)
+		if (strncmp(req->env[i], "PATH=", strlen("PATH=")) == 0)
+			return true;
+	return false;
+}
+
+static bool is_found_on_host(const struct subject *s, const struct subject_place *place)
+{
+	return !place->in_image && !*place->set->rootfs && !strchr(s->req->args[0], '/') && !has_own_path(s->req) &&
+	       s->req->n_packages == 0 && !(s->req->flags & BRIG_RUN_PROJECT_PACKAGES);
+}
+
+static int find_on_host(const struct subject *s, struct lang_command *ret, struct brig_error *err)
+{
+	static const char *const dirs[] = { "/usr/local/bin/", "/usr/bin/", "/bin/" };
+	char paths[ARRAY_LEN(dirs)][PATH_MAX];
+	struct lang_step step = { .program = s->req->args[0],
+				  .install = "install the package that has it; programs are looked for in "
+					     "/usr/local/bin, /usr/bin and /bin" };
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		(void)snprintf(paths[i], sizeof(paths[i]), "%s%.255s", dirs[i], s->req->args[0]);
+		step.tool[i] = paths[i];
+	}
+	return lang_command_make(s->lang, &step, "", ret, err);
+}
+
+int subject_command(const struct subject *s, const struct lang_step *step, const char *source,
+		    const struct subject_place *place, struct lang_command *ret, size_t *ret_skip,
+		    struct brig_error *err)
+{
+	*ret_skip = 0;
+	if (s->req->kind == BRIG_KIND_COMMAND && is_found_on_host(s, place)) {
+		*ret_skip = 1;
+		return find_on_host(s, ret, err);
+	}
+	return place->in_image ? lang_command_make_in_image(s->lang, step, source, ret, err)
+			       : lang_command_make(s->lang, step, source, ret, err);
+}
+
+void subject_explain(const struct subject *s, int exit_code, char *reason, size_t size)
+{
+	if (s->req->kind != BRIG_KIND_COMMAND || (exit_code != 126 && exit_code != 127))
+		return;
+	(void)snprintf(reason, size, "exit code %d: '%.200s' %s in the cell, or ended with that code itself", exit_code,
+		       s->req->args[0], exit_code == 127 ? "was not found" : "could not be executed");
+}
