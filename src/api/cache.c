@@ -20,7 +20,7 @@ static int open_store(struct brig *b, struct store **ret, struct brig_error *err
 	int rc = statedir_open(b->recorder.state, false, &dir, &why);
 
 	if (rc == 0)
-		rc = store_open(&dir, false, &limits, ret, &why);
+		rc = store_open(&dir, STORE_BYTES, false, &limits, ret, &why);
 	if (rc == 0)
 		return 1;
 	if (why.sys == ENOENT)

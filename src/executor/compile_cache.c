@@ -80,7 +80,7 @@ static int open_store(struct compile_cache *c, struct recorder *recorder, const 
 	const struct statedir *dir;
 	int rc = recorder_dir(recorder, &dir, err);
 
-	return rc < 0 ? rc : store_open(dir, true, &limits, &c->store, err);
+	return rc < 0 ? rc : store_open(dir, STORE_BYTES, true, &limits, &c->store, err);
 }
 
 static void note_content(struct result_cache *rc, enum cached what, const unsigned char hash[STORE_HASH_LEN])

@@ -109,7 +109,8 @@ static void visit_content(const struct visit *v, const char *name)
 		c->no_memory = true;
 		return;
 	}
-	one.size = (uint64_t)st.st_size;
+	/* How much a tree is, only its record says. */
+	one.size = v->s->form == STORE_BYTES ? (uint64_t)st.st_size : 0;
 	c->content[c->n_content++] = one;
 	c->entries.bytes += one.size;
 }
@@ -173,36 +174,44 @@ static int take_census(const struct store *s, struct census *c, struct store_car
 	for (size_t i = 0; i < c->entries.n; i++) {
 		struct content *content = content_of(c, &c->entries.row[i]);
 
-		if (content)
-			content->users++;
+		if (content && content->users++ == 0 && s->form == STORE_TREES) {
+			content->size = c->entries.row[i].size;
+			c->entries.bytes += content->size;
+		}
 	}
 	return 0;
 }
 
 /* ---- removal ---------------------------------------------------------------------------------- */
 
-static void remove_content(const struct store *s, struct census *c, struct content *content, struct store_care *care)
+/* False: a cell shows it just now. */
+static bool remove_content(const struct store *s, struct census *c, struct content *content, struct store_care *care)
 {
 	char name[STORE_HEX_LEN + 1];
 
 	store_hex(content->hash, name);
-	store_remove(s->content.fd, name);
+	if (!store_drop_content(s, name, false))
+		return false;
 	c->entries.bytes -= content->size;
 	care->removed_bytes += content->size;
 	content->size = 0;
+	return true;
 }
 
-static void remove_entry(const struct store *s, struct census *c, const struct store_info *e, struct store_care *care)
+static bool remove_entry(const struct store *s, struct census *c, const struct store_info *e, struct store_care *care)
 {
 	struct content *content = content_of(c, e);
 	char name[STORE_HEX_LEN + 1];
 
+	if (content && content->users == 1 && !remove_content(s, c, content, care))
+		return false;
+	if (content)
+		content->users--;
 	store_hex(e->key.hash, name);
 	store_remove(s->index.fd, name);
 	care->removed++;
 	care->entries--;
-	if (content && --content->users == 0)
-		remove_content(s, c, content, care);
+	return true;
 }
 
 /* An entry of the future counts as new here: only its use decides that it is not trusted. */
@@ -216,19 +225,16 @@ static bool is_old(const struct store *s, const struct store_info *e)
 static void remove_what_is_too_much(struct store *s, struct census *c, uint64_t more, bool all, struct store_care *care)
 {
 	for (size_t i = 0; i < c->n_content; i++)
-		if (c->content[i].users == 0) {
-			remove_content(s, c, &c->content[i], care);
-			care->stray++;
-		}
+		if (c->content[i].users == 0)
+			care->stray += remove_content(s, c, &c->content[i], care);
 	/* From the one that was used least recently. */
 	for (size_t i = c->entries.n; i-- > 0;) {
 		const struct store_info *e = &c->entries.row[i];
 		bool old = is_old(s, e);
 		bool too_much = i >= STORE_ENTRIES_MAX - 1 || c->entries.bytes + more > s->limits.bytes;
 
-		if (!all && !old && !too_much)
+		if ((!all && !old && !too_much) || !remove_entry(s, c, e, care))
 			continue;
-		remove_entry(s, c, e, care);
 		care->expired += old;
 		s->events.evicted += !all && !old;
 	}
@@ -240,6 +246,8 @@ int store_make_room(struct store *s, uint64_t more, bool all, struct store_care 
 	int rc;
 
 	store_remove(s->dir.fd, "new"); /* of a writer that was killed */
+	if (s->form == STORE_TREES)
+		store_tree_sweep(s);
 	rc = take_census(s, &c, care, err);
 	if (rc == 0) {
 		care->entries = c.entries.n;

@@ -8,7 +8,8 @@
 #define STORE_WRITER_PATIENCE_MS 10000 /* writing takes milliseconds; a writer that was stopped must not stop others */
 
 struct store {
-	struct statedir dir, index, content; /* <state>/store and its two folders */
+	enum store_form form;
+	struct statedir dir, index, content; /* the form's folder and its two folders */
 	int lock;
 	struct store_limits limits;
 	struct cache_events events;
@@ -23,15 +24,21 @@ void store_unlock_byte(struct store *s, uint64_t byte);
 int store_writer_lock(struct store *s, struct brig_error *err);
 void store_writer_unlock(struct store *s);
 
+/* Where a hit goes; what is NULL is only verified. */
+struct store_take {
+	struct buf *bytes;
+	struct store_tree *tree;
+};
+
 /*
  * One look at the entry of a key, changing nothing.  Returns enum store_answer; *why says what is wrong with a
  * damaged one.  *fd, if not NULL, gets the open record of a hit.
  */
-int store_look(const struct store *s, const struct store_key *key, struct buf *ret, struct store_info *info, int *fd,
-	       const char **why);
+int store_look(const struct store *s, const struct store_key *key, const struct store_take *take,
+	       struct store_info *info, int *fd, const char **why);
 /* store_get(), which counts as a use of the entry or not; what is damaged or too old goes either way. */
-int store_find(struct store *s, const struct store_key *key, bool is_use, struct buf *ret, struct store_info *info,
-	       struct brig_error *err);
+int store_find(struct store *s, const struct store_key *key, bool is_use, const struct store_take *take,
+	       struct store_info *info, struct brig_error *err);
 /* A regular file of ours with one name and nobody else's access, opened without following anything.  Or -errno;
  * -EUCLEAN if it is something else, and *why says what. */
 int store_open_file(int dir, const char *name, int flags, uint64_t *size, uint64_t *used_ns, const char **why);
@@ -39,5 +46,17 @@ int store_open_file(int dir, const char *name, int flags, uint64_t *size, uint64
 void store_remove(int dir, const char *name);
 /* Within the writer's lock: removes until `more` further bytes fit; all: everything. */
 int store_make_room(struct store *s, uint64_t more, bool all, struct store_care *care, struct brig_error *err);
+
+/* Within the writer's lock: the entry's record, for a content that is in place.  0 or negative. */
+int store_publish_record(struct store *s, const struct store_key *key, const unsigned char content[STORE_HASH_LEN],
+			 uint64_t size, struct brig_error *err);
+/* Within the writer's lock: removes a content.  False: it is a tree that somebody uses, and force is not given. */
+bool store_drop_content(const struct store *s, const char *name, bool force);
+
+/* tree.c */
+int store_tree_look(const struct store *s, const struct store_entry *e, struct store_tree *ret, const char **why);
+bool store_tree_drop(const struct store *s, const char *name, bool force);
+/* What writers that were killed have left. */
+void store_tree_sweep(const struct store *s);
 
 #endif

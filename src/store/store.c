@@ -7,6 +7,8 @@
  *	store/content/HASH    the bytes themselves, named by their SHA-256
  *	store/new             what a writer is writing
  *
+ * Package sets are kept the same way in a folder of their own, "packages", where a content is a tree (tree.c).
+ *
  * Writing: within the writer's lock, "new" is written whole and renamed, first the content, then the record that
  * names it.  A writer that is killed leaves at most "new", which the next one replaces, or a content without a
  * record, which the next one removes.  There is no fsync: what a power cut spoils is found by its hash and made
@@ -30,11 +32,13 @@
 
 /* ---- opening ---------------------------------------------------------------------------------- */
 
+static const char *const folder_of[] = { [STORE_BYTES] = "store", [STORE_TREES] = "packages" };
+
 static int open_parts(struct store *s, const struct statedir *state, bool make, struct brig_error *err)
 {
 	const char *why = "";
 	uint64_t size, used;
-	int rc = statedir_open_sub(state, "store", make, &s->dir, err);
+	int rc = statedir_open_sub(state, folder_of[s->form], make, &s->dir, err);
 
 	if (rc == 0)
 		rc = statedir_open_sub(&s->dir, "index", make, &s->index, err);
@@ -50,15 +54,16 @@ static int open_parts(struct store *s, const struct statedir *state, bool make, 
 	return 0;
 }
 
-int store_open(const struct statedir *state, bool make, const struct store_limits *limits, struct store **ret,
-	       struct brig_error *err)
+int store_open(const struct statedir *state, enum store_form form, bool make, const struct store_limits *limits,
+	       struct store **ret, struct brig_error *err)
 {
 	struct store *s = malloc(sizeof(*s));
 	int rc;
 
 	if (!s)
 		return err_nomem(err);
-	*s = (struct store){ .dir = STATEDIR_INIT,
+	*s = (struct store){ .form = form,
+			     .dir = STATEDIR_INIT,
 			     .index = STATEDIR_INIT,
 			     .content = STATEDIR_INIT,
 			     .lock = FD_NONE,
@@ -184,7 +189,7 @@ static const char *read_whole(int fd, const struct store_entry *e, struct buf *r
 	return memcmp(hash, e->content, sizeof(hash)) == 0 ? NULL : "not the bytes that were kept";
 }
 
-static int look_at_content(const struct store *s, const struct store_entry *e, struct buf *ret, const char **why)
+static int look_at_bytes(const struct store *s, const struct store_entry *e, struct buf *ret, const char **why)
 {
 	char name[STORE_HEX_LEN + 1];
 	size_t before = ret ? ret->len : 0;
@@ -204,6 +209,14 @@ static int look_at_content(const struct store *s, const struct store_entry *e, s
 	return *why ? STORE_DAMAGED : STORE_HIT;
 }
 
+static int look_at_content(const struct store *s, const struct store_entry *e, const struct store_take *take,
+			   const char **why)
+{
+	if (s->form == STORE_TREES)
+		return store_tree_look(s, e, take ? take->tree : NULL, why);
+	return look_at_bytes(s, e, take ? take->bytes : NULL, why);
+}
+
 /* A record from the future was made under another clock: how old it is cannot be known. */
 static bool is_too_old(const struct store *s, uint64_t created_ns)
 {
@@ -212,9 +225,10 @@ static bool is_too_old(const struct store *s, uint64_t created_ns)
 	return created_ns > now ? created_ns - now > slack : now - created_ns > s->limits.ttl_ns;
 }
 
-int store_look(const struct store *s, const struct store_key *key, struct buf *ret, struct store_info *info, int *fd,
-	       const char **why)
+int store_look(const struct store *s, const struct store_key *key, const struct store_take *take,
+	       struct store_info *info, int *fd, const char **why)
 {
+	const struct buf *room = take ? take->bytes : NULL;
 	AUTO_FD record = FD_NONE;
 	struct store_entry e;
 	uint64_t used = 0;
@@ -234,9 +248,9 @@ int store_look(const struct store *s, const struct store_key *key, struct buf *r
 	memcpy(info->content, e.content, sizeof(info->content));
 	if (is_too_old(s, e.created_ns))
 		return STORE_EXPIRED;
-	if (ret && e.size > ret->max - min_u64(ret->max, ret->len))
+	if (room && e.size > room->max - min_u64(room->max, room->len))
 		return STORE_MISS; /* nothing is wrong with it: this caller has no use for that much */
-	answer = look_at_content(s, &e, ret, why);
+	answer = look_at_content(s, &e, take, why);
 	if (answer == STORE_HIT && fd)
 		*fd = fd_move(&record);
 	return answer;
@@ -265,6 +279,14 @@ static void note_use(struct store *s, int record, struct store_info *info)
 		stamp(record);
 }
 
+bool store_drop_content(const struct store *s, const char *name, bool force)
+{
+	if (s->form == STORE_TREES)
+		return store_tree_drop(s, name, force);
+	store_remove(s->content.fd, name);
+	return true;
+}
+
 /* The entry goes; its content, if no other entry has it, with the next writer. */
 static void drop(struct store *s, const struct store_key *key, const struct store_info *info, int answer)
 {
@@ -275,7 +297,7 @@ static void drop(struct store *s, const struct store_key *key, const struct stor
 	if (answer != STORE_DAMAGED || info->size == 0)
 		return;
 	store_hex(info->content, name);
-	store_remove(s->content.fd, name);
+	(void)store_drop_content(s, name, true);
 }
 
 static int settle(struct store *s, const struct store_key *key, int answer, const char *why, struct brig_error *err)
@@ -300,13 +322,13 @@ static int settle(struct store *s, const struct store_key *key, int answer, cons
 	return answer;
 }
 
-int store_find(struct store *s, const struct store_key *key, bool is_use, struct buf *ret, struct store_info *info,
-	       struct brig_error *err)
+int store_find(struct store *s, const struct store_key *key, bool is_use, const struct store_take *take,
+	       struct store_info *info, struct brig_error *err)
 {
 	struct store_info seen = { .size = 0 };
 	AUTO_FD record = FD_NONE;
 	const char *why = "";
-	int answer = store_look(s, key, ret, &seen, &record, &why);
+	int answer = store_look(s, key, take, &seen, &record, &why);
 
 	if (answer != STORE_HIT && answer != STORE_MISS && !s->read_only) {
 		int rc = store_writer_lock(s, err);
@@ -314,12 +336,12 @@ int store_find(struct store *s, const struct store_key *key, bool is_use, struct
 		if (rc < 0)
 			return rc;
 		seen = (struct store_info){ .size = 0 };
-		answer = store_look(s, key, ret, &seen, &record, &why);
+		answer = store_look(s, key, take, &seen, &record, &why);
 		if (answer == STORE_DAMAGED || answer == STORE_EXPIRED)
 			drop(s, key, &seen, answer);
 		store_writer_unlock(s);
 	}
-	if (ret && ret->no_memory)
+	if (take && take->bytes && take->bytes->no_memory)
 		return err_nomem(err);
 	if (answer == STORE_HIT && is_use)
 		note_use(s, record, &seen);
@@ -331,7 +353,17 @@ int store_find(struct store *s, const struct store_key *key, bool is_use, struct
 int store_get(struct store *s, const struct store_key *key, struct buf *ret, struct store_info *info,
 	      struct brig_error *err)
 {
-	return store_find(s, key, true, ret, info, err);
+	const struct store_take take = { .bytes = ret };
+
+	return store_find(s, key, true, &take, info, err);
+}
+
+int store_get_tree(struct store *s, const struct store_key *key, struct store_tree *ret, struct store_info *info,
+		   struct brig_error *err)
+{
+	const struct store_take take = { .tree = ret };
+
+	return store_find(s, key, true, &take, info, err);
 }
 
 /* ---- writing ---------------------------------------------------------------------------------- */
@@ -357,19 +389,15 @@ static int publish(const struct store *s, int dir, const char *name, const void 
 	return rc;
 }
 
-static int publish_both(struct store *s, const struct store_key *key, const void *data, size_t len,
-			struct brig_error *err)
+int store_publish_record(struct store *s, const struct store_key *key, const unsigned char content[STORE_HASH_LEN],
+			 uint64_t size, struct brig_error *err)
 {
-	struct store_entry e = { .key = *key, .created_ns = clock_wall_ns(), .size = len };
+	struct store_entry e = { .key = *key, .created_ns = clock_wall_ns(), .size = size };
 	unsigned char bytes[STORE_RECORD_SIZE];
 	char name[STORE_HEX_LEN + 1];
 	int rc;
 
-	sha256(data, len, e.content);
-	store_hex(e.content, name);
-	rc = publish(s, s->content.fd, name, data, len);
-	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write %zu bytes to the cache", len);
+	memcpy(e.content, content, sizeof(e.content));
 	store_entry_encode(&e, bytes);
 	store_hex(key->hash, name);
 	rc = publish(s, s->index.fd, name, bytes, sizeof(bytes));
@@ -377,6 +405,21 @@ static int publish_both(struct store *s, const struct store_key *key, const void
 		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write to the index of the cache");
 	s->events.stored++;
 	return STORE_STORED;
+}
+
+static int publish_both(struct store *s, const struct store_key *key, const void *data, size_t len,
+			struct brig_error *err)
+{
+	unsigned char hash[STORE_HASH_LEN];
+	char name[STORE_HEX_LEN + 1];
+	int rc;
+
+	sha256(data, len, hash);
+	store_hex(hash, name);
+	rc = publish(s, s->content.fd, name, data, len);
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write %zu bytes to the cache", len);
+	return store_publish_record(s, key, hash, len, err);
 }
 
 int store_put(struct store *s, const struct store_key *key, const void *data, size_t len, struct brig_error *err)

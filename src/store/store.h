@@ -16,6 +16,8 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
+#include <limits.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "model/cache.h"
@@ -50,9 +52,12 @@ struct store_limits {
 
 struct store;
 
-/* Opens, and with make makes if needed, the folder "store" of the state folder, which stays the caller's. */
-int store_open(const struct statedir *state, bool make, const struct store_limits *limits, struct store **ret,
-	       struct brig_error *err);
+/* What one store keeps: contents of bytes in the folder "store", or whole trees in the folder "packages". */
+enum store_form { STORE_BYTES, STORE_TREES };
+
+/* Opens, and with make makes if needed, the form's folder of the state folder, which stays the caller's. */
+int store_open(const struct statedir *state, enum store_form form, bool make, const struct store_limits *limits,
+	       struct store **ret, struct brig_error *err);
 void store_close(struct store *s); /* NULL is fine; gives up a claim */
 /* What happened in this handle's life. */
 const struct cache_events *store_events(const struct store *s);
@@ -81,6 +86,40 @@ int store_get(struct store *s, const struct store_key *key, struct buf *ret, str
 enum store_put_answer { STORE_STORED, STORE_TOO_LARGE };
 /* Keeps a content, making room for it first.  Returns enum store_put_answer, or negative with nothing kept. */
 int store_put(struct store *s, const struct store_key *key, const void *data, size_t len, struct brig_error *err);
+
+/* ---- trees ------------------------------------------------------------------------------------ */
+
+/* A tree that is in use: while this is open nobody makes room by removing it. */
+struct store_tree {
+	int fd;              /* its folder */
+	char path[PATH_MAX]; /* the same, absolute */
+	uint64_t files, bytes;
+};
+#define STORE_TREE_INIT       \
+	{                     \
+		.fd = FD_NONE \
+	}
+void store_tree_close(struct store_tree *t);
+
+/* As store_get(): every use hashes every file, and a name, a link or a permission too many or too few is damage. */
+int store_get_tree(struct store *s, const struct store_key *key, struct store_tree *ret, struct store_info *info,
+		   struct brig_error *err);
+
+/* Of a tree that somebody else filled. */
+struct store_import {
+	int dir;          /* read without following anything; nothing in it is believed */
+	uint64_t entries; /* more are refused */
+	/* filled: what is not kept because no tree of ours has it */
+	uint64_t links_out; /* links that lead out of it */
+	uint64_t special;   /* devices, sockets, pipes */
+};
+/*
+ * Keeps a copy: folders, files and links that stay inside, with no permission but reading and executing.  Returns
+ * enum store_put_answer, or negative with nothing kept; -BRIG_E_REFUSED: it is too much, or cannot be read.
+ */
+int store_put_tree(struct store *s, const struct store_key *key, struct store_import *from, struct brig_error *err);
+
+/* ---- claims ----------------------------------------------------------------------------------- */
 
 enum store_claim_answer { STORE_CLAIMED, STORE_BUSY, STORE_CANCELLED };
 /*

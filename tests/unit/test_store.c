@@ -54,7 +54,7 @@ static struct store *open_store(uint64_t bytes)
 	AUTO_STATEDIR dir = STATEDIR_INIT;
 	struct store *s = NULL;
 
-	if (statedir_open(folder, true, &dir, &err) < 0 || store_open(&dir, true, &limits, &s, &err) < 0)
+	if (statedir_open(folder, true, &dir, &err) < 0 || store_open(&dir, STORE_BYTES, true, &limits, &s, &err) < 0)
 		fail_msg("%s", err.msg);
 	return s;
 }
@@ -343,14 +343,14 @@ static void folders_must_be_ours(void **state)
 	assert_int_equal(mkdir(other, 0700), 0);
 	assert_int_equal(symlink(other, path), 0);
 	assert_int_equal(statedir_open(folder, true, &dir, &err), 0);
-	assert_true(store_open(&dir, true, &limits, &s, &err) < 0);
+	assert_true(store_open(&dir, STORE_BYTES, true, &limits, &s, &err) < 0);
 	assert_non_null(strstr(err.msg, "store"));
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(chmod(path, 0777), 0);
-	assert_true(store_open(&dir, true, &limits, &s, &err) < 0);
+	assert_true(store_open(&dir, STORE_BYTES, true, &limits, &s, &err) < 0);
 	assert_int_equal(rmdir(path), 0);
-	assert_true(store_open(&dir, false, &limits, &s, &err) < 0);
+	assert_true(store_open(&dir, STORE_BYTES, false, &limits, &s, &err) < 0);
 	assert_int_equal(err.sys, ENOENT);
 }
 
