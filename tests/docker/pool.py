@@ -5,6 +5,7 @@ import array
 import functools
 import json
 import os
+import random
 import signal
 import socket
 import struct
@@ -178,9 +179,20 @@ def verdicts(t):
 @case("input, arguments and a lot of output arrive whole")
 def streams(t):
 	pool = Pool(t)
-	r = pool.run("--stdin", "-", code="cat; seq 1 200000", stdin=b"input\n")
+	r = pool.run("--stdin", "-", code="cat; seq 1 200000; seq 1 100000 >&2", stdin=b"input\n")
 	t.verdict(r, "ok")
 	t.equal(r.stdout, b"input\n" + b"".join(b"%d\n" % i for i in range(1, 200001)), "stdout")
+	t.equal(r.stderr, b"".join(b"%d\n" % i for i in range(1, 100001)), "stderr")
+	pool.await_ready(1)
+	r = pool.run("--stdin", "-", code="echo done", stdin=bytes(4 << 20))	# which nobody reads
+	t.verdict(r, "ok")
+	t.equal((r.stdout, r.stderr), (b"done\n", b""), "output", r)
+	pool.await_ready(1)
+	r = pool.run(code="(while :; do echo more; done) & (while :; do echo more >&2; done) & echo first; sleep 0.1; exit 0")
+	t.verdict(r, "ok")
+	for data in (r.stdout, r.stderr):	# what was written up to the end, and nothing of init's
+		t.equal(set(data.split(b"\n")[:-1]) - {b"more", b"first"}, set(), "lines")
+		t.check(b"more".startswith(data.split(b"\n")[-1]), "the last of them", data[-100:])
 	pool.stop()
 
 
@@ -223,6 +235,7 @@ def deserter(t):
 	t.equal([(row["owner"], row["orphan"], row["waiting"]) for row in rows], [(p.pid, False, False)], "it is the claimer's now")
 	removed = json.loads(t.brig("reap", "--json", env=pool.env).out)["removed"]
 	t.equal([row for row in removed if row["name"] in first], [], "reap leaves a living claimer's container alone")
+	until(t, "a refill while it runs", lambda: pool.waiting() - first)
 	p.kill()
 	p.communicate()
 	until(t, "the pool to remove it", lambda: not first & names())
@@ -264,6 +277,29 @@ def all_killed(t):
 	p.communicate()
 	pool.p.wait()
 	until(t, "nothing to be left", lambda: t.brig("reap", env=pool.env).rc == 0 and not pool_containers(pool))
+	t.equal(os.listdir(os.path.join(pool.folder, "brig", "claims")), [], "records")
+
+
+@case("killed at any moment, now and then together with the pool: reap removes everything")
+def killed_anywhere(t):
+	moments = random.Random(5)
+	pool = Pool(t)
+	killed = set()
+	for i in range(12):
+		p = t.popen([brig_path(), "run", "--lang", "shell", "-c", "echo hi"], env=pool.env, stdin=subprocess.DEVNULL,
+			    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+		killed.add(str(p.pid))
+		time.sleep(moments.random() * 0.06)	# it claims, runs, and is looked back at within that time
+		p.kill()
+		if i % 4 == 3:
+			pool.p.kill()
+			pool.p.wait()
+			pool = Pool(t)
+		p.wait()
+		pool.await_ready(1)
+	pool.stop()
+	until(t, "nothing to be left", lambda: t.brig("reap", env=pool.env).rc == 0 and not pool_containers(pool) and not
+	      [c for c in engine_containers() if (c.get("Labels") or {}).get("brig.owner.pid") in killed])
 	t.equal(os.listdir(os.path.join(pool.folder, "brig", "claims")), [], "records")
 
 

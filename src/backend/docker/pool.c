@@ -11,6 +11,9 @@
  * enforces is compared with the run's own plan at the claim.  It is handed out once; the run removes it, or the pool does
  * when the run's connection closes before that.
  *
+ * Making a container keeps engine and processors busy for longer than most runs last, so that the run which has just
+ * claimed one goes first: the next is made when it ends, after CALM_MS, or when somebody finds the pool empty.
+ *
  * Two things identify whose container it is: its labels name the pool, and once it is handed out a record names the
  * claimer (pool_place.c).  A pool that is killed leaves containers whose init sees the end of its stdin and ends; reap removes them.
  */
@@ -38,6 +41,7 @@
 #define FIRST_PAUSE   (NS_PER_SEC / 2)
 #define LONGEST_PAUSE (30 * NS_PER_SEC)
 #define QUIET_MS      5000 /* of a connection that says nothing */
+#define CALM_MS       100
 
 /* Containers that are alike. */
 struct kind {
@@ -79,6 +83,7 @@ struct pool {
 	size_t n_warm;
 	char used[WARM_MAX + CLAIMS_MAX][ENGINE_ID_LEN + 1]; /* to be removed */
 	size_t n_used;
+	uint64_t calm_ns;  /* until then no container is made */
 	char trouble[400]; /* the last one; told once */
 	bool told;
 };
@@ -188,20 +193,26 @@ static struct kind *next_kind(struct pool *p)
 	return p->n_warm < WARM_MAX ? best : NULL;
 }
 
+/* The kind to make one of now; NULL: none is to be made, or it is too early, by *ret_ns. */
+static struct kind *due_kind(struct pool *p, uint64_t not_before_ns, uint64_t *ret_ns)
+{
+	struct kind *k = next_kind(p);
+
+	*ret_ns = k ? max_u64(not_before_ns, p->calm_ns) : 0;
+	return clock_now_ns() >= *ret_ns ? k : NULL;
+}
+
 static void await_work(struct pool *p, uint64_t not_before_ns)
 {
-	while (!p->stopping && p->n_used == 0) {
-		uint64_t now = clock_now_ns();
-		struct timespec until;
+	uint64_t at;
 
-		if (next_kind(p) && now >= not_before_ns)
-			return;
-		if (!next_kind(p)) {
+	while (!p->stopping && p->n_used == 0 && !due_kind(p, not_before_ns, &at)) {
+		struct timespec until = { .tv_sec = (time_t)(at / NS_PER_SEC), .tv_nsec = (long)(at % NS_PER_SEC) };
+
+		if (at == 0) {
 			(void)pthread_cond_wait(&p->work, &p->mutex);
 			continue;
 		}
-		until = (struct timespec){ .tv_sec = (time_t)(not_before_ns / NS_PER_SEC),
-					   .tv_nsec = (long)(not_before_ns % NS_PER_SEC) };
 		(void)pthread_cond_timedwait(&p->work, &p->mutex, &until);
 	}
 }
@@ -247,7 +258,8 @@ static void *fill(void *arg)
 	struct pool *p = arg;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct engine *e = NULL;
-	uint64_t pause = 0, not_before = 0;
+	uint64_t pause = 0, not_before = 0, at;
+	struct kind *k;
 
 	(void)pthread_mutex_lock(&p->mutex);
 	if (engine_open(p->host->set, clock_now_ns() + ENGINE_GRACE_MS * NS_PER_MS, &e, &err) < 0) {
@@ -264,9 +276,8 @@ static void *fill(void *arg)
 			(void)pthread_mutex_unlock(&p->mutex);
 			remove_one(p, e, id);
 			(void)pthread_mutex_lock(&p->mutex);
-		} else if (!p->stopping && next_kind(p) && clock_now_ns() >= not_before) {
-			pause = fill_one(p, e, next_kind(p)) ? 0
-							     : min_u64(max_u64(2 * pause, FIRST_PAUSE), LONGEST_PAUSE);
+		} else if (!p->stopping && (k = due_kind(p, not_before, &at))) {
+			pause = fill_one(p, e, k) ? 0 : min_u64(max_u64(2 * pause, FIRST_PAUSE), LONGEST_PAUSE);
 			not_before = clock_now_ns() + pause;
 		}
 	}
@@ -356,6 +367,21 @@ static bool find_warm(struct pool *p, size_t kind, size_t *ret)
 	return false;
 }
 
+/* With the mutex held.  A claim does not prolong the time of another: however many come, containers are made. */
+static void begin_calm(struct pool *p)
+{
+	uint64_t now = clock_now_ns();
+
+	if (p->calm_ns <= now)
+		p->calm_ns = now + CALM_MS * NS_PER_MS;
+}
+
+static void end_calm(struct pool *p)
+{
+	p->calm_ns = 0;
+	(void)pthread_cond_signal(&p->work);
+}
+
 /* The record first: from the moment the claimer has it, nobody may take it for the pool's. */
 static bool hand_out(struct pool *p, struct claimer *c, size_t i, pid_t pid)
 {
@@ -368,6 +394,7 @@ static bool hand_out(struct pool *p, struct claimer *c, size_t i, pid_t pid)
 		return false;
 	sent = send_reply(c->sock, &reply, http_stream_fd(w.stream));
 	http_stream_close(w.stream); /* the claimer has its own now, or nobody has */
+	begin_calm(p);
 	forget_warm(p, i);
 	if (sent)
 		(void)str_copy(c->container, sizeof(c->container), w.id);
@@ -387,6 +414,8 @@ static bool answer_claim(struct pool *p, struct claimer *c, const struct pool_cl
 		if (crypto_same(p->kind[k].key, claim->key, SHA256_LEN)) {
 			none.answer = POOL_EMPTY;
 			done = find_warm(p, k, &i) && hand_out(p, c, i, pid);
+			if (!done)
+				end_calm(p);
 			break;
 		}
 	(void)pthread_mutex_unlock(&p->mutex);
@@ -421,6 +450,7 @@ static void end_claimer(struct pool *p, size_t i)
 	if (c->container[0]) {
 		(void)pthread_mutex_lock(&p->mutex);
 		queue_removal(p, c->container);
+		end_calm(p);
 		(void)pthread_mutex_unlock(&p->mutex);
 	}
 	(void)close(c->sock);
