@@ -354,10 +354,10 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 			break;
 	}
 	inspect_cancel(r->inspection);
-	selection_release(&r->chosen);
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
 	record_finish(recorder, &r->recording, policy_file(policy), ret);
 	prepared_request_release(&r->prepared);
+	selection_release(&r->chosen); /* last: it waits for processes that are ending meanwhile */
 	free(r);
 }

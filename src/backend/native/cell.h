@@ -15,10 +15,11 @@ struct backend_host {
 	bool has_cgroups, enters_at_clone;
 	int landlock_abi;
 	struct idmap ids;
+	struct janitor dismissed; /* of the last cell: waited for when there is nothing else to do */
 };
 
 struct cell {
-	const struct backend_host *host;
+	struct backend_host *host;
 	struct cell_spec spec; /* what the child was given; its descriptors are closed here after the clone */
 	struct cgroup *cgroup;
 	struct janitor janitor;
@@ -59,6 +60,7 @@ enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct bri
 /* Until init has built the cell and the payload stands behind its walls, or the start-up time is over. */
 int cell_await_confined(struct cell *c, struct brig_error *err);
 /* inspect.c */
+void cell_inspect_ready(struct cell *c); /* init has built the cell */
 void cell_inspect_start(struct cell *c); /* the program has just been let go */
 void cell_inspect_dying(struct cell *c); /* the cell was told to die */
 void cell_inspect(struct cell *c, struct facts *ret);

@@ -19,6 +19,7 @@ static int take_ready(struct cell *c, const struct received *r)
 	c->root_free_blocks = r->report.blocks;
 	c->root_free_inodes = r->report.inodes;
 	c->ready = true;
+	cell_inspect_ready(c); /* costs no time: the payload is still busy with its walls */
 	return 0;
 }
 

@@ -52,6 +52,7 @@ int native_open(const struct settings *set UNUSED, struct backend_host **ret, pr
 
 	if (!h)
 		return err_nomem(err);
+	h->dismissed = (struct janitor)JANITOR_NONE;
 	rc = cgroup_host_open(&h->cgroups, err);
 	if (rc < 0) {
 		free(h);
@@ -76,6 +77,7 @@ void native_close(struct backend_host *h)
 {
 	if (!h)
 		return;
+	janitor_reap(&h->dismissed);
 	cgroup_host_free(h->cgroups);
 	free(h);
 }

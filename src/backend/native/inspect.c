@@ -81,13 +81,12 @@ static void read_namespaces(struct cell *c, struct facts *f)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct stat ours, theirs, root;
+		struct stat ours, theirs;
 		char path[40];
 		bool own;
 
 		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", rows[i].name);
-		if (stat(path, &ours) < 0 || fstat(c->handed[rows[i].fd], &theirs) < 0 ||
-		    fstat(c->handed[HANDED_ROOT], &root) < 0)
+		if (stat(path, &ours) < 0 || fstat(c->handed[rows[i].fd], &theirs) < 0)
 			continue;
 		/* A descriptor on another file system than nsfs is no namespace at all. */
 		own = theirs.st_dev == ours.st_dev && theirs.st_ino != ours.st_ino;
@@ -311,9 +310,18 @@ static void read_held(struct cell *c, struct facts *f)
 	read_landlock(c, f);
 }
 
+/* Early looks at what only processes show; the rest can be read whatever happens to them. */
+void cell_inspect_ready(struct cell *c)
+{
+	read_network(c, &c->early);
+	read_mounts(c, &c->early);
+}
+
 void cell_inspect_start(struct cell *c)
 {
-	read_processes(c, &c->early); /* the rest can be read whatever happens to them */
+	read_payload(c, &c->early);
+	read_limits(c, &c->early);
+	read_id_map(c, &c->early);
 }
 
 void cell_inspect_dying(struct cell *c)
@@ -350,7 +358,4 @@ void cell_inspect(struct cell *c, struct facts *ret)
 	adopt(ret, &c->early, " (at start)");
 	fact_num(ret, FACT_processes_left, (uint64_t)c->tasks_left, "%s",
 		 c->cgroup ? "cgroup.procs" : "waitid(2) of the pid namespace's init");
-	/* Nothing is read from the groups any more. */
-	if (c->cgroup && c->tasks_left == 0)
-		(void)janitor_sweep(&c->janitor);
 }

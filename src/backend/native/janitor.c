@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "sys/cgroup.h"
-#include "sys/proc.h"
 
 /*
  * Runs in a fork of a process that may have threads: async-signal-safe to the end.  It holds copies of
@@ -58,34 +57,22 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 	return 0;
 }
 
-int janitor_sweep(struct janitor *j)
-{
-	if (j->pidfd < 0)
-		return -ECHILD;
-	if (write(j->lifeline, "s", 1) != 1)
-		return -EPIPE;
-	j->sweeping = true;
-	return 0;
-}
-
-int janitor_await(struct janitor *j, uint64_t deadline_ns)
-{
-	siginfo_t end = { 0 };
-	int rc = proc_reap(&j->pidfd, deadline_ns, &end);
-
-	if (rc < 0)
-		return rc;
-	fd_closep(&j->lifeline);
-	return end.si_code == CLD_EXITED && end.si_status == 0 ? 0 : -EBUSY;
-}
-
 void janitor_dismiss(struct janitor *j)
 {
-	if (j->pidfd >= 0 && !j->sweeping) {
+	if (j->pidfd >= 0)
 		(void)pidfd_send_signal(j->pidfd, SIGKILL, NULL, 0);
-		while (waitid(P_PIDFD, (id_t)j->pidfd, NULL, WEXITED | __WALL) < 0 && errno == EINTR)
-			;
-	}
-	fd_closep(&j->pidfd);
+	fd_closep(&j->lifeline); /* too late to be taken for our death */
+}
+
+void janitor_leave(struct janitor *j)
+{
 	fd_closep(&j->lifeline);
+	fd_closep(&j->pidfd);
+}
+
+void janitor_reap(struct janitor *j)
+{
+	while (j->pidfd >= 0 && waitid(P_PIDFD, (id_t)j->pidfd, NULL, WEXITED | __WALL) < 0 && errno == EINTR)
+		;
+	fd_closep(&j->pidfd);
 }

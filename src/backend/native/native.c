@@ -16,9 +16,10 @@
  *           exec has happened
  *   end     init reports the program's end but does not reap it, so that inspect() can still read its /proc
  *   stop    SIGKILL to init; the kernel kills the whole pid namespace before wait returns
- *   destroy groups removed, janitor dismissed
+ *   destroy groups removed, janitor dismissed; waited for it is when the host is closed
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +47,7 @@ int cell_step_failed(enum step step, int sys, struct brig_error *err)
 		       protection_info[s->protection].name, protection_info[s->protection].fix);
 }
 
-static struct cell *cell_new(const struct backend_host *h, const struct plan *plan)
+static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 {
 	struct cell *c = calloc(1, sizeof(*c));
 
@@ -340,6 +341,7 @@ static int native_stop(struct cell *c, struct brig_error *err)
 	note_disk(c);
 	c->cpu_ns_seen = native_cpu_ns(c);
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
+	(void)sched_yield(); /* it may stand behind us in the queue of this cpu: the sooner it begins to die, the better */
 	if (c->ready) /* a limit may strike before the program is seen to have started: the cell is there all the same */
 		cell_inspect_dying(c); /* costs no time: the kernel is busy with the cell's end */
 	/* With our descriptors gone the namespaces are taken down by the dying, not by us afterwards. */
@@ -390,19 +392,6 @@ static void close_all(struct cell *c)
 		fd_closep(&c->handed[i]);
 }
 
-/* Only the janitor removes them once it was told to: two at once would take each other's failures for their own. */
-static int remove_groups(struct cell *c, uint64_t deadline)
-{
-	struct cgroup *cg = MOVE_PTR(c->cgroup);
-	int rc;
-
-	if (!c->janitor.sweeping)
-		return cgroup_destroy(cg, deadline);
-	rc = janitor_await(&c->janitor, deadline);
-	cgroup_free(cg);
-	return rc;
-}
-
 /* Accepts half-built cells.  Order matters: no process, then no descriptor into its tmpfs (which would keep
  * the memory group charged), then the groups, then the janitor that guarded them. */
 static int native_destroy(struct cell *c, char *leftovers, size_t size)
@@ -419,14 +408,17 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 		left++;
 	}
 	close_all(c);
-	if (c->cgroup && remove_groups(c, deadline) < 0) {
+	if (c->cgroup && cgroup_destroy(MOVE_PTR(c->cgroup), deadline) < 0) {
 		size_t len = strlen(leftovers);
 
 		(void)snprintf(leftovers + len, size - len, "%scontrol group brig-%s", len ? ", " : "",
 			       c->spec.plan->id);
 		left++;
+		janitor_leave(&c->janitor);
 	}
 	janitor_dismiss(&c->janitor);
+	janitor_reap(&c->host->dismissed);
+	c->host->dismissed = c->janitor;
 	free(c);
 	return left;
 }
