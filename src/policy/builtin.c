@@ -38,11 +38,13 @@ static struct layer_entry *put(struct layer *l, enum setting_key k, const char *
 {
 	struct spelling sp = { setting_info[k].name, k, setting_info[k].unit, 1 };
 	struct raw_value raw = { .text = value };
-	struct layer_entry *e = &l->at[k];
+	struct layer_entry *e = layer_entry(l, k);
 	char why[POLICY_WHY_MAX];
 	bool ok = value_read(&sp, &raw, l->scratch, why);
 
 	assert(ok); /* a row of ours; the unit tests read every one */
+	if (!e)
+		return NULL;
 	e->set = ok && value_pack(k, l->scratch, &e->val);
 	l->no_memory |= !e->set;
 	return e;
@@ -75,6 +77,8 @@ void trust_layer(enum trust t, struct layer *ret)
 		if (trust_rows[i].trust != t)
 			continue;
 		e = put(ret, trust_rows[i].key, trust_rows[i].value);
+		if (!e)
+			return;
 		e->only_stricter = trust_rows[i].only_stricter;
 		e->only_looser = !trust_rows[i].only_stricter;
 	}

@@ -4,8 +4,8 @@
  *
  * A source (preset, file, environment, trust level, request) is read into a struct layer: the values it
  * names, and where it named each of them.  Layers are then laid over each other in policy.c.  Values in a
- * layer are packed: struct settings is made of roomy lists, and half a dozen of them would cost every
- * run a hundred page faults.
+ * layer are packed, and there are only entries for what it names: a dozen layers with room for everything would cost
+ * every run many page faults.
  */
 #ifndef POLICY_INTERNAL_H
 #define POLICY_INTERNAL_H
@@ -107,13 +107,20 @@ struct layer {
 	char label[88];      /* of the source, for provenance; "": an entry's own spelling */
 	union slot *scratch; /* borrowed, for layer_put() */
 	bool no_memory;
-	struct layer_entry at[SETTING_COUNT];
+	struct layer_entry *at[SETTING_COUNT]; /* NULL: not met; most layers name few settings */
 };
 
 /* Reads a value into the layer, or adds a complaint.  The same setting twice is a complaint naming both places.
  * at is where the key stands and what provenance names, value_at where its value does. */
 bool layer_put(struct layer *l, const struct spelling *sp, const char *spelled, const struct raw_value *raw,
 	       const struct place *at, const struct place *value_at, struct policy_diags *diags);
+/* The entry of a setting, made if it is not there; NULL: no memory, which the layer remembers. */
+struct layer_entry *layer_entry(struct layer *l, enum setting_key k);
+/* Whether it has a value for a setting. */
+static inline bool layer_has(const struct layer *l, enum setting_key k)
+{
+	return l->at[k] && l->at[k]->set;
+}
 /* Lays a layer over values that are there already. */
 void layer_apply(const struct layer *l, struct settings *set, struct policy_origin origin[SETTING_COUNT]);
 void layer_apply_key(const struct layer *l, enum setting_key k, struct settings *set, struct policy_origin *origin);

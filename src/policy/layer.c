@@ -30,12 +30,22 @@ static void complain_twice(const struct layer_entry *first, const char *spelled,
 		diag_add(diags, at, "%s sets what %s%s sets already; keep one", spelled, first->spelling, where);
 }
 
+struct layer_entry *layer_entry(struct layer *l, enum setting_key k)
+{
+	if (!l->at[k])
+		l->at[k] = calloc(1, sizeof(*l->at[k]));
+	l->no_memory |= !l->at[k];
+	return l->at[k];
+}
+
 bool layer_put(struct layer *l, const struct spelling *sp, const char *spelled, const struct raw_value *raw,
 	       const struct place *at, const struct place *value_at, struct policy_diags *diags)
 {
-	struct layer_entry *e = &l->at[sp->key];
+	struct layer_entry *e = layer_entry(l, sp->key);
 	char why[POLICY_WHY_MAX];
 
+	if (!e)
+		return false;
 	if (*e->spelling) {
 		complain_twice(e, spelled, at, diags);
 		return false;
@@ -69,10 +79,10 @@ static bool rule_allows(const struct layer_entry *e, enum setting_key k, const v
 
 void layer_apply_key(const struct layer *l, enum setting_key k, struct settings *set, struct policy_origin *origin)
 {
-	const struct layer_entry *e = &l->at[k];
+	const struct layer_entry *e = l->at[k];
 	void *now = setting_at(set, k);
 
-	if (!e->set || !rule_allows(e, k, now))
+	if (!layer_has(l, k) || !rule_allows(e, k, now))
 		return;
 	value_unpack(k, &e->val, now);
 	origin_fill(origin, l, e);
@@ -86,6 +96,9 @@ void layer_apply(const struct layer *l, struct settings *set, struct policy_orig
 
 void layer_release(struct layer *l)
 {
-	for (enum setting_key k = 0; k < SETTING_COUNT; k++)
-		free(l->at[k].val.text);
+	for (enum setting_key k = 0; k < SETTING_COUNT; k++) {
+		if (l->at[k])
+			free(l->at[k]->val.text);
+		free(l->at[k]);
+	}
 }

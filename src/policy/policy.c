@@ -126,11 +126,14 @@ static void check_untrusted(const struct policy_sources *src, struct sources *al
 
 	for (enum setting_key k = 0; k < SETTING_COUNT; k++) {
 		const void *ref = setting_at_const(below, k);
-		struct place at = { name, level->at[k].line, level->at[k].column };
+		const struct layer_entry *e = level->at[k];
+		struct place at = { .name = name };
 
-		if (!level->at[k].set || setting_info[k].stricter == STRICTER_SAME)
+		if (!layer_has(level, k) || setting_info[k].stricter == STRICTER_SAME)
 			continue;
-		value_unpack_slot(k, &level->at[k].val, wish);
+		at.line = e->line;
+		at.column = e->column;
+		value_unpack_slot(k, &e->val, wish);
 		if (value_compare(k, wish, ref) != VALUE_LOOSER)
 			continue;
 		(void)printable(src->file ? src->file : "policy", name, sizeof(name));
@@ -213,7 +216,8 @@ static void keep_file_trust(struct policy *p, struct sources *all)
 		memset(&all->file.trust[t], 0, sizeof(all->file.trust[t]));
 		p->trust[t].scratch = p->file_trust[t].scratch = NULL;
 		for (enum setting_key k = 0; k < SETTING_COUNT; k++)
-			p->file_trust[t].at[k].only_stricter = t == TRUST_UNTRUSTED;
+			if (p->file_trust[t].at[k])
+				p->file_trust[t].at[k]->only_stricter = t == TRUST_UNTRUSTED;
 	}
 }
 
@@ -360,8 +364,8 @@ static int resolve_wishes(const struct brig_option *options, size_t n, struct po
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = read_wish(&options[i], &w->wishes, &w->complaint, err);
 	for (enum setting_key k = 0; k < SETTING_COUNT && rc == 0; k++)
-		if (w->wishes.at[k].set)
-			rc = apply_wish(&w->wishes.at[k], k, &w->scratch, r, err);
+		if (layer_has(&w->wishes, k))
+			rc = apply_wish(w->wishes.at[k], k, &w->scratch, r, err);
 	return rc;
 }
 
@@ -369,7 +373,7 @@ static int resolve_wishes(const struct brig_option *options, size_t n, struct po
 static void apply_trust(const struct policy *p, enum trust t, struct policy_resolved *r)
 {
 	for (enum setting_key k = 0; k < SETTING_COUNT; k++)
-		layer_apply_key(p->file_trust[t].at[k].set ? &p->file_trust[t] : &p->trust[t], k, &r->set,
+		layer_apply_key(layer_has(&p->file_trust[t], k) ? &p->file_trust[t] : &p->trust[t], k, &r->set,
 				&r->origin[k]);
 }
 
