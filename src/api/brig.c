@@ -115,10 +115,10 @@ int brig_run(struct brig *b, const struct brig_request *req, struct brig_result 
 	rc = request_check(&known, err);
 	if (rc < 0)
 		return rc;
-	result = malloc(sizeof(*result));
+	result = calloc(1, sizeof(*result));
 	if (!result)
 		return err_nomem(err);
-	result_init(&result->r);
+	result_init_zeroed(&result->r);
 	executor_run(b->policy, &b->rules, &b->recorder, &known, &result->r);
 	*ret = result;
 	return 0;

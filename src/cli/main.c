@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - finds the command, and puts the process into a state that every command can rely on. */
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 
@@ -55,6 +56,8 @@ int main(int argc, char **argv)
 
 	if (!fill_standard_fds())
 		return EXIT_FAILED;
+	/* Large zeroed structures straight from the kernel: malloc would clear every page of them, used or not. */
+	(void)mallopt(M_MMAP_THRESHOLD, 16 * 1024);
 	(void)signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write, not our death */
 	if (argc > 1)
 		replace_alias(&argv[1]);

@@ -49,7 +49,15 @@ static_assert(ARRAY_LEN(cached_name) == CACHED_COUNT, "cached_name[] misses a na
 
 void result_init(struct result *r)
 {
-	*r = (struct result){ .verdict = VERDICT_failed, .exit_code = -1, .trust = TRUST_UNKNOWN };
+	memset(r, 0, sizeof(*r));
+	result_init_zeroed(r);
+}
+
+void result_init_zeroed(struct result *r)
+{
+	r->verdict = VERDICT_failed;
+	r->exit_code = -1;
+	r->trust = TRUST_UNKNOWN;
 }
 
 void result_release(struct result *r)

@@ -80,6 +80,8 @@ struct result {
 };
 
 void result_init(struct result *r);
+/* The same for memory that is all zero: most of a result is never touched. */
+void result_init_zeroed(struct result *r);
 void result_release(struct result *r);
 /* Keeps the first RESULT_WARNINGS_MAX; the last place says that there were more. */
 void result_warn(struct result *r, const char *fmt, ...) PRINTF(2, 3);
