@@ -190,9 +190,7 @@ static void put_index(FILE *out, const struct rule_table *t)
 	for (size_t i = 0; i < t->n_entries; i++) {
 		const struct rule_entry *e = &t->entry[i];
 
-		fputs("\t{ ", out);
-		put_text(out, e->name);
-		fprintf(out, ", 0x%08xu, %u, %u, %u },\n", e->hash, e->rule, e->language, e->kind);
+		fprintf(out, "\t{ 0x%08xu, %u, %u, %u, %u },\n", e->hash, e->rule, e->name, e->language, e->kind);
 	}
 	fputs("\t{ 0 },\n};\nstatic const uint16_t slots[] = {", out);
 	for (size_t i = 0; i <= t->slot_mask; i++)

@@ -24,9 +24,12 @@ const struct rule_entry *rule_table_find(const struct rule_table *t, enum rule_l
 	for (uint32_t at = h & t->slot_mask; t->slot[at]; at = (at + 1) & t->slot_mask) {
 		const struct rule_entry *e = &t->entry[t->slot[at] - 1];
 
-		if (e->hash == h && e->language == lang && e->kind == kind && strncmp(e->name, name, len) == 0 &&
-		    e->name[len] == '\0')
-			return e;
+		if (e->hash == h && e->language == lang && e->kind == kind) {
+			const char *own = rule_entry_name(t, e);
+
+			if (strncmp(own, name, len) == 0 && own[len] == '\0')
+				return e;
+		}
 	}
 	return NULL;
 }
@@ -78,10 +81,11 @@ struct builder {
 	uint16_t *slot;
 };
 
-static int add_entry(struct builder *b, size_t rule, enum rule_language lang, const char *name, struct brig_error *err)
+static int add_entry(struct builder *b, size_t rule, enum rule_language lang, size_t which, struct brig_error *err)
 {
 	struct rule_table *t = b->table;
 	const struct rule *r = &t->row[rule];
+	const char *name = r->names[which];
 	const struct rule_entry *there = rule_table_find(t, lang, r->kind, name, strlen(name));
 	uint32_t at;
 
@@ -90,9 +94,9 @@ static int add_entry(struct builder *b, size_t rule, enum rule_language lang, co
 			       r->file, r->line, r->id, rule_kind_name[r->kind], name, rule_language_name[lang],
 			       t->row[there->rule].id);
 	b->entry[t->n_entries] = (struct rule_entry){
-		.name = name,
 		.hash = rule_hash(lang, r->kind, name, strlen(name)),
 		.rule = (uint16_t)rule,
+		.name = (uint16_t)which,
 		.language = (uint8_t)lang,
 		.kind = (uint8_t)r->kind,
 	};
@@ -109,7 +113,7 @@ static int add_rule(struct builder *b, size_t rule, struct brig_error *err)
 
 	for (unsigned lang = 0; lang < RULE_LANGUAGE_COUNT; lang++)
 		for (size_t i = 0; (r->languages & 1u << lang) && i < r->n_names; i++) {
-			int rc = add_entry(b, rule, (enum rule_language)lang, r->names[i], err);
+			int rc = add_entry(b, rule, (enum rule_language)lang, i, err);
 
 			if (rc < 0)
 				return rc;

@@ -26,11 +26,11 @@ struct rule_list {
 int rule_list_parse(const char *name, const char *text, size_t len, struct rule_list *ret, struct brig_error *err);
 void rule_list_release(struct rule_list *list);
 
-/* One name of one rule in one language. */
+/* One name of one rule in one language.  Numbers only: every start of the program would have to adjust a pointer. */
 struct rule_entry {
-	const char *name;
 	uint32_t hash;
 	uint16_t rule; /* its row */
+	uint16_t name; /* which of the rule's names */
 	uint8_t language, kind;
 };
 
@@ -52,6 +52,11 @@ int rule_table_build(struct rule *row, size_t n, struct rule_table *ret, struct 
 /* The entry for exactly this name. */
 const struct rule_entry *rule_table_find(const struct rule_table *t, enum rule_language lang, enum rule_kind kind,
 					 const char *name, size_t len);
+
+static inline const char *rule_entry_name(const struct rule_table *t, const struct rule_entry *e)
+{
+	return t->row[e->rule].names[e->name];
+}
 
 /* Made by tools/gen-rules. */
 extern const struct rule_table rule_table_builtin;

@@ -14,8 +14,9 @@ static void check_table(struct rule_list *list)
 		return;
 	for (size_t i = 0; i < table.n_entries; i++) {
 		const struct rule_entry *e = &table.entry[i];
+		const char *name = rule_entry_name(&table, e);
 
-		if (!rule_table_find(&table, e->language, e->kind, e->name, strlen(e->name)))
+		if (!rule_table_find(&table, e->language, e->kind, name, strlen(name)))
 			abort();
 	}
 	free((void *)(uintptr_t)table.entry);
