@@ -12,7 +12,6 @@
  */
 #include "gen-filters.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #define NR_OFFSET   offsetof(struct seccomp_data, nr)
@@ -121,9 +120,9 @@ static unsigned test_term(struct program *p, const struct term *term, unsigned y
 	return load(p, ARG_LOW(term->arg), yes);
 }
 
-static unsigned test_call(struct program *p, const struct call *call)
+static unsigned test_call(struct program *p, const struct call *call, uint32_t refusal)
 {
-	unsigned next = answer(p, ERRNO_ACTION(EPERM));
+	unsigned next = answer(p, refusal);
 
 	for (unsigned i = call->n; i-- > 0;) {
 		const struct alternative *a = &call->alternatives[i];
@@ -136,15 +135,15 @@ static unsigned test_call(struct program *p, const struct call *call)
 	return next;
 }
 
-static unsigned tree(struct program *p, const struct range *ranges, unsigned n)
+static unsigned tree(struct program *p, const struct range *ranges, unsigned n, uint32_t refusal)
 {
 	unsigned half = n / 2;
 	unsigned right, left;
 
 	if (n == 1)
-		return ranges->call ? test_call(p, ranges->call) : answer(p, ranges->action);
-	right = tree(p, ranges + half, n - half);
-	left = tree(p, ranges, half);
+		return ranges->call ? test_call(p, ranges->call, refusal) : answer(p, ranges->action);
+	right = tree(p, ranges + half, n - half, refusal);
+	left = tree(p, ranges, half, refusal);
 	return branch(p, BPF_JGE, ranges[half].start, right, left);
 }
 
@@ -177,7 +176,7 @@ void program_compile(struct program *prog, const struct policy *policy)
 	unsigned root;
 
 	prog->top = MAX_INSNS;
-	root = load(prog, NR_OFFSET, tree(prog, ranges, make_ranges(policy, ranges)));
+	root = load(prog, NR_OFFSET, tree(prog, ranges, make_ranges(policy, ranges), policy->refusal));
 	root = branch(prog, BPF_JEQ, policy->arch->seccomp, root, answer(prog, SECCOMP_RET_KILL_PROCESS));
 	load(prog, ARCH_OFFSET, root);
 }

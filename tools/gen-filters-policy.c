@@ -312,6 +312,7 @@ static void apply(struct policy *p, const struct call_set *set, bool strict)
 static void start_policy(struct policy *p, const struct arch *arch, uint32_t known, uint32_t unknown)
 {
 	p->arch = arch;
+	p->refusal = ERRNO_ACTION(EPERM);
 	p->otherwise = unknown;
 	for (int nr = 0; nr < NR_LIMIT; nr++) {
 		char *name = seccomp_syscall_resolve_num_arch(arch->seccomp, nr);
@@ -332,6 +333,38 @@ void policy_for_family(struct policy *p, const struct arch *arch, const struct c
 	start_policy(p, arch, ERRNO_ACTION(EPERM), ERRNO_ACTION(ENOSYS));
 	apply(p, denied, strict);
 	apply(p, allowed, strict);
+}
+
+static int number_of(const struct policy *p, const struct call *call)
+{
+	int nr = seccomp_syscall_resolve_name_arch(p->arch->seccomp, call->name);
+
+	return nr < NR_LIMIT ? nr : -1;
+}
+
+void policy_tell(struct policy *p, const struct call_set *denied, const struct call_set *told)
+{
+	const uint32_t tell = SECCOMP_RET_USER_NOTIF;
+
+	for (unsigned i = 0; i < denied->n; i++) {
+		int nr = number_of(p, &denied->calls[i]);
+
+		if (nr >= 0 && denied->calls[i].action[1] == SECCOMP_RET_KILL_PROCESS &&
+		    p->by_nr[nr].action != SECCOMP_RET_KILL_PROCESS)
+			p->by_nr[nr].action = tell;
+	}
+	for (unsigned i = 0; i < told->n; i++) {
+		int nr = number_of(p, &told->calls[i]);
+
+		if (nr >= 0 && !p->by_nr[nr].call && p->by_nr[nr].action == SECCOMP_RET_ALLOW) {
+			p->by_nr[nr].action = tell;
+			p->by_nr[nr].call = told->calls[i].n > 0 ? &told->calls[i] : NULL;
+		}
+	}
+	for (int nr = 0; nr < NR_LIMIT; nr++)
+		if (!p->by_nr[nr].call && p->by_nr[nr].action == ERRNO_ACTION(EPERM))
+			p->by_nr[nr].action = tell;
+	p->refusal = tell;
 }
 
 void policy_for_own(struct policy *p, const struct arch *arch, const struct call_set *allowed)

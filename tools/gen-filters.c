@@ -60,18 +60,25 @@ static void write_program(const char *name, const struct policy *policy)
 	printf("};\n\n");
 }
 
+static const char *const profile_suffix[PROFILES] = { "", "_strict" };
+static const char *const form_suffix[FORMS] = { "", "_tell" };
+
 static void write_programs(const struct arch *arch, const struct call_set *allowed, const struct call_set *denied,
-			   const struct call_set own[OWN_LISTS])
+			   const struct call_set *told, const struct call_set own[OWN_LISTS])
 {
 	static struct policy policy;
 	char name[64];
 
-	for (unsigned f = 0; f < FAMILIES; f++)
-		for (unsigned strict = 0; strict < 2; strict++) {
-			snprintf(name, sizeof(name), "%s_%s%s", arch->name, families[f].name, strict ? "_strict" : "");
-			policy_for_family(&policy, arch, &allowed[f], denied, strict);
-			write_program(name, &policy);
-		}
+	for (unsigned i = 0; i < FAMILIES * PROFILES * FORMS; i++) {
+		unsigned f = i / (PROFILES * FORMS), strict = i / FORMS % PROFILES, tells = i % FORMS;
+
+		snprintf(name, sizeof(name), "%s_%s%s%s", arch->name, families[f].name, profile_suffix[strict],
+			 form_suffix[tells]);
+		policy_for_family(&policy, arch, &allowed[f], denied, strict);
+		if (tells)
+			policy_tell(&policy, denied, told);
+		write_program(name, &policy);
+	}
 	for (unsigned i = 0; i < OWN_LISTS; i++) {
 		snprintf(name, sizeof(name), "%s_%s", arch->name, own_lists[i]);
 		policy_for_own(&policy, arch, &own[i]);
@@ -79,18 +86,56 @@ static void write_programs(const struct arch *arch, const struct call_set *allow
 	}
 }
 
+static unsigned families_with_condition(const struct call_set *allowed, const char *name)
+{
+	unsigned bits = 0;
+
+	for (unsigned f = 0; f < FAMILIES; f++)
+		for (unsigned i = 0; i < allowed[f].n; i++)
+			if (allowed[f].calls[i].n > 0 && strcmp(allowed[f].calls[i].name, name) == 0)
+				bits |= 1u << f;
+	return bits;
+}
+
+/* What can be said of a number: for messages about refused calls. */
+static void write_calls(const struct arch *arch, const struct call_set *allowed)
+{
+	printf("static const struct seccomp_call %s_calls[SECCOMP_CALLS] = {\n", arch->name);
+	for (int nr = 0; nr < NR_LIMIT; nr++) {
+		char *name = seccomp_syscall_resolve_num_arch(arch->seccomp, nr);
+
+		if (name)
+			printf("\t[%d] = { \"%s\", 0x%x },\n", nr, name, families_with_condition(allowed, name));
+		free(name);
+	}
+	printf("};\n\n");
+}
+
+static void write_family(const struct arch *arch, unsigned f)
+{
+	printf("\t\t[%s] = {\n", families[f].constant);
+	for (unsigned strict = 0; strict < PROFILES; strict++) {
+		printf("\t\t\t{ ");
+		for (unsigned tells = 0; tells < FORMS; tells++)
+			printf("FILTER(%s_%s%s%s), ", arch->name, families[f].name, profile_suffix[strict],
+			       form_suffix[tells]);
+		printf("},\n");
+	}
+	printf("\t\t},\n");
+}
+
 static void write_table(void)
 {
 	printf("#define FILTER(name) { name, sizeof(name) / sizeof(name[0]) }\n\n");
 	printf("const struct seccomp_arch_filters seccomp_arch_filters[] = {\n");
 	for (unsigned a = 0; a < ARCHS; a++) {
-		printf("\t{ .name = \"%s\", .audit_arch = 0x%08x, ", archs[a].name, archs[a].seccomp);
+		printf("\t{ .name = \"%s\", .audit_arch = 0x%08x, .call = %s_calls, ", archs[a].name, archs[a].seccomp,
+		       archs[a].name);
 		for (unsigned i = 0; i < OWN_LISTS; i++)
 			printf(".%s = FILTER(%s_%s), ", own_lists[i], archs[a].name, own_lists[i]);
 		printf(".family = {\n");
 		for (unsigned f = 0; f < FAMILIES; f++)
-			printf("\t\t[%s] = { FILTER(%s_%s), FILTER(%s_%s_strict) },\n", families[f].constant,
-			       archs[a].name, families[f].name, archs[a].name, families[f].name);
+			write_family(&archs[a], f);
 		printf("\t} },\n");
 	}
 	printf("};\nconst size_t seccomp_arch_filter_count = %zu;\n", ARCHS);
@@ -98,17 +143,20 @@ static void write_table(void)
 
 static void write_c(const char *folder)
 {
-	static struct call_set allowed[FAMILIES], denied, own[OWN_LISTS];
+	static struct call_set allowed[FAMILIES], denied, told, own[OWN_LISTS];
 
 	for (unsigned f = 0; f < FAMILIES; f++)
 		family_load(&allowed[f], folder, families[f].name);
 	deny_load(&denied, folder);
+	group_load(&told, folder, "told");
 	for (unsigned i = 0; i < OWN_LISTS; i++)
 		group_load(&own[i], folder, own_lists[i]);
 	printf("/* Made by gen-filters from data/syscalls: change those files, not this one. */\n"
 	       "#include <linux/filter.h>\n\n#include \"sys/seccomp_tables.h\"\n\n");
-	for (unsigned a = 0; a < ARCHS; a++)
-		write_programs(&archs[a], allowed, &denied, own);
+	for (unsigned a = 0; a < ARCHS; a++) {
+		write_programs(&archs[a], allowed, &denied, &told, own);
+		write_calls(&archs[a], allowed);
+	}
 	write_table();
 }
 

@@ -26,6 +26,8 @@
 #define MAX_CALLS        420
 #define MAX_GROUPS       8
 #define MAX_INSNS        BPF_MAXINSNS
+#define PROFILES         2 /* default, strict */
+#define FORMS            2 /* plain, telling */
 /* No architecture has numbers near this; all from here on are unknown. */
 #define NR_LIMIT 1024
 
@@ -46,7 +48,7 @@ struct alternative {
 
 struct call {
 	char name[40];
-	uint32_t action[2]; /* default, strict profile */
+	uint32_t action[PROFILES];
 	struct alternative alternatives[MAX_ALTERNATIVES];
 	unsigned n; /* 0: the action holds whatever the arguments */
 };
@@ -67,8 +69,9 @@ struct policy {
 	const struct arch *arch;
 	struct {
 		uint32_t action;         /* when call is NULL */
-		const struct call *call; /* conditional: allowed if an alternative holds, else EPERM */
+		const struct call *call; /* conditional: allowed if an alternative holds, else refusal */
 	} by_nr[NR_LIMIT];
+	uint32_t refusal;
 	uint32_t otherwise;
 };
 
@@ -87,6 +90,12 @@ void group_load(struct call_set *set, const char *folder, const char *group);
 void deny_load(struct call_set *set, const char *folder);
 void policy_for_family(struct policy *p, const struct arch *arch, const struct call_set *allowed,
 		       const struct call_set *denied, bool strict);
+/*
+ * Turns a family's policy into its telling form: what the supervisor is to hear of becomes SECCOMP_RET_USER_NOTIF.
+ * That is every refusal with EPERM, every call that the strict profile kills for (where this one does not), and the
+ * calls of the set told.  Not what libraries try first and do well without: other answers, unknown numbers.
+ */
+void policy_tell(struct policy *p, const struct call_set *denied, const struct call_set *told);
 void policy_for_own(struct policy *p, const struct arch *arch, const struct call_set *allowed);
 
 void program_compile(struct program *prog, const struct policy *policy);

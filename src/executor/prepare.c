@@ -193,6 +193,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.files = &ret->file,
 		.n_files = ret->file.name ? 1 : 0,
 		.may_degrade = pr->may_degrade,
+		.report_denied = set->report_denied,
 		.notice = req->on_notice,
 		.notice_arg = req->user,
 	};

@@ -166,6 +166,18 @@ static int step_watch(struct stage *s)
 	return 0; /* however it ended, the evidence is wanted */
 }
 
+static void note_denied(struct stage *s)
+{
+	struct denied *d = &s->result->denied;
+
+	if (!s->backend->denied)
+		return;
+	s->backend->denied(s->cell, d);
+	if (d->unseen)
+		result_warn(s->result, "%s", d->unseen);
+	d->unseen = NULL; /* said; a second cell has a word of its own */
+}
+
 /* Evidence is read in two looks: at the cell with its processes, and at what is left without them. */
 static int step_inspect(struct stage *s)
 {
@@ -175,6 +187,7 @@ static int step_inspect(struct stage *s)
 	watch_drain(s->watch);
 	s->backend->usage(s->cell, &s->usage);
 	s->backend->inspect(s->cell, s->facts);
+	note_denied(s);
 	fact_num(s->facts, FACT_cpu_used_ms, s->usage.cpu_ms, "the cell's cpu clock");
 	fact_num(s->facts, FACT_wall_used_ms, s->watch->wall_ns / NS_PER_MS, "CLOCK_MONOTONIC");
 	fact_num(s->facts, FACT_output_used, s->watch->output_bytes, "the output pipes");

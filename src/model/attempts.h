@@ -22,7 +22,8 @@ struct denied_row {
 struct denied {
 	struct denied_row *row; /* heap */
 	size_t n, cap;
-	uint64_t dropped; /* attempts at further things, beyond DENIED_MAX */
+	uint64_t dropped;   /* attempts at further things, beyond DENIED_MAX */
+	const char *unseen; /* static: what this list cannot show although it was asked for; NULL */
 };
 
 /* Counts one attempt (count of them) at something; a new thing is added.  False: no memory. */

@@ -12,9 +12,14 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "sys/seccomp_tables.h"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define OWN_AUDIT_ARCH AUDIT_ARCH_X86_64
@@ -41,11 +46,21 @@ static const struct seccomp_arch_filters *own_filters(void)
 	return &none;
 }
 
-struct seccomp_filter seccomp_filter_for(enum syscall_family family, bool strict)
+static struct seccomp_filter family_filter(enum syscall_family family, bool strict, bool tells)
 {
 	if ((unsigned)family >= FAMILY_COUNT)
 		return (struct seccomp_filter){ .n = 0 };
-	return own_filters()->family[family][strict];
+	return own_filters()->family[family][strict][tells];
+}
+
+struct seccomp_filter seccomp_filter_for(enum syscall_family family, bool strict)
+{
+	return family_filter(family, strict, false);
+}
+
+struct seccomp_filter seccomp_filter_telling(enum syscall_family family, bool strict)
+{
+	return family_filter(family, strict, true);
 }
 
 struct seccomp_filter seccomp_filter_init(void)
@@ -58,13 +73,90 @@ struct seccomp_filter seccomp_filter_inspect(void)
 	return own_filters()->inspect;
 }
 
-int seccomp_install(struct seccomp_filter filter)
+/* What seccomp(2) says: 0 or a descriptor, or -errno. */
+static int install(struct seccomp_filter filter, unsigned flags)
 {
 	struct sock_fprog prog = { .len = filter.n };
+	long rc;
 
 	if (filter.n == 0)
 		return -EOPNOTSUPP;
 	/* The kernel only reads the program, but its structure has no const. */
 	prog.filter = (struct sock_filter *)(uintptr_t)filter.insns;
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == 0 ? 0 : -errno;
+	rc = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+	return rc < 0 ? -errno : (int)rc;
+}
+
+int seccomp_install(struct seccomp_filter filter)
+{
+	return install(filter, 0);
+}
+
+int seccomp_install_telling(struct seccomp_filter filter, int *ret_listener)
+{
+	/* WAIT_KILLABLE_RECV, since Linux 5.19: a signal does not take a call back that the listener has in hand. */
+	int fd = install(filter, SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+
+	if (fd == -EINVAL)
+		fd = install(filter, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	if (fd < 0)
+		return fd;
+	*ret_listener = fd;
+	return 0;
+}
+
+static bool jumps(uint16_t code, uint32_t a, uint32_t k)
+{
+	switch (BPF_OP(code)) {
+	case BPF_JEQ:
+		return a == k;
+	case BPF_JGT:
+		return a > k;
+	case BPF_JGE:
+		return a >= k;
+	default:
+		return (a & k) != 0; /* BPF_JSET */
+	}
+}
+
+/* As much of classic BPF as gen-filters-bpf.c writes. */
+uint32_t seccomp_decide(struct seccomp_filter filter, const struct seccomp_data *call)
+{
+	uint32_t a = 0;
+
+	for (size_t pc = 0; pc < filter.n; pc++) {
+		const struct sock_filter *in = &filter.insns[pc];
+
+		if (in->code == (BPF_RET | BPF_K))
+			return in->k;
+		if (in->code == (BPF_LD | BPF_W | BPF_ABS) && in->k <= sizeof(*call) - sizeof(a))
+			memcpy(&a, (const char *)call + in->k, sizeof(a));
+		else if (in->code == (BPF_ALU | BPF_AND | BPF_K))
+			a &= in->k;
+		else if (in->code == (BPF_JMP | BPF_JA))
+			pc += in->k;
+		else if (BPF_CLASS(in->code) == BPF_JMP)
+			pc += jumps(in->code, a, in->k) ? in->jt : in->jf;
+		else
+			break;
+	}
+	return SECCOMP_RET_KILL_PROCESS;
+}
+
+static const struct seccomp_call *call_of(int nr)
+{
+	static const struct seccomp_call none = { .name = NULL };
+	const struct seccomp_call *calls = own_filters()->call;
+
+	return calls && nr >= 0 && nr < SECCOMP_CALLS ? &calls[nr] : &none;
+}
+
+const char *seccomp_call_name(int nr)
+{
+	return call_of(nr)->name;
+}
+
+bool seccomp_call_is_partly_allowed(enum syscall_family family, int nr)
+{
+	return call_of(nr)->partly >> family & 1;
 }

@@ -10,6 +10,7 @@
 #include "base/util.h"
 
 struct sock_filter;
+struct seccomp_data;
 
 /* What a program's runtime needs of the kernel. */
 enum syscall_family {
@@ -28,11 +29,22 @@ struct seccomp_filter {
 
 /* strict: what the default profile answers with EPERM for calls that no program needs kills instead. */
 struct seccomp_filter seccomp_filter_for(enum syscall_family family, bool strict);
+/* The same filter in the form that tells a listener (seccomp_listen.h) of refused calls instead of answering itself. */
+struct seccomp_filter seccomp_filter_telling(enum syscall_family family, bool strict);
 /* The filter of cell init itself: wait, report, exit. */
 struct seccomp_filter seccomp_filter_init(void);
 /* The filter of the process that parses foreign text: memory, one answer, exit. */
 struct seccomp_filter seccomp_filter_inspect(void);
 /* Async-signal-safe; needs no_new_privs.  0 or -errno. */
 int seccomp_install(struct seccomp_filter filter);
+/* Likewise, for a telling filter; *ret_listener is close-on-exec.  On failure nothing is installed. */
+int seccomp_install_telling(struct seccomp_filter filter, int *ret_listener);
+
+/* What a filter answers to a call, a SECCOMP_RET_ value.  One that is not of gen-filters' making kills. */
+uint32_t seccomp_decide(struct seccomp_filter filter, const struct seccomp_data *call);
+/* NULL: no such call on this architecture. */
+const char *seccomp_call_name(int nr);
+/* The family allows the call, but not with all arguments. */
+bool seccomp_call_is_partly_allowed(enum syscall_family family, int nr);
 
 #endif

@@ -5,12 +5,20 @@
 
 #include "sys/seccomp.h"
 
+#define SECCOMP_CALLS 1024 /* numbers from here on are unknown everywhere */
+
+struct seccomp_call {
+	const char *name; /* NULL: no such number */
+	uint8_t partly;   /* bit: a family that allows it, but not with all arguments */
+};
+
 struct seccomp_arch_filters {
 	const char *name;
 	uint32_t audit_arch;
 	struct seccomp_filter init;
 	struct seccomp_filter inspect;
-	struct seccomp_filter family[FAMILY_COUNT][2]; /* default, strict */
+	struct seccomp_filter family[FAMILY_COUNT][2][2]; /* default, strict; plain, telling */
+	const struct seccomp_call *call;                  /* SECCOMP_CALLS of them, by number */
 };
 
 extern const struct seccomp_arch_filters seccomp_arch_filters[];

@@ -18,6 +18,7 @@
 #include <seccomp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "base/str.h"
 #include "sys/seccomp.h"
@@ -34,15 +35,16 @@
 /* Both ways of each conditional jump, per program; index: arch, family or init, strict. */
 enum { TAKEN = 1, NOT_TAKEN = 2 };
 #define PROGRAMS_PER_ARCH (FAMILY_COUNT * 2 + 2)
-static uint8_t coverage[4][PROGRAMS_PER_ARCH][MAX_PROGRAM];
+static uint8_t coverage[4][PROGRAMS_PER_ARCH][MAX_PROGRAM], told_coverage[4][PROGRAMS_PER_ARCH][MAX_PROGRAM];
 static uint64_t decisions;
 
 struct subject {
 	const struct seccomp_arch_filters *arch;
 	struct seccomp_filter filter;
-	unsigned family; /* FAMILY_COUNT: brig's own; init, and where others are strict, inspect */
+	struct seccomp_filter telling; /* n == 0: brig's own have no such form */
+	unsigned family;               /* FAMILY_COUNT: brig's own; init, and where others are strict, inspect */
 	bool strict;
-	uint8_t *seen;
+	uint8_t *seen, *told_seen;
 };
 
 /* ---- the interpreter ---- */
@@ -73,13 +75,13 @@ static bool test_holds(uint16_t code, uint32_t a, uint32_t k)
 	}
 }
 
-static uint32_t interpret(const struct subject *s, const struct seccomp_data *data)
+static uint32_t run_program(struct seccomp_filter filter, uint8_t *seen, const struct seccomp_data *data)
 {
 	uint32_t a = 0;
 
 	decisions++;
-	for (size_t pc = 0; pc < s->filter.n; pc++) {
-		const struct sock_filter *in = &s->filter.insns[pc];
+	for (size_t pc = 0; pc < filter.n; pc++) {
+		const struct sock_filter *in = &filter.insns[pc];
 		bool yes;
 
 		switch (in->code) {
@@ -96,11 +98,24 @@ static uint32_t interpret(const struct subject *s, const struct seccomp_data *da
 			return in->k;
 		default:
 			yes = test_holds(in->code, a, in->k);
-			s->seen[pc] |= yes ? TAKEN : NOT_TAKEN;
+			seen[pc] |= yes ? TAKEN : NOT_TAKEN;
 			pc += yes ? in->jt : in->jf;
 		}
 	}
 	return MALFORMED; /* ran off the end */
+}
+
+static void check_telling(const struct subject *s, const struct seccomp_data *data, uint32_t plain);
+
+/* Whatever is asked of a family's filter is asked of its telling form as well, and of the library's own reader. */
+static uint32_t interpret(const struct subject *s, const struct seccomp_data *data)
+{
+	uint32_t plain = run_program(s->filter, s->seen, data);
+
+	assert_int_equal(seccomp_decide(s->filter, data), plain);
+	if (s->telling.n > 0)
+		check_telling(s, data, plain);
+	return plain;
 }
 
 static uint32_t decide(const struct subject *s, uint32_t nr, const uint64_t args[6])
@@ -120,7 +135,8 @@ static struct subject subject_of(size_t arch, unsigned family, bool strict)
 	if (family == FAMILY_COUNT)
 		s.filter = strict ? s.arch->inspect : s.arch->init;
 	else
-		s.filter = s.arch->family[family][strict];
+		s.filter = s.arch->family[family][strict][0], s.telling = s.arch->family[family][strict][1];
+	s.told_seen = told_coverage[arch][family * 2 + strict];
 	s.seen = coverage[arch][family * 2 + strict];
 	return s;
 }
@@ -316,6 +332,30 @@ static int read_lists(void **state)
 	read_families();
 	return 0;
 }
+
+/* ---- the form of a program ---- */
+
+static size_t farthest_jump(const struct sock_filter *in)
+{
+	if (BPF_CLASS(in->code) != BPF_JMP)
+		return 0;
+	return BPF_OP(in->code) == BPF_JA ? in->k : max_u64(in->jt, in->jf);
+}
+
+static void check_form(const struct subject *s)
+{
+	assert_true(s->filter.n > 4 && s->filter.n <= MAX_PROGRAM);
+	assert_int_equal(s->filter.insns[0].k, offsetof(struct seccomp_data, arch));
+	assert_int_equal(s->filter.insns[s->filter.n - 1].code, BPF_RET | BPF_K);
+	for (size_t pc = 0; pc < s->filter.n; pc++) {
+		const struct sock_filter *in = &s->filter.insns[pc];
+		size_t far = farthest_jump(in);
+
+		assert_true(pc + far + 1 < s->filter.n || BPF_CLASS(in->code) == BPF_RET);
+	}
+}
+
+#include "test_seccomp_telling.h"
 
 /* ---- every number ---- */
 
@@ -607,26 +647,6 @@ static void inspect_has_exactly_its_calls(void **state)
 
 /* ---- the programs themselves ---- */
 
-static size_t farthest_jump(const struct sock_filter *in)
-{
-	if (BPF_CLASS(in->code) != BPF_JMP)
-		return 0;
-	return BPF_OP(in->code) == BPF_JA ? in->k : max_u64(in->jt, in->jf);
-}
-
-static void check_form(const struct subject *s)
-{
-	assert_true(s->filter.n > 4 && s->filter.n <= MAX_PROGRAM);
-	assert_int_equal(s->filter.insns[0].k, offsetof(struct seccomp_data, arch));
-	assert_int_equal(s->filter.insns[s->filter.n - 1].code, BPF_RET | BPF_K);
-	for (size_t pc = 0; pc < s->filter.n; pc++) {
-		const struct sock_filter *in = &s->filter.insns[pc];
-		size_t far = farthest_jump(in);
-
-		assert_true(pc + far + 1 < s->filter.n || BPF_CLASS(in->code) == BPF_RET);
-	}
-}
-
 static void programs_are_well_formed(void **state)
 {
 	(void)state;
@@ -646,28 +666,37 @@ static void own_architecture_is_chosen(void **state)
 	assert_int_equal(seccomp_filter_inspect().insns[1].k, seccomp_arch_native());
 	assert_ptr_not_equal(seccomp_filter_inspect().insns, seccomp_filter_init().insns);
 	assert_int_equal(seccomp_filter_for(FAMILY_COUNT, false).n, 0);
+	assert_int_equal(seccomp_filter_telling(FAMILY_COUNT, false).n, 0);
+	assert_int_equal(seccomp_filter_telling(FAMILY_JIT, true).insns[1].k, seccomp_arch_native());
 	assert_int_equal(seccomp_install((struct seccomp_filter){ .n = 0 }), -EOPNOTSUPP);
 }
 
 static unsigned branch_ways, branch_ways_taken;
 
-static void check_coverage(const struct subject *s)
+static void check_branches(const struct subject *s, struct seccomp_filter filter, const uint8_t *seen, const char *form)
 {
 	unsigned ways = 0, taken = 0;
 
-	for (size_t pc = 0; pc < s->filter.n; pc++) {
-		uint16_t code = s->filter.insns[pc].code;
+	for (size_t pc = 0; pc < filter.n; pc++) {
+		uint16_t code = filter.insns[pc].code;
 
 		if (BPF_CLASS(code) != BPF_JMP || BPF_OP(code) == BPF_JA)
 			continue;
 		ways += 2;
-		taken += !!(s->seen[pc] & TAKEN) + !!(s->seen[pc] & NOT_TAKEN);
+		taken += !!(seen[pc] & TAKEN) + !!(seen[pc] & NOT_TAKEN);
 	}
-	print_message("# %s: %u instructions, %u of %u branches\n", label(s), s->filter.n, taken, ways);
+	print_message("# %s%s: %u instructions, %u of %u branches\n", label(s), form, filter.n, taken, ways);
 	if (taken * 100 < ways * 95)
 		fail_msg("%s: %u of %u branches covered", label(s), taken, ways);
 	branch_ways += ways;
 	branch_ways_taken += taken;
+}
+
+static void check_coverage(const struct subject *s)
+{
+	check_branches(s, s->filter, s->seen, "");
+	if (s->telling.n > 0)
+		check_branches(s, s->telling, s->told_seen, ", telling");
 }
 
 /* Must run last: it judges what the others have done. */
@@ -683,6 +712,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(programs_are_well_formed),
+		cmocka_unit_test(telling_programs_are_well_formed),
+		cmocka_unit_test(every_number_has_its_name),
+		cmocka_unit_test(calls_of_this_machine_have_names),
+		cmocka_unit_test(a_foreign_program_kills),
 		cmocka_unit_test(own_architecture_is_chosen),
 		cmocka_unit_test(every_number_has_the_listed_answer),
 		cmocka_unit_test(unknown_numbers_do_not_exist),

@@ -18,6 +18,8 @@ struct backend_host {
 	struct janitor dismissed; /* of the last cell: waited for when there is nothing else to do */
 };
 
+struct denials; /* denied.c */
+
 struct cell {
 	struct backend_host *host;
 	struct cell_spec spec; /* what the child was given; its descriptors are closed here after the clone */
@@ -29,11 +31,14 @@ struct cell {
 
 	int ctl, go; /* our ends */
 	int in, out, err;
-	int poll; /* epoll over ctl, go and init_pidfd */
+	int poll;     /* epoll over ctl, go, init_pidfd and listener */
+	int listener; /* where refused calls wait for an answer; FD_NONE: none, or nobody left who could call */
+	struct denials *denials; /* NULL before the first */
 	int handed[HANDED_COUNT];
 
 	bool ready, confined, started, ended; /* what the cell has reported ... */
 	bool told_started, told_ended;        /* ... and what of it the watcher knows */
+	bool tells;                           /* the payload's filter is the telling form */
 	bool let_go;
 	uint64_t started_ns;
 	struct exit_info end;
@@ -59,6 +64,11 @@ int cell_pump(struct cell *c, struct brig_error *err); /* takes in all that the 
 enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct brig_error *err);
 /* Until init has built the cell and the payload stands behind its walls, or the start-up time is over. */
 int cell_await_confined(struct cell *c, struct brig_error *err);
+/* denied.c */
+int cell_denied_begin(struct cell *c, int *listener);  /* takes it; 0 or -errno */
+void cell_denied_pump(struct cell *c, short listener); /* what poll says of it; answers whoever waits */
+void cell_denied_end(struct cell *c);
+void native_denied(struct cell *c, struct denied *ret);
 /* inspect.c */
 void cell_inspect_ready(struct cell *c); /* init has built the cell */
 void cell_inspect_start(struct cell *c); /* the program has just been let go */

@@ -39,6 +39,7 @@ struct cell_spec {
 	bool cgroup_ns_cloned; /* clone3 has made it already */
 	int abi;               /* Landlock; 0: none */
 	struct seccomp_filter payload_filter, init_filter;
+	struct seccomp_filter telling_filter; /* the payload's, if it is to tell of refused calls; n == 0: it is not */
 
 	struct system_dir dirs[SYSTEM_DIRS_MAX];
 	size_t n_dirs;
@@ -65,7 +66,8 @@ struct cell_build {
 	int dir_tree[SYSTEM_DIRS_MAX], bind_tree[EXTRA_BINDS_MAX], alternatives;
 	pid_t payload;
 	int payload_pidfd;
-	int mate; /* init <-> payload: the words of enum mate_word */
+	int listener; /* of the telling filter; FD_NONE: the plain one is installed */
+	int mate;     /* init <-> payload: the words of enum mate_word */
 };
 
 /* What init and payload, which build the cell side by side, tell each other. */

@@ -23,6 +23,17 @@ static int take_ready(struct cell *c, const struct received *r)
 	return 0;
 }
 
+static int take_confined(struct cell *c, struct received *r)
+{
+	if (r->n_fds > 1 || c->confined)
+		return -EPROTO;
+	c->confined = true;
+	c->payload_pid = r->sender;
+	c->landlock_probe = r->report.value;
+	c->tells = r->n_fds == 1;
+	return c->tells ? cell_denied_begin(c, &r->fds[0]) : 0;
+}
+
 static int take_failure(const struct cell *c, const struct report *r, struct brig_error *err)
 {
 	if (r->step == STEP_exec)
@@ -31,7 +42,7 @@ static int take_failure(const struct cell *c, const struct report *r, struct bri
 }
 
 /* Adopts one record.  0, or negative if it says that the cell failed or makes no sense now. */
-static int take_report(struct cell *c, const struct received *r, struct brig_error *err)
+static int take_report(struct cell *c, struct received *r, struct brig_error *err)
 {
 	const struct report *p = &r->report;
 	int rc = -EPROTO;
@@ -43,10 +54,8 @@ static int take_report(struct cell *c, const struct received *r, struct brig_err
 		rc = take_ready(c, r);
 		break;
 	case REPORT_CONFINED:
-		c->confined = true;
-		c->payload_pid = r->sender;
-		c->landlock_probe = p->value;
-		return 0;
+		rc = take_confined(c, r);
+		break;
 	case REPORT_ENDED:
 	case REPORT_EXPIRED:
 		c->ended = true;
@@ -96,10 +105,12 @@ static int take_init_death(struct cell *c, struct brig_error *err)
 
 int cell_pump(struct cell *c, struct brig_error *err)
 {
-	struct pollfd init = { .fd = c->init_pidfd, .events = POLLIN };
-	bool dead = poll(&init, 1, 0) > 0; /* asked first: what it had said by then is read below */
+	struct pollfd p[] = { { .fd = c->init_pidfd, .events = POLLIN }, { .fd = c->listener, .events = POLLIN } };
+	/* Asked first: what init had said by then is read below. */
+	bool dead = poll(p, ARRAY_LEN(p), 0) > 0 && p[0].revents;
 	int rc = drain(c, &c->go, "the payload", err);
 
+	cell_denied_pump(c, p[1].revents);
 	/* The payload's socket ends by exec; of a payload that died instead, init reports the end. */
 	if (rc == 0 && c->go < 0 && c->confined)
 		c->started = true;

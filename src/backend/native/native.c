@@ -33,6 +33,7 @@
 #include "base/str.h"
 #include "files/beneath.h"
 #include "sys/proc.h"
+#include "sys/seccomp_listen.h"
 
 /* How long the janitor keeps trying after the supervisor has died. */
 #define JANITOR_PATIENCE_NS (30 * NS_PER_SEC)
@@ -54,7 +55,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	if (!c)
 		return NULL;
 	c->janitor = (struct janitor)JANITOR_NONE;
-	c->init_pidfd = c->ctl = c->go = c->in = c->out = c->err = c->poll = FD_NONE;
+	c->init_pidfd = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = FD_NONE;
 	c->spec.ctl = c->spec.go = c->spec.ld_cache = FD_NONE;
 	for (int i = 0; i < 3; i++)
 		c->spec.stdio[i] = FD_NONE;
@@ -88,6 +89,8 @@ static void fill_spec(struct cell *c)
 	s->two_ids = c->host->ids.kind != IDMAP_OWN;
 	s->abi = c->host->landlock_abi;
 	s->payload_filter = seccomp_filter_for(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
+	if (plan->report_denied && seccomp_can_listen())
+		s->telling_filter = seccomp_filter_telling(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
 	s->init_filter = seccomp_filter_init();
 	(void)snprintf(s->disk_size, sizeof(s->disk_size), "%llu", (unsigned long long)plan->limits.disk_bytes);
 	/* The four directories that we make ourselves are on us. */
@@ -390,6 +393,7 @@ static void close_all(struct cell *c)
 		fd_closep(fds[i]);
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		fd_closep(&c->handed[i]);
+	cell_denied_end(c);
 }
 
 /* Accepts half-built cells.  Order matters: no process, then no descriptor into its tmpfs (which would keep
@@ -438,6 +442,7 @@ const struct backend_ops native_backend = {
 	.stop = native_stop,
 	.usage = native_usage,
 	.open_output = native_open_output,
+	.denied = native_denied,
 	.list = native_list,
 	.reap = native_reap,
 	.destroy = native_destroy,

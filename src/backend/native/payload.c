@@ -246,6 +246,9 @@ static const struct build_step steps[] = {
 
 static int install_filter(struct cell_build *b)
 {
+	/* Telling of refused calls is a service; refusing them is the wall.  So without a listener it is the plain form. */
+	if (b->spec->telling_filter.n > 0 && seccomp_install_telling(b->spec->telling_filter, &b->listener) == 0)
+		return 0;
 	return seccomp_install(b->spec->payload_filter);
 }
 static const struct build_step filter_step[] = { { STEP_seccomp, install_filter } };
@@ -274,6 +277,7 @@ _Noreturn void payload_main(struct cell_build *b)
 	enum step failed = STEP_stdio;
 	int rc = build_run(b, steps, 1, &failed);
 
+	b->listener = FD_NONE;
 	if (rc < 0)
 		give_up(b->spec->go, failed, rc);
 	rc = build_run(b, steps + 1, ARRAY_LEN(steps) - 1, &failed);
@@ -282,7 +286,8 @@ _Noreturn void payload_main(struct cell_build *b)
 		rc = build_run(b, filter_step, ARRAY_LEN(filter_step), &failed);
 	if (rc < 0)
 		give_up(GO_FD, failed, rc);
-	if (report_send(GO_FD, &confined, NULL, 0) < 0)
+	/* The program does not get it: it is close-on-exec. */
+	if (report_send(GO_FD, &confined, &b->listener, b->listener >= 0) < 0)
 		_exit(125);
 	await_go();
 	if (!FAULT_HIT(STEP_exec))
