@@ -244,6 +244,22 @@ struct brig_finding {
 /* Findings by place: 1 if there is an i-th one, else 0.  The strings belong to the result. */
 BRIG_API int brig_result_finding(const struct brig_result *r, size_t i, struct brig_finding *ret);
 
+/* Something that the program tried and was refused, with how often. */
+struct brig_denied {
+	uint32_t size;
+	const char *kind; /* "syscall", "file" or "host" */
+	const char *what; /* "ptrace", ".env", "1.2.3.4:443" */
+	const char *why;
+	const char *fix; /* what to change in the policy; "" if no setting could allow it */
+	uint64_t count;
+};
+#define BRIG_DENIED_INIT                                              \
+	{                                                             \
+		sizeof(struct brig_denied), NULL, NULL, NULL, NULL, 0 \
+	}
+/* 1 if there is an i-th one, else 0.  The strings belong to the result. */
+BRIG_API int brig_result_denied(const struct brig_result *r, size_t i, struct brig_denied *ret);
+
 /* With BRIG_RUN_RECEIPT: a statement about the run, signed with this host's key, for brig_receipt_verify().  NULL if
  * none was asked for, or none could be made, which is then a warning. */
 BRIG_API const char *brig_result_receipt(const struct brig_result *r);

@@ -256,6 +256,26 @@ int brig_result_finding(const struct brig_result *r, size_t i, struct brig_findi
 	return 1;
 }
 
+int brig_result_denied(const struct brig_result *r, size_t i, struct brig_denied *ret)
+{
+	const struct denied_row *d;
+	struct brig_denied known;
+
+	if (i >= r->r.denied.n || ret->size < sizeof(ret->size))
+		return 0;
+	d = &r->r.denied.row[i];
+	known = (struct brig_denied){
+		.size = ret->size,
+		.kind = denied_kind_name[d->kind],
+		.what = d->what,
+		.why = d->why,
+		.fix = d->fix,
+		.count = d->count,
+	};
+	memcpy(ret, &known, ret->size < sizeof(known) ? ret->size : sizeof(known));
+	return 1;
+}
+
 int brig_result_json(const struct brig_result *r, char **ret, struct brig_error *err)
 {
 	if (!r || !ret)

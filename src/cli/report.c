@@ -141,11 +141,34 @@ static void add_evidence(struct buf *line, const struct brig_result *r, bool has
 	ui_paint(line, has_color, kept == total ? UI_PLAIN : UI_RED, text);
 }
 
+#define DENIED_SHOWN 5
+
+/* What the program tried in vain, in one line; why, and what would allow it, is for those who ask with --json. */
+static void say_denied(const struct brig_result *r)
+{
+	struct brig_denied d = BRIG_DENIED_INIT;
+	AUTO_BUF line = BUF_INIT(4096);
+	size_t i;
+
+	for (i = 0; brig_result_denied(r, i, &d); i++) {
+		if (i >= DENIED_SHOWN)
+			continue;
+		buf_addf(&line, "%s%s%s", i > 0 ? ", " : "", str_eq(d.kind, "host") ? "connect to " : "", d.what);
+		if (d.count > 1)
+			buf_addf(&line, " (%llu times)", (unsigned long long)d.count);
+	}
+	if (i > DENIED_SHOWN)
+		buf_addf(&line, " and %zu more", i - DENIED_SHOWN);
+	if (i > 0)
+		ui_say("refused: %s; --json says why", buf_str(&line));
+}
+
 void report_summary(const struct brig_result *r, bool has_color)
 {
 	AUTO_BUF line = BUF_INIT(1024);
 	size_t kept, total;
 
+	say_denied(r);
 	buf_adds(&line, "brig: ");
 	add_verdict(&line, r, has_color);
 	brig_result_evidence(r, &kept, &total);
