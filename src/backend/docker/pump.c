@@ -451,14 +451,13 @@ int pump_turn(struct cell *c, struct brig_error *err)
 
 void pump_wait(struct cell *c, uint64_t deadline_ns)
 {
-	struct pollfd p[] = { { .fd = c->poll, .events = POLLIN },
-			      { .fd = c->wait ? http_call_fd(c->wait) : -1, .events = POLLIN } };
+	struct pollfd p = { .fd = c->poll, .events = POLLIN };
 	uint64_t now = clock_now_ns();
 
 	if (c->stream && !c->stream_over && http_stream_pending(c->stream))
 		return;
 	if (now < deadline_ns)
-		(void)poll(p, ARRAY_LEN(p), (int)min_u64((deadline_ns - now) / NS_PER_MS + 1, 60000));
+		(void)poll(&p, 1, (int)min_u64((deadline_ns - now) / NS_PER_MS + 1, 60000));
 }
 
 /* ---- the end -------------------------------------------------------------------------------------- */
