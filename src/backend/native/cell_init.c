@@ -60,6 +60,24 @@ static int die_with_parent(struct cell_build *b UNUSED)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
 }
 
+/* For the payload, which inherits it, and here because init has to wait for its maps anyway. */
+static int reset_signals(struct cell_build *b UNUSED)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int s = 1; s < NSIG; s++)
+		(void)sigaction(s, &dfl, NULL); /* EINVAL for SIGKILL, SIGSTOP and libc's own */
+	(void)sigemptyset(&none);
+	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+}
+
+/* Likewise.  What init itself holds until confine_init is not touched by it. */
+static int lock_caps(struct cell_build *b UNUSED)
+{
+	return caps_lock();
+}
+
 static int await_maps(struct cell_build *b)
 {
 	char go;
@@ -292,6 +310,8 @@ static int confine_init(struct cell_build *b)
 
 static const struct build_step steps[] = {
 	{ STEP_die_with_parent, die_with_parent },
+	{ STEP_signals, reset_signals },
+	{ STEP_lock_caps, lock_caps },
 	{ STEP_await_maps, await_maps },
 	{ STEP_open_trees, root_open_trees },
 	{ STEP_take_ids, take_ids },

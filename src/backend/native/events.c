@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "backend/native/cell.h"
 #include "base/clock.h"
@@ -135,6 +136,16 @@ enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct bri
 	return CELL_NOTHING;
 }
 
+/* From here on init's reports are waited for. */
+static int listen_to_init(struct cell *c, struct brig_error *err)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = c->ctl };
+
+	if (c->ctl >= 0 && epoll_ctl(c->poll, EPOLL_CTL_MOD, c->ctl, &ev) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the cell");
+	return 0;
+}
+
 int cell_await_confined(struct cell *c, struct brig_error *err)
 {
 	uint64_t deadline = clock_now_ns() + c->spec.plan->limits.startup_ms * NS_PER_MS;
@@ -146,7 +157,7 @@ int cell_await_confined(struct cell *c, struct brig_error *err)
 		if (cell_pump(c, err) < 0)
 			return -err->code;
 		if (c->ready && c->confined)
-			return 0;
+			return listen_to_init(c, err);
 		if (now >= deadline)
 			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT,
 				       "the cell was not ready within startup_timeout_ms (%llu ms)",

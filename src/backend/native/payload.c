@@ -74,17 +74,6 @@ static int enter_cgroup(struct cell_build *b)
 	return build_enter_cgroup(b->spec, GO_FD);
 }
 
-static int reset_signals(struct cell_build *b UNUSED)
-{
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int s = 1; s < NSIG; s++)
-		(void)sigaction(s, &dfl, NULL); /* EINVAL for SIGKILL, SIGSTOP and libc's own */
-	(void)sigemptyset(&none);
-	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
-}
-
 static int offer_to_oom_killer(struct cell_build *b UNUSED)
 {
 	return fd_put_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
@@ -157,11 +146,6 @@ static int enter_workspace(struct cell_build *b UNUSED)
 	return 0;
 }
 
-static int lock_caps(struct cell_build *b UNUSED)
-{
-	return caps_lock();
-}
-
 static int take_payload_ids(struct cell_build *b)
 {
 	const struct plan *plan = b->spec->plan;
@@ -229,11 +213,9 @@ static const struct build_step steps[] = {
 	{ STEP_loopback, loopback_up },
 	{ STEP_enter_cgroup, enter_cgroup },
 	{ STEP_cgroup_ns, build_cgroup_ns },
-	{ STEP_signals, reset_signals },
 	{ STEP_oom_score, offer_to_oom_killer },
 	{ STEP_rlimits, set_rlimits },
 	{ STEP_close_files, close_files },
-	{ STEP_lock_caps, lock_caps },
 	{ STEP_memory_rules, memory_rules },
 	{ STEP_no_new_privs, no_new_privs },
 	/* From here on in the tree that init has built. */

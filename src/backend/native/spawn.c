@@ -56,14 +56,23 @@ static void close_child_ends(struct cell_spec *s)
 	fd_closep(&s->ld_cache);
 }
 
+/*
+ * With the word given in advance nothing is left for us to do before exec: only the end of a channel wakes us then,
+ * which exec or a failure brings, and what was said before it is read there.  To be woken by each report would cost the
+ * payload its cpu where there are few.
+ */
 static int watch_child(struct cell *c)
 {
-	const int fds[] = { c->ctl, c->go, c->init_pidfd };
+	const uint32_t reports = c->spec.plan->start_at_once ? 0 : EPOLLIN; /* EPOLLHUP always comes */
+	const struct {
+		int fd;
+		uint32_t events;
+	} rows[] = { { c->ctl, reports }, { c->go, reports }, { c->init_pidfd, EPOLLIN } };
 
-	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
-		struct epoll_event ev = { .events = EPOLLIN, .data.fd = fds[i] };
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct epoll_event ev = { .events = rows[i].events, .data.fd = rows[i].fd };
 
-		if (epoll_ctl(c->poll, EPOLL_CTL_ADD, fds[i], &ev) < 0)
+		if (epoll_ctl(c->poll, EPOLL_CTL_ADD, rows[i].fd, &ev) < 0)
 			return -errno;
 	}
 	return 0;
