@@ -23,6 +23,7 @@ static const struct {
 	{ "interpreter", "FAMILY_INTERPRETER" },
 	{ "jit", "FAMILY_JIT" },
 	{ "toolchain", "FAMILY_TOOLCHAIN" },
+	{ "proxy", "FAMILY_PROXY" },
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 

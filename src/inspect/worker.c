@@ -32,9 +32,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/str.h"
 #include "inspect/dispatch.h"
 #include "inspect/wire.h"
+#include "sys/proc.h"
 #include "sys/seccomp.h"
 
 #define WALL_MAX_NS  (1850 * NS_PER_MS) /* killing it and taking its memory away takes its time too: 2 s in all */
@@ -55,21 +55,6 @@
 
 /* ---- the worker ----------------------------------------------------------------------------------------- */
 
-/* Address space in use; 0: not known. */
-static uint64_t memory_now(void)
-{
-	char text[128];
-	uint64_t pages;
-	char *space;
-
-	if (fd_get_at(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) < 0)
-		return 0;
-	space = strchr(text, ' ');
-	if (space)
-		*space = '\0';
-	return str_to_u64(text, &pages) ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 static int limit(__rlimit_resource_t what, rlim_t max)
 {
 	struct rlimit now, want = { max, max };
@@ -85,7 +70,7 @@ static int limit(__rlimit_resource_t what, rlim_t max)
 static int confine(int pipe_fd)
 {
 	/* AddressSanitizer reserves terabytes of address space. */
-	rlim_t memory = SANITIZED ? RLIM_INFINITY : memory_now() + MEMORY_EXTRA;
+	rlim_t memory = SANITIZED ? RLIM_INFINITY : proc_address_space() + MEMORY_EXTRA;
 	int rc;
 
 	if (dup2(pipe_fd, 0) < 0 || close_range(1, ~0U, 0) < 0)

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/str.h"
 
 /* Cuts the text up to the separator off *rest; NULL when nothing is left. */
@@ -149,6 +150,20 @@ int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void 
 		if (!visit_lines(text, &len, &skip, visit, arg))
 			return 0;
 	}
+}
+
+uint64_t proc_address_space(void)
+{
+	char text[128];
+	uint64_t pages;
+	char *space;
+
+	if (fd_get_at(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) < 0)
+		return 0;
+	space = strchr(text, ' ');
+	if (space)
+		*space = '\0';
+	return str_to_u64(text, &pages) ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret)

@@ -41,6 +41,9 @@ bool proc_list_has(const char *list, char separator, const char *word);
 #define PROC_FILE_MAX (16 * MiB)
 int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void *arg);
 
+/* Address space that this process uses, in bytes; 0: not known. */
+uint64_t proc_address_space(void);
+
 /*
  * Waits for the end of a child by its pidfd, whatever its exit signal, reaps it and closes the descriptor.
  * 0, -ETIMEDOUT after deadline_ns on the monotonic clock, or -errno.  ret may be NULL.

@@ -34,6 +34,7 @@ const char *const syscall_family_name[FAMILY_COUNT] = {
 	[FAMILY_INTERPRETER] = "interpreter",
 	[FAMILY_JIT] = "jit",
 	[FAMILY_TOOLCHAIN] = "toolchain",
+	[FAMILY_PROXY] = "proxy",
 };
 
 static const struct seccomp_arch_filters *own_filters(void)

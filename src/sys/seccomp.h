@@ -18,6 +18,7 @@ enum syscall_family {
 	FAMILY_INTERPRETER, /* CPython */
 	FAMILY_JIT,         /* Node: event loops, write+execute memory */
 	FAMILY_TOOLCHAIN,   /* compilers and linkers */
+	FAMILY_PROXY,       /* brig's own egress proxy: sockets and what resolvers read, no new process */
 	FAMILY_COUNT
 };
 extern const char *const syscall_family_name[FAMILY_COUNT];
