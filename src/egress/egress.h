@@ -15,6 +15,8 @@ struct egress_rules {
 	const struct setting_list *hosts; /* "host", "*.host", "host:port", "10.1.2.3", "[::1]:8080" */
 	uint64_t connections;             /* of one run */
 	uint64_t bytes;                   /* of one run, both directions together */
+	/* As root: user ids that belong to nobody.  The proxy takes first_id + 2 * (its pid % ids), as cells do. */
+	uint64_t first_id, ids;
 };
 
 /* Whether the list makes sense; BRIG_E_POLICY with the item that does not. */
@@ -24,7 +26,8 @@ struct egress; /* a proxy process */
 
 /* Takes the listening socket.  The process is there and serving when this returns, and dies with the caller. */
 int egress_start(int *listener, const struct egress_rules *rules, struct egress **ret, struct brig_error *err);
-/* Ends it and says what was asked of it: every attempt in net, refused ones in denied as well. */
+/* When the cell is dead: lets it deliver what the program had sent, ends it and says what was asked of it: every attempt
+ * in net, refused ones in denied as well, unless that is NULL.  No proxy is fine, too. */
 void egress_stop(struct egress *e, struct network *net, struct denied *denied);
 
 /* The environment that makes programs use it: HTTP_PROXY=http://127.0.0.1:3128 and its relatives; NULL-terminated. */
