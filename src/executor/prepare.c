@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "base/str.h"
+#include "egress/egress.h"
 
 /* What every program finds in its environment; the language and then the request may replace entries. */
 static const char *const common_env[] = {
@@ -59,9 +60,8 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 		rc = parse_user(set->user, &ret->uid, &ret->gid, err);
 	if (rc < 0)
 		return rc;
-	if (set->network_mode != NETWORK_NONE)
-		return err_set(err, BRIG_E_REFUSED, 0, "network_mode %s is not available in this build; use none",
-			       network_mode_name[set->network_mode]);
+	if (set->network_mode == NETWORK_ALLOWLIST && egress_check(&set->whitelist, err) < 0)
+		return err_wrap(err, "whitelist");
 	if (req->workspace || req->n_artifacts)
 		return err_set(err, BRIG_E_REFUSED, 0, "workspaces and artifacts are not available in this build");
 	ret->lang = ret->subject.lang;
@@ -124,7 +124,7 @@ static bool env_put(const char **envp, size_t *n, const char *entry)
 }
 
 static int fill_env(struct prepared *p, const struct lang_step *step, const struct brig_request *req, bool with_request,
-		    struct brig_error *err)
+		    bool egress, struct brig_error *err)
 {
 	size_t n = 0;
 	bool ok = true;
@@ -134,6 +134,8 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		return err_nomem(err);
 	for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
 		ok = ok && env_put(p->envp, &n, common_env[i]);
+	for (size_t i = 0; egress && egress_env[i]; i++)
+		ok = ok && env_put(p->envp, &n, egress_env[i]);
 	for (size_t i = 0; i < LANG_ENV_MAX && step->env[i]; i++)
 		ok = ok && env_put(p->envp, &n, step->env[i]);
 	for (size_t i = 0; with_request && i < req->n_env; i++)
@@ -161,7 +163,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		     const char *step_name, struct prepared *ret, struct brig_error *err)
 {
 	const struct settings *set = &pr->resolved.set;
-	bool is_run = str_eq(step_name, "run");
+	bool is_run = str_eq(step_name, "run"), egress = is_run && set->network_mode == NETWORK_ALLOWLIST;
 	struct plan *plan = &ret->plan;
 	const struct subject_place place = { .set = set, .in_image = pr->brings_runtimes };
 	const struct subject *what = &pr->subject;
@@ -171,7 +173,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	if (rc == 0)
 		rc = fill_argv(ret, what->args + skip, is_run ? what->n_args - skip : 0, err);
 	if (rc == 0)
-		rc = fill_env(ret, step, req, is_run, err);
+		rc = fill_env(ret, step, req, is_run, egress, err);
 	if (rc < 0)
 		return rc;
 	*plan = (struct plan){
@@ -189,7 +191,9 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.workspace_exec = set->workspace_exec || !is_run,
 		.argv = ret->argv,
 		.envp = ret->envp,
-		.start_at_once = true,
+		.start_at_once = !egress, /* else not before its proxy is there */
+		.egress = egress,
+		.report_denied = set->report_denied,
 		.files = &ret->file,
 		.n_files = ret->file.name ? 1 : 0,
 		.may_degrade = pr->may_degrade,

@@ -21,6 +21,7 @@
 #include "executor/compile_cache.h"
 #include "executor/executor.h"
 #include "executor/inspection.h"
+#include "executor/outside.h"
 #include "executor/prepare.h"
 #include "executor/record.h"
 #include "executor/select.h"
@@ -282,6 +283,7 @@ static int step_run(struct run *r)
 	CLEANUP(prepared_release)
 	struct prepared p = { .argv = NULL };
 	const struct settings *set = &r->prepared.resolved.set;
+	struct egress_rules outside = { .hosts = &set->whitelist };
 	bool keep = !(r->req->flags & BRIG_RUN_NO_CAPTURE);
 	struct stage s = { .backend = r->chosen.ops,
 			   .host = r->chosen.host,
@@ -294,7 +296,8 @@ static int step_run(struct run *r)
 			   .keep_out = keep ? &r->result->out : NULL,
 			   .keep_err = keep ? &r->result->err : NULL,
 			   .record_out = &r->recording.rec.out,
-			   .record_err = &r->recording.rec.err };
+			   .record_err = &r->recording.rec.err,
+			   .egress = &outside };
 
 	/* What is blocked is blocked, whether or not it could have been run. */
 	if (prepare_run(&r->prepared, r->req, r->prepared.lang->compiles ? &r->compiled : NULL, &p, &r->err) < 0)
@@ -304,6 +307,8 @@ static int step_run(struct run *r)
 	r->result->has_limits = true;
 	p.plan.gate = inspection_gate;
 	p.plan.gate_arg = r;
+	if (p.plan.egress)
+		outside = outside_rules(&set->whitelist, set);
 	stage_execute(&s);
 	/* What one backend compiled is not run by another. */
 	if (!r->prepared.lang->compiles && moves_on(r, &s))

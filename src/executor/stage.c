@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "executor/outside.h"
 
 static void set_verdict(struct stage *s, enum verdict v, const char *fmt, ...) PRINTF(3, 4);
 static void set_verdict(struct stage *s, enum verdict v, const char *fmt, ...)
@@ -132,7 +133,7 @@ static void judge(struct stage *s)
 
 static int step_create(struct stage *s)
 {
-	if (s->backend->create(s->host, s->plan, &s->cell, &s->err) < 0) {
+	if (outside_check(s) < 0 || s->backend->create(s->host, s->plan, &s->cell, &s->err) < 0) {
 		set_failure(s);
 		return -1;
 	}
@@ -146,6 +147,15 @@ static void undo_create(struct stage *s)
 	if (s->backend->destroy(s->cell, leftovers, sizeof(leftovers)) > 0)
 		result_warn(s->result, "clean-up left behind: %s", leftovers);
 	s->cell = NULL;
+}
+
+static int step_outside(struct stage *s)
+{
+	if (outside_begin(s) < 0) {
+		set_failure(s);
+		return -1;
+	}
+	return 0;
 }
 
 static int step_watch(struct stage *s)
@@ -184,6 +194,7 @@ static int step_inspect(struct stage *s)
 	s->backend->inspect(s->cell, s->facts);
 	if (s->backend->stop(s->cell, &s->err) < 0)
 		s->watch->ending = END_FAILED;
+	outside_end(s);
 	watch_drain(s->watch);
 	s->backend->usage(s->cell, &s->usage);
 	s->backend->inspect(s->cell, s->facts);
@@ -213,7 +224,8 @@ static int step_collect(struct stage *s)
 		return 0;
 	fd = s->backend->open_output(s->cell, s->collect);
 	if (fd < 0) /* not "error": its status would be the step's own, which is 0 */
-		set_verdict(s, VERDICT_failed, "the %s step ended well but left no file '%s'", s->plan->step, s->collect);
+		set_verdict(s, VERDICT_failed, "the %s step ended well but left no file '%s'", s->plan->step,
+			    s->collect);
 	else
 		read_collected(s, fd);
 	if (s->collected->full || s->collected->no_memory)
@@ -240,8 +252,11 @@ static const struct {
 	int (*up)(struct stage *s);
 	void (*down)(struct stage *s);
 } steps[] = {
-	{ PHASE_CREATE, step_create, undo_create }, { PHASE_RUN, step_watch, NULL },
-	{ PHASE_VERIFY, step_inspect, NULL },       { PHASE_VERIFY, step_collect, NULL },
+	{ PHASE_CREATE, step_create, undo_create },
+	{ PHASE_CREATE, step_outside, outside_end },
+	{ PHASE_RUN, step_watch, NULL },
+	{ PHASE_VERIFY, step_inspect, NULL },
+	{ PHASE_VERIFY, step_collect, NULL },
 	{ PHASE_VERIFY, step_verify, NULL },
 };
 

@@ -8,6 +8,9 @@
 #include "model/result.h"
 #include "verify/verify.h"
 
+struct egress;
+struct egress_rules;
+
 struct stage {
 	/* filled by the caller */
 	const struct backend_ops *backend;
@@ -19,14 +22,16 @@ struct stage {
 	uint64_t sample_interval_ms;
 	struct buf *keep_out, *keep_err;
 	struct record_stream *record_out, *record_err; /* NULL: not recorded */
-	const char *collect; /* a file to fetch from the workspace; NULL: none */
+	const char *collect;                           /* a file to fetch from the workspace; NULL: none */
 	struct buf *collected;
+	const struct egress_rules *egress; /* with plan->egress: what the cell may reach (outside.h) */
 	/* filled by stage_execute */
 	enum verdict verdict;
 	char reason[RESULT_TEXT_MAX];
 	int exit_code, signal;
 	/* inside */
 	struct cell *cell;
+	struct egress *proxy;
 	struct watch *watch;
 	struct facts *facts;
 	struct cell_usage usage;

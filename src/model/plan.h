@@ -45,6 +45,7 @@ struct plan_bind {
 
 #define PLAN_WORKSPACE "/workspace"
 #define EGRESS_PORT    3128 /* on 127.0.0.1 of the cell */
+#define EGRESS_BACKLOG 256
 
 struct plan {
 	char id[RUN_ID_LEN + 1];

@@ -35,6 +35,8 @@ struct cell {
 	int listener; /* where refused calls wait for an answer; FD_NONE: none, or nobody left who could call */
 	struct denials *denials; /* NULL before the first */
 	int handed[HANDED_COUNT];
+	int way_out; /* the socket of plan->egress, until it is asked for */
+	bool had_way_out;
 
 	bool ready, confined, started, ended; /* what the cell has reported ... */
 	bool told_started, told_ended;        /* ... and what of it the watcher knows */

@@ -35,6 +35,16 @@ static int take_confined(struct cell *c, struct received *r)
 	return c->tells ? cell_denied_begin(c, &r->fds[0]) : 0;
 }
 
+/* Only once, and only where the plan has one. */
+static int take_listener(struct cell *c, struct received *r)
+{
+	if (r->n_fds != 1 || !c->spec.plan->egress || c->had_way_out)
+		return -EPROTO;
+	c->way_out = fd_move(&r->fds[0]);
+	c->had_way_out = true;
+	return 0;
+}
+
 static int take_failure(const struct cell *c, const struct report *r, struct brig_error *err)
 {
 	if (r->step == STEP_exec)
@@ -53,6 +63,9 @@ static int take_report(struct cell *c, struct received *r, struct brig_error *er
 		return take_failure(c, p, err);
 	case REPORT_READY:
 		rc = take_ready(c, r);
+		break;
+	case REPORT_LISTENER:
+		rc = take_listener(c, r);
 		break;
 	case REPORT_CONFINED:
 		rc = take_confined(c, r);

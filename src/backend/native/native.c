@@ -55,7 +55,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	if (!c)
 		return NULL;
 	c->janitor = (struct janitor)JANITOR_NONE;
-	c->init_pidfd = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = FD_NONE;
+	c->init_pidfd = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = c->way_out = FD_NONE;
 	c->spec.ctl = c->spec.go = c->spec.ld_cache = FD_NONE;
 	for (int i = 0; i < 3; i++)
 		c->spec.stdio[i] = FD_NONE;
@@ -381,12 +381,20 @@ static int native_open_output(struct cell *c, const char *name)
 	return beneath_open_file(c->handed[HANDED_WORKSPACE], name, NULL);
 }
 
+/* It was reported before the walls, so it is here when create returns. */
+static int native_listener(struct cell *c, struct brig_error *err)
+{
+	if (c->way_out < 0)
+		return err_set(err, BRIG_E_INTERNAL, 0, "the cell has no socket for the egress proxy");
+	return fd_move(&c->way_out);
+}
+
 static void close_all(struct cell *c)
 {
 	int *const fds[] = {
-		&c->ctl,          &c->go,       &c->in,      &c->out,           &c->err,           &c->poll,
-		&c->init_pidfd,   &c->spec.ctl, &c->spec.go, &c->spec.ld_cache, &c->spec.stdio[0], &c->spec.stdio[1],
-		&c->spec.stdio[2]
+		&c->ctl,           &c->go,       &c->in,      &c->out,           &c->err,           &c->poll,
+		&c->init_pidfd,    &c->spec.ctl, &c->spec.go, &c->spec.ld_cache, &c->spec.stdio[0], &c->spec.stdio[1],
+		&c->spec.stdio[2], &c->way_out
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
@@ -443,6 +451,7 @@ const struct backend_ops native_backend = {
 	.usage = native_usage,
 	.open_output = native_open_output,
 	.denied = native_denied,
+	.listener = native_listener,
 	.list = native_list,
 	.reap = native_reap,
 	.destroy = native_destroy,

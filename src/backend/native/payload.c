@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -67,6 +68,26 @@ static int loopback_up(struct cell_build *b UNUSED)
 		return -errno;
 	lo.ifr_flags |= IFF_UP;
 	return ioctl(sock, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
+}
+
+/*
+ * A socket belongs to the network namespace in which it was made, whoever serves it.  So the cell needs no interface
+ * to reach the proxy, and the proxy needs no way into the cell.
+ */
+static int make_listener(struct cell_build *b)
+{
+	struct report made = report_make(REPORT_LISTENER);
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_port = htons(EGRESS_PORT),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	AUTO_FD sock = FD_NONE;
+
+	if (!b->spec->plan->egress)
+		return 0;
+	sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (sock < 0 || bind(sock, (const struct sockaddr *)&at, sizeof(at)) < 0 || listen(sock, EGRESS_BACKLOG) < 0)
+		return -errno;
+	return report_send(GO_FD, &made, &sock, 1);
 }
 
 static int enter_cgroup(struct cell_build *b)
@@ -211,6 +232,7 @@ static const struct build_step steps[] = {
 	{ STEP_namespaces, make_namespaces },
 	{ STEP_hostname, set_hostname },
 	{ STEP_loopback, loopback_up },
+	{ STEP_listener, make_listener },
 	{ STEP_enter_cgroup, enter_cgroup },
 	{ STEP_cgroup_ns, build_cgroup_ns },
 	{ STEP_oom_score, offer_to_oom_killer },

@@ -30,6 +30,7 @@ enum report_kind {
 	REPORT_ENDED,      /* from init: status and value of the program's end, and when */
 	REPORT_EXPIRED,    /* from init: the wall clock ran out and the supervisor had not acted */
 	REPORT_ENTER,      /* from the supervisor: the groups are made; carries what to write "0" to, to enter them */
+	REPORT_LISTENER, /* from the payload: carries the socket of plan->egress, listening in the cell's own network */
 	REPORT_KIND_END
 };
 
