@@ -193,7 +193,6 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.envp = ret->envp,
 		.start_at_once = !egress, /* else not before its proxy is there */
 		.egress = egress,
-		.report_denied = set->report_denied,
 		.files = &ret->file,
 		.n_files = ret->file.name ? 1 : 0,
 		.may_degrade = pr->may_degrade,
