@@ -11,15 +11,24 @@
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #endif
 
+/* The kernel writes and reads records of its own size, whatever the size of ours: a newer one's have room, too. */
+#define ROOM 512
+union notif {
+	struct seccomp_notif n;
+	char room[ROOM];
+};
+union response {
+	struct seccomp_notif_resp r;
+	char room[ROOM];
+};
+
 bool seccomp_can_listen(void)
 {
 	struct seccomp_notif_sizes sizes;
 
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0)
 		return false;
-	/* The kernel writes and reads records of its own size, whatever the size of ours. */
-	return sizes.seccomp_notif == sizeof(struct seccomp_notif) &&
-	       sizes.seccomp_notif_resp == sizeof(struct seccomp_notif_resp) &&
+	return sizes.seccomp_notif <= ROOM && sizes.seccomp_notif_resp <= ROOM &&
 	       sizes.seccomp_data == sizeof(struct seccomp_data);
 }
 
@@ -30,12 +39,12 @@ void seccomp_listen_quickly(int listener)
 
 int seccomp_listen_receive(int listener, struct told_call *ret)
 {
-	struct seccomp_notif n;
+	union notif u;
 
-	memset(&n, 0, sizeof(n)); /* the kernel insists */
-	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &n) < 0)
+	memset(&u, 0, sizeof(u)); /* the kernel insists */
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &u) < 0)
 		return -errno;
-	*ret = (struct told_call){ .id = n.id, .thread = (pid_t)n.pid, .call = n.data };
+	*ret = (struct told_call){ .id = u.n.id, .thread = (pid_t)u.n.pid, .call = u.n.data };
 	return 0;
 }
 
@@ -44,9 +53,13 @@ bool seccomp_listen_waits(int listener, const struct told_call *t)
 	return ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &t->id) == 0;
 }
 
-static int answer(int listener, struct seccomp_notif_resp resp)
+static int answer(int listener, struct seccomp_notif_resp r)
 {
-	return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 ? -errno : 0;
+	union response u;
+
+	memset(&u, 0, sizeof(u));
+	u.r = r;
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &u) < 0 ? -errno : 0;
 }
 
 int seccomp_listen_refuse(int listener, const struct told_call *t, int error)

@@ -10,7 +10,7 @@
 
 #include "base/util.h"
 
-/* Whether this kernel's records have the size that we know.  If not, no telling filter may be installed. */
+/* Whether this kernel's records fit.  If not, no telling filter may be installed. */
 bool seccomp_can_listen(void);
 /* Asks for quick hand-over between caller and listener where the kernel offers it (Linux 6.6): for busy ones. */
 void seccomp_listen_quickly(int listener);
