@@ -165,18 +165,6 @@ static void take_sample(struct watch *w, uint64_t now)
 		w->ending = END_MEMORY;
 }
 
-static void check_clocks(struct watch *w, struct pace *p)
-{
-	uint64_t now = clock_now_ns();
-
-	if (pace_sample_is_due(p, now))
-		take_sample(w, now);
-	if (pace_cpu_is_due(p, now) && pace_cpu_is_over(p, w->backend->cpu_ns(w->cell), now))
-		w->ending = END_CPU;
-	if (pace_wall_is_over(p, now))
-		w->ending = END_WALL;
-}
-
 /* True when the cell's run is over. */
 static bool take_event(struct watch *w, struct brig_error *err)
 {
@@ -197,6 +185,22 @@ static bool take_event(struct watch *w, struct brig_error *err)
 		break;
 	}
 	return false;
+}
+
+/* True when the run is over.  We may have been held up since the last look: what the cell said meanwhile comes first. */
+static bool check_clocks(struct watch *w, struct pace *p, struct brig_error *err)
+{
+	uint64_t now = clock_now_ns();
+
+	if (pace_sample_is_due(p, now))
+		take_sample(w, now);
+	if (pace_cpu_is_due(p, now) && pace_cpu_is_over(p, w->backend->cpu_ns(w->cell), now))
+		w->ending = END_CPU;
+	if (!pace_wall_is_over(p, now))
+		return w->ending != END_EXIT;
+	if (!take_event(w, err) || (w->ending == END_EXIT && w->exit.at_ns > p->wall_deadline_ns))
+		w->ending = END_WALL;
+	return true;
 }
 
 static bool serve(struct watch *w, const struct pollfd slot[SLOT_COUNT], struct brig_error *err)
@@ -233,11 +237,7 @@ static void loop(struct watch *w, struct pace *pace, struct brig_error *err)
 			w->ending = END_FAILED;
 			return;
 		}
-		over = n > 0 && serve(w, slot, err);
-		if (!over) {
-			check_clocks(w, pace);
-			over = w->ending != END_EXIT;
-		}
+		over = (n > 0 && serve(w, slot, err)) || check_clocks(w, pace, err);
 	}
 }
 
