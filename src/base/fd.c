@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/str.h"
@@ -160,4 +161,54 @@ int fd_pipe_to_child(int *child, int *ours, bool child_reads, int min)
 	if (fd_set_nonblock(*ours) < 0)
 		return -errno;
 	return fd_move_up(child, min);
+}
+
+/* ---- descriptors as messages ------------------------------------------------------------------- */
+
+union one_fd {
+	char space[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+int fd_send(int sock, int fd)
+{
+	int word = fd < 0 ? fd : 0;
+	struct iovec iov = { .iov_base = &word, .iov_len = sizeof(word) };
+	union one_fd control = { .space = { 0 } };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		struct cmsghdr *c = &control.align;
+
+		msg.msg_control = control.space;
+		msg.msg_controllen = sizeof(control.space);
+		*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+				       .cmsg_level = SOL_SOCKET,
+				       .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	}
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) == (ssize_t)sizeof(word) ? 0 : -errno;
+}
+
+int fd_receive(int sock)
+{
+	int word = -EPROTO, fd = FD_NONE;
+	struct iovec iov = { .iov_base = &word, .iov_len = sizeof(word) };
+	union one_fd control;
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)
+	};
+	const struct cmsghdr *c;
+	ssize_t n;
+
+	do {
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (n == (ssize_t)sizeof(word) && word == 0 && fd >= 0)
+		return fd;
+	fd_closep(&fd);
+	return n < 0 ? -errno : n == (ssize_t)sizeof(word) && word < 0 ? word : -EPIPE;
 }

@@ -28,5 +28,11 @@ int fd_pipe_to_child(int *child, int *ours, bool child_reads, int min);
  * descriptor, or LOCK_UN, ends it; the kernel does when the process dies.
  */
 int fd_lock(int fd, int how, uint64_t patience_ns);
+/*
+ * One descriptor, or the -errno that stands in its place, over a SOCK_SEQPACKET socket: 0 or -errno.  Receiving waits;
+ * it gives the descriptor, the other's -errno, or -EPIPE if the other went without a word.
+ */
+int fd_send(int sock, int fd);
+int fd_receive(int sock);
 
 #endif

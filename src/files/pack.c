@@ -19,6 +19,7 @@
 #include "files/walk.h"
 
 #define OWNER_ALL 0700
+#define PAGE      (4 * KiB)
 
 struct packer {
 	int out; /* negative: only measure */
@@ -123,6 +124,7 @@ static int count(struct packer *p, const char *path, uint64_t bytes)
 		return too_much(p, path);
 	c->entries++;
 	c->bytes += bytes;
+	c->room += (bytes + PAGE - 1) / PAGE * PAGE;
 	return 0;
 }
 

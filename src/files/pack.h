@@ -23,6 +23,7 @@ struct pack_caps {
 
 struct pack_counts {
 	uint64_t entries, bytes;
+	uint64_t room;     /* bytes in whole pages, as a tmpfs counts them; of packing and measuring only */
 	uint64_t left_out; /* special files, unreadable ones, and what vanished before it was read */
 };
 

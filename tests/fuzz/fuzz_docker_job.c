@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 	(void)wire_get_failure(exact, len, &failure);
 	(void)wire_get_spaces(exact, len, &spaces);
 	(void)wire_get_exit(exact, len, &how);
-	(void)wire_get_output(exact, len, &size);
+	(void)wire_get_number(exact, len, &size);
 	if (wire_get_fact(exact, len, &fact) && strlen(fact.text) + strlen(fact.source) > len)
 		abort();
 	free(exact);

@@ -8,6 +8,7 @@
 #include "backend/docker/frames.h"
 #include "backend/docker/wire.h"
 #include "base/buf.h"
+#include "files/pack.h"
 
 /* Time for the engine's own part, on top of what the policy gives a cell to come up and to go away. */
 #define ENGINE_GRACE_MS 30000
@@ -33,6 +34,23 @@ struct pipe_out {
 		   2 * WIRE_KEY]; /* what the pipe had no room for: one read at most, and what was held back before */
 	size_t at, len;
 	struct buf rest; /* of a stopped cell: everything that still came */
+};
+
+/* The plan's project as a stream in memory, on its way to init. */
+struct project_out {
+	const char *data; /* mapped; NULL: there is none, or it is sent */
+	size_t len, mapped;
+	uint64_t entries, bytes; /* in it */
+	uint64_t room;           /* that it takes of the workspace, in bytes */
+	bool sent;
+};
+
+/* The workspace as a stream, on its way back. */
+struct tree_in {
+	int fd; /* memory file; FD_NONE: nothing has come */
+	uint64_t len;
+	bool ended;   /* init has said so */
+	uint64_t sys; /* and why it was early; 0: it was not */
 };
 
 struct cell {
@@ -68,6 +86,8 @@ struct cell {
 	size_t message_len;
 	bool input_done; /* WIRE_INPUT_END was queued */
 
+	struct project_out project;
+
 	/* what came back */
 	bool ready, let_go, final, stream_over, draining;
 	bool failed_step;
@@ -78,6 +98,7 @@ struct cell {
 	bool has_exit, told;
 	uint64_t output_size, output_got;
 	int output; /* memory file with the output; FD_NONE */
+	struct tree_in tree;
 	struct facts early, late;
 	char first_words[200]; /* on stderr of a container whose init did not speak */
 	size_t first_len;
@@ -136,6 +157,15 @@ int container_await_ready(struct cell *c, struct brig_error *err);
 int container_let_go(struct cell *c, struct brig_error *err);
 int container_stop(struct cell *c, struct brig_error *err);
 int container_remove(struct cell *c, char *leftovers, size_t size);
+
+/* tree.c: projects and what becomes of them. */
+int project_pack(struct cell *c, struct brig_error *err);
+void project_release(struct cell *c);
+/* Ceilings of a workspace on its way back. */
+struct pack_caps tree_caps(const struct cell *c);
+bool tree_take(struct cell *c, const char *body, size_t len);
+bool tree_take_end(struct cell *c, const char *body, size_t len);
+int docker_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err);
 
 /* pump.c: everything that flows. */
 int pump_open(struct cell *c, struct brig_error *err);

@@ -11,6 +11,7 @@
  *	map_plan.c    plan -> container settings, and what cannot be promised
  *	map_check.c   container settings <- the engine's account
  *	container.c   create, start, stop, remove
+ *	tree.c        a project on its way in, and what became of it on its way out
  *	pump.c        output, input and init's words over one stream
  *	wire.c        what brig and init say to each other
  *	owner.c       labels, ps, reap
@@ -101,7 +102,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	c->host = h;
 	c->plan = plan;
 	c->out.read = c->out.write = c->err.read = c->err.write = FD_NONE;
-	c->in_read = c->in_write = c->poll = c->output = FD_NONE;
+	c->in_read = c->in_write = c->poll = c->output = c->tree.fd = FD_NONE;
 	c->memory = c->cpu = c->pids = c->pool = c->profile = FD_NONE;
 	return c;
 }
@@ -119,6 +120,8 @@ static int docker_destroy(struct cell *c, char *leftovers, size_t size)
 	fd_closep(&c->pool); /* what could not be removed the pool tries again */
 	stats_close(c);
 	pump_close(c);
+	project_release(c);
+	fd_closep(&c->tree.fd);
 	fd_closep(&c->profile);
 	json_decref(c->asked);
 	json_decref(c->before);
@@ -259,6 +262,7 @@ const struct backend_ops docker_backend = {
 	.stop = docker_stop,
 	.usage = docker_usage,
 	.open_output = docker_open_output,
+	.workspace = docker_workspace,
 	.list = owner_list,
 	.reap = owner_reap,
 	.pool = pool_serve,

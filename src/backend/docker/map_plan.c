@@ -66,6 +66,8 @@ static json_t *tmpfs(const struct cell *c)
 	bool podman = c->host->podman;
 	json_t *v = json_object();
 
+	s.bytes[0] += c->project.room; /* the limits are for what the program adds */
+	s.inodes[0] += c->project.entries;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		/* Podman takes no owner for a tmpfs; then the place is everybody's, and there is nobody else.  Nor does it
 		 * take a number of inodes: the memory limit, which they count against, has to do. */

@@ -79,7 +79,14 @@ static void fill_job(const struct cell *c, struct wire_job *j)
 	j->flags = (plan->profile == SECCOMP_PROFILE_STRICT ? WIRE_STRICT : 0) |
 		   (plan->deny_write_exec ? WIRE_DENY_WRITE_EXEC : 0) |
 		   (plan->workspace_exec ? WIRE_WORKSPACE_EXEC : 0) |
-		   (plan->may_degrade & PROT_BIT(PROT_landlock) ? WIRE_WITHOUT_LANDLOCK : 0);
+		   (plan->may_degrade & PROT_BIT(PROT_landlock) ? WIRE_WITHOUT_LANDLOCK : 0) |
+		   (c->project.data ? WIRE_PROJECT : 0) |
+		   (plan->workspace && plan->workspace->read_only ? WIRE_READ_ONLY : 0) |
+		   (plan->wants_view ? WIRE_RETURN : 0);
+	j->tree_entries = tree_caps(c).entries;
+	j->tree_bytes = tree_caps(c).bytes;
+	j->room_bytes = c->project.room;
+	j->room_inodes = c->project.entries;
 	j->family = plan->family;
 	j->wall_ms = plan->limits.wall_ms;
 	j->cpu_time_ms = plan->limits.cpu_time_ms;
@@ -116,12 +123,21 @@ int pump_load(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
-/* The part that is under way: the job's head, a file, or a message; NULL: nothing. */
+static bool project_waits(const struct cell *c)
+{
+	return c->project.data && !c->project.sent;
+}
+
+/* The part that is under way: the job's head, the project, a file, or a message; NULL: nothing. */
 static const char *part(const struct cell *c, size_t *len)
 {
 	if (c->head) {
 		*len = c->head_len;
 		return c->head;
+	}
+	if (project_waits(c)) {
+		*len = c->project.len;
+		return c->project.data;
 	}
 	if (c->file < c->plan->n_files) {
 		*len = c->plan->files[c->file].len;
@@ -133,7 +149,7 @@ static const char *part(const struct cell *c, size_t *len)
 
 static bool nothing_to_send(const struct cell *c)
 {
-	return !c->head && c->file >= c->plan->n_files && c->message_len == 0;
+	return !c->head && !project_waits(c) && c->file >= c->plan->n_files && c->message_len == 0;
 }
 
 static void part_is_sent(struct cell *c)
@@ -142,6 +158,8 @@ static void part_is_sent(struct cell *c)
 	if (c->head) {
 		explicit_bzero(c->head, c->head_len); /* the keys */
 		free(MOVE_PTR(c->head));
+	} else if (project_waits(c)) {
+		c->project.sent = true;
 	} else if (c->file < c->plan->n_files) {
 		c->file++;
 	} else {
@@ -263,7 +281,7 @@ static bool take_fact(struct cell *c, const char *body, size_t len)
 
 static bool take_output(struct cell *c, const char *body, size_t len)
 {
-	if (c->output >= 0 || !wire_get_output(body, len, &c->output_size) ||
+	if (c->output >= 0 || !wire_get_number(body, len, &c->output_size) ||
 	    c->output_size > c->plan->limits.disk_bytes)
 		return false;
 	c->output = memfd_create("brig-output", MFD_CLOEXEC);
@@ -302,6 +320,10 @@ static bool take_frame(struct cell *c, unsigned type, const char *body, size_t l
 		return !head && take_output(c, body, len);
 	case WIRE_DATA:
 		return !head && take_data(c, body, len);
+	case WIRE_TREE:
+		return !head && tree_take(c, body, len);
+	case WIRE_TREE_END:
+		return !head && tree_take_end(c, body, len);
 	case WIRE_END:
 		c->final = c->reader.state == WIRE_DONE;
 		return true;

@@ -119,6 +119,10 @@ size_t wire_job_encode(const struct wire_job *job, char *dst, size_t size)
 	add_number(&w, job->cpu_time_ms, 8);
 	add_number(&w, job->disk_bytes, 8);
 	add_number(&w, job->open_files, 8);
+	add_number(&w, job->tree_entries, 8);
+	add_number(&w, job->tree_bytes, 8);
+	add_number(&w, job->room_bytes, 8);
+	add_number(&w, job->room_inodes, 8);
 	add_number(&w, job->output_max, 8);
 	add_text(&w, job->output);
 	add_texts(&w, job->argv, WIRE_ARGS_MAX);
@@ -196,6 +200,10 @@ bool wire_job_decode(const char *meta, size_t len, struct wire_job *ret)
 	ret->cpu_time_ms = take_number(&r, 8);
 	ret->disk_bytes = take_number(&r, 8);
 	ret->open_files = take_number(&r, 8);
+	ret->tree_entries = take_number(&r, 8);
+	ret->tree_bytes = take_number(&r, 8);
+	ret->room_bytes = take_number(&r, 8);
+	ret->room_inodes = take_number(&r, 8);
 	ret->output_max = take_number(&r, 8);
 	ret->output = take_text(&r);
 	take_texts(&r, ret->argv, WIRE_ARGS_MAX);
@@ -320,15 +328,15 @@ bool wire_get_exit(const char *body, size_t len, struct wire_exit *ret)
 	return ret->exited <= 1 && ret->expired <= 1 && ret->disk_full <= 1 && ret->value <= (ret->exited ? 255 : 127);
 }
 
-void wire_put_output(struct wire_out *o, uint64_t size)
+void wire_put_number(struct wire_out *o, enum wire_frame type, uint64_t value)
 {
 	char body[8];
 
-	put_number(body, size, 8);
-	wire_put(o, WIRE_OUTPUT, body, sizeof(body));
+	put_number(body, value, 8);
+	wire_put(o, type, body, sizeof(body));
 }
 
-bool wire_get_output(const char *body, size_t len, uint64_t *ret)
+bool wire_get_number(const char *body, size_t len, uint64_t *ret)
 {
 	if (len != 8)
 		return false;

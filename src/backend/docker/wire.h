@@ -4,7 +4,8 @@
  * the other: everything is bounded and checked before it is used.  No allocation, no input or output.
  *
  *	brig to init, on the container's stdin:
- *		head {magic, size of meta}, meta {keys, limits, command, names of files}, contents of the files
+ *		head {magic, size of meta}, meta {keys, limits, command, names of files}, the project as a stream of
+ *		files/pack.h if there is one, contents of the files
  *		then messages {type, 0, 0, 0, length} and as many bytes; the program's own stdin travels in WIRE_INPUT.
  *		End of file, at any time, means that brig is gone or has seen enough: init ends the cell.
  *	init to brig, on the container's stderr:
@@ -46,7 +47,10 @@ enum wire_flag {
 	WIRE_DENY_WRITE_EXEC = 1 << 1,
 	WIRE_WORKSPACE_EXEC = 1 << 2,
 	WIRE_WITHOUT_LANDLOCK = 1 << 3, /* go on if there is none */
-	WIRE_FLAGS = (1 << 4) - 1,
+	WIRE_PROJECT = 1 << 4,          /* a project comes before the files */
+	WIRE_READ_ONLY = 1 << 5,        /* the program may not change its workspace */
+	WIRE_RETURN = 1 << 6,           /* send the workspace back at the end */
+	WIRE_FLAGS = (1 << 7) - 1,
 };
 
 struct wire_file {
@@ -61,8 +65,10 @@ struct wire_job {
 	uint32_t flags;  /* enum wire_flag */
 	uint32_t family; /* enum syscall_family */
 	uint64_t wall_ms, cpu_time_ms, disk_bytes, open_files;
+	uint64_t tree_entries, tree_bytes;   /* ceilings of the project, and of the workspace on its way back */
+	uint64_t room_bytes, room_inodes;    /* of the workspace that are the project's, beyond the limits */
 	uint64_t output_max;                 /* the largest output file that is wanted */
-	const char *output;                  /* name of the file to send back when the program exits with 0; "": none */
+	const char *output;                  /* name of the file to send back at the end; "": none */
 	const char *argv[WIRE_ARGS_MAX + 1]; /* NULL-terminated */
 	const char *envp[WIRE_ENV_MAX + 1];
 	struct wire_file files[WIRE_FILES_MAX];
@@ -102,6 +108,8 @@ enum wire_frame {
 	WIRE_EXIT,    /* struct wire_exit */
 	WIRE_OUTPUT,  /* u64: the output file's size; its bytes follow in WIRE_DATA */
 	WIRE_DATA,
+	WIRE_TREE,     /* a piece of the workspace as a stream of files/pack.h */
+	WIRE_TREE_END, /* u64: 0, or the errno that ended it early */
 	WIRE_FRAMES
 };
 
@@ -157,13 +165,13 @@ void wire_put(struct wire_out *o, enum wire_frame type, const void *body, size_t
 void wire_put_failure(struct wire_out *o, enum wire_step step, int sys);
 void wire_put_spaces(struct wire_out *o, const struct wire_spaces *s);
 void wire_put_exit(struct wire_out *o, const struct wire_exit *e);
-void wire_put_output(struct wire_out *o, uint64_t size);
+void wire_put_number(struct wire_out *o, enum wire_frame type, uint64_t value); /* WIRE_OUTPUT, WIRE_TREE_END */
 void wire_put_fact(struct wire_out *o, const struct wire_fact *f);
 
 bool wire_get_failure(const char *body, size_t len, struct wire_failure *ret);
 bool wire_get_spaces(const char *body, size_t len, struct wire_spaces *ret);
 bool wire_get_exit(const char *body, size_t len, struct wire_exit *ret);
-bool wire_get_output(const char *body, size_t len, uint64_t *ret);
+bool wire_get_number(const char *body, size_t len, uint64_t *ret);
 bool wire_get_fact(const char *body, size_t len, struct wire_fact *ret);
 
 /* ---- what a program writes, up to a key --------------------------------------------------------- */

@@ -293,6 +293,9 @@ static bool visit_mount(char *line, void *arg)
 	if (str_eq(m.point, "/proc"))
 		say_text(s->in, FACT_proc_flags, proc_list_has(m.super, ',', "subset=pid") ? "subset=pid" : m.super,
 			 "init: /proc/self/mountinfo");
+	/* A container's places cannot be sealed once they are filled: Landlock does it. */
+	if (s->in->job.flags & WIRE_READ_ONLY && s->in->landlock_abi > 0 && str_eq(m.point, place_name[0]))
+		return true;
 	if (!proc_list_has(m.options, ',', "ro") && access(m.point, W_OK) == 0) {
 		struct stat st;
 
@@ -308,7 +311,9 @@ static void say_mounts(struct inside *in)
 	struct mount_scan scan = { .in = in };
 
 	if (proc_each_line("/proc/self/mountinfo", visit_mount, &scan) == 0)
-		say_text(in, FACT_writable_mounts, scan.writable.s, "init: /proc/self/mountinfo and access(2)");
+		say_text(in, FACT_writable_mounts, scan.writable.s,
+			 in->job.flags & WIRE_READ_ONLY ? "init: /proc/self/mountinfo, access(2), and Landlock's rules"
+							: "init: /proc/self/mountinfo and access(2)");
 }
 
 void facts_note_disk(struct inside *in)
@@ -337,6 +342,10 @@ static void say_disk(struct inside *in)
 		}
 		bytes += now.f_blocks * (uint64_t)now.f_bsize;
 		inodes += now.f_files;
+	}
+	if (bytes != UINT64_MAX) { /* what brig added for the project that it sent */
+		bytes -= min_u64(bytes, in->job.room_bytes);
+		inodes -= min_u64(inodes, in->job.room_inodes);
 	}
 	say_number(in, FACT_disk_max, bytes, "init: fstatfs of the writable places");
 	say_number(in, FACT_inodes_max, inodes, "init: fstatfs of the writable places");

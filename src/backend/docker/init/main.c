@@ -4,7 +4,7 @@
  *
  *	hide      nobody may look into this process
  *	job       read from stdin; a warm container waits here
- *	stage     files into the workspace
+ *	stage     a project and files into the workspace
  *	fork      the program's process builds its walls and waits
  *	ready     what is in force is said to brig, which compares and decides
  *	go        the program runs; everything else is watch.c
@@ -94,8 +94,10 @@ static void say_end(struct inside *in, const struct wire_exit *how)
 	wire_put_fact(&in->out, &left);
 	wire_put_exit(&in->out, how);
 	speak(in);
-	if (in->job.output[0] && how->exited && how->value == 0)
+	if (in->job.output[0])
 		send_output(in);
+	if (in->job.flags & WIRE_RETURN)
+		tree_send(in);
 	wire_put(&in->out, WIRE_END, NULL, 0);
 	speak(in);
 }
@@ -112,6 +114,7 @@ int main(void)
 	job_read(&in);
 	take(&in, WIRE_STEP_hide, rc);
 	take(&in, WIRE_STEP_place, find_places(&in));
+	take(&in, WIRE_STEP_project, tree_take(&in));
 	take(&in, WIRE_STEP_stage_files, job_stage_files(&in));
 	take(&in, WIRE_STEP_fork, payload_fork(&in));
 	await_payload(&in);

@@ -198,8 +198,12 @@ static int apply_landlock(struct payload *p)
 	add_rule(p, "/proc", LANDLOCK_READ);
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
 		add_rule(p, devices[i], LANDLOCK_READ | LANDLOCK_WRITE_FILE);
-	for (size_t i = 0; i < PLACE_COUNT; i++)
-		add_rule(p, place_name[i], LANDLOCK_READ | LANDLOCK_WRITE | (i == 0 && exec ? LANDLOCK_EXEC : 0));
+	for (size_t i = 0; i < PLACE_COUNT; i++) {
+		bool sealed = i == 0 && p->in->job.flags & WIRE_READ_ONLY;
+
+		add_rule(p, place_name[i],
+			 LANDLOCK_READ | (sealed ? 0 : LANDLOCK_WRITE) | (i == 0 && exec ? LANDLOCK_EXEC : 0));
+	}
 	return landlock_confine(p->in->landlock_abi, p->rules, p->n_rules);
 }
 

@@ -289,7 +289,7 @@ void send_output(struct inside *in)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > in->job.output_max)
 		return;
-	wire_put_output(&in->out, (uint64_t)st.st_size);
+	wire_put_number(&in->out, WIRE_OUTPUT, (uint64_t)st.st_size);
 	speak(in);
 	while ((n = read(fd, piece, sizeof(piece))) > 0) {
 		char prefix[WIRE_PREFIX];
