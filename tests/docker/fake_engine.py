@@ -63,7 +63,8 @@ class Job:
 		self.meta, self.at = meta, 0
 		self.keys = self.take(32), self.take(32)
 		self.flags, self.family = self.numbers("<II")
-		self.wall_ms, self.cpu_ms, self.disk, self.files_max, self.output_max = self.numbers("<QQQQQ")
+		(self.wall_ms, self.cpu_ms, self.disk, self.files_max, self.tree_entries, self.tree_bytes, self.room_bytes, self.room_inodes,
+		 self.output_max) = self.numbers("<9Q")
 		self.output = self.text()
 		self.argv = [self.text() for _ in range(self.numbers("<I")[0])]
 		self.env = [self.text() for _ in range(self.numbers("<I")[0])]
