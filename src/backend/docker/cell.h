@@ -100,6 +100,7 @@ struct cell {
 	int output; /* memory file with the output; FD_NONE */
 	struct tree_in tree;
 	struct facts early, late;
+	char piece[32 * KiB];  /* of the stream, as it is read */
 	char first_words[200]; /* on stderr of a container whose init did not speak */
 	size_t first_len;
 

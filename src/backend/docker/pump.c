@@ -21,8 +21,6 @@
 #include "base/fd.h"
 #include "base/str.h"
 
-#define READ_PIECE (32 * KiB)
-
 static void watch_fd(struct cell *c, int fd, uint32_t events)
 {
 	struct epoll_event e = { .events = events, .data.fd = fd };
@@ -421,10 +419,8 @@ static bool is_full(const struct cell *c)
 
 static int read_stream(struct cell *c, struct brig_error *err)
 {
-	static _Thread_local char piece[READ_PIECE];
-
 	while (!c->stream_over && !is_full(c)) {
-		ssize_t n = http_stream_read(c->stream, piece, sizeof(piece));
+		ssize_t n = http_stream_read(c->stream, c->piece, sizeof(c->piece));
 		int rc;
 
 		if (n == -EAGAIN)
@@ -433,7 +429,7 @@ static int read_stream(struct cell *c, struct brig_error *err)
 			end_of_stream(c);
 			return 0;
 		}
-		rc = take_bytes(c, piece, (size_t)n, err);
+		rc = take_bytes(c, c->piece, (size_t)n, err);
 		flush(&c->out);
 		flush(&c->err);
 		if (rc < 0) {
