@@ -263,7 +263,7 @@ static void add_failure(struct go_reader *g, const char *package, const char *na
 
 	place = text ? find_place(text, &line) : NULL;
 	(void)snprintf(full, sizeof(full), "%.400s%s%.500s", package, *name ? "." : "", name);
-	if (!report_failure(g->report, full, place, line, text ? text : ""))
+	if (!tests_add_failure(g->report, full, place, line, text ? text : ""))
 		complain(g, "no memory is left for", full);
 }
 
@@ -369,7 +369,7 @@ static void take_plain(struct go_reader *g, const char *line, size_t len)
 		return;
 	*bracket = '\0';
 	bracket[strcspn(bracket + 2, "]") + 2] = '\0';
-	if (!report_failure(g->report, text + 5, NULL, 0, bracket + 2))
+	if (!tests_add_failure(g->report, text + 5, NULL, 0, bracket + 2))
 		complain(g, "no memory is left for", text + 5);
 }
 

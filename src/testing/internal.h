@@ -25,6 +25,6 @@ int package_framework(int project, const struct framework **ret, char *foreign, 
 void go_report_read(const char *text, size_t len, struct test_report *ret, char *why);
 
 /* A failure is counted; the strings, which may be NULL, are copied with their ends cut off.  False: no memory. */
-bool report_failure(struct test_report *r, const char *name, const char *file, uint64_t line, const char *message);
+bool tests_add_failure(struct test_report *r, const char *name, const char *file, uint64_t line, const char *message);
 
 #endif

@@ -27,7 +27,7 @@ static char *copy_text(const char *text, size_t max)
 	return text ? strndup(text, len) : NULL;
 }
 
-bool report_failure(struct test_report *r, const char *name, const char *file, uint64_t line, const char *message)
+bool tests_add_failure(struct test_report *r, const char *name, const char *file, uint64_t line, const char *message)
 {
 	struct test_failure f = { .name = copy_text(name, FAILURE_NAME_MAX),
 				  .message = copy_text(message, MESSAGE_MAX),
@@ -136,7 +136,7 @@ static bool take_failed(struct reader *r, const struct line *l)
 
 	if (l->n < 6 || !str_to_u64(l->word[4], &line))
 		return give_up(r, "line %llu makes no sense", (unsigned long long)r->number + 1);
-	return report_failure(r->report, l->word[2], l->word[3], line, l->word[5]) ||
+	return tests_add_failure(r->report, l->word[2], l->word[3], line, l->word[5]) ||
 	       give_up(r, "no memory is left for it");
 }
 
