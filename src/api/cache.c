@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.c - the store of compiled programs, looked at and cared for: brig_cache_*_json(). */
+/* cache.c - the stores of compiled programs and of packages, looked at and cared for: brig_cache_*_json(). */
 #include <jansson.h>
 #include <string.h>
 
@@ -10,17 +10,21 @@
 
 #define DAY_NS (86400 * NS_PER_SEC)
 
+static const enum store_form forms[] = { STORE_BYTES, STORE_TREES };
+
 /* 1: *ret is the store; 0: there is none yet. */
-static int open_store(struct brig *b, struct store **ret, struct brig_error *err)
+static int open_store(struct brig *b, enum store_form form, struct store **ret, struct brig_error *err)
 {
 	const struct settings *set = policy_base(b->policy);
-	const struct store_limits limits = { .bytes = set->cache_size, .ttl_ns = set->cache_days * DAY_NS };
+	bool trees = form == STORE_TREES;
+	const struct store_limits limits = { .bytes = trees ? set->packages_size : set->cache_size,
+					     .ttl_ns = (trees ? set->packages_days : set->cache_days) * DAY_NS };
 	struct brig_error why = BRIG_ERROR_INIT;
 	AUTO_STATEDIR dir = STATEDIR_INIT;
 	int rc = statedir_open(b->recorder.state, false, &dir, &why);
 
 	if (rc == 0)
-		rc = store_open(&dir, STORE_BYTES, false, &limits, ret, &why);
+		rc = store_open(&dir, form, false, &limits, ret, &why);
 	if (rc == 0)
 		return 1;
 	if (why.sys == ENOENT)
@@ -81,28 +85,43 @@ static int list_entries(struct store *s, json_t *rows, uint64_t *ret_bytes, stru
 	return failed ? err_nomem(err) : rc;
 }
 
+/* What the rows of one store add up to, and what they may. */
+static json_t *json_room(uint64_t bytes, uint64_t max_bytes, uint64_t max_days)
+{
+	return json_pack("{s:o, s:o, s:o}", "bytes", json_size(bytes), "max_bytes", json_size(max_bytes), "max_days",
+			 json_size(max_days));
+}
+
 int brig_cache_list_json(struct brig *b, char **ret, struct brig_error *err)
 {
-	struct store *s = NULL;
-	uint64_t bytes = 0;
-	json_t *rows;
-	int rc;
+	uint64_t bytes[ARRAY_LEN(forms)] = { 0 };
+	const struct settings *set;
+	json_t *rows, *doc;
+	int rc = 0;
 
 	if (!b || !ret)
 		return err_set(err, BRIG_E_USAGE, 0, "brig_cache_list_json needs a handle and a place for the text");
+	set = policy_base(b->policy);
 	rows = json_array();
-	rc = open_store(b, &s, err);
-	if (rc > 0)
-		rc = list_entries(s, rows, &bytes, err);
-	store_close(s);
+	for (size_t i = 0; i < ARRAY_LEN(forms) && rc >= 0; i++) {
+		struct store *s = NULL;
+
+		rc = open_store(b, forms[i], &s, err);
+		if (rc > 0)
+			rc = list_entries(s, rows, &bytes[i], err);
+		store_close(s);
+	}
 	if (rc < 0) {
 		json_decref(rows);
 		return rc;
 	}
-	return hand_out(json_pack("{s:o, s:o, s:o, s:o}", "entries", rows, "bytes", json_size(bytes), "max_bytes",
-				  json_size(policy_base(b->policy)->cache_size), "max_days",
-				  json_size(policy_base(b->policy)->cache_days)),
-			ret, err);
+	doc = json_room(bytes[0], set->cache_size, set->cache_days);
+	if (json_object_set_new(doc, "entries", rows) < 0 ||
+	    json_object_set_new(doc, "packages", json_room(bytes[1], set->packages_size, set->packages_days)) < 0) {
+		json_decref(doc);
+		doc = NULL;
+	}
+	return hand_out(doc, ret, err);
 }
 
 /* ---- prune and verify ------------------------------------------------------------------------- */
@@ -115,20 +134,36 @@ static json_t *json_care(const struct store_care *c)
 			 json_size(c->damaged), "stray", json_size(c->stray));
 }
 
+static void add_care(struct store_care *sum, const struct store_care *one)
+{
+	sum->entries += one->entries;
+	sum->bytes += one->bytes;
+	sum->removed += one->removed;
+	sum->removed_bytes += one->removed_bytes;
+	sum->expired += one->expired;
+	sum->damaged += one->damaged;
+	sum->stray += one->stray;
+}
+
 int brig_cache_prune_json(struct brig *b, uint32_t flags, char **ret, struct brig_error *err)
 {
 	struct store_care care = { .entries = 0 };
-	struct store *s = NULL;
-	int rc;
+	int rc = 0;
 
 	if (!b || !ret)
 		return err_set(err, BRIG_E_USAGE, 0, "brig_cache_prune_json needs a handle and a place for the text");
 	if (flags & ~BRIG_PRUNE_ALL)
 		return err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", flags);
-	rc = open_store(b, &s, err);
-	if (rc > 0)
-		rc = store_prune(s, flags & BRIG_PRUNE_ALL, &care, err);
-	store_close(s);
+	for (size_t i = 0; i < ARRAY_LEN(forms) && rc >= 0; i++) {
+		struct store_care one = { .entries = 0 };
+		struct store *s = NULL;
+
+		rc = open_store(b, forms[i], &s, err);
+		if (rc > 0)
+			rc = store_prune(s, flags & BRIG_PRUNE_ALL, &one, err);
+		store_close(s);
+		add_care(&care, &one);
+	}
 	return rc < 0 ? rc : hand_out(json_care(&care), ret, err);
 }
 
@@ -151,17 +186,22 @@ int brig_cache_verify_json(struct brig *b, char **ret, struct brig_error *err)
 {
 	struct bad_list bad = { .failed = 0 };
 	struct store_care care = { .entries = 0 };
-	struct store *s = NULL;
 	json_t *doc;
-	int rc;
+	int rc = 0;
 
 	if (!b || !ret)
 		return err_set(err, BRIG_E_USAGE, 0, "brig_cache_verify_json needs a handle and a place for the text");
 	bad.rows = json_array();
-	rc = open_store(b, &s, err);
-	if (rc > 0)
-		rc = store_verify(s, add_bad, &bad, &care, err);
-	store_close(s);
+	for (size_t i = 0; i < ARRAY_LEN(forms) && rc >= 0; i++) {
+		struct store_care one = { .entries = 0 };
+		struct store *s = NULL;
+
+		rc = open_store(b, forms[i], &s, err);
+		if (rc > 0)
+			rc = store_verify(s, add_bad, &bad, &one, err);
+		store_close(s);
+		add_care(&care, &one);
+	}
 	if (rc < 0 || bad.failed) {
 		json_decref(bad.rows);
 		return rc < 0 ? rc : err_nomem(err);

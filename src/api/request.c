@@ -8,6 +8,7 @@
 #include "files/glob.h"
 
 #define VERSIONED_MAX  4096 /* a larger size is not a struct of ours but uninitialised memory */
+#define PACKAGES_MAX   256
 #define ARGS_MAX       4096
 #define ENV_MAX        1024
 #define OPTIONS_MAX    256
@@ -93,17 +94,6 @@ static int check_line(const struct brig_request *req, struct brig_error *err)
 	return 0;
 }
 
-static int check_tests(const struct brig_request *req, struct brig_error *err)
-{
-	if (!req->workspace)
-		return err_set(err, BRIG_E_USAGE, 0, "tests need a workspace: the folder of the project");
-	if (req->code || req->file_name || req->n_args > 0)
-		return err_set(err, BRIG_E_USAGE, 0, "a test run has no code, file_name or arguments of its own");
-	if (req->test_path && (!*req->test_path || strnlen(req->test_path, PATH_MAX) == PATH_MAX))
-		return err_set(err, BRIG_E_USAGE, 0, "test_path is empty or too long: pass NULL for all tests");
-	return 0;
-}
-
 static int check_code(const struct brig_request *req, struct brig_error *err)
 {
 	switch (req->kind) {
@@ -113,8 +103,6 @@ static int check_code(const struct brig_request *req, struct brig_error *err)
 		return check_program(req, err);
 	case BRIG_KIND_SHELL:
 		return check_line(req, err);
-	case BRIG_KIND_TESTS:
-		return check_tests(req, err);
 	default:
 		return err_set(err, BRIG_E_USAGE, 0, "kind %u is not known", req->kind);
 	}
@@ -239,9 +227,23 @@ static int check_artifacts(const struct brig_request *req, struct brig_error *er
 }
 
 /* What is read from a project, changed in it, fetched from it. */
+/* What a name may be, the executor says; here only that there is one. */
+static int check_packages(const struct brig_request *req, struct brig_error *err)
+{
+	size_t strings = 0;
+
+	if (req->flags & BRIG_RUN_PROJECT_PACKAGES && !req->workspace)
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "there is no workspace whose packages could be installed: name one");
+	return check_strings("packages", req->packages, req->n_packages, PACKAGES_MAX, &strings, err);
+}
+
 static int check_work(const struct brig_request *req, struct brig_error *err)
 {
 	int rc = check_folder("workspace", req->workspace, err);
+
+	if (rc == 0)
+		rc = check_packages(req, err);
 
 	if (rc == 0)
 		rc = check_folder("out_dir", req->out_dir, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig cache list`, `brig cache prune`, `brig cache verify`: the compiled programs that are kept. */
+/* `brig cache list`, `brig cache prune`, `brig cache verify`: the compiled programs and packages that are kept. */
 #include <stdio.h>
 
 #include "base/str.h"
@@ -82,7 +82,7 @@ static void add_entry(struct ui_table *table, const json_t *row)
 static int list_text(const json_t *doc, bool no_color)
 {
 	static const char *const titles[] = { "ENTRY", "KIND", "SIZE", "AGE", "HITS", "LAST USED" };
-	const json_t *rows = json_object_get(doc, "entries"), *row;
+	const json_t *rows = json_object_get(doc, "entries"), *packages = json_object_get(doc, "packages"), *row;
 	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	char used[32], ceiling[32];
@@ -93,9 +93,13 @@ static int list_text(const json_t *doc, bool no_color)
 	json_array_foreach(rows, i, row) add_entry(&table, row);
 	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
 	ui_table_release(&table);
-	buf_addf(&text, "%s%zu %s, %s of %s\n", n > 0 ? "\n" : "", n, n == 1 ? "entry" : "entries",
+	buf_addf(&text, "%s%zu %s, %s of %s", n > 0 ? "\n" : "", n, n == 1 ? "entry" : "entries",
 		 str_bytes(used, sizeof(used), number(doc, "bytes")),
 		 str_bytes(ceiling, sizeof(ceiling), number(doc, "max_bytes")));
+	if (number(packages, "bytes"))
+		buf_addf(&text, "; packages %s of %s", str_bytes(used, sizeof(used), number(packages, "bytes")),
+			 str_bytes(ceiling, sizeof(ceiling), number(packages, "max_bytes")));
+	buf_adds(&text, "\n");
 	return ui_finish(&text, EXIT_SUCCESS);
 }
 
@@ -208,7 +212,7 @@ static int verify_main(const struct command *self, int argc, char **argv)
 const struct command command_cache_list = {
 	.name = "cache list",
 	.synopsis = "[OPTIONS]",
-	.summary = "list the compiled programs that are kept",
+	.summary = "list the compiled programs and packages that are kept",
 	.options = list_options,
 	.n_options = ARRAY_LEN(list_options),
 	.run = list_main,
@@ -217,7 +221,7 @@ const struct command command_cache_list = {
 const struct command command_cache_prune = {
 	.name = "cache prune",
 	.synopsis = "[OPTIONS]",
-	.summary = "remove compiled programs that are too old or too many",
+	.summary = "remove compiled programs and packages that are too old or too many",
 	.options = prune_options,
 	.n_options = ARRAY_LEN(prune_options),
 	.run = prune_main,
@@ -226,7 +230,7 @@ const struct command command_cache_prune = {
 const struct command command_cache_verify = {
 	.name = "cache verify",
 	.synopsis = "[OPTIONS]",
-	.summary = "check that compiled programs are what was kept; drop the others",
+	.summary = "check that compiled programs and packages are what was kept; drop the others",
 	.details = "Exit status: 0 if all were, 1 if some were not.\n",
 	.options = verify_options,
 	.n_options = ARRAY_LEN(verify_options),

@@ -143,6 +143,48 @@ static int run_prepared(const struct request_values *v, const struct brig_reques
 	return status;
 }
 
+/* Where an item ends: at a comma, unless it is one of "[a,b]" or stands between versions, as in "x>=1,<2". */
+static size_t package_len(const char *list)
+{
+	bool in_brackets = false;
+	size_t i;
+
+	for (i = 0; list[i]; i++) {
+		if (list[i] == '[' || list[i] == ']')
+			in_brackets = list[i] == '[';
+		if (list[i] == ',' && !in_brackets && !(list[i + 1] && strchr("<>=!~", list[i + 1])))
+			break;
+	}
+	return i;
+}
+
+/* The items of every --packages; both allocations are the caller's to free.  False: no memory. */
+static bool split_packages(const struct words *lists, char **ret_text, const char ***ret, size_t *ret_n)
+{
+	size_t bytes = 1, commas = lists->n, used = 0;
+
+	for (size_t i = 0; i < lists->n; i++) {
+		bytes += strlen(lists->item[i]) + 1;
+		for (const char *c = lists->item[i]; *c; c++)
+			commas += *c == ',';
+	}
+	*ret_text = malloc(bytes);
+	*ret = calloc(commas + 1, sizeof(**ret));
+	if (!*ret_text || !*ret)
+		return false;
+	for (size_t i = 0; i < lists->n; i++)
+		for (const char *c = lists->item[i]; *c;) {
+			size_t len = package_len(c);
+
+			memcpy(*ret_text + used, c, len);
+			(*ret_text)[used + len] = '\0';
+			(*ret)[(*ret_n)++] = *ret_text + used;
+			used += len + 1;
+			c += len + (c[len] == ',');
+		}
+	return true;
+}
+
 static void fill_work(const struct request_values *v, struct brig_request *req)
 {
 	static const char *const everything[] = { "**" };
@@ -155,13 +197,15 @@ static void fill_work(const struct request_values *v, struct brig_request *req)
 		req->artifacts = everything;
 		req->n_artifacts = ARRAY_LEN(everything);
 	}
-	req->flags |= v->apply ? BRIG_RUN_APPLY : 0;
+	req->flags |= (v->apply ? BRIG_RUN_APPLY : 0) | (v->project_packages ? BRIG_RUN_PROJECT_PACKAGES : 0);
 }
 
 int request_run(const struct request_values *v, const struct brig_request *what, const struct request_way *way)
 {
 	struct brig_request req = *what;
 	bool keep = v->json || way->quiet;
+	AUTO_FREE char *package_text = NULL;
+	AUTO_FREE const char **packages = NULL;
 	struct live live;
 
 	req.trust = v->trust;
@@ -170,6 +214,11 @@ int request_run(const struct request_values *v, const struct brig_request *what,
 	req.options = v->wishes.item;
 	req.n_options = v->wishes.n;
 	fill_work(v, &req);
+	if (!split_packages(&v->packages, &package_text, &packages, &req.n_packages)) {
+		ui_say("no memory left");
+		return EXIT_FAILED;
+	}
+	req.packages = packages;
 	req.user = &live;
 	req.on_output = keep ? NULL : live_on_output;
 	req.on_sample = live_on_sample; /* also a chance to catch up with a slow reader */

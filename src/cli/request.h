@@ -13,8 +13,8 @@
 
 struct request_values {
 	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir;
-	bool json, watch, summary, raw, no_color, apply;
-	struct words env, artifacts;
+	bool json, watch, summary, raw, no_color, apply, project_packages;
+	struct words env, artifacts, packages;
 	struct wishes wishes;
 };
 

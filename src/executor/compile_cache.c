@@ -56,6 +56,8 @@ static bool make_key(const struct compile_ask *ask, struct store_key *ret)
 	add_words(&m, "argv", plan->argv);
 	add_words(&m, "env", plan->envp);
 	store_key_add(&m, "toolchain", tools.data, tools.len);
+	if (pr->provision)
+		store_key_text(&m, "packages", pr->provision->content);
 	store_key_text(&m, "backend", ask->chosen->ops->name);
 	store_key_text(&m, "trust", trust_name[plan->trust]);
 	store_key_number(&m, "family", plan->family);

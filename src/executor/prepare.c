@@ -107,6 +107,19 @@ static struct limits compile_limits(const struct settings *s)
 	return l;
 }
 
+/* So does an install step; it is a compiler run and a download in one. */
+static struct limits install_limits(const struct settings *s)
+{
+	struct limits l = compile_limits(s);
+
+	l.wall_ms = s->install_timeout_ms;
+	l.cpu_time_ms = s->install_timeout_ms * max_u64(s->compile_cpu_percent / 100, 1);
+	l.memory_bytes = s->install_memory;
+	l.disk_bytes = s->install_disk;
+	l.inodes = max_u64(l.inodes, 1000000);
+	return l;
+}
+
 /* Appends, or replaces the entry of the same name. */
 static bool env_put(const char **envp, size_t *n, const char *entry)
 {
@@ -123,8 +136,8 @@ static bool env_put(const char **envp, size_t *n, const char *entry)
 	return true;
 }
 
-static int fill_env(struct prepared *p, const struct lang_step *step, const struct brig_request *req, bool with_request,
-		    bool egress, struct brig_error *err)
+static int fill_env(struct prepared *p, const struct lang_step *step, const struct provision *more,
+		    const struct brig_request *req, bool with_request, bool egress, struct brig_error *err)
 {
 	size_t n = 0;
 	bool ok = true;
@@ -138,6 +151,8 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		ok = ok && env_put(p->envp, &n, egress_env[i]);
 	for (size_t i = 0; i < LANG_ENV_MAX && step->env[i]; i++)
 		ok = ok && env_put(p->envp, &n, step->env[i]);
+	for (size_t i = 0; more && i < more->n_env; i++)
+		ok = ok && env_put(p->envp, &n, more->env[i]);
 	for (size_t i = 0; with_request && i < req->n_env; i++)
 		ok = ok && env_put(p->envp, &n, req->env[i]);
 	if (!ok)
@@ -159,6 +174,16 @@ static int fill_argv(struct prepared *p, const char *const *args, size_t extra, 
 	return 0;
 }
 
+static void add_provision(const struct provision *v, bool is_run, struct prepared *ret)
+{
+	struct plan *plan = &ret->plan;
+
+	for (size_t i = 0; i < v->n_binds && plan->n_binds < PREPARED_BINDS_MAX; i++)
+		ret->binds[plan->n_binds++] = v->binds[i];
+	for (size_t i = 0; !is_run && i < v->n_files && plan->n_files < PREPARED_FILES_MAX; i++)
+		ret->files[plan->n_files++] = v->files[i];
+}
+
 static int fill_plan(const struct prepared_request *pr, const struct brig_request *req, const struct lang_step *step,
 		     const char *step_name, struct prepared *ret, struct brig_error *err)
 {
@@ -173,7 +198,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	if (rc == 0)
 		rc = fill_argv(ret, what->args + skip, is_run ? what->n_args - skip : 0, err);
 	if (rc == 0)
-		rc = fill_env(ret, step, req, is_run, egress, err);
+		rc = fill_env(ret, step, pr->provision, req, is_run, egress, err);
 	if (rc < 0)
 		return rc;
 	*plan = (struct plan){
@@ -193,19 +218,21 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.envp = ret->envp,
 		.start_at_once = !egress, /* else not before its proxy is there */
 		.egress = egress,
-		.files = &ret->file,
-		.n_files = ret->file.name ? 1 : 0,
+		.files = ret->files,
+		.binds = ret->binds,
 		.may_degrade = pr->may_degrade,
 		.report_denied = set->report_denied,
 		.notice = req->on_notice,
 		.notice_arg = req->user,
 	};
 	(void)snprintf(plan->id, sizeof(plan->id), "%s", pr->id);
-	if (ret->command.tool_target[0]) {
-		ret->bind = (struct plan_bind){ .source = ret->command.tool, .target = ret->command.tool_target };
-		plan->binds = &ret->bind;
-		plan->n_binds = 1;
-	}
+	if (ret->file.name)
+		ret->files[plan->n_files++] = ret->file;
+	if (ret->command.tool_target[0])
+		ret->binds[plan->n_binds++] =
+			(struct plan_bind){ .source = ret->command.tool, .target = ret->command.tool_target };
+	if (pr->provision)
+		add_provision(pr->provision, is_run, ret);
 	return 0;
 }
 
@@ -220,22 +247,67 @@ int prepare_compile(const struct prepared_request *pr, const struct brig_request
 int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
 		struct prepared *ret, struct brig_error *err)
 {
-	int rc;
-
 	if (req->kind == BRIG_KIND_CODE)
 		ret->file = (struct plan_file){
 			.name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644
 		};
-	if (pr->subject.tests)
-		ret->file = pr->subject.tests->run.file;
 	if (compiled)
 		ret->file = (struct plan_file){
 			.name = pr->lang->output_name, .data = compiled->data, .len = compiled->len, .mode = 0755
 		};
-	rc = fill_plan(pr, req, &pr->lang->run, "run", ret, err);
-	if (pr->subject.tests && !pr->subject.tests->run.on_stdout)
-		ret->plan.output = pr->subject.tests->run.name[1];
-	return rc;
+	return fill_plan(pr, req, &pr->lang->run, "run", ret, err);
+}
+
+static int fill_install_env(struct prepared *p, const struct install_step *step, struct brig_error *err)
+{
+	size_t n = 0;
+
+	p->envp = calloc(PREPARED_ENV_MAX + 1, sizeof(*p->envp));
+	if (!p->envp)
+		return err_nomem(err);
+	for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
+		(void)env_put(p->envp, &n, common_env[i]);
+	for (size_t i = 0; i < step->n_env; i++)
+		(void)env_put(p->envp, &n, step->env[i]);
+	return 0;
+}
+
+int prepare_install(const struct prepared_request *pr, const struct brig_request *req, const struct install_step *step,
+		    struct prepared *ret, struct brig_error *err)
+{
+	const struct settings *set = &pr->resolved.set;
+	int rc = fill_argv(ret, step->argv, step->n_argv, err);
+
+	if (rc == 0)
+		rc = fill_install_env(ret, step, err);
+	if (rc < 0)
+		return rc;
+	ret->plan = (struct plan){
+		.step = "install",
+		.language = pr->subject.runtime,
+		.trust = pr->resolved.trust,
+		.limits = install_limits(set),
+		.rootfs = set->rootfs,
+		.uid = pr->uid,
+		.gid = pr->gid,
+		.family = step->family,
+		.profile = set->seccomp_profile,
+		.deny_write_exec = step->deny_write_exec,
+		.workspace_exec = true,
+		.argv = ret->argv,
+		.envp = ret->envp,
+		.files = step->files,
+		.n_files = step->n_files,
+		.binds = step->binds,
+		.n_binds = step->n_binds,
+		.egress = true,        /* it starts when its proxy is there */
+		.report_denied = true, /* a host that is not allowed is the usual reason of a failure */
+		.may_degrade = pr->may_degrade,
+		.notice = req->on_notice,
+		.notice_arg = req->user,
+	};
+	(void)snprintf(ret->plan.id, sizeof(ret->plan.id), "%s", pr->id);
+	return 0;
 }
 
 void prepared_release(struct prepared *p)

@@ -11,6 +11,21 @@
 #define PREPARED_ENV_MAX  256
 #define PREPARED_ARGS_MAX 4096
 
+#define PREPARED_BINDS_MAX 4
+#define PREPARED_FILES_MAX 4
+
+/* What packages add to the plans of the cells that use them.  Borrowed. */
+struct provision {
+	const char *const *env;
+	size_t n_env;
+	const struct plan_bind *binds;
+	size_t n_binds;
+	const struct plan_file *files; /* for a compile step */
+	size_t n_files;
+	const char *content; /* what it all is: decides along with the source what a compile step leaves */
+	const char *beside;  /* a name in the workspace that one of the binds covers; NULL: none */
+};
+
 /* One plan and everything it points to. */
 struct prepared {
 	struct plan plan;
@@ -18,7 +33,8 @@ struct prepared {
 	const char **argv;
 	const char **envp;
 	struct plan_file file;
-	struct plan_bind bind;
+	struct plan_file files[PREPARED_FILES_MAX]; /* that one and those of the provision */
+	struct plan_bind binds[PREPARED_BINDS_MAX];
 };
 
 /* The stages share these. */
@@ -30,7 +46,8 @@ struct prepared_request {
 	char id[RUN_ID_LEN + 1];
 	uint32_t uid, gid;
 	protection_set may_degrade;
-	bool brings_runtimes; /* tools are those of the backend's image, not the host's */
+	const struct provision *provision; /* NULL: none */
+	bool brings_runtimes;              /* tools are those of the backend's image, not the host's */
 };
 
 /* Whatever it returns, the request is to be released. */
@@ -43,6 +60,21 @@ int prepare_compile(const struct prepared_request *pr, const struct brig_request
 /* The run stage; compiled is what the compile stage left, or NULL. */
 int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
 		struct prepared *ret, struct brig_error *err);
+/* The words of an install step and what its cell is given.  Borrowed. */
+struct install_step {
+	const char *const *argv;
+	size_t n_argv;
+	const char *const *env; /* beyond the common one */
+	size_t n_env;
+	const struct plan_file *files;
+	size_t n_files;
+	const struct plan_bind *binds;
+	size_t n_binds;
+	enum syscall_family family;
+	bool deny_write_exec;
+};
+int prepare_install(const struct prepared_request *pr, const struct brig_request *req, const struct install_step *step,
+		    struct prepared *ret, struct brig_error *err);
 void prepared_release(struct prepared *p);
 
 #endif

@@ -5,11 +5,12 @@
  *	resolve   policy and language become plans, immutable from here on
  *	probe     a backend is chosen; what it cannot enforce refuses the run, unless the policy gives it up by name
  *	inspect   the code is read while the cell is built; a blocking finding ends the run before anything starts
+ *	packages  that it asks for are looked up, or installed in a cell of their own
  *	compile   in a cell of its own, for languages that need it, unless the cache has the outcome
  *	run       in a fresh cell
  *	record    on every path, whatever became of the others
  *
- * Each of compile and run is a stage: create, watch, inspect, collect, verify, release (stage.c).
+ * Each of packages, compile and run is a stage: create, watch, inspect, collect, verify, release (stage.c).
  * Whatever happens is a verdict in the result; nothing is reported any other way.
  */
 #include <stdio.h>
@@ -22,6 +23,7 @@
 #include "executor/executor.h"
 #include "executor/inspection.h"
 #include "executor/outside.h"
+#include "executor/packages.h"
 #include "executor/prepare.h"
 #include "executor/record.h"
 #include "executor/select.h"
@@ -39,6 +41,7 @@ struct run {
 	protection_set allowed;         /* allow_degraded */
 	struct inspect_job *inspection; /* under way */
 	bool stopped;                   /* by its findings */
+	struct packages packages;
 	struct buf compiled;
 	struct brig_error err;
 };
@@ -216,7 +219,8 @@ static void adopt_verdict(struct run *r, const struct stage *s)
 	(void)str_copy(res->reason, sizeof(res->reason), s->reason);
 }
 
-static void report_compile_failure(struct run *r, const struct stage *s, struct buf *out, struct buf *err)
+/* A step before the run has failed: what it wrote is the result's output. */
+static void report_failure(struct run *r, const struct stage *s, const char *why, struct buf *out, struct buf *err)
 {
 	struct result *res = r->result;
 	const struct brig_request *req = r->req;
@@ -226,7 +230,7 @@ static void report_compile_failure(struct run *r, const struct stage *s, struct 
 
 	adopt_verdict(r, s);
 	if (s->verdict == VERDICT_error)
-		(void)snprintf(res->reason, sizeof(res->reason), "the program does not compile");
+		(void)str_copy(res->reason, sizeof(res->reason), why);
 	for (size_t i = 0; i < ARRAY_LEN(from); i++) {
 		if (from[i]->len == 0)
 			continue;
@@ -237,6 +241,68 @@ static void report_compile_failure(struct run *r, const struct stage *s, struct 
 		if (req->on_output)
 			req->on_output(req->user, i == 0 ? BRIG_STDOUT : BRIG_STDERR, from[i]->data, from[i]->len);
 	}
+}
+
+static int step_packages(struct run *r);
+
+/* In a cell of its own, with the registries as its only network. */
+static int install_packages(struct run *r, const struct packages_ask *ask)
+{
+	CLEANUP(install_release)
+	struct install i = { .script = NULL };
+	AUTO_BUF out = BUF_INIT(0), err = BUF_INIT(0);
+	const struct egress_rules outside = packages_rules(&r->packages, &r->prepared.resolved.set);
+	struct stage s = { .backend = r->chosen.ops,
+			   .host = r->chosen.host,
+			   .plan = &i.prepared.plan,
+			   .egress = &outside,
+			   .req = r->req,
+			   .result = r->result,
+			   .keep_out = &out,
+			   .keep_err = &err,
+			   .harvest = PACKAGES_OUT,
+			   .on_harvest = packages_harvest,
+			   .harvest_arg = &r->packages };
+
+	if (packages_prepare_install(&r->packages, ask, &i, &r->err) < 0)
+		return end_with_error(r);
+	out.max = err.max = i.prepared.plan.limits.output_bytes;
+	r->result->limits = i.prepared.plan.limits;
+	r->result->has_limits = true;
+	packages_announce(&r->packages, r->req);
+	stage_execute(&s);
+	if (s.verdict == VERDICT_ok)
+		return packages_end(&r->packages, ask, r->result, &r->err) < 0 ? end_with_error(r) : 0;
+	if (moves_on(r, &s)) {
+		packages_release(&r->packages);
+		return step_packages(r); /* at most once per backend */
+	}
+	packages_hide_secrets(&r->packages, &out, &err);
+	report_failure(r, &s, s.reason, &out, &err);
+	packages_explain(&r->packages, r->result);
+	return -1;
+}
+
+static int step_packages(struct run *r)
+{
+	const struct packages_ask ask = {
+		.request = &r->prepared, .chosen = &r->chosen, .req = r->req, .recorder = r->recorder, .project = -1
+	};
+	int rc;
+
+	if (!packages_wanted(r->req))
+		return 0;
+	/* What installs is a program too. */
+	if (await_inspection(r) < 0 || check_record(r) < 0)
+		return -1;
+	r->packages = (struct packages)PACKAGES_INIT;
+	rc = packages_begin(&r->packages, &ask, r->result, &r->err);
+	if (rc < 0)
+		return end_with_error(r);
+	if (rc == 0 && install_packages(r, &ask) < 0)
+		return -1;
+	r->prepared.provision = &r->packages.provision;
+	return 0;
 }
 
 static int step_compile(struct run *r)
@@ -274,7 +340,7 @@ static int step_compile(struct run *r)
 		return 0;
 	if (moves_on(r, &s))
 		return step_compile(r); /* at most once per backend */
-	report_compile_failure(r, &s, &out, &err);
+	report_failure(r, &s, "the program does not compile", &out, &err);
 	return -1;
 }
 
@@ -284,7 +350,6 @@ static int step_run(struct run *r)
 	struct prepared p = { .argv = NULL };
 	const struct settings *set = &r->prepared.resolved.set;
 	struct egress_rules outside = { .hosts = &set->whitelist };
-	struct tests *tests = r->prepared.subject.tests;
 	bool keep = !(r->req->flags & BRIG_RUN_NO_CAPTURE);
 	struct stage s = { .backend = r->chosen.ops,
 			   .host = r->chosen.host,
@@ -306,21 +371,17 @@ static int step_run(struct run *r)
 	r->result->out.max = r->result->err.max = p.plan.limits.output_bytes;
 	r->result->limits = p.plan.limits;
 	r->result->has_limits = true;
-	if (tests)
-		tests_prepare(tests, &s);
 	p.plan.gate = inspection_gate;
 	p.plan.gate_arg = r;
 	if (p.plan.egress)
 		outside = outside_rules(&set->whitelist, set);
 	stage_execute(&s);
-	/* What one backend compiled is not run by another. */
-	if (!r->prepared.lang->compiles && moves_on(r, &s))
+	/* What one backend compiled or installed is not run by another. */
+	if (!r->prepared.lang->compiles && !r->prepared.provision && moves_on(r, &s))
 		return step_run(r);
 	if (!r->stopped)
 		adopt_verdict(r, &s);
-	if (tests)
-		tests_finish(tests, keep, r->result);
-	else if (r->result->verdict == VERDICT_error)
+	if (r->result->verdict == VERDICT_error)
 		subject_explain(&r->prepared.subject, s.exit_code, r->result->reason, sizeof(r->result->reason));
 	return 0;
 }
@@ -333,6 +394,7 @@ static const struct {
 	/* Before the inspection's process is there: on cgroup v2 brig must be alone in its group to divide it. */
 	{ step_probe, PHASE_RESOLVE },
 	{ step_inspect, PHASE_INSPECT },
+	{ step_packages, PHASE_COUNT },
 	{ step_compile, PHASE_COUNT },
 	{ step_run, PHASE_COUNT },
 };
@@ -348,6 +410,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 		(void)str_copy(ret->reason, sizeof(ret->reason), "no memory left");
 		return;
 	}
+	r->packages = (struct packages)PACKAGES_INIT;
 	r->policy = policy;
 	r->rules = rules;
 	r->recorder = recorder;
@@ -364,6 +427,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 			break;
 	}
 	inspect_cancel(r->inspection);
+	packages_release(&r->packages);
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
 	record_finish(recorder, &r->recording, policy_file(policy), ret);

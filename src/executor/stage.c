@@ -220,16 +220,14 @@ static int step_collect(struct stage *s)
 	AUTO_FD fd = FD_NONE;
 
 	judge(s);
-	if (!s->collect || (s->verdict != VERDICT_ok && !s->collect_anyway))
+	if (!s->collect || s->verdict != VERDICT_ok)
 		return 0;
 	fd = s->backend->open_output(s->cell, s->collect);
-	if (fd >= 0)
-		read_collected(s, fd);
-	if (s->collect_anyway)
-		return 0; /* who asked for it judges it */
 	if (fd < 0) /* not "error": its status would be the step's own, which is 0 */
 		set_verdict(s, VERDICT_failed, "the %s step ended well but left no file '%s'", s->plan->step,
 			    s->collect);
+	else
+		read_collected(s, fd);
 	if (s->collected->full || s->collected->no_memory)
 		set_verdict(s, VERDICT_failed, "the output of the %s step is too large", s->plan->step);
 	return 0;
@@ -249,6 +247,21 @@ static int step_verify(struct stage *s)
 	return 0;
 }
 
+static int step_harvest(struct stage *s)
+{
+	AUTO_FD fd = FD_NONE;
+
+	if (!s->harvest || s->verdict != VERDICT_ok)
+		return 0;
+	fd = s->backend->open_folder(s->cell, s->harvest);
+	if (fd < 0)
+		set_verdict(s, VERDICT_failed, "the %s step ended well but left no folder '%s'", s->plan->step,
+			    s->harvest);
+	else if (s->on_harvest(s->harvest_arg, fd, &s->err) < 0)
+		set_failure(s);
+	return 0;
+}
+
 static const struct {
 	enum run_phase phase;
 	int (*up)(struct stage *s);
@@ -260,6 +273,7 @@ static const struct {
 	{ PHASE_VERIFY, step_inspect, NULL },
 	{ PHASE_VERIFY, step_collect, NULL },
 	{ PHASE_VERIFY, step_verify, NULL },
+	{ PHASE_VERIFY, step_harvest, NULL },
 };
 
 static void note_usage(struct stage *s)

@@ -49,6 +49,16 @@ static void add_pattern(const char *pattern, const char *root, struct buf *out)
 	globfree(&found);
 }
 
+bool lang_program_identity(const char *program, struct buf *out)
+{
+	char real[PATH_MAX];
+
+	if (!realpath(program, real))
+		return false;
+	add_file(real, out);
+	return out->len > 0 && !out->full && !out->no_memory;
+}
+
 static void cut_last_part(char *path)
 {
 	char *slash = strrchr(path, '/');

@@ -91,6 +91,9 @@ int lang_find_tool(const struct language *lang, const struct lang_step *step, ch
  */
 bool lang_tool_identity(const struct lang_step *step, const char *tool, struct buf *out);
 
+/* The same for one program alone, such as an interpreter whose packages are kept. */
+bool lang_program_identity(const char *program, struct buf *out);
+
 /* A step ready to execute.  argv points into text: do not copy the struct. */
 struct lang_command {
 	const char *argv[LANG_ARGV_MAX + 2]; /* NULL-terminated; argv[0] is an absolute path in the cell */

@@ -389,6 +389,11 @@ static int native_listener(struct cell *c, struct brig_error *err)
 	return fd_move(&c->way_out);
 }
 
+static int native_open_folder(struct cell *c, const char *name)
+{
+	return beneath_open_dir(c->handed[HANDED_WORKSPACE], name);
+}
+
 static void close_all(struct cell *c)
 {
 	int *const fds[] = {
@@ -452,6 +457,7 @@ const struct backend_ops native_backend = {
 	.open_output = native_open_output,
 	.denied = native_denied,
 	.listener = native_listener,
+	.open_folder = native_open_folder,
 	.list = native_list,
 	.reap = native_reap,
 	.destroy = native_destroy,

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packages: installed in one cell, used in another.
+ *
+ * The install cell is a cell like any other, with one difference: the egress proxy lets it reach the registries, and
+ * nothing else.  It is given the files that say what a project needs and not the project; what packages run while they
+ * are installed runs there.  When it is dead, and every promise to it was kept, the tree that it left is copied into
+ * the store beneath a key made of everything that decides about it: what was asked for, byte for byte, the installer's
+ * script and environment, the runtime, the machine and its C library, the registry, and of the cell the trust level and
+ * the protections that are missing here (see compile_cache.c for why).  The cells that compile and run the program have
+ * no network; they are shown the tree, read-only and verified file by file at each use.
+ *
+ * Of several that want the same set one installs it and the others wait (store_claim).  The set is in use, and safe from
+ * those who make room, until the request ends.
+ *
+ * What is not pinned is resolved when it is installed, and stays so until the entry is too old (packages_days).
+ */
+#include "executor/packages.h"
+
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "executor/outside.h"
+#include "files/beneath.h"
+
+#define RECIPE    1 /* counts up whenever the same key would come to mean another tree */
+#define DAY_NS    (86400 * NS_PER_SEC)
+#define CA_TARGET PACKAGES_DIR "/ca.pem"
+
+#define INSTALL_CONNECTIONS 10000 /* some registries close theirs after each file */
+
+/* Before every script.  /tmp cannot execute; what builds packages has to. */
+#define PROLOGUE "umask 022\nmkdir -p " PACKAGES_OUT " tmp\n"
+
+bool packages_wanted(const struct brig_request *req)
+{
+	return req->n_packages > 0 || req->flags & BRIG_RUN_PROJECT_PACKAGES;
+}
+
+/* ---- what is asked for --------------------------------------------------------------------------- */
+
+static int choose_ecosystem(struct packages *p, const struct packages_ask *ask, struct brig_error *err)
+{
+	const char *language = ask->request->subject.runtime;
+
+	p->eco = ecosystem_of_language(language);
+	if (!p->eco && ask->project >= 0)
+		p->eco = ecosystem_of_project(ask->project);
+	if (!p->eco && ask->project >= 0)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the workspace has no requirements.txt, package.json or go.mod to take packages from");
+	if (!p->eco)
+		return err_set(err, BRIG_E_REFUSED, 0, "there are no packages for '%s': pip, npm and go have some",
+			       language);
+	return 0;
+}
+
+static int check_allowed(const struct packages_ask *ask, struct brig_error *err)
+{
+	const struct settings *set = &ask->request->resolved.set;
+	const struct backend_ops *ops = ask->chosen->ops;
+
+	if (!set->packages)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the policy's 'packages: false' does not let requests have packages");
+	if (*set->rootfs || ops->brings_runtimes || !ops->open_folder || !ops->listener)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "packages need the native backend and the host's own runtimes: not %s%s",
+			       *set->rootfs ? "a rootfs" : "backend ", *set->rootfs ? "" : ops->name);
+	if (ask->req->flags & BRIG_RUN_PROJECT_PACKAGES && ask->project < 0)
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "the packages of a project are asked for, but there is no workspace");
+	if (ask->req->n_packages > PACKAGES_WORDS_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "%zu packages are asked for; at most %d are accepted",
+			       ask->req->n_packages, PACKAGES_WORDS_MAX);
+	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int take_words(struct packages *p, const struct brig_request *req, struct brig_error *err)
+{
+	p->words = calloc(req->n_packages + 1, sizeof(*p->words));
+	if (!p->words)
+		return err_nomem(err);
+	for (size_t i = 0; i < req->n_packages; i++) {
+		int rc = packages_check_word(req->packages[i], err);
+
+		if (rc < 0)
+			return rc;
+		p->words[i] = req->packages[i];
+	}
+	p->n_words = req->n_packages;
+	if (p->n_words > 0)
+		qsort(p->words, p->n_words, sizeof(*p->words), by_text);
+	return 0;
+}
+
+static const char *policy_registry(const struct ecosystem *e, const struct settings *set)
+{
+	if (str_eq(e->name, "pip"))
+		return set->pip_index;
+	return str_eq(e->name, "npm") ? set->npm_registry : set->go_proxy;
+}
+
+/* Variables that say how much an installer is to check, as the user has set them. */
+static void take_variables(struct packages *p)
+{
+	for (size_t i = 0; i < ARRAY_LEN(p->passed) && p->eco->pass_env[i]; i++) {
+		const char *value = getenv(p->eco->pass_env[i]);
+
+		if (value && strlen(value) <= PACKAGES_WORD_MAX)
+			(void)snprintf(p->passed[i], sizeof(p->passed[i]), "%s=%s", p->eco->pass_env[i], value);
+	}
+}
+
+static int gather(struct packages *p, const struct packages_ask *ask, struct brig_error *err)
+{
+	const struct settings *set = &ask->request->resolved.set;
+	int rc = check_allowed(ask, err);
+
+	if (rc == 0)
+		rc = choose_ecosystem(p, ask, err);
+	if (rc == 0)
+		rc = take_words(p, ask->req, err);
+	if (rc == 0 && ask->req->flags & BRIG_RUN_PROJECT_PACKAGES)
+		rc = package_files_read(p->eco, ask->project, &p->files, err);
+	if (rc == 0)
+		rc = registry_find(p->eco, policy_registry(p->eco, set), &p->registry, err);
+	if (rc < 0)
+		return rc;
+	take_variables(p);
+	setting_list_copy(&p->hosts, &set->package_hosts);
+	rc = registry_hosts(p->eco, &p->registry, &p->hosts, err);
+	if (rc == 0 && egress_check(&p->hosts, err) < 0)
+		return err_wrap(err, "package_hosts");
+	return rc;
+}
+
+/* ---- the key ------------------------------------------------------------------------------------- */
+
+static void add_words(struct store_key_maker *m, const char *name, const char *const *words, size_t n)
+{
+	store_key_number(m, name, n);
+	for (size_t i = 0; i < n; i++)
+		store_key_text(m, name, words[i]);
+}
+
+static size_t count_words(const char *const *words, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max && words[n])
+		n++;
+	return n;
+}
+
+static int make_key(struct packages *p, const struct packages_ask *ask, struct brig_error *err)
+{
+	const struct ecosystem *e = p->eco;
+	AUTO_BUF runtime = BUF_INIT(4096);
+	struct store_key_maker m;
+	char tool[PATH_MAX];
+	struct utsname host;
+	int rc = ecosystem_find(e, tool, sizeof(tool), err);
+
+	if (rc < 0)
+		return rc;
+	if (!lang_program_identity(tool, &runtime) || uname(&host) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which %s this is", tool);
+	store_key_begin(&m, e->name);
+	store_key_number(&m, "recipe", RECIPE);
+	store_key_text(&m, "script", e->script);
+	add_words(&m, "environment", e->install_env, count_words(e->install_env, ARRAY_LEN(e->install_env)));
+	for (size_t i = 0; i < ARRAY_LEN(p->passed); i++)
+		store_key_text(&m, "variable", p->passed[i]);
+	add_words(&m, "packages", p->words, p->n_words);
+	store_key_number(&m, "files", p->files.n);
+	for (size_t i = 0; i < p->files.n; i++) {
+		store_key_text(&m, "name", p->files.file[i].name);
+		store_key_add(&m, "file", p->files.file[i].data, p->files.file[i].len);
+	}
+	store_key_add(&m, "runtime", runtime.data, runtime.len);
+	store_key_text(&m, "machine", host.machine);
+	store_key_text(&m, "libc", gnu_get_libc_version());
+	store_key_text(&m, "registry", p->registry.url);
+	store_key_text(&m, "backend", ask->chosen->ops->name);
+	store_key_text(&m, "trust", trust_name[ask->request->resolved.trust]);
+	store_key_number(&m, "missing", p->missing);
+	store_key_end(&m, &p->key);
+	return 0;
+}
+
+/* ---- what the plans get -------------------------------------------------------------------------- */
+
+/*
+ * Also at its name in the workspace, for what looks there and nowhere else.  Not over a file or a link of the project's,
+ * and not in a project that nothing can be added to.
+ */
+static bool can_be_beside(const struct packages *p, const struct packages_ask *ask)
+{
+	AUTO_FD fd = FD_NONE;
+	struct stat st;
+
+	if (!p->eco->beside)
+		return false;
+	if (ask->project < 0)
+		return true;
+	fd = beneath_look(ask->project, p->eco->beside, &st);
+	return fd < 0 ? fd == -ENOENT && !ask->project_is_read_only : S_ISDIR(st.st_mode);
+}
+
+static int stage_from_tree(struct packages *p, struct brig_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(p->eco->staged) && p->eco->staged[i]; i++) {
+		AUTO_FD fd = beneath_open_file(p->tree.fd, p->eco->staged[i], NULL);
+		struct buf *text = &p->staged_text[i];
+		char piece[8192];
+		ssize_t n = 0;
+
+		if (fd == -ENOENT)
+			continue;
+		text->max = PACKAGES_TEXT_MAX;
+		while (fd >= 0 && (n = fd_read_all(fd, piece, sizeof(piece))) > 0)
+			(void)buf_add(text, piece, (size_t)n);
+		if (fd < 0 || n < 0 || text->full || text->no_memory)
+			return err_set(err, BRIG_E_SYSTEM, 0, "cannot read '%s' of the packages", p->eco->staged[i]);
+		p->staged[p->provision.n_files++] = (struct plan_file){
+			.name = p->eco->staged[i], .data = buf_str(text), .len = text->len, .mode = 0644
+		};
+	}
+	p->provision.files = p->staged;
+	return 0;
+}
+
+static int provide(struct packages *p, const struct packages_ask *ask, const char *content, struct brig_error *err)
+{
+	struct provision *v = &p->provision;
+
+	*v = (struct provision){ .env = p->eco->run_env,
+				 .n_env = count_words(p->eco->run_env, ARRAY_LEN(p->eco->run_env)),
+				 .binds = p->bind,
+				 .n_binds = 1,
+				 .content = content };
+	p->bind[0] = (struct plan_bind){ .source = p->tree.path, .target = p->eco->target };
+	if (can_be_beside(p, ask)) {
+		if (snprintf(p->beside_source, sizeof(p->beside_source), "%s/%s", p->tree.path, p->eco->beside) >=
+		    (int)sizeof(p->beside_source))
+			return err_set(err, BRIG_E_SYSTEM, ENAMETOOLONG, "cannot show %s", p->tree.path);
+		(void)snprintf(p->beside_target, sizeof(p->beside_target), "%s/%s", PLAN_WORKSPACE, p->eco->beside);
+		p->bind[v->n_binds++] = (struct plan_bind){ .source = p->beside_source, .target = p->beside_target };
+		v->beside = p->eco->beside;
+	}
+	/* A project has its own. */
+	return ask->req->flags & BRIG_RUN_PROJECT_PACKAGES ? 0 : stage_from_tree(p, err);
+}
+
+static void note(struct packages *p, enum packages_state state, const struct store_info *info, struct result *res)
+{
+	struct result_packages *r = &res->packages;
+	uint64_t now = clock_wall_ns();
+
+	*r = (struct result_packages){ .state = state, .files = p->tree.files, .bytes = p->tree.bytes };
+	(void)str_copy(r->ecosystem, sizeof(r->ecosystem), p->eco->name);
+	(void)hex_put(r->key, p->key.hash, STORE_HASH_LEN);
+	(void)hex_put(r->content, info->content, STORE_HASH_LEN);
+	r->age_ms = now > info->created_ns ? (now - info->created_ns) / NS_PER_MS : 0;
+}
+
+/* 1: it was there and is ready. */
+static int look_up(struct packages *p, const struct packages_ask *ask, enum packages_state state, struct result *res,
+		   struct brig_error *err)
+{
+	struct store_info info;
+	int rc = store_get_tree(p->store, &p->key, &p->tree, &info, err);
+
+	if (rc == STORE_DAMAGED)
+		result_warn(res, "%s, and the packages are installed anew", err->msg);
+	if (rc < 0 || rc != STORE_HIT)
+		return rc < 0 ? rc : 0;
+	store_release(p->store); /* the claim: others may have it as well */
+	note(p, state, &info, res);
+	rc = provide(p, ask, res->packages.content, err);
+	return rc < 0 ? rc : 1;
+}
+
+static int open_store(struct packages *p, const struct packages_ask *ask, struct brig_error *err)
+{
+	const struct settings *set = &ask->request->resolved.set;
+	const struct store_limits limits = { .bytes = set->packages_size, .ttl_ns = set->packages_days * DAY_NS };
+	const struct statedir *dir;
+	int rc = recorder_dir(ask->recorder, &dir, err);
+
+	return rc < 0 ? rc : store_open(dir, STORE_TREES, true, &limits, &p->store, err);
+}
+
+int packages_begin(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err)
+{
+	const struct settings *set = &ask->request->resolved.set;
+	uint64_t begin = clock_now_ns(),
+		 patience = set->startup_timeout_ms + set->install_timeout_ms + set->cleanup_timeout_ms;
+	int rc;
+
+	p->missing = res->degraded;
+	rc = gather(p, ask, err);
+	if (rc == 0)
+		rc = make_key(p, ask, err);
+	if (rc == 0)
+		rc = open_store(p, ask, err);
+	if (rc == 0)
+		rc = store_claim(p->store, &p->key, patience, ask->req->cancel_fd, err);
+	if (rc == STORE_CANCELLED)
+		rc = err_set(err, BRIG_E_REFUSED, ECANCELED, "the caller gave up while the packages were waited for");
+	if (rc >= 0)
+		rc = look_up(p, ask, PACKAGES_HIT, res, err);
+	res->phase_ns[PHASE_CACHE] += clock_now_ns() - begin;
+	return rc;
+}
+
+/* ---- the install cell ---------------------------------------------------------------------------- */
+
+/* Certificates that the host trusts, for https; "" if none are found. */
+static void find_certificates(char dst[PATH_MAX])
+{
+	static const char *const places[] = {
+		"/etc/ssl/certs/ca-certificates.crt",
+		"/etc/pki/tls/certs/ca-bundle.crt",
+		"/etc/ssl/ca-bundle.pem",
+		"/etc/ssl/cert.pem",
+	};
+	const char *own = getenv("SSL_CERT_FILE");
+
+	if (own && *own && realpath(own, dst))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (realpath(places[i], dst))
+			return;
+	dst[0] = '\0';
+}
+
+static const char *const certificate_env[] = {
+	"SSL_CERT_FILE=" CA_TARGET,       "PIP_CERT=" CA_TARGET,
+	"REQUESTS_CA_BUNDLE=" CA_TARGET,  "CURL_CA_BUNDLE=" CA_TARGET,
+	"NODE_EXTRA_CA_CERTS=" CA_TARGET, "npm_config_cafile=" CA_TARGET,
+};
+
+static void add_env(struct install *i, size_t *n, const char *entry)
+{
+	if (*n < ARRAY_LEN(i->env) - 1)
+		i->env[(*n)++] = entry;
+}
+
+/* The host's, which is reached through the proxy, and not the cell's own. */
+static bool is_loopback(const struct url *u)
+{
+	return strncmp(u->host, "127.", 4) == 0 || strncmp(u->host, "[::1]", 5) == 0 ||
+	       strncasecmp(u->host, "localhost", 9) == 0;
+}
+
+/* An http registry is as trustworthy as the policy or the user says by naming it; pip wants to be told. */
+static void fill_registry_env(const struct packages *p, struct install *i, size_t *n)
+{
+	struct url u;
+
+	(void)snprintf(i->registry_env, sizeof(i->registry_env), "%s=%s", p->eco->registry_env, p->registry.url);
+	add_env(i, n, i->registry_env);
+	if (!url_parse(p->registry.url, strlen(p->registry.url), &u))
+		return;
+	if (is_loopback(&u)) {
+		add_env(i, n, "no_proxy=");
+		add_env(i, n, "NO_PROXY=");
+	}
+	if (!str_eq(p->eco->name, "pip") || !u.plain)
+		return;
+	(void)snprintf(i->trusted_env, sizeof(i->trusted_env), "PIP_TRUSTED_HOST=%.*s", (int)u.host_len, u.host);
+	add_env(i, n, i->trusted_env);
+}
+
+static size_t fill_env(const struct packages *p, struct install *i)
+{
+	size_t n = 0;
+
+	for (const char *const *e = egress_env; *e; e++)
+		add_env(i, &n, *e);
+	add_env(i, &n, "TMPDIR=" PLAN_WORKSPACE "/tmp");
+	for (size_t k = 0; k < ARRAY_LEN(p->eco->install_env) && p->eco->install_env[k]; k++)
+		add_env(i, &n, p->eco->install_env[k]);
+	for (size_t k = 0; k < ARRAY_LEN(p->passed); k++)
+		if (p->passed[k][0])
+			add_env(i, &n, p->passed[k]);
+	fill_registry_env(p, i, &n);
+	for (size_t k = 0; i->ca[0] && k < ARRAY_LEN(certificate_env); k++)
+		add_env(i, &n, certificate_env[k]);
+	return n;
+}
+
+struct egress_rules packages_rules(const struct packages *p, const struct settings *set)
+{
+	struct egress_rules rules = outside_rules(&p->hosts, set);
+
+	rules.connections = INSTALL_CONNECTIONS;
+	rules.bytes = 4 * set->install_disk; /* archives, and what is unpacked and thrown away */
+	return rules;
+}
+
+int packages_prepare_install(const struct packages *p, const struct packages_ask *ask, struct install *ret,
+			     struct brig_error *err)
+{
+	static const char *const shell[] = { "/bin/sh", "-euc" };
+	struct install_step step = {
+		.argv = ret->argv, .env = ret->env, .files = p->files.file, .n_files = p->files.n
+	};
+	char *script;
+
+	find_certificates(ret->ca);
+	if (ret->ca[0]) {
+		ret->bind = (struct plan_bind){ .source = ret->ca, .target = CA_TARGET };
+		step.binds = &ret->bind;
+		step.n_binds = 1;
+	}
+	if (asprintf(&script, "%s%s", PROLOGUE, p->eco->script) < 0)
+		return err_nomem(err);
+	ret->script = script;
+	for (size_t i = 0; i < ARRAY_LEN(shell); i++)
+		ret->argv[step.n_argv++] = shell[i];
+	ret->argv[step.n_argv++] = script;
+	ret->argv[step.n_argv++] = "install";
+	for (size_t i = 0; i < p->n_words; i++)
+		ret->argv[step.n_argv++] = p->words[i];
+	step.n_env = fill_env(p, ret);
+	step.family = p->eco->family;
+	step.deny_write_exec = p->eco->deny_write_exec;
+	return prepare_install(ask->request, ask->req, &step, &ret->prepared, err);
+}
+
+void install_release(struct install *i)
+{
+	prepared_release(&i->prepared);
+	free(i->script);
+	i->script = NULL;
+}
+
+void packages_announce(const struct packages *p, const struct brig_request *req)
+{
+	char text[256];
+
+	if (!req->on_notice)
+		return;
+	(void)snprintf(text, sizeof(text), "installing packages with %s", p->eco->name);
+	req->on_notice(req->user, text);
+}
+
+void packages_hide_secrets(const struct packages *p, struct buf *out, struct buf *err)
+{
+	if (out->len > 0)
+		registry_hide(&p->registry, out->data, out->len);
+	if (err->len > 0)
+		registry_hide(&p->registry, err->data, err->len);
+}
+
+int packages_harvest(void *packages, int tree, struct brig_error *err)
+{
+	struct packages *p = packages;
+
+	p->import = (struct store_import){ .dir = tree, .entries = PACKAGES_ENTRIES_MAX };
+	return store_put_tree(p->store, &p->key, &p->import, err) < 0 ? err_wrap(err, "the packages cannot be kept")
+								      : 0;
+}
+
+int packages_end(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err)
+{
+	uint64_t begin = clock_now_ns();
+	int rc;
+
+	if (p->import.links_out || p->import.special)
+		result_warn(res,
+			    "the packages came with %llu links that lead out of them and %llu special files, which are "
+			    "left out",
+			    (unsigned long long)p->import.links_out, (unsigned long long)p->import.special);
+	rc = look_up(p, ask, PACKAGES_INSTALLED, res, err);
+	res->phase_ns[PHASE_CACHE] += clock_now_ns() - begin;
+	if (rc == 0)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the packages were installed, but are not there any more");
+	return rc < 0 ? rc : 0;
+}
+
+void packages_explain(const struct packages *p, struct result *res)
+{
+	char why[RESULT_TEXT_MAX];
+
+	for (size_t i = 0; i < res->denied.n; i++) {
+		struct denied_row *d = &res->denied.row[i];
+
+		if (d->kind != DENIED_HOST)
+			continue;
+		(void)snprintf(d->fix, sizeof(d->fix), "add \"%.100s\" to package_hosts in the policy", d->what);
+		(void)snprintf(res->reason, sizeof(res->reason),
+			       "packages could not be installed: %s asked for %.150s, which is not allowed; %.150s",
+			       p->eco->name, d->what, d->fix);
+		return;
+	}
+	(void)str_copy(why, sizeof(why), res->reason);
+	(void)snprintf(res->reason, sizeof(res->reason), "packages could not be installed from %.150s: %s: %.200s",
+		       p->registry.shown, p->eco->name, why);
+}
+
+void packages_release(struct packages *p)
+{
+	store_tree_close(&p->tree);
+	store_close(MOVE_PTR(p->store));
+	package_files_release(&p->files);
+	for (size_t i = 0; i < ARRAY_LEN(p->staged_text); i++)
+		buf_release(&p->staged_text[i]);
+	free(p->words);
+	p->words = NULL;
+	p->eco = NULL;
+}

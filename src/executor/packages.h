@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packages that a request asks for, from the store of the state folder or an install cell: see packages.c. */
+#ifndef EXECUTOR_PACKAGES_H
+#define EXECUTOR_PACKAGES_H
+
+#include "egress/egress.h"
+#include "executor/prepare.h"
+#include "executor/record.h"
+#include "executor/select.h"
+#include "model/result.h"
+#include "packages/packages.h"
+#include "store/store.h"
+
+/* Of one request; zero but for the trees is an unused one. */
+struct packages {
+	const struct ecosystem *eco; /* NULL: nothing is wanted */
+	struct registry registry;
+	char passed[ARRAY_LEN(((struct ecosystem *)0)->pass_env)][PACKAGES_WORD_MAX + 32]; /* NAME=VALUE; "": not set */
+	struct setting_list hosts; /* that the install cell may reach */
+	struct package_files files;
+	const char **words; /* heap: packages of the request, sorted */
+	size_t n_words;
+	struct store *store;
+	struct store_key key;
+	struct store_tree tree;
+	struct store_import import;
+	protection_set missing; /* what its cell is known to go without */
+	/* what the plans point to */
+	struct provision provision;
+	struct plan_bind bind[2];
+	struct plan_file staged[ARRAY_LEN(((struct ecosystem *)0)->staged)];
+	struct buf staged_text[ARRAY_LEN(((struct ecosystem *)0)->staged)];
+	char beside_source[PATH_MAX], beside_target[64];
+};
+#define PACKAGES_INIT                    \
+	{                                \
+		.tree = STORE_TREE_INIT, \
+	}
+
+struct packages_ask {
+	const struct prepared_request *request;
+	const struct selection *chosen;
+	const struct brig_request *req;
+	struct recorder *recorder;
+	int project; /* the workspace's folder, or negative */
+	bool project_is_read_only;
+};
+
+bool packages_wanted(const struct brig_request *req);
+/* 1: they are there; 0: install them, in the cell of packages_prepare_install(); negative: they cannot be had. */
+int packages_begin(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err);
+/* Everything that the install cell needs. */
+struct install {
+	struct prepared prepared;
+	char registry_env[REGISTRY_URL_MAX + 64], trusted_env[SETTING_ITEM_MAX + 32];
+	const char *argv[PACKAGES_WORDS_MAX + 8];
+	const char *env[48];
+	char *script; /* heap */
+	struct plan_bind bind;
+	char ca[PATH_MAX];
+};
+int packages_prepare_install(const struct packages *p, const struct packages_ask *ask, struct install *ret,
+			     struct brig_error *err);
+/* What its cell may reach; points to p. */
+struct egress_rules packages_rules(const struct packages *p, const struct settings *set);
+void install_release(struct install *i);
+/* Tells the caller that something slow begins. */
+void packages_announce(const struct packages *p, const struct brig_request *req);
+/* Takes the registry's credentials out of what an installer wrote. */
+void packages_hide_secrets(const struct packages *p, struct buf *out, struct buf *err);
+/* Given to the stage: takes over what the cell left, when it is dead and has kept every promise. */
+int packages_harvest(void *packages, int tree, struct brig_error *err);
+/* After a success. */
+int packages_end(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err);
+/* After a failure: why, in a sentence, for people. */
+void packages_explain(const struct packages *p, struct result *res);
+void packages_release(struct packages *p);
+
+#endif

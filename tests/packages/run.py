@@ -1,0 +1,291 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The packages suite: real installers, registries on loopback that are made here, and cells that use what was installed."""
+import fcntl
+import glob
+import json
+import os
+import shutil
+import socket
+import stat
+import struct
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import harness
+from harness import case
+from registries import Registry, sdist, wheel
+
+# Not the machine's own configuration; waiting for a registry that is gone decides nothing here.
+QUIET = {"PIP_CONFIG_FILE": "/dev/null", "NPM_CONFIG_USERCONFIG": "/dev/null"}
+# Installing is slow where everything is; that is not what is tested.
+LIMITS = {"BRIG_INSTALL_TIMEOUT_MS": "300000", "BRIG_EXECUTION_TIMEOUT_MS": "30000", "BRIG_STARTUP_TIMEOUT_MS": "60000"}
+GUARD = 240
+
+# What an installation or a program tries: a host path, another server, the way out.  Prints or is FOUND: what worked.
+PROBE = """
+import os, socket, urllib.request
+FOUND = []
+for path in %(paths)r:
+	try:
+		open(path, "w").write("was here")
+		FOUND.append("wrote " + path)
+	except OSError:
+		pass
+for host, port in %(hosts)r:
+	try:
+		socket.create_connection((host, port), 5).close()
+		FOUND.append("connected to " + host)
+	except OSError:
+		pass
+	try:
+		urllib.request.urlopen("http://%%s:%%d/simple/" %% (host, port), timeout=20).read()
+		FOUND.append("asked " + host)
+	except OSError as e:
+		if getattr(e, "code", 0) in (200, 404):
+			FOUND.append("asked " + host)
+"""
+
+
+def need(*tools):
+	def wrap(fn):
+		def run(t):
+			for tool, package in tools:
+				if not glob.glob(tool):
+					t.skip(f"needs {package}")
+			t.native_only("packages")
+			fn(t)
+		run.__code__ = run.__code__.replace(co_filename=fn.__code__.co_filename)
+		run.__name__ = fn.__name__
+		return run
+	return wrap
+
+
+pip = need(("/usr/lib/python3*/*-packages/pip", "python3-pip"))
+npm = need(("/usr/bin/npm", "npm"))
+go = need(("/usr/bin/go", "golang-go"))
+
+
+def env_for(registry=None, **more):
+	url = registry.url if registry else "http://127.0.0.1:9"
+	return {**QUIET, **LIMITS, "PIP_INDEX_URL": url + "/simple", "npm_config_registry": url + "/", "GOPROXY": url, **more}
+
+
+def cell(t, registry, *args, **kw):
+	env = kw.pop("env", {})
+	return t.cell(*args, env=env_for(registry, **env), guard=GUARD, **kw)
+
+
+def state_of(t, r, wanted):
+	t.equal((r.json["packages"] or {}).get("state"), wanted, "the state of the packages", r)
+	return r.json["packages"]
+
+
+def hello(registry, name="hello", **more):
+	registry.put_pip(name, wheel(name, {f"{name}/__init__.py": "VALUE = 6 * 7\n", **more}))
+
+
+# ---- pip -----------------------------------------------------------------------------------------
+
+@case("a package is installed once, used without network, and found again when the registry is gone")
+@pip
+def pip_cache(t):
+	code = ("import hello, os, socket\nprint(hello.VALUE, hello.__file__, os.path.exists(hello.__cached__))\n"
+		"for port in (%s, 3128):\n"
+		"	try:\n\t\tsocket.create_connection(('127.0.0.1', port), 5)\n\t\tprint('connected')\n"
+		"	except OSError:\n\t\tprint('no way')\n"
+		"try:\n\topen(hello.__file__, 'a')\n\tprint('writable')\nexcept OSError:\n\tprint('read-only')\n")
+	with Registry() as registry:
+		hello(registry)
+		code %= registry.place.split(":")[1]
+		first = t.verdict(cell(t, registry, "--packages", "hello", code=code, lang="python"), "ok")
+		made = state_of(t, first, "installed")
+		t.equal(registry.count(".whl"), 1, "downloads", registry.asked)
+	t.equal(first.stdout, b"42 /opt/packages/pip/hello/__init__.py True\nno way\nno way\nread-only\n", "output", first)
+	t.check(made["files"] >= 5 and made["bytes"] > 100 and made["ecosystem"] == "pip", "what was installed", made)
+	t.check(any(row["host"] == "127.0.0.1" and row["allowed"] for row in first.json["network"]), "the registry is in network[]", first.json["network"])
+	second = t.verdict(cell(t, registry, "--packages", "hello", code=code, lang="python"), "ok")
+	found = state_of(t, second, "hit")
+	t.equal((found["key"], found["content"]), (made["key"], made["content"]), "key and content")
+	t.equal(second.stdout, first.stdout, "output of the second run")
+	t.equal(second.json["network"], [], "network of the second run")
+	listed = json.loads(t.brig("cache", "list", "--json").out)
+	t.equal([(row["kind"], row["key"], row["hits"]) for row in listed["entries"]], [("pip", made["key"], 2)], "cache list", listed)
+	p = t.brig("cache", "verify")
+	t.equal(p.rc, 0, "cache verify", p)
+	third = cell(t, registry, "--packages", "hello", "--trust", "untrusted", code=code, lang="python")
+	t.check(third.verdict == "error" and third.json["step"] == "install", "another trust level shares nothing", third)
+	p = t.brig("cache", "prune", "--all", "--json")
+	t.equal((json.loads(p.out)["removed"], json.loads(p.out)["entries"]), (1, 0), "cache prune --all", p)
+	t.equal(os.listdir(os.path.join(t.state, "packages", "content")), [], "sets that are left")
+
+
+@case("an entry that was tampered with is refused, said so, and installed again")
+@pip
+def pip_tampered(t):
+	with Registry() as registry:
+		hello(registry)
+		ask = dict(code="import hello\nprint(hello.VALUE)\n", lang="python")
+		made = state_of(t, t.verdict(cell(t, registry, "--packages", "hello", **ask), "ok"), "installed")
+		for again in ("used", "verified"):
+			(top,) = glob.glob(os.path.join(t.state, "packages", "content", "*"))
+			file = os.path.join(top, "hello", "__init__.py")
+			os.chmod(file, 0o644)
+			with open(file, "a", encoding="ascii") as f:
+				f.write("VALUE = 666\n")
+			os.chmod(file, 0o444)
+			if again == "verified":
+				p = t.brig("cache", "verify", "--json")
+				t.equal((p.rc, json.loads(p.out)["damaged"]), (1, 1), "cache verify", p)
+			r = t.verdict(cell(t, registry, "--packages", "hello", **ask), "ok")
+			t.equal(r.stdout, b"42\n", "output", r)
+			t.equal(state_of(t, r, "installed")["content"], made["content"], "content")
+			if again == "used":
+				t.check(any("tree that was kept" in w for w in r.json["warnings"]), "it is said", r.json["warnings"])
+
+
+@case("several that want the same set at the same time install it once")
+@pip
+def pip_concurrent(t):
+	with Registry() as registry:
+		hello(registry)
+		program = t.path("program.py", "import hello\nprint(hello.VALUE)\n")
+		started = [t.popen(t.run_args("--json", "--packages", "hello", program), env=env_for(registry), stdin=subprocess.DEVNULL,
+				   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for _ in range(3)]
+		results = [json.loads(p.communicate(timeout=GUARD)[0]) for p in started]
+		t.equal([r["stdout"] for r in results], ["42\n"] * 3, "outputs")
+		t.equal(sorted(r["packages"]["state"] for r in results), ["hit", "hit", "installed"], "states")
+		t.equal(registry.count(".whl"), 1, "downloads", registry.asked)
+
+
+@case("what a package runs while it is installed runs in the cell: no host file, no other server")
+@pip
+def pip_build_is_contained(t):
+	with Registry() as registry, Registry() as other:
+		paths = [t.path("marker"), os.path.join(t.tmp, "marker"), "/etc/brig-was-here", "/usr/brig-was-here", "/opt/brig-was-here"]
+		hosts = [(o.place.split(":")[0], int(o.place.split(":")[1])) for o in (other,)] + [("192.0.2.7", 80)]
+		probe = PROBE % {"paths": paths, "hosts": hosts} + "FOUND.append(sorted(os.listdir('/workspace')))\n"
+		registry.put_pip("sly", sdist("sly", probe))
+		r = t.verdict(cell(t, registry, "--packages", "sly", code="import sly\nprint(sly.FOUND)\n", lang="python"), "ok")
+		t.equal(r.stdout, b"[['packages', 'tmp']]\n", "what worked", r)
+		t.equal(other.asked, [], "what the other server was asked")
+		t.equal([p for p in paths if os.path.exists(p)], [], "files on the host")
+		t.check(any(row["kind"] == "host" and other.place in row["what"] for row in r.json["denied"]), "the attempt is listed", r.json["denied"])
+
+
+@case("a host that is not allowed ends the installation, and the reason says what to add")
+@pip
+def pip_denied_host(t):
+	with Registry() as registry, Registry() as files:
+		archives = wheel("hello", {"hello/__init__.py": "VALUE = 1\n"})
+		registry.put_pip("hello", archives, f"http://{files.place}")
+		files.put_archives(archives)
+		ask = dict(code="import hello\nprint(hello.VALUE)\n", lang="python")
+		r = cell(t, registry, "--packages", "hello", **ask)
+		t.equal((r.verdict, r.json["step"], r.json["packages"]), ("error", "install", None), "verdict", r)
+		t.check(r.rc != 0 and files.place in r.reason and "package_hosts" in r.reason, "the reason", r)
+		t.check(b"hello" in r.stdout + r.stderr, "the installer's own words", r)
+		t.equal(files.asked, [], "what the other server was asked")
+		r = t.verdict(cell(t, registry, "--packages", "hello", env={"BRIG_PACKAGE_HOSTS": files.place}, **ask), "ok")
+		t.equal(r.stdout, b"1\n", "output", r)
+
+
+@case("credentials of a registry are used and never shown")
+@pip
+def pip_credentials(t):
+	with Registry(login="reader:s3cr3t-word") as registry:
+		hello(registry)
+		ask = dict(code="import hello\nprint(hello.VALUE)\n", lang="python")
+		r = t.verdict(cell(t, registry, "--packages", "hello", **ask), "ok")
+		failed = cell(t, registry, "--packages", "missing", **ask)
+		t.equal((failed.verdict, failed.json["step"]), ("error", "install"), "verdict", failed)
+	for seen in (r, failed):
+		t.check(b"s3cr3t" not in seen.out + seen.err, "no credentials in a result", seen)
+	for top, _, names in os.walk(t.state):
+		for name in names:
+			with open(os.path.join(top, name), "rb") as f:
+				t.check(b"s3cr3t" not in f.read(), "no credentials in the state folder", os.path.join(top, name))
+
+
+# ---- npm -----------------------------------------------------------------------------------------
+
+POSTINSTALL = """
+const fs = require("fs"), http = require("http"), found = [];
+for (const path of %s)
+	try { fs.writeFileSync(path, "was here"); found.push("wrote " + path); } catch (e) {}
+const end = () => fs.writeFileSync("found.json", JSON.stringify(found));
+const req = http.get("http://%s/", r => { found.push("asked"); r.resume(); r.on("end", end); });
+req.on("error", end);
+"""
+
+
+@case("npm: scripts of packages run in the cell, require and import find the package, the second time from the cache")
+@npm
+def npm_cache(t):
+	with Registry() as registry, Registry() as other:
+		paths = [t.path("marker"), "/etc/brig-was-here", "/usr/brig-was-here"]
+		registry.put_npm("hello", {"index.js": "module.exports = 42\n", "post.js": POSTINSTALL % (json.dumps(paths), other.place)},
+				 scripts={"postinstall": "node post.js"})
+		code = "console.log(require('hello'), require('hello/found.json'))\n"
+		r = t.verdict(cell(t, registry, "--packages", "hello", code=code, lang="javascript"), "ok")
+		made = state_of(t, r, "installed")
+		t.equal((r.stdout, made["ecosystem"]), (b"42 []\n", "npm"), "output", r)
+		t.equal(other.asked, [], "what the other server was asked")
+		t.equal([p for p in paths if os.path.exists(p)], [], "files on the host")
+	module = t.path("program.mjs", "import hello from 'hello'\nconsole.log(hello)\n")
+	r = t.verdict(cell(t, registry, "--packages", "hello", module), "ok")
+	t.equal((state_of(t, r, "hit")["content"], r.stdout), (made["content"], b"42\n"), "the second run", r)
+
+
+# ---- go ------------------------------------------------------------------------------------------
+
+def second_address(t):
+	"""An address of this machine that is not 127.*, which go would ask without a proxy: only in a world of our own."""
+	if not t.world.private:
+		t.skip("needs a network namespace of its own")
+	with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+		fcntl.ioctl(s, 0x8916, struct.pack("16sHH4s8x", b"lo:1", socket.AF_INET, 0, socket.inet_aton("192.0.2.1")))	# SIOCSIFADDR
+	return "192.0.2.1"
+
+
+@case("go: a module is downloaded, and the program built with it without network")
+@go
+def go_cache(t):
+	with Registry(second_address(t)) as registry:
+		registry.put_go("example.test/hello", "v1.0.0", {"hello.go": "package hello\n\nconst Value = 42\n"})
+		code = 'package main\n\nimport (\n\t"example.test/hello"\n)\n\nfunc main() { println(hello.Value) }\n'
+		ask = dict(code=code, lang="go", env={"GOSUMDB": "off"})
+		r = t.verdict(cell(t, registry, "--packages", "example.test/hello@v1.0.0", **ask), "ok")
+		t.equal((r.stderr, state_of(t, r, "installed")["ecosystem"]), (b"42\n", "go"), "output", r)
+	r = t.verdict(cell(t, registry, "--packages", "example.test/hello@v1.0.0", **ask), "ok")
+	state_of(t, r, "hit")
+	t.equal((r.stderr, r.json["cache"]["compile"]), (b"42\n", "hit"), "the second run", r)
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+@case("what cannot or may not be installed is refused before anything runs")
+@pip
+def refusals(t):
+	python = dict(code="print(1)\n", lang="python")
+	for args, env, words in (
+		(["--packages", "a"], {"BRIG_PACKAGES": "false"}, "packages: false"),
+		(["--packages=--help"], {}, "option"),
+		(["--packages", "a\nb"], {}, "0x0a"),
+		(["--packages", "a"], {"PIP_INDEX_URL": "ftp://u:pw@h/"}, "no http address"),
+		(["--packages", "a", "--backend", "direct", "--trust", "trusted"], {}, "native backend"),
+	):
+		r = cell(t, None, *args, env=env, **python)
+		t.equal((r.verdict, r.json["step"]), ("refused", None), "verdict", r)
+		t.check(words in r.reason and "pw" not in r.reason, f"the reason has '{words}'", r)
+	r = cell(t, None, "--packages", "a", code="int main(void) { return 0; }\n", lang="c")
+	t.check(r.verdict == "refused" and "'c'" in r.reason, "no packages for C", r)
+	t.check(not os.path.exists(os.path.join(t.state, "packages", "index")) or not os.listdir(os.path.join(t.state, "packages", "index")), "nothing is kept")
+
+
+if __name__ == "__main__":
+	sys.exit(harness.main("packages"))
