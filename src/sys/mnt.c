@@ -27,19 +27,27 @@ static int set_attributes(int tree, unsigned flags)
 	return mount_setattr(tree, "", at, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }
 
-int mount_new(const char *type, const struct mount_param *params, size_t n, unsigned flags)
+static int set_params(int fs, const struct mount_param *params, size_t n)
 {
-	AUTO_FD fs = fsopen(type, FSOPEN_CLOEXEC);
-	int tree;
-
-	if (fs < 0)
-		return -errno;
 	for (size_t i = 0; i < n; i++) {
 		unsigned cmd = params[i].value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
 
 		if (fsconfig(fs, cmd, params[i].key, params[i].value, 0) < 0)
 			return -errno;
 	}
+	return 0;
+}
+
+int mount_new(const char *type, const struct mount_param *params, size_t n, unsigned flags)
+{
+	AUTO_FD fs = fsopen(type, FSOPEN_CLOEXEC);
+	int tree, rc;
+
+	if (fs < 0)
+		return -errno;
+	rc = set_params(fs, params, n);
+	if (rc < 0)
+		return rc;
 	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return -errno;
 	tree = fsmount(fs, FSMOUNT_CLOEXEC, (unsigned)attributes(flags));
@@ -63,6 +71,18 @@ int mount_copy(int dir, const char *path, unsigned flags)
 	return rc < 0 ? rc : fd_move(&tree);
 }
 
+int mount_copy_mapped(int dir, int userns, unsigned flags)
+{
+	AUTO_FD tree = open_tree(dir, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	struct mount_attr attr = { .attr_set = attributes(flags | MNT_RO) | MOUNT_ATTR_IDMAP,
+				   .propagation = MS_PRIVATE,
+				   .userns_fd = (uint64_t)userns };
+
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return -errno;
+	return fd_move(&tree);
+}
+
 int mount_attach(int tree, int dir, const char *path)
 {
 	unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | (*path ? 0 : MOVE_MOUNT_T_EMPTY_PATH);
@@ -73,6 +93,24 @@ int mount_attach(int tree, int dir, const char *path)
 int mount_restrict(int dir, unsigned flags)
 {
 	return set_attributes(dir, flags);
+}
+
+int mount_reconfigure(int dir, const struct mount_param *params, size_t n)
+{
+	AUTO_FD fs = fspick(dir, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH);
+	int rc;
+
+	if (fs < 0)
+		return -errno;
+	rc = set_params(fs, params, n);
+	if (rc < 0)
+		return rc;
+	return fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0) < 0 ? -errno : 0;
+}
+
+int mount_detach(const char *path)
+{
+	return umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 }
 
 int mount_pivot(int dir)

@@ -28,10 +28,17 @@ enum mount_flag {
 int mount_new(const char *type, const struct mount_param *params, size_t n, unsigned flags);
 /* A copy of what dir/path shows, detached.  "" is dir itself.  Symbolic links are not followed. */
 int mount_copy(int dir, const char *path, unsigned flags);
+/* The same, read-only, of dir alone, with the owners of its files as the user namespace maps them: inside ids are those
+ * on the disk, outside ones those that are seen.  -EINVAL: this kind of file system cannot. */
+int mount_copy_mapped(int dir, int userns, unsigned flags);
 /* Attaches a detached tree on dir/path, which must exist and not be a symbolic link. */
 int mount_attach(int tree, int dir, const char *path);
 /* Adds flags to a mount that is already attached (dir is the root of that mount). */
 int mount_restrict(int dir, unsigned flags);
+/* Changes parameters of a filesystem that is mounted; dir is the root of a mount of it. */
+int mount_reconfigure(int dir, const struct mount_param *params, size_t n);
+/* Takes away what is mounted on path; waits for other cpus as mount_detach_old_root does. */
+int mount_detach(const char *path);
 /* Makes dir the root of this mount namespace.  The old root stays, stacked below the working directory ... */
 int mount_pivot(int dir);
 /* ... until this takes it away with everything on it.  The kernel waits for other cpus here: a tenth of a

@@ -21,7 +21,7 @@ struct check {
 	enum fact_id fact;
 	enum relation relation;
 	struct declared declared;
-	bool if_known;
+	bool if_known, left_out;
 };
 
 static uint64_t round_up_page(uint64_t bytes)
@@ -35,6 +35,11 @@ static uint64_t round_up_page(uint64_t bytes)
 static uint64_t caller_uid(void)
 {
 	return geteuid();
+}
+
+static bool shown_read_only(const struct plan *plan)
+{
+	return plan->workspace && plan->workspace->read_only;
 }
 
 static bool list_has(const char *list, char separator, const char *word, size_t len)
@@ -121,9 +126,11 @@ struct verify_outcome verify_run(const struct plan *plan, const struct facts *fa
 	}
 	const struct check checks[] = {
 #define CHECK(name, protection, fact, relation, ...) \
-	{ #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__, false },
+	{ #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__, false, false },
+#define CHECK_IF(condition, name, protection, fact, relation, ...) \
+	{ #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__, false, !(condition) },
 #define CHECK_IF_KNOWN(name, protection, fact, relation, ...) \
-	{ #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__, true },
+	{ #name, PROT_##protection, FACT_##fact, REL_##relation, __VA_ARGS__, true, false },
 #include "verify/checks.def"
 	};
 #undef N
@@ -137,7 +144,7 @@ struct verify_outcome verify_run(const struct plan *plan, const struct facts *fa
 		const struct fact *got = &facts->row[c->fact];
 		struct evidence_row *row;
 
-		if (c->if_known && !got->known)
+		if (c->left_out || (c->if_known && !got->known))
 			continue;
 		row = &ret->row[ret->n++];
 		*row = (struct evidence_row){ .check = c->name };

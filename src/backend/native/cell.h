@@ -20,11 +20,23 @@ struct backend_host {
 
 struct denials; /* denied.c */
 
+/* The supervisor's half of a project: project.c, and project_view.c after the end. */
+struct project {
+	enum project_way way;
+	int lower;                /* PROJECT_LOWER: the mount, kept to be looked at */
+	enum hidden_kind *hidden; /* heap */
+	struct packer *packer;
+	uint64_t copy_bytes, copy_inodes; /* PROJECT_STREAM: at most */
+	uint64_t own_bytes, own_inodes;   /* struct report */
+	int covered;
+};
+
 struct cell {
 	struct backend_host *host;
 	struct cell_spec spec; /* what the child was given; its descriptors are closed here after the clone */
 	struct cgroup *cgroup;
 	struct janitor janitor;
+	struct project project;
 	pid_t init_pid;
 	int init_pidfd; /* FD_NONE once reaped */
 	pid_t payload_pid;
@@ -55,7 +67,8 @@ struct cell {
 };
 
 /* idmap.c */
-int idmap_write(const struct cell *c); /* 0 or -errno */
+int idmap_write(const struct cell *c);                                             /* 0 or -errno */
+void idmap_of_program(const struct cell *c, uint64_t *ret_uid, uint64_t *ret_gid); /* host ids; not with IDMAP_OWN */
 /* spawn.c */
 int cell_open_pipes(struct cell *c, struct brig_error *err);
 int cell_clone_init(struct cell *c, struct brig_error *err);
@@ -76,6 +89,16 @@ void cell_inspect_ready(struct cell *c); /* init has built the cell */
 void cell_inspect_start(struct cell *c); /* the program has just been let go */
 void cell_inspect_dying(struct cell *c); /* the cell was told to die */
 void cell_inspect(struct cell *c, struct facts *ret);
+/* project.c */
+void cell_project_init(struct project *p);
+int cell_look_at_project(struct cell *c, struct brig_error *err); /* before the clone */
+int cell_offer_project(struct cell *c, struct brig_error *err);
+/* The reason why packing failed, if it did, is that of the cell's failure.  Init must be dead. */
+int cell_project_blame(struct project *p, int rc, struct brig_error *err);
+void cell_project_release(struct project *p); /* init must be dead */
+/* project_view.c */
+bool cell_project_needs(const struct cell *c, enum handed_fd which); /* after stop */
+int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err);
 /* host.c */
 int native_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
 		struct brig_error *err);
@@ -89,6 +112,8 @@ bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3]
 int native_list(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 int native_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 
+/* Init does not answer.  If it left word why, that is the reason; else rc is. */
+int cell_lost_init(struct cell *c, enum step step, int rc, struct brig_error *err);
 /* "cannot <what>": refused if the step carries a protection, else failed. */
 int cell_step_failed(enum step step, int sys, struct brig_error *err);
 

@@ -189,12 +189,19 @@ static int hand_over(struct cell_build *b)
 	};
 	struct report ready = report_make(REPORT_READY);
 	struct statfs root;
-	int fds[HANDED_COUNT] = { [HANDED_ROOT] = b->root, [HANDED_WORKSPACE] = b->workspace };
+	int fds[HANDED_COUNT] = { [HANDED_ROOT] = b->root,
+				  [HANDED_WORKSPACE] = b->workspace,
+				  [HANDED_SCRATCH] = b->scratch,
+				  [HANDED_UPPER] = b->project.upper >= 0 ? b->project.upper : b->workspace,
+				  [HANDED_MASKS] = b->project.masks >= 0 ? b->project.masks : b->root };
 
 	if (fstatfs(b->root, &root) < 0)
 		return -errno;
 	ready.blocks = root.f_bfree;
 	ready.inodes = root.f_ffree;
+	ready.value = b->project.covered;
+	ready.own_bytes = b->project.own_bytes;
+	ready.own_inodes = b->project.own_inodes;
 	/* With nested_userns degraded there is no such file: hand something the check will find wanting. */
 	fds[HANDED_NESTED_USERNS] = b->nested_userns >= 0 ? b->nested_userns : b->root;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -326,9 +333,12 @@ static const struct build_step steps[] = {
 	{ STEP_proc, root_mount_proc },
 	{ STEP_enter_cgroup, enter_cgroup },
 	{ STEP_cgroup_ns, build_cgroup_ns },
+	{ STEP_take_project, root_take_project },
 	{ STEP_scratch, root_mount_scratch },
+	{ STEP_show_project, root_show_project },
 	{ STEP_extra_binds, root_show_extra },
 	{ STEP_stage_files, root_stage_files },
+	{ STEP_mask_project, root_mask_project },
 	{ STEP_seal_root, root_seal },
 	{ STEP_pivot_root, root_enter },
 	{ STEP_join_namespaces, join_namespaces },
@@ -386,7 +396,13 @@ static _Noreturn void reap(pid_t payload)
 _Noreturn void cell_init_main(const struct cell_spec *spec)
 {
 	struct cell_build b = {
-		.spec = spec, .root = FD_NONE, .workspace = FD_NONE, .nested_userns = FD_NONE, .mate = FD_NONE
+		.spec = spec,
+		.root = FD_NONE,
+		.scratch = FD_NONE,
+		.workspace = FD_NONE,
+		.nested_userns = FD_NONE,
+		.project = { .source = FD_NONE, .upper = FD_NONE, .masks = FD_NONE },
+		.mate = FD_NONE,
 	};
 	enum step failed = STEP_exec;
 	int rc = build_run(&b, steps, ARRAY_LEN(steps), &failed);

@@ -32,6 +32,9 @@ struct extra_bind {
 	bool is_dir;
 };
 
+/* What is to be hidden of a project, as it was before the clone. */
+enum hidden_kind { HIDDEN_GONE, HIDDEN_FILE, HIDDEN_DIR };
+
 struct cell_spec {
 	const struct plan *plan;
 	bool has_cgroup;       /* REPORT_ENTER will come */
@@ -49,7 +52,8 @@ struct cell_spec {
 	size_t n_binds;
 	struct landlock_rule rules[LANDLOCK_RULES_MAX];
 	size_t n_rules;
-	char disk_size[24], disk_inodes[24];
+	char root_inodes[24];
+	const enum hidden_kind *hidden; /* of plan->workspace->hidden */
 	char time_offsets[96];
 	char *env_start, *env_end; /* the supervisor's own environment strings: wiped in init */
 
@@ -62,7 +66,15 @@ struct cell_spec {
 /* State of the child while it builds: descriptors that later steps need. */
 struct cell_build {
 	const struct cell_spec *spec;
-	int root, workspace, nested_userns;
+	int root, scratch, workspace, nested_userns;
+	struct project_build {
+		enum project_way way;
+		int source; /* the mount or the stream */
+		int upper, masks;
+		uint64_t copy_bytes, copy_inodes; /* at most */
+		uint64_t own_bytes, own_inodes;   /* struct report */
+		int covered;                      /* hidden and sealed paths */
+	} project;
 	int dir_tree[SYSTEM_DIRS_MAX], bind_tree[EXTRA_BINDS_MAX], alternatives;
 	pid_t payload;
 	int payload_pidfd;
@@ -108,6 +120,21 @@ int root_stage_files(struct cell_build *b);
 int root_seal(struct cell_build *b);
 int root_enter(struct cell_build *b);
 int root_detach_host(struct cell_build *b);
+
+int root_write_file(int dir, const char *name, mode_t mode, const void *data, size_t len);
+/* A directory of the scratch tmpfs, mounted on its place in the root with flags of its own. */
+int root_show_scratch(struct cell_build *b, const char *name, const char *target, mode_t mode, unsigned flags);
+int root_open_workspace(struct cell_build *b);
+
+/* root_project.c: the same for a project. */
+int root_take_project(struct cell_build *b);
+int root_show_project(struct cell_build *b);
+int root_mask_project(struct cell_build *b);
+/* Parameters of the scratch space: the limits, and what a copied project takes besides. */
+struct scratch_room {
+	char size[24], inodes[24];
+};
+void root_scratch_room(const struct cell_build *b, struct scratch_room *ret);
 
 /* PID 1 of the cell, from its first instruction to its last. */
 _Noreturn void cell_init_main(const struct cell_spec *spec);

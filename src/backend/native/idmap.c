@@ -117,6 +117,12 @@ static uint64_t first_of(const struct cell *c, uint64_t first)
 	return first + 2 * ((uint64_t)c->init_pid % c->host->ids.pairs);
 }
 
+void idmap_of_program(const struct cell *c, uint64_t *ret_uid, uint64_t *ret_gid)
+{
+	*ret_uid = first_of(c, c->host->ids.first_uid) + 1;
+	*ret_gid = first_of(c, c->host->ids.first_gid) + 1;
+}
+
 static int write_map(pid_t pid, const char *name, const char *map)
 {
 	char path[48];

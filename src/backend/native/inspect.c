@@ -216,6 +216,8 @@ struct mount_scan {
 	struct facts *facts;
 	const char *path;
 	char writable[200];
+	const char *workspace; /* what the last mount on it is, which covers the others */
+	int covered;           /* read-only mounts below it */
 };
 
 static void note_writable(struct mount_scan *s, const char *point)
@@ -226,6 +228,23 @@ static void note_writable(struct mount_scan *s, const char *point)
 	if (proc_list_has(s->writable, ' ', point))
 		return;
 	(void)snprintf(s->writable + len, sizeof(s->writable) - len, "%s%s", len ? " " : "", point);
+}
+
+/* Writes never reach the project itself: they go to an overlay's upper layer, to a copy, or nowhere. */
+static void note_workspace(struct mount_scan *s, const struct mount_line *m)
+{
+	bool ro = proc_list_has(m->options, ',', "ro");
+
+	if (strncmp(m->point, PLAN_WORKSPACE "/", strlen(PLAN_WORKSPACE "/")) == 0)
+		s->covered += ro;
+	if (!str_eq(m->point, PLAN_WORKSPACE))
+		return;
+	if (str_eq(m->fstype, "tmpfs") && str_eq(m->root, "/workspace"))
+		s->workspace = "none";
+	else if (str_eq(m->fstype, "overlay") || (str_eq(m->fstype, "tmpfs") && str_eq(m->root, "/copy")))
+		s->workspace = ro ? "ro" : "cow";
+	else
+		s->workspace = "the project itself";
 }
 
 static bool visit_mount(char *line, void *arg)
@@ -242,6 +261,7 @@ static bool visit_mount(char *line, void *arg)
 
 		fact_text(s->facts, FACT_proc_flags, pid_only ? "subset=pid" : m.super, "%s", s->path);
 	}
+	note_workspace(s, &m);
 	/* Device nodes and /proc are mounts too, but nothing can be stored in them. */
 	if (!proc_list_has(m.options, ',', "ro") && !str_eq(m.fstype, "proc") && !str_eq(m.fstype, "devtmpfs") &&
 	    !(strncmp(m.point, "/dev/", 5) == 0 && !str_eq(m.point, "/dev/shm")))
@@ -255,8 +275,13 @@ static void read_mounts(struct cell *c, struct facts *f)
 	struct mount_scan scan = { .facts = f, .path = path };
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", c->init_pid);
-	if (proc_each_line(path, visit_mount, &scan) == 0)
-		fact_text(f, FACT_writable_mounts, scan.writable, "%s", path);
+	if (proc_each_line(path, visit_mount, &scan) != 0)
+		return;
+	fact_text(f, FACT_writable_mounts, scan.writable, "%s", path);
+	if (scan.workspace)
+		fact_text(f, FACT_workspace, scan.workspace, "%s", path);
+	fact_text(f, FACT_masks, scan.covered == c->project.covered ? "in place" : "missing", "%s: %d of %d", path,
+		  scan.covered, c->project.covered);
 }
 
 static uint64_t difference(uint64_t a, uint64_t b)
@@ -266,16 +291,25 @@ static uint64_t difference(uint64_t a, uint64_t b)
 
 static void read_file_systems(struct cell *c, struct facts *f)
 {
+	const struct project *p = &c->project;
 	struct statfs root, disk;
+	struct statvfs lower;
 
 	if (fstatfs(c->handed[HANDED_ROOT], &root) == 0)
 		fact_num(f, FACT_root_changed,
 			 difference(root.f_bfree, c->root_free_blocks) + difference(root.f_ffree, c->root_free_inodes),
 			 "fstatfs of the root");
-	if (fstatfs(c->handed[HANDED_WORKSPACE], &disk) == 0) {
-		fact_num(f, FACT_disk_max, disk.f_blocks * (uint64_t)disk.f_bsize, "fstatfs of the workspace");
-		fact_num(f, FACT_inodes_max, disk.f_files, "fstatfs of the workspace");
+	if (fstatfs(c->handed[HANDED_SCRATCH], &disk) == 0) {
+		const char *remark = p->way == PROJECT_STREAM ? ", less the copied project" : "";
+
+		fact_num(f, FACT_disk_max, disk.f_blocks * (uint64_t)disk.f_bsize - p->own_bytes,
+			 "fstatfs of the scratch space%s", remark);
+		fact_num(f, FACT_inodes_max, disk.f_files - p->own_inodes, "fstatfs of the scratch space%s", remark);
 	}
+	if (p->way == PROJECT_STREAM)
+		fact_text(f, FACT_project, "ro", "the cell has only a copy of it");
+	else if (p->way == PROJECT_LOWER && fstatvfs(p->lower, &lower) == 0)
+		fact_text(f, FACT_project, lower.f_flag & ST_RDONLY ? "ro" : "rw", "fstatvfs of its mount in the cell");
 }
 
 static void read_nested_userns(struct cell *c, struct facts *f)

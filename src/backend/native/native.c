@@ -61,6 +61,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 		c->spec.stdio[i] = FD_NONE;
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		c->handed[i] = FD_NONE;
+	cell_project_init(&c->project);
 	c->tasks_left = -1;
 	c->host = h;
 	c->spec.plan = plan;
@@ -92,9 +93,8 @@ static void fill_spec(struct cell *c)
 	if (plan->report_denied && seccomp_can_listen())
 		s->telling_filter = seccomp_filter_telling(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
 	s->init_filter = seccomp_filter_init();
-	(void)snprintf(s->disk_size, sizeof(s->disk_size), "%llu", (unsigned long long)plan->limits.disk_bytes);
-	/* The four directories that we make ourselves are on us. */
-	(void)snprintf(s->disk_inodes, sizeof(s->disk_inodes), "%llu", (unsigned long long)plan->limits.inodes + 4);
+	(void)snprintf(s->root_inodes, sizeof(s->root_inodes), "%zu",
+		       1024 + (plan->workspace ? plan->workspace->n_hidden : 0));
 	(void)clock_gettime(CLOCK_MONOTONIC, &mono);
 	(void)clock_gettime(CLOCK_BOOTTIME, &boot);
 	/* One second short of now: the cell's clocks may not be negative. */
@@ -106,8 +106,7 @@ static void fill_spec(struct cell *c)
 
 /* ---- building --------------------------------------------------------------------------------- */
 
-/* Init does not answer.  If it left word why, that is the reason; else rc is. */
-static int lost_init(struct cell *c, enum step step, int rc, struct brig_error *err)
+int cell_lost_init(struct cell *c, enum step step, int rc, struct brig_error *err)
 {
 	return cell_pump(c, err) < 0 ? -err->code : cell_step_failed(step, -rc, err);
 }
@@ -152,7 +151,7 @@ static int make_cgroup_beside(struct cell *c, struct brig_error *err)
 	rc = report_send(c->ctl, &enter, fds, n);
 	if (rc == 0)
 		rc = report_send(c->go, &enter, fds, n);
-	return rc < 0 ? lost_init(c, STEP_enter_cgroup, rc, err) : 0;
+	return rc < 0 ? cell_lost_init(c, STEP_enter_cgroup, rc, err) : 0;
 }
 
 /* Also beside init's work: on cgroup v1 the first limit on sockets makes the kernel patch itself. */
@@ -177,7 +176,7 @@ static int write_id_maps(struct cell *c, struct brig_error *err)
 
 	if (rc < 0)
 		return cell_step_failed(STEP_write_id_maps, -rc, err);
-	return send(c->ctl, "m", 1, MSG_NOSIGNAL) == 1 ? 0 : lost_init(c, STEP_write_id_maps, -errno, err);
+	return send(c->ctl, "m", 1, MSG_NOSIGNAL) == 1 ? 0 : cell_lost_init(c, STEP_write_id_maps, -errno, err);
 }
 
 /* The word that the payload waits for behind its walls; it may be there before the payload is. */
@@ -190,7 +189,7 @@ static int let_go(struct cell *c, struct brig_error *err)
 		return rc;
 	c->started_ns = clock_now_ns();
 	if (send(c->go, "g", 1, MSG_NOSIGNAL) != 1)
-		return lost_init(c, STEP_exec, -errno, err);
+		return cell_lost_init(c, STEP_exec, -errno, err);
 	c->let_go = true;
 	return 0;
 }
@@ -201,13 +200,15 @@ static int start_at_once(struct cell *c, struct brig_error *err)
 	return c->spec.plan->start_at_once ? let_go(c, err) : 0;
 }
 
+static int native_stop(struct cell *c, struct brig_error *err);
 static int native_destroy(struct cell *c, char *leftovers, size_t size);
 
 static int build(struct cell *c, struct brig_error *err)
 {
 	static int (*const steps[])(struct cell *, struct brig_error *) = {
-		cell_find_host_trees, cell_open_pipes, make_cgroup_first, cell_clone_init,     write_id_maps,
-		make_cgroup_beside,   limit_cgroup,    start_at_once,     cell_await_confined,
+		cell_look_at_project, cell_find_host_trees, cell_open_pipes,     make_cgroup_first,
+		cell_clone_init,      write_id_maps,        make_cgroup_beside,  cell_offer_project,
+		limit_cgroup,         start_at_once,        cell_await_confined,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -252,6 +253,8 @@ static int native_create(struct backend_host *h, const struct plan *plan, struct
 	if (rc == 0)
 		rc = build(c, err);
 	if (rc < 0) {
+		(void)native_stop(c, NULL); /* before the packer is asked, which may wait for a reader */
+		rc = cell_project_blame(&c->project, rc, err);
 		(void)native_destroy(c, leftovers, sizeof(leftovers));
 		return rc;
 	}
@@ -281,7 +284,7 @@ static void note_disk(struct cell *c)
 {
 	struct statfs now;
 
-	if (c->handed[HANDED_WORKSPACE] < 0 || fstatfs(c->handed[HANDED_WORKSPACE], &now) < 0)
+	if (c->handed[HANDED_SCRATCH] < 0 || fstatfs(c->handed[HANDED_SCRATCH], &now) < 0)
 		return;
 	/* A write fails when its last page does not fit; so "full" is less than a page cluster left. */
 	if (now.f_bavail <= 4 || now.f_ffree == 0)
@@ -349,7 +352,7 @@ static int native_stop(struct cell *c, struct brig_error *err)
 		cell_inspect_dying(c); /* costs no time: the kernel is busy with the cell's end */
 	/* With our descriptors gone the namespaces are taken down by the dying, not by us afterwards. */
 	for (size_t i = 0; i < HANDED_COUNT; i++)
-		if (i != HANDED_WORKSPACE)
+		if (i != HANDED_WORKSPACE && !cell_project_needs(c, i))
 			fd_closep(&c->handed[i]);
 	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
 		cgroup_lift_quota(c->cgroup);
@@ -424,6 +427,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 		(void)snprintf(leftovers, size, "process %d", c->init_pid);
 		left++;
 	}
+	cell_project_release(&c->project);
 	close_all(c);
 	if (c->cgroup && cgroup_destroy(MOVE_PTR(c->cgroup), deadline) < 0) {
 		size_t len = strlen(leftovers);
@@ -458,6 +462,7 @@ const struct backend_ops native_backend = {
 	.denied = native_denied,
 	.listener = native_listener,
 	.open_folder = native_open_folder,
+	.workspace = cell_workspace,
 	.list = native_list,
 	.reap = native_reap,
 	.destroy = native_destroy,

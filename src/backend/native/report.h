@@ -31,7 +31,15 @@ enum report_kind {
 	REPORT_EXPIRED,    /* from init: the wall clock ran out and the supervisor had not acted */
 	REPORT_ENTER,      /* from the supervisor: the groups are made; carries what to write "0" to, to enter them */
 	REPORT_LISTENER, /* from the payload: carries the socket of plan->egress, listening in the cell's own network */
+	REPORT_PROJECT,  /* from the supervisor: value = enum project_way, and the descriptor that it needs */
 	REPORT_KIND_END
+};
+
+/* How a project comes into a cell. */
+enum project_way {
+	PROJECT_NONE,
+	PROJECT_LOWER,  /* a detached read-only mount of it, its owner mapped to the program: below an overlay */
+	PROJECT_STREAM, /* a stream of files/pack.h, unpacked into the scratch space */
 };
 
 #define REPORT_MAGIC 0x42524947u /* "BRIG" */
@@ -41,16 +49,21 @@ struct report {
 	uint32_t kind;
 	uint32_t step;
 	int32_t sys;
-	int32_t exited; /* REPORT_ENDED: 1 exit code, 0 signal */
-	int32_t value;
+	int32_t exited;          /* REPORT_ENDED: 1 exit code, 0 signal */
+	int32_t value;           /* REPORT_READY: how many paths of a project are covered */
 	uint64_t at_ns;          /* CLOCK_MONOTONIC */
-	uint64_t blocks, inodes; /* REPORT_READY: free in the sealed root */
+	uint64_t blocks, inodes; /* REPORT_READY: free in the sealed root; REPORT_PROJECT: what a copy takes at most */
+	uint64_t own_bytes,
+		own_inodes; /* REPORT_READY: of the scratch space, beyond what the limits give the program */
 };
 
 /* What init hands over with REPORT_READY, in this order.  The namespaces come last. */
 enum handed_fd {
 	HANDED_ROOT,
 	HANDED_WORKSPACE,
+	HANDED_SCRATCH, /* the file system that the program's writes go to */
+	HANDED_UPPER,   /* what the program changed in a project that is below an overlay; else the workspace again */
+	HANDED_MASKS,   /* the folder of the empty objects over hidden files: "0", "1" ... in the plan's order */
 	HANDED_NESTED_USERNS, /* /proc/sys/user/max_user_namespaces of the cell's user namespace */
 	HANDED_NS_USER,
 	HANDED_NS_PID,

@@ -7,7 +7,8 @@
  *   /etc             a few files of ours
  *   /dev             null zero full random urandom, and links to /proc/self/fd
  *   /proc            only the cell's processes: subset=pid, hidepid=ptraceable
- *   /workspace, /tmp, /dev/shm   three directories of one tmpfs, whose size is the disk limit
+ *   /workspace, /tmp, /dev/shm   three directories of one tmpfs, whose size is the disk limit; with a project,
+ *                    what root_project.c makes of the first
  *
  * The skeleton is ours even with a given rootfs, so that nothing in a hostile tree (a symbolic link
  * named /dev or /proc) is ever used as a mount target.  Every mount goes below the descriptor of
@@ -51,7 +52,9 @@ int root_open_trees(struct cell_build *b)
 
 int root_make(struct cell_build *b)
 {
-	static const struct mount_param params[] = { { "size", "4m" }, { "nr_inodes", "1024" }, { "mode", "0755" } };
+	const struct mount_param params[] = { { "size", "4m" },
+					      { "nr_inodes", b->spec->root_inodes },
+					      { "mode", "0755" } };
 	static const char *const dirs[] = { "etc", "dev", "dev/shm", "proc", "tmp", "workspace" };
 	int rc;
 
@@ -88,7 +91,7 @@ int root_show_system(struct cell_build *b)
 	return 0;
 }
 
-static int write_file(int dir, const char *name, mode_t mode, const void *data, size_t len)
+int root_write_file(int dir, const char *name, mode_t mode, const void *data, size_t len)
 {
 	AUTO_FD fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	int rc;
@@ -136,7 +139,7 @@ int root_write_etc(struct cell_build *b)
 	if (etc < 0)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_LEN(files) && rc == 0; i++)
-		rc = write_file(etc, files[i].name, 0644, files[i].text, strlen(files[i].text));
+		rc = root_write_file(etc, files[i].name, 0644, files[i].text, strlen(files[i].text));
 	if (rc == 0 && b->spec->ld_cache >= 0)
 		rc = copy_ld_cache(etc, b->spec->ld_cache);
 	if (rc < 0 || b->alternatives < 0)
@@ -159,7 +162,7 @@ static int show_device(struct cell_build *b, const char *source, const char *tar
 		return -errno;
 	if (!S_ISCHR(st.st_mode) || st.st_rdev != makedev(major, minor))
 		return -ENODEV;
-	rc = write_file(b->root, target, 0644, "", 0);
+	rc = root_write_file(b->root, target, 0644, "", 0);
 	return rc < 0 ? rc : mount_attach(tree, b->root, target);
 }
 
@@ -202,45 +205,53 @@ int root_mount_proc(struct cell_build *b)
 	return proc < 0 ? proc : mount_attach(proc, b->root, "proc");
 }
 
-/* A directory of the scratch tmpfs, mounted on its place in the root with flags of its own. */
-static int show_scratch(struct cell_build *b, int scratch, const char *name, const char *target, mode_t mode,
-			unsigned flags)
+int root_show_scratch(struct cell_build *b, const char *name, const char *target, mode_t mode, unsigned flags)
 {
 	AUTO_FD tree = FD_NONE;
 
-	if (mkdirat(scratch, name, 0700) < 0 || fchmodat(scratch, name, mode, 0) < 0)
+	if (mkdirat(b->scratch, name, 0700) < 0 || fchmodat(b->scratch, name, mode, 0) < 0)
 		return -errno;
-	tree = mount_copy(scratch, name, flags);
+	tree = mount_copy(b->scratch, name, flags);
 	return tree < 0 ? tree : mount_attach(tree, b->root, target);
+}
+
+int root_open_workspace(struct cell_build *b)
+{
+	b->workspace = openat(b->root, "workspace", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return b->workspace < 0 ? -errno : 0;
+}
+
+static int show_empty_workspace(struct cell_build *b)
+{
+	const struct plan *plan = b->spec->plan;
+	int rc = root_show_scratch(b, "workspace", "workspace", 0755, plan->workspace_exec ? 0 : MNT_NOEXEC);
+
+	if (rc == 0)
+		rc = root_open_workspace(b);
+	if (rc < 0)
+		return rc;
+	return fchown(b->workspace, plan->uid, plan->gid) < 0 ? -errno : 0;
 }
 
 int root_mount_scratch(struct cell_build *b)
 {
-	const struct plan *plan = b->spec->plan;
-	const struct mount_param params[] = {
-		{ "size", b->spec->disk_size },
-		{ "nr_inodes", b->spec->disk_inodes },
-		{ "mode", "0755" },
-	};
-	AUTO_FD scratch = mount_new("tmpfs", params, ARRAY_LEN(params), 0);
+	struct scratch_room room;
+	const struct mount_param params[] = { { "size", room.size }, { "nr_inodes", room.inodes }, { "mode", "0755" } };
 	int rc;
 
-	if (scratch < 0)
-		return scratch;
+	root_scratch_room(b, &room);
+	b->scratch = mount_new("tmpfs", params, ARRAY_LEN(params), 0);
+	if (b->scratch < 0)
+		return b->scratch;
 	/* Attached first, where the cell's /tmp will cover it: only attached trees can be copied in part. */
-	rc = mount_attach(scratch, b->root, "tmp");
+	rc = mount_attach(b->scratch, b->root, "tmp");
+	if (rc == 0 && !b->spec->plan->workspace)
+		rc = show_empty_workspace(b);
 	if (rc == 0)
-		rc = show_scratch(b, scratch, "workspace", "workspace", 0755, plan->workspace_exec ? 0 : MNT_NOEXEC);
+		rc = root_show_scratch(b, "shm", "dev/shm", 01777, MNT_NOEXEC);
 	if (rc == 0)
-		rc = show_scratch(b, scratch, "shm", "dev/shm", 01777, MNT_NOEXEC);
-	if (rc == 0)
-		rc = show_scratch(b, scratch, "tmp", "tmp", 01777, MNT_NOEXEC);
-	if (rc < 0)
-		return rc;
-	b->workspace = openat(b->root, "workspace", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (b->workspace < 0)
-		return -errno;
-	return fchown(b->workspace, plan->uid, plan->gid) < 0 ? -errno : 0;
+		rc = root_show_scratch(b, "tmp", "tmp", 01777, MNT_NOEXEC);
+	return rc;
 }
 
 /* mkdir -p below the skeleton; the path is the supervisor's own. */
@@ -273,7 +284,7 @@ int root_show_extra(struct cell_build *b)
 		if (rc == 0 && e->is_dir)
 			rc = make_dirs(b->root, e->target);
 		else if (rc == 0)
-			rc = write_file(b->root, e->target, 0644, "", 0);
+			rc = root_write_file(b->root, e->target, 0644, "", 0);
 		if (rc == 0)
 			rc = mount_attach(b->bind_tree[i], b->root, e->target);
 		if (rc < 0)
@@ -288,7 +299,7 @@ int root_stage_files(struct cell_build *b)
 
 	for (size_t i = 0; i < plan->n_files; i++) {
 		const struct plan_file *f = &plan->files[i];
-		int rc = write_file(b->workspace, f->name, f->mode, f->data, f->len);
+		int rc = root_write_file(b->workspace, f->name, f->mode, f->data, f->len);
 
 		if (rc < 0)
 			return rc;

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A project in the cell's workspace, shown by cell init; project.c has the supervisor's half, which decides for one of
+ * two ways and sends it with REPORT_PROJECT:
+ *
+ *   PROJECT_LOWER    an overlay.  Below is the project itself, a read-only mount whose owner is the program; above,
+ *                    in the scratch space and so under the disk limit, is what the program changes
+ *   PROJECT_STREAM   a copy in the scratch space, which is larger by exactly what was copied
+ *
+ * Then masks: over each hidden path an empty file or folder of ours, over each sealed one itself, read-only.  Nobody in
+ * the cell can move, remove or replace what something is mounted on, nor reach what is below.  The empty ones lie in
+ * the skeleton's own /tmp, where the cell's /tmp covers them; each hidden path has one of its own, so that whoever
+ * watches that folder learns which was opened.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "backend/native/cell_spec.h"
+#include "base/fd.h"
+#include "files/beneath.h"
+#include "files/pack.h"
+#include "sys/mnt.h"
+
+/* Of an overlay: the upper folder, the work folder and the one in it, the mark of deleted files; less "workspace". */
+#define OVERLAY_INODES 3
+/* Of every scratch space: its root and the three folders in it. */
+#define SCRATCH_INODES 4
+
+/* snprintf takes locks. */
+static void put_u64(char dst[24], uint64_t n)
+{
+	char digits[24];
+	size_t len = 0;
+
+	do {
+		digits[len++] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	for (size_t i = 0; i < len; i++)
+		dst[i] = digits[len - 1 - i];
+	dst[len] = '\0';
+}
+
+int root_take_project(struct cell_build *b)
+{
+	struct project_build *p = &b->project;
+	struct received r;
+	int rc;
+
+	if (!b->spec->plan->workspace)
+		return 0;
+	rc = report_receive(b->spec->ctl, /* wait= */ true, &r);
+	if (rc <= 0)
+		return rc < 0 ? rc : -ESRCH;
+	if (r.report.kind != REPORT_PROJECT || r.n_fds != 1)
+		return -EPROTO;
+	p->way = (enum project_way)r.report.value;
+	p->source = r.fds[0];
+	p->copy_bytes = r.report.blocks;
+	p->copy_inodes = r.report.inodes;
+	p->own_inodes = p->way == PROJECT_LOWER ? OVERLAY_INODES : 0;
+	/* While that can still be opened. */
+	p->masks = openat(b->root, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return p->masks < 0 ? -errno : 0;
+}
+
+void root_scratch_room(const struct cell_build *b, struct scratch_room *ret)
+{
+	const struct limits *l = &b->spec->plan->limits;
+	const struct project_build *p = &b->project;
+
+	put_u64(ret->size, l->disk_bytes + p->copy_bytes);
+	put_u64(ret->inodes, l->inodes + SCRATCH_INODES + (p->way == PROJECT_LOWER ? OVERLAY_INODES : p->copy_inodes));
+}
+
+/* ---- overlay ------------------------------------------------------------------------------------- */
+
+static int make_layers(struct cell_build *b)
+{
+	const struct plan *plan = b->spec->plan;
+	static const char *const names[] = { "lower", "upper", "work" };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (mkdirat(b->scratch, names[i], 0700) < 0)
+			return -errno;
+	b->project.upper = openat(b->scratch, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (b->project.upper < 0)
+		return -errno;
+	/* The overlay's root is this folder as far as its owner and mode go. */
+	if (fchmod(b->project.upper, 0755) < 0 || fchown(b->project.upper, plan->uid, plan->gid) < 0)
+		return -errno;
+	return 0;
+}
+
+/*
+ * Paths are relative to the scratch space: the options of an overlay can be read in the cell.  So can the mounts, and
+ * the project's own would tell its path on the host; it is taken away when the overlay has its private copy.
+ */
+static int show_overlay(struct cell_build *b)
+{
+	static const struct mount_param params[] = {
+		{ "source", "project" }, { "lowerdir+", "lower" }, { "upperdir", "upper" },
+		{ "workdir", "work" },   { "userxattr", NULL },
+	};
+	AUTO_FD tree = FD_NONE;
+	int rc = make_layers(b);
+
+	if (rc == 0)
+		rc = mount_attach(b->project.source, b->scratch, "lower");
+	if (rc < 0)
+		return rc;
+	if (fchdir(b->scratch) < 0)
+		return -errno;
+	tree = mount_new("overlay", params, ARRAY_LEN(params), b->spec->plan->workspace_exec ? 0 : MNT_NOEXEC);
+	if (tree < 0)
+		return tree;
+	rc = mount_detach("lower");
+	if (rc == 0 && unlinkat(b->scratch, "lower", AT_REMOVEDIR) < 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = mount_attach(tree, b->root, "workspace");
+	return rc < 0 ? rc : root_open_workspace(b);
+}
+
+/* ---- copy ---------------------------------------------------------------------------------------- */
+
+/* Init's effective ids, and with them its capabilities, or its own again. */
+static int act_as(const struct cell_build *b, uid_t uid, gid_t gid)
+{
+	if (!b->spec->two_ids)
+		return 0;
+	/* Back: the user first, whose right it is to change the group. */
+	if (uid == 0 && setresuid((uid_t)-1, 0, (uid_t)-1) < 0)
+		return -errno;
+	if (setresgid((gid_t)-1, gid, (gid_t)-1) < 0 || setresuid((uid_t)-1, uid, (uid_t)-1) < 0)
+		return -errno;
+	/* Every change of ids forgets both, see take_ids. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+/* INV-1: with the program's ids and without a capability in force, though the stream is the supervisor's. */
+static int unpack(struct cell_build *b)
+{
+	const struct plan *plan = b->spec->plan;
+	const struct unpack_options options = {
+		.caps = { .entries = b->project.copy_inodes, .bytes = b->project.copy_bytes },
+		.uid = UINT32_MAX,
+		.gid = UINT32_MAX,
+	};
+	struct pack_counts counts;
+	int rc = act_as(b, plan->uid, plan->gid), back;
+
+	if (rc < 0)
+		return rc;
+	rc = unpack_tree(b->workspace, b->project.source, &options, &counts);
+	back = act_as(b, 0, 0);
+	return rc < 0 ? rc : back;
+}
+
+/* What was copied is now known to the byte; the program gets its limits on top of that and no more. */
+static int fit_scratch(struct cell_build *b)
+{
+	struct project_build *p = &b->project;
+	struct scratch_room room;
+	const struct mount_param params[] = { { "size", room.size }, { "nr_inodes", room.inodes } };
+	struct statfs st;
+
+	if (fstatfs(b->scratch, &st) < 0)
+		return -errno;
+	p->copy_bytes = (uint64_t)(st.f_blocks - st.f_bfree) * (uint64_t)st.f_bsize;
+	p->copy_inodes = (uint64_t)(st.f_files - st.f_ffree);
+	p->copy_inodes -= min_u64(p->copy_inodes, SCRATCH_INODES);
+	p->own_bytes = p->copy_bytes;
+	p->own_inodes = p->copy_inodes;
+	root_scratch_room(b, &room);
+	return mount_reconfigure(b->scratch, params, ARRAY_LEN(params));
+}
+
+static int show_copy(struct cell_build *b)
+{
+	const struct plan *plan = b->spec->plan;
+	int rc = root_show_scratch(b, "copy", "workspace", 0755, plan->workspace_exec ? 0 : MNT_NOEXEC);
+
+	if (rc == 0)
+		rc = root_open_workspace(b);
+	if (rc == 0 && fchown(b->workspace, plan->uid, plan->gid) < 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = unpack(b);
+	return rc < 0 ? rc : fit_scratch(b);
+}
+
+int root_show_project(struct cell_build *b)
+{
+	switch (b->project.way) {
+	case PROJECT_NONE:
+		return 0;
+	case PROJECT_LOWER:
+		return show_overlay(b);
+	case PROJECT_STREAM:
+		return show_copy(b);
+	}
+	return -EPROTO;
+}
+
+/* ---- masks --------------------------------------------------------------------------------------- */
+
+static int make_empty(int dir, const char *name, bool is_dir, mode_t mode)
+{
+	if (!is_dir)
+		return root_write_file(dir, name, mode, "", 0);
+	return mkdirat(dir, name, mode) < 0 || fchmodat(dir, name, mode, 0) < 0 ? -errno : 0;
+}
+
+/* What to cover; a copy was made without it. */
+static int open_hidden(struct cell_build *b, const char *path, enum hidden_kind kind)
+{
+	if (b->project.way == PROJECT_STREAM && kind != HIDDEN_GONE) {
+		const char *name;
+		AUTO_FD parent = beneath_open_parent(b->workspace, path, &name);
+		int rc = parent < 0 ? parent : make_empty(parent, name, kind == HIDDEN_DIR, 0755);
+
+		if (rc < 0)
+			return rc;
+	}
+	return beneath_look(b->workspace, path, NULL);
+}
+
+static int hide(struct cell_build *b, size_t i)
+{
+	AUTO_FD target = FD_NONE, tree = FD_NONE;
+	struct stat st;
+	char name[24];
+	int rc;
+
+	target = open_hidden(b, b->spec->plan->workspace->hidden[i], b->spec->hidden[i]);
+	/* It is in a folder that is hidden itself; or nowhere. */
+	if (target == -EXDEV || target == -ENOENT)
+		return 0;
+	if (target < 0)
+		return fd_move(&target);
+	if (fstat(target, &st) < 0)
+		return -errno;
+	put_u64(name, i);
+	rc = make_empty(b->project.masks, name, S_ISDIR(st.st_mode), S_ISDIR(st.st_mode) ? 0555 : 0444);
+	if (rc < 0)
+		return rc;
+	tree = mount_copy(b->project.masks, name, MNT_RO | MNT_NOEXEC);
+	rc = tree < 0 ? tree : mount_attach(tree, target, "");
+	b->project.covered += rc == 0;
+	return rc;
+}
+
+/* With the masks that are in it. */
+static int seal(struct cell_build *b, const char *path)
+{
+	AUTO_FD target = beneath_look(b->workspace, path, NULL);
+	AUTO_FD tree = FD_NONE;
+	int rc;
+
+	if (target == -ENOENT || target == -EXDEV)
+		return 0;
+	if (target < 0)
+		return fd_move(&target);
+	tree = mount_copy(target, "", MNT_RO | MNT_RECURSIVE);
+	rc = tree < 0 ? tree : mount_attach(tree, target, "");
+	b->project.covered += rc == 0;
+	return rc;
+}
+
+int root_mask_project(struct cell_build *b)
+{
+	const struct plan_workspace *w = b->spec->plan->workspace;
+	int rc = 0;
+
+	if (!w)
+		return 0;
+	for (size_t i = 0; i < w->n_hidden && rc == 0; i++)
+		rc = hide(b, i);
+	for (size_t i = 0; i < w->n_sealed && rc == 0; i++)
+		rc = seal(b, w->sealed[i]);
+	if (rc == 0 && w->read_only)
+		rc = mount_restrict(b->workspace, MNT_RO);
+	return rc;
+}
