@@ -264,6 +264,32 @@ BRIG_API int brig_result_denied(const struct brig_result *r, size_t i, struct br
  * none was asked for, or none could be made, which is then a warning. */
 BRIG_API const char *brig_result_receipt(const struct brig_result *r);
 
+/* What a test run (BRIG_KIND_TESTS) reported.  Counts of a report that is not complete are what had come so far. */
+struct brig_tests {
+	uint32_t size;
+	const char *framework; /* "pytest", "unittest", "node", "jest", "vitest", "go" */
+	int complete;          /* 1: the report has its end, and agrees with how the tests ended */
+	uint64_t passed, failed, skipped;
+};
+#define BRIG_TESTS_INIT                                     \
+	{                                                   \
+		sizeof(struct brig_tests), NULL, 0, 0, 0, 0 \
+	}
+struct brig_test_failure {
+	uint32_t size;
+	const char *name, *message;
+	const char *file; /* NULL: not known */
+	uint32_t line;    /* 0: not known */
+};
+#define BRIG_TEST_FAILURE_INIT                                        \
+	{                                                             \
+		sizeof(struct brig_test_failure), NULL, NULL, NULL, 0 \
+	}
+/* 1 if there is a report, else 0. */
+BRIG_API int brig_result_tests(const struct brig_result *r, struct brig_tests *ret);
+/* Failures in order: 1 if there is an i-th one, else 0.  At most 256 are kept.  The strings belong to the result. */
+BRIG_API int brig_result_test_failure(const struct brig_result *r, size_t i, struct brig_test_failure *ret);
+
 /* Everything, as in data/schemas/result.json. */
 BRIG_API int brig_result_json(const struct brig_result *r, char **ret, struct brig_error *err);
 

@@ -256,6 +256,39 @@ int brig_result_finding(const struct brig_result *r, size_t i, struct brig_findi
 	return 1;
 }
 
+int brig_result_tests(const struct brig_result *r, struct brig_tests *ret)
+{
+	const struct test_report *t = &r->r.tests;
+	const struct brig_tests known = { .size = ret->size,
+					  .framework = t->framework,
+					  .complete = t->complete,
+					  .passed = t->passed,
+					  .failed = t->failed,
+					  .skipped = t->skipped };
+
+	if (!t->known || ret->size < sizeof(ret->size))
+		return 0;
+	memcpy(ret, &known, ret->size < sizeof(known) ? ret->size : sizeof(known));
+	return 1;
+}
+
+int brig_result_test_failure(const struct brig_result *r, size_t i, struct brig_test_failure *ret)
+{
+	const struct test_failure *f;
+	struct brig_test_failure known;
+
+	if (i >= r->r.tests.n || ret->size < sizeof(ret->size))
+		return 0;
+	f = &r->r.tests.row[i];
+	known = (struct brig_test_failure){ .size = ret->size,
+					    .name = f->name ? f->name : "",
+					    .message = f->message ? f->message : "",
+					    .file = f->file,
+					    .line = f->line };
+	memcpy(ret, &known, ret->size < sizeof(known) ? ret->size : sizeof(known));
+	return 1;
+}
+
 int brig_result_denied(const struct brig_result *r, size_t i, struct brig_denied *ret)
 {
 	const struct denied_row *d;

@@ -94,6 +94,17 @@ static int check_line(const struct brig_request *req, struct brig_error *err)
 	return 0;
 }
 
+static int check_tests(const struct brig_request *req, struct brig_error *err)
+{
+	if (!req->workspace)
+		return err_set(err, BRIG_E_USAGE, 0, "tests need a workspace: the folder of the project");
+	if (req->code || req->file_name || req->n_args > 0)
+		return err_set(err, BRIG_E_USAGE, 0, "a test run has no code, file_name or arguments of its own");
+	if (req->test_path && (!*req->test_path || strnlen(req->test_path, PATH_MAX) == PATH_MAX))
+		return err_set(err, BRIG_E_USAGE, 0, "test_path is empty or too long: pass NULL for all tests");
+	return 0;
+}
+
 static int check_code(const struct brig_request *req, struct brig_error *err)
 {
 	switch (req->kind) {
@@ -103,6 +114,8 @@ static int check_code(const struct brig_request *req, struct brig_error *err)
 		return check_program(req, err);
 	case BRIG_KIND_SHELL:
 		return check_line(req, err);
+	case BRIG_KIND_TESTS:
+		return check_tests(req, err);
 	default:
 		return err_set(err, BRIG_E_USAGE, 0, "kind %u is not known", req->kind);
 	}

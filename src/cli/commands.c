@@ -7,14 +7,14 @@
 #include "cli/ui.h"
 
 const struct command *const commands[] = {
-	&command_run,         &command_exec,         &command_check,          &command_rules,
-	&command_explain,     &command_policy_show,  &command_policy_check,   &command_doctor,
-	&command_languages,   &command_images_build, &command_images_list,    &command_images_check,
-	&command_ps,          &command_reap,         &command_pool,           &command_history,
-	&command_show,        &command_audit_show,   &command_audit_verify,   &command_audit_export,
-	&command_key_show,    &command_key_rotate,   &command_receipt_verify, &command_cache_list,
-	&command_cache_prune, &command_cache_verify, &command_stats,          &command_version,
-	&command_help,
+	&command_run,          &command_exec,        &command_test,         &command_check,
+	&command_rules,        &command_explain,     &command_policy_show,  &command_policy_check,
+	&command_doctor,       &command_languages,   &command_images_build, &command_images_list,
+	&command_images_check, &command_ps,          &command_reap,         &command_pool,
+	&command_history,      &command_show,        &command_audit_show,   &command_audit_verify,
+	&command_audit_export, &command_key_show,    &command_key_rotate,   &command_receipt_verify,
+	&command_cache_list,   &command_cache_prune, &command_cache_verify, &command_stats,
+	&command_version,      &command_help,
 };
 const size_t command_count = ARRAY_LEN(commands);
 

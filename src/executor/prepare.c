@@ -247,15 +247,22 @@ int prepare_compile(const struct prepared_request *pr, const struct brig_request
 int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
 		struct prepared *ret, struct brig_error *err)
 {
+	int rc;
+
 	if (req->kind == BRIG_KIND_CODE)
 		ret->file = (struct plan_file){
 			.name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644
 		};
+	if (pr->subject.tests)
+		ret->file = pr->subject.tests->run.file;
 	if (compiled)
 		ret->file = (struct plan_file){
 			.name = pr->lang->output_name, .data = compiled->data, .len = compiled->len, .mode = 0755
 		};
-	return fill_plan(pr, req, &pr->lang->run, "run", ret, err);
+	rc = fill_plan(pr, req, &pr->lang->run, "run", ret, err);
+	if (pr->subject.tests && !pr->subject.tests->run.on_stdout)
+		ret->plan.output = pr->subject.tests->run.name[1];
+	return rc;
 }
 
 static int fill_install_env(struct prepared *p, const struct install_step *step, struct brig_error *err)

@@ -23,6 +23,7 @@ struct stage {
 	struct buf *keep_out, *keep_err;
 	struct record_stream *record_out, *record_err; /* NULL: not recorded */
 	const char *collect;                           /* a file to fetch from the workspace; NULL: none */
+	bool collect_anyway;                           /* whatever the verdict is; a file that is not there is empty */
 	struct buf *collected;
 	const struct egress_rules *egress; /* with plan->egress: what the cell may reach (outside.h) */
 	/* A folder of the workspace to be handed over when the cell is dead and every promise was kept; NULL: none. */

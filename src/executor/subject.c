@@ -82,6 +82,9 @@ int subject_begin(struct subject *s, const struct brig_request *req, struct brig
 	switch (req->kind) {
 	case BRIG_KIND_COMMAND:
 		return make_line(s, req->args, req->n_args, err);
+	case BRIG_KIND_TESTS:
+		return make_line(s, (const char *const[]){ "brig", "test", req->test_path }, req->test_path ? 3 : 2,
+				 err);
 	case BRIG_KIND_SHELL:
 		s->line = strndup(req->code, req->code_len);
 		s->text = s->line;
@@ -96,7 +99,9 @@ int subject_begin(struct subject *s, const struct brig_request *req, struct brig
 void subject_release(struct subject *s)
 {
 	free(s->line);
+	tests_free(s->tests);
 	s->line = NULL;
+	s->tests = NULL;
 }
 
 /* ---- the language -------------------------------------------------------------------------------- */
@@ -106,6 +111,20 @@ static const char *runtime_of(const char *program)
 	const struct language *lang = lang_by_program(program);
 
 	return lang ? lang->name : lang_shell_line.name;
+}
+
+static int detect_tests(struct subject *s, struct brig_error *err)
+{
+	int rc = tests_find(s->req, &s->tests, err);
+
+	if (rc < 0)
+		return rc;
+	s->lang = &s->tests->lang;
+	s->runtime = s->lang->name;
+	s->args = s->tests->run.argv;
+	while (s->args[s->n_args])
+		s->n_args++;
+	return 0;
 }
 
 int subject_detect(struct subject *s, struct brig_error *err)
@@ -122,6 +141,8 @@ int subject_detect(struct subject *s, struct brig_error *err)
 		s->lang = &lang_shell_line;
 		s->runtime = lang_shell_line.name;
 		return 0;
+	case BRIG_KIND_TESTS:
+		return detect_tests(s, err);
 	default:
 		rc = lang_detect(req->language, req->file_name, req->code, req->code_len, &s->lang, err);
 		s->runtime = rc < 0 ? NULL : s->lang->name;
@@ -132,6 +153,8 @@ int subject_detect(struct subject *s, struct brig_error *err)
 bool subject_inspection(const struct subject *s, const char *source, enum inspect_kind *ret)
 {
 	*ret = INSPECT_COMMAND;
+	if (s->tests)
+		return false; /* a project is many files, and running them is what was asked for */
 	return s->req->kind == BRIG_KIND_COMMAND || s->req->kind == BRIG_KIND_SHELL ||
 	       inspection_kind(s->lang, source, ret);
 }

@@ -4,6 +4,7 @@
 #define EXECUTOR_SUBJECT_H
 
 #include "executor/inspection.h"
+#include "executor/tests.h"
 #include "lang/lang.h"
 
 struct subject {
@@ -15,6 +16,7 @@ struct subject {
 	char *line;              /* heap: the text, if it is made here */
 	const char *const *args; /* what follows the words of its step: n_args of them */
 	size_t n_args;
+	struct tests *tests; /* heap; NULL: it is no test run */
 };
 
 /* The text comes first, so that whatever goes wrong later is recorded with it. */

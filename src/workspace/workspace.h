@@ -18,13 +18,19 @@
 
 struct workspace; /* an opened project */
 
-/* Refused: not a folder, /, a folder of the system (/usr, /etc, /proc ...), the state folder or above it. */
-int workspace_open(const char *path, const struct settings *set, struct workspace **ret, struct brig_error *err);
+/*
+ * Refused: not a folder, /, a folder of the system (places.def), a home folder, the state folder, one in it or above it,
+ * and a project of which it cannot be said what must be hidden.  state: path of the state folder, which need not be
+ * there.  set must outlive it.
+ */
+int workspace_open(const char *path, const char *state, const struct settings *set, struct workspace **ret,
+		   struct brig_error *err);
 void workspace_close(struct workspace *w); /* NULL is fine */
 /* Valid until close. */
 const struct plan_workspace *workspace_plan(const struct workspace *w);
-/* Whether there is something of that name at the top of the project. */
-bool workspace_has(const struct workspace *w, const char *name);
+/* What stands under a name at the top of the project, as the program will see it. */
+enum workspace_name { WORKSPACE_ABSENT, WORKSPACE_SAME, WORKSPACE_OTHER };
+enum workspace_name workspace_at_top(const struct workspace *w, const char *name, const void *data, size_t len);
 
 struct collect_ask {
 	const struct workspace *workspace;
@@ -42,7 +48,8 @@ struct artifacts_ask {
 	const struct workspace_view *view;
 	const char *const *pattern;
 	size_t n_patterns;
-	int out_dir; /* or -1: only list */
+	const struct changes *changes; /* only files that are in it; NULL: all of the view */
+	int out_dir;                   /* or -1: only list */
 	const char *const *ours;
 	size_t n_ours;
 	const struct settings *set;

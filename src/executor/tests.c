@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A test run is a run of the framework whose verdict is made of two things that must agree: how the process ended, which
+ * the kernel says, and the report (src/testing).  It is `ok` only if both say so.  What ended from outside (a limit, a
+ * crash, the caller) keeps that verdict, and the report tells how far it came.
+ */
+#include "executor/tests.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+
+/* Exit codes of a result whose process has said something else, or nothing: there is one meaning for all frameworks. */
+static const int outcome_code[TEST_OUTCOME_COUNT] = {
+	[TESTS_OK] = 0,
+	[TESTS_FAILED] = 1,
+	[TESTS_INCOMPLETE] = 3,
+	[TESTS_NONE] = 5,
+};
+
+/* The row of the language, with what starts the tests instead of a program. */
+static void make_language(struct tests *t)
+{
+	const struct language *base = lang_by_name(t->run.language);
+	const struct lang_step *step = base->compiles ? &base->compile : &base->run;
+
+	t->lang = *base;
+	t->lang.compiles = false;
+	t->lang.run = (struct lang_step){ .program = step->program,
+					  .install = step->install,
+					  /* A compiler's filter knows no sockets, and what it compiles is run. */
+					  .family = base->compiles ? FAMILY_GENERIC : step->family,
+					  .deny_write_exec = step->deny_write_exec };
+	memcpy(t->lang.run.tool, step->tool, sizeof(step->tool));
+	for (size_t i = 0; i < LANG_ENV_MAX && t->run.env[i]; i++)
+		t->lang.run.env[i] = t->run.env[i];
+}
+
+int tests_find(const struct brig_request *req, struct tests **ret, struct brig_error *err)
+{
+	AUTO_FD project = open(req->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct tests *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (!t)
+		return err_nomem(err);
+	rc = project < 0 ? err_set(err, BRIG_E_REFUSED, errno, "workspace '%.200s' cannot be opened", req->workspace)
+			 : testing_find(project, req->language, req->test_path, &t->run, err);
+	if (rc < 0) {
+		tests_free(t);
+		return rc;
+	}
+	make_language(t);
+	*ret = t;
+	return 0;
+}
+
+void tests_free(struct tests *t)
+{
+	if (!t)
+		return;
+	test_run_release(&t->run);
+	buf_release(&t->report);
+	free(t);
+}
+
+void tests_prepare(struct tests *t, struct stage *s)
+{
+	buf_release(&t->report);
+	if (t->run.on_stdout) {
+		t->report.max = s->plan->limits.output_bytes;
+		s->keep_out = &t->report;
+		return;
+	}
+	t->report.max = TEST_REPORT_MAX + 1;
+	s->collect = t->run.name[1];
+	s->collect_anyway = true;
+	s->collected = &t->report;
+}
+
+static bool has_run(enum verdict v)
+{
+	return v != VERDICT_refused && v != VERDICT_blocked && v != VERDICT_failed;
+}
+
+void tests_finish(struct tests *t, bool keep, struct result *res)
+{
+	char why[TEST_WHY_MAX];
+	enum test_outcome outcome;
+
+	if (!has_run(res->verdict))
+		return;
+	testing_read(&t->run, buf_str(&t->report), t->report.len, &res->tests, why);
+	if (t->run.on_stdout && keep) {
+		buf_release(&res->out);
+		res->out = t->report;
+		t->report = (struct buf){ .max = 0 };
+	}
+	if (res->verdict != VERDICT_ok && res->verdict != VERDICT_error)
+		return;
+	outcome = testing_judge(&t->run, &res->tests, res->exit_code, why);
+	res->verdict = outcome == TESTS_OK ? VERDICT_ok : VERDICT_error;
+	res->exit_code = outcome_code[outcome];
+	(void)str_copy(res->reason, sizeof(res->reason), outcome == TESTS_OK ? "" : why);
+}

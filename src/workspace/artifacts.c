@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that were asked for by pattern: listed, hashed and, if there is a folder for them, copied.  Only regular files;
+ * a link that matches is not followed but counted as dropped, like everything beyond the caps.  What is copied appears
+ * in the folder under its own path, complete or not at all.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "files/beneath.h"
+#include "files/glob.h"
+#include "files/walk.h"
+#include "workspace/internal.h"
+
+#define TEMP_NAME ".brig-artifact"
+
+struct fetch {
+	const struct artifacts_ask *ask;
+	struct artifacts *ret;
+	uint64_t bytes_left;
+	struct stat owner; /* of the folder they go to */
+	struct brig_error *err;
+	int rc;
+};
+
+static bool is_wanted(const struct artifacts_ask *a, const char *path)
+{
+	for (size_t i = 0; i < a->n_ours; i++)
+		if (str_eq(path, a->ours[i]))
+			return false;
+	for (size_t i = 0; i < a->n_patterns; i++)
+		if (glob_matches(a->pattern[i], path, false))
+			return true;
+	return false;
+}
+
+static int by_path(const void *key, const void *row)
+{
+	return strcmp(key, ((const struct change *)row)->path);
+}
+
+/* With a project only what the run changed is its product. */
+static bool is_product(const struct artifacts_ask *a, const char *path)
+{
+	const struct change *c;
+
+	if (!a->changes)
+		return true;
+	if (a->changes->n == 0)
+		return false;
+	c = bsearch(path, a->changes->row, a->changes->n, sizeof(*a->changes->row), by_path);
+	return c && c->kind != CHANGE_DELETED;
+}
+
+/* The file under a name of our own in the folder that it goes to; -errno. */
+static int copy_beside(struct fetch *f, int from, int parent, unsigned mode, struct artifact *one)
+{
+	AUTO_FD to = FD_NONE;
+	int rc;
+
+	(void)unlinkat(parent, TEMP_NAME, 0); /* of one that was killed */
+	to = beneath_create(parent, TEMP_NAME, 0600);
+	if (to < 0)
+		return fd_move(&to);
+	rc = copy_hashed(from, to, f->bytes_left, &one->size, one->sha256);
+	if (rc == 0 && geteuid() == 0 && fchown(to, f->owner.st_uid, f->owner.st_gid) < 0)
+		rc = -errno;
+	if (rc == 0 && fchmod(to, mode & 0111 ? 0755 : 0644) < 0)
+		rc = -errno;
+	return rc;
+}
+
+static int open_target(const struct fetch *f, const char *path, const char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+	int rc = 0;
+
+	if (slash) {
+		(void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+		rc = beneath_make_dirs(f->ask->out_dir, folder);
+	}
+	return rc < 0 ? rc : beneath_open_parent(f->ask->out_dir, path, ret_name);
+}
+
+static int copy_to_folder(struct fetch *f, int from, unsigned mode, struct artifact *one)
+{
+	const char *name;
+	AUTO_FD parent = open_target(f, one->path, &name);
+	int rc;
+
+	if (parent < 0)
+		return fd_move(&parent);
+	rc = copy_beside(f, from, parent, mode, one);
+	if (rc == 0 && renameat(parent, TEMP_NAME, parent, name) < 0)
+		rc = -errno;
+	if (rc < 0)
+		(void)unlinkat(parent, TEMP_NAME, 0);
+	return rc;
+}
+
+/* Troubles of the folder, not of the file: those end it. */
+static bool is_fatal(int rc)
+{
+	return rc == -ENOSPC || rc == -EDQUOT || rc == -EROFS || rc == -EIO;
+}
+
+static void fetch_file(struct fetch *f, const struct walk_entry *e)
+{
+	struct artifact one = { .path = (char *)(uintptr_t)e->path };
+	struct stat st;
+	AUTO_FD fd = FD_NONE;
+	int rc;
+
+	if (f->ret->n >= f->ask->set->artifacts_limit || (uint64_t)e->st->st_size > f->bytes_left) {
+		f->ret->dropped++;
+		return;
+	}
+	fd = beneath_open_file(e->dir, e->name, &st);
+	rc = fd;
+	if (fd >= 0)
+		rc = f->ask->out_dir >= 0 ? copy_to_folder(f, fd, st.st_mode, &one)
+					  : copy_hashed(fd, -1, f->bytes_left, &one.size, one.sha256);
+	if (is_fatal(rc)) {
+		f->rc = err_set(f->err, BRIG_E_SYSTEM, -rc, "cannot copy the artifact '%.200s'", e->path);
+	} else if (rc < 0) {
+		f->ret->dropped++;
+	} else {
+		f->bytes_left -= one.size;
+		if (!artifacts_add(f->ret, &one))
+			f->rc = err_nomem(f->err);
+	}
+}
+
+static enum walk_next consider(void *arg, const struct walk_entry *e)
+{
+	struct fetch *f = arg;
+
+	if (S_ISDIR(e->st->st_mode) || !is_wanted(f->ask, e->path) || !is_product(f->ask, e->path))
+		return WALK_ON;
+	if (S_ISREG(e->st->st_mode))
+		fetch_file(f, e);
+	else
+		f->ret->dropped++;
+	return f->rc < 0 ? WALK_STOP : WALK_ON;
+}
+
+int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, struct brig_error *err)
+{
+	const struct walk_caps caps = { .entries = ENTRIES_MAX };
+	struct fetch f = { .ask = ask, .ret = ret, .bytes_left = ask->set->artifacts_size, .err = err };
+	struct walk_outcome out;
+	int rc;
+
+	if (ask->out_dir >= 0 && fstat(ask->out_dir, &f.owner) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot look at the folder for artifacts");
+	rc = walk_tree(ask->view->fd, &caps, consider, &f, &out, err);
+	if (rc < 0)
+		return err_wrap(err, "cannot look for artifacts");
+	ret->dropped += out.cut;
+	return f.rc;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A changeset in memory, and what the project's files were. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "files/beneath.h"
+#include "workspace/internal.h"
+
+const char *const skip_reason[SKIP_COUNT] = {
+	[SKIP_SPECIAL] = "it is neither a file nor a folder nor a link",
+	[SKIP_LINK] = "it is a link that is absolute or leads out of the project",
+	[SKIP_SECRET] = "the policy hides files of that name, so programs do not write them",
+	[SKIP_GIT] = "a program does not write to .git",
+};
+
+bool changeset_add(struct changeset *c, struct kept_row *row)
+{
+	if (c->n == c->cap) {
+		size_t more = c->cap ? 2 * c->cap : 16;
+		struct kept_row *bigger = reallocarray(c->row, more, sizeof(*bigger));
+
+		if (!bigger) {
+			free(row->change.path);
+			free(row->target);
+			return false;
+		}
+		c->row = bigger;
+		c->cap = more;
+	}
+	c->row[c->n++] = *row;
+	return true;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct kept_row *)a)->change.path, ((const struct kept_row *)b)->change.path);
+}
+
+void changeset_sort(struct changeset *c)
+{
+	if (c->n)
+		qsort(c->row, c->n, sizeof(*c->row), by_path);
+}
+
+void changeset_release(struct changeset *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		free(c->row[i].change.path);
+		free(c->row[i].target);
+	}
+	free(c->row);
+	paths_release(&c->hidden);
+	*c = (struct changeset){ .row = NULL };
+}
+
+/* ---- contents ---------------------------------------------------------------------------------- */
+
+int copy_hashed(int from, int to, uint64_t max, uint64_t *ret_size, uint8_t hash[SHA256_LEN])
+{
+	char piece[64 * 1024];
+	uint64_t size = 0;
+	struct sha256 h;
+	ssize_t n;
+
+	sha256_begin(&h);
+	while ((n = fd_read_all(from, piece, sizeof(piece))) > 0) {
+		int rc;
+
+		if ((uint64_t)n > max - size)
+			return -EFBIG;
+		size += (uint64_t)n;
+		sha256_add(&h, piece, (size_t)n);
+		rc = to < 0 ? 0 : fd_write_all(to, piece, (size_t)n);
+		if (rc < 0)
+			return rc;
+	}
+	if (n < 0)
+		return (int)n;
+	sha256_end(&h, hash);
+	*ret_size = size;
+	return 0;
+}
+
+/* ---- before ------------------------------------------------------------------------------------ */
+
+static void hash_file(int project, const char *path, uint64_t *budget, struct before *b)
+{
+	AUTO_FD fd = FD_NONE;
+	uint64_t size;
+
+	if (b->size > *budget)
+		return;
+	fd = beneath_open_file(project, path, NULL);
+	b->hashed = fd >= 0 && copy_hashed(fd, -1, b->size, &size, b->sha256) == 0 && size == b->size;
+	*budget -= b->size;
+}
+
+static void hash_link(int fd, struct before *b)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(fd, "", target, sizeof(target));
+
+	b->hashed = n > 0 && (size_t)n < sizeof(target);
+	if (b->hashed)
+		sha256(target, (size_t)n, b->sha256);
+}
+
+int before_look(int project, const char *path, uint64_t *budget, struct before *ret)
+{
+	struct stat st;
+	AUTO_FD fd = beneath_look(project, path, &st);
+
+	*ret = (struct before){ .kind = BEFORE_NOTHING };
+	/* Below a file or a link there is nothing either. */
+	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
+		return 0;
+	if (fd < 0)
+		return fd;
+	ret->mode = st.st_mode & 0777;
+	ret->size = (uint64_t)st.st_size;
+	ret->mtime_ns = (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_SEC + st.st_mtim.tv_nsec;
+	if (S_ISREG(st.st_mode)) {
+		ret->kind = BEFORE_FILE;
+		hash_file(project, path, budget, ret);
+	} else if (S_ISLNK(st.st_mode)) {
+		ret->kind = BEFORE_LINK;
+		hash_link(fd, ret);
+	} else {
+		ret->kind = S_ISDIR(st.st_mode) ? BEFORE_DIR : BEFORE_OTHER;
+	}
+	return 0;
+}
+
+bool before_same(const struct before *a, const struct before *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind == BEFORE_NOTHING || a->kind == BEFORE_OTHER)
+		return true;
+	if (a->kind != BEFORE_LINK && a->mode != b->mode)
+		return false;
+	if (a->kind == BEFORE_DIR)
+		return true;
+	if (a->hashed && b->hashed)
+		return memcmp(a->sha256, b->sha256, SHA256_LEN) == 0;
+	return a->size == b->size && a->mtime_ns == b->mtime_ns;
+}

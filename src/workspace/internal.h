@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of this folder: an opened project, and a changeset as it is kept. */
+#ifndef WORKSPACE_INTERNAL_H
+#define WORKSPACE_INTERNAL_H
+
+#include <limits.h>
+
+#include "workspace/paths.h"
+#include "workspace/workspace.h"
+
+/* Entries of a tree that are looked at, whatever the settings say. */
+#define ENTRIES_MAX 1000000
+/* Bytes of the project's own files that are hashed to know them again; larger ones are known by size and time. */
+#define BEFORE_BYTES_MAX (1 * GiB)
+
+struct workspace {
+	int fd;
+	char path[PATH_MAX];
+	const struct settings *set;
+	struct path_list hidden, sealed;
+	struct plan_workspace plan;
+};
+
+/* Whether the policy hides what would have this name, were it there. */
+bool workspace_hides(const struct settings *set, const char *path, bool is_dir);
+
+/* ---- changesets -------------------------------------------------------------------------------- */
+
+enum before_kind { BEFORE_NOTHING, BEFORE_FILE, BEFORE_DIR, BEFORE_LINK, BEFORE_OTHER, BEFORE_KIND_COUNT };
+
+/* What stood at a path of the project when the run ended. */
+struct before {
+	enum before_kind kind;
+	unsigned mode;
+	uint64_t size;
+	int64_t mtime_ns;
+	uint8_t sha256[SHA256_LEN]; /* of a file's content, a link's target */
+	bool hashed;
+};
+
+/* Why a change is not moved over. */
+enum skip { SKIP_NOT, SKIP_SPECIAL, SKIP_LINK, SKIP_SECRET, SKIP_GIT, SKIP_COUNT };
+extern const char *const skip_reason[SKIP_COUNT]; /* a sentence; NULL for SKIP_NOT */
+
+struct kept_row {
+	struct change change; /* owns path */
+	struct before before;
+	char *target; /* of a link; heap, else NULL */
+	enum skip skip;
+};
+
+struct changeset {
+	char id[64];
+	char project[PATH_MAX];
+	int mode; /* enum workspace_mode */
+	uint64_t created_ns;
+	uint64_t added, modified, deleted, bytes;
+	struct path_list hidden;
+	struct kept_row *row; /* by path */
+	size_t n, cap;
+};
+
+/* Takes path and target of *row over.  False: no memory, and they are freed. */
+bool changeset_add(struct changeset *c, struct kept_row *row);
+void changeset_sort(struct changeset *c);
+void changeset_release(struct changeset *c);
+
+/* What is at path of the project now; budget: bytes that may still be hashed.  0 or -errno. */
+int before_look(int project, const char *path, uint64_t *budget, struct before *ret);
+bool before_same(const struct before *a, const struct before *b);
+
+/* ---- the folder of one changeset: head.json, rows.json, contents under their hashes ------------- */
+
+struct keeper {
+	struct statedir all; /* "workspaces" */
+	struct statedir dir; /* one of them */
+	char name[80];       /* of it */
+};
+#define KEEPER_INIT                                         \
+	{                                                   \
+		.all = STATEDIR_INIT, .dir = STATEDIR_INIT, \
+	}
+
+/* A new one, not visible to others until it is finished, and gone if it is not. */
+int keeper_begin(struct keeper *k, const struct statedir *state, const char *id, struct brig_error *err);
+/* Keeps the content of a file of at most max bytes; *ret_size and hash tell what was read.  -EFBIG: it has more. */
+int keeper_add(struct keeper *k, int fd, uint64_t max, uint64_t *ret_size, uint8_t hash[SHA256_LEN]);
+int keeper_finish(struct keeper *k, const struct changeset *c, struct brig_error *err);
+/* One that is there; locked against others. */
+int keeper_open(struct keeper *k, const struct statedir *state, const char *id, struct brig_error *err);
+int keeper_read(const struct keeper *k, struct changeset *ret, bool with_rows, struct brig_error *err);
+/* A kept content, for reading; -errno. */
+int keeper_content(const struct keeper *k, const uint8_t hash[SHA256_LEN]);
+/* Calls each with the name of every one, unfinished ones (which begin with a dot) included. */
+typedef int (*keeper_fn)(void *arg, const struct statedir *state, const char *name, struct brig_error *err);
+int keeper_each(const struct statedir *state, keeper_fn each, void *arg, struct brig_error *err);
+/* Removes it and closes; what was not finished goes with it. */
+int keeper_drop(struct keeper *k);
+void keeper_close(struct keeper *k);
+#define AUTO_KEEPER           \
+	CLEANUP(keeper_close) \
+	struct keeper
+
+/* Copies in order up to max bytes from one descriptor to another (negative: nowhere), hashing.  -EFBIG: there are more. */
+int copy_hashed(int from, int to, uint64_t max, uint64_t *ret_size, uint8_t hash[SHA256_LEN]);
+
+#endif

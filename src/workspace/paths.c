@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workspace/paths.h"
+
+#include <limits.h>
+#include <string.h>
+#include <strings.h>
+
+bool paths_add(struct path_list *l, const char *path)
+{
+	if (l->n == l->cap) {
+		size_t more = l->cap ? 2 * l->cap : 16;
+		char **bigger = reallocarray(l->item, more, sizeof(*bigger));
+
+		if (!bigger)
+			return false;
+		l->item = bigger;
+		l->cap = more;
+	}
+	l->item[l->n] = strdup(path);
+	return l->item[l->n] && ++l->n;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void paths_sort(struct path_list *l)
+{
+	size_t kept = 0;
+
+	if (l->n == 0)
+		return;
+	qsort(l->item, l->n, sizeof(*l->item), by_path);
+	for (size_t i = 1; i < l->n; i++)
+		if (strcmp(l->item[kept], l->item[i]) == 0)
+			free(l->item[i]);
+		else
+			l->item[++kept] = l->item[i];
+	l->n = kept + 1;
+}
+
+bool paths_cover(const struct path_list *l, const char *path)
+{
+	char part[PATH_MAX];
+	const char *key = part;
+	size_t len = strlen(path);
+
+	if (l->n == 0 || len >= sizeof(part))
+		return l->n != 0;
+	for (size_t i = 0; i <= len; i++) {
+		if (i < len && path[i] != '/') {
+			part[i] = path[i];
+			continue;
+		}
+		part[i] = '\0';
+		if (bsearch(&key, l->item, l->n, sizeof(*l->item), by_path))
+			return true;
+		part[i] = '/';
+	}
+	return false;
+}
+
+void paths_release(struct path_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		free(l->item[i]);
+	free(l->item);
+	*l = (struct path_list){ .item = NULL };
+}
+
+bool path_has_git(const char *path)
+{
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (len == 4 && strncasecmp(path, ".git", 4) == 0)
+			return true;
+		path += len + (path[len] == '/');
+	}
+	return false;
+}
+
+bool path_of_link(const char *path, const char *target, char *dst, size_t size)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+
+	if (*target == '/' || *target == '\0' || len >= size)
+		return false;
+	memcpy(dst, path, len);
+	while (*target) {
+		size_t n = strcspn(target, "/");
+
+		if (n == 2 && memcmp(target, "..", 2) == 0) {
+			if (len == 0)
+				return false;
+			while (len > 0 && dst[--len] != '/')
+				;
+		} else if (n > 0 && !(n == 1 && *target == '.')) {
+			if (len + (len > 0) + n >= size)
+				return false;
+			if (len > 0)
+				dst[len++] = '/';
+			memcpy(dst + len, target, n);
+			len += n;
+		}
+		target += n + (target[n] == '/');
+	}
+	dst[len] = '\0';
+	return true;
+}

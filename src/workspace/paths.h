@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of paths below a project. */
+#ifndef WORKSPACE_PATHS_H
+#define WORKSPACE_PATHS_H
+
+#include "base/util.h"
+
+struct path_list {
+	char **item; /* heap */
+	size_t n, cap;
+};
+
+/* Copies.  False: no memory. */
+bool paths_add(struct path_list *l, const char *path);
+/* Puts them in order, each once: before paths_cover. */
+void paths_sort(struct path_list *l);
+/* Whether path is one of them, or below one. */
+bool paths_cover(const struct path_list *l, const char *path);
+void paths_release(struct path_list *l);
+
+/* Whether some component is ".git" in any spelling that some file system takes for it. */
+bool path_has_git(const char *path);
+/* Where a link at path with this target leads, below the same root: into dst; false if it is absolute or leads out. */
+bool path_of_link(const char *path, const char *target, char *dst, size_t size);
+
+#endif
