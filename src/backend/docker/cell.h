@@ -184,6 +184,9 @@ void pump_wait(struct cell *c, uint64_t deadline_ns);
 void pump_hand_over(struct cell *c);
 void pump_close(struct cell *c);
 
+/* way_out.c */
+int docker_listener(struct cell *c, struct brig_error *err);
+
 /* changes.c */
 void changes_count(struct cell *c);
 

@@ -18,6 +18,7 @@
  *	stats.c       samples
  *	inspect.c     facts
  *	changes.c     what differs in the root afterwards
+ *	way_out.c     the socket of the egress proxy in its network
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -262,6 +263,7 @@ const struct backend_ops docker_backend = {
 	.stop = docker_stop,
 	.usage = docker_usage,
 	.open_output = docker_open_output,
+	.listener = docker_listener,
 	.workspace = docker_workspace,
 	.list = owner_list,
 	.reap = owner_reap,

@@ -9,8 +9,6 @@
  */
 #include <fcntl.h>
 #include <grp.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -24,6 +22,7 @@
 #include "backend/native/cell_spec.h"
 #include "base/fd.h"
 #include "sys/caps.h"
+#include "sys/loopback.h"
 
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE              65
@@ -59,15 +58,9 @@ static int set_hostname(struct cell_build *b UNUSED)
 	return 0;
 }
 
-static int loopback_up(struct cell_build *b UNUSED)
+static int bring_loopback_up(struct cell_build *b UNUSED)
 {
-	struct ifreq lo = { .ifr_name = "lo" };
-	AUTO_FD sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (sock < 0 || ioctl(sock, SIOCGIFFLAGS, &lo) < 0)
-		return -errno;
-	lo.ifr_flags |= IFF_UP;
-	return ioctl(sock, SIOCSIFFLAGS, &lo) < 0 ? -errno : 0;
+	return loopback_up();
 }
 
 /*
@@ -77,17 +70,12 @@ static int loopback_up(struct cell_build *b UNUSED)
 static int make_listener(struct cell_build *b)
 {
 	struct report made = report_make(REPORT_LISTENER);
-	struct sockaddr_in at = { .sin_family = AF_INET,
-				  .sin_port = htons(EGRESS_PORT),
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	AUTO_FD sock = FD_NONE;
 
 	if (!b->spec->plan->egress)
 		return 0;
-	sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (sock < 0 || bind(sock, (const struct sockaddr *)&at, sizeof(at)) < 0 || listen(sock, EGRESS_BACKLOG) < 0)
-		return -errno;
-	return report_send(GO_FD, &made, &sock, 1);
+	sock = loopback_listen(EGRESS_PORT, EGRESS_BACKLOG);
+	return sock < 0 ? sock : report_send(GO_FD, &made, &sock, 1);
 }
 
 static int enter_cgroup(struct cell_build *b)
@@ -231,7 +219,7 @@ static const struct build_step steps[] = {
 	{ STEP_stdio, connect_stdio },
 	{ STEP_namespaces, make_namespaces },
 	{ STEP_hostname, set_hostname },
-	{ STEP_loopback, loopback_up },
+	{ STEP_loopback, bring_loopback_up },
 	{ STEP_listener, make_listener },
 	{ STEP_enter_cgroup, enter_cgroup },
 	{ STEP_cgroup_ns, build_cgroup_ns },

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The socket of plan->egress.  The container has no network but its own loopback, and init inside has no way to hand a
+ * descriptor out; but on a local engine the container's network namespace is one of this kernel's, and whoever may join it
+ * can make a socket there.  A short-lived child does: it joins, listens, hands the socket back and is gone.
+ *
+ * The engine says which process the container is.  In an engine of another pid namespace, or in a virtual machine behind
+ * a local socket, that number is somebody else; so the namespaces found there must be those that init has read inside.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "backend/docker/answer.h"
+#include "backend/docker/cell.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "sys/loopback.h"
+
+static int refuse(struct brig_error *err, int sys, const char *why)
+{
+	return err_set(
+		err, BRIG_E_REFUSED, sys,
+		"network_mode allowlist: the container's network cannot be joined: %s; use a local engine as root, or "
+		"the native backend",
+		why);
+}
+
+/* One of the container's namespaces, if it is the one that init knows. */
+static int open_space(const struct cell *c, uint64_t pid, const char *name)
+{
+	static const char *const names[WIRE_SPACE_COUNT] = WIRE_SPACE_NAMES;
+	char path[64];
+	AUTO_FD fd = FD_NONE;
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%llu/ns/%s", (unsigned long long)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (str_eq(names[i], name))
+			return st.st_ino == c->spaces.inode[i] ? fd_move(&fd) : -ESRCH;
+	return -EINVAL;
+}
+
+static int find_network(const struct cell *c, struct brig_error *err)
+{
+	AUTO_FD pids = FD_NONE;
+	AUTO_FD net = FD_NONE;
+	uint64_t pid = 0;
+
+	if (!c->host->local)
+		return refuse(err, 0, "the engine is on another host");
+	if (!c->has_spaces || !answer_u64(c->before, "State.Pid", &pid) || pid == 0 || pid > INT32_MAX)
+		return refuse(err, 0, "nobody says which process it is");
+	pids = open_space(c, pid, "pid");
+	net = open_space(c, pid, "net");
+	if (pids < 0 || net < 0) {
+		int rc = net < 0 ? net : pids;
+
+		return rc == -ESRCH || rc == -ENOENT ? refuse(err, 0, "the engine's processes are not this host's")
+						     : refuse(err, -rc, "no permission");
+	}
+	return fd_move(&net);
+}
+
+/* In the child: only what is async-signal-safe. */
+static int listen_there(int net)
+{
+	int rc;
+
+	if (setns(net, CLONE_NEWNET) < 0)
+		return -errno;
+	rc = loopback_up();
+	return rc < 0 ? rc : loopback_listen(EGRESS_PORT, EGRESS_BACKLOG);
+}
+
+static int await_child(pid_t pid)
+{
+	while (waitpid(pid, NULL, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+int docker_listener(struct cell *c, struct brig_error *err)
+{
+	AUTO_FD net = find_network(c, err);
+	AUTO_FD ours = FD_NONE;
+	AUTO_FD theirs = FD_NONE;
+	int ends[2], sock;
+	pid_t pid;
+
+	if (net < 0)
+		return net;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a socket");
+	ours = ends[0];
+	theirs = ends[1];
+	pid = fork();
+	if (pid == 0) {
+		(void)fd_send(theirs, listen_there(net));
+		_exit(0);
+	}
+	if (pid < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot fork");
+	fd_closep(&theirs);
+	sock = fd_receive(ours);
+	(void)await_child(pid);
+	return sock < 0 ? refuse(err, -sock, "no permission") : sock;
+}
