@@ -106,6 +106,13 @@ static bool owned(const struct unpacker *u)
 /* The mode last: changing the owner may take bits away. */
 static int finish(const struct unpacker *u, int fd, unsigned mode)
 {
+	struct stat st;
+
+	if (u->o->readable) {
+		if (fstat(fd, &st) < 0)
+			return -errno;
+		mode |= S_ISDIR(st.st_mode) ? 0700 : 0400;
+	}
 	if (owned(u) && fchown(fd, u->o->uid, u->o->gid) < 0)
 		return -errno;
 	return fchmod(fd, mode) < 0 ? -errno : 0;
@@ -198,9 +205,7 @@ static int unpack_mode(struct unpacker *u, const struct pack_head *h)
 {
 	AUTO_FD fd = beneath_open_dir(u->dir, u->path);
 
-	if (fd < 0)
-		return fd_move(&fd);
-	return fchmod(fd, h->mode) < 0 ? -errno : 0;
+	return fd < 0 ? fd_move(&fd) : finish(u, fd, h->mode);
 }
 
 /* ---- the tree ---------------------------------------------------------------------------------- */
