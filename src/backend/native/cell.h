@@ -19,6 +19,7 @@ struct backend_host {
 };
 
 struct denials; /* denied.c */
+struct masks_watch;
 
 /* The supervisor's half of a project: project.c, and project_view.c after the end. */
 struct project {
@@ -45,7 +46,8 @@ struct cell {
 	int in, out, err;
 	int poll;     /* epoll over ctl, go, init_pidfd and listener */
 	int listener; /* where refused calls wait for an answer; FD_NONE: none, or nobody left who could call */
-	struct denials *denials; /* NULL before the first */
+	struct denials *denials;   /* NULL before the first */
+	struct masks_watch *masks; /* NULL: nothing is hidden, or nobody wants to know */
 	int handed[HANDED_COUNT];
 	int way_out; /* the socket of plan->egress, until it is asked for */
 	bool had_way_out;
@@ -80,6 +82,10 @@ enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct bri
 /* Until init has built the cell and the payload stands behind its walls, or the start-up time is over. */
 int cell_await_confined(struct cell *c, struct brig_error *err);
 /* denied.c */
+/* Whether the program may start as soon as its walls are up; else we have something to do first. */
+bool cell_starts_at_once(const struct cell *c);
+void cell_denied_ready(struct cell *c);                /* the tree is there, and the program has not started */
+void cell_denied_stopped(struct cell *c);              /* every process is dead */
 int cell_denied_begin(struct cell *c, int *listener);  /* takes it; 0 or -errno */
 void cell_denied_pump(struct cell *c, short listener); /* what poll says of it; answers whoever waits */
 void cell_denied_end(struct cell *c);

@@ -30,6 +30,7 @@
 #include <sys/uio.h>
 
 #include "backend/native/cell.h"
+#include "backend/native/masks.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "sys/seccomp_listen.h"
@@ -78,6 +79,30 @@ static int listen_for(const struct cell *c, int how, uint32_t events)
 	return epoll_ctl(c->poll, how, c->listener, &ev) < 0 ? -errno : 0;
 }
 
+static bool watches_masks(const struct cell *c)
+{
+	const struct plan *plan = c->spec.plan;
+
+	return plan->report_denied && plan->workspace && plan->workspace->n_hidden > 0;
+}
+
+/* A hidden file that is opened before it is watched would be missed. */
+bool cell_starts_at_once(const struct cell *c)
+{
+	return c->spec.plan->start_at_once && !watches_masks(c);
+}
+
+void cell_denied_ready(struct cell *c)
+{
+	if (watches_masks(c))
+		c->masks = masks_begin(c->handed[HANDED_MASKS], c->spec.plan->workspace->n_hidden);
+}
+
+void cell_denied_stopped(struct cell *c)
+{
+	masks_end(c->masks);
+}
+
 int cell_denied_begin(struct cell *c, int *listener)
 {
 	c->listener = fd_move(listener);
@@ -93,6 +118,8 @@ static void stop_listening(struct cell *c)
 
 void cell_denied_end(struct cell *c)
 {
+	masks_free(c->masks);
+	c->masks = NULL;
 	fd_closep(&c->listener);
 	if (c->denials)
 		fd_closep(&c->denials->timer);
@@ -305,12 +332,12 @@ void native_denied(struct cell *c, struct denied *ret)
 	if (c->spec.plan->report_denied && c->confined && !c->tells)
 		ret->unseen = "refused calls and hosts are not listed: this kernel, or what brig itself runs in, gives "
 			      "no listener for them";
-	if (!d)
-		return;
-	for (int nr = 0; nr < CALLS_MAX; nr++)
+	if (c->masks)
+		masks_list(c->masks, c->spec.plan->workspace->hidden, ret);
+	for (int nr = 0; d && nr < CALLS_MAX; nr++)
 		if (d->calls[nr] > 0)
 			list_call(c, nr, d->calls[nr], ret);
-	for (size_t i = 0; i < d->n_hosts; i++)
+	for (size_t i = 0; d && i < d->n_hosts; i++)
 		list_host(c, &d->hosts[i], ret);
-	ret->dropped += d->hosts_dropped;
+	ret->dropped += d ? d->hosts_dropped : 0;
 }

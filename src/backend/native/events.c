@@ -23,6 +23,7 @@ static int take_ready(struct cell *c, const struct received *r)
 	c->project.own_bytes = r->report.own_bytes;
 	c->project.own_inodes = r->report.own_inodes;
 	c->ready = true;
+	cell_denied_ready(c);
 	cell_inspect_ready(c); /* costs no time: the payload is still busy with its walls */
 	return 0;
 }

@@ -43,6 +43,7 @@ struct masks_watch *masks_begin(int folder, size_t n)
 
 static void note(struct masks_watch *w, const struct inotify_event *e)
 {
+	w->incomplete |= (e->mask & IN_Q_OVERFLOW) != 0; /* more hidden files than this host's queues hold events */
 	for (size_t i = 0; e->mask & IN_OPEN && i < w->n; i++)
 		w->row[i].opened |= w->row[i].wd == e->wd;
 }

@@ -197,7 +197,7 @@ static int let_go(struct cell *c, struct brig_error *err)
 /* From here on every limit is in force. */
 static int start_at_once(struct cell *c, struct brig_error *err)
 {
-	return c->spec.plan->start_at_once ? let_go(c, err) : 0;
+	return cell_starts_at_once(c) ? let_go(c, err) : 0;
 }
 
 static int native_stop(struct cell *c, struct brig_error *err);
@@ -363,6 +363,7 @@ static int native_stop(struct cell *c, struct brig_error *err)
 			       "the cell's processes did not die within cleanup_timeout_ms (%llu ms)",
 			       (unsigned long long)c->spec.plan->limits.cleanup_ms);
 	c->tasks_left = c->cgroup ? cgroup_count_tasks(c->cgroup) : 0;
+	cell_denied_stopped(c);
 	return 0;
 }
 

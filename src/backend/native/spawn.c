@@ -63,7 +63,7 @@ static void close_child_ends(struct cell_spec *s)
  */
 static int watch_child(struct cell *c)
 {
-	const uint32_t reports = c->spec.plan->start_at_once ? 0 : EPOLLIN; /* EPOLLHUP always comes */
+	const uint32_t reports = cell_starts_at_once(c) ? 0 : EPOLLIN; /* EPOLLHUP always comes */
 	const struct {
 		int fd;
 		uint32_t events;
