@@ -5,9 +5,11 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "backend/native/report.h"
 #include "base/clock.h"
 #include "sys/cgroup.h"
 
@@ -18,10 +20,10 @@
  */
 static _Noreturn void janitor_main(int lifeline, const struct cgroup *cg, uint64_t patience_ns)
 {
-	char end;
+	struct received kept;
 
 	cgroup_close_other_fds(cg, lifeline);
-	while (read(lifeline, &end, 1) < 0 && errno == EINTR)
+	while (report_receive(lifeline, /* wait= */ true, &kept) > 0)
 		;
 	_exit(cgroup_remove(cg, clock_now_ns() + patience_ns) < 0 ? 1 : 0);
 }
@@ -33,7 +35,7 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 	sigset_t all, was;
 	long pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	/* Blocked before the fork: a Ctrl-C for the whole process group must not end the janitor first. */
 	(void)sigfillset(&all);
@@ -55,6 +57,14 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 	}
 	j->lifeline = ends[1];
 	return 0;
+}
+
+void janitor_keep(struct janitor *j, int fd)
+{
+	const struct report keep = report_make(REPORT_KEEP);
+
+	if (j->lifeline >= 0 && fd >= 0)
+		(void)report_send(j->lifeline, &keep, &fd, 1); /* if it fails, the work is done elsewhere */
 }
 
 void janitor_dismiss(struct janitor *j)

@@ -346,11 +346,12 @@ static int native_stop(struct cell *c, struct brig_error *err)
 		return 0;
 	note_disk(c);
 	c->cpu_ns_seen = native_cpu_ns(c);
+	janitor_keep(&c->janitor, c->handed[HANDED_NS_MNT]);
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
 	(void)sched_yield(); /* it may stand behind us in the queue of this cpu: the sooner it begins to die, the better */
 	if (c->ready) /* a limit may strike before the program is seen to have started: the cell is there all the same */
 		cell_inspect_dying(c); /* costs no time: the kernel is busy with the cell's end */
-	/* With our descriptors gone the namespaces are taken down by the dying, not by us afterwards. */
+	/* With our descriptors gone the namespaces are taken down by the dying, not by us afterwards; mounts by the janitor. */
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		if (i != HANDED_WORKSPACE && !cell_project_needs(c, i))
 			fd_closep(&c->handed[i]);
