@@ -452,10 +452,11 @@ BRIG_API int brig_key_rotate(struct brig *b, char **ret, struct brig_error *err)
 BRIG_API int brig_receipt_verify(const char *text, size_t len, const char *public_key, char **ret,
 				 struct brig_error *err);
 
-/* ---- the cache of compiled programs --------------------------------------------------------- */
+/* ---- the caches of compiled programs and of packages ---------------------------------------- */
 
 /* { "entries": [ { "key", "kind", "content", "bytes", "hits", "created", "used", "age_ms" } ], "bytes", "max_bytes",
- * "max_days" }, the most recently used first. */
+ * "max_days", "packages": { "bytes", "max_bytes", "max_days" } }: compiled programs, then packages ("pip", "npm",
+ * "go"), of each the most recently used first. */
 BRIG_API int brig_cache_list_json(struct brig *b, char **ret, struct brig_error *err);
 #define BRIG_PRUNE_ALL 1u /* everything, not only what is too old, too much or broken */
 /* { "entries", "bytes": what is left, "removed", "removed_bytes", "expired", "damaged", "stray" } */

@@ -29,8 +29,8 @@ static bool needs_reason(const struct brig_result *r)
 {
 	const char *verdict = brig_result_verdict(r);
 
-	/* A failed compile step looks like the program's own error, but the program never ran. */
-	if (str_eq(brig_result_step(r), "compile"))
+	/* A failed compile or install step looks like the program's own error, but the program never ran. */
+	if (str_eq(brig_result_step(r), "compile") || str_eq(brig_result_step(r), "install"))
 		return !str_eq(verdict, "ok");
 	for (size_t i = 0; i < ARRAY_LEN(looks); i++)
 		if (str_eq(looks[i].verdict, verdict))
