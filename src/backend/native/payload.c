@@ -100,7 +100,8 @@ static int set_rlimits(struct cell_build *b)
 		/* A piped core_pattern ignores 0 and starts a helper on the host; the kernel skips it only for 1. */
 		{ RLIMIT_CORE, 1, true },
 		{ RLIMIT_NOFILE, l->open_files, true },
-		{ RLIMIT_FSIZE, l->disk_bytes, true },
+		/* A copied project, which is at most half of the memory, may have files that are larger. */
+		{ RLIMIT_FSIZE, l->disk_bytes + (b->spec->plan->workspace ? l->memory_bytes / 2 : 0), true },
 		{ RLIMIT_STACK, 8 * MiB, true },
 		{ RLIMIT_MEMLOCK, 64 * KiB, true },
 		{ RLIMIT_SIGPENDING, 256, true },
