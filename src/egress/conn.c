@@ -167,6 +167,10 @@ static void adopt_addresses(struct conn *c, const struct address *list, size_t n
 		refuse(c, why, detail);
 		return;
 	}
+	if (c->server->connections >= c->server->connections_max) {
+		refuse(c, WHY_connections, ""); /* others were faster while the name was looked up */
+		return;
+	}
 	c->server->connections++;
 	c->deadline = clock_now_ns() + CONNECT_NS;
 	try_next(c, 0);
@@ -285,7 +289,8 @@ static void end_early(struct conn *c)
 
 static void read_request(struct conn *c)
 {
-	int rc = pipe_fill(&c->up, c->client.fd, PIPE_BYTES);
+	/* Not more than a head may have: what takes its place is a little longer, and must fit together with the rest. */
+	int rc = pipe_fill(&c->up, c->client.fd, REQUEST_HEAD_MAX - c->up.len);
 
 	if (c->up.len == 0 && (rc < 0 || c->up.ended)) {
 		end_early(c);

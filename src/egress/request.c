@@ -204,14 +204,14 @@ static enum why take_host(struct span value, struct request *r, struct seen_once
 	struct host host;
 	uint16_t port;
 
+	if (!r->forward) /* it goes no further, and some clients name the proxy there */
+		return WHY_ok;
 	if (seen->host)
 		return WHY_host_differs;
 	seen->host = true;
 	if (parse_authority(value, &host, &port) != WHY_ok || !str_eq(host.text, r->host.text))
 		return WHY_host_differs;
-	if (port == 0 && r->forward)
-		port = 80;
-	return port == 0 || port == r->port ? WHY_ok : WHY_host_differs;
+	return (port ? port : 80) == r->port ? WHY_ok : WHY_host_differs;
 }
 
 static enum why take_length(struct span value, struct request *r, struct seen_once *seen)

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/str.h"
+#include "net/host.h"
 #include "model/protection.h"
 
 typedef bool (*check_fn)(union slot *v, char *why);
@@ -89,47 +90,17 @@ static bool check_user(union slot *v, char *why)
 		   printable(v->text, shown, sizeof(shown)));
 }
 
-/* Labels of letters, digits and inner hyphens; the first may be "*". */
-static bool host_is_good(const char *host)
-{
-	size_t label = 0;
-
-	if (strncmp(host, "*.", 2) == 0)
-		host += 2;
-	if (!*host)
-		return false;
-	for (const char *p = host;; p++) {
-		if (*p == '.' || *p == '\0') {
-			if (label == 0 || label > 63 || p[-1] == '-')
-				return false;
-			if (*p == '\0')
-				return true;
-			label = 0;
-		} else if (isalnum((unsigned char)*p) || (*p == '-' && label > 0) || *p == '_') {
-			label++;
-		} else {
-			return false;
-		}
-	}
-}
-
 static bool check_whitelist(union slot *v, char *why)
 {
-	char host[SETTING_ITEM_MAX], shown[POLICY_WORD_MAX];
+	char shown[POLICY_WORD_MAX];
+	struct host_rule rule;
 
 	for (const char *item = NULL; (item = setting_list_next(&v->list, item));) {
-		uint64_t port = 443;
-		char *colon;
+		const char *wrong = host_rule_parse(item, &rule);
 
-		(void)str_copy(host, sizeof(host), item);
-		colon = strchr(host, ':');
-		if (colon)
-			*colon++ = '\0';
-		if (!host_is_good(host) || (colon && !str_to_u64(colon, &port)) || port < 1 || port > 65535)
-			return say(why,
-				   "whitelist entry '%s' is not a host: it takes example.org, *.example.org or "
-				   "example.org:8443",
-				   printable(item, shown, sizeof(shown)));
+		if (wrong)
+			return say(why, "whitelist entry '%s' is not a host: %s", printable(item, shown, sizeof(shown)),
+				   wrong);
 	}
 	return true;
 }

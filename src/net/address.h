@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* IP addresses as plain bytes, and which of them are no place of the public internet. */
-#ifndef EGRESS_ADDRESS_H
-#define EGRESS_ADDRESS_H
+#ifndef NET_ADDRESS_H
+#define NET_ADDRESS_H
 
 #include <sys/socket.h>
 

@@ -8,7 +8,7 @@
  * IPv6 is turned round: outside 2000::/3 nothing is public today, whatever the table says.  Addresses with an IPv4
  * address inside are judged by it (NAT64), or refused whole (mapped, compatible, 6to4, Teredo).
  */
-#include "egress/address.h"
+#include "net/address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
