@@ -62,8 +62,6 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 		return rc;
 	if (set->network_mode == NETWORK_ALLOWLIST && egress_check(&set->whitelist, err) < 0)
 		return err_wrap(err, "whitelist");
-	if (req->workspace || req->n_artifacts)
-		return err_set(err, BRIG_E_REFUSED, 0, "workspaces and artifacts are not available in this build");
 	ret->lang = ret->subject.lang;
 	(void)lang_source_name(ret->lang, req->file_name, ret->source_name, sizeof(ret->source_name));
 	ret->may_degrade = degradable(&set->allow_degraded);
@@ -136,8 +134,10 @@ static bool env_put(const char **envp, size_t *n, const char *entry)
 	return true;
 }
 
+/* more, req and workspace may be NULL. */
 static int fill_env(struct prepared *p, const struct lang_step *step, const struct provision *more,
-		    const struct brig_request *req, bool with_request, bool egress, struct brig_error *err)
+		    const struct brig_request *req, const struct plan_workspace *workspace, bool egress,
+		    struct brig_error *err)
 {
 	size_t n = 0;
 	bool ok = true;
@@ -147,13 +147,15 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		return err_nomem(err);
 	for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
 		ok = ok && env_put(p->envp, &n, common_env[i]);
+	if (workspace) /* what tools keep in $HOME is no change of the project */
+		ok = ok && env_put(p->envp, &n, "HOME=/tmp");
 	for (size_t i = 0; egress && egress_env[i]; i++)
 		ok = ok && env_put(p->envp, &n, egress_env[i]);
 	for (size_t i = 0; i < LANG_ENV_MAX && step->env[i]; i++)
 		ok = ok && env_put(p->envp, &n, step->env[i]);
 	for (size_t i = 0; more && i < more->n_env; i++)
 		ok = ok && env_put(p->envp, &n, more->env[i]);
-	for (size_t i = 0; with_request && i < req->n_env; i++)
+	for (size_t i = 0; req && i < req->n_env; i++)
 		ok = ok && env_put(p->envp, &n, req->env[i]);
 	if (!ok)
 		return err_set(err, BRIG_E_USAGE, 0, "more than %d environment variables", PREPARED_ENV_MAX);
@@ -191,14 +193,19 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	bool is_run = str_eq(step_name, "run"), egress = is_run && set->network_mode == NETWORK_ALLOWLIST;
 	struct plan *plan = &ret->plan;
 	const struct subject_place place = { .set = set, .in_image = pr->brings_runtimes };
-	const struct subject *what = &pr->subject;
+	struct subject what = pr->subject;
 	size_t skip;
-	int rc = subject_command(what, step, pr->source_name, &place, &ret->command, &skip, err);
+	int rc;
+
+	if (is_run && pr->run_lang)
+		what.lang = pr->run_lang;
+	rc = subject_command(&what, step, pr->source_name, &place, &ret->command, &skip, err);
 
 	if (rc == 0)
-		rc = fill_argv(ret, what->args + skip, is_run ? what->n_args - skip : 0, err);
+		rc = fill_argv(ret, what.args + skip, is_run ? what.n_args - skip : 0, err);
 	if (rc == 0)
-		rc = fill_env(ret, step, pr->provision, req, is_run, egress, err);
+		rc = fill_env(ret, step, pr->provision, is_run ? req : NULL, is_run ? pr->workspace : NULL, egress,
+			      err);
 	if (rc < 0)
 		return rc;
 	*plan = (struct plan){
@@ -220,6 +227,8 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.egress = egress,
 		.files = ret->files,
 		.binds = ret->binds,
+		.workspace = is_run ? pr->workspace : NULL,
+		.read_back = is_run && pr->read_back,
 		.may_degrade = pr->may_degrade,
 		.report_denied = set->report_denied,
 		.notice = req->on_notice,
@@ -247,9 +256,10 @@ int prepare_compile(const struct prepared_request *pr, const struct brig_request
 int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
 		struct prepared *ret, struct brig_error *err)
 {
+	const struct language *lang = pr->run_lang ? pr->run_lang : pr->lang;
 	int rc;
 
-	if (req->kind == BRIG_KIND_CODE)
+	if (req->kind == BRIG_KIND_CODE && !pr->source_is_there)
 		ret->file = (struct plan_file){
 			.name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644
 		};
@@ -257,7 +267,7 @@ int prepare_run(const struct prepared_request *pr, const struct brig_request *re
 		ret->file = pr->subject.tests->run.file;
 	if (compiled)
 		ret->file = (struct plan_file){
-			.name = pr->lang->output_name, .data = compiled->data, .len = compiled->len, .mode = 0755
+			.name = lang->output_name, .data = compiled->data, .len = compiled->len, .mode = 0755
 		};
 	rc = fill_plan(pr, req, &pr->lang->run, "run", ret, err);
 	if (pr->subject.tests && !pr->subject.tests->run.on_stdout)

@@ -47,7 +47,12 @@ struct prepared_request {
 	uint32_t uid, gid;
 	protection_set may_degrade;
 	const struct provision *provision; /* NULL: none */
-	bool brings_runtimes;              /* tools are those of the backend's image, not the host's */
+	/* Of the workspace (work.h): */
+	const struct plan_workspace *workspace; /* NULL: none */
+	const struct language *run_lang;        /* not NULL: lang with another name for its output */
+	bool source_is_there;                   /* in the workspace, with the same bytes: nothing is staged */
+	bool read_back;                         /* what the run leaves will be read */
+	bool brings_runtimes;                   /* tools are those of the backend's image, not the host's */
 };
 
 /* Whatever it returns, the request is to be released. */

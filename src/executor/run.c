@@ -28,6 +28,7 @@
 #include "executor/record.h"
 #include "executor/select.h"
 #include "executor/stage.h"
+#include "executor/work.h"
 
 struct run {
 	const struct policy *policy;
@@ -43,6 +44,7 @@ struct run {
 	bool stopped;                   /* by its findings */
 	struct packages packages;
 	struct buf compiled;
+	struct work work;
 	struct brig_error err;
 };
 
@@ -73,6 +75,8 @@ static int step_resolve(struct run *r)
 	if (rc < 0)
 		return end_with_error(r);
 	(void)str_copy(res->language, sizeof(res->language), r->prepared.lang->name);
+	if (work_open(&r->work, r->recorder, r->req, &r->prepared, &r->err) < 0)
+		return end_with_error(r);
 	return 0;
 }
 
@@ -285,9 +289,13 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 
 static int step_packages(struct run *r)
 {
-	const struct packages_ask ask = {
-		.request = &r->prepared, .chosen = &r->chosen, .req = r->req, .recorder = r->recorder, .project = -1
-	};
+	const struct plan_workspace *work = r->prepared.workspace;
+	const struct packages_ask ask = { .request = &r->prepared,
+					  .chosen = &r->chosen,
+					  .req = r->req,
+					  .recorder = r->recorder,
+					  .project = work ? work->fd : -1,
+					  .project_is_read_only = work && work->read_only };
 	int rc;
 
 	if (!packages_wanted(r->req))
@@ -364,7 +372,8 @@ static int step_run(struct run *r)
 			   .keep_err = keep ? &r->result->err : NULL,
 			   .record_out = &r->recording.rec.out,
 			   .record_err = &r->recording.rec.err,
-			   .egress = &outside };
+			   .egress = &outside,
+			   .work = &r->work };
 
 	/* What is blocked is blocked, whether or not it could have been run. */
 	if (prepare_run(&r->prepared, r->req, r->prepared.lang->compiles ? &r->compiled : NULL, &p, &r->err) < 0)
@@ -419,6 +428,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 	r->policy = policy;
 	r->rules = rules;
 	r->recorder = recorder;
+	r->work = (struct work)WORK_INIT;
 	r->recording.rec.wall_ns = clock_wall_ns();
 	r->req = req;
 	r->result = ret;
@@ -436,6 +446,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
 	record_finish(recorder, &r->recording, policy_file(policy), ret);
+	work_close(&r->work);
 	prepared_request_release(&r->prepared);
 	selection_release(&r->chosen); /* last: it waits for processes that are ending meanwhile */
 	free(r);

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "executor/outside.h"
+#include "executor/work.h"
 
 static void set_verdict(struct stage *s, enum verdict v, const char *fmt, ...) PRINTF(3, 4);
 static void set_verdict(struct stage *s, enum verdict v, const char *fmt, ...)
@@ -133,7 +134,7 @@ static void judge(struct stage *s)
 
 static int step_create(struct stage *s)
 {
-	if (outside_check(s) < 0 || s->backend->create(s->host, s->plan, &s->cell, &s->err) < 0) {
+	if (outside_check(s) < 0 || work_check(s) < 0 || s->backend->create(s->host, s->plan, &s->cell, &s->err) < 0) {
 		set_failure(s);
 		return -1;
 	}
@@ -227,7 +228,7 @@ static int step_collect(struct stage *s)
 		read_collected(s, fd);
 	if (s->collect_anyway)
 		return 0; /* who asked for it judges it */
-	if (fd < 0) /* not "error": its status would be the step's own, which is 0 */
+	if (fd < 0)       /* not "error": its status would be the step's own, which is 0 */
 		set_verdict(s, VERDICT_failed, "the %s step ended well but left no file '%s'", s->plan->step,
 			    s->collect);
 	if (s->collected->full || s->collected->no_memory)
@@ -264,6 +265,18 @@ static int step_harvest(struct stage *s)
 	return 0;
 }
 
+/* What was asked for and cannot be had is no good end, however well the program ended. */
+static int step_work(struct stage *s)
+{
+	if (s->watch->ending == END_FAILED || work_collect(s) == 0)
+		return 0;
+	if (s->verdict == VERDICT_ok)
+		set_verdict(s, VERDICT_failed, "the program ended well, but %s", s->err.msg);
+	else
+		result_warn(s->result, "%s", s->err.msg);
+	return 0;
+}
+
 static const struct {
 	enum run_phase phase;
 	int (*up)(struct stage *s);
@@ -276,6 +289,7 @@ static const struct {
 	{ PHASE_VERIFY, step_collect, NULL },
 	{ PHASE_VERIFY, step_verify, NULL },
 	{ PHASE_VERIFY, step_harvest, NULL },
+	{ PHASE_VERIFY, step_work, NULL },
 };
 
 static void note_usage(struct stage *s)

@@ -10,6 +10,7 @@
 
 struct egress;
 struct egress_rules;
+struct work;
 
 struct stage {
 	/* filled by the caller */
@@ -30,6 +31,7 @@ struct stage {
 	const char *harvest;
 	int (*on_harvest)(void *arg, int folder, struct brig_error *err);
 	void *harvest_arg;
+	struct work *work; /* its workspace and artifacts (work.h); NULL: neither */
 	/* filled by stage_execute */
 	enum verdict verdict;
 	char reason[RESULT_TEXT_MAX];

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executor/work.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+
+#define SKIPPED_SHOWN 5 /* changes that were not moved over, each a warning */
+
+/* ---- before the cell --------------------------------------------------------------------------- */
+
+#define APART_ROOM (LANG_NAME_MAX - (int)sizeof("brig--") + 1 - RUN_ID_LEN)
+
+/* "brig-<id>-<name>", the end of the name if it is too long: what a toolchain goes by is its extension. */
+static void name_apart(char dst[LANG_NAME_MAX + 1], const char *id, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len > (size_t)APART_ROOM)
+		name += len - (size_t)APART_ROOM;
+	while ((*name & 0xc0) == 0x80) /* not in the middle of a character */
+		name++;
+	(void)snprintf(dst, LANG_NAME_MAX + 1, "brig-%.*s-%.*s", RUN_ID_LEN, id, APART_ROOM, name);
+}
+
+/* What is put into the workspace must not cover a file of the project. */
+static void name_staged(struct work *w, struct prepared_request *pr)
+{
+	char name[LANG_NAME_MAX + 1];
+
+	if (w->req->kind != BRIG_KIND_CODE)
+		return;
+	if (pr->lang->compiles) {
+		if (workspace_at_top(w->project, pr->lang->output_name, NULL, 0) == WORKSPACE_ABSENT)
+			return;
+		name_apart(w->output_name, pr->id, pr->lang->output_name);
+		w->renamed = *pr->lang;
+		w->renamed.output_name = w->output_name;
+		pr->run_lang = &w->renamed;
+		return;
+	}
+	switch (workspace_at_top(w->project, pr->source_name, w->req->code, w->req->code_len)) {
+	case WORKSPACE_ABSENT:
+		return;
+	case WORKSPACE_SAME:
+		pr->source_is_there = true;
+		return;
+	case WORKSPACE_OTHER:
+		name_apart(name, pr->id, pr->source_name);
+		(void)str_copy(pr->source_name, sizeof(pr->source_name), name);
+		return;
+	}
+}
+
+static int open_project(struct work *w, struct prepared_request *pr, struct brig_error *err)
+{
+	const struct statedir *dir;
+	char state[STATEDIR_PATH_MAX];
+	int rc;
+
+	if (!w->req->workspace)
+		return 0;
+	if (statedir_path(w->recorder->state, state, sizeof(state), NULL) < 0)
+		*state = '\0';
+	rc = workspace_open(w->req->workspace, state, w->set, &w->project, err);
+	if (rc < 0)
+		return rc;
+	w->apply = w->set->workspace_mode == WORKSPACE_RW || w->req->flags & BRIG_RUN_APPLY;
+	if (w->apply && recorder_dir(w->recorder, &dir, err) < 0)
+		return err_wrap(err, "changes that are to be applied go through the state folder first");
+	pr->workspace = workspace_plan(w->project);
+	name_staged(w, pr);
+	return 0;
+}
+
+int work_open(struct work *w, struct recorder *recorder, const struct brig_request *req, struct prepared_request *pr,
+	      struct brig_error *err)
+{
+	w->req = req;
+	w->set = &pr->resolved.set;
+	w->recorder = recorder;
+	if (req->out_dir) {
+		w->out_dir = open(req->out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (w->out_dir < 0)
+			return err_set(err, BRIG_E_REFUSED, errno, "cannot open the folder for artifacts '%.200s'",
+				       req->out_dir);
+	}
+	pr->read_back = req->n_artifacts > 0;
+	return open_project(w, pr, err);
+}
+
+void work_close(struct work *w)
+{
+	workspace_close(MOVE_PTR(w->project));
+	fd_closep(&w->out_dir);
+}
+
+int work_check(struct stage *s)
+{
+	if (!s->work || s->backend->workspace || !(s->work->project || s->work->req->n_artifacts))
+		return 0;
+	return err_set(&s->err, BRIG_E_REFUSED, 0, "the %s backend has no %s: use native or docker, or leave %s out",
+		       s->backend->name, s->work->project ? "workspaces" : "way to fetch artifacts",
+		       s->work->project ? "--workspace" : "--artifact and --out");
+}
+
+/* ---- after it ---------------------------------------------------------------------------------- */
+
+#define OURS_MAX (PREPARED_FILES_MAX + PREPARED_BINDS_MAX + 1)
+
+/* The names that are brig's own in the workspace: staged files, a report, folders that others are shown on. */
+static size_t our_names(const struct plan *plan, const char *ret[OURS_MAX])
+{
+	static const char top[] = PLAN_WORKSPACE "/";
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->n_files && n < OURS_MAX; i++)
+		ret[n++] = plan->files[i].name;
+	for (size_t i = 0; i < plan->n_binds && n < OURS_MAX; i++)
+		if (strncmp(plan->binds[i].target, top, strlen(top)) == 0)
+			ret[n++] = plan->binds[i].target + strlen(top);
+	if (plan->output && n < OURS_MAX)
+		ret[n++] = plan->output;
+	return n;
+}
+
+static void warn_of_skipped(struct result *r, const struct buf *skipped)
+{
+	const char *line = buf_str(skipped);
+	size_t n = 0;
+
+	for (; *line; line += strcspn(line, "\n") + 1)
+		if (n++ < SKIPPED_SHOWN)
+			result_warn(r, "not applied: %.*s", (int)strcspn(line, "\n"), line);
+	if (n > SKIPPED_SHOWN)
+		result_warn(r, "%zu more changes were not applied", n - SKIPPED_SHOWN);
+}
+
+static int apply_changes(struct stage *s, const struct statedir *state)
+{
+	AUTO_BUF skipped = BUF_INIT(64 * KiB);
+	struct changes *c = &s->result->changes;
+	int rc;
+
+	if (c->state == CHANGES_INCOMPLETE)
+		return err_set(
+			&s->err, BRIG_E_REFUSED, 0,
+			"more was changed in the workspace than changes_limit and disk_limit let brig look at: nothing "
+			"was applied");
+	if (c->state != CHANGES_KEPT)
+		return 0;
+	rc = changeset_apply(state, s->plan->id, &skipped, &s->err);
+	if (rc < 0)
+		return rc;
+	c->state = CHANGES_APPLIED;
+	warn_of_skipped(s->result, &skipped);
+	return 0;
+}
+
+/* The folder that changes are kept in; NULL, with a warning, if there is none. */
+static const struct statedir *state_for_changes(struct stage *s)
+{
+	const struct statedir *dir = NULL;
+	struct brig_error why = BRIG_ERROR_INIT;
+
+	if (recorder_dir(s->work->recorder, &dir, &why) < 0) {
+		result_warn(s->result, "changes of the workspace are listed, but not kept: %s", why.msg);
+		return NULL;
+	}
+	(void)changeset_expire(dir, s->work->set->changes_days, NULL);
+	return dir;
+}
+
+static int collect_changes(struct stage *s, const struct workspace_view *view)
+{
+	const struct work *w = s->work;
+	const char *ours[OURS_MAX];
+	struct collect_ask ask = { .workspace = w->project,
+				   .view = view,
+				   .id = s->plan->id,
+				   .ours = ours,
+				   .n_ours = our_names(s->plan, ours),
+				   .set = w->set };
+	struct changes *c = &s->result->changes;
+	int rc;
+
+	ask.state = state_for_changes(s);
+	rc = workspace_collect(&ask, c, &s->err);
+	if (rc < 0)
+		return rc;
+	if (c->state == CHANGES_INCOMPLETE)
+		result_warn(s->result,
+			    "not all changes of the workspace could be looked at (changes_limit, disk_limit, "
+			    "unreadable folders): none are kept");
+	if (w->apply && s->verdict != VERDICT_violated && s->verdict != VERDICT_failed &&
+	    (s->verdict == VERDICT_ok || w->set->workspace_mode == WORKSPACE_RW))
+		return apply_changes(s, ask.state);
+	return 0;
+}
+
+static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
+{
+	const struct work *w = s->work;
+	const char *ours[OURS_MAX];
+	const struct artifacts_ask ask = { .view = view,
+					   .pattern = w->req->artifacts,
+					   .n_patterns = w->req->n_artifacts,
+					   .changes = w->project ? &s->result->changes : NULL,
+					   .out_dir = w->out_dir,
+					   .ours = ours,
+					   .n_ours = our_names(s->plan, ours),
+					   .set = w->set };
+	struct artifacts *a = &s->result->artifacts;
+	int rc = w->req->n_artifacts ? workspace_artifacts(&ask, a, &s->err) : 0;
+
+	if (a->dropped)
+		result_warn(
+			s->result,
+			"%llu files that were asked for were not fetched: no regular files, or beyond artifacts_limit "
+			"or artifacts_size",
+			(unsigned long long)a->dropped);
+	return rc;
+}
+
+int work_collect(struct stage *s)
+{
+	struct workspace_view view = { .fd = FD_NONE };
+	struct work *w = s->work;
+	AUTO_FD fd = FD_NONE;
+	bool reads_project;
+	int rc = 0;
+
+	if (!w)
+		return 0;
+	s->result->changes.known = w->project != NULL;
+	s->result->changes.mode = w->set->workspace_mode;
+	reads_project = w->project && w->set->workspace_mode != WORKSPACE_RO;
+	if (!reads_project && (w->project || w->req->n_artifacts == 0))
+		return 0;
+	rc = s->backend->workspace(s->cell, &view, &s->err);
+	if (rc < 0)
+		return rc;
+	fd = view.fd;
+	if (reads_project)
+		rc = collect_changes(s, &view);
+	return rc < 0 ? rc : fetch_artifacts(s, &view);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request's workspace and artifacts, from its resolution to the last process of its cell:
+ *
+ *	work_open      the project is opened and looked through; the staged file gets a name that covers nothing of it
+ *	work_check     can this backend show it, or give back what is in its scratch space?
+ *	work_collect   what changed is found and kept, artifacts are fetched, changes applied if that was asked for
+ *
+ * Only the cell that runs the program has a workspace: compilers and installers do not see it.
+ */
+#ifndef EXECUTOR_WORK_H
+#define EXECUTOR_WORK_H
+
+#include "executor/prepare.h"
+#include "executor/record.h"
+#include "executor/stage.h"
+#include "workspace/workspace.h"
+
+struct work {
+	const struct brig_request *req;
+	const struct settings *set;
+	struct recorder *recorder;
+	struct workspace *project; /* NULL: none */
+	int out_dir;               /* for artifacts; negative: none */
+	bool apply;                /* if it ends well, or at any end with workspace_mode rw */
+	struct language renamed;   /* the request's language, if its output has another name */
+	char output_name[LANG_NAME_MAX + 1];
+};
+#define WORK_INIT                   \
+	{                           \
+		.out_dir = FD_NONE, \
+	}
+
+/* With the request resolved: fills in pr what the plans need of it. */
+int work_open(struct work *w, struct recorder *recorder, const struct brig_request *req, struct prepared_request *pr,
+	      struct brig_error *err);
+void work_close(struct work *w);
+/* Before a cell is made; negative and s->err. */
+int work_check(struct stage *s);
+/* With the cell dead and judged; negative and s->err: something that was asked for could not be done. */
+int work_collect(struct stage *s);
+
+#endif
