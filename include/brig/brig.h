@@ -220,6 +220,22 @@ BRIG_API void brig_result_usage(const struct brig_result *r, struct brig_usage *
 BRIG_API void brig_result_evidence(const struct brig_result *r, size_t *ret_kept, size_t *ret_total);
 /* What became of the compile step: "hit" (not compiled, the cache had it), "stored", "miss"; "": nothing was looked for. */
 BRIG_API const char *brig_result_cache(const struct brig_result *r);
+/* What the program did to its workspace. */
+struct brig_changes {
+	uint32_t size;
+	/* "none": nothing, or nothing is kept; "kept": for brig_workspace_apply(); "applied"; "incomplete": there was too
+	 * much to look at, and nothing is kept; "": the request had no workspace */
+	const char *state;
+	uint64_t added, modified, deleted; /* files, folders and links */
+};
+#define BRIG_CHANGES_INIT                                \
+	{                                                \
+		sizeof(struct brig_changes), "", 0, 0, 0 \
+	}
+BRIG_API void brig_result_changes(const struct brig_result *r, struct brig_changes *ret);
+/* A file that was asked for and fetched: its path below the workspace (any bytes) and its size.  1 if there is an i-th
+ * one, else 0. */
+BRIG_API int brig_result_artifact(const struct brig_result *r, size_t i, const char **ret_path, uint64_t *ret_size);
 /* Warnings, in order; NULL past the last one. */
 BRIG_API const char *brig_result_warning(const struct brig_result *r, size_t i);
 /* A protection that the run went without because the policy's allow_degraded names it: its name, what is
@@ -464,6 +480,25 @@ BRIG_API int brig_cache_prune_json(struct brig *b, uint32_t flags, char **ret, s
 /* Hashes every entry and drops what is not what was kept.  0: all were; 1: some were not.  *ret as of
  * brig_cache_prune_json(), and "bad": [ { "key", "kind", "why" } ]. */
 BRIG_API int brig_cache_verify_json(struct brig *b, char **ret, struct brig_error *err);
+
+/* ---- workspaces: changes that wait to be applied ---------------------------------------------- */
+
+/* { "workspaces": [ { "id", "project", "mode", "created", "age_ms", "added", "modified", "deleted", "bytes" } ] }; id is
+ * that of the run. */
+BRIG_API int brig_workspace_list_json(struct brig *b, char **ret, struct brig_error *err);
+/* One of them, with "changes": [ { "change", "type", "size", "mode", "path", "path_encoding", "not_applied": null or why
+ * not } ]. */
+BRIG_API int brig_workspace_show_json(struct brig *b, const char *id, char **ret, struct brig_error *err);
+/* A unified diff against the project as it is now; binary files are named. */
+BRIG_API int brig_workspace_diff(struct brig *b, const char *id, char **ret, struct brig_error *err);
+/*
+ * Moves the changes over to the project and forgets them: all or, if a file of the project is no longer what the run saw
+ * (BRIG_E_REFUSED), none.  *ret_not_applied (may be NULL) has a line for each one that is never moved over: links that
+ * lead out, special files, files that the policy hides, .git; "" if there are none.
+ */
+BRIG_API int brig_workspace_apply(struct brig *b, const char *id, char **ret_not_applied, struct brig_error *err);
+/* Forgets them. */
+BRIG_API int brig_workspace_discard(struct brig *b, const char *id, struct brig_error *err);
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 

@@ -213,6 +213,27 @@ const char *brig_result_cache(const struct brig_result *r)
 	return cached_name[r->r.cache.compile];
 }
 
+void brig_result_changes(const struct brig_result *r, struct brig_changes *ret)
+{
+	const struct changes *c = &r->r.changes;
+	const struct brig_changes known = { .size = ret->size,
+					    .state = c->known ? changes_state_name[c->state] : "",
+					    .added = c->added,
+					    .modified = c->modified,
+					    .deleted = c->deleted };
+
+	memcpy(ret, &known, ret->size < sizeof(known) ? ret->size : sizeof(known));
+}
+
+int brig_result_artifact(const struct brig_result *r, size_t i, const char **ret_path, uint64_t *ret_size)
+{
+	if (i >= r->r.artifacts.n)
+		return 0;
+	*ret_path = r->r.artifacts.row[i].path;
+	*ret_size = r->r.artifacts.row[i].size;
+	return 1;
+}
+
 const char *brig_result_warning(const struct brig_result *r, size_t i)
 {
 	return i < r->r.n_warnings ? r->r.warning[i] : NULL;

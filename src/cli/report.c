@@ -89,6 +89,37 @@ static void say_remedy(const struct brig_result *r)
 		}
 }
 
+/* One line, if the program changed something. */
+static void say_changes(const struct brig_result *r)
+{
+	struct brig_changes c = BRIG_CHANGES_INIT;
+	char counts[96];
+
+	brig_result_changes(r, &c);
+	if (c.added + c.modified + c.deleted == 0)
+		return;
+	(void)snprintf(counts, sizeof(counts), "workspace: %llu added, %llu modified, %llu deleted",
+		       (unsigned long long)c.added, (unsigned long long)c.modified, (unsigned long long)c.deleted);
+	if (str_eq(c.state, "kept"))
+		ui_say("%s; 'brig workspace diff %s' shows this, 'brig workspace apply %s' applies it", counts,
+		       brig_result_id(r), brig_result_id(r));
+	else
+		ui_say("%s; %s", counts, str_eq(c.state, "applied") ? "applied" : "not kept");
+}
+
+static void say_artifacts(const struct brig_result *r)
+{
+	uint64_t size, total = 0;
+	const char *path;
+	char text[32];
+	size_t n = 0;
+
+	for (; brig_result_artifact(r, n, &path, &size); n++)
+		total += size;
+	if (n > 0)
+		ui_say("artifacts: %zu %s, %s", n, n == 1 ? "file" : "files", str_bytes(text, sizeof(text), total));
+}
+
 void report_remarks(const struct brig_result *r, const char *name)
 {
 	const char *text;
@@ -97,6 +128,8 @@ void report_remarks(const struct brig_result *r, const char *name)
 	for (size_t i = 0; (text = brig_result_warning(r, i)) != NULL; i++)
 		ui_say("warning: %s", text);
 	say_degraded(r);
+	say_changes(r);
+	say_artifacts(r);
 	if (!needs_reason(r))
 		return;
 	text = brig_result_reason(r);

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `brig workspace list|show|diff|apply|discard`: what runs changed in their workspaces, and what becomes of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/when.h"
+#include "cli/commands.h"
+#include "cli/document.h"
+
+struct workspace_values {
+	const char *state, *policy;
+	bool json, no_color;
+};
+
+#define AT(member) offsetof(struct workspace_values, member)
+#define ROW_STATE                                                                    \
+	{                                                                            \
+		"state", 0, OPTION_TEXT, "DIR", AT(state), NULL,                     \
+			"state folder; without it $BRIG_STATE, then the usual place" \
+	}
+#define ROW_POLICY                                                                                       \
+	{                                                                                                \
+		"policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,                                    \
+			"policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" \
+	}
+
+static const struct option_row table_options[] = {
+	ROW_STATE,
+	ROW_POLICY,
+	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of text" },
+	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+};
+static const struct option_row plain_options[] = { ROW_STATE, ROW_POLICY };
+static const struct option_row diff_options[] = {
+	ROW_STATE,
+	ROW_POLICY,
+	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+};
+
+static uint64_t number(const json_t *doc, const char *name)
+{
+	json_int_t v = json_integer_value(json_object_get(doc, name));
+
+	return v > 0 ? (uint64_t)v : 0;
+}
+
+/* ---- list and show ----------------------------------------------------------------------------- */
+
+static void add_counts(struct ui_table *table, const json_t *row)
+{
+	char text[96], size[32];
+
+	(void)snprintf(text, sizeof(text), "+%llu ~%llu -%llu", (unsigned long long)number(row, "added"),
+		       (unsigned long long)number(row, "modified"), (unsigned long long)number(row, "deleted"));
+	ui_table_add(table, text, UI_PLAIN);
+	ui_table_add(table, str_bytes(size, sizeof(size), number(row, "bytes")), UI_PLAIN);
+}
+
+static void add_changeset(struct ui_table *table, const json_t *row)
+{
+	char text[4096], local[64];
+	uint64_t ns = 0;
+
+	ui_table_add(table, document_text(row, "id", text, sizeof(text)), UI_BOLD);
+	(void)document_text(row, "created", text, sizeof(text));
+	ui_table_add(table, when_parse(text, 0, &ns) ? when_local(local, sizeof(local), ns) : text, UI_DIM);
+	add_counts(table, row);
+	ui_table_add(table, document_text(row, "project", text, sizeof(text)), UI_PLAIN);
+}
+
+static int list_text(const json_t *doc, bool no_color)
+{
+	static const char *const titles[] = { "RUN", "WHEN", "CHANGES", "SIZE", "PROJECT" };
+	const json_t *rows = json_object_get(doc, "workspaces"), *row;
+	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
+	size_t i, n = json_array_size(rows);
+
+	for (i = 0; n > 0 && i < ARRAY_LEN(titles); i++)
+		ui_table_add(&table, titles[i], UI_BOLD);
+	json_array_foreach(rows, i, row) add_changeset(&table, row);
+	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
+	ui_table_release(&table);
+	if (n == 0)
+		buf_adds(&text, "no changes wait to be applied\n");
+	return ui_finish(&text, EXIT_SUCCESS);
+}
+
+static const struct {
+	const char *change, *sign;
+	enum ui_color color;
+} signs[] = { { "added", "+", UI_GREEN }, { "modified", "~", UI_YELLOW }, { "deleted", "-", UI_RED } };
+
+static void add_change(struct ui_table *table, const json_t *row)
+{
+	char text[8192], word[32];
+
+	(void)document_text(row, "change", word, sizeof(word));
+	for (size_t i = 0; i < ARRAY_LEN(signs); i++)
+		if (str_eq(signs[i].change, word))
+			ui_table_add(table, signs[i].sign, signs[i].color);
+	ui_table_add(table, document_text(row, "type", word, sizeof(word)), UI_DIM);
+	ui_table_add(table, str_bytes(word, sizeof(word), number(row, "size")), UI_PLAIN);
+	ui_table_add(table, document_text(row, "path", text, sizeof(text)), UI_PLAIN);
+	(void)document_text(row, "not_applied", text, sizeof(text));
+	ui_table_add(table, text, UI_YELLOW);
+}
+
+static int show_text(const json_t *doc, bool no_color)
+{
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX), safe = BUF_INIT(UI_TEXT_MAX);
+	struct ui_table table = { .n_columns = 5 };
+	char line[4096];
+	const json_t *row;
+	size_t i;
+
+	buf_addf(&text, "project  %s\n", document_text(doc, "project", line, sizeof(line)));
+	buf_addf(&text, "made     %s\n\n", document_text(doc, "created", line, sizeof(line)));
+	ui_safe(&text, &safe);
+	json_array_foreach(json_object_get(doc, "changes"), i, row) add_change(&table, row);
+	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &safe);
+	ui_table_release(&table);
+	return ui_finish(&safe, EXIT_SUCCESS);
+}
+
+static int show_document(const struct workspace_values *v, const char *json, int (*show)(const json_t *, bool))
+{
+	json_t *doc;
+	int status;
+
+	if (v->json)
+		return document_print(json, EXIT_SUCCESS);
+	doc = document_read(json);
+	if (!doc)
+		return EXIT_FAILED;
+	status = show(doc, v->no_color);
+	json_decref(doc);
+	return status;
+}
+
+/* ---- diff -------------------------------------------------------------------------------------- */
+
+static enum ui_color line_color(const char *line)
+{
+	if (strncmp(line, "diff ", 5) == 0 || strncmp(line, "--- ", 4) == 0 || strncmp(line, "+++ ", 4) == 0)
+		return UI_BOLD;
+	switch (*line) {
+	case '+':
+		return UI_GREEN;
+	case '-':
+		return UI_RED;
+	case '@':
+		return UI_DIM;
+	case '#':
+		return UI_YELLOW;
+	default:
+		return UI_PLAIN;
+	}
+}
+
+/* On a terminal made safe and coloured; elsewhere as it is, for patch and git apply. */
+static int show_diff(const struct workspace_values *v, const char *diff)
+{
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX), safe = BUF_INIT(UI_TEXT_MAX), out = BUF_INIT(UI_TEXT_MAX);
+	bool has_color = ui_has_color(STDOUT_FILENO, v->no_color);
+
+	buf_adds(&text, diff);
+	if (!isatty(STDOUT_FILENO))
+		return ui_finish(&text, EXIT_SUCCESS);
+	ui_safe(&text, &safe);
+	for (char *line = safe.data; line && *line;) {
+		char *end = strchrnul(line, '\n');
+		bool more = *end == '\n';
+
+		*end = '\0';
+		ui_paint(&out, has_color, line_color(line), line);
+		buf_adds(&out, "\n");
+		line = end + more;
+	}
+	return ui_finish(&out, EXIT_SUCCESS);
+}
+
+/* ---- commands ---------------------------------------------------------------------------------- */
+
+static int do_list(struct brig *b, const struct workspace_values *v, const char *id UNUSED, struct brig_error *err)
+{
+	AUTO_TEXT json = NULL;
+
+	return brig_workspace_list_json(b, &json, err) < 0 ? -1 : show_document(v, json, list_text);
+}
+
+static int do_show(struct brig *b, const struct workspace_values *v, const char *id, struct brig_error *err)
+{
+	AUTO_TEXT json = NULL;
+
+	return brig_workspace_show_json(b, id, &json, err) < 0 ? -1 : show_document(v, json, show_text);
+}
+
+static int do_diff(struct brig *b, const struct workspace_values *v, const char *id, struct brig_error *err)
+{
+	AUTO_TEXT diff = NULL;
+
+	return brig_workspace_diff(b, id, &diff, err) < 0 ? -1 : show_diff(v, diff);
+}
+
+static int do_apply(struct brig *b, const struct workspace_values *v UNUSED, const char *id, struct brig_error *err)
+{
+	AUTO_TEXT skipped = NULL;
+	const char *line;
+
+	if (brig_workspace_apply(b, id, &skipped, err) < 0)
+		return -1;
+	for (line = skipped; *line; line += strcspn(line, "\n") + 1)
+		ui_say("not applied: %.*s", (int)strcspn(line, "\n"), line);
+	return EXIT_SUCCESS;
+}
+
+static int do_discard(struct brig *b, const struct workspace_values *v UNUSED, const char *id, struct brig_error *err)
+{
+	return brig_workspace_discard(b, id, err) < 0 ? -1 : EXIT_SUCCESS;
+}
+
+static const struct {
+	const struct command *command;
+	bool takes_id;
+	/* The exit status, or negative and *err. */
+	int (*act)(struct brig *b, const struct workspace_values *v, const char *id, struct brig_error *err);
+} actions[] = {
+	{ &command_workspace_list, false, do_list },      { &command_workspace_show, true, do_show },
+	{ &command_workspace_diff, true, do_diff },       { &command_workspace_apply, true, do_apply },
+	{ &command_workspace_discard, true, do_discard },
+};
+
+static int act(size_t i, const struct workspace_values *v, const char *id)
+{
+	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy, .state_dir = v->state };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig *b = NULL;
+	int status;
+
+	if (brig_open(&opts, &b, &err) < 0)
+		return command_open_failed(v->policy, &err);
+	status = actions[i].act(b, v, id, &err);
+	brig_close(b);
+	return status < 0 ? ui_fail(&err) : status;
+}
+
+static int check_operands(const struct command *self, bool takes_id, const struct operands *ops)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (!takes_id)
+		return command_no_operands(self, ops) ? 0 : EXIT_USAGE;
+	if (ops->words.n == 1 && ops->rest.n == 0)
+		return 0;
+	(void)err_set(&err, BRIG_E_USAGE, 0, "give the id of one run; 'brig workspace list' shows them");
+	return ui_usage(self->name, &err);
+}
+
+static int workspace_main(const struct command *self, int argc, char **argv)
+{
+	struct workspace_values v = { 0 };
+	struct operands ops = { 0 };
+	size_t i = 0;
+	int status;
+
+	while (actions[i].command != self)
+		i++;
+	if (command_begin(self, argc, argv, &v, &ops, &status)) {
+		status = check_operands(self, actions[i].takes_id, &ops);
+		if (status == 0)
+			status = act(i, &v, actions[i].takes_id ? ops.words.item[0] : NULL);
+	}
+	options_release(self, &v, &ops);
+	return status;
+}
+
+const struct command command_workspace_list = {
+	.name = "workspace list",
+	.synopsis = "[OPTIONS]",
+	.summary = "list runs whose changes wait to be applied",
+	.options = table_options,
+	.n_options = ARRAY_LEN(table_options),
+	.run = workspace_main,
+};
+
+const struct command command_workspace_show = {
+	.name = "workspace show",
+	.synopsis = "[OPTIONS] RUN",
+	.summary = "list what a run changed in its workspace",
+	.options = table_options,
+	.n_options = ARRAY_LEN(table_options),
+	.run = workspace_main,
+};
+
+const struct command command_workspace_diff = {
+	.name = "workspace diff",
+	.synopsis = "[OPTIONS] RUN",
+	.summary = "show these changes, line by line, against the project as it is now",
+	.options = diff_options,
+	.n_options = ARRAY_LEN(diff_options),
+	.run = workspace_main,
+};
+
+const struct command command_workspace_apply = {
+	.name = "workspace apply",
+	.synopsis = "[OPTIONS] RUN",
+	.summary = "move these changes over to the project: all or, if it has moved on, none",
+	.options = plain_options,
+	.n_options = ARRAY_LEN(plain_options),
+	.run = workspace_main,
+};
+
+const struct command command_workspace_discard = {
+	.name = "workspace discard",
+	.synopsis = "[OPTIONS] RUN",
+	.summary = "forget these changes",
+	.options = plain_options,
+	.n_options = ARRAY_LEN(plain_options),
+	.run = workspace_main,
+};
