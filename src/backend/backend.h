@@ -105,7 +105,7 @@ struct backend_ops {
 	int (*open_output)(struct cell *c, const char *name);
 	/* After stop: a folder that the program left there, likewise.  NULL: it cannot be had. */
 	int (*open_folder)(struct cell *c, const char *name);
-	/* After stop: what the program made of the plan's workspace or, with read_back and none, left in its own (whole).
+	/* After stop: what the program made of the plan's workspace or, with wants_view and none, left in its own (whole).
 	 * NULL: this backend cannot show one. */
 	int (*workspace)(struct cell *c, struct workspace_view *ret, struct brig_error *err);
 	/* After create, once: the listening socket of plan->egress; the caller's to close.  NULL: it cannot be had. */

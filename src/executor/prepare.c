@@ -228,7 +228,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.files = ret->files,
 		.binds = ret->binds,
 		.workspace = is_run ? pr->workspace : NULL,
-		.read_back = is_run && pr->read_back,
+		.wants_view = is_run && pr->wants_view,
 		.may_degrade = pr->may_degrade,
 		.report_denied = set->report_denied,
 		.notice = req->on_notice,

@@ -88,7 +88,7 @@ int work_open(struct work *w, struct recorder *recorder, const struct brig_reque
 			return err_set(err, BRIG_E_REFUSED, errno, "cannot open the folder for artifacts '%.200s'",
 				       req->out_dir);
 	}
-	pr->read_back = req->n_artifacts > 0;
+	pr->wants_view = req->workspace ? w->set->workspace_mode != WORKSPACE_RO : req->n_artifacts > 0;
 	return open_project(w, pr, err);
 }
 
@@ -230,21 +230,19 @@ int work_collect(struct stage *s)
 	struct workspace_view view = { .fd = FD_NONE };
 	struct work *w = s->work;
 	AUTO_FD fd = FD_NONE;
-	bool reads_project;
-	int rc = 0;
+	int rc;
 
 	if (!w)
 		return 0;
 	s->result->changes.known = w->project != NULL;
 	s->result->changes.mode = w->set->workspace_mode;
-	reads_project = w->project && w->set->workspace_mode != WORKSPACE_RO;
-	if (!reads_project && (w->project || w->req->n_artifacts == 0))
+	if (!s->plan->wants_view)
 		return 0;
 	rc = s->backend->workspace(s->cell, &view, &s->err);
 	if (rc < 0)
 		return rc;
 	fd = view.fd;
-	if (reads_project)
+	if (w->project)
 		rc = collect_changes(s, &view);
 	return rc < 0 ? rc : fetch_artifacts(s, &view);
 }

@@ -74,7 +74,6 @@ struct plan {
 	const struct plan_bind *binds;
 	size_t n_binds;
 	const struct plan_workspace *workspace; /* NULL: an empty one of its own */
-	bool read_back;                         /* backend->workspace will be asked for, also without a project */
 	bool wants_view; /* backend->workspace will be called: keep what the program leaves in its workspace until then */
 	/* The cell has a socket that listens on EGRESS_PORT of its own loopback, which backend->listener hands out;
 	 * who serves it decides what the program can reach. */

@@ -21,9 +21,15 @@
 /* Holes count in a stream, though they take no room. */
 #define SPARSE_ROOM (4 * GiB)
 
+/* Whether everything that is in the scratch space is the view: a copied project, or what was made where there was none. */
+static bool is_whole(const struct cell *c)
+{
+	return c->project.way == PROJECT_STREAM || (c->project.way == PROJECT_NONE && c->spec.plan->wants_view);
+}
+
 static bool needs_carrier(const struct cell *c)
 {
-	return c->project.way == PROJECT_STREAM && geteuid() != 0;
+	return is_whole(c) && geteuid() != 0;
 }
 
 bool cell_project_needs(const struct cell *c, enum handed_fd which)
@@ -80,18 +86,17 @@ static int view_by_carrier(struct cell *c, struct brig_error *err)
 	int rc = own < 0 ? own : carry(c, own, &caps);
 
 	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot read back what the program made of %s",
-			       c->spec.plan->workspace->path);
+		return err_set(err, BRIG_E_SYSTEM, -rc, "what the program left in its workspace cannot be read back");
 	return fd_move(&own);
 }
 
 int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
 {
-	bool whole = c->project.way == PROJECT_STREAM;
+	bool whole = is_whole(c);
 	enum handed_fd from = whole ? HANDED_WORKSPACE : HANDED_UPPER;
 	int fd;
 
-	if (c->project.way == PROJECT_NONE || c->tasks_left != 0 || c->handed[from] < 0)
+	if ((c->project.way == PROJECT_NONE && !whole) || c->tasks_left != 0 || c->handed[from] < 0)
 		return err_set(err, BRIG_E_INTERNAL, 0, "there is no workspace to be read back%s",
 			       c->tasks_left == 0 ? "" : ": the cell is not dead");
 	if (needs_carrier(c)) {
