@@ -221,6 +221,7 @@ static int find_hidden(struct workspace *w, struct brig_error *err)
 			"hidden cannot be found in it; name a smaller folder",
 			w->path, ENTRIES_MAX, WALK_DEPTH_MAX);
 	paths_sort(&w->hidden);
+	paths_prune(&w->hidden);
 	paths_sort(&w->sealed);
 	return 0;
 }

@@ -61,6 +61,30 @@ bool paths_cover(const struct path_list *l, const char *path)
 	return false;
 }
 
+/* Whether a folder that path is in is one of them. */
+static bool is_below_one(const struct path_list *l, const char *path)
+{
+	char parent[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+
+	if (!slash || (size_t)(slash - path) >= sizeof(parent))
+		return false;
+	memcpy(parent, path, (size_t)(slash - path));
+	parent[slash - path] = '\0';
+	return paths_cover(l, parent);
+}
+
+void paths_prune(struct path_list *l)
+{
+	/* From the back: what is below a path comes after it, so those that cover are still there. */
+	for (size_t i = l->n; i-- > 0;)
+		if (is_below_one(l, l->item[i])) {
+			free(l->item[i]);
+			memmove(&l->item[i], &l->item[i + 1], (l->n - i - 1) * sizeof(*l->item));
+			l->n--;
+		}
+}
+
 void paths_release(struct path_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)

@@ -14,6 +14,8 @@ struct path_list {
 bool paths_add(struct path_list *l, const char *path);
 /* Puts them in order, each once: before paths_cover. */
 void paths_sort(struct path_list *l);
+/* Leaves out those that are below another one.  After paths_sort. */
+void paths_prune(struct path_list *l);
 /* Whether path is one of them, or below one. */
 bool paths_cover(const struct path_list *l, const char *path);
 void paths_release(struct path_list *l);

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -256,20 +257,40 @@ static int hide(struct cell_build *b, size_t i)
 	return rc;
 }
 
+/* Masks below a path, which a copy of it brings along: each is a mount, which nothing beneath the workspace crosses. */
+static int masks_below(const struct cell_build *b, const char *path)
+{
+	const struct plan_workspace *w = b->spec->plan->workspace;
+	size_t len = strlen(path);
+	int n = 0;
+
+	for (size_t i = 0; i < w->n_hidden; i++) {
+		AUTO_FD fd = FD_NONE;
+
+		if (strncmp(w->hidden[i], path, len) != 0 || w->hidden[i][len] != '/')
+			continue;
+		fd = beneath_look(b->workspace, w->hidden[i], NULL);
+		n += fd == -EXDEV;
+	}
+	return n;
+}
+
 /* With the masks that are in it. */
 static int seal(struct cell_build *b, const char *path)
 {
 	AUTO_FD target = beneath_look(b->workspace, path, NULL);
 	AUTO_FD tree = FD_NONE;
-	int rc;
+	int rc, masks;
 
 	if (target == -ENOENT || target == -EXDEV)
 		return 0;
 	if (target < 0)
 		return fd_move(&target);
+	masks = masks_below(b, path);
 	tree = mount_copy(target, "", MNT_RO | MNT_RECURSIVE);
 	rc = tree < 0 ? tree : mount_attach(tree, target, "");
-	b->project.covered += rc == 0;
+	if (rc == 0)
+		b->project.covered += 1 + masks;
 	return rc;
 }
 
