@@ -49,9 +49,9 @@ static int choose_ecosystem(struct packages *p, const struct packages_ask *ask, 
 	const char *language = ask->request->subject.runtime;
 
 	p->eco = ecosystem_of_language(language);
-	if (!p->eco && ask->project >= 0)
-		p->eco = ecosystem_of_project(ask->project);
-	if (!p->eco && ask->project >= 0)
+	if (!p->eco && ask->project)
+		p->eco = ecosystem_of_project(ask->project->fd);
+	if (!p->eco && ask->project)
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "the workspace has no requirements.txt, package.json or go.mod to take packages from");
 	if (!p->eco)
@@ -72,7 +72,7 @@ static int check_allowed(const struct packages_ask *ask, struct brig_error *err)
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "packages need the native backend and the host's own runtimes: not %s%s",
 			       *set->rootfs ? "a rootfs" : "backend ", *set->rootfs ? "" : ops->name);
-	if (ask->req->flags & BRIG_RUN_PROJECT_PACKAGES && ask->project < 0)
+	if (ask->req->flags & BRIG_RUN_PROJECT_PACKAGES && !ask->project)
 		return err_set(err, BRIG_E_USAGE, 0,
 			       "the packages of a project are asked for, but there is no workspace");
 	if (ask->req->n_packages > PACKAGES_WORDS_MAX)
@@ -212,10 +212,10 @@ static bool can_be_beside(const struct packages *p, const struct packages_ask *a
 
 	if (!p->eco->beside)
 		return false;
-	if (ask->project < 0)
+	if (!ask->project)
 		return true;
-	fd = beneath_look(ask->project, p->eco->beside, &st);
-	return fd < 0 ? fd == -ENOENT && !ask->project_is_read_only : S_ISDIR(st.st_mode);
+	fd = beneath_look(ask->project->fd, p->eco->beside, &st);
+	return fd < 0 ? fd == -ENOENT && !ask->project->read_only : S_ISDIR(st.st_mode);
 }
 
 static int stage_from_tree(struct packages *p, struct brig_error *err)
@@ -259,8 +259,7 @@ static int provide(struct packages *p, const struct packages_ask *ask, const cha
 		p->bind[v->n_binds++] = (struct plan_bind){ .source = p->beside_source, .target = p->beside_target };
 		v->beside = p->eco->beside;
 	}
-	/* A project has its own. */
-	return ask->req->flags & BRIG_RUN_PROJECT_PACKAGES ? 0 : stage_from_tree(p, err);
+	return stage_from_tree(p, err);
 }
 
 static void note(struct packages *p, enum packages_state state, const struct store_info *info, struct result *res)

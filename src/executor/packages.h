@@ -42,8 +42,7 @@ struct packages_ask {
 	const struct selection *chosen;
 	const struct brig_request *req;
 	struct recorder *recorder;
-	int project; /* the workspace's folder, or negative */
-	bool project_is_read_only;
+	const struct plan_workspace *project; /* NULL: none */
 };
 
 bool packages_wanted(const struct brig_request *req);

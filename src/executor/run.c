@@ -289,13 +289,11 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 
 static int step_packages(struct run *r)
 {
-	const struct plan_workspace *work = r->prepared.workspace;
 	const struct packages_ask ask = { .request = &r->prepared,
 					  .chosen = &r->chosen,
 					  .req = r->req,
 					  .recorder = r->recorder,
-					  .project = work ? work->fd : -1,
-					  .project_is_read_only = work && work->read_only };
+					  .project = r->prepared.workspace };
 	int rc;
 
 	if (!packages_wanted(r->req))
@@ -305,6 +303,8 @@ static int step_packages(struct run *r)
 		return -1;
 	r->packages = (struct packages)PACKAGES_INIT;
 	rc = packages_begin(&r->packages, &ask, r->result, &r->err);
+	if (rc < 0 && r->err.sys == ECANCELED)
+		return end_with(r, VERDICT_cancelled, "the caller gave up");
 	if (rc < 0)
 		return end_with_error(r);
 	if (rc == 0 && install_packages(r, &ask) < 0)

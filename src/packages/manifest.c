@@ -43,12 +43,29 @@ static int add_file(struct package_files *f, const char *name, struct buf *text,
 	return one->name && one->data ? 0 : err_nomem(err);
 }
 
-/* 1: *ret has its bytes; 0: there is no such file. */
-static int read_file(int project, const char *path, struct buf *ret, struct brig_error *err)
+/* What programs may not see, a requirement file must not bring to them. */
+static bool is_hidden(const struct plan_workspace *project, const char *path)
 {
-	AUTO_FD fd = beneath_open_file(project, path, NULL);
+	for (size_t i = 0; i < project->n_hidden; i++) {
+		size_t len = strlen(project->hidden[i]);
+
+		if (strncmp(path, project->hidden[i], len) == 0 && (path[len] == '\0' || path[len] == '/'))
+			return true;
+	}
+	return false;
+}
+
+/* 1: *ret has its bytes; 0: there is no such file. */
+static int read_file(const struct plan_workspace *project, const char *path, struct buf *ret, struct brig_error *err)
+{
+	AUTO_FD fd = FD_NONE;
 	char piece[16384];
 	ssize_t n;
+
+	if (is_hidden(project, path))
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "'%s' of the workspace is hidden from programs, and so from installers", path);
+	fd = beneath_open_file(project->fd, path, NULL);
 
 	if (fd == -ENOENT)
 		return 0;
@@ -194,7 +211,8 @@ static int rewrite(struct queue *q, size_t self, const struct buf *text, struct 
 	return 0;
 }
 
-static int read_requirements(int project, const char *manifest, struct package_files *ret, struct brig_error *err)
+static int read_requirements(const struct plan_workspace *project, const char *manifest, struct package_files *ret,
+			     struct brig_error *err)
 {
 	AUTO_FREE struct queue *q = calloc(1, sizeof(*q));
 	int rc = q ? 0 : err_nomem(err);
@@ -219,7 +237,8 @@ static int read_requirements(int project, const char *manifest, struct package_f
 
 /* ---- others -------------------------------------------------------------------------------------- */
 
-static int read_one(int project, const char *name, bool needed, struct package_files *ret, struct brig_error *err)
+static int read_one(const struct plan_workspace *project, const char *name, bool needed, struct package_files *ret,
+		    struct brig_error *err)
 {
 	AUTO_BUF text = BUF_INIT(PACKAGES_TEXT_MAX + 1);
 	int rc = read_file(project, name, &text, err);
@@ -229,7 +248,8 @@ static int read_one(int project, const char *name, bool needed, struct package_f
 	return rc <= 0 ? rc : add_file(ret, name, &text, err);
 }
 
-int package_files_read(const struct ecosystem *e, int project, struct package_files *ret, struct brig_error *err)
+int package_files_read(const struct ecosystem *e, const struct plan_workspace *project, struct package_files *ret,
+		       struct brig_error *err)
 {
 	int rc;
 

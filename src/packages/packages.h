@@ -63,9 +63,11 @@ struct package_files {
 
 /*
  * Reads, beneath the project's folder and without following anything, what an installation needs of it: the manifest,
- * the files beside it, and for pip what -r and -c lines name, under names of one component each.
+ * the files beside it, and for pip what -r and -c lines name, under names of one component each.  What the workspace
+ * hides is refused.
  */
-int package_files_read(const struct ecosystem *e, int project, struct package_files *ret, struct brig_error *err);
+int package_files_read(const struct ecosystem *e, const struct plan_workspace *project, struct package_files *ret,
+		       struct brig_error *err);
 void package_files_release(struct package_files *f);
 
 /* ---- registries ---------------------------------------------------------------------------------- */

@@ -40,13 +40,15 @@ static int project(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
+	struct plan_workspace ws = { .fd = -1 };
 	struct package_files f;
 	int fd = openat(project(), "requirements.txt", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
 	if (fd < 0 || fd_write_all(fd, data, size) < 0)
 		abort();
 	close(fd);
-	if (package_files_read(&ecosystems[0], project(), &f, &err) < 0)
+	ws.fd = project();
+	if (package_files_read(&ecosystems[0], &ws, &f, &err) < 0)
 		return 0;
 	if (f.n == 0 || f.n > PACKAGES_FILES_MAX || strcmp(f.file[0].name, "requirements.txt") != 0)
 		abort();

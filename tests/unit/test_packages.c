@@ -278,8 +278,11 @@ static int read_project(const char *name, struct package_files *f, struct brig_e
 {
 	AUTO_FD dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+	static const char *const hidden[] = { ".env", "secret" };
+	const struct plan_workspace project = { .fd = dir, .hidden = hidden, .n_hidden = ARRAY_LEN(hidden) };
+
 	assert_true(dir >= 0);
-	return package_files_read(eco(name), dir, f, err);
+	return package_files_read(eco(name), &project, f, err);
 }
 
 static void assert_file(const struct package_files *f, size_t i, const char *name, const char *text)
@@ -358,6 +361,26 @@ static void nothing_outside_is_read(void **state)
 	}
 }
 
+static void nothing_hidden_is_read(void **state)
+{
+	static const char *const lines[] = { "-r .env\n", "-r secret/x\n", "-c sub/../secret/x\n" };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct package_files f;
+
+	(void)state;
+	put(".env", "KEY=1\n");
+	put("secret/x", "KEY=1\n");
+	put(".envy", "a\n");
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		put("requirements.txt", lines[i]);
+		assert_int_equal(read_project("pip", &f, &err), -BRIG_E_REFUSED);
+		assert_non_null(strstr(err.msg, "hidden"));
+	}
+	put("requirements.txt", "-r .envy\n");
+	assert_int_equal(read_project("pip", &f, &err), 0);
+	package_files_release(&f);
+}
+
 static void too_many_files(void **state)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -391,6 +414,7 @@ int main(void)
 		ROW(only_what_is_needed_travels),
 		ROW(requirements_that_name_others),
 		ROW(nothing_outside_is_read),
+		ROW(nothing_hidden_is_read),
 		ROW(too_many_files),
 	};
 #undef ROW
