@@ -211,6 +211,42 @@ def pip_credentials(t):
 				t.check(b"s3cr3t" not in f.read(), "no credentials in the state folder", os.path.join(top, name))
 
 
+def project(t, **files):
+	top = os.path.join(t.dir, "project")
+	os.mkdir(top)
+	for name, text in files.items():
+		path = os.path.join(top, name.replace("__", "/").replace("_DOT_", "."))
+		os.makedirs(os.path.dirname(path), exist_ok=True)
+		with open(path, "w", encoding="ascii") as f:
+			f.write(text)
+	if harness.test_ids():
+		subprocess.run(["chown", "-R", "%d:%d" % harness.test_ids(), top], check=True)
+	return top
+
+
+@case("a project's requirement files are followed inside the workspace, and only they reach the install cell")
+@pip
+def pip_project(t):
+	with Registry() as registry:
+		hello(registry)
+		registry.put_pip("sly", sdist("sly", "import os\nFOUND = sorted(os.listdir('/workspace'))\n"))
+		top = project(t, requirements_DOT_txt="hello==1.0\n-r more/needs.txt\n", more__needs_DOT_txt="sly\n",
+			      app_DOT_py="import hello, sly\nprint(hello.VALUE, sly.FOUND)\n", _DOT_env="KEY=1\n")
+		app = os.path.join(top, "app.py")
+		r = t.verdict(cell(t, registry, "--workspace", top, "--project-packages", app), "ok")
+		t.equal(r.stdout, b"42 ['packages', 'requirements-1.txt', 'requirements.txt', 'tmp']\n", "output", r)
+		state_of(t, r, "installed")
+		t.equal(r.json["changes"], [], "changes of the workspace", r)
+		downloads = len(registry.asked)
+		p = t.brig("exec", "--workspace", top, "--project-packages", "--", "python3", "app.py", env=env_for(registry), guard=GUARD)
+		t.equal((p.rc, p.out), (0, r.stdout), "a command in the same project", p)
+		t.equal(len(registry.asked), downloads, "requests for the second use", registry.asked)
+		with open(os.path.join(top, "more", "needs.txt"), "w", encoding="ascii") as f:
+			f.write("-r ../.env\n")
+		r = cell(t, registry, "--workspace", top, "--project-packages", app)
+		t.check(r.verdict == "refused" and ".env" in r.reason and "hidden" in r.reason, "hidden files stay hidden", r)
+
+
 # ---- npm -----------------------------------------------------------------------------------------
 
 POSTINSTALL = """
@@ -241,6 +277,22 @@ def npm_cache(t):
 	t.equal((state_of(t, r, "hit")["content"], r.stdout), (made["content"], b"42\n"), "the second run", r)
 
 
+@case("npm: a project with a lock file, its modules in the workspace, its own scripts not run")
+@npm
+def npm_project(t):
+	with Registry() as registry:
+		locked = registry.put_npm("hello", {"index.js": "module.exports = 42\n"})
+		manifest = {"name": "app", "version": "1.0.0", "scripts": {"postinstall": "exit 1"}, "dependencies": {"hello": "^1.0.0"}}
+		lock = {"name": "app", "version": "1.0.0", "lockfileVersion": 3, "requires": True,
+			"packages": {"": {"name": "app", "version": "1.0.0", "dependencies": {"hello": "^1.0.0"}}, "node_modules/hello": locked}}
+		top = project(t, package_DOT_json=json.dumps(manifest), **{"package-lock_DOT_json": json.dumps(lock)},
+			      app_DOT_mjs="import hello from 'hello'\nconsole.log(hello)\n")
+		app = os.path.join(top, "app.mjs")
+		r = t.verdict(cell(t, registry, "--workspace", top, "--project-packages", app), "ok")
+		t.equal((r.stdout, r.json["changes"]), (b"42\n", []), "output and changes", r)
+		t.equal(os.listdir(top).count("node_modules"), 0, "node_modules in the project")
+
+
 # ---- go ------------------------------------------------------------------------------------------
 
 def second_address(t):
@@ -264,6 +316,19 @@ def go_cache(t):
 	r = t.verdict(cell(t, registry, "--packages", "example.test/hello@v1.0.0", **ask), "ok")
 	state_of(t, r, "hit")
 	t.equal((r.stderr, r.json["cache"]["compile"]), (b"42\n", "hit"), "the second run", r)
+
+
+@case("go: a project's modules, offline in the workspace")
+@go
+def go_project(t):
+	with Registry(second_address(t)) as registry:
+		registry.put_go("example.test/hello", "v1.0.0", {"hello.go": "package hello\n\nconst Value = 42\n"})
+		top = project(t, go_DOT_mod="module example.test/app\n\ngo 1.18\n\nrequire example.test/hello v1.0.0\n",
+			      app_DOT_go='package main\n\nimport "example.test/hello"\n\nfunc main() { println(hello.Value) }\n')
+		args = ["exec", "--workspace", top, "--project-packages", "-e", "GOCACHE=/tmp/go", "--json", "--", "go", "run", "."]
+		p = t.brig(*args, env=env_for(registry, GOSUMDB="off", BRIG_PIDS_LIMIT="64"), guard=GUARD)
+		r = harness.Result(p)
+		t.check(r.verdict == "ok" and r.stderr.endswith(b"42\n"), "go run in the project", r)
 
 
 # ---- refusals ------------------------------------------------------------------------------------
