@@ -40,7 +40,7 @@ struct plan_file {
 /* A host file or directory shown read-only inside the cell, outside the host's /usr. */
 struct plan_bind {
 	const char *source; /* absolute host path */
-	const char *target; /* absolute path in the cell, below /opt; made by us */
+	const char *target; /* absolute path in the cell, below /opt or directly in the workspace; made by us */
 };
 
 #define PLAN_WORKSPACE "/workspace"

@@ -269,6 +269,17 @@ static bool visit_mount(char *line, void *arg)
 	return true;
 }
 
+/* What must cover something in the workspace: masks and seals of a project, and what the plan shows there. */
+static int covers(const struct cell *c)
+{
+	const struct plan *plan = c->spec.plan;
+	int n = c->project.covered;
+
+	for (size_t i = 0; i < plan->n_binds; i++)
+		n += strncmp(plan->binds[i].target, PLAN_WORKSPACE "/", strlen(PLAN_WORKSPACE "/")) == 0;
+	return n;
+}
+
 static void read_mounts(struct cell *c, struct facts *f)
 {
 	char path[48];
@@ -280,8 +291,8 @@ static void read_mounts(struct cell *c, struct facts *f)
 	fact_text(f, FACT_writable_mounts, scan.writable, "%s", path);
 	if (scan.workspace)
 		fact_text(f, FACT_workspace, scan.workspace, "%s", path);
-	fact_text(f, FACT_masks, scan.covered == c->project.covered ? "in place" : "missing", "%s: %d of %d", path,
-		  scan.covered, c->project.covered);
+	fact_text(f, FACT_masks, scan.covered == covers(c) ? "in place" : "missing", "%s: %d of %d", path, scan.covered,
+		  covers(c));
 }
 
 static uint64_t difference(uint64_t a, uint64_t b)
