@@ -22,8 +22,7 @@ def as_user_with_range(t, *args):
 				    env={"BRIG_ALLOW_DEGRADED": LIMITS}))
 
 
-@case("a user with a range in /etc/subuid gets two ids of it, neither of them its own")
-def subordinate_ids(t):
+def needs_range(t):
 	t.native_only("id ranges of an ordinary user")
 	if not harness.is_root():
 		t.skip("needs root to make the account in a mount namespace")
@@ -34,6 +33,11 @@ def subordinate_ids(t):
 		       harness.brig_path()])
 	if probe.rc != 0:
 		t.skip("other users cannot reach the binary under test")
+
+
+@case("a user with a range in /etc/subuid gets two ids of it, neither of them its own")
+def subordinate_ids(t):
+	needs_range(t)
 	r = t.verdict(as_user_with_range(t, "-c", "print('ran')", "--lang", "python"), "ok")
 	t.equal(r.stdout, b"ran\n", "output", r)
 	rows = {row["check"]: row for row in r.json["evidence"]}
@@ -42,3 +46,21 @@ def subordinate_ids(t):
 	t.equal(len(seen), 2, "number of ids", seen)
 	t.check(all(FIRST <= uid < FIRST + COUNT for uid in seen), "ids outside of the range", seen)
 	t.check("id_separation" not in str(r.json["degraded"]), "id_separation is called degraded", r.json["degraded"])
+
+
+@case("a user with a range gets back what a program left in its workspace, whatever modes it gave it")
+def workspace_of_subordinate_ids(t):
+	needs_range(t)
+	top = t.path("project")
+	os.mkdir(top)
+	for name, mode in (("private", 0o600), (".env", 0o600), ("plain", 0o644)):
+		os.chown(t.path("project/" + name, name, mode), UID, UID)
+	os.chown(top, UID, UID)
+	program = ("import os\nprint(open('private').read(), repr(open('.env').read()))\nopen('private', 'w').write('changed')\n"
+		   "os.mkdir('d')\nopen('d/f', 'w').write('f')\nos.chmod('d/f', 0)\nos.chmod('d', 0)\nos.unlink('plain')\n")
+	r = t.verdict(as_user_with_range(t, "--trust", "trusted", "--workspace", top, "-c", program, "--lang", "python"), "ok")
+	t.equal(r.stdout, b"private ''\n", "output", r)
+	seen = {(row["path"], row["change"]) for row in r.json["changes"]}
+	t.equal(seen, {("private", "modified"), ("d", "added"), ("d/f", "added"), ("plain", "deleted")}, "changes", r)
+	with open(os.path.join(top, "private"), encoding="utf-8") as f:
+		t.equal(f.read(), "private", "the project's file")
