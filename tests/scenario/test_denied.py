@@ -299,3 +299,26 @@ def no_listener(t):
 	t.check(any("are not listed" in w for w in doc["warnings"]), "the warning", doc["warnings"])
 	row = next(row for row in doc["evidence"] if row["check"] == "seccomp")
 	t.check(row["kept"], "the filter is in force", row)
+
+
+@case("hidden files of a workspace: listed when they are opened, from the first instruction on, and only then")
+def hidden_files(t):
+	t.native_only("only native cells see what is opened")
+	project = os.path.join(t.dir, "project")
+	for name, text in ((".env", "TOKEN=1"), ("deploy/.env", "TOKEN=2"), ("deploy/id_rsa", "KEY"), ("readme", "hello")):
+		path = os.path.join(project, name)
+		os.makedirs(os.path.dirname(path), exist_ok=True)
+		with open(path, "w", encoding="utf-8") as f:
+			f.write(text)
+	if harness.test_ids():
+		for folder, _, names in os.walk(project):
+			for path in [folder, *(os.path.join(folder, name) for name in names)]:
+				os.chown(path, *harness.test_ids())
+	r = t.cell("--workspace", project, "-c", "cat .env .env; cat deploy/id_rsa; ls -lR >/dev/null; stat -c %n deploy/.env; cat readme", lang="shell")
+	t.verdict(r, "ok")
+	t.equal(r.stdout, b"deploy/.env\nhello", "the files are shown empty", r)
+	t.equal(counts(r, "file"), {".env": 1, "deploy/id_rsa": 1}, "the list", r.json["denied"])
+	row = next(row for row in r.json["denied"] if row["what"] == ".env")
+	t.check("hidden" in row["why"] and row["fix"] == "workspace_show: .env", "why and fix", row)
+	r = t.cell("--workspace", project, "--trust", "trusted", "--set", "report_denied=false", "-c", "cat .env", lang="shell")
+	t.equal((t.verdict(r, "ok").json["denied"], r.stdout), ([], b""), "the list without report_denied, and the file", r)
