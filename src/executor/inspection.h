@@ -20,6 +20,12 @@ struct rulebook {
 int rulebook_get(struct rulebook *book, const char *rules_file, const struct rule_set **ret, struct brig_error *err);
 void rulebook_release(struct rulebook *book);
 
+/*
+ * With network_mode allowlist, talking to the network is what the policy is for: findings that say no more than that
+ * inform, at every trust level.
+ */
+void inspection_allow_network(struct findings *f);
+
 /* False: nobody inspects this language. */
 bool inspection_kind(const struct language *lang, const char *file_name, enum inspect_kind *ret);
 

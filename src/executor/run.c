@@ -102,6 +102,8 @@ static int await_inspection(struct run *r)
 		return 0;
 	if (inspect_finish(MOVE_PTR(r->inspection), found, &r->err) < 0)
 		return end_with_error(r);
+	if (r->prepared.resolved.set.network_mode == NETWORK_ALLOWLIST)
+		inspection_allow_network(found);
 	if (found->dropped)
 		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed",
 			    found->dropped, found->n);

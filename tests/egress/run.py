@@ -566,5 +566,15 @@ def off(t):
 	t.equal([r.stdout, r.json["network"]], [b"[]\n", []], "the proxy")
 
 
+@case("the inspection blocks no program for talking to the network, where the policy lets it")
+def inspected(t):
+	code = "import urllib.request\nprint(1)\n"
+	open_ = t.path("open.yaml", "network: {network_mode: allowlist}\n")
+	r = t.verdict(t.cell("--policy", open_, code=code, lang="python", env={"BRIG_INSPECTION": "true"}), "ok")
+	t.equal([f["severity"] for f in r.json["findings"] if f["rule"] == "py-network"], ["MEDIUM"], "findings")
+	t.verdict(t.cell(code=code, lang="python", env={"BRIG_INSPECTION": "true"}), "blocked")
+	t.verdict(t.cell("--policy", open_, code=code + "import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "true"}), "blocked")
+
+
 if __name__ == "__main__":
 	sys.exit(harness.main("egress", make_hooks=hooks))
