@@ -97,6 +97,15 @@ static void judge_ids(struct cell *c, const struct facts *f)
 		       c->plan->uid, c->plan->gid);
 }
 
+/* map_check has compared the engine's Binds and Mounts with what was asked for: none. */
+static void read_project(const struct cell *c, struct facts *f)
+{
+	if (!c->plan->workspace || !c->after)
+		return;
+	fact_text(f, FACT_project, "ro", "engine: no mount of the host; the container had a copy");
+	fact_text(f, FACT_masks, "in place", "brig: what is hidden was not sent to the container");
+}
+
 void docker_inspect(struct cell *c, struct facts *ret)
 {
 	if (!c->stopped)
@@ -107,6 +116,7 @@ void docker_inspect(struct cell *c, struct facts *ret)
 	read_spaces(c, ret);
 	read_modes(c, ret);
 	read_limits(c, ret);
+	read_project(c, ret);
 	if (!ret->row[FACT_processes_left].known && c->after)
 		fact_num(ret, FACT_processes_left, 0, "engine: State.Running");
 	if (c->changes_from)

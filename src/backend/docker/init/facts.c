@@ -290,6 +290,14 @@ static bool visit_mount(char *line, void *arg)
 		return true;
 	if (str_eq(m.point, "/"))
 		say_text(s->in, FACT_root_flags, m.options, "init: /proc/self/mountinfo");
+	/* A tmpfs of the container: whatever lies in it is a copy. */
+	if (str_eq(m.point, place_name[0]))
+		say_text(s->in, FACT_workspace,
+			 !str_eq(m.fstype, "tmpfs")             ? "the project itself"
+			 : !(s->in->job.flags & WIRE_READ_ONLY) ? "cow"
+			 : s->in->landlock_abi > 0              ? "ro"
+								: "cow",
+			 "init: /proc/self/mountinfo and Landlock's rules");
 	if (str_eq(m.point, "/proc"))
 		say_text(s->in, FACT_proc_flags, proc_list_has(m.super, ',', "subset=pid") ? "subset=pid" : m.super,
 			 "init: /proc/self/mountinfo");
