@@ -162,8 +162,6 @@ int container_remove(struct cell *c, char *leftovers, size_t size);
 /* tree.c: projects and what becomes of them. */
 int project_pack(struct cell *c, struct brig_error *err);
 void project_release(struct cell *c);
-/* Whether the workspace comes back at the end. */
-bool tree_is_wanted(const struct cell *c);
 /* Ceilings of a workspace on its way back. */
 struct pack_caps tree_caps(const struct cell *c);
 bool tree_take(struct cell *c, const char *body, size_t len);

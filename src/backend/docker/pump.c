@@ -80,7 +80,7 @@ static void fill_job(const struct cell *c, struct wire_job *j)
 		   (plan->may_degrade & PROT_BIT(PROT_landlock) ? WIRE_WITHOUT_LANDLOCK : 0) |
 		   (c->project.data ? WIRE_PROJECT : 0) |
 		   (plan->workspace && plan->workspace->read_only ? WIRE_READ_ONLY : 0) |
-		   (tree_is_wanted(c) ? WIRE_RETURN : 0);
+		   (plan->wants_view ? WIRE_RETURN : 0);
 	j->tree_entries = tree_caps(c).entries;
 	j->tree_bytes = tree_caps(c).bytes;
 	j->room_bytes = c->project.room;

@@ -84,13 +84,6 @@ void project_release(struct cell *c)
 	c->project.data = NULL;
 }
 
-bool tree_is_wanted(const struct cell *c)
-{
-	const struct plan_workspace *w = c->plan->workspace;
-
-	return c->plan->wants_view || (w && !w->read_only);
-}
-
 struct pack_caps tree_caps(const struct cell *c)
 {
 	const struct limits *l = &c->plan->limits;
@@ -103,7 +96,7 @@ bool tree_take(struct cell *c, const char *body, size_t len)
 {
 	struct pack_caps caps = tree_caps(c);
 
-	if (!tree_is_wanted(c) || c->tree.ended || len > caps.bytes + caps.entries * RECORD_MAX - c->tree.len)
+	if (!c->plan->wants_view || c->tree.ended || len > caps.bytes + caps.entries * RECORD_MAX - c->tree.len)
 		return false;
 	if (c->tree.fd < 0)
 		c->tree.fd = memfd_create("brig-workspace", MFD_CLOEXEC);
