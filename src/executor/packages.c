@@ -279,7 +279,7 @@ static int look_up(struct packages *p, const struct packages_ask *ask, enum pack
 		   struct brig_error *err)
 {
 	struct store_info info;
-	int rc = store_get_tree(p->store, &p->key, &p->tree, &info, err);
+	int rc = store_get_tree(p->store, &p->key, state == PACKAGES_INSTALLED, &p->tree, &info, err);
 
 	if (rc == STORE_DAMAGED)
 		result_warn(res, "%s, and the packages are installed anew", err->msg);

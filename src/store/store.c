@@ -358,12 +358,12 @@ int store_get(struct store *s, const struct store_key *key, struct buf *ret, str
 	return store_find(s, key, true, &take, info, err);
 }
 
-int store_get_tree(struct store *s, const struct store_key *key, struct store_tree *ret, struct store_info *info,
-		   struct brig_error *err)
+int store_get_tree(struct store *s, const struct store_key *key, bool is_new, struct store_tree *ret,
+		   struct store_info *info, struct brig_error *err)
 {
 	const struct store_take take = { .tree = ret };
 
-	return store_find(s, key, true, &take, info, err);
+	return store_find(s, key, !is_new, &take, info, err);
 }
 
 /* ---- writing ---------------------------------------------------------------------------------- */

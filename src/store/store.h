@@ -101,9 +101,12 @@ struct store_tree {
 	}
 void store_tree_close(struct store_tree *t);
 
-/* As store_get(): every use hashes every file, and a name, a link or a permission too many or too few is damage. */
-int store_get_tree(struct store *s, const struct store_key *key, struct store_tree *ret, struct store_info *info,
-		   struct brig_error *err);
+/*
+ * As store_get(): every use hashes every file, and a name, a link or a permission too many or too few is damage.
+ * is_new: it was put just now, and this is no hit.
+ */
+int store_get_tree(struct store *s, const struct store_key *key, bool is_new, struct store_tree *ret,
+		   struct store_info *info, struct brig_error *err);
 
 /* Of a tree that somebody else filled. */
 struct store_import {

@@ -114,7 +114,7 @@ def pip_cache(t):
 	t.equal(second.stdout, first.stdout, "output of the second run")
 	t.equal(second.json["network"], [], "network of the second run")
 	listed = json.loads(t.brig("cache", "list", "--json").out)
-	t.equal([(row["kind"], row["key"], row["hits"]) for row in listed["entries"]], [("pip", made["key"], 2)], "cache list", listed)
+	t.equal([(row["kind"], row["key"], row["hits"]) for row in listed["entries"]], [("pip", made["key"], 1)], "cache list", listed)
 	p = t.brig("cache", "verify")
 	t.equal(p.rc, 0, "cache verify", p)
 	third = cell(t, registry, "--packages", "hello", "--trust", "untrusted", code=code, lang="python")
@@ -146,6 +146,23 @@ def pip_tampered(t):
 			t.equal(state_of(t, r, "installed")["content"], made["content"], "content")
 			if again == "used":
 				t.check(any("tree that was kept" in w for w in r.json["warnings"]), "it is said", r.json["warnings"])
+
+
+@case("a set that a cell shows is not removed, whoever makes room")
+@pip
+def pip_in_use(t):
+	with Registry() as registry:
+		hello(registry)
+		code = "import sys\nprint('ready', flush=True)\nsys.stdin.readline()\nimport hello\nprint(hello.VALUE)\n"
+		p = t.popen(t.run_args("--packages", "hello", t.path("program.py", code)), env=env_for(registry), stdin=subprocess.PIPE,
+			    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+		t.equal(p.stdout.readline(), b"ready\n", "the program's first line")
+		pruned = t.brig("cache", "prune", "--all", "--json")
+		t.equal((json.loads(pruned.out)["removed"], json.loads(pruned.out)["entries"]), (0, 1), "prune while it runs", pruned)
+		out, _ = p.communicate(b"go on\n", timeout=GUARD)
+		t.equal((p.returncode, out), (0, b"42\n"), "the program")
+		pruned = t.brig("cache", "prune", "--all", "--json")
+		t.equal((json.loads(pruned.out)["removed"], json.loads(pruned.out)["entries"]), (1, 0), "prune afterwards", pruned)
 
 
 @case("several that want the same set at the same time install it once")
@@ -240,7 +257,12 @@ def pip_project(t):
 		downloads = len(registry.asked)
 		p = t.brig("exec", "--workspace", top, "--project-packages", "--", "python3", "app.py", env=env_for(registry), guard=GUARD)
 		t.equal((p.rc, p.out), (0, r.stdout), "a command in the same project", p)
-		t.equal(len(registry.asked), downloads, "requests for the second use", registry.asked)
+		with open(os.path.join(top, "test_app.py"), "w", encoding="ascii") as f:
+			f.write("import unittest, hello\nclass T(unittest.TestCase):\n\tdef test(self): self.assertEqual(hello.VALUE, 42)\n")
+		os.chmod(f.name, 0o644)
+		p = t.brig("test", "--framework", "unittest", "--workspace", top, "--project-packages", env=env_for(registry), guard=GUARD)
+		t.check(p.rc == 0 and b"1 passed" in p.out, "the project's tests", p)
+		t.equal(len(registry.asked), downloads, "requests for the second and third use", registry.asked)
 		with open(os.path.join(top, "more", "needs.txt"), "w", encoding="ascii") as f:
 			f.write("-r ../.env\n")
 		r = cell(t, registry, "--workspace", top, "--project-packages", app)
@@ -275,6 +297,9 @@ def npm_cache(t):
 	module = t.path("program.mjs", "import hello from 'hello'\nconsole.log(hello)\n")
 	r = t.verdict(cell(t, registry, "--packages", "hello", module), "ok")
 	t.equal((state_of(t, r, "hit")["content"], r.stdout), (made["content"], b"42\n"), "the second run", r)
+	r = cell(t, registry, "--packages", "hello", code="import hello from 'hello'\nconsole.log(hello as number)\n", lang="typescript")
+	if not (r.verdict == "refused" and "esbuild" in r.reason):
+		t.equal((t.verdict(r, "ok").stdout, r.json["packages"]["state"]), (b"42\n", "hit"), "TypeScript", r)
 
 
 @case("npm: a project with a lock file, its modules in the workspace, its own scripts not run")

@@ -141,7 +141,7 @@ static int get(struct store *s, const char *name, struct store_tree *ret)
 	const struct store_key key = key_of(name);
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct store_info info;
-	int rc = store_get_tree(s, &key, ret, &info, &err);
+	int rc = store_get_tree(s, &key, false, ret, &info, &err);
 
 	if (rc < 0)
 		fail_msg("get: %s", err.msg);
