@@ -14,6 +14,8 @@ class Registry:
 	"""Serves what was put, counts what was asked for.  Ends with close()."""
 	def __init__(self, address="127.0.0.1", login=None):
 		self.files, self.asked, self.login = {}, [], login
+		self.open = threading.Event()	# archives are not handed out while it is cleared
+		self.open.set()
 		registry = self
 
 		class Handler(http.server.BaseHTTPRequestHandler):
@@ -22,6 +24,8 @@ class Registry:
 			def do_GET(self):
 				path = self.path.split("?")[0]
 				registry.asked.append(path)
+				if path.startswith("/files/"):
+					registry.open.wait()
 				wanted = registry.login and "Basic " + base64.b64encode(registry.login.encode()).decode()
 				status, body = 200, registry.files.get(path)
 				if wanted and self.headers.get("Authorization") != wanted:
@@ -41,6 +45,7 @@ class Registry:
 				pass
 		self.server = http.server.ThreadingHTTPServer((address, 0), Handler)
 		self.server.daemon_threads = True
+		self.server.handle_error = lambda *args: None	# clients that are killed hang up
 		self.place = f"{address}:{self.server.server_address[1]}"
 		self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
 		self.thread.start()
@@ -53,6 +58,7 @@ class Registry:
 		return sum(part in path for path in self.asked)
 
 	def close(self):
+		self.open.set()
 		self.server.shutdown()
 		self.server.server_close()
 		self.thread.join()

@@ -5,12 +5,11 @@ import fcntl
 import glob
 import json
 import os
-import shutil
 import socket
-import stat
 import struct
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
@@ -209,6 +208,29 @@ def pip_denied_host(t):
 		t.equal(files.asked, [], "what the other server was asked")
 		r = t.verdict(cell(t, registry, "--packages", "hello", env={"BRIG_PACKAGE_HOSTS": files.place}, **ask), "ok")
 		t.equal(r.stdout, b"1\n", "output", r)
+
+
+@case("an installation that takes too long ends with its step; one whose brig is killed leaves nothing in the way of the next")
+@pip
+def pip_ends(t):
+	with Registry() as registry:
+		hello(registry)
+		registry.open.clear()
+		ask = dict(code="import hello\nprint(hello.VALUE)\n", lang="python")
+		r = t.verdict(cell(t, registry, "--packages", "hello", env={"BRIG_INSTALL_TIMEOUT_MS": "2000"}, **ask), "timeout")
+		t.check(r.json["step"] == "install" and "could not be installed" in r.reason, "the step and the reason", r)
+		asked = registry.count(".whl")
+		p = t.popen(t.run_args("--packages", "hello", t.path("program.py")), env=env_for(registry), stdin=subprocess.DEVNULL,
+			    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+		end = time.monotonic() + GUARD
+		while registry.count(".whl") == asked and time.monotonic() < end:
+			time.sleep(0.05)
+		p.kill()
+		p.wait()
+		registry.open.set()
+		t.verdict(cell(t, registry, "--packages", "hello", **ask), "ok")
+		left = os.listdir(os.path.join(t.state, "packages"))
+		t.equal(sorted(left), ["content", "index", "lock"], "what is in the folder")
 
 
 @case("credentials of a registry are used and never shown")
