@@ -116,6 +116,13 @@ static void stop_listening(struct cell *c)
 	fd_closep(&c->listener);
 }
 
+/* Rather than to let callers wait for ever: the kernel answers ENOSYS from now on, and the result says that it did. */
+static void give_up_listening(struct cell *c)
+{
+	stop_listening(c);
+	c->tells = false;
+}
+
 void cell_denied_end(struct cell *c)
 {
 	masks_free(c->masks);
@@ -263,6 +270,7 @@ static void take_calls(struct cell *c, struct denials *d)
 {
 	do {
 		struct told_call t;
+		int rc;
 
 		if (d->credit == 0)
 			refill(d);
@@ -271,8 +279,11 @@ static void take_calls(struct cell *c, struct denials *d)
 			return;
 		}
 		d->credit--;
-		if (seccomp_listen_receive(c->listener, &t) == 0)
+		rc = seccomp_listen_receive(c->listener, &t);
+		if (rc == 0)
 			answer(c, d, &t);
+		else if (rc != -ENOENT && rc != -EINTR) /* the caller was killed, or we were interrupted */
+			give_up_listening(c);
 	} while (has_call(c->listener));
 }
 
@@ -285,7 +296,7 @@ void cell_denied_pump(struct cell *c, short listener)
 		if (c->denials)
 			seccomp_listen_quickly(c->listener);
 		else
-			stop_listening(c); /* no memory to count in: the kernel answers ENOSYS from now on */
+			give_up_listening(c); /* no memory to count in */
 	}
 	if (listener & POLLIN && c->denials && !c->denials->paused)
 		take_calls(c, c->denials);
@@ -331,7 +342,7 @@ void native_denied(struct cell *c, struct denied *ret)
 
 	if (c->spec.plan->report_denied && c->confined && !c->tells)
 		ret->unseen = "refused calls and hosts are not listed: this kernel, or what brig itself runs in, gives "
-			      "no listener for them";
+			      "no listener for them, or it failed";
 	if (c->masks)
 		masks_list(c->masks, c->spec.plan->workspace->hidden, ret);
 	for (int nr = 0; d && nr < CALLS_MAX; nr++)
