@@ -381,7 +381,7 @@ def go_project(t):
 # ---- refusals ------------------------------------------------------------------------------------
 
 @case("what cannot or may not be installed is refused before anything runs")
-@pip
+@need()
 def refusals(t):
 	python = dict(code="print(1)\n", lang="python")
 	for args, env, words in (
