@@ -278,11 +278,11 @@ attempt("made", lambda: os.truncate("f", 5) or open("g", "w").truncate(1 << 40))
 for i in range(40):
 	open(f"s{i}", "w").truncate(90 << 20)
 """)
-	if harness.is_root():
-		t.check(b"1099511627776" in r.stdout and b"made -> None" not in r.stdout, "the sizes of files", r)
-	else:
-		t.verdict(r, "refused")
+	if r.verdict == "refused":	# it would have to be copied: an ordinary user, or a kernel without such overlays
 		t.check("mem_limit" in r.json["reason"], "the reason does not say what to do", r)
+	else:
+		t.verdict(r, "ok")
+		t.check(b"1099511627776" in r.stdout and b"made -> None" not in r.stdout, "the sizes of files", r)
 
 
 @case("many files and deep trees")
