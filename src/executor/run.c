@@ -360,7 +360,6 @@ static int step_run(struct run *r)
 	struct prepared p = { .argv = NULL };
 	const struct settings *set = &r->prepared.resolved.set;
 	struct egress_rules outside = { .hosts = &set->whitelist };
-	struct tests *tests = r->prepared.subject.tests;
 	bool keep = !(r->req->flags & BRIG_RUN_NO_CAPTURE);
 	struct stage s = { .backend = r->chosen.ops,
 			   .host = r->chosen.host,
@@ -383,8 +382,8 @@ static int step_run(struct run *r)
 	r->result->out.max = r->result->err.max = p.plan.limits.output_bytes;
 	r->result->limits = p.plan.limits;
 	r->result->has_limits = true;
-	if (tests)
-		tests_prepare(tests, &s);
+	if (r->prepared.subject.tests)
+		tests_prepare(r->prepared.subject.tests, &s);
 	p.plan.gate = inspection_gate;
 	p.plan.gate_arg = r;
 	if (p.plan.egress)
@@ -395,9 +394,7 @@ static int step_run(struct run *r)
 		return step_run(r);
 	if (!r->stopped)
 		adopt_verdict(r, &s);
-	if (tests)
-		tests_finish(tests, keep, r->result);
-	else if (r->result->verdict == VERDICT_error)
+	if (r->result->verdict == VERDICT_error)
 		subject_explain(&r->prepared.subject, s.exit_code, r->result->reason, sizeof(r->result->reason));
 	return 0;
 }

@@ -265,6 +265,13 @@ static int step_harvest(struct stage *s)
 	return 0;
 }
 
+static int step_conclude(struct stage *s)
+{
+	if (s->conclude)
+		s->conclude(s, s->conclude_arg);
+	return 0;
+}
+
 /* What was asked for and cannot be had is no good end, however well the program ended. */
 static int step_work(struct stage *s)
 {
@@ -288,6 +295,7 @@ static const struct {
 	{ PHASE_VERIFY, step_inspect, NULL },
 	{ PHASE_VERIFY, step_collect, NULL },
 	{ PHASE_VERIFY, step_verify, NULL },
+	{ PHASE_VERIFY, step_conclude, NULL },
 	{ PHASE_VERIFY, step_harvest, NULL },
 	{ PHASE_VERIFY, step_work, NULL },
 };

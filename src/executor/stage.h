@@ -32,6 +32,11 @@ struct stage {
 	int (*on_harvest)(void *arg, int folder, struct brig_error *err);
 	void *harvest_arg;
 	struct work *work; /* its workspace and artifacts (work.h); NULL: neither */
+	/* Called with the cell dead and judged: may change verdict, exit_code and reason.  NULL: nobody has a say. */
+	void (*conclude)(struct stage *s, void *arg);
+	void *conclude_arg;
+	const char *const *ours; /* names at the top of the workspace that are brig's, besides the plan's files */
+	size_t n_ours;
 	/* filled by stage_execute */
 	enum verdict verdict;
 	char reason[RESULT_TEXT_MAX];

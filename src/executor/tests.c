@@ -66,11 +66,44 @@ void tests_free(struct tests *t)
 	free(t);
 }
 
+static bool has_run(enum verdict v)
+{
+	return v != VERDICT_refused && v != VERDICT_blocked && v != VERDICT_failed;
+}
+
+static void conclude(struct stage *s, void *arg)
+{
+	struct result *res = s->result;
+	struct tests *t = arg;
+	char why[TEST_WHY_MAX];
+	enum test_outcome outcome;
+
+	if (!has_run(s->verdict))
+		return;
+	testing_read(&t->run, buf_str(&t->report), t->report.len, &res->tests, why);
+	if (t->run.on_stdout && t->keep_output) {
+		buf_release(&res->out);
+		res->out = t->report;
+		t->report = (struct buf){ .max = 0 };
+	}
+	if (s->verdict != VERDICT_ok && s->verdict != VERDICT_error)
+		return;
+	outcome = testing_judge(&t->run, &res->tests, s->exit_code, why);
+	s->verdict = outcome == TESTS_OK ? VERDICT_ok : VERDICT_error;
+	s->exit_code = outcome_code[outcome];
+	(void)str_copy(s->reason, sizeof(s->reason), outcome == TESTS_OK ? "" : why);
+}
+
 void tests_prepare(struct tests *t, struct stage *s)
 {
 	buf_release(&t->report);
+	s->conclude = conclude;
+	s->conclude_arg = t;
+	s->ours = t->run.ours;
+	s->n_ours = t->run.n_ours;
 	if (t->run.on_stdout) {
 		t->report.max = s->plan->limits.output_bytes;
+		t->keep_output = s->keep_out != NULL;
 		s->keep_out = &t->report;
 		return;
 	}
@@ -78,30 +111,4 @@ void tests_prepare(struct tests *t, struct stage *s)
 	s->collect = t->run.name[1];
 	s->collect_anyway = true;
 	s->collected = &t->report;
-}
-
-static bool has_run(enum verdict v)
-{
-	return v != VERDICT_refused && v != VERDICT_blocked && v != VERDICT_failed;
-}
-
-void tests_finish(struct tests *t, bool keep, struct result *res)
-{
-	char why[TEST_WHY_MAX];
-	enum test_outcome outcome;
-
-	if (!has_run(res->verdict))
-		return;
-	testing_read(&t->run, buf_str(&t->report), t->report.len, &res->tests, why);
-	if (t->run.on_stdout && keep) {
-		buf_release(&res->out);
-		res->out = t->report;
-		t->report = (struct buf){ .max = 0 };
-	}
-	if (res->verdict != VERDICT_ok && res->verdict != VERDICT_error)
-		return;
-	outcome = testing_judge(&t->run, &res->tests, res->exit_code, why);
-	res->verdict = outcome == TESTS_OK ? VERDICT_ok : VERDICT_error;
-	res->exit_code = outcome_code[outcome];
-	(void)str_copy(res->reason, sizeof(res->reason), outcome == TESTS_OK ? "" : why);
 }

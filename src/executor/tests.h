@@ -11,15 +11,14 @@ struct tests {
 	struct test_run run;
 	struct language lang; /* the language's row with a run step of our own: its tool, our words and environment */
 	struct buf report;
+	bool keep_output; /* in the result */
 };
 
 /* Looks at the request's workspace.  *ret is on the heap: others point into it. */
 int tests_find(const struct brig_request *req, struct tests **ret, struct brig_error *err);
 void tests_free(struct tests *t); /* NULL is fine */
 
-/* Before the stage: what it has to fetch. */
+/* Before the stage: what it has to fetch, and that its verdict is made of the report, too. */
 void tests_prepare(struct tests *t, struct stage *s);
-/* After it, with its verdict in the result: what the report makes of it.  keep: its output is wanted in the result. */
-void tests_finish(struct tests *t, bool keep, struct result *res);
 
 #endif
