@@ -142,7 +142,7 @@ static bool take_failed(struct reader *r, const struct line *l)
 
 static bool take_stopped(struct reader *r, const struct line *l)
 {
-	return give_up(r, "%.*s", TEST_WHY_MAX - 1, l->n > 2 ? l->word[2] : "the runner stopped");
+	return give_up(r, "%.*s", TEST_WHY_MAX - 1, l->n > 2 && *l->word[2] ? l->word[2] : "the runner stopped");
 }
 
 static bool take_end(struct reader *r, const struct line *l)
@@ -212,10 +212,8 @@ static void read_sealed(struct reader *r, const char *text, size_t len)
 			(void)give_up(r, "its last line is cut");
 			return;
 		}
-		if (!read_line(r, text + at, (size_t)(end - text) - at)) {
-			r->ended = false;
+		if (!read_line(r, text + at, (size_t)(end - text) - at))
 			return;
-		}
 	}
 	if (!r->ended)
 		(void)give_up(r, "it has no end: the process was ended before its tests were done, after %llu of them",
@@ -241,7 +239,7 @@ void testing_read(const struct test_run *t, const char *report, size_t len, stru
 		hmac256_key(&r.seal, key);
 		read_sealed(&r, report, len);
 	}
-	ret->complete = r.ended;
+	ret->complete = r.ended && why[0] == '\0';
 }
 
 /* ---- what it amounts to ------------------------------------------------------------------------- */

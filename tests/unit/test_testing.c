@@ -370,6 +370,8 @@ static void reports_are_cut_and_capped(void **state UNUSED)
 	add_line(&b, key, "5 end 2 1 1");
 	b.len--; /* the newline */
 	expect_incomplete(&t, &b, 1, "last line is cut");
+	buf_adds(&b, "\n5 passed x"); /* something behind the end that is no line */
+	expect_incomplete(&t, &b, 1, "last line is cut");
 	assert_non_null(large);
 	testing_read(&t, large, TEST_REPORT_MAX + 1, &o.r, o.why);
 	assert_false(o.r.complete);
