@@ -162,6 +162,7 @@ struct test {
 	uint64_t package; /* id of its package; of a package: 0 */
 	bool ended;
 	bool said_pass, has_failed; /* of a package */
+	const char *lost;           /* an outcome that go did not see */
 	struct buf output;          /* while it runs */
 };
 
@@ -268,31 +269,51 @@ static void add_failure(struct go_reader *g, const char *package, const char *na
 }
 
 /*
- * Before 1.20 go loses the outcome of a test whose output does not end with a newline.  If the package has said at its end
- * that all passed, such a test has passed.
+ * Before 1.20 go does not see the outcome of a test whose output does not end with a newline: "text--- PASS: TestA (0.00s)".
  */
-static void end_silent_tests(struct go_reader *g, uint64_t package)
+static void note_lost(struct test *t, const char *name, const char *output)
+{
+	static const struct {
+		const char *mark, *action;
+	} marks[] = { { "--- PASS: ", "pass" }, { "--- FAIL: ", "fail" }, { "--- SKIP: ", "skip" } };
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+		const char *at = strstr(output, marks[i].mark), *behind = at ? at + strlen(marks[i].mark) : "";
+
+		if (at && strncmp(behind, name, len) == 0 && strncmp(behind + len, " (", 2) == 0)
+			t->lost = marks[i].action;
+	}
+}
+
+/* The package has come to its end: so have they. */
+static void end_lost_tests(struct go_reader *g, const char *name, struct test *package)
 {
 	for (size_t i = 0; i < g->cap; i++) {
 		struct test *t = &g->row[i];
 
-		if (!t->id || t->ended || t->package != package)
+		if (!t->id || t->ended || !t->lost || t->package != package->id)
 			continue;
 		t->ended = true;
 		g->running--;
-		g->report->passed++;
-		buf_release(&t->output);
+		if (str_eq(t->lost, "fail")) {
+			add_failure(g, name, "a test whose outcome got lost in its output", t);
+			package->has_failed = true;
+		} else if (str_eq(t->lost, "pass")) {
+			g->report->passed++;
+		} else {
+			g->report->skipped++;
+		}
 	}
 }
 
 static void end_package(struct go_reader *g, const char *package, const char *action, struct test *t)
 {
+	end_lost_tests(g, package, t);
 	if (str_eq(action, "fail") && !t->has_failed)
 		add_failure(g, package, "", t); /* it did not compile, panicked, or exited */
 	if (str_eq(action, "pass") && !t->said_pass)
 		complain(g, "the test program of a package ended before its tests were done", package);
-	else if (str_eq(action, "pass"))
-		end_silent_tests(g, t->id);
 }
 
 static void end_test(struct go_reader *g, const char *package, const char *name, const char *action, struct test *t)
@@ -319,6 +340,8 @@ static bool is_end(const char *action)
 static void take_output(struct test *t, const char *name, const char *output)
 {
 	/* Lines about the test's own course say nothing about what is wrong with it. */
+	if (*name)
+		note_lost(t, name, output);
 	if (strncmp(output, "=== ", 4) == 0 || strncmp(output + strspn(output, " "), "--- ", 4) == 0)
 		return;
 	if (!*name && str_eq(output, "PASS\n"))

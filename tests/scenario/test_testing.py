@@ -177,12 +177,12 @@ def test_key():
 def conftest(t):
 	needs(t, PYTEST, "python3-pytest")
 	top = project(t, {"test_x.py": "def test_a(): assert False\n", "conftest.py": """
-import hashlib, hmac, json, os, sys
+import hmac, os, sys
 real = os._exit
 os._exit = lambda code: real(0)
 sys.exit = lambda code=0: real(0)
 os.write = lambda fd, data: len(data)
-hmac.new = hashlib.new = json.dumps = None
+hmac.new = hmac.digest = None
 print("1 passed in 0.01s")
 """})
 	r = run(t, top)
@@ -339,7 +339,7 @@ def for_people(t):
 	t.check(lines[-1].startswith("2 passed, 1 failed, 0 skipped in ") and lines[-1].endswith(" s"), "the sum", p)
 	p = t.run([brig_path(), "test", "test_a.py"], cwd=project(t, {"test_a.py": OK_PY}, "good"))
 	t.equal((p.rc, len(p.out.splitlines())), (0, 1), "the current folder is the project", p)
-	p = t.brig("test", "--workspace", project(t, {"test_a.py": "import os\nprint('on the way')\nos._exit(0)\n"}, "gone"))
+	p = t.brig("test", "--workspace", project(t, {"test_a.py": "import os\nprint('on the way')\nos._exit(0)\n"}, "gone"), "-f", "unittest")
 	t.equal(p.rc, 3, "exit status without a report", p)
 	t.check(b"on the way" in p.err and b"no complete report" in p.err, "output and reason are shown", p)
 

@@ -456,6 +456,8 @@ static void go_reports_must_make_sense(void **state UNUSED)
 		{ PACKAGE("pass"), "ended before its tests were done: x/y" }, /* TestMain: os.Exit(0) */
 		{ EVENT("run", "TestA") PACKAGE("pass"), "ended before its tests were done" },
 		{ EVENT("run", "TestA") PACKAGE_SAYS("PASS"), "no outcome" },
+		{ EVENT("run", "TestA") SAYS("TestA", "x--- PASS: TestB (0.00s)") PACKAGE_SAYS("PASS") PACKAGE("pass"),
+		  "no outcome" },
 		{ EVENT("pass", "TestA") PACKAGE_SAYS("PASS") PACKAGE("pass"), "was not started: TestA" },
 		{ EVENT("run", "TestA") EVENT("pass", "TestA") EVENT("pass", "TestA") PACKAGE_SAYS("PASS")
 			  PACKAGE("pass"),
@@ -480,7 +482,10 @@ static void go_without_tests_and_silent_ones(void **state UNUSED)
 	assert_int_equal(judge_go(PACKAGE_SAYS("?   \\tx/y\\t[no test files]") PACKAGE("skip"), 0, &o), TESTS_NONE);
 	test_report_release(&o.r);
 	/* Its outcome got lost behind output without a newline. */
-	assert_int_equal(judge_go(EVENT("run", "TestA") PACKAGE_SAYS("PASS") PACKAGE("pass"), 0, &o), TESTS_OK);
+	assert_int_equal(judge_go(EVENT("run", "TestA") SAYS("TestA", "x--- PASS: TestA (0.00s)") PACKAGE_SAYS("PASS")
+					  PACKAGE("pass"),
+				  0, &o),
+			 TESTS_OK);
 	assert_int_equal(o.r.passed, 1);
 	test_report_release(&o.r);
 }
