@@ -62,6 +62,9 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 		return rc;
 	if (set->network_mode == NETWORK_ALLOWLIST && egress_check(&set->whitelist, err) < 0)
 		return err_wrap(err, "whitelist");
+	if (ret->subject.tests && set->workspace_mode == WORKSPACE_RO)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "test runs write a report into their workspace: workspace_mode ro is not for them");
 	ret->lang = ret->subject.lang;
 	(void)lang_source_name(ret->lang, req->file_name, ret->source_name, sizeof(ret->source_name));
 	ret->may_degrade = degradable(&set->allow_degraded);

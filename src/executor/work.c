@@ -109,11 +109,12 @@ int work_check(struct stage *s)
 
 /* ---- after it ---------------------------------------------------------------------------------- */
 
-#define OURS_MAX (PREPARED_FILES_MAX + PREPARED_BINDS_MAX + 1)
+#define OURS_MAX (PREPARED_FILES_MAX + PREPARED_BINDS_MAX + 8)
 
 /* The names that are brig's own in the workspace: staged files, a report, folders that others are shown on. */
-static size_t our_names(const struct plan *plan, const char *ret[OURS_MAX])
+static size_t our_names(const struct stage *s, const char *ret[OURS_MAX])
 {
+	const struct plan *plan = s->plan;
 	static const char top[] = PLAN_WORKSPACE "/";
 	size_t n = 0;
 
@@ -124,6 +125,8 @@ static size_t our_names(const struct plan *plan, const char *ret[OURS_MAX])
 			ret[n++] = plan->binds[i].target + strlen(top);
 	if (plan->output && n < OURS_MAX)
 		ret[n++] = plan->output;
+	for (size_t i = 0; i < s->n_ours && n < OURS_MAX; i++)
+		ret[n++] = s->ours[i];
 	return n;
 }
 
@@ -182,12 +185,14 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 				   .view = view,
 				   .id = s->plan->id,
 				   .ours = ours,
-				   .n_ours = our_names(s->plan, ours),
+				   .n_ours = our_names(s, ours),
 				   .set = w->set };
 	struct changes *c = &s->result->changes;
 	int rc;
 
-	ask.state = state_for_changes(s);
+	/* What tests leave behind is of no use to anybody, unless it was asked for. */
+	if (w->apply || w->req->kind != BRIG_KIND_TESTS)
+		ask.state = state_for_changes(s);
 	rc = workspace_collect(&ask, c, &s->err);
 	if (rc < 0)
 		return rc;
@@ -211,7 +216,7 @@ static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
 					   .changes = w->project ? &s->result->changes : NULL,
 					   .out_dir = w->out_dir,
 					   .ours = ours,
-					   .n_ours = our_names(s->plan, ours),
+					   .n_ours = our_names(s, ours),
 					   .set = w->set };
 	struct artifacts *a = &s->result->artifacts;
 	int rc = w->req->n_artifacts ? workspace_artifacts(&ask, a, &s->err) : 0;

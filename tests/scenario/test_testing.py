@@ -2,7 +2,7 @@
 """Test runs: what is counted, and what tested code cannot make brig believe."""
 import os
 
-from harness import BACKEND, Result, brig_path, case
+from harness import Result, brig_path, case, test_ids
 
 OK_PY = "def test_one():\n    assert 1 + 1 == 2\n\ndef test_two():\n    pass\n"
 PYTEST = "/usr/lib/python3/dist-packages/pytest"
@@ -16,6 +16,10 @@ def project(t, files, name="project"):
 		os.makedirs(os.path.dirname(full), exist_ok=True)
 		with open(full, "w", encoding="utf-8") as f:
 			f.write(text)
+	for folder, _, names in os.walk(top):
+		for path in [folder] + [os.path.join(folder, n) for n in names]:
+			if test_ids():
+				os.chown(path, *test_ids())
 	return top
 
 
