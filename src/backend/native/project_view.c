@@ -19,7 +19,9 @@
 #include "sys/private_fs.h"
 
 /* Holes count in a stream, though they take no room. */
-#define SPARSE_ROOM (4 * GiB)
+#define SPARSE_ROOM (1 * GiB)
+/* How a carrier ends that found more than the caps or the walk allow. */
+#define CARRIER_TOO_MUCH 2
 
 /* Whether everything that is in the scratch space is the view: a copied project, or what was made where there was none. */
 static bool is_whole(const struct cell *c)
@@ -48,14 +50,16 @@ static _Noreturn void carrier_main(const struct cell *c, const struct pack_caps 
 
 	if (setns(c->handed[HANDED_NS_USER], CLONE_NEWUSER) < 0)
 		_exit(1);
-	_exit(pack_tree(c->handed[HANDED_WORKSPACE], caps, NULL, NULL, out, &counts, &err) < 0);
+	if (pack_tree(c->handed[HANDED_WORKSPACE], caps, NULL, NULL, out, &counts, &err) == 0)
+		_exit(0);
+	_exit(err.code == BRIG_E_REFUSED ? CARRIER_TOO_MUCH : 1);
 }
 
 static int carry(const struct cell *c, int to, const struct pack_caps *caps)
 {
 	const struct unpack_options options = { .caps = *caps, .uid = UINT32_MAX, .gid = UINT32_MAX, .readable = true };
 	struct pack_counts counts;
-	int ends[2], rc;
+	int ends[2], rc, status = 0;
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -72,9 +76,9 @@ static int carry(const struct cell *c, int to, const struct pack_caps *caps)
 		rc = unpack_tree(to, ends[0], &options, &counts);
 	(void)close(ends[0]); /* a carrier that still writes ends by this */
 	if (pid > 0)
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
-	return rc;
+	return WIFEXITED(status) && WEXITSTATUS(status) == CARRIER_TOO_MUCH ? -E2BIG : rc;
 }
 
 static int view_by_carrier(struct cell *c, struct brig_error *err)
@@ -86,7 +90,10 @@ static int view_by_carrier(struct cell *c, struct brig_error *err)
 	int rc = own < 0 ? own : carry(c, own, &caps);
 
 	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, -rc, "what the program left in its workspace cannot be read back");
+		return err_set(err, BRIG_E_SYSTEM, rc == -E2BIG ? 0 : -rc,
+			       "what the program left in its workspace cannot be read back%s",
+			       rc == -E2BIG ? ": too deep, too many files, or too many bytes with the holes in files"
+					    : "");
 	return fd_move(&own);
 }
 
