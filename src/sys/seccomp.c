@@ -30,10 +30,8 @@
 #endif
 
 const char *const syscall_family_name[FAMILY_COUNT] = {
-	[FAMILY_GENERIC] = "generic",
-	[FAMILY_INTERPRETER] = "interpreter",
-	[FAMILY_JIT] = "jit",
-	[FAMILY_TOOLCHAIN] = "toolchain",
+	[FAMILY_GENERIC] = "generic", [FAMILY_INTERPRETER] = "interpreter",
+	[FAMILY_JIT] = "jit",         [FAMILY_TOOLCHAIN] = "toolchain",
 	[FAMILY_PROXY] = "proxy",
 };
 
