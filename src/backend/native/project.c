@@ -7,7 +7,7 @@
  * files and devices, and with the owner's id shown as the program's.  Whatever has another owner has none in the cell.
  * The file system must know such mounts, and the scratch space must be able to hold an overlay's marks.
  *
- * Else (an ordinary user, an old kernel, a file system of another kind) the project travels as a stream.  A thread packs
+ * Else (an ordinary user, an old kernel, another kind of file system) the project travels as a stream.  A thread packs
  * it, because writing waits for init's reading, and with no more rights than this process has.  The copy is memory of
  * the cell, so it is measured first, and more than half of that memory is too much.
  */

@@ -5,9 +5,9 @@
  * Started by root it reads the scratch space itself, by the descriptor that init handed over: an overlay's upper layer,
  * or the whole copy.  An ordinary user may not: the files belong to ids that are his only by newuidmap, with modes of
  * the program's choosing.  So a child enters the cell's user namespace, which outlives its processes while we hold its
- * descriptor and in which its maker may do everything, and packs the tree; here it is unpacked into a file system that is
- * mounted nowhere and gone with its last descriptor: whoever kills us, nothing is left.  There every file is readable by
- * its owner, whatever mode the program gave it.
+ * descriptor and in which its maker may do everything, and packs the tree; here it is unpacked into a file system that
+ * is mounted nowhere and gone with its last descriptor: whoever kills us, nothing is left.  There every file is readable
+ * by its owner, whatever mode the program gave it.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -23,7 +23,7 @@
 /* How a carrier ends that found more than the caps or the walk allow. */
 #define CARRIER_TOO_MUCH 2
 
-/* Whether everything that is in the scratch space is the view: a copied project, or what was made where there was none. */
+/* Whether all that is in the scratch space is the view: a copied project, or what was made where there was none. */
 static bool is_whole(const struct cell *c)
 {
 	return c->project.way == PROJECT_STREAM || (c->project.way == PROJECT_NONE && c->spec.plan->wants_view);
