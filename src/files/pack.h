@@ -44,7 +44,7 @@ int pack_measure(int dir, const struct pack_caps *caps, pack_skip_fn skip, void 
 struct unpack_options {
 	struct pack_caps caps;
 	uint32_t uid, gid; /* owner of everything; UINT32_MAX: as it comes */
-	bool readable;     /* by the owner, whatever the modes say: files u+r, folders u+rwx */
+	bool readable;     /* by the owner, whatever the modes say: files u+r, folders u+rx */
 };
 
 /*

@@ -111,7 +111,7 @@ static int finish(const struct unpacker *u, int fd, unsigned mode)
 	if (u->o->readable) {
 		if (fstat(fd, &st) < 0)
 			return -errno;
-		mode |= S_ISDIR(st.st_mode) ? 0700 : 0400;
+		mode |= S_ISDIR(st.st_mode) ? 0500 : 0400;
 	}
 	if (owned(u) && fchown(fd, u->o->uid, u->o->gid) < 0)
 		return -errno;

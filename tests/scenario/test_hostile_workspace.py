@@ -81,7 +81,8 @@ def attempt(what, call):
 
 @case("a program that changes everything it can reach leaves the project as it was, and every change is listed")
 def everything_changed(t):
-	top = project(t, {"a": "a", "gone": "g", "d/x": "x", "d/y": "y", "keep": "k"})
+	top = project(t, {"a": "a", "gone": "g", "d/x": "x", "d/y": "y", "keep": "k", "shut/f": "f"})
+	os.chmod(os.path.join(top, "shut"), 0o555)
 	r = run(t, top, TRY + """
 import stat
 open("a", "w").write("changed"); os.unlink("gone"); os.chmod("keep", 0o7777)
@@ -102,6 +103,7 @@ deep = "/".join(["l"] * 40); os.makedirs(deep); open(deep + "/end", "w").write("
 	for key in (("a", "modified"), ("gone", "deleted"), ("suid", "added"), ("hard", "added"), ("0000", "added"),
 		    ("/".join(["l"] * 40) + "/end", "added"), ("link", "added")):
 		t.check(key in seen, f"{key} is not listed", sorted(seen))
+	t.check(not [path for path, _ in seen if path.startswith("shut")], "an unchanged folder is listed", sorted(seen))
 	t.equal(seen[("link", "added")]["type"], "link", "the kind of the link")
 	t.equal(seen[("suid", "added")]["mode"] & 0o7000, 0, "set-uid and the like in the list")
 	t.check(any("new" in path and "line" in path for path, _ in seen), "a name with a newline is not listed", sorted(seen))
