@@ -114,7 +114,9 @@ bool tree_take_end(struct cell *c, const char *body, size_t len)
 
 int docker_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
 {
-	const struct unpack_options o = { .caps = tree_caps(c), .uid = UINT32_MAX, .gid = UINT32_MAX };
+	const struct unpack_options o = {
+		.caps = tree_caps(c), .uid = UINT32_MAX, .gid = UINT32_MAX, .readable = true
+	};
 	AUTO_FD dir = FD_NONE;
 	struct pack_counts counts;
 	int rc;
