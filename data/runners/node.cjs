@@ -320,7 +320,7 @@ async function runVitest(report, where) {
 async function main() {
 	const [framework, file, where] = process.argv.slice(2);
 	const line = lineMaker(createHmac, takeKey(), { message: MESSAGE_MAX, name: NAME_MAX });
-	const fd = fs.openSync(file, 'ax', 0o600);
+	const fd = fs.openSync(file, 'ax', 0o644);
 	const report = { file, passed: 0, failed: 0, skipped: 0, put: (...words) => fs.writeSync(fd, line(...words)) };
 	report.add = (kind, ...fields) => {
 		if (!['passed', 'failed', 'skipped'].includes(kind))

@@ -35,7 +35,7 @@ def take_key(path):
 def make_report(path, key):
     """The one function that writes, with everything that it needs taken now."""
     seal = hmac.new(key, digestmod=hashlib.sha256)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
     table = [chr(b) if 33 <= b < 127 and b != 37 else "%%%02x" % b for b in range(256)]
     write, getpid, owner = os.write, os.getpid, os.getpid()
     texts, join, number = str, "".join, 0

@@ -76,6 +76,24 @@ static void commands_are_words(void **state UNUSED)
 	expect_refusal(&req, "kind 99");
 }
 
+static void tests_have_a_workspace(void **state UNUSED)
+{
+	static const char *const args[] = { "x" };
+	struct brig_request req = BRIG_REQUEST_INIT;
+
+	req.kind = BRIG_KIND_TESTS;
+	expect_refusal(&req, "need a workspace");
+	req.workspace = "/tmp";
+	assert_int_equal(request_check(&req, NULL), 0);
+	req.test_path = "";
+	expect_refusal(&req, "test_path");
+	req.test_path = "tests";
+	assert_int_equal(request_check(&req, NULL), 0);
+	req.args = args;
+	req.n_args = 1;
+	expect_refusal(&req, "no code, file_name or arguments");
+}
+
 static void shell_lines_are_strings(void **state UNUSED)
 {
 	static const char *const args[] = { "x" };
@@ -273,6 +291,7 @@ int main(void)
 		cmocka_unit_test(code_is_there_and_bounded),
 		cmocka_unit_test(commands_are_words),
 		cmocka_unit_test(shell_lines_are_strings),
+		cmocka_unit_test(tests_have_a_workspace),
 		cmocka_unit_test(names_are_plain),
 		cmocka_unit_test(environment_is_names_and_values),
 		cmocka_unit_test(strings_are_bounded),
