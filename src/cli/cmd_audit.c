@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/document.h"
 #include "cli/report.h"
+#include "cli/rows.h"
 
 #define FLUSH_BYTES 65536
 
@@ -52,13 +53,13 @@ static const struct option_row show_options[] = {
 	  "also what the log notes of itself: checkpoints, new files, keys" },
 	STATE_ROW,
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the entries as they are, one per line" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static const struct option_row verify_options[] = {
 	STATE_ROW,
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of words" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static const struct option_row export_options[] = {

@@ -6,6 +6,7 @@
 #include "base/when.h"
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/rows.h"
 
 struct cache_values {
 	const char *state, *policy;
@@ -13,24 +14,6 @@ struct cache_values {
 };
 
 #define AT(member) offsetof(struct cache_values, member)
-#define ROW_STATE                                                                    \
-	{                                                                            \
-		"state", 0, OPTION_TEXT, "DIR", AT(state), NULL,                     \
-			"state folder; without it $BRIG_STATE, then the usual place" \
-	}
-#define ROW_POLICY                                                                                       \
-	{                                                                                                \
-		"policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,                                    \
-			"policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" \
-	}
-#define ROW_JSON                                                                                     \
-	{                                                                                            \
-		"json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of text" \
-	}
-#define ROW_NO_COLOR                                                               \
-	{                                                                          \
-		"no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" \
-	}
 
 static const struct option_row list_options[] = { ROW_STATE, ROW_POLICY, ROW_JSON, ROW_NO_COLOR };
 static const struct option_row prune_options[] = {

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/rows.h"
 
 struct cells_values {
 	const char *policy;
@@ -15,7 +16,7 @@ struct cells_values {
 static const struct option_row cells_options[] = {
 	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL, "the policy, which says where the engine is" },
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static const char *state_of(const json_t *row)

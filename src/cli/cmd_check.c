@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "cli/check_output.h"
 #include "cli/commands.h"
+#include "cli/rows.h"
 #include "cli/walk.h"
 
 /* 2 says "blocked" here, so that wrong use has the number that sysexits.h gives it. */
@@ -38,9 +39,8 @@ static const struct option_row check_options[] = {
 	{ "workspace", 0, OPTION_TEXT, "DIR", AT(workspace), NULL,
 	  "the directory that a path must stay in; without it /workspace" },
 	{ "code", 'c', OPTION_TEXT, "CODE", AT(code), NULL, "check this text instead of a file" },
-	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,
-	  "policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_POLICY,
+	ROW_NO_COLOR,
 };
 
 struct checker {

@@ -2,6 +2,7 @@
 /* `brig doctor`: what this host can enforce, row by row, and what to do about the rest. */
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/rows.h"
 
 #include "base/str.h"
 
@@ -15,7 +16,7 @@ static const struct option_row doctor_options[] = {
 	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL, "the policy that has to be kept" },
 	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static enum ui_color status_color(const char *status, bool required)

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/history_text.h"
 #include "cli/report.h"
+#include "cli/rows.h"
 
 #define LIMIT_DEFAULT 20
 #define NOTE_SHOWN    60 /* columns of a reason in the table; `brig show` has all of it */
@@ -30,10 +31,9 @@ static const struct option_row history_options[] = {
 	{ "limit", 'n', OPTION_TEXT, "COUNT", AT(limit), NULL, "so many at most (20; 0: all)" },
 	{ "state", 0, OPTION_TEXT, "DIR", AT(state), NULL,
 	  "folder of the history; without it $BRIG_STATE, then the usual place" },
-	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,
-	  "policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" },
+	ROW_POLICY,
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static void add_number(struct ui_table *table, const json_t *row, const char *name,

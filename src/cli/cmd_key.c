@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/rows.h"
 
 struct key_values {
 	const char *state;
@@ -12,10 +13,9 @@ struct key_values {
 
 #define AT(member) offsetof(struct key_values, member)
 static const struct option_row key_options[] = {
-	{ "state", 0, OPTION_TEXT, "DIR", AT(state), NULL,
-	  "state folder; without it $BRIG_STATE, then the usual place" },
+	ROW_STATE,
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static void add_key(struct ui_table *table, const json_t *row)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/rows.h"
 
 struct languages_values {
 	bool json, no_color;
@@ -9,7 +10,7 @@ struct languages_values {
 #define AT(member) offsetof(struct languages_values, member)
 static const struct option_row languages_options[] = {
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static void add_language(struct ui_table *table, const json_t *row)

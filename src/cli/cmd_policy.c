@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/rows.h"
 
 #include "base/str.h"
 
@@ -20,10 +21,9 @@ static const struct option_row show_options[] = {
 	{ "trust", 't', OPTION_TEXT, "LEVEL", AT(trust), NULL,
 	  "untrusted, unknown or trusted; without it the default" },
 	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
-	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,
-	  "policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" },
+	ROW_POLICY,
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static void add_setting(struct ui_table *table, const json_t *row)

@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "cli/cancel.h"
 #include "cli/commands.h"
+#include "cli/rows.h"
 #include "cli/ui.h"
 
 #define SIZE_DEFAULT 2
@@ -19,8 +20,7 @@ static const struct option_row pool_options[] = {
 	{ "lang", 'l', OPTION_LIST, "LANGUAGE", AT(languages), NULL,
 	  "for programs in this language; may be repeated; without it python" },
 	{ "trust", 't', OPTION_TEXT, "LEVEL", AT(trust), NULL, "for runs of this trust level" },
-	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,
-	  "policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" },
+	ROW_POLICY,
 	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
 	{ "set", 's', OPTION_WISH, "KEY=VALUE", AT(wishes), NULL, "a setting that the runs will ask for, too" },
 };

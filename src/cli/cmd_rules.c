@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/rows.h"
 
 #define NAMES_SHOWN 60 /* columns of names in the table; `brig explain` shows them all */
 
@@ -19,10 +20,9 @@ static const struct option_row rules_options[] = {
 	{ "lang", 'l', OPTION_TEXT, "LANGUAGE", AT(lang), NULL,
 	  "only rules for this one: python, javascript, typescript, go, shell or path" },
 	{ "rules", 'r', OPTION_TEXT, "FILE", AT(rules), NULL, "rules of your own, over the built-in ones" },
-	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,
-	  "policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" },
+	ROW_POLICY,
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static enum ui_color severity_color(const char *severity)

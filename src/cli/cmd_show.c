@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/history_text.h"
 #include "cli/report.h"
+#include "cli/rows.h"
 #include "cli/sanitize.h"
 
 struct show_values {
@@ -22,11 +23,10 @@ struct show_values {
 static const struct option_row show_options[] = {
 	{ "state", 0, OPTION_TEXT, "DIR", AT(state), NULL,
 	  "folder of the history; without it $BRIG_STATE, then the usual place" },
-	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,
-	  "policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" },
+	ROW_POLICY,
 	{ "ascii", 0, OPTION_FLAG, NULL, AT(ascii), NULL, "draw with plain characters" },
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 /* The page on its way. */

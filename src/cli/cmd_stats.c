@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/document.h"
 #include "cli/report.h"
+#include "cli/rows.h"
 
 #define BAR_WIDTH   30
 #define RULES_SHOWN 10
@@ -20,10 +21,9 @@ struct stats_values {
 #define AT(member) offsetof(struct stats_values, member)
 static const struct option_row stats_options[] = {
 	{ "prometheus", 0, OPTION_FLAG, NULL, AT(prometheus), NULL, "print the text format that Prometheus reads" },
-	{ "state", 0, OPTION_TEXT, "DIR", AT(state), NULL,
-	  "state folder; without it $BRIG_STATE, then the usual place" },
+	ROW_STATE,
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of tables" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 struct look {

@@ -7,6 +7,7 @@
 #include "base/when.h"
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/rows.h"
 
 struct workspace_values {
 	const char *state, *policy;
@@ -14,28 +15,18 @@ struct workspace_values {
 };
 
 #define AT(member) offsetof(struct workspace_values, member)
-#define ROW_STATE                                                                    \
-	{                                                                            \
-		"state", 0, OPTION_TEXT, "DIR", AT(state), NULL,                     \
-			"state folder; without it $BRIG_STATE, then the usual place" \
-	}
-#define ROW_POLICY                                                                                       \
-	{                                                                                                \
-		"policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,                                    \
-			"policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" \
-	}
 
 static const struct option_row table_options[] = {
 	ROW_STATE,
 	ROW_POLICY,
-	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of text" },
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_JSON,
+	ROW_NO_COLOR,
 };
 static const struct option_row plain_options[] = { ROW_STATE, ROW_POLICY };
 static const struct option_row diff_options[] = {
 	ROW_STATE,
 	ROW_POLICY,
-	{ "no-color", 0, OPTION_FLAG, NULL, AT(no_color), NULL, "no colours" },
+	ROW_NO_COLOR,
 };
 
 static uint64_t number(const json_t *doc, const char *name)
