@@ -21,6 +21,18 @@
 #define NS_PER_MS  ((uint64_t)1000000)
 #define NS_PER_SEC ((uint64_t)1000000000)
 
+/* A build with AddressSanitizer, which needs more memory and other system calls than its programs do. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 /* Descriptors start as -EBADF, so that a forgotten one fails loudly instead of being standard input. */
 #define FD_NONE (-EBADF)
 

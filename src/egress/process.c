@@ -48,17 +48,6 @@
 #define MEMORY_EXTRA (128 * MiB)
 #define OPEN_FILES   (2 * OPEN_MAX_CONNS + 64)
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 #define PROXY_URL "http://127.0.0.1:3128"
 static_assert(EGRESS_PORT == 3128, "PROXY_URL has another port");
 

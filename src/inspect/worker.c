@@ -42,17 +42,6 @@
 #define MEMORY_EXTRA (400 * MiB)
 #define STACK_MAX    (128 * MiB) /* the parser frees its own stack recursively, one frame per token that is still open */
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 /* ---- the worker ----------------------------------------------------------------------------------------- */
 
 static int limit(__rlimit_resource_t what, rlim_t max)

@@ -60,6 +60,18 @@ static void *grow(void **rows, size_t n, size_t *cap, size_t size)
 	return (char *)*rows + n * size;
 }
 
+/* ---- projects ---------------------------------------------------------------------------------- */
+
+bool plan_workspace_hides(void *arg, const char *path, bool is_dir UNUSED)
+{
+	const struct plan_workspace *w = arg;
+
+	for (size_t i = 0; i < w->n_hidden; i++)
+		if (str_eq(w->hidden[i], path))
+			return true;
+	return false;
+}
+
 /* ---- changes ----------------------------------------------------------------------------------- */
 
 bool changes_add(struct changes *c, const struct change *one)

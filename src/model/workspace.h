@@ -23,6 +23,9 @@ struct plan_workspace {
 	size_t n_sealed;
 };
 
+/* Whether a path of the project is hidden; arg is the struct plan_workspace.  Has the form of a pack_skip_fn. */
+bool plan_workspace_hides(void *arg, const char *path, bool is_dir);
+
 /* Where a backend has left the program's view after stop. */
 struct workspace_view {
 	int fd;     /* a folder; the caller's to close */

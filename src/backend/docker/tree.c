@@ -20,16 +20,6 @@
 
 #define RECORD_MAX 512 /* head and path of one entry in a stream, on average */
 
-static bool is_hidden(void *arg, const char *path, bool is_dir UNUSED)
-{
-	const struct plan_workspace *w = arg;
-
-	for (size_t i = 0; i < w->n_hidden; i++)
-		if (str_eq(w->hidden[i], path))
-			return true;
-	return false;
-}
-
 /* A tmpfs is memory of the container: a project that leaves the program none is refused now, not killed later. */
 static int check_size(const struct cell *c, struct brig_error *err)
 {
@@ -59,7 +49,7 @@ int project_pack(struct cell *c, struct brig_error *err)
 	file = memfd_create("brig-project", MFD_CLOEXEC);
 	if (file < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a file in memory for the workspace");
-	rc = pack_tree(w->fd, &caps, is_hidden, (void *)(uintptr_t)w, file, &counts, err);
+	rc = pack_tree(w->fd, &caps, plan_workspace_hides, (void *)(uintptr_t)w, file, &counts, err);
 	if (rc < 0)
 		return rc;
 	len = lseek(file, 0, SEEK_CUR);

@@ -141,22 +141,13 @@ static int make_lower(const struct cell *c)
 
 /* ---- the stream ---------------------------------------------------------------------------------- */
 
-static bool is_hidden(void *arg, const char *path, bool is_dir UNUSED)
-{
-	const struct plan_workspace *w = arg;
-
-	for (size_t i = 0; i < w->n_hidden; i++)
-		if (str_eq(w->hidden[i], path))
-			return true;
-	return false;
-}
-
 static void *pack_main(void *arg)
 {
 	struct packer *p = arg;
 	struct pack_counts counts;
 
-	(void)pack_tree(p->what->fd, &p->caps, is_hidden, (void *)(uintptr_t)p->what, p->out, &counts, &p->err);
+	(void)pack_tree(p->what->fd, &p->caps, plan_workspace_hides, (void *)(uintptr_t)p->what, p->out, &counts,
+			&p->err);
 	fd_closep(&p->out); /* without its last record, if that failed: init then gives up */
 	return NULL;
 }
@@ -195,7 +186,7 @@ static int measure(struct cell *c, struct brig_error *err)
 	const struct pack_caps caps = { .entries = room / TMPFS_PAGE, .bytes = room };
 	struct pack_counts counts;
 	char text[32];
-	int rc = pack_measure(w->fd, &caps, is_hidden, (void *)(uintptr_t)w, &counts, err);
+	int rc = pack_measure(w->fd, &caps, plan_workspace_hides, (void *)(uintptr_t)w, &counts, err);
 
 	/* Some more of both: it may grow until it is packed. */
 	c->project.copy_inodes = counts.entries + counts.entries / 8 + 16;
