@@ -49,7 +49,10 @@ struct cell_fds {
 	int in;  /* write end of the program's stdin; the watcher closes it through close_stdin */
 	int out; /* read ends */
 	int err;
-	int event;           /* poll for reading, then call on_event; call it once before the first poll, too */
+	int event; /* poll for reading, then call on_event; call it once before the first poll, too */
+	/* NULL, or what may come, go and change while the cell runs and means the same as event: a program sleeps at its
+	 * other end, and is answered sooner if the watcher sleeps on it directly. */
+	const int *told;
 	uint64_t started_ns; /* CLOCK_MONOTONIC: when the program was let go */
 };
 

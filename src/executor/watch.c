@@ -131,7 +131,7 @@ static void begin_input(struct watch *w)
 		close_input(w);
 }
 
-enum { SLOT_OUT, SLOT_ERR, SLOT_EVENT, SLOT_CANCEL, SLOT_IN, SLOT_SOURCE, SLOT_COUNT };
+enum { SLOT_OUT, SLOT_ERR, SLOT_EVENT, SLOT_TOLD, SLOT_CANCEL, SLOT_IN, SLOT_SOURCE, SLOT_COUNT };
 
 static void fill_slots(const struct watch *w, struct pollfd slot[SLOT_COUNT])
 {
@@ -140,6 +140,7 @@ static void fill_slots(const struct watch *w, struct pollfd slot[SLOT_COUNT])
 	slot[SLOT_OUT] = (struct pollfd){ .fd = w->fds.out, .events = POLLIN };
 	slot[SLOT_ERR] = (struct pollfd){ .fd = w->fds.err, .events = POLLIN };
 	slot[SLOT_EVENT] = (struct pollfd){ .fd = w->fds.event, .events = POLLIN };
+	slot[SLOT_TOLD] = (struct pollfd){ .fd = w->fds.told ? *w->fds.told : -1, .events = POLLIN };
 	slot[SLOT_CANCEL] = (struct pollfd){ .fd = w->req->cancel_fd, .events = POLLIN };
 	/* Either there is something to write, or something to read: never both, so input needs one buffer. */
 	slot[SLOT_IN] = (struct pollfd){ .fd = !w->input_done && have ? w->fds.in : -1, .events = POLLOUT };
@@ -217,7 +218,7 @@ static bool serve(struct watch *w, const struct pollfd slot[SLOT_COUNT], struct 
 		pump_input(w);
 	if (slot[SLOT_SOURCE].revents)
 		refill_input(w);
-	return w->ending != END_EXIT || (slot[SLOT_EVENT].revents && take_event(w, err));
+	return w->ending != END_EXIT || ((slot[SLOT_EVENT].revents || slot[SLOT_TOLD].revents) && take_event(w, err));
 }
 
 static void loop(struct watch *w, struct pace *pace, struct brig_error *err)

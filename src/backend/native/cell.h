@@ -44,7 +44,9 @@ struct cell {
 
 	int ctl, go; /* our ends */
 	int in, out, err;
-	int poll;     /* epoll over ctl, go, init_pidfd and listener */
+	int poll; /* epoll over ctl, go and init_pidfd */
+	int told; /* the listener, while calls are answered: not in the epoll, through which the kernel would wake us
+		       * on another cpu than the caller's, which then sleeps five times as long */
 	int listener; /* where refused calls wait for an answer; FD_NONE: none, or nobody left who could call */
 	struct denials *denials;   /* NULL before the first */
 	struct masks_watch *masks; /* NULL: nothing is hidden, or nobody wants to know */
@@ -86,7 +88,7 @@ int cell_await_confined(struct cell *c, struct brig_error *err);
 bool cell_starts_at_once(const struct cell *c);
 void cell_denied_ready(struct cell *c);                /* the tree is there, and the program has not started */
 void cell_denied_stopped(struct cell *c);              /* every process is dead */
-int cell_denied_begin(struct cell *c, int *listener);  /* takes it; 0 or -errno */
+void cell_denied_begin(struct cell *c, int *listener); /* takes it */
 void cell_denied_pump(struct cell *c, short listener); /* what poll says of it; answers whoever waits */
 void cell_denied_end(struct cell *c);
 void native_denied(struct cell *c, struct denied *ret);

@@ -72,13 +72,6 @@ static struct denials *denials_new(void)
 
 /* ---- listening -------------------------------------------------------------------------------- */
 
-static int listen_for(const struct cell *c, int how, uint32_t events)
-{
-	struct epoll_event ev = { .events = events, .data.fd = c->listener };
-
-	return epoll_ctl(c->poll, how, c->listener, &ev) < 0 ? -errno : 0;
-}
-
 static bool watches_masks(const struct cell *c)
 {
 	const struct plan *plan = c->spec.plan;
@@ -103,16 +96,14 @@ void cell_denied_stopped(struct cell *c)
 	masks_end(c->masks);
 }
 
-int cell_denied_begin(struct cell *c, int *listener)
+void cell_denied_begin(struct cell *c, int *listener)
 {
-	c->listener = fd_move(listener);
-	return listen_for(c, EPOLL_CTL_ADD, EPOLLIN);
+	c->told = c->listener = fd_move(listener);
 }
 
-/* Told explicitly: a fork of another cell may hold a copy for a moment, and would keep it in the set. */
 static void stop_listening(struct cell *c)
 {
-	(void)listen_for(c, EPOLL_CTL_DEL, 0);
+	c->told = FD_NONE;
 	fd_closep(&c->listener);
 }
 
@@ -127,7 +118,7 @@ void cell_denied_end(struct cell *c)
 {
 	masks_free(c->masks);
 	c->masks = NULL;
-	fd_closep(&c->listener);
+	stop_listening(c);
 	if (c->denials)
 		fd_closep(&c->denials->timer);
 	free(c->denials);
@@ -165,8 +156,10 @@ static int arm_timer(const struct cell *c, struct denials *d)
 /* Without a timer there is no pause either: answering late matters less than answering. */
 static void pause_answers(struct cell *c, struct denials *d)
 {
-	if (arm_timer(c, d) == 0 && listen_for(c, EPOLL_CTL_MOD, 0) == 0)
-		d->paused = true;
+	if (arm_timer(c, d) < 0)
+		return;
+	d->paused = true;
+	c->told = FD_NONE;
 }
 
 static void end_pause(struct cell *c, struct denials *d)
@@ -177,7 +170,7 @@ static void end_pause(struct cell *c, struct denials *d)
 		return;
 	d->paused = false;
 	refill(d);
-	(void)listen_for(c, EPOLL_CTL_MOD, EPOLLIN);
+	c->told = c->listener;
 }
 
 /* ---- hosts ------------------------------------------------------------------------------------ */

@@ -36,7 +36,9 @@ static int take_confined(struct cell *c, struct received *r)
 	c->payload_pid = r->sender;
 	c->landlock_probe = r->report.value;
 	c->tells = r->n_fds == 1;
-	return c->tells ? cell_denied_begin(c, &r->fds[0]) : 0;
+	if (c->tells)
+		cell_denied_begin(c, &r->fds[0]);
+	return 0;
 }
 
 /* Only once, and only where the plan has one. */

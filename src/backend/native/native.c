@@ -55,7 +55,8 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	if (!c)
 		return NULL;
 	c->janitor = (struct janitor)JANITOR_NONE;
-	c->init_pidfd = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = c->way_out = FD_NONE;
+	c->init_pidfd = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = c->told = c->way_out =
+		FD_NONE;
 	c->spec.ctl = c->spec.go = c->spec.ld_cache = FD_NONE;
 	for (int i = 0; i < 3; i++)
 		c->spec.stdio[i] = FD_NONE;
@@ -268,9 +269,12 @@ static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error 
 
 	if (rc < 0)
 		return rc;
-	*ret = (struct cell_fds){
-		.in = c->in, .out = c->out, .err = c->err, .event = c->poll, .started_ns = c->started_ns
-	};
+	*ret = (struct cell_fds){ .in = c->in,
+				  .out = c->out,
+				  .err = c->err,
+				  .event = c->poll,
+				  .told = &c->told,
+				  .started_ns = c->started_ns };
 	cell_inspect_start(c); /* costs no time: the program has its own start to do */
 	return 0;
 }
