@@ -28,7 +28,7 @@
 #include "base/fd.h"
 #include "sys/caps.h"
 
-#define WALL_GRACE_MS 800
+#define WALL_GRACE_MS 500
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x00000080

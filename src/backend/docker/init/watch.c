@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-#define WALL_GRACE_MS 800 /* as in a native cell: brig is first if it is at work, limit + 1 s is kept if not */
+#define WALL_GRACE_MS 500 /* as in a native cell: brig is first if it is at work, limit + 1 s is kept if not */
 #define TICK_MS       100 /* how often the disk is looked at */
 #define BYE_MS        60000
 
