@@ -68,6 +68,7 @@ class Job:
 		self.output = self.text()
 		self.argv = [self.text() for _ in range(self.numbers("<I")[0])]
 		self.env = [self.text() for _ in range(self.numbers("<I")[0])]
+		self.hidden = [self.text() for _ in range(self.numbers("<I")[0])]
 		self.files = [(self.text(), *self.numbers("<IQ")) for _ in range(self.numbers("<I")[0])]
 
 	def take(self, n):

@@ -29,6 +29,7 @@ static struct wire_job *sample_job(void)
 	j->argv[0] = "/usr/bin/python3";
 	j->argv[1] = "";
 	j->envp[0] = "A=\n";
+	j->hidden[0] = "deep/.env";
 	j->files[0] = (struct wire_file){ .name = "main.py", .mode = 0644, .len = 3 };
 	j->n_files = 1;
 	return j;
@@ -65,6 +66,8 @@ static void a_job_arrives_as_it_was_sent(void **state)
 	assert_null(got->argv[2]);
 	assert_string_equal(got->envp[0], "A=\n");
 	assert_null(got->envp[1]);
+	assert_string_equal(got->hidden[0], "deep/.env");
+	assert_null(got->hidden[1]);
 	assert_int_equal(got->n_files, 1);
 	assert_string_equal(got->files[0].name, "main.py");
 	assert_int_equal(got->files[0].mode, 0644);

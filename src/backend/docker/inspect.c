@@ -103,7 +103,6 @@ static void read_project(const struct cell *c, struct facts *f)
 	if (!c->plan->workspace || !c->after)
 		return;
 	fact_text(f, FACT_project, "ro", "engine: no mount of the host; the container had a copy");
-	fact_text(f, FACT_masks, "in place", "brig: what is hidden was not sent to the container");
 }
 
 void docker_inspect(struct cell *c, struct facts *ret)

@@ -96,6 +96,8 @@ static void fill_job(const struct cell *c, struct wire_job *j)
 		j->argv[i] = plan->argv[i];
 	for (i = 0; i < WIRE_ENV_MAX && plan->envp[i]; i++)
 		j->envp[i] = plan->envp[i];
+	for (i = 0; plan->workspace && i < WIRE_HIDDEN_MAX && i < plan->workspace->n_hidden; i++)
+		j->hidden[i] = plan->workspace->hidden[i];
 	for (i = 0; i < plan->n_files && i < WIRE_FILES_MAX; i++)
 		j->files[i] = (struct wire_file){ .name = plan->files[i].name,
 						  .mode = plan->files[i].mode,

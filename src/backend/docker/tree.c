@@ -46,6 +46,12 @@ int project_pack(struct cell *c, struct brig_error *err)
 
 	if (!w)
 		return 0;
+	if (w->n_hidden > WIRE_HIDDEN_MAX)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the workspace has more than %d files that are hidden, too many to watch over in a "
+			       "container: name "
+			       "folders instead of files in workspace_hide, or use the native backend",
+			       WIRE_HIDDEN_MAX);
 	file = memfd_create("brig-project", MFD_CLOEXEC);
 	if (file < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a file in memory for the workspace");

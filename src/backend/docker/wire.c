@@ -127,6 +127,7 @@ size_t wire_job_encode(const struct wire_job *job, char *dst, size_t size)
 	add_text(&w, job->output);
 	add_texts(&w, job->argv, WIRE_ARGS_MAX);
 	add_texts(&w, job->envp, WIRE_ENV_MAX);
+	add_texts(&w, job->hidden, WIRE_HIDDEN_MAX);
 	add_number(&w, job->n_files, 4);
 	for (size_t i = 0; i < job->n_files; i++) {
 		add_text(&w, job->files[i].name);
@@ -208,6 +209,7 @@ bool wire_job_decode(const char *meta, size_t len, struct wire_job *ret)
 	ret->output = take_text(&r);
 	take_texts(&r, ret->argv, WIRE_ARGS_MAX);
 	take_texts(&r, ret->envp, WIRE_ENV_MAX);
+	take_texts(&r, ret->hidden, WIRE_HIDDEN_MAX);
 	take_files(&r, ret);
 	if (r.bad || r.at != r.end || ret->flags & ~(uint32_t)WIRE_FLAGS)
 		return false;

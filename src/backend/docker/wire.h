@@ -29,16 +29,17 @@
 
 #include "base/util.h"
 
-#define WIRE_MAGIC     "brigjob1"
-#define WIRE_HEAD      16
-#define WIRE_KEY       32
-#define WIRE_META_MAX  (4 * MiB)
-#define WIRE_ARGS_MAX  (4096 + 32)
-#define WIRE_ENV_MAX   320
-#define WIRE_FILES_MAX 64
-#define WIRE_NAME_MAX  255
-#define WIRE_BODY_MAX  (32 * KiB) /* of one message or frame */
-#define WIRE_PREFIX    8          /* {type, 0, 0, 0, length} of a message or frame; numbers are little endian */
+#define WIRE_MAGIC      "brigjob1"
+#define WIRE_HEAD       16
+#define WIRE_KEY        32
+#define WIRE_META_MAX   (4 * MiB)
+#define WIRE_ARGS_MAX   (4096 + 32)
+#define WIRE_ENV_MAX    320
+#define WIRE_FILES_MAX  64
+#define WIRE_HIDDEN_MAX 4096
+#define WIRE_NAME_MAX   255
+#define WIRE_BODY_MAX   (32 * KiB) /* of one message or frame */
+#define WIRE_PREFIX     8          /* {type, 0, 0, 0, length} of a message or frame; numbers are little endian */
 
 /* ---- the job ------------------------------------------------------------------------------------ */
 
@@ -71,6 +72,7 @@ struct wire_job {
 	const char *output;                  /* name of the file to send back at the end; "": none */
 	const char *argv[WIRE_ARGS_MAX + 1]; /* NULL-terminated */
 	const char *envp[WIRE_ENV_MAX + 1];
+	const char *hidden[WIRE_HIDDEN_MAX + 1]; /* paths of the project that were not sent: they must not be there */
 	struct wire_file files[WIRE_FILES_MAX];
 	uint32_t n_files;
 };

@@ -384,6 +384,19 @@ static void say_spaces(struct inside *in)
 	wire_put_spaces(&in->out, &spaces);
 }
 
+/* Before the program, which may make files of these names, has started. */
+static void say_masks(struct inside *in)
+{
+	size_t i = 0;
+
+	while (in->job.hidden[i] && faccessat(in->place[0], in->job.hidden[i], F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	       (errno == ENOENT || errno == ENOTDIR))
+		i++;
+	if (in->job.flags & WIRE_PROJECT)
+		say_text(in, FACT_masks, in->job.hidden[i] ? "missing" : "in place",
+			 "init: what is hidden is not in the workspace, by faccessat(2)");
+}
+
 void facts_add(struct inside *in, bool ended)
 {
 	say_payload(in);
@@ -393,6 +406,7 @@ void facts_add(struct inside *in, bool ended)
 	counters_say_limits(in);
 	if (ended)
 		return;
+	say_masks(in);
 	say_nested_userns(in);
 	say_spaces(in);
 }
