@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,28 +25,19 @@
 #include "files/pack.h"
 #include "files/pack_format.h"
 #include "files/walk.h"
+#include "temp_folder.h"
 
 #define DEEP 60
 
 static char folder[80]; /* with tree/ in it, and outside/ that nothing may reach */
 static int tree, outside;
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 static int make_folder(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
 	int top;
 
 	(void)state;
-	(void)snprintf(folder, sizeof(folder), "%s/brig-files-XXXXXX", tmp ? tmp : "/tmp");
-	if (!mkdtemp(folder))
+	if (temp_folder_make(folder, sizeof(folder), "files") < 0)
 		return -1;
 	top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	(void)mkdirat(top, "tree", 0755);
@@ -63,7 +53,7 @@ static int remove_folder(void **state)
 	(void)state;
 	(void)close(tree);
 	(void)close(outside);
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return temp_folder_remove(folder);
 }
 
 static void put_file(int dir, const char *path, const char *text)

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,30 +14,20 @@
 #include "base/str.h"
 #include "lang/lang.h"
 #include "packages/packages.h"
+#include "temp_folder.h"
 
 static char folder[256];
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 static int make_folder(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-
 	(void)state;
-	(void)snprintf(folder, sizeof(folder), "%s/brig-packages-XXXXXX", tmp ? tmp : "/tmp");
-	return mkdtemp(folder) ? 0 : -1;
+	return temp_folder_make(folder, sizeof(folder), "packages");
 }
 
 static int remove_folder(void **state)
 {
 	(void)state;
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return temp_folder_remove(folder);
 }
 
 static void put(const char *name, const char *text)

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,33 +17,23 @@
 #include "base/fd.h"
 #include "store/entry.h"
 #include "store/store.h"
+#include "temp_folder.h"
 
 #define DAY_NS  (86400 * NS_PER_SEC)
 #define WAIT_MS 120000
 
 static char folder[256];
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 static int make_folder(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-
 	(void)state;
-	(void)snprintf(folder, sizeof(folder), "%s/brig-store-XXXXXX", tmp ? tmp : "/tmp");
-	return mkdtemp(folder) ? 0 : -1;
+	return temp_folder_make(folder, sizeof(folder), "store");
 }
 
 static int remove_folder(void **state)
 {
 	(void)state;
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return temp_folder_remove(folder);
 }
 
 static struct store *open_store(uint64_t bytes)
