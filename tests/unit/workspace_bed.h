@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,20 +21,13 @@
 #include "files/beneath.h"
 #include "policy/policy.h"
 #include "workspace/workspace.h"
+#include "temp_folder.h"
 
 static char folder[80];
 static int top; /* project/, view/, state/, out/ in it */
 static struct statedir state_dir = STATEDIR_INIT;
 static struct settings set;
 static struct changes changes;
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
 
 static const char *in_folder(const char *name)
 {
@@ -50,13 +42,12 @@ static const char *in_folder(const char *name)
 static int make_folder(void **state)
 {
 	static const char *const names[] = { "project", "view", "out" };
-	const char *tmp = getenv("TMPDIR");
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct policy *policy = NULL;
 
 	(void)state;
-	(void)snprintf(folder, sizeof(folder), "%s/brig-work-XXXXXX", tmp ? tmp : "/tmp");
-	if (!mkdtemp(folder) || policy_load(&(struct policy_sources){ .file = NULL }, &policy, NULL, &err) < 0)
+	if (temp_folder_make(folder, sizeof(folder), "work") < 0 ||
+	    policy_load(&(struct policy_sources){ .file = NULL }, &policy, NULL, &err) < 0)
 		return -1;
 	set = *policy_base(policy);
 	policy_free(policy);
@@ -73,7 +64,7 @@ static int remove_folder(void **state)
 	changes_release(&changes);
 	statedir_close(&state_dir);
 	(void)close(top);
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return temp_folder_remove(folder);
 }
 
 /* Paths are below the test's folder; folders on the way are made. */
