@@ -137,7 +137,7 @@ static void put_edits_of_tree(void)
 	put("view/new", "new");
 	put("view/newdir/x", "x");
 	assert_int_equal(unlinkat(top, "view/gone", 0), 0);
-	assert_int_equal(nftw(in_folder("view/dir"), remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(temp_folder_remove(in_folder("view/dir")), 0);
 	assert_int_equal(fchmodat(top, "view/mode", 0755, 0), 0);
 	put("view/main.py", "staged");
 }
