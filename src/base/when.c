@@ -166,15 +166,33 @@ bool when_parse(const char *s, uint64_t now_ns, uint64_t *ret_ns)
 	return parse_age(s, now_ns, ret_ns) || parse_date(s, ret_ns);
 }
 
+#define DAYS_PER_400_YEARS 146097
+#define DAYS_TO_1970       719468 /* from 1 March of the year 0 */
+
+/* The calendar repeats every 400 years; years that begin in March have their odd day last. */
+static void date_of(unsigned days_since_1970, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
+{
+	unsigned days = days_since_1970 + DAYS_TO_1970;
+	unsigned era = days / DAYS_PER_400_YEARS, left = days % DAYS_PER_400_YEARS;
+	/* Which of the 400 years, had each 365 days: the odd days of 4, 100 and 400 years are taken out first. */
+	unsigned year = (left - left / 1460 + left / 36524 - left / 146096) / 365;
+	unsigned of_year = left - (365 * year + year / 4 - year / 100);
+	unsigned month = (5 * of_year + 2) / 153; /* March is 0; five months always have 153 days */
+
+	*ret_day = of_year - (153 * month + 2) / 5 + 1;
+	*ret_month = month < 10 ? month + 3 : month - 9;
+	*ret_year = 400 * era + year + (*ret_month <= 2);
+}
+
+/* Not gmtime_r(): it reads the local time zone's file first, which every run would pay for. */
 const char *when_utc(char *dst, size_t size, uint64_t ns)
 {
-	time_t secs = (time_t)(ns / NS_PER_SEC);
-	struct tm tm;
-	char text[32];
+	uint64_t secs = ns / NS_PER_SEC; /* 64 bits of ns end in the year 2554 */
+	unsigned year, month, day, clock = (unsigned)(secs % 86400);
 
-	if (!gmtime_r(&secs, &tm) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
-		text[0] = '\0';
-	(void)snprintf(dst, size, "%s.%03uZ", text, (unsigned)(ns / NS_PER_MS % 1000));
+	date_of((unsigned)(secs / 86400), &year, &month, &day);
+	(void)snprintf(dst, size, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", year, month, day, clock / 3600,
+		       clock / 60 % 60, clock % 60, (unsigned)(ns / NS_PER_MS % 1000));
 	return dst;
 }
 

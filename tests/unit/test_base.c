@@ -9,12 +9,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/str.h"
+#include "base/when.h"
 
 /* ---- str ----------------------------------------------------------------------------------------- */
 
@@ -403,6 +405,28 @@ static void test_id(void **state)
 	assert_int_equal(id_random(a, 1000), -EINVAL);
 }
 
+/* ---- when ---------------------------------------------------------------------------------------- */
+
+/* Every day that 64 bits of nanoseconds know, against the C library. */
+static void test_utc_of_every_day(void **state)
+{
+	char ours[WHEN_TEXT_MAX], libc[32];
+
+	(void)state;
+	for (uint64_t day = 0; day <= UINT64_MAX / NS_PER_SEC / 86400; day++) {
+		uint64_t secs = min_u64(day * 86400 + day % 86400, UINT64_MAX / NS_PER_SEC);
+		time_t t = (time_t)secs;
+		struct tm tm;
+
+		assert_non_null(gmtime_r(&t, &tm));
+		assert_true(strftime(libc, sizeof(libc), "%Y-%m-%dT%H:%M:%S", &tm) > 0);
+		(void)when_utc(ours, sizeof(ours),
+			       secs * NS_PER_SEC + min_u64(7 * NS_PER_MS, UINT64_MAX - secs * NS_PER_SEC));
+		if (strncmp(ours, libc, strlen(libc)) != 0 || !str_eq(ours + strlen(libc), ".007Z"))
+			fail_msg("day %llu is %s, not %s", (unsigned long long)day, ours, libc);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,6 +449,7 @@ int main(void)
 		cmocka_unit_test(test_fd_whole_reads),
 		cmocka_unit_test(test_fd_ownership),
 		cmocka_unit_test(test_id),
+		cmocka_unit_test(test_utc_of_every_day),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
