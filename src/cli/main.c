@@ -56,10 +56,11 @@ int main(int argc, char **argv)
 
 	if (!fill_standard_fds())
 		return EXIT_FAILED;
-	/* Large zeroed structures straight from the kernel: malloc would clear every page of them, used or not.  It does
-	 * not ask there as long as the heap has room left. */
-	(void)mallopt(M_MMAP_THRESHOLD, 16 * 1024);
+	/* One heap that only grows, a little at a time: calloc() knows that what the kernel has just added is zero, and
+	 * giving memory back would make it wait for the other cpus.  What is larger has a mapping of its own. */
+	(void)mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
 	(void)mallopt(M_TOP_PAD, 16 * 1024);
+	(void)mallopt(M_TRIM_THRESHOLD, 1024 * 1024 * 1024);
 	(void)signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write, not our death */
 	if (argc > 1)
 		replace_alias(&argv[1]);
