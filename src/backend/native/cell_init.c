@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "sys/caps.h"
+#include "sys/loopback.h"
 
 #define WALL_GRACE_MS 500
 
@@ -232,6 +233,7 @@ static int fork_payload(struct cell_build *b)
 	if (pid == 0)
 		payload_main(b);
 	b->payload = (pid_t)pid;
+	cpu_pair_part(&b->spec->cpus, b->payload);
 	return 0;
 }
 
@@ -244,6 +246,33 @@ static int join_namespaces(struct cell_build *b)
 	if (rc < 0)
 		return rc;
 	return setns(b->payload_pidfd, CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 ? -errno : 0;
+}
+
+static int set_hostname(struct cell_build *b UNUSED)
+{
+	if (sethostname("cell", 4) < 0 || setdomainname("", 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int bring_loopback_up(struct cell_build *b UNUSED)
+{
+	return loopback_up();
+}
+
+/*
+ * A socket belongs to the network namespace in which it was made, whoever serves it.  So the cell needs no interface
+ * to reach the proxy, and the proxy needs no way into the cell.
+ */
+static int make_listener(struct cell_build *b)
+{
+	struct report made = report_make(REPORT_LISTENER);
+	AUTO_FD sock = FD_NONE;
+
+	if (!b->spec->plan->egress)
+		return 0;
+	sock = loopback_listen(EGRESS_PORT, EGRESS_BACKLOG);
+	return sock < 0 ? sock : report_send(b->spec->ctl, &made, &sock, 1);
 }
 
 /* pivot_root has moved every process of the mount namespace, the payload too; which checks that it was. */
@@ -298,6 +327,7 @@ static int confine_init(struct cell_build *b)
 {
 	int rc;
 
+	cpu_pair_join(&b->spec->cpus);
 	wipe_environment(b->spec);
 	/* Only two descriptors survive, as 0 and 1, so that the rest is one range. */
 	if (dup3(b->spec->ctl, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 || dup3(b->mate, MATE_AFTER_CONFINE, O_CLOEXEC) < 0 ||
@@ -344,6 +374,9 @@ static const struct build_step steps[] = {
 	{ STEP_join_namespaces, join_namespaces },
 	/* The payload confines itself while we do the slow rest; it is let go when both are done. */
 	{ STEP_show_tree, show_tree },
+	{ STEP_hostname, set_hostname },
+	{ STEP_loopback, bring_loopback_up },
+	{ STEP_listener, make_listener },
 	{ STEP_detach_host, root_detach_host },
 	{ STEP_hand_over, hand_over },
 	{ STEP_confine_init, confine_init },
@@ -381,11 +414,11 @@ static _Noreturn void reap(pid_t payload)
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0)
 			end(125); /* cannot happen while the payload is our child */
 		if (info.si_pid == payload) {
-			char rest;
+			char word;
 
 			report_end(&info);
-			/* The supervisor kills us when it has seen enough; end of file means that it is gone. */
-			while (read(CTL_AFTER_CONFINE, &rest, 1) > 0)
+			/* The supervisor says when it has seen enough, or kills us; end of file means that it is gone. */
+			while (read(CTL_AFTER_CONFINE, &word, 1) < 0 && errno == EINTR)
 				;
 			end(0);
 		}

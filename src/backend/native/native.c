@@ -94,6 +94,7 @@ static void fill_spec(struct cell *c)
 	if (plan->report_denied && seccomp_can_listen())
 		s->telling_filter = seccomp_filter_telling(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
 	s->init_filter = seccomp_filter_init();
+	s->cpus = cpu_pair_find();
 	(void)snprintf(s->root_inodes, sizeof(s->root_inodes), "%zu",
 		       1024 + (plan->workspace ? plan->workspace->n_hidden : 0));
 	(void)clock_gettime(CLOCK_MONOTONIC, &mono);

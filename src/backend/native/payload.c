@@ -22,7 +22,6 @@
 #include "backend/native/cell_spec.h"
 #include "base/fd.h"
 #include "sys/caps.h"
-#include "sys/loopback.h"
 
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE              65
@@ -49,33 +48,6 @@ static int make_namespaces(struct cell_build *b UNUSED)
 	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
 		return -errno;
 	return mate_send(MATE_FD, MATE_NAMESPACES, 0, 0);
-}
-
-static int set_hostname(struct cell_build *b UNUSED)
-{
-	if (sethostname("cell", 4) < 0 || setdomainname("", 0) < 0)
-		return -errno;
-	return 0;
-}
-
-static int bring_loopback_up(struct cell_build *b UNUSED)
-{
-	return loopback_up();
-}
-
-/*
- * A socket belongs to the network namespace in which it was made, whoever serves it.  So the cell needs no interface
- * to reach the proxy, and the proxy needs no way into the cell.
- */
-static int make_listener(struct cell_build *b)
-{
-	struct report made = report_make(REPORT_LISTENER);
-	AUTO_FD sock = FD_NONE;
-
-	if (!b->spec->plan->egress)
-		return 0;
-	sock = loopback_listen(EGRESS_PORT, EGRESS_BACKLOG);
-	return sock < 0 ? sock : report_send(GO_FD, &made, &sock, 1);
 }
 
 static int enter_cgroup(struct cell_build *b)
@@ -219,9 +191,6 @@ static int probe_landlock(void)
 static const struct build_step steps[] = {
 	{ STEP_stdio, connect_stdio },
 	{ STEP_namespaces, make_namespaces },
-	{ STEP_hostname, set_hostname },
-	{ STEP_loopback, bring_loopback_up },
-	{ STEP_listener, make_listener },
 	{ STEP_enter_cgroup, enter_cgroup },
 	{ STEP_cgroup_ns, build_cgroup_ns },
 	{ STEP_oom_score, offer_to_oom_killer },
@@ -281,6 +250,7 @@ _Noreturn void payload_main(struct cell_build *b)
 	if (rc < 0)
 		give_up(b->spec->go, failed, rc);
 	rc = build_run(b, steps + 1, ARRAY_LEN(steps) - 1, &failed);
+	cpu_pair_join(&b->spec->cpus);
 	confined.value = probe_landlock();
 	if (rc == 0)
 		rc = build_run(b, filter_step, ARRAY_LEN(filter_step), &failed);
