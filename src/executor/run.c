@@ -41,6 +41,7 @@ struct run {
 	struct selection chosen;
 	protection_set allowed;         /* allow_degraded */
 	struct inspect_job *inspection; /* under way */
+	bool inspected;                 /* begun, or not wanted */
 	bool stopped;                   /* by its findings */
 	struct packages packages;
 	struct buf compiled;
@@ -93,11 +94,35 @@ static int end_blocked(struct run *r, const struct findings *f)
 	return end_with(r, VERDICT_blocked, "static inspection found more than it can list");
 }
 
+/* It is read in a process of its own. */
+static int begin_inspection(struct run *r)
+{
+	const struct settings *set = &r->prepared.resolved.set;
+	struct inspect_request what = { .trust = r->prepared.resolved.trust,
+					.text = r->prepared.subject.text,
+					.len = r->prepared.subject.len,
+					.strict_commands = set->strict_commands };
+	const struct rule_set *rules;
+
+	if (r->inspected)
+		return 0;
+	r->inspected = true;
+	/* The name in the workspace, not the caller's: that is what the engine will go by. */
+	if (!set->inspection || !subject_inspection(&r->prepared.subject, r->prepared.source_name, &what.kind))
+		return 0;
+	if (rulebook_get(r->rules, set->rules_file, &rules, &r->err) < 0 ||
+	    inspect_begin(rules, &what, &r->inspection, &r->err) < 0)
+		return end_with_error(r);
+	return 0;
+}
+
 /* The findings of the inspection that was begun; -1 if they, or their absence, end the run. */
 static int await_inspection(struct run *r)
 {
 	struct findings *found = &r->result->findings;
 
+	if (begin_inspection(r) < 0)
+		return -1;
 	if (!r->inspection)
 		return 0;
 	if (inspect_finish(MOVE_PTR(r->inspection), found, &r->err) < 0)
@@ -120,28 +145,20 @@ static int check_record(struct run *r)
 static int inspection_gate(void *arg, struct brig_error *err)
 {
 	struct run *r = arg;
+	uint64_t mark = clock_now_ns();
+	bool unrecorded;
 
-	r->stopped = await_inspection(r) < 0 || check_record(r) < 0;
+	/* The record is prepared while the code is read.  What is blocked is blocked, whether or not it could be recorded. */
+	r->stopped = begin_inspection(r) < 0;
+	unrecorded = !r->stopped && check_record(r) < 0;
+	r->stopped = r->stopped || await_inspection(r) < 0 || unrecorded;
+	r->result->phase_ns[PHASE_INSPECT] += clock_now_ns() - mark;
 	return r->stopped ? err_set(err, BRIG_E_REFUSED, 0, "%s", r->result->reason) : 0;
 }
 
-/* Only begun here: it is read in a process of its own while the cell is built. */
+/* A compiler is a program too: it is not started on code that will be blocked.  Else the cell is built meanwhile. */
 static int step_inspect(struct run *r)
 {
-	const struct settings *set = &r->prepared.resolved.set;
-	struct inspect_request what = { .trust = r->prepared.resolved.trust,
-					.text = r->prepared.subject.text,
-					.len = r->prepared.subject.len,
-					.strict_commands = set->strict_commands };
-	const struct rule_set *rules;
-
-	/* The name in the workspace, not the caller's: that is what the engine will go by. */
-	if (!set->inspection || !subject_inspection(&r->prepared.subject, r->prepared.source_name, &what.kind))
-		return 0;
-	if (rulebook_get(r->rules, set->rules_file, &rules, &r->err) < 0 ||
-	    inspect_begin(rules, &what, &r->inspection, &r->err) < 0)
-		return end_with_error(r);
-	/* A compiler is a program too: it is not started on code that will be blocked. */
 	return r->prepared.lang->compiles ? await_inspection(r) : 0;
 }
 
