@@ -89,6 +89,9 @@ struct backend_ops {
 	/* Finds out, cheaply, which protections this host cannot give (those of never included). */
 	int (*open)(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
 		    struct brig_error *err);
+	/* After the last destroy: waits for what was left to others, which best comes after something else was done, and
+	 * names what stayed; the number of such things.  NULL: destroy waits itself. */
+	int (*settle)(struct backend_host *h, char *leftovers, size_t size);
 	void (*close)(struct backend_host *h); /* NULL is fine */
 	/* Every limit is in force before the first guest instruction.  None has run when this returns, unless the
 	 * plan says start_at_once: then the program may be running, and start only says where to watch it. */

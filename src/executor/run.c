@@ -416,6 +416,16 @@ static int step_run(struct run *r)
 	return 0;
 }
 
+/* After the record was written: it takes others about as long to remove what is left of the cells. */
+static void settle(struct run *r)
+{
+	const struct backend_ops *ops = r->chosen.ops;
+	char leftovers[256];
+
+	if (ops && ops->settle && ops->settle(r->chosen.host, leftovers, sizeof(leftovers)) > 0)
+		result_warn(r->result, "clean-up left behind: %s", leftovers);
+}
+
 static const struct {
 	int (*run)(struct run *r);
 	enum run_phase phase; /* PHASE_COUNT: the stage times itself */
@@ -464,6 +474,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 	record_finish(recorder, &r->recording, policy_file(policy), ret);
 	work_close(&r->work);
 	prepared_request_release(&r->prepared);
-	selection_release(&r->chosen); /* last: it waits for processes that are ending meanwhile */
+	settle(r);
+	selection_release(&r->chosen);
 	free(r);
 }

@@ -363,8 +363,8 @@ void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgr
 
 /* ---- tasks inside ---------------------------------------------------------------------------- */
 
-/* Counts the tasks in one group and sends each the signal (0: none).  -errno if the list cannot be read. */
-static int signal_tasks(const struct cgroup_leaf *leaf, int sig)
+/* Counts the tasks in one group but one and sends each the signal (0: none).  -errno if the list cannot be read. */
+static int signal_tasks(const struct cgroup_leaf *leaf, int sig, pid_t besides)
 {
 	AUTO_FD fd = openat(leaf->dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 	char text[4096];
@@ -382,20 +382,20 @@ static int signal_tasks(const struct cgroup_leaf *leaf, int sig)
 			}
 			if (sig && pid > 1) /* 0: a task of a pid namespace that we cannot see */
 				(void)kill(pid, sig);
+			count += besides == 0 || pid != besides;
 			pid = 0;
-			count++;
 		}
 	}
 	return n < 0 ? -errno : count;
 }
 
-int cgroup_count_tasks(const struct cgroup *cg)
+int cgroup_count_tasks(const struct cgroup *cg, pid_t besides)
 {
 	int most = -ENODATA;
 
 	/* A task enters the trees one after another: whatever has entered any of them counts. */
 	for (size_t i = 0; i < cg->n_leaves; i++) {
-		int n = signal_tasks(&cg->leaf[i], 0);
+		int n = signal_tasks(&cg->leaf[i], 0, besides);
 
 		if (n > most || (n < 0 && most == -ENODATA))
 			most = n;
@@ -408,7 +408,7 @@ static void kill_leaf(const struct cgroup_leaf *leaf)
 	if (leaf->dir < 0 || (leaf->ops->kill_all && leaf->ops->kill_all(leaf)))
 		return;
 	/* A fork bomb outruns one pass, but not the limit on its number: each pass leaves fewer to fork. */
-	for (int pass = 0; pass < 16 && signal_tasks(leaf, SIGKILL) > 0; pass++)
+	for (int pass = 0; pass < 16 && signal_tasks(leaf, SIGKILL, 0) > 0; pass++)
 		;
 }
 

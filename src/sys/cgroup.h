@@ -103,8 +103,8 @@ int cgroup_read(struct cgroup *cg, struct cgroup_usage *ret);
 int cgroup_read_cpu_ns(const struct cgroup *cg, uint64_t *ret);
 int cgroup_read_oom_kills(const struct cgroup *cg, uint64_t *ret);
 void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgroup_readback *ret);
-/* Tasks still inside, from cgroup.procs; -errno if unknown. */
-int cgroup_count_tasks(const struct cgroup *cg);
+/* Tasks still inside, from cgroup.procs, but for one if it is not 0; -errno if unknown. */
+int cgroup_count_tasks(const struct cgroup *cg, pid_t besides);
 /* Once everything inside has been killed: dying takes cpu time too, and a throttled group would wait for it. */
 void cgroup_lift_quota(const struct cgroup *cg);
 /* Kills every task inside (cgroup.kill where there is one). */

@@ -335,6 +335,26 @@ def native_cells(t):
 	until(t, "it to be gone", lambda: all(row["id"] != ident for row in document(t, "ps")["cells"]))
 
 
+@case("a janitor that somebody kills is missed, and its work done all the same")
+def killed_janitor(t):
+	p = start(t, "echo ready; sleep 2\n")
+	with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="ascii") as f:
+		children = list(map(int, f.read().split()))
+	outside = []
+	for pid in children:
+		with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+			names = next(line for line in f if line.startswith("NSpid:")).split()[1:]
+		if len(names) == 1:
+			outside.append(pid)
+	if not outside:
+		t.skip("there is no janitor: this user has no control groups")
+	t.equal(len(outside), 1, "children of brig outside the cell", children)
+	os.kill(outside[0], signal.SIGKILL)
+	out, err = p.communicate(timeout=GUARD)
+	t.equal((p.returncode, out), (0, b""), "how the run ended", err)
+	t.check(b"left behind" not in err, "nothing is said to be left", err)
+
+
 @case("ps and reap: an engine that is not there is a note, and tables are printed")
 def ps_without_engine(t):
 	doc = document(t, "ps")

@@ -261,7 +261,7 @@ static void reads_back_every_limit(void **state UNUSED)
 		assert_in_range(rb.value, expected[i].least, expected[i].most);
 		assert_true(rb.source[0] == '/' || strncmp(rb.source, "...", 3) == 0);
 	}
-	assert_int_equal(cgroup_count_tasks(cg), 0);
+	assert_int_equal(cgroup_count_tasks(cg, 0), 0);
 	assert_true(count_groups() > 0);
 	assert_int_equal(cgroup_destroy(cg, soon()), 0);
 	assert_int_equal(count_groups(), 0);
@@ -354,7 +354,7 @@ static void counts_and_kills_tasks(void **state UNUSED)
 	}
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	assert_int_equal(read(ready[0], &c, 1), 1);
-	assert_int_equal(cgroup_count_tasks(cg), 2);
+	assert_int_equal(cgroup_count_tasks(cg, 0), 2);
 	cgroup_kill(cg);
 	status = wait_for(pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -440,7 +440,7 @@ static void janitor_removes_a_living_cell(void **state UNUSED)
 	if (task == 0)
 		for (;;)
 			pause();
-	while (cgroup_count_tasks(cg) == 0)
+	while (cgroup_count_tasks(cg, 0) == 0)
 		(void)usleep(100);
 	janitor = fork();
 	if (janitor == 0)
@@ -480,7 +480,7 @@ static void janitor_may_come_first(void **state UNUSED)
 		for (;;)
 			pause();
 	}
-	while (cgroup_count_tasks(cg) == 0)
+	while (cgroup_count_tasks(cg, 0) == 0)
 		(void)usleep(100);
 	(void)close(go[0]);
 	(void)close(go[1]);
@@ -565,7 +565,7 @@ static int check_as_nobody(void)
 		return 4;
 	cgroup_readback(cg, CGROUP_MEMORY, &rb);
 	if (rb.known || cgroup_clone_fd(cg) != -1 || cgroup_enter_self(cg) != 0 || cgroup_read(cg, &u) != -ENODATA ||
-	    cgroup_count_tasks(cg) >= 0)
+	    cgroup_count_tasks(cg, 0) >= 0)
 		return 5;
 	if (cgroup_destroy(cg, soon()) != 0)
 		return 6;

@@ -3,6 +3,7 @@
 #ifndef NATIVE_CELL_H
 #define NATIVE_CELL_H
 
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "backend/backend.h"
@@ -15,7 +16,15 @@ struct backend_host {
 	bool has_cgroups, enters_at_clone;
 	int landlock_abi;
 	struct idmap ids;
-	struct janitor dismissed; /* of the last cell: waited for when there is nothing else to do */
+	/* What is left of the last cell: waited for when there is nothing else to do. */
+	struct {
+		pid_t init_pid;
+		int init_pidfd; /* dying; FD_NONE: it was seen dead */
+		struct janitor janitor;
+		struct cgroup *cgroup;
+		uint64_t deadline_ns;
+		char id[RUN_ID_LEN + 1];
+	} last;
 };
 
 struct denials; /* denied.c */
@@ -39,7 +48,8 @@ struct cell {
 	struct janitor janitor;
 	struct project project;
 	pid_t init_pid;
-	int init_pidfd; /* FD_NONE once reaped */
+	int init_pidfd; /* FD_NONE once reaped, or left to settle */
+	int dying;      /* ... and then this */
 	pid_t payload_pid;
 
 	int ctl, go; /* our ends */
@@ -58,14 +68,17 @@ struct cell {
 	bool told_started, told_ended;        /* ... and what of it the watcher knows */
 	bool tells;                           /* the payload's filter is the telling form */
 	bool let_go;
+	bool silent; /* nobody is left who could make a call: the program has run its last instruction ... */
+	bool parted; /* ... and init has been told that we have seen enough */
 	uint64_t started_ns;
 	struct exit_info end;
 	int landlock_probe;
 	uint64_t root_free_blocks, root_free_inodes; /* when it was sealed */
 	bool disk_full;
 	uint64_t cpu_ns_seen;
-	struct facts early; /* read while the program began to run */
-	struct facts late;  /* read while the cell was dying */
+	struct stat own_ns[HANDED_COUNT - HANDED_NS_FIRST]; /* the supervisor's */
+	struct facts early;                                 /* read while the program began to run */
+	struct facts late;                                  /* read while the program or its cell was dying */
 	struct cgroup_usage last_usage;
 	int tasks_left; /* after stop; -1: not stopped yet */
 };
@@ -93,9 +106,9 @@ void cell_denied_pump(struct cell *c, short listener); /* what poll says of it; 
 void cell_denied_end(struct cell *c);
 void native_denied(struct cell *c, struct denied *ret);
 /* inspect.c */
-void cell_inspect_ready(struct cell *c); /* init has built the cell */
-void cell_inspect_start(struct cell *c); /* the program has just been let go */
-void cell_inspect_dying(struct cell *c); /* the cell was told to die */
+void cell_inspect_start(struct cell *c);  /* the program has just been let go */
+void cell_inspect_silent(struct cell *c); /* the program is dying */
+void cell_inspect_dying(struct cell *c);  /* the cell is dying, or was told to */
 void cell_inspect(struct cell *c, struct facts *ret);
 /* project.c */
 void cell_project_init(struct project *p);
@@ -110,6 +123,7 @@ int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error
 /* host.c */
 int native_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
 		struct brig_error *err);
+int native_settle(struct backend_host *h, char *leftovers, size_t size);
 void native_close(struct backend_host *h);
 
 /* cells.c */
@@ -120,6 +134,8 @@ bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3]
 int native_list(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 int native_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 
+/* native.c */
+uint64_t native_cpu_ns(struct cell *c);
 /* Init does not answer.  If it left word why, that is the reason; else rc is. */
 int cell_lost_init(struct cell *c, enum step step, int rc, struct brig_error *err);
 /* "cannot <what>": refused if the step carries a protection, else failed. */

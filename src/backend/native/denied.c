@@ -291,10 +291,12 @@ void cell_denied_pump(struct cell *c, short listener)
 		else
 			give_up_listening(c); /* no memory to count in */
 	}
-	if (listener & POLLIN && c->denials && !c->denials->paused)
+	if (listener & POLLIN && c->denials && !c->denials->paused) {
 		take_calls(c, c->denials);
-	else if (listener & (POLLHUP | POLLERR) && !(listener & POLLIN))
-		stop_listening(c); /* nobody is left who could call */
+	} else if (listener & (POLLHUP | POLLERR) && !(listener & POLLIN)) {
+		stop_listening(c);
+		c->silent = true;
+	}
 }
 
 /* ---- the list --------------------------------------------------------------------------------- */

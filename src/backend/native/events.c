@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "backend/native/cell.h"
 #include "base/clock.h"
@@ -24,7 +25,6 @@ static int take_ready(struct cell *c, const struct received *r)
 	c->project.own_inodes = r->report.own_inodes;
 	c->ready = true;
 	cell_denied_ready(c);
-	cell_inspect_ready(c); /* costs no time: the payload is still busy with its walls */
 	return 0;
 }
 
@@ -123,6 +123,23 @@ static int take_init_death(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
+/*
+ * The program has run its last instruction, and the kernel is still busy with taking its memory away: what is read now
+ * costs no time.  Init, which learns of the end only then, need not wait for us afterwards.
+ */
+static void part(struct cell *c)
+{
+	c->parted = true;
+	cell_inspect_silent(c);
+	c->cpu_ns_seen = native_cpu_ns(c);
+	janitor_keep(&c->janitor, c->handed[HANDED_NS_MNT]);
+	cpu_pair_part(&c->spec.cpus, c->init_pid);
+	(void)send(c->ctl, "e", 1, MSG_NOSIGNAL); /* if it fails, init is dead already */
+	cell_inspect_dying(c);
+	if (c->cgroup)
+		(void)cgroup_read(c->cgroup, &c->last_usage);
+}
+
 int cell_pump(struct cell *c, struct brig_error *err)
 {
 	struct pollfd p[] = { { .fd = c->init_pidfd, .events = POLLIN }, { .fd = c->listener, .events = POLLIN } };
@@ -134,6 +151,8 @@ int cell_pump(struct cell *c, struct brig_error *err)
 	/* The payload's socket ends by exec; of a payload that died instead, init reports the end. */
 	if (rc == 0 && c->go < 0 && c->confined)
 		c->started = true;
+	if (rc == 0 && c->silent && c->started && c->ready && !c->parted)
+		part(c);
 	if (rc == 0)
 		rc = drain(c, &c->ctl, "cell init", err);
 	return rc == 0 && dead && !c->ended ? take_init_death(c, err) : rc;

@@ -4,7 +4,11 @@
  * every run, so nothing is forked.  What only shows by doing (a forbidden user namespace, a masked /proc)
  * fails at its step in the cell's set-up, with the same refusal.
  */
+#include <stdio.h>
+
 #include "backend/native/cell.h"
+#include "base/fd.h"
+#include "sys/proc.h"
 
 static protection_set missing_cgroup(const struct cgroup_host *h)
 {
@@ -52,7 +56,8 @@ int native_open(const struct settings *set UNUSED, struct backend_host **ret, pr
 
 	if (!h)
 		return err_nomem(err);
-	h->dismissed = (struct janitor)JANITOR_NONE;
+	h->last.janitor = (struct janitor)JANITOR_NONE;
+	h->last.init_pidfd = FD_NONE;
 	rc = cgroup_host_open(&h->cgroups, err);
 	if (rc < 0) {
 		free(h);
@@ -73,11 +78,43 @@ int native_open(const struct settings *set UNUSED, struct backend_host **ret, pr
 	return 0;
 }
 
+static int bury_init(struct backend_host *h)
+{
+	int rc = h->last.init_pidfd >= 0 ? proc_reap(&h->last.init_pidfd, h->last.deadline_ns, NULL) : 0;
+
+	fd_closep(&h->last.init_pidfd);
+	return rc;
+}
+
+static int remove_groups(struct backend_host *h)
+{
+	int rc = janitor_await(&h->last.janitor, h->last.deadline_ns);
+
+	if (rc == -ECHILD) /* somebody killed it */
+		rc = cgroup_remove(h->last.cgroup, h->last.deadline_ns);
+	cgroup_free(MOVE_PTR(h->last.cgroup));
+	return rc;
+}
+
+int native_settle(struct backend_host *h, char *leftovers, size_t size)
+{
+	bool process = bury_init(h) < 0, group = remove_groups(h) < 0;
+	char pid[32] = "";
+
+	if (process)
+		(void)snprintf(pid, sizeof(pid), "process %d", h->last.init_pid);
+	(void)snprintf(leftovers, size, "%s%s%s%s", pid, process && group ? ", " : "",
+		       group ? "control group brig-" : "", group ? h->last.id : "");
+	return process + group;
+}
+
 void native_close(struct backend_host *h)
 {
+	char leftovers[96];
+
 	if (!h)
 		return;
-	janitor_reap(&h->dismissed);
+	(void)native_settle(h, leftovers, sizeof(leftovers));
 	cgroup_host_free(h->cgroups);
 	free(h);
 }

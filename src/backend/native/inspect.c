@@ -7,6 +7,7 @@
  * The payload is a zombie by now, or about to be killed.  A zombie still shows its credentials, filters,
  * limits and privileges.
  */
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,30 +68,43 @@ static void read_cgroup(struct cell *c, struct facts *f)
 	}
 }
 
+static const struct {
+	const char *name;
+	enum fact_id fact;
+} namespaces[] = {
+	{ "user", FACT_user_ns }, { "pid", FACT_pid_ns }, { "mnt", FACT_mount_ns },     { "net", FACT_net_ns },
+	{ "ipc", FACT_ipc_ns },   { "uts", FACT_uts_ns }, { "cgroup", FACT_cgroup_ns }, { "time", FACT_time_ns },
+};
+static_assert(ARRAY_LEN(namespaces) == HANDED_COUNT - HANDED_NS_FIRST,
+	      "namespaces[] is in the order of enum handed_fd");
+
+/* Ours, which the cell's must differ from.  Looked up once, while there is time. */
+static void find_own_namespaces(struct cell *c)
+{
+	if (c->own_ns[0].st_ino)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
+		char path[40];
+
+		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", namespaces[i].name);
+		if (stat(path, &c->own_ns[i]) < 0)
+			c->own_ns[i].st_ino = 0;
+	}
+}
+
 static void read_namespaces(struct cell *c, struct facts *f)
 {
-	static const struct {
-		enum handed_fd fd;
-		enum fact_id fact;
-		const char *name;
-	} rows[] = {
-		{ HANDED_NS_USER, FACT_user_ns, "user" },       { HANDED_NS_PID, FACT_pid_ns, "pid" },
-		{ HANDED_NS_MNT, FACT_mount_ns, "mnt" },        { HANDED_NS_NET, FACT_net_ns, "net" },
-		{ HANDED_NS_IPC, FACT_ipc_ns, "ipc" },          { HANDED_NS_UTS, FACT_uts_ns, "uts" },
-		{ HANDED_NS_CGROUP, FACT_cgroup_ns, "cgroup" }, { HANDED_NS_TIME, FACT_time_ns, "time" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct stat ours, theirs;
-		char path[40];
+	find_own_namespaces(c);
+	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
+		const struct stat *ours = &c->own_ns[i];
+		struct stat theirs;
 		bool own;
 
-		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", rows[i].name);
-		if (stat(path, &ours) < 0 || fstat(c->handed[rows[i].fd], &theirs) < 0)
+		if (ours->st_ino == 0 || fstat(c->handed[HANDED_NS_FIRST + i], &theirs) < 0)
 			continue;
 		/* A descriptor on another file system than nsfs is no namespace at all. */
-		own = theirs.st_dev == ours.st_dev && theirs.st_ino != ours.st_ino;
-		fact_text(f, rows[i].fact, own ? "own" : "shared", "%s:[%llu]", rows[i].name,
+		own = theirs.st_dev == ours->st_dev && theirs.st_ino != ours->st_ino;
+		fact_text(f, namespaces[i].fact, own ? "own" : "shared", "%s:[%llu]", namespaces[i].name,
 			  (unsigned long long)theirs.st_ino);
 	}
 }
@@ -355,18 +369,16 @@ static void read_held(struct cell *c, struct facts *f)
 	read_landlock(c, f);
 }
 
-/* Early looks at what only processes show; the rest can be read whatever happens to them. */
-void cell_inspect_ready(struct cell *c)
-{
-	read_network(c, &c->early);
-	read_mounts(c, &c->early);
-}
-
+/* An early look at what only processes show; the rest can be read whatever happens to them. */
 void cell_inspect_start(struct cell *c)
 {
-	read_payload(c, &c->early);
-	read_limits(c, &c->early);
-	read_id_map(c, &c->early);
+	read_processes(c, &c->early);
+	find_own_namespaces(c);
+}
+
+void cell_inspect_silent(struct cell *c)
+{
+	read_processes(c, &c->late);
 }
 
 void cell_inspect_dying(struct cell *c)
@@ -396,11 +408,14 @@ static void adopt(struct facts *to, const struct facts *from, const char *remark
 void cell_inspect(struct cell *c, struct facts *ret)
 {
 	if (c->tasks_left < 0) {
-		read_processes(c, ret);
+		if (!c->parted)
+			read_processes(c, ret);
 		return;
 	}
 	adopt(ret, &c->late, "");
 	adopt(ret, &c->early, " (at start)");
 	fact_num(ret, FACT_processes_left, (uint64_t)c->tasks_left, "%s",
-		 c->cgroup ? "cgroup.procs" : "waitid(2) of the pid namespace's init");
+		 c->dying >= 0 ? "cgroup.procs, besides our init, which is dying"
+		 : c->cgroup   ? "cgroup.procs"
+			       : "waitid(2) of the pid namespace's init");
 }

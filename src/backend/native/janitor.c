@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 #include "backend/native/report.h"
 #include "base/clock.h"
 #include "sys/cgroup.h"
+#include "sys/proc.h"
 
 /*
  * Runs in a fork of a process that may have threads: async-signal-safe to the end.  It holds copies of
@@ -20,11 +20,14 @@
  */
 static _Noreturn void janitor_main(int lifeline, const struct cgroup *cg, uint64_t patience_ns)
 {
-	struct received kept;
+	struct received word;
+	int kept = FD_NONE;
 
 	cgroup_close_other_fds(cg, lifeline);
-	while (report_receive(lifeline, /* wait= */ true, &kept) > 0)
-		;
+	while (report_receive(lifeline, /* wait= */ true, &word) > 0) {
+		fd_closep(&kept);
+		kept = word.fds[0];
+	}
 	_exit(cgroup_remove(cg, clock_now_ns() + patience_ns) < 0 ? 1 : 0);
 }
 
@@ -55,6 +58,7 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 		j->pidfd = FD_NONE;
 		return -saved;
 	}
+	j->pid = (pid_t)pid;
 	j->lifeline = ends[1];
 	return 0;
 }
@@ -63,26 +67,26 @@ void janitor_keep(struct janitor *j, int fd)
 {
 	const struct report keep = report_make(REPORT_KEEP);
 
-	if (j->lifeline >= 0 && fd >= 0)
-		(void)report_send(j->lifeline, &keep, &fd, 1); /* if it fails, the work is done elsewhere */
+	if (j->lifeline >= 0)
+		(void)report_send(j->lifeline, &keep, &fd, fd >= 0); /* if it fails, the work is done elsewhere */
 }
 
-void janitor_dismiss(struct janitor *j)
-{
-	if (j->pidfd >= 0)
-		(void)pidfd_send_signal(j->pidfd, SIGKILL, NULL, 0);
-	fd_closep(&j->lifeline); /* too late to be taken for our death */
-}
-
-void janitor_leave(struct janitor *j)
+void janitor_finish(struct janitor *j)
 {
 	fd_closep(&j->lifeline);
-	fd_closep(&j->pidfd);
 }
 
-void janitor_reap(struct janitor *j)
+int janitor_await(struct janitor *j, uint64_t deadline_ns)
 {
-	while (j->pidfd >= 0 && waitid(P_PIDFD, (id_t)j->pidfd, NULL, WEXITED | __WALL) < 0 && errno == EINTR)
-		;
+	siginfo_t end = { .si_code = 0 };
+	int rc;
+
+	if (j->pidfd < 0)
+		return 0;
+	rc = proc_reap(&j->pidfd, deadline_ns, &end);
+
 	fd_closep(&j->pidfd);
+	if (rc < 0)
+		return -EBUSY;
+	return end.si_code == CLD_EXITED && end.si_status == 0 ? 0 : -ECHILD;
 }

@@ -3,9 +3,11 @@
  * The janitor is a small process beside the supervisor.  Everything of a cell dies with the
  * supervisor by itself (processes by PDEATHSIG and the pid namespace, mounts and networks with their
  * namespaces) except the directories of its control groups.  The janitor waits for the supervisor's
- * end, however it comes, and removes them (INV-3).  A supervisor that lives to the end of the run removes them itself,
- * and sends the janitor home, which takes a reference to the cell's mounts with it: to undo them the kernel waits for every
- * cpu, and meanwhile the supervisor can write its record.
+ * word or its end, however it comes, and removes them (INV-3).
+ *
+ * So a run that ends well and one that is killed are cleaned up by the same code.  A supervisor that lives to the end
+ * writes its record meanwhile, and waits for the janitor last.  The last reference to the cell's mounts goes the same
+ * way: to undo them the kernel waits for every cpu, and there it costs the supervisor nothing.
  */
 #ifndef NATIVE_JANITOR_H
 #define NATIVE_JANITOR_H
@@ -15,6 +17,7 @@
 struct cgroup;
 
 struct janitor {
+	pid_t pid;
 	int pidfd;
 	int lifeline; /* our end; the kernel closes it when we die */
 };
@@ -25,13 +28,14 @@ struct janitor {
 
 /* Started before the groups exist, so that there is no moment at which they could be left.  0 or -errno. */
 int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_ns);
-/* Has it hold a copy of fd until its end. */
+/* Has it hold a copy of fd, or nothing with FD_NONE, in place of what it held before. */
 void janitor_keep(struct janitor *j, int fd);
-/* Ends it without a clean-up: the supervisor has done that itself.  Accepts one that was never started. */
-void janitor_dismiss(struct janitor *j);
-/* Lets it go on trying what the supervisor could not do in time. */
-void janitor_leave(struct janitor *j);
-/* Waits for the end of a dismissed one, which takes the kernel a while: best done after something else. */
-void janitor_reap(struct janitor *j);
+/* The word: every process of the cell is dead. */
+void janitor_finish(struct janitor *j);
+/*
+ * Waits for its end, which best comes after something else was done.  0, also for one that was never started; -EBUSY if
+ * it still tries at the deadline, and goes on without us; -ECHILD if it ended in any other way than by its work.
+ */
+int janitor_await(struct janitor *j, uint64_t deadline_ns);
 
 #endif

@@ -3,7 +3,7 @@
  * native/native.c - life of one native cell, seen from the supervisor.
  *
  *   supervisor   this process: makes groups, namespaces and maps, watches, reads evidence, cleans up
- *   janitor      a fork that outlives the supervisor only to remove control groups (janitor.c)
+ *   janitor      a fork that removes the control groups, also when the supervisor has died (janitor.c)
  *   cell init    PID 1 inside: builds the tree, starts the payload, reaps (cell_init.c, rootfs.c)
  *   payload      the program (payload.c until exec)
  *
@@ -16,7 +16,7 @@
  *           exec has happened
  *   end     init reports the program's end but does not reap it, so that inspect() can still read its /proc
  *   stop    SIGKILL to init; the kernel kills the whole pid namespace before wait returns
- *   destroy groups removed, janitor dismissed; waited for it is when the host is closed
+ *   destroy the janitor is told to remove the groups; settle waits for it
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -55,8 +55,8 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	if (!c)
 		return NULL;
 	c->janitor = (struct janitor)JANITOR_NONE;
-	c->init_pidfd = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = c->told = c->way_out =
-		FD_NONE;
+	c->init_pidfd = c->dying = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = c->told =
+		c->way_out = FD_NONE;
 	c->spec.ctl = c->spec.go = c->spec.ld_cache = FD_NONE;
 	for (int i = 0; i < 3; i++)
 		c->spec.stdio[i] = FD_NONE;
@@ -323,7 +323,7 @@ static uint64_t payload_cpu_ns(const struct cell *c)
 	return (t[0] + t[1] + t[2] + t[3]) * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-static uint64_t native_cpu_ns(struct cell *c)
+uint64_t native_cpu_ns(struct cell *c)
 {
 	uint64_t ns = 0;
 
@@ -343,6 +343,32 @@ static uint64_t native_oom_kills(struct cell *c)
 	return n;
 }
 
+/*
+ * Init has said its last word and dies by itself, and no group has anybody else.  How long the kernel takes to bury it
+ * need not be waited for here: settle does.  Whoever looks at a workspace afterwards waits, to be on the safe side.
+ */
+static bool dies_alone(const struct cell *c)
+{
+	const struct plan *plan = c->spec.plan;
+
+	return c->parted && c->ended && !plan->workspace && !plan->wants_view && c->cgroup &&
+	       cgroup_count_tasks(c->cgroup, c->init_pid) == 0;
+}
+
+/* Init's end is that of everything in its pid namespace. */
+static int await_init(struct cell *c, struct brig_error *err)
+{
+	const uint64_t patience_ms = c->spec.plan->limits.cleanup_ms;
+	int rc = proc_reap(&c->init_pidfd, clock_now_ns() + patience_ms * NS_PER_MS, NULL);
+
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, -rc,
+			       "the cell's processes did not die within cleanup_timeout_ms (%llu ms)",
+			       (unsigned long long)patience_ms);
+	c->tasks_left = c->cgroup ? cgroup_count_tasks(c->cgroup, 0) : 0;
+	return 0;
+}
+
 static int native_stop(struct cell *c, struct brig_error *err)
 {
 	int rc;
@@ -351,10 +377,11 @@ static int native_stop(struct cell *c, struct brig_error *err)
 		return 0;
 	note_disk(c);
 	c->cpu_ns_seen = native_cpu_ns(c);
-	janitor_keep(&c->janitor, c->handed[HANDED_NS_MNT]);
+	if (!c->parted)
+		janitor_keep(&c->janitor, c->handed[HANDED_NS_MNT]);
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
-	(void)sched_yield(); /* it may stand behind us in the queue of this cpu: the sooner it begins to die, the better */
-	if (c->ready) /* a limit may strike before the program is seen to have started: the cell is there all the same */
+	/* A limit may strike before the program is seen to have started: the cell is there all the same. */
+	if (c->ready && !c->parted)
 		cell_inspect_dying(c); /* costs no time: the kernel is busy with the cell's end */
 	/* With our descriptors gone the namespaces are taken down by the dying, not by us afterwards; mounts by the janitor. */
 	for (size_t i = 0; i < HANDED_COUNT; i++)
@@ -362,13 +389,17 @@ static int native_stop(struct cell *c, struct brig_error *err)
 			fd_closep(&c->handed[i]);
 	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
 		cgroup_lift_quota(c->cgroup);
-	/* Init's end is that of everything in its pid namespace. */
-	rc = proc_reap(&c->init_pidfd, clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS, NULL);
-	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, -rc,
-			       "the cell's processes did not die within cleanup_timeout_ms (%llu ms)",
-			       (unsigned long long)c->spec.plan->limits.cleanup_ms);
-	c->tasks_left = c->cgroup ? cgroup_count_tasks(c->cgroup) : 0;
+	if (dies_alone(c)) {
+		c->dying = fd_move(&c->init_pidfd);
+		c->tasks_left = 0;
+	} else {
+		rc = await_init(c, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (c->janitor.pidfd >= 0)
+		cpu_pair_part(&c->spec.cpus, c->janitor.pid);
+	janitor_keep(&c->janitor, FD_NONE);
 	cell_denied_stopped(c);
 	return 0;
 }
@@ -376,9 +407,10 @@ static int native_stop(struct cell *c, struct brig_error *err)
 static void native_usage(struct cell *c, struct cell_usage *ret)
 {
 	*ret = (struct cell_usage){ .disk_full = c->disk_full, .cpu_ms = c->cpu_ns_seen / NS_PER_MS };
-	if (!c->cgroup || cgroup_read(c->cgroup, &c->last_usage) < 0)
+	if (!c->cgroup || (!c->parted && cgroup_read(c->cgroup, &c->last_usage) < 0))
 		return;
-	ret->cpu_ms = c->last_usage.cpu_ns / NS_PER_MS;
+	if (!c->parted)
+		ret->cpu_ms = c->last_usage.cpu_ns / NS_PER_MS;
 	ret->memory_peak_bytes = c->last_usage.memory_peak_bytes;
 	ret->pids_peak = c->last_usage.pids_peak;
 	ret->oom_kills = c->last_usage.oom_kills;
@@ -419,34 +451,44 @@ static void close_all(struct cell *c)
 	cell_denied_end(c);
 }
 
+/* The groups are removed by the janitor while we do something else.  What it guards before its start is empty. */
+static void leave_groups(struct cell *c, uint64_t deadline_ns)
+{
+	struct backend_host *h = c->host;
+
+	h->last.init_pid = c->init_pid;
+	h->last.init_pidfd = fd_move(&c->dying);
+	h->last.janitor = c->janitor;
+	h->last.cgroup = MOVE_PTR(c->cgroup);
+	h->last.deadline_ns = deadline_ns;
+	(void)str_copy(h->last.id, sizeof(h->last.id), c->spec.plan->id);
+	janitor_finish(&h->last.janitor);
+}
+
 /* Accepts half-built cells.  Order matters: no process, then no descriptor into its tmpfs (which would keep
- * the memory group charged), then the groups, then the janitor that guarded them. */
+ * the memory group charged), then the groups. */
 static int native_destroy(struct cell *c, char *leftovers, size_t size)
 {
 	uint64_t deadline;
-	int left = 0;
+	int left;
 
 	*leftovers = '\0';
 	if (!c)
 		return 0;
 	deadline = clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS;
+	left = native_settle(c->host, leftovers, size); /* of the cell before this one */
 	if (native_stop(c, NULL) < 0) {
-		(void)snprintf(leftovers, size, "process %d", c->init_pid);
+		size_t len = strlen(leftovers);
+
+		(void)snprintf(leftovers + len, size - len, "%sprocess %d", len ? ", " : "", c->init_pid);
 		left++;
 	}
 	cell_project_release(&c->project);
 	close_all(c);
-	if (c->cgroup && cgroup_destroy(MOVE_PTR(c->cgroup), deadline) < 0) {
-		size_t len = strlen(leftovers);
-
-		(void)snprintf(leftovers + len, size - len, "%scontrol group brig-%s", len ? ", " : "",
-			       c->spec.plan->id);
-		left++;
-		janitor_leave(&c->janitor);
-	}
-	janitor_dismiss(&c->janitor);
-	janitor_reap(&c->host->dismissed);
-	c->host->dismissed = c->janitor;
+	if (c->cgroup && c->janitor.pidfd < 0)
+		cgroup_free(MOVE_PTR(c->cgroup)); /* nothing was made */
+	if (c->cgroup)
+		leave_groups(c, deadline);
 	free(c);
 	return left;
 }
@@ -454,6 +496,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 const struct backend_ops native_backend = {
 	.name = "native",
 	.open = native_open,
+	.settle = native_settle,
 	.close = native_close,
 	.create = native_create,
 	.start = native_start,
