@@ -135,7 +135,9 @@ int native_list(const struct settings *set, cell_entry_fn each, void *arg, struc
 int native_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 
 /* native.c */
-uint64_t native_cpu_ns(struct cell *c);
+/* After the last look at them: with our descriptors gone, namespaces and mounts are taken down by the dying, not by us
+ * afterwards. */
+void cell_let_go_of(struct cell *c);
 /* Init does not answer.  If it left word why, that is the reason; else rc is. */
 int cell_lost_init(struct cell *c, enum step step, int rc, struct brig_error *err);
 /* "cannot <what>": refused if the step carries a protection, else failed. */

@@ -131,11 +131,9 @@ static void part(struct cell *c)
 {
 	c->parted = true;
 	cell_inspect_silent(c);
-	c->cpu_ns_seen = native_cpu_ns(c);
-	janitor_keep(&c->janitor, c->handed[HANDED_NS_MNT]);
+	cell_let_go_of(c);
 	cpu_pair_part(&c->spec.cpus, c->init_pid);
 	(void)send(c->ctl, "e", 1, MSG_NOSIGNAL); /* if it fails, init is dead already */
-	cell_inspect_dying(c);
 	if (c->cgroup)
 		(void)cgroup_read(c->cgroup, &c->last_usage);
 }

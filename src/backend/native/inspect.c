@@ -379,6 +379,7 @@ void cell_inspect_start(struct cell *c)
 void cell_inspect_silent(struct cell *c)
 {
 	read_processes(c, &c->late);
+	read_held(c, &c->late);
 }
 
 void cell_inspect_dying(struct cell *c)

@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "backend/native/report.h"
 #include "base/clock.h"
 #include "sys/cgroup.h"
 #include "sys/proc.h"
@@ -20,14 +19,11 @@
  */
 static _Noreturn void janitor_main(int lifeline, const struct cgroup *cg, uint64_t patience_ns)
 {
-	struct received word;
-	int kept = FD_NONE;
+	char word;
 
 	cgroup_close_other_fds(cg, lifeline);
-	while (report_receive(lifeline, /* wait= */ true, &word) > 0) {
-		fd_closep(&kept);
-		kept = word.fds[0];
-	}
+	while (read(lifeline, &word, 1) != 0) /* end of file */
+		;
 	_exit(cgroup_remove(cg, clock_now_ns() + patience_ns) < 0 ? 1 : 0);
 }
 
@@ -61,14 +57,6 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 	j->pid = (pid_t)pid;
 	j->lifeline = ends[1];
 	return 0;
-}
-
-void janitor_keep(struct janitor *j, int fd)
-{
-	const struct report keep = report_make(REPORT_KEEP);
-
-	if (j->lifeline >= 0)
-		(void)report_send(j->lifeline, &keep, &fd, fd >= 0); /* if it fails, the work is done elsewhere */
 }
 
 void janitor_finish(struct janitor *j)

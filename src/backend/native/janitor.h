@@ -6,8 +6,7 @@
  * word or its end, however it comes, and removes them (INV-3).
  *
  * So a run that ends well and one that is killed are cleaned up by the same code.  A supervisor that lives to the end
- * writes its record meanwhile, and waits for the janitor last.  The last reference to the cell's mounts goes the same
- * way: to undo them the kernel waits for every cpu, and there it costs the supervisor nothing.
+ * writes its record meanwhile, and waits for the janitor last.
  */
 #ifndef NATIVE_JANITOR_H
 #define NATIVE_JANITOR_H
@@ -28,8 +27,6 @@ struct janitor {
 
 /* Started before the groups exist, so that there is no moment at which they could be left.  0 or -errno. */
 int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_ns);
-/* Has it hold a copy of fd, or nothing with FD_NONE, in place of what it held before. */
-void janitor_keep(struct janitor *j, int fd);
 /* The word: every process of the cell is dead. */
 void janitor_finish(struct janitor *j);
 /*

@@ -323,7 +323,7 @@ static uint64_t payload_cpu_ns(const struct cell *c)
 	return (t[0] + t[1] + t[2] + t[3]) * (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-uint64_t native_cpu_ns(struct cell *c)
+static uint64_t native_cpu_ns(struct cell *c)
 {
 	uint64_t ns = 0;
 
@@ -341,6 +341,15 @@ static uint64_t native_oom_kills(struct cell *c)
 	if (c->cgroup)
 		(void)cgroup_read_oom_kills(c->cgroup, &n);
 	return n;
+}
+
+void cell_let_go_of(struct cell *c)
+{
+	note_disk(c);
+	c->cpu_ns_seen = native_cpu_ns(c);
+	for (size_t i = 0; i < HANDED_COUNT; i++)
+		if (i != HANDED_WORKSPACE && !cell_project_needs(c, i))
+			fd_closep(&c->handed[i]);
 }
 
 /*
@@ -375,18 +384,11 @@ static int native_stop(struct cell *c, struct brig_error *err)
 
 	if (c->init_pidfd < 0)
 		return 0;
-	note_disk(c);
-	c->cpu_ns_seen = native_cpu_ns(c);
-	if (!c->parted)
-		janitor_keep(&c->janitor, c->handed[HANDED_NS_MNT]);
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
 	/* A limit may strike before the program is seen to have started: the cell is there all the same. */
 	if (c->ready && !c->parted)
 		cell_inspect_dying(c); /* costs no time: the kernel is busy with the cell's end */
-	/* With our descriptors gone the namespaces are taken down by the dying, not by us afterwards; mounts by the janitor. */
-	for (size_t i = 0; i < HANDED_COUNT; i++)
-		if (i != HANDED_WORKSPACE && !cell_project_needs(c, i))
-			fd_closep(&c->handed[i]);
+	cell_let_go_of(c);
 	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
 		cgroup_lift_quota(c->cgroup);
 	if (dies_alone(c)) {
@@ -397,9 +399,6 @@ static int native_stop(struct cell *c, struct brig_error *err)
 		if (rc < 0)
 			return rc;
 	}
-	if (c->janitor.pidfd >= 0)
-		cpu_pair_part(&c->spec.cpus, c->janitor.pid);
-	janitor_keep(&c->janitor, FD_NONE);
 	cell_denied_stopped(c);
 	return 0;
 }
@@ -462,6 +461,7 @@ static void leave_groups(struct cell *c, uint64_t deadline_ns)
 	h->last.cgroup = MOVE_PTR(c->cgroup);
 	h->last.deadline_ns = deadline_ns;
 	(void)str_copy(h->last.id, sizeof(h->last.id), c->spec.plan->id);
+	cpu_pair_part(&c->spec.cpus, c->janitor.pid);
 	janitor_finish(&h->last.janitor);
 }
 
