@@ -54,7 +54,6 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 		j->pidfd = FD_NONE;
 		return -saved;
 	}
-	j->pid = (pid_t)pid;
 	j->lifeline = ends[1];
 	return 0;
 }

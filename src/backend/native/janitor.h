@@ -16,7 +16,6 @@
 struct cgroup;
 
 struct janitor {
-	pid_t pid;
 	int pidfd;
 	int lifeline; /* our end; the kernel closes it when we die */
 };

@@ -461,7 +461,6 @@ static void leave_groups(struct cell *c, uint64_t deadline_ns)
 	h->last.cgroup = MOVE_PTR(c->cgroup);
 	h->last.deadline_ns = deadline_ns;
 	(void)str_copy(h->last.id, sizeof(h->last.id), c->spec.plan->id);
-	cpu_pair_part(&c->spec.cpus, c->janitor.pid);
 	janitor_finish(&h->last.janitor);
 }
 
