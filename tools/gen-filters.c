@@ -19,10 +19,8 @@ static const struct {
 	const char *name;
 	const char *constant; /* of enum syscall_family */
 } families[] = {
-	{ "generic", "FAMILY_GENERIC" },
-	{ "interpreter", "FAMILY_INTERPRETER" },
-	{ "jit", "FAMILY_JIT" },
-	{ "toolchain", "FAMILY_TOOLCHAIN" },
+	{ "generic", "FAMILY_GENERIC" }, { "interpreter", "FAMILY_INTERPRETER" },
+	{ "jit", "FAMILY_JIT" },         { "toolchain", "FAMILY_TOOLCHAIN" },
 	{ "proxy", "FAMILY_PROXY" },
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))

@@ -72,17 +72,19 @@ static int serve(const struct kinds *k, const struct pool_wish *wish, struct bri
 int executor_pool(const struct policy *policy, const struct pool_wish *wish, struct brig_error *err)
 {
 	AUTO_FREE struct kinds *k = calloc(1, sizeof(*k));
-	int rc = k ? 0 : err_nomem(err);
+	int rc = 0;
 
+	if (!k)
+		return err_nomem(err);
 	if (wish->n == 0 || wish->n > POOL_LANGUAGES_MAX)
 		return err_set(err, BRIG_E_USAGE, 0, "a pool is kept for 1 to %d languages", POOL_LANGUAGES_MAX);
 	for (size_t i = 0; rc == 0 && i < wish->n; i++)
 		rc = add_language(k, policy, wish, i, err);
 	if (rc == 0)
 		rc = serve(k, wish, err);
-	for (size_t i = 0; k && i < ARRAY_LEN(k->request); i++)
+	for (size_t i = 0; i < ARRAY_LEN(k->request); i++)
 		prepared_request_release(&k->request[i]);
-	for (size_t i = 0; k && i < ARRAY_LEN(k->stage); i++)
+	for (size_t i = 0; i < ARRAY_LEN(k->stage); i++)
 		prepared_release(&k->stage[i]);
 	return rc;
 }

@@ -34,7 +34,7 @@ static void make_language(struct tests *t)
 					  .family = base->compiles ? FAMILY_GENERIC : step->family,
 					  .deny_write_exec = step->deny_write_exec };
 	memcpy(t->lang.run.tool, step->tool, sizeof(step->tool));
-	for (size_t i = 0; i < LANG_ENV_MAX && t->run.env[i]; i++)
+	for (size_t i = 0; t->run.env && i < LANG_ENV_MAX && t->run.env[i]; i++)
 		t->lang.run.env[i] = t->run.env[i];
 }
 

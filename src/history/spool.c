@@ -70,7 +70,7 @@ static int open_locked(const struct statedir *d, int flags, uint64_t *ret_size, 
 {
 	for (int tries = 0; tries < 100; tries++) {
 		AUTO_FD fd = statedir_open_file(d, SPOOL_NAME, O_RDWR | O_APPEND | flags, err);
-		struct stat st;
+		struct stat st = { .st_size = 0 };
 		int rc;
 
 		if (fd < 0)
@@ -199,7 +199,7 @@ int spool_take(const struct statedir *d, bool *ret, struct brig_error *err)
 {
 	struct brig_error none = BRIG_ERROR_INIT;
 	AUTO_FD fd = FD_NONE;
-	uint64_t size;
+	uint64_t size = 0;
 
 	*ret = false;
 	if (faccessat(d->fd, SPOOL_TAKEN_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {

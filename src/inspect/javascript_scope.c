@@ -115,8 +115,8 @@ static void describe_function(struct js *js, const struct js_frame *f, struct js
 		scope->module_arguments = true;
 		break;
 	case NODE_ARROW:
-		scope->this = outer->this;
-		scope->module_arguments = outer->module_arguments;
+		scope->this = outer ? outer->this : JS_THIS_GLOBAL;
+		scope->module_arguments = outer && outer->module_arguments;
 		break;
 	case NODE_FUNCTION_EXPRESSION:
 		scope->this = called_at_once(js) ? JS_THIS_GLOBAL : JS_THIS_OWN;

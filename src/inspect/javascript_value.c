@@ -161,6 +161,16 @@ struct js_value js_list(struct js *js, enum js_kind kind, const struct js_value 
 	return list;
 }
 
+/* Not ==: what cannot be computed is NaN, which is the same as itself here, and 0 is not -0. */
+static bool same_bits(double a, double b)
+{
+	uint64_t of_a, of_b;
+
+	memcpy(&of_a, &a, sizeof(of_a));
+	memcpy(&of_b, &b, sizeof(of_b));
+	return of_a == of_b;
+}
+
 bool js_same(const struct js_value *a, const struct js_value *b)
 {
 	if (a->kind != b->kind || a->n != b->n)
@@ -172,7 +182,7 @@ bool js_same(const struct js_value *a, const struct js_value *b)
 	case JS_REGEX:
 		return a->s == b->s || memcmp(a->s, b->s, a->n) == 0;
 	case JS_NUMBER:
-		return memcmp(&a->number, &b->number, sizeof(a->number)) == 0;
+		return same_bits(a->number, b->number);
 	case JS_MEMBER:
 		return a->v == b->v || (js_same(&a->v[1], &b->v[1]) && a->v[0].kind == b->v[0].kind);
 	case JS_ARRAY:

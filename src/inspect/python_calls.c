@@ -445,9 +445,8 @@ static void judge_format(struct py *p, uint32_t callee)
 		struct py_atom a = p->atom[s.atom[i]];
 		const char *open = a.kind == PY_STR || a.kind == PY_PART ? memchr(a.text, '{', a.len) : NULL;
 
-		if (open && memmem(open, a.len - (size_t)(open - a.text), ".__", 3))
-			judge_check(p->j, "format-attribute", py_span(p, object), "%s", "");
-		else if (open && memmem(open, a.len - (size_t)(open - a.text), "[__", 3))
+		if (open && (memmem(open, a.len - (size_t)(open - a.text), ".__", 3) ||
+			     memmem(open, a.len - (size_t)(open - a.text), "[__", 3)))
 			judge_check(p->j, "format-attribute", py_span(p, object), "%s", "");
 	}
 }

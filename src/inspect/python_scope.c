@@ -329,6 +329,27 @@ static void note_deleted(struct py *p, uint32_t node)
 }
 
 /* Identifiers whose place alone decides. */
+/* Whether a name is bound where it stands: it is defined, caught, matched, or a target of an assignment. */
+static bool is_bound_here(const struct py *p, uint32_t i)
+{
+	uint32_t up = p->node[i].parent;
+	enum py_field field = p->node[i].field;
+
+	switch (p->node[up].sym) {
+	case PY_FUNCTION:
+	case PY_CLASS_DEFINITION:
+		return field == PY_F_NAME || in_target(p, i);
+	case PY_EXCEPT_CLAUSE:
+		return field == PY_F_ALIAS || in_target(p, i);
+	case PY_AS_PATTERN:
+		return p->node[p->node[up].parent].sym == PY_CASE_PATTERN || in_target(p, i);
+	case PY_SPLAT_PATTERN:
+		return true;
+	default:
+		return in_target(p, i);
+	}
+}
+
 static void classify_identifier(struct py *p, uint32_t i)
 {
 	uint32_t up = p->node[i].parent;
@@ -338,16 +359,9 @@ static void classify_identifier(struct py *p, uint32_t i)
 	if ((sym == PY_ATTRIBUTE && field == PY_F_ATTRIBUTE) || (sym == PY_KEYWORD_ARGUMENT && field == PY_F_NAME) ||
 	    (sym == PY_KEYWORD_PATTERN && p->node[up].child == i) || (sym == PY_MEMBER_TYPE && p->node[up].child != i))
 		p->node[i].flags |= PY_STORE;
-	else if ((sym == PY_FUNCTION || sym == PY_CLASS_DEFINITION) && field == PY_F_NAME)
-		bind_identifier(p, p->node[i].scope, i);
 	else if (sym == PY_NAMED_EXPRESSION && field == PY_F_NAME)
 		bind_identifier(p, walrus_scope(p, p->node[i].scope), i);
-	else if (sym == PY_SPLAT_PATTERN ||
-		 (sym == PY_AS_PATTERN && p->node[p->node[up].parent].sym == PY_CASE_PATTERN))
-		bind_identifier(p, p->node[i].scope, i);
-	else if (sym == PY_EXCEPT_CLAUSE && field == PY_F_ALIAS)
-		bind_identifier(p, p->node[i].scope, i);
-	else if (in_target(p, i))
+	else if (is_bound_here(p, i))
 		bind_identifier(p, p->node[i].scope, i);
 }
 

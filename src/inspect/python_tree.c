@@ -5,6 +5,7 @@
  */
 #include "inspect/python.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "inspect/parse.h"
@@ -133,6 +134,7 @@ static uint32_t add_node(struct reader *r, uint32_t parent)
 		.post_first = r->n_order,
 		.name = PY_NONE,
 	};
+	assert(r->last_child); /* made by the same grow() as the nodes */
 	r->last_child[i] = PY_NONE;
 	if (parent != PY_NONE) {
 		if (r->last_child[parent] == PY_NONE)

@@ -80,7 +80,7 @@ static const char *shown(const char *word, char dst[64])
 {
 	size_t n = 0;
 
-	for (; word[n] && n < 60; n++)
+	for (; n < 60 && word[n]; n++)
 		dst[n] = (word[n] >= 0x20 && word[n] < 0x7f) ? word[n] : '?';
 	dst[n] = '\0';
 	return dst;

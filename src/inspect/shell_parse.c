@@ -249,12 +249,15 @@ static void after_group(struct parser *p, struct sh_stream out, size_t start)
 static void pop(struct parser *p)
 {
 	struct frame f = *top(p);
+	struct sh_stream out = f.out;
 
-	if (f.function)
+	if (f.function) {
 		define_function(p, &f);
+		out = (struct sh_stream){ .text = "" };
+	}
 	p->n--;
 	p->piped = f.piped_in;
-	after_group(p, f.function ? (struct sh_stream){ .text = "" } : f.out, f.start);
+	after_group(p, out, f.start);
 }
 
 /* Closes the innermost compound of the kind; others above it were never closed. */
@@ -330,12 +333,13 @@ static void loop_head(struct parser *p)
 			return;
 	}
 	/* Only the last few are remembered: those that name something special come last. */
-	for (size_t i = 0; i < 2 * list.n; i++) {
-		const struct sh_word *w = &list.row[i % list.n];
+	for (int special = 0; special < 2; special++)
+		for (size_t i = 0; i < list.n; i++) {
+			const struct sh_word *w = &list.row[i];
 
-		if ((sh_path_classes(p->sh, w) != 0) == (i >= list.n))
-			sh_var_set(p->sh, name, n, (struct sh_value){ .s = w->s, .len = w->len }, set++ == 0);
-	}
+			if ((sh_path_classes(p->sh, w) != 0) == special)
+				sh_var_set(p->sh, name, n, (struct sh_value){ .s = w->s, .len = w->len }, set++ == 0);
+		}
 	if (!list.n)
 		sh_var_set(p->sh, name, n, (struct sh_value){ .s = "\001", .len = 1 }, true);
 }

@@ -276,7 +276,7 @@ static unsigned classes_below_home(const char *path)
 static unsigned classify(const struct shell *sh, const char *s, size_t len, bool glob)
 {
 	const char *workspace = sh->cwd ? sh->cwd : sh->j->workspace ? sh->j->workspace : "/workspace";
-	char text[2 * PATH_TEXT_MAX], path[2 * PATH_TEXT_MAX];
+	char text[2 * PATH_TEXT_MAX], path[2 * PATH_TEXT_MAX] = "";
 	unsigned found = 0;
 
 	if (s[0] == '~' && (len == 1 || s[1] == '/' || !strchr(s, ' '))) {

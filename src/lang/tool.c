@@ -127,8 +127,8 @@ static void expand(struct buf *b, const char *word, const char *source, const ch
 }
 
 /* Behind the program's own word, which is there already. */
-static int finish_words(const struct language *lang, const struct lang_step *step, const char *source, struct buf *words,
-			struct lang_command *ret, struct brig_error *err)
+static int finish_words(const struct language *lang, const struct lang_step *step, const char *source,
+			struct buf *words, struct lang_command *ret, struct brig_error *err)
 {
 	const char *at;
 

@@ -229,7 +229,7 @@ int http_call_open(struct http_client *c, const struct http_request *req, uint64
 	struct http_call *call = NULL;
 	int rc = http_call_begin(c, req, until_ns, &call, ret_trouble, err);
 
-	if (rc < 0)
+	if (rc < 0 || !call)
 		return rc;
 	rc = await_headers(call, req->deadline_ns, ret_trouble, err);
 	if (rc < 0) {

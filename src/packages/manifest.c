@@ -215,10 +215,11 @@ static int read_requirements(const struct plan_workspace *project, const char *m
 			     struct brig_error *err)
 {
 	AUTO_FREE struct queue *q = calloc(1, sizeof(*q));
-	int rc = q ? 0 : err_nomem(err);
+	int rc = 0;
 
-	if (rc == 0)
-		(void)number_of(q, manifest);
+	if (!q)
+		return err_nomem(err);
+	(void)number_of(q, manifest);
 	for (size_t i = 0; rc == 0 && i < q->n; i++) {
 		AUTO_BUF text = BUF_INIT(PACKAGES_TEXT_MAX + 1), ours = BUF_INIT(PACKAGES_TEXT_MAX + 1);
 		char name[64];

@@ -145,7 +145,7 @@ static int open_record(const struct store *s, const struct store_key *key, struc
 	unsigned char bytes[STORE_RECORD_SIZE];
 	char name[STORE_HEX_LEN + 1];
 	AUTO_FD fd = FD_NONE;
-	uint64_t size;
+	uint64_t size = 0;
 
 	store_hex(key->hash, name);
 	fd = store_open_file(s->index.fd, name, s->read_only ? O_RDONLY : O_RDWR, &size, used_ns, why);
@@ -194,7 +194,7 @@ static int look_at_bytes(const struct store *s, const struct store_entry *e, str
 	char name[STORE_HEX_LEN + 1];
 	size_t before = ret ? ret->len : 0;
 	AUTO_FD fd = FD_NONE;
-	uint64_t size, used;
+	uint64_t size = 0, used;
 
 	store_hex(e->content, name);
 	fd = store_open_file(s->content.fd, name, O_RDONLY, &size, &used, why);

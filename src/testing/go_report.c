@@ -105,7 +105,7 @@ static bool scan_string(struct scan *s, char *to)
 	if (!skip(s, '"'))
 		return false;
 	while (s->at < s->end && *s->at != '"') {
-		char c = *s->at++, ignored[4];
+		char c = *s->at++, ignored[4] = "";
 		size_t none = 0;
 		bool room = n + 4 < TEXT_MAX;
 

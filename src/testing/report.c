@@ -217,7 +217,7 @@ static void read_sealed(struct reader *r, const char *text, size_t len)
 	}
 	if (!r->ended)
 		(void)give_up(r, "it has no end: the process was ended before its tests were done, after %llu of them",
-			      (unsigned long long)(r->report->passed + r->report->failed + r->report->skipped));
+			      (unsigned long long)r->report->passed + r->report->failed + r->report->skipped);
 }
 
 void testing_read(const struct test_run *t, const char *report, size_t len, struct test_report *ret, char *why)

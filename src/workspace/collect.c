@@ -213,9 +213,7 @@ static void find_deleted(struct collector *c, const char *prefix)
 
 	if (dir < 0)
 		return; /* it is no folder, or not there */
-	if (walk_tree(dir, &caps, consider_deleted, &d, &out, c->err) < 0)
-		c->incomplete = true;
-	else if (out.cut)
+	if (walk_tree(dir, &caps, consider_deleted, &d, &out, c->err) < 0 || out.cut)
 		c->incomplete = true;
 }
 

@@ -224,7 +224,7 @@ static void say_payload(struct inside *in)
 	add(&path, "/status");
 	if (fd_get_at(AT_FDCWD, path.s, status, sizeof(status) - 1) < 0)
 		return;
-	strcat(status, "\n"); /* fd_get_at takes the last one off */
+	memcpy(status + strlen(status), "\n", 2); /* fd_get_at takes the last one off */
 	say_ids(in, status);
 	say_privileges(in, status);
 	say_limits(in);

@@ -147,7 +147,7 @@ static void add_image_dir(struct payload *p, int root, const char *name)
 	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
 		return;
 	path[0] = '/';
-	strcpy(path + 1, name);
+	memcpy(path + 1, name, strlen(name) + 1);
 	add_rule(p, path, LANDLOCK_READ | LANDLOCK_EXEC);
 }
 
@@ -306,8 +306,10 @@ static int execute(struct wire_job *j)
 	if (strlen(name) > WIRE_NAME_MAX)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_LEN(dirs) && errno == ENOENT; i++) {
-		strcpy(path, dirs[i]);
-		strcat(path, name);
+		size_t len = strlen(dirs[i]);
+
+		memcpy(path, dirs[i], len);
+		memcpy(path + len, name, strlen(name) + 1);
 		j->argv[0] = path;
 		(void)execve(path, (char *const *)(uintptr_t)j->argv, envp);
 	}
