@@ -352,7 +352,7 @@ class World:
 		"""Of the engine: those whose brig is gone.  The others belong to workers beside us."""
 		if BACKEND != "docker":
 			return set()
-		return {f"{c['Names'][0]} ({c['State']})" for c in engine_containers() if not owner_lives(c.get("Labels") or {})}
+		return {f"{container_name(c)} ({c['State']})" for c in engine_containers() if not owner_lives(c.get("Labels") or {})}
 
 	def processes(self, top=None):
 		"""Everything below a process; with a given one, that one too."""
@@ -494,6 +494,11 @@ def engine_get(path):
 		connection.sock = s
 		connection.request("GET", path)
 		return json.loads(connection.getresponse().read())
+
+
+def container_name(container):
+	"""An engine lists one that it is making or removing without a name for a moment."""
+	return (container.get("Names") or [container["Id"][:12]])[0]
 
 
 def engine_containers():
