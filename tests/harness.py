@@ -352,7 +352,7 @@ class World:
 		"""Of the engine: those whose brig is gone.  The others belong to workers beside us."""
 		if BACKEND != "docker":
 			return set()
-		return {f"{container_name(c)} ({c['State']})" for c in engine_containers() if not owner_lives(c.get("Labels") or {})}
+		return {f"{c['Names'][0]} ({c['State']})" for c in engine_containers() if not owner_lives(c.get("Labels") or {})}
 
 	def processes(self, top=None):
 		"""Everything below a process; with a given one, that one too."""
@@ -496,13 +496,9 @@ def engine_get(path):
 		return json.loads(connection.getresponse().read())
 
 
-def container_name(container):
-	"""An engine lists one that it is making or removing without a name for a moment."""
-	return (container.get("Names") or [container["Id"][:12]])[0]
-
-
 def engine_containers():
-	return engine_get("/v1.40/containers/json?all=1")
+	"""One without a name is being removed already: Docker 20.10 gives the name back first, and may take minutes for the rest."""
+	return [c for c in engine_get("/v1.40/containers/json?all=1") if c.get("Names")]
 
 
 def owner_lives(labels):

@@ -46,7 +46,7 @@ def control_groups():
 
 
 def left():
-	return sorted(f"container {harness.container_name(c)} ({c['State']})" for c in harness.engine_containers()) + sorted(control_groups())
+	return sorted(f"container {c['Names'][0]} ({c['State']})" for c in harness.engine_containers()) + sorted(control_groups())
 
 
 def wait_until_gone():
