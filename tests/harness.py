@@ -497,8 +497,16 @@ def engine_get(path):
 
 
 def engine_containers():
-	"""One without a name is being removed already: Docker 20.10 gives the name back first, and may take minutes for the rest."""
-	return [c for c in engine_get("/v1.40/containers/json?all=1") if c.get("Names")]
+	"""What the engine has.  Docker 20.10 may go on listing one that it has removed, without a name, for as long as it lives: such
+	a row counts unless the engine itself, asked for it by its id, says that there is no such container."""
+	rows = []
+	for row in engine_get("/v1.40/containers/json?all=1"):
+		if not row.get("Names"):
+			if "No such container" in engine_get(f"/v1.40/containers/{row['Id']}/json").get("message", ""):
+				continue
+			row["Names"] = [row["Id"][:12]]
+		rows.append(row)
+	return rows
 
 
 def owner_lives(labels):
