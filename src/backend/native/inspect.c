@@ -4,7 +4,7 @@
  * cell init, the namespaces, file systems and sysctl behind the descriptors that init handed over.
  * Nothing here is taken from what we asked for.
  *
- * The payload is a zombie by now, or about to be killed.  A zombie still shows its credentials, filters,
+ * The payload is dying by now, a zombie, or about to be killed.  Until it is reaped it shows its credentials, filters,
  * limits and privileges.
  */
 #include <assert.h>

@@ -20,10 +20,12 @@
 static _Noreturn void janitor_main(int lifeline, const struct cgroup *cg, uint64_t patience_ns)
 {
 	char word;
+	ssize_t n;
 
 	cgroup_close_other_fds(cg, lifeline);
-	while (read(lifeline, &word, 1) != 0) /* end of file */
-		;
+	do { /* nothing is ever sent: this ends at end of file */
+		n = read(lifeline, &word, 1);
+	} while (n > 0 || (n < 0 && errno == EINTR));
 	_exit(cgroup_remove(cg, clock_now_ns() + patience_ns) < 0 ? 1 : 0);
 }
 
@@ -71,7 +73,6 @@ int janitor_await(struct janitor *j, uint64_t deadline_ns)
 	if (j->pidfd < 0)
 		return 0;
 	rc = proc_reap(&j->pidfd, deadline_ns, &end);
-
 	fd_closep(&j->pidfd);
 	if (rc < 0)
 		return -EBUSY;

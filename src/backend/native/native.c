@@ -14,6 +14,8 @@
  *           when init and payload have reported that they stand behind all their walls
  *   start   one byte on go, with start_at_once as soon as the limits are written; end of file there means that
  *           exec has happened
+ *   silence the filter's listener tells that no process of the program will make another call: evidence is read while
+ *           the kernel takes their memory away, and init is told that it need not wait for us (events.c)
  *   end     init reports the program's end but does not reap it, so that inspect() can still read its /proc
  *   stop    SIGKILL to init; the kernel kills the whole pid namespace before wait returns
  *   destroy the janitor is told to remove the groups; settle waits for it

@@ -42,7 +42,7 @@ static int connect_stdio(struct cell_build *b)
 	return 0;
 }
 
-/* What init waits to join; the names of things come right behind, with the privileges that they need. */
+/* What init waits to join, and then fills: names, the loopback interface. */
 static int make_namespaces(struct cell_build *b UNUSED)
 {
 	if (unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0)
