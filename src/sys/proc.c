@@ -166,22 +166,30 @@ uint64_t proc_address_space(void)
 	return str_to_u64(text, &pages) ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret)
+int proc_await(int pidfd, uint64_t deadline_ns)
 {
-	struct pollfd p = { .fd = *pidfd, .events = POLLIN };
-	siginfo_t end = { 0 };
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
 
 	for (;;) {
 		uint64_t now = clock_now_ns();
 		int n = poll(&p, 1, now < deadline_ns ? (int)((deadline_ns - now) / NS_PER_MS) + 1 : 0);
 
 		if (n > 0)
-			break;
+			return 0;
 		if (n == 0)
 			return -ETIMEDOUT;
 		if (errno != EINTR)
 			return -errno;
 	}
+}
+
+int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret)
+{
+	siginfo_t end = { 0 };
+	int rc = proc_await(*pidfd, deadline_ns);
+
+	if (rc < 0)
+		return rc;
 	while (waitid(P_PIDFD, (id_t)*pidfd, &end, WEXITED | __WALL) < 0)
 		if (errno != EINTR)
 			return -errno;

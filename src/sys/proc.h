@@ -44,6 +44,8 @@ int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void 
 /* Address space that this process uses, in bytes; 0: not known. */
 uint64_t proc_address_space(void);
 
+/* Waits for the end of any process by its pidfd.  0, -ETIMEDOUT after deadline_ns on the monotonic clock, or -errno. */
+int proc_await(int pidfd, uint64_t deadline_ns);
 /*
  * Waits for the end of a child by its pidfd, whatever its exit signal, reaps it and closes the descriptor.
  * 0, -ETIMEDOUT after deadline_ns on the monotonic clock, or -errno.  ret may be NULL.

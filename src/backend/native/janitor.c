@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "backend/native/report.h"
 #include "base/clock.h"
 #include "sys/cgroup.h"
 #include "sys/proc.h"
@@ -19,14 +20,17 @@
  */
 static _Noreturn void janitor_main(int lifeline, const struct cgroup *cg, uint64_t patience_ns)
 {
-	char word;
-	ssize_t n;
+	struct received last;
+	uint64_t deadline_ns;
+	int rc;
 
 	cgroup_close_other_fds(cg, lifeline);
-	do { /* nothing is ever sent: this ends at end of file */
-		n = read(lifeline, &word, 1);
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	_exit(cgroup_remove(cg, clock_now_ns() + patience_ns) < 0 ? 1 : 0);
+	rc = report_receive(lifeline, /* wait= */ true, &last);
+	deadline_ns = clock_now_ns() + patience_ns;
+	/* To ask for the removal before would only take the dying one's cpu. */
+	if (rc == 1 && last.n_fds == 1)
+		(void)proc_await(last.fds[0], deadline_ns);
+	_exit(cgroup_remove(cg, deadline_ns) < 0 ? 1 : 0);
 }
 
 int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_ns)
@@ -60,8 +64,12 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 	return 0;
 }
 
-void janitor_finish(struct janitor *j)
+void janitor_finish(struct janitor *j, int dying)
 {
+	struct report last = report_make(REPORT_LAST);
+
+	if (dying >= 0 && j->lifeline >= 0)
+		(void)report_send(j->lifeline, &last, &dying, 1); /* a janitor that is dead is missed later */
 	fd_closep(&j->lifeline);
 }
 

@@ -26,8 +26,8 @@ struct janitor {
 
 /* Started before the groups exist, so that there is no moment at which they could be left.  0 or -errno. */
 int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_ns);
-/* The word: every process of the cell is dead. */
-void janitor_finish(struct janitor *j);
+/* The word: every process of the cell is dead but perhaps the one of this pidfd (FD_NONE: none), which is dying. */
+void janitor_finish(struct janitor *j, int dying);
 /*
  * Waits for its end, which best comes after something else was done.  0, also for one that was never started; -EBUSY if
  * it still tries at the deadline, and goes on without us; -ECHILD if it ended in any other way than by its work.

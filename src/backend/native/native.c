@@ -463,7 +463,7 @@ static void leave_groups(struct cell *c, uint64_t deadline_ns)
 	h->last.cgroup = MOVE_PTR(c->cgroup);
 	h->last.deadline_ns = deadline_ns;
 	(void)str_copy(h->last.id, sizeof(h->last.id), c->spec.plan->id);
-	janitor_finish(&h->last.janitor);
+	janitor_finish(&h->last.janitor, h->last.init_pidfd);
 }
 
 /* Accepts half-built cells.  Order matters: no process, then no descriptor into its tmpfs (which would keep

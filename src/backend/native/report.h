@@ -32,6 +32,7 @@ enum report_kind {
 	REPORT_ENTER,      /* from the supervisor: the groups are made; carries what to write "0" to, to enter them */
 	REPORT_LISTENER, /* from the payload: carries the socket of plan->egress, listening in the cell's own network */
 	REPORT_PROJECT,  /* from the supervisor: value = enum project_way, and the descriptor that it needs */
+	REPORT_LAST,     /* to the janitor: carries the pidfd of the last process in the groups, which is dying */
 	REPORT_KIND_END
 };
 
