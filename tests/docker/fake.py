@@ -493,7 +493,7 @@ add("tls-none", "no TLS towards an engine that wants it", lambda t: over_tls(t, 
 
 # ---- what is left is found again ---------------------------------------------------------------------------
 
-def reap(t, fault, check):
+def reap(t, fault, check, meanwhile=lambda engine: None):
 	"""A run whose container stays; then `brig reap`, with another fault."""
 	engine = fake.Engine(t.tmp, {"step": "remove", "how": "status", "status": 500}, init_hash(t))
 	try:
@@ -501,6 +501,7 @@ def reap(t, fault, check):
 		t.verdict(r, "ok")
 		t.equal(len(engine.containers), 1, "containers that stay", r)
 		engine.fault = fault
+		meanwhile(engine)
 		check(t, engine, t.brig("reap", env=settings(engine, "startup cleanup", {})))
 	finally:
 		engine.close()
@@ -521,6 +522,24 @@ for name, fault in (("list-garbage", {"step": "list", "how": "body", "body": b"n
 		    ("list-hang", {"step": "list", "how": "hang"}), ("list-no-ids", {"step": "list", "how": "body", "body": b'[{"Id":"../x","Labels":{}}]'}),
 		    ("remove-500", {"step": "remove", "how": "status", "status": 500}), ("remove-hang", {"step": "remove", "how": "hang"})):
 	add(f"reap-{name}", f"brig reap when {name}", lambda t, fault=fault: reap(t, fault, complained))
+
+
+def ghost(t):
+	"""An engine lists what it has removed; it answers 404 when asked for it."""
+	def check(t, engine, p):
+		reaped(t, engine, p)
+		[ghost] = engine.ghosts
+		for p in (p, t.brig("ps", "--json", env=settings(engine, "startup cleanup", {}))):
+			t.equal(p.rc, 0, "exit status", p)
+			t.check(ghost.id not in p.out.decode(), "it is not named", p)
+
+	def leave(engine):
+		engine.ghosts, engine.containers = list(engine.containers.values()), {}
+
+	reap(t, {}, check, leave)
+
+
+add("reap-ghost", "neither brig reap nor brig ps shows what is only a row in the engine's list", ghost)
 
 
 # ---- a warm container ------------------------------------------------------------------------------------------

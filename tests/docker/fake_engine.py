@@ -145,7 +145,7 @@ class Engine:
 	"""fault: None, or {"step": ..., "how": ..., more of it}; see Faults in fake.py."""
 	def __init__(self, folder, fault=None, init_hash="0" * 64, podman=False, tls=None):
 		self.fault, self.init_hash, self.podman = fault or {}, init_hash, podman
-		self.containers, self.images, self.requests = {}, {}, []
+		self.containers, self.images, self.requests, self.ghosts = {}, {}, [], []
 		self.lock = threading.Lock()
 		self.over = threading.Event()
 		self.seen_steps = []
@@ -445,6 +445,7 @@ class Engine:
 		with self.lock:
 			rows = [{"Id": c.id, "Names": ["/" + c.name], "Labels": c.body.get("Labels", {}), "State": c.state}
 				for c in self.containers.values()]
+			rows += [{"Id": c.id, "Names": [], "Labels": c.body.get("Labels", {}), "State": "removing"} for c in self.ghosts]
 		return self.answer(wire, "list", 200, rows)
 
 	def archive(self, wire, _query, _body, name):

@@ -138,6 +138,18 @@ static bool owner_is_dead(const struct backend_host *h, const json_t *labels, co
 	return machine > 0 && strncmp(label_of(labels, LABEL_MACHINE), h->machine_id, machine + 1) == 0;
 }
 
+/*
+ * Docker 20.10 goes on listing some containers whose removal it has done, after their brig was killed in it, as long as the
+ * engine lives: without a name, and unknown to it when it is asked for them.  There is nothing left to show or to remove.
+ */
+static bool is_ghost(const json_t *row)
+{
+	const json_t *names = json_object_get(row, "Names");
+
+	return json_is_array(names) && json_array_size(names) == 0 &&
+	       str_eq(answer_text_or(row, "State", ""), "removing");
+}
+
 static bool describe(const struct backend_host *h, const json_t *row, struct cell_entry *ret)
 {
 	json_t *labels = json_object_get(row, "Labels");
@@ -145,7 +157,7 @@ static bool describe(const struct backend_host *h, const json_t *row, struct cel
 	uint64_t created = 0, now = (uint64_t)time(NULL);
 
 	*ret = (struct cell_entry){ .owner = 0 };
-	if (!read_owner(labels, &o))
+	if (is_ghost(row) || !read_owner(labels, &o))
 		return false;
 	/* A pool's container is the pool's until somebody has claimed it. */
 	ret->waiting =
