@@ -99,15 +99,26 @@ static unsigned families_with_condition(const struct call_set *allowed, const ch
 /* What can be said of a number: for messages about refused calls. */
 static void write_calls(const struct arch *arch, const struct call_set *allowed)
 {
+	char *names[NR_LIMIT];
+	size_t at = 1; /* 0 means none */
+
 	printf("static const struct seccomp_call %s_calls[SECCOMP_CALLS] = {\n", arch->name);
 	for (int nr = 0; nr < NR_LIMIT; nr++) {
-		char *name = seccomp_syscall_resolve_num_arch(arch->seccomp, nr);
-
-		if (name)
-			printf("\t[%d] = { \"%s\", 0x%x },\n", nr, name, families_with_condition(allowed, name));
-		free(name);
+		names[nr] = seccomp_syscall_resolve_num_arch(arch->seccomp, nr);
+		if (!names[nr])
+			continue;
+		printf("\t[%d] = { %zu, 0x%x },\n", nr, at, families_with_condition(allowed, names[nr]));
+		at += strlen(names[nr]) + 1;
 	}
-	printf("};\n\n");
+	if (at > UINT16_MAX)
+		die("the names of all calls of %s are too long for their table", arch->name);
+	printf("};\nstatic const char %s_names[] = \"\"", arch->name);
+	for (int nr = 0; nr < NR_LIMIT; nr++) {
+		if (names[nr])
+			printf("\n\t\"\\0%s\"", names[nr]);
+		free(names[nr]);
+	}
+	printf(";\n\n");
 }
 
 static void write_family(const struct arch *arch, unsigned f)
@@ -128,8 +139,8 @@ static void write_table(void)
 	printf("#define FILTER(name) { name, sizeof(name) / sizeof(name[0]) }\n\n");
 	printf("const struct seccomp_arch_filters seccomp_arch_filters[] = {\n");
 	for (unsigned a = 0; a < ARCHS; a++) {
-		printf("\t{ .name = \"%s\", .audit_arch = 0x%08x, .call = %s_calls, ", archs[a].name, archs[a].seccomp,
-		       archs[a].name);
+		printf("\t{ .name = \"%s\", .audit_arch = 0x%08x, .call = %s_calls, .names = %s_names, ", archs[a].name,
+		       archs[a].seccomp, archs[a].name, archs[a].name);
 		for (unsigned i = 0; i < OWN_LISTS; i++)
 			printf(".%s = FILTER(%s_%s), ", own_lists[i], archs[a].name, own_lists[i]);
 		printf(".family = {\n");

@@ -144,7 +144,7 @@ uint32_t seccomp_decide(struct seccomp_filter filter, const struct seccomp_data 
 
 static const struct seccomp_call *call_of(int nr)
 {
-	static const struct seccomp_call none = { .name = NULL };
+	static const struct seccomp_call none = { .name = 0 };
 	const struct seccomp_call *calls = own_filters()->call;
 
 	return calls && nr >= 0 && nr < SECCOMP_CALLS ? &calls[nr] : &none;
@@ -152,7 +152,9 @@ static const struct seccomp_call *call_of(int nr)
 
 const char *seccomp_call_name(int nr)
 {
-	return call_of(nr)->name;
+	uint16_t name = call_of(nr)->name;
+
+	return name ? own_filters()->names + name : NULL;
 }
 
 bool seccomp_call_is_partly_allowed(enum syscall_family family, int nr)

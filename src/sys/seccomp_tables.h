@@ -7,9 +7,10 @@
 
 #define SECCOMP_CALLS 1024 /* numbers from here on are unknown everywhere */
 
+/* Numbers only: every start of the program would have to adjust a pointer, in a page of its own. */
 struct seccomp_call {
-	const char *name; /* NULL: no such number */
-	uint8_t partly;   /* bit: a family that allows it, but not with all arguments */
+	uint16_t name;  /* where in names; 0: no such number */
+	uint8_t partly; /* bit: a family that allows it, but not with all arguments */
 };
 
 struct seccomp_arch_filters {
@@ -19,6 +20,7 @@ struct seccomp_arch_filters {
 	struct seccomp_filter inspect;
 	struct seccomp_filter family[FAMILY_COUNT][2][2]; /* default, strict; plain, telling */
 	const struct seccomp_call *call;                  /* SECCOMP_CALLS of them, by number */
+	const char *names;
 };
 
 extern const struct seccomp_arch_filters seccomp_arch_filters[];

@@ -20,7 +20,7 @@ static void check_telling(const struct subject *s, const struct seccomp_data *da
 				: told == plain && plain == ALLOW && !is_connect(s, data->nr))
 		return; /* the common cases need no name */
 	if (data->nr >= 0 && data->nr < SECCOMP_CALLS && s->arch->call[data->nr].name)
-		e = entry_of(s->arch->call[data->nr].name);
+		e = entry_of(s->arch->names + s->arch->call[data->nr].name);
 	wanted = plain == ERR(EPERM) || (plain == ALLOW && e && str_eq(e->name, "connect")) ||
 		 ((plain & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && e && e->how == DENIED &&
 		  e->answer[1] == KILL);
@@ -52,9 +52,9 @@ static void every_number_has_its_name(void **state)
 			AUTO_FREE char *name = seccomp_syscall_resolve_num_arch(a->audit_arch, nr);
 			const struct entry *e = name ? entry_of(name) : NULL;
 
-			assert_true((name == NULL) == (a->call[nr].name == NULL));
+			assert_true((name == NULL) == (a->call[nr].name == 0));
 			if (name)
-				assert_string_equal(a->call[nr].name, name);
+				assert_string_equal(a->names + a->call[nr].name, name);
 			for (unsigned f = 0; f < FAMILY_COUNT; f++)
 				assert_int_equal(a->call[nr].partly >> f & 1,
 						 e && e->how == CONDITIONAL && (e->groups & family_groups[f]) != 0);
