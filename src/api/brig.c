@@ -18,6 +18,7 @@
 #include "api/request.h"
 #include "base/str.h"
 #include "executor/executor.h"
+#include "sys/proc.h"
 
 #define DEFAULT_POLICY_FILE "/etc/brig/sandbox.yaml"
 
@@ -97,6 +98,7 @@ void brig_close(struct brig *b)
 	recorder_release(&b->recorder);
 	policy_free(b->policy);
 	free(b);
+	proc_bury_late();
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -320,7 +320,7 @@ static void bury(struct egress *e)
 static void egress_free(struct egress *e)
 {
 	fd_closep(&e->channel);
-	fd_closep(&e->pidfd);
+	proc_leave(&e->pidfd);
 	if (e->table)
 		(void)munmap(e->table, sizeof(*e->table));
 	free(e);

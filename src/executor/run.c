@@ -29,6 +29,7 @@
 #include "executor/select.h"
 #include "executor/stage.h"
 #include "executor/work.h"
+#include "sys/proc.h"
 
 struct run {
 	const struct policy *policy;
@@ -450,6 +451,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 		(void)str_copy(ret->reason, sizeof(ret->reason), "no memory left");
 		return;
 	}
+	proc_bury_late();
 	r->packages = (struct packages)PACKAGES_INIT;
 	r->policy = policy;
 	r->rules = rules;

@@ -65,6 +65,7 @@ static int make_in_child(struct spec *s)
 	(void)close(ends[0]);
 	if (pid > 0)
 		(void)proc_reap(&pidfd, clock_now_ns() + CHILD_NS, NULL);
+	proc_leave(&pidfd);
 	return fs;
 }
 

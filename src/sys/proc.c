@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -197,4 +199,39 @@ int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret)
 	if (ret)
 		*ret = end;
 	return 0;
+}
+
+#define LATE_MAX 64 /* more than that stay zombies */
+
+static struct {
+	pthread_mutex_t lock;
+	atomic_size_t n;
+	int pidfd[LATE_MAX];
+} late = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void proc_leave(int *pidfd)
+{
+	if (*pidfd < 0)
+		return;
+	(void)pthread_mutex_lock(&late.lock);
+	if (late.n < LATE_MAX)
+		late.pidfd[late.n++] = fd_move(pidfd);
+	(void)pthread_mutex_unlock(&late.lock);
+	fd_closep(pidfd);
+}
+
+void proc_bury_late(void)
+{
+	if (late.n == 0)
+		return;
+	(void)pthread_mutex_lock(&late.lock);
+	for (size_t i = late.n; i > 0; i--) {
+		int *pidfd = &late.pidfd[i - 1];
+
+		if (proc_reap(pidfd, 0, NULL) == -ETIMEDOUT)
+			continue;
+		fd_closep(pidfd);
+		*pidfd = late.pidfd[--late.n];
+	}
+	(void)pthread_mutex_unlock(&late.lock);
 }

@@ -51,5 +51,12 @@ int proc_await(int pidfd, uint64_t deadline_ns);
  * 0, -ETIMEDOUT after deadline_ns on the monotonic clock, or -errno.  ret may be NULL.
  */
 int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret);
+/*
+ * Gives up waiting for a child that did not end in time, and takes its descriptor (FD_NONE is fine).  Whenever it ends
+ * somebody must ask for it, or it stays a zombie for as long as this process lives: proc_bury_late() does, which costs
+ * nothing while there is none.  Safe from any thread.
+ */
+void proc_leave(int *pidfd);
+void proc_bury_late(void);
 
 #endif

@@ -129,10 +129,14 @@ static long count_cgroups(void)
 
 static struct metrics measure(void)
 {
+	siginfo_t child;
+
 	return (struct metrics){
 		.descriptors = entries("/proc/self/fd"),
 		.threads = entries("/proc/self/task"),
-		.children = waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD ? 0 : 1,
+		/* Also those without an exit signal, which brig's own children are. */
+		.children =
+			waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 && errno == ECHILD ? 0 : 1,
 		.mounts = lines("/proc/self/mountinfo"),
 		.cgroups = count_cgroups(),
 		.heap_kib = (long)(mallinfo2().uordblks / 1024),

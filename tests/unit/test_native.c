@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the native backend and the monitor that need no cell: records over sockets, and the pace of looks. */
+#include <linux/sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 #include <fcntl.h>
 
 #include "backend/native/report.h"
+#include "base/clock.h"
 #include "monitor/pace.h"
-#include "sys/cpus.h"
+#include "sys/proc.h"
 
 struct ends {
 	int a, b;
@@ -137,80 +140,43 @@ static void samples_come_at_their_interval(void **state UNUSED)
 	assert_int_equal(pace_timeout_ms(&p, 11 * NS_PER_SEC), 0);
 }
 
-/* ---- cpus ------------------------------------------------------------------------------------- */
+/* ---- children that end late --------------------------------------------------------------------- */
 
-static cpu_set_t may_use(pid_t pid)
+static bool has_children(void)
 {
-	cpu_set_t set;
+	siginfo_t any;
 
-	assert_int_equal(sched_getaffinity(pid, sizeof(set), &set), 0);
-	return set;
+	return waitid(P_ALL, 0, &any, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
 }
 
-/* Leaves the caller two of the cpus that it has; false if it has fewer. */
-static bool keep_two_cpus(void)
+static void late_children_are_buried_when_they_have_ended(void **state UNUSED)
 {
-	cpu_set_t have = may_use(0), two;
+	int told[2], pidfd = FD_NONE, watch;
+	struct clone_args args = { .flags = CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd };
+	char word;
+	long pid;
 
-	CPU_ZERO(&two);
-	for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&two) < 2; i++)
-		if (CPU_ISSET(i, &have))
-			CPU_SET(i, &two);
-	return CPU_COUNT(&two) == 2 && sched_setaffinity(0, sizeof(two), &two) == 0;
-}
-
-static void a_pair_of_cpus_parts_and_joins(void **state UNUSED)
-{
-	cpu_set_t before = may_use(0), seen;
-	struct cpu_pair pair;
-	int down[2], up[2];
-	char byte;
-	pid_t child;
-
-	if (!keep_two_cpus())
-		skip();
-	pair = cpu_pair_find();
-	assert_true(pair.usable);
-	assert_int_equal(pipe2(down, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(up, O_CLOEXEC), 0);
-	child = fork();
-	if (child == 0) {
-		if (read(down[0], &byte, 1) == 1)
-			cpu_pair_join(&pair);
-		_exit(write(up[1], "j", 1) == 1 && read(down[0], &byte, 1) == 1 ? 0 : 1);
+	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0) {
+		(void)close(told[1]);
+		_exit((int)read(told[0], &word, 1));
 	}
-	assert_true(child > 0);
-	cpu_pair_part(&pair, child);
-	seen = may_use(child);
-	assert_int_equal(CPU_COUNT(&seen), 1);
-	assert_int_equal(write(down[1], "g", 1), 1);
-	assert_int_equal(read(up[0], &byte, 1), 1);
-	seen = may_use(child);
-	assert_true(CPU_EQUAL(&seen, &pair.both));
-	assert_int_equal(write(down[1], "e", 1), 1);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	for (size_t i = 0; i < 2; i++) {
-		(void)close(down[i]);
-		(void)close(up[i]);
-	}
-	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
-}
-
-static void other_numbers_of_cpus_are_left_alone(void **state UNUSED)
-{
-	cpu_set_t before = may_use(0), one, seen;
-	struct cpu_pair pair;
-
-	CPU_ZERO(&one);
-	CPU_SET((size_t)sched_getcpu(), &one);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-	pair = cpu_pair_find();
-	assert_false(pair.usable);
-	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
-	cpu_pair_part(&pair, getpid());
-	cpu_pair_join(&pair);
-	seen = may_use(0);
-	assert_true(CPU_EQUAL(&seen, &before));
+	assert_true(pid > 0);
+	watch = dup(pidfd);
+	assert_int_equal(proc_reap(&pidfd, 0, NULL), -ETIMEDOUT);
+	proc_leave(&pidfd);
+	assert_int_equal(pidfd, FD_NONE);
+	proc_bury_late();
+	assert_true(has_children());
+	assert_int_equal(close(told[1]), 0);
+	assert_int_equal(proc_await(watch, clock_now_ns() + 60 * NS_PER_SEC), 0);
+	assert_true(has_children());
+	proc_bury_late();
+	assert_false(has_children());
+	proc_leave(&pidfd); /* none: nothing to do */
+	(void)close(told[0]);
+	(void)close(watch);
 }
 
 int main(void)
@@ -222,8 +188,7 @@ int main(void)
 		cmocka_unit_test(every_step_has_words),
 		cmocka_unit_test(cpu_is_looked_at_when_it_could_be_over),
 		cmocka_unit_test(samples_come_at_their_interval),
-		cmocka_unit_test(a_pair_of_cpus_parts_and_joins),
-		cmocka_unit_test(other_numbers_of_cpus_are_left_alone),
+		cmocka_unit_test(late_children_are_buried_when_they_have_ended),
 	};
 
 	return cmocka_run_group_tests_name("native", tests, NULL, NULL);

@@ -489,11 +489,12 @@ static int direct_open_output(struct cell *c, const char *name)
 
 static void release(struct cell *c)
 {
-	int *const fds[] = { &c->ctl, &c->go, &c->in, &c->out, &c->err, &c->poll, &c->guard_pidfd };
+	int *const fds[] = { &c->ctl, &c->go, &c->in, &c->out, &c->err, &c->poll };
 
 	close_child_ends(&c->spec);
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fd_closep(fds[i]);
+	proc_leave(&c->guard_pidfd); /* one that did not end in time */
 	tree_close(&c->spec.tree);
 	free(c->spec.argv);
 	free(c->spec.envp);

@@ -233,7 +233,6 @@ static int fork_payload(struct cell_build *b)
 	if (pid == 0)
 		payload_main(b);
 	b->payload = (pid_t)pid;
-	cpu_pair_part(&b->spec->cpus, b->payload);
 	return 0;
 }
 
@@ -327,7 +326,6 @@ static int confine_init(struct cell_build *b)
 {
 	int rc;
 
-	cpu_pair_join(&b->spec->cpus);
 	wipe_environment(b->spec);
 	/* Only two descriptors survive, as 0 and 1, so that the rest is one range. */
 	if (dup3(b->spec->ctl, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 || dup3(b->mate, MATE_AFTER_CONFINE, O_CLOEXEC) < 0 ||

@@ -11,7 +11,6 @@
 #include "backend/native/report.h"
 #include "model/plan.h"
 #include "sys/cgroup.h"
-#include "sys/cpus.h"
 #include "sys/landlock.h"
 
 #define SYSTEM_DIRS_MAX    40
@@ -56,7 +55,6 @@ struct cell_spec {
 	char root_inodes[24];
 	const enum hidden_kind *hidden; /* of plan->workspace->hidden */
 	char time_offsets[96];
-	struct cpu_pair cpus;      /* init and payload are on one each while they build */
 	char *env_start, *env_end; /* the supervisor's own environment strings: wiped in init */
 
 	/* child ends */

@@ -132,7 +132,6 @@ static void part(struct cell *c)
 	c->parted = true;
 	cell_inspect_silent(c);
 	cell_let_go_of(c);
-	cpu_pair_part(&c->spec.cpus, c->init_pid);
 	(void)send(c->ctl, "e", 1, MSG_NOSIGNAL); /* if it fails, init is dead already */
 	if (c->cgroup)
 		(void)cgroup_read(c->cgroup, &c->last_usage);

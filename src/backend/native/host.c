@@ -82,7 +82,7 @@ static int bury_init(struct backend_host *h)
 {
 	int rc = h->last.init_pidfd >= 0 ? proc_reap(&h->last.init_pidfd, h->last.deadline_ns, NULL) : 0;
 
-	fd_closep(&h->last.init_pidfd);
+	proc_leave(&h->last.init_pidfd);
 	return rc;
 }
 

@@ -81,7 +81,7 @@ int janitor_await(struct janitor *j, uint64_t deadline_ns)
 	if (j->pidfd < 0)
 		return 0;
 	rc = proc_reap(&j->pidfd, deadline_ns, &end);
-	fd_closep(&j->pidfd);
+	proc_leave(&j->pidfd);
 	if (rc < 0)
 		return -EBUSY;
 	return end.si_code == CLD_EXITED && end.si_status == 0 ? 0 : -ECHILD;

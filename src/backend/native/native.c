@@ -96,7 +96,6 @@ static void fill_spec(struct cell *c)
 	if (plan->report_denied && seccomp_can_listen())
 		s->telling_filter = seccomp_filter_telling(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
 	s->init_filter = seccomp_filter_init();
-	s->cpus = cpu_pair_find();
 	(void)snprintf(s->root_inodes, sizeof(s->root_inodes), "%zu",
 		       1024 + (plan->workspace ? plan->workspace->n_hidden : 0));
 	(void)clock_gettime(CLOCK_MONOTONIC, &mono);
@@ -440,15 +439,26 @@ static int native_open_folder(struct cell *c, const char *name)
 static void close_all(struct cell *c)
 {
 	int *const fds[] = {
-		&c->ctl,           &c->go,       &c->in,      &c->out,           &c->err,           &c->poll,
-		&c->init_pidfd,    &c->spec.ctl, &c->spec.go, &c->spec.ld_cache, &c->spec.stdio[0], &c->spec.stdio[1],
-		&c->spec.stdio[2], &c->way_out
+		&c->ctl,
+		&c->go,
+		&c->in,
+		&c->out,
+		&c->err,
+		&c->poll,
+		&c->spec.ctl,
+		&c->spec.go,
+		&c->spec.ld_cache,
+		&c->spec.stdio[0],
+		&c->spec.stdio[1],
+		&c->spec.stdio[2],
+		&c->way_out,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fd_closep(fds[i]);
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		fd_closep(&c->handed[i]);
+	proc_leave(&c->init_pidfd); /* one that did not die in time */
 	cell_denied_end(c);
 }
 

@@ -250,7 +250,6 @@ _Noreturn void payload_main(struct cell_build *b)
 	if (rc < 0)
 		give_up(b->spec->go, failed, rc);
 	rc = build_run(b, steps + 1, ARRAY_LEN(steps) - 1, &failed);
-	cpu_pair_join(&b->spec->cpus);
 	confined.value = probe_landlock();
 	if (rc == 0)
 		rc = build_run(b, filter_step, ARRAY_LEN(filter_step), &failed);

@@ -118,6 +118,7 @@ static int make_id_namespace(const struct stat *owner, uint64_t uid, uint64_t gi
 	(void)close(ends[1]);
 	if (pid > 0)
 		(void)proc_reap(&pidfd, clock_now_ns() + HELPER_NS, NULL);
+	proc_leave(&pidfd);
 	return ns;
 }
 

@@ -114,7 +114,6 @@ int cell_clone_init(struct cell *c, struct brig_error *err)
 		return cell_step_failed(STEP_clone_init, FAULT_HIT(STEP_clone_init) ? FAULT_ERRNO : errno, err);
 	}
 	c->init_pid = (pid_t)pid;
-	cpu_pair_part(&c->spec.cpus, c->init_pid);
 	close_child_ends(&c->spec);
 	rc = watch_child(c);
 	return rc < 0 ? cell_step_failed(STEP_clone_init, -rc, err) : 0;
