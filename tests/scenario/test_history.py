@@ -287,7 +287,8 @@ mount -t tmpfs -o size=64k,mode=700 none "$1"
 "$BRIG_TEST_BINARY" run --json --lang python -c 'print(1)' >"$2/first.json"
 dd if=/dev/zero of="$1/filler" bs=1k 2>/dev/null || true
 set +e
-"$BRIG_TEST_BINARY" run --json --lang python -c 'print(2)' >"$2/full.json"; echo $? >"$2/full.status"
+# More than the rest of a page that the file may have already.
+"$BRIG_TEST_BINARY" run --json --lang python -c 'print("2" * 9000)' >"$2/full.json"; echo $? >"$2/full.status"
 "$BRIG_TEST_BINARY" history --json >"$2/full-history.json" 2>"$2/full-history.err"; echo $? >"$2/full-history.status"
 rm "$1/filler"
 mount -o remount,size=4m "$1"
