@@ -328,7 +328,6 @@ static void note_deleted(struct py *p, uint32_t node)
 		}
 }
 
-/* Identifiers whose place alone decides. */
 /* Whether a name is bound where it stands: it is defined, caught, matched, or a target of an assignment. */
 static bool is_bound_here(const struct py *p, uint32_t i)
 {
@@ -350,6 +349,7 @@ static bool is_bound_here(const struct py *p, uint32_t i)
 	}
 }
 
+/* Identifiers whose place alone decides. */
 static void classify_identifier(struct py *p, uint32_t i)
 {
 	uint32_t up = p->node[i].parent;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the native backend and the monitor that need no cell: records over sockets, and the pace of looks. */
+/* The parts of the native backend and the monitor that need no cell: records over sockets, the pace of looks,
+ * and children that end late. */
 #include <linux/sched.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -88,7 +88,8 @@ int idmap_write(const struct cell *c);                                          
 void idmap_of_program(const struct cell *c, uint64_t *ret_uid, uint64_t *ret_gid); /* host ids; not with IDMAP_OWN */
 /* spawn.c */
 int cell_open_pipes(struct cell *c, struct brig_error *err);
-int cell_clone_init(struct cell *c, struct brig_error *err);
+int cell_clone_init(struct cell *c, struct brig_error *err); /* closes the child's ends here, if it succeeds */
+void cell_close_child_ends(struct cell *c);
 /* hosttree.c: fills spec.dirs, spec.binds, spec.rules. */
 int cell_find_host_trees(struct cell *c, struct brig_error *err);
 /* events.c */

@@ -438,26 +438,13 @@ static int native_open_folder(struct cell *c, const char *name)
 
 static void close_all(struct cell *c)
 {
-	int *const fds[] = {
-		&c->ctl,
-		&c->go,
-		&c->in,
-		&c->out,
-		&c->err,
-		&c->poll,
-		&c->spec.ctl,
-		&c->spec.go,
-		&c->spec.ld_cache,
-		&c->spec.stdio[0],
-		&c->spec.stdio[1],
-		&c->spec.stdio[2],
-		&c->way_out,
-	};
+	int *const fds[] = { &c->ctl, &c->go, &c->in, &c->out, &c->err, &c->poll, &c->way_out };
 
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		fd_closep(fds[i]);
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		fd_closep(&c->handed[i]);
+	cell_close_child_ends(c);
 	proc_leave(&c->init_pidfd); /* one that did not die in time */
 	cell_denied_end(c);
 }

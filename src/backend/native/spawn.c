@@ -47,8 +47,10 @@ int cell_open_pipes(struct cell *c, struct brig_error *err)
 	return rc < 0 ? cell_step_failed(STEP_open_pipes, -rc, err) : 0;
 }
 
-static void close_child_ends(struct cell_spec *s)
+void cell_close_child_ends(struct cell *c)
 {
+	struct cell_spec *s = &c->spec;
+
 	for (int i = 0; i < 3; i++)
 		fd_closep(&s->stdio[i]);
 	fd_closep(&s->ctl);
@@ -114,7 +116,7 @@ int cell_clone_init(struct cell *c, struct brig_error *err)
 		return cell_step_failed(STEP_clone_init, FAULT_HIT(STEP_clone_init) ? FAULT_ERRNO : errno, err);
 	}
 	c->init_pid = (pid_t)pid;
-	close_child_ends(&c->spec);
+	cell_close_child_ends(c);
 	rc = watch_child(c);
 	return rc < 0 ? cell_step_failed(STEP_clone_init, -rc, err) : 0;
 }
