@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * late - a child of the library that ends after everybody has given up waiting for it
+ *
+ * A janitor is stopped while its program runs, so that it cannot end in time; the result must say what was left.  Let go
+ * on, it removes the groups and becomes a zombie, which the next request has to bury: a server that lives for months
+ * would collect them.
+ */
+#include <brig/brig.h>
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_SECONDS 60
+
+struct process {
+	pid_t parent;
+	char state;
+};
+
+static struct process look_at(pid_t pid)
+{
+	struct process p = { .parent = -1, .state = '?' };
+	char path[32], text[512];
+	const char *after = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (f && fgets(text, sizeof(text), f))
+		after = strrchr(text, ')'); /* the command's name before it may hold anything */
+	if (!after || sscanf(after, ") %c %d", &p.state, &p.parent) != 2)
+		p.parent = -1;
+	if (f)
+		fclose(f);
+	return p;
+}
+
+/* The last child of a process that is listed for which accept() says yes; 0: none. */
+static pid_t child_of(pid_t parent, int (*accept)(pid_t child))
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	pid_t found = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && look_at(pid).parent == parent && accept(pid))
+			found = pid;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static int any(pid_t pid)
+{
+	return pid > 0;
+}
+
+/* While a program runs, brig has two children: the cell's init, whose child the program is, and the janitor. */
+static int is_alone(pid_t pid)
+{
+	return child_of(pid, any) == 0;
+}
+
+static void stop_janitor(void *user, enum brig_stream stream, const void *data, size_t len)
+{
+	pid_t *janitor = user;
+
+	(void)stream;
+	(void)data;
+	(void)len;
+	if (*janitor == 0)
+		*janitor = child_of(getpid(), is_alone);
+	if (*janitor > 0)
+		kill(*janitor, SIGSTOP);
+}
+
+static int has_children(void)
+{
+	siginfo_t child;
+
+	return waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+/* A handle with that much time to clean up, one run, and what its result says. */
+static char *run_once(const char *state, const char *cleanup_ms, brig_output_fn on_output, void *user)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
+	struct brig_request req = BRIG_REQUEST_INIT;
+	struct brig_result *r = NULL;
+	struct brig *b = NULL;
+	char *json = NULL;
+
+	opts.state_dir = state;
+	req.language = "shell";
+	req.code = "echo hello";
+	req.code_len = strlen(req.code);
+	req.on_output = on_output;
+	req.user = user;
+	if (setenv("BRIG_CLEANUP_TIMEOUT_MS", cleanup_ms, 1) < 0 || brig_open(&opts, &b, &err) < 0 ||
+	    brig_run(b, &req, &r, &err) < 0 || brig_result_json(r, &json, &err) < 0)
+		printf("# %s\n", err.msg);
+	brig_result_free(r);
+	brig_close(b);
+	return json;
+}
+
+static void await_zombie(pid_t pid)
+{
+	const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
+	time_t end = time(NULL) + PATIENCE_SECONDS;
+
+	while (look_at(pid).parent == getpid() && look_at(pid).state != 'Z' && time(NULL) < end)
+		nanosleep(&pause, NULL);
+}
+
+static int say(int good, const char *what)
+{
+	printf("%s - %s\n", good ? "ok" : "not ok", what);
+	return !good;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+static int check(const char *state, int *skipped)
+{
+	time_t end = time(NULL) + PATIENCE_SECONDS;
+	pid_t janitor = 0;
+	char *json = run_once(state, "500", stop_janitor, &janitor);
+	int failed;
+
+	if (json && janitor == 0) {
+		printf("ok - late children # SKIP there is no janitor: this user has no control groups\n");
+		brig_free(json);
+		*skipped = 1;
+		return 0;
+	}
+	failed = say(json && strstr(json, "clean-up left behind: "), "what was left is said");
+	brig_free(json);
+	failed += say(janitor > 0 && has_children(), "the janitor is there while it is stopped");
+	if (janitor > 0)
+		kill(janitor, SIGCONT);
+	await_zombie(janitor);
+	failed += say(look_at(janitor).state == 'Z', "when it goes on it ends");
+	do /* on a busy machine the next run may have children that are late themselves */
+		brig_free(run_once(state, "30000", NULL, NULL));
+	while (has_children() && time(NULL) < end);
+	return failed + say(!has_children(), "the next request buries it");
+}
+
+int main(void)
+{
+	char state[] = "/tmp/late-XXXXXX";
+	int failed, skipped = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!mkdtemp(state)) {
+		printf("not ok - %s: %s\n0 passed, 1 failed, 0 skipped\n", state, strerror(errno));
+		return 1;
+	}
+	failed = check(state, &skipped);
+	nftw(state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	printf("%d passed, %d failed, %d skipped\n", skipped ? 0 : 4 - failed, failed, skipped);
+	return failed != 0;
+}
