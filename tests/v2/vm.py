@@ -97,7 +97,7 @@ def run(found_kernel, job, brig, on_line=lambda line: None, timeout=300, memory_
     env = {"REPO": REPO, "BRIG_FOLDER": os.path.dirname(brig), "BRIG_NAME": os.path.basename(brig), **env}
     outcome = Outcome()
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="brig-v2-") as folder:
+    with tempfile.TemporaryDirectory(prefix="v2-") as folder:
         initrd, console = os.path.join(folder, "initrd"), os.path.join(folder, "console")
         with open(initrd, "wb") as f:
             f.write(initramfs(modules, job, env))
