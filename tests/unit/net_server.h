@@ -177,7 +177,7 @@ static inline void server_listen(struct server *s, bool tcp)
 		strcpy(s->target.host, "127.0.0.1");
 		s->target.port = ntohs(in.sin_port);
 	} else {
-		strcpy(s->folder, "/tmp/brig-net-XXXXXX");
+		strcpy(s->folder, "/tmp/unit-net-XXXXXX");
 		assert_non_null(mkdtemp(s->folder));
 		(void)snprintf(s->target.socket, sizeof(s->target.socket), "%s/sock", s->folder);
 		strcpy(un.sun_path, s->target.socket);

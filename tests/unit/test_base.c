@@ -287,9 +287,9 @@ static void test_err_is_bounded_and_optional(void **state)
 
 static int make_folder(void **state)
 {
-	static char folder[sizeof("/tmp/brig-test-base-XXXXXX")];
+	static char folder[sizeof("/tmp/unit-test-base-XXXXXX")];
 
-	(void)str_copy(folder, sizeof(folder), "/tmp/brig-test-base-XXXXXX");
+	(void)str_copy(folder, sizeof(folder), "/tmp/unit-test-base-XXXXXX");
 	*state = folder;
 	return mkdtemp(folder) ? 0 : -1;
 }

@@ -605,7 +605,7 @@ static int set_up_manager(bool listening)
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = FD_NONE;
 
-	(void)str_copy(runtime_dir, sizeof(runtime_dir), "/tmp/brig-scope-XXXXXX");
+	(void)str_copy(runtime_dir, sizeof(runtime_dir), "/tmp/unit-scope-XXXXXX");
 	assert_non_null(mkdtemp(runtime_dir));
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/systemd", runtime_dir);
 	assert_int_equal(mkdir(addr.sun_path, 0700), 0);

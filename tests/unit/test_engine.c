@@ -156,7 +156,7 @@ static void test_tls_files(void **state)
 	struct settings set = { .docker_host = "tcp://203.0.113.5", .docker_cert_path = "/nonexistent" };
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct http_target target;
-	char address[300], folder[] = "/tmp/brig-certs-XXXXXX", path[64];
+	char address[300], folder[] = "/tmp/unit-certs-XXXXXX", path[64];
 	static const char *const files[] = { "ca.pem", "cert.pem", "key.pem" };
 
 	(void)state;

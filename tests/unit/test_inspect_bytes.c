@@ -73,7 +73,7 @@ static bool tree_has(struct bench *b, const TSLanguage *language, const char *te
 /* The first line that the engine prints for this program, "" if it is not installed. */
 static void run_engine(const char *engine, const char *text, size_t len, char *line, size_t size)
 {
-	char path[] = "/tmp/brig-test-bytes-XXXXXX.js";
+	char path[] = "/tmp/unit-test-bytes-XXXXXX.js";
 	char command[128];
 	int fd = mkstemps(path, 3);
 	FILE *out;

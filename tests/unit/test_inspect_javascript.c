@@ -231,7 +231,7 @@ static void hidden_code_is_found(void **state UNUSED)
 
 static void hidden_code_does_run(void **state UNUSED)
 {
-	char folder[] = "/tmp/brig-test-XXXXXX";
+	char folder[] = "/tmp/unit-test-XXXXXX";
 
 	if (!has_node())
 		skip();

@@ -281,7 +281,7 @@ static void reflection_is_judged_by_what_is_read(void **state UNUSED)
 /* What CPython prints for the program; false: there is no CPython here. */
 static bool run_python(const char *text, size_t len, char *line, size_t size)
 {
-	char path[] = "/tmp/brig-test-python-XXXXXX", command[96];
+	char path[] = "/tmp/unit-test-python-XXXXXX", command[96];
 	int fd = mkstemp(path);
 	FILE *out;
 

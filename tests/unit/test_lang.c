@@ -262,7 +262,7 @@ static char scratch[64];
 static int make_scratch(void **state)
 {
 	(void)state;
-	(void)str_copy(scratch, sizeof(scratch), "/tmp/brig-test-lang-XXXXXX");
+	(void)str_copy(scratch, sizeof(scratch), "/tmp/unit-test-lang-XXXXXX");
 	return mkdtemp(scratch) ? 0 : -1;
 }
 

@@ -197,7 +197,7 @@ static bool tls_start(struct tls_server *t)
 
 	if (!root || access("/usr/bin/python3", X_OK) < 0 || access("/usr/bin/openssl", X_OK) < 0)
 		return false;
-	strcpy(t->folder, "/tmp/brig-tls-XXXXXX");
+	strcpy(t->folder, "/tmp/unit-tls-XXXXXX");
 	assert_non_null(mkdtemp(t->folder));
 	(void)snprintf(script, sizeof(script), "%s/tests/unit/tls_server.py", root);
 	assert_int_equal(pipe2(to, O_CLOEXEC), 0);

@@ -321,7 +321,7 @@ static void test_long_list(void **state)
 
 /* ---- files as files ------------------------------------------------------------------------------------ */
 
-static char folder[] = "/tmp/brig-test-policy-XXXXXX";
+static char folder[] = "/tmp/unit-test-policy-XXXXXX";
 
 static int make_folder(void **state)
 {

@@ -67,7 +67,7 @@ static void replies_are_strict(void **state UNUSED)
 
 static void records_name_the_claimer(void **state UNUSED)
 {
-	char folder[] = "/tmp/brig-test-pool-XXXXXX", claims[64], path[128];
+	char folder[] = "/tmp/unit-test-pool-XXXXXX", claims[64], path[128];
 	uint64_t pid = 0, start = 0;
 	int place;
 

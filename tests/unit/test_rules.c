@@ -142,7 +142,7 @@ static void every_check_has_a_rule(void **state)
 
 static int add_text(struct rule_set *set, const char *text, size_t len, struct brig_error *err)
 {
-	char path[] = "/tmp/brig-test-rules-XXXXXX";
+	char path[] = "/tmp/unit-test-rules-XXXXXX";
 	int fd = mkstemp(path);
 	int rc;
 

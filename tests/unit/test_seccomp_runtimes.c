@@ -30,7 +30,7 @@
 #include "base/str.h"
 #include "sys/seccomp.h"
 
-static char folder[] = "/tmp/brig-seccomp-XXXXXX";
+static char folder[] = "/tmp/unit-seccomp-XXXXXX";
 static char runtimes[512]; /* the folder with the programs */
 
 static void confine(struct seccomp_filter filter)

@@ -27,7 +27,7 @@ static int make_project(void **state)
 {
 	static struct project p;
 
-	(void)str_copy(p.path, sizeof(p.path), "/tmp/brig-testing-XXXXXX");
+	(void)str_copy(p.path, sizeof(p.path), "/tmp/unit-testing-XXXXXX");
 	if (!mkdtemp(p.path))
 		return -1;
 	p.fd = open(p.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
