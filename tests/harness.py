@@ -8,6 +8,10 @@ shows) and, root or not, becomes a child subreaper: whatever brig starts and for
 worker by the kernel and counted.  So several suites can run on one machine and each sees only its own
 leftovers.  A case is a function; it gets a fresh directory, runs brig, and raises Failed or Skipped.
 
+A failed case may be repeated by tests/run (`--case ID`), and is flaky if it passes then.  What must not happen even once
+says `# FINAL reason` on its line and is never repeated: something left behind, a result that is `violated` (its evidence shows
+a promise that was not kept), and each failure of a case that is registered as final: an attack, a lost entry.
+
 Configured by the environment:
   BRIG               the binary to judge (default: build/brig of this tree)
   BRIG_TEST_USER     run brig as this uid (or uid:gid); needs root
@@ -44,8 +48,9 @@ ROOT = os.path.dirname(TESTS)
 SLACK = float(os.environ.get("BRIG_TEST_SLACK", "1"))
 BACKEND = os.environ.get("BRIG_TEST_BACKEND", "")
 ENGINE_MS = 300000	# what an engine may take to start or remove a container before it decides a case
-GUARD = 60 * max(SLACK, 1) if BACKEND != "docker" else 2 * ENGINE_MS / 1000	# a brig that is still there after this many seconds is a failure of its own
-GRACE = 5 * max(SLACK, 1) if BACKEND != "docker" else 60	# how long leftovers may take to vanish
+STARTUP_MS, CLEANUP_MS = 120000, 60000	# what a busy machine may take to make and to remove a native cell before that decides a case
+GUARD = max(180, 60 * SLACK) if BACKEND != "docker" else 2 * ENGINE_MS / 1000	# a brig that is still there after this many seconds is a failure of its own
+GRACE = max(20, 5 * SLACK) if BACKEND != "docker" else 60	# how long leftovers may take to vanish
 
 VERDICT_STATUS = {"timeout": 124, "cpu_limit": 124, "memory_limit": 137, "output_limit": 123, "disk_limit": 123,
 		  "pids_limit": 123, "blocked": 126, "refused": 125, "violated": 122, "failed": 121, "cancelled": 130}
@@ -55,6 +60,10 @@ class Failed(Exception):
 	pass
 
 
+class Final(Failed):
+	"""What must not happen even once: the case is not repeated."""
+
+
 class Skipped(Exception):
 	pass
 
@@ -62,24 +71,26 @@ class Skipped(Exception):
 # ---- cases -------------------------------------------------------------------------------------
 
 class Case:
-	def __init__(self, ident, title, fn, category="", needs=()):
-		self.ident, self.title, self.fn, self.category, self.needs = ident, title, fn, category, tuple(needs)
+	"""final: what a failure of this case shows, if it is never to be repeated; empty for others."""
+	def __init__(self, ident, title, fn, category="", needs=(), final=""):
+		self.ident, self.title, self.fn, self.category, self.needs, self.final = ident, title, fn, category, tuple(needs), final
 
 
 CASES = []
 
 
-def add(ident, title, fn, category="", needs=()):
+def add(ident, title, fn, category="", needs=(), final=""):
 	if any(c.ident == ident for c in CASES):
 		raise ValueError(f"two cases are called {ident}")
-	CASES.append(Case(ident, title, fn, category, needs))
+	CASES.append(Case(ident, title, fn, category, needs, final))
 
 
-def case(title, needs=(), category=""):
-	"""Registers a function; needs names protections without which the case cannot be judged."""
+def case(title, needs=(), category="", final=""):
+	"""Registers a function; needs names protections without which the case cannot be judged; final says what its failure would
+	be that is never repeated.  A file that sets FINAL says so for all of its cases."""
 	def register(fn):
 		module = os.path.splitext(os.path.basename(fn.__code__.co_filename))[0].replace("test_", "", 1)
-		add(f"{module}.{fn.__name__}", title, fn, category or module, needs)
+		add(f"{module}.{fn.__name__}", title, fn, category or module, needs, final or fn.__globals__.get("FINAL", ""))
 		return fn
 	return register
 
@@ -112,16 +123,14 @@ def is_root():
 
 def clean_env(extra=None):
 	"""The environment of every brig started here: small and the same everywhere.  Programs of the suites are hostile on
-	purpose and must reach the cell: only cases about the inspection ask for it."""
+	purpose and must reach the cell: only cases about the inspection ask for it.  How long a busy machine takes to make or remove
+	a cell decides no case, but those that set these limits themselves."""
 	env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/", "LANG": "C.UTF-8",
-	       "BRIG_INSPECTION": "false"}
-	for key in ("BRIG_STARTUP_TIMEOUT_MS", "BRIG_CLEANUP_TIMEOUT_MS", "BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "DOCKER_HOST", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
+	       "BRIG_INSPECTION": "false", "BRIG_STARTUP_TIMEOUT_MS": str(STARTUP_MS), "BRIG_CLEANUP_TIMEOUT_MS": str(CLEANUP_MS)}
+	for key in ("BRIG_STARTUP_TIMEOUT_MS", "BRIG_CLEANUP_TIMEOUT_MS", "BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "DOCKER_HOST", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
 		    "BRIG_LIBEXEC", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
 		if key in os.environ:
 			env[key] = os.environ[key]
-	if SLACK > 1:
-		env["BRIG_STARTUP_TIMEOUT_MS"] = str(int(5000 * SLACK))
-		env["BRIG_CLEANUP_TIMEOUT_MS"] = str(int(2000 * SLACK))
 	if BACKEND:
 		env["BRIG_BACKEND"] = BACKEND
 	if BACKEND == "docker":
@@ -145,6 +154,8 @@ class Proc:
 
 class Result(Proc):
 	"""A finished `brig run --json`."""
+	made = []	# all of the case at work
+
 	def __init__(self, proc):
 		super().__init__(proc.rc, proc.out, proc.err, proc.secs, proc.argv)
 		try:
@@ -153,6 +164,7 @@ class Result(Proc):
 			raise Failed(f"no JSON result ({e}): {proc}") from None
 		self.verdict = self.json.get("verdict")
 		self.reason = self.json.get("reason", "")
+		Result.made.append(self)
 
 	@property
 	def signal(self):
@@ -564,11 +576,21 @@ class Host:
 
 # ---- the runner -------------------------------------------------------------------------------------
 
+def why_final(item, left, results, error):
+	"""Why the failure of a case stands at the first try, or nothing."""
+	if left:
+		return "left behind"
+	if any(r.verdict == "violated" for r in results):	# what brig says of itself when a row of evidence is not kept
+		return "a promise was not kept"
+	return "not contained" if isinstance(error, Final) else item.final
+
+
 def run_case(item, base, world, hooks):
 	start = time.monotonic()
-	status, reason = "passed", ""
+	status, reason, error = "passed", "", None
 	before = world.census()
 	test = Test(base, world)
+	Result.made = []
 	try:
 		missing = [n for n in item.needs if n in Host.degraded]
 		if missing:
@@ -579,7 +601,7 @@ def run_case(item, base, world, hooks):
 	except Skipped as e:
 		status, reason = "skipped", str(e)
 	except Failed as e:
-		status, reason = "failed", str(e)
+		status, reason, error = "failed", str(e), e
 	except Exception:	# a broken case is a failed case
 		status, reason = "failed", traceback.format_exc()
 	left = world.leftovers(before)
@@ -588,7 +610,7 @@ def run_case(item, base, world, hooks):
 		status, reason = "failed", (reason + "; " if reason else "") + "left behind: " + ", ".join(left)
 	shutil.rmtree(test.dir, ignore_errors=True)
 	return {"id": item.ident, "title": item.title, "category": item.category, "status": status, "reason": reason,
-		"leftovers": len(left), "seconds": round(time.monotonic() - start, 3)}
+		"final": why_final(item, left, Result.made, error) if status == "failed" else "", "leftovers": len(left), "seconds": round(time.monotonic() - start, 3)}
 
 
 def worker(queue, out, cases, make_hooks, probe):
@@ -665,7 +687,7 @@ def collect(sources, show):
 
 def show_tap(number, r):
 	mark = {"passed": "ok", "failed": "not ok", "skipped": "ok"}[r["status"]]
-	tail = f" # SKIP {r['reason']}" if r["status"] == "skipped" else ""
+	tail = f" # SKIP {r['reason']}" if r["status"] == "skipped" else f" # FINAL {r['final']}" if r["final"] else ""
 	print(f"{mark} {number} - {r['id']}: {r['title']} ({r['seconds']} s){tail}")
 	if r["status"] == "failed":
 		print("\n".join("#   " + line for line in r["reason"].splitlines()))
@@ -675,6 +697,7 @@ def show_tap(number, r):
 def arguments(suite):
 	p = argparse.ArgumentParser(description=f"the {suite} suite")
 	p.add_argument("--filter", default="", help="only cases whose id or title matches this regular expression")
+	p.add_argument("--case", action="append", default=[], metavar="ID", help="only the case with this id; may be given several times")
 	p.add_argument("--jobs", type=int, default=1, help="workers at once")
 	p.add_argument("--json-summary", metavar="PATH", help="write the outcome of each case there")
 	p.add_argument("--list", action="store_true", help="name the cases and stop")
@@ -686,10 +709,22 @@ def no_hooks(_world, _base):
 	return []
 
 
-def main(suite, options=None, make_hooks=no_hooks, report=None, probe=True):
-	"""Runs the registered cases; the process exits 0 only if some passed and none failed."""
-	options = options or arguments(suite).parse_args()
+def selected(options):
+	"""The cases that were asked for; one that is asked for by its id must be there."""
 	cases = [c for c in CASES if re.search(options.filter, f"{c.ident} {c.title}")]
+	unknown = set(options.case) - {c.ident for c in cases}
+	if unknown:
+		sys.exit(f"no case is called {', '.join(sorted(unknown))}; see --list")
+	return [c for c in cases if not options.case or c.ident in options.case]
+
+
+def main(suite, options=None, make_hooks=no_hooks, report=None, probe=True, final=""):
+	"""Runs the registered cases; the process exits 0 only if some passed and none failed.  final is for suites no failure of which
+	is ever repeated."""
+	options = options or arguments(suite).parse_args()
+	cases = selected(options)
+	for c in cases:
+		c.final = c.final or final
 	if options.list:
 		for c in cases:
 			print(f"{c.ident}\t{c.category}\t{c.title}")

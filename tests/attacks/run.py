@@ -10,9 +10,6 @@ sys.dont_write_bytecode = True
 import harness
 import judge
 
-# Attacks are about walls, not about how fast a busy machine builds a cell or buries a hundred processes.
-os.environ.update(BRIG_STARTUP_TIMEOUT_MS="60000", BRIG_CLEANUP_TIMEOUT_MS="30000")
-
 
 def table(results):
 	"""Attacks tried and contained, by category."""
@@ -52,8 +49,8 @@ def main():
 		return 0
 	if options.self_test:
 		judge.register_self_test()
-		return harness.main("attacks-self-test", options, judge.make_hooks, probe=False)
-	return harness.main("attacks", options, judge.make_hooks, table)
+		return harness.main("attacks-self-test", options, judge.make_hooks, probe=False, final="the judge did not notice")
+	return harness.main("attacks", options, judge.make_hooks, table, final="not contained")
 
 
 if __name__ == "__main__":

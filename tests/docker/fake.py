@@ -69,10 +69,12 @@ def run(t, fault=None, hasty="", env=None, words=(), podman=False, tls=None):
 
 
 def judge(t, r, engine, wanted, may_stay=False):
+	if r.verdict == "ok" and "ok" not in wanted:
+		raise harness.Final(f"ok although the engine did not do what was asked: {r}")
 	t.verdict(r, *wanted)
 	warned = any("clean-up left behind" in w for w in r.json.get("warnings", []))
 	if engine.left and not (may_stay and (warned or "cannot remove" in r.reason)):
-		raise harness.Failed(f"left on the engine: {engine.left}; requests {engine.requests}; {r}")
+		raise harness.Final(f"left on the engine: {engine.left}; requests {engine.requests}; {r}")
 	if wanted is NOT_RUN:
 		t.equal(r.stdout, b"", "output of a program that never ran", r)
 	t.check("\x1b" not in r.reason, "the engine's words are cleaned", r)

@@ -23,8 +23,8 @@ POOLS = []
 CEILING = 180	# seconds that an event may take on a machine that is busy; never decides on one that works
 
 
-def case(title):
-	"""A case whose pools are gone afterwards, also when it fails."""
+def case(title, final=""):
+	"""A case whose pools are gone afterwards, also when it fails; final as in the harness."""
 	def register(fn):
 		@functools.wraps(fn)
 		def run(t):
@@ -37,7 +37,7 @@ def case(title):
 						pool.wait()
 				POOLS.clear()
 				t.brig("reap", env={"XDG_RUNTIME_DIR": os.path.join(t.dir, "run")})
-		harness.add(f"pool.{fn.__name__}", title, run, "pool")
+		harness.add(f"pool.{fn.__name__}", title, run, "pool", final=final)
 		return fn
 	return register
 
@@ -137,7 +137,7 @@ def pool_containers(pool):
 	return [c["Id"] for c in engine_containers() if (c.get("Labels") or {}).get("brig.pool") == os.path.join(pool.folder, "brig")]
 
 
-@case("each container is used once, and programs see nothing of each other")
+@case("each container is used once, and programs see nothing of each other", final="not contained")
 def single_use(t):
 	pool = Pool(t, size=2)
 	seen = []
@@ -196,7 +196,7 @@ def streams(t):
 	pool.stop()
 
 
-@case("hostile claimers: nonsense is answered by closing, and the pool goes on")
+@case("hostile claimers: nonsense is answered by closing, and the pool goes on", final="not contained")
 def hostile(t):
 	pool = Pool(t)
 	claim = b"brigask1" + struct.pack("<II", 1, 0) + bytes(32) + b"abcdefghij234567"
@@ -224,7 +224,7 @@ def hostile(t):
 	pool.stop()
 
 
-@case("a claimer that goes away: its container is removed, never used again")
+@case("a claimer that goes away: its container is removed, never used again", final="left behind")
 def deserter(t):
 	pool = Pool(t)
 	first = pool.waiting()
@@ -244,7 +244,7 @@ def deserter(t):
 	pool.stop()
 
 
-@case("a killed pool: a run that has claimed goes on, new ones start cold, reap removes the rest")
+@case("a killed pool: a run that has claimed goes on, new ones start cold, reap removes the rest", final="left behind")
 def pool_killed(t):
 	pool = Pool(t, size=2)
 	p = t.popen([brig_path(), "run", "--json", "--lang", "shell", "-c", "echo ready; read line; echo $line"], env=pool.env,
@@ -264,7 +264,7 @@ def pool_killed(t):
 	again.stop()
 
 
-@case("pool and run killed at once: reap removes everything")
+@case("pool and run killed at once: reap removes everything", final="left behind")
 def all_killed(t):
 	pool = Pool(t)
 	p = t.popen([brig_path(), "run", "--lang", "shell", "-c", "echo ready; sleep 600"], env=pool.env, stdin=subprocess.DEVNULL,
@@ -280,7 +280,7 @@ def all_killed(t):
 	t.equal(os.listdir(os.path.join(pool.folder, "brig", "claims")), [], "records")
 
 
-@case("killed at any moment, now and then together with the pool: reap removes everything")
+@case("killed at any moment, now and then together with the pool: reap removes everything", final="left behind")
 def killed_anywhere(t):
 	moments = random.Random(5)
 	pool = Pool(t)

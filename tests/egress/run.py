@@ -234,7 +234,7 @@ os._exit(0)
 
 # ---- what is not allowed ----------------------------------------------------------------------------
 
-@case("unlisted names are refused and never looked up; ports follow the list")
+@case("unlisted names are refused and never looked up; ports follow the list", final="not contained")
 def unlisted(t):
 	mark = NET.mark() if not NET.why else 0
 	p = ran(t, """
@@ -251,14 +251,14 @@ done(a=connect("other.test:443"), b=connect("secret-data.other.test:443"), c=con
 	t.check(p.rows("any.test", 22, True)[0]["reason"].startswith("the name cannot be resolved"), "a name that is nobody's", p.r.json["network"])
 
 
-@case("an empty whitelist lets nothing through, and says what was tried")
+@case("an empty whitelist lets nothing through, and says what was tried", final="not contained")
 def empty(t):
 	p = ran(t, "done(a=connect('example.org:443'), b=connect('127.0.0.1:80'))", [], names=False)
 	p.refused("example.org", 443, "not on the whitelist", "add example.org to whitelist")
 	p.refused("127.0.0.1", 80, "not on the whitelist")
 
 
-@case("listed names that lead to loopback, private, link-local and other special addresses")
+@case("listed names that lead to loopback, private, link-local and other special addresses", final="not contained")
 def special(t):
 	mark = NET.mark() if not NET.why else 0
 	hosts = ["loop.test", "loop6.test", "private.test", "meta.test", "mapped.test", "zero.test", "nat64.test", "hosts-loop.test", "localhost"]
@@ -280,13 +280,13 @@ done(a=connect("loop.test:5432", b"\\x01")[-1:], b=connect("private.test:80", b"
 	p.refused("loop.test", 80, "not public: 127.0.0.1 (loopback)", "add 127.0.0.1 to whitelist, if it is meant")
 
 
-@case("addresses of this host itself, although public, are refused")
+@case("addresses of this host itself, although public, are refused", final="not contained")
 def own(t):
 	p = ran(t, "done(a=connect('own.test:80'))", ["own.test"])
 	p.refused("own.test", 80, "this host itself: 8.9.10.1")
 
 
-@case("DNS rebinding: each connection goes to an address that was judged for it")
+@case("DNS rebinding: each connection goes to an address that was judged for it", final="not contained")
 def rebinding(t):
 	mark = NET.mark() if not NET.why else 0
 	p = ran(t, """
@@ -300,7 +300,7 @@ done(a=connect("rebind.test:80", b"\\x01")[-1:], b=[connect("rebind.test:80")[:1
 	p.refused("rebind.test", 80, "not public")
 
 
-@case("of several addresses only the public ones are used")
+@case("of several addresses only the public ones are used", final="not contained")
 def mixed(t):
 	mark = NET.mark() if not NET.why else 0
 	p = ran(t, "done(a=connect('mixed.test:80', b'\\x01')[-1:])", ["mixed.test"])
@@ -308,7 +308,7 @@ def mixed(t):
 	t.equal(NET.seen(mark, "tcp"), ["8.9.10.2 80"], "connections that were made")
 
 
-@case("host@evil, decimal, octal, hex, short and mapped addresses")
+@case("host@evil, decimal, octal, hex, short and mapped addresses", final="not contained")
 def forms(t):
 	targets = ["listed.test@other.test:80", "2130706433:80", "0177.0.0.1:80", "0x7f000001:80", "127.1:80", "0x7f.1:80", "[::ffff:127.0.0.1]:80",
 		   "[::127.0.0.1]:80", "[::1%25lo]:80", "127.0.0.1.:80", "listed.test:80:80", "listed.test :80", "listed.test/:80", "\xe4.test:80"]
@@ -326,7 +326,7 @@ done(a=[connect(x)[:12] for x in {targets!r}], b=[get(u, "listed.test")[:12] for
 	t.check(not any(n["allowed"] for n in p.r.json["network"]), "something was let through", p.r.json["network"])
 
 
-@case("a Host header that is not the host of the request")
+@case("a Host header that is not the host of the request", final="not contained")
 def host_header(t):
 	mark = NET.mark() if not NET.why else 0
 	p = ran(t, """
@@ -339,7 +339,7 @@ done(a=get("http://listed.test/", "other.test")[:12], b=get("http://listed.test/
 	t.equal(NET.seen(mark, "tcp"), [], "connections that were made")
 
 
-@case("request smuggling: two lengths, folded lines, bare line feeds, NUL, a second request")
+@case("request smuggling: two lengths, folded lines, bare line feeds, NUL, a second request", final="not contained")
 def smuggling(t):
 	mark = NET.mark() if not NET.why else 0
 	p = ran(t, r"""
@@ -428,7 +428,7 @@ done(n=n, over=over, tries=i)
 	t.check(any("listens no more" in n["reason"] for n in p.r.json["network"]), "rows", p.r.json["network"])
 
 
-@case("the limit of bytes: not one more, and said")
+@case("the limit of bytes: not one more, and said", final="not contained")
 def byte_limit(t):
 	p = ran(t, r"""
 a = connect("listed.test:80", b"GET /bytes/200000 HTTP/1.1\r\nHost: listed.test\r\n\r\n")
@@ -442,7 +442,7 @@ done(n=len(a.partition("\r\n\r\n")[2]), b=b)
 	p.refused("listed.test", 80, "all its egress_bytes", "raise egress_bytes")
 
 
-@case("the same for what a program sends")
+@case("the same for what a program sends", final="not contained")
 def byte_limit_up(t):
 	p = ran(t, r"""
 s = socket.create_connection(PROXY, 20)
@@ -467,7 +467,7 @@ done(sent=sent)
 
 # ---- round the proxy -----------------------------------------------------------------------------
 
-@case("there is no way but the proxy: TCP, UDP, DNS, IPv6, the host's loopback")
+@case("there is no way but the proxy: TCP, UDP, DNS, IPv6, the host's loopback", final="not contained")
 def around(t):
 	mark = NET.mark() if not NET.why else 0
 	p = ran(t, r"""
@@ -494,7 +494,7 @@ done(tcp=[attempt(lambda: tcp(a, p)) for a, p in (("8.9.10.2", 443), ("10.9.8.2"
 	t.equal(NET.seen(mark, "tcp") + NET.seen(mark, "dns"), [], "what was seen outside")
 
 
-@case("a proxy that is killed: the program gets nowhere, and the result says so")
+@case("a proxy that is killed: the program gets nowhere, and the result says so", final="not contained")
 def killed(t):
 	if NET.why:
 		t.skip(NET.why)
@@ -530,7 +530,7 @@ except OSError:
 	t.equal(status["Groups"].strip(), "", "groups of the proxy")
 
 
-@case("a brig that is killed takes its proxy along")
+@case("a brig that is killed takes its proxy along", final="not contained")
 def orphan(t):
 	policy = t.path("policy.yaml", "network: {network_mode: allowlist}\n")
 	p = t.popen(t.run_args("--policy", policy, t.path("program.py", "import time\nprint('up', flush=True)\ntime.sleep(100)\n")), stdout=harness.subprocess.PIPE)

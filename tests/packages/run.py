@@ -123,7 +123,7 @@ def pip_cache(t):
 	t.equal(os.listdir(os.path.join(t.state, "packages", "content")), [], "sets that are left")
 
 
-@case("an entry that was tampered with is refused, said so, and installed again")
+@case("an entry that was tampered with is refused, said so, and installed again", final="not contained")
 @pip
 def pip_tampered(t):
 	with Registry() as registry:
@@ -178,7 +178,7 @@ def pip_concurrent(t):
 		t.equal(registry.count(".whl"), 1, "downloads", registry.asked)
 
 
-@case("what a package runs while it is installed runs in the cell: no host file, no other server")
+@case("what a package runs while it is installed runs in the cell: no host file, no other server", final="not contained")
 @pip
 def pip_build_is_contained(t):
 	with Registry() as registry, Registry() as other:
@@ -233,7 +233,7 @@ def pip_ends(t):
 		t.equal(sorted(left), ["content", "index", "lock"], "what is in the folder")
 
 
-@case("credentials of a registry are used and never shown")
+@case("credentials of a registry are used and never shown", final="not contained")
 @pip
 def pip_credentials(t):
 	with Registry(login="reader:s3cr3t-word") as registry:

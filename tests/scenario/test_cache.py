@@ -173,7 +173,7 @@ def make_fifo(path):
 	os.mkfifo(path, 0o600)
 
 
-@case("a tampered entry is detected, dropped and rebuilt")
+@case("a tampered entry is detected, dropped and rebuilt", final="not contained")
 def tampered(t):
 	needs_compiler(t, "c")
 	ways = [flip, cut, link_away, open_up, make_fifo] + ([give_away] if is_root() else [])
@@ -191,7 +191,7 @@ def tampered(t):
 					os.unlink(os.path.join(folder(t, place), name))
 
 
-@case("a program of somebody else's making under the right name is not run")
+@case("a program of somebody else's making under the right name is not run", final="not contained")
 def replaced_program(t):
 	needs_compiler(t, "c")
 	compiled(t, run(t, "c", "one"), "stored")
@@ -354,7 +354,7 @@ def read_only(t):
 		t.check(any("not kept" in w for w in r.json["warnings"]), "it is told", r.json["warnings"])
 
 
-@case("a state folder of somebody else is not used")
+@case("a state folder of somebody else is not used", final="not contained")
 def foreign_folder(t):
 	needs_compiler(t, "c")
 	if not is_root():

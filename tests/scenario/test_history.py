@@ -170,7 +170,7 @@ def off(t):
 	t.equal(ids(history(t)), [], "the history")
 
 
-@case("eight runs at once, and readers beside them: each is there once")
+@case("eight runs at once, and readers beside them: each is there once", final="a lost entry")
 def side_by_side(t):
 	procs = [t.popen(t.run_args("--json", "--timeout", t.secs(30), "--lang", "shell", "-c", f"echo {i}"), env=ALONE,
 			 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for i in range(8)]
@@ -186,7 +186,7 @@ def side_by_side(t):
 	t.equal((doc["total"], doc["history_warnings"]), (8, []), "total and warnings")
 
 
-@case("kill -9 of runs and of readers: what was finished is there, once")
+@case("kill -9 of runs and of readers: what was finished is there, once", final="a lost entry")
 def killed(t):
 	done = set()
 	for i in range(6):

@@ -13,6 +13,7 @@ import time
 import harness
 from harness import case
 
+FINAL = "not contained"
 SECRET = "tell-nobody-4711"
 OUTSIDE = "outside-of-the-project-0815"
 

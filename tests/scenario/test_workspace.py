@@ -91,7 +91,7 @@ def copy_on_write(t):
 	t.check(p.rc == 125 and b"workspace list" in p.err, "a second apply is refused", p)
 
 
-@case("secrets of a project are empty or absent in the cell, and .git can be read but not changed")
+@case("secrets of a project are empty or absent in the cell, and .git can be read but not changed", final="not contained")
 def secrets(t):
 	no_workspaces(t)
 	top = project(t, FILES)
@@ -118,7 +118,7 @@ for name in ('.git/HEAD', '.git/hooks'):
 	t.check(b"VALUE" not in r.stdout, "what workspace_hide names is hidden", r)
 
 
-@case("a request cannot show what the policy hides")
+@case("a request cannot show what the policy hides", final="not contained")
 def no_show(t):
 	no_workspaces(t)
 	top = project(t, FILES)
@@ -162,7 +162,7 @@ def moved_on(t):
 	t.equal(tree(top), {**FILES, "a.txt": "mine\n"}, "project")
 
 
-@case("what a program plants is not moved over: links that lead out, special files, hooks, secrets")
+@case("what a program plants is not moved over: links that lead out, special files, hooks, secrets", final="not contained")
 def planted(t):
 	no_workspaces(t)
 	top = project(t, {"a.txt": "a\n"})
@@ -205,7 +205,7 @@ def places(t):
 		t.check(len(r.reason) > 20, f"reason for {path}", r)
 
 
-@case("artifacts are fetched by pattern, with and without a project, and nothing is followed")
+@case("artifacts are fetched by pattern, with and without a project, and nothing is followed", final="not contained")
 def artifacts(t):
 	no_workspaces(t)
 	out = project(t, {}, "out")
