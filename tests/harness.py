@@ -230,6 +230,15 @@ class Test:
 		"""A time limit that is meant to be hit: long enough for the program to begin, even under emulation."""
 		return min(int(n * min(max(SLACK, 1), 8)), 30)
 
+	def at_limit(self, n, attempt, has_begun):
+		"""attempt(limit) runs a program into its time limit; one that had not begun by then, because the machine was busy, gets a
+		longer one.  What the last attempt gave, and its limit."""
+		for limit in sorted({self.wall(n), self.wall(n * 4), 30}):
+			r = attempt(limit)
+			if has_begun(r):
+				break
+		return r, limit
+
 	def popen(self, argv, env=None, cwd=None, **kw):
 		user = test_ids()
 
@@ -576,11 +585,17 @@ class Host:
 
 # ---- the runner -------------------------------------------------------------------------------------
 
+def unkept(r):
+	"""Checks of a result that do not hold; those of the first run are what this host goes without."""
+	return {row["check"] for row in r.json.get("evidence") or [] if not row["kept"]} if r else set()
+
+
 def why_final(item, left, results, error):
 	"""Why the failure of a case stands at the first try, or nothing."""
 	if left:
 		return "left behind"
-	if any(r.verdict == "violated" for r in results):	# what brig says of itself when a row of evidence is not kept
+	# A machine that holds a cell's clock up for a second makes it late: said by brig, and no breach of a wall.
+	if any(r.verdict == "violated" and unkept(r) - unkept(Host.checked) != {"wall_time"} for r in results):
 		return "a promise was not kept"
 	return "not contained" if isinstance(error, Final) else item.final
 

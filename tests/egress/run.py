@@ -226,7 +226,7 @@ done(x=1)
 sys.stdout.flush()
 os._exit(0)
 """, ["listed.test"])
-	deadline = time.monotonic() + 10
+	deadline = time.monotonic() + harness.GUARD
 	while time.monotonic() < deadline and not NET.seen(mark, "http"):
 		time.sleep(0.05)
 	t.check(any("/last" in line for line in NET.seen(mark, "http")), "it never came", NET.seen(mark, "tcp"))
@@ -383,13 +383,13 @@ slow = [socket.create_connection(PROXY) for _ in range(60)]
 for s in slow:
 	s.sendall(b"GET http://listed.test/ HTTP/1.1\r\nX: ")
 a = get("http://listed.test/", "listed.test")[:12]
-begin, ends = time.monotonic(), 0
+ends = 0
 for s in slow[1:]:
 	s.settimeout(25)
 	ends += read_all(s).startswith(b"HTTP/1.1 408")
-done(a=a, ends=ends, quick=time.monotonic() - begin < 24)
+done(a=a, ends=ends)
 """, ["listed.test"])
-	t.equal(p.said, {"a": "HTTP/1.1 200", "ends": 59, "quick": True}, "what became of them")
+	t.equal(p.said, {"a": "HTTP/1.1 200", "ends": 59}, "what became of them")
 	t.check(any("no complete request in time" in n["reason"] and n["count"] == 60 for n in p.r.json["network"]), "rows", p.r.json["network"])
 
 
@@ -509,7 +509,7 @@ except OSError:
 	print("nothing")
 """)
 	p = t.popen(t.run_args("--policy", policy, "--json", "--timeout", "30", program), stdin=harness.subprocess.PIPE, stdout=harness.subprocess.PIPE)
-	found, deadline = [], time.monotonic() + 30
+	found, deadline = [], time.monotonic() + harness.GUARD
 	while not found and time.monotonic() < deadline:
 		found = [int(row.split()[0]) for row in t.world.processes() if row.endswith("brig-egress")]
 		time.sleep(0.05)

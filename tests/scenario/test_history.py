@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 
-from harness import add, brig_path, case, is_root
+from harness import GUARD, add, brig_path, case, is_root
 
 HELLO = "print('hello')\n"
 ALONE = {"BRIG_AUDIT": "off", "BRIG_METRICS": "false", "BRIG_CACHE": "false"}	# the history and nothing else
@@ -178,7 +178,7 @@ def side_by_side(t):
 		history(t)
 	done = set()
 	for p in procs:
-		out, err = p.communicate(timeout=120)
+		out, err = p.communicate(timeout=GUARD)
 		t.equal(p.returncode, 0, "exit status", err)
 		done.add(json.loads(out)["id"])
 	doc = history(t)
@@ -193,7 +193,7 @@ def killed(t):
 		r = t.cell(code=HELLO, lang="python", env=ALONE)
 		done.add(r.json["id"])
 		# Killed when it has begun to print, at whatever it does then.
-		p = t.popen(t.run_args("--lang", "shell", "-c", "echo begun; sleep 5"), env=ALONE, stdin=subprocess.DEVNULL,
+		p = t.popen(t.run_args("--lang", "shell", "-c", "echo begun; sleep 100"), env=ALONE, stdin=subprocess.DEVNULL,
 			    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 		p.stdout.readline()
 		p.send_signal(signal.SIGKILL)

@@ -5,7 +5,7 @@ import os
 import pty
 import subprocess
 
-from harness import BACKEND, Host, case
+from harness import BACKEND, GUARD, Host, case
 
 OFTEN = {"BRIG_MONITORING_INTERVAL_MS": "20"}
 HOSTILE = bytes(range(256)) + b"\x1b]0;title\x07\x1b[2J\x1b[31mred\x00\xff\xfe\xc3(\xed\xa0\x80\r\n" + "ünï€𝄞".encode()
@@ -51,7 +51,7 @@ def live(t):
 		    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 	# The program cannot go on before we answer, so the first line can only have come live.
 	first = p.stdout.readline()
-	out, err = p.communicate(b"answer\n", timeout=60)
+	out, err = p.communicate(b"answer\n", timeout=GUARD)
 	t.equal((first, out, p.returncode), (b"first\n", b"second answer\n", 0), "lines and status", err)
 
 
@@ -65,7 +65,7 @@ def flood(t):
 
 @case("one endless line, one byte at a time")
 def drip(t):
-	r = t.cell("--timeout", t.wall(1), "-c", "while :; do printf x; sleep 0.05; done", lang="shell")
+	r, _ = t.at_limit(1, lambda limit: t.cell("--timeout", limit, "-c", "while :; do printf x; sleep 0.05; done", lang="shell"), lambda r: r.stdout)
 	t.verdict(r, "timeout")
 	t.check(r.stdout.strip(b"x") == b"" and r.stdout, "only what was printed", r)
 
@@ -73,7 +73,7 @@ def drip(t):
 @case("a reader that goes away (EPIPE) ends brig without a crash")
 def reader_gone(t):
 	p = t.run(["sh", "-c", '"$@" | head -c 10; echo', "sh",
-		   *t.run_args("--timeout", t.secs(10), "-c", "yes", "--lang", "shell")])
+		   *t.run_args("--timeout", t.secs(20), "-c", "yes", "--lang", "shell")])
 	t.check(p.out.startswith(b"y\ny\n"), "the reader had its bytes", p)
 	t.check(b"AddressSanitizer" not in p.err and b"core dumped" not in p.err, "no crash", p)
 
@@ -159,7 +159,7 @@ def on_terminal(t, argv):
 			break
 		shown += data
 	os.close(leader)
-	return p.wait(timeout=60), shown
+	return p.wait(timeout=GUARD), shown
 
 
 @case("the summary line comes with --summary, and by itself only on a terminal")
@@ -187,14 +187,14 @@ def terminal_safe(t):
 
 @case("--watch shows samples live and leaves stdout alone")
 def watch(t):
-	p = t.run(t.run_args("--watch", "--no-color", "--timeout", t.secs(10), "-c", "echo hi; sleep 0.5", "--lang", "shell"), env=OFTEN)
+	p = t.run(t.run_args("--watch", "--no-color", "--timeout", t.secs(20), "-c", "echo hi; sleep 1", "--lang", "shell"), env=OFTEN)
 	t.equal((p.rc, p.out), (0, b"hi\n"), "status and stdout", p)
 	t.check(b"mem" in p.err.lower() or b"cpu" in p.err.lower(), "samples are on stderr", p)
 
 
 @case("samples are in the result: rising time, bounded number")
 def samples(t):
-	r = t.cell("--timeout", t.secs(10), "-c", "echo hi; sleep 1", lang="shell", env=OFTEN)
+	r = t.cell("--timeout", t.secs(20), "-c", "echo hi; sleep 1", lang="shell", env=OFTEN)
 	rows = t.verdict(r, "ok").json["samples"]
 	t.check(len(rows) >= 2, "several samples", rows)
 	times = [row["at_ms"] for row in rows]

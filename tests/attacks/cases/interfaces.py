@@ -224,7 +224,7 @@ COMPILE = "compile_timeout_ms: 4000\ncompile_memory: 192m\ncompile_disk: 16m\nco
 
 def compiled(ident, title, code, judge, needs=()):
 	def run(t):
-		r = t.cell("--policy", t.path("p.yaml", COMPILE), "--timeout", t.secs(5), code=Canaries.current.fill(code), lang="c")
+		r = t.cell("--policy", t.path("p.yaml", COMPILE), "--timeout", t.secs(20), code=Canaries.current.fill(code), lang="c")
 		t.results = [r]
 		judge(t, r, Seen(r.stdout))
 	hosted(ident, title, needs)(says(run, judge.says))
@@ -322,7 +322,7 @@ os.system('sleep 100')
 		both(facts(found="[]"), denied(1))(t, second, Seen(second.stdout))
 	finally:
 		p.send_signal(2)
-		p.communicate(timeout=30)
+		p.communicate(timeout=harness.GUARD)
 
 
 attack("SD-04", "asks the page cache what others read", "c", r"""
@@ -386,7 +386,7 @@ def not_executable(t):
 	os.mkdir(t.path("dir.py"))
 	for name, words in (("directory", [t.path("dir.py")]), ("missing", [t.path("missing.py")]), ("device", ["/dev/zero", "--lang", "python"]),
 			    ("unreadable", [t.path("none.py", "", 0)])):
-		p = t.run(t.run_args(*words), guard=30)
+		p = t.run(t.run_args(*words))
 		if name == "unreadable" and harness.is_root():
 			continue
 		t.check(0 < p.rc < 128 and p.err, f"{name}: a clear error", p)

@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 
+import harness
 from judge import PRELUDE, Seen, attack, denied, ends, facts, hosted, in_cell
 
 CONNECT = """
@@ -171,7 +172,7 @@ done()
 		denied(2)(t, r, Seen(r.stdout))
 	finally:
 		p.send_signal(signal.SIGINT)
-		p.communicate(timeout=30)
+		p.communicate(timeout=harness.GUARD)
 
 
 attack("NE-08", "descriptors in flight, in cycles, never closed", "c", r"""

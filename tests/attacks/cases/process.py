@@ -355,7 +355,7 @@ def host_uid(t):
 		uids, init_uids = wait_for_uids(t, p)
 	finally:
 		p.send_signal(signal.SIGINT)
-		p.wait(timeout=30)
+		p.wait(timeout=harness.GUARD)
 	caller = {harness.test_ids()[0]} if harness.test_ids() else {os.getuid()}
 	t.check(0 not in uids, "host uid of the program", uids)
 	if "id_separation" not in harness.Host.degraded:

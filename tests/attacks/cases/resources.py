@@ -2,7 +2,7 @@
 """ME, CP, PI, DI: memory, time, processes and disk beyond their limits."""
 import signal
 
-from judge import Seen, attack, both, denied, ends, facts, hosted, in_cell
+from judge import Seen, attack, both, denied, ends, facts, hosted, in_cell, to_its_limit
 
 
 def peak_below(megabytes):
@@ -166,7 +166,7 @@ int main(void)
 			char *p = malloc(8 << 20);
 			memset(p, 1, 8 << 20);
 			__asm__ volatile("" : : "r"(p) : "memory");
-			sleep(3);
+			sleep(8);
 			_exit(0);
 		}
 	while (wait(NULL) > 0) {}
@@ -451,7 +451,7 @@ int main(void) { pthread_t t; begun(); pthread_create(&t, NULL, rest, NULL); pth
 @hosted("PI-09", "forks while it is being killed, several rounds")
 def fork_while_killed(t):
 	for _ in range(5):
-		r = in_cell(t, "c", "int main(void) { begun(); for (;;) if (fork() == 0 && fork() == 0) setsid(); }\n", limits={"timeout": 1, "pids": 32})
+		r = to_its_limit(t, "c", "int main(void) { begun(); for (;;) if (fork() == 0 && fork() == 0) setsid(); }\n", limits={"timeout": 1, "pids": 32})
 		ends("timeout", "pids_limit", "cpu_limit")(t, r, Seen(r.stdout))
 
 

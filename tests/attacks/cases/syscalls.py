@@ -372,9 +372,9 @@ attack("TT-01a", "reaches for a controlling terminal", "python", TERMINAL,
 def on_terminal(t):
 	leader, follower = pty.openpty()
 	program = t.path("p.py", PRELUDE["python"] + TERMINAL)
-	p = t.popen(["setsid", "-c", *t.run_args("--json", "--timeout", t.secs(10), program)], stdin=follower, stdout=subprocess.PIPE, stderr=follower)
+	p = t.popen(["setsid", "-c", *t.run_args("--json", "--timeout", t.secs(20), program)], stdin=follower, stdout=subprocess.PIPE, stderr=follower)
 	os.close(follower)
-	out, _ = p.communicate(timeout=60)
+	out, _ = p.communicate(timeout=harness.GUARD)
 	r = harness.Result(harness.Proc(p.returncode, out, b"", 0, ["brig"]))
 	os.set_blocking(leader, False)
 	try:
