@@ -8,6 +8,7 @@
 
 struct check_format {
 	const char *name;
+	bool is_json;
 	void (*add)(struct check_output *o, const struct checked *c);
 	void (*end)(struct check_output *o, const char *rules);
 };
@@ -43,10 +44,9 @@ static size_t number(const json_t *object, const char *name)
 
 static void add_safe(struct check_output *o, const char *text, enum ui_color color)
 {
-	AUTO_BUF raw = BUF_INIT(64 * KiB), safe = BUF_INIT(256 * KiB);
+	AUTO_BUF safe = BUF_INIT(UI_TEXT_MAX);
 
-	buf_adds(&raw, text);
-	ui_safe(&raw, &safe);
+	ui_line(text, &safe);
 	ui_paint(&o->out, o->has_color, color, buf_str(&safe));
 }
 
@@ -98,7 +98,7 @@ static void text_add(struct check_output *o, const struct checked *c)
 		buf_addf(&o->out, ": %zu more findings are not listed\n\n", dropped);
 	}
 	/* What is known is shown before the next file is read. */
-	(void)ui_write(STDOUT_FILENO, buf_str(&o->out), o->out.len, -1);
+	(void)ui_put(STDOUT_FILENO, &o->out);
 	o->out.len = 0;
 }
 
@@ -139,11 +139,10 @@ static void text_end(struct check_output *o, const char *rules UNUSED)
 static void json_add(struct check_output *o, const struct checked *c)
 {
 	AUTO_FREE char *line = NULL;
-
 	/* A name need not be UTF-8; what is not becomes visible. */
-	AUTO_BUF raw = BUF_INIT(64 * KiB), safe = BUF_INIT(256 * KiB);
-	buf_adds(&raw, c->name);
-	ui_safe(&raw, &safe);
+	AUTO_BUF safe = BUF_INIT(UI_TEXT_MAX);
+
+	ui_line(c->name, &safe);
 	if (json_object_set_new(c->doc, "file", json_string(buf_str(&safe))) == 0)
 		line = json_dumps(c->doc, JSON_COMPACT);
 	if (!line) {
@@ -158,9 +157,9 @@ static void json_end(struct check_output *o UNUSED, const char *rules UNUSED)
 }
 
 static const struct check_format formats[] = {
-	{ "text", text_add, text_end },
-	{ "json", json_add, json_end },
-	{ "sarif", sarif_add, sarif_end },
+	{ "text", false, text_add, text_end },
+	{ "json", true, json_add, json_end },
+	{ "sarif", true, sarif_add, sarif_end },
 };
 
 const struct check_format *check_format_find(const char *name)
@@ -209,7 +208,8 @@ void check_output_add(struct check_output *o, const struct checked *c)
 int check_output_end(struct check_output *o, const char *rules, int ok_status)
 {
 	o->format->end(o, rules);
-	return ui_finish(&o->out, ok_status);
+	return ui_written(o->format->is_json ? ui_put_json(STDOUT_FILENO, &o->out) : ui_put(STDOUT_FILENO, &o->out),
+			  ok_status);
 }
 
 void check_output_release(struct check_output *o)

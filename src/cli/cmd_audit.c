@@ -74,6 +74,7 @@ static const struct option_row export_options[] = {
 struct writer {
 	struct buf text;
 	bool color, array;
+	bool raw; /* entries as they are: their seals are made of these bytes */
 	size_t n;
 	int error;
 };
@@ -81,7 +82,7 @@ struct writer {
 static void flush_writer(struct writer *w)
 {
 	if (w->error == 0)
-		w->error = ui_write(STDOUT_FILENO, buf_str(&w->text), w->text.len, -1);
+		w->error = w->raw ? ui_put_bytes(STDOUT_FILENO, &w->text, true) : ui_put(STDOUT_FILENO, &w->text);
 	w->text.len = 0;
 }
 
@@ -120,12 +121,7 @@ static void put_column(struct writer *w, const char *text, int width, enum ui_co
 /* The last column: a sentence, made safe for terminals. */
 static void put_sentence(struct writer *w, const char *text)
 {
-	AUTO_BUF raw = BUF_INIT(4096);
-
-	if (*text) {
-		buf_adds(&raw, text);
-		ui_safe(&raw, &w->text);
-	}
+	ui_line(text, &w->text);
 	buf_adds(&w->text, "\n");
 }
 
@@ -239,7 +235,7 @@ static int finish_writer(struct writer *w, int status)
 static int show_entries(const struct audit_values *v)
 {
 	struct brig_audit req = BRIG_AUDIT_INIT;
-	struct writer w = { .color = ui_has_color(STDOUT_FILENO, v->no_color) };
+	struct writer w = { .color = ui_has_color(STDOUT_FILENO, v->no_color), .raw = v->json };
 	struct brig_error err = BRIG_ERROR_INIT;
 	int status;
 
@@ -278,7 +274,7 @@ static int show_main(const struct command *self, int argc, char **argv)
 static int export_entries(const struct audit_values *v)
 {
 	struct brig_audit req = BRIG_AUDIT_INIT;
-	struct writer w = { .array = v->format && str_eq(v->format, "json") };
+	struct writer w = { .array = v->format && str_eq(v->format, "json"), .raw = true };
 	struct brig_error err = BRIG_ERROR_INIT;
 	int status;
 
@@ -342,7 +338,11 @@ static int verify_words(const char *json, bool no_color, int status)
 		 json_integer_value(json_object_get(doc, "checkpoints")),
 		 document_text(doc, "first", first, sizeof(first)), document_text(doc, "last", last, sizeof(last)));
 	json_array_foreach(json_object_get(doc, "notes"), i, note)
-		buf_addf(&text, "note: %s\n", json_string_value(note));
+	{
+		buf_adds(&text, "note: ");
+		ui_line(json_string_value(note), &text);
+		buf_adds(&text, "\n");
+	}
 	json_decref(doc);
 	return ui_finish(&text, status);
 }

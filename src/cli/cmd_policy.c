@@ -128,7 +128,7 @@ static void add_complaints(const json_t *doc, const char *path, struct buf *out)
 
 static int check_lines(const char *path, const char *json, bool good)
 {
-	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX), safe = BUF_INIT(UI_TEXT_MAX);
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	json_t *doc = document_read(json);
 
 	if (!doc)
@@ -137,8 +137,7 @@ static int check_lines(const char *path, const char *json, bool good)
 	if (good)
 		buf_addf(&text, "%s: ok\n", path);
 	json_decref(doc);
-	ui_safe(&text, &safe);
-	return ui_finish(&safe, good ? EXIT_SUCCESS : EXIT_FAILURE);
+	return ui_finish(&text, good ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 int command_open_failed(const char *path, const struct brig_error *err)

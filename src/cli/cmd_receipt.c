@@ -48,12 +48,17 @@ static void add_sentences(const json_t *list, const char *title, struct buf *tex
 	if (json_array_size(list) == 0)
 		return;
 	buf_addf(text, "%s\n", title);
-	json_array_foreach(list, i, sentence) buf_addf(text, "  - %s\n", json_string_value(sentence));
+	json_array_foreach(list, i, sentence)
+	{
+		buf_adds(text, "  - ");
+		ui_line(json_string_value(sentence), text); /* a receipt comes from anywhere */
+		buf_adds(text, "\n");
+	}
 }
 
 static int verify_words(const char *json, const char *name, int status)
 {
-	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX), safe = BUF_INIT(UI_TEXT_MAX);
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	json_t *doc = document_read(json);
 	char problem[512];
 
@@ -66,8 +71,7 @@ static int verify_words(const char *json, const char *name, int status)
 	add_sentences(json_object_get(doc, "proven"), "Proven:", &text);
 	add_sentences(json_object_get(doc, "not_proven"), "Not proven:", &text);
 	json_decref(doc);
-	ui_safe(&text, &safe); /* a receipt comes from anywhere */
-	return ui_finish(&safe, status);
+	return ui_finish(&text, status);
 }
 
 static int verify_receipt(const struct command *self, const struct receipt_values *v, const char *path)

@@ -217,23 +217,22 @@ static void add_examples(struct buf *out, const json_t *examples, const char *ti
 
 static int show_rule(const json_t *rule)
 {
-	AUTO_BUF raw = BUF_INIT(UI_TEXT_MAX), safe = BUF_INIT(UI_TEXT_MAX);
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	char id[64], place[256], line[32];
 
-	buf_addf(&raw, "%s\n", document_text(rule, "id", id, sizeof(id)));
-	add_member(&raw, rule, "why", "message");
-	add_member(&raw, rule, "help", "remedy");
-	add_member(&raw, rule, "for", "languages");
-	add_member(&raw, rule, "kind", "kind");
-	add_member(&raw, rule, "names", "names");
-	add_severity(&raw, rule);
+	buf_addf(&text, "%s\n", document_text(rule, "id", id, sizeof(id)));
+	add_member(&text, rule, "why", "message");
+	add_member(&text, rule, "help", "remedy");
+	add_member(&text, rule, "for", "languages");
+	add_member(&text, rule, "kind", "kind");
+	add_member(&text, rule, "names", "names");
+	add_severity(&text, rule);
 	(void)document_text(rule, "line", line, sizeof(line));
 	(void)document_text(rule, "file", place, sizeof(place));
-	buf_addf(&raw, "  %-10s%s:%s\n", "from", place, line);
-	add_examples(&raw, json_object_get(rule, "match"), "A finding:");
-	add_examples(&raw, json_object_get(rule, "no_match"), "No finding of this rule:");
-	ui_safe(&raw, &safe);
-	return ui_finish(&safe, EXIT_SUCCESS);
+	buf_addf(&text, "  %-10s%s:%s\n", "from", place, line);
+	add_examples(&text, json_object_get(rule, "match"), "A finding:");
+	add_examples(&text, json_object_get(rule, "no_match"), "No finding of this rule:");
+	return ui_finish(&text, EXIT_SUCCESS);
 }
 
 static int unknown_rule(const json_t *doc, const char *id)

@@ -12,7 +12,6 @@
 #include "cli/history_text.h"
 #include "cli/report.h"
 #include "cli/rows.h"
-#include "cli/sanitize.h"
 
 struct show_values {
 	const char *policy, *state;
@@ -45,7 +44,7 @@ static void add_title(struct page *p, const char *title)
 
 static void add_safe(struct page *p, const char *text)
 {
-	sanitize_text(text, strlen(text), &p->out);
+	ui_line(text, &p->out);
 }
 
 static uint64_t number_of(const json_t *object, const char *name)
@@ -352,10 +351,7 @@ static void add_quoted(struct page *p, const char *text)
 	AUTO_BUF safe = BUF_INIT(UI_TEXT_MAX);
 	const char *at;
 
-	sanitize_text(text, strlen(text), &safe);
-	for (size_t i = 0; i < safe.len; i++)
-		if (safe.data[i] == '\r') /* would let a line overwrite its bar */
-			safe.data[i] = ' ';
+	ui_lines(text, strlen(text), &safe);
 	for (at = buf_str(&safe); *at;) {
 		size_t len = strcspn(at, "\n");
 

@@ -8,7 +8,6 @@
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "cli/request.h"
-#include "cli/sanitize.h"
 #include "cli/ui.h"
 
 #define HEAD_LINES     6  /* of a failure's message */
@@ -40,7 +39,7 @@ static void add_head(struct buf *page, const char *text)
 
 		if (len > 0) {
 			buf_adds(page, "    ");
-			sanitize_text(text, len < 200 ? len : 200, page);
+			ui_lines(text, len < 200 ? len : 200, page);
 			buf_adds(page, "\n");
 		}
 		text += len + (text[len] == '\n');
@@ -51,10 +50,10 @@ static void add_failure(struct buf *page, bool has_color, const struct brig_test
 {
 	ui_paint(page, has_color, UI_RED, "FAILED");
 	buf_adds(page, " ");
-	sanitize_text(f->name, strlen(f->name), page);
+	ui_line(f->name, page);
 	if (f->file && f->line) {
 		buf_adds(page, " (");
-		sanitize_text(f->file, strlen(f->file), page);
+		ui_line(f->file, page);
 		buf_addf(page, ":%u)", f->line);
 	}
 	buf_adds(page, "\n");
@@ -83,8 +82,8 @@ static void say_tail(const struct brig_result *r, enum brig_stream stream)
 
 	for (from = len; from > 0 && lines <= TAIL_LINES; from--)
 		lines += text[from - 1] == '\n';
-	sanitize_text(text + from, len - from, &safe);
-	(void)ui_write(STDERR_FILENO, buf_str(&safe), safe.len, -1);
+	ui_lines(text + from, len - from, &safe);
+	(void)ui_put(STDERR_FILENO, &safe);
 }
 
 static int show_tests(const struct brig_result *r, void *arg)

@@ -100,7 +100,7 @@ static void add_change(struct ui_table *table, const json_t *row)
 
 static int show_text(const json_t *doc, bool no_color)
 {
-	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX), safe = BUF_INIT(UI_TEXT_MAX);
+	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	struct ui_table table = { .n_columns = 5 };
 	char line[4096];
 	const json_t *row;
@@ -108,11 +108,10 @@ static int show_text(const json_t *doc, bool no_color)
 
 	buf_addf(&text, "project  %s\n", document_text(doc, "project", line, sizeof(line)));
 	buf_addf(&text, "made     %s\n\n", document_text(doc, "created", line, sizeof(line)));
-	ui_safe(&text, &safe);
 	json_array_foreach(json_object_get(doc, "changes"), i, row) add_change(&table, row);
-	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &safe);
+	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
 	ui_table_release(&table);
-	return ui_finish(&safe, EXIT_SUCCESS);
+	return ui_finish(&text, EXIT_SUCCESS);
 }
 
 static int show_document(const struct workspace_values *v, const char *json, int (*show)(const json_t *, bool))
@@ -158,8 +157,8 @@ static int show_diff(const struct workspace_values *v, const char *diff)
 
 	buf_adds(&text, diff);
 	if (!isatty(STDOUT_FILENO))
-		return ui_finish(&text, EXIT_SUCCESS);
-	ui_safe(&text, &safe);
+		return ui_written(ui_put_bytes(STDOUT_FILENO, &text, false), EXIT_SUCCESS);
+	ui_lines(diff, strlen(diff), &safe);
 	for (char *line = safe.data; line && *line;) {
 		char *end = strchrnul(line, '\n');
 		bool more = *end == '\n';

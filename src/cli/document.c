@@ -7,10 +7,11 @@
 
 int document_print(const char *json, int ok_status)
 {
-	AUTO_BUF line = BUF_INIT(UI_TEXT_MAX);
+	AUTO_BUF line = BUF_INIT(SIZE_MAX / 2);
 
-	buf_addf(&line, "%s\n", json);
-	return ui_finish(&line, ok_status);
+	buf_adds(&line, json);
+	buf_adds(&line, "\n");
+	return ui_written(ui_put_json(STDOUT_FILENO, &line), ok_status);
 }
 
 json_t *document_read(const char *json)
@@ -58,11 +59,13 @@ static void add_value(struct buf *out, const json_t *value)
 const char *document_text(const json_t *object, const char *name, char *dst, size_t size)
 {
 	const json_t *value = json_object_get(object, name);
-	AUTO_BUF text = BUF_INIT(64 * KiB);
+	AUTO_BUF text = BUF_INIT(64 * KiB), safe = BUF_INIT(size - 1);
 
 	if (value)
 		add_value(&text, value);
-	(void)str_copy(dst, size, buf_str(&text));
+	ui_line(buf_str(&text), &safe);
+	safe.len = str_utf8_prefix(buf_str(&safe), safe.len); /* no half character at the cut */
+	(void)snprintf(dst, size, "%.*s", (int)safe.len, buf_str(&safe));
 	return dst;
 }
 

@@ -11,7 +11,10 @@
 int document_print(const char *json, int ok_status);
 /* Reads it; NULL with a complaint made.  For json_decref(). */
 json_t *document_read(const char *json);
-/* A member as text: strings as they are, lists joined by ", ", null and missing ones as "". */
+/*
+ * A member as text: lists joined by ", ", null and missing ones as "".  It is one safe line
+ * (ui_line) and cut where it does not fit.
+ */
 const char *document_text(const json_t *object, const char *name, char *dst, size_t size);
 bool document_true(const json_t *object, const char *name);
 

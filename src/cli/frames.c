@@ -71,7 +71,7 @@ static struct glyph next_glyph(const char *s, size_t len, size_t column)
 
 		g.bytes = n <= len && str_utf8_prefix(s, n) == n ? n : 1;
 	}
-	sanitize_text(s, g.bytes, &shown);
+	sanitize_text(SANITIZE_LINE, s, g.bytes, &shown);
 	g.len = shown.len;
 	memcpy(g.text, buf_str(&shown), shown.len);
 	if (g.len == g.bytes && g.bytes > 1) { /* shown as it is */

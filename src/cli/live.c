@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "cli/cancel.h"
 #include "cli/ui.h"
+#include "cli/write.h"
 
 #define SLICE       8192 /* of program output made safe at a time */
 #define QUEUE_MAX   (64 * MiB)
@@ -56,7 +57,7 @@ static bool drain(struct live *live, struct live_stream *s, int wait_ms)
 
 	if (len == 0 || s->error)
 		return true;
-	n = ui_write_part(s->fd, s->queue.data + s->queue_at, len, live->cancel_fd, wait_ms);
+	n = write_part(s->fd, s->queue.data + s->queue_at, len, live->cancel_fd, wait_ms);
 	if (n < 0) {
 		give_up(live, s, (int)-n);
 		return true;
@@ -93,7 +94,7 @@ static void put(struct live *live, struct live_stream *s, const char *data, size
 		return;
 	s->mid_line = data[len - 1] != '\n';
 	if (drain(live, s, PATIENCE_MS))
-		n = ui_write_part(s->fd, data, len, live->cancel_fd, PATIENCE_MS);
+		n = write_part(s->fd, data, len, live->cancel_fd, PATIENCE_MS);
 	if (n < 0)
 		give_up(live, s, (int)-n);
 	else
@@ -175,5 +176,5 @@ void live_finish(struct live *live)
 	stream_finish(live, &live->out);
 	stream_finish(live, &live->err);
 	if (live->err.is_terminal && (live->err.mid_line || (live->out.is_terminal && live->out.mid_line)))
-		(void)ui_write(STDERR_FILENO, "\n", 1, live->cancel_fd);
+		(void)write_all(STDERR_FILENO, "\n", 1, live->cancel_fd);
 }

@@ -213,5 +213,5 @@ void report_summary(const struct brig_result *r, bool has_color)
 		buf_addf(&line, "  %s", brig_result_backend(r));
 	add_evidence(&line, r, has_color);
 	buf_adds(&line, "\n");
-	(void)ui_write(STDERR_FILENO, buf_str(&line), line.len, -1);
+	(void)ui_put(STDERR_FILENO, &line);
 }

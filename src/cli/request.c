@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cli/cancel.h"
 #include "cli/commands.h"
+#include "cli/document.h"
 #include "cli/report.h"
 
 /* ---- the program's input ---------------------------------------------------------------------- */
@@ -45,14 +46,11 @@ int request_stdin(const struct request_values *v, bool code_from_stdin, struct b
 static int show_json(const struct brig_result *r)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	AUTO_BUF line = BUF_INIT(SIZE_MAX / 2);
 	AUTO_TEXT json = NULL;
 
 	if (brig_result_json(r, &json, &err) < 0)
 		return ui_fail(&err);
-	buf_adds(&line, json);
-	buf_adds(&line, "\n");
-	return ui_finish(&line, brig_result_status(r));
+	return document_print(json, brig_result_status(r));
 }
 
 static int show_end(const struct request_values *v, const struct request_way *way, const struct live *live,
@@ -97,14 +95,16 @@ static int open_receipt(const char *path, int *ret)
 /* The exit status: a run that ended well without the receipt that was asked for did not end well. */
 static int write_receipt(const char *path, int fd, const char *text, int status)
 {
+	AUTO_BUF line = BUF_INIT(UI_TEXT_MAX);
 	int rc = -ENODATA;
 
 	if (text && ftruncate(fd, 0) < 0 && errno != EINVAL) /* a pipe has no length */
 		rc = -errno;
-	else if (text)
-		rc = ui_write(fd, text, strlen(text), -1);
-	if (rc == 0)
-		rc = ui_write(fd, "\n", 1, -1);
+	else if (text) {
+		buf_adds(&line, text);
+		buf_adds(&line, "\n");
+		rc = ui_put_bytes(fd, &line, true);
+	}
 	if (rc == 0)
 		return status;
 	ui_say("no receipt in '%.200s': %s", path, text ? strerrordesc_np(-rc) : "none could be made");

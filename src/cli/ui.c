@@ -2,59 +2,85 @@
 #include "cli/ui.h"
 
 #include <assert.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "cli/sanitize.h"
+#include "cli/write.h"
 
-/* What a descriptor that polls writable takes without blocking, so that cancelling and waiting always work. */
-static size_t piece_size(int fd)
+/* ---- the gate: everything that commands compose goes out through here -------------------------- */
+
+static const char *const color_code[] = {
+	[UI_PLAIN] = "", [UI_GREEN] = "32", [UI_YELLOW] = "33", [UI_RED] = "31", [UI_BOLD] = "1", [UI_DIM] = "2",
+};
+static_assert(ARRAY_LEN(color_code) == UI_COLOR_COUNT, "a colour has no code");
+#define COLOR_END "\033[0m"
+
+/* Length of a colour of ours at s; 0 if there is none. */
+static size_t color_length(const char *s)
 {
-	return isatty(fd) ? 256 : PIPE_BUF;
-}
+	size_t n;
 
-ssize_t ui_write_part(int fd, const void *data, size_t len, int cancel_fd, int wait_ms)
-{
-	const size_t piece = piece_size(fd);
-	const char *p = data;
-	size_t done = 0;
-
-	while (done < len) {
-		struct pollfd fds[] = { { .fd = fd, .events = POLLOUT }, { .fd = cancel_fd, .events = POLLIN } };
-		int ready = poll(fds, ARRAY_LEN(fds), wait_ms);
-		ssize_t n;
-
-		if (ready < 0 && errno != EINTR)
-			return -errno;
-		if (ready == 0)
-			break;
-		if (fds[0].revents == 0 && fds[1].revents != 0)
-			return -ECANCELED;
-		if (fds[0].revents == 0)
-			continue;
-		n = write(fd, p + done, len - done < piece ? len - done : piece);
-		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return -errno;
-		if (n > 0)
-			done += (size_t)n;
+	if (strncmp(s, COLOR_END, strlen(COLOR_END)) == 0)
+		return strlen(COLOR_END);
+	for (size_t i = UI_PLAIN + 1; i < UI_COLOR_COUNT; i++) {
+		n = strlen(color_code[i]);
+		if (strncmp(s, "\033[", 2) == 0 && strncmp(s + 2, color_code[i], n) == 0 && s[2 + n] == 'm')
+			return n + 3;
 	}
-	return (ssize_t)done;
+	return 0;
 }
 
-int ui_write(int fd, const void *data, size_t len, int cancel_fd)
+/* Of what steers terminals only newlines, tabs and our own colours pass, whatever a command forgot. */
+static void add_gated(const struct buf *text, struct buf *out)
 {
-	ssize_t n = ui_write_part(fd, data, len, cancel_fd, -1);
+	const char *at = buf_str(text), *end = at + text->len;
 
-	return n < 0 ? (int)n : 0;
+	while (at < end) {
+		const char *escape = memchr(at, '\033', (size_t)(end - at));
+		size_t len = escape ? color_length(escape) : 0;
+		const char *until = !escape ? end : len ? escape : escape + 1;
+
+		sanitize_text(SANITIZE_LINES, at, (size_t)(until - at), out);
+		buf_add(out, until, len);
+		at = until + len;
+	}
 }
 
-int ui_finish(const struct buf *text, int ok_status)
+/* Its safe form, or itself: most texts have nothing to hide. */
+static int put_safe(int fd, const struct buf *text, bool is_json)
 {
-	int rc = text->no_memory || text->full ? -ENOMEM : ui_write(STDOUT_FILENO, buf_str(text), text->len, -1);
+	AUTO_BUF safe = BUF_INIT(SIZE_MAX / 2);
 
+	if (text->no_memory || text->full)
+		return -ENOMEM;
+	if (is_json)
+		sanitize_text(SANITIZE_JSON, buf_str(text), text->len, &safe);
+	else
+		add_gated(text, &safe);
+	return safe.no_memory || safe.full ? -ENOMEM : write_all(fd, buf_str(&safe), safe.len, -1);
+}
+
+int ui_put(int fd, const struct buf *text)
+{
+	return put_safe(fd, text, false);
+}
+
+int ui_put_json(int fd, const struct buf *text)
+{
+	return put_safe(fd, text, true);
+}
+
+int ui_put_bytes(int fd, const struct buf *text, bool is_json)
+{
+	if (isatty(fd))
+		return put_safe(fd, text, is_json);
+	return text->no_memory || text->full ? -ENOMEM : write_all(fd, buf_str(text), text->len, -1);
+}
+
+int ui_written(int rc, int ok_status)
+{
 	if (rc == 0)
 		return ok_status;
 	if (rc != -EPIPE) /* a reader that has seen enough is no news */
@@ -62,9 +88,19 @@ int ui_finish(const struct buf *text, int ok_status)
 	return EXIT_FAILED;
 }
 
-void ui_safe(const struct buf *text, struct buf *out)
+int ui_finish(const struct buf *text, int ok_status)
 {
-	sanitize_text(buf_str(text), text->len, out);
+	return ui_written(ui_put(STDOUT_FILENO, text), ok_status);
+}
+
+void ui_line(const char *text, struct buf *out)
+{
+	sanitize_text(SANITIZE_LINE, text, strlen(text), out);
+}
+
+void ui_lines(const char *text, size_t len, struct buf *out)
+{
+	sanitize_text(SANITIZE_LINES, text, len, out);
 }
 
 void ui_say(const char *fmt, ...)
@@ -77,9 +113,9 @@ void ui_say(const char *fmt, ...)
 	buf_vaddf(&text, fmt, ap);
 	va_end(ap);
 	buf_adds(&safe, "brig: ");
-	ui_safe(&text, &safe);
+	ui_line(buf_str(&text), &safe);
 	buf_adds(&safe, "\n");
-	(void)ui_write(STDERR_FILENO, buf_str(&safe), safe.len, -1); /* there is nobody else to tell */
+	(void)write_all(STDERR_FILENO, buf_str(&safe), safe.len, -1); /* there is nobody else to tell */
 }
 
 int ui_fail(const struct brig_error *err)
@@ -113,14 +149,8 @@ bool ui_has_color(int fd, bool no_color)
 
 void ui_paint(struct buf *out, bool has_color, enum ui_color color, const char *text)
 {
-	static const char *const code[] = {
-		[UI_PLAIN] = "", [UI_GREEN] = "32", [UI_YELLOW] = "33",
-		[UI_RED] = "31", [UI_BOLD] = "1",   [UI_DIM] = "2",
-	};
-	static_assert(ARRAY_LEN(code) == UI_COLOR_COUNT, "a colour has no code");
-
 	if (has_color && color != UI_PLAIN)
-		buf_addf(out, "\033[%sm%s\033[0m", code[color], text);
+		buf_addf(out, "\033[%sm%s" COLOR_END, color_code[color], text);
 	else
 		buf_adds(out, text);
 }
@@ -154,10 +184,7 @@ static char *safe_copy(const char *text)
 	size_t len = strlen(text);
 	struct buf safe = BUF_INIT(SANITIZE_GROWTH * len + 1);
 
-	sanitize_text(text, len, &safe);
-	for (size_t i = 0; i < safe.len; i++)
-		if (safe.data[i] == '\n' || safe.data[i] == '\r' || safe.data[i] == '\t')
-			safe.data[i] = ' ';
+	sanitize_text(SANITIZE_LINE, text, len, &safe);
 	return buf_take(&safe);
 }
 

@@ -3,8 +3,6 @@
 #ifndef CLI_UI_H
 #define CLI_UI_H
 
-#include <sys/types.h>
-
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -16,18 +14,25 @@
 #define UI_TEXT_MAX (64 * MiB) /* ceiling of anything that is composed before it is written */
 
 /*
- * Writes what the descriptor takes, whatever it is: short writes, non-blocking pipes, slow readers.  Waits for
- * room at most wait_ms at a time (-1: for ever), or until cancel_fd (or -1) turns readable.  Returns how many
- * bytes were taken, or -errno; -ECANCELED if cancel_fd ended the wait.
+ * Text goes out through one gate: control characters, marks that turn the direction of writing, characters that are not
+ * seen and bytes that are not UTF-8 become visible (cli/sanitize.h), to a terminal and elsewhere.  Newlines, tabs and the
+ * colours of ui_paint() pass, so what others wrote goes through ui_line() or ui_lines() when it is put into a text.
+ * All return 0 or -errno.
  */
-ssize_t ui_write_part(int fd, const void *data, size_t len, int cancel_fd, int wait_ms);
-/* Writes everything.  0 or -errno. */
-int ui_write(int fd, const void *data, size_t len, int cancel_fd);
-/* Writes a composed document to standard output: the exit status, ok_status unless writing failed. */
+int ui_put(int fd, const struct buf *text);
+/* The same for a JSON document, whose escapes mean the same as what they stand for. */
+int ui_put_json(int fd, const struct buf *text);
+/* What somebody wants byte for byte (a patch, the log): as it is, but not to a terminal. */
+int ui_put_bytes(int fd, const struct buf *text, bool is_json);
+/* The exit status after one of these wrote to standard output: ok_status unless it failed, which is said. */
+int ui_written(int rc, int ok_status);
+/* Writes a composed text to standard output: the exit status, ok_status unless writing failed. */
 int ui_finish(const struct buf *text, int ok_status);
-/* Appends the form of *text that is safe on a terminal. */
-void ui_safe(const struct buf *text, struct buf *out);
-/* "brig: ..." on standard error, made safe for terminals. */
+/* Appends a name or a message of somebody else's: in visible form, newlines as well, so that it stays one line. */
+void ui_line(const char *text, struct buf *out);
+/* Appends what somebody else wrote in lines. */
+void ui_lines(const char *text, size_t len, struct buf *out);
+/* "brig: ..." on standard error: one line, whatever is in it. */
 void ui_say(const char *fmt, ...) PRINTF(1, 2);
 /* Says why a library call failed; returns the exit status for it. */
 int ui_fail(const struct brig_error *err);

@@ -35,6 +35,8 @@ struct stage {
 	/* Called with the cell dead and judged: may change verdict, exit_code and reason.  NULL: nobody has a say. */
 	void (*conclude)(struct stage *s, void *arg);
 	void *conclude_arg;
+	/* The same with the changes of the workspace known, before any is applied; with conclude_arg. */
+	void (*on_changes)(struct stage *s, void *arg);
 	const char *const *ours; /* names at the top of the workspace that are brig's, besides the plan's files */
 	size_t n_ours;
 	/* filled by stage_execute */

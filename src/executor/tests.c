@@ -7,6 +7,7 @@
 #include "executor/tests.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -94,11 +95,46 @@ static void conclude(struct stage *s, void *arg)
 	(void)str_copy(s->reason, sizeof(s->reason), outcome == TESTS_OK ? "" : why);
 }
 
+const struct plan_workspace *tests_workspace(struct tests *t, const struct plan_workspace *project)
+{
+	t->workspace = *project;
+	t->workspace.held = (const char *const *)t->run.files;
+	t->workspace.n_held = t->run.n_files;
+	return &t->workspace;
+}
+
+/*
+ * Not every backend can hold files.  Where it cannot, a test file that differs afterwards makes the report worthless: what
+ * was run is not what the project has.
+ */
+static void compare(struct stage *s, void *arg)
+{
+	const struct changes *c = &s->result->changes;
+	const struct tests *t = arg;
+
+	if (!s->result->tests.known || (s->verdict != VERDICT_ok && s->verdict != VERDICT_error))
+		return;
+	for (size_t i = 0; i < c->n; i++)
+		for (size_t k = 0; k < t->run.n_files; k++) {
+			if (c->row[i].kind == CHANGE_ADDED || !str_eq(c->row[i].path, t->run.files[k]))
+				continue;
+			s->result->tests.complete = false;
+			s->verdict = VERDICT_error;
+			s->exit_code = outcome_code[TESTS_INCOMPLETE];
+			(void)snprintf(s->reason, sizeof(s->reason),
+				       "the tests changed the test file '%.200s' while they ran: what was run is not what "
+				       "the project has",
+				       t->run.files[k]);
+			return;
+		}
+}
+
 void tests_prepare(struct tests *t, struct stage *s)
 {
 	buf_release(&t->report);
 	s->conclude = conclude;
 	s->conclude_arg = t;
+	s->on_changes = compare;
 	s->ours = t->run.ours;
 	s->n_ours = t->run.n_ours;
 	if (t->run.on_stdout) {

@@ -72,6 +72,8 @@ static int open_project(struct work *w, struct prepared_request *pr, struct brig
 	if (w->apply && recorder_dir(w->recorder, &dir, err) < 0)
 		return err_wrap(err, "changes that are to be applied go through the state folder first");
 	pr->workspace = workspace_plan(w->project);
+	if (pr->subject.tests)
+		pr->workspace = tests_workspace(pr->subject.tests, pr->workspace);
 	name_staged(w, pr);
 	return 0;
 }
@@ -196,6 +198,8 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 	rc = workspace_collect(&ask, c, &s->err);
 	if (rc < 0)
 		return rc;
+	if (s->on_changes)
+		s->on_changes(s, s->conclude_arg);
 	if (c->state == CHANGES_INCOMPLETE)
 		result_warn(s->result,
 			    "not all changes of the workspace could be looked at (changes_limit, disk_limit, "

@@ -21,6 +21,10 @@ struct plan_workspace {
 	size_t n_hidden;
 	const char *const *sealed; /* paths below it that the program may read but not change: ".git" */
 	size_t n_sealed;
+	/* Files that stay what and where they are while the folders around them can be written to; by folder, each followed by
+	 * those below it. */
+	const char *const *held;
+	size_t n_held;
 };
 
 /* Whether a path of the project is hidden; arg is the struct plan_workspace.  Has the form of a pack_skip_fn. */

@@ -63,8 +63,7 @@ static void see_file(struct sight *s, const char *path)
 				s->seen[l] = true;
 }
 
-/* Folders with code of others. */
-static bool is_foreign(const char *name)
+bool tests_is_foreign(const char *name)
 {
 	static const char *const names[] = { "node_modules", "vendor", "venv", "__pycache__", "site-packages" };
 
@@ -81,7 +80,7 @@ static enum walk_next look_at(void *arg, const struct walk_entry *e)
 	bool all = true;
 
 	if (S_ISDIR(e->st->st_mode))
-		return is_foreign(e->name) ? WALK_SKIP : WALK_ON;
+		return tests_is_foreign(e->name) ? WALK_SKIP : WALK_ON;
 	if (!S_ISREG(e->st->st_mode))
 		return WALK_ON;
 	(void)snprintf(path, sizeof(path), "%s%s%s", s->prefix, *s->prefix ? "/" : "", e->path);

@@ -18,6 +18,10 @@ const struct framework *framework_of(const char *language);
 /* The framework of a project, as testing_find() wants it. */
 int tests_choose(int project, const char *wanted, const char *path, const struct framework **ret,
 		 struct brig_error *err);
+/* Folders with code of others. */
+bool tests_is_foreign(const char *name);
+/* Fills in t->files. */
+int tests_list_files(int project, struct test_run *t, struct brig_error *err);
 /* What package.json says: *ret is a framework of ours, or NULL if it names none; foreign (24 bytes) one of others, or "". */
 int package_framework(int project, const struct framework **ret, char *foreign, struct brig_error *err);
 

@@ -143,6 +143,9 @@ int testing_find(int project, const char *wanted, const char *path, struct test_
 	(void)str_copy(ret->framework, sizeof(ret->framework), f->name);
 	ret->language = f->language;
 	ret->env = runners[f->runner].env;
+	rc = tests_list_files(project, ret, err);
+	if (rc < 0)
+		return rc;
 	if (f->runner == RUNNER_GO)
 		return prepare_go(project, path, ret, err);
 	return prepare_runner(project, f, wanted && framework_by_name(wanted), path, ret, err);
@@ -152,4 +155,9 @@ void test_run_release(struct test_run *t)
 {
 	free(t->text);
 	t->text = NULL;
+	for (size_t i = 0; i < t->n_files; i++)
+		free(t->files[i]);
+	free(t->files);
+	t->files = NULL;
+	t->n_files = t->files_cap = 0;
 }

@@ -23,6 +23,7 @@
 #define TEST_NAME_MAX   64          /* bytes of a staged file's name */
 #define TEST_REPORT_MAX (32u << 20) /* bytes of a report; a larger one is not read */
 #define TEST_WHY_MAX    300
+#define TEST_FILES_MAX  10000 /* that are held as they are */
 
 /* How a project's tests are run. */
 struct test_run {
@@ -35,6 +36,9 @@ struct test_run {
 	/* Names at the top of the workspace that are not the project's: the runner, the report and what else it makes. */
 	const char *ours[3];
 	size_t n_ours;
+	/* The tests themselves, below the project and by path: no test may change another one before it is loaded. */
+	char **files; /* heap, as each of them */
+	size_t n_files, files_cap;
 	char key[65]; /* of the seals, in hex */
 	/* what the members above point to */
 	char name[3][TEST_NAME_MAX];

@@ -18,6 +18,7 @@
 #include "cli/live.h"
 #include "cli/sanitize.h"
 #include "cli/ui.h"
+#include "cli/write.h"
 
 /* ---- what a terminal is shown (TT-02) ----------------------------------------------------------- */
 
@@ -55,7 +56,7 @@ static void sanitizer_shows_what_is_harmless(void **state UNUSED)
 	for (size_t i = 0; i < ARRAY_LEN(shown); i++) {
 		AUTO_BUF out = BUF_INIT(4096);
 
-		sanitize_text(shown[i].in, strlen(shown[i].in), &out);
+		sanitize_text(SANITIZE_STREAM, shown[i].in, strlen(shown[i].in), &out);
 		if (!str_eq(buf_str(&out), shown[i].want))
 			fail_msg("%s: '%s'", shown[i].name, buf_str(&out));
 	}
@@ -65,7 +66,7 @@ static void sanitizer_shows_nul(void **state UNUSED)
 {
 	AUTO_BUF out = BUF_INIT(64);
 
-	sanitize_text("a\0b", 3, &out);
+	sanitize_text(SANITIZE_STREAM, "a\0b", 3, &out);
 	assert_string_equal(buf_str(&out), "a\\x00b");
 }
 
@@ -89,20 +90,100 @@ static void sanitizer_does_not_depend_on_chunks(void **state UNUSED)
 /* Every string of two bytes: nothing that a terminal obeys gets through, and nothing outgrows its room. */
 static void sanitizer_lets_no_control_through(void **state UNUSED)
 {
-	for (unsigned v = 0; v < 0x10000; v++) {
+	for (unsigned v = 0; v < 4 * 0x10000; v++) {
+		const enum sanitize_kind kind = (enum sanitize_kind)(v >> 16);
 		const char in[] = { (char)(v >> 8), (char)v };
 		AUTO_BUF out = BUF_INIT(SANITIZE_GROWTH * sizeof(in));
 
-		sanitize_text(in, sizeof(in), &out);
+		sanitize_text(kind, in, sizeof(in), &out);
 		assert_false(out.full);
 		assert_true(str_is_utf8(buf_str(&out), out.len));
 		for (size_t i = 0; i < out.len; i++) {
 			unsigned char c = (unsigned char)out.data[i];
 
-			assert_true((c >= 0x20 && c != 0x7f) || c == '\n' || c == '\t' || c == '\r');
+			assert_true((c >= 0x20 && c != 0x7f) ||
+				    ((c == '\n' || c == '\t') && kind != SANITIZE_LINE) ||
+				    (c == '\r' && kind == SANITIZE_STREAM));
 			assert_false(c == 0xc2 && (unsigned char)out.data[i + 1] < 0xa0);
 		}
 	}
+}
+
+/* Each of these reaches a reader in visible form, wherever brig puts it. */
+#define HOSTILE                                                                                         \
+	"\r \x7f \xc2\x85 \xc2\x9b \u00ad \u061c \u200b \u200d \u200e \u200f \u2028 \u2029 \u202e \u2060 " \
+	"\u2066 \ufeff \U000e0041 \x9b \xff"
+#define VISIBLE                                                                                                  \
+	"\\x0d \\x7f \\u0085 \\u009b \\u00ad \\u061c \\u200b \\u200d \\u200e \\u200f \\u2028 \\u2029 \\u202e \\u2060 " \
+	"\\u2066 \\ufeff \\U000e0041 \\x9b \\xff"
+
+static void t1_names_stay_one_visible_line(void **state UNUSED)
+{
+	struct ui_table table = { .n_columns = 1 };
+	AUTO_BUF line = BUF_INIT(4096), lines = BUF_INIT(4096), cell = BUF_INIT(4096);
+
+	ui_line(HOSTILE "\n\tb", &line);
+	assert_string_equal(buf_str(&line), VISIBLE "\\x0a\\x09b");
+	ui_lines(HOSTILE "\n\tb", strlen(HOSTILE) + 3, &lines);
+	assert_string_equal(buf_str(&lines), VISIBLE "\n\tb");
+	ui_table_add(&table, HOSTILE "\nb", UI_PLAIN);
+	ui_table_show(&table, false, &cell);
+	ui_table_release(&table);
+	assert_string_equal(buf_str(&cell), VISIBLE "\\x0ab\n");
+}
+
+/* What was written to a pipe, as a string. */
+static void read_back(int pipe_fds[2], char *dst, size_t size)
+{
+	ssize_t n;
+
+	close(pipe_fds[1]);
+	n = fd_read_all(pipe_fds[0], dst, size - 1);
+	assert_true(n >= 0);
+	dst[n] = '\0';
+	close(pipe_fds[0]);
+}
+
+/* A command that forgets to make a text safe: the gate does, and lets only our colours pass. */
+static void t1_gate_holds_what_a_command_forgot(void **state UNUSED)
+{
+	AUTO_BUF text = BUF_INIT(4096);
+	char got[4096];
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	ui_paint(&text, true, UI_GREEN, "ok");
+	buf_adds(&text, " " HOSTILE " \033[2J \033]0;x\a \033[31;5m \033");
+	assert_int_equal(ui_put(fds[1], &text), 0);
+	read_back(fds, got, sizeof(got));
+	assert_string_equal(got, "\033[32mok\033[0m " VISIBLE " \\x1b[2J \\x1b]0;x\\x07 \\x1b[31;5m \\x1b");
+}
+
+static void t2_json_means_the_same_without_raw_characters(void **state UNUSED)
+{
+	AUTO_BUF text = BUF_INIT(4096);
+	char got[4096];
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	buf_adds(&text, "{\n\t\"a\": \"\x7f\xc2\x9b\u202e\u200d\U000e0041\u00e9\U0001f468\"}");
+	assert_int_equal(ui_put_json(fds[1], &text), 0);
+	read_back(fds, got, sizeof(got));
+	assert_string_equal(got, "{\n\t\"a\": \"\\u007f\\u009b\\u202e\\u200d\\udb40\\udc41\u00e9\U0001f468\"}");
+}
+
+/* What is data stays as it is, where there is no terminal. */
+static void t2_data_for_programs_is_not_changed(void **state UNUSED)
+{
+	AUTO_BUF text = BUF_INIT(4096);
+	char got[4096];
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	buf_adds(&text, HOSTILE "\033[2J");
+	assert_int_equal(ui_put_bytes(fds[1], &text, false), 0);
+	read_back(fds, got, sizeof(got));
+	assert_string_equal(got, HOSTILE "\033[2J");
 }
 
 /* ---- options ------------------------------------------------------------------------------------ */
@@ -355,7 +436,7 @@ static void write_is_whole_on_a_nonblocking_pipe(void **state UNUSED)
 	assert_int_equal(fd_set_nonblock(pipe_fds[1]), 0);
 	r.fd = pipe_fds[0];
 	assert_int_equal(pthread_create(&thread, NULL, read_slowly, &r), 0);
-	assert_int_equal(ui_write(pipe_fds[1], data, len, -1), 0);
+	assert_int_equal(write_all(pipe_fds[1], data, len, -1), 0);
 	(void)close(pipe_fds[1]);
 	(void)pthread_join(thread, NULL);
 	(void)close(pipe_fds[0]);
@@ -371,9 +452,9 @@ static void write_gives_up_when_cancelled(void **state UNUSED)
 
 	assert_non_null(data);
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
-	assert_int_equal(ui_write(pipe_fds[1], data, len, cancel), -ECANCELED);
+	assert_int_equal(write_all(pipe_fds[1], data, len, cancel), -ECANCELED);
 	(void)close(pipe_fds[0]);
-	assert_int_equal(ui_write(pipe_fds[1], data, len, cancel), -EPIPE);
+	assert_int_equal(write_all(pipe_fds[1], data, len, cancel), -EPIPE);
 	(void)close(pipe_fds[1]);
 	(void)close(cancel);
 }
@@ -387,9 +468,9 @@ static void write_part_does_not_wait_for_a_full_pipe(void **state UNUSED)
 
 	assert_non_null(data);
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
-	n = ui_write_part(pipe_fds[1], data, len, -1, 0);
+	n = write_part(pipe_fds[1], data, len, -1, 0);
 	assert_true(n > 0 && (size_t)n < len);
-	assert_int_equal(ui_write_part(pipe_fds[1], data, len, -1, 0), 0);
+	assert_int_equal(write_part(pipe_fds[1], data, len, -1, 0), 0);
 	(void)close(pipe_fds[0]);
 	(void)close(pipe_fds[1]);
 }
@@ -482,7 +563,7 @@ static void tables_align_and_escape(void **state UNUSED)
 		ui_table_add(&table, cells[i], UI_RED);
 	ui_table_show(&table, false, &out);
 	ui_table_release(&table);
-	assert_string_equal(buf_str(&out), "a       b\\x1b\nlong \u00e9  x       z\n");
+	assert_string_equal(buf_str(&out), "a       b\\x1b\\x0a\nlong \u00e9  x          z\n");
 }
 
 int main(void)
@@ -492,6 +573,10 @@ int main(void)
 		cmocka_unit_test(sanitizer_shows_nul),
 		cmocka_unit_test(sanitizer_does_not_depend_on_chunks),
 		cmocka_unit_test(sanitizer_lets_no_control_through),
+		cmocka_unit_test(t1_names_stay_one_visible_line),
+		cmocka_unit_test(t1_gate_holds_what_a_command_forgot),
+		cmocka_unit_test(t2_json_means_the_same_without_raw_characters),
+		cmocka_unit_test(t2_data_for_programs_is_not_changed),
 		cmocka_unit_test(options_take_every_spelling),
 		cmocka_unit_test(options_mix_with_operands_until_the_dashes),
 		cmocka_unit_test(options_become_wishes_in_order),

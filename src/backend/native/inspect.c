@@ -276,6 +276,10 @@ static bool visit_mount(char *line, void *arg)
 		fact_text(s->facts, FACT_proc_flags, pid_only ? "subset=pid" : m.super, "%s", s->path);
 	}
 	note_workspace(s, &m);
+	/* A folder on the way to a file that is held: what is written there is written to the workspace. */
+	if (strncmp(m.point, PLAN_WORKSPACE "/", strlen(PLAN_WORKSPACE "/")) == 0 &&
+	    (str_eq(m.fstype, "overlay") || (str_eq(m.fstype, "tmpfs") && strncmp(m.root, "/copy/", 6) == 0)))
+		return true;
 	/* Device nodes and /proc are mounts too, but nothing can be stored in them. */
 	if (!proc_list_has(m.options, ',', "ro") && !str_eq(m.fstype, "proc") && !str_eq(m.fstype, "devtmpfs") &&
 	    !(strncmp(m.point, "/dev/", 5) == 0 && !str_eq(m.point, "/dev/shm")))

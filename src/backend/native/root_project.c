@@ -257,20 +257,45 @@ static int hide(struct cell_build *b, size_t i)
 	return rc;
 }
 
-/* Masks below a path, which a copy of it brings along: each is a mount, which nothing beneath the workspace crosses. */
-static int masks_below(const struct cell_build *b, const char *path)
+static bool is_below(const char *path, const char *folder, size_t len)
+{
+	return strncmp(path, folder, len) == 0 && path[len] == '/';
+}
+
+/*
+ * Masks below a folder, the first len bytes of path, which a copy of it brings along: each is a mount, which nothing beneath
+ * root crosses; root is the folder in which the path's rest, from start on, is looked for.
+ */
+static int masks_below(const struct cell_build *b, int root, size_t start, const char *path, size_t len)
 {
 	const struct plan_workspace *w = b->spec->plan->workspace;
-	size_t len = strlen(path);
 	int n = 0;
 
 	for (size_t i = 0; i < w->n_hidden; i++) {
 		AUTO_FD fd = FD_NONE;
 
-		if (strncmp(w->hidden[i], path, len) != 0 || w->hidden[i][len] != '/')
+		if (!is_below(w->hidden[i], path, len))
 			continue;
-		fd = beneath_look(b->workspace, w->hidden[i], NULL);
+		fd = beneath_look(root, w->hidden[i] + start, NULL);
 		n += fd == -EXDEV;
+	}
+	return n;
+}
+
+/* The same with the seals, which have copies of the masks in them. */
+static int covers_below(const struct cell_build *b, int root, size_t start, const char *path, size_t len)
+{
+	const struct plan_workspace *w = b->spec->plan->workspace;
+	int n = masks_below(b, root, start, path, len);
+
+	for (size_t i = 0; i < w->n_sealed; i++) {
+		AUTO_FD fd = FD_NONE;
+
+		if (!is_below(w->sealed[i], path, len))
+			continue;
+		fd = beneath_look(root, w->sealed[i] + start, NULL);
+		if (fd == -EXDEV)
+			n += 1 + masks_below(b, root, start, w->sealed[i], strlen(w->sealed[i]));
 	}
 	return n;
 }
@@ -286,11 +311,117 @@ static int seal(struct cell_build *b, const char *path)
 		return 0;
 	if (target < 0)
 		return fd_move(&target);
-	masks = masks_below(b, path);
+	masks = masks_below(b, b->workspace, 0, path, strlen(path));
 	tree = mount_copy(target, "", MNT_RO | MNT_RECURSIVE);
 	rc = tree < 0 ? tree : mount_attach(tree, target, "");
 	if (rc == 0)
 		b->project.covered += 1 + masks;
+	return rc;
+}
+
+/* ---- files that are held --------------------------------------------------------------------------- */
+
+#define HELD_DEPTH 64
+
+/*
+ * A file that is a read-only mount cannot be written, replaced or removed; but the folder that it is in could be moved
+ * aside and another be put in its place.  So each folder on the way is a mount, too, of itself and writable: nobody renames
+ * what something is mounted on.  The paths are ordered by folder, and the way to the last one is kept open.
+ */
+struct way {
+	const char *path;       /* of the last file */
+	size_t end[HELD_DEPTH]; /* where the name of a folder on the way ends in it */
+	int fd[HELD_DEPTH];
+	size_t n;
+};
+
+static void way_shorten(struct way *w, size_t n)
+{
+	while (w->n > n)
+		(void)close(w->fd[--w->n]);
+}
+
+/* As many folders as path shares with the last one. */
+static size_t way_shared(const struct way *w, const char *path)
+{
+	size_t n = 0;
+
+	while (n < w->n && strncmp(w->path, path, w->end[n]) == 0 && path[w->end[n]] == '/')
+		n++;
+	return n;
+}
+
+/* One component; the mount is the tree's own fd, beneath which nothing is crossed. */
+static int hold_folder(int parent, const char *name)
+{
+	AUTO_FD target = beneath_look(parent, name, NULL), tree = FD_NONE;
+	int rc;
+
+	if (target < 0)
+		return fd_move(&target);
+	tree = mount_copy(target, "", MNT_RECURSIVE);
+	rc = tree < 0 ? tree : mount_attach(tree, target, "");
+	return rc < 0 ? rc : fd_move(&tree);
+}
+
+/* Up to the file's own folder; *ret_name is its name there. */
+static int way_to(struct cell_build *b, struct way *w, const char *path, const char **ret_name)
+{
+	size_t start;
+
+	way_shorten(w, way_shared(w, path));
+	w->path = path;
+	start = w->n ? w->end[w->n - 1] + 1 : 0;
+	for (const char *slash; (slash = strchr(path + start, '/')); start = w->end[w->n - 1] + 1) {
+		int parent = w->n ? w->fd[w->n - 1] : b->workspace, fd, covers;
+		char name[256];
+		size_t len = (size_t)(slash - path) - start;
+
+		if (w->n == HELD_DEPTH || len >= sizeof(name))
+			return -ENAMETOOLONG;
+		memcpy(name, path + start, len);
+		name[len] = '\0';
+		covers = covers_below(b, parent, start, path, start + len);
+		fd = hold_folder(parent, name);
+		if (fd < 0)
+			return fd;
+		b->project.covered += covers;
+		w->fd[w->n] = fd;
+		w->end[w->n++] = start + len;
+	}
+	*ret_name = path + start;
+	return 0;
+}
+
+static int hold(struct cell_build *b, struct way *w, const char *path)
+{
+	AUTO_FD target = FD_NONE, tree = FD_NONE;
+	const char *name;
+	int rc = way_to(b, w, path, &name);
+
+	/* Hidden, and so not to be changed either; or gone since it was seen. */
+	if (rc == -EXDEV || rc == -ENOENT)
+		return 0;
+	if (rc < 0)
+		return rc;
+	target = beneath_look(w->n ? w->fd[w->n - 1] : b->workspace, name, NULL);
+	if (target == -EXDEV || target == -ENOENT)
+		return 0;
+	tree = target < 0 ? target : mount_copy(target, "", MNT_RO);
+	rc = tree < 0 ? tree : mount_attach(tree, target, "");
+	b->project.covered += rc == 0;
+	return rc;
+}
+
+static int hold_files(struct cell_build *b)
+{
+	const struct plan_workspace *p = b->spec->plan->workspace;
+	struct way w = { .path = "" };
+	int rc = 0;
+
+	for (size_t i = 0; i < p->n_held && rc == 0; i++)
+		rc = hold(b, &w, p->held[i]);
+	way_shorten(&w, 0);
 	return rc;
 }
 
@@ -305,6 +436,8 @@ int root_mask_project(struct cell_build *b)
 		rc = hide(b, i);
 	for (size_t i = 0; i < w->n_sealed && rc == 0; i++)
 		rc = seal(b, w->sealed[i]);
+	if (rc == 0)
+		rc = hold_files(b);
 	if (rc == 0 && w->read_only)
 		rc = mount_restrict(b->workspace, MNT_RO);
 	return rc;
