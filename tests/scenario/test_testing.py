@@ -2,51 +2,11 @@
 """Test runs: what is counted, and what tested code cannot make brig believe."""
 import os
 
-from harness import Result, brig_path, case, test_ids
+from harness import Result, brig_path, case
+from projects import counts, listing, needs, project, run
 
 OK_PY = "def test_one():\n    assert 1 + 1 == 2\n\ndef test_two():\n    pass\n"
 PYTEST = "/usr/lib/python3/dist-packages/pytest"
-
-
-def project(t, files, name="project"):
-	"""A folder with these files, readable for whoever runs brig."""
-	top = t.path(name)
-	for path, text in files.items():
-		full = os.path.join(top, path)
-		os.makedirs(os.path.dirname(full), exist_ok=True)
-		with open(full, "w", encoding="utf-8") as f:
-			f.write(text)
-	for folder, _, names in os.walk(top):
-		for path in [folder] + [os.path.join(folder, n) for n in names]:
-			if test_ids():
-				os.chown(path, *test_ids())
-	return top
-
-
-def listing(top):
-	return sorted(os.path.relpath(os.path.join(d, n), top) for d, _, names in os.walk(top) for n in names)
-
-
-def run(t, top, *words, **kw):
-	"""`brig test --json`, parsed; the project stays as it is."""
-	before = listing(top)
-	r = Result(t.run([brig_path(), "test", "--json", "--workspace", top, *map(str, words)], **kw))
-	t.ids.append(r.json.get("id"))
-	if r.verdict == "refused" and "workspace" in r.reason and "backend" in r.reason:
-		t.skip(r.reason)
-	t.equal(listing(top), before, "files of the project", r)
-	t.check(not any(c["path"].startswith(".brig-") for c in r.json.get("changes") or []), "what brig staged is no change", r)
-	return r
-
-
-def counts(r):
-	tests = r.json["tests"]
-	return tests["passed"], tests["failed"], tests["skipped"]
-
-
-def needs(t, path, package):
-	if not os.path.exists(path):
-		t.skip(f"needs {package}")
 
 
 def incomplete(t, r, *words):
