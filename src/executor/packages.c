@@ -4,8 +4,8 @@
  *
  * The install cell is a cell like any other, with one difference: the egress proxy lets it reach the registries, and
  * nothing else.  It is given the files that say what a project needs and not the project; what packages run while they
- * are installed runs there.  When it is dead, and every promise to it was kept, the tree that it left is copied into
- * the store beneath a key made of everything that decides about it: what was asked for, byte for byte, the installer's
+ * are installed runs there.  When it is dead, every promise to it was kept, and what was asked for is in it, the tree that
+ * it left is copied into the store beneath a key made of everything that decides about it: what was asked for, byte for byte, the installer's
  * script and environment, the runtime, the machine and its C library, the registry, and of the cell the trust level and
  * the protections that are missing here (see compile_cache.c for why).  The cells that compile and run the program have
  * no network; they are shown the tree, read-only and verified file by file at each use.
@@ -468,7 +468,10 @@ void packages_hide_secrets(const struct packages *p, struct buf *out, struct buf
 int packages_harvest(void *packages, int tree, struct brig_error *err)
 {
 	struct packages *p = packages;
+	int rc = packages_present(p->eco, p->words, p->n_words, &p->files, tree, err);
 
+	if (rc < 0)
+		return rc;
 	p->import = (struct store_import){ .dir = tree, .entries = PACKAGES_ENTRIES_MAX };
 	return store_put_tree(p->store, &p->key, &p->import, err) < 0 ? err_wrap(err, "the packages cannot be kept")
 								      : 0;

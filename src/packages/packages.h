@@ -70,6 +70,13 @@ int package_files_read(const struct ecosystem *e, const struct plan_workspace *p
 		       struct brig_error *err);
 void package_files_release(struct package_files *f);
 
+/*
+ * Whether the tree that an installer left holds each package that the words and the project's files name; what only the
+ * installer can know from them is not asked for.  BRIG_E_REFUSED: the one that is missing.
+ */
+int packages_present(const struct ecosystem *e, const char *const *words, size_t n, const struct package_files *files,
+		     int tree, struct brig_error *err);
+
 /* ---- registries ---------------------------------------------------------------------------------- */
 
 #define REGISTRY_URL_MAX 1024
