@@ -286,10 +286,12 @@ struct brig_tests {
 	const char *framework; /* "pytest", "unittest", "node", "jest", "vitest", "go" */
 	int complete;          /* 1: the report has its end, and agrees with how the tests ended */
 	uint64_t passed, failed, skipped;
+	int sealed; /* 1: the report is of brig's runner; 0: the test programs' own word (Go) */
+	int held;   /* 1: no test could change a test file; 0: they were compared when all was over */
 };
-#define BRIG_TESTS_INIT                                     \
-	{                                                   \
-		sizeof(struct brig_tests), NULL, 0, 0, 0, 0 \
+#define BRIG_TESTS_INIT                                           \
+	{                                                         \
+		sizeof(struct brig_tests), NULL, 0, 0, 0, 0, 0, 0 \
 	}
 struct brig_test_failure {
 	uint32_t size;

@@ -287,7 +287,9 @@ int brig_result_tests(const struct brig_result *r, struct brig_tests *ret)
 					  .complete = t->complete,
 					  .passed = t->passed,
 					  .failed = t->failed,
-					  .skipped = t->skipped };
+					  .skipped = t->skipped,
+					  .sealed = t->sealed,
+					  .held = t->held };
 
 	if (!t->known || ret->size < sizeof(ret->size))
 		return 0;

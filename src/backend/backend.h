@@ -84,6 +84,8 @@ struct backend_ops {
 	const char *name;
 	/* The interpreters come with the cell (an image) and are not looked for on the host. */
 	bool brings_runtimes;
+	/* plan_workspace.held: it can keep a program from changing them. */
+	bool holds_files;
 	/* Protections that this backend gives on no host: missing ones that need no probing. */
 	protection_set never;
 	/* Finds out, cheaply, which protections this host cannot give (those of never included). */

@@ -70,7 +70,8 @@ static void add_counts(struct buf *page, bool has_color, const struct brig_resul
 		       (unsigned long long)t->passed, (unsigned long long)t->failed, (unsigned long long)t->skipped,
 		       (double)usage.wall_ms / 1000);
 	ui_paint(page, has_color, t->failed || !t->complete ? UI_RED : UI_GREEN, text);
-	buf_adds(page, t->complete ? "\n" : " (not all: the report is not complete)\n");
+	buf_adds(page, t->complete ? "" : " (not all: the report is not complete)");
+	buf_adds(page, t->sealed ? "\n" : ", as the test programs themselves say\n");
 }
 
 /* Where nothing was reported, what was written may tell why. */

@@ -82,6 +82,7 @@ static void conclude(struct stage *s, void *arg)
 	if (!has_run(s->verdict))
 		return;
 	testing_read(&t->run, buf_str(&t->report), t->report.len, &res->tests, why);
+	res->tests.held = s->backend->holds_files;
 	if (t->run.on_stdout && t->keep_output) {
 		buf_release(&res->out);
 		res->out = t->report;

@@ -225,7 +225,7 @@ void testing_read(const struct test_run *t, const char *report, size_t len, stru
 	struct reader r = { .run = t, .report = ret, .why = why };
 	uint8_t key[SHA256_LEN];
 
-	*ret = (struct test_report){ .known = true };
+	*ret = (struct test_report){ .known = true, .sealed = !t->on_stdout };
 	(void)str_copy(ret->framework, sizeof(ret->framework), t->framework);
 	why[0] = '\0';
 	if (len > TEST_REPORT_MAX) {

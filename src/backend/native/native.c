@@ -493,6 +493,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 
 const struct backend_ops native_backend = {
 	.name = "native",
+	.holds_files = true,
 	.open = native_open,
 	.settle = native_settle,
 	.close = native_close,
