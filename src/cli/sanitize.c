@@ -16,15 +16,16 @@ static const struct {
 	{ 0x00, 0x08, 0 },
 	{ 0x09, 0x0a, IN_STREAM | IN_LINES }, /* tab and newline */
 	{ 0x0b, 0x0c, 0 },
-	{ 0x0d, 0x0d, IN_STREAM }, /* a program can only overwrite its own line; in a text of ours it would overwrite ours */
-	{ 0x0e, 0x1f, 0 },         /* the rest of C0: ESC is here */
-	{ 0x7f, 0x9f, 0 },         /* DEL and C1: CSI as one character */
-	{ 0xad, 0xad, 0 },         /* soft hyphen */
-	{ 0x61c, 0x61c, 0 },       /* Arabic letter mark */
-	{ 0x115f, 0x1160, 0 },     /* Hangul fillers */
-	{ 0x17b4, 0x17b5, 0 },     /* invisible vowels */
-	{ 0x180b, 0x180f, 0 },     /* Mongolian selectors */
-	{ 0x200b, 0x200b, 0 },     /* zero width space */
+	{ 0x0d, 0x0d,
+	  IN_STREAM },       /* a program can only overwrite its own line; in a text of ours it would overwrite ours */
+	{ 0x0e, 0x1f, 0 },   /* the rest of C0: ESC is here */
+	{ 0x7f, 0x9f, 0 },   /* DEL and C1: CSI as one character */
+	{ 0xad, 0xad, 0 },   /* soft hyphen */
+	{ 0x61c, 0x61c, 0 }, /* Arabic letter mark */
+	{ 0x115f, 0x1160, 0 },         /* Hangul fillers */
+	{ 0x17b4, 0x17b5, 0 },         /* invisible vowels */
+	{ 0x180b, 0x180f, 0 },         /* Mongolian selectors */
+	{ 0x200b, 0x200b, 0 },         /* zero width space */
 	{ 0x200c, 0x200d, IN_STREAM }, /* joiners, which scripts and emoji need */
 	{ 0x200e, 0x200f, 0 },         /* left-to-right and right-to-left mark */
 	{ 0x2028, 0x202e, 0 },         /* line and paragraph separator; bidirectional embeddings and overrides */

@@ -122,10 +122,11 @@ static void compare(struct stage *s, void *arg)
 			s->result->tests.complete = false;
 			s->verdict = VERDICT_error;
 			s->exit_code = outcome_code[TESTS_INCOMPLETE];
-			(void)snprintf(s->reason, sizeof(s->reason),
-				       "the tests changed the test file '%.200s' while they ran: what was run is not what "
-				       "the project has",
-				       t->run.files[k]);
+			(void)snprintf(
+				s->reason, sizeof(s->reason),
+				"the tests changed the test file '%.200s' while they ran: what was run is not what "
+				"the project has",
+				t->run.files[k]);
 			return;
 		}
 }

@@ -320,6 +320,63 @@ static int demand_dependencies(const struct search *s, const struct plan_file *f
 	return rc;
 }
 
+/* "path version" of a line of go.mod, behind "require" or in its block. */
+static int demand_module(const struct search *s, const char *line, size_t len, bool *in_block)
+{
+	static const char word[] = "require";
+	size_t blanks = 0, n = 0;
+
+	while (blanks < len && isspace((unsigned char)line[blanks]))
+		blanks++;
+	line += blanks;
+	len -= blanks;
+	if (*in_block && len > 0 && *line == ')')
+		*in_block = false;
+	if (!*in_block) {
+		if (len <= strlen(word) || strncmp(line, word, strlen(word)) != 0 ||
+		    !strchr(" \t(", line[strlen(word)]))
+			return 0;
+		for (n = strlen(word); n < len && isspace((unsigned char)line[n]);)
+			n++;
+		*in_block = n < len && line[n] == '(';
+		if (*in_block)
+			return 0;
+		line += n;
+		len -= n;
+	}
+	for (n = 0; n < len && !isspace((unsigned char)line[n]);)
+		n++;
+	return n > 0 ? demand(s, line, n) : 0;
+}
+
+/* What is replaced may be anywhere: then only go knows. */
+static int demand_modules(const struct search *s, const struct plan_file *f)
+{
+	bool in_block = false;
+	int rc = 0;
+
+	if (memmem(f->data, f->len, "replace", 7))
+		return 0;
+	for (size_t at = 0; at < f->len && rc == 0;) {
+		const char *line = (const char *)f->data + at, *end = memchr(line, '\n', f->len - at);
+		size_t len = end ? (size_t)(end - line) : f->len - at;
+
+		rc = demand_module(s, line, len, &in_block);
+		at += len + 1;
+	}
+	return rc;
+}
+
+/* By the name of the file that says what a project needs. */
+static const struct {
+	const char *name;
+	int (*demand)(const struct search *s, const struct plan_file *f);
+} manifests[] = {
+	{ "requirements.txt", demand_requirements },
+	{ "package.json", demand_dependencies },
+	{ "go.mod", demand_modules },
+};
+
 int packages_present(const struct ecosystem *e, const char *const *words, size_t n, const struct package_files *files,
 		     int tree, struct brig_error *err)
 {
@@ -332,9 +389,8 @@ int packages_present(const struct ecosystem *e, const char *const *words, size_t
 		return err_set(err, BRIG_E_INTERNAL, 0, "nobody knows how to find packages of %s", e->name);
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = demand(&s, words[i], strlen(words[i]));
-	if (rc == 0 && files->n > 0 && str_eq(files->file[0].name, "requirements.txt"))
-		rc = demand_requirements(&s, &files->file[0]);
-	if (rc == 0 && files->n > 0 && str_eq(files->file[0].name, "package.json"))
-		rc = demand_dependencies(&s, &files->file[0]);
+	for (size_t i = 0; i < ARRAY_LEN(manifests) && files->n > 0 && rc == 0; i++)
+		if (str_eq(files->file[0].name, manifests[i].name))
+			rc = manifests[i].demand(&s, &files->file[0]);
 	return rc;
 }

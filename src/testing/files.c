@@ -88,10 +88,11 @@ int tests_list_files(int project, struct test_run *t, struct brig_error *err)
 	if (rc < 0 || l.rc < 0)
 		return rc < 0 ? rc : l.rc;
 	if (outcome.cut)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "the workspace has more than %d files, or folders nested too deep: not all test files can "
-			       "be found; make a smaller folder the workspace",
-			       ENTRIES_MAX);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"the workspace has more than %d files, or folders nested too deep: not all test files can "
+			"be found; make a smaller folder the workspace",
+			ENTRIES_MAX);
 	if (t->n_files > 0)
 		qsort(t->files, t->n_files, sizeof(*t->files), by_folder);
 	return 0;

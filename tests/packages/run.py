@@ -291,6 +291,27 @@ def pip_project(t):
 		t.check(r.verdict == "refused" and ".env" in r.reason and "hidden" in r.reason, "hidden files stay hidden", r)
 
 
+# Runs in the place of a later step of the installation, which ends well: nothing is left of what pip had installed.
+EMPTY = """
+text = "import os, shutil\\nfor name in os.listdir('packages'):\\n\\tshutil.rmtree('packages/' + name)\\n"
+open("/workspace/compileall.py", "w").write(text)
+FOUND = []
+"""
+
+
+@case("pk1: a set without its packages is not kept, and the next request installs again (pip)")
+@pip
+def pk1_pip(t):
+	with Registry() as registry:
+		registry.put_pip("sly", sdist("sly", EMPTY))
+		r = cell(t, registry, "--packages", "sly", code="print('ran')\n", lang="python")
+		t.check(r.verdict == "refused" and "'sly' is not in what it left" in r.reason and b"ran\n" not in r.stdout, "an emptied set", r)
+		t.equal(json.loads(t.brig("cache", "list", "--json").out)["entries"], [], "what is kept", r)
+		registry.put_pip("sly", sdist("sly", "FOUND = 42\n"))
+		r = cell(t, registry, "--packages", "Sly == 1.0", code="import sly\nprint(sly.FOUND)\n", lang="python")
+		t.equal((t.verdict(r, "ok").stdout, r.json["packages"]["state"]), (b"42\n", "installed"), "an honest one", r)
+
+
 # ---- npm -----------------------------------------------------------------------------------------
 
 POSTINSTALL = """
@@ -338,6 +359,17 @@ def npm_project(t):
 		r = t.verdict(cell(t, registry, "--workspace", top, "--project-packages", app), "ok")
 		t.equal((r.stdout, r.json["changes"]), (b"42\n", []), "output and changes", r)
 		t.equal(os.listdir(top).count("node_modules"), 0, "node_modules in the project")
+
+
+@case("pk1: a set without its packages is not kept (npm)")
+@npm
+def pk1_npm(t):
+	with Registry() as registry:
+		registry.put_npm("sly", {"post.js": "require('fs').rmSync('/workspace/packages/node_modules', { recursive: true });\n"},
+				 scripts={"postinstall": "node post.js"})
+		r = cell(t, registry, "--packages", "sly@^1.0.0", code="console.log('ran')\n", lang="javascript")
+		t.check(r.verdict in ("refused", "error") and r.json["step"] == "install" and b"ran\n" not in r.stdout, "nothing is run", r)
+		t.equal(json.loads(t.brig("cache", "list", "--json").out)["entries"], [], "what is kept", r)
 
 
 # ---- go ------------------------------------------------------------------------------------------

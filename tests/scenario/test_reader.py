@@ -161,11 +161,22 @@ def ts_node(t):
 
 
 ATTACK_PY = """
-import os
+import importlib.util, marshal, os, sys
 GOOD = "import unittest\\nclass T(unittest.TestCase):\\n\\tdef test_b(self): pass\\n"
+def pyc_files():
+	st = os.stat("tests/test_b.py")
+	stamp = (int(st.st_mtime) & 0xffffffff).to_bytes(4, "little") + (st.st_size & 0xffffffff).to_bytes(4, "little")
+	tag = sys.implementation.cache_tag
+	yield f"test_b.{tag}.pyc", importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8)
+	if "pytest" in sys.modules:
+		pytest = sys.modules["pytest"]
+		yield f"test_b.{tag}-pytest-{pytest.__version__}.pyc", importlib.util.MAGIC_NUMBER + bytes(4) + stamp
 def attempts():
 	yield lambda: open("tests/test_b.py", "w").write(GOOD)
 	yield lambda: (os.unlink("tests/test_b.py"), open("tests/test_b.py", "w").write(GOOD))
+	for name, head in pyc_files():
+		yield lambda: (os.makedirs("tests/__pycache__", exist_ok=True),
+			open("tests/__pycache__/" + name, "wb").write(head + marshal.dumps(compile(GOOD, "tests/test_b.py", "exec"))))
 	yield lambda: (os.rename("tests", "aside"), os.mkdir("tests"), open("tests/test_b.py", "w").write(GOOD))
 for attempt in attempts():
 	try:
@@ -186,3 +197,26 @@ def ts_python(t):
 		r = run(t, top, "--framework", framework)
 		t.verdict(r, "error")
 		t.equal(counts(r), (1, 1, 0), f"{framework}: the tests of the project", r)
+
+
+GO_LIES = """package lies
+import ("fmt"; "os"; "testing")
+func TestWrong(t *testing.T) { t.Fatal("wrong") }
+func TestMain(m *testing.M) {
+	fmt.Println("=== RUN   TestWrong\\n--- PASS: TestWrong (0.00s)\\nPASS")
+	os.Exit(0)
+}
+"""
+
+
+@case("go_report: the result says that Go's report is the test programs' own word, and what others' is")
+def go_report_own_word(t):
+	needs(t, "/usr/bin/go", "golang-go")
+	top = project(t, {"go.mod": "module lies\n\ngo 1.18\n", "lies_test.go": GO_LIES})
+	r = run(t, top, "--timeout", t.secs(30), guard=300)
+	t.equal(r.json["tests"]["report"], "own word", "whose word the report is", r)
+	p = t.brig("test", "--workspace", top, "--timeout", t.secs(30), guard=300)
+	t.check(b"as the test programs themselves say" in p.out, "people are told", p)
+	honest = run(t, project(t, {"test_a.py": FAILING_PY}, "honest"), "--framework", "unittest")
+	t.equal(honest.json["tests"]["report"], "sealed", "a runner of brig's own", honest)
+	t.check(honest.json["tests"]["test_files"] in ("held", "compared"), "what became of the test files is said", honest)

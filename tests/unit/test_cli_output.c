@@ -101,8 +101,7 @@ static void sanitizer_lets_no_control_through(void **state UNUSED)
 		for (size_t i = 0; i < out.len; i++) {
 			unsigned char c = (unsigned char)out.data[i];
 
-			assert_true((c >= 0x20 && c != 0x7f) ||
-				    ((c == '\n' || c == '\t') && kind != SANITIZE_LINE) ||
+			assert_true((c >= 0x20 && c != 0x7f) || ((c == '\n' || c == '\t') && kind != SANITIZE_LINE) ||
 				    (c == '\r' && kind == SANITIZE_STREAM));
 			assert_false(c == 0xc2 && (unsigned char)out.data[i + 1] < 0xa0);
 		}
@@ -110,10 +109,10 @@ static void sanitizer_lets_no_control_through(void **state UNUSED)
 }
 
 /* Each of these reaches a reader in visible form, wherever brig puts it. */
-#define HOSTILE                                                                                         \
+#define HOSTILE                                                                                            \
 	"\r \x7f \xc2\x85 \xc2\x9b \u00ad \u061c \u200b \u200d \u200e \u200f \u2028 \u2029 \u202e \u2060 " \
 	"\u2066 \ufeff \U000e0041 \x9b \xff"
-#define VISIBLE                                                                                                  \
+#define VISIBLE                                                                                                        \
 	"\\x0d \\x7f \\u0085 \\u009b \\u00ad \\u061c \\u200b \\u200d \\u200e \\u200f \\u2028 \\u2029 \\u202e \\u2060 " \
 	"\\u2066 \\ufeff \\U000e0041 \\x9b \\xff"
 

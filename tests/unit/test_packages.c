@@ -56,6 +56,84 @@ static const struct ecosystem *eco(const char *name)
 	return NULL;
 }
 
+/* ---- what an installer left ------------------------------------------------------------------------- */
+
+static bool has(const char *ecosystem, const char *word, const char *manifest, const char *text)
+{
+	struct package_files files = { .n = manifest ? 1 : 0 };
+	struct brig_error err = BRIG_ERROR_INIT;
+	AUTO_FD tree = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc;
+
+	if (manifest)
+		files.file[0] = (struct plan_file){ .name = manifest, .data = text, .len = strlen(text) };
+	rc = packages_present(eco(ecosystem), &word, word ? 1 : 0, &files, tree, &err);
+	assert_true(rc == 0 || (rc == -BRIG_E_REFUSED && strstr(err.msg, "nothing of it is kept")));
+	return rc == 0;
+}
+
+static void pk1_sets_hold_what_was_asked_for(void **state UNUSED)
+{
+	static const struct {
+		const char *ecosystem, *word;
+		bool there;
+	} cases[] = {
+		{ "pip", "Zope.Interface", true },
+		{ "pip", "zope-interface==5.0", true },
+		{ "pip", "zope_interface == 5.0.0", true },
+		{ "pip", "zope.interface[extra]>=1,<9", true },
+		{ "pip", "zope.interface==5.1", false },
+		{ "pip", "other", false },
+		{ "pip", "zope", false },
+		{ "pip", "hollow", false },                     /* a folder without metadata */
+		{ "pip", "other; python_version < '3'", true }, /* for pip to decide */
+		{ "pip", "https://host.example/x.whl", true },  /* a name that is not known */
+		{ "pip", "other @ https://host.example/x", true },
+		{ "npm", "left", true },
+		{ "npm", "left@^1.0.0", true },
+		{ "npm", "@scope/right@2", true },
+		{ "npm", "@scope/left", false },
+		{ "npm", "right", false },
+		{ "npm", "hollow", false },
+		{ "npm", "user/repository", true },
+		{ "npm", "git+https://host.example/x", true },
+		{ "go", "host.example/Some/module@v1.0.0", true },
+		{ "go", "host.example/Some/module/inner/package", true },
+		{ "go", "host.example/some/module", false },
+		{ "go", "host.example/other", false },
+		{ "go", "fmt", true },
+	};
+
+	put("zope/interface.py", "x");
+	put("zope.interface-5.0.dist-info/METADATA", "Name: zope.interface");
+	put("hollow-1.0.dist-info/other", "x");
+	put("node_modules/left/package.json", "{}");
+	put("node_modules/@scope/right/package.json", "{}");
+	put("node_modules/hollow/index.js", "x");
+	put("mod/host.example/!some/module@v1.0.0/go.mod", "x");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (has(cases[i].ecosystem, cases[i].word, NULL, NULL) != cases[i].there)
+			fail_msg("%s: %s", cases[i].ecosystem, cases[i].word);
+	assert_true(has("pip", NULL, "requirements.txt",
+			"# all\n-c limits.txt\nzope.interface==5.0 --hash=x \\\n  --hash=y\n"));
+	assert_false(has("pip", NULL, "requirements.txt", "zope.interface\nother # needed\n"));
+	assert_true(
+		has("npm", NULL, "package.json",
+		    "{\"dependencies\":{\"left\":\"1\",\"x\":\"file:../x\"},\"optionalDependencies\":{\"y\":\"1\"}}"));
+	assert_false(has("npm", NULL, "package.json", "{\"dependencies\":{\"left\":\"1\",\"x\":\"1\"}}"));
+	assert_true(has("go", NULL, "go.mod", "module m\n\nrequire host.example/Some/module v1.0.0 // indirect\n"));
+	assert_false(has("go", NULL, "go.mod", "module m\n\nrequire (\n\thost.example/x v1.0.0\n)\n"));
+	assert_true(has("go", NULL, "go.mod", "require host.example/x v1.0.0\nreplace host.example/x => ../x\n"));
+}
+
+static void pk1_metadata_alone_is_no_package(void **state UNUSED)
+{
+	put("lone-1.0.dist-info/METADATA", "Name: lone");
+	assert_false(has("pip", "lone", NULL, NULL));
+	put("lone.py", "x");
+	assert_true(has("pip", "lone", NULL, NULL));
+}
+
 /* ---- the table ----------------------------------------------------------------------------------- */
 
 static void rows_are_whole(void **state)
@@ -396,6 +474,8 @@ int main(void)
 		cmocka_unit_test(words_are_no_options),
 		cmocka_unit_test(configuration_is_read),
 		cmocka_unit_test(too_long_is_nothing),
+		ROW(pk1_sets_hold_what_was_asked_for),
+		ROW(pk1_metadata_alone_is_no_package),
 		cmocka_unit_test(addresses),
 		ROW(who_is_asked_for_the_registry),
 		cmocka_unit_test(hosts_of_registries),
