@@ -18,8 +18,8 @@ struct test_report {
 	bool known;         /* tests were run, and there is a report */
 	char framework[24]; /* "pytest", "unittest", "node", "jest", "vitest", "go" */
 	bool complete;      /* the report has its end, and its seals are right; else counts are what had come so far */
-	bool sealed;        /* the report is of our runner, line by line; else the word of the test programs themselves */
-	bool held;          /* no test could change a test file; else they were compared when all was over */
+	bool sealed; /* the report is of our runner, line by line; else the word of the test programs themselves */
+	bool held;   /* no test could change a test file; else they were compared when all was over */
 	uint64_t passed, failed, skipped;
 	struct test_failure *row; /* heap */
 	size_t n, cap;

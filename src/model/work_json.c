@@ -117,11 +117,11 @@ json_t *json_tests(const struct test_report *t)
 {
 	if (!t->known)
 		return json_null();
-	return json_pack("{s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "framework", t->framework, "complete", t->complete,
-			 "report", t->sealed ? "sealed" : "own word", "test_files", t->held ? "held" : "compared",
-			 "passed", json_count(t->passed), "failed", json_count(t->failed), "skipped",
-			 json_count(t->skipped), "failures", rows(t, t->n, failure_row), "dropped",
-			 json_count(t->dropped));
+	return json_pack("{s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "framework", t->framework, "complete",
+			 t->complete, "report", t->sealed ? "sealed" : "own word", "test_files",
+			 t->held ? "held" : "compared", "passed", json_count(t->passed), "failed",
+			 json_count(t->failed), "skipped", json_count(t->skipped), "failures",
+			 rows(t, t->n, failure_row), "dropped", json_count(t->dropped));
 }
 
 json_t *json_packages(const struct result_packages *p)
