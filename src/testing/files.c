@@ -61,6 +61,8 @@ static enum walk_next consider(void *arg, const struct walk_entry *e)
 
 	if (S_ISDIR(e->st->st_mode))
 		return tests_is_foreign(e->name) ? WALK_SKIP : WALK_ON;
+	if (S_ISLNK(e->st->st_mode) && is_test(l->run->language, e->path))
+		l->run->has_links = true;
 	if (S_ISREG(e->st->st_mode) && is_test(l->run->language, e->path))
 		l->rc = add_file(l->run, e->path, l->err);
 	return l->rc < 0 ? WALK_STOP : WALK_ON;

@@ -11,7 +11,8 @@
  * cannot make up is the exit status of go, which is not 0 if a test program's was not.  Therefore sense is demanded:
  * every test that has an outcome was started and has one only, every one that was started has one, every package ends
  * once, and a package that ended well has said PASS, which `testing` does after the last test and an exit in the
- * middle does not.
+ * middle does not.  And the report must fit the sources (go_source.c): a test that no source declares, or one that is
+ * missing in a package that passed, is a lie.  One that is told well is not found out: docs/TESTS.md says so.
  *
  * The scanner below reads such objects and nothing else of JSON: strings and bare words, no nesting.
  */
@@ -161,15 +162,16 @@ struct test {
 	uint64_t id;      /* hash of package and name; 0: the place is free */
 	uint64_t package; /* id of its package; of a package: 0 */
 	bool ended;
-	bool said_pass, has_failed; /* of a package */
-	const char *lost;           /* an outcome that go did not see */
-	struct buf output;          /* while it runs */
+	bool said_pass, has_failed, has_passed; /* of a package */
+	const char *lost;                       /* an outcome that go did not see */
+	struct buf output;                      /* while it runs */
 };
 
 struct go_reader {
 	struct test *row; /* heap; an open hash */
 	size_t n, cap;
 	size_t running; /* tests and packages that have begun and not ended */
+	const struct go_tests *declared;
 	struct test_report *report;
 	uint8_t hash_key[SHORT_HASH_KEY_LEN];
 	char *why;
@@ -312,7 +314,8 @@ static void end_package(struct go_reader *g, const char *package, const char *ac
 	end_lost_tests(g, package, t);
 	if (str_eq(action, "fail") && !t->has_failed)
 		add_failure(g, package, "", t); /* it did not compile, panicked, or exited */
-	if (str_eq(action, "pass") && !t->said_pass)
+	t->has_passed = str_eq(action, "pass");
+	if (t->has_passed && !t->said_pass)
 		complain(g, "the test program of a package ended before its tests were done", package);
 }
 
@@ -349,6 +352,53 @@ static void take_output(struct test *t, const char *name, const char *output)
 	buf_adds(&t->output, output);
 }
 
+/* ---- the report against the sources ------------------------------------------------------------------- */
+
+/* The folder of a package of the project; NULL: it is none, or its test files are not known. */
+static const char *folder_of(const struct go_reader *g, const char *package)
+{
+	size_t len = strlen(g->declared->module);
+	const char *folder = package + len;
+
+	if (g->declared->n == 0 || strncmp(package, g->declared->module, len) != 0 || (*folder && *folder != '/'))
+		return NULL;
+	folder += *folder == '/';
+	return go_source_find(g->declared, folder, "") ? folder : NULL;
+}
+
+/* A subtest is declared with its test. */
+static void check_declared(struct go_reader *g, const char *package, const char *name)
+{
+	const char *folder = folder_of(g, package);
+	char top[512];
+
+	(void)snprintf(top, sizeof(top), "%.*s", (int)min_u64(strcspn(name, "/"), sizeof(top) - 1), name);
+	if (folder && !go_source_find(g->declared, folder, top))
+		complain(g, "a test is reported that no source of the project declares", name);
+}
+
+static bool has_row(const struct go_reader *g, const char *package, const char *name)
+{
+	return g->cap > 0 && place_of(g->row, g->cap, id_of(g, package, name))->id != 0;
+}
+
+/* A package that passed has run every test that it surely has. */
+static void check_complete(struct go_reader *g)
+{
+	const struct go_tests *d = g->declared;
+
+	for (size_t i = 0; i < d->n && g->cap > 0; i++) {
+		const struct go_test *t = &d->row[i];
+		char package[1024];
+
+		if (!t->sure)
+			continue;
+		(void)snprintf(package, sizeof(package), "%.500s%s%.500s", d->module, *t->folder ? "/" : "", t->folder);
+		if (place_of(g->row, g->cap, id_of(g, package, ""))->has_passed && !has_row(g, package, t->name))
+			complain(g, "a test of a package that passed is not in it", t->name);
+	}
+}
+
 static void take_event(struct go_reader *g, char *const field[FIELD_COUNT])
 {
 	const char *action = field[FIELD_ACTION], *package = field[FIELD_PACKAGE], *name = field[FIELD_TEST];
@@ -364,6 +414,8 @@ static void take_event(struct go_reader *g, char *const field[FIELD_COUNT])
 		complain(g, "something has two outcomes", *name ? name : package);
 		return;
 	}
+	if (is_new && *name)
+		check_declared(g, package, name);
 	if (str_eq(action, "output")) {
 		take_output(t, name, field[FIELD_OUTPUT]);
 		return;
@@ -419,11 +471,12 @@ static void read_all(struct go_reader *g, char *strings, const char *text, size_
 		complain(g, "go said nothing", "see its standard error");
 	else if (g->running > 0)
 		complain(g, "tests were started that have no outcome", "");
+	check_complete(g);
 }
 
-void go_report_read(const char *text, size_t len, struct test_report *ret, char *why)
+void go_report_read(const struct go_tests *declared, const char *text, size_t len, struct test_report *ret, char *why)
 {
-	struct go_reader g = { .report = ret, .why = why };
+	struct go_reader g = { .declared = declared, .report = ret, .why = why };
 	AUTO_FREE char *strings = malloc(STRINGS * (size_t)TEXT_MAX);
 
 	if (!strings || crypto_random(g.hash_key, sizeof(g.hash_key)) < 0)

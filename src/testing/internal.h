@@ -25,8 +25,17 @@ int tests_list_files(int project, struct test_run *t, struct brig_error *err);
 /* What package.json says: *ret is a framework of ours, or NULL if it names none; foreign (24 bytes) one of others, or "". */
 int package_framework(int project, const struct framework **ret, char *foreign, struct brig_error *err);
 
-/* What `go test -json` wrote. */
-void go_report_read(const char *text, size_t len, struct test_report *ret, char *why);
+/* What `go test -json` wrote; declared is what the sources have. */
+void go_report_read(const struct go_tests *declared, const char *text, size_t len, struct test_report *ret, char *why);
+
+/* Reads the project's test files; nothing is found if something of them cannot be read. */
+void go_source_find_all(int project, const struct test_run *t, struct go_tests *ret);
+/* One file of it.  False: no memory, or too many. */
+bool go_source_read(struct go_tests *g, const char *path, const char *text, size_t len);
+void go_source_sort(struct go_tests *g);
+/* NULL: it is not declared there.  The list must be sorted. */
+const struct go_test *go_source_find(const struct go_tests *g, const char *folder, const char *name);
+void go_source_release(struct go_tests *g);
 
 /* A failure is counted; the strings, which may be NULL, are copied with their ends cut off.  False: no memory. */
 bool tests_add_failure(struct test_report *r, const char *name, const char *file, uint64_t line, const char *message);

@@ -231,7 +231,7 @@ void testing_read(const struct test_run *t, const char *report, size_t len, stru
 	if (len > TEST_REPORT_MAX) {
 		(void)give_up(&r, "it is larger than %u MB", TEST_REPORT_MAX >> 20);
 	} else if (t->on_stdout) {
-		go_report_read(report, len, ret, why);
+		go_report_read(&t->declared, report, len, ret, why);
 		r.ended = why[0] == '\0';
 	} else if (len == 0) {
 		(void)give_up(&r, "there is none: the runner did not begin, or it was removed");

@@ -107,6 +107,8 @@ static int prepare_go(int project, const char *path, struct test_run *t, struct 
 	else /* a file is tested with its package */
 		(void)snprintf(t->path, sizeof(t->path), "./%.*s", slash ? (int)(slash - path) : 0, path);
 	t->on_stdout = true;
+	if (!t->has_links)
+		go_source_find_all(project, t, &t->declared);
 	add_words(t, (const char *const[]){ "test", "-json", t->path, NULL });
 	return 0;
 }
@@ -153,6 +155,7 @@ int testing_find(int project, const char *wanted, const char *path, struct test_
 
 void test_run_release(struct test_run *t)
 {
+	go_source_release(&t->declared);
 	free(t->text);
 	t->text = NULL;
 	for (size_t i = 0; i < t->n_files; i++)

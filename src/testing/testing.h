@@ -25,6 +25,17 @@
 #define TEST_WHY_MAX    300
 #define TEST_FILES_MAX  10000 /* that are held as they are */
 
+/* Tests that the sources of a Go project declare, by folder and name (go_source.c). */
+struct go_test {
+	char *folder, *name; /* heap; name "": there are test files in the folder */
+	bool sure;           /* it is compiled and run, whatever the system */
+};
+struct go_tests {
+	char module[512];
+	struct go_test *row; /* heap */
+	size_t n, cap;       /* 0: nothing to compare with */
+};
+
 /* How a project's tests are run. */
 struct test_run {
 	char framework[24];              /* "pytest"; what runs may be another one of the language: the report says */
@@ -39,6 +50,8 @@ struct test_run {
 	/* The tests themselves, below the project and by path: no test may change another one before it is loaded. */
 	char **files; /* heap, as each of them */
 	size_t n_files, files_cap;
+	bool has_links; /* a test file is a link: what is listed is not all */
+	struct go_tests declared;
 	char key[65]; /* of the seals, in hex */
 	/* what the members above point to */
 	char name[3][TEST_NAME_MAX];

@@ -220,3 +220,22 @@ def go_report_own_word(t):
 	honest = run(t, project(t, {"test_a.py": FAILING_PY}, "honest"), "--framework", "unittest")
 	t.equal(honest.json["tests"]["report"], "sealed", "a runner of brig's own", honest)
 	t.check(honest.json["tests"]["test_files"] in ("held", "compared"), "what became of the test files is said", honest)
+
+
+GO_INVENTS = """package lies
+import ("fmt"; "os"; "testing")
+func TestWrong(t *testing.T) { t.Fatal("wrong") }
+func TestMain(m *testing.M) {
+	fmt.Println("=== RUN   TestOther\\n--- PASS: TestOther (0.00s)\\nPASS")
+	os.Exit(0)
+}
+"""
+
+
+@case("go_report: a report that names tests which no source declares, and leaves out those that are, is not believed")
+def go_report_fits_sources(t):
+	needs(t, "/usr/bin/go", "golang-go")
+	top = project(t, {"go.mod": "module example.org/lies\n\ngo 1.18\n", "sub/lies_test.go": GO_INVENTS})
+	r = run(t, top, "--timeout", t.secs(30), guard=300)
+	t.verdict(r, "error")
+	t.check(not r.json["tests"]["complete"] and ("declares" in r.reason or "not in it" in r.reason), "the lie is named", r)

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "sys/crypto.h"
-#include "testing/testing.h"
+#include "testing/internal.h"
 
 /* ---- a project ------------------------------------------------------------------------------------ */
 
@@ -447,6 +447,86 @@ static void go_packages_that_fail_as_a_whole(void **state UNUSED)
 	test_report_release(&o.r);
 }
 
+/* ---- Go's report against the sources ------------------------------------------------------------------- */
+
+static const char go_text[] = "package y // func TestComment() {}\n"
+			      "import \"testing\"\n"
+			      "/* func TestBlock(t *testing.T) {} */\n"
+			      "var x, c = `\nfunc TestRaw(t *testing.T) {`, '\"'\n"
+			      "var s = \"func TestString() { \\\" {\"\n"
+			      "func (s suite) TestMethod(t *testing.T) {}\n"
+			      "func helper() { f := func(t *testing.T) {}; f(nil) }\n"
+			      "func TestA(t *testing.T) { t.Run(\"sub\", func(t *testing.T) {}) }\n"
+			      "func\n\tTestB (t *testing.T) {}\n"
+			      "func Testify() {}\n"
+			      "func TestMain(m *testing.M) {}\n"
+			      "func ExampleX() {}\nfunc FuzzY(f *testing.F) {}\nfunc BenchmarkZ(b *testing.B) {}\n";
+
+static void declare(struct test_run *t, const char *path, const char *text)
+{
+	*t = (struct test_run){ .framework = "go", .language = "go", .on_stdout = true };
+	(void)str_copy(t->declared.module, sizeof(t->declared.module), "x");
+	assert_true(go_source_read(&t->declared, path, text, strlen(text)));
+	go_source_sort(&t->declared);
+}
+
+static void go_report_sources_are_scanned(void **state UNUSED)
+{
+	static const char *const declared[] = { "TestA", "TestB", "ExampleX", "FuzzY", "TestMain" };
+	static const char *const not_declared[] = { "TestComment", "TestBlock", "TestRaw",    "TestString",
+						    "TestMethod",  "helper",    "BenchmarkZ", "Testify" };
+	struct test_run t;
+
+	declare(&t, "y/a_test.go", go_text);
+	for (size_t i = 0; i < ARRAY_LEN(declared); i++) {
+		const struct go_test *one = go_source_find(&t.declared, "y", declared[i]);
+
+		if (!one || one->sure != (i < 2))
+			fail_msg("%s", declared[i]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(not_declared); i++)
+		if (go_source_find(&t.declared, "y", not_declared[i]))
+			fail_msg("%s", not_declared[i]);
+	test_run_release(&t);
+}
+
+#define RAN(test) EVENT("run", test) EVENT("pass", test)
+#define PASSED    PACKAGE_SAYS("PASS") PACKAGE("pass")
+
+static void go_report_must_fit_the_sources(void **state UNUSED)
+{
+	static const struct {
+		const char *path, *before, *report, *why;
+	} rows[] = {
+		{ "y/a_test.go", "", RAN("TestA") RAN("TestA/sub") RAN("TestB") RAN("ExampleX") PASSED, NULL },
+		{ "y/a_test.go", "", RAN("TestA") RAN("TestB") RAN("TestInvented") PASSED,
+		  "no source of the project declares: TestInvented" },
+		{ "y/a_test.go", "", RAN("TestA") RAN("TestComment") RAN("TestB") PASSED,
+		  "no source of the project declares" },
+		{ "y/a_test.go", "", RAN("TestA") PASSED, "is not in it: TestB" },
+		/* What may not be compiled here need not be run. */
+		{ "y/a_test.go", "//go:build special\n", RAN("TestA") PASSED, NULL },
+		{ "y/a_windows_test.go", "", RAN("TestA") PASSED, NULL },
+		/* Another package, and one that failed. */
+		{ "z/a_test.go", "", RAN("TestOther") PASSED, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_BUF text = BUF_INIT(8192);
+		struct test_run t;
+		struct outcome o;
+
+		buf_addf(&text, "%s%s", rows[i].before, go_text);
+		declare(&t, rows[i].path, buf_str(&text));
+		testing_read(&t, rows[i].report, strlen(rows[i].report), &o.r, o.why);
+		assert_false(o.r.sealed);
+		if (o.r.complete != !rows[i].why || (rows[i].why && !strstr(o.why, rows[i].why)))
+			fail_msg("row %zu: '%s'", i, o.why);
+		test_report_release(&o.r);
+		test_run_release(&t);
+	}
+}
+
 static void go_reports_must_make_sense(void **state UNUSED)
 {
 	static const struct {
@@ -506,6 +586,8 @@ int main(void)
 		cmocka_unit_test(reports_are_cut_and_capped),
 		cmocka_unit_test(go_is_understood),
 		cmocka_unit_test(go_packages_that_fail_as_a_whole),
+		cmocka_unit_test(go_report_sources_are_scanned),
+		cmocka_unit_test(go_report_must_fit_the_sources),
 		cmocka_unit_test(go_reports_must_make_sense),
 		cmocka_unit_test(go_without_tests_and_silent_ones),
 	};
