@@ -42,6 +42,8 @@ static const struct {
 	  "2J",
 	  "\\x9b2J" },
 	{ "bidirectional override", "a\u202eb\u2066", "a\\u202eb\\u2066" },
+	{ "direction marks and what is not seen", "\u061c\u200e\u200f\u200b\u2060\ufeff\u00ad",
+	  "\\u061c\\u200e\\u200f\\u200b\\u2060\\ufeff\\u00ad" },
 	{ "line separator", "a\u2028", "a\\u2028" },
 	{ "invisible tag", "\U000e0041", "\\U000e0041" },
 	{ "odd bytes", "\xff\xc3(", "\\xff\\xc3(" },
