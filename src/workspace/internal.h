@@ -23,6 +23,8 @@ struct workspace {
 
 /* Whether the policy hides what would have this name, were it there. */
 bool workspace_hides(const struct settings *set, const char *path, bool is_dir);
+/* Fills hidden and sealed of an opened project. */
+int hide_find(struct workspace *w, struct brig_error *err);
 
 /* ---- changesets -------------------------------------------------------------------------------- */
 
