@@ -38,7 +38,6 @@ struct project {
 	struct packer *packer;
 	uint64_t copy_bytes, copy_inodes; /* PROJECT_STREAM: at most */
 	uint64_t own_bytes, own_inodes;   /* struct report */
-	int covered;
 };
 
 struct cell {

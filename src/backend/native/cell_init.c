@@ -200,7 +200,6 @@ static int hand_over(struct cell_build *b)
 		return -errno;
 	ready.blocks = root.f_bfree;
 	ready.inodes = root.f_ffree;
-	ready.value = b->project.covered;
 	ready.own_bytes = b->project.own_bytes;
 	ready.own_inodes = b->project.own_inodes;
 	/* With nested_userns degraded there is no such file: hand something the check will find wanting. */

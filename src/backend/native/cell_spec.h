@@ -73,7 +73,6 @@ struct cell_build {
 		int upper, masks;
 		uint64_t copy_bytes, copy_inodes; /* at most */
 		uint64_t own_bytes, own_inodes;   /* struct report */
-		int covered;                      /* hidden and sealed paths */
 	} project;
 	int dir_tree[SYSTEM_DIRS_MAX], bind_tree[EXTRA_BINDS_MAX], alternatives;
 	pid_t payload;

@@ -20,7 +20,6 @@ static int take_ready(struct cell *c, const struct received *r)
 	memcpy(c->handed, r->fds, sizeof(c->handed));
 	c->root_free_blocks = r->report.blocks;
 	c->root_free_inodes = r->report.inodes;
-	c->project.covered = r->report.value;
 	c->project.own_bytes = r->report.own_bytes;
 	c->project.own_inodes = r->report.own_inodes;
 	c->ready = true;

@@ -16,8 +16,10 @@
 #include <sys/statvfs.h>
 
 #include "backend/native/cell.h"
+#include "backend/native/covers.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "files/beneath.h"
 #include "sys/proc.h"
 
 /* A zombie still has its limits, though its /proc entry no longer shows them. */
@@ -231,7 +233,7 @@ struct mount_scan {
 	const char *path;
 	char writable[200];
 	const char *workspace; /* what the last mount on it is, which covers the others */
-	int covered;           /* read-only mounts below it */
+	struct covers covers;
 };
 
 static void note_writable(struct mount_scan *s, const char *point)
@@ -249,8 +251,7 @@ static void note_workspace(struct mount_scan *s, const struct mount_line *m)
 {
 	bool ro = proc_list_has(m->options, ',', "ro");
 
-	if (strncmp(m->point, PLAN_WORKSPACE "/", strlen(PLAN_WORKSPACE "/")) == 0)
-		s->covered += ro;
+	covers_note(&s->covers, m);
 	if (!str_eq(m->point, PLAN_WORKSPACE))
 		return;
 	if (str_eq(m->fstype, "tmpfs") && str_eq(m->root, "/workspace"))
@@ -287,15 +288,49 @@ static bool visit_mount(char *line, void *arg)
 	return true;
 }
 
-/* What must cover something in the workspace: masks and seals of a project, and what the plan shows there. */
-static int covers(const struct cell *c)
+/* Without its mask, a hidden path shows what the project has there; in a copy, what was there when it was made. */
+static bool has_nothing_to_hide(const struct cell *c, size_t i)
+{
+	const struct plan_workspace *w = c->spec.plan->workspace;
+	AUTO_FD fd = FD_NONE;
+
+	if (c->project.way == PROJECT_STREAM)
+		return c->spec.hidden[i] == HIDDEN_GONE;
+	fd = beneath_look(w->fd, w->hidden[i], NULL);
+	return fd == -ENOENT || fd == -ENOTDIR;
+}
+
+/* What must cover something in the workspace, path by path: masks and seals of a project, and what the plan shows there. */
+static void read_covers(const struct cell *c, const struct covers *covers, const char *path, struct facts *f)
 {
 	const struct plan *plan = c->spec.plan;
-	int n = c->project.covered;
+	const struct plan_workspace none = { .fd = FD_NONE }, *w = plan->workspace ? plan->workspace : &none;
+	size_t asked = w->n_hidden + w->n_sealed, found = 0, missing = 0;
 
-	for (size_t i = 0; i < plan->n_binds; i++)
-		n += strncmp(plan->binds[i].target, PLAN_WORKSPACE "/", strlen(PLAN_WORKSPACE "/")) == 0;
-	return n;
+	for (size_t i = 0; i < w->n_hidden; i++) {
+		bool is = covers_hide(covers, w->hidden[i], i);
+
+		found += is;
+		missing += !is && !has_nothing_to_hide(c, i);
+	}
+	for (size_t i = 0; i < w->n_sealed; i++) {
+		AUTO_FD fd = beneath_look(w->fd, w->sealed[i], NULL);
+		bool is = covers_seal(covers, w->sealed[i]);
+
+		found += is;
+		missing += !is && fd != -ENOENT && fd != -ENOTDIR;
+	}
+	for (size_t i = 0; i < plan->n_binds; i++) {
+		size_t len = strlen(PLAN_WORKSPACE "/");
+
+		if (strncmp(plan->binds[i].target, PLAN_WORKSPACE "/", len) != 0)
+			continue;
+		asked++;
+		found += covers_seal(covers, plan->binds[i].target + len);
+		missing += !covers_seal(covers, plan->binds[i].target + len);
+	}
+	fact_text(f, FACT_masks, missing == 0 ? "in place" : "missing", "%s: %zu of %zu paths found covered", path,
+		  found, asked);
 }
 
 static void read_mounts(struct cell *c, struct facts *f)
@@ -304,13 +339,15 @@ static void read_mounts(struct cell *c, struct facts *f)
 	struct mount_scan scan = { .facts = f, .path = path };
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", c->init_pid);
-	if (proc_each_line(path, visit_mount, &scan) != 0)
+	if (proc_each_line(path, visit_mount, &scan) != 0) {
+		covers_release(&scan.covers);
 		return;
+	}
 	fact_text(f, FACT_writable_mounts, scan.writable, "%s", path);
 	if (scan.workspace)
 		fact_text(f, FACT_workspace, scan.workspace, "%s", path);
-	fact_text(f, FACT_masks, scan.covered == covers(c) ? "in place" : "missing", "%s: %d of %d", path, scan.covered,
-		  covers(c));
+	read_covers(c, &scan.covers, path, f);
+	covers_release(&scan.covers);
 }
 
 static uint64_t difference(uint64_t a, uint64_t b)

@@ -51,7 +51,7 @@ struct report {
 	uint32_t step;
 	int32_t sys;
 	int32_t exited;          /* REPORT_ENDED: 1 exit code, 0 signal */
-	int32_t value;           /* REPORT_READY: how many paths of a project are covered */
+	int32_t value;           /* an exit code or signal, an enum project_way, what Landlock answered */
 	uint64_t at_ns;          /* CLOCK_MONOTONIC */
 	uint64_t blocks, inodes; /* REPORT_READY: free in the sealed root; REPORT_PROJECT: what a copy takes at most */
 	uint64_t own_bytes,

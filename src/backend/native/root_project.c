@@ -252,52 +252,7 @@ static int hide(struct cell_build *b, size_t i)
 	if (rc < 0)
 		return rc;
 	tree = mount_copy(b->project.masks, name, MNT_RO | MNT_NOEXEC);
-	rc = tree < 0 ? tree : mount_attach(tree, target, "");
-	b->project.covered += rc == 0;
-	return rc;
-}
-
-static bool is_below(const char *path, const char *folder, size_t len)
-{
-	return strncmp(path, folder, len) == 0 && path[len] == '/';
-}
-
-/*
- * Masks below a folder, the first len bytes of path, which a copy of it brings along: each is a mount, which nothing beneath
- * root crosses; root is the folder in which the path's rest, from start on, is looked for.
- */
-static int masks_below(const struct cell_build *b, int root, size_t start, const char *path, size_t len)
-{
-	const struct plan_workspace *w = b->spec->plan->workspace;
-	int n = 0;
-
-	for (size_t i = 0; i < w->n_hidden; i++) {
-		AUTO_FD fd = FD_NONE;
-
-		if (!is_below(w->hidden[i], path, len))
-			continue;
-		fd = beneath_look(root, w->hidden[i] + start, NULL);
-		n += fd == -EXDEV;
-	}
-	return n;
-}
-
-/* The same with the seals, which have copies of the masks in them. */
-static int covers_below(const struct cell_build *b, int root, size_t start, const char *path, size_t len)
-{
-	const struct plan_workspace *w = b->spec->plan->workspace;
-	int n = masks_below(b, root, start, path, len);
-
-	for (size_t i = 0; i < w->n_sealed; i++) {
-		AUTO_FD fd = FD_NONE;
-
-		if (!is_below(w->sealed[i], path, len))
-			continue;
-		fd = beneath_look(root, w->sealed[i] + start, NULL);
-		if (fd == -EXDEV)
-			n += 1 + masks_below(b, root, start, w->sealed[i], strlen(w->sealed[i]));
-	}
-	return n;
+	return tree < 0 ? tree : mount_attach(tree, target, "");
 }
 
 /* With the masks that are in it. */
@@ -305,18 +260,13 @@ static int seal(struct cell_build *b, const char *path)
 {
 	AUTO_FD target = beneath_look(b->workspace, path, NULL);
 	AUTO_FD tree = FD_NONE;
-	int rc, masks;
 
 	if (target == -ENOENT || target == -EXDEV)
 		return 0;
 	if (target < 0)
 		return fd_move(&target);
-	masks = masks_below(b, b->workspace, 0, path, strlen(path));
 	tree = mount_copy(target, "", MNT_RO | MNT_RECURSIVE);
-	rc = tree < 0 ? tree : mount_attach(tree, target, "");
-	if (rc == 0)
-		b->project.covered += 1 + masks;
-	return rc;
+	return tree < 0 ? tree : mount_attach(tree, target, "");
 }
 
 /* ---- files that are held --------------------------------------------------------------------------- */
@@ -373,7 +323,7 @@ static int way_to(struct cell_build *b, struct way *w, const char *path, const c
 	w->path = path;
 	start = w->n ? w->end[w->n - 1] + 1 : 0;
 	for (const char *slash; (slash = strchr(path + start, '/')); start = w->end[w->n - 1] + 1) {
-		int parent = w->n ? w->fd[w->n - 1] : b->workspace, fd, covers;
+		int parent = w->n ? w->fd[w->n - 1] : b->workspace, fd;
 		char name[256];
 		size_t len = (size_t)(slash - path) - start;
 
@@ -381,11 +331,9 @@ static int way_to(struct cell_build *b, struct way *w, const char *path, const c
 			return -ENAMETOOLONG;
 		memcpy(name, path + start, len);
 		name[len] = '\0';
-		covers = covers_below(b, parent, start, path, start + len);
 		fd = hold_folder(parent, name);
 		if (fd < 0)
 			return fd;
-		b->project.covered += covers;
 		w->fd[w->n] = fd;
 		w->end[w->n++] = start + len;
 	}
@@ -408,9 +356,7 @@ static int hold(struct cell_build *b, struct way *w, const char *path)
 	if (target == -EXDEV || target == -ENOENT)
 		return 0;
 	tree = target < 0 ? target : mount_copy(target, "", MNT_RO);
-	rc = tree < 0 ? tree : mount_attach(tree, target, "");
-	b->project.covered += rc == 0;
-	return rc;
+	return tree < 0 ? tree : mount_attach(tree, target, "");
 }
 
 static int hold_files(struct cell_build *b)

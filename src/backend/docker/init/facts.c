@@ -387,14 +387,14 @@ static void say_spaces(struct inside *in)
 /* Before the program, which may make files of these names, has started. */
 static void say_masks(struct inside *in)
 {
-	size_t i = 0;
+	size_t seen = 0;
 
-	while (in->job.hidden[i] && faccessat(in->place[0], in->job.hidden[i], F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
-	       (errno == ENOENT || errno == ENOTDIR))
-		i++;
+	for (size_t i = 0; in->job.hidden[i]; i++)
+		seen += faccessat(in->place[0], in->job.hidden[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+			(errno != ENOENT && errno != ENOTDIR);
 	if (in->job.flags & WIRE_PROJECT)
-		say_text(in, FACT_masks, in->job.hidden[i] ? "missing" : "in place",
-			 "init: what is hidden is not in the workspace, by faccessat(2)");
+		say_text(in, FACT_masks, seen ? "missing" : "in place",
+			 "init: each hidden path was looked for in the workspace, by faccessat(2)");
 }
 
 void facts_add(struct inside *in, bool ended)

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The evidence for masks and seals is looked for at each path that must have one, in what the kernel says is mounted in
+ * the cell, and not taken from how many init says that it made.  Mounts stack, and a later one on a folder covers those
+ * in it; so a path is followed as the kernel does: from the workspace's mount to the one on it that is met first on the
+ * way, and on from there.  The last one is what the program finds.
+ */
+#include "backend/native/covers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "model/plan.h"
+
+struct cover {
+	uint64_t id, parent;
+	char *point; /* heap; below the workspace, "" for it */
+	bool ro;
+	long mask; /* the number of our empty object; -1: it is something else */
+};
+
+/* Our empty objects are the files "0", "1" ... in /tmp of the tmpfs that is the cell's root. */
+static long mask_number(const struct mount_line *m)
+{
+	const char *digits = m->root + strlen("/tmp/");
+	uint64_t n;
+
+	if (!str_eq(m->fstype, "tmpfs") || strncmp(m->root, "/tmp/", strlen("/tmp/")) != 0)
+		return -1;
+	return *digits >= '0' && *digits <= '9' && str_to_u64(digits, &n) && n < INT32_MAX ? (long)n : -1;
+}
+
+void covers_note(struct covers *c, const struct mount_line *m)
+{
+	size_t len = strlen(PLAN_WORKSPACE);
+	const char *below = m->point + len;
+	struct cover *place;
+
+	if (strncmp(m->point, PLAN_WORKSPACE, len) != 0 || (*below != '/' && *below != '\0'))
+		return;
+	if (c->n == c->cap) {
+		size_t more = c->cap ? 2 * c->cap : 16;
+		struct cover *bigger = reallocarray(c->row, more, sizeof(*bigger));
+
+		c->incomplete |= !bigger;
+		if (!bigger)
+			return;
+		c->row = bigger;
+		c->cap = more;
+	}
+	place = &c->row[c->n];
+	*place = (struct cover){ .id = m->id,
+				 .parent = m->parent,
+				 .point = strdup(below + (*below == '/')),
+				 .ro = proc_list_has(m->options, ',', "ro"),
+				 .mask = mask_number(m) };
+	c->incomplete |= !place->point;
+	c->n += place->point != NULL;
+}
+
+/* Whether point is path, or a folder that it is in. */
+static bool is_on_way(const char *point, const char *path)
+{
+	size_t len = strlen(point);
+
+	return len == 0 || (strncmp(point, path, len) == 0 && (path[len] == '/' || path[len] == '\0'));
+}
+
+/* The mount on parent that is met first on the way to path; NULL: none is. */
+static const struct cover *next_on_way(const struct covers *c, uint64_t parent, const char *path)
+{
+	const struct cover *first = NULL;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct cover *r = &c->row[i];
+
+		if (r->parent == parent && is_on_way(r->point, path) &&
+		    (!first || strlen(r->point) < strlen(first->point)))
+			first = r;
+	}
+	return first;
+}
+
+/* The workspace's mount, the lowest if several are stacked. */
+static const struct cover *lowest(const struct covers *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		bool stacked = *c->row[i].point;
+
+		for (size_t j = 0; j < c->n && !stacked; j++)
+			stacked = c->row[j].id == c->row[i].parent;
+		if (!stacked)
+			return &c->row[i];
+	}
+	return NULL;
+}
+
+/* What the program finds at path; NULL: the workspace itself is not there. */
+static const struct cover *found_at(const struct covers *c, const char *path)
+{
+	const struct cover *at = lowest(c), *next;
+
+	for (size_t i = 0; i < c->n && at && (next = next_on_way(c, at->id, path)); i++)
+		at = next;
+	return at;
+}
+
+bool covers_hide(const struct covers *c, const char *path, size_t i)
+{
+	const struct cover *at = found_at(c, path);
+
+	return !c->incomplete && at && at->ro && at->mask == (long)i && str_eq(at->point, path);
+}
+
+bool covers_seal(const struct covers *c, const char *path)
+{
+	const struct cover *at = found_at(c, path);
+
+	return !c->incomplete && at && at->ro && (at->mask >= 0 || str_eq(at->point, path));
+}
+
+void covers_release(struct covers *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->row[i].point);
+	free(c->row);
+	*c = (struct covers){ .row = NULL };
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is mounted in a cell's workspace, and so what a program finds at a path of it. */
+#ifndef NATIVE_COVERS_H
+#define NATIVE_COVERS_H
+
+#include "base/util.h"
+#include "sys/proc.h"
+
+struct covers {
+	struct cover *row; /* heap; in the kernel's order */
+	size_t n, cap;
+	bool incomplete; /* no memory: what is not in it may be there */
+};
+
+/* For each line of the cell's mountinfo; those outside the workspace are passed over. */
+void covers_note(struct covers *c, const struct mount_line *m);
+/* Whether a path below the workspace shows nothing but the i-th empty object of ours (root_project.c). */
+bool covers_hide(const struct covers *c, const char *path, size_t i);
+/* Whether it has a mount of its own that cannot be written to, or is in something hidden. */
+bool covers_seal(const struct covers *c, const char *path);
+void covers_release(struct covers *c);
+
+#endif
