@@ -151,10 +151,10 @@ static int apply_changes(struct stage *s, const struct statedir *state)
 	int rc;
 
 	if (c->state == CHANGES_INCOMPLETE)
-		return err_set(
-			&s->err, BRIG_E_REFUSED, 0,
-			"more was changed in the workspace than changes_limit and disk_limit let brig look at: nothing "
-			"was applied");
+		return err_set(&s->err, BRIG_E_REFUSED, 0,
+			       "more was changed in the workspace than changes_limit, disk_limit and changes_size let "
+			       "brig look "
+			       "at and keep: nothing was applied");
 	if (c->state != CHANGES_KEPT)
 		return 0;
 	rc = changeset_apply(state, s->plan->id, &skipped, &s->err);
@@ -190,6 +190,7 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 				   .n_ours = our_names(s, ours),
 				   .set = w->set };
 	struct changes *c = &s->result->changes;
+	char size[32];
 	int rc;
 
 	/* What tests leave behind is of no use to anybody, unless it was asked for. */
@@ -200,7 +201,19 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 		return rc;
 	if (s->on_changes)
 		s->on_changes(s, s->conclude_arg);
-	if (c->state == CHANGES_INCOMPLETE)
+	if (c->forgotten)
+		result_warn(
+			s->result,
+			"changes of %llu earlier runs that nobody had applied were forgotten, the oldest first: all "
+			"together would take more than changes_size (%s); raise it in the policy, or apply and discard "
+			"what 'brig workspace list' shows",
+			(unsigned long long)c->forgotten, str_bytes(size, sizeof(size), w->set->changes_size));
+	if (c->too_large)
+		result_warn(s->result,
+			    "the changes of the workspace are listed, but not kept: there is no room for them below "
+			    "changes_size (%s); raise it in the policy, or let the program write less",
+			    str_bytes(size, sizeof(size), w->set->changes_size));
+	else if (c->state == CHANGES_INCOMPLETE)
 		result_warn(s->result,
 			    "not all changes of the workspace could be looked at (changes_limit, disk_limit, "
 			    "unreadable folders): none are kept");

@@ -76,6 +76,8 @@ struct changes {
 	uint64_t added, modified, deleted; /* counted beyond what is listed */
 	uint64_t bytes;                    /* of added and modified files */
 	uint64_t dropped;                  /* beyond the cap: not listed */
+	bool too_large;                    /* INCOMPLETE because they alone would take more than changes_size */
+	uint64_t forgotten;                /* older ones that went to make room for these */
 };
 
 /* Copies.  False: no memory. */

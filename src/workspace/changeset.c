@@ -8,6 +8,8 @@
 #include "files/beneath.h"
 #include "workspace/internal.h"
 
+#define HOLE_BLOCK (4 * KiB)
+
 const char *const skip_reason[SKIP_COUNT] = {
 	[SKIP_SPECIAL] = "it is neither a file nor a folder nor a link",
 	[SKIP_LINK] = "it is a link that is absolute or leads out of the project",
@@ -57,6 +59,27 @@ void changeset_release(struct changeset *c)
 
 /* ---- contents ---------------------------------------------------------------------------------- */
 
+static bool is_zero(const char *data, size_t len)
+{
+	return len > 0 && data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
+}
+
+/* Blocks of zeroes become holes; the last one needs the file's length to be set. */
+static int write_holes(int to, const char *data, size_t len)
+{
+	int rc = 0;
+
+	for (size_t at = 0; at < len && rc == 0; at += HOLE_BLOCK) {
+		size_t n = (size_t)min_u64(len - at, HOLE_BLOCK);
+
+		if (!is_zero(data + at, n))
+			rc = fd_write_all(to, data + at, n);
+		else if (lseek(to, (off_t)n, SEEK_CUR) < 0)
+			rc = -errno;
+	}
+	return rc;
+}
+
 int copy_hashed(int from, int to, uint64_t max, uint64_t *ret_size, uint8_t hash[SHA256_LEN])
 {
 	char piece[64 * 1024];
@@ -72,12 +95,14 @@ int copy_hashed(int from, int to, uint64_t max, uint64_t *ret_size, uint8_t hash
 			return -EFBIG;
 		size += (uint64_t)n;
 		sha256_add(&h, piece, (size_t)n);
-		rc = to < 0 ? 0 : fd_write_all(to, piece, (size_t)n);
+		rc = to < 0 ? 0 : write_holes(to, piece, (size_t)n);
 		if (rc < 0)
 			return rc;
 	}
 	if (n < 0)
 		return (int)n;
+	if (to >= 0 && ftruncate(to, (off_t)size) < 0)
+		return -errno;
 	sha256_end(&h, hash);
 	*ret_size = size;
 	return 0;

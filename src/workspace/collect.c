@@ -32,7 +32,7 @@ struct collector {
 	uint64_t bytes_left;  /* of changed files */
 	uint64_t before_left; /* of the project's */
 	uint64_t dropped;
-	bool incomplete;
+	bool incomplete, too_large;
 	struct brig_error *err;
 	int rc;
 };
@@ -263,8 +263,12 @@ static int open_and_keep(struct collector *c, const struct walk_entry *e, struct
 		return fd;
 	rc = c->keeper ? keeper_add(c->keeper, fd, c->bytes_left, &size, change->sha256)
 		       : copy_hashed(fd, -1, c->bytes_left, &size, change->sha256);
-	if (rc < 0)
+	if (rc == -EDQUOT) { /* none of it will be kept: from here on contents are only hashed */
+		c->keeper = NULL;
+		c->too_large = c->incomplete = true;
+	} else if (rc < 0) {
 		return rc;
+	}
 	c->bytes_left -= size;
 	change->size = size;
 	change->hashed = true;
@@ -467,6 +471,19 @@ static int describe(struct collector *c)
 	return 0;
 }
 
+static int keep(struct collector *c, struct changes *ret)
+{
+	int rc = describe(c);
+
+	if (rc == 0)
+		rc = keeper_finish(c->keeper, &c->set, &ret->forgotten, c->err);
+	if (rc == 0)
+		ret->state = CHANGES_KEPT;
+	if (rc > 0)
+		c->too_large = c->incomplete = true;
+	return rc;
+}
+
 static int collect(struct collector *c, struct changes *ret)
 {
 	int rc = look(c);
@@ -475,16 +492,15 @@ static int collect(struct collector *c, struct changes *ret)
 		rc = copy_out(c, ret, c->err);
 	if (rc < 0)
 		return rc;
+	if (!c->incomplete && c->keeper && is_worth_keeping(c)) {
+		rc = keep(c, ret);
+		if (rc < 0)
+			return rc;
+	}
+	ret->too_large = c->too_large;
 	if (c->incomplete)
 		ret->state = CHANGES_INCOMPLETE;
-	else if (c->keeper && is_worth_keeping(c)) {
-		rc = describe(c);
-		if (rc == 0)
-			rc = keeper_finish(c->keeper, &c->set, c->err);
-		if (rc == 0)
-			ret->state = CHANGES_KEPT;
-	}
-	return rc;
+	return 0;
 }
 
 int workspace_collect(const struct collect_ask *ask, struct changes *ret, struct brig_error *err)
@@ -504,6 +520,7 @@ int workspace_collect(const struct collect_ask *ask, struct changes *ret, struct
 	if (ask->state) {
 		rc = keeper_begin(&keeper, ask->state, ask->id, err);
 		c.keeper = &keeper;
+		keeper.room = ask->set->changes_size;
 	}
 	if (rc == 0)
 		rc = collect(&c, ret);

@@ -77,17 +77,33 @@ struct keeper {
 	struct statedir all; /* "workspaces" */
 	struct statedir dir; /* one of them */
 	char name[80];       /* of it */
+	uint64_t bytes;      /* of disk that the contents take */
+	uint64_t room;       /* that all may take together */
 };
 #define KEEPER_INIT                                         \
 	{                                                   \
-		.all = STATEDIR_INIT, .dir = STATEDIR_INIT, \
+		.all = STATEDIR_INIT, .dir = STATEDIR_INIT, .room = UINT64_MAX, \
 	}
 
 /* A new one, not visible to others until it is finished, and gone if it is not. */
 int keeper_begin(struct keeper *k, const struct statedir *state, const char *id, struct brig_error *err);
-/* Keeps the content of a file of at most max bytes; *ret_size and hash tell what was read.  -EFBIG: it has more. */
+/* Keeps the content of a file of at most max bytes; *ret_size and hash tell what was read.  -EFBIG: it has more;
+ * -EDQUOT: what is kept now takes more than there is room for, and cannot be finished. */
 int keeper_add(struct keeper *k, int fd, uint64_t max, uint64_t *ret_size, uint8_t hash[SHA256_LEN]);
-int keeper_finish(struct keeper *k, const struct changeset *c, struct brig_error *err);
+/* Makes it one that can be found; the oldest others go if there is no room, *ret_forgotten tells how many.  1: it alone
+ * takes more than there is room for, or others cannot go because they are in use, and it is not kept. */
+int keeper_finish(struct keeper *k, const struct changeset *c, uint64_t *ret_forgotten, struct brig_error *err);
+/* Opens one of any name, and locks it not; -errno. */
+int keeper_reach(struct keeper *k, const struct statedir *all, const char *name);
+/* The folder of all, for keeper_each_in: 1; 0: nothing was kept yet. */
+int keeper_open_all(const struct statedir *state, struct statedir *ret, struct brig_error *err);
+/* When it was kept; 0: it is unfinished. */
+uint64_t keeper_made_ns(const struct statedir *dir);
+/* Bytes of disk that a changeset's folder takes with what is in it. */
+uint64_t keeper_disk(int dir);
+/* Forgets the oldest ones until those that are left leave room for so many bytes; the caller holds the lock on all.
+ * *ret_forgotten: how many.  False: they do not. */
+bool room_make(const struct statedir *all, uint64_t ceiling, uint64_t wanted, uint64_t *ret_forgotten);
 /* One that is there; locked against others. */
 int keeper_open(struct keeper *k, const struct statedir *state, const char *id, struct brig_error *err);
 int keeper_read(const struct keeper *k, struct changeset *ret, bool with_rows, struct brig_error *err);
@@ -96,6 +112,8 @@ int keeper_content(const struct keeper *k, const uint8_t hash[SHA256_LEN]);
 /* Calls each with the name of every one, unfinished ones (which begin with a dot) included. */
 typedef int (*keeper_fn)(void *arg, const struct statedir *state, const char *name, struct brig_error *err);
 int keeper_each(const struct statedir *state, keeper_fn each, void *arg, struct brig_error *err);
+/* The same, handing on the folder that they are in instead of the state folder. */
+int keeper_each_in(const struct statedir *all, keeper_fn each, void *arg, struct brig_error *err);
 /* Removes it and closes; what was not finished goes with it. */
 int keeper_drop(struct keeper *k);
 void keeper_close(struct keeper *k);
@@ -103,7 +121,8 @@ void keeper_close(struct keeper *k);
 	CLEANUP(keeper_close) \
 	struct keeper
 
-/* Copies in order up to max bytes from one descriptor to another (negative: nowhere), hashing.  -EFBIG: there are more. */
+/* Copies in order up to max bytes from one descriptor to an empty file (negative: nowhere), hashing; zeroes become holes.
+ * -EFBIG: there are more. */
 int copy_hashed(int from, int to, uint64_t max, uint64_t *ret_size, uint8_t hash[SHA256_LEN]);
 
 #endif

@@ -9,6 +9,9 @@
  * It is made under another name (".new-<id>") and gets its own when it is complete, so what can be found is whole.  Who
  * makes or uses one holds a lock on its folder; what bears a name of the making and is not locked was left by a brig
  * that was killed, and is removed by the next one that keeps something.
+ *
+ * All that can be found together stay below a ceiling (room.c).  Who finishes one holds a lock on the folder of all from
+ * counting until its own has its name: of several runs that end at the same time each counts the ones before it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,6 +35,7 @@
 #define ROWS_MAX         (256 * MiB)
 #define LOCK_PATIENCE_NS (10 * NS_PER_SEC)
 #define DAY_NS           (86400 * NS_PER_SEC)
+#define BLOCK            512 /* what st_blocks counts in */
 
 /* ---- removing ---------------------------------------------------------------------------------- */
 
@@ -94,6 +98,19 @@ int keeper_begin(struct keeper *k, const struct statedir *state, const char *id,
 	return rc < 0 ? statedir_trouble(err, -rc, "cannot lock", k->dir.path, NULL) : 0;
 }
 
+static uint64_t disk_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : (uint64_t)st.st_blocks * BLOCK;
+}
+
+/* The same content is kept once. */
+static bool has_content(const struct keeper *k, const char *name)
+{
+	return faccessat(k->dir.fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 int keeper_add(struct keeper *k, int fd, uint64_t max, uint64_t *ret_size, uint8_t hash[SHA256_LEN])
 {
 	static const char temp[] = "new";
@@ -104,11 +121,13 @@ int keeper_add(struct keeper *k, int fd, uint64_t max, uint64_t *ret_size, uint8
 	if (out < 0)
 		return -errno;
 	rc = copy_hashed(fd, out, max, ret_size, hash);
-	if (rc == 0 && renameat(k->dir.fd, temp, k->dir.fd, hex_put(name, hash, SHA256_LEN)) < 0)
+	if (rc == 0 && !has_content(k, hex_put(name, hash, SHA256_LEN)))
+		k->bytes += disk_of(out);
+	if (rc == 0 && renameat(k->dir.fd, temp, k->dir.fd, name) < 0)
 		rc = -errno;
 	if (rc < 0)
 		(void)unlinkat(k->dir.fd, temp, 0);
-	return rc;
+	return rc == 0 && k->bytes > k->room ? -EDQUOT : rc;
 }
 
 /* Takes the document. */
@@ -120,16 +139,31 @@ static int write_json(const struct statedir *d, const char *name, json_t *doc, s
 	return text ? statedir_replace(d, name, text, strlen(text), err) : err_nomem(err);
 }
 
-int keeper_finish(struct keeper *k, const struct changeset *c, struct brig_error *err)
+/* Under the lock on all of them. */
+static int give_name(struct keeper *k, const char *id, uint64_t *ret_forgotten, struct brig_error *err)
+{
+	if (!room_make(&k->all, k->room, keeper_disk(k->dir.fd), ret_forgotten))
+		return 1;
+	if (renameat(k->all.fd, k->name, k->all.fd, id) < 0)
+		return statedir_trouble(err, errno, "cannot keep the changes in", k->dir.path, NULL);
+	(void)str_copy(k->name, sizeof(k->name), id);
+	return 0;
+}
+
+int keeper_finish(struct keeper *k, const struct changeset *c, uint64_t *ret_forgotten, struct brig_error *err)
 {
 	int rc = write_json(&k->dir, ROWS_FILE, manifest_rows(c), err);
 
+	*ret_forgotten = 0;
 	if (rc == 0)
 		rc = write_json(&k->dir, HEAD_FILE, manifest_head(c), err);
-	if (rc == 0 && renameat(k->all.fd, k->name, k->all.fd, c->id) < 0)
-		rc = statedir_trouble(err, errno, "cannot keep the changes in", k->dir.path, NULL);
-	if (rc == 0)
-		(void)str_copy(k->name, sizeof(k->name), c->id);
+	if (rc < 0)
+		return rc;
+	rc = fd_lock(k->all.fd, LOCK_EX, LOCK_PATIENCE_NS);
+	if (rc < 0)
+		return statedir_trouble(err, -rc, "cannot lock", k->all.path, NULL);
+	rc = give_name(k, c->id, ret_forgotten, err);
+	(void)flock(k->all.fd, LOCK_UN);
 	return rc;
 }
 
@@ -217,63 +251,117 @@ int keeper_content(const struct keeper *k, const uint8_t hash[SHA256_LEN])
 
 /* ---- all of them ------------------------------------------------------------------------------- */
 
+int keeper_open_all(const struct statedir *state, struct statedir *ret, struct brig_error *err)
+{
+	struct brig_error why = BRIG_ERROR_INIT;
+	int rc = statedir_open_sub(state, FOLDER, false, ret, &why);
+
+	if (rc == 0)
+		return 1;
+	if (why.sys == ENOENT)
+		return 0;
+	if (err)
+		*err = why;
+	return rc;
+}
+
+static int each_name(const struct statedir *all, const struct statedir *handed, keeper_fn each, void *arg,
+		     struct brig_error *err)
+{
+	int copy = openat(all->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	if (!d) {
+		fd_closep(&copy);
+		return statedir_trouble(err, errno, "cannot read", all->path, NULL);
+	}
+	while (rc == 0 && (e = readdir(d)))
+		if (is_id(e->d_name) || strncmp(e->d_name, UNFINISHED, strlen(UNFINISHED)) == 0)
+			rc = each(arg, handed, e->d_name, err);
+	(void)closedir(d);
+	return rc;
+}
+
+int keeper_each_in(const struct statedir *all, keeper_fn each, void *arg, struct brig_error *err)
+{
+	return each_name(all, all, each, arg, err);
+}
+
 int keeper_each(const struct statedir *state, keeper_fn each, void *arg, struct brig_error *err)
 {
 	AUTO_STATEDIR all = STATEDIR_INIT;
-	struct brig_error why = BRIG_ERROR_INIT;
-	int rc = statedir_open_sub(state, FOLDER, false, &all, &why), copy;
-	struct dirent *e;
-	DIR *d;
+	int rc = keeper_open_all(state, &all, err);
 
-	if (rc < 0 && why.sys == ENOENT)
+	return rc <= 0 ? rc : each_name(&all, state, each, arg, err);
+}
+
+int keeper_reach(struct keeper *k, const struct statedir *all, const char *name)
+{
+	struct brig_error why = BRIG_ERROR_INIT;
+
+	k->all.fd = fcntl(all->fd, F_DUPFD_CLOEXEC, 3);
+	if (k->all.fd < 0)
+		return -errno;
+	if (statedir_open_sub(all, name, false, &k->dir, &why) < 0)
+		return why.sys ? -why.sys : -EIO;
+	(void)str_copy(k->name, sizeof(k->name), name);
+	return 0;
+}
+
+uint64_t keeper_made_ns(const struct statedir *dir)
+{
+	struct stat st;
+
+	if (fstatat(dir->fd, HEAD_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	if (rc < 0) {
-		if (err)
-			*err = why;
-		return rc;
+	return (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+uint64_t keeper_disk(int dir)
+{
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	uint64_t bytes = disk_of(dir);
+	struct dirent *e;
+	struct stat st;
+
+	if (!d) {
+		fd_closep(&copy);
+		return bytes;
 	}
-	copy = openat(all.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = copy < 0 ? NULL : fdopendir(copy);
-	if (!d)
-		return statedir_trouble(err, errno, "cannot read", all.path, NULL);
-	while (rc == 0 && (e = readdir(d)))
-		if (is_id(e->d_name) || strncmp(e->d_name, UNFINISHED, strlen(UNFINISHED)) == 0)
-			rc = each(arg, state, e->d_name, err);
+	while ((e = readdir(d)))
+		if (e->d_type != DT_DIR && fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			bytes += (uint64_t)st.st_blocks * BLOCK;
 	(void)closedir(d);
-	return rc;
+	return bytes;
 }
 
 /* ---- forgetting -------------------------------------------------------------------------------- */
 
 static bool is_old(const struct statedir *d, uint64_t days)
 {
-	uint64_t now = clock_wall_ns(), then;
-	struct stat st;
+	uint64_t now = clock_wall_ns(), then = keeper_made_ns(d);
 
-	if (fstatat(d->fd, HEAD_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
-	then = (uint64_t)st.st_mtim.tv_sec * NS_PER_SEC;
-	return now > then && now - then > days * DAY_NS;
+	return then > 0 && now > then && now - then > days * DAY_NS;
 }
 
 /* Only what nobody is using: neither finished in this moment nor about to be applied. */
-static int expire_one(void *arg, const struct statedir *state, const char *name, struct brig_error *err UNUSED)
+static int expire_one(void *arg, const struct statedir *all, const char *name, struct brig_error *err UNUSED)
 {
 	const uint64_t *days = arg;
 	AUTO_KEEPER k = KEEPER_INIT;
-	bool unfinished = *name == '.';
 
-	if (statedir_open_sub(state, FOLDER, false, &k.all, NULL) < 0 ||
-	    statedir_open_sub(&k.all, name, false, &k.dir, NULL) < 0)
-		return 0;
-	(void)str_copy(k.name, sizeof(k.name), name);
-	if ((!unfinished && !is_old(&k.dir, *days)) || flock(k.dir.fd, LOCK_EX | LOCK_NB) < 0)
-		return 0;
-	(void)keeper_drop(&k);
+	if (keeper_reach(&k, all, name) == 0 && (*name == '.' || is_old(&k.dir, *days)) &&
+	    flock(k.dir.fd, LOCK_EX | LOCK_NB) == 0)
+		(void)keeper_drop(&k);
 	return 0;
 }
 
 int changeset_expire(const struct statedir *state, uint64_t days, struct brig_error *err)
 {
-	return keeper_each(state, expire_one, &days, err);
+	AUTO_STATEDIR all = STATEDIR_INIT;
+	int rc = keeper_open_all(state, &all, err);
+
+	return rc <= 0 ? rc : keeper_each_in(&all, expire_one, &days, err);
 }

@@ -71,6 +71,8 @@ int changeset_diff(const struct statedir *state, const char *id, struct buf *ret
  */
 int changeset_apply(const struct statedir *state, const char *id, struct buf *ret_skipped, struct brig_error *err);
 int changeset_discard(const struct statedir *state, const char *id, struct brig_error *err);
+/* How many are kept, and the disk space that they take. */
+int changeset_usage(const struct statedir *state, uint64_t *ret_count, uint64_t *ret_bytes, struct brig_error *err);
 /* Forgets those older than days. */
 int changeset_expire(const struct statedir *state, uint64_t days, struct brig_error *err);
 
