@@ -382,7 +382,7 @@ int brig_doctor_json(struct brig *b, char **ret, struct brig_error *err)
 {
 	if (!b || !ret)
 		return err_set(err, BRIG_E_USAGE, 0, "brig_doctor_json needs a handle and a place for the text");
-	return doctor_json(b->policy, ret, err);
+	return doctor_json(b->policy, b->recorder.state, ret, err);
 }
 
 int brig_ps_json(struct brig *b, char **ret, struct brig_error *err)

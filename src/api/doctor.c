@@ -19,6 +19,8 @@
 #include "base/str.h"
 #include "lang/lang.h"
 #include "policy/policy.h"
+#include "sys/statedir.h"
+#include "workspace/workspace.h"
 
 #define DELEGATE_STEPS                                               \
 	"sudo mkdir -p /etc/systemd/system/user@.service.d && "      \
@@ -313,7 +315,31 @@ int doctor_render(const struct doctor_facts *facts, char **ret, struct brig_erro
 	return 0;
 }
 
-int doctor_json(const struct policy *policy, char **ret, struct brig_error *err)
+/* Not about what can be enforced, but what brig itself takes of this host must be visible, too. */
+static void gather_changes(const struct settings *set, const char *state, struct doctor_facts *f)
+{
+	struct doctor_row *r = &f->extra[f->n_extra < DOCTOR_ROWS_MAX ? f->n_extra++ : DOCTOR_ROWS_MAX - 1];
+	struct brig_error why = BRIG_ERROR_INIT;
+	AUTO_STATEDIR dir = STATEDIR_INIT;
+	uint64_t count = 0, bytes = 0;
+	char used[32], most[32];
+	int rc = statedir_open(state, false, &dir, &why);
+
+	*r = (struct doctor_row){ .area = "state", .status = PROBE_INFO };
+	(void)str_copy(r->name, sizeof(r->name), "changes");
+	if (rc == 0)
+		rc = changeset_usage(&dir, &count, &bytes, &why);
+	if (rc < 0 && why.sys != ENOENT) {
+		(void)snprintf(r->detail, sizeof(r->detail), "not known: %.600s", why.msg);
+		return;
+	}
+	(void)snprintf(r->detail, sizeof(r->detail),
+		       "%llu changesets that wait to be applied take %s of %s (changes_size)",
+		       (unsigned long long)count, str_bytes(used, sizeof(used), bytes),
+		       str_bytes(most, sizeof(most), set->changes_size));
+}
+
+int doctor_json(const struct policy *policy, const char *state, char **ret, struct brig_error *err)
 {
 	AUTO_FREE struct doctor_facts *facts = calloc(1, sizeof(*facts));
 	int rc;
@@ -321,5 +347,8 @@ int doctor_json(const struct policy *policy, char **ret, struct brig_error *err)
 	if (!facts)
 		return err_nomem(err);
 	rc = doctor_gather(policy, facts, err);
-	return rc < 0 ? rc : doctor_render(facts, ret, err);
+	if (rc < 0)
+		return rc;
+	gather_changes(policy_base(policy), state, facts);
+	return doctor_render(facts, ret, err);
 }

@@ -46,7 +46,7 @@ int doctor_gather(const struct policy *policy, struct doctor_facts *ret, struct 
  * "ok" is true exactly if no row is both missing and required.
  */
 int doctor_render(const struct doctor_facts *facts, char **ret, struct brig_error *err);
-/* Both, one after the other. */
-int doctor_json(const struct policy *policy, char **ret, struct brig_error *err);
+/* Both, one after the other, and what is kept in the state folder (a path, or NULL for the usual one). */
+int doctor_json(const struct policy *policy, const char *state, char **ret, struct brig_error *err);
 
 #endif

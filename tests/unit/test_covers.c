@@ -80,11 +80,31 @@ static void masked_means_seen_by_the_program(void **state)
 	assert_int_equal(found(TOP ENV "90 80 0:50 /x /workspace/.env ro" TMPFS), 0);
 }
 
+/* A program may move the folder that a mask is in; it may not be rid of one. */
+static void masked_is_followed_to_the_end(void **state)
+{
+	struct covers c = { .row = NULL };
+
+	(void)state;
+	read_text(&c, TOP ENV CONFIG "83 79 0:39 /tmp/2 /workspace/moved/x.key ro,noexec" TMPFS GIT INNER);
+	assert_true(covers_have(&c, 0) && covers_have(&c, 1) && covers_have(&c, 2));
+	assert_false(covers_have(&c, 3));
+	assert_int_equal(covers_seals(&c), 1);
+	covers_release(&c);
+	read_text(&c, TOP ENV CONFIG SPACE GIT); /* the mask below the seal is not seen */
+	assert_true(covers_have(&c, 0) && !covers_have(&c, 1) && covers_have(&c, 2));
+	covers_release(&c);
+	read_text(&c, TOP ENV);
+	assert_int_equal(covers_seals(&c), 0);
+	covers_release(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(masked_counts_what_is_there),
 		cmocka_unit_test(masked_means_seen_by_the_program),
+		cmocka_unit_test(masked_is_followed_to_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

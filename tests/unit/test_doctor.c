@@ -416,7 +416,7 @@ static void this_host_gets_a_document(void **state)
 
 	(void)state;
 	assert_int_equal(policy_load(&(struct policy_sources){ 0 }, &policy, NULL, &err), 0);
-	assert_int_equal(doctor_json(policy, &text, &err), 0);
+	assert_int_equal(doctor_json(policy, NULL, &text, &err), 0);
 	policy_free(policy);
 	doc = json_loads(text, 0, NULL);
 	assert_non_null(doc);
@@ -461,7 +461,7 @@ static void policy_decides_what_is_required(void **state)
 	assert_true(allowed & PROT_BIT(PROT_landlock));
 	policy = policy_allowing(list);
 	assert_non_null(policy);
-	assert_int_equal(doctor_json(policy, &text, NULL), 0);
+	assert_int_equal(doctor_json(policy, NULL, &text, NULL), 0);
 	policy_free(policy);
 	doc = json_loads(text, 0, NULL);
 	assert_non_null(doc);

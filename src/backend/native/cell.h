@@ -38,6 +38,8 @@ struct project {
 	struct packer *packer;
 	uint64_t copy_bytes, copy_inodes; /* PROJECT_STREAM: at most */
 	uint64_t own_bytes, own_inodes;   /* struct report */
+	size_t masks, seals;              /* found in the cell before the program started */
+	size_t uncovered;                 /* paths that had neither, and something to cover */
 };
 
 struct cell {
@@ -106,6 +108,7 @@ void cell_denied_pump(struct cell *c, short listener); /* what poll says of it; 
 void cell_denied_end(struct cell *c);
 void native_denied(struct cell *c, struct denied *ret);
 /* inspect.c */
+void cell_inspect_ready(struct cell *c);  /* the file tree is complete, the program waits */
 void cell_inspect_start(struct cell *c);  /* the program has just been let go */
 void cell_inspect_silent(struct cell *c); /* the program is dying */
 void cell_inspect_dying(struct cell *c);  /* the cell is dying, or was told to */

@@ -4,6 +4,9 @@
  * the cell, and not taken from how many init says that it made.  Mounts stack, and a later one on a folder covers those
  * in it; so a path is followed as the kernel does: from the workspace's mount to the one on it that is met first on the
  * way, and on from there.  The last one is what the program finds.
+ *
+ * That is asked twice: before the program starts, of each path; and after its end, whether all that was seen then is
+ * still seen, wherever the program has moved the folders that it is in.
  */
 #include "backend/native/covers.h"
 
@@ -118,6 +121,28 @@ bool covers_seal(const struct covers *c, const char *path)
 	const struct cover *at = found_at(c, path);
 
 	return !c->incomplete && at && at->ro && (at->mask >= 0 || str_eq(at->point, path));
+}
+
+static bool is_seen(const struct covers *c, const struct cover *r)
+{
+	return r->ro && *r->point && found_at(c, r->point) == r;
+}
+
+bool covers_have(const struct covers *c, size_t i)
+{
+	for (size_t k = 0; k < c->n; k++)
+		if (c->row[k].mask == (long)i && is_seen(c, &c->row[k]))
+			return !c->incomplete;
+	return false;
+}
+
+size_t covers_seals(const struct covers *c)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < c->n; k++)
+		n += c->row[k].mask < 0 && is_seen(c, &c->row[k]);
+	return n;
 }
 
 void covers_release(struct covers *c)

@@ -18,6 +18,10 @@ void covers_note(struct covers *c, const struct mount_line *m);
 bool covers_hide(const struct covers *c, const char *path, size_t i);
 /* Whether it has a mount of its own that cannot be written to, or is in something hidden. */
 bool covers_seal(const struct covers *c, const char *path);
+/* Whether the i-th empty object is seen anywhere: a program may move the folder that it is in, and it moves along. */
+bool covers_have(const struct covers *c, size_t i);
+/* How many others that cannot be written to are seen. */
+size_t covers_seals(const struct covers *c);
 void covers_release(struct covers *c);
 
 #endif

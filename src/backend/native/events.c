@@ -24,6 +24,7 @@ static int take_ready(struct cell *c, const struct received *r)
 	c->project.own_inodes = r->report.own_inodes;
 	c->ready = true;
 	cell_denied_ready(c);
+	cell_inspect_ready(c);
 	return 0;
 }
 

@@ -300,37 +300,74 @@ static bool has_nothing_to_hide(const struct cell *c, size_t i)
 	return fd == -ENOENT || fd == -ENOTDIR;
 }
 
+/* A seal that is not there, though there is something to seal. */
+static bool lacks_seal(const struct cell *c, const struct covers *covers, const char *path)
+{
+	AUTO_FD fd = FD_NONE;
+
+	if (covers_seal(covers, path))
+		return false;
+	fd = beneath_look(c->spec.plan->workspace->fd, path, NULL);
+	return fd != -ENOENT && fd != -ENOTDIR;
+}
+
+static const char *bind_in_workspace(const struct plan_bind *b)
+{
+	size_t len = strlen(PLAN_WORKSPACE "/");
+
+	return strncmp(b->target, PLAN_WORKSPACE "/", len) == 0 ? b->target + len : NULL;
+}
+
+static bool note_cover(char *line, void *arg)
+{
+	struct mount_line m;
+
+	if (proc_parse_mount(line, &m))
+		covers_note(arg, &m);
+	return true;
+}
+
 /* What must cover something in the workspace, path by path: masks and seals of a project, and what the plan shows there. */
-static void read_covers(const struct cell *c, const struct covers *covers, const char *path, struct facts *f)
+void cell_inspect_ready(struct cell *c)
 {
 	const struct plan *plan = c->spec.plan;
-	const struct plan_workspace none = { .fd = FD_NONE }, *w = plan->workspace ? plan->workspace : &none;
-	size_t asked = w->n_hidden + w->n_sealed, found = 0, missing = 0;
+	const struct plan_workspace *w = plan->workspace;
+	struct covers covers = { .row = NULL };
+	char path[48];
 
+	if (!w)
+		return;
+	(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", c->init_pid);
+	c->project.uncovered = proc_each_line(path, note_cover, &covers) != 0;
 	for (size_t i = 0; i < w->n_hidden; i++) {
-		bool is = covers_hide(covers, w->hidden[i], i);
+		bool found = covers_hide(&covers, w->hidden[i], i);
 
-		found += is;
-		missing += !is && !has_nothing_to_hide(c, i);
+		c->project.masks += found;
+		c->project.uncovered += !found && !has_nothing_to_hide(c, i);
 	}
-	for (size_t i = 0; i < w->n_sealed; i++) {
-		AUTO_FD fd = beneath_look(w->fd, w->sealed[i], NULL);
-		bool is = covers_seal(covers, w->sealed[i]);
-
-		found += is;
-		missing += !is && fd != -ENOENT && fd != -ENOTDIR;
-	}
+	for (size_t i = 0; i < w->n_sealed; i++)
+		c->project.uncovered += lacks_seal(c, &covers, w->sealed[i]);
 	for (size_t i = 0; i < plan->n_binds; i++) {
-		size_t len = strlen(PLAN_WORKSPACE "/");
+		const char *bind = bind_in_workspace(&plan->binds[i]);
 
-		if (strncmp(plan->binds[i].target, PLAN_WORKSPACE "/", len) != 0)
-			continue;
-		asked++;
-		found += covers_seal(covers, plan->binds[i].target + len);
-		missing += !covers_seal(covers, plan->binds[i].target + len);
+		c->project.uncovered += bind && !covers_seal(&covers, bind);
 	}
-	fact_text(f, FACT_masks, missing == 0 ? "in place" : "missing", "%s: %zu of %zu paths found covered", path,
-		  found, asked);
+	c->project.seals = covers_seals(&covers);
+	covers_release(&covers);
+}
+
+/* After the end: what was there at the beginning, wherever it is now. */
+static void read_covers(const struct cell *c, const struct covers *covers, const char *path, struct facts *f)
+{
+	const struct project *p = &c->project;
+	size_t n = c->spec.plan->workspace ? c->spec.plan->workspace->n_hidden : 0, masks = 0;
+	size_t seals = covers_seals(covers);
+
+	for (size_t i = 0; i < n; i++)
+		masks += covers_have(covers, i);
+	fact_text(f, FACT_masks, p->uncovered == 0 && masks >= p->masks && seals >= p->seals ? "in place" : "missing",
+		  "%s: found at the start %zu masks of %zu and %zu seals, at the end %zu and %zu", path, p->masks, n,
+		  p->seals, masks, seals);
 }
 
 static void read_mounts(struct cell *c, struct facts *f)
