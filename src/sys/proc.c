@@ -129,11 +129,19 @@ static bool visit_lines(char *text, size_t *len, bool *skip, bool (*visit)(char 
 
 int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void *arg)
 {
+	bool left_out;
+
+	return proc_each_short_line(path, visit, arg, &left_out);
+}
+
+int proc_each_short_line(const char *path, bool (*visit)(char *line, void *arg), void *arg, bool *ret_left_out)
+{
 	char text[PROC_LINE_MAX];
 	size_t len = 0, total = 0;
 	bool skip = false;
 	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
 
+	*ret_left_out = false;
 	if (fd < 0)
 		return -errno;
 	for (;;) {
@@ -151,6 +159,7 @@ int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void 
 		len += (size_t)n;
 		if (!visit_lines(text, &len, &skip, visit, arg))
 			return 0;
+		*ret_left_out |= skip;
 	}
 }
 

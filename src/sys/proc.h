@@ -40,6 +40,8 @@ bool proc_list_has(const char *list, char separator, const char *word);
 #define PROC_LINE_MAX 16384
 #define PROC_FILE_MAX (16 * MiB)
 int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void *arg);
+/* The same for who must know whether one was left out. */
+int proc_each_short_line(const char *path, bool (*visit)(char *line, void *arg), void *arg, bool *ret_left_out);
 
 /* Address space that this process uses, in bytes; 0: not known. */
 uint64_t proc_address_space(void);
