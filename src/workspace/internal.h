@@ -80,8 +80,8 @@ struct keeper {
 	uint64_t bytes;      /* of disk that the contents take */
 	uint64_t room;       /* that all may take together */
 };
-#define KEEPER_INIT                                         \
-	{                                                   \
+#define KEEPER_INIT                                                             \
+	{                                                                       \
 		.all = STATEDIR_INIT, .dir = STATEDIR_INIT, .room = UINT64_MAX, \
 	}
 
