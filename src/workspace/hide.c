@@ -69,7 +69,8 @@ struct scan {
 	struct path_list further; /* names of twins */
 	/* Hidden folders that are still to be looked into: of secrets, whose links are followed, and others. */
 	struct path_list secret, large;
-	uint64_t entries; /* looked at in hidden folders */
+	uint64_t entries; /* looked at in hidden and linked folders */
+	bool wild;        /* the policy hides paths by patterns, which a linked folder may make of other paths */
 	bool cut;
 };
 
@@ -205,6 +206,57 @@ static int hide_named(struct scan *s)
 	return rc;
 }
 
+struct alias {
+	struct scan *s;
+	const char *link, *target;
+};
+
+static enum walk_next consider_alias(void *arg, const struct walk_entry *e)
+{
+	const struct alias *a = arg;
+	struct scan *s = a->s;
+	bool is_dir = S_ISDIR(e->st->st_mode);
+	char alias[PATH_MAX], real[PATH_MAX];
+
+	s->entries++;
+	if ((size_t)snprintf(alias, sizeof(alias), "%s/%s", a->link, e->path) >= sizeof(alias) ||
+	    (size_t)snprintf(real, sizeof(real), "%s%s%s", a->target, *a->target ? "/" : "", e->path) >= sizeof(real) ||
+	    !matches_one(&s->w->set->workspace_hide, alias, is_dir) ||
+	    matches_one(&s->w->set->workspace_show, alias, is_dir))
+		return WALK_ON;
+	s->rc = S_ISLNK(e->st->st_mode) ? hide_link(s, real, true) : hide_target(s, alias, real, true);
+	return s->rc < 0 ? WALK_STOP : is_dir ? WALK_SKIP : WALK_ON;
+}
+
+/* Compares what is in a linked folder, under the names that it has through the link, with the policy's patterns. */
+static int look_through(struct scan *s, const char *link)
+{
+	const struct walk_caps caps = { .entries = ENTRIES_MAX - min_u64(s->entries, ENTRIES_MAX), .kinds_only = true };
+	char target[PATH_MAX];
+	struct alias a = { .s = s, .link = link, .target = target };
+	struct walk_outcome out;
+	AUTO_FD dir = FD_NONE;
+	struct stat st;
+	int rc;
+
+	if (!resolve_in_cell(s->w->fd, link, target) && !resolve_on_host(s->w->fd, link, target, &st))
+		return 0;
+	dir = beneath_open_dir(s->w->fd, target);
+	if (dir < 0)
+		return 0; /* a file */
+	rc = walk_tree(dir, &caps, consider_alias, &a, &out, s->err);
+	s->cut |= out.cut;
+	return rc < 0 ? rc : s->rc;
+}
+
+static bool has_wild_paths(const struct settings *set)
+{
+	for (const char *p = NULL; (p = setting_list_next(&set->workspace_hide, p));)
+		if (strchr(p, '/') && strpbrk(p, "*?["))
+			return true;
+	return false;
+}
+
 /* ---- hidden folders ---------------------------------------------------------------------------- */
 
 struct inside {
@@ -292,6 +344,14 @@ static int hide_entry(struct scan *s, const struct walk_entry *e)
 	return hide(s, e->path, &st, S_ISDIR(st.st_mode) && secret_by_name(e->path, true) == SECRET_ALWAYS);
 }
 
+/* A link of an ordinary name gives names to what is in the folder that it leads to. */
+static int consider_link(struct scan *s, const struct walk_entry *e)
+{
+	int rc = secret_tails(e->name, hide_through, &(struct through){ .s = s, .link = e->path });
+
+	return rc == 0 && s->wild ? look_through(s, e->path) : rc;
+}
+
 static enum walk_next consider(void *arg, const struct walk_entry *e)
 {
 	struct scan *s = arg;
@@ -301,7 +361,7 @@ static enum walk_next consider(void *arg, const struct walk_entry *e)
 	if (hidden)
 		s->rc = hide_entry(s, e);
 	else if (S_ISLNK(e->st->st_mode))
-		s->rc = secret_tails(e->name, hide_through, &(struct through){ .s = s, .link = e->path });
+		s->rc = consider_link(s, e);
 	else if (str_eq(e->name, ".git") && (is_dir || S_ISREG(e->st->st_mode)))
 		s->rc = note(s, &s->w->sealed, SEALED_MAX, e->path);
 	if (s->rc < 0)
@@ -393,7 +453,7 @@ static int find(struct scan *s)
 
 int hide_find(struct workspace *w, struct brig_error *err)
 {
-	struct scan s = { .w = w, .err = err };
+	struct scan s = { .w = w, .err = err, .wild = has_wild_paths(w->set) };
 	int rc = find(&s);
 
 	free(s.twin);

@@ -111,10 +111,14 @@ static void w3_paths_of_the_policy_through_links(void **state)
 	put("project/config/prod.txt", "x");
 	put("project/config/dir/x", "x");
 	put("project/config/open.txt", "x");
+	put("project/config/wild.csv", "x");
+	put("project/config/far/wild.csv", "x");
+	put("project/wild.csv", "x");
 	put_link("project/conf", "config");
 	assert_true(setting_list_add(&set.workspace_hide, "conf/prod.txt"));
 	assert_true(setting_list_add(&set.workspace_hide, "/conf/dir/"));
-	ASSERT_HIDDEN("config/prod.txt", "config/dir");
+	assert_true(setting_list_add(&set.workspace_hide, "conf/**/*.csv"));
+	ASSERT_HIDDEN("config/prod.txt", "config/dir", "config/wild.csv", "config/far/wild.csv");
 }
 
 static void w3_show_is_the_last_word(void **state)
