@@ -188,7 +188,7 @@ static void d2_several_at_once_stay_below(void **state)
 			continue;
 		for (int i = 0; i < ROUNDS; i++) {
 			struct changes own = { .known = false };
-			char id[16];
+			char id[32];
 
 			(void)snprintf(id, sizeof(id), "run%d%d", k, i);
 			if (keep_as(id, &own) < 0 || own.state != CHANGES_KEPT)
