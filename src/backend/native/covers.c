@@ -3,7 +3,7 @@
  * The evidence for masks and seals is looked for at each path that must have one, in what the kernel says is mounted in
  * the cell, and not taken from how many init says that it made.  Mounts stack, and a later one on a folder covers those
  * in it; so a path is followed as the kernel does: from the workspace's mount to the one on it that is met first on the
- * way, and on from there.  The last one is what the program finds.
+ * way, and on from there.  The last one is what the program finds.  There may be thousands, so they are put in order once.
  *
  * That is asked twice: before the program starts, of each path; and after its end, whether all that was seen then is
  * still seen, wherever the program has moved the folders that it is in.
@@ -62,64 +62,102 @@ void covers_note(struct covers *c, const struct mount_line *m)
 	c->n += place->point != NULL;
 }
 
-/* Whether point is path, or a folder that it is in. */
-static bool is_on_way(const char *point, const char *path)
-{
-	size_t len = strlen(point);
+/* ---- looking ----------------------------------------------------------------------------------- */
 
-	return len == 0 || (strncmp(point, path, len) == 0 && (path[len] == '/' || path[len] == '\0'));
+static int compare(uint64_t parent, const char *point, size_t len, const struct cover *r)
+{
+	int order;
+
+	if (parent != r->parent)
+		return parent < r->parent ? -1 : 1;
+	order = strncmp(point, r->point, len);
+	return order ? order : r->point[len] ? -1 : 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct cover *x = a, *y = b;
+
+	return compare(x->parent, x->point, strlen(x->point), y);
+}
+
+/* The mount on parent at the first len bytes of path. */
+static const struct cover *mount_on(const struct covers *c, uint64_t parent, const char *path, size_t len)
+{
+	size_t low = 0, high = c->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = compare(parent, path, len, &c->row[middle]);
+
+		if (order == 0)
+			return &c->row[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
 }
 
 /* The mount on parent that is met first on the way to path; NULL: none is. */
 static const struct cover *next_on_way(const struct covers *c, uint64_t parent, const char *path)
 {
-	const struct cover *first = NULL;
+	const struct cover *first = mount_on(c, parent, path, 0);
 
-	for (size_t i = 0; i < c->n; i++) {
-		const struct cover *r = &c->row[i];
-
-		if (r->parent == parent && is_on_way(r->point, path) &&
-		    (!first || strlen(r->point) < strlen(first->point)))
-			first = r;
+	for (size_t len = 0; !first && path[len];) {
+		len += strcspn(path + len + (len > 0), "/") + (len > 0);
+		first = mount_on(c, parent, path, len);
 	}
 	return first;
 }
 
-/* The workspace's mount, the lowest if several are stacked. */
-static const struct cover *lowest(const struct covers *c)
+static bool has_id(const struct covers *c, uint64_t id)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		bool stacked = *c->row[i].point;
+	for (size_t i = 0; i < c->n; i++)
+		if (c->row[i].id == id)
+			return true;
+	return false;
+}
 
-		for (size_t j = 0; j < c->n && !stacked; j++)
-			stacked = c->row[j].id == c->row[i].parent;
-		if (!stacked)
-			return &c->row[i];
-	}
-	return NULL;
+/* Once, when every mount is noted; and finds the workspace's own, the lowest if several are stacked. */
+static void put_in_order(struct covers *c)
+{
+	if (c->ordered)
+		return;
+	c->ordered = true;
+	if (c->n > 0)
+		qsort(c->row, c->n, sizeof(*c->row), by_place);
+	for (c->lowest = 0; c->lowest < c->n; c->lowest++)
+		if (!*c->row[c->lowest].point && !has_id(c, c->row[c->lowest].parent))
+			break;
 }
 
 /* What the program finds at path; NULL: the workspace itself is not there. */
 static const struct cover *found_at(const struct covers *c, const char *path)
 {
-	const struct cover *at = lowest(c), *next;
+	const struct cover *at = c->lowest < c->n ? &c->row[c->lowest] : NULL, *next;
 
 	for (size_t i = 0; i < c->n && at && (next = next_on_way(c, at->id, path)); i++)
 		at = next;
 	return at;
 }
 
-bool covers_hide(const struct covers *c, const char *path, size_t i)
+bool covers_hide(struct covers *c, const char *path, size_t i)
 {
-	const struct cover *at = found_at(c, path);
+	const struct cover *at;
 
+	put_in_order(c);
+	at = found_at(c, path);
 	return !c->incomplete && at && at->ro && at->mask == (long)i && str_eq(at->point, path);
 }
 
-bool covers_seal(const struct covers *c, const char *path)
+bool covers_seal(struct covers *c, const char *path)
 {
-	const struct cover *at = found_at(c, path);
+	const struct cover *at;
 
+	put_in_order(c);
+	at = found_at(c, path);
 	return !c->incomplete && at && at->ro && (at->mask >= 0 || str_eq(at->point, path));
 }
 
@@ -128,18 +166,20 @@ static bool is_seen(const struct covers *c, const struct cover *r)
 	return r->ro && *r->point && found_at(c, r->point) == r;
 }
 
-bool covers_have(const struct covers *c, size_t i)
+bool covers_have(struct covers *c, size_t i)
 {
+	put_in_order(c);
 	for (size_t k = 0; k < c->n; k++)
 		if (c->row[k].mask == (long)i && is_seen(c, &c->row[k]))
 			return !c->incomplete;
 	return false;
 }
 
-size_t covers_seals(const struct covers *c)
+size_t covers_seals(struct covers *c)
 {
 	size_t n = 0;
 
+	put_in_order(c);
 	for (size_t k = 0; k < c->n; k++)
 		n += c->row[k].mask < 0 && is_seen(c, &c->row[k]);
 	return n;

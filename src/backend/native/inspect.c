@@ -301,7 +301,7 @@ static bool has_nothing_to_hide(const struct cell *c, size_t i)
 }
 
 /* A seal that is not there, though there is something to seal. */
-static bool lacks_seal(const struct cell *c, const struct covers *covers, const char *path)
+static bool lacks_seal(const struct cell *c, struct covers *covers, const char *path)
 {
 	AUTO_FD fd = FD_NONE;
 
@@ -327,7 +327,8 @@ static bool note_cover(char *line, void *arg)
 	return true;
 }
 
-/* What must cover something in the workspace, path by path: masks and seals of a project, and what the plan shows there. */
+/* What must cover something in the workspace, path by path: masks and seals of a project, test files
+ * that are held, and what the plan shows there. */
 void cell_inspect_ready(struct cell *c)
 {
 	const struct plan *plan = c->spec.plan;
@@ -347,6 +348,8 @@ void cell_inspect_ready(struct cell *c)
 	}
 	for (size_t i = 0; i < w->n_sealed; i++)
 		c->project.uncovered += lacks_seal(c, &covers, w->sealed[i]);
+	for (size_t i = 0; i < w->n_held; i++)
+		c->project.uncovered += lacks_seal(c, &covers, w->held[i]);
 	for (size_t i = 0; i < plan->n_binds; i++) {
 		const char *bind = bind_in_workspace(&plan->binds[i]);
 
@@ -362,8 +365,7 @@ void cell_inspect_ready(struct cell *c)
  * After the end: what was there at the beginning, wherever it is now.  A program that moves a folder with a mask in it
  * below names without end makes a line that nobody reads; then the look before its start stands.
  */
-static void read_covers(const struct cell *c, const struct covers *covers, bool left_out, const char *path,
-			struct facts *f)
+static void read_covers(const struct cell *c, struct covers *covers, bool left_out, const char *path, struct facts *f)
 {
 	const struct project *p = &c->project;
 	size_t n = c->spec.plan->workspace ? c->spec.plan->workspace->n_hidden : 0, masks = 0;
