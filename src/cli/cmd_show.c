@@ -107,6 +107,17 @@ static void add_audit(struct page *p)
 	add_line(p, "audit", line);
 }
 
+/* Records of older versions do not say who chose it. */
+static void add_trust(struct page *p)
+{
+	char trust[32], source[32], line[96];
+
+	(void)document_text(p->doc, "trust", trust, sizeof(trust));
+	(void)document_text(p->doc, "trust_source", source, sizeof(source));
+	(void)snprintf(line, sizeof(line), "%s%s%s", trust, *source ? ", chosen by: " : "", source);
+	add_line(p, "trust", line);
+}
+
 static void add_head(struct page *p)
 {
 	static const struct {
@@ -114,9 +125,9 @@ static void add_head(struct page *p)
 	} members[] = {
 		{ "reason", "reason" },     { "step", "step" },
 		{ "language", "language" }, { "backend", "backend" },
-		{ "trust", "trust" },       { "file", "file_name" },
-		{ "uid", "uid" },           { "who", "who" },
-		{ "cache", "cache" },       { "policy", "policy_origin" },
+		{ "file", "file_name" },    { "uid", "uid" },
+		{ "who", "who" },           { "cache", "cache" },
+		{ "policy", "policy_origin" },
 	};
 	char id[64];
 
@@ -126,6 +137,7 @@ static void add_head(struct page *p)
 	add_verdict(p);
 	for (size_t i = 0; i < ARRAY_LEN(members); i++)
 		add_member(p, members[i].label, members[i].name);
+	add_trust(p);
 	add_member(p, "settings", "policy_sha256");
 	add_audit(p);
 }

@@ -43,6 +43,23 @@ static protection_set degradable(const struct setting_list *names)
 	return set;
 }
 
+/* What a variable would load or start is inspected by nobody. */
+static int check_env(const struct brig_request *req, const struct policy_resolved *r, struct brig_error *err)
+{
+	char why[256];
+
+	for (size_t i = 0; i < req->n_env; i++) {
+		if (!lang_env_is_refused(req->env[i], r->trust, why, sizeof(why)))
+			continue;
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "environment variable '%.*s' is refused at trust '%s': %s; leave it out, %s",
+			       (int)min_u64(strcspn(req->env[i], "="), 80), req->env[i], trust_name[r->trust], why,
+			       r->set.max_trust == TRUST_TRUSTED ? "or use --trust trusted"
+								 : "for max_trust of the policy allows no trust that may set it");
+	}
+	return 0;
+}
+
 int prepare_request(const struct policy *policy, const struct brig_request *req, struct prepared_request *ret,
 		    struct brig_error *err)
 {
@@ -54,6 +71,8 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 	rc = subject_begin(&ret->subject, req, err);
 	if (rc == 0)
 		rc = policy_resolve(policy, req->trust, req->options, req->n_options, &ret->resolved, err);
+	if (rc == 0)
+		rc = check_env(req, &ret->resolved, err);
 	if (rc == 0)
 		rc = subject_detect(&ret->subject, err);
 	if (rc == 0)

@@ -67,6 +67,10 @@ void record_begin(struct recording *rg, const struct subject *what, const struct
 	rec->code = what->text ? what->text : "";
 	rec->code_len = what->len;
 	rec->file_name = req->file_name;
+	rec->args = req->args;
+	rec->n_args = req->n_args;
+	rec->env = req->env;
+	rec->n_env = req->n_env;
 	rec->policy_origin = "";
 	record_stream_begin(&rec->out, hashed, history_head_max(set));
 	record_stream_begin(&rec->err, hashed, history_head_max(set));
@@ -132,7 +136,7 @@ int record_prepare(struct recorder *r, struct recording *rg, struct result *res,
 	if (rg->prepared || !wants_record(rg))
 		return 0;
 	rg->prepared = true;
-	record_hash_code(&rg->rec);
+	record_hash_request(&rg->rec);
 	hash_policy(&rg->rec);
 	rc = prepare_audit(r, rg, res, err);
 	return rc < 0 ? rc : prepare_receipt(r, rg, err);

@@ -72,6 +72,8 @@ static int step_resolve(struct run *r)
 
 	(void)str_copy(res->id, sizeof(res->id), r->prepared.id);
 	res->trust = r->prepared.resolved.trust;
+	(void)str_copy(res->trust_source, sizeof(res->trust_source),
+		       policy_layer_name[r->prepared.resolved.trust_from]);
 	/* What could not be resolved is recorded as the policy says for nobody in particular. */
 	record_begin(&r->recording, &r->prepared.subject, rc < 0 ? policy_base(r->policy) : &r->prepared.resolved.set);
 	if (rc < 0)

@@ -26,8 +26,11 @@
  * What brings a database of version i + 1 to version i + 2; a new one is made from tables.def as it is now.  To change
  * the schema: append the statements here.
  */
-static const char *const migrations[] = { NULL };
-#define SCHEMA_VERSION 1
+static const char *const migrations[] = {
+	"ALTER TABLE executions ADD COLUMN trust_source TEXT;",
+	NULL,
+};
+#define SCHEMA_VERSION 2
 static_assert(SCHEMA_VERSION == ARRAY_LEN(migrations), "each version but the first has its migration, and a NULL");
 
 /* ---- failures ------------------------------------------------------------------------------------ */

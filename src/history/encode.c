@@ -87,6 +87,7 @@ static void put_execution(struct encoder *e)
 	packed_text_or_null(&e->w, e->r->who ? e->r->who : "");
 	packed_text_or_null(&e->w, cached_name[res->cache.compile]);
 	put_audit(e);
+	packed_text_or_null(&e->w, res->trust_source);
 }
 
 static void put_usage(struct encoder *e)

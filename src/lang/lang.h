@@ -86,6 +86,12 @@ int lang_find_tool(const struct language *lang, const struct lang_step *step, ch
 		   struct brig_error *err);
 
 /*
+ * Whether a variable that a request sets decides what code is loaded or started (env.def), so that it is refused below
+ * trust `trusted`: then *ret_why, if not NULL, is the reason, as the rest of a sentence about it.
+ */
+bool lang_env_is_refused(const char *entry, enum trust trust, char *ret_why, size_t size);
+
+/*
  * Appends a text that changes whenever the toolchain of a compile step may have changed: the tool, its companions
  * (glob patterns; "%r" is the folder above that of the real tool) and the host's packages.  False: it cannot be known.
  */

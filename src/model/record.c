@@ -2,6 +2,7 @@
 #include "model/record.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *const record_cache_name[] = { [CACHE_NONE] = "", [CACHE_MISS] = "miss", [CACHE_HIT] = "hit" };
@@ -35,9 +36,28 @@ void record_stream_release(struct record_stream *s)
 	buf_release(&s->head);
 }
 
-void record_hash_code(struct record *r)
+/* Each with its length before it: two lists must not hash alike because their bytes do. */
+static void hash_list(const char *const *item, size_t n, uint8_t ret[SHA256_LEN])
+{
+	struct sha256 h;
+
+	sha256_begin(&h);
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(item[i]);
+		char prefix[24];
+
+		sha256_add(&h, prefix, (size_t)snprintf(prefix, sizeof(prefix), "%zu:", len));
+		sha256_add(&h, item[i], len);
+		sha256_add(&h, ",", 1);
+	}
+	sha256_end(&h, ret);
+}
+
+void record_hash_request(struct record *r)
 {
 	sha256(r->code, r->code_len, r->code_sha256);
+	hash_list(r->args, r->n_args, r->args_sha256);
+	hash_list(r->env, r->n_env, r->env_sha256);
 }
 
 /* A text and its end: two rows must not hash like one. */

@@ -41,6 +41,12 @@ struct record {
 	size_t code_len;
 	const char *file_name; /* as the caller named it; may be NULL */
 	uint8_t code_sha256[SHA256_LEN];
+	const char *const *args; /* as the request gave them: borrowed */
+	size_t n_args;
+	const char *const *env;
+	size_t n_env;
+	uint8_t args_sha256[SHA256_LEN]; /* of "LENGTH:BYTES," for each, in their order */
+	uint8_t env_sha256[SHA256_LEN];
 	uint8_t policy_sha256[SHA256_LEN];   /* of every effective setting */
 	const char *policy_origin;           /* the policy file; "" if there was none */
 	uint8_t evidence_sha256[SHA256_LEN]; /* of every row; of nothing if there are none */
@@ -51,8 +57,8 @@ struct record {
 	uint8_t audit_hash[SHA256_LEN];
 };
 
-/* The digests that are made of other members: code, evidence. */
-void record_hash_code(struct record *r);
+/* The digests that are made of other members: code, arguments and environment; evidence. */
+void record_hash_request(struct record *r);
 void record_hash_evidence(struct record *r);
 
 #endif

@@ -58,6 +58,7 @@ void result_init_zeroed(struct result *r)
 	r->verdict = VERDICT_failed;
 	r->exit_code = -1;
 	r->trust = TRUST_UNKNOWN;
+	(void)str_copy(r->trust_source, sizeof(r->trust_source), "built-in");
 }
 
 void result_release(struct result *r)
@@ -254,6 +255,7 @@ static int add_identity(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "language", json_text_or_null(r->language));
 	failed |= json_object_set_new(doc, "backend", json_text_or_null(r->backend));
 	failed |= json_object_set_new(doc, "trust", json_string(trust_name[r->trust]));
+	failed |= json_object_set_new(doc, "trust_source", json_text(r->trust_source));
 	return failed;
 }
 

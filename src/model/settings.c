@@ -60,6 +60,7 @@ static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 #define choices_keep_output     keep_name
 #define choices_workspace_mode  workspace_mode_name
 #define choices_default_trust   trust_name
+#define choices_max_trust       trust_name
 
 const struct setting_info setting_info[] = {
 #define KEY(kind, field, section, unit, lo, hi, def, stricter, loosen, help) \

@@ -171,7 +171,36 @@ static bool check_rules_file(union slot *v, char *why)
 	       say(why, "rules_file takes an absolute path; '%s' is not one", printable(v->text, shown, sizeof(shown)));
 }
 
+/* Without repetitions, and with what auto stands for in its place. */
+static bool check_backends(union slot *v, char *why)
+{
+	bool listed[BACKEND_KIND_COUNT] = { false };
+	char shown[POLICY_WORD_MAX], hint[96];
+	struct setting_list all = { 0 };
+
+	for (const char *item = NULL; (item = setting_list_next(&v->list, item));) {
+		size_t kind = name_index(backend_kind_name, BACKEND_KIND_COUNT, item);
+
+		if (kind == BACKEND_KIND_COUNT)
+			return say(why, "backend takes auto, native, docker and direct; '%s' is none of them%s",
+				   printable(item, shown, sizeof(shown)),
+				   suggest(item, backend_kind_name, BACKEND_KIND_COUNT, hint, sizeof(hint)));
+		for (size_t k = BACKEND_NATIVE; k < BACKEND_KIND_COUNT; k++) {
+			bool meant = k == kind || (kind == BACKEND_AUTO && k != BACKEND_DIRECT);
+
+			if (meant && !listed[k])
+				(void)setting_list_add(&all, backend_kind_name[k]);
+			listed[k] |= meant;
+		}
+	}
+	if (all.n == 0)
+		return say(why, "backend takes at least one of auto, native, docker and direct");
+	setting_list_copy(&v->list, &all);
+	return true;
+}
+
 static const check_fn checks[SETTING_COUNT] = {
+	[SET_backends] = check_backends,
 	[SET_rules_file] = check_rules_file,
 	[SET_security_opt] = check_security_opt,
 	[SET_cap_drop] = check_cap_drop,

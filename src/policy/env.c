@@ -73,10 +73,12 @@ static void read_variable(const char *key, const char *name, const char *value, 
 	struct raw_value raw = { .text = value };
 	struct spelling sp;
 
-	if (spelling_find(key, &sp))
-		(void)layer_put(ret, &sp, at.name, &raw, &at, &at, diags);
-	else
+	if (!spelling_find(key, &sp))
 		complain_unknown(key, &at, diags);
+	else if (backend_is_list(&sp, &raw))
+		(void)layer_put_backends(ret, at.name, &raw, &at, &at, diags);
+	else
+		(void)layer_put(ret, &sp, at.name, &raw, &at, &at, diags);
 }
 
 void env_read(const char *const *vars, struct layer *ret, char *preset, size_t preset_size, struct policy_diags *diags)

@@ -100,6 +100,7 @@ struct layer_entry {
 	unsigned line, column;
 	struct packed val;
 	char spelling[40]; /* as the source spelled it; "": not met yet */
+	const char *implied_by; /* the key that says this too; NULL: it is written */
 };
 
 struct layer {
@@ -125,6 +126,33 @@ static inline bool layer_has(const struct layer *l, enum setting_key k)
 void layer_apply(const struct layer *l, struct settings *set, struct policy_origin origin[SETTING_COUNT]);
 void layer_apply_key(const struct layer *l, enum setting_key k, struct settings *set, struct policy_origin *origin);
 void layer_release(struct layer *l);
+
+/* ---- implied.c ------------------------------------------------------------------------------- */
+
+/* Whether a request may choose this backend; `auto` stands for native and docker. */
+bool backend_within(const struct setting_list *backends, int kind);
+/* Adds what the layer's values mean beyond themselves.  name: of the file, safe to print; "": an entry's own spelling. */
+void layer_imply(struct layer *l, const char *name, struct policy_diags *diags);
+/* `backend` may be given as a list, which is put by the second function instead of layer_put(). */
+bool backend_is_list(const struct spelling *sp, const struct raw_value *raw);
+bool layer_put_backends(struct layer *l, const char *spelled, const struct raw_value *raw, const struct place *at,
+			const struct place *value_at, struct policy_diags *diags);
+
+/* ---- binding.c ------------------------------------------------------------------------------- */
+
+/* The settings that a file sets, by itself or by naming a preset (NULL: it names none). */
+void binding_collect(const struct layer *file, const struct layer *preset, bool ret[SETTING_COUNT]);
+struct binding {
+	const bool *bound;
+	const struct settings *set; /* as the file leaves them */
+	const struct policy_origin *origin;
+};
+void binding_check_environment(const struct layer *env, const struct binding *b, struct policy_diags *diags);
+/* default_trust is never above max_trust: it follows it down, unless the layer that was applied last states it. */
+void binding_settle_trust(const struct layer *l, const char *name, struct settings *set, struct policy_origin *origin,
+			  struct policy_diags *diags);
+/* of_file: "" if the file names no preset. */
+void binding_check_preset(const char *chosen, const char *of_file, const char *place, struct policy_diags *diags);
 
 /* ---- diag.c ---------------------------------------------------------------------------------- */
 

@@ -11,7 +11,8 @@ static void origin_fill(struct policy_origin *o, const struct layer *l, const st
 {
 	o->layer = l->kind;
 	if (e->line)
-		(void)snprintf(o->place, sizeof(o->place), "%.80s:%u", l->label, e->line);
+		(void)snprintf(o->place, sizeof(o->place), "%.60s:%u%s%s", l->label, e->line,
+			       e->implied_by ? " by " : "", e->implied_by ? e->implied_by : "");
 	else
 		(void)snprintf(o->place, sizeof(o->place), "%s", *l->label ? l->label : e->spelling);
 	o->place[str_utf8_prefix(o->place, strlen(o->place))] = '\0';

@@ -3,7 +3,8 @@
  * Layers over each other.  policy_load() reads every source once and keeps what does not depend on a
  * request: the base (built-in < preset < file < environment) and one layer per trust level.
  * policy_resolve() adds a trust level and the request's wishes, and is where INV-5 is kept: a wish is
- * compared with the value that the trust level gives, in the direction that keys.def states.
+ * compared with the value that the trust level gives, in the direction that keys.def states.  The trust level itself
+ * is bounded by max_trust, and what a file sets binds whoever comes after it (binding.c).
  */
 #include "policy/internal.h"
 
@@ -24,6 +25,7 @@ struct policy {
 	struct policy_origin origin[SETTING_COUNT];
 	struct layer trust[TRUST_COUNT];      /* built in */
 	struct layer file_trust[TRUST_COUNT]; /* trust_levels of the file */
+	bool bound[SETTING_COUNT];            /* the file sets it for every level */
 	char preset[16];
 	char file[SETTING_TEXT_MAX]; /* cut if it is longer; only for records */
 };
@@ -113,6 +115,11 @@ static const char *choose_preset(const struct policy_sources *src, const struct 
 	return "standard";
 }
 
+static const char *file_shown(const struct policy_sources *src, char *dst, size_t size)
+{
+	return printable(src->file ? src->file : "policy", dst, size);
+}
+
 /*
  * A file whose `untrusted` is looser than its own base, or than the built-in value where it has none,
  * is a mistake.  The preset is left out: choosing another one must not turn a good file into a bad one.
@@ -136,7 +143,7 @@ static void check_untrusted(const struct policy_sources *src, struct sources *al
 		value_unpack_slot(k, &e->val, wish);
 		if (value_compare(k, wish, ref) != VALUE_LOOSER)
 			continue;
-		(void)printable(src->file ? src->file : "policy", name, sizeof(name));
+		(void)file_shown(src, name, sizeof(name));
 		diag_add(diags, &at, "untrusted would loosen %s to %s from %s; it can only tighten",
 			 setting_info[k].name, value_text(k, wish, asked, sizeof(asked)),
 			 value_text(k, ref, base, sizeof(base)));
@@ -181,6 +188,30 @@ static bool out_of_memory(const struct policy *p, const struct sources *all)
 	return bad;
 }
 
+static void imply_all(const struct policy_sources *src, struct sources *all, struct policy_diags *diags)
+{
+	char name[128];
+
+	(void)file_shown(src, name, sizeof(name));
+	layer_imply(&all->file.base, name, diags);
+	for (enum trust t = 0; t < TRUST_COUNT; t++)
+		layer_imply(&all->file.trust[t], name, diags);
+	layer_imply(&all->env, "", diags);
+}
+
+/* The environment over the file, as far as that lets it. */
+static void bind(const struct policy_sources *src, struct policy *p, struct sources *all, struct policy_diags *diags)
+{
+	const struct binding b = { .bound = p->bound, .set = &p->base, .origin = p->origin };
+	char name[128];
+
+	binding_settle_trust(&all->file.base, file_shown(src, name, sizeof(name)), &p->base, p->origin, diags);
+	binding_collect(&all->file.base, *all->file.preset ? &all->preset : NULL, p->bound);
+	binding_check_environment(&all->env, &b, diags);
+	layer_apply(&all->env, &p->base, p->origin);
+	binding_settle_trust(&all->env, "", &p->base, p->origin, diags);
+}
+
 /* Every source into *all and its place in the policy; complaints into *diags. */
 static int build(const struct policy_sources *src, struct policy *p, struct sources *all, struct policy_diags *diags,
 		 struct brig_error *err)
@@ -192,10 +223,12 @@ static int build(const struct policy_sources *src, struct policy *p, struct sour
 	env_read(src->environ, &all->env, all->env_preset, sizeof(all->env_preset), diags);
 	preset = choose_preset(src, all, diags);
 	(void)str_copy(p->preset, sizeof(p->preset), preset);
+	binding_check_preset(preset, all->file.preset, src->preset ? "preset" : "BRIG_PRESET", diags);
 	builtin_layer(&all->builtin);
 	preset_layer(preset, &all->preset);
 	for (enum trust t = 0; t < TRUST_COUNT; t++)
 		trust_layer(t, &p->trust[t]);
+	imply_all(src, all, diags);
 	if (out_of_memory(p, all))
 		return err_nomem(err);
 
@@ -204,7 +237,7 @@ static int build(const struct policy_sources *src, struct policy *p, struct sour
 	check_untrusted(src, all, &p->base, diags);
 	layer_apply(&all->preset, &p->base, p->origin);
 	layer_apply(&all->file.base, &p->base, p->origin);
-	layer_apply(&all->env, &p->base, p->origin);
+	bind(src, p, all, diags);
 	return diags->n ? fail_with_first(diags, err) : 0;
 }
 
@@ -264,12 +297,22 @@ static void follow_timeout(struct policy_resolved *r)
 	(void)str_copy(o->place, sizeof(o->place), "follows execution_timeout_ms");
 }
 
-static int find_trust(const struct policy *p, const char *name, enum trust *ret, struct brig_error *err)
+static int refuse_trust(const struct policy *p, enum trust t, struct brig_error *err)
+{
+	return err_set(err, BRIG_E_REFUSED, 0,
+		       "trust '%s' is more than the policy allows a request: max_trust is '%s' (%s); leave --trust out, "
+		       "or change max_trust in the policy",
+		       trust_name[t], trust_name[p->base.max_trust], p->origin[SET_max_trust].place);
+}
+
+/* A refused level is the request's all the same, for the record. */
+static int find_trust(const struct policy *p, const char *name, struct policy_resolved *ret, struct brig_error *err)
 {
 	char shown[POLICY_WORD_MAX], hint[96];
 	size_t t;
 
-	*ret = (enum trust)p->base.default_trust;
+	ret->trust = (enum trust)p->base.default_trust;
+	ret->trust_from = p->origin[SET_default_trust].layer;
 	if (!name)
 		return 0;
 	t = name_index(trust_name, TRUST_COUNT, name);
@@ -278,29 +321,90 @@ static int find_trust(const struct policy *p, const char *name, enum trust *ret,
 			       "unknown trust level '%s'; there are untrusted, unknown and trusted%s",
 			       printable(name, shown, sizeof(shown)),
 			       suggest(name, trust_name, TRUST_COUNT, hint, sizeof(hint)));
-	*ret = (enum trust)t;
-	return 0;
+	ret->trust = (enum trust)t;
+	ret->trust_from = LAYER_REQUEST;
+	return (int)t <= p->base.max_trust ? 0 : refuse_trust(p, ret->trust, err);
 }
 
-static int refuse(const struct policy_resolved *r, const struct layer_entry *e, enum setting_key k,
-		  const union slot *wish, struct brig_error *err)
+/* Whether the file says it to requests of this trust. */
+static bool is_bound(const struct policy *p, enum trust t, enum setting_key k)
+{
+	return setting_info[k].loosen != LOOSEN_TRUSTED && (p->bound[k] || layer_has(&p->file_trust[t], k));
+}
+
+static bool may_loosen(const struct policy *p, enum trust t, enum setting_key k)
+{
+	return t == TRUST_TRUSTED && setting_info[k].loosen != LOOSEN_NOBODY && !is_bound(p, t, k);
+}
+
+/* What would help against a refusal, as the end of its sentence. */
+static const char *remedy(const struct policy *p, const struct policy_resolved *r, enum setting_key k, char *dst,
+			  size_t size)
+{
+	if (is_bound(p, r->trust, k))
+		(void)snprintf(dst, size, "change the policy: %s sets it, and a request can only tighten that",
+			       r->origin[k].place);
+	else if (p->base.max_trust == TRUST_TRUSTED && may_loosen(p, TRUST_TRUSTED, k))
+		(void)str_copy(dst, size, "use --trust trusted");
+	else
+		(void)str_copy(dst, size, "change the policy: only the policy can loosen it");
+	return dst;
+}
+
+static int refuse(const struct policy *p, const struct policy_resolved *r, const struct layer_entry *e,
+		  enum setting_key k, const union slot *wish, struct brig_error *err)
 {
 	const struct setting_info *info = &setting_info[k];
-	bool trust_helps = info->loosen == LOOSEN_TRUSTED;
-	char asked[160], allowed[160];
+	char asked[160], allowed[160], help[192];
 
 	(void)value_text(k, wish, asked, sizeof(asked));
 	(void)policy_value_text(&r->set, k, allowed, sizeof(allowed));
+	(void)remedy(p, r, k, help, sizeof(help));
 	if (info->kind == KIND_NUM && info->stricter != STRICTER_SAME) {
 		bool less = info->stricter == STRICTER_LESS;
 
 		return err_set(err, BRIG_E_REFUSED, 0, "%s %s is %s than trust '%s' allows (%s); %s it, or %s",
 			       e->spelling, asked, less ? "more" : "less", trust_name[r->trust], allowed,
-			       less ? "lower" : "raise", trust_helps ? "use --trust trusted" : "change the policy");
+			       less ? "lower" : "raise", help);
 	}
-	return err_set(err, BRIG_E_REFUSED, 0, "%s '%s' is looser than trust '%s' allows ('%s'); leave it out%s",
-		       e->spelling, asked, trust_name[r->trust], allowed,
-		       trust_helps ? ", or use --trust trusted" : ": only the policy can loosen it");
+	return err_set(err, BRIG_E_REFUSED, 0, "%s '%s' is looser than trust '%s' allows ('%s'); leave it out, or %s",
+		       e->spelling, asked, trust_name[r->trust], allowed, help);
+}
+
+/*
+ * A request chooses among `backends`, at any trust, since all of them isolate.  The exception is `direct`: it has to
+ * be listed, and the request has to be trusted.
+ */
+static int check_backend(const struct policy_resolved *r, int wish, struct brig_error *err)
+{
+	const char *place = r->origin[SET_backends].place;
+	char allowed[128];
+
+	if (wish == r->set.backend)
+		return 0;
+	(void)policy_value_text(&r->set, SET_backends, allowed, sizeof(allowed));
+	if (!backend_within(&r->set.backends, wish))
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "backend '%s' is none of those that the policy lets a request choose: %s (%s)%s; leave it "
+			       "out, or change the policy, as in backend: [native, %s]",
+			       backend_kind_name[wish], allowed, place,
+			       wish == BACKEND_DIRECT ? ". direct isolates nothing" : "", backend_kind_name[wish]);
+	if (wish == BACKEND_DIRECT && r->trust != TRUST_TRUSTED)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "backend 'direct' isolates nothing and is not for trust '%s'; leave it out, or use --trust "
+			       "trusted",
+			       trust_name[r->trust]);
+	return 0;
+}
+
+/* How high trust goes is no wish. */
+static int check_trust_wish(const struct layer_entry *e, enum setting_key k, const union slot *wish,
+			    const struct policy_resolved *r, struct brig_error *err)
+{
+	if (value_compare(k, wish, setting_at_const(&r->set, k)) == VALUE_SAME)
+		return 0;
+	return err_set(err, BRIG_E_REFUSED, 0, "only the policy sets %s; a request names its own trust level with --trust",
+		       e->spelling);
 }
 
 /* One wish into *wishes; whether it is allowed is asked later, when all of them are known to be sound. */
@@ -323,16 +427,28 @@ static int read_wish(const struct brig_option *o, struct layer *wishes, struct p
 }
 
 /* INV-5: a request can tighten; it can loosen only what its trust level lets it. */
-static int apply_wish(const struct layer_entry *e, enum setting_key k, union slot *scratch, struct policy_resolved *r,
-		      struct brig_error *err)
+static int check_wish(const struct policy *p, const struct layer_entry *e, enum setting_key k, const union slot *wish,
+		      const struct policy_resolved *r, struct brig_error *err)
 {
-	bool may_loosen = r->trust == TRUST_TRUSTED && setting_info[k].loosen == LOOSEN_TRUSTED;
-	void *now = setting_at(&r->set, k);
+	if (k == SET_backend)
+		return check_backend(r, wish->choice, err);
+	if (k == SET_default_trust || k == SET_max_trust)
+		return check_trust_wish(e, k, wish, r, err);
+	if (!may_loosen(p, r->trust, k) && value_compare(k, wish, setting_at_const(&r->set, k)) == VALUE_LOOSER)
+		return refuse(p, r, e, k, wish, err);
+	return 0;
+}
+
+static int apply_wish(const struct policy *p, const struct layer_entry *e, enum setting_key k, union slot *scratch,
+		      struct policy_resolved *r, struct brig_error *err)
+{
+	int rc;
 
 	value_unpack_slot(k, &e->val, scratch);
-	if (!may_loosen && value_compare(k, scratch, now) == VALUE_LOOSER)
-		return refuse(r, e, k, scratch, err);
-	value_copy(k, now, scratch);
+	rc = check_wish(p, e, k, scratch, r, err);
+	if (rc < 0)
+		return rc;
+	value_copy(k, setting_at(&r->set, k), scratch);
 	r->origin[k].layer = LAYER_REQUEST;
 	(void)snprintf(r->origin[k].place, sizeof(r->origin[k].place), "request %s", e->spelling);
 	return 0;
@@ -351,8 +467,8 @@ static void wish_room_freep(struct wish_room **w)
 	free(*w);
 }
 
-static int resolve_wishes(const struct brig_option *options, size_t n, struct policy_resolved *r,
-			  struct brig_error *err)
+static int resolve_wishes(const struct policy *p, const struct brig_option *options, size_t n,
+			  struct policy_resolved *r, struct brig_error *err)
 {
 	CLEANUP(wish_room_freep)
 	struct wish_room *w = calloc(1, sizeof(*w));
@@ -363,39 +479,44 @@ static int resolve_wishes(const struct brig_option *options, size_t n, struct po
 	w->wishes.scratch = &w->scratch;
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = read_wish(&options[i], &w->wishes, &w->complaint, err);
+	if (rc == 0)
+		layer_imply(&w->wishes, "", &w->complaint);
+	if (rc == 0 && w->complaint.n)
+		rc = err_set(err, BRIG_E_USAGE, 0, "%s", w->complaint.row[0].msg);
 	for (enum setting_key k = 0; k < SETTING_COUNT && rc == 0; k++)
 		if (layer_has(&w->wishes, k))
-			rc = apply_wish(w->wishes.at[k], k, &w->scratch, r, err);
+			rc = apply_wish(p, w->wishes.at[k], k, &w->scratch, r, err);
 	return rc;
 }
 
-/* What the file says of a trust level replaces what is built in, key by key. */
+/* What the file says of a trust level replaces what is built in, key by key, and so does what it binds for all. */
 static void apply_trust(const struct policy *p, enum trust t, struct policy_resolved *r)
 {
 	for (enum setting_key k = 0; k < SETTING_COUNT; k++)
-		layer_apply_key(layer_has(&p->file_trust[t], k) ? &p->file_trust[t] : &p->trust[t], k, &r->set,
-				&r->origin[k]);
+		if (layer_has(&p->file_trust[t], k))
+			layer_apply_key(&p->file_trust[t], k, &r->set, &r->origin[k]);
+		else if (t != TRUST_TRUSTED || !is_bound(p, t, k))
+			layer_apply_key(&p->trust[t], k, &r->set, &r->origin[k]);
 }
 
 int policy_resolve(const struct policy *p, const char *trust, const struct brig_option *options, size_t n,
 		   struct policy_resolved *ret, struct brig_error *err)
 {
-	enum trust t;
-	int rc = find_trust(p, trust, &t, err);
+	int rc;
 
+	memset(ret, 0, sizeof(*ret));
+	rc = find_trust(p, trust, ret, err);
 	if (rc < 0)
 		return rc;
-	memset(ret, 0, sizeof(*ret));
 	for (enum setting_key k = 0; k < SETTING_COUNT; k++)
 		value_copy(k, setting_at(&ret->set, k), setting_at_const(&p->base, k));
 	memcpy(ret->origin, p->origin, sizeof(ret->origin));
 	memcpy(ret->preset, p->preset, sizeof(ret->preset));
-	ret->trust = t;
-	apply_trust(p, t, ret);
+	apply_trust(p, ret->trust, ret);
 	follow_timeout(ret);
 	if (n == 0)
 		return 0;
-	rc = resolve_wishes(options, n, ret, err);
+	rc = resolve_wishes(p, options, n, ret, err);
 	follow_timeout(ret);
 	return rc;
 }

@@ -6,6 +6,8 @@
  * Trust levels: what is built in for `untrusted` is taken only where it tightens the lower layers, what is
  * built in for `trusted` only where it loosens them; the file's trust_levels replace these key by key
  * (for `untrusted` still only where they tighten).
+ *
+ * What a file sets binds the layers above it: they can tighten it, and loosen only what costs resources.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
@@ -57,6 +59,7 @@ struct policy_origin {
 struct policy_resolved {
 	struct settings set;
 	enum trust trust;
+	enum policy_layer trust_from; /* who chose it: the request, or the layer that set the default */
 	char preset[16];
 	struct policy_origin origin[SETTING_COUNT];
 };
@@ -66,8 +69,8 @@ extern const char *const preset_names[];
 extern const size_t preset_count;
 
 /*
- * Applies a trust level (NULL: default_trust) and the request's wishes.  A wish beyond what the trust
- * allows: -BRIG_E_REFUSED, naming key, wish and ceiling.  A malformed wish: -BRIG_E_USAGE.
+ * Applies a trust level (NULL: default_trust) and the request's wishes.  A level above max_trust, or a wish beyond what
+ * the trust allows: -BRIG_E_REFUSED, naming key, wish and ceiling; trust and trust_from are filled all the same.  A malformed wish: -BRIG_E_USAGE.
  */
 int policy_resolve(const struct policy *p, const char *trust, const struct brig_option *options, size_t n,
 		   struct policy_resolved *ret, struct brig_error *err);

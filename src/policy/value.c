@@ -487,8 +487,8 @@ enum strictness value_compare(enum setting_key k, const void *wish, const void *
 		return compare_numbers((uint64_t) * (const int *)wish, (uint64_t) * (const int *)now, info->stricter);
 	case KIND_TEXT:
 		return str_eq(wish, now) ? VALUE_SAME : VALUE_LOOSER;
-	case KIND_LIST:
-		return compare_lists(wish, now, info->stricter);
+	case KIND_LIST: /* a level may have backends of its own, but a request only fewer */
+		return compare_lists(wish, now, k == SET_backends ? STRICTER_LESS : info->stricter);
 	}
 	return VALUE_LOOSER;
 }

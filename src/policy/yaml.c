@@ -273,12 +273,16 @@ static void read_list_value(struct reader *r, struct scope *sc, const struct spe
 	struct setting_list list;
 	struct raw_value raw = { .list = &list };
 
-	if (setting_info[sp->key].kind != KIND_LIST) {
+	if (setting_info[sp->key].kind != KIND_LIST && !backend_is_list(sp, &raw)) {
 		diag_add(r->diags, &value_at, "%s takes one value, not a list", key);
 		skip_node(r);
 		return;
 	}
-	if (read_sequence(r, sp, &list))
+	if (!read_sequence(r, sp, &list))
+		return;
+	if (backend_is_list(sp, &raw))
+		(void)layer_put_backends(sc->layer, key, &raw, at, &value_at, r->diags);
+	else
 		(void)layer_put(sc->layer, sp, key, &raw, at, &value_at, r->diags);
 }
 
@@ -356,7 +360,7 @@ static bool in_place(struct reader *r, const struct scope *sc, enum setting_key 
 {
 	const char *home = setting_info[k].section;
 
-	if (sc->level && k == SET_default_trust) {
+	if (sc->level && (k == SET_default_trust || k == SET_max_trust)) {
 		diag_add(r->diags, at, "%s cannot stand in a trust level: it chooses one", key);
 		return false;
 	}

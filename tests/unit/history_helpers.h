@@ -123,7 +123,7 @@ static inline int set_up(void **state)
 		.file_name = "one.py",
 		.policy_origin = "",
 	};
-	record_hash_code(&w->rec);
+	record_hash_request(&w->rec);
 	*state = w;
 	return 0;
 }

@@ -203,7 +203,7 @@ static void test_keep(void **state)
 	memset(text, 'x', sizeof(text));
 	w->rec.code = text;
 	w->rec.code_len = sizeof(text);
-	record_hash_code(&w->rec);
+	record_hash_request(&w->rec);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		json_t *doc;
 

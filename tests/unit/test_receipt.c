@@ -51,7 +51,7 @@ static char *make_receipt(const struct statedir *state)
 	rec.audit_seq = 7;
 	rec.code = "print(1)";
 	rec.code_len = 8;
-	record_hash_code(&rec);
+	record_hash_request(&rec);
 	record_hash_evidence(&rec);
 	record_stream_begin(&rec.out, true, 0);
 	record_stream_add(&rec.out, "1\n", 2);
