@@ -341,7 +341,7 @@ static bool may_loosen(const struct policy *p, enum trust t, enum setting_key k)
 static const char *remedy(const struct policy *p, const struct policy_resolved *r, enum setting_key k, char *dst,
 			  size_t size)
 {
-	if (is_bound(p, r->trust, k))
+	if (setting_info[k].loosen == LOOSEN_UNSET && is_bound(p, r->trust, k))
 		(void)snprintf(dst, size, "change the policy: %s sets it, and a request can only tighten that",
 			       r->origin[k].place);
 	else if (p->base.max_trust == TRUST_TRUSTED && may_loosen(p, TRUST_TRUSTED, k))

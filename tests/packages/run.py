@@ -404,7 +404,7 @@ def go_project(t):
 		registry.put_go("example.test/hello", "v1.0.0", {"hello.go": "package hello\n\nconst Value = 42\n"})
 		top = project(t, go_DOT_mod="module example.test/app\n\ngo 1.18\n\nrequire example.test/hello v1.0.0\n",
 			      app_DOT_go='package main\n\nimport "example.test/hello"\n\nfunc main() { println(hello.Value) }\n')
-		args = ["exec", "--workspace", top, "--project-packages", "-e", "GOCACHE=/tmp/go", "--json", "--shell", "go build -o app . && ./app"]
+		args = ["exec", "--workspace", top, "--project-packages", "--trust", "trusted", "-e", "GOCACHE=/tmp/go", "--json", "--shell", "go build -o app . && ./app"]
 		p = t.brig(*args, env=env_for(registry, GOSUMDB="off", BRIG_PIDS_LIMIT="64"), guard=GUARD)
 		r = harness.Result(p)
 		t.check(r.verdict == "ok" and r.stderr.endswith(b"42\n"), "go run in the project", r)
@@ -421,7 +421,7 @@ def refusals(t):
 		(["--packages=--help"], {}, "option"),
 		(["--packages", "a\nb"], {}, "0x0a"),
 		(["--packages", "a"], {"PIP_INDEX_URL": "ftp://u:pw@h/"}, "no http address"),
-		(["--packages", "a", "--backend", "direct", "--trust", "trusted"], {}, "native backend"),
+		(["--packages", "a"], {"BRIG_BACKEND": "direct"}, "native backend"),
 	):
 		r = cell(t, None, *args, env=env, **python)
 		t.equal((r.verdict, r.json["step"]), ("refused", None), "verdict", r)

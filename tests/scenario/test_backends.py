@@ -228,11 +228,12 @@ def direct_killed(t):
 	t.check(not os.path.exists(rows[other.pid]["name"]), "a cancelled run removes its own")
 
 
-@case("direct: asked for by a request, it needs trust")
+@case("direct: a request gets it from a list of the policy only, and needs trust")
 def direct_by_request(t):
-	r = cell(t, "--backend", "direct", "-l", "shell", "-c", "echo ran")
-	t.verdict(r, "refused")
-	r = cell(t, "--backend", "direct", "--trust", "trusted", "-l", "shell", "-c", "echo ran")
+	listed = {"BRIG_BACKEND": "native,direct"}
+	for words, env in (((), {}), (("--trust", "trusted"), {}), ((), listed)):
+		t.verdict(cell(t, "--backend", "direct", *words, "-l", "shell", "-c", "echo ran", env=env), "refused")
+	r = cell(t, "--backend", "direct", "--trust", "trusted", "-l", "shell", "-c", "echo ran", env=listed)
 	t.verdict(r, "ok")
 	t.equal(r.json["backend"], "direct", "backend", r)
 

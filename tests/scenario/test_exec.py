@@ -97,7 +97,7 @@ def missing(t):
 		r = t.verdict(run(t, "--", *words), "error")
 		t.equal(r.json["exit_code"], 127, "exit code", r)
 		t.check(words[0] in r.reason and "not found" in r.reason, "the reason names it", r)
-	r = t.verdict(run(t, "--env", "PATH=/nowhere", "--", "ls"), "error")
+	r = t.verdict(run(t, "--trust", "trusted", "--env", "PATH=/nowhere", "--", "ls"), "error")
 	t.equal(r.json["exit_code"], 127, "exit code with another PATH", r)
 
 

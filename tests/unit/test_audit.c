@@ -101,6 +101,31 @@ static void expect_problem(const struct bed *b, const char *kind, const char *fi
 	json_decref(doc);
 }
 
+/* I1: two requests that differ in one argument or variable have different entries, wherever the bytes are divided. */
+static void i1_arguments_and_environment_are_hashed(void **state)
+{
+	static const char *const lists[][2] = { { "ab", "c" }, { "a", "bc" } };
+	/* printf '2:ab,1:c,' | sha256sum */
+	static const char first[] = "\"args_sha256\":\"c574c25172ecac17c428975b6e876d2a98a72d84660fc96686f942390b360cd8\"";
+	struct bed *b = *state;
+	struct text t;
+
+	for (size_t i = 0; i < 2; i++) {
+		b->rec.args = b->rec.env = lists[i];
+		b->rec.n_args = 2 - i; /* the second one has only "a" */
+		b->rec.n_env = 2;
+		record_hash_request(&b->rec);
+		append(b, 1);
+	}
+	t = load(b, "000001.jsonl");
+	assert_non_null(strstr(t.line[1], first));
+	assert_null(strstr(t.line[2], first));
+	assert_non_null(strstr(t.line[1], "\"trust\":\"unknown\",\"trust_source\":\"built-in\""));
+	assert_memory_not_equal(strstr(t.line[1], "\"env_sha256\""), strstr(t.line[2], "\"env_sha256\""), 40);
+	free(t.data);
+	expect_whole(b, 2);
+}
+
 /* ---- writing ------------------------------------------------------------------------------------------ */
 
 static void entries_verify(void **state)
@@ -699,6 +724,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(entries_verify),
+		CASE(i1_arguments_and_environment_are_hashed),
 		CASE(an_entry_has_every_field),
 		CASE(strings_cannot_forge),
 		CASE(files_turn_by_size),

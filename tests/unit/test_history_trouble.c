@@ -460,6 +460,18 @@ static void test_others_databases(void **state)
 	assert_true(is_there(w, DB_NAME ".bad-1"));
 }
 
+static void test_older_database_is_brought_up(void **state)
+{
+	struct world *w = *state;
+
+	add(w);
+	assert_int_equal(count(w, NULL), 1);
+	exec_sql(w, "ALTER TABLE executions DROP COLUMN trust_source; PRAGMA user_version = 1;");
+	add_many(w, 1);
+	assert_int_equal(count(w, NULL), 2);
+	exec_sql(w, "SELECT trust_source FROM executions;");
+}
+
 static void test_database_is_no_file(void **state)
 {
 	struct world *w = *state;
@@ -513,6 +525,7 @@ int main(void)
 		IN_WORLD(test_damaged_database),
 		IN_WORLD(test_damage_met_by_a_reader),
 		IN_WORLD(test_others_databases),
+		IN_WORLD(test_older_database_is_brought_up),
 		IN_WORLD(test_database_is_no_file),
 		IN_WORLD(test_modes),
 	};

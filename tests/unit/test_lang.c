@@ -524,6 +524,71 @@ static void programs_belong_to_languages(void **state UNUSED)
 	assert_null(lang_by_name("command")); /* nothing is detected as one */
 }
 
+/* I1: variables by which code comes in that nobody inspected. */
+static void i1_environment_below_trusted(void **state)
+{
+	static const struct {
+		const char *entry;
+		enum trust up_to; /* refused at this trust and below; TRUST_COUNT: never */
+	} rows[] = {
+		{ "LD_PRELOAD=/tmp/x.so", TRUST_UNKNOWN },
+		{ "GLIBC_TUNABLES=x", TRUST_UNKNOWN },
+		{ "PYTHONWARNINGS=all:0:antigravity.x:0:0", TRUST_UNKNOWN },
+		{ "BROWSER=/bin/sh -c id #%s", TRUST_UNKNOWN },
+		{ "PYTHONPATH=/workspace", TRUST_UNKNOWN },
+		{ "PYTHONHASHSEED=0", TRUST_COUNT },
+		{ "PYTHONUNBUFFERED=1", TRUST_COUNT },
+		{ "NODE_OPTIONS=--import=data:text/javascript,1", TRUST_UNKNOWN },
+		{ "NODE_ENV=production", TRUST_COUNT },
+		{ "npm_config_node_options=x", TRUST_UNKNOWN },
+		{ "NPM_CONFIG_SCRIPT_SHELL=x", TRUST_UNKNOWN },
+		{ "BASH_ENV=x", TRUST_UNKNOWN },
+		{ "ENV=x", TRUST_UNKNOWN },
+		{ "BASH_FUNC_echo%%=() { id; }", TRUST_UNKNOWN },
+		{ "GREETING=() { :; }; id", TRUST_UNKNOWN },
+		{ "GREETING=  () { :; }", TRUST_UNKNOWN },
+		{ "a.b=1", TRUST_UNKNOWN },
+		{ "1A=1", TRUST_UNKNOWN },
+		{ "=1", TRUST_UNKNOWN },
+		{ "PERL5OPT=-Mx", TRUST_UNKNOWN },
+		{ "RUBYOPT=-rx", TRUST_UNKNOWN },
+		{ "GOFLAGS=-toolexec=x", TRUST_UNKNOWN },
+		{ "TS_NODE_COMPILER=x", TRUST_UNKNOWN },
+		{ "ESBUILD_BINARY_PATH=x", TRUST_UNKNOWN },
+		{ "CC=x", TRUST_UNKNOWN },
+		{ "JAVA_TOOL_OPTIONS=-javaagent:x", TRUST_UNKNOWN },
+		{ "PYTEST_ADDOPTS=-p x", TRUST_UNKNOWN },
+		{ "GIT_SSH_COMMAND=x", TRUST_UNKNOWN },
+		{ "LESSOPEN=|x", TRUST_UNKNOWN },
+		{ "TAR_OPTIONS=--to-command=x", TRUST_UNKNOWN },
+		{ "AWKPATH=x", TRUST_UNKNOWN },
+		{ "OPENSSL_CONF=x", TRUST_UNKNOWN },
+		{ "PS4=$(id)", TRUST_UNKNOWN },
+		{ "PATH=/workspace", TRUST_UNKNOWN },
+		{ "HOME=/workspace", TRUST_UNKNOWN },
+		{ "FROBTOOL_STARTUP=x", TRUST_UNTRUSTED },
+		{ "FROBRC=x", TRUST_UNTRUSTED },
+		{ "TMPDIR=/tmp/x", TRUST_UNTRUSTED },
+		{ "GREETING=good morning", TRUST_COUNT },
+		{ "GOAL=(1, 2)", TRUST_COUNT },
+		{ "LANG=C", TRUST_COUNT },
+		{ "TZ=UTC", TRUST_COUNT },
+		{ "SEED=7", TRUST_COUNT },
+	};
+	char why[256];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (enum trust t = 0; t < TRUST_COUNT; t++) {
+			bool refused = rows[i].up_to != TRUST_COUNT && t <= rows[i].up_to;
+
+			if (lang_env_is_refused(rows[i].entry, t, why, sizeof(why)) != refused)
+				fail_msg("%s at %s", rows[i].entry, trust_name[t]);
+			if (refused)
+				assert_true(strlen(why) > 20);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -544,6 +609,7 @@ int main(void)
 		cmocka_unit_test(compiled_output_runs_itself),
 		cmocka_unit_test(every_command_can_be_made),
 		cmocka_unit_test(programs_belong_to_languages),
+		cmocka_unit_test(i1_environment_below_trusted),
 	};
 
 	return cmocka_run_group_tests_name("lang", tests, NULL, NULL);

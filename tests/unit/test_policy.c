@@ -298,13 +298,20 @@ static const struct {
 	{ "trusted", "timeout", "48h", -BRIG_E_USAGE, "too large" },
 	{ "unknown", "mem_limit", "513m", -BRIG_E_REFUSED, "mem_limit 513m is more" },
 	{ "unknown", "memory_mb", "128", 0, NULL },
-	{ "unknown", "monitoring_interval_ms", "50", -BRIG_E_REFUSED,
-	  "less than trust 'unknown' allows (100ms); raise it" },
-	{ "unknown", "monitoring_interval_ms", "500", 0, NULL },
+	{ "unknown", "monitoring_interval_ms", "50", -BRIG_E_REFUSED, "looser than trust 'unknown' allows ('100ms')" },
+	{ "unknown", "monitoring_interval_ms", "500", -BRIG_E_REFUSED, "or use --trust trusted" },
+	{ "trusted", "monitoring_interval_ms", "500", 0, NULL },
 	{ "unknown", "backend", "native", 0, NULL },
 	{ "unknown", "backend", "docker", 0, NULL },
-	{ "unknown", "backend", "direct", -BRIG_E_REFUSED, "or use --trust trusted" },
-	{ "trusted", "backend", "direct", 0, NULL },
+	{ "unknown", "backend", "direct", -BRIG_E_REFUSED, "[native, docker] (built-in)" },
+	{ "trusted", "backend", "direct", -BRIG_E_REFUSED, "backend: [native, direct]" },
+	{ "trusted", "backend", "native,direct", -BRIG_E_USAGE, "none of them" },
+	{ "trusted", "backends", "native,direct", -BRIG_E_REFUSED, "only the policy" },
+	{ "unknown", "backends", "docker", 0, NULL },
+	{ "trusted", "keep_code", "none", -BRIG_E_REFUSED, "only the policy" },
+	{ "trusted", "keep_output", "none", -BRIG_E_REFUSED, "only the policy" },
+	{ "trusted", "redact", "*", -BRIG_E_REFUSED, "only the policy" },
+	{ "trusted", "max_trust", "untrusted", -BRIG_E_REFUSED, "only the policy" },
 	{ "trusted", "enable_sandbox", "false", -BRIG_E_REFUSED, "only the policy can loosen it" },
 	{ "unknown", "enable_sandbox", "true", 0, NULL },
 	{ "trusted", "allow_degraded", "landlock", -BRIG_E_REFUSED, "only the policy" },
@@ -392,6 +399,208 @@ static void test_no_wish_loosens(void **state)
 		}
 	}
 	policy_free(p);
+}
+
+/* ---- P1: who judges ---------------------------------------------------------------------------------------------- */
+
+struct judged {
+	const char *text;     /* of the file; NULL: there is none */
+	const char *var;      /* of the environment; NULL: none */
+	const char *trust;    /* of the request; NULL: none */
+	const char *key, *value; /* its wish; NULL: none */
+	const char *part;     /* of the refusal; NULL: it is granted */
+};
+
+static void check_judged(const struct judged *j)
+{
+	const char *const vars[] = { j->var, NULL };
+	struct policy_sources src = { .environ = vars };
+	struct brig_option o = { j->key, j->value };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct policy *p;
+	int rc;
+
+	if (j->text) {
+		src.file = "etc/sandbox.yaml";
+		src.text = j->text;
+		src.text_len = strlen(j->text);
+	}
+	p = must_load(&src);
+	rc = policy_resolve(p, j->trust, &o, j->key ? 1 : 0, &resolved, &err);
+	policy_free(p);
+	if (rc != (j->part ? -BRIG_E_REFUSED : 0) || (j->part && !strstr(err.msg, j->part)))
+		fail_msg("'%s' %s, trust %s, %s=%s: %d, '%s' instead of '%s'", j->text ? j->text : "", j->var ? j->var : "",
+			 j->trust ? j->trust : "-", j->key ? j->key : "-", j->value ? j->value : "-", rc, err.msg,
+			 j->part ? j->part : "granted");
+}
+
+/* A request cannot say more trust than the policy lets it. */
+static void test_p1_max_trust(void **state)
+{
+	static const struct judged rows[] = {
+		{ NULL, NULL, "trusted", NULL, NULL, NULL },
+		{ "mem_limit: 64m", NULL, "trusted", NULL, NULL, NULL },
+		{ "default_trust: untrusted", NULL, "trusted", NULL, NULL,
+		  "max_trust is 'untrusted' (sandbox.yaml:1 by default_trust); leave --trust out, or change max_trust" },
+		{ "default_trust: untrusted", NULL, "unknown", NULL, NULL, "trust 'unknown' is more than the policy allows" },
+		{ "default_trust: untrusted", NULL, "untrusted", NULL, NULL, NULL },
+		{ "default_trust: untrusted\nmax_trust: trusted", NULL, "trusted", NULL, NULL, NULL },
+		{ "max_trust: unknown", NULL, "trusted", NULL, NULL, "(sandbox.yaml:1)" },
+		{ "max_trust: trusted", "BRIG_MAX_TRUST=unknown", "trusted", NULL, NULL, "(BRIG_MAX_TRUST)" },
+		{ NULL, "BRIG_MAX_TRUST=untrusted", "unknown", NULL, NULL, "(BRIG_MAX_TRUST)" },
+		{ NULL, "BRIG_DEFAULT_TRUST=untrusted", "trusted", NULL, NULL, NULL },
+		/* Where trusted cannot be had, it is no remedy. */
+		{ "max_trust: unknown", NULL, NULL, "timeout", "300", "change the policy" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check_judged(&rows[i]);
+}
+
+static void test_p1_who_chose_the_trust(void **state)
+{
+	static const char *const vars[] = { "BRIG_MAX_TRUST=untrusted", NULL };
+	struct policy *p = must_load_text("default_trust: untrusted");
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	(void)state;
+	must_resolve(p, NULL);
+	assert_int_equal(resolved.trust_from, LAYER_FILE);
+	assert_origin("max_trust", LAYER_FILE, "sandbox.yaml:1 by default_trust");
+	assert_int_equal(policy_resolve(p, "trusted", NULL, 0, &resolved, &err), -BRIG_E_REFUSED);
+	assert_int_equal(resolved.trust, TRUST_TRUSTED);
+	assert_int_equal(resolved.trust_from, LAYER_REQUEST);
+	policy_free(p);
+	p = must_load(&(struct policy_sources){ 0 });
+	must_resolve(p, NULL);
+	assert_int_equal(resolved.trust_from, LAYER_BUILTIN);
+	policy_free(p);
+	/* The default follows the ceiling down. */
+	p = must_load(&(struct policy_sources){ .environ = vars });
+	must_resolve(p, NULL);
+	assert_int_equal(resolved.trust, TRUST_UNTRUSTED);
+	assert_int_equal(resolved.trust_from, LAYER_ENV);
+	policy_free(p);
+}
+
+/* The backend of the policy binds at every trust, and direct is never a request's own choice. */
+static void test_p1_backend_binds(void **state)
+{
+	static const struct judged rows[] = {
+		{ "backend: native", NULL, "trusted", "backend", "docker", "[native] (sandbox.yaml:1 by backend)" },
+		{ "backend: native", NULL, "trusted", "backend", "auto", "none of those" },
+		{ "backend: native", NULL, "untrusted", "backend", "native", NULL },
+		{ "backend: auto", NULL, "untrusted", "backend", "docker", NULL },
+		{ "backend: auto", NULL, "trusted", "backend", "direct", "isolates nothing" },
+		{ "backend: [docker, native]", NULL, "untrusted", "backend", "native", NULL },
+		{ "backend: [docker, native]", NULL, "untrusted", "backend", "auto", NULL },
+		{ "backend: [docker, native]", NULL, "trusted", "backend", "direct", "isolates nothing" },
+		{ "backend: [auto, direct]", NULL, "trusted", "backend", "direct", NULL },
+		{ "backend: [auto, direct]", NULL, "unknown", "backend", "direct", "use --trust trusted" },
+		{ "backend: direct", NULL, "untrusted", "backend", "direct", NULL },
+		{ NULL, "BRIG_BACKEND=docker", "trusted", "backend", "native", "(BRIG_BACKEND)" },
+		{ NULL, "BRIG_BACKEND=docker,native", "unknown", "backend", "native", NULL },
+		{ NULL, NULL, "trusted", "backend", "direct", "(built-in)" },
+		{ "trust_levels: {trusted: {backend: docker}}", NULL, "trusted", "backend", "native", "[docker]" },
+		{ "trust_levels: {trusted: {backend: docker}}", NULL, "unknown", "backend", "native", NULL },
+	};
+	struct policy *p = must_load_text("backend: [auto, direct]");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check_judged(&rows[i]);
+	must_resolve(p, NULL);
+	assert_value("backend", "auto");
+	assert_value("backends", "[native, docker, direct]");
+	policy_free(p);
+	p = must_load_text("backends: [docker, native]");
+	must_resolve(p, NULL);
+	assert_value("backend", "docker");
+	policy_free(p);
+}
+
+/* What a file sets for protection or record is not loosened by a request, whatever its trust. */
+static void test_p1_what_a_file_sets_binds(void **state)
+{
+	static const struct judged rows[] = {
+		{ "inspection: true", NULL, "trusted", "inspection", "false", "sandbox.yaml:1 sets it" },
+		{ NULL, NULL, "trusted", "inspection", "false", NULL },
+		{ "mem_limit: 64m", NULL, "trusted", "inspection", "false", NULL },
+		{ "trust_levels: {trusted: {inspection: true}}", NULL, "trusted", "inspection", "false", "sets it" },
+		{ "strict_commands: true", NULL, "trusted", "strict_commands", "false", "sets it" },
+		{ "workspace_exec: false", NULL, "trusted", "workspace_exec", "true", "sets it" },
+		{ "workspace_mode: cow", NULL, "trusted", "workspace_mode", "rw", "sets it" },
+		{ "packages: {packages: false}", NULL, "trusted", "packages", "true", "sets it" },
+		{ "report_denied: true", NULL, "trusted", "report_denied", "false", "sets it" },
+		{ "monitoring: {enabled: true}", NULL, "trusted", "monitoring_enabled", "false", "sets it" },
+		{ "cache: {cache: false}", NULL, "trusted", "cache", "true", "sets it" },
+		{ "docker: {build: false}", NULL, "trusted", "docker_build", "true", "sets it" },
+		{ "keep_code: all", NULL, "trusted", "keep_code", "none", "only the policy" },
+		{ "workspace_mode: cow", NULL, "untrusted", "workspace_mode", "ro", NULL },
+		/* Limits of resources stay what a trusted request may raise. */
+		{ "mem_limit: 64m", NULL, "trusted", "mem_limit", "2g", NULL },
+		{ "mem_limit: 64m", NULL, "unknown", "mem_limit", "65m", "use --trust trusted" },
+	};
+	struct policy *p = must_load_text("audit: required");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check_judged(&rows[i]);
+	/* Neither is it by what is built in for trusted. */
+	must_resolve(p, "trusted");
+	assert_value("audit", "required");
+	policy_free(p);
+}
+
+static const struct {
+	const char *text, *vars[3], *place, *part;
+} loosening_environments[] = {
+	{ "default_trust: unknown", { "BRIG_MAX_TRUST=trusted" }, "BRIG_MAX_TRUST", "from unknown, which sandbox.yaml:1" },
+	{ "default_trust: unknown", { "BRIG_DEFAULT_TRUST=trusted" }, "BRIG_DEFAULT_TRUST", "would loosen default_trust" },
+	{ "max_trust: unknown", { "BRIG_DEFAULT_TRUST=trusted" }, "BRIG_DEFAULT_TRUST", "is above max_trust 'unknown'" },
+	{ "", { "BRIG_DEFAULT_TRUST=trusted", "BRIG_MAX_TRUST=unknown" }, "BRIG_DEFAULT_TRUST", "above max_trust" },
+	{ "default_trust: trusted\nmax_trust: unknown", { NULL }, "sandbox.yaml:1:1", "above max_trust 'unknown'" },
+	{ "backend: native", { "BRIG_BACKEND=docker" }, "BRIG_BACKEND", "would loosen backends" },
+	{ "backend: native", { "BRIG_BACKEND=direct" }, "BRIG_BACKEND", "would loosen backends" },
+	{ "backend: native", { "BRIG_ENABLE_SANDBOX=false" }, "BRIG_ENABLE_SANDBOX", "which sandbox.yaml:1" },
+	{ "backend: auto", { "BRIG_FALLBACK=direct" }, "BRIG_FALLBACK", "would loosen fallback" },
+	{ "inspection: true", { "BRIG_INSPECTION=false" }, "BRIG_INSPECTION", "would loosen inspection" },
+	{ "audit: required", { "BRIG_AUDIT=off" }, "BRIG_AUDIT", "would loosen audit" },
+	{ "preset: strict", { "BRIG_PRESET=standard" }, "BRIG_PRESET", "looser than 'strict'" },
+	{ "preset: strict", { "BRIG_SECCOMP_PROFILE=default" }, "BRIG_SECCOMP_PROFILE", "which preset strict sets" },
+	{ "backend: []", { NULL }, "sandbox.yaml:1", "at least one" },
+	{ "backend: [native, dokcer]", { NULL }, "sandbox.yaml:1", "did you mean 'docker'?" },
+	{ "backend: docker\nbackends: [native]", { NULL }, "sandbox.yaml:1:1", "is not in backends [native]" },
+	{ "trust_levels: {trusted: {max_trust: trusted}}", { NULL }, "sandbox.yaml:1", "cannot stand in a trust level" },
+};
+
+/* Whoever sets variables under somebody else's file is a requester. */
+static void test_p1_environment_only_tightens(void **state)
+{
+	static const struct judged good[] = {
+		{ "mem_limit: 64m", "BRIG_MEM_LIMIT=128m", NULL, NULL, NULL, NULL },
+		{ "backend: auto", "BRIG_BACKEND=docker", NULL, NULL, NULL, NULL },
+		{ "fallback: direct\nbackend: auto", "BRIG_FALLBACK=direct", NULL, NULL, NULL, NULL },
+		{ "default_trust: unknown", "BRIG_DEFAULT_TRUST=untrusted", NULL, NULL, NULL, NULL },
+		{ "pids_limit: 30", "BRIG_INSPECTION=false", NULL, NULL, NULL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(loosening_environments); i++) {
+		struct policy_sources src = { .file = "etc/sandbox.yaml",
+					      .text = loosening_environments[i].text,
+					      .text_len = strlen(loosening_environments[i].text),
+					      .environ = loosening_environments[i].vars };
+		struct brig_error err = BRIG_ERROR_INIT;
+		struct policy *p = NULL;
+
+		if (policy_load(&src, &p, &diags, &err) != -BRIG_E_POLICY)
+			fail_msg("row %zu was taken", i);
+		assert_diag(loosening_environments[i].place, loosening_environments[i].part);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		check_judged(&good[i]);
 }
 
 /* ---- documents --------------------------------------------------------------------------------------------------- */
@@ -483,6 +692,11 @@ int main(void)
 		cmocka_unit_test(test_wishes),
 		cmocka_unit_test(test_same_wish_twice),
 		cmocka_unit_test(test_no_wish_loosens),
+		cmocka_unit_test(test_p1_max_trust),
+		cmocka_unit_test(test_p1_who_chose_the_trust),
+		cmocka_unit_test(test_p1_backend_binds),
+		cmocka_unit_test(test_p1_what_a_file_sets_binds),
+		cmocka_unit_test(test_p1_environment_only_tightens),
 		cmocka_unit_test(test_policy_json),
 		cmocka_unit_test(test_diags_json),
 		cmocka_unit_test(test_printable),

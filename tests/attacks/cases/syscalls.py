@@ -60,7 +60,7 @@ def accepted(t, r):
 @hosted("SY-03a", "sitecustomize: code that runs before the program finds the filter in force")
 def sitecustomize(t):
 	path = t.path("sitecustomize.py", SHOW_CAGE)
-	r = t.cell("--env", "PYTHONPATH=/workspace", path)
+	r = t.cell("--trust", "trusted", "--env", "PYTHONPATH=/workspace", path)
 	t.results = [r]
 	if accepted(t, r):
 		facts(Seccomp="2", NoNewPrivs="1")(t, r, Seen(r.stdout))
@@ -70,7 +70,7 @@ def sitecustomize(t):
 def node_options(t):
 	early = ("data:text/javascript,import fs from 'fs';for(const l of fs.readFileSync('/proc/self/status','utf8').split('%5Cn'))"
 		 "if(/^(Seccomp|NoNewPrivs):/.test(l))console.log('FACT',...l.replace(':','').split(/%5Cs+/))")
-	r = t.cell("--timeout", t.secs(20), "--env", "NODE_OPTIONS=--import \"" + early + "\"", "-c", "console.log('main')", lang="javascript")
+	r = t.cell("--trust", "trusted", "--timeout", t.secs(20), "--env", "NODE_OPTIONS=--import \"" + early + "\"", "-c", "console.log('main')", lang="javascript")
 	t.results = [r]
 	if accepted(t, r) and r.verdict == "ok":
 		facts(Seccomp="2", NoNewPrivs="1")(t, r, Seen(r.stdout))
@@ -81,7 +81,7 @@ def node_options(t):
 @hosted("SY-03c", "LD_PRELOAD and LD_AUDIT in the request act inside only")
 def preload(t):
 	for name in ("LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH", "GCONV_PATH", "BASH_ENV"):
-		r = t.cell("--env", f"{name}=/workspace/program.py", code=SHOW_CAGE, lang="python")
+		r = t.cell("--trust", "trusted", "--env", f"{name}=/workspace/program.py", code=SHOW_CAGE, lang="python")
 		t.results = [r]
 		if accepted(t, r):
 			facts(Seccomp="2", NoNewPrivs="1")(t, r, Seen(r.stdout))
