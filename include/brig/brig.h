@@ -146,9 +146,9 @@ struct brig_request {
 	size_t code_len;
 	const char *const *args; /* program arguments, without the program; n_args of them */
 	size_t n_args;
-	const char *const *env; /* "KEY=VALUE" */
+	const char *const *env; /* "KEY=VALUE"; below trusted without variables that load or start other code */
 	size_t n_env;
-	const char *trust; /* NULL: the policy's default ("unknown") */
+	const char *trust; /* NULL: the policy's default ("unknown"); above its max_trust: refused */
 	const struct brig_option *options;
 	size_t n_options;
 	const char *stdin_data; /* used when stdin_fd is -1; NULL: empty input */

@@ -42,12 +42,12 @@ static json_t *json_hash(const uint8_t hash[SHA256_LEN])
 
 static json_t *request_json(const struct record *rec)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id", rec->res->id, "uid", json_count(rec->uid),
-			 "who", json_text(rec->who), "language", json_text(rec->res->language), "file_name",
-			 json_text(rec->file_name ? rec->file_name : ""), "trust", trust_name[rec->res->trust],
-			 "trust_source", json_text(rec->res->trust_source), "code_sha256", json_hash(rec->code_sha256),
-			 "code_bytes", json_count(rec->code_len), "args_sha256", json_hash(rec->args_sha256),
-			 "env_sha256", json_hash(rec->env_sha256));
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "id", rec->res->id, "uid",
+			 json_count(rec->uid), "who", json_text(rec->who), "language", json_text(rec->res->language),
+			 "file_name", json_text(rec->file_name ? rec->file_name : ""), "trust",
+			 trust_name[rec->res->trust], "trust_source", json_text(rec->res->trust_source), "code_sha256",
+			 json_hash(rec->code_sha256), "code_bytes", json_count(rec->code_len), "args_sha256",
+			 json_hash(rec->args_sha256), "env_sha256", json_hash(rec->env_sha256));
 }
 
 static json_t *limits_json(const struct result *res)

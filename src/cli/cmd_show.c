@@ -123,11 +123,9 @@ static void add_head(struct page *p)
 	static const struct {
 		const char *label, *name;
 	} members[] = {
-		{ "reason", "reason" },     { "step", "step" },
-		{ "language", "language" }, { "backend", "backend" },
-		{ "file", "file_name" },    { "uid", "uid" },
-		{ "who", "who" },           { "cache", "cache" },
-		{ "policy", "policy_origin" },
+		{ "reason", "reason" },   { "step", "step" },      { "language", "language" },
+		{ "backend", "backend" }, { "file", "file_name" }, { "uid", "uid" },
+		{ "who", "who" },         { "cache", "cache" },    { "policy", "policy_origin" },
 	};
 	char id[64];
 

@@ -54,8 +54,9 @@ static int check_env(const struct brig_request *req, const struct policy_resolve
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "environment variable '%.*s' is refused at trust '%s': %s; leave it out, %s",
 			       (int)min_u64(strcspn(req->env[i], "="), 80), req->env[i], trust_name[r->trust], why,
-			       r->set.max_trust == TRUST_TRUSTED ? "or use --trust trusted"
-								 : "for max_trust of the policy allows no trust that may set it");
+			       r->set.max_trust == TRUST_TRUSTED
+				       ? "or use --trust trusted"
+				       : "for max_trust of the policy allows no trust that may set it");
 	}
 	return 0;
 }

@@ -87,7 +87,8 @@ bool lang_env_is_refused(const char *entry, enum trust trust, char *ret_why, siz
 	if ((size_t)(equals - entry) <= NAME_MAX_BYTES)
 		memcpy(name, entry, (size_t)(equals - entry));
 	if (!is_plain_name(name)) {
-		why = "its name has more than letters, digits and '_', or more than 128 bytes, and shells take functions "
+		why = "its name has more than letters, digits and '_', or more than 128 bytes, and shells take "
+		      "functions "
 		      "from such variables";
 	} else if (strncmp(value + strspn(value, " \t"), "()", 2) == 0) {
 		why = "its value is the text of a shell function";

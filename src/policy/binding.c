@@ -67,7 +67,8 @@ void binding_settle_trust(const struct layer *l, const char *name, struct settin
 		return;
 	if (layer_has(l, SET_default_trust)) {
 		at = (struct place){ .name = *name ? name : e->spelling, .line = e->line, .column = e->column };
-		diag_add(diags, &at, "default_trust '%s' is above max_trust '%s', which %s sets; lower it, or raise max_trust",
+		diag_add(diags, &at,
+			 "default_trust '%s' is above max_trust '%s', which %s sets; lower it, or raise max_trust",
 			 trust_name[set->default_trust], trust_name[set->max_trust], origin[SET_max_trust].place);
 	}
 	set->default_trust = set->max_trust;

@@ -200,16 +200,11 @@ static bool check_backends(union slot *v, char *why)
 }
 
 static const check_fn checks[SETTING_COUNT] = {
-	[SET_backends] = check_backends,
-	[SET_rules_file] = check_rules_file,
-	[SET_security_opt] = check_security_opt,
-	[SET_cap_drop] = check_cap_drop,
-	[SET_read_only] = check_read_only,
-	[SET_user] = check_user,
-	[SET_whitelist] = check_whitelist,
-	[SET_allow_degraded] = check_allow_degraded,
-	[SET_docker_image] = check_docker_image,
-	[SET_rootfs] = check_rootfs,
+	[SET_backends] = check_backends,         [SET_rules_file] = check_rules_file,
+	[SET_security_opt] = check_security_opt, [SET_cap_drop] = check_cap_drop,
+	[SET_read_only] = check_read_only,       [SET_user] = check_user,
+	[SET_whitelist] = check_whitelist,       [SET_allow_degraded] = check_allow_degraded,
+	[SET_docker_image] = check_docker_image, [SET_rootfs] = check_rootfs,
 };
 
 bool value_check(enum setting_key k, union slot *v, char why[POLICY_WHY_MAX])

@@ -72,9 +72,9 @@ static void check_pair(struct layer *l, const char *name, struct policy_diags *d
 
 	value_unpack_slot(SET_backends, &l->at[SET_backends]->val, l->scratch);
 	if (!backend_within(&l->scratch->list, (int)e->val.num))
-		diag_add(diags, &at, "backend '%s' is not in backends %s; name it there, or write one list: backend: [a, b]",
-			 backend_kind_name[e->val.num],
-			 value_text(SET_backends, l->scratch, allowed, sizeof(allowed)));
+		diag_add(diags, &at,
+			 "backend '%s' is not in backends %s; name it there, or write one list: backend: [a, b]",
+			 backend_kind_name[e->val.num], value_text(SET_backends, l->scratch, allowed, sizeof(allowed)));
 }
 
 void layer_imply(struct layer *l, const char *name, struct policy_diags *diags)

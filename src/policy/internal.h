@@ -99,7 +99,7 @@ struct layer_entry {
 	bool only_looser;   /* taken only where it loosens (built-in trusted) */
 	unsigned line, column;
 	struct packed val;
-	char spelling[40]; /* as the source spelled it; "": not met yet */
+	char spelling[40];      /* as the source spelled it; "": not met yet */
 	const char *implied_by; /* the key that says this too; NULL: it is written */
 };
 

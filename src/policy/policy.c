@@ -299,10 +299,11 @@ static void follow_timeout(struct policy_resolved *r)
 
 static int refuse_trust(const struct policy *p, enum trust t, struct brig_error *err)
 {
-	return err_set(err, BRIG_E_REFUSED, 0,
-		       "trust '%s' is more than the policy allows a request: max_trust is '%s' (%s); leave --trust out, "
-		       "or change max_trust in the policy",
-		       trust_name[t], trust_name[p->base.max_trust], p->origin[SET_max_trust].place);
+	return err_set(
+		err, BRIG_E_REFUSED, 0,
+		"trust '%s' is more than the policy allows a request: max_trust is '%s' (%s); leave --trust out, "
+		"or change max_trust in the policy",
+		trust_name[t], trust_name[p->base.max_trust], p->origin[SET_max_trust].place);
 }
 
 /* A refused level is the request's all the same, for the record. */
@@ -384,16 +385,18 @@ static int check_backend(const struct policy_resolved *r, int wish, struct brig_
 		return 0;
 	(void)policy_value_text(&r->set, SET_backends, allowed, sizeof(allowed));
 	if (!backend_within(&r->set.backends, wish))
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "backend '%s' is none of those that the policy lets a request choose: %s (%s)%s; leave it "
-			       "out, or change the policy, as in backend: [native, %s]",
-			       backend_kind_name[wish], allowed, place,
-			       wish == BACKEND_DIRECT ? ". direct isolates nothing" : "", backend_kind_name[wish]);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"backend '%s' is none of those that the policy lets a request choose: %s (%s)%s; leave it "
+			"out, or change the policy, as in backend: [native, %s]",
+			backend_kind_name[wish], allowed, place,
+			wish == BACKEND_DIRECT ? ". direct isolates nothing" : "", backend_kind_name[wish]);
 	if (wish == BACKEND_DIRECT && r->trust != TRUST_TRUSTED)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "backend 'direct' isolates nothing and is not for trust '%s'; leave it out, or use --trust "
-			       "trusted",
-			       trust_name[r->trust]);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"backend 'direct' isolates nothing and is not for trust '%s'; leave it out, or use --trust "
+			"trusted",
+			trust_name[r->trust]);
 	return 0;
 }
 
@@ -403,8 +406,8 @@ static int check_trust_wish(const struct layer_entry *e, enum setting_key k, con
 {
 	if (value_compare(k, wish, setting_at_const(&r->set, k)) == VALUE_SAME)
 		return 0;
-	return err_set(err, BRIG_E_REFUSED, 0, "only the policy sets %s; a request names its own trust level with --trust",
-		       e->spelling);
+	return err_set(err, BRIG_E_REFUSED, 0,
+		       "only the policy sets %s; a request names its own trust level with --trust", e->spelling);
 }
 
 /* One wish into *wishes; whether it is allowed is asked later, when all of them are known to be sound. */

@@ -106,7 +106,8 @@ static void i1_arguments_and_environment_are_hashed(void **state)
 {
 	static const char *const lists[][2] = { { "ab", "c" }, { "a", "bc" } };
 	/* printf '2:ab,1:c,' | sha256sum */
-	static const char first[] = "\"args_sha256\":\"c574c25172ecac17c428975b6e876d2a98a72d84660fc96686f942390b360cd8\"";
+	static const char first[] =
+		"\"args_sha256\":\"c574c25172ecac17c428975b6e876d2a98a72d84660fc96686f942390b360cd8\"";
 	struct bed *b = *state;
 	struct text t;
 

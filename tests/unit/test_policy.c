@@ -404,11 +404,11 @@ static void test_no_wish_loosens(void **state)
 /* ---- P1: who judges ---------------------------------------------------------------------------------------------- */
 
 struct judged {
-	const char *text;     /* of the file; NULL: there is none */
-	const char *var;      /* of the environment; NULL: none */
-	const char *trust;    /* of the request; NULL: none */
+	const char *text;        /* of the file; NULL: there is none */
+	const char *var;         /* of the environment; NULL: none */
+	const char *trust;       /* of the request; NULL: none */
 	const char *key, *value; /* its wish; NULL: none */
-	const char *part;     /* of the refusal; NULL: it is granted */
+	const char *part;        /* of the refusal; NULL: it is granted */
 };
 
 static void check_judged(const struct judged *j)
@@ -429,9 +429,9 @@ static void check_judged(const struct judged *j)
 	rc = policy_resolve(p, j->trust, &o, j->key ? 1 : 0, &resolved, &err);
 	policy_free(p);
 	if (rc != (j->part ? -BRIG_E_REFUSED : 0) || (j->part && !strstr(err.msg, j->part)))
-		fail_msg("'%s' %s, trust %s, %s=%s: %d, '%s' instead of '%s'", j->text ? j->text : "", j->var ? j->var : "",
-			 j->trust ? j->trust : "-", j->key ? j->key : "-", j->value ? j->value : "-", rc, err.msg,
-			 j->part ? j->part : "granted");
+		fail_msg("'%s' %s, trust %s, %s=%s: %d, '%s' instead of '%s'", j->text ? j->text : "",
+			 j->var ? j->var : "", j->trust ? j->trust : "-", j->key ? j->key : "-",
+			 j->value ? j->value : "-", rc, err.msg, j->part ? j->part : "granted");
 }
 
 /* A request cannot say more trust than the policy lets it. */
@@ -441,8 +441,10 @@ static void test_p1_max_trust(void **state)
 		{ NULL, NULL, "trusted", NULL, NULL, NULL },
 		{ "mem_limit: 64m", NULL, "trusted", NULL, NULL, NULL },
 		{ "default_trust: untrusted", NULL, "trusted", NULL, NULL,
-		  "max_trust is 'untrusted' (sandbox.yaml:1 by default_trust); leave --trust out, or change max_trust" },
-		{ "default_trust: untrusted", NULL, "unknown", NULL, NULL, "trust 'unknown' is more than the policy allows" },
+		  "max_trust is 'untrusted' (sandbox.yaml:1 by default_trust); leave --trust out, or change "
+		  "max_trust" },
+		{ "default_trust: untrusted", NULL, "unknown", NULL, NULL,
+		  "trust 'unknown' is more than the policy allows" },
 		{ "default_trust: untrusted", NULL, "untrusted", NULL, NULL, NULL },
 		{ "default_trust: untrusted\nmax_trust: trusted", NULL, "trusted", NULL, NULL, NULL },
 		{ "max_trust: unknown", NULL, "trusted", NULL, NULL, "(sandbox.yaml:1)" },
@@ -556,9 +558,18 @@ static void test_p1_what_a_file_sets_binds(void **state)
 static const struct {
 	const char *text, *vars[3], *place, *part;
 } loosening_environments[] = {
-	{ "default_trust: unknown", { "BRIG_MAX_TRUST=trusted" }, "BRIG_MAX_TRUST", "from unknown, which sandbox.yaml:1" },
-	{ "default_trust: unknown", { "BRIG_DEFAULT_TRUST=trusted" }, "BRIG_DEFAULT_TRUST", "would loosen default_trust" },
-	{ "max_trust: unknown", { "BRIG_DEFAULT_TRUST=trusted" }, "BRIG_DEFAULT_TRUST", "is above max_trust 'unknown'" },
+	{ "default_trust: unknown",
+	  { "BRIG_MAX_TRUST=trusted" },
+	  "BRIG_MAX_TRUST",
+	  "from unknown, which sandbox.yaml:1" },
+	{ "default_trust: unknown",
+	  { "BRIG_DEFAULT_TRUST=trusted" },
+	  "BRIG_DEFAULT_TRUST",
+	  "would loosen default_trust" },
+	{ "max_trust: unknown",
+	  { "BRIG_DEFAULT_TRUST=trusted" },
+	  "BRIG_DEFAULT_TRUST",
+	  "is above max_trust 'unknown'" },
 	{ "", { "BRIG_DEFAULT_TRUST=trusted", "BRIG_MAX_TRUST=unknown" }, "BRIG_DEFAULT_TRUST", "above max_trust" },
 	{ "default_trust: trusted\nmax_trust: unknown", { NULL }, "sandbox.yaml:1:1", "above max_trust 'unknown'" },
 	{ "backend: native", { "BRIG_BACKEND=docker" }, "BRIG_BACKEND", "would loosen backends" },
@@ -572,7 +583,10 @@ static const struct {
 	{ "backend: []", { NULL }, "sandbox.yaml:1", "at least one" },
 	{ "backend: [native, dokcer]", { NULL }, "sandbox.yaml:1", "did you mean 'docker'?" },
 	{ "backend: docker\nbackends: [native]", { NULL }, "sandbox.yaml:1:1", "is not in backends [native]" },
-	{ "trust_levels: {trusted: {max_trust: trusted}}", { NULL }, "sandbox.yaml:1", "cannot stand in a trust level" },
+	{ "trust_levels: {trusted: {max_trust: trusted}}",
+	  { NULL },
+	  "sandbox.yaml:1",
+	  "cannot stand in a trust level" },
 };
 
 /* Whoever sets variables under somebody else's file is a requester. */
