@@ -5,7 +5,8 @@
  * An input is YAML; behind a line "%%" may come lines "KEY=VALUE".  A line whose key is in capitals is a
  * variable, "trust=NAME" names the trust level, any other is a wish of the request.  What must hold:
  * nothing crashes, every refusal says why, what is accepted can be printed, and no request below `trusted`
- * gets more than it would have got without its wishes (INV-5).
+ * gets more than it would have got without its wishes (INV-5), no trust is above max_trust, and no backend is taken that
+ * the policy does not list.
  */
 #include <stdio.h>
 #include <string.h>
@@ -81,9 +82,13 @@ static void check_requests(const struct policy *p, const struct input *in)
 		must(err.msg[0] != '\0', "a refusal says why");
 		return;
 	}
+	must((int)wished.trust <= plain.set.max_trust && plain.set.default_trust <= plain.set.max_trust,
+	     "the ceiling holds");
+	must(wished.set.backend == plain.set.backend || backend_within(&plain.set.backends, wished.set.backend),
+	     "a request chooses among the backends of the policy");
 	for (enum setting_key k = 0; k < SETTING_COUNT && wished.trust != TRUST_TRUSTED; k++)
-		must(value_compare(k, setting_at_const(&wished.set, k), setting_at_const(&plain.set, k)) !=
-			     VALUE_LOOSER,
+		must(k == SET_backend || value_compare(k, setting_at_const(&wished.set, k),
+						       setting_at_const(&plain.set, k)) != VALUE_LOOSER,
 		     "a request only tightens");
 	must(wished.set.read_only && setting_list_has(&wished.set.security_opt, "no-new-privileges"),
 	     "the floor holds");
