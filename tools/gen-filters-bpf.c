@@ -108,6 +108,8 @@ static unsigned test_term(struct program *p, const struct term *term, unsigned y
 		return load(p, ARG_LOW(term->arg), branch(p, BPF_JEQ, 0, yes, no));
 	case TERM_NO_BITS:
 		return load(p, ARG_LOW(term->arg), branch(p, BPF_JSET, term->mask, no, yes));
+	case TERM_NOT:
+		return load(p, ARG_LOW(term->arg), branch(p, BPF_JEQ, term->values[0], no, yes));
 	case TERM_IN:
 		break;
 	}

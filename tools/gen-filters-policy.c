@@ -122,6 +122,9 @@ static void parse_term(struct term *term, char *operand, const char *op, char *v
 		term->mask = flags_of(values, ",");
 	} else if (strcmp(op, "is") == 0 && strcmp(values, "null") == 0) {
 		term->kind = TERM_NULL;
+	} else if (strcmp(op, "not") == 0 && term->mask == UINT32_MAX) {
+		term->kind = TERM_NOT;
+		add_value(term, value_of(values));
 	} else if (strcmp(op, "in") == 0) {
 		for (char *w = strtok_r(values, ",", &save); w; w = strtok_r(NULL, ",", &save))
 			add_value(term, value_of(w));

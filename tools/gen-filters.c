@@ -180,10 +180,18 @@ static void write_docker_rules(FILE *f, const struct call *call, const struct al
 		fprintf(f, ",\n{\"names\":[\"%s\"],\"action\":\"SCMP_ACT_ALLOW\",\"args\":[", call->name);
 		for (t = 0; t < a->n; t++) {
 			const struct term *term = &a->terms[t];
-			bool whole = term->kind == TERM_NULL;
+			/* For a number that must not be, engines compare all 64 bits; the program's own filter does not. */
+			static const char *const op[] = { [TERM_IN] = "MASKED_EQ",
+							  [TERM_NOT] = "NE",
+							  [TERM_NO_BITS] = "MASKED_EQ",
+							  [TERM_NULL] = "EQ" };
+			const uint32_t first[] = { [TERM_IN] = term->mask,
+						   [TERM_NOT] = term->values[0],
+						   [TERM_NO_BITS] = term->mask,
+						   [TERM_NULL] = 0 };
 
-			fprintf(f, "%s{\"index\":%u,\"op\":\"%s\",\"value\":%u,\"valueTwo\":%u}", t ? "," : "",
-				term->arg, whole ? "SCMP_CMP_EQ" : "SCMP_CMP_MASKED_EQ", whole ? 0 : term->mask,
+			fprintf(f, "%s{\"index\":%u,\"op\":\"SCMP_CMP_%s\",\"value\":%u,\"valueTwo\":%u}",
+				t ? "," : "", term->arg, op[term->kind], first[term->kind],
 				term->kind == TERM_IN ? term->values[pick[t]] : 0);
 		}
 		fprintf(f, "]}");

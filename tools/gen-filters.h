@@ -31,7 +31,7 @@
 /* No architecture has numbers near this; all from here on are unknown. */
 #define NR_LIMIT 1024
 
-enum term_kind { TERM_IN, TERM_NO_BITS, TERM_NULL };
+enum term_kind { TERM_IN, TERM_NOT, TERM_NO_BITS, TERM_NULL };
 
 struct term {
 	enum term_kind kind;

@@ -164,6 +164,7 @@ static void child(struct answers *a, uid_t uid, gid_t gid)
 		a->err[namespaces[i].id] = failed(unshare(namespaces[i].flag));
 	/* Opening is enough to know, and can change nothing should this still be the host's value. */
 	a->err[PROBE_nested_userns] = opened(open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC));
+	a->err[PROBE_user_counts] = opened(open("/proc/sys/user/max_inotify_instances", O_WRONLY | O_CLOEXEC));
 	if (a->err[PROBE_mount_ns] == 0)
 		try_mounts(a);
 	if (a->err[PROBE_mount_ns] == 0 && a->err[PROBE_pid_ns] == 0)
@@ -212,7 +213,7 @@ void probe_cell(struct probe_report *ret)
 	static const enum probe_id tried[] = {
 		PROBE_user_ns,         PROBE_mount_ns,       PROBE_pid_ns,     PROBE_net_ns,
 		PROBE_ipc_ns,          PROBE_uts_ns,         PROBE_cgroup_ns,  PROBE_time_ns,
-		PROBE_nested_userns,   PROBE_read_only_root, PROBE_disk_limit, PROBE_proc_subset,
+		PROBE_nested_userns,   PROBE_user_counts, PROBE_read_only_root, PROBE_disk_limit, PROBE_proc_subset,
 		PROBE_no_new_privs,    PROBE_seccomp,        PROBE_landlock,   PROBE_landlock_scope,
 		PROBE_deny_write_exec, PROBE_pidfd,
 	};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/user_counts.h"
 
 enum relation { REL_AT_MOST, REL_AT_LEAST, REL_EQUALS, REL_NOT, REL_HAS, REL_WITHIN };
 

@@ -130,7 +130,7 @@ def claim(t):
 
 # Rows of protections that an engine gives nowhere: the result lists these in degraded[].
 DEGRADED_CHECKS = {"user_ns", "host_uid", "init_host_uid", "uid_inside", "id_separation", "groups", "time_ns", "proc", "nested_userns",
-		   "socket_memory"}
+		   "user_counts", "inotify_instances", "inotify_watches", "socket_memory"}
 
 
 def pool_containers(pool):

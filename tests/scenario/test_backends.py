@@ -101,7 +101,7 @@ def direct_degraded(t):
 	r = direct(t, "print(1)\n")
 	missing = {"user_ns", "pid_ns", "mount_ns", "net_ns", "ipc_ns", "uts_ns", "cgroup_ns", "time_ns", "memory_limit", "swap_limit",
 		   "pids_limit", "cpu_quota", "cpu_time", "socket_memory", "disk_limit", "read_only_root", "proc_subset", "seccomp",
-		   "landlock", "nested_userns"}
+		   "landlock", "nested_userns", "user_counts"}
 	if not is_root():
 		missing |= {"id_separation", "no_capabilities"}
 	t.equal(r.degraded, missing, "degraded", r)

@@ -194,6 +194,41 @@ static const struct call_case cases[] = {
 	{ "prlimit64", { 0, 4, 0xffffffff }, ERR(EPERM), NULL, 2 },
 	{ "prlimit64", { 0, 16, 0x7fff00001000 }, ERR(EPERM), NULL, 2 },
 
+	/* r1: somebody else's limits can be read, not written; 1 is cell init */
+	{ "prlimit64", { 1, 0, 0, 0x7fff00001000 }, ALLOW, NULL, 2 },
+	{ "prlimit64", { 1, 0, 0x7fff00001000 }, ERR(EPERM), NULL, 2 },
+	{ "prlimit64", { 1, 7, 0x7fff00001000 }, ERR(EPERM), NULL, 2 },
+	{ "prlimit64", { 2, 0, 0x7fff00001000 }, ERR(EPERM), NULL, 2 },
+
+	/* r1: cell init is out of reach, whoever it belongs to */
+	YES("kill", 0, 15),
+	YES("kill", 2, 15),
+	YES("kill", 0xffffffff, 15), /* -1 spares the init of a pid namespace */
+	NO("kill", 1, 14),
+	YES("tkill", 2, 15),
+	NO("tkill", 1, 14),
+	YES("tgkill", 2, 3, 23),
+	NO("tgkill", 1, 1, 14),
+	YES("rt_sigqueueinfo", 2, 15),
+	NO("rt_sigqueueinfo", 1, 14),
+	YES("rt_tgsigqueueinfo", 2, 3, 23),
+	NO("rt_tgsigqueueinfo", 1, 1, 14),
+	YES("pidfd_open", 2),
+	NO("pidfd_open", 1),
+	YES("sched_setaffinity", 0, 8),
+	YES("sched_setaffinity", 2, 8),
+	NO("sched_setaffinity", 1, 8),
+	YES("sched_setscheduler", 0, 3),
+	NO("sched_setscheduler", 1, 5),
+	YES("sched_setparam", 0),
+	NO("sched_setparam", 1),
+	YES("setpriority", 0, 0, 10), /* PRIO_PROCESS */
+	YES("setpriority", 0, 2, 10),
+	YES("setpriority", 1, 0, 10), /* PRIO_PGRP */
+	NO("setpriority", 0, 1, 10),
+	NO("setpriority", 1, 1, 10),
+	NO("setpriority", 2, 0, 10), /* PRIO_USER */
+
 	/* prctl */
 	YES("prctl", 15),         /* SET_NAME */
 	YES("prctl", 16),         /* GET_NAME */

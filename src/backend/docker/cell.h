@@ -130,7 +130,7 @@ struct place_sizes {
 struct place_sizes map_plan_places(const struct limits *l);
 #define DOCKER_NEVER                                                                                                   \
 	(PROT_BIT(PROT_user_ns) | PROT_BIT(PROT_id_separation) | PROT_BIT(PROT_time_ns) | PROT_BIT(PROT_proc_subset) | \
-	 PROT_BIT(PROT_nested_userns) | PROT_BIT(PROT_socket_memory))
+	 PROT_BIT(PROT_nested_userns) | PROT_BIT(PROT_user_counts) | PROT_BIT(PROT_socket_memory))
 
 /* map_check.c: compares the engine's account of the container with what was asked.  true if nothing differs. */
 bool map_check(const json_t *asked, const json_t *found, bool podman, bool ended, char *difference, size_t size);

@@ -10,6 +10,7 @@
  *	time_ns                 the engine has no such setting: the program sees the host's uptime
  *	proc_subset             /proc is the engine's, with its masked paths, not subset=pid
  *	nested_userns           the sysctl is the host's; only the two system call filters forbid user namespaces
+ *	user_counts             likewise: what the program takes is taken from uid 1000 of the host
  *	socket_memory           cgroup v1 has a limit of its own for it, which the engine does not set
  *
  * One number bounds the workspace, /tmp and /dev/shm of a native cell together.  A container has a tmpfs of its own for

@@ -120,6 +120,8 @@ int cell_offer_project(struct cell *c, struct brig_error *err);
 /* The reason why packing failed, if it did, is that of the cell's failure.  Init must be dead. */
 int cell_project_blame(struct project *p, int rc, struct brig_error *err);
 void cell_project_release(struct project *p); /* init must be dead */
+/* user_counts.c */
+void user_counts_read(struct cell *c, struct facts *f);
 /* project_view.c */
 bool cell_project_needs(const struct cell *c, enum handed_fd which); /* after stop */
 int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err);

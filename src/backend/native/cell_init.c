@@ -204,6 +204,8 @@ static int hand_over(struct cell_build *b)
 	ready.own_inodes = b->project.own_inodes;
 	/* With nested_userns degraded there is no such file: hand something the check will find wanting. */
 	fds[HANDED_NESTED_USERNS] = b->nested_userns >= 0 ? b->nested_userns : b->root;
+	for (size_t i = 0; i < USER_COUNT_COUNT; i++)
+		fds[HANDED_USER_COUNT_FIRST + i] = b->user_count[i] >= 0 ? b->user_count[i] : b->root;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		fds[HANDED_NS_FIRST + i] = open(names[i], O_RDONLY | O_CLOEXEC);
 		if (fds[HANDED_NS_FIRST + i] < 0) /* kernel without that namespace */
@@ -293,15 +295,22 @@ static void wipe_environment(const struct cell_spec *spec)
 #define CTL_AFTER_CONFINE  0
 #define MATE_AFTER_CONFINE 1
 
+static uint64_t wall_end_ns; /* for the handler */
+
 /*
  * The wall clock's second keeper: a supervisor that was stopped, or is stuck writing to a reader that
  * does not read, must not give the program more time.  PID 1's end is the end of the whole cell.
+ *
+ * With one id for both the program may be allowed to send this signal, too: the clock decides, not the signal.  One
+ * that is sent while the timer's own is due takes that one's place, and is then found to be late enough.
  */
 static void expire(int sig UNUSED)
 {
 	struct report r = report_make(REPORT_EXPIRED);
 
 	r.at_ns = clock_now_ns();
+	if (r.at_ns < wall_end_ns)
+		return;
 	(void)report_send(CTL_AFTER_CONFINE, &r, NULL, 0);
 	end(124);
 }
@@ -312,9 +321,10 @@ static int arm_wall_clock(const struct plan *plan)
 	uint64_t ms = plan->limits.wall_ms + WALL_GRACE_MS;
 	struct itimerval timer = { .it_value = { .tv_sec = (time_t)(ms / 1000),
 						 .tv_usec = (suseconds_t)(ms % 1000 * 1000) } };
-	struct sigaction act = { .sa_handler = expire };
+	struct sigaction act = { .sa_handler = expire, .sa_flags = SA_RESTART };
 	sigset_t none;
 
+	wall_end_ns = clock_now_ns() + ms * 1000000;
 	(void)sigemptyset(&none);
 	if (sigaction(SIGALRM, &act, NULL) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
 		return -errno;
@@ -351,6 +361,7 @@ static const struct build_step steps[] = {
 	{ STEP_take_ids, take_ids },
 	{ STEP_new_session, new_session },
 	{ STEP_nested_userns, forbid_nested_userns },
+	{ STEP_user_counts, user_counts_bound },
 	{ STEP_time_ns, make_time_ns },
 	{ STEP_fork_payload, fork_payload },
 	{ STEP_root_tree, root_make },
@@ -435,7 +446,11 @@ _Noreturn void cell_init_main(const struct cell_spec *spec)
 		.mate = FD_NONE,
 	};
 	enum step failed = STEP_exec;
-	int rc = build_run(&b, steps, ARRAY_LEN(steps), &failed);
+	int rc;
+
+	for (size_t i = 0; i < USER_COUNT_COUNT; i++)
+		b.user_count[i] = FD_NONE;
+	rc = build_run(&b, steps, ARRAY_LEN(steps), &failed);
 
 	if (rc < 0)
 		give_up(spec->ctl, failed, rc);

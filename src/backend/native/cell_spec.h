@@ -67,6 +67,7 @@ struct cell_spec {
 struct cell_build {
 	const struct cell_spec *spec;
 	int root, scratch, workspace, nested_userns;
+	int user_count[USER_COUNT_COUNT]; /* FD_NONE: the kernel has no such count, or it could not be bounded */
 	struct project_build {
 		enum project_way way;
 		int source; /* the mount or the stream */
@@ -105,6 +106,9 @@ struct build_step {
 
 /* Runs the steps in order.  On failure *ret_failed is the step; the value is 0 or -errno. */
 int build_run(struct cell_build *b, const struct build_step *steps, size_t n, enum step *ret_failed);
+
+/* user_counts.c */
+int user_counts_bound(struct cell_build *b);
 
 /* rootfs.c: the steps that make the file tree. */
 int root_open_trees(struct cell_build *b);

@@ -455,6 +455,7 @@ static void read_held(struct cell *c, struct facts *f)
 	read_namespaces(c, f);
 	read_file_systems(c, f);
 	read_nested_userns(c, f);
+	user_counts_read(c, f);
 	read_landlock(c, f);
 }
 

@@ -359,12 +359,22 @@ static void say_disk(struct inside *in)
 	say_number(in, FACT_inodes_max, inodes, "init: fstatfs of the writable places");
 }
 
-static void say_nested_userns(struct inside *in)
+/* The engine's user namespace has them; nobody in the container could write them. */
+static void say_user_counts(struct inside *in)
 {
+	static const struct {
+		enum fact_id fact;
+		const char *path, *source;
+	} rows[] = {
+		{ FACT_nested_userns, "/proc/sys/user/max_user_namespaces", "init: user.max_user_namespaces" },
+		{ FACT_inotify_instances, "/proc/sys/user/max_inotify_instances", "init: user.max_inotify_instances" },
+		{ FACT_inotify_watches, "/proc/sys/user/max_inotify_watches", "init: user.max_inotify_watches" },
+	};
 	uint64_t n;
 
-	if (fd_get_u64_at(AT_FDCWD, "/proc/sys/user/max_user_namespaces", &n) == 0)
-		say_number(in, FACT_nested_userns, n, "init: user.max_user_namespaces");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (fd_get_u64_at(AT_FDCWD, rows[i].path, &n) == 0)
+			say_number(in, rows[i].fact, n, rows[i].source);
 }
 
 static void say_spaces(struct inside *in)
@@ -407,6 +417,6 @@ void facts_add(struct inside *in, bool ended)
 	if (ended)
 		return;
 	say_masks(in);
-	say_nested_userns(in);
+	say_user_counts(in);
 	say_spaces(in);
 }

@@ -5,7 +5,7 @@
  * It has the same user id as the program that it guards, so it owes its safety to four things: it is not dumpable
  * (no ptrace, no /proc/1/mem, no environ), the kernel delivers no fatal signal to PID 1 from its own namespace, it
  * gives no meaning to any signal but "look whether a child ended" (clocks are timerfds), and the program cannot
- * change its resource limits (guard_init in payload.c).  After the program has started it opens nothing by path that
+ * change its resource limits (data/syscalls refuses what is aimed at PID 1).  After the program has started it opens nothing by path that
  * the program could have put there, and allocates nothing.
  */
 #ifndef INIT_INSIDE_H

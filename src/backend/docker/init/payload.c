@@ -6,9 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -220,35 +217,7 @@ static int probe_landlock(void)
 
 /* ---- filters ------------------------------------------------------------------------------------- */
 
-/*
- * Init has the program's user id, which is all that these calls ask for.  A lowered RLIMIT_CPU would be the one
- * signal that PID 1 does not survive, and a processor taken away would stop its clock.
- */
-static int guard_init(struct payload *p UNUSED)
-{
-#define CALL_IS(nr, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, skip, 0)
-	static const struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		CALL_IS(SYS_prlimit64, 4),
-		CALL_IS(SYS_sched_setaffinity, 3),
-		CALL_IS(SYS_sched_setscheduler, 2),
-		CALL_IS(SYS_sched_setparam, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	/* The kernel reads the low half only; the filter behind this one allows no other architecture. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-#else
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0]) + 4),
-#endif
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-#undef CALL_IS
-
-	return seccomp_install((struct seccomp_filter){ filter, ARRAY_LEN(filter) });
-}
-
+/* Init has the program's user id; what the kernel would let the program do to it, the filter refuses (PID 1). */
 static int install_filter(struct payload *p)
 {
 	return seccomp_install(seccomp_filter_for(p->in->job.family, p->in->job.flags & WIRE_STRICT));
@@ -264,7 +233,6 @@ static const struct step {
 	{ WIRE_STEP_no_new_privs, no_new_privs }, { WIRE_STEP_landlock, apply_landlock },
 };
 static const struct step filter_steps[] = {
-	{ WIRE_STEP_guard_init, guard_init },
 	{ WIRE_STEP_seccomp, install_filter },
 };
 
