@@ -272,13 +272,19 @@ static int step_conclude(struct stage *s)
 	return 0;
 }
 
-/* What was asked for and cannot be had is no good end, however well the program ended. */
+/*
+ * What was asked for and cannot be had is no good end, however well the program ended.  That there was more of it than
+ * the limits let brig look at is the program's doing, and not brig's.
+ */
 static int step_work(struct stage *s)
 {
+	bool too_much;
+
 	if (s->watch->ending == END_FAILED || work_collect(s) == 0)
 		return 0;
+	too_much = s->result->changes.state == CHANGES_INCOMPLETE;
 	if (s->verdict == VERDICT_ok)
-		set_verdict(s, VERDICT_failed, "the program ended well, but %s", s->err.msg);
+		set_verdict(s, too_much ? VERDICT_disk_limit : VERDICT_failed, "the program ended well, but %s", s->err.msg);
 	else
 		result_warn(s->result, "%s", s->err.msg);
 	return 0;

@@ -247,11 +247,27 @@ static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
 	return rc;
 }
 
-int work_collect(struct stage *s)
+static int look_at_workspace(struct stage *s)
 {
 	struct workspace_view view = { .fd = FD_NONE };
-	struct work *w = s->work;
 	AUTO_FD fd = FD_NONE;
+	int rc = s->backend->workspace(s->cell, &view, &s->err);
+
+	if (rc < 0)
+		return rc;
+	fd = view.fd;
+	if (view.in_part)
+		result_warn(s->result,
+			    "the program left more in its workspace than brig reads back: too deep, too many files, or too "
+			    "many bytes with the holes in files and with their links");
+	if (s->work->project)
+		rc = collect_changes(s, &view);
+	return rc < 0 ? rc : fetch_artifacts(s, &view);
+}
+
+int work_collect(struct stage *s)
+{
+	struct work *w = s->work;
 	int rc;
 
 	if (!w)
@@ -260,11 +276,11 @@ int work_collect(struct stage *s)
 	s->result->changes.mode = w->set->workspace_mode;
 	if (!s->plan->wants_view)
 		return 0;
-	rc = s->backend->workspace(s->cell, &view, &s->err);
-	if (rc < 0)
+	rc = look_at_workspace(s);
+	if (rc == 0 || w->apply || w->req->n_artifacts > 0)
 		return rc;
-	fd = view.fd;
-	if (w->project)
-		rc = collect_changes(s, &view);
-	return rc < 0 ? rc : fetch_artifacts(s, &view);
+	/* Nobody asked for what the program left there, and it may be the program's doing that it cannot be told. */
+	result_warn(s->result, "%s: the changes of the workspace are not known, and none are kept", s->err.msg);
+	s->result->changes.state = CHANGES_INCOMPLETE;
+	return 0;
 }

@@ -115,13 +115,17 @@ static int too_much(const struct packer *p, const char *path)
 		(unsigned long long)p->caps->entries, str_bytes(text, sizeof(text), p->caps->bytes), path);
 }
 
-/* Counts an entry with so many bytes, if the caps have room for it. */
+#define LEAVE_OUT 1 /* this entry and what is below it: there is no room for it */
+
+/* Counts an entry with so many bytes, if the caps have room for it: 0, LEAVE_OUT or negative. */
 static int count(struct packer *p, const char *path, uint64_t bytes)
 {
 	struct pack_counts *c = p->counts;
 
-	if (c->entries == p->caps->entries || bytes > p->caps->bytes - c->bytes)
-		return too_much(p, path);
+	if (c->entries == p->caps->entries || bytes > p->caps->bytes - c->bytes) {
+		c->cut = p->caps->in_part;
+		return c->cut ? LEAVE_OUT : too_much(p, path);
+	}
 	c->entries++;
 	c->bytes += bytes;
 	c->room += (bytes + PAGE - 1) / PAGE * PAGE;
@@ -151,7 +155,7 @@ static int pack_dir(struct packer *p, const struct walk_entry *e)
 	unsigned mode = e->st->st_mode & 0777;
 	int rc = count(p, e->path, 0);
 
-	if (rc < 0 || p->out < 0)
+	if (rc != 0 || p->out < 0)
 		return rc;
 	if ((mode & OWNER_ALL) != OWNER_ALL)
 		rc = remember_closed(p, e->path, mode);
@@ -172,7 +176,7 @@ static int pack_link(struct packer *p, const struct walk_entry *e)
 	if (n <= 0 || n >= PACK_PATH_MAX)
 		return leave_out(p);
 	rc = count(p, e->path, (uint64_t)n);
-	if (rc < 0 || p->out < 0)
+	if (rc != 0 || p->out < 0)
 		return rc;
 	rc = put_head(p, PACK_LINK, 0777, e->path, (uint64_t)n);
 	return rc < 0 ? rc : put(p, p->piece, (size_t)n);
@@ -216,7 +220,7 @@ static int pack_file(struct packer *p, const struct walk_entry *e)
 		rc = put_head(p, PACK_FILE, st.st_mode, e->path, size);
 	if (rc == 0)
 		rc = put(p, p->piece, (size_t)first);
-	return rc < 0 ? rc : pack_rest(p, e, fd, size - (uint64_t)first);
+	return rc != 0 ? rc : pack_rest(p, e, fd, size - (uint64_t)first);
 }
 
 static enum walk_next pack_entry(void *arg, const struct walk_entry *e)
@@ -234,7 +238,7 @@ static enum walk_next pack_entry(void *arg, const struct walk_entry *e)
 		p->rc = pack_link(p, e);
 	else
 		p->rc = leave_out(p);
-	return p->rc < 0 ? WALK_STOP : WALK_ON;
+	return p->rc < 0 ? WALK_STOP : p->rc == LEAVE_OUT ? WALK_SKIP : WALK_ON;
 }
 
 /* ---- the tree ---------------------------------------------------------------------------------- */
@@ -268,7 +272,8 @@ static int walk_and_pack(struct packer *p, int dir)
 		return rc;
 	if (p->rc < 0)
 		return p->rc;
-	if (out.cut)
+	p->counts->cut |= out.cut;
+	if (out.cut && !p->caps->in_part)
 		return err_set(
 			p->err, BRIG_E_REFUSED, 0,
 			"the folder has more than %llu entries, more than %d levels or paths of more than %d bytes: "

@@ -19,12 +19,14 @@
 
 struct pack_caps {
 	uint64_t entries, bytes;
+	bool in_part; /* of packing: what is beyond the caps, too deep or too long stays out of the stream and is no error */
 };
 
 struct pack_counts {
 	uint64_t entries, bytes;
 	uint64_t room;     /* bytes in whole pages, as a tmpfs counts them; of packing and measuring only */
 	uint64_t left_out; /* special files, unreadable ones, and what vanished before it was read */
+	bool cut;          /* in_part: the stream has not everything */
 };
 
 /* True: leave this entry (and what is below it) out; such ones are not counted as left out. */
@@ -32,7 +34,8 @@ typedef bool (*pack_skip_fn)(void *arg, const char *path, bool is_dir);
 
 /*
  * Writes to out (blocking): better a socket than a pipe, which would end this process with SIGPIPE if nobody reads.
- * skip may be NULL.  Reaching a cap is BRIG_E_REFUSED with what to do, before anything of that file is written.
+ * skip may be NULL.  Reaching a cap is BRIG_E_REFUSED with what to do, before anything of that file is written; for a
+ * tree that a program left, whose doing must not look like a fault of ours, see in_part.
  */
 int pack_tree(int dir, const struct pack_caps *caps, pack_skip_fn skip, void *arg, int out, struct pack_counts *ret,
 	      struct brig_error *err);

@@ -35,6 +35,7 @@ struct workspace_view {
 	int fd;     /* a folder; the caller's to close */
 	bool whole; /* the complete tree, to be compared with the project; else the upper layer of an overlay, which has
 		     * only what changed: a character device 0/0 is a deletion, user.overlay.opaque hides what is below */
+	bool in_part; /* a whole one from which things are missing: too deep, too many, too large with their holes */
 };
 
 enum change_kind { CHANGE_ADDED, CHANGE_MODIFIED, CHANGE_DELETED, CHANGE_KIND_COUNT };

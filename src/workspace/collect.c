@@ -428,9 +428,10 @@ static int look(struct collector *c)
 
 	if (rc < 0)
 		return err_wrap(c->err, "cannot look at what the program left");
-	if (c->rc == 0 && c->ask->view->whole)
+	/* What is missing from a view in part may be there still. */
+	if (c->rc == 0 && c->ask->view->whole && !c->ask->view->in_part)
 		find_deleted(c, "");
-	c->incomplete |= out.cut || out.unreadable > 0 || out.vanished > 0;
+	c->incomplete |= c->ask->view->in_part || out.cut || out.unreadable > 0 || out.vanished > 0;
 	changeset_sort(&c->set);
 	return c->rc;
 }

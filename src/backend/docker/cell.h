@@ -49,6 +49,7 @@ struct project_out {
 struct tree_in {
 	int fd; /* memory file; FD_NONE: nothing has come */
 	uint64_t len;
+	bool cut;     /* more came than is kept */
 	bool ended;   /* init has said so */
 	uint64_t sys; /* and why it was early; 0: it was not */
 };

@@ -92,8 +92,12 @@ bool tree_take(struct cell *c, const char *body, size_t len)
 {
 	struct pack_caps caps = tree_caps(c);
 
-	if (!c->plan->wants_view || c->tree.ended || len > caps.bytes + caps.entries * RECORD_MAX - c->tree.len)
+	if (!c->plan->wants_view || c->tree.ended)
 		return false;
+	/* Long names, which the program chose: what is kept until then is a part of the tree. */
+	c->tree.cut |= len > caps.bytes + caps.entries * RECORD_MAX - c->tree.len;
+	if (c->tree.cut)
+		return true;
 	if (c->tree.fd < 0)
 		c->tree.fd = memfd_create("brig-workspace", MFD_CLOEXEC);
 	c->tree.len += len;
@@ -115,23 +119,24 @@ int docker_workspace(struct cell *c, struct workspace_view *ret, struct brig_err
 	};
 	AUTO_FD dir = FD_NONE;
 	struct pack_counts counts;
+	bool in_part;
 	int rc;
 
 	if (!c->tree.ended)
 		return err_set(err, BRIG_E_SYSTEM, 0,
 			       "the container ended before it could give its workspace back: nothing of it is known");
-	if (c->tree.sys || c->tree.fd < 0 || lseek(c->tree.fd, 0, SEEK_SET) < 0)
+	if ((c->tree.sys && c->tree.sys != E2BIG) || c->tree.fd < 0 || lseek(c->tree.fd, 0, SEEK_SET) < 0)
 		return err_set(err, BRIG_E_SYSTEM, (int)c->tree.sys,
-			       "the container could not give its workspace back: it is larger than its limits or than "
-			       "its memory");
+			       "the container could not give its workspace back: it is larger than its memory");
 	dir = private_fs(o.caps.bytes + MiB, o.caps.entries + 16);
 	if (dir < 0)
 		return err_set(err, BRIG_E_SYSTEM, -dir,
 			       "cannot make a file system in memory for the workspace's contents");
 	rc = unpack_tree(dir, c->tree.fd, &o, &counts);
-	if (rc < 0)
+	in_part = c->tree.sys == E2BIG || c->tree.cut || rc == -ENOSPC;
+	if (rc < 0 && rc != -ENOSPC && !c->tree.cut)
 		return err_set(err, BRIG_E_SYSTEM, -rc,
 			       "the workspace that the container gave back cannot be unpacked");
-	*ret = (struct workspace_view){ .fd = fd_move(&dir), .whole = true };
+	*ret = (struct workspace_view){ .fd = fd_move(&dir), .whole = true, .in_part = in_part };
 	return 0;
 }

@@ -20,8 +20,8 @@
 
 /* Holes count in a stream, though they take no room. */
 #define SPARSE_ROOM (1 * GiB)
-/* How a carrier ends that found more than the caps or the walk allow. */
-#define CARRIER_TOO_MUCH 2
+/* How a carrier ends that found more than the caps or the walk allow, and has packed what they do. */
+#define CARRIER_IN_PART 2
 
 /* Whether all that is in the scratch space is the view: a copied project, or what was made where there was none. */
 static bool is_whole(const struct cell *c)
@@ -51,11 +51,15 @@ static _Noreturn void carrier_main(const struct cell *c, const struct pack_caps 
 	if (setns(c->handed[HANDED_NS_USER], CLONE_NEWUSER) < 0)
 		_exit(1);
 	if (pack_tree(c->handed[HANDED_WORKSPACE], caps, NULL, NULL, out, &counts, &err) == 0)
-		_exit(0);
-	_exit(err.code == BRIG_E_REFUSED ? CARRIER_TOO_MUCH : 1);
+		_exit(counts.cut ? CARRIER_IN_PART : 0);
+	_exit(1);
 }
 
-static int carry(const struct cell *c, int to, const struct pack_caps *caps)
+/*
+ * The program chose what there is to carry, so that there is too much of it is an answer and no fault: *ret_in_part.
+ * Many names of one file (hard links) are as many files here, for which the room may not last.
+ */
+static int carry(const struct cell *c, int to, const struct pack_caps *caps, bool *ret_in_part)
 {
 	const struct unpack_options options = { .caps = *caps, .uid = UINT32_MAX, .gid = UINT32_MAX, .readable = true };
 	struct pack_counts counts;
@@ -78,22 +82,20 @@ static int carry(const struct cell *c, int to, const struct pack_caps *caps)
 	if (pid > 0)
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
-	return WIFEXITED(status) && WEXITSTATUS(status) == CARRIER_TOO_MUCH ? -E2BIG : rc;
+	*ret_in_part = rc == -ENOSPC || (WIFEXITED(status) && WEXITSTATUS(status) == CARRIER_IN_PART);
+	return rc == -ENOSPC ? 0 : rc;
 }
 
-static int view_by_carrier(struct cell *c, struct brig_error *err)
+static int view_by_carrier(struct cell *c, bool *ret_in_part, struct brig_error *err)
 {
 	const struct limits *l = &c->spec.plan->limits;
 	uint64_t bytes = l->disk_bytes + c->project.copy_bytes, inodes = l->inodes + c->project.copy_inodes + 16;
-	const struct pack_caps caps = { .entries = inodes, .bytes = bytes + SPARSE_ROOM };
+	const struct pack_caps caps = { .entries = inodes, .bytes = bytes + SPARSE_ROOM, .in_part = true };
 	AUTO_FD own = private_fs(bytes, inodes);
-	int rc = own < 0 ? own : carry(c, own, &caps);
+	int rc = own < 0 ? own : carry(c, own, &caps, ret_in_part);
 
 	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, rc == -E2BIG ? 0 : -rc,
-			       "what the program left in its workspace cannot be read back%s",
-			       rc == -E2BIG ? ": too deep, too many files, or too many bytes with the holes in files"
-					    : "");
+		return err_set(err, BRIG_E_SYSTEM, -rc, "what the program left in its workspace cannot be read back");
 	return fd_move(&own);
 }
 
@@ -101,13 +103,14 @@ int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error
 {
 	bool whole = is_whole(c);
 	enum handed_fd from = whole ? HANDED_WORKSPACE : HANDED_UPPER;
+	bool in_part = false;
 	int fd;
 
 	if ((c->project.way == PROJECT_NONE && !whole) || c->tasks_left != 0 || c->handed[from] < 0)
 		return err_set(err, BRIG_E_INTERNAL, 0, "there is no workspace to be read back%s",
 			       c->tasks_left == 0 ? "" : ": the cell is not dead");
 	if (needs_carrier(c)) {
-		fd = view_by_carrier(c, err);
+		fd = view_by_carrier(c, &in_part, err);
 	} else {
 		fd = fcntl(c->handed[from], F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
@@ -115,6 +118,6 @@ int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error
 	}
 	if (fd < 0)
 		return fd;
-	*ret = (struct workspace_view){ .fd = fd, .whole = whole };
+	*ret = (struct workspace_view){ .fd = fd, .whole = whole, .in_part = in_part };
 	return 0;
 }

@@ -30,13 +30,13 @@ int tree_take(struct inside *in)
 /* Exit status of the packing child: the errno that ended it early. */
 static int pack(const struct inside *in, int out)
 {
-	const struct pack_caps caps = { .entries = in->job.tree_entries, .bytes = in->job.tree_bytes };
+	const struct pack_caps caps = { .entries = in->job.tree_entries, .bytes = in->job.tree_bytes, .in_part = true };
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct pack_counts counts;
 
 	if (pack_tree(in->place[0], &caps, NULL, NULL, out, &counts, &err) == 0)
-		return 0;
-	return err.code == BRIG_E_REFUSED ? E2BIG : err.sys ? err.sys : ENOMEM;
+		return counts.cut ? E2BIG : 0; /* a sound stream, but not of everything */
+	return err.sys ? err.sys : ENOMEM;
 }
 
 static void pass_on(int from)
