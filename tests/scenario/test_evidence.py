@@ -11,7 +11,7 @@ FIELDS = ("id verdict reason exit_code signal language backend trust stdout stde
 
 
 # Checks that are not called like the protection that gives them.
-PROTECTION = {"inodes_limit": "disk_limit", "proc": "proc_subset"}
+PROTECTION = {"inodes_limit": "disk_limit", "proc": "proc_subset", "inotify_instances": "user_counts", "inotify_watches": "user_counts"}
 
 
 def load_schema():

@@ -592,6 +592,39 @@ static void test_pack_refuses_beyond_caps(void **state)
 	assert_int_equal(pack_measure(tree, &roomy, NULL, NULL, &counts, &err), -BRIG_E_REFUSED);
 }
 
+/* f1: a tree that a program left is packed as far as the caps reach, and the stream is sound. */
+static void test_f1_pack_in_part(void **state)
+{
+	const struct pack_caps few = { .entries = 3, .bytes = MiB, .in_part = true };
+	const struct pack_caps small = { .entries = 100, .bytes = 3, .in_part = true };
+	const struct unpack_options into = { .caps = roomy, .uid = UINT32_MAX, .gid = UINT32_MAX };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct pack_counts counts, got;
+	AUTO_FD out = memfd_create("stream", MFD_CLOEXEC);
+
+	(void)state;
+	put_file(tree, "a", "12");
+	put_file(tree, "b", "1234");
+	put_file(tree, "c", "1");
+	assert_int_equal(pack_tree(tree, &roomy, NULL, NULL, out, &counts, &err), 0);
+	assert_false(counts.cut);
+	assert_int_equal(ftruncate(out, 0), 0);
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	assert_int_equal(pack_tree(tree, &small, NULL, NULL, out, &counts, &err), 0);
+	assert_true(counts.cut);
+	assert_int_equal(counts.entries, 2);
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	assert_int_equal(unpack_tree(copy, out, &into, &got), 0);
+	assert_text(copy, "a", "12");
+	assert_text(copy, "c", "1");
+	assert_int_equal(faccessat(copy, "b", F_OK, 0), -1);
+
+	make_hostile(tree);
+	assert_int_equal(pack_tree(tree, &few, NULL, NULL, out, &counts, &err), 0);
+	assert_true(counts.cut);
+	assert_int_equal(counts.entries, 3);
+}
+
 static void test_pack_to_nobody(void **state)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -760,6 +793,7 @@ int main(void)
 		TEST(test_pack_there_and_back),
 		TEST(test_pack_large_and_holes),
 		TEST(test_pack_refuses_beyond_caps),
+		TEST(test_f1_pack_in_part),
 		TEST(test_pack_to_nobody),
 		TEST(test_unpack_trusts_nothing),
 		TEST(test_unpack_owner),

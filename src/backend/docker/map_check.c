@@ -58,6 +58,8 @@ static const struct row {
 	{ "HostConfig.Privileged", "HostConfig.Privileged", IS_FALSE, 0 },
 	{ "HostConfig.ReadonlyRootfs", "HostConfig.ReadonlyRootfs", SAME, 0 },
 	{ "HostConfig.SecurityOpt", "HostConfig.SecurityOpt", SECURITY, 0 },
+	{ "HostConfig.MaskedPaths", "HostConfig.MaskedPaths", SAME, DOCKER },
+	{ "HostConfig.ReadonlyPaths", "HostConfig.ReadonlyPaths", SAME, DOCKER },
 	{ "HostConfig.IpcMode", "HostConfig.IpcMode", NOT_HOST, 0 },
 	{ "HostConfig.PidMode", "HostConfig.PidMode", NOT_HOST, 0 },
 	{ "HostConfig.UTSMode", "HostConfig.UTSMode", NOT_HOST, 0 },

@@ -8,7 +8,7 @@
  *	user_ns, id_separation  uid 1000 inside is uid 1000 of the host, for init and program alike, unless the engine
  *	                        remaps ids or is rootless; a container cannot ask for it
  *	time_ns                 the engine has no such setting: the program sees the host's uptime
- *	proc_subset             /proc is the engine's, with its masked paths, not subset=pid
+ *	proc_subset             /proc is the engine's, with masks over what tells of the machine (masks.def), not subset=pid
  *	nested_userns           the sysctl is the host's; only the two system call filters forbid user namespaces
  *	user_counts             likewise: what the program takes is taken from uid 1000 of the host
  *	socket_memory           cgroup v1 has a limit of its own for it, which the engine does not set
@@ -154,6 +154,38 @@ static void add_profile(struct buf *option, const struct cell *c)
 	}
 }
 
+static const char *const masks[] = {
+#define MASK(path) path,
+#define READ_ONLY(path)
+#include "backend/docker/masks.def"
+};
+static const char *const read_only[] = {
+#define MASK(path)
+#define READ_ONLY(path) path,
+#include "backend/docker/masks.def"
+};
+
+/* Podman takes them as another option: its Docker interface leaves MaskedPaths out. */
+static void add_masks(json_t *security, const struct cell *c)
+{
+	AUTO_BUF option = BUF_INIT(8 * KiB);
+
+	if (!c->host->podman)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(masks); i++)
+		(void)buf_addf(&option, "%s%s", i == 0 ? "mask=" : ":", masks[i]);
+	(void)json_array_append_new(security, json_string(buf_str(&option)));
+}
+
+static json_t *paths(const char *const *path, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(list, json_string(path[i]));
+	return list;
+}
+
 /* The texts of the engine's --security-opt. */
 static json_t *security(const struct cell *c)
 {
@@ -164,6 +196,7 @@ static json_t *security(const struct cell *c)
 	(void)json_array_append_new(list, json_string("no-new-privileges:true"));
 	if (option.len > 0)
 		(void)json_array_append_new(list, json_string(buf_str(&option)));
+	add_masks(list, c);
 	return list;
 }
 
@@ -205,6 +238,8 @@ static void add_isolation(json_t *v, const struct cell *c)
 	(void)json_object_set_new(v, "Privileged", json_false());
 	(void)json_object_set_new(v, "ReadonlyRootfs", json_true());
 	(void)json_object_set_new(v, "SecurityOpt", security(c));
+	(void)json_object_set_new(v, "MaskedPaths", paths(masks, ARRAY_LEN(masks)));
+	(void)json_object_set_new(v, "ReadonlyPaths", paths(read_only, ARRAY_LEN(read_only)));
 	(void)json_object_set_new(v, "IpcMode", json_string("none"));
 	(void)json_object_set_new(v, "PidMode", json_string(""));
 	(void)json_object_set_new(v, "UTSMode", json_string(""));

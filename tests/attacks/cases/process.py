@@ -112,6 +112,18 @@ for name in ('kallsyms', 'kcore', 'kmsg', 'keys', 'key-users', 'interrupts', 'ti
 done()
 """, denied(24), needs=["proc_subset"], harmless=True)
 
+attack("PR-05d", "looks for a word about the machine in /proc and /sys", "python", """
+told = []
+for path in ('/proc/kallsyms /proc/kcore /proc/keys /proc/key-users /proc/interrupts /proc/timer_list /proc/iomem /proc/ioports /proc/modules /proc/cmdline '
+             '/proc/partitions /proc/diskstats /proc/swaps /proc/crypto /proc/devices /proc/vmstat /proc/zoneinfo /proc/buddyinfo /proc/softirqs /proc/locks '
+             '/proc/misc /proc/schedstat /proc/consoles /proc/config.gz /proc/pressure/cpu /proc/bus/pci/devices /proc/irq/default_smp_affinity /proc/tty/drivers '
+             '/sys/class/dmi/id/product_uuid /sys/class/net/lo/address /sys/kernel/notes /sys/module/kernel/parameters/consoleblank').split():
+    try:
+        if open(path, 'rb').read(16): told.append(path)
+    except OSError: pass
+print('FACT told', ' '.join(told) or 'nothing')
+""", facts(told="nothing"))
+
 attack("PR-05b", "reads the kernel log by syslog and /dev/kmsg", "c", r"""
 int main(void)
 {

@@ -282,7 +282,7 @@ int main(void)
 	attempt("idle", sched_setscheduler(1, SCHED_IDLE, &p));
 	attempt("limit", prlimit(1, RLIMIT_NOFILE, &(struct rlimit){ 0, 0 }, NULL));
 	return done();
-}""", denied(3), needs=["id_separation"])
+}""", denied(3))
 
 attack("CP-06a", "stops itself", "c", r"""
 int main(void) { begun(); raise(SIGSTOP); kill(getpid(), SIGTSTP); for (;;) pause(); }
@@ -474,6 +474,17 @@ int main(void)
 }""", ends("ok"))
 
 # ---- disk ----------------------------------------------------------------------------------------------------
+
+attack("PI-11", "takes every inotify instance that its user has on the host", "c", r"""
+#include <sys/inotify.h>
+int main(void)
+{
+	int n = 0;
+	while (n < 120 && inotify_init1(0) >= 0)
+		n++;
+	printf("FACT instances %s\n", n <= 16 ? "few" : "many");
+	return 0;
+}""", facts(instances="few"), needs=["user_counts"])
 
 attack("DI-01", "fills every writable place", "shell", r"""
 echo BEGUN

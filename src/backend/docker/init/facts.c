@@ -4,6 +4,7 @@
  * init's own namespaces, mounts and interfaces.  Said once before the program starts and once when it is dead.
  * No stdio: the numbers are few.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -235,6 +236,8 @@ static void say_payload(struct inside *in)
 					: "init: landlock_restrict_self(2) and a denied ioctl");
 }
 
+#define DOT_ENTRY 24 /* bytes that "." and ".." take each among the names of a folder */
+
 /* ---- the container ------------------------------------------------------------------------------- */
 
 /* Eight numbers about receiving, then bytes and packets sent. */
@@ -394,6 +397,36 @@ static void say_spaces(struct inside *in)
 	wire_put_spaces(&in->out, &spaces);
 }
 
+/* The engine lays an empty folder or the null device over what it masks; what is not there needs no mask. */
+static bool is_masked(const char *path)
+{
+	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char bytes[1024];
+	ssize_t n;
+
+	if (fd < 0)
+		return true;
+	n = read(fd, bytes, 1);
+	if (n < 0 && errno == EISDIR)
+		n = getdents64(fd, bytes, sizeof(bytes)) > 2 * DOT_ENTRY;
+	return n <= 0;
+}
+
+static void say_machine_files(struct inside *in)
+{
+	static const char *const paths[] = {
+#define MASK(path) path,
+#define READ_ONLY(path)
+#include "backend/docker/masks.def"
+	};
+	struct text bare = { .len = 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+		if (!is_masked(paths[i]))
+			add_word(&bare, paths[i]);
+	say_text(in, FACT_machine_files, bare.len ? bare.s : "masked", "init: read(2) of each");
+}
+
 /* Before the program, which may make files of these names, has started. */
 static void say_masks(struct inside *in)
 {
@@ -417,6 +450,7 @@ void facts_add(struct inside *in, bool ended)
 	if (ended)
 		return;
 	say_masks(in);
+	say_machine_files(in);
 	say_user_counts(in);
 	say_spaces(in);
 }
