@@ -190,8 +190,8 @@ static void write_docker_rules(FILE *f, const struct call *call, const struct al
 						   [TERM_NO_BITS] = term->mask,
 						   [TERM_NULL] = 0 };
 
-			fprintf(f, "%s{\"index\":%u,\"op\":\"SCMP_CMP_%s\",\"value\":%u,\"valueTwo\":%u}",
-				t ? "," : "", term->arg, op[term->kind], first[term->kind],
+			fprintf(f, "%s{\"index\":%u,\"op\":\"SCMP_CMP_%s\",\"value\":%u,\"valueTwo\":%u}", t ? "," : "",
+				term->arg, op[term->kind], first[term->kind],
 				term->kind == TERM_IN ? term->values[pick[t]] : 0);
 		}
 		fprintf(f, "]}");

@@ -284,7 +284,8 @@ static int step_work(struct stage *s)
 		return 0;
 	too_much = s->result->changes.state == CHANGES_INCOMPLETE;
 	if (s->verdict == VERDICT_ok)
-		set_verdict(s, too_much ? VERDICT_disk_limit : VERDICT_failed, "the program ended well, but %s", s->err.msg);
+		set_verdict(s, too_much ? VERDICT_disk_limit : VERDICT_failed, "the program ended well, but %s",
+			    s->err.msg);
 	else
 		result_warn(s->result, "%s", s->err.msg);
 	return 0;

@@ -257,9 +257,10 @@ static int look_at_workspace(struct stage *s)
 		return rc;
 	fd = view.fd;
 	if (view.in_part)
-		result_warn(s->result,
-			    "the program left more in its workspace than brig reads back: too deep, too many files, or too "
-			    "many bytes with the holes in files and with their links");
+		result_warn(
+			s->result,
+			"the program left more in its workspace than brig reads back: too deep, too many files, or too "
+			"many bytes with the holes in files and with their links");
 	if (s->work->project)
 		rc = collect_changes(s, &view);
 	return rc < 0 ? rc : fetch_artifacts(s, &view);

@@ -211,11 +211,11 @@ static void report(struct probe_report *ret, const struct answers *a)
 void probe_cell(struct probe_report *ret)
 {
 	static const enum probe_id tried[] = {
-		PROBE_user_ns,         PROBE_mount_ns,       PROBE_pid_ns,     PROBE_net_ns,
-		PROBE_ipc_ns,          PROBE_uts_ns,         PROBE_cgroup_ns,  PROBE_time_ns,
-		PROBE_nested_userns,   PROBE_user_counts, PROBE_read_only_root, PROBE_disk_limit, PROBE_proc_subset,
-		PROBE_no_new_privs,    PROBE_seccomp,        PROBE_landlock,   PROBE_landlock_scope,
-		PROBE_deny_write_exec, PROBE_pidfd,
+		PROBE_user_ns,        PROBE_mount_ns,        PROBE_pid_ns,         PROBE_net_ns,
+		PROBE_ipc_ns,         PROBE_uts_ns,          PROBE_cgroup_ns,      PROBE_time_ns,
+		PROBE_nested_userns,  PROBE_user_counts,     PROBE_read_only_root, PROBE_disk_limit,
+		PROBE_proc_subset,    PROBE_no_new_privs,    PROBE_seccomp,        PROBE_landlock,
+		PROBE_landlock_scope, PROBE_deny_write_exec, PROBE_pidfd,
 	};
 	struct answers *a = mmap(NULL, sizeof(*a), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	uid_t uid = geteuid();

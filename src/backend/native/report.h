@@ -66,7 +66,7 @@ enum handed_fd {
 	HANDED_SCRATCH, /* the file system that the program's writes go to */
 	HANDED_UPPER,   /* what the program changed in a project that is below an overlay; else the workspace again */
 	HANDED_MASKS,   /* the folder of the empty objects over hidden files: "0", "1" ... in the plan's order */
-	HANDED_NESTED_USERNS, /* /proc/sys/user/max_user_namespaces of the cell's user namespace */
+	HANDED_NESTED_USERNS,    /* /proc/sys/user/max_user_namespaces of the cell's user namespace */
 	HANDED_USER_COUNT_FIRST, /* the files of /proc/sys/user in model/user_counts.def, likewise */
 	HANDED_NS_USER = HANDED_USER_COUNT_FIRST + USER_COUNT_COUNT,
 	HANDED_NS_PID,
