@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program can do to its own init, to its user on the host, and to brig's look at what it left."""
 import os
+import signal
+import subprocess
 
 import harness
 from harness import case
@@ -117,6 +119,32 @@ time.sleep(0.2)
 print("alive")
 """, lang="python"), "ok")
 	t.equal(r.stdout, b"alive\n", "output", r)
+
+
+def inits(t):
+	"""Host pids of the processes of this case that are PID 1 of a namespace of their own."""
+	for entry in t.world.processes():
+		try:
+			with open(f"/proc/{entry.split()[0]}/status", encoding="utf-8", errors="replace") as f:
+				pids = next(line for line in f if line.startswith("NSpid:")).split()[1:]
+		except (OSError, StopIteration):
+			continue
+		if len(pids) > 1 and pids[-1] == "1":
+			yield int(pids[0])
+
+
+@case("R1: init asks the clock before it believes an alarm, whoever sent it")
+def r1_alarm_is_checked(t):
+	t.native_only("the init of a container gives no signal a meaning")
+	program = t.path("program.py", "import sys\nprint('up', flush=True)\nsys.stdin.read()\nprint('down')\n")
+	with t.popen(t.run_args("--timeout", t.secs(60), program), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+		t.equal(p.stdout.readline(), b"up\n", "the program's word")
+		found = list(inits(t))
+		t.check(found, "init was not found")
+		for pid in found * 3:
+			os.kill(pid, signal.SIGALRM)
+		out, err = p.communicate()
+	t.equal((p.returncode, out), (0, b"down\n"), "exit status and output", err)
 
 
 # ---- f1: what a program leaves in its workspace is no fault of brig's ------------------------------------------
