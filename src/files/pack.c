@@ -20,6 +20,7 @@
 
 #define OWNER_ALL 0700
 #define PAGE      (4 * KiB)
+#define LOOKED_AT 1000000 /* entries that do not travel */
 
 struct packer {
 	int out; /* negative: only measure */
@@ -263,8 +264,8 @@ static int put_end(struct packer *p)
 
 static int walk_and_pack(struct packer *p, int dir)
 {
-	/* One more than may be packed: whatever the walk's own cap cuts off is beyond ours. */
-	const struct walk_caps caps = { .entries = p->caps->entries == UINT64_MAX ? UINT64_MAX : p->caps->entries + 1 };
+	/* Names of what is skipped or left out are looked at, too, and are not counted against our cap. */
+	const struct walk_caps caps = { .entries = max_u64(p->caps->entries, p->caps->entries + LOOKED_AT) };
 	struct walk_outcome out;
 	int rc = walk_tree(dir, &caps, pack_entry, p, &out, p->err);
 
@@ -278,7 +279,7 @@ static int walk_and_pack(struct packer *p, int dir)
 			p->err, BRIG_E_REFUSED, 0,
 			"the folder has more than %llu entries, more than %d levels or paths of more than %d bytes: "
 			"name what is not needed in workspace_hide",
-			(unsigned long long)p->caps->entries, WALK_DEPTH_MAX, WALK_PATH_MAX - 1);
+			(unsigned long long)caps.entries, WALK_DEPTH_MAX, WALK_PATH_MAX - 1);
 	p->counts->left_out += out.vanished + out.unreadable;
 	return p->out < 0 ? 0 : put_end(p);
 }
