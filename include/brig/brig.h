@@ -188,6 +188,7 @@ enum brig_kind {
 #define BRIG_RUN_RECEIPT          2u           /* sign a statement about this run: brig_result_receipt() */
 #define BRIG_RUN_APPLY            4u           /* move the changes of the workspace over if the verdict is "ok" */
 #define BRIG_RUN_PROJECT_PACKAGES 8u /* install what requirements.txt, package.json or go.mod of the workspace name */
+#define BRIG_RUN_OVERWRITE        16u /* artifacts replace files of out_dir that have their names */
 #define BRIG_REQUEST_INIT                                                                                           \
 	{                                                                                                           \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1, \

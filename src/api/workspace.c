@@ -99,7 +99,7 @@ int brig_workspace_apply(struct brig *b, const char *id, char **ret_not_applied,
 	int rc = open_for(b, id, &state, err);
 
 	if (rc == 0)
-		rc = changeset_apply(&state, id, &skipped, err);
+		rc = changeset_apply(&state, id, NULL, &skipped, err);
 	return rc < 0 || !ret_not_applied ? rc : hand_out(&skipped, ret_not_applied, err);
 }
 

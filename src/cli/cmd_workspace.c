@@ -83,6 +83,24 @@ static const struct {
 	enum ui_color color;
 } signs[] = { { "added", "+", UI_GREEN }, { "modified", "~", UI_YELLOW }, { "deleted", "-", UI_RED } };
 
+/* "0644", or "0644 > 0755" if the run changed it; of what has no permissions of its own, nothing. */
+static const char *mode_text(const json_t *row, char dst[32])
+{
+	const json_t *mode = json_object_get(row, "mode"), *before = json_object_get(row, "mode_before");
+	char type[32];
+
+	(void)document_text(row, "type", type, sizeof(type));
+	*dst = '\0';
+	if (!str_eq(type, "file") && !str_eq(type, "directory"))
+		return dst;
+	if (json_is_integer(before) && json_integer_value(before) != json_integer_value(mode))
+		(void)snprintf(dst, 32, "%04o > %04o", (unsigned)json_integer_value(before) & 0777,
+			       (unsigned)json_integer_value(mode) & 0777);
+	else
+		(void)snprintf(dst, 32, "%04o", (unsigned)json_integer_value(mode) & 0777);
+	return dst;
+}
+
 static void add_change(struct ui_table *table, const json_t *row)
 {
 	char text[8192], word[32];
@@ -92,6 +110,7 @@ static void add_change(struct ui_table *table, const json_t *row)
 		if (str_eq(signs[i].change, word))
 			ui_table_add(table, signs[i].sign, signs[i].color);
 	ui_table_add(table, document_text(row, "type", word, sizeof(word)), UI_DIM);
+	ui_table_add(table, mode_text(row, word), UI_DIM);
 	ui_table_add(table, str_bytes(word, sizeof(word), number(row, "size")), UI_PLAIN);
 	ui_table_add(table, document_text(row, "path", text, sizeof(text)), UI_PLAIN);
 	(void)document_text(row, "not_applied", text, sizeof(text));
@@ -101,7 +120,7 @@ static void add_change(struct ui_table *table, const json_t *row)
 static int show_text(const json_t *doc, bool no_color)
 {
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	struct ui_table table = { .n_columns = 5 };
+	struct ui_table table = { .n_columns = 6 };
 	char line[4096];
 	const json_t *row;
 	size_t i;

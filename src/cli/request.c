@@ -197,7 +197,8 @@ static void fill_work(const struct request_values *v, struct brig_request *req)
 		req->artifacts = everything;
 		req->n_artifacts = ARRAY_LEN(everything);
 	}
-	req->flags |= (v->apply ? BRIG_RUN_APPLY : 0) | (v->project_packages ? BRIG_RUN_PROJECT_PACKAGES : 0);
+	req->flags |= (v->apply ? BRIG_RUN_APPLY : 0) | (v->project_packages ? BRIG_RUN_PROJECT_PACKAGES : 0) |
+		      (v->overwrite ? BRIG_RUN_OVERWRITE : 0);
 }
 
 int request_run(const struct request_values *v, const struct brig_request *what, const struct request_way *way)

@@ -13,7 +13,7 @@
 
 struct request_values {
 	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir;
-	bool json, watch, summary, raw, no_color, apply, project_packages;
+	bool json, watch, summary, raw, no_color, apply, overwrite, project_packages;
 	struct words env, artifacts, packages;
 	struct wishes wishes;
 };

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "files/place.h"
 
 #define SKIPPED_SHOWN 5 /* changes that were not moved over, each a warning */
 
@@ -55,6 +56,13 @@ static void name_staged(struct work *w, struct prepared_request *pr)
 	}
 }
 
+static const char *state_path(const struct work *w, char dst[STATEDIR_PATH_MAX])
+{
+	if (statedir_path(w->recorder->state, dst, STATEDIR_PATH_MAX, NULL) < 0)
+		*dst = '\0';
+	return dst;
+}
+
 static int open_project(struct work *w, struct prepared_request *pr, struct brig_error *err)
 {
 	const struct statedir *dir;
@@ -63,9 +71,7 @@ static int open_project(struct work *w, struct prepared_request *pr, struct brig
 
 	if (!w->req->workspace)
 		return 0;
-	if (statedir_path(w->recorder->state, state, sizeof(state), NULL) < 0)
-		*state = '\0';
-	rc = workspace_open(w->req->workspace, state, w->set, &w->project, err);
+	rc = workspace_open(w->req->workspace, state_path(w, state), w->set, &w->project, err);
 	if (rc < 0)
 		return rc;
 	w->apply = w->set->workspace_mode == WORKSPACE_RW || w->req->flags & BRIG_RUN_APPLY;
@@ -78,18 +84,29 @@ static int open_project(struct work *w, struct prepared_request *pr, struct brig
 	return 0;
 }
 
+static int open_out(struct work *w, struct brig_error *err)
+{
+	static const char what[] = "folder for artifacts";
+	char state[STATEDIR_PATH_MAX];
+	int rc;
+
+	if (!w->req->out_dir)
+		return 0;
+	rc = folder_open(w->req->out_dir, what, false, &w->out, err);
+	return rc < 0 ? rc : place_check(&w->out, what, state_path(w, state), err);
+}
+
 int work_open(struct work *w, struct recorder *recorder, const struct brig_request *req, struct prepared_request *pr,
 	      struct brig_error *err)
 {
+	int rc;
+
 	w->req = req;
 	w->set = &pr->resolved.set;
 	w->recorder = recorder;
-	if (req->out_dir) {
-		w->out_dir = open(req->out_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (w->out_dir < 0)
-			return err_set(err, BRIG_E_REFUSED, errno, "cannot open the folder for artifacts '%.200s'",
-				       req->out_dir);
-	}
+	rc = open_out(w, err);
+	if (rc < 0)
+		return rc;
 	pr->wants_view = req->workspace ? w->set->workspace_mode != WORKSPACE_RO : req->n_artifacts > 0;
 	return open_project(w, pr, err);
 }
@@ -97,7 +114,7 @@ int work_open(struct work *w, struct recorder *recorder, const struct brig_reque
 void work_close(struct work *w)
 {
 	workspace_close(MOVE_PTR(w->project));
-	fd_closep(&w->out_dir);
+	folder_close(&w->out);
 }
 
 int work_check(struct stage *s)
@@ -132,16 +149,18 @@ static size_t our_names(const struct stage *s, const char *ret[OURS_MAX])
 	return n;
 }
 
-static void warn_of_skipped(struct result *r, const struct buf *skipped)
+/* Lines "path: why".  done: "applied", "copied".  Returns how many. */
+static size_t warn_of_skipped(struct result *r, const struct buf *skipped, const char *done)
 {
 	const char *line = buf_str(skipped);
 	size_t n = 0;
 
 	for (; *line; line += strcspn(line, "\n") + 1)
 		if (n++ < SKIPPED_SHOWN)
-			result_warn(r, "not applied: %.*s", (int)strcspn(line, "\n"), line);
+			result_warn(r, "not %s: %.*s", done, (int)strcspn(line, "\n"), line);
 	if (n > SKIPPED_SHOWN)
-		result_warn(r, "%zu more changes were not applied", n - SKIPPED_SHOWN);
+		result_warn(r, "%zu more were not %s", n - SKIPPED_SHOWN, done);
+	return n;
 }
 
 static int apply_changes(struct stage *s, const struct statedir *state)
@@ -157,11 +176,11 @@ static int apply_changes(struct stage *s, const struct statedir *state)
 			       "at and keep: nothing was applied");
 	if (c->state != CHANGES_KEPT)
 		return 0;
-	rc = changeset_apply(state, s->plan->id, &skipped, &s->err);
+	rc = changeset_apply(state, s->plan->id, workspace_folder(s->work->project), &skipped, &s->err);
 	if (rc < 0)
 		return rc;
 	c->state = CHANGES_APPLIED;
-	warn_of_skipped(s->result, &skipped);
+	(void)warn_of_skipped(s->result, &skipped, "applied");
 	return 0;
 }
 
@@ -227,23 +246,27 @@ static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
 {
 	const struct work *w = s->work;
 	const char *ours[OURS_MAX];
+	AUTO_BUF not_copied = BUF_INIT(1 * MiB);
 	const struct artifacts_ask ask = { .view = view,
 					   .pattern = w->req->artifacts,
 					   .n_patterns = w->req->n_artifacts,
 					   .changes = w->project ? &s->result->changes : NULL,
-					   .out_dir = w->out_dir,
+					   .out = w->out.fd >= 0 ? &w->out : NULL,
+					   .overwrite = w->req->flags & BRIG_RUN_OVERWRITE,
+					   .not_copied = &not_copied,
 					   .ours = ours,
 					   .n_ours = our_names(s, ours),
 					   .set = w->set };
 	struct artifacts *a = &s->result->artifacts;
 	int rc = w->req->n_artifacts ? workspace_artifacts(&ask, a, &s->err) : 0;
+	uint64_t named = warn_of_skipped(s->result, &not_copied, "copied");
 
-	if (a->dropped)
+	if (a->dropped > named)
 		result_warn(
 			s->result,
 			"%llu files that were asked for were not fetched: no regular files, or beyond artifacts_limit "
 			"or artifacts_size",
-			(unsigned long long)a->dropped);
+			(unsigned long long)(a->dropped - named));
 	return rc;
 }
 

@@ -21,14 +21,14 @@ struct work {
 	const struct settings *set;
 	struct recorder *recorder;
 	struct workspace *project; /* NULL: none */
-	int out_dir;               /* for artifacts; negative: none */
+	struct folder out;         /* for artifacts; its descriptor negative: none */
 	bool apply;                /* if it ends well, or at any end with workspace_mode rw */
 	struct language renamed;   /* the request's language, if its output has another name */
 	char output_name[LANG_NAME_MAX + 1];
 };
-#define WORK_INIT                   \
-	{                           \
-		.out_dir = FD_NONE, \
+#define WORK_INIT                  \
+	{                          \
+		.out.fd = FD_NONE, \
 	}
 
 /* With the request resolved: fills in pr what the plans need of it. */

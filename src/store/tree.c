@@ -13,9 +13,8 @@
  *
  * What comes in was filled by a program that nobody trusts.  It is read beneath one descriptor, nothing is followed or
  * waited for (INV-8), and only folders, regular files and links are taken: files as 0444 or 0555, folders as 0555, so
- * that the ids of every cell can read them and nothing in it is setuid.  A link may lead upwards only with leading
- * ".." components, and no higher than the tree: those pass folders that the walk has seen to be folders, and what
- * follows has no "..", so that a chain of such links cannot leave the tree either.
+ * that the ids of every cell can read them and nothing in it is setuid.  Links are those that link_stays() lets pass: no
+ * chain of them leaves the tree.
  *
  * Who uses a tree holds a shared lock on its folder; making room tries an exclusive one and leaves the tree alone if it
  * does not get it.  Copying in takes as long as it takes and happens without the writer's lock; publishing is one rename
@@ -32,6 +31,7 @@
 #include "base/id.h"
 #include "base/str.h"
 #include "files/beneath.h"
+#include "files/foreign.h"
 #include "files/walk.h"
 #include "store/internal.h"
 
@@ -331,36 +331,6 @@ struct import {
 	int rc;
 };
 
-static unsigned depth_of(const char *path)
-{
-	unsigned n = 0;
-
-	for (; *path; path++)
-		n += *path == '/';
-	return n;
-}
-
-/* Whether a link at path stays in the tree, whatever the links are that it passes: see above. */
-static bool stays_inside(const char *path, const char *target)
-{
-	unsigned up = 0;
-
-	if (*target == '/')
-		return false;
-	while (strncmp(target, "..", 2) == 0 && (target[2] == '/' || target[2] == '\0')) {
-		up++;
-		target += target[2] ? 3 : 2;
-		while (*target == '/')
-			target++;
-	}
-	if (up > depth_of(path))
-		return false;
-	for (const char *part = target; *part; part += strcspn(part, "/"), part += strspn(part, "/"))
-		if (strcspn(part, "/") == 2 && strncmp(part, "..", 2) == 0)
-			return false;
-	return true;
-}
-
 static int no_room(const struct import *im)
 {
 	char text[32];
@@ -409,7 +379,7 @@ static int import_link(struct import *im, const struct walk_entry *e)
 	const char *name;
 	AUTO_FD parent = FD_NONE;
 
-	if (!read_link(e, target, sizeof(target)) || !stays_inside(e->path, target)) {
+	if (!read_link(e, target, sizeof(target)) || !link_stays(e->path, target)) {
 		im->from->links_out++;
 		return 0;
 	}

@@ -2,18 +2,25 @@
 /*
  * Moving changes over to the project: all of them or none.
  *
+ *	lock    the project's folder, against every other apply
  *	check   every path of the project that is to change is still what the run saw
- *	stage   new files and links are made, complete, in a folder ".brig-apply-<id>" at the project's top
+ *	stage   new files, links and folders are made, complete, in a folder ".brig-apply-<id>" at the project's top
  *	commit  what goes is moved into that folder, what comes is moved out of it, what is replaced changes places:
- *	        nothing but renames within one file system, new folders and permission bits, each of which is noted
- *	        with what undoes it, and is undone in reverse when a later one fails
+ *	        nothing but renames within one file system, and permission bits, each of which is noted with what undoes
+ *	        it, and is undone in reverse when a later one fails
  *	clear   the folder goes, with what was deleted and replaced
  *
- * A brig that is killed while it commits leaves that folder behind with the old files in it.
+ * The lock keeps out other brigs, not editors.  So what a rename has brought into the staging folder is looked at again
+ * there, where nobody else has a name for it: if it is not what check saw, everything is undone.  Nothing is unlinked
+ * that was not looked at, and no name that was not given here.
  *
- * Everything is reached beneath the descriptor of the project's folder, without links.  Files belong to whom the file
- * that they replace belonged to, or to the owner of the project's folder; setuid, setgid and sticky bits do not exist
- * here.  What the policy hides, and .git, is never written, whatever the changeset says.
+ * A brig that is killed while it commits leaves that folder behind with the old files in it; the next apply of the same
+ * changes says so.
+ *
+ * Everything is reached beneath the descriptor of the project's folder, without links.  Permissions are set by the
+ * descriptor of a folder that is known to be the one that was seen or made.  Files belong to whom the file that they
+ * replace belonged to, or to the owner of the project's folder.  What the policy hides, and .git, is never written,
+ * whatever the changeset says.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -24,15 +31,26 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/beneath.h"
+#include "files/folder.h"
+#include "files/foreign.h"
 #include "workspace/internal.h"
 
-enum undo_kind { UNDO_RENAME, UNDO_EXCHANGE, UNDO_RMDIR, UNDO_MODE };
+enum undo_kind { UNDO_RENAME, UNDO_EXCHANGE, UNDO_MODE };
 
 struct undo {
 	enum undo_kind kind;
 	size_t row;
 	bool from_staging; /* of a rename: what was moved came from there */
 	unsigned mode;
+};
+
+/* What lies in the staging folder for a row, and is to go at the end: what was seen of it there. */
+struct staged {
+	bool is_new, is_old;  /* "new-<row>" and "old-<row>" are names that were given */
+	bool is_seen;         /* it was a file of the project's, of this size and time */
+	uint64_t size;
+	int64_t mtime_ns;
+	struct folder_id dir; /* of a folder: the one that was seen in the project, or made */
 };
 
 struct apply {
@@ -42,8 +60,10 @@ struct apply {
 	struct stat owner; /* of the project's folder */
 	int staging;
 	char staging_name[96];
-	struct undo *undo; /* at most three for each row */
+	struct staged *staged; /* for each row */
+	struct undo *undo;     /* at most three for each row */
 	size_t n_undo;
+	uint64_t budget; /* bytes of the project's files that may still be hashed */
 	struct brig_error *err;
 };
 
@@ -71,17 +91,25 @@ static int trouble(const struct apply *a, int sys, const char *what, const char 
 
 /* ---- check ------------------------------------------------------------------------------------- */
 
-static int check(const struct apply *a)
+/* Which folder it is whose permissions are going to change. */
+static int note_folder(struct apply *a, size_t i)
 {
-	uint64_t budget = BEFORE_BYTES_MAX;
+	AUTO_FD fd = beneath_look(a->root, a->set->row[i].change.path, NULL);
 
+	return fd < 0 ? fd_move(&fd) : folder_id_of(fd, &a->staged[i].dir);
+}
+
+static int check(struct apply *a)
+{
 	for (size_t i = 0; i < a->set->n; i++) {
 		const struct kept_row *r = &a->set->row[i];
 		struct before now;
 
 		if (is_skipped(a, r))
 			continue;
-		if (before_look(a->root, r->change.path, &budget, &now) < 0 || !before_same(&r->before, &now))
+		if (before_look(a->root, r->change.path, &a->budget, &now) < 0 || !before_same(&r->before, &now))
+			return moved_on(a, r->change.path);
+		if (now.kind == BEFORE_DIR && note_folder(a, i) < 0)
 			return moved_on(a, r->change.path);
 	}
 	return 0;
@@ -109,6 +137,15 @@ static int give_to(int fd, const struct stat *owner)
 	return geteuid() == 0 && fchown(fd, owner->st_uid, owner->st_gid) < 0 ? -errno : 0;
 }
 
+/* Whatever the changeset says. */
+static unsigned mode_of(const struct kept_row *r)
+{
+	bool same_kind = (r->change.type == CHANGE_FILE && r->before.kind == BEFORE_FILE) ||
+			 (r->change.type == CHANGE_DIR && r->before.kind == BEFORE_DIR);
+
+	return foreign_mode(r->change.mode, same_kind ? r->before.mode : 0);
+}
+
 static int stage_file(const struct apply *a, const struct kept_row *r, const char *name)
 {
 	const struct stat owner = owner_for(a, r->change.path);
@@ -128,7 +165,7 @@ static int stage_file(const struct apply *a, const struct kept_row *r, const cha
 		rc = -EBADMSG;
 	if (rc == 0)
 		rc = give_to(to, &owner);
-	if (rc == 0 && fchmod(to, r->change.mode & 0777) < 0)
+	if (rc == 0 && fchmod(to, mode_of(r)) < 0)
 		rc = -errno;
 	return rc;
 }
@@ -136,10 +173,7 @@ static int stage_file(const struct apply *a, const struct kept_row *r, const cha
 static int stage_link(const struct apply *a, const struct kept_row *r, const char *name)
 {
 	const struct stat owner = owner_for(a, r->change.path);
-	char leads_to[PATH_MAX];
 
-	if (!path_of_link(r->change.path, r->target, leads_to, sizeof(leads_to)))
-		return -EXDEV; /* collected as one that is skipped: the changeset was changed */
 	if (symlinkat(r->target, a->staging, name) < 0)
 		return -errno;
 	if (geteuid() == 0 && fchownat(a->staging, name, owner.st_uid, owner.st_gid, AT_SYMLINK_NOFOLLOW) < 0)
@@ -147,24 +181,62 @@ static int stage_link(const struct apply *a, const struct kept_row *r, const cha
 	return 0;
 }
 
-static int stage(struct apply *a)
+/* Made where nobody else can put another one in its place; permissions that shut us out come at the end. */
+static int stage_folder(const struct apply *a, struct folder_id *ret, const char *name)
 {
-	if (mkdirat(a->root, a->staging_name, 0700) < 0)
-		return trouble(a, errno, "make the folder", a->staging_name);
+	AUTO_FD fd = FD_NONE;
+	int rc;
+
+	if (mkdirat(a->staging, name, 0700) < 0)
+		return -errno;
+	fd = beneath_open_dir(a->staging, name);
+	rc = fd < 0 ? fd : give_to(fd, &a->owner);
+	return rc < 0 ? rc : folder_id_of(fd, ret);
+}
+
+static int make_staging(struct apply *a)
+{
+	if (mkdirat(a->root, a->staging_name, 0700) < 0) {
+		if (errno != EEXIST)
+			return trouble(a, errno, "make the folder", a->staging_name);
+		return err_set(a->err, BRIG_E_REFUSED, 0,
+			       "the project has a folder '%s': an apply of these changes was killed, and files that it "
+			       "was moving are in it. Move them back or remove the folder, then apply again",
+			       a->staging_name);
+	}
 	a->staging = beneath_open_dir(a->root, a->staging_name);
 	if (a->staging < 0)
 		return trouble(a, -a->staging, "open the folder", a->staging_name);
-	for (size_t i = 0; i < a->set->n; i++) {
+	/* Whoever may write to the project can have put another one in its place. */
+	return folder_is_empty(a->staging) == 1 ? 0 : moved_on(a, a->staging_name);
+}
+
+/* Makes what comes, complete but for its place.  -errno; -EBADMSG: it is not what the run left. */
+static int stage_row(struct apply *a, size_t i)
+{
+	const struct kept_row *r = &a->set->row[i];
+	char name[32];
+
+	if (r->change.type == CHANGE_DIR && r->before.kind == BEFORE_DIR)
+		return 0;
+	(void)staged_name(name, "new", i);
+	a->staged[i].is_new = true;
+	return r->change.type == CHANGE_FILE   ? stage_file(a, r, name)
+	       : r->change.type == CHANGE_LINK ? stage_link(a, r, name)
+	       : r->change.type == CHANGE_DIR  ? stage_folder(a, &a->staged[i].dir, name)
+					       : -EINVAL;
+}
+
+static int stage(struct apply *a)
+{
+	int rc = make_staging(a);
+
+	for (size_t i = 0; i < a->set->n && rc == 0; i++) {
 		const struct kept_row *r = &a->set->row[i];
-		char name[32];
-		int rc = 0;
 
 		if (is_skipped(a, r) || r->change.kind == CHANGE_DELETED)
 			continue;
-		if (r->change.type == CHANGE_FILE)
-			rc = stage_file(a, r, staged_name(name, "new", i));
-		else if (r->change.type == CHANGE_LINK)
-			rc = stage_link(a, r, staged_name(name, "new", i));
+		rc = stage_row(a, i);
 		if (rc == -EBADMSG)
 			return err_set(a->err, BRIG_E_REFUSED, 0,
 				       "the kept content of '%.200s' is not what the run left: discard these changes",
@@ -172,7 +244,7 @@ static int stage(struct apply *a)
 		if (rc < 0)
 			return trouble(a, -rc, "prepare", r->change.path);
 	}
-	return 0;
+	return rc;
 }
 
 /* ---- commit ------------------------------------------------------------------------------------ */
@@ -231,6 +303,28 @@ static bool clears_first(const struct kept_row *r)
 	return r->before.kind != BEFORE_NOTHING && (r->before.kind == BEFORE_DIR) != (r->change.type == CHANGE_DIR);
 }
 
+/*
+ * Whether what a rename has brought into the staging folder is what check saw: if somebody has written to the project
+ * in between, it is not, and goes back.
+ */
+static int look_again(struct apply *a, size_t i, const char *name)
+{
+	const struct kept_row *r = &a->set->row[i];
+	struct staged *s = &a->staged[i];
+	struct before now;
+	AUTO_FD dir = FD_NONE;
+
+	if (before_look(a->staging, name, &a->budget, &now) < 0 || !before_same(&r->before, &now))
+		return moved_on(a, r->change.path);
+	s->is_seen = now.kind == BEFORE_FILE;
+	s->size = now.size;
+	s->mtime_ns = now.mtime_ns;
+	if (now.kind != BEFORE_DIR)
+		return 0;
+	dir = beneath_open_dir(a->staging, name);
+	return dir >= 0 && folder_is_empty(dir) == 1 ? 0 : moved_on(a, r->change.path);
+}
+
 static int clear_row(struct apply *a, size_t i)
 {
 	const struct kept_row *r = &a->set->row[i];
@@ -246,22 +340,27 @@ static int clear_row(struct apply *a, size_t i)
 	if (rc < 0)
 		return trouble(a, -rc, "remove", r->change.path);
 	note(a, (struct undo){ .kind = UNDO_RENAME, .row = i });
-	return 0;
+	a->staged[i].is_old = true;
+	return look_again(a, i, name);
 }
 
-static int make_dir(struct apply *a, size_t i)
+/*
+ * Where the file system cannot rename into a place only if it is empty: a link does the same for files, and a folder
+ * takes the place of nothing but an empty one.
+ */
+static int place_without_flags(struct apply *a, size_t i, const char *staged)
 {
-	const char *path = a->set->row[i].change.path, *name;
-	AUTO_FD parent = beneath_open_parent(a->root, path, &name);
-	AUTO_FD fd = FD_NONE;
-	int rc;
+	const struct change *c = &a->set->row[i].change;
+	const char *name;
+	AUTO_FD parent = beneath_open_parent(a->root, c->path, &name);
 
-	if (parent < 0 || mkdirat(parent, name, 0700) < 0)
-		return trouble(a, parent < 0 ? -parent : errno, "make the folder", path);
-	note(a, (struct undo){ .kind = UNDO_RMDIR, .row = i });
-	fd = beneath_open_dir(parent, name);
-	rc = fd < 0 ? fd : give_to(fd, &a->owner);
-	return rc < 0 ? trouble(a, -rc, "make the folder", path) : 0;
+	if (parent < 0)
+		return fd_move(&parent);
+	if (c->type == CHANGE_DIR)
+		return renameat(a->staging, staged, parent, name) < 0 ? -errno : 0;
+	if (linkat(a->staging, staged, parent, name, 0) < 0)
+		return errno == EPERM ? -EOPNOTSUPP : -errno;
+	return unlinkat(a->staging, staged, 0) < 0 ? -errno : 0;
 }
 
 /* Into an empty place. */
@@ -271,27 +370,24 @@ static int place_new(struct apply *a, size_t i)
 	char name[32];
 	int rc = move(a, path, staged_name(name, "new", i), true, RENAME_NOREPLACE);
 
-	if (rc == -EINVAL) { /* a file system that cannot promise that it is empty */
-		AUTO_FD there = beneath_look(a->root, path, NULL);
-
-		rc = there >= 0 ? -EEXIST : move(a, path, name, true, 0);
-	}
+	if (rc == -EINVAL)
+		rc = place_without_flags(a, i, name);
 	if (rc == 0)
 		note(a, (struct undo){ .kind = UNDO_RENAME, .row = i, .from_staging = true });
 	return rc;
 }
 
-/* A file or link comes: it changes places with the one that is there, or takes an empty place. */
+/* Something comes: it changes places with what is there, or takes an empty place. */
 static int place_row(struct apply *a, size_t i)
 {
 	const struct kept_row *r = &a->set->row[i];
 	bool replaces = r->change.kind == CHANGE_MODIFIED && !clears_first(r);
-	char name[32];
+	char name[32] = "";
 	int rc = replaces ? move(a, r->change.path, staged_name(name, "new", i), true, RENAME_EXCHANGE) : -EINVAL;
 
 	if (rc == 0) {
 		note(a, (struct undo){ .kind = UNDO_EXCHANGE, .row = i });
-		return 0;
+		return look_again(a, i, name);
 	}
 	if (rc == -EINVAL && replaces) { /* a file system without exchange: in two steps */
 		rc = clear_row(a, i);
@@ -306,15 +402,29 @@ static int place_row(struct apply *a, size_t i)
 	return rc < 0 ? trouble(a, -rc, "write", r->change.path) : 0;
 }
 
+/* The folder that was seen or made, and no other that has its name now; -errno. */
+static int open_known(const struct apply *a, size_t i)
+{
+	AUTO_FD fd = beneath_open_dir(a->root, a->set->row[i].change.path);
+	struct folder_id id;
+
+	if (fd < 0 || folder_id_of(fd, &id) < 0)
+		return fd < 0 ? fd_move(&fd) : -errno;
+	return folder_id_same(&id, &a->staged[i].dir, true) ? fd_move(&fd) : -ESTALE;
+}
+
 static int set_dir_mode(struct apply *a, size_t i)
 {
 	const struct kept_row *r = &a->set->row[i];
-	AUTO_FD fd = beneath_open_dir(a->root, r->change.path);
+	AUTO_FD fd = open_known(a, i);
+	struct stat st;
 
-	if (fd < 0 || fchmod(fd, r->change.mode & 0777) < 0)
+	if (fd == -ESTALE || fd == -ELOOP || fd == -ENOTDIR || fd == -ENOENT)
+		return moved_on(a, r->change.path);
+	if (fd < 0 || fstat(fd, &st) < 0 || fchmod(fd, (st.st_mode & 07000) | mode_of(r)) < 0)
 		return trouble(a, fd < 0 ? -fd : errno, "set the permissions of", r->change.path);
 	if (r->before.kind == BEFORE_DIR)
-		note(a, (struct undo){ .kind = UNDO_MODE, .row = i, .mode = r->before.mode });
+		note(a, (struct undo){ .kind = UNDO_MODE, .row = i, .mode = st.st_mode & 07777 });
 	return 0;
 }
 
@@ -331,10 +441,8 @@ static int commit(struct apply *a)
 
 		if (is_skipped(a, r) || r->change.kind == CHANGE_DELETED)
 			continue;
-		if (r->change.type != CHANGE_DIR)
+		if (r->change.type != CHANGE_DIR || r->before.kind != BEFORE_DIR)
 			rc = place_row(a, i);
-		else if (r->before.kind != BEFORE_DIR)
-			rc = make_dir(a, i);
 	}
 	for (size_t i = set->n; i-- > 0 && rc == 0;)
 		if (!is_skipped(a, &set->row[i]) && set->row[i].change.kind != CHANGE_DELETED &&
@@ -345,23 +453,35 @@ static int commit(struct apply *a)
 
 /* ---- undo and clear ---------------------------------------------------------------------------- */
 
+/* What came and goes again must be what came: somebody may have written to it, and that is not to be lost. */
+static int undo_coming(const struct apply *a, size_t i, const char *staged, unsigned flags)
+{
+	const struct change *c = &a->set->row[i].change;
+	uint64_t budget = c->size;
+	struct before now;
+	int rc = move(a, c->path, staged, flags == RENAME_EXCHANGE, flags);
+
+	if (rc < 0 || c->type != CHANGE_FILE)
+		return rc;
+	rc = before_look(a->staging, staged, &budget, &now);
+	return rc < 0 ? rc : now.hashed && memcmp(now.sha256, c->sha256, SHA256_LEN) == 0 ? 0 : -ESTALE;
+}
+
 static int undo_one(const struct apply *a, const struct undo *u)
 {
-	const char *path = a->set->row[u->row].change.path, *name;
+	const char *path = a->set->row[u->row].change.path;
 	char staged[32];
 	AUTO_FD fd = FD_NONE;
 
 	switch (u->kind) {
 	case UNDO_RENAME:
-		(void)staged_name(staged, u->from_staging ? "new" : "old", u->row);
-		return move(a, path, staged, !u->from_staging, RENAME_NOREPLACE);
+		if (u->from_staging)
+			return undo_coming(a, u->row, staged_name(staged, "new", u->row), 0);
+		return move(a, path, staged_name(staged, "old", u->row), true, RENAME_NOREPLACE);
 	case UNDO_EXCHANGE:
-		return move(a, path, staged_name(staged, "new", u->row), true, RENAME_EXCHANGE);
-	case UNDO_RMDIR:
-		fd = beneath_open_parent(a->root, path, &name);
-		return fd < 0 ? fd_move(&fd) : unlinkat(fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+		return undo_coming(a, u->row, staged_name(staged, "new", u->row), RENAME_EXCHANGE);
 	case UNDO_MODE:
-		fd = beneath_open_dir(a->root, path);
+		fd = open_known(a, u->row);
 		return fd < 0 ? fd_move(&fd) : fchmod(fd, u->mode) < 0 ? -errno : 0;
 	}
 	return -EINVAL;
@@ -375,7 +495,9 @@ static bool undo_all(struct apply *a)
 	while (a->n_undo > 0) {
 		const struct undo *u = &a->undo[--a->n_undo];
 
-		if (undo_one(a, u) < 0 && ok) {
+		if (undo_one(a, u) == 0) {
+			a->staged[u->row].is_seen = false; /* what is in the staging folder is ours again */
+		} else if (ok) {
 			struct brig_error why = *a->err;
 
 			ok = false;
@@ -388,39 +510,55 @@ static bool undo_all(struct apply *a)
 	return ok;
 }
 
-static void clear_staging(struct apply *a)
+/* Whether a file of the project's is as it was when it was looked at: who had it open may have written to it. */
+static bool is_as_seen(const struct apply *a, size_t i, const char *name)
 {
-	int copy = a->staging < 0 ? -1 : openat(a->staging, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	struct dirent *e;
+	const struct staged *s = &a->staged[i];
+	struct stat st;
 
-	while (d && (e = readdir(d)))
-		if (!str_eq(e->d_name, ".") && !str_eq(e->d_name, "..") && unlinkat(a->staging, e->d_name, 0) < 0)
-			(void)unlinkat(a->staging, e->d_name, AT_REMOVEDIR);
-	if (d)
-		(void)closedir(d);
+	if (!s->is_seen)
+		return true;
+	return fstatat(a->staging, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (uint64_t)st.st_size == s->size &&
+	       (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_SEC + st.st_mtim.tv_nsec == s->mtime_ns;
+}
+
+static void clear_name(struct apply *a, size_t i, const char *what)
+{
+	char name[32];
+
+	(void)staged_name(name, what, i);
+	if (is_as_seen(a, i, name) && unlinkat(a->staging, name, 0) < 0)
+		(void)unlinkat(a->staging, name, AT_REMOVEDIR);
+}
+
+/* Only names that were given here.  False: something is left that must not go, and the folder with it. */
+static bool clear_staging(struct apply *a)
+{
+	if (a->staging < 0)
+		return true;
+	for (size_t i = a->set->n; i-- > 0;) {
+		if (a->staged[i].is_new)
+			clear_name(a, i, "new");
+		if (a->staged[i].is_old)
+			clear_name(a, i, "old");
+	}
 	fd_closep(&a->staging);
-	(void)unlinkat(a->root, a->staging_name, AT_REMOVEDIR);
+	return unlinkat(a->root, a->staging_name, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-static int apply_rows(struct apply *a)
+static int apply_rows(struct apply *a, bool *ret_cleared)
 {
 	int rc = check(a);
 
-	if (rc < 0)
-		return rc;
-	a->undo = calloc(3 * a->set->n + 1, sizeof(*a->undo));
-	if (!a->undo)
-		return err_nomem(a->err);
-	rc = stage(a);
+	if (rc == 0)
+		rc = stage(a);
 	if (rc == 0)
 		rc = commit(a);
 	if (rc == 0 || undo_all(a))
-		clear_staging(a);
+		*ret_cleared = clear_staging(a);
 	fd_closep(&a->staging);
-	free(a->undo);
 	return rc < 0 ? -a->err->code : 0;
 }
 
@@ -434,34 +572,62 @@ static void name_skipped(const struct apply *a, struct buf *ret)
 	}
 }
 
-static int apply_to_project(const struct keeper *k, const struct changeset *set, struct buf *ret_skipped,
-			    struct brig_error *err)
+static int apply_locked(struct apply *a, struct buf *ret_skipped)
 {
-	struct brig_error own = BRIG_ERROR_INIT;
-	struct apply a = { .keeper = k, .set = set, .staging = FD_NONE, .err = err ? err : &own };
-	AUTO_FD root = open(set->project, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool cleared = true;
 	int rc;
 
-	if (root < 0 || fstat(root, &a.owner) < 0)
-		return err_set(err, BRIG_E_REFUSED, errno, "cannot open the project '%.200s'", set->project);
-	a.root = root;
-	(void)snprintf(a.staging_name, sizeof(a.staging_name), ".brig-apply-%s", set->id);
-	rc = apply_rows(&a);
+	a->staged = calloc(a->set->n + 1, sizeof(*a->staged));
+	a->undo = calloc(3 * a->set->n + 1, sizeof(*a->undo));
+	rc = a->staged && a->undo ? apply_rows(a, &cleared) : err_nomem(a->err);
+	free(a->staged);
+	free(a->undo);
 	if (rc == 0 && ret_skipped)
-		name_skipped(&a, ret_skipped);
+		name_skipped(a, ret_skipped);
+	if (rc == 0 && ret_skipped && !cleared)
+		(void)buf_addf(ret_skipped,
+			       "%s: files that somebody wrote to while they were replaced are still in it\n",
+			       a->staging_name);
 	return rc;
 }
 
-int changeset_apply(const struct statedir *state, const char *id, struct buf *ret_skipped, struct brig_error *err)
+static int apply_to_project(const struct keeper *k, struct changeset *set, const struct folder *project,
+			    struct buf *ret_skipped, struct brig_error *err)
+{
+	struct brig_error own = BRIG_ERROR_INIT;
+	struct apply a = { .keeper = k,
+			   .set = set,
+			   .root = project->fd,
+			   .staging = FD_NONE,
+			   .budget = 2 * BEFORE_BYTES_MAX, /* each is looked at twice */
+			   .err = err ? err : &own };
+	AUTO_FD lock = FD_NONE;
+	int rc = folder_lock(project, &lock, a.err);
+
+	if (rc == 0)
+		rc = changeset_judge(set, project->fd, a.err);
+	if (rc < 0)
+		return rc;
+	if (fstat(a.root, &a.owner) < 0)
+		return err_set(a.err, BRIG_E_SYSTEM, errno, "cannot look at the project '%.200s'", project->path);
+	(void)snprintf(a.staging_name, sizeof(a.staging_name), STAGING_PREFIX "%s", set->id);
+	return apply_locked(&a, ret_skipped);
+}
+
+int changeset_apply(const struct statedir *state, const char *id, const struct folder *held, struct buf *ret_skipped,
+		    struct brig_error *err)
 {
 	struct changeset set = { .row = NULL };
+	AUTO_FOLDER project = FOLDER_INIT;
 	AUTO_KEEPER k = KEEPER_INIT;
 	int rc = keeper_open(&k, state, id, err);
 
 	if (rc == 0)
 		rc = keeper_read(&k, &set, true, err);
 	if (rc == 0)
-		rc = apply_to_project(&k, &set, ret_skipped, err);
+		rc = changeset_project(&set, held, state->path, &project, err);
+	if (rc == 0)
+		rc = apply_to_project(&k, &set, &project, ret_skipped, err);
 	if (rc == 0)
 		(void)keeper_drop(&k);
 	changeset_release(&set);

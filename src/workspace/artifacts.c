@@ -3,6 +3,9 @@
  * Files that were asked for by pattern: listed, hashed and, if there is a folder for them, copied.  Only regular files;
  * a link that matches is not followed but counted as dropped, like everything beyond the caps.  What is copied appears
  * in the folder under its own path, complete or not at all.
+ *
+ * The folder is the caller's and may be a repository or anything else that tools read: nothing that is there is
+ * replaced unless that was asked for, no name in it begins with a dot, and none is git's.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,11 +15,11 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/beneath.h"
+#include "files/folder.h"
+#include "files/foreign.h"
 #include "files/glob.h"
 #include "files/walk.h"
 #include "workspace/internal.h"
-
-#define TEMP_NAME ".brig-artifact"
 
 struct fetch {
 	const struct artifacts_ask *ask;
@@ -56,17 +59,54 @@ static bool is_product(const struct artifacts_ask *a, const char *path)
 	return c && c->kind != CHANGE_DELETED;
 }
 
-/* The file under a name of our own in the folder that it goes to; -errno. */
-static int copy_beside(struct fetch *f, int from, int parent, unsigned mode, struct artifact *one)
-{
-	AUTO_FD to = FD_NONE;
-	int rc;
+/* ---- copying ----------------------------------------------------------------------------------- */
 
-	(void)unlinkat(parent, TEMP_NAME, 0); /* of one that was killed */
-	to = beneath_create(parent, TEMP_NAME, 0600);
-	if (to < 0)
-		return fd_move(&to);
-	rc = copy_hashed(from, to, f->bytes_left, &one->size, one->sha256);
+enum refusal { REFUSED_NOT, REFUSED_HIDDEN, REFUSED_GIT, REFUSED_EXISTS };
+static const char *const why_not[] = {
+	[REFUSED_HIDDEN] = "names that begin with a dot are not copied",
+	[REFUSED_GIT] = "nothing is copied into a folder that git takes for its own, or that would become one",
+	[REFUSED_EXISTS] = "there is something of that name already; --overwrite replaces files",
+};
+
+static void say_why(const struct fetch *f, const char *path, enum refusal why)
+{
+	if (f->ask->not_copied)
+		(void)buf_addf(f->ask->not_copied, "%s: %s\n", path, why_not[why]);
+}
+
+/* Whether one of the folders on the way is git's, or would be with what comes into it. */
+static bool is_gits(int out, const char *path)
+{
+	char folder[PATH_MAX] = "", name[NAME_MAX + 1];
+
+	for (const char *p = path; *p;) {
+		size_t len = strcspn(p, "/");
+
+		if (len >= sizeof(name))
+			return true;
+		memcpy(name, p, len);
+		name[len] = '\0';
+		if (git_folder(git_marks_in(out, folder) | git_mark(name)))
+			return true;
+		(void)snprintf(folder, sizeof(folder), "%.*s", (int)(p + len - path), path);
+		p += len + (p[len] == '/');
+	}
+	return false;
+}
+
+static enum refusal refusal_of(const struct fetch *f, const char *path)
+{
+	if (path_has_git(path))
+		return REFUSED_GIT;
+	if (path_has_hidden(path))
+		return REFUSED_HIDDEN;
+	return is_gits(f->ask->out->fd, path) ? REFUSED_GIT : REFUSED_NOT;
+}
+
+static int fill_file(struct fetch *f, int from, int to, unsigned mode, struct artifact *one)
+{
+	int rc = copy_hashed(from, to, f->bytes_left, &one->size, one->sha256);
+
 	if (rc == 0 && geteuid() == 0 && fchown(to, f->owner.st_uid, f->owner.st_gid) < 0)
 		rc = -errno;
 	if (rc == 0 && fchmod(to, mode & 0111 ? 0755 : 0644) < 0)
@@ -82,31 +122,52 @@ static int open_target(const struct fetch *f, const char *path, const char **ret
 
 	if (slash) {
 		(void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-		rc = beneath_make_dirs(f->ask->out_dir, folder);
+		rc = beneath_make_dirs(f->ask->out->fd, folder);
 	}
-	return rc < 0 ? rc : beneath_open_parent(f->ask->out_dir, path, ret_name);
+	return rc < 0 ? rc : beneath_open_parent(f->ask->out->fd, path, ret_name);
 }
 
+/* -EEXIST: there is something, and it stays. */
 static int copy_to_folder(struct fetch *f, int from, unsigned mode, struct artifact *one)
 {
+	struct folder_file file = FOLDER_FILE_INIT;
 	const char *name;
 	AUTO_FD parent = open_target(f, one->path, &name);
 	int rc;
 
 	if (parent < 0)
 		return fd_move(&parent);
-	rc = copy_beside(f, from, parent, mode, one);
-	if (rc == 0 && renameat(parent, TEMP_NAME, parent, name) < 0)
-		rc = -errno;
-	if (rc < 0)
-		(void)unlinkat(parent, TEMP_NAME, 0);
+	if (!f->ask->overwrite && faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return -EEXIST; /* found again when it is given its name; but this costs no copy */
+	rc = folder_file_begin(parent, &file);
+	if (rc == 0)
+		rc = fill_file(f, from, file.fd, mode, one);
+	if (rc == 0)
+		rc = folder_file_name(&file, parent, name, f->ask->overwrite);
+	folder_file_drop(&file, parent);
 	return rc;
 }
+
+/* ---- one file ---------------------------------------------------------------------------------- */
 
 /* Troubles of the folder, not of the file: those end it. */
 static bool is_fatal(int rc)
 {
 	return rc == -ENOSPC || rc == -EDQUOT || rc == -EROFS || rc == -EIO;
+}
+
+static int copy_or_hash(struct fetch *f, int fd, const struct stat *st, struct artifact *one)
+{
+	enum refusal why = f->ask->out ? refusal_of(f, one->path) : REFUSED_NOT;
+	int rc = why != REFUSED_NOT ? -EPERM
+		 : f->ask->out      ? copy_to_folder(f, fd, st->st_mode, one)
+				    : copy_hashed(fd, -1, f->bytes_left, &one->size, one->sha256);
+
+	if (rc == -EEXIST)
+		why = REFUSED_EXISTS;
+	if (why != REFUSED_NOT)
+		say_why(f, one->path, why);
+	return rc;
 }
 
 static void fetch_file(struct fetch *f, const struct walk_entry *e)
@@ -121,10 +182,7 @@ static void fetch_file(struct fetch *f, const struct walk_entry *e)
 		return;
 	}
 	fd = beneath_open_file(e->dir, e->name, &st);
-	rc = fd;
-	if (fd >= 0)
-		rc = f->ask->out_dir >= 0 ? copy_to_folder(f, fd, st.st_mode, &one)
-					  : copy_hashed(fd, -1, f->bytes_left, &one.size, one.sha256);
+	rc = fd < 0 ? fd : copy_or_hash(f, fd, &st, &one);
 	if (is_fatal(rc)) {
 		f->rc = err_set(f->err, BRIG_E_SYSTEM, -rc, "cannot copy the artifact '%.200s'", e->path);
 	} else if (rc < 0) {
@@ -153,10 +211,13 @@ int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, 
 {
 	const struct walk_caps caps = { .entries = ENTRIES_MAX };
 	struct fetch f = { .ask = ask, .ret = ret, .bytes_left = ask->set->artifacts_size, .err = err };
+	AUTO_FD lock = FD_NONE;
 	struct walk_outcome out;
-	int rc;
+	int rc = ask->out ? folder_lock(ask->out, &lock, err) : 0;
 
-	if (ask->out_dir >= 0 && fstat(ask->out_dir, &f.owner) < 0)
+	if (rc < 0)
+		return rc;
+	if (ask->out && fstat(ask->out->fd, &f.owner) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot look at the folder for artifacts");
 	rc = walk_tree(ask->view->fd, &caps, consider, &f, &out, err);
 	if (rc < 0)

@@ -5,16 +5,19 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/str.h"
 #include "files/beneath.h"
+#include "files/place.h"
 #include "workspace/internal.h"
 
 #define HOLE_BLOCK (4 * KiB)
 
 const char *const skip_reason[SKIP_COUNT] = {
 	[SKIP_SPECIAL] = "it is neither a file nor a folder nor a link",
-	[SKIP_LINK] = "it is a link that is absolute or leads out of the project",
+	[SKIP_LINK] = "it is a link that is absolute, leads out of the project, or could once others are there",
 	[SKIP_SECRET] = "the policy hides files of that name, so programs do not write them",
-	[SKIP_GIT] = "a program does not write to .git",
+	[SKIP_GIT] = "a program does not write to .git, nor to a folder that git takes for one (HEAD, objects, refs)",
+	[SKIP_BRIG] = "names that begin with " STAGING_PREFIX " are brig's own",
 };
 
 bool changeset_add(struct changeset *c, struct kept_row *row)
@@ -171,4 +174,33 @@ bool before_same(const struct before *a, const struct before *b)
 	if (a->hashed && b->hashed)
 		return memcmp(a->sha256, b->sha256, SHA256_LEN) == 0;
 	return a->size == b->size && a->mtime_ns == b->mtime_ns;
+}
+
+/* ---- the project ------------------------------------------------------------------------------- */
+
+/* The mount counts as long as its number means something. */
+static bool is_same_project(const struct changeset *c, const struct folder_id *now)
+{
+	char boot[FOLDER_BOOT_LEN + 1];
+
+	return folder_id_same(&c->folder, now, folder_boot(boot) && str_eq(boot, c->boot));
+}
+
+int changeset_project(const struct changeset *c, const struct folder *held, const char *state, struct folder *ret,
+		      struct brig_error *err)
+{
+	int rc;
+
+	if (c->folder.inode == 0)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "these changes were kept by a brig that did not note which folder '%.150s' was: run the "
+			       "program again, and discard them",
+			       c->project);
+	rc = held ? folder_again(held, ret, err) : folder_open(c->project, "project", true, ret, err);
+	if (rc == 0 && !is_same_project(c, &ret->id))
+		rc = err_set(err, BRIG_E_REFUSED, 0,
+			     "'%.200s' is not the folder that the run worked in: it was replaced or mounted anew since. "
+			     "Put that one back, or run the program again and discard these changes",
+			     c->project);
+	return rc < 0 ? rc : place_check(ret, "project", state, err);
 }

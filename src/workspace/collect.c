@@ -75,10 +75,10 @@ static bool has_hidden_name(const struct collector *c, const char *path, bool is
 	return workspace_hides(c->ask->set, path, is_dir);
 }
 
+/* What a row says by itself; changeset_judge() looks at them together. */
 static enum skip skip_for(const struct collector *c, const struct kept_row *row)
 {
 	const char *path = row->change.path;
-	char leads_to[PATH_MAX];
 
 	if (path_has_git(path))
 		return SKIP_GIT;
@@ -86,12 +86,7 @@ static enum skip skip_for(const struct collector *c, const struct kept_row *row)
 		return SKIP_SECRET;
 	if (row->change.kind == CHANGE_DELETED)
 		return row->before.kind == BEFORE_OTHER ? SKIP_SPECIAL : SKIP_NOT;
-	if (row->change.type == CHANGE_SPECIAL)
-		return SKIP_SPECIAL;
-	if (row->change.type == CHANGE_LINK &&
-	    (!row->target || !path_of_link(path, row->target, leads_to, sizeof(leads_to)) || path_has_git(leads_to)))
-		return SKIP_LINK;
-	return SKIP_NOT;
+	return row->change.type == CHANGE_SPECIAL ? SKIP_SPECIAL : SKIP_NOT;
 }
 
 static void count(struct collector *c, enum change_kind kind)
@@ -244,7 +239,7 @@ static bool same_file(struct collector *c, const struct walk_entry *e)
 	AUTO_FD fd = beneath_look(c->project, e->path, &st);
 
 	if (fd < 0 || !S_ISREG(st.st_mode) || st.st_size != e->st->st_size ||
-	    ((st.st_mode ^ e->st->st_mode) & 0777) != 0)
+	    foreign_mode(e->st->st_mode, st.st_mode) != (st.st_mode & 0777))
 		return false;
 	if ((uint64_t)st.st_size > c->bytes_left) {
 		/* Written again, or a hole of that size: reading would tell, but takes more than is allowed. */
@@ -346,17 +341,24 @@ static bool is_unchanged(struct collector *c, const struct walk_entry *e)
 	if (S_ISREG(e->st->st_mode))
 		return same_file(c, e);
 	if (S_ISDIR(e->st->st_mode))
-		return kind_in_project(c, e->path, &mode) == BEFORE_DIR && mode == (e->st->st_mode & 0777);
+		return kind_in_project(c, e->path, &mode) == BEFORE_DIR &&
+		       mode == foreign_mode(e->st->st_mode, mode);
 	if (c->ask->view->whole && !S_ISLNK(e->st->st_mode)) /* a project's own FIFO: its copy is not packed */
 		return kind_in_project(c, e->path, &mode) == BEFORE_OTHER;
 	return false;
+}
+
+static unsigned mode_for(const struct change *c, unsigned wanted, const struct before *before)
+{
+	bool same_kind = type_of_before[before->kind] == c->type && before->kind != BEFORE_NOTHING;
+
+	return foreign_mode(wanted, same_kind ? before->mode : 0);
 }
 
 static void add_present(struct collector *c, const struct walk_entry *e)
 {
 	struct change change = { .path = (char *)(uintptr_t)e->path,
 				 .type = type_of(e->st),
-				 .mode = e->st->st_mode & 0777,
 				 .size = S_ISREG(e->st->st_mode) ? (uint64_t)e->st->st_size : 0 };
 	struct before before;
 	unsigned mode;
@@ -371,6 +373,7 @@ static void add_present(struct collector *c, const struct walk_entry *e)
 		return;
 	}
 	change.kind = before.kind == BEFORE_NOTHING ? CHANGE_ADDED : CHANGE_MODIFIED;
+	change.mode = mode_for(&change, e->st->st_mode, &before);
 	if (change.type == CHANGE_LINK) {
 		add_link(c, e, &change, &before);
 		return;
@@ -433,7 +436,7 @@ static int look(struct collector *c)
 		find_deleted(c, "");
 	c->incomplete |= c->ask->view->in_part || out.cut || out.unreadable > 0 || out.vanished > 0;
 	changeset_sort(&c->set);
-	return c->rc;
+	return c->rc < 0 ? c->rc : changeset_judge(&c->set, c->project, c->err);
 }
 
 static int copy_out(const struct collector *c, struct changes *ret, struct brig_error *err)
@@ -464,6 +467,9 @@ static int describe(struct collector *c)
 
 	(void)str_copy(c->set.id, sizeof(c->set.id), c->ask->id);
 	(void)str_copy(c->set.project, sizeof(c->set.project), w->path);
+	c->set.folder = w->folder.id;
+	if (!folder_boot(c->set.boot))
+		c->set.boot[0] = '\0';
 	c->set.mode = c->ask->set->workspace_mode;
 	c->set.created_ns = clock_wall_ns();
 	for (size_t i = 0; i < w->hidden.n; i++)

@@ -20,7 +20,7 @@
 struct side {
 	bool there;
 	bool is_binary; /* or too large */
-	unsigned mode;  /* as git writes it: 0100644, 0100755, 0120000 */
+	unsigned mode;  /* as git writes it: 0100644, 0100755, 0120000; all permission bits are shown */
 	struct buf content;
 };
 
@@ -35,7 +35,7 @@ static void side_release(struct side *s)
 
 static unsigned git_mode(bool is_link, unsigned mode)
 {
-	return is_link ? 0120000 : mode & 0100 ? 0100755 : 0100644;
+	return is_link ? 0120000 : 0100000 | (mode & 0777);
 }
 
 static void read_side(struct side *s, int fd)
@@ -156,6 +156,20 @@ static bool put_pair(struct buf *out, const char *path, const struct side *a, co
 			  (struct text){ buf_str(&b->content), b->content.len }, out);
 }
 
+/* Folders come and go with what is in them; only their permissions have no form that git has. */
+static void put_folder(struct buf *out, const struct kept_row *r)
+{
+	const struct change *c = &r->change;
+
+	if (c->type != CHANGE_DIR || c->kind == CHANGE_DELETED)
+		return;
+	if (r->before.kind == BEFORE_DIR)
+		(void)buf_addf(out, "# folder, mode %04o before, %04o now: ", r->before.mode, c->mode);
+	else
+		(void)buf_addf(out, "# folder, mode %04o: ", c->mode);
+	put_line(out, "", "", c->path);
+}
+
 static bool put_row(struct buf *out, const struct keeper *k, int project, const struct kept_row *r)
 {
 	const struct side none = { .there = false };
@@ -169,8 +183,10 @@ static bool put_row(struct buf *out, const struct keeper *k, int project, const 
 	}
 	look_before(project, r->change.path, &a);
 	look_after(k, r, &b);
-	if (!a.there && !b.there)
-		return true; /* folders come and go with what is in them */
+	if (!a.there && !b.there) {
+		put_folder(out, r);
+		return true;
+	}
 	if (a.there && b.there && (a.mode & 0170000) != (b.mode & 0170000))
 		return put_pair(out, r->change.path, &a, &none) && put_pair(out, r->change.path, &none, &b);
 	return put_pair(out, r->change.path, &a, &b);
@@ -180,19 +196,18 @@ int changeset_diff(const struct statedir *state, const char *id, struct buf *ret
 {
 	struct changeset set = { .row = NULL };
 	AUTO_KEEPER k = KEEPER_INIT;
-	AUTO_FD project = FD_NONE;
+	AUTO_FOLDER project = FOLDER_INIT;
 	bool ok = true;
 	int rc = keeper_open(&k, state, id, err);
 
 	if (rc == 0)
 		rc = keeper_read(&k, &set, true, err);
-	if (rc == 0) {
-		project = open(set.project, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (project < 0)
-			rc = err_set(err, BRIG_E_REFUSED, errno, "cannot open the project '%.200s'", set.project);
-	}
+	if (rc == 0)
+		rc = changeset_project(&set, NULL, state->path, &project, err);
+	if (rc == 0)
+		rc = changeset_judge(&set, project.fd, err);
 	for (size_t i = 0; i < set.n && rc == 0 && ok && !ret->full; i++)
-		ok = put_row(ret, &k, project, &set.row[i]);
+		ok = put_row(ret, &k, project.fd, &set.row[i]);
 	changeset_release(&set);
 	return rc == 0 && !ok ? err_nomem(err) : rc;
 }

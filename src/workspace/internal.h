@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#include "files/folder.h"
 #include "workspace/paths.h"
 #include "workspace/workspace.h"
 
@@ -14,8 +15,9 @@
 #define BEFORE_BYTES_MAX (1 * GiB)
 
 struct workspace {
-	int fd;
-	char path[PATH_MAX];
+	struct folder folder;
+	int fd; /* of folder, and its path */
+	const char *path;
 	const struct settings *set;
 	struct path_list hidden, sealed;
 	struct plan_workspace plan;
@@ -41,7 +43,7 @@ struct before {
 };
 
 /* Why a change is not moved over. */
-enum skip { SKIP_NOT, SKIP_SPECIAL, SKIP_LINK, SKIP_SECRET, SKIP_GIT, SKIP_COUNT };
+enum skip { SKIP_NOT, SKIP_SPECIAL, SKIP_LINK, SKIP_SECRET, SKIP_GIT, SKIP_BRIG, SKIP_COUNT };
 extern const char *const skip_reason[SKIP_COUNT]; /* a sentence; NULL for SKIP_NOT */
 
 struct kept_row {
@@ -54,6 +56,8 @@ struct kept_row {
 struct changeset {
 	char id[64];
 	char project[PATH_MAX];
+	struct folder_id folder; /* which the project is; inode 0: not noted */
+	char boot[FOLDER_BOOT_LEN + 1];
 	int mode; /* enum workspace_mode */
 	uint64_t created_ns;
 	uint64_t added, modified, deleted, bytes;
@@ -66,6 +70,22 @@ struct changeset {
 bool changeset_add(struct changeset *c, struct kept_row *row);
 void changeset_sort(struct changeset *c);
 void changeset_release(struct changeset *c);
+
+/* The folder at the top of a project in which an apply prepares what comes; no program makes one. */
+#define STAGING_PREFIX ".brig-apply-"
+
+/*
+ * Leaves out of a sorted changeset, with a reason, what must not come into the project as it is: names of git's and of
+ * ours, folders that would be git's under another name, links that lead out of the tree as it will be.  Asked when
+ * changes are kept, to be shown, and again when they are applied: the project may be another by then.
+ */
+int changeset_judge(struct changeset *c, int project, struct brig_error *err);
+/*
+ * The project that a changeset is of: held, the descriptor of the run that made it, or what its path leads to now.
+ * Refused if that is another folder than the run's, or in a place where none may be.
+ */
+int changeset_project(const struct changeset *c, const struct folder *held, const char *state, struct folder *ret,
+		      struct brig_error *err);
 
 /* What is at path of the project now; budget: bytes that may still be hashed.  0 or -errno. */
 int before_look(int project, const char *path, uint64_t *budget, struct before *ret);

@@ -14,7 +14,8 @@ static const char *const before_name[BEFORE_KIND_COUNT] = { [BEFORE_NOTHING] = "
 							    [BEFORE_LINK] = "link",
 							    [BEFORE_OTHER] = "other" };
 static const char *const skip_name[SKIP_COUNT] = {
-	[SKIP_NOT] = "", [SKIP_SPECIAL] = "special", [SKIP_LINK] = "link", [SKIP_SECRET] = "secret", [SKIP_GIT] = "git"
+	[SKIP_NOT] = "", [SKIP_SPECIAL] = "special", [SKIP_LINK] = "link", [SKIP_SECRET] = "secret", [SKIP_GIT] = "git",
+	[SKIP_BRIG] = "brig"
 };
 
 /* ---- writing ----------------------------------------------------------------------------------- */
@@ -45,10 +46,20 @@ static json_t *number(uint64_t v)
 	return json_integer((json_int_t)min_u64(v, INT64_MAX));
 }
 
+/* Numbers as they are: those of a device or an inode may have all 64 bits, which JSON's readers do not promise. */
+static json_t *folder_json(const struct changeset *c)
+{
+	const uint64_t raw[] = { c->folder.device, c->folder.inode, c->folder.mount, (uint64_t)c->folder.born_ns };
+	char hex[2 * sizeof(raw) + 1];
+
+	return json_pack("{s:s, s:s}", "id", hex_put(hex, raw, sizeof(raw)), "boot", c->boot);
+}
+
 json_t *manifest_head(const struct changeset *c)
 {
 	json_t *head =
-		json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "version", VERSION, "id", c->id, "mode",
+		json_pack("{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "version", VERSION, "id", c->id, "folder",
+			  folder_json(c), "mode",
 			  workspace_mode_name[c->mode], "created_ns", number(c->created_ns), "added", number(c->added),
 			  "modified", number(c->modified), "deleted", number(c->deleted), "bytes", number(c->bytes));
 
@@ -163,12 +174,30 @@ static bool get_hash(const json_t *object, uint8_t hash[SHA256_LEN], bool *ret_h
 	return *ret_hashed && json_string_length(v) == SHA256_HEX && hex_get(json_string_value(v), hash, SHA256_LEN);
 }
 
+/* One that is not there is not noted: who needs it refuses. */
+static bool read_folder(const json_t *o, struct changeset *ret)
+{
+	const char *id = json_string_value(json_object_get(o, "id"));
+	const char *boot = json_string_value(json_object_get(o, "boot"));
+	uint64_t raw[4];
+
+	if (!o)
+		return true;
+	if (!id || strlen(id) != 2 * sizeof(raw) || !hex_get(id, raw, sizeof(raw)) || !boot ||
+	    !str_copy(ret->boot, sizeof(ret->boot), boot))
+		return false;
+	ret->folder = (struct folder_id){
+		.device = raw[0], .inode = raw[1], .mount = raw[2], .born_ns = (int64_t)raw[3]
+	};
+	return true;
+}
+
 bool manifest_read_head(const json_t *head, struct changeset *ret)
 {
 	AUTO_FREE char *project = get_bytes(head, "project"), *id = get_bytes(head, "id");
 	uint64_t version;
 
-	return project && id && get_number(head, "version", VERSION, &version) && version == VERSION &&
+	return project && id && read_folder(json_object_get(head, "folder"), ret) && get_number(head, "version", VERSION, &version) && version == VERSION &&
 	       str_copy(ret->project, sizeof(ret->project), project) && str_copy(ret->id, sizeof(ret->id), id) &&
 	       get_word(head, "mode", workspace_mode_name, WORKSPACE_MODE_COUNT, &ret->mode) &&
 	       get_number(head, "created_ns", INT64_MAX, &ret->created_ns) &&

@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <string.h>
-#include <strings.h>
 
 bool paths_add(struct path_list *l, const char *path)
 {
@@ -91,46 +90,4 @@ void paths_release(struct path_list *l)
 		free(l->item[i]);
 	free(l->item);
 	*l = (struct path_list){ .item = NULL };
-}
-
-bool path_has_git(const char *path)
-{
-	while (*path) {
-		size_t len = strcspn(path, "/");
-
-		if (len == 4 && strncasecmp(path, ".git", 4) == 0)
-			return true;
-		path += len + (path[len] == '/');
-	}
-	return false;
-}
-
-bool path_of_link(const char *path, const char *target, char *dst, size_t size)
-{
-	const char *slash = strrchr(path, '/');
-	size_t len = slash ? (size_t)(slash - path) : 0;
-
-	if (*target == '/' || *target == '\0' || len >= size)
-		return false;
-	memcpy(dst, path, len);
-	while (*target) {
-		size_t n = strcspn(target, "/");
-
-		if (n == 2 && memcmp(target, "..", 2) == 0) {
-			if (len == 0)
-				return false;
-			while (len > 0 && dst[--len] != '/')
-				;
-		} else if (n > 0 && !(n == 1 && *target == '.')) {
-			if (len + (len > 0) + n >= size)
-				return false;
-			if (len > 0)
-				dst[len++] = '/';
-			memcpy(dst + len, target, n);
-			len += n;
-		}
-		target += n + (target[n] == '/');
-	}
-	dst[len] = '\0';
-	return true;
 }

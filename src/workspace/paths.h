@@ -4,6 +4,7 @@
 #define WORKSPACE_PATHS_H
 
 #include "base/util.h"
+#include "files/foreign.h"
 
 struct path_list {
 	char **item; /* heap */
@@ -19,10 +20,5 @@ void paths_prune(struct path_list *l);
 /* Whether path is one of them, or below one. */
 bool paths_cover(const struct path_list *l, const char *path);
 void paths_release(struct path_list *l);
-
-/* Whether some component is ".git" in any spelling that some file system takes for it. */
-bool path_has_git(const char *path);
-/* Where a link at path with this target leads, below the same root: into dst; false if it is absolute or leads out. */
-bool path_of_link(const char *path, const char *target, char *dst, size_t size);
 
 #endif

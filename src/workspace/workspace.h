@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "files/folder.h"
 #include "model/settings.h"
 #include "model/workspace.h"
 #include "sys/statedir.h"
@@ -19,7 +20,7 @@
 struct workspace; /* an opened project */
 
 /*
- * Refused: not a folder, /, a folder of the system (places.def), a home folder, the state folder, one in it or above it,
+ * Refused: not a folder, a place that place.h refuses (the system's, a home, the state folder, one in it or above it),
  * and a project of which it cannot be said what must be hidden.  state: path of the state folder, which need not be
  * there.  set must outlive it.
  */
@@ -27,6 +28,7 @@ int workspace_open(const char *path, const char *state, const struct settings *s
 		   struct brig_error *err);
 void workspace_close(struct workspace *w); /* NULL is fine */
 /* Valid until close. */
+const struct folder *workspace_folder(const struct workspace *w);
 const struct plan_workspace *workspace_plan(const struct workspace *w);
 /* What stands under a name at the top of the project, as the program will see it. */
 enum workspace_name { WORKSPACE_ABSENT, WORKSPACE_SAME, WORKSPACE_OTHER };
@@ -49,7 +51,9 @@ struct artifacts_ask {
 	const char *const *pattern;
 	size_t n_patterns;
 	const struct changes *changes; /* only files that are in it; NULL: all of the view */
-	int out_dir;                   /* or -1: only list */
+	const struct folder *out;      /* NULL: only list */
+	bool overwrite;                /* files that are there already are replaced */
+	struct buf *not_copied;        /* "path: why\n" for each that was not, though it could have been; NULL: nobody asks */
 	const char *const *ours;
 	size_t n_ours;
 	const struct settings *set;
@@ -67,9 +71,11 @@ int changeset_diff(const struct statedir *state, const char *id, struct buf *ret
 /*
  * Moves the changes over, all or, if a file of the project is no longer what the run saw, nothing: BRIG_E_REFUSED names
  * the first such file.  Links that lead out of the project and special files are not moved over but named in
- * *ret_skipped (may be NULL).  The changeset is gone afterwards.
+ * *ret_skipped (may be NULL).  held: the project, if the run that made them still has it; NULL: it is looked for, and
+ * must be the same folder.  The changeset is gone afterwards.
  */
-int changeset_apply(const struct statedir *state, const char *id, struct buf *ret_skipped, struct brig_error *err);
+int changeset_apply(const struct statedir *state, const char *id, const struct folder *held, struct buf *ret_skipped,
+		    struct brig_error *err);
 int changeset_discard(const struct statedir *state, const char *id, struct brig_error *err);
 /* How many are kept, and the disk space that they take. */
 int changeset_usage(const struct statedir *state, uint64_t *ret_count, uint64_t *ret_bytes, struct brig_error *err);

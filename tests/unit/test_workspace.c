@@ -42,7 +42,7 @@ static int apply(struct brig_error *err)
 	AUTO_BUF skipped = BUF_INIT(4096);
 
 	*err = (struct brig_error)BRIG_ERROR_INIT;
-	return changeset_apply(&state_dir, ID, &skipped, err);
+	return changeset_apply(&state_dir, ID, NULL, &skipped, err);
 }
 
 static void assert_applied(void)
@@ -411,24 +411,28 @@ static void test_diff_of_changes(void **state)
 
 /* ---- artifacts --------------------------------------------------------------------------------- */
 
+static bool overwrite;
+
 static int fetch(const char *const *patterns, size_t n, bool among_changes, bool copy, struct artifacts *ret)
 {
 	static const char *const ours[] = { "main.py" };
 	struct workspace_view view = { .fd = open_at("view"), .whole = true };
+	AUTO_FOLDER out = FOLDER_INIT;
 	const struct artifacts_ask ask = { .view = &view,
 					   .pattern = patterns,
 					   .n_patterns = n,
 					   .changes = among_changes ? &changes : NULL,
-					   .out_dir = copy ? open_at("out") : -1,
+					   .out = copy ? &out : NULL,
+					   .overwrite = overwrite,
 					   .ours = ours,
 					   .n_ours = 1,
 					   .set = &set };
 	struct brig_error err = BRIG_ERROR_INIT;
-	int rc = workspace_artifacts(&ask, ret, &err);
+	int rc;
 
+	assert_int_equal(folder_open(in_folder("out"), "folder", false, &out, &err), 0);
+	rc = workspace_artifacts(&ask, ret, &err);
 	(void)close(view.fd);
-	if (copy)
-		(void)close(ask.out_dir);
 	return rc;
 }
 
@@ -463,7 +467,9 @@ static void test_artifacts(void **state)
 	assert_int_equal(unlinkat(top, "out/sub/b.png", 0), 0);
 	assert_int_equal(unlinkat(top, "out/sub", AT_REMOVEDIR), 0);
 	put_link("out/sub", "../project");
+	overwrite = true;
 	assert_int_equal(fetch(patterns, 2, false, true, &got), 0);
+	overwrite = false;
 	assert_text("out/a.png", "new");
 	assert_false(is_there("project/b.png"));
 	assert_int_equal(got.n, 2);

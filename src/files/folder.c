@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/fd.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "files/beneath.h"
+
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x1000u
+#endif
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000u /* Linux 6.8: a number that no later mount gets */
+#endif
+#define LOCK_PATIENCE_NS (10 * NS_PER_SEC)
+#define TEMP_PREFIX      ".brig-"
+#define TEMP_RANDOM      16 /* characters of 5 bits */
+
+/* ---- which one it is --------------------------------------------------------------------------- */
+
+int folder_id_of(int fd, struct folder_id *ret)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_INO | STATX_BTIME | STATX_MNT_ID | STATX_MNT_ID_UNIQUE,
+		  &st) < 0)
+		return -errno;
+	*ret = (struct folder_id){ .device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor,
+				   .inode = st.stx_ino };
+	if (st.stx_mask & STATX_BTIME)
+		ret->born_ns = (int64_t)st.stx_btime.tv_sec * (int64_t)NS_PER_SEC + st.stx_btime.tv_nsec;
+	if (st.stx_mask & (STATX_MNT_ID | STATX_MNT_ID_UNIQUE))
+		ret->mount = st.stx_mnt_id;
+	return 0;
+}
+
+bool folder_id_same(const struct folder_id *a, const struct folder_id *b, bool with_mount)
+{
+	return a->device == b->device && a->inode == b->inode && a->born_ns == b->born_ns &&
+	       (!with_mount || a->mount == b->mount);
+}
+
+bool folder_boot(char dst[FOLDER_BOOT_LEN + 1])
+{
+	return fd_get_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", dst, FOLDER_BOOT_LEN + 1) == FOLDER_BOOT_LEN;
+}
+
+/* ---- opening and locking ----------------------------------------------------------------------- */
+
+static int open_path(const char *path, bool no_links)
+{
+	const struct open_how how = {
+		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_NO_MAGICLINKS | (no_links ? RESOLVE_NO_SYMLINKS : 0),
+	};
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
+/* The path of what was opened, whatever the name has become meanwhile. */
+static bool path_of(int fd, char dst[PATH_MAX])
+{
+	char link[48];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, dst, PATH_MAX - 1);
+	if (n <= 0 || *dst != '/')
+		return false;
+	dst[n] = '\0';
+	return true;
+}
+
+int folder_open(const char *path, const char *what, bool no_links, struct folder *ret, struct brig_error *err)
+{
+	AUTO_FD fd = open_path(path, no_links);
+
+	if (fd < 0 && no_links && errno == ELOOP)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the path of the %s '%.200s' leads through a link now, which it did not: somebody has put "
+			       "another folder in its place",
+			       what, path);
+	if (fd < 0)
+		return err_set(err, BRIG_E_REFUSED, errno, "cannot open the %s '%.200s'", what, path);
+	if (folder_id_of(fd, &ret->id) < 0 || !path_of(fd, ret->path))
+		return err_set(err, BRIG_E_REFUSED, errno, "cannot find out where the %s '%.200s' is", what, path);
+	ret->fd = fd_move(&fd);
+	return 0;
+}
+
+int folder_again(const struct folder *f, struct folder *ret, struct brig_error *err)
+{
+	AUTO_FD fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0 || folder_id_of(fd, &ret->id) < 0 || !path_of(fd, ret->path))
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out where '%.200s' is now", f->path);
+	ret->fd = fd_move(&fd);
+	return 0;
+}
+
+void folder_close(struct folder *f)
+{
+	fd_closep(&f->fd);
+}
+
+/* By a descriptor of its own: locks belong to what open() made, and the run's is shared with others. */
+int folder_lock(const struct folder *f, int *ret_fd, struct brig_error *err)
+{
+	AUTO_FD fd = beneath_open_dir(f->fd, "");
+	int rc = fd < 0 ? fd : fd_lock(fd, LOCK_EX, LOCK_PATIENCE_NS);
+
+	if (rc == -ETIMEDOUT)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "somebody else has locked '%.200s' for writing, for longer than %llu seconds: wait for "
+			       "them, then try again",
+			       f->path, (unsigned long long)(LOCK_PATIENCE_NS / NS_PER_SEC));
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot lock '%.200s'", f->path);
+	*ret_fd = fd_move(&fd);
+	return 0;
+}
+
+int folder_is_empty(int fd)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), empty = 1;
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *e;
+
+	if (!d) {
+		int rc = -errno;
+
+		fd_closep(&copy);
+		return rc;
+	}
+	while (empty && (e = readdir(d)))
+		empty = str_eq(e->d_name, ".") || str_eq(e->d_name, "..");
+	(void)closedir(d);
+	return empty;
+}
+
+/* ---- new files --------------------------------------------------------------------------------- */
+
+static int random_name(char dst[32])
+{
+	(void)str_copy(dst, 32, TEMP_PREFIX);
+	return id_random(dst + strlen(TEMP_PREFIX), TEMP_RANDOM);
+}
+
+int folder_file_begin(int dir, struct folder_file *ret)
+{
+	int rc;
+
+	*ret = (struct folder_file)FOLDER_FILE_INIT;
+	ret->fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	if (ret->fd >= 0)
+		return 0;
+	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT)
+		return -errno;
+	rc = random_name(ret->name);
+	if (rc == 0) {
+		rc = beneath_create(dir, ret->name, 0600);
+		ret->fd = rc;
+	}
+	if (rc < 0)
+		ret->name[0] = '\0';
+	return rc < 0 ? rc : 0;
+}
+
+/* The file without a name gets one, unless there is something under it. */
+static int link_unnamed(int fd, int dir, const char *name)
+{
+	char self[48];
+
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+/* Into a place that must be empty; file systems that cannot promise that with a rename do with a link. */
+static int move_to_empty(struct folder_file *f, int dir, const char *name)
+{
+	if (renameat2(dir, f->name, dir, name, RENAME_NOREPLACE) == 0) {
+		f->name[0] = '\0';
+		return 0;
+	}
+	if (errno != EINVAL)
+		return -errno;
+	return linkat(dir, f->name, dir, name, 0) < 0 ? -errno : 0; /* folder_file_drop takes the first name away */
+}
+
+int folder_file_name(struct folder_file *f, int dir, const char *name, bool replace)
+{
+	int rc = 0;
+
+	if (!replace)
+		return *f->name ? move_to_empty(f, dir, name) : link_unnamed(f->fd, dir, name);
+	if (!*f->name) {
+		char own[32];
+
+		rc = random_name(own);
+		if (rc == 0)
+			rc = link_unnamed(f->fd, dir, own);
+		if (rc == 0)
+			(void)str_copy(f->name, sizeof(f->name), own);
+	}
+	if (rc == 0 && renameat(dir, f->name, dir, name) < 0)
+		rc = -errno;
+	if (rc == 0)
+		f->name[0] = '\0';
+	return rc;
+}
+
+void folder_file_drop(struct folder_file *f, int dir)
+{
+	if (*f->name)
+		(void)unlinkat(dir, f->name, 0);
+	f->name[0] = '\0';
+	fd_closep(&f->fd);
+}
