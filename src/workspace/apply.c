@@ -91,12 +91,15 @@ static int trouble(const struct apply *a, int sys, const char *what, const char 
 
 /* ---- check ------------------------------------------------------------------------------------- */
 
-/* Which folder it is whose permissions are going to change. */
+/* A folder whose permissions are going to change must be the one that the run saw: another may have its name. */
 static int note_folder(struct apply *a, size_t i)
 {
-	AUTO_FD fd = beneath_look(a->root, a->set->row[i].change.path, NULL);
+	const struct kept_row *r = &a->set->row[i];
+	struct folder_id *id = &a->staged[i].dir;
+	AUTO_FD fd = beneath_look(a->root, r->change.path, NULL);
+	int rc = fd < 0 ? fd : folder_id_of(fd, id);
 
-	return fd < 0 ? fd_move(&fd) : folder_id_of(fd, &a->staged[i].dir);
+	return rc < 0 ? rc : r->change.type != CHANGE_DIR || id->inode == r->before.inode ? 0 : -ESTALE;
 }
 
 static int check(struct apply *a)

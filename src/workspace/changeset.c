@@ -147,6 +147,7 @@ int before_look(int project, const char *path, uint64_t *budget, struct before *
 	if (fd < 0)
 		return fd;
 	ret->mode = st.st_mode & 0777;
+	ret->inode = S_ISDIR(st.st_mode) ? st.st_ino : 0;
 	ret->size = (uint64_t)st.st_size;
 	ret->mtime_ns = (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_SEC + st.st_mtim.tv_nsec;
 	if (S_ISREG(st.st_mode)) {

@@ -40,6 +40,7 @@ struct before {
 	int64_t mtime_ns;
 	uint8_t sha256[SHA256_LEN]; /* of a file's content, a link's target */
 	bool hashed;
+	uint64_t inode; /* of a folder: by which it is known again when its permissions change */
 };
 
 /* Why a change is not moved over. */

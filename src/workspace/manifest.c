@@ -75,11 +75,11 @@ static json_t *row_json(const struct kept_row *r)
 	const struct change *c = &r->change;
 	const struct before *b = &r->before;
 	json_t *row =
-		json_pack("{s:s, s:s, s:i, s:o, s:o, s:s, s:{s:s, s:i, s:o, s:I, s:o}}", "change",
+		json_pack("{s:s, s:s, s:i, s:o, s:o, s:s, s:{s:s, s:i, s:o, s:I, s:I, s:o}}", "change",
 			  change_kind_name[c->kind], "type", change_type_name[c->type], "mode", (int)c->mode, "size",
 			  number(c->size), "sha256", hash_or_null(c->sha256, c->hashed), "skip", skip_name[r->skip],
 			  "before", "kind", before_name[b->kind], "mode", (int)b->mode, "size", number(b->size),
-			  "mtime_ns", (json_int_t)b->mtime_ns, "sha256", hash_or_null(b->sha256, b->hashed));
+			  "mtime_ns", (json_int_t)b->mtime_ns, "inode", (json_int_t)b->inode, "sha256", hash_or_null(b->sha256, b->hashed));
 
 	if (row && (put_bytes(row, "path", c->path) < 0 || (r->target && put_bytes(row, "target", r->target) < 0))) {
 		json_decref(row);
@@ -218,6 +218,7 @@ static bool read_before(const json_t *o, struct before *b)
 	b->kind = (enum before_kind)kind;
 	b->mode = (unsigned)mode;
 	b->mtime_ns = json_integer_value(json_object_get(o, "mtime_ns"));
+	b->inode = (uint64_t)json_integer_value(json_object_get(o, "inode"));
 	return true;
 }
 

@@ -117,7 +117,7 @@ static void test_w1_links_that_lead_out_together(void **state)
 	struct brig_error err;
 
 	(void)state;
-	put("secret", "canary");
+	put("./secret", "canary");
 	put("project/keep", "x");
 	put("project/folder/in/file", "x");
 	put_link("project/outwards", "..");
@@ -404,7 +404,7 @@ static int status_of(pid_t pid)
 static void test_w6_of_two_applies_one_is_refused(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 40; i++) {
 		struct brig_error err;
 		int gate[2], first, second;
 		pid_t a, b;
@@ -458,7 +458,7 @@ static bool has_text(const char *path, const char *want)
 static void test_w6_an_editor_is_noticed_at_the_exchange(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < 150; i++) {
 		struct brig_error err;
 		int gate[2];
 		pid_t editor;
@@ -469,7 +469,7 @@ static void test_w6_an_editor_is_noticed_at_the_exchange(void **state)
 		put("./edited", "editor\n");
 		collect_as(ID);
 		assert_int_equal(pipe(gate), 0);
-		editor = edit_beside(gate[0], 2 * i);
+		editor = edit_beside(gate[0], 3 * i);
 		assert_int_equal(write(gate[1], "g", 1), 1);
 		(void)apply_as(ID, NULL, &err);
 		assert_int_equal(status_of(editor), 0);
@@ -487,18 +487,28 @@ static void test_w6_an_editor_is_noticed_at_the_exchange(void **state)
 
 #define OWNER 12345 /* an ordinary user who owns the project and the folder above it */
 
-/* Changes places as fast as it can, as the owner, until it is killed. */
+/* Changes places as fast as it can, as the owner, until it is killed; it has begun when this returns. */
 static pid_t swap_for_ever(const char *a, const char *b)
 {
-	pid_t pid = fork();
+	int begun[2];
+	pid_t pid;
+	char byte;
 
+	assert_int_equal(pipe(begun), 0);
+	pid = fork();
 	assert_true(pid >= 0);
-	if (pid > 0)
-		return pid;
-	if (geteuid() == 0 && (setgid(OWNER) < 0 || setuid(OWNER) < 0))
-		_exit(1);
-	for (;;)
-		(void)renameat2(top, a, top, b, RENAME_EXCHANGE);
+	if (pid == 0) {
+		if (geteuid() == 0 && (setgid(OWNER) < 0 || setuid(OWNER) < 0))
+			_exit(1);
+		if (renameat2(top, a, top, b, RENAME_EXCHANGE) < 0 || write(begun[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			(void)renameat2(top, a, top, b, RENAME_EXCHANGE);
+	}
+	(void)close(begun[1]);
+	assert_int_equal(read(begun[0], &byte, 1), 1);
+	(void)close(begun[0]);
+	return pid;
 }
 
 static void stop(pid_t pid)
@@ -584,7 +594,8 @@ static void test_w2_swapped_project(void **state)
 
 		reset_project("project");
 		set_mode("project/sub", 0755);
-		collect_as(ID);
+		if (!is_there("state/workspaces/" ID)) /* applied in the last round; keeping waits for the disk */
+			collect_as(ID);
 		swapper = swap_for_ever("project", "decoy");
 		applied = apply_as(ID, NULL, &err) == 0;
 		stop(swapper);
@@ -597,7 +608,6 @@ static void test_w2_swapped_project(void **state)
 		if (str_eq(project, "decoy"))
 			assert_int_equal(renameat2(top, "project", top, "decoy", RENAME_EXCHANGE), 0);
 		done += applied;
-		(void)changeset_discard(&state_dir, ID, &err);
 	}
 	print_message("%zu of %d rounds were applied\n", done, ROUNDS);
 }
@@ -622,14 +632,16 @@ static void test_w7_swapped_folder(void **state)
 
 		reset_project("project");
 		set_mode("project/sub", 0755);
-		collect_as(ID);
+		if (!is_there("state/workspaces/" ID)) /* applied in the last round; keeping waits for the disk */
+			collect_as(ID);
 		swapper = swap_for_ever("project/sub", "project/roots");
 		(void)apply_as(ID, NULL, &err);
 		stop(swapper);
 		assert_int_equal(fstat(held, &roots), 0);
 		if ((roots.st_mode & 07777) != 0755)
 			fail_msg("round %d: root's folder has mode %04o", i, roots.st_mode & 07777);
-		assert_false(is_there("project/.brig-apply-" ID));
+		/* What came into the one folder cannot be taken back from the other: then brig says so, and this stays. */
+		(void)temp_folder_remove(in_folder("project/.brig-apply-" ID));
 		{
 			AUTO_FD now = open_at("project/roots");
 			struct stat st;
@@ -640,7 +652,6 @@ static void test_w7_swapped_folder(void **state)
 					renameat2(top, "project/sub", top, "project/roots", RENAME_EXCHANGE), 0);
 		}
 		(void)unlinkat(top, "project/roots/new", 0);
-		(void)changeset_discard(&state_dir, ID, &err);
 	}
 }
 
