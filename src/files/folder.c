@@ -21,6 +21,7 @@
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x4000u /* Linux 6.8: a number that no later mount gets */
 #endif
+#define LINKS_MAX        40 /* that a path may pass, as in the kernel */
 #define LOCK_PATIENCE_NS (10 * NS_PER_SEC)
 #define TEMP_PREFIX      ".brig-"
 #define TEMP_RANDOM      16 /* characters of 5 bits */
@@ -56,14 +57,90 @@ bool folder_boot(char dst[FOLDER_BOOT_LEN + 1])
 
 /* ---- opening and locking ----------------------------------------------------------------------- */
 
-static int open_path(const char *path, bool no_links)
+static int open_without_links(const char *path)
 {
 	const struct open_how how = {
 		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_NO_MAGICLINKS | (no_links ? RESOLVE_NO_SYMLINKS : 0),
+		.resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS,
 	};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 
-	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+/* A path that is gone step by step, because of the links in it. */
+struct way {
+	int at; /* the folder that is reached, O_PATH */
+	char rest[PATH_MAX];
+	uid_t owner[LINKS_MAX]; /* of the links that were passed */
+	size_t n;
+};
+
+/* Puts where a link leads in front of the rest; from the root, if it says so. */
+static int pass_link(struct way *w, int link, const struct stat *st, const char *rest)
+{
+	char target[PATH_MAX], longer[PATH_MAX];
+	ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
+
+	if (n <= 0 || w->n == LINKS_MAX)
+		return n < 0 ? -errno : -ELOOP;
+	target[n] = '\0';
+	if ((size_t)snprintf(longer, sizeof(longer), "%s/%s", target, rest) >= sizeof(longer))
+		return -ENAMETOOLONG;
+	w->owner[w->n++] = st->st_uid;
+	(void)str_copy(w->rest, sizeof(w->rest), longer);
+	return 0;
+}
+
+static int go_step(struct way *w)
+{
+	size_t len = strcspn(w->rest, "/");
+	const char *rest = w->rest + len + strspn(w->rest + len, "/");
+	char name[NAME_MAX + 1];
+	AUTO_FD seen = FD_NONE;
+	struct stat st;
+	int rc;
+
+	if (len > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, w->rest, len);
+	name[len] = '\0';
+	if (len == 0) /* a slash at the beginning */
+		(void)str_copy(name, sizeof(name), "/");
+	seen = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (seen < 0 || fstat(seen, &st) < 0)
+		return -errno;
+	if (S_ISLNK(st.st_mode))
+		return pass_link(w, seen, &st, rest);
+	rc = S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+	memmove(w->rest, rest, strlen(rest) + 1);
+	fd_closep(&w->at);
+	w->at = fd_move(&seen);
+	return rc;
+}
+
+/*
+ * A link may be put there by whoever may write to its folder, at any moment, and lead us to what only we may write.  So
+ * one is followed only if it is ours, root's, or belongs to the owner of the folder that it leads to.
+ */
+static int open_through_links(const char *path)
+{
+	struct way w = { .at = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) };
+	AUTO_FD fd = FD_NONE;
+	struct stat st;
+	int rc = w.at < 0 ? -errno : str_copy(w.rest, sizeof(w.rest), path) ? 0 : -ENAMETOOLONG;
+
+	while (rc == 0 && *w.rest)
+		rc = go_step(&w);
+	if (rc == 0) {
+		fd = openat(w.at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		rc = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
+	}
+	fd_closep(&w.at);
+	for (size_t i = 0; i < w.n && rc == 0; i++)
+		if (w.owner[i] != geteuid() && w.owner[i] != 0 && w.owner[i] != st.st_uid)
+			rc = -EXDEV;
+	return rc < 0 ? rc : fd_move(&fd);
 }
 
 /* The path of what was opened, whatever the name has become meanwhile. */
@@ -82,15 +159,22 @@ static bool path_of(int fd, char dst[PATH_MAX])
 
 int folder_open(const char *path, const char *what, bool no_links, struct folder *ret, struct brig_error *err)
 {
-	AUTO_FD fd = open_path(path, no_links);
+	AUTO_FD fd = open_without_links(path);
 
-	if (fd < 0 && no_links && errno == ELOOP)
+	if (fd == -ELOOP && no_links)
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "the path of the %s '%.200s' leads through a link now, which it did not: somebody has put "
 			       "another folder in its place",
 			       what, path);
+	if (fd == -ELOOP)
+		fd = open_through_links(path);
+	if (fd == -EXDEV)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the path of the %s '%.200s' leads through a link of somebody else's to a folder that is not "
+			       "theirs: name the folder itself",
+			       what, path);
 	if (fd < 0)
-		return err_set(err, BRIG_E_REFUSED, errno, "cannot open the %s '%.200s'", what, path);
+		return err_set(err, BRIG_E_REFUSED, -fd, "cannot open the %s '%.200s'", what, path);
 	if (folder_id_of(fd, &ret->id) < 0 || !path_of(fd, ret->path))
 		return err_set(err, BRIG_E_REFUSED, errno, "cannot find out where the %s '%.200s' is", what, path);
 	ret->fd = fd_move(&fd);

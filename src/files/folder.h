@@ -40,8 +40,8 @@ bool folder_id_same(const struct folder_id *a, const struct folder_id *b, bool w
 bool folder_boot(char dst[FOLDER_BOOT_LEN + 1]);
 
 /*
- * Opens it.  what: "workspace", for messages.  no_links: path is one that folder.path gave, so there was no link in it;
- * one that is there now is refused.
+ * Opens it.  what: "workspace", for messages.  Links of other people that lead to folders that are not theirs are
+ * refused.  no_links: path is one that folder.path gave, so there was no link in it; any that is there now is refused.
  */
 int folder_open(const char *path, const char *what, bool no_links, struct folder *ret, struct brig_error *err);
 /* Another descriptor of one that is open, with the path that it has now. */

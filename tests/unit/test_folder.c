@@ -295,6 +295,35 @@ static void test_w2_a_link_above_the_project_is_refused(void **state)
 	assert_applied(ID);
 }
 
+/* Of a path that somebody names: a link is followed if it is ours, or leads to what belongs to its owner. */
+static void test_w2_links_of_others_on_the_way(void **state)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct folder f = FOLDER_INIT;
+
+	(void)state;
+	put("a/b/file", "x");
+	put_link("ours", "a");
+	put_link("theirs", "a/../a");
+	put_link("absolute", in_folder("theirs/b"));
+	assert_int_equal(folder_open(in_folder("ours/b"), "folder", false, &f, &err), 0);
+	assert_string_equal(f.path, in_folder("a/b"));
+	folder_close(&f);
+	assert_int_equal(folder_open(in_folder("absolute/"), "folder", false, &f, &err), 0);
+	assert_string_equal(f.path, in_folder("a/b"));
+	folder_close(&f);
+	assert_int_equal(folder_open(in_folder("ours/b/file"), "folder", false, &f, &err), -BRIG_E_REFUSED);
+	assert_int_equal(folder_open(in_folder("ours/absent"), "folder", false, &f, &err), -BRIG_E_REFUSED);
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(fchownat(top, "theirs", 12345, 12345, AT_SYMLINK_NOFOLLOW), 0);
+	assert_int_equal(folder_open(in_folder("absolute"), "folder", false, &f, &err), -BRIG_E_REFUSED);
+	assert_non_null(strstr(err.msg, "somebody else's"));
+	assert_int_equal(fchownat(top, "a/b", 12345, 12345, 0), 0);
+	assert_int_equal(folder_open(in_folder("absolute"), "folder", false, &f, &err), 0);
+	folder_close(&f);
+}
+
 /* While the run holds the project, its path does not matter. */
 static void test_w2_a_held_folder_is_written_itself(void **state)
 {
@@ -792,6 +821,7 @@ int main(void)
 		TEST(test_w1_a_link_in_place_of_a_folder),
 		TEST(test_w2_another_folder_is_refused),
 		TEST(test_w2_a_link_above_the_project_is_refused),
+		TEST(test_w2_links_of_others_on_the_way),
 		TEST(test_w2_a_held_folder_is_written_itself),
 		TEST(test_w2_changes_without_identity_are_refused),
 		TEST(test_w2_swapped_project),
