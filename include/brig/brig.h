@@ -187,7 +187,7 @@ enum brig_kind {
 #define BRIG_RUN_NO_CAPTURE       1u           /* do not keep output in the result: on_output has had it */
 #define BRIG_RUN_RECEIPT          2u           /* sign a statement about this run: brig_result_receipt() */
 #define BRIG_RUN_APPLY            4u           /* move the changes of the workspace over if the verdict is "ok" */
-#define BRIG_RUN_PROJECT_PACKAGES 8u /* install what requirements.txt, package.json or go.mod of the workspace name */
+#define BRIG_RUN_PROJECT_PACKAGES 8u  /* install what requirements.txt, package.json or go.mod of the workspace name */
 #define BRIG_RUN_OVERWRITE        16u /* artifacts replace files of out_dir that have their names */
 #define BRIG_REQUEST_INIT                                                                                           \
 	{                                                                                                           \

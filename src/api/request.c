@@ -202,9 +202,8 @@ static int check_fd(const char *what, int fd, bool readable, struct brig_error *
 
 static int check_flags(uint32_t flags, struct brig_error *err)
 {
-	uint32_t unknown =
-		flags & ~(BRIG_RUN_NO_CAPTURE | BRIG_RUN_RECEIPT | BRIG_RUN_APPLY | BRIG_RUN_PROJECT_PACKAGES |
-			  BRIG_RUN_OVERWRITE);
+	uint32_t unknown = flags & ~(BRIG_RUN_NO_CAPTURE | BRIG_RUN_RECEIPT | BRIG_RUN_APPLY |
+				     BRIG_RUN_PROJECT_PACKAGES | BRIG_RUN_OVERWRITE);
 
 	return unknown ? err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", unknown) : 0;
 }

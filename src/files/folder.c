@@ -35,8 +35,7 @@ int folder_id_of(int fd, struct folder_id *ret)
 	if (statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_INO | STATX_BTIME | STATX_MNT_ID | STATX_MNT_ID_UNIQUE,
 		  &st) < 0)
 		return -errno;
-	*ret = (struct folder_id){ .device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor,
-				   .inode = st.stx_ino };
+	*ret = (struct folder_id){ .device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor, .inode = st.stx_ino };
 	if (st.stx_mask & STATX_BTIME)
 		ret->born_ns = (int64_t)st.stx_btime.tv_sec * (int64_t)NS_PER_SEC + st.stx_btime.tv_nsec;
 	if (st.stx_mask & (STATX_MNT_ID | STATX_MNT_ID_UNIQUE))
@@ -162,17 +161,19 @@ int folder_open(const char *path, const char *what, bool no_links, struct folder
 	AUTO_FD fd = open_without_links(path);
 
 	if (fd == -ELOOP && no_links)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "the path of the %s '%.200s' leads through a link now, which it did not: somebody has put "
-			       "another folder in its place",
-			       what, path);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"the path of the %s '%.200s' leads through a link now, which it did not: somebody has put "
+			"another folder in its place",
+			what, path);
 	if (fd == -ELOOP)
 		fd = open_through_links(path);
 	if (fd == -EXDEV)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "the path of the %s '%.200s' leads through a link of somebody else's to a folder that is not "
-			       "theirs: name the folder itself",
-			       what, path);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"the path of the %s '%.200s' leads through a link of somebody else's to a folder that is not "
+			"theirs: name the folder itself",
+			what, path);
 	if (fd < 0)
 		return err_set(err, BRIG_E_REFUSED, -fd, "cannot open the %s '%.200s'", what, path);
 	if (folder_id_of(fd, &ret->id) < 0 || !path_of(fd, ret->path))

@@ -25,7 +25,8 @@ struct folder_id {
 struct folder {
 	int fd;
 	struct folder_id id;
-	char path[PATH_MAX]; /* of what was opened, without links; for messages, rules about places, and the next brig */
+	char path
+		[PATH_MAX]; /* of what was opened, without links; for messages, rules about places, and the next brig */
 };
 #define FOLDER_INIT           \
 	{                     \

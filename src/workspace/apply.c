@@ -46,8 +46,8 @@ struct undo {
 
 /* What lies in the staging folder for a row, and is to go at the end: what was seen of it there. */
 struct staged {
-	bool is_new, is_old;  /* "new-<row>" and "old-<row>" are names that were given */
-	bool is_seen;         /* it was a file of the project's, of this size and time */
+	bool is_new, is_old; /* "new-<row>" and "old-<row>" are names that were given */
+	bool is_seen;        /* it was a file of the project's, of this size and time */
 	uint64_t size;
 	int64_t mtime_ns;
 	struct folder_id dir; /* of a folder: the one that was seen in the project, or made */

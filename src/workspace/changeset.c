@@ -199,9 +199,10 @@ int changeset_project(const struct changeset *c, const struct folder *held, cons
 			       c->project);
 	rc = held ? folder_again(held, ret, err) : folder_open(c->project, "project", true, ret, err);
 	if (rc == 0 && !is_same_project(c, &ret->id))
-		rc = err_set(err, BRIG_E_REFUSED, 0,
-			     "'%.200s' is not the folder that the run worked in: it was replaced or mounted anew since. "
-			     "Put that one back, or run the program again and discard these changes",
-			     c->project);
+		rc = err_set(
+			err, BRIG_E_REFUSED, 0,
+			"'%.200s' is not the folder that the run worked in: it was replaced or mounted anew since. "
+			"Put that one back, or run the program again and discard these changes",
+			c->project);
 	return rc < 0 ? rc : place_check(ret, "project", state, err);
 }

@@ -341,8 +341,7 @@ static bool is_unchanged(struct collector *c, const struct walk_entry *e)
 	if (S_ISREG(e->st->st_mode))
 		return same_file(c, e);
 	if (S_ISDIR(e->st->st_mode))
-		return kind_in_project(c, e->path, &mode) == BEFORE_DIR &&
-		       mode == foreign_mode(e->st->st_mode, mode);
+		return kind_in_project(c, e->path, &mode) == BEFORE_DIR && mode == foreign_mode(e->st->st_mode, mode);
 	if (c->ask->view->whole && !S_ISLNK(e->st->st_mode)) /* a project's own FIFO: its copy is not packed */
 		return kind_in_project(c, e->path, &mode) == BEFORE_OTHER;
 	return false;

@@ -14,8 +14,8 @@ static const char *const before_name[BEFORE_KIND_COUNT] = { [BEFORE_NOTHING] = "
 							    [BEFORE_LINK] = "link",
 							    [BEFORE_OTHER] = "other" };
 static const char *const skip_name[SKIP_COUNT] = {
-	[SKIP_NOT] = "", [SKIP_SPECIAL] = "special", [SKIP_LINK] = "link", [SKIP_SECRET] = "secret", [SKIP_GIT] = "git",
-	[SKIP_BRIG] = "brig"
+	[SKIP_NOT] = "",          [SKIP_SPECIAL] = "special", [SKIP_LINK] = "link",
+	[SKIP_SECRET] = "secret", [SKIP_GIT] = "git",         [SKIP_BRIG] = "brig"
 };
 
 /* ---- writing ----------------------------------------------------------------------------------- */
@@ -57,11 +57,10 @@ static json_t *folder_json(const struct changeset *c)
 
 json_t *manifest_head(const struct changeset *c)
 {
-	json_t *head =
-		json_pack("{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "version", VERSION, "id", c->id, "folder",
-			  folder_json(c), "mode",
-			  workspace_mode_name[c->mode], "created_ns", number(c->created_ns), "added", number(c->added),
-			  "modified", number(c->modified), "deleted", number(c->deleted), "bytes", number(c->bytes));
+	json_t *head = json_pack("{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "version", VERSION, "id", c->id,
+				 "folder", folder_json(c), "mode", workspace_mode_name[c->mode], "created_ns",
+				 number(c->created_ns), "added", number(c->added), "modified", number(c->modified),
+				 "deleted", number(c->deleted), "bytes", number(c->bytes));
 
 	if (head && put_bytes(head, "project", c->project) < 0) {
 		json_decref(head);
@@ -74,12 +73,12 @@ static json_t *row_json(const struct kept_row *r)
 {
 	const struct change *c = &r->change;
 	const struct before *b = &r->before;
-	json_t *row =
-		json_pack("{s:s, s:s, s:i, s:o, s:o, s:s, s:{s:s, s:i, s:o, s:I, s:I, s:o}}", "change",
-			  change_kind_name[c->kind], "type", change_type_name[c->type], "mode", (int)c->mode, "size",
-			  number(c->size), "sha256", hash_or_null(c->sha256, c->hashed), "skip", skip_name[r->skip],
-			  "before", "kind", before_name[b->kind], "mode", (int)b->mode, "size", number(b->size),
-			  "mtime_ns", (json_int_t)b->mtime_ns, "inode", (json_int_t)b->inode, "sha256", hash_or_null(b->sha256, b->hashed));
+	json_t *row = json_pack("{s:s, s:s, s:i, s:o, s:o, s:s, s:{s:s, s:i, s:o, s:I, s:I, s:o}}", "change",
+				change_kind_name[c->kind], "type", change_type_name[c->type], "mode", (int)c->mode,
+				"size", number(c->size), "sha256", hash_or_null(c->sha256, c->hashed), "skip",
+				skip_name[r->skip], "before", "kind", before_name[b->kind], "mode", (int)b->mode,
+				"size", number(b->size), "mtime_ns", (json_int_t)b->mtime_ns, "inode",
+				(json_int_t)b->inode, "sha256", hash_or_null(b->sha256, b->hashed));
 
 	if (row && (put_bytes(row, "path", c->path) < 0 || (r->target && put_bytes(row, "target", r->target) < 0))) {
 		json_decref(row);
@@ -186,9 +185,8 @@ static bool read_folder(const json_t *o, struct changeset *ret)
 	if (!id || strlen(id) != 2 * sizeof(raw) || !hex_get(id, raw, sizeof(raw)) || !boot ||
 	    !str_copy(ret->boot, sizeof(ret->boot), boot))
 		return false;
-	ret->folder = (struct folder_id){
-		.device = raw[0], .inode = raw[1], .mount = raw[2], .born_ns = (int64_t)raw[3]
-	};
+	ret->folder =
+		(struct folder_id){ .device = raw[0], .inode = raw[1], .mount = raw[2], .born_ns = (int64_t)raw[3] };
 	return true;
 }
 
@@ -197,7 +195,8 @@ bool manifest_read_head(const json_t *head, struct changeset *ret)
 	AUTO_FREE char *project = get_bytes(head, "project"), *id = get_bytes(head, "id");
 	uint64_t version;
 
-	return project && id && read_folder(json_object_get(head, "folder"), ret) && get_number(head, "version", VERSION, &version) && version == VERSION &&
+	return project && id && read_folder(json_object_get(head, "folder"), ret) &&
+	       get_number(head, "version", VERSION, &version) && version == VERSION &&
 	       str_copy(ret->project, sizeof(ret->project), project) && str_copy(ret->id, sizeof(ret->id), id) &&
 	       get_word(head, "mode", workspace_mode_name, WORKSPACE_MODE_COUNT, &ret->mode) &&
 	       get_number(head, "created_ns", INT64_MAX, &ret->created_ns) &&

@@ -57,8 +57,8 @@ static json_t *row_json(const struct kept_row *r)
 
 	return json_pack("{s:s, s:s, s:o, s:i, s:o, s:o, s:s, s:o}", "change", change_kind_name[c->kind], "type",
 			 change_type_name[c->type], "size", json_count(c->size), "mode", (int)c->mode, "mode_before",
-			 r->before.kind == BEFORE_NOTHING ? json_null() : json_integer((json_int_t)r->before.mode), "path", path,
-			 "path_encoding", encoding, "not_applied",
+			 r->before.kind == BEFORE_NOTHING ? json_null() : json_integer((json_int_t)r->before.mode),
+			 "path", path, "path_encoding", encoding, "not_applied",
 			 r->skip == SKIP_NOT ? json_null() : json_string(skip_reason[r->skip]));
 }
 

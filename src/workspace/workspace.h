@@ -53,7 +53,7 @@ struct artifacts_ask {
 	const struct changes *changes; /* only files that are in it; NULL: all of the view */
 	const struct folder *out;      /* NULL: only list */
 	bool overwrite;                /* files that are there already are replaced */
-	struct buf *not_copied;        /* "path: why\n" for each that was not, though it could have been; NULL: nobody asks */
+	struct buf *not_copied; /* "path: why\n" for each that was not, though it could have been; NULL: nobody asks */
 	const char *const *ours;
 	size_t n_ours;
 	const struct settings *set;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of a program's that come into folders of the host: which folder, what of them, and what others do meanwhile."""
+import concurrent.futures
 import contextlib
 import ctypes
 import os
@@ -228,3 +229,45 @@ open("result", "w").write("good")
 		if os.path.isdir(cwd):
 			t.run(["git", "-c", "safe.directory=*", "status"], cwd=cwd)
 	t.check(not os.path.exists(mark), "git ran what the program wrote", r)
+
+
+@case("w1: links that are each inside, and lead out together, do not come over")
+def w1_links(t):
+	no_workspaces(t)
+	top = folder(t, "project", {"keep": "x"})
+	t.path("secret", "tell nobody")
+	code = """
+import os
+os.mkdir("d"); os.symlink("..", "d/up"); os.symlink("d/up/../../secret", "x"); os.symlink("keep", "good")
+"""
+	r = t.verdict(t.cell("--workspace", top, "--apply", code=code, lang="python"), "ok")
+	t.check(not os.path.lexists(os.path.join(top, "x")), "the link came over", r)
+	t.equal(os.readlink(os.path.join(top, "good")), "keep", "a link that stays inside", r)
+	for folder_, dirs, files in os.walk(top):
+		for name in dirs + files:
+			real = os.path.realpath(os.path.join(folder_, name))
+			t.check(real == top or real.startswith(os.path.realpath(top) + "/"), f"{name} leads to {real}", r)
+
+
+@case("w6: of two applies at once that change one file, one is refused")
+def w6_two_applies(t):
+	no_workspaces(t)
+	code = "import os; os.mkdir('{0}'); [open(f'{0}/{{i}}', 'w').write('x' * 4096) for i in range(400)]; open('edit', 'w').write('{0}')"
+	for i in range(3):
+		top = folder(t, f"project{i}", {"edit": "one"})
+		runs = [run_id(t.verdict(t.cell("--workspace", top, code=code.format(word), lang="python"), "ok")) for word in ("two", "three")]
+		with concurrent.futures.ThreadPoolExecutor() as pool:
+			ends = list(pool.map(lambda run: t.brig("workspace", "apply", run), runs))
+		t.equal(sorted(p.rc == 0 for p in ends), [False, True], f"how they ended in round {i}", ends)
+		t.equal(text(top, "edit"), "two" if ends[0].rc == 0 else "three", "what stands", ends)
+
+
+@case("w10: a file that has the name of brig's own temporary one is left alone")
+def w10_temporary_names(t):
+	no_workspaces(t)
+	out = folder(t, "out", {".brig-artifact": "mine"})
+	r = t.verdict(t.cell("--out", out, code="open('a', 'w').write('a'); open('.brig-artifact', 'w').write('b')", lang="python"), "ok")
+	t.equal(text(out, ".brig-artifact"), "mine", "the file that was there", r)
+	t.equal(text(out, "a"), "a", "what was asked for", r)
+	t.check(any(".brig-artifact" in w for w in r.json["warnings"]), "what is not copied is named", r)
+	t.equal(sorted(os.listdir(out)), [".brig-artifact", "a"], "nothing else is there", r)

@@ -140,6 +140,41 @@ UNUSED static int open_at(const char *name)
 	return fd;
 }
 
+/* Collects view/ as the upper layer of an overlay under an id. */
+UNUSED static void collect_as(const char *id)
+{
+	struct workspace *w = open_project();
+	struct workspace_view view = { .fd = open_at("view"), .whole = false };
+	const struct collect_ask ask = { .workspace = w, .view = &view, .state = &state_dir, .id = id, .set = &set };
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	changes_release(&changes);
+	if (workspace_collect(&ask, &changes, &err) < 0)
+		fail_msg("%s", err.msg);
+	(void)close(view.fd);
+	workspace_close(w);
+}
+
+/* What is not moved over goes into text, if there is one. */
+UNUSED static int apply_as(const char *id, struct buf *text, struct brig_error *err)
+{
+	*err = (struct brig_error)BRIG_ERROR_INIT;
+	return changeset_apply(&state_dir, id, NULL, text, err);
+}
+
+UNUSED static unsigned mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(top, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+	return st.st_mode & 07777;
+}
+
+UNUSED static void set_mode(const char *path, unsigned mode)
+{
+	assert_int_equal(fchmodat(top, path, mode, 0), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 #endif
