@@ -482,11 +482,12 @@ int packages_end(struct packages *p, const struct packages_ask *ask, struct resu
 	uint64_t begin = clock_now_ns();
 	int rc;
 
-	if (p->import.links_out || p->import.special)
+	if (p->import.links_out || p->import.special || p->import.gits)
 		result_warn(res,
-			    "the packages came with %llu links that lead out of them and %llu special files, which are "
-			    "left out",
-			    (unsigned long long)p->import.links_out, (unsigned long long)p->import.special);
+			    "the packages came with %llu links that lead out of them, %llu special files and %llu git "
+			    "directories, which are left out",
+			    (unsigned long long)p->import.links_out, (unsigned long long)p->import.special,
+			    (unsigned long long)p->import.gits);
 	rc = look_up(p, ask, PACKAGES_INSTALLED, res, err);
 	res->phase_ns[PHASE_CACHE] += clock_now_ns() - begin;
 	if (rc == 0)

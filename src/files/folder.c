@@ -3,12 +3,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "base/fd.h"
 #include "base/id.h"
@@ -28,6 +30,14 @@
 
 /* ---- which one it is --------------------------------------------------------------------------- */
 
+/* A folder of a lower layer is born again, and stays the same, when something in it is first changed. */
+static bool has_lasting_birth(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && fs.f_type != OVERLAYFS_SUPER_MAGIC;
+}
+
 int folder_id_of(int fd, struct folder_id *ret)
 {
 	struct statx st;
@@ -36,7 +46,7 @@ int folder_id_of(int fd, struct folder_id *ret)
 		  &st) < 0)
 		return -errno;
 	*ret = (struct folder_id){ .device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor, .inode = st.stx_ino };
-	if (st.stx_mask & STATX_BTIME)
+	if (st.stx_mask & STATX_BTIME && has_lasting_birth(fd))
 		ret->born_ns = (int64_t)st.stx_btime.tv_sec * (int64_t)NS_PER_SEC + st.stx_btime.tv_nsec;
 	if (st.stx_mask & (STATX_MNT_ID | STATX_MNT_ID_UNIQUE))
 		ret->mount = st.stx_mnt_id;

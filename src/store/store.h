@@ -115,6 +115,7 @@ struct store_import {
 	/* filled: what is not kept because no tree of ours has it */
 	uint64_t links_out; /* links that lead out of it */
 	uint64_t special;   /* devices, sockets, pipes */
+	uint64_t gits;      /* .git, and folders that git takes for its own */
 };
 /*
  * Keeps a copy: folders, files and links that stay inside, with no permission but reading and executing.  Returns

@@ -12,7 +12,7 @@
  * link are all the same to us, and there is no second file that could be changed along.
  *
  * What comes in was filled by a program that nobody trusts.  It is read beneath one descriptor, nothing is followed or
- * waited for (INV-8), and only folders, regular files and links are taken: files as 0444 or 0555, folders as 0555, so
+ * waited for (INV-8), and only folders, regular files and links are taken, but none of git's: files as 0444 or 0555, folders as 0555, so
  * that the ids of every cell can read them and nothing in it is setuid.  Links are those that link_stays() lets pass: no
  * chain of them leaves the tree.
  *
@@ -390,10 +390,20 @@ static int import_link(struct import *im, const struct walk_entry *e)
 	return im->sum.bytes > im->max_bytes ? no_room(im) : 0;
 }
 
+/* Git runs what the configuration in such a folder says, for whoever goes there. */
+static bool is_gits(const struct import *im, const struct walk_entry *e)
+{
+	return path_has_git(e->name) || (S_ISDIR(e->st->st_mode) && git_folder(git_marks_in(im->from->dir, e->path)));
+}
+
 static enum walk_next import_entry(void *arg, const struct walk_entry *e)
 {
 	struct import *im = arg;
 
+	if (is_gits(im, e)) {
+		im->from->gits++;
+		return WALK_SKIP;
+	}
 	if (S_ISREG(e->st->st_mode))
 		im->rc = import_file(im, e);
 	else if (S_ISDIR(e->st->st_mode))

@@ -178,7 +178,8 @@ static void stop(pid_t pid)
 
 static void give_all(void)
 {
-	static const char *const names[] = { ".", "project", "project/edit", "project/sub", "project/sub/x", "out", "out/sub" };
+	static const char *const names[] = { ".",   "project", "project/edit", "project/sub", "project/sub/x",
+					     "out", "out/sub" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names) && geteuid() == 0; i++)
 		if (is_there(names[i]))
@@ -260,8 +261,9 @@ static void test_w2_swapped_project(void **state)
 		stop(swapper);
 		if (!applied && err.code != BRIG_E_REFUSED)
 			fail_msg("round %d: %s", i, err.msg);
-		project = faccessat(top, "decoy", F_OK, AT_SYMLINK_NOFOLLOW) == 0 && mode_of("decoy") != 0777 ? "decoy"
-													      : "project";
+		project = faccessat(top, "decoy", F_OK, AT_SYMLINK_NOFOLLOW) == 0 && mode_of("decoy") != 0777
+				  ? "decoy"
+				  : "project";
 		assert_all_or_nothing(project, applied);
 		assert_outside_untouched();
 		if (str_eq(project, "decoy"))
@@ -307,8 +309,8 @@ static void test_w7_swapped_folder(void **state)
 
 			assert_int_equal(fstat(now, &st), 0);
 			if (st.st_ino != roots.st_ino)
-				assert_int_equal(
-					renameat2(top, "project/sub", top, "project/roots", RENAME_EXCHANGE), 0);
+				assert_int_equal(renameat2(top, "project/sub", top, "project/roots", RENAME_EXCHANGE),
+						 0);
 		}
 		(void)unlinkat(top, "project/roots/new", 0);
 	}

@@ -227,12 +227,20 @@ static void what_no_tree_has_is_left_out(void **state)
 	}
 	assert_int_equal(symlink("../../..", at("lib/deep/out")), 0);
 	assert_int_equal(mkfifo(at("pipe"), 0666), 0);
+	assert_int_equal(mkdir(at("lib/.GIT"), 0777), 0);
+	assert_int_equal(mkdir(at("lib/fixture"), 0777), 0);
+	assert_int_equal(mkdir(at("lib/fixture/HEAD"), 0777), 0);
+	assert_int_equal(mkdir(at("lib/fixture/objects"), 0777), 0);
+	assert_int_equal(mkdir(at("lib/fixture/refs"), 0777), 0);
 	assert_int_equal(put(s, "a", &im, &err), STORE_STORED);
+	assert_int_equal(im.gits, 2);
 	assert_int_equal(im.links_out, ARRAY_LEN(outside) + 1);
 	assert_int_equal(im.special, 1);
 	assert_int_equal(get(s, "a", &tree), STORE_HIT);
 	assert_int_equal(tree.files, 5);
 	assert_int_equal(fstatat(tree.fd, "out0", &st, AT_SYMLINK_NOFOLLOW), -1);
+	assert_int_equal(fstatat(tree.fd, "lib/.GIT", &st, AT_SYMLINK_NOFOLLOW), -1);
+	assert_int_equal(fstatat(tree.fd, "lib/fixture", &st, AT_SYMLINK_NOFOLLOW), -1);
 	assert_int_equal(fstatat(tree.fd, "lib/deep/out", &st, AT_SYMLINK_NOFOLLOW), -1);
 	store_tree_close(&tree);
 	store_close(s);
