@@ -12,9 +12,9 @@
  * link are all the same to us, and there is no second file that could be changed along.
  *
  * What comes in was filled by a program that nobody trusts.  It is read beneath one descriptor, nothing is followed or
- * waited for (INV-8), and only folders, regular files and links are taken, but none of git's: files as 0444 or 0555, folders as 0555, so
- * that the ids of every cell can read them and nothing in it is setuid.  Links are those that link_stays() lets pass: no
- * chain of them leaves the tree.
+ * waited for (INV-8), and only folders, regular files and links are taken, but none of git's: files as 0444 or 0555,
+ * folders as 0555, so that the ids of every cell can read them and nothing in it is setuid.  Links are those that
+ * link_stays() lets pass: no chain of them leaves the tree.
  *
  * Who uses a tree holds a shared lock on its folder; making room tries an exclusive one and leaves the tree alone if it
  * does not get it.  Copying in takes as long as it takes and happens without the writer's lock; publishing is one rename

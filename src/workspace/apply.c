@@ -199,6 +199,8 @@ static int stage_folder(const struct apply *a, struct folder_id *ret, const char
 
 static int make_staging(struct apply *a)
 {
+	struct stat st;
+
 	if (mkdirat(a->root, a->staging_name, 0700) < 0) {
 		if (errno != EEXIST)
 			return trouble(a, errno, "make the folder", a->staging_name);
@@ -210,8 +212,14 @@ static int make_staging(struct apply *a)
 	a->staging = beneath_open_dir(a->root, a->staging_name);
 	if (a->staging < 0)
 		return trouble(a, -a->staging, "open the folder", a->staging_name);
-	/* Whoever may write to the project can have put another one in its place. */
-	return folder_is_empty(a->staging) == 1 ? 0 : moved_on(a, a->staging_name);
+	/*
+	 * Whoever may write to the project can have put another one in its place: one of his own, in which he could put
+	 * another file in the place of each that is made there, or one with something in it.
+	 */
+	if (fstat(a->staging, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 077 ||
+	    folder_is_empty(a->staging) != 1)
+		return moved_on(a, a->staging_name);
+	return 0;
 }
 
 /* Makes what comes, complete but for its place.  -errno; -EBADMSG: it is not what the run left. */
@@ -271,7 +279,15 @@ static int move(const struct apply *a, const char *path, const char *staged, boo
 	return rc < 0 ? -errno : 0;
 }
 
-/* Whether what is left in a folder stays by rule: hidden files and .git.  Anything else has come since. */
+/* Whether something that is left in a folder stays by rule: hidden files, git's, what is not moved over. */
+static bool stays(const struct apply *a, const char *path)
+{
+	const struct kept_row *r = changeset_find(a->set, path);
+
+	return path_has_git(path) || paths_cover(&a->set->hidden, path) || (r && is_skipped(a, r));
+}
+
+/* Of a folder that is to go.  What does not stay by rule has come since. */
 static int check_leftovers(const struct apply *a, const char *path, bool *ret_empty)
 {
 	int fd = beneath_open_dir(a->root, path);
@@ -291,7 +307,7 @@ static int check_leftovers(const struct apply *a, const char *path, bool *ret_em
 			continue;
 		*ret_empty = false;
 		if ((size_t)snprintf(below, sizeof(below), "%s/%s", path, e->d_name) >= sizeof(below) ||
-		    (!path_has_git(below) && !paths_cover(&a->set->hidden, below)))
+		    !stays(a, below))
 			rc = moved_on(a, path);
 	}
 	(void)closedir(d);

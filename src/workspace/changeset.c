@@ -49,6 +49,16 @@ void changeset_sort(struct changeset *c)
 		qsort(c->row, c->n, sizeof(*c->row), by_path);
 }
 
+static int path_of_row(const void *key, const void *row)
+{
+	return strcmp(key, ((const struct kept_row *)row)->change.path);
+}
+
+const struct kept_row *changeset_find(const struct changeset *c, const char *path)
+{
+	return c->n ? bsearch(path, c->row, c->n, sizeof(*c->row), path_of_row) : NULL;
+}
+
 void changeset_release(struct changeset *c)
 {
 	for (size_t i = 0; i < c->n; i++) {

@@ -70,6 +70,8 @@ struct changeset {
 /* Takes path and target of *row over.  False: no memory, and they are freed. */
 bool changeset_add(struct changeset *c, struct kept_row *row);
 void changeset_sort(struct changeset *c);
+/* The row of a path, of a sorted one; NULL: there is none. */
+const struct kept_row *changeset_find(const struct changeset *c, const char *path);
 void changeset_release(struct changeset *c);
 
 /* The folder at the top of a project in which an apply prepares what comes; no program makes one. */

@@ -143,16 +143,6 @@ static bool is_gits(const struct judge *j, const char *path)
 
 /* ---- links ------------------------------------------------------------------------------------- */
 
-static int by_path(const void *key, const void *row)
-{
-	return strcmp(key, ((const struct kept_row *)row)->change.path);
-}
-
-static const struct kept_row *row_of(const struct judge *j, const char *path)
-{
-	return j->set->n ? bsearch(path, j->set->row, j->set->n, sizeof(*j->set->row), by_path) : NULL;
-}
-
 static bool read_project(const struct judge *j, const char *path, char target[PATH_MAX])
 {
 	struct stat st;
@@ -169,7 +159,7 @@ static bool read_project(const struct judge *j, const char *path, char target[PA
 static bool read_future(void *arg, const char *path, char target[PATH_MAX])
 {
 	const struct judge *j = arg;
-	const struct kept_row *r = j->use_project_only ? NULL : row_of(j, path);
+	const struct kept_row *r = j->use_project_only ? NULL : changeset_find(j->set, path);
 
 	if (!r || r->skip != SKIP_NOT)
 		return read_project(j, path, target);

@@ -192,6 +192,19 @@ static void test_w9_git_folders_of_other_names(void **state)
 	assert_true(is_there("project/plain/HEAD") && is_there("project/plain/objects/x"));
 }
 
+/* Deleting what holds one takes away the rest. */
+static void test_w9_a_git_folder_is_not_deleted(void **state)
+{
+	(void)state;
+	put_git_folder("project/dir/bare.git");
+	put("project/dir/file", "x");
+	put_whiteout("view/dir");
+	collect_as(ID);
+	assert_applied(ID);
+	assert_true(is_there("project/dir/bare.git/HEAD"));
+	assert_false(is_there("project/dir/file"));
+}
+
 static void test_w9_a_git_folder_at_the_top(void **state)
 {
 	(void)state;
@@ -326,6 +339,26 @@ static void test_w2_changes_without_identity_are_refused(void **state)
 	assert_false(is_there("project/new"));
 }
 
+static void test_an_apply_that_was_killed_is_named(void **state)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	(void)state;
+	put_edit();
+	collect_as(ID);
+	put("project/.brig-apply-" ID "/old-0", "the only copy");
+	assert_refused(ID, "was killed");
+	assert_text("project/.brig-apply-" ID "/old-0", "the only copy");
+	assert_int_equal(temp_folder_remove(in_folder("project/.brig-apply-" ID)), 0);
+	/* No program makes one: the next apply could not tell. */
+	put("view/.brig-apply-" ID "/x", "x");
+	assert_int_equal(changeset_discard(&state_dir, ID, &err), 0);
+	collect_as(ID);
+	assert_applied(ID);
+	assert_false(is_there("project/.brig-apply-" ID));
+	assert_text("project/new", "new");
+}
+
 static void test_homes_are_refused(void **state)
 {
 	static const char *const bad[] = { "/home/somebody", "/home", "/root", "/etc/x", "/usr/local", "/var/home/x" };
@@ -458,8 +491,10 @@ int main(void)
 		TEST(test_w4_nothing_is_replaced_or_hidden),
 		TEST(test_w5_permissions_are_masked),
 		TEST(test_w9_git_folders_of_other_names),
+		TEST(test_w9_a_git_folder_is_not_deleted),
 		TEST(test_w9_a_git_folder_at_the_top),
 		TEST(test_w10_artifacts_of_any_name_survive),
+		TEST(test_an_apply_that_was_killed_is_named),
 		TEST(test_homes_are_refused),
 	};
 
