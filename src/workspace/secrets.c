@@ -18,7 +18,7 @@
 #include "files/beneath.h"
 
 #define LOOK_MAX    (256 * 1024) /* bytes that are looked through */
-#define ACCOUNT_MIN 100          /* bytes of a service account's file */
+#define ACCOUNT_MIN 40           /* bytes of a service account's file */
 #define ACCOUNT_MAX (64 * 1024)
 
 enum secret_where { WHERE_NAME, WHERE_BEGIN, WHERE_END, WHERE_TAIL };
