@@ -587,7 +587,7 @@ static void name_skipped(const struct apply *a, struct buf *ret)
 		const struct kept_row *r = &a->set->row[i];
 
 		if (is_skipped(a, r))
-			(void)buf_addf(ret, "%s: %s\n", r->change.path, skip_reason[r->skip ? r->skip : SKIP_SECRET]);
+			path_say(ret, r->change.path, skip_reason[r->skip ? r->skip : SKIP_SECRET]);
 	}
 }
 

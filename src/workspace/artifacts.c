@@ -71,7 +71,7 @@ static const char *const why_not[] = {
 static void say_why(const struct fetch *f, const char *path, enum refusal why)
 {
 	if (f->ask->not_copied)
-		(void)buf_addf(f->ask->not_copied, "%s: %s\n", path, why_not[why]);
+		path_say(f->ask->not_copied, path, why_not[why]);
 }
 
 /* Whether one of the folders on the way is git's, or would be with what comes into it. */

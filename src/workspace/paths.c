@@ -91,3 +91,18 @@ void paths_release(struct path_list *l)
 	free(l->item);
 	*l = (struct path_list){ .item = NULL };
 }
+
+void path_say(struct buf *lines, const char *path, const char *why)
+{
+	while (*path) {
+		size_t len = strcspn(path, "\n");
+
+		(void)buf_add(lines, path, len);
+		path += len;
+		if (*path == '\n') {
+			(void)buf_adds(lines, "\\n");
+			path++;
+		}
+	}
+	(void)buf_addf(lines, ": %s\n", why);
+}

@@ -3,7 +3,7 @@
 #ifndef WORKSPACE_PATHS_H
 #define WORKSPACE_PATHS_H
 
-#include "base/util.h"
+#include "base/buf.h"
 #include "files/foreign.h"
 
 struct path_list {
@@ -20,5 +20,8 @@ void paths_prune(struct path_list *l);
 /* Whether path is one of them, or below one. */
 bool paths_cover(const struct path_list *l, const char *path);
 void paths_release(struct path_list *l);
+
+/* Adds the line "path: why".  A program chose the path: a newline in it is written as \n and makes no second line. */
+void path_say(struct buf *lines, const char *path, const char *why);
 
 #endif

@@ -271,3 +271,14 @@ def w10_temporary_names(t):
 	t.equal(text(out, "a"), "a", "what was asked for", r)
 	t.check(any(".brig-artifact" in w for w in r.json["warnings"]), "what is not copied is named", r)
 	t.equal(sorted(os.listdir(out)), [".brig-artifact", "a"], "nothing else is there", r)
+
+
+@case("t1: a name with a newline makes no second line of what was not moved over")
+def t1_names_of_what_stays(t):
+	evil = "a\\nbrig: not applied: passwd"
+	code = f'import os; os.symlink("/etc/passwd", "{evil}"); open("new", "w")'
+	r = t.cell("--workspace", folder(t, "project"), "--apply", code=code, lang="python")
+	t.verdict(r, "ok")
+	named = [w for w in r.json["warnings"] if "not applied" in w]
+	t.equal(len(named), 1, "warnings about what was not applied", named)
+	t.check("a\\nbrig" in named[0], "the newline is not written as \\n", named)
