@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "cli/check_output.h"
 #include "cli/commands.h"
@@ -192,9 +193,13 @@ static int check_path(struct checker *c, const char *path)
 
 	if (str_eq(path, "-"))
 		return check_fd(c, STDIN_FILENO, "<stdin>", NULL);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		(void)err_set(&err, BRIG_E_USAGE, errno, "cannot open");
+	fd = file_open(path, FILE_STREAMS | FILE_FOLDERS, &st);
+	if (fd < 0) {
+		if (fd == -EINVAL)
+			(void)err_set(&err, BRIG_E_USAGE, 0, "is %s, not a regular file or a folder",
+				      file_kind(st.st_mode));
+		else
+			(void)err_set(&err, BRIG_E_USAGE, -fd, "cannot open");
 		return fail_with(c, path, &err);
 	}
 	return S_ISDIR(st.st_mode) ? check_tree(c, fd, path) : check_fd(c, fd, path, base_name(path));

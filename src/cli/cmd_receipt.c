@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "cli/commands.h"
+#include "cli/request.h"
 #include "cli/document.h"
 
 #define RECEIPT_READ_MAX (1 * MiB + 1) /* one more than the library takes, for it to refuse */
@@ -25,12 +26,12 @@ static const struct option_row receipt_options[] = {
 
 static int read_receipt(const char *path, struct buf *ret, struct brig_error *err)
 {
-	AUTO_FD fd = str_eq(path, "-") ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	AUTO_FD fd = request_open(str_eq(path, "-") ? "/dev/stdin" : path, FILE_STREAMS, err);
 	char piece[16384];
 	ssize_t n;
 
 	if (fd < 0)
-		return err_set(err, BRIG_E_USAGE, errno, "cannot open '%.200s'", path);
+		return fd_move(&fd);
 	do {
 		n = fd_read_all(fd, piece, sizeof(piece));
 		if (n < 0)

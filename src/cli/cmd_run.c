@@ -44,10 +44,10 @@ static int read_code(int fd, const char *name, struct buf *ret, struct brig_erro
 static int load_file(const char *path, struct brig_request *req, struct buf *code, struct brig_error *err)
 {
 	const char *slash = strrchr(path, '/');
-	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	AUTO_FD fd = request_open(path, FILE_STREAMS, err);
 
 	if (fd < 0)
-		return err_set(err, BRIG_E_USAGE, errno, "cannot open '%.200s'", path);
+		return fd_move(&fd);
 	req->file_name = slash ? slash + 1 : path;
 	return read_code(fd, path, code, err);
 }

@@ -20,6 +20,20 @@ static bool may_read_own_stdin(void)
 	return !isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
+int request_open(const char *path, unsigned also, struct brig_error *err)
+{
+	struct stat st;
+	int fd = file_open(path, also, &st);
+
+	if (fd == -EINVAL)
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "'%.200s' is %s, not a regular file%s", path, file_kind(st.st_mode),
+			       S_ISFIFO(st.st_mode) ? ": it may never end; to read it all the same, redirect it (< FIFO) and "
+						      "name /dev/stdin"
+						    : "");
+	return fd < 0 ? err_set(err, BRIG_E_USAGE, -fd, "cannot open '%.200s'", path) : fd;
+}
+
 int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,
 		  struct brig_error *err)
 {
@@ -34,9 +48,9 @@ int request_stdin(const struct request_values *v, bool code_from_stdin, struct b
 		req->stdin_fd = may_read_own_stdin() ? STDIN_FILENO : -1;
 		return 0;
 	}
-	*ret_fd = open(wanted, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	*ret_fd = request_open(wanted, FILE_STREAMS | FILE_DEVICES, err);
 	if (*ret_fd < 0)
-		return err_set(err, BRIG_E_USAGE, errno, "cannot open '%.200s' for the program's input", wanted);
+		return err_wrap(err, "the program's input");
 	req->stdin_fd = *ret_fd;
 	return 0;
 }
@@ -86,7 +100,10 @@ static int open_receipt(const char *path, int *ret)
 {
 	if (!path)
 		return 0;
-	*ret = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+	/* Not blocking: a FIFO without a reader is an error (ENXIO), not a reason to wait. */
+	*ret = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0644);
+	if (*ret >= 0)
+		(void)fcntl(*ret, F_SETFL, O_WRONLY);
 	if (*ret < 0)
 		ui_say("cannot open '%.200s' for the receipt: %s", path, strerrordesc_np(errno));
 	return *ret < 0 ? -1 : 0;

@@ -8,6 +8,7 @@
 
 #include <brig/brig.h>
 
+#include "base/file.h"
 #include "cli/live.h"
 #include "cli/options.h"
 
@@ -27,6 +28,8 @@ struct request_way {
 	void *arg;
 };
 
+/* A file that the caller names, for reading; also: enum file_also.  Negative: err says why not. */
+int request_open(const char *path, unsigned also, struct brig_error *err);
 /* *ret_fd is opened here and the caller's to close; the request borrows it. */
 int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,
 		  struct brig_error *err);

@@ -87,6 +87,7 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 			       "test runs write a report into their workspace: workspace_mode ro is not for them");
 	ret->lang = ret->subject.lang;
 	(void)lang_source_name(ret->lang, req->file_name, ret->source_name, sizeof(ret->source_name));
+	ret->source_mode = 0644;
 	ret->may_degrade = degradable(&set->allow_degraded);
 	return 0;
 }
@@ -282,10 +283,11 @@ int prepare_run(const struct prepared_request *pr, const struct brig_request *re
 	const struct language *lang = pr->run_lang ? pr->run_lang : pr->lang;
 	int rc;
 
-	if (req->kind == BRIG_KIND_CODE && !pr->source_is_there)
-		ret->file = (struct plan_file){
-			.name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644
-		};
+	if (req->kind == BRIG_KIND_CODE)
+		ret->file = (struct plan_file){ .name = pr->source_name,
+						.data = req->code,
+						.len = req->code_len,
+						.mode = pr->source_mode };
 	if (pr->subject.tests)
 		ret->file = pr->subject.tests->run.file;
 	if (compiled)

@@ -50,7 +50,7 @@ struct prepared_request {
 	/* Of the workspace (work.h): */
 	const struct plan_workspace *workspace; /* NULL: none */
 	const struct language *run_lang;        /* not NULL: lang with another name for its output */
-	bool source_is_there;                   /* in the workspace, with the same bytes: nothing is staged */
+	unsigned source_mode;                   /* of the staged program: the project's own, if it covers that file */
 	bool wants_view;                        /* what the run leaves will be read */
 	bool brings_runtimes;                   /* tools are those of the backend's image, not the host's */
 };

@@ -192,11 +192,17 @@ static void note_denied(struct stage *s)
 /* Evidence is read in two looks: at the cell with its processes, and at what is left without them. */
 static int step_inspect(struct stage *s)
 {
+	uint64_t deadline_ns;
+
 	s->backend->inspect(s->cell, s->facts);
+	deadline_ns = clock_now_ns() + s->plan->limits.cleanup_ms * NS_PER_MS;
 	if (s->backend->stop(s->cell, &s->err) < 0)
 		s->watch->ending = END_FAILED;
 	outside_end(s);
-	watch_drain(s->watch);
+	if (!watch_drain(s->watch, deadline_ns))
+		result_warn(s->result, "a process of the cell still holds its output after cleanup_timeout_ms (%llu ms): what "
+				       "it writes from now on is not in the result",
+			    (unsigned long long)s->plan->limits.cleanup_ms);
 	s->backend->usage(s->cell, &s->usage);
 	s->backend->inspect(s->cell, s->facts);
 	note_denied(s);
@@ -357,6 +363,7 @@ void stage_execute(struct stage *s)
 	if (!s->watch || !s->facts || !pieces) {
 		set_verdict(s, VERDICT_failed, "no memory left");
 	} else {
+		*s->watch = (struct watch)WATCH_INIT;
 		s->watch->piece = pieces;
 		s->watch->input = pieces + WATCH_PIECE;
 		run_steps(s);

@@ -6,6 +6,7 @@
  */
 #include "executor/watch.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -63,23 +64,25 @@ static bool deliver(struct watch *w, struct stream_sink *sink, const char *data,
 	return false;
 }
 
-/* Reads one piece of one stream.  Closes nothing: the descriptor is the cell's; -1 marks it done. */
-static void pump_output(struct watch *w, int *fd, struct stream_sink *sink)
+/* Reads one piece of one stream; false if there is none yet.  Closes nothing: the descriptor is the cell's; FD_NONE marks
+ * it done. */
+static bool pump_output(struct watch *w, int *fd, struct stream_sink *sink)
 {
 	ssize_t n = read(*fd, w->piece, WATCH_PIECE);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return errno == EINTR;
 	if (n <= 0)
-		*fd = -1;
+		*fd = FD_NONE;
 	else if (!deliver(w, sink, w->piece, (size_t)n))
 		w->ending = END_OUTPUT;
+	return true;
 }
 
 static void close_input(struct watch *w)
 {
 	w->input_done = true;
-	w->fds.in = -1;
+	w->fds.in = FD_NONE;
 	w->backend->close_stdin(w->cell);
 }
 
@@ -211,9 +214,9 @@ static bool serve(struct watch *w, const struct pollfd slot[SLOT_COUNT], struct 
 		return true;
 	}
 	if (slot[SLOT_OUT].revents)
-		pump_output(w, &w->fds.out, &w->out);
+		(void)pump_output(w, &w->fds.out, &w->out);
 	if (slot[SLOT_ERR].revents && w->ending == END_EXIT)
-		pump_output(w, &w->fds.err, &w->err);
+		(void)pump_output(w, &w->fds.err, &w->err);
 	if (slot[SLOT_IN].revents)
 		pump_input(w);
 	if (slot[SLOT_SOURCE].revents)
@@ -279,11 +282,30 @@ void watch_run(struct watch *w, struct brig_error *err)
 	w->wall_ns = ended_ns - w->started_ns;
 }
 
-void watch_drain(struct watch *w)
+/*
+ * Every writer should be dead, so that a pipe holds what it holds, and ends.  One that could not be killed may hold it
+ * open for ever: that is waited for until the deadline, and what it goes on writing is bounded by the output limit.
+ */
+static bool drain_one(struct watch *w, int *fd, struct stream_sink *sink, uint64_t deadline_ns)
 {
-	/* Every writer is dead, so the pipes hold what they hold: this ends at end of file. */
-	while (w->fds.out >= 0 && w->ending != END_OUTPUT)
-		pump_output(w, &w->fds.out, &w->out);
-	while (w->fds.err >= 0 && w->ending != END_OUTPUT)
-		pump_output(w, &w->fds.err, &w->err);
+	while (*fd >= 0 && w->ending != END_OUTPUT) {
+		struct pollfd slot = { .fd = *fd, .events = POLLIN };
+		uint64_t now;
+
+		if (pump_output(w, fd, sink))
+			continue;
+		now = clock_now_ns();
+		if (now >= deadline_ns)
+			return false;
+		(void)poll(&slot, 1, (int)min_u64((deadline_ns - now) / NS_PER_MS + 1, INT_MAX));
+	}
+	return true;
+}
+
+bool watch_drain(struct watch *w, uint64_t deadline_ns)
+{
+	bool out = drain_one(w, &w->fds.out, &w->out, deadline_ns);
+	bool err = drain_one(w, &w->fds.err, &w->err, deadline_ns);
+
+	return out && err;
 }

@@ -44,10 +44,17 @@ struct watch {
 	size_t input_at, input_len;
 	bool input_done;
 };
+#define WATCH_INIT                    \
+	{                             \
+		.fds = CELL_FDS_NONE, \
+	}
 
 /* Starts the cell and returns when its run is over; the cell still exists.  END_FAILED fills err. */
 void watch_run(struct watch *w, struct brig_error *err);
-/* After the cell was stopped: what is left in its pipes. */
-void watch_drain(struct watch *w);
+/*
+ * After the cell was stopped: what is left in its pipes.  False: at the deadline somebody still held one of them, so what
+ * comes later is not in the output.
+ */
+bool watch_drain(struct watch *w, uint64_t deadline_ns);
 
 #endif

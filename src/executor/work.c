@@ -27,15 +27,19 @@ static void name_apart(char dst[LANG_NAME_MAX + 1], const char *id, const char *
 	(void)snprintf(dst, LANG_NAME_MAX + 1, "brig-%.*s-%.*s", RUN_ID_LEN, id, APART_ROOM, name);
 }
 
-/* What is put into the workspace must not cover a file of the project. */
+/*
+ * What is put into the workspace covers no file of the project but the program itself: that one stands under its own
+ * name, and is the copy that was inspected.
+ */
 static void name_staged(struct work *w, struct prepared_request *pr)
 {
 	char name[LANG_NAME_MAX + 1];
+	unsigned mode = 0;
 
 	if (w->req->kind != BRIG_KIND_CODE)
 		return;
 	if (pr->lang->compiles) {
-		if (workspace_at_top(w->project, pr->lang->output_name, NULL, 0) == WORKSPACE_ABSENT)
+		if (workspace_at_top(w->project, pr->lang->output_name, NULL, 0, &mode) == WORKSPACE_ABSENT)
 			return;
 		name_apart(w->output_name, pr->id, pr->lang->output_name);
 		w->renamed = *pr->lang;
@@ -43,11 +47,12 @@ static void name_staged(struct work *w, struct prepared_request *pr)
 		pr->run_lang = &w->renamed;
 		return;
 	}
-	switch (workspace_at_top(w->project, pr->source_name, w->req->code, w->req->code_len)) {
+	switch (workspace_at_top(w->project, pr->source_name, w->req->code, w->req->code_len, &mode)) {
 	case WORKSPACE_ABSENT:
 		return;
 	case WORKSPACE_SAME:
-		pr->source_is_there = true;
+		pr->source_mode = mode | 0400; /* the program can read itself, or there is nothing to run */
+		workspace_cover(w->project, pr->source_name);
 		return;
 	case WORKSPACE_OTHER:
 		name_apart(name, pr->id, pr->source_name);
@@ -130,6 +135,22 @@ int work_check(struct stage *s)
 
 #define OURS_MAX (PREPARED_FILES_MAX + PREPARED_BINDS_MAX + 8)
 
+static bool covers(const struct plan *plan, const struct plan_file *f)
+{
+	return plan->workspace && plan->workspace->covered && str_eq(plan->workspace->covered, f->name);
+}
+
+static struct covering covering_of(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n_files; i++) {
+		const struct plan_file *f = &plan->files[i];
+
+		if (covers(plan, f))
+			return (struct covering){ .name = f->name, .data = f->data, .len = f->len, .mode = f->mode };
+	}
+	return (struct covering){ .name = NULL };
+}
+
 /* The names that are brig's own in the workspace: staged files, a report, folders that others are shown on. */
 static size_t our_names(const struct stage *s, const char *ret[OURS_MAX])
 {
@@ -138,7 +159,8 @@ static size_t our_names(const struct stage *s, const char *ret[OURS_MAX])
 	size_t n = 0;
 
 	for (size_t i = 0; i < plan->n_files && n < OURS_MAX; i++)
-		ret[n++] = plan->files[i].name;
+		if (!covers(plan, &plan->files[i]))
+			ret[n++] = plan->files[i].name;
 	for (size_t i = 0; i < plan->n_binds && n < OURS_MAX; i++)
 		if (strncmp(plan->binds[i].target, top, strlen(top)) == 0)
 			ret[n++] = plan->binds[i].target + strlen(top);
@@ -207,6 +229,7 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 				   .id = s->plan->id,
 				   .ours = ours,
 				   .n_ours = our_names(s, ours),
+				   .covering = covering_of(s->plan),
 				   .set = w->set };
 	struct changes *c = &s->result->changes;
 	char size[32];

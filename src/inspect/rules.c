@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "inspect/examples.h"
 #include "inspect/rules_internal.h"
@@ -137,12 +138,16 @@ const struct rule *rules_next(const struct rule_set *set, enum rule_language lan
 
 static int read_file(const char *path, struct buf *text, struct brig_error *err)
 {
-	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	AUTO_FD fd = file_open(path, 0, &st);
 	char chunk[16 * 1024];
 	ssize_t n;
 
+	if (fd == -EINVAL)
+		return err_set(err, BRIG_E_POLICY, 0, "cannot read the rules in %s: it is %s, not a regular file", path,
+			       file_kind(st.st_mode));
 	if (fd < 0)
-		return err_set(err, BRIG_E_POLICY, errno, "cannot read the rules in %s", path);
+		return err_set(err, BRIG_E_POLICY, -fd, "cannot read the rules in %s", path);
 	while ((n = fd_read_all(fd, chunk, sizeof(chunk))) > 0) {
 		(void)buf_add(text, chunk, (size_t)n);
 		if (text->no_memory)

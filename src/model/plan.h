@@ -34,7 +34,7 @@ struct plan_file {
 	const char *name; /* one path component */
 	const void *data;
 	size_t len;
-	unsigned mode; /* 0644, 0755 */
+	unsigned mode; /* permission bits */
 };
 
 /* A host file or directory shown read-only inside the cell, outside the host's /usr. */

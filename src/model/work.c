@@ -66,6 +66,8 @@ bool plan_workspace_hides(void *arg, const char *path, bool is_dir UNUSED)
 {
 	const struct plan_workspace *w = arg;
 
+	if (w->covered && str_eq(w->covered, path))
+		return true;
 	for (size_t i = 0; i < w->n_hidden; i++)
 		if (str_eq(w->hidden[i], path))
 			return true;

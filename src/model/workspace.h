@@ -25,9 +25,10 @@ struct plan_workspace {
 	 * those below it. */
 	const char *const *held;
 	size_t n_held;
+	const char *covered; /* a name at the top, not taken from the project: the staged file of that name is shown; or NULL */
 };
 
-/* Whether a path of the project is hidden; arg is the struct plan_workspace.  Has the form of a pack_skip_fn. */
+/* Whether a path of the project is hidden, or covered; arg is the struct plan_workspace.  Has the form of a pack_skip_fn. */
 bool plan_workspace_hides(void *arg, const char *path, bool is_dir);
 
 /* Where a backend has left the program's view after stop. */

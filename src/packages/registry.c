@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "packages/packages.h"
 
@@ -162,12 +163,12 @@ void registry_hide(const struct registry *r, char *text, size_t len)
 /* A file that the user may have made a link, but that is a small regular one in the end. */
 static bool read_config(const char *path, struct buf *ret)
 {
-	AUTO_FD fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	char piece[4096];
 	struct stat st;
+	AUTO_FD fd = file_open(path, 0, &st);
+	char piece[4096];
 	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > CONFIG_MAX)
+	if (fd < 0 || (uint64_t)st.st_size > CONFIG_MAX)
 		return false;
 	while ((n = fd_read_all(fd, piece, sizeof(piece))) > 0)
 		if (buf_add(ret, piece, (size_t)n) < (size_t)n)

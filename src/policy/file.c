@@ -5,27 +5,10 @@
  */
 #include "policy/internal.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/fd.h"
-
-static const char *kind_of_file(mode_t mode)
-{
-	static const struct {
-		mode_t kind;
-		const char *name;
-	} kinds[] = {
-		{ S_IFDIR, "a directory" },    { S_IFIFO, "a FIFO" },    { S_IFCHR, "a character device" },
-		{ S_IFBLK, "a block device" }, { S_IFSOCK, "a socket" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if ((mode & S_IFMT) == kinds[i].kind)
-			return kinds[i].name;
-	return "something else";
-}
+#include "base/file.h"
 
 static int complain_size(const struct place *at, struct policy_diags *diags)
 {
@@ -38,17 +21,17 @@ int yaml_file_read(const char *path, struct buf *ret, struct policy_diags *diags
 {
 	char shown[128];
 	struct place at = { .name = printable(path, shown, sizeof(shown)) };
-	AUTO_FD fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	AUTO_FREE char *text = NULL;
 	struct stat st;
+	AUTO_FD fd = file_open(path, 0, &st);
+	AUTO_FREE char *text = NULL;
 	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		diag_add(diags, &at, "cannot be read: %s", strerrordesc_np(errno) ?: "unknown error");
+	if (fd == -EINVAL) {
+		diag_add(diags, &at, "is %s, not a regular file", file_kind(st.st_mode));
 		return -BRIG_E_POLICY;
 	}
-	if (!S_ISREG(st.st_mode)) {
-		diag_add(diags, &at, "is %s, not a regular file", kind_of_file(st.st_mode));
+	if (fd < 0) {
+		diag_add(diags, &at, "cannot be read: %s", strerrordesc_np(-fd) ?: "unknown error");
 		return -BRIG_E_POLICY;
 	}
 	if ((uint64_t)st.st_size > POLICY_FILE_MAX)

@@ -232,6 +232,19 @@ static bool same_content(const struct walk_entry *e, int project, const char *pa
 	return true;
 }
 
+/* The staged file as it was: no change, whatever the project's owner has made of his own meanwhile. */
+static bool is_covering(const struct collector *c, const struct walk_entry *e)
+{
+	const struct covering *v = &c->ask->covering;
+	AUTO_FD fd = FD_NONE;
+
+	if (!v->name || !str_eq(e->path, v->name) || !S_ISREG(e->st->st_mode) || (e->st->st_mode & 0777) != v->mode ||
+	    (uint64_t)e->st->st_size != v->len)
+		return false;
+	fd = beneath_open_file(e->dir, e->name, NULL);
+	return fd >= 0 && same_bytes(fd, v->data, v->len);
+}
+
 /* A file that was written again as it was is no change. */
 static bool same_file(struct collector *c, const struct walk_entry *e)
 {
@@ -339,7 +352,7 @@ static bool is_unchanged(struct collector *c, const struct walk_entry *e)
 	unsigned mode = 0;
 
 	if (S_ISREG(e->st->st_mode))
-		return same_file(c, e);
+		return is_covering(c, e) || same_file(c, e);
 	if (S_ISDIR(e->st->st_mode))
 		return kind_in_project(c, e->path, &mode) == BEFORE_DIR && mode == foreign_mode(e->st->st_mode, mode);
 	if (c->ask->view->whole && !S_ISLNK(e->st->st_mode)) /* a project's own FIFO: its copy is not packed */

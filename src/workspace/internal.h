@@ -144,6 +144,8 @@ void keeper_close(struct keeper *k);
 	CLEANUP(keeper_close) \
 	struct keeper
 
+/* Whether a file has exactly this content, from where it is read now. */
+bool same_bytes(int fd, const char *data, size_t len);
 /* Copies in order up to max bytes from one descriptor to an empty file (negative: nowhere), hashing; zeroes become holes.
  * -EFBIG: there are more. */
 int copy_hashed(int from, int to, uint64_t max, uint64_t *ret_size, uint8_t hash[SHA256_LEN]);

@@ -70,7 +70,7 @@ const struct plan_workspace *workspace_plan(const struct workspace *w)
 	return &w->plan;
 }
 
-static bool same_bytes(int fd, const char *data, size_t len)
+bool same_bytes(int fd, const char *data, size_t len)
 {
 	char piece[16384];
 	size_t at = 0;
@@ -84,7 +84,13 @@ static bool same_bytes(int fd, const char *data, size_t len)
 	return n == 0 && at == len;
 }
 
-enum workspace_name workspace_at_top(const struct workspace *w, const char *name, const void *data, size_t len)
+void workspace_cover(struct workspace *w, const char *name)
+{
+	w->plan.covered = name;
+}
+
+enum workspace_name workspace_at_top(const struct workspace *w, const char *name, const void *data, size_t len,
+				     unsigned *ret_mode)
 {
 	struct stat st;
 	AUTO_FD seen = beneath_look(w->fd, name, &st);
@@ -94,6 +100,7 @@ enum workspace_name workspace_at_top(const struct workspace *w, const char *name
 		return WORKSPACE_ABSENT;
 	if (seen < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != len || paths_cover(&w->hidden, name))
 		return WORKSPACE_OTHER;
-	fd = beneath_open_file(w->fd, name, NULL);
+	fd = beneath_open_file(w->fd, name, &st);
+	*ret_mode = st.st_mode & 0777;
 	return fd >= 0 && same_bytes(fd, data, len) ? WORKSPACE_SAME : WORKSPACE_OTHER;
 }

@@ -30,9 +30,23 @@ void workspace_close(struct workspace *w); /* NULL is fine */
 /* Valid until close. */
 const struct folder *workspace_folder(const struct workspace *w);
 const struct plan_workspace *workspace_plan(const struct workspace *w);
-/* What stands under a name at the top of the project, as the program will see it. */
+/*
+ * What stands under a name at the top of the project now.  Its owner may change that at any moment, so nothing may be
+ * run because it was the same: workspace_cover().
+ */
 enum workspace_name { WORKSPACE_ABSENT, WORKSPACE_SAME, WORKSPACE_OTHER };
-enum workspace_name workspace_at_top(const struct workspace *w, const char *name, const void *data, size_t len);
+enum workspace_name workspace_at_top(const struct workspace *w, const char *name, const void *data, size_t len,
+				     unsigned *ret_mode);
+/* In the cell a staged file stands under this name, whatever the project has there or will have.  Borrowed. */
+void workspace_cover(struct workspace *w, const char *name);
+
+/* The file that covers the project's: as long as the program leaves it as it is, it is no change.  name NULL: none. */
+struct covering {
+	const char *name;
+	const void *data;
+	size_t len;
+	unsigned mode;
+};
 
 struct collect_ask {
 	const struct workspace *workspace;
@@ -41,6 +55,7 @@ struct collect_ask {
 	const char *id;               /* of the run */
 	const char *const *ours;      /* names at the top that brig itself staged: no changes */
 	size_t n_ours;
+	struct covering covering;
 	const struct settings *set; /* caps */
 };
 /* Fills ret; state KEPT if there is something to apply and it was kept. */

@@ -120,6 +120,7 @@ int root_mount_proc(struct cell_build *b);
 int root_mount_scratch(struct cell_build *b);
 int root_show_extra(struct cell_build *b);
 int root_stage_files(struct cell_build *b);
+int root_stage_files_in(struct cell_build *b, int dir, bool covering); /* those that cover a file, or the others */
 int root_seal(struct cell_build *b);
 int root_enter(struct cell_build *b);
 int root_detach_host(struct cell_build *b);

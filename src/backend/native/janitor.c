@@ -51,6 +51,10 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 		(void)close(ends[1]);
 		janitor_main(ends[0], cg, patience_ns);
 	}
+	/* A process group of its own, before there is a control group to be left: timeout(1) and shells send SIGKILL to the
+	 * supervisor's whole group, which must not take the janitor along. */
+	if (pid > 0)
+		(void)setpgid((pid_t)pid, (pid_t)pid);
 	(void)pthread_sigmask(SIG_SETMASK, &was, NULL);
 	(void)close(ends[0]);
 	if (pid < 0) {

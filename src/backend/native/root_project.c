@@ -93,7 +93,8 @@ static int make_layers(struct cell_build *b)
 	/* The overlay's root is this folder as far as its owner and mode go. */
 	if (fchmod(b->project.upper, 0755) < 0 || fchown(b->project.upper, plan->uid, plan->gid) < 0)
 		return -errno;
-	return 0;
+	/* What covers a file of the project is there before the overlay is: no moment shows the one below. */
+	return root_stage_files_in(b, b->project.upper, /* covering= */ true);
 }
 
 /*

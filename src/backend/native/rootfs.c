@@ -293,20 +293,32 @@ int root_show_extra(struct cell_build *b)
 	return 0;
 }
 
-int root_stage_files(struct cell_build *b)
+int root_stage_files_in(struct cell_build *b, int dir, bool covering)
 {
 	const struct plan *plan = b->spec->plan;
+	const char *covered = plan->workspace ? plan->workspace->covered : NULL;
 
 	for (size_t i = 0; i < plan->n_files; i++) {
 		const struct plan_file *f = &plan->files[i];
-		int rc = root_write_file(b->workspace, f->name, f->mode, f->data, f->len);
+		int rc;
 
+		if ((covered && str_eq(f->name, covered)) != covering)
+			continue;
+		rc = root_write_file(dir, f->name, f->mode, f->data, f->len);
 		if (rc < 0)
 			return rc;
-		if (fchownat(b->workspace, f->name, plan->uid, plan->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		if (fchownat(dir, f->name, plan->uid, plan->gid, AT_SYMLINK_NOFOLLOW) < 0)
 			return -errno;
 	}
 	return 0;
+}
+
+/* A copied project came without the file that is covered; an overlay has the staged one in its upper layer already. */
+int root_stage_files(struct cell_build *b)
+{
+	int rc = root_stage_files_in(b, b->workspace, /* covering= */ false);
+
+	return rc == 0 && b->project.way == PROJECT_STREAM ? root_stage_files_in(b, b->workspace, true) : rc;
 }
 
 int root_seal(struct cell_build *b)
