@@ -168,7 +168,7 @@ static void put_row(FILE *out, const struct rule *r, size_t row)
 	put_text(out, r->remedy);
 	fputs(", .file = ", out);
 	put_text(out, r->file);
-	fprintf(out, ", .line = %u },\n", r->line);
+	fprintf(out, ", .network = %s, .line = %u },\n", r->network ? "true" : "false", r->line);
 }
 
 static void put_rows(FILE *out, const struct rule_table *t)

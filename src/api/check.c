@@ -109,6 +109,7 @@ int check_text(const struct policy *policy, struct rulebook *book, const struct 
 	    (rc = rulebook_get(book, resolved->set.rules_file, &rules, err)) < 0)
 		return rc;
 	q.what.trust = resolved->trust;
+	q.what.has_input = true; /* as of a run, unless it is said otherwise there */
 	q.what.strict_commands = req->strict || resolved->set.strict_commands;
 	if (q.inspected && (rc = inspect_confined(rules, &q.what, &found, err)) < 0)
 		return rc;
@@ -158,11 +159,11 @@ static json_t *json_severity(const enum severity *severity)
 
 static json_t *json_rule(const struct rule *r)
 {
-	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "id", r->id, "languages",
+	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:I}", "id", r->id, "languages",
 			 json_languages(r->languages), "kind", rule_kind_name[r->kind], "names",
 			 json_texts(r->names, r->n_names), "severity", json_severity(r->severity), "message",
 			 json_text(r->message), "remedy", json_text(r->remedy), "match",
-			 json_texts(r->match, r->n_match), "no_match", json_texts(r->no_match, r->n_no_match), "file",
+			 json_texts(r->match, r->n_match), "no_match", json_texts(r->no_match, r->n_no_match), "network", r->network, "file",
 			 json_text(r->file), "line", (json_int_t)r->line);
 }
 

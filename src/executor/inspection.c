@@ -76,25 +76,21 @@ bool inspection_kind(const struct language *lang, const char *file_name, enum in
 	return false;
 }
 
-static bool is_about_network(const char *rule)
+static bool is_about_network(const struct rule_set *rules, const char *id)
 {
-	static const char *const rules[] = { "py-network",      "py-network-member", "py-loop-network", "js-network",
-					     "js-global-fetch", "go-network",        "sh-network" };
+	const struct rule *rule = rules_by_id(rules, id);
 
-	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
-		if (str_eq(rule, rules[i]))
-			return true;
-	return false;
+	return rule && rule->network;
 }
 
-void inspection_allow_network(struct findings *f)
+void inspection_allow_network(const struct rule_set *rules, struct findings *f)
 {
 	enum severity worst = f->dropped ? f->worst : SEVERITY_NONE; /* of what is not listed nothing is known */
 
 	for (size_t i = 0; i < f->n; i++) {
 		struct finding *one = &f->row[i];
 
-		if (one->severity > SEVERITY_MEDIUM && is_about_network(one->rule))
+		if (one->severity > SEVERITY_MEDIUM && is_about_network(rules, one->rule))
 			one->severity = SEVERITY_MEDIUM;
 		if (one->severity > worst)
 			worst = one->severity;

@@ -22,9 +22,9 @@ void rulebook_release(struct rulebook *book);
 
 /*
  * With network_mode allowlist, talking to the network is what the policy is for: findings that say no more than that
- * inform, at every trust level.
+ * (struct rule, network) inform, at every trust level.
  */
-void inspection_allow_network(struct findings *f);
+void inspection_allow_network(const struct rule_set *rules, struct findings *f);
 
 /* False: nobody inspects this language. */
 bool inspection_kind(const struct language *lang, const char *file_name, enum inspect_kind *ret);

@@ -41,6 +41,7 @@ struct run {
 	struct prepared_request prepared;
 	struct selection chosen;
 	protection_set allowed;         /* allow_degraded */
+	const struct rule_set *judged_by;
 	struct inspect_job *inspection; /* under way */
 	bool inspected;                 /* begun, or not wanted */
 	bool stopped;                   /* by its findings */
@@ -104,8 +105,8 @@ static int begin_inspection(struct run *r)
 	struct inspect_request what = { .trust = r->prepared.resolved.trust,
 					.text = r->prepared.subject.text,
 					.len = r->prepared.subject.len,
+					.has_input = r->req->stdin_fd >= 0 || r->req->stdin_len > 0,
 					.strict_commands = set->strict_commands };
-	const struct rule_set *rules;
 
 	if (r->inspected)
 		return 0;
@@ -113,8 +114,8 @@ static int begin_inspection(struct run *r)
 	/* The name in the workspace, not the caller's: that is what the engine will go by. */
 	if (!set->inspection || !subject_inspection(&r->prepared.subject, r->prepared.source_name, &what.kind))
 		return 0;
-	if (rulebook_get(r->rules, set->rules_file, &rules, &r->err) < 0 ||
-	    inspect_begin(rules, &what, &r->inspection, &r->err) < 0)
+	if (rulebook_get(r->rules, set->rules_file, &r->judged_by, &r->err) < 0 ||
+	    inspect_begin(r->judged_by, &what, &r->inspection, &r->err) < 0)
 		return end_with_error(r);
 	return 0;
 }
@@ -131,7 +132,7 @@ static int await_inspection(struct run *r)
 	if (inspect_finish(MOVE_PTR(r->inspection), found, &r->err) < 0)
 		return end_with_error(r);
 	if (r->prepared.resolved.set.network_mode == NETWORK_ALLOWLIST)
-		inspection_allow_network(found);
+		inspection_allow_network(r->judged_by, found);
 	if (found->dropped)
 		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed",
 			    found->dropped, found->n);

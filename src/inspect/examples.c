@@ -29,6 +29,7 @@ static int check_example(const struct bench *b, const char *example, bool expect
 		.trust = b->trust,
 		.text = example,
 		.len = strlen(example),
+		.has_input = true,
 		.strict_commands = b->rule->kind == RULE_COMMAND_ALLOW,
 	};
 	struct findings f = { 0 };

@@ -31,6 +31,7 @@ struct inspect_request {
 	const char *text;
 	size_t len;
 	const char *workspace; /* for paths; NULL: "/workspace" */
+	bool has_input;        /* something comes on its standard input that is not in the text */
 	bool strict_commands;  /* only the white-list of commands, no dynamic words */
 };
 

@@ -15,6 +15,7 @@ struct judge {
 	enum trust trust;
 	const char *workspace;
 	bool strict_commands;
+	bool has_input; /* the program will read bytes that are not known now */
 	/* The whole text as the caller handed it in; spans refer to it. */
 	const char *text;
 	size_t len;

@@ -13,6 +13,7 @@
  *	  remedy: compute the result in Python instead, or run with --trust trusted
  *	  match: ["import subprocess"]
  *	  no_match: ["subprocess = 1"]
+ *	  network: true                     # optional: it is about talking to the network, and about nothing else
  *
  * languages may be the word "all".  A trust level that severity does not name is NONE: the rule is silent there.
  * The kinds *-allow need id, languages, kind and names (module-allow: everything); check needs no examples.
@@ -65,6 +66,7 @@ struct rule {
 	size_t n_match;
 	const char *const *no_match;
 	size_t n_no_match;
+	bool network;     /* says no more than that the code talks to the network */
 	const char *file; /* "python.yaml" */
 	unsigned line;
 };

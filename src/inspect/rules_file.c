@@ -335,9 +335,26 @@ static int read_severity(struct reader *r, struct rule *rule, const struct field
 	return rc;
 }
 
+static int read_flag(struct reader *r, struct rule *rule, const struct field *f)
+{
+	static const char *const words[] = { "false", "true" };
+	const char *word = text_here(r, f->name, f->max);
+	size_t value;
+	bool flag;
+
+	if (!word)
+		return -BRIG_E_POLICY;
+	value = index_of(words, ARRAY_LEN(words), word);
+	if (value == ARRAY_LEN(words))
+		return complain_choice(r, f->name, word, words, ARRAY_LEN(words));
+	flag = value == 1;
+	memcpy((char *)rule + f->at, &flag, sizeof(flag));
+	return 0;
+}
+
 /* ---- one rule ------------------------------------------------------------------------------------------- */
 
-enum { ID, LANGUAGES, KIND, NAMES, SEVERITY, MESSAGE, REMEDY, MATCH, NO_MATCH, FIELD_COUNT };
+enum { ID, LANGUAGES, KIND, NAMES, SEVERITY, MESSAGE, REMEDY, MATCH, NO_MATCH, NETWORK, FIELD_COUNT };
 
 #define AT(member) offsetof(struct rule, member)
 static const struct field fields[] = {
@@ -350,6 +367,7 @@ static const struct field fields[] = {
 	[REMEDY] = { "remedy", read_text, AT(remedy), 0, RULE_REMEDY_LEN, 0 },
 	[MATCH] = { "match", read_list, AT(match), AT(n_match), RULE_EXAMPLE_LEN, RULE_EXAMPLES_MAX },
 	[NO_MATCH] = { "no_match", read_list, AT(no_match), AT(n_no_match), RULE_EXAMPLE_LEN, RULE_EXAMPLES_MAX },
+	[NETWORK] = { "network", read_flag, AT(network), 0, 8, 0 },
 };
 static_assert(ARRAY_LEN(fields) == FIELD_COUNT, "fields[] misses one");
 

@@ -76,7 +76,8 @@ enum {
 	STREAM_UNKNOWN = 4,
 	STREAM_GIVEN = 8,
 	STREAM_HERE = 16,
-	STREAM_FUNCTION = 32
+	STREAM_FUNCTION = 32,
+	STREAM_INPUT = 64 /* what the caller will send */
 };
 
 /* What flows through a pipe or into a variable. */
@@ -308,6 +309,21 @@ bool sh_unwrap(struct shell *sh, struct sh_command *cmd, const struct sh_word *w
 void sh_inline(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n,
 	       unsigned level);
 
+struct sh_call {
+	const char *program;
+	const struct sh_word *words; /* [0] is the program */
+	size_t n;
+	const struct sh_command *cmd;
+};
+
+/* shell_stdin.c: programs that run their input. */
+void sh_stdin(struct shell *sh, const struct sh_command *cmd, const struct sh_call *call);
+/* The program runs what it reads. */
+void sh_run_input(struct shell *sh, const struct sh_command *cmd, enum here_use use, const char *who);
+bool sh_reads_caller(const struct sh_command *cmd); /* its input is the caller's, not a pipe, file or text of the script */
+bool sh_names_stdin(const struct sh_word *w);
+const struct sh_word *sh_script(const struct sh_call *call); /* of an interpreter; NULL: none */
+
 /* shell_builtin.c: builtins that change what later words mean, or evaluate a word once more. */
 void sh_builtin(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n);
 
@@ -316,12 +332,6 @@ void sh_output(struct shell *sh, const struct sh_command *cmd, const char *progr
 	       size_t n, struct sh_stream *out);
 
 /* shell_pattern.c */
-struct sh_call {
-	const char *program;
-	const struct sh_word *words; /* [0] is the program */
-	size_t n;
-	const struct sh_command *cmd;
-};
 /* Reports every rule that matches; returns the gravest severity. */
 enum severity sh_match_rules(struct shell *sh, const struct sh_call *call);
 /* The same for an assignment. */

@@ -225,6 +225,8 @@ static void do_tee(struct shell *sh, struct sh_command *cmd, const struct sh_wor
 	for (size_t i = 0; (to = sh_operand(&call, i)) != NULL; i++)
 		if (cmd->in.flags & STREAM_HERE)
 			sh->heredocs[cmd->in.heredoc].file = to->s;
+		else if (sh_reads_caller(cmd))
+			sh_file_set(sh, to->s, &(struct sh_stream){ .flags = STREAM_INPUT | STREAM_UNKNOWN });
 		else
 			sh_file_set(sh, to->s, &cmd->in);
 }

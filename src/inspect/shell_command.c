@@ -81,12 +81,13 @@ void sh_run_download(struct shell *sh, const struct sh_command *cmd, const struc
 		return;
 	if (strncmp(file->s, "/dev/tcp/", 9) == 0 || strstr(file->s, "://"))
 		judge_check(sh->j, "download-run", cmd->span, "%s", file->s);
-	if (sh_is(file, "/dev/stdin") || sh_is(file, "/dev/fd/0") || sh_is(file, "/proc/self/fd/0")) {
-		if (cmd->in.flags || cmd->in.text)
-			sh_run_stream(sh, cmd, &cmd->in, use, file->s);
+	if (sh_names_stdin(file) && !sh_is(file, "-")) {
+		sh_run_input(sh, cmd, use, file->s);
 		return;
 	}
 	f = sh_file_find(sh, file->s);
+	if (f && (f->flags & STREAM_INPUT) && sh->j->has_input)
+		judge_check(sh->j, "stdin-code", cmd->span, "%s was written from it", file->s);
 	/* <(command): its output is the script, known or not */
 	if (f && (f->text || (f->flags & (STREAM_NETWORK | STREAM_DECODED)) ||
 		  strncmp(file->s, SH_PROCESS, strlen(SH_PROCESS)) == 0)) {
@@ -165,6 +166,8 @@ static void connect_input(struct shell *sh, struct sh_command *cmd)
 			cmd->in =
 				(struct sh_stream){ .text = r->target.s, .len = r->target.len, .flags = STREAM_GIVEN };
 		} else if (r->kind == REDIRECT_READ || r->kind == REDIRECT_BOTH) {
+			if (sh_names_stdin(&r->target) && !sh_is(&r->target, "-"))
+				continue; /* what it was */
 			f = sh_file_find(sh, r->target.s);
 			cmd->in = (struct sh_stream){ .flags = STREAM_GIVEN | STREAM_UNKNOWN };
 			if (f)
@@ -367,6 +370,7 @@ static void judge_program(struct shell *sh, struct sh_command *cmd, const struct
 	if (sh_match_rules(sh, &call) < SEVERITY_CRITICAL)
 		judge_files(sh, &call);
 	sh_builtin(sh, cmd, call.program, words, n);
+	sh_stdin(sh, cmd, &call);
 	if (sh_unwrap(sh, cmd, words, n, level, out))
 		return;
 	sh_inline(sh, cmd, call.program, words, n, level);

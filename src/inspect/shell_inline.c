@@ -342,19 +342,6 @@ static enum here_use use_of(enum interpreter_kind kind)
 					 : HERE_OTHER;
 }
 
-static void read_input(struct shell *sh, struct sh_command *cmd, const struct interpreter *in, const char *who)
-{
-	if (!cmd->piped_in && !cmd->in.flags) {
-		sh->wants_input = true;
-		return;
-	}
-	/* < file of the workspace is like running the file */
-	if ((cmd->in.flags & STREAM_UNKNOWN) && (cmd->in.flags & STREAM_GIVEN) &&
-	    !(cmd->in.flags & (STREAM_NETWORK | STREAM_DECODED)))
-		return;
-	sh_run_stream(sh, cmd, &cmd->in, use_of(in->kind), who);
-}
-
 static void run_shell(struct shell *sh, struct sh_command *cmd, const struct interpreter *in,
 		      const struct sh_call *call)
 {
@@ -378,12 +365,12 @@ static void run_shell(struct shell *sh, struct sh_command *cmd, const struct int
 		if (operand + 1 < call->n)
 			sh_var_set(sh, "0", 1, (struct sh_value){ .s = "$0", .len = 2 }, true);
 		sh->parameters = outer;
-	} else if (operand < call->n && !sh_has_option(call, "-s", NULL)) {
+	} else if (operand < call->n && !sh_has_option(call, "-s", NULL) && !sh_names_stdin(&call->words[operand])) {
 		if (call->words[operand].flags & WORD_DYNAMIC)
 			judge_check(sh->j, "dynamic-source", cmd->span, "the script's name");
 		sh_run_file(sh, cmd, &call->words[operand]);
 	} else {
-		read_input(sh, cmd, in, call->program);
+		sh_run_input(sh, cmd, use_of(in->kind), call->program);
 	}
 }
 
@@ -440,9 +427,9 @@ static void run_interpreter(struct shell *sh, struct sh_command *cmd, const stru
 		if (in->kind == KIND_PYTHON)
 			return;
 	}
-	file = sh_operand(call, 0);
-	if (!has_code && (!file || sh_is(file, "-")) && !sh_has_option(call, "-m", NULL))
-		read_input(sh, cmd, in, call->program);
+	file = sh_script(call);
+	if (!has_code && (!file || sh_names_stdin(file)) && !sh_has_option(call, "-m", NULL))
+		sh_run_input(sh, cmd, use_of(in->kind), call->program);
 	else if (!has_code && file)
 		sh_run_download(sh, cmd, file, use_of(in->kind));
 }
@@ -635,10 +622,12 @@ static void run_make(struct shell *sh, struct sh_command *cmd, const struct sh_c
 	static const char *const usual[] = { "GNUmakefile", "makefile", "Makefile" };
 	struct sh_word file;
 
-	if (sh_has_option(call, "-f", &file) && sh_is(&file, "-"))
-		sh_run_stream(sh, cmd, &cmd->in, HERE_SHELL, "make");
-	else if (sh_has_option(call, "-f", &file))
+	if (sh_has_option(call, "-f", &file) && sh_names_stdin(&file)) {
+		if (!sh_reads_caller(cmd))
+			sh_run_stream(sh, cmd, &cmd->in, HERE_SHELL, "make");
+	} else if (sh_has_option(call, "-f", &file)) {
 		sh_run_file(sh, cmd, &file);
+	}
 	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
 		sh_run_file(sh, cmd, &(struct sh_word){ .s = usual[i], .len = (uint32_t)strlen(usual[i]) });
 	for (size_t i = 1; i < call->n; i++)

@@ -123,6 +123,8 @@ static void pass(struct shell *sh, const struct sh_command *cmd, const struct sh
 	const struct sh_word *file = sh_operand(&call, 0);
 	const struct sh_file *f;
 
+	if ((!file || sh_names_stdin(file)) && sh_reads_caller(cmd))
+		out->flags |= STREAM_INPUT;
 	if (!file || sh_is(file, "-")) {
 		out->text = cmd->in.text;
 		out->len = cmd->in.len;
