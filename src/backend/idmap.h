@@ -19,5 +19,7 @@ struct idmap {
 };
 
 struct idmap idmap_find(void);
+/* The pair for a namespace's number (proc_ns_number): 0, or -ERANGE if the range has none for it. */
+int idmap_pair(const struct idmap *ids, uint64_t number, uint64_t *ret);
 
 #endif

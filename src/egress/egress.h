@@ -15,7 +15,7 @@ struct egress_rules {
 	const struct setting_list *hosts; /* "host", "*.host", "host:port", "10.1.2.3", "[::1]:8080" */
 	uint64_t connections;             /* of one run */
 	uint64_t bytes;                   /* of one run, both directions together */
-	/* As root: user ids that belong to nobody.  The proxy takes first_id + 2 * (its pid % ids), as cells do. */
+	/* As root: pairs of user ids that belong to nobody, of which the proxy takes one, by a number that no cell has. */
 	uint64_t first_id, ids;
 };
 

@@ -21,6 +21,7 @@
 #include <grp.h>
 #include <malloc.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -99,6 +100,20 @@ static int take_descriptors(struct birth *b)
 	return fd_set_nonblock(LISTENER_FD);
 }
 
+/*
+ * Cells have their ids by the numbers of their user namespaces.  A namespace of this process' own, which it has no other
+ * use for, gives it a number of the same kind, that no cell and no other proxy has.  Where that is forbidden its pid must
+ * do, counted from the far end.
+ */
+static uint64_t own_number(uint64_t ids)
+{
+	uint64_t number;
+
+	if (unshare(CLONE_NEWUTS) == 0 && proc_ns_number(getpid(), "uts", &number) == 0 && number < ids)
+		return number;
+	return ids - 1 - (uint64_t)getpid() % (ids / 2 + 1);
+}
+
 /* As root: an id that belongs to nobody, this process' alone.  Else there is nothing to give up but capabilities. */
 static int give_up_ids(struct birth *b)
 {
@@ -110,7 +125,7 @@ static int give_up_ids(struct birth *b)
 		return caps_clear();
 	if (r->ids == 0)
 		return -EPERM;
-	id = (uid_t)(r->first_id + 2 * ((uint64_t)getpid() % r->ids));
+	id = (uid_t)(r->first_id + 2 * own_number(r->ids));
 	rc = caps_lock();
 	if (rc < 0)
 		return rc;

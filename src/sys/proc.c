@@ -5,7 +5,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -175,6 +177,22 @@ uint64_t proc_address_space(void)
 	if (space)
 		*space = '\0';
 	return str_to_u64(text, &pages) ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+#define NS_NUMBER_FIRST 0xf0000000u /* below are the namespaces that the kernel starts with */
+
+int proc_ns_number(pid_t pid, const char *kind, uint64_t *ret)
+{
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kind);
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (st.st_ino < NS_NUMBER_FIRST || st.st_ino > UINT32_MAX)
+		return -ERANGE;
+	*ret = (uint64_t)st.st_ino - NS_NUMBER_FIRST;
+	return 0;
 }
 
 int proc_await(int pidfd, uint64_t deadline_ns)

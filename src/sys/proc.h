@@ -46,6 +46,13 @@ int proc_each_short_line(const char *path, bool (*visit)(char *line, void *arg),
 /* Address space that this process uses, in bytes; 0: not known. */
 uint64_t proc_address_space(void);
 
+/*
+ * The kernel's own number, counted from 0, for a namespace ("user", "uts" ...) of a process.  One allocator gives them to
+ * namespaces of every kind, lowest first, so no two that exist have the same, from wherever they are seen.  0 or -errno;
+ * -ERANGE: this kernel numbers them in another way.
+ */
+int proc_ns_number(pid_t pid, const char *kind, uint64_t *ret);
+
 /* Waits for the end of any process by its pidfd.  0, -ETIMEDOUT after deadline_ns on the monotonic clock, or -errno. */
 int proc_await(int pidfd, uint64_t deadline_ns);
 /*

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +119,14 @@ static int start_guard(struct cell *c)
 	/* Blocked before the fork: a signal for the whole group must not end the guard first. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &was);
+	c->own_uts = c->spec.own_ids;
+	args.flags |= c->own_uts ? CLONE_NEWUTS : 0;
 	pid = syscall(SYS_clone3, &args, sizeof(args)); /* no exit signal: a caller's own wait() must not find it */
+	if (pid < 0 && errno == EPERM && c->own_uts) {
+		c->own_uts = false;
+		args.flags &= ~(uint64_t)CLONE_NEWUTS;
+		pid = syscall(SYS_clone3, &args, sizeof(args));
+	}
 	if (pid == 0)
 		guard_main(&c->spec);
 	(void)pthread_sigmask(SIG_SETMASK, &was, NULL);
@@ -138,17 +146,32 @@ static int start_guard(struct cell *c)
 	return 0;
 }
 
-/* Ids of nobody, unique because the guard's pid is; the same arithmetic as for native cells, which have other pids. */
+/*
+ * Ids of nobody.  The guard has a namespace for the sake of its number, which no native cell and no other guard has; where
+ * that is forbidden its pid must do, counted from the far end of the range.
+ */
+static uint64_t own_pair(const struct cell *c)
+{
+	const struct idmap *m = &c->host->ids;
+	uint64_t number, pair;
+
+	if (c->own_uts && proc_ns_number(c->guard, "uts", &number) == 0 && idmap_pair(m, number, &pair) == 0)
+		return pair;
+	return m->pairs - 1 - (uint64_t)c->guard % (m->pairs / 2 + 1);
+}
+
 static void choose_ids(struct cell *c, uint32_t ids[2])
 {
 	const struct idmap *m = &c->host->ids;
+	uint64_t pair;
 
 	ids[0] = geteuid();
 	ids[1] = getegid();
 	if (!c->spec.own_ids)
 		return;
-	ids[0] = (uint32_t)(m->first_uid + 2 * ((uint64_t)c->guard % m->pairs) + 1);
-	ids[1] = (uint32_t)(m->first_gid + 2 * ((uint64_t)c->guard % m->pairs) + 1);
+	pair = own_pair(c);
+	ids[0] = (uint32_t)(m->first_uid + 2 * pair + 1);
+	ids[1] = (uint32_t)(m->first_gid + 2 * pair + 1);
 }
 
 /* RLIMIT_NPROC counts all processes of a user: with an id of its own these are the program's, else ours come on top. */

@@ -88,7 +88,7 @@ struct guard_spec {
 	struct tree tree;
 	uint64_t nproc; /* RLIMIT_NPROC */
 	bool own_ids;
-	uid_t uid; /* with own_ids: told over ctl, as it depends on the guard's pid */
+	uid_t uid; /* with own_ids: told over ctl, as it depends on the guard */
 	gid_t gid;
 };
 
@@ -101,6 +101,7 @@ struct cell {
 	struct guard_spec spec;
 	struct scratch scratch;
 	pid_t guard, program; /* 0: not there yet */
+	bool own_uts; /* the guard has a uts namespace of its own, for its number */
 	int guard_pidfd;      /* FD_NONE once reaped */
 	int ctl, go, in, out, err, poll;
 	bool ready, started, ended, gone;

@@ -49,6 +49,7 @@ struct cell {
 	struct janitor janitor;
 	struct project project;
 	pid_t init_pid;
+	uint64_t id_pair; /* which of the host's pairs of ids it has (idmap.c) */
 	int init_pidfd; /* FD_NONE once reaped, or left to settle */
 	int dying;      /* ... and then this */
 	pid_t payload_pid;
@@ -85,7 +86,7 @@ struct cell {
 };
 
 /* idmap.c */
-int idmap_write(const struct cell *c);                                             /* 0 or -errno */
+int idmap_write(struct cell *c);                                                   /* 0 or -errno */
 void idmap_of_program(const struct cell *c, uint64_t *ret_uid, uint64_t *ret_gid); /* host ids; not with IDMAP_OWN */
 /* spawn.c */
 int cell_open_pipes(struct cell *c, struct brig_error *err);

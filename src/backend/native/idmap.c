@@ -2,12 +2,17 @@
 /*
  * Which host user ids a cell's processes have.
  *
- *   root             two ids that belong to nobody, computed from the pid of the cell's init: no two living
- *                    cells share them, and there is no allocator that could leak.  Inside a container with a
- *                    small map of its own, ids from the upper half of the largest piece
+ *   root             two ids that belong to nobody, computed from the number that the kernel has given to the
+ *                    cell's user namespace.  No two namespaces that exist have the same, in whatever pid
+ *                    namespace or container their brigs are, so no two living cells share an id, and there is no
+ *                    allocator of ours that could leak or be asked twice.  Inside a container with a small map of
+ *                    its own, ids from the upper half of the largest piece
  *   ordinary user    two ids of the user's range in /etc/subuid, mapped with newuidmap(1); computed likewise
  *   without a range  the user's own id for both, the only one the kernel lets be mapped: id_separation is
  *                    then missing
+ *
+ * A range with fewer pairs than the kernel has numbers in use is gone through again from its beginning: two cells of one
+ * user, or of one such container, may then have the same pair.  In root's own range that is refused.
  *
  * Host id 0 is never mapped: files that trust uid 0 by plain permission, such as most sysctls, would open.
  */
@@ -23,9 +28,9 @@
 #include "base/str.h"
 #include "sys/proc.h"
 
-/* systemd's table of reserved user ids leaves 0x70000000-0x7ffdffff to nobody; pids go up to 2^22. */
+/* systemd's table of reserved user ids leaves 0x70000000-0x7ffdffff to nobody. */
 #define HOST_ID_BASE  0x70000000u
-#define HOST_ID_PAIRS (1u << 22)
+#define HOST_ID_PAIRS 0x07ff0000u
 #define NEWUIDMAP     "/usr/bin/newuidmap"
 #define NEWGIDMAP     "/usr/bin/newgidmap"
 
@@ -114,13 +119,29 @@ struct idmap idmap_find(void)
 /* The two host ids of this cell's init; the payload's follow them. */
 static uint64_t first_of(const struct cell *c, uint64_t first)
 {
-	return first + 2 * ((uint64_t)c->init_pid % c->host->ids.pairs);
+	return first + 2 * c->id_pair;
 }
 
 void idmap_of_program(const struct cell *c, uint64_t *ret_uid, uint64_t *ret_gid)
 {
 	*ret_uid = first_of(c, c->host->ids.first_uid) + 1;
 	*ret_gid = first_of(c, c->host->ids.first_gid) + 1;
+}
+
+int idmap_pair(const struct idmap *ids, uint64_t number, uint64_t *ret)
+{
+	if (ids->pairs == 0 || (number >= ids->pairs && ids->pairs == HOST_ID_PAIRS))
+		return -ERANGE;
+	*ret = number % ids->pairs;
+	return 0;
+}
+
+static int choose_pair(struct cell *c)
+{
+	uint64_t number;
+	int rc = proc_ns_number(c->init_pid, "user", &number);
+
+	return rc < 0 ? rc : idmap_pair(&c->host->ids, number, &c->id_pair);
 }
 
 static int write_map(pid_t pid, const char *name, const char *map)
@@ -193,7 +214,7 @@ static int map_own(const struct cell *c)
 	return rc < 0 ? rc : write_map(c->init_pid, "uid_map", map);
 }
 
-int idmap_write(const struct cell *c)
+int idmap_write(struct cell *c)
 {
 	static int (*const write_kind[])(const struct cell *) = {
 		[IDMAP_OWN] = map_own,
@@ -201,6 +222,7 @@ int idmap_write(const struct cell *c)
 		[IDMAP_DIRECT] = map_direct,
 	};
 	enum idmap_kind kind = c->host->ids.kind;
+	int rc = kind == IDMAP_NONE ? -EPERM : kind == IDMAP_OWN ? 0 : choose_pair(c);
 
-	return kind == IDMAP_NONE ? -EPERM : write_kind[kind](c);
+	return rc < 0 ? rc : write_kind[kind](c);
 }
