@@ -200,14 +200,22 @@ static int fill_argv(struct prepared *p, const char *const *args, size_t extra, 
 	return 0;
 }
 
-static void add_provision(const struct provision *v, bool is_run, struct prepared *ret)
+int prepared_provide(struct prepared *p, const struct provision *v, bool is_run, struct brig_error *err)
 {
-	struct plan *plan = &ret->plan;
+	struct plan *plan = &p->plan;
+	size_t n_files = is_run ? 0 : v->n_files;
 
-	for (size_t i = 0; i < v->n_binds && plan->n_binds < PREPARED_BINDS_MAX; i++)
-		ret->binds[plan->n_binds++] = v->binds[i];
-	for (size_t i = 0; !is_run && i < v->n_files && plan->n_files < PREPARED_FILES_MAX; i++)
-		ret->files[plan->n_files++] = v->files[i];
+	if (v->n_binds > PREPARED_BINDS_MAX - plan->n_binds || n_files > PREPARED_FILES_MAX - plan->n_files)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "packages need %zu folders and %zu files in the cell of the %s step, beside %zu and %zu that "
+			       "are there: there is room for %d and %d; ask for fewer packages at once",
+			       v->n_binds, n_files, plan->step, plan->n_binds, plan->n_files, PREPARED_BINDS_MAX,
+			       PREPARED_FILES_MAX);
+	for (size_t i = 0; i < v->n_binds; i++)
+		p->binds[plan->n_binds++] = v->binds[i];
+	for (size_t i = 0; i < n_files; i++)
+		p->files[plan->n_files++] = v->files[i];
+	return 0;
 }
 
 static int fill_plan(const struct prepared_request *pr, const struct brig_request *req, const struct lang_step *step,
@@ -264,9 +272,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	if (ret->command.tool_target[0])
 		ret->binds[plan->n_binds++] =
 			(struct plan_bind){ .source = ret->command.tool, .target = ret->command.tool_target };
-	if (pr->provision)
-		add_provision(pr->provision, is_run, ret);
-	return 0;
+	return pr->provision ? prepared_provide(ret, pr->provision, is_run, err) : 0;
 }
 
 int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,

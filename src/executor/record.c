@@ -220,22 +220,30 @@ static void write_metrics(struct recorder *r, const struct record *rec, struct r
 		result_warn(res, "%s%s", rc < 0 ? "this run is not in the metrics: " : "", err.msg);
 }
 
-void record_finish(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
+void record_sum_up(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
 {
 	struct record *rec = &rg->rec;
 	struct brig_error err = BRIG_ERROR_INIT;
 
+	if (!wants_record(rg))
+		return;
+	/* It ended before anything could run: there is nothing left to refuse. */
+	if (record_prepare(r, rg, res, &err) < 0)
+		result_warn(res, "%s", err.msg);
+	rec->res = res;
+	rec->policy_origin = policy_file;
+	if (res->cache.compile != CACHED_NONE)
+		rec->cache = res->cache.compile == CACHED_HIT ? CACHE_HIT : CACHE_MISS;
+	record_stream_end(&rec->out);
+	record_stream_end(&rec->err);
+	record_hash_evidence(rec);
+}
+
+void record_finish(struct recorder *r, struct recording *rg, struct result *res)
+{
+	struct record *rec = &rg->rec;
+
 	if (wants_record(rg)) {
-		/* It ended before anything could run: there is nothing left to refuse. */
-		if (record_prepare(r, rg, res, &err) < 0)
-			result_warn(res, "%s", err.msg);
-		rec->res = res;
-		rec->policy_origin = policy_file;
-		if (res->cache.compile != CACHED_NONE)
-			rec->cache = res->cache.compile == CACHED_HIT ? CACHE_HIT : CACHE_MISS;
-		record_stream_end(&rec->out);
-		record_stream_end(&rec->err);
-		record_hash_evidence(rec);
 		write_audit(r, rg, res);
 		write_history(r, rec, res);
 		write_metrics(r, rec, res);

@@ -420,14 +420,14 @@ static int step_run(struct run *r)
 	return 0;
 }
 
-/* After the record was written: it takes others about as long to remove what is left of the cells. */
+/* Others remove what is left of the cells while the record is made; what they cannot is in it. */
 static void settle(struct run *r)
 {
 	const struct backend_ops *ops = r->chosen.ops;
 	char leftovers[256];
 
 	if (ops && ops->settle && ops->settle(r->chosen.host, leftovers, sizeof(leftovers)) > 0)
-		result_warn(r->result, "clean-up left behind: %s", leftovers);
+		result_left_behind(r->result, leftovers);
 }
 
 static const struct {
@@ -476,10 +476,11 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 	packages_release(&r->packages);
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
-	record_finish(recorder, &r->recording, policy_file(policy), ret);
+	record_sum_up(recorder, &r->recording, policy_file(policy), ret);
 	work_close(&r->work);
-	prepared_request_release(&r->prepared);
 	settle(r);
+	record_finish(recorder, &r->recording, ret);
+	prepared_request_release(&r->prepared);
 	selection_release(&r->chosen);
 	free(r);
 }

@@ -146,7 +146,7 @@ static void undo_create(struct stage *s)
 	char leftovers[256];
 
 	if (s->backend->destroy(s->cell, leftovers, sizeof(leftovers)) > 0)
-		result_warn(s->result, "clean-up left behind: %s", leftovers);
+		result_left_behind(s->result, leftovers);
 	s->cell = NULL;
 }
 

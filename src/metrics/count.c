@@ -123,6 +123,7 @@ static void count_request(const struct metrics_map *m, const struct record *rec)
 		count(m, METRIC_findings, AT(name_place(m, LABELS_rule, r->findings.row[i].rule)), 1);
 	count_cache(m, &r->cache.events);
 	count(m, METRIC_unaudited, AT(0), rec->set->audit != AUDIT_OFF && rec->audit_seq == 0);
+	count(m, METRIC_leftovers, AT(0), r->leftovers[0] != 0);
 }
 
 int metrics_count(const struct statedir *dir, const struct record *rec, struct brig_error *err)

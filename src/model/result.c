@@ -88,6 +88,14 @@ void result_warn(struct result *r, const char *fmt, ...)
 	va_end(ap);
 }
 
+void result_left_behind(struct result *r, const char *what)
+{
+	size_t len = strlen(r->leftovers);
+
+	(void)snprintf(r->leftovers + len, sizeof(r->leftovers) - len, "%s%s", len ? ", " : "", what);
+	result_warn(r, "clean-up left behind: %s", what);
+}
+
 int result_status(const struct result *r)
 {
 	int status = verdict_info[r->verdict].status;

@@ -75,6 +75,7 @@ struct result {
 	struct test_report tests;
 	char warning[RESULT_WARNINGS_MAX][RESULT_TEXT_MAX];
 	size_t n_warnings;
+	char leftovers[256]; /* what clean-up could not remove in time; "": nothing */
 	uint64_t audit_seq;          /* number of its audit entry; 0: none */
 	char audit_hash[2 * 32 + 1]; /* and its hash, in hex */
 	char *receipt;               /* signed statement, heap; NULL: none was asked for */
@@ -86,6 +87,8 @@ void result_init_zeroed(struct result *r);
 void result_release(struct result *r);
 /* Keeps the first RESULT_WARNINGS_MAX; the last place says that there were more. */
 void result_warn(struct result *r, const char *fmt, ...) PRINTF(2, 3);
+/* Notes what a clean-up left behind, with a warning. */
+void result_left_behind(struct result *r, const char *what);
 /* What `brig run` exits with. */
 int result_status(const struct result *r);
 /* "SIGKILL", "SIGRTMIN+3", "SIG99"; into dst, returned. */
