@@ -139,6 +139,16 @@ def clean_env(extra=None):
 	return env
 
 
+CANARY = b"canary-on-the-callers-stdin"
+
+
+def open_input():
+	"""Both ends of a pipe that holds a canary and does not end."""
+	ends = os.pipe()
+	os.write(ends[1], CANARY + b"\n")
+	return ends
+
+
 class Proc:
 	"""What a finished command left: status, both streams, seconds."""
 	def __init__(self, rc, out, err, secs, argv):
@@ -253,19 +263,28 @@ class Test:
 		full_env = clean_env({"TMPDIR": self.tmp, "HOME": self.dir, "BRIG_STATE": self.state, **(env or {})})
 		return subprocess.Popen(argv, env=full_env, cwd=cwd or self.dir, preexec_fn=become, **kw)
 
-	def run(self, argv, stdin=b"", env=None, cwd=None, guard=GUARD, **kw):
-		"""Runs any command to its end with both streams captured."""
+	def run(self, argv, stdin=None, env=None, cwd=None, guard=GUARD, **kw):
+		"""Runs any command to its end with both streams captured.  Without stdin its input is like a terminal at which nobody
+		types: a pipe that stays open, with a canary in it that must not turn up in the output.  What reads its input to
+		the end is given stdin=b"", or what it is to read."""
 		start = time.monotonic()
 		feed = stdin if isinstance(stdin, bytes) else None
-		p = self.popen(argv, env, cwd, stdin=subprocess.PIPE if feed is not None else stdin, stdout=subprocess.PIPE,
-			       stderr=subprocess.PIPE, **kw)
+		canary = open_input() if stdin is None else None
+		source = canary[0] if canary else subprocess.PIPE if feed is not None else stdin
+		p = self.popen(argv, env, cwd, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kw)
 		try:
 			out, err = p.communicate(feed, timeout=guard)
 		except subprocess.TimeoutExpired:
 			p.kill()
 			out, err = p.communicate()
 			raise Failed(f"still running after {guard} s: {Proc(None, out, err, guard, argv)}") from None
-		return Proc(p.returncode, out, err, time.monotonic() - start, argv)
+		finally:
+			for fd in canary or ():
+				os.close(fd)
+		done = Proc(p.returncode, out, err, time.monotonic() - start, argv)
+		if canary and CANARY in out + err:
+			raise Failed(f"the caller's input became output: {done}")
+		return done
 
 	def brig(self, *args, **kw):
 		"""Any brig command."""
