@@ -124,7 +124,7 @@ def empty_stdin(t):
 def closed_descriptors(t):
 	program = t.path("p.sh", "echo out; echo err >&2; cat\nexit 9\n")
 	for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
-		p = t.run(["sh", "-c", f'exec "$@" {closed}', "sh", *t.run_args(program)])
+		p = t.run(["sh", "-c", f'exec "$@" {closed}', "sh", *t.run_args(program)], stdin=b"")
 		t.equal(p.rc, 9, f"exit status with {closed}", p)
 		t.check("1>&-" in closed or p.out == b"out\n", f"stdout with {closed}", p)
 		t.check("2>&-" in closed or b"err\n" in p.err, f"stderr with {closed}", p)
