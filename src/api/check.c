@@ -163,8 +163,8 @@ static json_t *json_rule(const struct rule *r)
 			 json_languages(r->languages), "kind", rule_kind_name[r->kind], "names",
 			 json_texts(r->names, r->n_names), "severity", json_severity(r->severity), "message",
 			 json_text(r->message), "remedy", json_text(r->remedy), "match",
-			 json_texts(r->match, r->n_match), "no_match", json_texts(r->no_match, r->n_no_match), "network", r->network, "file",
-			 json_text(r->file), "line", (json_int_t)r->line);
+			 json_texts(r->match, r->n_match), "no_match", json_texts(r->no_match, r->n_no_match),
+			 "network", r->network, "file", json_text(r->file), "line", (json_int_t)r->line);
 }
 
 int check_rules_json(const struct policy *policy, struct rulebook *book, char **ret, struct brig_error *err)

@@ -56,9 +56,9 @@ struct cell_fds {
 	uint64_t started_ns; /* CLOCK_MONOTONIC: when the program was let go */
 };
 /* Until a cell has given its own: 0 would be the caller's standard input. */
-#define CELL_FDS_NONE                                                               \
-	{                                                                           \
-		.in = FD_NONE, .out = FD_NONE, .err = FD_NONE, .event = FD_NONE     \
+#define CELL_FDS_NONE                                                           \
+	{                                                                       \
+		.in = FD_NONE, .out = FD_NONE, .err = FD_NONE, .event = FD_NONE \
 	}
 
 /* A cell that is there now, alive or left behind: a row of `brig ps`. */

@@ -26,11 +26,11 @@ int request_open(const char *path, unsigned also, struct brig_error *err)
 	int fd = file_open(path, also, &st);
 
 	if (fd == -EINVAL)
-		return err_set(err, BRIG_E_USAGE, 0,
-			       "'%.200s' is %s, not a regular file%s", path, file_kind(st.st_mode),
-			       S_ISFIFO(st.st_mode) ? ": it may never end; to read it all the same, redirect it (< FIFO) and "
-						      "name /dev/stdin"
-						    : "");
+		return err_set(
+			err, BRIG_E_USAGE, 0, "'%.200s' is %s, not a regular file%s", path, file_kind(st.st_mode),
+			S_ISFIFO(st.st_mode) ? ": it may never end; to read it all the same, redirect it (< FIFO) and "
+					       "name /dev/stdin"
+					     : "");
 	return fd < 0 ? err_set(err, BRIG_E_USAGE, -fd, "cannot open '%.200s'", path) : fd;
 }
 

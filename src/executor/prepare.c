@@ -206,11 +206,12 @@ int prepared_provide(struct prepared *p, const struct provision *v, bool is_run,
 	size_t n_files = is_run ? 0 : v->n_files;
 
 	if (v->n_binds > PREPARED_BINDS_MAX - plan->n_binds || n_files > PREPARED_FILES_MAX - plan->n_files)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "packages need %zu folders and %zu files in the cell of the %s step, beside %zu and %zu that "
-			       "are there: there is room for %d and %d; ask for fewer packages at once",
-			       v->n_binds, n_files, plan->step, plan->n_binds, plan->n_files, PREPARED_BINDS_MAX,
-			       PREPARED_FILES_MAX);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"packages need %zu folders and %zu files in the cell of the %s step, beside %zu and %zu that "
+			"are there: there is room for %d and %d; ask for fewer packages at once",
+			v->n_binds, n_files, plan->step, plan->n_binds, plan->n_files, PREPARED_BINDS_MAX,
+			PREPARED_FILES_MAX);
 	for (size_t i = 0; i < v->n_binds; i++)
 		p->binds[plan->n_binds++] = v->binds[i];
 	for (size_t i = 0; i < n_files; i++)
@@ -290,10 +291,9 @@ int prepare_run(const struct prepared_request *pr, const struct brig_request *re
 	int rc;
 
 	if (req->kind == BRIG_KIND_CODE)
-		ret->file = (struct plan_file){ .name = pr->source_name,
-						.data = req->code,
-						.len = req->code_len,
-						.mode = pr->source_mode };
+		ret->file = (struct plan_file){
+			.name = pr->source_name, .data = req->code, .len = req->code_len, .mode = pr->source_mode
+		};
 	if (pr->subject.tests)
 		ret->file = pr->subject.tests->run.file;
 	if (compiled)

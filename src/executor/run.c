@@ -40,7 +40,7 @@ struct run {
 	struct result *result;
 	struct prepared_request prepared;
 	struct selection chosen;
-	protection_set allowed;         /* allow_degraded */
+	protection_set allowed; /* allow_degraded */
 	const struct rule_set *judged_by;
 	struct inspect_job *inspection; /* under way */
 	bool inspected;                 /* begun, or not wanted */

@@ -200,8 +200,9 @@ static int step_inspect(struct stage *s)
 		s->watch->ending = END_FAILED;
 	outside_end(s);
 	if (!watch_drain(s->watch, deadline_ns))
-		result_warn(s->result, "a process of the cell still holds its output after cleanup_timeout_ms (%llu ms): what "
-				       "it writes from now on is not in the result",
+		result_warn(s->result,
+			    "a process of the cell still holds its output after cleanup_timeout_ms (%llu ms): what "
+			    "it writes from now on is not in the result",
 			    (unsigned long long)s->plan->limits.cleanup_ms);
 	s->backend->usage(s->cell, &s->usage);
 	s->backend->inspect(s->cell, s->facts);

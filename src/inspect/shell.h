@@ -320,7 +320,8 @@ struct sh_call {
 void sh_stdin(struct shell *sh, const struct sh_command *cmd, const struct sh_call *call);
 /* The program runs what it reads. */
 void sh_run_input(struct shell *sh, const struct sh_command *cmd, enum here_use use, const char *who);
-bool sh_reads_caller(const struct sh_command *cmd); /* its input is the caller's, not a pipe, file or text of the script */
+bool sh_reads_caller(
+	const struct sh_command *cmd); /* its input is the caller's, not a pipe, file or text of the script */
 bool sh_names_stdin(const struct sh_word *w);
 const struct sh_word *sh_script(const struct sh_call *call); /* of an interpreter; NULL: none */
 

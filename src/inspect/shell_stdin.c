@@ -12,8 +12,14 @@
 
 bool sh_names_stdin(const struct sh_word *w)
 {
-	static const char *const names[] = { "-",          "/dev/stdin",          "/dev/fd/0", "/proc/self/fd/0",
-					     "/dev/tty",   "/proc/self/task/*/fd/0", "/proc/*/fd/0", "/dev/./stdin",
+	static const char *const names[] = { "-",
+					     "/dev/stdin",
+					     "/dev/fd/0",
+					     "/proc/self/fd/0",
+					     "/dev/tty",
+					     "/proc/self/task/*/fd/0",
+					     "/proc/*/fd/0",
+					     "/dev/./stdin",
 					     "/dev/console" };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -80,9 +86,9 @@ static bool option_in(const struct sh_call *call, size_t i, const char *option, 
 		rest = w->s + len + (w->s[len] == '=');
 	if (!rest)
 		return false;
-	*value = *rest ? (struct sh_word){ .s = rest, .len = (uint32_t)strlen(rest) }
-		       : i + 1 < call->n ? call->words[i + 1]
-					 : none;
+	*value = *rest             ? (struct sh_word){ .s = rest, .len = (uint32_t)strlen(rest) }
+		 : i + 1 < call->n ? call->words[i + 1]
+				   : none;
 	return true;
 }
 
@@ -226,7 +232,8 @@ void sh_stdin(struct shell *sh, const struct sh_command *cmd, const struct sh_ca
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
 		if (programs[i].program[0] == call->program[0] && is_program(programs[i].program, call->program)) {
-			const struct sh_word *last = programs[i].operands < 99 ? sh_operand(call, programs[i].operands - 1) : NULL;
+			const struct sh_word *last =
+				programs[i].operands < 99 ? sh_operand(call, programs[i].operands - 1) : NULL;
 
 			if ((!last || sh_names_stdin(last)) && !has_any(call, programs[i].options))
 				sh_run_input(sh, cmd, HERE_OTHER, call->program);

@@ -75,7 +75,7 @@ struct result {
 	struct test_report tests;
 	char warning[RESULT_WARNINGS_MAX][RESULT_TEXT_MAX];
 	size_t n_warnings;
-	char leftovers[256]; /* what clean-up could not remove in time; "": nothing */
+	char leftovers[256];         /* what clean-up could not remove in time; "": nothing */
 	uint64_t audit_seq;          /* number of its audit entry; 0: none */
 	char audit_hash[2 * 32 + 1]; /* and its hash, in hex */
 	char *receipt;               /* signed statement, heap; NULL: none was asked for */

@@ -843,9 +843,9 @@ static void i2_covered_file_is_never_packed(void **state)
 		int pair[2];
 
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-		assert_int_equal(pack_tree(tree, &roomy, plan_workspace_hides, (void *)(uintptr_t)&w, pair[0], &counts,
-					   &err),
-				 0);
+		assert_int_equal(
+			pack_tree(tree, &roomy, plan_workspace_hides, (void *)(uintptr_t)&w, pair[0], &counts, &err),
+			0);
 		assert_int_equal(unpack_tree(copy, pair[1], &into, &counts), 0);
 		assert_int_equal(faccessat(copy, "main.py", F_OK, AT_SYMLINK_NOFOLLOW), -1);
 		assert_int_equal(unlinkat(copy, "sib.py", 0), 0);

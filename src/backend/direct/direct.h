@@ -101,7 +101,7 @@ struct cell {
 	struct guard_spec spec;
 	struct scratch scratch;
 	pid_t guard, program; /* 0: not there yet */
-	bool own_uts; /* the guard has a uts namespace of its own, for its number */
+	bool own_uts;         /* the guard has a uts namespace of its own, for its number */
 	int guard_pidfd;      /* FD_NONE once reaped */
 	int ctl, go, in, out, err, poll;
 	bool ready, started, ended, gone;

@@ -50,8 +50,8 @@ struct cell {
 	struct project project;
 	pid_t init_pid;
 	uint64_t id_pair; /* which of the host's pairs of ids it has (idmap.c) */
-	int init_pidfd; /* FD_NONE once reaped, or left to settle */
-	int dying;      /* ... and then this */
+	int init_pidfd;   /* FD_NONE once reaped, or left to settle */
+	int dying;        /* ... and then this */
 	pid_t payload_pid;
 
 	int ctl, go; /* our ends */
