@@ -24,6 +24,7 @@ int workspace_open(const char *path, const char *state, const struct settings *s
 
 	if (!w)
 		return err_nomem(err);
+	w->fd = FD_NONE;
 	w->set = set;
 	w->folder = (struct folder)FOLDER_INIT;
 	rc = folder_open(path, "workspace", false, &w->folder, err);

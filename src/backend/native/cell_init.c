@@ -443,6 +443,9 @@ _Noreturn void cell_init_main(const struct cell_spec *spec)
 		.workspace = FD_NONE,
 		.nested_userns = FD_NONE,
 		.project = { .source = FD_NONE, .upper = FD_NONE, .masks = FD_NONE },
+		.alternatives = FD_NONE,
+		.payload_pidfd = FD_NONE,
+		.listener = FD_NONE,
 		.mate = FD_NONE,
 	};
 	enum step failed = STEP_exec;
