@@ -36,6 +36,8 @@ void audit_close(struct audit_log *log); /* NULL is fine */
 int audit_ready(struct audit_log *log, const struct settings *set, struct brig_error *err);
 /* Appends the request's entry and fills rec->audit_*. */
 int audit_append(struct audit_log *log, struct record *rec, struct brig_error *err);
+/* Behind the entry of a run: what its clean-up left behind, which is known only later. */
+int audit_append_leftover(struct audit_log *log, const struct record *rec, struct brig_error *err);
 /* Eight bytes that name this log, in hex. */
 #define AUDIT_ID_LEN 16
 const char *audit_id(const struct audit_log *log);

@@ -479,6 +479,27 @@ int audit_append(struct audit_log *log, struct record *rec, struct brig_error *e
 	return rc;
 }
 
+static int put_leftover(struct audit_log *log, const struct record *rec, struct brig_error *err)
+{
+	line_begin(&log->line, &log->head, EVENT_leftover, clock_wall_ns());
+	line_text(&log->line, "id", rec->res->id);
+	line_text(&log->line, "what", rec->res->leftovers);
+	return put_line(log, err);
+}
+
+int audit_append_leftover(struct audit_log *log, const struct record *rec, struct brig_error *err)
+{
+	int rc = log_enter(log, err);
+
+	if (rc < 0)
+		return rc;
+	rc = put_leftover(log, rec, err);
+	if (rc == 0)
+		rc = force_to_disk(log, rec->set, clock_wall_ns(), err);
+	log_leave(log);
+	return rc;
+}
+
 /* ---- room -------------------------------------------------------------------------------------------------- */
 
 /* Blocks behind the end are ours to fill: an entry that was promised does not fail for want of room. */

@@ -50,7 +50,7 @@ static const struct option_row show_options[] = {
 	{ "rule", 'r', OPTION_TEXT, "RULE", AT(rule), NULL, "only code in which this rule found something" },
 	{ "last", 'n', OPTION_TEXT, "COUNT", AT(last), NULL, "only the last so many" },
 	{ "all", 'a', OPTION_FLAG, NULL, AT(all), NULL,
-	  "also what the log notes of itself: checkpoints, new files, keys" },
+	  "also what the log notes besides: leftovers of runs, checkpoints, new files, keys" },
 	STATE_ROW,
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the entries as they are, one per line" },
 	ROW_NO_COLOR,

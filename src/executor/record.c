@@ -220,7 +220,16 @@ static void write_metrics(struct recorder *r, const struct record *rec, struct r
 		result_warn(res, "%s%s", rc < 0 ? "this run is not in the metrics: " : "", err.msg);
 }
 
-void record_sum_up(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
+/* Rare, and known later than the run's own entry, which is written while others still clean up. */
+static void write_leftover(struct recorder *r, const struct recording *rg, struct result *res)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (rg->audited && res->leftovers[0] && audit_append_leftover(r->audit, &rg->rec, &err) < 0)
+		result_warn(res, "what was left behind is not in the audit log: %s", err.msg);
+}
+
+void record_end(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
 {
 	struct record *rec = &rg->rec;
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -237,6 +246,7 @@ void record_sum_up(struct recorder *r, struct recording *rg, const char *policy_
 	record_stream_end(&rec->out);
 	record_stream_end(&rec->err);
 	record_hash_evidence(rec);
+	write_audit(r, rg, res);
 }
 
 void record_finish(struct recorder *r, struct recording *rg, struct result *res)
@@ -244,7 +254,7 @@ void record_finish(struct recorder *r, struct recording *rg, struct result *res)
 	struct record *rec = &rg->rec;
 
 	if (wants_record(rg)) {
-		write_audit(r, rg, res);
+		write_leftover(r, rg, res);
 		write_history(r, rec, res);
 		write_metrics(r, rec, res);
 		write_receipt(r, rg, res);

@@ -46,9 +46,10 @@ void record_begin(struct recording *rg, const struct subject *what, const struct
  * what may fail becomes a warning of the result.  Cheap, and only done once.
  */
 int record_prepare(struct recorder *r, struct recording *rg, struct result *res, struct brig_error *err);
-/* When everything of the result is known but what the last clean-up leaves.  policy_file: "" if there is none. */
-void record_sum_up(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res);
-/* When that is known, too: writes, and adds to the result what recording has to say. */
+/* When everything of the result is known but what the last clean-up leaves: the audit entry.  policy_file: "" if there is
+ * none. */
+void record_end(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res);
+/* When that is known, too: all the rest.  Both add to the result what recording has to say. */
 void record_finish(struct recorder *r, struct recording *rg, struct result *res);
 
 #endif

@@ -420,7 +420,7 @@ static int step_run(struct run *r)
 	return 0;
 }
 
-/* Others remove what is left of the cells while the record is made; what they cannot is in it. */
+/* Others remove what is left of the cells while the audit entry is written; what they cannot is recorded after it. */
 static void settle(struct run *r)
 {
 	const struct backend_ops *ops = r->chosen.ops;
@@ -476,7 +476,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 	packages_release(&r->packages);
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
-	record_sum_up(recorder, &r->recording, policy_file(policy), ret);
+	record_end(recorder, &r->recording, policy_file(policy), ret);
 	work_close(&r->work);
 	settle(r);
 	record_finish(recorder, &r->recording, ret);

@@ -224,8 +224,9 @@ def settle_leftovers_are_recorded(t):
 		r = json.loads(out)
 		t.equal((r["verdict"], r["stdout"]), ("ok", "go\n"), "the program's own end", r)
 		t.check(any("left behind" in w for w in r["warnings"]), "no warning", r["warnings"])
-		entry = [e for e in map(json.loads, t.brig("audit", "show", "--json").out.splitlines()) if e.get("event") == "run"]
-		t.check(entry and r["id"] in entry[-1]["leftovers"], "the audit entry does not name it", entry)
+		entry = [e for e in map(json.loads, t.brig("audit", "show", "--all", "--json").out.splitlines()) if e.get("event") == "leftover"]
+		t.check([e["id"] for e in entry] == [r["id"]] and r["id"] in entry[0]["what"], "no audit entry names it", entry)
+		t.equal(t.brig("audit", "verify").rc, 0, "the log's own verification")
 		shown = t.brig("show", r["id"])
 		t.check(b"left behind" in shown.out, "the history does not show it", shown)
 		stats = t.brig("stats", "--prometheus")
