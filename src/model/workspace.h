@@ -25,8 +25,8 @@ struct plan_workspace {
 	 * those below it. */
 	const char *const *held;
 	size_t n_held;
-	const char *
-		covered; /* a name at the top, not taken from the project: the staged file of that name is shown; or NULL */
+	/* A name at the top, not taken from the project: the staged file of that name is shown.  NULL: none. */
+	const char *covered;
 };
 
 /* Whether a path of the project is hidden, or covered; arg is the struct plan_workspace.  Has the form of a pack_skip_fn. */
