@@ -8,7 +8,7 @@ import signal
 import stat
 
 import harness
-from harness import case
+from harness import case, give
 
 OWNER = 54321  # an ordinary user who owns the folder that the project is in
 EXCHANGE = 2
@@ -16,16 +16,6 @@ AT_FDCWD = -100
 libc = ctypes.CDLL(None, use_errno=True)
 
 EDIT = "open('edit', 'w').write('two'); open('new', 'w').write('new')"
-
-
-def give(path):
-	"""To whoever brig runs as."""
-	user = harness.test_ids()
-	if user:
-		for folder, dirs, files in os.walk(path):
-			for name in dirs + files:
-				os.lchown(os.path.join(folder, name), *user)
-		os.lchown(path, *user)
 
 
 def folder(t, name, files=()):

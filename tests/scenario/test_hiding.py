@@ -4,8 +4,7 @@ import json
 import os
 import re
 
-import harness
-from harness import case
+from harness import case, give
 
 SECRET = "tell-nobody-0815"
 
@@ -30,16 +29,6 @@ def look(folder):
 			print(path[len("/workspace/"):], e.strerror)
 look("/workspace")
 """
-
-
-def give(path):
-	"""To whoever brig runs as: a project is the caller's own."""
-	user = harness.test_ids()
-	if user:
-		for folder, dirs, files in os.walk(path):
-			for name in dirs + files:
-				os.lchown(os.path.join(folder, name), *user)
-		os.lchown(path, *user)
 
 
 def project(t, files, links=(), twins=()):

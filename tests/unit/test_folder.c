@@ -387,24 +387,6 @@ static void test_homes_are_refused(void **state)
 
 /* ---- artifacts ----------------------------------------------------------------------------------- */
 
-static int fetch_into(const struct folder *out, bool overwrite, struct buf *why, struct artifacts *ret)
-{
-	static const char *const all[] = { "**" };
-	struct workspace_view view = { .fd = open_at("view"), .whole = true };
-	const struct artifacts_ask ask = { .view = &view,
-					   .pattern = all,
-					   .n_patterns = 1,
-					   .out = out,
-					   .overwrite = overwrite,
-					   .not_copied = why,
-					   .set = &set };
-	struct brig_error err = BRIG_ERROR_INIT;
-	int rc = workspace_artifacts(&ask, ret, &err);
-
-	(void)close(view.fd);
-	return rc;
-}
-
 static void fetch(bool overwrite, struct buf *why, struct artifacts *ret)
 {
 	AUTO_FOLDER out = FOLDER_INIT;

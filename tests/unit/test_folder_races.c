@@ -318,24 +318,6 @@ static void test_w7_swapped_folder(void **state)
 
 /* ---- artifacts ----------------------------------------------------------------------------------- */
 
-static int fetch_into(const struct folder *out, bool overwrite, struct buf *why, struct artifacts *ret)
-{
-	static const char *const all[] = { "**" };
-	struct workspace_view view = { .fd = open_at("view"), .whole = true };
-	const struct artifacts_ask ask = { .view = &view,
-					   .pattern = all,
-					   .n_patterns = 1,
-					   .out = out,
-					   .overwrite = overwrite,
-					   .not_copied = why,
-					   .set = &set };
-	struct brig_error err = BRIG_ERROR_INIT;
-	int rc = workspace_artifacts(&ask, ret, &err);
-
-	(void)close(view.fd);
-	return rc;
-}
-
 /* The folder for artifacts, and one in it, change places with links to root's folder. */
 static void race_of_artifacts(const char *a, const char *b)
 {

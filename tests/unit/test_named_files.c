@@ -18,42 +18,7 @@
 #include "base/file.h"
 #include "files/pack.h"
 #include "model/workspace.h"
-#include "temp_folder.h"
-
-static char folder[80]; /* with tree/ in it, and outside/ */
-static int tree, outside;
-
-static int make_folder(void **state)
-{
-	int top;
-
-	(void)state;
-	if (temp_folder_make(folder, sizeof(folder), "files") < 0)
-		return -1;
-	top = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	(void)mkdirat(top, "tree", 0755);
-	(void)mkdirat(top, "outside", 0755);
-	tree = openat(top, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	outside = openat(top, "outside", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	(void)close(top);
-	return tree >= 0 && outside >= 0 ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-	(void)state;
-	(void)close(tree);
-	(void)close(outside);
-	return temp_folder_remove(folder);
-}
-
-static void put_file(int dir, const char *path, const char *text)
-{
-	AUTO_FD fd = openat(dir, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-	assert_true(fd >= 0);
-	assert_int_equal(fd_write_all(fd, text, strlen(text)), 0);
-}
+#include "tree_bed.h"
 
 static int fresh(const char *name)
 {

@@ -12,18 +12,8 @@
 static void collect(bool whole)
 {
 	static const char *const ours[] = { "main.py" };
-	struct workspace *w = open_project();
-	struct workspace_view view = { .fd = open_at("view"), .whole = whole };
-	const struct collect_ask ask = {
-		.workspace = w, .view = &view, .state = &state_dir, .id = ID, .ours = ours, .n_ours = 1, .set = &set
-	};
-	struct brig_error err = BRIG_ERROR_INIT;
 
-	changes_release(&changes);
-	if (workspace_collect(&ask, &changes, &err) < 0)
-		fail_msg("%s", err.msg);
-	(void)close(view.fd);
-	workspace_close(w);
+	collect_view(ID, whole, ours, ARRAY_LEN(ours));
 }
 
 /* "+added ~modified -deleted", types as / for folders, @ for links, ! for others. */

@@ -140,12 +140,18 @@ UNUSED static int open_at(const char *name)
 	return fd;
 }
 
-/* Collects view/ as the upper layer of an overlay under an id. */
-UNUSED static void collect_as(const char *id)
+/* Collects view/ into changes: as the whole tree, or as the upper layer of an overlay. */
+UNUSED static void collect_view(const char *id, bool whole, const char *const *ours, size_t n_ours)
 {
 	struct workspace *w = open_project();
-	struct workspace_view view = { .fd = open_at("view"), .whole = false };
-	const struct collect_ask ask = { .workspace = w, .view = &view, .state = &state_dir, .id = id, .set = &set };
+	struct workspace_view view = { .fd = open_at("view"), .whole = whole };
+	const struct collect_ask ask = { .workspace = w,
+					 .view = &view,
+					 .state = &state_dir,
+					 .id = id,
+					 .ours = ours,
+					 .n_ours = n_ours,
+					 .set = &set };
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	changes_release(&changes);
@@ -153,6 +159,30 @@ UNUSED static void collect_as(const char *id)
 		fail_msg("%s", err.msg);
 	(void)close(view.fd);
 	workspace_close(w);
+}
+
+UNUSED static void collect_as(const char *id)
+{
+	collect_view(id, /* whole= */ false, NULL, 0);
+}
+
+/* Everything of view/ into a folder. */
+UNUSED static int fetch_into(const struct folder *out, bool overwrite, struct buf *why, struct artifacts *ret)
+{
+	static const char *const all[] = { "**" };
+	struct workspace_view view = { .fd = open_at("view"), .whole = true };
+	const struct artifacts_ask ask = { .view = &view,
+					   .pattern = all,
+					   .n_patterns = 1,
+					   .out = out,
+					   .overwrite = overwrite,
+					   .not_copied = why,
+					   .set = &set };
+	struct brig_error err = BRIG_ERROR_INIT;
+	int rc = workspace_artifacts(&ask, ret, &err);
+
+	(void)close(view.fd);
+	return rc;
 }
 
 /* What is not moved over goes into text, if there is one. */
