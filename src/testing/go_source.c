@@ -134,6 +134,18 @@ static bool is_surely_run(const char *name, size_t len)
 
 /* ---- the list ---------------------------------------------------------------------------------------- */
 
+/* Of bytes that may be the last of the file: there is no NUL behind them that strndup could look for. */
+static char *copy_of(const char *text, size_t len)
+{
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	return copy;
+}
+
 static bool add_test(struct go_tests *g, const char *folder, size_t folder_len, const char *name, size_t len, bool sure)
 {
 	struct go_test *grown;
@@ -150,7 +162,7 @@ static bool add_test(struct go_tests *g, const char *folder, size_t folder_len, 
 		g->cap = cap;
 	}
 	g->row[g->n] =
-		(struct go_test){ .folder = strndup(folder, folder_len), .name = strndup(name, len), .sure = sure };
+		(struct go_test){ .folder = copy_of(folder, folder_len), .name = copy_of(name, len), .sure = sure };
 	g->n++;
 	return g->row[g->n - 1].folder && g->row[g->n - 1].name;
 }
