@@ -136,7 +136,7 @@ static int open_through_links(const char *path)
 {
 	struct way w = { .at = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) };
 	AUTO_FD fd = FD_NONE;
-	struct stat st;
+	struct stat st = { .st_uid = (uid_t)-1 };
 	int rc = w.at < 0 ? -errno : str_copy(w.rest, sizeof(w.rest), path) ? 0 : -ENAMETOOLONG;
 
 	while (rc == 0 && *w.rest)
