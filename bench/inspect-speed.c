@@ -68,7 +68,7 @@ static void measure(const struct rule_set *rules, const char *path, char *text)
 {
 	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -errno : fd_read_all(fd, text, TEXT_MAX);
-	struct inspect_request req = { .trust = TRUST_UNKNOWN, .text = text };
+	struct inspect_request req = { .level = INSPECTION_GUARD, .text = text };
 	uint64_t best = UINT64_MAX;
 	size_t findings = 0;
 

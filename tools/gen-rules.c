@@ -160,7 +160,7 @@ static void put_row(FILE *out, const struct rule *r, size_t row)
 	put_list_name(out, "match", row, r->n_match);
 	put_list_name(out, "no_match", row, r->n_no_match);
 	fputs(" .severity = {", out);
-	for (size_t t = 0; t < TRUST_COUNT; t++)
+	for (size_t t = 0; t < INSPECTION_COUNT; t++)
 		fprintf(out, " SEVERITY_%s,", severity_name[r->severity[t]]);
 	fputs(" },\n\t  .message = ", out);
 	put_text(out, r->message);

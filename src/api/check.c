@@ -74,7 +74,7 @@ static int document(const struct question *q, const struct findings *found, char
 {
 	json_t *doc =
 		json_pack("{s:s, s:s?, s:b, s:s, s:s, s:b, s:o, s:I}", "kind", q->kind, "language",
-			  q->lang ? q->lang->name : NULL, "inspected", q->inspected, "trust", trust_name[q->what.trust],
+			  q->lang ? q->lang->name : NULL, "inspected", q->inspected, "level", inspection_name[q->what.level],
 			  "worst", severity_name[found->worst], "blocked", found->worst == SEVERITY_CRITICAL,
 			  "findings", json_findings(found), "dropped", (json_int_t)found->dropped);
 	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
@@ -108,7 +108,7 @@ int check_text(const struct policy *policy, struct rulebook *book, const struct 
 	    (rc = policy_resolve(policy, req->trust, NULL, 0, resolved, err)) < 0 ||
 	    (rc = rulebook_get(book, resolved->set.rules_file, &rules, err)) < 0)
 		return rc;
-	q.what.trust = resolved->trust;
+	q.what.level = (enum inspection)resolved->set.inspection;
 	q.what.has_input = true; /* as of a run, unless it is said otherwise there */
 	q.what.strict_commands = req->strict || resolved->set.strict_commands;
 	if (q.inspected && (rc = inspect_confined(rules, &q.what, &found, err)) < 0)
@@ -148,8 +148,8 @@ static json_t *json_severity(const enum severity *severity)
 	json_t *object = json_object();
 	int failed = 0;
 
-	for (enum trust t = 0; t < TRUST_COUNT; t++)
-		failed |= json_object_set_new(object, trust_name[t], json_string(severity_name[severity[t]]));
+	for (enum inspection t = INSPECTION_REPORT; t < INSPECTION_COUNT; t++)
+		failed |= json_object_set_new(object, inspection_name[t], json_string(severity_name[severity[t]]));
 	if (failed) {
 		json_decref(object);
 		return NULL;

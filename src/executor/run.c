@@ -102,7 +102,7 @@ static int end_blocked(struct run *r, const struct findings *f)
 static int begin_inspection(struct run *r)
 {
 	const struct settings *set = &r->prepared.resolved.set;
-	struct inspect_request what = { .trust = r->prepared.resolved.trust,
+	struct inspect_request what = { .level = (enum inspection)r->prepared.resolved.set.inspection,
 					.text = r->prepared.subject.text,
 					.len = r->prepared.subject.len,
 					.has_input = r->req->stdin_fd >= 0 || r->req->stdin_len > 0,

@@ -29,7 +29,7 @@ static struct span span_at(size_t at, size_t len)
 
 static bool is_too_large(struct judge *j, size_t len)
 {
-	size_t max = j->trust == TRUST_TRUSTED ? LEN_MAX_TRUSTED : LEN_MAX;
+	size_t max = j->level == INSPECTION_REPORT ? LEN_MAX_TRUSTED : LEN_MAX;
 
 	if (len <= max)
 		return false;

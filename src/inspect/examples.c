@@ -19,14 +19,14 @@ struct bench {
 	const struct rule_set *set;
 	const struct rule *rule;
 	enum rule_language lang;
-	enum trust trust;
+	enum inspection level;
 };
 
 static int check_example(const struct bench *b, const char *example, bool expected, struct brig_error *err)
 {
 	const struct inspect_request req = {
 		.kind = inspect_example_kind(b->lang),
-		.trust = b->trust,
+		.level = b->level,
 		.text = example,
 		.len = strlen(example),
 		.has_input = true,
@@ -44,7 +44,7 @@ static int check_example(const struct bench *b, const char *example, bool expect
 		return 0;
 	return err_set(err, BRIG_E_POLICY, 0, "%s:%u: rule %s %s its example \"%.120s\" (%s, %s)", b->rule->file,
 		       b->rule->line, b->rule->id, expected ? "does not match" : "matches", example,
-		       rule_language_name[b->lang], trust_name[b->trust]);
+		       rule_language_name[b->lang], inspection_name[b->level]);
 }
 
 static int check_bench(const struct bench *b, struct brig_error *err)
@@ -63,13 +63,13 @@ static int check_rule(const struct rule_set *set, const struct rule *rule, struc
 	struct bench b = { .set = set, .rule = rule };
 
 	for (unsigned lang = 0; lang < RULE_LANGUAGE_COUNT; lang++)
-		for (unsigned t = 0; t < TRUST_COUNT; t++) {
+		for (unsigned t = INSPECTION_REPORT; t < INSPECTION_COUNT; t++) {
 			int rc;
 
 			if (!(rule->languages & 1u << lang) || rule->severity[t] == SEVERITY_NONE)
 				continue;
 			b.lang = (enum rule_language)lang;
-			b.trust = (enum trust)t;
+			b.level = (enum inspection)t;
 			rc = check_bench(&b, err);
 			if (rc < 0)
 				return rc;

@@ -168,7 +168,7 @@ int inspect_text(const struct rule_set *rules, const struct inspect_request *req
 	struct judge j = {
 		.rules = rules,
 		.language = inspect_language(req->kind),
-		.trust = req->trust,
+		.level = req->level,
 		.workspace = req->workspace ? req->workspace : "/workspace",
 		.strict_commands = req->strict_commands,
 		.has_input = req->has_input,

@@ -27,7 +27,7 @@ extern const char *const inspect_kind_name[INSPECT_KIND_COUNT];
 
 struct inspect_request {
 	enum inspect_kind kind;
-	enum trust trust;
+	enum inspection level;
 	const char *text;
 	size_t len;
 	const char *workspace; /* for paths; NULL: "/workspace" */

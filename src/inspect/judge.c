@@ -48,7 +48,9 @@ static struct span place(const struct judge *j, struct span where)
 
 static bool report(struct judge *j, const struct rule *rule, struct finding *f, struct span where)
 {
-	f->severity = rule->severity[j->trust];
+	f->severity = rule->severity[j->level];
+	if (j->level == INSPECTION_REPORT && f->severity == SEVERITY_CRITICAL)
+		f->severity = SEVERITY_HIGH; /* told, and not blocked */
 	if (f->severity == SEVERITY_NONE)
 		return false;
 	f->span = place(j, where);
@@ -176,12 +178,12 @@ static const struct rule *missing_from(const struct judge *j, const char *name, 
 	size_t at = 0;
 
 	while ((list = rules_next(j->rules, j->language, RULE_MODULE_ALLOW, &at))) {
-		if (list->severity[j->trust] == SEVERITY_NONE)
+		if (list->severity[j->level] == SEVERITY_NONE)
 			continue;
 		for (size_t n = len; n > 0; n = parent(name, n, joint_of(j->language)))
 			if (list_has(list, name, n))
 				return NULL;
-		if (!strictest || list->severity[j->trust] > strictest->severity[j->trust])
+		if (!strictest || list->severity[j->level] > strictest->severity[j->level])
 			strictest = list;
 	}
 	return strictest;
@@ -201,7 +203,7 @@ bool judge_module(struct judge *j, const char *name, size_t len, struct span whe
 	if (rules_find(j->rules, j->language, RULE_MEMBER_ALLOW, name, len))
 		rule = NULL;
 	/* A milder rule of its own does not excuse a module that is on no list: both are said. */
-	missing = list && (!rule || rule->severity[j->trust] < list->severity[j->trust]) &&
+	missing = list && (!rule || rule->severity[j->level] < list->severity[j->level]) &&
 		  report_name(j, list, name, len, where);
 	return (rule && report_name(j, rule, name, len, where)) || missing;
 }

@@ -12,7 +12,7 @@
 struct judge {
 	const struct rule_set *rules;
 	enum rule_language language;
-	enum trust trust;
+	enum inspection level;
 	const char *workspace;
 	bool strict_commands;
 	bool has_input; /* the program will read bytes that are not known now */

@@ -162,7 +162,7 @@ static const struct rule *sensitive(const struct judge *j, const char *path, siz
 	size_t at = 0;
 
 	while ((rule = rules_next(j->rules, RULE_PATH, RULE_PATH_DENY, &at)))
-		if (rule->severity[j->trust] != SEVERITY_NONE && rule_covers(rule, path, len))
+		if (rule->severity[j->level] != SEVERITY_NONE && rule_covers(rule, path, len))
 			return rule;
 	return NULL;
 }

@@ -197,7 +197,7 @@ static const struct rule *reflection_rule(const struct py *p, const char *name, 
 
 	if (!rule && len > 2 && memcmp(name, "__", 2) == 0)
 		rule = rules_find(p->j->rules, RULE_PYTHON, RULE_BUILTIN, name, len);
-	return rule && rule->severity[p->j->trust] >= SEVERITY_HIGH ? rule : NULL;
+	return rule && rule->severity[p->j->level] >= SEVERITY_HIGH ? rule : NULL;
 }
 
 /*

@@ -81,7 +81,7 @@ static const struct rule *missing_from(const struct py *p, const char *path, siz
 	size_t at = 0;
 
 	while ((r = rules_next(p->j->rules, RULE_PYTHON, RULE_MODULE_ALLOW, &at))) {
-		if (r->severity[p->j->trust] == SEVERITY_NONE)
+		if (r->severity[p->j->level] == SEVERITY_NONE)
 			continue;
 		if (list_covers(r, path, len))
 			return NULL;
@@ -96,7 +96,7 @@ bool py_judge_import(struct py *p, const char *path, size_t len, struct span whe
 	const struct rule *rule = py_module_rule(p, path, len, &matched), *list = missing_from(p, path, len);
 	bool by_use = rule && (py_is_allowed(p, path, len) || (matched == len && py_by_attribute(p, path, len)));
 
-	if (list && (!rule || by_use || rule->severity[p->j->trust] < list->severity[p->j->trust]))
+	if (list && (!rule || by_use || rule->severity[p->j->level] < list->severity[p->j->level]))
 		report(p, list, path, len, where);
 	if (!rule || by_use) {
 		if (!rule && len > 1 && path[0] == '_' && path[1] != '_')

@@ -8,14 +8,14 @@
  *	  languages: [python]               # python javascript typescript go shell path; typescript implies nothing
  *	  kind: module                      # see enum rule_kind
  *	  names: [subprocess, pty]
- *	  severity: {untrusted: CRITICAL, unknown: CRITICAL, trusted: HIGH}   # or one word for all
+ *	  severity: {strict: CRITICAL, guard: LOW, report: LOW}   # or one word for all
  *	  message: starts other programs    # completed by the name: "subprocess: starts other programs"
  *	  remedy: compute the result in Python instead, or run with --trust trusted
  *	  match: ["import subprocess"]
  *	  no_match: ["subprocess = 1"]
  *	  network: true                     # optional: it is about talking to the network, and about nothing else
  *
- * languages may be the word "all".  A trust level that severity does not name is NONE: the rule is silent there.
+ * languages may be the word "all".  A level that severity does not name is NONE: the rule is silent there.
  * The kinds *-allow need id, languages, kind and names (module-allow: everything); check needs no examples.
  * Except for commands, paths and allow-lists a name belongs to one rule per language.
  */
@@ -59,7 +59,7 @@ struct rule {
 	enum rule_kind kind;
 	const char *const *names;
 	size_t n_names;
-	enum severity severity[TRUST_COUNT];
+	enum severity severity[INSPECTION_COUNT];
 	const char *message;
 	const char *remedy;
 	const char *const *match;

@@ -293,7 +293,7 @@ static int read_severity_word(struct reader *r, enum severity *ret)
 	return 0;
 }
 
-/* One pair of {untrusted: CRITICAL, ...}; the key is the current event. */
+/* One pair of {strict: CRITICAL, ...}; the key is the current event. */
 static int read_level(struct reader *r, struct rule *rule, unsigned *seen)
 {
 	const char *level = text_here(r, "severity", 16);
@@ -302,9 +302,9 @@ static int read_level(struct reader *r, struct rule *rule, unsigned *seen)
 
 	if (!level)
 		return -BRIG_E_POLICY;
-	t = index_of(trust_name, TRUST_COUNT, level);
-	if (t == TRUST_COUNT)
-		return complain_choice(r, "trust level", level, trust_name, TRUST_COUNT);
+	t = index_of(inspection_name, INSPECTION_COUNT, level);
+	if (t == INSPECTION_COUNT || t == INSPECTION_OFF)
+		return complain_choice(r, "level of inspection", level, inspection_name + 1, INSPECTION_COUNT - 1);
 	if (*seen & 1u << t)
 		return complain(r, line_here(r), "severity names %s twice", level);
 	*seen |= 1u << t;
@@ -320,12 +320,12 @@ static int read_severity(struct reader *r, struct rule *rule, const struct field
 
 	if (r->event.type == YAML_SCALAR_EVENT) {
 		rc = read_severity_word(r, &all);
-		for (size_t t = 0; t < TRUST_COUNT; t++)
+		for (size_t t = INSPECTION_REPORT; t < INSPECTION_COUNT; t++)
 			rule->severity[t] = all;
 		return rc;
 	}
 	if (r->event.type != YAML_MAPPING_START_EVENT)
-		return complain(r, line_here(r), "%s takes one word, or {untrusted: ..., unknown: ..., trusted: ...}",
+		return complain(r, line_here(r), "%s takes one word, or {strict: ..., guard: ..., report: ...}",
 				f->name);
 	while ((rc = next(r)) == 0 && r->event.type != YAML_MAPPING_END_EVENT) {
 		rc = read_level(r, rule, &seen);

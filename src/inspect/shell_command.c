@@ -299,7 +299,7 @@ static const char *base_name(const char *path)
 
 static bool is_strict(const struct shell *sh)
 {
-	return sh->j->strict_commands || sh->j->trust == TRUST_UNTRUSTED;
+	return sh->j->strict_commands || sh->j->level == INSPECTION_STRICT;
 }
 
 /* The white-list: what is in no list is reported under the name of the list. */

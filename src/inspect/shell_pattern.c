@@ -291,7 +291,7 @@ static void index_rules(struct shell *sh)
 		return;
 	sh->indexed = true;
 	while ((rule = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND, &at)) != NULL)
-		for (size_t i = 0; i < rule->n_names && rule->severity[sh->j->trust] != SEVERITY_NONE; i++)
+		for (size_t i = 0; i < rule->n_names && rule->severity[sh->j->level] != SEVERITY_NONE; i++)
 			index_name(sh, rule, rule->names[i]);
 }
 
@@ -345,8 +345,8 @@ enum severity sh_match_rules(struct shell *sh, const struct sh_call *call)
 			if (!name[0])
 				describe(call, name, sizeof(name));
 			judge_report(sh->j, e->rule, name, call->cmd->span);
-			if (e->rule->severity[sh->j->trust] > worst)
-				worst = e->rule->severity[sh->j->trust];
+			if (e->rule->severity[sh->j->level] > worst)
+				worst = e->rule->severity[sh->j->level];
 		}
 	}
 	return worst;

@@ -190,7 +190,7 @@ static int cannot_say(const struct rule_set *rules, const struct inspect_request
 	struct judge j = {
 		.rules = rules,
 		.language = inspect_language(req->kind),
-		.trust = req->trust,
+		.level = req->level,
 		.text = req->text,
 		.len = req->len,
 		.out = &found,

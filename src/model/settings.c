@@ -29,6 +29,12 @@ const char *const workspace_mode_name[] = {
 	[WORKSPACE_COW] = "cow",
 	[WORKSPACE_RW] = "rw",
 };
+const char *const inspection_name[] = {
+	[INSPECTION_OFF] = "off",
+	[INSPECTION_REPORT] = "report",
+	[INSPECTION_GUARD] = "guard",
+	[INSPECTION_STRICT] = "strict",
+};
 const char *const trust_name[] = {
 	[TRUST_UNTRUSTED] = "untrusted",
 	[TRUST_UNKNOWN] = "unknown",
@@ -42,6 +48,7 @@ static_assert(ARRAY_LEN(audit_mode_name) == AUDIT_MODE_COUNT, "audit_mode_name[]
 static_assert(ARRAY_LEN(audit_fsync_name) == AUDIT_FSYNC_COUNT, "audit_fsync_name[] misses one");
 static_assert(ARRAY_LEN(keep_name) == KEEP_COUNT, "keep_name[] misses one");
 static_assert(ARRAY_LEN(workspace_mode_name) == WORKSPACE_MODE_COUNT, "workspace_mode_name[] misses one");
+static_assert(ARRAY_LEN(inspection_name) == INSPECTION_COUNT, "inspection_name[] misses one");
 static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 
 /* The choices of each ENUM row; other rows have none. */
@@ -57,6 +64,7 @@ static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 #define choices_audit           audit_mode_name
 #define choices_audit_fsync     audit_fsync_name
 #define choices_keep_code       keep_name
+#define choices_inspection      inspection_name
 #define choices_keep_output     keep_name
 #define choices_workspace_mode  workspace_mode_name
 #define choices_default_trust   trust_name

@@ -52,6 +52,8 @@ enum audit_mode { AUDIT_OFF, AUDIT_OPTIONAL, AUDIT_REQUIRED, AUDIT_MODE_COUNT };
 enum audit_fsync { AUDIT_FSYNC_INTERVAL, AUDIT_FSYNC_ALWAYS, AUDIT_FSYNC_COUNT };
 enum keep { KEEP_NONE, KEEP_HEAD, KEEP_ALL, KEEP_COUNT }; /* of code or output, in the history */
 enum workspace_mode { WORKSPACE_RO, WORKSPACE_COW, WORKSPACE_RW, WORKSPACE_MODE_COUNT };
+/* How code is judged before it runs, each stricter than the one before; what each does: inspect/rules.h. */
+enum inspection { INSPECTION_OFF, INSPECTION_REPORT, INSPECTION_GUARD, INSPECTION_STRICT, INSPECTION_COUNT };
 enum trust { TRUST_UNTRUSTED, TRUST_UNKNOWN, TRUST_TRUSTED, TRUST_COUNT };
 
 extern const char *const backend_kind_name[BACKEND_KIND_COUNT];
@@ -62,6 +64,7 @@ extern const char *const audit_mode_name[AUDIT_MODE_COUNT];
 extern const char *const audit_fsync_name[AUDIT_FSYNC_COUNT];
 extern const char *const keep_name[KEEP_COUNT];
 extern const char *const workspace_mode_name[WORKSPACE_MODE_COUNT];
+extern const char *const inspection_name[INSPECTION_COUNT];
 extern const char *const trust_name[TRUST_COUNT];
 
 enum setting_kind { KIND_NUM, KIND_BOOL, KIND_ENUM, KIND_TEXT, KIND_LIST };

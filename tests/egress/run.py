@@ -571,10 +571,10 @@ def off(t):
 def inspected(t):
 	code = "import urllib.request\nprint(1)\n"
 	open_ = t.path("open.yaml", "network: {network_mode: allowlist}\n")
-	r = t.verdict(t.cell("--policy", open_, code=code, lang="python", env={"BRIG_INSPECTION": "true"}), "ok")
+	r = t.verdict(t.cell("--policy", open_, code=code, lang="python", env={"BRIG_INSPECTION": "guard"}), "ok")
 	t.equal([f["severity"] for f in r.json["findings"] if f["rule"] == "py-network"], ["MEDIUM"], "findings")
-	t.verdict(t.cell(code=code, lang="python", env={"BRIG_INSPECTION": "true"}), "blocked")
-	t.verdict(t.cell("--policy", open_, code=code + "import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "true"}), "blocked")
+	t.verdict(t.cell(code=code, lang="python", env={"BRIG_INSPECTION": "guard"}), "blocked")
+	t.verdict(t.cell("--policy", open_, code=code + "import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "guard"}), "blocked")
 
 
 if __name__ == "__main__":

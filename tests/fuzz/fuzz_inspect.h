@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (!rules && rules_builtin(&rules, NULL) < 0)
 		abort();
-	req.trust = data[0] % TRUST_COUNT;
+	req.level = data[0] % INSPECTION_COUNT;
 	req.has_input = data[0] & 0x40;
 	req.strict_commands = data[0] & 0x80;
 	req.text = (const char *)data + 1;

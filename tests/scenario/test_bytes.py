@@ -116,7 +116,7 @@ def i2_program_in_its_project(t):
 
 def inspected(t, *command, stdin=b"print(1)\n", trust="unknown", more=()):
 	return Result(t.run([brig_path(), "exec", "--json", "--trust", trust, *more, "--", *command], stdin=stdin,
-			    env={"BRIG_INSPECTION": "true"}))
+			    env={"BRIG_INSPECTION": "guard"}))
 
 
 @case("a command whose program arrives on standard input is blocked below trusted, and says how to do it")
@@ -178,9 +178,9 @@ def stdin_is_not_output(t):
 	no_workspaces(t)
 	top = project(t, {".env": "KEY=1\n"})
 	bad = t.path("bad.py", BLOCKED)
-	r = t.verdict(t.cell("--workspace", top, bad, env={"BRIG_INSPECTION": "true"}), "blocked")
+	r = t.verdict(t.cell("--workspace", top, bad, env={"BRIG_INSPECTION": "guard"}), "blocked")
 	t.equal((r.stdout, r.stderr), (b"", b""), "output of a program that never ran", r)
-	p = t.brig("run", "--workspace", top, bad, env={"BRIG_INSPECTION": "true"})
+	p = t.brig("run", "--workspace", top, bad, env={"BRIG_INSPECTION": "guard"})
 	t.equal((p.rc, p.out), (126, b""), "status and output", p)
 
 

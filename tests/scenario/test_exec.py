@@ -4,7 +4,7 @@ import os
 
 from harness import BACKEND, Result, brig_path, case
 
-ON = {"BRIG_INSPECTION": "true"}
+ON = {"BRIG_INSPECTION": "guard"}
 
 
 def run(t, *words, **kw):

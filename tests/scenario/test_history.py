@@ -47,7 +47,7 @@ def every_verdict(t):
 		"error": t.cell(code="raise SystemExit(3)", lang="python"),
 		"timeout": t.cell("--timeout", t.wall(1), code="while True: pass", lang="python"),
 		"output_limit": t.cell("--output-limit", "1000", code="print('x' * 100000)", lang="python"),
-		"blocked": t.cell(code="import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "true"}),
+		"blocked": t.cell(code="import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "guard"}),
 		"refused": t.cell("--memory", "900g", code=HELLO, lang="python"),
 	}.items():
 		t.verdict(r, name)
@@ -110,7 +110,7 @@ def passing_output(t):
 @case("the page of brig show: findings in their code, usage, evidence, output; nothing hostile reaches the terminal")
 def page(t):
 	code = "import os\nprint('\\x1b[31mred\\r\\x00')\nos.chmod('x', 0o777) if False else None\n"
-	r = t.cell(code=code, lang="python", env={"BRIG_INSPECTION": "true"})
+	r = t.cell(code=code, lang="python", env={"BRIG_INSPECTION": "guard"})
 	p = t.brig("show", r.json["id"], env={"COLUMNS": "70"})
 	t.equal(p.rc, 0, "exit status", p)
 	page = p.out.decode()

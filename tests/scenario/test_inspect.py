@@ -5,7 +5,7 @@ import os
 
 from harness import EXTENSION, ROOT, Failed, brig_path, case, is_root
 
-ON = {"BRIG_INSPECTION": "true"}
+ON = {"BRIG_INSPECTION": "guard"}
 # Something that each language's rules block at every trust level below trusted; it says so if it runs after all.
 BLOCKED = {
 	"python": "print('it ran')\nimport subprocess\nsubprocess.run(['echo', 'it ran'])\n",
@@ -110,7 +110,7 @@ def warnings(t):
 @case("below trusted a request cannot switch the inspection off")
 def cannot_be_switched_off(t):
 	path = t.path("evil.py", BLOCKED["python"])
-	for words in (["--no-inspect"], ["--set", "inspection=false"]):
+	for words in (["--no-inspect"], ["--set", "inspection=off"]):
 		for trust in ([], ["--trust", "unknown"], ["--trust", "untrusted"]):
 			t.verdict(t.cell(*trust, *words, path, env=ON), "refused")
 	p = t.run(t.run_args("--set", f"rules_file={path}", "--trust", "trusted", path), env=ON)

@@ -6,7 +6,7 @@ import os
 
 from harness import BACKEND, VERDICT_STATUS, Result, case
 
-ON = {"BRIG_INSPECTION": "true"}
+ON = {"BRIG_INSPECTION": "guard"}
 
 
 def entry(t, ident):
@@ -55,9 +55,9 @@ def p1_environment(t):
 
 @case("p1: what a policy file says of inspection and record is not loosened at any trust")
 def p1_bound(t):
-	policy = t.path("p.yaml", "max_trust: trusted\nsecurity: {inspection: true}\nmonitoring: {report_denied: true, enabled: true}\n"
+	policy = t.path("p.yaml", "max_trust: trusted\nsecurity: {inspection: guard}\nmonitoring: {report_denied: true, enabled: true}\n"
 			"record: {keep_code: all, keep_output: all}\n")
-	for wish in ("inspection=false", "report_denied=false", "monitoring_enabled=false", "keep_code=none", "keep_output=none", "redact=*",
+	for wish in ("inspection=off", "report_denied=false", "monitoring_enabled=false", "keep_code=none", "keep_output=none", "redact=*",
 		     "history=false", "audit=off"):
 		r = t.cell("--policy", policy, "--trust", "trusted", "--set", wish, "-c", "echo secret", lang="shell", env=ON)
 		t.verdict(r, "refused")

@@ -38,7 +38,7 @@ def nothing_yet(t):
 
 @case("every request is counted by verdict, language, backend and trust")
 def counted(t):
-	inspect = {"BRIG_INSPECTION": "true"}
+	inspect = {"BRIG_INSPECTION": "guard"}
 	for _ in range(2):
 		t.verdict(t.cell(code=OK, lang="python"), "ok")
 	backend = t.cell(code="import sys; sys.exit(3)", lang="python").json["backend"]
@@ -73,7 +73,7 @@ def counted(t):
 @case("the table for people")
 def table(t):
 	t.cell(code=OK, lang="python")
-	t.cell(code="import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "true"})
+	t.cell(code="import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "guard"})
 	p = t.brig("stats")
 	t.equal(p.rc, 0, "exit status", p)
 	for word in ("2 executions", "success 50.0 %", "blocked 50.0 %", "VERDICT", "LANGUAGE", "STEP", "PROGRAMS", "RULE", "P95"):
@@ -98,7 +98,7 @@ def prometheus(t):
 		return text.out.decode()
 	check("an empty file")
 	t.cell(code=OK, lang="python")
-	t.cell(code="import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "true"})
+	t.cell(code="import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "guard"})
 	t.cell(code="exit 3\n", lang="shell")
 	text = check("a few runs")
 	t.check('brig_executions_total{verdict="error",language="shell"' in text, "a sample", text)

@@ -31,7 +31,7 @@ def git(t, *words):
 
 
 def run(t, command, shop, *words):
-	r = Result(t.run([brig_path(), command, "--json", "--workspace", shop, *words], env={"BRIG_INSPECTION": "true"}))
+	r = Result(t.run([brig_path(), command, "--json", "--workspace", shop, *words], env={"BRIG_INSPECTION": "guard"}))
 	t.ids.append(r.json.get("id"))
 	if r.verdict == "refused" and "workspaces" in r.reason:
 		t.skip(r.reason)

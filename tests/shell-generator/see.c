@@ -18,7 +18,7 @@ static const char *verdict(const struct findings *f, const char *marker)
 
 static bool one(const struct rule_set *rules, const char *marker, size_t len)
 {
-	struct inspect_request req = { .kind = INSPECT_SHELL, .trust = TRUST_UNKNOWN, .len = len };
+	struct inspect_request req = { .kind = INSPECT_SHELL, .level = INSPECTION_GUARD, .len = len };
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct findings found = { 0 };
 	AUTO_FREE char *text = malloc(len + 1);

@@ -26,9 +26,9 @@ struct bench {
 	struct rule_set *rules;
 };
 
-static void setup(struct bench *b, enum rule_language lang, enum trust trust)
+static void setup(struct bench *b, enum rule_language lang, enum inspection level)
 {
-	*b = (struct bench){ .judge = { .language = lang, .trust = trust, .steps_left = 1000000 } };
+	*b = (struct bench){ .judge = { .language = lang, .level = level, .steps_left = 1000000 } };
 	assert_int_equal(rules_builtin(&b->rules, NULL), 0);
 	b->judge.rules = b->rules;
 	b->judge.out = &b->found;
@@ -114,7 +114,7 @@ static void a_lone_cr_ends_a_python_comment(void **state)
 
 	(void)state;
 	engine_runs_it("python3", text, strlen(text));
-	setup(&b, RULE_PYTHON, TRUST_UNKNOWN);
+	setup(&b, RULE_PYTHON, INSPECTION_GUARD);
 	assert_false(tree_has(&b, tree_sitter_python(), text, strlen(text), "call"));
 	cleaned = clean(&b, text, strlen(text));
 	assert_true(tree_has(&b, tree_sitter_python(), cleaned, strlen(text), "call"));
@@ -131,7 +131,7 @@ static void a_coding_cookie_changes_what_python_reads(void **state)
 
 	(void)state;
 	engine_runs_it("python3", text, strlen(text));
-	setup(&b, RULE_PYTHON, TRUST_TRUSTED);
+	setup(&b, RULE_PYTHON, INSPECTION_REPORT);
 	assert_false(tree_has(&b, tree_sitter_python(), text, strlen(text), "call"));
 	cleaned = clean(&b, text, strlen(text));
 	assert_int_equal(severity_of(&b.found, "coding-cookie"), SEVERITY_CRITICAL);
@@ -152,7 +152,7 @@ static void a_hashbang_ends_where_javascript_lines_end(void **state)
 		struct bench b;
 
 		engine_runs_it("node", texts[i], strlen(texts[i]));
-		setup(&b, RULE_JAVASCRIPT, TRUST_UNKNOWN);
+		setup(&b, RULE_JAVASCRIPT, INSPECTION_GUARD);
 		assert_false(tree_has(&b, tree_sitter_javascript(), texts[i], strlen(texts[i]), "call_expression"));
 		cleaned = clean(&b, texts[i], strlen(texts[i]));
 		assert_true(tree_has(&b, tree_sitter_javascript(), cleaned, strlen(texts[i]), "call_expression"));
@@ -170,7 +170,7 @@ static void a_lone_cr_ends_a_javascript_comment(void **state)
 
 	(void)state;
 	engine_runs_it("node", text, strlen(text));
-	setup(&b, RULE_JAVASCRIPT, TRUST_UNKNOWN);
+	setup(&b, RULE_JAVASCRIPT, INSPECTION_GUARD);
 	cleaned = clean(&b, text, strlen(text));
 	assert_true(tree_has(&b, tree_sitter_javascript(), cleaned, strlen(text), "call_expression"));
 	teardown(&b);
@@ -209,7 +209,7 @@ static void line_ends_are_those_of_the_engine(void **state)
 		AUTO_FREE char *cleaned = NULL;
 		struct bench b;
 
-		setup(&b, line_ends[i].lang, TRUST_UNKNOWN);
+		setup(&b, line_ends[i].lang, INSPECTION_GUARD);
 		cleaned = clean(&b, line_ends[i].from, strlen(line_ends[i].from));
 		assert_string_equal(cleaned, line_ends[i].to);
 		assert_int_equal(b.found.n, 0);
@@ -224,7 +224,7 @@ static void a_bom_does_not_indent_python(void **state)
 	struct bench b;
 
 	(void)state;
-	setup(&b, RULE_PYTHON, TRUST_UNKNOWN);
+	setup(&b, RULE_PYTHON, INSPECTION_GUARD);
 	cleaned = clean(&b, text, strlen(text));
 	assert_true(tree_has(&b, tree_sitter_python(), cleaned, strlen(text), "import_statement"));
 	assert_false(tree_has(&b, tree_sitter_python(), cleaned, strlen(text), "ERROR"));
@@ -275,7 +275,7 @@ static void bytes_are_judged(void **state)
 		AUTO_FREE char *cleaned = NULL;
 		struct bench b;
 
-		setup(&b, row->lang, TRUST_UNKNOWN);
+		setup(&b, row->lang, INSPECTION_GUARD);
 		cleaned = clean(&b, row->text, len);
 		if ((cleaned == NULL) != row->refused || b.found.n != (row->rule != NULL) ||
 		    (row->rule && severity_of(&b.found, row->rule) != row->severity))
@@ -294,14 +294,14 @@ static void size_is_bounded_by_trust(void **state)
 	(void)state;
 	assert_non_null(text);
 	memset(text, ' ', len);
-	for (unsigned t = 0; t < TRUST_COUNT; t++) {
+	for (unsigned t = 0; t < INSPECTION_COUNT; t++) {
 		AUTO_FREE char *cleaned = NULL;
 
 		setup(&b, RULE_GO, t);
 		cleaned = clean(&b, text, len);
-		assert_int_equal(cleaned != NULL, t == TRUST_TRUSTED);
+		assert_int_equal(cleaned != NULL, t == INSPECTION_REPORT);
 		assert_int_equal(severity_of(&b.found, "too-large"),
-				 t == TRUST_TRUSTED ? SEVERITY_NONE : SEVERITY_CRITICAL);
+				 t == INSPECTION_REPORT ? SEVERITY_NONE : SEVERITY_CRITICAL);
 		teardown(&b);
 	}
 }
@@ -311,7 +311,7 @@ static void places_count_lines_and_characters(void **state)
 	/* two line ends of three kinds before it, two characters of two bytes before it */
 	static const char text[] = "a\r\nb\rc\n\xc3\xa4\xc3\xb6\xe2\x80\xae";
 	struct inspect_request req = {
-		.kind = INSPECT_SHELL, .trust = TRUST_UNTRUSTED, .text = text, .len = strlen(text)
+		.kind = INSPECT_SHELL, .level = INSPECTION_STRICT, .text = text, .len = strlen(text)
 	};
 	struct findings found = { 0 };
 	struct rule_set *rules;

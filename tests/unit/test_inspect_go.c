@@ -16,9 +16,9 @@
 
 static struct rule_set *rules;
 
-static struct findings inspect(const char *text, size_t len, enum trust trust)
+static struct findings inspect(const char *text, size_t len, enum inspection level)
 {
-	struct inspect_request req = { .kind = INSPECT_GO, .trust = trust, .text = text, .len = len };
+	struct inspect_request req = { .kind = INSPECT_GO, .level = level, .text = text, .len = len };
 	struct findings found = { 0 };
 
 	assert_int_equal(inspect_text(rules, &req, &found, NULL), 0);
@@ -38,7 +38,7 @@ static void check_rows(const struct row *row, size_t n)
 		bool right;
 
 		(void)snprintf(text, sizeof(text), "package main\n%s\n", row[i].code);
-		f = inspect(text, strlen(text), TRUST_UNKNOWN);
+		f = inspect(text, strlen(text), INSPECTION_GUARD);
 		right = row[i].rule ? by_rule(&f, row[i].rule) != NULL : f.worst <= SEVERITY_MEDIUM;
 		if (!right)
 			print_error("wanted %s, worst is %s (%s):\n%s\n", row[i].rule ? row[i].rule : "nothing",
@@ -189,7 +189,7 @@ static void trust_decides(void **state UNUSED)
 	static const struct {
 		const char *code;
 		const char *rule;
-		enum severity severity[TRUST_COUNT];
+		enum severity severity[INSPECTION_COUNT];
 	} rows[] = {
 		{ "package a\nimport \"os/exec\"",
 		  "go-process",
@@ -203,8 +203,8 @@ static void trust_decides(void **state UNUSED)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		for (int trust = 0; trust < TRUST_COUNT; trust++) {
-			struct findings f = inspect(rows[i].code, strlen(rows[i].code), (enum trust)trust);
+		for (int trust = 0; trust < INSPECTION_COUNT; trust++) {
+			struct findings f = inspect(rows[i].code, strlen(rows[i].code), (enum inspection)trust);
 			const struct finding *one = by_rule(&f, rows[i].rule);
 
 			assert_int_equal(one ? one->severity : SEVERITY_NONE, rows[i].severity[trust]);
@@ -216,7 +216,7 @@ static void place_and_resolved_name(void **state UNUSED)
 {
 	static const char text[] =
 		"package main\nimport x \"os\"\nfunc main() {\n\tx.StartProcess(\"a\", nil, nil)\n}\n";
-	struct findings f = inspect(text, sizeof(text) - 1, TRUST_UNKNOWN);
+	struct findings f = inspect(text, sizeof(text) - 1, INSPECTION_GUARD);
 	const struct finding *found = by_rule(&f, "go-start-process");
 	struct finding one = found ? *found : (struct finding){ 0 };
 
@@ -251,7 +251,7 @@ static void hostile_shapes_end(void **state UNUSED)
 		for (size_t k = 0; k < rows[i].times; k++)
 			(void)buf_adds(&b, rows[i].again);
 		(void)buf_adds(&b, rows[i].after);
-		f = inspect(b.data, b.len, TRUST_UNKNOWN);
+		f = inspect(b.data, b.len, INSPECTION_GUARD);
 		assert_true(f.n <= FINDINGS_MAX);
 		findings_release(&f);
 	}

@@ -20,18 +20,18 @@
 
 static struct rule_set *rules;
 
-static struct findings inspect(enum inspect_kind kind, enum trust trust, const char *text, size_t len)
+static struct findings inspect(enum inspect_kind kind, enum inspection level, const char *text, size_t len)
 {
-	struct inspect_request req = { .kind = kind, .trust = trust, .text = text, .len = len };
+	struct inspect_request req = { .kind = kind, .level = level, .text = text, .len = len };
 	struct findings found = { 0 };
 
 	assert_int_equal(inspect_text(rules, &req, &found, NULL), 0);
 	return found;
 }
 
-static enum severity worst_of(enum inspect_kind kind, enum trust trust, const char *text)
+static enum severity worst_of(enum inspect_kind kind, enum inspection level, const char *text)
 {
-	struct findings f = inspect(kind, trust, text, strlen(text));
+	struct findings f = inspect(kind, level, text, strlen(text));
 	enum severity worst = f.worst;
 
 	findings_release(&f);
@@ -46,7 +46,7 @@ static void check_rows(enum inspect_kind kind, const char *const *row, size_t n,
 	size_t wrong = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		enum severity worst = worst_of(kind, TRUST_UNKNOWN, row[i]);
+		enum severity worst = worst_of(kind, INSPECTION_GUARD, row[i]);
 
 		if (worst >= least && worst <= most)
 			continue;
@@ -98,7 +98,7 @@ static void jsx_holds_code(void **state UNUSED)
 static void a_finding_names_what_it_resolved(void **state UNUSED)
 {
 	static const char code[] = "const a = 'child_';\n  const go = require(a + 'process');\n";
-	struct findings f = inspect(INSPECT_JAVASCRIPT, TRUST_UNKNOWN, code, sizeof(code) - 1);
+	struct findings f = inspect(INSPECT_JAVASCRIPT, INSPECTION_GUARD, code, sizeof(code) - 1);
 	const struct finding *one = by_rule(&f, "js-process");
 
 	if (!one)
@@ -112,35 +112,35 @@ static void a_finding_names_what_it_resolved(void **state UNUSED)
 static void commands_and_paths_are_judged_as_such(void **state UNUSED)
 {
 	static const char reads[] = "require('fs').readFileSync('/etc/shadow')";
-	struct findings f = inspect(INSPECT_JAVASCRIPT, TRUST_TRUSTED, reads, sizeof(reads) - 1);
+	struct findings f = inspect(INSPECT_JAVASCRIPT, INSPECTION_REPORT, reads, sizeof(reads) - 1);
 
 	assert_int_equal(f.worst, SEVERITY_CRITICAL); /* trusted code may read files, but not that one */
 	findings_release(&f);
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, TRUST_TRUSTED, "require('fs').readFileSync('data.txt')"),
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_REPORT, "require('fs').readFileSync('data.txt')"),
 			 SEVERITY_LOW);
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, TRUST_TRUSTED, "require('child_process').exec('rm -rf /')"),
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_REPORT, "require('child_process').exec('rm -rf /')"),
 			 SEVERITY_CRITICAL);
 	assert_int_equal(
-		worst_of(INSPECT_JAVASCRIPT, TRUST_TRUSTED, "require('child_process').spawn('rm', ['-rf', '/'])"),
+		worst_of(INSPECT_JAVASCRIPT, INSPECTION_REPORT, "require('child_process').spawn('rm', ['-rf', '/'])"),
 		SEVERITY_CRITICAL);
 	assert_int_equal(
-		worst_of(INSPECT_JAVASCRIPT, TRUST_TRUSTED, "eval(\"require('fs').readFileSync('/etc/shadow')\")"),
+		worst_of(INSPECT_JAVASCRIPT, INSPECTION_REPORT, "eval(\"require('fs').readFileSync('/etc/shadow')\")"),
 		SEVERITY_CRITICAL);
 }
 
 static void untrusted_code_has_a_list_of_modules(void **state UNUSED)
 {
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, TRUST_UNTRUSTED, "require('util').inspect(1)"), SEVERITY_NONE);
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, TRUST_UNTRUSTED, "require('left-pad')"), SEVERITY_CRITICAL);
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, TRUST_UNKNOWN, "require('left-pad')"), SEVERITY_NONE);
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, TRUST_UNTRUSTED, "if ("), SEVERITY_CRITICAL);
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, TRUST_UNKNOWN, "if ("), SEVERITY_HIGH);
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_STRICT, "require('util').inspect(1)"), SEVERITY_NONE);
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_STRICT, "require('left-pad')"), SEVERITY_CRITICAL);
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_GUARD, "require('left-pad')"), SEVERITY_NONE);
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_STRICT, "if ("), SEVERITY_CRITICAL);
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_GUARD, "if ("), SEVERITY_HIGH);
 }
 
 static void broken_code_is_judged_as_far_as_it_goes(void **state UNUSED)
 {
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, TRUST_UNKNOWN, "if (x { eval('1') ]"), SEVERITY_CRITICAL);
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, TRUST_UNKNOWN,
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_GUARD, "if (x { eval('1') ]"), SEVERITY_CRITICAL);
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_GUARD,
 				  "const a = 1; const a = e.constructor.constructor('return 1')();"),
 			 SEVERITY_CRITICAL);
 }
@@ -221,7 +221,7 @@ static bool engine_runs(const char *folder, const struct trick *t)
 static void hidden_code_is_found(void **state UNUSED)
 {
 	for (size_t i = 0; i < ARRAY_LEN(tricks); i++) {
-		enum severity worst = worst_of(INSPECT_JAVASCRIPT, TRUST_UNKNOWN, tricks[i].code);
+		enum severity worst = worst_of(INSPECT_JAVASCRIPT, INSPECTION_GUARD, tricks[i].code);
 
 		if (worst != SEVERITY_CRITICAL)
 			print_error("%s: %s\n", tricks[i].what, severity_name[worst]);
@@ -281,7 +281,7 @@ static void hostile_texts_end(void **state UNUSED)
 
 		for (; n + len <= SIZE; n += len)
 			memcpy(text + n, hostile[i], len);
-		f = inspect(INSPECT_JAVASCRIPT, TRUST_UNKNOWN, text, n);
+		f = inspect(INSPECT_JAVASCRIPT, INSPECTION_GUARD, text, n);
 		findings_release(&f);
 	}
 }

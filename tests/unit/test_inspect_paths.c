@@ -17,7 +17,7 @@ static struct rule_set *rules;
 static struct findings inspect(const char *text, size_t len, const char *workspace)
 {
 	struct inspect_request req = {
-		.kind = INSPECT_PATH, .trust = TRUST_UNKNOWN, .text = text, .len = len, .workspace = workspace
+		.kind = INSPECT_PATH, .level = INSPECTION_GUARD, .text = text, .len = len, .workspace = workspace
 	};
 	struct findings found = { 0 };
 

@@ -19,9 +19,9 @@
 
 static struct rule_set *rules;
 
-static struct findings inspect(const char *text, size_t len, enum trust trust)
+static struct findings inspect(const char *text, size_t len, enum inspection level)
 {
-	struct inspect_request req = { .kind = INSPECT_PYTHON, .trust = trust, .text = text, .len = len };
+	struct inspect_request req = { .kind = INSPECT_PYTHON, .level = level, .text = text, .len = len };
 	struct findings found = { 0 };
 
 	assert_int_equal(inspect_text(rules, &req, &found, NULL), 0);
@@ -37,7 +37,7 @@ struct row {
 static void check_rows(const struct row *row, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct findings f = inspect(row[i].code, strlen(row[i].code), TRUST_UNKNOWN);
+		struct findings f = inspect(row[i].code, strlen(row[i].code), INSPECTION_GUARD);
 		const struct finding *hit = row[i].rule ? by_rule(&f, row[i].rule) : NULL;
 		bool right = row[i].rule ? hit && (!row[i].name || str_eq(hit->name, row[i].name))
 					 : f.worst <= SEVERITY_MEDIUM;
@@ -222,7 +222,7 @@ static void constants_are_calculated(void **state UNUSED)
 		bool found = false;
 
 		(void)snprintf(code, sizeof(code), "__import__(%s)", expression[i]);
-		f = inspect(code, strlen(code), TRUST_UNTRUSTED);
+		f = inspect(code, strlen(code), INSPECTION_STRICT);
 		for (size_t k = 0; k < f.n; k++)
 			found |= str_eq(f.row[k].name, "os");
 		if (!found)
@@ -323,7 +323,7 @@ static void what_the_parser_does_not_see_is_found(void **state UNUSED)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(program); i++) {
-		struct findings f = inspect(program[i], strlen(program[i]), TRUST_UNKNOWN);
+		struct findings f = inspect(program[i], strlen(program[i]), INSPECTION_GUARD);
 		char line[64] = "";
 
 		if (f.worst != SEVERITY_CRITICAL)
@@ -346,7 +346,7 @@ static void the_lowest_level_knows_only_its_list(void **state UNUSED)
 					     "import sys\nsys.argv" };
 
 	for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
-		struct findings f = inspect(refused[i], strlen(refused[i]), TRUST_UNTRUSTED);
+		struct findings f = inspect(refused[i], strlen(refused[i]), INSPECTION_STRICT);
 
 		if (f.worst != SEVERITY_CRITICAL)
 			print_error("taken: %s\n", refused[i]);
@@ -354,7 +354,7 @@ static void the_lowest_level_knows_only_its_list(void **state UNUSED)
 		findings_release(&f);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
-		struct findings f = inspect(taken[i], strlen(taken[i]), TRUST_UNTRUSTED);
+		struct findings f = inspect(taken[i], strlen(taken[i]), INSPECTION_STRICT);
 
 		assert_int_equal(f.n, 0);
 		findings_release(&f);
@@ -363,12 +363,12 @@ static void the_lowest_level_knows_only_its_list(void **state UNUSED)
 
 static void a_parse_error_weighs_by_trust(void **state UNUSED)
 {
-	static const enum severity want[] = { [TRUST_UNTRUSTED] = SEVERITY_CRITICAL,
-					      [TRUST_UNKNOWN] = SEVERITY_HIGH,
-					      [TRUST_TRUSTED] = SEVERITY_MEDIUM };
+	static const enum severity want[] = { [INSPECTION_STRICT] = SEVERITY_CRITICAL,
+					      [INSPECTION_GUARD] = SEVERITY_HIGH,
+					      [INSPECTION_REPORT] = SEVERITY_MEDIUM };
 
 	for (size_t t = 0; t < ARRAY_LEN(want); t++) {
-		struct findings f = inspect("def (:\n", 7, (enum trust)t);
+		struct findings f = inspect("def (:\n", 7, (enum inspection)t);
 
 		assert_int_equal(f.worst, want[t]);
 		assert_non_null(by_rule(&f, "parse-error"));
@@ -379,7 +379,7 @@ static void a_parse_error_weighs_by_trust(void **state UNUSED)
 static void a_finding_tells_its_place(void **state UNUSED)
 {
 	static const char code[] = "import os as o\nx = 1\ny = o.system('ls')\n";
-	struct findings f = inspect(code, strlen(code), TRUST_UNKNOWN);
+	struct findings f = inspect(code, strlen(code), INSPECTION_GUARD);
 	const struct finding *hit = by_rule(&f, "py-os-process");
 
 	assert_non_null(hit);
@@ -431,7 +431,7 @@ static void hostile_texts_end(void **state UNUSED)
 
 		repeated(&b, shape[i].head, shape[i].piece, 250 * KiB / strlen(shape[i].piece), shape[i].tail);
 		buf_adds(&b, "\n");
-		f = inspect(buf_str(&b), b.len, TRUST_UNKNOWN);
+		f = inspect(buf_str(&b), b.len, INSPECTION_GUARD);
 		findings_release(&f);
 		buf_release(&b);
 	}

@@ -19,10 +19,10 @@
 
 static struct rule_set *rules;
 
-static struct findings inspect(const char *text, size_t len, enum trust trust, bool strict)
+static struct findings inspect(const char *text, size_t len, enum inspection level, bool strict)
 {
 	struct inspect_request req = {
-		.kind = INSPECT_SHELL, .trust = trust, .text = text, .len = len, .strict_commands = strict
+		.kind = INSPECT_SHELL, .level = level, .text = text, .len = len, .strict_commands = strict
 	};
 	struct findings found = { 0 };
 
@@ -38,7 +38,7 @@ struct row {
 static void check_rows(const struct row *row, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct findings f = inspect(row[i].code, strlen(row[i].code), TRUST_UNKNOWN, false);
+		struct findings f = inspect(row[i].code, strlen(row[i].code), INSPECTION_GUARD, false);
 		bool right = row[i].rule ? by_rule(&f, row[i].rule) != NULL : f.worst <= SEVERITY_MEDIUM;
 
 		if (!right)
@@ -265,14 +265,14 @@ static void test_strict(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		f = inspect(rows[i].code, strlen(rows[i].code), TRUST_UNKNOWN, true);
+		f = inspect(rows[i].code, strlen(rows[i].code), INSPECTION_GUARD, true);
 		assert_non_null(by_rule(&f, rows[i].rule));
 		findings_release(&f);
-		f = inspect(rows[i].code, strlen(rows[i].code), TRUST_UNKNOWN, false);
+		f = inspect(rows[i].code, strlen(rows[i].code), INSPECTION_GUARD, false);
 		assert_null(by_rule(&f, rows[i].rule));
 		findings_release(&f);
 	}
-	f = inspect("ls -la | grep x", 15, TRUST_UNKNOWN, true);
+	f = inspect("ls -la | grep x", 15, INSPECTION_GUARD, true);
 	assert_int_equal(f.n, 0);
 }
 
@@ -280,7 +280,7 @@ static void test_strict(void **state)
 static void test_places_of_findings(void **state)
 {
 	static const char script[] = "ls\necho \"$(\n  rm -rf /\n)\"\n";
-	struct findings f = inspect(script, sizeof(script) - 1, TRUST_UNKNOWN, false);
+	struct findings f = inspect(script, sizeof(script) - 1, INSPECTION_GUARD, false);
 	const struct finding *hit = by_rule(&f, TREE);
 
 	(void)state;
@@ -300,7 +300,7 @@ static void test_argv(void **state)
 	struct findings f = { 0 };
 	struct judge j = { .rules = rules,
 			   .language = RULE_PYTHON,
-			   .trust = TRUST_UNKNOWN,
+			   .level = INSPECTION_GUARD,
 			   .text = "subprocess.run(x)",
 			   .len = 17,
 			   .out = &f,
@@ -334,7 +334,7 @@ static void test_hostile(void **state)
 
 		for (size_t k = 0; k < sizeof(text); k++)
 			text[k] = units[i][k % n];
-		f = inspect(text, sizeof(text), TRUST_UNKNOWN, false);
+		f = inspect(text, sizeof(text), INSPECTION_GUARD, false);
 		if (f.worst < SEVERITY_HIGH)
 			print_error("silent about %s\n", units[i]);
 		assert_true(f.worst >= SEVERITY_HIGH);

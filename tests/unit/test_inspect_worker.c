@@ -64,9 +64,9 @@ static void worker_finds_what_the_process_finds(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-		for (unsigned t = 0; t < TRUST_COUNT; t++) {
+		for (unsigned t = 0; t < INSPECTION_COUNT; t++) {
 			struct inspect_request req = {
-				.kind = texts[i].kind, .trust = t, .text = texts[i].text, .len = strlen(texts[i].text)
+				.kind = texts[i].kind, .level = t, .text = texts[i].text, .len = strlen(texts[i].text)
 			};
 			struct findings here = { 0 }, there = { 0 };
 			struct brig_error err = BRIG_ERROR_INIT;
@@ -113,7 +113,7 @@ static void a_dead_worker_is_a_critical_finding(void **state)
 	assert_true(hole != MAP_FAILED);
 	for (unsigned kind = 0; kind < INSPECT_KIND_COUNT; kind++)
 		assert_not_analysable(
-			&(struct inspect_request){ .kind = kind, .trust = TRUST_TRUSTED, .text = hole, .len = 100 });
+			&(struct inspect_request){ .kind = kind, .level = INSPECTION_REPORT, .text = hole, .len = 100 });
 	(void)munmap(hole, 4096);
 }
 
@@ -136,7 +136,7 @@ static void hostile_text_gets_an_answer(void **state)
 	assert_non_null(text);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct inspect_request req = {
-			.kind = rows[i].kind, .trust = TRUST_UNTRUSTED, .text = text, .len = len
+			.kind = rows[i].kind, .level = INSPECTION_STRICT, .text = text, .len = len
 		};
 		size_t unit = strlen(rows[i].unit);
 		struct findings found = { 0 };
@@ -162,7 +162,7 @@ static void on_signal(int number)
 static void signals_do_not_disturb(void **state)
 {
 	struct sigaction act = { .sa_handler = on_signal }, old;
-	struct inspect_request req = { .kind = INSPECT_SHELL, .trust = TRUST_UNKNOWN, .text = "echo", .len = 4 };
+	struct inspect_request req = { .kind = INSPECT_SHELL, .level = INSPECTION_GUARD, .text = "echo", .len = 4 };
 	struct findings found = { 0 };
 
 	(void)state;

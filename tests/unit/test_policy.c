@@ -526,10 +526,10 @@ static void test_p1_backend_binds(void **state)
 static void test_p1_what_a_file_sets_binds(void **state)
 {
 	static const struct judged rows[] = {
-		{ "inspection: true", NULL, "trusted", "inspection", "false", "sandbox.yaml:1 sets it" },
-		{ NULL, NULL, "trusted", "inspection", "false", NULL },
-		{ "mem_limit: 64m", NULL, "trusted", "inspection", "false", NULL },
-		{ "trust_levels: {trusted: {inspection: true}}", NULL, "trusted", "inspection", "false", "sets it" },
+		{ "inspection: guard", NULL, "trusted", "inspection", "off", "sandbox.yaml:1 sets it" },
+		{ NULL, NULL, "trusted", "inspection", "off", NULL },
+		{ "mem_limit: 64m", NULL, "trusted", "inspection", "off", NULL },
+		{ "trust_levels: {trusted: {inspection: guard}}", NULL, "trusted", "inspection", "off", "sets it" },
 		{ "strict_commands: true", NULL, "trusted", "strict_commands", "false", "sets it" },
 		{ "workspace_exec: false", NULL, "trusted", "workspace_exec", "true", "sets it" },
 		{ "workspace_mode: cow", NULL, "trusted", "workspace_mode", "rw", "sets it" },
@@ -576,7 +576,7 @@ static const struct {
 	{ "backend: native", { "BRIG_BACKEND=direct" }, "BRIG_BACKEND", "would loosen backends" },
 	{ "backend: native", { "BRIG_ENABLE_SANDBOX=false" }, "BRIG_ENABLE_SANDBOX", "which sandbox.yaml:1" },
 	{ "backend: auto", { "BRIG_FALLBACK=direct" }, "BRIG_FALLBACK", "would loosen fallback" },
-	{ "inspection: true", { "BRIG_INSPECTION=false" }, "BRIG_INSPECTION", "would loosen inspection" },
+	{ "inspection: guard", { "BRIG_INSPECTION=off" }, "BRIG_INSPECTION", "would loosen inspection" },
 	{ "audit: required", { "BRIG_AUDIT=off" }, "BRIG_AUDIT", "would loosen audit" },
 	{ "preset: strict", { "BRIG_PRESET=standard" }, "BRIG_PRESET", "looser than 'strict'" },
 	{ "preset: strict", { "BRIG_SECCOMP_PROFILE=default" }, "BRIG_SECCOMP_PROFILE", "which preset strict sets" },
@@ -597,7 +597,7 @@ static void test_p1_environment_only_tightens(void **state)
 		{ "backend: auto", "BRIG_BACKEND=docker", NULL, NULL, NULL, NULL },
 		{ "fallback: direct\nbackend: auto", "BRIG_FALLBACK=direct", NULL, NULL, NULL, NULL },
 		{ "default_trust: unknown", "BRIG_DEFAULT_TRUST=untrusted", NULL, NULL, NULL, NULL },
-		{ "pids_limit: 30", "BRIG_INSPECTION=false", NULL, NULL, NULL, NULL },
+		{ "pids_limit: 30", "BRIG_INSPECTION=off", NULL, NULL, NULL, NULL },
 	};
 
 	(void)state;

@@ -169,7 +169,7 @@ static void a_file_adds_and_replaces(void **state)
 	if (add_text(set, text, strlen(text), &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_int_equal(rules_count(set), before + 1);
-	assert_int_equal(rules_by_id(set, "nul-byte")->severity[TRUST_UNTRUSTED], SEVERITY_HIGH);
+	assert_int_equal(rules_by_id(set, "nul-byte")->severity[INSPECTION_STRICT], SEVERITY_HIGH);
 	assert_null(rules_find(set, RULE_PYTHON, RULE_CHECK, "nul-byte", 8));
 	assert_string_equal(rules_find(set, RULE_PATH, RULE_CHECK, "my-check", 8)->id, "mine");
 	assert_string_equal(rules_find(set, RULE_PYTHON, RULE_CHECK, "parse-error", 11)->id, "parse-error");
@@ -266,7 +266,7 @@ static bool judged(struct rule_set *set, bool (*judge)(struct judge *, const cha
 		   const char *name)
 {
 	struct findings found = { 0 };
-	struct judge j = { .rules = set, .language = RULE_PYTHON, .trust = TRUST_UNTRUSTED, .text = "", .out = &found };
+	struct judge j = { .rules = set, .language = RULE_PYTHON, .level = INSPECTION_STRICT, .text = "", .out = &found };
 	bool is = judge(&j, name, strlen(name), (struct span){ 0, 0 });
 
 	assert_int_equal(found.n, is);
