@@ -10,7 +10,7 @@
  *	  names: [subprocess, pty]
  *	  severity: {strict: CRITICAL, guard: LOW, report: LOW}   # or one word for all
  *	  message: starts other programs    # completed by the name: "subprocess: starts other programs"
- *	  remedy: compute the result in Python instead, or run with --trust trusted
+ *	  remedy: compute the result in Python instead
  *	  match: ["import subprocess"]
  *	  no_match: ["subprocess = 1"]
  *	  network: true                     # optional: it is about talking to the network, and about nothing else
