@@ -114,7 +114,7 @@ static void trust_and_language_are_resolved(void **state UNUSED)
 	req.trust = "untrusted";
 	assert_int_equal(run_check(&req, &doc), 0);
 	assert_string_equal(json_string_value(json_object_get(doc, "language")), "python");
-	assert_string_equal(json_string_value(json_object_get(doc, "trust")), "untrusted");
+	assert_string_equal(json_string_value(json_object_get(doc, "level")), "strict");
 	json_decref(doc);
 	req.trust = NULL;
 	assert_int_equal(brig_check(handle, &req, NULL, NULL), 0); /* the document need not be wanted */

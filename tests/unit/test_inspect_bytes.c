@@ -131,7 +131,7 @@ static void a_coding_cookie_changes_what_python_reads(void **state)
 
 	(void)state;
 	engine_runs_it("python3", text, strlen(text));
-	setup(&b, RULE_PYTHON, INSPECTION_REPORT);
+	setup(&b, RULE_PYTHON, INSPECTION_GUARD);
 	assert_false(tree_has(&b, tree_sitter_python(), text, strlen(text), "call"));
 	cleaned = clean(&b, text, strlen(text));
 	assert_int_equal(severity_of(&b.found, "coding-cookie"), SEVERITY_CRITICAL);
@@ -239,7 +239,7 @@ struct judged {
 	const char *text;
 	size_t len;             /* 0: strlen */
 	const char *rule;       /* NULL: nothing */
-	enum severity severity; /* at the level unknown */
+	enum severity severity; /* at the level guard */
 	bool refused;
 };
 static const struct judged judged[] = {
@@ -285,7 +285,7 @@ static void bytes_are_judged(void **state)
 	}
 }
 
-static void size_is_bounded_by_trust(void **state)
+static void size_is_bounded_by_level(void **state)
 {
 	size_t len = 256 * 1024 + 1;
 	AUTO_FREE char *text = malloc(len);
@@ -294,7 +294,7 @@ static void size_is_bounded_by_trust(void **state)
 	(void)state;
 	assert_non_null(text);
 	memset(text, ' ', len);
-	for (unsigned t = 0; t < INSPECTION_COUNT; t++) {
+	for (unsigned t = INSPECTION_REPORT; t < INSPECTION_COUNT; t++) {
 		AUTO_FREE char *cleaned = NULL;
 
 		setup(&b, RULE_GO, t);
@@ -345,7 +345,7 @@ int main(void)
 		cmocka_unit_test(line_ends_are_those_of_the_engine),
 		cmocka_unit_test(a_bom_does_not_indent_python),
 		cmocka_unit_test(bytes_are_judged),
-		cmocka_unit_test(size_is_bounded_by_trust),
+		cmocka_unit_test(size_is_bounded_by_level),
 		cmocka_unit_test(places_count_lines_and_characters),
 	};
 

@@ -187,8 +187,8 @@ static const struct bad_file bad_files[] = {
 	{ "- id: x\n  languages: [cobol]\n", ":2:", "unknown language 'cobol'" },
 	{ "- id: x\n  severty: HIGH\n", ":2:", "did you mean 'severity'?" },
 	{ "- id: x\n  severity: CRITCAL\n", ":2:", "did you mean 'CRITICAL'?" },
-	{ "- id: x\n  severity: {untrusted: HIGH, all: HIGH}\n", ":2:", "unknown trust level 'all'" },
-	{ "- id: x\n  severity: {trusted: HIGH, trusted: LOW}\n", ":2:", "names trusted twice" },
+	{ "- id: x\n  severity: {strict: HIGH, all: HIGH}\n", ":2:", "unknown level of inspection 'all'" },
+	{ "- id: x\n  severity: {report: HIGH, report: LOW}\n", ":2:", "names report twice" },
 	{ "- id: x\n  kind: modul\n", ":2:", "did you mean 'module'?" },
 	{ "- id: X y\n", ":1:", "lower-case" },
 	{ "- id: x\n  id: y\n", ":2:", "appears twice" },
@@ -266,7 +266,9 @@ static bool judged(struct rule_set *set, bool (*judge)(struct judge *, const cha
 		   const char *name)
 {
 	struct findings found = { 0 };
-	struct judge j = { .rules = set, .language = RULE_PYTHON, .level = INSPECTION_STRICT, .text = "", .out = &found };
+	struct judge j = {
+		.rules = set, .language = RULE_PYTHON, .level = INSPECTION_STRICT, .text = "", .out = &found
+	};
 	bool is = judge(&j, name, strlen(name), (struct span){ 0, 0 });
 
 	assert_int_equal(found.n, is);
