@@ -253,10 +253,11 @@ struct brig_finding {
 	const char *name;     /* what was found, resolved: "os.system" for an alias of it */
 	const char *message, *remedy;
 	uint32_t line, column, end_line, end_column;
+	int network; /* 1: it says no more than that the code talks to the network */
 };
-#define BRIG_FINDING_INIT                                                             \
-	{                                                                             \
-		sizeof(struct brig_finding), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 \
+#define BRIG_FINDING_INIT                                                                \
+	{                                                                                \
+		sizeof(struct brig_finding), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 \
 	}
 /* Findings by place: 1 if there is an i-th one, else 0.  The strings belong to the result. */
 BRIG_API int brig_result_finding(const struct brig_result *r, size_t i, struct brig_finding *ret);
@@ -329,19 +330,21 @@ struct brig_check {
 	const char *workspace; /* the directory that paths must stay in; NULL: "/workspace" */
 	int strict;            /* 1: only commands of the white-list, no computed words */
 	uint32_t flags;        /* must be 0 */
+	const char *inspect; /* off, report, guard or strict, as far as the policy lets a request; NULL: the policy's */
+	const char *rules;   /* what single rules do: "py-network=allow,sh-escape=block"; NULL: the policy's */
 };
-#define BRIG_CHECK_INIT                                                                \
-	{                                                                              \
-		sizeof(struct brig_check), NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0 \
+#define BRIG_CHECK_INIT                                                                            \
+	{                                                                                          \
+		sizeof(struct brig_check), NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL \
 	}
 
 /*
  * 0: nothing above MEDIUM, 1: worth a warning, 2: would be blocked; negative: nothing could be said.
- * *ret_json: { "kind", "language", "inspected", "trust", "worst", "blocked", "findings": [...], "dropped" };
- * "inspected" is false for languages that nobody inspects (C).  ret_json may be NULL.
+ * *ret_json: { "kind", "language", "inspected", "level", "worst", "blocked", "findings": [...], "dropped" };
+ * "inspected" is false for languages that nobody inspects (C), and at the level off.  ret_json may be NULL.
  */
 BRIG_API int brig_check(struct brig *b, const struct brig_check *req, char **ret_json, struct brig_error *err);
-/* Every rule: { "rules": [ { "id", "languages", "kind", "names", "severity": { trust: word }, "message", "remedy",
+/* Every rule: { "rules": [ { "id", "languages", "kind", "names", "severity": { level: word }, "message", "remedy",
  * "match", "no_match", "file", "line" } ] }. */
 BRIG_API int brig_rules_json(struct brig *b, char **ret_json, struct brig_error *err);
 

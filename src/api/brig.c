@@ -274,6 +274,7 @@ int brig_result_finding(const struct brig_result *r, size_t i, struct brig_findi
 		.column = f->column,
 		.end_line = f->end_line,
 		.end_column = f->end_column,
+		.network = f->network,
 	};
 	memcpy(ret, &known, ret->size < sizeof(known) ? ret->size : sizeof(known));
 	return 1;

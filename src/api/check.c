@@ -72,11 +72,11 @@ static int understand(const struct brig_check *req, struct question *ret, struct
 /* Each member is made of checked text, so that memory is the only thing that can be missing. */
 static int document(const struct question *q, const struct findings *found, char **ret, struct brig_error *err)
 {
-	json_t *doc =
-		json_pack("{s:s, s:s?, s:b, s:s, s:s, s:b, s:o, s:I}", "kind", q->kind, "language",
-			  q->lang ? q->lang->name : NULL, "inspected", q->inspected, "level", inspection_name[q->what.level],
-			  "worst", severity_name[found->worst], "blocked", found->worst == SEVERITY_CRITICAL,
-			  "findings", json_findings(found), "dropped", (json_int_t)found->dropped);
+	json_t *doc = json_pack("{s:s, s:s?, s:b, s:s, s:s, s:b, s:o, s:I}", "kind", q->kind, "language",
+				q->lang ? q->lang->name : NULL, "inspected", q->inspected, "level",
+				inspection_name[q->what.level], "worst", severity_name[found->worst], "blocked",
+				found->worst == SEVERITY_CRITICAL, "findings", json_findings(found), "dropped",
+				(json_int_t)found->dropped);
 	char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 
 	json_decref(doc);
@@ -92,6 +92,20 @@ static int outcome(enum severity worst)
 	return worst == SEVERITY_CRITICAL ? 2 : worst == SEVERITY_HIGH ? 1 : 0;
 }
 
+/* As a run with these wishes. */
+static int resolve(const struct policy *policy, const struct brig_check *req, struct policy_resolved *ret,
+		   struct brig_error *err)
+{
+	struct brig_option wishes[2];
+	size_t n = 0;
+
+	if (req->inspect)
+		wishes[n++] = (struct brig_option){ "inspection", req->inspect };
+	if (req->rules)
+		wishes[n++] = (struct brig_option){ "rules", req->rules };
+	return policy_resolve(policy, req->trust, wishes, n, ret, err);
+}
+
 int check_text(const struct policy *policy, struct rulebook *book, const struct brig_check *req, char **ret,
 	       struct brig_error *err)
 {
@@ -104,15 +118,16 @@ int check_text(const struct policy *policy, struct rulebook *book, const struct 
 
 	if (!resolved)
 		return err_nomem(err);
-	if ((rc = understand(req, &q, err)) < 0 ||
-	    (rc = policy_resolve(policy, req->trust, NULL, 0, resolved, err)) < 0 ||
-	    (rc = rulebook_get(book, resolved->set.rules_file, &rules, err)) < 0)
+	if ((rc = understand(req, &q, err)) < 0 || (rc = resolve(policy, req, resolved, err)) < 0 ||
+	    (rc = rulebook_get(book, resolved, &rules, err)) < 0)
 		return rc;
 	q.what.level = (enum inspection)resolved->set.inspection;
+	q.inspected = q.inspected && q.what.level != INSPECTION_OFF;
 	q.what.has_input = true; /* as of a run, unless it is said otherwise there */
 	q.what.strict_commands = req->strict || resolved->set.strict_commands;
 	if (q.inspected && (rc = inspect_confined(rules, &q.what, &found, err)) < 0)
 		return rc;
+	inspection_tell_permits(resolved, &found);
 	if (ret && (rc = document(&q, &found, ret, err)) < 0)
 		return rc;
 	return outcome(found.worst);
@@ -177,7 +192,7 @@ int check_rules_json(const struct policy *policy, struct rulebook *book, char **
 	if (!resolved)
 		return err_nomem(err);
 	if ((rc = policy_resolve(policy, NULL, NULL, 0, resolved, err)) < 0 ||
-	    (rc = rulebook_get(book, resolved->set.rules_file, &rules, err)) < 0)
+	    (rc = rulebook_get(book, resolved, &rules, err)) < 0)
 		return rc;
 	rows = json_array();
 	for (size_t i = 0; i < rules_count(rules); i++)

@@ -74,7 +74,8 @@ void check_output_finding(struct check_output *o, const struct checked *c, const
 	(void)document_text(f, "message", message, sizeof(message));
 	(void)document_text(f, "remedy", remedy, sizeof(remedy));
 	(void)snprintf(head, sizeof(head), "%s[%s]", look->label, rule);
-	(void)snprintf(why, sizeof(why), "%s %s at trust level %s", look->severity, look->effect, o->trust);
+	(void)snprintf(why, sizeof(why), "%s %s%s%s", look->severity, look->effect,
+		       *o->level ? " at inspection level " : "", o->level);
 	add_safe(o, c->name, UI_BOLD);
 	buf_addf(&o->out, ":%zu:%zu: ", at.line, at.column);
 	ui_paint(&o->out, o->has_color, look->color, head);
@@ -124,8 +125,8 @@ static void text_end(struct check_output *o, const char *rules UNUSED)
 			buf_addf(&o->out, "%zu remark%s, ", n->lesser, plural(n->lesser));
 		buf_addf(&o->out, "in %zu text%s", inspected, plural(inspected));
 	}
-	if (o->trust[0])
-		buf_addf(&o->out, " at trust level %s", o->trust);
+	if (o->level[0])
+		buf_addf(&o->out, " at inspection level %s", o->level);
 	if (n->not_inspected)
 		buf_addf(&o->out, "; %zu not inspected: there is no inspector for %s", n->not_inspected,
 			 n->not_inspected == 1 ? "its language" : "their language");
@@ -185,7 +186,7 @@ static void count(struct check_output *o, const json_t *doc)
 	o->counts.files++;
 	if (!document_true(doc, "inspected"))
 		o->counts.not_inspected++;
-	(void)document_text(doc, "trust", o->trust, sizeof(o->trust));
+	(void)document_text(doc, "level", o->level, sizeof(o->level));
 	json_array_foreach(json_object_get(doc, "findings"), i, f)
 	{
 		const char *severity = json_string_value(json_object_get(f, "severity"));

@@ -20,7 +20,7 @@ struct check_counts {
 struct check_output {
 	const struct check_format *format;
 	bool has_color;
-	char trust[16];
+	char level[16]; /* of inspection; "": not known */
 	struct check_counts counts;
 	struct buf out;
 	json_t *results, *rules; /* of SARIF */

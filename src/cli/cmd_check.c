@@ -21,7 +21,8 @@
 #define EXIT_CHECK_USAGE 64
 
 struct check_values {
-	const char *code, *lang, *trust, *format, *rules, *kind, *workspace, *policy;
+	const char *code, *lang, *trust, *inspect, *format, *rules, *kind, *workspace, *policy;
+	struct words rule;
 	bool json, strict, no_color;
 };
 
@@ -30,7 +31,11 @@ static const struct option_row check_options[] = {
 	{ "lang", 'l', OPTION_TEXT, "LANGUAGE", AT(lang), NULL,
 	  "the language; without it the file's extension, then its first line, decides" },
 	{ "trust", 't', OPTION_TEXT, "LEVEL", AT(trust), NULL,
-	  "untrusted, unknown or trusted: how strict to be; without it the policy's default" },
+	  "untrusted, unknown or trusted, as of a run; without it the policy's default" },
+	{ "inspect", 0, OPTION_TEXT, "LEVEL", AT(inspect), NULL,
+	  "report, guard or strict: how strict to be; without it what the trust level chooses" },
+	{ "rule", 0, OPTION_LIST, "ID=ACTION", AT(rule), NULL,
+	  "what one rule does: allow, note, warn or block; may be repeated" },
 	{ "format", 'f', OPTION_TEXT, "FORMAT", AT(format), NULL, "text (the default), json or sarif" },
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "the same as --format json: one document per line and file" },
 	{ "rules", 'r', OPTION_TEXT, "FILE", AT(rules), NULL, "rules of your own, over the built-in ones" },
@@ -51,6 +56,7 @@ struct checker {
 	int worst;  /* 0, 1, 2 as brig_check() says */
 	int failed; /* exit status of the first failure, or 0 */
 	json_t *languages;
+	const char *rules; /* every --rule, NULL: none */
 };
 
 static int fail(struct checker *c, int status)
@@ -84,6 +90,8 @@ static int check_one(struct checker *c, const char *name, const char *base, cons
 		.trust = c->v->trust,
 		.workspace = c->v->workspace,
 		.strict = c->v->strict,
+		.inspect = c->v->inspect,
+		.rules = c->rules,
 	};
 	struct checked one = { .name = name, .text = text, .len = len };
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -267,11 +275,15 @@ static int run_checks(const struct check_values *v, const struct operands *ops, 
 	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy, .rules_file = v->rules };
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct checker c = { .v = v };
+	AUTO_BUF rule = BUF_INIT(UI_TEXT_MAX);
 	AUTO_TEXT rules = NULL;
 	int status;
 
 	if (brig_open(&opts, &c.b, &err) < 0)
 		return command_open_failed(v->policy, &err);
+	for (size_t i = 0; i < v->rule.n; i++)
+		buf_addf(&rule, "%s%s", i > 0 ? "," : "", v->rule.item[i]);
+	c.rules = v->rule.n > 0 ? buf_str(&rule) : NULL;
 	check_output_init(&c.output, format, ui_has_color(STDOUT_FILENO, v->no_color));
 	(void)check_targets(&c, ops);
 	/* What would be blocked is so, whatever else could not be read. */

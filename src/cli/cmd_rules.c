@@ -180,7 +180,7 @@ static void add_member(struct buf *out, const json_t *rule, const char *label, c
 
 static void add_severity(struct buf *out, const json_t *rule)
 {
-	static const char *const levels[] = { "untrusted", "unknown", "trusted" };
+	static const char *const levels[] = { "strict", "guard", "report" };
 	const json_t *severity = json_object_get(rule, "severity");
 	AUTO_BUF text = BUF_INIT(256);
 	char word[32];

@@ -277,7 +277,6 @@ static void add_findings(struct page *p)
 	if (!*document_text(p->doc, "file_name", name, sizeof(name)))
 		(void)str_copy(name, sizeof(name), "code");
 	check_output_init(&o, NULL, p->has_color);
-	(void)document_text(p->doc, "trust", o.trust, sizeof(o.trust));
 	add_title(p, "Findings");
 	if (document_true(json_object_get(p->doc, "code"), "redacted"))
 		buf_adds(&p->out, "  (parts of the code were replaced by ***: places may be shifted)\n");

@@ -60,32 +60,66 @@ static void say_degraded(const struct brig_result *r)
 
 #define FINDINGS_SHOWN 10
 
+/* A rule warns once; so do all rules together that say no more than that there is no network. */
+static bool is_worth_a_line(const struct brig_result *r, size_t at, const struct brig_finding *f)
+{
+	struct brig_finding before = BRIG_FINDING_INIT;
+
+	if (!str_eq(f->severity, "HIGH"))
+		return str_eq(f->severity, "CRITICAL");
+	for (size_t i = 0; i < at && brig_result_finding(r, i, &before); i++)
+		if (str_eq(before.severity, "HIGH") && (str_eq(before.rule, f->rule) || (before.network && f->network)))
+			return false;
+	return true;
+}
+
+static void say_finding(const struct brig_finding *f, const char *name)
+{
+	bool blocks = str_eq(f->severity, "CRITICAL");
+
+	if (!blocks && f->network && *f->name)
+		ui_say("warning: %s:%u:%u: this cell has no network: %s will fail [%s]", name, f->line, f->column,
+		       f->name, f->rule);
+	else
+		ui_say("%s: %s:%u:%u: %s [%s]", blocks ? "blocking" : "warning", name, f->line, f->column, f->message,
+		       f->rule);
+}
+
 /* What blocks and what warns; the rest is for those who ask with --json. */
 static void say_findings(const struct brig_result *r, const char *name)
 {
 	struct brig_finding f = BRIG_FINDING_INIT;
 	size_t n = 0;
 
-	for (size_t i = 0; brig_result_finding(r, i, &f); i++) {
-		bool blocks = str_eq(f.severity, "CRITICAL");
-
-		if ((blocks || str_eq(f.severity, "HIGH")) && n++ < FINDINGS_SHOWN)
-			ui_say("%s: %s:%u:%u: %s [%s]", blocks ? "blocking" : "warning", name ? name : "code", f.line,
-			       f.column, f.message, f.rule);
-	}
+	for (size_t i = 0; brig_result_finding(r, i, &f); i++)
+		if (is_worth_a_line(r, i, &f) && n++ < FINDINGS_SHOWN)
+			say_finding(&f, name ? name : "code");
 	if (n > FINDINGS_SHOWN)
 		ui_say("and %zu more findings; 'brig check' shows all of them", n - FINDINGS_SHOWN);
 }
 
-/* What to do about the finding that the reason names. */
-static void say_remedy(const struct brig_result *r)
+#define REMEDIES_SHOWN 3
+
+static bool blocked_before(const struct brig_result *r, size_t at, const struct brig_finding *f)
+{
+	struct brig_finding before = BRIG_FINDING_INIT;
+
+	for (size_t i = 0; i < at && brig_result_finding(r, i, &before); i++)
+		if (str_eq(before.severity, "CRITICAL") && str_eq(before.rule, f->rule))
+			return true;
+	return false;
+}
+
+/* What to do about each rule that blocks. */
+static void say_remedies(const struct brig_result *r)
 {
 	struct brig_finding f = BRIG_FINDING_INIT;
+	size_t n = 0;
 
-	for (size_t i = 0; brig_result_finding(r, i, &f); i++)
-		if (str_eq(f.severity, "CRITICAL") && *f.remedy) {
+	for (size_t i = 0; n < REMEDIES_SHOWN && brig_result_finding(r, i, &f); i++)
+		if (str_eq(f.severity, "CRITICAL") && *f.remedy && !blocked_before(r, i, &f)) {
 			ui_say("help: %s", f.remedy);
-			return;
+			n++;
 		}
 }
 
@@ -135,7 +169,7 @@ void report_remarks(const struct brig_result *r, const char *name)
 	text = brig_result_reason(r);
 	ui_say("%s%s%s", brig_result_verdict(r), *text ? ": " : "", text);
 	if (str_eq(brig_result_verdict(r), "blocked"))
-		say_remedy(r);
+		say_remedies(r);
 }
 
 static void add_verdict(struct buf *line, const struct brig_result *r, bool has_color)

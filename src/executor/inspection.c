@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "executor/inspection.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -22,10 +23,18 @@ static int load(const struct rulebook *book, const char *rules_file, struct rule
 	return rc;
 }
 
-int rulebook_get(struct rulebook *book, const char *rules_file, const struct rule_set **ret, struct brig_error *err)
+int rulebook_get(struct rulebook *book, const struct policy_resolved *r, const struct rule_set **ret,
+		 struct brig_error *err)
 {
+	const char *rules_file = r->set.rules_file;
+	const struct rule_choices choices = { .rules = &r->set.rules,
+					      .n_policy = r->n_policy_rules,
+					      .only_tighten = r->only_tighten,
+					      .level = (enum inspection)r->set.inspection };
 	struct rule_set *set = NULL;
 	int rc;
+
+	rules_free(MOVE_PTR(book->adjusted));
 
 	if (!book->set || !str_eq(book->loaded, rules_file)) {
 		rc = load(book, rules_file, &set, err);
@@ -36,13 +45,17 @@ int rulebook_get(struct rulebook *book, const char *rules_file, const struct rul
 		(void)str_copy(book->loaded, sizeof(book->loaded), rules_file);
 	}
 	*ret = book->set;
-	return 0;
+	if (choices.rules->n == 0)
+		return 0;
+	rc = rules_adjusted(book->set, &choices, &book->adjusted, err);
+	*ret = book->adjusted;
+	return rc;
 }
 
 void rulebook_release(struct rulebook *book)
 {
-	rules_free(book->set);
-	book->set = NULL;
+	rules_free(MOVE_PTR(book->adjusted));
+	rules_free(MOVE_PTR(book->set));
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -80,7 +93,7 @@ static bool is_about_network(const struct rule_set *rules, const char *id)
 {
 	const struct rule *rule = rules_by_id(rules, id);
 
-	return rule && rule->network;
+	return rule && rule->network && !rule->chosen;
 }
 
 void inspection_allow_network(const struct rule_set *rules, struct findings *f)
@@ -96,4 +109,21 @@ void inspection_allow_network(const struct rule_set *rules, struct findings *f)
 			worst = one->severity;
 	}
 	f->worst = worst;
+}
+
+void inspection_tell_permits(const struct policy_resolved *r, struct findings *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct finding *one = &f->row[i];
+		size_t len = strlen(one->remedy);
+		char *end = one->remedy + len;
+
+		if (one->severity != SEVERITY_CRITICAL)
+			continue;
+		(void)snprintf(end, sizeof(one->remedy) - len,
+			       r->only_tighten
+				       ? "%sto permit this: rules: {%s: allow} in the policy"
+				       : "%sto permit this: --rule %s=allow (or rules: {%s: allow} in the policy)",
+			       len ? "; " : "", one->rule, one->rule);
+	}
 }

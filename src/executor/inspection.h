@@ -5,6 +5,7 @@
 
 #include "inspect/inspect.h"
 #include "lang/lang.h"
+#include "policy/policy.h"
 
 /*
  * The rules of one handle.  Loading them takes longer than inspecting a small program, so they are kept from one
@@ -12,19 +13,24 @@
  */
 struct rulebook {
 	struct rule_set *set;          /* NULL: not loaded yet */
+	struct rule_set *adjusted;     /* the same as the last request wanted it; NULL: as it is */
 	char extra[SETTING_TEXT_MAX];  /* a file of the handle's owner, over the policy's; "": none */
 	char loaded[SETTING_TEXT_MAX]; /* the policy's rules_file that set holds */
 };
 
 /* *ret belongs to the book until its next use. */
-int rulebook_get(struct rulebook *book, const char *rules_file, const struct rule_set **ret, struct brig_error *err);
+int rulebook_get(struct rulebook *book, const struct policy_resolved *r, const struct rule_set **ret,
+		 struct brig_error *err);
 void rulebook_release(struct rulebook *book);
 
 /*
  * With network_mode allowlist, talking to the network is what the policy is for: findings that say no more than that
- * (struct rule, network) inform, at every trust level.
+ * (struct rule, network) inform, at every level, unless the rule was chosen by name.
  */
 void inspection_allow_network(const struct rule_set *rules, struct findings *f);
+
+/* Ends the remedy of each finding that blocks with the smallest change that would permit it. */
+void inspection_tell_permits(const struct policy_resolved *r, struct findings *f);
 
 /* False: nobody inspects this language. */
 bool inspection_kind(const struct language *lang, const char *file_name, enum inspect_kind *ret);

@@ -73,6 +73,8 @@ static int step_resolve(struct run *r)
 
 	(void)str_copy(res->id, sizeof(res->id), r->prepared.id);
 	res->trust = r->prepared.resolved.trust;
+	if (rc == 0)
+		res->inspection = (enum inspection)r->prepared.resolved.set.inspection;
 	(void)str_copy(res->trust_source, sizeof(res->trust_source),
 		       policy_layer_name[r->prepared.resolved.trust_from]);
 	/* What could not be resolved is recorded as the policy says for nobody in particular. */
@@ -114,7 +116,7 @@ static int begin_inspection(struct run *r)
 	/* The name in the workspace, not the caller's: that is what the engine will go by. */
 	if (!set->inspection || !subject_inspection(&r->prepared.subject, r->prepared.source_name, &what.kind))
 		return 0;
-	if (rulebook_get(r->rules, set->rules_file, &r->judged_by, &r->err) < 0 ||
+	if (rulebook_get(r->rules, &r->prepared.resolved, &r->judged_by, &r->err) < 0 ||
 	    inspect_begin(r->judged_by, &what, &r->inspection, &r->err) < 0)
 		return end_with_error(r);
 	return 0;
@@ -133,6 +135,7 @@ static int await_inspection(struct run *r)
 		return end_with_error(r);
 	if (r->prepared.resolved.set.network_mode == NETWORK_ALLOWLIST)
 		inspection_allow_network(r->judged_by, found);
+	inspection_tell_permits(&r->prepared.resolved, found);
 	if (found->dropped)
 		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed",
 			    found->dropped, found->n);

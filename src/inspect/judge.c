@@ -48,12 +48,11 @@ static struct span place(const struct judge *j, struct span where)
 
 static bool report(struct judge *j, const struct rule *rule, struct finding *f, struct span where)
 {
-	f->severity = rule->severity[j->level];
-	if (j->level == INSPECTION_REPORT && f->severity == SEVERITY_CRITICAL)
-		f->severity = SEVERITY_HIGH; /* told, and not blocked */
+	f->severity = rule_severity(rule, j->level);
 	if (f->severity == SEVERITY_NONE)
 		return false;
 	f->span = place(j, where);
+	f->network = rule->network;
 	(void)str_copy(f->rule, sizeof(f->rule), rule->id);
 	(void)str_copy(f->remedy, sizeof(f->remedy), rule->remedy);
 	if (!findings_add(j->out, f))

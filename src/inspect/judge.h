@@ -31,7 +31,7 @@ struct judge {
 #define JUDGE_DEPTH_MAX 8
 
 /*
- * Each looks the name up and reports at most one finding; true if a rule applies at this trust level.
+ * Each looks the name up and reports at most one finding; true if a rule applies at this level.
  * judge_module: "a.b" of Python is judged as "a" too if it has no rule, "a/b" of JavaScript likewise; "node:" is cut off.
  * judge_member: the most specific of RULE_MEMBER and RULE_MEMBER_ALLOW wins; modules are not asked.
  */

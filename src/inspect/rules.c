@@ -6,6 +6,7 @@
 #include "inspect/rules.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -134,6 +135,99 @@ const struct rule *rules_next(const struct rule_set *set, enum rule_language lan
 	return NULL;
 }
 
+/* ---- single rules ----------------------------------------------------------------------------------------- */
+
+static const enum severity severity_of_action[ACTION_COUNT] = {
+	[ACTION_ALLOW] = SEVERITY_NONE,
+	[ACTION_NOTE] = SEVERITY_MEDIUM,
+	[ACTION_WARN] = SEVERITY_HIGH,
+	[ACTION_BLOCK] = SEVERITY_CRITICAL,
+};
+
+static struct rule *find_row(struct rule *row, size_t n, const char *id)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(row[i].id, id))
+			return &row[i];
+	return NULL;
+}
+
+/* The nearest id, as the end of a sentence. */
+static const char *suggest_id(const struct rule_set *set, const char *id, char *dst, size_t size)
+{
+	AUTO_FREE const char **ids = calloc(set->table.n + 1, sizeof(*ids));
+	const char *near;
+
+	for (size_t i = 0; ids && i < set->table.n; i++)
+		ids[i] = set->table.row[i].id;
+	near = ids ? str_nearest(id, ids, set->table.n) : NULL;
+	(void)snprintf(dst, size, near ? "; did you mean '%s'?" : "; 'brig rules' lists them", near);
+	return dst;
+}
+
+enum severity rule_severity(const struct rule *rule, enum inspection level)
+{
+	enum severity s = rule->severity[level];
+
+	return level == INSPECTION_REPORT && s == SEVERITY_CRITICAL && !rule->chosen ? SEVERITY_HIGH : s;
+}
+
+static int adjust(const struct rule_set *set, struct rule *row, const char *item, bool only_tighten,
+		  enum inspection level, struct brig_error *err)
+{
+	size_t len = strcspn(item, "="), action = 0;
+	char id[RULE_ID_LEN + 1], hint[96];
+	struct rule *rule;
+
+	while (action < ACTION_COUNT && !str_eq(item + len + (item[len] == '='), rule_action_name[action]))
+		action++;
+	(void)snprintf(id, sizeof(id), "%.*s", (int)min_u64(len, RULE_ID_LEN), item);
+	rule = find_row(row, set->table.n, id);
+	if (!rule || len > RULE_ID_LEN || action == ACTION_COUNT)
+		return err_set(err, BRIG_E_POLICY, 0, "rules: there is no rule '%s'%s", id,
+			       suggest_id(set, id, hint, sizeof(hint)));
+	if (rule->kind == RULE_MEMBER_ALLOW)
+		return err_set(err, BRIG_E_POLICY, 0,
+			       "rules: %s is a list of exceptions, which does nothing by itself; name the rule that it "
+			       "excepts from",
+			       id);
+	if (only_tighten && severity_of_action[action] < rule_severity(rule, level))
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "rule %s is %s under this policy, and '%s' would be milder: a request can only tighten; "
+			       "leave it out, or write rules: {%s: %s} into the policy",
+			       id, severity_name[rule_severity(rule, level)], rule_action_name[action], id,
+			       rule_action_name[action]);
+	for (size_t t = INSPECTION_REPORT; t < INSPECTION_COUNT; t++)
+		rule->severity[t] = severity_of_action[action];
+	rule->chosen = true;
+	return 0;
+}
+
+int rules_adjusted(const struct rule_set *set, const struct rule_choices *choices, struct rule_set **ret,
+		   struct brig_error *err)
+{
+	struct rule_set *made = calloc(1, sizeof(*made));
+	size_t n = 0;
+	int rc = 0;
+
+	if (made)
+		made->row = calloc(set->table.n + 1, sizeof(*made->row));
+	if (!made || !made->row) {
+		free(made);
+		return err_nomem(err);
+	}
+	memcpy(made->row, set->table.row, set->table.n * sizeof(*made->row));
+	made->table = set->table;
+	made->table.row = made->row;
+	for (const char *item = NULL; rc == 0 && (item = setting_list_next(choices->rules, item)); n++)
+		rc = adjust(set, made->row, item, choices->only_tighten && n >= choices->n_policy, choices->level, err);
+	if (rc < 0)
+		rules_free(made);
+	else
+		*ret = made;
+	return rc;
+}
+
 /* ---- files of users ------------------------------------------------------------------------------------- */
 
 static int read_file(const char *path, struct buf *text, struct brig_error *err)
@@ -164,17 +258,53 @@ static int read_file(const char *path, struct buf *text, struct brig_error *err)
 static bool list_has(const struct rule_list *list, const char *id)
 {
 	for (size_t i = 0; i < list->n; i++)
-		if (str_eq(list->row[i].id, id))
+		if (!list->row[i].extends && str_eq(list->row[i].id, id))
 			return true;
 	return false;
 }
 
-/* The old rules without those that the file replaces, then the file's. */
-static int merge(const struct rule_set *set, const struct rule_list *list, struct rule **ret, size_t *ret_n,
+static const char *const *join(struct rule_list *list, const char *const *a, size_t n_a, const char *const *b,
+			       size_t n_b)
+{
+	const char **all = rule_list_keep(list, (n_a + n_b + 1) * sizeof(*all));
+
+	if (!all)
+		return NULL;
+	for (size_t i = 0; i < n_a + n_b; i++)
+		all[i] = i < n_a ? a[i] : b[i - n_a];
+	return all;
+}
+
+/* The rule is the file's from here on, so that the examples of both are run. */
+static int extend(const struct rule_set *set, struct rule_list *list, const struct rule *by, struct rule *row, size_t n,
+		  struct brig_error *err)
+{
+	struct rule *rule = find_row(row, n, by->id);
+	char hint[96];
+
+	if (!rule)
+		return err_set(err, BRIG_E_POLICY, 0, "%s:%u: there is no rule '%s' to extend%s", by->file, by->line,
+			       by->id, suggest_id(set, by->id, hint, sizeof(hint)));
+	rule->names = join(list, rule->names, rule->n_names, by->names, by->n_names);
+	rule->match = join(list, rule->match, rule->n_match, by->match, by->n_match);
+	rule->no_match = join(list, rule->no_match, rule->n_no_match, by->no_match, by->n_no_match);
+	if (!rule->names || !rule->match || !rule->no_match)
+		return err_nomem(err);
+	rule->n_names += by->n_names;
+	rule->n_match += by->n_match;
+	rule->n_no_match += by->n_no_match;
+	rule->file = by->file;
+	rule->line = by->line;
+	return 0;
+}
+
+/* The old rules without those that the file replaces, then the file's; at last those that it extends. */
+static int merge(const struct rule_set *set, struct rule_list *list, struct rule **ret, size_t *ret_n,
 		 struct brig_error *err)
 {
 	struct rule *row = calloc(set->table.n + list->n + 1, sizeof(*row));
 	size_t n = 0;
+	int rc = 0;
 
 	if (!row)
 		return err_nomem(err);
@@ -182,7 +312,15 @@ static int merge(const struct rule_set *set, const struct rule_list *list, struc
 		if (!list_has(list, set->table.row[i].id))
 			row[n++] = set->table.row[i];
 	for (size_t i = 0; i < list->n; i++)
-		row[n++] = list->row[i];
+		if (!list->row[i].extends)
+			row[n++] = list->row[i];
+	for (size_t i = 0; rc == 0 && i < list->n; i++)
+		if (list->row[i].extends)
+			rc = extend(set, list, &list->row[i], row, n, err);
+	if (rc < 0) {
+		free(row);
+		return rc;
+	}
 	*ret = row;
 	*ret_n = n;
 	return 0;

@@ -15,6 +15,12 @@
  *	  no_match: ["subprocess = 1"]
  *	  network: true                     # optional: it is about talking to the network, and about nothing else
  *
+ * A user's file may also give more names to a rule that is there, with examples of its own if it likes:
+ *
+ *	- extend: py-network
+ *	  names: [our_company.http]
+ *	  match: ["import our_company.http"]
+ *
  * languages may be the word "all".  A level that severity does not name is NONE: the rule is silent there.
  * The kinds *-allow need id, languages, kind and names (module-allow: everything); check needs no examples.
  * Except for commands, paths and allow-lists a name belongs to one rule per language.
@@ -67,17 +73,34 @@ struct rule {
 	const char *const *no_match;
 	size_t n_no_match;
 	bool network;     /* says no more than that the code talks to the network */
+	bool extends;     /* in a file only: adds to the rule of this id, and is none of its own */
+	bool chosen;      /* its severity was chosen by name (rules_adjusted), and holds at every level */
 	const char *file; /* "python.yaml" */
 	unsigned line;
 };
 
 struct rule_set;
 
+/* What a rule does at a level: at report it tells what it would block, unless it was chosen to block. */
+enum severity rule_severity(const struct rule *rule, enum inspection level);
+
 /* The built-in rules: no allocation worth mentioning, no parsing. */
 int rules_builtin(struct rule_set **ret, struct brig_error *err);
 /* Adds a user's file; a rule with a known id replaces that rule.  Its examples are run.  Bad file: -BRIG_E_POLICY and
  * "file:line: why", and the set is as before.  Pointers to rules handed out earlier are no longer good. */
 int rules_add_file(struct rule_set *set, const char *path, struct brig_error *err);
+/*
+ * A set in which single rules do what `rules` says ("py-network=allow"), at every level.  It borrows from the other one.
+ * Items from n_policy on are a request's: if only_tighten, one that would be milder than the rule is at `level` is refused.
+ */
+struct rule_choices {
+	const struct setting_list *rules;
+	size_t n_policy;
+	bool only_tighten;
+	enum inspection level;
+};
+int rules_adjusted(const struct rule_set *set, const struct rule_choices *choices, struct rule_set **ret,
+		   struct brig_error *err);
 void rules_free(struct rule_set *set); /* NULL is fine */
 size_t rules_count(const struct rule_set *set);
 const struct rule *rules_at(const struct rule_set *set, size_t i);

@@ -37,7 +37,7 @@ struct rule_memory {
 	_Alignas(max_align_t) char data[];
 };
 
-static void *keep(struct rule_list *list, size_t size)
+void *rule_list_keep(struct rule_list *list, size_t size)
 {
 	struct rule_memory *m = calloc(1, sizeof(*m) + size);
 
@@ -152,7 +152,7 @@ static const char *text_here(struct reader *r, const char *what, size_t max)
 		return (void)complain(r, line_here(r), "%s takes a text here", what), NULL;
 	if (len == 0 || len > max || memchr(s, '\0', len))
 		return (void)complain(r, line_here(r), "%s is a text of 1 to %zu bytes without NUL", what, max), NULL;
-	copy = keep(r->out, len + 1);
+	copy = rule_list_keep(r->out, len + 1);
 	if (!copy)
 		return (void)err_nomem(r->err), NULL;
 	memcpy(copy, s, len);
@@ -206,6 +206,13 @@ static int read_id(struct reader *r, struct rule *rule, const struct field *f)
 	return 0;
 }
 
+/* The id of a rule that is there already, which gets more names. */
+static int read_extend(struct reader *r, struct rule *rule, const struct field *f)
+{
+	rule->extends = true;
+	return read_id(r, rule, f);
+}
+
 /* Reads "[a, b]" or one word into a list on the heap of the rules. */
 static int read_list(struct reader *r, struct rule *rule, const struct field *f)
 {
@@ -235,7 +242,7 @@ static int read_list(struct reader *r, struct rule *rule, const struct field *f)
 	}
 	if (rc < 0)
 		return rc;
-	kept = keep(r->out, (n + 1) * sizeof(*kept));
+	kept = rule_list_keep(r->out, (n + 1) * sizeof(*kept));
 	if (!kept)
 		return err_nomem(r->err);
 	memcpy(kept, item, n * sizeof(*kept));
@@ -354,7 +361,7 @@ static int read_flag(struct reader *r, struct rule *rule, const struct field *f)
 
 /* ---- one rule ------------------------------------------------------------------------------------------- */
 
-enum { ID, LANGUAGES, KIND, NAMES, SEVERITY, MESSAGE, REMEDY, MATCH, NO_MATCH, NETWORK, FIELD_COUNT };
+enum { ID, LANGUAGES, KIND, NAMES, SEVERITY, MESSAGE, REMEDY, MATCH, NO_MATCH, NETWORK, EXTEND, FIELD_COUNT };
 
 #define AT(member) offsetof(struct rule, member)
 static const struct field fields[] = {
@@ -368,6 +375,7 @@ static const struct field fields[] = {
 	[MATCH] = { "match", read_list, AT(match), AT(n_match), RULE_EXAMPLE_LEN, RULE_EXAMPLES_MAX },
 	[NO_MATCH] = { "no_match", read_list, AT(no_match), AT(n_no_match), RULE_EXAMPLE_LEN, RULE_EXAMPLES_MAX },
 	[NETWORK] = { "network", read_flag, AT(network), 0, 8, 0 },
+	[EXTEND] = { "extend", read_extend, 0, 0, RULE_ID_LEN, 0 },
 };
 static_assert(ARRAY_LEN(fields) == FIELD_COUNT, "fields[] misses one");
 
@@ -382,14 +390,10 @@ static const unsigned wanted[RULE_KIND_COUNT] = {
 	[RULE_PATH_DENY] = PROVEN, [RULE_DIRECTIVE] = PROVEN,    [RULE_CHECK] = SPOKEN,
 };
 
-static int check_whole(struct reader *r, const struct rule *rule, unsigned seen)
+#define OF_EXTENSION (BIT(EXTEND) | BIT(NAMES) | BIT(MATCH) | BIT(NO_MATCH))
+
+static int check_names(struct reader *r, const struct rule *rule)
 {
-	if (!rule->languages && (seen & BIT(LANGUAGES)))
-		return complain(r, rule->line, "rule %s names no language", rule->id ? rule->id : "");
-	for (size_t f = 0; f < FIELD_COUNT; f++)
-		if (!(seen & BIT(f)) && (wanted[rule->kind] & BIT(f)))
-			return complain(r, rule->line, "rule %s lacks '%s'", rule->id ? rule->id : "without id",
-					fields[f].name);
 	if (rule->n_names == 0)
 		return complain(r, rule->line, "rule %s has no names", rule->id);
 	for (size_t i = 0; i < rule->n_names; i++)
@@ -397,6 +401,29 @@ static int check_whole(struct reader *r, const struct rule *rule, unsigned seen)
 			if ((unsigned char)*c < 0x20 || *c == 0x7f)
 				return complain(r, rule->line, "rule %s: a name holds a control character", rule->id);
 	return 0;
+}
+
+static int check_extension(struct reader *r, const struct rule *rule, unsigned seen)
+{
+	for (size_t f = 0; f < FIELD_COUNT; f++)
+		if (seen & BIT(f) & ~OF_EXTENSION)
+			return complain(r, rule->line,
+					"what extends %s has names, match and no_match; '%s' stays as it is there",
+					rule->id, fields[f].name);
+	return check_names(r, rule);
+}
+
+static int check_whole(struct reader *r, const struct rule *rule, unsigned seen)
+{
+	if (rule->extends)
+		return check_extension(r, rule, seen);
+	if (!rule->languages && (seen & BIT(LANGUAGES)))
+		return complain(r, rule->line, "rule %s names no language", rule->id ? rule->id : "");
+	for (size_t f = 0; f < FIELD_COUNT; f++)
+		if (!(seen & BIT(f)) && (wanted[rule->kind] & BIT(f)))
+			return complain(r, rule->line, "rule %s lacks '%s'", rule->id ? rule->id : "without id",
+					fields[f].name);
+	return check_names(r, rule);
 }
 
 /* One "key: value" of a rule; the key is the current event. */
@@ -464,7 +491,7 @@ static int read_rule(struct reader *r, const char *file)
 static int read_rules(struct reader *r)
 {
 	size_t len = strlen(r->name) + 1;
-	char *file = keep(r->out, len);
+	char *file = rule_list_keep(r->out, len);
 	int rc;
 
 	if (!file)

@@ -22,6 +22,8 @@ struct rule_list {
 	struct rule_memory *memory;
 };
 
+/* Memory that lives as long as the list; NULL: none left. */
+void *rule_list_keep(struct rule_list *list, size_t size);
 /* rules_file.c.  The first thing wrong ends it: -BRIG_E_POLICY and "name:line: why". */
 int rule_list_parse(const char *name, const char *text, size_t len, struct rule_list *ret, struct brig_error *err);
 void rule_list_release(struct rule_list *list);

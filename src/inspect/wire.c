@@ -21,10 +21,12 @@ static bool is_sound_text(const char *text, size_t size)
 static bool is_sound(const struct finding *f, size_t text_len)
 {
 	uint32_t severity;
+	unsigned char network;
 
 	/* An enum that holds no value of its own must not even be read as one. */
 	memcpy(&severity, &f->severity, sizeof(severity));
-	return severity > SEVERITY_NONE && severity < SEVERITY_COUNT && f->span.start <= f->span.end &&
+	memcpy(&network, &f->network, sizeof(network));
+	return severity > SEVERITY_NONE && severity < SEVERITY_COUNT && network <= 1 && f->span.start <= f->span.end &&
 	       f->span.end <= text_len && f->line >= 1 && f->line <= text_len + 1 && f->end_line >= f->line &&
 	       f->end_line <= text_len + 1 && f->column >= 1 && f->column <= text_len + 1 && f->end_column >= 1 &&
 	       f->end_column <= text_len + 1 && f->rule[0] && is_sound_text(f->rule, sizeof(f->rule)) &&

@@ -195,7 +195,13 @@ static int cannot_say(const struct rule_set *rules, const struct inspect_request
 		.len = req->len,
 		.out = &found,
 	};
+	const struct rule *rule;
 
+	rule = rules_find(rules, j.language, RULE_CHECK, "not-analysable", strlen("not-analysable"));
+	if (rule && rule->chosen && rule_severity(rule, req->level) == SEVERITY_NONE) {
+		*ret = found; /* permitted by name */
+		return 0;
+	}
 	if (!judge_check(&j, "not-analysable", (struct span){ 0, 0 }, "%s", why) || j.out_of_memory || !found.row) {
 		findings_release(&found);
 		return err_set(err, BRIG_E_SYSTEM, 0, "the text could not be inspected: %s", why);

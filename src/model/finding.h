@@ -5,7 +5,7 @@
 
 #include "base/util.h"
 
-/* CRITICAL blocks the run, HIGH warns, MEDIUM and LOW inform.  NONE: the rule is silent at that trust level. */
+/* CRITICAL blocks the run, HIGH warns, MEDIUM and LOW inform.  NONE: the rule is silent at that level. */
 enum severity { SEVERITY_NONE, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH, SEVERITY_CRITICAL, SEVERITY_COUNT };
 extern const char *const severity_name[SEVERITY_COUNT];
 
@@ -22,7 +22,8 @@ struct finding {
 	uint32_t end_line, end_column; /* of span.end */
 	char name[128];                /* what was found, resolved: "os.system" for an alias of it */
 	char message[240];
-	char remedy[240];
+	char remedy[400]; /* of one that blocks, with what would permit it */
+	bool network;     /* says no more than that the code talks to the network */
 };
 
 #define FINDINGS_MAX 256

@@ -58,6 +58,7 @@ void result_init_zeroed(struct result *r)
 	r->verdict = VERDICT_failed;
 	r->exit_code = -1;
 	r->trust = TRUST_UNKNOWN;
+	r->inspection = INSPECTION_GUARD;
 	(void)str_copy(r->trust_source, sizeof(r->trust_source), "built-in");
 }
 
@@ -263,6 +264,7 @@ static int add_identity(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "language", json_text_or_null(r->language));
 	failed |= json_object_set_new(doc, "backend", json_text_or_null(r->backend));
 	failed |= json_object_set_new(doc, "trust", json_string(trust_name[r->trust]));
+	failed |= json_object_set_new(doc, "inspection", json_string(inspection_name[r->inspection]));
 	failed |= json_object_set_new(doc, "trust_source", json_text(r->trust_source));
 	return failed;
 }

@@ -52,7 +52,8 @@ struct result {
 	char backend[16];
 	char step[16]; /* the step that decided: "run" or "compile" */
 	enum trust trust;
-	char trust_source[16]; /* who chose it: "request", or the layer that set the default */
+	enum inspection inspection; /* how its code was judged */
+	char trust_source[16];      /* who chose it: "request", or the layer that set the default */
 	struct buf out, err;
 	bool out_truncated, err_truncated;
 	struct {

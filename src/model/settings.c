@@ -35,6 +35,12 @@ const char *const inspection_name[] = {
 	[INSPECTION_GUARD] = "guard",
 	[INSPECTION_STRICT] = "strict",
 };
+const char *const rule_action_name[] = {
+	[ACTION_ALLOW] = "allow",
+	[ACTION_NOTE] = "note",
+	[ACTION_WARN] = "warn",
+	[ACTION_BLOCK] = "block",
+};
 const char *const trust_name[] = {
 	[TRUST_UNTRUSTED] = "untrusted",
 	[TRUST_UNKNOWN] = "unknown",
@@ -49,6 +55,7 @@ static_assert(ARRAY_LEN(audit_fsync_name) == AUDIT_FSYNC_COUNT, "audit_fsync_nam
 static_assert(ARRAY_LEN(keep_name) == KEEP_COUNT, "keep_name[] misses one");
 static_assert(ARRAY_LEN(workspace_mode_name) == WORKSPACE_MODE_COUNT, "workspace_mode_name[] misses one");
 static_assert(ARRAY_LEN(inspection_name) == INSPECTION_COUNT, "inspection_name[] misses one");
+static_assert(ARRAY_LEN(rule_action_name) == ACTION_COUNT, "rule_action_name[] misses one");
 static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 
 /* The choices of each ENUM row; other rows have none. */

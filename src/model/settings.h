@@ -54,6 +54,8 @@ enum keep { KEEP_NONE, KEEP_HEAD, KEEP_ALL, KEEP_COUNT }; /* of code or output, 
 enum workspace_mode { WORKSPACE_RO, WORKSPACE_COW, WORKSPACE_RW, WORKSPACE_MODE_COUNT };
 /* How code is judged before it runs, each stricter than the one before; what each does: inspect/rules.h. */
 enum inspection { INSPECTION_OFF, INSPECTION_REPORT, INSPECTION_GUARD, INSPECTION_STRICT, INSPECTION_COUNT };
+/* What the setting `rules` lets one rule do. */
+enum rule_action { ACTION_ALLOW, ACTION_NOTE, ACTION_WARN, ACTION_BLOCK, ACTION_COUNT };
 enum trust { TRUST_UNTRUSTED, TRUST_UNKNOWN, TRUST_TRUSTED, TRUST_COUNT };
 
 extern const char *const backend_kind_name[BACKEND_KIND_COUNT];
@@ -65,12 +67,13 @@ extern const char *const audit_fsync_name[AUDIT_FSYNC_COUNT];
 extern const char *const keep_name[KEEP_COUNT];
 extern const char *const workspace_mode_name[WORKSPACE_MODE_COUNT];
 extern const char *const inspection_name[INSPECTION_COUNT];
+extern const char *const rule_action_name[ACTION_COUNT];
 extern const char *const trust_name[TRUST_COUNT];
 
 enum setting_kind { KIND_NUM, KIND_BOOL, KIND_ENUM, KIND_TEXT, KIND_LIST };
 enum setting_unit { UNIT_NONE, UNIT_BYTES, UNIT_MILLIS, UNIT_COUNT, UNIT_PERCENT };
 enum setting_stricter { STRICTER_LESS, STRICTER_MORE, STRICTER_SAME };
-enum setting_loosen { LOOSEN_NOBODY, LOOSEN_TRUSTED, LOOSEN_UNSET };
+enum setting_loosen { LOOSEN_NOBODY, LOOSEN_TRUSTED, LOOSEN_UNSET, LOOSEN_PERSON };
 
 /* What is known about a setting besides its value. */
 struct setting_info {

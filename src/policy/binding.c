@@ -31,6 +31,16 @@ void binding_collect(const struct layer *file, const struct layer *preset, bool 
 	ret[SET_fallback] |= isolates;
 }
 
+bool binding_judges(const bool set[SETTING_COUNT])
+{
+	return set[SET_inspection] || set[SET_rules] || set[SET_default_trust] || set[SET_max_trust];
+}
+
+static bool is_bound(const struct binding *b, enum setting_key k)
+{
+	return b->bound[k] || (setting_info[k].loosen == LOOSEN_PERSON && binding_judges(b->bound));
+}
+
 void binding_check_environment(const struct layer *env, const struct binding *b, struct policy_diags *diags)
 {
 	char asked[128], now[128];
@@ -40,7 +50,7 @@ void binding_check_environment(const struct layer *env, const struct binding *b,
 		enum setting_key who = k == SET_enable_sandbox || k == SET_fallback ? SET_backends : k;
 		struct place at;
 
-		if (!layer_has(env, k) || !b->bound[k] || setting_info[k].loosen == LOOSEN_TRUSTED ||
+		if (!layer_has(env, k) || !is_bound(b, k) || setting_info[k].loosen == LOOSEN_TRUSTED ||
 		    k == SET_backend) /* backends tells */
 			continue;
 		value_unpack_slot(k, &env->at[k]->val, env->scratch);

@@ -199,12 +199,39 @@ static bool check_backends(union slot *v, char *why)
 	return true;
 }
 
+/* Whether there is such a rule is found when the rules are loaded. */
+static bool check_rules(union slot *v, char *why)
+{
+	char shown[POLICY_WORD_MAX], hint[96];
+
+	for (const char *item = NULL; (item = setting_list_next(&v->list, item));) {
+		size_t id = strspn(item, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+		(void)printable(item, shown, sizeof(shown));
+		if (id == 0 || item[id] != '=')
+			return say(why,
+				   "rules takes the id of a rule and what it does, such as py-network=allow; '%s' is "
+				   "not that",
+				   shown);
+		if (name_index(rule_action_name, ACTION_COUNT, item + id + 1) == ACTION_COUNT)
+			return say(why, "rules: a rule does allow, note, warn or block; '%s' is none of them%s", shown,
+				   suggest(item + id + 1, rule_action_name, ACTION_COUNT, hint, sizeof(hint)));
+	}
+	return true;
+}
+
 static const check_fn checks[SETTING_COUNT] = {
-	[SET_backends] = check_backends,         [SET_rules_file] = check_rules_file,
-	[SET_security_opt] = check_security_opt, [SET_cap_drop] = check_cap_drop,
-	[SET_read_only] = check_read_only,       [SET_user] = check_user,
-	[SET_whitelist] = check_whitelist,       [SET_allow_degraded] = check_allow_degraded,
-	[SET_docker_image] = check_docker_image, [SET_rootfs] = check_rootfs,
+	[SET_backends] = check_backends,
+	[SET_rules_file] = check_rules_file,
+	[SET_security_opt] = check_security_opt,
+	[SET_cap_drop] = check_cap_drop,
+	[SET_read_only] = check_read_only,
+	[SET_user] = check_user,
+	[SET_whitelist] = check_whitelist,
+	[SET_allow_degraded] = check_allow_degraded,
+	[SET_rules] = check_rules,
+	[SET_docker_image] = check_docker_image,
+	[SET_rootfs] = check_rootfs,
 };
 
 bool value_check(enum setting_key k, union slot *v, char why[POLICY_WHY_MAX])

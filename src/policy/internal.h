@@ -154,6 +154,9 @@ void binding_settle_trust(const struct layer *l, const char *name, struct settin
 /* of_file: "" if the file names no preset. */
 void binding_check_preset(const char *chosen, const char *of_file, const char *place, struct policy_diags *diags);
 
+/* Whether a file says how code is judged or who is trusted: then nobody above it loosens rows of loosen PERSON. */
+bool binding_judges(const bool set[SETTING_COUNT]);
+
 /* ---- diag.c ---------------------------------------------------------------------------------- */
 
 void diag_add(struct policy_diags *d, const struct place *at, const char *fmt, ...) PRINTF(3, 4);

@@ -26,6 +26,7 @@ struct policy {
 	struct layer trust[TRUST_COUNT];      /* built in */
 	struct layer file_trust[TRUST_COUNT]; /* trust_levels of the file */
 	bool bound[SETTING_COUNT];            /* the file sets it for every level */
+	bool has_file;
 	char preset[16];
 	char file[SETTING_TEXT_MAX]; /* cut if it is longer; only for records */
 };
@@ -166,6 +167,7 @@ static void prepare(const struct policy_sources *src, struct policy *p, struct s
 	const char *slash = src->file ? strrchr(src->file, '/') : NULL;
 	const char *file = slash ? slash + 1 : src->file ? src->file : "policy";
 
+	p->has_file = src->file || src->text;
 	(void)str_copy(p->file, sizeof(p->file), src->file ? src->file : "");
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		fixed[i]->scratch = &all->scratch;
@@ -333,18 +335,33 @@ static bool is_bound(const struct policy *p, enum trust t, enum setting_key k)
 	return setting_info[k].loosen != LOOSEN_TRUSTED && (p->bound[k] || layer_has(&p->file_trust[t], k));
 }
 
+/* Whether the file says how code is judged at this trust, or who is trusted. */
+static bool file_judges(const struct policy *p, enum trust t)
+{
+	return binding_judges(p->bound) || layer_has(&p->file_trust[t], SET_inspection) ||
+	       layer_has(&p->file_trust[t], SET_rules);
+}
+
 static bool may_loosen(const struct policy *p, enum trust t, enum setting_key k)
 {
-	return t == TRUST_TRUSTED && setting_info[k].loosen != LOOSEN_NOBODY && !is_bound(p, t, k);
+	enum setting_loosen who = setting_info[k].loosen;
+
+	if (who == LOOSEN_PERSON)
+		return !p->has_file || (t == TRUST_TRUSTED && !file_judges(p, t));
+	return t == TRUST_TRUSTED && who != LOOSEN_NOBODY && !is_bound(p, t, k);
 }
 
 /* What would help against a refusal, as the end of its sentence. */
 static const char *remedy(const struct policy *p, const struct policy_resolved *r, enum setting_key k, char *dst,
 			  size_t size)
 {
-	if (setting_info[k].loosen == LOOSEN_UNSET && is_bound(p, r->trust, k))
+	enum setting_loosen who = setting_info[k].loosen;
+
+	if ((who == LOOSEN_UNSET || who == LOOSEN_PERSON) && is_bound(p, r->trust, k))
 		(void)snprintf(dst, size, "change the policy: %s sets it, and a request can only tighten that",
 			       r->origin[k].place);
+	else if (who == LOOSEN_PERSON)
+		(void)snprintf(dst, size, "set %s in the policy file that is in force", setting_info[k].name);
 	else if (p->base.max_trust == TRUST_TRUSTED && may_loosen(p, TRUST_TRUSTED, k))
 		(void)str_copy(dst, size, "use --trust trusted");
 	else
@@ -410,6 +427,28 @@ static int check_trust_wish(const struct layer_entry *e, enum setting_key k, con
 		       "only the policy sets %s; a request names its own trust level with --trust", e->spelling);
 }
 
+/* --rule may be repeated: its items are one list. */
+static int read_more_rules(const struct spelling *sp, const struct raw_value *raw, struct layer *wishes,
+			   struct brig_error *err)
+{
+	struct layer_entry *e = wishes->at[SET_rules];
+	struct setting_list all = { 0 };
+	struct packed more = { 0 };
+	char why[POLICY_WHY_MAX];
+
+	value_unpack(SET_rules, &e->val, &all);
+	if (!value_read(sp, raw, wishes->scratch, why))
+		return err_set(err, BRIG_E_USAGE, 0, "%s", why);
+	for (const char *item = NULL; (item = setting_list_next(&wishes->scratch->list, item));)
+		if (!setting_list_add(&all, item))
+			return err_set(err, BRIG_E_USAGE, 0, "rules has more than %d items", SETTING_LIST_MAX);
+	if (!value_pack(SET_rules, &all, &more))
+		return err_nomem(err);
+	free(e->val.text);
+	e->val = more;
+	return 0;
+}
+
 /* One wish into *wishes; whether it is allowed is asked later, when all of them are known to be sound. */
 static int read_wish(const struct brig_option *o, struct layer *wishes, struct policy_diags *complaint,
 		     struct brig_error *err)
@@ -424,6 +463,8 @@ static int read_wish(const struct brig_option *o, struct layer *wishes, struct p
 	if (!spelling_find(o->key, &sp))
 		return err_set(err, BRIG_E_USAGE, 0, "unknown option '%s'%s", printable(o->key, shown, sizeof(shown)),
 			       suggest_key(o->key, hint, sizeof(hint)));
+	if (sp.key == SET_rules && layer_has(wishes, SET_rules))
+		return read_more_rules(&sp, &raw, wishes, err);
 	if (!layer_put(wishes, &sp, sp.name, &raw, &at, &at, complaint))
 		return wishes->no_memory ? err_nomem(err) : err_set(err, BRIG_E_USAGE, 0, "%s", complaint->row[0].msg);
 	return 0;
@@ -442,16 +483,29 @@ static int check_wish(const struct policy *p, const struct layer_entry *e, enum 
 	return 0;
 }
 
+/* Behind the policy's own.  Whether one of them loosens is for those to say who know the rules. */
+static int add_rules(struct policy_resolved *r, const struct setting_list *wish, struct brig_error *err)
+{
+	for (const char *item = NULL; (item = setting_list_next(wish, item));)
+		if (!setting_list_add(&r->set.rules, item))
+			return err_set(err, BRIG_E_USAGE, 0,
+				       "rules: there is no room for those of the request beside those of the policy: "
+				       "%d items and %d bytes are the most",
+				       SETTING_LIST_MAX, SETTING_LIST_BYTES);
+	return 0;
+}
+
 static int apply_wish(const struct policy *p, const struct layer_entry *e, enum setting_key k, union slot *scratch,
 		      struct policy_resolved *r, struct brig_error *err)
 {
 	int rc;
 
 	value_unpack_slot(k, &e->val, scratch);
-	rc = check_wish(p, e, k, scratch, r, err);
+	rc = k == SET_rules ? add_rules(r, &scratch->list, err) : check_wish(p, e, k, scratch, r, err);
 	if (rc < 0)
 		return rc;
-	value_copy(k, setting_at(&r->set, k), scratch);
+	if (k != SET_rules)
+		value_copy(k, setting_at(&r->set, k), scratch);
 	r->origin[k].layer = LAYER_REQUEST;
 	(void)snprintf(r->origin[k].place, sizeof(r->origin[k].place), "request %s", e->spelling);
 	return 0;
@@ -517,6 +571,8 @@ int policy_resolve(const struct policy *p, const char *trust, const struct brig_
 	memcpy(ret->preset, p->preset, sizeof(ret->preset));
 	apply_trust(p, ret->trust, ret);
 	follow_timeout(ret);
+	ret->n_policy_rules = ret->set.rules.n;
+	ret->only_tighten = !may_loosen(p, ret->trust, SET_rules);
 	if (n == 0)
 		return 0;
 	rc = resolve_wishes(p, options, n, ret, err);

@@ -61,6 +61,9 @@ struct policy_resolved {
 	enum trust trust;
 	enum policy_layer trust_from; /* who chose it: the request, or the layer that set the default */
 	char preset[16];
+	/* Of set.rules the first n_policy_rules are the policy's, the others the request's. */
+	size_t n_policy_rules;
+	bool only_tighten; /* a request may not loosen how code is judged */
 	struct policy_origin origin[SETTING_COUNT];
 };
 

@@ -219,7 +219,10 @@ static bool read_enum(const struct spelling *sp, const char *text, int *ret, cha
 	const struct setting_info *info = &setting_info[sp->key];
 	size_t i = name_index(info->choices, info->n_choices, text);
 	char shown[POLICY_WORD_MAX], choices[96], hint[96];
+	bool on;
 
+	if (i == info->n_choices && sp->key == SET_inspection && str_to_bool(text, &on))
+		i = on ? INSPECTION_GUARD : INSPECTION_OFF; /* it was a switch once */
 	if (i < info->n_choices) {
 		*ret = (int)i;
 		return true;

@@ -286,6 +286,44 @@ static void read_list_value(struct reader *r, struct scope *sc, const struct spe
 		(void)layer_put(sc->layer, sp, key, &raw, at, &value_at, r->diags);
 }
 
+/* "{py-network: allow}" is the item "py-network=allow"; the current event starts the mapping. */
+static bool read_pairs(struct reader *r, const struct spelling *sp, struct setting_list *ret)
+{
+	bool good = true;
+
+	ret->n = ret->used = 0;
+	while (next(r) && r->event.type != YAML_MAPPING_END_EVENT) {
+		char key[POLICY_WORD_MAX], item[SETTING_ITEM_MAX];
+		struct place at;
+		bool named = read_key(r, key, sizeof(key), &at);
+		const char *text;
+
+		if (!next(r))
+			return false;
+		text = named && r->event.type == YAML_SCALAR_EVENT ? scalar_text(r) : NULL;
+		if (text && (size_t)snprintf(item, sizeof(item), "%s=%s", key, text) < sizeof(item) &&
+		    setting_list_add(ret, item))
+			continue;
+		if (named && r->event.type != YAML_ALIAS_EVENT)
+			diag_add(r->diags, &at, "%s takes one word for each of at most %d names", sp->name,
+				 SETTING_LIST_MAX);
+		good = false;
+		skip_node(r);
+	}
+	return good && !r->stopped;
+}
+
+static void read_pairs_value(struct reader *r, struct scope *sc, const struct spelling *sp, const char *key,
+			     const struct place *at)
+{
+	struct place value_at = place_of_event(r);
+	struct setting_list list;
+	struct raw_value raw = { .list = &list };
+
+	if (read_pairs(r, sp, &list))
+		(void)layer_put(sc->layer, sp, key, &raw, at, &value_at, r->diags);
+}
+
 static void read_value(struct reader *r, struct scope *sc, const struct spelling *sp, const char *key,
 		       const struct place *at)
 {
@@ -294,6 +332,8 @@ static void read_value(struct reader *r, struct scope *sc, const struct spelling
 
 	if (r->event.type == YAML_SEQUENCE_START_EVENT) {
 		read_list_value(r, sc, sp, key, at);
+	} else if (r->event.type == YAML_MAPPING_START_EVENT && sp->key == SET_rules) {
+		read_pairs_value(r, sc, sp, key, at);
 	} else if (r->event.type == YAML_SCALAR_EVENT) {
 		raw.text = scalar_text(r);
 		if (raw.text)
