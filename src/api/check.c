@@ -106,6 +106,18 @@ static int resolve(const struct policy *policy, const struct brig_check *req, st
 	return policy_resolve(policy, req->trust, wishes, n, ret, err);
 }
 
+/* Who asks is told, even if runs are not inspected: as strictly as the trust is by itself. */
+static enum inspection level_of(const struct brig_check *req, const struct policy_resolved *r)
+{
+	static const enum inspection of_trust[TRUST_COUNT] = {
+		[TRUST_UNTRUSTED] = INSPECTION_STRICT,
+		[TRUST_UNKNOWN] = INSPECTION_GUARD,
+		[TRUST_TRUSTED] = INSPECTION_REPORT,
+	};
+
+	return r->set.inspection || req->inspect ? (enum inspection)r->set.inspection : of_trust[r->trust];
+}
+
 int check_text(const struct policy *policy, struct rulebook *book, const struct brig_check *req, char **ret,
 	       struct brig_error *err)
 {
@@ -121,7 +133,7 @@ int check_text(const struct policy *policy, struct rulebook *book, const struct 
 	if ((rc = understand(req, &q, err)) < 0 || (rc = resolve(policy, req, resolved, err)) < 0 ||
 	    (rc = rulebook_get(book, resolved, &rules, err)) < 0)
 		return rc;
-	q.what.level = (enum inspection)resolved->set.inspection;
+	q.what.level = level_of(req, resolved);
 	q.inspected = q.inspected && q.what.level != INSPECTION_OFF;
 	q.what.has_input = true; /* as of a run, unless it is said otherwise there */
 	q.what.strict_commands = req->strict || resolved->set.strict_commands;

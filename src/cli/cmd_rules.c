@@ -75,18 +75,28 @@ static void keep_language(json_t *doc, const char *lang)
 			(void)json_array_remove(rules, i);
 }
 
-static void add_rule(struct ui_table *table, const json_t *rule)
-{
-	char id[64], languages[128], severity[32], kind[32], names[4096], message[512];
-	const char *effect = document_text(json_object_get(rule, "severity"), "unknown", severity, sizeof(severity));
+static const char *const levels[] = { "strict", "guard", "report" };
 
-	ui_table_add(table, document_text(rule, "id", id, sizeof(id)), UI_BOLD);
-	ui_table_add(table, document_text(rule, "languages", languages, sizeof(languages)), UI_PLAIN);
-	(void)document_text(rule, "kind", kind, sizeof(kind));
+static void add_effect(struct ui_table *table, const json_t *rule, const char *kind, const char *level)
+{
+	char severity[32];
+	const char *effect = document_text(json_object_get(rule, "severity"), level, severity, sizeof(severity));
+
 	if (str_eq(kind, "member-allow") || str_eq(kind, "command-allow"))
 		ui_table_add(table, "allowed", UI_GREEN);
 	else
 		ui_table_add(table, str_eq(effect, "NONE") ? "-" : effect, severity_color(effect));
+}
+
+static void add_rule(struct ui_table *table, const json_t *rule)
+{
+	char id[64], languages[128], kind[32], names[4096], message[512];
+
+	ui_table_add(table, document_text(rule, "id", id, sizeof(id)), UI_BOLD);
+	ui_table_add(table, document_text(rule, "languages", languages, sizeof(languages)), UI_PLAIN);
+	(void)document_text(rule, "kind", kind, sizeof(kind));
+	for (size_t i = 0; i < ARRAY_LEN(levels); i++)
+		add_effect(table, rule, kind, levels[i]);
 	ui_table_add(table, document_text(rule, "message", message, sizeof(message)), UI_PLAIN);
 	(void)document_text(rule, "names", names, sizeof(names));
 	if (strlen(names) > NAMES_SHOWN)
@@ -96,7 +106,7 @@ static void add_rule(struct ui_table *table, const json_t *rule)
 
 static int show_table(const json_t *doc, bool no_color)
 {
-	static const char *const titles[] = { "RULE", "FOR", "AT UNKNOWN", "WHY", "NAMES" };
+	static const char *const titles[] = { "RULE", "FOR", "STRICT", "GUARD", "REPORT", "WHY", "NAMES" };
 	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	const json_t *rule;
@@ -180,7 +190,6 @@ static void add_member(struct buf *out, const json_t *rule, const char *label, c
 
 static void add_severity(struct buf *out, const json_t *rule)
 {
-	static const char *const levels[] = { "strict", "guard", "report" };
 	const json_t *severity = json_object_get(rule, "severity");
 	AUTO_BUF text = BUF_INIT(256);
 	char word[32];

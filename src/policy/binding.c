@@ -43,7 +43,7 @@ static bool is_bound(const struct binding *b, enum setting_key k)
 
 void binding_check_environment(const struct layer *env, const struct binding *b, struct policy_diags *diags)
 {
-	char asked[128], now[128];
+	char asked[128], now[128], why[160];
 
 	for (enum setting_key k = 0; k < SETTING_COUNT; k++) {
 		const void *below = setting_at_const(b->set, k);
@@ -59,11 +59,13 @@ void binding_check_environment(const struct layer *env, const struct binding *b,
 		at = (struct place){ .name = env->at[k]->spelling };
 		if (b->origin[k].layer != LAYER_BUILTIN)
 			who = k;
+		(void)snprintf(why, sizeof(why), b->bound[k] ? "%s sets" : "holds under a policy file that judges by itself",
+			       b->origin[who].place);
 		diag_add(diags, &at,
-			 "would loosen %s to %s from %s, which %s sets; the environment can only tighten that: unset "
+			 "would loosen %s to %s from %s, which %s; the environment can only tighten that: unset "
 			 "the variable, or change the policy file",
 			 setting_info[k].name, value_text(k, env->scratch, asked, sizeof(asked)),
-			 value_text(k, below, now, sizeof(now)), b->origin[who].place);
+			 value_text(k, below, now, sizeof(now)), why);
 	}
 }
 

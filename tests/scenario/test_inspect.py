@@ -6,12 +6,12 @@ import os
 from harness import EXTENSION, ROOT, Failed, brig_path, case, is_root
 
 ON = {"BRIG_INSPECTION": "guard"}
-# Something that each language's rules block at every trust level below trusted; it says so if it runs after all.
+# Something that each language's rules block at guard and strict, for it is meant to harm; it says so if it runs after all.
 BLOCKED = {
-	"python": "print('it ran')\nimport subprocess\nsubprocess.run(['echo', 'it ran'])\n",
-	"javascript": "console.log('it ran');\nrequire('child_process').execSync('echo it ran');\n",
-	"typescript": "console.log('it ran');\nimport { execSync } from 'child_process';\nexecSync('echo it ran');\n",
-	"go": "package main\n\nimport \"os/exec\"\n\nfunc main() {\n\tprintln(\"it ran\")\n\texec.Command(\"echo\").Run()\n}\n",
+	"python": "print('it ran')\nimport subprocess\nsubprocess.run(['rm', '-rf', '/'])\n",
+	"javascript": "console.log('it ran');\nrequire('child_process').execSync('rm -rf /');\n",
+	"typescript": "console.log('it ran');\nimport { execSync } from 'child_process';\nexecSync('rm -rf /');\n",
+	"go": "package main\n\nimport \"os/exec\"\n\nfunc main() {\n\tprintln(\"it ran\")\n\texec.Command(\"rm\", \"-rf\", \"/\").Run()\n}\n",
 	"shell": "echo it ran\nrm -rf /\n",
 }
 HARMLESS = {
@@ -107,12 +107,13 @@ def warnings(t):
 	t.check(r.json["timing"]["inspect_ms"] > 0, "the inspection is timed", r)
 
 
-@case("below trusted a request cannot switch the inspection off")
+@case("under a policy file a request below trusted cannot switch the inspection off")
 def cannot_be_switched_off(t):
 	path = t.path("evil.py", BLOCKED["python"])
+	policy = t.path("sandbox.yaml", "mem_limit: 512m\n")
 	for words in (["--no-inspect"], ["--set", "inspection=off"]):
 		for trust in ([], ["--trust", "unknown"], ["--trust", "untrusted"]):
-			t.verdict(t.cell(*trust, *words, path, env=ON), "refused")
+			t.verdict(t.cell("--policy", policy, *trust, *words, path, env=ON), "refused")
 	p = t.run(t.run_args("--set", f"rules_file={path}", "--trust", "trusted", path), env=ON)
 	t.equal(p.rc, 125, "a request that brings its own rules", p)
 
@@ -214,7 +215,7 @@ def bad_rules(t):
 
 @case("check: 0 clean, 1 warnings, 2 blocked, 64 wrong use")
 def exit_codes(t):
-	rules = t.path("rules.yaml", RULES.replace("severity: CRITICAL", "severity: {untrusted: CRITICAL, unknown: HIGH, trusted: LOW}"))
+	rules = t.path("rules.yaml", RULES.replace("severity: CRITICAL", "severity: {strict: CRITICAL, guard: HIGH, report: LOW}"))
 	path = t.path("x.py", "import frobnicate\n")
 	for trust, status in (("trusted", 0), ("unknown", 1), ("untrusted", 2)):
 		t.equal(check(t, "--rules", rules, "--trust", trust, path)[0], status, f"status at {trust}")
@@ -328,7 +329,7 @@ def rules_and_explain(t):
 	table = t.brig("rules").out.decode()
 	for row in rows:
 		t.check(row["id"] in table, f"{row['id']} is in the table")
-		t.equal(set(row["severity"]), {"untrusted", "unknown", "trusted"}, f"levels of {row['id']}")
+		t.equal(set(row["severity"]), {"strict", "guard", "report"}, f"levels of {row['id']}")
 	for lang in ("python", "javascript", "typescript", "go", "shell", "path"):
 		some = json.loads(t.brig("rules", "--lang", lang, "--json").out)["rules"]
 		t.check(some and all(lang in row["languages"] for row in some), f"rules for {lang}")

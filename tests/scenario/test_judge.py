@@ -48,7 +48,7 @@ def p1_environment(t):
 	policy = t.path("p.yaml", "default_trust: unknown\nbackend: native\naudit: required\n")
 	for name, value in (("BRIG_MAX_TRUST", "trusted"), ("BRIG_BACKEND", "direct"), ("BRIG_FALLBACK", "direct"), ("SECURITY_ENABLE_SANDBOX", "false"),
 			    ("BRIG_AUDIT", "off")):
-		p = t.run(t.run_args("--policy", policy, "-c", "echo ran", "--lang", "shell"), env={"BRIG_BACKEND": "native", name: value})
+		p = t.run(t.run_args("--policy", policy, "-c", "echo ran", "--lang", "shell"), env={**ON, "BRIG_BACKEND": "native", name: value})
 		t.equal(p.rc, VERDICT_STATUS["refused"], f"exit status with {name}", p)
 		t.check(name in p.text() and "p.yaml:" in p.text() and b"ran" not in p.out, f"{name}: what and where", p)
 
@@ -72,11 +72,11 @@ def p1_who_chose(t):
 	policy = t.path("p.yaml", "default_trust: untrusted\n")
 	for words, env, trust, source in (((), {}, "unknown", "built-in"), (("--trust", "trusted"), {}, "trusted", "request"),
 					  (("--policy", policy), {}, "untrusted", "file"), ((), {"BRIG_DEFAULT_TRUST": "untrusted"}, "untrusted", "environment")):
-		r = t.verdict(t.cell(*words, "-c", "exit 0", lang="shell", env=env), "ok")
+		r = t.verdict(t.cell(*words, "-c", "exit 0", lang="shell", env={**ON, **env}), "ok")
 		shown = json.loads(t.brig("show", "--json", r.json["id"]).out)
 		for where, doc in (("result", r.json), ("audit", entry(t, r.json["id"])), ("history", shown)):
 			t.equal((doc["trust"], doc["trust_source"]), (trust, source), f"trust in {where}", doc)
-	r = t.verdict(t.cell("--policy", policy, "--trust", "trusted", "-c", "exit 0", lang="shell"), "refused")
+	r = t.verdict(t.cell("--policy", policy, "--trust", "trusted", "-c", "exit 0", lang="shell", env=ON), "refused")
 	t.equal((r.json["trust"], r.json["trust_source"]), ("trusted", "request"), "what was asked for", r)
 	t.check(b"chosen by: request" in t.brig("show", r.json["id"]).out, "brig show", r)
 
@@ -84,7 +84,7 @@ def p1_who_chose(t):
 @case("p1: policy show names the implied ceiling and the backends of a list")
 def p1_shown(t):
 	policy = t.path("p.yaml", "default_trust: unknown\nbackend: [docker, native]\n")
-	env = {"BRIG_BACKEND": "docker,native"} if BACKEND else {}
+	env = {**ON, **({"BRIG_BACKEND": "docker,native"} if BACKEND else {})}
 	rows = {row["key"]: row for row in json.loads(t.brig("policy", "show", "--json", "--policy", policy, env=env).out)["settings"]}
 	t.equal((rows["max_trust"]["value"], rows["max_trust"]["place"]), ("unknown", "p.yaml:1 by default_trust"), "max_trust")
 	t.equal((rows["backend"]["value"], rows["backends"]["value"]), ("docker", ["docker", "native"]), "backend and backends")

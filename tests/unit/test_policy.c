@@ -526,10 +526,6 @@ static void test_p1_backend_binds(void **state)
 static void test_p1_what_a_file_sets_binds(void **state)
 {
 	static const struct judged rows[] = {
-		{ "inspection: guard", NULL, "trusted", "inspection", "off", "sandbox.yaml:1 sets it" },
-		{ NULL, NULL, "trusted", "inspection", "off", NULL },
-		{ "mem_limit: 64m", NULL, "trusted", "inspection", "off", NULL },
-		{ "trust_levels: {trusted: {inspection: guard}}", NULL, "trusted", "inspection", "off", "sets it" },
 		{ "strict_commands: true", NULL, "trusted", "strict_commands", "false", "sets it" },
 		{ "workspace_exec: false", NULL, "trusted", "workspace_exec", "true", "sets it" },
 		{ "workspace_mode: cow", NULL, "trusted", "workspace_mode", "rw", "sets it" },
@@ -555,6 +551,52 @@ static void test_p1_what_a_file_sets_binds(void **state)
 	policy_free(p);
 }
 
+/* How code is judged is chosen by the person at the command line, until a file says something of it or of trust. */
+static void test_who_may_loosen_inspection(void **state)
+{
+	static const struct judged rows[] = {
+		{ "inspection: guard", NULL, "trusted", "inspection", "off", "sandbox.yaml:1 sets it" },
+		{ "inspection: true", NULL, "unknown", "inspection", "report", "sandbox.yaml:1 sets it" },
+		{ "inspection: guard", NULL, "unknown", "inspection", "strict", NULL },
+		{ "trust_levels: {trusted: {inspection: guard}}", NULL, "trusted", "inspection", "off", "sets it" },
+		{ "max_trust: trusted", NULL, "trusted", "inspection", "off", "set inspection in the policy file" },
+		{ "default_trust: unknown", NULL, "unknown", "inspection", "off", "set inspection in the policy file" },
+		{ "rules: {py-pickle: warn}", NULL, "trusted", "inspection", "off", "in the policy file" },
+		{ "mem_limit: 64m", NULL, "unknown", "inspection", "off", "set inspection in the policy file" },
+		{ "mem_limit: 64m", NULL, "trusted", "inspection", "off", NULL },
+		{ NULL, NULL, "trusted", "inspection", "off", NULL },
+		{ NULL, NULL, "unknown", "inspection", "off", NULL },
+		{ NULL, NULL, "untrusted", "inspection", "report", NULL },
+		{ NULL, "BRIG_INSPECTION=strict", "unknown", "inspection", "false", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		check_judged(&rows[i]);
+}
+
+static void test_rules_of_policy_and_request(void **state)
+{
+	static const struct brig_option asked[] = { { "rules", "py-eval=block" },
+						     { "rules", "sh-escape=note,go-cgo=warn" } };
+	struct policy *p = must_load_text("security:\n  rules: {py-network: allow, sh-escape: block}\n");
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	(void)state;
+	must_resolve(p, NULL);
+	assert_value("rules", "[py-network=allow, sh-escape=block]");
+	assert_true(resolved.only_tighten);
+	assert_int_equal(policy_resolve(p, NULL, asked, ARRAY_LEN(asked), &resolved, &err), 0);
+	assert_value("rules", "[py-network=allow, sh-escape=block, py-eval=block, sh-escape=note, go-cgo=warn]");
+	assert_int_equal(resolved.n_policy_rules, 2);
+	policy_free(p);
+	p = must_load(&(struct policy_sources){ 0 });
+	assert_int_equal(policy_resolve(p, "untrusted", asked, ARRAY_LEN(asked), &resolved, &err), 0);
+	assert_int_equal(resolved.n_policy_rules, 0);
+	assert_false(resolved.only_tighten);
+	policy_free(p);
+}
+
 static const struct {
 	const char *text, *vars[3], *place, *part;
 } loosening_environments[] = {
@@ -576,6 +618,11 @@ static const struct {
 	{ "backend: native", { "BRIG_BACKEND=direct" }, "BRIG_BACKEND", "would loosen backends" },
 	{ "backend: native", { "BRIG_ENABLE_SANDBOX=false" }, "BRIG_ENABLE_SANDBOX", "which sandbox.yaml:1" },
 	{ "backend: auto", { "BRIG_FALLBACK=direct" }, "BRIG_FALLBACK", "would loosen fallback" },
+	{ "max_trust: unknown", { "BRIG_INSPECTION=off" }, "BRIG_INSPECTION", "would loosen inspection" },
+	{ "inspection: strict", { "BRIG_RULES=py-eval=allow" }, "BRIG_RULES", "would loosen rules" },
+	{ "rules: {py-eval: alow}", { NULL }, "sandbox.yaml:1:8", "did you mean 'allow'?" },
+	{ "rules: {py-eval: {a: b}}", { NULL }, "sandbox.yaml:1:9", "takes one word for each" },
+	{ "rules: [py-eval]", { NULL }, "sandbox.yaml:1:8", "such as py-network=allow" },
 	{ "inspection: guard", { "BRIG_INSPECTION=off" }, "BRIG_INSPECTION", "would loosen inspection" },
 	{ "audit: required", { "BRIG_AUDIT=off" }, "BRIG_AUDIT", "would loosen audit" },
 	{ "preset: strict", { "BRIG_PRESET=standard" }, "BRIG_PRESET", "looser than 'strict'" },
@@ -710,6 +757,8 @@ int main(void)
 		cmocka_unit_test(test_p1_who_chose_the_trust),
 		cmocka_unit_test(test_p1_backend_binds),
 		cmocka_unit_test(test_p1_what_a_file_sets_binds),
+		cmocka_unit_test(test_who_may_loosen_inspection),
+		cmocka_unit_test(test_rules_of_policy_and_request),
 		cmocka_unit_test(test_p1_environment_only_tightens),
 		cmocka_unit_test(test_policy_json),
 		cmocka_unit_test(test_diags_json),

@@ -176,6 +176,70 @@ static void a_file_adds_and_replaces(void **state)
 	rules_free(set);
 }
 
+static void a_file_extends_a_rule(void **state)
+{
+	static const char text[] = "- extend: py-network\n  names: [zz.wire]\n  match: [\"import zz.wire\"]\n"
+				   "  no_match: [\"import zz.text\"]\n";
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct rule_set *set = builtin();
+	size_t before = rules_count(set), names = rules_by_id(set, "py-network")->n_names;
+
+	(void)state;
+	if (add_text(set, text, strlen(text), &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(rules_count(set), before);
+	assert_int_equal(rules_by_id(set, "py-network")->n_names, names + 1);
+	assert_string_equal(rules_find(set, RULE_PYTHON, RULE_MODULE, "zz.wire", 7)->id, "py-network");
+	assert_string_equal(rules_find(set, RULE_PYTHON, RULE_MODULE, "socket", 6)->id, "py-network");
+	rules_free(set);
+}
+
+static int adjusted(const struct rule_set *set, const char *item, bool only_tighten, struct rule_set **ret,
+		    struct brig_error *err)
+{
+	struct setting_list list = { 0 };
+	const struct rule_choices choices = { .rules = &list,
+					      .only_tighten = only_tighten,
+					      .level = INSPECTION_STRICT };
+
+	assert_true(setting_list_add(&list, item));
+	return rules_adjusted(set, &choices, ret, err);
+}
+
+static void single_rules_do_what_is_said(void **state)
+{
+	static const struct {
+		const char *item;
+		enum severity severity;
+	} rows[] = {
+		{ "py-network=allow", SEVERITY_NONE },
+		{ "py-network=note", SEVERITY_MEDIUM },
+		{ "py-network=warn", SEVERITY_HIGH },
+		{ "py-network=block", SEVERITY_CRITICAL },
+	};
+	struct rule_set *set = builtin(), *made = NULL;
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_int_equal(adjusted(set, rows[i].item, false, &made, &err), 0);
+		for (enum inspection level = INSPECTION_REPORT; level < INSPECTION_COUNT; level++)
+			assert_int_equal(rule_severity(rules_by_id(made, "py-network"), level), rows[i].severity);
+		assert_string_equal(rules_find(made, RULE_PYTHON, RULE_MODULE, "socket", 6)->id, "py-network");
+		rules_free(made);
+	}
+	assert_int_equal(adjusted(set, "py-netwrk=allow", false, &made, &err), -BRIG_E_POLICY);
+	assert_non_null(strstr(err.msg, "did you mean 'py-network'?"));
+	assert_int_equal(adjusted(set, "py-network-harmless=block", false, &made, &err), -BRIG_E_POLICY);
+	assert_int_equal(adjusted(set, "py-network=warn", true, &made, &err), -BRIG_E_REFUSED);
+	assert_non_null(strstr(err.msg, "can only tighten"));
+	assert_int_equal(adjusted(set, "py-network=block", true, &made, &err), 0);
+	rules_free(made);
+	/* Unless it is chosen, at report nothing blocks. */
+	assert_int_not_equal(rule_severity(rules_by_id(set, "nul-byte"), INSPECTION_REPORT), SEVERITY_CRITICAL);
+	rules_free(set);
+}
+
 struct bad_file {
 	const char *text;
 	const char *line; /* as it stands in the message, behind the path */
@@ -185,6 +249,11 @@ struct bad_file {
 static const struct bad_file bad_files[] = {
 	{ "id: x\n", ":1:", "is a list" },
 	{ "- id: x\n  languages: [cobol]\n", ":2:", "unknown language 'cobol'" },
+	{ "- extend: py-netwrk\n  names: [a]\n", ":1:", "did you mean 'py-network'?" },
+	{ "- extend: py-network\n  names: [a]\n  severity: LOW\n", ":1:", "'severity' stays as it is" },
+	{ "- extend: py-network\n  names: [zz]\n  match: [\"import yy\"]\n", ":1:", "does not match its example" },
+	{ "- extend: py-network\n  names: [subprocess]\n", ":1:", "belongs to rule" },
+	{ "- extend: py-network\n  id: y\n  names: [a]\n", ":1:", "stays as it is" },
 	{ "- id: x\n  severty: HIGH\n", ":2:", "did you mean 'severity'?" },
 	{ "- id: x\n  severity: CRITCAL\n", ":2:", "did you mean 'CRITICAL'?" },
 	{ "- id: x\n  severity: {strict: HIGH, all: HIGH}\n", ":2:", "unknown level of inspection 'all'" },
@@ -298,6 +367,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(builtin_examples_hold),
+		cmocka_unit_test(a_file_extends_a_rule),
+		cmocka_unit_test(single_rules_do_what_is_said),
 		cmocka_unit_test(every_name_is_found),
 		cmocka_unit_test(iteration_sees_each_rule_once),
 		cmocka_unit_test(every_check_has_a_rule),
