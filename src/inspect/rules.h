@@ -45,7 +45,7 @@ extern const char *const rule_language_name[RULE_LANGUAGE_COUNT];
 
 enum rule_kind {
 	RULE_MODULE,       /* an imported module or package: "os", "node:fs" is written "fs", "os/exec" */
-	RULE_MODULE_ALLOW, /* at trust levels where a severity is given, modules in no such list get it */
+	RULE_MODULE_ALLOW, /* at levels where a severity is given, modules in no such list get it */
 	RULE_BUILTIN,      /* a global name: eval, __import__, require, Function */
 	RULE_ATTRIBUTE,    /* an attribute of anything: __globals__, mainModule */
 	RULE_MEMBER,       /* a resolved chain: os.system, process.binding, http.Get; "os.*" all members */
