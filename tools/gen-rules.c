@@ -61,6 +61,9 @@ static void add_list(struct input *in, const struct rule_list *list)
 	if (!in->row)
 		die("no memory");
 	for (size_t i = 0; i < list->n; i++) {
+		if (list->row[i].extends)
+			die("%s:%u: built-in rules are written out, not extended", list->row[i].file,
+			    list->row[i].line);
 		for (size_t k = 0; k < in->n; k++)
 			if (strcmp(in->row[k].id, list->row[i].id) == 0)
 				die("%s:%u: rule %s is in %s:%u already", list->row[i].file, list->row[i].line,

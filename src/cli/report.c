@@ -73,11 +73,12 @@ static bool is_worth_a_line(const struct brig_result *r, size_t at, const struct
 	return true;
 }
 
-static void say_finding(const struct brig_finding *f, const char *name)
+static void say_finding(const struct brig_result *r, const struct brig_finding *f, const char *name)
 {
+	bool in_cell = !str_eq(brig_result_backend(r), "direct"); /* which has the host's network */
 	bool blocks = str_eq(f->severity, "CRITICAL");
 
-	if (!blocks && f->network && *f->name)
+	if (!blocks && f->network && *f->name && in_cell)
 		ui_say("warning: %s:%u:%u: this cell has no network: %s will fail [%s]", name, f->line, f->column,
 		       f->name, f->rule);
 	else
@@ -93,7 +94,7 @@ static void say_findings(const struct brig_result *r, const char *name)
 
 	for (size_t i = 0; brig_result_finding(r, i, &f); i++)
 		if (is_worth_a_line(r, i, &f) && n++ < FINDINGS_SHOWN)
-			say_finding(&f, name ? name : "code");
+			say_finding(r, &f, name ? name : "code");
 	if (n > FINDINGS_SHOWN)
 		ui_say("and %zu more findings; 'brig check' shows all of them", n - FINDINGS_SHOWN);
 }

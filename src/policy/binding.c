@@ -59,7 +59,9 @@ void binding_check_environment(const struct layer *env, const struct binding *b,
 		at = (struct place){ .name = env->at[k]->spelling };
 		if (b->origin[k].layer != LAYER_BUILTIN)
 			who = k;
-		(void)snprintf(why, sizeof(why), b->bound[k] ? "%s sets" : "holds under a policy file that judges by itself",
+		(void)snprintf(why, sizeof(why),
+			       b->bound[k] ? "%s sets"
+					   : "holds under a policy file that says how code is judged or who is trusted",
 			       b->origin[who].place);
 		diag_add(diags, &at,
 			 "would loosen %s to %s from %s, which %s; the environment can only tighten that: unset "

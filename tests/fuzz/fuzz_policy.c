@@ -87,9 +87,13 @@ static void check_requests(const struct policy *p, const struct input *in)
 	must(wished.set.backend == plain.set.backend || backend_within(&plain.set.backends, wished.set.backend),
 	     "a request chooses among the backends of the policy");
 	for (enum setting_key k = 0; k < SETTING_COUNT && wished.trust != TRUST_TRUSTED; k++)
-		must(k == SET_backend || value_compare(k, setting_at_const(&wished.set, k),
-						       setting_at_const(&plain.set, k)) != VALUE_LOOSER,
+		must(k == SET_backend || k == SET_rules ||
+			     value_compare(k, setting_at_const(&wished.set, k), setting_at_const(&plain.set, k)) !=
+				     VALUE_LOOSER,
 		     "a request only tightens");
+	must(wished.trust == TRUST_TRUSTED || wished.only_tighten, "nor does it loosen a rule");
+	must(wished.n_policy_rules == plain.set.rules.n && wished.set.rules.n >= plain.set.rules.n,
+	     "the policy's rules stay, and come first");
 	must(wished.set.read_only && setting_list_has(&wished.set.security_opt, "no-new-privileges"),
 	     "the floor holds");
 }

@@ -578,7 +578,7 @@ static void test_who_may_loosen_inspection(void **state)
 static void test_rules_of_policy_and_request(void **state)
 {
 	static const struct brig_option asked[] = { { "rules", "py-eval=block" },
-						     { "rules", "sh-escape=note,go-cgo=warn" } };
+						    { "rules", "sh-escape=note,go-cgo=warn" } };
 	struct policy *p = must_load_text("security:\n  rules: {py-network: allow, sh-escape: block}\n");
 	struct brig_error err = BRIG_ERROR_INIT;
 
