@@ -105,6 +105,7 @@ void inspection_allow_network(const struct rule_set *rules, struct findings *f)
 
 		if (one->severity > SEVERITY_MEDIUM && is_about_network(rules, one->rule))
 			one->severity = SEVERITY_MEDIUM;
+		one->network = false; /* there is one */
 		if (one->severity > worst)
 			worst = one->severity;
 	}
