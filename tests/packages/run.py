@@ -116,7 +116,7 @@ def pip_cache(t):
 	t.equal([(row["kind"], row["key"], row["hits"]) for row in listed["entries"]], [("pip", made["key"], 1)], "cache list", listed)
 	p = t.brig("cache", "verify")
 	t.equal(p.rc, 0, "cache verify", p)
-	third = cell(t, registry, "--packages", "hello", "--trust", "untrusted", code=code, lang="python")
+	third = cell(t, registry, "--packages", "hello", "--trust", "untrusted", "--inspect", "off", code=code, lang="python")
 	t.check(third.verdict == "error" and third.json["step"] == "install", "another trust level shares nothing", third)
 	p = t.brig("cache", "prune", "--all", "--json")
 	t.equal((json.loads(p.out)["removed"], json.loads(p.out)["entries"]), (1, 0), "cache prune --all", p)
