@@ -546,13 +546,19 @@ static int resolve_wishes(const struct policy *p, const struct brig_option *opti
 	return rc;
 }
 
+/* Whether somebody chose how code is judged: then trust, which only has a default for it, does not loosen that. */
+static bool is_chosen(const struct policy *p, enum setting_key k)
+{
+	return setting_info[k].loosen == LOOSEN_PERSON && p->origin[k].layer == LAYER_ENV;
+}
+
 /* What the file says of a trust level replaces what is built in, key by key, and so does what it binds for all. */
 static void apply_trust(const struct policy *p, enum trust t, struct policy_resolved *r)
 {
 	for (enum setting_key k = 0; k < SETTING_COUNT; k++)
 		if (layer_has(&p->file_trust[t], k))
 			layer_apply_key(&p->file_trust[t], k, &r->set, &r->origin[k]);
-		else if (t != TRUST_TRUSTED || !is_bound(p, t, k))
+		else if (t != TRUST_TRUSTED || !(is_bound(p, t, k) || is_chosen(p, k)))
 			layer_apply_key(&p->trust[t], k, &r->set, &r->origin[k]);
 }
 

@@ -2,7 +2,7 @@
 """Inspection as an axis of its own: its levels, single rules, and what permits a block."""
 import json
 
-from harness import case
+from harness import brig_path, case
 
 GUARD = {"BRIG_INSPECTION": "guard"}	# what is built in; suites switch it off for everybody else
 
@@ -38,9 +38,12 @@ def levels(t):
 @case("trust chooses a level where nobody else does: report, guard or strict")
 def defaults(t):
 	for trust, level in (("trusted", "report"), ("unknown", "guard"), ("untrusted", "strict")):
-		row = json.loads(ask(t, "check", "--json", "--trust", trust, "--lang", "shell", "-c", "echo 1").out)
+		words = [brig_path(), "check", "--json", "--trust", trust, "--lang", "shell", "-c", "echo 1"]
+		row = json.loads(t.run(["env", "-u", "BRIG_INSPECTION", *words]).out)
 		t.equal(row["level"], level, f"level of {trust}")
-	p = ask(t, "check", "--trust", "trusted", "--lang", "shell", "-c", HARMFUL)
+		row = json.loads(t.run(words, env={"BRIG_INSPECTION": "strict"}).out)
+		t.equal(row["level"], "strict", f"level of {trust} where the environment says strict")
+	p = t.brig("check", "--trust", "trusted", "--lang", "shell", "-c", HARMFUL)
 	t.equal(p.rc, 1, "at report nothing blocks", p)
 
 
