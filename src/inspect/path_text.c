@@ -335,6 +335,20 @@ static bool in_root_folder(const char *text, size_t len)
 	return false;
 }
 
+/* "/home/<name>", "/run/:id", "/media?size=2": the place of a web server.  Nobody names files so below these. */
+static bool is_route(const char *text, size_t len)
+{
+	static const char *const never[] = { "/etc/", "/proc/", "/sys/", "/root/", "/dev/" };
+
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
+		if (has_prefix(text, len, never[i]))
+			return false;
+	for (size_t i = 0; i < len; i++)
+		if (strchr("<>{}?&=()", text[i]) || (i && text[i] == ':' && text[i - 1] == '/'))
+			return true;
+	return false;
+}
+
 static bool has_dot_dot(const char *text, size_t len)
 {
 	for (size_t i = 0; i + 2 < len; i++)
@@ -384,7 +398,7 @@ bool judge_looks_like_path(const char *text, size_t len)
 	if (has_prefix(reading, n, "file:") || (reading[0] == '~' && memchr(reading, '/', n)))
 		return true;
 	if (reading[0] == '/' || find_prefix(reading, n))
-		return reading[0] != '/' || in_root_folder(reading, n) || has_dot_dot(reading, n) ||
-		       has_telling_name(reading, n);
+		return reading[0] != '/' || (in_root_folder(reading, n) && !is_route(reading, n)) ||
+		       has_dot_dot(reading, n) || has_telling_name(reading, n);
 	return has_dot_dot(reading, n) || has_telling_name(reading, n);
 }

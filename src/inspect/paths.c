@@ -190,6 +190,7 @@ struct verdict {
 	char name[PATH_READING_MAX]; /* of the reading that was found wanting */
 	bool outside;
 	bool climbs;
+	bool within; /* rule was met inside the workspace */
 };
 
 /* What the caller calls the workspace, as an absolute path without detours; never empty. */
@@ -216,8 +217,10 @@ static void judge_reading(const struct judge *j, const char *reading, size_t len
 	}
 	if ((rule && !v->rule) || (outside && !v->outside && !v->rule))
 		(void)snprintf(v->name, sizeof(v->name), "%.*s", (int)n, path);
-	if (!v->rule)
+	if (!v->rule) {
 		v->rule = rule;
+		v->within = !climbs && is_within(path, n, v->workspace);
+	}
 	v->outside |= outside;
 	v->climbs |= climbs && outside;
 }
@@ -294,11 +297,14 @@ void judge_path(struct judge *j, const char *text, size_t len, struct span where
 		(void)judge_check(j, "path-control", where, "the path");
 	v.rule = NULL;
 	v.name[0] = '\0';
-	v.outside = v.climbs = false;
+	v.outside = v.climbs = v.within = false;
 	resolve_workspace(j, v.workspace, sizeof(v.workspace));
 	if (!judge_readings(j, text, len, &v))
 		(void)judge_check(j, "path-encoding", where, "the path");
-	if (v.rule)
+	/* What is secret by its name is judged by a check of the same name, if the code finds it in its own workspace. */
+	if (v.rule && v.within && rules_find(j->rules, j->language, RULE_CHECK, v.rule->id, strlen(v.rule->id)))
+		(void)judge_check(j, v.rule->id, where, "%s", v.name);
+	else if (v.rule)
 		(void)judge_report(j, v.rule, v.name, where);
 	else if (v.climbs)
 		(void)judge_check(j, "path-traversal", where, "%s", v.name);

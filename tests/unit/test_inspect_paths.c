@@ -199,14 +199,87 @@ static void globs(void **state UNUSED)
 		assert_int_equal(path_glob_matches(rows[i].glob, rows[i].path, strlen(rows[i].path)), rows[i].matches);
 }
 
+/* In code at guard: secrets of the workspace itself are a note, everything that says something of the host is not. */
+static void paths_in_code(void **state UNUSED)
+{
+	static const struct {
+		const char *code;
+		enum severity guard, strict;
+	} rows[] = {
+		{ "open('.env')", SEVERITY_MEDIUM, SEVERITY_CRITICAL },
+		{ "open('config/id_rsa')", SEVERITY_MEDIUM, SEVERITY_CRITICAL },
+		{ "open('/workspace/certs/server.pem')", SEVERITY_MEDIUM, SEVERITY_CRITICAL },
+		{ "open('../.env')", SEVERITY_CRITICAL, SEVERITY_CRITICAL },
+		{ "open('/home/user/.env')", SEVERITY_CRITICAL, SEVERITY_CRITICAL },
+		{ "open('.git/hooks/pre-commit', 'w')", SEVERITY_CRITICAL, SEVERITY_CRITICAL },
+		{ "open('/proc/self/environ')", SEVERITY_CRITICAL, SEVERITY_CRITICAL },
+		{ "open('/dev/sda')", SEVERITY_CRITICAL, SEVERITY_CRITICAL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (int strict = 0; strict < 2; strict++) {
+			struct inspect_request req = { .kind = INSPECT_PYTHON,
+						       .level = strict ? INSPECTION_STRICT : INSPECTION_GUARD,
+						       .text = rows[i].code,
+						       .len = strlen(rows[i].code) };
+			enum severity worst = SEVERITY_NONE;
+			struct findings f = { 0 };
+
+			assert_int_equal(inspect_text(rules, &req, &f, NULL), 0);
+			for (size_t k = 0; k < f.n; k++)
+				if (strstr(f.row[k].rule, "path-") && f.row[k].severity > worst)
+					worst = f.row[k].severity;
+			if (worst != (strict ? rows[i].strict : rows[i].guard))
+				print_error("%s: %s\n", rows[i].code, severity_name[worst]);
+			assert_int_equal(worst, strict ? rows[i].strict : rows[i].guard);
+			findings_release(&f);
+		}
+}
+
+static void facts_are_no_secrets(void **state UNUSED)
+{
+	static const char *const facts[] = { "/proc/self/status", "/proc/mounts", "/sys/fs/cgroup/cpu.max",
+					     "/proc/self/fd/0" };
+
+	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
+		struct findings f = inspect(facts[i], strlen(facts[i]), NULL);
+
+		assert_int_equal(f.worst, SEVERITY_LOW);
+		findings_release(&f);
+	}
+}
+
 static void what_looks_like_a_path(void **state UNUSED)
 {
-	static const char *const paths[] = { "/etc/passwd",   "~/.ssh",        "../x",    "a/../../b",
-					     "file:///x",     ".env",          "$HOME/x", "/home/me/x",
-					     "..%2f..%2fetc", "backup/id_rsa", "..\\x" };
-	static const char *const others[] = { "/",      "a",    "/api/users", "hello world", "/etc/passwd is a file",
-					      "and/or", "a..b", "key.pem",    "1/2",         "http://example.org/x",
-					      "~",      "/\n" };
+	static const char *const paths[] = { "/etc/passwd",
+					     "~/.ssh",
+					     "../x",
+					     "a/../../b",
+					     "file:///x",
+					     ".env",
+					     "$HOME/x",
+					     "/home/me/x",
+					     "..%2f..%2fetc",
+					     "backup/id_rsa",
+					     "..\\x",
+					     "/proc/<pid>/environ",
+					     "/home/{user}/.ssh/id_rsa" };
+	static const char *const others[] = { "/",
+					      "a",
+					      "/api/users",
+					      "hello world",
+					      "/etc/passwd is a file",
+					      "and/or",
+					      "a..b",
+					      "key.pem",
+					      "1/2",
+					      "http://example.org/x",
+					      "~",
+					      "/\n",
+					      "/home/<name>",
+					      "/run/:id",
+					      "/media?size=2",
+					      "/home/{user}/posts" };
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
 		assert_true(judge_looks_like_path(paths[i], strlen(paths[i])));
@@ -250,6 +323,8 @@ int main(void)
 		cmocka_unit_test(names_of_the_workspace),
 		cmocka_unit_test(sensitive_names),
 		cmocka_unit_test(globs),
+		cmocka_unit_test(paths_in_code),
+		cmocka_unit_test(facts_are_no_secrets),
 		cmocka_unit_test(what_looks_like_a_path),
 		cmocka_unit_test(long_and_odd_ones),
 	};
