@@ -137,6 +137,7 @@ int check_text(const struct policy *policy, struct rulebook *book, const struct 
 	q.inspected = q.inspected && q.what.level != INSPECTION_OFF;
 	q.what.has_input = true; /* as of a run, unless it is said otherwise there */
 	q.what.strict_commands = req->strict || resolved->set.strict_commands;
+	q.what.allowed_commands = &resolved->set.allowed_commands;
 	if (q.inspected && (rc = inspect_confined(rules, &q.what, &found, err)) < 0)
 		return rc;
 	inspection_tell_permits(resolved, &found);

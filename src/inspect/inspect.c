@@ -171,6 +171,7 @@ int inspect_text(const struct rule_set *rules, const struct inspect_request *req
 		.level = req->level,
 		.workspace = req->workspace ? req->workspace : "/workspace",
 		.strict_commands = req->strict_commands,
+		.allowed_commands = req->allowed_commands,
 		.has_input = req->has_input,
 		.text = req->text ? req->text : "",
 		.len = req->text ? req->len : 0,

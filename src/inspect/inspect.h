@@ -30,9 +30,10 @@ struct inspect_request {
 	enum inspection level;
 	const char *text;
 	size_t len;
-	const char *workspace; /* for paths; NULL: "/workspace" */
-	bool has_input;        /* something comes on its standard input that is not in the text */
-	bool strict_commands;  /* only the white-list of commands, no dynamic words */
+	const char *workspace;                       /* for paths; NULL: "/workspace" */
+	bool has_input;                              /* something comes on its standard input that is not in the text */
+	bool strict_commands;                        /* only the white-list of commands, no dynamic words */
+	const struct setting_list *allowed_commands; /* further ones of the white-list; NULL: none */
 };
 
 /*

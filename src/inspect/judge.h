@@ -15,7 +15,8 @@ struct judge {
 	enum inspection level;
 	const char *workspace;
 	bool strict_commands;
-	bool has_input; /* the program will read bytes that are not known now */
+	const struct setting_list *allowed_commands; /* or NULL */
+	bool has_input;                              /* the program will read bytes that are not known now */
 	/* The whole text as the caller handed it in; spans refer to it. */
 	const char *text;
 	size_t len;

@@ -26,7 +26,11 @@
  *	@root      a whole tree that must not go: /, ~, system folders, a variable in front of /
  *	@system    in a system folder;   @startup  run at login, boot, or by cron or git
  *	@secret    keys, credentials;    @private  files of the system that programs have no business reading
- *	@listed    folders of the system whose listing is worth a word
+ *	@listed    folders of the system whose listing is worth a word;   @shown  those that everybody looks at
+ *	@fact      what the system says about itself: processors, memory, release
+ *	@own-secret  @secret inside the workspace, not written by the script itself
+ *	@computed  all in a folder that a variable of the script names
+ *	@local     an address of the cell itself;   @own  a process that the script started
  *	@device    disks and memory;     @outside  leaves the workspace through ..
  *	@dynamic   contains what only the run knows
  *	@address   a URL;                @here     the current folder or all in it
@@ -53,6 +57,19 @@ enum mark {
 
 enum { WORD_DYNAMIC = 1, WORD_GLOB = 2 };
 
+/* Where the parts of a word come from that are not written there.  In sh_word.flags, above the others. */
+enum origin {
+	ORIGIN_FETCHED = 0x100,    /* decoded or downloaded */
+	ORIGIN_PRIVATE = 0x200,    /* the environment, or what a shell prints */
+	ORIGIN_OWN = 0x400,        /* a process that the script itself started */
+	ORIGIN_UNSET = 0x800,      /* a variable that the script never sets */
+	ORIGIN_PARAMETER = 0x1000, /* $1, $@ of the script or of a function */
+	ORIGIN_OUTPUT = 0x2000,    /* what a command prints or the script reads */
+	ORIGIN_VARIABLE = 0x4000,  /* any variable, also one that is known */
+	ORIGIN_SETTINGS = 0x8000,  /* what a tool prints to be evaluated, as ssh-agent does */
+};
+#define ORIGINS 0xff00u
+
 struct sh_word {
 	const char *s; /* NUL-terminated; holes are MARK_HOLE */
 	uint32_t len;
@@ -77,7 +94,10 @@ enum {
 	STREAM_GIVEN = 8,
 	STREAM_HERE = 16,
 	STREAM_FUNCTION = 32,
-	STREAM_INPUT = 64 /* what the caller will send */
+	STREAM_INPUT = 64,    /* what the caller will send */
+	STREAM_PRIVATE = 128, /* the environment, or what a shell prints */
+	STREAM_OWN = 256,     /* numbers of processes that the script started */
+	STREAM_SETTINGS = 512 /* assignments that a tool prints to be evaluated */
 };
 
 /* What flows through a pipe or into a variable. */
@@ -134,6 +154,7 @@ struct sh_heredoc {
 struct sh_value {
 	const char *s;
 	uint32_t len;
+	uint32_t origins;
 	bool array;
 	bool ref; /* declare -n: the name of another one */
 };
@@ -187,8 +208,11 @@ struct shell {
 	unsigned depth;                /* of substitutions and texts in texts */
 	unsigned braces;               /* of ${ inside ${ */
 	unsigned calls;                /* functions followed so far */
+	bool guessing;                 /* the text may be no code at all */
 	bool wants_input;              /* a shell without anything to read was seen in the group at hand */
 	const char *cwd;               /* after cd to a constant folder; NULL: the workspace */
+	bool lost;                     /* after cd to who knows where: ".." may stay inside */
+	uint32_t origins;              /* of the word at hand */
 	unsigned processes;            /* <(command) seen so far */
 	unsigned pick;                 /* which alternative of each variable is looked at */
 	unsigned pick_max;             /* how many there were in the command at hand */
@@ -251,7 +275,7 @@ void sh_var_set(struct shell *sh, const char *name, size_t len, struct sh_value 
 bool sh_var_value(struct shell *sh, const char *name, size_t len, struct sh_value *ret);
 struct sh_function *sh_function_find(struct shell *sh, const char *name, size_t len);
 void sh_function_add(struct shell *sh, struct sh_function *f);
-struct sh_file *sh_file_find(struct shell *sh, const char *name);
+struct sh_file *sh_file_find(const struct shell *sh, const char *name);
 void sh_file_set(struct shell *sh, const char *name, const struct sh_stream *contents);
 struct span sh_span(const struct shell *sh, const struct sh_text *t, size_t start, size_t end);
 void sh_check(struct shell *sh, const struct sh_text *t, const char *check, size_t start, const char *detail);
@@ -321,7 +345,8 @@ void sh_stdin(struct shell *sh, const struct sh_command *cmd, const struct sh_ca
 /* The program runs what it reads. */
 void sh_run_input(struct shell *sh, const struct sh_command *cmd, enum here_use use, const char *who);
 bool sh_reads_caller(
-	const struct sh_command *cmd); /* its input is the caller's, not a pipe, file or text of the script */
+	const struct sh_command *cmd);          /* its input is the caller's, not a pipe, file or text of the script */
+bool sh_only_tells(const struct sh_call *call); /* its version and the like: nothing is read */
 bool sh_names_stdin(const struct sh_word *w);
 const struct sh_word *sh_script(const struct sh_call *call); /* of an interpreter; NULL: none */
 
@@ -329,6 +354,7 @@ const struct sh_word *sh_script(const struct sh_call *call); /* of an interprete
 void sh_builtin(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n);
 
 /* shell_stream.c: what the command prints, as far as that is constant. */
+uint32_t sh_origins(const struct sh_stream *s); /* of a word that it becomes a part of */
 void sh_output(struct shell *sh, const struct sh_command *cmd, const char *program, const struct sh_word *words,
 	       size_t n, struct sh_stream *out);
 
@@ -356,7 +382,14 @@ enum path_class {
 	PATH_DYNAMIC = 256,
 	PATH_ADDRESS = 512,
 	PATH_HERE = 1024,
+	PATH_SHOWN = 2048,
+	PATH_FACT = 4096,
+	PATH_OWN_SECRET = 8192,
+	PATH_COMPUTED = 16384,
+	PATH_LOCAL = 32768,
+	PATH_OWN = 65536,
 };
+const char *sh_workspace(const struct shell *sh);
 unsigned sh_path_classes(const struct shell *sh, const struct sh_word *w);
 unsigned sh_path_class_by_name(const char *name, size_t len); /* 0: no such class */
 

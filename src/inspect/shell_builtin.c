@@ -12,9 +12,24 @@ static struct sh_word join_from(struct shell *sh, const struct sh_word *words, s
 	for (size_t i = from; i < n; i++) {
 		sh_add(sh, &text, " ", i > from);
 		sh_add(sh, &text, words[i].s, words[i].len);
-		flags |= words[i].flags & WORD_DYNAMIC;
+		flags |= words[i].flags & (WORD_DYNAMIC | ORIGINS);
 	}
 	return (struct sh_word){ .s = text.p ? text.p : "", .len = (uint32_t)text.len, .flags = flags };
+}
+
+/* A text that stood in a variable: what would be worth a warning in plain sight is worse when it is tucked away. */
+static void run_evaluated(struct shell *sh, struct sh_command *cmd, const struct sh_word *code)
+{
+	size_t seen = sh->j->out->n;
+
+	sh_run_word(sh, cmd, code, "eval");
+	if (!(code->flags & ORIGIN_VARIABLE) || (code->flags & WORD_DYNAMIC))
+		return;
+	for (size_t i = seen; i < sh->j->out->n; i++)
+		if (sh->j->out->row[i].severity == SEVERITY_HIGH && strncmp(sh->j->out->row[i].rule, "sh-", 3) == 0) {
+			judge_check(sh->j, "evaluated-harm", cmd->span, "eval");
+			return;
+		}
 }
 
 static void do_eval(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
@@ -23,7 +38,7 @@ static void do_eval(struct shell *sh, struct sh_command *cmd, const struct sh_wo
 	struct sh_word code = join_from(sh, words, from, n);
 
 	if (code.len)
-		sh_run_word(sh, cmd, &code, "eval");
+		run_evaluated(sh, cmd, &code);
 }
 
 static void do_source(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
@@ -40,7 +55,11 @@ static void do_trap(struct shell *sh, struct sh_command *cmd, const struct sh_wo
 	for (size_t i = 1; i + 1 < n; i++) {
 		if (words[i].s[0] == '-' && words[i].len > 0)
 			continue;
-		sh_run_word(sh, cmd, &words[i], "trap");
+		/* What a variable holds when the trap runs is the script's own business, unless it was fetched. */
+		if (words[i].s[0] == MARK_HOLE && !(words[i].flags & ORIGIN_FETCHED))
+			judge_check(sh->j, "parameter-code", cmd->span, "trap");
+		else
+			sh_run_word(sh, cmd, &words[i], "trap");
 		return;
 	}
 }
@@ -112,9 +131,11 @@ static void evaluates_again(struct shell *sh, struct sh_command *cmd, const stru
 			sh_expand_again(sh, words[i].s, words[i].len, cmd->span);
 }
 
-static void forget(struct shell *sh, const struct sh_word *name)
+static void forget(struct shell *sh, const struct sh_word *name, const struct sh_stream *in)
 {
-	sh_var_set(sh, name->s, name->len, (struct sh_value){ .s = "\001", .len = 1 }, true);
+	uint32_t origins = ORIGIN_OUTPUT | (in ? sh_origins(in) : 0u);
+
+	sh_var_set(sh, name->s, name->len, (struct sh_value){ .s = "\001", .len = 1, .origins = origins }, true);
 }
 
 /* read x <<< text: the first name gets the text if it is known and alone. */
@@ -125,7 +146,7 @@ static void do_read(struct shell *sh, struct sh_command *cmd, const struct sh_wo
 	evaluates_again(sh, cmd, words, n);
 	for (size_t i = 1; i < n; i++)
 		if (words[i].s[0] != '-') {
-			forget(sh, &words[i]);
+			forget(sh, &words[i], &cmd->in);
 			names++;
 			last = i;
 		}
@@ -156,7 +177,7 @@ static void do_printf(struct shell *sh, struct sh_command *cmd, const struct sh_
 		sh_var_set(sh, words[2].s, words[2].len, (struct sh_value){ .s = out.text, .len = (uint32_t)out.len },
 			   true);
 	else
-		forget(sh, &words[2]);
+		forget(sh, &words[2], NULL);
 }
 
 static void do_unset(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
@@ -238,18 +259,29 @@ static void do_cd(struct shell *sh, struct sh_command *cmd, const struct sh_word
 	const struct sh_word *to = sh_operand(&call, 0);
 	struct sh_buf path = { 0 };
 
-	if (!to)
+	if (!to) {
 		sh->cwd = "~";
-	else if ((to->flags & WORD_DYNAMIC) || sh_is(to, "-"))
+	} else if ((to->flags & WORD_DYNAMIC) || sh_is(to, "-")) {
 		sh->cwd = NULL;
-	else if (to->s[0] == '/' || to->s[0] == '~')
+		sh->lost = true;
+	} else if (to->s[0] == '/' || to->s[0] == '~') {
 		sh->cwd = to->s;
-	else if (sh->cwd) {
-		sh_add(sh, &path, sh->cwd, strlen(sh->cwd));
+	} else if (!sh->lost || sh->cwd) {
+		sh_add(sh, &path, sh->cwd ? sh->cwd : sh_workspace(sh), strlen(sh->cwd ? sh->cwd : sh_workspace(sh)));
 		sh_addc(sh, &path, '/');
 		sh_add(sh, &path, to->s, to->len);
 		sh->cwd = path.len < 256 ? path.p : NULL;
+		sh->lost |= !sh->cwd;
 	}
+}
+
+static void do_popd(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n)
+{
+	(void)cmd;
+	(void)words;
+	(void)n;
+	sh->cwd = NULL;
+	sh->lost = true;
 }
 
 static const char *last_part(const char *url)
@@ -317,6 +349,7 @@ static const struct {
 	{ "axel", do_download },
 	{ "cd", do_cd },
 	{ "pushd", do_cd },
+	{ "popd", do_popd },
 };
 
 void sh_builtin(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words, size_t n)

@@ -3,6 +3,7 @@
  * One simple command: its assignments, its redirections, and the program that finally runs.  The same program may be
  * reached through wrappers, functions, aliases and empty words; each way ends in sh_judge_words().
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "inspect/shell.h"
@@ -58,17 +59,41 @@ static bool starts_constant(const struct sh_word *code)
 
 	while (code->s[i] == ' ' || code->s[i] == '\n' || code->s[i] == '\t')
 		i++;
+	/* name_$i=value: the value is what is known later, and so is a part of the name */
+	if (isalpha((unsigned char)code->s[i]) || code->s[i] == '_') {
+		size_t end = i;
+
+		while (isalnum((unsigned char)code->s[end]) || code->s[end] == '_' || code->s[end] == MARK_HOLE)
+			end++;
+		if (code->s[end] == '=')
+			return true;
+	}
 	for (; code->s[i] && code->s[i] != ' ' && code->s[i] != '\n' && code->s[i] != '='; i++)
 		if (code->s[i] == MARK_HOLE)
 			return false;
 	return true;
 }
 
+/*
+ * Nothing but parameters of a function that is being defined: its calls are judged with what they hand over.  Or what
+ * a tool prints for eval.
+ */
+static bool is_handed_over(const struct shell *sh, const struct sh_word *code)
+{
+	if (code->flags & ORIGIN_SETTINGS)
+		return !(code->flags & (ORIGIN_FETCHED | ORIGIN_UNSET | ORIGIN_PARAMETER));
+	return sh->function_name && (code->flags & ORIGIN_PARAMETER) &&
+	       !(code->flags & ORIGINS & ~(uint32_t)(ORIGIN_PARAMETER | ORIGIN_VARIABLE | ORIGIN_OWN));
+}
+
 void sh_run_word(struct shell *sh, const struct sh_command *cmd, const struct sh_word *code, const char *who)
 {
 	if (code->flags & WORD_DYNAMIC)
-		judge_check(sh->j, starts_constant(code) ? "partly-dynamic-code" : "dynamic-code", cmd->span,
-			    "%s runs text that is known only at run time", who);
+		judge_check(sh->j,
+			    starts_constant(code)      ? "partly-dynamic-code"
+			    : is_handed_over(sh, code) ? "parameter-code"
+						       : "dynamic-code",
+			    cmd->span, "%s runs text that is known only at run time", who);
 	run_text(sh, cmd, code->s, code->len, HERE_SHELL);
 }
 
@@ -107,7 +132,11 @@ void sh_run_file(struct shell *sh, const struct sh_command *cmd, const struct sh
 
 static void assign_value(struct shell *sh, const struct sh_assign *a)
 {
-	struct sh_value v = { .s = a->value.s, .len = a->value.len, .array = a->array, .ref = a->ref };
+	struct sh_value v = { .s = a->value.s,
+			      .len = a->value.len,
+			      .origins = a->value.flags & ORIGINS,
+			      .array = a->array,
+			      .ref = a->ref };
 	struct sh_value old;
 	struct sh_buf text = { 0 };
 
@@ -118,6 +147,7 @@ static void assign_value(struct shell *sh, const struct sh_assign *a)
 		sh_add(sh, &text, v.s, v.len);
 		v = (struct sh_value){ .s = text.p ? text.p : "",
 				       .len = (uint32_t)text.len,
+				       .origins = v.origins | old.origins,
 				       .array = a->array || old.array || a->subscript };
 	}
 	sh_var_set(sh, a->name.s, a->name.len, v, !sh->conditional || a->append);
@@ -191,6 +221,9 @@ static void divert_output(struct shell *sh, const struct sh_command *cmd, struct
 		    strncmp(r->target.s, "/dev/std", 8) == 0 || strncmp(r->target.s, "/dev/fd/", 8) == 0 ||
 		    (r->target.flags & WORD_DYNAMIC))
 			continue;
+		if ((out->flags & STREAM_PRIVATE) &&
+		    (strncmp(r->target.s, "/dev/tcp/", 9) == 0 || strncmp(r->target.s, "/dev/udp/", 9) == 0))
+			judge_check(sh->j, "send-away", cmd->span, "%s", r->target.s);
 		if (out->flags & STREAM_HERE)
 			sh->heredocs[out->heredoc].file = r->target.s;
 		else
@@ -307,11 +340,13 @@ static void judge_strict(struct shell *sh, const struct sh_command *cmd, const c
 			 const struct sh_word *words, size_t n)
 {
 	size_t at = 0;
-	const struct rule *list = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND_ALLOW, &at);
+	const struct rule *list = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND_ALLOW, &at), *allowed;
 
 	if (!is_strict(sh))
 		return;
-	if (list && !rules_find(sh->j->rules, RULE_SHELL, RULE_COMMAND_ALLOW, program, strlen(program)))
+	allowed = rules_find(sh->j->rules, RULE_SHELL, RULE_COMMAND_ALLOW, program, strlen(program));
+	if (list && (!allowed || allowed->severity[sh->j->level] == SEVERITY_NONE) &&
+	    !(sh->j->allowed_commands && setting_list_has(sh->j->allowed_commands, program)))
 		judge_report(sh->j, list, program, cmd->span);
 	for (size_t i = 0; i < n && sh->j->strict_commands; i++)
 		if (words[i].flags & WORD_DYNAMIC) {
@@ -327,7 +362,8 @@ static void judge_files(struct shell *sh, const struct sh_call *call)
 
 	for (size_t i = 0; sh_opens_operands(call->program) && i < 64 && (w = sh_operand(call, i)) != NULL; i++)
 		if (!(w->flags & WORD_DYNAMIC) && !strchr(w->s, ' ') && !strstr(w->s, "://") &&
-		    strncmp(w->s, "/dev/", 5) != 0 && judge_looks_like_path(w->s, w->len))
+		    strncmp(w->s, "/dev/", 5) != 0 && judge_looks_like_path(w->s, w->len) &&
+		    !(sh_path_classes(sh, w) & PATH_STARTUP)) /* who writes there is told by a rule for commands */
 			judge_path(sh->j, w->s, w->len, call->cmd->span);
 }
 
@@ -351,6 +387,9 @@ static void judge_dynamic(struct shell *sh, struct sh_command *cmd, const struct
 
 	judge_check(sh->j, sh->j->strict_commands ? "strict-dynamic" : "dynamic-command", cmd->span,
 		    "the program's name");
+	/* Of "$folder"/run only the folder is unknown. */
+	if ((words[0].flags & ORIGIN_FETCHED) && strchr(base_name(words[0].s), MARK_HOLE))
+		judge_check(sh->j, "fetched-command", cmd->span, "the program's name");
 	(void)sh_match_rules(sh, &call);
 	if (bare.len && strcmp(bare.s, "/") != 0)
 		sh_push(sh, &rest, bare.s, bare.len, 0);
@@ -361,22 +400,50 @@ static void judge_dynamic(struct shell *sh, struct sh_command *cmd, const struct
 	*out = (struct sh_stream){ .flags = STREAM_UNKNOWN };
 }
 
+/* A shell whose output, or the environment, goes to a program that talks to the network. */
+static void judge_sending(struct shell *sh, const struct sh_call *call)
+{
+	static const char *const senders[] = { "nc",  "ncat", "netcat",   "socat", "telnet", "curl", "wget",
+					       "ssh", "mail", "sendmail", "http",  "https",  "ftp",  "openssl" };
+	bool private = (call->cmd->in.flags & STREAM_PRIVATE) != 0;
+
+	for (size_t i = 1; i < call->n; i++)
+	private |= (call->words[i].flags & ORIGIN_PRIVATE) != 0;
+	for (size_t i = 0; private && i < ARRAY_LEN(senders); i++)
+		if (strcmp(senders[i], call->program) == 0 &&
+		    (strcmp(call->program, "openssl") != 0 || (call->n > 1 && sh_is(&call->words[1], "s_client"))))
+			judge_check(sh->j, "send-away", call->cmd->span, "%s", call->program);
+}
+
 static void judge_program(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n,
 			  unsigned level, struct sh_stream *out)
 {
 	struct sh_call call = { .program = base_name(words[0].s), .words = words, .n = n, .cmd = cmd };
+	bool tells = sh_only_tells(&call);
 
 	judge_strict(sh, cmd, call.program, words, n);
-	if (sh_match_rules(sh, &call) < SEVERITY_CRITICAL)
+	judge_sending(sh, &call);
+	/* sh $0 & */
+	if (cmd->background && n > 1 && sh_is(&words[n - 1], "$0"))
+		add_spawn(sh, cmd, "$0");
+	if (!(tells && !cmd->n_redirect && !is_strict(sh)) && sh_match_rules(sh, &call) < SEVERITY_CRITICAL)
 		judge_files(sh, &call);
 	sh_builtin(sh, cmd, call.program, words, n);
-	sh_stdin(sh, cmd, &call);
+	if (!tells)
+		sh_stdin(sh, cmd, &call);
 	if (sh_unwrap(sh, cmd, words, n, level, out))
 		return;
-	sh_inline(sh, cmd, call.program, words, n, level);
+	if (!tells)
+		sh_inline(sh, cmd, call.program, words, n, level);
 	if (strchr(words[0].s, '/'))
 		sh_run_file(sh, cmd, &words[0]);
 	sh_output(sh, cmd, call.program, words, n, out);
+}
+
+/* Below the workspace, by its spelling. */
+static bool is_own_file(const struct sh_word *w)
+{
+	return w->s[0] != '/' && w->s[0] != '~' && strchr(w->s, '/') && !strstr(w->s, "..");
 }
 
 void sh_judge_words(struct shell *sh, struct sh_command *cmd, const struct sh_word *words, size_t n, unsigned level,
@@ -398,7 +465,8 @@ void sh_judge_words(struct shell *sh, struct sh_command *cmd, const struct sh_wo
 		return;
 	}
 	if ((words[0].flags & WORD_GLOB) && !sh_is(&words[0], "["))
-		judge_check(sh->j, "globbed-command", cmd->span, "%s", words[0].s);
+		judge_check(sh->j, is_own_file(&words[0]) ? "globbed-own-command" : "globbed-command", cmd->span, "%s",
+			    words[0].s);
 	if (level == 0) {
 		note_spawn(sh, cmd, &words[0], out);
 		if (call_own(sh, cmd, words, n, out)) {

@@ -74,7 +74,9 @@ static void add_output(struct shell *sh, struct sh_buf *out, const struct sh_str
 {
 	size_t len = s->len;
 
+	sh->origins |= sh_origins(s);
 	if (!s->text) {
+		sh->origins |= ORIGIN_OUTPUT;
 		sh_addc(sh, out, MARK_HOLE);
 		return;
 	}
@@ -86,11 +88,13 @@ static void add_output(struct shell *sh, struct sh_buf *out, const struct sh_str
 /* What is remembered about the command at hand, while another one inside it is looked at. */
 struct saved {
 	unsigned pick, pick_max;
+	const char *cwd;
+	bool lost;
 };
 
 static struct saved enter(struct shell *sh)
 {
-	struct saved s = { sh->pick, sh->pick_max };
+	struct saved s = { sh->pick, sh->pick_max, sh->cwd, sh->lost };
 
 	sh->depth++;
 	sh->pick = 0;
@@ -102,6 +106,8 @@ static void leave(struct shell *sh, struct saved s)
 	sh->depth--;
 	sh->pick = s.pick;
 	sh->pick_max = s.pick_max;
+	sh->cwd = s.cwd;
+	sh->lost = s.lost;
 	sh->substituted = true;
 }
 

@@ -216,15 +216,22 @@ static const struct interpreter {
 	{ "ghc", KIND_FOREIGN, "-e" },
 };
 
-/* Text in a language without an inspector: what starts programs, deletes or connects is named. */
-static const char *const foreign_words[] = {
-	"system",        "exec",       "popen",     "spawn",          "passthru",        "shell_exec",
-	"proc_open",     "pcntl_exec", "qx",        "fork",           "unlink",          "rmtree",
-	"remove_tree",   "rm_rf",      "rmdir",     "FileUtils",      "File.delete",     "os.remove",
-	"os.execute",    "io.popen",   "socket",    "Socket",         "TCPSocket",       "fsockopen",
-	"IO::Socket",    "LWP",        "Net::HTTP", "open-uri",       "do shell script", "call-process",
-	"shell-command", "os:cmd",     "%x",        "ProcessBuilder", "getRuntime",      "file_get_contents",
-	"syscall",       "kill",       "eval",      "run(`",
+/* Text in a language without an inspector: what starts programs or deletes, what connects, and what decodes. */
+static const char *const foreign_starts[] = {
+	"system",     "exec",         "popen",         "spawn",     "passthru",   "shell_exec",     "proc_open",
+	"pcntl_exec", "qx",           "fork",          "unlink",    "rmtree",     "remove_tree",    "rm_rf",
+	"rmdir",      "FileUtils",    "File.delete",   "os.remove", "os.execute", "io.popen",       "do shell script",
+	"os:cmd",     "call-process", "shell-command", "%x",        "getRuntime", "ProcessBuilder", "file_get_contents",
+	"syscall",    "kill",         "eval",          "run(`",
+};
+static const char *const foreign_connects[] = {
+	"socket",    "Socket",     "TCPSocket",
+	"fsockopen", "IO::Socket", "LWP",
+	"Net::HTTP", "open-uri",   "stream_socket_client",
+};
+static const char *const foreign_decodes[] = {
+	"base64_decode", "decode_base64", "MIME::Base64", "gzinflate", "gzuncompress", "str_rot13",
+	"pack",          "unpack",        "unpack1",      "hex2bin",   "Base64",
 };
 
 static bool is_part_of_name(char c)
@@ -242,9 +249,19 @@ static bool mentions(const char *text, const char *word)
 	return false;
 }
 
+static const char *mentions_any(const char *text, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (mentions(text, words[i]))
+			return words[i];
+	return NULL;
+}
+
 /* Every string literal of the code may be a command: those that are get judged as such. */
 static void strings_as_commands(struct shell *sh, struct sh_command *cmd, const char *code, const char *who)
 {
+	bool outer = sh->guessing;
+
 	for (const char *p = code; *p; p++) {
 		const char *end = p + 1;
 		struct sh_buf text = { 0 };
@@ -263,24 +280,32 @@ static void strings_as_commands(struct shell *sh, struct sh_command *cmd, const 
 		if (!text.len)
 			continue;
 		w = (struct sh_word){ .s = text.p, .len = (uint32_t)text.len };
+		sh->guessing = true;
 		sh_run_word(sh, cmd, &w, who);
+		sh->guessing = outer;
 	}
 }
 
 static void run_foreign(struct shell *sh, struct sh_command *cmd, const struct sh_word *code, const char *who)
 {
+	const char *starts, *connects, *decodes;
+
 	if (code->flags & WORD_DYNAMIC && code->s[0] == MARK_HOLE)
 		judge_check(sh->j, "dynamic-code", cmd->span, "%s runs text that is known only at run time", who);
-	for (size_t i = 0; i < ARRAY_LEN(foreign_words); i++)
-		if (mentions(code->s, foreign_words[i])) {
-			judge_check(sh->j, "inline-code", cmd->span, "%s in the code for %s", foreign_words[i], who);
-			strings_as_commands(sh, cmd, code->s, who);
-			return;
-		}
-	if (strchr(code->s, '`') && strncmp(who, "lua", 3) != 0) {
-		judge_check(sh->j, "inline-code", cmd->span, "backticks in the code for %s", who);
+	starts = mentions_any(code->s, foreign_starts, ARRAY_LEN(foreign_starts));
+	if (!starts && strchr(code->s, '`') && strncmp(who, "lua", 3) != 0)
+		starts = "backticks";
+	connects = mentions_any(code->s, foreign_connects, ARRAY_LEN(foreign_connects));
+	decodes = mentions_any(code->s, foreign_decodes, ARRAY_LEN(foreign_decodes));
+	if (starts)
+		judge_check(sh->j, "inline-code", cmd->span, "%s in the code for %s", starts, who);
+	if (connects)
+		judge_check(sh->j, "inline-network", cmd->span, "%s in the code for %s", connects, who);
+	if (starts && (connects || decodes))
+		judge_check(sh->j, "inline-shell", cmd->span, "%s and %s in the code for %s", starts,
+			    connects ? connects : decodes, who);
+	if (starts || connects)
 		strings_as_commands(sh, cmd, code->s, who);
-	}
 }
 
 static void run_code(struct shell *sh, struct sh_command *cmd, const struct interpreter *in, const struct sh_word *code,
@@ -445,6 +470,9 @@ static void run_awk(struct shell *sh, struct sh_command *cmd, const struct sh_ca
 
 		if (w != program && w->s[0] == '-')
 			continue;
+		if (strstr(w->s, "/inet/") || strstr(w->s, "/inet4/"))
+			judge_check(sh->j, strstr(w->s, "getline") ? "inline-shell" : "inline-network", cmd->span,
+				    "/inet in the code for awk");
 		/* system("x"), "x" | getline, print | "x" */
 		if (mentions(w->s, "system")) {
 			const char *at = strstr(w->s, "system");

@@ -64,14 +64,18 @@ static struct sh_value positional(struct shell *sh, const char *name, size_t len
 	size_t index;
 
 	sh->used_parameter = true;
-	if (!sh->parameters)
+	sh->origins |= ORIGIN_VARIABLE;
+	if (!sh->parameters) {
+		sh->origins |= ORIGIN_PARAMETER;
 		return v;
+	}
 	if (!isdigit((unsigned char)name[0])) {
 		struct sh_buf all = { 0 };
 
 		for (size_t i = 0; i < sh->parameters->n; i++) {
 			sh_add(sh, &all, sh->parameters->row[i].s, sh->parameters->row[i].len);
 			sh_addc(sh, &all, MARK_SPLIT);
+			sh->origins |= sh->parameters->row[i].flags & ORIGINS;
 		}
 		return (struct sh_value){ .s = all.p ? all.p : "", .len = (uint32_t)all.len, .array = true };
 	}
@@ -80,7 +84,13 @@ static struct sh_value positional(struct shell *sh, const char *name, size_t len
 		index = index * 10 + (size_t)(name[i] - '0');
 	if (index == 0 || index > sh->parameters->n)
 		return (struct sh_value){ .s = "", .len = 0 };
+	sh->origins |= sh->parameters->row[index - 1].flags & ORIGINS;
 	return (struct sh_value){ .s = sh->parameters->row[index - 1].s, .len = sh->parameters->row[index - 1].len };
+}
+
+static bool is_own_process(const char *name, size_t len)
+{
+	return (len == 1 && (name[0] == '!' || name[0] == '$')) || (len == 7 && memcmp(name, "BASHPID", 7) == 0);
 }
 
 /* Unset by the script: empty or of the environment, which only the run knows. */
@@ -92,9 +102,13 @@ static bool lookup(struct shell *sh, const char *name, size_t len, struct sh_val
 		*ret = positional(sh, name, len);
 		return sh->parameters != NULL;
 	}
-	if (sh_var_value(sh, name, len, ret) || from_environment(sh, name, len, ret))
+	sh->origins |= ORIGIN_VARIABLE;
+	if (sh_var_value(sh, name, len, ret) || from_environment(sh, name, len, ret)) {
+		sh->origins |= ret->origins;
 		return true;
+	}
 	*ret = (struct sh_value){ .s = hole, .len = 1 };
+	sh->origins |= is_own_process(name, len) ? ORIGIN_OWN : ORIGIN_UNSET;
 	return false;
 }
 
@@ -351,6 +365,9 @@ static void op_default(struct shell *sh, struct parameter *p, char op, bool colo
 	if (op == '+' ? (absent && !unknown) : (!absent || op == '?')) {
 		if (op != '+')
 			sh_add_value(sh, out, p->value.s, p->value.len, quoted, p->value.array);
+		/* ${x:?}: never empty behind this place */
+		if (op == '?' && (sh->origins & (ORIGIN_UNSET | ORIGIN_PARAMETER)))
+			sh->origins = (sh->origins & ~(uint32_t)(ORIGIN_UNSET | ORIGIN_PARAMETER)) | ORIGIN_OUTPUT;
 		return;
 	}
 	/* The word was expanded with the right quoting already. */

@@ -23,6 +23,9 @@ struct frame {
 	uint32_t outer_function_len;
 	struct sh_words *outer_parameters;
 	bool outer_used;
+	/* cd inside of it does not reach behind it: a subshell, a function that is only defined */
+	const char *outer_cwd;
+	bool outer_lost;
 };
 
 struct parser {
@@ -179,7 +182,7 @@ static struct frame *push(struct parser *p, enum frame_kind kind)
 		p->cap = cap;
 	}
 	f = &p->frames[p->n];
-	*f = (struct frame){ .kind = kind, .start = p->t->pos };
+	*f = (struct frame){ .kind = kind, .start = p->t->pos, .outer_cwd = p->sh->cwd, .outer_lost = p->sh->lost };
 	f->piped_in = p->piped || (p->n && p->frames[p->n - 1].piped_in);
 	f->in = p->piped ? p->pipe : p->n ? p->frames[p->n - 1].in : (struct sh_stream){ 0 };
 	p->sh->wants_input = p->n && p->sh->wants_input;
@@ -255,6 +258,10 @@ static void pop(struct parser *p)
 		define_function(p, &f);
 		out = (struct sh_stream){ .text = "" };
 	}
+	if (f.function || f.kind == FRAME_PAREN) {
+		p->sh->cwd = f.outer_cwd;
+		p->sh->lost = f.outer_lost;
+	}
 	p->n--;
 	p->piped = f.piped_in;
 	after_group(p, out, f.start);
@@ -309,6 +316,7 @@ static void loop_head(struct parser *p)
 	const char *name;
 	size_t n = 0, assign, set = 0;
 	struct sh_words list = { 0 };
+	uint32_t origins;
 
 	sh_skip_blanks(p->t);
 	if (arithmetic(p))
@@ -319,10 +327,13 @@ static void loop_head(struct parser *p)
 	p->t->pos += n;
 	skip_lines(p);
 	if (!at_word(p->t, "in")) {
-		sh_var_set(p->sh, name, n, (struct sh_value){ .s = "\001", .len = 1 }, true);
+		sh_var_set(p->sh, name, n,
+			   (struct sh_value){ .s = "\001", .len = 1, .origins = ORIGIN_PARAMETER | ORIGIN_VARIABLE },
+			   true);
 		return;
 	}
 	p->t->pos += 2;
+	p->sh->origins = 0;
 	for (sh_skip_blanks(p->t); p->t->pos < p->t->len && !sh_ends_word(peek(p->t, 0)); sh_skip_blanks(p->t)) {
 		struct sh_buf word = { 0 };
 
@@ -332,13 +343,16 @@ static void loop_head(struct parser *p)
 		if (!sh_step(p->sh))
 			return;
 	}
+	origins = p->sh->origins;
 	/* Only the last few are remembered: those that name something special come last. */
 	for (int special = 0; special < 2; special++)
 		for (size_t i = 0; i < list.n; i++) {
 			const struct sh_word *w = &list.row[i];
 
 			if ((sh_path_classes(p->sh, w) != 0) == special)
-				sh_var_set(p->sh, name, n, (struct sh_value){ .s = w->s, .len = w->len }, set++ == 0);
+				sh_var_set(p->sh, name, n,
+					   (struct sh_value){ .s = w->s, .len = w->len, .origins = origins },
+					   set++ == 0);
 		}
 	if (!list.n)
 		sh_var_set(p->sh, name, n, (struct sh_value){ .s = "\001", .len = 1 }, true);

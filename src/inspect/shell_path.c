@@ -14,10 +14,12 @@ static const struct {
 	const char *name;
 	unsigned class;
 } class_names[] = {
-	{ "root", PATH_ROOT },       { "system", PATH_SYSTEM },   { "startup", PATH_STARTUP },
-	{ "secret", PATH_SECRET },   { "private", PATH_PRIVATE }, { "listed", PATH_LISTED },
-	{ "device", PATH_DEVICE },   { "outside", PATH_OUTSIDE }, { "dynamic", PATH_DYNAMIC },
-	{ "address", PATH_ADDRESS }, { "here", PATH_HERE },
+	{ "root", PATH_ROOT },       { "system", PATH_SYSTEM },     { "startup", PATH_STARTUP },
+	{ "secret", PATH_SECRET },   { "private", PATH_PRIVATE },   { "listed", PATH_LISTED },
+	{ "device", PATH_DEVICE },   { "outside", PATH_OUTSIDE },   { "dynamic", PATH_DYNAMIC },
+	{ "address", PATH_ADDRESS }, { "here", PATH_HERE },         { "shown", PATH_SHOWN },
+	{ "fact", PATH_FACT },       { "computed", PATH_COMPUTED }, { "own-secret", PATH_OWN_SECRET },
+	{ "local", PATH_LOCAL },     { "own", PATH_OWN },
 };
 
 unsigned sh_path_class_by_name(const char *name, size_t len)
@@ -57,10 +59,10 @@ static const struct {
 	{ "/etc/localtime", 0 },
 	{ "/etc/mime.types", 0 },
 	/* folders of the system: nothing is written, moved or deleted here */
-	{ "/bin*", PATH_SYSTEM | PATH_LISTED },
-	{ "/sbin*", PATH_SYSTEM | PATH_LISTED },
-	{ "/lib*", PATH_SYSTEM | PATH_LISTED },
-	{ "/usr*", PATH_SYSTEM | PATH_LISTED },
+	{ "/bin*", PATH_SYSTEM | PATH_SHOWN },
+	{ "/sbin*", PATH_SYSTEM | PATH_SHOWN },
+	{ "/lib*", PATH_SYSTEM | PATH_SHOWN },
+	{ "/usr*", PATH_SYSTEM | PATH_SHOWN },
 	{ "/boot*", PATH_SYSTEM | PATH_LISTED },
 	{ "/dev*", PATH_SYSTEM | PATH_LISTED },
 	{ "/etc*", PATH_SYSTEM | PATH_LISTED },
@@ -75,11 +77,15 @@ static const struct {
 	{ "/media*", PATH_SYSTEM | PATH_LISTED },
 	{ "/lost+found*", PATH_SYSTEM | PATH_LISTED },
 	{ "/home", PATH_SYSTEM | PATH_LISTED },
+	{ "/bin", PATH_LISTED },
+	{ "/sbin", PATH_LISTED },
+	{ "/lib", PATH_LISTED },
+	{ "/lib64", PATH_LISTED },
 	{ "/usr/share/pam*", PATH_LISTED | PATH_PRIVATE },
 	{ "/usr/share/base-passwd*", PATH_LISTED | PATH_PRIVATE },
 	{ "/usr/local/etc*", PATH_LISTED | PATH_PRIVATE },
 	{ "/usr/lib/systemd*", PATH_LISTED | PATH_PRIVATE },
-	{ "/", PATH_LISTED },
+	{ "/", PATH_SHOWN },
 	/* what programs have no business reading */
 	{ "/etc/*", PATH_PRIVATE },
 	{ "/proc/*", PATH_PRIVATE },
@@ -94,6 +100,41 @@ static const struct {
 	{ "/var/spool/*", PATH_PRIVATE },
 	{ "/var/backups/*", PATH_PRIVATE },
 	{ "/var/mail/*", PATH_PRIVATE },
+	/* what the system says about itself: not PATH_PRIVATE */
+	{ "/proc/cpuinfo", PATH_FACT },
+	{ "/proc/meminfo", PATH_FACT },
+	{ "/proc/loadavg", PATH_FACT },
+	{ "/proc/uptime", PATH_FACT },
+	{ "/proc/version", PATH_FACT },
+	{ "/proc/stat", PATH_FACT },
+	{ "/proc/vmstat", PATH_FACT },
+	{ "/proc/diskstats", PATH_FACT },
+	{ "/proc/mounts", PATH_FACT },
+	{ "/proc/filesystems", PATH_FACT },
+	{ "/proc/net/dev", PATH_FACT },
+	{ "/proc/self/status", PATH_FACT },
+	{ "/proc/self/stat", PATH_FACT },
+	{ "/proc/self/statm", PATH_FACT },
+	{ "/proc/self/limits", PATH_FACT },
+	{ "/proc/self/cgroup", PATH_FACT },
+	{ "/proc/self/comm", PATH_FACT },
+	{ "/proc/sys/kernel/hostname", PATH_FACT },
+	{ "/proc/sys/kernel/osrelease", PATH_FACT },
+	{ "/proc/sys/kernel/random/*", PATH_FACT },
+	{ "/sys/fs/cgroup/*", PATH_FACT },
+	{ "/sys/devices/system/cpu/*", PATH_FACT },
+	{ "/sys/class/net/*", PATH_FACT },
+	{ "/etc/hostname", PATH_FACT },
+	{ "/etc/hosts", PATH_FACT },
+	{ "/etc/resolv.conf", PATH_FACT },
+	{ "/etc/debian_version", PATH_FACT },
+	{ "/etc/redhat-release", PATH_FACT },
+	{ "/etc/alpine-release", PATH_FACT },
+	{ "/etc/issue", PATH_FACT },
+	{ "/etc/shells", PATH_FACT },
+	{ "/etc/services", PATH_FACT },
+	{ "/etc/protocols", PATH_FACT },
+	{ "/etc/ssl/certs/*", PATH_FACT },
 	/* secrets, wherever they are */
 	{ "/etc/shadow*", PATH_SECRET },
 	{ "/etc/gshadow*", PATH_SECRET },
@@ -262,7 +303,7 @@ static unsigned classes_of(const char *path)
 			return 0;
 		found |= places[i].class;
 	}
-	return found;
+	return found & PATH_FACT ? found & ~(unsigned)PATH_PRIVATE : found;
 }
 
 static unsigned classes_below_home(const char *path)
@@ -273,9 +314,30 @@ static unsigned classes_below_home(const char *path)
 	return slash ? classes_of(slash) & ~(unsigned)(PATH_SYSTEM | PATH_PRIVATE | PATH_LISTED) : 0;
 }
 
+const char *sh_workspace(const struct shell *sh)
+{
+	return sh->j->workspace ? sh->j->workspace : "/workspace";
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return strncmp(path, folder, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+/* Secrets of the workspace are hidden from the cell, and what the script wrote itself is none. */
+static unsigned own(const struct shell *sh, const char *s, unsigned found)
+{
+	if (!(found & PATH_SECRET))
+		return found;
+	found &= ~(unsigned)PATH_SECRET;
+	return sh_file_find(sh, s) ? found : found | PATH_OWN_SECRET;
+}
+
 static unsigned classify(const struct shell *sh, const char *s, size_t len, bool glob)
 {
-	const char *workspace = sh->cwd ? sh->cwd : sh->j->workspace ? sh->j->workspace : "/workspace";
+	const char *workspace = sh->cwd ? sh->cwd : sh_workspace(sh);
 	char text[2 * PATH_TEXT_MAX], path[2 * PATH_TEXT_MAX] = "";
 	unsigned found = 0;
 
@@ -301,13 +363,16 @@ static unsigned classify(const struct shell *sh, const char *s, size_t len, bool
 	memcpy(text, workspace, strlen(workspace));
 	text[strlen(workspace)] = '/';
 	memcpy(text + strlen(workspace) + 1, s, len + 1);
-	if (sh->cwd)
+	if (sh->cwd && !is_below(sh->cwd, sh_workspace(sh)))
 		return found | classify(sh, text, strlen(text), glob); /* absolute, or below ~ */
+	workspace = sh_workspace(sh);
 	(void)normalise(text, strlen(text), path);
-	if (strncmp(path, workspace, strlen(workspace)) == 0)
-		return found | (classes_of(path + strlen(workspace)) & (PATH_SECRET | PATH_STARTUP));
+	if (is_below(path, workspace))
+		return found | own(sh, s, classes_of(path + strlen(workspace)) & (PATH_SECRET | PATH_STARTUP));
 	if (normalise(s, len, path))
 		return found | PATH_OUTSIDE | classes_of(path);
+	if (sh->lost)
+		return found | (classes_of(path) & ~(unsigned)(PATH_SECRET | PATH_STARTUP));
 	found |= PATH_OUTSIDE | classes_of(path);
 	return strspn(s, "./") == len && strstr(s, "../..") ? found | PATH_ROOT : found;
 }
@@ -357,12 +422,58 @@ static bool is_address(const char *s)
 	return strstr(s, "://") != NULL;
 }
 
+/* The unknown front of a word: not if the script itself computed it, or a caller of the function will name it. */
+static bool may_be_empty(const struct shell *sh, const struct sh_word *w)
+{
+	if (w->flags & ORIGIN_UNSET)
+		return true;
+	if (w->flags & ORIGIN_PARAMETER)
+		return !sh->function_name;
+	return !(w->flags & ORIGIN_OUTPUT);
+}
+
+/* An address of the machine itself: the cell's own loopback. */
+static bool is_local(const char *s)
+{
+	static const char *const hosts[] = { "localhost", "127.", "[::1]", "::1", "0.0.0.0" };
+	const char *scheme = strstr(s, "://"), *at;
+	size_t rest;
+
+	if (strncmp(s, "/dev/tcp/", 9) == 0 || strncmp(s, "/dev/udp/", 9) == 0)
+		s += 9;
+	else if (scheme)
+		s = scheme + 3;
+	rest = strcspn(s, "/?#");
+	at = memchr(s, '@', rest);
+	if (at)
+		s = at + 1;
+	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+		size_t n = strlen(hosts[i]);
+
+		if (strncmp(s, hosts[i], n) != 0)
+			continue;
+		if (hosts[i][n - 1] == '.')
+			n += strspn(s + n, "0123456789.");
+		if (!s[n] || strchr(":/?#", s[n]))
+			return true;
+	}
+	return false;
+}
+
+/* A number of a process, as kill takes it. */
+static bool is_own_process(const struct shell *sh, const struct sh_word *w)
+{
+	return (w->flags & ORIGIN_OWN) || w->s[0] == '%' || sh_is(w, "0") ||
+	       ((w->flags & ORIGIN_PARAMETER) && sh->function_name);
+}
+
 unsigned sh_path_classes(const struct shell *sh, const struct sh_word *w)
 {
 	const char *s = w->s;
 	size_t len = w->len;
 	unsigned found = w->flags & WORD_DYNAMIC ? PATH_DYNAMIC : 0;
 
+	found |= (is_local(s) ? PATH_LOCAL : 0u) | (is_own_process(sh, w) ? PATH_OWN : 0u);
 	if (is_address(s)) {
 		if (strncmp(s, "file://", 7) != 0)
 			return found | PATH_ADDRESS;
@@ -383,7 +494,7 @@ unsigned sh_path_classes(const struct shell *sh, const struct sh_word *w)
 		if (len > 1 && strspn(s, "/*.") != len)
 			return found | (strstr(s, "/../") ? classify(sh, s, len, true) : 0) |
 			       (classes_of(s) & PATH_SECRET);
-		return found | PATH_ROOT;
+		return found | (may_be_empty(sh, w) ? PATH_ROOT : PATH_COMPUTED);
 	}
 	if (!len || len >= PATH_TEXT_MAX || strchr(s, '\n'))
 		return found;

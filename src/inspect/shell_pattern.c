@@ -91,20 +91,33 @@ static bool long_option(const struct sh_word *w, const char *spelling, size_t le
 }
 
 /* -x alone or inside -axb; the value is the rest of the word or the next one. */
-static bool short_option(const struct sh_word *w, char letter, const char **value)
+static bool short_option(const struct sh_word *w, char letter, const char *with_value, const char **value)
 {
 	const char *at;
+	size_t rest;
 
 	if (w->s[1] == '-')
 		return false;
 	at = strchr(w->s + 1, letter);
+	/* -Iseconds of date: what follows such a letter is its value */
+	rest = 1 + strcspn(w->s + 1, with_value);
+	if (at && (size_t)(at - w->s) > rest)
+		return false;
 	*value = at && at[1] ? at + 1 : NULL;
 	return at != NULL;
 }
 
-static bool find_option(const struct sh_call *call, const char *spelling, size_t len, struct sh_word *value)
+/* Letters of a program that take the rest of their word; programs whose clusters are misread otherwise. */
+static const char *letters_with_value(const char *program)
 {
-	for (size_t i = 1; i < call->n; i++) {
+	return strcmp(program, "date") == 0 ? "dfIrs" : "";
+}
+
+/* The first one from word *from on; *from becomes the word behind it. */
+static bool find_option(const struct sh_call *call, const char *spelling, size_t len, size_t *from,
+			struct sh_word *value)
+{
+	for (size_t i = *from; i < call->n; i++) {
 		const struct sh_word *w = &call->words[i];
 		const char *attached = NULL;
 		bool hit;
@@ -116,7 +129,7 @@ static bool find_option(const struct sh_call *call, const char *spelling, size_t
 		if (len > 2 && spelling[1] == '-')
 			hit = long_option(w, spelling, len, &attached);
 		else if (len == 2)
-			hit = short_option(w, spelling[1], &attached);
+			hit = short_option(w, spelling[1], letters_with_value(call->program), &attached);
 		else
 			hit = w->len == len && memcmp(w->s, spelling, len) == 0;
 		if (!hit)
@@ -126,6 +139,7 @@ static bool find_option(const struct sh_call *call, const char *spelling, size_t
 				(struct sh_word){ .s = attached, .len = (uint32_t)strlen(attached), .flags = w->flags };
 		else if (value)
 			*value = i + 1 < call->n ? call->words[i + 1] : (struct sh_word){ .s = "" };
+		*from = i + 1;
 		return true;
 	}
 	return false;
@@ -133,7 +147,7 @@ static bool find_option(const struct sh_call *call, const char *spelling, size_t
 
 bool sh_has_option(const struct sh_call *call, const char *spelling, struct sh_word *value)
 {
-	return find_option(call, spelling, strlen(spelling), value);
+	return find_option(call, spelling, strlen(spelling), &(size_t){ 1 }, value);
 }
 
 static unsigned classes_at(struct candidate *c, const struct sh_word *w)
@@ -215,11 +229,15 @@ static bool alternative_matches(struct candidate *c, struct piece alt)
 	if (alt.s[0] == '-' && alt.len > 1) {
 		const char *eq = memchr(alt.s, '=', alt.len);
 		struct sh_word value = { .s = "" };
+		size_t from = 1;
 
 		if (!eq)
-			return find_option(c->call, alt.s, alt.len, NULL);
-		return find_option(c->call, alt.s, (size_t)(eq - alt.s), &value) &&
-		       value_matches(c, (struct piece){ eq + 1, alt.len - (size_t)(eq - alt.s) - 1 }, &value, false);
+			return find_option(c->call, alt.s, alt.len, &from, NULL);
+		while (find_option(c->call, alt.s, (size_t)(eq - alt.s), &from, &value))
+			if (value_matches(c, (struct piece){ eq + 1, alt.len - (size_t)(eq - alt.s) - 1 }, &value,
+					  false))
+				return true;
+		return false;
 	}
 	return operand_matches(c, alt);
 }

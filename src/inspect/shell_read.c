@@ -156,9 +156,13 @@ static bool is_declaration(const struct sh_words *words)
 static void read_argument(struct shell *sh, struct sh_text *t, struct sh_command *cmd)
 {
 	struct sh_buf word = { 0 };
-	size_t assign, start = t->pos;
+	size_t assign, start = t->pos, first = cmd->words.n, declared = cmd->n_assign;
+	uint32_t outer = sh->origins, origins;
 
+	sh->origins = 0;
 	sh_read_word(sh, t, &word, &assign);
+	origins = sh->origins;
+	sh->origins |= outer;
 	if (!word.p)
 		return;
 	if (assign && !cmd->words.n) {
@@ -171,6 +175,10 @@ static void read_argument(struct shell *sh, struct sh_text *t, struct sh_command
 	} else {
 		sh_fields(sh, &word, &cmd->words);
 	}
+	for (size_t i = first; i < cmd->words.n; i++)
+		cmd->words.row[i].flags |= origins;
+	for (size_t i = declared; i < cmd->n_assign; i++)
+		cmd->assign[i].value.flags |= origins;
 }
 
 /* Words, assignments and redirections up to an operator or the end of the line. */

@@ -219,6 +219,30 @@ static bool has_any(const struct sh_call *call, const char *list)
 	return false;
 }
 
+/* Alone on the line these are answered without reading a program; --test of node looks for files. */
+static const struct {
+	const char *program, *option;
+	bool anywhere;
+} tells[] = {
+	{ "*", "--version", false }, { "*", "--help", false }, { "python*", "-V", false },
+	{ "python*", "-h", false },  { "node*", "-v", false }, { "node*", "-h", false },
+	{ "node*", "--test", true }, { "perl*", "-v", false }, { "perl*", "-V", false },
+	{ "ruby*", "-v", false },    { "php*", "-v", false },  { "php*", "-m", false },
+	{ "php*", "-i", false },     { "lua*", "-v", false },  { "sqlite3", "-version", false },
+};
+
+bool sh_only_tells(const struct sh_call *call)
+{
+	for (size_t i = 0; i < ARRAY_LEN(tells); i++) {
+		if (!is_program(tells[i].program, call->program))
+			continue;
+		for (size_t k = 1; k < call->n && (tells[i].anywhere || call->n == 2); k++)
+			if (sh_is(&call->words[k], tells[i].option))
+				return true;
+	}
+	return false;
+}
+
 void sh_stdin(struct shell *sh, const struct sh_command *cmd, const struct sh_call *call)
 {
 	for (size_t i = 0; i < ARRAY_LEN(options); i++)

@@ -169,7 +169,7 @@ static void decode(struct shell *sh, const struct sh_stream *in, unsigned bits, 
 	unsigned have = 0;
 
 	out->flags |= STREAM_DECODED;
-	if (!in->text)
+	if (!in->text || memchr(in->text, MARK_HOLE, in->len))
 		return;
 	for (size_t i = 0; i < in->len; i++) {
 		int d = digit_of(in->text[i], bits);
@@ -349,6 +349,54 @@ static void unpack(struct shell *sh, const struct sh_command *cmd, const struct 
 	out->flags |= STREAM_DECODED;
 }
 
+static void private(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n,
+		    struct sh_stream *out)
+{
+	struct sh_call call = { .program = "", .words = words, .n = n, .cmd = cmd };
+
+	(void)sh;
+	if (!sh_operand(&call, 0))
+		out->flags |= STREAM_PRIVATE;
+}
+
+/* A shell that reads its commands, or is told to be interactive, prints what somebody makes it print. */
+static void shell_prints(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n,
+			 struct sh_stream *out)
+{
+	struct sh_call call = { .program = "", .words = words, .n = n, .cmd = cmd };
+
+	(void)sh;
+	if (sh_has_option(&call, "-i", NULL) || (n == 1 && !cmd->in.text))
+		out->flags |= STREAM_PRIVATE;
+}
+
+static void own_processes(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n,
+			  struct sh_stream *out)
+{
+	(void)sh;
+	(void)cmd;
+	(void)words;
+	(void)n;
+	out->flags |= STREAM_OWN;
+}
+
+/* Tools whose manual says eval "$(tool ...)". */
+static bool prints_settings(const char *program)
+{
+	static const char *const names[] = {
+		"ssh-agent", "dircolors", "pyenv",    "rbenv",    "nodenv",
+		"goenv",     "jenv",      "asdf",     "mise",     "fnm",
+		"direnv",    "conda",     "brew",     "minikube", "opam",
+		"zoxide",    "starship",  "lesspipe", "keychain", "register-python-argcomplete",
+		"getopt",    "luarocks",  "resize",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (strcmp(names[i], program) == 0)
+			return true;
+	return false;
+}
+
 static void nothing(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n,
 		    struct sh_stream *out)
 {
@@ -365,43 +413,94 @@ static const struct {
 	void (*print)(struct shell *, const struct sh_command *, const struct sh_word *, size_t, struct sh_stream *);
 	bool constant; /* only with constant words */
 } programs[] = {
-	{ "echo", print_echo, false }, { "printf", print_printf, false },
-	{ "cat", pass, true },         { "tee", pass, false },
-	{ "head", pass, false },       { "tail", pass, false },
-	{ "sort", pass, false },       { "uniq", pass, false },
-	{ "base64", base64, true },    { "base32", base64, true },
-	{ "xxd", hex, true },          { "openssl", openssl, false },
-	{ "rev", reverse, true },      { "tac", pass, true },
-	{ "tr", translate, true },     { "sed", edit, true },
-	{ "curl", network, false },    { "wget", network, false },
-	{ "wget2", network, false },   { "fetch", network, false },
-	{ "aria2c", network, false },  { "lynx", network, false },
-	{ "w3m", network, false },     { "links", network, false },
-	{ "http", network, false },    { "https", network, false },
-	{ "nc", network, false },      { "ncat", network, false },
-	{ "netcat", network, false },  { "socat", network, false },
-	{ "telnet", network, false },  { "ftp", network, false },
-	{ "tftp", network, false },    { "sftp", network, false },
-	{ "dig", network, false },     { "nslookup", network, false },
-	{ "host", network, false },    { "GET", network, false },
-	{ "gunzip", unpack, false },   { "zcat", unpack, false },
-	{ "gzip", unpack, false },     { "bunzip2", unpack, false },
-	{ "bzcat", unpack, false },    { "xzcat", unpack, false },
-	{ "unxz", unpack, false },     { "uudecode", unpack, false },
-	{ "basenc", unpack, false },   { "od", unpack, false },
-	{ "hexdump", unpack, false },  { "gpg", unpack, false },
-	{ "zstdcat", unpack, false },  { "ascii85", unpack, false },
-	{ ":", nothing, false },       { "true", nothing, false },
-	{ "false", nothing, false },   { "cd", nothing, false },
-	{ "export", nothing, false },  { "local", nothing, false },
-	{ "declare", nothing, false }, { "set", nothing, false },
-	{ "shift", nothing, false },   { "read", nothing, false },
-	{ "test", nothing, false },    { "[", nothing, false },
-	{ "sleep", nothing, false },   { "return", nothing, false },
-	{ "exit", nothing, false },    { "unset", nothing, false },
-	{ "chmod", nothing, false },   { "mkdir", nothing, false },
-	{ "touch", nothing, false },   { "shopt", nothing, false },
+	{ "echo", print_echo, false },
+	{ "printf", print_printf, false },
+	{ "cat", pass, true },
+	{ "tee", pass, false },
+	{ "head", pass, false },
+	{ "tail", pass, false },
+	{ "sort", pass, false },
+	{ "uniq", pass, false },
+	{ "base64", base64, true },
+	{ "base32", base64, true },
+	{ "xxd", hex, true },
+	{ "openssl", openssl, false },
+	{ "rev", reverse, true },
+	{ "tac", pass, true },
+	{ "tr", translate, true },
+	{ "sed", edit, true },
+	{ "curl", network, false },
+	{ "wget", network, false },
+	{ "wget2", network, false },
+	{ "fetch", network, false },
+	{ "aria2c", network, false },
+	{ "lynx", network, false },
+	{ "w3m", network, false },
+	{ "links", network, false },
+	{ "http", network, false },
+	{ "https", network, false },
+	{ "nc", network, false },
+	{ "ncat", network, false },
+	{ "netcat", network, false },
+	{ "socat", network, false },
+	{ "telnet", network, false },
+	{ "ftp", network, false },
+	{ "tftp", network, false },
+	{ "sftp", network, false },
+	{ "dig", network, false },
+	{ "nslookup", network, false },
+	{ "host", network, false },
+	{ "GET", network, false },
+	{ "gunzip", unpack, false },
+	{ "zcat", unpack, false },
+	{ "gzip", unpack, false },
+	{ "bunzip2", unpack, false },
+	{ "bzcat", unpack, false },
+	{ "xzcat", unpack, false },
+	{ "unxz", unpack, false },
+	{ "uudecode", unpack, false },
+	{ "basenc", unpack, false },
+	{ "od", unpack, false },
+	{ "hexdump", unpack, false },
+	{ "gpg", unpack, false },
+	{ "zstdcat", unpack, false },
+	{ "ascii85", unpack, false },
+	{ "env", private, false },
+	{ "printenv", private, false },
+	{ "sh", shell_prints, false },
+	{ "bash", shell_prints, false },
+	{ "dash", shell_prints, false },
+	{ "zsh", shell_prints, false },
+	{ "ksh", shell_prints, false },
+	{ "jobs", own_processes, false },
+	{ ":", nothing, false },
+	{ "true", nothing, false },
+	{ "false", nothing, false },
+	{ "cd", nothing, false },
+	{ "export", nothing, false },
+	{ "local", nothing, false },
+	{ "declare", nothing, false },
+	{ "set", nothing, false },
+	{ "shift", nothing, false },
+	{ "read", nothing, false },
+	{ "test", nothing, false },
+	{ "[", nothing, false },
+	{ "sleep", nothing, false },
+	{ "return", nothing, false },
+	{ "exit", nothing, false },
+	{ "unset", nothing, false },
+	{ "chmod", nothing, false },
+	{ "mkdir", nothing, false },
+	{ "touch", nothing, false },
+	{ "shopt", nothing, false },
 };
+
+uint32_t sh_origins(const struct sh_stream *s)
+{
+	return (s->flags & (STREAM_NETWORK | STREAM_DECODED) ? ORIGIN_FETCHED : 0u) |
+	       (s->flags & STREAM_PRIVATE ? ORIGIN_PRIVATE : 0u) | (s->flags & STREAM_OWN ? ORIGIN_OWN : 0u) |
+	       (s->flags & STREAM_SETTINGS ? ORIGIN_SETTINGS : 0u);
+}
 
 void sh_output(struct shell *sh, const struct sh_command *cmd, const char *program, const struct sh_word *words,
 	       size_t n, struct sh_stream *out)
@@ -410,7 +509,13 @@ void sh_output(struct shell *sh, const struct sh_command *cmd, const char *progr
 
 	*out = (struct sh_stream){ .flags = kept };
 	if (cmd->piped_in)
-		out->flags |= cmd->in.flags & (STREAM_NETWORK | STREAM_DECODED);
+		out->flags |= cmd->in.flags & (STREAM_NETWORK | STREAM_DECODED | STREAM_PRIVATE | STREAM_OWN);
+	for (size_t i = 1; i < n; i++)
+		out->flags |= (words[i].flags & ORIGIN_FETCHED ? STREAM_DECODED : 0u) |
+			      (words[i].flags & ORIGIN_PRIVATE ? STREAM_PRIVATE : 0u) |
+			      (words[i].flags & ORIGIN_OWN ? STREAM_OWN : 0u);
+	if (prints_settings(program))
+		out->flags |= STREAM_SETTINGS;
 	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
 		if (strcmp(programs[i].name, program) == 0) {
 			if (!programs[i].constant || !any_dynamic(words, n))

@@ -328,8 +328,15 @@ static const struct {
 static void run_follower(struct shell *sh, struct sh_command *cmd, const char *program, const struct sh_word *words,
 			 size_t n, unsigned level)
 {
+	struct sh_command elsewhere = *cmd;
 	struct sh_stream out;
 
+	/* In a container the shell's input is none that brig hands in. */
+	if (strcmp(program, "docker") == 0 || strcmp(program, "kubectl") == 0 || strcmp(program, "podman") == 0) {
+		elsewhere.piped_in = true;
+		elsewhere.in = (struct sh_stream){ .text = "", .flags = STREAM_GIVEN };
+		cmd = &elsewhere;
+	}
 	for (size_t f = 0; f < ARRAY_LEN(followers); f++) {
 		if (strcmp(followers[f].program, program) != 0)
 			continue;
