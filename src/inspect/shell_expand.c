@@ -90,11 +90,12 @@ struct saved {
 	unsigned pick, pick_max;
 	const char *cwd;
 	bool lost;
+	uint32_t origins;
 };
 
 static struct saved enter(struct shell *sh)
 {
-	struct saved s = { sh->pick, sh->pick_max, sh->cwd, sh->lost };
+	struct saved s = { sh->pick, sh->pick_max, sh->cwd, sh->lost, sh->origins };
 
 	sh->depth++;
 	sh->pick = 0;
@@ -108,6 +109,8 @@ static void leave(struct shell *sh, struct saved s)
 	sh->pick_max = s.pick_max;
 	sh->cwd = s.cwd;
 	sh->lost = s.lost;
+	/* What is printed is not the variable that was handed to who prints it. */
+	sh->origins &= s.origins | ~(uint32_t)(ORIGIN_UNSET | ORIGIN_PARAMETER | ORIGIN_VARIABLE);
 	sh->substituted = true;
 }
 

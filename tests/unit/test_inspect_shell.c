@@ -389,6 +389,7 @@ static void test_guard_leaves_everyday_scripts_alone(void **state)
 		{ NULL, "check() { eval \"$2\" || echo \"bad: $1\"; }; check one '[ 1 -eq 1 ]'" },
 		{ NULL, "t=$(mktemp -d); trap 'rm -rf \"$t\"' EXIT; cd \"$t\"; rm -rf \"$t\"/*" },
 		{ NULL, "trap \"$f\" EXIT; trap \"rm -f $tmp\" INT; trap 'kill 0' TERM" },
+		{ NULL, "rm -rf \"$(dirname \"$f\")\"/*; rm -rf \"$(git rev-parse --show-toplevel)\"/build/*" },
 		{ NULL, "clean() { rm -rf \"$1\"/*; }; clean build" },
 		{ NULL, "rm -rf \"${OUT:?}\"/*; rm -rf \"${BUILD:-build}\"/*" },
 		{ NULL, "cd build && cmake .. && make; rm -rf ../dist" },
