@@ -164,27 +164,11 @@ static void judge_program(struct go *g, unsigned does, const struct go_value *a,
 
 /* ---- files ---------------------------------------------------------------------------------------------- */
 
-/* "/", "/etc", "~", "/home/me": nobody means to lose those. */
-static bool is_precious(const struct go *g, const struct go_value *path)
-{
-	char resolved[PATH_READING_MAX];
-	size_t n, slashes = 0;
-
-	if (path->len >= PATH_READING_MAX / 2)
-		return false;
-	n = path_resolve(g->j->workspace, path->text, path->len, resolved, sizeof(resolved), &(bool){ false });
-	for (size_t i = 0; i < n; i++)
-		slashes += resolved[i] == '/';
-	if (n > 6 && memcmp(resolved, "/home/", 6) == 0)
-		return slashes <= 2;
-	return slashes <= 1 && strcmp(resolved, "/tmp") != 0 && strcmp(resolved, g->j->workspace) != 0;
-}
-
 static void judge_file(struct go *g, unsigned does, const struct go_value *path)
 {
 	if (path->kind != GO_STRING)
 		return;
-	if (does & REMOVES && is_precious(g, path))
+	if (does & REMOVES && path_is_precious(g->j->workspace, path->text, path->len))
 		(void)judge_check(g->j, "remove-root", span_of(path), "%.*s", (int)min_u64(path->len, 80), path->text);
 	judge_path(g->j, path->text, path->len, span_of(path));
 }

@@ -72,6 +72,11 @@ enum js_flag {
 	JS_PENDING = 1, /* a mention that nobody has judged yet */
 	JS_MAYBE = 2,   /* or something unknown */
 	JS_WEAK = 4,    /* `this` at the top: the global object only in some engines */
+	JS_BUILT = 8,   /* a text or a reference that is not written down: put together, escaped, reached by a chain */
+	JS_DECODED = 16, /* came out of a decoder, known or not */
+	JS_FETCHED = 32, /* came from the network */
+	JS_SECRET = 64,  /* holds the whole environment */
+	JS_ORIGIN = JS_DECODED | JS_FETCHED | JS_SECRET, /* what goes along with whatever is made of a value */
 };
 
 struct js_value {
@@ -163,6 +168,10 @@ struct js {
 	uint64_t fold_left;
 	uint32_t loops;      /* around the cursor */
 	bool engine_changed; /* the program replaces functions that texts are computed with */
+	uint32_t forever;    /* loops without an end around the cursor */
+	uint32_t conditions; /* if statements around the cursor */
+	/* What the program does somewhere; complete before the last pass. */
+	bool serves, opens_socket, fetches;
 
 	struct js_chunk *chunks;
 	size_t arena_used;
@@ -253,6 +262,7 @@ bool js_walk_values(struct js *js, TSNode root);
 struct js_value js_operator(struct js *js, const struct js_frame *f);
 struct js_value js_template(struct js *js, const struct js_frame *f);
 struct js_value js_collect(struct js *js, const struct js_frame *f, enum js_kind kind); /* its children, as a list */
+struct js_value js_written(struct js *js, uint32_t start, uint32_t end);
 struct js_value js_property_key(struct js *js, const struct js_kid *key);
 struct js_value js_number_literal(struct js *js, const struct js_frame *f);
 struct js_value js_augmented(struct js *js, const struct js_frame *f, struct js_value left, struct js_value right);
@@ -274,6 +284,25 @@ bool js_is_engine_name(struct js *js, const char *name, size_t len); /* a global
 void js_mention_kept(struct js *js, const struct js_value *v, struct span where);
 void js_mention(struct js *js, const struct js_value *v, struct span where);
 void js_check(struct js *js, const char *check, struct span where, const char *detail);
+
+/* javascript_intent.c: what a program is after, seen from several places of it at once. */
+unsigned js_origin(const struct js_value *v); /* of JS_ORIGIN, of it and what it holds */
+unsigned js_origin_of_all(const struct js *js, const struct js_value *v, size_t n);
+/* The functions among v[n] will be called with something of this origin. */
+void js_taint_parameters(struct js *js, const struct js_value *v, size_t n, unsigned origin);
+bool js_loops_forever(const struct js *js, const struct js_frame *f);
+/* Text that is run as code in the program's own realm (eval, Function). */
+void js_judge_run(struct js *js, const struct js_value *code, bool has_parameters, struct span where);
+/* A client of the network; true if it talks to another machine than this one. */
+bool js_judge_client(struct js *js, const struct js_value *args, size_t n, struct span where);
+/* A call of a module's function: the origin of what it returns. */
+unsigned js_judge_intent(struct js *js, const struct js_value *callee, const struct js_value *args, size_t n,
+			 struct span where);
+/* object.name(args) where object came from the network. */
+void js_judge_sent(struct js *js, const struct js_value *name, const struct js_value *args, size_t n,
+		   struct span where);
+/* require() of a module whose name or whose require() is not written as such. */
+void js_judge_way_to_module(struct js *js, const struct js_value *name, struct span where);
 struct js_value js_import(struct js *js, const struct js_value *name, struct span where);
 void js_judge_member(struct js *js, const char *path, size_t len, struct span where);
 void js_judge_attribute(struct js *js, const char *name, size_t len, struct span where);

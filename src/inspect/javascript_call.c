@@ -50,6 +50,7 @@ static struct js_value call_eval(struct js *js, struct call *c)
 	struct js_value code = arg(c, 0);
 
 	js_judge_builtin(js, "eval", 4, c->where);
+	js_judge_run(js, &code, false, c->where);
 	judge_text(js, &code, c->where);
 	return js_simple(JS_UNKNOWN);
 }
@@ -59,6 +60,9 @@ static struct js_value call_function(struct js *js, struct call *c)
 	struct js_value code = c->n ? c->args[c->n - 1] : js_simple(JS_UNDEFINED);
 
 	js_judge_builtin(js, "Function", 8, c->where);
+	if (c->callee.flags & JS_BUILT)
+		js_check(js, "constructor-chain", c->where, "");
+	js_judge_run(js, &code, c->n > 1, c->where);
 	judge_text(js, &code, c->where);
 	return js_simple(JS_FUNCTION);
 }
@@ -96,14 +100,19 @@ static struct js_value call_define(struct js *js, struct call *c)
 
 static struct js_value call_char_codes(struct js *js, struct call *c)
 {
-	return js_code_units(js, c->args, c->n);
+	struct js_value text = js_code_units(js, c->args, c->n);
+
+	text.flags |= JS_DECODED;
+	return text;
 }
 
 static struct js_value decode_first(struct js *js, struct call *c, const char *how)
 {
 	struct js_value text = arg(c, 0);
 
-	return js_to_string(js, &text, &text) ? js_decode(js, how, &text) : js_simple(JS_UNKNOWN);
+	text = js_to_string(js, &text, &text) ? js_decode(js, how, &text) : js_simple(JS_UNKNOWN);
+	text.flags |= JS_DECODED;
+	return text;
 }
 
 static struct js_value call_atob(struct js *js, struct call *c)
@@ -116,18 +125,30 @@ static struct js_value call_unescape(struct js *js, struct call *c)
 	return decode_first(js, c, "percent");
 }
 
+static struct js_value call_char_codes_of(struct js *js, const struct js_value *list)
+{
+	struct js_value text = js_code_units(js, list->v, list->n);
+
+	text.flags |= JS_DECODED;
+	return text;
+}
+
 static struct js_value call_buffer(struct js *js, struct call *c)
 {
 	struct js_value from = arg(c, 0), how = arg(c, 1);
 
+	struct js_value bytes = js_simple(JS_UNKNOWN);
+
 	if (from.kind == JS_ARRAY)
-		return js_code_units(js, from.v, from.n);
-	if (from.kind != JS_STRING)
-		return js_simple(JS_UNKNOWN);
+		return call_char_codes_of(js, &from);
 	if (how.kind != JS_STRING)
-		return c->n > 1 ? js_simple(JS_UNKNOWN) : from;
+		return c->n > 1 || from.kind != JS_STRING ? bytes : from;
 	how = js_string(js, how.s, how.n);
-	return how.kind == JS_STRING ? js_decode(js, how.s, &from) : how;
+	if (from.kind == JS_STRING && how.kind == JS_STRING)
+		bytes = js_decode(js, how.s, &from);
+	if (js_is(&how, JS_STRING, "base64") || js_is(&how, JS_STRING, "base64url") || js_is(&how, JS_STRING, "hex"))
+		bytes.flags |= JS_DECODED;
+	return bytes;
 }
 
 static struct js_value call_string(struct js *js, struct call *c)
@@ -227,9 +248,22 @@ static struct js_value call_fetch(struct js *js, struct call *c)
 	struct js_value what = arg(c, 0);
 
 	js_judge_builtin(js, "fetch", 5, c->where);
+	(void)js_judge_client(js, c->args, c->n, c->where);
 	if (js->judging && what.kind == JS_STRING && js_starts(&what, "file:"))
 		judge_path(js->judge, what.s, what.n, c->where);
-	return js_simple(JS_UNKNOWN);
+	what = js_simple(JS_UNKNOWN);
+	what.flags = JS_FETCHED;
+	return what;
+}
+
+static struct js_value call_web_socket(struct js *js, struct call *c)
+{
+	struct js_value socket = js_simple(JS_UNKNOWN);
+
+	js_mention(js, &c->callee, c->where);
+	(void)js_judge_client(js, c->args, c->n, c->where);
+	socket.flags = JS_FETCHED;
+	return socket;
 }
 
 /* A key that is no name of anything: obj[Symbol("x")] reaches only what the program put there. */
@@ -252,6 +286,7 @@ static const struct engine_function {
 	{ "Array.from", call_array_from },
 	{ "Array.of", call_array_of },
 	{ "Buffer.from", call_buffer },
+	{ "EventSource", call_web_socket },
 	{ "Function", call_function },
 	{ "Number", call_number },
 	{ "Object", call_first },
@@ -279,6 +314,7 @@ static const struct engine_function {
 	{ "String.fromCodePoint", call_char_codes },
 	{ "Symbol", call_symbol },
 	{ "Symbol.for", call_symbol },
+	{ "WebSocket", call_web_socket },
 	{ "atob", call_atob },
 	{ "decodeURI", call_unescape },
 	{ "decodeURIComponent", call_unescape },
@@ -320,6 +356,16 @@ static const struct engine_function *find_engine(const struct js_value *path)
 	return NULL;
 }
 
+/* Deno.readTextFile(path), Bun.file(path) */
+static void judge_other_engine(struct js *js, const struct call *c)
+{
+	if (!js->judging || (!js_starts(&c->callee, "Deno.") && !js_starts(&c->callee, "Bun.")))
+		return;
+	for (size_t i = 0; i < c->n && i < 2; i++)
+		if (c->args[i].kind == JS_STRING && judge_looks_like_path(c->args[i].s, c->args[i].n))
+			judge_path(js->judge, c->args[i].s, c->args[i].n, c->where);
+}
+
 static struct js_value call_path(struct js *js, struct call *c)
 {
 	const struct engine_function *f = find_engine(&c->callee);
@@ -327,6 +373,9 @@ static struct js_value call_path(struct js *js, struct call *c)
 	if (f)
 		return f->call(js, c);
 	js_mention(js, &c->callee, c->where);
+	if (js_starts(&c->callee, "console.") && js_origin_of_all(js, c->args, c->n) & JS_SECRET)
+		js_check(js, "environment-shown", c->where, "");
+	judge_other_engine(js, c);
 	return js_simple(JS_UNKNOWN);
 }
 
@@ -336,7 +385,12 @@ static struct js_value call_module(struct js *js, struct call *c)
 {
 	static const char *const loaders[] = { "module._load", "module.require", "module.createRequire", "module" };
 
+	struct js_value ret = js_simple(JS_UNKNOWN);
+
 	js_judge_module_call(js, &c->callee, c->args, c->n, c->where);
+	ret.flags = (uint8_t)js_judge_intent(js, &c->callee, c->args, c->n, c->where);
+	if (js_is(&c->callee, JS_MODULE, "os.homedir"))
+		return js_text("~");
 	if (js_is(&c->callee, JS_MODULE, "module.createRequire"))
 		return js_path("require", 7);
 	for (size_t i = 0; i < ARRAY_LEN(loaders); i++)
@@ -345,12 +399,12 @@ static struct js_value call_module(struct js *js, struct call *c)
 	if (js_is(&c->callee, JS_MODULE, "util.promisify"))
 		return arg(c, 0);
 	if (js_is(&c->callee, JS_MODULE, "path.join") || js_is(&c->callee, JS_MODULE, "path.resolve")) {
-		struct js_value list = js_list(js, JS_ARRAY, c->args, c->n), slash = js_text("/"), ret;
+		struct js_value list = js_list(js, JS_ARRAY, c->args, c->n), slash = js_text("/"), path;
 
-		if (list.kind == JS_ARRAY && js_array_method(js, &list, "join", 4, &slash, 1, &ret))
-			return ret;
+		if (list.kind == JS_ARRAY && js_array_method(js, &list, "join", 4, &slash, 1, &path))
+			return path;
 	}
-	return js_simple(JS_UNKNOWN);
+	return ret;
 }
 
 /* x.constructor(...): Function if x is one; new x.constructor(...) is how objects make others of their kind. */
@@ -361,6 +415,15 @@ static void judge_constructor_call(struct js *js, const struct call *c)
 
 	if (!own || arg_is_code(c))
 		js_judge_builtin(js, "Function", 8, c->where);
+	if (arg_is_code(c))
+		js_check(js, "constructor-chain", c->where, "");
+}
+
+/* [][x][y](): what is reached from a value without any name. */
+static bool is_literal(const struct js_value *v)
+{
+	return v->kind == JS_ARRAY || v->kind == JS_STRING || v->kind == JS_NUMBER || v->kind == JS_FUNCTION ||
+	       v->kind == JS_REGEX || v->kind == JS_BOOL || v->kind == JS_OBJECT;
 }
 
 static struct js_value call_method(struct js *js, struct call *c)
@@ -372,9 +435,12 @@ static struct js_value call_method(struct js *js, struct call *c)
 	if (name->kind != JS_STRING) {
 		if (object->kind == JS_MEMBER && object->v[1].kind == JS_UNKNOWN && object->v[0].kind != JS_UNKNOWN &&
 		    object->v[0].kind != JS_THIS && arg_is_code(c))
-			js_check(js, "computed-call", c->where, "");
+			js_check(js, is_literal(&object->v[0]) ? "computed-call-of-literal" : "computed-call", c->where, "");
 		return ret;
 	}
+	js->serves |= js_is(name, JS_STRING, "listen");
+	if (object->flags & JS_FETCHED)
+		js_judge_sent(js, name, c->args, c->n, c->where);
 	if (js_is(name, JS_STRING, "constructor"))
 		judge_constructor_call(js, c);
 	else if (js_is(name, JS_STRING, "require"))
@@ -506,6 +572,8 @@ static bool unwrap(struct js *js, struct call *c, bool *done, struct js_value *r
 	if (js_is(&c->callee, JS_PATH, "Reflect.apply") || js_is(&c->callee, JS_PATH, "Reflect.construct")) {
 		list = arg(c, js_is(&c->callee, JS_PATH, "Reflect.apply") ? 2 : 1);
 		c->callee = arg(c, 0);
+		if (js_is(&c->callee, JS_PATH, "Function"))
+			c->callee.flags |= JS_BUILT;
 		use_list(c, &list);
 		return true;
 	}
@@ -538,6 +606,23 @@ static struct js_value if_text_holds(struct js *js, struct js_value v)
 	return js->engine_changed && (v.kind == JS_STRING || v.kind == JS_ARRAY) ? js_simple(JS_UNKNOWN) : v;
 }
 
+/* What a call returns is made of what it was given, and so has its origin; only Object.keys leaves the values out. */
+static struct js_value made_of(struct js *js, const struct call *c, struct js_value v)
+{
+	unsigned origin = js_origin_of_all(js, c->args, c->n);
+
+	if (c->callee.kind == JS_MEMBER)
+		origin |= js_origin(&c->callee.v[0]) | (c->callee.flags & JS_ORIGIN);
+	if (js_is(&c->callee, JS_PATH, "Object.keys"))
+		origin = 0;
+	js_taint_parameters(js, c->args, c->n, origin & JS_FETCHED);
+	if (v.kind == JS_STRING)
+		v.flags |= JS_BUILT;
+	if (v.kind == JS_UNKNOWN || v.kind == JS_STRING)
+		v.flags |= (uint8_t)origin;
+	return v;
+}
+
 static struct js_value call_one(struct js *js, struct call *c)
 {
 	struct js_value ret = js_simple(JS_UNKNOWN);
@@ -549,11 +634,11 @@ static struct js_value call_one(struct js *js, struct call *c)
 		return ret;
 	switch (c->callee.kind) {
 	case JS_PATH:
-		return if_text_holds(js, call_path(js, c));
+		return made_of(js, c, if_text_holds(js, call_path(js, c)));
 	case JS_MODULE:
 		return call_module(js, c);
 	case JS_MEMBER:
-		return if_text_holds(js, call_method(js, c));
+		return made_of(js, c, if_text_holds(js, call_method(js, c)));
 	case JS_FUNCTION:
 		return call_own(js, c);
 	default:

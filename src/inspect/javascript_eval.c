@@ -53,7 +53,12 @@ static struct js_value read_name(struct js *js, const struct js_frame *f)
 
 	if (atom == UINT32_MAX)
 		return unknown();
-	return js->atoms[atom].var == JS_NO_VAR ? global_name(js, atom) : js_read(js, atom);
+	if (js->atoms[atom].var != JS_NO_VAR)
+		return js_read(js, atom);
+	if (memchr(js->text + f->start, '\\', f->end - f->start) &&
+	    js_is_engine_name(js, js->atoms[atom].s, js->atoms[atom].len))
+		js_check(js, "assembled-name", span_of(f), js->atoms[atom].s);
+	return global_name(js, atom);
 }
 
 /* The names of functions, classes and exports are no references. */
@@ -550,6 +555,8 @@ static bool values_enter(struct js *js, struct js_frame *f)
 		js_scope_enter(js, f);
 	if (is_loop(f))
 		js->loops++;
+	js->forever += js_loops_forever(js, f);
+	js->conditions += f->node == NODE_IF;
 	switch (f->node) {
 	case NODE_LESS:
 		if (f->start + 4 <= js->len && memcmp(js->text + f->start, "<!--", 4) == 0)
@@ -579,7 +586,7 @@ static struct js_value eval_leaf(struct js *js, struct js_frame *f)
 	case NODE_SHORTHAND_PATTERN:
 		return eval_identifier(js, f);
 	case NODE_STRING:
-		return f->end - f->start < 2 ? js_text("") : js_literal(js, f->start + 1, f->end - 1);
+		return f->end - f->start < 2 ? js_text("") : js_written(js, f->start + 1, f->end - 1);
 	case NODE_NUMBER:
 		return js_number_literal(js, f);
 	case NODE_REGEX:
@@ -766,6 +773,8 @@ static void values_leave(struct js *js, struct js_frame *f)
 		js_assign(js, &v, unknown(), 0);
 	if (is_loop(f))
 		js->loops--;
+	js->forever -= js_loops_forever(js, f);
+	js->conditions -= f->node == NODE_IF;
 	if (f->scope)
 		js_scope_leave(js, f);
 	if (declares_name(f->node))
@@ -781,6 +790,8 @@ bool js_walk_values(struct js *js, TSNode root)
 
 	js->n_kids = 0;
 	js->loops = 0;
+	js->forever = 0;
+	js->conditions = 0;
 	js->scope = 0;
 	js->next_scope = 0;
 	return js_walk(js, root, &visit);

@@ -47,13 +47,23 @@ struct js_value js_collect(struct js *js, const struct js_frame *f, enum js_kind
 	return list;
 }
 
+/* A literal of the source; what is spelled with escapes is not written down. */
+struct js_value js_written(struct js *js, uint32_t start, uint32_t end)
+{
+	struct js_value v = js_literal(js, start, end);
+
+	if (memchr(js->text + start, '\\', end - start))
+		v.flags |= JS_BUILT;
+	return v;
+}
+
 struct js_value js_property_key(struct js *js, const struct js_kid *key)
 {
 	if (!key)
 		return js_simple(JS_UNKNOWN);
 	if (key->node == NODE_PROPERTY_NAME || key->node == NODE_SHORTHAND || key->node == NODE_SHORTHAND_PATTERN ||
 	    key->node == NODE_IDENTIFIER)
-		return js_literal(js, key->start, key->end);
+		return js_written(js, key->start, key->end);
 	return key->value;
 }
 
@@ -101,14 +111,17 @@ static struct js_value add(struct js *js, const struct js_value *a, const struct
 	size_t n = js_alternatives(a, &left), m = js_alternatives(b, &right);
 	struct js_value all = js_simple(JS_UNKNOWN);
 
-	if (n * m > JS_ONE_OF_MAX)
+	if (n * m > JS_ONE_OF_MAX) {
+		all.flags = (uint8_t)(js_origin(a) | js_origin(b) | JS_BUILT);
 		return all;
+	}
 	for (size_t i = 0; i < n * m; i++) {
 		struct js_value one = add_one(js, &left[i / m], &right[i % m]);
 
 		all = i ? js_join(js, all, one) : one;
 	}
 	all.flags |= (a->flags | b->flags) & JS_MAYBE;
+	all.flags |= (uint8_t)(js_origin(a) | js_origin(b) | JS_BUILT);
 	return all;
 }
 
@@ -277,7 +290,16 @@ struct js_value js_template(struct js *js, const struct js_frame *f)
 {
 	struct js_value all = js_text("");
 	uint32_t at = f->start + 1;
+	unsigned origin = 0, parts = 0;
 
+	for (uint32_t i = 0; i < js_kid_count(js, f); i++) {
+		const struct js_kid *k = js_kid_at(js, f, i);
+
+		if (k->node == NODE_SUBSTITUTION) {
+			origin |= js_origin(&k->value);
+			parts++;
+		}
+	}
 	for (uint32_t i = 0; i <= js_kid_count(js, f); i++) {
 		const struct js_kid *k = js_kid_at(js, f, i);
 		struct js_value text;
@@ -290,12 +312,16 @@ struct js_value js_template(struct js *js, const struct js_frame *f)
 			break;
 		if (k->value.kind == JS_NUMBER || k->value.kind == JS_BOOL) { /* no addition: it becomes text */
 			if (!js_to_string(js, &k->value, &text))
-				return js_simple(JS_UNKNOWN);
+				break;
 			all = add(js, &all, &text);
 		} else {
 			all = add(js, &all, &k->value);
 		}
 		at = k->end;
 	}
+	if (parts)
+		all.flags |= (uint8_t)(origin | JS_BUILT);
+	else if (!memchr(js->text + f->start, '\\', f->end - f->start))
+		all.flags &= (uint8_t)~JS_BUILT;
 	return all;
 }

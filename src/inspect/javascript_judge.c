@@ -75,6 +75,8 @@ void js_mention(struct js *js, const struct js_value *v, struct span where)
 			mention_path(js, &each[i], where);
 		else if (each[i].kind == JS_BOUND && each[i].v[0].kind == JS_PATH)
 			mention_path(js, &each[i].v[0], where);
+		else if (js_is(&each[i], JS_MODULE, "child_process"))
+			js_check(js, "process-passed-on", where, "");
 		else if (is_fs(&each[i]))
 			js->fs_other++;
 	}
@@ -164,6 +166,8 @@ struct js_value js_import(struct js *js, const struct js_value *name, struct spa
 
 		if (each[i].kind == JS_UNKNOWN || !js_to_string(js, &each[i], &text)) {
 			js_check(js, "dynamic-import", where, "");
+			if (js_origin(&each[i]) & (JS_DECODED | JS_FETCHED))
+				js_check(js, "decode-and-run", where, "");
 			continue;
 		}
 		if (js_starts(&text, "node:")) {
@@ -171,6 +175,7 @@ struct js_value js_import(struct js *js, const struct js_value *name, struct spa
 			text.n -= 5;
 		}
 		judge_import(js, &text, where);
+		js_judge_way_to_module(js, &text, where);
 		one = module_named(&text);
 		all = first ? one : js_join(js, all, one);
 		first = false;

@@ -55,6 +55,15 @@ static bool is_function_path(const struct js_value *path)
 	       js_is(path, JS_PATH, "eval") || js_is(path, JS_PATH, "fetch");
 }
 
+/* The Function constructor, reached from something else. */
+static struct js_value derived_function(void)
+{
+	struct js_value v = js_path("Function", 8);
+
+	v.flags |= JS_BUILT;
+	return v;
+}
+
 static struct js_value path_constructor(struct js *js, const struct js_value *path, const struct js_value *name,
 					struct span where)
 {
@@ -70,7 +79,7 @@ static struct js_value path_constructor(struct js *js, const struct js_value *pa
 		return js_import(js, &module, where);
 	}
 	if (is_function_path(path))
-		return js_path("Function", 8);
+		return derived_function();
 	return unresolved(js, path, name);
 }
 
@@ -167,9 +176,13 @@ static struct js_value computed_path(struct js *js, const struct js_value *path,
 {
 	static const char *const guarded[] = { "globalThis", "process", "require", "module" };
 
-	for (size_t i = 0; i < ARRAY_LEN(guarded); i++)
-		if (js_is(path, JS_PATH, guarded[i]) && !(path->flags & JS_WEAK))
-			js_check(js, "computed-member", where, guarded[i]);
+	for (size_t i = 0; i < ARRAY_LEN(guarded); i++) {
+		if (!js_is(path, JS_PATH, guarded[i]) || path->flags & JS_WEAK)
+			continue;
+		js_check(js, "computed-member", where, guarded[i]);
+		if (name->flags & (JS_BUILT | JS_DECODED))
+			js_check(js, "assembled-name", where, guarded[i]);
+	}
 	return unresolved(js, path, name);
 }
 
@@ -180,6 +193,24 @@ void js_judge_all_members(struct js *js, const struct js_value *object, struct s
 
 	if (object->kind == JS_PATH)
 		(void)computed_path(js, object, &unknown, where);
+}
+
+/* globalThis["ev" + "al"], Reflect.get(globalThis, "eval"): a name of the engine's that is not written behind a dot. */
+static void judge_assembled(struct js *js, const struct js_value *path, const struct js_value *name, struct span where)
+{
+	static const char *const reflect[] = { "Reflect", "getOwnPropertyDescriptor" };
+	bool global = js_is(path, JS_PATH, "globalThis"), detour = false;
+
+	if (global && !js_is_engine_name(js, name->s, name->n))
+		return;
+	if (!global && !js_is(path, JS_PATH, "process") && !js_is(path, JS_PATH, "require") &&
+	    !js_is(path, JS_PATH, "module"))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(reflect); i++)
+		detour |= memmem(js->text + where.start, min_u64(where.end - where.start, 40), reflect[i],
+				 strlen(reflect[i])) != NULL;
+	if (name->flags & (JS_BUILT | JS_DECODED) || (global && detour))
+		js_check(js, "assembled-name", where, "");
 }
 
 static struct js_value path_member(struct js *js, const struct js_value *path, const struct js_value *name,
@@ -193,6 +224,7 @@ static struct js_value path_member(struct js *js, const struct js_value *path, c
 		return computed_path(js, path, name, where);
 	if (!judged_by_member(path))
 		js_judge_builtin(js, path->s, path->n, where);
+	judge_assembled(js, path, name, where);
 	if (is_text(name, "constructor"))
 		return path_constructor(js, path, name, where);
 	if (js_is(path, JS_PATH, "globalThis"))
@@ -203,6 +235,8 @@ static struct js_value path_member(struct js *js, const struct js_value *path, c
 	if (v.kind != JS_PATH)
 		return v;
 	js_judge_member(js, v.s, v.n, where);
+	if (js_is(&v, JS_PATH, "process.env.HOME") || js_is(&v, JS_PATH, "process.env.USERPROFILE"))
+		return js_text("~");
 	return canonical(v);
 }
 
@@ -214,12 +248,14 @@ static struct js_value module_member(struct js *js, const struct js_value *modul
 
 	if (js_starts(module, "fs") && !js->judging)
 		js->fs_members++;
+	if (js_is(module, JS_MODULE, "child_process") && name->flags & (JS_BUILT | JS_DECODED))
+		js_check(js, "assembled-name", where, "child_process");
 	if (name->kind != JS_STRING)
 		return unresolved(js, module, name);
 	if (is_text(name, "default"))
 		return *module;
 	if (is_text(name, "constructor"))
-		return is_root ? unresolved(js, module, name) : js_path("Function", 8);
+		return is_root ? unresolved(js, module, name) : derived_function();
 	v = longer_path(js, module, name);
 	if (v.kind == JS_MODULE)
 		js_judge_member(js, v.s, v.n, where);
@@ -304,14 +340,14 @@ static struct js_value member_member(struct js *js, const struct js_value *objec
 	if (is_text(name, "constructor") && is_text(&object->v[1], "prototype"))
 		return object->v[0];
 	if (is_text(name, "constructor") && (is_text(&object->v[1], "constructor") || is_literal(&object->v[0])))
-		return js_path("Function", 8);
+		return derived_function();
 	return unresolved(js, object, name);
 }
 
 static struct js_value function_member(struct js *js, const struct js_value *object, const struct js_value *name)
 {
 	if (is_text(name, "constructor"))
-		return js_path("Function", 8);
+		return derived_function();
 	if (is_text(name, "__proto__"))
 		return js_path("Function.prototype", 18);
 	return unresolved(js, object, name);
@@ -386,6 +422,8 @@ struct js_value js_member(struct js *js, struct js_value object, const struct js
 			if (objects[i].kind == JS_PATH)
 				(void)computed_path(js, &objects[i], &unknown, where);
 	}
+	if (all.kind != JS_PATH && all.kind != JS_MODULE)
+		all.flags |= object.flags & JS_ORIGIN;
 	return all;
 }
 

@@ -252,8 +252,11 @@ struct js_value js_join(struct js *js, struct js_value a, struct js_value b)
 
 	n = add_alternatives(list, n, &a, &flags);
 	n = add_alternatives(list, n, &b, &flags);
-	if (n == 0)
-		return js_simple(JS_UNKNOWN);
+	if (n == 0) {
+		joined = js_simple(JS_UNKNOWN);
+		joined.flags = flags & (JS_ORIGIN | JS_BUILT);
+		return joined;
+	}
 	joined = n == 1 ? list[0] : js_list(js, JS_ONE_OF, list, n);
 	joined.flags |= flags;
 	return joined;
