@@ -405,9 +405,14 @@ static struct go_value composite(struct go *g, const struct go_value *c, size_t 
 	return bytes.kind == GO_STRING ? bytes : c[1];
 }
 
-static struct go_value list(struct go *g, const struct go_value *c, size_t n)
+static struct go_value list(struct go *g, const struct go_frame *f, const struct go_value *c, size_t n)
 {
-	judge_fresh_strings(g, c, n);
+	const struct go_frame *parent = g->n_frames ? &g->frame[g->n_frames - 1] : NULL;
+	bool routes = f->symbol == GO_argument_list && parent && parent->symbol == GO_call_expression &&
+		      parent->values < f->values && go_takes_routes(g, &g->value[parent->values]);
+
+	if (!routes)
+		judge_fresh_strings(g, c, n);
 	return go_list(g, c, n);
 }
 
@@ -447,7 +452,7 @@ static struct go_value expression(struct go *g, const struct go_frame *f, const 
 	case GO_argument_list:
 	case GO_expression_list:
 	case GO_literal_value:
-		return list(g, c, n);
+		return list(g, f, c, n);
 	case GO_keyed_element:
 		if (n == 2)
 			judge_fresh_strings(g, c, 1);
@@ -688,6 +693,7 @@ void inspect_go(struct judge *j, const char *text, size_t len)
 	collect(&g, root, true);
 	g.judging = true;
 	walk(&g, root);
+	go_intent_finish(&g);
 	go_release(&g);
 	ts_tree_delete(tree);
 }

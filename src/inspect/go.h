@@ -79,6 +79,10 @@ struct go {
 	bool touches_files; /* imports something that can open a path */
 	bool reflects;
 	bool cgo;
+	/* What the program does somewhere: told by all of its text, so known once the walk is over. */
+	bool serves, dials, reaches_out;
+	struct span own_file, environment; /* where a file of its own is started, where the environment is read */
+	struct span shell; /* where a shell is started that reads its orders from elsewhere */
 	unsigned errors_reported;
 	uint32_t scopes; /* open ones */
 
@@ -135,6 +139,14 @@ struct go_value go_fold_bytes(struct go *g, const struct go_value *list, bool ru
 /* go_call.c: what a call does */
 void go_judge_call(struct go *g, const struct go_value *function, const struct go_value *arguments, struct span where);
 void go_judge_string(struct go *g, const struct go_value *value);
+/* A string among the arguments of this function is a route or an address, no path. */
+bool go_takes_routes(const struct go *g, const struct go_value *function);
+
+/* go_intent.c: what the parts of a program mean together */
+void go_intent_client(struct go *g, const struct go_value *address, bool listens, struct span where);
+void go_intent_program(struct go *g, const struct go_value *arguments, size_t n, struct span where);
+void go_intent_finish(struct go *g);
+bool go_hides_import(const struct go *g, const struct go_value *children, size_t n);
 
 static inline bool go_is(const struct go_value *v, const char *text)
 {

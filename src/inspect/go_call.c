@@ -19,6 +19,10 @@ enum {
 	ARGLIST = 1 << 7, /* the program, then a list with its name and arguments */
 	ENVIRON = 1 << 8, /* the name of a variable of the environment */
 	JOINS = 1 << 9,   /* a folder in argument 0, a path below it in argument 1 */
+	ADDRESS_0 = 1 << 10, /* an address of the network */
+	ADDRESS_1 = 1 << 11,
+	ADDRESS_2 = 1 << 12,
+	LISTENS = 1 << 13, /* ... of its own */
 };
 
 /* Sorted: searched. */
@@ -27,6 +31,7 @@ static const struct call_row {
 	unsigned does;
 } call_rows[] = {
 	{ "archive/zip.OpenReader", READS },
+	{ "crypto/tls.Dial", ADDRESS_1 },
 	{ "html/template.ParseFiles", READS },
 	{ "html/template.ParseGlob", READS },
 	{ "io/fs.Glob", JOINS },
@@ -39,7 +44,30 @@ static const struct call_row {
 	{ "io/ioutil.TempDir", READS },
 	{ "io/ioutil.TempFile", READS },
 	{ "io/ioutil.WriteFile", READS | MODE_2 },
+	{ "net.Dial", ADDRESS_1 },
+	{ "net.DialTimeout", ADDRESS_1 },
+	{ "net.Listen", ADDRESS_1 | LISTENS },
+	{ "net.ListenPacket", ADDRESS_1 | LISTENS },
+	{ "net.LookupAddr", ADDRESS_0 },
+	{ "net.LookupHost", ADDRESS_0 },
+	{ "net.LookupIP", ADDRESS_0 },
+	{ "net.LookupMX", ADDRESS_0 },
+	{ "net.LookupTXT", ADDRESS_0 },
+	{ "net/http.DefaultClient.Get", ADDRESS_0 },
+	{ "net/http.DefaultClient.Post", ADDRESS_0 },
 	{ "net/http.Dir", READS },
+	{ "net/http.Get", ADDRESS_0 },
+	{ "net/http.Head", ADDRESS_0 },
+	{ "net/http.ListenAndServe", ADDRESS_0 | LISTENS },
+	{ "net/http.ListenAndServeTLS", ADDRESS_0 | LISTENS },
+	{ "net/http.NewRequest", ADDRESS_1 },
+	{ "net/http.NewRequestWithContext", ADDRESS_2 },
+	{ "net/http.Post", ADDRESS_0 },
+	{ "net/http.PostForm", ADDRESS_0 },
+	{ "net/rpc.Dial", ADDRESS_1 },
+	{ "net/rpc.DialHTTP", ADDRESS_1 },
+	{ "net/smtp.Dial", ADDRESS_0 },
+	{ "net/smtp.SendMail", ADDRESS_0 },
 	{ "os.Chdir", READS },
 	{ "os.Chmod", READS | REMOVES | MODE_1 },
 	{ "os.Chown", READS | REMOVES },
@@ -218,6 +246,33 @@ static void judge_method(struct go *g, const struct go_value *method, const stru
 			judge_below(g, 0, method->receiver, &arguments->items[0]);
 }
 
+static void judge_address(struct go *g, unsigned does, const struct go_value *a, size_t n, struct span where)
+{
+	size_t at = does & ADDRESS_2 ? 2 : does & ADDRESS_1 ? 1 : 0;
+
+	if (does & (ADDRESS_0 | ADDRESS_1 | ADDRESS_2) && n > at)
+		go_intent_client(g, &a[at], (does & LISTENS) != 0, where);
+}
+
+/* Web routes and addresses look like paths and are none. */
+bool go_takes_routes(const struct go *g, const struct go_value *function)
+{
+	static const char *const names[] = { "Handle", "HandleFunc", "GET",   "POST",  "PUT",   "DELETE", "Get",    "Post",
+					     "Put",    "Delete",     "Patch", "Group", "Route", "Head",   "Method", "PathPrefix",
+					     "Static", "Redirect",   "StripPrefix", "NewRequest", "SetBasePath" };
+	const char *s = g->text + function->start;
+	size_t len = function->end - function->start, from = len;
+
+	if (function->kind == GO_MEMBER && function->len > 9 && memcmp(function->text, "net/http.", 9) == 0)
+		return !go_is(function, "net/http.Dir") && !go_is(function, "net/http.ServeFile");
+	while (from > 0 && s[from - 1] != '.')
+		from--;
+	for (size_t i = 0; from > 0 && i < ARRAY_LEN(names); i++)
+		if (strlen(names[i]) == len - from && memcmp(s + from, names[i], len - from) == 0)
+			return true;
+	return false;
+}
+
 void go_judge_call(struct go *g, const struct go_value *function, const struct go_value *arguments, struct span where)
 {
 	const struct call_row *row;
@@ -226,6 +281,8 @@ void go_judge_call(struct go *g, const struct go_value *function, const struct g
 
 	if (function->kind == GO_METHOD)
 		judge_method(g, function, arguments);
+	if (function->kind == GO_MEMBER && go_is(function, "os.Environ"))
+		g->environment = where;
 	if (function->kind != GO_MEMBER || n == 0)
 		return;
 	row = bsearch(function, call_rows, ARRAY_LEN(call_rows), sizeof(call_rows[0]), compare_row);
@@ -233,6 +290,9 @@ void go_judge_call(struct go *g, const struct go_value *function, const struct g
 		return;
 	if (row->does & (ARGV | ARGV_1 | ARGLIST))
 		judge_program(g, row->does, a, n, where);
+	if (row->does & ARGV)
+		go_intent_program(g, a, n, where);
+	judge_address(g, row->does, a, n, where);
 	if (row->does & READS)
 		judge_file(g, row->does, &a[0]);
 	if (row->does & SECOND && n > 1)

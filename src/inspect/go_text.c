@@ -201,11 +201,15 @@ void go_import(struct go *g, const struct go_value *children, size_t n)
 		return;
 	if (g->judging) {
 		judge_import(g, path);
+		if (go_hides_import(g, children, n))
+			(void)judge_check(g->j, "hidden-import", (struct span){ path->start, path->end }, "%.*s",
+					  (int)path->len, path->text);
 		return;
 	}
 	g->touches_files |= opens_paths(path);
 	g->reflects |= go_is(path, "reflect");
 	g->cgo |= go_is(path, "C");
+	g->serves |= go_is(path, "net/http/httptest");
 	package = *path;
 	package.kind = GO_PACKAGE;
 	package.fresh = false;
@@ -323,6 +327,8 @@ void go_generate_lines(struct go *g)
 
 			(void)judge_directive(g->j, "go:generate", 11, where);
 			judge_command(g->j, line + n + 1, len - n - 1, where);
+			if (starts_with(line + n + 1, len - n - 1, "sh ") || starts_with(line + n + 1, len - n - 1, "bash "))
+				(void)judge_check(g->j, "generate-shell", where, "%s", "");
 		}
 		line = stop ? stop + 1 : NULL;
 	}

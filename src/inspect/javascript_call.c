@@ -434,8 +434,11 @@ static struct js_value call_method(struct js *js, struct call *c)
 
 	if (name->kind != JS_STRING) {
 		if (object->kind == JS_MEMBER && object->v[1].kind == JS_UNKNOWN && object->v[0].kind != JS_UNKNOWN &&
-		    object->v[0].kind != JS_THIS && arg_is_code(c))
-			js_check(js, is_literal(&object->v[0]) ? "computed-call-of-literal" : "computed-call", c->where, "");
+		    object->v[0].kind != JS_THIS && arg_is_code(c)) {
+			js_check(js, "computed-call", c->where, "");
+			if (is_literal(&object->v[0]))
+				js_check(js, "computed-call-of-literal", c->where, "");
+		}
 		return ret;
 	}
 	js->serves |= js_is(name, JS_STRING, "listen");
@@ -451,8 +454,9 @@ static struct js_value call_method(struct js *js, struct call *c)
 		(void)js_array_method(js, object, name->s, name->n, c->args, c->n, &ret);
 	else if (object->kind == JS_NUMBER && js_is(name, JS_STRING, "toString"))
 		return js_number_text(js, object->number, c->n && js_to_number(js, &first, &radix) ? (int)radix : 10);
-	else if (js_is(name, JS_STRING, "then") && c->n && first.kind == JS_FUNCTION && object->kind != JS_UNKNOWN)
-		ret = js_simple(JS_UNKNOWN);
+	else if (js_is(name, JS_STRING, "run") && first.kind == JS_STRING &&
+		 memmem(first.s, first.n, "constructor", 11)) /* code for an interpreter or a sandbox */
+		judge_text(js, &first, c->where);
 	return ret;
 }
 

@@ -490,6 +490,8 @@ static void judge_start(struct js *js, unsigned does, const struct js_value *arg
 		js_check(js, "outside-command", where, "");
 	else if (js->fetches && args[0].kind == JS_STRING && (js_starts(&args[0], "./") || js_starts(&args[0], "/tmp/")))
 		js_check(js, "fetch-and-run", where, "");
+	if (does & SHELL)
+		js_check(js, "shell-command", where, "");
 	if (does & PROGRAM && js->opens_socket && is_bare_shell(args, n))
 		js_check(js, "reverse-shell", where, "");
 	if (starts_itself(does, args, n, &alike) && (js->forever || (alike && !js->conditions)))
