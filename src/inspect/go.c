@@ -345,6 +345,7 @@ static struct go_value binary(struct go *g, const struct go_frame *f, const stru
 		v = arithmetic(g->text[f->token], c[0].number, c[1].number);
 	if (v.kind == GO_UNKNOWN)
 		judge_fresh_strings(g, c, n);
+	v.outside = v.kind == GO_UNKNOWN && (c[0].outside || c[1].outside);
 	return v;
 }
 
@@ -385,6 +386,7 @@ static struct go_value call(struct go *g, const struct go_frame *f, const struct
 	else
 		v = go_fold_call(g, &c[0], arguments);
 	v.fresh = true;
+	v.outside = v.kind == GO_UNKNOWN && go_asks_outside(g, &c[0]);
 	return v;
 }
 

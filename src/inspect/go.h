@@ -33,6 +33,7 @@ enum go_value_kind {
 struct go_value {
 	uint8_t kind;
 	bool fresh;     /* written or computed here, not read from a variable */
+	bool outside;   /* the environment or a request decides about it */
 	uint8_t symbol; /* enum go_symbol of the node */
 	uint8_t field;  /* enum go_field of the node in its parent */
 	uint32_t start, end;
@@ -146,6 +147,8 @@ bool go_takes_routes(const struct go *g, const struct go_value *function);
 void go_intent_client(struct go *g, const struct go_value *address, bool listens, struct span where);
 void go_intent_program(struct go *g, const struct go_value *arguments, size_t n, struct span where);
 void go_intent_finish(struct go *g);
+/* What this call returns is decided outside of the program. */
+bool go_asks_outside(const struct go *g, const struct go_value *function);
 bool go_hides_import(const struct go *g, const struct go_value *children, size_t n);
 
 static inline bool go_is(const struct go_value *v, const char *text)

@@ -23,6 +23,8 @@ enum {
 	ADDRESS_1 = 1 << 11,
 	ADDRESS_2 = 1 << 12,
 	LISTENS = 1 << 13, /* ... of its own */
+	THIRD = 1 << 14,   /* argument 2 is a path */
+	FOURTH = 1 << 15,
 };
 
 /* Sorted: searched. */
@@ -66,6 +68,8 @@ static const struct call_row {
 	{ "net/http.PostForm", ADDRESS_0 },
 	{ "net/rpc.Dial", ADDRESS_1 },
 	{ "net/rpc.DialHTTP", ADDRESS_1 },
+	{ "net/http.ServeFile", THIRD },
+	{ "net/http.ServeFileFS", FOURTH },
 	{ "net/smtp.Dial", ADDRESS_0 },
 	{ "net/smtp.SendMail", ADDRESS_0 },
 	{ "os.Chdir", READS },
@@ -194,6 +198,8 @@ static void judge_program(struct go *g, unsigned does, const struct go_value *a,
 
 static void judge_file(struct go *g, unsigned does, const struct go_value *path)
 {
+	if (path->outside)
+		(void)judge_check(g->j, "outside-path", span_of(path), "%s", "");
 	if (path->kind != GO_STRING)
 		return;
 	if (does & REMOVES && path_is_precious(g->j->workspace, path->text, path->len))
@@ -297,6 +303,10 @@ void go_judge_call(struct go *g, const struct go_value *function, const struct g
 		judge_file(g, row->does, &a[0]);
 	if (row->does & SECOND && n > 1)
 		judge_file(g, row->does, &a[1]);
+	if (row->does & THIRD && n > 2)
+		judge_file(g, row->does, &a[2]);
+	if (row->does & FOURTH && n > 3)
+		judge_file(g, row->does, &a[3]);
 	if (row->does & JOINS && n > 1)
 		judge_below(g, row->does, &a[0], &a[1]);
 	if (row->does & MODE_1 && n > 1)

@@ -116,6 +116,22 @@ void go_intent_finish(struct go *g)
 		(void)judge_check(g->j, "environment-sent", g->environment, "%s", "");
 }
 
+bool go_asks_outside(const struct go *g, const struct go_value *function)
+{
+	static const char *const methods[] = { ".FormValue", ".PostFormValue", ".PathValue", ".Query().Get" };
+	size_t len = function->end - function->start;
+
+	if (function->kind == GO_MEMBER)
+		return go_is(function, "os.Getenv") || go_is(function, "os.LookupEnv");
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		size_t n = strlen(methods[i]);
+
+		if (len > n && memcmp(g->text + function->end - n, methods[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* ---- imports -------------------------------------------------------------------------------------------- */
 
 bool go_hides_import(const struct go *g, const struct go_value *children, size_t n)

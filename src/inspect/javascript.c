@@ -4,7 +4,8 @@
  *
  * Three walks over one tree, none of them recursive: the first finds scopes and declarations (javascript_scope.c), the
  * second computes values from the leaves up so that variables are known wherever they are used, the third does the same
- * and judges (javascript_eval.c).  The tree is tree-sitter's; three things that engines read differently are looked for
+ * and judges (javascript_eval.c).  The second is repeated where something from the network is handed to functions that
+ * were walked over before.  The tree is tree-sitter's; three things that engines read differently are looked for
  * explicitly: variables called await or yield, what follows such a word, and HTML-like comments.
  *
  *	INV-1  A name counts as the engine's only if no scope around it declares it.
@@ -16,6 +17,7 @@
 
 #include "inspect/parse.h"
 
+#define LEARNING_MAX 3 /* walks that only learn: a call back within a call back within a call back */
 #define FOLD_MAX (8 * MiB) /* bytes of text put together, in all */
 
 /* The first place where the parser had to guess. */
@@ -47,8 +49,13 @@ static void walk(struct js *js, TSNode root)
 {
 	if (ts_node_has_error(root))
 		(void)judge_check(js->judge, "parse-error", first_error(root), "%s", "");
-	if (!js_walk_scopes(js, root) || !js_walk_values(js, root))
+	if (!js_walk_scopes(js, root))
 		return;
+	for (unsigned i = 0; i == 0 || (js->learned && i < LEARNING_MAX); i++) {
+		js->learned = false;
+		if (!js_walk_values(js, root))
+			return;
+	}
 	js->judging = true;
 	(void)js_walk_values(js, root);
 }

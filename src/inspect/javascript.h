@@ -172,6 +172,7 @@ struct js {
 	uint32_t conditions; /* if statements around the cursor */
 	/* What the program does somewhere; complete before the last pass. */
 	bool serves, opens_socket, fetches;
+	bool learned; /* in this pass, of a parameter's origin, after the function was walked over */
 
 	struct js_chunk *chunks;
 	size_t arena_used;

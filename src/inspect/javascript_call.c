@@ -381,6 +381,21 @@ static struct js_value call_path(struct js *js, struct call *c)
 
 /* --- modules, methods, own functions ---------------------------------------- */
 
+/* import("m").then(m => ...) */
+static void hand_module_to_then(struct js *js, const struct call *c)
+{
+	struct js_value module = c->callee, f = arg(c, 0);
+	const struct js_scope *scope;
+
+	if (module.n < 6 || memcmp(module.s + module.n - 5, ".then", 5) != 0 || f.kind != JS_FUNCTION || f.n == 0 ||
+	    f.n >= js->n_scopes)
+		return;
+	module.n -= 5;
+	scope = &js->scopes[f.n];
+	if (scope->n_params && scope->param[0] != JS_NO_VAR)
+		js_set_parameter(js, scope->param[0], module);
+}
+
 static struct js_value call_module(struct js *js, struct call *c)
 {
 	static const char *const loaders[] = { "module._load", "module.require", "module.createRequire", "module" };
@@ -389,6 +404,7 @@ static struct js_value call_module(struct js *js, struct call *c)
 
 	js_judge_module_call(js, &c->callee, c->args, c->n, c->where);
 	ret.flags = (uint8_t)js_judge_intent(js, &c->callee, c->args, c->n, c->where);
+	hand_module_to_then(js, c);
 	if (js_is(&c->callee, JS_MODULE, "os.homedir"))
 		return js_text("~");
 	if (js_is(&c->callee, JS_MODULE, "module.createRequire"))
@@ -433,6 +449,9 @@ static struct js_value call_method(struct js *js, struct call *c)
 	double radix;
 
 	if (name->kind != JS_STRING) {
+		if (c->n && (js_is(object, JS_PATH, "globalThis") || js_is(object, JS_PATH, "process")) &&
+		    !(object->flags & JS_WEAK))
+			js_check(js, "computed-engine-call", c->where, "");
 		if (object->kind == JS_MEMBER && object->v[1].kind == JS_UNKNOWN && object->v[0].kind != JS_UNKNOWN &&
 		    object->v[0].kind != JS_THIS && arg_is_code(c)) {
 			js_check(js, "computed-call", c->where, "");

@@ -64,6 +64,12 @@ unsigned js_origin_of_all(const struct js *js, const struct js_value *v, size_t 
 	return origin;
 }
 
+static void taint_variable(struct js *js, uint32_t var, struct js_value some)
+{
+	js->learned |= !js->vars[var].seen || (js->vars[var].ever.flags & some.flags) != some.flags;
+	js_set_parameter(js, var, some);
+}
+
 void js_taint_parameters(struct js *js, const struct js_value *v, size_t n, unsigned origin)
 {
 	struct js_value some = js_simple(JS_UNKNOWN);
@@ -77,7 +83,7 @@ void js_taint_parameters(struct js *js, const struct js_value *v, size_t n, unsi
 		f = &js->scopes[v[i].n];
 		for (size_t k = 0; k < f->n_params; k++)
 			if (f->param[k] != JS_NO_VAR)
-				js_set_parameter(js, f->param[k], some);
+				taint_variable(js, f->param[k], some);
 	}
 }
 

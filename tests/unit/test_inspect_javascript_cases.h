@@ -3,7 +3,7 @@
 #ifndef TEST_INSPECT_JAVASCRIPT_CASES_H
 #define TEST_INSPECT_JAVASCRIPT_CASES_H
 
-/* At trust "unknown" each has a CRITICAL finding. */
+/* At level strict each has a CRITICAL finding. */
 static const char *const blocked[] = {
 	"require(String.fromCharCode(99,104,105,108,100,95,112,114,111,99,101,115,115))",
 	"require('ssecorp_dlihc'.split('').reverse().join(''))",
