@@ -42,7 +42,7 @@ extern const uint8_t js_traits[NODE_COUNT];
 /* --- values ---------------------------------------- */
 
 enum js_kind {
-	JS_UNKNOWN,
+	JS_UNKNOWN, /* s, n: how it begins, if that is known of a text */
 	JS_UNDEFINED,
 	JS_NULL,
 	JS_BOOL,

@@ -91,6 +91,18 @@ static bool is_operator(const struct js *js, const struct js_kid *k, const char 
 	return k && k->end - k->start == len && memcmp(js->text + k->start, text, len) == 0;
 }
 
+/* Of a text whose rest is unknown, how it begins is kept. */
+static struct js_value beginning(const struct js_value *a)
+{
+	struct js_value v = js_simple(JS_UNKNOWN);
+
+	if (a->n && (a->kind == JS_STRING || a->kind == JS_UNKNOWN)) {
+		v.s = a->s;
+		v.n = a->n;
+	}
+	return v;
+}
+
 static struct js_value add_one(struct js *js, const struct js_value *a, const struct js_value *b)
 {
 	struct js_value left, right;
@@ -102,7 +114,7 @@ static struct js_value add_one(struct js *js, const struct js_value *a, const st
 		return js_number(x + y);
 	if (js_to_string(js, a, &left) && js_to_string(js, b, &right))
 		return js_concat(js, &left, &right);
-	return js_simple(JS_UNKNOWN);
+	return beginning(a);
 }
 
 static struct js_value add(struct js *js, const struct js_value *a, const struct js_value *b)

@@ -210,7 +210,9 @@ enum place { PLACE_UNKNOWN, PLACE_LOCAL, PLACE_REMOTE };
 
 static enum place place_of_text(const struct js_value *v)
 {
-	return v->kind != JS_STRING ? PLACE_UNKNOWN : is_local_text(v) ? PLACE_LOCAL : PLACE_REMOTE;
+	bool begun = v->kind == JS_UNKNOWN && v->n > 8; /* "http://x.test/" + name: long enough to tell the host */
+
+	return v->kind != JS_STRING && !begun ? PLACE_UNKNOWN : is_local_text(v) ? PLACE_LOCAL : PLACE_REMOTE;
 }
 
 /* { host, port, path }: without a host it is this machine. */
@@ -237,13 +239,18 @@ static enum place place_of(const struct js_value *args, size_t n)
 	switch (args[0].kind) {
 	case JS_STRING:
 		return place_of_text(&args[0]);
+	case JS_UNKNOWN:
+		if (args[0].n > 8)
+			return place_of_text(&args[0]);
+		break;
 	case JS_OBJECT:
 		return place_of_options(&args[0]);
 	case JS_NUMBER: /* a port, perhaps a host */
 		return n > 1 && args[1].kind == JS_STRING ? place_of_text(&args[1]) : PLACE_LOCAL;
 	default:
-		return n > 1 && args[1].kind == JS_STRING && is_local_text(&args[1]) ? PLACE_LOCAL : PLACE_UNKNOWN;
+		break;
 	}
+	return n > 1 && args[1].kind == JS_STRING && is_local_text(&args[1]) ? PLACE_LOCAL : PLACE_UNKNOWN;
 }
 
 /* An address that is only known when the code runs: the text around it tells, or that the program serves itself. */
@@ -392,7 +399,7 @@ static const struct intent {
 	{ "tls.connect", CLIENT | SOCKET },
 	{ "undici", CLIENT },
 	{ "vm.Script", RUNS },
-	{ "vm.compileFunction", RUNS },
+	{ "vm.compileFunction", RUNS | RUNS_HERE },
 	{ "vm.runInContext", RUNS },
 	{ "vm.runInNewContext", RUNS },
 	{ "vm.runInThisContext", RUNS | RUNS_HERE },
@@ -524,18 +531,24 @@ bool js_loops_forever(const struct js *js, const struct js_frame *f)
 
 /* --- files and code ---------------------------------------- */
 
+/* A path, or the folder that one begins with: "/etc/" + name. */
+static bool is_path_so_far(const struct js_value *path)
+{
+	return path->kind == JS_STRING || (path->kind == JS_UNKNOWN && path->n && path->s[path->n - 1] == '/');
+}
+
 static void judge_file(struct js *js, unsigned does, const struct js_value *path, struct span where)
 {
 	if (is_from_outside(js, path))
 		js_check(js, "outside-path", where, "");
-	if (path->kind != JS_STRING || !js->judging)
+	if (!js->judging || !is_path_so_far(path))
 		return;
 	if (does & REMOVES && path_is_precious(js->judge->workspace, path->s, path->n)) {
 		struct js_value copy = js_string(js, path->s, min_u64(path->n, 80));
 
 		js_check(js, "remove-root", where, copy.kind == JS_STRING ? copy.s : "");
 	}
-	if (!(does & FILE_IN) && judge_looks_like_path(path->s, path->n))
+	if ((!(does & FILE_IN) || path->kind == JS_UNKNOWN) && judge_looks_like_path(path->s, path->n))
 		judge_path(js->judge, path->s, path->n, where);
 }
 
@@ -585,5 +598,7 @@ unsigned js_judge_intent(struct js *js, const struct js_value *callee, const str
 		judge_context(js, does, &args[0], where);
 	if (does & WORKER)
 		judge_worker(js, args, n, where);
+	if (!does)
+		origin = js_origin_of_all(js, args, n);
 	return does & (SHELL | PROGRAM | SELF | FILE_IN) ? 0 : origin;
 }

