@@ -83,7 +83,7 @@ struct go {
 	/* What the program does somewhere: told by all of its text, so known once the walk is over. */
 	bool serves, dials, reaches_out;
 	struct span own_file, environment; /* where a file of its own is started, where the environment is read */
-	struct span shell; /* where a shell is started that reads its orders from elsewhere */
+	struct span shell;                 /* where a shell is started that reads its orders from elsewhere */
 	unsigned errors_reported;
 	uint32_t scopes; /* open ones */
 

@@ -14,11 +14,11 @@ enum {
 	REMOVES = 1 << 2, /* destroys what the paths name, or gives it away */
 	MODE_1 = 1 << 3,  /* permissions in argument 1 */
 	MODE_2 = 1 << 4,
-	ARGV = 1 << 5,    /* program and arguments one by one */
-	ARGV_1 = 1 << 6,  /* likewise, from argument 1 */
-	ARGLIST = 1 << 7, /* the program, then a list with its name and arguments */
-	ENVIRON = 1 << 8, /* the name of a variable of the environment */
-	JOINS = 1 << 9,   /* a folder in argument 0, a path below it in argument 1 */
+	ARGV = 1 << 5,       /* program and arguments one by one */
+	ARGV_1 = 1 << 6,     /* likewise, from argument 1 */
+	ARGLIST = 1 << 7,    /* the program, then a list with its name and arguments */
+	ENVIRON = 1 << 8,    /* the name of a variable of the environment */
+	JOINS = 1 << 9,      /* a folder in argument 0, a path below it in argument 1 */
 	ADDRESS_0 = 1 << 10, /* an address of the network */
 	ADDRESS_1 = 1 << 11,
 	ADDRESS_2 = 1 << 12,
@@ -263,9 +263,11 @@ static void judge_address(struct go *g, unsigned does, const struct go_value *a,
 /* Web routes and addresses look like paths and are none. */
 bool go_takes_routes(const struct go *g, const struct go_value *function)
 {
-	static const char *const names[] = { "Handle", "HandleFunc", "GET",   "POST",  "PUT",   "DELETE", "Get",    "Post",
-					     "Put",    "Delete",     "Patch", "Group", "Route", "Head",   "Method", "PathPrefix",
-					     "Static", "Redirect",   "StripPrefix", "NewRequest", "SetBasePath" };
+	static const char *const names[] = { "Handle",     "HandleFunc", "GET",      "POST",        "PUT",
+					     "DELETE",     "Get",        "Post",     "Put",         "Delete",
+					     "Patch",      "Group",      "Route",    "Head",        "Method",
+					     "PathPrefix", "Static",     "Redirect", "StripPrefix", "NewRequest",
+					     "SetBasePath" };
 	const char *s = g->text + function->start;
 	size_t len = function->end - function->start, from = len;
 

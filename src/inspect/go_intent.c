@@ -51,7 +51,8 @@ void go_intent_client(struct go *g, const struct go_value *address, bool listens
 
 	g->serves |= listens;
 	g->dials |= !listens;
-	local = known ? is_local(address->text, address->len, listens) : listens || g->serves || mentions_local(g, address);
+	local = known ? is_local(address->text, address->len, listens)
+		      : listens || g->serves || mentions_local(g, address);
 	if (local)
 		return;
 	g->reaches_out |= !listens;

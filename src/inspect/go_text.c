@@ -327,7 +327,8 @@ void go_generate_lines(struct go *g)
 
 			(void)judge_directive(g->j, "go:generate", 11, where);
 			judge_command(g->j, line + n + 1, len - n - 1, where);
-			if (starts_with(line + n + 1, len - n - 1, "sh ") || starts_with(line + n + 1, len - n - 1, "bash "))
+			if (starts_with(line + n + 1, len - n - 1, "sh ") ||
+			    starts_with(line + n + 1, len - n - 1, "bash "))
 				(void)judge_check(g->j, "generate-shell", where, "%s", "");
 		}
 		line = stop ? stop + 1 : NULL;

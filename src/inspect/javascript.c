@@ -17,8 +17,8 @@
 
 #include "inspect/parse.h"
 
-#define LEARNING_MAX 3 /* walks that only learn: a call back within a call back within a call back */
-#define FOLD_MAX (8 * MiB) /* bytes of text put together, in all */
+#define LEARNING_MAX 3         /* walks that only learn: a call back within a call back within a call back */
+#define FOLD_MAX     (8 * MiB) /* bytes of text put together, in all */
 
 /* The first place where the parser had to guess. */
 static struct span first_error(TSNode root)

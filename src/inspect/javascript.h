@@ -69,14 +69,16 @@ enum js_kind {
 };
 
 enum js_flag {
-	JS_PENDING = 1, /* a mention that nobody has judged yet */
-	JS_MAYBE = 2,   /* or something unknown */
-	JS_WEAK = 4,    /* `this` at the top: the global object only in some engines */
-	JS_BUILT = 8,   /* a text or a reference that is not written down: put together, escaped, reached by a chain */
+	JS_PENDING = 1,  /* a mention that nobody has judged yet */
+	JS_MAYBE = 2,    /* or something unknown */
+	JS_WEAK = 4,     /* `this` at the top: the global object only in some engines */
+	JS_BUILT = 8,    /* a text or a reference that is not written down: put together, escaped, reached by a chain */
 	JS_DECODED = 16, /* came out of a decoder, known or not */
 	JS_FETCHED = 32, /* came from the network */
 	JS_SECRET = 64,  /* holds the whole environment */
-	JS_ORIGIN = JS_DECODED | JS_FETCHED | JS_SECRET, /* what goes along with whatever is made of a value */
+	JS_OUTSIDE = 128, /* a name that nobody declares: whoever embeds the code decides about it */
+	JS_ORIGIN =
+		JS_DECODED | JS_FETCHED | JS_SECRET | JS_OUTSIDE, /* what goes along with whatever is made of a value */
 };
 
 struct js_value {
@@ -287,6 +289,7 @@ void js_mention(struct js *js, const struct js_value *v, struct span where);
 void js_check(struct js *js, const char *check, struct span where, const char *detail);
 
 /* javascript_intent.c: what a program is after, seen from several places of it at once. */
+bool js_is_from_outside(struct js *js, const struct js_value *name);
 unsigned js_origin(const struct js_value *v); /* of JS_ORIGIN, of it and what it holds */
 unsigned js_origin_of_all(const struct js *js, const struct js_value *v, size_t n);
 /* The functions among v[n] will be called with something of this origin. */

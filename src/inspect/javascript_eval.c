@@ -44,6 +44,8 @@ static struct js_value global_name(struct js *js, uint32_t at)
 		return unknown();
 	if (js_is(&v, JS_PATH, "undefined"))
 		return js_simple(JS_UNDEFINED);
+	if (js_is_from_outside(js, &v))
+		v.flags |= JS_OUTSIDE;
 	return v;
 }
 

@@ -88,10 +88,10 @@ void js_taint_parameters(struct js *js, const struct js_value *v, size_t n, unsi
 }
 
 /* A name that nobody declares and the engine does not know: what it holds is decided outside of this text. */
-static bool is_from_outside(struct js *js, const struct js_value *v)
+bool js_is_from_outside(struct js *js, const struct js_value *v)
 {
-	static const char *const known[] = { "__filename", "__dirname", "exports",   "undefined",
-					     "NaN",        "Infinity",  "arguments", "import" };
+	static const char *const known[] = { "console", "__filename", "__dirname", "exports", "undefined",
+					     "NaN",     "Infinity",   "arguments", "import" };
 
 	if (v->kind != JS_PATH || v->n == 0 || memchr(v->s, '.', v->n) || isupper((unsigned char)v->s[0]))
 		return false;
@@ -135,7 +135,8 @@ void js_judge_way_to_module(struct js *js, const struct js_value *name, struct s
 		return;
 	rule = rules_find(js->judge->rules, js->judge->language, RULE_MODULE, name->s, len);
 	if (!rule && slash)
-		rule = rules_find(js->judge->rules, js->judge->language, RULE_MODULE, name->s, (size_t)(slash - name->s));
+		rule = rules_find(js->judge->rules, js->judge->language, RULE_MODULE, name->s,
+				  (size_t)(slash - name->s));
 	if (!rule || rule->severity[INSPECTION_STRICT] != SEVERITY_CRITICAL)
 		return;
 	if (name->flags & (JS_BUILT | JS_DECODED))
@@ -173,7 +174,7 @@ void js_judge_run(struct js *js, const struct js_value *code, bool has_parameter
 		js_check(js, "decode-and-run", where, "");
 	else if (code->kind == JS_STRING && !has_parameters && has_effects(code))
 		js_check(js, "hidden-code", where, "");
-	else if (is_from_outside(js, code))
+	else if (origin & JS_OUTSIDE)
 		js_check(js, "outside-code", where, "");
 }
 
@@ -234,8 +235,8 @@ static enum place place_of_options(const struct js_value *options)
 
 static enum place place_of(const struct js_value *args, size_t n)
 {
-	if (n == 0)
-		return PLACE_UNKNOWN;
+	if (n == 0) /* as redis.createClient() */
+		return PLACE_LOCAL;
 	switch (args[0].kind) {
 	case JS_STRING:
 		return place_of_text(&args[0]);
@@ -449,7 +450,7 @@ static unsigned intent_of(const struct js_value *callee)
 
 static bool is_bare_shell(const struct js_value *args, size_t n)
 {
-	static const char *const shells[] = { "sh",        "bash",         "zsh",     "dash",       "/bin/sh",
+	static const char *const shells[] = { "sh",        "bash",          "zsh",     "dash",       "/bin/sh",
 					      "/bin/bash", "/usr/bin/bash", "cmd.exe", "powershell", "powershell.exe" };
 	size_t i = 0;
 
@@ -463,9 +464,8 @@ static bool is_bare_shell(const struct js_value *args, size_t n)
 
 static bool is_this_script(const struct js_value *v)
 {
-	return js_is(v, JS_PATH, "__filename") ||
-	       (v->kind == JS_MEMBER && js_is(&v->v[0], JS_PATH, "process.argv") && v->v[1].kind == JS_NUMBER &&
-		v->v[1].number == 1);
+	return js_is(v, JS_PATH, "__filename") || (v->kind == JS_MEMBER && js_is(&v->v[0], JS_PATH, "process.argv") &&
+						   v->v[1].kind == JS_NUMBER && v->v[1].number == 1);
 }
 
 static bool is_this_engine(const struct js_value *v)
@@ -499,9 +499,10 @@ static void judge_start(struct js *js, unsigned does, const struct js_value *arg
 		js_check(js, "decode-and-run", where, "");
 	else if (origin & JS_SECRET)
 		js_check(js, "environment-sent", where, "");
-	else if (is_from_outside(js, &args[0]))
+	else if (origin & JS_OUTSIDE)
 		js_check(js, "outside-command", where, "");
-	else if (js->fetches && args[0].kind == JS_STRING && (js_starts(&args[0], "./") || js_starts(&args[0], "/tmp/")))
+	else if (js->fetches && args[0].kind == JS_STRING &&
+		 (js_starts(&args[0], "./") || js_starts(&args[0], "/tmp/")))
 		js_check(js, "fetch-and-run", where, "");
 	if (does & SHELL)
 		js_check(js, "shell-command", where, "");
@@ -539,7 +540,7 @@ static bool is_path_so_far(const struct js_value *path)
 
 static void judge_file(struct js *js, unsigned does, const struct js_value *path, struct span where)
 {
-	if (is_from_outside(js, path))
+	if (js_origin(path) & JS_OUTSIDE)
 		js_check(js, "outside-path", where, "");
 	if (!js->judging || !is_path_so_far(path))
 		return;
@@ -576,7 +577,8 @@ static void judge_context(struct js *js, unsigned does, const struct js_value *c
 unsigned js_judge_intent(struct js *js, const struct js_value *callee, const struct js_value *args, size_t n,
 			 struct span where)
 {
-	unsigned does = intent_of(callee), origin = js_origin_of_all(js, args, n) & (JS_DECODED | JS_SECRET);
+	unsigned does = intent_of(callee),
+		 origin = js_origin_of_all(js, args, n) & (JS_DECODED | JS_SECRET | JS_OUTSIDE);
 
 	js->serves |= (does & SERVER) != 0;
 	js->opens_socket |= (does & SOCKET) != 0;

