@@ -141,13 +141,13 @@ HIDDEN = {
 	"lone_cr": ("python", "p.py", b"# harmless\rimport os; os.system('echo it ran')\n"),
 	"coding_cookie": ("python", "p.py", b"# coding: utf-7\n# harmless +AAo-import os; os.system('echo it ran')\n"),
 	"hashbang_cr": ("javascript", "p.js",
-			b"#!/usr/bin/node\rrequire('child_process').execSync('echo it ran', { stdio: 'inherit' });\n"),
+			b"#!/usr/bin/node\reval(\"console.log('it ran')\");\n"),
 	"hashbang_ls": ("javascript", "p.js",
-			"#!/usr/bin/node\u2028require('child_process').execSync('echo it ran', { stdio: 'inherit' });\n".encode()),
+			"#!/usr/bin/node\u2028eval(\"console.log('it ran')\");\n".encode()),
 	"await_name": ("javascript", "p.cjs", b"var await = 1, g = 1;\n"
-		       b"await /require('child_process').execSync('echo it ran', { stdio: 'inherit' })/g;\n"),
+		       b"await /eval(\"console.log('it ran')\")/g;\n"),
 	"yield_name": ("javascript", "p.cjs", b"var yield = 1, g = 1;\n"
-		       b"yield /require('child_process').execSync('echo it ran', { stdio: 'inherit' })/g;\n"),
+		       b"yield /eval(\"console.log('it ran')\")/g;\n"),
 	"backticks": ("shell", "p.sh", b"echo ${x:-`rm -rf /usr/share/none; echo it ran`}\n"),
 	"pattern": ("shell", "p.bash", b"x=a; echo ${x#$(rm -rf /usr/share/none; echo it ran >&2)}\n"),
 	"here_document": ("shell", "p.sh", b"cat <<END\n`rm -rf /usr/share/none; echo it ran`\nEND\n"),
