@@ -179,6 +179,7 @@ static void add_words(struct go *g, struct words *w, const struct go_value *v, s
 static void judge_program(struct go *g, unsigned does, const struct go_value *a, size_t n, struct span where)
 {
 	struct words w = { .n = 0 };
+	bool has_input = g->j->has_input;
 
 	if (does & ARGV_1 && n) {
 		a++;
@@ -191,7 +192,11 @@ static void judge_program(struct go *g, unsigned does, const struct go_value *a,
 		add_words(g, &w, a + 1, n - 1);
 	else if (n > 1 && a[1].kind == GO_LIST && a[1].len)
 		add_words(g, &w, a[1].items + 1, a[1].len - 1);
+	/* A child of os/exec reads nothing unless it is given the input of the program. */
+	if (g->j->level == INSPECTION_GUARD && !memmem(g->text, g->len, "os.Stdin", 8))
+		g->j->has_input = false;
 	judge_argv(g->j, w.word, w.literal, w.n, where);
+	g->j->has_input = has_input;
 }
 
 /* ---- files ---------------------------------------------------------------------------------------------- */

@@ -234,8 +234,8 @@ static void count_fs(struct js *js, const struct js_value *callee, const struct 
 		js->fs_other++;
 }
 
-void js_judge_module_call(struct js *js, const struct js_value *callee, const struct js_value *args, size_t n,
-			  struct span where)
+static void judge_module_call(struct js *js, const struct js_value *callee, const struct js_value *args, size_t n,
+			      struct span where)
 {
 	static const char *const shells[] = { "child_process.exec", "child_process.execSync" };
 	static const char *const programs[] = { "child_process.spawn", "child_process.spawnSync",
@@ -259,4 +259,17 @@ void js_judge_module_call(struct js *js, const struct js_value *callee, const st
 	for (size_t i = 0; i < n && i < 2; i++)
 		if (args[i].kind == JS_STRING && judge_looks_like_path(args[i].s, args[i].n) && !is_stdin(&args[i]))
 			judge_path(js->judge, args[i].s, args[i].n, where);
+}
+
+/* A child reads from a pipe of its own unless it inherits the input of the program. */
+void js_judge_module_call(struct js *js, const struct js_value *callee, const struct js_value *args, size_t n,
+			  struct span where)
+{
+	bool has_input = js->judge->has_input;
+
+	if (js->judge->level == INSPECTION_GUARD &&
+	    !memmem(js->text + where.start, where.end - where.start, "inherit", 7))
+		js->judge->has_input = false;
+	judge_module_call(js, callee, args, n, where);
+	js->judge->has_input = has_input;
 }
