@@ -8,7 +8,9 @@
  *	python_eval.c	computes for every expression what it may be: modules and their members ("os.system"), builtins,
  *			constant strings, lists of these, functions of the text (python_function.c); python_fold*.c
  *			calculates with constants
- *	python_judge.c	holds every reference against the rules, python_calls.c what calls do with their arguments
+ *	python_judge.c	holds every reference against the rules, python_calls.c what calls do with their arguments,
+ *			python_files.c the files among these; python_intent.c and python_flow.c tell what no everyday
+ *			program does from what many do: ways of hiding, and where data comes from and goes to
  *
  * Values are small sets: a name that is bound to two things may be either, and `open` says "or something else".
  * Sets only grow, so evaluation reaches an end; it is also bounded by rounds and by the judge's steps.
@@ -65,6 +67,7 @@ struct py_atom {
 	enum py_atom_kind kind;
 	uint32_t len; /* of text; of items */
 	uint32_t hash;
+	bool decoded; /* some decoder or chr() of the text made it; no part of what makes atoms equal */
 	union {
 		const char *text;
 		const uint32_t *item; /* LIST: sets */
@@ -143,6 +146,7 @@ struct py {
 	const struct rule *imported[32]; /* rules that an import statement was reported for */
 	unsigned n_imported;
 	unsigned unrolling; /* comprehensions within comprehensions being calculated */
+	int serves;         /* whether the program is its own peer on the network: 0 not asked yet, 1 no, 2 yes */
 	bool changed;       /* a binding grew after somebody had read it */
 	bool failed;        /* no memory or no steps left: what was found so far counts, the rest is reported */
 };
@@ -172,6 +176,8 @@ uint32_t py_set_open(struct py *p, uint32_t set);
 const struct py_atom *py_only(const struct py *p, uint32_t set, enum py_atom_kind kind);
 /* "base.name" as a path. */
 uint32_t py_path_atom(struct py *p, const char *base, size_t base_len, const char *sep, const char *name, size_t len);
+/* The same set; its texts are known to come from a decoder. */
+uint32_t py_mark_decoded(struct py *p, uint32_t set);
 bool py_atom_is(const struct py_atom *a, enum py_atom_kind kind, const char *text);
 bool py_table_grow(struct py *p, struct py_table *t, uint32_t entries);
 void py_release(struct py *p);
@@ -260,6 +266,21 @@ bool py_judge_attribute_name(struct py *p, uint32_t object, const char *name, si
 void py_judge(struct py *p);
 /* python_calls.c */
 void py_judge_call(struct py *p, uint32_t node);
+/* python_files.c */
 void py_judge_file(struct py *p, uint32_t set, struct span where); /* strings that name files for sure */
+void py_judge_files(struct py *p, const struct py_args *a, const struct py_atom *callee);
+void py_judge_handed_on(struct py *p, const struct py_args *a);
+void py_judge_file_method(struct py *p, const struct py_args *a, uint32_t callee, bool known);
+/* python_intent.c */
+/* Whether a path is one of the modules that run code and commands. */
+bool py_is_inside(const char *path, size_t len);
+void py_judge_hidden_import(struct py *p, const struct py_args *a, uint32_t node, const struct py_atom *name);
+void py_judge_intent_of_call(struct py *p, const struct py_args *a, uint32_t callee);
+void py_judge_intent_of_reference(struct py *p, uint32_t node);  /* a name or an attribute */
+void py_judge_intent_of_assignment(struct py *p, uint32_t node);
+/* python_flow.c */
+void py_judge_origin(struct py *p, uint32_t node); /* of what is run as code or as a command */
+void py_judge_flow(struct py *p, const struct py_args *a, const struct py_atom *callee);
+bool py_is_own_peer(struct py *p);
 
 #endif

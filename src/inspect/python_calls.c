@@ -1,172 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls do with their arguments: names of attributes and modules, code, commands, files. */
+/* What calls do with their arguments: names of attributes and modules, code, commands; python_files.c: files. */
 #include "inspect/python.h"
-
-#include "inspect/paths.h"
-
-/* ---- files ---------------------------------------------------------------------------------------------- */
-
-static bool is_below(const char *path, const char *folder)
-{
-	size_t n = strlen(folder);
-
-	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
-/* A string that names a file for sure, so the border of the workspace holds. */
-static void judge_file_name(struct py *p, const char *text, size_t len, struct span where)
-{
-	static const char *const open_places[] = { "/tmp",        "/var/tmp",    "/dev/null", "/dev/stdin",
-						   "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom",
-						   "/dev/random", "/dev/shm" };
-	char path[PATH_READING_MAX];
-	bool climbs, outside;
-
-	if (len == 0 || len >= PATH_READING_MAX)
-		return;
-	judge_path(p->j, text, len, where);
-	path_resolve(p->j->workspace, text, len, path, sizeof(path), &climbs);
-	outside = !is_below(path, p->j->workspace);
-	for (size_t i = 0; i < ARRAY_LEN(open_places); i++)
-		outside &= !is_below(path, open_places[i]);
-	if (outside)
-		judge_check(p->j, "file-outside", where, "%s", path);
-}
-
-void py_judge_file(struct py *p, uint32_t set, struct span where)
-{
-	struct py_set s = p->set[set];
-
-	for (unsigned i = 0; i < s.n; i++) {
-		struct py_atom a = p->atom[s.atom[i]];
-
-		if (a.kind == PY_STR || a.kind == PY_PART || a.kind == PY_BYTES)
-			judge_file_name(p, a.text, a.len, where);
-		for (uint32_t k = 0; a.kind == PY_LIST && k < a.len && k < PY_ARGS_MAX; k++) {
-			const struct py_atom *item = py_only(p, a.item[k], PY_STR);
-
-			if (item)
-				judge_file_name(p, item->text, item->len, where);
-		}
-	}
-}
-
-/* Modules whose strings are not names of files.  Sorted by name, as strcmp() sees it. */
-static const char *const pathless[] = {
-	"abc",       "argparse", "array",      "ast",         "base64",      "binascii",   "bisect",    "bs4",
-	"builtins",  "calendar", "cmath",      "collections", "colorsys",    "contextlib", "copy",      "dataclasses",
-	"datetime",  "decimal",  "difflib",    "email",       "enum",        "faker",      "fractions", "functools",
-	"getopt",    "hashlib",  "heapq",      "hmac",        "html",        "http",       "httpx",     "inspect",
-	"itertools", "json",     "keyword",    "locale",      "logging",     "lxml",       "math",      "nltk",
-	"numbers",   "operator", "pprint",     "queue",       "random",      "re",         "requests",  "secrets",
-	"shlex",     "socket",   "statistics", "string",      "struct",      "sympy",      "textwrap",  "threading",
-	"time",      "timeit",   "types",      "typing",      "unicodedata", "unittest",   "urllib",    "uuid",
-	"warnings",  "yaml",
-};
-
-static bool takes_files(const char *path, size_t len)
-{
-	const char *dot = memchr(path, '.', len);
-	size_t n = dot ? (size_t)(dot - path) : len, low = 0, high = ARRAY_LEN(pathless);
-
-	if (len == 13 && memcmp(path, "builtins.open", 13) == 0)
-		return true;
-	if ((len > 8 && memcmp(path, "os.path.", 8) == 0) || !dot)
-		return false;
-	if (len >= 19 && memcmp(path, "logging.FileHandler", 19) == 0)
-		return true;
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		int c = strncmp(path, pathless[mid], n);
-
-		if (c == 0)
-			c = pathless[mid][n] ? -1 : 0;
-		if (c == 0)
-			return false;
-		if (c < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return true;
-}
-
-/* "/etc" is a place; "/", "//a" and "/ or so" are used for other things. */
-static bool is_absolute_path(const struct py_atom *a)
-{
-	if (a->len < 2 || a->text[0] != '/' || a->text[1] == '/')
-		return false;
-	for (uint32_t i = 0; i < a->len; i++)
-		if (memchr(" \t\n<>|&;,()[]{}\"'`", a->text[i], 19))
-			return false;
-	return true;
-}
-
-static void judge_files(struct py *p, const struct py_args *a, const char *path, size_t len)
-{
-	bool opens = len == 13 && memcmp(path, "builtins.open", 13) == 0;
-	uint32_t keyword = py_keyword(p, a->call, "file");
-
-	if (!takes_files(path, len))
-		return;
-	if (keyword != PY_NONE)
-		py_judge_file(p, p->node[keyword].value, py_span(p, keyword));
-	for (unsigned i = 0; i < a->n && (i == 0 || !opens); i++) {
-		struct py_set s = p->set[p->node[a->node[i]].value];
-
-		for (unsigned k = 0; k < s.n; k++) {
-			struct py_atom t = p->atom[s.atom[k]];
-
-			if (t.kind != PY_STR && t.kind != PY_PART && t.kind != PY_BYTES)
-				continue;
-			if (opens || is_absolute_path(&t) || judge_looks_like_path(t.text, t.len))
-				judge_file_name(p, t.text, t.len, py_span(p, a->node[i]));
-		}
-	}
-}
-
-/* map(open, ["/etc/passwd"]): a function that takes files, handed on beside the names it will get. */
-static void judge_handed_on(struct py *p, const struct py_args *a)
-{
-	bool files = false;
-
-	for (unsigned i = 0; i < a->n; i++) {
-		struct py_set s = p->set[p->node[a->node[i]].value];
-
-		for (unsigned k = 0; k < s.n; k++) {
-			struct py_atom f = p->atom[s.atom[k]];
-
-			files |= f.kind == PY_PATH &&
-				 (py_atom_is(&f, PY_PATH, "builtins.open") || py_atom_is(&f, PY_PATH, "io.open"));
-		}
-	}
-	for (unsigned i = 0; files && i < a->n; i++)
-		py_judge_file(p, p->node[a->node[i]].value, py_span(p, a->node[i]));
-}
-
-/* Methods of objects we know nothing about that write or read a file of that name. */
-static const char *const file_methods[] = { "extract",   "extractall",  "open",        "read_csv",  "save",
-					    "savefig",   "to_csv",      "to_excel",    "to_html",   "to_json",
-					    "to_pickle", "write_bytes", "write_image", "write_text" };
-
-static void judge_unknown_method(struct py *p, const struct py_args *a, uint32_t callee)
-{
-	uint32_t name = p->node[callee].sym == PY_ATTRIBUTE ? py_field(p, callee, PY_F_ATTRIBUTE) : PY_NONE;
-
-	if (name == PY_NONE || a->n == 0)
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(file_methods); i++)
-		if (py_name_is(p, p->node[name].name, file_methods[i])) {
-			struct py_set s = p->set[p->node[a->node[0]].value];
-
-			for (unsigned k = 0; k < s.n; k++) {
-				struct py_atom t = p->atom[s.atom[k]];
-
-				if ((t.kind == PY_STR || t.kind == PY_PART) && judge_looks_like_path(t.text, t.len))
-					judge_file_name(p, t.text, t.len, py_span(p, a->node[0]));
-			}
-		}
-}
 
 /* ---- names of attributes -------------------------------------------------------------------------------- */
 
@@ -221,7 +55,9 @@ static void judge_unknown_name(struct py *p, uint32_t object, const struct py_se
 
 		if (a.kind == PY_PATH &&
 		    (py_module_rule(p, a.text, a.len, &matched) || py_atom_is(&a, PY_PATH, "builtins"))) {
-			judge_check(p->j, "dynamic-module-attribute", where, "%.*s", (int)a.len, a.text);
+			judge_check(p->j,
+				    py_is_inside(a.text, a.len) ? "dynamic-module-attribute" : "dynamic-module-member",
+				    where, "%.*s", (int)a.len, a.text);
 			return;
 		}
 	}
@@ -294,10 +130,12 @@ static void judge_dynamic_import(struct py *p, const struct py_args *a)
 	for (unsigned i = 0; i < s.n; i++) {
 		struct py_atom n = p->atom[s.atom[i]];
 
-		if (n.kind == PY_STR)
+		if (n.kind == PY_STR) {
 			py_judge_import(p, n.text, n.len, py_span(p, node));
-		else
+			py_judge_hidden_import(p, a, node, &n);
+		} else {
 			s.open = true;
+		}
 	}
 	if (!s.n || s.open)
 		judge_check(p->j, "dynamic-import", py_span(p, node == PY_NONE ? a->call : node),
@@ -310,6 +148,8 @@ static void judge_code_argument(struct py *p, const struct py_args *a)
 {
 	struct py_set s = p->set[py_arg_value(p, a, 0)];
 
+	if (a->n)
+		py_judge_origin(p, a->node[0]);
 	for (unsigned i = 0; i < s.n && i < 2; i++) {
 		struct py_atom t = p->atom[s.atom[i]];
 
@@ -363,6 +203,7 @@ static void judge_command_argument(struct py *p, const struct py_args *a)
 
 	if (node == PY_NONE)
 		return;
+	py_judge_origin(p, node);
 	s = p->set[p->node[node].value];
 	for (unsigned i = 0; i < s.n && i < 3; i++) {
 		struct py_atom t = p->atom[s.atom[i]];
@@ -479,7 +320,7 @@ static const struct call_kind kinds[] = {
 	{ "yaml.load", judge_yaml_load },
 	{ "yaml.load_all", judge_yaml_load },
 	{ "os.system", judge_command_argument },
-	{ "os.popen", judge_command_argument },
+	{ "os.popen*", judge_command_argument },
 	{ "subprocess.*", judge_command_argument },
 	{ "commands.*", judge_command_argument },
 	{ "pty.spawn", judge_command_argument },
@@ -506,7 +347,7 @@ static void judge_callee(struct py *p, const struct py_args *a, struct py_atom c
 			kinds[i].judge(p, a);
 			return;
 		}
-	judge_files(p, a, callee.text, callee.len);
+	py_judge_files(p, a, &callee);
 }
 
 /* x.__getattribute__("name"), vars(os).get("system") */
@@ -543,7 +384,8 @@ void py_judge_call(struct py *p, uint32_t node)
 		return;
 	py_args(p, node, &a);
 	judge_allow_pickle(p, node);
-	judge_handed_on(p, &a);
+	py_judge_handed_on(p, &a);
+	py_judge_intent_of_call(p, &a, callee);
 	s = p->set[p->node[callee].value];
 	for (unsigned i = 0; i < s.n; i++)
 		if (p->atom[s.atom[i]].kind == PY_PATH) {
@@ -554,6 +396,5 @@ void py_judge_call(struct py *p, uint32_t node)
 		return;
 	judge_format(p, callee);
 	judge_reading_method(p, &a, callee);
-	if (!known)
-		judge_unknown_method(p, &a, callee);
+	py_judge_file_method(p, &a, callee, known);
 }

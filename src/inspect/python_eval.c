@@ -172,7 +172,7 @@ const struct rule *py_reexport(const struct py *p, const struct py_atom *path, c
 		++*name;
 		--*len;
 	}
-	if (*len + 2 > sizeof(key))
+	if (*len + 2 > sizeof(key) || (path->len == *len && memcmp(path->text, *name, *len) == 0)) /* socket.socket */
 		return NULL;
 	memcpy(key + 2, *name, *len);
 	return rules_find(p->j->rules, RULE_PYTHON, RULE_MEMBER, key, *len + 2);

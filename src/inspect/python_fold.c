@@ -474,7 +474,8 @@ static uint32_t cut(struct py *p, const struct py_atom *a, const int64_t part[3]
 {
 	int64_t len = a->len, step = given[2] ? part[2] : 1, i, end;
 	AUTO_BUF out = BUF_INIT(PY_STRING_MAX);
-	uint32_t item[PY_UNROLL_MAX], n = 0;
+	uint32_t item[PY_UNROLL_MAX], n = 0, atom;
+	bool decoded = a->decoded; /* making atoms moves them */
 
 	if (step == 0 || step > PY_STRING_MAX || step < -PY_STRING_MAX)
 		return PY_NONE;
@@ -486,7 +487,12 @@ static uint32_t cut(struct py *p, const struct py_atom *a, const int64_t part[3]
 		else if (n < PY_UNROLL_MAX)
 			item[n++] = a->item[i];
 	}
-	return a->kind == PY_LIST ? py_list_atom(p, item, n) : py_text_atom(p, a->kind, buf_str(&out), out.len);
+	if (a->kind == PY_LIST)
+		return py_list_atom(p, item, n);
+	atom = py_text_atom(p, a->kind, buf_str(&out), out.len);
+	if (atom != PY_NONE)
+		p->atom[atom].decoded |= step < 0 || decoded;
+	return atom;
 }
 
 static bool is_ascii(const struct py_atom *a)

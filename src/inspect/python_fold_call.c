@@ -14,6 +14,7 @@ struct fold {
 	struct py_atom self;
 	struct buf out;
 	bool part;              /* the result is known in part */
+	bool decoded;           /* some piece of it was */
 	enum py_atom_kind kind; /* of the result */
 };
 
@@ -138,6 +139,7 @@ static bool fold_join(struct fold *f)
 
 		if (i)
 			buf_add(&f->out, f->self.text, f->self.len);
+		f->decoded |= a && a->decoded;
 		if (a)
 			buf_add(&f->out, a->text, a->len);
 		else {
@@ -238,6 +240,8 @@ static uint32_t apply(struct py *p, const struct py_args *a, const struct py_ato
 
 	if (py_steps(p, self->len) && m->fold(&f) && !f.out.full && !f.out.no_memory)
 		atom = py_text_atom(p, f.part ? PY_PART : f.kind, buf_str(&f.out), f.out.len);
+	if (atom != PY_NONE && (self->decoded || f.decoded))
+		p->atom[atom].decoded = true;
 	buf_release(&f.out);
 	return atom;
 }
@@ -314,7 +318,7 @@ static uint32_t fold_chr(struct py *p, const struct py_args *a)
 	if (!n || n->number < 0 || n->number >= 0x110000)
 		return PY_UNKNOWN;
 	py_put_code(&b, (uint32_t)n->number, false);
-	return py_set_text(p, PY_STR, buf_str(&b), b.len);
+	return py_mark_decoded(p, py_set_text(p, PY_STR, buf_str(&b), b.len));
 }
 
 static uint32_t fold_ord(struct py *p, const struct py_args *a)
@@ -346,7 +350,7 @@ static uint32_t convert(struct py *p, const struct py_args *a, enum py_atom_kind
 			return PY_UNKNOWN;
 		py_put_code(&out, (uint32_t)byte->number, true);
 	}
-	return py_set_text(p, PY_BYTES, buf_str(&out), out.len);
+	return py_mark_decoded(p, py_set_text(p, PY_BYTES, buf_str(&out), out.len));
 }
 
 static uint32_t fold_str(struct py *p, const struct py_args *a)
@@ -422,7 +426,7 @@ static uint32_t fold_map(struct py *p, const struct py_args *a)
 		if (!code || code->number < 0 || code->number >= 0x110000)
 			return PY_UNKNOWN;
 		py_put_code(&b, (uint32_t)code->number, false);
-		item[i] = py_set_text(p, PY_STR, buf_str(&b), b.len);
+		item[i] = py_mark_decoded(p, py_set_text(p, PY_STR, buf_str(&b), b.len));
 	}
 	return py_set_of(p, py_list_atom(p, item, n));
 }
@@ -437,7 +441,7 @@ static uint32_t fold_codecs_decode(struct py *p, const struct py_args *a)
 		s = py_only(p, py_arg_value(p, a, 0), PY_BYTES);
 	if (!s || !codec || !py_decode_text(codec->text, codec->len, s, &out))
 		return PY_UNKNOWN;
-	return py_set_text(p, PY_STR, buf_str(&out), out.len);
+	return py_mark_decoded(p, py_set_text(p, PY_STR, buf_str(&out), out.len));
 }
 
 /* Joins like os.path: an absolute piece starts anew, an unknown one is '*'. */
@@ -530,7 +534,9 @@ static uint32_t decode_argument(struct py *p, const struct py_args *a, const cha
 		s = py_only(p, py_arg_value(p, a, 0), PY_BYTES);
 	if (!s || !py_decode_text(codec, strlen(codec), s, &out))
 		return PY_UNKNOWN;
-	return py_set_text(p, strcmp(codec, "percent") == 0 ? PY_STR : PY_BYTES, buf_str(&out), out.len);
+	if (strcmp(codec, "percent") == 0)
+		return py_set_text(p, PY_STR, buf_str(&out), out.len);
+	return py_mark_decoded(p, py_set_text(p, PY_BYTES, buf_str(&out), out.len));
 }
 
 static int compare_path(const struct py_atom *a, const char *path)

@@ -109,6 +109,17 @@ static void judge_members(struct py *p, uint32_t node, const char *module, size_
 	}
 }
 
+/* Modules whose functions have names that say nothing without the module's: system, open, run. */
+static bool runs_code(const char *path, size_t len)
+{
+	static const char *const module[] = { "os", "posix", "nt", "builtins", "pty" };
+
+	for (size_t i = 0; i < ARRAY_LEN(module); i++)
+		if (strlen(module[i]) == len && memcmp(module[i], path, len) == 0)
+			return true;
+	return false;
+}
+
 void py_judge_import_statement(struct py *p, uint32_t node)
 {
 	uint32_t module = py_field(p, node, PY_F_MODULE_NAME);
@@ -125,12 +136,12 @@ void py_judge_import_statement(struct py *p, uint32_t node)
 	if (module == PY_NONE || p->node[module].sym != PY_DOTTED_NAME ||
 	    !dotted_path(p, module, path, sizeof(path), &len))
 		return;
-	if (py_judge_import(p, path, len, py_span(p, module)))
-		return;
+	(void)py_judge_import(p, path, len, py_span(p, module));
 	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next)
 		if (p->node[c].sym == PY_WILDCARD_IMPORT) {
 			if (py_module_rule(p, path, len, &matched) && !py_is_allowed(p, path, len))
-				judge_check(p->j, "star-import", py_span(p, node), "%.*s", (int)len, path);
+				judge_check(p->j, runs_code(path, len) ? "star-import-inside" : "star-import", py_span(p, node),
+					    "%.*s", (int)len, path);
 			return;
 		}
 	judge_members(p, node, path, len);

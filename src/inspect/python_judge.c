@@ -81,6 +81,7 @@ static void judge_identifier(struct py *p, uint32_t node)
 			judge_check(p->j, "dynamic-attribute", py_span(p, node), "getattr handed on as a function");
 	}
 	judge_escape(p, node);
+	py_judge_intent_of_reference(p, node);
 }
 
 /* ---- attributes ----------------------------------------------------------------------------------------- */
@@ -126,8 +127,10 @@ static void judge_attribute_node(struct py *p, uint32_t node, uint32_t object, u
 		return;
 	py_judge_attribute_name(p, p->node[py_unwrap(p, object)].value, p->atom[p->node[name].name].text,
 				p->atom[p->node[name].name].len, py_span(p, name));
-	if (!is_inner_link(p, node))
+	if (!is_inner_link(p, node)) {
 		judge_paths(p, node, p->node[py_unwrap(p, object)].value);
+		py_judge_intent_of_reference(p, node);
+	}
 	judge_escape(p, node);
 }
 
@@ -149,8 +152,11 @@ static void judge_subscript(struct py *p, uint32_t node)
 		if (key)
 			py_judge_attribute_name(p, PY_UNKNOWN, key->text, key->len, py_span(p, sub));
 		else if (p->node[sub].sym != PY_SLICE)
-			judge_check(p->j, a.len ? "dynamic-module-attribute" : "dynamic-attribute", py_span(p, sub),
-				    "the key of a namespace");
+			judge_check(p->j,
+				    !a.len                        ? "dynamic-attribute"
+				    : py_is_inside(a.text, a.len) ? "dynamic-module-attribute"
+								  : "dynamic-module-member",
+				    py_span(p, sub), "the key of a namespace");
 		if (!is_inner_link(p, node))
 			judge_paths(p, node, PY_UNKNOWN);
 	}
@@ -180,6 +186,8 @@ static bool is_only_text(const struct py *p, uint32_t node)
 	}
 	case PY_ATTRIBUTE: /* "{0.__class__}".format() has a rule of its own */
 		return true;
+	case PY_PAIR: /* eval(text, {"__builtins__": {}}) takes them away */
+		return p->j->level != INSPECTION_STRICT && p->node[up].child == node;
 	default:
 		return false;
 	}
@@ -270,6 +278,9 @@ static void judge_node(struct py *p, uint32_t node)
 		break;
 	case PY_CALL:
 		py_judge_call(p, node);
+		break;
+	case PY_ASSIGNMENT:
+		py_judge_intent_of_assignment(p, node);
 		break;
 	case PY_IMPORT:
 	case PY_IMPORT_FROM:

@@ -135,6 +135,14 @@ static bool judge_builtin_path(struct py *p, const char *path, size_t len, struc
 	return judge_builtin(p->j, name, end ? (size_t)(end - name) : len - 9, where);
 }
 
+/* A program that serves what it asks for itself needs no network. */
+static bool judge_member_path(struct py *p, const struct rule *rule, const char *path, size_t len, struct span where)
+{
+	if (rule->network && rule->severity[p->j->level] == SEVERITY_HIGH && py_is_own_peer(p))
+		return judge_check(p->j, "network-local", where, "%.*s", (int)len, path);
+	return judge_member(p->j, path, len, where);
+}
+
 bool py_judge_path(struct py *p, const char *path, size_t len, struct span where)
 {
 	size_t matched;
@@ -143,8 +151,9 @@ bool py_judge_path(struct py *p, const char *path, size_t len, struct span where
 	if ((len == 8 || (len > 8 && path[8] == '.')) && memcmp(path, "builtins", 8) == 0)
 		return judge_builtin_path(p, path, len, where);
 	for (size_t n = len; n > 0 && !(n < len && path[n] == '('); n = cut_last(path, n)) {
-		if (rules_find(p->j->rules, RULE_PYTHON, RULE_MEMBER, path, n))
-			return py_is_allowed(p, path, n) ? false : judge_member(p->j, path, n, where);
+		rule = rules_find(p->j->rules, RULE_PYTHON, RULE_MEMBER, path, n);
+		if (rule)
+			return py_is_allowed(p, path, n) ? false : judge_member_path(p, rule, path, n, where);
 		if (py_is_allowed(p, path, n))
 			return false;
 	}

@@ -201,6 +201,13 @@ uint32_t py_path_atom(struct py *p, const char *base, size_t base_len, const cha
 	return py_text_atom(p, PY_PATH, path, base_len + sep_len + len);
 }
 
+uint32_t py_mark_decoded(struct py *p, uint32_t set)
+{
+	for (unsigned i = 0; i < p->set[set].n; i++)
+		p->atom[p->set[set].atom[i]].decoded = true;
+	return set;
+}
+
 bool py_atom_is(const struct py_atom *a, enum py_atom_kind kind, const char *text)
 {
 	return a->kind == kind && strlen(text) == a->len && memcmp(a->text, text, a->len) == 0;

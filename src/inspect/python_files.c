@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that calls name.  What a call does with a file decides: reading what everyone may read, reading elsewhere, or
+ * changing.  Only functions that are known to take names of files are asked, for "/admin/login" is a route to Flask and
+ * "/pub" a folder of another machine to FTP.
+ */
+#include "inspect/python.h"
+
+#include "inspect/paths.h"
+
+enum access { NAMES, READS, CHANGES };
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+static bool is_below_any(const char *path, const char *const *folder, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (is_below(path, folder[i]))
+			return true;
+	return false;
+}
+
+/* Places outside of the workspace that are as good as inside. */
+static const char *const open_places[] = { "/tmp",        "/var/tmp",  "/dev/null",    "/dev/stdin",  "/dev/stdout",
+					   "/dev/stderr", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/shm",
+					   "/dev/tty",    "/dev/full", "/dev/fd" };
+/* What ordinary programs read to learn about the system they run on; none of it says anything about people. */
+static const char *const common_places[] = {
+	"/etc/os-release",  "/etc/hostname",       "/etc/hosts",          "/etc/timezone", "/etc/localtime",
+	"/etc/mime.types",  "/etc/debian_version", "/etc/lsb-release",    "/etc/services", "/etc/protocols",
+	"/etc/resolv.conf", "/etc/machine-info",   "/usr/share/dict",     "/usr/share/zoneinfo",
+	"/usr/share/fonts", "/usr/share/mime",     "/usr/share/i18n",     "/usr/bin",      "/usr/local/bin",
+	"/bin",             "/usr/lib/python3",    "/proc/cpuinfo",       "/proc/meminfo", "/proc/loadavg",
+	"/proc/uptime",     "/proc/version",       "/proc/stat",          "/proc/self/status",
+};
+
+/* A string that names a file for sure, so the border of the workspace holds. */
+static void judge_file_name(struct py *p, const char *text, size_t len, enum access access, struct span where)
+{
+	char path[PATH_READING_MAX];
+	bool climbs;
+	const char *check = "file-outside";
+
+	if (len == 0 || len >= PATH_READING_MAX)
+		return;
+	judge_path(p->j, text, len, where);
+	path_resolve(p->j->workspace, text, len, path, sizeof(path), &climbs);
+	if (is_below(path, p->j->workspace) || is_below_any(path, open_places, ARRAY_LEN(open_places)))
+		return;
+	if (access == CHANGES)
+		check = "file-change";
+	else if (access == NAMES || is_below_any(path, common_places, ARRAY_LEN(common_places)))
+		check = "file-common";
+	judge_check(p->j, check, where, "%s", path);
+}
+
+/* "/etc" is a place; "//a" and "/ or so" are used for other things, and "/" too unless something is changed there. */
+static bool is_absolute_path(const struct py_atom *a, enum access access)
+{
+	if (access == CHANGES && a->len == 1 && (a->text[0] == '/' || a->text[0] == '~'))
+		return true;
+	if (a->len < 2 || a->text[0] != '/' || a->text[1] == '/')
+		return false;
+	for (uint32_t i = 0; i < a->len; i++)
+		if (memchr(" \t\n<>|&;,()[]{}\"'`", a->text[i], 19))
+			return false;
+	return true;
+}
+
+static bool is_path(const struct py_atom *a, enum access access)
+{
+	if (a->kind != PY_STR && a->kind != PY_PART && a->kind != PY_BYTES)
+		return false;
+	return is_absolute_path(a, access) || judge_looks_like_path(a->text, a->len) ||
+	       (access == CHANGES && a->len >= 2 && memcmp(a->text, "..", 2) == 0);
+}
+
+/* Every path that a value may be; `sure`: it is the name of a file whatever it looks like. */
+static void judge_set(struct py *p, uint32_t set, enum access access, bool sure, struct span where)
+{
+	struct py_set s = p->set[set];
+
+	for (unsigned i = 0; i < s.n; i++) {
+		struct py_atom a = p->atom[s.atom[i]];
+
+		if (is_path(&a, access) || (sure && (a.kind == PY_STR || a.kind == PY_PART || a.kind == PY_BYTES)))
+			judge_file_name(p, a.text, a.len, access, where);
+		else if (access == CHANGES && py_atom_is(&a, PY_PATH, "pathlib.Path.home()"))
+			judge_file_name(p, "~", 1, access, where);
+		for (uint32_t k = 0; a.kind == PY_LIST && k < a.len && k < PY_ARGS_MAX; k++) {
+			const struct py_atom *item = py_only(p, a.item[k], PY_STR);
+
+			if (item && sure)
+				judge_file_name(p, item->text, item->len, access, where);
+		}
+	}
+}
+
+void py_judge_file(struct py *p, uint32_t set, struct span where)
+{
+	judge_set(p, set, NAMES, true, where);
+}
+
+/* ---- functions ------------------------------------------------------------------------------------------ */
+
+struct file_function {
+	const char *path;   /* "a.*": everything that begins so */
+	enum access access; /* of arguments before `changes` */
+	uint8_t changes;    /* from this argument on they are changed; 9: none */
+};
+
+/* The first that fits.  os.path only calculates with names. */
+static const struct file_function file_functions[] = {
+	{ "os.path.", NAMES, 9 },
+	{ "os.remove", CHANGES, 0 },
+	{ "os.unlink", CHANGES, 0 },
+	{ "os.rmdir", CHANGES, 0 },
+	{ "os.removedirs", CHANGES, 0 },
+	{ "os.rename", CHANGES, 0 },
+	{ "os.renames", CHANGES, 0 },
+	{ "os.replace", CHANGES, 0 },
+	{ "os.truncate", CHANGES, 0 },
+	{ "os.chmod", CHANGES, 0 },
+	{ "os.lchmod", CHANGES, 0 },
+	{ "os.chown", CHANGES, 0 },
+	{ "os.lchown", CHANGES, 0 },
+	{ "os.mkdir", CHANGES, 0 },
+	{ "os.makedirs", CHANGES, 0 },
+	{ "os.mkfifo", CHANGES, 0 },
+	{ "os.utime", CHANGES, 0 },
+	{ "os.symlink", READS, 1 },
+	{ "os.link", READS, 1 },
+	{ "os.system", NAMES, 9 },
+	{ "os.*", READS, 9 },
+	{ "shutil.rmtree", CHANGES, 0 },
+	{ "shutil.move", CHANGES, 0 },
+	{ "shutil.chown", CHANGES, 0 },
+	{ "shutil.make_archive", CHANGES, 0 },
+	{ "shutil.unpack_archive", READS, 1 },
+	{ "shutil.which", NAMES, 9 },
+	{ "shutil.disk_usage", NAMES, 9 },
+	{ "shutil.*", READS, 1 },
+	{ "builtins.open", READS, 9 },
+	{ "io.open", READS, 9 },
+	{ "codecs.open", READS, 9 },
+	{ "io.FileIO", READS, 9 },
+	{ "gzip.open", READS, 9 },
+	{ "bz2.open", READS, 9 },
+	{ "lzma.open", READS, 9 },
+	{ "tarfile.open", READS, 9 },
+	{ "zipfile.ZipFile", READS, 9 },
+	{ "wave.open", READS, 9 },
+	{ "logging.FileHandler", CHANGES, 0 },
+	{ "logging.handlers.", CHANGES, 0 },
+	{ "sqlite3.connect", CHANGES, 0 },
+	{ "shelve.open", CHANGES, 0 },
+	{ "dbm.open", CHANGES, 0 },
+	{ "pathlib.", NAMES, 9 },
+	{ "glob.", READS, 9 },
+	{ "fileinput.", READS, 9 },
+	{ "filecmp.", READS, 9 },
+	{ "linecache.", READS, 9 },
+	{ "numpy.save*", CHANGES, 0 },
+	{ "numpy.*", READS, 9 },
+	{ "pandas.*", READS, 9 },
+	{ "matplotlib.*", CHANGES, 0 },
+	{ "PIL.*", READS, 9 },
+	{ "cv2.*", READS, 9 },
+	{ "torch.*", READS, 9 },
+	{ "h5py.*", READS, 9 },
+	{ "joblib.*", READS, 9 },
+	{ "openpyxl.*", READS, 9 },
+	{ "configparser.*", READS, 9 },
+	{ "csv.*", READS, 9 },
+	{ "netrc.*", READS, 9 },
+	{ "mailbox.*", READS, 9 },
+	{ "runpy.run_path", READS, 9 },
+	{ "tokenize.open", READS, 9 },
+	{ "mimetypes.*", NAMES, 9 },
+	{ "unittest.*", NAMES, 9 },
+};
+
+static const struct file_function *find_function(const struct py_atom *callee)
+{
+	for (size_t i = 0; i < ARRAY_LEN(file_functions); i++) {
+		const char *path = file_functions[i].path;
+		size_t n = strlen(path);
+		bool begins = path[n - 1] == '*' || path[n - 1] == '.';
+
+		n -= path[n - 1] == '*';
+		if ((begins ? callee->len >= n : callee->len == n) && memcmp(callee->text, path, n) == 0)
+			return &file_functions[i];
+	}
+	return NULL;
+}
+
+/* open(x, "w"): the second argument of functions that open says what for. */
+static bool opens_to_change(const struct py *p, const struct py_args *a, unsigned place)
+{
+	uint32_t keyword = py_keyword(p, a->call, "mode"), set = PY_UNKNOWN;
+	const struct py_atom *mode;
+
+	if (keyword != PY_NONE)
+		set = p->node[keyword].value;
+	else if (a->n > place)
+		set = p->node[a->node[place]].value;
+	mode = py_only(p, set, PY_STR);
+	if (!mode || mode->len > 4)
+		return false;
+	for (uint32_t i = 0; i < mode->len; i++)
+		if (strchr("wax+", mode->text[i]))
+			return true;
+	return false;
+}
+
+static bool is_opener(const struct py_atom *callee)
+{
+	static const char *const opener[] = { "builtins.open", "io.open",   "codecs.open",  "io.FileIO",       "gzip.open",
+					      "bz2.open",      "lzma.open", "tarfile.open", "zipfile.ZipFile", "wave.open" };
+
+	for (size_t i = 0; i < ARRAY_LEN(opener); i++)
+		if (py_atom_is(callee, PY_PATH, opener[i]))
+			return true;
+	return false;
+}
+
+void py_judge_files(struct py *p, const struct py_args *a, const struct py_atom *callee)
+{
+	const struct file_function *f = find_function(callee);
+	bool opens = is_opener(callee), changes = opens && opens_to_change(p, a, 1);
+	static const char *const keywords[] = { "file", "path", "filename", "src", "dst", "name" };
+
+	if (!f || strcmp(f->path, "os.path.") == 0)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(keywords); i++) {
+		uint32_t value = py_keyword(p, a->call, keywords[i]);
+
+		if (value != PY_NONE)
+			judge_set(p, p->node[value].value,
+				  changes || f->changes == 0 || strcmp(keywords[i], "dst") == 0 ? CHANGES : f->access, opens,
+				  py_span(p, value));
+	}
+	for (unsigned i = 0; i < a->n && (i == 0 || !opens); i++)
+		judge_set(p, p->node[a->node[i]].value, changes || i >= f->changes ? CHANGES : f->access, opens && i == 0,
+			  py_span(p, a->node[i]));
+}
+
+/* map(open, ["/etc/passwd"]): a function that takes files, handed on beside the names it will get. */
+void py_judge_handed_on(struct py *p, const struct py_args *a)
+{
+	bool files = false;
+
+	for (unsigned i = 0; i < a->n; i++) {
+		struct py_set s = p->set[p->node[a->node[i]].value];
+
+		for (unsigned k = 0; k < s.n; k++) {
+			struct py_atom f = p->atom[s.atom[k]];
+
+			files |= py_atom_is(&f, PY_PATH, "builtins.open") || py_atom_is(&f, PY_PATH, "io.open");
+		}
+	}
+	for (unsigned i = 0; files && i < a->n; i++)
+		judge_set(p, p->node[a->node[i]].value, READS, true, py_span(p, a->node[i]));
+}
+
+/* ---- methods -------------------------------------------------------------------------------------------- */
+
+struct file_method {
+	const char *name;
+	enum access access;
+	bool of_object; /* the object is the path: pathlib */
+};
+
+static const struct file_method file_methods[] = {
+	{ "chmod", CHANGES, true },       { "extract", CHANGES, false },   { "extractall", CHANGES, false },
+	{ "glob", READS, true },          { "hardlink_to", CHANGES, true }, { "iterdir", READS, true },
+	{ "mkdir", CHANGES, true },       { "open", READS, true },         { "read_bytes", READS, true },
+	{ "read_csv", READS, false },     { "read_text", READS, true },    { "rename", CHANGES, true },
+	{ "rglob", READS, true },         { "rmdir", CHANGES, true },      { "save", CHANGES, false },
+	{ "savefig", CHANGES, false },    { "symlink_to", CHANGES, true }, { "to_csv", CHANGES, false },
+	{ "to_excel", CHANGES, false },   { "to_html", CHANGES, false },   { "to_json", CHANGES, false },
+	{ "to_pickle", CHANGES, false },  { "touch", CHANGES, true },      { "unlink", CHANGES, true },
+	{ "walk", READS, true },          { "write_bytes", CHANGES, true }, { "write_image", CHANGES, false },
+	{ "write_text", CHANGES, true },
+};
+
+/* Methods of paths, which are strings here, and of objects we know nothing about that write or read a file. */
+void py_judge_file_method(struct py *p, const struct py_args *a, uint32_t callee, bool known)
+{
+	uint32_t name = py_field(p, callee, PY_F_ATTRIBUTE), object = py_unwrap(p, py_field(p, callee, PY_F_OBJECT));
+
+	if (name == PY_NONE || object == PY_NONE)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(file_methods); i++) {
+		const struct file_method *m = &file_methods[i];
+
+		if (!py_name_is(p, p->node[name].name, m->name))
+			continue;
+		if (m->of_object)
+			judge_set(p, p->node[object].value,
+				  strcmp(m->name, "open") == 0 && opens_to_change(p, a, 0) ? CHANGES : m->access, false,
+				  py_span(p, callee));
+		/* x.open("/a/b") may be a web client's; an allow-list gives nobody the benefit of the doubt. */
+		if ((!m->of_object || p->j->level == INSPECTION_STRICT) && !known && a->n)
+			judge_set(p, p->node[a->node[0]].value, m->access, false, py_span(p, a->node[0]));
+	}
+}
