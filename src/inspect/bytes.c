@@ -237,13 +237,10 @@ static void turn_line_ends(char *text, size_t len, char lone_cr)
 	}
 }
 
-/*
- * A comment that a lone CR ends, in a text whose other lines end with LF: code that editors show as part of the comment.
- * A text with no LF at all comes from a machine where every line ends so.
- */
+/* A comment that a lone CR ends: most editors show the code behind it as part of the comment. */
 static void check_lone_returns(struct judge *j, const char *text, size_t len)
 {
-	const char *at = len && memchr(text, '\n', len) ? memchr(text, '\r', len) : NULL, *end = text + len;
+	const char *at = len ? memchr(text, '\r', len) : NULL, *end = text + len;
 
 	for (; at; at = at + 1 < end ? memchr(at + 1, '\r', (size_t)(end - at - 1)) : NULL) {
 		const char *line = at;

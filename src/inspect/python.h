@@ -146,6 +146,7 @@ struct py {
 	const struct rule *imported[32]; /* rules that an import statement was reported for */
 	unsigned n_imported;
 	unsigned unrolling; /* comprehensions within comprehensions being calculated */
+	unsigned searches;  /* through all calls of the text, for what they hand to a parameter */
 	int serves;         /* whether the program is its own peer on the network: 0 not asked yet, 1 no, 2 yes */
 	bool changed;       /* a binding grew after somebody had read it */
 	bool failed;        /* no memory or no steps left: what was found so far counts, the rest is reported */
@@ -271,6 +272,7 @@ void py_judge_file(struct py *p, uint32_t set, struct span where); /* strings th
 void py_judge_files(struct py *p, const struct py_args *a, const struct py_atom *callee);
 void py_judge_handed_on(struct py *p, const struct py_args *a);
 void py_judge_file_method(struct py *p, const struct py_args *a, uint32_t callee, bool known);
+bool py_opens_outside(const struct py *p, uint32_t node); /* a call that opens a file that is not the program's */
 /* python_intent.c */
 /* Whether a path is one of the modules that run code and commands. */
 bool py_is_inside(const char *path, size_t len);

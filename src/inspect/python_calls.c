@@ -144,12 +144,30 @@ static void judge_dynamic_import(struct py *p, const struct py_args *a)
 
 /* ---- code and commands ---------------------------------------------------------------------------------- */
 
+/* eval(compile(text, name, "exec")): statements, run by a function for expressions */
+static void judge_compiled(struct py *p, const struct py_args *a)
+{
+	uint32_t callee = py_unwrap(p, py_field(p, a->call, PY_F_FUNCTION)), inner;
+	const struct py_atom *mode;
+	struct py_args made;
+
+	if (p->node[a->node[0]].sym != PY_CALL || callee == PY_NONE || !py_name_is(p, p->node[callee].name, "eval"))
+		return;
+	inner = py_unwrap(p, py_field(p, a->node[0], PY_F_FUNCTION));
+	py_args(p, a->node[0], &made);
+	mode = py_only(p, py_arg_value(p, &made, 2), PY_STR);
+	if (inner != PY_NONE && py_name_is(p, p->node[inner].name, "compile") && mode && py_atom_is(mode, PY_STR, "exec"))
+		judge_check(p->j, "statement-as-expression", py_span(p, a->node[0]), "%s", "");
+}
+
 static void judge_code_argument(struct py *p, const struct py_args *a)
 {
 	struct py_set s = p->set[py_arg_value(p, a, 0)];
 
-	if (a->n)
+	if (a->n) {
 		py_judge_origin(p, a->node[0]);
+		judge_compiled(p, a);
+	}
 	for (unsigned i = 0; i < s.n && i < 2; i++) {
 		struct py_atom t = p->atom[s.atom[i]];
 
@@ -189,8 +207,15 @@ static void judge_words(struct py *p, const struct py_atom *list, struct span wh
 		literal[n] = a != NULL;
 		copy[n] = a ? strndup(a->text, a->len) : NULL;
 		word[n] = copy[n] ? copy[n] : "";
+		if (py_only(p, list->item[n], PY_PATH) &&
+		    py_atom_is(py_only(p, list->item[n], PY_PATH), PY_PATH, "sys.executable")) {
+			word[n] = "python3";
+			literal[n] = true;
+		}
 	}
-	if (n)
+	if (n && !literal[0])
+		judge_check(p->j, "dynamic-program", where, "%s", "");
+	if (n && (literal[0] || p->j->level == INSPECTION_STRICT))
 		judge_argv(p->j, word, literal, n, where);
 	for (size_t i = 0; i < n; i++)
 		free(copy[i]);
@@ -271,6 +296,26 @@ static void judge_allow_pickle(struct py *p, uint32_t call)
 		judge_check(p->j, "unsafe-load", py_span(p, value), "%s", "allow_pickle");
 }
 
+/* Whether some field of a format, "{0.__class__}", names an attribute of the interpreter; "{{" is a brace. */
+static bool field_reads_inside(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		size_t end = i;
+
+		if (text[i] != '{')
+			continue;
+		if (i + 1 < len && text[i + 1] == '{') {
+			i++;
+			continue;
+		}
+		while (end < len && text[end] != '}' && text[end] != '\n')
+			end++;
+		if (memmem(text + i, end - i, ".__", 3) || memmem(text + i, end - i, "[__", 3))
+			return true;
+	}
+	return false;
+}
+
 /* "{0.__class__}".format(x) reads attributes. */
 static void judge_format(struct py *p, uint32_t callee)
 {
@@ -284,10 +329,8 @@ static void judge_format(struct py *p, uint32_t callee)
 	s = p->set[p->node[py_unwrap(p, object)].value];
 	for (unsigned i = 0; i < s.n; i++) {
 		struct py_atom a = p->atom[s.atom[i]];
-		const char *open = a.kind == PY_STR || a.kind == PY_PART ? memchr(a.text, '{', a.len) : NULL;
 
-		if (open && (memmem(open, a.len - (size_t)(open - a.text), ".__", 3) ||
-			     memmem(open, a.len - (size_t)(open - a.text), "[__", 3)))
+		if ((a.kind == PY_STR || a.kind == PY_PART) && field_reads_inside(a.text, a.len))
 			judge_check(p->j, "format-attribute", py_span(p, object), "%s", "");
 	}
 }

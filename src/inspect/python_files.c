@@ -250,6 +250,25 @@ void py_judge_files(struct py *p, const struct py_args *a, const struct py_atom 
 			  py_span(p, a->node[i]));
 }
 
+bool py_opens_outside(const struct py *p, uint32_t node)
+{
+	uint32_t callee = p->node[node].sym == PY_CALL ? py_unwrap(p, py_field(p, node, PY_F_FUNCTION)) : PY_NONE;
+	const struct py_atom *f = callee == PY_NONE ? NULL : py_only(p, p->node[callee].value, PY_PATH), *name;
+	char path[PATH_READING_MAX];
+	struct py_args a;
+	bool climbs;
+
+	if (!f || !is_opener(f))
+		return false;
+	py_args(p, node, &a);
+	name = py_only(p, py_arg_value(p, &a, 0), PY_STR);
+	if (!name || name->len == 0 || name->len >= PATH_READING_MAX)
+		return false;
+	path_resolve(p->j->workspace, name->text, name->len, path, sizeof(path), &climbs);
+	return !is_below(path, p->j->workspace) && !is_below_any(path, open_places, ARRAY_LEN(open_places)) &&
+	       !is_below_any(path, common_places, ARRAY_LEN(common_places));
+}
+
 /* map(open, ["/etc/passwd"]): a function that takes files, handed on beside the names it will get. */
 void py_judge_handed_on(struct py *p, const struct py_args *a)
 {

@@ -6,7 +6,8 @@
  */
 #include "inspect/python.h"
 
-#define CHASE_MAX 4
+#define CHASE_MAX    4
+#define SEARCHES_MAX 64
 
 /* ---- searching an expression ----------------------------------------------------------------------------- */
 
@@ -35,35 +36,93 @@ struct chase {
 	unsigned depth;
 };
 
+struct trail {
+	struct chase todo[32];
+	unsigned n;
+};
+
+static void push(struct trail *t, uint32_t node, unsigned depth)
+{
+	if (node == PY_NONE || t->n == ARRAY_LEN(t->todo))
+		return;
+	for (unsigned i = 0; i < t->n; i++)
+		if (t->todo[i].node == node)
+			return;
+	t->todo[t->n++] = (struct chase){ node, depth };
+}
+
+/* Which parameter of its function a place is; the function, PY_NONE: it is none. */
+static uint32_t parameter_of(const struct py *p, uint32_t site, unsigned *place)
+{
+	uint32_t list = py_ancestor(p, site, PY_PARAMETERS), n = 0;
+
+	if (list == PY_NONE)
+		return PY_NONE;
+	for (uint32_t c = p->node[list].child; c != PY_NONE; c = p->node[c].next, n++)
+		if (site >= c && site < subtree_end(p, c)) {
+			*place = n;
+			return p->node[list].parent;
+		}
+	return PY_NONE;
+}
+
+static bool may_call(const struct py *p, uint32_t callee, uint32_t function)
+{
+	for (unsigned i = 0; callee != PY_NONE && i < p->set[p->node[callee].value].n; i++) {
+		const struct py_atom *a = &p->atom[p->set[p->node[callee].value].atom[i]];
+
+		if (a->kind == PY_FUNC && a->number == function)
+			return true;
+	}
+	return false;
+}
+
+/* What calls hand to a parameter.  All calls of the text are looked at, so this is done a limited number of times. */
+static void push_arguments(struct py *p, struct trail *t, uint32_t site, unsigned depth)
+{
+	unsigned place = 0;
+	uint32_t function = parameter_of(p, site, &place);
+
+	if (function == PY_NONE || p->searches >= SEARCHES_MAX)
+		return;
+	p->searches++;
+	for (uint32_t i = 0; i < p->n_nodes; i++) {
+		struct py_args a;
+		uint32_t keyword;
+
+		if (p->node[i].sym != PY_CALL || !may_call(p, py_unwrap(p, py_field(p, i, PY_F_FUNCTION)), function))
+			continue;
+		py_args(p, i, &a);
+		keyword = py_keyword_atom(p, i, p->node[site].name);
+		push(t, keyword != PY_NONE ? keyword : place < a.n ? a.node[place] : PY_NONE, depth);
+	}
+}
+
+/* The expressions that a name may stand for. */
+static void push_sources(struct py *p, struct trail *t, uint32_t name, unsigned depth)
+{
+	bool builtin;
+	uint32_t b = py_resolve(p, name, p->node[name].name, &builtin);
+
+	for (uint32_t s = b == PY_NONE ? PY_NONE : p->binding[b].sites; s != PY_NONE; s = p->site[s].next) {
+		push(t, assigned(p, p->site[s].node), depth);
+		push_arguments(p, t, p->site[s].node, depth);
+	}
+}
+
 /* Whether some part of the expression, or of what its names were assigned, passes the test. */
 static bool reaches(struct py *p, uint32_t node, origin_test test)
 {
-	struct chase todo[32] = { { node, 0 } };
-	unsigned n = 1, done = 0;
+	struct trail t = { { { node, 0 } }, 1 };
 
-	while (done < n) {
-		struct chase c = todo[done++];
-
-		for (uint32_t k = c.node; k < subtree_end(p, c.node) && py_steps(p, 1); k++) {
-			bool builtin;
-			uint32_t b;
-
+	for (unsigned done = 0; done < t.n; done++)
+		for (uint32_t k = t.todo[done].node; k < subtree_end(p, t.todo[done].node) && py_steps(p, 1); k++) {
 			if (test(p, k))
 				return true;
-			if (p->node[k].sym != PY_IDENTIFIER || (p->node[k].flags & PY_STORE) || c.depth == CHASE_MAX)
-				continue;
-			b = py_resolve(p, k, p->node[k].name, &builtin);
-			for (uint32_t s = b == PY_NONE ? PY_NONE : p->binding[b].sites; s != PY_NONE; s = p->site[s].next) {
-				uint32_t from = assigned(p, p->site[s].node);
-				bool known = from == PY_NONE || n == ARRAY_LEN(todo);
-
-				for (unsigned i = 0; i < n && !known; i++)
-					known = todo[i].node == from;
-				if (!known)
-					todo[n++] = (struct chase){ from, c.depth + 1 };
-			}
+			if (p->node[k].sym == PY_IDENTIFIER && p->node[k].name != PY_NONE &&
+			    !(p->node[k].flags & PY_STORE) && t.todo[done].depth < CHASE_MAX)
+				push_sources(p, &t, k, t.todo[done].depth + 1);
 		}
-	}
 	return false;
 }
 
@@ -103,9 +162,19 @@ static bool is_decoded(const struct py *p, uint32_t node)
 	return begins_with_any(p, value, decoder, ARRAY_LEN(decoder));
 }
 
-/* The path of something that a module of the network gave; imports and addresses are not data. */
+static bool has_any(const struct py_atom *a, const char *const *piece, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (memmem(a->text, a->len, piece[i], strlen(piece[i])))
+			return true;
+	return false;
+}
+
+/* Data that came over the network.  The number of a port and the address of a server of one's own are none. */
 static bool is_fetched(const struct py *p, uint32_t node)
 {
+	static const char *const taking[] = { ".recv", ".read", ".makefile()", ".text", ".content", ".json()", ".data", ".body",
+					      "urlretrieve()" };
 	uint32_t value = p->node[node].value;
 
 	for (unsigned i = 0; i < p->set[value].n; i++) {
@@ -113,10 +182,10 @@ static bool is_fetched(const struct py *p, uint32_t node)
 		const struct rule *rule;
 		size_t matched;
 
-		if (a->kind != PY_PATH || !memmem(a->text, a->len, "()", 2))
+		if (a->kind != PY_PATH || !memmem(a->text, a->len, "()", 2) || !has_any(a, taking, ARRAY_LEN(taking)))
 			continue;
 		rule = py_module_rule(p, a->text, a->len, &matched);
-		if (rule && rule->network && !py_is_allowed(p, a->text, a->len) && !memmem(a->text, a->len, "getsockname", 11))
+		if (rule && rule->network && !py_is_allowed(p, a->text, a->len))
 			return true;
 	}
 	return false;
@@ -195,7 +264,8 @@ static bool is_secret(const struct py *p, uint32_t node)
 {
 	static const char *const asked[] = { "getpass.getpass()", "keyring.get_password()", "keyring.get_credential()" };
 
-	return is_whole_environment(p, node) || begins_with_any(p, p->node[node].value, asked, ARRAY_LEN(asked));
+	return is_whole_environment(p, node) || py_opens_outside(p, node) ||
+	       begins_with_any(p, p->node[node].value, asked, ARRAY_LEN(asked));
 }
 
 /* Functions of the network that carry data away. */

@@ -120,6 +120,24 @@ static bool runs_code(const char *path, size_t len)
 	return false;
 }
 
+/* "from . import subprocess" is not the module that a reader takes it for. */
+static void judge_relative(struct py *p, uint32_t node, uint32_t module)
+{
+	const char *text = p->text + p->node[module].start;
+	size_t len = p->node[module].end - p->node[module].start, dots = strspn(text, ".");
+	bool borrowed = dots < len && py_is_inside(text + dots, len - dots);
+
+	py_judge_import(p, text, len, py_span(p, module));
+	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next) {
+		struct import i;
+
+		if (p->node[c].field == PY_F_NAME && read_clause(p, c, &i))
+			borrowed |= py_is_inside(i.path, i.len);
+	}
+	if (borrowed)
+		judge_check(p->j, "borrowed-name", py_span(p, node), "%s", "");
+}
+
 void py_judge_import_statement(struct py *p, uint32_t node)
 {
 	uint32_t module = py_field(p, node, PY_F_MODULE_NAME);
@@ -131,8 +149,7 @@ void py_judge_import_statement(struct py *p, uint32_t node)
 		return;
 	}
 	if (module != PY_NONE && p->node[module].sym == PY_RELATIVE_IMPORT) /* on no list; what it is nobody knows */
-		py_judge_import(p, p->text + p->node[module].start, p->node[module].end - p->node[module].start,
-				py_span(p, module));
+		judge_relative(p, node, module);
 	if (module == PY_NONE || p->node[module].sym != PY_DOTTED_NAME ||
 	    !dotted_path(p, module, path, sizeof(path), &len))
 		return;

@@ -236,9 +236,8 @@ static bool is_handed_on(const struct py *p, uint32_t node)
 	case PY_EXPRESSION_STATEMENT:
 	case PY_DELETE:
 	case PY_COMPARISON:
+	case PY_ASSIGNMENT: /* under another name: judged where that is called */
 		return false;
-	case PY_ASSIGNMENT:
-		return p->node[node].field == PY_F_RIGHT;
 	default:
 		return true;
 	}
@@ -265,7 +264,7 @@ void py_judge_intent_of_reference(struct py *p, uint32_t node)
 		bool eval = py_atom_is(&path, PY_PATH, "builtins.eval");
 
 		if (!r || !(r->strong || eval) || !is_plain(p, node, &path) || !is_handed_on(p, node) ||
-		    (eval && (is_mapped(p, node) || p->node[p->node[node].parent].sym == PY_ASSIGNMENT)))
+		    (eval && is_mapped(p, node)))
 			continue;
 		judge_check(p->j, "hidden-call", py_span(p, node), "%.*s handed on as a value", (int)path.len, path.text);
 	}

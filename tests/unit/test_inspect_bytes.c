@@ -285,9 +285,12 @@ static void bytes_are_judged(void **state)
 	}
 }
 
-static void size_is_bounded_by_level(void **state)
+static void what_is_too_large_is_said_not_to_be_inspected(void **state)
 {
-	size_t len = 256 * 1024 + 1;
+	static const enum severity want[] = { [INSPECTION_REPORT] = SEVERITY_LOW,
+					      [INSPECTION_GUARD] = SEVERITY_HIGH,
+					      [INSPECTION_STRICT] = SEVERITY_CRITICAL };
+	size_t len = 2 * 1024 * 1024 + 1;
 	AUTO_FREE char *text = malloc(len);
 	struct bench b;
 
@@ -295,13 +298,17 @@ static void size_is_bounded_by_level(void **state)
 	assert_non_null(text);
 	memset(text, ' ', len);
 	for (unsigned t = INSPECTION_REPORT; t < INSPECTION_COUNT; t++) {
-		AUTO_FREE char *cleaned = NULL;
+		AUTO_FREE char *refused = NULL, *cleaned = NULL;
 
 		setup(&b, RULE_GO, t);
-		cleaned = clean(&b, text, len);
-		assert_int_equal(cleaned != NULL, t == INSPECTION_REPORT);
-		assert_int_equal(severity_of(&b.found, "too-large"),
-				 t == INSPECTION_REPORT ? SEVERITY_NONE : SEVERITY_CRITICAL);
+		refused = clean(&b, text, len);
+		assert_null(refused);
+		assert_int_equal(severity_of(&b.found, "too-large"), want[t]);
+		teardown(&b);
+		setup(&b, RULE_GO, t);
+		cleaned = clean(&b, text, len - 1);
+		assert_non_null(cleaned);
+		assert_int_equal(b.found.n, 0);
 		teardown(&b);
 	}
 }
@@ -345,7 +352,7 @@ int main(void)
 		cmocka_unit_test(line_ends_are_those_of_the_engine),
 		cmocka_unit_test(a_bom_does_not_indent_python),
 		cmocka_unit_test(bytes_are_judged),
-		cmocka_unit_test(size_is_bounded_by_level),
+		cmocka_unit_test(what_is_too_large_is_said_not_to_be_inspected),
 		cmocka_unit_test(places_count_lines_and_characters),
 	};
 

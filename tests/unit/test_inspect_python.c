@@ -86,8 +86,8 @@ static void a_module_is_known_by_any_name(void **state UNUSED)
 		{ "py-os-process", "import os\ngetattr(os, 'metsys'[::-1])('ls')", "os.system" },
 		{ "py-os-process", "import os\nos.__getattribute__('system')('ls')", "os.system" },
 		{ "py-network", "from urllib import request" },
-		{ "py-network", "import urllib.parse\nurllib.request.urlopen('x')", "urllib.request.urlopen" },
-		{ "py-star-import", "from os import *" },
+		{ "py-network-call", "import urllib.parse\nurllib.request.urlopen('x')", "urllib.request.urlopen" },
+		{ "py-star-import-inside", "from os import *" },
 	};
 
 	check_rows(row, ARRAY_LEN(row));
@@ -126,7 +126,8 @@ static void a_builtin_counts_wherever_it_is_mentioned(void **state UNUSED)
 		{ "py-eval", "match 1:\n    case y if eval(x): pass" },
 		{ "py-eval", "print.__self__.exec('1')" },
 		{ "py-eval", "__builtins__['ev' + 'al']('1')" },
-		{ "py-eval", "globals()['__builtins__']" },
+		{ "py-reflection-inside", "globals()['__builtins__']" },
+		{ "py-debugger", "breakpoint()" },
 	};
 
 	check_rows(row, ARRAY_LEN(row));
@@ -266,9 +267,9 @@ static void reflection_is_judged_by_what_is_read(void **state UNUSED)
 		{ "py-reflection", "().__class__.__bases__[0].__subclasses__()" },
 		{ "py-reflection", "getattr((), '__cl' + 'ass__').__base__.__subclasses__()" },
 		{ "py-reflection", "match print:\n    case object(__self__=b): pass" },
-		{ "py-reflection", "import operator\noperator.attrgetter('__init__.__globals__')" },
+		{ "py-reflection-inside", "import operator\noperator.attrgetter('__init__.__globals__')" },
 		{ "py-reflection-string",
-		  "import functools\nfunctools.reduce(f, ['__class__', '__subclasses__'], ())" },
+		  "import functools\nfunctools.reduce(f, ['__class__', '__globals__'], ())" },
 		{ "py-format-attribute", "'{0.__class__}'.format(1)" },
 		{ "py-dynamic-attribute", "def f(x, y): return getattr(x, y)" },
 		{ "py-dynamic-module-attribute", "import os\nn = [x for x in dir(os) if x][0]\ngetattr(os, n)" },
@@ -280,6 +281,122 @@ static void reflection_is_judged_by_what_is_read(void **state UNUSED)
 	};
 
 	check_rows(row, ARRAY_LEN(row));
+}
+
+/* ---- intent ---- */
+
+static void check_blocked(const struct row *row, size_t n)
+{
+	check_rows(row, n);
+	for (size_t i = 0; i < n; i++) {
+		struct findings f = inspect(row[i].code, strlen(row[i].code), INSPECTION_GUARD);
+
+		if (f.worst != SEVERITY_CRITICAL)
+			print_error("only %s:\n%s\n", severity_name[f.worst], row[i].code);
+		assert_int_equal(f.worst, SEVERITY_CRITICAL);
+		findings_release(&f);
+	}
+}
+
+static void guard_blocks_what_hides(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ "py-hidden-call", "__import__('so'[::-1]).system('ls')" },
+		{ "py-hidden-call", "import os\ngetattr(os, ''.join(['sys', 'tem']))('ls')" },
+		{ "py-hidden-call", "import sys\nsys.modules['subprocess'].run(['ls'])" },
+		{ "py-hidden-call", "import importlib\nimportlib.import_module('os').system('ls')" },
+		{ "py-hidden-call", "from shutil import os as tools\ntools.system('ls')" },
+		{ "py-hidden-call", "import os\nrun = {'a': os.system}\nrun['a']('ls')" },
+		{ "py-hidden-call", "import os\nclass A:\n    def __getitem__(self, c): return os.system(c)" },
+		{ "py-hidden-call", "import os\ndef f(x: os.system('ls')): pass" },
+		{ "py-hidden-call", "import os\nclass A(metaclass=lambda *a: os.system('ls')): pass" },
+		{ "py-hidden-call", "import os\nos . system('ls')" },
+		{ "py-hidden-call", "f = eval if x else exec\n(lambda g: g)(exec)('1')" },
+		{ "py-hidden-code", "import base64, zlib\nexec(zlib.decompress(base64.b64decode(b'eJw=')))" },
+		{ "py-hidden-code", "import base64\na = 'cHJp'\nb = a + 'bnQoMSk='\nc = base64.b64decode(b)\nexec(c.decode())" },
+		{ "py-hidden-code", "exec(''.join(chr(c) for c in [112, 97, 115, 115]))" },
+		{ "py-hidden-code", "eval(')1(tnirp'[::-1])" },
+		{ "py-hidden-code", "import marshal, types\nexec(marshal.loads(open('x', 'rb').read()))" },
+		{ "py-subclass-walk", "x = ''.__class__.mro()[1].__subclasses__()" },
+		{ "py-dynamic-module-attribute", "import os\ngetattr(os, input())('ls')" },
+		{ "lone-return", "# see below\rimport math\nprint(1)\n" },
+	};
+
+	check_blocked(row, ARRAY_LEN(row));
+}
+
+static void guard_blocks_what_harms(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ "py-fetched-code", "from urllib.request import urlopen\nwith urlopen(u) as r:\n    code = r.read().decode()\nexec(code)" },
+		{ "py-fetched-code", "import socket, os\nclass A:\n    def __init__(self): self.s = socket.socket()\n"
+				     "    def f(self): os.popen(self.s.recv(99).decode())" },
+		{ "py-reverse-shell", "import os, socket\ns = socket.socket()\nfor fd in (0, 1, 2):\n    os.dup2(s.fileno(), fd)" },
+		{ "py-reverse-shell", "import socket, subprocess\ns = socket.create_connection((h, 1))\n"
+				      "t = socket.socket()\nsubprocess.call(['sh', '-i'], stdin=t.fileno())" },
+		{ "py-fork-bomb", "import os\nwhile True:\n    os.fork()" },
+		{ "py-secret-flow", "import os, json\nfrom urllib.request import Request, urlopen\ndef send(data):\n"
+				    "    urlopen(Request(u, data=data))\nsend(json.dumps(dict(os.environ)).encode())" },
+		{ "py-metadata", "import requests\nrequests.get('http://169.254.169.254/latest/meta-data/iam/')" },
+		{ "py-file-change", "import shutil\nshutil.rmtree('/')" },
+		{ "py-file-change", "from pathlib import Path\nPath('/opt/tool/x').unlink()" },
+		{ "py-file-change", "import os\nwith open(os.path.join('/usr', 'lib', n), 'wb') as f: f.write(b)" },
+		{ "py-file-change", "import shutil\nshutil.copy('a', dst='/usr/lib/b')" },
+		{ "py-native-escape", "from ctypes import CDLL\nlibc = CDLL('libc.so.6')\nlibc.unshare(1)" },
+		{ "py-machine", "import os, signal\nos.kill(1, signal.SIGKILL)" },
+		{ "py-machine", "import os\nos.chmod('a', 0o4711)" },
+		{ "path-ssh", "import os\nopen(os.path.expanduser('~/.ssh/id_rsa')).read()" },
+		{ "path-accounts", "from pathlib import Path\nPath('/etc/shadow').read_text()" },
+		{ "path-process", "open('/proc/self/environ').read()" },
+	};
+
+	check_blocked(row, ARRAY_LEN(row));
+}
+
+/* Not even a line: nothing above MEDIUM. */
+static void guard_leaves_everyday_programs_alone(void **state UNUSED)
+{
+	static const struct row row[] = {
+		{ NULL, "import os, shutil\nos.makedirs('a/b', exist_ok=True)\nfor n in os.listdir('a'): shutil.copy(n, 'b')\n"
+			"shutil.rmtree('a')\nprint(os.environ.get('HOME'), os.cpu_count())" },
+		{ NULL, "from pathlib import Path\np = Path('out') / 'x.txt'\np.write_text('a')\nprint(p.read_text(), Path('/home/u/x.md').stem)" },
+		{ NULL, "import subprocess, sys\nprint(subprocess.run(['ls', '-l'], capture_output=True).stdout)\n"
+			"subprocess.run([sys.executable, '-c', 'print(1)'])" },
+		{ NULL, "import os\nos.system('ls -la')\nclear = lambda: os.system('clear')" },
+		{ NULL, "import os, subprocess\nsubprocess.run(['make'], env={**os.environ, 'A': '1'})" },
+		{ NULL, "import http.server, threading, urllib.request\ns = http.server.HTTPServer(('127.0.0.1', 0), H)\n"
+			"threading.Thread(target=s.serve_forever).start()\n"
+			"urllib.request.urlopen(f'http://127.0.0.1:{s.server_port}/').read()" },
+		{ NULL, "import socket\na, b = socket.socketpair()\na.sendall(b'x')\nprint(b.recv(1))" },
+		{ NULL, "import pickle\nwith open('x.pkl', 'rb') as f: print(pickle.load(f), pickle.loads(pickle.dumps(1)))" },
+		{ NULL, "print(eval('1 + x', {'__builtins__': {}}, {'x': 2}))\nns = {}\nexec('def f(): return 1', ns)" },
+		{ NULL, "import ctypes\nlibc = ctypes.CDLL(None)\nprint(libc.strlen(b'abc'))" },
+		{ NULL, "import importlib\nfor n in names: print(importlib.import_module(n).__name__)" },
+		{ NULL, "import multiprocessing, threading, signal, mmap, fcntl, sqlite3, tempfile, logging, zipfile" },
+		{ NULL, "class B: pass\nprint([c.__name__ for c in B.__subclasses__()], f.__code__.co_varnames)" },
+		{ NULL, "from flask import Flask\napp = Flask(__name__)\n@app.route('/etc/login')\ndef f(): return ''" },
+		{ NULL, "import base64\nprint(base64.b64decode('aGk=').decode(), 'abc'[::-1], ''.join(map(chr, [97])))" },
+		{ NULL, "import sys\nsys.path.append('../lib')\nname = raw_input()\nimport turtle" },
+		{ NULL, "with open('/etc/os-release') as f: print(f.read())" },
+		{ NULL, "print 'python 2'" },
+	};
+
+	check_rows(row, ARRAY_LEN(row));
+}
+
+static void a_network_call_is_told_and_not_blocked(void **state UNUSED)
+{
+	static const char *const code[] = { "import requests\nprint(requests.get('https://pypi.org').text)",
+					    "import socket\nsocket.create_connection(('127.0.0.1', 80))",
+					    "import smtplib, getpass\nsmtplib.SMTP('h').login('u', getpass.getpass())" };
+
+	for (size_t i = 0; i < ARRAY_LEN(code); i++) {
+		struct findings f = inspect(code[i], strlen(code[i]), INSPECTION_GUARD);
+
+		assert_int_equal(f.worst, SEVERITY_HIGH);
+		assert_non_null(by_rule(&f, "py-network-call"));
+		findings_release(&f);
+	}
 }
 
 /* ---- where CPython and the parser differ ---- */
@@ -329,7 +446,7 @@ static void what_the_parser_does_not_see_is_found(void **state UNUSED)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(program); i++) {
-		struct findings f = inspect(program[i], strlen(program[i]), INSPECTION_GUARD);
+		struct findings f = inspect(program[i], strlen(program[i]), INSPECTION_STRICT);
 		char line[64] = "";
 
 		if (f.worst != SEVERITY_CRITICAL)
@@ -370,7 +487,7 @@ static void the_lowest_level_knows_only_its_list(void **state UNUSED)
 static void a_parse_error_weighs_by_level(void **state UNUSED)
 {
 	static const enum severity want[] = { [INSPECTION_STRICT] = SEVERITY_CRITICAL,
-					      [INSPECTION_GUARD] = SEVERITY_HIGH,
+					      [INSPECTION_GUARD] = SEVERITY_MEDIUM,
 					      [INSPECTION_REPORT] = SEVERITY_MEDIUM };
 
 	for (size_t t = INSPECTION_REPORT; t < ARRAY_LEN(want); t++) {
@@ -465,6 +582,10 @@ int main(void)
 		cmocka_unit_test(constants_are_calculated),
 		cmocka_unit_test(strings_that_are_code_commands_or_paths_are_judged_as_such),
 		cmocka_unit_test(reflection_is_judged_by_what_is_read),
+		cmocka_unit_test(guard_blocks_what_hides),
+		cmocka_unit_test(guard_blocks_what_harms),
+		cmocka_unit_test(guard_leaves_everyday_programs_alone),
+		cmocka_unit_test(a_network_call_is_told_and_not_blocked),
 		cmocka_unit_test(what_the_parser_does_not_see_is_found),
 		cmocka_unit_test(the_lowest_level_knows_only_its_list),
 		cmocka_unit_test(a_parse_error_weighs_by_level),
