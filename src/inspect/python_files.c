@@ -8,7 +8,7 @@
 
 #include "inspect/paths.h"
 
-enum access { NAMES, READS, CHANGES };
+enum access { IGNORES, NAMES, READS, CHANGES };
 
 static bool is_below(const char *path, const char *folder)
 {
@@ -114,9 +114,12 @@ struct file_function {
 	uint8_t changes;    /* from this argument on they are changed; 9: none */
 };
 
-/* The first that fits.  os.path only calculates with names. */
+/* The first that fits.  os.path only calculates with names; commands are judged as commands. */
 static const struct file_function file_functions[] = {
-	{ "os.path.", NAMES, 9 },
+	{ "os.path.", IGNORES, 9 },
+	{ "os.environ*", IGNORES, 9 },
+	{ "os.getenv*", IGNORES, 9 },
+	{ "os.putenv", IGNORES, 9 },
 	{ "os.remove", CHANGES, 0 },
 	{ "os.unlink", CHANGES, 0 },
 	{ "os.rmdir", CHANGES, 0 },
@@ -135,7 +138,8 @@ static const struct file_function file_functions[] = {
 	{ "os.utime", CHANGES, 0 },
 	{ "os.symlink", READS, 1 },
 	{ "os.link", READS, 1 },
-	{ "os.system", NAMES, 9 },
+	{ "os.exec*", IGNORES, 9 },
+	{ "os.spawn*", IGNORES, 9 },
 	{ "os.*", READS, 9 },
 	{ "shutil.rmtree", CHANGES, 0 },
 	{ "shutil.move", CHANGES, 0 },
@@ -235,7 +239,7 @@ void py_judge_files(struct py *p, const struct py_args *a, const struct py_atom 
 	bool opens = is_opener(callee), changes = opens && opens_to_change(p, a, 1);
 	static const char *const keywords[] = { "file", "path", "filename", "src", "dst", "name" };
 
-	if (!f || strcmp(f->path, "os.path.") == 0)
+	if (!f || f->access == IGNORES)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(keywords); i++) {
 		uint32_t value = py_keyword(p, a->call, keywords[i]);

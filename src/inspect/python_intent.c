@@ -37,6 +37,8 @@ bool py_is_inside(const char *path, size_t len)
 	static const char *const inside[] = { "os",       "posix",   "nt",     "subprocess",        "pty", "ctypes", "_ctypes",
 					      "builtins", "marshal", "socket", "_posixsubprocess", "imp" };
 
+	if (memchr(path, '(', len)) /* an object, no module */
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(inside); i++) {
 		size_t n = strlen(inside[i]);
 
@@ -55,9 +57,9 @@ struct runner {
 
 static const struct runner runners[] = {
 	{ "builtins.exec", true }, { "builtins.eval", false },   { "os.system", true },  { "os.popen*", true },
-	{ "os.exec*", true },      { "os.spawn*", true },        { "posix.*", true },    { "os.posix_spawn*", true },
+	{ "os.exec*", true },      { "os.spawn*", true },        { "posix.system", true }, { "os.posix_spawn*", true },
 	{ "pty.spawn", true },     { "subprocess.*", false },    { "commands.*", false }, { "builtins.compile", false },
-	{ "builtins.execfile", true },
+	{ "builtins.execfile", true }, { "posix.exec*", true }, { "posix.popen", true }, { "posix.posix_spawn*", true },
 };
 
 static const struct runner *find_runner(const struct py_atom *a)
@@ -273,12 +275,14 @@ void py_judge_intent_of_reference(struct py *p, uint32_t node)
 /* f.__code__ = c */
 void py_judge_intent_of_assignment(struct py *p, uint32_t node)
 {
-	uint32_t left = py_field(p, node, PY_F_LEFT), name;
+	uint32_t left = py_field(p, node, PY_F_LEFT), name, object;
 
 	if (left == PY_NONE || p->node[left].sym != PY_ATTRIBUTE)
 		return;
 	name = py_field(p, left, PY_F_ATTRIBUTE);
-	if (name != PY_NONE && py_name_is(p, p->node[name].name, "__code__"))
+	object = py_unwrap(p, py_field(p, left, PY_F_OBJECT));
+	if (name != PY_NONE && py_name_is(p, p->node[name].name, "__code__") && object != PY_NONE &&
+	    !py_name_is(p, p->node[object].name, "self"))
 		judge_check(p->j, "hidden-call", py_span(p, left), "%s", "a function gets other code");
 }
 
@@ -293,7 +297,7 @@ void py_judge_hidden_import(struct py *p, const struct py_args *a, uint32_t node
 
 	if (!py_is_inside(name->text, name->len))
 		return;
-	if (own || (!literal && p->node[node].sym != PY_IDENTIFIER))
+	if ((own && !memchr(name->text, '.', name->len)) || (!literal && p->node[node].sym != PY_IDENTIFIER))
 		judge_check(p->j, "hidden-call", py_span(p, node), "the module %.*s by a name in a string", (int)name->len,
 			    name->text);
 }

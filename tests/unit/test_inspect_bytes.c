@@ -256,7 +256,9 @@ static const struct judged judged[] = {
 	{ RULE_PYTHON, "#!/bin/x\n\t# coding=rot13", 0, "coding-cookie", SEVERITY_CRITICAL, false },
 	{ RULE_PYTHON, "\xef\xbb\xbf# coding: cp037\n", 0, "coding-cookie", SEVERITY_CRITICAL, false },
 	/* Whoever counts CR as line end and whoever does not. */
-	{ RULE_PYTHON, "#\r#\r#\r# coding: utf-7\n", 0, "coding-cookie", SEVERITY_CRITICAL, false },
+	{ RULE_PYTHON, "\r\r\r# coding: utf-7\n", 0, "coding-cookie", SEVERITY_CRITICAL, false },
+	{ RULE_PYTHON, "# x\rf()\n", 0, "lone-return", SEVERITY_CRITICAL, false },
+	{ RULE_PYTHON, "x = 1 # y\r\n", 0, NULL, 0, false },
 	{ RULE_PYTHON, "x = 1\r# coding: utf-7\n", 0, "coding-cookie", SEVERITY_CRITICAL, false },
 	{ RULE_PYTHON, "x\ny\n# coding: utf-7\n", 0, NULL, 0, false },
 	{ RULE_PYTHON, "s = 'coding: utf-7'\n", 0, NULL, 0, false },
