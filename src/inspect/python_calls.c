@@ -282,7 +282,10 @@ static bool is_safe_loader(const struct py *p, uint32_t node)
 static void judge_yaml_load(struct py *p, const struct py_args *a)
 {
 	uint32_t loader = a->n > 1 ? a->node[1] : py_keyword(p, a->call, "Loader");
+	const struct py_atom *text = py_only(p, py_arg_value(p, a, 0), PY_STR);
 
+	if (text && memmem(text->text, text->len, "!!python/", 9) && !is_safe_loader(p, loader))
+		judge_check(p->j, "hidden-code", py_span(p, a->call), "%s", "calls in data");
 	if (!is_safe_loader(p, loader))
 		judge_check(p->j, "unsafe-load", py_span(p, a->call), "%s", "yaml without SafeLoader");
 }
@@ -354,6 +357,11 @@ static const struct call_kind kinds[] = {
 	{ "builtins.eval", judge_code_argument },
 	{ "builtins.exec", judge_code_argument },
 	{ "builtins.compile", judge_code_argument },
+	{ "cProfile.run", judge_code_argument },
+	{ "cProfile.runctx", judge_code_argument },
+	{ "profile.run", judge_code_argument },
+	{ "pdb.run", judge_code_argument },
+	{ "pdb.runeval", judge_code_argument },
 	{ "operator.attrgetter", judge_attrgetter },
 	{ "operator.methodcaller", judge_attrgetter },
 	{ "timeit.timeit", judge_statement },

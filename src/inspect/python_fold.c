@@ -360,8 +360,13 @@ static uint32_t fold_pair(struct py *p, enum py_symbol op, struct py_atom a, str
 {
 	if (is_string(&a) && op == PY_OP_MOD)
 		return percent(p, &a, right);
-	if (is_string(&a) && is_string(&b) && op == PY_OP_ADD)
-		return concatenate(p, &a, &b, "");
+	if (is_string(&a) && is_string(&b) && op == PY_OP_ADD) {
+		uint32_t sum = concatenate(p, &a, &b, "");
+
+		if (sum != PY_NONE && (a.decoded || b.decoded))
+			p->atom[sum].decoded = true;
+		return sum;
+	}
 	/* No strings are divided: this is pathlib's. */
 	if (is_string(&a) && is_string(&b) && op == PY_OP_DIV)
 		return b.len && b.text[0] == '/' ? py_text_atom(p, b.kind, b.text, b.len) : concatenate(p, &a, &b, "/");

@@ -134,6 +134,7 @@ static bool fold_join(struct fold *f)
 		return true;
 	if (!list)
 		return false;
+	f->decoded |= list->decoded;
 	for (uint32_t i = 0; i < list->len; i++) {
 		const struct py_atom *a = py_only(f->p, list->item[i], f->self.kind);
 
@@ -394,7 +395,8 @@ static uint32_t sequence(struct py *p, const struct py_args *a, bool backwards)
 
 		item[i] = list ? from.item[k] : py_set_text(p, PY_STR, from.text + k, 1);
 	}
-	return py_set_of(p, py_list_atom(p, item, n));
+	return backwards ? py_mark_decoded(p, py_set_of(p, py_list_atom(p, item, n)))
+			 : py_set_of(p, py_list_atom(p, item, n));
 }
 
 static uint32_t fold_list(struct py *p, const struct py_args *a)

@@ -56,7 +56,7 @@ struct runner {
 };
 
 static const struct runner runners[] = {
-	{ "builtins.exec", true }, { "builtins.eval", false },   { "os.system", true },  { "os.popen*", true },
+	{ "builtins.exec", true }, { "builtins.eval", true },    { "os.system", true },  { "os.popen*", true },
 	{ "os.exec*", true },      { "os.spawn*", true },        { "posix.system", true }, { "os.posix_spawn*", true },
 	{ "pty.spawn", true },     { "subprocess.*", false },    { "commands.*", false }, { "builtins.compile", false },
 	{ "builtins.execfile", true }, { "posix.exec*", true }, { "posix.popen", true }, { "posix.posix_spawn*", true },
@@ -123,7 +123,7 @@ static bool is_plain(const struct py *p, uint32_t node, const struct py_atom *pa
 		return false;
 	object = py_unwrap(p, py_field(p, node, PY_F_OBJECT));
 	(void)snprintf(module, sizeof(module), "%.*s", (int)(path->len - len - 1), path->text);
-	return is_joined(p, node) && p->node[object].sym == PY_IDENTIFIER && may_be(p, p->node[object].value, module) &&
+	return strcmp(module, "builtins") != 0 && is_joined(p, node) && p->node[object].sym == PY_IDENTIFIER && may_be(p, p->node[object].value, module) &&
 	       !is_taken_from(p, object);
 }
 
@@ -178,6 +178,9 @@ static const char *odd_place(const struct py *p, uint32_t node)
 			return "in a type";
 		case PY_DECORATOR:
 			return "as a decorator";
+		case PY_DEFAULT_PARAMETER:
+		case PY_TYPED_DEFAULT_PARAMETER:
+			return "in the default of a parameter";
 		case PY_MATCH:
 			if (p->node[node].field == PY_F_SUBJECT)
 				return "in the subject of match";
@@ -208,7 +211,7 @@ static void judge_runner_call(struct py *p, uint32_t callee, uint32_t call)
 	for (unsigned i = 0; i < s.n; i++) {
 		struct py_atom path = p->atom[s.atom[i]];
 		const struct runner *r = find_runner(&path);
-		const char *place = r && (r->strong || py_atom_is(&path, PY_PATH, "builtins.eval")) ? odd_place(p, call) : NULL;
+		const char *place = r && r->strong ? odd_place(p, call) : NULL;
 
 		if (!r)
 			continue;
@@ -265,7 +268,7 @@ void py_judge_intent_of_reference(struct py *p, uint32_t node)
 		const struct runner *r = find_runner(&path);
 		bool eval = py_atom_is(&path, PY_PATH, "builtins.eval");
 
-		if (!r || !(r->strong || eval) || !is_plain(p, node, &path) || !is_handed_on(p, node) ||
+		if (!r || !r->strong || !is_plain(p, node, &path) || !is_handed_on(p, node) ||
 		    (eval && is_mapped(p, node)))
 			continue;
 		judge_check(p->j, "hidden-call", py_span(p, node), "%.*s handed on as a value", (int)path.len, path.text);
@@ -372,6 +375,30 @@ static void judge_chmod(struct py *p, const struct py_args *a)
 		judge_check(p->j, "machine", py_span(p, a->call), "a program that runs as its owner");
 }
 
+/* x(...).system("ls"), x[0].popen("ls"): whatever x is, it is a module that nobody imported by its name. */
+static void judge_unnamed_module(struct py *p, const struct py_args *a, uint32_t callee)
+{
+	static const char *const runs[] = { "system", "popen", "execv", "execvp" };
+	uint32_t name = py_field(p, callee, PY_F_ATTRIBUTE), object = py_unwrap(p, py_field(p, callee, PY_F_OBJECT));
+
+	if (name == PY_NONE || object == PY_NONE || a->n == 0)
+		return;
+	if (py_name_is(p, p->node[name].name, "__getattribute__") && may_begin(p, p->node[object].value, "os"))
+		judge_check(p->j, "hidden-call", py_span(p, callee), "%s", "a member of os by a name in a string");
+	if (p->node[object].sym != PY_CALL && p->node[object].sym != PY_SUBSCRIPT)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+		if (py_name_is(p, p->node[name].name, runs[i]) && !may_begin(p, p->node[callee].value, "ctypes."))
+			judge_check(p->j, "hidden-call", py_span(p, callee), "%s of something without a name", runs[i]);
+}
+
+/* types.FunctionType(compile(...), {}) */
+static void judge_function_type(struct py *p, const struct py_args *a)
+{
+	if (a->n && p->node[a->node[0]].sym == PY_CALL)
+		judge_check(p->j, "hidden-call", py_span(p, a->call), "%s", "a function made of code");
+}
+
 /* type(lambda: 0)(code, {}) is types.FunctionType without its name. */
 static void judge_made_function(struct py *p, uint32_t callee)
 {
@@ -457,6 +484,8 @@ static const struct intent intents[] = {
 	{ "os.kill", judge_kill },
 	{ "os.killpg", judge_kill },
 	{ "os.chmod", judge_chmod },
+	{ "types.FunctionType", judge_function_type },
+	{ "types.LambdaType", judge_function_type },
 };
 
 void py_judge_intent_of_call(struct py *p, const struct py_args *a, uint32_t callee)
@@ -466,8 +495,10 @@ void py_judge_intent_of_call(struct py *p, const struct py_args *a, uint32_t cal
 	judge_runner_call(p, callee, a->call);
 	judge_made_function(p, callee);
 	judge_subclasses(p, callee);
-	if (p->node[callee].sym == PY_ATTRIBUTE)
+	if (p->node[callee].sym == PY_ATTRIBUTE) {
 		judge_native_call(p, callee);
+		judge_unnamed_module(p, a, callee);
+	}
 	for (unsigned i = 0; i < s.n; i++) {
 		struct py_atom path = p->atom[s.atom[i]];
 
