@@ -278,7 +278,7 @@ bool py_opens_outside(const struct py *p, uint32_t node); /* a call that opens a
 bool py_is_inside(const char *path, size_t len);
 void py_judge_hidden_import(struct py *p, const struct py_args *a, uint32_t node, const struct py_atom *name);
 void py_judge_intent_of_call(struct py *p, const struct py_args *a, uint32_t callee);
-void py_judge_intent_of_reference(struct py *p, uint32_t node);  /* a name or an attribute */
+void py_judge_intent_of_reference(struct py *p, uint32_t node); /* a name or an attribute */
 void py_judge_intent_of_assignment(struct py *p, uint32_t node);
 /* python_flow.c */
 void py_judge_origin(struct py *p, uint32_t node); /* of what is run as code or as a command */

@@ -156,7 +156,8 @@ static void judge_compiled(struct py *p, const struct py_args *a)
 	inner = py_unwrap(p, py_field(p, a->node[0], PY_F_FUNCTION));
 	py_args(p, a->node[0], &made);
 	mode = py_only(p, py_arg_value(p, &made, 2), PY_STR);
-	if (inner != PY_NONE && py_name_is(p, p->node[inner].name, "compile") && mode && py_atom_is(mode, PY_STR, "exec"))
+	if (inner != PY_NONE && py_name_is(p, p->node[inner].name, "compile") && mode &&
+	    py_atom_is(mode, PY_STR, "exec"))
 		judge_check(p->j, "statement-as-expression", py_span(p, a->node[0]), "%s", "");
 }
 

@@ -31,12 +31,12 @@ static const char *const open_places[] = { "/tmp",        "/var/tmp",  "/dev/nul
 					   "/dev/tty",    "/dev/full", "/dev/fd" };
 /* What ordinary programs read to learn about the system they run on; none of it says anything about people. */
 static const char *const common_places[] = {
-	"/etc/os-release",  "/etc/hostname",       "/etc/hosts",          "/etc/timezone", "/etc/localtime",
-	"/etc/mime.types",  "/etc/debian_version", "/etc/lsb-release",    "/etc/services", "/etc/protocols",
-	"/etc/resolv.conf", "/etc/machine-info",   "/usr/share/dict",     "/usr/share/zoneinfo",
-	"/usr/share/fonts", "/usr/share/mime",     "/usr/share/i18n",     "/usr/bin",      "/usr/local/bin",
-	"/bin",             "/usr/lib/python3",    "/proc/cpuinfo",       "/proc/meminfo", "/proc/loadavg",
-	"/proc/uptime",     "/proc/version",       "/proc/stat",          "/proc/self/status",
+	"/etc/os-release",  "/etc/hostname",       "/etc/hosts",        "/etc/timezone",       "/etc/localtime",
+	"/etc/mime.types",  "/etc/debian_version", "/etc/lsb-release",  "/etc/services",       "/etc/protocols",
+	"/etc/resolv.conf", "/etc/machine-info",   "/usr/share/dict",   "/usr/share/zoneinfo", "/usr/share/fonts",
+	"/usr/share/mime",  "/usr/share/i18n",     "/usr/bin",          "/usr/local/bin",      "/bin",
+	"/usr/lib/python3", "/proc/cpuinfo",       "/proc/meminfo",     "/proc/loadavg",       "/proc/uptime",
+	"/proc/version",    "/proc/stat",          "/proc/self/status",
 };
 
 /* A string that names a file for sure, so the border of the workspace holds. */
@@ -224,8 +224,9 @@ static bool opens_to_change(const struct py *p, const struct py_args *a, unsigne
 
 static bool is_opener(const struct py_atom *callee)
 {
-	static const char *const opener[] = { "builtins.open", "io.open",   "codecs.open",  "io.FileIO",       "gzip.open",
-					      "bz2.open",      "lzma.open", "tarfile.open", "zipfile.ZipFile", "wave.open" };
+	static const char *const opener[] = { "builtins.open",   "io.open",  "codecs.open", "io.FileIO",
+					      "gzip.open",       "bz2.open", "lzma.open",   "tarfile.open",
+					      "zipfile.ZipFile", "wave.open" };
 
 	for (size_t i = 0; i < ARRAY_LEN(opener); i++)
 		if (py_atom_is(callee, PY_PATH, opener[i]))
@@ -246,12 +247,12 @@ void py_judge_files(struct py *p, const struct py_args *a, const struct py_atom 
 
 		if (value != PY_NONE)
 			judge_set(p, p->node[value].value,
-				  changes || f->changes == 0 || strcmp(keywords[i], "dst") == 0 ? CHANGES : f->access, opens,
-				  py_span(p, value));
+				  changes || f->changes == 0 || strcmp(keywords[i], "dst") == 0 ? CHANGES : f->access,
+				  opens, py_span(p, value));
 	}
 	for (unsigned i = 0; i < a->n && (i == 0 || !opens); i++)
-		judge_set(p, p->node[a->node[i]].value, changes || i >= f->changes ? CHANGES : f->access, opens && i == 0,
-			  py_span(p, a->node[i]));
+		judge_set(p, p->node[a->node[i]].value, changes || i >= f->changes ? CHANGES : f->access,
+			  opens && i == 0, py_span(p, a->node[i]));
 }
 
 bool py_opens_outside(const struct py *p, uint32_t node)
@@ -300,15 +301,15 @@ struct file_method {
 };
 
 static const struct file_method file_methods[] = {
-	{ "chmod", CHANGES, true },       { "extract", CHANGES, false },   { "extractall", CHANGES, false },
-	{ "glob", READS, true },          { "hardlink_to", CHANGES, true }, { "iterdir", READS, true },
-	{ "mkdir", CHANGES, true },       { "open", READS, true },         { "read_bytes", READS, true },
-	{ "read_csv", READS, false },     { "read_text", READS, true },    { "rename", CHANGES, true },
-	{ "rglob", READS, true },         { "rmdir", CHANGES, true },      { "save", CHANGES, false },
-	{ "savefig", CHANGES, false },    { "symlink_to", CHANGES, true }, { "to_csv", CHANGES, false },
-	{ "to_excel", CHANGES, false },   { "to_html", CHANGES, false },   { "to_json", CHANGES, false },
-	{ "to_pickle", CHANGES, false },  { "touch", CHANGES, true },      { "unlink", CHANGES, true },
-	{ "walk", READS, true },          { "write_bytes", CHANGES, true }, { "write_image", CHANGES, false },
+	{ "chmod", CHANGES, true },      { "extract", CHANGES, false },    { "extractall", CHANGES, false },
+	{ "glob", READS, true },         { "hardlink_to", CHANGES, true }, { "iterdir", READS, true },
+	{ "mkdir", CHANGES, true },      { "open", READS, true },          { "read_bytes", READS, true },
+	{ "read_csv", READS, false },    { "read_text", READS, true },     { "rename", CHANGES, true },
+	{ "rglob", READS, true },        { "rmdir", CHANGES, true },       { "save", CHANGES, false },
+	{ "savefig", CHANGES, false },   { "symlink_to", CHANGES, true },  { "to_csv", CHANGES, false },
+	{ "to_excel", CHANGES, false },  { "to_html", CHANGES, false },    { "to_json", CHANGES, false },
+	{ "to_pickle", CHANGES, false }, { "touch", CHANGES, true },       { "unlink", CHANGES, true },
+	{ "walk", READS, true },         { "write_bytes", CHANGES, true }, { "write_image", CHANGES, false },
 	{ "write_text", CHANGES, true },
 };
 

@@ -143,10 +143,20 @@ static bool begins_with_any(const struct py *p, uint32_t set, const char *const 
 /* The results of decoders, and text that some decoder made of constants. */
 static bool is_decoded(const struct py *p, uint32_t node)
 {
-	static const char *const decoder[] = { "base64.b", "base64.a85decode()", "base64.decode", "base64.standard_b64decode()",
-					       "base64.urlsafe_b64decode()", "binascii.a2b_", "binascii.unhexlify()",
-					       "codecs.decode()", "zlib.decompress", "bz2.decompress()", "lzma.decompress()",
-					       "gzip.decompress()", "marshal.load", "builtins.bytes.fromhex",
+	static const char *const decoder[] = { "base64.b",
+					       "base64.a85decode()",
+					       "base64.decode",
+					       "base64.standard_b64decode()",
+					       "base64.urlsafe_b64decode()",
+					       "binascii.a2b_",
+					       "binascii.unhexlify()",
+					       "codecs.decode()",
+					       "zlib.decompress",
+					       "bz2.decompress()",
+					       "lzma.decompress()",
+					       "gzip.decompress()",
+					       "marshal.load",
+					       "builtins.bytes.fromhex",
 					       "builtins.bytearray.fromhex" };
 	uint32_t value = p->node[node].value;
 
@@ -173,8 +183,8 @@ static bool has_any(const struct py_atom *a, const char *const *piece, size_t n)
 /* Data that came over the network.  The number of a port and the address of a server of one's own are none. */
 static bool is_fetched(const struct py *p, uint32_t node)
 {
-	static const char *const taking[] = { ".recv", ".read", ".makefile()", ".text", ".content", ".json()", ".data", ".body",
-					      "urlretrieve()" };
+	static const char *const taking[] = { ".recv",   ".read", ".makefile()", ".text",        ".content",
+					      ".json()", ".data", ".body",       "urlretrieve()" };
 	uint32_t value = p->node[node].value;
 
 	for (unsigned i = 0; i < p->set[value].n; i++) {
@@ -203,7 +213,8 @@ static bool is_only_data(const struct py *p, uint32_t node)
 {
 	const struct py_atom *list = py_only(p, p->node[node].value, PY_LIST);
 
-	if (!list || (p->node[node].sym != PY_LIST_ && p->node[node].sym != PY_TUPLE && p->node[node].sym != PY_IDENTIFIER))
+	if (!list ||
+	    (p->node[node].sym != PY_LIST_ && p->node[node].sym != PY_TUPLE && p->node[node].sym != PY_IDENTIFIER))
 		return false;
 	for (uint32_t i = 0; i < list->len && i < PY_ARGS_MAX; i++)
 		if (is_word_of_command(p, list, i) && !py_only(p, list->item[i], PY_STR))
@@ -262,7 +273,8 @@ static bool is_whole_environment(const struct py *p, uint32_t node)
 
 static bool is_secret(const struct py *p, uint32_t node)
 {
-	static const char *const asked[] = { "getpass.getpass()", "keyring.get_password()", "keyring.get_credential()" };
+	static const char *const asked[] = { "getpass.getpass()", "keyring.get_password()",
+					     "keyring.get_credential()" };
 
 	return is_whole_environment(p, node) || py_opens_outside(p, node) ||
 	       begins_with_any(p, p->node[node].value, asked, ARRAY_LEN(asked));
@@ -271,7 +283,7 @@ static bool is_secret(const struct py *p, uint32_t node)
 /* Functions of the network that carry data away. */
 static bool sends(const struct py_atom *callee)
 {
-	static const char *const sending[] = { "post", "put",     "patch",   "request", "send",    "sendall",
+	static const char *const sending[] = { "post",   "put",     "patch",   "request", "send",     "sendall",
 					       "sendto", "urlopen", "Request", "get",     "sendmail", "publish" };
 	const char *dot = memrchr(callee->text, '.', callee->len);
 	size_t len = dot ? callee->len - (size_t)(dot + 1 - callee->text) : 0;
@@ -329,7 +341,8 @@ static bool is_local(const char *host, size_t len)
 
 static void judge_metadata(struct py *p, const struct py_args *a)
 {
-	static const char *const hosts[] = { "169.254.169.254", "metadata.google.internal", "100.100.100.200", "metadata" };
+	static const char *const hosts[] = { "169.254.169.254", "metadata.google.internal", "100.100.100.200",
+					     "metadata" };
 
 	for (unsigned i = 0; i < a->n; i++) {
 		struct py_set s = p->set[p->node[a->node[i]].value];
@@ -348,10 +361,25 @@ static void judge_metadata(struct py *p, const struct py_args *a)
 
 static bool is_server(const struct py_atom *a)
 {
-	static const char *const server[] = { "socket.socket().bind",   "socket.socketpair", "socket.create_server", "http.server.",
-					      "socketserver.",           "asyncio.start_",    "xmlrpc.server.",       "wsgiref.",
-					      "multiprocessing.connection.Listener", "SocketServer.", "BaseHTTPServer.", "flask.",
-					      "aiohttp.web", "fastapi.", "uvicorn.", "tornado.", "bottle.", "smtpd.", "aiosmtpd." };
+	static const char *const server[] = { "socket.socket().bind",
+					      "socket.socketpair",
+					      "socket.create_server",
+					      "http.server.",
+					      "socketserver.",
+					      "asyncio.start_",
+					      "xmlrpc.server.",
+					      "wsgiref.",
+					      "multiprocessing.connection.Listener",
+					      "SocketServer.",
+					      "BaseHTTPServer.",
+					      "flask.",
+					      "aiohttp.web",
+					      "fastapi.",
+					      "uvicorn.",
+					      "tornado.",
+					      "bottle.",
+					      "smtpd.",
+					      "aiosmtpd." };
 
 	for (size_t i = 0; a->kind == PY_PATH && i < ARRAY_LEN(server); i++)
 		if (a->len >= strlen(server[i]) && memcmp(a->text, server[i], strlen(server[i])) == 0)
@@ -381,8 +409,8 @@ bool py_is_own_peer(struct py *p)
 
 void py_judge_flow(struct py *p, const struct py_args *a, const struct py_atom *callee)
 {
-	static const char *const loaders[] = { "pickle.loads", "cPickle.loads", "_pickle.loads", "dill.loads",
-					       "cloudpickle.loads", "marshal.loads" };
+	static const char *const loaders[] = { "pickle.loads", "cPickle.loads",     "_pickle.loads",
+					       "dill.loads",   "cloudpickle.loads", "marshal.loads" };
 	size_t matched;
 	const struct rule *rule = py_module_rule(p, callee->text, callee->len, &matched);
 

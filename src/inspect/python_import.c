@@ -157,8 +157,8 @@ void py_judge_import_statement(struct py *p, uint32_t node)
 	for (uint32_t c = p->node[node].child; c != PY_NONE; c = p->node[c].next)
 		if (p->node[c].sym == PY_WILDCARD_IMPORT) {
 			if (py_module_rule(p, path, len, &matched) && !py_is_allowed(p, path, len))
-				judge_check(p->j, runs_code(path, len) ? "star-import-inside" : "star-import", py_span(p, node),
-					    "%.*s", (int)len, path);
+				judge_check(p->j, runs_code(path, len) ? "star-import-inside" : "star-import",
+					    py_span(p, node), "%.*s", (int)len, path);
 			return;
 		}
 	judge_members(p, node, path, len);

@@ -34,8 +34,10 @@ static bool may_be(const struct py *p, uint32_t set, const char *path)
 
 bool py_is_inside(const char *path, size_t len)
 {
-	static const char *const inside[] = { "os",       "posix",   "nt",     "subprocess",        "pty", "ctypes", "_ctypes",
-					      "builtins", "marshal", "socket", "_posixsubprocess", "imp" };
+	static const char *const inside[] = {
+		"os",       "posix",   "nt",     "subprocess",       "pty", "ctypes", "_ctypes",
+		"builtins", "marshal", "socket", "_posixsubprocess", "imp"
+	};
 
 	if (memchr(path, '(', len)) /* an object, no module */
 		return false;
@@ -56,10 +58,12 @@ struct runner {
 };
 
 static const struct runner runners[] = {
-	{ "builtins.exec", true }, { "builtins.eval", true },    { "os.system", true },  { "os.popen*", true },
-	{ "os.exec*", true },      { "os.spawn*", true },        { "posix.system", true }, { "os.posix_spawn*", true },
-	{ "pty.spawn", true },     { "subprocess.*", false },    { "commands.*", false }, { "builtins.compile", false },
-	{ "builtins.execfile", true }, { "posix.exec*", true }, { "posix.popen", true }, { "posix.posix_spawn*", true },
+	{ "builtins.exec", true },      { "builtins.eval", true },   { "os.system", true },
+	{ "os.popen*", true },          { "os.exec*", true },        { "os.spawn*", true },
+	{ "posix.system", true },       { "os.posix_spawn*", true }, { "pty.spawn", true },
+	{ "subprocess.*", false },      { "commands.*", false },     { "builtins.compile", false },
+	{ "builtins.execfile", true },  { "posix.exec*", true },     { "posix.popen", true },
+	{ "posix.posix_spawn*", true },
 };
 
 static const struct runner *find_runner(const struct py_atom *a)
@@ -104,9 +108,10 @@ static bool is_taken_from(const struct py *p, uint32_t node)
 
 static bool is_joined(const struct py *p, uint32_t node)
 {
-	return p->node[node].end - p->node[node].start ==
-	       p->node[py_field(p, node, PY_F_OBJECT)].end - p->node[py_field(p, node, PY_F_OBJECT)].start + 1 +
-		       p->node[py_field(p, node, PY_F_ATTRIBUTE)].end - p->node[py_field(p, node, PY_F_ATTRIBUTE)].start;
+	return p->node[node].end - p->node[node].start == p->node[py_field(p, node, PY_F_OBJECT)].end -
+								  p->node[py_field(p, node, PY_F_OBJECT)].start + 1 +
+								  p->node[py_field(p, node, PY_F_ATTRIBUTE)].end -
+								  p->node[py_field(p, node, PY_F_ATTRIBUTE)].start;
 }
 
 /* system(), os.system(), o.system() after "import os as o" */
@@ -123,8 +128,8 @@ static bool is_plain(const struct py *p, uint32_t node, const struct py_atom *pa
 		return false;
 	object = py_unwrap(p, py_field(p, node, PY_F_OBJECT));
 	(void)snprintf(module, sizeof(module), "%.*s", (int)(path->len - len - 1), path->text);
-	return strcmp(module, "builtins") != 0 && is_joined(p, node) && p->node[object].sym == PY_IDENTIFIER && may_be(p, p->node[object].value, module) &&
-	       !is_taken_from(p, object);
+	return strcmp(module, "builtins") != 0 && is_joined(p, node) && p->node[object].sym == PY_IDENTIFIER &&
+	       may_be(p, p->node[object].value, module) && !is_taken_from(p, object);
 }
 
 /* Another name for a function is common where it is handed to a function of the program: def f(run=subprocess.run). */
@@ -143,8 +148,9 @@ static bool is_roundabout(const struct py *p, uint32_t node)
 
 static bool is_operator_name(const struct py *p, uint32_t name)
 {
-	static const char *const plain[] = { "__init__", "__call__", "__enter__", "__exit__", "__aenter__", "__aexit__",
-					     "__del__",  "__new__",  "__post_init__", "__iter__", "__next__", "__main__" };
+	static const char *const plain[] = { "__init__",      "__call__",  "__enter__", "__exit__",
+					     "__aenter__",    "__aexit__", "__del__",   "__new__",
+					     "__post_init__", "__iter__",  "__next__",  "__main__" };
 	const struct py_atom *a = name == PY_NONE ? NULL : &p->atom[name];
 
 	if (!a || a->len < 5 || memcmp(a->text, "__", 2) != 0 || memcmp(a->text + a->len - 2, "__", 2) != 0)
@@ -218,7 +224,8 @@ static void judge_runner_call(struct py *p, uint32_t callee, uint32_t call)
 		if (!is_plain(p, callee, &path) && (r->strong || is_roundabout(p, callee)))
 			judge_check(p->j, "hidden-call", py_span(p, callee), "%.*s", (int)path.len, path.text);
 		else if (place)
-			judge_check(p->j, "hidden-call", py_span(p, callee), "%.*s %s", (int)path.len, path.text, place);
+			judge_check(p->j, "hidden-call", py_span(p, callee), "%.*s %s", (int)path.len, path.text,
+				    place);
 	}
 }
 
@@ -271,7 +278,8 @@ void py_judge_intent_of_reference(struct py *p, uint32_t node)
 		if (!r || !r->strong || !is_plain(p, node, &path) || !is_handed_on(p, node) ||
 		    (eval && is_mapped(p, node)))
 			continue;
-		judge_check(p->j, "hidden-call", py_span(p, node), "%.*s handed on as a value", (int)path.len, path.text);
+		judge_check(p->j, "hidden-call", py_span(p, node), "%.*s handed on as a value", (int)path.len,
+			    path.text);
 	}
 }
 
@@ -294,15 +302,16 @@ void py_judge_intent_of_assignment(struct py *p, uint32_t node)
 void py_judge_hidden_import(struct py *p, const struct py_args *a, uint32_t node, const struct py_atom *name)
 {
 	uint32_t callee = py_unwrap(p, py_field(p, a->call, PY_F_FUNCTION));
-	bool literal = p->node[node].sym == PY_STRING &&
-		       memmem(p->text + p->node[node].start, p->node[node].end - p->node[node].start, name->text, name->len);
+	bool literal =
+		p->node[node].sym == PY_STRING &&
+		memmem(p->text + p->node[node].start, p->node[node].end - p->node[node].start, name->text, name->len);
 	bool own = callee != PY_NONE && may_be(p, p->node[callee].value, "builtins.__import__");
 
 	if (!py_is_inside(name->text, name->len))
 		return;
 	if ((own && !memchr(name->text, '.', name->len)) || (!literal && p->node[node].sym != PY_IDENTIFIER))
-		judge_check(p->j, "hidden-call", py_span(p, node), "the module %.*s by a name in a string", (int)name->len,
-			    name->text);
+		judge_check(p->j, "hidden-call", py_span(p, node), "the module %.*s by a name in a string",
+			    (int)name->len, name->text);
 }
 
 /* ---- processes ------------------------------------------------------------------------------------------- */
@@ -332,13 +341,15 @@ static void judge_worker(struct py *p, const struct py_args *a)
 	const struct py_atom *f = target == PY_NONE ? NULL : py_only(p, p->node[target].value, PY_FUNC);
 
 	if (f && loop != PY_NONE && is_endless(p, loop) && f->number == function)
-		judge_check(p->j, "fork-bomb", py_span(p, a->call), "%s", "a worker that starts itself in an endless loop");
+		judge_check(p->j, "fork-bomb", py_span(p, a->call), "%s",
+			    "a worker that starts itself in an endless loop");
 }
 
 static void judge_dup2(struct py *p, const struct py_args *a)
 {
 	if (a->n && may_begin(p, p->node[a->node[0]].value, "socket."))
-		judge_check(p->j, "reverse-shell", py_span(p, a->call), "%s", "a socket becomes standard input or output");
+		judge_check(p->j, "reverse-shell", py_span(p, a->call), "%s",
+			    "a socket becomes standard input or output");
 }
 
 static void judge_streams(struct py *p, const struct py_args *a)
@@ -364,7 +375,8 @@ static void judge_kill(struct py *p, const struct py_args *a)
 	const struct py_atom *pid = py_only(p, py_arg_value(p, a, 0), PY_INT);
 
 	if (pid && (pid->number == -1 || pid->number == 1))
-		judge_check(p->j, "machine", py_span(p, a->call), "a signal to %s", pid->number == 1 ? "process 1" : "all");
+		judge_check(p->j, "machine", py_span(p, a->call), "a signal to %s",
+			    pid->number == 1 ? "process 1" : "all");
 }
 
 static void judge_chmod(struct py *p, const struct py_args *a)
@@ -439,7 +451,8 @@ static void judge_subclasses(struct py *p, uint32_t callee)
 		return;
 	for (uint32_t n = inner_link(p, callee); n != PY_NONE; n = inner_link(p, n)) {
 		uint32_t attribute = p->node[n].sym == PY_ATTRIBUTE ? py_field(p, n, PY_F_ATTRIBUTE) : PY_NONE;
-		bool walks = may_be(p, p->node[n].value, "builtins.object") || may_be(p, p->node[n].value, "builtins.type");
+		bool walks =
+			may_be(p, p->node[n].value, "builtins.object") || may_be(p, p->node[n].value, "builtins.type");
 
 		for (size_t i = 0; attribute != PY_NONE && i < ARRAY_LEN(ways); i++)
 			walks |= py_name_is(p, p->node[attribute].name, ways[i]);

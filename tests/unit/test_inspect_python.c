@@ -268,8 +268,7 @@ static void reflection_is_judged_by_what_is_read(void **state UNUSED)
 		{ "py-reflection", "getattr((), '__cl' + 'ass__').__base__.__subclasses__()" },
 		{ "py-reflection", "match print:\n    case object(__self__=b): pass" },
 		{ "py-reflection-inside", "import operator\noperator.attrgetter('__init__.__globals__')" },
-		{ "py-reflection-string",
-		  "import functools\nfunctools.reduce(f, ['__class__', '__globals__'], ())" },
+		{ "py-reflection-string", "import functools\nfunctools.reduce(f, ['__class__', '__globals__'], ())" },
 		{ "py-format-attribute", "'{0.__class__}'.format(1)" },
 		{ "py-dynamic-attribute", "def f(x, y): return getattr(x, y)" },
 		{ "py-dynamic-module-attribute", "import os\nn = [x for x in dir(os) if x][0]\ngetattr(os, n)" },
@@ -313,7 +312,8 @@ static void guard_blocks_what_hides(void **state UNUSED)
 		{ "py-hidden-call", "import os\nos . system('ls')" },
 		{ "py-hidden-call", "f = eval if x else exec\n(lambda g: g)(exec)('1')" },
 		{ "py-hidden-code", "import base64, zlib\nexec(zlib.decompress(base64.b64decode(b'eJw=')))" },
-		{ "py-hidden-code", "import base64\na = 'cHJp'\nb = a + 'bnQoMSk='\nc = base64.b64decode(b)\nexec(c.decode())" },
+		{ "py-hidden-code",
+		  "import base64\na = 'cHJp'\nb = a + 'bnQoMSk='\nc = base64.b64decode(b)\nexec(c.decode())" },
 		{ "py-hidden-code", "exec(''.join(chr(c) for c in [112, 97, 115, 115]))" },
 		{ "py-hidden-code", "eval(')1(tnirp'[::-1])" },
 		{ "py-hidden-code", "import marshal, types\nexec(marshal.loads(open('x', 'rb').read()))" },
@@ -328,10 +328,12 @@ static void guard_blocks_what_hides(void **state UNUSED)
 static void guard_blocks_what_harms(void **state UNUSED)
 {
 	static const struct row row[] = {
-		{ "py-fetched-code", "from urllib.request import urlopen\nwith urlopen(u) as r:\n    code = r.read().decode()\nexec(code)" },
+		{ "py-fetched-code", "from urllib.request import urlopen\nwith urlopen(u) as r:\n    code = "
+				     "r.read().decode()\nexec(code)" },
 		{ "py-fetched-code", "import socket, os\nclass A:\n    def __init__(self): self.s = socket.socket()\n"
 				     "    def f(self): os.popen(self.s.recv(99).decode())" },
-		{ "py-reverse-shell", "import os, socket\ns = socket.socket()\nfor fd in (0, 1, 2):\n    os.dup2(s.fileno(), fd)" },
+		{ "py-reverse-shell",
+		  "import os, socket\ns = socket.socket()\nfor fd in (0, 1, 2):\n    os.dup2(s.fileno(), fd)" },
 		{ "py-reverse-shell", "import socket, subprocess\ns = socket.create_connection((h, 1))\n"
 				      "t = socket.socket()\nsubprocess.call(['sh', '-i'], stdin=t.fileno())" },
 		{ "py-fork-bomb", "import os\nwhile True:\n    os.fork()" },
@@ -357,25 +359,32 @@ static void guard_blocks_what_harms(void **state UNUSED)
 static void guard_leaves_everyday_programs_alone(void **state UNUSED)
 {
 	static const struct row row[] = {
-		{ NULL, "import os, shutil\nos.makedirs('a/b', exist_ok=True)\nfor n in os.listdir('a'): shutil.copy(n, 'b')\n"
+		{ NULL, "import os, shutil\nos.makedirs('a/b', exist_ok=True)\nfor n in os.listdir('a'): "
+			"shutil.copy(n, 'b')\n"
 			"shutil.rmtree('a')\nprint(os.environ.get('HOME'), os.cpu_count())" },
-		{ NULL, "from pathlib import Path\np = Path('out') / 'x.txt'\np.write_text('a')\nprint(p.read_text(), Path('/home/u/x.md').stem)" },
+		{ NULL, "from pathlib import Path\np = Path('out') / 'x.txt'\np.write_text('a')\nprint(p.read_text(), "
+			"Path('/home/u/x.md').stem)" },
 		{ NULL, "import subprocess, sys\nprint(subprocess.run(['ls', '-l'], capture_output=True).stdout)\n"
 			"subprocess.run([sys.executable, '-c', 'print(1)'])" },
 		{ NULL, "import os\nos.system('ls -la')\nclear = lambda: os.system('clear')" },
 		{ NULL, "import os, subprocess\nsubprocess.run(['make'], env={**os.environ, 'A': '1'})" },
-		{ NULL, "import http.server, threading, urllib.request\ns = http.server.HTTPServer(('127.0.0.1', 0), H)\n"
-			"threading.Thread(target=s.serve_forever).start()\n"
-			"urllib.request.urlopen(f'http://127.0.0.1:{s.server_port}/').read()" },
+		{ NULL,
+		  "import http.server, threading, urllib.request\ns = http.server.HTTPServer(('127.0.0.1', 0), H)\n"
+		  "threading.Thread(target=s.serve_forever).start()\n"
+		  "urllib.request.urlopen(f'http://127.0.0.1:{s.server_port}/').read()" },
 		{ NULL, "import socket\na, b = socket.socketpair()\na.sendall(b'x')\nprint(b.recv(1))" },
-		{ NULL, "import pickle\nwith open('x.pkl', 'rb') as f: print(pickle.load(f), pickle.loads(pickle.dumps(1)))" },
-		{ NULL, "print(eval('1 + x', {'__builtins__': {}}, {'x': 2}))\nns = {}\nexec('def f(): return 1', ns)" },
+		{ NULL, "import pickle\nwith open('x.pkl', 'rb') as f: print(pickle.load(f), "
+			"pickle.loads(pickle.dumps(1)))" },
+		{ NULL,
+		  "print(eval('1 + x', {'__builtins__': {}}, {'x': 2}))\nns = {}\nexec('def f(): return 1', ns)" },
 		{ NULL, "import ctypes\nlibc = ctypes.CDLL(None)\nprint(libc.strlen(b'abc'))" },
 		{ NULL, "import importlib\nfor n in names: print(importlib.import_module(n).__name__)" },
 		{ NULL, "import multiprocessing, threading, signal, mmap, fcntl, sqlite3, tempfile, logging, zipfile" },
 		{ NULL, "class B: pass\nprint([c.__name__ for c in B.__subclasses__()], f.__code__.co_varnames)" },
-		{ NULL, "from flask import Flask\napp = Flask(__name__)\n@app.route('/etc/login')\ndef f(): return ''" },
-		{ NULL, "import base64\nprint(base64.b64decode('aGk=').decode(), 'abc'[::-1], ''.join(map(chr, [97])))" },
+		{ NULL,
+		  "from flask import Flask\napp = Flask(__name__)\n@app.route('/etc/login')\ndef f(): return ''" },
+		{ NULL,
+		  "import base64\nprint(base64.b64decode('aGk=').decode(), 'abc'[::-1], ''.join(map(chr, [97])))" },
 		{ NULL, "import sys\nsys.path.append('../lib')\nname = raw_input()\nimport turtle" },
 		{ NULL, "with open('/etc/os-release') as f: print(f.read())" },
 		{ NULL, "print 'python 2'" },
@@ -386,9 +395,11 @@ static void guard_leaves_everyday_programs_alone(void **state UNUSED)
 
 static void a_network_call_is_told_and_not_blocked(void **state UNUSED)
 {
-	static const char *const code[] = { "import requests\nprint(requests.get('https://pypi.org').text)",
-					    "import socket\nsocket.create_connection(('127.0.0.1', 80))",
-					    "import smtplib, getpass\nsmtplib.SMTP('h').login('u', getpass.getpass())" };
+	static const char *const code[] = {
+		"import requests\nprint(requests.get('https://pypi.org').text)",
+		"import socket\nsocket.create_connection(('127.0.0.1', 80))",
+		"import smtplib, getpass\nsmtplib.SMTP('h').login('u', getpass.getpass())"
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(code); i++) {
 		struct findings f = inspect(code[i], strlen(code[i]), INSPECTION_GUARD);
