@@ -92,6 +92,13 @@ bool judge_check(struct judge *j, const char *check, struct span where, const ch
 	return report(j, rule, &f, where);
 }
 
+#define LONG_TEXT (256 * KiB)
+
+const char *judge_unfinished(const struct judge *j)
+{
+	return j->len > LONG_TEXT ? "too-large" : "not-analysable";
+}
+
 /* ---- names ---------------------------------------------------------------------------------------------- */
 
 static bool judge_name(struct judge *j, enum rule_kind kind, const char *name, size_t len, struct span where)

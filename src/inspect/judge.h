@@ -44,6 +44,8 @@ bool judge_member(struct judge *j, const char *path, size_t len, struct span whe
 bool judge_directive(struct judge *j, const char *name, size_t len, struct span where);
 /* A RULE_CHECK by its name; detail completes the message: "<message>: <detail>" ("%s", "" for none). */
 bool judge_check(struct judge *j, const char *check, struct span where, const char *detail_fmt, ...) PRINTF(4, 5);
+/* The check for an inspection that ran out of time or steps: of a long text that says little, of a short one much. */
+const char *judge_unfinished(const struct judge *j);
 /* Reports a rule that was found by other means (a command pattern, a path glob). */
 bool judge_report(struct judge *j, const struct rule *rule, const char *name, struct span where);
 

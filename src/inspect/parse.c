@@ -35,7 +35,7 @@ TSTree *inspect_parse(struct judge *j, const TSLanguage *language, const char *t
 	if (parser && ts_parser_set_language(parser, language))
 		tree = ts_parser_parse_with_options(parser, NULL, input, options);
 	if (!tree)
-		(void)judge_check(j, "not-analysable", whole, "parsing it takes too long");
+		(void)judge_check(j, judge_unfinished(j), whole, "parsing it takes too long");
 	ts_parser_delete(parser);
 	return tree;
 }

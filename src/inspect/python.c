@@ -31,6 +31,6 @@ void inspect_python(struct judge *j, const char *text, size_t len)
 			py_judge(&p);
 	}
 	if (p.failed && !j->out_of_memory)
-		judge_check(j, "not-analysable", whole, "it takes too many steps");
+		judge_check(j, judge_unfinished(j), whole, "it takes too many steps");
 	py_release(&p);
 }

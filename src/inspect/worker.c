@@ -183,7 +183,8 @@ static const char *finish(struct worker *w, bool in_time)
 	return "the parser gave up: too much memory or time, or a bug of ours";
 }
 
-static int cannot_say(const struct rule_set *rules, const struct inspect_request *req, const char *why,
+/* late: time or memory ran out, as they may with a long text; otherwise something is wrong with the text or with us. */
+static int cannot_say(const struct rule_set *rules, const struct inspect_request *req, bool late, const char *why,
 		      struct findings *ret, struct brig_error *err)
 {
 	struct findings found = { 0 };
@@ -195,14 +196,15 @@ static int cannot_say(const struct rule_set *rules, const struct inspect_request
 		.len = req->len,
 		.out = &found,
 	};
+	const char *check = late ? judge_unfinished(&j) : "not-analysable";
 	const struct rule *rule;
 
-	rule = rules_find(rules, j.language, RULE_CHECK, "not-analysable", strlen("not-analysable"));
+	rule = rules_find(rules, j.language, RULE_CHECK, check, strlen(check));
 	if (rule && rule->chosen && rule_severity(rule, req->level) == SEVERITY_NONE) {
 		*ret = found; /* permitted by name */
 		return 0;
 	}
-	if (!judge_check(&j, "not-analysable", (struct span){ 0, 0 }, "%s", why) || j.out_of_memory || !found.row) {
+	if (!judge_check(&j, check, (struct span){ 0, 0 }, "%s", why) || j.out_of_memory || !found.row) {
 		findings_release(&found);
 		return err_set(err, BRIG_E_SYSTEM, 0, "the text could not be inspected: %s", why);
 	}
@@ -254,11 +256,12 @@ int inspect_finish(struct inspect_job *job_taken, struct findings *ret, struct b
 	if (!bytes)
 		return err_nomem(err);
 	if (!in_time || !wire_decode(bytes, len, job->req.len, &h, &found, &no_memory))
-		return in_time && no_memory ? err_nomem(err) : cannot_say(job->rules, &job->req, why, ret, err);
+		return in_time && no_memory ? err_nomem(err)
+					    : cannot_say(job->rules, &job->req, !in_time, why, ret, err);
 	if (h.status == WIRE_NOT_CONFINED)
 		return err_set(err, BRIG_E_SYSTEM, h.sys, "inspection: the worker process cannot be confined");
 	if (h.status == WIRE_NO_MEMORY)
-		return cannot_say(job->rules, &job->req, "it needs more than 400 MB of memory", ret, err);
+		return cannot_say(job->rules, &job->req, true, "it needs more than 400 MB of memory", ret, err);
 	*ret = found;
 	return 0;
 }
