@@ -498,7 +498,7 @@ static void the_lowest_level_knows_only_its_list(void **state UNUSED)
 static void a_parse_error_weighs_by_level(void **state UNUSED)
 {
 	static const enum severity want[] = { [INSPECTION_STRICT] = SEVERITY_CRITICAL,
-					      [INSPECTION_GUARD] = SEVERITY_MEDIUM,
+					      [INSPECTION_GUARD] = SEVERITY_HIGH,
 					      [INSPECTION_REPORT] = SEVERITY_MEDIUM };
 
 	for (size_t t = INSPECTION_REPORT; t < ARRAY_LEN(want); t++) {
