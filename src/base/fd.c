@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/str.h"
@@ -157,6 +158,9 @@ int fd_pipe_to_child(int *child, int *ours, bool child_reads, int min)
 		return -errno;
 	*child = ends[child_reads ? 0 : 1];
 	*ours = ends[child_reads ? 1 : 0];
+	/* By way of /proc/self/fd whoever has this end can open it again, whatever its user id is, and only that end. */
+	if (fchmod(*child, child_reads ? 0444 : 0222) < 0)
+		return -errno;
 	/* Only our end: O_NONBLOCK is a property of the open file, and each end has its own. */
 	if (fd_set_nonblock(*ours) < 0)
 		return -errno;

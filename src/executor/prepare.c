@@ -10,7 +10,7 @@
 
 /* What every program finds in its environment; the language and then the request may replace entries. */
 static const char *const common_env[] = {
-	"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" PLAN_WORKSPACE, "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=sandbox",
+	"PATH=/usr/local/bin:/usr/bin:/bin:/run/brig/bin", "HOME=" PLAN_WORKSPACE, "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=sandbox",
 };
 
 static int parse_user(const char *user, uint32_t *uid, uint32_t *gid, struct brig_error *err)
@@ -252,7 +252,8 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.gid = pr->gid,
 		.family = step->family,
 		.profile = set->seccomp_profile,
-		.deny_write_exec = step->deny_write_exec,
+		/* The program may start any other, and some compile as they go; only `strict` is for those that do not. */
+		.deny_write_exec = step->deny_write_exec && (!is_run || set->seccomp_profile == SECCOMP_PROFILE_STRICT),
 		.workspace_exec = set->workspace_exec || !is_run,
 		.argv = ret->argv,
 		.envp = ret->envp,

@@ -179,15 +179,33 @@ static int find_on_host(const struct subject *s, struct lang_command *ret, struc
 {
 	static const char *const dirs[] = { "/usr/local/bin/", "/usr/bin/", "/bin/" };
 	char paths[ARRAY_LEN(dirs)][PATH_MAX];
-	struct lang_step step = { .program = s->req->args[0],
+	const char *name = s->req->args[0];
+	struct lang_step step = { .program = name,
 				  .install = "install the package that has it; programs are looked for in "
 					     "/usr/local/bin, /usr/bin and /bin" };
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-		(void)snprintf(paths[i], sizeof(paths[i]), "%s%.255s", dirs[i], s->req->args[0]);
+		(void)snprintf(paths[i], sizeof(paths[i]), "%s%.255s", dirs[i], name);
 		step.tool[i] = paths[i];
 	}
+	/* Where the host has only python3, a cell has it by both names. */
+	if (str_eq(name, "python"))
+		step.tool[ARRAY_LEN(dirs)] = "/usr/bin/python3";
 	return lang_command_make(s->lang, &step, "", ret, err);
+}
+
+/* What of code in this language is written for another program than the one that is always there. */
+static int prefer_variant(const struct subject *s, const char *source, const struct subject_place *place,
+			  struct lang_command *ret)
+{
+	const struct brig_request *req = s->req;
+	const struct language *variant;
+
+	if (place->in_image || *place->set->rootfs || req->kind != BRIG_KIND_CODE ||
+	    !lang_is_open(s->lang, req->language, req->code, req->code_len))
+		return -ENOENT;
+	variant = lang_by_name(s->lang->preferred_variant);
+	return lang_command_make(variant, &variant->run, source, ret, NULL);
 }
 
 int subject_command(const struct subject *s, const struct lang_step *step, const char *source,
@@ -199,6 +217,8 @@ int subject_command(const struct subject *s, const struct lang_step *step, const
 		*ret_skip = 1;
 		return find_on_host(s, ret, err);
 	}
+	if (prefer_variant(s, source, place, ret) == 0)
+		return 0;
 	return place->in_image ? lang_command_make_in_image(s->lang, step, source, ret, err)
 			       : lang_command_make(s->lang, step, source, ret, err);
 }

@@ -4,7 +4,8 @@
  *
  * One refinement: where a row has variants (bash is one of shell), the general name or extension leaves
  * the choice to the file, so "build.sh" that starts with #!/bin/bash runs with bash, as it would anywhere.
- * An alias is exact: --lang sh means sh.
+ * An alias is exact: --lang sh means sh.  A file that does not say, either, runs with the preferred variant where that
+ * is installed (lang_is_open): most of them are written for bash.
  */
 #include <stdio.h>
 #include <string.h>
@@ -128,6 +129,7 @@ const struct language *lang_by_program(const char *program)
 	} more[] = {
 		{ "pytest", "python" },  { "pip", "python" }, { "pip3", "python" }, { "npm", "javascript" },
 		{ "npx", "javascript" }, { "gofmt", "go" },   { "cc", "c" },        { "make", "c" },
+		{ "c++", "cpp" },        { "cargo", "rust" }, { "java", "java" },   { "javac", "java" },
 	};
 	const char *name = base_name(program);
 	const struct language *lang = by_interpreter(name);
@@ -230,4 +232,12 @@ int lang_detect(const char *name, const char *file_name, const char *code, size_
 		lang = bang;
 	*ret = lang;
 	return 0;
+}
+
+bool lang_is_open(const struct language *lang, const char *name, const char *code, size_t len)
+{
+	char line[SHEBANG_MAX];
+
+	return lang->preferred_variant && (!name || !*name || strcasecmp(lang->name, name) == 0) &&
+	       !shebang_of(code, len, line, sizeof(line));
 }

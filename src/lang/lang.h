@@ -39,6 +39,7 @@ struct language {
 	const char *name;
 	const char *title;           /* for people */
 	const char *aliases[6];      /* other names of exactly this row */
+	const char *preferred_variant; /* its variant for code that names no interpreter, where that is installed */
 	const char *variant_of;      /* name of a row that an extension or a shebang may turn into this one */
 	const char *extensions[8];   /* with the dot */
 	const char *interpreters[6]; /* what a shebang may name; "python3" also stands for "python3.11" */
@@ -70,6 +71,11 @@ const char *lang_label(const char *name);
  */
 int lang_detect(const char *name, const char *file_name, const char *code, size_t len, const struct language **ret,
 		struct brig_error *err);
+/*
+ * Whether that left the choice between the row and its variants open: neither the name, which may be NULL or "", nor a
+ * shebang made it.
+ */
+bool lang_is_open(const struct language *lang, const char *name, const char *code, size_t len);
 /*
  * A safe name for the source file in the workspace: one path component of valid UTF-8 without control
  * characters, at most LANG_NAME_MAX bytes, with an extension that the toolchain accepts; as near to

@@ -61,6 +61,8 @@ static uint64_t rights_of_grant(unsigned grant)
 		rights |= LANDLOCK_ACCESS_FS_READ_DIR;
 	if (grant & LANDLOCK_WRITE_FILE)
 		rights |= LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE;
+	if (grant & LANDLOCK_IOCTL)
+		rights |= ACCESS_IOCTL_DEV;
 	return rights;
 }
 

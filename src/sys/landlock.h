@@ -11,6 +11,7 @@ enum landlock_grant {
 	LANDLOCK_EXEC = 1 << 2,
 	LANDLOCK_WRITE_FILE = 1 << 3, /* write to files that are there, nothing else: device nodes */
 	LANDLOCK_LIST = 1 << 4,       /* see the names in directories, nothing else */
+	LANDLOCK_IOCTL = 1 << 5,      /* requests to devices */
 };
 
 struct landlock_rule {

@@ -81,7 +81,7 @@ static json_t *tmpfs(const struct cell *c)
 			(void)snprintf(owner, sizeof(owner), "mode=0755,uid=%u,gid=%u", c->plan->uid, c->plan->gid);
 		(void)json_object_set_new(v, names[i],
 					  text("rw,nosuid,nodev,%s,size=%llu,%s%s",
-					       i == 0 && c->plan->workspace_exec ? "exec" : "noexec",
+					       i < 2 && c->plan->workspace_exec ? "exec" : "noexec",
 					       (unsigned long long)s.bytes[i], inodes, owner));
 	}
 	/* Podman would make these writable, without a limit. */

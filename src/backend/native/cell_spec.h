@@ -15,6 +15,7 @@
 
 #define SYSTEM_DIRS_MAX    40
 #define EXTRA_BINDS_MAX    8
+#define ETC_DIRS_MAX       8
 #define LANDLOCK_RULES_MAX (SYSTEM_DIRS_MAX + 8)
 
 /* One entry of the cell's root: a symbolic link to make, or a directory to show read-only. */
@@ -32,6 +33,18 @@ struct extra_bind {
 	bool is_dir;
 };
 
+#define MACHINE_FILES    7
+#define MACHINE_CPUS_MAX 64
+
+/* What /proc tells of the machine (machine.c): one text after the other. */
+struct machine {
+	char cpus[16]; /* of /sys/devices/system/cpu */
+	size_t len, end[MACHINE_FILES];
+	char text[16 * 1024];
+};
+extern const char *const machine_names[MACHINE_FILES];
+void machine_describe(struct machine *m, const struct limits *l);
+
 /* What is to be hidden of a project, as it was before the clone. */
 enum hidden_kind { HIDDEN_GONE, HIDDEN_FILE, HIDDEN_DIR };
 
@@ -39,6 +52,7 @@ struct cell_spec {
 	const struct plan *plan;
 	bool has_cgroup;       /* REPORT_ENTER will come */
 	bool two_ids;          /* inside 0 is init's, inside plan->uid the program's; else one id for both */
+	bool has_ptys;         /* not in the strict profile: the kernel's terminals are much code */
 	bool cgroup_ns_cloned; /* clone3 has made it already */
 	int abi;               /* Landlock; 0: none */
 	struct seccomp_filter payload_filter, init_filter;
@@ -55,6 +69,7 @@ struct cell_spec {
 	char root_inodes[24];
 	const enum hidden_kind *hidden; /* of plan->workspace->hidden */
 	char time_offsets[96];
+	struct machine machine;
 	char *env_start, *env_end; /* the supervisor's own environment strings: wiped in init */
 
 	/* child ends */
@@ -75,7 +90,7 @@ struct cell_build {
 		uint64_t copy_bytes, copy_inodes; /* at most */
 		uint64_t own_bytes, own_inodes;   /* struct report */
 	} project;
-	int dir_tree[SYSTEM_DIRS_MAX], bind_tree[EXTRA_BINDS_MAX], alternatives;
+	int dir_tree[SYSTEM_DIRS_MAX], bind_tree[EXTRA_BINDS_MAX], etc_tree[ETC_DIRS_MAX];
 	pid_t payload;
 	int payload_pidfd;
 	int listener; /* of the telling filter; FD_NONE: the plain one is installed */
@@ -115,6 +130,7 @@ int root_open_trees(struct cell_build *b);
 int root_make(struct cell_build *b);
 int root_show_system(struct cell_build *b);
 int root_write_etc(struct cell_build *b);
+int root_write_sys(struct cell_build *b);
 int root_show_devices(struct cell_build *b);
 int root_mount_proc(struct cell_build *b);
 int root_mount_scratch(struct cell_build *b);

@@ -143,7 +143,9 @@ static void make_rules(struct cell_spec *s)
 		add_rule(s, "/opt", LANDLOCK_READ | LANDLOCK_EXEC);
 	add_rule(s, "/dev", LANDLOCK_READ | LANDLOCK_WRITE_FILE);
 	add_rule(s, "/dev/shm", LANDLOCK_READ | LANDLOCK_WRITE);
-	add_rule(s, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE);
+	if (s->has_ptys)
+		add_rule(s, "/dev/pts", LANDLOCK_READ | LANDLOCK_WRITE_FILE | LANDLOCK_IOCTL);
+	add_rule(s, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE | (s->plan->workspace_exec ? LANDLOCK_EXEC : 0));
 	add_rule(s, PLAN_WORKSPACE,
 		 LANDLOCK_READ | (s->plan->workspace && s->plan->workspace->read_only ? 0 : LANDLOCK_WRITE) |
 			 (s->plan->workspace_exec ? LANDLOCK_EXEC : 0));

@@ -232,6 +232,8 @@ struct mount_scan {
 	struct facts *facts;
 	const char *path;
 	char writable[200];
+	size_t own_proc;         /* files of ours that lie over names in /proc */
+	char other_proc[64];     /* the first mount there that is none of ours */
 	const char *workspace; /* what the last mount on it is, which covers the others */
 	struct covers covers;
 };
@@ -244,6 +246,23 @@ static void note_writable(struct mount_scan *s, const char *point)
 	if (proc_list_has(s->writable, ' ', point))
 		return;
 	(void)snprintf(s->writable + len, sizeof(s->writable) - len, "%s%s", len ? " " : "", point);
+}
+
+/* Below /proc only our own files may be seen beside processes: each over the name that it stands for. */
+static void note_proc(struct mount_scan *s, const struct mount_line *m)
+{
+	const char *name = m->point + strlen("/proc/");
+
+	if (strncmp(m->point, "/proc/", strlen("/proc/")) != 0)
+		return;
+	for (size_t i = 0; i < MACHINE_FILES; i++)
+		if (str_eq(name, machine_names[i]) && str_eq(m->root, m->point) && str_eq(m->fstype, "tmpfs") &&
+		    proc_list_has(m->options, ',', "ro")) {
+			s->own_proc++;
+			return;
+		}
+	if (!s->other_proc[0])
+		(void)str_copy(s->other_proc, sizeof(s->other_proc), name);
 }
 
 /* Writes never reach the project itself: they go to an overlay's upper layer, to a copy, or nowhere. */
@@ -276,6 +295,7 @@ static bool visit_mount(char *line, void *arg)
 
 		fact_text(s->facts, FACT_proc_flags, pid_only ? "subset=pid" : m.super, "%s", s->path);
 	}
+	note_proc(s, &m);
 	note_workspace(s, &m);
 	/* A folder on the way to a file that is held: what is written there is written to the workspace. */
 	if (strncmp(m.point, PLAN_WORKSPACE "/", strlen(PLAN_WORKSPACE "/")) == 0 &&
@@ -392,6 +412,10 @@ static void read_mounts(struct cell *c, struct facts *f)
 		return;
 	}
 	fact_text(f, FACT_writable_mounts, scan.writable, "%s", path);
+	/* All or none: a kernel without a way to put them there shows nothing of the machine. */
+	if (!scan.other_proc[0] && scan.own_proc > 0 && scan.own_proc < MACHINE_FILES)
+		(void)snprintf(scan.other_proc, sizeof(scan.other_proc), "%zu files of %d", scan.own_proc, MACHINE_FILES);
+	fact_text(f, FACT_machine_files, scan.other_proc[0] ? scan.other_proc : "masked", "%s", path);
 	if (scan.workspace)
 		fact_text(f, FACT_workspace, scan.workspace, "%s", path);
 	read_covers(c, &scan.covers, left_out, path, f);

@@ -91,6 +91,7 @@ static void fill_spec(struct cell *c)
 
 	s->has_cgroup = c->host->has_cgroups;
 	s->two_ids = c->host->ids.kind != IDMAP_OWN;
+	s->has_ptys = plan->profile != SECCOMP_PROFILE_STRICT;
 	s->abi = c->host->landlock_abi;
 	s->payload_filter = seccomp_filter_for(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
 	if (plan->report_denied && seccomp_can_listen())
@@ -104,6 +105,7 @@ static void fill_spec(struct cell *c)
 	(void)snprintf(s->time_offsets, sizeof(s->time_offsets), "monotonic -%lld 0\nboottime -%lld 0\n",
 		       (long long)(mono.tv_sec > 1 ? mono.tv_sec - 1 : 0),
 		       (long long)(boot.tv_sec > 1 ? boot.tv_sec - 1 : 0));
+	machine_describe(&s->machine, &plan->limits);
 	find_environment(s);
 }
 

@@ -5,8 +5,10 @@
  *   /                a small tmpfs of ours, sealed read-only before the program starts
  *   /usr, /bin ...   the host's (or the given rootfs'), copied recursively, read-only, nosuid, nodev
  *   /etc             a few files of ours
- *   /dev             null zero full random urandom, and links to /proc/self/fd
- *   /proc            only the cell's processes: subset=pid, hidepid=ptraceable
+ *   /dev             null zero full random urandom, ptys of its own, and links to /proc/self/fd
+ *   /proc            only the cell's processes: subset=pid, hidepid=ptraceable; and what machine.c tells of the machine
+ *   /sys             how many cpus there are
+ *   /run/brig/bin    the last folder of $PATH: `python`, where the host has only python3
  *   /workspace, /tmp, /dev/shm   three directories of one tmpfs, whose size is the disk limit; with a project,
  *                    what root_project.c makes of the first
  *
@@ -24,6 +26,14 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "sys/mnt.h"
+
+/*
+ * What of the host's /etc programs below /usr cannot do without, where it is: Debian's /usr/bin/cc, awk ... lead through
+ * the first; a Java without its security settings, and an R without its paths, does not start.
+ */
+static const char *const etc_dirs[] = { "alternatives",    "java-11-openjdk", "java-17-openjdk",
+					"java-21-openjdk", "java-25-openjdk", "R" };
+_Static_assert(ARRAY_LEN(etc_dirs) <= ETC_DIRS_MAX, "room for each");
 
 /*
  * Copies, still detached, of what the cell will show of the host.  Taken while this process has the
@@ -45,9 +55,15 @@ int root_open_trees(struct cell_build *b)
 		if (b->bind_tree[i] < 0)
 			return b->bind_tree[i];
 	}
-	/* Debian's /usr/bin/cc, awk ... lead through here; other systems do without. */
-	b->alternatives = s->own_etc ? mount_copy(AT_FDCWD, "/etc/alternatives", MNT_RO | MNT_RECURSIVE) : -ENOENT;
-	return b->alternatives < 0 && b->alternatives != -ENOENT ? b->alternatives : 0;
+	for (size_t i = 0; i < ARRAY_LEN(etc_dirs); i++) {
+		char path[64];
+
+		(void)stpcpy(stpcpy(path, "/etc/"), etc_dirs[i]);
+		b->etc_tree[i] = s->own_etc ? mount_copy(AT_FDCWD, path, MNT_RO | MNT_RECURSIVE) : -ENOENT;
+		if (b->etc_tree[i] < 0 && b->etc_tree[i] != -ENOENT)
+			return b->etc_tree[i];
+	}
+	return 0;
 }
 
 int root_make(struct cell_build *b)
@@ -55,7 +71,8 @@ int root_make(struct cell_build *b)
 	const struct mount_param params[] = { { "size", "4m" },
 					      { "nr_inodes", b->spec->root_inodes },
 					      { "mode", "0755" } };
-	static const char *const dirs[] = { "etc", "dev", "dev/shm", "proc", "tmp", "workspace" };
+	static const char *const dirs[] = { "etc", "dev", "dev/shm", "dev/pts", "proc",   "tmp",
+					    "run", "run/brig", "run/brig/bin", "workspace" };
 	int rc;
 
 	b->root = mount_new("tmpfs", params, ARRAY_LEN(params), 0);
@@ -68,7 +85,8 @@ int root_make(struct cell_build *b)
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		if (mkdirat(b->root, dirs[i], 0755) < 0)
 			return -errno;
-	return 0;
+	/* Without a python3 the link leads nowhere, which is the same as no link to whoever looks for a program. */
+	return symlinkat("/usr/bin/python3", b->root, "run/brig/bin/python") < 0 ? -errno : 0;
 }
 
 int root_show_system(struct cell_build *b)
@@ -117,6 +135,20 @@ static int copy_ld_cache(int etc, int source)
 	return n < 0 ? -errno : 0;
 }
 
+static int show_etc_dirs(struct cell_build *b, int etc)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(etc_dirs) && rc == 0; i++) {
+		if (b->etc_tree[i] < 0)
+			continue;
+		if (mkdirat(etc, etc_dirs[i], 0755) < 0)
+			return -errno;
+		rc = mount_attach(b->etc_tree[i], etc, etc_dirs[i]);
+	}
+	return rc;
+}
+
 int root_write_etc(struct cell_build *b)
 {
 	static const struct {
@@ -140,13 +172,11 @@ int root_write_etc(struct cell_build *b)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_LEN(files) && rc == 0; i++)
 		rc = root_write_file(etc, files[i].name, 0644, files[i].text, strlen(files[i].text));
+	if (rc == 0 && symlinkat("../usr/lib/os-release", etc, "os-release") < 0)
+		rc = -errno;
 	if (rc == 0 && b->spec->ld_cache >= 0)
 		rc = copy_ld_cache(etc, b->spec->ld_cache);
-	if (rc < 0 || b->alternatives < 0)
-		return rc;
-	if (mkdirat(etc, "alternatives", 0755) < 0)
-		return -errno;
-	return mount_attach(b->alternatives, b->root, "etc/alternatives");
+	return rc < 0 ? rc : show_etc_dirs(b, etc);
 }
 
 /* The node must be the device it claims to be: a mask made of a replaced /dev/null masks nothing. */
@@ -166,6 +196,32 @@ static int show_device(struct cell_build *b, const char *source, const char *tar
 	return rc < 0 ? rc : mount_attach(tree, b->root, target);
 }
 
+/* An instance of the cell's own: it holds none but the cell's terminals.  The kernel has a few thousand for all. */
+static int show_ptys(struct cell_build *b)
+{
+	static const struct mount_param params[] = { { "mode", "0620" }, { "ptmxmode", "0666" }, { "max", "16" } };
+	AUTO_FD tree = mount_new("devpts", params, ARRAY_LEN(params), MNT_DEV | MNT_NOEXEC);
+
+	return tree < 0 ? tree : mount_attach(tree, b->root, "dev/pts");
+}
+
+/* All there is of /sys. */
+int root_write_sys(struct cell_build *b)
+{
+	static const char *const dirs[] = { "sys", "sys/devices", "sys/devices/system", "sys/devices/system/cpu" };
+	static const char *const files[] = { "sys/devices/system/cpu/possible", "sys/devices/system/cpu/present",
+					     "sys/devices/system/cpu/online" };
+	const char *cpus = b->spec->machine.cpus;
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		if (mkdirat(b->root, dirs[i], 0755) < 0)
+			return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(files) && rc == 0; i++)
+		rc = root_write_file(b->root, files[i], 0444, cpus, strlen(cpus));
+	return rc;
+}
+
 int root_show_devices(struct cell_build *b)
 {
 	static const struct {
@@ -180,6 +236,7 @@ int root_show_devices(struct cell_build *b)
 		{ "/proc/self/fd/0", "dev/stdin" },
 		{ "/proc/self/fd/1", "dev/stdout" },
 		{ "/proc/self/fd/2", "dev/stderr" },
+		{ "pts/ptmx", "dev/ptmx" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
@@ -191,14 +248,55 @@ int root_show_devices(struct cell_build *b)
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		if (symlinkat(links[i][0], b->root, links[i][1]) < 0)
 			return -errno;
-	return 0;
+	return b->spec->has_ptys ? show_ptys(b) : 0;
+}
+
+/* Written where /proc will cover it, so that the bytes have no second name. */
+static int make_machine_file(struct cell_build *b, size_t i, const char *path)
+{
+	const struct machine *m = &b->spec->machine;
+	size_t start = i ? m->end[i - 1] : 0;
+	int rc = root_write_file(b->root, path, 0444, m->text + start, m->end[i] - start);
+
+	return rc < 0 ? rc : mount_copy(b->root, path, MNT_RO | MNT_NOEXEC);
+}
+
+/*
+ * With subset=pid there is nothing in /proc to mount a file on.  But a name that was looked up before stays as long as
+ * something is mounted on it: so the tree is made whole, our files cover the names that they stand for, and then it is
+ * reduced to processes.  No other name was looked up, so none but the covered ones is left.
+ */
+static int mount_proc_of_machine(struct cell_build *b)
+{
+	static const struct mount_param hidden = { "hidepid", "ptraceable" }, reduced = { "subset", "pid" };
+	char path[MACHINE_FILES][32];
+	int tree[MACHINE_FILES], rc = 0;
+	AUTO_FD proc = FD_NONE;
+	size_t n = 0;
+
+	for (; n < MACHINE_FILES && rc >= 0; n++) {
+		(void)stpcpy(stpcpy(path[n], "proc/"), machine_names[n]);
+		rc = tree[n] = make_machine_file(b, n, path[n]);
+	}
+	proc = rc < 0 ? rc : mount_new("proc", &hidden, 1, MNT_NOEXEC);
+	rc = proc < 0 ? proc : mount_attach(proc, b->root, "proc");
+	for (size_t i = 0; i < n; i++) {
+		if (rc == 0)
+			rc = mount_attach(tree[i], b->root, path[i]);
+		fd_closep(&tree[i]);
+	}
+	return rc < 0 ? rc : mount_reconfigure(proc, &reduced, 1);
 }
 
 int root_mount_proc(struct cell_build *b)
 {
 	static const struct mount_param params[] = { { "subset", "pid" }, { "hidepid", "ptraceable" } };
-	AUTO_FD proc = mount_new("proc", params, ARRAY_LEN(params), MNT_NOEXEC);
+	AUTO_FD proc = FD_NONE;
 
+	if (mount_proc_of_machine(b) == 0)
+		return 0;
+	/* A kernel that has no such way: nothing of the machine, on top of what was begun. */
+	proc = mount_new("proc", params, ARRAY_LEN(params), MNT_NOEXEC);
 	/* Without subset the tree still shows only this pid namespace; that is the degraded form. */
 	if (proc < 0 && b->spec->plan->may_degrade & PROT_BIT(PROT_proc_subset))
 		proc = mount_new("proc", NULL, 0, MNT_NOEXEC);
@@ -250,7 +348,7 @@ int root_mount_scratch(struct cell_build *b)
 	if (rc == 0)
 		rc = root_show_scratch(b, "shm", "dev/shm", 01777, MNT_NOEXEC);
 	if (rc == 0)
-		rc = root_show_scratch(b, "tmp", "tmp", 01777, MNT_NOEXEC);
+		rc = root_show_scratch(b, "tmp", "tmp", 01777, b->spec->plan->workspace_exec ? 0 : MNT_NOEXEC);
 	return rc;
 }
 

@@ -39,14 +39,14 @@ done()
 
 attack("FS-01e", "looks for the host's private places", "python", """
 for path in ('/root', '/home', '/etc/shadow', '/etc/gshadow', '/etc/ssh', '/var/log', '/var/lib/docker', '/boot', '/run/secrets',
-             '/sys', '/mnt', '/media', '/srv', '/lost+found', '/.dockerenv', '/root/.ssh', '/etc/sudoers', '/var/run/docker.sock'):
+             '/sys/class', '/mnt', '/media', '/srv', '/lost+found', '/.dockerenv', '/root/.ssh', '/etc/sudoers', '/var/run/docker.sock'):
     def look(path=path):
         entries = os.listdir(path) if os.path.isdir(path) else [read(path)]
         if not entries: raise OSError(2, 'empty')
         return entries
     attempt(path, look)
 done()
-""", denied(18, engine_gives=("/sys", "/.dockerenv")))
+""", denied(18, engine_gives=("/sys/class", "/.dockerenv")))
 
 attack("FS-01f", "reads a host secret through links it makes itself", "python", """
 os.symlink('@SECRET@', 'direct'); os.symlink('/proc/self/root@SECRET@', 'magic'); os.symlink('/proc/1/root', 'init')
@@ -188,18 +188,18 @@ done()
 """, denied(16))
 
 attack("FS-08b", "opens devices it has no use for", "python", """
-for name in ('mem', 'kmem', 'port', 'kmsg', 'kvm', 'fuse', 'vda', 'vda1', 'sda', 'sda1', 'nvme0', 'loop0', 'loop-control', 'net/tun', 'ptmx',
-             'pts/ptmx', 'tty', 'console', 'tty0', 'ttyS0', 'input/event0', 'dri/card0', 'vsock', 'vhost-vsock', 'vhost-net', 'userfaultfd', 'hpet',
+for name in ('mem', 'kmem', 'port', 'kmsg', 'kvm', 'fuse', 'vda', 'vda1', 'sda', 'sda1', 'nvme0', 'loop0', 'loop-control', 'net/tun',
+             'tty', 'console', 'tty0', 'ttyS0', 'input/event0', 'dri/card0', 'vsock', 'vhost-vsock', 'vhost-net', 'userfaultfd', 'hpet',
              'cpu/0/msr', 'btrfs-control', 'mapper/control', 'uinput', 'snapshot', 'nvram', 'rtc0', 'watchdog', 'autofs', 'cuse', 'udmabuf'):
     attempt(name, os.open, '/dev/' + name, os.O_RDWR)
 done()
-""", denied(38, engine_gives=("ptmx", "pts/ptmx", "tty")))
+""", denied(36, engine_gives=("tty",)))
 
 attack("FS-08c", "takes stock of /dev: only harmless names are there", "python", """
-allowed = {'null', 'zero', 'full', 'random', 'urandom', 'fd', 'stdin', 'stdout', 'stderr', 'shm'}
+allowed = {'null', 'zero', 'full', 'random', 'urandom', 'fd', 'stdin', 'stdout', 'stderr', 'shm', 'ptmx', 'pts'}
 fact('entries', len(os.listdir('/dev')))
 fact('extra', sorted(set(os.listdir('/dev')) - allowed))
-""", facts(entries=lambda n: int(n) >= 5, extra="[]" if harness.BACKEND != "docker" else "['mqueue', 'ptmx', 'pts', 'tty']"), harmless=True)
+""", facts(entries=lambda n: int(n) >= 5, extra="[]" if harness.BACKEND != "docker" else "['mqueue', 'tty']"), harmless=True)
 
 attack("FS-09a", "hard-links files of the root tree into the workspace", "shell", """
 for f in /usr/bin/env /etc/passwd /bin/sh /proc/self/status /dev/null; do attempt "link$f" ln "$f" /workspace/linked; done
@@ -253,8 +253,8 @@ for name in ('security.capability', 'trusted.x', 'security.selinux', 'security.i
 done()
 """, denied(5))
 
-attack("FS-11a", "executes from /tmp and /dev/shm", "shell", r"""
-for d in /tmp /dev/shm; do
+attack("FS-11a", "executes from the workspace, /tmp and /dev/shm, where policy forbids it", "shell", r"""
+for d in /workspace /tmp /dev/shm; do
 	cp /usr/bin/id $d/prog; chmod 755 $d/prog
 	attempt exec$d $d/prog
 	printf '#!/bin/sh\nid\n' >$d/script; chmod 755 $d/script
@@ -262,12 +262,12 @@ for d in /tmp /dev/shm; do
 	attempt loader$d $(ls /lib64/ld-linux* /lib/ld-linux* 2>/dev/null | head -1) $d/prog
 done
 done_
-""", denied(6))
+""", denied(9), workspace_exec="false")
 
 attack("FS-11b", "maps files of noexec places executable", "c", r"""
 int main(void)
 {
-	const char *where[] = { "/tmp/code", "/dev/shm/code" };
+	const char *where[] = { "/dev/shm/code", "/dev/shm/more" };
 	for (int i = 0; i < 2; i++) {
 		int fd = open(where[i], O_CREAT | O_RDWR, 0755);
 		write(fd, "\xc3", 1);

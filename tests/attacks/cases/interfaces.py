@@ -334,11 +334,20 @@ int main(void)
 }""", denied(1, ("ENOSYS", "EPERM")))
 
 attack("SD-05", "watches the load of the machine", "python", """
-for path in ('/proc/loadavg', '/proc/stat', '/proc/meminfo', '/proc/vmstat', '/proc/pressure/cpu', '/proc/softirqs', '/proc/schedstat', '/proc/zoneinfo',
+for path in ('/proc/vmstat', '/proc/pressure/cpu', '/proc/softirqs', '/proc/schedstat', '/proc/zoneinfo',
              '/proc/buddyinfo', '/sys/fs/cgroup/cpu.stat', '/sys/devices/system/node/node0/numastat', '/proc/net/../cpuinfo'):
     attempt(path, read, path)
 done()
-""", denied(12), needs=["proc_subset"], harmless=True)
+""", denied(9), needs=["proc_subset"], harmless=True)
+
+attack("SD-05b", "watches the load of the machine in the files that a cell has of it", "python", """
+import time
+names = ('loadavg', 'stat', 'meminfo', 'uptime', 'cpuinfo')
+first = [read('/proc/' + name) for name in names]
+end = time.process_time() + 0.2
+while time.process_time() < end: bytearray(1 << 20)
+fact('changed', [name for name, was in zip(names, first) if read('/proc/' + name) != was])
+""", facts(changed="[]"), needs=["proc_subset"], harmless=True)
 
 
 @hosted("SD-06", "machine id, boot id, host name, uptime")

@@ -107,10 +107,10 @@ done()
 
 attack("PR-05a", "reads what the kernel tells about itself", "python", """
 for name in ('kallsyms', 'kcore', 'kmsg', 'keys', 'key-users', 'interrupts', 'timer_list', 'slabinfo', 'iomem', 'ioports', 'modules', 'vmallocinfo', 'config.gz',
-             'sched_debug', 'latency_stats', 'pagetypeinfo', 'cmdline', 'version', 'mounts/../cpuinfo', 'partitions', 'diskstats', 'swaps', 'crypto', 'devices'):
+             'sched_debug', 'latency_stats', 'pagetypeinfo', 'cmdline', 'mounts/../cpuinfo', 'partitions', 'diskstats', 'swaps', 'crypto', 'devices'):
     attempt(name, read, '/proc/' + name)
 done()
-""", denied(24), needs=["proc_subset"], harmless=True)
+""", denied(23), needs=["proc_subset"], harmless=True)
 
 attack("PR-05d", "looks for a word about the machine in /proc and /sys", "python", """
 told = []
@@ -137,7 +137,7 @@ int main(void)
 
 attack("PR-05c", "reads serial numbers, power meters and addresses from sysfs", "python", """
 for path in ('/sys/class/dmi/id/product_uuid', '/sys/class/dmi/id/board_serial', '/sys/class/powercap/intel-rapl:0/energy_uj', '/sys/firmware/acpi/tables/DSDT',
-             '/sys/kernel/notes', '/sys/kernel/btf/vmlinux', '/sys/class/net', '/sys/devices/system/cpu', '/sys/block', '/proc/acpi', '/proc/device-tree'):
+             '/sys/kernel/notes', '/sys/kernel/btf/vmlinux', '/sys/class/net', '/sys/devices/system/cpu/vulnerabilities', '/sys/block', '/proc/acpi', '/proc/device-tree'):
     attempt(path, lambda: os.listdir(path) if os.path.isdir(path) else read(path))
 done()
 """, denied(11), needs=["own_mounts"])
