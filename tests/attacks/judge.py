@@ -98,7 +98,7 @@ def fact(name, value): print('FACT', name, value, flush=True)
 def begun(): print('BEGUN', flush=True)
 def done(): print('END', ATTEMPTS, flush=True)
 """,
-	"shell": r"""
+	"shell": r"""#!/bin/sh
 n=0
 attempt() { name=$1; shift; n=$((n+1)); if got=$("$@" 2>&1); then echo "ATTEMPT $name GOT $(echo $got | head -c 150)"
 	else echo "ATTEMPT $name denied $(echo $got | tail -c 60 | tr '\n' ' ')"; fi; }
