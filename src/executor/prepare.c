@@ -10,7 +10,11 @@
 
 /* What every program finds in its environment; the language and then the request may replace entries. */
 static const char *const common_env[] = {
-	"PATH=/usr/local/bin:/usr/bin:/bin:/run/brig/bin", "HOME=" PLAN_WORKSPACE, "TMPDIR=/tmp", "LANG=C.UTF-8", "USER=sandbox",
+	"PATH=/usr/local/bin:/usr/bin:/bin:/run/brig/bin",
+	"HOME=" PLAN_WORKSPACE,
+	"TMPDIR=/tmp",
+	"LANG=C.UTF-8",
+	"USER=sandbox",
 };
 
 static int parse_user(const char *user, uint32_t *uid, uint32_t *gid, struct brig_error *err)

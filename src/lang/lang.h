@@ -37,16 +37,16 @@ struct lang_step {
 
 struct language {
 	const char *name;
-	const char *title;           /* for people */
-	const char *aliases[6];      /* other names of exactly this row */
+	const char *title;             /* for people */
+	const char *aliases[6];        /* other names of exactly this row */
 	const char *preferred_variant; /* its variant for code that names no interpreter, where that is installed */
-	const char *variant_of;      /* name of a row that an extension or a shebang may turn into this one */
-	const char *extensions[8];   /* with the dot */
-	const char *interpreters[6]; /* what a shebang may name; "python3" also stands for "python3.11" */
-	const char *source_name;     /* file name in the workspace when the request has none */
-	bool any_extension;          /* the runtime does not look at the file's extension */
-	const char *ignored_leading; /* characters at a name's start that make the toolchain skip the file */
-	const char *reserved_ending; /* end of a stem that means something else to the toolchain */
+	const char *variant_of;        /* name of a row that an extension or a shebang may turn into this one */
+	const char *extensions[8];     /* with the dot */
+	const char *interpreters[6];   /* what a shebang may name; "python3" also stands for "python3.11" */
+	const char *source_name;       /* file name in the workspace when the request has none */
+	bool any_extension;            /* the runtime does not look at the file's extension */
+	const char *ignored_leading;   /* characters at a name's start that make the toolchain skip the file */
+	const char *reserved_ending;   /* end of a stem that means something else to the toolchain */
 	bool compiles;
 	struct lang_step compile;
 	const char *output_name; /* what the compile step leaves in the workspace */

@@ -146,7 +146,8 @@ static void places_are_small_and_mostly_not_executable(void **state)
 	host.podman = true;
 	body = make_body();
 	assert_string_equal(mount_of(body, "/workspace"), "rw,nosuid,nodev,exec,size=5242880,mode=1777");
-	assert_non_null(strstr(mount_of(body, "/tmp"), ",noexec,"));
+	assert_non_null(strstr(mount_of(body, "/tmp"), ",exec,"));
+	assert_non_null(strstr(mount_of(body, "/dev/shm"), ",noexec,"));
 	json_decref(body);
 	plan.workspace_exec = false;
 	host.podman = false;

@@ -56,6 +56,7 @@ static void table_rows_are_complete(void **state)
 			check_step(l, &l->compile);
 		check_step(l, &l->run);
 		assert_true(!l->variant_of || lang_by_name(l->variant_of));
+		assert_true(!l->preferred_variant || lang_by_name(l->preferred_variant));
 	}
 }
 
@@ -132,6 +133,27 @@ static void detection_follows_the_order(void **state)
 		if (!str_eq(got->name, cases[i].want))
 			fail_msg("case %zu: got %s, want %s", i, got->name, cases[i].want);
 	}
+}
+
+static void only_general_words_leave_the_choice(void **state)
+{
+	static const struct {
+		const char *lang, *name, *code;
+		bool open;
+	} cases[] = {
+		{ "shell", NULL, "echo\n", true }, { "shell", "", "echo\n", true },
+		{ "shell", "Shell", "", true },    { "shell", "sh", "echo\n", false },
+		{ "shell", "dash", "", false },    { "shell", NULL, "#!/bin/sh\n", false },
+		{ "bash", NULL, "echo\n", false }, { "python", NULL, "x\n", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		if (lang_is_open(lang_by_name(cases[i].lang), cases[i].name, cases[i].code, strlen(cases[i].code)) !=
+		    cases[i].open)
+			fail_msg("case %zu", i);
+	assert_string_equal(lang_by_name("shell")->preferred_variant, "bash");
+	assert_string_equal(lang_by_name("C++")->name, "cpp");
 }
 
 static void detection_explains_what_it_cannot_tell(void **state)
@@ -599,6 +621,7 @@ int main(void)
 		cmocka_unit_test(table_rows_are_complete),
 		cmocka_unit_test(table_words_are_unique),
 		cmocka_unit_test(detection_follows_the_order),
+		cmocka_unit_test(only_general_words_leave_the_choice),
 		cmocka_unit_test(detection_explains_what_it_cannot_tell),
 		cmocka_unit_test(detection_survives_hostile_code),
 		cmocka_unit_test(source_names_are_mended),

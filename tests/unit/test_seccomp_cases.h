@@ -147,6 +147,10 @@ static const struct call_case cases[] = {
 	YES("ioctl", 0, 0x802c542a),                              /* TCGETS2 */
 	YES("ioctl", 0, 0x5413),                                  /* TIOCGWINSZ */
 	YES("ioctl", 0, 0x540f),                                  /* TIOCGPGRP */
+	YES("ioctl", 0, 0x540e),                                  /* TIOCSCTTY */
+	YES("ioctl", 0, 0x40045431),                              /* TIOCSPTLCK */
+	YES("ioctl", 0, 0x80045430),                              /* TIOCGPTN */
+	YES("ioctl", 0, 0x5441),                                  /* TIOCGPTPEER */
 	YES("ioctl", 0, 0x541b),                                  /* FIONREAD */
 	YES("ioctl", 0, 0x5421),                                  /* FIONBIO */
 	YES("ioctl", 0, 0x5450),                                  /* FIONCLEX */
@@ -156,12 +160,8 @@ static const struct call_case cases[] = {
 	{ "ioctl", { 3, 0x8933 }, ALLOW, "network", NO_POINTER }, /* SIOCGIFINDEX */
 	NO("ioctl", 0, 0x5412),                                   /* TIOCSTI */
 	NO("ioctl", 0, 0x541c),                                   /* TIOCLINUX */
-	NO("ioctl", 0, 0x540e),                                   /* TIOCSCTTY */
 	NO("ioctl", 0, 0x541d),                                   /* TIOCCONS */
 	NO("ioctl", 0, 0x5423),                                   /* TIOCSETD */
-	NO("ioctl", 0, 0x5431),                                   /* TIOCSPTLCK */
-	NO("ioctl", 0, 0x80045430),                               /* TIOCGPTN */
-	NO("ioctl", 0, 0x5441),                                   /* TIOCGPTPEER */
 	NO("ioctl", 0, 0x40086602),                               /* FS_IOC_SETFLAGS */
 	NO("ioctl", 0, 0xc0045877),                               /* FIFREEZE */
 	NO("ioctl", 0, 0x40049409),                               /* FICLONE */

@@ -232,8 +232,8 @@ struct mount_scan {
 	struct facts *facts;
 	const char *path;
 	char writable[200];
-	size_t own_proc;         /* files of ours that lie over names in /proc */
-	char other_proc[64];     /* the first mount there that is none of ours */
+	size_t own_proc;       /* files of ours that lie over names in /proc */
+	char other_proc[64];   /* the first mount there that is none of ours */
 	const char *workspace; /* what the last mount on it is, which covers the others */
 	struct covers covers;
 };
@@ -414,7 +414,8 @@ static void read_mounts(struct cell *c, struct facts *f)
 	fact_text(f, FACT_writable_mounts, scan.writable, "%s", path);
 	/* All or none: a kernel without a way to put them there shows nothing of the machine. */
 	if (!scan.other_proc[0] && scan.own_proc > 0 && scan.own_proc < MACHINE_FILES)
-		(void)snprintf(scan.other_proc, sizeof(scan.other_proc), "%zu files of %d", scan.own_proc, MACHINE_FILES);
+		(void)snprintf(scan.other_proc, sizeof(scan.other_proc), "%zu files of %d", scan.own_proc,
+			       MACHINE_FILES);
 	fact_text(f, FACT_machine_files, scan.other_proc[0] ? scan.other_proc : "masked", "%s", path);
 	if (scan.workspace)
 		fact_text(f, FACT_workspace, scan.workspace, "%s", path);

@@ -65,9 +65,8 @@ static void add_cpuinfo(struct machine *m, const struct limits *l)
 static void add_meminfo(struct machine *m, const struct limits *l)
 {
 	static const char *const full[] = { "MemTotal", "MemFree", "MemAvailable" };
-	static const char *const none[] = { "Buffers",   "Cached",   "SwapCached", "Active", "Inactive",
-					    "SwapTotal", "SwapFree", "Dirty",      "Mapped", "Shmem",
-					    "Slab",      "SReclaimable" };
+	static const char *const none[] = { "Buffers",  "Cached", "SwapCached", "Active", "Inactive", "SwapTotal",
+					    "SwapFree", "Dirty",  "Mapped",     "Shmem",  "Slab",     "SReclaimable" };
 	uint64_t bytes = l->memory_bytes;
 	struct sysinfo host;
 
@@ -86,7 +85,8 @@ static void add_stat(struct machine *m, const struct limits *l)
 	add(m, "cpu  0 0 0 %u 0 0 0 0 0 0\n", 100 * n);
 	for (unsigned i = 0; i < n; i++)
 		add(m, "cpu%u 0 0 0 100 0 0 0 0 0 0\n", i);
-	add(m, "intr 0\nctxt 0\nbtime %lld\nprocesses 2\nprocs_running 1\nprocs_blocked 0\n", (long long)time(NULL) - 1);
+	add(m, "intr 0\nctxt 0\nbtime %lld\nprocesses 2\nprocs_running 1\nprocs_blocked 0\n",
+	    (long long)time(NULL) - 1);
 }
 
 static void add_loadavg(struct machine *m, const struct limits *l UNUSED)

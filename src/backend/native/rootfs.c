@@ -71,8 +71,8 @@ int root_make(struct cell_build *b)
 	const struct mount_param params[] = { { "size", "4m" },
 					      { "nr_inodes", b->spec->root_inodes },
 					      { "mode", "0755" } };
-	static const char *const dirs[] = { "etc", "dev", "dev/shm", "dev/pts", "proc",   "tmp",
-					    "run", "run/brig", "run/brig/bin", "workspace" };
+	static const char *const dirs[] = { "etc", "dev", "dev/shm",  "dev/pts",      "proc",
+					    "tmp", "run", "run/brig", "run/brig/bin", "workspace" };
 	int rc;
 
 	b->root = mount_new("tmpfs", params, ARRAY_LEN(params), 0);
@@ -232,10 +232,8 @@ int root_show_devices(struct cell_build *b)
 		{ "/dev/random", 1, 8 }, { "/dev/urandom", 1, 9 },
 	};
 	static const char *const links[][2] = {
-		{ "/proc/self/fd", "dev/fd" },
-		{ "/proc/self/fd/0", "dev/stdin" },
-		{ "/proc/self/fd/1", "dev/stdout" },
-		{ "/proc/self/fd/2", "dev/stderr" },
+		{ "/proc/self/fd", "dev/fd" },       { "/proc/self/fd/0", "dev/stdin" },
+		{ "/proc/self/fd/1", "dev/stdout" }, { "/proc/self/fd/2", "dev/stderr" },
 		{ "pts/ptmx", "dev/ptmx" },
 	};
 
