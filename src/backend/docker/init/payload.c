@@ -199,7 +199,7 @@ static int apply_landlock(struct payload *p)
 		bool sealed = i == 0 && p->in->job.flags & WIRE_READ_ONLY;
 
 		add_rule(p, place_name[i],
-			 LANDLOCK_READ | (sealed ? 0 : LANDLOCK_WRITE) | (i == 0 && exec ? LANDLOCK_EXEC : 0));
+			 LANDLOCK_READ | (sealed ? 0 : LANDLOCK_WRITE) | (i < 2 && exec ? LANDLOCK_EXEC : 0));
 	}
 	return landlock_confine(p->in->landlock_abi, p->rules, p->n_rules);
 }
