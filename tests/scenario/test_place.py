@@ -7,7 +7,6 @@ import harness
 from harness import add, case
 
 NATIVE = harness.BACKEND != "docker"
-FREE = ("--set", "inspection=off")	# these are about the cell
 
 
 def has(*programs):
@@ -18,16 +17,16 @@ def has(*programs):
 def p1_node_everywhere(t):
 	if not (has("node") and NATIVE):
 		t.skip("this needs Node on the host")
-	r = t.verdict(t.cell(*FREE, code="node -e 'console.log([1, 2, 3].map(x => x * 2).join())'", lang="sh"), "ok")
+	r = t.verdict(t.cell(code="node -e 'console.log([1, 2, 3].map(x => x * 2).join())'", lang="sh"), "ok")
 	t.equal(r.stdout, b"2,4,6\n", "from a shell", r)
-	r = t.verdict(t.cell(*FREE, code="import subprocess\nsubprocess.run(['node', '-e', 'console.log(6 * 7)'], check=True)\n", lang="python"), "ok")
+	r = t.verdict(t.cell(code="import subprocess\nsubprocess.run(['node', '-e', 'console.log(6 * 7)'], check=True)\n", lang="python"), "ok")
 	t.equal(r.stdout, b"42\n", "from Python", r)
 
 
 @case("P2: /dev/stdin, /dev/stdout and /dev/stderr can be opened, and only in their own direction")
 def p2_streams_by_name(t):
 	t.native_only("an engine makes the streams of its containers")
-	r = t.verdict(t.cell(*FREE, code="""
+	r = t.verdict(t.cell(code="""
 import os
 print(open('/dev/stdin').read().strip(), file=open('/dev/stdout', 'w'))
 print('err', file=open('/dev/stderr', 'w'))
@@ -44,9 +43,9 @@ for name, mode in (('stdin', os.O_WRONLY), ('stdout', os.O_RDONLY), ('stderr', o
 @case("P3: /tmp is executable where the workspace is, and not where policy forbids it")
 def p3_tmp_exec(t):
 	code = "d=$(mktemp -d)\nprintf '#!/bin/sh\\necho ran\\n' >$d/x\nchmod 755 $d/x\n$d/x\n"
-	r = t.verdict(t.cell(*FREE, code=code, lang="sh"), "ok")
+	r = t.verdict(t.cell(code=code, lang="sh"), "ok")
 	t.equal(r.stdout, b"ran\n", "a script in mktemp -d", r)
-	r = t.cell(*FREE, "--set", "workspace_exec=false", code=code, lang="sh")
+	r = t.cell("--set", "workspace_exec=false", code=code, lang="sh")
 	t.equal((r.verdict, r.stdout), ("error", b""), "with workspace_exec: false", r)
 
 
@@ -54,7 +53,7 @@ def p3_tmp_exec(t):
 def p4_machine(t):
 	if not NATIVE or "proc_subset" in harness.Host.degraded:
 		t.skip("this /proc is not ours")
-	r = t.verdict(t.cell(*FREE, "--memory", "96m", code="""
+	r = t.verdict(t.cell("--memory", "96m", code="""
 import json, os
 def read(name):
 	return open('/proc/' + name).read()
@@ -94,9 +93,9 @@ else:
 	os.write(slave, b'hello')
 	print(os.ttyname(slave), os.read(master, 5).decode(), os.isatty(slave))
 """
-	r = t.verdict(t.cell(*FREE, code=code, lang="python"), "ok")
+	r = t.verdict(t.cell(code=code, lang="python"), "ok")
 	t.equal(r.stdout, b"/dev/pts/0 hello True\n", "a pty", r)
-	r = t.verdict(t.cell(*FREE, "--set", "seccomp_profile=strict", code=code, lang="python"), "ok")
+	r = t.verdict(t.cell("--set", "seccomp_profile=strict", code=code, lang="python"), "ok")
 	t.equal(r.stdout, b"none\n", "in the strict profile", r)
 
 
@@ -104,9 +103,9 @@ else:
 def p6_python(t):
 	if not NATIVE or not has("python3"):
 		t.skip("this needs Python on the host")
-	r = t.verdict(t.cell(*FREE, code="python -c 'print(1 + 1)'; printf '#!/usr/bin/env python\\nprint(3)\\n' >x; chmod 755 x; ./x\n", lang="sh"), "ok")
+	r = t.verdict(t.cell(code="python -c 'print(1 + 1)'; printf '#!/usr/bin/env python\\nprint(3)\\n' >x; chmod 755 x; ./x\n", lang="sh"), "ok")
 	t.equal(r.stdout, b"2\n3\n", "python and a script for it", r)
-	r = t.brig("exec", *FREE, "--", "python", "-c", "print(4)")
+	r = t.brig("exec", "--", "python", "-c", "print(4)")
 	t.equal((r.rc, r.out), (0, b"4\n"), "brig exec -- python", r)
 
 
