@@ -171,6 +171,10 @@ struct brig_request {
 	size_t n_packages;
 	uint32_t kind;         /* enum brig_kind */
 	const char *test_path; /* BRIG_KIND_TESTS: below the workspace; NULL: all of it */
+	/* BRIG_KIND_CODE: where the code lies in the workspace, as a path below it.  If the file there has that very content
+	 * the program runs in its place, with its neighbours; NULL: file_name at the workspace's top. */
+	const char *source_path;
+	uint64_t inline_artifacts; /* the contents of artifacts are in the result's JSON, so many bytes together; 0: none */
 };
 
 /* What a request runs. */
@@ -192,7 +196,7 @@ enum brig_kind {
 #define BRIG_REQUEST_INIT                                                                                           \
 	{                                                                                                           \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1, \
-			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL                            \
+			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0                   \
 	}
 
 struct brig_result;

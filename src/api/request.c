@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "files/beneath.h"
 #include "files/glob.h"
 
 #define VERSIONED_MAX  4096 /* a larger size is not a struct of ours but uninitialised memory */
@@ -60,6 +61,19 @@ static int check_file_name(const char *name, struct brig_error *err)
 			return err_set(err, BRIG_E_USAGE, 0,
 				       "file_name has a control character at byte %zu: rename the file",
 				       (size_t)(c - name));
+	return 0;
+}
+
+static int check_source_path(const struct brig_request *req, struct brig_error *err)
+{
+	const char *path = req->source_path;
+
+	if (!path)
+		return 0;
+	if (req->kind != BRIG_KIND_CODE || !req->workspace)
+		return err_set(err, BRIG_E_USAGE, 0, "source_path is for code that lies in a workspace");
+	if (!beneath_is_path(path, strnlen(path, PATH_MAX)))
+		return err_set(err, BRIG_E_USAGE, 0, "source_path '%.80s' is no path below the workspace", path);
 	return 0;
 }
 
@@ -277,7 +291,8 @@ int request_check(const struct brig_request *req, struct brig_error *err)
 	int rc;
 
 	if ((rc = check_code(req, err)) < 0 || (rc = check_word("language", req->language, err)) < 0 ||
-	    (rc = check_file_name(req->file_name, err)) < 0 || (rc = check_word("trust", req->trust, err)) < 0 ||
+	    (rc = check_file_name(req->file_name, err)) < 0 || (rc = check_source_path(req, err)) < 0 ||
+	    (rc = check_word("trust", req->trust, err)) < 0 ||
 	    (rc = check_strings("arguments", req->args, req->n_args, ARGS_MAX, &strings, err)) < 0 ||
 	    (rc = check_strings("environment entries", req->env, req->n_env, ENV_MAX, &strings, err)) < 0 ||
 	    (rc = check_env_names(req->env, req->n_env, err)) < 0 || (rc = check_options(req, err)) < 0 ||

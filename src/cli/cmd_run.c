@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/request.h"
+#include "cli/source.h"
 #include "cli/ui.h"
 
 struct run_values {
@@ -41,20 +42,30 @@ static int read_code(int fd, const char *name, struct buf *ret, struct brig_erro
 	return ret->no_memory ? err_nomem(err) : 0;
 }
 
-static int load_file(const char *path, struct brig_request *req, struct buf *code, struct brig_error *err)
+/* A file, or one that a folder's program begins in. */
+static int load_file(struct run_values *v, const char *path, struct source *source, struct brig_request *req,
+		     struct buf *code, struct brig_error *err)
 {
-	const char *slash = strrchr(path, '/');
-	AUTO_FD fd = request_open(path, FILE_STREAMS, err);
+	int rc = source_find(path, v->request.workspace, source, err);
+	const char *slash = strrchr(source->file, '/');
+	AUTO_FD fd = FD_NONE;
 
+	if (rc < 0)
+		return rc;
+	fd = request_open(source->file, FILE_STREAMS, err);
 	if (fd < 0)
 		return fd_move(&fd);
-	req->file_name = slash ? slash + 1 : path;
-	return read_code(fd, path, code, err);
+	req->file_name = slash ? slash + 1 : source->file;
+	if (source->workspace[0])
+		v->request.workspace = source->workspace;
+	if (source->in_workspace[0])
+		req->source_path = source->in_workspace;
+	return read_code(fd, source->file, code, err);
 }
 
-/* Where the code comes from: -c, '-' or a file.  Exactly one of them. */
-static int load_code(const struct run_values *v, const struct operands *ops, struct brig_request *req, struct buf *code,
-		     struct brig_error *err)
+/* Where the code comes from: -c, '-', a file or a folder.  Exactly one of them. */
+static int load_code(struct run_values *v, const struct operands *ops, struct source *source, struct brig_request *req,
+		     struct buf *code, struct brig_error *err)
 {
 	size_t sources = ops->words.n + (v->code != NULL);
 	int rc = 0;
@@ -72,21 +83,22 @@ static int load_code(const struct run_values *v, const struct operands *ops, str
 	if (str_eq(ops->words.item[0], "-"))
 		rc = read_code(STDIN_FILENO, "standard input", code, err);
 	else
-		rc = load_file(ops->words.item[0], req, code, err);
+		rc = load_file(v, ops->words.item[0], source, req, code, err);
 	req->code = buf_str(code);
 	req->code_len = code->len;
 	return rc;
 }
 
-static int run_values(const struct command *self, const struct run_values *v, const struct operands *ops)
+static int run_values(const struct command *self, struct run_values *v, const struct operands *ops)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig_request req = BRIG_REQUEST_INIT;
 	AUTO_BUF code = BUF_INIT(BRIG_CODE_MAX + 1);
+	struct source source;
 	AUTO_FD input = FD_NONE;
 	bool code_from_stdin = ops->words.n > 0 && str_eq(ops->words.item[0], "-");
 
-	if (load_code(v, ops, &req, &code, &err) < 0 ||
+	if (load_code(v, ops, &source, &req, &code, &err) < 0 ||
 	    request_stdin(&v->request, code_from_stdin, &req, &input, &err) < 0)
 		return ui_usage(self->name, &err);
 	req.language = v->lang;
@@ -109,9 +121,10 @@ static int run_main(const struct command *self, int argc, char **argv)
 
 const struct command command_run = {
 	.name = "run",
-	.synopsis = "[OPTIONS] FILE [-- ARGS]",
+	.synopsis = "[OPTIONS] FILE|DIR [-- ARGS]",
 	.summary = "run a program in a cell",
-	.details = "FILE '-' reads the program from standard input.\n\n"
+	.details = "FILE '-' reads the program from standard input.  A file in the workspace runs in its place,\n"
+		   "with its neighbours; DIR is a workspace whose main.py, index.js, main.go ... runs.\n\n"
 		   "Exit status: the program's own, 128 + signal if it crashed, or\n"
 		   "  124  time limit (wall clock or cpu)       125  refused: nothing ran\n"
 		   "  137  memory limit                         126  blocked by inspection: nothing ran\n"

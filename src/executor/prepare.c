@@ -90,7 +90,7 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "test runs write a report into their workspace: workspace_mode ro is not for them");
 	ret->lang = ret->subject.lang;
-	(void)lang_source_name(ret->lang, req->file_name, ret->source_name, sizeof(ret->source_name));
+	(void)lang_source_name(ret->lang, req->file_name, ret->source_name, LANG_NAME_MAX + 1);
 	ret->source_mode = 0644;
 	ret->may_degrade = degradable(&set->allow_degraded);
 	return 0;
@@ -223,6 +223,25 @@ int prepared_provide(struct prepared *p, const struct provision *v, bool is_run,
 	return 0;
 }
 
+/*
+ * What a compile step sees of the project besides the source.  Files of packages that stand where the project has its own
+ * (go.mod) are for a source without one.
+ */
+static const struct plan_workspace *sources_shown(const struct prepared_request *pr, const struct brig_request *req)
+{
+	bool replaced = pr->provision && pr->provision->n_files > 0 && !(req->flags & BRIG_RUN_PROJECT_PACKAGES);
+
+	return replaced ? NULL : pr->sources;
+}
+
+/* Where the source is in the cell of the step that reads it. */
+static const char *source_shown(const struct prepared_request *pr, const struct brig_request *req)
+{
+	const char *slash = strrchr(pr->source_name, '/');
+
+	return pr->lang->compiles && slash && !sources_shown(pr, req) ? slash + 1 : pr->source_name;
+}
+
 static int fill_plan(const struct prepared_request *pr, const struct brig_request *req, const struct lang_step *step,
 		     const char *step_name, struct prepared *ret, struct brig_error *err)
 {
@@ -230,25 +249,25 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	bool is_run = str_eq(step_name, "run"), egress = is_run && set->network_mode == NETWORK_ALLOWLIST;
 	struct plan *plan = &ret->plan;
 	const struct subject_place place = { .set = set, .in_image = pr->brings_runtimes };
+	const struct plan_workspace *workspace = is_run ? pr->workspace : sources_shown(pr, req);
 	struct subject what = pr->subject;
 	size_t skip;
 	int rc;
 
-	if (is_run && pr->run_lang)
+	if (workspace && pr->run_lang)
 		what.lang = pr->run_lang;
-	rc = subject_command(&what, step, pr->source_name, &place, &ret->command, &skip, err);
+	rc = subject_command(&what, step, source_shown(pr, req), &place, &ret->command, &skip, err);
 
 	if (rc == 0)
 		rc = fill_argv(ret, what.args + skip, is_run ? what.n_args - skip : 0, err);
 	if (rc == 0)
-		rc = fill_env(ret, step, pr->provision, is_run ? req : NULL, is_run ? pr->workspace : NULL, egress,
-			      err);
+		rc = fill_env(ret, step, pr->provision, is_run ? req : NULL, is_run ? workspace : NULL, egress, err);
 	if (rc < 0)
 		return rc;
 	*plan = (struct plan){
 		.step = step_name,
 		.language = pr->subject.runtime,
-		.output = is_run ? NULL : pr->lang->output_name,
+		.output = is_run ? NULL : what.lang->output_name,
 		.trust = pr->resolved.trust,
 		.limits = is_run ? run_limits(set) : compile_limits(set),
 		.rootfs = set->rootfs,
@@ -265,7 +284,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.egress = egress,
 		.files = ret->files,
 		.binds = ret->binds,
-		.workspace = is_run ? pr->workspace : NULL,
+		.workspace = workspace,
 		.wants_view = is_run && pr->wants_view,
 		.may_degrade = pr->may_degrade,
 		.report_denied = set->report_denied,
@@ -278,15 +297,21 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	if (ret->command.tool_target[0])
 		ret->binds[plan->n_binds++] =
 			(struct plan_bind){ .source = ret->command.tool, .target = ret->command.tool_target };
-	return pr->provision ? prepared_provide(ret, pr->provision, is_run, err) : 0;
+	/* A project that is shown has the files which packages would bring for it. */
+	return pr->provision ? prepared_provide(ret, pr->provision, is_run || workspace, err) : 0;
 }
 
 int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,
 		    struct brig_error *err)
 {
-	ret->file =
-		(struct plan_file){ .name = pr->source_name, .data = req->code, .len = req->code_len, .mode = 0644 };
-	return fill_plan(pr, req, &pr->lang->compile, "compile", ret, err);
+	struct lang_step step = pr->lang->compile;
+
+	ret->file = (struct plan_file){
+		.name = source_shown(pr, req), .data = req->code, .len = req->code_len, .mode = 0644
+	};
+	if (sources_shown(pr, req) && pr->lang->project_argv[0])
+		memcpy(step.argv, pr->lang->project_argv, sizeof(step.argv));
+	return fill_plan(pr, req, &step, "compile", ret, err);
 }
 
 int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,

@@ -42,13 +42,14 @@ struct prepared_request {
 	struct policy_resolved resolved;
 	struct subject subject;
 	const struct language *lang; /* the subject's */
-	char source_name[LANG_NAME_MAX + 1];
+	char source_name[LANG_PATH_MAX + 1]; /* its path in the workspace */
 	char id[RUN_ID_LEN + 1];
 	uint32_t uid, gid;
 	protection_set may_degrade;
 	const struct provision *provision; /* NULL: none */
 	/* Of the workspace (work.h): */
 	const struct plan_workspace *workspace; /* NULL: none */
+	const struct plan_workspace *sources;   /* what a compile step is shown of it; NULL: the source alone */
 	const struct language *run_lang;        /* not NULL: lang with another name for its output */
 	unsigned source_mode;                   /* of the staged program: the project's own, if it covers that file */
 	bool wants_view;                        /* what the run leaves will be read */

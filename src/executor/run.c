@@ -366,7 +366,7 @@ static int step_compile(struct run *r)
 	r->compiled.max = p.plan.limits.disk_bytes;
 	r->result->limits = p.plan.limits;
 	r->result->has_limits = true;
-	s.collect = r->prepared.lang->output_name;
+	s.collect = p.plan.output;
 	if (compile_cache_begin(&cache, r->recorder, &ask, &r->compiled, r->result))
 		return 0;
 	stage_execute(&s);

@@ -27,37 +27,84 @@ static void name_apart(char dst[LANG_NAME_MAX + 1], const char *id, const char *
 	(void)snprintf(dst, LANG_NAME_MAX + 1, "brig-%.*s-%.*s", RUN_ID_LEN, id, APART_ROOM, name);
 }
 
+/* A name that covers nothing of the project in the folder that path is in. */
+static bool name_free(const struct work *w, const char *id, const char *path, char dst[LANG_PATH_MAX + 1])
+{
+	const char *slash = strrchr(path, '/');
+	int folder = slash ? (int)(slash + 1 - path) : 0;
+	char apart[LANG_NAME_MAX + 1];
+	unsigned mode;
+
+	if (workspace_at(w->project, path, NULL, 0, &mode) == WORKSPACE_ABSENT)
+		return str_copy(dst, LANG_PATH_MAX + 1, path);
+	name_apart(apart, id, path + folder);
+	return snprintf(dst, LANG_PATH_MAX + 1, "%.*s%s", folder, path, apart) <= LANG_PATH_MAX;
+}
+
+/* The project's own file, if it is the program: it runs where it lies, with its neighbours. */
+static bool find_in_place(const struct work *w, const struct prepared_request *pr, char path[LANG_PATH_MAX + 1],
+			  unsigned *ret_mode)
+{
+	const char *given = w->req->source_path ? w->req->source_path : pr->source_name;
+	const char *slash = strrchr(given, '/');
+
+	/* Not if its name had to be mended: what a toolchain takes for an option or skips is no program for it. */
+	return str_eq(slash ? slash + 1 : given, pr->source_name) && str_copy(path, LANG_PATH_MAX + 1, given) &&
+	       workspace_at(w->project, path, w->req->code, w->req->code_len, ret_mode) == WORKSPACE_SAME;
+}
+
+/* A compiler works on a copy of its own, of which its output is all that is ever read. */
+static void show_sources(struct work *w, struct prepared_request *pr)
+{
+	const char *needed = pr->lang->project_file;
+	unsigned mode;
+
+	if (needed && workspace_at(w->project, needed, NULL, 0, &mode) == WORKSPACE_ABSENT)
+		return;
+	w->sources = *workspace_plan(w->project);
+	w->sources.covered = pr->source_name;
+	w->sources.read_only = false;
+	pr->sources = &w->sources;
+}
+
+static void name_output(struct work *w, struct prepared_request *pr)
+{
+	const char *slash = pr->lang->output_beside && pr->sources ? strrchr(pr->source_name, '/') : NULL;
+	int folder = slash ? (int)(slash + 1 - pr->source_name) : 0;
+	char path[LANG_PATH_MAX + 1];
+
+	if (snprintf(path, sizeof(path), "%.*s%s", folder, pr->source_name, pr->lang->output_name) > LANG_PATH_MAX ||
+	    !name_free(w, pr->id, path, w->output_name))
+		name_apart(w->output_name, pr->id, pr->lang->output_name);
+	if (str_eq(w->output_name, pr->lang->output_name))
+		return;
+	w->renamed = *pr->lang;
+	w->renamed.output_name = w->output_name;
+	pr->run_lang = &w->renamed;
+}
+
 /*
  * What is put into the workspace covers no file of the project but the program itself: that one stands under its own
- * name, and is the copy that was inspected.
+ * path, and is the copy that was inspected.
  */
 static void name_staged(struct work *w, struct prepared_request *pr)
 {
-	char name[LANG_NAME_MAX + 1];
+	char path[LANG_PATH_MAX + 1];
 	unsigned mode = 0;
+	bool in_place;
 
 	if (w->req->kind != BRIG_KIND_CODE)
 		return;
+	in_place = find_in_place(w, pr, path, &mode);
+	if (in_place || (!pr->lang->compiles && name_free(w, pr->id, pr->source_name, path)))
+		(void)str_copy(pr->source_name, sizeof(pr->source_name), path);
 	if (pr->lang->compiles) {
-		if (workspace_at_top(w->project, pr->lang->output_name, NULL, 0, &mode) == WORKSPACE_ABSENT)
-			return;
-		name_apart(w->output_name, pr->id, pr->lang->output_name);
-		w->renamed = *pr->lang;
-		w->renamed.output_name = w->output_name;
-		pr->run_lang = &w->renamed;
-		return;
-	}
-	switch (workspace_at_top(w->project, pr->source_name, w->req->code, w->req->code_len, &mode)) {
-	case WORKSPACE_ABSENT:
-		return;
-	case WORKSPACE_SAME:
+		if (in_place)
+			show_sources(w, pr);
+		name_output(w, pr);
+	} else if (in_place) {
 		pr->source_mode = mode | 0400; /* the program can read itself, or there is nothing to run */
 		workspace_cover(w->project, pr->source_name);
-		return;
-	case WORKSPACE_OTHER:
-		name_apart(name, pr->id, pr->source_name);
-		(void)str_copy(pr->source_name, sizeof(pr->source_name), name);
-		return;
 	}
 }
 

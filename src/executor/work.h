@@ -6,7 +6,8 @@
  *	work_check     can this backend show it, or give back what is in its scratch space?
  *	work_collect   what changed is found and kept, artifacts are fetched, changes applied if that was asked for
  *
- * Only the cell that runs the program has a workspace: compilers and installers do not see it.
+ * A compiler whose source lies in the project works in a copy of it, too, of which nothing but its output is read;
+ * installers do not see it.
  */
 #ifndef EXECUTOR_WORK_H
 #define EXECUTOR_WORK_H
@@ -24,7 +25,8 @@ struct work {
 	struct folder out;         /* for artifacts; its descriptor negative: none */
 	bool apply;                /* if it ends well, or at any end with workspace_mode rw */
 	struct language renamed;   /* the request's language, if its output has another name */
-	char output_name[LANG_NAME_MAX + 1];
+	char output_name[LANG_PATH_MAX + 1];
+	struct plan_workspace sources; /* the project as a compiler sees it */
 };
 #define WORK_INIT                  \
 	{                          \

@@ -20,9 +20,11 @@
 #define LANG_ENV_MAX        12
 #define LANG_COMPANIONS_MAX 24
 #define LANG_NAME_MAX       128         /* bytes of a source file's name */
+#define LANG_PATH_MAX       512         /* and of its path in a project */
 #define LANG_TOOL_DIR       "/opt/brig" /* where tools from outside the host's /usr are shown in a cell */
 
-/* One program invocation: argv words may hold %s (source name), %o (compiled output) and %% (a percent sign). */
+/* One program invocation: argv words may hold %s (source path), %d (the folder that it is in, "." for the workspace itself),
+ * %o (compiled output) and %% (a percent sign). */
 struct lang_step {
 	const char *program;              /* what it is called in messages; NULL: the step runs the compiled output */
 	const char *tool[LANG_PATHS_MAX]; /* where its program may be, first hit wins; see lang_find_tool */
@@ -49,7 +51,11 @@ struct language {
 	const char *reserved_ending;   /* end of a stem that means something else to the toolchain */
 	bool compiles;
 	struct lang_step compile;
-	const char *output_name; /* what the compile step leaves in the workspace */
+	/* The words of a compile step that is shown the project which the source lies in; [0] NULL: those of compile. */
+	const char *project_argv[LANG_ARGV_MAX];
+	const char *project_file; /* only a project with this file at its top is shown to it; NULL: each */
+	bool output_beside;       /* in such a step the output lies beside the source, not at the top */
+	const char *output_name;  /* what the compile step leaves in the workspace */
 	struct lang_step run;    /* tool[0] == NULL: run the compiled output itself */
 };
 

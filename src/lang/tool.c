@@ -110,6 +110,13 @@ int lang_find_tool(const struct language *lang, const struct lang_step *step, ch
 	return err_set(err, BRIG_E_REFUSED, 0, "%s is not installed: %s", step->program, step->install);
 }
 
+static void add_folder(struct buf *b, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	(void)buf_add(b, slash ? path : ".", slash ? (size_t)(slash - path) : 1);
+}
+
 /* Adds one word of a row to the buffer, with its placeholders filled in. */
 static void expand(struct buf *b, const char *word, const char *source, const char *output)
 {
@@ -119,7 +126,10 @@ static void expand(struct buf *b, const char *word, const char *source, const ch
 			continue;
 		}
 		word++;
-		(void)buf_adds(b, *word == 's' ? source : *word == 'o' ? output : "%");
+		if (*word == 'd')
+			add_folder(b, source);
+		else
+			(void)buf_adds(b, *word == 's' ? source : *word == 'o' ? output : "%");
 		if (!*word)
 			break;
 	}

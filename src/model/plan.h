@@ -31,7 +31,7 @@ struct limits {
 
 /* A file that is in the workspace before the program starts. */
 struct plan_file {
-	const char *name; /* one path component */
+	const char *name; /* a path below the workspace; the folders on it are the project's own */
 	const void *data;
 	size_t len;
 	unsigned mode; /* permission bits */

@@ -25,7 +25,7 @@ struct plan_workspace {
 	 * those below it. */
 	const char *const *held;
 	size_t n_held;
-	/* A name at the top, not taken from the project: the staged file of that name is shown.  NULL: none. */
+	/* A path that is not taken from the project: the staged file of that name is shown.  NULL: none. */
 	const char *covered;
 };
 

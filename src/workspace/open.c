@@ -85,23 +85,23 @@ bool same_bytes(int fd, const char *data, size_t len)
 	return n == 0 && at == len;
 }
 
-void workspace_cover(struct workspace *w, const char *name)
+void workspace_cover(struct workspace *w, const char *path)
 {
-	w->plan.covered = name;
+	w->plan.covered = path;
 }
 
-enum workspace_name workspace_at_top(const struct workspace *w, const char *name, const void *data, size_t len,
-				     unsigned *ret_mode)
+enum workspace_name workspace_at(const struct workspace *w, const char *path, const void *data, size_t len,
+				 unsigned *ret_mode)
 {
 	struct stat st;
-	AUTO_FD seen = beneath_look(w->fd, name, &st);
+	AUTO_FD seen = beneath_look(w->fd, path, &st);
 	AUTO_FD fd = FD_NONE;
 
 	if (seen == -ENOENT)
 		return WORKSPACE_ABSENT;
-	if (seen < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != len || paths_cover(&w->hidden, name))
+	if (seen < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != len || paths_cover(&w->hidden, path))
 		return WORKSPACE_OTHER;
-	fd = beneath_open_file(w->fd, name, &st);
+	fd = beneath_open_file(w->fd, path, &st);
 	*ret_mode = st.st_mode & 0777;
 	return fd >= 0 && same_bytes(fd, data, len) ? WORKSPACE_SAME : WORKSPACE_OTHER;
 }

@@ -31,14 +31,14 @@ void workspace_close(struct workspace *w); /* NULL is fine */
 const struct folder *workspace_folder(const struct workspace *w);
 const struct plan_workspace *workspace_plan(const struct workspace *w);
 /*
- * What stands under a name at the top of the project now.  Its owner may change that at any moment, so nothing may be
+ * What stands at a path of the project now.  Its owner may change that at any moment, so nothing may be
  * run because it was the same: workspace_cover().
  */
 enum workspace_name { WORKSPACE_ABSENT, WORKSPACE_SAME, WORKSPACE_OTHER };
-enum workspace_name workspace_at_top(const struct workspace *w, const char *name, const void *data, size_t len,
-				     unsigned *ret_mode);
-/* In the cell a staged file stands under this name, whatever the project has there or will have.  Borrowed. */
-void workspace_cover(struct workspace *w, const char *name);
+enum workspace_name workspace_at(const struct workspace *w, const char *path, const void *data, size_t len,
+				 unsigned *ret_mode);
+/* In the cell a staged file stands at this path, whatever the project has there or will have.  Borrowed. */
+void workspace_cover(struct workspace *w, const char *path);
 
 /* The file that covers the project's: as long as the program leaves it as it is, it is no change.  name NULL: none. */
 struct covering {

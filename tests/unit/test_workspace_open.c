@@ -141,13 +141,13 @@ static void test_name_at_top(void **state)
 	put("project/dir/x", "");
 	put_link("project/link.py", "same.py");
 	w = open_project();
-	assert_int_equal(workspace_at_top(w, "same.py", "print(1)", 8, &mode), WORKSPACE_SAME);
-	assert_int_equal(workspace_at_top(w, "other.py", "print(1)", 8, &mode), WORKSPACE_OTHER);
-	assert_int_equal(workspace_at_top(w, "same.py", "print(1)\n", 9, &mode), WORKSPACE_OTHER);
-	assert_int_equal(workspace_at_top(w, ".env", "print(1)", 8, &mode), WORKSPACE_OTHER);
-	assert_int_equal(workspace_at_top(w, "dir", "", 0, &mode), WORKSPACE_OTHER);
-	assert_int_equal(workspace_at_top(w, "link.py", "print(1)", 8, &mode), WORKSPACE_OTHER);
-	assert_int_equal(workspace_at_top(w, "absent.py", "", 0, &mode), WORKSPACE_ABSENT);
+	assert_int_equal(workspace_at(w, "same.py", "print(1)", 8, &mode), WORKSPACE_SAME);
+	assert_int_equal(workspace_at(w, "other.py", "print(1)", 8, &mode), WORKSPACE_OTHER);
+	assert_int_equal(workspace_at(w, "same.py", "print(1)\n", 9, &mode), WORKSPACE_OTHER);
+	assert_int_equal(workspace_at(w, ".env", "print(1)", 8, &mode), WORKSPACE_OTHER);
+	assert_int_equal(workspace_at(w, "dir", "", 0, &mode), WORKSPACE_OTHER);
+	assert_int_equal(workspace_at(w, "link.py", "print(1)", 8, &mode), WORKSPACE_OTHER);
+	assert_int_equal(workspace_at(w, "absent.py", "", 0, &mode), WORKSPACE_ABSENT);
 	workspace_close(w);
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "files/beneath.h"
+
 /* ---- numbers and texts --------------------------------------------------------------------------- */
 
 static void put_number(char *dst, uint64_t value, unsigned bytes)
@@ -160,12 +162,11 @@ static void take_texts(struct reader *r, const char **list, size_t max)
 	list[r->bad ? 0 : n] = NULL;
 }
 
-static bool is_component(const char *name)
+static bool is_below(const char *path)
 {
-	size_t len = strlen(name);
+	size_t len = strlen(path);
 
-	return len > 0 && len <= WIRE_NAME_MAX && !strchr(name, '/') && strcmp(name, ".") != 0 &&
-	       strcmp(name, "..") != 0;
+	return len <= WIRE_PATH_MAX && beneath_is_path(path, len);
 }
 
 static void take_files(struct reader *r, struct wire_job *job)
@@ -181,7 +182,7 @@ static void take_files(struct reader *r, struct wire_job *job)
 		f->mode = (uint32_t)take_number(r, 4);
 		f->len = take_number(r, 8);
 		f->data = NULL;
-		if (!is_component(f->name) || f->mode & ~0777u)
+		if (!is_below(f->name) || f->mode & ~0777u)
 			r->bad = true;
 	}
 	job->n_files = r->bad ? 0 : (uint32_t)n;
@@ -213,7 +214,7 @@ bool wire_job_decode(const char *meta, size_t len, struct wire_job *ret)
 	take_files(&r, ret);
 	if (r.bad || r.at != r.end || ret->flags & ~(uint32_t)WIRE_FLAGS)
 		return false;
-	return ret->argv[0] && ret->argv[0][0] == '/' && (!ret->output[0] || is_component(ret->output));
+	return ret->argv[0] && ret->argv[0][0] == '/' && (!ret->output[0] || is_below(ret->output));
 }
 
 /* ---- prefixes, frames --------------------------------------------------------------------------- */

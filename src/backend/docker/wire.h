@@ -37,7 +37,7 @@
 #define WIRE_ENV_MAX    320
 #define WIRE_FILES_MAX  64
 #define WIRE_HIDDEN_MAX 4096
-#define WIRE_NAME_MAX   255
+#define WIRE_PATH_MAX   1024
 #define WIRE_BODY_MAX   (32 * KiB) /* of one message or frame */
 #define WIRE_PREFIX     8          /* {type, 0, 0, 0, length} of a message or frame; numbers are little endian */
 

@@ -13,6 +13,7 @@
  * watches that folder learns which was opened.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <string.h>
@@ -79,10 +80,42 @@ void root_scratch_room(const struct cell_build *b, struct scratch_room *ret)
 
 /* ---- overlay ------------------------------------------------------------------------------------- */
 
+/*
+ * The folders that a covering file is in, in the upper layer: an overlay shows them as one with the project's own of the
+ * same names, with the upper one's mode and owner.
+ */
+static int make_way_above(struct cell_build *b, const char *path)
+{
+	const struct plan *plan = b->spec->plan;
+	char part[PATH_MAX];
+
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		size_t len = (size_t)(slash - path);
+		AUTO_FD below = FD_NONE;
+		struct stat st;
+
+		if (len >= sizeof(part))
+			return -ENAMETOOLONG;
+		memcpy(part, path, len);
+		part[len] = '\0';
+		below = beneath_look(b->project.source, part, &st);
+		if (below < 0)
+			return fd_move(&below);
+		if (!S_ISDIR(st.st_mode))
+			return -ENOTDIR;
+		if (mkdirat(b->project.upper, part, 0700) < 0 ||
+		    fchmodat(b->project.upper, part, st.st_mode & 0777, 0) < 0 ||
+		    fchownat(b->project.upper, part, plan->uid, plan->gid, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 static int make_layers(struct cell_build *b)
 {
 	const struct plan *plan = b->spec->plan;
 	static const char *const names[] = { "lower", "upper", "work" };
+	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (mkdirat(b->scratch, names[i], 0700) < 0)
@@ -94,7 +127,9 @@ static int make_layers(struct cell_build *b)
 	if (fchmod(b->project.upper, 0755) < 0 || fchown(b->project.upper, plan->uid, plan->gid) < 0)
 		return -errno;
 	/* What covers a file of the project is there before the overlay is: no moment shows the one below. */
-	return root_stage_files_in(b, b->project.upper, /* covering= */ true);
+	if (plan->workspace->covered)
+		rc = make_way_above(b, plan->workspace->covered);
+	return rc < 0 ? rc : root_stage_files_in(b, b->project.upper, /* covering= */ true);
 }
 
 /*

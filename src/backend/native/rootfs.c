@@ -25,6 +25,7 @@
 #include "backend/native/cell_spec.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "files/beneath.h"
 #include "sys/mnt.h"
 
 /*
@@ -389,24 +390,28 @@ int root_show_extra(struct cell_build *b)
 	return 0;
 }
 
+/* The folders on the way are the project's, in which its owner may put a link at any moment: none is followed. */
+static int stage_file(const struct plan *plan, int dir, const struct plan_file *f)
+{
+	const char *name;
+	AUTO_FD parent = beneath_open_parent(dir, f->name, &name);
+	int rc = parent < 0 ? parent : root_write_file(parent, name, f->mode, f->data, f->len);
+
+	if (rc < 0)
+		return rc;
+	return fchownat(parent, name, plan->uid, plan->gid, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 int root_stage_files_in(struct cell_build *b, int dir, bool covering)
 {
 	const struct plan *plan = b->spec->plan;
 	const char *covered = plan->workspace ? plan->workspace->covered : NULL;
+	int rc = 0;
 
-	for (size_t i = 0; i < plan->n_files; i++) {
-		const struct plan_file *f = &plan->files[i];
-		int rc;
-
-		if ((covered && str_eq(f->name, covered)) != covering)
-			continue;
-		rc = root_write_file(dir, f->name, f->mode, f->data, f->len);
-		if (rc < 0)
-			return rc;
-		if (fchownat(dir, f->name, plan->uid, plan->gid, AT_SYMLINK_NOFOLLOW) < 0)
-			return -errno;
-	}
-	return 0;
+	for (size_t i = 0; i < plan->n_files && rc == 0; i++)
+		if ((covered && str_eq(plan->files[i].name, covered)) == covering)
+			rc = stage_file(plan, dir, &plan->files[i]);
+	return rc;
 }
 
 /* A copied project came without the file that is covered; an overlay has the staged one in its upper layer already. */

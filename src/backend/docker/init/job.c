@@ -6,6 +6,7 @@
 
 #include "backend/docker/init/inside.h"
 #include "base/fd.h"
+#include "files/beneath.h"
 
 static char meta[WIRE_META_MAX]; /* pages that are not used are never there */
 
@@ -46,11 +47,11 @@ int job_stage_files(struct inside *in)
 {
 	for (uint32_t i = 0; i < in->job.n_files; i++) {
 		const struct wire_file *f = &in->job.files[i];
-		AUTO_FD fd = openat(in->place[0], f->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		AUTO_FD fd = beneath_create(in->place[0], f->name, 0600);
 		int rc;
 
 		if (fd < 0)
-			return -errno;
+			return fd_move(&fd);
 		rc = copy_in(fd, f->len);
 		if (rc < 0)
 			return rc;

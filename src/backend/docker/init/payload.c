@@ -266,12 +266,12 @@ static void run_steps(struct payload *p, const struct step *list, size_t n)
 static int execute(struct wire_job *j)
 {
 	static const char *const dirs[] = { "/usr/local/bin/", "/usr/bin/", "/bin/", "/usr/local/go/bin/" };
-	static char path[WIRE_NAME_MAX + 32];
+	static char path[WIRE_PATH_MAX + 32];
 	const char *name = strrchr(j->argv[0], '/') + 1;
 	char *const *envp = (char *const *)(uintptr_t)j->envp;
 
 	(void)execve(j->argv[0], (char *const *)(uintptr_t)j->argv, envp);
-	if (strlen(name) > WIRE_NAME_MAX)
+	if (strlen(name) > WIRE_PATH_MAX)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_LEN(dirs) && errno == ENOENT; i++) {
 		size_t len = strlen(dirs[i]);

@@ -17,6 +17,7 @@
 #include "backend/docker/init/inside.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "files/beneath.h"
 
 #define WALL_GRACE_MS 500 /* as in a native cell: brig is first if it is at work, limit + 1 s is kept if not */
 #define TICK_MS       100 /* how often the disk is looked at */
@@ -283,7 +284,7 @@ void watch_bye(void)
 void send_output(struct inside *in)
 {
 	static char piece[WIRE_BODY_MAX];
-	AUTO_FD fd = openat(in->place[0], in->job.output, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	AUTO_FD fd = beneath_open_file(in->place[0], in->job.output, NULL);
 	struct stat st;
 	ssize_t n;
 
