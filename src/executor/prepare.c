@@ -17,6 +17,16 @@ static const char *const common_env[] = {
 	"USER=sandbox",
 };
 
+/*
+ * And what is different in a project.  HOME: what tools keep there is no change of it.  EMAIL: git commits with this address
+ * where the repository names none; the name is that of the cell's user.  go: the state of the repository is no part of what
+ * is built, and git need not be there to tell it.
+ */
+static const char *const project_env[] = {
+	"HOME=/tmp", "EMAIL=sandbox@localhost", "GOFLAGS=-buildvcs=false", "GOTOOLCHAIN=local",
+	"npm_config_update_notifier=false", "npm_config_fund=false", "npm_config_audit=false",
+};
+
 static int parse_user(const char *user, uint32_t *uid, uint32_t *gid, struct brig_error *err)
 {
 	char text[SETTING_TEXT_MAX], *colon;
@@ -175,8 +185,8 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		return err_nomem(err);
 	for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
 		ok = ok && env_put(p->envp, &n, common_env[i]);
-	if (workspace) /* what tools keep in $HOME is no change of the project */
-		ok = ok && env_put(p->envp, &n, "HOME=/tmp");
+	for (size_t i = 0; workspace && i < ARRAY_LEN(project_env); i++)
+		ok = ok && env_put(p->envp, &n, project_env[i]);
 	for (size_t i = 0; egress && egress_env[i]; i++)
 		ok = ok && env_put(p->envp, &n, egress_env[i]);
 	for (size_t i = 0; i < LANG_ENV_MAX && step->env[i]; i++)

@@ -19,8 +19,6 @@ struct plan_workspace {
 	bool read_only;
 	const char *const *hidden; /* paths below it, without links or ".." in them: shown empty */
 	size_t n_hidden;
-	const char *const *sealed; /* paths below it that the program may read but not change: ".git" */
-	size_t n_sealed;
 	/* Files that stay what and where they are while the folders around them can be written to; by folder, each followed by
 	 * those below it. */
 	const char *const *held;

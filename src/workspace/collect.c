@@ -51,7 +51,8 @@ static bool is_passed_over(const struct collector *c, const char *path)
 {
 	const struct workspace *w = c->ask->workspace;
 
-	return is_ours(c->ask, path) || paths_cover(&w->hidden, path) || paths_cover(&w->sealed, path);
+	return is_ours(c->ask, path) || paths_cover(&w->hidden, path) || paths_cover(&w->git, path) ||
+	       is_tool_cache(path);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which files of a project a cell must not see, and which it may only read.
+ * Which files of a project a cell must not see, and which of them are git's own.
  *
  * What is hidden is a file, not a name.  The tree is looked through by name before each run, because a file that is not
  * found here is shown; whatever has a hidden name is a secret under each of its names:
@@ -33,7 +33,7 @@
 #include "workspace/secrets.h"
 
 #define HIDDEN_MAX 1024 /* each is a mount in the cell */
-#define SEALED_MAX 256
+#define GIT_MAX    256
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ static int note(struct scan *s, struct path_list *l, size_t max, const char *pat
 	if (l->n == max)
 		return err_set(
 			s->err, BRIG_E_REFUSED, 0,
-			"the workspace has more than %zu files that must be hidden or sealed ('%.120s' is one): name "
+			"the workspace has more than %zu files that must be hidden or are git's ('%.120s' is one): name "
 			"those that programs may see in workspace_show, or folders in workspace_hide",
 			max, path);
 	return paths_add(l, path) ? 0 : err_nomem(s->err);
@@ -363,7 +363,7 @@ static enum walk_next consider(void *arg, const struct walk_entry *e)
 	else if (S_ISLNK(e->st->st_mode))
 		s->rc = consider_link(s, e);
 	else if (str_eq(e->name, ".git") && (is_dir || S_ISREG(e->st->st_mode)))
-		s->rc = note(s, &s->w->sealed, SEALED_MAX, e->path);
+		s->rc = note(s, &s->w->git, GIT_MAX, e->path);
 	if (s->rc < 0)
 		return WALK_STOP;
 	return is_dir && (hidden || is_git_store(e->path, e->name)) ? WALK_SKIP : WALK_ON;
@@ -447,7 +447,7 @@ static int find(struct scan *s)
 			"hidden cannot be found in it; name a smaller folder",
 			s->w->path, ENTRIES_MAX, WALK_DEPTH_MAX);
 	put_in_order(&s->w->hidden);
-	paths_sort(&s->w->sealed);
+	paths_sort(&s->w->git);
 	return 0;
 }
 

@@ -19,14 +19,18 @@ struct workspace {
 	int fd; /* of folder, and its path */
 	const char *path;
 	const struct settings *set;
-	struct path_list hidden, sealed;
+	struct path_list hidden;
+	struct path_list git; /* each .git: the program may write to its copy, and nothing below is a change */
 	struct plan_workspace plan;
 };
 
 /* Whether the policy hides what would have this name, were it there. */
 bool workspace_hides(const struct settings *set, const char *path, bool is_dir);
-/* Fills hidden and sealed of an opened project. */
+/* Fills hidden and git of an opened project. */
 int hide_find(struct workspace *w, struct brig_error *err);
+
+/* Whether a path is, or lies in, what a tool keeps for itself (caches.def). */
+bool is_tool_cache(const char *path);
 
 /* ---- changesets -------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A project becomes a workspace: is it one, and where.
- * Which of its files are secrets, and which may only be read, is found by hide.c.
+ * Which of its files are secrets, and where git keeps its own, is found by hide.c.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,8 +44,6 @@ int workspace_open(const char *path, const char *state, const struct settings *s
 		.read_only = set->workspace_mode == WORKSPACE_RO,
 		.hidden = (const char *const *)w->hidden.item,
 		.n_hidden = w->hidden.n,
-		.sealed = (const char *const *)w->sealed.item,
-		.n_sealed = w->sealed.n,
 	};
 	*ret = w;
 	return 0;
@@ -57,7 +55,7 @@ void workspace_close(struct workspace *w)
 		return;
 	folder_close(&w->folder);
 	paths_release(&w->hidden);
-	paths_release(&w->sealed);
+	paths_release(&w->git);
 	free(w);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Projects that cells work in: which of their files are hidden, what a run changed, and moving that over.
  *
- *	workspace_open        the project's folder, and what of it must be hidden or sealed -> plan_workspace
+ *	workspace_open        the project's folder, and what of it must be hidden -> plan_workspace
  *	workspace_collect     the program's view after its end -> changes, kept in the state folder under the run's id
  *	workspace_artifacts   files that were asked for -> a folder of the caller's
  *	changeset_*           diff, apply, discard: later, by id

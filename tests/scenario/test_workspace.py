@@ -91,7 +91,7 @@ def copy_on_write(t):
 	t.check(p.rc == 125 and b"workspace list" in p.err, "a second apply is refused", p)
 
 
-@case("secrets of a project are empty or absent in the cell, and .git can be read but not changed", final="not contained")
+@case("secrets of a project are empty or absent in the cell, and changes of .git are dropped", final="not contained")
 def secrets(t):
 	no_workspaces(t)
 	top = project(t, FILES)

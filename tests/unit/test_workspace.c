@@ -143,7 +143,7 @@ static void test_collect_whole_tree(void **state)
 	assert_int_equal(changes.state, CHANGES_NONE);
 	assert_false(is_there("state/workspaces/" ID));
 	put_edits_of_tree();
-	put("view/.git/HEAD", "changed"); /* sealed */
+	put("view/.git/HEAD", "changed"); /* git's own */
 	put("view/.env", "SECRET=2");     /* hidden */
 	collect(true);
 	assert_changes(edited);

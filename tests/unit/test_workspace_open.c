@@ -2,6 +2,7 @@
 /* Opening workspaces: what is no project, and which of its files are hidden. */
 #include "workspace_bed.h"
 
+#include "workspace/internal.h"
 #include "workspace/secrets.h"
 
 static void test_places_that_are_no_projects(void **state)
@@ -99,9 +100,9 @@ static void test_secrets_are_found(void **state)
 		if (lists(p->hidden, p->n_hidden, shown[i]))
 			fail_msg("'%s' is hidden", shown[i]);
 	assert_int_equal(p->n_hidden, ARRAY_LEN(hidden));
-	assert_int_equal(p->n_sealed, 2);
-	assert_string_equal(p->sealed[0], ".git");
-	assert_string_equal(p->sealed[1], "sub/.git");
+	assert_int_equal(w->git.n, 2);
+	assert_string_equal(w->git.item[0], ".git");
+	assert_string_equal(w->git.item[1], "sub/.git");
 	workspace_close(w);
 }
 
@@ -148,7 +149,24 @@ static void test_name_at_top(void **state)
 	assert_int_equal(workspace_at(w, "dir", "", 0, &mode), WORKSPACE_OTHER);
 	assert_int_equal(workspace_at(w, "link.py", "print(1)", 8, &mode), WORKSPACE_OTHER);
 	assert_int_equal(workspace_at(w, "absent.py", "", 0, &mode), WORKSPACE_ABSENT);
+	assert_int_equal(workspace_at(w, "../project/same.py", "print(1)", 8, &mode), WORKSPACE_OTHER);
 	workspace_close(w);
+}
+
+static void test_caches_of_tools(void **state)
+{
+	static const char *const caches[] = { "__pycache__", "a/__pycache__/x.cpython-311.pyc", "old.pyc", ".pytest_cache/v/x",
+					      "web/node_modules/.cache/babel/1.json", ".mypy_cache", "tsconfig.tsbuildinfo" };
+	static const char *const others[] = { "pycache", "a/__pycache__x/y", "x.py", "node_modules/x.js", ".cache/x",
+					      "cache/go-build", ".pytest_cache.txt", "a.pyc.txt" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(caches); i++)
+		if (!is_tool_cache(caches[i]))
+			fail_msg("'%s' is taken for a change", caches[i]);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (is_tool_cache(others[i]))
+			fail_msg("'%s' is taken for a cache", others[i]);
 }
 
 int main(void)
@@ -156,6 +174,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_places_that_are_no_projects),
 		TEST(test_secrets_are_found),
+		cmocka_unit_test(test_caches_of_tools),
 		cmocka_unit_test(test_git_configurations),
 		TEST(test_name_at_top),
 	};

@@ -6,8 +6,7 @@
  * the same way.  It is unpacked into a file system in memory that nobody else can reach and that is gone with its
  * descriptor, however brig ends.
  *
- * What differs from a native cell: hidden files are not there at all, instead of being empty; and what is sealed (.git)
- * can be changed in the container's copy, which is never moved over.
+ * What differs from a native cell: hidden files are not there at all, instead of being empty.
  */
 #include <stdio.h>
 #include <string.h>

@@ -366,8 +366,6 @@ void cell_inspect_ready(struct cell *c)
 		c->project.masks += found;
 		c->project.uncovered += !found && !has_nothing_to_hide(c, i);
 	}
-	for (size_t i = 0; i < w->n_sealed; i++)
-		c->project.uncovered += lacks_seal(c, &covers, w->sealed[i]);
 	for (size_t i = 0; i < w->n_held; i++)
 		c->project.uncovered += lacks_seal(c, &covers, w->held[i]);
 	for (size_t i = 0; i < plan->n_binds; i++) {

@@ -7,7 +7,7 @@
  *                    in the scratch space and so under the disk limit, is what the program changes
  *   PROJECT_STREAM   a copy in the scratch space, which is larger by exactly what was copied
  *
- * Then masks: over each hidden path an empty file or folder of ours, over each sealed one itself, read-only.  Nobody in
+ * Then masks: over each hidden path an empty file or folder of ours.  Nobody in
  * the cell can move, remove or replace what something is mounted on, nor reach what is below.  The empty ones lie in
  * the skeleton's own /tmp, where the cell's /tmp covers them; each hidden path has one of its own, so that whoever
  * watches that folder learns which was opened.
@@ -291,20 +291,6 @@ static int hide(struct cell_build *b, size_t i)
 	return tree < 0 ? tree : mount_attach(tree, target, "");
 }
 
-/* With the masks that are in it. */
-static int seal(struct cell_build *b, const char *path)
-{
-	AUTO_FD target = beneath_look(b->workspace, path, NULL);
-	AUTO_FD tree = FD_NONE;
-
-	if (target == -ENOENT || target == -EXDEV)
-		return 0;
-	if (target < 0)
-		return fd_move(&target);
-	tree = mount_copy(target, "", MNT_RO | MNT_RECURSIVE);
-	return tree < 0 ? tree : mount_attach(tree, target, "");
-}
-
 /* ---- files that are held --------------------------------------------------------------------------- */
 
 #define HELD_DEPTH 64
@@ -416,8 +402,6 @@ int root_mask_project(struct cell_build *b)
 		return 0;
 	for (size_t i = 0; i < w->n_hidden && rc == 0; i++)
 		rc = hide(b, i);
-	for (size_t i = 0; i < w->n_sealed && rc == 0; i++)
-		rc = seal(b, w->sealed[i]);
 	if (rc == 0)
 		rc = hold_files(b);
 	if (rc == 0 && w->read_only)

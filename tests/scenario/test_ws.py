@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that live in a project: they run in their place, compilers and tools find what they need, and what is left is told."""
+import base64
+import json
+import os
+import shutil
+import subprocess
+
+from harness import BACKEND, Result, brig_path, case, test_ids
+from projects import project
+
+
+def no_workspaces(t):
+	if BACKEND == "direct":
+		t.skip("this backend has no workspaces")
+
+
+def run(t, *words, command="run", want="ok", **kw):
+	"""`brig run --json` or the like, by the words of its user."""
+	r = Result(t.run([brig_path(), command, "--json", *map(str, words)], **kw))
+	t.ids.append(r.json.get("id"))
+	return t.verdict(r, want)
+
+
+def paths(r):
+	return sorted(c["path"] for c in r.json["changes"])
+
+
+PYTHON = {
+	"data/words.txt": "words\n",
+	"src/app.py": "import os, sys, helper\nfrom inner import deep\n"
+		      "print(helper.X, deep.Y, __file__, os.getcwd(), open('data/words.txt').read().strip())\n",
+	"src/helper.py": "X = 5\n",
+	"src/inner/__init__.py": "",
+	"src/inner/deep.py": "Y = 6\n",
+}
+
+
+@case("a file of the workspace runs where it lies, with its neighbours, and is no change", final="not contained")
+def in_place(t):
+	no_workspaces(t)
+	top = project(t, PYTHON)
+	os.chmod(os.path.join(top, "src"), 0o750)
+	for words in (["--workspace", top, top + "/src/app.py"], ["--workspace", top, "--workspace-mode", "ro", top + "/src/app.py"]):
+		r = run(t, *words)
+		t.equal(r.stdout, b"5 6 /workspace/src/app.py /workspace words\n", "output", r)
+		t.equal(paths(r), [], "changes", r)
+
+
+@case("what runs in its place is the inspected file, whatever the project's owner makes of it meanwhile")
+def inspected_copy(t):
+	no_workspaces(t)
+	top = project(t, {"src/app.py": "import sys\nprint('ready', flush=True)\nsys.stdin.readline()\n"
+				       "print('inspected' in open(__file__).read())\nopen(__file__, 'a').write('#by the program')\n"})
+	file = os.path.join(top, "src/app.py")
+	with t.popen([brig_path(), "run", "--workspace", top, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+		     stderr=subprocess.PIPE) as p:
+		ready = p.stdout.readline()
+		with open(file, "w", encoding="utf-8") as f:
+			f.write("print('of the owner')")
+		out, err = p.communicate(b"go\n", timeout=60)
+	t.equal(ready + out, b"ready\nTrue\n", f"output, with {err}")
+	t.check(b"0 added, 1 modified" in err, "its own file is a change when it changes it")
+	with open(file, encoding="utf-8") as f:
+		t.equal(f.read(), "print('of the owner')", "the project's file")
+
+
+@case("TypeScript imports its neighbours, in a project", final="not contained")
+def typescript(t):
+	no_workspaces(t)
+	top = project(t, {"src/app.ts": "import { a } from './lib';\nimport { basename } from 'path';\n"
+				       "if (require.main === module) console.log(a as number, __dirname, basename('x/y'));\n",
+			  "src/lib.ts": "export const a: number = 4;\n"})
+	r = run(t, "--workspace", top, top + "/src/app.ts")
+	t.equal(r.stdout, b"4 /workspace/src y\n", "output", r)
+	t.equal(paths(r), [], "changes", r)
+
+
+@case("C finds the headers of its project", final="not contained")
+def c_headers(t):
+	no_workspaces(t)
+	top = project(t, {"src/main.c": '#include <stdio.h>\n#include "k.h"\nint main(void) { printf("%d\\n", K); }\n',
+			  "src/k.h": "#define K 12\n", "program": "a file of the project's\n"})
+	r = run(t, "--workspace", top, top + "/src/main.c")
+	t.equal(r.stdout, b"12\n", "output", r)
+	with open(os.path.join(top, "src/k.h"), "w", encoding="utf-8") as f:
+		f.write("#define K 13\n")
+	r = run(t, "--workspace", top, top + "/src/main.c")
+	t.equal(r.stdout, b"13\n", "output after a header was changed", r)
+
+
+@case("a folder runs: a Go module of several files and packages", final="not contained")
+def go_folder(t):
+	no_workspaces(t)
+	top = project(t, {"go.mod": "module example.com/x\n\ngo 1.19\n",
+			  "main.go": "package main\nimport (\"fmt\"; \"example.com/x/util\")\nfunc main() { fmt.Println(util.V, other()) }\n",
+			  "other.go": "package main\nfunc other() int { return 9 }\n", "util/util.go": "package util\nconst V = 3\n"})
+	r = run(t, top)
+	t.equal(r.stdout, b"3 9\n", "output", r)
+	t.equal(paths(r), [], "changes", r)
+
+
+@case("a folder runs by the file that its program begins in, and is refused if there is none or more than one")
+def folders(t):
+	no_workspaces(t)
+	t.equal(run(t, project(t, {"main.py": "import a\nprint(a.A)\n", "a.py": "A = 1\n"}, "one")).stdout, b"1\n", "main.py")
+	t.equal(run(t, project(t, {"package.json": '{"main": "./lib/start.js"}', "lib/start.js": "console.log(2)\n",
+				   "index.js": "console.log('no')\n"}, "two")).stdout, b"2\n", "main of package.json")
+	p = t.brig("run", project(t, {"main.py": "", "index.js": ""}, "three"))
+	t.check(p.rc == 2 and b"more than one program: main.py and index.js" in p.err, "two programs are not refused", p)
+	p = t.brig("run", project(t, {"notes.txt": ""}, "four"))
+	t.check(p.rc == 2 and b"main.py" in p.err, "a folder without a program is not refused", p)
+
+
+@case("git commits in the copy, and nothing of that is a change")
+def git_commit(t):
+	no_workspaces(t)
+	if not shutil.which("git") or BACKEND == "docker":
+		t.skip("needs git in the cell")
+	top = project(t, {"a.txt": "one\n"})
+	for words in (["init", "-q"], ["add", "."], ["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "one"]):
+		t.equal(t.run(["git", "-c", "safe.directory=*", "-C", top, *words]).rc, 0, f"git {words}")
+	before = t.run(["git", "-c", "safe.directory=*", "-C", top, "rev-parse", "HEAD"]).out
+	r = run(t, "--workspace", top, "-c", "echo two >> a.txt && git commit -qam two && git log --format=%s%an", command="exec")
+	t.equal(r.stdout, b"twosandbox\nonet\n", "log", r)
+	t.equal(paths(r), ["a.txt"], "changes", r)
+	t.equal(t.run(["git", "-c", "safe.directory=*", "-C", top, "rev-parse", "HEAD"]).out, before, "the project's own history")
+
+
+@case("caches of tools are no changes")
+def caches(t):
+	no_workspaces(t)
+	top = project(t, {"a.py": "A = 1\n", "__pycache__/old.pyc": "old"})
+	code = """
+import os
+for path in ("__pycache__/new.pyc", "pkg/__pycache__/x.pyc", ".pytest_cache/v", "node_modules/.cache/x/y", "real.txt"):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    open(path, "w").write("x")
+os.remove("__pycache__/old.pyc")
+"""
+	r = run(t, "--workspace", top, "-l", "python", "-c", code)
+	t.equal(paths(r), ["node_modules", "pkg", "real.txt"], "changes", r)
