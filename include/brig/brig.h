@@ -241,6 +241,11 @@ BRIG_API void brig_result_changes(const struct brig_result *r, struct brig_chang
 /* A file that was asked for and fetched: its path below the workspace (any bytes) and its size.  1 if there is an i-th
  * one, else 0. */
 BRIG_API int brig_result_artifact(const struct brig_result *r, size_t i, const char **ret_path, uint64_t *ret_size);
+/* The same for files that the program left in its own workspace and nobody asked for: the first few, without dot files and
+ * caches; with i past the last one *ret_size is how many more there were. */
+BRIG_API int brig_result_left(const struct brig_result *r, size_t i, const char **ret_path, uint64_t *ret_size);
+/* What would help a program that failed, in a sentence: a package that it misses; "" if nothing is known. */
+BRIG_API const char *brig_result_hint(const struct brig_result *r);
 /* Warnings, in order; NULL past the last one. */
 BRIG_API const char *brig_result_warning(const struct brig_result *r, size_t i);
 /* A protection that the run went without because the policy's allow_degraded names it: its name, what is

@@ -236,6 +236,22 @@ int brig_result_artifact(const struct brig_result *r, size_t i, const char **ret
 	return 1;
 }
 
+int brig_result_left(const struct brig_result *r, size_t i, const char **ret_path, uint64_t *ret_size)
+{
+	if (i >= r->r.left.n) {
+		*ret_size = r->r.left.dropped;
+		return 0;
+	}
+	*ret_path = r->r.left.row[i].path;
+	*ret_size = r->r.left.row[i].size;
+	return 1;
+}
+
+const char *brig_result_hint(const struct brig_result *r)
+{
+	return r->r.hint;
+}
+
 const char *brig_result_warning(const struct brig_result *r, size_t i)
 {
 	return i < r->r.n_warnings ? r->r.warning[i] : NULL;

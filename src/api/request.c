@@ -280,6 +280,8 @@ static int check_work(const struct brig_request *req, struct brig_error *err)
 		rc = err_set(err, BRIG_E_USAGE, 0, "there is no workspace that changes could be applied to: name one");
 	if (rc == 0 && req->out_dir && req->n_artifacts == 0)
 		rc = err_set(err, BRIG_E_USAGE, 0, "out_dir is given, but no pattern of the artifacts that go there");
+	if (rc == 0 && req->inline_artifacts && req->n_artifacts == 0)
+		rc = err_set(err, BRIG_E_USAGE, 0, "inline_artifacts is given, but no pattern of the artifacts");
 	if (rc == 0 && (req->flags & BRIG_RUN_OVERWRITE) && !req->out_dir)
 		rc = err_set(err, BRIG_E_USAGE, 0, "there is no folder in which files could be replaced: name out_dir");
 	return rc;

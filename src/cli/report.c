@@ -155,6 +155,26 @@ static void say_artifacts(const struct brig_result *r)
 		ui_say("artifacts: %zu %s, %s", n, n == 1 ? "file" : "files", str_bytes(text, sizeof(text), total));
 }
 
+#define LEFT_SHOWN 5
+
+/* Files that are gone now, because nobody asked for them. */
+static void say_left(const struct brig_result *r)
+{
+	AUTO_BUF names = BUF_INIT(4096);
+	uint64_t size = 0;
+	const char *path;
+	size_t n = 0;
+
+	for (; brig_result_left(r, n, &path, &size); n++)
+		if (n < LEFT_SHOWN)
+			buf_addf(&names, "%s%.80s", n > 0 ? ", " : "", path);
+	if (n == 0)
+		return;
+	n += (size_t)size;
+	ui_say("%zu %s left: %s%s; --out DIR fetches %s", n, n == 1 ? "file" : "files", buf_str(&names),
+	       n > LEFT_SHOWN ? " ..." : "", n == 1 ? "it" : "them");
+}
+
 void report_remarks(const struct brig_result *r, const char *name)
 {
 	const char *text;
@@ -165,6 +185,9 @@ void report_remarks(const struct brig_result *r, const char *name)
 	say_degraded(r);
 	say_changes(r);
 	say_artifacts(r);
+	say_left(r);
+	if (*brig_result_hint(r))
+		ui_say("hint: %s", brig_result_hint(r));
 	if (!needs_reason(r))
 		return;
 	text = brig_result_reason(r);

@@ -202,7 +202,7 @@ static bool split_packages(const struct words *lists, char **ret_text, const cha
 	return true;
 }
 
-static void fill_work(const struct request_values *v, struct brig_request *req)
+static void fill_work(const struct request_values *v, uint64_t inline_bytes, struct brig_request *req)
 {
 	static const char *const everything[] = { "**" };
 
@@ -210,7 +210,8 @@ static void fill_work(const struct request_values *v, struct brig_request *req)
 	req->out_dir = v->out_dir;
 	req->artifacts = v->artifacts.item;
 	req->n_artifacts = v->artifacts.n;
-	if (v->out_dir && v->artifacts.n == 0) {
+	req->inline_artifacts = inline_bytes;
+	if ((v->out_dir || inline_bytes) && v->artifacts.n == 0) {
 		req->artifacts = everything;
 		req->n_artifacts = ARRAY_LEN(everything);
 	}
@@ -224,6 +225,7 @@ int request_run(const struct request_values *v, const struct brig_request *what,
 	bool keep = v->json || way->quiet;
 	AUTO_FREE char *package_text = NULL;
 	AUTO_FREE const char **packages = NULL;
+	uint64_t inline_bytes = 0;
 	struct live live;
 
 	req.trust = v->trust;
@@ -231,7 +233,11 @@ int request_run(const struct request_values *v, const struct brig_request *what,
 	req.n_env = v->env.n;
 	req.options = v->wishes.item;
 	req.n_options = v->wishes.n;
-	fill_work(v, &req);
+	if (v->inline_artifacts && !str_to_bytes(v->inline_artifacts, &inline_bytes)) {
+		ui_say("--inline-artifacts '%.80s' is no size: give one such as 1m", v->inline_artifacts);
+		return EXIT_USAGE;
+	}
+	fill_work(v, inline_bytes, &req);
 	if (!split_packages(&v->packages, &package_text, &packages, &req.n_packages)) {
 		ui_say("no memory left");
 		return EXIT_FAILED;

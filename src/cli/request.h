@@ -13,7 +13,7 @@
 #include "cli/options.h"
 
 struct request_values {
-	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir;
+	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir, *inline_artifacts;
 	bool json, watch, summary, raw, no_color, apply, overwrite, project_packages;
 	struct words env, artifacts, packages;
 	struct wishes wishes;

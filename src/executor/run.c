@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "executor/compile_cache.h"
 #include "executor/executor.h"
+#include "executor/hint.h"
 #include "executor/inspection.h"
 #include "executor/outside.h"
 #include "executor/packages.h"
@@ -476,6 +477,8 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 		if (rc < 0)
 			break;
 	}
+	if (ret->verdict == VERDICT_error)
+		hint_find(r->recording.rec.err.tail, r->recording.rec.err.tail_len, ret->hint, sizeof(ret->hint));
 	inspect_cancel(r->inspection);
 	packages_release(&r->packages);
 	buf_release(&r->compiled);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/str.h"
@@ -140,12 +141,22 @@ static int open_out(struct work *w, struct brig_error *err)
 {
 	static const char what[] = "folder for artifacts";
 	char state[STATEDIR_PATH_MAX];
+	bool made = false;
 	int rc;
 
 	if (!w->req->out_dir)
 		return 0;
 	rc = folder_open(w->req->out_dir, what, false, &w->out, err);
-	return rc < 0 ? rc : place_check(&w->out, what, state_path(w, state), err);
+	/* The folder itself is made, and nothing above it: a wrong path is not built. */
+	if (rc < 0 && err->sys == ENOENT && mkdir(w->req->out_dir, 0777) == 0) {
+		made = true;
+		rc = folder_open(w->req->out_dir, what, false, &w->out, err);
+	}
+	if (rc == 0)
+		rc = place_check(&w->out, what, state_path(w, state), err);
+	if (rc < 0 && made)
+		(void)rmdir(w->req->out_dir);
+	return rc;
 }
 
 int work_open(struct work *w, struct recorder *recorder, const struct brig_request *req, struct prepared_request *pr,
@@ -312,11 +323,33 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 	return 0;
 }
 
+static void warn_of_unmatched(struct stage *s, const bool *matched)
+{
+	const struct brig_request *req = s->work->req;
+
+	for (size_t i = 0; i < req->n_artifacts; i++)
+		if (!matched[i] && str_eq(req->artifacts[i], "**"))
+			result_warn(s->result, "the program left no files");
+		else if (!matched[i])
+			result_warn(s->result, "the program left no file that matches '%.200s'", req->artifacts[i]);
+}
+
+/* With the cell dead.  Only names that can be had by a look into the workspace: nothing is waited for or read. */
+static void note_left(struct stage *s)
+{
+	const char *ours[OURS_MAX];
+	AUTO_FD dir = s->backend->open_folder && !s->plan->workspace ? s->backend->open_folder(s->cell, "") : -1;
+
+	if (dir >= 0)
+		workspace_left(dir, ours, our_names(s, ours), &s->result->left);
+}
+
 static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
 {
 	const struct work *w = s->work;
 	const char *ours[OURS_MAX];
 	AUTO_BUF not_copied = BUF_INIT(1 * MiB);
+	AUTO_FREE bool *matched = calloc(w->req->n_artifacts + 1, sizeof(*matched));
 	const struct artifacts_ask ask = { .view = view,
 					   .pattern = w->req->artifacts,
 					   .n_patterns = w->req->n_artifacts,
@@ -324,6 +357,8 @@ static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
 					   .out = w->out.fd >= 0 ? &w->out : NULL,
 					   .overwrite = w->req->flags & BRIG_RUN_OVERWRITE,
 					   .not_copied = &not_copied,
+					   .matched = matched,
+					   .inline_bytes = w->req->inline_artifacts,
 					   .ours = ours,
 					   .n_ours = our_names(s, ours),
 					   .set = w->set };
@@ -337,6 +372,8 @@ static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
 			"%llu files that were asked for were not fetched: no regular files, or beyond artifacts_limit "
 			"or artifacts_size",
 			(unsigned long long)(a->dropped - named));
+	if (rc == 0 && matched)
+		warn_of_unmatched(s, matched);
 	return rc;
 }
 
@@ -368,8 +405,10 @@ int work_collect(struct stage *s)
 		return 0;
 	s->result->changes.known = w->project != NULL;
 	s->result->changes.mode = w->set->workspace_mode;
-	if (!s->plan->wants_view)
+	if (!s->plan->wants_view) {
+		note_left(s);
 		return 0;
+	}
 	rc = look_at_workspace(s);
 	if (rc == 0 || w->apply || w->req->n_artifacts > 0)
 		return rc;

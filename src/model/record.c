@@ -15,9 +15,19 @@ void record_stream_begin(struct record_stream *s, bool hashed, size_t head_max)
 		sha256_begin(&s->hash);
 }
 
+static void add_tail(struct record_stream *s, const char *data, size_t len)
+{
+	size_t new = (size_t)min_u64(len, sizeof(s->tail)), keep = (size_t)min_u64(s->tail_len, sizeof(s->tail) - new);
+
+	memmove(s->tail, s->tail + s->tail_len - keep, keep);
+	memcpy(s->tail + keep, data + len - new, new);
+	s->tail_len = keep + new;
+}
+
 void record_stream_add(struct record_stream *s, const void *data, size_t len)
 {
 	s->len += len;
+	add_tail(s, data, len);
 	if (s->hashed)
 		sha256_add(&s->hash, data, len);
 	if (s->head.len < s->head.max)

@@ -9,6 +9,7 @@
 #include "model/result.h"
 #include "sys/crypto.h"
 
+#define RECORD_TAIL_MAX 4096
 #define RECORD_HEAD_MAX 4096 /* of code and output, unless policy keeps all */
 
 /* One output stream as it passed: counted, hashed, and its beginning kept. */
@@ -18,6 +19,8 @@ struct record_stream {
 	bool hashed;
 	bool ended;
 	struct buf head; /* the first head.max bytes */
+	char tail[RECORD_TAIL_MAX]; /* and the last ones */
+	size_t tail_len;
 	struct sha256 hash;
 };
 

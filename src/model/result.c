@@ -69,6 +69,7 @@ void result_release(struct result *r)
 	findings_release(&r->findings);
 	changes_release(&r->changes);
 	artifacts_release(&r->artifacts);
+	artifacts_release(&r->left);
 	denied_release(&r->denied);
 	network_release(&r->network);
 	test_report_release(&r->tests);
@@ -256,6 +257,7 @@ static int add_identity(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "id", json_text(r->id));
 	failed |= json_object_set_new(doc, "verdict", json_string(verdict_info[r->verdict].name));
 	failed |= json_object_set_new(doc, "reason", json_text(r->reason));
+	failed |= json_object_set_new(doc, "hint", json_text_or_null(r->hint));
 	failed |= json_object_set_new(doc, "exit_code", r->exit_code < 0 ? json_null() : json_integer(r->exit_code));
 	failed |= json_object_set_new(
 		doc, "signal",
@@ -326,6 +328,7 @@ static int add_lists(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "workspace", json_workspace(r));
 	failed |= json_object_set_new(doc, "changes", json_changes(&r->changes));
 	failed |= json_object_set_new(doc, "artifacts", json_artifacts(&r->artifacts));
+	failed |= json_object_set_new(doc, "left", json_left(&r->left));
 	failed |= json_object_set_new(doc, "tests", json_tests(&r->tests));
 	failed |= json_object_set_new(doc, "packages", json_packages(&r->packages));
 	failed |= json_object_set_new(doc, "samples", json_rows(r, r->samples.n, json_sample_row));

@@ -46,6 +46,7 @@ struct result {
 	char id[RUN_ID_LEN + 1];
 	enum verdict verdict;
 	char reason[RESULT_TEXT_MAX];
+	char hint[RESULT_TEXT_MAX]; /* what would help a program that failed; "": nothing is known */
 	int exit_code; /* -1: none */
 	int signal;    /* 0: none */
 	char language[16];
@@ -71,6 +72,7 @@ struct result {
 	struct result_packages packages;
 	struct changes changes;
 	struct artifacts artifacts;
+	struct artifacts left; /* files that nobody asked for; their contents are not looked at */
 	struct denied denied;
 	struct network network;
 	struct test_report tests;

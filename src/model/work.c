@@ -120,6 +120,7 @@ bool artifacts_add(struct artifacts *a, const struct artifact *one)
 	place = copy.path ? grow((void **)&a->row, a->n, &a->cap, sizeof(*a->row)) : NULL;
 	if (!place) {
 		free(copy.path);
+		free(copy.content);
 		return false;
 	}
 	*place = copy;
@@ -129,8 +130,10 @@ bool artifacts_add(struct artifacts *a, const struct artifact *one)
 
 void artifacts_release(struct artifacts *a)
 {
-	for (size_t i = 0; i < a->n; i++)
+	for (size_t i = 0; i < a->n; i++) {
 		free(a->row[i].path);
+		free(a->row[i].content);
+	}
 	free(a->row);
 	*a = (struct artifacts){ .row = NULL };
 }

@@ -94,14 +94,33 @@ json_t *json_changes(const struct changes *c)
 static json_t *artifact_row(const void *list, size_t i)
 {
 	const struct artifact *a = &((const struct artifacts *)list)->row[i];
+	json_t *row = json_pack("{s:o, s:o}", "size", json_count(a->size), "sha256", json_sha256(a->sha256));
+	const char *encoding;
 
-	return with_path(a->path,
-			 json_pack("{s:o, s:o}", "size", json_count(a->size), "sha256", json_sha256(a->sha256)));
+	if (a->content &&
+	    (json_object_set_new(row, "content", json_bytes(a->content, a->size, false, &encoding)) < 0 ||
+	     json_object_set_new(row, "content_encoding", json_string(encoding)) < 0)) {
+		json_decref(row);
+		return NULL;
+	}
+	return with_path(a->path, row);
 }
 
 json_t *json_artifacts(const struct artifacts *a)
 {
 	return rows(a, a->n, artifact_row);
+}
+
+static json_t *left_row(const void *list, size_t i)
+{
+	const struct artifact *a = &((const struct artifacts *)list)->row[i];
+
+	return with_path(a->path, json_pack("{s:o}", "size", json_count(a->size)));
+}
+
+json_t *json_left(const struct artifacts *a)
+{
+	return rows(a, a->n, left_row);
 }
 
 static json_t *failure_row(const void *list, size_t i)

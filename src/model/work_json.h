@@ -12,6 +12,7 @@ json_t *json_network(const struct network *n);
 json_t *json_workspace(const struct result *r); /* null: there was none */
 json_t *json_changes(const struct changes *c);
 json_t *json_artifacts(const struct artifacts *a);
+json_t *json_left(const struct artifacts *a);
 json_t *json_tests(const struct test_report *t);        /* null: none were run */
 json_t *json_packages(const struct result_packages *p); /* null: none were asked for */
 

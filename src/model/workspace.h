@@ -91,6 +91,7 @@ struct artifact {
 	char *path; /* heap; below the workspace */
 	uint64_t size;
 	uint8_t sha256[SHA256_LEN];
+	char *content; /* heap, size bytes; NULL: it is not in the result */
 };
 
 struct artifacts {
@@ -99,6 +100,7 @@ struct artifacts {
 	uint64_t dropped; /* matched, but beyond the count or size cap, or not a regular file */
 };
 
+/* Copies the path, and takes the content over.  False: no memory, and the content is freed. */
 bool artifacts_add(struct artifacts *a, const struct artifact *one);
 void artifacts_release(struct artifacts *a);
 

@@ -25,6 +25,7 @@ struct fetch {
 	const struct artifacts_ask *ask;
 	struct artifacts *ret;
 	uint64_t bytes_left;
+	uint64_t inline_left; /* of contents in the result */
 	struct stat owner; /* of the folder they go to */
 	struct brig_error *err;
 	int rc;
@@ -39,6 +40,12 @@ static bool is_wanted(const struct artifacts_ask *a, const char *path)
 		if (glob_matches(a->pattern[i], path, false))
 			return true;
 	return false;
+}
+
+static void note_matches(const struct artifacts_ask *a, const char *path)
+{
+	for (size_t i = 0; a->matched && i < a->n_patterns; i++)
+		a->matched[i] |= glob_matches(a->pattern[i], path, false);
 }
 
 static int by_path(const void *key, const void *row)
@@ -170,6 +177,22 @@ static int copy_or_hash(struct fetch *f, int fd, const struct stat *st, struct a
 	return rc;
 }
 
+/* The content that was just copied, again; a file that cannot be read twice goes without. */
+static void take_content(struct fetch *f, int fd, struct artifact *one)
+{
+	char *content;
+
+	if (one->size > f->inline_left || lseek(fd, 0, SEEK_SET) < 0)
+		return;
+	content = malloc(one->size + 1);
+	if (content && fd_read_all(fd, content, one->size) == (ssize_t)one->size) {
+		one->content = content;
+		f->inline_left -= one->size;
+	} else {
+		free(content);
+	}
+}
+
 static void fetch_file(struct fetch *f, const struct walk_entry *e)
 {
 	struct artifact one = { .path = (char *)(uintptr_t)e->path };
@@ -189,6 +212,8 @@ static void fetch_file(struct fetch *f, const struct walk_entry *e)
 		f->ret->dropped++;
 	} else {
 		f->bytes_left -= one.size;
+		if (f->ask->inline_bytes)
+			take_content(f, fd, &one);
 		if (!artifacts_add(f->ret, &one))
 			f->rc = err_nomem(f->err);
 	}
@@ -200,6 +225,7 @@ static enum walk_next consider(void *arg, const struct walk_entry *e)
 
 	if (S_ISDIR(e->st->st_mode) || !is_wanted(f->ask, e->path) || !is_product(f->ask, e->path))
 		return WALK_ON;
+	note_matches(f->ask, e->path);
 	if (S_ISREG(e->st->st_mode))
 		fetch_file(f, e);
 	else
@@ -210,7 +236,7 @@ static enum walk_next consider(void *arg, const struct walk_entry *e)
 int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, struct brig_error *err)
 {
 	const struct walk_caps caps = { .entries = ENTRIES_MAX };
-	struct fetch f = { .ask = ask, .ret = ret, .bytes_left = ask->set->artifacts_size, .err = err };
+	struct fetch f = { .ask = ask, .ret = ret, .bytes_left = ask->set->artifacts_size, .inline_left = ask->inline_bytes, .err = err };
 	AUTO_FD lock = FD_NONE;
 	struct walk_outcome out;
 	int rc = ask->out ? folder_lock(ask->out, &lock, err) : 0;
@@ -224,4 +250,44 @@ int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, 
 		return err_wrap(err, "cannot look for artifacts");
 	ret->dropped += out.cut;
 	return f.rc;
+}
+
+/* ---- what nobody asked for --------------------------------------------------------------------- */
+
+#define LEFT_MAX     20   /* that are named */
+#define LEFT_ENTRIES 1000 /* that are looked at: the line is a reminder, no inventory */
+
+struct leavings {
+	const char *const *ours;
+	size_t n_ours;
+	struct artifacts *ret;
+};
+
+static enum walk_next consider_left(void *arg, const struct walk_entry *e)
+{
+	const struct leavings *l = arg;
+	struct artifact one = { .path = (char *)(uintptr_t)e->path, .size = (uint64_t)e->st->st_size };
+
+	for (size_t i = 0; i < l->n_ours; i++)
+		if (str_eq(e->path, l->ours[i]))
+			return WALK_SKIP;
+	if (*e->name == '.' || is_tool_cache(e->path))
+		return WALK_SKIP;
+	if (!S_ISREG(e->st->st_mode))
+		return WALK_ON;
+	if (l->ret->n >= LEFT_MAX)
+		l->ret->dropped++;
+	else if (!artifacts_add(l->ret, &one))
+		return WALK_STOP;
+	return WALK_ON;
+}
+
+void workspace_left(int dir, const char *const *ours, size_t n_ours, struct artifacts *ret)
+{
+	const struct walk_caps caps = { .entries = LEFT_ENTRIES };
+	struct leavings l = { .ours = ours, .n_ours = n_ours, .ret = ret };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct walk_outcome out;
+
+	(void)walk_tree(dir, &caps, consider_left, &l, &out, &err);
 }

@@ -68,12 +68,17 @@ struct artifacts_ask {
 	const struct changes *changes; /* only files that are in it; NULL: all of the view */
 	const struct folder *out;      /* NULL: only list */
 	bool overwrite;                /* files that are there already are replaced */
+	bool *matched;                 /* of each pattern: whether a file did; NULL: nobody asks */
+	uint64_t inline_bytes;         /* of contents that come into the result */
 	struct buf *not_copied; /* "path: why\n" for each that was not, though it could have been; NULL: nobody asks */
 	const char *const *ours;
 	size_t n_ours;
 	const struct settings *set;
 };
 int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, struct brig_error *err);
+
+/* Names files in the workspace of a run that nobody asked for any of: the first few, and in dropped how many more. */
+void workspace_left(int dir, const char *const *ours, size_t n_ours, struct artifacts *ret);
 
 /* ---- changesets: what runs left in the state folder ----------------------------------------------- */
 

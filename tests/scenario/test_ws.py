@@ -140,3 +140,47 @@ os.remove("__pycache__/old.pyc")
 """
 	r = run(t, "--workspace", top, "-l", "python", "-c", code)
 	t.equal(paths(r), ["node_modules", "pkg", "real.txt"], "changes", r)
+
+
+@case("files that nobody asked for are named at the end, and --out makes its folder")
+def files_left(t):
+	code = "import os\nfor n in ('plot.png', 'table.csv', '.hidden'):\n    open(n, 'w').write(n)\nos.makedirs('__pycache__')\n" \
+	       "open('__pycache__/x.pyc', 'w').close()\n"
+	if BACKEND == "":
+		p = t.brig("run", "-l", "python", "-c", code)
+		t.check(b"2 files left: plot.png, table.csv; --out DIR fetches them" in p.err, "what is left is not named", p)
+		r = run(t, "-l", "python", "-c", code)
+		t.equal([(f["path"], f["size"]) for f in r.json["left"]], [("plot.png", 8), ("table.csv", 9)], "left", r)
+	if BACKEND == "direct":
+		t.skip("this backend fetches no files")
+	out = t.path("made")
+	r = run(t, "--out", out, "--artifact", "*.csv", "--artifact", "*.pdf", "-l", "python", "-c", code)
+	t.equal(os.listdir(out), ["table.csv"], "files in the folder that was made", r)
+	t.check(any("no file that matches '*.pdf'" in w for w in r.json["warnings"]), "a pattern without a match is not told", r)
+	t.equal(r.json["left"], [], "left", r)
+	r = run(t, "--out", t.path("absent/below"), "-l", "python", "-c", code, want="refused")
+	t.check(not os.path.exists(t.path("absent")), "folders above were made", r)
+
+
+@case("small artifacts come in the result itself, as far as there is room")
+def inline_artifacts(t):
+	if BACKEND == "direct":
+		t.skip("this backend fetches no files")
+	code = "open('a.txt', 'w').write('text')\nopen('b.bin', 'wb').write(b'\\xff\\x00')\nopen('c.txt', 'w').write('x' * 100)\n"
+	r = run(t, "--inline-artifacts", "50", "-l", "python", "-c", code)
+	found = {a["path"]: a for a in r.json["artifacts"]}
+	t.equal((found["a.txt"]["content"], found["a.txt"]["content_encoding"]), ("text", "utf-8"), "text", r)
+	t.equal((base64.b64decode(found["b.bin"]["content"]), found["b.bin"]["content_encoding"]), (b"\xff\x00", "base64"), "bytes", r)
+	t.check("content" not in found["c.txt"], "more than there is room for", r)
+
+
+@case("a program that misses a package ends with a hint, of which nothing is the program's but the name")
+def hints(t):
+	r = run(t, "-l", "python", "-c", "import cv2_is_not_there", want="error")
+	t.check("--packages cv2_is_not_there installs it" in (r.json["hint"] or ""), "Python", r)
+	p = t.brig("run", "-l", "js", "-c", "require('left-pad-2')")
+	t.check(b"hint: package 'left-pad-2' is missing: --packages left-pad-2 installs it" in p.err, "Node", p)
+	r = run(t, "-l", "python", "-c", "import sys; sys.exit(\"ModuleNotFoundError: No module named 'a b'\")", want="error")
+	t.equal(r.json["hint"], None, "a text that names no module", r)
+	r = run(t, "-l", "python", "-c", "import sys; sys.stderr.write(\"ModuleNotFoundError: No module named 'x'\")")
+	t.equal(r.json["hint"], None, "a program that ended well", r)

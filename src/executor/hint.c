@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runtimes say what they could not find in a fixed form of words, with the name behind them; the last such line counts.
+ * Each form has its own strict idea of a name, and a text without one gives no hint: the program wrote it.
+ */
+#include "executor/hint.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#define NAME_LEN_MAX 100
+
+static const struct {
+	const char *module, *package, *debian;
+} packages[] = {
+#define PACKAGE(module, package, debian) { module, package, debian },
+#include "executor/hints.def"
+};
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+static size_t span(const char *s, size_t len, const char *also)
+{
+	size_t n = 0;
+
+	while (n < len && s[n] && (isalnum((unsigned char)s[n]) || strchr(also, s[n])))
+		n++;
+	return n;
+}
+
+/* The package of "package.module". */
+static size_t python_name(const char *s, size_t len)
+{
+	return len > 0 && !isdigit((unsigned char)*s) ? span(s, len, "_") : 0;
+}
+
+/* "name" or "@scope/name" of what may go on with "/file"; no path, and none of Node's own "node:" modules. */
+static size_t node_name(const char *s, size_t len)
+{
+	size_t scope = len > 0 && *s == '@' ? 1 + span(s + 1, len - 1, "-_.") : 0, n;
+
+	if (scope > 0 && (scope == 1 || scope == len || s[scope++] != '/'))
+		return 0;
+	if (scope == len || s[scope] == '.' || s[scope] == '-')
+		return 0;
+	n = span(s + scope, len - scope, "-_.");
+	return n > 0 && (scope + n == len || s[scope + n] == '\'' || s[scope + n] == '/') ? scope + n : 0;
+}
+
+/* A module's path begins with a host. */
+static size_t go_name(const char *s, size_t len)
+{
+	size_t n = span(s, len, "-_.~/"), host = 0;
+
+	while (n > 0 && strchr(".:/", s[n - 1]))
+		n--;
+	while (host < n && s[host] != '/')
+		host++;
+	return n > 0 && *s != '/' && *s != '-' && memchr(s, '.', host) ? n : 0;
+}
+
+/* ---- sentences ----------------------------------------------------------------------------------- */
+
+static void python_hint(const char *name, char *dst, size_t size)
+{
+	const char *package = name, *debian = NULL;
+	char usual[NAME_LEN_MAX + 16];
+
+	(void)snprintf(usual, sizeof(usual), "python3-%s", name);
+	for (char *c = usual; *c; c++)
+		*c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+	for (size_t i = 0; i < ARRAY_LEN(packages); i++)
+		if (str_eq(packages[i].module, name)) {
+			package = packages[i].package;
+			debian = packages[i].debian;
+		}
+	if (!package)
+		(void)snprintf(dst, size, "module '%s' is missing: install the Debian package %s on the host", name, debian);
+	else
+		(void)snprintf(dst, size,
+			       "module '%s' is missing: --packages %s installs it, or install the Debian package %s on "
+			       "the host",
+			       name, package, debian ? debian : usual);
+}
+
+static void plain_hint(const char *name, char *dst, size_t size)
+{
+	(void)snprintf(dst, size, "package '%s' is missing: --packages %s installs it", name, name);
+}
+
+/* ---- forms of words ------------------------------------------------------------------------------ */
+
+static const struct form {
+	const char *words;
+	size_t (*name)(const char *s, size_t len); /* its length; 0: this is none */
+	void (*hint)(const char *name, char *dst, size_t size);
+} forms[] = {
+	{ "ModuleNotFoundError: No module named '", python_name, python_hint },
+	{ "Cannot find module '", node_name, plain_hint },
+	{ "Cannot find package '", node_name, plain_hint },
+	{ "no required module provides package ", go_name, plain_hint },
+	{ "cannot find module providing package ", go_name, plain_hint },
+};
+
+/* Where the last occurrence of words ends; NULL: there is none. */
+static const char *last_behind(const char *text, size_t len, const char *words)
+{
+	size_t n = strlen(words);
+	const char *found = NULL, *at = text;
+
+	while ((at = memmem(at, len - (size_t)(at - text), words, n)))
+		found = at += n;
+	return found;
+}
+
+void hint_find(const char *tail, size_t len, char *dst, size_t size)
+{
+	const char *last = NULL;
+
+	*dst = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		const char *at = last_behind(tail, len, forms[i].words);
+		size_t n = at ? forms[i].name(at, len - (size_t)(at - tail)) : 0;
+		char name[NAME_LEN_MAX + 1];
+
+		if (n == 0 || n > NAME_LEN_MAX || (last && at < last))
+			continue;
+		last = at;
+		memcpy(name, at, n);
+		name[n] = '\0';
+		forms[i].hint(name, dst, size);
+	}
+}
