@@ -22,11 +22,22 @@ static const struct {
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
+/* Not isalnum(), which asks the caller's locale. */
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 static size_t span(const char *s, size_t len, const char *also)
 {
 	size_t n = 0;
 
-	while (n < len && s[n] && (isalnum((unsigned char)s[n]) || strchr(also, s[n])))
+	while (n < len && s[n] && (is_letter(s[n]) || is_digit(s[n]) || strchr(also, s[n])))
 		n++;
 	return n;
 }
@@ -34,7 +45,9 @@ static size_t span(const char *s, size_t len, const char *also)
 /* The package of "package.module". */
 static size_t python_name(const char *s, size_t len)
 {
-	return len > 0 && !isdigit((unsigned char)*s) ? span(s, len, "_") : 0;
+	size_t n = len > 0 && !is_digit(*s) ? span(s, len, "_") : 0;
+
+	return n < len && (s[n] == '\'' || s[n] == '.') ? n : 0;
 }
 
 /* "name" or "@scope/name" of what may go on with "/file"; no path, and none of Node's own "node:" modules. */

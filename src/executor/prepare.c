@@ -172,11 +172,12 @@ static bool env_put(const char **envp, size_t *n, const char *entry)
 	return true;
 }
 
-/* more, req and workspace may be NULL. */
-static int fill_env(struct prepared *p, const struct lang_step *step, const struct provision *more,
-		    const struct brig_request *req, const struct plan_workspace *workspace, bool egress,
-		    struct brig_error *err)
+/* req: of a run; NULL: a compile step. */
+static int fill_env(struct prepared *p, const struct lang_step *step, const struct prepared_request *pr,
+		    const struct brig_request *req, bool egress, struct brig_error *err)
 {
+	const struct provision *more = pr->provision;
+	bool in_project = req && pr->workspace;
 	size_t n = 0;
 	bool ok = true;
 
@@ -185,8 +186,10 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		return err_nomem(err);
 	for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
 		ok = ok && env_put(p->envp, &n, common_env[i]);
-	for (size_t i = 0; workspace && i < ARRAY_LEN(project_env); i++)
+	for (size_t i = 0; in_project && i < ARRAY_LEN(project_env); i++)
 		ok = ok && env_put(p->envp, &n, project_env[i]);
+	for (size_t i = 0; in_project && pr->project_env && pr->project_env[i]; i++)
+		ok = ok && env_put(p->envp, &n, pr->project_env[i]);
 	for (size_t i = 0; egress && egress_env[i]; i++)
 		ok = ok && env_put(p->envp, &n, egress_env[i]);
 	for (size_t i = 0; i < LANG_ENV_MAX && step->env[i]; i++)
@@ -271,7 +274,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	if (rc == 0)
 		rc = fill_argv(ret, what.args + skip, is_run ? what.n_args - skip : 0, err);
 	if (rc == 0)
-		rc = fill_env(ret, step, pr->provision, is_run ? req : NULL, is_run ? workspace : NULL, egress, err);
+		rc = fill_env(ret, step, pr, is_run ? req : NULL, egress, err);
 	if (rc < 0)
 		return rc;
 	*plan = (struct plan){

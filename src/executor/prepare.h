@@ -49,6 +49,7 @@ struct prepared_request {
 	const struct provision *provision; /* NULL: none */
 	/* Of the workspace (work.h): */
 	const struct plan_workspace *workspace; /* NULL: none */
+	const char *const *project_env;         /* what the project brings for the program; NULL-terminated, or NULL */
 	const struct plan_workspace *sources;   /* what a compile step is shown of it; NULL: the source alone */
 	const struct language *run_lang;        /* not NULL: lang with another name for its output */
 	unsigned source_mode;                   /* of the staged program: the project's own, if it covers that file */

@@ -134,6 +134,8 @@ static int open_project(struct work *w, struct prepared_request *pr, struct brig
 	if (pr->subject.tests)
 		pr->workspace = tests_workspace(pr->subject.tests, pr->workspace);
 	name_staged(w, pr);
+	if (venv_find(w->project, &w->venv))
+		pr->project_env = w->venv.env;
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "executor/prepare.h"
 #include "executor/record.h"
 #include "executor/stage.h"
+#include "executor/venv.h"
 #include "workspace/workspace.h"
 
 struct work {
@@ -26,6 +27,7 @@ struct work {
 	bool apply;                /* if it ends well, or at any end with workspace_mode rw */
 	struct language renamed;   /* the request's language, if its output has another name */
 	char output_name[LANG_PATH_MAX + 1];
+	struct venv venv;              /* of Python, that the project has */
 	struct plan_workspace sources; /* the project as a compiler sees it */
 };
 #define WORK_INIT                  \

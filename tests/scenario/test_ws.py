@@ -184,3 +184,15 @@ def hints(t):
 	t.equal(r.json["hint"], None, "a text that names no module", r)
 	r = run(t, "-l", "python", "-c", "import sys; sys.stderr.write(\"ModuleNotFoundError: No module named 'x'\")")
 	t.equal(r.json["hint"], None, "a program that ended well", r)
+
+
+@case("packages of a virtual environment in the workspace, and of node_modules, are there")
+def project_packages(t):
+	no_workspaces(t)
+	top = project(t, {".venv/pyvenv.cfg": "home = /usr/bin\n", ".venv/lib/python3.11/site-packages/in_venv.py": "V = 8\n",
+			  ".venv/bin/in-venv": "#!/bin/sh\necho by name\n", "src/app.py": "import in_venv\nprint(in_venv.V)\n",
+			  "node_modules/in-node/index.js": "module.exports = 9\n", "src/app.js": "console.log(require('in-node'))\n"})
+	os.chmod(os.path.join(top, ".venv/bin/in-venv"), 0o755)
+	t.equal(run(t, "--workspace", top, top + "/src/app.py").stdout, b"8\n", "Python")
+	t.equal(run(t, "--workspace", top, top + "/src/app.js").stdout, b"9\n", "Node")
+	t.equal(run(t, "--workspace", top, "-c", "in-venv", command="exec").stdout, b"by name\n", "a program of the environment")

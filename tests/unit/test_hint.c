@@ -51,6 +51,7 @@ static void test_texts_that_name_none(void **state)
 		"ModuleNotFoundError: No module named '",
 		"ModuleNotFoundError: No module named '\x1b[31mred'",
 		"ModuleNotFoundError: No module named '9x'",
+		"ModuleNotFoundError: No module named 'a b'",
 		"Cannot find module './neighbour'",
 		"Cannot find module '/etc/passwd'",
 		"Cannot find module 'node:nothing'",
