@@ -174,7 +174,8 @@ struct brig_request {
 	/* BRIG_KIND_CODE: where the code lies in the workspace, as a path below it.  If the file there has that very content
 	 * the program runs in its place, with its neighbours; NULL: file_name at the workspace's top. */
 	const char *source_path;
-	uint64_t inline_artifacts; /* the contents of artifacts are in the result's JSON, so many bytes together; 0: none */
+	uint64_t
+		inline_artifacts; /* the contents of artifacts are in the result's JSON, so many bytes together; 0: none */
 };
 
 /* What a request runs. */

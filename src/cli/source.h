@@ -10,8 +10,8 @@
 #include "base/util.h"
 
 struct source {
-	char file[PATH_MAX];       /* to be read */
-	char workspace[PATH_MAX];  /* "": as the options say; else the folder itself */
+	char file[PATH_MAX];         /* to be read */
+	char workspace[PATH_MAX];    /* "": as the options say; else the folder itself */
 	char in_workspace[PATH_MAX]; /* the file's path below the workspace; "": it is not in it */
 };
 

@@ -73,7 +73,8 @@ static bool is_of_use(const struct compile_ask *ask)
 	const struct settings *set = &ask->request->resolved.set;
 
 	/* What the project's other files decide is not known here. */
-	return set->cache && !ask->compile->plan.workspace && !*set->rootfs && !ask->chosen->ops->brings_runtimes && ask->compile->command.tool[0];
+	return set->cache && !ask->compile->plan.workspace && !*set->rootfs && !ask->chosen->ops->brings_runtimes &&
+	       ask->compile->command.tool[0];
 }
 
 static int open_store(struct compile_cache *c, struct recorder *recorder, const struct settings *set,

@@ -91,7 +91,8 @@ static void python_hint(const char *name, char *dst, size_t size)
 			debian = packages[i].debian;
 		}
 	if (!package)
-		(void)snprintf(dst, size, "module '%s' is missing: install the Debian package %s on the host", name, debian);
+		(void)snprintf(dst, size, "module '%s' is missing: install the Debian package %s on the host", name,
+			       debian);
 	else
 		(void)snprintf(dst, size,
 			       "module '%s' is missing: --packages %s installs it, or install the Debian package %s on "

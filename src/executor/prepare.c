@@ -23,8 +23,13 @@ static const char *const common_env[] = {
  * is built, and git need not be there to tell it.
  */
 static const char *const project_env[] = {
-	"HOME=/tmp", "EMAIL=sandbox@localhost", "GOFLAGS=-buildvcs=false", "GOTOOLCHAIN=local",
-	"npm_config_update_notifier=false", "npm_config_fund=false", "npm_config_audit=false",
+	"HOME=/tmp",
+	"EMAIL=sandbox@localhost",
+	"GOFLAGS=-buildvcs=false",
+	"GOTOOLCHAIN=local",
+	"npm_config_update_notifier=false",
+	"npm_config_fund=false",
+	"npm_config_audit=false",
 };
 
 static int parse_user(const char *user, uint32_t *uid, uint32_t *gid, struct brig_error *err)

@@ -41,7 +41,7 @@ struct prepared {
 struct prepared_request {
 	struct policy_resolved resolved;
 	struct subject subject;
-	const struct language *lang; /* the subject's */
+	const struct language *lang;         /* the subject's */
 	char source_name[LANG_PATH_MAX + 1]; /* its path in the workspace */
 	char id[RUN_ID_LEN + 1];
 	uint32_t uid, gid;

@@ -56,7 +56,7 @@ struct language {
 	const char *project_file; /* only a project with this file at its top is shown to it; NULL: each */
 	bool output_beside;       /* in such a step the output lies beside the source, not at the top */
 	const char *output_name;  /* what the compile step leaves in the workspace */
-	struct lang_step run;    /* tool[0] == NULL: run the compiled output itself */
+	struct lang_step run;     /* tool[0] == NULL: run the compiled output itself */
 };
 
 extern const struct language languages[];

@@ -18,7 +18,7 @@ struct record_stream {
 	uint8_t sha256[SHA256_LEN]; /* of these; valid if hashed and ended */
 	bool hashed;
 	bool ended;
-	struct buf head; /* the first head.max bytes */
+	struct buf head;            /* the first head.max bytes */
 	char tail[RECORD_TAIL_MAX]; /* and the last ones */
 	size_t tail_len;
 	struct sha256 hash;

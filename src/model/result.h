@@ -47,8 +47,8 @@ struct result {
 	enum verdict verdict;
 	char reason[RESULT_TEXT_MAX];
 	char hint[RESULT_TEXT_MAX]; /* what would help a program that failed; "": nothing is known */
-	int exit_code; /* -1: none */
-	int signal;    /* 0: none */
+	int exit_code;              /* -1: none */
+	int signal;                 /* 0: none */
 	char language[16];
 	char backend[16];
 	char step[16]; /* the step that decided: "run" or "compile" */

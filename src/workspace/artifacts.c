@@ -26,7 +26,7 @@ struct fetch {
 	struct artifacts *ret;
 	uint64_t bytes_left;
 	uint64_t inline_left; /* of contents in the result */
-	struct stat owner; /* of the folder they go to */
+	struct stat owner;    /* of the folder they go to */
 	struct brig_error *err;
 	int rc;
 };
@@ -236,7 +236,11 @@ static enum walk_next consider(void *arg, const struct walk_entry *e)
 int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, struct brig_error *err)
 {
 	const struct walk_caps caps = { .entries = ENTRIES_MAX };
-	struct fetch f = { .ask = ask, .ret = ret, .bytes_left = ask->set->artifacts_size, .inline_left = ask->inline_bytes, .err = err };
+	struct fetch f = { .ask = ask,
+			   .ret = ret,
+			   .bytes_left = ask->set->artifacts_size,
+			   .inline_left = ask->inline_bytes,
+			   .err = err };
 	AUTO_FD lock = FD_NONE;
 	struct walk_outcome out;
 	int rc = ask->out ? folder_lock(ask->out, &lock, err) : 0;

@@ -77,11 +77,11 @@ struct scan {
 static int note(struct scan *s, struct path_list *l, size_t max, const char *path)
 {
 	if (l->n == max)
-		return err_set(
-			s->err, BRIG_E_REFUSED, 0,
-			"the workspace has more than %zu files that must be hidden or are git's ('%.120s' is one): name "
-			"those that programs may see in workspace_show, or folders in workspace_hide",
-			max, path);
+		return err_set(s->err, BRIG_E_REFUSED, 0,
+			       "the workspace has more than %zu files that must be hidden or are git's ('%.120s' is "
+			       "one): name "
+			       "those that programs may see in workspace_show, or folders in workspace_hide",
+			       max, path);
 	return paths_add(l, path) ? 0 : err_nomem(s->err);
 }
 

@@ -155,10 +155,14 @@ static void test_name_at_top(void **state)
 
 static void test_caches_of_tools(void **state)
 {
-	static const char *const caches[] = { "__pycache__", "a/__pycache__/x.cpython-311.pyc", "old.pyc", ".pytest_cache/v/x",
-					      "web/node_modules/.cache/babel/1.json", ".mypy_cache", "tsconfig.tsbuildinfo" };
-	static const char *const others[] = { "pycache", "a/__pycache__x/y", "x.py", "node_modules/x.js", ".cache/x",
-					      "cache/go-build", ".pytest_cache.txt", "a.pyc.txt" };
+	static const char *const caches[] = {
+		"__pycache__",         "a/__pycache__/x.cpython-311.pyc",      "old.pyc",
+		".pytest_cache/v/x",   "web/node_modules/.cache/babel/1.json", ".mypy_cache",
+		"tsconfig.tsbuildinfo"
+	};
+	static const char *const others[] = { "pycache",           "a/__pycache__x/y", "x.py",
+					      "node_modules/x.js", ".cache/x",         "cache/go-build",
+					      ".pytest_cache.txt", "a.pyc.txt" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(caches); i++)
