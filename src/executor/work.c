@@ -182,13 +182,13 @@ void work_close(struct work *w)
 	folder_close(&w->out);
 }
 
-int work_check(struct stage *s)
+int work_check(const struct work *w, const struct backend_ops *backend, struct brig_error *err)
 {
-	if (!s->work || s->backend->workspace || !(s->work->project || s->work->req->n_artifacts))
+	if (!w || backend->workspace || !(w->project || w->req->n_artifacts))
 		return 0;
-	return err_set(&s->err, BRIG_E_REFUSED, 0, "the %s backend has no %s: use native or docker, or leave %s out",
-		       s->backend->name, s->work->project ? "workspaces" : "way to fetch artifacts",
-		       s->work->project ? "--workspace" : "--artifact and --out");
+	return err_set(err, BRIG_E_REFUSED, 0, "the %s backend has no %s: use native or docker, or leave %s out",
+		       backend->name, w->project ? "workspaces" : "way to fetch artifacts",
+		       w->project ? "--workspace" : "--artifact and --out");
 }
 
 /* ---- after it ---------------------------------------------------------------------------------- */

@@ -39,8 +39,8 @@ struct work {
 int work_open(struct work *w, struct recorder *recorder, const struct brig_request *req, struct prepared_request *pr,
 	      struct brig_error *err);
 void work_close(struct work *w);
-/* Before a cell is made; negative and s->err. */
-int work_check(struct stage *s);
+/* Before a cell is made, the compiler's included; w may be NULL. */
+int work_check(const struct work *w, const struct backend_ops *backend, struct brig_error *err);
 /* With the cell dead and judged; negative and s->err: something that was asked for could not be done. */
 int work_collect(struct stage *s);
 

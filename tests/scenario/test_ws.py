@@ -196,3 +196,29 @@ def project_packages(t):
 	t.equal(run(t, "--workspace", top, top + "/src/app.py").stdout, b"8\n", "Python")
 	t.equal(run(t, "--workspace", top, top + "/src/app.js").stdout, b"9\n", "Node")
 	t.equal(run(t, "--workspace", top, "-c", "in-venv", command="exec").stdout, b"by name\n", "a program of the environment")
+
+
+@case("make, npm test and go test work on the copy of a project")
+def tools(t):
+	no_workspaces(t)
+	if BACKEND == "docker":
+		t.skip("one image has not all of these tools")
+	top = project(t, {"Makefile": "x: x.c\n\tgcc -o x x.c\n\t./x\n", "x.c": "#include <stdio.h>\nint main(void) { puts(\"made\"); }\n",
+			  "package.json": '{"name": "n", "version": "1.0.0", "scripts": {"test": "node t.js"}}', "t.js": "console.log('tested')\n",
+			  "go.mod": "module example.com/x\n\ngo 1.19\n", "g/v.go": "package x\nconst V = 3\n",
+			  "g/v_test.go": "package x\nimport \"testing\"\nfunc TestV(t *testing.T) { if V != 3 { t.Fatal(V) } }\n"})
+	for program, words, want in (("make", ["make"], b"made\n"), ("npm", ["npm", "test"], b"tested\n"), ("go", ["go", "test", "./g"], b"ok  ")):
+		if shutil.which(program):
+			r = run(t, "--workspace", top, "--timeout", "30", "--", *words, command="exec")
+			t.check(want in r.stdout, f"{program} does not work", r)
+			t.equal(paths(r), ["x"] if program == "make" else [], f"changes of {program}", r)
+
+
+@case("a compiler is not started where the program could not see its project")
+def compile_without_workspaces(t):
+	top = project(t, {"c/main.c": '#include "k.h"\nint main(void) { return K; }\n', "c/k.h": "#define K 0\n"})
+	policy = t.path("direct.yaml")
+	with open(policy, "w", encoding="utf-8") as f:
+		f.write("backend: [native, direct]\n")
+	r = run(t, "--policy", policy, "--backend", "direct", "--trust", "trusted", "--workspace", top, top + "/c/main.c", want="refused")
+	t.check("no workspaces" in r.reason, "reason", r)
