@@ -205,6 +205,9 @@ struct brig_result;
 /* Returns 0 whenever there is a result, "refused" and "failed" ones included; negative only when the
  * arguments are unusable (BRIG_E_USAGE) or memory is exhausted. */
 BRIG_API int brig_run(struct brig *b, const struct brig_request *req, struct brig_result **ret, struct brig_error *err);
+/* A result that says why there was no run, for those who answer every request with one: "refused", or "failed" if *why is
+ * the system's fault.  It has no id: nothing is recorded of it. */
+BRIG_API int brig_result_from_error(const struct brig_error *why, struct brig_result **ret, struct brig_error *err);
 BRIG_API void brig_result_free(struct brig_result *r); /* NULL is fine */
 
 BRIG_API const char *brig_result_id(const struct brig_result *r);

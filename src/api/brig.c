@@ -8,6 +8,7 @@
 #include <brig/brig.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 
 #include "api/cells.h"
@@ -16,6 +17,7 @@
 #include "api/handle.h"
 #include "api/languages.h"
 #include "api/request.h"
+#include "base/config_path.h"
 #include "base/str.h"
 #include "executor/executor.h"
 #include "sys/proc.h"
@@ -36,26 +38,33 @@ void brig_free(void *p)
 
 /* ---- handles --------------------------------------------------------------------------------- */
 
-/* The file to load, NULL for none.  Only a default that is not there is passed over in silence. */
-static const char *policy_path(const char *wanted)
+/* Only a default that is not there is passed over in silence. */
+static bool is_there(const char *path)
+{
+	return faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+/* The file to load: the one that is named, else the host's, which is then the only one, else the caller's own. */
+static void choose_policy(const char *wanted, char own[PATH_MAX], struct policy_sources *src)
 {
 	if (!wanted)
 		wanted = secure_getenv("BRIG_POLICY");
-	if (wanted)
-		return *wanted ? wanted : NULL;
-	if (faccessat(AT_FDCWD, DEFAULT_POLICY_FILE, F_OK, AT_EACCESS) < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return NULL;
-	return DEFAULT_POLICY_FILE;
+	if (wanted) {
+		src->file = *wanted ? wanted : NULL;
+	} else if (is_there(DEFAULT_POLICY_FILE)) {
+		src->file = DEFAULT_POLICY_FILE;
+	} else if (config_path(own, PATH_MAX) && is_there(own)) {
+		src->file = own;
+		src->is_users_own = true;
+	}
 }
 
 static int open_policy(const struct brig_open_opts *opts, struct policy **ret, struct brig_error *err)
 {
-	const struct policy_sources src = {
-		.file = policy_path(opts->policy_file),
-		.preset = opts->preset,
-		.environ = (const char *const *)environ,
-	};
+	struct policy_sources src = { .preset = opts->preset, .environ = (const char *const *)environ };
+	char own[PATH_MAX];
 
+	choose_policy(opts->policy_file, own, &src);
 	if (opts->flags != 0)
 		return err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", opts->flags);
 	return policy_load(&src, ret, NULL, err);
@@ -122,6 +131,23 @@ int brig_run(struct brig *b, const struct brig_request *req, struct brig_result 
 		return err_nomem(err);
 	result_init_zeroed(&result->r);
 	executor_run(b->policy, &b->rules, &b->recorder, &known, &result->r);
+	*ret = result;
+	return 0;
+}
+
+int brig_result_from_error(const struct brig_error *why, struct brig_result **ret, struct brig_error *err)
+{
+	struct brig_result *result;
+
+	if (!why || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_result_from_error needs an error and a place for the result");
+	result = calloc(1, sizeof(*result));
+	if (!result)
+		return err_nomem(err);
+	result_init_zeroed(&result->r);
+	if (why->code == BRIG_E_USAGE || why->code == BRIG_E_POLICY || why->code == BRIG_E_REFUSED)
+		result->r.verdict = VERDICT_refused;
+	(void)str_copy(result->r.reason, sizeof(result->r.reason), why->msg);
 	*ret = result;
 	return 0;
 }

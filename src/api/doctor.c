@@ -118,16 +118,18 @@ struct document {
 
 static void add_row(struct document *d, const struct row *r)
 {
-	const char *protection = r->protection < PROT_COUNT ? protection_info[r->protection].name : NULL;
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:b}", "area", r->area, "name", r->name, "status",
-			      status_name[r->status], "detail", r->detail, "fix", r->status == PROBE_OK ? "" : r->fix,
-			      "protection", protection, "required", r->required);
+	const struct protection_info *info = r->protection < PROT_COUNT ? &protection_info[r->protection] : NULL;
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:b, s:b}", "area", r->area, "name", r->name, "status",
+			      status_name[r->status], "protection", info ? info->name : NULL, "lost",
+			      info ? info->lost : NULL, "essential", info && info->essential, "required", r->required);
+	json_t *detail = json_string(r->detail);
 
 	/* A detail can hold bytes of the host's choosing; what is not UTF-8 must not cost the row. */
-	if (!o)
-		o = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:b}", "area", r->area, "name", r->name, "status",
-			      status_name[r->status], "detail", "(not printable)", "fix",
-			      r->status == PROBE_OK ? "" : r->fix, "protection", protection, "required", r->required);
+	if (!detail)
+		detail = json_string("(not printable)");
+	if (json_object_set_new(o, "detail", detail) < 0 ||
+	    json_object_set_new(o, "fix", json_string(r->status == PROBE_OK ? "" : r->fix)) < 0)
+		d->no_memory = true;
 	if (!o || json_array_append_new(d->rows, o) < 0)
 		d->no_memory = true;
 	if (r->status == PROBE_MISSING && r->required)

@@ -2,13 +2,14 @@
 /* `brig doctor`: what this host can enforce, row by row, and what to do about the rest. */
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/host_policy.h"
 #include "cli/rows.h"
 
 #include "base/str.h"
 
 struct doctor_values {
 	const char *policy, *preset;
-	bool json, no_color;
+	bool json, no_color, write_policy;
 };
 
 #define AT(member) offsetof(struct doctor_values, member)
@@ -16,6 +17,9 @@ static const struct option_row doctor_options[] = {
 	{ "policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL, "the policy that has to be kept" },
 	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
 	{ "json", 'j', OPTION_FLAG, NULL, AT(json), NULL, "print the document instead of a table" },
+	{ "write-policy", 0, OPTION_FLAG, NULL, AT(write_policy), NULL,
+	  "write the smallest policy that this host can keep to FILE, '-' for standard output; without FILE to "
+	  "~/.config/brig/sandbox.yaml" },
 	ROW_NO_COLOR,
 };
 
@@ -42,26 +46,62 @@ static void add_row(struct ui_table *table, const json_t *row, char *area, size_
 	ui_table_add(table, document_text(row, "detail", detail, sizeof(detail)), UI_PLAIN);
 }
 
-/* Fixes are sentences and commands: too long for a column. */
-static void add_fix(struct buf *out, const json_t *row, bool has_color, bool *first)
+/* What mends a row; "" if nothing is to be mended. */
+static const char *fix_of(const json_t *row, char *dst, size_t size)
 {
-	char name[128], fix[4096], status[64];
+	char status[64];
 
-	if (!str_eq(document_text(row, "status", status, sizeof(status)), "missing") ||
-	    !*document_text(row, "fix", fix, sizeof(fix)))
-		return;
-	if (*first)
-		ui_paint(out, has_color, UI_BOLD, "\nWhat to do\n");
-	*first = false;
-	buf_addf(out, "  %s%s: %s\n", document_text(row, "name", name, sizeof(name)),
-		 document_true(row, "required") ? "" : " (not needed)", fix);
+	*dst = '\0';
+	if (str_eq(document_text(row, "status", status, sizeof(status)), "missing"))
+		(void)document_text(row, "fix", dst, size);
+	return dst;
+}
+
+/* The names of all rows from at on that one fix mends; false if an earlier row has named them already. */
+static bool names_of_fix(const json_t *rows, size_t at, const char *fix, struct buf *names)
+{
+	char name[128], other[4096];
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (!str_eq(fix_of(row, other, sizeof(other)), fix))
+			continue;
+		if (i < at)
+			return false;
+		buf_addf(names, "%s%s%s", names->len ? ", " : "", document_text(row, "name", name, sizeof(name)),
+			 document_true(row, "required") ? "" : " (not needed)");
+	}
+	return true;
+}
+
+/* Fixes are sentences and commands: too long for a column.  Each is said once, with all that it mends. */
+static void add_fixes(struct buf *out, const json_t *rows, bool has_color)
+{
+	char fix[4096];
+	bool first = true;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		AUTO_BUF names = BUF_INIT(4096);
+
+		if (!*fix_of(row, fix, sizeof(fix)) || !names_of_fix(rows, i, fix, &names))
+			continue;
+		if (first)
+			ui_paint(out, has_color, UI_BOLD, "\nWhat to do\n");
+		first = false;
+		buf_addf(out, "  %s: %s\n", buf_str(&names), fix);
+	}
 }
 
 static int doctor_table(const json_t *doc, bool no_color)
 {
 	struct ui_table table = { .n_columns = 4 };
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	bool ok = document_true(doc, "ok"), first = true;
+	bool ok = document_true(doc, "ok");
 	bool has_color = ui_has_color(STDOUT_FILENO, no_color);
 	const json_t *row, *rows = json_object_get(doc, "rows");
 	char area[64] = "";
@@ -70,7 +110,7 @@ static int doctor_table(const json_t *doc, bool no_color)
 	json_array_foreach(rows, i, row) add_row(&table, row, area, sizeof(area));
 	ui_table_show(&table, has_color, &text);
 	ui_table_release(&table);
-	json_array_foreach(rows, i, row) add_fix(&text, row, has_color, &first);
+	add_fixes(&text, rows, has_color);
 	buf_adds(&text, "\n");
 	ui_paint(&text, has_color, ok ? UI_GREEN : UI_RED,
 		 ok ? "This host can keep the policy." : "This host cannot keep the policy.");
@@ -78,7 +118,7 @@ static int doctor_table(const json_t *doc, bool no_color)
 	return ui_finish(&text, ok ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-static int show_host(const struct doctor_values *v)
+static int show_host(const struct doctor_values *v, const char *file)
 {
 	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy, .preset = v->preset };
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -96,12 +136,27 @@ static int show_host(const struct doctor_values *v)
 	doc = document_read(json);
 	if (!doc)
 		return EXIT_FAILED;
-	if (v->json)
+	if (v->write_policy)
+		status = host_policy_write(json_object_get(doc, "rows"), file);
+	else if (v->json)
 		status = document_print(json, document_true(doc, "ok") ? EXIT_SUCCESS : EXIT_FAILURE);
 	else
 		status = doctor_table(doc, v->no_color);
 	json_decref(doc);
 	return status;
+}
+
+static bool check_operands(const struct command *self, const struct doctor_values *v, const struct operands *ops)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (!v->write_policy)
+		return command_no_operands(self, ops);
+	if (ops->words.n <= 1 && ops->rest.n == 0)
+		return true;
+	(void)err_set(&err, BRIG_E_USAGE, 0, "--write-policy takes one file");
+	(void)ui_usage(self->name, &err);
+	return false;
 }
 
 static int doctor_main(const struct command *self, int argc, char **argv)
@@ -110,15 +165,15 @@ static int doctor_main(const struct command *self, int argc, char **argv)
 	struct operands ops = { 0 };
 	int status = EXIT_USAGE;
 
-	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
-		status = show_host(&v);
+	if (command_begin(self, argc, argv, &v, &ops, &status) && check_operands(self, &v, &ops))
+		status = show_host(&v, ops.words.n ? ops.words.item[0] : NULL);
 	options_release(self, &v, &ops);
 	return status;
 }
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.synopsis = "[OPTIONS]",
+	.synopsis = "[OPTIONS] [--write-policy [FILE]]",
 	.summary = "show what this host can enforce, and the fix for what it cannot",
 	.details = "Exit status: 0 if the policy can be kept here, 1 if it cannot.\n",
 	.options = doctor_options,

@@ -45,7 +45,7 @@ static int exec_values(const struct command *self, const struct exec_values *v, 
 	AUTO_FD input = FD_NONE;
 
 	if (choose_command(v, ops, &req, &err) < 0 || request_stdin(&v->request, false, &req, &input, &err) < 0)
-		return ui_usage(self->name, &err);
+		return request_refuse(self, &v->request, &err);
 	return request_run(&v->request, &req, &(struct request_way){ .name = "command" });
 }
 
@@ -71,5 +71,6 @@ const struct command command_exec = {
 		   "can know it beforehand, else 127.\n",
 	.options = exec_options,
 	.n_options = ARRAY_LEN(exec_options),
+	.gives_result = true,
 	.run = exec_main,
 };

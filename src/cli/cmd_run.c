@@ -100,7 +100,7 @@ static int run_values(const struct command *self, struct run_values *v, const st
 
 	if (load_code(v, ops, &source, &req, &code, &err) < 0 ||
 	    request_stdin(&v->request, code_from_stdin, &req, &input, &err) < 0)
-		return ui_usage(self->name, &err);
+		return request_refuse(self, &v->request, &err);
 	req.language = v->lang;
 	req.args = ops->rest.item;
 	req.n_args = ops->rest.n;
@@ -133,5 +133,6 @@ const struct command command_run = {
 		   "    2  wrong use of the command line\n",
 	.options = run_options,
 	.n_options = ARRAY_LEN(run_options),
+	.gives_result = true,
 	.run = run_main,
 };

@@ -96,7 +96,7 @@ static int show_tests(const struct brig_result *r, void *arg)
 	AUTO_BUF page = BUF_INIT(UI_TEXT_MAX);
 	size_t n = 0;
 
-	report_remarks(r, NULL);
+	(v->request.quiet ? report_fatal : report_remarks)(r, NULL);
 	if (!brig_result_tests(r, &t))
 		return brig_result_status(r);
 	for (; brig_result_test_failure(r, n, &f); n++)
@@ -128,11 +128,11 @@ static int test_values(const struct command *self, struct test_values *v, const 
 	if (ops->words.n > 1 || ops->rest.n > 0)
 		(void)err_set(&err, BRIG_E_USAGE, 0, "'brig test' takes one path");
 	if (!v->request.input)
-		v->request.input = "none"; /* tests ask nobody */
+		v->request.no_input = true; /* tests ask nobody */
 	if (!v->request.workspace)
 		v->request.workspace = ".";
 	if (err.code || request_stdin(&v->request, false, &req, &input, &err) < 0)
-		return ui_usage(self->name, &err);
+		return request_refuse(self, &v->request, &err);
 	req.kind = BRIG_KIND_TESTS;
 	req.language = v->framework;
 	req.test_path = ops->words.n > 0 ? ops->words.item[0] : NULL;
@@ -160,5 +160,6 @@ const struct command command_test = {
 		   "5 if there were no tests; else as of 'brig run'.\n",
 	.options = test_options,
 	.n_options = ARRAY_LEN(test_options),
+	.gives_result = true,
 	.run = test_main,
 };

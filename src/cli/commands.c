@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cli/document.h"
 #include "cli/ui.h"
 
 const struct command *const commands[] = {
@@ -130,6 +131,15 @@ bool commands_group_help(const char *word, struct buf *out)
 	return out->len > start;
 }
 
+/* The command line could not be read, so neither could this option: it counts wherever it may stand. */
+static bool asks_for_json(int argc, char **argv)
+{
+	for (int i = 0; i < argc && !str_eq(argv[i], "--"); i++)
+		if (str_eq(argv[i], "--json") || str_eq(argv[i], "-j"))
+			return true;
+	return false;
+}
+
 bool command_begin(const struct command *self, int argc, char **argv, void *values, struct operands *ops,
 		   int *ret_status)
 {
@@ -144,6 +154,8 @@ bool command_begin(const struct command *self, int argc, char **argv, void *valu
 		*ret_status = ui_finish(&page, EXIT_SUCCESS);
 	} else {
 		*ret_status = ui_usage(self->name, &err);
+		if (self->gives_result && asks_for_json(argc, argv))
+			*ret_status = document_refusal(&err, *ret_status);
 	}
 	return false;
 }

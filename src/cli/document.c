@@ -14,6 +14,19 @@ int document_print(const char *json, int ok_status)
 	return ui_written(ui_put_json(STDOUT_FILENO, &line), ok_status);
 }
 
+int document_refusal(const struct brig_error *why, int status)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig_result *r = NULL;
+	AUTO_TEXT json = NULL;
+	int rc = brig_result_from_error(why, &r, &err);
+
+	if (rc == 0)
+		rc = brig_result_json(r, &json, &err);
+	brig_result_free(r);
+	return rc < 0 ? ui_fail(&err) : document_print(json, status);
+}
+
 json_t *document_read(const char *json)
 {
 	json_error_t why;

@@ -9,6 +9,8 @@
 
 /* Prints the document itself, one line; the exit status. */
 int document_print(const char *json, int ok_status);
+/* Prints a result that says why nothing ran, for commands whose --json is a result; the exit status. */
+int document_refusal(const struct brig_error *why, int status);
 /* Reads it; NULL with a complaint made.  For json_decref(). */
 json_t *document_read(const char *json);
 /*

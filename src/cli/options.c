@@ -239,4 +239,6 @@ void options_help(const struct command *cmd, struct buf *out)
 	add_option(out, &help_row);
 	if (cmd->details)
 		buf_addf(out, "\n%s", cmd->details);
+	if (cmd->examples)
+		buf_addf(out, "\nExamples:\n%s", cmd->examples);
 }

@@ -86,15 +86,18 @@ static void say_finding(const struct brig_result *r, const struct brig_finding *
 		       f->rule);
 }
 
-/* What blocks and what warns; the rest is for those who ask with --json. */
-static void say_findings(const struct brig_result *r, const char *name)
+/* What blocks and, unless only that counts, what warns; the rest is for those who ask with --json. */
+static void say_findings(const struct brig_result *r, const char *name, bool only_blocking)
 {
 	struct brig_finding f = BRIG_FINDING_INIT;
 	size_t n = 0;
 
-	for (size_t i = 0; brig_result_finding(r, i, &f); i++)
-		if (is_worth_a_line(r, i, &f) && n++ < FINDINGS_SHOWN)
+	for (size_t i = 0; brig_result_finding(r, i, &f); i++) {
+		bool said = only_blocking ? str_eq(f.severity, "CRITICAL") : is_worth_a_line(r, i, &f);
+
+		if (said && n++ < FINDINGS_SHOWN)
 			say_finding(r, &f, name ? name : "code");
+	}
 	if (n > FINDINGS_SHOWN)
 		ui_say("and %zu more findings; 'brig check' shows all of them", n - FINDINGS_SHOWN);
 }
@@ -175,11 +178,31 @@ static void say_left(const struct brig_result *r)
 	       n > LEFT_SHOWN ? " ..." : "", n == 1 ? "it" : "them");
 }
 
+static void say_reason(const struct brig_result *r)
+{
+	const char *text = brig_result_reason(r);
+
+	ui_say("%s%s%s", brig_result_verdict(r), *text ? ": " : "", text);
+	if (str_eq(brig_result_verdict(r), "blocked"))
+		say_remedies(r);
+}
+
+void report_fatal(const struct brig_result *r, const char *name)
+{
+	static const char *const fatal[] = { "blocked", "refused", "failed", "violated" };
+
+	for (size_t i = 0; i < ARRAY_LEN(fatal); i++)
+		if (str_eq(brig_result_verdict(r), fatal[i])) {
+			say_findings(r, name, /* only_blocking= */ true);
+			say_reason(r);
+		}
+}
+
 void report_remarks(const struct brig_result *r, const char *name)
 {
 	const char *text;
 
-	say_findings(r, name);
+	say_findings(r, name, /* only_blocking= */ false);
 	for (size_t i = 0; (text = brig_result_warning(r, i)) != NULL; i++)
 		ui_say("warning: %s", text);
 	say_degraded(r);
@@ -188,12 +211,8 @@ void report_remarks(const struct brig_result *r, const char *name)
 	say_left(r);
 	if (*brig_result_hint(r))
 		ui_say("hint: %s", brig_result_hint(r));
-	if (!needs_reason(r))
-		return;
-	text = brig_result_reason(r);
-	ui_say("%s%s%s", brig_result_verdict(r), *text ? ": " : "", text);
-	if (str_eq(brig_result_verdict(r), "blocked"))
-		say_remedies(r);
+	if (needs_reason(r))
+		say_reason(r);
 }
 
 static void add_verdict(struct buf *line, const struct brig_result *r, bool has_color)

@@ -10,6 +10,8 @@
 enum ui_color report_verdict_color(const char *verdict);
 /* Reason, findings, warnings and missing protections: what must not pass unseen.  name is the file's, or NULL. */
 void report_remarks(const struct brig_result *r, const char *name);
+/* Only why nothing ran, or what brig itself failed at (--quiet). */
+void report_fatal(const struct brig_result *r, const char *name);
 /* "brig: ok  wall 18 ms  cpu 14 ms  memory 9.1 MB  native  29/29 protections kept" */
 void report_summary(const struct brig_result *r, bool has_color);
 

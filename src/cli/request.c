@@ -12,6 +12,13 @@
 #include "cli/document.h"
 #include "cli/report.h"
 
+int request_refuse(const struct command *self, const struct request_values *v, const struct brig_error *err)
+{
+	int status = ui_usage(self->name, err);
+
+	return v->json ? document_refusal(err, status) : status;
+}
+
 /* ---- the program's input ---------------------------------------------------------------------- */
 
 /* Reading from a terminal that belongs to somebody else would stop us. */
@@ -37,11 +44,13 @@ int request_open(const char *path, unsigned also, struct brig_error *err)
 int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,
 		  struct brig_error *err)
 {
-	const char *wanted = v->input ? v->input : code_from_stdin ? "none" : "-";
+	const char *wanted = v->input ? v->input : code_from_stdin || v->no_input ? "none" : "-";
 
+	if (v->no_input && !str_eq(wanted, "none"))
+		return err_set(err, BRIG_E_USAGE, 0, "--no-stdin and --stdin %.80s exclude each other", wanted);
 	if (str_eq(wanted, "none"))
 		return 0;
-	if (str_eq(wanted, "-")) {
+	if (str_eq(wanted, "-") || str_eq(wanted, "inherit")) {
 		if (code_from_stdin)
 			return err_set(err, BRIG_E_USAGE, 0,
 				       "standard input cannot be both the code and the program's input");
@@ -76,9 +85,11 @@ static int show_end(const struct request_values *v, const struct request_way *wa
 		status = show_json(r);
 	else if (way->end)
 		status = way->end(r, way->arg);
+	else if (v->quiet)
+		report_fatal(r, way->name);
 	else
 		report_remarks(r, way->name);
-	if (v->summary || (!v->json && live->err.is_terminal))
+	if (v->summary || (!v->json && !v->quiet && live->err.is_terminal))
 		report_summary(r, ui_has_color(STDERR_FILENO, v->no_color));
 	if (live->out.error == ECANCELED && status == EXIT_SUCCESS)
 		status = EXIT_CANCELLED; /* part of the output was not waited for */
@@ -96,7 +107,7 @@ static void on_notice(void *user UNUSED, const char *text)
 }
 
 /* Before the run: a place that cannot be written should not cost one. */
-static int open_receipt(const char *path, int *ret)
+static int open_receipt(const char *path, int *ret, struct brig_error *err)
 {
 	if (!path)
 		return 0;
@@ -104,9 +115,7 @@ static int open_receipt(const char *path, int *ret)
 	*ret = open(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0644);
 	if (*ret >= 0)
 		(void)fcntl(*ret, F_SETFL, O_WRONLY);
-	if (*ret < 0)
-		ui_say("cannot open '%.200s' for the receipt: %s", path, strerrordesc_np(errno));
-	return *ret < 0 ? -1 : 0;
+	return *ret < 0 ? err_set(err, BRIG_E_USAGE, errno, "cannot open '%.200s' for the receipt", path) : 0;
 }
 
 /* The exit status: a run that ended well without the receipt that was asked for did not end well. */
@@ -128,6 +137,12 @@ static int write_receipt(const char *path, int fd, const char *text, int status)
 	return status == EXIT_SUCCESS ? EXIT_FAILED : status;
 }
 
+/* What has been said is a result as well, if one was asked for. */
+static int fail(const struct request_values *v, const struct brig_error *err, int status)
+{
+	return v->json ? document_refusal(err, status) : status;
+}
+
 static int run_prepared(const struct request_values *v, const struct brig_request *req, const struct request_way *way,
 			struct live *live)
 {
@@ -143,12 +158,12 @@ static int run_prepared(const struct request_values *v, const struct brig_reques
 	AUTO_FD receipt = FD_NONE;
 	int status;
 
-	if (open_receipt(v->receipt, &receipt) < 0)
-		return EXIT_USAGE;
+	if (open_receipt(v->receipt, &receipt, &err) < 0)
+		return fail(v, &err, ui_fail(&err));
 	if (brig_open(&opts, &b, &err) < 0)
-		return command_open_failed(v->policy, &err);
+		return fail(v, &err, command_open_failed(v->policy, &err));
 	if (brig_run(b, req, &result, &err) < 0) {
-		status = ui_fail(&err);
+		status = fail(v, &err, ui_fail(&err));
 	} else {
 		live_finish(live);
 		status = show_end(v, way, live, result);
@@ -223,6 +238,7 @@ int request_run(const struct request_values *v, const struct brig_request *what,
 {
 	struct brig_request req = *what;
 	bool keep = v->json || way->quiet;
+	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_FREE char *package_text = NULL;
 	AUTO_FREE const char **packages = NULL;
 	uint64_t inline_bytes = 0;
@@ -239,19 +255,19 @@ int request_run(const struct request_values *v, const struct brig_request *what,
 	}
 	fill_work(v, inline_bytes, &req);
 	if (!split_packages(&v->packages, &package_text, &packages, &req.n_packages)) {
-		ui_say("no memory left");
-		return EXIT_FAILED;
+		(void)err_nomem(&err);
+		return fail(v, &err, ui_fail(&err));
 	}
 	req.packages = packages;
 	req.user = &live;
 	req.on_output = keep ? NULL : live_on_output;
 	req.on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
-	req.on_notice = on_notice;
+	req.on_notice = v->quiet ? NULL : on_notice;
 	req.flags |= (keep ? 0 : BRIG_RUN_NO_CAPTURE) | (v->receipt ? BRIG_RUN_RECEIPT : 0);
 	req.cancel_fd = cancel_open();
 	if (req.cancel_fd < 0) {
-		ui_say("cannot prepare for signals: %s", strerrordesc_np(-req.cancel_fd));
-		return EXIT_FAILED;
+		(void)err_set(&err, BRIG_E_SYSTEM, -req.cancel_fd, "cannot prepare for signals");
+		return fail(v, &err, ui_fail(&err));
 	}
 	live_init(&live, req.cancel_fd, v->raw, v->watch);
 	return run_prepared(v, &req, way, &live);

@@ -11,7 +11,7 @@
 #define ROW_POLICY                                                                                       \
 	{                                                                                                \
 		"policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,                                    \
-			"policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml if it exists" \
+			"policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml, then ~/.config/brig/sandbox.yaml" \
 	}
 #define ROW_JSON                                                                                     \
 	{                                                                                            \

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 
 static const enum backend_kind auto_order[] = { BACKEND_NATIVE, BACKEND_DOCKER, BACKEND_DIRECT };
@@ -48,16 +49,33 @@ protection_set select_excused(const struct backend_ops *ops, protection_set miss
 	return by_name || trust != TRUST_UNTRUSTED ? excused : excused & ~essential();
 }
 
-static int refuse(const struct backend_ops *ops, protection_set refused, struct brig_error *err)
+/* Their names with commas between them. */
+static void list_names(protection_set set, const char *between, struct buf *out)
 {
-	enum protection p = 0;
+	for (enum protection p = 0; p < PROT_COUNT; p++)
+		if (set & PROT_BIT(p))
+			buf_addf(out, "%s%s", out->len ? between : "", protection_info[p].name);
+}
+
+/* Every one that is missing, so that nobody finds them out one by one; what to paste names those that may be, those that
+ * are given up already included.  Where there are several the first, which matters most, is explained. */
+static int refuse(const struct backend_ops *ops, protection_set refused, protection_set given_up, struct brig_error *err)
+{
+	AUTO_BUF names = BUF_INIT(1024), paste = BUF_INIT(1024);
 	const char *where = str_eq(ops->name, "native") ? "this host" : ops->name;
+	bool many = (refused & (refused - 1)) != 0;
+	enum protection p = 0;
 
 	while (!(refused & PROT_BIT(p)))
 		p++;
-	return err_set(err, BRIG_E_REFUSED, 0, "%s cannot keep '%s': %s. To have it: %s%s", where,
-		       protection_info[p].name, protection_info[p].lost, protection_info[p].fix,
-		       protection_info[p].essential ? "" : ". To run without it, name it in allow_degraded");
+	list_names(refused, ", ", &names);
+	list_names((refused | given_up) & ~essential(), ",", &paste);
+	if (refused & essential())
+		return err_set(err, BRIG_E_REFUSED, 0, "%s cannot keep %s: %s. To have it: %s", where, buf_str(&names),
+			       protection_info[p].lost, protection_info[p].fix);
+	return err_set(err, BRIG_E_REFUSED, 0, "%s cannot keep %s: %s%s. To have %s: %s. To run without: --allow-degraded %s",
+		       where, buf_str(&names), protection_info[p].lost, many ? ", and more" : "", many ? "them" : "it",
+		       many ? "'brig doctor' tells how" : protection_info[p].fix, buf_str(&paste));
 }
 
 /* Opens one backend; fills the selection if it can keep the policy, and leaves it empty if not. */
@@ -65,7 +83,7 @@ static int try_backend(const struct select_ask *ask, enum backend_kind kind, boo
 		       struct brig_error *err)
 {
 	const struct backend_ops *ops = (ask->find ? ask->find : backend_find)(kind, err);
-	protection_set refused;
+	protection_set refused, missing;
 	int rc;
 
 	if (!ops)
@@ -79,8 +97,9 @@ static int try_backend(const struct select_ask *ask, enum backend_kind kind, boo
 	refused = s->missing & ~ask->may_degrade & ~s->excused;
 	if (!refused)
 		return 0;
+	missing = s->missing;
 	selection_release(s);
-	return refuse(ops, refused, err);
+	return refuse(ops, refused, missing & ask->may_degrade, err);
 }
 
 /* The first reason in full, later ones behind it: it is the first backend's fix that helps most. */

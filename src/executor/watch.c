@@ -6,11 +6,13 @@
  */
 #include "executor/watch.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "monitor/pace.h"
@@ -86,10 +88,26 @@ static void close_input(struct watch *w)
 	w->backend->close_stdin(w->cell);
 }
 
+/* What the way to the program can hold now: what the caller's input has beyond that stays the caller's, who may be a
+ * shell loop that wants the rest of it.  A way that is no pipe says nothing of itself. */
+static size_t input_room(const struct watch *w)
+{
+	int size = fcntl(w->fds.in, F_GETPIPE_SZ), held = 0;
+
+	if (size < 0 || ioctl(w->fds.in, FIONREAD, &held) < 0)
+		return WATCH_PIECE;
+	return held < size ? min_u64(WATCH_PIECE, (uint64_t)(size - held)) : 0;
+}
+
 static void refill_input(struct watch *w)
 {
-	ssize_t n = read(w->req->stdin_fd, w->input, WATCH_PIECE);
+	size_t room = input_room(w);
+	ssize_t n;
 
+	w->input_full = room == 0;
+	if (w->input_full)
+		return;
+	n = read(w->req->stdin_fd, w->input, room);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
@@ -113,8 +131,13 @@ static void pump_input(struct watch *w)
 {
 	size_t len;
 	const char *piece = input_piece(w, &len);
-	ssize_t n = write(w->fds.in, piece, len);
+	ssize_t n;
 
+	if (w->input_full) { /* there is nothing to write, but room again */
+		w->input_full = false;
+		return;
+	}
+	n = write(w->fds.in, piece, len);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) { /* EPIPE: the program does not want more */
@@ -138,7 +161,7 @@ enum { SLOT_OUT, SLOT_ERR, SLOT_EVENT, SLOT_TOLD, SLOT_CANCEL, SLOT_IN, SLOT_SOU
 
 static void fill_slots(const struct watch *w, struct pollfd slot[SLOT_COUNT])
 {
-	size_t have = w->input_len - w->input_at;
+	bool wants_room = w->input_len > w->input_at || w->input_full;
 
 	slot[SLOT_OUT] = (struct pollfd){ .fd = w->fds.out, .events = POLLIN };
 	slot[SLOT_ERR] = (struct pollfd){ .fd = w->fds.err, .events = POLLIN };
@@ -146,8 +169,9 @@ static void fill_slots(const struct watch *w, struct pollfd slot[SLOT_COUNT])
 	slot[SLOT_TOLD] = (struct pollfd){ .fd = w->fds.told ? *w->fds.told : -1, .events = POLLIN };
 	slot[SLOT_CANCEL] = (struct pollfd){ .fd = w->req->cancel_fd, .events = POLLIN };
 	/* Either there is something to write, or something to read: never both, so input needs one buffer. */
-	slot[SLOT_IN] = (struct pollfd){ .fd = !w->input_done && have ? w->fds.in : -1, .events = POLLOUT };
-	slot[SLOT_SOURCE] = (struct pollfd){ .fd = !w->input_done && !have ? w->req->stdin_fd : -1, .events = POLLIN };
+	slot[SLOT_IN] = (struct pollfd){ .fd = !w->input_done && wants_room ? w->fds.in : -1, .events = POLLOUT };
+	slot[SLOT_SOURCE] =
+		(struct pollfd){ .fd = !w->input_done && !wants_room ? w->req->stdin_fd : -1, .events = POLLIN };
 }
 
 static void take_sample(struct watch *w, uint64_t now)
@@ -217,7 +241,9 @@ static bool serve(struct watch *w, const struct pollfd slot[SLOT_COUNT], struct 
 		(void)pump_output(w, &w->fds.out, &w->out);
 	if (slot[SLOT_ERR].revents && w->ending == END_EXIT)
 		(void)pump_output(w, &w->fds.err, &w->err);
-	if (slot[SLOT_IN].revents)
+	if (slot[SLOT_IN].revents & POLLERR) /* the program does not want more */
+		close_input(w);
+	else if (slot[SLOT_IN].revents)
 		pump_input(w);
 	if (slot[SLOT_SOURCE].revents)
 		refill_input(w);

@@ -43,6 +43,7 @@ struct watch {
 	char *input; /* WATCH_PIECE bytes for input that waits for the program */
 	size_t input_at, input_len;
 	bool input_done;
+	bool input_full; /* the program has to take something before more is read */
 };
 #define WATCH_INIT                    \
 	{                             \

@@ -73,7 +73,7 @@ extern const char *const trust_name[TRUST_COUNT];
 enum setting_kind { KIND_NUM, KIND_BOOL, KIND_ENUM, KIND_TEXT, KIND_LIST };
 enum setting_unit { UNIT_NONE, UNIT_BYTES, UNIT_MILLIS, UNIT_COUNT, UNIT_PERCENT };
 enum setting_stricter { STRICTER_LESS, STRICTER_MORE, STRICTER_SAME };
-enum setting_loosen { LOOSEN_NOBODY, LOOSEN_TRUSTED, LOOSEN_UNSET, LOOSEN_PERSON };
+enum setting_loosen { LOOSEN_NOBODY, LOOSEN_TRUSTED, LOOSEN_UNSET, LOOSEN_PERSON, LOOSEN_NO_FILE };
 
 /* What is known about a setting besides its value. */
 struct setting_info {

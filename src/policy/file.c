@@ -5,10 +5,13 @@
  */
 #include "policy/internal.h"
 
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/str.h"
 
 static int complain_size(const struct place *at, struct policy_diags *diags)
 {
@@ -17,7 +20,36 @@ static int complain_size(const struct place *at, struct policy_diags *diags)
 	return -BRIG_E_POLICY;
 }
 
-int yaml_file_read(const char *path, struct buf *ret, struct policy_diags *diags, struct brig_error *err)
+/* Whether somebody else may write it, or put another in its place. */
+static bool is_safe(const struct stat *st)
+{
+	return (st->st_uid == 0 || st->st_uid == geteuid()) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool has_safe_folder(const char *path)
+{
+	char folder[PATH_MAX], *slash;
+	struct stat st;
+
+	if (!str_copy(folder, sizeof(folder), path) || !(slash = strrchr(folder, '/')))
+		return false;
+	*slash = '\0';
+	return stat(*folder ? folder : "/", &st) == 0 && is_safe(&st);
+}
+
+static int complain_owner(const struct place *at, const struct stat *st, struct policy_diags *diags)
+{
+	if (is_safe(st))
+		diag_add(diags, at, "lies in a folder that others may write to; make it yours alone: chmod 700, chown");
+	else
+		diag_add(diags, at,
+			 "belongs to user %u with mode %04o: it must be yours or root's, and nobody else may write to it; "
+			 "chmod 600 and chown it, or name the policy to use with --policy",
+			 (unsigned)st->st_uid, (unsigned)st->st_mode & 07777);
+	return -BRIG_E_POLICY;
+}
+
+int yaml_file_read(const char *path, bool guarded, struct buf *ret, struct policy_diags *diags, struct brig_error *err)
 {
 	char shown[128];
 	struct place at = { .name = printable(path, shown, sizeof(shown)) };
@@ -34,6 +66,8 @@ int yaml_file_read(const char *path, struct buf *ret, struct policy_diags *diags
 		diag_add(diags, &at, "cannot be read: %s", strerrordesc_np(-fd) ?: "unknown error");
 		return -BRIG_E_POLICY;
 	}
+	if (guarded && !(is_safe(&st) && has_safe_folder(path)))
+		return complain_owner(&at, &st, diags);
 	if ((uint64_t)st.st_size > POLICY_FILE_MAX)
 		return complain_size(&at, diags);
 	text = malloc(POLICY_FILE_MAX + 1); /* only the pages that are filled cost anything */

@@ -172,7 +172,8 @@ struct file_layers {
 };
 
 /* yaml.c */
-int yaml_file_read(const char *path, struct buf *ret, struct policy_diags *diags, struct brig_error *err);
+/* guarded: only if nobody but the caller and root could write it. */
+int yaml_file_read(const char *path, bool guarded, struct buf *ret, struct policy_diags *diags, struct brig_error *err);
 int yaml_parse(const char *path, const char *text, size_t len, struct file_layers *ret, struct policy_diags *diags,
 	       struct brig_error *err);
 

@@ -90,7 +90,7 @@ static int read_file(const struct policy_sources *src, struct file_layers *ret, 
 		return yaml_parse(src->file ? src->file : "policy", src->text, src->text_len, ret, diags, err);
 	if (!src->file)
 		return 0;
-	rc = yaml_file_read(src->file, &text, diags, err);
+	rc = yaml_file_read(src->file, src->is_users_own, &text, diags, err);
 	if (rc == 0)
 		rc = yaml_parse(src->file, buf_str(&text), text.len, ret, diags, err);
 	return rc == -BRIG_E_NOMEM ? rc : 0; /* other complaints are in diags, and the next source is read too */
@@ -348,6 +348,8 @@ static bool may_loosen(const struct policy *p, enum trust t, enum setting_key k)
 
 	if (who == LOOSEN_PERSON)
 		return !p->has_file || (t == TRUST_TRUSTED && !file_judges(p, t));
+	if (who == LOOSEN_NO_FILE)
+		return !p->has_file;
 	return t == TRUST_TRUSTED && who != LOOSEN_NOBODY && !is_bound(p, t, k);
 }
 
