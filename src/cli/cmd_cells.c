@@ -104,6 +104,7 @@ const struct command command_ps = {
 	.name = "ps",
 	.synopsis = "[OPTIONS]",
 	.summary = "list the cells of all backends that are there now",
+	.examples = "  brig ps\n",
 	.details = "A cell whose owner is dead is an orphan; 'brig reap' removes it.  A backend that is not\n"
 		   "there, such as an engine that does not run, is a note.\n\n"
 		   "Exit status: 0, or 121 if a backend could not be asked.\n",
@@ -116,6 +117,7 @@ const struct command command_reap = {
 	.name = "reap",
 	.synopsis = "[OPTIONS]",
 	.summary = "remove the cells whose owner is dead",
+	.examples = "  brig reap\n",
 	.details = "Cells clean up after themselves, also when brig is killed; this is for what is left when\n"
 		   "everything was killed at once.  Cells of a living brig are never touched.\n\n"
 		   "Exit status: 0, or 121 if something could not be removed.\n",

@@ -323,6 +323,8 @@ const struct command command_check = {
 	.name = "check",
 	.synopsis = "[OPTIONS] FILE|DIR|-",
 	.summary = "say what inspection finds in code, without running it",
+	.examples = "  brig check script.py\n"
+		    "  brig check --json -l shell -c 'rm -rf /'\n",
 	.details = "brig check --kind command -- 'rm -rf /'     a command line\n"
 		   "brig check --kind path -- ../etc/passwd     a path, against --workspace\n\n"
 		   "Of a folder, every file with a known extension is checked; links are not followed.\n"

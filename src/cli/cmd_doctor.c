@@ -175,6 +175,8 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.synopsis = "[OPTIONS] [--write-policy [FILE]]",
 	.summary = "show what this host can enforce, and the fix for what it cannot",
+	.examples = "  brig doctor\n"
+		    "  brig doctor --write-policy     # run without what is missing here, and say so in every result\n",
 	.details = "Exit status: 0 if the policy can be kept here, 1 if it cannot.\n",
 	.options = doctor_options,
 	.n_options = ARRAY_LEN(doctor_options),

@@ -65,6 +65,8 @@ const struct command command_exec = {
 	.name = "exec",
 	.synopsis = "[OPTIONS] -- COMMAND [ARGS]",
 	.summary = "run a command in a cell",
+	.examples = "  brig exec -- ls -l\n"
+		    "  brig exec --workspace . --shell 'make && ./app'\n",
 	.details = "COMMAND is executed without a shell; a name without a slash is looked for in\n"
 		   "/usr/local/bin, /usr/bin and /bin of the cell.\n\n"
 		   "Exit status: as of 'brig run'; a command that is not there is 125 (refused) where brig\n"

@@ -25,5 +25,6 @@ const struct command command_help = {
 	.name = "help",
 	.synopsis = "[COMMAND]",
 	.summary = "show this list, or the help of a command",
+	.examples = "  brig help run\n",
 	.run = help_main,
 };

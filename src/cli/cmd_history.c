@@ -162,6 +162,7 @@ const struct command command_history = {
 	.name = "history",
 	.synopsis = "[OPTIONS]",
 	.summary = "list what was run",
+	.examples = "  brig history --limit 5\n",
 	.details = "'brig show ID' tells everything about one of them.\n",
 	.options = history_options,
 	.n_options = ARRAY_LEN(history_options),

@@ -162,6 +162,7 @@ const struct command command_images_build = {
 	.name = "images build",
 	.synopsis = "[OPTIONS] [IMAGE|LANGUAGE]",
 	.summary = "make the images of docker cells that are missing",
+	.examples = "  brig images build python\n",
 	.details = "Without a name, all of them.  The base comes from a registry if the engine reaches one;\n"
 		   "else the image is made of this host's own interpreters and compilers.\n",
 	.options = build_options,
@@ -173,6 +174,7 @@ const struct command command_images_list = {
 	.name = "images list",
 	.synopsis = "[OPTIONS]",
 	.summary = "show the images of docker cells and whether the engine has them",
+	.examples = "  brig images list\n",
 	.options = images_options,
 	.n_options = ARRAY_LEN(images_options),
 	.run = list_main,
@@ -182,6 +184,7 @@ const struct command command_images_check = {
 	.name = "images check",
 	.synopsis = "[OPTIONS] [IMAGE|LANGUAGE|REFERENCE]",
 	.summary = "check that images are what they should be, and say what to do where they are not",
+	.examples = "  brig images check python\n",
 	.details = "A reference is any image of the engine, to be used as docker_image.\n"
 		   "Exit status: 0 if everything is good, 1 if not.\n",
 	.options = images_options,

@@ -80,6 +80,7 @@ const struct command command_languages = {
 	.name = "languages",
 	.synopsis = "[OPTIONS]",
 	.summary = "list the languages and whether their runtimes are installed",
+	.examples = "  brig languages\n",
 	.options = languages_options,
 	.n_options = ARRAY_LEN(languages_options),
 	.run = languages_main,

@@ -86,6 +86,7 @@ const struct command command_pool = {
 	.name = "pool",
 	.synopsis = "[OPTIONS]",
 	.summary = "keep containers warm for the docker backend, in the foreground",
+	.examples = "  brig pool python\n",
 	.details = "A run with --backend docker of the same user, under the same policy, takes a container that is\n"
 		   "already started; each is used once. Runs that ask for something else make their own, as\n"
 		   "without a pool.\n"

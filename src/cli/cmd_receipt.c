@@ -115,6 +115,7 @@ const struct command command_receipt_verify = {
 	.name = "receipt verify",
 	.synopsis = "[OPTIONS] FILE",
 	.summary = "check a receipt of 'brig run --receipt', offline, and say what it proves",
+	.examples = "  brig run --receipt r.json hello.py && brig receipt verify r.json\n",
 	.details = "Exit status: 0 the receipt holds, 1 it does not.\n",
 	.options = receipt_options,
 	.n_options = ARRAY_LEN(receipt_options),

@@ -123,6 +123,10 @@ const struct command command_run = {
 	.name = "run",
 	.synopsis = "[OPTIONS] FILE|DIR [-- ARGS]",
 	.summary = "run a program in a cell",
+	.examples = "  brig run hello.py\n"
+		    "  brig run -l python -c 'print(6 * 7)'\n"
+		    "  brig run --timeout 5 --memory 256m --json job.js\n"
+		    "  brig run --workspace . --apply tidy.py     # work on this folder, keep what it changed\n",
 	.details = "FILE '-' reads the program from standard input.  A file in the workspace runs in its place,\n"
 		   "with its neighbours; DIR is a workspace whose main.py, index.js, main.go ... runs.\n\n"
 		   "Exit status: the program's own, 128 + signal if it crashed, or\n"

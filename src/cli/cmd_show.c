@@ -461,6 +461,7 @@ const struct command command_show = {
 	.name = "show",
 	.synopsis = "[OPTIONS] [ID]",
 	.summary = "show everything about one execution",
+	.examples = "  brig show rmyxk2gbdxnyh6po\n",
 	.details = "The beginning of an ID is enough if no other one begins so; 'brig history' lists them.\n"
 		   "Without an ID it is the youngest execution.\n",
 	.options = show_options,

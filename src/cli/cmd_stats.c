@@ -379,6 +379,7 @@ const struct command command_stats = {
 	.name = "stats",
 	.synopsis = "[OPTIONS]",
 	.summary = "show what was counted: outcomes, times, findings, cache",
+	.examples = "  brig stats\n",
 	.options = stats_options,
 	.n_options = ARRAY_LEN(stats_options),
 	.run = stats_main,

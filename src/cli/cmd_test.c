@@ -31,19 +31,45 @@ static const struct option_row test_options[] = {
 
 /* ---- the end --------------------------------------------------------------------------------------- */
 
-/* The first lines of a text, indented and safe. */
-static void add_head(struct buf *page, const char *text)
+static bool has_piece(const char *line, size_t len, const char *piece)
 {
-	for (int n = 0; *text && n < HEAD_LINES; n++) {
+	return memmem(line, len, piece, strlen(piece)) != NULL;
+}
+
+/* Whether a line says what went wrong, in one of the frameworks' ways, and not where. */
+static bool tells_error(const char *line, size_t len)
+{
+	static const char *const pieces[] = { "Error:",    "Error [", "Exception:", "assert ",  "Expected", "expected",
+					      "Received", "panic:",  " want ",	    "AssertionError" };
+
+	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
+		if (has_piece(line, len, pieces[i]))
+			return true;
+	return false;
+}
+
+/* Lines that tell the error, or the others, until *left are shown. */
+static void add_some(struct buf *page, const char *text, bool of_error, int *left)
+{
+	for (; *text && *left > 0; text += strcspn(text, "\n"), text += *text == '\n') {
 		size_t len = strcspn(text, "\n");
 
-		if (len > 0) {
-			buf_adds(page, "    ");
-			ui_lines(text, len < 200 ? len : 200, page);
-			buf_adds(page, "\n");
-		}
-		text += len + (text[len] == '\n');
+		if (len == 0 || tells_error(text, len) != of_error)
+			continue;
+		buf_adds(page, "    ");
+		ui_lines(text, len < 200 ? len : 200, page);
+		buf_adds(page, "\n");
+		(*left)--;
 	}
+}
+
+/* A few lines of a message, indented and safe: first what went wrong, then how it begins. */
+static void add_head(struct buf *page, const char *text)
+{
+	int left = HEAD_LINES;
+
+	add_some(page, text, /* of_error= */ true, &left);
+	add_some(page, text, /* of_error= */ false, &left);
 }
 
 static void add_failure(struct buf *page, bool has_color, const struct brig_test_failure *f)
@@ -155,6 +181,9 @@ const struct command command_test = {
 	.name = "test",
 	.synopsis = "[OPTIONS] [PATH]",
 	.summary = "run a project's tests in a cell",
+	.examples = "  brig test\n"
+		    "  brig test tests/\n"
+		    "  brig test ./tests/test_api.py::test_login\n",
 	.details = "The project is --workspace, or the current folder; PATH is a file or folder in it.\n\n"
 		   "Exit status: 0 if every test passed, 1 if one failed, 3 if there is no complete report,\n"
 		   "5 if there were no tests; else as of 'brig run'.\n",

@@ -7,11 +7,12 @@
 #include "base/when.h"
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/pick.h"
 #include "cli/rows.h"
 
 struct workspace_values {
 	const char *state, *policy;
-	bool json, no_color;
+	bool json, no_color, all;
 };
 
 #define AT(member) offsetof(struct workspace_values, member)
@@ -23,6 +24,11 @@ static const struct option_row table_options[] = {
 	ROW_NO_COLOR,
 };
 static const struct option_row plain_options[] = { ROW_STATE, ROW_POLICY };
+static const struct option_row discard_options[] = {
+	{ "all", 0, OPTION_FLAG, NULL, AT(all), NULL, "forget the changes of every run" },
+	ROW_STATE,
+	ROW_POLICY,
+};
 static const struct option_row diff_options[] = {
 	ROW_STATE,
 	ROW_POLICY,
@@ -192,56 +198,134 @@ static int show_diff(const struct workspace_values *v, const char *diff)
 
 /* ---- commands ---------------------------------------------------------------------------------- */
 
-static int do_list(struct brig *b, const struct workspace_values *v, const char *id UNUSED, struct brig_error *err)
+/* One that a command is about. */
+struct chosen {
+	const char *id, *project;
+	uint64_t changes;
+};
+
+static int do_list(struct brig *b, const struct workspace_values *v, const struct chosen *c UNUSED,
+		   struct brig_error *err)
 {
 	AUTO_TEXT json = NULL;
 
 	return brig_workspace_list_json(b, &json, err) < 0 ? -1 : show_document(v, json, list_text);
 }
 
-static int do_show(struct brig *b, const struct workspace_values *v, const char *id, struct brig_error *err)
+static int do_show(struct brig *b, const struct workspace_values *v, const struct chosen *c, struct brig_error *err)
 {
 	AUTO_TEXT json = NULL;
 
-	return brig_workspace_show_json(b, id, &json, err) < 0 ? -1 : show_document(v, json, show_text);
+	return brig_workspace_show_json(b, c->id, &json, err) < 0 ? -1 : show_document(v, json, show_text);
 }
 
-static int do_diff(struct brig *b, const struct workspace_values *v, const char *id, struct brig_error *err)
+static int do_diff(struct brig *b, const struct workspace_values *v, const struct chosen *c, struct brig_error *err)
 {
 	AUTO_TEXT diff = NULL;
 
-	return brig_workspace_diff(b, id, &diff, err) < 0 ? -1 : show_diff(v, diff);
+	return brig_workspace_diff(b, c->id, &diff, err) < 0 ? -1 : show_diff(v, diff);
 }
 
-static int do_apply(struct brig *b, const struct workspace_values *v UNUSED, const char *id, struct brig_error *err)
+static const char *plural(uint64_t n)
 {
+	return n == 1 ? "change" : "changes";
+}
+
+static int do_apply(struct brig *b, const struct workspace_values *v UNUSED, const struct chosen *c,
+		    struct brig_error *err)
+{
+	AUTO_BUF said = BUF_INIT(UI_TEXT_MAX);
 	AUTO_TEXT skipped = NULL;
-	const char *line;
+	uint64_t n = c->changes;
 
-	if (brig_workspace_apply(b, id, &skipped, err) < 0)
+	if (brig_workspace_apply(b, c->id, &skipped, err) < 0)
 		return -1;
-	for (line = skipped; *line; line += strcspn(line, "\n") + 1)
+	for (const char *line = skipped; *line; line += strcspn(line, "\n") + 1) {
 		ui_say("not applied: %.*s", (int)strcspn(line, "\n"), line);
-	return EXIT_SUCCESS;
+		n -= n > 0;
+	}
+	buf_addf(&said, "applied %llu %s of run %s to ", (unsigned long long)n, plural(n), c->id);
+	ui_line(c->project, &said);
+	buf_adds(&said, "\n");
+	return ui_finish(&said, EXIT_SUCCESS);
 }
 
-static int do_discard(struct brig *b, const struct workspace_values *v UNUSED, const char *id, struct brig_error *err)
+static int do_discard(struct brig *b, const struct workspace_values *v UNUSED, const struct chosen *c,
+		      struct brig_error *err)
 {
-	return brig_workspace_discard(b, id, err) < 0 ? -1 : EXIT_SUCCESS;
+	AUTO_BUF said = BUF_INIT(UI_TEXT_MAX);
+
+	if (brig_workspace_discard(b, c->id, err) < 0)
+		return -1;
+	buf_addf(&said, "discarded %llu %s of run %s\n", (unsigned long long)c->changes, plural(c->changes), c->id);
+	return ui_finish(&said, EXIT_SUCCESS);
 }
 
 static const struct {
 	const struct command *command;
 	bool takes_id;
 	/* The exit status, or negative and *err. */
-	int (*act)(struct brig *b, const struct workspace_values *v, const char *id, struct brig_error *err);
+	int (*act)(struct brig *b, const struct workspace_values *v, const struct chosen *c, struct brig_error *err);
 } actions[] = {
 	{ &command_workspace_list, false, do_list },      { &command_workspace_show, true, do_show },
 	{ &command_workspace_diff, true, do_diff },       { &command_workspace_apply, true, do_apply },
 	{ &command_workspace_discard, true, do_discard },
 };
 
-static int act(size_t i, const struct workspace_values *v, const char *id)
+static int act_on(struct brig *b, size_t i, const struct workspace_values *v, const json_t *row, struct brig_error *err)
+{
+	const struct chosen c = { .id = json_string_value(json_object_get(row, "id")),
+				  .project = json_string_value(json_object_get(row, "project")),
+				  .changes = number(row, "added") + number(row, "modified") + number(row, "deleted") };
+
+	return actions[i].act(b, v, &c, err);
+}
+
+/* Each of the list; the exit status, or negative and *err. */
+static int act_on_all(struct brig *b, size_t i, const struct workspace_values *v, const json_t *rows,
+		      struct brig_error *err)
+{
+	int status = EXIT_SUCCESS;
+	const json_t *row;
+	size_t k;
+
+	json_array_foreach(rows, k, row) if (status == EXIT_SUCCESS) status = act_on(b, i, v, row, err);
+	return status;
+}
+
+/* word: an id, the beginning of one, or "latest"; NULL: all of them. */
+static int act_on_word(struct brig *b, size_t i, const struct workspace_values *v, const char *word,
+		       struct brig_error *err)
+{
+	AUTO_TEXT json = NULL;
+	const json_t *rows, *row;
+	json_t *doc;
+	int status;
+
+	if (brig_workspace_list_json(b, &json, err) < 0)
+		return -1;
+	doc = document_read(json);
+	if (!doc)
+		return EXIT_FAILED;
+	rows = json_object_get(doc, "workspaces");
+	if (!word) {
+		status = act_on_all(b, i, v, rows, err);
+	} else {
+		/* The list begins with the newest. */
+		bool latest = str_eq(word, "latest") && json_array_size(rows) > 0;
+
+		row = latest ? json_array_get(rows, 0)
+			     : pick_row(rows, word, "run with changes that wait", "brig workspace list", err);
+		/* One that is not listed cannot be read: the library says why. */
+		status = row			 ? act_on(b, i, v, row, err)
+			 : err->sys == ENOENT ? actions[i].act(b, v, &(struct chosen){ word, "", 0 }, err)
+					      : -1;
+	}
+	json_decref(doc);
+	return status;
+}
+
+static int act(size_t i, const struct workspace_values *v, const char *word)
 {
 	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy, .state_dir = v->state };
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -250,20 +334,21 @@ static int act(size_t i, const struct workspace_values *v, const char *id)
 
 	if (brig_open(&opts, &b, &err) < 0)
 		return command_open_failed(v->policy, &err);
-	status = actions[i].act(b, v, id, &err);
+	status = actions[i].takes_id ? act_on_word(b, i, v, word, &err) : actions[i].act(b, v, NULL, &err);
 	brig_close(b);
 	return status < 0 ? ui_fail(&err) : status;
 }
 
-static int check_operands(const struct command *self, bool takes_id, const struct operands *ops)
+static int check_operands(const struct command *self, bool takes_id, bool all, const struct operands *ops)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (!takes_id)
+	if (!takes_id || all)
 		return command_no_operands(self, ops) ? 0 : EXIT_USAGE;
 	if (ops->words.n == 1 && ops->rest.n == 0)
 		return 0;
-	(void)err_set(&err, BRIG_E_USAGE, 0, "give the id of one run; 'brig workspace list' shows them");
+	(void)err_set(&err, BRIG_E_USAGE, 0,
+		      "give the id of one run, the beginning of it, or 'latest'; 'brig workspace list' shows them");
 	return ui_usage(self->name, &err);
 }
 
@@ -277,9 +362,9 @@ static int workspace_main(const struct command *self, int argc, char **argv)
 	while (actions[i].command != self)
 		i++;
 	if (command_begin(self, argc, argv, &v, &ops, &status)) {
-		status = check_operands(self, actions[i].takes_id, &ops);
+		status = check_operands(self, actions[i].takes_id, v.all, &ops);
 		if (status == 0)
-			status = act(i, &v, actions[i].takes_id ? ops.words.item[0] : NULL);
+			status = act(i, &v, ops.words.n ? ops.words.item[0] : NULL);
 	}
 	options_release(self, &v, &ops);
 	return status;
@@ -289,6 +374,7 @@ const struct command command_workspace_list = {
 	.name = "workspace list",
 	.synopsis = "[OPTIONS]",
 	.summary = "list runs whose changes wait to be applied",
+	.examples = "  brig workspace list\n",
 	.options = table_options,
 	.n_options = ARRAY_LEN(table_options),
 	.run = workspace_main,
@@ -298,6 +384,7 @@ const struct command command_workspace_show = {
 	.name = "workspace show",
 	.synopsis = "[OPTIONS] RUN",
 	.summary = "list what a run changed in its workspace",
+	.examples = "  brig workspace show latest\n",
 	.options = table_options,
 	.n_options = ARRAY_LEN(table_options),
 	.run = workspace_main,
@@ -307,6 +394,8 @@ const struct command command_workspace_diff = {
 	.name = "workspace diff",
 	.synopsis = "[OPTIONS] RUN",
 	.summary = "show these changes, line by line, against the project as it is now",
+	.examples = "  brig workspace diff latest\n"
+		    "  brig workspace diff rmyx     # the beginning of an id is enough\n",
 	.options = diff_options,
 	.n_options = ARRAY_LEN(diff_options),
 	.run = workspace_main,
@@ -316,6 +405,7 @@ const struct command command_workspace_apply = {
 	.name = "workspace apply",
 	.synopsis = "[OPTIONS] RUN",
 	.summary = "move these changes over to the project: all or, if it has moved on, none",
+	.examples = "  brig workspace apply latest\n",
 	.options = plain_options,
 	.n_options = ARRAY_LEN(plain_options),
 	.run = workspace_main,
@@ -323,9 +413,11 @@ const struct command command_workspace_apply = {
 
 const struct command command_workspace_discard = {
 	.name = "workspace discard",
-	.synopsis = "[OPTIONS] RUN",
-	.summary = "forget these changes",
-	.options = plain_options,
-	.n_options = ARRAY_LEN(plain_options),
+	.synopsis = "[OPTIONS] RUN | --all",
+	.summary = "forget these changes, or with --all those of every run",
+	.examples = "  brig workspace discard latest\n"
+		    "  brig workspace discard --all\n",
+	.options = discard_options,
+	.n_options = ARRAY_LEN(discard_options),
 	.run = workspace_main,
 };

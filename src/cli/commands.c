@@ -23,6 +23,7 @@ const struct command *const commands[] = {
 	&command_images_check,
 	&command_ps,
 	&command_reap,
+	&command_kill,
 	&command_pool,
 	&command_history,
 	&command_show,
@@ -41,6 +42,7 @@ const struct command *const commands[] = {
 	&command_workspace_apply,
 	&command_workspace_discard,
 	&command_stats,
+	&command_completions,
 	&command_version,
 	&command_help,
 };
@@ -114,7 +116,7 @@ void commands_help(struct buf *out)
 	buf_adds(out, "Usage: brig COMMAND [OPTIONS]\n\n"
 		      "Runs code that nobody has reviewed, and says with evidence what happened.\n\nCommands:\n");
 	for (size_t i = 0; i < command_count; i++)
-		buf_addf(out, "  %-16s%s\n", commands[i]->name, commands[i]->summary);
+		buf_addf(out, "  %-19s%s\n", commands[i]->name, commands[i]->summary);
 	buf_adds(out, "\n'brig help COMMAND' tells more.\n");
 }
 

@@ -21,6 +21,8 @@ extern const struct command command_languages;
 extern const struct command command_images_build, command_images_list, command_images_check;
 extern const struct command command_ps;
 extern const struct command command_reap;
+extern const struct command command_kill;
+extern const struct command command_completions;
 extern const struct command command_pool;
 extern const struct command command_history;
 extern const struct command command_show;

@@ -18,6 +18,8 @@ const struct framework *framework_of(const char *language);
 /* The framework of a project, as testing_find() wants it. */
 int tests_choose(int project, const char *wanted, const char *path, const struct framework **ret,
 		 struct brig_error *err);
+/* A path as people write it, as one below the project: "./tests/" is "tests", "." is "".  What stands behind "::" stays. */
+int tests_clean_path(int project, const char *path, char *dst, size_t size, struct brig_error *err);
 /* Folders with code of others. */
 bool tests_is_foreign(const char *name);
 /* Fills in t->files. */

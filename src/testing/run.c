@@ -136,9 +136,16 @@ static int prepare_runner(int project, const struct framework *f, bool exact, co
 int testing_find(int project, const char *wanted, const char *path, struct test_run *ret, struct brig_error *err)
 {
 	const struct framework *f = NULL;
+	char clean[PATH_MAX];
 	int rc;
 
 	*ret = (struct test_run){ .language = NULL };
+	if (path) {
+		rc = tests_clean_path(project, path, clean, sizeof(clean), err);
+		if (rc < 0)
+			return rc;
+		path = *clean ? clean : NULL; /* the project itself */
+	}
 	rc = tests_choose(project, wanted, path, &f, err);
 	if (rc < 0)
 		return rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changesets as JSON documents. */
 #include <jansson.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/when.h"
@@ -24,6 +25,18 @@ struct listing {
 	int failed;
 };
 
+/* The newest comes first.  The text of a time sorts like the time. */
+static int insert_row(json_t *rows, json_t *row)
+{
+	const char *created = json_string_value(json_object_get(row, "created"));
+	size_t at = 0;
+
+	while (created && at < json_array_size(rows) &&
+	       strcmp(json_string_value(json_object_get(json_array_get(rows, at), "created")), created) > 0)
+		at++;
+	return json_array_insert_new(rows, at, row);
+}
+
 /* One that is being made, or cannot be read, is not in the list: show says why. */
 static int add_one(void *arg, const struct statedir *state, const char *name, struct brig_error *err UNUSED)
 {
@@ -32,7 +45,7 @@ static int add_one(void *arg, const struct statedir *state, const char *name, st
 	AUTO_KEEPER k = KEEPER_INIT;
 
 	if (*name != '.' && keeper_open(&k, state, name, NULL) == 0 && keeper_read(&k, &set, false, NULL) == 0)
-		l->failed |= json_array_append_new(l->rows, head_json(&set));
+		l->failed |= insert_row(l->rows, head_json(&set));
 	changeset_release(&set);
 	return 0;
 }

@@ -2,8 +2,11 @@
 """The command line itself: a result on every path, silence on request, input that is left alone, help and completions."""
 import json
 import os
+import shutil
+import subprocess
+import time
 
-from harness import BACKEND, brig_path, case
+from harness import BACKEND, brig_path, case, give, is_root
 
 PYTHON = ["-l", "python", "-c", "print(1)"]
 
@@ -81,3 +84,209 @@ def little_read_ahead(t):
 	t.check(0 < at <= 65536, "no more than a pipe holds was read", at)
 	p = t.brig("run", "-l", "python", "-c", "import sys; print(len(sys.stdin.read()))", stdin=b"y" * 1000000)
 	t.equal(p.out, b"1000000\n", "a program that reads gets all of it", p)
+
+
+# ---- a policy of the user's own ------------------------------------------------------------------
+
+def own_policy(t, text, mode=0o600):
+	folder = t.path(".config/brig")
+	os.makedirs(folder, 0o700, exist_ok=True)
+	path = t.path(".config/brig/sandbox.yaml", text, mode)
+	for name in (t.path(".config"), folder, path):
+		give(name)
+	return path
+
+
+@case("the user's own policy is read where no other is named, and only if nobody else can write it")
+def own_policy_file(t):
+	if os.path.exists("/etc/brig/sandbox.yaml"):
+		t.skip("this host has a policy, which is then the only one")
+	path = own_policy(t, "timeout: 7\n")
+	shown = json.loads(t.brig("policy", "show", "--json").out)
+	row = next(r for r in shown["settings"] if r["key"] == "execution_timeout_ms")
+	t.equal((row["text"], row["layer"]), ("7s", "file"), "the setting", row)
+	p = t.brig("policy", "show", "--json", env={"BRIG_POLICY": ""})
+	t.check('"7s"' not in p.out.decode(), "an empty $BRIG_POLICY means none", p)
+	other = t.path("elsewhere")
+	os.makedirs(os.path.join(other, "brig"), 0o755)
+	p = t.brig("policy", "show", "--json", env={"XDG_CONFIG_HOME": other})
+	t.check('"7s"' not in p.out.decode(), "$XDG_CONFIG_HOME goes first", p)
+	os.chmod(path, 0o666)
+	p = t.brig("run", "--json", *PYTHON)
+	t.check(p.rc == 125 and "chmod" in json.loads(p.out)["reason"], "one that others can write is refused", p)
+	os.chmod(path, 0o600)
+	os.chmod(os.path.dirname(path), 0o777)
+	p = t.brig("run", "--json", *PYTHON)
+	t.check(p.rc == 125 and "folder" in json.loads(p.out)["reason"], "one in a folder that others can write is refused", p)
+	os.chmod(os.path.dirname(path), 0o700)
+
+
+@case("the person at the command line gives up a protection; under a policy file only what that allows")
+def allow_degraded_option(t):
+	if BACKEND:
+		t.skip("native protections")
+	missing = os.environ.get("BRIG_ALLOW_DEGRADED", "")
+	names = ",".join(filter(None, [missing, "landlock"]))
+	p = t.brig("run", "--allow-degraded", names, *PYTHON)
+	t.equal((p.rc, p.out), (0, b"1\n"), "without a file", p)
+	strict = t.path("strict.yaml", "timeout: 5\n")
+	p = t.brig("run", "--json", "-p", strict, "--allow-degraded", "landlock", *PYTHON)
+	t.check(p.rc == 125 and "only the policy can loosen it" in json.loads(p.out)["reason"], "under a file", p)
+	listed = t.path("listed.yaml", "allow_degraded: [landlock, time_ns%s]\n" % "".join(", " + n for n in missing.split(",") if n))
+	p = t.brig("run", "-p", listed, "--allow-degraded", missing or "landlock", *PYTHON)
+	t.equal(p.rc, 0, "what the file allows", p)
+	p = t.brig("run", "--json", "--allow-degraded", "seccomp", *PYTHON)
+	t.equal(p.rc, 125, "what no cell can be without", p)
+
+
+@case("a refusal lists every missing protection with one line to paste, and that line helps; doctor writes the same as a policy")
+def refusal_to_paste(t):
+	if BACKEND or is_root():
+		t.skip("an ordinary user without control groups of its own")
+	def brig(*words):
+		return t.run(["env", "-u", "BRIG_ALLOW_DEGRADED", brig_path(), *words])
+	p = brig("run", "--json", "--backend", "native", *PYTHON)
+	if p.rc == 0:
+		t.skip("nothing is missing here")
+	reason = json.loads(p.out)["reason"]
+	t.check("--allow-degraded " in reason, "a line to paste", reason)
+	names = reason.split("--allow-degraded ")[1].split()[0]
+	p = brig("run", "--backend", "native", "--allow-degraded", names, *PYTHON)
+	t.equal((p.rc, p.out), (0, b"1\n"), "pasted", p)
+	p = brig("doctor", "--write-policy")
+	t.equal(p.rc, 0, "doctor --write-policy", p)
+	p = brig("run", "--backend", "native", *PYTHON)
+	t.equal((p.rc, p.out), (0, b"1\n"), "with the policy that doctor wrote", p)
+	p = brig("doctor", "--write-policy")
+	t.check(p.rc != 0 and b"not replaced" in p.err, "a policy that is there stays", p)
+
+
+@case("doctor says each fix once")
+def fixes_once(t):
+	p = t.run(["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$0" doctor', brig_path()]) \
+		if is_root() else t.brig("doctor")
+	fixes = [line.split(": ", 1)[1] for line in p.out.decode().split("What to do")[-1].splitlines() if line.startswith("  ") and ": " in line]
+	t.equal(len(fixes), len(set(fixes)), "fixes and different ones", p)
+
+
+# ---- tests, cells and changes ----------------------------------------------------------------------
+
+@case("brig test takes paths as people write them")
+def test_paths(t):
+	project = t.path("project")
+	os.makedirs(os.path.join(project, "tests"))
+	t.path("project/tests/test_a.py", "def test_a():\n\tassert 1 + 1 == 2\n")
+	t.path("project/test_top.py", "def test_top():\n\tpass\n")
+	give(project)
+	for path, passed in (("tests/", 1), ("./tests", 1), (".", 2), ("./tests//test_a.py", 1), (project, 2),
+			     (os.path.join(project, "tests"), 1)):
+		p = t.brig("test", "--json", path, cwd=project)
+		doc = json.loads(p.out)
+		t.equal((p.rc, (doc["tests"] or {}).get("passed")), (0, passed), "status and tests of " + path, p)
+	for path, piece in (("/etc", "outside the workspace"), ("../project/tests", "without '..'"), ("nowhere/", "nowhere")):
+		p = t.brig("test", "--json", path, cwd=project)
+		t.check(p.rc == 125 and piece in json.loads(p.out)["reason"], "refusal of " + path, p)
+
+
+@case("a failed test begins with what went wrong")
+def error_lines_first(t):
+	project = t.path("project")
+	os.makedirs(project)
+	t.path("project/test_deep.py", "import unittest\n\n" + "".join("def f%d(x):\n\treturn f%d(x)\n" % (i, i + 1) for i in range(8)) +
+	       "def f8(x):\n\traise KeyError('the key')\n\nclass T(unittest.TestCase):\n\tdef test_it(self):\n\t\tf0(1)\n")
+	give(project)
+	p = t.brig("test", "-f", "unittest", cwd=project)
+	lines = p.out.decode().splitlines()
+	at = next(i for i, line in enumerate(lines) if line.startswith("FAILED"))
+	t.check("KeyError" in lines[at + 1], "the first line behind the name", p)
+
+
+@case("brig kill ends a run by the beginning of its id, and its verdict is cancelled")
+def kill_run(t):
+	if BACKEND in ("docker", "direct") or not is_root():
+		t.skip("cells that are found by their control groups")
+	runner = t.popen([brig_path(), "run", "--json", "-n", "-l", "python", "-c", "import time; time.sleep(25)"],
+			 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+	try:
+		mine = []
+		for _ in range(600):
+			cells = json.loads(t.brig("ps", "--json").out)["cells"]
+			mine = [c for c in cells if c["owner"] == runner.pid]
+			if mine:
+				break
+			time.sleep(0.05)
+		t.check(mine, "the cell is listed")
+		t.ids.append(mine[0]["id"])
+		p = t.brig("kill", "zzzz")
+		t.check(p.rc == 125 and b"brig ps" in p.err, "an id that nobody has", p)
+		p = t.brig("kill", mine[0]["id"][:10])
+		t.equal((p.rc, p.out.decode()), (0, "ended run %s\n" % mine[0]["id"]), "kill", p)
+		out, _ = runner.communicate(timeout=60)
+	finally:
+		if runner.poll() is None:
+			runner.kill()
+			runner.communicate()
+	t.equal((runner.returncode, json.loads(out)["verdict"]), (130, "cancelled"), "the run")
+
+
+def leave_changes(t, project, name):
+	r = t.cell("--workspace", project, "-c", "open('%s', 'w').write('x')" % name, lang="python")
+	return t.verdict(r, "ok").json["id"]
+
+
+@case("changes are named by the beginning of an id or by latest, listed newest first, and forgotten all at once")
+def name_changes(t):
+	if BACKEND == "direct":
+		t.skip("no workspaces")
+	project = t.path("project")
+	os.makedirs(project)
+	give(project)
+	ids = [leave_changes(t, project, name) for name in ("one", "two", "three")]
+	rows = json.loads(t.brig("workspace", "list", "--json").out)["workspaces"]
+	t.equal([r["id"] for r in rows], ids[::-1], "newest first")
+	p = t.brig("workspace", "apply", "latest")
+	t.equal(p.out.decode(), "applied 1 change of run %s to %s\n" % (ids[2], project), "apply", p)
+	t.check(os.path.exists(os.path.join(project, "three")), "it is applied")
+	p = t.brig("workspace", "discard", ids[0][:12])
+	t.equal(p.out.decode(), "discarded 1 change of run %s\n" % ids[0], "discard", p)
+	p = t.brig("workspace", "show", "")
+	t.equal(p.rc, 125, "nothing is the beginning of everything", p)
+	p = t.brig("workspace", "discard", "--all")
+	t.equal((p.rc, p.out.decode()), (0, "discarded 1 change of run %s\n" % ids[1]), "discard --all", p)
+	t.equal(json.loads(t.brig("workspace", "list", "--json").out)["workspaces"], [], "nothing is left")
+
+
+# ---- completions -------------------------------------------------------------------------------------
+
+COMPLETE = r"""
+source "$1"
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _brig; echo "${COMPREPLY[*]}"; }
+try brig wo; try brig workspace disc; try brig run --timeo; try brig workspace discard --al; try brig run --trust un
+"""
+
+
+@case("completions of bash complete commands, options and values; those of zsh and fish name every option")
+def completions(t):
+	script = t.path("brig.bash", t.brig("completions", "bash").out)
+	p = t.run(["bash", "-c", COMPLETE, "bash", script])
+	t.equal(p.out.decode().split("\n"), ["workspace", "discard", "--timeout", "--all", "untrusted unknown", ""], "words", p)
+	for shell in ("zsh", "fish"):
+		text = t.brig("completions", shell).out.decode()
+		t.check("allow-degraded" in text and "workspace" in text, shell)
+	p = t.brig("completions", "csh")
+	t.equal(p.rc, 2, "a shell that is not known", p)
+	fish = t.path("brig.fish", t.brig("completions", "fish").out)
+	for shell, check in (("fish", ["fish", "--no-execute", fish]),):
+		if shutil.which(shell):
+			t.equal(t.run(check).rc, 0, "syntax of " + shell)
+
+
+@case("every command's help has an example")
+def examples_in_help(t):
+	names = [line.split("  ")[1].strip() for line in t.brig("help").out.decode().split("Commands:\n")[1].split("\n\n")[0].splitlines()]
+	t.check(len(names) > 30, "commands", names)
+	for name in names:
+		if name == "help":	# its page is the list of all
+			continue
+		p = t.brig(*name.split(), "--help")
+		t.check(b"\nExamples:\n  " in p.out, "examples of " + name, p)

@@ -264,7 +264,7 @@ static void check_document(const json_t *doc)
 	{
 		bool missing = str_eq(get(row, "status"), "missing");
 
-		assert_int_equal(json_object_size(row), 7);
+		assert_int_equal(json_object_size(row), 9);
 		assert_true(missing || str_eq(get(row, "status"), "ok") || str_eq(get(row, "status"), "info"));
 		assert_true(get(row, "area")[0] && get(row, "name")[0] && get(row, "detail")[0]);
 		if (missing && get(row, "fix")[0] == '\0')

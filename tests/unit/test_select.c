@@ -117,6 +117,19 @@ static void expect_refusal(const char *words)
 	expect_balance();
 }
 
+static void a_refusal_names_all_and_what_to_paste(void **state UNUSED)
+{
+	set.backend = BACKEND_NATIVE;
+	world[BACKEND_NATIVE].missing = PROT_BIT(PROT_memory_limit) | PROT_BIT(PROT_landlock) | PROT_BIT(PROT_time_ns);
+	ask.may_degrade = PROT_BIT(PROT_time_ns);
+	expect_refusal("cannot keep memory_limit, landlock: ");
+	/* It takes the place of what is given up already, so it names that too. */
+	expect_refusal("--allow-degraded time_ns,memory_limit,landlock");
+	world[BACKEND_NATIVE].missing |= PROT_BIT(PROT_seccomp);
+	expect_refusal("seccomp");
+	assert_null(strstr(err.msg, "allow-degraded"));
+}
+
 static void auto_takes_native_and_asks_nobody_else(void **state UNUSED)
 {
 	expect_chosen("native");
@@ -251,6 +264,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup(f, begin)
 	const struct CMUnitTest tests[] = {
+		T(a_refusal_names_all_and_what_to_paste),
 		T(auto_takes_native_and_asks_nobody_else),
 		T(auto_goes_on_to_docker_and_says_why),
 		T(a_native_backend_that_cannot_be_opened_counts_too),

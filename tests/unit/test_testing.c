@@ -115,7 +115,12 @@ static void paths_stay_below(void **state)
 	put(p, "tests/test_a.py", "");
 	expect(p, NULL, "tests/test_a.py::test_one", "pytest");
 	expect_refusal(p, NULL, "../x", "no path below");
-	expect_refusal(p, NULL, "/etc", "no path below");
+	expect_refusal(p, NULL, "tests/../../x", "no path below");
+	expect_refusal(p, NULL, "/etc", "outside the workspace");
+	expect_refusal(p, NULL, "/not/there", "no tests at");
+	expect(p, NULL, "./tests/", "pytest");
+	expect(p, NULL, ".", "pytest");
+	expect(p, NULL, ".//tests/./test_a.py::test_one", "pytest");
 	expect_refusal(p, NULL, "-x", "no path");
 	expect_refusal(p, NULL, "tests/none.py", "no tests at");
 	assert_int_equal(symlinkat("/etc", p->fd, "out"), 0);
