@@ -101,6 +101,12 @@ const struct setting_alias setting_alias[] = {
 };
 const size_t setting_alias_count = ARRAY_LEN(setting_alias);
 
+const struct setting_word setting_word[] = {
+#define WORD(name, field, yes, no, why) { name, SET_##field, yes, no, why },
+#include "model/keys.def"
+};
+const size_t setting_word_count = ARRAY_LEN(setting_word);
+
 bool setting_list_add(struct setting_list *list, const char *item)
 {
 	size_t size = strlen(item) + 1;

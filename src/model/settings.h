@@ -102,6 +102,15 @@ struct setting_alias {
 extern const struct setting_alias setting_alias[];
 extern const size_t setting_alias_count;
 
+/* A key of yes or no that stands for one value of a setting; NULL: that is refused. */
+struct setting_word {
+	const char *name;
+	enum setting_key key;
+	const char *yes, *no, *why;
+};
+extern const struct setting_word setting_word[];
+extern const size_t setting_word_count;
+
 static inline void *setting_at(struct settings *s, enum setting_key k)
 {
 	return (char *)s + setting_info[k].offset;

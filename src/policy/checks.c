@@ -84,6 +84,11 @@ static bool check_user(union slot *v, char *why)
 		*colon++ = '\0';
 	if (colon && id_is_good(part) && id_is_good(colon))
 		return true;
+	if (v->text[0] != '\0' && !isdigit((unsigned char)v->text[0]))
+		return say(why,
+			   "user takes uid:gid as numbers; '%s' is a name, which only an image could explain: write what 'id' tells "
+			   "there (node's are \"1000:1000\")",
+			   printable(v->text, shown, sizeof(shown)));
 	return say(why,
 		   "user takes uid:gid as numbers from 1 to 4294967294, as in \"1000:1000\", and never 0; '%s' is not "
 		   "that",

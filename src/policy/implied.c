@@ -101,8 +101,8 @@ bool backend_is_list(const struct spelling *sp, const struct raw_value *raw)
 bool layer_put_backends(struct layer *l, const char *spelled, const struct raw_value *raw, const struct place *at,
 			const struct place *value_at, struct policy_diags *diags)
 {
-	struct spelling one = { "backend", SET_backend, UNIT_NONE, 1 };
-	struct spelling many = { "backend", SET_backends, UNIT_NONE, 1 };
+	struct spelling one = { "backend", SET_backend, UNIT_NONE, 1, NULL };
+	struct spelling many = { "backend", SET_backends, UNIT_NONE, 1, NULL };
 	const char *first = raw->list ? raw->list->text : raw->text + strspn(raw->text, "[ ");
 	char word[SETTING_ITEM_MAX];
 

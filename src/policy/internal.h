@@ -18,12 +18,13 @@
 
 /* ---- names.c: spellings of keys ------------------------------------------------------------- */
 
-/* One way to spell a setting: a row of KEY or of ALIAS. */
+/* One way to spell a setting: a row of KEY, of ALIAS or of WORD. */
 struct spelling {
 	const char *name;
 	enum setting_key key;
 	enum setting_unit unit;
-	uint64_t factor; /* what a bare number is multiplied by */
+	uint64_t factor; /* what a bare number is multiplied by; 0: it is in thousandths */
+	const struct setting_word *word; /* not NULL: it takes true or false, which stand for values */
 };
 
 #define SPELLINGS_MAX 256

@@ -11,12 +11,12 @@ static_assert(SETTING_COUNT < SPELLINGS_MAX / 2, "SPELLINGS_MAX is too small");
 
 static struct spelling spelling_of_key(enum setting_key k)
 {
-	return (struct spelling){ setting_info[k].name, k, setting_info[k].unit, 1 };
+	return (struct spelling){ setting_info[k].name, k, setting_info[k].unit, 1, NULL };
 }
 
 static struct spelling spelling_of_alias(const struct setting_alias *a)
 {
-	return (struct spelling){ a->name, a->key, a->unit, a->factor };
+	return (struct spelling){ a->name, a->key, a->unit, a->factor, NULL };
 }
 
 bool spelling_find(const char *name, struct spelling *ret)
@@ -29,6 +29,12 @@ bool spelling_find(const char *name, struct spelling *ret)
 	for (size_t i = 0; i < setting_alias_count; i++)
 		if (str_eq(setting_alias[i].name, name)) {
 			*ret = spelling_of_alias(&setting_alias[i]);
+			return true;
+		}
+	for (size_t i = 0; i < setting_word_count; i++)
+		if (str_eq(setting_word[i].name, name)) {
+			*ret = (struct spelling){ setting_word[i].name, setting_word[i].key, UNIT_NONE, 1,
+						  &setting_word[i] };
 			return true;
 		}
 	return false;
@@ -62,6 +68,9 @@ size_t spelling_names(const char *section, const char *ret[SPELLINGS_MAX])
 	for (size_t i = 0; i < setting_alias_count && n < SPELLINGS_MAX; i++)
 		if (!section || str_eq(setting_info[setting_alias[i].key].section, section))
 			ret[n++] = setting_alias[i].name;
+	for (size_t i = 0; i < setting_word_count && n < SPELLINGS_MAX; i++)
+		if (!section || str_eq(setting_info[setting_word[i].key].section, section))
+			ret[n++] = setting_word[i].name;
 	return n;
 }
 

@@ -201,6 +201,16 @@ static void imply_all(const struct policy_sources *src, struct sources *all, str
 	layer_imply(&all->env, "", diags);
 }
 
+/* An image that the environment names is wanted: where nobody chose a backend it chooses the one that takes it. */
+static void follow_image(struct policy *p)
+{
+	if (p->origin[SET_docker_image].layer != LAYER_ENV || !*p->base.docker_image || p->base.backend != BACKEND_AUTO ||
+	    !backend_within(&p->base.backends, BACKEND_DOCKER))
+		return;
+	p->base.backend = BACKEND_DOCKER;
+	p->origin[SET_backend] = p->origin[SET_docker_image];
+}
+
 /* The environment over the file, as far as that lets it. */
 static void bind(const struct policy_sources *src, struct policy *p, struct sources *all, struct policy_diags *diags)
 {
@@ -212,6 +222,7 @@ static void bind(const struct policy_sources *src, struct policy *p, struct sour
 	binding_check_environment(&all->env, &b, diags);
 	layer_apply(&all->env, &p->base, p->origin);
 	binding_settle_trust(&all->env, "", &p->base, p->origin, diags);
+	follow_image(p);
 }
 
 /* Every source into *all and its place in the policy; complaints into *diags. */
@@ -353,6 +364,40 @@ static bool may_loosen(const struct policy *p, enum trust t, enum setting_key k)
 	return t == TRUST_TRUSTED && who != LOOSEN_NOBODY && !is_bound(p, t, k);
 }
 
+/* Limits that a request of trust `unknown` may raise, and how far. */
+static const struct {
+	enum setting_key key, max;
+} maxima[] = {
+	{ SET_cpu_quota_percent, SET_max_cpu_quota_percent },
+	{ SET_mem_limit, SET_max_mem_limit },
+	{ SET_pids_limit, SET_max_pids_limit },
+	{ SET_disk_limit, SET_max_disk_limit },
+	{ SET_output_limit, SET_max_output_limit },
+	{ SET_execution_timeout_ms, SET_max_execution_timeout_ms },
+};
+
+/* Whether the policy's file or the environment says it. */
+static bool is_stated(const struct policy *p, enum trust t, enum setting_key k)
+{
+	return p->bound[k] || layer_has(&p->file_trust[t], k) || p->origin[k].layer == LAYER_FILE ||
+	       p->origin[k].layer == LAYER_ENV;
+}
+
+/* How far a request may raise a limit by itself; false: not at all.  Whoever states a limit and no maximum means it. */
+static bool find_maximum(const struct policy *p, const struct policy_resolved *r, enum setting_key k, uint64_t *ret)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(maxima) && maxima[i].key != k)
+		i++;
+	if (i == ARRAY_LEN(maxima) || r->trust != TRUST_UNKNOWN)
+		return false;
+	if (is_stated(p, r->trust, k) && !is_stated(p, r->trust, maxima[i].max))
+		return false;
+	*ret = *(const uint64_t *)setting_at_const(&r->set, maxima[i].max);
+	return *ret > *(const uint64_t *)setting_at_const(&r->set, k);
+}
+
 /* What would help against a refusal, as the end of its sentence. */
 static const char *remedy(const struct policy *p, const struct policy_resolved *r, enum setting_key k, char *dst,
 			  size_t size)
@@ -376,10 +421,13 @@ static int refuse(const struct policy *p, const struct policy_resolved *r, const
 {
 	const struct setting_info *info = &setting_info[k];
 	char asked[160], allowed[160], help[192];
+	uint64_t most;
 
 	(void)value_text(k, wish, asked, sizeof(asked));
 	(void)policy_value_text(&r->set, k, allowed, sizeof(allowed));
 	(void)remedy(p, r, k, help, sizeof(help));
+	if (find_maximum(p, r, k, &most))
+		(void)value_text(k, &most, allowed, sizeof(allowed));
 	if (info->kind == KIND_NUM && info->stricter != STRICTER_SAME) {
 		bool less = info->stricter == STRICTER_LESS;
 
@@ -476,10 +524,14 @@ static int read_wish(const struct brig_option *o, struct layer *wishes, struct p
 static int check_wish(const struct policy *p, const struct layer_entry *e, enum setting_key k, const union slot *wish,
 		      const struct policy_resolved *r, struct brig_error *err)
 {
+	uint64_t most;
+
 	if (k == SET_backend)
 		return check_backend(r, wish->choice, err);
 	if (k == SET_default_trust || k == SET_max_trust)
 		return check_trust_wish(e, k, wish, r, err);
+	if (find_maximum(p, r, k, &most) && wish->num <= most)
+		return 0;
 	if (!may_loosen(p, r->trust, k) && value_compare(k, wish, setting_at_const(&r->set, k)) == VALUE_LOOSER)
 		return refuse(p, r, e, k, wish, err);
 	return 0;

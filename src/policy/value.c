@@ -148,6 +148,14 @@ static bool read_number(const struct spelling *sp, const char *text, uint64_t *r
 
 	if (text[0] == '0' && isdigit((unsigned char)text[1]))
 		return false;
+	if (bare && sp->factor == 0) {
+		uint64_t thousandths;
+
+		if (!str_to_u64(text, &thousandths) || thousandths % 1000 != 0)
+			return false;
+		*ret = thousandths / 1000;
+		return true;
+	}
 	if (bare) /* the multiplication is what str_to_millis() does with a bare number */
 		return (sp->factor > 1 || !memchr(text, '.', len)) && str_to_millis(text, sp->factor, ret);
 	switch (sp->unit) {
@@ -348,8 +356,27 @@ static bool read_kind(const struct spelling *sp, const struct raw_value *raw, un
 	return false;
 }
 
+/* What true or false stands for; false: it is neither, or refused. */
+static bool read_word(const struct spelling *sp, const struct raw_value *raw, struct raw_value *ret, char *why)
+{
+	bool on = false;
+
+	if (!read_bool(sp, raw->list ? "[...]" : raw->text, &on, why))
+		return false;
+	*ret = (struct raw_value){ .text = on ? sp->word->yes : sp->word->no };
+	if (!ret->text)
+		(void)snprintf(why, POLICY_WHY_MAX, "%s %s is refused: %s", sp->name, on ? "true" : "false", sp->word->why);
+	return ret->text != NULL;
+}
+
 bool value_read(const struct spelling *sp, const struct raw_value *raw, union slot *dst, char why[POLICY_WHY_MAX])
 {
+	struct raw_value meant;
+
+	if (sp->word && !read_word(sp, raw, &meant, why))
+		return false;
+	if (sp->word)
+		raw = &meant;
 	return read_kind(sp, raw, dst, why) && value_check(sp->key, dst, why);
 }
 

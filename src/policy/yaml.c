@@ -394,6 +394,29 @@ static void complain_unknown(struct reader *r, const struct scope *sc, const cha
 		 hint);
 }
 
+/* Headings that files of other sandboxes put these keys under. */
+static const struct {
+	const char *section, *key;
+} also_under[] = {
+	{ "security", "enable_sandbox" },
+	{ "security", "docker_image" },
+	{ "security", "max_execution_time" },
+	{ "security", "network_enabled" },
+	{ "security", "memory_limit" },
+	{ "security", "cpu_quota" },
+	{ "resources", "timeout" },
+	{ "resources", "max_execution_time" },
+	{ "resources", "max_timeout" },
+};
+
+static bool may_stand_under(const char *section, const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(also_under); i++)
+		if (str_eq(also_under[i].section, section) && str_eq(also_under[i].key, key))
+			return true;
+	return false;
+}
+
 /* Is this a place for that key?  Else says where it belongs. */
 static bool in_place(struct reader *r, const struct scope *sc, enum setting_key k, const char *key,
 		     const struct place *at)
@@ -404,7 +427,7 @@ static bool in_place(struct reader *r, const struct scope *sc, enum setting_key 
 		diag_add(r->diags, at, "%s cannot stand in a trust level: it chooses one", key);
 		return false;
 	}
-	if (!sc->section || str_eq(home, sc->section))
+	if (!sc->section || str_eq(home, sc->section) || may_stand_under(sc->section, key))
 		return true;
 	if (*home)
 		diag_add(r->diags, at, "%s belongs under %s or at the top, not under %s", key, home, sc->section);

@@ -200,6 +200,7 @@ static void test_every_key_has_a_variable(void **state)
 
 	(void)state;
 	assert_true(n >= SETTING_COUNT + setting_alias_count);
+	n -= setting_word_count; /* they come last, and take yes and no */
 	for (size_t i = 0; i < n; i++) {
 		char var[256], text[128];
 		const char *vars[] = { var, NULL };
@@ -290,13 +291,28 @@ static const struct {
 } wishes[] = {
 	{ "unknown", "timeout", "5", 0, NULL },
 	{ "unknown", "timeout", "30", 0, NULL },
-	{ "unknown", "timeout", "120", -BRIG_E_REFUSED,
-	  "timeout 120s is more than trust 'unknown' allows (30s); lower it, or use --trust trusted" },
-	{ NULL, "timeout", "31", -BRIG_E_REFUSED, "trust 'unknown'" },
+	{ "unknown", "timeout", "600", -BRIG_E_REFUSED,
+	  "timeout 600s is more than trust 'unknown' allows (300s); lower it, or use --trust trusted" },
+	{ "unknown", "timeout", "60", 0, NULL },
+	{ NULL, "timeout", "300", 0, NULL },
+	{ NULL, "timeout", "301", -BRIG_E_REFUSED, "trust 'unknown'" },
+	{ "unknown", "cpu_count", "4", 0, NULL },
+	{ "unknown", "cpu_quota", "100000", 0, NULL },
+	{ "unknown", "cpu_quota", "100500", -BRIG_E_USAGE, "cpu_quota takes" },
+	{ "unknown", "pids_limit", "257", -BRIG_E_REFUSED, "allows (256)" },
+	{ "unknown", "disk_limit", "1g", 0, NULL },
+	{ "unknown", "inodes_limit", "20000", -BRIG_E_REFUSED, "allows (16384)" },
+	{ "trusted", "max_timeout", "600", -BRIG_E_REFUSED, "only the policy" },
+	{ "unknown", "network_enabled", "false", 0, NULL },
+	{ "unknown", "network_enabled", "true", -BRIG_E_USAGE, "name the hosts" },
+	{ "unknown", "no_new_privileges", "true", 0, NULL },
+	{ "unknown", "no_new_privileges", "false", -BRIG_E_USAGE, "cannot be had without" },
+	{ "unknown", "drop_all_capabilities", "maybe", -BRIG_E_USAGE, "takes true or false" },
 	{ "untrusted", "timeout", "16", -BRIG_E_REFUSED, "allows (15s)" },
 	{ "trusted", "timeout", "600", 0, NULL },
 	{ "trusted", "timeout", "48h", -BRIG_E_USAGE, "too large" },
-	{ "unknown", "mem_limit", "513m", -BRIG_E_REFUSED, "mem_limit 513m is more" },
+	{ "unknown", "mem_limit", "2049m", -BRIG_E_REFUSED, "mem_limit 2049m is more" },
+	{ "unknown", "memory_limit", "1g", 0, NULL },
 	{ "unknown", "memory_mb", "128", 0, NULL },
 	{ "unknown", "monitoring_interval_ms", "50", -BRIG_E_REFUSED, "looser than trust 'unknown' allows ('100ms')" },
 	{ "unknown", "monitoring_interval_ms", "500", -BRIG_E_REFUSED, "or use --trust trusted" },
@@ -363,6 +379,78 @@ static void test_wishes(void **state)
 	policy_free(p);
 }
 
+/* Whoever states a limit and no maximum means the limit; a maximum that is stated counts. */
+static void test_maxima_of_a_file(void **state)
+{
+	static const struct {
+		const char *file, *trust, *value;
+		int code;
+	} rows[] = {
+		{ "timeout: 10\n", NULL, "11", -BRIG_E_REFUSED },
+		{ "timeout: 10\nmax_timeout: 20\n", NULL, "20", 0 },
+		{ "timeout: 10\nmax_timeout: 20\n", NULL, "21", -BRIG_E_REFUSED },
+		{ "max_timeout: 40\n", NULL, "41", -BRIG_E_REFUSED },
+		{ "max_timeout: 40\n", "untrusted", "16", -BRIG_E_REFUSED },
+		{ "preset: strict\n", NULL, "16", -BRIG_E_REFUSED },
+		{ "preset: standard\n", NULL, "31", -BRIG_E_REFUSED },
+		{ "trust_levels: {unknown: {timeout: 10}}\n", NULL, "11", -BRIG_E_REFUSED },
+		{ "mem_limit: 1g\n", NULL, "60", 0 },
+		{ "resources: {timeout: 10, max_timeout: 20}\n", NULL, "20", 0 },
+		{ "security: {max_execution_time: 10}\n", NULL, "11", -BRIG_E_REFUSED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct brig_option o = { "timeout", rows[i].value };
+		struct brig_error err = BRIG_ERROR_INIT;
+		struct policy *p = must_load_text(rows[i].file);
+
+		if (policy_resolve(p, rows[i].trust, &o, 1, &resolved, &err) != rows[i].code)
+			fail_msg("%s: timeout %s: %s", rows[i].file, rows[i].value, err.msg);
+		policy_free(p);
+	}
+}
+
+/* What a host lacks is for whoever starts brig to decide, unless a file decides. */
+static void test_degraded_without_a_file(void **state)
+{
+	static const struct brig_option o = { "allow_degraded", "landlock,time_ns" };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct policy *p = NULL;
+
+	(void)state;
+	assert_int_equal(policy_load(&(struct policy_sources){ .file = NULL }, &p, NULL, &err), 0);
+	assert_int_equal(policy_resolve(p, "untrusted", &o, 1, &resolved, &err), 0);
+	policy_free(p);
+	p = must_load_text("timeout: 10\n");
+	assert_int_equal(policy_resolve(p, "trusted", &o, 1, &resolved, &err), -BRIG_E_REFUSED);
+	policy_free(p);
+	p = must_load_text("allow_degraded: [time_ns, landlock, uts_ns]\n");
+	assert_int_equal(policy_resolve(p, NULL, &o, 1, &resolved, &err), 0);
+	policy_free(p);
+}
+
+/* An image in the environment chooses the backend that takes it, where nobody else did. */
+static void test_image_chooses_docker(void **state)
+{
+	static const char *const vars[] = { "SECURITY_DOCKER_IMAGE=python:3", NULL };
+	static const struct {
+		const char *file, *backend;
+	} rows[] = { { "timeout: 5\n", "docker" }, { "backend: auto\n", "docker" }, { "backend: native\n", "native" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct policy_sources src = { .text = rows[i].file, .text_len = strlen(rows[i].file), .environ = vars };
+		struct brig_error err = BRIG_ERROR_INIT;
+		struct policy *p = NULL;
+
+		assert_int_equal(policy_load(&src, &p, NULL, &err), 0);
+		must_resolve(p, NULL);
+		assert_string_equal(backend_kind_name[resolved.set.backend], rows[i].backend);
+		policy_free(p);
+	}
+}
+
 static void test_same_wish_twice(void **state)
 {
 	static const struct brig_option two[] = { { "timeout", "5" }, { "execution_timeout_ms", "4000" } };
@@ -382,7 +470,8 @@ static void test_no_wish_loosens(void **state)
 					      "true",  "false", "native", "strict",   "none", "direct",
 					      "a.org", "9:9",   "/a",     "landlock", "" };
 	static struct policy_resolved before;
-	struct policy *p = must_load_text("whitelist: [a.org]\nallow_degraded: [landlock]\n");
+	struct policy *p = must_load_text("preset: standard\nwhitelist: [a.org]\nallow_degraded: [landlock]\n"
+					  "pids_limit: 64\noutput_limit: 10m\n"); /* stated: nothing may be raised */
 
 	(void)state;
 	for (enum trust t = 0; t < TRUST_TRUSTED; t++) {
@@ -452,7 +541,7 @@ static void test_p1_max_trust(void **state)
 		{ NULL, "BRIG_MAX_TRUST=untrusted", "unknown", NULL, NULL, "(BRIG_MAX_TRUST)" },
 		{ NULL, "BRIG_DEFAULT_TRUST=untrusted", "trusted", NULL, NULL, NULL },
 		/* Where trusted cannot be had, it is no remedy. */
-		{ "max_trust: unknown", NULL, NULL, "timeout", "300", "change the policy" },
+		{ "max_trust: unknown", NULL, NULL, "timeout", "301", "change the policy" },
 	};
 
 	(void)state;
@@ -751,6 +840,9 @@ int main(void)
 		cmocka_unit_test(test_bad_environments),
 		cmocka_unit_test(test_file_and_environment_complain_together),
 		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_maxima_of_a_file),
+		cmocka_unit_test(test_degraded_without_a_file),
+		cmocka_unit_test(test_image_chooses_docker),
 		cmocka_unit_test(test_same_wish_twice),
 		cmocka_unit_test(test_no_wish_loosens),
 		cmocka_unit_test(test_p1_max_trust),
