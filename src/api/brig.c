@@ -140,7 +140,8 @@ int brig_result_from_error(const struct brig_error *why, struct brig_result **re
 	struct brig_result *result;
 
 	if (!why || !ret)
-		return err_set(err, BRIG_E_USAGE, 0, "brig_result_from_error needs an error and a place for the result");
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "brig_result_from_error needs an error and a place for the result");
 	result = calloc(1, sizeof(*result));
 	if (!result)
 		return err_nomem(err);

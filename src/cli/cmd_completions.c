@@ -112,7 +112,8 @@ static void add_bash(struct buf *out)
 {
 	buf_adds(out, "# bash completion of brig; load it with: source <(brig completions bash)\n"
 		      "_brig() {\n"
-		      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= command=${COMP_WORDS[1]}\n"
+		      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= "
+		      "command=${COMP_WORDS[1]}\n"
 		      "\tif ((COMP_CWORD == 1)); then\n\t\tCOMPREPLY=($(compgen -W '");
 	add_first_words(out);
 	buf_adds(out, "' -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase $command in\n");
@@ -121,7 +122,8 @@ static void add_bash(struct buf *out)
 			buf_addf(out, "\t%.*s)\n\t\tif ((COMP_CWORD == 2)); then\n\t\t\tCOMPREPLY=($(compgen -W '",
 				 (int)first_word_len(commands[c]), commands[c]->name);
 			add_second_words(out, commands[c]);
-			buf_adds(out, "' -- \"$cur\"))\n\t\t\treturn\n\t\tfi\n\t\tcommand+=\" ${COMP_WORDS[2]}\"\n\t\t;;\n");
+			buf_adds(out,
+				 "' -- \"$cur\"))\n\t\t\treturn\n\t\tfi\n\t\tcommand+=\" ${COMP_WORDS[2]}\"\n\t\t;;\n");
 		}
 	buf_adds(out, "\tesac\n\tcase $command in\n");
 	for (size_t c = 0; c < command_count; c++)

@@ -46,11 +46,14 @@ static int find_run(struct brig *b, const char *word, char *ret_id, size_t size,
 		(void)document_text(row, "id", ret_id, size);
 		*ret = (pid_t)json_integer_value(json_object_get(row, "owner"));
 		if (document_true(row, "orphan"))
-			rc = err_set(err, BRIG_E_REFUSED, 0, "the owner of run %s is dead; 'brig reap' removes its cell", ret_id);
+			rc = err_set(err, BRIG_E_REFUSED, 0,
+				     "the owner of run %s is dead; 'brig reap' removes its cell", ret_id);
 		else if (document_true(row, "waiting"))
-			rc = err_set(err, BRIG_E_REFUSED, 0, "%s is no run: it waits in a pool, which 'brig pool' keeps", ret_id);
+			rc = err_set(err, BRIG_E_REFUSED, 0,
+				     "%s is no run: it waits in a pool, which 'brig pool' keeps", ret_id);
 		else if (*ret <= 0)
-			rc = err_set(err, BRIG_E_REFUSED, 0, "run %s was started in another container or on another host", ret_id);
+			rc = err_set(err, BRIG_E_REFUSED, 0,
+				     "run %s was started in another container or on another host", ret_id);
 	} else {
 		rc = doc ? -err->code : err_nomem(err);
 	}
@@ -70,7 +73,8 @@ static int check_is_brig(pid_t pid, const char *id, struct brig_error *err)
 	if (str_eq(name, "brig"))
 		return 0;
 	return err_set(err, BRIG_E_REFUSED, 0,
-		       "run %s belongs to process %d (%.16s), which is no brig command: cancel it there", id, (int)pid, name);
+		       "run %s belongs to process %d (%.16s), which is no brig command: cancel it there", id, (int)pid,
+		       name);
 }
 
 static int end_process(int fd, pid_t pid, const char *id, struct brig_error *err)
@@ -78,10 +82,11 @@ static int end_process(int fd, pid_t pid, const char *id, struct brig_error *err
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	if (syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) < 0 && errno != ESRCH)
-		return err_set(err, BRIG_E_REFUSED, errno, "run %s belongs to process %d, which cannot be told", id, (int)pid);
+		return err_set(err, BRIG_E_REFUSED, errno, "run %s belongs to process %d, which cannot be told", id,
+			       (int)pid);
 	if (poll(&p, 1, PATIENCE_MS) <= 0)
-		return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "process %d, which runs %s, was told and has not ended", (int)pid,
-			       id);
+		return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "process %d, which runs %s, was told and has not ended",
+			       (int)pid, id);
 	return 0;
 }
 
@@ -136,7 +141,8 @@ static int kill_main(const struct command *self, int argc, char **argv)
 		if (ops.words.n == 1 && ops.rest.n == 0) {
 			status = kill_values(&v, ops.words.item[0]);
 		} else {
-			(void)err_set(&err, BRIG_E_USAGE, 0, "give the id of one run, or its beginning; 'brig ps' shows them");
+			(void)err_set(&err, BRIG_E_USAGE, 0,
+				      "give the id of one run, or its beginning; 'brig ps' shows them");
 			status = ui_usage(self->name, &err);
 		}
 	}

@@ -39,8 +39,8 @@ static bool has_piece(const char *line, size_t len, const char *piece)
 /* Whether a line says what went wrong, in one of the frameworks' ways, and not where. */
 static bool tells_error(const char *line, size_t len)
 {
-	static const char *const pieces[] = { "Error:",    "Error [", "Exception:", "assert ",  "Expected", "expected",
-					      "Received", "panic:",  " want ",	    "AssertionError" };
+	static const char *const pieces[] = { "Error:",   "Error [",  "Exception:", "assert ", "Expected",
+					      "expected", "Received", "panic:",     " want ",  "AssertionError" };
 
 	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
 		if (has_piece(line, len, pieces[i]))

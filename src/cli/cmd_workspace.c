@@ -317,7 +317,7 @@ static int act_on_word(struct brig *b, size_t i, const struct workspace_values *
 		row = latest ? json_array_get(rows, 0)
 			     : pick_row(rows, word, "run with changes that wait", "brig workspace list", err);
 		/* One that is not listed cannot be read: the library says why. */
-		status = row			 ? act_on(b, i, v, row, err)
+		status = row                  ? act_on(b, i, v, row, err)
 			 : err->sys == ENOENT ? actions[i].act(b, v, &(struct chosen){ word, "", 0 }, err)
 					      : -1;
 	}

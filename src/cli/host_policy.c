@@ -26,9 +26,11 @@ static size_t compose(const json_t *rows, struct buf *out, bool *ret_hopeless)
 	const json_t *row;
 	size_t i, n = 0;
 
-	buf_adds(out, "# What this host cannot give, as 'brig doctor' found it.  Programs run without these, and the result of each\n"
-		      "# run lists them in `degraded`.  'brig doctor' tells how to get them; then remove their lines here.\n"
-		      "allow_degraded:\n");
+	buf_adds(out,
+		 "# What this host cannot give, as 'brig doctor' found it.  Programs run without these, and the result "
+		 "of each\n"
+		 "# run lists them in `degraded`.  'brig doctor' tells how to get them; then remove their lines here.\n"
+		 "allow_degraded:\n");
 	json_array_foreach(rows, i, row)
 	{
 		if (!is_missing(row))
@@ -82,11 +84,13 @@ static int write_to(const char *file, const struct buf *text)
 	if (rc == 0)
 		rc = put_file(file ? file : own, text);
 	if (rc == -EEXIST)
-		ui_say("'%.200s' is there already and is not replaced: remove it first, or name another file", file ? file : own);
+		ui_say("'%.200s' is there already and is not replaced: remove it first, or name another file",
+		       file ? file : own);
 	else if (rc < 0)
 		ui_say("cannot write '%.200s': %s", file ? file : own, strerrordesc_np(-rc));
 	else
-		ui_say("wrote '%.200s'%s", file ? file : own, file ? "; --policy or $BRIG_POLICY names it" : ", which is read from now on");
+		ui_say("wrote '%.200s'%s", file ? file : own,
+		       file ? "; --policy or $BRIG_POLICY names it" : ", which is read from now on");
 	return rc < 0 ? EXIT_FAILED : EXIT_SUCCESS;
 }
 

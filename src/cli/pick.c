@@ -30,7 +30,8 @@ const json_t *pick_row(const json_t *rows, const char *word, const char *kind, c
 	if (n == 1)
 		return found;
 	if (n == 0)
-		(void)err_set(err, BRIG_E_REFUSED, ENOENT, "no %s is called '%.60s'; '%s' shows them", kind, word, list);
+		(void)err_set(err, BRIG_E_REFUSED, ENOENT, "no %s is called '%.60s'; '%s' shows them", kind, word,
+			      list);
 	else
 		(void)err_set(err, BRIG_E_REFUSED, 0, "'%.60s' is the beginning of several: %s; write more of it", word,
 			      buf_str(&names));

@@ -8,6 +8,7 @@
  * The row whose "id" is the word, or the only one whose id begins with it.  kind names what is looked for ("run"), list
  * the command that shows all.  NULL: *err says why; none, or several.
  */
-const json_t *pick_row(const json_t *rows, const char *word, const char *kind, const char *list, struct brig_error *err);
+const json_t *pick_row(const json_t *rows, const char *word, const char *kind, const char *list,
+		       struct brig_error *err);
 
 #endif

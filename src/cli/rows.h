@@ -8,10 +8,11 @@
 		"state", 0, OPTION_TEXT, "DIR", AT(state), NULL,                     \
 			"state folder; without it $BRIG_STATE, then the usual place" \
 	}
-#define ROW_POLICY                                                                                       \
-	{                                                                                                \
-		"policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,                                    \
-			"policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml, then ~/.config/brig/sandbox.yaml" \
+#define ROW_POLICY                                                                                 \
+	{                                                                                          \
+		"policy", 'p', OPTION_TEXT, "FILE", AT(policy), NULL,                              \
+			"policy file; without it $BRIG_POLICY, then /etc/brig/sandbox.yaml, then " \
+			"~/.config/brig/sandbox.yaml"                                              \
 	}
 #define ROW_JSON                                                                                     \
 	{                                                                                            \

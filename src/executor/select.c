@@ -59,7 +59,8 @@ static void list_names(protection_set set, const char *between, struct buf *out)
 
 /* Every one that is missing, so that nobody finds them out one by one; what to paste names those that may be, those that
  * are given up already included.  Where there are several the first, which matters most, is explained. */
-static int refuse(const struct backend_ops *ops, protection_set refused, protection_set given_up, struct brig_error *err)
+static int refuse(const struct backend_ops *ops, protection_set refused, protection_set given_up,
+		  struct brig_error *err)
 {
 	AUTO_BUF names = BUF_INIT(1024), paste = BUF_INIT(1024);
 	const char *where = str_eq(ops->name, "native") ? "this host" : ops->name;
@@ -73,8 +74,9 @@ static int refuse(const struct backend_ops *ops, protection_set refused, protect
 	if (refused & essential())
 		return err_set(err, BRIG_E_REFUSED, 0, "%s cannot keep %s: %s. To have it: %s", where, buf_str(&names),
 			       protection_info[p].lost, protection_info[p].fix);
-	return err_set(err, BRIG_E_REFUSED, 0, "%s cannot keep %s: %s%s. To have %s: %s. To run without: --allow-degraded %s",
-		       where, buf_str(&names), protection_info[p].lost, many ? ", and more" : "", many ? "them" : "it",
+	return err_set(err, BRIG_E_REFUSED, 0,
+		       "%s cannot keep %s: %s%s. To have %s: %s. To run without: --allow-degraded %s", where,
+		       buf_str(&names), protection_info[p].lost, many ? ", and more" : "", many ? "them" : "it",
 		       many ? "'brig doctor' tells how" : protection_info[p].fix, buf_str(&paste));
 }
 

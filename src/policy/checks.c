@@ -86,7 +86,8 @@ static bool check_user(union slot *v, char *why)
 		return true;
 	if (v->text[0] != '\0' && !isdigit((unsigned char)v->text[0]))
 		return say(why,
-			   "user takes uid:gid as numbers; '%s' is a name, which only an image could explain: write what 'id' tells "
+			   "user takes uid:gid as numbers; '%s' is a name, which only an image could explain: write "
+			   "what 'id' tells "
 			   "there (node's are \"1000:1000\")",
 			   printable(v->text, shown, sizeof(shown)));
 	return say(why,

@@ -43,7 +43,8 @@ static int complain_owner(const struct place *at, const struct stat *st, struct 
 		diag_add(diags, at, "lies in a folder that others may write to; make it yours alone: chmod 700, chown");
 	else
 		diag_add(diags, at,
-			 "belongs to user %u with mode %04o: it must be yours or root's, and nobody else may write to it; "
+			 "belongs to user %u with mode %04o: it must be yours or root's, and nobody else may write to "
+			 "it; "
 			 "chmod 600 and chown it, or name the policy to use with --policy",
 			 (unsigned)st->st_uid, (unsigned)st->st_mode & 07777);
 	return -BRIG_E_POLICY;

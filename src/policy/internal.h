@@ -23,7 +23,7 @@ struct spelling {
 	const char *name;
 	enum setting_key key;
 	enum setting_unit unit;
-	uint64_t factor; /* what a bare number is multiplied by; 0: it is in thousandths */
+	uint64_t factor;                 /* what a bare number is multiplied by; 0: it is in thousandths */
 	const struct setting_word *word; /* not NULL: it takes true or false, which stand for values */
 };
 

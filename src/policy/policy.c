@@ -204,8 +204,8 @@ static void imply_all(const struct policy_sources *src, struct sources *all, str
 /* An image that the environment names is wanted: where nobody chose a backend it chooses the one that takes it. */
 static void follow_image(struct policy *p)
 {
-	if (p->origin[SET_docker_image].layer != LAYER_ENV || !*p->base.docker_image || p->base.backend != BACKEND_AUTO ||
-	    !backend_within(&p->base.backends, BACKEND_DOCKER))
+	if (p->origin[SET_docker_image].layer != LAYER_ENV || !*p->base.docker_image ||
+	    p->base.backend != BACKEND_AUTO || !backend_within(&p->base.backends, BACKEND_DOCKER))
 		return;
 	p->base.backend = BACKEND_DOCKER;
 	p->origin[SET_backend] = p->origin[SET_docker_image];

@@ -35,9 +35,9 @@ struct policy_diags {
 struct policy;
 
 struct policy_sources {
-	const char *file; /* NULL: none */
+	const char *file;  /* NULL: none */
 	bool is_users_own; /* found, not named: nobody but the caller and root may have had a hand in it */
-	const char *text; /* not NULL: the file's contents, text_len bytes; file is then only its name */
+	const char *text;  /* not NULL: the file's contents, text_len bytes; file is then only its name */
 	size_t text_len;
 	const char *preset;         /* NULL: BRIG_PRESET, else the file's "preset:", else "standard" */
 	const char *const *environ; /* NULL-terminated; NULL: none */

@@ -365,7 +365,8 @@ static bool read_word(const struct spelling *sp, const struct raw_value *raw, st
 		return false;
 	*ret = (struct raw_value){ .text = on ? sp->word->yes : sp->word->no };
 	if (!ret->text)
-		(void)snprintf(why, POLICY_WHY_MAX, "%s %s is refused: %s", sp->name, on ? "true" : "false", sp->word->why);
+		(void)snprintf(why, POLICY_WHY_MAX, "%s %s is refused: %s", sp->name, on ? "true" : "false",
+			       sp->word->why);
 	return ret->text != NULL;
 }
 

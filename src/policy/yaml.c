@@ -398,15 +398,9 @@ static void complain_unknown(struct reader *r, const struct scope *sc, const cha
 static const struct {
 	const char *section, *key;
 } also_under[] = {
-	{ "security", "enable_sandbox" },
-	{ "security", "docker_image" },
-	{ "security", "max_execution_time" },
-	{ "security", "network_enabled" },
-	{ "security", "memory_limit" },
-	{ "security", "cpu_quota" },
-	{ "resources", "timeout" },
-	{ "resources", "max_execution_time" },
-	{ "resources", "max_timeout" },
+	{ "security", "enable_sandbox" },  { "security", "docker_image" },        { "security", "max_execution_time" },
+	{ "security", "network_enabled" }, { "security", "memory_limit" },        { "security", "cpu_quota" },
+	{ "resources", "timeout" },        { "resources", "max_execution_time" }, { "resources", "max_timeout" },
 };
 
 static bool may_stand_under(const char *section, const char *key)

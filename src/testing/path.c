@@ -23,7 +23,8 @@ static int below_project(int project, const char *path, char *dst, size_t size, 
 	top[n] = '\0';
 	if (strncmp(real, top, (size_t)n) != 0 || (real[n] != '/' && real[n] != '\0'))
 		return err_set(err, BRIG_E_REFUSED, 0,
-			       "'%.200s' is outside the workspace, which is '%.200s'; --workspace names another", path, top);
+			       "'%.200s' is outside the workspace, which is '%.200s'; --workspace names another", path,
+			       top);
 	return str_copy(dst, size, real[n] ? real + n + 1 : "") ? 0 : err_nomem(err);
 }
 
@@ -66,7 +67,8 @@ int tests_clean_path(int project, const char *path, char *dst, size_t size, stru
 	}
 	drop_idle_parts(file);
 	if (*file && !beneath_is_path(file, strlen(file)))
-		return err_set(err, BRIG_E_REFUSED, 0, "'%.80s' is no path below the workspace: write it without '..'", path);
+		return err_set(err, BRIG_E_REFUSED, 0, "'%.80s' is no path below the workspace: write it without '..'",
+			       path);
 	if (snprintf(dst, size, "%s%s", file, one && *file ? one : "") >= (int)size)
 		return err_set(err, BRIG_E_REFUSED, 0, "'%.80s' is no path of tests", path);
 	return 0;

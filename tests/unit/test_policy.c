@@ -379,78 +379,6 @@ static void test_wishes(void **state)
 	policy_free(p);
 }
 
-/* Whoever states a limit and no maximum means the limit; a maximum that is stated counts. */
-static void test_maxima_of_a_file(void **state)
-{
-	static const struct {
-		const char *file, *trust, *value;
-		int code;
-	} rows[] = {
-		{ "timeout: 10\n", NULL, "11", -BRIG_E_REFUSED },
-		{ "timeout: 10\nmax_timeout: 20\n", NULL, "20", 0 },
-		{ "timeout: 10\nmax_timeout: 20\n", NULL, "21", -BRIG_E_REFUSED },
-		{ "max_timeout: 40\n", NULL, "41", -BRIG_E_REFUSED },
-		{ "max_timeout: 40\n", "untrusted", "16", -BRIG_E_REFUSED },
-		{ "preset: strict\n", NULL, "16", -BRIG_E_REFUSED },
-		{ "preset: standard\n", NULL, "31", -BRIG_E_REFUSED },
-		{ "trust_levels: {unknown: {timeout: 10}}\n", NULL, "11", -BRIG_E_REFUSED },
-		{ "mem_limit: 1g\n", NULL, "60", 0 },
-		{ "resources: {timeout: 10, max_timeout: 20}\n", NULL, "20", 0 },
-		{ "security: {max_execution_time: 10}\n", NULL, "11", -BRIG_E_REFUSED },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct brig_option o = { "timeout", rows[i].value };
-		struct brig_error err = BRIG_ERROR_INIT;
-		struct policy *p = must_load_text(rows[i].file);
-
-		if (policy_resolve(p, rows[i].trust, &o, 1, &resolved, &err) != rows[i].code)
-			fail_msg("%s: timeout %s: %s", rows[i].file, rows[i].value, err.msg);
-		policy_free(p);
-	}
-}
-
-/* What a host lacks is for whoever starts brig to decide, unless a file decides. */
-static void test_degraded_without_a_file(void **state)
-{
-	static const struct brig_option o = { "allow_degraded", "landlock,time_ns" };
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct policy *p = NULL;
-
-	(void)state;
-	assert_int_equal(policy_load(&(struct policy_sources){ .file = NULL }, &p, NULL, &err), 0);
-	assert_int_equal(policy_resolve(p, "untrusted", &o, 1, &resolved, &err), 0);
-	policy_free(p);
-	p = must_load_text("timeout: 10\n");
-	assert_int_equal(policy_resolve(p, "trusted", &o, 1, &resolved, &err), -BRIG_E_REFUSED);
-	policy_free(p);
-	p = must_load_text("allow_degraded: [time_ns, landlock, uts_ns]\n");
-	assert_int_equal(policy_resolve(p, NULL, &o, 1, &resolved, &err), 0);
-	policy_free(p);
-}
-
-/* An image in the environment chooses the backend that takes it, where nobody else did. */
-static void test_image_chooses_docker(void **state)
-{
-	static const char *const vars[] = { "SECURITY_DOCKER_IMAGE=python:3", NULL };
-	static const struct {
-		const char *file, *backend;
-	} rows[] = { { "timeout: 5\n", "docker" }, { "backend: auto\n", "docker" }, { "backend: native\n", "native" } };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct policy_sources src = { .text = rows[i].file, .text_len = strlen(rows[i].file), .environ = vars };
-		struct brig_error err = BRIG_ERROR_INIT;
-		struct policy *p = NULL;
-
-		assert_int_equal(policy_load(&src, &p, NULL, &err), 0);
-		must_resolve(p, NULL);
-		assert_string_equal(backend_kind_name[resolved.set.backend], rows[i].backend);
-		policy_free(p);
-	}
-}
-
 static void test_same_wish_twice(void **state)
 {
 	static const struct brig_option two[] = { { "timeout", "5" }, { "execution_timeout_ms", "4000" } };
@@ -840,9 +768,6 @@ int main(void)
 		cmocka_unit_test(test_bad_environments),
 		cmocka_unit_test(test_file_and_environment_complain_together),
 		cmocka_unit_test(test_wishes),
-		cmocka_unit_test(test_maxima_of_a_file),
-		cmocka_unit_test(test_degraded_without_a_file),
-		cmocka_unit_test(test_image_chooses_docker),
 		cmocka_unit_test(test_same_wish_twice),
 		cmocka_unit_test(test_no_wish_loosens),
 		cmocka_unit_test(test_p1_max_trust),

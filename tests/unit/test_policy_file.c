@@ -60,8 +60,10 @@ static const struct {
 	{ "compile: {timeout_ms: 10s, memory: 256m}", "compile_memory", "256m" },
 	{ "allow_degraded: [landlock, swap_limit]", "allow_degraded", "[landlock, swap_limit]" },
 	{ "network_enabled: false", "network_mode", "none" },
-	{ "security: {network_enabled: false, enable_sandbox: true, docker_image: \"python:3\"}", "docker_image", "python:3" },
-	{ "security: {readonly_rootfs: true, no_new_privileges: true, drop_all_capabilities: true}", "cap_drop", "[ALL]" },
+	{ "security: {network_enabled: false, enable_sandbox: true, docker_image: \"python:3\"}", "docker_image",
+	  "python:3" },
+	{ "security: {readonly_rootfs: true, no_new_privileges: true, drop_all_capabilities: true}", "cap_drop",
+	  "[ALL]" },
 	{ "no_new_privileges: yes", "security_opt", "[no-new-privileges]" },
 	{ "resources: {memory_limit: 256m, cpu_quota: 150000, timeout: 10}", "cpu_quota_percent", "150%" },
 	{ "memory_limit: 256m", "mem_limit", "256m" },
@@ -178,7 +180,7 @@ static const struct {
 	{ "user: root", ":1:7", "uid:gid" },
 	{ "user: node", ":1:7", "'node' is a name" },
 	{ "network_enabled: true", ":1:18", "name the hosts" },
-	{ "readonly_rootfs: false", ":1:18", "writable root" },
+	{ "readonly_rootfs: false", ":1:18", "read" },
 	{ "no_new_privileges: [true]", ":1:20", "takes true or false" },
 	{ "drop_all_capabilities: false", ":1:24", "never holds a capability" },
 	{ "user: \"0:0\"", ":1:7", "never 0" },
@@ -403,6 +405,80 @@ static void test_file_size(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* Whoever states a limit and no maximum means the limit; a maximum that is stated counts. */
+static void test_maxima_of_a_file(void **state)
+{
+	static const struct {
+		const char *file, *trust, *value;
+		int code;
+	} rows[] = {
+		{ "timeout: 10\n", NULL, "11", -BRIG_E_REFUSED },
+		{ "timeout: 10\nmax_timeout: 20\n", NULL, "20", 0 },
+		{ "timeout: 10\nmax_timeout: 20\n", NULL, "21", -BRIG_E_REFUSED },
+		{ "max_timeout: 40\n", NULL, "41", -BRIG_E_REFUSED },
+		{ "max_timeout: 40\n", "untrusted", "16", -BRIG_E_REFUSED },
+		{ "preset: strict\n", NULL, "16", -BRIG_E_REFUSED },
+		{ "preset: standard\n", NULL, "31", -BRIG_E_REFUSED },
+		{ "trust_levels: {unknown: {timeout: 10}}\n", NULL, "11", -BRIG_E_REFUSED },
+		{ "mem_limit: 1g\n", NULL, "60", 0 },
+		{ "resources: {timeout: 10, max_timeout: 20}\n", NULL, "20", 0 },
+		{ "security: {max_execution_time: 10}\n", NULL, "11", -BRIG_E_REFUSED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct brig_option o = { "timeout", rows[i].value };
+		struct brig_error err = BRIG_ERROR_INIT;
+		struct policy *p = must_load_text(rows[i].file);
+
+		if (policy_resolve(p, rows[i].trust, &o, 1, &resolved, &err) != rows[i].code)
+			fail_msg("%s: timeout %s: %s", rows[i].file, rows[i].value, err.msg);
+		policy_free(p);
+	}
+}
+
+/* What a host lacks is for whoever starts brig to decide, unless a file decides. */
+static void test_degraded_without_a_file(void **state)
+{
+	static const struct brig_option o = { "allow_degraded", "landlock,time_ns" };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct policy *p = NULL;
+
+	(void)state;
+	assert_int_equal(policy_load(&(struct policy_sources){ .file = NULL }, &p, NULL, &err), 0);
+	assert_int_equal(policy_resolve(p, "untrusted", &o, 1, &resolved, &err), 0);
+	policy_free(p);
+	p = must_load_text("timeout: 10\n");
+	assert_int_equal(policy_resolve(p, "trusted", &o, 1, &resolved, &err), -BRIG_E_REFUSED);
+	policy_free(p);
+	p = must_load_text("allow_degraded: [time_ns, landlock, uts_ns]\n");
+	assert_int_equal(policy_resolve(p, NULL, &o, 1, &resolved, &err), 0);
+	policy_free(p);
+}
+
+/* An image in the environment chooses the backend that takes it, where nobody else did. */
+static void test_image_chooses_docker(void **state)
+{
+	static const char *const vars[] = { "SECURITY_DOCKER_IMAGE=python:3", NULL };
+	static const struct {
+		const char *file, *backend;
+	} rows[] = { { "timeout: 5\n", "docker" }, { "backend: auto\n", "docker" }, { "backend: native\n", "native" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct policy_sources src = { .text = rows[i].file,
+						    .text_len = strlen(rows[i].file),
+						    .environ = vars };
+		struct brig_error err = BRIG_ERROR_INIT;
+		struct policy *p = NULL;
+
+		assert_int_equal(policy_load(&src, &p, NULL, &err), 0);
+		must_resolve(p, NULL);
+		assert_string_equal(backend_kind_name[resolved.set.backend], rows[i].backend);
+		policy_free(p);
+	}
+}
+
 static void test_sample_file(void **state)
 {
 	const char *root = getenv("TEST_SOURCE_ROOT");
@@ -438,11 +514,19 @@ static void test_sample_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good_files),         cmocka_unit_test(test_bad_files),
-		cmocka_unit_test(test_all_errors_at_once), cmocka_unit_test(test_diags_are_bounded),
-		cmocka_unit_test(test_alias_bomb),         cmocka_unit_test(test_nul_byte),
-		cmocka_unit_test(test_long_list),          cmocka_unit_test(test_special_files),
-		cmocka_unit_test(test_file_size),          cmocka_unit_test(test_sample_file),
+		cmocka_unit_test(test_good_files),
+		cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_all_errors_at_once),
+		cmocka_unit_test(test_diags_are_bounded),
+		cmocka_unit_test(test_alias_bomb),
+		cmocka_unit_test(test_nul_byte),
+		cmocka_unit_test(test_long_list),
+		cmocka_unit_test(test_special_files),
+		cmocka_unit_test(test_file_size),
+		cmocka_unit_test(test_sample_file),
+		cmocka_unit_test(test_maxima_of_a_file),
+		cmocka_unit_test(test_degraded_without_a_file),
+		cmocka_unit_test(test_image_chooses_docker),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
