@@ -574,7 +574,7 @@ def inspected(t):
 	r = t.verdict(t.cell("--policy", open_, code=code, lang="python", env={"BRIG_INSPECTION": "guard"}), "ok")
 	t.equal([f["severity"] for f in r.json["findings"] if f["rule"] == "py-network"], ["MEDIUM"], "findings")
 	t.verdict(t.cell(code=code, lang="python", env={"BRIG_INSPECTION": "guard"}), "blocked")
-	t.verdict(t.cell("--policy", open_, code=code + "import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "guard"}), "blocked")
+	t.verdict(t.cell("--policy", open_, code=code + "import os\nos.kill(-1, 0)\n", lang="python", env={"BRIG_INSPECTION": "guard"}), "blocked")
 
 
 if __name__ == "__main__":

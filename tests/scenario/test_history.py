@@ -47,7 +47,7 @@ def every_verdict(t):
 		"error": t.cell(code="raise SystemExit(3)", lang="python"),
 		"timeout": t.cell("--timeout", t.wall(1), code="while True: pass", lang="python"),
 		"output_limit": t.cell("--output-limit", "1000", code="print('x' * 100000)", lang="python"),
-		"blocked": t.cell(code="import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "guard"}),
+		"blocked": t.cell(code="import os\nos.kill(-1, 0)\n", lang="python", env={"BRIG_INSPECTION": "guard"}),
 		"refused": t.cell("--memory", "900g", code=HELLO, lang="python"),
 	}.items():
 		t.verdict(r, name)

@@ -44,7 +44,7 @@ def counted(t):
 	backend = t.cell(code="import sys; sys.exit(3)", lang="python").json["backend"]
 	t.verdict(t.cell("--trust", "untrusted", code="exit 1\n", lang="shell"), "error")
 	t.verdict(t.cell("--timeout", "1", "--trust", "trusted", code="while True: pass\n", lang="python"), "timeout", "cpu_limit")
-	blocked = t.cell(code="import os\nos.system('id')\n", lang="python", env=inspect)
+	blocked = t.cell(code="import os\nos.kill(-1, 0)\n", lang="python", env=inspect)
 	t.verdict(blocked, "blocked")
 	t.verdict(t.cell("--set", "network_mode=allowlist", code=OK, lang="python"), "refused")
 	doc = stats(t)
@@ -73,7 +73,7 @@ def counted(t):
 @case("the table for people")
 def table(t):
 	t.cell(code=OK, lang="python")
-	t.cell(code="import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "guard"})
+	t.cell(code="import os\nos.kill(-1, 0)\n", lang="python", env={"BRIG_INSPECTION": "guard"})
 	p = t.brig("stats")
 	t.equal(p.rc, 0, "exit status", p)
 	for word in ("2 executions", "success 50.0 %", "blocked 50.0 %", "VERDICT", "LANGUAGE", "STEP", "PROGRAMS", "RULE", "P95"):
@@ -98,7 +98,7 @@ def prometheus(t):
 		return text.out.decode()
 	check("an empty file")
 	t.cell(code=OK, lang="python")
-	t.cell(code="import os\nos.system('id')\n", lang="python", env={"BRIG_INSPECTION": "guard"})
+	t.cell(code="import os\nos.kill(-1, 0)\n", lang="python", env={"BRIG_INSPECTION": "guard"})
 	t.cell(code="exit 3\n", lang="shell")
 	text = check("a few runs")
 	t.check('brig_executions_total{verdict="error",language="shell"' in text, "a sample", text)
