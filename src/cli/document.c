@@ -30,7 +30,8 @@ int document_refusal(const struct brig_error *why, int status)
 json_t *document_read(const char *json)
 {
 	json_error_t why;
-	json_t *doc = json_loads(json, 0, &why);
+	/* What a program wrote may hold NUL bytes; they stand in the document as \u0000. */
+	json_t *doc = json_loads(json, JSON_ALLOW_NUL, &why);
 
 	if (!doc)
 		ui_say("the library handed out a document that cannot be read: %s", why.text);
