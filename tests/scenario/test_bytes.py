@@ -170,7 +170,7 @@ def fifo_streams(t):
 
 # ---- the caller's stdin ---------------------------------------------------------------------------
 
-BLOCKED = "eval(input())\n"
+BLOCKED = "breakpoint()\n"
 
 
 @case("a run that is blocked with its cell built prints nothing of the caller's input, and does not wait for its end")
