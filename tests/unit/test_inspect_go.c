@@ -139,7 +139,7 @@ static void folded_paths(void **state UNUSED)
 		{ "path-ssh", "import (\"os\"; \"path/filepath\")\n" MAIN(
 				      "h, _ := os.UserHomeDir(); os.Open(filepath.Join(h, \".ssh\", \"config\"))") },
 		{ "path-cloud", "import \"os\"\n" MAIN("os.Open(os.Getenv(\"HOME\") + \"/.aws/credentials\")") },
-		{ "path-secrets",
+		{ "code-path-secret",
 		  "import \"os\"\n" MAIN("m := map[string]string{\"a\": \".env\"}; os.Open(m[\"a\"])") },
 		{ "path-accounts", "import (\"io/fs\"; \"os\")\n" MAIN("fs.ReadFile(os.DirFS(\"/etc\"), \"passwd\")") },
 		{ "path-accounts", "import (\"os\"; \"strings\")\n" MAIN(
