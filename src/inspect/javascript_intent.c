@@ -488,12 +488,19 @@ static bool starts_itself(unsigned does, const struct js_value *args, size_t n, 
 	return is_this_script(&args[1].v[0]);
 }
 
+/* A file that it may have fetched itself. */
+static bool is_fetched_file(const struct js *js, const struct js_value *program)
+{
+	return js->fetches && program->kind == JS_STRING && (js_starts(program, "./") || js_starts(program, "/tmp/"));
+}
+
 static void judge_start(struct js *js, unsigned does, const struct js_value *args, size_t n, struct span where)
 {
+	const unsigned known = JS_DECODED | JS_SECRET | JS_OUTSIDE;
 	unsigned origin = js_origin(&args[0]);
 	bool alike;
 
-	if (origin & JS_FETCHED)
+	if (origin & JS_FETCHED || (!(origin & known) && is_fetched_file(js, &args[0])))
 		js_check(js, "fetch-and-run", where, "");
 	else if (origin & JS_DECODED)
 		js_check(js, "decode-and-run", where, "");
@@ -501,9 +508,6 @@ static void judge_start(struct js *js, unsigned does, const struct js_value *arg
 		js_check(js, "environment-sent", where, "");
 	else if (origin & JS_OUTSIDE)
 		js_check(js, "outside-command", where, "");
-	else if (js->fetches && args[0].kind == JS_STRING &&
-		 (js_starts(&args[0], "./") || js_starts(&args[0], "/tmp/")))
-		js_check(js, "fetch-and-run", where, "");
 	if (does & SHELL)
 		js_check(js, "shell-command", where, "");
 	if (does & PROGRAM && js->opens_socket && is_bare_shell(args, n))
