@@ -439,19 +439,6 @@ static const struct unpack_options into = { .caps = { .entries = 10000, .bytes =
 					    .uid = UINT32_MAX,
 					    .gid = UINT32_MAX };
 
-/* A fresh folder beside the tree. */
-static int fresh(const char *name)
-{
-	char path[512];
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-	assert_int_equal(mkdir(path, 0755), 0);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	return fd;
-}
-
 /* The stream of a tree, in memory. */
 static int packed(int dir, pack_skip_fn skip, struct pack_counts *counts)
 {

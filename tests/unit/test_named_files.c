@@ -20,18 +20,6 @@
 #include "model/workspace.h"
 #include "tree_bed.h"
 
-static int fresh(const char *name)
-{
-	char path[512];
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-	assert_int_equal(mkdir(path, 0755), 0);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	return fd;
-}
-
 static const struct pack_caps roomy = { .entries = 10000, .bytes = 64 * MiB };
 static const struct unpack_options into = { .caps = { .entries = 10000, .bytes = 64 * MiB },
 					    .uid = UINT32_MAX,

@@ -4,6 +4,7 @@
 #define TREE_BED_H
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -43,6 +44,19 @@ static void put_file(int dir, const char *path, const char *text)
 
 	assert_true(fd >= 0);
 	assert_int_equal(fd_write_all(fd, text, strlen(text)), 0);
+}
+
+/* A fresh folder beside the tree. */
+static int fresh(const char *name)
+{
+	char path[512];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_int_equal(mkdir(path, 0755), 0);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
 }
 
 #endif
