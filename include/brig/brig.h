@@ -137,6 +137,16 @@ typedef void (*brig_sample_fn)(void *user, const struct brig_sample *sample);
 /* Called with a sentence for people when it cannot wait for the result: that nothing isolates the program which is
  * about to run, or that something slow is under way. */
 typedef void (*brig_notice_fn)(void *user, const char *text);
+/* Called once, when every wall is up and nothing stands against the program: it is let go now.  Never of a run that is
+ * blocked or refused. */
+struct brig_started {
+	uint32_t size;
+	const char *id, *backend, *language, *trust;
+};
+typedef void (*brig_started_fn)(void *user, const struct brig_started *what);
+/* Called with each remark of the inspection, by place, before the program is let go or blocked. */
+struct brig_finding;
+typedef void (*brig_finding_fn)(void *user, const struct brig_finding *finding);
 
 struct brig_request {
 	uint32_t size;
@@ -176,6 +186,12 @@ struct brig_request {
 	const char *source_path;
 	uint64_t
 		inline_artifacts; /* the contents of artifacts are in the result's JSON, so many bytes together; 0: none */
+	brig_started_fn on_started;
+	brig_finding_fn on_finding;
+	/* Without workspace: a tar archive of files that are in it before the program starts, read to its end first; 0: none.
+	 * Regular files and folders only.  The result tells what the program changed. */
+	int files_fd;
+	int out_fd; /* artifacts are written to it as a tar archive; 0: none */
 };
 
 /* What a request runs. */
@@ -197,7 +213,7 @@ enum brig_kind {
 #define BRIG_REQUEST_INIT                                                                                           \
 	{                                                                                                           \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1, \
-			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0                   \
+			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0 \
 	}
 
 struct brig_result;

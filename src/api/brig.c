@@ -300,25 +300,12 @@ int brig_result_degraded(const struct brig_result *r, size_t i, const char **ret
 
 int brig_result_finding(const struct brig_result *r, size_t i, struct brig_finding *ret)
 {
-	const struct finding *f;
 	struct brig_finding known;
 
 	if (i >= r->r.findings.n || ret->size < sizeof(ret->size))
 		return 0;
-	f = &r->r.findings.row[i];
-	known = (struct brig_finding){
-		.size = ret->size,
-		.rule = f->rule,
-		.severity = severity_name[f->severity],
-		.name = f->name,
-		.message = f->message,
-		.remedy = f->remedy,
-		.line = f->line,
-		.column = f->column,
-		.end_line = f->end_line,
-		.end_column = f->end_column,
-		.network = f->network,
-	};
+	known = inspection_public(&r->r.findings.row[i]);
+	known.size = ret->size;
 	memcpy(ret, &known, ret->size < sizeof(known) ? ret->size : sizeof(known));
 	return 1;
 }

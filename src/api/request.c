@@ -253,7 +253,6 @@ static int check_artifacts(const struct brig_request *req, struct brig_error *er
 	return rc;
 }
 
-/* What is read from a project, changed in it, fetched from it. */
 /* What a name may be, the executor says; here only that there is one. */
 static int check_packages(const struct brig_request *req, struct brig_error *err)
 {
@@ -265,13 +264,34 @@ static int check_packages(const struct brig_request *req, struct brig_error *err
 	return check_strings("packages", req->packages, req->n_packages, PACKAGES_MAX, &strings, err);
 }
 
+/* 0, which is none here, would be a descriptor of the caller's own. */
+static int check_archives(const struct brig_request *req, struct brig_error *err)
+{
+	int rc = req->files_fd ? check_fd("files_fd", req->files_fd, true, err) : 0;
+
+	if (rc == 0 && req->out_fd)
+		rc = check_fd("out_fd", req->out_fd, false, err);
+	if (rc == 0 && (req->files_fd < 0 || req->out_fd < 0))
+		rc = err_set(err, BRIG_E_USAGE, 0, "files_fd or out_fd is negative: 0 means none");
+	if (rc == 0 && req->files_fd && req->workspace)
+		rc = err_set(err, BRIG_E_USAGE, 0,
+			     "a workspace and an archive of files exclude each other: put the files into the workspace");
+	if (rc == 0 && req->out_fd && req->out_dir)
+		rc = err_set(err, BRIG_E_USAGE, 0, "artifacts go to a folder or into an archive, not to both");
+	if (rc == 0 && req->out_fd && req->n_artifacts == 0)
+		rc = err_set(err, BRIG_E_USAGE, 0, "out_fd is given, but no pattern of the artifacts that go there");
+	return rc;
+}
+
+/* What is read from a project, changed in it, fetched from it. */
 static int check_work(const struct brig_request *req, struct brig_error *err)
 {
 	int rc = check_folder("workspace", req->workspace, err);
 
 	if (rc == 0)
 		rc = check_packages(req, err);
-
+	if (rc == 0)
+		rc = check_archives(req, err);
 	if (rc == 0)
 		rc = check_folder("out_dir", req->out_dir, err);
 	if (rc == 0)

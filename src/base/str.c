@@ -226,3 +226,21 @@ size_t str_utf8_prefix(const char *s, size_t len)
 	}
 	return at;
 }
+
+bool str_utf8_is_cut(const char *s, size_t len)
+{
+	/* One of these fits any lead byte; behind the second byte every continuation byte does. */
+	static const char second[] = { '\x80', '\x90', '\xa0' };
+
+	if (len == 0 || len > 3)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(second); i++) {
+		char whole[4] = { s[0], second[i], '\x80', '\x80' };
+
+		memcpy(whole, s, len);
+		for (size_t n = len + 1; n <= sizeof(whole); n++)
+			if (str_is_utf8(whole, n))
+				return true;
+	}
+	return false;
+}

@@ -6,6 +6,7 @@
 #include "cli/cancel.h"
 
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include "base/util.h"
@@ -44,4 +45,21 @@ int cancel_open(void)
 			return -errno;
 	}
 	return cancel_fd;
+}
+
+/* An epoll descriptor is readable when one of its own has news; that a reader is gone is told without being asked for. */
+int cancel_open_for_reader(int fd)
+{
+	struct epoll_event signals = { .events = EPOLLIN }, reader = { .events = 0 };
+	AUTO_FD both = FD_NONE;
+	int rc = cancel_open();
+
+	if (rc < 0)
+		return rc;
+	both = epoll_create1(EPOLL_CLOEXEC);
+	if (both < 0 || epoll_ctl(both, EPOLL_CTL_ADD, cancel_fd, &signals) < 0)
+		return -errno;
+	if (epoll_ctl(both, EPOLL_CTL_ADD, fd, &reader) < 0 && errno != EPERM)
+		return -errno;
+	return fd_move(&both);
 }

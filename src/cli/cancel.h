@@ -7,6 +7,11 @@
  * Signals that are ignored from outside (nohup, background jobs) stay ignored.  -errno on failure.
  */
 int cancel_open(void);
+/*
+ * The same, and when whoever reads from fd, a pipe or a socket, goes away: for answers that only a program wants, so that
+ * one which is killed leaves nothing running.  Other kinds of files have no reader that could go.
+ */
+int cancel_open_for_reader(int fd);
 /* The same as a signal, for reasons of our own. */
 void cancel_now(void);
 

@@ -133,13 +133,17 @@ bool commands_group_help(const char *word, struct buf *out)
 	return out->len > start;
 }
 
-/* The command line could not be read, so neither could this option: it counts wherever it may stand. */
-static bool asks_for_json(int argc, char **argv)
+/* The command line could not be read, so neither could these options: they count wherever they may stand. */
+static enum document_form asked_form(int argc, char **argv)
 {
+	enum document_form form = DOCUMENT_TEXT;
+
 	for (int i = 0; i < argc && !str_eq(argv[i], "--"); i++)
-		if (str_eq(argv[i], "--json") || str_eq(argv[i], "-j"))
-			return true;
-	return false;
+		if (str_eq(argv[i], "--events"))
+			return DOCUMENT_EVENTS;
+		else if (str_eq(argv[i], "--json") || str_eq(argv[i], "-j"))
+			form = DOCUMENT_JSON;
+	return form;
 }
 
 bool command_begin(const struct command *self, int argc, char **argv, void *values, struct operands *ops,
@@ -156,8 +160,8 @@ bool command_begin(const struct command *self, int argc, char **argv, void *valu
 		*ret_status = ui_finish(&page, EXIT_SUCCESS);
 	} else {
 		*ret_status = ui_usage(self->name, &err);
-		if (self->gives_result && asks_for_json(argc, argv))
-			*ret_status = document_refusal(&err, *ret_status);
+		if (self->gives_result)
+			*ret_status = document_refusal(asked_form(argc, argv), &err, *ret_status);
 	}
 	return false;
 }

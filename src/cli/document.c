@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
+#include "cli/events.h"
 
 int document_print(const char *json, int ok_status)
 {
@@ -14,17 +15,30 @@ int document_print(const char *json, int ok_status)
 	return ui_written(ui_put_json(STDOUT_FILENO, &line), ok_status);
 }
 
-int document_refusal(const struct brig_error *why, int status)
+static int print_event(const char *json, int status)
+{
+	struct events e;
+
+	events_init(&e);
+	return events_end(&e, json, status);
+}
+
+int document_refusal(enum document_form form, const struct brig_error *why, int status)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig_result *r = NULL;
 	AUTO_TEXT json = NULL;
-	int rc = brig_result_from_error(why, &r, &err);
+	int rc;
 
+	if (form == DOCUMENT_TEXT)
+		return status;
+	rc = brig_result_from_error(why, &r, &err);
 	if (rc == 0)
 		rc = brig_result_json(r, &json, &err);
 	brig_result_free(r);
-	return rc < 0 ? ui_fail(&err) : document_print(json, status);
+	if (rc < 0)
+		return ui_fail(&err);
+	return form == DOCUMENT_EVENTS ? print_event(json, status) : document_print(json, status);
 }
 
 json_t *document_read(const char *json)

@@ -9,8 +9,10 @@
 
 /* Prints the document itself, one line; the exit status. */
 int document_print(const char *json, int ok_status);
-/* Prints a result that says why nothing ran, for commands whose --json is a result; the exit status. */
-int document_refusal(const struct brig_error *why, int status);
+/* How a command whose outcome is a result tells it. */
+enum document_form { DOCUMENT_TEXT, DOCUMENT_JSON, DOCUMENT_EVENTS };
+/* Prints a result that says why nothing ran; nothing if the form is text; the exit status. */
+int document_refusal(enum document_form form, const struct brig_error *why, int status);
 /* Reads it; NULL with a complaint made.  For json_decref(). */
 json_t *document_read(const char *json);
 /*

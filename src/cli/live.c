@@ -101,6 +101,11 @@ static void put(struct live *live, struct live_stream *s, const char *data, size
 		enqueue(live, s, data + n, len - (size_t)n);
 }
 
+void live_put(struct live *live, const char *data, size_t len)
+{
+	put(live, &live->out, data, len);
+}
+
 static void put_escaped(struct live *live, struct live_stream *s, const char *data, size_t len)
 {
 	AUTO_BUF safe = BUF_INIT(SANITIZE_GROWTH * (SLICE + sizeof(s->sanitizer.held)));

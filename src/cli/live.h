@@ -28,6 +28,8 @@ void live_init(struct live *live, int cancel_fd, bool raw, bool watch);
 /* Callbacks of brig_request; user is the struct live. */
 void live_on_output(void *user, enum brig_stream stream, const void *data, size_t len);
 void live_on_sample(void *user, const struct brig_sample *sample);
+/* Lines of our own on standard output, as they are; the queue is the program's. */
+void live_put(struct live *live, const char *data, size_t len);
 /* Shows what is still held and leaves the terminal at the start of a line. */
 void live_finish(struct live *live);
 

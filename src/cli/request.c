@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing is captured that is shown already: only --json and quiet commands keep output in the result. */
+/* Nothing is captured that is shown already: only documents and quiet commands keep output in the result. */
 #include "cli/request.h"
 
 #include <fcntl.h>
@@ -7,16 +7,21 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "cli/archive.h"
 #include "cli/cancel.h"
 #include "cli/commands.h"
 #include "cli/document.h"
+#include "cli/events.h"
 #include "cli/report.h"
+
+static enum document_form form_of(const struct request_values *v)
+{
+	return v->events ? DOCUMENT_EVENTS : v->json ? DOCUMENT_JSON : DOCUMENT_TEXT;
+}
 
 int request_refuse(const struct command *self, const struct request_values *v, const struct brig_error *err)
 {
-	int status = ui_usage(self->name, err);
-
-	return v->json ? document_refusal(err, status) : status;
+	return document_refusal(form_of(v), err, ui_usage(self->name, err));
 }
 
 /* ---- the program's input ---------------------------------------------------------------------- */
@@ -44,16 +49,20 @@ int request_open(const char *path, unsigned also, struct brig_error *err)
 int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,
 		  struct brig_error *err)
 {
-	const char *wanted = v->input ? v->input : code_from_stdin || v->no_input ? "none" : "-";
+	bool files_from_stdin = v->files && str_eq(v->files, "-"), taken = code_from_stdin || files_from_stdin;
+	const char *wanted = v->input ? v->input : taken || v->no_input ? "none" : "-";
+
+	if (code_from_stdin && files_from_stdin)
+		return err_set(err, BRIG_E_USAGE, 0, "standard input cannot be both the code and the archive of files");
 
 	if (v->no_input && !str_eq(wanted, "none"))
 		return err_set(err, BRIG_E_USAGE, 0, "--no-stdin and --stdin %.80s exclude each other", wanted);
 	if (str_eq(wanted, "none"))
 		return 0;
 	if (str_eq(wanted, "-") || str_eq(wanted, "inherit")) {
-		if (code_from_stdin)
-			return err_set(err, BRIG_E_USAGE, 0,
-				       "standard input cannot be both the code and the program's input");
+		if (taken)
+			return err_set(err, BRIG_E_USAGE, 0, "standard input cannot be both %s and the program's input",
+				       code_from_stdin ? "the code" : "the archive of files");
 		req->stdin_fd = may_read_own_stdin() ? STDIN_FILENO : -1;
 		return 0;
 	}
@@ -66,30 +75,39 @@ int request_stdin(const struct request_values *v, bool code_from_stdin, struct b
 
 /* ---- the run ---------------------------------------------------------------------------------- */
 
-static int show_json(const struct brig_result *r)
+/* Who shows the run: people as it goes, or a program that reads lines of JSON. */
+struct shown {
+	struct live live;
+	struct events events;
+};
+
+static int show_json(const struct request_values *v, struct shown *shown, const struct brig_result *r)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_TEXT json = NULL;
 
 	if (brig_result_json(r, &json, &err) < 0)
 		return ui_fail(&err);
+	if (v->events)
+		return events_end(&shown->events, json, brig_result_status(r));
 	return document_print(json, brig_result_status(r));
 }
 
-static int show_end(const struct request_values *v, const struct request_way *way, const struct live *live,
+static int show_end(const struct request_values *v, const struct request_way *way, struct shown *shown,
 		    const struct brig_result *r)
 {
+	const struct live *live = &shown->live;
 	int status = brig_result_status(r);
 
-	if (v->json)
-		status = show_json(r);
+	if (form_of(v) != DOCUMENT_TEXT)
+		status = show_json(v, shown, r);
 	else if (way->end)
 		status = way->end(r, way->arg);
 	else if (v->quiet)
 		report_fatal(r, way->name);
 	else
 		report_remarks(r, way->name);
-	if (v->summary || (!v->json && !v->quiet && live->err.is_terminal))
+	if (v->summary || (form_of(v) == DOCUMENT_TEXT && !v->quiet && live->err.is_terminal))
 		report_summary(r, ui_has_color(STDERR_FILENO, v->no_color));
 	if (live->out.error == ECANCELED && status == EXIT_SUCCESS)
 		status = EXIT_CANCELLED; /* part of the output was not waited for */
@@ -140,11 +158,11 @@ static int write_receipt(const char *path, int fd, const char *text, int status)
 /* What has been said is a result as well, if one was asked for. */
 static int fail(const struct request_values *v, const struct brig_error *err, int status)
 {
-	return v->json ? document_refusal(err, status) : status;
+	return document_refusal(form_of(v), err, status);
 }
 
 static int run_prepared(const struct request_values *v, const struct brig_request *req, const struct request_way *way,
-			struct live *live)
+			struct shown *shown)
 {
 	const struct brig_open_opts opts = {
 		.size = sizeof(opts),
@@ -165,8 +183,8 @@ static int run_prepared(const struct request_values *v, const struct brig_reques
 	if (brig_run(b, req, &result, &err) < 0) {
 		status = fail(v, &err, ui_fail(&err));
 	} else {
-		live_finish(live);
-		status = show_end(v, way, live, result);
+		live_finish(&shown->live);
+		status = show_end(v, way, shown, result);
 		if (v->receipt)
 			status = write_receipt(v->receipt, receipt, brig_result_receipt(result), status);
 	}
@@ -217,58 +235,75 @@ static bool split_packages(const struct words *lists, char **ret_text, const cha
 	return true;
 }
 
-static void fill_work(const struct request_values *v, uint64_t inline_bytes, struct brig_request *req)
+static int fill_work(const struct request_values *v, struct brig_request *req, struct brig_error *err)
 {
 	static const char *const everything[] = { "**" };
 
+	if (v->inline_artifacts && !str_to_bytes(v->inline_artifacts, &req->inline_artifacts))
+		return err_set(err, BRIG_E_USAGE, 0, "--inline-artifacts '%.80s' is no size: give one such as 1m",
+			       v->inline_artifacts);
 	req->workspace = v->workspace;
 	req->out_dir = v->out_dir;
 	req->artifacts = v->artifacts.item;
 	req->n_artifacts = v->artifacts.n;
-	req->inline_artifacts = inline_bytes;
-	if ((v->out_dir || inline_bytes) && v->artifacts.n == 0) {
+	if ((v->out_dir || v->out_tar || req->inline_artifacts) && v->artifacts.n == 0) {
 		req->artifacts = everything;
 		req->n_artifacts = ARRAY_LEN(everything);
 	}
 	req->flags |= (v->apply ? BRIG_RUN_APPLY : 0) | (v->project_packages ? BRIG_RUN_PROJECT_PACKAGES : 0) |
 		      (v->overwrite ? BRIG_RUN_OVERWRITE : 0);
+	if (archive_open_in(v->files, &req->files_fd, err) < 0)
+		return -err->code;
+	return archive_open_out(v->out_tar, &req->out_fd, err);
+}
+
+/* Output that is shown as it comes need not be kept; a result that is a document has it. */
+static void fill_callbacks(const struct request_values *v, bool keep, struct shown *shown, struct brig_request *req)
+{
+	if (v->events) {
+		req->user = &shown->events;
+		req->on_started = events_on_started;
+		req->on_finding = events_on_finding;
+		req->on_notice = events_on_notice;
+		req->on_output = events_on_output;
+		req->on_sample = events_on_sample;
+		return;
+	}
+	req->user = &shown->live;
+	req->on_output = keep ? NULL : live_on_output;
+	req->on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
+	req->on_notice = v->quiet ? NULL : on_notice;
 }
 
 int request_run(const struct request_values *v, const struct brig_request *what, const struct request_way *way)
 {
 	struct brig_request req = *what;
-	bool keep = v->json || way->quiet;
+	bool is_document = form_of(v) != DOCUMENT_TEXT, keep = is_document || way->quiet;
 	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_FREE char *package_text = NULL;
 	AUTO_FREE const char **packages = NULL;
-	uint64_t inline_bytes = 0;
-	struct live live;
+	struct shown shown;
 
 	req.trust = v->trust;
 	req.env = v->env.item;
 	req.n_env = v->env.n;
 	req.options = v->wishes.item;
 	req.n_options = v->wishes.n;
-	if (v->inline_artifacts && !str_to_bytes(v->inline_artifacts, &inline_bytes)) {
-		ui_say("--inline-artifacts '%.80s' is no size: give one such as 1m", v->inline_artifacts);
-		return EXIT_USAGE;
-	}
-	fill_work(v, inline_bytes, &req);
+	if (fill_work(v, &req, &err) < 0)
+		return fail(v, &err, ui_fail(&err));
 	if (!split_packages(&v->packages, &package_text, &packages, &req.n_packages)) {
 		(void)err_nomem(&err);
 		return fail(v, &err, ui_fail(&err));
 	}
 	req.packages = packages;
-	req.user = &live;
-	req.on_output = keep ? NULL : live_on_output;
-	req.on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
-	req.on_notice = v->quiet ? NULL : on_notice;
 	req.flags |= (keep ? 0 : BRIG_RUN_NO_CAPTURE) | (v->receipt ? BRIG_RUN_RECEIPT : 0);
-	req.cancel_fd = cancel_open();
+	req.cancel_fd = is_document ? cancel_open_for_reader(STDOUT_FILENO) : cancel_open();
 	if (req.cancel_fd < 0) {
 		(void)err_set(&err, BRIG_E_SYSTEM, -req.cancel_fd, "cannot prepare for signals");
 		return fail(v, &err, ui_fail(&err));
 	}
-	live_init(&live, req.cancel_fd, v->raw, v->watch);
-	return run_prepared(v, &req, way, &live);
+	live_init(&shown.live, req.cancel_fd, v->raw, v->watch);
+	events_init(&shown.events);
+	fill_callbacks(v, keep, &shown, &req);
+	return run_prepared(v, &req, way, &shown);
 }

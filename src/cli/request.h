@@ -13,8 +13,9 @@
 #include "cli/options.h"
 
 struct request_values {
-	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir, *inline_artifacts;
-	bool json, quiet, no_input, watch, summary, raw, no_color, apply, overwrite, project_packages;
+	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir, *inline_artifacts, *files,
+		*out_tar;
+	bool json, events, quiet, no_input, watch, summary, raw, no_color, apply, overwrite, project_packages;
 	struct words env, artifacts, packages;
 	struct wishes wishes;
 };
@@ -30,7 +31,7 @@ struct request_way {
 
 /* A file that the caller names, for reading; also: enum file_also.  Negative: err says why not. */
 int request_open(const char *path, unsigned also, struct brig_error *err);
-/* Says why nothing can run, as a result too if --json asks for one; returns the exit status. */
+/* Says why nothing can run, as a result too if --json or --events asks for one; returns the exit status. */
 int request_refuse(const struct command *self, const struct request_values *v, const struct brig_error *err);
 /* *ret_fd is opened here and the caller's to close; the request borrows it. */
 int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,

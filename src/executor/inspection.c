@@ -128,3 +128,20 @@ void inspection_tell_permits(const struct policy_resolved *r, struct findings *f
 			       len ? "; " : "", one->rule, one->rule);
 	}
 }
+
+struct brig_finding inspection_public(const struct finding *f)
+{
+	return (struct brig_finding){
+		.size = sizeof(struct brig_finding),
+		.rule = f->rule,
+		.severity = severity_name[f->severity],
+		.name = f->name,
+		.message = f->message,
+		.remedy = f->remedy,
+		.line = f->line,
+		.column = f->column,
+		.end_line = f->end_line,
+		.end_column = f->end_column,
+		.network = f->network,
+	};
+}

@@ -32,6 +32,9 @@ void inspection_allow_network(const struct rule_set *rules, struct findings *f);
 /* Ends the remedy of each finding that blocks with the smallest change that would permit it. */
 void inspection_tell_permits(const struct policy_resolved *r, struct findings *f);
 
+/* A finding as callers see it; its strings are the finding's. */
+struct brig_finding inspection_public(const struct finding *f);
+
 /* False: nobody inspects this language. */
 bool inspection_kind(const struct language *lang, const char *file_name, enum inspect_kind *ret);
 

@@ -83,9 +83,9 @@ static int step_resolve(struct run *r)
 	if (rc < 0)
 		return end_with_error(r);
 	(void)str_copy(res->language, sizeof(res->language), r->prepared.lang->name);
-	if (work_open(&r->work, r->recorder, r->req, &r->prepared, &r->err) < 0)
-		return end_with_error(r);
-	return 0;
+	if (work_open(&r->work, r->recorder, r->req, &r->prepared, &r->err) == 0)
+		return 0;
+	return r->err.sys == ECANCELED ? end_with(r, VERDICT_cancelled, r->err.msg) : end_with_error(r);
 }
 
 static int end_blocked(struct run *r, const struct findings *f)
@@ -124,6 +124,17 @@ static int begin_inspection(struct run *r)
 	return 0;
 }
 
+static void tell_findings(const struct run *r)
+{
+	const struct findings *found = &r->result->findings;
+
+	for (size_t i = 0; r->req->on_finding && i < found->n; i++) {
+		struct brig_finding one = inspection_public(&found->row[i]);
+
+		r->req->on_finding(r->req->user, &one);
+	}
+}
+
 /* The findings of the inspection that was begun; -1 if they, or their absence, end the run. */
 static int await_inspection(struct run *r)
 {
@@ -141,6 +152,7 @@ static int await_inspection(struct run *r)
 	if (found->dropped)
 		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed",
 			    found->dropped, found->n);
+	tell_findings(r);
 	return found->worst == SEVERITY_CRITICAL ? end_blocked(r, found) : 0;
 }
 
@@ -148,6 +160,18 @@ static int await_inspection(struct run *r)
 static int check_record(struct run *r)
 {
 	return record_prepare(r->recorder, &r->recording, r->result, &r->err) < 0 ? end_with_error(r) : 0;
+}
+
+static void tell_started(const struct run *r)
+{
+	const struct brig_started what = { .size = sizeof(what),
+					   .id = r->result->id,
+					   .backend = r->result->backend,
+					   .language = r->result->language,
+					   .trust = trust_name[r->result->trust] };
+
+	if (r->req->on_started)
+		r->req->on_started(r->req->user, &what);
 }
 
 /* Called by the backend with the cell built and the program waiting in it: nothing has run yet. */
@@ -162,6 +186,8 @@ static int inspection_gate(void *arg, struct brig_error *err)
 	unrecorded = !r->stopped && check_record(r) < 0;
 	r->stopped = r->stopped || await_inspection(r) < 0 || unrecorded;
 	r->result->phase_ns[PHASE_INSPECT] += clock_now_ns() - mark;
+	if (!r->stopped)
+		tell_started(r);
 	return r->stopped ? err_set(err, BRIG_E_REFUSED, 0, "%s", r->result->reason) : 0;
 }
 

@@ -116,18 +116,26 @@ static const char *state_path(const struct work *w, char dst[STATEDIR_PATH_MAX])
 	return dst;
 }
 
+static bool has_project(const struct brig_request *req)
+{
+	return req->workspace || req->files_fd;
+}
+
 static int open_project(struct work *w, struct prepared_request *pr, struct brig_error *err)
 {
 	const struct statedir *dir;
 	char state[STATEDIR_PATH_MAX];
 	int rc;
 
-	if (!w->req->workspace)
+	if (!has_project(w->req))
 		return 0;
-	rc = workspace_open(w->req->workspace, state_path(w, state), w->set, &w->project, err);
+	if (w->req->files_fd)
+		rc = workspace_from_archive(w->req->files_fd, w->req->cancel_fd, w->set, &w->project, err);
+	else
+		rc = workspace_open(w->req->workspace, state_path(w, state), w->set, &w->project, err);
 	if (rc < 0)
 		return rc;
-	w->apply = w->set->workspace_mode == WORKSPACE_RW || w->req->flags & BRIG_RUN_APPLY;
+	w->apply = !w->req->files_fd && (w->set->workspace_mode == WORKSPACE_RW || w->req->flags & BRIG_RUN_APPLY);
 	if (w->apply && recorder_dir(w->recorder, &dir, err) < 0)
 		return err_wrap(err, "changes that are to be applied go through the state folder first");
 	pr->workspace = workspace_plan(w->project);
@@ -172,7 +180,7 @@ int work_open(struct work *w, struct recorder *recorder, const struct brig_reque
 	rc = open_out(w, err);
 	if (rc < 0)
 		return rc;
-	pr->wants_view = req->workspace ? w->set->workspace_mode != WORKSPACE_RO : req->n_artifacts > 0;
+	pr->wants_view = has_project(req) ? w->set->workspace_mode != WORKSPACE_RO : req->n_artifacts > 0;
 	return open_project(w, pr, err);
 }
 
@@ -296,7 +304,7 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 	int rc;
 
 	/* What tests leave behind is of no use to anybody, unless it was asked for. */
-	if (w->apply || w->req->kind != BRIG_KIND_TESTS)
+	if (!workspace_is_archive(w->project) && (w->apply || w->req->kind != BRIG_KIND_TESTS))
 		ask.state = state_for_changes(s);
 	rc = workspace_collect(&ask, c, &s->err);
 	if (rc < 0)
@@ -357,6 +365,8 @@ static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
 					   .n_patterns = w->req->n_artifacts,
 					   .changes = w->project ? &s->result->changes : NULL,
 					   .out = w->out.fd >= 0 ? &w->out : NULL,
+					   .archive = w->req->out_fd ? w->req->out_fd : FD_NONE,
+					   .cancel_fd = w->req->cancel_fd,
 					   .overwrite = w->req->flags & BRIG_RUN_OVERWRITE,
 					   .not_copied = &not_copied,
 					   .matched = matched,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -63,52 +64,21 @@ int json_list_document(const char *name, json_t *rows, char **ret, struct brig_e
 	return 0;
 }
 
-/* Whether these bytes, which are not UTF-8, would be with a few more: a character that was cut. */
-static bool is_cut_character(const char *s, size_t len)
-{
-	/* One of these fits any lead byte; behind the second byte every continuation byte does. */
-	static const char second[] = { '\x80', '\x90', '\xa0' };
-
-	if (len == 0 || len > 3)
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(second); i++) {
-		char whole[4] = { s[0], second[i], '\x80', '\x80' };
-
-		memcpy(whole, s, len);
-		for (size_t n = len + 1; n <= sizeof(whole); n++)
-			if (str_is_utf8(whole, n))
-				return true;
-	}
-	return false;
-}
-
 static json_t *json_base64(const char *data, size_t len)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *in = (const unsigned char *)data;
-	size_t out_len = (len + 2) / 3 * 4;
-	AUTO_FREE char *text = malloc(out_len + 1);
-	char *out = text;
+	AUTO_FREE char *text = malloc(base64_len(len) + 1);
 
 	if (!text)
 		return NULL;
-	for (size_t i = 0; i < len; i += 3, out += 4) {
-		size_t n = len - i < 3 ? len - i : 3;
-		uint32_t v = (uint32_t)in[i] << 16 | (n > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (n > 2 ? in[i + 2] : 0);
-
-		out[0] = digits[v >> 18];
-		out[1] = digits[v >> 12 & 63];
-		out[2] = n > 1 ? digits[v >> 6 & 63] : '=';
-		out[3] = n > 2 ? digits[v & 63] : '=';
-	}
-	return json_stringn_nocheck(text, out_len);
+	base64_put(text, data, len);
+	return json_stringn_nocheck(text, base64_len(len));
 }
 
 json_t *json_bytes(const char *data, size_t len, bool truncated, const char **ret_encoding)
 {
 	size_t good = str_utf8_prefix(data, len);
 
-	if (good == len || (truncated && is_cut_character(data + good, len - good))) {
+	if (good == len || (truncated && str_utf8_is_cut(data + good, len - good))) {
 		*ret_encoding = "utf-8";
 		return json_stringn_nocheck(data, good);
 	}

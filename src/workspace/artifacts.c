@@ -18,6 +18,7 @@
 #include "files/folder.h"
 #include "files/foreign.h"
 #include "files/glob.h"
+#include "files/tar.h"
 #include "files/walk.h"
 #include "workspace/internal.h"
 
@@ -158,13 +159,26 @@ static int copy_to_folder(struct fetch *f, int from, unsigned mode, struct artif
 /* ---- one file ---------------------------------------------------------------------------------- */
 
 /* Troubles of the folder, not of the file: those end it. */
-static bool is_fatal(int rc)
+static bool is_fatal(const struct fetch *f, int rc)
 {
-	return rc == -ENOSPC || rc == -EDQUOT || rc == -EROFS || rc == -EIO;
+	/* An archive that was begun and not ended is none. */
+	return (f->ask->archive >= 0 && rc < 0 && rc != -EFBIG) || rc == -ENOSPC || rc == -EDQUOT || rc == -EROFS || rc == -EIO;
+}
+
+/* What the archive holds is bytes to its reader, who decides where they go: no name is refused. */
+static int archive_file(struct fetch *f, int fd, const struct stat *st, struct artifact *one)
+{
+	one->size = (uint64_t)st->st_size;
+	if (one->size > f->bytes_left)
+		return -EFBIG;
+	return tar_put_file(f->ask->archive, one->path, st->st_mode, one->size, fd, f->ask->cancel_fd, one->sha256);
 }
 
 static int copy_or_hash(struct fetch *f, int fd, const struct stat *st, struct artifact *one)
 {
+	if (f->ask->archive >= 0)
+		return archive_file(f, fd, st, one);
+
 	enum refusal why = f->ask->out ? refusal_of(f, one->path) : REFUSED_NOT;
 	int rc = why != REFUSED_NOT ? -EPERM
 		 : f->ask->out      ? copy_to_folder(f, fd, st->st_mode, one)
@@ -206,7 +220,7 @@ static void fetch_file(struct fetch *f, const struct walk_entry *e)
 	}
 	fd = beneath_open_file(e->dir, e->name, &st);
 	rc = fd < 0 ? fd : copy_or_hash(f, fd, &st, &one);
-	if (is_fatal(rc)) {
+	if (is_fatal(f, rc)) {
 		f->rc = err_set(f->err, BRIG_E_SYSTEM, -rc, "cannot copy the artifact '%.200s'", e->path);
 	} else if (rc < 0) {
 		f->ret->dropped++;
@@ -253,6 +267,11 @@ int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, 
 	if (rc < 0)
 		return err_wrap(err, "cannot look for artifacts");
 	ret->dropped += out.cut;
+	if (f.rc == 0 && ask->archive >= 0) {
+		rc = tar_put_end(ask->archive, ask->cancel_fd);
+		if (rc < 0)
+			return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write the archive of artifacts");
+	}
 	return f.rc;
 }
 

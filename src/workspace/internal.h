@@ -22,6 +22,7 @@ struct workspace {
 	struct path_list hidden;
 	struct path_list git; /* each .git: the program may write to its copy, and nothing below is a change */
 	struct plan_workspace plan;
+	bool from_archive;
 };
 
 /* Whether the policy hides what would have this name, were it there. */

@@ -12,21 +12,43 @@
 #include "base/str.h"
 #include "files/beneath.h"
 #include "files/place.h"
+#include "files/tar.h"
+#include "sys/private_fs.h"
 #include "workspace/internal.h"
 
 /* ---- open and close ---------------------------------------------------------------------------- */
 
+static struct workspace *workspace_new(const struct settings *set)
+{
+	struct workspace *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->fd = FD_NONE;
+	w->set = set;
+	w->folder = (struct folder)FOLDER_INIT;
+	return w;
+}
+
+static void make_plan(struct workspace *w)
+{
+	w->plan = (struct plan_workspace){
+		.fd = w->fd,
+		.path = w->path,
+		.read_only = w->set->workspace_mode == WORKSPACE_RO,
+		.hidden = (const char *const *)w->hidden.item,
+		.n_hidden = w->hidden.n,
+	};
+}
+
 int workspace_open(const char *path, const char *state, const struct settings *set, struct workspace **ret,
 		   struct brig_error *err)
 {
-	struct workspace *w = calloc(1, sizeof(*w));
+	struct workspace *w = workspace_new(set);
 	int rc;
 
 	if (!w)
 		return err_nomem(err);
-	w->fd = FD_NONE;
-	w->set = set;
-	w->folder = (struct folder)FOLDER_INIT;
 	rc = folder_open(path, "workspace", false, &w->folder, err);
 	if (rc == 0)
 		rc = place_check(&w->folder, "workspace", state, err);
@@ -38,15 +60,41 @@ int workspace_open(const char *path, const char *state, const struct settings *s
 		workspace_close(w);
 		return rc;
 	}
-	w->plan = (struct plan_workspace){
-		.fd = w->fd,
-		.path = w->path,
-		.read_only = set->workspace_mode == WORKSPACE_RO,
-		.hidden = (const char *const *)w->hidden.item,
-		.n_hidden = w->hidden.n,
-	};
+	make_plan(w);
 	*ret = w;
 	return 0;
+}
+
+int workspace_from_archive(int archive, int cancel_fd, const struct settings *set, struct workspace **ret,
+			   struct brig_error *err)
+{
+	/* In the cell they are memory, too: what takes more than half of that would be refused there. */
+	const struct untar_caps caps = { .entries = set->inodes_limit, .bytes = set->mem_limit / 2 };
+	struct workspace *w = workspace_new(set);
+	int rc;
+
+	if (!w)
+		return err_nomem(err);
+	w->from_archive = true;
+	w->path = "the archive of files";
+	w->fd = w->folder.fd = private_fs(caps.bytes + caps.entries * 4096, caps.entries + 16);
+	if (w->fd < 0)
+		rc = err_set(err, BRIG_E_SYSTEM, -w->fd,
+			     "cannot make a file system in memory for the archive of files");
+	else
+		rc = untar(archive, w->fd, &caps, cancel_fd, err);
+	if (rc < 0) {
+		workspace_close(w);
+		return rc;
+	}
+	make_plan(w);
+	*ret = w;
+	return 0;
+}
+
+bool workspace_is_archive(const struct workspace *w)
+{
+	return w->from_archive;
 }
 
 void workspace_close(struct workspace *w)

@@ -26,6 +26,13 @@ struct workspace; /* an opened project */
  */
 int workspace_open(const char *path, const char *state, const struct settings *set, struct workspace **ret,
 		   struct brig_error *err);
+/*
+ * A project that came as a tar archive and lies in a file system in memory that nobody else can reach.  Nothing of it is
+ * hidden: who sent it chose what is in it.  Its changes can be listed and fetched, and there is nothing to apply them to.
+ */
+int workspace_from_archive(int archive, int cancel_fd, const struct settings *set, struct workspace **ret,
+			   struct brig_error *err);
+bool workspace_is_archive(const struct workspace *w);
 void workspace_close(struct workspace *w); /* NULL is fine */
 /* Valid until close. */
 const struct folder *workspace_folder(const struct workspace *w);
@@ -67,6 +74,8 @@ struct artifacts_ask {
 	size_t n_patterns;
 	const struct changes *changes; /* only files that are in it; NULL: all of the view */
 	const struct folder *out;      /* NULL: only list */
+	int archive;                   /* a descriptor that they are written to as a tar archive; negative: none */
+	int cancel_fd;                 /* ends the waiting for who reads that */
 	bool overwrite;                /* files that are there already are replaced */
 	bool *matched;                 /* of each pattern: whether a file did; NULL: nobody asks */
 	uint64_t inline_bytes;         /* of contents that come into the result */
