@@ -274,8 +274,9 @@ static int check_archives(const struct brig_request *req, struct brig_error *err
 	if (rc == 0 && (req->files_fd < 0 || req->out_fd < 0))
 		rc = err_set(err, BRIG_E_USAGE, 0, "files_fd or out_fd is negative: 0 means none");
 	if (rc == 0 && req->files_fd && req->workspace)
-		rc = err_set(err, BRIG_E_USAGE, 0,
-			     "a workspace and an archive of files exclude each other: put the files into the workspace");
+		rc = err_set(
+			err, BRIG_E_USAGE, 0,
+			"a workspace and an archive of files exclude each other: put the files into the workspace");
 	if (rc == 0 && req->out_fd && req->out_dir)
 		rc = err_set(err, BRIG_E_USAGE, 0, "artifacts go to a folder or into an archive, not to both");
 	if (rc == 0 && req->out_fd && req->n_artifacts == 0)

@@ -365,7 +365,7 @@ static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
 					   .n_patterns = w->req->n_artifacts,
 					   .changes = w->project ? &s->result->changes : NULL,
 					   .out = w->out.fd >= 0 ? &w->out : NULL,
-					   .archive = w->req->out_fd ? w->req->out_fd : FD_NONE,
+					   .archive = w->req->out_fd,
 					   .cancel_fd = w->req->cancel_fd,
 					   .overwrite = w->req->flags & BRIG_RUN_OVERWRITE,
 					   .not_copied = &not_copied,

@@ -80,33 +80,28 @@ static int put_long_path(int out, const char *path, int cancel_fd)
 	return rc < 0 ? rc : pad(out, (uint64_t)n, cancel_fd);
 }
 
-static int put_content(int out, int from, uint64_t size, int cancel_fd, uint8_t hash[SHA256_LEN])
+static int put_content(int out, int from, uint64_t size, int cancel_fd)
 {
 	char piece[16 * KiB];
-	struct sha256 sum;
 
-	sha256_begin(&sum);
 	for (uint64_t left = size; left > 0;) {
 		ssize_t n = fd_read_all(from, piece, (size_t)min_u64(left, sizeof(piece)));
 		int rc = n > 0 ? put(out, piece, (size_t)n, cancel_fd) : n < 0 ? (int)n : -ENODATA;
 
 		if (rc < 0)
 			return rc;
-		sha256_add(&sum, piece, (size_t)n);
 		left -= (uint64_t)n;
 	}
-	sha256_end(&sum, hash);
 	return pad(out, size, cancel_fd);
 }
 
-int tar_put_file(int out, const char *path, unsigned mode, uint64_t size, int from, int cancel_fd,
-		 uint8_t hash[SHA256_LEN])
+int tar_put_file(int out, const char *path, unsigned mode, uint64_t size, int from, int cancel_fd)
 {
 	int rc = strlen(path) > 100 ? put_long_path(out, path, cancel_fd) : 0;
 
 	if (rc == 0)
 		rc = put_head(out, path, '0', mode & 0111 ? 0755 : 0644, size, cancel_fd);
-	return rc < 0 ? rc : put_content(out, from, size, cancel_fd, hash);
+	return rc < 0 ? rc : put_content(out, from, size, cancel_fd);
 }
 
 int tar_put_end(int out, int cancel_fd)

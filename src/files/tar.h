@@ -14,7 +14,6 @@
 #define FILES_TAR_H
 
 #include "base/err.h"
-#include "sys/crypto.h"
 
 #define TAR_BLOCK 512
 
@@ -26,8 +25,7 @@ struct untar_caps {
 int untar(int in, int dir, const struct untar_caps *caps, int cancel_fd, struct brig_error *err);
 
 /* One file: its head, size bytes from a descriptor, and what fills the last block.  0 or -errno; -ENODATA: it was shorter. */
-int tar_put_file(int out, const char *path, unsigned mode, uint64_t size, int from, int cancel_fd,
-		 uint8_t hash[SHA256_LEN]);
+int tar_put_file(int out, const char *path, unsigned mode, uint64_t size, int from, int cancel_fd);
 /* What ends an archive. */
 int tar_put_end(int out, int cancel_fd);
 

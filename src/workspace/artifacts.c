@@ -162,21 +162,25 @@ static int copy_to_folder(struct fetch *f, int from, unsigned mode, struct artif
 static bool is_fatal(const struct fetch *f, int rc)
 {
 	/* An archive that was begun and not ended is none. */
-	return (f->ask->archive >= 0 && rc < 0 && rc != -EFBIG) || rc == -ENOSPC || rc == -EDQUOT || rc == -EROFS || rc == -EIO;
+	return (f->ask->archive && rc < 0 && rc != -EFBIG) || rc == -ENOSPC || rc == -EDQUOT || rc == -EROFS ||
+	       rc == -EIO;
 }
 
 /* What the archive holds is bytes to its reader, who decides where they go: no name is refused. */
 static int archive_file(struct fetch *f, int fd, const struct stat *st, struct artifact *one)
 {
-	one->size = (uint64_t)st->st_size;
-	if (one->size > f->bytes_left)
-		return -EFBIG;
-	return tar_put_file(f->ask->archive, one->path, st->st_mode, one->size, fd, f->ask->cancel_fd, one->sha256);
+	int rc = copy_hashed(fd, -1, f->bytes_left, &one->size, one->sha256);
+
+	if (rc < 0)
+		return rc;
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	return tar_put_file(f->ask->archive, one->path, st->st_mode, one->size, fd, f->ask->cancel_fd);
 }
 
 static int copy_or_hash(struct fetch *f, int fd, const struct stat *st, struct artifact *one)
 {
-	if (f->ask->archive >= 0)
+	if (f->ask->archive)
 		return archive_file(f, fd, st, one);
 
 	enum refusal why = f->ask->out ? refusal_of(f, one->path) : REFUSED_NOT;
@@ -267,7 +271,7 @@ int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, 
 	if (rc < 0)
 		return err_wrap(err, "cannot look for artifacts");
 	ret->dropped += out.cut;
-	if (f.rc == 0 && ask->archive >= 0) {
+	if (f.rc == 0 && ask->archive) {
 		rc = tar_put_end(ask->archive, ask->cancel_fd);
 		if (rc < 0)
 			return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write the archive of artifacts");

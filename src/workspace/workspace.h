@@ -74,7 +74,7 @@ struct artifacts_ask {
 	size_t n_patterns;
 	const struct changes *changes; /* only files that are in it; NULL: all of the view */
 	const struct folder *out;      /* NULL: only list */
-	int archive;                   /* a descriptor that they are written to as a tar archive; negative: none */
+	int archive;                   /* a descriptor that they are written to as a tar archive; 0: none */
 	int cancel_fd;                 /* ends the waiting for who reads that */
 	bool overwrite;                /* files that are there already are replaced */
 	bool *matched;                 /* of each pattern: whether a file did; NULL: nobody asks */

@@ -13,7 +13,7 @@ import re
 
 from harness import ROOT, Host, add, brig_path, case
 
-MAKES_FILE = re.compile(r"^(cat|echo|printf|mkdir|touch)\b.*>|^(mkdir|touch)\b|^export ")
+MAKES_FILE = re.compile(r"^(cat|echo|printf|mkdir|touch)\b.*>|^(mkdir|touch|tar)\b|^export ")
 USES_BRIG = re.compile(r"(^|[\s|;&(`])(\./)?(build/)?brig\s")
 NOT_OURS = re.compile(r"^(sudo|make|apt|apt-get|npm|git|docker|meson|ninja|cd|systemctl|curl|pip|su|man)\b")
 
