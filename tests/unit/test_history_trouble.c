@@ -304,7 +304,12 @@ static void test_killed_writers(void **state)
 		if (found < told || found > told + most)
 			fail_msg("%zu executions, %zu were told of by %zu writers", found, told, most);
 	}
-	assert_int_equal(w->notes.n, 0);
+	/* The kernel ends the write of a process that is being killed between two pages: such a piece of a record, at most one
+	 * for each writer, is the only damage there may be. */
+	assert_in_range(w->notes.n, 0, most);
+	for (size_t i = 0; i < w->notes.n; i++)
+		assert_non_null(
+			strstr(w->notes.text[i], "bytes of the spool are damaged and 0 records are not understood"));
 }
 
 /* Eight write while others bring in: each is there once. */
