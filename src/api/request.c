@@ -110,8 +110,8 @@ static int check_line(const struct brig_request *req, struct brig_error *err)
 
 static int check_tests(const struct brig_request *req, struct brig_error *err)
 {
-	if (!req->workspace)
-		return err_set(err, BRIG_E_USAGE, 0, "tests need a workspace: the folder of the project");
+	if (!req->workspace && !req->files_fd)
+		return err_set(err, BRIG_E_USAGE, 0, "tests need a workspace: the folder of the project, or its files");
 	if (req->code || req->file_name || req->n_args > 0)
 		return err_set(err, BRIG_E_USAGE, 0, "a test run has no code, file_name or arguments of its own");
 	if (req->test_path && (!*req->test_path || strnlen(req->test_path, PATH_MAX) == PATH_MAX))

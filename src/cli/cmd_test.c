@@ -155,7 +155,7 @@ static int test_values(const struct command *self, struct test_values *v, const 
 		(void)err_set(&err, BRIG_E_USAGE, 0, "'brig test' takes one path");
 	if (!v->request.input)
 		v->request.no_input = true; /* tests ask nobody */
-	if (!v->request.workspace)
+	if (!v->request.workspace && !v->request.files)
 		v->request.workspace = ".";
 	if (err.code || request_stdin(&v->request, false, &req, &input, &err) < 0)
 		return request_refuse(self, &v->request, &err);
@@ -184,7 +184,8 @@ const struct command command_test = {
 	.examples = "  brig test\n"
 		    "  brig test tests/\n"
 		    "  brig test ./tests/test_api.py::test_login\n",
-	.details = "The project is --workspace, or the current folder; PATH is a file or folder in it.\n\n"
+	.details = "The project is --workspace, the archive of --files, or the current folder; PATH is a file or "
+		   "folder in it.\n\n"
 		   "Exit status: 0 if every test passed, 1 if one failed, 3 if there is no complete report,\n"
 		   "5 if there were no tests; else as of 'brig run'.\n",
 	.options = test_options,

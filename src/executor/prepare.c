@@ -93,8 +93,10 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 		rc = policy_resolve(policy, req->trust, req->options, req->n_options, &ret->resolved, err);
 	if (rc == 0)
 		rc = check_env(req, &ret->resolved, err);
+	if (rc == 0 && req->files_fd)
+		rc = workspace_from_archive(req->files_fd, req->cancel_fd, set, &ret->archive, err);
 	if (rc == 0)
-		rc = subject_detect(&ret->subject, err);
+		rc = subject_detect(&ret->subject, ret->archive ? workspace_plan(ret->archive)->fd : FD_NONE, err);
 	if (rc == 0)
 		rc = parse_user(set->user, &ret->uid, &ret->gid, err);
 	if (rc < 0)
@@ -114,6 +116,7 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 void prepared_request_release(struct prepared_request *pr)
 {
 	subject_release(&pr->subject);
+	workspace_close(MOVE_PTR(pr->archive));
 }
 
 static struct limits run_limits(const struct settings *s)

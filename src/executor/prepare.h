@@ -7,6 +7,7 @@
 #include "lang/lang.h"
 #include "model/plan.h"
 #include "policy/policy.h"
+#include "workspace/workspace.h"
 
 #define PREPARED_ENV_MAX  256
 #define PREPARED_ARGS_MAX 4096
@@ -47,6 +48,7 @@ struct prepared_request {
 	uint32_t uid, gid;
 	protection_set may_degrade;
 	const struct provision *provision; /* NULL: none */
+	struct workspace *archive;         /* the request's files, until work_open() takes them over; NULL: none */
 	/* Of the workspace (work.h): */
 	const struct plan_workspace *workspace; /* NULL: none */
 	const char *const *project_env;         /* what the project brings for the program; NULL-terminated, or NULL */

@@ -67,6 +67,12 @@ static int end_with_error(struct run *r)
 	return end_with(r, fault ? VERDICT_failed : VERDICT_refused, r->err.msg);
 }
 
+/* What it waits for while it prepares, an archive, may never come: then somebody gave up. */
+static int end_unprepared(struct run *r)
+{
+	return r->err.sys == ECANCELED ? end_with(r, VERDICT_cancelled, r->err.msg) : end_with_error(r);
+}
+
 static int step_resolve(struct run *r)
 {
 	struct result *res = r->result;
@@ -81,11 +87,9 @@ static int step_resolve(struct run *r)
 	/* What could not be resolved is recorded as the policy says for nobody in particular. */
 	record_begin(&r->recording, &r->prepared.subject, rc < 0 ? policy_base(r->policy) : &r->prepared.resolved.set);
 	if (rc < 0)
-		return end_with_error(r);
+		return end_unprepared(r);
 	(void)str_copy(res->language, sizeof(res->language), r->prepared.lang->name);
-	if (work_open(&r->work, r->recorder, r->req, &r->prepared, &r->err) == 0)
-		return 0;
-	return r->err.sys == ECANCELED ? end_with(r, VERDICT_cancelled, r->err.msg) : end_with_error(r);
+	return work_open(&r->work, r->recorder, r->req, &r->prepared, &r->err) < 0 ? end_with_error(r) : 0;
 }
 
 static int end_blocked(struct run *r, const struct findings *f)

@@ -113,9 +113,9 @@ static const char *runtime_of(const char *program)
 	return lang ? lang->name : lang_shell_line.name;
 }
 
-static int detect_tests(struct subject *s, struct brig_error *err)
+static int detect_tests(struct subject *s, int archive, struct brig_error *err)
 {
-	int rc = tests_find(s->req, &s->tests, err);
+	int rc = tests_find(s->req, archive, &s->tests, err);
 
 	if (rc < 0)
 		return rc;
@@ -127,7 +127,7 @@ static int detect_tests(struct subject *s, struct brig_error *err)
 	return 0;
 }
 
-int subject_detect(struct subject *s, struct brig_error *err)
+int subject_detect(struct subject *s, int archive, struct brig_error *err)
 {
 	const struct brig_request *req = s->req;
 	int rc;
@@ -142,7 +142,7 @@ int subject_detect(struct subject *s, struct brig_error *err)
 		s->runtime = lang_shell_line.name;
 		return 0;
 	case BRIG_KIND_TESTS:
-		return detect_tests(s, err);
+		return detect_tests(s, archive, err);
 	default:
 		rc = lang_detect(req->language, req->file_name, req->code, req->code_len, &s->lang, err);
 		s->runtime = rc < 0 ? NULL : s->lang->name;

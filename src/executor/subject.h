@@ -21,8 +21,8 @@ struct subject {
 
 /* The text comes first, so that whatever goes wrong later is recorded with it. */
 int subject_begin(struct subject *s, const struct brig_request *req, struct brig_error *err);
-/* The language. */
-int subject_detect(struct subject *s, struct brig_error *err);
+/* The language.  archive: the folder of the request's own files, or negative; tests are looked for there. */
+int subject_detect(struct subject *s, int archive, struct brig_error *err);
 void subject_release(struct subject *s);
 
 /* False: nobody inspects it.  source: the name of its file in the workspace. */

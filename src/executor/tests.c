@@ -39,9 +39,10 @@ static void make_language(struct tests *t)
 		t->lang.run.env[i] = t->run.env[i];
 }
 
-int tests_find(const struct brig_request *req, struct tests **ret, struct brig_error *err)
+int tests_find(const struct brig_request *req, int archive, struct tests **ret, struct brig_error *err)
 {
-	AUTO_FD project = open(req->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD project = archive >= 0 ? fcntl(archive, F_DUPFD_CLOEXEC, 0)
+				       : open(req->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct tests *t = calloc(1, sizeof(*t));
 	int rc;
 

@@ -16,7 +16,7 @@ struct tests {
 };
 
 /* Looks at the request's workspace.  *ret is on the heap: others point into it. */
-int tests_find(const struct brig_request *req, struct tests **ret, struct brig_error *err);
+int tests_find(const struct brig_request *req, int archive, struct tests **ret, struct brig_error *err);
 void tests_free(struct tests *t); /* NULL is fine */
 
 /* The project as tests get it: nobody changes their files. */

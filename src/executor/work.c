@@ -129,10 +129,8 @@ static int open_project(struct work *w, struct prepared_request *pr, struct brig
 
 	if (!has_project(w->req))
 		return 0;
-	if (w->req->files_fd)
-		rc = workspace_from_archive(w->req->files_fd, w->req->cancel_fd, w->set, &w->project, err);
-	else
-		rc = workspace_open(w->req->workspace, state_path(w, state), w->set, &w->project, err);
+	w->project = MOVE_PTR(pr->archive);
+	rc = w->project ? 0 : workspace_open(w->req->workspace, state_path(w, state), w->set, &w->project, err);
 	if (rc < 0)
 		return rc;
 	w->apply = !w->req->files_fd && (w->set->workspace_mode == WORKSPACE_RW || w->req->flags & BRIG_RUN_APPLY);

@@ -178,3 +178,13 @@ def of_commands(t):
 	p = t.brig("exec", "--events", "--files", "-", "--", "cat", "a", stdin=archive({"a": b"hello\n"}))
 	rows = events(t, p)
 	t.equal(written(rows, "stdout"), b"hello\n", "stdout", p)
+
+
+@case("tests of an archive are found, run and counted")
+def of_tests(t):
+	files = {"calc.py": b"def add(a, b):\n    return a + b\n",
+		 "test_calc.py": b"import unittest\nimport calc\nclass T(unittest.TestCase):\n    def test_good(self):\n        self.assertEqual(calc.add(1, 2), 3)\n"
+				 b"    def test_bad(self):\n        self.assertEqual(calc.add(1, 2), 4)\n"}
+	p = t.brig("test", "--events", "--framework", "unittest", "--files", "-", stdin=archive(files))
+	tests = events(t, p)[-1]["result"]["tests"]
+	t.equal((tests["passed"], tests["failed"]), (1, 1), "counts", p)
