@@ -89,6 +89,7 @@ struct backend_ops {
 	const char *name;
 	/* The interpreters come with the cell (an image) and are not looked for on the host. */
 	bool brings_runtimes;
+	const char *certificates; /* path in the cell of what plan->egress brings by that name */
 	/* plan_workspace.held: it can keep a program from changing them. */
 	bool holds_files;
 	/* Protections that this backend gives on no host: missing ones that need no probing. */
@@ -121,7 +122,8 @@ struct backend_ops {
 	/* After stop: what the program made of the plan's workspace or, with wants_view and none, left in its own (whole).
 	 * NULL: this backend cannot show one. */
 	int (*workspace)(struct cell *c, struct workspace_view *ret, struct brig_error *err);
-	/* After create, once: the listening socket of plan->egress; the caller's to close.  NULL: it cannot be had. */
+	/* After create, once: the sockets of plan->egress, as one descriptor of loopback_offer(); the caller's to close.
+	 * NULL: it cannot be had. */
 	int (*listener)(struct cell *c, struct brig_error *err);
 	/* After stop: what the program was refused, as far as this backend sees it.  NULL: it sees nothing. */
 	void (*denied)(struct cell *c, struct denied *ret);

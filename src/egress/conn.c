@@ -7,6 +7,7 @@
  * a socket is made, and it is connected to one of the addresses that were judged: the name is not looked up again, so
  * it cannot lead elsewhere the second time (DNS rebinding).
  */
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -57,12 +58,25 @@ static void answer_socks(struct conn *c, enum why why)
 	pipe_put(&c->down, reply, why == WHY_socks_method ? 2 : sizeof(reply));
 }
 
+/* Nothing can be said on a connection that is meant for somebody else; but it can end as broken ones do. */
+static void reset(struct conn *c)
+{
+	const struct linger at_once = { .l_onoff = 1 };
+
+	(void)setsockopt(c->client.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	conn_close(c);
+}
+
 /* The answer goes out, the row is written, and the connection ends. */
 static void refuse(struct conn *c, enum why why, const char *detail)
 {
 	(void)table_note(c->server->table, c->req.host.text, c->req.port, why, detail);
 	fd_closep(&c->host.fd);
 	c->host.events = 0;
+	if (c->direct) {
+		reset(c);
+		return;
+	}
 	if (c->socks)
 		answer_socks(c, why);
 	else
@@ -182,7 +196,8 @@ void conn_on_answer(struct conn *c, const struct answer *a)
 		refuse(c, WHY_unresolved, a->why);
 	else
 		adopt_addresses(c, a->address, a->n);
-	conn_watch(c);
+	if (c->state != CONN_DEAD)
+		conn_watch(c);
 }
 
 /* ---- deciding -------------------------------------------------------------------------------------- */
@@ -249,6 +264,27 @@ static void decide(struct conn *c)
 	c->deadline = clock_now_ns() + LOOKUP_NS;
 	if (!resolver_ask(c->server->resolver, c->ticket, c->req.host.text))
 		refuse(c, WHY_unresolved, "too many lookups at once");
+}
+
+void conn_begin(struct conn *c)
+{
+	struct sockaddr_in at = { .sin_port = 0 };
+	socklen_t len = sizeof(at);
+	const char *name;
+
+	c->direct = true;
+	if (getsockname(c->client.fd, (struct sockaddr *)&at, &len) < 0 || len != sizeof(at)) {
+		reset(c);
+		return;
+	}
+	c->req.port = ntohs(at.sin_port);
+	name = names_at(&c->server->names, ntohl(at.sin_addr.s_addr));
+	if (name && host_parse(name, strlen(name), false, &c->req.host)) {
+		decide(c);
+		return;
+	}
+	(void)inet_ntop(AF_INET, &at.sin_addr, c->req.host.text, sizeof(c->req.host.text));
+	refuse(c, WHY_no_name, "");
 }
 
 /* PARSE_DONE: the greeting is answered and gone from the pipe. */
@@ -329,7 +365,7 @@ static void on_connected(struct conn *c)
 	c->row = table_note(c->server->table, c->req.host.text, c->req.port, WHY_ok, "");
 	if (c->socks)
 		answer_socks(c, WHY_ok);
-	else if (!c->req.forward)
+	else if (!c->req.forward && !c->direct)
 		pipe_put(&c->down, established, sizeof(established) - 1);
 	relay_begin(c);
 }
@@ -381,5 +417,6 @@ void conn_on_deadline(struct conn *c)
 		conn_close(c);
 		return;
 	}
-	conn_watch(c);
+	if (c->state != CONN_DEAD)
+		conn_watch(c);
 }

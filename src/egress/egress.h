@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Egress by allow-list.  A cell has no interface but its own loopback; on it listens one socket, made inside the cell's
- * network namespace and served from outside by a process of ours that holds no privilege: HTTP CONNECT, plain HTTP
- * and SOCKS5 on the same port.  That process alone resolves names and opens connections, and only to what is listed.
+ * Egress by allow-list.  A cell has no interface but its own loopback; on it are sockets, made inside the cell's network
+ * namespace and served from outside by a process of ours that holds no privilege: a proxy (HTTP CONNECT, plain HTTP and
+ * SOCKS5 on the same port), lookups, and listeners on addresses that stand for the hosts of the list.  That process alone
+ * resolves names and opens connections, and only to what is listed.
  */
 #ifndef EGRESS_EGRESS_H
 #define EGRESS_EGRESS_H
 
 #include "base/err.h"
 #include "model/attempts.h"
+#include "model/plan.h"
 #include "model/settings.h"
 
 struct egress_rules {
@@ -22,10 +24,13 @@ struct egress_rules {
 /* Whether the list makes sense; BRIG_E_POLICY with the item that does not. */
 int egress_check(const struct setting_list *hosts, struct brig_error *err);
 
+/* Where the cell needs sockets for that list; certificates are not touched. */
+int egress_places(const struct setting_list *hosts, struct plan_egress *ret, struct brig_error *err);
+
 struct egress; /* a proxy process */
 
-/* Takes the listening socket.  The process is there and serving when this returns, and dies with the caller. */
-int egress_start(int *listener, const struct egress_rules *rules, struct egress **ret, struct brig_error *err);
+/* Takes those sockets, offered by loopback_offer().  The process is there and serving when this returns, and dies with the caller. */
+int egress_start(int *offer, const struct egress_rules *rules, struct egress **ret, struct brig_error *err);
 /* When the cell is dead: lets it deliver what the program had sent, ends it and says what was asked of it: every attempt
  * in net, refused ones in denied as well, unless that is NULL.  No proxy is fine, too. */
 void egress_stop(struct egress *e, struct network *net, struct denied *denied);

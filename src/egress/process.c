@@ -3,7 +3,7 @@
  * The proxy is a process of its own, because it reads what the program writes (INV-1).
  *
  *	supervisor				proxy
- *	  table, channel, fork  --------------->  0-2 /dev/null, 3 the listening socket, 4 the channel, nothing else open
+ *	  table, channel, fork  --------------->  0-2 /dev/null, 3 the offered sockets, 4 the channel, nothing else open
  *	  waits for a word  <-------------------  as root: groups, ids and capabilities given up for an id of nobody's
  *						  no_new_privs, limits, read-only files (Landlock), a filter without
  *						  fork and exec (data/syscalls), dies with the supervisor
@@ -41,13 +41,13 @@
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 
-#define LISTENER_FD  3
+#define OFFER_FD     3
 #define CHANNEL_FD   4
 #define SAFE_FD      16
 #define START_NS     (5 * NS_PER_SEC)
 #define STOP_NS      (DRAIN_NS + NS_PER_SEC)
 #define MEMORY_EXTRA (128 * MiB)
-#define OPEN_FILES   (2 * OPEN_MAX_CONNS + 64)
+#define OPEN_FILES   (2 * OPEN_MAX_CONNS + EGRESS_PLACES_MAX + 64)
 
 #define PROXY_URL "http://127.0.0.1:3128"
 static_assert(EGRESS_PORT == 3128, "PROXY_URL has another port");
@@ -79,7 +79,7 @@ struct birth {
 	const struct egress_rules *rules;
 	const struct rule_list *list;
 	struct table *table;
-	int listener, channel;
+	int offer, channel;
 	pid_t parent;
 	struct server *server; /* made by its step */
 };
@@ -87,17 +87,17 @@ struct birth {
 static int take_descriptors(struct birth *b)
 {
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int listener = fcntl(b->listener, F_DUPFD, SAFE_FD), channel = fcntl(b->channel, F_DUPFD, SAFE_FD);
+	int offer = fcntl(b->offer, F_DUPFD, SAFE_FD), channel = fcntl(b->channel, F_DUPFD, SAFE_FD);
 
-	if (null < 0 || listener < 0 || channel < 0)
+	if (null < 0 || offer < 0 || channel < 0)
 		return -errno;
 	for (int i = 0; i < 3; i++)
 		if (dup2(null, i) < 0)
 			return -errno;
-	if (dup2(listener, LISTENER_FD) < 0 || dup2(channel, CHANNEL_FD) < 0 || close_range(CHANNEL_FD + 1, ~0U, 0) < 0)
+	if (dup2(offer, OFFER_FD) < 0 || dup2(channel, CHANNEL_FD) < 0 || close_range(CHANNEL_FD + 1, ~0U, 0) < 0)
 		return -errno;
 	null = FD_NONE;
-	return fd_set_nonblock(LISTENER_FD);
+	return 0;
 }
 
 /*
@@ -222,9 +222,10 @@ static struct server *make_server(const struct birth *b)
 	s->connections_max = b->rules->connections;
 	s->bytes_max = b->rules->bytes;
 	s->table = b->table;
-	s->listener = LISTENER_FD;
+	s->lookups = FD_NONE;
 	s->channel = CHANNEL_FD;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->doors = epoll_create1(EPOLL_CLOEXEC);
 	return s;
 }
 
@@ -235,15 +236,48 @@ static int watch(struct server *s, int fd, void *what)
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-static int prepare_server(struct birth *b)
+static int add_door(struct server *s, int sock)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = s->n_listeners };
+	int rc = fd_set_nonblock(sock);
+
+	if (rc < 0 || epoll_ctl(s->doors, EPOLL_CTL_ADD, sock, &ev) < 0)
+		return rc < 0 ? rc : -errno;
+	s->listener[s->n_listeners++] = sock;
+	return 0;
+}
+
+/* Which is which is known by the list; where each of them listens, its connections say themselves. */
+static int take_sockets(struct birth *b)
 {
 	struct server *s = b->server = make_server(b);
-	int rc;
+	AUTO_FREE struct plan_egress *plan = malloc(sizeof(*plan));
+	AUTO_FREE int *socks = calloc(EGRESS_PLACES_MAX, sizeof(*socks));
+	int n, rc = 0;
 
-	if (!s)
+	if (!s || !plan || !socks)
 		return -ENOMEM;
-	if (s->epoll < 0)
-		return -errno;
+	if (s->epoll < 0 || s->doors < 0)
+		return -EMFILE;
+	names_begin(&s->names, b->list, plan);
+	n = loopback_take(OFFER_FD, socks, EGRESS_PLACES_MAX);
+	if (n < 0 || (size_t)n != plan->n_places)
+		return n < 0 ? n : -EPROTO;
+	for (int i = 0; i < n && rc == 0; i++)
+		if (plan->place[i].datagrams)
+			s->lookups = socks[i];
+		else
+			rc = add_door(s, socks[i]);
+	return rc == 0 && close(OFFER_FD) < 0 ? -errno : rc;
+}
+
+static int prepare_server(struct birth *b)
+{
+	struct server *s = b->server;
+	int rc = watch(s, s->lookups, &s->lookups);
+
+	if (rc < 0)
+		return rc;
 	rc = resolver_start(install_filter, &s->resolver);
 	if (rc == 0)
 		rc = watch(s, CHANNEL_FD, &s->channel);
@@ -261,8 +295,8 @@ static const struct {
 } steps[] = {
 	{ "descriptors", take_descriptors },   { "user ids", give_up_ids },
 	{ "parent", die_with_parent },         { "limits", set_limits },
-	{ "Landlock", confine_files },         { "resolver", prepare_server },
-	{ "system call filter", filter_step },
+	{ "sockets", take_sockets },           { "Landlock", confine_files },
+	{ "resolver", prepare_server },        { "system call filter", filter_step },
 };
 
 static _Noreturn void proxy_main(struct birth *b)
@@ -358,10 +392,10 @@ static struct egress *egress_new(void)
 	return e;
 }
 
-static int start(struct egress *e, int listener, const struct egress_rules *rules, const struct rule_list *list,
+static int start(struct egress *e, int offer, const struct egress_rules *rules, const struct rule_list *list,
 		 struct brig_error *err)
 {
-	struct birth b = { .rules = rules, .list = list, .table = e->table, .listener = listener, .parent = getpid() };
+	struct birth b = { .rules = rules, .list = list, .table = e->table, .offer = offer, .parent = getpid() };
 	AUTO_FD theirs = FD_NONE;
 	int ends[2];
 
@@ -379,10 +413,10 @@ static int start(struct egress *e, int listener, const struct egress_rules *rule
 	return await_hello(e, err);
 }
 
-int egress_start(int *listener, const struct egress_rules *rules, struct egress **ret, struct brig_error *err)
+int egress_start(int *offer, const struct egress_rules *rules, struct egress **ret, struct brig_error *err)
 {
 	AUTO_FREE struct rule_list *list = malloc(sizeof(*list));
-	AUTO_FD sock = fd_move(listener);
+	AUTO_FD sock = fd_move(offer);
 	struct egress *e = list ? egress_new() : NULL;
 	int rc;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "egress/rules.h"
 
+#include "egress/names.h"
+
 int rules_parse(const struct setting_list *hosts, struct rule_list *ret, struct brig_error *err)
 {
 	ret->n = 0;
@@ -39,4 +41,15 @@ int egress_check(const struct setting_list *hosts, struct brig_error *err)
 	AUTO_FREE struct rule_list *list = malloc(sizeof(*list));
 
 	return list ? rules_parse(hosts, list, err) : err_nomem(err);
+}
+
+int egress_places(const struct setting_list *hosts, struct plan_egress *ret, struct brig_error *err)
+{
+	AUTO_FREE struct rule_list *list = malloc(sizeof(*list));
+	AUTO_FREE struct names *names = malloc(sizeof(*names));
+	int rc = list && names ? rules_parse(hosts, list, err) : err_nomem(err);
+
+	if (rc == 0)
+		names_begin(names, list, ret);
+	return rc;
 }

@@ -82,14 +82,14 @@ static void bury(struct server *s)
 
 static void listen_if(struct server *s, bool want)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = &s->listener };
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = &s->doors };
 
-	if (s->listener >= 0 && s->listening != want &&
-	    epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, s->listener, &ev) == 0)
+	if (s->doors >= 0 && s->listening != want &&
+	    epoll_ctl(s->epoll, want ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, s->doors, &ev) == 0)
 		s->listening = want;
 }
 
-static void adopt(struct server *s, int fd)
+static void adopt(struct server *s, int fd, bool direct)
 {
 	struct conn *c = conn_new(s, fd);
 	size_t place = 0;
@@ -104,7 +104,10 @@ static void adopt(struct server *s, int fd)
 		place++;
 	s->conn[place] = c;
 	s->n_conns++;
-	conn_watch(c);
+	if (direct)
+		conn_begin(c);
+	if (c->state != CONN_DEAD)
+		conn_watch(c);
 }
 
 /* A program may try often, but not for ever: this process' time is not on the cell's account. */
@@ -112,13 +115,16 @@ static void stop_listening(struct server *s)
 {
 	(void)table_note(s->table, "", 0, WHY_attempts, "");
 	listen_if(s, false);
-	fd_closep(&s->listener);
+	fd_closep(&s->doors);
+	for (size_t i = 0; i < s->n_listeners; i++)
+		fd_closep(&s->listener[i]);
 }
 
-static void accept_some(struct server *s)
+/* The first of the listeners is the proxy's own. */
+static void accept_from(struct server *s, size_t i)
 {
-	while (s->n_conns < OPEN_MAX_CONNS && s->listener >= 0) {
-		int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	while (s->n_conns < OPEN_MAX_CONNS && s->listener[i] >= 0) {
+		int fd = accept4(s->listener[i], NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
 			return;
@@ -127,8 +133,17 @@ static void accept_some(struct server *s)
 			stop_listening(s);
 			return;
 		}
-		adopt(s, fd);
+		adopt(s, fd, i > 0);
 	}
+}
+
+static void accept_some(struct server *s)
+{
+	struct epoll_event ready[64];
+	int n = s->doors < 0 ? 0 : epoll_wait(s->doors, ready, ARRAY_LEN(ready), 0);
+
+	for (int i = 0; i < n; i++)
+		accept_from(s, (size_t)ready[i].data.u64);
 }
 
 /* ---- the round ------------------------------------------------------------------------------------- */
@@ -161,8 +176,10 @@ static void dispatch(struct server *s, const struct epoll_event *ev)
 {
 	struct end *e;
 
-	if (ev->data.ptr == &s->listener) {
+	if (ev->data.ptr == &s->doors) {
 		accept_some(s);
+	} else if (ev->data.ptr == &s->lookups) {
+		lookups_serve(s);
 	} else if (ev->data.ptr == &s->resolver) {
 		take_answers(s);
 	} else if (ev->data.ptr == &s->channel) {

@@ -3,6 +3,7 @@
 #ifndef EGRESS_SERVER_H
 #define EGRESS_SERVER_H
 
+#include "egress/names.h"
 #include "egress/request.h"
 #include "egress/resolve.h"
 #include "egress/table.h"
@@ -16,6 +17,7 @@
 #define LINGER_BYTES      ((size_t)65536)
 #define DRAIN_NS          (1 * NS_PER_SEC) /* after the program's end, for what it sent before */
 #define ATTEMPTS_PER_CONN 8                /* so many attempts may a run make for each of its connections */
+#define LOOKUPS_PER_CONN  64               /* ... and so many names ask for */
 #define SOCKET_BUFFER     131072           /* kernel memory that belongs to no cell: bounded, not tuned */
 
 struct server {
@@ -23,11 +25,16 @@ struct server {
 	uint64_t connections_max, bytes_max;
 	struct table *table;
 	struct resolver *resolver;
-	int epoll, listener, channel;
-	bool listening; /* the listener is in the epoll set */
+	struct names names;
+	int listener[EGRESS_PLACES_MAX]; /* the proxy's own, and one for each address and port that stand for a host */
+	size_t n_listeners;
+	int lookups; /* datagrams; FD_NONE: no longer */
+	int epoll, channel;
+	int doors;      /* an epoll set of all listeners */
+	bool listening; /* which is in the first one, as long as there is room for connections */
 	bool draining;
 	uint64_t drain_until;
-	uint64_t attempts, connections, bytes;
+	uint64_t attempts, n_lookups, connections, bytes;
 	uint64_t tickets;
 	struct conn *conn[OPEN_MAX_CONNS];
 	size_t n_conns;
@@ -65,6 +72,7 @@ struct conn {
 	uint64_t deadline; /* 0: none */
 	uint64_t ticket;
 	bool socks, greeted;
+	bool direct; /* no request: the address that the program connected to says which host is meant */
 	struct request req;
 	size_t seen;    /* of the head */
 	struct pipe up; /* client to host */
@@ -86,9 +94,14 @@ void conn_close(struct conn *c);
 
 /* conn.c */
 struct conn *conn_new(struct server *s, int fd);
+/* Of one that was made to an address of the cell: as if its host and port had been asked for. */
+void conn_begin(struct conn *c);
 void conn_on_event(struct conn *c, const struct end *e);
 void conn_on_answer(struct conn *c, const struct answer *a);
 void conn_on_deadline(struct conn *c);
+
+/* lookups.c */
+void lookups_serve(struct server *s);
 
 /* relay.c */
 void pipe_put(struct pipe *p, const char *bytes, size_t len);

@@ -50,7 +50,7 @@ static void put_line(char *dst, size_t size, const char *host, unsigned port)
 	bool v6 = strchr(host, ':') != NULL;
 	const char *open = v6 ? "[" : "", *close = v6 ? "]" : "";
 
-	if (port == 80 || port == 443)
+	if (port == 80 || port == 443 || port == 0) /* of a lookup nobody says for what */
 		(void)snprintf(dst, size, "%s%.150s%s", open, host, close);
 	else
 		(void)snprintf(dst, size, "%s%.150s%s:%u", open, host, close, port);
@@ -101,7 +101,9 @@ static void read_row(const struct table_row *r, bool denied_half, struct network
 	(void)network_add(net, &n);
 	if (!denied_half || !denied)
 		return;
-	if (n.host[0])
+	if (n.host[0] && n.port == 0)
+		(void)snprintf(d.what, sizeof(d.what), "%.180s", n.host);
+	else if (n.host[0])
 		(void)snprintf(d.what, sizeof(d.what), "%.180s:%u", n.host, n.port);
 	else
 		(void)snprintf(d.what, sizeof(d.what), "%.*s", (int)sizeof(d.what) - 1, info->text);

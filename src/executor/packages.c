@@ -28,9 +28,8 @@
 #include "executor/outside.h"
 #include "files/beneath.h"
 
-#define RECIPE    1 /* counts up whenever the same key would come to mean another tree */
-#define DAY_NS    (86400 * NS_PER_SEC)
-#define CA_TARGET PACKAGES_DIR "/ca.pem"
+#define RECIPE 1 /* counts up whenever the same key would come to mean another tree */
+#define DAY_NS (86400 * NS_PER_SEC)
 
 #define INSTALL_CONNECTIONS 10000 /* some registries close theirs after each file */
 
@@ -326,31 +325,6 @@ int packages_begin(struct packages *p, const struct packages_ask *ask, struct re
 
 /* ---- the install cell ---------------------------------------------------------------------------- */
 
-/* Certificates that the host trusts, for https; "" if none are found. */
-static void find_certificates(char dst[PATH_MAX])
-{
-	static const char *const places[] = {
-		"/etc/ssl/certs/ca-certificates.crt",
-		"/etc/pki/tls/certs/ca-bundle.crt",
-		"/etc/ssl/ca-bundle.pem",
-		"/etc/ssl/cert.pem",
-	};
-	const char *own = getenv("SSL_CERT_FILE");
-
-	if (own && *own && realpath(own, dst))
-		return;
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (realpath(places[i], dst))
-			return;
-	dst[0] = '\0';
-}
-
-static const char *const certificate_env[] = {
-	"SSL_CERT_FILE=" CA_TARGET,       "PIP_CERT=" CA_TARGET,
-	"REQUESTS_CA_BUNDLE=" CA_TARGET,  "CURL_CA_BUNDLE=" CA_TARGET,
-	"NODE_EXTRA_CA_CERTS=" CA_TARGET, "npm_config_cafile=" CA_TARGET,
-};
-
 static void add_env(struct install *i, size_t *n, const char *entry)
 {
 	if (*n < ARRAY_LEN(i->env) - 1)
@@ -396,8 +370,6 @@ static size_t fill_env(const struct packages *p, struct install *i)
 		if (p->passed[k][0])
 			add_env(i, &n, p->passed[k]);
 	fill_registry_env(p, i, &n);
-	for (size_t k = 0; i->ca[0] && k < ARRAY_LEN(certificate_env); k++)
-		add_env(i, &n, certificate_env[k]);
 	return n;
 }
 
@@ -415,16 +387,10 @@ int packages_prepare_install(const struct packages *p, const struct packages_ask
 {
 	static const char *const shell[] = { "/bin/sh", "-euc" };
 	struct install_step step = {
-		.argv = ret->argv, .env = ret->env, .files = p->files.file, .n_files = p->files.n
+		.argv = ret->argv, .env = ret->env, .files = p->files.file, .n_files = p->files.n, .hosts = &p->hosts
 	};
 	char *script;
 
-	find_certificates(ret->ca);
-	if (ret->ca[0]) {
-		ret->bind = (struct plan_bind){ .source = ret->ca, .target = CA_TARGET };
-		step.binds = &ret->bind;
-		step.n_binds = 1;
-	}
 	if (asprintf(&script, "%s%s", PROLOGUE, p->eco->script) < 0)
 		return err_nomem(err);
 	ret->script = script;

@@ -55,8 +55,6 @@ struct install {
 	const char *argv[PACKAGES_WORDS_MAX + 8];
 	const char *env[48];
 	char *script; /* heap */
-	struct plan_bind bind;
-	char ca[PATH_MAX];
 };
 int packages_prepare_install(const struct packages *p, const struct packages_ask *ask, struct install *ret,
 			     struct brig_error *err);

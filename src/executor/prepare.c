@@ -200,6 +200,8 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		ok = ok && env_put(p->envp, &n, pr->project_env[i]);
 	for (size_t i = 0; egress && egress_env[i]; i++)
 		ok = ok && env_put(p->envp, &n, egress_env[i]);
+	for (size_t i = 0; egress && pr->certificates && i < pr->certificates->n_env; i++)
+		ok = ok && env_put(p->envp, &n, pr->certificates->env[i]);
 	for (size_t i = 0; i < LANG_ENV_MAX && step->env[i]; i++)
 		ok = ok && env_put(p->envp, &n, step->env[i]);
 	for (size_t i = 0; more && i < more->n_env; i++)
@@ -263,6 +265,13 @@ static const char *source_shown(const struct prepared_request *pr, const struct 
 	return pr->lang->compiles && slash && !sources_shown(pr, req) ? slash + 1 : pr->source_name;
 }
 
+static int fill_way_out(struct prepared *p, const struct prepared_request *pr, const struct setting_list *hosts,
+			struct brig_error *err)
+{
+	p->way_out.certificates = pr->certificates && pr->certificates->file.data ? &pr->certificates->file : NULL;
+	return egress_places(hosts, &p->way_out, err);
+}
+
 static int fill_plan(const struct prepared_request *pr, const struct brig_request *req, const struct lang_step *step,
 		     const char *step_name, struct prepared *ret, struct brig_error *err)
 {
@@ -283,6 +292,8 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		rc = fill_argv(ret, what.args + skip, is_run ? what.n_args - skip : 0, err);
 	if (rc == 0)
 		rc = fill_env(ret, step, pr, is_run ? req : NULL, egress, err);
+	if (rc == 0 && egress)
+		rc = fill_way_out(ret, pr, &set->whitelist, err);
 	if (rc < 0)
 		return rc;
 	*plan = (struct plan){
@@ -302,7 +313,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.argv = ret->argv,
 		.envp = ret->envp,
 		.start_at_once = !egress, /* else not before its proxy is there */
-		.egress = egress,
+		.egress = egress ? &ret->way_out : NULL,
 		.files = ret->files,
 		.binds = ret->binds,
 		.workspace = workspace,
@@ -357,7 +368,8 @@ int prepare_run(const struct prepared_request *pr, const struct brig_request *re
 	return rc;
 }
 
-static int fill_install_env(struct prepared *p, const struct install_step *step, struct brig_error *err)
+static int fill_install_env(struct prepared *p, const struct install_step *step, const struct certificates *trusted,
+			    struct brig_error *err)
 {
 	size_t n = 0;
 
@@ -368,6 +380,8 @@ static int fill_install_env(struct prepared *p, const struct install_step *step,
 		(void)env_put(p->envp, &n, common_env[i]);
 	for (size_t i = 0; i < step->n_env; i++)
 		(void)env_put(p->envp, &n, step->env[i]);
+	for (size_t i = 0; trusted && i < trusted->n_env; i++)
+		(void)env_put(p->envp, &n, trusted->env[i]);
 	return 0;
 }
 
@@ -378,7 +392,9 @@ int prepare_install(const struct prepared_request *pr, const struct brig_request
 	int rc = fill_argv(ret, step->argv, step->n_argv, err);
 
 	if (rc == 0)
-		rc = fill_install_env(ret, step, err);
+		rc = fill_install_env(ret, step, pr->certificates, err);
+	if (rc == 0)
+		rc = fill_way_out(ret, pr, step->hosts, err);
 	if (rc < 0)
 		return rc;
 	ret->plan = (struct plan){
@@ -397,9 +413,7 @@ int prepare_install(const struct prepared_request *pr, const struct brig_request
 		.envp = ret->envp,
 		.files = step->files,
 		.n_files = step->n_files,
-		.binds = step->binds,
-		.n_binds = step->n_binds,
-		.egress = true,        /* it starts when its proxy is there */
+		.egress = &ret->way_out, /* it starts when its proxy is there */
 		.report_denied = true, /* a host that is not allowed is the usual reason of a failure */
 		.may_degrade = pr->may_degrade,
 		.notice = req->on_notice,

@@ -3,6 +3,7 @@
 #ifndef EXECUTOR_PREPARE_H
 #define EXECUTOR_PREPARE_H
 
+#include "executor/certificates.h"
 #include "executor/subject.h"
 #include "lang/lang.h"
 #include "model/plan.h"
@@ -36,6 +37,7 @@ struct prepared {
 	struct plan_file file;
 	struct plan_file files[PREPARED_FILES_MAX]; /* that one and those of the provision */
 	struct plan_bind binds[PREPARED_BINDS_MAX];
+	struct plan_egress way_out;
 };
 
 /* The stages share these. */
@@ -49,6 +51,7 @@ struct prepared_request {
 	protection_set may_degrade;
 	const struct provision *provision; /* NULL: none */
 	struct workspace *archive;         /* the request's files, until work_open() takes them over; NULL: none */
+	const struct certificates *certificates; /* for a step with a way out; NULL: not looked for */
 	/* Of the workspace (work.h): */
 	const struct plan_workspace *workspace; /* NULL: none */
 	const char *const *project_env;         /* what the project brings for the program; NULL-terminated, or NULL */
@@ -77,8 +80,7 @@ struct install_step {
 	size_t n_env;
 	const struct plan_file *files;
 	size_t n_files;
-	const struct plan_bind *binds;
-	size_t n_binds;
+	const struct setting_list *hosts; /* that it may reach */
 	enum syscall_family family;
 	bool deny_write_exec;
 };

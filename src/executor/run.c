@@ -47,6 +47,7 @@ struct run {
 	bool inspected;                 /* begun, or not wanted */
 	bool stopped;                   /* by its findings */
 	struct packages packages;
+	struct certificates certificates;
 	struct buf compiled;
 	struct work work;
 	struct brig_error err;
@@ -307,6 +308,13 @@ static void report_failure(struct run *r, const struct stage *s, const char *why
 
 static int step_packages(struct run *r);
 
+/* Before the plan of a step with a way out. */
+static void bring_certificates(struct run *r)
+{
+	certificates_take(&r->certificates, r->chosen.ops->certificates, r->result);
+	r->prepared.certificates = &r->certificates;
+}
+
 /* In a cell of its own, with the registries as its only network. */
 static int install_packages(struct run *r, const struct packages_ask *ask)
 {
@@ -326,6 +334,7 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 			   .on_harvest = packages_harvest,
 			   .harvest_arg = &r->packages };
 
+	bring_certificates(r);
 	if (packages_prepare_install(&r->packages, ask, &i, &r->err) < 0)
 		return end_with_error(r);
 	out.max = err.max = i.prepared.plan.limits.output_bytes;
@@ -432,6 +441,8 @@ static int step_run(struct run *r)
 			   .egress = &outside,
 			   .work = &r->work };
 
+	if (set->network_mode == NETWORK_ALLOWLIST)
+		bring_certificates(r);
 	/* What is blocked is blocked, whether or not it could have been run. */
 	if (prepare_run(&r->prepared, r->req, r->prepared.lang->compiles ? &r->compiled : NULL, &p, &r->err) < 0)
 		return await_inspection(r) < 0 ? -1 : end_with_error(r);
@@ -511,6 +522,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 		hint_find(r->recording.rec.err.tail, r->recording.rec.err.tail_len, ret->hint, sizeof(ret->hint));
 	inspect_cancel(r->inspection);
 	packages_release(&r->packages);
+	certificates_release(&r->certificates);
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
 	record_end(recorder, &r->recording, policy_file(policy), ret);

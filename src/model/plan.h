@@ -10,6 +10,7 @@
 #include "model/protection.h"
 #include "model/settings.h"
 #include "model/workspace.h"
+#include "sys/loopback.h"
 #include "sys/seccomp.h"
 
 #define RUN_ID_LEN 16 /* lower-case base32 characters: 80 random bits */
@@ -44,8 +45,19 @@ struct plan_bind {
 };
 
 #define PLAN_WORKSPACE "/workspace"
-#define EGRESS_PORT    3128 /* on 127.0.0.1 of the cell */
-#define EGRESS_BACKLOG 256
+
+/* The way out of a cell: sockets on its own loopback, and who serves them decides what the program can reach. */
+#define EGRESS_PORT       3128 /* on 127.0.0.1: the proxy */
+#define EGRESS_NAMES_PORT 53   /* likewise: lookups */
+#define EGRESS_BACKLOG    256
+#define EGRESS_PLACES_MAX 512
+
+struct plan_egress {
+	struct loopback_place place[EGRESS_PLACES_MAX];
+	size_t n_places;
+	/* What the program is to trust in TLS, by the name that backend->certificates says.  NULL: there is nothing. */
+	const struct plan_file *certificates;
+};
 
 struct plan {
 	char id[RUN_ID_LEN + 1];
@@ -75,9 +87,7 @@ struct plan {
 	size_t n_binds;
 	const struct plan_workspace *workspace; /* NULL: an empty one of its own */
 	bool wants_view; /* backend->workspace will be called: keep what the program leaves in its workspace until then */
-	/* The cell has a socket that listens on EGRESS_PORT of its own loopback, which backend->listener hands out;
-	 * who serves it decides what the program can reach. */
-	bool egress;
+	const struct plan_egress *egress; /* NULL: no way out; else backend->listener hands out its sockets */
 	bool report_denied;         /* note what the program is refused */
 	protection_set may_degrade; /* allow_degraded */
 };

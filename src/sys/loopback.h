@@ -7,7 +7,21 @@
 
 /* 0 or -errno. */
 int loopback_up(void);
-/* A TCP socket that listens on 127.0.0.1, close-on-exec; or -errno.  It belongs to this namespace, whoever serves it. */
-int loopback_listen(uint16_t port, int backlog);
+
+/* Where a socket is to be: TCP and listening, or UDP. */
+struct loopback_place {
+	uint32_t address; /* in 127.0.0.0/8, host order */
+	uint16_t port;
+	bool datagrams;
+};
+
+/*
+ * Makes all these sockets.  They belong to this namespace, whoever serves them; and they may be many, more than those
+ * between here and whoever that is would like to hold.  So they come as one descriptor, close-on-exec, in which they
+ * lie: loopback_take() gets them out.  That one, or -errno.
+ */
+int loopback_offer(const struct loopback_place *places, size_t n, int backlog);
+/* The sockets, close-on-exec, in their order.  How many they are, or -errno: more than max are -E2BIG. */
+int loopback_take(int offered, int *ret, size_t max);
 
 #endif

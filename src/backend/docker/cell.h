@@ -10,6 +10,9 @@
 #include "base/buf.h"
 #include "files/pack.h"
 
+#define CERTIFICATES_NAME ".ca-certificates.crt"
+#define CERTIFICATES_PATH "/tmp/" CERTIFICATES_NAME
+
 /* Time for the engine's own part, on top of what the policy gives a cell to come up and to go away. */
 #define ENGINE_GRACE_MS 30000
 

@@ -18,7 +18,7 @@
  *	stats.c       samples
  *	inspect.c     facts
  *	changes.c     what differs in the root afterwards
- *	way_out.c     the socket of the egress proxy in its network
+ *	way_out.c     the sockets of the egress proxy in its network
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -264,6 +264,7 @@ const struct backend_ops docker_backend = {
 	.usage = docker_usage,
 	.open_output = docker_open_output,
 	.listener = docker_listener,
+	.certificates = CERTIFICATES_PATH,
 	.workspace = docker_workspace,
 	.list = owner_list,
 	.reap = owner_reap,

@@ -46,7 +46,7 @@ static const struct {
 	{ "/etc/group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n" },
 	/* Engines that give a container no network may give it no such file either. */
 	{ "/etc/hosts", "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n" },
-	{ "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n" },
+	{ "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
 };
 
 void image_group_hash(struct sha256 *h, unsigned groups)

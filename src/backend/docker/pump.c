@@ -67,6 +67,20 @@ int pump_open(struct cell *c, struct brig_error *err)
 
 /* ---- to init -------------------------------------------------------------------------------------- */
 
+/* The root of a container is the image's, and closed: what the host trusts comes into a place that can be written. */
+static const struct plan_file *certificates(const struct plan *plan)
+{
+	return plan->egress ? plan->egress->certificates : NULL;
+}
+
+/* Of the plan, and the certificates behind them; NULL: all are sent. */
+static const struct plan_file *file_under_way(const struct cell *c)
+{
+	if (c->file < c->plan->n_files)
+		return &c->plan->files[c->file];
+	return c->file == c->plan->n_files ? certificates(c->plan) : NULL;
+}
+
 static void fill_job(const struct cell *c, struct wire_job *j)
 {
 	const struct plan *plan = c->plan;
@@ -102,6 +116,11 @@ static void fill_job(const struct cell *c, struct wire_job *j)
 		j->files[i] = (struct wire_file){ .name = plan->files[i].name,
 						  .mode = plan->files[i].mode,
 						  .len = plan->files[i].len };
+	if (certificates(plan) && i < WIRE_FILES_MAX)
+		j->files[i++] = (struct wire_file){ .name = CERTIFICATES_NAME,
+						    .place = WIRE_IN_TMP,
+						    .mode = certificates(plan)->mode,
+						    .len = certificates(plan)->len };
 	j->n_files = (uint32_t)i;
 }
 
@@ -116,7 +135,7 @@ int pump_load(struct cell *c, struct brig_error *err)
 	fill_job(c, j);
 	c->head_len = wire_job_encode(j, c->head, room);
 	explicit_bzero(j, sizeof(*j)); /* the keys */
-	if (c->head_len == 0 || c->plan->n_files > WIRE_FILES_MAX)
+	if (c->head_len == 0 || c->plan->n_files >= WIRE_FILES_MAX)
 		return err_set(err, BRIG_E_USAGE, 0, "the command and its environment are too long for a container");
 	c->file = 0;
 	c->sent = 0;
@@ -139,9 +158,9 @@ static const char *part(const struct cell *c, size_t *len)
 		*len = c->project.len;
 		return c->project.data;
 	}
-	if (c->file < c->plan->n_files) {
-		*len = c->plan->files[c->file].len;
-		return c->plan->files[c->file].data;
+	if (file_under_way(c)) {
+		*len = file_under_way(c)->len;
+		return file_under_way(c)->data;
 	}
 	*len = c->message_len;
 	return c->message;
@@ -149,7 +168,7 @@ static const char *part(const struct cell *c, size_t *len)
 
 static bool nothing_to_send(const struct cell *c)
 {
-	return !c->head && !project_waits(c) && c->file >= c->plan->n_files && c->message_len == 0;
+	return !c->head && !project_waits(c) && !file_under_way(c) && c->message_len == 0;
 }
 
 static void part_is_sent(struct cell *c)
@@ -160,7 +179,7 @@ static void part_is_sent(struct cell *c)
 		free(MOVE_PTR(c->head));
 	} else if (project_waits(c)) {
 		c->project.sent = true;
-	} else if (c->file < c->plan->n_files) {
+	} else if (file_under_way(c)) {
 		c->file++;
 	} else {
 		c->message_len = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The socket of plan->egress.  The container has no network but its own loopback, and init inside has no way to hand a
+ * The sockets of plan->egress.  The container has no network but its own loopback, and init inside has no way to hand a
  * descriptor out; but on a local engine the container's network namespace is one of this kernel's, and whoever may join it
- * can make a socket there.  A short-lived child does: it joins, listens, hands the socket back and is gone.
+ * can make sockets there.  A short-lived child does: it joins, listens, hands the sockets back and is gone.
  *
  * The engine says which process the container is.  In an engine of another pid namespace, or in a virtual machine behind
  * a local socket, that number is somebody else; so the namespaces found there must be those that init has read inside.
@@ -70,14 +70,14 @@ static int find_network(const struct cell *c, struct brig_error *err)
 }
 
 /* In the child: only what is async-signal-safe. */
-static int listen_there(int net)
+static int listen_there(int net, const struct plan_egress *egress)
 {
 	int rc;
 
 	if (setns(net, CLONE_NEWNET) < 0)
 		return -errno;
 	rc = loopback_up();
-	return rc < 0 ? rc : loopback_listen(EGRESS_PORT, EGRESS_BACKLOG);
+	return rc < 0 ? rc : loopback_offer(egress->place, egress->n_places, EGRESS_BACKLOG);
 }
 
 static int await_child(pid_t pid)
@@ -104,7 +104,7 @@ int docker_listener(struct cell *c, struct brig_error *err)
 	theirs = ends[1];
 	pid = fork();
 	if (pid == 0) {
-		(void)fd_send(theirs, listen_there(net));
+		(void)fd_send(theirs, listen_there(net, c->plan->egress));
 		_exit(0);
 	}
 	if (pid < 0)

@@ -133,6 +133,7 @@ size_t wire_job_encode(const struct wire_job *job, char *dst, size_t size)
 	add_number(&w, job->n_files, 4);
 	for (size_t i = 0; i < job->n_files; i++) {
 		add_text(&w, job->files[i].name);
+		add_number(&w, job->files[i].place, 4);
 		add_number(&w, job->files[i].mode, 4);
 		add_number(&w, job->files[i].len, 8);
 	}
@@ -179,10 +180,11 @@ static void take_files(struct reader *r, struct wire_job *job)
 		struct wire_file *f = &job->files[i];
 
 		f->name = take_text(r);
+		f->place = (uint32_t)take_number(r, 4);
 		f->mode = (uint32_t)take_number(r, 4);
 		f->len = take_number(r, 8);
 		f->data = NULL;
-		if (!is_below(f->name) || f->mode & ~0777u)
+		if (!is_below(f->name) || f->place >= WIRE_PLACES || f->mode & ~0777u)
 			r->bad = true;
 	}
 	job->n_files = r->bad ? 0 : (uint32_t)n;

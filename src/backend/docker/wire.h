@@ -54,8 +54,11 @@ enum wire_flag {
 	WIRE_FLAGS = (1 << 7) - 1,
 };
 
+enum wire_place { WIRE_IN_WORKSPACE, WIRE_IN_TMP, WIRE_PLACES };
+
 struct wire_file {
-	const char *name; /* one path component */
+	const char *name; /* a path below its place */
+	uint32_t place;   /* enum wire_place */
 	uint32_t mode;
 	uint64_t len;
 	const void *data; /* brig's side only */

@@ -63,7 +63,7 @@ struct cell {
 	struct denials *denials;   /* NULL before the first */
 	struct masks_watch *masks; /* NULL: nothing is hidden, or nobody wants to know */
 	int handed[HANDED_COUNT];
-	int way_out; /* the socket of plan->egress, until it is asked for */
+	int way_out; /* the sockets of plan->egress, until they are asked for */
 	bool had_way_out;
 
 	bool ready, confined, started, ended; /* what the cell has reported ... */

@@ -264,15 +264,16 @@ static int bring_loopback_up(struct cell_build *b UNUSED)
  * A socket belongs to the network namespace in which it was made, whoever serves it.  So the cell needs no interface
  * to reach the proxy, and the proxy needs no way into the cell.
  */
-static int make_listener(struct cell_build *b)
+static int make_listeners(struct cell_build *b)
 {
 	struct report made = report_make(REPORT_LISTENER);
-	AUTO_FD sock = FD_NONE;
+	const struct plan_egress *egress = b->spec->plan->egress;
+	AUTO_FD socks = FD_NONE;
 
-	if (!b->spec->plan->egress)
+	if (!egress)
 		return 0;
-	sock = loopback_listen(EGRESS_PORT, EGRESS_BACKLOG);
-	return sock < 0 ? sock : report_send(b->spec->ctl, &made, &sock, 1);
+	socks = loopback_offer(egress->place, egress->n_places, EGRESS_BACKLOG);
+	return socks < 0 ? socks : report_send(b->spec->ctl, &made, &socks, 1);
 }
 
 /* pivot_root has moved every process of the mount namespace, the payload too; which checks that it was. */
@@ -367,6 +368,7 @@ static const struct build_step steps[] = {
 	{ STEP_root_tree, root_make },
 	{ STEP_system_dirs, root_show_system },
 	{ STEP_etc_files, root_write_etc },
+	{ STEP_certificates, root_write_certificates },
 	{ STEP_sys_files, root_write_sys },
 	{ STEP_devices, root_show_devices },
 	{ STEP_proc, root_mount_proc },
@@ -385,7 +387,7 @@ static const struct build_step steps[] = {
 	{ STEP_show_tree, show_tree },
 	{ STEP_hostname, set_hostname },
 	{ STEP_loopback, bring_loopback_up },
-	{ STEP_listener, make_listener },
+	{ STEP_listener, make_listeners },
 	{ STEP_detach_host, root_detach_host },
 	{ STEP_hand_over, hand_over },
 	{ STEP_confine_init, confine_init },

@@ -16,6 +16,7 @@
 #define SYSTEM_DIRS_MAX    40
 #define EXTRA_BINDS_MAX    8
 #define ETC_DIRS_MAX       8
+#define CERTIFICATES_PATH  "/run/brig/ca-certificates.crt" /* in the cell */
 #define LANDLOCK_RULES_MAX (SYSTEM_DIRS_MAX + 8)
 
 /* One entry of the cell's root: a symbolic link to make, or a directory to show read-only. */
@@ -130,6 +131,7 @@ int root_open_trees(struct cell_build *b);
 int root_make(struct cell_build *b);
 int root_show_system(struct cell_build *b);
 int root_write_etc(struct cell_build *b);
+int root_write_certificates(struct cell_build *b);
 int root_write_sys(struct cell_build *b);
 int root_show_devices(struct cell_build *b);
 int root_mount_proc(struct cell_build *b);

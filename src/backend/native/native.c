@@ -425,11 +425,11 @@ static int native_open_output(struct cell *c, const char *name)
 	return beneath_open_file(c->handed[HANDED_WORKSPACE], name, NULL);
 }
 
-/* It was reported before the walls, so it is here when create returns. */
+/* They were reported before the walls, so they are here when create returns. */
 static int native_listener(struct cell *c, struct brig_error *err)
 {
 	if (c->way_out < 0)
-		return err_set(err, BRIG_E_INTERNAL, 0, "the cell has no socket for the egress proxy");
+		return err_set(err, BRIG_E_INTERNAL, 0, "the cell has no sockets for the egress proxy");
 	return fd_move(&c->way_out);
 }
 
@@ -512,6 +512,7 @@ const struct backend_ops native_backend = {
 	.open_output = native_open_output,
 	.denied = native_denied,
 	.listener = native_listener,
+	.certificates = CERTIFICATES_PATH,
 	.open_folder = native_open_folder,
 	.workspace = cell_workspace,
 	.list = native_list,

@@ -9,6 +9,7 @@
  *   /proc            only the cell's processes: subset=pid, hidepid=ptraceable; and what machine.c tells of the machine
  *   /sys             how many cpus there are
  *   /run/brig/bin    the last folder of $PATH: `python`, where the host has only python3
+ *   /run/brig/ca-certificates.crt   with a way out: what the host trusts in TLS; /etc has links to it
  *   /workspace, /tmp, /dev/shm   three directories of one tmpfs, whose size is the disk limit; with a project,
  *                    what root_project.c makes of the first
  *
@@ -150,6 +151,48 @@ static int show_etc_dirs(struct cell_build *b, int etc)
 	return rc;
 }
 
+/* A name that no file has is asked for only where somebody answers: what serves plan->egress, on 127.0.0.1. */
+static int write_lookups(int etc, const struct plan_egress *egress)
+{
+	static const char files_only[] = "passwd: files\ngroup: files\nhosts: files\n",
+			  and_asking[] = "passwd: files\ngroup: files\nhosts: files dns\n",
+			  resolver[] = "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n";
+	int rc;
+
+	if (!egress)
+		return root_write_file(etc, "nsswitch.conf", 0644, files_only, strlen(files_only));
+	rc = root_write_file(etc, "nsswitch.conf", 0644, and_asking, strlen(and_asking));
+	return rc < 0 ? rc : root_write_file(etc, "resolv.conf", 0644, resolver, strlen(resolver));
+}
+
+/* Where libraries look that heed no variable; a rootfs that has its own /etc keeps it. */
+static int link_certificates(struct cell_build *b)
+{
+	static const char *const dirs[] = { "etc/ssl", "etc/ssl/certs", "etc/pki", "etc/pki/tls", "etc/pki/tls/certs" };
+	static const char *const links[] = { "etc/ssl/certs/ca-certificates.crt", "etc/ssl/cert.pem",
+					     "etc/pki/tls/certs/ca-bundle.crt" };
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		if (mkdirat(b->root, dirs[i], 0755) < 0)
+			return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (symlinkat(CERTIFICATES_PATH, b->root, links[i]) < 0)
+			return -errno;
+	return 0;
+}
+
+int root_write_certificates(struct cell_build *b)
+{
+	const struct plan_egress *egress = b->spec->plan->egress;
+	const struct plan_file *f = egress ? egress->certificates : NULL;
+	int rc;
+
+	if (!f)
+		return 0;
+	rc = root_write_file(b->root, CERTIFICATES_PATH + 1, 0444, f->data, f->len);
+	return rc == 0 && b->spec->own_etc ? link_certificates(b) : rc;
+}
+
 int root_write_etc(struct cell_build *b)
 {
 	static const struct {
@@ -160,7 +203,6 @@ int root_write_etc(struct cell_build *b)
 			    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
 		{ "group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n" },
 		{ "hosts", "127.0.0.1 localhost cell\n::1 localhost cell\n" },
-		{ "nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n" },
 		{ "hostname", "cell\n" },
 	};
 	AUTO_FD etc = FD_NONE;
@@ -173,6 +215,8 @@ int root_write_etc(struct cell_build *b)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_LEN(files) && rc == 0; i++)
 		rc = root_write_file(etc, files[i].name, 0644, files[i].text, strlen(files[i].text));
+	if (rc == 0)
+		rc = write_lookups(etc, b->spec->plan->egress);
 	if (rc == 0 && symlinkat("../usr/lib/os-release", etc, "os-release") < 0)
 		rc = -errno;
 	if (rc == 0 && b->spec->ld_cache >= 0)

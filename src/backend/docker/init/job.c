@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the job: its description into memory of fixed size, the files straight into the workspace. */
+/* Reads the job: its description into memory of fixed size, the files straight into their places. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -47,7 +47,7 @@ int job_stage_files(struct inside *in)
 {
 	for (uint32_t i = 0; i < in->job.n_files; i++) {
 		const struct wire_file *f = &in->job.files[i];
-		AUTO_FD fd = beneath_create(in->place[0], f->name, 0600);
+		AUTO_FD fd = beneath_create(in->place[f->place], f->name, 0600);
 		int rc;
 
 		if (fd < 0)
