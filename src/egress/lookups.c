@@ -79,11 +79,10 @@ void lookups_serve(struct server *s)
 		n = recvfrom(s->lookups, bytes, sizeof(bytes), MSG_DONTWAIT, (struct sockaddr *)&from, &size);
 		if (n < 0 || size != sizeof(from))
 			return;
-		if (s->n_lookups++ >= s->connections_max * LOOKUPS_PER_CONN) {
-			(void)table_note(s->table, "", 0, WHY_lookups, "");
-			fd_closep(&s->lookups); /* and whoever asks now is told so by the kernel */
-			return;
-		}
 		answer(s, bytes, (size_t)n, &from);
+		if (++s->n_lookups < s->connections_max * LOOKUPS_PER_CONN)
+			continue;
+		(void)table_note(s->table, "", 0, WHY_lookups, "");
+		fd_closep(&s->lookups); /* and whoever asks now is told so by the kernel */
 	}
 }

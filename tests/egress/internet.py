@@ -4,24 +4,29 @@ internet.py - a small internet for a worker of the egress suite: a network names
 and servers on public, private and link-local addresses.  brig finds it by an /etc/resolv.conf and an /etc/hosts that are
 mounted in the worker's own mount namespace; nothing of the machine is touched, and everything ends with the worker.
 
-Each server answers HTTP with what it was asked, as JSON, and echoes everything else.  What is seen is written to a log,
-one line each: `dns NAME TYPE`, `tcp ADDRESS PORT`, `http ADDRESS PORT FIRST-LINE`.
+Each server answers HTTP with what it was asked, as JSON, and echoes everything else.  One speaks TLS, with a certificate of
+a CA made for the worker (internet.ca is its file); one speaks first, as servers of databases do.  What is seen is written
+to a log, one line each: `dns NAME TYPE`, `tcp ADDRESS PORT`, `http ADDRESS PORT FIRST-LINE`.
 """
+import contextlib
 import ctypes
 import json
 import os
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import threading
 
 HERE = ("8.9.10.1", "10.9.8.1", "2a00:1450::1")		# the worker's end: brig's own addresses
 PUBLIC, OTHER, PRIVATE, META, PUBLIC6 = "8.9.10.2", "8.9.10.3", "10.9.8.2", "169.254.169.254", "2a00:1450::2"
+TLS = "8.9.10.4"
 TCP_PORTS = (80, 443, 8080)
+GREETING = b"ready\n"
 CLONE_NEWNET, PR_SET_PDEATHSIG = 0x40000000, 1
-MS_BIND = 4096
+MS_BIND, MNT_DETACH = 4096, 2
 libc = ctypes.CDLL(None, use_errno=True)
 
 # What the name server says.  A list of lists: a different answer each time, and then the last one.
@@ -31,6 +36,7 @@ ZONE = {
 	"mapped.test": [["::ffff:127.0.0.1"]], "zero.test": [["0.0.0.0"]], "own.test": [[HERE[0]]],
 	"mixed.test": [["127.0.0.1", PRIVATE, PUBLIC]], "six.test": [[PUBLIC6]],
 	"rebind.test": [[PUBLIC], ["127.0.0.1"]], "rebind-back.test": [["127.0.0.1"], [PUBLIC]],
+	"secure.test": [[TLS]], "a.tls.test": [[TLS]], "b.tls.test": [[TLS]], "misnamed.test": [[TLS]],
 	"nat64.test": [["64:ff9b::7f00:1"]], "dead.test": [["8.9.10.99"]],
 }
 
@@ -108,10 +114,14 @@ def serve_http(s, log, where, first):
 		log.say("second", *where, more[:60])
 
 
-def serve_one(s, log, where):
+def serve_one(s, log, where, tls):
 	with s:
 		try:
 			log.say("tcp", *where)
+			if where[1] == 5432:
+				s.sendall(GREETING)
+			if tls:
+				s = tls.wrap_socket(s, server_side=True)
 			first = s.recv(65536)
 			if first[:1].isupper() and b" " in first[:12] and b"HTTP/" in first:
 				serve_http(s, log, where, first)
@@ -123,24 +133,44 @@ def serve_one(s, log, where):
 			pass
 
 
-def serve(sock, log, where):
+def serve(sock, log, where, tls):
 	while True:
 		s, _ = sock.accept()
-		threading.Thread(target=serve_one, args=(s, log, where), daemon=True).start()
+		threading.Thread(target=serve_one, args=(s, log, where, tls), daemon=True).start()
 
 
-def listen(address, port, log):
+def listen(address, port, log, tls=None):
 	sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
 	sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 	sock.setsockopt(socket.IPPROTO_IP, 15, 1)	# IP_FREEBIND: IPv6 addresses take a moment
 	sock.bind((address, port))
 	sock.listen(256)
-	threading.Thread(target=serve, args=(sock, log, (address, port)), daemon=True).start()
+	threading.Thread(target=serve, args=(sock, log, (address, port), tls), daemon=True).start()
 	return sock
 
 
 def ip(*words):
 	subprocess.run(["ip", *words], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def make_certificates(base):
+	"""A CA, and a certificate of it for secure.test and names below tls.test."""
+	def openssl(*words):
+		subprocess.run(["openssl", *words], check=True, stdin=subprocess.DEVNULL, capture_output=True, cwd=base)
+	key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-noenc")
+	with open(os.path.join(base, "names.ext"), "w", encoding="ascii") as f:
+		f.write("subjectAltName=DNS:secure.test,DNS:*.tls.test\n")
+	openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=CA of the test", "-days", "2")
+	openssl("req", *key, "-keyout", "tls.key", "-out", "tls.csr", "-subj", "/CN=secure.test")
+	openssl("x509", "-req", "-in", "tls.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "tls.pem", "-days", "2",
+		"-extfile", "names.ext")
+	os.chmod(os.path.join(base, "ca.pem"), 0o644)
+
+
+def tls_context(base):
+	context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+	context.load_cert_chain(os.path.join(base, "tls.pem"), os.path.join(base, "tls.key"))
+	return context
 
 
 def outside(ready, go, log_path):
@@ -150,7 +180,7 @@ def outside(ready, go, log_path):
 	os.write(ready, b"n")
 	os.read(go, 1)
 	ip("link", "set", "lo", "up")
-	for address in ("8.9.10.2/24", "8.9.10.3/24", "10.9.8.2/24", "169.254.169.254/16"):
+	for address in ("8.9.10.2/24", "8.9.10.3/24", "8.9.10.4/24", "10.9.8.2/24", "169.254.169.254/16"):
 		ip("addr", "add", address, "dev", "far")
 	ip("-6", "addr", "add", "2a00:1450::2/64", "dev", "far", "nodad")
 	ip("link", "set", "far", "up")
@@ -159,6 +189,7 @@ def outside(ready, go, log_path):
 	names.bind((PUBLIC, 53))
 	threading.Thread(target=Names(log, names).serve, daemon=True).start()
 	kept = [listen(a, p, log) for a in (PUBLIC, OTHER, PRIVATE, META, PUBLIC6) for p in TCP_PORTS]
+	kept += [listen(TLS, 443, log, tls_context(os.path.dirname(log_path))), listen(TLS, 5432, log)]
 	os.write(ready, b"r")
 	while kept:
 		signal.pause()
@@ -168,11 +199,15 @@ class Internet:
 	"""Made once for a worker; why is the reason if it cannot be had."""
 	def __init__(self, world, base):
 		self.why, self.base, self.log_path = "", base, os.path.join(base, "internet.log")
+		self.ca = os.path.join(base, "ca.pem")
 		if not world.private:
 			self.why = "needs root and namespaces of its own"
 		elif not shutil.which("ip"):
 			self.why = "needs ip (package iproute2)"
+		elif not shutil.which("openssl"):
+			self.why = "needs openssl (package openssl)"
 		else:
+			make_certificates(base)
 			self.start(world)
 
 	def start(self, world):
@@ -209,6 +244,21 @@ class Internet:
 		os.chmod(source, 0o644)
 		if libc.mount(source.encode(), os.path.realpath(path).encode(), None, MS_BIND, None) != 0:
 			self.why = f"cannot mount over {path}"
+
+	@contextlib.contextmanager
+	def without_certificates(self):
+		"""Empty files are over those of the system."""
+		source = os.path.join(self.base, "nothing")
+		open(source, "w", encoding="ascii").close()
+		places = [os.path.realpath(p) for p in ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+							"/etc/ssl/cert.pem") if os.path.exists(p)]
+		for place in places:
+			libc.mount(source.encode(), place.encode(), None, MS_BIND, None)
+		try:
+			yield
+		finally:
+			for place in reversed(places):
+				libc.umount2(place.encode(), MNT_DETACH)
 
 	def mark(self):
 		return os.path.getsize(self.log_path)
