@@ -14,10 +14,10 @@
 #define DNS_AAAA       28
 
 enum dns_code { /* of an answer */
-	DNS_OK = 0,
-	DNS_MALFORMED = 1,
-	DNS_NO_SUCH_NAME = 3,
-	DNS_NOT_DONE = 4,
+		DNS_OK = 0,
+		DNS_MALFORMED = 1,
+		DNS_NO_SUCH_NAME = 3,
+		DNS_NOT_DONE = 4,
 };
 
 struct dns_query {

@@ -57,8 +57,7 @@ static bool add_place(struct plan_egress *p, uint32_t address, uint16_t port, bo
 {
 	if (p->n_places == EGRESS_PLACES_MAX)
 		return false;
-	p->place[p->n_places++] =
-		(struct loopback_place){ .address = address, .port = port, .datagrams = datagrams };
+	p->place[p->n_places++] = (struct loopback_place){ .address = address, .port = port, .datagrams = datagrams };
 	return true;
 }
 

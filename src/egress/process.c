@@ -293,10 +293,10 @@ static const struct {
 	const char *name;
 	int (*run)(struct birth *b);
 } steps[] = {
-	{ "descriptors", take_descriptors },   { "user ids", give_up_ids },
-	{ "parent", die_with_parent },         { "limits", set_limits },
-	{ "sockets", take_sockets },           { "Landlock", confine_files },
-	{ "resolver", prepare_server },        { "system call filter", filter_step },
+	{ "descriptors", take_descriptors }, { "user ids", give_up_ids },
+	{ "parent", die_with_parent },       { "limits", set_limits },
+	{ "sockets", take_sockets },         { "Landlock", confine_files },
+	{ "resolver", prepare_server },      { "system call filter", filter_step },
 };
 
 static _Noreturn void proxy_main(struct birth *b)

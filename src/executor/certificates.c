@@ -66,9 +66,11 @@ void certificates_take(struct certificates *c, const char *path, struct result *
 	if (!c->looked && read_bundle(&c->text))
 		c->file = (struct plan_file){ .data = c->text.data, .len = c->text.len, .mode = 0444 };
 	else if (!c->looked)
-		result_warn(res, "this host has no CA certificates to give to the cell, so programs in it cannot verify https "
-				 "hosts: install the package ca-certificates, or name a file of at most 2 MiB in "
-				 "SSL_CERT_FILE");
+		result_warn(
+			res,
+			"this host has no CA certificates to give to the cell, so programs in it cannot verify https "
+			"hosts: install the package ca-certificates, or name a file of at most 2 MiB in "
+			"SSL_CERT_FILE");
 	c->looked = true;
 	c->file.name = path;
 	c->n_env = 0;

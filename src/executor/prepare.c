@@ -414,7 +414,7 @@ int prepare_install(const struct prepared_request *pr, const struct brig_request
 		.files = step->files,
 		.n_files = step->n_files,
 		.egress = &ret->way_out, /* it starts when its proxy is there */
-		.report_denied = true, /* a host that is not allowed is the usual reason of a failure */
+		.report_denied = true,   /* a host that is not allowed is the usual reason of a failure */
 		.may_degrade = pr->may_degrade,
 		.notice = req->on_notice,
 		.notice_arg = req->user,

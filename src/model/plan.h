@@ -88,8 +88,8 @@ struct plan {
 	const struct plan_workspace *workspace; /* NULL: an empty one of its own */
 	bool wants_view; /* backend->workspace will be called: keep what the program leaves in its workspace until then */
 	const struct plan_egress *egress; /* NULL: no way out; else backend->listener hands out its sockets */
-	bool report_denied;         /* note what the program is refused */
-	protection_set may_degrade; /* allow_degraded */
+	bool report_denied;               /* note what the program is refused */
+	protection_set may_degrade;       /* allow_degraded */
 };
 
 #endif

@@ -31,7 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (q.end > size || (q.code == DNS_OK) > (q.end > 0))
 		abort();
-	if (q.is_host && (!host_parse(q.host.text, strlen(q.host.text), false, &host) || strcmp(host.text, q.host.text) != 0))
+	if (q.is_host &&
+	    (!host_parse(q.host.text, strlen(q.host.text), false, &host) || strcmp(host.text, q.host.text) != 0))
 		abort();
 	check_answer(data, &q, q.code, 0x7f420001u);
 	check_answer(data, &q, DNS_NO_SUCH_NAME, 0);

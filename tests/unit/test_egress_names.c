@@ -146,12 +146,14 @@ static void localhost_is_the_cell(void **state UNUSED)
 
 /* ---- lookups ------------------------------------------------------------------------------------- */
 
-#define HEAD     "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"
-#define QUESTION "\x06" \
-		 "LiSted\x04" \
-		 "test\x00\x00\x01\x00\x01"
-#define LABEL    "\x3f" \
-	      "abcdefghijklmnopqrstuvwxyz0123456789-abcdefghijklmnopqrstuvwxyz"
+#define HEAD "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00"
+#define QUESTION     \
+	"\x06"       \
+	"LiSted\x04" \
+	"test\x00\x00\x01\x00\x01"
+#define LABEL  \
+	"\x3f" \
+	"abcdefghijklmnopqrstuvwxyz0123456789-abcdefghijklmnopqrstuvwxyz"
 
 static const struct {
 	const char *what;
@@ -160,14 +162,31 @@ static const struct {
 	int code; /* -1: nothing is said to it */
 	const char *host;
 } queries[] = {
-#define Q(what, text, code, host) { what, text, sizeof(text) - 1, code, host }
+#define Q(what, text, code, host)                        \
+	{                                                \
+		what, text, sizeof(text) - 1, code, host \
+	}
 	Q("a name", HEAD QUESTION, DNS_OK, "listed.test"),
 	Q("more behind it", HEAD QUESTION "\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x00", DNS_OK, "listed.test"),
 	Q("the root", HEAD "\x00\x00\x01\x00\x01", DNS_OK, NULL),
-	Q("a dot in a label", HEAD "\x03" "a.b\x00\x00\x01\x00\x01", DNS_OK, NULL),
-	Q("a NUL in a label", HEAD "\x03" "a\x00" "b\x00\x00\x01\x00\x01", DNS_OK, NULL),
-	Q("an address in disguise", HEAD "\x03" "127\x01" "1\x00\x00\x01\x00\x01", DNS_OK, NULL),
-	Q("another class", HEAD "\x01" "a\x00\x00\x01\x00\x03", DNS_NOT_DONE, "a"),
+	Q("a dot in a label",
+	  HEAD "\x03"
+	       "a.b\x00\x00\x01\x00\x01",
+	  DNS_OK, NULL),
+	Q("a NUL in a label",
+	  HEAD "\x03"
+	       "a\x00"
+	       "b\x00\x00\x01\x00\x01",
+	  DNS_OK, NULL),
+	Q("an address in disguise",
+	  HEAD "\x03"
+	       "127\x01"
+	       "1\x00\x00\x01\x00\x01",
+	  DNS_OK, NULL),
+	Q("another class",
+	  HEAD "\x01"
+	       "a\x00\x00\x01\x00\x03",
+	  DNS_NOT_DONE, "a"),
 	Q("nothing", "", -1, NULL),
 	Q("a short head", "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00", -1, NULL),
 	Q("an answer", "\x12\x34\x81\x00\x00\x01\x00\x00\x00\x00\x00\x00" QUESTION, -1, NULL),
@@ -177,9 +196,18 @@ static const struct {
 	Q("another operation", "\x12\x34\x29\x00\x00\x01\x00\x00\x00\x00\x00\x00" QUESTION, DNS_NOT_DONE, NULL),
 	Q("a pointer", HEAD "\xc0\x0c\x00\x01\x00\x01", DNS_MALFORMED, NULL),
 	Q("a label of 64", HEAD "\x40\x00\x01\x00\x01", DNS_MALFORMED, NULL),
-	Q("a label that is cut", HEAD "\x05" "abc", DNS_MALFORMED, NULL),
-	Q("no end of the name", HEAD "\x01" "a", DNS_MALFORMED, NULL),
-	Q("no class", HEAD "\x01" "a\x00\x00\x01\x00", DNS_MALFORMED, NULL),
+	Q("a label that is cut",
+	  HEAD "\x05"
+	       "abc",
+	  DNS_MALFORMED, NULL),
+	Q("no end of the name",
+	  HEAD "\x01"
+	       "a",
+	  DNS_MALFORMED, NULL),
+	Q("no class",
+	  HEAD "\x01"
+	       "a\x00\x00\x01\x00",
+	  DNS_MALFORMED, NULL),
 	Q("a name of 257", HEAD LABEL LABEL LABEL LABEL "\x00\x00\x01\x00\x01", DNS_MALFORMED, NULL),
 #undef Q
 };
