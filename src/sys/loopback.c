@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #define PIECE 64 /* sockets in one message; the kernel takes 253 */
@@ -82,14 +83,19 @@ int loopback_offer(const struct loopback_place *places, size_t n, int backlog)
 {
 	AUTO_FD out = FD_NONE;
 	AUTO_FD in = FD_NONE;
+	struct rlimit before, most;
 	int ends[2], rc = 0;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+	if (getrlimit(RLIMIT_NOFILE, &before) < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	in = ends[0];
 	out = ends[1];
+	/* What a user has on its way is counted against this limit, for all of its cells that begin just now. */
+	most = (struct rlimit){ before.rlim_max, before.rlim_max };
+	(void)setrlimit(RLIMIT_NOFILE, &most);
 	for (size_t done = 0; done < n && rc == 0; done += PIECE)
 		rc = offer_piece(out, places + done, (size_t)min_u64(n - done, PIECE), backlog);
+	(void)setrlimit(RLIMIT_NOFILE, &before);
 	return rc < 0 ? rc : fd_move(&in);
 }
 

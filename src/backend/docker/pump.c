@@ -135,7 +135,7 @@ int pump_load(struct cell *c, struct brig_error *err)
 	fill_job(c, j);
 	c->head_len = wire_job_encode(j, c->head, room);
 	explicit_bzero(j, sizeof(*j)); /* the keys */
-	if (c->head_len == 0 || c->plan->n_files >= WIRE_FILES_MAX)
+	if (c->head_len == 0 || c->plan->n_files + !!certificates(c->plan) > WIRE_FILES_MAX)
 		return err_set(err, BRIG_E_USAGE, 0, "the command and its environment are too long for a container");
 	c->file = 0;
 	c->sent = 0;
