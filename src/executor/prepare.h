@@ -52,7 +52,6 @@ struct prepared_request {
 	const struct provision *provision; /* NULL: none */
 	struct workspace *archive;         /* the request's files, until work_open() takes them over; NULL: none */
 	const struct certificates *certificates; /* for a step with a way out; NULL: not looked for */
-	const struct certificates *certificates; /* for a step with a way out; NULL: not looked for */
 	/* Of the workspace (work.h): */
 	const struct plan_workspace *workspace; /* NULL: none */
 	const char *const *project_env;         /* what the project brings for the program; NULL-terminated, or NULL */
