@@ -85,6 +85,14 @@ struct backend_pool {
 	void *arg;
 };
 
+/* A user by the name that cells of a language know. */
+struct backend_user {
+	const char *language;
+	const char *name;                            /* "name" or "name:group" */
+	void (*notice)(void *arg, const char *text); /* of what takes long; may be NULL */
+	void *arg;
+};
+
 struct backend_ops {
 	const char *name;
 	/* The interpreters come with the cell (an image) and are not looked for on the host. */
@@ -101,6 +109,10 @@ struct backend_ops {
 	 * names what stayed; the number of such things.  NULL: destroy waits itself. */
 	int (*settle)(struct backend_host *h, char *leftovers, size_t size);
 	void (*close)(struct backend_host *h); /* NULL is fine */
+	/* The numbers of a user that is known by name in the cells that would be made; never 0.  NULL: cells have one
+	 * user, PLAN_USER. */
+	int (*find_user)(struct backend_host *h, const struct backend_user *ask, uint32_t *ret_uid, uint32_t *ret_gid,
+			 struct brig_error *err);
 	/* Every limit is in force before the first guest instruction.  None has run when this returns, unless the
 	 * plan says start_at_once: then the program may be running, and start only says where to watch it. */
 	int (*create)(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err);

@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "executor/prepare.h"
 #include "executor/select.h"
+#include "executor/user.h"
 
 struct kinds {
 	struct prepared_request request[POOL_LANGUAGES_MAX];
@@ -16,18 +17,23 @@ struct kinds {
 	size_t n;
 };
 
-static int add_language(struct kinds *k, const struct policy *policy, const struct pool_wish *wish, size_t i,
+static struct brig_request request_of(const struct pool_wish *wish, size_t i)
+{
+	return (struct brig_request){ .size = sizeof(struct brig_request),
+				      .language = wish->languages[i],
+				      .code = "",
+				      .trust = wish->trust,
+				      .options = wish->options,
+				      .n_options = wish->n_options };
+}
+
+static int add_language(struct kinds *k, const struct selection *docker, const struct pool_wish *wish, size_t i,
 			struct brig_error *err)
 {
-	const struct brig_request req = { .size = sizeof(req),
-					  .language = wish->languages[i],
-					  .code = "",
-					  .trust = wish->trust,
-					  .options = wish->options,
-					  .n_options = wish->n_options };
+	const struct brig_request req = request_of(wish, i);
 	const struct buf nothing = BUF_INIT(0);
 	struct prepared_request *pr = &k->request[i];
-	int rc = prepare_request(policy, &req, pr, err);
+	int rc = user_find(pr, docker, &req, err);
 
 	if (rc < 0)
 		return rc;
@@ -45,27 +51,28 @@ static int add_language(struct kinds *k, const struct policy *policy, const stru
 	return rc;
 }
 
-static int serve(const struct kinds *k, const struct pool_wish *wish, struct brig_error *err)
+static int serve(struct kinds *k, const struct pool_wish *wish, struct brig_error *err)
 {
-	const struct backend_pool ask = { .plans = k->plan,
-					  .n_plans = k->n,
-					  .size = wish->size,
-					  .stop_fd = wish->stop_fd,
-					  .notice = wish->notice,
-					  .arg = wish->arg };
-	const struct backend_ops *ops = backend_find(BACKEND_DOCKER, err);
-	struct backend_host *host = NULL;
-	protection_set missing;
+	struct backend_pool ask = { .plans = k->plan,
+				    .size = wish->size,
+				    .stop_fd = wish->stop_fd,
+				    .notice = wish->notice,
+				    .arg = wish->arg };
+	struct selection docker = { .ops = backend_find(BACKEND_DOCKER, err) };
 	int rc;
 
-	if (!ops || !ops->pool)
-		return ops ? err_set(err, BRIG_E_REFUSED, 0, "the docker backend of this build keeps no pool")
-			   : -err->code;
-	rc = ops->open(&k->request[0].resolved.set, &host, &missing, err);
+	if (!docker.ops || !docker.ops->pool)
+		return docker.ops ? err_set(err, BRIG_E_REFUSED, 0, "the docker backend of this build keeps no pool")
+				  : -err->code;
+	rc = docker.ops->open(&k->request[0].resolved.set, &docker.host, &docker.missing, err);
 	if (rc < 0)
 		return rc;
-	rc = ops->pool(host, &ask, err);
-	ops->close(host);
+	for (size_t i = 0; rc == 0 && i < wish->n; i++)
+		rc = add_language(k, &docker, wish, i, err);
+	ask.n_plans = k->n;
+	if (rc == 0)
+		rc = docker.ops->pool(docker.host, &ask, err);
+	selection_release(&docker);
 	return rc;
 }
 
@@ -78,8 +85,11 @@ int executor_pool(const struct policy *policy, const struct pool_wish *wish, str
 		return err_nomem(err);
 	if (wish->n == 0 || wish->n > POOL_LANGUAGES_MAX)
 		return err_set(err, BRIG_E_USAGE, 0, "a pool is kept for 1 to %d languages", POOL_LANGUAGES_MAX);
-	for (size_t i = 0; rc == 0 && i < wish->n; i++)
-		rc = add_language(k, policy, wish, i, err);
+	for (size_t i = 0; rc == 0 && i < wish->n; i++) {
+		const struct brig_request req = request_of(wish, i);
+
+		rc = prepare_request(policy, &req, &k->request[i], err);
+	}
 	if (rc == 0)
 		rc = serve(k, wish, err);
 	for (size_t i = 0; i < ARRAY_LEN(k->request); i++)

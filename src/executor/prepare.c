@@ -32,23 +32,6 @@ static const char *const project_env[] = {
 	"npm_config_audit=false",
 };
 
-static int parse_user(const char *user, uint32_t *uid, uint32_t *gid, struct brig_error *err)
-{
-	char text[SETTING_TEXT_MAX], *colon;
-	uint64_t u, g;
-
-	(void)str_copy(text, sizeof(text), user);
-	colon = strchr(text, ':');
-	if (colon)
-		*colon = '\0';
-	if (!colon || !str_to_u64(text, &u) || !str_to_u64(colon + 1, &g) || u == 0 || g == 0 || u >= UINT32_MAX ||
-	    g >= UINT32_MAX)
-		return err_set(err, BRIG_E_REFUSED, 0, "user '%s' is not uid:gid with both above 0", user);
-	*uid = (uint32_t)u;
-	*gid = (uint32_t)g;
-	return 0;
-}
-
 static protection_set degradable(const struct setting_list *names)
 {
 	protection_set set = 0;
@@ -97,8 +80,6 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 		rc = workspace_from_archive(req->files_fd, req->cancel_fd, set, &ret->archive, err);
 	if (rc == 0)
 		rc = subject_detect(&ret->subject, ret->archive ? workspace_plan(ret->archive)->fd : FD_NONE, err);
-	if (rc == 0)
-		rc = parse_user(set->user, &ret->uid, &ret->gid, err);
 	if (rc < 0)
 		return rc;
 	if (set->network_mode == NETWORK_ALLOWLIST && egress_check(&set->whitelist, err) < 0)

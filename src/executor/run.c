@@ -29,6 +29,7 @@
 #include "executor/record.h"
 #include "executor/select.h"
 #include "executor/stage.h"
+#include "executor/user.h"
 #include "executor/work.h"
 #include "sys/proc.h"
 
@@ -221,6 +222,18 @@ static void warn_of_direct(struct run *r)
 		r->req->on_notice(r->req->user, text);
 }
 
+/* Whoever names an image expects its programs. */
+static void warn_of_image(struct run *r)
+{
+	const struct policy_resolved *p = &r->prepared.resolved;
+
+	if (p->set.docker_image[0] && !str_eq(r->chosen.ops->name, backend_kind_name[BACKEND_DOCKER]))
+		result_warn(r->result,
+			    "the image '%s' (%s) is not used: a cell of backend %s has the programs of this host; the "
+			    "image needs backend docker",
+			    p->set.docker_image, p->origin[SET_docker_image].place, r->chosen.ops->name);
+}
+
 /* The plans are made for the chosen backend: what it cannot give by nature is no broken promise. */
 static void adopt_selection(struct run *r)
 {
@@ -234,8 +247,18 @@ static void adopt_selection(struct run *r)
 	if (s->why[0])
 		result_warn(res, "backend %s was taken because the one before it cannot keep the policy: %s",
 			    s->ops->name, s->why);
+	warn_of_image(r);
 	if (str_eq(s->ops->name, backend_kind_name[BACKEND_DIRECT]))
 		warn_of_direct(r);
+}
+
+/* A backend whose cells have no such user is passed over like one that cannot keep the rest of the policy. */
+static int settle_user(struct run *r, const struct select_ask *ask, struct brig_error *err)
+{
+	while (user_find(&r->prepared, &r->chosen, r->req, err) < 0)
+		if (err->code != BRIG_E_REFUSED || select_next(ask, &r->chosen, err) < 0)
+			return -err->code;
+	return 0;
 }
 
 static int step_probe(struct run *r)
@@ -245,7 +268,7 @@ static int step_probe(struct run *r)
 
 	r->allowed = r->prepared.may_degrade;
 	ask = what_to_ask(r);
-	if (select_backend(&ask, &r->chosen, &r->err) < 0) {
+	if (select_backend(&ask, &r->chosen, &r->err) < 0 || settle_user(r, &ask, &r->err) < 0) {
 		enum backend_kind named = select_kind(set);
 
 		if (named != BACKEND_AUTO)
@@ -265,7 +288,7 @@ static bool moves_on(struct run *r, const struct stage *s)
 	if (s->verdict != VERDICT_refused || r->stopped)
 		return false;
 	(void)str_copy(why.msg, sizeof(why.msg), s->reason);
-	if (select_next(&ask, &r->chosen, &why) < 0)
+	if (select_next(&ask, &r->chosen, &why) < 0 || settle_user(r, &ask, &why) < 0)
 		return false;
 	adopt_selection(r);
 	return true;

@@ -11,6 +11,8 @@
  * not here is refused like anything else (INV-4).  `direct` is a candidate of auto only with fallback: direct.
  *
  * The order puts native first, so a host on which it works pays for nothing else: the others are not even opened.
+ * Whoever names an image (docker_image) wants its programs, which only a container has: then docker is asked first, and
+ * a choice other than that says that the image is not used.
  */
 #include "executor/select.h"
 
@@ -20,7 +22,14 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-static const enum backend_kind auto_order[] = { BACKEND_NATIVE, BACKEND_DOCKER, BACKEND_DIRECT };
+#define CANDIDATES 3
+static const enum backend_kind auto_order[CANDIDATES] = { BACKEND_NATIVE, BACKEND_DOCKER, BACKEND_DIRECT };
+static const enum backend_kind image_order[CANDIDATES] = { BACKEND_DOCKER, BACKEND_NATIVE, BACKEND_DIRECT };
+
+static const enum backend_kind *order_of(const struct settings *set)
+{
+	return set->docker_image[0] ? image_order : auto_order;
+}
 
 enum backend_kind select_kind(const struct settings *set)
 {
@@ -121,17 +130,19 @@ static void add_reason(struct brig_error *all, enum backend_kind kind, const str
 static int try_from(const struct select_ask *ask, size_t at, struct brig_error *reasons, struct selection *s,
 		    struct brig_error *err)
 {
-	for (; at < ARRAY_LEN(auto_order); at++) {
+	const enum backend_kind *order = order_of(ask->set);
+
+	for (; at < CANDIDATES; at++) {
 		struct brig_error why = BRIG_ERROR_INIT;
 
-		if (!auto_may_take(ask->set, auto_order[at]))
+		if (!auto_may_take(ask->set, order[at]))
 			continue;
-		if (try_backend(ask, auto_order[at], /* by_name= */ false, s, &why) == 0) {
+		if (try_backend(ask, order[at], /* by_name= */ false, s, &why) == 0) {
 			s->at = at;
 			(void)str_copy(s->why, sizeof(s->why), reasons->code ? reasons->msg : "");
 			return 0;
 		}
-		add_reason(reasons, auto_order[at], &why);
+		add_reason(reasons, order[at], &why);
 	}
 	*err = *reasons;
 	return -err->code;

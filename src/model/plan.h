@@ -45,6 +45,8 @@ struct plan_bind {
 };
 
 #define PLAN_WORKSPACE "/workspace"
+#define PLAN_USER      "sandbox" /* what a cell's own /etc/passwd calls the user PLAN_USER_ID, and the group */
+#define PLAN_USER_ID   1000
 
 /* The way out of a cell: sockets on its own loopback, and who serves them decides what the program can reach. */
 #define EGRESS_PORT       3128 /* on 127.0.0.1: the proxy */

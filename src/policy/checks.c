@@ -73,6 +73,16 @@ static bool id_is_good(const char *text)
 	return str_to_u64(text, &id) && id >= 1 && id <= 4294967294;
 }
 
+/* As tools that make accounts have them; what a name stands for only an image knows. */
+static bool name_is_good(const char *text)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+	static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.-";
+
+	return *text && strchr(letters, *text) && text[strspn(text, more)] == '\0' && strlen(text) <= 32 &&
+	       !str_eq(text, "root");
+}
+
 static bool check_user(union slot *v, char *why)
 {
 	char part[SETTING_TEXT_MAX], shown[POLICY_WORD_MAX];
@@ -82,17 +92,12 @@ static bool check_user(union slot *v, char *why)
 	colon = strchr(part, ':');
 	if (colon)
 		*colon++ = '\0';
-	if (colon && id_is_good(part) && id_is_good(colon))
+	if (colon ? (id_is_good(part) || name_is_good(part)) && (id_is_good(colon) || name_is_good(colon))
+		  : name_is_good(part))
 		return true;
-	if (v->text[0] != '\0' && !isdigit((unsigned char)v->text[0]))
-		return say(why,
-			   "user takes uid:gid as numbers; '%s' is a name, which only an image could explain: write "
-			   "what 'id' tells "
-			   "there (node's are \"1000:1000\")",
-			   printable(v->text, shown, sizeof(shown)));
 	return say(why,
-		   "user takes uid:gid as numbers from 1 to 4294967294, as in \"1000:1000\", and never 0; '%s' is not "
-		   "that",
+		   "user takes uid:gid as numbers from 1 to 4294967294, as in \"1000:1000\", or a name that the image of a "
+		   "docker cell has, as in node or node:node, and never 0 or root; '%s' is not that",
 		   printable(v->text, shown, sizeof(shown)));
 }
 

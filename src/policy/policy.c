@@ -201,16 +201,6 @@ static void imply_all(const struct policy_sources *src, struct sources *all, str
 	layer_imply(&all->env, "", diags);
 }
 
-/* An image that the environment names is wanted: where nobody chose a backend it chooses the one that takes it. */
-static void follow_image(struct policy *p)
-{
-	if (p->origin[SET_docker_image].layer != LAYER_ENV || !*p->base.docker_image ||
-	    p->base.backend != BACKEND_AUTO || !backend_within(&p->base.backends, BACKEND_DOCKER))
-		return;
-	p->base.backend = BACKEND_DOCKER;
-	p->origin[SET_backend] = p->origin[SET_docker_image];
-}
-
 /* The environment over the file, as far as that lets it. */
 static void bind(const struct policy_sources *src, struct policy *p, struct sources *all, struct policy_diags *diags)
 {
@@ -222,7 +212,6 @@ static void bind(const struct policy_sources *src, struct policy *p, struct sour
 	binding_check_environment(&all->env, &b, diags);
 	layer_apply(&all->env, &p->base, p->origin);
 	binding_settle_trust(&all->env, "", &p->base, p->origin, diags);
-	follow_image(p);
 }
 
 /* Every source into *all and its place in the policy; complaints into *diags. */

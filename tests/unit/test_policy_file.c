@@ -51,6 +51,9 @@ static const struct {
 	{ "cap_drop: [all]", "cap_drop", "[ALL]" },
 	{ "user: \"65534:65534\"", "user", "65534:65534" },
 	{ "user: 1:4294967294", "user", "1:4294967294" },
+	{ "user: node", "user", "node" },
+	{ "security: {user: \"sandbox:sandbox\"}", "user", "sandbox:sandbox" },
+	{ "user: \"www-data:33\"", "user", "www-data:33" },
 	{ "seccomp_profile: strict", "seccomp_profile", "strict" },
 	{ "network: {mode: none, whitelist: [pk.example, '*.example.org', 'a.b:8443']}", "whitelist",
 	  "[pk.example, *.example.org, a.b:8443]" },
@@ -178,7 +181,11 @@ static const struct {
 	{ "cap_drop: [ALL, NET_RAW]", ":1:11", "must be [\"ALL\"]" },
 	{ "read_only: false", ":1:12", "read_only must be true" },
 	{ "user: root", ":1:7", "uid:gid" },
-	{ "user: node", ":1:7", "'node' is a name" },
+	{ "user: \"node:0\"", ":1:7", "never 0" },
+	{ "user: \"node:root\"", ":1:7", "never 0 or root" },
+	{ "user: a b", ":1:7", "uid:gid" },
+	{ "user: \"-x\"", ":1:7", "uid:gid" },
+	{ "user: \"a:b:c\"", ":1:7", "uid:gid" },
 	{ "network_enabled: true", ":1:18", "name the hosts" },
 	{ "readonly_rootfs: false", ":1:18", "read" },
 	{ "no_new_privileges: [true]", ":1:20", "takes true or false" },
@@ -456,13 +463,13 @@ static void test_degraded_without_a_file(void **state)
 	policy_free(p);
 }
 
-/* An image in the environment chooses the backend that takes it, where nobody else did. */
-static void test_image_chooses_docker(void **state)
+/* An image leaves backend auto, which then asks docker first (test_select.c); it overrules nobody. */
+static void test_image_and_backend(void **state)
 {
 	static const char *const vars[] = { "SECURITY_DOCKER_IMAGE=python:3", NULL };
 	static const struct {
 		const char *file, *backend;
-	} rows[] = { { "timeout: 5\n", "docker" }, { "backend: auto\n", "docker" }, { "backend: native\n", "native" } };
+	} rows[] = { { "timeout: 5\n", "auto" }, { "backend: auto\n", "auto" }, { "backend: native\n", "native" } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -526,7 +533,7 @@ int main(void)
 		cmocka_unit_test(test_sample_file),
 		cmocka_unit_test(test_maxima_of_a_file),
 		cmocka_unit_test(test_degraded_without_a_file),
-		cmocka_unit_test(test_image_chooses_docker),
+		cmocka_unit_test(test_image_and_backend),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -210,6 +210,42 @@ static void a_named_backend_is_never_exchanged(void **state UNUSED)
 	selection_release(&chosen);
 }
 
+static void an_image_has_docker_asked_first(void **state UNUSED)
+{
+	(void)str_copy(set.docker_image, sizeof(set.docker_image), "python:3");
+	expect_chosen("docker");
+	assert_string_equal(chosen.why, "");
+	assert_int_equal(world[BACKEND_NATIVE].opened, 0);
+	world[BACKEND_DOCKER].failure = BRIG_E_REFUSED;
+	world[BACKEND_DOCKER].opened = world[BACKEND_DOCKER].closed = 0;
+	expect_chosen("native");
+	assert_non_null(strstr(chosen.why, "docker is not to be had"));
+}
+
+static void an_image_takes_nothing_from_untrusted_code(void **state UNUSED)
+{
+	struct brig_error why = { .code = BRIG_E_REFUSED, .msg = "no such image" };
+
+	(void)str_copy(set.docker_image, sizeof(set.docker_image), "python:3");
+	ask.trust = TRUST_UNTRUSTED;
+	expect_chosen("native");
+	assert_non_null(strstr(chosen.why, "user_ns"));
+	ask.trust = TRUST_UNKNOWN;
+	assert_int_equal(select_backend(&ask, &chosen, &err), 0);
+	assert_int_equal(select_next(&ask, &chosen, &why), 0);
+	assert_string_equal(chosen.ops->name, "native");
+	assert_string_equal(chosen.why, "no such image");
+	selection_release(&chosen);
+}
+
+static void an_image_does_not_overrule_a_name(void **state UNUSED)
+{
+	(void)str_copy(set.docker_image, sizeof(set.docker_image), "python:3");
+	set.backend = BACKEND_NATIVE;
+	expect_chosen("native");
+	assert_int_equal(world[BACKEND_DOCKER].opened, 0);
+}
+
 static void direct_needs_the_fallback(void **state UNUSED)
 {
 	world[BACKEND_NATIVE].missing = PROT_BIT(PROT_landlock);
@@ -273,6 +309,9 @@ int main(void)
 		T(untrusted_code_does_not_lose_an_essential_protection_by_itself),
 		T(a_named_backend_is_excused_for_its_nature),
 		T(a_named_backend_is_never_exchanged),
+		T(an_image_has_docker_asked_first),
+		T(an_image_takes_nothing_from_untrusted_code),
+		T(an_image_does_not_overrule_a_name),
 		T(direct_needs_the_fallback),
 		T(fallback_comes_last),
 		T(enable_sandbox_false_is_direct_by_name),

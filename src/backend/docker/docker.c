@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "backend/docker/cell.h"
+#include "backend/docker/images.h"
 #include "backend/docker/pool.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -140,6 +141,22 @@ static int build(struct cell *c, struct brig_error *err)
 	return rc == 0 ? container_await_ready(c, err) : rc;
 }
 
+static int docker_find_user(struct backend_host *h, const struct backend_user *ask, uint32_t *ret_uid, uint32_t *ret_gid,
+			    struct brig_error *err)
+{
+	const struct image_ask want = { .image = h->set->docker_image,
+					.may_build = h->set->docker_build,
+					.progress = ask->notice,
+					.arg = ask->arg };
+	uint64_t deadline = clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS;
+	char image[ENGINE_IMAGE_LEN + 1];
+	int rc;
+
+	engine_set_deadline(h->engine, deadline);
+	rc = image_ensure(h->engine, ask->language, &want, deadline, image, err);
+	return rc < 0 ? rc : image_find_user(h->engine, image, ask->name, ret_uid, ret_gid, err);
+}
+
 static int docker_create(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
 {
 	struct cell *c = cell_new(h, plan);
@@ -252,6 +269,7 @@ const struct backend_ops docker_backend = {
 	.never = DOCKER_NEVER,
 	.open = docker_open,
 	.close = docker_close,
+	.find_user = docker_find_user,
 	.create = docker_create,
 	.start = docker_start,
 	.on_event = docker_on_event,

@@ -174,5 +174,7 @@ int engine_commit(struct engine *e, const char *id, const char *repo, const char
 /* Unpacks a tar into a folder of a container that is not running.  Memory or a descriptor (data NULL). */
 int engine_put_archive(struct engine *e, const char *id, const char *path, const void *data, size_t len, int tar_fd,
 		       struct brig_error *err);
+/* A file of a container as a tar stream, not more of it than the buffer takes.  1: there is none. */
+int engine_get_archive(struct engine *e, const char *id, const char *path, struct buf *ret, struct brig_error *err);
 
 #endif

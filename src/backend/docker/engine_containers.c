@@ -420,3 +420,22 @@ int engine_put_archive(struct engine *e, const char *id, const char *path, const
 	a.body_fd = tar_fd;
 	return ask_good(e, &a, &answer, err);
 }
+
+int engine_get_archive(struct engine *e, const char *id, const char *path, struct buf *ret, struct brig_error *err)
+{
+	AUTO_ASK a = ASK_INIT("GET", "read a file of the container");
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	int rc;
+
+	ask_object(&a, "containers", id, "archive");
+	ask_query(&a, "path", path);
+	a.max = ret->max;
+	rc = ask_any(e, &a, &answer, err);
+	if (rc < 0)
+		return rc;
+	if (answer.status == 404)
+		return 1;
+	if (answer.status >= 300)
+		return engine_said_no(e, a.what, &answer, err);
+	return buf_add(ret, answer.body.data, answer.body.len) == answer.body.len ? 0 : err_nomem(err);
+}

@@ -72,7 +72,7 @@ static int put_init(struct engine *e, const char *container, struct brig_error *
 	return rc < 0 ? rc : engine_put_archive(e, container, "/", NULL, 0, fd, err);
 }
 
-static int create(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN + 1], struct brig_error *err)
+int image_unstarted(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN + 1], struct brig_error *err)
 {
 	char name[sizeof(DERIVE_PREFIX) + DERIVE_NAME_LEN] = DERIVE_PREFIX;
 	json_t *body = json_pack("{s:s, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s}, s:{s:s}}", "Image", base_id, "Cmd",
@@ -137,7 +137,7 @@ int image_derive(struct engine *e, const char *base_id, const struct image_ask *
 		return rc < 0 ? rc : 0;
 	sweep(e);
 	image_say(ask, "adding brig's first process to %.19s", base_id);
-	rc = create(e, base_id, container, err);
+	rc = image_unstarted(e, base_id, container, err);
 	if (rc == 0) {
 		rc = put_init(e, container, err);
 		if (rc == 0)

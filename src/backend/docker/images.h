@@ -84,5 +84,10 @@ int image_build(struct engine *e, const struct image_row *row, const struct imag
 		char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err);
 int image_derive(struct engine *e, const char *base_id, const struct image_ask *ask, char ret_id[ENGINE_IMAGE_LEN + 1],
 		 struct brig_error *err);
+/* A container of the image that nobody will start, for reading and writing its files; the caller's to remove. */
+int image_unstarted(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN + 1], struct brig_error *err);
+/* The numbers of "name" or "name:group" by the image's own /etc/passwd and /etc/group; never 0. */
+int image_find_user(struct engine *e, const char *image_id, const char *user, uint32_t *ret_uid, uint32_t *ret_gid,
+		    struct brig_error *err);
 
 #endif
