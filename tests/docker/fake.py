@@ -113,6 +113,32 @@ case("good-podman", "an engine that says it is Podman", podman=True, env={"BRIG_
 case("good-derived", "an image of somebody else", env={"BRIG_DOCKER_IMAGE": "fake/base:1"}, wanted=("ok",), also=is_hello)
 
 
+PASSWD = b"root:x:0:0:::\nnode:x:1000:1000:::\nother:x:1234:50:::\nroots:x:1000:0:::\n"
+GROUP = b"root:x:0:\nsandbox:x:1000:\n"
+
+
+def user(name, title, user, wanted, says=None, asked=None, **files):
+	def also(t, r, engine):
+		if asked:
+			t.equal(engine.wanted[-1]["User"], asked, "what the engine is asked for", r)
+	fault = {"files": {"/etc/passwd": PASSWD, "/etc/group": GROUP, **files.pop("files", {})}, **files}
+	case(f"user-{name}", title, fault=fault, env={"BRIG_USER": user}, wanted=wanted, says=says, also=also)
+
+
+user("name", "a user that the image knows by name", "node", ("ok",), asked="1000:1000")
+user("group", "a user and a group", "node:sandbox", ("ok",), asked="1000:1000")
+user("not-kept", "the numbers of a name are compared with what the kernel shows", "other", ("violated",), asked="1234:50")
+user("unknown", "a user that the image does not have", "nobody-there", ("refused",), "has no 'nobody-there'")
+user("root-group", "a user whose group is root", "roots", ("refused",), "never runs as user or group 0")
+user("no-group", "a group that the image does not have", "node:wheel", ("refused",), "/etc/group of the image has no 'wheel'")
+user("no-file", "an image without users", "node", ("refused",), "has no 'node'", files={"/etc/none": b""}, step="fetch_file", how="status", status=404)
+user("link", "a file of users that is a link", "node", ("refused",), "link", files={"/etc/passwd": ("/proc/1/environ",)})
+user("large", "a file of users that is too large", "node", NOT_RUN, files={"/etc/passwd": b"#" * (1 << 20)})
+for kind in ("garbage", "truncated", "empty"):
+	user(f"body-{kind}", f"the file of users is {kind}", "node", NOT_RUN, step="fetch_file", how="body",
+	     body={"garbage": b"x" * 2048, "truncated": b"passwd" + b"\0" * 100, "empty": b""}[kind])
+
+
 def asks_version(times):
 	return lambda t, r, engine: t.equal(sum("GET /version" in line for line in engine.requests), times, "questions for the version", r)
 

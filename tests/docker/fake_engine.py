@@ -9,12 +9,14 @@ asked for, or an init that says something else.  What the engine holds afterward
 """
 import copy
 import hashlib
+import io
 import json
 import os
 import re
 import socket
 import ssl
 import struct
+import tarfile
 import threading
 import time
 
@@ -146,6 +148,7 @@ class Engine:
 	def __init__(self, folder, fault=None, init_hash="0" * 64, podman=False, tls=None):
 		self.fault, self.init_hash, self.podman = fault or {}, init_hash, podman
 		self.containers, self.images, self.requests, self.ghosts = {}, {}, [], []
+		self.wanted = []	# every body of a create call
 		self.lock = threading.Lock()
 		self.over = threading.Event()
 		self.seen_steps = []
@@ -264,6 +267,7 @@ class Engine:
 			("GET", r"/v1\.\d+/containers/([\w.-]+)/changes", self.changes),
 			("POST", r"/v1\.\d+/containers/([\w.-]+)/kill", self.kill),
 			("PUT", r"/v1\.\d+/containers/([\w.-]+)/archive", self.archive),
+			("GET", r"/v1\.\d+/containers/([\w.-]+)/archive", self.fetch_file),
 			("DELETE", r"/v1\.\d+/containers/([\w.-]+)", self.remove),
 		]
 		for want, pattern, handler in rows:
@@ -333,6 +337,7 @@ class Engine:
 
 	def create(self, wire, query, body):
 		wanted = json.loads(body)
+		self.wanted.append(wanted)
 		name = re.search(r"(?:^|&)name=([^&]*)", query)
 		with self.lock:
 			ident = hashlib.sha256(b"%d" % (len(self.requests) + 7919 * len(self.containers))).hexdigest()
@@ -452,6 +457,23 @@ class Engine:
 		if not self.find(name):
 			return self.not_there(wire, name)
 		return self.answer(wire, "archive", 200, None)
+
+	def fetch_file(self, wire, query, _body, name):
+		"""A file of the image as a tar stream; one whose contents are a tuple is a link."""
+		path = unquote(re.search(r"path=([^&]*)", query).group(1))
+		files = self.fault.get("files", {})
+		if not self.find(name) or path not in files:
+			return self.answer(wire, "fetch_file", 404, {"message": f"Could not find the file {path}"})
+		packed = io.BytesIO()
+		with tarfile.open(fileobj=packed, mode="w") as tar:
+			entry = tarfile.TarInfo(os.path.basename(path))
+			if isinstance(files[path], tuple):
+				entry.type, entry.linkname = tarfile.SYMTYPE, files[path][0]
+				tar.addfile(entry)
+			else:
+				entry.size = len(files[path])
+				tar.addfile(entry, io.BytesIO(files[path]))
+		return self.answer(wire, "fetch_file", 200, None, raw=packed.getvalue())
 
 	def commit(self, wire, query, _body):
 		c = self.find(re.search(r"container=([^&]*)", query).group(1))

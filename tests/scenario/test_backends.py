@@ -82,6 +82,30 @@ def end_all(p):
 	p.communicate()
 
 
+# ---- an image, and users by name --------------------------------------------------------------------
+
+@case("an image without an engine: the next backend runs, and the result says that the image is not used")
+def image_not_used(t):
+	for env, words in ((NO_ENGINE, ()), ({**NO_ENGINE, "BRIG_BACKEND": "native"}, ()), (NO_ENGINE, ("--trust", "untrusted"))):
+		r = cell(t, "--lang", "shell", "-c", "echo ran", *words, env={**env, "SECURITY_DOCKER_IMAGE": "python:3"})
+		t.verdict(r, "ok")
+		t.equal(r.json["backend"], "native", "backend", r)
+		told = [w for w in r.json["warnings"] if "image 'python:3' (SECURITY_DOCKER_IMAGE) is not used" in w]
+		t.equal(len(told), 1, "warnings about the image", r.json["warnings"])
+		if env is NO_ENGINE:
+			t.check(any("nonexistent" in w for w in r.json["warnings"]), "why docker was not taken", r.json["warnings"])
+
+
+@case("a native cell knows one user by name, and refuses others with the remedy")
+def native_user(t):
+	r = cell(t, "--lang", "shell", "-c", "id -un; id -u", env={"BRIG_BACKEND": "native", "BRIG_USER": "sandbox:sandbox"})
+	t.verdict(r, "ok")
+	t.equal(r.stdout, b"sandbox\n1000\n", "the program's user", r)
+	r = cell(t, "--lang", "shell", "-c", "echo ran", env={"BRIG_BACKEND": "native", "BRIG_USER": "node"})
+	t.verdict(r, "refused")
+	t.check("1000:1000" in r.reason and "docker" in r.reason, "the remedy", r)
+
+
 # ---- direct ---------------------------------------------------------------------------------------
 
 @case("direct: the result says so, loudly, and fits the schema")
