@@ -56,7 +56,9 @@ void binding_check_environment(const struct layer *env, const struct binding *b,
 		value_unpack_slot(k, &env->at[k]->val, env->scratch);
 		if (value_compare(k, env->scratch, below) != VALUE_LOOSER)
 			continue;
-		at = (struct place){ .name = env->at[k]->spelling };
+		at = (struct place){ .name = env->at[k]->line ? env->label : env->at[k]->spelling,
+				     .line = env->at[k]->line,
+				     .column = env->at[k]->column };
 		if (b->origin[k].layer != LAYER_BUILTIN)
 			who = k;
 		(void)snprintf(why, sizeof(why),

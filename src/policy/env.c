@@ -25,7 +25,7 @@ static const char *const reserved[] = {
 	"BRIG_POLICY", "BRIG_STATE", "BRIG_LIBEXEC", "BRIG_TEST_", "BRIG_BENCH_",
 };
 
-static bool is_reserved(const char *name)
+bool env_is_reserved(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(reserved); i++) {
 		size_t len = strlen(reserved[i]);
@@ -42,7 +42,7 @@ static bool key_of(const char *name, char *key, size_t size)
 	for (size_t i = 0; i < ARRAY_LEN(other_names); i++)
 		if (str_eq(other_names[i].name, name))
 			return str_copy(key, size, other_names[i].key);
-	if (strncmp(name, "BRIG_", 5) != 0 || is_reserved(name))
+	if (strncmp(name, "BRIG_", 5) != 0 || env_is_reserved(name))
 		return false;
 	(void)str_copy(key, size, name + 5);
 	for (char *p = key; *p; p++)
@@ -65,38 +65,39 @@ static void complain_unknown(const char *key, const struct place *at, struct pol
 		 upper, *upper ? "'?" : "");
 }
 
-static void read_variable(const char *key, const char *name, const char *value, struct layer *ret,
-			  struct policy_diags *diags)
+bool env_put(const struct env_variable *v, struct env_layer *ret, struct policy_diags *diags)
 {
-	char shown[POLICY_WORD_MAX];
-	struct place at = { .name = printable(name, shown, sizeof(shown)) };
-	struct raw_value raw = { .text = value };
+	char key[128], shown[POLICY_WORD_MAX];
+	struct raw_value raw = { .text = v->value };
+	struct place at = { .name = printable(v->name, shown, sizeof(shown)) };
 	struct spelling sp;
 
-	if (!spelling_find(key, &sp))
+	if (!key_of(v->name, key, sizeof(key)))
+		return false;
+	if (v->at) /* in a file */
+		at = *v->at;
+	if (str_eq(key, "preset"))
+		(void)str_copy(ret->preset, sizeof(ret->preset), v->value);
+	else if (!spelling_find(key, &sp))
 		complain_unknown(key, &at, diags);
 	else if (backend_is_list(&sp, &raw))
-		(void)layer_put_backends(ret, at.name, &raw, &at, &at, diags);
+		(void)layer_put_backends(&ret->layer, shown, &raw, &at, &at, diags);
 	else
-		(void)layer_put(ret, &sp, at.name, &raw, &at, &at, diags);
+		(void)layer_put(&ret->layer, &sp, shown, &raw, &at, &at, diags);
+	return true;
 }
 
-void env_read(const char *const *vars, struct layer *ret, char *preset, size_t preset_size, struct policy_diags *diags)
+void env_read(const char *const *vars, struct env_layer *ret, struct policy_diags *diags)
 {
 	for (; vars && *vars; vars++) {
 		const char *equals = strchr(*vars, '=');
-		char name[128], key[128];
+		char name[128];
 
 		/* Nearly every variable is none of ours: look at two letters before anything is copied. */
 		if (!equals || (strncmp(*vars, "BR", 2) != 0 && strncmp(*vars, "SE", 2) != 0))
 			continue;
 		(void)snprintf(name, sizeof(name), "%.*s", (int)min_u64((uint64_t)(equals - *vars), sizeof(name) - 1),
 			       *vars);
-		if (!key_of(name, key, sizeof(key)))
-			continue;
-		if (str_eq(key, "preset"))
-			(void)str_copy(preset, preset_size, equals + 1);
-		else
-			read_variable(key, name, equals + 1, ret, diags);
+		(void)env_put(&(struct env_variable){ .name = name, .value = equals + 1 }, ret, diags);
 	}
 }

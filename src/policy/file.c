@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a policy file.  Whatever the path leads to (a directory, a FIFO nobody writes to, a
+ * The bytes of a policy file, or of the env_file that it names.  Whatever the path leads to (a directory, a FIFO nobody writes to, a
  * 10 GB file, something that grows while it is read), this neither blocks nor reads more than the limit.
  */
 #include "policy/internal.h"
@@ -57,6 +57,7 @@ int yaml_file_read(const char *path, bool guarded, struct buf *ret, struct polic
 	struct stat st;
 	AUTO_FD fd = file_open(path, 0, &st);
 	AUTO_FREE char *text = NULL;
+	size_t kept;
 	ssize_t n;
 
 	if (fd == -EINVAL) {
@@ -81,7 +82,7 @@ int yaml_file_read(const char *path, bool guarded, struct buf *ret, struct polic
 	}
 	if ((uint64_t)n > POLICY_FILE_MAX)
 		return complain_size(&at, diags);
-	if (n > 0 && buf_add(ret, text, (size_t)n) != (size_t)n)
-		return err_nomem(err);
-	return 0;
+	kept = n > 0 ? buf_add(ret, text, (size_t)n) : 0;
+	explicit_bzero(text, (size_t)n); /* it may be the file of env_file, which holds secrets of others */
+	return kept == (size_t)n ? 0 : err_nomem(err);
 }

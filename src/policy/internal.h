@@ -168,6 +168,8 @@ const char *printable(const char *word, char *dst, size_t size);
 
 struct file_layers {
 	char preset[16]; /* "": the file names none */
+	char env_file[SETTING_TEXT_MAX]; /* the same */
+	unsigned env_file_line, env_file_column;
 	struct layer base;
 	struct layer trust[TRUST_COUNT];
 };
@@ -178,8 +180,26 @@ int yaml_file_read(const char *path, bool guarded, struct buf *ret, struct polic
 int yaml_parse(const char *path, const char *text, size_t len, struct file_layers *ret, struct policy_diags *diags,
 	       struct brig_error *err);
 
-/* env.c: values into *ret, BRIG_PRESET's into preset ("" if it is not set). */
-void env_read(const char *const *vars, struct layer *ret, char *preset, size_t preset_size, struct policy_diags *diags);
+/* What variables set, wherever they stand. */
+struct env_layer {
+	struct layer layer;
+	char preset[64]; /* of BRIG_PRESET; "": it is not set */
+};
+struct env_variable {
+	const char *name, *value;
+	const struct place *at; /* NULL: in the environment */
+};
+
+/* env.c */
+void env_read(const char *const *vars, struct env_layer *ret, struct policy_diags *diags);
+/* One variable; false: it is none of ours. */
+bool env_put(const struct env_variable *v, struct env_layer *ret, struct policy_diags *diags);
+/* Whether it is brig's, and means something in the environment only. */
+bool env_is_reserved(const char *name);
+
+/* env_file.c: the variables of the file that the policy file src->file names. */
+int env_file_read(const struct policy_sources *src, const struct file_layers *file, struct env_layer *ret,
+		  struct policy_diags *diags, struct brig_error *err);
 
 /* builtin.c: layers that are compiled in, from builtin.def. */
 void builtin_layer(struct layer *ret);

@@ -33,9 +33,9 @@ struct policy {
 
 /* Sources as they were read; gone when loading ends. */
 struct sources {
-	struct layer builtin, preset, env;
+	struct layer builtin, preset;
+	struct env_layer env, env_file;
 	struct file_layers file;
-	char env_preset[64];
 	union slot scratch;
 };
 
@@ -45,7 +45,8 @@ static void sources_freep(struct sources **s)
 		return;
 	layer_release(&(*s)->builtin);
 	layer_release(&(*s)->preset);
-	layer_release(&(*s)->env);
+	layer_release(&(*s)->env.layer);
+	layer_release(&(*s)->env_file.layer);
 	layer_release(&(*s)->file.base);
 	for (enum trust t = 0; t < TRUST_COUNT; t++)
 		layer_release(&(*s)->file.trust[t]);
@@ -104,8 +105,8 @@ static const char *choose_preset(const struct policy_sources *src, const struct 
 
 	if (src->preset)
 		name = src->preset;
-	else if (*all->env_preset) {
-		name = all->env_preset;
+	else if (*all->env.preset || *all->env_file.preset) {
+		name = *all->env.preset ? all->env.preset : all->env_file.preset;
 		place = "BRIG_PRESET";
 	} else if (*all->file.preset)
 		name = all->file.preset;
@@ -163,7 +164,7 @@ static int fail_with_first(const struct policy_diags *d, struct brig_error *err)
 /* Labels of the layers that come from outside, and the room all of them read values into. */
 static void prepare(const struct policy_sources *src, struct policy *p, struct sources *all)
 {
-	struct layer *fixed[] = { &all->builtin, &all->preset, &all->env, &all->file.base };
+	struct layer *fixed[] = { &all->builtin, &all->preset, &all->env.layer, &all->env_file.layer, &all->file.base };
 	const char *slash = src->file ? strrchr(src->file, '/') : NULL;
 	const char *file = slash ? slash + 1 : src->file ? src->file : "policy";
 
@@ -171,7 +172,7 @@ static void prepare(const struct policy_sources *src, struct policy *p, struct s
 	(void)str_copy(p->file, sizeof(p->file), src->file ? src->file : "");
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
 		fixed[i]->scratch = &all->scratch;
-	all->env.kind = LAYER_ENV;
+	all->env.layer.kind = all->env_file.layer.kind = LAYER_ENV;
 	all->file.base.kind = LAYER_FILE;
 	(void)printable(file, all->file.base.label, sizeof(all->file.base.label));
 	for (enum trust t = 0; t < TRUST_COUNT; t++) {
@@ -183,7 +184,8 @@ static void prepare(const struct policy_sources *src, struct policy *p, struct s
 
 static bool out_of_memory(const struct policy *p, const struct sources *all)
 {
-	bool bad = all->builtin.no_memory || all->preset.no_memory || all->env.no_memory || all->file.base.no_memory;
+	bool bad = all->builtin.no_memory || all->preset.no_memory || all->env.layer.no_memory ||
+		   all->env_file.layer.no_memory || all->file.base.no_memory;
 
 	for (enum trust t = 0; t < TRUST_COUNT; t++)
 		bad |= p->trust[t].no_memory || all->file.trust[t].no_memory;
@@ -198,7 +200,8 @@ static void imply_all(const struct policy_sources *src, struct sources *all, str
 	layer_imply(&all->file.base, name, diags);
 	for (enum trust t = 0; t < TRUST_COUNT; t++)
 		layer_imply(&all->file.trust[t], name, diags);
-	layer_imply(&all->env, "", diags);
+	layer_imply(&all->env_file.layer, all->env_file.layer.label, diags);
+	layer_imply(&all->env.layer, "", diags);
 }
 
 /* The environment over the file, as far as that lets it. */
@@ -209,9 +212,13 @@ static void bind(const struct policy_sources *src, struct policy *p, struct sour
 
 	binding_settle_trust(&all->file.base, file_shown(src, name, sizeof(name)), &p->base, p->origin, diags);
 	binding_collect(&all->file.base, *all->file.preset ? &all->preset : NULL, p->bound);
-	binding_check_environment(&all->env, &b, diags);
-	layer_apply(&all->env, &p->base, p->origin);
-	binding_settle_trust(&all->env, "", &p->base, p->origin, diags);
+	/* Both are judged by what the file says, and not by each other. */
+	binding_check_environment(&all->env_file.layer, &b, diags);
+	binding_check_environment(&all->env.layer, &b, diags);
+	layer_apply(&all->env_file.layer, &p->base, p->origin);
+	binding_settle_trust(&all->env_file.layer, all->env_file.layer.label, &p->base, p->origin, diags);
+	layer_apply(&all->env.layer, &p->base, p->origin);
+	binding_settle_trust(&all->env.layer, "", &p->base, p->origin, diags);
 }
 
 /* Every source into *all and its place in the policy; complaints into *diags. */
@@ -219,10 +226,15 @@ static int build(const struct policy_sources *src, struct policy *p, struct sour
 		 struct brig_error *err)
 {
 	const char *preset;
+	char name[72];
 
 	if (read_file(src, &all->file, diags, err) == -BRIG_E_NOMEM)
 		return -BRIG_E_NOMEM;
-	env_read(src->environ, &all->env, all->env_preset, sizeof(all->env_preset), diags);
+	(void)snprintf(all->env_file.layer.label, sizeof(all->env_file.layer.label), "env_file %.70s",
+		       printable(all->file.env_file, name, sizeof(name)));
+	if (env_file_read(src, &all->file, &all->env_file, diags, err) == -BRIG_E_NOMEM)
+		return -BRIG_E_NOMEM;
+	env_read(src->environ, &all->env, diags);
 	preset = choose_preset(src, all, diags);
 	(void)str_copy(p->preset, sizeof(p->preset), preset);
 	binding_check_preset(preset, all->file.preset, src->preset ? "preset" : "BRIG_PRESET", diags);

@@ -382,6 +382,7 @@ static void complain_unknown(struct reader *r, const struct scope *sc, const cha
 		size_t n = section_names(names);
 
 		names[n++] = "preset";
+		names[n++] = "env_file";
 		names[n++] = "trust_levels";
 		(void)suggest(key, names, n, hint, sizeof(hint));
 	}
@@ -463,7 +464,7 @@ static void read_entry(struct reader *r, struct scope *sc, const char *key, cons
 	size_t i = name_index(sections, n, key);
 	struct scope inner = *sc;
 
-	if (sc->level && (str_eq(key, "preset") || str_eq(key, "trust_levels"))) {
+	if (sc->level && (str_eq(key, "preset") || str_eq(key, "env_file") || str_eq(key, "trust_levels"))) {
 		diag_add(r->diags, at, "%s stands at the top of the file only", key);
 		skip_node(r);
 		return;
@@ -514,7 +515,34 @@ static void read_preset(struct reader *r)
 	skip_node(r);
 }
 
-enum { LINE_PRESET = SECTIONS_MAX, LINE_LEVELS, LINE_COUNT };
+/* Of the same folder as the policy, or below it: whoever writes the one writes the other. */
+static bool is_path_beneath(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len > 0 && len < sizeof(((struct file_layers *)NULL)->env_file) && *path != '/' &&
+	       !str_eq(path, "..") && strncmp(path, "../", 3) != 0 && !strstr(path, "/../") &&
+	       !(len >= 3 && str_eq(path + len - 3, "/.."));
+}
+
+static void read_env_file(struct reader *r)
+{
+	struct place at = place_of_event(r);
+	const char *text = r->event.type == YAML_SCALAR_EVENT ? scalar_text(r) : NULL;
+	char shown[POLICY_WORD_MAX];
+
+	if (text && is_path_beneath(text)) {
+		(void)str_copy(r->out->env_file, sizeof(r->out->env_file), text);
+		r->out->env_file_line = at.line;
+		r->out->env_file_column = at.column;
+	} else
+		diag_add(r->diags, &at,
+			 "env_file takes a path relative to the folder of this file, without '..', such as .env; '%s' is not that",
+			 printable(text ? text : "this", shown, sizeof(shown)));
+	skip_node(r);
+}
+
+enum { LINE_PRESET = SECTIONS_MAX, LINE_ENV_FILE, LINE_LEVELS, LINE_COUNT };
 
 static void read_top_entry(struct reader *r, struct scope *sc, const char *key, const struct place *at)
 {
@@ -524,6 +552,9 @@ static void read_top_entry(struct reader *r, struct scope *sc, const char *key, 
 	if (str_eq(key, "preset")) {
 		if (first_time(r, &sc->section_line[LINE_PRESET], key, at))
 			read_preset(r);
+	} else if (str_eq(key, "env_file")) {
+		if (first_time(r, &sc->section_line[LINE_ENV_FILE], key, at))
+			read_env_file(r);
 	} else if (str_eq(key, "trust_levels")) {
 		if (first_time(r, &sc->section_line[LINE_LEVELS], key, at))
 			read_heading(r, &levels, key, read_level);
