@@ -442,10 +442,15 @@ struct brig_images {
 	brig_progress_fn on_progress;
 	void *user;
 	uint32_t flags; /* must be 0 */
+	int pull;       /* 1: have the engine fetch the base anew: from a registry, or not at all */
+	int no_cache;   /* 1: build everything anew */
+	/* Packages of Python in place of the policy's docker_requirements; NULL: the policy's. */
+	const char *const *requirements;
+	size_t n_requirements;
 };
-#define BRIG_IMAGES_INIT                                                 \
-	{                                                                \
-		sizeof(struct brig_images), NULL, NULL, 0, NULL, NULL, 0 \
+#define BRIG_IMAGES_INIT                                                                 \
+	{                                                                                \
+		sizeof(struct brig_images), NULL, NULL, 0, NULL, NULL, 0, 0, 0, NULL, 0  \
 	}
 
 /*

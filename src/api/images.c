@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "model/json.h"
+#include "model/requirement.h"
 
 #define CALL_CEILING (60 * NS_PER_SEC)
 
@@ -54,6 +55,32 @@ static int session_begin(struct brig *b, const struct brig_images *opts, struct 
 	if (rc < 0)
 		return rc;
 	return engine_open(&s->resolved->set, clock_now_ns() + CALL_CEILING, &s->engine, s->err);
+}
+
+/* The list of the caller takes the place of the policy's: it is judged the same way. */
+static int take_requirements(struct session *s)
+{
+	struct setting_list *list = &s->resolved->set.docker_requirements;
+	const char *name = s->opts.image ? image_of(s->opts.image) : NULL;
+	struct requirement r;
+
+	if (!s->opts.requirements)
+		return 0;
+	if (!name || !image_takes_requirements(name))
+		return err_set(s->err, BRIG_E_USAGE, 0,
+			       "requirements are packages of Python: brig images build python --requirements FILE");
+	setting_list_clear(list);
+	for (size_t i = 0; i < s->opts.n_requirements; i++) {
+		const char *wrong = requirement_parse(s->opts.requirements[i], &r);
+		char shown[80];
+
+		if (!wrong && !setting_list_add(list, s->opts.requirements[i]))
+			wrong = "there are too many, or it is too long";
+		if (wrong)
+			return err_set(s->err, BRIG_E_USAGE, 0, "requirement '%s': %s",
+				       answer_clean(shown, sizeof(shown), s->opts.requirements[i]), wrong);
+	}
+	return 0;
 }
 
 static int add_row(struct session *s, const char *name, const char *spoken, const struct image_found *f,
@@ -104,7 +131,7 @@ static int look_at(struct session *s, size_t i)
 	int rc;
 
 	engine_set_deadline(s->engine, clock_now_ns() + CALL_CEILING);
-	rc = image_look(s->engine, image_name(i), false, &found, s->err);
+	rc = image_look(s->engine, image_name(i), false, &s->resolved->set.docker_requirements, &found, s->err);
 	if (rc == 0)
 		rc = add_row(s, image_name(i), image_languages(i), &found, image_state_name[found.state]);
 	return rc < 0 ? rc : found.state != IMAGE_GOOD;
@@ -149,6 +176,9 @@ static int build_wanted(struct session *s)
 {
 	struct image_ask ask = { .may_build = true,
 				 .rebuild = s->opts.rebuild != 0,
+				 .pull = s->opts.pull != 0,
+				 .no_cache = s->opts.no_cache != 0,
+				 .requirements = &s->resolved->set.docker_requirements,
 				 .progress = pass_on,
 				 .arg = s,
 				 .no_registry = &s->no_registry };
@@ -157,6 +187,12 @@ static int build_wanted(struct session *s)
 
 	if (rc == 0 && s->opts.image && !image_of(s->opts.image))
 		rc = no_such_image(s);
+	if (rc == 0 && ask.pull && ask.from == IMAGE_FROM_HOST)
+		rc = err_set(s->err, BRIG_E_USAGE, 0,
+			     "a base can be fetched from a registry only, and an image from the host has none: leave out "
+			     "--pull or --from host");
+	if (rc == 0)
+		rc = take_requirements(s);
 	for (size_t i = 0; rc >= 0 && image_name(i); i++) {
 		if (!is_wanted(s, i))
 			continue;
@@ -242,7 +278,7 @@ int brig_images_list(struct brig *b, char **ret_json, struct brig_error *err)
 static int check_foreign(struct session *s)
 {
 	struct image_found found;
-	int rc = image_look(s->engine, s->opts.image, true, &found, s->err);
+	int rc = image_look(s->engine, s->opts.image, true, NULL, &found, s->err);
 
 	if (rc == 0)
 		rc = add_row(s, s->opts.image, "", &found, image_state_name[found.state]);

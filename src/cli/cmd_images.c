@@ -2,13 +2,18 @@
 /* `brig images build`, `list` and `check`: what docker cells are made from. */
 #include <string.h>
 
+#include "base/fd.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/document.h"
 
+#define REQUIREMENTS_MAX   64
+#define REQUIREMENTS_BYTES (64 * 1024)
+
 struct images_values {
-	const char *policy, *preset, *from;
-	bool json, no_color, rebuild, quiet;
+	const char *policy, *preset, *from, *requirements;
+	bool json, no_color, rebuild, pull, no_cache, quiet;
 };
 
 #define AT(member) offsetof(struct images_values, member)
@@ -25,6 +30,10 @@ static const struct option_row build_options[] = {
 	{ "from", 0, OPTION_TEXT, "WHAT", AT(from), NULL,
 	  "registry, or host: this host's own programs (default: a registry if the engine reaches one)" },
 	{ "rebuild", 0, OPTION_FLAG, NULL, AT(rebuild), NULL, "build again what is there already" },
+	{ "pull", 0, OPTION_FLAG, NULL, AT(pull), NULL, "have the engine fetch the base anew; from a registry, or not at all" },
+	{ "no-cache", 0, OPTION_FLAG, NULL, AT(no_cache), NULL, "build everything anew, without what the engine kept" },
+	{ "requirements", 0, OPTION_TEXT, "FILE", AT(requirements), NULL,
+	  "packages of Python, one in a line, in place of the policy's docker_requirements" },
 	{ "quiet", 'q', OPTION_FLAG, NULL, AT(quiet), NULL, "no progress on standard error" },
 };
 
@@ -95,6 +104,50 @@ static int ask(enum images_verb verb, struct brig *b, const struct brig_images *
 	return brig_images_list(b, ret, err);
 }
 
+/* The lines of a file of requirements, without blanks and comments; what they say the library judges. */
+struct requirements {
+	char *text;
+	const char *item[REQUIREMENTS_MAX + 1];
+	size_t n;
+};
+
+static void requirements_release(struct requirements *r)
+{
+	free(r->text);
+}
+
+static int requirements_read(const char *path, struct requirements *ret, struct brig_error *err)
+{
+	struct stat st;
+	AUTO_FD fd = file_open(path, 0, &st);
+	char *save = NULL;
+	ssize_t n;
+
+	ret->text = calloc(1, REQUIREMENTS_BYTES + 1);
+	if (!ret->text)
+		return err_nomem(err);
+	n = fd < 0 ? fd : fd_read_all(fd, ret->text, REQUIREMENTS_BYTES + 1);
+	if (n < 0)
+		return err_set(err, BRIG_E_USAGE, (int)-n, "the requirements in %s cannot be read", path);
+	if (n > REQUIREMENTS_BYTES || strlen(ret->text) < (size_t)n)
+		return err_set(err, BRIG_E_USAGE, 0, "%s is too large, or no text", path);
+	for (char *line = strtok_r(ret->text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save)) {
+		size_t len;
+
+		line += strspn(line, " \t");
+		if (strstr(line, " #"))
+			*strstr(line, " #") = '\0';
+		for (len = strlen(line); len > 0 && strchr(" \t", line[len - 1]); len--)
+			line[len - 1] = '\0';
+		if (!*line || *line == '#')
+			continue;
+		if (ret->n == REQUIREMENTS_MAX)
+			return err_set(err, BRIG_E_USAGE, 0, "%s has more than %d packages", path, REQUIREMENTS_MAX);
+		ret->item[ret->n++] = line;
+	}
+	return 0;
+}
+
 static int run_verb(enum images_verb verb, const struct images_values *v, const char *image)
 {
 	const struct brig_open_opts open_opts = { .size = sizeof(open_opts),
@@ -103,14 +156,22 @@ static int run_verb(enum images_verb verb, const struct images_values *v, const 
 	struct brig_images opts = BRIG_IMAGES_INIT;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig *b = NULL;
+	CLEANUP(requirements_release)
+	struct requirements wanted = { 0 };
 	AUTO_TEXT json = NULL;
 	int rc, status;
 
+	if (v->requirements && requirements_read(v->requirements, &wanted, &err) < 0)
+		return ui_fail(&err);
 	if (brig_open(&open_opts, &b, &err) < 0)
 		return command_open_failed(v->policy, &err);
 	opts.image = image;
 	opts.from = v->from;
 	opts.rebuild = v->rebuild;
+	opts.pull = v->pull;
+	opts.no_cache = v->no_cache;
+	opts.requirements = v->requirements ? wanted.item : NULL;
+	opts.n_requirements = wanted.n;
 	opts.on_progress = v->quiet ? NULL : say_line;
 	rc = ask(verb, b, &opts, &json, &err);
 	brig_close(b);

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "net/host.h"
 #include "model/protection.h"
+#include "model/requirement.h"
 
 typedef bool (*check_fn)(union slot *v, char *why);
 
@@ -150,6 +151,21 @@ static bool check_docker_image(union slot *v, char *why)
 		   printable(image, shown, sizeof(shown)));
 }
 
+static bool check_requirements(union slot *v, char *why)
+{
+	char shown[POLICY_WORD_MAX];
+	struct requirement r;
+
+	for (const char *item = NULL; (item = setting_list_next(&v->list, item));) {
+		const char *wrong = requirement_parse(item, &r);
+
+		if (wrong)
+			return say(why, "docker_requirements takes packages such as numpy or pandas==2.1; '%s' is not one: %s",
+				   printable(item, shown, sizeof(shown)), wrong);
+	}
+	return true;
+}
+
 /* The opened directory is judged again when a cell is made: links are none of this check's business. */
 static bool check_rootfs(union slot *v, char *why)
 {
@@ -242,6 +258,7 @@ static const check_fn checks[SETTING_COUNT] = {
 	[SET_allow_degraded] = check_allow_degraded,
 	[SET_rules] = check_rules,
 	[SET_docker_image] = check_docker_image,
+	[SET_docker_requirements] = check_requirements,
 	[SET_rootfs] = check_rootfs,
 };
 

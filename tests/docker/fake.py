@@ -139,6 +139,27 @@ for kind in ("garbage", "truncated", "empty"):
 	     body={"garbage": b"x" * 2048, "truncated": b"passwd" + b"\0" * 100, "empty": b""}[kind])
 
 
+def asks_to_build(words, env, of_query, of_file):
+	def go(t):
+		engine = fake.Engine(t.tmp, {"no_image": True})
+		try:
+			p = t.brig("images", "build", "python", *words, env=settings(engine, "", env))
+		finally:
+			engine.close()
+		t.check(engine.trouble is None, "the fake itself is sound", engine.trouble)
+		t.check(p.rc != 0 and b"reaches no registry" in p.err, "the engine's words", p)
+		t.equal(len(engine.builds), 1, "builds", engine.requests)
+		query, dockerfile = engine.builds[0]
+		t.equal({word for word in ("pull=1", "nocache=1") if word in query.split("&")}, of_query, "what the engine is asked", query)
+		t.equal(of_file in dockerfile, True, "a line of the Dockerfile", dockerfile)
+	return go
+
+
+add("build-plain", "a build as it is", asks_to_build(("--from", "registry"), {}, set(), "FROM "))
+add("build-pull", "a build with a base fetched anew and nothing kept",
+    asks_to_build(("--pull", "--no-cache"), {"BRIG_DOCKER_REQUIREMENTS": "numpy,pandas==2.1"}, {"pull=1", "nocache=1"}, '"--", "numpy", "pandas==2.1"]'))
+
+
 def asks_version(times):
 	return lambda t, r, engine: t.equal(sum("GET /version" in line for line in engine.requests), times, "questions for the version", r)
 

@@ -149,6 +149,7 @@ class Engine:
 		self.fault, self.init_hash, self.podman = fault or {}, init_hash, podman
 		self.containers, self.images, self.requests, self.ghosts = {}, {}, [], []
 		self.wanted = []	# every body of a create call
+		self.builds = []	# (query, Dockerfile) of every build
 		self.lock = threading.Lock()
 		self.over = threading.Event()
 		self.seen_steps = []
@@ -258,7 +259,7 @@ class Engine:
 		rows = [
 			("GET", r"/_ping", self.ping), ("GET", r"/version", self.version), ("GET", r"/v1\.\d+/info", self.info),
 			("GET", r"/v1\.\d+/images/(.+)/json", self.image), ("POST", r"/v1\.\d+/images/(.+)/tag", self.tag),
-			("POST", r"/v1\.\d+/commit", self.commit),
+			("POST", r"/v1\.\d+/commit", self.commit), ("POST", r"/v1\.\d+/build", self.build),
 			("POST", r"/v1\.\d+/containers/create", self.create), ("GET", r"/v1\.\d+/containers/json", self.listing),
 			("POST", r"/v1\.\d+/containers/([\w.-]+)/attach", self.attach),
 			("POST", r"/v1\.\d+/containers/([\w.-]+)/wait", self.wait),
@@ -474,6 +475,12 @@ class Engine:
 				entry.size = len(files[path])
 				tar.addfile(entry, io.BytesIO(files[path]))
 		return self.answer(wire, "fetch_file", 200, None, raw=packed.getvalue())
+
+	def build(self, wire, query, body):
+		"""Keeps what it was to build, and says no unless it is told to."""
+		with tarfile.open(fileobj=io.BytesIO(body)) as context:
+			self.builds.append((unquote(query), context.extractfile("Dockerfile").read().decode()))
+		return self.answer(wire, "build", 200, {"error": "no base: the fake reaches no registry"})
 
 	def commit(self, wire, query, _body):
 		c = self.find(re.search(r"container=([^&]*)", query).group(1))

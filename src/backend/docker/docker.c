@@ -145,7 +145,7 @@ static int docker_find_user(struct backend_host *h, const struct backend_user *a
 			    struct brig_error *err)
 {
 	const struct image_ask want = { .image = h->set->docker_image,
-					.may_build = h->set->docker_build,
+					.may_build = h->set->docker_build, .requirements = &h->set->docker_requirements,
 					.progress = ask->notice,
 					.arg = ask->arg };
 	uint64_t deadline = clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS;

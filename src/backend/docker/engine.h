@@ -105,6 +105,7 @@ struct engine_build {
 	json_t *labels;              /* object, borrowed; may be NULL */
 	const char *network;         /* "none", NULL: the engine's default */
 	bool pull;                   /* fetch a newer base */
+	bool no_cache;               /* run every line again */
 	engine_progress_fn progress; /* may be NULL */
 	void *arg;
 };

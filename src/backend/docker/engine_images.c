@@ -200,6 +200,8 @@ int engine_image_build(struct engine *e, const struct engine_build *b, char ret_
 	ask_query(&a, "forcerm", "1");
 	if (b->pull)
 		ask_query(&a, "pull", "1");
+	if (b->no_cache)
+		ask_query(&a, "nocache", "1");
 	if (b->network)
 		ask_query(&a, "networkmode", b->network);
 	ask_object_query(&a, "buildargs", b->args);

@@ -10,6 +10,7 @@
 
 #include "backend/docker/answer.h"
 #include "backend/docker/image_groups.h"
+#include "backend/docker/image_python.h"
 #include "backend/docker/image_tar.h"
 #include "backend/docker/images.h"
 #include "backend/docker/init.h"
@@ -46,7 +47,7 @@ static const char *recipe_of(const char *ref)
 
 /* ---- the registry's way ------------------------------------------------------------------------------- */
 
-static int write_context(const struct image_row *row, int fd, struct brig_error *err)
+static int write_context(const struct image_row *row, const struct image_ask *ask, int fd, struct brig_error *err)
 {
 	AUTO_BUF text = BUF_INIT(64 * KiB);
 	struct tar tar;
@@ -55,6 +56,8 @@ static int write_context(const struct image_row *row, int fd, struct brig_error 
 	if (rc < 0)
 		return rc;
 	(void)buf_add(&text, row->dockerfile, *row->dockerfile_size);
+	if (image_takes_requirements(row->name))
+		image_python_install(ask->requirements, &text);
 	(void)buf_addf(&text, "\nCOPY --chown=0:0 %s %s\n", CONTEXT_INIT, DOCKER_INIT_PATH);
 	tar_data(&tar, "Dockerfile", 0644, buf_str(&text), text.len);
 	tar_data(&tar, CONTEXT_INIT, 0755, docker_init_bytes, docker_init_size);
@@ -71,7 +74,12 @@ static int build_from_registry(struct engine *e, const struct image_row *row, co
 	json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:s}", IMAGE_LABEL, row->name, IMAGE_LABEL_VERSION,
 				   BRIG_VERSION, IMAGE_LABEL_RECIPE, recipe_of(ref), IMAGE_LABEL_HOW, "registry",
 				   DOCKER_INIT_LABEL, docker_init_hash);
-	struct engine_build build = { .tag = ref, .labels = labels, .progress = ask->progress, .arg = ask->arg };
+	struct engine_build build = { .tag = ref,
+				      .labels = labels,
+				      .pull = ask->pull,
+				      .no_cache = ask->no_cache,
+				      .progress = ask->progress,
+				      .arg = ask->arg };
 	AUTO_FD context = tar_temporary(err);
 	int rc;
 
@@ -79,7 +87,7 @@ static int build_from_registry(struct engine *e, const struct image_row *row, co
 		return err_nomem(err);
 	if (context < 0)
 		return -err->code;
-	rc = write_context(row, context, err);
+	rc = write_context(row, ask, context, err);
 	if (rc < 0)
 		return rc;
 	build.context_fd = context;
@@ -124,6 +132,8 @@ static int build_from_host(struct engine *e, const struct image_row *row, const 
 	if (!files)
 		return err_nomem(err);
 	rc = image_group_collect(row->groups, files, err);
+	if (rc == 0 && image_takes_requirements(row->name))
+		rc = image_python_collect(ask->requirements, files, err);
 	if (rc < 0)
 		return rc;
 	image_say(ask, "%s: %zu files, %s of this host's own programs", row->name, image_files_count(files),
@@ -154,11 +164,11 @@ static int try_registry(struct engine *e, const struct image_row *row, const cha
 {
 	int rc;
 
-	if (ask->from == IMAGE_FROM_HOST || (ask->no_registry && *ask->no_registry))
+	if (ask->from == IMAGE_FROM_HOST || (!ask->pull && ask->no_registry && *ask->no_registry))
 		return 1;
 	image_say(ask, "%s: asking the engine for its base", row->name);
 	rc = build_from_registry(e, row, ref, ask, ret_id, err);
-	if (rc >= 0 || ask->from == IMAGE_FROM_REGISTRY)
+	if (rc >= 0 || ask->from == IMAGE_FROM_REGISTRY || ask->pull)
 		return rc;
 	if (ask->no_registry)
 		*ask->no_registry = true;
@@ -174,7 +184,7 @@ int image_build(struct engine *e, const struct image_row *row, const struct imag
 	char ref[IMAGE_REF_MAX];
 	int rc;
 
-	if (!image_reference(row->name, ref, sizeof(ref)))
+	if (!image_reference(row->name, ask->requirements, ref, sizeof(ref)))
 		return err_set(err, BRIG_E_INTERNAL, 0, "the name of image %s is too long", row->name);
 	image_say(ask, "%s: building %s on %s %s", row->name, ref, engine_about(e)->name, engine_about(e)->version);
 	rc = try_registry(e, row, ref, ask, ret_id, err);

@@ -89,8 +89,7 @@ static void gcc_version(char *dst, size_t size)
 		(void)str_copy(dst, size, dash + 1);
 }
 
-/* The pattern with its placeholder filled in. */
-static bool expand(const char *pattern, char *dst, size_t size)
+bool image_group_expand(const char *pattern, char *dst, size_t size)
 {
 	static const struct {
 		const char *word;
@@ -115,7 +114,7 @@ static int add_row(const struct file_row *row, struct image_files *f, struct bri
 	char pattern[2048];
 	int n;
 
-	if (!expand(row->pattern, pattern, sizeof(pattern)))
+	if (!image_group_expand(row->pattern, pattern, sizeof(pattern)))
 		return err_set(err, BRIG_E_INTERNAL, 0, "a pattern of the images is too long: %.100s", row->pattern);
 	n = image_files_add(f, pattern, row->except, err);
 	if (n == 0 && row->needed)

@@ -18,6 +18,8 @@ enum image_group {
 /* Everything of these groups that this host has, and what every image needs besides.  BRIG_E_REFUSED: something that
  * the image cannot do without is not installed here; err says what. */
 int image_group_collect(unsigned groups, struct image_files *f, struct brig_error *err);
+/* A pattern with its @python@ or @gcc@ filled in; false: there is no room. */
+bool image_group_expand(const char *pattern, char *dst, size_t size);
 /* The rows themselves, for the recipe's hash. */
 void image_group_hash(struct sha256 *h, unsigned groups);
 

@@ -11,6 +11,7 @@
 
 #include "backend/docker/answer.h"
 #include "backend/docker/image_groups.h"
+#include "backend/docker/image_python.h"
 #include "backend/docker/init.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -91,7 +92,7 @@ static void hash_text(struct sha256 *h, const char *text)
 }
 
 /* Everything that decides what is in the image, in 16 hex digits. */
-static void recipe(const struct image_row *row, char dst[17])
+static void recipe(const struct image_row *row, const struct setting_list *requirements, char dst[17])
 {
 	char hex[SHA256_HEX + 1];
 	uint8_t sum[SHA256_LEN];
@@ -103,18 +104,27 @@ static void recipe(const struct image_row *row, char dst[17])
 	hash_text(&h, docker_init_hash);
 	hash_text(&h, row->dockerfile_hash);
 	image_group_hash(&h, row->groups);
+	if (row->groups & GROUP_PYTHON)
+		image_python_hash(&h, requirements);
 	sha256_end(&h, sum);
 	(void)snprintf(dst, 17, "%.16s", hex_put(hex, sum, sizeof(sum)));
 }
 
-bool image_reference(const char *name, char *dst, size_t size)
+bool image_takes_requirements(const char *name)
+{
+	const struct image_row *row = image_row(name);
+
+	return row && row->groups & GROUP_PYTHON;
+}
+
+bool image_reference(const char *name, const struct setting_list *requirements, char *dst, size_t size)
 {
 	const struct image_row *row = image_row(name);
 	char hash[17];
 
 	if (!row)
 		return false;
-	recipe(row, hash);
+	recipe(row, requirements, hash);
 	return snprintf(dst, size, "brig/%s:%s-%s", name, BRIG_VERSION, hash) < (int)size;
 }
 
@@ -175,11 +185,12 @@ static const char *label_of(const json_t *image, const char *key)
 	return value ? value : "";
 }
 
-static void judge_own(const json_t *image, const struct image_row *row, struct image_found *f)
+static void judge_own(const json_t *image, const struct image_row *row, const struct setting_list *requirements,
+		      struct image_found *f)
 {
 	char hash[17];
 
-	recipe(row, hash);
+	recipe(row, requirements, hash);
 	if (!str_eq(label_of(image, IMAGE_LABEL), row->name) || !str_eq(label_of(image, IMAGE_LABEL_RECIPE), hash))
 		complain(f, "its labels are not those of brig's image: brig images build --rebuild %s", row->name);
 	if (!str_eq(label_of(image, DOCKER_INIT_LABEL), docker_init_hash))
@@ -213,8 +224,8 @@ static int bad_reference(const char *name, struct brig_error *err)
 		       answer_clean(clean, sizeof(clean), name));
 }
 
-static int look(struct engine *e, const char *ref, const struct image_row *row, struct image_found *ret,
-		json_t **ret_image, struct brig_error *err)
+static int look(struct engine *e, const char *ref, const struct image_row *row, const struct setting_list *requirements,
+		struct image_found *ret, json_t **ret_image, struct brig_error *err)
 {
 	json_t *image = NULL;
 	const char *id;
@@ -238,7 +249,7 @@ static int look(struct engine *e, const char *ref, const struct image_row *row, 
 	(void)answer_u64(image, "Size", &ret->bytes);
 	judge_any(image, ret);
 	if (row)
-		judge_own(image, row, ret);
+		judge_own(image, row, requirements, ret);
 	if (ret_image)
 		*ret_image = image;
 	else
@@ -246,15 +257,16 @@ static int look(struct engine *e, const char *ref, const struct image_row *row, 
 	return 0;
 }
 
-int image_look(struct engine *e, const char *name, bool foreign, struct image_found *ret, struct brig_error *err)
+int image_look(struct engine *e, const char *name, bool foreign, const struct setting_list *requirements,
+	       struct image_found *ret, struct brig_error *err)
 {
 	char ref[IMAGE_REF_MAX];
 
 	if (foreign)
-		return is_reference(name) ? look(e, name, NULL, ret, NULL, err) : bad_reference(name, err);
-	if (!image_reference(name, ref, sizeof(ref)))
+		return is_reference(name) ? look(e, name, NULL, NULL, ret, NULL, err) : bad_reference(name, err);
+	if (!image_reference(name, requirements, ref, sizeof(ref)))
 		return err_set(err, BRIG_E_USAGE, 0, "there is no image called '%s'", name);
-	return look(e, ref, image_row(name), ret, NULL, err);
+	return look(e, ref, image_row(name), requirements, ret, NULL, err);
 }
 
 /* ---- getting one ----------------------------------------------------------------------------------- */
@@ -287,6 +299,12 @@ static int build_lock(const struct image_row *row, const char *address)
 	return fd;
 }
 
+/* Who wants nothing of what is kept wants another image than the one that is there. */
+static bool must_build(const struct image_ask *ask)
+{
+	return ask->rebuild || ask->pull || ask->no_cache;
+}
+
 static int build_own(struct engine *e, const struct image_row *row, const struct image_ask *ask, const char *ref,
 		     char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
@@ -296,10 +314,10 @@ static int build_own(struct engine *e, const struct image_row *row, const struct
 
 	engine_set_deadline(e, clock_now_ns() + BUILD_CEILING);
 	lock = build_lock(row, engine_about(e)->address);
-	rc = look(e, ref, row, &found, NULL, err);
+	rc = look(e, ref, row, ask->requirements, &found, NULL, err);
 	if (rc < 0)
 		return rc;
-	if (found.state == IMAGE_GOOD && !ask->rebuild) { /* another brig was faster */
+	if (found.state == IMAGE_GOOD && !must_build(ask)) { /* another brig was faster */
 		(void)str_copy(ret_id, ENGINE_IMAGE_LEN + 1, found.id);
 		return 0;
 	}
@@ -307,7 +325,7 @@ static int build_own(struct engine *e, const struct image_row *row, const struct
 	rc = image_build(e, row, ask, ret_id, err);
 	if (rc < 0)
 		return rc;
-	rc = look(e, ret_id, row, &found, NULL, err);
+	rc = look(e, ret_id, row, ask->requirements, &found, NULL, err);
 	if (rc == 0 && found.state != IMAGE_GOOD)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the image just built for %s is not what was asked for: %s",
 			       row->name, found.state == IMAGE_MISSING ? "the engine has lost it" : found.complaint);
@@ -322,13 +340,13 @@ static int ensure_own(struct engine *e, const char *language, const struct image
 	struct image_found found;
 	int rc;
 
-	if (!name || !image_reference(name, ref, sizeof(ref)))
+	if (!name || !image_reference(name, ask->requirements, ref, sizeof(ref)))
 		return err_set(err, BRIG_E_REFUSED, 0, "the docker backend has no image for %s: set docker_image",
 			       language);
-	rc = look(e, ref, image_row(name), &found, NULL, err);
+	rc = look(e, ref, image_row(name), ask->requirements, &found, NULL, err);
 	if (rc < 0)
 		return rc;
-	if (found.state == IMAGE_GOOD && !ask->rebuild) {
+	if (found.state == IMAGE_GOOD && !must_build(ask)) {
 		(void)str_copy(ret_id, ENGINE_IMAGE_LEN + 1, found.id);
 		return 0;
 	}
@@ -350,7 +368,7 @@ static int ensure_foreign(struct engine *e, const struct image_ask *ask, bool *r
 
 	if (!is_reference(ask->image))
 		return bad_reference(ask->image, err);
-	rc = look(e, ask->image, NULL, &found, &image, err);
+	rc = look(e, ask->image, NULL, NULL, &found, &image, err);
 	if (rc < 0)
 		return rc;
 	if (found.state == IMAGE_MISSING)

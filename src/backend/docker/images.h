@@ -32,7 +32,10 @@ struct image_ask {
 	const char *image; /* docker_image; "" or NULL: the language's own */
 	bool may_build;    /* docker_build */
 	bool rebuild;      /* even if a good one is there */
+	bool pull;         /* fetch the base anew, from a registry or not at all */
+	bool no_cache;     /* take nothing that the engine kept of earlier builds */
 	enum image_from from;
+	const struct setting_list *requirements; /* docker_requirements; NULL: none */
 	engine_progress_fn progress; /* may be NULL */
 	void *arg;
 	bool *no_registry; /* set when none could be reached, and then not tried again; may be NULL */
@@ -54,8 +57,10 @@ const char *image_name(size_t i);
 const char *image_languages(size_t i); /* separated by spaces */
 /* The image of a language, or the image called so; NULL if there is none. */
 const char *image_of(const char *language_or_name);
-/* "brig/python:0.1.0-0123456789abcdef"; false if there is no such image. */
-bool image_reference(const char *name, char *dst, size_t size);
+/* "brig/python:0.1.0-0123456789abcdef"; false if there is no such image.  requirements: NULL for none. */
+bool image_reference(const char *name, const struct setting_list *requirements, char *dst, size_t size);
+/* Whether packages can be asked for in it. */
+bool image_takes_requirements(const char *name);
 
 /*
  * The id of an image that a cell of this language can be made from; builds or derives it where it must and may.
@@ -66,7 +71,8 @@ bool image_reference(const char *name, char *dst, size_t size);
 int image_ensure(struct engine *e, const char *language, const struct image_ask *ask, uint64_t deadline_ns,
 		 char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err);
 /* Looks at own image name, or (foreign) at any reference. */
-int image_look(struct engine *e, const char *name, bool foreign, struct image_found *ret, struct brig_error *err);
+int image_look(struct engine *e, const char *name, bool foreign, const struct setting_list *requirements,
+	       struct image_found *ret, struct brig_error *err);
 
 /* For the files of this folder. */
 struct image_row {
