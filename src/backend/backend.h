@@ -75,6 +75,9 @@ struct cell_entry {
 /* Called once per cell; negative stops the walk and is handed on. */
 typedef int (*cell_entry_fn)(void *arg, const struct cell_entry *entry);
 
+/* A file of the workspace, by its path below it, which the program chose. */
+typedef void (*backend_left_fn)(void *arg, const char *path, uint64_t size);
+
 /* What a pool of warm cells is to keep, until stop_fd turns readable. */
 struct backend_pool {
 	const struct plan *const *plans; /* one for each kind */
@@ -134,6 +137,9 @@ struct backend_ops {
 	/* After stop: what the program made of the plan's workspace or, with wants_view and none, left in its own (whole).
 	 * NULL: this backend cannot show one. */
 	int (*workspace)(struct cell *c, struct workspace_view *ret, struct brig_error *err);
+	/* After stop, of a run without a workspace and without wants_view: the first files that the program left in its own.
+	 * NULL: open_folder shows them, or nothing does. */
+	void (*left)(struct cell *c, backend_left_fn each, void *arg);
 	/* After create, once: the sockets of plan->egress, as one descriptor of loopback_offer(); the caller's to close.
 	 * NULL: it cannot be had. */
 	int (*listener)(struct cell *c, struct brig_error *err);

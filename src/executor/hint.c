@@ -77,7 +77,7 @@ static size_t go_name(const char *s, size_t len)
 
 /* ---- sentences ----------------------------------------------------------------------------------- */
 
-static void python_hint(const char *name, char *dst, size_t size)
+static void python_hint(const char *name, enum hint_place where, char *dst, size_t size)
 {
 	const char *package = name, *debian = NULL;
 	char usual[NAME_LEN_MAX + 16];
@@ -90,7 +90,14 @@ static void python_hint(const char *name, char *dst, size_t size)
 			package = packages[i].package;
 			debian = packages[i].debian;
 		}
-	if (!package)
+	if (where == HINT_IMAGE && package)
+		(void)snprintf(dst, size,
+			       "module '%s' is missing in the image: docker_requirements: [%s] in the policy puts it there, or "
+			       "use --packages %s with backend native",
+			       name, package, package);
+	else if (where == HINT_IMAGE)
+		(void)snprintf(dst, size, "module '%s' is missing in the image: use a docker_image that has it", name);
+	else if (!package)
 		(void)snprintf(dst, size, "module '%s' is missing: install the Debian package %s on the host", name,
 			       debian);
 	else
@@ -100,9 +107,15 @@ static void python_hint(const char *name, char *dst, size_t size)
 			       name, package, debian ? debian : usual);
 }
 
-static void plain_hint(const char *name, char *dst, size_t size)
+static void plain_hint(const char *name, enum hint_place where, char *dst, size_t size)
 {
-	(void)snprintf(dst, size, "package '%s' is missing: --packages %s installs it", name, name);
+	if (where == HINT_IMAGE)
+		(void)snprintf(dst, size,
+			       "package '%s' is missing in the image: use --packages %s with backend native, or a "
+			       "docker_image that has it",
+			       name, name);
+	else
+		(void)snprintf(dst, size, "package '%s' is missing: --packages %s installs it", name, name);
 }
 
 /* ---- forms of words ------------------------------------------------------------------------------ */
@@ -110,7 +123,7 @@ static void plain_hint(const char *name, char *dst, size_t size)
 static const struct form {
 	const char *words;
 	size_t (*name)(const char *s, size_t len); /* its length; 0: this is none */
-	void (*hint)(const char *name, char *dst, size_t size);
+	void (*hint)(const char *name, enum hint_place where, char *dst, size_t size);
 } forms[] = {
 	{ "ModuleNotFoundError: No module named '", python_name, python_hint },
 	{ "Cannot find module '", node_name, plain_hint },
@@ -130,7 +143,7 @@ static const char *last_behind(const char *text, size_t len, const char *words)
 	return found;
 }
 
-void hint_find(const char *tail, size_t len, char *dst, size_t size)
+void hint_find(const char *tail, size_t len, enum hint_place where, char *dst, size_t size)
 {
 	const char *last = NULL;
 
@@ -145,6 +158,6 @@ void hint_find(const char *tail, size_t len, char *dst, size_t size)
 		last = at;
 		memcpy(name, at, n);
 		name[n] = '\0';
-		forms[i].hint(name, dst, size);
+		forms[i].hint(name, where, dst, size);
 	}
 }

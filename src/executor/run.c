@@ -542,7 +542,8 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 			break;
 	}
 	if (ret->verdict == VERDICT_error)
-		hint_find(r->recording.rec.err.tail, r->recording.rec.err.tail_len, ret->hint, sizeof(ret->hint));
+		hint_find(r->recording.rec.err.tail, r->recording.rec.err.tail_len,
+			  r->prepared.brings_runtimes ? HINT_IMAGE : HINT_HOST, ret->hint, sizeof(ret->hint));
 	inspect_cancel(r->inspection);
 	packages_release(&r->packages);
 	certificates_release(&r->certificates);

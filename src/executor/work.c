@@ -342,14 +342,22 @@ static void warn_of_unmatched(struct stage *s, const bool *matched)
 			result_warn(s->result, "the program left no file that matches '%.200s'", req->artifacts[i]);
 }
 
+static void note_one(void *arg, const char *path, uint64_t size)
+{
+	workspace_left_one(arg, path, size);
+}
+
 /* With the cell dead.  Only names that can be had by a look into the workspace: nothing is waited for or read. */
 static void note_left(struct stage *s)
 {
 	const char *ours[OURS_MAX];
+	struct left_ask ask = { .ours = ours, .n_ours = our_names(s, ours), .ret = &s->result->left };
 	AUTO_FD dir = s->backend->open_folder && !s->plan->workspace ? s->backend->open_folder(s->cell, "") : -1;
 
 	if (dir >= 0)
-		workspace_left(dir, ours, our_names(s, ours), &s->result->left);
+		workspace_left(dir, &ask);
+	else if (s->backend->left && !s->plan->workspace)
+		s->backend->left(s->cell, note_one, &ask);
 }
 
 static int fetch_artifacts(struct stage *s, const struct workspace_view *view)

@@ -284,37 +284,56 @@ int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, 
 #define LEFT_MAX     20   /* that are named */
 #define LEFT_ENTRIES 1000 /* that are looked at: the line is a reminder, no inventory */
 
-struct leavings {
-	const char *const *ours;
-	size_t n_ours;
-	struct artifacts *ret;
-};
+static bool is_passed_over(const struct left_ask *ask, const char *path, const char *name)
+{
+	for (size_t i = 0; i < ask->n_ours; i++)
+		if (str_eq(path, ask->ours[i]))
+			return true;
+	return *name == '.' || is_tool_cache(path);
+}
+
+static bool add_left(const struct left_ask *ask, const char *path, uint64_t size)
+{
+	struct artifact one = { .path = (char *)(uintptr_t)path, .size = size };
+
+	if (ask->ret->n < LEFT_MAX)
+		return artifacts_add(ask->ret, &one);
+	ask->ret->dropped++;
+	return true;
+}
 
 static enum walk_next consider_left(void *arg, const struct walk_entry *e)
 {
-	const struct leavings *l = arg;
-	struct artifact one = { .path = (char *)(uintptr_t)e->path, .size = (uint64_t)e->st->st_size };
+	const struct left_ask *ask = arg;
 
-	for (size_t i = 0; i < l->n_ours; i++)
-		if (str_eq(e->path, l->ours[i]))
-			return WALK_SKIP;
-	if (*e->name == '.' || is_tool_cache(e->path))
+	if (is_passed_over(ask, e->path, e->name))
 		return WALK_SKIP;
-	if (!S_ISREG(e->st->st_mode))
-		return WALK_ON;
-	if (l->ret->n >= LEFT_MAX)
-		l->ret->dropped++;
-	else if (!artifacts_add(l->ret, &one))
+	if (S_ISREG(e->st->st_mode) && !add_left(ask, e->path, (uint64_t)e->st->st_size))
 		return WALK_STOP;
 	return WALK_ON;
 }
 
-void workspace_left(int dir, const char *const *ours, size_t n_ours, struct artifacts *ret)
+void workspace_left(int dir, const struct left_ask *ask)
 {
 	const struct walk_caps caps = { .entries = LEFT_ENTRIES };
-	struct leavings l = { .ours = ours, .n_ours = n_ours, .ret = ret };
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct walk_outcome out;
 
-	(void)walk_tree(dir, &caps, consider_left, &l, &out, &err);
+	(void)walk_tree(dir, &caps, consider_left, (void *)(uintptr_t)ask, &out, &err);
+}
+
+void workspace_left_one(const struct left_ask *ask, const char *path, uint64_t size)
+{
+	char part[WALK_PATH_MAX];
+	const char *at = path, *slash;
+
+	do {
+		slash = strchr(at, '/');
+		if (snprintf(part, sizeof(part), "%.*s", slash ? (int)(slash - path) : (int)strlen(path), path) >=
+			    (int)sizeof(part) ||
+		    is_passed_over(ask, part, at))
+			return;
+		at = slash ? slash + 1 : NULL;
+	} while (at);
+	(void)add_left(ask, path, size);
 }

@@ -87,7 +87,14 @@ struct artifacts_ask {
 int workspace_artifacts(const struct artifacts_ask *ask, struct artifacts *ret, struct brig_error *err);
 
 /* Names files in the workspace of a run that nobody asked for any of: the first few, and in dropped how many more. */
-void workspace_left(int dir, const char *const *ours, size_t n_ours, struct artifacts *ret);
+struct left_ask {
+	const char *const *ours;
+	size_t n_ours;
+	struct artifacts *ret;
+};
+void workspace_left(int dir, const struct left_ask *ask);
+/* The same for one file that a backend names; what is in a folder that would not be entered is passed over. */
+void workspace_left_one(const struct left_ask *ask, const char *path, uint64_t size);
 
 /* ---- changesets: what runs left in the state folder ----------------------------------------------- */
 

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (size)
 		memcpy(copy, data, size);
-	hint_find(copy, size, hint, sizeof(hint));
+	hint_find(copy, size, size % 2 ? HINT_HOST : HINT_IMAGE, hint, sizeof(hint));
 	for (const char *c = hint; *c; c++)
 		if (!isprint((unsigned char)*c))
 			abort();

@@ -450,6 +450,37 @@ static void bodies_are_checked(void **state)
 	assert_false(wire_get_exit(data + WIRE_PREFIX, o.len - WIRE_PREFIX, &e2));
 }
 
+static void a_list_of_files_is_what_was_put_or_nothing(void **state)
+{
+	char data[64];
+	const char *at = data, *path;
+	size_t len = wire_left_encode(7, "a/b.txt", data, sizeof(data)), all;
+	uint64_t size;
+
+	(void)state;
+	len += wire_left_encode(1ULL << 40, "c", data + len, sizeof(data) - len);
+	assert_int_equal(wire_left_encode(1, "a name for which there is no room any more, none at all", data + len, sizeof(data) - len), 0);
+	all = len;
+	assert_true(wire_left_next(&at, &len, &size, &path));
+	assert_string_equal(path, "a/b.txt");
+	assert_int_equal(size, 7);
+	assert_true(wire_left_next(&at, &len, &size, &path));
+	assert_string_equal(path, "c");
+	assert_true(size == 1ULL << 40);
+	assert_false(wire_left_next(&at, &len, &size, &path));
+	for (size_t cut = 0; cut < 16; cut++) { /* within the first */
+		at = data;
+		len = cut;
+		assert_false(wire_left_next(&at, &len, &size, &path));
+	}
+	for (const char *const *bad = (const char *const[]){ "/a/b.tx", "../b.tx", "a//b.tx", NULL }; *bad; bad++) {
+		memcpy(data + 8, *bad, 8);
+		at = data;
+		len = all;
+		assert_false(wire_left_next(&at, &len, &size, &path));
+	}
+}
+
 static void a_full_section_says_so(void **state)
 {
 	char data[40];
@@ -482,6 +513,7 @@ int main(void)
 		cmocka_unit_test(nothing_comes_behind_the_end),
 		cmocka_unit_test(bodies_are_checked),
 		cmocka_unit_test(a_full_section_says_so),
+		cmocka_unit_test(a_list_of_files_is_what_was_put_or_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static const char *hint(const char *text)
 {
 	static char dst[512];
 
-	hint_find(text, strlen(text), dst, sizeof(dst));
+	hint_find(text, strlen(text), HINT_HOST, dst, sizeof(dst));
 	return dst;
 }
 
@@ -68,11 +68,32 @@ static void test_texts_that_name_none(void **state)
 			fail_msg("%s: '%s'", texts[i], hint(texts[i]));
 }
 
+/* An image is not mended by --packages, nor by what is installed on the host. */
+static void test_in_an_image(void **state)
+{
+	static const struct {
+		const char *text, *part;
+	} rows[] = {
+		{ "ModuleNotFoundError: No module named 'cv2'\n", "docker_requirements: [opencv-python] in the policy" },
+		{ "ModuleNotFoundError: No module named 'tkinter'\n", "docker_image that has it" },
+		{ "Error: Cannot find module 'express'\n", "--packages express with backend native" },
+	};
+	char dst[512];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		hint_find(rows[i].text, strlen(rows[i].text), HINT_IMAGE, dst, sizeof(dst));
+		if (!strstr(dst, rows[i].part))
+			fail_msg("%s: '%s'", rows[i].text, dst);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_missing_packages),
 		cmocka_unit_test(test_texts_that_name_none),
+		cmocka_unit_test(test_in_an_image),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

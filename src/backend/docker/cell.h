@@ -103,6 +103,7 @@ struct cell {
 	uint64_t output_size, output_got;
 	int output; /* memory file with the output; FD_NONE */
 	struct tree_in tree;
+	struct buf left; /* the list of WIRE_LEFT */
 	struct facts early, late;
 	char piece[32 * KiB];  /* of the stream, as it is read */
 	char first_words[200]; /* on stderr of a container whose init did not speak */
@@ -170,6 +171,10 @@ void project_release(struct cell *c);
 struct pack_caps tree_caps(const struct cell *c);
 bool tree_take(struct cell *c, const char *body, size_t len);
 bool tree_take_end(struct cell *c, const char *body, size_t len);
+/* Names of files that a program leaves in a workspace that nobody asked back. */
+bool left_wanted(const struct cell *c);
+bool left_take(struct cell *c, const char *body, size_t len);
+void docker_left(struct cell *c, backend_left_fn each, void *arg);
 int docker_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err);
 
 /* pump.c: everything that flows. */

@@ -103,6 +103,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 		return NULL;
 	c->host = h;
 	c->plan = plan;
+	c->left = (struct buf)BUF_INIT(WIRE_LEFT_BYTES);
 	c->out.read = c->out.write = c->err.read = c->err.write = FD_NONE;
 	c->in_read = c->in_write = c->poll = c->output = c->tree.fd = FD_NONE;
 	c->memory = c->cpu = c->pids = c->pool = c->profile = FD_NONE;
@@ -123,6 +124,7 @@ static int docker_destroy(struct cell *c, char *leftovers, size_t size)
 	stats_close(c);
 	pump_close(c);
 	project_release(c);
+	buf_release(&c->left);
 	fd_closep(&c->tree.fd);
 	fd_closep(&c->profile);
 	json_decref(c->asked);
@@ -284,6 +286,7 @@ const struct backend_ops docker_backend = {
 	.listener = docker_listener,
 	.certificates = CERTIFICATES_PATH,
 	.workspace = docker_workspace,
+	.left = docker_left,
 	.list = owner_list,
 	.reap = owner_reap,
 	.pool = pool_serve,

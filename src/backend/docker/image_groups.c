@@ -187,6 +187,8 @@ int image_group_collect(unsigned groups, struct image_files *f, struct brig_erro
 	for (size_t i = 0; i < ARRAY_LEN(rows) && rc == 0; i++)
 		if (rows[i].group & groups)
 			rc = add_row(&rows[i], f, err);
+	if (rc == 0 && groups & GROUP_PYTHON) /* as in a native cell, whatever the distribution calls it */
+		rc = image_files_put_link(f, "/usr/bin/python", "python3", err);
 	if (rc == 0 && groups & GROUP_NODE)
 		rc = add_esbuild(f, err);
 	return rc;

@@ -19,7 +19,7 @@
 
 #define BUILD_CEILING (30 * 60 * NS_PER_SEC)
 #define LOCK_PAUSE_MS 50
-#define RECIPE_FORMAT "1" /* changes when the same rows give other files */
+#define RECIPE_FORMAT "2" /* changes when the same rows give other files */
 
 #define DECLARE(file)                              \
 	extern const unsigned char file##_bytes[]; \

@@ -94,7 +94,7 @@ static void fill_job(const struct cell *c, struct wire_job *j)
 		   (plan->may_degrade & PROT_BIT(PROT_landlock) ? WIRE_WITHOUT_LANDLOCK : 0) |
 		   (c->project.data ? WIRE_PROJECT : 0) |
 		   (plan->workspace && plan->workspace->read_only ? WIRE_READ_ONLY : 0) |
-		   (plan->wants_view ? WIRE_RETURN : 0);
+		   (plan->wants_view ? WIRE_RETURN : 0) | (left_wanted(c) ? WIRE_NAME_LEFT : 0);
 	j->tree_entries = tree_caps(c).entries;
 	j->tree_bytes = tree_caps(c).bytes;
 	j->room_bytes = c->project.room;
@@ -343,6 +343,8 @@ static bool take_frame(struct cell *c, unsigned type, const char *body, size_t l
 		return !head && tree_take(c, body, len);
 	case WIRE_TREE_END:
 		return !head && tree_take_end(c, body, len);
+	case WIRE_LEFT:
+		return !head && left_take(c, body, len);
 	case WIRE_END:
 		c->final = c->reader.state == WIRE_DONE;
 		return true;

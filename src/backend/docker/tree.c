@@ -139,3 +139,25 @@ int docker_workspace(struct cell *c, struct workspace_view *ret, struct brig_err
 	*ret = (struct workspace_view){ .fd = fd_move(&dir), .whole = true, .in_part = in_part };
 	return 0;
 }
+
+/* ---- names of what is left ------------------------------------------------------------------------------- */
+
+bool left_wanted(const struct cell *c)
+{
+	return !c->plan->workspace && !c->plan->wants_view && str_eq(c->plan->step, "run");
+}
+
+bool left_take(struct cell *c, const char *body, size_t len)
+{
+	return left_wanted(c) && buf_add(&c->left, body, len) == len;
+}
+
+void docker_left(struct cell *c, backend_left_fn each, void *arg)
+{
+	const char *data = c->left.data, *path;
+	size_t len = c->left.len;
+	uint64_t size;
+
+	while (wire_left_next(&data, &len, &size, &path))
+		each(arg, path, size);
+}

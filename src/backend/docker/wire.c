@@ -349,6 +349,30 @@ bool wire_get_number(const char *body, size_t len, uint64_t *ret)
 	return true;
 }
 
+size_t wire_left_encode(uint64_t size, const char *path, char *dst, size_t room)
+{
+	size_t len = strlen(path) + 1;
+
+	if (len + 8 > room)
+		return 0;
+	put_number(dst, size, 8);
+	memcpy(dst + 8, path, len);
+	return len + 8;
+}
+
+bool wire_left_next(const char **data, size_t *len, uint64_t *ret_size, const char **ret_path)
+{
+	const char *path = *data + 8, *end = *len > 8 ? memchr(path, '\0', *len - 8) : NULL;
+
+	if (!end || !beneath_is_path(path, (size_t)(end - path)))
+		return false;
+	*ret_size = get_number(*data, 8);
+	*ret_path = path;
+	*len -= (size_t)(end + 1 - *data);
+	*data = end + 1;
+	return true;
+}
+
 void wire_put_fact(struct wire_out *o, const struct wire_fact *f)
 {
 	char body[1024] = "";

@@ -39,6 +39,8 @@
 #define WIRE_HIDDEN_MAX 4096
 #define WIRE_PATH_MAX   1024
 #define WIRE_BODY_MAX   (32 * KiB) /* of one message or frame */
+#define WIRE_LEFT_FILES 1000       /* that are looked at for it */
+#define WIRE_LEFT_BYTES (48 * KiB) /* of the whole list */
 #define WIRE_PREFIX     8          /* {type, 0, 0, 0, length} of a message or frame; numbers are little endian */
 
 /* ---- the job ------------------------------------------------------------------------------------ */
@@ -51,7 +53,8 @@ enum wire_flag {
 	WIRE_PROJECT = 1 << 4,          /* a project comes before the files */
 	WIRE_READ_ONLY = 1 << 5,        /* the program may not change its workspace */
 	WIRE_RETURN = 1 << 6,           /* send the workspace back at the end */
-	WIRE_FLAGS = (1 << 7) - 1,
+	WIRE_NAME_LEFT = 1 << 7,        /* name the files that are in it at the end */
+	WIRE_FLAGS = (1 << 8) - 1,
 };
 
 enum wire_place { WIRE_IN_WORKSPACE, WIRE_IN_TMP, WIRE_PLACES };
@@ -115,6 +118,7 @@ enum wire_frame {
 	WIRE_DATA,
 	WIRE_TREE,     /* a piece of the workspace as a stream of files/pack.h */
 	WIRE_TREE_END, /* u64: 0, or the errno that ended it early */
+	WIRE_LEFT,     /* a piece of the list of files: of each a u64, its size, and its path with a NUL */
 	WIRE_FRAMES
 };
 
@@ -178,6 +182,11 @@ bool wire_get_spaces(const char *body, size_t len, struct wire_spaces *ret);
 bool wire_get_exit(const char *body, size_t len, struct wire_exit *ret);
 bool wire_get_number(const char *body, size_t len, uint64_t *ret);
 bool wire_get_fact(const char *body, size_t len, struct wire_fact *ret);
+
+/* One file of the list of WIRE_LEFT, as bytes; 0: there is no room for it. */
+size_t wire_left_encode(uint64_t size, const char *path, char *dst, size_t room);
+/* The next one; false: there is none, or what is there makes no sense. */
+bool wire_left_next(const char **data, size_t *len, uint64_t *ret_size, const char **ret_path);
 
 /* ---- what a program writes, up to a key --------------------------------------------------------- */
 

@@ -98,6 +98,8 @@ static void say_end(struct inside *in, const struct wire_exit *how)
 		send_output(in);
 	if (in->job.flags & WIRE_RETURN)
 		tree_send(in);
+	if (in->job.flags & WIRE_NAME_LEFT)
+		tree_name_left(in);
 	wire_put(&in->out, WIRE_END, NULL, 0);
 	speak(in);
 }

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 
 #include "backend/docker/init/inside.h"
@@ -177,9 +179,21 @@ static int add_image_dirs(struct payload *p)
 	return n < 0 ? -errno : 0;
 }
 
+/*
+ * Pseudo-terminals of the container's own, as in a native cell; the filter refuses the same requests to them.  How many
+ * there may be a native cell's mount says, and no engine's does, so code that is held strictly has none.
+ */
+static void add_ptys(struct payload *p)
+{
+	struct statfs fs;
+
+	if (p->in->job.flags & WIRE_STRICT || statfs("/dev/pts", &fs) < 0 || fs.f_type != DEVPTS_SUPER_MAGIC)
+		return;
+	add_rule(p, "/dev/pts", LANDLOCK_READ | LANDLOCK_WRITE_FILE | LANDLOCK_IOCTL);
+}
+
 static int apply_landlock(struct payload *p)
 {
-	/* Those of a native cell; the engine has pseudo-terminals besides. */
 	static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom" };
 	bool exec = p->in->job.flags & WIRE_WORKSPACE_EXEC;
 	int rc;
@@ -195,6 +209,7 @@ static int apply_landlock(struct payload *p)
 	add_rule(p, "/proc", LANDLOCK_READ);
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
 		add_rule(p, devices[i], LANDLOCK_READ | LANDLOCK_WRITE_FILE);
+	add_ptys(p);
 	for (size_t i = 0; i < PLACE_COUNT; i++) {
 		bool sealed = i == 0 && p->in->job.flags & WIRE_READ_ONLY;
 

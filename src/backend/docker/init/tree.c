@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 
 #include "backend/docker/init/inside.h"
+#include "base/fd.h"
 #include "files/pack.h"
+#include "files/walk.h"
 
 int tree_take(struct inside *in)
 {
@@ -39,7 +41,7 @@ static int pack(const struct inside *in, int out)
 	return err.sys ? err.sys : ENOMEM;
 }
 
-static void pass_on(int from)
+static void pass_on(int from, enum wire_frame type)
 {
 	static char piece[WIRE_BODY_MAX];
 	ssize_t n;
@@ -49,7 +51,7 @@ static void pass_on(int from)
 
 		if (n < 0)
 			continue;
-		wire_prefix(prefix, WIRE_TREE, (uint32_t)n);
+		wire_prefix(prefix, type, (uint32_t)n);
 		speak_bytes(STDERR_FILENO, prefix, sizeof(prefix));
 		speak_bytes(STDERR_FILENO, piece, (size_t)n);
 	}
@@ -65,26 +67,68 @@ static int await_child(pid_t pid)
 	return info.si_code == CLD_EXITED ? info.si_status : ENOMEM;
 }
 
-void tree_send(struct inside *in)
+/* What a child says of the workspace, in frames of a type.  The errno of its end, or of ours. */
+static int send_by_child(struct inside *in, int (*child)(const struct inside *in, int out), enum wire_frame type)
 {
 	int ends[2], rc;
 	long pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0) {
-		wire_put_number(&in->out, WIRE_TREE_END, (uint64_t)errno);
-		return;
-	}
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return errno;
 	pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (pid == 0) {
 		(void)close(ends[0]);
-		end(pack(in, ends[1]));
+		end(child(in, ends[1]));
 	}
 	rc = errno;
 	(void)close(ends[1]);
 	if (pid > 0) {
-		pass_on(ends[0]);
+		pass_on(ends[0], type);
 		rc = await_child((pid_t)pid);
 	}
 	(void)close(ends[0]);
-	wire_put_number(&in->out, WIRE_TREE_END, (uint64_t)rc);
+	return rc;
+}
+
+void tree_send(struct inside *in)
+{
+	wire_put_number(&in->out, WIRE_TREE_END, (uint64_t)send_by_child(in, pack, WIRE_TREE));
+}
+
+/* ---- names of what is left ------------------------------------------------------------------------------- */
+
+struct list {
+	size_t len;
+	char data[WIRE_LEFT_BYTES];
+};
+
+static enum walk_next name_one(void *arg, const struct walk_entry *e)
+{
+	struct list *l = arg;
+	size_t n;
+
+	if (*e->name == '.')
+		return WALK_SKIP; /* nobody is told of these */
+	if (!S_ISREG(e->st->st_mode))
+		return WALK_ON;
+	n = wire_left_encode((uint64_t)e->st->st_size, e->path, l->data + l->len, sizeof(l->data) - l->len);
+	l->len += n;
+	return n ? WALK_ON : WALK_STOP;
+}
+
+static int name_all(const struct inside *in, int out)
+{
+	const struct walk_caps caps = { .entries = WIRE_LEFT_FILES };
+	static struct list list;
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct walk_outcome seen;
+
+	(void)walk_tree(in->place[0], &caps, name_one, &list, &seen, &err);
+	return fd_write_all(out, list.data, list.len) < 0 ? EIO : 0;
+}
+
+/* A reminder, no inventory: what cannot be named is not. */
+void tree_name_left(struct inside *in)
+{
+	(void)send_by_child(in, name_all, WIRE_LEFT);
 }
