@@ -201,11 +201,13 @@ static int prefer_variant(const struct subject *s, const char *source, const str
 	const struct brig_request *req = s->req;
 	const struct language *variant;
 
-	if (place->in_image || *place->set->rootfs || req->kind != BRIG_KIND_CODE ||
+	/* Our own images have it; what those of others have nobody knows. */
+	if (*place->set->rootfs || (place->in_image && *place->set->docker_image) || req->kind != BRIG_KIND_CODE ||
 	    !lang_is_open(s->lang, req->language, req->code, req->code_len))
 		return -ENOENT;
 	variant = lang_by_name(s->lang->preferred_variant);
-	return lang_command_make(variant, &variant->run, source, ret, NULL);
+	return place->in_image ? lang_command_make_in_image(variant, &variant->run, source, ret, NULL)
+			       : lang_command_make(variant, &variant->run, source, ret, NULL);
 }
 
 int subject_command(const struct subject *s, const struct lang_step *step, const char *source,
