@@ -325,6 +325,7 @@ static void test_guard_blocks_intent(void **state)
 		"d=$1; rm -rf \"$d\"/*",
 		"for f in $(ls -d /*); do rm -rf $f; done",
 		"shred -n 3 /dev/sda",
+		"dd if=/dev/zero",
 		"dd if=/dev/zero of=big.bin",
 		"grep -r password /etc",
 		"tar czf x.tgz /home",

@@ -488,6 +488,37 @@ static void test_image_and_backend(void **state)
 	}
 }
 
+/* The words of policies for other sandboxes, all in one file. */
+static void test_words_of_others(void **state)
+{
+	static const struct {
+		const char *key, *value;
+	} rows[] = {
+		{ "enable_sandbox", "true" },     { "docker_image", "python:3.11-slim" }, { "network_mode", "none" },
+		{ "read_only", "true" },          { "security_opt", "[no-new-privileges]" }, { "cap_drop", "[ALL]" },
+		{ "mem_limit", "512m" },          { "cpu_quota_percent", "50%" },         { "execution_timeout_ms", "45s" },
+	};
+	struct policy *p = must_load_text("security:\n"
+					  "  enable_sandbox: true\n"
+					  "  docker_image: \"python:3.11-slim\"\n"
+					  "  network_enabled: false\n"
+					  "  readonly_rootfs: true\n"
+					  "  no_new_privileges: true\n"
+					  "  drop_all_capabilities: true\n"
+					  "  memory_limit: \"512m\"\n"
+					  "  cpu_quota: 50000\n"
+					  "resources:\n"
+					  "  timeout: 45\n");
+
+	(void)state;
+	must_resolve(p, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_value(rows[i].key, rows[i].value);
+		assert_int_equal(resolved.origin[key_named(rows[i].key)].layer, LAYER_FILE);
+	}
+	policy_free(p);
+}
+
 static void test_sample_file(void **state)
 {
 	const char *root = getenv("TEST_SOURCE_ROOT");
@@ -536,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_maxima_of_a_file),
 		cmocka_unit_test(test_degraded_without_a_file),
 		cmocka_unit_test(test_image_and_backend),
+		cmocka_unit_test(test_words_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
