@@ -15,19 +15,26 @@ struct completions_values {
 	char none; /* no option */
 };
 
-/* Values with few choices, by what the help calls them. */
+/* Values with few choices, by the option, or by what its help calls them. */
 static const struct {
+	const char *option; /* NULL: any */
 	const char *value, *choices;
 } choices[] = {
-	{ "LEVEL", "untrusted unknown trusted" },
-	{ "MODE", "ro cow rw" },
-	{ "LANGUAGE", "python javascript typescript go shell bash c" },
+	{ "inspect", "LEVEL", "off report guard strict" },
+	{ "trust", "LEVEL", "untrusted unknown trusted" },
+	{ "backend", "NAME", "auto native docker direct" },
+	{ "preset", "NAME", "standard strict" },
+	{ "kind", "KIND", "code command path" },
+	{ "from", "WHAT", "registry host" },
+	{ NULL, "MODE", "ro cow rw" },
+	{ NULL, "LANGUAGE",
+	  "python javascript typescript go shell bash c cpp rust java perl ruby lua php r" },
 };
 
 static const char *choices_of(const struct option_row *o)
 {
 	for (size_t i = 0; o->value && o->kind != OPTION_FIXED_WISH && i < ARRAY_LEN(choices); i++)
-		if (str_eq(o->value, choices[i].value))
+		if (str_eq(o->value, choices[i].value) && (!choices[i].option || str_eq(o->name, choices[i].option)))
 			return choices[i].choices;
 	return NULL;
 }
