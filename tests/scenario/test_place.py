@@ -130,7 +130,7 @@ SAMPLES = {
 	"perl": ("perl", 'my @v = (1, 2); print "sum ", $v[0] + $v[1], "\\n";\n'),
 	"ruby": ("ruby", 'puts "sum #{[1, 2].sum}"\n'),
 	"lua": ("lua5.4", 'local v = {1, 2}\nprint("sum " .. v[1] + v[2])\n'),
-	"php": ("php", '<?php echo "sum ", array_sum([1, 2]), "\\n";\n'),
+	"php": ("php", '<?php echo ctype_digit("12") ? "sum " : "no ", array_sum([1, 2]), "\\n";\n'),
 	"java": ("java", 'public class Anything { public static void main(String[] a) { System.out.println("sum " + (1 + 2)); } }\n'),
 	"rust": ("rustc", 'fn main() { println!("sum {}", vec![1, 2].iter().sum::<i32>()); }\n'),
 	"r": ("Rscript", 'cat("sum", sum(c(1, 2)), "\\n", sep = " ")\n'),

@@ -15,7 +15,7 @@
 
 #define SYSTEM_DIRS_MAX    40
 #define EXTRA_BINDS_MAX    8
-#define ETC_DIRS_MAX       8
+#define ETC_DIRS_MAX       20
 #define CERTIFICATES_PATH  "/run/brig/ca-certificates.crt" /* in the cell */
 #define LANDLOCK_RULES_MAX (SYSTEM_DIRS_MAX + 8)
 

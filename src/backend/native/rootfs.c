@@ -31,10 +31,17 @@
 
 /*
  * What of the host's /etc programs below /usr cannot do without, where it is: Debian's /usr/bin/cc, awk ... lead through
- * the first; a Java without its security settings, and an R without its paths, does not start.
+ * the first; a Java without its security settings, and an R without its paths, does not start; a PHP without the list of
+ * its modules lacks most of its library; and whatever draws text asks for fonts.  Of PHP's, not what its servers have.
  */
-static const char *const etc_dirs[] = { "alternatives",    "java-11-openjdk", "java-17-openjdk",
-					"java-21-openjdk", "java-25-openjdk", "R" };
+static const char *const etc_dirs[] = {
+	"alternatives",        "java-11-openjdk",        "java-17-openjdk",
+	"java-21-openjdk",     "java-25-openjdk",        "R",
+	"fonts",               "php/7.4/cli/conf.d",     "php/7.4/mods-available",
+	"php/8.1/cli/conf.d",  "php/8.1/mods-available", "php/8.2/cli/conf.d",
+	"php/8.2/mods-available", "php/8.3/cli/conf.d",  "php/8.3/mods-available",
+	"php/8.4/cli/conf.d",  "php/8.4/mods-available",
+};
 _Static_assert(ARRAY_LEN(etc_dirs) <= ETC_DIRS_MAX, "room for each");
 
 /*
@@ -137,6 +144,22 @@ static int copy_ld_cache(int etc, int source)
 	return n < 0 ? -errno : 0;
 }
 
+/* A folder and those above it that are not there yet. */
+static int make_folders(int at, const char *path)
+{
+	char part[64];
+
+	for (const char *end = path; *end; end++) {
+		if (end[1] != '/' && end[1] != '\0')
+			continue;
+		memcpy(part, path, (size_t)(end + 1 - path));
+		part[end + 1 - path] = '\0';
+		if (mkdirat(at, part, 0755) < 0 && errno != EEXIST)
+			return -errno;
+	}
+	return 0;
+}
+
 static int show_etc_dirs(struct cell_build *b, int etc)
 {
 	int rc = 0;
@@ -144,9 +167,9 @@ static int show_etc_dirs(struct cell_build *b, int etc)
 	for (size_t i = 0; i < ARRAY_LEN(etc_dirs) && rc == 0; i++) {
 		if (b->etc_tree[i] < 0)
 			continue;
-		if (mkdirat(etc, etc_dirs[i], 0755) < 0)
-			return -errno;
-		rc = mount_attach(b->etc_tree[i], etc, etc_dirs[i]);
+		rc = make_folders(etc, etc_dirs[i]);
+		if (rc == 0)
+			rc = mount_attach(b->etc_tree[i], etc, etc_dirs[i]);
 	}
 	return rc;
 }
