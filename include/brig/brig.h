@@ -448,9 +448,9 @@ struct brig_images {
 	const char *const *requirements;
 	size_t n_requirements;
 };
-#define BRIG_IMAGES_INIT                                                                 \
-	{                                                                                \
-		sizeof(struct brig_images), NULL, NULL, 0, NULL, NULL, 0, 0, 0, NULL, 0  \
+#define BRIG_IMAGES_INIT                                                                \
+	{                                                                               \
+		sizeof(struct brig_images), NULL, NULL, 0, NULL, NULL, 0, 0, 0, NULL, 0 \
 	}
 
 /*

@@ -188,9 +188,10 @@ static int build_wanted(struct session *s)
 	if (rc == 0 && s->opts.image && !image_of(s->opts.image))
 		rc = no_such_image(s);
 	if (rc == 0 && ask.pull && ask.from == IMAGE_FROM_HOST)
-		rc = err_set(s->err, BRIG_E_USAGE, 0,
-			     "a base can be fetched from a registry only, and an image from the host has none: leave out "
-			     "--pull or --from host");
+		rc = err_set(
+			s->err, BRIG_E_USAGE, 0,
+			"a base can be fetched from a registry only, and an image from the host has none: leave out "
+			"--pull or --from host");
 	if (rc == 0)
 		rc = take_requirements(s);
 	for (size_t i = 0; rc >= 0 && image_name(i); i++) {

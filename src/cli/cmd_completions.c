@@ -27,8 +27,7 @@ static const struct {
 	{ "kind", "KIND", "code command path" },
 	{ "from", "WHAT", "registry host" },
 	{ NULL, "MODE", "ro cow rw" },
-	{ NULL, "LANGUAGE",
-	  "python javascript typescript go shell bash c cpp rust java perl ruby lua php r" },
+	{ NULL, "LANGUAGE", "python javascript typescript go shell bash c cpp rust java perl ruby lua php r" },
 };
 
 static const char *choices_of(const struct option_row *o)

@@ -92,7 +92,8 @@ static void python_hint(const char *name, enum hint_place where, char *dst, size
 		}
 	if (where == HINT_IMAGE && package)
 		(void)snprintf(dst, size,
-			       "module '%s' is missing in the image: docker_requirements: [%s] in the policy puts it there, or "
+			       "module '%s' is missing in the image: docker_requirements: [%s] in the policy puts it "
+			       "there, or "
 			       "use --packages %s with backend native",
 			       name, package, package);
 	else if (where == HINT_IMAGE)

@@ -9,7 +9,10 @@
  * Reads the end of what a failed program, or its compiler, wrote to standard error.  dst: a sentence about the package
  * that it misses, or "".  The text is the program's: nothing of it is shown but a name that can be one of a package.
  */
-enum hint_place { HINT_HOST /* the host's own programs */, HINT_IMAGE /* those of an image, which --packages is not for */ };
+enum hint_place {
+	HINT_HOST /* the host's own programs */,
+	HINT_IMAGE /* those of an image, which --packages is not for */
+};
 void hint_find(const char *tail, size_t len, enum hint_place where, char *dst, size_t size);
 
 #endif

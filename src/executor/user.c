@@ -24,7 +24,8 @@ static bool parse_numbers(const char *user, uint32_t *uid, uint32_t *gid)
 }
 
 /* Cells without an image have an /etc/passwd of our own, unless a rootfs brings one, which nobody reads. */
-static int own_user(const struct settings *set, const char *backend, uint32_t *uid, uint32_t *gid, struct brig_error *err)
+static int own_user(const struct settings *set, const char *backend, uint32_t *uid, uint32_t *gid,
+		    struct brig_error *err)
 {
 	static const char *const names[] = { PLAN_USER, PLAN_USER ":" PLAN_USER };
 
@@ -33,20 +34,20 @@ static int own_user(const struct settings *set, const char *backend, uint32_t *u
 			*uid = *gid = PLAN_USER_ID;
 			return 0;
 		}
-	return err_set(err, BRIG_E_REFUSED, 0,
-		       "user '%s' is a name, which only an image explains: cells of backend %s know '%s' (%d:%d) and no "
-		       "other; write numbers, such as user: \"1000:1000\", or use backend docker with a docker_image",
-		       set->user, backend, PLAN_USER, PLAN_USER_ID, PLAN_USER_ID);
+	return err_set(
+		err, BRIG_E_REFUSED, 0,
+		"user '%s' is a name, which only an image explains: cells of backend %s know '%s' (%d:%d) and no "
+		"other; write numbers, such as user: \"1000:1000\", or use backend docker with a docker_image",
+		set->user, backend, PLAN_USER, PLAN_USER_ID, PLAN_USER_ID);
 }
 
 int user_find(struct prepared_request *pr, const struct selection *chosen, const struct brig_request *req,
 	      struct brig_error *err)
 {
 	const struct settings *set = &pr->resolved.set;
-	const struct backend_user ask = { .language = pr->lang->name,
-					  .name = set->user,
-					  .notice = req->on_notice,
-					  .arg = req->user };
+	const struct backend_user ask = {
+		.language = pr->lang->name, .name = set->user, .notice = req->on_notice, .arg = req->user
+	};
 
 	if (parse_numbers(set->user, &pr->uid, &pr->gid))
 		return 0;

@@ -97,7 +97,8 @@ static bool check_user(union slot *v, char *why)
 		  : name_is_good(part))
 		return true;
 	return say(why,
-		   "user takes uid:gid as numbers from 1 to 4294967294, as in \"1000:1000\", or a name that the image of a "
+		   "user takes uid:gid as numbers from 1 to 4294967294, as in \"1000:1000\", or a name that the image "
+		   "of a "
 		   "docker cell has, as in node or node:node, and never 0 or root; '%s' is not that",
 		   printable(v->text, shown, sizeof(shown)));
 }
@@ -160,8 +161,10 @@ static bool check_requirements(union slot *v, char *why)
 		const char *wrong = requirement_parse(item, &r);
 
 		if (wrong)
-			return say(why, "docker_requirements takes packages such as numpy or pandas==2.1; '%s' is not one: %s",
-				   printable(item, shown, sizeof(shown)), wrong);
+			return say(
+				why,
+				"docker_requirements takes packages such as numpy or pandas==2.1; '%s' is not one: %s",
+				printable(item, shown, sizeof(shown)), wrong);
 	}
 	return true;
 }

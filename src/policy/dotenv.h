@@ -32,9 +32,9 @@ struct dotenv_entry {
 	const char *why; /* not NULL: the line is none, and this says why */
 };
 
-#define DOTENV_INIT(text, len)                                             \
-	{                                                                  \
-		.at = (text), .end = (text) + (len), .line = 1             \
+#define DOTENV_INIT(text, len)                                 \
+	{                                                      \
+		.at = (text), .end = (text) + (len), .line = 1 \
 	}
 
 /* False: there is no further one. */

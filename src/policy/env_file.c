@@ -35,8 +35,10 @@ static void put_entry(const struct dotenv_entry *e, const struct place *at, stru
 	else if (e->cut)
 		diag_add(diags, at, "the value of %s is longer than any setting's", e->name);
 	else if (e->expands)
-		diag_add(diags, at, "the value of %s has a $ in it, and nothing is expanded here: write the value "
-				    "itself, or the $ in single quotes", e->name);
+		diag_add(diags, at,
+			 "the value of %s has a $ in it, and nothing is expanded here: write the value "
+			 "itself, or the $ in single quotes",
+			 e->name);
 	else
 		(void)env_put(&v, ret, diags);
 }

@@ -167,7 +167,7 @@ const char *printable(const char *word, char *dst, size_t size);
 /* ---- sources --------------------------------------------------------------------------------- */
 
 struct file_layers {
-	char preset[16]; /* "": the file names none */
+	char preset[16];                 /* "": the file names none */
 	char env_file[SETTING_TEXT_MAX]; /* the same */
 	unsigned env_file_line, env_file_column;
 	struct layer base;

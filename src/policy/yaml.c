@@ -520,9 +520,8 @@ static bool is_path_beneath(const char *path)
 {
 	size_t len = strlen(path);
 
-	return len > 0 && len < sizeof(((struct file_layers *)NULL)->env_file) && *path != '/' &&
-	       !str_eq(path, "..") && strncmp(path, "../", 3) != 0 && !strstr(path, "/../") &&
-	       !(len >= 3 && str_eq(path + len - 3, "/.."));
+	return len > 0 && len < sizeof(((struct file_layers *)NULL)->env_file) && *path != '/' && !str_eq(path, "..") &&
+	       strncmp(path, "../", 3) != 0 && !strstr(path, "/../") && !(len >= 3 && str_eq(path + len - 3, "/.."));
 }
 
 static void read_env_file(struct reader *r)
@@ -537,7 +536,8 @@ static void read_env_file(struct reader *r)
 		r->out->env_file_column = at.column;
 	} else
 		diag_add(r->diags, &at,
-			 "env_file takes a path relative to the folder of this file, without '..', such as .env; '%s' is not that",
+			 "env_file takes a path relative to the folder of this file, without '..', such as .env; '%s' "
+			 "is not that",
 			 printable(text ? text : "this", shown, sizeof(shown)));
 	skip_node(r);
 }

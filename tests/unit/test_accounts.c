@@ -55,10 +55,9 @@ static const struct {
 
 static void test_names(void **state)
 {
-	const struct accounts a = { .passwd = passwd,
-				    .passwd_len = sizeof(passwd) - 1,
-				    .group = group,
-				    .group_len = sizeof(group) - 1 };
+	const struct accounts a = {
+		.passwd = passwd, .passwd_len = sizeof(passwd) - 1, .group = group, .group_len = sizeof(group) - 1
+	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -459,7 +459,9 @@ static void a_list_of_files_is_what_was_put_or_nothing(void **state)
 
 	(void)state;
 	len += wire_left_encode(1ULL << 40, "c", data + len, sizeof(data) - len);
-	assert_int_equal(wire_left_encode(1, "a name for which there is no room any more, none at all", data + len, sizeof(data) - len), 0);
+	assert_int_equal(wire_left_encode(1, "a name for which there is no room any more, none at all", data + len,
+					  sizeof(data) - len),
+			 0);
 	all = len;
 	assert_true(wire_left_next(&at, &len, &size, &path));
 	assert_string_equal(path, "a/b.txt");

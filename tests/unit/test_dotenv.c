@@ -190,11 +190,13 @@ static void test_layer_is_bound(void **state)
 	static const struct {
 		const char *policy, *env, *says;
 	} bad[] = {
-		{ "env_file: .env\nbackend: native\n", "\nBRIG_BACKEND=direct\n", "env_file .env:2:1: would loosen backends" },
+		{ "env_file: .env\nbackend: native\n", "\nBRIG_BACKEND=direct\n",
+		  "env_file .env:2:1: would loosen backends" },
 		{ "env_file: .env\nnetwork_mode: none\n", "BRIG_NETWORK_MODE=allowlist", "would loosen network_mode" },
 		{ "env_file: .env\nmax_trust: unknown\n", "BRIG_DEFAULT_TRUST=trusted", "above max_trust" },
 		{ "env_file: .env\npreset: strict\n", "BRIG_PRESET=standard", "looser than 'strict'" },
-		{ "env_file: .env\n", "BRIG_TMEOUT=4", "/.env:1:1: this variable names no setting; did you mean 'BRIG_TIMEOUT'" },
+		{ "env_file: .env\n", "BRIG_TMEOUT=4",
+		  "/.env:1:1: this variable names no setting; did you mean 'BRIG_TIMEOUT'" },
 		{ "env_file: .env\n", "BRIG_TIMEOUT=4\nBRIG_TIMEOUT=5", "set twice, first in line 1" },
 		{ "env_file: .env\n", "BRIG_STATE=/x", "environment itself only" },
 		{ "env_file: .env\n", "BRIG_TIMEOUT=$T", "nothing is expanded" },

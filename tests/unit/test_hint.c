@@ -74,7 +74,8 @@ static void test_in_an_image(void **state)
 	static const struct {
 		const char *text, *part;
 	} rows[] = {
-		{ "ModuleNotFoundError: No module named 'cv2'\n", "docker_requirements: [opencv-python] in the policy" },
+		{ "ModuleNotFoundError: No module named 'cv2'\n",
+		  "docker_requirements: [opencv-python] in the policy" },
 		{ "ModuleNotFoundError: No module named 'tkinter'\n", "docker_image that has it" },
 		{ "Error: Cannot find module 'express'\n", "--packages express with backend native" },
 	};

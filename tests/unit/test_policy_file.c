@@ -494,9 +494,15 @@ static void test_words_of_others(void **state)
 	static const struct {
 		const char *key, *value;
 	} rows[] = {
-		{ "enable_sandbox", "true" },     { "docker_image", "python:3.11-slim" }, { "network_mode", "none" },
-		{ "read_only", "true" },          { "security_opt", "[no-new-privileges]" }, { "cap_drop", "[ALL]" },
-		{ "mem_limit", "512m" },          { "cpu_quota_percent", "50%" },         { "execution_timeout_ms", "45s" },
+		{ "enable_sandbox", "true" },
+		{ "docker_image", "python:3.11-slim" },
+		{ "network_mode", "none" },
+		{ "read_only", "true" },
+		{ "security_opt", "[no-new-privileges]" },
+		{ "cap_drop", "[ALL]" },
+		{ "mem_limit", "512m" },
+		{ "cpu_quota_percent", "50%" },
+		{ "execution_timeout_ms", "45s" },
 	};
 	struct policy *p = must_load_text("security:\n"
 					  "  enable_sandbox: true\n"
@@ -554,20 +560,13 @@ static void test_sample_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good_files),
-		cmocka_unit_test(test_bad_files),
-		cmocka_unit_test(test_all_errors_at_once),
-		cmocka_unit_test(test_diags_are_bounded),
-		cmocka_unit_test(test_alias_bomb),
-		cmocka_unit_test(test_nul_byte),
-		cmocka_unit_test(test_long_list),
-		cmocka_unit_test(test_special_files),
-		cmocka_unit_test(test_file_size),
-		cmocka_unit_test(test_sample_file),
-		cmocka_unit_test(test_maxima_of_a_file),
-		cmocka_unit_test(test_degraded_without_a_file),
-		cmocka_unit_test(test_image_and_backend),
-		cmocka_unit_test(test_words_of_others),
+		cmocka_unit_test(test_good_files),         cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_all_errors_at_once), cmocka_unit_test(test_diags_are_bounded),
+		cmocka_unit_test(test_alias_bomb),         cmocka_unit_test(test_nul_byte),
+		cmocka_unit_test(test_long_list),          cmocka_unit_test(test_special_files),
+		cmocka_unit_test(test_file_size),          cmocka_unit_test(test_sample_file),
+		cmocka_unit_test(test_maxima_of_a_file),   cmocka_unit_test(test_degraded_without_a_file),
+		cmocka_unit_test(test_image_and_backend),  cmocka_unit_test(test_words_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

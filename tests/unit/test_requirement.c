@@ -44,8 +44,29 @@ static void test_good(void **state)
 static void test_bad(void **state)
 {
 	static const char *const rows[] = {
-		"", "-r x", "--index-url=http://a", "./x", "/x", "a b", "a @ http://x", "a==", "a==1,<2", "a=1", "a;x", "a==1;x",
-		"git+https://a/b", "a[", "a[]", "a[x", "a\"", "a==1\"", "a==$(id)", "a-", ".a", "a==1 # x", "a==1.*",
+		"",
+		"-r x",
+		"--index-url=http://a",
+		"./x",
+		"/x",
+		"a b",
+		"a @ http://x",
+		"a==",
+		"a==1,<2",
+		"a=1",
+		"a;x",
+		"a==1;x",
+		"git+https://a/b",
+		"a[",
+		"a[]",
+		"a[x",
+		"a\"",
+		"a==1\"",
+		"a==$(id)",
+		"a-",
+		".a",
+		"a==1 # x",
+		"a==1.*",
 	};
 
 	(void)state;
@@ -63,12 +84,12 @@ static void test_versions(void **state)
 		const char *wanted, *have;
 		bool good;
 	} rows[] = {
-		{ "a", "anything", true },      { "a==2.1", "2.1.0", true },     { "a==2.1", "2.1.1", false },
-		{ "a==2.1", "2.1+dfsg", true }, { "a!=2", "2.0", false },        { "a!=2", "2.0.1", true },
-		{ "a>=2.1", "2.10", true },     { "a>=2.1", "2.0.9", false },    { "a>2", "2", false },
-		{ "a>2", "2.0.1", true },       { "a<=2", "2.0", true },         { "a<2", "2.0", false },
-		{ "a<2", "1.99", true },        { "a~=2.1", "2.5", true },       { "a~=2.1", "3.0", false },
-		{ "a~=2.1.3", "2.2", false },   { "a~=2.1", "2.0", false },      { "a>=1", "2.0rc1", false },
+		{ "a", "anything", true },       { "a==2.1", "2.1.0", true },   { "a==2.1", "2.1.1", false },
+		{ "a==2.1", "2.1+dfsg", true },  { "a!=2", "2.0", false },      { "a!=2", "2.0.1", true },
+		{ "a>=2.1", "2.10", true },      { "a>=2.1", "2.0.9", false },  { "a>2", "2", false },
+		{ "a>2", "2.0.1", true },        { "a<=2", "2.0", true },       { "a<2", "2.0", false },
+		{ "a<2", "1.99", true },         { "a~=2.1", "2.5", true },     { "a~=2.1", "3.0", false },
+		{ "a~=2.1.3", "2.2", false },    { "a~=2.1", "2.0", false },    { "a>=1", "2.0rc1", false },
 		{ "a==2.0rc1", "2.0rc1", true }, { "a===2.0", "2.0.0", false },
 	};
 
@@ -97,10 +118,12 @@ static void test_recipe(void **state)
 	assert_true(image_reference("python", NULL, plain, sizeof(plain)));
 	assert_true(image_reference("python", &none, one, sizeof(one)));
 	assert_string_equal(plain, one);
-	assert_true(image_reference("python", &ab, one, sizeof(one)) && image_reference("python", &ba, two, sizeof(two)));
+	assert_true(image_reference("python", &ab, one, sizeof(one)) &&
+		    image_reference("python", &ba, two, sizeof(two)));
 	assert_string_equal(one, two);
 	assert_string_not_equal(plain, one);
-	assert_true(image_reference("shell", &ab, one, sizeof(one)) && image_reference("shell", NULL, other, sizeof(other)));
+	assert_true(image_reference("shell", &ab, one, sizeof(one)) &&
+		    image_reference("shell", NULL, other, sizeof(other)));
 	assert_string_equal(one, other);
 	image_python_install(&none, &text);
 	assert_int_equal(text.len, 0);

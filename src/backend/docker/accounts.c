@@ -48,8 +48,8 @@ static bool is_id(const char *text, uint32_t *ret)
 struct search {
 	const char *file; /* for messages */
 	const char *name;
-	size_t fields;    /* that a row has */
-	size_t second;    /* a field with another number; 0: none */
+	size_t fields; /* that a row has */
+	size_t second; /* a field with another number; 0: none */
 	bool found;
 	uint32_t id[2];
 };
@@ -80,8 +80,10 @@ static int look_up(struct search *s, const char *text, size_t len, struct brig_e
 	int rc = 0;
 
 	if (len > ACCOUNTS_MAX || memchr(text, '\0', len))
-		return err_set(err, BRIG_E_REFUSED, 0, "%s of the image is too large or no text; write numbers: user: "
-						       "\"1000:1000\"", s->file);
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "%s of the image is too large or no text; write numbers: user: "
+			       "\"1000:1000\"",
+			       s->file);
 	while (text < end && rc == 0) {
 		const char *stop = memchr(text, '\n', (size_t)(end - text)) ?: end;
 		size_t n = (size_t)(stop - text);
@@ -136,9 +138,10 @@ int accounts_find(const struct accounts *a, const char *user, uint32_t *ret_uid,
 	if (rc < 0)
 		return rc;
 	if (s.id[0] == 0 || s.id[1] == 0)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "user '%s' is %u:%u in the image: a program never runs as user or group 0; name another one",
-			       user, s.id[0], s.id[1]);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"user '%s' is %u:%u in the image: a program never runs as user or group 0; name another one",
+			user, s.id[0], s.id[1]);
 	*ret_uid = s.id[0];
 	*ret_gid = s.id[1];
 	return 0;
@@ -181,7 +184,8 @@ int accounts_untar(const char *tar, size_t len, const char **ret, size_t *ret_le
 	if (tar[TYPE] != '0' && tar[TYPE] != '\0')
 		return err_set(err, BRIG_E_REFUSED, 0, "the file is a link or no file at all in the image");
 	padded = (size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
-	if (size > ACCOUNTS_MAX || padded > len - TAR_BLOCK || !is_zero(tar + TAR_BLOCK + padded, len - TAR_BLOCK - padded))
+	if (size > ACCOUNTS_MAX || padded > len - TAR_BLOCK ||
+	    !is_zero(tar + TAR_BLOCK + padded, len - TAR_BLOCK - padded))
 		return err_set(err, BRIG_E_SYSTEM, 0, "the archive with the file is cut off, too large, or holds more");
 	*ret = tar + TAR_BLOCK;
 	*ret_len = size;

@@ -38,7 +38,8 @@ static int find_image(struct cell *c, uint64_t deadline_ns, struct brig_error *e
 {
 	const struct settings *set = c->host->set;
 	const struct image_ask ask = { .image = set->docker_image,
-				       .may_build = set->docker_build, .requirements = &set->docker_requirements,
+				       .may_build = set->docker_build,
+				       .requirements = &set->docker_requirements,
 				       .progress = c->plan->notice,
 				       .arg = c->plan->notice_arg };
 

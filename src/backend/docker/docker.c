@@ -143,11 +143,12 @@ static int build(struct cell *c, struct brig_error *err)
 	return rc == 0 ? container_await_ready(c, err) : rc;
 }
 
-static int docker_find_user(struct backend_host *h, const struct backend_user *ask, uint32_t *ret_uid, uint32_t *ret_gid,
-			    struct brig_error *err)
+static int docker_find_user(struct backend_host *h, const struct backend_user *ask, uint32_t *ret_uid,
+			    uint32_t *ret_gid, struct brig_error *err)
 {
 	const struct image_ask want = { .image = h->set->docker_image,
-					.may_build = h->set->docker_build, .requirements = &h->set->docker_requirements,
+					.may_build = h->set->docker_build,
+					.requirements = &h->set->docker_requirements,
 					.progress = ask->notice,
 					.arg = ask->arg };
 	uint64_t deadline = clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS;

@@ -24,9 +24,8 @@
 
 /* @python@ is the name of the host's Python. */
 static const char *const places[] = {
-	"/usr/lib/python3/dist-packages",          "/usr/local/lib/@python@/dist-packages",
-	"/usr/lib/@python@/site-packages",         "/usr/lib64/@python@/site-packages",
-	"/usr/local/lib/@python@/site-packages",
+	"/usr/lib/python3/dist-packages",    "/usr/local/lib/@python@/dist-packages", "/usr/lib/@python@/site-packages",
+	"/usr/lib64/@python@/site-packages", "/usr/local/lib/@python@/site-packages",
 };
 
 static int compare(const void *a, const void *b)
@@ -109,8 +108,7 @@ static bool is_package(const char *entry, const char *name, struct found *ret)
 	if (!str_eq(own, name))
 		return false;
 	end -= (size_t)(dash + 1 - entry);
-	(void)snprintf(ret->version, sizeof(ret->version), "%.*s",
-		       (int)min_u64(end, strcspn(dash + 1, "-")), dash + 1);
+	(void)snprintf(ret->version, sizeof(ret->version), "%.*s", (int)min_u64(end, strcspn(dash + 1, "-")), dash + 1);
 	return str_copy(ret->folder, sizeof(ret->folder), entry);
 }
 
@@ -201,8 +199,8 @@ static int add_module(struct queue *q, const struct found *p, const char *module
 
 	if (!*module || module[strspn(module, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")])
 		return 0;
-	(void)snprintf(pattern, sizeof(pattern), "%s/{%s,%s.py,%s.so,%s.*.so,%s.libs}", p->place, module, module, module,
-		       module, module);
+	(void)snprintf(pattern, sizeof(pattern), "%s/{%s,%s.py,%s.so,%s.*.so,%s.libs}", p->place, module, module,
+		       module, module, module);
 	return image_files_add(q->files, pattern, "__pycache__", err);
 }
 
@@ -234,8 +232,10 @@ static int add_package(struct queue *q, const struct found *p, const char *name,
 	int rc = add_modules(q, p, name, err);
 
 	if (rc == 0)
-		return err_set(err, BRIG_E_REFUSED, 0, "%s/%s names no module that is there: apt-get install --reinstall "
-						       "python3-%s", p->place, p->folder, name);
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "%s/%s names no module that is there: apt-get install --reinstall "
+			       "python3-%s",
+			       p->place, p->folder, name);
 	(void)snprintf(folder, sizeof(folder), "%s/%s", p->place, p->folder);
 	if (rc > 0)
 		rc = image_files_add(q->files, folder, NULL, err);

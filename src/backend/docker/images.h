@@ -36,7 +36,7 @@ struct image_ask {
 	bool no_cache;     /* take nothing that the engine kept of earlier builds */
 	enum image_from from;
 	const struct setting_list *requirements; /* docker_requirements; NULL: none */
-	engine_progress_fn progress; /* may be NULL */
+	engine_progress_fn progress;             /* may be NULL */
 	void *arg;
 	bool *no_registry; /* set when none could be reached, and then not tried again; may be NULL */
 };

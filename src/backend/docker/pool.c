@@ -539,7 +539,9 @@ static void keep(struct pool *p)
 static int add_kind(struct pool *p, const struct plan *plan, struct brig_error *err)
 {
 	const struct settings *set = p->host->set;
-	const struct image_ask ask = { .image = set->docker_image, .may_build = set->docker_build, .requirements = &set->docker_requirements };
+	const struct image_ask ask = { .image = set->docker_image,
+				       .may_build = set->docker_build,
+				       .requirements = &set->docker_requirements };
 	uint64_t deadline = clock_now_ns() + ENGINE_GRACE_MS * NS_PER_MS;
 	struct kind *k = &p->kind[p->n_kinds];
 	int rc;

@@ -35,12 +35,23 @@
  * its modules lacks most of its library; and whatever draws text asks for fonts.  Of PHP's, not what its servers have.
  */
 static const char *const etc_dirs[] = {
-	"alternatives",        "java-11-openjdk",        "java-17-openjdk",
-	"java-21-openjdk",     "java-25-openjdk",        "R",
-	"fonts",               "php/7.4/cli/conf.d",     "php/7.4/mods-available",
-	"php/8.1/cli/conf.d",  "php/8.1/mods-available", "php/8.2/cli/conf.d",
-	"php/8.2/mods-available", "php/8.3/cli/conf.d",  "php/8.3/mods-available",
-	"php/8.4/cli/conf.d",  "php/8.4/mods-available",
+	"alternatives",
+	"java-11-openjdk",
+	"java-17-openjdk",
+	"java-21-openjdk",
+	"java-25-openjdk",
+	"R",
+	"fonts",
+	"php/7.4/cli/conf.d",
+	"php/7.4/mods-available",
+	"php/8.1/cli/conf.d",
+	"php/8.1/mods-available",
+	"php/8.2/cli/conf.d",
+	"php/8.2/mods-available",
+	"php/8.3/cli/conf.d",
+	"php/8.3/mods-available",
+	"php/8.4/cli/conf.d",
+	"php/8.4/mods-available",
 };
 _Static_assert(ARRAY_LEN(etc_dirs) <= ETC_DIRS_MAX, "room for each");
 
