@@ -158,7 +158,7 @@ def run_pytest(counts, path):
     rewrite._read_pyc = lambda *args, **more: None  # it has files of its own beside tests
     counts.put("begin", "pytest", pytest.__version__)
     plugin = PytestPlugin(counts)
-    args = ["-o", "cache_dir=/tmp/pytest-cache", "--color=no"] + ([path] if path else [])
+    args = ["-o", "cache_dir=" + os.environ.get("TMPDIR", "/tmp") + "/pytest-cache", "--color=no"] + ([path] if path else [])
     pytest.main(args, plugins=[plugin])
     plugin.check()
 

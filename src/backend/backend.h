@@ -134,8 +134,7 @@ struct backend_ops {
 	int (*open_output)(struct cell *c, const char *name);
 	/* After stop: a folder that the program left there, likewise.  NULL: it cannot be had. */
 	int (*open_folder)(struct cell *c, const char *name);
-	/* After stop: what the program made of the plan's workspace or, with wants_view and none, left in its own (whole).
-	 * NULL: this backend cannot show one. */
+	/* After stop: what the program made of the plan's workspace or, with wants_view and none, left in its own (whole). */
 	int (*workspace)(struct cell *c, struct workspace_view *ret, struct brig_error *err);
 	/* After stop, of a run without a workspace and without wants_view: the first files that the program left in its own.
 	 * NULL: open_folder shows them, or nothing does. */

@@ -423,7 +423,7 @@ static int step_compile(struct run *r)
 		return 0;
 	if (check_record(r) < 0)
 		return -1;
-	if (work_check(&r->work, r->chosen.ops, &r->err) < 0 || prepare_compile(&r->prepared, r->req, &p, &r->err) < 0)
+	if (prepare_compile(&r->prepared, r->req, &p, &r->err) < 0)
 		return end_with_error(r);
 	out.max = err.max = p.plan.limits.output_bytes;
 	r->compiled.max = p.plan.limits.disk_bytes;

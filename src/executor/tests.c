@@ -73,6 +73,17 @@ static bool has_run(enum verdict v)
 	return v != VERDICT_refused && v != VERDICT_blocked && v != VERDICT_failed;
 }
 
+/*
+ * Whether the key of the report is a secret: brig has it, too, and a program that sees brig's processes and has their
+ * user id can read it there.
+ */
+static bool keeps_key(const struct stage *s)
+{
+	const protection_set either = PROT_BIT(PROT_pid_ns) | PROT_BIT(PROT_id_separation);
+
+	return (s->result->degraded & either) != either;
+}
+
 static void conclude(struct stage *s, void *arg)
 {
 	struct result *res = s->result;
@@ -84,6 +95,7 @@ static void conclude(struct stage *s, void *arg)
 		return;
 	testing_read(&t->run, buf_str(&t->report), t->report.len, &res->tests, why);
 	res->tests.held = s->backend->holds_files;
+	res->tests.sealed &= keeps_key(s);
 	if (t->run.on_stdout && t->keep_output) {
 		buf_release(&res->out);
 		res->out = t->report;

@@ -188,15 +188,6 @@ void work_close(struct work *w)
 	folder_close(&w->out);
 }
 
-int work_check(const struct work *w, const struct backend_ops *backend, struct brig_error *err)
-{
-	if (!w || backend->workspace || !(w->project || w->req->n_artifacts))
-		return 0;
-	return err_set(err, BRIG_E_REFUSED, 0, "the %s backend has no %s: use native or docker, or leave %s out",
-		       backend->name, w->project ? "workspaces" : "way to fetch artifacts",
-		       w->project ? "--workspace" : "--artifact and --out");
-}
-
 /* ---- after it ---------------------------------------------------------------------------------- */
 
 #define OURS_MAX (PREPARED_FILES_MAX + PREPARED_BINDS_MAX + 8)

@@ -3,7 +3,6 @@
  * A request's workspace and artifacts, from its resolution to the last process of its cell:
  *
  *	work_open      the project is opened and looked through; the staged file gets a name that covers nothing of it
- *	work_check     can this backend show it, or give back what is in its scratch space?
  *	work_collect   what changed is found and kept, artifacts are fetched, changes applied if that was asked for
  *
  * A compiler whose source lies in the project works in a copy of it, too, of which nothing but its output is read;
@@ -39,8 +38,6 @@ struct work {
 int work_open(struct work *w, struct recorder *recorder, const struct brig_request *req, struct prepared_request *pr,
 	      struct brig_error *err);
 void work_close(struct work *w);
-/* Before a cell is made, the compiler's included; w may be NULL. */
-int work_check(const struct work *w, const struct backend_ops *backend, struct brig_error *err);
 /* With the cell dead and judged; negative and s->err: something that was asked for could not be done. */
 int work_collect(struct stage *s);
 

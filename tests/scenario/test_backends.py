@@ -8,7 +8,8 @@ import subprocess
 import time
 
 import schema
-from harness import BACKEND, GUARD, ROOT, Failed, Result, brig_path, case, is_root
+from harness import BACKEND, GUARD, ROOT, Failed, Result, as_in_a_cell, brig_path, case, is_root
+from projects import contents, project
 
 AUTO = {"BRIG_BACKEND": "auto"}
 NO_ENGINE = {**AUTO, "DOCKER_HOST": "unix:///nonexistent/engine.sock", "BRIG_DOCKER_HOST": "unix:///nonexistent/engine.sock"}
@@ -47,9 +48,9 @@ def until(t, what, look):
 		time.sleep(0.02)
 
 
-def start(t, code, env=None, lang="shell"):
+def start(t, code, *words, env=None, lang="shell"):
 	"""A run that has said "ready" and goes on."""
-	p = t.popen([brig_path(), "run", "--lang", lang, t.path("program" + EXTENSION[lang], code)], env={**NO_ENGINE, **(env or {})},
+	p = t.popen([brig_path(), "run", *words, "--lang", lang, t.path("program" + EXTENSION[lang], code)], env={**NO_ENGINE, **(env or {})},
 		    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 	line = p.stdout.readline()
 	if line != b"ready\n":
@@ -228,12 +229,92 @@ print('done')
 	t.check(not any("clean-up" in w for w in r.json["warnings"]), "clean-up", r.json["warnings"])
 
 
+PROJECT = {"src/app.py": "import os, sys, rates\nprint(rates.RATE, os.path.exists('.env'), sys.argv[1:])\n"
+	   "open('list.txt', 'a').write('two\\n'); open('plot.csv', 'w').write('a,b\\n'); os.remove('gone.txt')\n",
+	   "src/rates.py": "RATE = 2\n", "list.txt": "one\n", "gone.txt": "x\n", ".env": "TOKEN=1\n"}
+
+
+@case("direct: a project is a copy: neighbours, changes that are applied, artifacts, nothing hidden")
+def direct_project(t):
+	top, out = project(t, PROJECT), t.path("out")
+	words = ("--workspace", top, "--artifact", "*.csv", "--out", out, os.path.join(top, "src/app.py"), "--", "/workspace/list.txt")
+	r = t.verdict(cell(t, *words, env=DIRECT), "ok")
+	t.equal(as_in_a_cell(r.stdout), b"2 False ['/workspace/list.txt']\n", "output", r)
+	t.equal([(c["change"], c["path"]) for c in r.json["changes"]],
+		[("deleted", "gone.txt"), ("modified", "list.txt"), ("added", "plot.csv")], "changes", r)
+	t.equal((contents(top), os.listdir(out)), (PROJECT, ["plot.csv"]), "project and artifacts after the run", r)
+	rows = {row["check"]: (row["enforced"], row["kept"]) for row in r.json["evidence"]}
+	t.equal((rows["workspace"], rows["project"][1], rows["masks"]), (("cow", True), False, ("not in the copy", False)), "evidence", rows)
+	p = t.brig("workspace", "apply", "latest")
+	t.equal(p.rc, 0, "apply", p)
+	want = {**PROJECT, "list.txt": "one\ntwo\n", "plot.csv": "a,b\n"}
+	del want["gone.txt"]
+	t.equal(contents(top), want, "project after the apply")
+	r = t.verdict(cell(t, "--workspace", top, "--apply", "-l", "shell", "-c", "echo new >made; cp made $HOME/made", env=DIRECT), "ok")
+	t.equal((r.json["workspace"]["state"], contents(top)), ("applied", {**want, "made": "new\n"}), "--apply", r)
+	t.check(not os.path.exists("/tmp/made"), "HOME is a folder of the run's own", os.listdir("/tmp"))
+	r = Result(t.run([brig_path(), "exec", "--json", "--workspace", top, "--", "sed", "-n", "1p", "/workspace/list.txt"],
+			 env={**AUTO, **DIRECT}))
+	t.equal((r.verdict, r.stdout), ("ok", b"one\n"), "exec", r)
+
+
+@case("direct: read-only is what the kernel keeps for root, and a row that is not kept for others")
+def direct_read_only(t):
+	top = project(t, {"main.py": "open('new', 'w')\n"})
+	r = t.verdict(cell(t, top, "--set", "workspace_mode=ro", env=DIRECT), "error")
+	t.check(b"PermissionError" in r.stderr, "the write fails", r)
+	row = next(row for row in r.json["evidence"] if row["check"] == "workspace")
+	t.equal((row["declared"], row["kept"]), ("ro", is_root()), "evidence", row)
+	if is_root():
+		r = t.verdict(cell(t, "--workspace", top, "--set", "workspace_mode=ro", "-l", "shell", "-c",
+				   "chmod u+w . main.py; echo x >main.py", env=DIRECT), "error")
+		t.check(b"not permitted" in r.stderr, "root's copy is not the program's", r)
+
+
+@case("direct: tests are counted, and the report is sealed only where its key is a secret")
+def direct_tests(t):
+	top = project(t, {"calc.py": "def add(a, b):\n    return a - b\n", "tests/test_calc.py":
+			  "import unittest, calc\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(calc.add(2, 2), 4)\n"
+			  "    def test_zero(self):\n        self.assertEqual(calc.add(0, 0), 0)\n"})
+	r = Result(t.run([brig_path(), "test", "--json", "--framework", "unittest", "--workspace", top], env={**AUTO, **DIRECT}))
+	t.verdict(r, "error")
+	tests = r.json["tests"]
+	t.equal((tests["complete"], tests["passed"], tests["failed"], tests["test_files"]), (True, 1, 1, "compared"), "counts", r)
+	t.equal(tests["report"], "sealed" if is_root() else "own word", "whose word it is", tests)
+
+
+@case("direct: what a hostile program leaves in its project is not followed, waited for or read whole")
+def direct_hostile(t):
+	top = project(t, {"keep.txt": "kept\n"})
+	secret = t.path("secret", "of the host\n")
+	os.chmod(secret, 0o600)
+	code = f"""
+import os
+os.symlink({secret!r}, 'link'); os.symlink('/etc', 'folder'); os.mkfifo('fifo')
+try:
+	os.link({secret!r}, 'hard')
+except OSError:
+	pass
+os.truncate(os.open('hole', os.O_CREAT | os.O_RDWR, 0o600), 1 << 22)
+os.remove('keep.txt'); os.symlink({secret!r}, 'keep.txt')
+"""
+	out = t.path("out")
+	r = cell(t, "--workspace", top, "--out", out, "-l", "python", "-c", code, env=DIRECT)
+	t.verdict(r, "ok")
+	t.brig("workspace", "apply", "latest")
+	found = repr((contents(top), contents(out)))
+	# An ordinary user's program may read the file itself: a second name for it tells it nothing new.
+	t.check("of the host" not in found or not is_root(), "a file of the host came over", found)
+	t.check("->" not in found, "a link that leads out came over", found)
+	t.check(all(row["type"] == "special" for row in r.json["changes"] if row["path"] == "fifo"), "the FIFO is what it is", r)
+
+
 @case("direct: a killed brig leaves no process; reap removes its folder, and only its folder")
 def direct_killed(t):
 	if "/tmp" not in t.world.own:
 		t.skip("a run of another worker may remove the folder first")
 	other = start(t, "echo ready; exec sleep 600", env=DIRECT)
-	p = start(t, "(setsid sleep 600 &) ; echo ready; exec sleep 600", env=DIRECT)
+	p = start(t, "(setsid sleep 600 &) ; echo ready; exec sleep 600", "--workspace", project(t, PROJECT), env=DIRECT)
 	kin = family(p.pid)[1:]
 	t.check(len(kin) >= 3, "guard, program and daemon", kin)
 	p.kill()

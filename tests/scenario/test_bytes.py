@@ -9,7 +9,7 @@ import threading
 import time
 
 import harness
-from harness import BACKEND, Result, brig_path, case
+from harness import BACKEND, Result, brig_path, as_in_a_cell, case
 
 ROUNDS = int(os.environ.get("BRIG_TEST_ROUNDS", "60"))
 
@@ -25,11 +25,6 @@ def project(t, files, name="project"):
 		for one in [top, *(os.path.join(top, n) for n in files)]:
 			os.chown(one, *user)
 	return top
-
-
-def no_workspaces(t):
-	if BACKEND == "direct":
-		t.skip("this backend has no workspaces")
 
 
 def changes(r):
@@ -55,7 +50,6 @@ print(open('main.py').read() == open(__file__).read(), 'swa' + 'pped' in open(__
 
 @case("a program of the project is the copy that was inspected, whatever its owner makes of the file meanwhile")
 def i2_program_is_the_inspected_copy(t):
-	no_workspaces(t)
 	top = project(t, {"main.py": AGAIN})
 	main = os.path.join(top, "main.py")
 	p = t.popen(t.run_args("--workspace", top, main), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -63,13 +57,12 @@ def i2_program_is_the_inspected_copy(t):
 	with open(main, "w", encoding="utf-8") as f:	# the very file, which no cache of names hides
 		f.write("print('swapped')\n" + AGAIN)
 	out, err = p.communicate(b"go\n", timeout=harness.GUARD)
-	t.equal(out, b"True False /workspace/main.py\n", "what the program finds under its own name", err)
+	t.equal(as_in_a_cell(out), b"True False /workspace/main.py\n", "what the program finds under its own name", err)
 	t.check(b"modified" not in err, "the owner's swap is called a change of the program's", err)
 
 
 @case("a program that swaps with another while it is started is the inspected one each time")
 def i2_swapped_while_it_starts(t):
-	no_workspaces(t)
 	good, bad = "print('good')\n", "print('evil')\n"
 	top = project(t, {"main.py": good})
 	main, over = os.path.join(top, "main.py"), threading.Event()
@@ -96,13 +89,12 @@ def i2_swapped_while_it_starts(t):
 
 @case("a program of the project keeps its name, its neighbours and its mode, and what it does to itself is a change")
 def i2_program_in_its_project(t):
-	no_workspaces(t)
 	code = "import os, sib\nprint(__file__, sib.x, oct(os.stat('main.py').st_mode & 0o777), sorted(os.listdir('.')))\n"
 	top = project(t, {"main.py": code, "sib.py": "x = 3\n"})
 	main = os.path.join(top, "main.py")
 	os.chmod(main, 0o750)
 	r = t.verdict(t.cell("--env", "PYTHONDONTWRITEBYTECODE=1", "--workspace", top, main), "ok")
-	t.equal(r.stdout, b"/workspace/main.py 3 0o750 ['main.py', 'sib.py']\n", "output", r)
+	t.equal(as_in_a_cell(r.stdout), b"/workspace/main.py 3 0o750 ['main.py', 'sib.py']\n", "output", r)
 	t.equal(changes(r), [], "changes", r)
 	swap(main, "open('main.py', 'a').write('# more\\n')\n")
 	r = t.verdict(t.cell("--workspace", top, main), "ok")
@@ -175,7 +167,6 @@ BLOCKED = "breakpoint()\n"
 
 @case("a run that is blocked with its cell built prints nothing of the caller's input, and does not wait for its end")
 def stdin_is_not_output(t):
-	no_workspaces(t)
 	top = project(t, {".env": "KEY=1\n"})
 	bad = t.path("bad.py", BLOCKED)
 	r = t.verdict(t.cell("--workspace", top, bad, env={"BRIG_INSPECTION": "guard"}), "blocked")

@@ -70,14 +70,8 @@ def swapping(a, b):
 		os.close(told)
 
 
-def no_workspaces(t):
-	if harness.BACKEND == "direct":
-		t.skip("the direct backend has no workspaces")
-
-
 @case("w2: a project that was replaced since the run is neither written nor read, and is when it is back")
 def w2_replaced_before_apply(t):
-	no_workspaces(t)
 	top = folder(t, "project", {"edit": "one"})
 	outside = folder(t, "outside", {"edit": "secret of others"})
 	run = run_id(t.verdict(t.cell("--workspace", top, code=EDIT, lang="python"), "ok"))
@@ -101,7 +95,6 @@ def w2_replaced_before_apply(t):
 
 @case("w2: the owner of the folder above swaps the project for a link while root's run works, applies and copies")
 def w2_swapped_under_root(t):
-	no_workspaces(t)
 	if os.geteuid() != 0 or harness.test_ids():
 		t.skip("two users are needed: root, and one whom root works for")
 	above = t.path("above")
@@ -137,7 +130,6 @@ def w2_swapped_under_root(t):
 
 @case("w4: --out into a repository replaces no file, writes no hidden name and nothing of git's")
 def w4_out_in_a_repository(t):
-	no_workspaces(t)
 	out = folder(t, "repository", {"Makefile": "mine", ".git/config": "mine", ".git/HEAD": "mine", ".bashrc": "mine"})
 	code = """
 import os
@@ -162,7 +154,6 @@ for path in ("Makefile", ".git/config", ".git/hooks/post-checkout", ".bashrc", "
 
 @case("w4: --out takes no folder of the system, no home and not the state folder")
 def w4_places(t):
-	no_workspaces(t)
 	home = folder(t, "home")
 	env = {"HOME": home}
 	for bad in ("/", "/etc", "/usr/local", "/root", "/tmp", home):
@@ -175,7 +166,6 @@ def w4_places(t):
 
 @case("w5: permissions that came over are seen before, and give nobody else a right to write")
 def w5_permissions(t):
-	no_workspaces(t)
 	top = folder(t, "project", {"shared": "one", "plain": "one"})
 	os.chmod(os.path.join(top, "shared"), 0o664)
 	code = """
@@ -199,7 +189,6 @@ os.mkdir("dir"); os.chmod("dir", 0o3777); open("dir/x", "w")
 
 @case("w9: a git directory under another name does not come over, and git status runs nothing of it")
 def w9_git_directory(t):
-	no_workspaces(t)
 	top = folder(t, "project", {"keep": "x"})
 	mark = t.path("mark")
 	code = f"""
@@ -223,7 +212,6 @@ open("result", "w").write("good")
 
 @case("w1: links that are each inside, and lead out together, do not come over")
 def w1_links(t):
-	no_workspaces(t)
 	top = folder(t, "project", {"keep": "x"})
 	t.path("secret", "tell nobody")
 	code = """
@@ -241,7 +229,6 @@ os.mkdir("d"); os.symlink("..", "d/up"); os.symlink("d/up/../../secret", "x"); o
 
 @case("w6: of two applies at once that change one file, one is refused")
 def w6_two_applies(t):
-	no_workspaces(t)
 	code = "import os; os.mkdir('{0}'); [open(f'{0}/{{i}}', 'w').write('x' * 4096) for i in range(400)]; open('edit', 'w').write('{0}')"
 	for i in range(3):
 		top = folder(t, f"project{i}", {"edit": "one"})
@@ -254,7 +241,6 @@ def w6_two_applies(t):
 
 @case("w10: a file that has the name of brig's own temporary one is left alone")
 def w10_temporary_names(t):
-	no_workspaces(t)
 	out = folder(t, "out", {".brig-artifact": "mine"})
 	r = t.verdict(t.cell("--out", out, code="open('a', 'w').write('a'); open('.brig-artifact', 'w').write('b')", lang="python"), "ok")
 	t.equal(text(out, ".brig-artifact"), "mine", "the file that was there", r)

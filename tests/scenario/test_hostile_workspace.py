@@ -11,7 +11,7 @@ import threading
 import time
 
 import harness
-from harness import case, give
+from harness import BACKEND, case, give
 
 FINAL = "not contained"
 SECRET = "tell-nobody-4711"
@@ -304,6 +304,8 @@ for i in range(0, %d, 1000):
 
 @case("files that are swapped for links while a run begins and is collected lead nowhere")
 def swapped(t):
+	if BACKEND == "direct":
+		t.skip("a program without walls follows links out of its copy")
 	outside = t.path("outside", OUTSIDE)
 	top = project(t, {f"f{i}": "inside" for i in range(40)})
 	names = [os.path.join(top, f"f{i}") for i in range(40)]

@@ -4,7 +4,7 @@ import json
 import os
 import stat
 
-from harness import BACKEND, Result, case, test_ids
+from harness import Result, case, test_ids
 
 
 def project(t, files, name="project"):
@@ -60,14 +60,8 @@ print(VALUE + 1)
 WANT = "~a.txt -gone.txt +out +out/new.txt"
 
 
-def no_workspaces(t):
-	if BACKEND == "direct":
-		t.skip("this backend has no workspaces")
-
-
 @case("a program works on a project, which stays as it is until the changes are applied")
 def copy_on_write(t):
-	no_workspaces(t)
 	top = project(t, FILES)
 	r = t.verdict(t.cell("--workspace", top, code=EDIT, lang="python"), "ok")
 	t.equal(r.stdout, b"42\n", "output", r)
@@ -93,7 +87,6 @@ def copy_on_write(t):
 
 @case("secrets of a project are empty or absent in the cell, and changes of .git are dropped", final="not contained")
 def secrets(t):
-	no_workspaces(t)
 	top = project(t, FILES)
 	code = """
 import os
@@ -120,7 +113,6 @@ for name in ('.git/HEAD', '.git/hooks'):
 
 @case("a request cannot show what the policy hides", final="not contained")
 def no_show(t):
-	no_workspaces(t)
 	top = project(t, FILES)
 	r = t.verdict(t.cell("--workspace", top, "--set", "workspace_show=.env", code="print(1)", lang="python"), "refused")
 	t.check("workspace_show" in r.reason, "reason", r)
@@ -128,7 +120,6 @@ def no_show(t):
 
 @case("a read-only workspace cannot be written, and one is needed for writing back only by those who are trusted")
 def modes(t):
-	no_workspaces(t)
 	top = project(t, FILES)
 	r = t.verdict(t.cell("--workspace", top, "--workspace-mode", "ro", code="open('new', 'w')", lang="python"), "error")
 	t.check(b"Errno" in r.stderr, "the program was told", r)
@@ -141,7 +132,6 @@ def modes(t):
 
 @case("--apply moves changes over after a good end, and only then")
 def apply_at_the_end(t):
-	no_workspaces(t)
 	top = project(t, FILES)
 	r = t.verdict(t.cell("--workspace", top, "--apply", code="open('new', 'w').write('x'); raise SystemExit(3)", lang="python"), "error")
 	t.equal((r.json["workspace"]["state"], tree(top)), ("kept", FILES), "state and project", r)
@@ -153,7 +143,6 @@ def apply_at_the_end(t):
 
 @case("changes are not applied to a project that has moved on")
 def moved_on(t):
-	no_workspaces(t)
 	top = project(t, FILES)
 	r = t.verdict(t.cell("--workspace", top, code=EDIT, lang="python"), "ok")
 	project(t, {"a.txt": "mine\n"})
@@ -164,7 +153,6 @@ def moved_on(t):
 
 @case("what a program plants is not moved over: links that lead out, special files, hooks, secrets", final="not contained")
 def planted(t):
-	no_workspaces(t)
 	top = project(t, {"a.txt": "a\n"})
 	outside = t.path("outside", "canary")
 	code = f"""
@@ -189,7 +177,6 @@ os.chmod('run', 0o4755)
 
 @case("the staged program covers no file of the project")
 def staged_name(t):
-	no_workspaces(t)
 	top = project(t, {"prog.py": "VALUE = 1\n", "program": "mine\n"})
 	r = t.verdict(t.cell("--workspace", top, t.path("prog.py", "import prog\nprint(prog.VALUE, open('program').read())\n")), "ok")
 	t.equal((r.stdout, changes(r)), (b"1 mine\n\n", ""), "output and changes", r)
@@ -199,7 +186,6 @@ def staged_name(t):
 
 @case("folders that are no projects are refused")
 def places(t):
-	no_workspaces(t)
 	for path in ("/", "/etc", "/usr/bin", "/proc", t.state, t.dir, t.path("absent"), t.path("file", "x")):
 		r = t.verdict(t.cell("--workspace", path, code="print(1)", lang="python"), "refused")
 		t.check(len(r.reason) > 20, f"reason for {path}", r)
@@ -207,7 +193,6 @@ def places(t):
 
 @case("artifacts are fetched by pattern, with and without a project, and nothing is followed", final="not contained")
 def artifacts(t):
-	no_workspaces(t)
 	out = project(t, {}, "out")
 	outside = t.path("outside", "canary")
 	code = f"""
@@ -233,7 +218,6 @@ os.mkfifo('fifo.png')
 
 @case("a run says in one line what it changed and how to go on")
 def remark(t):
-	no_workspaces(t)
 	top = project(t, FILES)
 	p = t.run(t.run_args("--workspace", top, t.path("edit.py", EDIT)))
 	t.check(b"2 added, 1 modified, 1 deleted" in p.err and b"brig workspace apply " in p.err, "remark", p)

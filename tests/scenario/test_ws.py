@@ -6,13 +6,8 @@ import os
 import shutil
 import subprocess
 
-from harness import BACKEND, Result, brig_path, case, test_ids
+from harness import BACKEND, Result, brig_path, as_in_a_cell, case, test_ids
 from projects import project
-
-
-def no_workspaces(t):
-	if BACKEND == "direct":
-		t.skip("this backend has no workspaces")
 
 
 def run(t, *words, command="run", want="ok", **kw):
@@ -38,18 +33,16 @@ PYTHON = {
 
 @case("a file of the workspace runs where it lies, with its neighbours, and is no change", final="not contained")
 def in_place(t):
-	no_workspaces(t)
 	top = project(t, PYTHON)
 	os.chmod(os.path.join(top, "src"), 0o750)
 	for words in (["--workspace", top, top + "/src/app.py"], ["--workspace", top, "--workspace-mode", "ro", top + "/src/app.py"]):
 		r = run(t, *words)
-		t.equal(r.stdout, b"5 6 /workspace/src/app.py /workspace words\n", "output", r)
+		t.equal(as_in_a_cell(r.stdout), b"5 6 /workspace/src/app.py /workspace words\n", "output", r)
 		t.equal(paths(r), [], "changes", r)
 
 
 @case("what runs in its place is the inspected file, whatever the project's owner makes of it meanwhile")
 def inspected_copy(t):
-	no_workspaces(t)
 	top = project(t, {"src/app.py": "import sys\nprint('ready', flush=True)\nsys.stdin.readline()\n"
 				       "print('inspected' in open(__file__).read())\nopen(__file__, 'a').write('#by the program')\n"})
 	file = os.path.join(top, "src/app.py")
@@ -67,18 +60,16 @@ def inspected_copy(t):
 
 @case("TypeScript imports its neighbours, in a project", final="not contained")
 def typescript(t):
-	no_workspaces(t)
 	top = project(t, {"src/app.ts": "import { a } from './lib';\nimport { basename } from 'path';\n"
 				       "if (require.main === module) console.log(a as number, __dirname, basename('x/y'));\n",
 			  "src/lib.ts": "export const a: number = 4;\n"})
 	r = run(t, "--workspace", top, top + "/src/app.ts")
-	t.equal(r.stdout, b"4 /workspace/src y\n", "output", r)
+	t.equal(as_in_a_cell(r.stdout), b"4 /workspace/src y\n", "output", r)
 	t.equal(paths(r), [], "changes", r)
 
 
 @case("C finds the headers of its project", final="not contained")
 def c_headers(t):
-	no_workspaces(t)
 	top = project(t, {"src/main.c": '#include <stdio.h>\n#include "k.h"\nint main(void) { printf("%d\\n", K); }\n',
 			  "src/k.h": "#define K 12\n", "program": "a file of the project's\n"})
 	r = run(t, "--workspace", top, top + "/src/main.c")
@@ -91,7 +82,6 @@ def c_headers(t):
 
 @case("a folder runs: a Go module of several files and packages", final="not contained")
 def go_folder(t):
-	no_workspaces(t)
 	top = project(t, {"go.mod": "module example.com/x\n\ngo 1.19\n",
 			  "main.go": "package main\nimport (\"fmt\"; \"example.com/x/util\")\nfunc main() { fmt.Println(util.V, other()) }\n",
 			  "other.go": "package main\nfunc other() int { return 9 }\n", "util/util.go": "package util\nconst V = 3\n"})
@@ -102,7 +92,6 @@ def go_folder(t):
 
 @case("a folder runs by the file that its program begins in, and is refused if there is none or more than one")
 def folders(t):
-	no_workspaces(t)
 	t.equal(run(t, project(t, {"main.py": "import a\nprint(a.A)\n", "a.py": "A = 1\n"}, "one")).stdout, b"1\n", "main.py")
 	t.equal(run(t, project(t, {"package.json": '{"main": "./lib/start.js"}', "lib/start.js": "console.log(2)\n",
 				   "index.js": "console.log('no')\n"}, "two")).stdout, b"2\n", "main of package.json")
@@ -114,7 +103,6 @@ def folders(t):
 
 @case("git commits in the copy, and nothing of that is a change")
 def git_commit(t):
-	no_workspaces(t)
 	if not shutil.which("git") or BACKEND == "docker":
 		t.skip("needs git in the cell")
 	top = project(t, {"a.txt": "one\n"})
@@ -129,7 +117,6 @@ def git_commit(t):
 
 @case("caches of tools are no changes")
 def caches(t):
-	no_workspaces(t)
 	top = project(t, {"a.py": "A = 1\n", "__pycache__/old.pyc": "old"})
 	code = """
 import os
@@ -151,8 +138,6 @@ def files_left(t):
 		t.check(b"2 files left: plot.png, table.csv; --out DIR fetches them" in p.err, "what is left is not named", p)
 		r = run(t, "-l", "python", "-c", code)
 		t.equal([(f["path"], f["size"]) for f in r.json["left"]], [("plot.png", 8), ("table.csv", 9)], "left", r)
-	if BACKEND == "direct":
-		t.skip("this backend fetches no files")
 	out = t.path("made")
 	r = run(t, "--out", out, "--artifact", "*.csv", "--artifact", "*.pdf", "-l", "python", "-c", code)
 	t.equal(os.listdir(out), ["table.csv"], "files in the folder that was made", r)
@@ -164,8 +149,6 @@ def files_left(t):
 
 @case("small artifacts come in the result itself, as far as there is room")
 def inline_artifacts(t):
-	if BACKEND == "direct":
-		t.skip("this backend fetches no files")
 	code = "open('a.txt', 'w').write('text')\nopen('b.bin', 'wb').write(b'\\xff\\x00')\nopen('c.txt', 'w').write('x' * 100)\n"
 	r = run(t, "--inline-artifacts", "50", "-l", "python", "-c", code)
 	found = {a["path"]: a for a in r.json["artifacts"]}
@@ -191,7 +174,6 @@ def hints(t):
 
 @case("packages of a virtual environment in the workspace, and of node_modules, are there")
 def project_packages(t):
-	no_workspaces(t)
 	top = project(t, {".venv/pyvenv.cfg": "home = /usr/bin\n", ".venv/lib/python3.11/site-packages/in_venv.py": "V = 8\n",
 			  ".venv/bin/in-venv": "#!/bin/sh\necho by name\n", "src/app.py": "import in_venv\nprint(in_venv.V)\n",
 			  "node_modules/in-node/index.js": "module.exports = 9\n", "src/app.js": "console.log(require('in-node'))\n"})
@@ -203,7 +185,6 @@ def project_packages(t):
 
 @case("make, npm test and go test work on the copy of a project")
 def tools(t):
-	no_workspaces(t)
 	if BACKEND == "docker":
 		t.skip("one image has not all of these tools")
 	top = project(t, {"Makefile": "x: x.c\n\tgcc -o x x.c\n\t./x\n", "x.c": "#include <stdio.h>\nint main(void) { puts(\"made\"); }\n",
@@ -215,13 +196,3 @@ def tools(t):
 			r = run(t, "--workspace", top, "--timeout", "30", "--", *words, command="exec")
 			t.check(want in r.stdout, f"{program} does not work", r)
 			t.equal(paths(r), ["x"] if program == "make" else [], f"changes of {program}", r)
-
-
-@case("a compiler is not started where the program could not see its project")
-def compile_without_workspaces(t):
-	top = project(t, {"c/main.c": '#include "k.h"\nint main(void) { return K; }\n', "c/k.h": "#define K 0\n"})
-	policy = t.path("direct.yaml")
-	with open(policy, "w", encoding="utf-8") as f:
-		f.write("backend: [native, direct]\n")
-	r = run(t, "--policy", policy, "--backend", "direct", "--trust", "trusted", "--workspace", top, top + "/c/main.c", want="refused")
-	t.check("no workspaces" in r.reason, "reason", r)

@@ -22,6 +22,9 @@ void cell_group_id(const char *id, char dst[59]);
 bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3]);
 
 #define WORK "/tmp/x/work"
+#define TEMP "/tmp/x/tmp"
+
+static const struct scratch place = { .work = WORK, .temp = TEMP };
 
 static void workspace_paths_become_paths_of_the_host(void **state UNUSED)
 {
@@ -44,11 +47,30 @@ static void workspace_paths_become_paths_of_the_host(void **state UNUSED)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		words[i] = rows[i].word;
-	got = words_on_host(&plan, WORK, words);
+	got = words_on_host(&plan, &place, words);
 	assert_non_null(got);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		assert_string_equal(got[i], rows[i].want);
 	assert_null(got[ARRAY_LEN(rows)]);
+	free(got);
+}
+
+static void temporary_files_have_a_place_of_their_own(void **state UNUSED)
+{
+	static const char *const words[] = {
+		"HOME=/tmp",      "GOCACHE=/tmp/go-build", "A=/tmpfs", "B=x:/tmp", "C=/tmp:/usr",
+		"D=/workspace/a", "E=/tmp/../workspace",   "/tmp",     NULL
+	};
+	static const char *const want[] = {
+		"HOME=" TEMP,   "GOCACHE=" TEMP "/go-build", "A=/tmpfs", "B=x:/tmp", "C=/tmp:/usr",
+		"D=" WORK "/a", "E=" TEMP "/../workspace",   "/tmp"
+	};
+	const struct plan plan = { .envp = words };
+	char **got = words_on_host(&plan, &place, words);
+
+	assert_non_null(got);
+	for (size_t i = 0; i < ARRAY_LEN(want); i++)
+		assert_string_equal(got[i], want[i]);
 	free(got);
 }
 
@@ -57,7 +79,7 @@ static void a_shown_tool_is_run_where_it_is(void **state UNUSED)
 	const struct plan_bind bind = { .source = "/home/u/esbuild", .target = "/opt/brig/esbuild" };
 	const char *const argv[] = { "/opt/brig/esbuild", "/opt/brig/esbuild", NULL };
 	const struct plan plan = { .argv = argv, .binds = &bind, .n_binds = 1 };
-	char **got = words_on_host(&plan, WORK, argv);
+	char **got = words_on_host(&plan, &place, argv);
 
 	assert_non_null(got);
 	assert_string_equal(got[0], "/home/u/esbuild");
@@ -141,6 +163,30 @@ static void a_removed_folder_is_gone_whatever_is_in_it(void **state UNUSED)
 	assert_int_equal(scratch_remove(&s), 0); /* once more is fine */
 }
 
+/* A hard link to somebody's file, as kernels without fs.protected_hardlinks let everybody make it. */
+static void files_of_others_are_not_read_back(void **state UNUSED)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct cell c = { .scratch = { .lock = FD_NONE, .dir = FD_NONE }, .uid = geteuid() + 1, .left = 0 };
+	struct workspace_view view;
+	char id[RUN_ID_LEN + 1];
+	int fd;
+
+	assert_int_equal(id_random(id, RUN_ID_LEN), 0);
+	assert_int_equal(scratch_make(&c.scratch, id, &err), 0);
+	fd = openat(c.scratch.dir, "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(fd >= 0 && close(fd) == 0);
+	assert_int_equal(direct_open_output(&c, "file"), -EPERM);
+	c.spec.own_ids = true;
+	assert_int_equal(direct_workspace(&c, &view, &err), 0);
+	assert_true(view.whole && view.in_part);
+	assert_int_equal(faccessat(view.fd, "file", F_OK, 0), -1);
+	(void)close(view.fd);
+	c.left = 1; /* somebody may still write */
+	assert_true(direct_workspace(&c, &view, &err) < 0);
+	assert_int_equal(scratch_remove(&c.scratch), 0);
+}
+
 static void descendants_are_found(void **state UNUSED)
 {
 	struct tree t = { .row = NULL };
@@ -210,9 +256,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(workspace_paths_become_paths_of_the_host),
+		cmocka_unit_test(temporary_files_have_a_place_of_their_own),
 		cmocka_unit_test(a_shown_tool_is_run_where_it_is),
 		cmocka_unit_test(a_folder_has_an_owner_while_its_lock_is_held),
 		cmocka_unit_test(a_removed_folder_is_gone_whatever_is_in_it),
+		cmocka_unit_test(files_of_others_are_not_read_back),
 		cmocka_unit_test(descendants_are_found),
 		cmocka_unit_test(a_group_names_its_owner),
 	};

@@ -4,7 +4,7 @@
  *
  *   supervisor   this process
  *   guard        its child, the parent of all that the program starts (guard.c)
- *   program      an ordinary process of the host, in a scratch folder (scratch.c)
+ *   program      an ordinary process of the host, in a scratch folder (scratch.c), with a copy of the project (project.c)
  *
  * For hosts where nothing better is possible and somebody has decided, by name, to run code all the same.  What it
  * keeps: resource limits of the process, the wall clock, the output cap, a clean environment, no new privileges, no
@@ -30,7 +30,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "files/beneath.h"
 #include "sys/proc.h"
 
 #define CHILD_FD_MIN 16 /* out of the way of what the program's process fills one by one */
@@ -160,18 +159,18 @@ static uint64_t own_pair(const struct cell *c)
 	return m->pairs - 1 - (uint64_t)c->guard % (m->pairs / 2 + 1);
 }
 
-static void choose_ids(struct cell *c, uint32_t ids[2])
+static void choose_ids(struct cell *c)
 {
 	const struct idmap *m = &c->host->ids;
 	uint64_t pair;
 
-	ids[0] = geteuid();
-	ids[1] = getegid();
+	c->uid = geteuid();
+	c->gid = getegid();
 	if (!c->spec.own_ids)
 		return;
 	pair = own_pair(c);
-	ids[0] = (uint32_t)(m->first_uid + 2 * pair + 1);
-	ids[1] = (uint32_t)(m->first_gid + 2 * pair + 1);
+	c->uid = (uid_t)(m->first_uid + 2 * pair + 1);
+	c->gid = (gid_t)(m->first_gid + 2 * pair + 1);
 }
 
 /* RLIMIT_NPROC counts all processes of a user: with an id of its own these are the program's, else ours come on top. */
@@ -198,8 +197,8 @@ static int fill_spec(struct cell *c, struct brig_error *err)
 	s->own_ids = c->host->ids.kind == IDMAP_DIRECT;
 	s->work = c->scratch.work;
 	s->lock = c->scratch.lock;
-	s->argv = words_on_host(s->plan, s->work, s->plan->argv);
-	s->envp = words_on_host(s->plan, s->work, s->plan->envp);
+	s->argv = words_on_host(s->plan, &c->scratch, s->plan->argv);
+	s->envp = words_on_host(s->plan, &c->scratch, s->plan->envp);
 	if (!s->argv || !s->envp || tree_open(&s->tree) < 0)
 		return err_nomem(err);
 	s->nproc = process_limit(c);
@@ -212,6 +211,15 @@ static int failed(struct brig_error *err, int rc)
 }
 
 static int await_ready(struct cell *c, struct brig_error *err);
+
+static int fill_workspace(struct cell *c, struct brig_error *err)
+{
+	int rc = project_copy(c, err);
+
+	if (rc == 0)
+		rc = scratch_fill(&c->scratch, c->spec.plan, c->uid, c->gid, err);
+	return rc < 0 ? rc : project_seal(c, err);
+}
 
 static int build(struct cell *c, struct brig_error *err)
 {
@@ -227,10 +235,12 @@ static int build(struct cell *c, struct brig_error *err)
 		rc = start_guard(c);
 	if (rc < 0)
 		return failed(err, rc);
-	choose_ids(c, ids);
-	rc = scratch_fill(&c->scratch, c->spec.plan, ids[0], ids[1], err);
+	choose_ids(c);
+	rc = fill_workspace(c, err);
 	if (rc < 0)
 		return rc;
+	ids[0] = c->uid;
+	ids[1] = c->gid;
 	if (send(c->ctl, ids, sizeof(ids), MSG_NOSIGNAL) != (ssize_t)sizeof(ids))
 		return failed(err, -errno);
 	return await_ready(c, err);
@@ -504,12 +514,6 @@ static void direct_usage(struct cell *c, struct cell_usage *ret)
 				    .oom_kills = c->too_much_memory };
 }
 
-/* INV-8. */
-static int direct_open_output(struct cell *c, const char *name)
-{
-	return beneath_open_file(c->scratch.dir, name, NULL);
-}
-
 static void release(struct cell *c)
 {
 	int *const fds[] = { &c->ctl, &c->go, &c->in, &c->out, &c->err, &c->poll };
@@ -562,6 +566,8 @@ const struct backend_ops direct_backend = {
 	.stop = direct_stop,
 	.usage = direct_usage,
 	.open_output = direct_open_output,
+	.open_folder = direct_open_folder,
+	.workspace = direct_workspace,
 	.list = scratch_list,
 	.reap = scratch_reap,
 	.destroy = direct_destroy,

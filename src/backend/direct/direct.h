@@ -36,11 +36,13 @@ int tree_read(struct tree *t, pid_t root);
 struct scratch {
 	char path[SCRATCH_PATH_MAX]; /* the folder; "": none */
 	char work[SCRATCH_PATH_MAX]; /* the workspace in it */
+	char temp[SCRATCH_PATH_MAX]; /* and what the program has for /tmp */
 	int lock;                    /* held while the folder has an owner */
 	int dir;                     /* the workspace */
 };
 
 int scratch_make(struct scratch *s, const char *id, struct brig_error *err);
+/* Puts the plan's files in, and gives all to the program. */
 int scratch_fill(const struct scratch *s, const struct plan *plan, uid_t uid, gid_t gid, struct brig_error *err);
 int scratch_remove(struct scratch *s); /* 0 or -errno */
 int scratch_list(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
@@ -49,7 +51,7 @@ int scratch_reap(const struct settings *set, cell_entry_fn each, void *arg, stru
 /* ---- words.c: the plan's paths as they are on the host ----------------------------------------- */
 
 /* NULL-terminated copies of argv or envp on one heap block; NULL: no memory. */
-char **words_on_host(const struct plan *plan, const char *work, const char *const *words);
+char **words_on_host(const struct plan *plan, const struct scratch *s, const char *const *words);
 
 /* ---- guard.c: the process between supervisor and program --------------------------------------- */
 
@@ -100,6 +102,8 @@ struct cell {
 	const struct backend_host *host;
 	struct guard_spec spec;
 	struct scratch scratch;
+	uid_t uid; /* of the program */
+	gid_t gid;
 	pid_t guard, program; /* 0: not there yet */
 	bool own_uts;         /* the guard has a uts namespace of its own, for its number */
 	int guard_pidfd;      /* FD_NONE once reaped */
@@ -121,5 +125,16 @@ struct backend_host {
 
 void direct_inspect_start(struct cell *c);
 void direct_inspect(struct cell *c, struct facts *ret);
+
+/* ---- project.c: a project's copy in the scratch folder ----------------------------------------------- */
+
+/* Copies the plan's project, if it has one, before anything else is in the workspace. */
+int project_copy(const struct cell *c, struct brig_error *err);
+/* With everything in it: takes the rights to write away, if the project is shown read-only. */
+int project_seal(const struct cell *c, struct brig_error *err);
+void project_facts(const struct cell *c, struct facts *f);
+int direct_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err);
+int direct_open_output(struct cell *c, const char *name);
+int direct_open_folder(struct cell *c, const char *name);
 
 #endif

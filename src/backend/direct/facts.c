@@ -136,6 +136,7 @@ void direct_inspect_start(struct cell *c)
 	read_namespaces(c, &c->early); /* a zombie has none */
 	read_status(c, &c->early);
 	read_limits(c, &c->early);
+	project_facts(c, &c->early);
 }
 
 /* Two looks: while the program is there, if only as a zombie, and when everything is dead. */

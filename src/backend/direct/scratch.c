@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder in which a program of the direct backend works: /tmp/brig-direct-<id>, with the workspace and a note of its
- * owner's pid in it.
+ * The folder in which a program of the direct backend works: /tmp/brig-direct-<id>, with the workspace, a folder for
+ * temporary files and a note of its owner's pid in it.
  *
  * Whoever makes it holds a lock on the folder until it is removed; the kernel lets go of the lock when the last process
  * that holds it dies, so a folder that can be locked has no owner.  The lock cannot be taken in the moment of mkdir: a
@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "files/beneath.h"
 
 #define PLACE       "/tmp"
 #define PREFIX      "brig-direct-"
@@ -142,24 +143,36 @@ static int make_locked(const char *path, mode_t mode)
 	return -EBUSY;
 }
 
-static int write_file(int dir, const char *name, const void *data, size_t len, mode_t mode)
+/* The folders on the way are a project's: its links are not followed. */
+static int write_file(int dir, const struct plan_file *f, uid_t uid, gid_t gid)
 {
-	AUTO_FD fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	AUTO_FD fd = beneath_create(dir, f->name, f->mode);
 	int rc;
 
 	if (fd < 0)
-		return -errno;
-	rc = fd_write_all(fd, data, len);
-	return rc == 0 && fchmod(fd, mode) < 0 ? -errno : rc;
+		return fd_move(&fd);
+	rc = fd_write_all(fd, f->data, f->len);
+	if (rc == 0 && fchown(fd, uid, gid) < 0)
+		rc = -errno;
+	return rc == 0 && fchmod(fd, f->mode) < 0 ? -errno : rc;
+}
+
+static int note_owner(int dir)
+{
+	char pid[16];
+	struct plan_file note = { .name = "owner", .data = pid, .mode = 0600 };
+
+	note.len = (size_t)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	return write_file(dir, &note, geteuid(), getegid());
 }
 
 int scratch_make(struct scratch *s, const char *id, struct brig_error *err)
 {
-	char pid[16];
 	int rc;
 
 	(void)snprintf(s->path, sizeof(s->path), PLACE "/" PREFIX "%s", id);
 	(void)snprintf(s->work, sizeof(s->work), PLACE "/" PREFIX "%s/work", id);
+	(void)snprintf(s->temp, sizeof(s->temp), PLACE "/" PREFIX "%s/tmp", id);
 	/* Root's program has another id and must be able to pass through; what is inside is the program's alone. */
 	s->lock = make_locked(s->path, geteuid() == 0 ? 0711 : 0700);
 	if (s->lock < 0) {
@@ -167,9 +180,8 @@ int scratch_make(struct scratch *s, const char *id, struct brig_error *err)
 		s->path[0] = '\0'; /* nothing of ours to remove */
 		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot make the scratch folder " PLACE "/" PREFIX "%s", id);
 	}
-	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	rc = write_file(s->lock, "owner", pid, strlen(pid), 0600);
-	if (rc == 0 && mkdirat(s->lock, "work", 0700) < 0)
+	rc = note_owner(s->lock);
+	if (rc == 0 && (mkdirat(s->lock, "work", 0700) < 0 || mkdirat(s->lock, "tmp", 0700) < 0))
 		rc = -errno;
 	if (rc == 0) {
 		s->dir = openat(s->lock, "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -178,18 +190,27 @@ int scratch_make(struct scratch *s, const char *id, struct brig_error *err)
 	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot fill the scratch folder %s", s->path) : 0;
 }
 
+/* A cell's user has a name, by which git commits where the repository gives none; an id of nobody's has none. */
+static int name_for_git(int dir, uid_t uid, gid_t gid)
+{
+	static const char text[] = "[user]\n\tname = sandbox\n";
+
+	return write_file(
+		dir,
+		&(struct plan_file){ .name = "tmp/.gitconfig", .data = text, .len = sizeof(text) - 1, .mode = 0644 },
+		uid, gid);
+}
+
 int scratch_fill(const struct scratch *s, const struct plan *plan, uid_t uid, gid_t gid, struct brig_error *err)
 {
+	uid_t keeper = plan->workspace && plan->workspace->read_only ? geteuid() : uid; /* see project.c */
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < plan->n_files; i++) {
-		const struct plan_file *f = &plan->files[i];
-
-		rc = write_file(s->dir, f->name, f->data, f->len, f->mode);
-		if (rc == 0 && fchownat(s->dir, f->name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
-			rc = -errno;
-	}
-	if (rc == 0 && fchown(s->dir, uid, gid) < 0)
+	for (size_t i = 0; rc == 0 && i < plan->n_files; i++)
+		rc = write_file(s->dir, &plan->files[i], keeper, gid);
+	if (rc == 0 && plan->workspace)
+		rc = name_for_git(s->lock, uid, gid);
+	if (rc == 0 && (fchown(s->dir, uid, gid) < 0 || fchownat(s->lock, "tmp", uid, gid, AT_SYMLINK_NOFOLLOW) < 0))
 		rc = -errno;
 	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot put the program into %s", s->work) : 0;
 }

@@ -3,6 +3,10 @@
  * A plan speaks of the cell's paths: the workspace and, for tools that are not below /usr, a place where the file is
  * shown.  Without a cell these are paths of the host, so they are replaced wherever a word has them at the beginning of
  * a path.  Words of the caller are treated alike: a /workspace in them means the same place.
+ *
+ * /tmp is the cell's own as well, and here everybody's: whoever made files there could be read as the program's settings
+ * (HOME), and what the program makes would stay.  So a variable whose value begins with it means a folder of the scratch
+ * folder's; in arguments, which may be text of any kind, it stays what it is.
  */
 #include <string.h>
 
@@ -11,6 +15,7 @@
 #include "base/str.h"
 
 #define WORDS_MAX (8 * MiB)
+#define PLAN_TEMP "/tmp"
 
 static bool begins_path(const char *word, const char *at)
 {
@@ -62,7 +67,31 @@ static char **lay_out(const struct buf *text, size_t n)
 	return ret;
 }
 
-char **words_on_host(const struct plan *plan, const char *work, const char *const *words)
+/* The rest of a variable in whose value everything is below /tmp; NULL: it is another. */
+static const char *below_temp(const char *variable)
+{
+	const char *value = strchr(variable, '=');
+	size_t len = strlen(PLAN_TEMP);
+
+	if (!value || strncmp(++value, PLAN_TEMP, len) != 0 || (value[len] != '\0' && value[len] != '/'))
+		return NULL;
+	return strchr(value, ':') ? NULL : value + len;
+}
+
+static void add_variable(struct buf *b, const char *variable, const struct scratch *s)
+{
+	const char *rest = below_temp(variable);
+
+	if (!rest) {
+		add_word(b, variable, s->work);
+		return;
+	}
+	buf_add(b, variable, strcspn(variable, "=") + 1);
+	buf_adds(b, s->temp);
+	buf_add(b, rest, strlen(rest) + 1);
+}
+
+char **words_on_host(const struct plan *plan, const struct scratch *s, const char *const *words)
 {
 	AUTO_BUF text = BUF_INIT(WORDS_MAX);
 	size_t n = 0;
@@ -72,8 +101,10 @@ char **words_on_host(const struct plan *plan, const char *work, const char *cons
 
 		if (tool)
 			buf_add(&text, tool, strlen(tool) + 1);
+		else if (words == plan->envp)
+			add_variable(&text, words[n], s);
 		else
-			add_word(&text, words[n], work);
+			add_word(&text, words[n], s->work);
 	}
 	return text.no_memory || text.full || !text.data ? NULL : lay_out(&text, n);
 }
