@@ -49,6 +49,7 @@ static const struct {
 	{ PROT_socket_memory, CGROUP_SOCKET_MEMORY,
 	  "use cgroup v2 (boot with systemd.unified_cgroup_hierarchy=1), or a v1 kernel with "
 	  "memory.kmem.tcp.limit_in_bytes" },
+	{ PROT_disk_io, CGROUP_DISK_IO, CONTROLLER_FIX("blkio") " (only runs with disk_io_bps need it)" },
 };
 
 static const char *const status_name[] = { [PROBE_MISSING] = "missing", [PROBE_OK] = "ok", [PROBE_INFO] = "info" };
@@ -66,7 +67,7 @@ static void gather_cgroups(struct doctor_facts *f)
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct cgroup_host *h = NULL;
 
-	if (cgroup_host_open(&h, &err) < 0) {
+	if (cgroup_host_open(true, &h, &err) < 0) {
 		(void)str_copy(f->cgroup_version, sizeof(f->cgroup_version), "unknown");
 		for (size_t i = 0; i < CGROUP_RESOURCE_COUNT; i++)
 			(void)str_copy(f->cgroup_why[i], sizeof(f->cgroup_why[i]), err.msg);
@@ -144,7 +145,8 @@ static void add_protection(struct document *d, enum protection p, struct row *r)
 	r->name = protection_info[p].name;
 	r->protection = p;
 	r->required = !(f->may_degrade & PROT_BIT(p));
-	r->status = missing ? PROBE_MISSING : PROBE_OK;
+	/* What is not there and not promised either is worth knowing, and no more. */
+	r->status = missing ? PROBE_MISSING : p == PROT_disk_io && *r->detail ? PROBE_INFO : PROBE_OK;
 	if (missing && (!*r->detail || str_eq(r->detail, "works")))
 		r->detail = protection_info[p].lost;
 	if (!*r->detail)

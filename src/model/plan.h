@@ -68,8 +68,9 @@ struct plan {
 	const char *output; /* name of the file in the workspace that open_output will be asked for; NULL: none */
 	enum trust trust;
 	struct limits limits;
-	const char *rootfs; /* "": the host's own /usr */
-	uint32_t uid, gid;  /* of the program, inside */
+	uint64_t disk_io_bps; /* 0: no limit */
+	const char *rootfs;   /* "": the host's own /usr */
+	uint32_t uid, gid;    /* of the program, inside */
 	enum syscall_family family;
 	enum seccomp_profile profile;
 	bool start_at_once; /* create may let the program go as soon as every wall is up */

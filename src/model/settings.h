@@ -121,6 +121,12 @@ static inline const void *setting_at_const(const struct settings *s, enum settin
 	return (const char *)s + setting_info[k].offset;
 }
 
+/* At its largest, which is the default, disk_io_bps is no limit: so a request that sets it can only tighten. */
+static inline bool limits_disk_io(const struct settings *s)
+{
+	return s->disk_io_bps < setting_info[SET_disk_io_bps].max;
+}
+
 /* False: more than SETTING_LIST_MAX items, an item of SETTING_ITEM_MAX bytes or more, or no room. */
 bool setting_list_add(struct setting_list *list, const char *item);
 bool setting_list_has(const struct setting_list *list, const char *item);

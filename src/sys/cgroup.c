@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -116,6 +117,22 @@ static int make_dir(struct cgroup_leaf *leaf)
 	return mkdirat(leaf->parent, leaf->name, 0755) < 0 ? -errno : 0;
 }
 
+static int limit_disks(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct brig_error *err)
+{
+	const struct disk_list *disks = limits->disks;
+
+	for (size_t i = 0; limits->disk_io_bps > 0 && cgroup_leaf_has(leaf, CONTROLLER_IO) && i < disks->n; i++) {
+		int r = leaf->ops->limit_disk(leaf, disks->dev[i], limits->disk_io_bps);
+
+		if (r < 0)
+			return err_set(err, BRIG_E_SYSTEM, -r,
+				       "limiting disk %u:%u to %llu bytes per second in %.200s/%s",
+				       major(disks->dev[i]), minor(disks->dev[i]),
+				       (unsigned long long)limits->disk_io_bps, leaf->path, leaf->name);
+	}
+	return 0;
+}
+
 static int write_limits(const struct cgroup_leaf *leaf, const struct cgroup_limits *limits, struct brig_error *err)
 {
 	for (size_t i = 0; i < leaf->ops->n_limits; i++) {
@@ -133,7 +150,7 @@ static int write_limits(const struct cgroup_leaf *leaf, const struct cgroup_limi
 		return err_set(err, BRIG_E_SYSTEM, -r, "writing %llu to %.200s/%s/%s", (unsigned long long)value,
 			       leaf->path, leaf->name, f->file);
 	}
-	return 0;
+	return limit_disks(leaf, limits, err);
 }
 
 static int make_leaf(struct cgroup_leaf *leaf, bool *made, struct brig_error *err)
@@ -359,6 +376,23 @@ void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgr
 	*ret = (struct cgroup_readback){ 0 };
 	for (size_t i = 0; i < cg->n_leaves && !ret->known; i++)
 		cg->leaf[i].ops->readback(&cg->leaf[i], r, ret);
+}
+
+void cgroup_readback_disks(const struct cgroup *cg, const struct disk_list *disks, struct cgroup_readback *ret)
+{
+	*ret = (struct cgroup_readback){ 0 };
+	for (size_t i = 0; i < cg->n_leaves && !ret->known; i++) {
+		const struct cgroup_leaf *leaf = &cg->leaf[i];
+		uint64_t most = 0, value;
+		int r = cgroup_leaf_has(leaf, CONTROLLER_IO) ? 0 : -ENODATA;
+
+		for (size_t k = 0; r == 0 && k < disks->n; k++) {
+			r = leaf->ops->read_disk(leaf, disks->dev[k], &value);
+			most = r == 0 ? max_u64(most, value) : most;
+		}
+		if (r == 0)
+			cgroup_known(leaf, leaf->ops->disk_file, most, ret);
+	}
 }
 
 /* ---- tasks inside ---------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #define SYS_CGROUP_H
 
 #include "base/err.h"
+#include "sys/disk.h"
 
 struct cgroup_host;
 struct cgroup;
@@ -29,6 +30,7 @@ enum cgroup_resource {
 	CGROUP_CPU,
 	CGROUP_CPU_TIME,
 	CGROUP_SOCKET_MEMORY,
+	CGROUP_DISK_IO, /* only if cgroup_host_open was told to look for it */
 	CGROUP_RESOURCE_COUNT
 };
 
@@ -37,6 +39,8 @@ struct cgroup_limits {
 	uint64_t memory_bytes;
 	uint64_t pids;
 	uint64_t cpu_percent; /* of one cpu */
+	uint64_t disk_io_bps; /* bytes per second from, and as many to, each of these */
+	const struct disk_list *disks;
 };
 
 struct cgroup_usage {
@@ -60,9 +64,10 @@ struct cgroup_readback {
 /*
  * Finds out what can be used.  Never fails for want of cgroups: what is missing shows in
  * cgroup_host_has().  As an ordinary user on a systemd host without a delegated group, asks the
- * user's manager for a scope and moves this process into it.
+ * user's manager for a scope and moves this process into it.  with_disk_io: also for the controller of block devices,
+ * which few runs need and which on v1 is one more group for each cell.
  */
-int cgroup_host_open(struct cgroup_host **ret, struct brig_error *err);
+int cgroup_host_open(bool with_disk_io, struct cgroup_host **ret, struct brig_error *err);
 void cgroup_host_free(struct cgroup_host *h); /* NULL is fine */
 bool cgroup_host_has(const struct cgroup_host *h, enum cgroup_resource r);
 /* Why a resource is missing and what to do, in one sentence; "" if it is there. */
@@ -92,7 +97,7 @@ int cgroup_clone_fd(const struct cgroup *cg);
 /* Whether such a directory will be there: then the groups must be made before the clone, else they can be later. */
 bool cgroup_host_enters_at_clone(const struct cgroup_host *h);
 /* What a task writes "0" to, to enter what CLONE_INTO_CGROUP does not cover.  The number of them, at most max. */
-#define CGROUP_ENTRIES_MAX 4
+#define CGROUP_ENTRIES_MAX 5
 size_t cgroup_entries(const struct cgroup *cg, int *fds, size_t max);
 int cgroup_enter(const int *fds, size_t n); /* async-signal-safe; 0 or -errno */
 /* Both in one, for a child that was forked after the groups were made. */
@@ -103,6 +108,8 @@ int cgroup_read(struct cgroup *cg, struct cgroup_usage *ret);
 int cgroup_read_cpu_ns(const struct cgroup *cg, uint64_t *ret);
 int cgroup_read_oom_kills(const struct cgroup *cg, uint64_t *ret);
 void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgroup_readback *ret);
+/* CGROUP_DISK_IO: the most that may be moved in either direction on any of these disks. */
+void cgroup_readback_disks(const struct cgroup *cg, const struct disk_list *disks, struct cgroup_readback *ret);
 /* Tasks still inside, from cgroup.procs, but for one if it is not 0; -errno if unknown. */
 int cgroup_count_tasks(const struct cgroup *cg, pid_t besides);
 /* Once everything inside has been killed: dying takes cpu time too, and a throttled group would wait for it. */

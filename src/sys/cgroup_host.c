@@ -23,11 +23,13 @@
 #include "base/str.h"
 #include "sys/proc.h"
 
-const char *const cgroup_controller_name[CONTROLLER_COUNT] = {
-	[CONTROLLER_CPU] = "cpu",
-	[CONTROLLER_CPUACCT] = "cpuacct",
-	[CONTROLLER_MEMORY] = "memory",
-	[CONTROLLER_PIDS] = "pids",
+const char *const cgroup_v1_name[CONTROLLER_COUNT] = {
+	[CONTROLLER_CPU] = "cpu",   [CONTROLLER_CPUACCT] = "cpuacct", [CONTROLLER_MEMORY] = "memory",
+	[CONTROLLER_PIDS] = "pids", [CONTROLLER_IO] = "blkio",
+};
+const char *const cgroup_v2_name[CONTROLLER_COUNT] = {
+	[CONTROLLER_CPU] = "cpu",   [CONTROLLER_CPUACCT] = "cpuacct", [CONTROLLER_MEMORY] = "memory",
+	[CONTROLLER_PIDS] = "pids", [CONTROLLER_IO] = "io",
 };
 
 #define USUAL_PLACE       "/sys/fs/cgroup"
@@ -38,6 +40,7 @@ static const char *const witness[CONTROLLER_COUNT] = {
 	[CONTROLLER_CPU] = "cpu.shares",
 	[CONTROLLER_CPUACCT] = "cpuacct.usage",
 	[CONTROLLER_MEMORY] = "memory.limit_in_bytes",
+	[CONTROLLER_IO] = "blkio.reset_stats",
 };
 
 /* Which controller a resource needs. */
@@ -45,10 +48,12 @@ static const enum cgroup_controller controller_of[CGROUP_RESOURCE_COUNT] = {
 	[CGROUP_MEMORY] = CONTROLLER_MEMORY,    [CGROUP_SWAP] = CONTROLLER_MEMORY,
 	[CGROUP_PIDS] = CONTROLLER_PIDS,        [CGROUP_CPU] = CONTROLLER_CPU,
 	[CGROUP_CPU_TIME] = CONTROLLER_CPUACCT, [CGROUP_SOCKET_MEMORY] = CONTROLLER_MEMORY,
+	[CGROUP_DISK_IO] = CONTROLLER_IO,
 };
 
 struct discovery {
 	struct cgroup_host *host;
+	unsigned wanted;                             /* controllers that are looked for */
 	char own[CONTROLLER_COUNT][CGROUP_PATH_MAX]; /* our group in v1 hierarchies; "": none */
 	uint64_t hierarchy[CONTROLLER_COUNT];        /* the same number: mounted together */
 	char why[CONTROLLER_COUNT][CGROUP_WHY_MAX];  /* a hierarchy was there, but not to be used */
@@ -85,7 +90,7 @@ static bool visit_own(char *line, void *arg)
 		return true;
 	}
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
-		if (!proc_list_has(l.controllers, ',', cgroup_controller_name[c]))
+		if (!(d->wanted & CONTROLLER_BIT(c)) || !proc_list_has(l.controllers, ',', cgroup_v1_name[c]))
 			continue;
 		(void)str_copy(d->own[c], CGROUP_PATH_MAX, l.path);
 		d->hierarchy[c] = l.id;
@@ -156,8 +161,7 @@ static bool is_filesystem(int fd, long type)
 static bool add_usual_v1(struct discovery *d, int controller)
 {
 	char path[CGROUP_PATH_MAX];
-	int len = snprintf(path, sizeof(path), USUAL_PLACE "/%s%s", cgroup_controller_name[controller],
-			   d->own[controller]);
+	int len = snprintf(path, sizeof(path), USUAL_PLACE "/%s%s", cgroup_v1_name[controller], d->own[controller]);
 	unsigned controllers = 0;
 	AUTO_FD dir = FD_NONE;
 
@@ -206,8 +210,7 @@ static void visit_v1(struct discovery *d, const struct mount_line *m)
 
 	d->v1_mounted = true;
 	for (int c = 0; c < CONTROLLER_COUNT; c++) {
-		if (!d->own[c][0] || (d->found & CONTROLLER_BIT(c)) ||
-		    !proc_list_has(m->super, ',', cgroup_controller_name[c]))
+		if (!d->own[c][0] || (d->found & CONTROLLER_BIT(c)) || !proc_list_has(m->super, ',', cgroup_v1_name[c]))
 			continue;
 		controllers |= CONTROLLER_BIT(c);
 		own = d->own[c]; /* the same for all that are mounted together */
@@ -295,7 +298,7 @@ static bool look_in_usual_places(struct discovery *d)
 		if (d->own[c][0]) {
 			d->v1_mounted = true;
 			ok = (d->found & CONTROLLER_BIT(c)) || add_usual_v1(d, c);
-		} else {
+		} else if (d->wanted & CONTROLLER_BIT(c)) {
 			all_v1 = false;
 		}
 	}
@@ -351,6 +354,9 @@ static void judge(struct discovery *d, enum cgroup_resource r)
 		      "as memory";
 	else if (tree && r == CGROUP_CPU && tree->ops == &cgroup_v1_ops && !has_file(tree, "cpu.cfs_quota_us", ""))
 		why = "the kernel was built without CONFIG_CFS_BANDWIDTH: use another kernel";
+	else if (tree && r == CGROUP_DISK_IO && tree->ops == &cgroup_v1_ops &&
+		 !has_file(tree, cgroup_v1_ops.disk_file, ""))
+		why = "the kernel was built without CONFIG_BLK_DEV_THROTTLING: use another kernel";
 	else if (tree)
 		why = "";
 	h->has[r] = why[0] == '\0';
@@ -359,7 +365,7 @@ static void judge(struct discovery *d, enum cgroup_resource r)
 
 static void place_rest_in_v2(struct discovery *d)
 {
-	unsigned wanted = CONTROLLERS_ALL & ~d->found;
+	unsigned wanted = d->wanted & ~d->found;
 	char why[CGROUP_WHY_MAX];
 
 	/* A controller that belongs to v1 cannot be in v2 at the same time, even where v1 is out of our reach. */
@@ -374,7 +380,7 @@ static void place_rest_in_v2(struct discovery *d)
 			memcpy(d->why[c], why, CGROUP_WHY_MAX);
 }
 
-int cgroup_host_open(struct cgroup_host **ret, struct brig_error *err)
+int cgroup_host_open(bool with_disk_io, struct cgroup_host **ret, struct brig_error *err)
 {
 	AUTO_FREE struct discovery *d = calloc(1, sizeof(*d));
 	struct cgroup_host *h = calloc(1, sizeof(*h));
@@ -384,6 +390,7 @@ int cgroup_host_open(struct cgroup_host **ret, struct brig_error *err)
 		return err_nomem(err);
 	}
 	d->host = h;
+	d->wanted = CONTROLLERS_ALL & ~(with_disk_io ? 0 : CONTROLLER_BIT(CONTROLLER_IO));
 	/* Without /proc nothing is found, and every resource says so. */
 	(void)proc_each_line("/proc/self/cgroup", visit_own, d);
 	if (!look_in_usual_places(d))

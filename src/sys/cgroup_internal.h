@@ -9,8 +9,15 @@
 
 #include "sys/cgroup.h"
 
-enum cgroup_controller { CONTROLLER_CPU, CONTROLLER_CPUACCT, CONTROLLER_MEMORY, CONTROLLER_PIDS, CONTROLLER_COUNT };
-extern const char *const cgroup_controller_name[CONTROLLER_COUNT];
+enum cgroup_controller {
+	CONTROLLER_CPU,
+	CONTROLLER_CPUACCT,
+	CONTROLLER_MEMORY,
+	CONTROLLER_PIDS,
+	CONTROLLER_IO,
+	CONTROLLER_COUNT
+};
+extern const char *const cgroup_v1_name[CONTROLLER_COUNT], *const cgroup_v2_name[CONTROLLER_COUNT];
 #define CONTROLLER_BIT(c) (1u << (c))
 #define CONTROLLERS_ALL   (CONTROLLER_BIT(CONTROLLER_COUNT) - 1)
 
@@ -48,6 +55,10 @@ struct cgroup_ops {
 	bool (*is_kept_outside)(const struct cgroup_leaf *leaf, const struct cgroup_limit_file *limit, uint64_t value);
 	/* Fills *ret if this leaf knows the resource. */
 	void (*readback)(const struct cgroup_leaf *leaf, enum cgroup_resource r, struct cgroup_readback *ret);
+	/* Of CONTROLLER_IO.  0 or -errno. */
+	int (*limit_disk)(const struct cgroup_leaf *leaf, dev_t disk, uint64_t bps);
+	int (*read_disk)(const struct cgroup_leaf *leaf, dev_t disk, uint64_t *ret); /* UINT64_MAX: unlimited */
+	const char *disk_file;                                                       /* where that is read from */
 	bool (*kill_all)(const struct cgroup_leaf *leaf); /* false: signal the tasks one by one.  May be NULL. */
 	const char *quota_file, *no_quota;                /* of the cpu controller, and what to write there for none */
 };

@@ -55,7 +55,7 @@ static unsigned get_controllers(int dir, const char *file)
 	if (fd_get_at(dir, file, text, sizeof(text)) < 0)
 		return 0;
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
-		if (proc_list_has(text, ' ', cgroup_controller_name[c]))
+		if (proc_list_has(text, ' ', cgroup_v2_name[c]))
 			found |= CONTROLLER_BIT(c);
 	return found;
 }
@@ -69,7 +69,7 @@ int cgroup_v2_enable(int dir, unsigned controllers)
 	for (int c = 0; c < CONTROLLER_COUNT; c++)
 		if (lacking & CONTROLLER_BIT(c))
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s+%s", len ? " " : "",
-						cgroup_controller_name[c]);
+						cgroup_v2_name[c]);
 	return lacking ? fd_put_at(dir, "cgroup.subtree_control", text) : 0;
 }
 

@@ -25,6 +25,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/fd.h"
 #include "base/str.h"
@@ -170,9 +171,40 @@ static void readback_v1(const struct cgroup_leaf *leaf, enum cgroup_resource r, 
 		if (cgroup_leaf_has(leaf, CONTROLLER_CPUACCT) && fd_get_u64_at(leaf->dir, "cpuacct.usage", &value) == 0)
 			cgroup_known(leaf, "cpuacct.usage", value, ret);
 		return;
+	case CGROUP_DISK_IO: /* of disks: read_disk */
 	case CGROUP_RESOURCE_COUNT:
 		return;
 	}
+}
+
+static const char *const disk_files[] = { "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device" };
+
+static int limit_disk_v1(const struct cgroup_leaf *leaf, dev_t disk, uint64_t bps)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(disk_files); i++)
+		r = fd_putf_at(leaf->dir, disk_files[i], "%u:%u %llu", major(disk), minor(disk),
+			       (unsigned long long)bps);
+	return r;
+}
+
+/* Lines "8:0 1048576"; a disk without one is not limited. */
+static int read_disk_v1(const struct cgroup_leaf *leaf, dev_t disk, uint64_t *ret)
+{
+	char key[32];
+
+	(void)snprintf(key, sizeof(key), "%u:%u", major(disk), minor(disk));
+	*ret = 0;
+	for (size_t i = 0; i < ARRAY_LEN(disk_files); i++) {
+		uint64_t value;
+		int r = cgroup_get_keyed(leaf->dir, disk_files[i], key, &value);
+
+		if (r < 0 && r != -ENODATA)
+			return r;
+		*ret = max_u64(*ret, r < 0 ? UINT64_MAX : value);
+	}
+	return 0;
 }
 
 const struct cgroup_ops cgroup_v1_ops = {
@@ -183,6 +215,9 @@ const struct cgroup_ops cgroup_v1_ops = {
 	.n_counters = ARRAY_LEN(counters_v1),
 	.is_kept_outside = is_kept_outside_v1,
 	.readback = readback_v1,
+	.limit_disk = limit_disk_v1,
+	.read_disk = read_disk_v1,
+	.disk_file = "blkio.throttle.read_bps_device",
 	.quota_file = "cpu.cfs_quota_us",
 	.no_quota = "-1",
 };

@@ -6,10 +6,14 @@
  */
 #include "sys/cgroup_internal.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/fd.h"
 #include "base/str.h"
+
+#define DISK_FILE "io.max"
 
 static bool limit_no_swap(const struct cgroup_limits *limits, uint64_t *ret)
 {
@@ -113,9 +117,50 @@ static void readback_v2(const struct cgroup_leaf *leaf, enum cgroup_resource r, 
 		    cgroup_get_keyed(leaf->dir, "cpu.stat", "usage_usec", &value) == 0)
 			cgroup_known(leaf, "cpu.stat", value * 1000, ret);
 		return;
+	case CGROUP_DISK_IO: /* of disks: read_disk */
 	case CGROUP_RESOURCE_COUNT:
 		return;
 	}
+}
+
+static int limit_disk_v2(const struct cgroup_leaf *leaf, dev_t disk, uint64_t bps)
+{
+	return fd_putf_at(leaf->dir, DISK_FILE, "%u:%u rbps=%llu wbps=%llu", major(disk), minor(disk),
+			  (unsigned long long)bps, (unsigned long long)bps);
+}
+
+/* The number behind one of the keys in "8:0 rbps=1048576 wbps=max riops=max wiops=max". */
+static uint64_t number_in(const char *line, size_t len, const char *key)
+{
+	const char *at = memmem(line, len, key, strlen(key));
+	char text[24];
+	uint64_t value;
+	size_t n;
+
+	if (!at)
+		return UINT64_MAX;
+	at += strlen(key);
+	n = strcspn(at, " \n");
+	(void)snprintf(text, sizeof(text), "%.*s", (int)min_u64(n, sizeof(text) - 1), at);
+	return str_to_u64(text, &value) ? value : UINT64_MAX;
+}
+
+static int read_disk_v2(const struct cgroup_leaf *leaf, dev_t disk, uint64_t *ret)
+{
+	char text[4096], key[32];
+	ssize_t n = fd_get_at(leaf->dir, DISK_FILE, text, sizeof(text));
+	size_t key_len, len;
+
+	if (n < 0)
+		return (int)n;
+	key_len = (size_t)snprintf(key, sizeof(key), "%u:%u ", major(disk), minor(disk));
+	*ret = UINT64_MAX;
+	for (const char *line = text; *line; line += len + (line[len] == '\n')) {
+		len = strcspn(line, "\n");
+		if (strncmp(line, key, key_len) == 0)
+			*ret = max_u64(number_in(line, len, " rbps="), number_in(line, len, " wbps="));
+	}
+	return 0;
 }
 
 static bool kill_all_v2(const struct cgroup_leaf *leaf)
@@ -130,6 +175,9 @@ const struct cgroup_ops cgroup_v2_ops = {
 	.counters = counters_v2,
 	.n_counters = ARRAY_LEN(counters_v2),
 	.readback = readback_v2,
+	.limit_disk = limit_disk_v2,
+	.read_disk = read_disk_v2,
+	.disk_file = DISK_FILE,
 	.kill_all = kill_all_v2,
 	.quota_file = "cpu.max",
 	.no_quota = "max",

@@ -130,6 +130,8 @@ def direct_degraded(t):
 	if not is_root():
 		missing |= {"id_separation", "no_capabilities"}
 	t.equal(r.degraded, missing, "degraded", r)
+	r = direct(t, "print(1)\n", "--set", "disk_io_bps=1m")
+	t.equal(r.degraded, missing | {"disk_io"}, "degraded, with a promise more", r)
 	kept = {row["check"] for row in r.json["evidence"] if row["kept"]}
 	want = {"open_files", "core_dumps", "no_new_privs", "wall_time", "output", "no_process_left"}
 	if is_root():

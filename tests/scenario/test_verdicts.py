@@ -213,6 +213,24 @@ print('TOTAL', total)
 	t.check(total <= 8 << 20, "all places together hold no more than the limit", r)
 
 
+@case("disk_io_bps: reading from disk takes its time where the kernel can see to it, else the run is refused or says so")
+def disk_io(t):
+	read = ("--timeout", t.secs(60), "--set", "disk_io_bps=1m")
+	code = "import os, mmap, sys\nfd = os.open(sys.executable, os.O_RDONLY | os.O_DIRECT)\nroom = mmap.mmap(-1, 1 << 20)\n" \
+	       "print(sum(os.readv(fd, [room]) for _ in range(3)) >> 20)\n"
+	r = t.cell(*read, code=code, lang="python")
+	if r.verdict == "refused":
+		t.check("disk_io" in r.reason, "the reason", r)
+		r = t.verdict(t.cell(*read, "--allow-degraded", "disk_io", code="print(1)", lang="python"), "ok")
+		t.check("disk_io" in r.degraded, "it is told that the limit is missing", r)
+		t.skip("disks cannot be limited here")
+	t.verdict(r, "ok")
+	row = next(row for row in r.json["evidence"] if row["check"] == "disk_io")
+	t.equal((row["declared"], row["enforced"], row["kept"]), ("<= 1048576", "1048576", True), "evidence", row)
+	t.equal(r.stdout, b"3\n", "MB read past the page cache", r)
+	t.check(r.json["usage"]["wall_ms"] >= 1500, "three MB at one per second came at once", r)	# a slow machine only takes longer
+
+
 @case("disk_limit: inodes", needs=["disk_limit"])
 def inode_limit(t):
 	r = t.cell("--set", "inodes_limit=200", "--timeout", t.secs(20), code="""

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -74,9 +75,9 @@ static struct cgroup_host *open_host(void)
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct cgroup_host *h = NULL;
 
-	assert_int_equal(cgroup_host_open(&h, &err), 0);
+	assert_int_equal(cgroup_host_open(false, &h, &err), 0);
 	for (int r = 0; r < CGROUP_RESOURCE_COUNT; r++) {
-		if (!cgroup_host_has(h, (enum cgroup_resource)r)) {
+		if (r != CGROUP_DISK_IO && !cgroup_host_has(h, (enum cgroup_resource)r)) {
 			print_message("skipped: %s\n", cgroup_host_why(h, (enum cgroup_resource)r));
 			cgroup_host_free(h);
 			skip();
@@ -282,6 +283,105 @@ static void unlimited_is_told_apart(void **state UNUSED)
 	cgroup_host_free(h);
 }
 
+/* ---- disks ----------------------------------------------------------------------------------- */
+
+static void finds_disks(void **state UNUSED)
+{
+	struct disk_list list = { .n = 0 };
+	AUTO_FD memory = memfd_create("file", MFD_CLOEXEC);
+	struct stat st;
+
+	assert_int_equal(disk_add(&list, memory), 0); /* in memory: on no disk */
+	assert_int_equal(list.n, 0);
+	assert_int_equal(disk_add_path(&list, "/proc"), -EOPNOTSUPP);
+	assert_int_equal(disk_add_path(&list, "/nonexistent"), -ENOENT);
+	assert_int_equal(stat("/usr", &st), 0);
+	if (major(st.st_dev) == 0) {
+		print_message("skipped: /usr is on no block device of its own\n");
+		skip();
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(disk_add_path(&list, "/usr"), 0);
+	assert_int_equal(list.n, 1);
+}
+
+static int empty_file(int dir, const char *name)
+{
+	AUTO_FD fd = openat(dir, name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	return fd < 0 ? -errno : 0;
+}
+
+static const struct cgroup_ops *const versions[] = { &cgroup_v1_ops, &cgroup_v2_ops };
+
+/* What each version writes and how it reads, on plain files: no host has both controllers. */
+static void writes_and_reads_limits_of_disks(void **state UNUSED)
+{
+	static const char *const files[] = { "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device",
+					     "io.max" };
+	static const char *const lines[] = { "8:1 99\n8:0 4096\n", "8:0 8192\n",
+					     "8:1 rbps=max wbps=max\n8:0 rbps=4096 wbps=8192 riops=max wiops=max\n" };
+	static const char *const half[] = { "8:0 4096\n", "", "8:0 rbps=4096 wbps=max riops=max wiops=max\n" };
+	char dir[] = "/tmp/brig-disks-XXXXXX", text[64];
+	AUTO_FD fd = FD_NONE;
+	uint64_t value;
+
+	assert_non_null(mkdtemp(dir));
+	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		(void)close(openat(fd, files[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+		const struct cgroup_leaf leaf = { .ops = versions[i], .dir = fd };
+
+		for (size_t k = 0; k < ARRAY_LEN(files); k++)
+			assert_int_equal(empty_file(fd, files[k]), 0);
+		assert_int_equal(versions[i]->limit_disk(&leaf, makedev(8, 0), 4096), 0);
+		assert_true(fd_get_at(fd, versions[i]->disk_file, text, sizeof(text)) > 0);
+		assert_string_equal(text, i == 0 ? "8:0 4096" : "8:0 rbps=4096 wbps=4096");
+		for (size_t k = 0; k < ARRAY_LEN(files); k++)
+			assert_int_equal(fd_put_at(fd, files[k], lines[k]), 0);
+		assert_int_equal(versions[i]->read_disk(&leaf, makedev(8, 0), &value), 0);
+		assert_true(value == 8192); /* the larger of both directions */
+		assert_int_equal(versions[i]->read_disk(&leaf, makedev(9, 0), &value), 0);
+		assert_true(value == UINT64_MAX);
+		for (size_t k = 0; k < ARRAY_LEN(files); k++) {
+			assert_int_equal(empty_file(fd, files[k]), 0);
+			assert_int_equal(fd_put_at(fd, files[k], half[k]), 0);
+		}
+		assert_int_equal(versions[i]->read_disk(&leaf, makedev(8, 0), &value), 0);
+		assert_true(value == UINT64_MAX); /* one direction alone is no limit */
+	}
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		(void)unlinkat(fd, files[i], 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+static void limits_disks(void **state UNUSED)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct disk_list disks = { .n = 0 };
+	const struct cgroup_limits with_disks = { .disk_io_bps = 1 * MiB, .disks = &disks };
+	struct cgroup_host *h = NULL;
+	struct cgroup_readback rb;
+	struct cgroup *cg;
+
+	assert_int_equal(cgroup_host_open(true, &h, &err), 0);
+	if (!cgroup_host_has(h, CGROUP_DISK_IO) || disk_add_path(&disks, "/usr") < 0) {
+		print_message("skipped: %s, or /usr is on no disk\n", cgroup_host_why(h, CGROUP_DISK_IO));
+		cgroup_host_free(h);
+		skip();
+	}
+	cg = make(h, &with_disks);
+	cgroup_readback_disks(cg, &disks, &rb);
+	assert_true(rb.known && rb.value == 1 * MiB);
+	assert_int_equal(cgroup_destroy(cg, soon()), 0);
+	cg = make(h, &limits);
+	cgroup_readback_disks(cg, &disks, &rb);
+	assert_true(rb.known && rb.value == UINT64_MAX);
+	assert_int_equal(cgroup_destroy(cg, soon()), 0);
+	cgroup_host_free(h);
+}
+
 static void refuses_bad_names(void **state UNUSED)
 {
 	static const char *const bad[] = {
@@ -292,7 +392,7 @@ static void refuses_bad_names(void **state UNUSED)
 	struct cgroup_host *h = NULL;
 	struct cgroup *cg = NULL;
 
-	assert_int_equal(cgroup_host_open(&h, &err), 0);
+	assert_int_equal(cgroup_host_open(true, &h, &err), 0);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
 		assert_int_equal(cgroup_create(h, bad[i], &limits, &cg, &err), -BRIG_E_INTERNAL);
 	assert_null(cg);
@@ -555,7 +655,7 @@ static int check_as_nobody(void)
 	struct cgroup_usage u;
 	struct cgroup_readback rb;
 
-	if (cgroup_host_open(&h, &err) < 0)
+	if (cgroup_host_open(true, &h, &err) < 0)
 		return 2;
 	for (int r = 0; r < CGROUP_RESOURCE_COUNT; r++)
 		if (cgroup_host_has(h, (enum cgroup_resource)r) ||
@@ -676,6 +776,9 @@ int main(void)
 		cmocka_unit_test(finds_groups_below_mounts),
 		cmocka_unit_test(reads_back_every_limit),
 		cmocka_unit_test(unlimited_is_told_apart),
+		cmocka_unit_test(finds_disks),
+		cmocka_unit_test(writes_and_reads_limits_of_disks),
+		cmocka_unit_test(limits_disks),
 		cmocka_unit_test(refuses_bad_names),
 		cmocka_unit_test(same_name_fails_cleanly),
 		cmocka_unit_test(failure_leaves_nothing),

@@ -54,7 +54,7 @@ static int direct_open(const struct settings *set, struct backend_host **ret, pr
 	(void)scratch_reap(set, count_cell, NULL,
 			   NULL); /* what killed runs left; theirs, not this one's, if it stays */
 	h->ids = idmap_find();
-	*ret_missing = NEVER;
+	*ret_missing = NEVER & ~(limits_disk_io(set) ? 0 : PROT_BIT(PROT_disk_io));
 	/* Root has ids to give; taking its own away takes the capabilities with them. */
 	if (h->ids.kind == IDMAP_DIRECT)
 		*ret_missing &= ~(PROT_BIT(PROT_id_separation) | PROT_BIT(PROT_no_capabilities));

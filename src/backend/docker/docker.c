@@ -91,6 +91,8 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	owner_identify(h);
 	owner_sweep(h);
 	*ret_missing = DOCKER_NEVER | (h->podman ? missing_with_podman(h) : 0);
+	if (limits_disk_io(set))
+		*ret_missing |= PROT_BIT(PROT_disk_io); /* which disk its images are on only the engine knows */
 	*ret = h;
 	return 0;
 }

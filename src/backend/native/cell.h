@@ -46,6 +46,8 @@ struct cell {
 	struct backend_host *host;
 	struct cell_spec spec; /* what the child was given; its descriptors are closed here after the clone */
 	struct cgroup *cgroup;
+	struct disk_list disks; /* with disk_io_bps: what the cell shows of the host lies on these */
+	bool unlimited_disk;    /* and some of it elsewhere */
 	struct janitor janitor;
 	struct project project;
 	pid_t init_pid;
@@ -117,6 +119,8 @@ void cell_inspect(struct cell *c, struct facts *ret);
 /* project.c */
 void cell_project_init(struct project *p);
 int cell_look_at_project(struct cell *c, struct brig_error *err); /* before the clone */
+/* With disk_io_bps: fills disks; refused if something lies on none that can be limited. */
+int cell_find_disks(struct cell *c, struct brig_error *err);
 int cell_offer_project(struct cell *c, struct brig_error *err);
 /* The reason why packing failed, if it did, is that of the cell's failure.  Init must be dead. */
 int cell_project_blame(struct project *p, int rc, struct brig_error *err);

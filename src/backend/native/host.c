@@ -19,6 +19,7 @@ static protection_set missing_cgroup(const struct cgroup_host *h)
 		{ CGROUP_MEMORY, PROT_memory_limit }, { CGROUP_SWAP, PROT_swap_limit },
 		{ CGROUP_PIDS, PROT_pids_limit },     { CGROUP_CPU, PROT_cpu_quota },
 		{ CGROUP_CPU_TIME, PROT_cpu_time },   { CGROUP_SOCKET_MEMORY, PROT_socket_memory },
+		{ CGROUP_DISK_IO, PROT_disk_io },
 	};
 	protection_set missing = 0;
 
@@ -48,7 +49,7 @@ static protection_set missing_namespaces(void)
 	return missing;
 }
 
-int native_open(const struct settings *set UNUSED, struct backend_host **ret, protection_set *ret_missing,
+int native_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
 		struct brig_error *err)
 {
 	struct backend_host *h = calloc(1, sizeof(*h));
@@ -58,7 +59,7 @@ int native_open(const struct settings *set UNUSED, struct backend_host **ret, pr
 		return err_nomem(err);
 	h->last.janitor = (struct janitor)JANITOR_NONE;
 	h->last.init_pidfd = FD_NONE;
-	rc = cgroup_host_open(&h->cgroups, err);
+	rc = cgroup_host_open(limits_disk_io(set), &h->cgroups, err);
 	if (rc < 0) {
 		free(h);
 		return rc;
@@ -68,6 +69,8 @@ int native_open(const struct settings *set UNUSED, struct backend_host **ret, pr
 	h->landlock_abi = landlock_abi();
 	h->ids = idmap_find();
 	*ret_missing = missing_cgroup(h->cgroups) | missing_namespaces();
+	if (!limits_disk_io(set)) /* nobody has looked for it, and nothing is promised */
+		*ret_missing &= ~PROT_BIT(PROT_disk_io);
 	if (h->landlock_abi == 0)
 		*ret_missing |= PROT_BIT(PROT_landlock);
 	if (h->ids.kind == IDMAP_OWN)

@@ -70,6 +70,17 @@ static void read_cgroup(struct cell *c, struct facts *f)
 	}
 }
 
+static void read_disk_io(struct cell *c, struct facts *f)
+{
+	struct cgroup_readback r = { .known = false };
+
+	if (c->spec.plan->disk_io_bps == 0 || !c->cgroup)
+		return;
+	cgroup_readback_disks(c->cgroup, &c->disks, &r);
+	if (r.known)
+		fact_num(f, FACT_disk_io_bps, c->unlimited_disk ? UINT64_MAX : r.value, "%s", r.source);
+}
+
 static const struct {
 	const char *name;
 	enum fact_id fact;
@@ -475,6 +486,7 @@ static void read_processes(struct cell *c, struct facts *f)
 static void read_held(struct cell *c, struct facts *f)
 {
 	read_cgroup(c, f);
+	read_disk_io(c, f);
 	read_namespaces(c, f);
 	read_file_systems(c, f);
 	read_nested_userns(c, f);

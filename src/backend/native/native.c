@@ -165,13 +165,18 @@ static int limit_cgroup(struct cell *c, struct brig_error *err)
 	const struct limits *l = &c->spec.plan->limits;
 	const struct cgroup_limits limits = { .memory_bytes = l->memory_bytes,
 					      .pids = l->pids,
-					      .cpu_percent = l->cpu_percent };
+					      .cpu_percent = l->cpu_percent,
+					      .disk_io_bps = c->spec.plan->disk_io_bps,
+					      .disks = &c->disks };
+	int rc = 0;
 
 	if (!c->cgroup)
 		return 0;
 	if (FAULT_HIT(STEP_limit_cgroup))
 		return cell_step_failed(STEP_limit_cgroup, FAULT_ERRNO, err);
-	return cgroup_limit(c->cgroup, &limits, err);
+	if (limits.disk_io_bps > 0)
+		rc = cell_find_disks(c, err);
+	return rc < 0 ? rc : cgroup_limit(c->cgroup, &limits, err);
 }
 
 /* Init waits for this byte before it does anything that needs an identity. */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The disks behind folders, by the numbers that control groups limit them by. */
+#ifndef SYS_DISK_H
+#define SYS_DISK_H
+
+#include <sys/types.h>
+
+#include "base/util.h"
+
+#define DISKS_MAX 16
+
+struct disk_list {
+	dev_t dev[DISKS_MAX];
+	size_t n;
+};
+
+/*
+ * Adds the whole disk that an open file or folder lies on, once; what lies in memory is on none.  0 or -errno;
+ * -EOPNOTSUPP: no one disk is behind it that could be limited (overlay, btrfs, NFS, 9p ...).
+ */
+int disk_add(struct disk_list *list, int fd);
+int disk_add_path(struct disk_list *list, const char *path);
+
+#endif
