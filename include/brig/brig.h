@@ -209,6 +209,7 @@ enum brig_kind {
 #define BRIG_RUN_RECEIPT          2u           /* sign a statement about this run: brig_result_receipt() */
 #define BRIG_RUN_APPLY            4u           /* move the changes of the workspace over if the verdict is "ok" */
 #define BRIG_RUN_PROJECT_PACKAGES 8u  /* install what requirements.txt, package.json or go.mod of the workspace name */
+#define BRIG_RUN_APPLY_GIT        32u /* BRIG_RUN_APPLY, and with them commits, branches and tags made in .git */
 #define BRIG_RUN_OVERWRITE        16u /* artifacts replace files of out_dir that have their names */
 #define BRIG_REQUEST_INIT                                                                                           \
 	{                                                                                                           \
@@ -252,10 +253,11 @@ struct brig_changes {
 	 * much to look at, and nothing is kept; "": the request had no workspace */
 	const char *state;
 	uint64_t added, modified, deleted; /* files, folders and links */
+	int git; /* 1: commits, branches or tags of the project's repository besides, for BRIG_APPLY_GIT */
 };
-#define BRIG_CHANGES_INIT                                \
-	{                                                \
-		sizeof(struct brig_changes), "", 0, 0, 0 \
+#define BRIG_CHANGES_INIT                                   \
+	{                                                   \
+		sizeof(struct brig_changes), "", 0, 0, 0, 0 \
 	}
 BRIG_API void brig_result_changes(const struct brig_result *r, struct brig_changes *ret);
 /* A file that was asked for and fetched: its path below the workspace (any bytes) and its size.  1 if there is an i-th
@@ -523,8 +525,8 @@ BRIG_API int brig_cache_verify_json(struct brig *b, char **ret, struct brig_erro
 
 /* ---- workspaces: changes that wait to be applied ---------------------------------------------- */
 
-/* { "workspaces": [ { "id", "project", "mode", "created", "age_ms", "added", "modified", "deleted", "bytes" } ] }; id is
- * that of the run. */
+/* { "workspaces": [ { "id", "project", "mode", "created", "age_ms", "added", "modified", "deleted", "bytes", "git" } ] }; id
+ * is that of the run, git whether commits, branches or tags wait besides. */
 BRIG_API int brig_workspace_list_json(struct brig *b, char **ret, struct brig_error *err);
 /* One of them, with "changes": [ { "change", "type", "size", "mode", "path", "path_encoding", "not_applied": null or why
  * not } ]. */
@@ -537,6 +539,10 @@ BRIG_API int brig_workspace_diff(struct brig *b, const char *id, char **ret, str
  * lead out, special files, files that the policy hides, .git; "" if there are none.
  */
 BRIG_API int brig_workspace_apply(struct brig *b, const char *id, char **ret_not_applied, struct brig_error *err);
+/* The same with BRIG_APPLY_*: also what the run committed, branched and tagged; never hooks or configuration. */
+#define BRIG_APPLY_GIT 1u
+BRIG_API int brig_workspace_apply_with(struct brig *b, const char *id, uint32_t flags, char **ret_not_applied,
+				       struct brig_error *err);
 /* Forgets them. */
 BRIG_API int brig_workspace_discard(struct brig *b, const char *id, struct brig_error *err);
 

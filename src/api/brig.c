@@ -249,7 +249,8 @@ void brig_result_changes(const struct brig_result *r, struct brig_changes *ret)
 					    .state = c->known ? changes_state_name[c->state] : "",
 					    .added = c->added,
 					    .modified = c->modified,
-					    .deleted = c->deleted };
+					    .deleted = c->deleted,
+					    .git = c->git };
 
 	memcpy(ret, &known, ret->size < sizeof(known) ? ret->size : sizeof(known));
 }

@@ -217,7 +217,7 @@ static int check_fd(const char *what, int fd, bool readable, struct brig_error *
 static int check_flags(uint32_t flags, struct brig_error *err)
 {
 	uint32_t unknown = flags & ~(BRIG_RUN_NO_CAPTURE | BRIG_RUN_RECEIPT | BRIG_RUN_APPLY |
-				     BRIG_RUN_PROJECT_PACKAGES | BRIG_RUN_OVERWRITE);
+				     BRIG_RUN_PROJECT_PACKAGES | BRIG_RUN_OVERWRITE | BRIG_RUN_APPLY_GIT);
 
 	return unknown ? err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", unknown) : 0;
 }
@@ -297,7 +297,7 @@ static int check_work(const struct brig_request *req, struct brig_error *err)
 		rc = check_folder("out_dir", req->out_dir, err);
 	if (rc == 0)
 		rc = check_artifacts(req, err);
-	if (rc == 0 && (req->flags & BRIG_RUN_APPLY) && !req->workspace)
+	if (rc == 0 && (req->flags & (BRIG_RUN_APPLY | BRIG_RUN_APPLY_GIT)) && !req->workspace)
 		rc = err_set(err, BRIG_E_USAGE, 0, "there is no workspace that changes could be applied to: name one");
 	if (rc == 0 && req->out_dir && req->n_artifacts == 0)
 		rc = err_set(err, BRIG_E_USAGE, 0, "out_dir is given, but no pattern of the artifacts that go there");

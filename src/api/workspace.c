@@ -94,12 +94,20 @@ int brig_workspace_diff(struct brig *b, const char *id, char **ret, struct brig_
 
 int brig_workspace_apply(struct brig *b, const char *id, char **ret_not_applied, struct brig_error *err)
 {
+	return brig_workspace_apply_with(b, id, 0, ret_not_applied, err);
+}
+
+int brig_workspace_apply_with(struct brig *b, const char *id, uint32_t flags, char **ret_not_applied,
+			      struct brig_error *err)
+{
 	AUTO_STATEDIR state = STATEDIR_INIT;
 	AUTO_BUF skipped = BUF_INIT(NOT_APPLIED_MAX);
 	int rc = open_for(b, id, &state, err);
 
+	if (rc == 0 && flags & ~BRIG_APPLY_GIT)
+		rc = err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", flags & ~BRIG_APPLY_GIT);
 	if (rc == 0)
-		rc = changeset_apply(&state, id, NULL, &skipped, err);
+		rc = changeset_apply(&state, id, NULL, flags & BRIG_APPLY_GIT, &skipped, err);
 	return rc < 0 || !ret_not_applied ? rc : hand_out(&skipped, ret_not_applied, err);
 }
 

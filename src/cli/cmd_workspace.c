@@ -12,7 +12,7 @@
 
 struct workspace_values {
 	const char *state, *policy;
-	bool json, no_color, all;
+	bool json, no_color, all, git;
 };
 
 #define AT(member) offsetof(struct workspace_values, member)
@@ -23,7 +23,12 @@ static const struct option_row table_options[] = {
 	ROW_JSON,
 	ROW_NO_COLOR,
 };
-static const struct option_row plain_options[] = { ROW_STATE, ROW_POLICY };
+static const struct option_row apply_options[] = {
+	{ "git", 0, OPTION_FLAG, NULL, AT(git), NULL,
+	  "also commits, branches and tags that the run made in .git; never hooks or configuration" },
+	ROW_STATE,
+	ROW_POLICY,
+};
 static const struct option_row discard_options[] = {
 	{ "all", 0, OPTION_FLAG, NULL, AT(all), NULL, "forget the changes of every run" },
 	ROW_STATE,
@@ -202,6 +207,7 @@ static int show_diff(const struct workspace_values *v, const char *diff)
 struct chosen {
 	const char *id, *project;
 	uint64_t changes;
+	bool git; /* besides */
 };
 
 static int do_list(struct brig *b, const struct workspace_values *v, const struct chosen *c UNUSED,
@@ -231,20 +237,22 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "change" : "changes";
 }
 
-static int do_apply(struct brig *b, const struct workspace_values *v UNUSED, const struct chosen *c,
-		    struct brig_error *err)
+static int do_apply(struct brig *b, const struct workspace_values *v, const struct chosen *c, struct brig_error *err)
 {
 	AUTO_BUF said = BUF_INIT(UI_TEXT_MAX);
 	AUTO_TEXT skipped = NULL;
 	uint64_t n = c->changes;
 
-	if (brig_workspace_apply(b, c->id, &skipped, err) < 0)
+	if (brig_workspace_apply_with(b, c->id, v->git ? BRIG_APPLY_GIT : 0, &skipped, err) < 0)
 		return -1;
 	for (const char *line = skipped; *line; line += strcspn(line, "\n") + 1) {
 		ui_say("not applied: %.*s", (int)strcspn(line, "\n"), line);
 		n -= n > 0;
 	}
-	buf_addf(&said, "applied %llu %s of run %s to ", (unsigned long long)n, plural(n), c->id);
+	if (c->git && !v->git)
+		ui_say("not applied: commits, branches or tags of .git; they come with --git only");
+	buf_addf(&said, "applied %llu %s%s of run %s to ", (unsigned long long)n, plural(n),
+		 c->git && v->git ? " and what .git has of new commits, branches and tags" : "", c->id);
 	ui_line(c->project, &said);
 	buf_adds(&said, "\n");
 	return ui_finish(&said, EXIT_SUCCESS);
@@ -276,7 +284,8 @@ static int act_on(struct brig *b, size_t i, const struct workspace_values *v, co
 {
 	const struct chosen c = { .id = json_string_value(json_object_get(row, "id")),
 				  .project = json_string_value(json_object_get(row, "project")),
-				  .changes = number(row, "added") + number(row, "modified") + number(row, "deleted") };
+				  .changes = number(row, "added") + number(row, "modified") + number(row, "deleted"),
+				  .git = json_is_true(json_object_get(row, "git")) };
 
 	return actions[i].act(b, v, &c, err);
 }
@@ -318,7 +327,7 @@ static int act_on_word(struct brig *b, size_t i, const struct workspace_values *
 			     : pick_row(rows, word, "run with changes that wait", "brig workspace list", err);
 		/* One that is not listed cannot be read: the library says why. */
 		status = row                  ? act_on(b, i, v, row, err)
-			 : err->sys == ENOENT ? actions[i].act(b, v, &(struct chosen){ word, "", 0 }, err)
+			 : err->sys == ENOENT ? actions[i].act(b, v, &(struct chosen){ word, "", 0, false }, err)
 					      : -1;
 	}
 	json_decref(doc);
@@ -405,9 +414,10 @@ const struct command command_workspace_apply = {
 	.name = "workspace apply",
 	.synopsis = "[OPTIONS] RUN",
 	.summary = "move these changes over to the project: all or, if it has moved on, none",
-	.examples = "  brig workspace apply latest\n",
-	.options = plain_options,
-	.n_options = ARRAY_LEN(plain_options),
+	.examples = "  brig workspace apply latest\n"
+		    "  brig workspace apply --git latest     # with the commits that it made\n",
+	.options = apply_options,
+	.n_options = ARRAY_LEN(apply_options),
 	.run = workspace_main,
 };
 

@@ -131,16 +131,17 @@ static void say_remedies(const struct brig_result *r)
 static void say_changes(const struct brig_result *r)
 {
 	struct brig_changes c = BRIG_CHANGES_INIT;
-	char counts[96];
+	char counts[128];
 
 	brig_result_changes(r, &c);
-	if (c.added + c.modified + c.deleted == 0)
+	if (c.added + c.modified + c.deleted == 0 && !c.git)
 		return;
-	(void)snprintf(counts, sizeof(counts), "workspace: %llu added, %llu modified, %llu deleted",
-		       (unsigned long long)c.added, (unsigned long long)c.modified, (unsigned long long)c.deleted);
+	(void)snprintf(counts, sizeof(counts), "workspace: %llu added, %llu modified, %llu deleted%s",
+		       (unsigned long long)c.added, (unsigned long long)c.modified, (unsigned long long)c.deleted,
+		       c.git ? ", and commits or branches of .git" : "");
 	if (str_eq(c.state, "kept"))
-		ui_say("%s; 'brig workspace diff %s' shows this, 'brig workspace apply %s' applies it", counts,
-		       brig_result_id(r), brig_result_id(r));
+		ui_say("%s; 'brig workspace diff %s' shows this, 'brig workspace apply %s%s' applies it", counts,
+		       brig_result_id(r), c.git ? "--git " : "", brig_result_id(r));
 	else
 		ui_say("%s; %s", counts, str_eq(c.state, "applied") ? "applied" : "not kept");
 }

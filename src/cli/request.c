@@ -250,8 +250,8 @@ static int fill_work(const struct request_values *v, struct brig_request *req, s
 		req->artifacts = everything;
 		req->n_artifacts = ARRAY_LEN(everything);
 	}
-	req->flags |= (v->apply ? BRIG_RUN_APPLY : 0) | (v->project_packages ? BRIG_RUN_PROJECT_PACKAGES : 0) |
-		      (v->overwrite ? BRIG_RUN_OVERWRITE : 0);
+	req->flags |= (v->apply ? BRIG_RUN_APPLY : 0) | (v->apply_git ? BRIG_RUN_APPLY_GIT : 0) |
+		      (v->project_packages ? BRIG_RUN_PROJECT_PACKAGES : 0) | (v->overwrite ? BRIG_RUN_OVERWRITE : 0);
 	if (archive_open_in(v->files, &req->files_fd, err) < 0)
 		return -err->code;
 	return archive_open_out(v->out_tar, &req->out_fd, err);

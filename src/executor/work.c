@@ -133,7 +133,10 @@ static int open_project(struct work *w, struct prepared_request *pr, struct brig
 	rc = w->project ? 0 : workspace_open(w->req->workspace, state_path(w, state), w->set, &w->project, err);
 	if (rc < 0)
 		return rc;
-	w->apply = !w->req->files_fd && (w->set->workspace_mode == WORKSPACE_RW || w->req->flags & BRIG_RUN_APPLY);
+	w->apply = !w->req->files_fd &&
+		   (w->set->workspace_mode == WORKSPACE_RW || w->req->flags & (BRIG_RUN_APPLY | BRIG_RUN_APPLY_GIT));
+	if (w->req->flags & BRIG_RUN_APPLY_GIT && workspace_check_git(w->project, err) < 0)
+		return -err->code;
 	if (w->apply && recorder_dir(w->recorder, &dir, err) < 0)
 		return err_wrap(err, "changes that are to be applied go through the state folder first");
 	pr->workspace = workspace_plan(w->project);
@@ -255,7 +258,8 @@ static int apply_changes(struct stage *s, const struct statedir *state)
 			       "at and keep: nothing was applied");
 	if (c->state != CHANGES_KEPT)
 		return 0;
-	rc = changeset_apply(state, s->plan->id, workspace_folder(s->work->project), &skipped, &s->err);
+	rc = changeset_apply(state, s->plan->id, workspace_folder(s->work->project),
+			     s->work->req->flags & BRIG_RUN_APPLY_GIT, &skipped, &s->err);
 	if (rc < 0)
 		return rc;
 	c->state = CHANGES_APPLIED;
@@ -307,6 +311,9 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 			"together would take more than changes_size (%s); raise it in the policy, or apply and discard "
 			"what 'brig workspace list' shows",
 			(unsigned long long)c->forgotten, str_bytes(size, sizeof(size), w->set->changes_size));
+	if (c->git_lost)
+		result_warn(s->result, "commits, branches or tags that it made in its copy of .git are not kept: %s",
+			    c->git_lost);
 	if (c->too_large)
 		result_warn(s->result,
 			    "the changes of the workspace are listed, but not kept: there is no room for them below "

@@ -71,8 +71,8 @@ json_t *json_workspace(const struct result *r)
 
 	if (!c->known)
 		return json_null();
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "mode", workspace_mode_name[c->mode], "state",
-			 changes_state_name[c->state], "added", json_count(c->added), "modified",
+	return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "mode", workspace_mode_name[c->mode], "state",
+			 changes_state_name[c->state], "git", c->git, "added", json_count(c->added), "modified",
 			 json_count(c->modified), "deleted", json_count(c->deleted), "bytes", json_count(c->bytes),
 			 "dropped", json_count(c->dropped));
 }

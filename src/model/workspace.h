@@ -79,6 +79,8 @@ struct changes {
 	uint64_t dropped;                  /* beyond the cap: not listed */
 	bool too_large;                    /* INCOMPLETE because they alone would take more than changes_size */
 	uint64_t forgotten;                /* older ones that went to make room for these */
+	bool git;             /* KEPT: commits, branches or tags of the project's repository are among them */
+	const char *git_lost; /* such were made and are not kept: why; static.  NULL: not so */
 };
 
 /* Copies.  False: no memory. */

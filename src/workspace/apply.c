@@ -20,7 +20,7 @@
  * Everything is reached beneath the descriptor of the project's folder, without links.  Permissions are set by the
  * descriptor of a folder that is known to be the one that was seen or made.  Files belong to whom the file that they
  * replace belonged to, or to the owner of the project's folder.  What the policy hides, and .git, is never written,
- * whatever the changeset says.
+ * whatever the changeset says; but for what git_take() lets through, for who asks for it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@
 #include "files/beneath.h"
 #include "files/folder.h"
 #include "files/foreign.h"
-#include "workspace/internal.h"
+#include "workspace/git.h"
 
 enum undo_kind { UNDO_RENAME, UNDO_EXCHANGE, UNDO_MODE };
 
@@ -71,7 +71,7 @@ static bool is_skipped(const struct apply *a, const struct kept_row *r)
 {
 	const char *path = r->change.path;
 
-	return r->skip != SKIP_NOT || path_has_git(path) || paths_cover(&a->set->hidden, path);
+	return r->skip != SKIP_NOT || (!r->git && path_has_git(path)) || paths_cover(&a->set->hidden, path);
 }
 
 static int moved_on(const struct apply *a, const char *path)
@@ -284,7 +284,7 @@ static bool stays(const struct apply *a, const char *path)
 {
 	const struct kept_row *r = changeset_find(a->set, path);
 
-	return path_has_git(path) || paths_cover(&a->set->hidden, path) || (r && is_skipped(a, r));
+	return (path_has_git(path) && !(r && r->git)) || paths_cover(&a->set->hidden, path) || (r && is_skipped(a, r));
 }
 
 /* Of a folder that is to go.  What does not stay by rule has come since. */
@@ -633,8 +633,8 @@ static int apply_to_project(const struct keeper *k, struct changeset *set, const
 	return apply_locked(&a, ret_skipped);
 }
 
-int changeset_apply(const struct statedir *state, const char *id, const struct folder *held, struct buf *ret_skipped,
-		    struct brig_error *err)
+int changeset_apply(const struct statedir *state, const char *id, const struct folder *held, bool with_git,
+		    struct buf *ret_skipped, struct brig_error *err)
 {
 	struct changeset set = { .row = NULL };
 	AUTO_FOLDER project = FOLDER_INIT;
@@ -645,6 +645,8 @@ int changeset_apply(const struct statedir *state, const char *id, const struct f
 		rc = keeper_read(&k, &set, true, err);
 	if (rc == 0)
 		rc = changeset_project(&set, held, state->path, &project, err);
+	if (rc == 0 && with_git)
+		rc = git_take(&k, project.fd, &set, err);
 	if (rc == 0)
 		rc = apply_to_project(&k, &set, &project, ret_skipped, err);
 	if (rc == 0)

@@ -17,6 +17,7 @@ const char *const skip_reason[SKIP_COUNT] = {
 	[SKIP_LINK] = "it is a link that is absolute, leads out of the project, or could once others are there",
 	[SKIP_SECRET] = "the policy hides files of that name, so programs do not write them",
 	[SKIP_GIT] = "a program does not write to .git, nor to a folder that git takes for one (HEAD, objects, refs)",
+	[SKIP_UNSOUND] = "it is not what git writes there, or says more than which commits there are",
 	[SKIP_BRIG] = "names that begin with " STAGING_PREFIX " are brig's own",
 };
 

@@ -22,13 +22,13 @@
 #include "base/str.h"
 #include "files/beneath.h"
 #include "files/walk.h"
-#include "workspace/internal.h"
+#include "workspace/git.h"
 
 struct collector {
 	const struct collect_ask *ask;
 	int project, view;
 	struct keeper *keeper; /* NULL: contents are hashed, not kept */
-	struct changeset set;
+	struct changeset set, git;
 	uint64_t bytes_left;  /* of changed files */
 	uint64_t before_left; /* of the project's */
 	uint64_t dropped;
@@ -470,8 +470,8 @@ static bool is_worth_keeping(const struct collector *c)
 {
 	for (size_t i = 0; i < c->set.n; i++)
 		if (c->set.row[i].skip == SKIP_NOT)
-			return !c->incomplete;
-	return false;
+			return true;
+	return c->git.n > 0;
 }
 
 static int describe(struct collector *c)
@@ -485,6 +485,7 @@ static int describe(struct collector *c)
 		c->set.boot[0] = '\0';
 	c->set.mode = c->ask->set->workspace_mode;
 	c->set.created_ns = clock_wall_ns();
+	c->set.git = c->git.n > 0;
 	for (size_t i = 0; i < w->hidden.n; i++)
 		if (!paths_add(&c->set.hidden, w->hidden.item[i]))
 			return err_nomem(c->err);
@@ -496,9 +497,11 @@ static int keep(struct collector *c, struct changes *ret)
 	int rc = describe(c);
 
 	if (rc == 0)
-		rc = keeper_finish(c->keeper, &c->set, &ret->forgotten, c->err);
-	if (rc == 0)
+		rc = keeper_finish(c->keeper, &c->set, &c->git, &ret->forgotten, c->err);
+	if (rc == 0) {
 		ret->state = CHANGES_KEPT;
+		ret->git = c->set.git;
+	}
 	if (rc > 0)
 		c->too_large = c->incomplete = true;
 	return rc;
@@ -510,6 +513,8 @@ static int collect(struct collector *c, struct changes *ret)
 
 	if (rc == 0)
 		rc = copy_out(c, ret, c->err);
+	if (rc == 0 && !c->incomplete && c->keeper)
+		rc = git_collect(c->ask, c->keeper, &c->git, &ret->git_lost, c->err);
 	if (rc < 0)
 		return rc;
 	if (!c->incomplete && c->keeper && is_worth_keeping(c)) {
@@ -547,5 +552,6 @@ int workspace_collect(const struct collect_ask *ask, struct changes *ret, struct
 	if (ret->state != CHANGES_KEPT)
 		(void)keeper_drop(&keeper);
 	changeset_release(&c.set);
+	changeset_release(&c.git);
 	return rc;
 }

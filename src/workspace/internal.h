@@ -21,6 +21,7 @@ struct workspace {
 	const struct settings *set;
 	struct path_list hidden;
 	struct path_list git; /* each .git: the program may write to its copy, and nothing below is a change */
+	uint64_t opened_ns;   /* CLOCK_REALTIME: what has changed in the project since is somebody else's */
 	struct plan_workspace plan;
 	bool from_archive;
 };
@@ -49,7 +50,7 @@ struct before {
 };
 
 /* Why a change is not moved over. */
-enum skip { SKIP_NOT, SKIP_SPECIAL, SKIP_LINK, SKIP_SECRET, SKIP_GIT, SKIP_BRIG, SKIP_COUNT };
+enum skip { SKIP_NOT, SKIP_SPECIAL, SKIP_LINK, SKIP_SECRET, SKIP_GIT, SKIP_BRIG, SKIP_UNSOUND, SKIP_COUNT };
 extern const char *const skip_reason[SKIP_COUNT]; /* a sentence; NULL for SKIP_NOT */
 
 struct kept_row {
@@ -57,6 +58,7 @@ struct kept_row {
 	struct before before;
 	char *target; /* of a link; heap, else NULL */
 	enum skip skip;
+	bool git; /* of .git, and asked for: git_take has looked at it */
 };
 
 struct changeset {
@@ -67,6 +69,7 @@ struct changeset {
 	int mode; /* enum workspace_mode */
 	uint64_t created_ns;
 	uint64_t added, modified, deleted, bytes;
+	bool git; /* rows of the repository are kept besides, for who asks for them */
 	struct path_list hidden;
 	struct kept_row *row; /* by path */
 	size_t n, cap;
@@ -99,7 +102,7 @@ int changeset_project(const struct changeset *c, const struct folder *held, cons
 int before_look(int project, const char *path, uint64_t *budget, struct before *ret);
 bool before_same(const struct before *a, const struct before *b);
 
-/* ---- the folder of one changeset: head.json, rows.json, contents under their hashes ------------- */
+/* ---- the folder of one changeset: head.json, rows.json, git.json, contents under their hashes ---- */
 
 struct keeper {
 	struct statedir all; /* "workspaces" */
@@ -120,7 +123,8 @@ int keeper_begin(struct keeper *k, const struct statedir *state, const char *id,
 int keeper_add(struct keeper *k, int fd, uint64_t max, uint64_t *ret_size, uint8_t hash[SHA256_LEN]);
 /* Makes it one that can be found; the oldest others go if there is no room, *ret_forgotten tells how many.  1: it alone
  * takes more than there is room for, or others cannot go because they are in use, and it is not kept. */
-int keeper_finish(struct keeper *k, const struct changeset *c, uint64_t *ret_forgotten, struct brig_error *err);
+int keeper_finish(struct keeper *k, const struct changeset *c, const struct changeset *git, uint64_t *ret_forgotten,
+		  struct brig_error *err);
 /* Opens one of any name, and locks it not; -errno. */
 int keeper_reach(struct keeper *k, const struct statedir *all, const char *name);
 /* The folder of all, for keeper_each_in: 1; 0: nothing was kept yet. */
@@ -135,6 +139,8 @@ bool room_make(const struct statedir *all, uint64_t ceiling, uint64_t wanted, ui
 /* One that is there; locked against others. */
 int keeper_open(struct keeper *k, const struct statedir *state, const char *id, struct brig_error *err);
 int keeper_read(const struct keeper *k, struct changeset *ret, bool with_rows, struct brig_error *err);
+/* The rows of the repository, of a changeset that says that it has some. */
+int keeper_read_git(const struct keeper *k, struct changeset *ret, struct brig_error *err);
 /* A kept content, for reading; -errno. */
 int keeper_content(const struct keeper *k, const uint8_t hash[SHA256_LEN]);
 /* Calls each with the name of every one, unfinished ones (which begin with a dot) included. */

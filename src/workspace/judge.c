@@ -237,7 +237,7 @@ int changeset_judge(struct changeset *c, int project, struct brig_error *err)
 	for (size_t i = 0; i < c->n && rc == 0; i++)
 		if (c->row[i].skip != SKIP_NOT)
 			continue;
-		else if (is_gits(&j, c->row[i].change.path))
+		else if (!c->row[i].git && is_gits(&j, c->row[i].change.path))
 			c->row[i].skip = SKIP_GIT;
 		else if (strncmp(c->row[i].change.path, STAGING_PREFIX, strlen(STAGING_PREFIX)) == 0)
 			c->row[i].skip = SKIP_BRIG;

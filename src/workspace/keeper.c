@@ -4,6 +4,7 @@
  *
  *	workspaces/<id>/head.json    which project, when, how many: what a list needs
  *	workspaces/<id>/rows.json    every change, and what stood there before
+ *	workspaces/<id>/git.json     the same of the project's repository, if commits, branches or tags are new
  *	workspaces/<id>/<sha256>     contents, under their hashes
  *
  * It is made under another name (".new-<id>") and gets its own when it is complete, so what can be found is whole.  Who
@@ -31,6 +32,7 @@
 #define UNFINISHED       ".new-"
 #define HEAD_FILE        "head.json"
 #define ROWS_FILE        "rows.json"
+#define GIT_FILE         "git.json"
 #define HEAD_MAX         (64 * 1024)
 #define ROWS_MAX         (256 * MiB)
 #define LOCK_PATIENCE_NS (10 * NS_PER_SEC)
@@ -150,11 +152,14 @@ static int give_name(struct keeper *k, const char *id, uint64_t *ret_forgotten, 
 	return 0;
 }
 
-int keeper_finish(struct keeper *k, const struct changeset *c, uint64_t *ret_forgotten, struct brig_error *err)
+int keeper_finish(struct keeper *k, const struct changeset *c, const struct changeset *git, uint64_t *ret_forgotten,
+		  struct brig_error *err)
 {
 	int rc = write_json(&k->dir, ROWS_FILE, manifest_rows(c), err);
 
 	*ret_forgotten = 0;
+	if (rc == 0 && c->git)
+		rc = write_json(&k->dir, GIT_FILE, manifest_rows(git), err);
 	if (rc == 0)
 		rc = write_json(&k->dir, HEAD_FILE, manifest_head(c), err);
 	if (rc < 0)
@@ -236,6 +241,18 @@ int keeper_read(const struct keeper *k, struct changeset *ret, bool with_rows, s
 			"the changes in '%.200s' were kept by another version of brig, or are damaged: discard them",
 			k->dir.path);
 	json_decref(head);
+	json_decref(rows);
+	return rc;
+}
+
+int keeper_read_git(const struct keeper *k, struct changeset *ret, struct brig_error *err)
+{
+	json_t *rows = NULL;
+	int rc = read_json(&k->dir, GIT_FILE, ROWS_MAX, &rows, err);
+
+	if (rc == 0 && !manifest_read_rows(rows, ret))
+		rc = err_set(err, BRIG_E_REFUSED, 0, "'%.200s/" GIT_FILE "' is damaged: apply without git, or discard",
+			     k->dir.path);
 	json_decref(rows);
 	return rc;
 }

@@ -14,8 +14,8 @@ static const char *const before_name[BEFORE_KIND_COUNT] = { [BEFORE_NOTHING] = "
 							    [BEFORE_LINK] = "link",
 							    [BEFORE_OTHER] = "other" };
 static const char *const skip_name[SKIP_COUNT] = {
-	[SKIP_NOT] = "",          [SKIP_SPECIAL] = "special", [SKIP_LINK] = "link",
-	[SKIP_SECRET] = "secret", [SKIP_GIT] = "git",         [SKIP_BRIG] = "brig"
+	[SKIP_NOT] = "",    [SKIP_SPECIAL] = "special", [SKIP_LINK] = "link",       [SKIP_SECRET] = "secret",
+	[SKIP_GIT] = "git", [SKIP_BRIG] = "brig",       [SKIP_UNSOUND] = "unsound",
 };
 
 /* ---- writing ----------------------------------------------------------------------------------- */
@@ -57,10 +57,10 @@ static json_t *folder_json(const struct changeset *c)
 
 json_t *manifest_head(const struct changeset *c)
 {
-	json_t *head = json_pack("{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "version", VERSION, "id", c->id,
-				 "folder", folder_json(c), "mode", workspace_mode_name[c->mode], "created_ns",
-				 number(c->created_ns), "added", number(c->added), "modified", number(c->modified),
-				 "deleted", number(c->deleted), "bytes", number(c->bytes));
+	json_t *head = json_pack("{s:i, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "version", VERSION, "id", c->id,
+				 "git", c->git, "folder", folder_json(c), "mode", workspace_mode_name[c->mode],
+				 "created_ns", number(c->created_ns), "added", number(c->added), "modified",
+				 number(c->modified), "deleted", number(c->deleted), "bytes", number(c->bytes));
 
 	if (head && put_bytes(head, "project", c->project) < 0) {
 		json_decref(head);
@@ -195,6 +195,7 @@ bool manifest_read_head(const json_t *head, struct changeset *ret)
 	AUTO_FREE char *project = get_bytes(head, "project"), *id = get_bytes(head, "id");
 	uint64_t version;
 
+	ret->git = json_is_true(json_object_get(head, "git"));
 	return project && id && read_folder(json_object_get(head, "folder"), ret) &&
 	       get_number(head, "version", VERSION, &version) && version == VERSION &&
 	       str_copy(ret->project, sizeof(ret->project), project) && str_copy(ret->id, sizeof(ret->id), id) &&

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/beneath.h"
@@ -26,6 +27,7 @@ static struct workspace *workspace_new(const struct settings *set)
 		return NULL;
 	w->fd = FD_NONE;
 	w->set = set;
+	w->opened_ns = clock_wall_ns();
 	w->folder = (struct folder)FOLDER_INIT;
 	return w;
 }

@@ -13,11 +13,12 @@ static json_t *head_json(const struct changeset *c)
 	uint64_t now = clock_wall_ns();
 	char text[WHEN_TEXT_MAX];
 
-	return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", c->id, "project", json_text(c->project),
-			 "mode", workspace_mode_name[c->mode], "created", when_utc(text, sizeof(text), c->created_ns),
-			 "age_ms", json_count(now > c->created_ns ? (now - c->created_ns) / NS_PER_MS : 0), "added",
+	return json_pack("{s:s, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b}", "id", c->id, "project",
+			 json_text(c->project), "mode", workspace_mode_name[c->mode], "created",
+			 when_utc(text, sizeof(text), c->created_ns), "age_ms",
+			 json_count(now > c->created_ns ? (now - c->created_ns) / NS_PER_MS : 0), "added",
 			 json_count(c->added), "modified", json_count(c->modified), "deleted", json_count(c->deleted),
-			 "bytes", json_count(c->bytes));
+			 "bytes", json_count(c->bytes), "git", c->git);
 }
 
 struct listing {

@@ -108,10 +108,13 @@ int changeset_diff(const struct statedir *state, const char *id, struct buf *ret
  * Moves the changes over, all or, if a file of the project is no longer what the run saw, nothing: BRIG_E_REFUSED names
  * the first such file.  Links that lead out of the project and special files are not moved over but named in
  * *ret_skipped (may be NULL).  held: the project, if the run that made them still has it; NULL: it is looked for, and
- * must be the same folder.  The changeset is gone afterwards.
+ * must be the same folder.  with_git: also the commits, branches and tags of its repository.  The changeset is gone
+ * afterwards.
  */
-int changeset_apply(const struct statedir *state, const char *id, const struct folder *held, struct buf *ret_skipped,
-		    struct brig_error *err);
+int changeset_apply(const struct statedir *state, const char *id, const struct folder *held, bool with_git,
+		    struct buf *ret_skipped, struct brig_error *err);
+/* Whether a repository is there that commits can be applied to; refused with the reason, if not. */
+int workspace_check_git(const struct workspace *w, struct brig_error *err);
 int changeset_discard(const struct statedir *state, const char *id, struct brig_error *err);
 /* How many are kept, and the disk space that they take. */
 int changeset_usage(const struct statedir *state, uint64_t *ret_count, uint64_t *ret_bytes, struct brig_error *err);

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from harness import BACKEND, Result, brig_path, as_in_a_cell, case, test_ids
+from harness import BACKEND, Result, as_in_a_cell, brig_path, case, give, test_ids
 from projects import project
 
 
@@ -113,6 +113,117 @@ def git_commit(t):
 	t.equal(r.stdout, b"twosandbox\nonet\n", "log", r)
 	t.equal(paths(r), ["a.txt"], "changes", r)
 	t.equal(t.run(["git", "-c", "safe.directory=*", "-C", top, "rev-parse", "HEAD"]).out, before, "the project's own history")
+
+
+def repository(t, name="repo"):
+	"""A project with one commit, and how to ask git about it."""
+	if not shutil.which("git") or BACKEND == "docker":
+		t.skip("needs git in the cell")
+	top = project(t, {"a.txt": "one\n"}, name)
+
+	def git(*words, rc=0):
+		p = t.run(["git", "-c", "safe.directory=*", "-c", "user.name=me", "-c", "user.email=me@localhost", "-C", top, *words])
+		t.equal(p.rc, rc, f"git {words}", p)
+		return p.out.decode()
+	for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "one"], ["branch", "old"]):
+		git(*words)
+	give(top)
+	return top, git
+
+
+@case("git: commits, branches and tags come over when they are asked for, and the repository is whole afterwards")
+def git_apply(t):
+	top, git = repository(t)
+	work = "echo two >>a.txt && git commit -qam two && git tag v1 && git branch -D old && git checkout -qb topic && echo b >b && " \
+	       "git add b && git commit -qm three"
+	r = run(t, "--workspace", top, "--no-inspect", "-c", work, command="exec")
+	t.equal((paths(r), r.json["workspace"]["git"]), (["a.txt", "b"], True), "changes", r)
+	t.equal(git("log", "--all", "--format=%s").split(), ["one"], "the project's history before")
+	p = t.brig("workspace", "apply", "--git", "latest")
+	t.equal(p.rc, 0, "apply --git", p)
+	t.equal(git("log", "--format=%s").split(), ["three", "two", "one"], "history")
+	t.equal(git("for-each-ref", "--format=%(refname)").split(), ["refs/heads/main", "refs/heads/topic", "refs/tags/v1"], "names")
+	t.equal((git("status", "--porcelain"), git("branch", "--show-current")), ("", "topic\n"), "state of the work tree")
+	git("fsck", "--strict")
+	# All at once, packed, with nothing changed but the history.
+	r = run(t, "--workspace", top, "--apply-git", "--no-inspect", "-c", "git commit -q --allow-empty -m four && git gc -q", command="exec")
+	t.equal((r.json["workspace"]["state"], paths(r)), ("applied", []), "--apply-git", r)
+	t.equal(git("log", "--format=%s").split(), ["four", "three", "two", "one"], "history after gc")
+	t.equal(git("status", "--porcelain"), "", "state of the work tree after gc")
+	git("fsck", "--strict")
+	# Looking is no change.
+	r = run(t, "--workspace", top, "-c", "git status >/dev/null; git add .", command="exec")
+	t.equal((r.json["workspace"]["state"], r.json["workspace"]["git"]), ("none", False), "nothing to apply", r)
+
+
+@case("git: hooks, configuration, alternates and names that lead elsewhere never come over")
+def git_planted(t):
+	top, git = repository(t)
+	config = open(os.path.join(top, ".git/config"), encoding="utf-8").read()
+	code = """
+import hashlib, os, struct, subprocess
+def put(path, text, mode=0o755):
+    os.makedirs(os.path.dirname('.git/' + path), exist_ok=True)
+    open('.git/' + path, 'wb').write(text.encode() if isinstance(text, str) else text)
+    os.chmod('.git/' + path, mode)
+subprocess.run(['git', 'commit', '-q', '--allow-empty', '-m', 'two'], check=True)
+commit = subprocess.run(['git', 'rev-parse', 'HEAD'], capture_output=True, text=True).stdout
+put('hooks/post-checkout', '#!/bin/sh\\ntouch /tmp/owned\\n')
+put('config', '[core]\\n\\tfsmonitor = touch /tmp/owned\\n')
+put('info/attributes', '* filter=x\\n')
+put('objects/info/alternates', '/etc\\n')
+put('modules/x/config', '[core]\\n')
+put('worktrees/x/gitdir', '/tmp/x/.git\\n')
+put('logs/refs/heads/main', 'x\\n')
+put('refs/heads/good', commit)
+put('refs/heads/a..b', commit)
+put('refs/heads/x.lock', commit)
+put('refs/heads/lead', 'ref: refs/remotes/origin/main\\n')
+put('refs/heads/text', 'ssh://somewhere\\n')
+put('refs/remotes/origin/main', commit)
+os.symlink('/etc/passwd', '.git/refs/heads/link')
+put('HEAD', 'ref: ../../etc/passwd\\n')
+path = b'.git/hooks/pre-commit'
+entry = b'\\0' * 24 + struct.pack('>I', 0o100755) + b'\\0' * 12 + b'\\0' * 20 + struct.pack('>H', len(path)) + path
+body = b'DIRC' + struct.pack('>II', 2, 1) + entry + b'\\0' * (8 - len(entry) % 8)
+put('index', body + hashlib.sha1(body).digest())
+"""
+	index = open(os.path.join(top, ".git/index"), "rb").read()
+	run(t, "--workspace", top, "--no-inspect", "-l", "python", "-c", code)
+	p = t.brig("workspace", "apply", "--git", "latest")
+	t.equal(p.rc, 0, "apply --git", p)
+	for path in (".git/HEAD", ".git/index", ".git/refs/heads/lead", ".git/refs/heads/text"):
+		t.check(f"not applied: {path}: ".encode() in p.err, f"{path} is not named", p)
+	t.equal(git("for-each-ref", "--format=%(refname)").split(), [f"refs/heads/{n}" for n in ("good", "main", "old")], "names")
+	t.equal(open(os.path.join(top, ".git/config"), encoding="utf-8").read(), config, "configuration")
+	t.equal(open(os.path.join(top, ".git/index"), "rb").read(), index, "index")
+	found = [path for path in ("hooks/post-checkout", "info/attributes", "objects/info/alternates", "modules", "worktrees", "refs/remotes/origin/main")
+		 if os.path.exists(os.path.join(top, ".git", path))]
+	t.equal(found, [], "what came over")
+	git("fsck")
+
+
+@case("git: nothing is applied to a repository that has moved on, that git is at work in, or that lies elsewhere")
+def git_refused(t):
+	top, git = repository(t)
+	commit = ("--workspace", top, "--no-inspect", "-c", "git commit -q --allow-empty -m two")
+	run(t, *commit, command="exec")
+	lock = os.path.join(top, ".git/index.lock")
+	open(lock, "w", encoding="utf-8").close()
+	p = t.brig("workspace", "apply", "--git", "latest")
+	t.check(p.rc != 0 and b"git is at work" in p.err, "a lock of git's", p)
+	os.unlink(lock)
+	git("commit", "-q", "--allow-empty", "-m", "other")
+	p = t.brig("workspace", "apply", "--git", "latest")
+	t.check(p.rc != 0 and b".git/" in p.err and b"no longer what the run saw" in p.err, "another commit", p)
+	t.equal(git("log", "--format=%s").split(), ["other", "one"], "history")
+	t.equal(t.brig("workspace", "discard", "latest").rc, 0, "discard")
+	git("worktree", "add", "-q", t.path("tree"))
+	give(t.path("tree"))
+	r = run(t, "--workspace", t.path("tree"), "--apply-git", "-c", "true", command="exec", want="refused")
+	t.check("worktree" in r.reason, "reason", r)
+	r = run(t, "--workspace", project(t, {"x": "x"}, "bare"), "--apply-git", "-c", "true", command="exec", want="refused")
+	t.check("no repository" in r.reason, "reason", r)
 
 
 @case("caches of tools are no changes")

@@ -316,7 +316,7 @@ static void test_w2_a_held_folder_is_written_itself(void **state)
 	assert_int_equal(renameat(top, "project", top, "was"), 0);
 	put("outside/edit", "one\n");
 	put_link("project", "outside");
-	if (changeset_apply(&state_dir, ID, workspace_folder(w), NULL, &err) < 0)
+	if (changeset_apply(&state_dir, ID, workspace_folder(w), false, NULL, &err) < 0)
 		fail_msg("%s", err.msg);
 	workspace_close(w);
 	assert_text("was/edit", "two\n");

@@ -149,7 +149,7 @@ static void d2_holes_stay_holes(void **state)
 	assert_int_equal(changes.state, CHANGES_KEPT);
 	assert_in_range(usage(&n), 1, 256 * KiB);
 	/* And what is applied is the same file, with its holes. */
-	assert_int_equal(changeset_apply(&state_dir, "aaa", NULL, NULL, &err), 0);
+	assert_int_equal(changeset_apply(&state_dir, "aaa", NULL, false, NULL, &err), 0);
 	assert_int_equal(fstatat(top, "project/sparse", &st, 0), 0);
 	assert_int_equal(st.st_size, 48 * MiB);
 	assert_in_range(st.st_blocks * 512, 1, 256 * KiB);

@@ -32,7 +32,7 @@ static int apply(struct brig_error *err)
 	AUTO_BUF skipped = BUF_INIT(4096);
 
 	*err = (struct brig_error)BRIG_ERROR_INIT;
-	return changeset_apply(&state_dir, ID, NULL, &skipped, err);
+	return changeset_apply(&state_dir, ID, NULL, false, &skipped, err);
 }
 
 static void assert_applied(void)

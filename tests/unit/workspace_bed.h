@@ -189,7 +189,7 @@ UNUSED static int fetch_into(const struct folder *out, bool overwrite, struct bu
 UNUSED static int apply_as(const char *id, struct buf *text, struct brig_error *err)
 {
 	*err = (struct brig_error)BRIG_ERROR_INIT;
-	return changeset_apply(&state_dir, id, NULL, text, err);
+	return changeset_apply(&state_dir, id, NULL, false, text, err);
 }
 
 UNUSED static unsigned mode_of(const char *path)

@@ -13,10 +13,11 @@ static int judge_disk(struct cell *c, const char *what, int rc, struct brig_erro
 	c->unlimited_disk = true;
 	if (c->spec.plan->may_degrade & PROT_BIT(PROT_disk_io))
 		return 0;
-	return err_set(err, BRIG_E_REFUSED, -rc,
-		       "disk_io_bps cannot be kept: %.200s, which the cell shows, lies on no disk whose speed can be "
-		       "limited (overlay, btrfs, a network); leave disk_io_bps out, or run without: --allow-degraded disk_io",
-		       what);
+	return err_set(
+		err, BRIG_E_REFUSED, -rc,
+		"disk_io_bps cannot be kept: %.200s, which the cell shows, lies on no disk whose speed can be "
+		"limited (overlay, btrfs, a network); leave disk_io_bps out, or run without: --allow-degraded disk_io",
+		what);
 }
 
 int cell_find_disks(struct cell *c, struct brig_error *err)
