@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -65,4 +66,23 @@ int disk_add_path(struct disk_list *list, const char *path)
 	AUTO_FD fd = open(path, O_PATH | O_CLOEXEC);
 
 	return fd < 0 ? -errno : disk_add(list, fd);
+}
+
+int disk_node(dev_t disk, char *dst, size_t size)
+{
+	static const char key[] = "DEVNAME=";
+	char path[64], text[1024], *name;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/uevent", major(disk), minor(disk));
+	n = fd_get_at(AT_FDCWD, path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	name = strstr(text, key);
+	if (!name)
+		return -ENODATA;
+	name += strlen(key);
+	name[strcspn(name, "\n")] = '\0';
+	n = snprintf(dst, size, "/dev/%s", name);
+	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
 }

@@ -20,5 +20,7 @@ struct disk_list {
  */
 int disk_add(struct disk_list *list, int fd);
 int disk_add_path(struct disk_list *list, const char *path);
+/* The name of a disk's node, "/dev/sda".  0 or -errno. */
+int disk_node(dev_t disk, char *dst, size_t size);
 
 #endif

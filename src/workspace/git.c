@@ -132,7 +132,8 @@ enum git_part git_part_of(const char *path, bool is_dir)
 			return files[i].part;
 	if (strncmp(path, objects, strlen(objects)) == 0)
 		return object_part(path + strlen(objects), is_dir);
-	if (strncmp(path, refs, strlen(refs)) == 0 && is_branch_or_tag(path + strlen(refs), strlen(path + strlen(refs))))
+	if (strncmp(path, refs, strlen(refs)) == 0 &&
+	    is_branch_or_tag(path + strlen(refs), strlen(path + strlen(refs))))
 		return is_dir ? GIT_WAY : GIT_REF;
 	return GIT_NEVER;
 }
@@ -142,8 +143,8 @@ enum git_part git_part_of(const char *path, bool is_dir)
 size_t git_part_max(enum git_part part)
 {
 	return part == GIT_REF || part == GIT_HEAD ? REF_MAX
-	       : part == GIT_PACKED		   ? PACKED_MAX
-	       : part == GIT_INDEX		   ? INDEX_MAX
+	       : part == GIT_PACKED                ? PACKED_MAX
+	       : part == GIT_INDEX                 ? INDEX_MAX
 						   : 0;
 }
 
@@ -182,8 +183,7 @@ static bool is_other_ref(const char *line, size_t len)
 {
 	const char *name = memmem(line, len, " refs/", 6);
 
-	return name && line[0] != '#' && line[0] != '^' &&
-	       !is_branch_or_tag(name + 6, len - (size_t)(name + 6 - line));
+	return name && line[0] != '#' && line[0] != '^' && !is_branch_or_tag(name + 6, len - (size_t)(name + 6 - line));
 }
 
 /* The next such line from *at on; its length, 0: there is none. */

@@ -94,8 +94,8 @@ static void consider_file(struct git_walk *w, const char *path, enum git_part pa
 	struct before before, now;
 	struct change change = { .type = CHANGE_FILE };
 
-	if (before_look(w->project, path, &w->budget, &before) < 0 || before_look(w->view, path, &w->budget, &now) < 0 ||
-	    now.kind != BEFORE_FILE)
+	if (before_look(w->project, path, &w->budget, &before) < 0 ||
+	    before_look(w->view, path, &w->budget, &now) < 0 || now.kind != BEFORE_FILE)
 		return;
 	if (before.kind == BEFORE_FILE && now.hashed && before.hashed &&
 	    memcmp(now.sha256, before.sha256, SHA256_LEN) == 0)

@@ -20,10 +20,11 @@ int git_check_project(int project, struct brig_error *err)
 
 	if (fd >= 0 && S_ISDIR(st.st_mode))
 		return 0;
-	return err_set(err, BRIG_E_REFUSED, 0, "%s",
-		       fd < 0 ? "the project has no repository (.git) that commits could be applied to: leave git out"
-			      : "the project's .git is no folder (it is a worktree or a submodule, whose repository lies "
-				"elsewhere): apply without git, and commit there yourself");
+	return err_set(
+		err, BRIG_E_REFUSED, 0, "%s",
+		fd < 0 ? "the project has no repository (.git) that commits could be applied to: leave git out"
+		       : "the project's .git is no folder (it is a worktree or a submodule, whose repository lies "
+			 "elsewhere): apply without git, and commit there yourself");
 }
 
 int workspace_check_git(const struct workspace *w, struct brig_error *err)
@@ -113,10 +114,11 @@ static int check_locks(int project, struct brig_error *err)
 		AUTO_FD fd = beneath_look(project, locks[i], NULL);
 
 		if (fd >= 0)
-			return err_set(err, BRIG_E_REFUSED, 0,
-				       "git is at work in the project, or was killed there ('%s'): nothing was applied; "
-				       "try again when it has ended",
-				       locks[i]);
+			return err_set(
+				err, BRIG_E_REFUSED, 0,
+				"git is at work in the project, or was killed there ('%s'): nothing was applied; "
+				"try again when it has ended",
+				locks[i]);
 	}
 	return 0;
 }

@@ -16,7 +16,9 @@
 #define IMAGE "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static struct settings settings;
-static struct backend_host host = { .set = &settings, .boot_id = "boot", .machine_id = "machine-1" };
+static struct backend_host host = {
+	.set = &settings, .boot_id = "boot", .machine_id = "machine-1", .disk = "/dev/disk"
+};
 static struct plan plan = {
 	.id = "abcdefghijklmnop",
 	.step = "run",
@@ -30,6 +32,7 @@ static struct plan plan = {
 		    .inodes = 800,
 		    .open_files = 99,
 		    .wall_ms = 1000 },
+	.disk_io_bps = 1 * MiB,
 	.family = FAMILY_INTERPRETER,
 };
 
@@ -66,6 +69,8 @@ static void every_setting_is_written_out(void **state)
 		{ "StopSignal", "\"SIGKILL\"" },
 		{ "HostConfig.Memory", "67108864" },
 		{ "HostConfig.MemorySwap", "67108864" },
+		{ "HostConfig.BlkioDeviceReadBps", "[{\"Path\":\"/dev/disk\",\"Rate\":1048576}]" },
+		{ "HostConfig.BlkioDeviceWriteBps", "[{\"Path\":\"/dev/disk\",\"Rate\":1048576}]" },
 		{ "HostConfig.PidsLimit", "20" },
 		{ "HostConfig.CpuPeriod", "100000" },
 		{ "HostConfig.CpuQuota", "50000" },
@@ -264,6 +269,8 @@ static void every_difference_is_found(void **state)
 		{ "HostConfig.Memory", "0" },
 		{ "HostConfig.Memory", "67108865" },
 		{ "HostConfig.MemorySwap", "-1" },
+		{ "HostConfig.BlkioDeviceReadBps", "null" },
+		{ "HostConfig.BlkioDeviceWriteBps", "[{\"Path\":\"/dev/disk\",\"Rate\":2097152}]" },
 		{ "HostConfig.PidsLimit", "null" },
 		{ "HostConfig.CpuQuota", "0" },
 		{ "HostConfig.CpuPeriod", "10" },

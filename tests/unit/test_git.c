@@ -95,11 +95,11 @@ static void heads_and_branches_name_one_commit(void **state UNUSED)
 static void packed_names_move_branches_only(void **state UNUSED)
 {
 #define HEAD_LINE "# pack-refs with: peeled fully-peeled sorted \n"
-#define REMOTE	  H40 " refs/remotes/o/main\n"
+#define REMOTE    H40 " refs/remotes/o/main\n"
 	assert_true(sound(GIT_PACKED, HEAD_LINE H40 " refs/heads/main\n" H40 " refs/tags/v1\n^" H40 "\n", ""));
 	assert_true(sound(GIT_PACKED, HEAD_LINE H40 " refs/heads/new\n" REMOTE, HEAD_LINE REMOTE));
-	assert_false(sound(GIT_PACKED, HEAD_LINE REMOTE, HEAD_LINE));     /* one more */
-	assert_false(sound(GIT_PACKED, HEAD_LINE, HEAD_LINE REMOTE));     /* one less */
+	assert_false(sound(GIT_PACKED, HEAD_LINE REMOTE, HEAD_LINE));          /* one more */
+	assert_false(sound(GIT_PACKED, HEAD_LINE, HEAD_LINE REMOTE));          /* one less */
 	assert_false(sound(GIT_PACKED, H64 " refs/remotes/o/main\n", REMOTE)); /* another one */
 	assert_false(sound(GIT_PACKED, H40 " refs/heads/../x\n", ""));
 	assert_false(sound(GIT_PACKED, H40 " HEAD\n", ""));
@@ -159,7 +159,8 @@ static bool index_is_sound(struct index *x)
 
 static void an_index_names_no_path_of_gits(void **state UNUSED)
 {
-	static const char *const bad[] = { ".git/hooks/x", "a/.git/x", ".GIT/x", "/etc/passwd", "../x", "a/../x", "a//b", "./a", "" };
+	static const char *const bad[] = { ".git/hooks/x", "a/.git/x", ".GIT/x", "/etc/passwd", "../x", "a/../x",
+					   "a//b",         "./a",      "" };
 	struct index x;
 
 	begin(&x, 2, 2);
@@ -182,7 +183,7 @@ static void an_index_that_is_not_understood_is_not_taken(void **state UNUSED)
 		const char *extension;
 		bool more, good;
 	} rows[] = {
-		{ 3, 1, 0100755, "EOIE", true, true },  { 2, 1, 0100644, "TREE", true, false },
+		{ 3, 1, 0100755, "EOIE", true, true },   { 2, 1, 0100644, "TREE", true, false },
 		{ 4, 1, 0100644, "TREE", false, false }, { 2, 2, 0100644, "TREE", false, false },
 		{ 2, 0, 0100644, "TREE", false, false }, { 2, 1, 0040000, "TREE", false, false },
 		{ 2, 1, 0104755, "TREE", false, false }, { 2, 1, 0100644, "link", false, false },

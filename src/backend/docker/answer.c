@@ -307,6 +307,7 @@ int answer_info(const char *data, size_t len, struct engine_host *ret, struct br
 	take_text(ret->default_runtime, sizeof(ret->default_runtime), v, "DefaultRuntime");
 	take_text(ret->cgroup_driver, sizeof(ret->cgroup_driver), v, "CgroupDriver");
 	take_text(ret->storage_driver, sizeof(ret->storage_driver), v, "Driver");
+	take_text(ret->root, sizeof(ret->root), v, "DockerRootDir");
 	take_text(ret->architecture, sizeof(ret->architecture), v, "Architecture");
 	take_text(ret->os_type, sizeof(ret->os_type), v, "OSType");
 	if (str_to_u64(answer_text_or(v, "CgroupVersion", ""), &version) && version <= 2)

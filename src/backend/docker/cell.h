@@ -26,6 +26,7 @@ struct backend_host {
 	const struct settings *set; /* outlives the host */
 	struct engine *engine;
 	bool podman, local; /* of engine_about */
+	char disk[64];      /* with disk_io_bps: node of the disk that its images are on */
 	char boot_id[40];
 	char machine_id[40];
 };

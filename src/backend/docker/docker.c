@@ -30,6 +30,7 @@
 #include "backend/docker/pool.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "sys/disk.h"
 
 static int check_settings(struct backend_host *h, struct brig_error *err)
 {
@@ -69,6 +70,21 @@ static protection_set missing_with_podman(const struct backend_host *h)
 	return PROT_BIT(PROT_disk_limit) | (v1 ? PROT_BIT(PROT_cgroup_ns) : 0);
 }
 
+/*
+ * Containers read from the disk that the engine keeps its images on; their own places are in memory.  Which disk that is
+ * can be told of an engine of this host, if its folder is on one.
+ */
+static bool find_disk(struct backend_host *h)
+{
+	struct brig_error ignored = BRIG_ERROR_INIT;
+	struct disk_list disks = { .n = 0 };
+	struct engine_host info;
+
+	return h->local && !h->podman && engine_info(h->engine, &info, &ignored) == 0 && info.root[0] == '/' &&
+	       disk_add_path(&disks, info.root) == 0 && disks.n == 1 &&
+	       disk_node(disks.dev[0], h->disk, sizeof(h->disk)) == 0;
+}
+
 static int docker_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
 		       struct brig_error *err)
 {
@@ -91,8 +107,8 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	owner_identify(h);
 	owner_sweep(h);
 	*ret_missing = DOCKER_NEVER | (h->podman ? missing_with_podman(h) : 0);
-	if (limits_disk_io(set))
-		*ret_missing |= PROT_BIT(PROT_disk_io); /* which disk its images are on only the engine knows */
+	if (limits_disk_io(set) && !find_disk(h))
+		*ret_missing |= PROT_BIT(PROT_disk_io);
 	*ret = h;
 	return 0;
 }

@@ -62,6 +62,7 @@ struct engine_host {
 	char cgroup_driver[16];
 	unsigned cgroup_version; /* 1 or 2; 0: not said */
 	char storage_driver[32];
+	char root[256]; /* where it keeps images and containers, on its own host */
 	char warnings[8][160];
 	char architecture[32]; /* "x86_64" */
 	char os_type[16];      /* "linux" */

@@ -50,6 +50,8 @@ static const struct row {
 	{ "HostConfig.PidsLimit", "HostConfig.PidsLimit", SAME, 0 },
 	{ "HostConfig.CpuPeriod", "HostConfig.CpuPeriod", SAME, 0 },
 	{ "HostConfig.CpuQuota", "HostConfig.CpuQuota", SAME, 0 },
+	{ "HostConfig.BlkioDeviceReadBps", "HostConfig.BlkioDeviceReadBps", SAME, 0 },
+	{ "HostConfig.BlkioDeviceWriteBps", "HostConfig.BlkioDeviceWriteBps", SAME, 0 },
 	{ "HostConfig.OomKillDisable", "HostConfig.OomKillDisable", IS_FALSE, 0 },
 	{ "HostConfig.Ulimits", "HostConfig.Ulimits", ULIMITS, 0 },
 	{ "HostConfig.NetworkMode", "HostConfig.NetworkMode", SAME, 0 },

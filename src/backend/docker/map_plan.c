@@ -228,6 +228,25 @@ static void add_resources(json_t *v, const struct limits *l)
 	(void)json_object_set_new(v, "OomScoreAdj", number(0)); /* the program offers itself; init is to survive it */
 }
 
+/* For both directions alike; what is not asked for is written out as nothing. */
+static void add_disk_io(json_t *v, const struct cell *c)
+{
+	static const char *const names[] = { "BlkioDeviceReadBps", "BlkioDeviceWriteBps" };
+	bool limited = c->plan->disk_io_bps > 0 && c->host->disk[0];
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		json_t *list = json_array();
+
+		if (limited) {
+			json_t *row = named("Path", c->host->disk);
+
+			(void)json_object_set_new(row, "Rate", number(c->plan->disk_io_bps));
+			(void)json_array_append_new(list, row);
+		}
+		(void)json_object_set_new(v, names[i], list);
+	}
+}
+
 static void add_isolation(json_t *v, const struct cell *c)
 {
 	const struct settings *set = c->host->set;
@@ -254,6 +273,7 @@ static json_t *host_config(const struct cell *c)
 	json_t *v = json_object();
 
 	add_resources(v, &c->plan->limits);
+	add_disk_io(v, c);
 	add_isolation(v, c);
 	(void)json_object_set_new(v, "Ulimits", ulimits(c));
 	(void)json_object_set_new(v, "Tmpfs", tmpfs(c));

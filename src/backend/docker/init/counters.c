@@ -89,6 +89,47 @@ static void say_v2_cpu(struct inside *in)
 	say_cpu(in, "init: cpu.max", quota, period);
 }
 
+/*
+ * The largest number behind a word in the lines of a file, of which each is for one disk; the engine limits none that it
+ * was not asked to.  False: there is no line.
+ */
+static bool read_largest(const char *path, const char *word, uint64_t *ret)
+{
+	char text[4096];
+	const char *line = text, *end;
+	size_t len = strlen(word);
+	bool any = false;
+
+	*ret = 0;
+	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
+		return false;
+	for (; line && *line; line = end ? end + 1 : NULL) {
+		const char *at = strstr(line, word);
+		uint64_t n = 0;
+
+		end = strchr(line, '\n');
+		if (!at || (end && at > end))
+			continue;
+		at += len;
+		any = true;
+		if (*at < '0' || *at > '9')
+			n = UINT64_MAX;
+		for (; *at >= '0' && *at <= '9'; at++)
+			n = n * 10 + (uint64_t)(*at - '0');
+		*ret = max_u64(*ret, n);
+	}
+	return any;
+}
+
+static void say_disk_io(struct inside *in, const char *read_file, const char *read_word, const char *write_file,
+			const char *write_word, const char *source)
+{
+	uint64_t in_bps, out_bps;
+
+	if (read_largest(read_file, read_word, &in_bps) && read_largest(write_file, write_word, &out_bps))
+		say(in, FACT_disk_io_bps, max_u64(in_bps, out_bps), source);
+}
+
 static void say_v2(struct inside *in)
 {
 	uint64_t n;
@@ -104,6 +145,7 @@ static void say_v2(struct inside *in)
 	if (read_value(V2("pids.max"), "", &n))
 		say(in, FACT_pids_max, n, "init: pids.max");
 	say_v2_cpu(in);
+	say_disk_io(in, V2("io.max"), " rbps=", V2("io.max"), " wbps=", "init: io.max");
 }
 
 static void say_v1(struct inside *in)
@@ -125,6 +167,8 @@ static void say_v1(struct inside *in)
 	if (read_value(V1("cpu/cpu.cfs_period_us"), "", &period))
 		say_cpu(in, "init: cpu.cfs_quota_us", read_value(V1("cpu/cpu.cfs_quota_us"), "", &n) ? n : UINT64_MAX,
 			period);
+	say_disk_io(in, V1("blkio/blkio.throttle.read_bps_device"), " ", V1("blkio/blkio.throttle.write_bps_device"),
+		    " ", "init: blkio.throttle.read_bps_device");
 }
 
 void counters_say_limits(struct inside *in)
