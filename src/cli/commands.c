@@ -42,6 +42,7 @@ const struct command *const commands[] = {
 	&command_workspace_apply,
 	&command_workspace_discard,
 	&command_stats,
+	&command_mcp,
 	&command_completions,
 	&command_version,
 	&command_help,

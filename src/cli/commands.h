@@ -38,6 +38,7 @@ extern const struct command command_cache_verify;
 extern const struct command command_workspace_list, command_workspace_show, command_workspace_diff,
 	command_workspace_apply, command_workspace_discard;
 extern const struct command command_stats;
+extern const struct command command_mcp;
 extern const struct command command_version;
 extern const struct command command_help;
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON-RPC 2.0 as MCP uses it: lines into messages, and messages to send.
+ *
+ * The reader is strict, because two readers that understand one message differently are a way around rules: whole UTF-8,
+ * bounded length and depth, no member twice, no batch.  What is not a message gets the error that the specification
+ * names; where its id can be known, the error has it.
+ */
+#ifndef MCP_RPC_H
+#define MCP_RPC_H
+
+#include <jansson.h>
+
+#include "base/buf.h"
+
+#define RPC_LINE_MAX  (8 * MiB)
+#define RPC_DEPTH_MAX 64
+
+enum rpc_code {
+	RPC_PARSE = -32700,      /* not JSON, or more than the reader takes */
+	RPC_INVALID = -32600,    /* JSON, but no message */
+	RPC_NO_METHOD = -32601,
+	RPC_PARAMS = -32602,
+	RPC_INTERNAL = -32603,
+	RPC_BUSY = -32000,       /* as much as is served at once is under way and waiting */
+	RPC_NO_RESOURCE = -32002,
+	RPC_VERSION = -32022,    /* of the protocol, not served */
+};
+
+/* ---- lines ---------------------------------------------------------------------------------------- */
+
+struct rpc_lines {
+	struct buf part; /* of a line that has not ended yet */
+	bool skipping;   /* the rest of one that is too long */
+};
+#define RPC_LINES_INIT                          \
+	{                                       \
+		.part = BUF_INIT(RPC_LINE_MAX)  \
+	}
+/* line NULL: there was one longer than RPC_LINE_MAX.  Blank lines are not handed on. */
+typedef void (*rpc_line_fn)(void *user, const char *line, size_t len);
+void rpc_lines_feed(struct rpc_lines *l, const char *data, size_t len, rpc_line_fn fn, void *user);
+void rpc_lines_release(struct rpc_lines *l);
+
+/* ---- messages that come --------------------------------------------------------------------------- */
+
+enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE, RPC_BAD };
+
+struct rpc_message {
+	enum rpc_kind kind;
+	json_t *doc;        /* owns the others */
+	const json_t *id;   /* a string or an integer; NULL: none */
+	const char *method; /* without NUL; of requests and notifications */
+	json_t *params;     /* an object; NULL: none */
+	enum rpc_code code; /* of a bad one */
+	char why[160];
+};
+
+/* line NULL: one that was too long. */
+void rpc_read(const char *line, size_t len, struct rpc_message *ret);
+void rpc_release(struct rpc_message *m);
+
+/* ---- messages that go: for json_decref(); NULL: no memory ------------------------------------------- */
+
+/* result and data are taken over; data may be NULL. */
+json_t *rpc_result(const json_t *id, json_t *result);
+/* id NULL: it is not known. */
+json_t *rpc_error(const json_t *id, enum rpc_code code, const char *why, json_t *data);
+json_t *rpc_notification(const char *method, json_t *params);
+json_t *rpc_request(const char *id, const char *method);
+
+#endif

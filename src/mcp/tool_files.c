@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tool_files.c - read_file, write_file, list_files.
+ *
+ * Files of the project are touched by a program in a cell, not by this process: what is hidden from programs is hidden from
+ * the model, no link leads out, a file that never ends meets a limit, what is written waits like the changes of any run, and
+ * all of it is in the record.  The path is an argument of a fixed program, so nothing in it is a command.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "mcp/text.h"
+#include "mcp/tools.h"
+
+#define READ_DEFAULT  (256 * KiB)
+#define READ_IMAGE    (4 * MiB)
+#define DEPTH_DEFAULT 2
+#define ENTRIES_MAX   1000
+#define WORDS_MAX     (512 * KiB)
+
+/* The size comes first, on the other stream. */
+static const char read_program[] = "test -e \"$1\" || { echo 'there is no such file' >&2; exit 1; }\n"
+				   "test -f \"$1\" || { echo 'it is no regular file; list_files shows folders' >&2; exit 1; }\n"
+				   "wc -c <\"$1\" >&2\n"
+				   "tail -c \"+$2\" \"$1\" | head -c \"$3\"\n";
+static const char write_program[] = "mkdir -p \"$(dirname \"$1\")\" && cat >\"$1\"\n";
+static const char list_program[] = "test -d \"$1\" || { echo 'there is no such folder' >&2; exit 1; }\n"
+				   "find \"$1\" -mindepth 1 -maxdepth \"$2\" -name .git -prune -o -printf '%y %s %P\\0' | "
+				   "sort -z -k 3 | head -z -n \"$3\"\n";
+
+/* The program in a cell of the project; its arguments follow. */
+static int begin_program(struct call *call, struct plan *p, const char *program, bool writes, struct brig_error *err)
+{
+	AUTO_BUF path = BUF_INIT(8 * KiB);
+	int rc = argument_path(call, "path", &path, err);
+
+	if (rc < 0)
+		return rc;
+	plan_begin(p, call->server->options, "run", PLAN_RUN);
+	p->events = true;
+	plan_add(p, "--events");
+	plan_add(p, "--lang=sh");
+	plan_addf(p, "--code=%s", program);
+	if (writes && call->server->options->apply)
+		plan_add(p, "--apply");
+	if (!writes) {
+		plan_add(p, "--workspace-mode=ro");
+		plan_add(p, "--stdin=none");
+	}
+	rc = plan_project(call, p, true, err);
+	plan_add(p, "--");
+	plan_add(p, buf_str(&path));
+	return rc;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------- */
+
+static bool looks_like_image(const char *path)
+{
+	static const char *const endings[] = { ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg" };
+	const char *dot = strrchr(path, '.');
+
+	for (size_t i = 0; dot && i < ARRAY_LEN(endings); i++)
+		if (strcasecmp(dot, endings[i]) == 0)
+			return true;
+	return false;
+}
+
+int read_file_prepare(struct call *call, struct plan *p, struct brig_error *err)
+{
+	const json_t *offset = json_object_get(call->args, "offset"), *length = json_object_get(call->args, "length");
+	json_int_t most = looks_like_image(text_member(call->args, "path")) ? READ_IMAGE : READ_DEFAULT;
+	int rc = begin_program(call, p, read_program, false, err);
+
+	plan_addf(p, "%lld", (long long)(offset ? json_integer_value(offset) + 1 : 1));
+	plan_addf(p, "%lld", (long long)(length ? json_integer_value(length) : most));
+	return rc;
+}
+
+/* What the helper read, in the form that suits it. */
+static void add_content(const char *path, const json_t *doc, bool is_whole, struct answer *a)
+{
+	json_t *content = json_object_get(doc, "stdout");
+	bool is_text = !str_eq(text_member(doc, "stdout_encoding"), "base64");
+	const char *type = is_whole && looks_like_image(path) ? text_image_type(path, is_text ? "" : json_string_value(content)) : NULL;
+	AUTO_BUF words = BUF_INIT(READ_IMAGE);
+
+	if (type && is_text)
+		content_add_picture(a->content, json_string_value(content), json_string_length(content), type);
+	else if (type)
+		content_add_image(a->content, json_string_value(content), type);
+	else if (is_text)
+		buf_add(&words, json_string_value(content), json_string_length(content));
+	else
+		buf_addf(&words, "'%s' is not text: its bytes are in structuredContent, as base64.", path);
+	if (!type)
+		content_add_text(a->content, &words);
+	(void)json_object_set_new(a->structured, "mime_type", type ? json_string(type) : json_null());
+	if (!type || is_text) {
+		(void)json_object_set(a->structured, "content", content);
+		(void)json_object_set_new(a->structured, "encoding", json_string(is_text ? "utf-8" : "base64"));
+	}
+}
+
+/* How many bytes a stream of the result has. */
+static uint64_t bytes_of(const json_t *doc)
+{
+	const json_t *text = json_object_get(doc, "stdout");
+	size_t len = json_string_length(text), padding = 0;
+
+	if (!str_eq(text_member(doc, "stdout_encoding"), "base64"))
+		return len;
+	while (padding < len && json_string_value(text)[len - padding - 1] == '=')
+		padding++;
+	return len / 4 * 3 - padding;
+}
+
+enum job_next read_file_finish(struct call *call, const struct outcome *o, struct answer *a)
+{
+	const char *path = text_member(call->args, "path");
+	uint64_t offset = (uint64_t)json_integer_value(json_object_get(call->args, "offset"));
+	uint64_t size = strtoull(text_member(o->doc, "stderr"), NULL, 10);
+	bool is_rest;
+
+	if (show_helper_failed(o, "The file was not read", a))
+		return JOB_DONE;
+	is_rest = offset + bytes_of(o->doc) >= size;
+	a->structured = json_pack("{s:s, s:I, s:I, s:b}", "path", path, "size", (json_int_t)size, "offset", (json_int_t)offset,
+				  "truncated", !is_rest);
+	add_content(path, o->doc, is_rest && offset == 0, a);
+	if (!is_rest) {
+		AUTO_BUF note = BUF_INIT(256);
+
+		buf_addf(&note, "There is more: the file has %llu bytes; go on with offset %llu.", (unsigned long long)size,
+			 (unsigned long long)(offset + bytes_of(o->doc)));
+		content_add_text(a->content, &note);
+	}
+	return JOB_DONE;
+}
+
+/* ---- writing -------------------------------------------------------------------------------------- */
+
+int write_file_prepare(struct call *call, struct plan *p, struct brig_error *err)
+{
+	const json_t *content = json_object_get(call->args, "content");
+	AUTO_BUF bytes = BUF_INIT(READ_IMAGE + KiB);
+
+	if (!str_eq(text_member(call->args, "encoding"), "base64")) {
+		plan_input(p, json_string_value(content), json_string_length(content));
+	} else {
+		if (!text_from_base64(json_string_value(content), json_string_length(content), &bytes))
+			return err_set(err, BRIG_E_USAGE, 0, "content is no base64, or holds more than 4 MiB.");
+		plan_input(p, buf_str(&bytes), bytes.len);
+	}
+	return begin_program(call, p, write_program, true, err);
+}
+
+enum job_next write_file_finish(struct call *call, const struct outcome *o, struct answer *a)
+{
+	const char *path = text_member(call->args, "path"), *id = text_member(o->doc, "id");
+	const char *state = text_member(json_object_get(o->doc, "workspace"), "state");
+	size_t given = json_string_length(json_object_get(call->args, "content"));
+	AUTO_BUF words = BUF_INIT(8 * KiB);
+
+	server_own(call->server, id);
+	if (show_helper_failed(o, "The file was not written", a))
+		return JOB_DONE;
+	if (str_eq(text_member(call->args, "encoding"), "base64"))
+		given = given / 4 * 3;
+	a->structured = json_pack("{s:s, s:I, s:s, s:s}", "path", path, "bytes", (json_int_t)given, "state", state, "execution_id", id);
+	if (str_eq(state, "kept"))
+		buf_addf(&words, "'%s' is written and waits: apply_changes with execution_id %s moves it to the project. Until then "
+				 "other runs do not see it.", path, id);
+	else if (str_eq(state, "applied"))
+		buf_addf(&words, "'%s' is written.", path);
+	else
+		buf_addf(&words, "'%s' has not changed: it had this content, or nothing may be kept of it (.git).", path);
+	content_add_text(a->content, &words);
+	return JOB_DONE;
+}
+
+/* ---- listing -------------------------------------------------------------------------------------- */
+
+int list_files_prepare(struct call *call, struct plan *p, struct brig_error *err)
+{
+	const json_t *depth = json_object_get(call->args, "depth");
+	int rc = begin_program(call, p, list_program, false, err);
+
+	plan_addf(p, "%lld", depth ? (long long)json_integer_value(depth) : DEPTH_DEFAULT);
+	plan_addf(p, "%d", ENTRIES_MAX + 1);
+	return rc;
+}
+
+static const char *type_name(char letter)
+{
+	return letter == 'f' ? "file" : letter == 'd' ? "directory" : letter == 'l' ? "link" : "other";
+}
+
+/* "f 12 path", each ended by NUL. */
+static void add_entries(const struct buf *list, json_t *entries, struct buf *words)
+{
+	for (size_t at = 0; at < list->len && json_array_size(entries) < ENTRIES_MAX;) {
+		const char *row = list->data + at;
+		size_t len = strnlen(row, list->len - at);
+		char *path = NULL;
+		long long size = len > 2 ? strtoll(row + 2, &path, 10) : 0;
+
+		at += len + 1;
+		if (!path || *path != ' ')
+			continue;
+		path++;
+		(void)json_array_append_new(entries, json_pack("{s:o, s:s, s:I}", "path", text_json(path, strlen(path)), "type",
+							       type_name(*row), "size", (json_int_t)size));
+		buf_addf(words, "%s%s%s\n", path, *row == 'd' ? "/" : "", *row == 'l' ? " (link)" : "");
+	}
+}
+
+enum job_next list_files_finish(struct call *call, const struct outcome *o, struct answer *a)
+{
+	const json_t *text = json_object_get(o->doc, "stdout");
+	AUTO_BUF list = BUF_INIT(CHILD_TEXT_MAX), words = BUF_INIT(WORDS_MAX);
+	json_t *entries = json_array();
+	size_t rows = 0;
+
+	if (!show_helper_failed(o, "The folder was not listed", a)) {
+		if (str_eq(text_member(o->doc, "stdout_encoding"), "base64"))
+			(void)text_from_base64(json_string_value(text), json_string_length(text), &list);
+		else
+			buf_add(&list, json_string_value(text), json_string_length(text));
+		for (size_t i = 0; i < list.len; i++)
+			rows += list.data[i] == '\0';
+		add_entries(&list, entries, &words);
+		if (rows > ENTRIES_MAX)
+			buf_addf(&words, "... and more: list a folder in it, or go down fewer levels.\n");
+		content_add_text(a->content, &words);
+		a->structured = json_pack("{s:s, s:O, s:b}", "path", text_member(call->args, "path"), "entries", entries, "truncated",
+					  rows > ENTRIES_MAX);
+	}
+	json_decref(entries);
+	return JOB_DONE;
+}

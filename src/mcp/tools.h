@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of tools share. */
+#ifndef MCP_TOOLS_H
+#define MCP_TOOLS_H
+
+#include "mcp/server.h"
+
+#define TOOL(name, needs_root)                                                           \
+	int name##_prepare(struct call *call, struct plan *p, struct brig_error *err); \
+	enum job_next name##_finish(struct call *call, const struct outcome *o, struct answer *a);
+#include "mcp/tools.def"
+#undef TOOL
+
+/* A run as clients are shown it: words, images and data.  JOB_DONE, for finish() to return. */
+enum job_next show_run(struct call *call, const struct outcome *o, struct answer *a);
+/* The run of a helper of ours (reading, writing) did not end well: says why; else false. */
+bool show_helper_failed(const struct outcome *o, const char *what, struct answer *a);
+/* Adds lines on what inspection found, and what was denied. */
+void show_findings(const json_t *findings, struct buf *out);
+void show_denied(const json_t *denied, struct buf *out);
+
+/* Begins a command that works in the project, if there is one; -BRIG_E_REFUSED if there must be. */
+int plan_project(struct call *call, struct plan *p, bool must, struct brig_error *err);
+/* What every run has: events, limits, packages, artifacts. */
+void plan_run_options(const struct call *call, struct plan *p);
+/* An argument as a path below the project, behind "./"; "" is its top.  Refused if it leads out. */
+int argument_path(const struct call *call, const char *name, struct buf *ret, struct brig_error *err);
+/* A child that asks printed no document: says what it complained of.  False: it did print one. */
+bool answer_complaint(const struct outcome *o, struct answer *a);
+
+/* Files by path as a tar archive; false: no memory. */
+bool tar_add(struct buf *tar, const char *path, const char *data, size_t len);
+bool tar_end(struct buf *tar);
+
+#endif
