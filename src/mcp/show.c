@@ -77,6 +77,14 @@ static void show_stream(const json_t *doc, const char *name, struct buf *out)
 		buf_adds(out, "\n");
 }
 
+/* How to permit it is for people: a request cannot. */
+static int remedy_len(const char *remedy)
+{
+	const char *rest = strstr(remedy, "; to permit this");
+
+	return (int)(rest ? (size_t)(rest - remedy) : strlen(remedy));
+}
+
 void show_findings(const json_t *findings, struct buf *out)
 {
 	const json_t *f;
@@ -92,7 +100,7 @@ void show_findings(const json_t *findings, struct buf *out)
 		buf_addf(out, "%s at line %lld: %s [%s]\n", blocks ? "Blocking" : "Warning",
 			 (long long)json_integer_value(json_object_get(f, "line")), text_member(f, "message"), text_member(f, "rule"));
 		if (*text_member(f, "remedy"))
-			buf_addf(out, "  do instead: %s\n", text_member(f, "remedy"));
+			buf_addf(out, "  do instead: %.*s\n", remedy_len(text_member(f, "remedy")), text_member(f, "remedy"));
 	}
 }
 
@@ -160,8 +168,14 @@ static void show_changes(const json_t *doc, struct buf *out)
 		buf_adds(out, "It changed too much of the project: no change was kept.\n");
 }
 
+/* Contents of files are asked for in every call, so that images can be shown: that there are none is no news. */
+static bool is_news(const struct call *call, const json_t *warning)
+{
+	return json_object_get(call->args, "artifacts") || !str_eq(json_string_value(warning), "the program left no files");
+}
+
 /* files: as in structuredContent. */
-static void show_words(const json_t *doc, const json_t *files, struct buf *out)
+static void show_words(const struct call *call, const json_t *doc, const json_t *files, struct buf *out)
 {
 	const json_t *warning;
 	size_t i;
@@ -179,7 +193,7 @@ static void show_words(const json_t *doc, const json_t *files, struct buf *out)
 		buf_addf(out, "Hint: %s\n", text_member(doc, "hint"));
 	json_array_foreach(json_object_get(doc, "warnings"), i, warning)
 	{
-		if (i < ROWS_MAX)
+		if (i < ROWS_MAX && is_news(call, warning))
 			buf_addf(out, "Note: %s\n", json_string_value(warning));
 	}
 }
@@ -303,7 +317,7 @@ enum job_next show_run(struct call *call, const struct outcome *o, struct answer
 
 	server_own(call->server, text_member(o->doc, "id"));
 	if (!is_our_fault(o->doc, a)) {
-		show_words(o->doc, files, &text);
+		show_words(call, o->doc, files, &text);
 		content_add_text(a->content, &text);
 		add_images(a->content, o->doc);
 		a->structured = run_data(call, o->doc, files);
@@ -327,7 +341,7 @@ bool show_helper_failed(const struct outcome *o, const char *what, struct answer
 			      "from it is needed, ask the user for that.",
 			      what, text_member(denied, "what"));
 	else if (str_eq(verdict, "error"))
-		(void)err_set(&a->why, BRIG_E_REFUSED, 0, "%s: %.400s", what, complaint);
+		(void)err_set(&a->why, BRIG_E_REFUSED, 0, "%s: %.*s", what, (int)min_u64(strcspn(complaint, "\n"), 400), complaint);
 	else if (!str_eq(verdict, "ok"))
 		(void)err_set(&a->why, BRIG_E_REFUSED, 0, "%s: %s: %.400s", what, verdict, reason);
 	else

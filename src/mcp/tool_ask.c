@@ -65,13 +65,15 @@ enum job_next check_code_finish(struct call *call UNUSED, const struct outcome *
 	return JOB_DONE;
 }
 
-int explain_finding_prepare(struct call *call, struct plan *p, struct brig_error *err UNUSED)
+int explain_finding_prepare(struct call *call, struct plan *p, struct brig_error *err)
 {
+	const char *rule;
+	int rc = argument_word(call, "rule", &rule, err);
+
 	plan_begin(p, call->server->options, "explain", PLAN_POLICY);
 	plan_add(p, "--json");
-	plan_add(p, "--");
-	plan_add(p, text_member(call->args, "rule"));
-	return 0;
+	plan_add(p, rule);
+	return rc;
 }
 
 enum job_next explain_finding_finish(struct call *call UNUSED, const struct outcome *o, struct answer *a)
@@ -112,7 +114,7 @@ enum job_next explain_policy_finish(struct call *call, const struct outcome *o, 
 
 	json_array_foreach(json_object_get(o->doc, "settings"), i, row)
 	{
-		if (*wanted && !str_eq(wanted, text_member(row, "key")))
+		if (!strstr(text_member(row, "key"), wanted)) /* timeout is execution_timeout_ms and some more */
 			continue;
 		(void)json_array_append(settings, (json_t *)(uintptr_t)row);
 		buf_addf(&words, "%s = %s", text_member(row, "key"), text_member(row, "text"));
@@ -158,8 +160,11 @@ enum job_next list_languages_finish(struct call *call UNUSED, const struct outco
 
 int get_execution_prepare(struct call *call, struct plan *p, struct brig_error *err)
 {
-	const char *id = text_member(call->args, "execution_id");
+	const char *id;
+	int rc = argument_word(call, "execution_id", &id, err);
 
+	if (rc < 0)
+		return rc;
 	if (!server_owns(call->server, id))
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "'%.64s' is no execution of this server. Give an execution_id that a run here had; with --history the "
@@ -167,7 +172,6 @@ int get_execution_prepare(struct call *call, struct plan *p, struct brig_error *
 			       id);
 	plan_begin(p, call->server->options, "show", PLAN_RECORD);
 	plan_add(p, "--json");
-	plan_add(p, "--");
 	plan_add(p, id);
 	return 0;
 }

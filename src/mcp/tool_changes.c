@@ -17,10 +17,8 @@ static int begin(struct call *call, struct plan *p, const char *command, bool as
 	plan_begin(p, call->server->options, command, PLAN_RECORD);
 	if (as_json)
 		plan_add(p, "--json");
-	if (id) {
-		plan_add(p, "--");
+	if (id)
 		plan_add(p, id);
-	}
 	return 0;
 }
 
@@ -56,12 +54,14 @@ static enum job_next identify(struct call *call, const struct outcome *o, struct
 
 int show_changes_prepare(struct call *call, struct plan *p, struct brig_error *err)
 {
-	const char *id = text_member(call->args, "execution_id");
+	const char *id;
 
 	if (no_project(call, err) < 0)
 		return -err->code;
-	if (!*id)
+	if (!json_object_get(call->args, "execution_id"))
 		return begin(call, p, "workspace list", true, NULL);
+	if (argument_word(call, "execution_id", &id, err) < 0)
+		return -err->code;
 	return call->step == 0 ? begin(call, p, "workspace show", true, id) :
 				 begin(call, p, "workspace diff", false, text_member(call->kept, "id"));
 }
@@ -118,9 +118,11 @@ enum job_next show_changes_finish(struct call *call, const struct outcome *o, st
 
 int apply_changes_prepare(struct call *call, struct plan *p, struct brig_error *err)
 {
-	if (no_project(call, err) < 0)
+	const char *id;
+
+	if (no_project(call, err) < 0 || argument_word(call, "execution_id", &id, err) < 0)
 		return -err->code;
-	return call->step == 0 ? begin(call, p, "workspace show", true, text_member(call->args, "execution_id")) :
+	return call->step == 0 ? begin(call, p, "workspace show", true, id) :
 				 begin(call, p, "workspace apply", false, text_member(call->kept, "id"));
 }
 

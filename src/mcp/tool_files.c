@@ -25,31 +25,38 @@ static const char read_program[] = "test -e \"$1\" || { echo 'there is no such f
 				   "test -f \"$1\" || { echo 'it is no regular file; list_files shows folders' >&2; exit 1; }\n"
 				   "wc -c <\"$1\" >&2\n"
 				   "tail -c \"+$2\" \"$1\" | head -c \"$3\"\n";
+/* For files in folders.  One at the top is copied there: it may have the name that this program has there. */
 static const char write_program[] = "mkdir -p \"$(dirname \"$1\")\" && cat >\"$1\"\n";
 static const char list_program[] = "test -d \"$1\" || { echo 'there is no such folder' >&2; exit 1; }\n"
-				   "find \"$1\" -mindepth 1 -maxdepth \"$2\" -name .git -prune -o -printf '%y %s %P\\0' | "
+				   "find \"$1\" -mindepth 1 -maxdepth \"$2\" \\( -name .git -o -path \"./${0##*/}\" \\) -prune -o "
+				   "-printf '%y %s %P\\0' | "
 				   "sort -z -k 3 | head -z -n \"$3\"\n";
 
-/* The program in a cell of the project; its arguments follow. */
-static int begin_program(struct call *call, struct plan *p, const char *program, bool writes, struct brig_error *err)
+/* What runs in a cell of the project: command, then what is to stand before its arguments. */
+static int begin_cell(struct call *call, struct plan *p, const char *command, bool writes, struct brig_error *err)
 {
-	AUTO_BUF path = BUF_INIT(8 * KiB);
-	int rc = argument_path(call, "path", &path, err);
-
-	if (rc < 0)
-		return rc;
-	plan_begin(p, call->server->options, "run", PLAN_RUN);
+	plan_begin(p, call->server->options, command, PLAN_RUN);
 	p->events = true;
 	plan_add(p, "--events");
-	plan_add(p, "--lang=sh");
-	plan_addf(p, "--code=%s", program);
 	if (writes && call->server->options->apply)
 		plan_add(p, "--apply");
 	if (!writes) {
 		plan_add(p, "--workspace-mode=ro");
 		plan_add(p, "--stdin=none");
 	}
-	rc = plan_project(call, p, true, err);
+	return plan_project(call, p, true, err);
+}
+
+/* One of the programs, with the path as its first argument. */
+static int begin_program(struct call *call, struct plan *p, const char *program, struct brig_error *err)
+{
+	AUTO_BUF path = BUF_INIT(8 * KiB);
+	int rc = argument_path(call, "path", &path, err);
+
+	if (rc == 0)
+		rc = begin_cell(call, p, "run", false, err);
+	plan_add(p, "--lang=sh");
+	plan_addf(p, "--code=%s", program);
 	plan_add(p, "--");
 	plan_add(p, buf_str(&path));
 	return rc;
@@ -72,7 +79,7 @@ int read_file_prepare(struct call *call, struct plan *p, struct brig_error *err)
 {
 	const json_t *offset = json_object_get(call->args, "offset"), *length = json_object_get(call->args, "length");
 	json_int_t most = looks_like_image(text_member(call->args, "path")) ? READ_IMAGE : READ_DEFAULT;
-	int rc = begin_program(call, p, read_program, false, err);
+	int rc = begin_program(call, p, read_program, err);
 
 	plan_addf(p, "%lld", (long long)(offset ? json_integer_value(offset) + 1 : 1));
 	plan_addf(p, "%lld", (long long)(length ? json_integer_value(length) : most));
@@ -142,19 +149,59 @@ enum job_next read_file_finish(struct call *call, const struct outcome *o, struc
 
 /* ---- writing -------------------------------------------------------------------------------------- */
 
-int write_file_prepare(struct call *call, struct plan *p, struct brig_error *err)
+/* Git's own: what its files say is executed by git on the host. */
+static bool is_of_git(const char *path)
+{
+	for (const char *part = path; *part; part += strspn(part, "/")) {
+		size_t len = strcspn(part, "/");
+
+		if (len == 4 && strncasecmp(part, ".git", 4) == 0)
+			return true;
+		part += len;
+	}
+	return false;
+}
+
+static int give_content(const struct call *call, struct plan *p, struct brig_error *err)
 {
 	const json_t *content = json_object_get(call->args, "content");
 	AUTO_BUF bytes = BUF_INIT(READ_IMAGE + KiB);
 
 	if (!str_eq(text_member(call->args, "encoding"), "base64")) {
 		plan_input(p, json_string_value(content), json_string_length(content));
-	} else {
-		if (!text_from_base64(json_string_value(content), json_string_length(content), &bytes))
-			return err_set(err, BRIG_E_USAGE, 0, "content is no base64, or holds more than 4 MiB.");
-		plan_input(p, buf_str(&bytes), bytes.len);
+		return 0;
 	}
-	return begin_program(call, p, write_program, true, err);
+	if (!text_from_base64(json_string_value(content), json_string_length(content), &bytes))
+		return err_set(err, BRIG_E_USAGE, 0, "content is no base64, or holds more than 4 MiB.");
+	plan_input(p, buf_str(&bytes), bytes.len);
+	return 0;
+}
+
+int write_file_prepare(struct call *call, struct plan *p, struct brig_error *err)
+{
+	AUTO_BUF path = BUF_INIT(8 * KiB);
+	int rc = argument_path(call, "path", &path, err);
+	bool at_top = !strchr(buf_str(&path) + strlen("./"), '/');
+
+	if (rc == 0 && is_of_git(buf_str(&path)))
+		return err_set(err, BRIG_E_REFUSED, 0, "Files of git's own are not written: nothing that runs here changes .git.");
+	if (rc == 0 && path.len == strlen("./"))
+		return err_set(err, BRIG_E_USAGE, 0, "That is the project's folder: name a file in it.");
+	if (rc == 0)
+		rc = give_content(call, p, err);
+	if (rc == 0)
+		rc = begin_cell(call, p, at_top ? "exec" : "run", true, err);
+	if (!at_top) {
+		plan_add(p, "--lang=sh");
+		plan_addf(p, "--code=%s", write_program);
+	}
+	plan_add(p, "--");
+	if (at_top) {
+		plan_add(p, "cp");
+		plan_add(p, "/dev/stdin");
+	}
+	plan_add(p, buf_str(&path));
+	return rc;
 }
 
 enum job_next write_file_finish(struct call *call, const struct outcome *o, struct answer *a)
@@ -165,7 +212,12 @@ enum job_next write_file_finish(struct call *call, const struct outcome *o, stru
 	AUTO_BUF words = BUF_INIT(8 * KiB);
 
 	server_own(call->server, id);
-	if (show_helper_failed(o, "The file was not written", a))
+	if (str_eq(text_member(o->doc, "verdict"), "error"))
+		(void)err_set(&a->why, BRIG_E_REFUSED, 0,
+			      "'%.200s' was not written: it is hidden by the policy because such files hold secrets, or there is a "
+			      "folder or a link in its place.",
+			      path);
+	if (a->why.code || show_helper_failed(o, "The file was not written", a))
 		return JOB_DONE;
 	if (str_eq(text_member(call->args, "encoding"), "base64"))
 		given = given / 4 * 3;
@@ -176,7 +228,7 @@ enum job_next write_file_finish(struct call *call, const struct outcome *o, stru
 	else if (str_eq(state, "applied"))
 		buf_addf(&words, "'%s' is written.", path);
 	else
-		buf_addf(&words, "'%s' has not changed: it had this content, or nothing may be kept of it (.git).", path);
+		buf_addf(&words, "'%s' has this content already.", path);
 	content_add_text(a->content, &words);
 	return JOB_DONE;
 }
@@ -186,7 +238,7 @@ enum job_next write_file_finish(struct call *call, const struct outcome *o, stru
 int list_files_prepare(struct call *call, struct plan *p, struct brig_error *err)
 {
 	const json_t *depth = json_object_get(call->args, "depth");
-	int rc = begin_program(call, p, list_program, false, err);
+	int rc = begin_program(call, p, list_program, err);
 
 	plan_addf(p, "%lld", depth ? (long long)json_integer_value(depth) : DEPTH_DEFAULT);
 	plan_addf(p, "%d", ENTRIES_MAX + 1);

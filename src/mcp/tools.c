@@ -104,16 +104,21 @@ void plan_run_options(const struct call *call, struct plan *p)
 		plan_add(p, "--stdin=none");
 }
 
-static bool is_way_out(const char *path)
+/* Adds the components of a path but "."; false if one is "..". */
+static bool add_components(struct buf *out, const char *path)
 {
+	size_t begin = out->len;
+
 	for (const char *part = path; *part; part += strspn(part, "/")) {
 		size_t len = strcspn(part, "/");
 
-		if (len == 2 && part[0] == '.' && part[1] == '.')
-			return true;
+		if (len == 2 && strncmp(part, "..", 2) == 0)
+			return false;
+		if (len > 1 || *part != '.')
+			buf_addf(out, "%s%.*s", out->len > begin ? "/" : "", (int)len, part);
 		part += len;
 	}
-	return false;
+	return true;
 }
 
 int argument_path(const struct call *call, const char *name, struct buf *ret, struct brig_error *err)
@@ -125,11 +130,21 @@ int argument_path(const struct call *call, const char *name, struct buf *ret, st
 		return err_set(err, BRIG_E_USAGE, 0, "A path has no NUL in it.");
 	if (strncmp(path, inside, strlen(inside)) == 0 && (path[strlen(inside)] == '/' || !path[strlen(inside)]))
 		path += strlen(inside) + strspn(path + strlen(inside), "/"); /* as programs in cells see it */
-	if (*path == '/' || is_way_out(path))
+	buf_adds(ret, "./");
+	if (*path == '/' || !add_components(ret, path))
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "'%.200s' is not in the project: give a path below it, without '..' and without '/' in front.", path);
-	buf_addf(ret, "./%s", path);
-	return 0;
+	return ret->no_memory ? err_nomem(err) : 0;
+}
+
+int argument_word(const struct call *call, const char *name, const char **ret, struct brig_error *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	*ret = text_member(call->args, name);
+	if (**ret && **ret != '-' && strspn(*ret, letters) == strlen(*ret))
+		return 0;
+	return err_set(err, BRIG_E_USAGE, 0, "%s '%.60s' is none: it has letters, digits and '-' only.", name, *ret);
 }
 
 bool answer_complaint(const struct outcome *o, struct answer *a)

@@ -25,6 +25,8 @@ int plan_project(struct call *call, struct plan *p, bool must, struct brig_error
 void plan_run_options(const struct call *call, struct plan *p);
 /* An argument as a path below the project, behind "./"; "" is its top.  Refused if it leads out. */
 int argument_path(const struct call *call, const char *name, struct buf *ret, struct brig_error *err);
+/* An argument that is one word of a command line: letters, digits, '-' and '_', with a letter or a digit in front. */
+int argument_word(const struct call *call, const char *name, const char **ret, struct brig_error *err);
 /* A child that asks printed no document: says what it complained of.  False: it did print one. */
 bool answer_complaint(const struct outcome *o, struct answer *a);
 
