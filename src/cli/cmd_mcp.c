@@ -23,7 +23,8 @@ static const struct option_row mcp_options[] = {
 	ROW_POLICY,
 	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
 	{ "trust", 't', OPTION_TEXT, "LEVEL", AT(trust), NULL, "of every run: untrusted, unknown or trusted" },
-	{ "set", 's', OPTION_LIST, "KEY=VALUE", AT(settings), NULL, "a setting that every run asks for; may be repeated" },
+	{ "set", 's', OPTION_LIST, "KEY=VALUE", AT(settings), NULL,
+	  "a setting that every run asks for; may be repeated" },
 	ROW_STATE,
 };
 

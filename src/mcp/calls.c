@@ -13,10 +13,10 @@
 #include "mcp/server.h"
 #include "mcp/text.h"
 
-#define FRESH_MAX     (4 * KiB)            /* of new output in one progress notification: its end */
-#define TELL_EVERY_NS (100 * NS_PER_MS)    /* at most so often */
-#define ALIVE_NS      (15 * NS_PER_SEC)    /* at least so often: clients give up after 60 s of silence */
-#define PATIENCE_NS   (5 * NS_PER_SEC)     /* between SIGTERM and SIGKILL */
+#define FRESH_MAX     (4 * KiB)         /* of new output in one progress notification: its end */
+#define TELL_EVERY_NS (100 * NS_PER_MS) /* at most so often */
+#define ALIVE_NS      (15 * NS_PER_SEC) /* at least so often: clients give up after 60 s of silence */
+#define PATIENCE_NS   (5 * NS_PER_SEC)  /* between SIGTERM and SIGKILL */
 
 /* ---- a call --------------------------------------------------------------------------------------- */
 
@@ -60,15 +60,24 @@ void call_begin(struct server *s, const struct rpc_message *m, const struct job 
 	struct call *c, **at = &s->calls;
 
 	if (find_call(s, m->id)) {
-		server_put(s, rpc_error(m->id, RPC_INVALID, "a call with this id is still running: use another one", NULL), m->id);
+		server_put(s,
+			   rpc_error(m->id, RPC_INVALID, "a call with this id is still running: use another one", NULL),
+			   m->id);
 		return;
 	}
 	c = s->n_calls < CALLS_MAX ? calloc(1, sizeof(*c)) : NULL;
 	if (!c) {
-		server_put(s, rpc_error(m->id, RPC_BUSY, "too many calls are waiting: try again when some have ended", NULL), m->id);
+		server_put(
+			s,
+			rpc_error(m->id, RPC_BUSY, "too many calls are waiting: try again when some have ended", NULL),
+			m->id);
 		return;
 	}
-	*c = (struct call){ .server = s, .job = job, .child = CHILD_INIT, .modern = modern, .is_resource = is_resource,
+	*c = (struct call){ .server = s,
+			    .job = job,
+			    .child = CHILD_INIT,
+			    .modern = modern,
+			    .is_resource = is_resource,
 			    .fresh = BUF_INIT(2 * FRESH_MAX) };
 	c->id = json_deep_copy(m->id);
 	c->token = json_is_string(token) || json_is_integer(token) ? json_deep_copy(token) : NULL;
@@ -145,7 +154,8 @@ static void call_answer(struct call *c, struct answer *a)
 	if (a->code) {
 		server_put(c->server, error_message(c, a->code, a->why.msg), c->id);
 	} else if (c->is_resource) {
-		server_put(c->server, rpc_result(c->id, server_dress(json_pack("{s:O}", "contents", a->content), c->modern, 0)),
+		server_put(c->server,
+			   rpc_result(c->id, server_dress(json_pack("{s:O}", "contents", a->content), c->modern, 0)),
 			   c->id);
 	} else {
 		if (a->why.code) {
@@ -243,7 +253,8 @@ static const char *complaint_of(struct child *child)
 
 static int no_result(struct answer *a, int status, const char *complaint)
 {
-	(void)err_set(&a->why, BRIG_E_INTERNAL, 0, "brig ended without a result (status %d): %.300s", status, complaint);
+	(void)err_set(&a->why, BRIG_E_INTERNAL, 0, "brig ended without a result (status %d): %.300s", status,
+		      complaint);
 	return RPC_INTERNAL;
 }
 
@@ -255,7 +266,8 @@ static enum job_next call_finish(struct call *c, int status, struct answer *a)
 	o.complaint = complaint_of(&c->child);
 	o.doc = c->child.events ? json_incref(c->result) : json_loadb(o.text, o.len, JSON_ALLOW_NUL, NULL);
 	if (c->child.text.full || c->child.text.no_memory)
-		(void)err_set(&a->why, BRIG_E_REFUSED, 0, "there is more output than can be handled: let the program write less");
+		(void)err_set(&a->why, BRIG_E_REFUSED, 0,
+			      "there is more output than can be handled: let the program write less");
 	else if (c->child.events && !json_is_object(o.doc))
 		a->code = no_result(a, status, o.complaint);
 	else

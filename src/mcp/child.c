@@ -21,8 +21,8 @@ extern char **environ;
 /* Standard descriptors and those of the plan; all others of ours close themselves. */
 static int child_descriptors(posix_spawn_file_actions_t *actions, const struct plan *p, int out, int err)
 {
-	int rc = p->input < 0 ? posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) :
-				posix_spawn_file_actions_adddup2(actions, p->input, STDIN_FILENO);
+	int rc = p->input < 0 ? posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+			      : posix_spawn_file_actions_adddup2(actions, p->input, STDIN_FILENO);
 
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(actions, out, STDOUT_FILENO);

@@ -24,10 +24,10 @@ struct child {
 	struct buf complaint; /* on its standard error */
 	bool events;
 };
-#define CHILD_INIT                                                                      \
-	{                                                                               \
-		.process = FD_NONE, .out = FD_NONE, .err = FD_NONE,                     \
-		.text = BUF_INIT(CHILD_TEXT_MAX), .complaint = BUF_INIT(CHILD_COMPLAINT_MAX) \
+#define CHILD_INIT                                                                                    \
+	{                                                                                             \
+		.process = FD_NONE, .out = FD_NONE, .err = FD_NONE, .text = BUF_INIT(CHILD_TEXT_MAX), \
+		.complaint = BUF_INIT(CHILD_COMPLAINT_MAX)                                            \
 	}
 
 typedef void (*child_line_fn)(void *user, const char *line, size_t len);

@@ -19,9 +19,9 @@
 #include "base/err.h"
 
 struct mcp_options {
-	const char *workspace;               /* the project's folder; NULL: the client's first root, if it has one */
+	const char *workspace; /* the project's folder; NULL: the client's first root, if it has one */
 	const char *policy, *preset, *trust, *state; /* as of every command; NULL: theirs */
-	const char *const *settings;         /* "KEY=VALUE" for every run */
+	const char *const *settings;                 /* "KEY=VALUE" for every run */
 	size_t n_settings;
 	bool apply;   /* write_file changes the project at once */
 	bool history; /* executions of others, too, can be asked for */

@@ -75,7 +75,8 @@ static int memory_file(const void *data, size_t len)
 {
 	AUTO_FD fd = memfd_create("brig-mcp", MFD_CLOEXEC);
 
-	if (fd < 0 || fd_write_all(fd, data, len) < 0 || lseek(fd, 0, SEEK_SET) < 0 || fd_move_up(&fd, PLAN_FD_OURS) < 0)
+	if (fd < 0 || fd_write_all(fd, data, len) < 0 || lseek(fd, 0, SEEK_SET) < 0 ||
+	    fd_move_up(&fd, PLAN_FD_OURS) < 0)
 		return FD_NONE;
 	return fd_move(&fd);
 }

@@ -13,9 +13,8 @@ static void add_document(const struct call *call, const json_t *doc, struct answ
 {
 	AUTO_FREE char *text = json_dumps(doc, JSON_COMPACT);
 
-	(void)json_array_append_new(a->content,
-				    json_pack("{s:s, s:s, s:s}", "uri", text_member(call->args, "uri"), "mimeType", "application/json",
-					      "text", text ? text : "{}"));
+	(void)json_array_append_new(a->content, json_pack("{s:s, s:s, s:s}", "uri", text_member(call->args, "uri"),
+							  "mimeType", "application/json", "text", text ? text : "{}"));
 }
 
 static enum job_next give_document(struct call *call, const struct outcome *o, struct answer *a)
@@ -51,7 +50,8 @@ static const struct job execution_job = { EXECUTIONS "/{id}", false, get_executi
 
 const struct job *resource_find(const char *uri, json_t **ret_args)
 {
-	const char *id = strncmp(uri, EXECUTIONS "/", strlen(EXECUTIONS "/")) == 0 ? uri + strlen(EXECUTIONS "/") : NULL;
+	const char *id =
+		strncmp(uri, EXECUTIONS "/", strlen(EXECUTIONS "/")) == 0 ? uri + strlen(EXECUTIONS "/") : NULL;
 	const struct job *job = str_eq(uri, POLICY) ? &policy_job : str_eq(uri, EXECUTIONS) ? &executions_job : NULL;
 
 	if (id && *id && strspn(id, "abcdefghijklmnopqrstuvwxyz234567") == strlen(id) && strlen(id) < EXECUTION_ID_MAX)
@@ -63,16 +63,19 @@ const struct job *resource_find(const char *uri, json_t **ret_args)
 
 static json_t *entry(const char *member, const char *uri, const char *name, const char *text)
 {
-	return json_pack("{s:s, s:s, s:s, s:s}", member, uri, "name", name, "description", text, "mimeType", "application/json");
+	return json_pack("{s:s, s:s, s:s, s:s}", member, uri, "name", name, "description", text, "mimeType",
+			 "application/json");
 }
 
 json_t *resources_list(void)
 {
-	return json_pack("[o, o]", entry("uri", POLICY, "policy", "Every setting in force for programs that this server runs."),
+	return json_pack("[o, o]",
+			 entry("uri", POLICY, "policy", "Every setting in force for programs that this server runs."),
 			 entry("uri", EXECUTIONS, "executions", "What this server has run, the newest first."));
 }
 
 json_t *resources_templates(void)
 {
-	return json_pack("[o]", entry("uriTemplate", EXECUTIONS "/{id}", "execution", "Everything that is recorded of one execution."));
+	return json_pack("[o]", entry("uriTemplate", EXECUTIONS "/{id}", "execution",
+				      "Everything that is recorded of one execution."));
 }

@@ -92,11 +92,12 @@ static void load(const char *line, size_t len, struct rpc_message *ret)
 	} else if (is_too_deep(line, len)) {
 		bad(ret, RPC_PARSE, "the message is nested deeper than 64 levels");
 	} else {
-		ret->doc = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+		ret->doc = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
 		if (!ret->doc) {
 			bad(ret, RPC_PARSE, "");
 			(void)snprintf(ret->why, sizeof(ret->why), "the message is not JSON: %.100s", error.text);
-			ret->why[str_utf8_prefix(ret->why, strlen(ret->why))] = '\0'; /* it may quote half a character */
+			ret->why[str_utf8_prefix(ret->why, strlen(ret->why))] =
+				'\0'; /* it may quote half a character */
 		}
 	}
 }

@@ -17,14 +17,14 @@
 #define RPC_DEPTH_MAX 64
 
 enum rpc_code {
-	RPC_PARSE = -32700,      /* not JSON, or more than the reader takes */
-	RPC_INVALID = -32600,    /* JSON, but no message */
+	RPC_PARSE = -32700,   /* not JSON, or more than the reader takes */
+	RPC_INVALID = -32600, /* JSON, but no message */
 	RPC_NO_METHOD = -32601,
 	RPC_PARAMS = -32602,
 	RPC_INTERNAL = -32603,
-	RPC_BUSY = -32000,       /* as much as is served at once is under way and waiting */
+	RPC_BUSY = -32000, /* as much as is served at once is under way and waiting */
 	RPC_NO_RESOURCE = -32002,
-	RPC_VERSION = -32022,    /* of the protocol, not served */
+	RPC_VERSION = -32022, /* of the protocol, not served */
 };
 
 /* ---- lines ---------------------------------------------------------------------------------------- */
@@ -33,9 +33,9 @@ struct rpc_lines {
 	struct buf part; /* of a line that has not ended yet */
 	bool skipping;   /* the rest of one that is too long */
 };
-#define RPC_LINES_INIT                          \
-	{                                       \
-		.part = BUF_INIT(RPC_LINE_MAX)  \
+#define RPC_LINES_INIT                         \
+	{                                      \
+		.part = BUF_INIT(RPC_LINE_MAX) \
 	}
 /* line NULL: there was one longer than RPC_LINE_MAX.  Blank lines are not handed on. */
 typedef void (*rpc_line_fn)(void *user, const char *line, size_t len);

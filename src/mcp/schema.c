@@ -16,13 +16,13 @@ static int check(const json_t *schema, const json_t *value, const char *place, s
 
 static bool is_of_type(const json_t *value, const char *type)
 {
-	return str_eq(type, "object") ? json_is_object(value) :
-	       str_eq(type, "array")  ? json_is_array(value) :
-	       str_eq(type, "string") ? json_is_string(value) :
-	       str_eq(type, "integer") ? json_is_integer(value) :
-	       str_eq(type, "number")  ? json_is_number(value) :
-	       str_eq(type, "boolean") ? json_is_boolean(value) :
-					 json_is_null(value);
+	return str_eq(type, "object")    ? json_is_object(value)
+	       : str_eq(type, "array")   ? json_is_array(value)
+	       : str_eq(type, "string")  ? json_is_string(value)
+	       : str_eq(type, "integer") ? json_is_integer(value)
+	       : str_eq(type, "number")  ? json_is_number(value)
+	       : str_eq(type, "boolean") ? json_is_boolean(value)
+					 : json_is_null(value);
 }
 
 /* "type" is one word or a list of them. */
@@ -95,11 +95,14 @@ static int check_size(const json_t *schema, const json_t *value, const char *pla
 	    strlen(json_string_value(value)) != json_string_length(value))
 		return err_set(err, BRIG_E_USAGE, 0, "%s must have no NUL in it", place);
 	if (json_is_string(value))
-		return check_range(schema, "minLength", "maxLength", (double)json_string_length(value), " bytes", place, err);
+		return check_range(schema, "minLength", "maxLength", (double)json_string_length(value), " bytes", place,
+				   err);
 	if (json_is_array(value))
-		return check_range(schema, "minItems", "maxItems", (double)json_array_size(value), " items", place, err);
+		return check_range(schema, "minItems", "maxItems", (double)json_array_size(value), " items", place,
+				   err);
 	if (json_is_object(value))
-		return check_range(schema, NULL, "maxProperties", (double)json_object_size(value), " members", place, err);
+		return check_range(schema, NULL, "maxProperties", (double)json_object_size(value), " members", place,
+				   err);
 	return 0;
 }
 
@@ -128,7 +131,8 @@ static int unknown_member(const json_t *known, const char *name, const char *pla
 
 static int check_members(const json_t *schema, const json_t *value, const char *place, struct brig_error *err)
 {
-	const json_t *properties = json_object_get(schema, "properties"), *more = json_object_get(schema, "additionalProperties");
+	const json_t *properties = json_object_get(schema, "properties"),
+		     *more = json_object_get(schema, "additionalProperties");
 	const char *name;
 	json_t *member;
 

@@ -67,11 +67,11 @@ struct call {
 	json_t *args;       /* as the schema of the tool wants them */
 	bool modern, is_resource;
 	unsigned step;
-	json_t *kept;  /* of an earlier step */
+	json_t *kept;   /* of an earlier step */
 	json_t *result; /* of the run, when it has come */
 	struct child child;
-	uint64_t kill_ns;     /* when patience with a cancelled one ends */
-	uint64_t told_ns;     /* the last progress */
+	uint64_t kill_ns; /* when patience with a cancelled one ends */
+	uint64_t told_ns; /* the last progress */
 	uint64_t started_ns;
 	uint64_t n_told;
 	struct buf fresh; /* output that has not been told */
@@ -82,9 +82,9 @@ struct server {
 	server_send_fn send;
 	void *user;
 	server_start_fn start;
-	json_t *tools;   /* as clients are shown them */
-	bool failed;     /* no memory for a message: better no server than one that keeps answers to itself */
-	bool crowded;    /* the client does not read: no more output is taken from children */
+	json_t *tools;      /* as clients are shown them */
+	bool failed;        /* no memory for a message: better no server than one that keeps answers to itself */
+	bool crowded;       /* the client does not read: no more output is taken from children */
 	struct call *calls; /* oldest first */
 	size_t n_calls;
 	/* the project */

@@ -22,10 +22,12 @@
 #define ROOTS_NS     (5 * NS_PER_SEC)
 #define ROOTS_PREFIX "brig-roots-"
 
-static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" }; /* newest first */
+static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18", "2025-03-26",
+					       "2024-11-05" }; /* newest first */
 
 static const char instructions[] =
-	"brig runs code and commands in isolated cells: no network unless the policy lists hosts, limits on time and memory, a "
+	"brig runs code and commands in isolated cells: no network unless the policy lists hosts, limits on time and "
+	"memory, a "
 	"fresh /workspace each time. With a project, runs and write_file work on a copy; their changes wait until "
 	"apply_changes. When something is blocked or denied the answer says why and what to do instead; do not try to "
 	"get around it.";
@@ -125,8 +127,8 @@ static void take_roots(struct server *s, const json_t *roots)
 	s->root[0] = '\0';
 	json_array_foreach(roots, i, root)
 	{
-		if (path_of_uri(text_member(root, "uri"), path, sizeof(path)) && realpath(path, real) && stat(real, &st) == 0 &&
-		    S_ISDIR(st.st_mode)) {
+		if (path_of_uri(text_member(root, "uri"), path, sizeof(path)) && realpath(path, real) &&
+		    stat(real, &st) == 0 && S_ISDIR(st.st_mode)) {
 			(void)str_copy(s->root, sizeof(s->root), real);
 			return;
 		}
@@ -166,15 +168,15 @@ static void on_initialize(struct server *s, const struct rpc_message *m, bool mo
 			version = legacy_versions[i];
 	s->client_has_roots = json_is_object(json_object_get(json_object_get(m->params, "capabilities"), "roots"));
 	answer(s, m, false,
-	       json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", version, "capabilities", capabilities(), "serverInfo",
-			 server_info(), "instructions", instructions));
+	       json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", version, "capabilities", capabilities(),
+			 "serverInfo", server_info(), "instructions", instructions));
 }
 
 static void on_discover(struct server *s, const struct rpc_message *m, bool modern)
 {
 	answer(s, m, modern,
-	       json_pack("{s:[s], s:o, s:s}", "supportedVersions", MODERN, "capabilities", capabilities(), "instructions",
-			 instructions));
+	       json_pack("{s:[s], s:o, s:s}", "supportedVersions", MODERN, "capabilities", capabilities(),
+			 "instructions", instructions));
 }
 
 static void on_ping(struct server *s, const struct rpc_message *m, bool modern)
@@ -218,22 +220,26 @@ static void on_resources_read(struct server *s, const struct rpc_message *m, boo
 	if (!uri)
 		refuse(s, m, RPC_PARAMS, "resources/read needs a uri");
 	else if (!job)
-		refuse(s, m, modern ? RPC_PARAMS : RPC_NO_RESOURCE, "there is no such resource: resources/list names those that are");
+		refuse(s, m, modern ? RPC_PARAMS : RPC_NO_RESOURCE,
+		       "there is no such resource: resources/list names those that are");
 	else
 		call_begin(s, m, job, args, modern, true);
 	json_decref(args);
 }
 
 /* What is wrong with arguments is told to the model, which can mend it. */
-static void refuse_arguments(struct server *s, const struct rpc_message *m, bool modern, const char *name, const char *why)
+static void refuse_arguments(struct server *s, const struct rpc_message *m, bool modern, const char *name,
+			     const char *why)
 {
 	json_t *content = json_array();
 	AUTO_BUF text = BUF_INIT(1 * KiB);
 
 	buf_addf(&text, "%s was not called: %s.", name, why);
 	content_add_text(content, &text);
-	server_put(s, rpc_result(m->id, server_dress(json_pack("{s:o, s:b}", "content", content, "isError", 1), modern, -1)),
-		   m->id);
+	server_put(
+		s,
+		rpc_result(m->id, server_dress(json_pack("{s:o, s:b}", "content", content, "isError", 1), modern, -1)),
+		m->id);
 }
 
 static void on_tools_call(struct server *s, const struct rpc_message *m, bool modern)
@@ -246,7 +252,8 @@ static void on_tools_call(struct server *s, const struct rpc_message *m, bool mo
 	json_t *none = json_object();
 
 	if (!job || !schema)
-		refuse(s, m, RPC_PARAMS, name ? "there is no such tool: tools/list names those that are" : "tools/call needs a name");
+		refuse(s, m, RPC_PARAMS,
+		       name ? "there is no such tool: tools/list names those that are" : "tools/call needs a name");
 	else if (args && !json_is_object(args))
 		refuse(s, m, RPC_PARAMS, "arguments must be an object");
 	else if (schema_check(schema, args ? args : none, &err) < 0)
@@ -276,12 +283,15 @@ static const struct {
 /* Whether the envelope of a modern request is good; if not, it has been answered. */
 static bool envelope_is_good(struct server *s, const struct rpc_message *m, const json_t *meta)
 {
-	const json_t *version = json_object_get(meta, META("protocolVersion")), *info = json_object_get(meta, META("clientInfo"));
+	const json_t *version = json_object_get(meta, META("protocolVersion")),
+		     *info = json_object_get(meta, META("clientInfo"));
 	json_t *data;
 
 	if (!json_is_string(version) || !json_is_object(json_object_get(meta, META("clientCapabilities"))) ||
 	    (info && !json_is_object(info))) {
-		refuse(s, m, RPC_PARAMS, "_meta needs " META("protocolVersion") " (a string) and " META("clientCapabilities") " (an object)");
+		refuse(s, m, RPC_PARAMS,
+		       "_meta needs " META("protocolVersion") " (a string) and " META(
+			       "clientCapabilities") " (an object)");
 		return false;
 	}
 	if (str_eq(json_string_value(version), MODERN))
@@ -312,7 +322,8 @@ static void on_notification(struct server *s, const struct rpc_message *m)
 
 	if (str_eq(m->method, "notifications/cancelled") && id)
 		call_cancel(s, id);
-	else if (str_eq(m->method, "notifications/initialized") || str_eq(m->method, "notifications/roots/list_changed"))
+	else if (str_eq(m->method, "notifications/initialized") ||
+		 str_eq(m->method, "notifications/roots/list_changed"))
 		ask_for_roots(s);
 }
 
@@ -340,7 +351,8 @@ void server_receive(struct server *s, const char *line, size_t len)
 
 /* ---- beginning and end ---------------------------------------------------------------------------- */
 
-int server_init(struct server *s, const struct mcp_options *options, server_send_fn send, void *user, struct brig_error *err)
+int server_init(struct server *s, const struct mcp_options *options, server_send_fn send, void *user,
+		struct brig_error *err)
 {
 	struct stat st;
 

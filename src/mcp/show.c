@@ -10,11 +10,11 @@
 #include "mcp/text.h"
 #include "mcp/tools.h"
 
-#define OUTPUT_MAX  (32 * KiB) /* of each stream */
-#define TEXT_MAX    (256 * KiB)
-#define FILE_MAX    (64 * KiB) /* of a file's content that was asked for */
-#define ROWS_MAX    20         /* of findings, files and the like in words */
-#define IMAGES_MAX  8
+#define OUTPUT_MAX (32 * KiB) /* of each stream */
+#define TEXT_MAX   (256 * KiB)
+#define FILE_MAX   (64 * KiB) /* of a file's content that was asked for */
+#define ROWS_MAX   20         /* of findings, files and the like in words */
+#define IMAGES_MAX 8
 
 static const struct {
 	const char *verdict, *words, *advice;
@@ -22,13 +22,16 @@ static const struct {
 	{ "ok", "It ran and ended well", "" },
 	{ "error", "It ran and ended with an error", "" },
 	{ "crash", "It crashed", "" },
-	{ "timeout", "Stopped at the time limit", "Do less at once, or ask for more with timeout, as far as the policy allows." },
+	{ "timeout", "Stopped at the time limit",
+	  "Do less at once, or ask for more with timeout, as far as the policy allows." },
 	{ "cpu_limit", "Stopped at the limit of cpu time", "Do less at once." },
-	{ "memory_limit", "Stopped at the memory limit", "Use less memory, or ask for more with memory, as far as the policy allows." },
+	{ "memory_limit", "Stopped at the memory limit",
+	  "Use less memory, or ask for more with memory, as far as the policy allows." },
 	{ "output_limit", "Stopped at the output limit", "Print less; write large output to a file." },
 	{ "disk_limit", "Stopped at the disk limit", "Write less." },
 	{ "pids_limit", "Stopped at the limit of processes", "Start fewer processes and threads." },
-	{ "blocked", "Blocked by the inspection: nothing ran", "Write it another way, as said above; do not hide what it does." },
+	{ "blocked", "Blocked by the inspection: nothing ran",
+	  "Write it another way, as said above; do not hide what it does." },
 	{ "refused", "Refused: nothing ran", "" },
 	{ "cancelled", "Cancelled", "" },
 };
@@ -37,7 +40,8 @@ static const struct {
 
 static void show_head(const json_t *doc, struct buf *out)
 {
-	const char *verdict = text_member(doc, "verdict"), *reason = text_member(doc, "reason"), *signal = text_member(doc, "signal");
+	const char *verdict = text_member(doc, "verdict"), *reason = text_member(doc, "reason"),
+		   *signal = text_member(doc, "signal");
 	const json_t *code = json_object_get(doc, "exit_code");
 	const char *words = verdict;
 
@@ -98,9 +102,11 @@ void show_findings(const json_t *findings, struct buf *out)
 		if ((!blocks && !str_eq(severity, "HIGH")) || shown++ >= ROWS_MAX)
 			continue;
 		buf_addf(out, "%s at line %lld: %s [%s]\n", blocks ? "Blocking" : "Warning",
-			 (long long)json_integer_value(json_object_get(f, "line")), text_member(f, "message"), text_member(f, "rule"));
+			 (long long)json_integer_value(json_object_get(f, "line")), text_member(f, "message"),
+			 text_member(f, "rule"));
 		if (*text_member(f, "remedy"))
-			buf_addf(out, "  do instead: %.*s\n", remedy_len(text_member(f, "remedy")), text_member(f, "remedy"));
+			buf_addf(out, "  do instead: %.*s\n", remedy_len(text_member(f, "remedy")),
+				 text_member(f, "remedy"));
 	}
 }
 
@@ -112,7 +118,8 @@ void show_denied(const json_t *denied, struct buf *out)
 	json_array_foreach(denied, i, d)
 	{
 		if (i < ROWS_MAX)
-			buf_addf(out, "Denied: %s %s: %s\n", text_member(d, "kind"), text_member(d, "what"), text_member(d, "why"));
+			buf_addf(out, "Denied: %s %s: %s\n", text_member(d, "kind"), text_member(d, "what"),
+				 text_member(d, "why"));
 	}
 }
 
@@ -171,7 +178,8 @@ static void show_changes(const json_t *doc, struct buf *out)
 /* Contents of files are asked for in every call, so that images can be shown: that there are none is no news. */
 static bool is_news(const struct call *call, const json_t *warning)
 {
-	return json_object_get(call->args, "artifacts") || !str_eq(json_string_value(warning), "the program left no files");
+	return json_object_get(call->args, "artifacts") ||
+	       !str_eq(json_string_value(warning), "the program left no files");
 }
 
 /* files: as in structuredContent. */
@@ -236,7 +244,8 @@ static bool put_stream(json_t *to, const json_t *doc, const char *name)
 /* A file that the program left; with what is in it, if that was asked for and is not too much. */
 static json_t *one_file(const json_t *artifact, bool with_content)
 {
-	json_t *file = json_pack("{s:O, s:O}", "path", json_object_get(artifact, "path"), "size", json_object_get(artifact, "size"));
+	json_t *file = json_pack("{s:O, s:O}", "path", json_object_get(artifact, "path"), "size",
+				 json_object_get(artifact, "size"));
 	json_t *content = json_object_get(artifact, "content");
 
 	if (with_content && content && json_string_length(content) <= FILE_MAX) {
@@ -252,8 +261,8 @@ static json_t *files_of(const json_t *doc, bool with_content)
 	const json_t *artifact;
 	size_t i;
 
-	json_array_foreach(json_object_get(doc, "artifacts"), i, artifact)
-		(void)json_array_append_new(files, one_file(artifact, with_content));
+	json_array_foreach(json_object_get(doc, "artifacts"), i, artifact)(void)
+		json_array_append_new(files, one_file(artifact, with_content));
 	return files;
 }
 
@@ -279,8 +288,8 @@ static void add_images(json_t *content, const json_t *doc)
 
 static json_t *run_data(const struct call *call, const json_t *doc, json_t *files)
 {
-	static const char *const names[] = { "verdict", "reason", "exit_code", "signal", "findings", "denied", "tests",
-					     "warnings", "hint", "language", "backend" };
+	static const char *const names[] = { "verdict", "reason",   "exit_code", "signal",   "findings", "denied",
+					     "tests",   "warnings", "hint",      "language", "backend" };
 	json_t *data = json_object(), *work = json_object_get(doc, "workspace");
 	json_t *wall = json_object_get(json_object_get(doc, "usage"), "wall_ms");
 	bool cut;
@@ -337,11 +346,13 @@ bool show_helper_failed(const struct outcome *o, const char *what, struct answer
 		return true;
 	if (denied && str_eq(text_member(denied, "kind"), "file"))
 		(void)err_set(&a->why, BRIG_E_REFUSED, 0,
-			      "%s: '%.200s' is hidden by the policy, because such files hold secrets. Do without it; if a value "
+			      "%s: '%.200s' is hidden by the policy, because such files hold secrets. Do without it; "
+			      "if a value "
 			      "from it is needed, ask the user for that.",
 			      what, text_member(denied, "what"));
 	else if (str_eq(verdict, "error"))
-		(void)err_set(&a->why, BRIG_E_REFUSED, 0, "%s: %.*s", what, (int)min_u64(strcspn(complaint, "\n"), 400), complaint);
+		(void)err_set(&a->why, BRIG_E_REFUSED, 0, "%s: %.*s", what, (int)min_u64(strcspn(complaint, "\n"), 400),
+			      complaint);
 	else if (!str_eq(verdict, "ok"))
 		(void)err_set(&a->why, BRIG_E_REFUSED, 0, "%s: %s: %.400s", what, verdict, reason);
 	else

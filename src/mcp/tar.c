@@ -27,7 +27,10 @@ static bool put_head(struct buf *tar, const char *name, size_t name_len, size_t 
 	put_octal(head + 136, 12, 0);
 	memset(head + 148, ' ', 8);
 	head[156] = type;
-	memcpy(head + 257, "ustar\0" "00", 8);
+	memcpy(head + 257,
+	       "ustar\0"
+	       "00",
+	       8);
 	for (size_t i = 0; i < BLOCK; i++)
 		sum += (unsigned char)head[i];
 	(void)snprintf(head + 148, 8, "%06o", sum);

@@ -65,7 +65,8 @@ bool text_from_base64(const char *s, size_t len, struct buf *out)
 	AUTO_FREE unsigned char *bytes = malloc(len / 4 * 3 + 3);
 	size_t n = 0;
 
-	if (!bytes || sodium_base642bin(bytes, len / 4 * 3 + 3, s, len, "\r\n", &n, NULL, sodium_base64_VARIANT_ORIGINAL) < 0)
+	if (!bytes ||
+	    sodium_base642bin(bytes, len / 4 * 3 + 3, s, len, "\r\n", &n, NULL, sodium_base64_VARIANT_ORIGINAL) < 0)
 		return false;
 	return buf_add(out, bytes, n) == n;
 }
@@ -74,11 +75,8 @@ bool text_from_base64(const char *s, size_t len, struct buf *out)
 static const struct {
 	const char *begin, *type;
 } image_types[] = {
-	{ "iVBORw0KGgo", "image/png" },
-	{ "/9j/", "image/jpeg" },
-	{ "R0lGODdh", "image/gif" },
-	{ "R0lGODlh", "image/gif" },
-	{ "UklGR", "image/webp" },
+	{ "iVBORw0KGgo", "image/png" }, { "/9j/", "image/jpeg" },  { "R0lGODdh", "image/gif" },
+	{ "R0lGODlh", "image/gif" },    { "UklGR", "image/webp" },
 };
 
 const char *text_image_type(const char *path, const char *base64)
@@ -93,12 +91,14 @@ const char *text_image_type(const char *path, const char *base64)
 
 void content_add_text(json_t *content, const struct buf *text)
 {
-	(void)json_array_append_new(content, json_pack("{s:s, s:o}", "type", "text", "text", text_json(buf_str(text), text->len)));
+	(void)json_array_append_new(
+		content, json_pack("{s:s, s:o}", "type", "text", "text", text_json(buf_str(text), text->len)));
 }
 
 void content_add_image(json_t *content, const char *base64, const char *type)
 {
-	(void)json_array_append_new(content, json_pack("{s:s, s:s, s:s}", "type", "image", "data", base64, "mimeType", type));
+	(void)json_array_append_new(content,
+				    json_pack("{s:s, s:s, s:s}", "type", "image", "data", base64, "mimeType", type));
 }
 
 void content_add_picture(json_t *content, const char *data, size_t len, const char *type)

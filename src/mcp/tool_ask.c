@@ -55,7 +55,8 @@ enum job_next check_code_finish(struct call *call UNUSED, const struct outcome *
 	if (answer_complaint(o, a))
 		return JOB_DONE;
 	if (!json_is_true(json_object_get(o->doc, "inspected")))
-		buf_adds(&words, "Nobody inspects this language, or the inspection is off: the cell alone contains it.\n");
+		buf_adds(&words,
+			 "Nobody inspects this language, or the inspection is off: the cell alone contains it.\n");
 	else
 		buf_adds(&words, is_blocked ? "It would be blocked.\n" : "It would run.\n");
 	show_findings(json_object_get(o->doc, "findings"), &words);
@@ -87,8 +88,8 @@ enum job_next explain_finding_finish(struct call *call UNUSED, const struct outc
 	buf_addf(&words, "Do instead: %s\n", text_member(o->doc, "remedy"));
 	add_list(&words, "Found for example in: ", json_object_get(o->doc, "match"));
 	add_list(&words, "Not in: ", json_object_get(o->doc, "no_match"));
-	buf_addf(&words, "Severity: %s (report), %s (guard), %s (strict); CRITICAL blocks.\n", text_member(severity, "report"),
-		 text_member(severity, "guard"), text_member(severity, "strict"));
+	buf_addf(&words, "Severity: %s (report), %s (guard), %s (strict); CRITICAL blocks.\n",
+		 text_member(severity, "report"), text_member(severity, "guard"), text_member(severity, "strict"));
 	content_add_text(a->content, &words);
 	a->structured = json_incref(o->doc);
 	(void)json_object_set(a->structured, "rule", json_object_get(o->doc, "id"));
@@ -118,12 +119,14 @@ enum job_next explain_policy_finish(struct call *call, const struct outcome *o, 
 			continue;
 		(void)json_array_append(settings, (json_t *)(uintptr_t)row);
 		buf_addf(&words, "%s = %s", text_member(row, "key"), text_member(row, "text"));
-		buf_addf(&words, *wanted ? " (%s; set by: %s)\n" : "\n", text_member(row, "help"), text_member(row, "layer"));
+		buf_addf(&words, *wanted ? " (%s; set by: %s)\n" : "\n", text_member(row, "help"),
+			 text_member(row, "layer"));
 	}
 	if (answer_complaint(o, a)) {
 		/* said */
 	} else if (json_array_size(settings) == 0) {
-		(void)err_set(&a->why, BRIG_E_USAGE, 0, "There is no setting '%.60s': without setting all are listed.", wanted);
+		(void)err_set(&a->why, BRIG_E_USAGE, 0, "There is no setting '%.60s': without setting all are listed.",
+			      wanted);
 	} else {
 		content_add_text(a->content, &words);
 		a->structured = json_pack("{s:O, s:O, s:O}", "trust", json_object_get(o->doc, "trust"), "preset",
@@ -167,7 +170,8 @@ int get_execution_prepare(struct call *call, struct plan *p, struct brig_error *
 		return rc;
 	if (!server_owns(call->server, id))
 		return err_set(err, BRIG_E_REFUSED, 0,
-			       "'%.64s' is no execution of this server. Give an execution_id that a run here had; with --history the "
+			       "'%.64s' is no execution of this server. Give an execution_id that a run here had; with "
+			       "--history the "
 			       "server shows those of others, too.",
 			       id);
 	plan_begin(p, call->server->options, "show", PLAN_RECORD);

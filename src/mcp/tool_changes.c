@@ -24,8 +24,10 @@ static int begin(struct call *call, struct plan *p, const char *command, bool as
 
 static int no_project(const struct call *call, struct brig_error *err)
 {
-	return *call->server->root ? 0 : err_set(err, BRIG_E_REFUSED, 0,
-						 "There is no project: start the server with --workspace DIR, or let the client name a root.");
+	return *call->server->root ? 0
+				   : err_set(err, BRIG_E_REFUSED, 0,
+					     "There is no project: start the server with --workspace DIR, or let the "
+					     "client name a root.");
 }
 
 /* Whether the changes that were asked for are of this project; if not, the answer says so. */
@@ -36,7 +38,8 @@ static bool is_of_project(const struct call *call, const struct outcome *o, stru
 	if (str_eq(text_member(o->doc, "project"), call->server->root))
 		return true;
 	(void)err_set(&a->why, BRIG_E_REFUSED, 0,
-		      "The changes of '%.64s' are not of this project. show_changes without execution_id lists those that are.",
+		      "The changes of '%.64s' are not of this project. show_changes without execution_id lists those "
+		      "that are.",
 		      text_member(call->args, "execution_id"));
 	return false;
 }
@@ -62,8 +65,8 @@ int show_changes_prepare(struct call *call, struct plan *p, struct brig_error *e
 		return begin(call, p, "workspace list", true, NULL);
 	if (argument_word(call, "execution_id", &id, err) < 0)
 		return -err->code;
-	return call->step == 0 ? begin(call, p, "workspace show", true, id) :
-				 begin(call, p, "workspace diff", false, text_member(call->kept, "id"));
+	return call->step == 0 ? begin(call, p, "workspace show", true, id)
+			       : begin(call, p, "workspace diff", false, text_member(call->kept, "id"));
 }
 
 static void show_waiting(const struct call *call, const struct outcome *o, struct answer *a)
@@ -99,8 +102,8 @@ static void show_diff(const struct call *call, const struct outcome *o, struct a
 	}
 	content_add_text(a->content, &diff);
 	a->structured = json_pack("{s:O, s:O, s:o, s:b}", "execution_id", json_object_get(call->kept, "id"), "changes",
-				  json_object_get(call->kept, "changes"), "diff", text_json(buf_str(&diff), diff.len), "truncated",
-				  was_cut);
+				  json_object_get(call->kept, "changes"), "diff", text_json(buf_str(&diff), diff.len),
+				  "truncated", was_cut);
 }
 
 enum job_next show_changes_finish(struct call *call, const struct outcome *o, struct answer *a)
@@ -122,8 +125,8 @@ int apply_changes_prepare(struct call *call, struct plan *p, struct brig_error *
 
 	if (no_project(call, err) < 0 || argument_word(call, "execution_id", &id, err) < 0)
 		return -err->code;
-	return call->step == 0 ? begin(call, p, "workspace show", true, id) :
-				 begin(call, p, "workspace apply", false, text_member(call->kept, "id"));
+	return call->step == 0 ? begin(call, p, "workspace show", true, id)
+			       : begin(call, p, "workspace apply", false, text_member(call->kept, "id"));
 }
 
 enum job_next apply_changes_finish(struct call *call, const struct outcome *o, struct answer *a)
@@ -141,8 +144,9 @@ enum job_next apply_changes_finish(struct call *call, const struct outcome *o, s
 	if (words.len == 0)
 		buf_adds(&words, *o->complaint ? o->complaint : "The changes are applied.");
 	content_add_text(a->content, &words);
-	a->structured = json_pack("{s:O, s:b, s:O, s:O, s:O, s:o}", "execution_id", json_object_get(was, "id"), "applied", 1, "added",
-				  json_object_get(was, "added"), "modified", json_object_get(was, "modified"), "deleted",
-				  json_object_get(was, "deleted"), "message", text_json(buf_str(&words), words.len));
+	a->structured =
+		json_pack("{s:O, s:b, s:O, s:O, s:O, s:o}", "execution_id", json_object_get(was, "id"), "applied", 1,
+			  "added", json_object_get(was, "added"), "modified", json_object_get(was, "modified"),
+			  "deleted", json_object_get(was, "deleted"), "message", text_json(buf_str(&words), words.len));
 	return JOB_DONE;
 }

@@ -21,16 +21,18 @@
 #define WORDS_MAX     (512 * KiB)
 
 /* The size comes first, on the other stream. */
-static const char read_program[] = "test -e \"$1\" || { echo 'there is no such file' >&2; exit 1; }\n"
-				   "test -f \"$1\" || { echo 'it is no regular file; list_files shows folders' >&2; exit 1; }\n"
-				   "wc -c <\"$1\" >&2\n"
-				   "tail -c \"+$2\" \"$1\" | head -c \"$3\"\n";
+static const char read_program[] =
+	"test -e \"$1\" || { echo 'there is no such file' >&2; exit 1; }\n"
+	"test -f \"$1\" || { echo 'it is no regular file; list_files shows folders' >&2; exit 1; }\n"
+	"wc -c <\"$1\" >&2\n"
+	"tail -c \"+$2\" \"$1\" | head -c \"$3\"\n";
 /* For files in folders.  One at the top is copied there: it may have the name that this program has there. */
 static const char write_program[] = "mkdir -p \"$(dirname \"$1\")\" && cat >\"$1\"\n";
-static const char list_program[] = "test -d \"$1\" || { echo 'there is no such folder' >&2; exit 1; }\n"
-				   "find \"$1\" -mindepth 1 -maxdepth \"$2\" \\( -name .git -o -path \"./${0##*/}\" \\) -prune -o "
-				   "-printf '%y %s %P\\0' | "
-				   "sort -z -k 3 | head -z -n \"$3\"\n";
+static const char list_program[] =
+	"test -d \"$1\" || { echo 'there is no such folder' >&2; exit 1; }\n"
+	"find \"$1\" -mindepth 1 -maxdepth \"$2\" \\( -name .git -o -path \"./${0##*/}\" \\) -prune -o "
+	"-printf '%y %s %P\\0' | "
+	"sort -z -k 3 | head -z -n \"$3\"\n";
 
 /* What runs in a cell of the project: command, then what is to stand before its arguments. */
 static int begin_cell(struct call *call, struct plan *p, const char *command, bool writes, struct brig_error *err)
@@ -91,7 +93,9 @@ static void add_content(const char *path, const json_t *doc, bool is_whole, stru
 {
 	json_t *content = json_object_get(doc, "stdout");
 	bool is_text = !str_eq(text_member(doc, "stdout_encoding"), "base64");
-	const char *type = is_whole && looks_like_image(path) ? text_image_type(path, is_text ? "" : json_string_value(content)) : NULL;
+	const char *type = is_whole && looks_like_image(path)
+				   ? text_image_type(path, is_text ? "" : json_string_value(content))
+				   : NULL;
 	AUTO_BUF words = BUF_INIT(READ_IMAGE);
 
 	if (type && is_text)
@@ -134,14 +138,14 @@ enum job_next read_file_finish(struct call *call, const struct outcome *o, struc
 	if (show_helper_failed(o, "The file was not read", a))
 		return JOB_DONE;
 	is_rest = offset + bytes_of(o->doc) >= size;
-	a->structured = json_pack("{s:s, s:I, s:I, s:b}", "path", path, "size", (json_int_t)size, "offset", (json_int_t)offset,
-				  "truncated", !is_rest);
+	a->structured = json_pack("{s:s, s:I, s:I, s:b}", "path", path, "size", (json_int_t)size, "offset",
+				  (json_int_t)offset, "truncated", !is_rest);
 	add_content(path, o->doc, is_rest && offset == 0, a);
 	if (!is_rest) {
 		AUTO_BUF note = BUF_INIT(256);
 
-		buf_addf(&note, "There is more: the file has %llu bytes; go on with offset %llu.", (unsigned long long)size,
-			 (unsigned long long)(offset + bytes_of(o->doc)));
+		buf_addf(&note, "There is more: the file has %llu bytes; go on with offset %llu.",
+			 (unsigned long long)size, (unsigned long long)(offset + bytes_of(o->doc)));
 		content_add_text(a->content, &note);
 	}
 	return JOB_DONE;
@@ -184,7 +188,8 @@ int write_file_prepare(struct call *call, struct plan *p, struct brig_error *err
 	bool at_top = !strchr(buf_str(&path) + strlen("./"), '/');
 
 	if (rc == 0 && is_of_git(buf_str(&path)))
-		return err_set(err, BRIG_E_REFUSED, 0, "Files of git's own are not written: nothing that runs here changes .git.");
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "Files of git's own are not written: nothing that runs here changes .git.");
 	if (rc == 0 && path.len == strlen("./"))
 		return err_set(err, BRIG_E_USAGE, 0, "That is the project's folder: name a file in it.");
 	if (rc == 0)
@@ -198,6 +203,7 @@ int write_file_prepare(struct call *call, struct plan *p, struct brig_error *err
 	plan_add(p, "--");
 	if (at_top) {
 		plan_add(p, "cp");
+		plan_add(p, "-T"); /* not into a folder of that name */
 		plan_add(p, "/dev/stdin");
 	}
 	plan_add(p, buf_str(&path));
@@ -214,17 +220,22 @@ enum job_next write_file_finish(struct call *call, const struct outcome *o, stru
 	server_own(call->server, id);
 	if (str_eq(text_member(o->doc, "verdict"), "error"))
 		(void)err_set(&a->why, BRIG_E_REFUSED, 0,
-			      "'%.200s' was not written: it is hidden by the policy because such files hold secrets, or there is a "
+			      "'%.200s' was not written: it is hidden by the policy because such files hold secrets, "
+			      "or there is a "
 			      "folder or a link in its place.",
 			      path);
 	if (a->why.code || show_helper_failed(o, "The file was not written", a))
 		return JOB_DONE;
 	if (str_eq(text_member(call->args, "encoding"), "base64"))
 		given = given / 4 * 3;
-	a->structured = json_pack("{s:s, s:I, s:s, s:s}", "path", path, "bytes", (json_int_t)given, "state", state, "execution_id", id);
+	a->structured = json_pack("{s:s, s:I, s:s, s:s}", "path", path, "bytes", (json_int_t)given, "state", state,
+				  "execution_id", id);
 	if (str_eq(state, "kept"))
-		buf_addf(&words, "'%s' is written and waits: apply_changes with execution_id %s moves it to the project. Until then "
-				 "other runs do not see it.", path, id);
+		buf_addf(&words,
+			 "'%s' is written and waits: apply_changes with execution_id %s moves it to the project. Until "
+			 "then "
+			 "other runs do not see it.",
+			 path, id);
 	else if (str_eq(state, "applied"))
 		buf_addf(&words, "'%s' is written.", path);
 	else
@@ -263,8 +274,8 @@ static void add_entries(const struct buf *list, json_t *entries, struct buf *wor
 		if (!path || *path != ' ')
 			continue;
 		path++;
-		(void)json_array_append_new(entries, json_pack("{s:o, s:s, s:I}", "path", text_json(path, strlen(path)), "type",
-							       type_name(*row), "size", (json_int_t)size));
+		(void)json_array_append_new(entries, json_pack("{s:o, s:s, s:I}", "path", text_json(path, strlen(path)),
+							       "type", type_name(*row), "size", (json_int_t)size));
 		buf_addf(words, "%s%s%s\n", path, *row == 'd' ? "/" : "", *row == 'l' ? " (link)" : "");
 	}
 }
@@ -287,8 +298,8 @@ enum job_next list_files_finish(struct call *call, const struct outcome *o, stru
 		if (rows > ENTRIES_MAX)
 			buf_addf(&words, "... and more: list a folder in it, or go down fewer levels.\n");
 		content_add_text(a->content, &words);
-		a->structured = json_pack("{s:s, s:O, s:b}", "path", text_member(call->args, "path"), "entries", entries, "truncated",
-					  rows > ENTRIES_MAX);
+		a->structured = json_pack("{s:s, s:O, s:b}", "path", text_member(call->args, "path"), "entries",
+					  entries, "truncated", rows > ENTRIES_MAX);
 	}
 	json_decref(entries);
 	return JOB_DONE;

@@ -16,8 +16,8 @@ static int add_files(const struct call *call, struct plan *p, struct brig_error 
 
 	if (json_object_size(files) == 0)
 		return 0;
-	json_object_foreach(files, path, text)
-		good = good && tar_add(&tar, path, json_string_value(text), json_string_length(text));
+	json_object_foreach(files, path, text) good =
+		good && tar_add(&tar, path, json_string_value(text), json_string_length(text));
 	if (!good || !tar_end(&tar))
 		return err_set(err, BRIG_E_REFUSED, 0, "The files take more than 32 MiB together: send fewer.");
 	plan_addf(p, "--files=fd:%d", plan_inherit(p, tar.data, tar.len));
@@ -32,7 +32,8 @@ int run_code_prepare(struct call *call, struct plan *p, struct brig_error *err)
 	size_t i;
 
 	if (in_project && json_object_size(json_object_get(call->args, "files")) > 0)
-		return err_set(err, BRIG_E_USAGE, 0, "files and in_project exclude each other: write_file changes the project.");
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "files and in_project exclude each other: write_file changes the project.");
 	plan_begin(p, call->server->options, "run", PLAN_RUN);
 	plan_run_options(call, p);
 	if (in_project)

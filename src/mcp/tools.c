@@ -44,7 +44,8 @@ static int put_schema(json_t *tool, const json_t *schemas)
 
 json_t *tools_load(const struct mcp_options *options, struct brig_error *err)
 {
-	json_t *doc = json_loadb((const char *)mcp_tools_bytes, mcp_tools_size, 0, NULL), *list = json_object_get(doc, "tools"), *tool;
+	json_t *doc = json_loadb((const char *)mcp_tools_bytes, mcp_tools_size, 0, NULL),
+	       *list = json_object_get(doc, "tools"), *tool;
 	size_t i;
 	int rc = list ? 0 : -1;
 
@@ -68,9 +69,10 @@ int plan_project(struct call *call, struct plan *p, bool must, struct brig_error
 	const char *root = call->server->root;
 
 	if (!*root && must)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "There is no project: start the server with --workspace DIR, or let the client name a root. "
-			       "run_code works without one.");
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"There is no project: start the server with --workspace DIR, or let the client name a root. "
+			"run_code works without one.");
 	if (*root)
 		plan_addf(p, "--workspace=%s", root);
 	return 0;
@@ -99,7 +101,8 @@ void plan_run_options(const struct call *call, struct plan *p)
 	add_list(p, "packages", json_object_get(call->args, "packages"));
 	add_list(p, "artifact", json_object_get(call->args, "artifacts"));
 	if (input)
-		plan_addf(p, "--stdin=/dev/fd/%d", plan_inherit(p, json_string_value(input), json_string_length(input)));
+		plan_addf(p, "--stdin=/dev/fd/%d",
+			  plan_inherit(p, json_string_value(input), json_string_length(input)));
 	else
 		plan_add(p, "--stdin=none");
 }
@@ -132,8 +135,10 @@ int argument_path(const struct call *call, const char *name, struct buf *ret, st
 		path += strlen(inside) + strspn(path + strlen(inside), "/"); /* as programs in cells see it */
 	buf_adds(ret, "./");
 	if (*path == '/' || !add_components(ret, path))
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "'%.200s' is not in the project: give a path below it, without '..' and without '/' in front.", path);
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"'%.200s' is not in the project: give a path below it, without '..' and without '/' in front.",
+			path);
 	return ret->no_memory ? err_nomem(err) : 0;
 }
 
@@ -151,6 +156,7 @@ bool answer_complaint(const struct outcome *o, struct answer *a)
 {
 	if (json_is_object(o->doc))
 		return false;
-	(void)err_set(&a->why, BRIG_E_REFUSED, 0, "%.400s", *o->complaint ? o->complaint : "brig gave no answer: ask again");
+	(void)err_set(&a->why, BRIG_E_REFUSED, 0, "%.400s",
+		      *o->complaint ? o->complaint : "brig gave no answer: ask again");
 	return true;
 }

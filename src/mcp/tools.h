@@ -5,7 +5,7 @@
 
 #include "mcp/server.h"
 
-#define TOOL(name, needs_root)                                                           \
+#define TOOL(name, needs_root)                                                         \
 	int name##_prepare(struct call *call, struct plan *p, struct brig_error *err); \
 	enum job_next name##_finish(struct call *call, const struct outcome *o, struct answer *a);
 #include "mcp/tools.def"
