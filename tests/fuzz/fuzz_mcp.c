@@ -58,10 +58,12 @@ static void play(struct call *call, json_t *doc, const char *text, size_t len)
 		AUTO_PLAN plan = PLAN_INIT;
 		enum job_next next = JOB_DONE;
 
-		if (call->job->prepare(call, &plan, &a.why) == 0 && (o.doc || !plan.events))
+		if (call->job->prepare(call, &plan, &a.why) == 0 && (o.doc || !plan.events)) {
 			next = call->job->finish(call, &o, &a);
-		if (next == JOB_DONE && !a.code && !a.why.code && (json_array_size(a.content) == 0 || (!call->is_resource && !a.structured)))
-			abort();
+			if (next == JOB_DONE && !a.code && !a.why.code &&
+			    (json_array_size(a.content) == 0 || (!call->is_resource && !a.structured)))
+				abort(); /* an answer without anything in it */
+		}
 		json_decref(a.content);
 		json_decref(a.structured);
 		if (next == JOB_DONE)
