@@ -30,7 +30,8 @@ static void on_send(void *user, const json_t *message, const json_t *about)
 		return;
 	if (!id || (about && !json_equal(id, about)) || !error == !json_object_get(message, "result"))
 		abort();
-	if (error && (!json_is_integer(json_object_get(error, "code")) || !json_is_string(json_object_get(error, "message"))))
+	if (error &&
+	    (!json_is_integer(json_object_get(error, "code")) || !json_is_string(json_object_get(error, "message"))))
 		abort();
 	seen->answers++;
 }
@@ -51,7 +52,9 @@ static void on_line(void *user, const char *line, size_t len)
 /* What calls.c does around a child, without one. */
 static void play(struct call *call, json_t *doc, const char *text, size_t len)
 {
-	struct outcome o = { .doc = json_deep_copy(doc), .text = text, .len = len, .complaint = "why", .status = (int)(len % 2) };
+	struct outcome o = {
+		.doc = json_deep_copy(doc), .text = text, .len = len, .complaint = "why", .status = (int)(len % 2)
+	};
 
 	for (call->step = 0; call->step < 3; call->step++) {
 		struct answer a = { .content = json_array() };

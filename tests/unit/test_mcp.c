@@ -68,7 +68,8 @@ static const struct {
 	const char *id; /* as JSON; NULL: none */
 } messages[] = {
 	{ "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ping\"}", RPC_REQUEST, 0, "0" },
-	{ "{\"method\":\"ping\",\"id\":\"a\\u0000b\",\"jsonrpc\":\"2.0\",\"params\":{}}", RPC_REQUEST, 0, "\"a\\u0000b\"" },
+	{ "{\"method\":\"ping\",\"id\":\"a\\u0000b\",\"jsonrpc\":\"2.0\",\"params\":{}}", RPC_REQUEST, 0,
+	  "\"a\\u0000b\"" },
 	{ "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}", RPC_NOTIFICATION, 0, NULL },
 	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", RPC_RESPONSE, 0, "1" },
 	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{}}", RPC_RESPONSE, 0, "1" },
@@ -148,11 +149,14 @@ static const struct {
 
 static void test_schema(void **state)
 {
-	json_t *schema = json_loads("{\"type\":\"object\",\"required\":[\"a\"],\"additionalProperties\":false,\"properties\":{"
-				    "\"a\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4},\"n\":{\"type\":\"number\",\"minimum\":1,\"maximum\":10},"
-				    "\"e\":{\"enum\":[\"one\",\"other\"]},\"l\":{\"type\":\"array\",\"maxItems\":2,\"items\":{\"type\":\"string\"}},"
-				    "\"o\":{\"type\":\"object\",\"additionalProperties\":{\"type\":[\"boolean\",\"null\"]}}}}",
-				    0, NULL);
+	json_t *schema =
+		json_loads("{\"type\":\"object\",\"required\":[\"a\"],\"additionalProperties\":false,\"properties\":{"
+			   "\"a\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":4},\"n\":{\"type\":\"number\","
+			   "\"minimum\":1,\"maximum\":10},"
+			   "\"e\":{\"enum\":[\"one\",\"other\"]},\"l\":{\"type\":\"array\",\"maxItems\":2,\"items\":{"
+			   "\"type\":\"string\"}},"
+			   "\"o\":{\"type\":\"object\",\"additionalProperties\":{\"type\":[\"boolean\",\"null\"]}}}}",
+			   0, NULL);
 
 	(void)state;
 	assert_non_null(schema);
@@ -202,7 +206,8 @@ static void test_text(void **state)
 	json_decref(text);
 	assert_false(text_add_cut(&out, "12345678", 8, 8));
 	out.len = 0;
-	assert_true(text_add_cut(&out, "a\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9z", 10, 4)); /* no half character on either side */
+	assert_true(
+		text_add_cut(&out, "a\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9z", 10, 4)); /* no half character on either side */
 	assert_string_equal(buf_str(&out), "a\n[... 8 bytes left out ...]\nz");
 	out.len = 0;
 	assert_true(text_from_base64("AP8=", 4, &out));
@@ -234,9 +239,9 @@ static void test_archive(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),    cmocka_unit_test(test_line_too_long), cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_depth),    cmocka_unit_test(test_schema),        cmocka_unit_test(test_tools),
-		cmocka_unit_test(test_text),     cmocka_unit_test(test_archive),
+		cmocka_unit_test(test_lines), cmocka_unit_test(test_line_too_long), cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_depth), cmocka_unit_test(test_schema),        cmocka_unit_test(test_tools),
+		cmocka_unit_test(test_text),  cmocka_unit_test(test_archive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
