@@ -198,7 +198,8 @@ static void show_words(const struct call *call, const json_t *doc, const json_t 
 	show_changes(doc, out);
 	show_advice(text_member(doc, "verdict"), out);
 	if (*text_member(doc, "hint"))
-		buf_addf(out, "Hint: %s\n", text_member(doc, "hint"));
+		buf_addf(out, "Hint: %s%s\n", text_member(doc, "hint"),
+			 strstr(text_member(doc, "hint"), "--packages") ? " (here: the argument packages)" : "");
 	json_array_foreach(json_object_get(doc, "warnings"), i, warning)
 	{
 		if (i < ROWS_MAX && is_news(call, warning))
@@ -301,7 +302,7 @@ static json_t *run_data(const struct call *call, const json_t *doc, json_t *file
 	(void)json_object_set(data, "files", files);
 	(void)json_object_set(data, "changes", json_is_object(work) && *call->server->root ? work : json_null());
 	(void)json_object_set(data, "execution_id", json_object_get(doc, "id"));
-	(void)json_object_set(data, "wall_ms", wall ? wall : json_integer(0));
+	(void)json_object_set_new(data, "wall_ms", wall ? json_incref(wall) : json_integer(0));
 	return data;
 }
 

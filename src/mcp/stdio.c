@@ -15,7 +15,7 @@
 
 #define CROWDED   (4 * MiB)
 #define OUT_MAX   (256 * MiB) /* answers that were under way when it became crowded */
-#define PIECE     (64 * 1024)
+#define PIECE     (16 * 1024) /* hundreds of requests: their answers are kept, too */
 #define ENDING_NS (1200 * NS_PER_MS)
 
 struct stdio {
@@ -67,8 +67,13 @@ static void write_output(struct stdio *io)
 		io->written += (size_t)n;
 	else if (n < 0 && errno != EINTR && errno != EAGAIN)
 		io->output_broken = true;
-	if (io->written == io->out.len)
+	if (io->written == io->out.len) {
 		io->written = io->out.len = 0;
+	} else if (io->written > CROWDED) { /* a client that is always a little behind must not make it grow */
+		memmove(io->out.data, io->out.data + io->written, io->out.len - io->written);
+		io->out.len -= io->written;
+		io->written = 0;
+	}
 }
 
 static void begin_ending(struct stdio *io)
@@ -98,14 +103,17 @@ static void wait_and_serve(struct stdio *io, int stop_fd)
 	n = 3 + server_poll(&io->server, fds + 3, &ms);
 	if (io->end_ns)
 		ms = 50;
-	fds[0] = (struct pollfd){ .fd = io->end_ns || io->server.crowded ? -1 : STDIN_FILENO, .events = POLLIN };
+	/* Without events it still tells that the client has gone. */
+	fds[0] = (struct pollfd){ .fd = io->end_ns ? -1 : STDIN_FILENO, .events = io->server.crowded ? 0 : POLLIN };
 	fds[1] = (struct pollfd){ .fd = left > 0 && !io->output_broken ? STDOUT_FILENO : -1, .events = POLLOUT };
 	fds[2] = (struct pollfd){ .fd = io->end_ns ? -1 : stop_fd, .events = POLLIN };
 	if (poll(fds, n, ms) < 0)
 		return; /* a signal: what it wants is readable at stop_fd */
 	if (fds[1].revents)
 		write_output(io);
-	if (fds[0].revents)
+	if (fds[0].revents && io->server.crowded)
+		io->input_ended = true;
+	else if (fds[0].revents)
 		read_input(io);
 	server_work(&io->server);
 	if (!io->end_ns && (io->input_ended || fds[2].revents || io->output_broken || io->server.failed))

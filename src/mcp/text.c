@@ -60,6 +60,15 @@ const char *text_member(const json_t *object, const char *name)
 	return s ? s : "";
 }
 
+size_t text_base64_bytes(const char *s, size_t len)
+{
+	size_t padding = 0;
+
+	while (padding < len && s[len - padding - 1] == '=')
+		padding++;
+	return len / 4 * 3 - (padding < 3 ? padding : 2);
+}
+
 bool text_from_base64(const char *s, size_t len, struct buf *out)
 {
 	AUTO_FREE unsigned char *bytes = malloc(len / 4 * 3 + 3);

@@ -13,6 +13,8 @@ json_t *text_json(const char *s, size_t len);
 bool text_add_cut(struct buf *out, const char *s, size_t len, size_t max);
 /* Of a member: "" if it is no string. */
 const char *text_member(const json_t *object, const char *name);
+/* How many bytes base64 stands for. */
+size_t text_base64_bytes(const char *s, size_t len);
 /* Bytes of base64; false if it is not. */
 bool text_from_base64(const char *s, size_t len, struct buf *out);
 /* The type of an image by its name and its base64, or NULL. */

@@ -88,44 +88,62 @@ int read_file_prepare(struct call *call, struct plan *p, struct brig_error *err)
 	return rc;
 }
 
-/* What the helper read, in the form that suits it. */
-static void add_content(const char *path, const json_t *doc, bool is_whole, struct answer *a)
-{
-	json_t *content = json_object_get(doc, "stdout");
-	bool is_text = !str_eq(text_member(doc, "stdout_encoding"), "base64");
-	const char *type = is_whole && looks_like_image(path)
-				   ? text_image_type(path, is_text ? "" : json_string_value(content))
-				   : NULL;
-	AUTO_BUF words = BUF_INIT(READ_IMAGE);
+/* What was read of a file. */
+struct page {
+	struct buf text; /* if it is text */
+	bool is_text;
+	const char *base64; /* else */
+	uint64_t bytes;
+	bool is_rest; /* the file has no more */
+};
 
-	if (type && is_text)
-		content_add_picture(a->content, json_string_value(content), json_string_length(content), type);
-	else if (type)
-		content_add_image(a->content, json_string_value(content), type);
-	else if (is_text)
-		buf_add(&words, json_string_value(content), json_string_length(content));
-	else
-		buf_addf(&words, "'%s' is not text: its bytes are in structuredContent, as base64.", path);
-	if (!type)
-		content_add_text(a->content, &words);
-	(void)json_object_set_new(a->structured, "mime_type", type ? json_string(type) : json_null());
-	if (!type || is_text) {
-		(void)json_object_set(a->structured, "content", content);
-		(void)json_object_set_new(a->structured, "encoding", json_string(is_text ? "utf-8" : "base64"));
+/* A page of text may end within a character: then it is that much shorter.  The reader goes on where it ends. */
+static void read_page(const json_t *doc, uint64_t offset, uint64_t size, struct page *ret)
+{
+	const json_t *text = json_object_get(doc, "stdout");
+	size_t len = json_string_length(text), good;
+
+	ret->is_text = !str_eq(text_member(doc, "stdout_encoding"), "base64");
+	ret->base64 = json_string_value(text);
+	if (ret->is_text) {
+		buf_add(&ret->text, json_string_value(text), len);
+		ret->bytes = len;
+	} else {
+		ret->bytes = text_base64_bytes(ret->base64, len);
+	}
+	ret->is_rest = offset + ret->bytes >= size;
+	if (ret->is_text || ret->is_rest || !text_from_base64(ret->base64, len, &ret->text))
+		return;
+	good = str_utf8_prefix(ret->text.data, ret->text.len);
+	if (good > 0 && str_utf8_is_cut(ret->text.data + good, ret->text.len - good)) {
+		ret->is_text = true;
+		ret->bytes = ret->text.len = good;
 	}
 }
 
-/* How many bytes a stream of the result has. */
-static uint64_t bytes_of(const json_t *doc)
+static void add_page(const char *path, const struct page *page, bool is_whole, struct answer *a)
 {
-	const json_t *text = json_object_get(doc, "stdout");
-	size_t len = json_string_length(text), padding = 0;
+	const char *type =
+		is_whole && looks_like_image(path) ? text_image_type(path, page->is_text ? "" : page->base64) : NULL;
+	AUTO_BUF words = BUF_INIT(8 * KiB);
 
-	if (!str_eq(text_member(doc, "stdout_encoding"), "base64"))
-		return len;
-	while (padding < len && json_string_value(text)[len - padding - 1] == '=')
-		padding++;
-	return len / 4 * 3 - padding;
+	if (type && page->is_text)
+		content_add_picture(a->content, buf_str(&page->text), page->text.len, type);
+	else if (type)
+		content_add_image(a->content, page->base64, type);
+	else if (page->is_text)
+		content_add_text(a->content, &page->text);
+	else {
+		buf_addf(&words, "'%s' is not text: its bytes are in structuredContent, as base64.", path);
+		content_add_text(a->content, &words);
+	}
+	(void)json_object_set_new(a->structured, "mime_type", type ? json_string(type) : json_null());
+	if (type && !page->is_text)
+		return; /* the image is there already */
+	(void)json_object_set_new(a->structured, "content",
+				  page->is_text ? text_json(buf_str(&page->text), page->text.len)
+						: json_string(page->base64));
+	(void)json_object_set_new(a->structured, "encoding", json_string(page->is_text ? "utf-8" : "base64"));
 }
 
 enum job_next read_file_finish(struct call *call, const struct outcome *o, struct answer *a)
@@ -133,21 +151,21 @@ enum job_next read_file_finish(struct call *call, const struct outcome *o, struc
 	const char *path = text_member(call->args, "path");
 	uint64_t offset = (uint64_t)json_integer_value(json_object_get(call->args, "offset"));
 	uint64_t size = strtoull(text_member(o->doc, "stderr"), NULL, 10);
-	bool is_rest;
+	struct page page = { .text = BUF_INIT(CHILD_TEXT_MAX) };
+	AUTO_BUF note = BUF_INIT(256);
 
 	if (show_helper_failed(o, "The file was not read", a))
 		return JOB_DONE;
-	is_rest = offset + bytes_of(o->doc) >= size;
+	read_page(o->doc, offset, size, &page);
 	a->structured = json_pack("{s:s, s:I, s:I, s:b}", "path", path, "size", (json_int_t)size, "offset",
-				  (json_int_t)offset, "truncated", !is_rest);
-	add_content(path, o->doc, is_rest && offset == 0, a);
-	if (!is_rest) {
-		AUTO_BUF note = BUF_INIT(256);
-
+				  (json_int_t)offset, "truncated", !page.is_rest);
+	add_page(path, &page, page.is_rest && offset == 0, a);
+	if (!page.is_rest) {
 		buf_addf(&note, "There is more: the file has %llu bytes; go on with offset %llu.",
-			 (unsigned long long)size, (unsigned long long)(offset + bytes_of(o->doc)));
+			 (unsigned long long)size, (unsigned long long)(offset + page.bytes));
 		content_add_text(a->content, &note);
 	}
+	buf_release(&page.text);
 	return JOB_DONE;
 }
 
@@ -214,7 +232,8 @@ enum job_next write_file_finish(struct call *call, const struct outcome *o, stru
 {
 	const char *path = text_member(call->args, "path"), *id = text_member(o->doc, "id");
 	const char *state = text_member(json_object_get(o->doc, "workspace"), "state");
-	size_t given = json_string_length(json_object_get(call->args, "content"));
+	const json_t *content = json_object_get(call->args, "content");
+	size_t given = json_string_length(content);
 	AUTO_BUF words = BUF_INIT(8 * KiB);
 
 	server_own(call->server, id);
@@ -227,7 +246,7 @@ enum job_next write_file_finish(struct call *call, const struct outcome *o, stru
 	if (a->why.code || show_helper_failed(o, "The file was not written", a))
 		return JOB_DONE;
 	if (str_eq(text_member(call->args, "encoding"), "base64"))
-		given = given / 4 * 3;
+		given = text_base64_bytes(json_string_value(content), given);
 	a->structured = json_pack("{s:s, s:I, s:s, s:s}", "path", path, "bytes", (json_int_t)given, "state", state,
 				  "execution_id", id);
 	if (str_eq(state, "kept"))

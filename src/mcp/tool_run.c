@@ -81,7 +81,7 @@ int run_tests_prepare(struct call *call, struct plan *p, struct brig_error *err)
 	if (json_is_true(json_object_get(call->args, "project_packages")))
 		plan_add(p, "--project-packages");
 	if (path.len > strlen("./"))
-		plan_add(p, buf_str(&path) + strlen("./"));
+		plan_add(p, buf_str(&path)); /* with "./" in front, so that it is no option */
 	return rc;
 }
 

@@ -373,13 +373,13 @@ def asking(t):
 
 @case("the project: files as cells see them, changes that wait, and are applied", final="a project that is not guarded")
 def files(t):
-	folder = project(t, src__a="one\n", **{".env": "SECRET=1", "bin__x.bin": bytes(range(256)), "p.png": b"\x89PNG\r\n\x1a\n"})
+	folder = project(t, src__a="one\n", **{".env": "SECRET=1", "bin__x.bin": bytes(range(256)), "p.png": b"\x89PNG\r\n\x1a\n", "uml": "aüüz"})
 	outside = t.path("outside.txt", "mcp-outside")
 	os.symlink(outside, os.path.join(folder, "out"))
 	os.symlink(".env", os.path.join(folder, "env-link"))
 	with Client(t, "--workspace", folder) as c:
 		t.equal(sorted((e["path"], e["type"]) for e in c.good("list_files")["entries"]),
-			[(".env", "file"), ("bin", "directory"), ("bin/x.bin", "file"), ("env-link", "link"), ("out", "link"), ("p.png", "file"), ("src", "directory"), ("src/a", "file")],
+			[(".env", "file"), ("bin", "directory"), ("bin/x.bin", "file"), ("env-link", "link"), ("out", "link"), ("p.png", "file"), ("src", "directory"), ("src/a", "file"), ("uml", "file")],
 			"the list")
 		t.equal([e["path"] for e in c.good("list_files", path="src")["entries"]], ["a"], "a folder")
 		c.bad("list_files", "no such folder", path="nothing")
@@ -387,6 +387,8 @@ def files(t):
 		t.equal(c.good("read_file", path="/workspace/./src//a")["content"], "one\n", "the same, as a program would say it")
 		d = c.good("read_file", path="bin/x.bin", offset=10, length=5)
 		t.equal([d["content"], d["size"], d["truncated"]], [bytes(range(10, 15)).decode(), 256, True], "a part of it")
+		page = c.good("read_file", path="uml", length=4)	# the third letter has two bytes
+		t.equal([page["content"], page["truncated"], c.good("read_file", path="uml", offset=3)["content"]], ["aü", True, "üz"], "a page that would end in a character")
 		t.equal(base64.b64decode(c.good("read_file", path="bin/x.bin")["content"]), bytes(range(256)), "bytes")
 		t.equal(c.call("read_file", path="p.png")["result"]["content"][0]["type"], "image", "an image")
 		for path in (".env", "env-link"):
@@ -430,11 +432,15 @@ def files(t):
 
 @case("tests of the project are counted, and their failures named")
 def tests(t):
-	folder = project(t, **{"test_x.py": "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n    def test_b(self): self.fail('mcp-why')\n"})
+	folder = project(t, **{"test_x.py": "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n    def test_b(self): self.fail('mcp-why')\n",
+		"sub__test_y.py": "import unittest\nclass T(unittest.TestCase):\n    def test_a(self): pass\n"})
 	with Client(t, "--workspace", folder) as c:
 		m = c.call("run_tests", framework="unittest")["result"]
 		d = m["structuredContent"]
 		t.equal([m["isError"], d["tests"]["passed"], d["tests"]["failed"]], [True, 1, 1], "counts", m)
+		t.equal(c.good("run_tests", path="./sub/", framework="unittest")["tests"]["passed"], 1, "a folder")
+		for path in ("--help", "--trust=trusted", "--workspace=/", "-h", "../x", "/etc"):
+			c.bad("run_tests", path=path)
 		t.check("mcp-why" in m["content"][0]["text"] and "test_b" in m["content"][0]["text"], "the failure")
 
 
@@ -530,29 +536,48 @@ def parallel(t):
 		wait_until("all cells are gone", lambda: not running_cells(t))
 
 
-@case("a client that does not read stops nothing for ever: what it asked for comes when it does")
-def slow_reader(t):
-	p = t.popen([harness.brig_path(), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-	ask = lambda i: json.dumps({"jsonrpc": "2.0", "id": i, "method": "tools/list"}).encode() + b"\n"
-	n = 1500	# some 40 MB of answers
+def memory_of(p, what):
+	"""KB, by a name of /proc/PID/status."""
+	with open(f"/proc/{p.pid}/status", encoding="utf-8") as f:
+		return int([line for line in f if line.startswith(what)][0].split()[1])
+
+
+def ask_much(t, n):
+	"""A server with n questions, whose answers have some 27 KB each, and the thread that asks."""
+	p = t.popen([harness.brig_path(), "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 	def feed():
-		for i in range(n):
-			p.stdin.write(ask(i))
-		p.stdin.flush()
+		try:
+			for i in range(n):
+				p.stdin.write(json.dumps({"jsonrpc": "2.0", "id": i, "method": "tools/list"}).encode() + b"\n")
+			p.stdin.flush()
+		except (OSError, ValueError):
+			pass	# it ended before it had read them all
 	feeder = threading.Thread(target=feed, daemon=True)
 	feeder.start()
-	with open(f"/proc/{p.pid}/status", encoding="utf-8") as f:
-		time.sleep(1)	# decides nothing: the server has had time to keep as much as it will
-		f.seek(0)
-		kept = int([line for line in f if line.startswith("VmRSS")][0].split()[1])
-	t.check(kept < 40 << 10 or "asan" in harness.brig_path(), "memory in KB", kept)
-	t.equal([json.loads(p.stdout.readline())["id"] for i in range(n)], list(range(n)), "every answer, in order")
+	return p, feeder
+
+
+@case("a client that does not read stops nothing for ever: what it asked for comes when it does, and memory is bounded")
+def slow_reader(t):
+	n = 3000	# some 80 MB of answers
+	p, feeder = ask_much(t, n)
+	t.equal([json.loads(p.stdout.readline())["id"] for _ in range(n)], list(range(n)), "every answer, in order")
+	most = memory_of(p, "VmHWM")
+	t.check(most < 50 << 10 or "asan" in harness.brig_path(), "memory in KB", most)
 	feeder.join()
 	p.stdin.close()
 	t.equal(p.wait(PATIENCE), 0, "the end")
 	p.stdout.close()
-	p.stderr.close()
+
+
+@case("a client that reads nothing and goes away is not waited for")
+def deaf_client(t):
+	p, feeder = ask_much(t, 1000)
+	feeder.join()	# the pipe has them, or the server
+	p.stdin.close()
+	p.wait(PATIENCE)
+	p.stdout.close()
 
 
 @case("wrong use of the command line: said, and nothing served")
