@@ -245,7 +245,7 @@ static bool put_stream(json_t *to, const json_t *doc, const char *name)
 /* A file that the program left; with what is in it, if that was asked for and is not too much. */
 static json_t *one_file(const json_t *artifact, bool with_content)
 {
-	json_t *file = json_pack("{s:O, s:O}", "path", json_object_get(artifact, "path"), "size",
+	json_t *file = json_pack("{s:O?, s:O?}", "path", json_object_get(artifact, "path"), "size",
 				 json_object_get(artifact, "size"));
 	json_t *content = json_object_get(artifact, "content");
 

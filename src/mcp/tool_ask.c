@@ -129,7 +129,7 @@ enum job_next explain_policy_finish(struct call *call, const struct outcome *o, 
 			      wanted);
 	} else {
 		content_add_text(a->content, &words);
-		a->structured = json_pack("{s:O, s:O, s:O}", "trust", json_object_get(o->doc, "trust"), "preset",
+		a->structured = json_pack("{s:O?, s:O?, s:O}", "trust", json_object_get(o->doc, "trust"), "preset",
 					  json_object_get(o->doc, "preset"), "settings", settings);
 	}
 	json_decref(settings);

@@ -101,7 +101,7 @@ static void show_diff(const struct call *call, const struct outcome *o, struct a
 		return;
 	}
 	content_add_text(a->content, &diff);
-	a->structured = json_pack("{s:O, s:O, s:o, s:b}", "execution_id", json_object_get(call->kept, "id"), "changes",
+	a->structured = json_pack("{s:O?, s:O?, s:o, s:b}", "execution_id", json_object_get(call->kept, "id"), "changes",
 				  json_object_get(call->kept, "changes"), "diff", text_json(buf_str(&diff), diff.len),
 				  "truncated", was_cut);
 }
@@ -145,7 +145,7 @@ enum job_next apply_changes_finish(struct call *call, const struct outcome *o, s
 		buf_adds(&words, *o->complaint ? o->complaint : "The changes are applied.");
 	content_add_text(a->content, &words);
 	a->structured =
-		json_pack("{s:O, s:b, s:O, s:O, s:O, s:o}", "execution_id", json_object_get(was, "id"), "applied", 1,
+		json_pack("{s:O?, s:b, s:O?, s:O?, s:O?, s:o}", "execution_id", json_object_get(was, "id"), "applied", 1,
 			  "added", json_object_get(was, "added"), "modified", json_object_get(was, "modified"),
 			  "deleted", json_object_get(was, "deleted"), "message", text_json(buf_str(&words), words.len));
 	return JOB_DONE;
