@@ -101,9 +101,9 @@ static void show_diff(const struct call *call, const struct outcome *o, struct a
 		return;
 	}
 	content_add_text(a->content, &diff);
-	a->structured = json_pack("{s:O?, s:O?, s:o, s:b}", "execution_id", json_object_get(call->kept, "id"), "changes",
-				  json_object_get(call->kept, "changes"), "diff", text_json(buf_str(&diff), diff.len),
-				  "truncated", was_cut);
+	a->structured = json_pack("{s:O?, s:O?, s:o, s:b}", "execution_id", json_object_get(call->kept, "id"),
+				  "changes", json_object_get(call->kept, "changes"), "diff",
+				  text_json(buf_str(&diff), diff.len), "truncated", was_cut);
 }
 
 enum job_next show_changes_finish(struct call *call, const struct outcome *o, struct answer *a)
@@ -145,8 +145,8 @@ enum job_next apply_changes_finish(struct call *call, const struct outcome *o, s
 		buf_adds(&words, *o->complaint ? o->complaint : "The changes are applied.");
 	content_add_text(a->content, &words);
 	a->structured =
-		json_pack("{s:O?, s:b, s:O?, s:O?, s:O?, s:o}", "execution_id", json_object_get(was, "id"), "applied", 1,
-			  "added", json_object_get(was, "added"), "modified", json_object_get(was, "modified"),
+		json_pack("{s:O?, s:b, s:O?, s:O?, s:O?, s:o}", "execution_id", json_object_get(was, "id"), "applied",
+			  1, "added", json_object_get(was, "added"), "modified", json_object_get(was, "modified"),
 			  "deleted", json_object_get(was, "deleted"), "message", text_json(buf_str(&words), words.len));
 	return JOB_DONE;
 }

@@ -258,7 +258,11 @@ enum job_next write_file_finish(struct call *call, const struct outcome *o, stru
 	else if (str_eq(state, "applied"))
 		buf_addf(&words, "'%s' is written.", path);
 	else
-		buf_addf(&words, "'%s' has this content already.", path);
+		buf_addf(&words,
+			 "Nothing changed: '%s' has this content already, or it is one that runs do not change (files "
+			 "with "
+			 "secrets, caches of tools).",
+			 path);
 	content_add_text(a->content, &words);
 	return JOB_DONE;
 }
