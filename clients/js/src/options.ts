@@ -76,6 +76,12 @@ export interface SandboxOptions extends HostOptions, Omit<RunOptions, "stdin" | 
 	graceMs?: number;
 }
 
+/** What is run: code, a command (a line for sh, or a program and its arguments), or tests (of one path, or null for all). */
+export type Work =
+	| { readonly code: string }
+	| { readonly command: string | readonly string[] }
+	| { readonly test: string | null; readonly framework?: string };
+
 type Words = (value: never) => string[];
 
 const one = (option: string) => (value: string | number) => [option, String(value)];
@@ -121,7 +127,7 @@ const CHECK_ROWS: Record<string, Words> = {
 };
 
 /** Handled where the process is made. */
-const OTHERS = new Set(["language", "stdin", "args", "signal", "receipt", "binary", "network", "files", "graceMs", "wait"]);
+const OTHERS = new Set(["language", "stdin", "args", "signal", "receipt", "binary", "network", "files", "graceMs"]);
 
 function words(rows: Record<string, Words>, options: object): string[] {
 	return Object.entries(options).flatMap(([name, value]) => {

@@ -160,7 +160,8 @@ export class Running {
 	noAnswer(exit: Exit): BrigError {
 		if (this.#failure) return this.#failure;
 		const how = exit.signal ? `was ended by ${exit.signal}` : `exited with ${exit.code}`;
-		return new ProtocolError(`brig ${how} without a result${this.words ? `: ${this.words}` : ""}`, "is this brig as new as this package? see `brig version`");
+		const why = this.words ? `: ${this.words}` : "";
+		return new ProtocolError(`brig ${how} without a result${why}`, "is this brig as new as this package? see `brig version`");
 	}
 }
 
