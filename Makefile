@@ -10,7 +10,7 @@ MESON        := meson
 NINJA        := ninja
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test test-v2 bench lint format asan fuzz docs install uninstall clean help
+.PHONY: all demo js test test-v2 bench lint format asan fuzz docs install uninstall clean help
 
 all: ## build/brig (the default)
 	@tools/bootstrap --check build
@@ -20,6 +20,10 @@ demo: ## install what is missing, build, run a few programs in cells
 	@tools/bootstrap build demo
 	@tools/build $(BUILD)
 	@tools/demo $(BUILD)/brig
+
+js: ## the JavaScript package: build/js/brig-VERSION.tgz
+	@tools/bootstrap js
+	@clients/js/pack $(BUILD)
 
 test: ## install what is missing, build, run every test suite
 	@tools/bootstrap build demo runtimes test engines

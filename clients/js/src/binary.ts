@@ -2,7 +2,7 @@
 /** Which brig is started: the option, then $BRIG_BIN, then PATH.  This package has none of its own. */
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
-import { NotInstalled } from "./errors.js";
+import { BinaryNotFound } from "./errors.js";
 
 const REMEDY = "install brig, or name it with the option `binary` or the variable BRIG_BIN";
 
@@ -21,11 +21,11 @@ export function findBinary(option?: string): string {
 	if (wanted.includes("/")) {
 		const path = resolve(wanted);
 		if (isProgram(path)) return path;
-		throw new NotInstalled(`${source} names ${path}, which is not a program`, REMEDY);
+		throw new BinaryNotFound(`${source} names ${path}, which is not a program`, REMEDY);
 	}
 	for (const folder of (process.env["PATH"] ?? "").split(delimiter)) {
 		// An empty or relative folder of PATH would start whatever lies in the current one.
 		if (folder.startsWith("/") && isProgram(join(folder, wanted))) return join(folder, wanted);
 	}
-	throw new NotInstalled(`no program '${wanted}' is in PATH`, REMEDY);
+	throw new BinaryNotFound(`no program '${wanted}' is in PATH`, REMEDY);
 }

@@ -18,16 +18,19 @@ export class BrigError extends Error {
 }
 
 /** There is no brig to start. */
-export class NotInstalled extends BrigError {}
+export class BinaryNotFound extends BrigError {}
 
 /** An argument or option that cannot be right. */
 export class UsageError extends BrigError {}
 
 /** brig gave an answer that is none: another version, or it was killed. */
-export class ProtocolError extends BrigError {}
+export class TransportError extends BrigError {}
 
 /** A command of brig (`workspace apply`, `history` ...) said no. */
-export class CommandFailed extends BrigError {}
+export class CommandError extends BrigError {}
+
+/** The sandbox was closed, by whoever owns it. */
+export class ClosedError extends BrigError {}
 
 /** The verdict of a result, as an error. */
 export class VerdictError extends BrigError {
@@ -52,13 +55,13 @@ export class ProgramError extends VerdictError {}
 /** The program died of a signal. */
 export class Crashed extends VerdictError {}
 /** Some limit ended the program, or made it fail. */
-export class LimitError extends VerdictError {}
+export class LimitReached extends VerdictError {}
 /** Wall clock (`timeout`) or cpu time (`cpu_limit`). */
-export class TimeLimit extends LimitError {}
-export class MemoryLimit extends LimitError {}
-export class OutputLimit extends LimitError {}
-export class DiskLimit extends LimitError {}
-export class ProcessLimit extends LimitError {}
+export class TimeLimit extends LimitReached {}
+export class MemoryLimit extends LimitReached {}
+export class OutputLimit extends LimitReached {}
+export class DiskLimit extends LimitReached {}
+export class ProcessLimit extends LimitReached {}
 /** The inspection found what is plainly meant to harm; nothing ran. */
 export class Blocked extends VerdictError {}
 /** It cannot be enforced here, or asks for more than its trust allows; nothing ran. */
@@ -87,12 +90,9 @@ const CLASSES: Record<Exclude<Verdict, "ok">, new (result: Result) => VerdictErr
 };
 
 function messageOf(result: Result): string {
-	if (result.reason !== "") return `${result.verdict}: ${result.reason}`;
-	if (result.verdict === "error") {
-		const last = result.stderr.trimEnd().split("\n").pop();
-		return `the program ended with exit code ${result.exitCode}${last ? `: ${last.slice(0, 300)}` : ""}`;
-	}
-	return result.verdict;
+	const text = result.reason === "" ? result.verdict : `${result.verdict}: ${result.reason}`;
+	const last = result.verdict === "error" ? result.stderr.trimEnd().split("\n").pop() : "";
+	return last ? `${text}: ${last.slice(0, 200)}` : text;
 }
 
 /** The error of a result whose verdict is not ok. */

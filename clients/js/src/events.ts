@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What happens during a run, in order (`brig run --events`). */
-import { ProtocolError } from "./errors.js";
+import { TransportError } from "./errors.js";
 import { bytesOf, camelKeys, type Document, type Finding, type Result, type Sample, streamText } from "./result.js";
 
 export interface FindingEvent extends Finding {
@@ -52,7 +52,7 @@ export function parseLine(line: string, isEvents: boolean): Exclude<RunEvent, Re
 	try {
 		row = JSON.parse(line) as Record<string, unknown>;
 	} catch (error) {
-		throw new ProtocolError(`brig printed a line that is not JSON: ${line.slice(0, 200)}`, null, { cause: error });
+		throw new TransportError(`brig printed a line that is not JSON: ${line.slice(0, 200)}`, null, { cause: error });
 	}
 	if (!isEvents) return { document: row };
 	const name = row["event"] as string;

@@ -13,7 +13,7 @@ import type { Change, Result } from "./result.js";
 import { packTar, type TarEntry } from "./tar.js";
 
 /** A file that is not there. */
-export class NoSuchFile extends BrigError {}
+export class FileMissing extends BrigError {}
 
 export interface FileInfo {
 	readonly path: string;
@@ -119,7 +119,7 @@ export class MemoryFiles extends Files {
 
 	async read(path: string): Promise<Uint8Array> {
 		const entry = this.#entries.get(cleanPath(path));
-		if (!entry?.data) throw new NoSuchFile(`no file ${JSON.stringify(path)} is in this sandbox`, "files.list() tells which ones are");
+		if (!entry?.data) throw new FileMissing(`no file ${JSON.stringify(path)} is in this sandbox`, "files.list() tells which ones are");
 		return entry.data.slice();
 	}
 
@@ -135,7 +135,7 @@ export class MemoryFiles extends Files {
 	async remove(path: string): Promise<void> {
 		const name = cleanPath(path);
 		const gone = [name, ...this.#below(name)].filter((entry) => this.#entries.delete(entry));
-		if (gone.length === 0) throw new NoSuchFile(`no file ${JSON.stringify(path)} is in this sandbox`);
+		if (gone.length === 0) throw new FileMissing(`no file ${JSON.stringify(path)} is in this sandbox`);
 	}
 
 	/** @internal All of them, for a run. */
@@ -193,7 +193,7 @@ export class WorkspaceFiles extends Files {
 	async read(path: string): Promise<Uint8Array> {
 		const name = cleanPath(path);
 		const result = await this.#script(['[ -f "$1" ] || exit 66; cat -- "$1"', name], {});
-		if (result.exitCode === 66) throw new NoSuchFile(`no file ${JSON.stringify(path)} is in the workspace`, "files.list() tells which ones are");
+		if (result.exitCode === 66) throw new FileMissing(`no file ${JSON.stringify(path)} is in the workspace`, "files.list() tells which ones are");
 		return result.raiseForVerdict().stdoutBytes;
 	}
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Questions about this host and its records.  The answers are brig's documents with brig's own names. */
 import { findBinary } from "./binary.js";
-import { CommandFailed } from "./errors.js";
+import { CommandError } from "./errors.js";
 import { checkWords, environment, type HostOptions, type RunOptions } from "./options.js";
 import { command } from "./process.js";
 import { camelKeys, type Document, type Finding, type Severity } from "./result.js";
@@ -48,7 +48,7 @@ export async function say(words: readonly string[], options: AskOptions, good: r
 	};
 	const { exit, text, words: complaint } = await command(launch, options.signal);
 	if (exit.code === null || !good.includes(exit.code)) {
-		throw new CommandFailed(`brig ${words[0]}: ${complaint.replace(/^brig: /, "") || `exit status ${exit.code ?? exit.signal}`}`);
+		throw new CommandError(`brig ${words[0]}: ${complaint.replace(/^brig: /, "") || `exit status ${exit.code ?? exit.signal}`}`);
 	}
 	return text;
 }
@@ -58,7 +58,7 @@ async function ask(words: readonly string[], options: AskOptions, good?: readonl
 	try {
 		return JSON.parse(text);
 	} catch (error) {
-		throw new CommandFailed(`brig ${words[0]} gave no document: ${text.slice(0, 200)}`, null, { cause: error });
+		throw new CommandError(`brig ${words[0]} gave no document: ${text.slice(0, 200)}`, null, { cause: error });
 	}
 }
 

@@ -4,14 +4,14 @@ export * from "./errors.js";
 export type {
 	FindingEvent, NoticeEvent, OutputEvent, ResultEvent, RunEvent, SampleEvent, StartedEvent,
 } from "./events.js";
-export { type DownloadOptions, type FileInfo, Files, NoSuchFile } from "./files.js";
+export { type DownloadOptions, type FileInfo, Files, FileMissing } from "./files.js";
 export {
 	type AskOptions, check, type CheckOptions, type CheckResult, doctor, history, type HistoryOptions, languages, metrics, policy, show, version,
 } from "./host.js";
 export type { Contents, HostOptions, RunOptions, SandboxOptions, Trust, Work } from "./options.js";
 export {
 	Artifact, type Change, type Denied, type Document, type Evidence, type Finding, type NetworkUse, Result, type Sample,
-	type SecurityViolation, type Severity, type TestReport, type Usage, type Verdict, type WorkspaceState,
+	type Severity, type TestReport, type Usage, type Verdict, type WorkspaceState,
 } from "./result.js";
 export { run, Sandbox } from "./sandbox.js";
 export {

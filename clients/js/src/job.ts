@@ -75,7 +75,9 @@ function commandChannel(command: string | readonly string[], options: JobOptions
 
 function testChannel(work: { test: string | null; framework?: string }): Channel {
 	const framework = work.framework === undefined ? [] : ["--framework", work.framework];
-	return { words: ["--stdin", "none", ...framework, ...(work.test === null ? [] : ["--", work.test])] };
+	// Words behind "--" would be arguments of the framework.
+	const path = work.test?.startsWith("-") ? `./${work.test}` : work.test;
+	return { words: ["--stdin", "none", ...framework, ...(path === null ? [] : [path])] };
 }
 
 function channelOf(work: Work, options: JobOptions): Promise<Channel> | Channel {

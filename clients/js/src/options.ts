@@ -45,7 +45,7 @@ export interface RunOptions {
 	/** Protections that this host may lack. */
 	allowDegraded?: readonly string[];
 	/** Any other setting; `policy()` lists them. */
-	set?: Readonly<Record<string, string | number | boolean>>;
+	settings?: Readonly<Record<string, string | number | boolean>>;
 	/** Fetch only files with names like these: "*.png", "dist/". */
 	artifacts?: readonly string[];
 	/** Ask for a signed statement about the run. */
@@ -108,7 +108,7 @@ const RUN_ROWS: Record<string, Words> = {
 	inspect: one("--inspect"),
 	rules: pairs("--rule"),
 	allowDegraded: list("--allow-degraded"),
-	set: pairs("--set"),
+	settings: pairs("--set"),
 	env: pairs("--env"),
 	packages: each("--packages"),
 	projectPackages: flag("--project-packages"),

@@ -8,7 +8,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { BrigError, NotInstalled, ProtocolError, UsageError } from "./errors.js";
+import { BrigError, BinaryNotFound, TransportError, UsageError } from "./errors.js";
 import { concat } from "./tar.js";
 
 export const DEFAULT_GRACE_MS = 10_000;
@@ -75,7 +75,7 @@ function spawnError(error: NodeJS.ErrnoException, launch: Launch): BrigError {
 		return new UsageError("the command line is too long for this system", "put long texts into files or into stdin", { cause: error });
 	}
 	if (error.code === "ENOENT" || error.code === "EACCES") {
-		return new NotInstalled(`${launch.binary} cannot be started: ${error.message}`, "see the option `binary`", { cause: error });
+		return new BinaryNotFound(`${launch.binary} cannot be started: ${error.message}`, "see the option `binary`", { cause: error });
 	}
 	return new BrigError(`${launch.binary} cannot be started: ${error.message}`, null, { cause: error });
 }
@@ -161,7 +161,7 @@ export class Running {
 		if (this.#failure) return this.#failure;
 		const how = exit.signal ? `was ended by ${exit.signal}` : `exited with ${exit.code}`;
 		const why = this.words ? `: ${this.words}` : "";
-		return new ProtocolError(`brig ${how} without a result${why}`, "is this brig as new as this package? see `brig version`");
+		return new TransportError(`brig ${how} without a result${why}`, "is this brig as new as this package? see `brig version`");
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What became of a run: the document that brig prints (docs/RESULT.md), with the names and types of this language. */
-import { errorOf, ProtocolError } from "./errors.js";
+import { errorOf, TransportError } from "./errors.js";
 import { decodeName } from "./names.js";
 
 export type Verdict =
@@ -99,14 +99,6 @@ export interface WorkspaceState {
 	readonly dropped: number;
 }
 
-/** A breach that was prevented, or not: a blocking finding, something refused at run time, a promise not kept. */
-export interface SecurityViolation {
-	readonly kind: "finding" | "denied" | "evidence";
-	readonly what: string;
-	readonly why: string;
-	readonly fix: string | null;
-}
-
 /** A file that the program left. */
 export class Artifact {
 	readonly path: string;
@@ -124,7 +116,7 @@ export class Artifact {
 
 	/** Its contents: a copy, the caller's own. */
 	bytes(): Uint8Array {
-		if (!this.#data) throw new ProtocolError(`${this.path} was listed but its contents did not come with the result`);
+		if (!this.#data) throw new TransportError(`${this.path} was listed but its contents did not come with the result`);
 		return this.#data.slice();
 	}
 
@@ -299,17 +291,9 @@ export class Result {
 		return this.document["stdout_truncated"] === true || this.document["stderr_truncated"] === true;
 	}
 
-	/** Findings that block, things that were refused at run time, promises that were not kept. */
-	get securityViolations(): readonly SecurityViolation[] {
-		const found = this.findings.filter((row) => row.severity === "CRITICAL");
-		const broken = this.evidence.filter((row) => !row.kept);
-		return [
-			...found.map((row) => ({ kind: "finding" as const, what: row.name, why: row.message, fix: row.remedy })),
-			...this.denied.map((row) => ({ kind: "denied" as const, what: row.what, why: row.why, fix: row.fix })),
-			...broken.map((row) => ({
-				kind: "evidence" as const, what: row.check, why: `declared ${row.declared}, enforced ${row.enforced}`, fix: null,
-			})),
-		];
+	/** The findings that block (CRITICAL) or warn (HIGH). */
+	get securityViolations(): readonly Finding[] {
+		return this.findings.filter((row) => row.severity === "CRITICAL" || row.severity === "HIGH");
 	}
 
 	/** What to do about a verdict that is not ok, if that is known. */

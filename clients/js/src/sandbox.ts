@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A place to run things in: options that hold for every run, and files that last from one to the next. */
 /// <reference lib="esnext.disposable" preserve="true" />
+import { setMaxListeners } from "node:events";
 import { readFile } from "node:fs/promises";
-import { CommandFailed, ProtocolError, UsageError } from "./errors.js";
+import { ClosedError, CommandError, TransportError, UsageError } from "./errors.js";
 import { parseLine, type RunEvent } from "./events.js";
 import { type Files, MemoryFiles, WorkspaceFiles } from "./files.js";
 import * as host from "./host.js";
@@ -21,9 +22,9 @@ export class Sandbox {
 	readonly files: Files;
 	readonly #options: SandboxOptions;
 	readonly #memory: MemoryFiles | null;
-	readonly #closing = new AbortController();
 	readonly #running = new Set<Running>();
 	#last: Result | null = null;
+	#closed: ClosedError | null = null;
 
 	constructor(options: SandboxOptions = {}) {
 		refuseUnknown(options);
@@ -107,7 +108,7 @@ export class Sandbox {
 
 	/** Ends what still runs, and waits for that. */
 	async close(): Promise<void> {
-		this.#closing.abort(new UsageError("the sandbox is closed"));
+		this.#closed ??= new ClosedError("the sandbox is closed", "make another one");
 		await Promise.all([...this.#running].map((running) => running.stop()));
 	}
 
@@ -118,7 +119,7 @@ export class Sandbox {
 	#id(run?: Result | string): string {
 		if (this.#memory) throw new UsageError("this sandbox has no workspace", "its files are in memory: see files.list() and files.download()");
 		const id = typeof run === "string" ? run : (run ?? this.#last)?.id;
-		if (!id) throw new CommandFailed("nothing was run here yet");
+		if (!id) throw new CommandError("nothing was run here yet");
 		return id;
 	}
 
@@ -129,29 +130,32 @@ export class Sandbox {
 
 	async #result(work: Work, options: RunOptions): Promise<Result> {
 		for await (const event of this.#events(work, options, false)) if (event.event === "result") return event.result;
-		throw new ProtocolError("brig ended without a result");
+		throw new TransportError("brig ended without a result");
 	}
 
 	async *#events(work: Work, options: RunOptions, isEvents: boolean): AsyncGenerator<RunEvent, void, undefined> {
 		refuseUnknown(options);
-		const signals = [this.#closing.signal, options.signal].filter((signal) => signal !== undefined);
-		const check = () => signals.forEach((signal) => signal.throwIfAborted());
+		const { signal } = options;
+		const check = () => {
+			if (this.#closed) throw this.#closed;
+			signal?.throwIfAborted();
+		};
 		check();
-		const merged = { ...this.#options, ...defined(options) };
-		const job = await prepare(work, merged, this.#memory, isEvents ? "--events" : "--json");
+		const job = await prepare(work, { ...this.#options, ...defined(options) }, this.#memory, isEvents ? "--events" : "--json");
 		try {
 			check();
 			const running = new Running(job.launch);
 			this.#running.add(running);
 			const stop = () => void running.stop();
-			signals.forEach((signal) => signal.addEventListener("abort", stop));
+			if (signal) setMaxListeners(0, signal); // one signal may end any number of runs
+			signal?.addEventListener("abort", stop);
 			try {
 				yield* this.#read(running, job, isEvents, check);
 			} catch (error) {
 				check();
 				throw error;
 			} finally {
-				signals.forEach((signal) => signal.removeEventListener("abort", stop));
+				signal?.removeEventListener("abort", stop);
 				await running.stop();
 				this.#running.delete(running);
 			}

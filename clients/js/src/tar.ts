@@ -4,7 +4,7 @@
  * names of GNU tar.  Links, devices and everything else is an error, and so is a name that leads out of the folder: contents and names
  * were chosen by the program that left them.
  */
-import { ProtocolError, UsageError } from "./errors.js";
+import { TransportError, UsageError } from "./errors.js";
 import { cleanPath, decodeName, encodeName } from "./names.js";
 
 const BLOCK = 512;
@@ -92,8 +92,8 @@ export function packTar(entries: Iterable<TarEntry>): Uint8Array {
 	return concat(pieces);
 }
 
-function broken(why: string): ProtocolError {
-	return new ProtocolError(`the archive of the program's files cannot be read: ${why}`);
+function broken(why: string): TransportError {
+	return new TransportError(`the archive of the program's files cannot be read: ${why}`);
 }
 
 function field(header: Uint8Array, from: number, length: number): Uint8Array {
