@@ -16,7 +16,10 @@ test("run.ok: a program's output, usage and evidence are in the result", async (
 	assert.deepEqual([result.stdout, result.stderr, result.exitCode, result.signal], ["42\n", "err\n", 0, null]);
 	assert.match(result.id, /^[a-z0-9]{16}$/);
 	assert.ok(result.usage.wallMs >= 0 && result.usage.outputBytes === 7);
-	assert.ok(result.evidence.length > 10 && result.evidence.every((row) => row.kept));
+	assert.ok(result.evidence.length > 10);
+	// An ordinary user may lack some protections, which the suite allows by name.
+	const missing = new Set(result.degraded.map((row) => row.protection));
+	assert.deepEqual(result.evidence.filter((row) => !row.kept && !missing.has(row.check)), []);
 	assert.equal(result.raiseForVerdict(), result);
 	assert.equal(result.remedy, null);
 	assert.deepEqual(JSON.parse(JSON.stringify(result)), result.document);

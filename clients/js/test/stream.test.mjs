@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, and runs that are given up.
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { Sandbox } from "brig";
@@ -10,13 +10,25 @@ import { CALM, folder, until } from "./bed.mjs";
 
 const FOREVER = "import time\nprint('up', flush=True)\nwhile True: time.sleep(0.05)";
 
-function cells() {
-	const { BRIG_BIN, ...env } = process.env;
-	const done = spawnSync(BRIG_BIN, ["ps", "--json"], { env });
-	return JSON.parse(done.stdout.toString()).cells;
+let count = 0;
+
+/** A word that no other process has among its arguments. */
+const mark = () => `marked-${process.pid}-${++count}`;
+
+/** The processes with this word among their arguments, as far as `isWanted` wants their program: brigs, and what they run. */
+function marked(word, isWanted = () => true) {
+	return readdirSync("/proc").filter((name) => {
+		try {
+			const words = /^\d+$/.test(name) ? readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0") : [];
+			return words.includes(word) && isWanted(words[0]);
+		} catch {
+			return false; // it has ended meanwhile
+		}
+	});
 }
 
-const isGone = (id) => until(() => !JSON.stringify(cells()).includes(id), `the end of cell ${id}`);
+const isProgram = (path) => /python/.test(path);
+const isGone = (word) => until(() => marked(word).length === 0, `the end of ${word}`);
 
 test("stream.order: events come in order, the pieces are the output, the result is last", async () => {
 	const code = `import sys, time
@@ -35,7 +47,7 @@ print('e', file=sys.stderr)`;
 	assert.equal(events[0].id, result.id);
 	assert.deepEqual(Uint8Array.from(Buffer.concat(pieces)), result.stdoutBytes);
 	assert.ok(names.indexOf("stdout") < names.lastIndexOf("stdout"), "more than one piece");
-	assert.equal(events.find((row) => row.event === "stderr").data, "e\n");
+	assert.equal(events.filter((row) => row.event === "stderr").map((row) => row.data).join(""), "e\n");
 });
 
 test("stream.blocked: findings come, a start does not", async () => {
@@ -67,12 +79,14 @@ test("stream.slow: a slow reader slows the program instead of filling memory", a
 
 test("stream.break: leaving the loop ends the run before the loop is left", async () => {
 	const sandbox = new Sandbox({ ...CALM, files: { keep: "1" } });
-	let id;
-	for await (const event of sandbox.stream(FOREVER)) {
-		if (event.event === "started") id = event.id;
-		if (event.event === "stdout") break;
+	const word = mark();
+	for await (const event of sandbox.stream(FOREVER, { args: [word] })) {
+		if (event.event !== "stdout") continue;
+		assert.ok(marked(word, isProgram).length > 0, "it runs");
+		break;
 	}
-	assert.ok(!JSON.stringify(cells()).includes(id), "the cell is gone");
+	assert.deepEqual(marked(word, isProgram), [], "the program is gone");
+	await isGone(word);
 	assert.equal(await sandbox.files.readText("keep"), "1");
 	assert.equal((await sandbox.run("print(1)")).stdout, "1\n", "the sandbox can be used again");
 });
@@ -81,14 +95,14 @@ test("cancel.signal: a signal rejects with its reason, and the cell is gone", as
 	const sandbox = new Sandbox(CALM);
 	const reason = new Error("enough");
 	const controller = new AbortController();
-	let id;
+	const word = mark();
 	await assert.rejects(async () => {
-		for await (const event of sandbox.stream(FOREVER, { signal: controller.signal })) {
-			if (event.event === "started") id = event.id;
+		for await (const event of sandbox.stream(FOREVER, { signal: controller.signal, args: [word] })) {
 			if (event.event === "stdout") controller.abort(reason);
 		}
 	}, (error) => error === reason);
-	assert.ok(!JSON.stringify(cells()).includes(id), "the cell is gone");
+	assert.deepEqual(marked(word, isProgram), [], "the program is gone");
+	await isGone(word);
 	await assert.rejects(sandbox.run("print(1)", { signal: controller.signal }), (error) => error === reason);
 	await assert.rejects(sandbox.run(FOREVER, { signal: AbortSignal.timeout(200) }), { name: "TimeoutError" });
 	const later = new AbortController();
@@ -99,13 +113,14 @@ test("cancel.signal: a signal rejects with its reason, and the cell is gone", as
 
 test("cancel.close: closing a sandbox ends its runs and refuses new ones", async () => {
 	const sandbox = new Sandbox(CALM);
-	const running = sandbox.stream(FOREVER);
+	const word = mark();
+	const running = sandbox.stream(FOREVER, { args: [word] });
 	const { value } = await running.next();
 	assert.equal(value.event, "started");
 	const rest = assert.rejects(async () => { for await (const event of running) void event; }, { name: "ClosedError" });
 	await sandbox.close();
 	await rest;
-	await isGone(value.id);
+	await isGone(word);
 	await assert.rejects(sandbox.run("1"), { name: "ClosedError" });
 	await sandbox[Symbol.asyncDispose]();
 });
@@ -120,18 +135,17 @@ test("cancel.stubborn: a brig that does not end at SIGTERM is killed after the g
 });
 
 test("left.kill: a Node.js that is killed leaves no cell", async () => {
+	const word = mark();
 	const script = `import { Sandbox } from "brig";
-		for await (const event of new Sandbox(${JSON.stringify(CALM)}).stream(${JSON.stringify(FOREVER)})) {
-			if (event.event === "started") console.log(event.id);
+		for await (const event of new Sandbox().stream(${JSON.stringify(FOREVER)}, { timeout: 120, args: [process.argv[1]] })) {
 			if (event.event === "stdout") console.log("up");
 		}`;
 	const cwd = new URL(".", import.meta.url);
-	const child = spawn(process.execPath, ["--input-type=module", "-e", script], { cwd, stdio: ["ignore", "pipe", "inherit"] });
+	const child = spawn(process.execPath, ["--input-type=module", "-e", script, word], { cwd, stdio: ["ignore", "pipe", "inherit"] });
 	let text = "";
 	child.stdout.setEncoding("utf8").on("data", (piece) => (text += piece));
 	await until(() => text.includes("up") || child.exitCode !== null, "the program");
-	const [id] = text.split("\n");
-	assert.ok(JSON.stringify(cells()).includes(id), "there is a cell");
+	assert.ok(marked(word, isProgram).length > 0, "it runs");
 	child.kill("SIGKILL");
-	await isGone(id);
+	await isGone(word);
 });
