@@ -10,7 +10,7 @@ import { BrigError, UsageError } from "./errors.js";
 import { cleanPath, decodeName, encodeName } from "./names.js";
 import type { Contents } from "./options.js";
 import type { Change, Result } from "./result.js";
-import { packTar, type TarEntry } from "./tar.js";
+import { packTar } from "./tar.js";
 
 /** A file that is not there. */
 export class FileMissing extends BrigError {}
@@ -140,12 +140,7 @@ export class MemoryFiles extends Files {
 
 	/** @internal All of them, for a run. */
 	archive(): Uint8Array {
-		return packTar(this.entries());
-	}
-
-	/** @internal */
-	entries(): TarEntry[] {
-		return [...this.#entries].map(([path, entry]) => ({ path, ...entry }));
+		return packTar([...this.#entries].map(([path, entry]) => ({ path, ...entry })));
 	}
 
 	/** @internal What a run changed; files of other runs that ended meanwhile stay. */

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** From what somebody wants to run to the command line and the channels of a brig that runs it. */
-import { type FileHandle, mkdir, mkdtemp, open, rm, unlink, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdtemp, open, rm, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { findBinary } from "./binary.js";
 import { UsageError } from "./errors.js";
 import type { MemoryFiles } from "./files.js";
-import { encodeName } from "./names.js";
 import { environment, type RunOptions, runWords, type SandboxOptions, type Work } from "./options.js";
 import { CODE_IN, FILES_IN, FILES_OUT, type Launch } from "./process.js";
 
@@ -19,8 +18,6 @@ export interface Job {
 	readonly receipt: string | null;
 	/** Files that go in and come out. */
 	readonly memory: MemoryFiles | null;
-	/** The project was made for this run only. */
-	readonly isPassing: boolean;
 	/** Takes away what was made for the run. */
 	release(): Promise<void>;
 }
@@ -90,23 +87,10 @@ function nameOf(work: Work): string {
 	return "command" in work ? "exec" : "test";
 }
 
-/** Tests run in a project; files that are in memory become one, for as long as the run takes. */
-async function writeProject(folder: string, memory: MemoryFiles): Promise<string> {
-	const project = join(folder, "project");
-	await mkdir(project);
-	for (const { path, data, mode } of memory.entries()) {
-		const place = Buffer.from(encodeName(join(project, path)));
-		await mkdir(Buffer.from(encodeName(data ? dirname(join(project, path)) : join(project, path))), { recursive: true });
-		if (data) await writeFile(place, data, { mode, flag: "wx" });
-	}
-	return project;
-}
-
 export async function prepare(work: Work, options: JobOptions, memory: MemoryFiles | null, format: string): Promise<Job> {
 	const binary = findBinary(options.binary);
 	const env = environment(options.network);
-	const isPassing = "test" in work && memory !== null;
-	const folder = options.receipt || isPassing ? await mkdtemp(join(tmpdir(), "brig-js-")) : null;
+	const folder = options.receipt ? await mkdtemp(join(tmpdir(), "brig-js-")) : null;
 	let codeFile: FileHandle | undefined;
 	const release = async () => {
 		await codeFile?.close();
@@ -115,20 +99,18 @@ export async function prepare(work: Work, options: JobOptions, memory: MemoryFil
 	try {
 		const channel = await channelOf(work, options);
 		codeFile = channel.codeFile;
-		const workspace = folder && isPassing ? await writeProject(folder, memory) : options.workspace;
-		const receipt = folder && options.receipt ? join(folder, "receipt.json") : null;
-		const carried = isPassing ? null : memory;
-		const takesFiles = carried !== null || (options.artifacts?.length ?? 0) > 0;
+		const receipt = folder ? join(folder, "receipt.json") : null;
+		const takesFiles = memory !== null || (options.artifacts?.length ?? 0) > 0;
 		const args = [
-			nameOf(work), format, ...runWords(workspace === undefined ? options : { ...options, workspace }),
+			nameOf(work), format, ...runWords(options),
 			...(receipt ? ["--receipt", receipt] : []),
-			...(carried ? ["--files", `fd:${FILES_IN}`] : []),
+			...(memory ? ["--files", `fd:${FILES_IN}`] : []),
 			...(takesFiles ? ["--out-tar", `fd:${FILES_OUT}`] : []),
 			...channel.words,
 		];
 		const { graceMs } = options;
-		const launch = { binary, args, env, stdin: channel.stdin, files: carried?.archive(), takesFiles, codeFd: codeFile?.fd, graceMs };
-		return { launch, receipt, memory: carried, isPassing, release };
+		const launch = { binary, args, env, stdin: channel.stdin, files: memory?.archive(), takesFiles, codeFd: codeFile?.fd, graceMs };
+		return { launch, receipt, memory, release };
 	} catch (error) {
 		await release();
 		throw error;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One brig as a child process.  Its standard output is read only as fast as somebody wants it, so a slow reader slows the program
- * instead of filling memory.  The other channels (files in, files out, its own words) are served at once, whatever the reader does.
+ * One brig as a child process.  Its standard output is read only as fast as somebody wants it, so nothing piles up here for a slow
+ * reader.  The other channels (files in, files out, its own words) are served at once, whatever the reader does.
  *
  * brig ends its run when we ask for it (SIGTERM) and also when nobody reads its output any more; so a Node.js that is
  * killed leaves nothing behind.

@@ -58,8 +58,8 @@ export class Sandbox {
 	}
 
 	/**
-	 * What happens, as it happens; the last event is the result. Whoever leaves the loop early cancels the run. A slow reader slows the
-	 * program down.
+	 * What happens, as it happens; the last event is the result. Whoever leaves the loop early cancels the run. For a slow reader the
+	 * lines wait in brig, not here.
 	 */
 	stream(work: string | Work, options: RunOptions = {}): AsyncGenerator<RunEvent, void, undefined> {
 		return this.#events(typeof work === "string" ? { code: work } : work, options, true);
@@ -188,9 +188,6 @@ export class Sandbox {
 		const receipt = job.receipt ? await readFile(job.receipt, "utf8").catch(() => null) : null;
 		const result = new Result(document, artifacts, receipt);
 		job.memory?.take(result.changes, contents);
-		if (job.isPassing && result.workspace?.state === "kept") {
-			await host.say(["workspace", "discard", result.id, ...this.#records()], this.#options);
-		}
 		this.#last = result;
 		return result;
 	}

@@ -2,9 +2,10 @@
 // Streams, and runs that are given up.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Sandbox } from "brig";
 import { CALM, folder, until } from "./bed.mjs";
 
@@ -66,7 +67,7 @@ test("stream.command: commands can be streamed too, with files", async () => {
 	assert.equal(await sandbox.files.readText("out.txt"), "made\n");
 });
 
-test("stream.slow: a slow reader slows the program instead of filling memory", async () => {
+test("stream.slow: a slow reader gets every byte", async () => {
 	const total = 8 << 20;
 	let seen = 0;
 	for await (const event of new Sandbox({ ...CALM, outputLimit: "9m" }).stream(`import sys\nfor n in range(8): sys.stdout.write('x' * ${1 << 20})`)) {
@@ -75,6 +76,21 @@ test("stream.slow: a slow reader slows the program instead of filling memory", a
 		if (seen < total / 4) await new Promise((done) => setImmediate(done));
 	}
 	assert.equal(seen, total);
+});
+
+test("stream.waits: what nobody has asked for is not read", async () => {
+	const place = folder();
+	const file = join(place, "brig");
+	const line = JSON.stringify({ event: "notice", text: "x".repeat(1000) });
+	writeFileSync(file, `#!/bin/sh\nyes '${line}' | head -n 20000\ntouch ${place}/all\n`, { mode: 0o755 });
+	const stream = new Sandbox({ binary: file }).stream("1");
+	await stream.next();
+	await sleep(500);
+	assert.ok(!existsSync(join(place, "all")), "20 MB were taken in");
+	let count = 1;
+	await assert.rejects(async () => { for await (const event of stream) count += event.event === "notice" ? 1 : 0; }, /without a result/);
+	assert.equal(count, 20000);
+	assert.ok(existsSync(join(place, "all")));
 });
 
 test("stream.break: leaving the loop ends the run before the loop is left", async () => {
