@@ -52,11 +52,11 @@ export abstract class Files {
 		const all = isTop(from);
 		const path = all ? "" : cleanPath(from);
 		const inside = (await this.list()).filter((file) => all || file.path.startsWith(`${path}/`));
-		if (inside.length === 0 && !all) return save(encodeName(to), await this.read(path), options);
+		if (inside.length === 0 && !all) return save(to, await this.read(path), options);
 		for (const file of inside) {
 			const rest = all ? file.path : file.path.slice(path.length + 1);
 			if (!options.dotFiles && rest.split("/").some((part) => part.startsWith("."))) continue;
-			await save(encodeName(`${to}/${rest}`), await this.read(file.path), options);
+			await save(`${to}/${rest}`, await this.read(file.path), options);
 		}
 	}
 }
@@ -66,9 +66,9 @@ function isTop(path: string): boolean {
 }
 
 /** Never through a link that lies at the place: a file is made, or replaced as a whole. */
-async function save(to: Uint8Array, data: Uint8Array, options: DownloadOptions): Promise<void> {
-	const place = Buffer.from(to);
-	await mkdir(dirname(place.toString("latin1")) === "." ? "." : Buffer.from(dirname(place.toString("latin1")), "latin1"), { recursive: true });
+async function save(to: string, data: Uint8Array, options: DownloadOptions): Promise<void> {
+	const place = Buffer.from(encodeName(to));
+	await mkdir(Buffer.from(encodeName(dirname(to))), { recursive: true });
 	if (options.overwrite) await rm(place, { force: true });
 	const file = await open(place, "wx", 0o644);
 	try {
@@ -105,7 +105,7 @@ export class MemoryFiles extends Files {
 			const above = parts.slice(0, count).join("/");
 			if (this.#entries.get(above)?.data) throw new UsageError(`${above} is a file: nothing can be below it`);
 		}
-		if (this.#below(name).length > 0) throw new UsageError(`${name} is a folder`);
+		if (this.#entries.get(name)?.data === null || this.#below(name).length > 0) throw new UsageError(`${name} is a folder`);
 		this.#entries.set(name, { data: bytes(contents), mode });
 	}
 
@@ -163,7 +163,7 @@ export class MemoryFiles extends Files {
 	}
 }
 
-/** What WorkspaceFiles needs of its sandbox. */
+/** What WorkspaceFiles needs of its sandbox.  Its commands are those that the strictest inspection allows. */
 export interface Shell {
 	exec(command: readonly string[], options: { stdin?: Uint8Array; apply?: boolean }): Promise<Result>;
 }
@@ -181,21 +181,23 @@ export class WorkspaceFiles extends Files {
 
 	/** Changes the project only if the sandbox has `apply: true`. */
 	async write(path: string, contents: Contents, options: { mode?: number } = {}): Promise<void> {
-		const mode = (options.mode ?? 0o644).toString(8);
-		await this.#change(['mkdir -p -- "$(dirname -- "$1")" && cat >"$1" && chmod "$2" -- "$1"', cleanPath(path), mode], bytes(contents));
+		const archive = packTar([{ path: cleanPath(path), data: bytes(contents), mode: options.mode ?? 0o644 }]);
+		await this.#change(["tar", "-xpf", "-"], archive);
 	}
 
 	async read(path: string): Promise<Uint8Array> {
-		const name = cleanPath(path);
-		const result = await this.#script(['[ -f "$1" ] || exit 66; cat -- "$1"', name], {});
-		if (result.exitCode === 66) throw new FileMissing(`no file ${JSON.stringify(path)} is in the workspace`, "files.list() tells which ones are");
+		const result = await this.#shell.exec(["cat", "--", cleanPath(path)], {});
+		if (result.verdict === "error" && /No such file|Not a directory|Is a directory/.test(result.stderr)) {
+			throw new FileMissing(`no file ${JSON.stringify(path)} is in the workspace`, "files.list() tells which ones are");
+		}
 		return result.raiseForVerdict().stdoutBytes;
 	}
 
 	async list(folder = "."): Promise<FileInfo[]> {
 		const start = isTop(folder) ? "." : `./${cleanPath(folder)}`;
-		const result = await this.#script(['find "$1" -name .git -prune -o -type f -printf "%s %p\\0"', start], {});
-		const rows = decodeName(result.raiseForVerdict().stdoutBytes).split("\0").slice(0, -1);
+		const words = ["find", start, "-name", ".git", "-prune", "-o", "-type", "f", "-printf", "%s %p\\0"];
+		const result = (await this.#shell.exec(words, {})).raiseForVerdict();
+		const rows = decodeName(result.stdoutBytes).split("\0").slice(0, -1);
 		const found = rows.map((row) => {
 			const space = row.indexOf(" ");
 			return { path: row.slice(space + "./".length + 1), size: Number(row.slice(0, space)) };
@@ -204,7 +206,7 @@ export class WorkspaceFiles extends Files {
 	}
 
 	async remove(path: string): Promise<void> {
-		await this.#change(['rm -r -- "$1"', cleanPath(path)], new Uint8Array());
+		await this.#change(["rm", "-r", "--", cleanPath(path)], new Uint8Array());
 	}
 
 	async #change(words: readonly string[], stdin: Uint8Array): Promise<void> {
@@ -214,10 +216,6 @@ export class WorkspaceFiles extends Files {
 				"make it with apply: true, or write the file by a run and apply() that",
 			);
 		}
-		(await this.#script(words, { stdin, apply: true })).raiseForVerdict();
-	}
-
-	#script([script, ...args]: readonly string[], options: { stdin?: Uint8Array; apply?: boolean }): Promise<Result> {
-		return this.#shell.exec(["sh", "-c", script ?? "", "sh", ...args], options);
+		(await this.#shell.exec(words, { stdin, apply: true })).raiseForVerdict();
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Questions about this host and its records.  The answers are brig's documents with brig's own names. */
 import { findBinary } from "./binary.js";
-import { CommandError } from "./errors.js";
+import { CommandError, UsageError } from "./errors.js";
 import { checkWords, environment, type HostOptions, type RunOptions } from "./options.js";
 import { command } from "./process.js";
 import { camelKeys, type Document, type Finding, type Severity } from "./result.js";
@@ -84,9 +84,15 @@ export async function history(options: HistoryOptions = {}): Promise<readonly Do
 	return document.executions;
 }
 
+/** The id of a run, its beginning, or "latest"; what could be taken for an option is refused. */
+export function runName(id: string): string {
+	if (!/^[a-z0-9]+$/.test(id)) throw new UsageError(`${JSON.stringify(id)} is not the id of a run`);
+	return id;
+}
+
 /** Everything about one execution (`brig show`). */
 export async function show(id: string, options: AskOptions = {}): Promise<Document> {
-	return (await ask(["show", ...words(options, { ...STATE, ...POLICY }), id], options)) as Document;
+	return (await ask(["show", ...words(options, { ...STATE, ...POLICY }), runName(id)], options)) as Document;
 }
 
 /** What this host can enforce, and the fix for what it cannot (`brig doctor`); `ok` says whether the policy can be kept. */

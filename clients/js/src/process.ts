@@ -89,6 +89,7 @@ export class Running {
 	#failure: BrigError | undefined;
 	#words = "";
 	#ended = false;
+	#stopped: Promise<void> | undefined;
 
 	constructor(launch: Launch) {
 		this.#graceMs = launch.graceMs ?? DEFAULT_GRACE_MS;
@@ -139,7 +140,13 @@ export class Running {
 	}
 
 	/** Ends it and waits until it is gone. */
-	async stop(): Promise<void> {
+	stop(): Promise<void> {
+		// Once only: brig takes a second signal for impatience.
+		this.#stopped ??= this.#terminate();
+		return this.#stopped;
+	}
+
+	async #terminate(): Promise<void> {
 		if (this.#ended) return;
 		this.#child.kill("SIGTERM");
 		await this.#gone();

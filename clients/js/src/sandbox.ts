@@ -120,7 +120,7 @@ export class Sandbox {
 		if (this.#memory) throw new UsageError("this sandbox has no workspace", "its files are in memory: see files.list() and files.download()");
 		const id = typeof run === "string" ? run : (run ?? this.#last)?.id;
 		if (!id) throw new CommandError("nothing was run here yet");
-		return id;
+		return host.runName(id);
 	}
 
 	#records(): string[] {

@@ -159,7 +159,11 @@ function entryOf(type: string, name: Uint8Array, mode: number, data: Uint8Array)
 	const path = decodeName(name);
 	if (type === "5" && /^[./]*$/.test(path) && !path.includes("..")) return null; // the folder itself
 	if (type !== "0" && type !== "\0" && type !== "5") throw broken(`${JSON.stringify(path)} is neither a file nor a folder`);
-	return { path: cleanPath(path), data: type === "5" ? null : data, mode: mode & 0o777 };
+	try {
+		return { path: cleanPath(path), data: type === "5" ? null : data, mode: mode & 0o777 };
+	} catch (error) {
+		throw broken((error as Error).message);
+	}
 }
 
 export function unpackTar(archive: Uint8Array): TarEntry[] {
