@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AsyncSandbox: the same as Sandbox, for asyncio.  Cancelling a task cancels its run, and waits until the cell is gone."""
+"""AsyncSandbox: the same as Sandbox, for asyncio.
+
+Cancelling a task cancels its run, and waits until the cell is gone.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from ._transport import AsyncRunning, Reply, Stdin
 
 
 class AsyncStream:
-    """The events of one run, as they come; see Stream.  Close it, or use it with `async with`, if it may be left early."""
+    """The events of one run, as they come; see Stream.
+
+    Close it, or use it with `async with`, if it may be left early.
+    """
 
     def __init__(self, box: Core, running: AsyncRunning, check: bool) -> None:
         self._box, self._running, self._check = box, running, check

@@ -154,16 +154,12 @@ def _last_line(text: str) -> str:
 
 
 def _describe(result: "Result") -> str:
-    words = result.reason
-    if not words and result.verdict == "error":
-        words = f"exit code {result.exit_code}"
-        last = _last_line(result.stderr)
-        words += f": {last}" if last else ""
-    if not words and result.verdict == "crash":
-        words = f"killed by {result.signal}"
-    text = f"{result.verdict}: {words}" if words else result.verdict
-    for finding in result.findings:
-        if finding.blocks:
-            text += f"\n  line {finding.line}: {finding.message} [{finding.rule}]"
+    text = f"{result.verdict}: {result.reason}" if result.reason else result.verdict
+    last = _last_line(result.stderr) if result.verdict == "error" else ""
+    if last:
+        text += f": {last}"
+    blocking = [f for f in result.findings if f.blocks]
+    if len(blocking) > 1:  # the reason names the first
+        text += "".join(f"\n  also line {f.line}: {f.message} [{f.rule}]" for f in blocking[1:])
     remedy = remedy_of(result)
     return f"{text}\n  what would help: {remedy}" if remedy else text

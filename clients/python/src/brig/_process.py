@@ -14,6 +14,7 @@ seconds later is killed, and the kernel takes the cell with it.
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import logging
 import os
@@ -50,6 +51,9 @@ class _Descriptors:
 
     def make(self, data: Optional[bytes] = None) -> int:
         fd = os.memfd_create("brig", os.MFD_CLOEXEC)
+        if fd <= 2:  # a daemon without standard streams: these numbers have a meaning in the child
+            low, fd = fd, fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+            os.close(low)
         self._all.append(fd)
         if data:
             _write_all(fd, data)
@@ -76,7 +80,8 @@ def _write_all(fd: int, data: bytes) -> None:
 def _read_whole(fd: Optional[int]) -> bytes:
     if fd is None:
         return b""
-    pieces, at = [], 0
+    pieces: List[bytes] = []
+    at = 0
     while True:
         piece = os.pread(fd, 1 << 24, at)
         if not piece:

@@ -54,11 +54,17 @@ class Finding:
 
     @staticmethod
     def of(row: Json) -> "Finding":
-        words = {
-            k: str(row.get(k) or "") for k in ("rule", "severity", "message", "remedy", "name")
-        }
-        numbers = {k: int(row.get(k) or 0) for k in ("line", "column", "end_line", "end_column")}
-        return Finding(**words, **numbers)
+        return Finding(
+            rule=str(row.get("rule") or ""),
+            severity=str(row.get("severity") or ""),
+            message=str(row.get("message") or ""),
+            remedy=str(row.get("remedy") or ""),
+            line=int(row.get("line") or 0),
+            column=int(row.get("column") or 0),
+            end_line=int(row.get("end_line") or 0),
+            end_column=int(row.get("end_column") or 0),
+            name=str(row.get("name") or ""),
+        )
 
     @property
     def blocks(self) -> bool:
@@ -114,11 +120,15 @@ class NetworkUse:
 
     @staticmethod
     def of(row: Json) -> "NetworkUse":
-        numbers = {
-            k: int(row.get(k) or 0) for k in ("port", "count", "sent_bytes", "received_bytes")
-        }
-        words = {k: str(row.get(k) or "") for k in ("host", "reason")}
-        return NetworkUse(allowed=bool(row.get("allowed")), **words, **numbers)
+        return NetworkUse(
+            host=str(row.get("host") or ""),
+            port=int(row.get("port") or 0),
+            allowed=bool(row.get("allowed")),
+            reason=str(row.get("reason") or ""),
+            count=int(row.get("count") or 0),
+            sent_bytes=int(row.get("sent_bytes") or 0),
+            received_bytes=int(row.get("received_bytes") or 0),
+        )
 
 
 @dataclass(frozen=True)
