@@ -238,6 +238,8 @@ int root_write_etc(struct cell_build *b)
 		{ "group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n" },
 		{ "hosts", "127.0.0.1 localhost cell\n::1 localhost cell\n" },
 		{ "hostname", "cell\n" },
+		/* Debian's Matplotlib has its defaults below /usr, and does not start without a file of this name. */
+		{ "matplotlibrc", "# the defaults hold\n" },
 	};
 	AUTO_FD etc = FD_NONE;
 	int rc = 0;
