@@ -333,11 +333,14 @@ static void warn_of_unmatched(struct stage *s, const bool *matched)
 {
 	const struct brig_request *req = s->work->req;
 
-	for (size_t i = 0; i < req->n_artifacts; i++)
-		if (!matched[i] && str_eq(req->artifacts[i], "**"))
-			result_warn(s->result, "the program left no files");
-		else if (!matched[i])
+	for (size_t i = 0; i < req->n_artifacts; i++) {
+		if (matched[i])
+			continue;
+		if (!str_eq(req->artifacts[i], "**"))
 			result_warn(s->result, "the program left no file that matches '%.200s'", req->artifacts[i]);
+		else if (!req->out_fd) /* a program that reads an archive of everything sees for itself that it is empty */
+			result_warn(s->result, "the program left no files");
+	}
 }
 
 static void note_one(void *arg, const char *path, uint64_t size)
