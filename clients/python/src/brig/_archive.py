@@ -8,7 +8,7 @@ relative paths are left out.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Dict, Iterable, Mapping, NamedTuple, Tuple
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, NamedTuple, Tuple
 
 from ._errors import UsageError
 
@@ -23,6 +23,15 @@ class Entry(NamedTuple):
 
     data: bytes
     executable: bool = False
+
+
+class Changes(NamedTuple):
+    """What a program did to files: those that are there now, folders, other things (links ...), and what is gone."""
+
+    files: Dict[str, Entry]
+    folders: List[str]
+    others: List[str]
+    gone: List[str]
 
 
 def clean_path(path: str) -> str:

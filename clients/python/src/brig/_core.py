@@ -206,7 +206,7 @@ class Core:
     def _finish(self, reply: Reply, check: bool) -> Result:
         result = Result(reply.document, FetchedFiles(reply.files), reply.receipt)
         if self._memory is not None and (reply.files or result.changes):
-            missed = self._memory.merge(*merged_changes(result))
+            missed = self._memory.merge(merged_changes(result))
             result._remarks += [
                 f"{path} is not there for later runs: the sandbox is full" for path in missed
             ]

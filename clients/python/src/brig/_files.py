@@ -18,7 +18,7 @@ import stat
 import threading
 from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
 
-from ._archive import Entry, clean_path, pack
+from ._archive import Changes, Entry, clean_path, pack
 from ._errors import BrigError, UsageError
 
 logger = logging.getLogger("brig")
@@ -333,22 +333,24 @@ class MemoryFiles(Files):
                 self._packed = pack(self._files, self._folders)
             return self._packed
 
-    def merge(
-        self, files: Dict[str, Entry], folders: Iterable[str], gone: Iterable[str]
-    ) -> "List[str]":
+    def merge(self, changes: Changes) -> "List[str]":
         """Takes over what a program did; returns the paths of what did not fit."""
         missed = []
         with self._lock:
-            for path in gone:
+            for path in changes.gone:
                 self._drop(path)
-            for path, entry in files.items():
+            for path in (*changes.folders, *changes.others):
+                if path in self._files:  # something else is in the file's place
+                    self._drop(path)
+            for path, entry in changes.files.items():
                 try:
                     self._put(path, entry)
                 except UsageError as e:
                     logger.warning("not kept for later runs: %s", e)
                     missed.append(path)
-            self._folders.update(path for path in folders if path not in self._files)
-            self._packed = None if files or folders or gone else self._packed
+            self._folders.update(path for path in changes.folders if path not in self._files)
+            if changes.folders:
+                self._packed = None
         return missed
 
 

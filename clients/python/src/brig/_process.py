@@ -164,7 +164,8 @@ class _Plan:
             return ["--shell", request.shell]
         if request.kind == "exec":
             return ["--", *request.command]
-        return ["--", *request.args] if request.args else []
+        # A path is no option, whatever it begins with.
+        return [f"./{path}" if path.startswith("-") else path for path in request.args]
 
 
 def _spawn(

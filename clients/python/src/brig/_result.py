@@ -12,9 +12,9 @@ import html
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional
 
-from ._archive import Entry, unpack
+from ._archive import Changes, Entry, unpack
 from ._errors import UsageError, error_of, remedy_of
 
 Json = Mapping[str, Any]
@@ -608,8 +608,12 @@ class Check:
         return self.ok
 
 
-def merged_changes(result: Result) -> Tuple[Dict[str, Entry], List[str], List[str]]:
-    """What a run did to files in memory: files that are there now, folders that were made, paths that are gone."""
-    folders = [c.path for c in result.changes if c.type == "directory" and c.change != "deleted"]
-    gone = [c.path for c in result.changes if c.change == "deleted"]
-    return result._files.entries, folders, gone
+def merged_changes(result: Result) -> Changes:
+    """What a run did to files in memory."""
+    there = [c for c in result.changes if c.change != "deleted"]
+    return Changes(
+        files=result._files.entries,
+        folders=[c.path for c in there if c.type == "directory"],
+        others=[c.path for c in there if c.type not in ("file", "directory")],
+        gone=[c.path for c in result.changes if c.change == "deleted"],
+    )
