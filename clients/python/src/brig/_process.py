@@ -323,12 +323,20 @@ class Lines:
             return []
         *lines, rest = (b"".join(self._rest) + data).split(b"\n")
         self._rest = [rest] if rest else []
-        return [json.loads(line) for line in lines if line.strip()]
+        return [_object(line) for line in lines if line.strip()]
 
     def end(self) -> List[Dict[str, Any]]:
         """The last line, if nothing ends it."""
         rest = b"".join(self._rest).strip()
-        return [json.loads(rest)] if rest else []
+        return [_object(rest)] if rest else []
+
+
+def _object(line: bytes) -> Dict[str, Any]:
+    """ValueError if it is none: whoever wrote it is no brig, or was killed meanwhile."""
+    value = json.loads(line)
+    if not isinstance(value, dict):
+        raise ValueError("no object")
+    return value
 
 
 # ---- streams ----
@@ -358,6 +366,10 @@ class ProcessRunning:
                 raise child.no_result()
             yield checked(child.reply(reply), child.process.returncode)
             child.release()
+        except ValueError:
+            child.process.kill()
+            child.process.wait()
+            raise child.no_result() from None
         finally:
             child.abort()
 

@@ -54,7 +54,8 @@ class _AsyncPipe:
             return
         except OSError as e:
             self.error, self.eof = e, True
-        except ValueError:  # no JSON: it was killed while it wrote
+        except ValueError:
+            self._child.process.kill()
             self.eof = True
         if self.eof or len(self.ready) >= _AHEAD:
             self.unwatch()

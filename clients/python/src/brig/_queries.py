@@ -7,7 +7,7 @@ import json
 import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from ._errors import CommandError, UsageError
+from ._errors import CommandError
 from ._options import Options, Pairs, Policy, flat
 from ._process import ProcessTransport
 from ._transport import Answer, Question, Transport
@@ -16,15 +16,13 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def answer_text(answer: Answer, statuses: Sequence[int] = (0,)) -> str:
-    """What it printed; UsageError or CommandError, with brig's own words, if it failed."""
+    """What it printed; CommandError, with brig's own words, if it failed."""
     if answer.status not in statuses:
         said = answer.stderr or answer.stdout.decode("utf-8", "replace").strip()
         said = "\n".join(
             line[len("brig: ") :] if line.startswith("brig: ") else line
             for line in said.splitlines()
         )
-        if answer.status == 2:
-            raise UsageError(said)
         raise CommandError(said or f"brig ended with status {answer.status}", answer.status)
     return answer.stdout.decode("utf-8", "replace")
 
