@@ -107,8 +107,11 @@ def test_arguments_that_are_too_many(box):
 
 
 def test_wrong_use_raises(box):
+    request = Request(kind="run", code=b"", options=[("--no-such-option", None)])
     with pytest.raises(brig.UsageError):
-        box._transport.run(Request(kind="run", code=b"", options=[("--no-such-option", None)]))
+        box._transport.run(request)
+    with pytest.raises(brig.UsageError, match="no-such-option"):
+        list(box._transport.stream(request))
 
 
 def test_program_sees_no_descriptor_of_ours(box):

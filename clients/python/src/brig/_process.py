@@ -356,7 +356,7 @@ class ProcessRunning:
                 data = os.read(child.fd, CHUNK)
                 if not data:
                     break
-                for line in lines.feed(data):
+                for line in self._feed(lines, data):
                     if line.get("event") == "result":
                         reply = line["result"]
                     else:
@@ -366,12 +366,16 @@ class ProcessRunning:
                 raise child.no_result()
             yield checked(child.reply(reply), child.process.returncode)
             child.release()
-        except ValueError:
-            child.process.kill()
-            child.process.wait()
-            raise child.no_result() from None
         finally:
             child.abort()
+
+    def _feed(self, lines: Lines, data: bytes) -> List[Dict[str, Any]]:
+        try:
+            return lines.feed(data)
+        except ValueError:
+            self._child.process.kill()
+            self._child.process.wait()
+            raise self._child.no_result() from None
 
     def cancel(self) -> None:
         """brig ends the program; the stream goes on to its result, whose verdict is `cancelled`."""
