@@ -27,8 +27,11 @@ def in_loop(work):
 
 async def up(word):
     """The program with that argument runs."""
-    while not processes_with(word):
+    for _ in range(PATIENCE * 50):
+        if processes_with(word):
+            return
         await asyncio.sleep(0.02)
+    raise AssertionError(f"{word} never ran")
 
 
 @pytest.mark.backends
