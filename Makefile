@@ -10,7 +10,7 @@ MESON        := meson
 NINJA        := ninja
 
 .DEFAULT_GOAL := all
-.PHONY: all demo js test test-v2 bench lint format asan fuzz docs install uninstall clean help
+.PHONY: all demo python js test test-v2 bench lint format asan fuzz docs install uninstall clean help
 
 all: ## build/brig (the default)
 	@tools/bootstrap --check build
@@ -21,12 +21,17 @@ demo: ## install what is missing, build, run a few programs in cells
 	@tools/build $(BUILD)
 	@tools/demo $(BUILD)/brig
 
+python: ## build/python: the Python package as a wheel with brig in it, and as a source archive
+	@tools/bootstrap build python
+	@tools/build $(BUILD)
+	@tools/build-python $(BUILD)
+
 js: ## the JavaScript package: build/js/brig-VERSION.tgz
 	@tools/bootstrap js
 	@clients/js/pack $(BUILD)
 
 test: ## install what is missing, build, run every test suite
-	@tools/bootstrap build demo runtimes test engines
+	@tools/bootstrap build demo runtimes test engines python
 	@tools/build $(BUILD)
 	@tests/run --build $(BUILD)
 

@@ -30,6 +30,7 @@ class Tap:
         for line in text.splitlines():
             print(f"#   {line}")
 
+    @pytest.hookimpl(trylast=True)  # marks have been looked at
     def pytest_collection_modifyitems(self, config, items):
         if CASES:
             chosen = [item for item in items if ident(item.nodeid) in CASES]

@@ -76,18 +76,33 @@ def wait_until(condition, seconds=PATIENCE):
     return False
 
 
-def processes_with(word):
-    """Pids of processes that have the word among their arguments."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                words = f.read().split(b"\0")
-        except OSError:
-            continue
-        if word.encode() in words and int(pid) != os.getpid():
-            found.append(int(pid))
-    return found
+def word(name):
+    """Something to recognise processes of this run of the suite by; others may run at the same time."""
+    return f"{name}-{os.getpid()}"
+
+
+def seconds(number):
+    """A minute that sleep(1) understands, and nobody else's."""
+    return f"61.{os.getpid():08d}{number}"
+
+
+def asleep(text):
+    """Pids of sleep(1) with that argument: the program of a cell, not the brig that was asked for it."""
+    return [pid for pid in processes_with(text) if b"sleep" in _words(pid)[0]]
+
+
+def _words(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read().split(b"\0")
+    except OSError:
+        return [b""]
+
+
+def processes_with(text):
+    """Pids of processes that have the text among their arguments."""
+    pids = map(int, filter(str.isdigit, os.listdir("/proc")))
+    return [pid for pid in pids if pid != os.getpid() and text.encode() in _words(pid)]
 
 
 def descriptors():

@@ -7,7 +7,16 @@ import threading
 import pytest
 
 import brig
-from conftest import PATIENCE, children, descriptors, processes_with, wait_until
+from conftest import (
+    PATIENCE,
+    asleep,
+    children,
+    descriptors,
+    processes_with,
+    seconds,
+    wait_until,
+    word,
+)
 
 FOREVER = "import os, time; os.write(1, b'up\\n'); time.sleep(61)"
 
@@ -25,13 +34,13 @@ def in_loop(work):
     return outcome
 
 
-async def up(word):
-    """The program with that argument runs."""
+async def up(text):
+    """sleep(1) with that argument runs."""
     for _ in range(PATIENCE * 50):
-        if processes_with(word):
+        if asleep(text):
             return
         await asyncio.sleep(0.02)
-    raise AssertionError(f"{word} never ran")
+    raise AssertionError(f"{text} never ran")
 
 
 @pytest.mark.backends
@@ -101,12 +110,12 @@ def test_fifty_at_once():
 @pytest.mark.backends
 def test_cancelling_a_task_ends_the_program():
     async def work(box):
-        task = asyncio.ensure_future(box.exec(["sleep", "61.0011"]))
-        await up("61.0011")
+        task = asyncio.ensure_future(box.exec(["sleep", seconds("0011")]))
+        await up(seconds("0011"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return processes_with("61.0011")
+        return processes_with(seconds("0011"))
 
     assert in_loop(work) == []
 
@@ -114,8 +123,8 @@ def test_cancelling_a_task_ends_the_program():
 def test_wait_for_cancels():
     async def work(box):
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(box.exec(["sleep", "61.0012"]), 1)
-        return processes_with("61.0012")
+            await asyncio.wait_for(box.exec(["sleep", seconds("0012")]), 1)
+        return processes_with(seconds("0012"))
 
     assert in_loop(work) == []
 
@@ -124,28 +133,31 @@ def test_cancelling_twice():
     """The second cancellation does not wait, and the end goes on by itself."""
 
     async def work(box):
-        task = asyncio.ensure_future(box.exec(["sleep", "61.0013"]))
-        await up("61.0013")
+        task = asyncio.ensure_future(box.exec(["sleep", seconds("0013")]))
+        await up(seconds("0013"))
         task.cancel()
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        while processes_with("61.0013") or children():
+        for _ in range(PATIENCE * 50):
+            if not processes_with(seconds("0013")) and not children():
+                return
             await asyncio.sleep(0.02)
+        raise AssertionError("it goes on")
 
     in_loop(work)
 
 
 def test_cancelling_many_at_once():
     async def work(box):
-        tasks = [asyncio.ensure_future(box.exec(["sleep", "61.0014"])) for _ in range(8)]
-        await up("61.0014")
+        tasks = [asyncio.ensure_future(box.exec(["sleep", seconds("0014")])) for _ in range(8)]
+        await up(seconds("0014"))
         for task in tasks:
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(isinstance(e, asyncio.CancelledError) for e in ended)
-        return processes_with("61.0014")
+        return processes_with(seconds("0014"))
 
     assert in_loop(work) == []
 
@@ -154,18 +166,18 @@ def test_brig_that_does_not_listen_is_killed(fake_brig, monkeypatch):
     from brig import _process_async
 
     monkeypatch.setattr(_process_async, "GRACE", 0.3)
-    transport = fake_brig("trap '' TERM\nexec sleep 62.0015\n")
+    transport = fake_brig(f"trap '' TERM\nexec sleep {seconds('0015')}\n")
 
     async def work():
         box = brig.AsyncSandbox(transport=transport)
         task = asyncio.ensure_future(box.run("pass"))
-        await up("62.0015")
+        await up(seconds("0015"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(work())
-    assert processes_with("62.0015") == [] and children() == []
+    assert processes_with(seconds("0015")) == [] and children() == []
 
 
 @pytest.mark.backends
@@ -179,11 +191,11 @@ def test_stream():
 
 def test_stream_is_left_early():
     async def work(box):
-        async with box.stream(FOREVER, args=["async-left"]) as stream:
+        async with box.stream(FOREVER, args=[word("async-left")]) as stream:
             async for event in stream:
                 if isinstance(event, brig.OutputEvent):
                     break
-        return processes_with("async-left")
+        return processes_with(word("async-left"))
 
     assert in_loop(work) == []
 
@@ -223,12 +235,12 @@ def test_stream_of_a_command_and_wait():
 def test_closing_the_sandbox_cancels_streams():
     async def work():
         box = brig.AsyncSandbox()
-        stream = box.stream(FOREVER, args=["async-closed"])
+        stream = box.stream(FOREVER, args=[word("async-closed")])
         async for event in stream:
             if isinstance(event, brig.OutputEvent):
                 break
         await box.close()
-        assert not processes_with("async-closed")
+        assert not processes_with(word("async-closed"))
         with pytest.raises(brig.ClosedError):
             await box.run("pass")
 
@@ -249,8 +261,8 @@ def test_loop_that_ends_early():
     """A loop that is closed with a run under way cancels that run."""
 
     async def work():
-        asyncio.ensure_future(brig.AsyncSandbox().exec(["sleep", "61.0016"]))
-        await up("61.0016")
+        asyncio.ensure_future(brig.AsyncSandbox().exec(["sleep", seconds("0016")]))
+        await up(seconds("0016"))
 
     asyncio.run(work())
-    assert wait_until(lambda: not processes_with("61.0016"))
+    assert wait_until(lambda: not processes_with(seconds("0016")))

@@ -14,7 +14,16 @@ import pytest
 import brig
 from brig import _binary, _process
 from brig._transport import Request
-from conftest import PATIENCE, children, descriptors, processes_with, python_script, wait_until
+from conftest import (
+    PATIENCE,
+    asleep,
+    children,
+    descriptors,
+    processes_with,
+    python_script,
+    seconds,
+    wait_until,
+)
 
 RUNS = int(os.environ.get("BRIG_TEST_RUNS", "60"))
 
@@ -180,12 +189,12 @@ def test_broken_stream(fake_brig):
 def test_stream_of_noise(fake_brig):
     """Whoever prints no JSON is not waited for."""
     before = descriptors(), children()
-    with brig.Sandbox(transport=fake_brig("echo noise; exec sleep 62.0023")) as box:
+    with brig.Sandbox(transport=fake_brig("echo noise; exec sleep " + seconds("0023"))) as box:
         with pytest.raises(brig.TransportError):
             box.stream("pass").wait()
         with pytest.raises(brig.TransportError):
             asyncio.run(brig.AsyncSandbox(transport=box._transport).run("pass"))
-    assert processes_with("62.0023") == [] and (descriptors(), children()) == before
+    assert processes_with(seconds("0023")) == [] and (descriptors(), children()) == before
 
 
 def test_events_of_a_newer_brig(fake_brig):
@@ -198,35 +207,35 @@ def test_events_of_a_newer_brig(fake_brig):
     assert first.kind == "weather" and first.raw["sun"] is True and last.result.ok
 
 
-def test_interrupted(monkeypatch):
+def test_interrupted():
     """Ctrl-C in the middle of a run ends the program before the exception goes on."""
     box = brig.Sandbox(timeout=PATIENCE)
     main = threading.main_thread().ident
 
     def interrupt():
-        wait_until(lambda: processes_with("61.0021"))
+        wait_until(lambda: asleep(seconds("0021")))
         signal.pthread_kill(main, signal.SIGINT)
 
+    before = descriptors(), children()
     helper = threading.Thread(target=interrupt)
     helper.start()
-    before = descriptors(), children()
     with pytest.raises(KeyboardInterrupt):
-        box.exec(["sleep", "61.0021"])
+        box.exec(["sleep", seconds("0021")])
     helper.join()
-    assert processes_with("61.0021") == [] and (descriptors(), children()) == before
+    assert processes_with(seconds("0021")) == [] and (descriptors(), children()) == before
 
 
 def test_interrupted_when_brig_does_not_listen(fake_brig, monkeypatch):
     monkeypatch.setattr(_process, "GRACE", 0.3)
     child = _process.Child(
-        fake_brig("trap '' TERM\nexec sleep 62.0022\n").binary,
+        fake_brig(f"trap '' TERM\nexec sleep {seconds('0022')}\n").binary,
         Request("run"),
         "--json",
     )
-    assert wait_until(lambda: processes_with("62.0022"))
+    assert wait_until(lambda: asleep(seconds("0022")))
     child.abort()
     child.abort()
-    assert processes_with("62.0022") == [] and children() == []
+    assert processes_with(seconds("0022")) == [] and children() == []
 
 
 # ---- nothing is left ----
@@ -263,28 +272,28 @@ def test_refused_runs_leak_nothing(box):
 
 KILLED = "import brig\n" "box = brig.Sandbox(timeout=120)\n" "print('up', flush=True)\n" "{}\n"
 WAYS = {
-    "run": "box.exec(['sleep', '61.0031'])",
-    "stream": "list(box.stream_exec(['sleep', '61.0031']))",
-    "async": "import asyncio; asyncio.run(brig.AsyncSandbox(timeout=120).exec(['sleep', '61.0031']))",
+    "run": "box.exec(['sleep', 'SECONDS'])",
+    "stream": "list(box.stream_exec(['sleep', 'SECONDS']))",
+    "async": "import asyncio; asyncio.run(brig.AsyncSandbox(timeout=120).exec(['sleep', 'SECONDS']))",
 }
 
 
 @pytest.mark.backends
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_killed_python_leaves_no_cell(way):
-    child = python_script(KILLED.format(WAYS[way]))
+    child = python_script(KILLED.format(WAYS[way].replace("SECONDS", seconds("0031"))))
     try:
         assert child.stdout.readline() == b"up\n"
-        assert wait_until(lambda: processes_with("61.0031"))
+        assert wait_until(lambda: asleep(seconds("0031")))
     finally:
         child.kill()
         child.wait()
         child.stdout.close()
-    assert wait_until(lambda: not processes_with("61.0031"))
+    assert wait_until(lambda: not processes_with(seconds("0031")))
 
 
 def test_python_that_exits_leaves_no_cell():
-    script = KILLED.format("stream = box.stream_exec(['sleep', '61.0032'])\nnext(stream)")
-    child = python_script(script)
+    script = KILLED.format("stream = box.stream_exec(['sleep', 'SECONDS'])\nnext(stream)")
+    child = python_script(script.replace("SECONDS", seconds("0032")))
     child.communicate()
-    assert wait_until(lambda: not processes_with("61.0032"))
+    assert wait_until(lambda: not processes_with(seconds("0032")))
