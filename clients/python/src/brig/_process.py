@@ -434,7 +434,9 @@ class ProcessTransport:
     ) -> "Tuple[subprocess.Popen[bytes], int]":
         words = list(question.words)
         if question.policy is not None:
-            words += ["--policy", f"/dev/fd/{files.share(files.make(question.policy))}"]
+            # Behind "--" it would be a part of what is asked about.
+            end = words.index("--") if "--" in words else len(words)
+            words[end:end] = ["--policy", f"/dev/fd/{files.share(files.make(question.policy))}"]
         stderr = files.make()
         env = _environment(question.environ)
         return (
