@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,22 @@ EXAMPLES = (
 pytestmark = pytest.mark.skipif(
     not EXAMPLES.is_dir(), reason="the examples are in the tree, not in the package"
 )
+
+
+MOVING = EXAMPLES.parent.parent / "docs" / "MOVING.md"
+
+
+def blocks() -> List[str]:
+    if not MOVING.is_file():
+        return []
+    return re.findall(r"^```python\n(.*?)^```", MOVING.read_text(encoding="utf-8"), re.S | re.M)
+
+
+@pytest.mark.parametrize("number", range(len(blocks())))
+def test_a_block_of_the_page_about_moving(number: int) -> None:
+    line = [sys.executable, "-c", blocks()[number]]
+    p = subprocess.run(line, capture_output=True, text=True, timeout=300)
+    assert p.returncode == 0, p.stderr
 
 
 def example(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
