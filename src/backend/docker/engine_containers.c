@@ -396,9 +396,7 @@ int engine_commit(struct engine *e, const char *id, const char *repo, const char
 	if (rc < 0)
 		return rc;
 	v = answer_parse(buf_str(&answer.body), answer.body.len, err);
-	if (v && answer_is_image_id(answer_text(v, "Id")))
-		memcpy(ret_id, answer_text(v, "Id"), ENGINE_IMAGE_LEN + 1);
-	else
+	if (!v || !answer_image_id(answer_text(v, "Id"), ret_id)) /* Podman's has no prefix */
 		rc = v ? err_set(err, BRIG_E_SYSTEM, 0, "it gave no id of the image") : -BRIG_E_SYSTEM;
 	json_decref(v);
 	return rc < 0 ? engine_nonsense(e, a.what, err) : 0;
