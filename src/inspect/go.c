@@ -91,6 +91,7 @@ static void bind_value(struct go *g, const struct go_value *name, const struct g
 {
 	struct go_value kept = *value;
 
+	go_judge_alias(g, name, value);
 	/* Known from collect(); again here it would hide the imports. */
 	if (g->judging && g->scopes == 0)
 		return;
@@ -154,16 +155,20 @@ static void assign(struct go *g, const struct go_frame *f, const struct go_value
 
 	if (left->kind != GO_LIST)
 		return;
+	go_mark_elements(g, op, left, right);
 	for (uint32_t i = 0; i < left->len; i++) {
 		int32_t at = left->items[i].binding;
 		struct go_value value = *value_for(right, left->len, i);
 
+		go_intent_input(g, &left->items[i], &value);
 		if (at < 0 || (size_t)at >= g->n_bindings || g->binding[at].value.kind == GO_PACKAGE)
 			continue;
 		if (op == '+')
 			value = go_concat(g, &g->binding[at].value, &value);
 		else if (op != '=')
 			value = unknown;
+		if (op != '=')
+			value.hidden |= g->binding[at].value.hidden || value_for(right, left->len, i)->hidden;
 		value.fresh = false;
 		g->binding[at].value = value;
 	}
@@ -247,8 +252,9 @@ static struct go_value selector(struct go *g, const struct go_frame *f, const st
 	}
 	if (package.kind == GO_PACKAGE || package.kind == GO_MEMBER)
 		v = member(g, &package, name, len);
-	else if (package.kind == GO_STRING || package.kind == GO_LIST)
+	else if (package.kind == GO_STRING || package.kind == GO_LIST || package.hidden)
 		v = method(g, &package, name, len);
+	v.outside = v.kind == GO_UNKNOWN && g->unpacks && len == 4 && memcmp(name, "Name", 4) == 0;
 	if (!g->judging)
 		return v;
 	if (package.kind == GO_PACKAGE && v.kind == GO_MEMBER)
@@ -346,6 +352,11 @@ static struct go_value binary(struct go *g, const struct go_frame *f, const stru
 	if (v.kind == GO_UNKNOWN)
 		judge_fresh_strings(g, c, n);
 	v.outside = v.kind == GO_UNKNOWN && (c[0].outside || c[1].outside);
+	v.hidden |= c[0].hidden || c[1].hidden;
+	if (v.kind == GO_UNKNOWN && g->text[f->token] == '^' && f->token + 1 < g->len && g->text[f->token + 1] != '=') {
+		v.hidden = true;
+		go_note_decoding(g, f->start);
+	}
 	return v;
 }
 
@@ -386,7 +397,8 @@ static struct go_value call(struct go *g, const struct go_frame *f, const struct
 	else
 		v = go_fold_call(g, &c[0], arguments);
 	v.fresh = true;
-	v.outside = v.kind == GO_UNKNOWN && go_asks_outside(g, &c[0]);
+	v.outside = v.kind == GO_UNKNOWN && go_asks_outside(g, &c[0], arguments);
+	go_mark_result(g, &c[0], arguments, &v);
 	return v;
 }
 
@@ -404,6 +416,7 @@ static struct go_value composite(struct go *g, const struct go_value *c, size_t 
 	if (c[1].len == 0 || c[1].items[0].kind != GO_INT)
 		return c[1];
 	bytes = go_fold_bytes(g, &c[1], !memmem(g->text + c[0].start, c[0].end - c[0].start, "byte", 4));
+	bytes.hidden = true;
 	return bytes.kind == GO_STRING ? bytes : c[1];
 }
 
@@ -461,6 +474,10 @@ static struct go_value expression(struct go *g, const struct go_frame *f, const 
 		return n ? c[n - 1] : unknown;
 	case GO_unary_expression:
 		return n && g->text[f->start] == '&' ? c[n - 1] : unknown;
+	case GO_func_literal:
+		v = unknown;
+		v.hidden = g->decoded_at > f->start;
+		return v;
 	case GO_literal_element:
 	case GO_parenthesized_expression:
 	case GO_variadic_argument:
@@ -517,6 +534,8 @@ static void declaration(struct go *g, const struct go_frame *f, const struct go_
 			bind_value(g, &c[0], f->symbol == GO_type_alias && n > 1 ? &c[n - 1] : &unknown);
 		break;
 	case GO_function_declaration:
+		if (g->judging && n)
+			go_mark_function(g, f, &c[0]);
 		if (g->judging && n && g->text[f->end - 1] != '}')
 			(void)judge_check(g->j, "no-body", (struct span){ f->start, f->end }, "%.*s",
 					  (int)min_u64(c[0].end - c[0].start, 80), g->text + c[0].start);
@@ -694,7 +713,9 @@ void inspect_go(struct judge *j, const char *text, size_t len)
 	collect(&g, root, false);
 	collect(&g, root, true);
 	g.judging = true;
+	g.package_bindings = (int32_t)g.n_bindings;
 	walk(&g, root);
+	go_judge_pending(&g);
 	go_intent_finish(&g);
 	go_release(&g);
 	ts_tree_delete(tree);

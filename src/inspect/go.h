@@ -33,7 +33,8 @@ enum go_value_kind {
 struct go_value {
 	uint8_t kind;
 	bool fresh;     /* written or computed here, not read from a variable */
-	bool outside;   /* the environment or a request decides about it */
+	bool outside;   /* the environment, a request or an archive decides about it */
+	bool hidden;    /* decoded, or put together so that it cannot be read; of a function: what it gives is */
 	uint8_t symbol; /* enum go_symbol of the node */
 	uint8_t field;  /* enum go_field of the node in its parent */
 	uint32_t start, end;
@@ -45,6 +46,7 @@ struct go_value {
 		int64_t number;
 	};
 	const struct go_value *receiver;
+	int32_t maker; /* binding of the function of the program that gave it, and 1; 0: none */
 };
 
 enum go_field { GO_FIELD_NONE, GO_FIELD_START, GO_FIELD_END, GO_FIELD_CAPACITY };
@@ -66,8 +68,15 @@ struct go_frame {
 	bool scope;
 };
 
+/* A program whose name a function of the program gives, which may be written further below. */
+struct go_pending {
+	int32_t maker;
+	struct span where;
+};
+
 struct go_chunk;
 #define GO_BUCKETS 1024
+#define GO_PENDING 16
 
 struct go {
 	struct judge *j;
@@ -82,8 +91,15 @@ struct go {
 	bool cgo;
 	/* What the program does somewhere: told by all of its text, so known once the walk is over. */
 	bool serves, dials, reaches_out;
-	struct span own_file, environment; /* where a file of its own is started, where the environment is read */
-	struct span shell;                 /* where a shell is started that reads its orders from elsewhere */
+	struct span own_file, environment;   /* where a file of its own is started, where the environment is read */
+	struct span shell;                   /* where a shell is started that reads its orders from elsewhere */
+	bool unpacks;                        /* reads archives, whose entries have names of their own */
+	bool wrote_hidden;                   /* a file whose content was hidden */
+	uint32_t decoded_at;                 /* where something was decoded last */
+	uint32_t comment_start, comment_end; /* of the comments that follow each other */
+	int32_t package_bindings;            /* names of the package, which stay to the end */
+	struct go_pending pending[GO_PENDING];
+	unsigned n_pending;
 	unsigned errors_reported;
 	uint32_t scopes; /* open ones */
 
@@ -148,8 +164,24 @@ void go_intent_client(struct go *g, const struct go_value *address, bool listens
 void go_intent_program(struct go *g, const struct go_value *arguments, size_t n, struct span where);
 void go_intent_finish(struct go *g);
 /* What this call returns is decided outside of the program. */
-bool go_asks_outside(const struct go *g, const struct go_value *function);
+bool go_asks_outside(const struct go *g, const struct go_value *function, const struct go_value *arguments);
+bool go_is_shell(const struct go_value *program);
+void go_intent_input(struct go *g, const struct go_value *target, const struct go_value *text);
 bool go_hides_import(const struct go *g, const struct go_value *children, size_t n);
+
+/* go_hide.c: texts that cannot be read, and what is started by them */
+bool go_splits_word(const struct go_value *a, const struct go_value *b);
+void go_note_decoding(struct go *g, uint32_t at);
+void go_mark_result(struct go *g, const struct go_value *function, const struct go_value *arguments,
+		    struct go_value *v);
+void go_mark_elements(struct go *g, char op, const struct go_value *left, const struct go_value *right);
+void go_mark_function(struct go *g, const struct go_frame *f, const struct go_value *name);
+void go_judge_hidden(struct go *g, const struct go_value *v);
+void go_judge_alias(struct go *g, const struct go_value *name, const struct go_value *value);
+void go_judge_reflected(struct go *g, const struct go_value *function, const struct go_value *arguments);
+void go_judge_pointer(struct go *g, const struct go_value *function, const struct go_value *arguments,
+		      struct span where);
+void go_judge_pending(struct go *g);
 
 static inline bool go_is(const struct go_value *v, const char *text)
 {

@@ -25,6 +25,7 @@ enum {
 	LISTENS = 1 << 13, /* ... of its own */
 	THIRD = 1 << 14,   /* argument 2 is a path */
 	FOURTH = 1 << 15,
+	MAKES = 1 << 16, /* the file in argument 0 */
 };
 
 /* Sorted: searched. */
@@ -45,7 +46,7 @@ static const struct call_row {
 	{ "io/ioutil.ReadFile", READS },
 	{ "io/ioutil.TempDir", READS },
 	{ "io/ioutil.TempFile", READS },
-	{ "io/ioutil.WriteFile", READS | MODE_2 },
+	{ "io/ioutil.WriteFile", READS | MODE_2 | MAKES },
 	{ "net.Dial", ADDRESS_1 },
 	{ "net.DialTimeout", ADDRESS_1 },
 	{ "net.Listen", ADDRESS_1 | LISTENS },
@@ -66,17 +67,17 @@ static const struct call_row {
 	{ "net/http.NewRequestWithContext", ADDRESS_2 },
 	{ "net/http.Post", ADDRESS_0 },
 	{ "net/http.PostForm", ADDRESS_0 },
-	{ "net/rpc.Dial", ADDRESS_1 },
-	{ "net/rpc.DialHTTP", ADDRESS_1 },
 	{ "net/http.ServeFile", THIRD },
 	{ "net/http.ServeFileFS", FOURTH },
+	{ "net/rpc.Dial", ADDRESS_1 },
+	{ "net/rpc.DialHTTP", ADDRESS_1 },
 	{ "net/smtp.Dial", ADDRESS_0 },
 	{ "net/smtp.SendMail", ADDRESS_0 },
 	{ "os.Chdir", READS },
 	{ "os.Chmod", READS | REMOVES | MODE_1 },
 	{ "os.Chown", READS | REMOVES },
 	{ "os.Chtimes", READS },
-	{ "os.Create", READS },
+	{ "os.Create", READS | MAKES },
 	{ "os.CreateTemp", READS },
 	{ "os.DirFS", READS },
 	{ "os.Getenv", ENVIRON },
@@ -101,7 +102,7 @@ static const struct call_row {
 	{ "os.Stat", READS },
 	{ "os.Symlink", READS | SECOND },
 	{ "os.Truncate", READS | REMOVES },
-	{ "os.WriteFile", READS | MODE_2 },
+	{ "os.WriteFile", READS | MODE_2 | MAKES },
 	{ "os/exec.Command", ARGV },
 	{ "os/exec.CommandContext", ARGV_1 },
 	{ "path/filepath.EvalSymlinks", READS },
@@ -192,6 +193,9 @@ static void judge_program(struct go *g, unsigned does, const struct go_value *a,
 		add_words(g, &w, a + 1, n - 1);
 	else if (n > 1 && a[1].kind == GO_LIST && a[1].len)
 		add_words(g, &w, a[1].items + 1, a[1].len - 1);
+	go_judge_hidden(g, &a[0]);
+	for (size_t i = 1; i < n && go_is_shell(&a[0]); i++)
+		go_judge_hidden(g, &a[i]);
 	/* A child of os/exec reads nothing unless it is given the input of the program. */
 	if (g->j->level == INSPECTION_GUARD && !memmem(g->text, g->len, "os.Stdin", 8))
 		g->j->has_input = false;
@@ -209,7 +213,20 @@ static void judge_file(struct go *g, unsigned does, const struct go_value *path)
 		return;
 	if (does & REMOVES && path_is_precious(g->j->workspace, path->text, path->len))
 		(void)judge_check(g->j, "remove-root", span_of(path), "%.*s", (int)min_u64(path->len, 80), path->text);
+	if (does & MAKES && path->len > 5 && memcmp(path->text, "/tmp/", 5) == 0)
+		(void)judge_check(g->j, "shared-temp", span_of(path), "%.*s", (int)min_u64(path->len, 80), path->text);
 	judge_path(g->j, path->text, path->len, span_of(path));
+}
+
+/* A script is judged when it is written: what starts it later may not be seen. */
+static void judge_content(struct go *g, const struct go_value *content)
+{
+	const char *line = content->kind == GO_STRING ? memchr(content->text, '\n', content->len) : NULL;
+
+	g->wrote_hidden |= content->hidden;
+	if (line && content->len > 2 && memcmp(content->text, "#!", 2) == 0 &&
+	    memmem(content->text, (size_t)(line - content->text), "sh", 2))
+		judge_command(g->j, content->text, content->len, span_of(content));
 }
 
 static void judge_mode(struct go *g, const struct go_value *mode)
@@ -298,6 +315,8 @@ void go_judge_call(struct go *g, const struct go_value *function, const struct g
 		g->environment = where;
 	if (function->kind != GO_MEMBER || n == 0)
 		return;
+	go_judge_reflected(g, function, arguments);
+	go_judge_pointer(g, function, arguments, where);
 	row = bsearch(function, call_rows, ARRAY_LEN(call_rows), sizeof(call_rows[0]), compare_row);
 	if (!row)
 		return;
@@ -308,6 +327,8 @@ void go_judge_call(struct go *g, const struct go_value *function, const struct g
 	judge_address(g, row->does, a, n, where);
 	if (row->does & READS)
 		judge_file(g, row->does, &a[0]);
+	if (row->does & MAKES && n > 1)
+		judge_content(g, &a[1]);
 	if (row->does & SECOND && n > 1)
 		judge_file(g, row->does, &a[1]);
 	if (row->does & THIRD && n > 2)

@@ -36,6 +36,8 @@ struct go_value go_list(struct go *g, const struct go_value *items, size_t n)
 		return unknown;
 	if (n)
 		memcpy(copy, items, n * sizeof(*copy));
+	for (size_t i = 0; i < n; i++)
+		v.hidden |= items[i].hidden;
 	v.kind = GO_LIST;
 	v.items = copy;
 	v.len = (uint32_t)n;
@@ -45,6 +47,7 @@ struct go_value go_list(struct go *g, const struct go_value *items, size_t n)
 struct go_value go_concat(struct go *g, const struct go_value *a, const struct go_value *b)
 {
 	size_t len = (size_t)a->len + b->len, room;
+	struct go_value v;
 	char *dst;
 
 	if (a->kind != GO_STRING || b->kind != GO_STRING || len > GO_STRING_MAX)
@@ -53,7 +56,9 @@ struct go_value go_concat(struct go *g, const struct go_value *a, const struct g
 		memcpy(g->tail, b->text, b->len);
 		g->tail += b->len;
 		g->tail_room -= b->len;
-		return text_value(a->text, len);
+		v = text_value(a->text, len);
+		v.hidden = a->hidden || b->hidden || go_splits_word(a, b);
+		return v;
 	}
 	room = max_u64(2 * len, 32);
 	dst = go_alloc(g, room);
@@ -63,7 +68,9 @@ struct go_value go_concat(struct go *g, const struct go_value *a, const struct g
 	memcpy(dst + a->len, b->text, b->len);
 	g->tail = dst + len;
 	g->tail_room = room - len;
-	return text_value(dst, len);
+	v = text_value(dst, len);
+	v.hidden = a->hidden || b->hidden || go_splits_word(a, b);
+	return v;
 }
 
 static struct go_value take(struct go *g, struct buf *b)
@@ -151,8 +158,12 @@ struct go_value go_fold_slice(struct go *g, const struct go_value *children, siz
 	}
 	if (from < 0 || to > operand->len || from > to)
 		return unknown;
-	if (operand->kind == GO_STRING)
-		return text_value(operand->text + from, (size_t)(to - from));
+	if (operand->kind == GO_STRING) {
+		struct go_value v = text_value(operand->text + from, (size_t)(to - from));
+
+		v.hidden = operand->hidden || operand->fresh;
+		return v;
+	}
 	return operand->kind == GO_LIST ? go_list(g, operand->items + from, (size_t)(to - from)) : unknown;
 }
 
@@ -493,6 +504,7 @@ static const struct fold_row {
 	{ "encoding/hex.DecodeString", fold_hex },
 	{ "fmt.Sprint", fold_sprint },
 	{ "fmt.Sprintf", fold_sprintf },
+	{ "io.ReadAll", fold_same },
 	{ "io/fs.Sub", go_join_path },
 	{ "os.DirFS", fold_same }, /* stands for the folder it shows */
 	{ "os.ExpandEnv", fold_same },
@@ -502,6 +514,7 @@ static const struct fold_row {
 	{ "os.TempDir", fold_temp },
 	{ "os.UserConfigDir", fold_config },
 	{ "os.UserHomeDir", fold_home },
+	{ "os/exec.LookPath", fold_same },
 	{ "path.Clean", fold_same },
 	{ "path.Join", go_join_path },
 	{ "path/filepath.Abs", fold_same },
@@ -513,6 +526,9 @@ static const struct fold_row {
 	{ "strings.Clone", fold_same },
 	{ "strings.Fields", fold_fields },
 	{ "strings.Join", fold_join },
+	{ "strings.NewBuffer", fold_same },
+	{ "strings.NewBufferString", fold_same },
+	{ "strings.NewReader", fold_same },
 	{ "strings.NewReplacer", fold_pairs },
 	{ "strings.Repeat", fold_repeat },
 	{ "strings.Replace", fold_replace },
@@ -585,6 +601,8 @@ struct go_value go_fold_method(struct go *g, const struct go_value *method, cons
 	bool writes = go_is(method, "Write") || go_is(method, "WriteString") || go_is(method, "WriteByte") ||
 		      go_is(method, "WriteRune");
 
+	if (receiver->kind == GO_UNKNOWN)
+		return unknown;
 	if (receiver->kind == GO_STRING && (go_is(method, "String") || go_is(method, "Bytes")))
 		return *receiver;
 	if (arguments->len != 1)

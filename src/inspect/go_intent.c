@@ -62,7 +62,7 @@ void go_intent_client(struct go *g, const struct go_value *address, bool listens
 
 /* ---- programs ------------------------------------------------------------------------------------------- */
 
-static bool is_shell(const struct go_value *v)
+bool go_is_shell(const struct go_value *v)
 {
 	static const char *const shells[] = { "sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash", "zsh", "cmd.exe" };
 
@@ -99,12 +99,25 @@ void go_intent_program(struct go *g, const struct go_value *a, size_t n, struct 
 {
 	if (n == 0)
 		return;
-	if (is_shell(&a[0]) && (n == 1 || (n == 2 && a[1].kind == GO_STRING && go_is(&a[1], "-i"))))
+	if (go_is_shell(&a[0]) && (n == 1 || (n == 2 && a[1].kind == GO_STRING && go_is(&a[1], "-i"))))
 		g->shell = where;
 	if (a[0].kind == GO_STRING && (begins(a[0].text, a[0].len, "./") || begins(a[0].text, a[0].len, "/tmp/")))
 		g->own_file = where;
 	if (is_itself(g, &a[0]) && within_endless_loop(g))
 		(void)judge_check(g->j, "fork-bomb", where, "%s", "");
+}
+
+/* cmd.Stdin = strings.NewReader(text): the orders of a shell that was started without any. */
+void go_intent_input(struct go *g, const struct go_value *target, const struct go_value *text)
+{
+	static const char input[] = ".Stdin";
+	size_t len = target->end - target->start, n = sizeof(input) - 1;
+
+	if (!g->judging || !g->shell.end || len <= n || memcmp(g->text + target->end - n, input, n) != 0)
+		return;
+	go_judge_hidden(g, text);
+	if (text->kind == GO_STRING)
+		judge_command(g->j, text->text, text->len, (struct span){ target->start, target->end });
 }
 
 void go_intent_finish(struct go *g)
@@ -117,13 +130,25 @@ void go_intent_finish(struct go *g)
 		(void)judge_check(g->j, "environment-sent", g->environment, "%s", "");
 }
 
-bool go_asks_outside(const struct go *g, const struct go_value *function)
+/* The name of an entry below a folder, in a program that never asks whether it stays there. */
+static bool takes_entry(const struct go *g, const struct go_value *function, const struct go_value *arguments)
+{
+	bool joins = go_is(function, "path/filepath.Join") || go_is(function, "path.Join");
+
+	for (uint32_t i = 0; joins && i < arguments->len; i++)
+		if (arguments->items[i].outside)
+			return !memmem(g->text, g->len, "HasPrefix", 9) && !memmem(g->text, g->len, "IsLocal", 7);
+	return false;
+}
+
+bool go_asks_outside(const struct go *g, const struct go_value *function, const struct go_value *arguments)
 {
 	static const char *const methods[] = { ".FormValue", ".PostFormValue", ".PathValue", ".Query().Get" };
 	size_t len = function->end - function->start;
 
 	if (function->kind == GO_MEMBER)
-		return go_is(function, "os.Getenv") || go_is(function, "os.LookupEnv");
+		return go_is(function, "os.Getenv") || go_is(function, "os.LookupEnv") ||
+		       takes_entry(g, function, arguments);
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		size_t n = strlen(methods[i]);
 

@@ -192,6 +192,45 @@ static void judge_import(struct go *g, const struct go_value *path)
 		(void)judge_module(g->j, path->text, path->len, where);
 }
 
+static bool is_name(char c)
+{
+	return c == '_' || (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* One name that the C code in front of import "C" calls, judged as if Go called it. */
+static void judge_c_call(struct go *g, const char *name, size_t len, struct span where)
+{
+	char member[64] = "C.";
+
+	if (len > sizeof(member) - 2)
+		return;
+	memcpy(member + 2, name, len);
+	if (rules_find(g->j->rules, RULE_GO, RULE_MEMBER, member, len + 2))
+		(void)judge_member(g->j, member, len + 2, where);
+}
+
+/* The comments right before import "C" are a C program: what it calls is called by nothing that Go shows. */
+static void judge_preamble(struct go *g, uint32_t import)
+{
+	uint32_t from = g->comment_start, to = g->comment_end, gap = to;
+
+	while (gap < import && (g->text[gap] == ' ' || g->text[gap] == '\t' || g->text[gap] == '\n'))
+		gap++;
+	if (from == to || (gap != import && memcmp(g->text + gap, "import", min_u64(6, import - gap)) != 0))
+		return;
+	while (from < to) {
+		uint32_t start = from, after;
+
+		while (from < to && is_name(g->text[from]))
+			from++;
+		for (after = from; after < to && g->text[after] == ' ';)
+			after++;
+		if (from > start && after < to && g->text[after] == '(')
+			judge_c_call(g, g->text + start, from - start, (struct span){ start, from });
+		from += from == start;
+	}
+}
+
 void go_import(struct go *g, const struct go_value *children, size_t n)
 {
 	const struct go_value *path = n ? &children[n - 1] : NULL;
@@ -201,6 +240,8 @@ void go_import(struct go *g, const struct go_value *children, size_t n)
 		return;
 	if (g->judging) {
 		judge_import(g, path);
+		if (go_is(path, "C"))
+			judge_preamble(g, path->start);
 		if (go_hides_import(g, children, n))
 			(void)judge_check(g->j, "hidden-import", (struct span){ path->start, path->end }, "%.*s",
 					  (int)path->len, path->text);
@@ -209,6 +250,7 @@ void go_import(struct go *g, const struct go_value *children, size_t n)
 	g->touches_files |= opens_paths(path);
 	g->reflects |= go_is(path, "reflect");
 	g->cgo |= go_is(path, "C");
+	g->unpacks |= go_is(path, "archive/zip") || go_is(path, "archive/tar");
 	g->serves |= go_is(path, "net/http/httptest");
 	package = *path;
 	package.kind = GO_PACKAGE;
@@ -295,12 +337,25 @@ static void judge_go_directive(struct go *g, const char *s, size_t len, struct s
 		judge_embed_patterns(g, s + n, len - n, where);
 }
 
+/* Comments with nothing but white space between them are one. */
+static void note_comment(struct go *g, uint32_t start, uint32_t end)
+{
+	uint32_t at = g->comment_end;
+
+	while (at < start && (g->text[at] == ' ' || g->text[at] == '\t' || g->text[at] == '\n'))
+		at++;
+	if (at != start || g->comment_end == 0)
+		g->comment_start = start;
+	g->comment_end = end;
+}
+
 void go_comment(struct go *g, uint32_t start, uint32_t end)
 {
 	const char *s = g->text + start;
 	size_t len = end - start;
 	struct span where = { start, end };
 
+	note_comment(g, start, end);
 	if (starts_with(s, len, "//go:") && !starts_with(s, len, "//go:generate"))
 		judge_go_directive(g, s + 2, len - 2, where);
 	else if (starts_with(s, len, "//line ") || starts_with(s, len, "/*line "))

@@ -247,10 +247,12 @@ static void guard_leaves_everyday_programs_alone(void **state UNUSED)
 			"os.MkdirAll(\"a/b\", 0755); os.WriteFile(\"a/b/c\", nil, 0644); os.RemoveAll(\"a\")"),
 		"import \"os\"\n" MAIN("d, _ := os.MkdirTemp(\"\", \"x\"); defer os.RemoveAll(d)"),
 		"import (\"os\"; \"io\")\n" MAIN("f, _ := os.Open(os.Args[1]); io.ReadAll(f)"),
-		"import \"os/exec\"\n" MAIN("exec.Command(\"ls\", \"-l\").Output(); exec.LookPath(\"git\")"),
-		"import (\"os\"; \"os/exec\")\n" MAIN(
-			"c := exec.Command(\"env\"); c.Env = append(os.Environ(), \"A=1\"); c.Run()"),
-		"import \"unsafe\"\n" MAIN("x := 1; println(unsafe.Sizeof(x)); _ = unsafe.Pointer(&x)"),
+		"import \"unsafe\"\n" MAIN("x := 1; println(unsafe.Sizeof(x), unsafe.Alignof(x))"),
+		"import \"os/exec\"\n" MAIN("exec.LookPath(\"git\")"),
+		"import (\"archive/zip\"; \"os\"; \"path/filepath\"; \"strings\")\nfunc one(f *zip.File) { p := "
+		"filepath.Join(\"out\", f.Name); if strings.HasPrefix(p, \"out/\") { os.Create(p) } }",
+		"import (\"encoding/base64\"; \"os\")\n" MAIN(
+			"b, _ := base64.StdEncoding.DecodeString(\"AAEC\"); os.WriteFile(\"logo.png\", b, 0o644)"),
 		"import (\"os\"; \"os/signal\"; \"syscall\")\n" MAIN(
 			"c := make(chan os.Signal, 1); signal.Notify(c, syscall.SIGTERM)"),
 		"import \"reflect\"\n" MAIN("v := reflect.ValueOf(println); println(v.Kind(), v.NumMethod())"),
@@ -267,10 +269,95 @@ static void guard_leaves_everyday_programs_alone(void **state UNUSED)
 		"//go:generate stringer -type=Pill\ntype Pill int",
 		"import \"io/ioutil\"\n" MAIN("ioutil.ReadFile(\"data.csv\")"),
 		"import \"os\"\n" MAIN("println(os.Getenv(\"API_TOKEN\"), os.Getpid(), len(os.Environ()))"),
-		"import \"plugin\"\n" MAIN("plugin.Open(\"x.so\")"),
 	};
 
 	check_worst(everyday, ARRAY_LEN(everyday), SEVERITY_NONE, SEVERITY_MEDIUM);
+}
+
+/* What a program may well do is told, and not more than told. */
+static void guard_tells_of_programs_and_memory(void **state UNUSED)
+{
+	static const char *const told[] = {
+		"import \"os/exec\"\n" MAIN("exec.Command(\"ls\", \"-l\").Output()"),
+		"import (\"os\"; \"os/exec\")\n" MAIN(
+			"c := exec.Command(\"env\"); c.Env = append(os.Environ(), \"A=1\"); c.Run()"),
+		"import \"os/exec\"\nvar execCommand = exec.Command\n" MAIN("execCommand(\"git\", \"log\").Run()"),
+		"import \"os/exec\"\nconst bin = \"tool\"\n" MAIN("exec.Command(\"./bin/\"+bin, \"-x\"+\"y\").Run()"),
+		"import \"os/exec\"\nfunc find(n string) string { return \"/opt/\" + n }\n" MAIN(
+			"exec.Command(find(\"git\")).Run()"),
+		"import (\"encoding/hex\"; \"os/exec\")\n" MAIN(
+			"b, _ := hex.DecodeString(\"00ff\"); exec.Command(\"xxd\", string(b)).Run()"),
+		"import (\"os/exec\"; \"strings\")\n" MAIN(
+			"c := exec.Command(\"bash\"); c.Stdin = strings.NewReader(\"echo hi\"); c.Run()"),
+		"import \"unsafe\"\n" MAIN("b := []byte(\"x\"); println(*(*string)(unsafe.Pointer(&b)))"),
+		"import \"os\"\n" MAIN("f, _ := os.Create(\"/tmp/out\"); defer f.Close()"),
+		"import (\"archive/zip\"; \"os\"; \"path/filepath\")\nfunc one(f *zip.File) { "
+		"os.Create(filepath.Join(\"out\", f.Name)) }",
+		"import \"net/rpc\"\n" MAIN("rpc.Dial(\"tcp\", \"x.test:1\")"),
+	};
+
+	check_worst(told, ARRAY_LEN(told), SEVERITY_HIGH, SEVERITY_HIGH);
+}
+
+static void what_hides_a_program_is_blocked(void **state UNUSED)
+{
+	static const struct row rows[] = {
+		{ "go-hidden-program",
+		  "import (\"encoding/hex\"; \"os/exec\")\n" MAIN(
+			  "b, _ := hex.DecodeString(s); exec.Command(\"bash\", \"-c\", string(b)).Run()") },
+		{ "go-hidden-program", "import (\"bytes\"; \"compress/gzip\"; \"io\"; \"os/exec\")\n" MAIN(
+					       "z, _ := gzip.NewReader(bytes.NewReader(raw)); b, _ := io.ReadAll(z); "
+					       "exec.Command(\"sh\", \"-c\", string(b)).Run()") },
+		{ "go-hidden-program",
+		  "import (\"os/exec\"; \"strings\")\n" MAIN(
+			  "exec.Command(strings.Join([]string{\"ba\", \"sh\"}, \"\"), \"x\").Run()") },
+		{ "go-hidden-program",
+		  "import \"os/exec\"\n" MAIN("exec.Command(string([]byte{115, 104}), \"x\").Run()") },
+		{ "go-hidden-program", "import \"os/exec\"\n" MAIN("exec.Command(\"xbashx\"[1:5], \"x\").Run()") },
+		{ "go-hidden-program",
+		  "import \"os/exec\"\n" MAIN(
+			  "k := []byte{36, 34}; for i := range k { k[i] ^= 65 }; exec.Command(string(k)).Run()") },
+		{ "go-hidden-program",
+		  "import \"os/exec\"\n" MAIN(
+			  "exec.Command(back(\"hsab\")).Run()") "\n"
+								"func back(s string) string { r := []rune(s); for i, j "
+								":= 0, len(r)-1; i < j; i, j = i+1, "
+								"j-1 { r[i], r[j] = r[j], r[i] }; return string(r) }" },
+		{ "go-hidden-program",
+		  "import (\"encoding/base64\"; \"os/exec\")\n" MAIN(
+			  "open := func(s string) string { b, _ := base64.StdEncoding.DecodeString(s); return "
+			  "string(b) }; exec.Command(open(x)).Run()") },
+		{ "go-hidden-program", "import \"os/exec\"\nvar f any = exec.Command" },
+		{ "go-hidden-program",
+		  "import (\"os/exec\"; \"reflect\")\n" MAIN("reflect.ValueOf(exec.Command).Call(nil)") },
+		{ "go-hidden-program",
+		  "import (\"encoding/base64\"; \"os\"; \"os/exec\")\n" MAIN(
+			  "b, _ := base64.StdEncoding.DecodeString(s); os.WriteFile(\"x\", b, 0o755); "
+			  "exec.Command(\"./x\").Run()") },
+		{ "sh-delete-tree",
+		  "import (\"os/exec\"; \"strings\")\n" MAIN(
+			  "c := exec.Command(\"sh\"); c.Stdin = strings.NewReader(\"rm -rf /\"); c.Run()") },
+		{ "sh-delete-tree",
+		  "import \"os\"\n" MAIN("os.WriteFile(\"x.sh\", []byte(\"#!/bin/sh\\nrm -rf /\\n\"), 0o755)") },
+		{ "go-c-program",
+		  "/*\n#include <stdlib.h>\nstatic void go(char *c) { system (c); }\n*/\nimport \"C\"\n" MAIN(
+			  "C.go(nil)") },
+		{ "go-plugin-open", "import \"plugin\"\n" MAIN("plugin.Open(\"x.so\")") },
+		{ "go-kernel-call", "import \"syscall\"\n" MAIN("syscall.Mmap(-1, 0, 1, syscall.PROT_EXEC, 0)") },
+	};
+
+	check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void a_comment_is_no_c_program(void **state UNUSED)
+{
+	static const char *const harmless[] = {
+		"// system(3) is not called here.\n\nvar x = 1\n\n// #include <math.h>\nimport \"C\"\n" MAIN(
+			"println(C.sqrt(2))"),
+		"// #include <math.h>\nimport \"C\"\n\n// main does not fork(2).\n" MAIN("println(C.sqrt(2))"),
+	};
+
+	check_worst(harmless, ARRAY_LEN(harmless), SEVERITY_NONE, SEVERITY_MEDIUM);
 }
 
 static void the_level_decides(void **state UNUSED)
@@ -375,6 +462,9 @@ int main(void)
 		cmocka_unit_test(comments_that_are_orders),
 		cmocka_unit_test(guard_blocks_intent),
 		cmocka_unit_test(guard_leaves_everyday_programs_alone),
+		cmocka_unit_test(guard_tells_of_programs_and_memory),
+		cmocka_unit_test(what_hides_a_program_is_blocked),
+		cmocka_unit_test(a_comment_is_no_c_program),
 		cmocka_unit_test(the_level_decides),
 		cmocka_unit_test(place_and_resolved_name),
 		cmocka_unit_test(hostile_shapes_end),
