@@ -29,7 +29,8 @@ static bool is_decoder(const struct go_value *function)
 {
 	static const char *const encodings[] = { "encoding/base64.", "encoding/base32.", "encoding/hex.",
 						 "encoding/ascii85." };
-	static const char *const others[] = { "strings.Map", "bytes.Map", "strconv.Unquote", "html.UnescapeString",
+	static const char *const others[] = { "strings.Map",           "bytes.Map",
+					      "strconv.Unquote",       "html.UnescapeString",
 					      "net/url.QueryUnescape", "net/url.PathUnescape" };
 
 	for (size_t i = 0; i < ARRAY_LEN(encodings); i++)
@@ -157,7 +158,9 @@ static bool starts_programs(const struct go_value *v)
 /* The function that starts programs under a name that does not tell.  A variable for it is how tests replace it. */
 void go_judge_alias(struct go *g, const struct go_value *name, const struct go_value *value)
 {
-	static const char *const telling[] = { "exec", "com", "cmd", "run", "start", "launch", "spawn", "proc", "shell" };
+	static const char *const telling[] = {
+		"exec", "com", "cmd", "run", "start", "launch", "spawn", "proc", "shell"
+	};
 	char lower[64];
 	size_t len = name->end - name->start;
 
@@ -205,7 +208,8 @@ static bool is_number(const struct go *g, const struct go_value *v)
 	return v->end - v->start > n && memcmp(s, type, n) == 0 && isdigit((unsigned char)s[n]);
 }
 
-void go_judge_pointer(struct go *g, const struct go_value *function, const struct go_value *arguments, struct span where)
+void go_judge_pointer(struct go *g, const struct go_value *function, const struct go_value *arguments,
+		      struct span where)
 {
 	if (go_is(function, "unsafe.Pointer") && arguments->len == 1 &&
 	    (is_number(g, &arguments->items[0]) || becomes_function(g, where)))

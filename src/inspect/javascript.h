@@ -274,7 +274,18 @@ const struct js_kid *js_kid_at(const struct js *js, const struct js_frame *f, ui
 uint32_t js_kid_count(const struct js *js, const struct js_frame *f);
 void js_mention_kids(struct js *js, const struct js_frame *f);
 
+/* javascript_import.c: modules that come in and go out. */
+struct js_value js_eval_specifier(struct js *js, const struct js_frame *f);
+struct js_value js_eval_import_clause(struct js *js, const struct js_frame *f);
+struct js_value js_eval_enum(struct js *js, const struct js_frame *f);
+void js_eval_import(struct js *js, const struct js_frame *f);
+void js_eval_import_require(struct js *js, const struct js_frame *f);
+void js_eval_import_alias(struct js *js, const struct js_frame *f);
+void js_eval_export(struct js *js, const struct js_frame *f);
+void js_judge_export(struct js *js, const struct js_value *v, struct span where);
+
 /* javascript_member.c */
+void js_judge_subscript(struct js *js, const struct js_kid *object, const struct js_kid *index);
 struct js_value js_member(struct js *js, struct js_value object, const struct js_value *name, struct span where);
 void js_judge_all_members(struct js *js, const struct js_value *object, struct span where);
 void js_judge_store(struct js *js, const struct js_value *target, const struct js_value *value, struct span where);

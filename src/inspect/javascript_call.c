@@ -45,11 +45,32 @@ static struct js_value call_require(struct js *js, struct call *c)
 	return c->n ? js_import(js, &name, c->where) : js_simple(JS_UNKNOWN);
 }
 
+/* list.map(require): every name of the list, loaded where no name is seen. */
+static bool call_require_each(struct js *js, const struct call *c, const struct js_value *list,
+			      const struct js_value *f)
+{
+	if (!js_is(f, JS_PATH, "require") || list->kind != JS_ARRAY || !js_list_intact(list))
+		return false;
+	for (uint32_t i = 0; i < list->n; i++)
+		(void)js_import(js, &list->v[i], c->where);
+	return true;
+}
+
+/* new URL("data:..."): the text itself, which is code for whoever loads it. */
+static struct js_value call_url(struct js *js UNUSED, struct call *c)
+{
+	struct js_value text = arg(c, 0);
+
+	return text.kind == JS_STRING && js_starts(&text, "data:") ? text : js_simple(JS_UNKNOWN);
+}
+
 static struct js_value call_eval(struct js *js, struct call *c)
 {
 	struct js_value code = arg(c, 0);
 
 	js_judge_builtin(js, "eval", 4, c->where);
+	if (c->n == 0)
+		js_check(js, "eval-of-nothing", c->where, "");
 	js_judge_run(js, &code, false, c->where);
 	judge_text(js, &code, c->where);
 	return js_simple(JS_UNKNOWN);
@@ -181,16 +202,24 @@ static struct js_value call_array_from(struct js *js, struct call *c)
 	struct js_value from = arg(c, 0), ret = js_simple(JS_UNKNOWN), by = js_text("");
 
 	if (c->n > 1)
-		return ret;
+		return call_require_each(js, c, &from, &c->args[1]) ? js_simple(JS_UNKNOWN) : ret;
 	if (from.kind == JS_STRING)
 		(void)js_string_method(js, &from, "split", 5, &by, 1, &ret);
 	return from.kind == JS_ARRAY ? from : ret;
+}
+
+/* Object.values(child_process).find(...): its functions, found by something else than their names. */
+static void judge_search(struct js *js, const struct call *c, const struct js_value *object)
+{
+	if (js_is(object, JS_MODULE, "child_process"))
+		js_check(js, "roundabout-require", c->where, "its functions are looked for");
 }
 
 static struct js_value call_values(struct js *js, struct call *c)
 {
 	struct js_value from = arg(c, 0), list;
 
+	judge_search(js, c, &from);
 	js_judge_all_members(js, &from, c->where);
 	if (from.kind != JS_OBJECT || !js_list_intact(&from) || !js_list_new(js, JS_ARRAY, from.n, &list))
 		return js_simple(JS_UNKNOWN);
@@ -203,6 +232,7 @@ static struct js_value call_keys(struct js *js, struct call *c)
 {
 	struct js_value from = arg(c, 0), list;
 
+	judge_search(js, c, &from);
 	if (from.kind != JS_OBJECT || !js_list_intact(&from) || !js_list_new(js, JS_ARRAY, from.n, &list))
 		return js_simple(JS_UNKNOWN);
 	for (uint32_t i = 0; i < from.n; i++)
@@ -214,6 +244,7 @@ static struct js_value call_entries(struct js *js, struct call *c)
 {
 	struct js_value from = arg(c, 0);
 
+	judge_search(js, c, &from);
 	js_judge_all_members(js, &from, c->where);
 	return js_simple(JS_UNKNOWN);
 }
@@ -238,6 +269,8 @@ static struct js_value call_timer(struct js *js, struct call *c)
 
 	if (what.kind == JS_STRING) {
 		js_check(js, "string-timer", c->where, "");
+		if (js_origin(&what) & (JS_DECODED | JS_FETCHED))
+			js_judge_run(js, &what, false, c->where);
 		judge_text(js, &what, c->where);
 	}
 	return js_simple(JS_UNKNOWN);
@@ -314,6 +347,7 @@ static const struct engine_function {
 	{ "String.fromCodePoint", call_char_codes },
 	{ "Symbol", call_symbol },
 	{ "Symbol.for", call_symbol },
+	{ "URL", call_url },
 	{ "WebSocket", call_web_socket },
 	{ "atob", call_atob },
 	{ "decodeURI", call_unescape },
@@ -403,6 +437,8 @@ static struct js_value call_module(struct js *js, struct call *c)
 	struct js_value ret = js_simple(JS_UNKNOWN);
 
 	js_judge_module_call(js, &c->callee, c->args, c->n, c->where);
+	if (c->n && c->callee.n > 9 && memcmp(c->callee.s + c->callee.n - 9, "._compile", 9) == 0)
+		js_judge_run(js, &c->args[0], false, c->where);
 	ret.flags = (uint8_t)js_judge_intent(js, &c->callee, c->args, c->n, c->where);
 	hand_module_to_then(js, c);
 	if (js_is(&c->callee, JS_MODULE, "os.homedir"))
@@ -469,7 +505,9 @@ static struct js_value call_method(struct js *js, struct call *c)
 		return call_require(js, c);
 	else if (object->kind == JS_STRING)
 		(void)js_string_method(js, object, name->s, name->n, c->args, c->n, &ret);
-	else if (object->kind == JS_ARRAY)
+	else if (js_is(name, JS_STRING, "_compile"))
+		js_judge_run(js, &first, false, c->where);
+	else if (object->kind == JS_ARRAY && !call_require_each(js, c, object, &first))
 		(void)js_array_method(js, object, name->s, name->n, c->args, c->n, &ret);
 	else if (object->kind == JS_NUMBER && js_is(name, JS_STRING, "toString"))
 		return js_number_text(js, object->number, c->n && js_to_number(js, &first, &radix) ? (int)radix : 10);

@@ -122,6 +122,8 @@ static struct js_value eval_member(struct js *js, struct js_frame *f)
 	if (!object || !property)
 		return unknown();
 	name = f->node == NODE_SUBSCRIPT ? property->value : js_property_key(js, property);
+	if (f->node == NODE_SUBSCRIPT)
+		js_judge_subscript(js, object, property);
 	if (property->value.flags & JS_PENDING)
 		js_mention(js, &property->value, (struct span){ property->start, property->end });
 	if (f->bind != JS_BIND_ASSIGN)
@@ -181,7 +183,8 @@ static struct js_value eval_call(struct js *js, struct js_frame *f)
 
 static struct js_value eval_pair(struct js *js, const struct js_frame *f, struct js_value value)
 {
-	const struct js_kid *key = js_kid(js, f, f->node == NODE_METHOD ? FIELD_NAME : FIELD_KEY);
+	bool by_name = f->node == NODE_METHOD || f->node == NODE_ENUM_ASSIGNMENT;
+	const struct js_kid *key = js_kid(js, f, by_name ? FIELD_NAME : FIELD_KEY);
 	struct js_value both[2] = { js_property_key(js, key), value };
 
 	return js_list(js, JS_PAIR, both, 2);
@@ -391,112 +394,6 @@ static void bind_name(struct js *js, const struct js_frame *f, struct js_value v
 
 /* --- modules ---------------------------------------- */
 
-static struct span source_span(const struct js_kid *k)
-{
-	return (struct span){ k->start, k->end };
-}
-
-/* import_specifier, namespace_import ...: which member goes to which name.  v[2]: member (undefined: all), target */
-static struct js_value eval_specifier(struct js *js, const struct js_frame *f)
-{
-	const struct js_kid *name = js_kid(js, f, FIELD_NAME), *alias = js_kid(js, f, FIELD_ALIAS);
-	struct js_value both[2] = { js_text("default"), js_simple(JS_REF) };
-	const struct js_kid *target = alias ? alias : name;
-
-	if (!target || f->type_only)
-		return unknown();
-	if (name)
-		both[0] = name->node == NODE_STRING ? name->value : js_literal(js, name->start, name->end);
-	both[1].atom = js_atom_at(js, target->start, target->end);
-	return js_list(js, JS_PAIR, both, 2);
-}
-
-/* A list of pairs for the statement to bind. */
-static struct js_value eval_import_clause(struct js *js, const struct js_frame *f)
-{
-	struct js_value list = js_collect(js, f, JS_ARRAY);
-
-	for (uint32_t i = 0; list.kind == JS_ARRAY && i < list.n; i++) {
-		if (list.v[i].kind == JS_REF) { /* import x, import * as x */
-			struct js_value both[2] = { js_simple(JS_UNDEFINED), list.v[i] };
-
-			list.v[i] = js_list(js, JS_PAIR, both, 2);
-		}
-	}
-	return list;
-}
-
-static void bind_imports(struct js *js, const struct js_value *v, struct js_value module, unsigned depth)
-{
-	if (v->kind == JS_ARRAY && depth < 4) {
-		for (uint32_t i = 0; i < v->n; i++)
-			bind_imports(js, &v->v[i], module, depth + 1);
-	} else if (v->kind == JS_PAIR) {
-		if (v->v[0].kind == JS_STRING)
-			module = js_member(js, module, &v->v[0], js->where);
-		js_assign(js, &v->v[1], module, 0);
-	} else if (v->kind == JS_REF) {
-		js_assign(js, v, module, 0);
-	}
-}
-
-/* import { type A, type B } from "m" vanishes like import type. */
-static bool only_types(const struct js *js, const struct js_frame *f)
-{
-	const struct js_kid *k = js_kid_at(js, f, 0);
-	const struct js_value *list = k && k->node == NODE_IMPORT_CLAUSE ? &k->value : NULL;
-
-	if (!list || list->kind != JS_ARRAY || list->n != 1 || list->v[0].kind != JS_ARRAY || list->v[0].n == 0)
-		return false;
-	for (uint32_t i = 0; i < list->v[0].n; i++)
-		if (list->v[0].v[i].kind == JS_PAIR)
-			return false;
-	return true;
-}
-
-static void eval_import(struct js *js, struct js_frame *f)
-{
-	const struct js_kid *source = js_kid(js, f, FIELD_SOURCE);
-	struct js_value module;
-
-	if (f->type_only || !source || only_types(js, f))
-		return;
-	module = js_import(js, &source->value, source_span(source));
-	js->where = source_span(source);
-	for (uint32_t i = 0; i < js_kid_count(js, f); i++) {
-		struct js_value v = js_kid_at(js, f, i)->value;
-
-		if (js_kid_at(js, f, i)->field != FIELD_SOURCE)
-			bind_imports(js, &v, module, 0);
-	}
-}
-
-/* import x = require("m") */
-static void eval_import_require(struct js *js, const struct js_frame *f)
-{
-	const struct js_kid *source = js_kid(js, f, FIELD_SOURCE), *name = js_kid_at(js, f, 0);
-	const struct js_frame *p = js_parent(js, 1);
-
-	if (!source || (p && p->type_only))
-		return;
-	js->where = source_span(source);
-	js_assign(js, &name->value, js_import(js, &source->value, source_span(source)), 0);
-}
-
-static void eval_export(struct js *js, const struct js_frame *f)
-{
-	const struct js_kid *source = js_kid(js, f, FIELD_SOURCE);
-
-	if (f->type_only)
-		return;
-	if (source) {
-		struct js_value module = js_import(js, &source->value, source_span(source));
-
-		js_mention(js, &module, source_span(source));
-	}
-	js_mention_kids(js, f);
-}
-
 static struct js_value eval_export_specifier(struct js *js, const struct js_frame *f)
 {
 	const struct js_kid *name = js_kid(js, f, FIELD_NAME);
@@ -622,13 +519,16 @@ static struct js_value eval_statement(struct js *js, struct js_frame *f)
 		eval_return(js, f);
 		break;
 	case NODE_IMPORT:
-		eval_import(js, f);
+		js_eval_import(js, f);
 		break;
 	case NODE_IMPORT_REQUIRE:
-		eval_import_require(js, f);
+		js_eval_import_require(js, f);
+		break;
+	case NODE_IMPORT_ALIAS:
+		js_eval_import_alias(js, f);
 		break;
 	case NODE_EXPORT:
-		eval_export(js, f);
+		js_eval_export(js, f);
 		break;
 	case NODE_YIELD:
 		check_operand(js, f);
@@ -662,13 +562,17 @@ static struct js_value eval_structure(struct js *js, struct js_frame *f)
 	case NODE_ARGUMENTS:
 		return js_collect(js, f, JS_ARRAY);
 	case NODE_OBJECT:
+	case NODE_ENUM_BODY:
 		return eval_object(js, f, JS_OBJECT);
+	case NODE_ENUM:
+		return js_eval_enum(js, f);
 	case NODE_OBJECT_PATTERN:
 		return eval_object(js, f, JS_PATTERN_OBJECT);
 	case NODE_ARRAY_PATTERN:
 		return js_collect(js, f, JS_PATTERN_ARRAY);
 	case NODE_PAIR:
 	case NODE_PAIR_PATTERN:
+	case NODE_ENUM_ASSIGNMENT:
 		return eval_pair(js, f, js_kid(js, f, FIELD_VALUE) ? js_kid(js, f, FIELD_VALUE)->value : unknown());
 	case NODE_REST:
 		return wrap_one(js, JS_PATTERN_REST, last_value(js, f));
@@ -684,11 +588,11 @@ static struct js_value eval_structure(struct js *js, struct js_frame *f)
 	case NODE_OPTIONAL_PARAMETER:
 		return eval_parameter(js, f);
 	case NODE_IMPORT_SPECIFIER:
-		return eval_specifier(js, f);
+		return js_eval_specifier(js, f);
 	case NODE_NAMED_IMPORTS:
 		return js_collect(js, f, JS_ARRAY);
 	case NODE_IMPORT_CLAUSE:
-		return eval_import_clause(js, f);
+		return js_eval_import_clause(js, f);
 	case NODE_EXPORT_SPECIFIER:
 		return eval_export_specifier(js, f);
 	default:
@@ -758,7 +662,7 @@ static void push_kid(struct js *js, const struct js_frame *f, struct js_value v)
 static bool declares_name(uint8_t node)
 {
 	return node == NODE_FUNCTION_DECLARATION || node == NODE_GENERATOR_DECLARATION ||
-	       node == NODE_CLASS_DECLARATION || node == NODE_ABSTRACT_CLASS;
+	       node == NODE_CLASS_DECLARATION || node == NODE_ABSTRACT_CLASS || node == NODE_ENUM;
 }
 
 static void values_leave(struct js *js, struct js_frame *f)

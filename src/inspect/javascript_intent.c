@@ -118,7 +118,7 @@ static bool is_plain_require(const struct js *js, struct span where)
 			return true;
 		for (s += n; s < end && (isalnum((unsigned char)*s) || *s == '_' || *s == '$'); s++)
 			;
-		while (s < end && isspace((unsigned char)*s))
+		while (s < end && (*s == ' ' || *s == '\t' || (words[i][0] == 'i' && isspace((unsigned char)*s))))
 			s++;
 		return s < end && (*s == '(' || (words[i][0] == 'i' && *s != '/'));
 	}
@@ -301,6 +301,7 @@ enum {
 	RUNS_HERE = 1 << 9,
 	DECODES = 1 << 10,
 	WORKER = 1 << 11,
+	SCRIPT = 1 << 12,
 };
 
 /* A name that ends with a dot stands for all members, and a bare module for all of it; the longest counts. */
@@ -399,7 +400,7 @@ static const struct intent {
 	{ "telnet-client", CLIENT },
 	{ "tls.connect", CLIENT | SOCKET },
 	{ "undici", CLIENT },
-	{ "vm.Script", RUNS },
+	{ "vm.Script", RUNS | SCRIPT },
 	{ "vm.compileFunction", RUNS | RUNS_HERE },
 	{ "vm.runInContext", RUNS },
 	{ "vm.runInNewContext", RUNS },
@@ -462,6 +463,28 @@ static bool is_bare_shell(const struct js_value *args, size_t n)
 	       (args[1].n == 1 && js_is(&args[1].v[0], JS_STRING, "-i"));
 }
 
+/* spawn(line, { shell: true }) */
+static bool asks_for_shell(const struct js_value *args, size_t n)
+{
+	const struct js_value *options = n ? &args[n - 1] : NULL;
+
+	for (uint32_t i = 0; options && options->kind == JS_OBJECT && i < options->n; i++)
+		if (js_is(&options->v[2 * i], JS_STRING, "shell"))
+			return options->v[2 * i + 1].kind != JS_BOOL || options->v[2 * i + 1].n != 0;
+	return false;
+}
+
+/* A program that is a shell and gets a line, or a line where the name of a program belongs. */
+static bool takes_line(const struct js_value *args, size_t n)
+{
+	static const char *const shells[] = { "sh", "bash", "/bin/sh", "/bin/bash" };
+
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
+		if (js_is(&args[0], JS_STRING, shells[i]))
+			return n > 1 && args[1].kind == JS_ARRAY && args[1].n && js_is(&args[1].v[0], JS_STRING, "-c");
+	return asks_for_shell(args, n) && (args[0].kind != JS_STRING || memchr(args[0].s, ' ', args[0].n));
+}
+
 static bool is_this_script(const struct js_value *v)
 {
 	return js_is(v, JS_PATH, "__filename") || (v->kind == JS_MEMBER && js_is(&v->v[0], JS_PATH, "process.argv") &&
@@ -508,8 +531,10 @@ static void judge_start(struct js *js, unsigned does, const struct js_value *arg
 		js_check(js, "environment-sent", where, "");
 	else if (origin & JS_OUTSIDE)
 		js_check(js, "outside-command", where, "");
-	if (does & SHELL)
+	if (does & SHELL || (does & PROGRAM && takes_line(args, n)))
 		js_check(js, "shell-command", where, "");
+	if (does & PROGRAM && js->judging && asks_for_shell(args, n) && args[0].kind == JS_STRING)
+		judge_command(js->judge, args[0].s, args[0].n, where);
 	if (does & PROGRAM && js->opens_socket && is_bare_shell(args, n))
 		js_check(js, "reverse-shell", where, "");
 	if (starts_itself(does, args, n, &alike) && (js->forever || (alike && !js->conditions)))
@@ -562,6 +587,8 @@ static void judge_worker(struct js *js, const struct js_value *args, size_t n, s
 	static const char *const marks[] = { "worker_threads", "parentPort", "postMessage", "onmessage", "workerData" };
 	bool text = false;
 
+	if (js_starts(&args[0], "data:"))
+		js_check(js, "import-of-code", where, "a data: URL");
 	for (uint32_t i = 0; n > 1 && args[1].kind == JS_OBJECT && i < args[1].n; i++)
 		text |= js_is(&args[1].v[2 * i], JS_STRING, "eval");
 	if (!text)
@@ -573,7 +600,10 @@ static void judge_worker(struct js *js, const struct js_value *args, size_t n, s
 
 static void judge_context(struct js *js, unsigned does, const struct js_value *code, struct span where)
 {
-	js_judge_run(js, code, !(does & RUNS_HERE), where);
+	/* A script of vm may run here or in a context of its own: what the program does with it later tells. */
+	bool here = does & RUNS_HERE || (does & SCRIPT && memmem(js->text, js->len, ".runInThisContext", 17));
+
+	js_judge_run(js, code, !here, where);
 	if (js->judging && code->kind == JS_STRING && code->n)
 		judge_code(js->judge, INSPECT_JAVASCRIPT, code->s, code->n, where);
 }

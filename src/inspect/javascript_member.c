@@ -427,6 +427,17 @@ struct js_value js_member(struct js *js, struct js_value object, const struct js
 	return all;
 }
 
+/* [][(![]+[])[+[]]]: a member of nothing by a name that is made of nothing, with which whole programs can be written. */
+void js_judge_subscript(struct js *js, const struct js_kid *object, const struct js_kid *index)
+{
+	const char *s = js->text + index->start;
+
+	if (object->node != NODE_ARRAY || object->value.kind != JS_ARRAY || object->value.n != 0)
+		return;
+	if (index->value.kind != JS_NUMBER && index->end - index->start > 2 && (*s == '(' || *s == '[' || *s == '!'))
+		js_check(js, "constructor-chain", (struct span){ object->start, index->end }, "");
+}
+
 /* --- stores ---------------------------------------- */
 
 /* What every other function of the program relies on; a prefix if it ends with a dot. */
@@ -454,6 +465,19 @@ static const char *const intrinsics[] = {
 	"eval",
 };
 
+/* Options that a program is started with, taken from the prototype of all objects when nobody gives them. */
+static bool is_start_option(const char *name, size_t len)
+{
+	static const char *const options[] = {
+		"shell", "env", "NODE_OPTIONS", "execArgv", "execPath", "argv0", "input"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++)
+		if (strlen(options[i]) == len && memcmp(options[i], name, len) == 0)
+			return true;
+	return false;
+}
+
 static void judge_intrinsic(struct js *js, const struct js_value *path, struct span where)
 {
 	for (size_t i = 0; i < ARRAY_LEN(intrinsics); i++) {
@@ -463,6 +487,8 @@ static void judge_intrinsic(struct js *js, const struct js_value *path, struct s
 		if (path->n < len || memcmp(path->s, intrinsics[i], len) != 0 || (!prefix && path->n != len))
 			continue;
 		js_check(js, "intrinsic-changed", where, intrinsics[i]);
+		if (prefix && is_start_option(path->s + len, path->n - len))
+			js_check(js, "start-option-planted", where, "");
 		return;
 	}
 }
@@ -500,6 +526,8 @@ void js_judge_store(struct js *js, const struct js_value *target, const struct j
 	}
 	if (path.kind != JS_PATH)
 		return;
+	if (js_is(&path, JS_PATH, "module.exports"))
+		js_judge_export(js, value, where);
 	judge_intrinsic(js, &path, where);
 	js->engine_changed |= changes_folding(&path);
 }

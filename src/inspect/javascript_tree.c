@@ -155,6 +155,8 @@ static uint8_t bind_of(const struct js_frame *f, const struct js_frame *p, const
 	case NODE_NAMESPACE_IMPORT:
 	case NODE_IMPORT_REQUIRE:
 		return JS_BIND_IMPORT;
+	case NODE_IMPORT_ALIAS:
+		return p->child <= 1 ? JS_BIND_IMPORT : JS_BIND_NONE;
 	default:
 		return f->node == NODE_PARAMETERS ? JS_BIND_PARAM : JS_BIND_NONE;
 	}

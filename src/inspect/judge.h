@@ -24,6 +24,7 @@ struct judge {
 	/* Strings inside strings: code in sh -c in subprocess.run ... */
 	unsigned depth; /* of nesting; JUDGE_DEPTH_MAX ends it with check "too-deep" */
 	bool nested;    /* a text found inside another: every finding gets `host` as its span */
+	bool in_text;   /* ... by code that runs it: what is written there is not where a reader looks */
 	struct span host;
 	uint64_t steps_left;  /* shared budget of folding and walking */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; parsers stop there with check "not-analysable" */

@@ -280,6 +280,12 @@ void py_judge_hidden_import(struct py *p, const struct py_args *a, uint32_t node
 void py_judge_intent_of_call(struct py *p, const struct py_args *a, uint32_t callee);
 void py_judge_intent_of_reference(struct py *p, uint32_t node); /* a name or an attribute */
 void py_judge_intent_of_assignment(struct py *p, uint32_t node);
+/* python_hide.c */
+bool py_names_runner(const char *name, size_t len); /* a method of os that runs a command */
+bool py_is_cut(const struct py *p, uint32_t node);  /* texts that are put together inside of a word */
+bool py_is_hook(const struct py *p, uint32_t node);
+void py_judge_cut_name(struct py *p, uint32_t node);
+void py_judge_detour(struct py *p, const struct py_args *a, uint32_t callee);
 /* python_flow.c */
 void py_judge_origin(struct py *p, uint32_t node); /* of what is run as code or as a command */
 void py_judge_flow(struct py *p, const struct py_args *a, const struct py_atom *callee);

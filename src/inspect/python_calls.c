@@ -98,6 +98,8 @@ static void judge_access(struct py *p, const struct py_args *a, const char *chec
 static void judge_getattr(struct py *p, const struct py_args *a)
 {
 	judge_access(p, a, "dynamic-attribute");
+	if (a->n >= 2)
+		py_judge_cut_name(p, a->node[1]);
 }
 
 /* Setting and asking for attributes reveals nothing, unless it is a module's. */
@@ -164,17 +166,20 @@ static void judge_compiled(struct py *p, const struct py_args *a)
 static void judge_code_argument(struct py *p, const struct py_args *a)
 {
 	struct py_set s = p->set[py_arg_value(p, a, 0)];
+	bool in_text = p->j->in_text;
 
 	if (a->n) {
 		py_judge_origin(p, a->node[0]);
 		judge_compiled(p, a);
 	}
+	p->j->in_text = true;
 	for (unsigned i = 0; i < s.n && i < 2; i++) {
 		struct py_atom t = p->atom[s.atom[i]];
 
 		if (t.kind == PY_STR || t.kind == PY_BYTES)
 			judge_code(p->j, INSPECT_PYTHON, t.text, t.len, py_span(p, a->node[0]));
 	}
+	p->j->in_text = in_text;
 }
 
 /* timeit.timeit("code"): fine with a function, eval by another name with a string. */

@@ -153,6 +153,7 @@ static const struct file_function file_functions[] = {
 	{ "io.open", READS, 9 },
 	{ "codecs.open", READS, 9 },
 	{ "io.FileIO", READS, 9 },
+	{ "io.open_code", READS, 9 },
 	{ "gzip.open", READS, 9 },
 	{ "bz2.open", READS, 9 },
 	{ "lzma.open", READS, 9 },

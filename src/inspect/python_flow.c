@@ -230,6 +230,8 @@ void py_judge_origin(struct py *p, uint32_t node)
 		judge_check(p->j, "hidden-code", py_span(p, node), "%s", "");
 	else if (reaches(p, node, is_fetched))
 		judge_check(p->j, "fetched-code", py_span(p, node), "%s", "");
+	else if (reaches(p, node, py_is_cut))
+		judge_check(p->j, "hidden-code", py_span(p, node), "%s", "words that are put together");
 }
 
 /* pickle.loads() of bytes that stand in the text, of what was decoded or came over the network */

@@ -129,7 +129,8 @@ static bool is_plain(const struct py *p, uint32_t node, const struct py_atom *pa
 	object = py_unwrap(p, py_field(p, node, PY_F_OBJECT));
 	(void)snprintf(module, sizeof(module), "%.*s", (int)(path->len - len - 1), path->text);
 	return strcmp(module, "builtins") != 0 && is_joined(p, node) && p->node[object].sym == PY_IDENTIFIER &&
-	       may_be(p, p->node[object].value, module) && !is_taken_from(p, object);
+	       (unsigned char)p->text[p->node[object].start] < 0x80 && may_be(p, p->node[object].value, module) &&
+	       !is_taken_from(p, object);
 }
 
 /* Another name for a function is common where it is handed to a function of the program: def f(run=subprocess.run). */
@@ -203,6 +204,22 @@ static const char *odd_place(const struct py *p, uint32_t node)
 		case PY_ASSIGNMENT:
 			if (is_named_operator(p, up))
 				return "in an operator";
+			if (py_is_hook(p, up) && p->node[node].sym == PY_LAMBDA)
+				return "in a hook of the interpreter";
+			break;
+		case PY_ARGUMENT_LIST:
+			if (p->node[node].sym == PY_LAMBDA && py_is_hook(p, p->node[up].parent))
+				return "in a hook of the interpreter";
+			break;
+		case PY_IF_CLAUSE:
+			if (p->node[up].parent != PY_NONE && p->node[p->node[up].parent].sym == PY_CASE_CLAUSE)
+				return "in a condition of match";
+			break;
+		case PY_SLICE:
+			return "in a slice";
+		case PY_SUBSCRIPT:
+			if (p->node[node].field == PY_F_SUBSCRIPT)
+				return "in an index";
 			break;
 		default:
 			break;
@@ -223,6 +240,9 @@ static void judge_runner_call(struct py *p, uint32_t callee, uint32_t call)
 			continue;
 		if (!is_plain(p, callee, &path) && (r->strong || is_roundabout(p, callee)))
 			judge_check(p->j, "hidden-call", py_span(p, callee), "%.*s", (int)path.len, path.text);
+		else if (p->j->in_text && !path_begins(&path, "builtins."))
+			judge_check(p->j, "hidden-call", py_span(p, callee), "%.*s in a text", (int)path.len,
+				    path.text);
 		else if (place)
 			judge_check(p->j, "hidden-call", py_span(p, callee), "%.*s %s", (int)path.len, path.text,
 				    place);
@@ -283,15 +303,29 @@ void py_judge_intent_of_reference(struct py *p, uint32_t node)
 	}
 }
 
+/* builtins.print = os.system: the next print() runs a command. */
+static void judge_replacement(struct py *p, uint32_t target, uint32_t value)
+{
+	for (unsigned i = 0; i < p->set[value].n; i++) {
+		const struct runner *r = find_runner(&p->atom[p->set[value].atom[i]]);
+
+		if (r && r->strong)
+			judge_check(p->j, "hidden-call", py_span(p, target), "%s",
+				    "a builtin function gets to run commands");
+	}
+}
+
 /* f.__code__ = c */
 void py_judge_intent_of_assignment(struct py *p, uint32_t node)
 {
-	uint32_t left = py_field(p, node, PY_F_LEFT), name, object;
+	uint32_t left = py_field(p, node, PY_F_LEFT), right = py_field(p, node, PY_F_RIGHT), name, object;
 
 	if (left == PY_NONE || p->node[left].sym != PY_ATTRIBUTE)
 		return;
 	name = py_field(p, left, PY_F_ATTRIBUTE);
 	object = py_unwrap(p, py_field(p, left, PY_F_OBJECT));
+	if (object != PY_NONE && may_be(p, p->node[object].value, "builtins") && right != PY_NONE)
+		judge_replacement(p, left, p->node[right].value);
 	if (name != PY_NONE && py_name_is(p, p->node[name].name, "__code__") && object != PY_NONE &&
 	    !py_name_is(p, p->node[object].name, "self"))
 		judge_check(p->j, "hidden-call", py_span(p, left), "%s", "a function gets other code");
@@ -387,21 +421,30 @@ static void judge_chmod(struct py *p, const struct py_args *a)
 		judge_check(p->j, "machine", py_span(p, a->call), "a program that runs as its owner");
 }
 
+/* f.__self__: the module that a builtin function belongs to. */
+static bool is_self_of(const struct py *p, uint32_t object)
+{
+	uint32_t name = p->node[object].sym == PY_ATTRIBUTE ? py_field(p, object, PY_F_ATTRIBUTE) : PY_NONE;
+
+	return name != PY_NONE && py_name_is(p, p->node[name].name, "__self__");
+}
+
 /* x(...).system("ls"), x[0].popen("ls"): whatever x is, it is a module that nobody imported by its name. */
 static void judge_unnamed_module(struct py *p, const struct py_args *a, uint32_t callee)
 {
-	static const char *const runs[] = { "system", "popen", "execv", "execvp" };
 	uint32_t name = py_field(p, callee, PY_F_ATTRIBUTE), object = py_unwrap(p, py_field(p, callee, PY_F_OBJECT));
+	const struct py_atom *text =
+		name == PY_NONE || p->node[name].name == PY_NONE ? NULL : &p->atom[p->node[name].name];
 
 	if (name == PY_NONE || object == PY_NONE || a->n == 0)
 		return;
 	if (py_name_is(p, p->node[name].name, "__getattribute__") && may_begin(p, p->node[object].value, "os"))
 		judge_check(p->j, "hidden-call", py_span(p, callee), "%s", "a member of os by a name in a string");
-	if (p->node[object].sym != PY_CALL && p->node[object].sym != PY_SUBSCRIPT)
+	if (p->node[object].sym != PY_CALL && p->node[object].sym != PY_SUBSCRIPT && !is_self_of(p, object))
 		return;
-	for (size_t i = 0; i < ARRAY_LEN(runs); i++)
-		if (py_name_is(p, p->node[name].name, runs[i]) && !may_begin(p, p->node[callee].value, "ctypes."))
-			judge_check(p->j, "hidden-call", py_span(p, callee), "%s of something without a name", runs[i]);
+	if (text && py_names_runner(text->text, text->len) && !may_begin(p, p->node[callee].value, "ctypes."))
+		judge_check(p->j, "hidden-call", py_span(p, callee), "%.*s of something without a name", (int)text->len,
+			    text->text);
 }
 
 /* types.FunctionType(compile(...), {}) */
@@ -507,6 +550,7 @@ void py_judge_intent_of_call(struct py *p, const struct py_args *a, uint32_t cal
 
 	judge_runner_call(p, callee, a->call);
 	judge_made_function(p, callee);
+	py_judge_detour(p, a, callee);
 	judge_subclasses(p, callee);
 	if (p->node[callee].sym == PY_ATTRIBUTE) {
 		judge_native_call(p, callee);

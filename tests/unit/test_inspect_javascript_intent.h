@@ -56,6 +56,19 @@ static const char *const intent[] = {
 	"fetch('https://x.test/a').then(save); require('child_process').spawn('./a')",
 	"import x from 'https://x.test/a.js'",
 	/* hiding */
+	"['path', 'child_process'].map(require)[1].execSync('id')",
+	"Array.from(['child_process'], require)[0].execSync('id')",
+	"Object.values(require('child_process')).find(f => f.name === 'execSync')('id')",
+	"require\n('child_process').execSync('id')",
+	"new (require('worker_threads').Worker)(new URL('data:text/javascript,postMessage(1)'))",
+	"const vm = require('vm'); new vm.Script('console.log(1)').runInThisContext()",
+	"const M = require('module'); new M('x')._compile('console.log(1)', 'x')",
+	"setTimeout(Buffer.from('Y29uc29sZS5sb2coMSk=', 'base64').toString())",
+	"[][(![]+[])[+[]]+([![]]+[][[]])[+!+[]+[+[]]]]",
+	"require('child_process').spawn('rm -rf /', { shell: true })",
+	"Object.prototype.NODE_OPTIONS = '--require ./x.js'",
+	"export * as cp from 'node:child_process'",
+	"module.exports = require('child_process')",
 	"eval(atob('Y29uc29sZS5sb2coMSk='))",
 	"eval(Buffer.from(s, 'hex').toString('utf8'))",
 	"new Function(Buffer.from('MQ==', 'base64').toString())()",
@@ -97,6 +110,10 @@ static const char *const intent_typescript[] = {
 	"(<any>require)('child_process');",
 	"const e: any = eval; enum E { A = e('1') }",
 	"import cp = require('child_process'); cp.execSync('rm -rf /');",
+	"import cp = require('child_process'); import go = cp.execSync; go('rm -rf /');",
+	"enum M { A = 'child_', B = 'process' } require(M.A + M.B).execSync('id');",
+	"export { execSync } from 'node:child_process';",
+	"export default require('child_process');",
 };
 
 /* One line on stderr: HIGH, and no more. */
@@ -113,6 +130,9 @@ static const char *const reaching_out[] = {
 	"require('fs').readFile(given, f)",
 	"require('fs').readFileSync(`data/${given}`)",
 	"require(given)",
+	"eval()",
+	"function f(line) { require('child_process').spawn(line, { shell: true }) }",
+	"require('child_process').spawnSync('sh', ['-c', 'ls | wc -l'])",
 };
 
 /* Nothing above MEDIUM. */
@@ -140,6 +160,10 @@ static const char *const everyday[] = {
 	"const vm = require('vm'); const c = vm.createContext({ x: 2 }); vm.runInContext('y = x * 21', c); "
 	"console.log(c.y)",
 	"const expr = '2 * (3 + 4)'; console.log(eval(expr))",
+	"require('child_process').spawnSync('npm', ['test'], { shell: process.platform === 'win32' })",
+	"require('child_process').spawn('npm', ['test'], { shell: true, stdio: 'inherit' })",
+	"console.log(new URL('data:text/plain,hi').href, [][0], [][i], [][n + 1])",
+	"const { execFile } = require('child_process'); module.exports = { list: f => execFile('ls', f) }",
 	"function calculate(text) { if (/^[\\d+*/() -]+$/.test(text)) return eval(text) } calculate('1+1')",
 	"const add = new Function('a', 'b', 'return a + b'); console.log(add(1, 2))",
 	"const root = Function('return this')(); console.log(typeof root)",
