@@ -337,6 +337,45 @@ static void judge_go_directive(struct go *g, const char *s, size_t len, struct s
 		judge_embed_patterns(g, s + n, len - n, where);
 }
 
+/* One word of "#cgo LDFLAGS: -lm": libraries of the system, and what changes no more than how C is compiled. */
+static bool is_plain_flag(const char *word, size_t len)
+{
+	static const char *const exact[] = {
+		"-lm", "-lpthread", "-lrt", "-lz", "-lsqlite3", "-pthread", "-I.", "-I./"
+	};
+	static const char *const heads[] = { "-O", "-std=", "-W", "-D", "-g" };
+
+	if (word[0] != '-') /* LDFLAGS:, CFLAGS:, a platform */
+		return word[len - 1] == ':' ? !starts_with(word, len, "pkg-config") : true;
+	for (size_t i = 0; i < ARRAY_LEN(exact); i++)
+		if (strlen(exact[i]) == len && memcmp(exact[i], word, len) == 0)
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+		if (starts_with(word, len, heads[i]))
+			return !memchr(word, ',', len); /* -Wl,... is for the linker */
+	return false;
+}
+
+/* All lines of a comment that begin with #cgo. */
+static bool has_plain_flags(const char *s, size_t len)
+{
+	const char *end = s + len, *at = s;
+
+	while ((at = memmem(at, (size_t)(end - at), "#cgo", 4))) {
+		for (at += 4; at < end && *at != '\n';) {
+			const char *word = at;
+
+			while (at < end && *at != ' ' && *at != '\t' && *at != '\n')
+				at++;
+			if (at > word && !is_plain_flag(word, (size_t)(at - word)))
+				return false;
+			while (at < end && (*at == ' ' || *at == '\t'))
+				at++;
+		}
+	}
+	return true;
+}
+
 /* Comments with nothing but white space between them are one. */
 static void note_comment(struct go *g, uint32_t start, uint32_t end)
 {
@@ -362,7 +401,7 @@ void go_comment(struct go *g, uint32_t start, uint32_t end)
 		(void)judge_directive(g->j, "line", 4, where);
 	else if (starts_with(s, len, "//extern "))
 		(void)judge_directive(g->j, "extern", 6, where);
-	if (g->cgo && memmem(s, len, "#cgo", 4))
+	if (g->cgo && memmem(s, len, "#cgo", 4) && (g->j->level == INSPECTION_STRICT || !has_plain_flags(s, len)))
 		(void)judge_directive(g->j, "#cgo", 4, where);
 }
 

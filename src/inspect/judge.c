@@ -208,8 +208,8 @@ bool judge_module(struct judge *j, const char *name, size_t len, struct span whe
 	list = missing_from(j, name, len);
 	if (rules_find(j->rules, j->language, RULE_MEMBER_ALLOW, name, len))
 		rule = NULL;
-	/* A milder rule of its own does not excuse a module that is on no list: both are said. */
-	missing = list && (!rule || rule->severity[j->level] < list->severity[j->level]) &&
+	/* A milder rule of its own does not excuse a module that is on no list, unless it was chosen: both are said. */
+	missing = list && (!rule || (!rule->settled && rule->severity[j->level] < list->severity[j->level])) &&
 		  report_name(j, list, name, len, where);
 	return (rule && report_name(j, rule, name, len, where)) || missing;
 }

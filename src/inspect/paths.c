@@ -156,13 +156,14 @@ static bool rule_covers(const struct rule *rule, const char *path, size_t len)
 	return covered;
 }
 
+/* A rule that was chosen to allow is one, too: the path is judged by it, and by no rule behind it. */
 static const struct rule *sensitive(const struct judge *j, const char *path, size_t len)
 {
 	const struct rule *rule;
 	size_t at = 0;
 
 	while ((rule = rules_next(j->rules, RULE_PATH, RULE_PATH_DENY, &at)))
-		if (rule->severity[j->level] != SEVERITY_NONE && rule_covers(rule, path, len))
+		if ((rule->settled || rule->severity[j->level] != SEVERITY_NONE) && rule_covers(rule, path, len))
 			return rule;
 	return NULL;
 }

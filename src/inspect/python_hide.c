@@ -206,9 +206,9 @@ void py_judge_detour(struct py *p, const struct py_args *a, uint32_t callee)
 /* sys.settrace(lambda ...), sys.excepthook = lambda ...: called by the interpreter, on whatever occasion. */
 bool py_is_hook(const struct py *p, uint32_t node)
 {
-	static const char *const hooks[] = { "sys.excepthook",   "sys.displayhook",  "sys.unraisablehook", "sys.settrace",
-					     "sys.setprofile",   "sys.addaudithook", "threading.settrace", "threading.setprofile",
-					     "sys.breakpointhook" };
+	static const char *const hooks[] = { "sys.excepthook",     "sys.displayhook",      "sys.unraisablehook",
+					     "sys.settrace",       "sys.setprofile",       "sys.addaudithook",
+					     "threading.settrace", "threading.setprofile", "sys.breakpointhook" };
 	uint32_t target = PY_NONE;
 
 	if (p->node[node].sym == PY_ASSIGNMENT)

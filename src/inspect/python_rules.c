@@ -96,7 +96,8 @@ bool py_judge_import(struct py *p, const char *path, size_t len, struct span whe
 	const struct rule *rule = py_module_rule(p, path, len, &matched), *list = missing_from(p, path, len);
 	bool by_use = rule && (py_is_allowed(p, path, len) || (matched == len && py_by_attribute(p, path, len)));
 
-	if (list && (!rule || by_use || rule->severity[p->j->level] < list->severity[p->j->level]))
+	if (list &&
+	    (!rule || (!rule->settled && (by_use || rule->severity[p->j->level] < list->severity[p->j->level]))))
 		report(p, list, path, len, where);
 	if (!rule || by_use) {
 		if (!rule && len > 1 && path[0] == '_' && path[1] != '_')

@@ -200,6 +200,7 @@ static int adjust(const struct rule_set *set, struct rule *row, const char *item
 	for (size_t t = INSPECTION_REPORT; t < INSPECTION_COUNT; t++)
 		rule->severity[t] = severity_of_action[action];
 	rule->chosen = true;
+	rule->settled = !only_tighten;
 	return 0;
 }
 

@@ -360,6 +360,7 @@ void sh_output(struct shell *sh, const struct sh_command *cmd, const char *progr
 
 /* shell_pattern.c */
 /* Reports every rule that matches; returns the gravest severity. */
+/* CRITICAL: there is nothing left to say about the files of the call. */
 enum severity sh_match_rules(struct shell *sh, const struct sh_call *call);
 /* The same for an assignment. */
 void sh_match_assign(struct shell *sh, const char *name, const struct sh_word *value, struct span where);

@@ -309,7 +309,8 @@ static void index_rules(struct shell *sh)
 		return;
 	sh->indexed = true;
 	while ((rule = rules_next(sh->j->rules, RULE_SHELL, RULE_COMMAND, &at)) != NULL)
-		for (size_t i = 0; i < rule->n_names && rule->severity[sh->j->level] != SEVERITY_NONE; i++)
+		for (size_t i = 0;
+		     i < rule->n_names && (rule->settled || rule->severity[sh->j->level] != SEVERITY_NONE); i++)
 			index_name(sh, rule, rule->names[i]);
 }
 
@@ -347,6 +348,17 @@ static void describe(const struct sh_call *call, char *ret, size_t size)
 		snprintf(ret, size, "redirection");
 }
 
+/* What was said by name about a rule for reading files settles them: the rules for paths do not judge them again. */
+static bool settles_files(const struct sh_entry *e)
+{
+	static const char *const read[] = { "@secret", "@own-secret", "@private" };
+
+	for (size_t i = 0; e->rule->settled && i < ARRAY_LEN(read); i++)
+		if (strstr(e->terms, read[i]))
+			return true;
+	return false;
+}
+
 enum severity sh_match_rules(struct shell *sh, const struct sh_call *call)
 {
 	struct candidate c = { .sh = sh, .call = call };
@@ -363,6 +375,8 @@ enum severity sh_match_rules(struct shell *sh, const struct sh_call *call)
 			if (!name[0])
 				describe(call, name, sizeof(name));
 			judge_report(sh->j, e->rule, name, call->cmd->span);
+			if (settles_files(e))
+				worst = SEVERITY_CRITICAL;
 			if (e->rule->severity[sh->j->level] > worst)
 				worst = e->rule->severity[sh->j->level];
 		}

@@ -170,7 +170,7 @@ static void comments_that_are_orders(void **state UNUSED)
 	static const struct row rows[] = {
 		{ "go-linkname", "//go:linkname a syscall.forkExec\nfunc a()" },
 		{ "go-linkname", "//go:cgo_import_dynamic a a \"x\"" },
-		{ "go-linkname", "// #cgo LDFLAGS: -lm\nimport \"C\"" },
+		{ "go-linkname", "// #cgo LDFLAGS: -lx\nimport \"C\"" },
 		{ "go-generate", "//go:generate sh -c \"echo\"" },
 		{ "go-generate", "var s = `\n//go:generate sh\n`" },
 		{ "go-embed", "//go:embed a.txt\nvar s string" },
@@ -342,6 +342,8 @@ static void what_hides_a_program_is_blocked(void **state UNUSED)
 		{ "go-c-program",
 		  "/*\n#include <stdlib.h>\nstatic void go(char *c) { system (c); }\n*/\nimport \"C\"\n" MAIN(
 			  "C.go(nil)") },
+		{ "go-linkname", "// #cgo LDFLAGS: -L/tmp -lx\nimport \"C\"\n" MAIN("") },
+		{ "go-linkname", "// #cgo LDFLAGS: -Wl,-rpath=x\nimport \"C\"\n" MAIN("") },
 		{ "go-plugin-open", "import \"plugin\"\n" MAIN("plugin.Open(\"x.so\")") },
 		{ "go-kernel-call", "import \"syscall\"\n" MAIN("syscall.Mmap(-1, 0, 1, syscall.PROT_EXEC, 0)") },
 	};
@@ -352,6 +354,8 @@ static void what_hides_a_program_is_blocked(void **state UNUSED)
 static void a_comment_is_no_c_program(void **state UNUSED)
 {
 	static const char *const harmless[] = {
+		"// #cgo CFLAGS: -O2 -Wall\n// #cgo linux LDFLAGS: -lm\n// #include <math.h>\nimport \"C\"\n" MAIN(
+			"println(C.sqrt(2))"),
 		"// system(3) is not called here.\n\nvar x = 1\n\n// #include <math.h>\nimport \"C\"\n" MAIN(
 			"println(C.sqrt(2))"),
 		"// #include <math.h>\nimport \"C\"\n\n// main does not fork(2).\n" MAIN("println(C.sqrt(2))"),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "inspect/dispatch.h"
 #include "inspect/examples.h"
 #include "inspect/judge.h"
 
@@ -240,6 +241,77 @@ static void single_rules_do_what_is_said(void **state)
 	rules_free(set);
 }
 
+static struct findings inspected(const struct rule_set *set, enum rule_language lang, enum inspection level,
+				 const char *text)
+{
+	const struct inspect_request req = {
+		.kind = inspect_example_kind(lang), .level = level, .text = text, .len = strlen(text), .has_input = true
+	};
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct findings f = { 0 };
+
+	if (inspect_text(set, &req, &f, &err) < 0)
+		fail_msg("%s", err.msg);
+	return f;
+}
+
+/* Allows every rule that blocks the text, as their remedies say, and inspects it again. */
+static void permit(const struct rule_set *set, enum rule_language lang, enum inspection level, const char *text)
+{
+	struct findings f = inspected(set, lang, level, text);
+	struct setting_list list = { 0 };
+	const struct rule_choices choices = { .rules = &list, .level = level };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct rule_set *made = NULL;
+
+	for (size_t i = 0; i < f.n; i++) {
+		char item[64];
+
+		(void)snprintf(item, sizeof(item), "%s=allow", f.row[i].rule);
+		if (f.row[i].severity == SEVERITY_CRITICAL && !setting_list_has(&list, item))
+			assert_true(setting_list_add(&list, item));
+	}
+	findings_release(&f);
+	assert_int_equal(rules_adjusted(set, &choices, &made, &err), 0);
+	f = inspected(made, lang, level, text);
+	if (f.worst == SEVERITY_CRITICAL)
+		fail_msg("%s still blocks at %s: %s", f.row[0].rule, inspection_name[level], text);
+	findings_release(&f);
+	rules_free(made);
+}
+
+static void what_a_block_names_permits_it(void **state)
+{
+	struct rule_set *set = builtin();
+
+	(void)state;
+	for (size_t i = 0; i < rules_count(set); i++) {
+		const struct rule *r = rules_at(set, i);
+
+		for (unsigned lang = 0; lang < RULE_LANGUAGE_COUNT; lang++)
+			for (unsigned t = INSPECTION_GUARD; r->languages & 1u << lang && t < INSPECTION_COUNT; t++)
+				for (size_t n = 0; r->severity[t] == SEVERITY_CRITICAL && n < r->n_match; n++)
+					permit(set, (enum rule_language)lang, (enum inspection)t, r->match[n]);
+	}
+	rules_free(set);
+}
+
+/* Who can only tighten does not get past the list of modules by choosing something between. */
+static void tightening_a_rule_settles_nothing(void **state)
+{
+	struct rule_set *set = builtin(), *made = NULL;
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(adjusted(set, "py-network=block", true, &made, &err), 0);
+	assert_false(rules_by_id(made, "py-network")->settled);
+	rules_free(made);
+	assert_int_equal(adjusted(set, "py-network=allow", false, &made, &err), 0);
+	assert_true(rules_by_id(made, "py-network")->settled);
+	rules_free(made);
+	rules_free(set);
+}
+
 struct bad_file {
 	const char *text;
 	const char *line; /* as it stands in the message, behind the path */
@@ -369,6 +441,8 @@ int main(void)
 		cmocka_unit_test(builtin_examples_hold),
 		cmocka_unit_test(a_file_extends_a_rule),
 		cmocka_unit_test(single_rules_do_what_is_said),
+		cmocka_unit_test(what_a_block_names_permits_it),
+		cmocka_unit_test(tightening_a_rule_settles_nothing),
 		cmocka_unit_test(every_name_is_found),
 		cmocka_unit_test(iteration_sees_each_rule_once),
 		cmocka_unit_test(every_check_has_a_rule),
