@@ -67,8 +67,9 @@ enum origin {
 	ORIGIN_OUTPUT = 0x2000,    /* what a command prints or the script reads */
 	ORIGIN_VARIABLE = 0x4000,  /* any variable, also one that is known */
 	ORIGIN_SETTINGS = 0x8000,  /* what a tool prints to be evaluated, as ssh-agent does */
+	ORIGIN_ENCODED = 0x10000,  /* what no reader could read before it was decoded, also if it is known now */
 };
-#define ORIGINS 0xff00u
+#define ORIGINS 0x1ff00u
 
 struct sh_word {
 	const char *s; /* NUL-terminated; holes are MARK_HOLE */
@@ -94,10 +95,11 @@ enum {
 	STREAM_GIVEN = 8,
 	STREAM_HERE = 16,
 	STREAM_FUNCTION = 32,
-	STREAM_INPUT = 64,    /* what the caller will send */
-	STREAM_PRIVATE = 128, /* the environment, or what a shell prints */
-	STREAM_OWN = 256,     /* numbers of processes that the script started */
-	STREAM_SETTINGS = 512 /* assignments that a tool prints to be evaluated */
+	STREAM_INPUT = 64,     /* what the caller will send */
+	STREAM_PRIVATE = 128,  /* the environment, or what a shell prints */
+	STREAM_OWN = 256,      /* numbers of processes that the script started */
+	STREAM_SETTINGS = 512, /* assignments that a tool prints to be evaluated */
+	STREAM_ENCODED = 1024, /* base64, hex, back to front */
 };
 
 /* What flows through a pipe or into a variable. */

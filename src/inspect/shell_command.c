@@ -44,10 +44,11 @@ void sh_run_stream(struct shell *sh, const struct sh_command *cmd, const struct 
 		judge_check(sh->j, "dynamic-code", cmd->span, "%s runs text that is known only at run time", who);
 	else if (in->text)
 		run_text(sh, cmd, in->text, in->len, use);
-	else if (in->flags & STREAM_DECODED)
-		judge_check(sh->j, "decoded-run", cmd->span, "%s runs what was decoded", who);
-	else
+	else if (!(in->flags & STREAM_DECODED))
 		judge_check(sh->j, "dynamic-code", cmd->span, "%s runs what another command prints", who);
+	/* Harmless or not once it is decoded: nobody who reads the script can tell. */
+	if (in->text ? in->flags & STREAM_ENCODED : (in->flags & STREAM_DECODED) && !(in->flags & STREAM_NETWORK))
+		judge_check(sh->j, "decoded-run", cmd->span, "%s runs what was decoded", who);
 	if (in->text && memchr(in->text, MARK_HOLE, in->len) && use == HERE_SHELL)
 		judge_check(sh->j, "partly-dynamic-code", cmd->span, "%s", who);
 }
@@ -94,6 +95,8 @@ void sh_run_word(struct shell *sh, const struct sh_command *cmd, const struct sh
 			    : is_handed_over(sh, code) ? "parameter-code"
 						       : "dynamic-code",
 			    cmd->span, "%s runs text that is known only at run time", who);
+	else if (code->flags & ORIGIN_ENCODED)
+		judge_check(sh->j, "decoded-run", cmd->span, "%s runs what was decoded", who);
 	run_text(sh, cmd, code->s, code->len, HERE_SHELL);
 }
 
@@ -118,7 +121,7 @@ void sh_run_download(struct shell *sh, const struct sh_command *cmd, const struc
 		  strncmp(file->s, SH_PROCESS, strlen(SH_PROCESS)) == 0)) {
 		s = (struct sh_stream){ .text = f->text,
 					.len = f->len,
-					.flags = f->flags & (STREAM_NETWORK | STREAM_DECODED) };
+					.flags = f->flags & (STREAM_NETWORK | STREAM_DECODED | STREAM_ENCODED) };
 		sh_run_stream(sh, cmd, &s, use, file->s);
 	}
 }
@@ -195,6 +198,7 @@ static void connect_input(struct shell *sh, struct sh_command *cmd)
 		} else if (r->kind == REDIRECT_STRING) {
 			cmd->in =
 				(struct sh_stream){ .text = r->target.s, .len = r->target.len, .flags = STREAM_GIVEN };
+			cmd->in.flags |= r->target.flags & ORIGIN_ENCODED ? STREAM_ENCODED : 0u;
 		} else if (r->kind == REDIRECT_READ || r->kind == REDIRECT_BOTH) {
 			if (sh_names_stdin(&r->target) && !sh_is(&r->target, "-"))
 				continue; /* what it was */
@@ -464,6 +468,8 @@ void sh_judge_words(struct shell *sh, struct sh_command *cmd, const struct sh_wo
 		sh_judge_words(sh, cmd, words + 1, n - 1, level + 1, out);
 		return;
 	}
+	if (words[0].flags & ORIGIN_ENCODED)
+		judge_check(sh->j, "decoded-run", cmd->span, "the program's name");
 	if ((words[0].flags & WORD_GLOB) && !sh_is(&words[0], "["))
 		judge_check(sh->j, is_own_file(&words[0]) ? "globbed-own-command" : "globbed-command", cmd->span, "%s",
 			    words[0].s);

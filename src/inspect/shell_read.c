@@ -94,6 +94,7 @@ void sh_read_redirect(struct shell *sh, struct sh_text *t, struct sh_command *cm
 	struct sh_redirect r = { .heredoc = -1 };
 	struct sh_buf word = { 0 };
 	size_t start = t->pos, assign;
+	uint32_t outer;
 	bool dash = false, out;
 
 	r.fd = prefix && isdigit((unsigned char)peek(t, 0)) ? peek(t, 0) - '0' : prefix ? 9 : -1;
@@ -104,8 +105,12 @@ void sh_read_redirect(struct shell *sh, struct sh_text *t, struct sh_command *cm
 		r.heredoc = sh_add_heredoc(sh, t, dash, start);
 	} else {
 		sh_skip_blanks(t);
+		outer = sh->origins;
+		sh->origins = 0;
 		sh_read_word(sh, t, &word, &assign);
 		r.target = sh_single(sh, word.p ? word.p : "", word.len);
+		r.target.flags |= sh->origins & ORIGIN_ENCODED;
+		sh->origins |= outer;
 		/* >& file is a file */
 		if (r.kind == REDIRECT_FD && out && !is_descriptor(&r.target) && !sh_is(&r.target, "-"))
 			r.kind = REDIRECT_WRITE;

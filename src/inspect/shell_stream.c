@@ -168,7 +168,7 @@ static void decode(struct shell *sh, const struct sh_stream *in, unsigned bits, 
 	uint32_t hold = 0;
 	unsigned have = 0;
 
-	out->flags |= STREAM_DECODED;
+	out->flags |= STREAM_DECODED | STREAM_ENCODED;
 	if (!in->text || memchr(in->text, MARK_HOLE, in->len))
 		return;
 	for (size_t i = 0; i < in->len; i++) {
@@ -226,7 +226,7 @@ static void reverse(struct shell *sh, const struct sh_command *cmd, const struct
 
 	(void)words;
 	(void)n;
-	out->flags |= STREAM_DECODED;
+	out->flags |= STREAM_DECODED | STREAM_ENCODED;
 	if (!cmd->in.text)
 		return;
 	for (size_t i = 0; i <= cmd->in.len; i++) {
@@ -499,7 +499,7 @@ uint32_t sh_origins(const struct sh_stream *s)
 {
 	return (s->flags & (STREAM_NETWORK | STREAM_DECODED) ? ORIGIN_FETCHED : 0u) |
 	       (s->flags & STREAM_PRIVATE ? ORIGIN_PRIVATE : 0u) | (s->flags & STREAM_OWN ? ORIGIN_OWN : 0u) |
-	       (s->flags & STREAM_SETTINGS ? ORIGIN_SETTINGS : 0u);
+	       (s->flags & STREAM_SETTINGS ? ORIGIN_SETTINGS : 0u) | (s->flags & STREAM_ENCODED ? ORIGIN_ENCODED : 0u);
 }
 
 void sh_output(struct shell *sh, const struct sh_command *cmd, const char *program, const struct sh_word *words,
@@ -509,9 +509,11 @@ void sh_output(struct shell *sh, const struct sh_command *cmd, const char *progr
 
 	*out = (struct sh_stream){ .flags = kept };
 	if (cmd->piped_in)
-		out->flags |= cmd->in.flags & (STREAM_NETWORK | STREAM_DECODED | STREAM_PRIVATE | STREAM_OWN);
+		out->flags |= cmd->in.flags &
+			      (STREAM_NETWORK | STREAM_DECODED | STREAM_ENCODED | STREAM_PRIVATE | STREAM_OWN);
 	for (size_t i = 1; i < n; i++)
 		out->flags |= (words[i].flags & ORIGIN_FETCHED ? STREAM_DECODED : 0u) |
+			      (words[i].flags & ORIGIN_ENCODED ? STREAM_ENCODED : 0u) |
 			      (words[i].flags & ORIGIN_PRIVATE ? STREAM_PRIVATE : 0u) |
 			      (words[i].flags & ORIGIN_OWN ? STREAM_OWN : 0u);
 	if (prints_settings(program))

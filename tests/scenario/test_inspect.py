@@ -227,6 +227,29 @@ def exit_codes(t):
 	t.equal(t.brig("check", "--help").rc, 0, "status of --help")
 
 
+# Nothing in these harms; each takes pains that nobody sees what is started.
+HIDING = {
+	"python": "import operator, os\noperator.methodcaller('system', 'ls')(os)\n",
+	"javascript": "['child_process'].map(require)[0].execSync('ls')\n",
+	"typescript": "enum M { A = 'child_', B = 'process' }\nrequire(M.A + M.B).execSync('ls');\n",
+	"go": "package main\n\nimport \"os/exec\"\n\nfunc main() { exec.Command(\"ba\"+\"sh\", \"-c\", \"ls\").Run() }\n",
+	"shell": "x=$(echo bHM= | base64 -d); eval \"$x\"\n",
+}
+
+
+@case("hiding is blocked in every language; what the blocks print permits it, word for word, at guard and strict")
+def permitted_as_printed(t):
+	for lang, code in HIDING.items():
+		for level in ("guard", "strict"):
+			words = ["--inspect", level, "--lang", lang, "-c", code]
+			rc, document = check(t, *words)
+			t.equal(rc, 2, f"{lang} at {level}", document)
+			printed = [f["remedy"].split("to permit this: ")[1].split(" (")[0].split()
+				   for f in document["findings"] if f["severity"] == "CRITICAL"]
+			rc, document = check(t, *words, *(word for line in printed for word in line))
+			t.check(rc in (0, 1), f"{lang} at {level}: still blocked with {printed}", document)
+
+
 @case("check reads standard input and -c")
 def other_sources(t):
 	t.equal(check(t, "--lang", "python", "-", stdin=BLOCKED["python"].encode())[0], 2, "status of standard input")
