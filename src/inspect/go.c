@@ -713,6 +713,7 @@ void inspect_go(struct judge *j, const char *text, size_t len)
 	collect(&g, root, false);
 	collect(&g, root, true);
 	g.judging = true;
+	g.decoded_at = 0; /* of what was collected from further below */
 	g.package_bindings = (int32_t)g.n_bindings;
 	walk(&g, root);
 	go_judge_pending(&g);

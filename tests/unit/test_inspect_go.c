@@ -289,6 +289,8 @@ static void guard_tells_of_programs_and_memory(void **state UNUSED)
 			"b, _ := hex.DecodeString(\"00ff\"); exec.Command(\"xxd\", string(b)).Run()"),
 		"import (\"os/exec\"; \"strings\")\n" MAIN(
 			"c := exec.Command(\"bash\"); c.Stdin = strings.NewReader(\"echo hi\"); c.Run()"),
+		"import (\"encoding/hex\"; \"os/exec\")\nfunc find(n string) string { return \"/opt/\" + n }\n" MAIN(
+			"exec.Command(find(\"git\")).Run()") "\nvar key, _ = hex.DecodeString(\"00ff\")",
 		"import \"unsafe\"\n" MAIN("b := []byte(\"x\"); println(*(*string)(unsafe.Pointer(&b)))"),
 		"import \"os\"\n" MAIN("f, _ := os.Create(\"/tmp/out\"); defer f.Close()"),
 		"import (\"archive/zip\"; \"os\"; \"path/filepath\")\nfunc one(f *zip.File) { "
