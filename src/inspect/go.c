@@ -407,8 +407,11 @@ static struct go_value composite(struct go *g, const struct go_value *c, size_t 
 {
 	struct go_value bytes;
 
-	if (n == 2 && c[0].symbol == GO_qualified_type)
+	if (n == 2 && c[0].symbol == GO_qualified_type) {
+		if (g->judging && c[0].kind == GO_MEMBER && go_is(&c[0], "net/http.Server"))
+			go_intent_server(g, &c[1]);
 		return zero_value(g, &c[0]);
+	}
 	if (n != 2 || c[1].kind != GO_LIST ||
 	    (c[0].symbol != GO_slice_type && c[0].symbol != GO_array_type &&
 	     c[0].symbol != GO_implicit_length_array_type))

@@ -165,6 +165,8 @@ void go_intent_program(struct go *g, const struct go_value *arguments, size_t n,
 void go_intent_finish(struct go *g);
 /* What this call returns is decided outside of the program. */
 bool go_asks_outside(const struct go *g, const struct go_value *function, const struct go_value *arguments);
+/* http.Server{Addr: ":8080"}: the elements of the literal. */
+void go_intent_server(struct go *g, const struct go_value *elements);
 bool go_is_shell(const struct go_value *program);
 void go_intent_input(struct go *g, const struct go_value *target, const struct go_value *text);
 bool go_hides_import(const struct go *g, const struct go_value *children, size_t n);

@@ -282,6 +282,24 @@ static void judge_address(struct go *g, unsigned does, const struct go_value *a,
 		go_intent_client(g, &a[at], (does & LISTENS) != 0, where);
 }
 
+/* client.Get("https://x.test/"), where the client is an object of the program. */
+static void judge_client(struct go *g, const struct go_value *function, const struct go_value *address,
+			 struct span where)
+{
+	static const char *const methods[] = { ".Get", ".Head", ".Post", ".PostForm" };
+	size_t len = function->end - function->start;
+
+	if (address->kind != GO_STRING || address->len < 8 || memcmp(address->text, "http", 4) != 0 ||
+	    !memmem(address->text, min_u64(address->len, 8), "://", 3))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		size_t n = strlen(methods[i]);
+
+		if (len > n && memcmp(g->text + function->end - n, methods[i], n) == 0)
+			go_intent_client(g, address, false, where);
+	}
+}
+
 /* Web routes and addresses look like paths and are none. */
 bool go_takes_routes(const struct go *g, const struct go_value *function)
 {
@@ -311,6 +329,8 @@ void go_judge_call(struct go *g, const struct go_value *function, const struct g
 
 	if (function->kind == GO_METHOD)
 		judge_method(g, function, arguments);
+	if (function->kind == GO_UNKNOWN && n)
+		judge_client(g, function, &a[0], where);
 	if (function->kind == GO_MEMBER && go_is(function, "os.Environ"))
 		g->environment = where;
 	if (function->kind != GO_MEMBER || n == 0)

@@ -60,6 +60,19 @@ void go_intent_client(struct go *g, const struct go_value *address, bool listens
 			  known ? address->text : "");
 }
 
+void go_intent_server(struct go *g, const struct go_value *elements)
+{
+	static const char key[] = "Addr";
+
+	for (uint32_t i = 0; elements->kind == GO_LIST && i < elements->len; i++) {
+		const struct go_value *one = &elements->items[i];
+
+		if (one->kind == GO_STRING && one->end - one->start > sizeof(key) &&
+		    memcmp(g->text + one->start, key, sizeof(key) - 1) == 0)
+			go_intent_client(g, one, true, (struct span){ one->start, one->end });
+	}
+}
+
 /* ---- programs ------------------------------------------------------------------------------------------- */
 
 bool go_is_shell(const struct go_value *v)

@@ -249,6 +249,8 @@ static void guard_leaves_everyday_programs_alone(void **state UNUSED)
 		"import (\"os\"; \"io\")\n" MAIN("f, _ := os.Open(os.Args[1]); io.ReadAll(f)"),
 		"import \"unsafe\"\n" MAIN("x := 1; println(unsafe.Sizeof(x), unsafe.Alignof(x))"),
 		"import \"os/exec\"\n" MAIN("exec.LookPath(\"git\")"),
+		"import \"net/http\"\n" MAIN("s := http.Server{Addr: \"localhost:80\"}; c := http.Client{}; "
+					     "go s.ListenAndServe(); c.Get(\"http://localhost/\")"),
 		"import (\"archive/zip\"; \"os\"; \"path/filepath\"; \"strings\")\nfunc one(f *zip.File) { p := "
 		"filepath.Join(\"out\", f.Name); if strings.HasPrefix(p, \"out/\") { os.Create(p) } }",
 		"import (\"encoding/base64\"; \"os\")\n" MAIN(
@@ -295,6 +297,8 @@ static void guard_tells_of_programs_and_memory(void **state UNUSED)
 		"import \"os\"\n" MAIN("f, _ := os.Create(\"/tmp/out\"); defer f.Close()"),
 		"import (\"archive/zip\"; \"os\"; \"path/filepath\")\nfunc one(f *zip.File) { "
 		"os.Create(filepath.Join(\"out\", f.Name)) }",
+		"import \"net/http\"\n" MAIN("s := &http.Server{Addr: \":1234\"}; s.ListenAndServe()"),
+		"import \"net/http\"\n" MAIN("c := &http.Client{}; c.Get(\"https://x.test/\")"),
 		"import \"net/rpc\"\n" MAIN("rpc.Dial(\"tcp\", \"x.test:1\")"),
 	};
 
