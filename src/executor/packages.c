@@ -43,13 +43,18 @@ bool packages_wanted(const struct brig_request *req)
 
 /* ---- what is asked for --------------------------------------------------------------------------- */
 
+const struct ecosystem *packages_ecosystem(const struct prepared_request *pr)
+{
+	const struct ecosystem *e = ecosystem_of_language(pr->subject.runtime);
+
+	return !e && pr->workspace ? ecosystem_of_project(pr->workspace->fd) : e;
+}
+
 static int choose_ecosystem(struct packages *p, const struct packages_ask *ask, struct brig_error *err)
 {
 	const char *language = ask->request->subject.runtime;
 
-	p->eco = ecosystem_of_language(language);
-	if (!p->eco && ask->project)
-		p->eco = ecosystem_of_project(ask->project->fd);
+	p->eco = packages_ecosystem(ask->request);
 	if (!p->eco && ask->project)
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "the workspace has no requirements.txt, package.json or go.mod to take packages from");

@@ -46,6 +46,8 @@ struct packages_ask {
 };
 
 bool packages_wanted(const struct brig_request *req);
+/* Whose packages they would be; NULL: nobody's. */
+const struct ecosystem *packages_ecosystem(const struct prepared_request *pr);
 /* 1: they are there; 0: install them, in the cell of packages_prepare_install(); negative: they cannot be had. */
 int packages_begin(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err);
 /* Everything that the install cell needs. */

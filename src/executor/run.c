@@ -23,6 +23,7 @@
 #include "executor/executor.h"
 #include "executor/hint.h"
 #include "executor/inspection.h"
+#include "executor/modules.h"
 #include "executor/outside.h"
 #include "executor/packages.h"
 #include "executor/prepare.h"
@@ -47,6 +48,7 @@ struct run {
 	struct inspect_job *inspection; /* under way */
 	bool inspected;                 /* begun, or not wanted */
 	bool stopped;                   /* by its findings */
+	struct asked_modules asked;
 	struct packages packages;
 	struct certificates certificates;
 	struct buf compiled;
@@ -107,6 +109,24 @@ static int end_blocked(struct run *r, const struct findings *f)
 	return end_with(r, VERDICT_blocked, "static inspection found more than it can list");
 }
 
+/* Who asks for packages, and may, is going to import them. */
+static int find_asked_modules(struct run *r, struct inspect_request *what)
+{
+	const struct brig_request *req = r->req;
+	const struct ecosystem *e = packages_ecosystem(&r->prepared);
+	bool of_project = req->flags & BRIG_RUN_PROJECT_PACKAGES;
+
+	if (!packages_wanted(req) || !r->prepared.resolved.set.packages || !e)
+		return 0;
+	if (asked_modules_find(&r->asked, e, req->packages, req->n_packages, of_project ? r->prepared.workspace : NULL,
+			       &r->err) < 0)
+		return -1;
+	what->asked = r->asked.name;
+	what->n_asked = r->asked.n;
+	what->asked_kind = r->asked.kind;
+	return 0;
+}
+
 /* It is read in a process of its own. */
 static int begin_inspection(struct run *r)
 {
@@ -124,7 +144,8 @@ static int begin_inspection(struct run *r)
 	/* The name in the workspace, not the caller's: that is what the engine will go by. */
 	if (!set->inspection || !subject_inspection(&r->prepared.subject, r->prepared.source_name, &what.kind))
 		return 0;
-	if (rulebook_get(r->rules, &r->prepared.resolved, &r->judged_by, &r->err) < 0 ||
+	if (find_asked_modules(r, &what) < 0 ||
+	    rulebook_get(r->rules, &r->prepared.resolved, &r->judged_by, &r->err) < 0 ||
 	    inspect_begin(r->judged_by, &what, &r->inspection, &r->err) < 0)
 		return end_with_error(r);
 	return 0;
@@ -547,6 +568,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 	inspect_cancel(r->inspection);
 	packages_release(&r->packages);
 	certificates_release(&r->certificates);
+	asked_modules_release(&r->asked);
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
 	record_end(recorder, &r->recording, policy_file(policy), ret);

@@ -34,6 +34,10 @@ struct inspect_request {
 	bool has_input;                              /* something comes on its standard input that is not in the text */
 	bool strict_commands;                        /* only the white-list of commands, no dynamic words */
 	const struct setting_list *allowed_commands; /* further ones of the white-list; NULL: none */
+	/* Modules that came with the program, of the language of asked_kind: on the allow-list with all that is in them. */
+	const char *const *asked;
+	size_t n_asked;
+	enum inspect_kind asked_kind;
 };
 
 /*

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 #include "inspect/dispatch.h"
@@ -177,12 +178,37 @@ static bool list_has(const struct rule *list, const char *name, size_t len)
 	return false;
 }
 
+/* One grammar of modules: what TypeScript imports JavaScript does, too. */
+static bool same_modules(enum rule_language a, enum rule_language b)
+{
+	return a == b || (joint_of(a) == '/' && joint_of(b) == '/');
+}
+
+bool judge_was_asked(const struct judge *j, const char *name, size_t len)
+{
+	char joint = j->language == RULE_PYTHON ? '.' : '/';
+
+	if (!same_modules(j->language, j->asked_language))
+		return false;
+	for (size_t i = 0; i < j->n_asked; i++) {
+		size_t n = strlen(j->asked[i]);
+
+		/* Names of Python's packages do not tell small letters from capitals. */
+		if (n <= len && (n == len || name[n] == joint) &&
+		    (joint == '.' ? strncasecmp(j->asked[i], name, n) : strncmp(j->asked[i], name, n)) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The allow-list that a module is missing from; NULL: there is none at this level, or it is in one. */
 static const struct rule *missing_from(const struct judge *j, const char *name, size_t len)
 {
 	const struct rule *strictest = NULL, *list;
 	size_t at = 0;
 
+	if (judge_was_asked(j, name, len))
+		return NULL;
 	while ((list = rules_next(j->rules, j->language, RULE_MODULE_ALLOW, &at))) {
 		if (list->severity[j->level] == SEVERITY_NONE)
 			continue;

@@ -16,6 +16,9 @@ struct judge {
 	const char *workspace;
 	bool strict_commands;
 	const struct setting_list *allowed_commands; /* or NULL */
+	const char *const *asked;                    /* further modules of the allow-list, of asked_language */
+	size_t n_asked;
+	enum rule_language asked_language;
 	bool has_input;                              /* the program will read bytes that are not known now */
 	/* The whole text as the caller handed it in; spans refer to it. */
 	const char *text;
@@ -39,6 +42,8 @@ struct judge {
  */
 bool judge_module(struct judge *j, const char *name, size_t len,
 		  struct span where); /* also the allow-list, beside a milder rule */
+/* Whether the module is one of judge.asked, or in one: then no allow-list misses it.  Rules for it hold all the same. */
+bool judge_was_asked(const struct judge *j, const char *name, size_t len);
 bool judge_builtin(struct judge *j, const char *name, size_t len, struct span where);
 bool judge_attribute(struct judge *j, const char *name, size_t len, struct span where);
 bool judge_member(struct judge *j, const char *path, size_t len, struct span where);

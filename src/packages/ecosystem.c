@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <glob.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/str.h"
 #include "files/beneath.h"
@@ -54,6 +55,26 @@ int ecosystem_find(const struct ecosystem *e, char *tool, size_t size, struct br
 	if (!*tool || !there)
 		return err_set(err, BRIG_E_REFUSED, 0, "%s is not installed on this host: %s", e->name, e->install);
 	return 0;
+}
+
+static const struct {
+	const char *ecosystem, *name;
+} own_modules[] = {
+#define OWN(ecosystem, name) { ecosystem, name },
+#include "packages/own_modules.def"
+};
+
+bool ecosystem_has_own(const struct ecosystem *e, const char *module)
+{
+	size_t len = strcspn(module, "./");
+
+	if (str_eq(e->name, "go"))
+		return !memchr(module, '.', strcspn(module, "/"));
+	for (size_t i = 0; i < ARRAY_LEN(own_modules); i++)
+		if (str_eq(own_modules[i].ecosystem, e->name) && strlen(own_modules[i].name) == len &&
+		    strncasecmp(own_modules[i].name, module, len) == 0)
+			return true;
+	return false;
 }
 
 /* Installers get them as words of their own, not through a shell; what would be an option is none. */

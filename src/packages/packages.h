@@ -50,6 +50,8 @@ const struct ecosystem *ecosystem_of_language(const char *language);
 const struct ecosystem *ecosystem_of_project(int project);
 /* The host's tool, "" if there is none, and whether its installer is there: BRIG_E_REFUSED with what to install. */
 int ecosystem_find(const struct ecosystem *e, char *tool, size_t size, struct brig_error *err);
+/* Whether a module, or the one that it is in, comes with the runtime. */
+bool ecosystem_has_own(const struct ecosystem *e, const char *module);
 /* Whether a word can be handed to an installer as the name of a package. */
 int packages_check_word(const char *word, struct brig_error *err);
 
@@ -76,6 +78,14 @@ void package_files_release(struct package_files *f);
  */
 int packages_present(const struct ecosystem *e, const char *const *words, size_t n, const struct package_files *files,
 		     int tree, struct brig_error *err);
+
+/*
+ * The names of the packages that the words and the project's files ask for, as they are written there and without
+ * versions; those that only the installer could tell are left out.  Negative of each: it ends there, and is handed on.
+ */
+typedef int (*package_name_fn)(void *arg, const char *name);
+int packages_each_name(const struct ecosystem *e, const char *const *words, size_t n, const struct package_files *files,
+		       package_name_fn each, void *arg, struct brig_error *err);
 
 /* ---- registries ---------------------------------------------------------------------------------- */
 

@@ -27,6 +27,7 @@
 struct wanted {
 	char name[PACKAGES_WORD_MAX + 1];
 	char version[64]; /* "": any will do */
+	size_t len;       /* bytes of the text that are its name */
 };
 
 /* ---- pip --------------------------------------------------------------------------------------------- */
@@ -78,6 +79,7 @@ static bool pip_wanted(const char *text, size_t len, struct wanted *ret)
 	if (at < len && !strchr("=<>!~", text[at]))
 		return false;
 	normalise(text, name, ret->name, sizeof(ret->name));
+	ret->len = name;
 	ret->version[0] = '\0';
 	if (len - at > 2 && strncmp(text + at, "==", 2) == 0) {
 		for (at += 2; at < len && text[at] == ' ';)
@@ -160,6 +162,7 @@ static bool npm_wanted(const char *text, size_t len, struct wanted *ret)
 	    (slash != NULL) != (start == 1) || (slash && memchr(slash + 1, '/', end - (size_t)(slash + 1 - text))))
 		return false;
 	(void)snprintf(ret->name, sizeof(ret->name), "%.*s", (int)end, text);
+	ret->len = end;
 	return true;
 }
 
@@ -189,6 +192,7 @@ static bool go_wanted(const char *text, size_t len, struct wanted *ret)
 		ret->name[n++] = (char)tolower((unsigned char)text[i]);
 	}
 	ret->name[n] = '\0';
+	ret->len = end;
 	return true;
 }
 
@@ -243,12 +247,30 @@ struct search {
 	size_t way;
 	int tree;
 	struct brig_error *err;
+	package_name_fn each; /* NULL: each has to be in the tree */
+	void *arg;
 };
+
+static int tell_name(const struct search *s, const char *text, size_t len)
+{
+	const char *marker = memchr(text, ';', len);
+	char name[PACKAGES_WORD_MAX + 1];
+	struct wanted w;
+
+	if (str_eq(ways[s->way].ecosystem, "pip") && marker)
+		len = (size_t)(marker - text);
+	if (len > PACKAGES_WORD_MAX || !ways[s->way].wanted(text, len, &w))
+		return 0;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)w.len, text);
+	return s->each(s->arg, name);
+}
 
 static int demand(const struct search *s, const char *text, size_t len)
 {
 	struct wanted w;
 
+	if (s->each)
+		return tell_name(s, text, len);
 	if (len > PACKAGES_WORD_MAX || !ways[s->way].wanted(text, len, &w) || ways[s->way].has(s->tree, &w))
 		return 0;
 	return err_set(s->err, BRIG_E_REFUSED, 0,
@@ -355,7 +377,7 @@ static int demand_modules(const struct search *s, const struct plan_file *f)
 	bool in_block = false;
 	int rc = 0;
 
-	if (memmem(f->data, f->len, "replace", 7))
+	if (!s->each && memmem(f->data, f->len, "replace", 7))
 		return 0;
 	for (size_t at = 0; at < f->len && rc == 0;) {
 		const char *line = (const char *)f->data + at, *end = memchr(line, '\n', f->len - at);
@@ -377,20 +399,35 @@ static const struct {
 	{ "go.mod", demand_modules },
 };
 
+static int search(struct search *s, const struct ecosystem *e, const char *const *words, size_t n,
+		  const struct package_files *files)
+{
+	int rc = 0;
+
+	while (s->way < ARRAY_LEN(ways) && !str_eq(ways[s->way].ecosystem, e->name))
+		s->way++;
+	if (s->way == ARRAY_LEN(ways))
+		return err_set(s->err, BRIG_E_INTERNAL, 0, "nobody knows how to find packages of %s", e->name);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = demand(s, words[i], strlen(words[i]));
+	for (size_t i = 0; i < ARRAY_LEN(manifests) && files->n > 0 && rc == 0; i++)
+		if (str_eq(files->file[0].name, manifests[i].name))
+			rc = manifests[i].demand(s, &files->file[0]);
+	return rc;
+}
+
 int packages_present(const struct ecosystem *e, const char *const *words, size_t n, const struct package_files *files,
 		     int tree, struct brig_error *err)
 {
 	struct search s = { .tree = tree, .err = err };
-	int rc = 0;
 
-	while (s.way < ARRAY_LEN(ways) && !str_eq(ways[s.way].ecosystem, e->name))
-		s.way++;
-	if (s.way == ARRAY_LEN(ways))
-		return err_set(err, BRIG_E_INTERNAL, 0, "nobody knows how to find packages of %s", e->name);
-	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = demand(&s, words[i], strlen(words[i]));
-	for (size_t i = 0; i < ARRAY_LEN(manifests) && files->n > 0 && rc == 0; i++)
-		if (str_eq(files->file[0].name, manifests[i].name))
-			rc = manifests[i].demand(&s, &files->file[0]);
-	return rc;
+	return search(&s, e, words, n, files);
+}
+
+int packages_each_name(const struct ecosystem *e, const char *const *words, size_t n, const struct package_files *files,
+		       package_name_fn each, void *arg, struct brig_error *err)
+{
+	struct search s = { .tree = FD_NONE, .err = err, .each = each, .arg = arg };
+
+	return search(&s, e, words, n, files);
 }

@@ -147,6 +147,24 @@ def pip_tampered(t):
 				t.check(any("tree that was kept" in w for w in r.json["warnings"]), "it is said", r.json["warnings"])
 
 
+@case("strict: packages that are asked for are built and may be imported, and the allow-list holds for all others")
+@pip
+def pip_strict(t):
+	strict = ["--preset", "strict", "--trust", "untrusted"]
+	with Registry() as registry:
+		registry.put_pip("sly", sdist("sly", "FOUND = 42\n"))
+		registry.put_pip("pyyaml", wheel("PyYAML", {"yaml/__init__.py": "VALUE = 6\n"}))
+		code = "import sly, yaml\nfrom sly import FOUND\nprint(sly.FOUND, yaml.VALUE)\n"
+		r = t.verdict(cell(t, registry, *strict, "--packages", "sly,PyYAML", code=code, lang="python"), "ok")
+		t.equal((r.stdout, r.json["inspection"]), (b"42 6\n", "strict"), "output", r)
+		top = project(t, requirements_DOT_txt="sly==1.0\nPyYAML ; python_version > '3'\n", app_DOT_py=code)
+		r = cell(t, registry, *strict, "--workspace", top, "--project-packages", os.path.join(top, "app.py"))
+		t.equal(t.verdict(r, "ok").stdout, b"42 6\n", "a project's own", r)
+	for packages, module in (("sly", "yaml"), ("asyncio", "asyncio"), ("subprocess", "subprocess"), ("os-path", "os.path")):
+		r = cell(t, None, *strict, "--packages", packages, code=f"import {module}\n", lang="python")
+		t.check(r.verdict == "blocked" and not r.json["packages"], f"{module} with the package {packages}", r)
+
+
 @case("a set that a cell shows is not removed, whoever makes room")
 @pip
 def pip_in_use(t):
@@ -335,11 +353,16 @@ def npm_cache(t):
 		r = t.verdict(cell(t, registry, "--packages", "hello", code=code, lang="javascript"), "ok")
 		made = state_of(t, r, "installed")
 		t.equal((r.stdout, made["ecosystem"]), (b"42 []\n", "npm"), "output", r)
+		strict = cell(t, registry, "--preset", "strict", "--trust", "untrusted", "--packages", "hello",
+			      code="console.log(require('hello'))\n", lang="javascript")
+		t.equal((t.verdict(strict, "ok").stdout, strict.json["packages"]["state"]), (b"42\n", "installed"), "strict", strict)
 		t.equal(other.asked, [], "what the other server was asked")
 		t.equal([p for p in paths if os.path.exists(p)], [], "files on the host")
 	module = t.path("program.mjs", "import hello from 'hello'\nconsole.log(hello)\n")
 	r = t.verdict(cell(t, registry, "--packages", "hello", module), "ok")
 	t.equal((state_of(t, r, "hit")["content"], r.stdout), (made["content"], b"42\n"), "the second run", r)
+	r = cell(t, None, "--trust", "untrusted", "--packages", "fs", code="require('fs')\n", lang="javascript")
+	t.equal(r.verdict, "blocked", "a package with the name of Node's own module", r)
 	r = cell(t, registry, "--packages", "hello", code="import hello from 'hello'\nconsole.log(hello as number)\n", lang="typescript")
 	if not (r.verdict == "refused" and "esbuild" in r.reason):
 		t.equal((t.verdict(r, "ok").stdout, r.json["packages"]["state"]), (b"42\n", "hit"), "TypeScript", r)
@@ -392,6 +415,8 @@ def go_cache(t):
 		ask = dict(code=code, lang="go", env={"GOSUMDB": "off"})
 		r = t.verdict(cell(t, registry, "--packages", "example.test/hello@v1.0.0", **ask), "ok")
 		t.equal((r.stderr, state_of(t, r, "installed")["ecosystem"]), (b"42\n", "go"), "output", r)
+		strict = cell(t, registry, "--preset", "strict", "--trust", "untrusted", "--packages", "example.test/hello@v1.0.0", **ask)
+		t.equal((t.verdict(strict, "ok").stderr, strict.json["packages"]["state"]), (b"42\n", "installed"), "strict", strict)
 	r = t.verdict(cell(t, registry, "--packages", "example.test/hello@v1.0.0", **ask), "ok")
 	state_of(t, r, "hit")
 	t.equal((r.stderr, r.json["cache"]["compile"]), (b"42\n", "hit"), "the second run", r)
