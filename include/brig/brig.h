@@ -148,6 +148,19 @@ typedef void (*brig_started_fn)(void *user, const struct brig_started *what);
 struct brig_finding;
 typedef void (*brig_finding_fn)(void *user, const struct brig_finding *finding);
 
+/* How far the installation of packages is. */
+struct brig_install {
+	uint32_t size;
+	const char *installer; /* "pip", "npm", "go" */
+	const char *packages;  /* what is installed, for people: "requests, numpy" */
+	uint64_t elapsed_ms;
+	uint64_t bytes;     /* received so far; with done, that are kept */
+	int done;           /* 1: they are installed.  What fails is told by the result */
+	uint32_t kept_days; /* how long they stay */
+};
+/* Called when it begins, every second while it lasts, and when it is done; not for packages that are there already. */
+typedef void (*brig_install_fn)(void *user, const struct brig_install *now);
+
 struct brig_request {
 	uint32_t size;
 	const char *language;  /* NULL: from file_name's extension, then from the code's shebang */
@@ -191,7 +204,11 @@ struct brig_request {
 	/* Without workspace: a tar archive of files that are in it before the program starts, read to its end first; 0: none.
 	 * Regular files and folders only.  The result tells what the program changed. */
 	int files_fd;
-	int out_fd; /* artifacts are written to it as a tar archive; 0: none */
+	int out_fd;                 /* artifacts are written to it as a tar archive; 0: none */
+	brig_install_fn on_install; /* NULL: on_notice is told that it begins */
+	/* A folder of this host with a virtual environment of Python, used by the program and shown to it read-only; NULL:
+	 * .venv or venv of the workspace, if there is one. */
+	const char *venv;
 };
 
 /* What a request runs. */
@@ -211,10 +228,11 @@ enum brig_kind {
 #define BRIG_RUN_PROJECT_PACKAGES 8u  /* install what requirements.txt, package.json or go.mod of the workspace name */
 #define BRIG_RUN_APPLY_GIT        32u /* BRIG_RUN_APPLY, and with them commits, branches and tags made in .git */
 #define BRIG_RUN_OVERWRITE        16u /* artifacts replace files of out_dir that have their names */
-#define BRIG_REQUEST_INIT                                                                                           \
-	{                                                                                                           \
-		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1, \
-			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0 \
+#define BRIG_REQUEST_INIT                                                                                            \
+	{                                                                                                            \
+		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1,  \
+			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, \
+			NULL, NULL                                                                                   \
 	}
 
 struct brig_result;

@@ -117,7 +117,7 @@ static void put_escaped(struct live *live, struct live_stream *s, const char *da
 	}
 }
 
-static void take_watch_line_away(struct live *live)
+void live_clear_line(struct live *live)
 {
 	if (!live->watch_shown)
 		return;
@@ -132,7 +132,7 @@ void live_on_output(void *user, enum brig_stream stream, const void *data, size_
 	struct live_stream *s = stream == BRIG_STDERR ? &live->err : &live->out;
 
 	if (s->is_terminal)
-		take_watch_line_away(live);
+		live_clear_line(live);
 	if (s->escape)
 		put_escaped(live, s, data, len);
 	else
@@ -166,6 +166,30 @@ void live_on_sample(void *user, const struct brig_sample *sample)
 		show_sample(live, sample);
 }
 
+/* On a terminal one line that updates, and is replaced by how it ended; else a line at its begin and one at its end. */
+void live_on_install(void *user, const struct brig_install *now)
+{
+	struct live *live = user;
+	bool in_place = live->err.is_terminal, first = !live->told;
+	char time[32], size[32];
+	AUTO_BUF line = BUF_INIT(1024);
+
+	live->told = !now->done;
+	(void)ui_millis(time, sizeof(time), now->elapsed_ms);
+	(void)str_bytes(size, sizeof(size), now->bytes);
+	if (now->done)
+		buf_addf(&line, "%sbrig: installed %s in %s (%s, kept for %u days)\n", in_place ? ERASE_LINE : "",
+			 now->packages, time, size, now->kept_days);
+	else if (in_place)
+		buf_addf(&line, ERASE_LINE "brig: installing %s with %s ... %s, %s", now->packages, now->installer,
+			 time, size);
+	else if (first)
+		buf_addf(&line, "brig: installing %s with %s ...\n", now->packages, now->installer);
+	put(live, &live->err, buf_str(&line), line.len);
+	live->err.mid_line = false;
+	live->watch_shown = in_place && !now->done;
+}
+
 static void stream_finish(struct live *live, struct live_stream *s)
 {
 	AUTO_BUF safe = BUF_INIT(64);
@@ -177,7 +201,7 @@ static void stream_finish(struct live *live, struct live_stream *s)
 
 void live_finish(struct live *live)
 {
-	take_watch_line_away(live);
+	live_clear_line(live);
 	stream_finish(live, &live->out);
 	stream_finish(live, &live->err);
 	if (live->err.is_terminal && (live->err.mid_line || (live->out.is_terminal && live->out.mid_line)))

@@ -119,8 +119,9 @@ static int show_end(const struct request_values *v, const struct request_way *wa
 }
 
 /* What cannot wait for the end, on a line of its own before the program's first. */
-static void on_notice(void *user UNUSED, const char *text)
+static void on_notice(void *user, const char *text)
 {
+	live_clear_line(user);
 	ui_say("%s", text);
 }
 
@@ -273,6 +274,7 @@ static void fill_callbacks(const struct request_values *v, bool keep, struct sho
 	req->on_output = keep ? NULL : live_on_output;
 	req->on_sample = live_on_sample; /* also a chance to catch up with a slow reader */
 	req->on_notice = v->quiet ? NULL : on_notice;
+	req->on_install = v->quiet ? NULL : live_on_install;
 }
 
 int request_run(const struct request_values *v, const struct brig_request *what, const struct request_way *way)

@@ -35,6 +35,9 @@ int egress_start(int *offer, const struct egress_rules *rules, struct egress **r
  * in net, refused ones in denied as well, unless that is NULL.  No proxy is fine, too. */
 void egress_stop(struct egress *e, struct network *net, struct denied *denied);
 
+/* Bytes that the program has received so far.  No proxy: 0. */
+uint64_t egress_received(const struct egress *e);
+
 /* The environment that makes programs use it: HTTP_PROXY=http://127.0.0.1:3128 and its relatives; NULL-terminated. */
 extern const char *const egress_env[];
 

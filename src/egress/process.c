@@ -458,3 +458,8 @@ void egress_stop(struct egress *e, struct network *net, struct denied *denied)
 		table_report(WHY_died, net, denied);
 	egress_free(e);
 }
+
+uint64_t egress_received(const struct egress *e)
+{
+	return e ? table_received(e->table) : 0;
+}

@@ -82,6 +82,23 @@ static void put_fix(char *dst, size_t size, const struct network_row *n, enum wh
 	}
 }
 
+static enum network_end end_of(enum why why)
+{
+	switch (why) {
+	case WHY_special:
+	case WHY_own_address:
+		return NETWORK_NOT_PUBLIC;
+	case WHY_unresolved:
+		return NETWORK_UNRESOLVED;
+	case WHY_unreachable:
+		return NETWORK_UNREACHABLE;
+	case WHY_timed_out:
+		return NETWORK_TIMED_OUT;
+	default:
+		return why_info[why].kind == WHY_KIND_DENIED ? NETWORK_DENIED : NETWORK_REACHED;
+	}
+}
+
 static void read_row(const struct table_row *r, bool denied_half, struct network *net, struct denied *denied)
 {
 	const struct why_info *info;
@@ -98,6 +115,7 @@ static void read_row(const struct table_row *r, bool denied_half, struct network
 	copy_text(detail, sizeof(detail), r->detail, sizeof(r->detail));
 	(void)snprintf(n.reason, sizeof(n.reason), "%s%s%s", info->text, detail[0] ? ": " : "", detail);
 	n.allowed = !denied_half;
+	n.end = end_of(r->why);
 	(void)network_add(net, &n);
 	if (!denied_half || !denied)
 		return;
@@ -117,6 +135,16 @@ void table_report(enum why why, struct network *net, struct denied *denied)
 	const struct table_row row = { .why = (uint8_t)why, .count = 1 };
 
 	read_row(&row, why_info[why].kind == WHY_KIND_DENIED, net, denied);
+}
+
+uint64_t table_received(const struct table *t)
+{
+	uint64_t bytes = 0;
+	uint32_t n = t->half[0].n;
+
+	for (size_t i = 0; i < n && i < TABLE_ROWS; i++)
+		bytes += t->half[0].row[i].received;
+	return bytes;
 }
 
 void table_read(const struct table *t, struct network *net, struct denied *denied)

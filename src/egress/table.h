@@ -36,6 +36,8 @@ struct table {
 struct table_row *table_note(struct table *t, const char *host, uint16_t port, enum why why, const char *detail);
 /* Everything that makes sense, into the result. */
 void table_read(const struct table *t, struct network *net, struct denied *denied);
+/* Bytes that have come so far; may be asked while the proxy runs, and is only for people to see. */
+uint64_t table_received(const struct table *t);
 /* What no row of the table can tell. */
 void table_report(enum why why, struct network *net, struct denied *denied);
 

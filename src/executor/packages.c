@@ -33,6 +33,8 @@
 
 #define INSTALL_CONNECTIONS 10000 /* some registries close theirs after each file */
 
+#define NAMES_SHOWN 5 /* of packages, to people */
+
 /* Before every script.  /tmp cannot execute; what builds packages has to. */
 #define PROLOGUE "umask 022\nmkdir -p " PACKAGES_OUT " tmp\n"
 
@@ -110,9 +112,9 @@ static int take_words(struct packages *p, const struct brig_request *req, struct
 
 static const char *policy_registry(const struct ecosystem *e, const struct settings *set)
 {
-	if (str_eq(e->name, "pip"))
+	if (str_eq(e->setting, "pip_index"))
 		return set->pip_index;
-	return str_eq(e->name, "npm") ? set->npm_registry : set->go_proxy;
+	return str_eq(e->setting, "npm_registry") ? set->npm_registry : set->go_proxy;
 }
 
 /* Variables that say how much an installer is to check, as the user has set them. */
@@ -418,14 +420,41 @@ void install_release(struct install *i)
 	i->script = NULL;
 }
 
-void packages_announce(const struct packages *p, const struct brig_request *req)
+/* "requests, numpy and 3 more"; the packages of a project are called by the file that names them. */
+static void put_names(const struct packages *p, const struct brig_request *req, char *dst, size_t size)
 {
-	char text[256];
+	AUTO_BUF text = BUF_INIT(1024);
+	size_t shown = min_u64(p->n_words, NAMES_SHOWN);
 
-	if (!req->on_notice)
-		return;
-	(void)snprintf(text, sizeof(text), "installing packages with %s", p->eco->name);
-	req->on_notice(req->user, text);
+	for (size_t i = 0; i < shown; i++)
+		(void)buf_addf(&text, "%s%.60s", i ? ", " : "", p->words[i]);
+	if (shown < p->n_words)
+		(void)buf_addf(&text, " and %zu more", p->n_words - shown);
+	if (req->flags & BRIG_RUN_PROJECT_PACKAGES)
+		(void)buf_addf(&text, "%swhat %s names", shown ? " and " : "", p->eco->manifest);
+	(void)str_copy(dst, size, buf_str(&text));
+}
+
+void packages_tell(const struct packages *p, const struct packages_ask *ask, uint64_t bytes, bool done)
+{
+	const struct brig_request *req = ask->req;
+	uint64_t elapsed_ms = (clock_now_ns() - p->begun_ns) / NS_PER_MS;
+	char names[512], text[640];
+	struct brig_install now = { .size = sizeof(now),
+				    .installer = p->eco->name,
+				    .packages = names,
+				    .elapsed_ms = elapsed_ms,
+				    .bytes = bytes,
+				    .done = done,
+				    .kept_days = (uint32_t)ask->request->resolved.set.packages_days };
+
+	put_names(p, req, names, sizeof(names));
+	if (req->on_install) {
+		req->on_install(req->user, &now);
+	} else if (req->on_notice && bytes == 0 && !done) { /* who knows no more is told that something slow begins */
+		(void)snprintf(text, sizeof(text), "installing %s with %s", names, p->eco->name);
+		req->on_notice(req->user, text);
+	}
 }
 
 void packages_hide_secrets(const struct packages *p, struct buf *out, struct buf *err)
@@ -463,22 +492,62 @@ int packages_end(struct packages *p, const struct packages_ask *ask, struct resu
 	res->phase_ns[PHASE_CACHE] += clock_now_ns() - begin;
 	if (rc == 0)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the packages were installed, but are not there any more");
+	if (rc > 0)
+		packages_tell(p, ask, p->tree.bytes, /* done= */ true);
 	return rc < 0 ? rc : 0;
 }
 
-void packages_explain(const struct packages *p, struct result *res)
+/* The proxy speaks of the setting that it usually has its hosts from. */
+static void mend_fix(struct denied_row *d)
+{
+	static const char usual[] = " to whitelist";
+	const char *at = strstr(d->fix, usual);
+	char fix[sizeof(d->fix)];
+
+	if (!at)
+		return;
+	(void)snprintf(fix, sizeof(fix), "%.*s to package_hosts in the policy%.40s", (int)min_u64(at - d->fix, 100),
+		       d->fix, at + strlen(usual));
+	(void)str_copy(d->fix, sizeof(d->fix), fix);
+}
+
+/* A host that is not allowed, or leads to where nothing is allowed by its name alone. */
+static bool explain_denied(const struct packages *p, struct result *res)
+{
+	const struct network_row *row = NULL;
+	const char *fix = "";
+	char what[192];
+
+	for (size_t i = 0; i < res->network.n && !row; i++)
+		if (!res->network.row[i].allowed && res->network.row[i].host[0])
+			row = &res->network.row[i];
+	if (row)
+		(void)snprintf(what, sizeof(what), "%.180s:%u", row->host, row->port);
+	for (size_t i = 0; i < res->denied.n; i++) {
+		mend_fix(&res->denied.row[i]);
+		if (row && res->denied.row[i].kind == DENIED_HOST && str_eq(res->denied.row[i].what, what))
+			fix = res->denied.row[i].fix;
+	}
+	if (row)
+		(void)snprintf(res->reason, sizeof(res->reason),
+			       "packages could not be installed: %s asked for %.150s, %.128s%s%.150s", p->eco->name,
+			       what, row->end == NETWORK_NOT_PUBLIC ? row->reason : "which is not allowed",
+			       fix[0] ? "; " : "", fix);
+	return row;
+}
+
+void packages_explain(const struct packages *p, struct result *res, const struct buf *out, const struct buf *err)
 {
 	char why[RESULT_TEXT_MAX];
 
-	for (size_t i = 0; i < res->denied.n; i++) {
-		struct denied_row *d = &res->denied.row[i];
-
-		if (d->kind != DENIED_HOST)
-			continue;
-		(void)snprintf(d->fix, sizeof(d->fix), "add \"%.100s\" to package_hosts in the policy", d->what);
-		(void)snprintf(res->reason, sizeof(res->reason),
-			       "packages could not be installed: %s asked for %.150s, which is not allowed; %.150s",
-			       p->eco->name, d->what, d->fix);
+	if (explain_denied(p, res))
+		return;
+	if (res->verdict == VERDICT_error &&
+	    (packages_trouble_of_hosts(p->eco, &res->network, why, sizeof(why)) ||
+	     packages_trouble_of_words(p->eco, err->data, err->len, why, sizeof(why)) ||
+	     packages_trouble_of_words(p->eco, out->data, out->len, why, sizeof(why)))) {
+		(void)snprintf(res->reason, sizeof(res->reason), "packages could not be installed from %.100s: %.360s",
+			       p->registry.shown, why);
 		return;
 	}
 	(void)str_copy(why, sizeof(why), res->reason);

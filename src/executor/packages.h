@@ -24,6 +24,7 @@ struct packages {
 	struct store_key key;
 	struct store_tree tree;
 	struct store_import import;
+	uint64_t begun_ns;      /* when its installation began; 0: it was there */
 	protection_set missing; /* what its cell is known to go without */
 	/* what the plans point to */
 	struct provision provision;
@@ -63,16 +64,16 @@ int packages_prepare_install(const struct packages *p, const struct packages_ask
 /* What its cell may reach; points to p. */
 struct egress_rules packages_rules(const struct packages *p, const struct settings *set);
 void install_release(struct install *i);
-/* Tells the caller that something slow begins. */
-void packages_announce(const struct packages *p, const struct brig_request *req);
+/* Tells the caller how far it is: bytes that were received or, when it is done, that are kept. */
+void packages_tell(const struct packages *p, const struct packages_ask *ask, uint64_t bytes, bool done);
 /* Takes the registry's credentials out of what an installer wrote. */
 void packages_hide_secrets(const struct packages *p, struct buf *out, struct buf *err);
 /* Given to the stage: takes over what the cell left, when it is dead and has kept every promise. */
 int packages_harvest(void *packages, int tree, struct brig_error *err);
 /* After a success. */
 int packages_end(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err);
-/* After a failure: why, in a sentence, for people. */
-void packages_explain(const struct packages *p, struct result *res);
+/* After a failure: why, in a sentence, for people; by what the installer wrote, too. */
+void packages_explain(const struct packages *p, struct result *res, const struct buf *out, const struct buf *err);
 void packages_release(struct packages *p);
 
 #endif

@@ -359,6 +359,18 @@ static void bring_certificates(struct run *r)
 	r->prepared.certificates = &r->certificates;
 }
 
+struct install_tick {
+	const struct packages *packages;
+	const struct packages_ask *ask;
+};
+
+static void tell_progress(struct stage *s, void *arg)
+{
+	const struct install_tick *t = arg;
+
+	packages_tell(t->packages, t->ask, max_u64(egress_received(s->proxy), 1), /* done= */ false);
+}
+
 /* In a cell of its own, with the registries as its only network. */
 static int install_packages(struct run *r, const struct packages_ask *ask)
 {
@@ -366,6 +378,7 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 	struct install i = { .script = NULL };
 	AUTO_BUF out = BUF_INIT(0), err = BUF_INIT(0);
 	const struct egress_rules outside = packages_rules(&r->packages, &r->prepared.resolved.set);
+	struct install_tick tick = { .packages = &r->packages, .ask = ask };
 	struct stage s = { .backend = r->chosen.ops,
 			   .host = r->chosen.host,
 			   .plan = &i.prepared.plan,
@@ -376,7 +389,9 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 			   .keep_err = &err,
 			   .harvest = PACKAGES_OUT,
 			   .on_harvest = packages_harvest,
-			   .harvest_arg = &r->packages };
+			   .harvest_arg = &r->packages,
+			   .on_tick = tell_progress,
+			   .tick_arg = &tick };
 
 	bring_certificates(r);
 	if (packages_prepare_install(&r->packages, ask, &i, &r->err) < 0)
@@ -384,7 +399,8 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 	out.max = err.max = i.prepared.plan.limits.output_bytes;
 	r->result->limits = i.prepared.plan.limits;
 	r->result->has_limits = true;
-	packages_announce(&r->packages, r->req);
+	r->packages.begun_ns = clock_now_ns();
+	packages_tell(&r->packages, ask, 0, /* done= */ false);
 	stage_execute(&s);
 	if (s.verdict == VERDICT_ok)
 		return packages_end(&r->packages, ask, r->result, &r->err) < 0 ? end_with_error(r) : 0;
@@ -394,7 +410,7 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 	}
 	packages_hide_secrets(&r->packages, &out, &err);
 	report_failure(r, &s, s.reason, &out, &err);
-	packages_explain(&r->packages, r->result);
+	packages_explain(&r->packages, r->result, &out, &err);
 	return -1;
 }
 

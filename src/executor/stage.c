@@ -159,6 +159,15 @@ static int step_outside(struct stage *s)
 	return 0;
 }
 
+#define TICK_MS 1000
+
+static void tick(void *arg)
+{
+	struct stage *s = arg;
+
+	s->on_tick(s, s->tick_arg);
+}
+
 static int step_watch(struct stage *s)
 {
 	struct watch *w = s->watch;
@@ -173,6 +182,11 @@ static int step_watch(struct stage *s)
 	w->samples = &s->result->samples;
 	w->out = (struct stream_sink){ .stream = BRIG_STDOUT, .keep = s->keep_out, .record = s->record_out };
 	w->err = (struct stream_sink){ .stream = BRIG_STDERR, .keep = s->keep_err, .record = s->record_err };
+	if (s->on_tick) {
+		w->on_tick = tick;
+		w->tick_arg = s;
+		w->sample_interval_ms = TICK_MS;
+	}
 	watch_run(w, &s->err);
 	return 0; /* however it ended, the evidence is wanted */
 }

@@ -31,6 +31,9 @@ struct stage {
 	const char *harvest;
 	int (*on_harvest)(void *arg, int folder, struct brig_error *err);
 	void *harvest_arg;
+	/* Called every second while it runs; NULL: nobody is told, and samples are taken instead. */
+	void (*on_tick)(struct stage *s, void *arg);
+	void *tick_arg;
 	struct work *work; /* its workspace and artifacts (work.h); NULL: neither */
 	/* Called with the cell dead and judged: may change verdict, exit_code and reason.  NULL: nobody has a say. */
 	void (*conclude)(struct stage *s, void *arg);

@@ -220,8 +220,12 @@ static bool check_clocks(struct watch *w, struct pace *p, struct brig_error *err
 {
 	uint64_t now = clock_now_ns();
 
-	if (pace_sample_is_due(p, now))
-		take_sample(w, now);
+	if (pace_sample_is_due(p, now)) {
+		if (w->on_tick)
+			w->on_tick(w->tick_arg);
+		else
+			take_sample(w, now);
+	}
 	if (pace_cpu_is_due(p, now) && pace_cpu_is_over(p, w->backend->cpu_ns(w->cell), now))
 		w->ending = END_CPU;
 	if (!pace_wall_is_over(p, now))

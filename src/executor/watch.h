@@ -29,6 +29,8 @@ struct watch {
 	bool with_stdin;                /* feed the request's input; else the program's stdin is empty */
 	bool with_output;               /* hand pieces to on_output as they arrive */
 	uint64_t sample_interval_ms;    /* 0: none */
+	void (*on_tick)(void *arg);     /* called in place of taking samples; NULL: they are taken */
+	void *tick_arg;
 	struct sample_series *samples;
 	struct stream_sink out, err;
 	/* filled by watch_run */

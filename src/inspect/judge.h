@@ -19,7 +19,7 @@ struct judge {
 	const char *const *asked;                    /* further modules of the allow-list, of asked_language */
 	size_t n_asked;
 	enum rule_language asked_language;
-	bool has_input;                              /* the program will read bytes that are not known now */
+	bool has_input; /* the program will read bytes that are not known now */
 	/* The whole text as the caller handed it in; spans refer to it. */
 	const char *text;
 	size_t len;

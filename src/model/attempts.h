@@ -32,10 +32,21 @@ void denied_release(struct denied *d);
 
 #define NETWORK_MAX 256
 
+/* What became of an attempt. */
+enum network_end {
+	NETWORK_REACHED,
+	NETWORK_DENIED,     /* it is not allowed */
+	NETWORK_NOT_PUBLIC, /* its name is, but leads to an address that has to be allowed by its number */
+	NETWORK_UNRESOLVED,
+	NETWORK_UNREACHABLE,
+	NETWORK_TIMED_OUT,
+};
+
 struct network_row {
 	char host[256]; /* as asked for, in lower case, without a trailing dot */
 	uint16_t port;
 	bool allowed;
+	enum network_end end;
 	char reason[128]; /* of a denial, or of a connection that came to nothing; "" */
 	uint64_t count;   /* connections asked for */
 	uint64_t sent_bytes, received_bytes;

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/attempts.h"
 #include "model/plan.h"
 
 #define PACKAGES_DIR         "/opt/packages" /* in a cell that runs */
@@ -38,6 +39,7 @@ struct ecosystem {
 	enum syscall_family family;
 	bool deny_write_exec;
 	const char *registry_env;     /* the variable that tells the installer which registry to ask */
+	const char *setting;          /* the policy's, that names one */
 	const char *default_registry; /* whom it asks if nobody says anything */
 	bool is_list;                 /* several registries, with , or | between them */
 };
@@ -104,6 +106,14 @@ int registry_hosts(const struct ecosystem *e, const struct registry *r, struct s
 		   struct brig_error *err);
 /* Replaces the credentials of the registry in what an installer wrote.  text is len bytes and keeps its length. */
 void registry_hide(const struct registry *r, char *text, size_t len);
+
+/* ---- why it failed ------------------------------------------------------------------------------- */
+
+/* In one sentence with its remedy: by what the proxy saw of hosts, or by what the installer wrote.  False: neither tells. */
+bool packages_trouble_of_hosts(const struct ecosystem *e, const struct network *net, char *dst, size_t size);
+bool packages_trouble_of_words(const struct ecosystem *e, const char *text, size_t len, char *dst, size_t size);
+
+/* ---- addresses ----------------------------------------------------------------------------------- */
 
 /* One address, taken apart.  False: it is no http or https address that we would hand on. */
 struct url {

@@ -228,6 +228,34 @@ def pip_denied_host(t):
 		t.equal(r.stdout, b"1\n", "output", r)
 
 
+@case("what is wrong with a registry is said, with what to do about it")
+@pip
+def registry_troubles(t):
+	python = dict(code="import hello\n", lang="python")
+	node = dict(code="require('hello')\n", lang="javascript")
+	with Registry() as registry, Registry(tls=t.path("certificate.pem")) as tls:
+		port = registry.place.split(":")[1]
+		for index, package, program, words in (
+			("http://no-such-host.invalid", "hello", python, "the name no-such-host.invalid cannot be resolved on this host; check its DNS, or name"),
+			("http://127.0.0.1:9", "hello", python, "no connection to 127.0.0.1:9"),
+			(f"http://localhost:{port}", "hello", python, f"not public: 127.0.0.1 (loopback); add 127.0.0.1:{port} to package_hosts"),
+			(tls.url, "hello", python, "certificate of the registry is not trusted; name the file"),
+			(registry.url, "hello==9", python, "nothing for this Python that is hello==9"),
+			(registry.url, "nosuch", node, f"does not know {registry.url}/nosuch"),
+		):
+			if program is node and not os.path.exists("/usr/bin/npm"):
+				continue
+			r = cell(t, None, "--packages", package, env={"PIP_INDEX_URL": index + "/simple", "npm_config_registry": index + "/"}, **program)
+			t.check(r.verdict == "error" and words in r.reason, f"the reason has '{words}'", r)
+		hello(registry)
+		r = t.brig("run", "--packages", "hello", t.path("program.py", "import hello\n"), env=env_for(registry), guard=GUARD)
+		t.check(r.rc == 0 and r.err.startswith(b"brig: installing hello with pip ...\nbrig: installed hello in ") and b"kept for 30 days)\n" in r.err,
+			"progress on what is no terminal", r)
+		t.brig("cache", "prune", "--all")
+		r = t.brig("run", "--quiet", "--packages", "hello", t.path("program.py"), env=env_for(registry), guard=GUARD)
+		t.equal((r.rc, r.err), (0, b""), "quiet", r)
+
+
 @case("an installation that takes too long ends with its step; one whose brig is killed leaves nothing in the way of the next")
 @pip
 def pip_ends(t):

@@ -56,6 +56,101 @@ static const struct ecosystem *eco(const char *name)
 	return NULL;
 }
 
+/* ---- why it failed ----------------------------------------------------------------------------------- */
+
+static void test_trouble_of_words(void **state)
+{
+	static const struct {
+		const char *eco, *text, *part;
+	} rows[] = {
+		{ "pip", "ERROR: No matching distribution found for nosuch==9\n",
+		  "nothing for this Python that is nosuch==9; check" },
+		{ "pip", "SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate",
+		  "not trusted; name" },
+		/* It is said in the end of every failure, so the particular reason comes first. */
+		{ "pip", "No matching distribution found for x\nSSLError(EOF", "TLS with the registry failed" },
+		{ "pip", "/usr/bin/python3: No module named pip\n", "no pip beside" },
+		{ "pip", "No matching distribution found for x\033[31m\n", "that is x; check" },
+		{ "npm", "npm error code DEPTH_ZERO_SELF_SIGNED_CERT", "npm_registry" },
+		{ "npm", "npm ERR! notarget No matching version found for hello@9.\n",
+		  "no version that is hello@9; check" },
+		{ "npm", "npm error 404 Not Found - GET http://h/nosuch\n", "does not know http://h/nosuch; check" },
+		{ "go", "x509: certificate signed by unknown authority\n",
+		  "(certificate signed by unknown authority); name" },
+		{ "go", "dial tcp 127.0.0.1:9: connect: connection refused", "without a proxy" },
+		{ "go", "No matching distribution found for x", NULL },
+		{ "npm", "", NULL },
+	};
+	char why[512];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		bool told = packages_trouble_of_words(eco(rows[i].eco), rows[i].text, strlen(rows[i].text), why,
+						      sizeof(why));
+
+		assert_int_equal(told, rows[i].part != NULL);
+		if (told && !strstr(why, rows[i].part))
+			fail_msg("'%s' says '%s'", rows[i].text, why);
+	}
+}
+
+static void test_trouble_of_hosts(void **state)
+{
+	struct network_row rows[] = {
+		{ .host = "a.test", .port = 443, .allowed = true, .end = NETWORK_REACHED, .received_bytes = 9 },
+		{ .host = "a.test", .port = 443, .allowed = true, .end = NETWORK_TIMED_OUT },
+		{ .host = "b.test", .port = 443, .end = NETWORK_DENIED },
+		{ .host = "c.test", .port = 80, .allowed = true, .end = NETWORK_UNRESOLVED },
+	};
+	struct network net = { .row = rows, .n = 3 };
+	char why[512];
+
+	(void)state;
+	assert_false(packages_trouble_of_hosts(eco("pip"), &net, why,
+					       sizeof(why))); /* once is no trouble, and refusals are told elsewhere */
+	net.n = 4;
+	assert_true(packages_trouble_of_hosts(eco("go"), &net, why, sizeof(why)));
+	assert_string_equal(why, "the name c.test cannot be resolved on this host; check its DNS, or name a registry "
+				 "of your own with go_proxy");
+	rows[3].end = NETWORK_UNREACHABLE;
+	assert_true(packages_trouble_of_hosts(eco("pip"), &net, why, sizeof(why)));
+	assert_non_null(strstr(why, "no connection to c.test:80"));
+	rows[0].received_bytes = 0;
+	assert_true(packages_trouble_of_hosts(eco("npm"), &net, why, sizeof(why)));
+	assert_non_null(strstr(why, "a.test:443 does not answer in time"));
+}
+
+/* ---- names ------------------------------------------------------------------------------------------- */
+
+static int add_name(void *arg, const char *name)
+{
+	char *all = arg;
+
+	(void)strcat(strcat(all, name), " ");
+	return 0;
+}
+
+static void test_names(void **state)
+{
+	static const char *const pip[] = { "Re.quests[x]>=1,<2", "a; python_version > '3'", "https://h/x.whl",
+					   "b == 1" };
+	static const char *const npm[] = { "@s/n@1", "left-pad", "github:a/b" };
+	static const char *const go[] = { "h.test/A/b@v1", "fmt" };
+	const struct package_files none = { .n = 0 };
+	char all[256] = "";
+
+	(void)state;
+	assert_int_equal(packages_each_name(eco("pip"), pip, ARRAY_LEN(pip), &none, add_name, all, NULL), 0);
+	assert_int_equal(packages_each_name(eco("npm"), npm, ARRAY_LEN(npm), &none, add_name, all, NULL), 0);
+	assert_int_equal(packages_each_name(eco("go"), go, ARRAY_LEN(go), &none, add_name, all, NULL), 0);
+	assert_string_equal(all, "Re.quests a b @s/n left-pad h.test/A/b ");
+	assert_true(ecosystem_has_own(eco("pip"), "os.path"));
+	assert_true(ecosystem_has_own(eco("npm"), "fs/promises"));
+	assert_true(ecosystem_has_own(eco("go"), "net/http"));
+	assert_false(ecosystem_has_own(eco("go"), "h.test/a"));
+	assert_false(ecosystem_has_own(eco("pip"), "osmium"));
+}
+
 /* ---- what an installer left ------------------------------------------------------------------------- */
 
 static bool has(const char *ecosystem, const char *word, const char *manifest, const char *text)
@@ -470,6 +565,9 @@ int main(void)
 {
 #define ROW(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trouble_of_words),
+		cmocka_unit_test(test_trouble_of_hosts),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(rows_are_whole),
 		cmocka_unit_test(words_are_no_options),
 		cmocka_unit_test(configuration_is_read),
