@@ -116,6 +116,10 @@ struct backend_ops {
 	 * user, PLAN_USER. */
 	int (*find_user)(struct backend_host *h, const struct backend_user *ask, uint32_t *ret_uid, uint32_t *ret_gid,
 			 struct brig_error *err);
+	/* What programs of a language are run by in its cells, told from any other: an image's id.  notice: see struct plan.
+	 * NULL: by the host's own tools. */
+	int (*identify)(struct backend_host *h, const char *language, void (*notice)(void *arg, const char *text),
+			void *arg, char *dst, size_t size, struct brig_error *err);
 	/* Every limit is in force before the first guest instruction.  None has run when this returns, unless the
 	 * plan says start_at_once: then the program may be running, and start only says where to watch it. */
 	int (*create)(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err);

@@ -17,6 +17,7 @@
  */
 #include "executor/packages.h"
 
+#include <fcntl.h>
 #include <gnu/libc-version.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +38,8 @@
 
 /* Before every script.  /tmp cannot execute; what builds packages has to. */
 #define PROLOGUE "umask 022\nmkdir -p " PACKAGES_OUT " tmp\n"
+/* And behind it: from a container all of the workspace travels back. */
+#define EPILOGUE "rm -rf tmp\n"
 
 bool packages_wanted(const struct brig_request *req)
 {
@@ -74,9 +77,9 @@ static int check_allowed(const struct packages_ask *ask, struct brig_error *err)
 	if (!set->packages)
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "the policy's 'packages: false' does not let requests have packages");
-	if (*set->rootfs || ops->brings_runtimes || !ops->open_folder || !ops->listener)
+	if (*set->rootfs || !ops->open_folder || !ops->listener || ops->brings_runtimes != (ops->identify != NULL))
 		return err_set(err, BRIG_E_REFUSED, 0,
-			       "packages need the native backend and the host's own runtimes: not %s%s",
+			       "packages need the native backend with the host's own runtimes, or docker: not %s%s",
 			       *set->rootfs ? "a rootfs" : "backend ", *set->rootfs ? "" : ops->name);
 	if (ask->req->flags & BRIG_RUN_PROJECT_PACKAGES && !ask->project)
 		return err_set(err, BRIG_E_USAGE, 0,
@@ -169,19 +172,39 @@ static size_t count_words(const char *const *words, size_t max)
 	return n;
 }
 
+/* The runtime that they are for: the image's, or the host's own. */
+static int identify(const struct packages *p, const struct packages_ask *ask, struct buf *ret, struct brig_error *err)
+{
+	const struct selection *chosen = ask->chosen;
+	const struct brig_request *req = ask->req;
+	char tool[PATH_MAX], image[128];
+	int rc;
+
+	if (chosen->ops->identify) {
+		rc = chosen->ops->identify(chosen->host, ask->request->subject.runtime, req->on_notice, req->user,
+					   image, sizeof(image), err);
+		return rc < 0 || buf_adds(ret, image) ? rc : err_nomem(err);
+	}
+	rc = ecosystem_find(p->eco, tool, sizeof(tool), err);
+	if (rc < 0)
+		return rc;
+	if (!lang_program_identity(tool, ret))
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which %s this is", tool);
+	return 0;
+}
+
 static int make_key(struct packages *p, const struct packages_ask *ask, struct brig_error *err)
 {
 	const struct ecosystem *e = p->eco;
 	AUTO_BUF runtime = BUF_INIT(4096);
 	struct store_key_maker m;
-	char tool[PATH_MAX];
 	struct utsname host;
-	int rc = ecosystem_find(e, tool, sizeof(tool), err);
+	int rc = identify(p, ask, &runtime, err);
 
 	if (rc < 0)
 		return rc;
-	if (!lang_program_identity(tool, &runtime) || uname(&host) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which %s this is", tool);
+	if (uname(&host) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which machine this is");
 	store_key_begin(&m, e->name);
 	store_key_number(&m, "recipe", RECIPE);
 	store_key_text(&m, "script", e->script);
@@ -262,7 +285,10 @@ static int provide(struct packages *p, const struct packages_ask *ask, const cha
 		    (int)sizeof(p->beside_source))
 			return err_set(err, BRIG_E_SYSTEM, ENAMETOOLONG, "cannot show %s", p->tree.path);
 		(void)snprintf(p->beside_target, sizeof(p->beside_target), "%s/%s", PLAN_WORKSPACE, p->eco->beside);
-		p->bind[v->n_binds++] = (struct plan_bind){ .source = p->beside_source, .target = p->beside_target };
+		(void)snprintf(p->beside_same, sizeof(p->beside_same), "%s/%s", p->eco->target, p->eco->beside);
+		p->bind[v->n_binds++] = (struct plan_bind){ .source = p->beside_source,
+							    .target = p->beside_target,
+							    .same_as = p->beside_same };
 		v->beside = p->eco->beside;
 	}
 	return stage_from_tree(p, err);
@@ -398,7 +424,7 @@ int packages_prepare_install(const struct packages *p, const struct packages_ask
 	};
 	char *script;
 
-	if (asprintf(&script, "%s%s", PROLOGUE, p->eco->script) < 0)
+	if (asprintf(&script, "%s%s%s", PROLOGUE, p->eco->script, EPILOGUE) < 0)
 		return err_nomem(err);
 	ret->script = script;
 	for (size_t i = 0; i < ARRAY_LEN(shell); i++)

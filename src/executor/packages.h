@@ -31,7 +31,7 @@ struct packages {
 	struct plan_bind bind[2];
 	struct plan_file staged[ARRAY_LEN(((struct ecosystem *)0)->staged)];
 	struct buf staged_text[ARRAY_LEN(((struct ecosystem *)0)->staged)];
-	char beside_source[PATH_MAX], beside_target[64];
+	char beside_source[PATH_MAX], beside_target[64], beside_same[128];
 };
 #define PACKAGES_INIT                    \
 	{                                \

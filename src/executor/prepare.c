@@ -396,8 +396,9 @@ int prepare_install(const struct prepared_request *pr, const struct brig_request
 		.envp = ret->envp,
 		.files = step->files,
 		.n_files = step->n_files,
-		.egress = &ret->way_out, /* it starts when its proxy is there */
-		.report_denied = true,   /* a host that is not allowed is the usual reason of a failure */
+		.wants_view = pr->brings_runtimes, /* what it leaves has a way to go */
+		.egress = &ret->way_out,           /* it starts when its proxy is there */
+		.report_denied = true,             /* a host that is not allowed is the usual reason of a failure */
 		.may_degrade = pr->may_degrade,
 		.notice = req->on_notice,
 		.notice_arg = req->user,

@@ -338,7 +338,8 @@ static void warn_of_unmatched(struct stage *s, const bool *matched)
 			continue;
 		if (!str_eq(req->artifacts[i], "**"))
 			result_warn(s->result, "the program left no file that matches '%.200s'", req->artifacts[i]);
-		else if (!req->out_fd) /* a program that reads an archive of everything sees for itself that it is empty */
+		else if (
+			!req->out_fd) /* a program that reads an archive of everything sees for itself that it is empty */
 			result_warn(s->result, "the program left no files");
 	}
 }

@@ -42,6 +42,8 @@ struct plan_file {
 struct plan_bind {
 	const char *source; /* absolute host path */
 	const char *target; /* absolute path in the cell, below /opt or directly in the workspace; made by us */
+	/* Where another bind shows the very same folder: a backend that cannot show it twice links to that.  NULL: nowhere. */
+	const char *same_as;
 };
 
 #define PLAN_WORKSPACE "/workspace"

@@ -90,9 +90,8 @@ bool packages_trouble_of_words(const struct ecosystem *e, const char *text, size
 {
 	for (size_t i = 0; i < ARRAY_LEN(says); i++) {
 		size_t words = strlen(says[i].words);
-		const char *at = str_eq(says[i].ecosystem, e->name) && len > 0 ?
-					 memmem(text, len, says[i].words, words) :
-					 NULL;
+		const char *at =
+			str_eq(says[i].ecosystem, e->name) && len > 0 ? memmem(text, len, says[i].words, words) : NULL;
 
 		if (!at)
 			continue;

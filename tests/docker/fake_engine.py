@@ -66,7 +66,8 @@ class Job:
 		self.keys = self.take(32), self.take(32)
 		self.flags, self.family = self.numbers("<II")
 		(self.wall_ms, self.cpu_ms, self.disk, self.files_max, self.tree_entries, self.tree_bytes, self.room_bytes, self.room_inodes,
-		 self.output_max) = self.numbers("<9Q")
+		 self.shown_entries, self.shown_bytes, self.output_max) = self.numbers("<11Q")
+		self.shown, self.link, self.link_to = self.text(), self.text(), self.text()
 		self.output = self.text()
 		self.argv = [self.text() for _ in range(self.numbers("<I")[0])]
 		self.env = [self.text() for _ in range(self.numbers("<I")[0])]
@@ -518,7 +519,7 @@ class Engine:
 	def be_init(self, c, wire, pieces):
 		words = self.fault.get("init", {})
 		head = wire.take(16)
-		assert head[:8] == b"brigjob1", head
+		assert head[:8] == b"brigjob2", head
 		job = Job(wire.take(struct.unpack("<Q", head[8:])[0]))
 		for _, _, size in job.files:
 			wire.take(size)

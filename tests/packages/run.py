@@ -463,6 +463,28 @@ def go_project(t):
 		t.check(r.verdict == "ok" and r.stderr.endswith(b"42\n"), "go run in the project", r)
 
 
+# ---- containers ----------------------------------------------------------------------------------
+
+@case("docker: a package is installed in a container, kept, and shown read-only to another one", final="not contained")
+def docker_packages(t):
+	if harness.BACKEND != "docker":
+		t.skip("needs an engine: tests/docker/run")
+	code = ("import hello, os\nprint(hello.FOUND, hello.__file__, os.listdir('.'))\n"
+		"for change in (lambda: open(hello.__file__, 'a'), lambda: os.unlink(hello.__file__), lambda: os.mkdir('/opt/packages/pip/new')):\n"
+		"\ttry:\n\t\tchange()\n\t\tprint('changed')\n\texcept OSError:\n\t\tprint('read-only')\n")
+	with Registry() as registry, Registry() as other:
+		registry.put_pip("hello", sdist("hello", PROBE % {"paths": ["/usr/brig-was-here"], "hosts": [("127.0.0.1", int(other.place.split(":")[1]))]}
+						+ "FOUND = FOUND or 42\n"))
+		first = t.verdict(cell(t, registry, "--no-inspect", "--packages", "hello", code=code, lang="python"), "ok")
+		made = state_of(t, first, "installed")
+		t.equal(other.asked, [], "what the other server was asked")
+	wanted = b"42 /opt/packages/pip/hello/__init__.py ['program.py']\n" + 3 * b"read-only\n"
+	t.equal(first.stdout, wanted, "output", first)
+	t.check(all(row["kept"] for row in first.json["evidence"] if row["check"] in ("writable_places", "root_unchanged")), "evidence", first.json["evidence"])
+	again = cell(t, registry, "--no-inspect", "--packages", "hello", code=code, lang="python")
+	t.equal((t.verdict(again, "ok").stdout, state_of(t, again, "hit")["content"]), (wanted, made["content"]), "from what is kept", again)
+
+
 # ---- refusals ------------------------------------------------------------------------------------
 
 @case("what cannot or may not be installed is refused before anything runs")
@@ -474,7 +496,7 @@ def refusals(t):
 		(["--packages=--help"], {}, "option"),
 		(["--packages", "a\nb"], {}, "0x0a"),
 		(["--packages", "a"], {"PIP_INDEX_URL": "ftp://u:pw@h/"}, "no http address"),
-		(["--packages", "a"], {"BRIG_BACKEND": "direct"}, "native backend"),
+		(["--packages", "a"], {"BRIG_BACKEND": "direct"}, "native backend with the host's own runtimes, or docker"),
 	):
 		r = cell(t, None, *args, env=env, **python)
 		t.equal((r.verdict, r.json["step"]), ("refused", None), "verdict", r)

@@ -51,6 +51,31 @@ static json_t *make_body(void)
 	return v;
 }
 
+/* What packages take is added to no other place, and is no larger than they are. */
+static void a_shown_folder_has_a_place_of_its_own(void **state)
+{
+	static const struct plan_bind bind = { .source = "/x", .target = "/opt/packages/pip" };
+	struct cell *c = calloc(1, sizeof(*c));
+	struct brig_error err;
+	json_t *with, *without = make_body(), *places;
+
+	(void)state;
+	c->host = &host;
+	c->plan = &plan;
+	c->folder = &bind;
+	c->shown = (struct project_out){ .entries = 7, .room = 8 * KiB };
+	(void)str_copy(c->image, sizeof(c->image), IMAGE);
+	with = map_plan_body(c, &err);
+	places = json_object_get(json_object_get(with, "HostConfig"), "Tmpfs");
+	assert_string_equal(json_string_value(json_object_get(places, "/opt/packages/pip")),
+			    "rw,nosuid,nodev,exec,size=8192,nr_inodes=8,mode=0755,uid=1000,gid=1001");
+	(void)json_object_del(places, "/opt/packages/pip");
+	assert_true(json_equal(places, json_object_get(json_object_get(without, "HostConfig"), "Tmpfs")));
+	json_decref(with);
+	json_decref(without);
+	free(c);
+}
+
 static void every_setting_is_written_out(void **state)
 {
 	static const struct {
@@ -364,6 +389,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_setting_is_written_out),
+		cmocka_unit_test(a_shown_folder_has_a_place_of_its_own),
 		cmocka_unit_test(writable_places_share_the_limit),
 		cmocka_unit_test(places_are_small_and_mostly_not_executable),
 		cmocka_unit_test(the_profile_is_ours),

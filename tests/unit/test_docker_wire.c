@@ -25,6 +25,11 @@ static struct wire_job *sample_job(void)
 	j->disk_bytes = UINT64_MAX;
 	j->open_files = 64;
 	j->output_max = 77;
+	j->shown_entries = 9;
+	j->shown_bytes = 10;
+	j->shown = "/opt/packages/npm";
+	j->link = "node_modules";
+	j->link_to = "/opt/packages/npm/node_modules";
 	j->output = "program";
 	j->argv[0] = "/usr/bin/python3";
 	j->argv[1] = "";
@@ -61,6 +66,11 @@ static void a_job_arrives_as_it_was_sent(void **state)
 	assert_int_equal(got->open_files, 64);
 	assert_int_equal(got->output_max, 77);
 	assert_string_equal(got->output, "program");
+	assert_int_equal(got->shown_entries, 9);
+	assert_int_equal(got->shown_bytes, 10);
+	assert_string_equal(got->shown, "/opt/packages/npm");
+	assert_string_equal(got->link, "node_modules");
+	assert_string_equal(got->link_to, "/opt/packages/npm/node_modules");
 	assert_string_equal(got->argv[0], "/usr/bin/python3");
 	assert_string_equal(got->argv[1], "");
 	assert_null(got->argv[2]);
@@ -72,6 +82,43 @@ static void a_job_arrives_as_it_was_sent(void **state)
 	assert_string_equal(got->files[0].name, "main.py");
 	assert_int_equal(got->files[0].mode, 0644);
 	assert_int_equal(got->files[0].len, 3);
+	free(j);
+	free(got);
+}
+
+static void a_tree_is_shown_below_opt_and_links_lead_into_it(void **state)
+{
+	static const struct {
+		const char *shown, *link, *link_to;
+		bool good;
+	} rows[] = {
+		{ "", "", "", true },
+		{ "/opt/packages/pip", "", "", true },
+		{ "/opt/p", "n", "/opt/p", true },
+		{ "/etc", "", "", false },
+		{ "/opt", "", "", false },
+		{ "/opt/../etc", "", "", false },
+		{ "", "n", "/opt/p", false },
+		{ "", "", "/opt/p", false },
+		{ "/opt/p", "a/b", "/opt/p", false },
+		{ "/opt/p", "..", "/opt/p", false },
+		{ "/opt/p", "n", "/opt/pq", false },
+		{ "/opt/p", "n", "/opt/p/../../etc", false },
+		{ "/opt/p", "n", "/etc/passwd", false },
+	};
+	struct wire_job *j = sample_job(), *got = calloc(1, sizeof(*got));
+	char data[1024];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t n;
+
+		j->shown = rows[i].shown;
+		j->link = rows[i].link;
+		j->link_to = rows[i].link_to;
+		n = encode(j, data, sizeof(data));
+		assert_int_equal(wire_job_decode(data + WIRE_HEAD, n - WIRE_HEAD, got), rows[i].good);
+	}
 	free(j);
 	free(got);
 }
@@ -502,6 +549,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_job_arrives_as_it_was_sent),
+		cmocka_unit_test(a_tree_is_shown_below_opt_and_links_lead_into_it),
 		cmocka_unit_test(a_cut_or_stretched_job_is_none),
 		cmocka_unit_test(names_that_leave_the_workspace_are_refused),
 		cmocka_unit_test(a_strange_head_is_refused),

@@ -92,6 +92,8 @@ struct cell {
 	bool input_done; /* WIRE_INPUT_END was queued */
 
 	struct project_out project;
+	struct project_out shown;                /* the tree of one of the plan's binds */
+	const struct plan_bind *folder, *linked; /* that bind, and one with same_as in it; NULL: none */
 
 	/* what came back */
 	bool ready, let_go, final, stream_over, draining;
@@ -167,6 +169,8 @@ int container_remove(struct cell *c, char *leftovers, size_t size);
 
 /* tree.c: projects and what becomes of them. */
 int project_pack(struct cell *c, struct brig_error *err);
+int shown_pack(struct cell *c, struct brig_error *err);
+int docker_open_folder(struct cell *c, const char *name);
 void project_release(struct cell *c);
 /* Ceilings of a workspace on its way back. */
 struct pack_caps tree_caps(const struct cell *c);

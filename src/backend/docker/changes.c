@@ -17,8 +17,9 @@
 #define COUNT_MAX 100000 /* more is as bad */
 
 /* The writable places and what lies below, and what engine and runtime make as targets of their own mounts. */
-static bool is_expected(const char *path)
+static bool is_expected(const struct cell *c, const char *path)
 {
+	size_t len = strlen(path);
 	static const char *const places[] = { PLAN_WORKSPACE, "/tmp", "/dev", "/proc", "/sys" };
 	static const char *const targets[] = {
 		"/etc",  "/etc/hosts",         "/etc/resolv.conf", "/etc/hostname", "/etc/mtab",
@@ -35,10 +36,13 @@ static bool is_expected(const char *path)
 	for (size_t i = 0; i < ARRAY_LEN(targets); i++)
 		if (str_eq(path, targets[i]))
 			return true;
-	return false;
+	/* The folders on the way to what is shown, and that one itself, on which a tmpfs lies. */
+	return c->folder && strncmp(c->folder->target, path, len) == 0 &&
+	       (c->folder->target[len] == '/' || c->folder->target[len] == '\0');
 }
 
 struct walk {
+	const struct cell *cell;
 	uint64_t changes;
 	uint64_t seen;
 	char path[4096];
@@ -55,7 +59,7 @@ static bool walk_entry(struct walk *w, int dir, const char *name, size_t len, un
 		return false;
 	w->path[len] = '/';
 	memcpy(w->path + len + 1, name, n + 1);
-	if (!is_expected(w->path))
+	if (!is_expected(w->cell, w->path))
 		w->changes++;
 	return !S_ISDIR(st.st_mode) || walk_dir(w, dir, name, len + 1 + n, depth + 1);
 }
@@ -82,7 +86,7 @@ static bool walk_dir(struct walk *w, int parent, const char *name, size_t len, u
 static bool read_upper(struct cell *c)
 {
 	const char *upper = answer_text(c->after, "GraphDriver.Data.UpperDir");
-	struct walk w = { .changes = 0 };
+	struct walk w = { .cell = c };
 
 	if (!c->host->local || !upper || upper[0] != '/' || !walk_dir(&w, AT_FDCWD, upper, 0, 0))
 		return false;
@@ -95,7 +99,7 @@ static int count_change(void *arg, enum engine_change kind UNUSED, const char *p
 {
 	struct cell *c = arg;
 
-	if (!is_expected(path))
+	if (!is_expected(c, path))
 		c->changes++;
 	return 0;
 }

@@ -96,6 +96,8 @@ int container_create(struct cell *c, struct brig_error *err)
 	if (rc == 0)
 		rc = pump_open(c, err);
 	if (rc == 0)
+		rc = shown_pack(c, err);
+	if (rc == 0)
 		rc = project_pack(c, err);
 	if (rc == 0)
 		rc = pump_load(c, err);

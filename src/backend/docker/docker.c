@@ -113,6 +113,23 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	return 0;
 }
 
+static int docker_identify(struct backend_host *h, const char *language, void (*notice)(void *arg, const char *text),
+			   void *arg, char *dst, size_t size, struct brig_error *err)
+{
+	const struct image_ask ask = {
+		.image = h->set->docker_image, .may_build = h->set->docker_build, .progress = notice, .arg = arg
+	};
+	uint64_t deadline = clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS;
+	char id[ENGINE_IMAGE_LEN + 1];
+	int rc;
+
+	engine_set_deadline(h->engine, deadline);
+	rc = image_ensure(h->engine, language, &ask, deadline, id, err);
+	if (rc == 0 && !str_copy(dst, size, id))
+		rc = err_set(err, BRIG_E_INTERNAL, 0, "the id of an image is too long");
+	return rc;
+}
+
 static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 {
 	struct cell *c = calloc(1, sizeof(*c));
@@ -291,6 +308,7 @@ const struct backend_ops docker_backend = {
 	.open = docker_open,
 	.close = docker_close,
 	.find_user = docker_find_user,
+	.identify = docker_identify,
 	.create = docker_create,
 	.start = docker_start,
 	.on_event = docker_on_event,
@@ -302,6 +320,7 @@ const struct backend_ops docker_backend = {
 	.stop = docker_stop,
 	.usage = docker_usage,
 	.open_output = docker_open_output,
+	.open_folder = docker_open_folder,
 	.listener = docker_listener,
 	.certificates = CERTIFICATES_PATH,
 	.workspace = docker_workspace,

@@ -84,6 +84,19 @@ static json_t *tmpfs(const struct cell *c)
 					       i < 2 && c->plan->workspace_exec ? "exec" : "noexec",
 					       (unsigned long long)s.bytes[i], inodes, owner));
 	}
+	/* What is shown is unpacked there by init, and closed by the rules of Landlock; its libraries are executed. */
+	if (c->folder) {
+		char inodes[40] = "", owner[64] = "mode=1777";
+
+		if (!podman)
+			(void)snprintf(inodes, sizeof(inodes), "nr_inodes=%llu,",
+				       (unsigned long long)c->shown.entries + 1);
+		if (!podman)
+			(void)snprintf(owner, sizeof(owner), "mode=0755,uid=%u,gid=%u", c->plan->uid, c->plan->gid);
+		(void)json_object_set_new(v, c->folder->target,
+					  text("rw,nosuid,nodev,exec,size=%llu,%s%s",
+					       (unsigned long long)max_u64(c->shown.room, 4 * KiB), inodes, owner));
+	}
 	/* Podman would make these writable, without a limit. */
 	for (size_t i = 0; podman && i < ARRAY_LEN(closed); i++)
 		(void)json_object_set_new(v, closed[i], json_string("ro,nosuid,nodev,noexec,size=4096,mode=0555"));

@@ -99,6 +99,11 @@ static void fill_job(const struct cell *c, struct wire_job *j)
 	j->tree_bytes = tree_caps(c).bytes;
 	j->room_bytes = c->project.room;
 	j->room_inodes = c->project.entries;
+	j->shown_entries = c->shown.entries;
+	j->shown_bytes = c->shown.bytes;
+	j->shown = c->folder ? c->folder->target : "";
+	j->link = c->linked ? c->linked->target + strlen(PLAN_WORKSPACE "/") : "";
+	j->link_to = c->linked ? c->linked->same_as : "";
 	j->family = plan->family;
 	j->wall_ms = plan->limits.wall_ms;
 	j->cpu_time_ms = plan->limits.cpu_time_ms;
@@ -142,21 +147,26 @@ int pump_load(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
-static bool project_waits(const struct cell *c)
+/* A tree that is to be sent now: the project, then what is shown. */
+static struct project_out *tree_waits(struct cell *c)
 {
-	return c->project.data && !c->project.sent;
+	if (c->project.data && !c->project.sent)
+		return &c->project;
+	return c->shown.data && !c->shown.sent ? &c->shown : NULL;
 }
 
-/* The part that is under way: the job's head, the project, a file, or a message; NULL: nothing. */
-static const char *part(const struct cell *c, size_t *len)
+/* The part that is under way: the job's head, a tree, a file, or a message; NULL: nothing. */
+static const char *part(struct cell *c, size_t *len)
 {
+	const struct project_out *tree = tree_waits(c);
+
 	if (c->head) {
 		*len = c->head_len;
 		return c->head;
 	}
-	if (project_waits(c)) {
-		*len = c->project.len;
-		return c->project.data;
+	if (tree) {
+		*len = tree->len;
+		return tree->data;
 	}
 	if (file_under_way(c)) {
 		*len = file_under_way(c)->len;
@@ -166,9 +176,9 @@ static const char *part(const struct cell *c, size_t *len)
 	return c->message;
 }
 
-static bool nothing_to_send(const struct cell *c)
+static bool nothing_to_send(struct cell *c)
 {
-	return !c->head && !project_waits(c) && !file_under_way(c) && c->message_len == 0;
+	return !c->head && !tree_waits(c) && !file_under_way(c) && c->message_len == 0;
 }
 
 static void part_is_sent(struct cell *c)
@@ -177,8 +187,8 @@ static void part_is_sent(struct cell *c)
 	if (c->head) {
 		explicit_bzero(c->head, c->head_len); /* the keys */
 		free(MOVE_PTR(c->head));
-	} else if (project_waits(c)) {
-		c->project.sent = true;
+	} else if (tree_waits(c)) {
+		tree_waits(c)->sent = true;
 	} else if (file_under_way(c)) {
 		c->file++;
 	} else {

@@ -6,8 +6,11 @@
  * the same way.  It is unpacked into a file system in memory that nobody else can reach and that is gone with its
  * descriptor, however brig ends.
  *
+ * Packages travel likewise, into a tmpfs of their own that has exactly their size; they do not come back.
+ *
  * What differs from a native cell: hidden files are not there at all, instead of being empty.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,33 +18,72 @@
 #include "backend/docker/cell.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "files/beneath.h"
 #include "sys/private_fs.h"
 
 #define RECORD_MAX 512 /* head and path of one entry in a stream, on average */
 
-/* A tmpfs is memory of the container: a project that leaves the program none is refused now, not killed later. */
+/* A tmpfs is memory of the container: trees that leave the program none are refused now, not killed later. */
 static int check_size(const struct cell *c, struct brig_error *err)
 {
-	uint64_t memory = c->plan->limits.memory_bytes;
+	uint64_t memory = c->plan->limits.memory_bytes, room = c->project.room + c->shown.room;
 	char size[32], max[32];
 
-	if (c->project.room <= memory / 2)
+	if (room <= memory / 2)
 		return 0;
 	return err_set(
 		err, BRIG_E_REFUSED, 0,
-		"the workspace takes %s of memory in a container, which is more than half of mem_limit (%s): raise "
-		"mem_limit, or hide what is not needed with workspace_hide",
-		str_bytes(size, sizeof(size), c->project.room), str_bytes(max, sizeof(max), memory));
+		"the %s take%s %s of memory in a container, which is more than half of mem_limit (%s): raise "
+		"mem_limit%s",
+		!c->shown.room    ? "workspace"
+		: c->project.room ? "workspace and packages"
+				  : "packages",
+		c->shown.room ? "" : "s", str_bytes(size, sizeof(size), room), str_bytes(max, sizeof(max), memory),
+		c->project.room ? ", or hide what is not needed with workspace_hide" : ", or use the native backend");
+}
+
+/* Packs a tree into memory; c->project or c->shown. */
+static int pack_out(struct cell *c, int dir, pack_skip_fn skip, void *arg, struct project_out *ret,
+		    struct brig_error *err)
+{
+	const struct pack_caps caps = { .entries = 1000000, .bytes = c->plan->limits.memory_bytes / 2 };
+	AUTO_FD file = memfd_create("brig-tree", MFD_CLOEXEC);
+	struct pack_counts counts;
+	off_t len;
+	int rc;
+
+	if (file < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a file in memory for the container's files");
+	rc = pack_tree(dir, &caps, skip, arg, file, &counts, err);
+	if (rc < 0)
+		return rc;
+	len = lseek(file, 0, SEEK_CUR);
+	*ret = (struct project_out){
+		.len = (size_t)len, .entries = counts.entries, .bytes = counts.bytes, .room = counts.room
+	};
+	rc = check_size(c, err);
+	if (rc < 0)
+		return rc;
+	ret->data = mmap(NULL, (size_t)len, PROT_READ, MAP_SHARED, file, 0);
+	if (ret->data == MAP_FAILED) {
+		ret->data = NULL;
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot read the packed files");
+	}
+	return 0;
+}
+
+/* What is hidden, and a folder that a link takes the place of. */
+static bool is_left_out(void *arg, const char *path, bool is_dir)
+{
+	const struct cell *c = arg;
+
+	return plan_workspace_hides((void *)(uintptr_t)c->plan->workspace, path, is_dir) ||
+	       (c->linked && str_eq(path, c->linked->target + strlen(PLAN_WORKSPACE "/")));
 }
 
 int project_pack(struct cell *c, struct brig_error *err)
 {
 	const struct plan_workspace *w = c->plan->workspace;
-	const struct pack_caps caps = { .entries = 1000000, .bytes = c->plan->limits.memory_bytes / 2 };
-	AUTO_FD file = FD_NONE;
-	struct pack_counts counts;
-	off_t len;
-	int rc;
 
 	if (!w)
 		return 0;
@@ -51,32 +93,56 @@ int project_pack(struct cell *c, struct brig_error *err)
 			       "container: name "
 			       "folders instead of files in workspace_hide, or use the native backend",
 			       WIRE_HIDDEN_MAX);
-	file = memfd_create("brig-project", MFD_CLOEXEC);
-	if (file < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a file in memory for the workspace");
-	rc = pack_tree(w->fd, &caps, plan_workspace_hides, (void *)(uintptr_t)w, file, &counts, err);
-	if (rc < 0)
-		return rc;
-	len = lseek(file, 0, SEEK_CUR);
-	c->project = (struct project_out){
-		.len = (size_t)len, .entries = counts.entries, .bytes = counts.bytes, .room = counts.room
-	};
-	rc = check_size(c, err);
-	if (rc < 0)
-		return rc;
-	c->project.data = mmap(NULL, (size_t)len, PROT_READ, MAP_SHARED, file, 0);
-	if (c->project.data == MAP_FAILED) {
-		c->project.data = NULL;
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot read the packed workspace");
+	return pack_out(c, w->fd, is_left_out, c, &c->project, err);
+}
+
+/* One tree, and at most one name in the workspace that leads into it: what packages are made of. */
+static bool find_binds(struct cell *c)
+{
+	static const char workspace[] = PLAN_WORKSPACE "/";
+
+	for (size_t i = 0; i < c->plan->n_binds; i++) {
+		const struct plan_bind *b = &c->plan->binds[i];
+		bool inside = strncmp(b->target, workspace, strlen(workspace)) == 0;
+
+		if (inside && b->same_as && !c->linked)
+			c->linked = b;
+		else if (strncmp(b->target, WIRE_SHOWN_TOP, strlen(WIRE_SHOWN_TOP)) == 0 && !c->folder)
+			c->folder = b;
+		else
+			return false;
 	}
-	return 0;
+	return true;
+}
+
+int shown_pack(struct cell *c, struct brig_error *err)
+{
+	AUTO_FD dir = FD_NONE;
+
+	if (!find_binds(c))
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"a container can be given one folder of the host besides its workspace, and more are asked "
+			"for: use the native backend");
+	if (!c->folder)
+		return 0;
+	dir = open(c->folder->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot open '%s'", c->folder->source);
+	return pack_out(c, dir, NULL, NULL, &c->shown, err);
+}
+
+static void release(struct project_out *p)
+{
+	if (p->data)
+		(void)munmap((void *)(uintptr_t)p->data, p->len);
+	p->data = NULL;
 }
 
 void project_release(struct cell *c)
 {
-	if (c->project.data)
-		(void)munmap((void *)(uintptr_t)c->project.data, c->project.len);
-	c->project.data = NULL;
+	release(&c->project);
+	release(&c->shown);
 }
 
 struct pack_caps tree_caps(const struct cell *c)
@@ -160,4 +226,20 @@ void docker_left(struct cell *c, backend_left_fn each, void *arg)
 
 	while (wire_left_next(&data, &len, &size, &path))
 		each(arg, path, size);
+}
+
+/* ---- what an installer left --------------------------------------------------------------------------- */
+
+/* A part of it: an installer's cell is asked for what it left. */
+int docker_open_folder(struct cell *c, const char *name)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct workspace_view view = { .fd = FD_NONE };
+	int fd;
+
+	if (docker_workspace(c, &view, &err) < 0)
+		return -EIO;
+	fd = view.in_part ? -E2BIG : beneath_open_dir(view.fd, name);
+	fd_closep(&view.fd);
+	return fd;
 }

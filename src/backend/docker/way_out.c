@@ -21,13 +21,12 @@
 #include "base/str.h"
 #include "sys/loopback.h"
 
-static int refuse(struct brig_error *err, int sys, const char *why)
+static int refuse(const struct cell *c, struct brig_error *err, int sys, const char *why)
 {
 	return err_set(
 		err, BRIG_E_REFUSED, sys,
-		"network_mode allowlist: the container's network cannot be joined: %s; use a local engine as root, or "
-		"the native backend",
-		why);
+		"%s: the container's network cannot be joined: %s; use a local engine as root, or the native backend",
+		str_eq(c->plan->step, "install") ? "packages" : "network_mode allowlist", why);
 }
 
 /* One of the container's namespaces, if it is the one that init knows. */
@@ -55,16 +54,16 @@ static int find_network(const struct cell *c, struct brig_error *err)
 	uint64_t pid = 0;
 
 	if (!c->host->local)
-		return refuse(err, 0, "the engine is on another host");
+		return refuse(c, err, 0, "the engine is on another host");
 	if (!c->has_spaces || !answer_u64(c->before, "State.Pid", &pid) || pid == 0 || pid > INT32_MAX)
-		return refuse(err, 0, "nobody says which process it is");
+		return refuse(c, err, 0, "nobody says which process it is");
 	pids = open_space(c, pid, "pid");
 	net = open_space(c, pid, "net");
 	if (pids < 0 || net < 0) {
 		int rc = net < 0 ? net : pids;
 
-		return rc == -ESRCH || rc == -ENOENT ? refuse(err, 0, "the engine's processes are not this host's")
-						     : refuse(err, -rc, "no permission");
+		return rc == -ESRCH || rc == -ENOENT ? refuse(c, err, 0, "the engine's processes are not this host's")
+						     : refuse(c, err, -rc, "no permission");
 	}
 	return fd_move(&net);
 }
@@ -112,5 +111,5 @@ int docker_listener(struct cell *c, struct brig_error *err)
 	fd_closep(&theirs);
 	sock = fd_receive(ours);
 	(void)await_child(pid);
-	return sock < 0 ? refuse(err, -sock, "no permission") : sock;
+	return sock < 0 ? refuse(c, err, -sock, "no permission") : sock;
 }

@@ -125,7 +125,12 @@ size_t wire_job_encode(const struct wire_job *job, char *dst, size_t size)
 	add_number(&w, job->tree_bytes, 8);
 	add_number(&w, job->room_bytes, 8);
 	add_number(&w, job->room_inodes, 8);
+	add_number(&w, job->shown_entries, 8);
+	add_number(&w, job->shown_bytes, 8);
 	add_number(&w, job->output_max, 8);
+	add_text(&w, job->shown);
+	add_text(&w, job->link);
+	add_text(&w, job->link_to);
 	add_text(&w, job->output);
 	add_texts(&w, job->argv, WIRE_ARGS_MAX);
 	add_texts(&w, job->envp, WIRE_ENV_MAX);
@@ -190,6 +195,26 @@ static void take_files(struct reader *r, struct wire_job *job)
 	job->n_files = r->bad ? 0 : (uint32_t)n;
 }
 
+static bool is_shown(const char *path)
+{
+	size_t top = strlen(WIRE_SHOWN_TOP);
+
+	return strncmp(path, WIRE_SHOWN_TOP, top) == 0 && is_below(path + top);
+}
+
+/* The folder that a tree comes into, and a link in the workspace that leads into it and nowhere else. */
+static bool shown_is_sound(const struct wire_job *j)
+{
+	size_t len = strlen(j->shown);
+
+	if (j->shown[0] && !is_shown(j->shown))
+		return false;
+	if (!j->link[0])
+		return !j->link_to[0];
+	return is_below(j->link) && !strchr(j->link, '/') && j->shown[0] && is_shown(j->link_to) &&
+	       strncmp(j->link_to, j->shown, len) == 0 && (j->link_to[len] == '/' || j->link_to[len] == '\0');
+}
+
 bool wire_job_decode(const char *meta, size_t len, struct wire_job *ret)
 {
 	struct reader r = { .at = meta, .end = meta + len };
@@ -208,13 +233,18 @@ bool wire_job_decode(const char *meta, size_t len, struct wire_job *ret)
 	ret->tree_bytes = take_number(&r, 8);
 	ret->room_bytes = take_number(&r, 8);
 	ret->room_inodes = take_number(&r, 8);
+	ret->shown_entries = take_number(&r, 8);
+	ret->shown_bytes = take_number(&r, 8);
 	ret->output_max = take_number(&r, 8);
+	ret->shown = take_text(&r);
+	ret->link = take_text(&r);
+	ret->link_to = take_text(&r);
 	ret->output = take_text(&r);
 	take_texts(&r, ret->argv, WIRE_ARGS_MAX);
 	take_texts(&r, ret->envp, WIRE_ENV_MAX);
 	take_texts(&r, ret->hidden, WIRE_HIDDEN_MAX);
 	take_files(&r, ret);
-	if (r.bad || r.at != r.end || ret->flags & ~(uint32_t)WIRE_FLAGS)
+	if (r.bad || r.at != r.end || ret->flags & ~(uint32_t)WIRE_FLAGS || !shown_is_sound(ret))
 		return false;
 	return ret->argv[0] && ret->argv[0][0] == '/' && (!ret->output[0] || is_below(ret->output));
 }

@@ -5,7 +5,7 @@
  *
  *	brig to init, on the container's stdin:
  *		head {magic, size of meta}, meta {keys, limits, command, names of files}, the project as a stream of
- *		files/pack.h if there is one, contents of the files
+ *		files/pack.h if there is one, the tree that is shown likewise, contents of the files
  *		then messages {type, 0, 0, 0, length} and as many bytes; the program's own stdin travels in WIRE_INPUT.
  *		End of file, at any time, means that brig is gone or has seen enough: init ends the cell.
  *	init to brig, on the container's stderr:
@@ -29,7 +29,7 @@
 
 #include "base/util.h"
 
-#define WIRE_MAGIC      "brigjob1"
+#define WIRE_MAGIC      "brigjob2"
 #define WIRE_HEAD       16
 #define WIRE_KEY        32
 #define WIRE_META_MAX   (4 * MiB)
@@ -38,6 +38,7 @@
 #define WIRE_FILES_MAX  64
 #define WIRE_HIDDEN_MAX 4096
 #define WIRE_PATH_MAX   1024
+#define WIRE_SHOWN_TOP  "/opt/"
 #define WIRE_BODY_MAX   (32 * KiB) /* of one message or frame */
 #define WIRE_LEFT_FILES 1000       /* that are looked at for it */
 #define WIRE_LEFT_BYTES (48 * KiB) /* of the whole list */
@@ -74,7 +75,10 @@ struct wire_job {
 	uint64_t wall_ms, cpu_time_ms, disk_bytes, open_files;
 	uint64_t tree_entries, tree_bytes;   /* ceilings of the project, and of the workspace on its way back */
 	uint64_t room_bytes, room_inodes;    /* of the workspace that are the project's, beyond the limits */
+	uint64_t shown_entries, shown_bytes; /* ceilings of the tree that is shown */
 	uint64_t output_max;                 /* the largest output file that is wanted */
+	const char *shown;                   /* a folder below /opt that a tree is unpacked into; "": there is none */
+	const char *link, *link_to;          /* a link to make in the workspace, into that folder; "": none */
 	const char *output;                  /* name of the file to send back at the end; "": none */
 	const char *argv[WIRE_ARGS_MAX + 1]; /* NULL-terminated */
 	const char *envp[WIRE_ENV_MAX + 1];

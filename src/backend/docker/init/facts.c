@@ -283,6 +283,13 @@ struct mount_scan {
 	struct text writable;
 };
 
+static bool is_sealed(const struct inside *in, const char *point)
+{
+	bool workspace = in->job.flags & WIRE_READ_ONLY && str_eq(point, place_name[0]);
+
+	return in->landlock_abi > 0 && (workspace || (in->job.shown[0] && str_eq(point, in->job.shown)));
+}
+
 /* A mount counts as writable if the program's user could write there; device nodes store nothing. */
 static bool visit_mount(char *line, void *arg)
 {
@@ -305,7 +312,7 @@ static bool visit_mount(char *line, void *arg)
 		say_text(s->in, FACT_proc_flags, proc_list_has(m.super, ',', "subset=pid") ? "subset=pid" : m.super,
 			 "init: /proc/self/mountinfo");
 	/* A container's places cannot be sealed once they are filled: Landlock does it. */
-	if (s->in->job.flags & WIRE_READ_ONLY && s->in->landlock_abi > 0 && str_eq(m.point, place_name[0]))
+	if (is_sealed(s->in, m.point))
 		return true;
 	if (!proc_list_has(m.options, ',', "ro") && access(m.point, W_OK) == 0) {
 		struct stat st;
@@ -323,8 +330,9 @@ static void say_mounts(struct inside *in)
 
 	if (proc_each_line("/proc/self/mountinfo", visit_mount, &scan) == 0)
 		say_text(in, FACT_writable_mounts, scan.writable.s,
-			 in->job.flags & WIRE_READ_ONLY ? "init: /proc/self/mountinfo, access(2), and Landlock's rules"
-							: "init: /proc/self/mountinfo and access(2)");
+			 in->job.flags & WIRE_READ_ONLY || in->job.shown[0]
+				 ? "init: /proc/self/mountinfo, access(2), and Landlock's rules"
+				 : "init: /proc/self/mountinfo and access(2)");
 }
 
 void facts_note_disk(struct inside *in)

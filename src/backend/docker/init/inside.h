@@ -49,6 +49,7 @@ int job_stage_files(struct inside *in);
 
 /* tree.c: a project on its way in, and what the program made of it on its way out. */
 int tree_take(struct inside *in);
+int tree_show(struct inside *in);
 void tree_send(struct inside *in);
 void tree_name_left(struct inside *in);
 

@@ -4,7 +4,7 @@
  *
  *	hide      nobody may look into this process
  *	job       read from stdin; a warm container waits here
- *	stage     a project and files into the workspace
+ *	stage     a project and files into the workspace, packages into their place
  *	fork      the program's process builds its walls and waits
  *	ready     what is in force is said to brig, which compares and decides
  *	go        the program runs; everything else is watch.c
@@ -117,6 +117,7 @@ int main(void)
 	take(&in, WIRE_STEP_hide, rc);
 	take(&in, WIRE_STEP_place, find_places(&in));
 	take(&in, WIRE_STEP_project, tree_take(&in));
+	take(&in, WIRE_STEP_shown, tree_show(&in));
 	take(&in, WIRE_STEP_stage_files, job_stage_files(&in));
 	take(&in, WIRE_STEP_fork, payload_fork(&in));
 	await_payload(&in);

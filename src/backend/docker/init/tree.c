@@ -2,6 +2,8 @@
 /*
  * A project on its way into the workspace, and the workspace on its way out.
  *
+ * Packages come in the same way behind it, into a file system of their own.
+ *
  * Coming in, the stream of files/pack.h lies between the job and its files on stdin and is unpacked by this process; what
  * it needs of the workspace's size was added to it by brig, and is taken off again where limits are said.
  *
@@ -27,6 +29,28 @@ int tree_take(struct inside *in)
 	struct pack_counts counts;
 
 	return in->job.flags & WIRE_PROJECT ? unpack_tree(in->place[0], STDIN_FILENO, &o, &counts) : 0;
+}
+
+/* Into a file system of its own, which the rules of Landlock let nobody write to: see payload.c. */
+int tree_show(struct inside *in)
+{
+	const struct wire_job *j = &in->job;
+	const struct unpack_options o = { .caps = { .entries = j->shown_entries, .bytes = j->shown_bytes },
+					  .uid = UINT32_MAX,
+					  .gid = UINT32_MAX };
+	struct pack_counts counts;
+	AUTO_FD dir = FD_NONE;
+	int rc;
+
+	if (!j->shown[0])
+		return 0;
+	dir = open(j->shown, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	rc = unpack_tree(dir, STDIN_FILENO, &o, &counts);
+	if (rc == 0 && j->link[0] && symlinkat(j->link_to, in->place[0], j->link) < 0)
+		rc = -errno;
+	return rc;
 }
 
 /* Exit status of the packing child: the errno that ended it early. */
