@@ -290,6 +290,8 @@ static int check_work(const struct brig_request *req, struct brig_error *err)
 	int rc = check_folder("workspace", req->workspace, err);
 
 	if (rc == 0)
+		rc = check_folder("venv", req->venv, err);
+	if (rc == 0)
 		rc = check_packages(req, err);
 	if (rc == 0)
 		rc = check_archives(req, err);

@@ -244,6 +244,7 @@ static int fill_work(const struct request_values *v, struct brig_request *req, s
 		return err_set(err, BRIG_E_USAGE, 0, "--inline-artifacts '%.80s' is no size: give one such as 1m",
 			       v->inline_artifacts);
 	req->workspace = v->workspace;
+	req->venv = v->venv;
 	req->out_dir = v->out_dir;
 	req->artifacts = v->artifacts.item;
 	req->n_artifacts = v->artifacts.n;

@@ -14,7 +14,7 @@
 
 struct request_values {
 	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir, *inline_artifacts, *files,
-		*out_tar;
+		*out_tar, *venv;
 	bool json, events, quiet, no_input, watch, summary, raw, no_color, apply, apply_git, overwrite,
 		project_packages;
 	struct words env, artifacts, packages;

@@ -161,6 +161,18 @@ static bool env_put(const char **envp, size_t *n, const char *entry)
 	return true;
 }
 
+/* Packages are found before those of a virtual environment, and both are. */
+static const char *join_path(struct prepared *p, size_t n, const char *entry)
+{
+	static const char name[] = "PYTHONPATH=";
+
+	for (size_t i = 0; i < n && strncmp(entry, name, strlen(name)) == 0 && !p->joined; i++)
+		if (strncmp(p->envp[i], name, strlen(name)) == 0 &&
+		    asprintf(&p->joined, "%s:%s", entry, p->envp[i] + strlen(name)) < 0)
+			p->joined = NULL;
+	return p->joined && strncmp(entry, name, strlen(name)) == 0 ? p->joined : entry;
+}
+
 /* req: of a run; NULL: a compile step. */
 static int fill_env(struct prepared *p, const struct lang_step *step, const struct prepared_request *pr,
 		    const struct brig_request *req, bool egress, struct brig_error *err)
@@ -177,8 +189,8 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		ok = ok && env_put(p->envp, &n, common_env[i]);
 	for (size_t i = 0; in_project && i < ARRAY_LEN(project_env); i++)
 		ok = ok && env_put(p->envp, &n, project_env[i]);
-	for (size_t i = 0; in_project && pr->project_env && pr->project_env[i]; i++)
-		ok = ok && env_put(p->envp, &n, pr->project_env[i]);
+	for (size_t i = 0; req && pr->venv_env && pr->venv_env[i]; i++)
+		ok = ok && env_put(p->envp, &n, pr->venv_env[i]);
 	for (size_t i = 0; egress && egress_env[i]; i++)
 		ok = ok && env_put(p->envp, &n, egress_env[i]);
 	for (size_t i = 0; egress && pr->certificates && i < pr->certificates->n_env; i++)
@@ -186,7 +198,7 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 	for (size_t i = 0; i < LANG_ENV_MAX && step->env[i]; i++)
 		ok = ok && env_put(p->envp, &n, step->env[i]);
 	for (size_t i = 0; more && i < more->n_env; i++)
-		ok = ok && env_put(p->envp, &n, more->env[i]);
+		ok = ok && env_put(p->envp, &n, join_path(p, n, more->env[i]));
 	for (size_t i = 0; req && i < req->n_env; i++)
 		ok = ok && env_put(p->envp, &n, req->env[i]);
 	if (!ok)
@@ -259,7 +271,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	const struct settings *set = &pr->resolved.set;
 	bool is_run = str_eq(step_name, "run"), egress = is_run && set->network_mode == NETWORK_ALLOWLIST;
 	struct plan *plan = &ret->plan;
-	const struct subject_place place = { .set = set, .in_image = pr->brings_runtimes };
+	const struct subject_place place = { .set = set, .own_path = pr->venv_env, .in_image = pr->brings_runtimes };
 	const struct plan_workspace *workspace = is_run ? pr->workspace : sources_shown(pr, req);
 	struct subject what = pr->subject;
 	size_t skip;
@@ -311,6 +323,8 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 	if (ret->command.tool_target[0])
 		ret->binds[plan->n_binds++] =
 			(struct plan_bind){ .source = ret->command.tool, .target = ret->command.tool_target };
+	for (size_t i = 0; is_run && i < pr->n_venv_binds && plan->n_binds < PREPARED_BINDS_MAX; i++)
+		ret->binds[plan->n_binds++] = pr->venv_binds[i];
 	/* A project that is shown has the files which packages would bring for it. */
 	return pr->provision ? prepared_provide(ret, pr->provision, is_run || workspace, err) : 0;
 }
@@ -411,5 +425,7 @@ void prepared_release(struct prepared *p)
 {
 	free(p->argv);
 	free(p->envp);
+	free(p->joined);
+	p->joined = NULL;
 	p->argv = p->envp = NULL;
 }

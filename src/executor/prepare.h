@@ -13,7 +13,7 @@
 #define PREPARED_ENV_MAX  256
 #define PREPARED_ARGS_MAX 4096
 
-#define PREPARED_BINDS_MAX 4
+#define PREPARED_BINDS_MAX 8
 #define PREPARED_FILES_MAX 4
 
 /* What packages add to the plans of the cells that use them.  Borrowed. */
@@ -34,6 +34,7 @@ struct prepared {
 	struct lang_command command;
 	const char **argv;
 	const char **envp;
+	char *joined; /* heap: an entry of envp that two have a part in */
 	struct plan_file file;
 	struct plan_file files[PREPARED_FILES_MAX]; /* that one and those of the provision */
 	struct plan_bind binds[PREPARED_BINDS_MAX];
@@ -54,12 +55,14 @@ struct prepared_request {
 	const struct certificates *certificates; /* for a step with a way out; NULL: not looked for */
 	/* Of the workspace (work.h): */
 	const struct plan_workspace *workspace; /* NULL: none */
-	const char *const *project_env;         /* what the project brings for the program; NULL-terminated, or NULL */
-	const struct plan_workspace *sources;   /* what a compile step is shown of it; NULL: the source alone */
-	const struct language *run_lang;        /* not NULL: lang with another name for its output */
-	unsigned source_mode;                   /* of the staged program: the project's own, if it covers that file */
-	bool wants_view;                        /* what the run leaves will be read */
-	bool brings_runtimes;                   /* tools are those of the backend's image, not the host's */
+	const char *const *venv_env;            /* a virtual environment's, for the program; NULL-terminated, or NULL */
+	const struct plan_bind *venv_binds;     /* and what of the host it is, if it is not in the project */
+	size_t n_venv_binds;
+	const struct plan_workspace *sources; /* what a compile step is shown of it; NULL: the source alone */
+	const struct language *run_lang;      /* not NULL: lang with another name for its output */
+	unsigned source_mode;                 /* of the staged program: the project's own, if it covers that file */
+	bool wants_view;                      /* what the run leaves will be read */
+	bool brings_runtimes;                 /* tools are those of the backend's image, not the host's */
 };
 
 /* Whatever it returns, the request is to be released. */

@@ -93,7 +93,11 @@ static int step_resolve(struct run *r)
 	if (rc < 0)
 		return end_unprepared(r);
 	(void)str_copy(res->language, sizeof(res->language), r->prepared.lang->name);
-	return work_open(&r->work, r->recorder, r->req, &r->prepared, &r->err) < 0 ? end_with_error(r) : 0;
+	if (work_open(&r->work, r->recorder, r->req, &r->prepared, &r->err) < 0)
+		return end_with_error(r);
+	if (r->work.venv.warning[0])
+		result_warn(res, "%s", r->work.venv.warning);
+	return 0;
 }
 
 static int end_blocked(struct run *r, const struct findings *f)

@@ -134,7 +134,8 @@ static void judge(struct stage *s)
 
 static int step_create(struct stage *s)
 {
-	if (outside_check(s) < 0 || s->backend->create(s->host, s->plan, &s->cell, &s->err) < 0) {
+	if (outside_check(s) < 0 || work_check(s->work, s->backend, &s->err) < 0 ||
+	    s->backend->create(s->host, s->plan, &s->cell, &s->err) < 0) {
 		set_failure(s);
 		return -1;
 	}

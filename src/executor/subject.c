@@ -171,8 +171,8 @@ static bool has_own_path(const struct brig_request *req)
 
 static bool is_found_on_host(const struct subject *s, const struct subject_place *place)
 {
-	return !place->in_image && !*place->set->rootfs && !strchr(s->req->args[0], '/') && !has_own_path(s->req) &&
-	       s->req->n_packages == 0 && !(s->req->flags & BRIG_RUN_PROJECT_PACKAGES);
+	return !place->in_image && !place->own_path && !*place->set->rootfs && !strchr(s->req->args[0], '/') &&
+	       !has_own_path(s->req) && s->req->n_packages == 0 && !(s->req->flags & BRIG_RUN_PROJECT_PACKAGES);
 }
 
 static int find_on_host(const struct subject *s, struct lang_command *ret, struct brig_error *err)

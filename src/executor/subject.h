@@ -31,6 +31,7 @@ bool subject_inspection(const struct subject *s, const char *source, enum inspec
 /* Where its cell differs from others. */
 struct subject_place {
 	const struct settings *set;
+	bool own_path; /* programs are looked for in places of the request's own, too */
 	bool in_image; /* the cell brings its own tools: the host is not looked at */
 };
 /* The words that start a step; the subject's args follow, without the first *ret_skip of them. */

@@ -143,9 +143,22 @@ static int open_project(struct work *w, struct prepared_request *pr, struct brig
 	if (pr->subject.tests)
 		pr->workspace = tests_workspace(pr->subject.tests, pr->workspace);
 	name_staged(w, pr);
-	if (venv_find(w->project, &w->venv))
-		pr->project_env = w->venv.env;
 	return 0;
+}
+
+static int open_venv(struct work *w, struct prepared_request *pr, struct brig_error *err)
+{
+	char state[STATEDIR_PATH_MAX];
+	int rc = 0;
+
+	if (w->req->venv)
+		rc = venv_open(w->req->venv, w->project, state_path(w, state), &w->venv, err);
+	else if (!w->project || !venv_find(w->project, &w->venv))
+		return 0;
+	pr->venv_env = w->venv.env;
+	pr->venv_binds = w->venv.bind;
+	pr->n_venv_binds = w->venv.n_binds;
+	return rc;
 }
 
 static int open_out(struct work *w, struct brig_error *err)
@@ -182,13 +195,25 @@ int work_open(struct work *w, struct recorder *recorder, const struct brig_reque
 	if (rc < 0)
 		return rc;
 	pr->wants_view = has_project(req) ? w->set->workspace_mode != WORKSPACE_RO : req->n_artifacts > 0;
-	return open_project(w, pr, err);
+	rc = open_project(w, pr, err);
+	return rc < 0 ? rc : open_venv(w, pr, err);
 }
 
 void work_close(struct work *w)
 {
 	workspace_close(MOVE_PTR(w->project));
 	folder_close(&w->out);
+	venv_close(&w->venv);
+}
+
+int work_check(const struct work *w, const struct backend_ops *backend, struct brig_error *err)
+{
+	if (!w || w->venv.n_binds == 0 || (!backend->brings_runtimes && backend->listener && !w->set->rootfs[0]))
+		return 0;
+	return err_set(err, BRIG_E_REFUSED, 0,
+		       "a virtual environment of the host is for the host's own Python in native cells, and not for "
+		       "%s%s: use --packages instead of --venv",
+		       w->set->rootfs[0] ? "a rootfs" : "backend ", w->set->rootfs[0] ? "" : backend->name);
 }
 
 /* ---- after it ---------------------------------------------------------------------------------- */

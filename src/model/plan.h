@@ -41,9 +41,12 @@ struct plan_file {
 /* A host file or directory shown read-only inside the cell, outside the host's /usr. */
 struct plan_bind {
 	const char *source; /* absolute host path */
-	const char *target; /* absolute path in the cell, below /opt or directly in the workspace; made by us */
+	const char *
+		target; /* absolute path in the cell, where it has nothing else, or directly in the workspace; made by us */
 	/* Where another bind shows the very same folder: a backend that cannot show it twice links to that.  NULL: nowhere. */
 	const char *same_as;
+	bool checked; /* the path must lead to what fd is open on, or it is not shown */
+	int fd;
 };
 
 #define PLAN_WORKSPACE "/workspace"

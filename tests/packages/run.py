@@ -5,10 +5,12 @@ import fcntl
 import glob
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -356,6 +358,65 @@ def pk1_pip(t):
 		registry.put_pip("sly", sdist("sly", "FOUND = 42\n"))
 		r = cell(t, registry, "--packages", "Sly == 1.0", code="import sly\nprint(sly.FOUND)\n", lang="python")
 		t.equal((t.verdict(r, "ok").stdout, r.json["packages"]["state"]), (b"42\n", "installed"), "an honest one", r)
+
+
+def make_venv(top, first_line):
+	"""What python3 -m venv makes, and a package and a program in it."""
+	(version,) = {os.path.basename(os.path.realpath("/usr/bin/python3"))}
+	for name, text, mode in ((f"lib/{version}/site-packages/inside/__init__.py", "VALUE = 8\n", 0o644), ("pyvenv.cfg", "home = /usr/bin\n", 0o644),
+				 ("bin/tool", f"#!{first_line}\nimport inside, sys\nprint(inside.VALUE, sys.prefix)\n", 0o755),
+				 ("pip.conf", "index-url = https://user:s3cr3t@h/\n", 0o644)):
+		path = os.path.join(top, name)
+		os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+		with open(path, "w", encoding="ascii") as f:
+			f.write(text)
+		os.chmod(path, mode)
+	os.symlink("/usr/bin/python3", os.path.join(top, "bin", "python3"))
+	os.chmod(top, 0o755)
+	return top, version
+
+
+@case("a virtual environment of the host is used, read-only, and no more of it is shown than is needed")
+@pip
+def venv_of_host(t):
+	code = ("import inside, os\nprint(inside.VALUE, sorted(os.listdir(os.environ['VIRTUAL_ENV'])))\n"
+		"try:\n\topen(inside.__file__, 'a')\n\tprint('writable')\nexcept OSError:\n\tprint('read-only')\n")
+	ask = dict(code=code, lang="python")
+	wanted = b"8 ['bin', 'lib', 'pyvenv.cfg']\nread-only\n"
+	outside = tempfile.mkdtemp(dir="/var/tmp")
+	try:
+		top, version = make_venv(outside, outside + "/bin/python3")
+		r = t.verdict(cell(t, None, "--venv", top, **ask), "ok")
+		t.equal((r.stdout, r.json["warnings"]), (wanted, []), "output", r)
+		p = t.brig("exec", "--venv", top, "--", "tool")
+		t.equal((p.rc, p.out), (0, f"8 {top}\n".encode()), "a program of it, by its name", p)
+		tests = project(t, test_it_DOT_py="import unittest, inside\nclass T(unittest.TestCase):\n\tdef test(self): self.assertEqual(inside.VALUE, 8)\n")
+		p = t.brig("test", "--venv", top, "--framework", "unittest", "--workspace", tests)
+		t.check(p.rc == 0 and b"1 passed" in p.out, "tests with it", p)
+		with Registry() as registry:
+			hello(registry)
+			r = cell(t, registry, "--venv", top, "--packages", "hello", code="import inside, hello\nprint(inside.VALUE, hello.VALUE)\n", lang="python")
+			t.equal(t.verdict(r, "ok").stdout, b"8 42\n", "beside packages", r)
+		os.chmod(os.path.join(top, "lib"), 0o700)
+		r = cell(t, None, "--venv", top, **ask)
+		t.check(r.verdict == "refused" and "chmod" in r.reason, "one that cells cannot read", r)
+		os.chmod(os.path.join(top, "lib"), 0o755)
+		os.rename(os.path.join(top, "lib", version), os.path.join(top, "lib", "python3.2"))
+		r = cell(t, None, "--venv", top, **ask)
+		t.check(r.verdict == "refused" and f"for python3.2, and cells have {version}" in r.reason, "one for another Python", r)
+	finally:
+		shutil.rmtree(outside)
+	inside = tempfile.mkdtemp(dir="/tmp")	# cells have a /tmp of their own
+	try:
+		make_venv(inside, "/nowhere/python3")
+		r = t.verdict(cell(t, None, "--venv", inside, **ask), "ok")
+		t.equal(r.stdout, wanted, "one that lies where cells have something else", r)
+		t.check(any("/opt/venv" in w and "python3 -m" in w for w in r.json["warnings"]), "a warning", r.json["warnings"])
+	finally:
+		shutil.rmtree(inside)
+	for path, words in ((tests, "is no virtual environment"), (os.path.join(t.dir, "none"), "cannot open"), ("/etc", "/etc")):
+		r = cell(t, None, "--venv", path, **ask)
+		t.check(r.verdict == "refused" and words in r.reason, f"{path} is refused", r)
 
 
 # ---- npm -----------------------------------------------------------------------------------------

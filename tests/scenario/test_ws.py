@@ -287,11 +287,14 @@ def hints(t):
 def project_packages(t):
 	top = project(t, {".venv/pyvenv.cfg": "home = /usr/bin\n", ".venv/lib/python3.11/site-packages/in_venv.py": "V = 8\n",
 			  ".venv/bin/in-venv": "#!/bin/sh\necho by name\n", "src/app.py": "import in_venv\nprint(in_venv.V)\n",
-			  "node_modules/in-node/index.js": "module.exports = 9\n", "src/app.js": "console.log(require('in-node'))\n"})
+			  "node_modules/in-node/index.js": "module.exports = 9\n", "src/app.js": "console.log(require('in-node'))\n",
+			  "src/app.mjs": "import v from 'in-node'\nconsole.log(v)\n"})
 	os.chmod(os.path.join(top, ".venv/bin/in-venv"), 0o755)
 	t.equal(run(t, "--workspace", top, top + "/src/app.py").stdout, b"8\n", "Python")
 	t.equal(run(t, "--workspace", top, top + "/src/app.js").stdout, b"9\n", "Node")
+	t.equal(run(t, "--workspace", top, top + "/src/app.mjs").stdout, b"9\n", "an ES module")
 	t.equal(run(t, "--workspace", top, "-c", "in-venv", command="exec").stdout, b"by name\n", "a program of the environment")
+	t.equal(run(t, "--workspace", top, "--", "in-venv", command="exec").stdout, b"by name\n", "without a shell")
 
 
 @case("make, npm test and go test work on the copy of a project")

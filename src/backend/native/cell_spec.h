@@ -17,7 +17,7 @@
 #define EXTRA_BINDS_MAX    8
 #define ETC_DIRS_MAX       20
 #define CERTIFICATES_PATH  "/run/brig/ca-certificates.crt" /* in the cell */
-#define LANDLOCK_RULES_MAX (SYSTEM_DIRS_MAX + 8)
+#define LANDLOCK_RULES_MAX (SYSTEM_DIRS_MAX + 8 + EXTRA_BINDS_MAX)
 
 /* One entry of the cell's root: a symbolic link to make, or a directory to show read-only. */
 struct system_dir {
@@ -32,6 +32,9 @@ struct extra_bind {
 	char target[200]; /* relative to the root */
 	const char *source;
 	bool is_dir;
+	bool checked; /* it must be this one: */
+	dev_t device;
+	ino_t inode;
 };
 
 #define MACHINE_FILES    7

@@ -114,9 +114,13 @@ static int add_bind(struct cell *c, const struct plan_bind *bind)
 
 	if (s->n_binds == EXTRA_BINDS_MAX)
 		return -E2BIG;
-	if (stat(bind->source, &st) < 0)
+	if ((bind->checked ? fstat(bind->fd, &st) : stat(bind->source, &st)) < 0)
 		return -errno;
-	*e = (struct extra_bind){ .source = bind->source, .is_dir = S_ISDIR(st.st_mode) };
+	*e = (struct extra_bind){ .source = bind->source,
+				  .is_dir = S_ISDIR(st.st_mode),
+				  .checked = bind->checked,
+				  .device = st.st_dev,
+				  .inode = st.st_ino };
 	if (!str_copy(e->target, sizeof(e->target), bind->target + 1) || !str_copy(e->dir, sizeof(e->dir), e->target))
 		return -ENAMETOOLONG;
 	slash = strrchr(e->dir, '/');
@@ -132,6 +136,24 @@ static void add_rule(struct cell_spec *s, const char *path, unsigned grant)
 		s->rules[s->n_rules++] = (struct landlock_rule){ path, grant };
 }
 
+/* What is shown below /opt, in the workspace or anywhere else may be executed; /opt is there only if something is in it. */
+static void add_bind_rules(struct cell_spec *s)
+{
+	static const char opt[] = "/opt/", workspace[] = PLAN_WORKSPACE "/";
+	bool in_opt = false;
+
+	for (size_t i = 0; i < s->n_binds; i++) {
+		const char *target = s->plan->binds[i].target;
+
+		if (strncmp(target, opt, strlen(opt)) == 0)
+			in_opt = true;
+		else if (s->binds[i].is_dir && strncmp(target, workspace, strlen(workspace)) != 0)
+			add_rule(s, target, LANDLOCK_READ | LANDLOCK_EXEC);
+	}
+	if (in_opt)
+		add_rule(s, "/opt", LANDLOCK_READ | LANDLOCK_EXEC);
+}
+
 /* Reading is fine everywhere; executing and writing only where the plan says so. */
 static void make_rules(struct cell_spec *s)
 {
@@ -139,8 +161,7 @@ static void make_rules(struct cell_spec *s)
 	for (size_t i = 0; i < s->n_dirs; i++)
 		if (!s->dirs[i].link[0])
 			add_rule(s, s->dirs[i].path, LANDLOCK_READ | LANDLOCK_EXEC);
-	if (s->n_binds > 0)
-		add_rule(s, "/opt", LANDLOCK_READ | LANDLOCK_EXEC);
+	add_bind_rules(s);
 	add_rule(s, "/dev", LANDLOCK_READ | LANDLOCK_WRITE_FILE);
 	add_rule(s, "/dev/shm", LANDLOCK_READ | LANDLOCK_WRITE);
 	if (s->has_ptys)

@@ -55,6 +55,14 @@ static const char *const etc_dirs[] = {
 };
 _Static_assert(ARRAY_LEN(etc_dirs) <= ETC_DIRS_MAX, "room for each");
 
+/* A descriptor of the supervisor's is of no use here: its mounts are those of another namespace, and are not copied. */
+static bool is_the_one(const struct extra_bind *e, int tree)
+{
+	struct stat st;
+
+	return !e->checked || (fstat(tree, &st) == 0 && st.st_dev == e->device && st.st_ino == e->inode);
+}
+
 /*
  * Copies, still detached, of what the cell will show of the host.  Taken while this process has the
  * supervisor's own ids: with those of the cell it could not enter, say, a home directory.
@@ -72,6 +80,8 @@ int root_open_trees(struct cell_build *b)
 	}
 	for (size_t i = 0; i < s->n_binds; i++) {
 		b->bind_tree[i] = mount_copy(AT_FDCWD, s->binds[i].source, MNT_RO | MNT_RECURSIVE);
+		if (b->bind_tree[i] >= 0 && !is_the_one(&s->binds[i], b->bind_tree[i]))
+			return -ESTALE;
 		if (b->bind_tree[i] < 0)
 			return b->bind_tree[i];
 	}
