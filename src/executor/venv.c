@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/idmap.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/beneath.h"
@@ -114,11 +115,21 @@ static bool is_readable(const struct venv *v)
 {
 	struct stat st;
 
+	if (geteuid() != 0 && idmap_find().kind == IDMAP_OWN) /* then the cell's id is the caller's */
+		return true;
 	for (size_t i = 0; i < VENV_PARTS; i++)
 		if (fstat(v->part[i], &st) < 0 || !(st.st_mode & S_IROTH) ||
 		    (S_ISDIR(st.st_mode) && !(st.st_mode & S_IXOTH)))
 			return false;
 	return true;
+}
+
+static int refuse_unreadable(const struct folder *f, struct brig_error *err)
+{
+	return err_set(err, BRIG_E_REFUSED, 0,
+		       "the virtual environment '%.200s' is not readable for cells, which have ids of their own: chmod -R "
+		       "go+rX makes it so",
+		       f->path);
 }
 
 static int open_parts(const struct folder *f, struct venv *v, char version[16], struct brig_error *err)
@@ -128,6 +139,8 @@ static int open_parts(const struct folder *f, struct venv *v, char version[16], 
 	for (size_t i = 0; i < VENV_PARTS; i++) {
 		v->part[i] =
 			i < 2 ? beneath_open_dir(f->fd, part_names[i]) : beneath_open_file(f->fd, part_names[i], NULL);
+		if (v->part[i] == -EACCES)
+			return refuse_unreadable(f, err);
 		if (v->part[i] < 0)
 			return err_set(
 				err, BRIG_E_REFUSED, -v->part[i],
@@ -135,11 +148,7 @@ static int open_parts(const struct folder *f, struct venv *v, char version[16], 
 				f->path, part_names[i]);
 	}
 	if (!is_readable(v))
-		return err_set(
-			err, BRIG_E_REFUSED, 0,
-			"the virtual environment '%.200s' is not readable for cells, which have ids of their own: "
-			"chmod -R go+rX makes it so",
-			f->path);
+		return refuse_unreadable(f, err);
 	find_python(own);
 	if (!find_version(openat(v->part[1], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), version))
 		return err_set(err, BRIG_E_REFUSED, 0,
