@@ -126,10 +126,11 @@ static bool is_readable(const struct venv *v)
 
 static int refuse_unreadable(const struct folder *f, struct brig_error *err)
 {
-	return err_set(err, BRIG_E_REFUSED, 0,
-		       "the virtual environment '%.200s' is not readable for cells, which have ids of their own: chmod -R "
-		       "go+rX makes it so",
-		       f->path);
+	return err_set(
+		err, BRIG_E_REFUSED, 0,
+		"the virtual environment '%.200s' is not readable for cells, which have ids of their own: chmod -R "
+		"go+rX makes it so",
+		f->path);
 }
 
 static int open_parts(const struct folder *f, struct venv *v, char version[16], struct brig_error *err)
