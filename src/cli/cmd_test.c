@@ -184,8 +184,8 @@ const struct command command_test = {
 	.examples = "  brig test\n"
 		    "  brig test tests/\n"
 		    "  brig test ./tests/test_api.py::test_login\n",
-	.details = "The project is --workspace, the archive of --files, or the current folder; PATH is a file or "
-		   "folder in it.\n\n"
+	.details = "The project is --workspace, the archive of --files, or the current folder; PATH is\n"
+		   "a file or folder in it.\n\n"
 		   "Exit status: 0 if every test passed, 1 if one failed, 3 if there is no complete report,\n"
 		   "5 if there were no tests; else as of 'brig run'.\n",
 	.options = test_options,

@@ -14,7 +14,7 @@ from typing import List
 import pytest
 
 EXAMPLES = (
-    Path(os.environ.get("BRIG_EXAMPLES", Path(__file__).resolve().parents[3] / "examples"))
+    Path(os.environ.get("EXAMPLES_FOLDER", Path(__file__).resolve().parents[3] / "examples"))
     / "python"
 )
 
