@@ -171,6 +171,7 @@ static void test_environment(void **state)
 		"BRIG_POLICY=/x",
 		"BRIG_STATE=/y",
 		"BRIG_LIBEXEC=/z",
+		"BRIG_BIN=/b",
 		"BRIG_TEST_ANYTHING=1",
 		"BRIGADE=x",
 		"NOVALUE",
