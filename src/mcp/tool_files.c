@@ -161,8 +161,10 @@ enum job_next read_file_finish(struct call *call, const struct outcome *o, struc
 				  (json_int_t)offset, "truncated", !page.is_rest);
 	add_page(path, &page, page.is_rest && offset == 0, a);
 	if (!page.is_rest) {
+		uint64_t next = offset + page.bytes;
+
 		buf_addf(&note, "There is more: the file has %llu bytes; go on with offset %llu.",
-			 (unsigned long long)size, (unsigned long long)(offset + page.bytes));
+			 (unsigned long long)size, (unsigned long long)next);
 		content_add_text(a->content, &note);
 	}
 	buf_release(&page.text);
