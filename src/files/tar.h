@@ -14,8 +14,9 @@
 #define FILES_TAR_H
 
 #include "base/err.h"
+#include "base/ustar.h"
 
-#define TAR_BLOCK 512
+#define TAR_BLOCK USTAR_BLOCK
 
 struct untar_caps {
 	uint64_t entries, bytes; /* files and folders; contents, each file taking at least a page */

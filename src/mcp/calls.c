@@ -279,13 +279,13 @@ static enum job_next call_finish(struct call *c, int status, struct answer *a)
 static void call_step(struct call *c)
 {
 	struct answer a = { .content = json_array() };
-	AUTO_PLAN plan = PLAN_INIT;
-	int rc = c->job->prepare(c, &plan, &a.why);
+	AUTO_INVOCATION line = INVOCATION_INIT;
+	int rc = c->job->prepare(c, &line, &a.why);
 
-	if (rc == 0 && plan.failed)
+	if (rc == 0 && line.failed)
 		rc = err_set(&a.why, BRIG_E_SYSTEM, 0, "no memory for this call: ask for less at once");
 	if (rc == 0)
-		rc = c->server->start(&c->child, &plan, &a.why);
+		rc = c->server->start(&c->child, &line, &a.why);
 	if (rc < 0)
 		call_answer(c, &a);
 	else if (c->state == CALL_WAITING) {

@@ -18,8 +18,8 @@ extern char **environ;
 
 /* ---- starting ------------------------------------------------------------------------------------- */
 
-/* Standard descriptors and those of the plan; all others of ours close themselves. */
-static int child_descriptors(posix_spawn_file_actions_t *actions, const struct plan *p, int out, int err)
+/* Standard descriptors and those of the invocation; all others of ours close themselves. */
+static int child_descriptors(posix_spawn_file_actions_t *actions, const struct invocation *p, int out, int err)
 {
 	int rc = p->input < 0 ? posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
 			      : posix_spawn_file_actions_adddup2(actions, p->input, STDIN_FILENO);
@@ -29,12 +29,12 @@ static int child_descriptors(posix_spawn_file_actions_t *actions, const struct p
 	if (rc == 0)
 		rc = posix_spawn_file_actions_adddup2(actions, err, STDERR_FILENO);
 	for (size_t i = 0; rc == 0 && i < p->n_fds; i++)
-		rc = posix_spawn_file_actions_adddup2(actions, p->fd[i], PLAN_FD_FIRST + (int)i);
+		rc = posix_spawn_file_actions_adddup2(actions, p->fd[i], INVOCATION_FD_FIRST + (int)i);
 	return -rc;
 }
 
 /* A group of its own: a terminal's Ctrl-C is for the server, which ends its children itself. */
-static int spawn(const struct plan *p, int out, int err, pid_t *ret)
+static int spawn(const struct invocation *p, int out, int err, pid_t *ret)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -55,15 +55,15 @@ static int spawn(const struct plan *p, int out, int err, pid_t *ret)
 	return rc;
 }
 
-int child_start(struct child *c, const struct plan *p, struct brig_error *err)
+int child_start(struct child *c, const struct invocation *p, struct brig_error *err)
 {
 	AUTO_FD out = FD_NONE;
 	AUTO_FD complaints = FD_NONE;
 	pid_t pid = 0;
-	int rc = fd_pipe_to_child(&out, &c->out, false, PLAN_FD_OURS);
+	int rc = fd_pipe_to_child(&out, &c->out, false, INVOCATION_FD_OURS);
 
 	if (rc == 0)
-		rc = fd_pipe_to_child(&complaints, &c->err, false, PLAN_FD_OURS);
+		rc = fd_pipe_to_child(&complaints, &c->err, false, INVOCATION_FD_OURS);
 	if (rc == 0)
 		rc = spawn(p, out, complaints, &pid);
 	if (rc < 0)

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "mcp/plan.h"
+#include "mcp/invocation.h"
 
 #define CHILD_TEXT_MAX      (64 * MiB) /* one document, or one event */
 #define CHILD_COMPLAINT_MAX (4 * KiB)
@@ -32,8 +32,8 @@ struct child {
 
 typedef void (*child_line_fn)(void *user, const char *line, size_t len);
 
-/* The plan's descriptors stay the caller's. */
-int child_start(struct child *c, const struct plan *p, struct brig_error *err);
+/* The invocation's descriptors stay the caller's. */
+int child_start(struct child *c, const struct invocation *p, struct brig_error *err);
 /* Reads what there is; events go to fn, line by line. */
 void child_read(struct child *c, child_line_fn fn, void *user);
 /* Whether it has ended: then *ret_status is its exit status, 128 + signal if one ended it. */

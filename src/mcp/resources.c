@@ -24,11 +24,11 @@ static enum job_next give_document(struct call *call, const struct outcome *o, s
 	return JOB_DONE;
 }
 
-static int executions_prepare(struct call *call, struct plan *p, struct brig_error *err UNUSED)
+static int executions_prepare(struct call *call, struct invocation *p, struct brig_error *err UNUSED)
 {
-	plan_begin(p, call->server->options, "history", PLAN_RECORD);
-	plan_add(p, "--json");
-	plan_add(p, "--limit=200");
+	invocation_begin(p, call->server->options, "history", INVOCATION_RECORD);
+	invocation_add(p, "--json");
+	invocation_add(p, "--limit=200");
 	return 0;
 }
 

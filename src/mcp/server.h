@@ -24,7 +24,7 @@ struct call;
 /* about: the id of the request that a message belongs to; NULL: none.  Both are borrowed. */
 typedef void (*server_send_fn)(void *user, const json_t *message, const json_t *about);
 /* How children are started: child_start(), or what stands in its place where there must be none. */
-typedef int (*server_start_fn)(struct child *c, const struct plan *p, struct brig_error *err);
+typedef int (*server_start_fn)(struct child *c, const struct invocation *p, struct brig_error *err);
 
 /* What became of a child. */
 struct outcome {
@@ -51,7 +51,7 @@ struct job {
 	const char *name; /* of a tool, address of a resource */
 	bool needs_root;
 	/* The command line of call->step.  Negative: the call is answered with the reason. */
-	int (*prepare)(struct call *call, struct plan *p, struct brig_error *err);
+	int (*prepare)(struct call *call, struct invocation *p, struct brig_error *err);
 	/* JOB_AGAIN: prepare() has another step to do. */
 	enum job_next (*finish)(struct call *call, const struct outcome *outcome, struct answer *a);
 };

@@ -28,7 +28,7 @@ static void add_list(struct buf *out, const char *title, const json_t *list)
 
 /* ---- inspection ----------------------------------------------------------------------------------- */
 
-int check_code_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int check_code_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const char *kind = text_member(call->args, "kind"), *language = text_member(call->args, "language");
 	const json_t *code = json_object_get(call->args, "code");
@@ -36,14 +36,14 @@ int check_code_prepare(struct call *call, struct plan *p, struct brig_error *err
 
 	if (is_code && !*language)
 		return err_set(err, BRIG_E_USAGE, 0, "Say the language of the code; list_languages names them.");
-	plan_begin(p, call->server->options, "check", PLAN_POLICY | PLAN_TRUST);
-	plan_add(p, "--json");
+	invocation_begin(p, call->server->options, "check", INVOCATION_POLICY | INVOCATION_TRUST);
+	invocation_add(p, "--json");
 	if (is_code)
-		plan_addf(p, "--lang=%s", language);
+		invocation_addf(p, "--lang=%s", language);
 	else
-		plan_addf(p, "--kind=%s", kind);
-	plan_input(p, json_string_value(code), json_string_length(code));
-	plan_add(p, "-");
+		invocation_addf(p, "--kind=%s", kind);
+	invocation_input(p, json_string_value(code), json_string_length(code));
+	invocation_add(p, "-");
 	return 0;
 }
 
@@ -66,14 +66,14 @@ enum job_next check_code_finish(struct call *call UNUSED, const struct outcome *
 	return JOB_DONE;
 }
 
-int explain_finding_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int explain_finding_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const char *rule;
 	int rc = argument_word(call, "rule", &rule, err);
 
-	plan_begin(p, call->server->options, "explain", PLAN_POLICY);
-	plan_add(p, "--json");
-	plan_add(p, rule);
+	invocation_begin(p, call->server->options, "explain", INVOCATION_POLICY);
+	invocation_add(p, "--json");
+	invocation_add(p, rule);
 	return rc;
 }
 
@@ -98,10 +98,11 @@ enum job_next explain_finding_finish(struct call *call UNUSED, const struct outc
 
 /* ---- policy and languages ------------------------------------------------------------------------- */
 
-int explain_policy_prepare(struct call *call, struct plan *p, struct brig_error *err UNUSED)
+int explain_policy_prepare(struct call *call, struct invocation *p, struct brig_error *err UNUSED)
 {
-	plan_begin(p, call->server->options, "policy show", PLAN_POLICY | PLAN_TRUST | PLAN_PRESET);
-	plan_add(p, "--json");
+	invocation_begin(p, call->server->options, "policy show",
+			 INVOCATION_POLICY | INVOCATION_TRUST | INVOCATION_PRESET);
+	invocation_add(p, "--json");
 	return 0;
 }
 
@@ -136,10 +137,10 @@ enum job_next explain_policy_finish(struct call *call, const struct outcome *o, 
 	return JOB_DONE;
 }
 
-int list_languages_prepare(struct call *call, struct plan *p, struct brig_error *err UNUSED)
+int list_languages_prepare(struct call *call, struct invocation *p, struct brig_error *err UNUSED)
 {
-	plan_begin(p, call->server->options, "languages", 0);
-	plan_add(p, "--json");
+	invocation_begin(p, call->server->options, "languages", 0);
+	invocation_add(p, "--json");
 	return 0;
 }
 
@@ -161,7 +162,7 @@ enum job_next list_languages_finish(struct call *call UNUSED, const struct outco
 
 /* ---- the record ------------------------------------------------------------------------------------ */
 
-int get_execution_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int get_execution_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const char *id;
 	int rc = argument_word(call, "execution_id", &id, err);
@@ -174,9 +175,9 @@ int get_execution_prepare(struct call *call, struct plan *p, struct brig_error *
 			       "--history the "
 			       "server shows those of others, too.",
 			       id);
-	plan_begin(p, call->server->options, "show", PLAN_RECORD);
-	plan_add(p, "--json");
-	plan_add(p, id);
+	invocation_begin(p, call->server->options, "show", INVOCATION_RECORD);
+	invocation_add(p, "--json");
+	invocation_add(p, id);
 	return 0;
 }
 
@@ -208,17 +209,17 @@ enum job_next get_execution_finish(struct call *call UNUSED, const struct outcom
 	return JOB_DONE;
 }
 
-int verify_receipt_prepare(struct call *call, struct plan *p, struct brig_error *err UNUSED)
+int verify_receipt_prepare(struct call *call, struct invocation *p, struct brig_error *err UNUSED)
 {
 	const json_t *receipt = json_object_get(call->args, "receipt");
 	const char *key = text_member(call->args, "public_key");
 
-	plan_begin(p, call->server->options, "receipt verify", 0);
-	plan_add(p, "--json");
+	invocation_begin(p, call->server->options, "receipt verify", 0);
+	invocation_add(p, "--json");
 	if (*key)
-		plan_addf(p, "--key=%s", key);
-	plan_input(p, json_string_value(receipt), json_string_length(receipt));
-	plan_add(p, "/dev/stdin");
+		invocation_addf(p, "--key=%s", key);
+	invocation_input(p, json_string_value(receipt), json_string_length(receipt));
+	invocation_add(p, "/dev/stdin");
 	return 0;
 }
 

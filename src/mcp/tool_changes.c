@@ -12,13 +12,13 @@
 #define WORDS_MAX (256 * KiB)
 #define DIFF_MAX  (64 * KiB)
 
-static int begin(struct call *call, struct plan *p, const char *command, bool as_json, const char *id)
+static int begin(struct call *call, struct invocation *p, const char *command, bool as_json, const char *id)
 {
-	plan_begin(p, call->server->options, command, PLAN_RECORD);
+	invocation_begin(p, call->server->options, command, INVOCATION_RECORD);
 	if (as_json)
-		plan_add(p, "--json");
+		invocation_add(p, "--json");
 	if (id)
-		plan_add(p, id);
+		invocation_add(p, id);
 	return 0;
 }
 
@@ -55,7 +55,7 @@ static enum job_next identify(struct call *call, const struct outcome *o, struct
 
 /* ---- show_changes ---------------------------------------------------------------------------------- */
 
-int show_changes_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int show_changes_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const char *id;
 
@@ -119,7 +119,7 @@ enum job_next show_changes_finish(struct call *call, const struct outcome *o, st
 
 /* ---- apply_changes --------------------------------------------------------------------------------- */
 
-int apply_changes_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int apply_changes_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const char *id;
 

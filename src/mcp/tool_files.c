@@ -35,32 +35,32 @@ static const char list_program[] =
 	"sort -z -k 3 | head -z -n \"$3\"\n";
 
 /* What runs in a cell of the project: command, then what is to stand before its arguments. */
-static int begin_cell(struct call *call, struct plan *p, const char *command, bool writes, struct brig_error *err)
+static int begin_cell(struct call *call, struct invocation *p, const char *command, bool writes, struct brig_error *err)
 {
-	plan_begin(p, call->server->options, command, PLAN_RUN);
+	invocation_begin(p, call->server->options, command, INVOCATION_RUN);
 	p->events = true;
-	plan_add(p, "--events");
+	invocation_add(p, "--events");
 	if (writes && call->server->options->apply)
-		plan_add(p, "--apply");
+		invocation_add(p, "--apply");
 	if (!writes) {
-		plan_add(p, "--workspace-mode=ro");
-		plan_add(p, "--stdin=none");
+		invocation_add(p, "--workspace-mode=ro");
+		invocation_add(p, "--stdin=none");
 	}
 	return plan_project(call, p, true, err);
 }
 
 /* One of the programs, with the path as its first argument. */
-static int begin_program(struct call *call, struct plan *p, const char *program, struct brig_error *err)
+static int begin_program(struct call *call, struct invocation *p, const char *program, struct brig_error *err)
 {
 	AUTO_BUF path = BUF_INIT(8 * KiB);
 	int rc = argument_path(call, "path", &path, err);
 
 	if (rc == 0)
 		rc = begin_cell(call, p, "run", false, err);
-	plan_add(p, "--lang=sh");
-	plan_addf(p, "--code=%s", program);
-	plan_add(p, "--");
-	plan_add(p, buf_str(&path));
+	invocation_add(p, "--lang=sh");
+	invocation_addf(p, "--code=%s", program);
+	invocation_add(p, "--");
+	invocation_add(p, buf_str(&path));
 	return rc;
 }
 
@@ -77,14 +77,14 @@ static bool looks_like_image(const char *path)
 	return false;
 }
 
-int read_file_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int read_file_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const json_t *offset = json_object_get(call->args, "offset"), *length = json_object_get(call->args, "length");
 	json_int_t most = looks_like_image(text_member(call->args, "path")) ? READ_IMAGE : READ_DEFAULT;
 	int rc = begin_program(call, p, read_program, err);
 
-	plan_addf(p, "%lld", (long long)(offset ? json_integer_value(offset) + 1 : 1));
-	plan_addf(p, "%lld", (long long)(length ? json_integer_value(length) : most));
+	invocation_addf(p, "%lld", (long long)(offset ? json_integer_value(offset) + 1 : 1));
+	invocation_addf(p, "%lld", (long long)(length ? json_integer_value(length) : most));
 	return rc;
 }
 
@@ -186,22 +186,22 @@ static bool is_of_git(const char *path)
 	return false;
 }
 
-static int give_content(const struct call *call, struct plan *p, struct brig_error *err)
+static int give_content(const struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const json_t *content = json_object_get(call->args, "content");
 	AUTO_BUF bytes = BUF_INIT(READ_IMAGE + KiB);
 
 	if (!str_eq(text_member(call->args, "encoding"), "base64")) {
-		plan_input(p, json_string_value(content), json_string_length(content));
+		invocation_input(p, json_string_value(content), json_string_length(content));
 		return 0;
 	}
 	if (!text_from_base64(json_string_value(content), json_string_length(content), &bytes))
 		return err_set(err, BRIG_E_USAGE, 0, "content is no base64, or holds more than 4 MiB.");
-	plan_input(p, buf_str(&bytes), bytes.len);
+	invocation_input(p, buf_str(&bytes), bytes.len);
 	return 0;
 }
 
-int write_file_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int write_file_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	AUTO_BUF path = BUF_INIT(8 * KiB);
 	int rc = argument_path(call, "path", &path, err);
@@ -217,16 +217,16 @@ int write_file_prepare(struct call *call, struct plan *p, struct brig_error *err
 	if (rc == 0)
 		rc = begin_cell(call, p, at_top ? "exec" : "run", true, err);
 	if (!at_top) {
-		plan_add(p, "--lang=sh");
-		plan_addf(p, "--code=%s", write_program);
+		invocation_add(p, "--lang=sh");
+		invocation_addf(p, "--code=%s", write_program);
 	}
-	plan_add(p, "--");
+	invocation_add(p, "--");
 	if (at_top) {
-		plan_add(p, "cp");
-		plan_add(p, "-T"); /* not into a folder of that name */
-		plan_add(p, "/dev/stdin");
+		invocation_add(p, "cp");
+		invocation_add(p, "-T"); /* not into a folder of that name */
+		invocation_add(p, "/dev/stdin");
 	}
-	plan_add(p, buf_str(&path));
+	invocation_add(p, buf_str(&path));
 	return rc;
 }
 
@@ -271,13 +271,13 @@ enum job_next write_file_finish(struct call *call, const struct outcome *o, stru
 
 /* ---- listing -------------------------------------------------------------------------------------- */
 
-int list_files_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int list_files_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const json_t *depth = json_object_get(call->args, "depth");
 	int rc = begin_program(call, p, list_program, err);
 
-	plan_addf(p, "%lld", depth ? (long long)json_integer_value(depth) : DEPTH_DEFAULT);
-	plan_addf(p, "%d", ENTRIES_MAX + 1);
+	invocation_addf(p, "%lld", depth ? (long long)json_integer_value(depth) : DEPTH_DEFAULT);
+	invocation_addf(p, "%d", ENTRIES_MAX + 1);
 	return rc;
 }
 

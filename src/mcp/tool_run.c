@@ -7,7 +7,7 @@
 
 #define FILES_MAX (32 * MiB)
 
-static int add_files(const struct call *call, struct plan *p, struct brig_error *err)
+static int add_files(const struct call *call, struct invocation *p, struct brig_error *err)
 {
 	json_t *files = json_object_get(call->args, "files"), *text;
 	AUTO_BUF tar = BUF_INIT(FILES_MAX);
@@ -20,11 +20,11 @@ static int add_files(const struct call *call, struct plan *p, struct brig_error 
 		good && tar_add(&tar, path, json_string_value(text), json_string_length(text));
 	if (!good || !tar_end(&tar))
 		return err_set(err, BRIG_E_REFUSED, 0, "The files take more than 32 MiB together: send fewer.");
-	plan_addf(p, "--files=fd:%d", plan_inherit(p, tar.data, tar.len));
+	invocation_addf(p, "--files=fd:%d", invocation_inherit(p, tar.data, tar.len));
 	return 0;
 }
 
-int run_code_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int run_code_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const json_t *code = json_object_get(call->args, "code"), *arg;
 	bool in_project = json_is_true(json_object_get(call->args, "in_project"));
@@ -34,17 +34,17 @@ int run_code_prepare(struct call *call, struct plan *p, struct brig_error *err)
 	if (in_project && json_object_size(json_object_get(call->args, "files")) > 0)
 		return err_set(err, BRIG_E_USAGE, 0,
 			       "files and in_project exclude each other: write_file changes the project.");
-	plan_begin(p, call->server->options, "run", PLAN_RUN);
+	invocation_begin(p, call->server->options, "run", INVOCATION_RUN);
 	plan_run_options(call, p);
 	if (in_project)
 		rc = plan_project(call, p, true, err);
 	if (rc == 0)
 		rc = add_files(call, p, err);
-	plan_addf(p, "--lang=%s", text_member(call->args, "language"));
-	plan_input(p, json_string_value(code), json_string_length(code));
-	plan_add(p, "-");
-	plan_add(p, "--");
-	json_array_foreach(json_object_get(call->args, "args"), i, arg) plan_add(p, json_string_value(arg));
+	invocation_addf(p, "--lang=%s", text_member(call->args, "language"));
+	invocation_input(p, json_string_value(code), json_string_length(code));
+	invocation_add(p, "-");
+	invocation_add(p, "--");
+	json_array_foreach(json_object_get(call->args, "args"), i, arg) invocation_add(p, json_string_value(arg));
 	return rc;
 }
 
@@ -53,11 +53,11 @@ enum job_next run_code_finish(struct call *call, const struct outcome *o, struct
 	return show_run(call, o, a);
 }
 
-int run_command_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int run_command_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
-	plan_begin(p, call->server->options, "exec", PLAN_RUN);
+	invocation_begin(p, call->server->options, "exec", INVOCATION_RUN);
 	plan_run_options(call, p);
-	plan_addf(p, "--shell=%s", text_member(call->args, "command"));
+	invocation_addf(p, "--shell=%s", text_member(call->args, "command"));
 	return plan_project(call, p, false, err);
 }
 
@@ -66,22 +66,22 @@ enum job_next run_command_finish(struct call *call, const struct outcome *o, str
 	return show_run(call, o, a);
 }
 
-int run_tests_prepare(struct call *call, struct plan *p, struct brig_error *err)
+int run_tests_prepare(struct call *call, struct invocation *p, struct brig_error *err)
 {
 	const char *framework = text_member(call->args, "framework");
 	AUTO_BUF path = BUF_INIT(8 * KiB);
 	int rc = argument_path(call, "path", &path, err);
 
-	plan_begin(p, call->server->options, "test", PLAN_RUN);
+	invocation_begin(p, call->server->options, "test", INVOCATION_RUN);
 	plan_run_options(call, p);
 	if (rc == 0)
 		rc = plan_project(call, p, true, err);
 	if (*framework)
-		plan_addf(p, "--framework=%s", framework);
+		invocation_addf(p, "--framework=%s", framework);
 	if (json_is_true(json_object_get(call->args, "project_packages")))
-		plan_add(p, "--project-packages");
+		invocation_add(p, "--project-packages");
 	if (path.len > strlen("./"))
-		plan_add(p, buf_str(&path)); /* with "./" in front, so that it is no option */
+		invocation_add(p, buf_str(&path)); /* with "./" in front, so that it is no option */
 	return rc;
 }
 

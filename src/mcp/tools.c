@@ -64,7 +64,7 @@ json_t *tools_load(const struct mcp_options *options, struct brig_error *err)
 
 /* ---- what command lines share --------------------------------------------------------------------- */
 
-int plan_project(struct call *call, struct plan *p, bool must, struct brig_error *err)
+int plan_project(struct call *call, struct invocation *p, bool must, struct brig_error *err)
 {
 	const char *root = call->server->root;
 
@@ -74,37 +74,37 @@ int plan_project(struct call *call, struct plan *p, bool must, struct brig_error
 			"There is no project: start the server with --workspace DIR, or let the client name a root. "
 			"run_code works without one.");
 	if (*root)
-		plan_addf(p, "--workspace=%s", root);
+		invocation_addf(p, "--workspace=%s", root);
 	return 0;
 }
 
-static void add_list(struct plan *p, const char *option, const json_t *list)
+static void add_list(struct invocation *p, const char *option, const json_t *list)
 {
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(list, i, item) plan_addf(p, "--%s=%s", option, json_string_value(item));
+	json_array_foreach(list, i, item) invocation_addf(p, "--%s=%s", option, json_string_value(item));
 }
 
-void plan_run_options(const struct call *call, struct plan *p)
+void plan_run_options(const struct call *call, struct invocation *p)
 {
 	const json_t *timeout = json_object_get(call->args, "timeout"), *input = json_object_get(call->args, "stdin");
 	const char *memory = text_member(call->args, "memory");
 
 	p->events = true;
-	plan_add(p, "--events");
-	plan_add(p, "--inline-artifacts=4m");
+	invocation_add(p, "--events");
+	invocation_add(p, "--inline-artifacts=4m");
 	if (timeout)
-		plan_addf(p, "--timeout=%.3fs", json_number_value(timeout));
+		invocation_addf(p, "--timeout=%.3fs", json_number_value(timeout));
 	if (*memory)
-		plan_addf(p, "--memory=%s", memory);
+		invocation_addf(p, "--memory=%s", memory);
 	add_list(p, "packages", json_object_get(call->args, "packages"));
 	add_list(p, "artifact", json_object_get(call->args, "artifacts"));
 	if (input)
-		plan_addf(p, "--stdin=/dev/fd/%d",
-			  plan_inherit(p, json_string_value(input), json_string_length(input)));
+		invocation_addf(p, "--stdin=/dev/fd/%d",
+				invocation_inherit(p, json_string_value(input), json_string_length(input)));
 	else
-		plan_add(p, "--stdin=none");
+		invocation_add(p, "--stdin=none");
 }
 
 /* Adds the components of a path but "."; false if one is "..". */

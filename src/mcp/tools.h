@@ -5,8 +5,8 @@
 
 #include "mcp/server.h"
 
-#define TOOL(name, needs_root)                                                         \
-	int name##_prepare(struct call *call, struct plan *p, struct brig_error *err); \
+#define TOOL(name, needs_root)                                                               \
+	int name##_prepare(struct call *call, struct invocation *p, struct brig_error *err); \
 	enum job_next name##_finish(struct call *call, const struct outcome *o, struct answer *a);
 #include "mcp/tools.def"
 #undef TOOL
@@ -20,9 +20,9 @@ void show_findings(const json_t *findings, struct buf *out);
 void show_denied(const json_t *denied, struct buf *out);
 
 /* Begins a command that works in the project, if there is one; -BRIG_E_REFUSED if there must be. */
-int plan_project(struct call *call, struct plan *p, bool must, struct brig_error *err);
+int plan_project(struct call *call, struct invocation *p, bool must, struct brig_error *err);
 /* What every run has: events, limits, packages, artifacts. */
-void plan_run_options(const struct call *call, struct plan *p);
+void plan_run_options(const struct call *call, struct invocation *p);
 /* An argument as a path below the project, behind "./"; "" is its top.  Refused if it leads out. */
 int argument_path(const struct call *call, const char *name, struct buf *ret, struct brig_error *err);
 /* An argument that is one word of a command line: letters, digits, '-' and '_', with a letter or a digit in front. */

@@ -58,7 +58,7 @@ static void play(struct call *call, json_t *doc, const char *text, size_t len)
 
 	for (call->step = 0; call->step < 3; call->step++) {
 		struct answer a = { .content = json_array() };
-		AUTO_PLAN plan = PLAN_INIT;
+		AUTO_INVOCATION plan = INVOCATION_INIT;
 		enum job_next next = JOB_DONE;
 
 		if (call->job->prepare(call, &plan, &a.why) == 0 && (o.doc || !plan.events)) {

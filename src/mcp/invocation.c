@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mcp/plan.h"
+#include "mcp/invocation.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #define WORD_MAX (256 * KiB) /* the kernel takes half of it */
 
-static void add_taken(struct plan *p, char *word)
+static void add_taken(struct invocation *p, char *word)
 {
 	if (p->n + 2 > p->cap) {
 		size_t cap = p->cap ? 2 * p->cap : 32;
@@ -31,12 +31,12 @@ static void add_taken(struct plan *p, char *word)
 	p->word[p->n] = NULL;
 }
 
-void plan_add(struct plan *p, const char *word)
+void invocation_add(struct invocation *p, const char *word)
 {
 	add_taken(p, strdup(word));
 }
 
-void plan_addf(struct plan *p, const char *fmt, ...)
+void invocation_addf(struct invocation *p, const char *fmt, ...)
 {
 	struct buf word = BUF_INIT(WORD_MAX);
 	va_list ap;
@@ -48,26 +48,26 @@ void plan_addf(struct plan *p, const char *fmt, ...)
 	buf_release(&word);
 }
 
-static void add_option(struct plan *p, const char *name, const char *value, bool is_taken)
+static void add_option(struct invocation *p, const char *name, const char *value, bool is_taken)
 {
 	if (is_taken && value)
-		plan_addf(p, "--%s=%s", name, value);
+		invocation_addf(p, "--%s=%s", name, value);
 }
 
-void plan_begin(struct plan *p, const struct mcp_options *options, const char *command, unsigned takes)
+void invocation_begin(struct invocation *p, const struct mcp_options *options, const char *command, unsigned takes)
 {
 	const char *space = strchr(command, ' ');
 
-	plan_add(p, "brig");
+	invocation_add(p, "brig");
 	if (space)
-		plan_addf(p, "%.*s", (int)(space - command), command);
-	plan_add(p, space ? space + 1 : command);
-	add_option(p, "policy", options->policy, takes & PLAN_POLICY);
-	add_option(p, "preset", options->preset, takes & PLAN_PRESET);
-	add_option(p, "trust", options->trust, takes & PLAN_TRUST);
-	add_option(p, "state", options->state, takes & PLAN_STATE);
-	for (size_t i = 0; (takes & PLAN_SETTINGS) && i < options->n_settings; i++)
-		plan_addf(p, "--set=%s", options->settings[i]);
+		invocation_addf(p, "%.*s", (int)(space - command), command);
+	invocation_add(p, space ? space + 1 : command);
+	add_option(p, "policy", options->policy, takes & INVOCATION_POLICY);
+	add_option(p, "preset", options->preset, takes & INVOCATION_PRESET);
+	add_option(p, "trust", options->trust, takes & INVOCATION_TRUST);
+	add_option(p, "state", options->state, takes & INVOCATION_STATE);
+	for (size_t i = 0; (takes & INVOCATION_SETTINGS) && i < options->n_settings; i++)
+		invocation_addf(p, "--set=%s", options->settings[i]);
 }
 
 /* A file in memory with this content, from its beginning; FD_NONE if there is none. */
@@ -76,31 +76,31 @@ static int memory_file(const void *data, size_t len)
 	AUTO_FD fd = memfd_create("brig-mcp", MFD_CLOEXEC);
 
 	if (fd < 0 || fd_write_all(fd, data, len) < 0 || lseek(fd, 0, SEEK_SET) < 0 ||
-	    fd_move_up(&fd, PLAN_FD_OURS) < 0)
+	    fd_move_up(&fd, INVOCATION_FD_OURS) < 0)
 		return FD_NONE;
 	return fd_move(&fd);
 }
 
-void plan_input(struct plan *p, const void *data, size_t len)
+void invocation_input(struct invocation *p, const void *data, size_t len)
 {
 	fd_closep(&p->input);
 	p->input = memory_file(data, len);
 	p->failed |= p->input < 0;
 }
 
-int plan_inherit(struct plan *p, const void *data, size_t len)
+int invocation_inherit(struct invocation *p, const void *data, size_t len)
 {
-	int fd = p->n_fds < PLAN_FDS_MAX ? memory_file(data, len) : FD_NONE;
+	int fd = p->n_fds < INVOCATION_FDS_MAX ? memory_file(data, len) : FD_NONE;
 
 	if (fd < 0) {
 		p->failed = true;
 		return FD_NONE;
 	}
 	p->fd[p->n_fds] = fd;
-	return PLAN_FD_FIRST + (int)p->n_fds++;
+	return INVOCATION_FD_FIRST + (int)p->n_fds++;
 }
 
-void plan_release(struct plan *p)
+void invocation_release(struct invocation *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		free(p->word[i]);
@@ -108,5 +108,5 @@ void plan_release(struct plan *p)
 	for (size_t i = 0; i < p->n_fds; i++)
 		fd_closep(&p->fd[i]);
 	fd_closep(&p->input);
-	*p = (struct plan)PLAN_INIT;
+	*p = (struct invocation)INVOCATION_INIT;
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/ustar.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_LEN 100
+
+/* One head; numbers are octal, with a NUL behind them, and the sum is that of all bytes with its own place blank. */
+static bool add_block(struct buf *out, const char *name, char type, unsigned mode, uint64_t size)
+{
+	char block[USTAR_BLOCK + 1] = { 0 }; /* and a NUL that is not written */
+	size_t len = strlen(name);
+	unsigned sum = 0;
+
+	memcpy(block, name, len < NAME_LEN ? len : NAME_LEN);
+	(void)snprintf(block + 100, 8, "%07o", mode);
+	(void)snprintf(block + 108, 8, "%07o", 0);
+	(void)snprintf(block + 116, 8, "%07o", 0);
+	(void)snprintf(block + 124, 12, "%011llo", (unsigned long long)size);
+	(void)snprintf(block + 136, 12, "%011o", 0);
+	memset(block + 148, ' ', 8);
+	block[156] = type;
+	memcpy(block + 257, "ustar", 6);
+	memcpy(block + 263, "00", 2);
+	for (size_t i = 0; i < USTAR_BLOCK; i++)
+		sum += (unsigned char)block[i];
+	(void)snprintf(block + 148, 8, "%06o", sum);
+	return buf_add(out, block, USTAR_BLOCK) == USTAR_BLOCK;
+}
+
+static bool add_padding(struct buf *out, uint64_t size)
+{
+	static const char zeroes[USTAR_BLOCK];
+
+	return buf_add(out, zeroes, ustar_padding(size)) == ustar_padding(size);
+}
+
+/* A record "LEN path=PATH\n", where LEN counts its own digits, too. */
+static bool add_long_path(struct buf *out, const char *path)
+{
+	size_t rest = strlen(" path=\n") + strlen(path), len = rest + 2;
+	char digits[24];
+
+	while ((size_t)snprintf(digits, sizeof(digits), "%zu", len) + rest != len)
+		len++;
+	return add_block(out, "path", 'x', 0644, len) && buf_addf(out, "%zu path=%s\n", len, path) &&
+	       add_padding(out, len);
+}
+
+bool ustar_add_head(struct buf *out, const char *path, unsigned mode, uint64_t size)
+{
+	if (strlen(path) > NAME_LEN && !add_long_path(out, path))
+		return false;
+	return add_block(out, path, '0', mode & 0111 ? 0755 : 0644, size);
+}
+
+bool ustar_add_end(struct buf *out)
+{
+	static const char zeroes[2 * USTAR_BLOCK];
+
+	return buf_add(out, zeroes, sizeof(zeroes)) == sizeof(zeroes);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands before a file in a tar archive: ustar, with a pax header for a path that does not fit. */
+#ifndef BASE_USTAR_H
+#define BASE_USTAR_H
+
+#include "base/buf.h"
+
+#define USTAR_BLOCK 512
+
+/* Zeroes that fill the last block of so many bytes. */
+static inline size_t ustar_padding(uint64_t size)
+{
+	return (size_t)((USTAR_BLOCK - size % USTAR_BLOCK) % USTAR_BLOCK);
+}
+
+/* Of a regular file: size bytes and their padding follow.  Of its mode only counts whether it may be executed.  False: no
+ * room. */
+bool ustar_add_head(struct buf *out, const char *path, unsigned mode, uint64_t size);
+/* What ends an archive. */
+bool ustar_add_end(struct buf *out);
+
+#endif
