@@ -118,17 +118,33 @@ void events_on_output(void *user, enum brig_stream stream, const void *data, siz
 
 /* ---- the end ---------------------------------------------------------------------------------------- */
 
+/* The document was made by the library, with any character that a program may have written. */
+static void put_result(struct events *e, const char *json)
+{
+	AUTO_BUF line = BUF_INIT(SIZE_MAX / 2);
+	int rc;
+
+	buf_adds(&line, "{\"event\":\"result\",\"result\":");
+	buf_adds(&line, json);
+	buf_adds(&line, "}\n");
+	if (line.no_memory) {
+		put_event(e, NULL);
+	} else if (e->live.out.is_terminal) {
+		rc = ui_put_json(STDOUT_FILENO, &line);
+		e->live.out.error = e->live.out.error ? e->live.out.error : -rc;
+	} else {
+		live_put(&e->live, line.data, line.len);
+	}
+}
+
 int events_end(struct events *e, const char *json, int status)
 {
-	static const char front[] = "{\"event\":\"result\",\"result\":", back[] = "}\n";
 	const enum brig_stream streams[] = { BRIG_STDOUT, BRIG_STDERR };
 
 	for (size_t i = 0; i < ARRAY_LEN(streams); i++)
 		if (e->rest[i].len > 0)
 			put_bytes(e, streams[i], e->rest[i].bytes, e->rest[i].len);
-	live_put(&e->live, front, strlen(front));
-	live_put(&e->live, json, strlen(json));
-	live_put(&e->live, back, strlen(back));
+	put_result(e, json);
 	live_finish(&e->live);
 	return ui_written(-e->live.out.error, status);
 }

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import os
+import pty
 import subprocess
 import tarfile
 
@@ -171,6 +172,27 @@ def exclusions(t):
 		rows = told(t, *args, stdin=b"")
 		t.equal(rows[-1]["result"]["verdict"], "refused", word, rows)
 		t.check(word in rows[-1]["result"]["reason"], word, rows[-1]["result"]["reason"])
+
+
+@case("a terminal is steered by nothing that a program wrote")
+def on_a_terminal(t):
+	main, side = pty.openpty()
+	code = "import sys\nsys.stdout.buffer.write('\\x1b[2J\\u009b31m\\u202e'.encode())"
+	p = t.popen(t.run_args("--events", "--timeout", t.secs(30), "-l", "python", "-c", code), stdout=side, stderr=side)
+	os.close(side)
+	seen = b""
+	while True:
+		try:
+			piece = os.read(main, 65536)
+		except OSError:
+			break
+		if not piece:
+			break
+		seen += piece
+	os.close(main)
+	t.equal(p.wait(timeout=GUARD), 0, "status", seen)
+	t.check(b'"event":"result"' in seen and b"u202e" in seen, "all of it is there", seen[:2000])
+	t.equal([word for word in (b"\x1b", "\u009b".encode(), "\u202e".encode()) if word in seen], [], "what would steer it", seen[:2000])
 
 
 @case("exec tells the same way")
