@@ -390,7 +390,7 @@ ALTERED = {
 	"NETWORKS": [{"bridge": {}}, {"none": {"IPAddress": "172.17.0.2"}}],
 }
 # Where we ask for nothing, nothing may be said; and what is false by default may be left out.
-MAY_BE_LEFT_OUT = {"Config.Cmd", "Config.Tty"}
+MAY_BE_LEFT_OUT = {"Config.Cmd", "Config.Tty", "HostConfig.BlkioDeviceReadBps", "HostConfig.BlkioDeviceWriteBps"}
 ROW = re.compile(r'^\t\{ (?:NULL|"[\w.]+"), "([\w.]+)", (\w+), (\w+) \},', re.M)
 
 

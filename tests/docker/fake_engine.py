@@ -72,7 +72,7 @@ class Job:
 		self.argv = [self.text() for _ in range(self.numbers("<I")[0])]
 		self.env = [self.text() for _ in range(self.numbers("<I")[0])]
 		self.hidden = [self.text() for _ in range(self.numbers("<I")[0])]
-		self.files = [(self.text(), *self.numbers("<IQ")) for _ in range(self.numbers("<I")[0])]
+		self.files = [(self.text(), *self.numbers("<IIQ")) for _ in range(self.numbers("<I")[0])]
 
 	def take(self, n):
 		self.at += n
@@ -521,7 +521,7 @@ class Engine:
 		head = wire.take(16)
 		assert head[:8] == b"brigjob2", head
 		job = Job(wire.take(struct.unpack("<Q", head[8:])[0]))
-		for _, _, size in job.files:
+		for *_, size in job.files:
 			wire.take(size)
 		self.await_event(c, c.started)
 		facts = good_facts(c, job)
