@@ -122,7 +122,7 @@ def _check_words(words: List[str]) -> List[str]:
     return words
 
 
-class _Plan:
+class _Invocation:
     """The words of the child, and its descriptors."""
 
     def __init__(self, request: Request, output: str) -> None:
@@ -203,20 +203,25 @@ class Child:
     """A brig process whose stdout is read here."""
 
     def __init__(self, program: str, request: Request, output: str) -> None:
-        plan = _Plan(request, output)
+        invocation = _Invocation(request, output)
         self._files, self._out, self._receipt, self._stderr = (
-            plan.files,
-            plan.out,
-            plan.receipt,
-            plan.stderr,
+            invocation.files,
+            invocation.out,
+            invocation.receipt,
+            invocation.stderr,
         )
         try:
             env = _environment(request.environ)
             self.process = _spawn(
-                program, plan.words, plan.input, plan.stderr, plan.files.passed, env
+                program,
+                invocation.words,
+                invocation.input,
+                invocation.stderr,
+                invocation.files.passed,
+                env,
             )
         except BaseException:
-            plan.files.close()
+            invocation.files.close()
             raise
         self._files.close(keep=(self._out, self._receipt, self._stderr))
         assert self.process.stdout is not None
