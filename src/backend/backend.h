@@ -5,7 +5,9 @@
  * registry.c, a name in model/settings.h, and the list of what it cannot enforce in its probe().
  *
  * A host is opened once per request and closed after its last cell.
- * Calls on a cell come in this order: create, start, (sample | on_event)*, stop, inspect, usage, destroy.
+ * Calls on a cell come in this order: begin, finish, start, (sample | on_event)*, stop, inspect, usage, destroy.
+ * Between begin and finish the caller does what needs no cell and may forbid one, reading the code above all, while
+ * whoever builds the cell goes on building.  The plan is data: a backend calls nobody back but for a notice.
  * destroy accepts NULL and half-built cells, and may come at any point.  err is never NULL here.
  */
 #ifndef BACKEND_BACKEND_H
@@ -78,22 +80,26 @@ typedef int (*cell_entry_fn)(void *arg, const struct cell_entry *entry);
 /* A file of the workspace, by its path below it, which the program chose. */
 typedef void (*backend_left_fn)(void *arg, const char *path, uint64_t size);
 
+/* Who is told, in a sentence for people, of what takes long before a program starts.  fn may be NULL. */
+struct backend_notice {
+	void (*fn)(void *arg, const char *text);
+	void *arg;
+};
+
 /* What a pool of warm cells is to keep, until stop_fd turns readable. */
 struct backend_pool {
 	const struct plan *const *plans; /* one for each kind */
 	size_t n_plans;
 	unsigned size; /* cells of each kind */
 	int stop_fd;
-	void (*notice)(void *arg, const char *text); /* a line for people; may be NULL */
-	void *arg;
+	struct backend_notice tell;
 };
 
 /* A user by the name that cells of a language know. */
 struct backend_user {
 	const char *language;
-	const char *name;                            /* "name" or "name:group" */
-	void (*notice)(void *arg, const char *text); /* of what takes long; may be NULL */
-	void *arg;
+	const char *name; /* "name" or "name:group" */
+	struct backend_notice tell;
 };
 
 struct backend_ops {
@@ -116,13 +122,18 @@ struct backend_ops {
 	 * user, PLAN_USER. */
 	int (*find_user)(struct backend_host *h, const struct backend_user *ask, uint32_t *ret_uid, uint32_t *ret_gid,
 			 struct brig_error *err);
-	/* What programs of a language are run by in its cells, told from any other: an image's id.  notice: see struct plan.
+	/* What programs of a language are run by in its cells, told from any other: an image's id.  tell may be NULL.
 	 * NULL: by the host's own tools. */
-	int (*identify)(struct backend_host *h, const char *language, void (*notice)(void *arg, const char *text),
-			void *arg, char *dst, size_t size, struct brig_error *err);
-	/* Every limit is in force before the first guest instruction.  None has run when this returns, unless the
-	 * plan says start_at_once: then the program may be running, and start only says where to watch it. */
-	int (*create)(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err);
+	int (*identify)(struct backend_host *h, const char *language, const struct backend_notice *tell, char *dst,
+			size_t size, struct brig_error *err);
+	/* Begins to build a cell, and returns while others still do, if others do.  No guest instruction runs before finish.
+	 * tell may be NULL, and is not kept beyond finish. */
+	int (*begin)(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
+		     struct cell **ret, struct brig_error *err);
+	/* Every limit is in force before the first guest instruction.  None has run when this returns, unless the plan
+	 * says start_at_once: then the program may be running, and start only says where to watch it.  Negative: the cell
+	 * is of no use, and destroy still is the caller's to call. */
+	int (*finish)(struct cell *c, struct brig_error *err);
 	int (*start)(struct cell *c, struct cell_fds *ret, struct brig_error *err);
 	enum cell_event (*on_event)(struct cell *c, struct exit_info *info, struct brig_error *err);
 	void (*close_stdin)(struct cell *c);
@@ -143,7 +154,7 @@ struct backend_ops {
 	/* After stop, of a run without a workspace and without wants_view: the first files that the program left in its own.
 	 * NULL: open_folder shows them, or nothing does. */
 	void (*left)(struct cell *c, backend_left_fn each, void *arg);
-	/* After create, once: the sockets of plan->egress, as one descriptor of loopback_offer(); the caller's to close.
+	/* After finish, once: the sockets of plan->egress, as one descriptor of loopback_offer(); the caller's to close.
 	 * NULL: it cannot be had. */
 	int (*listener)(struct cell *c, struct brig_error *err);
 	/* After stop: what the program was refused, as far as this backend sees it.  NULL: it sees nothing. */

@@ -177,12 +177,13 @@ static int identify(const struct packages *p, const struct packages_ask *ask, st
 {
 	const struct selection *chosen = ask->chosen;
 	const struct brig_request *req = ask->req;
+	const struct backend_notice tell = { req->on_notice, req->user };
 	char tool[PATH_MAX], image[128];
 	int rc;
 
 	if (chosen->ops->identify) {
-		rc = chosen->ops->identify(chosen->host, ask->request->subject.runtime, req->on_notice, req->user,
-					   image, sizeof(image), err);
+		rc = chosen->ops->identify(chosen->host, ask->request->subject.runtime, &tell, image, sizeof(image),
+					   err);
 		return rc < 0 || buf_adds(ret, image) ? rc : err_nomem(err);
 	}
 	rc = ecosystem_find(p->eco, tool, sizeof(tool), err);
@@ -436,7 +437,7 @@ int packages_prepare_install(const struct packages *p, const struct packages_ask
 	step.n_env = fill_env(p, ret);
 	step.family = p->eco->family;
 	step.deny_write_exec = p->eco->deny_write_exec;
-	return prepare_install(ask->request, ask->req, &step, &ret->prepared, err);
+	return prepare_install(ask->request, &step, &ret->prepared, err);
 }
 
 void install_release(struct install *i)

@@ -314,8 +314,6 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.wants_view = is_run && pr->wants_view,
 		.may_degrade = pr->may_degrade,
 		.report_denied = set->report_denied,
-		.notice = req->on_notice,
-		.notice_arg = req->user,
 	};
 	(void)snprintf(plan->id, sizeof(plan->id), "%s", pr->id);
 	if (ret->file.name)
@@ -381,8 +379,8 @@ static int fill_install_env(struct prepared *p, const struct install_step *step,
 	return 0;
 }
 
-int prepare_install(const struct prepared_request *pr, const struct brig_request *req, const struct install_step *step,
-		    struct prepared *ret, struct brig_error *err)
+int prepare_install(const struct prepared_request *pr, const struct install_step *step, struct prepared *ret,
+		    struct brig_error *err)
 {
 	const struct settings *set = &pr->resolved.set;
 	int rc = fill_argv(ret, step->argv, step->n_argv, err);
@@ -414,8 +412,6 @@ int prepare_install(const struct prepared_request *pr, const struct brig_request
 		.egress = &ret->way_out,           /* it starts when its proxy is there */
 		.report_denied = true,             /* a host that is not allowed is the usual reason of a failure */
 		.may_degrade = pr->may_degrade,
-		.notice = req->on_notice,
-		.notice_arg = req->user,
 	};
 	(void)snprintf(ret->plan.id, sizeof(ret->plan.id), "%s", pr->id);
 	return 0;

@@ -87,8 +87,8 @@ struct install_step {
 	enum syscall_family family;
 	bool deny_write_exec;
 };
-int prepare_install(const struct prepared_request *pr, const struct brig_request *req, const struct install_step *step,
-		    struct prepared *ret, struct brig_error *err);
+int prepare_install(const struct prepared_request *pr, const struct install_step *step, struct prepared *ret,
+		    struct brig_error *err);
 /* Adds what packages bring, all of it or, with an error, nothing. */
 int prepared_provide(struct prepared *p, const struct provision *v, bool is_run, struct brig_error *err);
 void prepared_release(struct prepared *p);

@@ -10,7 +10,7 @@
  *	run       in a fresh cell
  *	record    on every path, whatever became of the others
  *
- * Each of packages, compile and run is a stage: create, watch, inspect, collect, verify, release (stage.c).
+ * Each of packages, compile and run is a stage: begin, finish, watch, inspect, collect, verify, release (stage.c).
  * Whatever happens is a verdict in the result; nothing is reported any other way.
  */
 #include <stdio.h>
@@ -205,18 +205,16 @@ static void tell_started(const struct run *r)
 		r->req->on_started(r->req->user, &what);
 }
 
-/* Called by the backend with the cell built and the program waiting in it: nothing has run yet. */
-static int inspection_gate(void *arg, struct brig_error *err)
+/* While the cell is built: nothing of the program has run, and nothing will before this returns. */
+static int inspect_between(void *arg, struct brig_error *err)
 {
 	struct run *r = arg;
-	uint64_t mark = clock_now_ns();
 	bool unrecorded;
 
 	/* The record is prepared while the code is read.  What is blocked is blocked, whether or not it could be recorded. */
 	r->stopped = begin_inspection(r) < 0;
 	unrecorded = !r->stopped && check_record(r) < 0;
 	r->stopped = r->stopped || await_inspection(r) < 0 || unrecorded;
-	r->result->phase_ns[PHASE_INSPECT] += clock_now_ns() - mark;
 	if (!r->stopped)
 		tell_started(r);
 	return r->stopped ? err_set(err, BRIG_E_REFUSED, 0, "%s", r->result->reason) : 0;
@@ -503,6 +501,8 @@ static int step_run(struct run *r)
 			   .record_out = &r->recording.rec.out,
 			   .record_err = &r->recording.rec.err,
 			   .egress = &outside,
+			   .between = inspect_between,
+			   .between_arg = r,
 			   .work = &r->work };
 
 	if (set->network_mode == NETWORK_ALLOWLIST)
@@ -515,8 +515,6 @@ static int step_run(struct run *r)
 	r->result->has_limits = true;
 	if (r->prepared.subject.tests)
 		tests_prepare(r->prepared.subject.tests, &s);
-	p.plan.gate = inspection_gate;
-	p.plan.gate_arg = r;
 	if (p.plan.egress)
 		outside = outside_rules(&set->whitelist, set);
 	stage_execute(&s);

@@ -132,17 +132,38 @@ static void judge(struct stage *s)
 
 /* ---- steps ------------------------------------------------------------------------------------ */
 
-static int step_create(struct stage *s)
+/* 0, or -1 with the verdict that rc stands for. */
+static int unless_failed(struct stage *s, int rc)
 {
-	if (outside_check(s) < 0 || work_check(s->work, s->backend, &s->err) < 0 ||
-	    s->backend->create(s->host, s->plan, &s->cell, &s->err) < 0) {
+	if (rc < 0)
 		set_failure(s);
-		return -1;
-	}
-	return 0;
+	return rc < 0 ? -1 : 0;
 }
 
-static void undo_create(struct stage *s)
+static int step_begin(struct stage *s)
+{
+	const struct backend_notice tell = { s->req->on_notice, s->req->user };
+	int rc = outside_check(s);
+
+	if (rc == 0)
+		rc = work_check(s->work, s->backend, &s->err);
+	if (rc == 0)
+		rc = s->backend->begin(s->host, s->plan, &tell, &s->cell, &s->err);
+	return unless_failed(s, rc);
+}
+
+/* The cell is being built meanwhile, where its backend can leave that to others. */
+static int step_between(struct stage *s)
+{
+	return unless_failed(s, s->between ? s->between(s->between_arg, &s->err) : 0);
+}
+
+static int step_finish(struct stage *s)
+{
+	return unless_failed(s, s->backend->finish(s->cell, &s->err));
+}
+
+static void undo_begin(struct stage *s)
 {
 	char leftovers[256];
 
@@ -153,11 +174,7 @@ static void undo_create(struct stage *s)
 
 static int step_outside(struct stage *s)
 {
-	if (outside_begin(s) < 0) {
-		set_failure(s);
-		return -1;
-	}
-	return 0;
+	return unless_failed(s, outside_begin(s));
 }
 
 #define TICK_MS 1000
@@ -318,14 +335,11 @@ static const struct {
 	int (*up)(struct stage *s);
 	void (*down)(struct stage *s);
 } steps[] = {
-	{ PHASE_CREATE, step_create, undo_create },
-	{ PHASE_CREATE, step_outside, outside_end },
-	{ PHASE_RUN, step_watch, NULL },
-	{ PHASE_VERIFY, step_inspect, NULL },
-	{ PHASE_VERIFY, step_collect, NULL },
-	{ PHASE_VERIFY, step_verify, NULL },
-	{ PHASE_VERIFY, step_conclude, NULL },
-	{ PHASE_VERIFY, step_harvest, NULL },
+	{ PHASE_CREATE, step_begin, undo_begin }, { PHASE_INSPECT, step_between, NULL },
+	{ PHASE_CREATE, step_finish, NULL },      { PHASE_CREATE, step_outside, outside_end },
+	{ PHASE_RUN, step_watch, NULL },          { PHASE_VERIFY, step_inspect, NULL },
+	{ PHASE_VERIFY, step_collect, NULL },     { PHASE_VERIFY, step_verify, NULL },
+	{ PHASE_VERIFY, step_conclude, NULL },    { PHASE_VERIFY, step_harvest, NULL },
 	{ PHASE_VERIFY, step_work, NULL },
 };
 

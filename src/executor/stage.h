@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One plan in one cell, from create to release.  A request has one such stage, or two: compile and run. */
+/* One plan in one cell, from begin to release.  A request has one such stage, or two: compile and run. */
 #ifndef EXECUTOR_STAGE_H
 #define EXECUTOR_STAGE_H
 
@@ -19,6 +19,10 @@ struct stage {
 	const struct plan *plan;
 	const struct brig_request *req;
 	struct result *result; /* phases, samples, evidence, usage and warnings go there */
+	/* Called while the cell is built, before anything can run in it: negative ends the stage, and err says why.  NULL:
+	 * there is nothing to do meanwhile. */
+	int (*between)(void *arg, struct brig_error *err);
+	void *between_arg;
 	bool with_stdin, with_output;
 	uint64_t sample_interval_ms;
 	struct buf *keep_out, *keep_err;

@@ -45,9 +45,9 @@ int user_find(struct prepared_request *pr, const struct selection *chosen, const
 	      struct brig_error *err)
 {
 	const struct settings *set = &pr->resolved.set;
-	const struct backend_user ask = {
-		.language = pr->lang->name, .name = set->user, .notice = req->on_notice, .arg = req->user
-	};
+	const struct backend_user ask = { .language = pr->lang->name,
+					  .name = set->user,
+					  .tell = { req->on_notice, req->user } };
 
 	if (parse_numbers(set->user, &pr->uid, &pr->gid))
 		return 0;

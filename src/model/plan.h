@@ -78,13 +78,7 @@ struct plan {
 	uint32_t uid, gid;    /* of the program, inside */
 	enum syscall_family family;
 	enum seccomp_profile profile;
-	bool start_at_once; /* create may let the program go as soon as every wall is up */
-	/* Asked once, right before the program is let go; negative: it is not, and err says why.  May be NULL. */
-	int (*gate)(void *arg, struct brig_error *err);
-	void *gate_arg;
-	/* Told, in a sentence for people, of what takes long before the program starts.  May be NULL. */
-	void (*notice)(void *arg, const char *text);
-	void *notice_arg;
+	bool start_at_once;   /* finish may let the program go as soon as every wall is up */
 	bool deny_write_exec; /* MDWE: no memory both written and executed */
 	bool workspace_exec;
 	const char *const *argv; /* NULL-terminated; argv[0] is an absolute path in the cell */

@@ -113,6 +113,21 @@ case("good-podman", "an engine that says it is Podman", podman=True, env={"BRIG_
 case("good-derived", "an image of somebody else", env={"BRIG_DOCKER_IMAGE": "fake/base:1"}, wanted=("ok",), also=is_hello)
 
 
+def blocked_first(t):
+	"""The code is read before anything is made on the engine."""
+	engine = fake.Engine(t.tmp, None, init_hash(t))
+	try:
+		r = t.cell("--backend", "docker", "-c", "import socket\nsocket.socket()", "--inspect", "guard", "--rule", "py-network=block", lang="python",
+			   env=settings(engine, "", None))
+	finally:
+		engine.close()
+	t.verdict(r, "blocked")
+	t.equal([line for line in engine.requests if "POST" in line], [], "what the engine was asked to make", r)
+
+
+add("blocked-first", "code that is blocked makes no container", blocked_first)
+
+
 PASSWD = b"root:x:0:0:::\nnode:x:1000:1000:::\nother:x:1234:50:::\nroots:x:1000:0:::\n"
 GROUP = b"root:x:0:\nsandbox:x:1000:\n"
 

@@ -210,8 +210,6 @@ static int failed(struct brig_error *err, int rc)
 	return err_set(err, BRIG_E_SYSTEM, -rc, "cannot start the guard of a direct run");
 }
 
-static int await_ready(struct cell *c, struct brig_error *err);
-
 static int fill_workspace(struct cell *c, struct brig_error *err)
 {
 	int rc = project_copy(c, err);
@@ -243,7 +241,7 @@ static int build(struct cell *c, struct brig_error *err)
 	ids[1] = c->gid;
 	if (send(c->ctl, ids, sizeof(ids), MSG_NOSIGNAL) != (ssize_t)sizeof(ids))
 		return failed(err, -errno);
-	return await_ready(c, err);
+	return 0;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -338,7 +336,8 @@ static int await(struct cell *c, const bool *condition, uint64_t ms, struct brig
 	}
 }
 
-static int await_ready(struct cell *c, struct brig_error *err)
+/* The guard has forked the program, which waits for the word. */
+static int direct_finish(struct cell *c, struct brig_error *err)
 {
 	uint64_t ms = c->spec.plan->limits.startup_ms;
 	int rc = await(c, &c->ready, ms, err);
@@ -369,12 +368,14 @@ static enum cell_event direct_on_event(struct cell *c, struct exit_info *info, s
 
 static int direct_destroy(struct cell *c, char *leftovers, size_t size);
 
-static int direct_create(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
+static int direct_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
+			struct cell **ret, struct brig_error *err)
 {
 	struct cell *c = calloc(1, sizeof(*c));
 	char leftovers[256];
 	int rc;
 
+	(void)tell; /* nothing takes long */
 	if (!c)
 		return err_nomem(err);
 	c->host = h;
@@ -396,16 +397,12 @@ static int direct_create(struct backend_host *h, const struct plan *plan, struct
 
 static int direct_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
 {
-	const struct plan *plan = c->spec.plan;
-	int rc = plan->gate ? plan->gate(plan->gate_arg, err) : 0;
-
-	if (rc < 0)
-		return rc;
 	direct_inspect_start(c);
 	c->started_ns = clock_now_ns();
 	if (send(c->go, "g", 1, MSG_NOSIGNAL) != 1) {
-		rc = pump(c, err);
-		return rc < 0 ? rc : failed(err, -errno);
+		int sys = errno, rc = pump(c, err);
+
+		return rc < 0 ? rc : failed(err, -sys);
 	}
 	c->let_go = true;
 	*ret = (struct cell_fds){
@@ -555,7 +552,8 @@ const struct backend_ops direct_backend = {
 	.never = NEVER,
 	.open = direct_open,
 	.close = direct_close,
-	.create = direct_create,
+	.begin = direct_begin,
+	.finish = direct_finish,
 	.start = direct_start,
 	.on_event = direct_on_event,
 	.close_stdin = direct_close_stdin,

@@ -61,6 +61,7 @@ struct tree_in {
 struct cell {
 	struct backend_host *host;
 	const struct plan *plan;
+	struct backend_notice tell;
 	char id[ENGINE_ID_LEN + 1]; /* "": there is no container */
 	char name[64];
 	bool perhaps; /* the engine may have made a container, but has not given its id */
@@ -160,6 +161,7 @@ int owner_list(const struct settings *set, cell_entry_fn each, void *arg, struct
 int owner_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 
 /* container.c: its life. */
+int container_prepare(struct cell *c, struct brig_error *err); /* all that needs no container */
 int container_create(struct cell *c, struct brig_error *err);
 int container_start(struct cell *c, struct brig_error *err);
 int container_await_ready(struct cell *c, struct brig_error *err);

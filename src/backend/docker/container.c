@@ -2,7 +2,8 @@
 /*
  * The life of a container:
  *
- *	create   from an image's id, with everything that map_plan.c writes
+ *	prepare  the image is found, or built; what will travel to init is packed
+ *	create   from the image's id, with everything that map_plan.c writes
  *	attach, wait    before the start, so that no byte and no end can be missed
  *	start    init runs, reads its job, builds what the engine does not, and says that it is ready
  *	inspect  the engine's account is compared with what was asked: a difference ends it here
@@ -40,8 +41,8 @@ static int find_image(struct cell *c, uint64_t deadline_ns, struct brig_error *e
 	const struct image_ask ask = { .image = set->docker_image,
 				       .may_build = set->docker_build,
 				       .requirements = &set->docker_requirements,
-				       .progress = c->plan->notice,
-				       .arg = c->plan->notice_arg };
+				       .progress = c->tell.fn,
+				       .arg = c->tell.arg };
 
 	return image_ensure(c->host->engine, c->plan->language, &ask, deadline_ns, c->image, err);
 }
@@ -57,19 +58,24 @@ static int make_keys(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
+/* What the engine will be asked for. */
+static int describe(struct cell *c, struct brig_error *err)
+{
+	int rc = c->host->podman ? map_plan_offer_profile(c, err) : 0;
+
+	if (rc < 0)
+		return rc;
+	(void)snprintf(c->name, sizeof(c->name), "brig-%s-%s", c->plan->id, c->plan->step);
+	c->asked = map_plan_body(c, err);
+	return c->asked ? 0 : -err->code;
+}
+
 /* Limits that the engine says it ignores are missing protections; init reads the kernel's word on them later. */
 static int create(struct cell *c, struct brig_error *err)
 {
 	char warnings[256] = "";
 	int rc;
 
-	(void)snprintf(c->name, sizeof(c->name), "brig-%s-%s", c->plan->id, c->plan->step);
-	rc = c->host->podman ? map_plan_offer_profile(c, err) : 0;
-	if (rc < 0)
-		return rc;
-	c->asked = map_plan_body(c, err);
-	if (!c->asked)
-		return -err->code;
 	if (!c->cold && pool_take(c))
 		return 0;
 	rc = engine_create(c->host->engine, c->name, c->asked, c->id, warnings, sizeof(warnings), err);
@@ -83,26 +89,28 @@ static int create(struct cell *c, struct brig_error *err)
 	return rc;
 }
 
-int container_create(struct cell *c, struct brig_error *err)
+int container_prepare(struct cell *c, struct brig_error *err)
 {
-	struct engine *e = c->host->engine;
+	static int (*const steps[])(struct cell *, struct brig_error *) = {
+		make_keys, pump_open, shown_pack, project_pack, pump_load, describe,
+	};
 	uint64_t deadline = from_now(engine_patience_ms(c->plan->limits.startup_ms));
 	int rc;
 
-	engine_set_deadline(e, deadline);
+	engine_set_deadline(c->host->engine, deadline);
 	rc = find_image(c, deadline, err);
-	if (rc == 0)
-		rc = make_keys(c, err);
-	if (rc == 0)
-		rc = pump_open(c, err);
-	if (rc == 0)
-		rc = shown_pack(c, err);
-	if (rc == 0)
-		rc = project_pack(c, err);
-	if (rc == 0)
-		rc = pump_load(c, err);
-	if (rc == 0)
-		rc = create(c, err);
+	for (size_t i = 0; rc == 0 && i < ARRAY_LEN(steps); i++)
+		rc = steps[i](c, err);
+	return rc;
+}
+
+int container_create(struct cell *c, struct brig_error *err)
+{
+	struct engine *e = c->host->engine;
+	int rc;
+
+	engine_set_deadline(e, from_now(engine_patience_ms(c->plan->limits.startup_ms)));
+	rc = create(c, err);
 	if (rc == 0 && !c->stream)
 		rc = engine_attach(e, c->id, /* with_stdin= */ true, &c->stream, err);
 	return rc;
@@ -242,11 +250,6 @@ int container_await_ready(struct cell *c, struct brig_error *err)
 
 int container_let_go(struct cell *c, struct brig_error *err)
 {
-	const struct plan *plan = c->plan;
-	int rc = plan->gate ? plan->gate(plan->gate_arg, err) : 0;
-
-	if (rc < 0)
-		return rc;
 	c->started_ns = clock_now_ns();
 	c->cpu_seen_ns = 0;
 	c->let_go = true;

@@ -10,7 +10,7 @@
  *	docker.c      this: the backend's table
  *	map_plan.c    plan -> container settings, and what cannot be promised
  *	map_check.c   container settings <- the engine's account
- *	container.c   create, start, stop, remove
+ *	container.c   prepare, create, start, stop, remove
  *	tree.c        a project on its way in, and what became of it on its way out
  *	pump.c        output, input and init's words over one stream
  *	wire.c        what brig and init say to each other
@@ -113,12 +113,13 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	return 0;
 }
 
-static int docker_identify(struct backend_host *h, const char *language, void (*notice)(void *arg, const char *text),
-			   void *arg, char *dst, size_t size, struct brig_error *err)
+static int docker_identify(struct backend_host *h, const char *language, const struct backend_notice *tell, char *dst,
+			   size_t size, struct brig_error *err)
 {
-	const struct image_ask ask = {
-		.image = h->set->docker_image, .may_build = h->set->docker_build, .progress = notice, .arg = arg
-	};
+	const struct image_ask ask = { .image = h->set->docker_image,
+				       .may_build = h->set->docker_build,
+				       .progress = tell ? tell->fn : NULL,
+				       .arg = tell ? tell->arg : NULL };
 	uint64_t deadline = clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS;
 	char id[ENGINE_IMAGE_LEN + 1];
 	int rc;
@@ -130,29 +131,22 @@ static int docker_identify(struct backend_host *h, const char *language, void (*
 	return rc;
 }
 
-static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
+static void cell_clear(struct cell *c, struct backend_host *h, const struct plan *plan)
 {
-	struct cell *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
+	memset(c, 0, sizeof(*c));
 	c->host = h;
 	c->plan = plan;
 	c->left = (struct buf)BUF_INIT(WIRE_LEFT_BYTES);
 	c->out.read = c->out.write = c->err.read = c->err.write = FD_NONE;
 	c->in_read = c->in_write = c->poll = c->output = c->tree.fd = FD_NONE;
 	c->memory = c->cpu = c->pids = c->pool = c->profile = FD_NONE;
-	return c;
 }
 
-static int docker_destroy(struct cell *c, char *leftovers, size_t size)
+/* The container and everything else that the cell has. */
+static int release(struct cell *c, char *leftovers, size_t size)
 {
-	int left;
+	int left = container_remove(c, leftovers, size);
 
-	*leftovers = '\0';
-	if (!c)
-		return 0;
-	left = container_remove(c, leftovers, size);
 	if (left == 0 && !c->left_to_pool)
 		pool_give_up(c);
 	fd_closep(&c->pool); /* what could not be removed the pool tries again */
@@ -165,6 +159,17 @@ static int docker_destroy(struct cell *c, char *leftovers, size_t size)
 	json_decref(c->asked);
 	json_decref(c->before);
 	json_decref(c->after);
+	return left;
+}
+
+static int docker_destroy(struct cell *c, char *leftovers, size_t size)
+{
+	int left;
+
+	*leftovers = '\0';
+	if (!c)
+		return 0;
+	left = release(c, leftovers, size);
 	free(c);
 	return left;
 }
@@ -178,14 +183,30 @@ static int build(struct cell *c, struct brig_error *err)
 	return rc == 0 ? container_await_ready(c, err) : rc;
 }
 
+/* Nothing has run in it: whatever is wrong with a warm one, a container of our own may not have. */
+static int build_cold(struct cell *c, struct brig_error *err)
+{
+	const struct backend_notice tell = c->tell;
+	char leftovers[256];
+	int rc;
+
+	(void)release(c, leftovers, sizeof(leftovers));
+	cell_clear(c, c->host, c->plan);
+	c->tell = tell;
+	c->cold = true;
+	*err = (struct brig_error)BRIG_ERROR_INIT;
+	rc = container_prepare(c, err);
+	return rc < 0 ? rc : build(c, err);
+}
+
 static int docker_find_user(struct backend_host *h, const struct backend_user *ask, uint32_t *ret_uid,
 			    uint32_t *ret_gid, struct brig_error *err)
 {
 	const struct image_ask want = { .image = h->set->docker_image,
 					.may_build = h->set->docker_build,
 					.requirements = &h->set->docker_requirements,
-					.progress = ask->notice,
-					.arg = ask->arg };
+					.progress = ask->tell.fn,
+					.arg = ask->tell.arg };
 	uint64_t deadline = clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS;
 	char image[ENGINE_IMAGE_LEN + 1];
 	int rc;
@@ -195,29 +216,34 @@ static int docker_find_user(struct backend_host *h, const struct backend_user *a
 	return rc < 0 ? rc : image_find_user(h->engine, image, ask->name, ret_uid, ret_gid, err);
 }
 
-static int docker_create(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
+static int docker_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
+			struct cell **ret, struct brig_error *err)
 {
-	struct cell *c = cell_new(h, plan);
+	struct cell *c = malloc(sizeof(*c));
 	char leftovers[256];
-	int rc = c ? build(c, err) : err_nomem(err);
+	int rc;
 
-	/* Nothing has run in it: whatever is wrong with a warm one, a container of our own may not have. */
-	if (rc < 0 && c && c->pool >= 0) {
-		(void)docker_destroy(c, leftovers, sizeof(leftovers));
-		c = cell_new(h, plan);
-		if (c)
-			c->cold = true;
-		*err = (struct brig_error)BRIG_ERROR_INIT;
-		rc = c ? build(c, err) : err_nomem(err);
-	}
-	if (rc == 0 && plan->start_at_once)
-		rc = container_let_go(c, err);
+	if (!c)
+		return err_nomem(err);
+	cell_clear(c, h, plan);
+	if (tell)
+		c->tell = *tell;
+	rc = container_prepare(c, err);
 	if (rc < 0) {
 		(void)docker_destroy(c, leftovers, sizeof(leftovers));
 		return rc;
 	}
 	*ret = c;
 	return 0;
+}
+
+static int docker_finish(struct cell *c, struct brig_error *err)
+{
+	int rc = build(c, err);
+
+	if (rc < 0 && c->pool >= 0)
+		rc = build_cold(c, err);
+	return rc == 0 && c->plan->start_at_once ? container_let_go(c, err) : rc;
 }
 
 static int docker_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
@@ -309,7 +335,8 @@ const struct backend_ops docker_backend = {
 	.close = docker_close,
 	.find_user = docker_find_user,
 	.identify = docker_identify,
-	.create = docker_create,
+	.begin = docker_begin,
+	.finish = docker_finish,
 	.start = docker_start,
 	.on_event = docker_on_event,
 	.close_stdin = docker_close_stdin,

@@ -97,8 +97,8 @@ static void tell(const struct pool *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (p->ask->notice)
-		p->ask->notice(p->ask->arg, text);
+	if (p->ask->tell.fn)
+		p->ask->tell.fn(p->ask->tell.arg, text);
 }
 
 /* ---- making and removing: the filler --------------------------------------------------------------- */

@@ -10,10 +10,10 @@
  * Channels, none of which the program holds: ctl (supervisor <-> init) and go (supervisor <-> payload
  * until exec closes it), both SOCK_SEQPACKET with the records of report.h.
  *
- *   create  clone and maps; then, while init builds the cell inside: janitor, groups, limits (INV-2).  Returns
- *           when init and payload have reported that they stand behind all their walls
- *   start   one byte on go, with start_at_once as soon as the limits are written; end of file there means that
- *           exec has happened
+ *   begin   clone and maps; then, while init builds the cell inside: janitor, groups, limits (INV-2)
+ *   finish  returns when init and payload have reported that they stand behind all their walls
+ *   start   one byte on go, with start_at_once as the first thing in finish: every limit is written then; end of
+ *           file there means that exec has happened
  *   silence the filter's listener tells that no process of the program will make another call: evidence is read while
  *           the kernel takes their memory away, and init is told that it need not wait for us (events.c)
  *   end     init reports the program's end but does not reap it, so that inspect() can still read its /proc
@@ -192,22 +192,11 @@ static int write_id_maps(struct cell *c, struct brig_error *err)
 /* The word that the payload waits for behind its walls; it may be there before the payload is. */
 static int let_go(struct cell *c, struct brig_error *err)
 {
-	const struct plan *plan = c->spec.plan;
-	int rc = plan->gate ? plan->gate(plan->gate_arg, err) : 0;
-
-	if (rc < 0)
-		return rc;
 	c->started_ns = clock_now_ns();
 	if (send(c->go, "g", 1, MSG_NOSIGNAL) != 1)
 		return cell_lost_init(c, STEP_exec, -errno, err);
 	c->let_go = true;
 	return 0;
-}
-
-/* From here on every limit is in force. */
-static int start_at_once(struct cell *c, struct brig_error *err)
-{
-	return cell_starts_at_once(c) ? let_go(c, err) : 0;
 }
 
 static int native_stop(struct cell *c, struct brig_error *err);
@@ -216,9 +205,8 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size);
 static int build(struct cell *c, struct brig_error *err)
 {
 	static int (*const steps[])(struct cell *, struct brig_error *) = {
-		cell_look_at_project, cell_find_host_trees, cell_open_pipes,     make_cgroup_first,
-		cell_clone_init,      write_id_maps,        make_cgroup_beside,  cell_offer_project,
-		limit_cgroup,         start_at_once,        cell_await_confined,
+		cell_look_at_project, cell_find_host_trees, cell_open_pipes,    make_cgroup_first, cell_clone_init,
+		write_id_maps,        make_cgroup_beside,   cell_offer_project, limit_cgroup,
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
@@ -249,12 +237,21 @@ static int check_core_dumps(struct brig_error *err)
 		"raise the limit (ulimit -H -c 1) or set kernel.core_pattern=core");
 }
 
-static int native_create(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
+/* Stopped before the packer is asked, which may wait for a reader. */
+static int blame(struct cell *c, int rc, struct brig_error *err)
+{
+	(void)native_stop(c, NULL);
+	return cell_project_blame(&c->project, rc, err);
+}
+
+static int native_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
+			struct cell **ret, struct brig_error *err)
 {
 	struct cell *c = cell_new(h, plan);
 	char leftovers[256];
 	int rc;
 
+	(void)tell; /* nothing takes long */
 	if (!c)
 		return err_nomem(err);
 	fault_arm();
@@ -263,13 +260,21 @@ static int native_create(struct backend_host *h, const struct plan *plan, struct
 	if (rc == 0)
 		rc = build(c, err);
 	if (rc < 0) {
-		(void)native_stop(c, NULL); /* before the packer is asked, which may wait for a reader */
-		rc = cell_project_blame(&c->project, rc, err);
+		rc = blame(c, rc, err);
 		(void)native_destroy(c, leftovers, sizeof(leftovers));
 		return rc;
 	}
 	*ret = c;
 	return 0;
+}
+
+static int native_finish(struct cell *c, struct brig_error *err)
+{
+	int rc = cell_starts_at_once(c) ? let_go(c, err) : 0;
+
+	if (rc == 0)
+		rc = cell_await_confined(c, err);
+	return rc < 0 ? blame(c, rc, err) : 0;
 }
 
 static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
@@ -430,7 +435,7 @@ static int native_open_output(struct cell *c, const char *name)
 	return beneath_open_file(c->handed[HANDED_WORKSPACE], name, NULL);
 }
 
-/* They were reported before the walls, so they are here when create returns. */
+/* They were reported before the walls, so they are here when finish returns. */
 static int native_listener(struct cell *c, struct brig_error *err)
 {
 	if (c->way_out < 0)
@@ -504,7 +509,8 @@ const struct backend_ops native_backend = {
 	.open = native_open,
 	.settle = native_settle,
 	.close = native_close,
-	.create = native_create,
+	.begin = native_begin,
+	.finish = native_finish,
 	.start = native_start,
 	.on_event = cell_on_event,
 	.close_stdin = native_close_stdin,
