@@ -34,6 +34,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/wait.h"
 #include "egress/server.h"
 #include "model/plan.h"
 #include "sys/caps.h"
@@ -343,7 +344,7 @@ static int await_hello(struct egress *e, struct brig_error *err)
 	do {
 		uint64_t now = clock_now_ns();
 
-		rc = now < deadline ? poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) : 0;
+		rc = now < deadline ? wait_poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) : 0;
 	} while (rc < 0 && errno == EINTR);
 	if (rc > 0)
 		n = recv(e->channel, &h, sizeof(h), MSG_DONTWAIT);

@@ -15,9 +15,13 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "monitor/pace.h"
 
-/* Writing to a program that has closed its stdin must not kill the caller, whose signals are not ours to change. */
+/*
+ * Writing to a program that has closed its stdin must not kill the caller, whose signals are not ours to change.  Around
+ * each write, not around all of them: between two the thread may be somebody else's (base/wait.c).
+ */
 struct sigpipe_guard {
 	sigset_t was;
 	bool was_pending;
@@ -131,13 +135,19 @@ static void pump_input(struct watch *w)
 {
 	size_t len;
 	const char *piece = input_piece(w, &len);
+	struct sigpipe_guard guard;
 	ssize_t n;
+	int sys;
 
 	if (w->input_full) { /* there is nothing to write, but room again */
 		w->input_full = false;
 		return;
 	}
+	sigpipe_block(&guard);
 	n = write(w->fds.in, piece, len);
+	sys = errno;
+	sigpipe_restore(&guard);
+	errno = sys;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0) { /* EPIPE: the program does not want more */
@@ -265,7 +275,7 @@ static void loop(struct watch *w, struct pace *pace, struct brig_error *err)
 		int n;
 
 		fill_slots(w, slot);
-		n = poll(slot, SLOT_COUNT, pace_timeout_ms(pace, clock_now_ns()));
+		n = wait_poll(slot, SLOT_COUNT, pace_timeout_ms(pace, clock_now_ns()));
 		if (n < 0 && errno != EINTR) {
 			(void)err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the program");
 			w->ending = END_FAILED;
@@ -287,7 +297,6 @@ static uint64_t cpu_percent_kept(const struct plan *plan)
 void watch_run(struct watch *w, struct brig_error *err)
 {
 	const struct limits *l = &w->plan->limits;
-	struct sigpipe_guard guard;
 	struct pace pace;
 	uint64_t ended_ns;
 
@@ -303,10 +312,8 @@ void watch_run(struct watch *w, struct brig_error *err)
 		.interval_ns = w->sample_interval_ms * NS_PER_MS,
 	};
 	pace_start(&pace, w->started_ns);
-	sigpipe_block(&guard);
 	begin_input(w);
 	loop(w, &pace, err);
-	sigpipe_restore(&guard);
 	/* By the cell's own word where it gave one: we may have been held up since. */
 	ended_ns = w->exit.at_ns > w->started_ns ? w->exit.at_ns : clock_now_ns();
 	w->wall_ns = ended_ns - w->started_ns;
@@ -327,7 +334,7 @@ static bool drain_one(struct watch *w, int *fd, struct stream_sink *sink, uint64
 		now = clock_now_ns();
 		if (now >= deadline_ns)
 			return false;
-		(void)poll(&slot, 1, (int)min_u64((deadline_ns - now) / NS_PER_MS + 1, INT_MAX));
+		(void)wait_poll(&slot, 1, (int)min_u64((deadline_ns - now) / NS_PER_MS + 1, INT_MAX));
 	}
 	return true;
 }

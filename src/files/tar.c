@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/ustar.h"
+#include "base/wait.h"
 
 /* Never blocks for good: who reads may be gone or asleep. */
 static int put(int out, const void *data, size_t len, int cancel_fd)
@@ -14,7 +15,7 @@ static int put(int out, const void *data, size_t len, int cancel_fd)
 
 	while (len > 0) {
 		struct pollfd fds[] = { { .fd = out, .events = POLLOUT }, { .fd = cancel_fd, .events = POLLIN } };
-		ssize_t n = poll(fds, ARRAY_LEN(fds), -1);
+		ssize_t n = wait_poll(fds, ARRAY_LEN(fds), -1);
 
 		if (n > 0 && fds[0].revents == 0)
 			return -ECANCELED;

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/wait.h"
 #include "files/beneath.h"
 #include "files/tar.h"
 
@@ -49,7 +50,7 @@ static int await(const struct reader *r)
 {
 	struct pollfd fds[] = { { .fd = r->in, .events = POLLIN }, { .fd = r->cancel_fd, .events = POLLIN } };
 
-	while (poll(fds, ARRAY_LEN(fds), -1) < 0)
+	while (wait_poll(fds, ARRAY_LEN(fds), -1) < 0)
 		if (errno != EINTR)
 			return -errno;
 	return fds[0].revents == 0 ? -ECANCELED : 0;

@@ -32,12 +32,14 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/wait.h"
 #include "inspect/dispatch.h"
 #include "inspect/wire.h"
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 
 #define WALL_MAX_NS  (1850 * NS_PER_MS) /* killing it and taking its memory away takes its time too: 2 s in all */
+#define DEATH_NS     (10 * NS_PER_SEC)  /* what was killed is dead long before */
 #define CPU_MAX_SEC  2
 #define MEMORY_EXTRA (400 * MiB)
 #define STACK_MAX    (128 * MiB) /* the parser frees its own stack recursively, one frame per token that is still open */
@@ -109,27 +111,48 @@ struct worker {
 	int pipe_fd;
 };
 
-/* All signals stay blocked in the child, so that no handler of the caller's ever runs there. */
+struct birth {
+	const struct rule_set *rules;
+	const struct inspect_request *req;
+	int to_caller;
+	pid_t pid;
+	int sys;
+};
+
+/*
+ * The child goes on with the stack that it is forked on, and may need STACK_MAX of it: that of a task is smaller.  All
+ * signals stay blocked in it, so that no handler of the caller's ever runs there.
+ */
+static void fork_worker(void *arg)
+{
+	struct birth *b = arg;
+	sigset_t all, before;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	b->pid = fork();
+	b->sys = errno;
+	if (b->pid == 0)
+		work(b->rules, b->req, b->to_caller);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static int start(const struct rule_set *rules, const struct inspect_request *req, struct worker *ret,
 		 struct brig_error *err)
 {
 	AUTO_FD from_worker = FD_NONE;
 	AUTO_FD to_caller = FD_NONE;
-	sigset_t all, before;
+	struct birth b = { .rules = rules, .req = req };
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot make a pipe");
 	from_worker = ends[0];
-	to_caller = ends[1];
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret->pid = fork();
-	if (ret->pid == 0)
-		work(rules, req, to_caller);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	b.to_caller = to_caller = ends[1];
+	wait_outside(fork_worker, &b);
+	ret->pid = b.pid;
 	if (ret->pid < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot start the worker process");
+		return err_set(err, BRIG_E_SYSTEM, b.sys, "inspection: cannot start the worker process");
 	ret->pid_fd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
 	ret->pipe_fd = fd_move(&from_worker);
 	return 0;
@@ -143,7 +166,7 @@ static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t 
 		uint64_t now = clock_now_ns();
 		uint64_t left = now < deadline ? (deadline - now) / NS_PER_MS + 1 : 0;
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		ssize_t n = poll(&p, 1, (int)left);
+		ssize_t n = wait_poll(&p, 1, (int)left);
 
 		if ((n < 0 && errno != EINTR) || (n == 0 && left == 0))
 			return false;
@@ -170,6 +193,8 @@ static const char *finish(struct worker *w, bool in_time)
 		(void)syscall(SYS_pidfd_send_signal, w->pid_fd, SIGKILL, NULL, 0);
 	else
 		(void)kill(w->pid, SIGKILL);
+	if (w->pid_fd >= 0) /* gives way, where the next call would wait */
+		(void)proc_await(w->pid_fd, clock_now_ns() + DEATH_NS);
 	do
 		rc = waitid(w->pid_fd >= 0 ? P_PIDFD : P_PID, (id_t)(w->pid_fd >= 0 ? w->pid_fd : w->pid), &end,
 			    WEXITED);

@@ -16,6 +16,7 @@
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 
 struct http_call {
 	const struct curl_library *curl;
@@ -190,6 +191,28 @@ int http_call_step(struct http_call *call, struct http_answer *ret, enum http_tr
 	return 1;
 }
 
+int http_call_and_wait(struct http_client *c, const struct http_request *req, struct http_answer *ret,
+		       enum http_trouble *ret_trouble, struct brig_error *err)
+{
+	struct http_call *call;
+	int rc = http_call_begin(c, req, req->deadline_ns, &call, ret_trouble, err);
+
+	if (rc < 0)
+		return rc;
+	while ((rc = http_call_step(call, ret, ret_trouble, err)) == 0) {
+		struct pollfd p = { .fd = call->epoll, .events = POLLIN };
+
+		/* libcurl keeps the deadline itself; ours is for the case that it does not. */
+		if (http_remaining_ms(req->deadline_ns) == 0 && wait_poll(&p, 1, 0) == 0) {
+			rc = http_fail(ret_trouble, HTTP_LATE, err, 0, call->transfer.where, "no answer in time");
+			break;
+		}
+		(void)wait_poll(&p, 1, (int)http_remaining_ms(req->deadline_ns));
+	}
+	http_call_close(call);
+	return rc < 0 ? rc : 0;
+}
+
 /* Steps until the headers are there.  An answer that is complete by then stays for the caller's own step. */
 static int await_headers(struct http_call *call, uint64_t deadline_ns, enum http_trouble *ret_trouble,
 			 struct brig_error *err)
@@ -199,7 +222,7 @@ static int await_headers(struct http_call *call, uint64_t deadline_ns, enum http
 	while (!call->transfer.headers_done) {
 		struct pipe_guard guard;
 		const CURLMsg *msg;
-		int left, ready = poll(&p, 1, (int)http_remaining_ms(deadline_ns));
+		int left, ready = wait_poll(&p, 1, (int)http_remaining_ms(deadline_ns));
 
 		if (ready < 0 && errno != EINTR)
 			return http_fail(ret_trouble, HTTP_OTHER, err, errno, call->transfer.where, "cannot wait");

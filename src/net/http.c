@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/wait.h"
 
 #define UPLOAD_BUFFER (256 * KiB)
 
@@ -532,6 +533,8 @@ int http_send(struct http_client *c, const struct http_request *req, struct http
 		*ret_trouble = HTTP_OTHER;
 	if (rc < 0)
 		return rc;
+	if (wait_gives_way() && !req->has_body_fd && http_remaining_ms(req->deadline_ns) > 0)
+		return http_call_and_wait(c, req, ret, ret_trouble, err);
 	c->curl->easy_reset(c->easy); /* options only: connections stay */
 	rc = transfer_init(&t, c, c->easy, req, req->deadline_ns, err);
 	if (rc < 0)

@@ -42,6 +42,10 @@ void transfer_release(struct transfer *t); /* not the easy handle */
 /* Turns libcurl's result into ours.  0, or negative with *ret_trouble and err. */
 int transfer_result(struct transfer *t, CURLcode code, enum http_trouble *ret_trouble, struct brig_error *err);
 
+/* http_send() in a task: the same as a call that is waited for. */
+int http_call_and_wait(struct http_client *c, const struct http_request *req, struct http_answer *ret,
+		       enum http_trouble *ret_trouble, struct brig_error *err);
+
 /* Checks that a request can be sent as it is. */
 int http_check(const struct http_request *req, struct brig_error *err);
 void http_describe(char *dst, size_t size, const struct http_client *c, const struct http_request *req);

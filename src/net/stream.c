@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/wait.h"
 
 struct http_stream {
 	const struct curl_library *curl;
@@ -159,7 +160,7 @@ static int await(struct http_stream *s, short events, uint64_t deadline_ns)
 	int ready;
 
 	do {
-		ready = poll(&p, 1, (int)http_remaining_ms(deadline_ns));
+		ready = wait_poll(&p, 1, (int)http_remaining_ms(deadline_ns));
 	} while (ready < 0 && errno == EINTR);
 	return ready < 0 ? -errno : ready == 0 ? -ETIMEDOUT : 0;
 }

@@ -12,6 +12,7 @@
 #include <poll.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "store/internal.h"
 
 #define FIRST_PAUSE_MS 1
@@ -34,7 +35,7 @@ static bool pause_or_cancel(int cancel_fd, uint64_t ms)
 {
 	struct pollfd p = { .fd = cancel_fd, .events = POLLIN };
 
-	return poll(&p, 1, (int)ms) > 0 && cancel_fd >= 0;
+	return wait_poll(&p, 1, (int)ms) > 0 && cancel_fd >= 0;
 }
 
 int store_lock_byte(struct store *s, uint64_t byte, uint64_t patience_ms, int cancel_fd)

@@ -10,6 +10,7 @@
  * growing pauses.  Nothing on that path allocates or uses stdio: the janitor that runs it was forked
  * from a process that may have had threads.
  */
+#include "base/wait.h"
 #include "sys/cgroup_internal.h"
 
 #include <assert.h>
@@ -501,7 +502,7 @@ int cgroup_remove(const struct cgroup *cg, uint64_t deadline_ns)
 			return -EBUSY;
 		/* Mostly it is a process that takes its time to die: at worst an eighth of that is waited too long. */
 		pause_ns = min_u64(max_u64((now - begin) / 8, FIRST_PAUSE_NS), LAST_PAUSE_NS);
-		(void)nanosleep(&(struct timespec){ .tv_nsec = (long)pause_ns }, NULL);
+		wait_sleep(pause_ns);
 	}
 }
 

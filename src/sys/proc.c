@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/wait.h"
 
 /* Cuts the text up to the separator off *rest; NULL when nothing is left. */
 static char *cut(char **rest, char separator)
@@ -201,7 +203,7 @@ int proc_await(int pidfd, uint64_t deadline_ns)
 
 	for (;;) {
 		uint64_t now = clock_now_ns();
-		int n = poll(&p, 1, now < deadline_ns ? (int)((deadline_ns - now) / NS_PER_MS) + 1 : 0);
+		int n = wait_poll(&p, 1, now < deadline_ns ? (int)((deadline_ns - now) / NS_PER_MS) + 1 : 0);
 
 		if (n > 0)
 			return 0;
@@ -226,6 +228,24 @@ int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret)
 	if (ret)
 		*ret = end;
 	return 0;
+}
+
+int proc_wait(pid_t pid)
+{
+	int status;
+
+	/* Only in a task: elsewhere the call below waits as well. */
+	if (wait_gives_way()) {
+		AUTO_FD pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+		if (pidfd >= 0)
+			(void)wait_poll(&p, 1, -1);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return status;
 }
 
 #define LATE_MAX 64 /* more than that stay zombies */

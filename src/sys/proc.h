@@ -60,6 +60,8 @@ int proc_await(int pidfd, uint64_t deadline_ns);
  * 0, -ETIMEDOUT after deadline_ns on the monotonic clock, or -errno.  ret may be NULL.
  */
 int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret);
+/* Waits for a child, however long, and reaps it.  Its status as waitpid(2) gives it, or -errno. */
+int proc_wait(pid_t pid);
 /*
  * Gives up waiting for a child that did not end in time, and takes its descriptor (FD_NONE is fine).  Whenever it ends
  * somebody must ask for it, or it stays a zombie for as long as this process lives: proc_bury_late() does, which costs

@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/wait.h"
 #include "sys/proc.h"
 
 #define CHILD_FD_MIN 16 /* out of the way of what the program's process fills one by one */
@@ -331,7 +332,7 @@ static int await(struct cell *c, const bool *condition, uint64_t ms, struct brig
 		if (now >= deadline)
 			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "the guard did not answer within %llu ms",
 				       (unsigned long long)ms);
-		if (poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
+		if (wait_poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
 			return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the guard");
 	}
 }

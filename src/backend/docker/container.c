@@ -27,6 +27,7 @@
 #include "backend/docker/pool.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/wait.h"
 
 #define STOP_PATIENCE_MS 2000 /* for init to kill everybody, before the engine is asked to */
 
@@ -320,15 +321,14 @@ static int await_exit(struct cell *c, uint64_t deadline, struct brig_error *err)
 
 		rc = engine_wait_step(c->wait, &how, err);
 		if (rc == 0)
-			(void)poll(&p, 1,
-				   (int)min_u64((deadline - min_u64(clock_now_ns(), deadline)) / NS_PER_MS + 1, 1000));
+			(void)wait_poll(
+				&p, 1,
+				(int)min_u64((deadline - min_u64(clock_now_ns(), deadline)) / NS_PER_MS + 1, 1000));
 	}
 	while (is_running(c, err)) {
-		struct timespec pause = { .tv_nsec = 2 * (long)NS_PER_MS };
-
 		if (clock_now_ns() >= deadline)
 			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "the container did not end");
-		(void)nanosleep(&pause, NULL);
+		wait_sleep(2 * NS_PER_MS);
 	}
 	if (c->after)
 		return 0;

@@ -8,6 +8,7 @@
 #include "backend/docker/engine_internal.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/wait.h"
 
 #define GONE_PAUSE_MS 20 /* between two looks at a container that is being removed */
 
@@ -108,7 +109,7 @@ static int wait_refused(struct engine *e, struct http_call *call, uint64_t deadl
 
 		if (now >= deadline_ns)
 			break;
-		(void)poll(&p, 1, (int)min_u64((deadline_ns - now) / NS_PER_MS + 1, CALL_MS));
+		(void)wait_poll(&p, 1, (int)min_u64((deadline_ns - now) / NS_PER_MS + 1, CALL_MS));
 		rc = http_call_step(call, &answer, &trouble, err);
 	}
 	if (rc < 0)
@@ -220,7 +221,6 @@ int engine_kill(struct engine *e, const char *id, const char *signal, struct bri
 /* Asks until the engine no longer knows the container. */
 static int await_gone(struct engine *e, const char *id, uint64_t deadline_ns, struct brig_error *err)
 {
-	static const struct timespec pause = { .tv_nsec = GONE_PAUSE_MS * (long)NS_PER_MS };
 	static const char what[] = "remove the container";
 
 	for (;;) {
@@ -238,7 +238,7 @@ static int await_gone(struct engine *e, const char *id, uint64_t deadline_ns, st
 				"cannot %s: the engine at %s says that it is being removed, but it is still there",
 				what, e->about.address);
 		}
-		(void)nanosleep(&pause, NULL);
+		wait_sleep(GONE_PAUSE_MS * NS_PER_MS);
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "backend/docker/init.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/wait.h"
 #include "sys/crypto.h"
 
 #define BUILD_CEILING (30 * 60 * NS_PER_SEC)
@@ -279,7 +280,6 @@ int image_look(struct engine *e, const char *name, bool foreign, const struct se
 static int build_lock(const struct image_row *row, const char *address)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_MS * 1000000L };
 	uint64_t until = clock_now_ns() + BUILD_CEILING;
 	char text[sizeof(name.sun_path)], hex[SHA256_HEX + 1];
 	uint8_t sum[SHA256_LEN];
@@ -294,7 +294,7 @@ static int build_lock(const struct image_row *row, const char *address)
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(text))) < 0) {
 		if (errno != EADDRINUSE || clock_now_ns() > until)
 			break;
-		(void)nanosleep(&pause, NULL);
+		wait_sleep(LOCK_PAUSE_MS * NS_PER_MS);
 	}
 	return fd;
 }

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/wait.h"
 
 static void watch_fd(struct cell *c, int fd, uint32_t events)
 {
@@ -508,7 +509,7 @@ void pump_wait(struct cell *c, uint64_t deadline_ns)
 	if (c->stream && !c->stream_over && http_stream_pending(c->stream))
 		return;
 	if (now < deadline_ns)
-		(void)poll(&p, 1, (int)min_u64((deadline_ns - now) / NS_PER_MS + 1, 60000));
+		(void)wait_poll(&p, 1, (int)min_u64((deadline_ns - now) / NS_PER_MS + 1, 60000));
 }
 
 /* ---- the end -------------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "sys/loopback.h"
+#include "sys/proc.h"
 
 static int refuse(const struct cell *c, struct brig_error *err, int sys, const char *why)
 {
@@ -81,10 +82,7 @@ static int listen_there(int net, const struct plan_egress *egress)
 
 static int await_child(pid_t pid)
 {
-	while (waitpid(pid, NULL, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return 0;
+	return proc_wait(pid) < 0 ? -ECHILD : 0;
 }
 
 int docker_listener(struct cell *c, struct brig_error *err)

@@ -12,6 +12,7 @@
 
 #include "backend/native/cell.h"
 #include "base/clock.h"
+#include "base/wait.h"
 
 static int take_ready(struct cell *c, const struct received *r)
 {
@@ -197,7 +198,7 @@ int cell_await_confined(struct cell *c, struct brig_error *err)
 			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT,
 				       "the cell was not ready within startup_timeout_ms (%llu ms)",
 				       (unsigned long long)c->spec.plan->limits.startup_ms);
-		if (poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
+		if (wait_poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1) < 0 && errno != EINTR)
 			return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the cell");
 	}
 }

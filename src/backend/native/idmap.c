@@ -188,9 +188,9 @@ static int run_helper(const char *helper, pid_t pid, uint32_t inside, uint64_t f
 	rc = posix_spawn(&helper_pid, helper, NULL, NULL, argv, (char *[]){ NULL });
 	if (rc != 0)
 		return -rc;
-	while (waitpid(helper_pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
+	status = proc_wait(helper_pid);
+	if (status < 0)
+		return status;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 

@@ -16,6 +16,7 @@
 
 #include "backend/native/cell.h"
 #include "files/pack.h"
+#include "sys/proc.h"
 #include "sys/private_fs.h"
 
 /* Holes count in a stream, though they take no room. */
@@ -80,9 +81,8 @@ static int carry(const struct cell *c, int to, const struct pack_caps *caps, boo
 		rc = unpack_tree(to, ends[0], &options, &counts);
 	(void)close(ends[0]); /* a carrier that still writes ends by this */
 	if (pid > 0)
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-	*ret_in_part = rc == -ENOSPC || (WIFEXITED(status) && WEXITSTATUS(status) == CARRIER_IN_PART);
+		status = proc_wait(pid);
+	*ret_in_part = rc == -ENOSPC || (status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == CARRIER_IN_PART);
 	return rc == -ENOSPC ? 0 : rc;
 }
 

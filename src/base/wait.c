@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Theory of operation
+ *
+ * A run is a long story: resolve, build, inspect, watch, read back, remove, record.  It is written down in that order, and
+ * at some forty places it waits.  So that one thread can have a thousand runs under way, each can be told in steps: it
+ * then has a stack of its own (a task), and wherever it would wait it leaves a note of what for, and the stack as it is,
+ * and returns to whoever steps it.
+ *
+ *	stepper                               task
+ *	task_step  ---- swapcontext ---->     ... wait_poll(fds, timeout):
+ *	                                          enter fds and timeout in the task's epoll
+ *	poll task_fd() <-- swapcontext --         (asleep)
+ *	task_step  ---- swapcontext ---->         take them out again, poll(fds, 0), go on
+ *
+ * Code that runs in no task (brig_run(), a child process, a helper thread) comes to the same functions, which then are
+ * poll(2) and nanosleep(2) and cost one comparison more.
+ *
+ * What keeps that sound:
+ *
+ *   - Nothing is kept from one step to the next but the task.  Descriptors are in the epoll only while it sleeps, so they
+ *     may be closed and made anew between two waits, and copies of them in forked children keep nothing alive.
+ *   - A fork copies the task, too.  A child that came to wait here must not wake up its parent's caller: the page of the
+ *     task that says "here" is one that the kernel wipes on fork (MADV_WIPEONFORK), by whatever call the fork was made,
+ *     and in whatever pid namespace the child is.
+ *   - swapcontext() gives each side its own signal mask.  A signal that was raised for the thread does not know of sides:
+ *     whoever blocks SIGPIPE to write must take it away again before the next wait.
+ *   - A lock that is held while others step is held for long.  Waiting for the short locks of files (fd_lock()) therefore is
+ *     no wait of this kind: it blocks as a slow disk would, and is over before anybody else of this thread can come.
+ *   - All steps of one task are made by one thread: the compiler may remember where errno is.
+ *   - A task that always finds something ready gives way after TURNS_MAX waits, and is ready again at once.
+ *
+ * The stack is memory that is not there until it is touched, with a page below it that may not be touched.  What needs much
+ * of it, or calls code that is not ours, goes back to the stepper's for that time: wait_outside().
+ */
+#include "base/wait.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#define STACK_BYTES ((size_t)MiB)
+#define TURNS_MAX   32 /* waits that end at once before others have their turn */
+
+#if SANITIZED
+#include <sanitizer/common_interface_defs.h>
+#else
+#define __sanitizer_start_switch_fiber(save, bottom, size)  ((void)(save), (void)(bottom), (void)(size))
+#define __sanitizer_finish_switch_fiber(save, bottom, size) ((void)(save), (void)(bottom), (void)(size))
+#endif
+
+struct side {
+	ucontext_t context;
+	const void *bottom; /* of its stack; only AddressSanitizer wants to know */
+	size_t size;
+	void *shadow;
+};
+
+struct task {
+	void (*fn)(void *arg);
+	void *arg;
+	struct side own, stepper;
+	bool running, begun, ended;
+	unsigned turns; /* waits in this step */
+	void (*outside)(void *arg);
+	void *outside_arg;
+	int epoll, timer;
+	char *memory; /* a page to stumble over, the stack, and the page with `here` */
+	size_t page;
+	const volatile bool *here; /* false in a forked child */
+};
+
+static _Thread_local struct task *current;
+
+/* ---- switching --------------------------------------------------------------------------------- */
+
+/* last: from will never be come back to. */
+static void switch_to(struct side *from, struct side *to, bool last)
+{
+	__sanitizer_start_switch_fiber(last ? NULL : &from->shadow, to->bottom, to->size);
+	(void)swapcontext(&from->context, &to->context);
+	__sanitizer_finish_switch_fiber(from->shadow, &to->bottom, &to->size);
+}
+
+/* The task sleeps until the next step. */
+static void give_way(struct task *t)
+{
+	switch_to(&t->own, &t->stepper, /* last= */ false);
+}
+
+static void task_main(void)
+{
+	struct task *t = current;
+
+	__sanitizer_finish_switch_fiber(NULL, &t->stepper.bottom, &t->stepper.size);
+	t->fn(t->arg);
+	t->ended = true;
+	switch_to(&t->own, &t->stepper, /* last= */ true);
+}
+
+/* The task to switch from; NULL: we are in none, or in a child that only has a copy of one. */
+static struct task *here(void)
+{
+	return current && *current->here ? current : NULL;
+}
+
+bool wait_gives_way(void)
+{
+	return here() != NULL;
+}
+
+void wait_outside(void (*fn)(void *arg), void *arg)
+{
+	struct task *t = here();
+
+	if (!t) {
+		fn(arg);
+		return;
+	}
+	t->outside = fn;
+	t->outside_arg = arg;
+	give_way(t);
+}
+
+/* Until the task wants to wait, or has ended. */
+static void go_on(struct task *t)
+{
+	struct task *outer = current; /* in which it is being stepped */
+
+	do {
+		void (*fn)(void *arg) = t->outside;
+
+		if (fn) {
+			t->outside = NULL;
+			fn(t->outside_arg);
+		}
+		current = t;
+		switch_to(&t->stepper, &t->own, /* last= */ false);
+		current = outer;
+	} while (t->outside);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------- */
+
+static void set_timer(const struct task *t, int64_t ns)
+{
+	const struct itimerspec when = { .it_value = { .tv_sec = ns / (int64_t)NS_PER_SEC,
+						       .tv_nsec = ns % (int64_t)NS_PER_SEC } };
+
+	(void)timerfd_settime(t->timer, 0, &when, NULL);
+}
+
+/* What an earlier entry for the same descriptor wants, too. */
+static uint32_t events_of(const struct pollfd *fds, nfds_t n, int fd)
+{
+	uint32_t events = 0;
+
+	for (nfds_t i = 0; i < n; i++)
+		if (fds[i].fd == fd)
+			events |= (uint32_t)fds[i].events;
+	return events;
+}
+
+/* False: one of them cannot be waited for, which poll(2) takes for ready: a file, say. */
+static bool enter(const struct task *t, const struct pollfd *fds, nfds_t n)
+{
+	bool sleeps = true;
+
+	for (nfds_t i = 0; i < n; i++) {
+		struct epoll_event ev = { .events = events_of(fds, n, fds[i].fd) };
+
+		if (fds[i].fd >= 0 && epoll_ctl(t->epoll, EPOLL_CTL_ADD, fds[i].fd, &ev) < 0 && errno != EEXIST)
+			sleeps = false;
+	}
+	return sleeps;
+}
+
+static void take_out(const struct task *t, const struct pollfd *fds, nfds_t n)
+{
+	struct epoll_event ev = { .events = 0 };
+
+	for (nfds_t i = 0; i < n; i++)
+		if (fds[i].fd >= 0)
+			(void)epoll_ctl(t->epoll, EPOLL_CTL_DEL, fds[i].fd, &ev);
+}
+
+/* One sleep: until something is ready or, unless it is negative, so much time has passed. */
+static void sleep_once(struct task *t, const struct pollfd *fds, nfds_t n, int64_t ns)
+{
+	bool sleeps = enter(t, fds, n);
+
+	if (!sleeps || ns == 0)
+		ns = 1; /* 0 would mean never */
+	if (ns > 0)
+		set_timer(t, ns);
+	give_way(t);
+	if (ns > 0)
+		set_timer(t, 0); /* also takes an expiry away that nobody has read */
+	take_out(t, fds, n);
+}
+
+/* poll() without waiting; what is ready at once is taken at once, but not for ever. */
+static int look(struct task *t, struct pollfd *fds, nfds_t n, bool waits)
+{
+	int ready = poll(fds, n, 0);
+
+	if (ready == 0 || !waits || t->turns++ < TURNS_MAX)
+		return ready;
+	sleep_once(t, fds, n, 0);
+	return poll(fds, n, 0);
+}
+
+int wait_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	struct task *t = here();
+	uint64_t deadline;
+	int ready;
+
+	if (!t)
+		return poll(fds, n, timeout_ms);
+	deadline = timeout_ms < 0 ? UINT64_MAX : clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	while ((ready = look(t, fds, n, timeout_ms != 0)) == 0) {
+		uint64_t now = clock_now_ns();
+
+		if (now >= deadline)
+			return 0;
+		sleep_once(t, fds, n, timeout_ms < 0 ? -1 : (int64_t)(deadline - now));
+	}
+	return ready;
+}
+
+void wait_sleep(uint64_t ns)
+{
+	const struct timespec pause = { .tv_sec = (time_t)(ns / NS_PER_SEC), .tv_nsec = (long)(ns % NS_PER_SEC) };
+	struct task *t = here();
+
+	if (t)
+		sleep_once(t, NULL, 0, (int64_t)ns);
+	else
+		(void)nanosleep(&pause, NULL);
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------- */
+
+static int map_memory(struct task *t)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = STACK_BYTES + 2 * page;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	bool *mark;
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	t->memory = memory;
+	t->page = page;
+	mark = (bool *)(void *)(memory + page + STACK_BYTES);
+	if (mprotect(memory, page, PROT_NONE) < 0 || madvise(mark, page, MADV_WIPEONFORK) < 0)
+		return -errno;
+	*mark = true;
+	t->here = mark;
+	t->own.bottom = memory + page;
+	t->own.size = STACK_BYTES;
+	return 0;
+}
+
+static int open_descriptors(struct task *t)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	t->epoll = epoll_create1(EPOLL_CLOEXEC);
+	t->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (t->epoll < 0 || t->timer < 0 || epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->timer, &ev) < 0)
+		return -errno;
+	set_timer(t, 1); /* there is something to do: the first step */
+	return 0;
+}
+
+int task_new(void (*fn)(void *arg), void *arg, struct task **ret)
+{
+	struct task *t = calloc(1, sizeof(*t));
+	int rc;
+
+	if (!t)
+		return -ENOMEM;
+	t->fn = fn;
+	t->arg = arg;
+	t->epoll = t->timer = FD_NONE;
+	rc = map_memory(t);
+	if (rc == 0)
+		rc = open_descriptors(t);
+	if (rc < 0) {
+		task_free(t);
+		return rc;
+	}
+	*ret = t;
+	return 0;
+}
+
+void task_free(struct task *t)
+{
+	if (!t)
+		return;
+	if (t->memory)
+		(void)munmap(t->memory, STACK_BYTES + 2 * t->page);
+	fd_closep(&t->epoll);
+	fd_closep(&t->timer);
+	free(t);
+}
+
+int task_fd(const struct task *t)
+{
+	return t->epoll;
+}
+
+bool task_is_running(const struct task *t)
+{
+	return t->running;
+}
+
+static void begin(struct task *t)
+{
+	t->begun = true;
+	set_timer(t, 0);
+	(void)getcontext(&t->own.context);
+	t->own.context.uc_stack.ss_sp = t->memory + t->page;
+	t->own.context.uc_stack.ss_size = STACK_BYTES;
+	makecontext(&t->own.context, task_main, 0);
+}
+
+bool task_step(struct task *t)
+{
+	struct epoll_event ready;
+
+	if (t->ended)
+		return false;
+	if (!t->begun)
+		begin(t);
+	else if (epoll_wait(t->epoll, &ready, 1, 0) == 0)
+		return true;
+	t->running = true;
+	t->turns = 0;
+	go_on(t);
+	t->running = false;
+	if (t->ended)
+		set_timer(t, 1); /* whoever polls finds that out */
+	return !t->ended;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks: what waits in one gives way, and comes back with what poll(2) would have said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/wait.h"
+
+static struct {
+	int ends[2];
+	int ready, before, after;
+	short revents;
+	const void *outside; /* an address on the stack that the call was made on */
+	struct task *other;
+} seen;
+
+static int begin(void **state UNUSED)
+{
+	memset(&seen, 0, sizeof(seen));
+	return pipe2(seen.ends, O_CLOEXEC);
+}
+
+static int end(void **state UNUSED)
+{
+	(void)close(seen.ends[0]);
+	(void)close(seen.ends[1]);
+	return 0;
+}
+
+static bool is_ready(const struct task *t)
+{
+	struct pollfd p = { .fd = task_fd(t), .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static struct task *make(void (*fn)(void *arg))
+{
+	struct task *t = NULL;
+
+	assert_int_equal(task_new(fn, NULL, &t), 0);
+	assert_true(is_ready(t)); /* its first step */
+	return t;
+}
+
+static void read_pipe(void *arg UNUSED)
+{
+	struct pollfd p = { .fd = seen.ends[0], .events = POLLIN };
+
+	seen.before++;
+	seen.ready = wait_poll(&p, 1, -1);
+	seen.revents = p.revents;
+	seen.after++;
+}
+
+static void test_gives_way(void **state UNUSED)
+{
+	struct task *t = make(read_pipe);
+
+	assert_true(task_step(t));
+	assert_int_equal(seen.before, 1);
+	assert_false(is_ready(t));
+	assert_true(task_step(t)); /* nothing has happened */
+	assert_int_equal(seen.after, 0);
+	assert_int_equal(write(seen.ends[1], "x", 1), 1);
+	assert_true(is_ready(t));
+	assert_false(task_step(t));
+	assert_int_equal(seen.ready, 1);
+	assert_int_equal(seen.revents, POLLIN);
+	assert_true(is_ready(t)); /* whoever polls learns that it has ended */
+	assert_false(task_step(t));
+	assert_int_equal(seen.after, 1);
+	task_free(t);
+}
+
+static void wait_in_vain(void *arg UNUSED)
+{
+	struct pollfd p = { .fd = seen.ends[0], .events = POLLIN };
+
+	seen.ready = wait_poll(&p, 1, 20);
+	wait_sleep(NS_PER_MS);
+	seen.after++;
+}
+
+static void test_time_passes(void **state UNUSED)
+{
+	struct task *t = make(wait_in_vain);
+	uint64_t start = clock_now_ns();
+	struct pollfd p = { .fd = task_fd(t), .events = POLLIN };
+
+	while (task_step(t))
+		assert_int_equal(poll(&p, 1, 60000), 1);
+	assert_int_equal(seen.ready, 0);
+	assert_int_equal(seen.after, 1);
+	assert_true(clock_now_ns() - start >= 21 * NS_PER_MS);
+	task_free(t);
+}
+
+/* A file is always ready, twice the same is no mistake, and none at all is passed over. */
+static void wait_for_anything(void *arg UNUSED)
+{
+	AUTO_FD file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct pollfd p[] = { { .fd = file, .events = POLLIN },
+			      { .fd = -1, .events = POLLIN },
+			      { .fd = seen.ends[0], .events = POLLIN },
+			      { .fd = seen.ends[0], .events = POLLIN } };
+
+	seen.ready = wait_poll(p, ARRAY_LEN(p), -1);
+	seen.after = wait_poll(p + 1, 3, -1);
+}
+
+static void test_odd_descriptors(void **state UNUSED)
+{
+	struct task *t = make(wait_for_anything);
+
+	assert_true(task_step(t));
+	assert_int_equal(seen.ready, 1);
+	assert_int_equal(write(seen.ends[1], "x", 1), 1);
+	assert_false(task_step(t));
+	assert_int_equal(seen.after, 2);
+	task_free(t);
+}
+
+static void always_ready(void *arg UNUSED)
+{
+	struct pollfd p = { .fd = seen.ends[1], .events = POLLOUT };
+
+	while (seen.before < 10000)
+		seen.before += wait_poll(&p, 1, -1);
+}
+
+static void test_gives_way_to_others(void **state UNUSED)
+{
+	struct task *t = make(always_ready);
+	int steps = 0;
+
+	while (task_step(t)) {
+		struct pollfd p = { .fd = task_fd(t), .events = POLLIN };
+
+		assert_int_equal(poll(&p, 1, 60000), 1);
+		steps++;
+	}
+	assert_true(steps > 100);
+	task_free(t);
+}
+
+static void note_stack(void *arg)
+{
+	seen.outside = __builtin_frame_address(0);
+	assert_false(wait_gives_way());
+	*(int *)arg += 1;
+}
+
+static void call_outside(void *arg UNUSED)
+{
+	assert_true(wait_gives_way());
+	wait_outside(note_stack, &seen.after);
+	assert_true(wait_gives_way());
+}
+
+static void test_outside(void **state UNUSED)
+{
+	const char *here = __builtin_frame_address(0);
+	struct task *t = make(call_outside);
+
+	assert_false(task_step(t));
+	assert_int_equal(seen.after, 1);
+	assert_true(labs((const char *)seen.outside - here) < 64 * 1024);
+	task_free(t);
+	note_stack(&seen.after);
+	wait_outside(note_stack, &seen.after);
+	assert_int_equal(seen.after, 3);
+}
+
+/* A child has a copy of the task, and must not go on where its parent's caller left off. */
+static void fork_and_wait(void *arg UNUSED)
+{
+	struct pollfd p = { .fd = seen.ends[0], .events = POLLIN };
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(wait_gives_way() ? 1 : wait_poll(&p, 1, 1) == 0 ? 42 : 2);
+	assert_int_equal(waitpid(pid, &seen.after, 0), pid);
+}
+
+static void test_fork(void **state UNUSED)
+{
+	struct task *t = make(fork_and_wait);
+
+	assert_false(task_step(t));
+	assert_true(WIFEXITED(seen.after));
+	assert_int_equal(WEXITSTATUS(seen.after), 42);
+	task_free(t);
+}
+
+static void step_other(void *arg UNUSED)
+{
+	assert_true(task_is_running(seen.other) == false);
+	assert_true(task_step(seen.other));
+	wait_sleep(1);
+	seen.after = 10;
+}
+
+static void test_nested(void **state UNUSED)
+{
+	struct task *outer = make(step_other);
+
+	seen.other = make(read_pipe);
+	assert_true(task_step(outer));
+	assert_int_equal(seen.before, 1);
+	assert_int_equal(poll(&(struct pollfd){ .fd = task_fd(outer), .events = POLLIN }, 1, 60000), 1);
+	assert_false(task_step(outer));
+	assert_int_equal(seen.after, 10);
+	assert_int_equal(write(seen.ends[1], "x", 1), 1);
+	assert_false(task_step(seen.other));
+	assert_int_equal(seen.after, 11);
+	task_free(outer);
+	task_free(seen.other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_gives_way, begin, end),
+		cmocka_unit_test_setup_teardown(test_time_passes, begin, end),
+		cmocka_unit_test_setup_teardown(test_odd_descriptors, begin, end),
+		cmocka_unit_test_setup_teardown(test_gives_way_to_others, begin, end),
+		cmocka_unit_test_setup_teardown(test_outside, begin, end),
+		cmocka_unit_test_setup_teardown(test_fork, begin, end),
+		cmocka_unit_test_setup_teardown(test_nested, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
