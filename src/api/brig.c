@@ -19,7 +19,6 @@
 #include "api/request.h"
 #include "base/config_path.h"
 #include "base/str.h"
-#include "executor/executor.h"
 #include "sys/proc.h"
 
 #define DEFAULT_POLICY_FILE "/etc/brig/sandbox.yaml"
@@ -105,6 +104,7 @@ void brig_close(struct brig *b)
 		return;
 	rulebook_release(&b->rules);
 	recorder_release(&b->recorder);
+	kept_hosts_release(&b->hosts);
 	policy_free(b->policy);
 	free(b);
 	proc_bury_late();
@@ -112,25 +112,39 @@ void brig_close(struct brig *b)
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
+struct executor handle_executor(struct brig *b)
+{
+	return (struct executor){
+		.policy = b->policy, .rules = &b->rules, .recorder = &b->recorder, .hosts = &b->hosts
+	};
+}
+
+struct brig_result *result_new(void)
+{
+	struct brig_result *result = calloc(1, sizeof(*result));
+
+	if (result)
+		result_init_zeroed(&result->r);
+	return result;
+}
+
 int brig_run(struct brig *b, const struct brig_request *req, struct brig_result **ret, struct brig_error *err)
 {
-	struct brig_request known = BRIG_REQUEST_INIT;
+	struct brig_request known;
 	struct brig_result *result;
+	struct executor x;
 	int rc;
 
 	if (!b || !req || !ret)
 		return err_set(err, BRIG_E_USAGE, 0, "brig_run needs a handle, a request and a place for the result");
-	rc = versioned_read(&known, sizeof(known), req, "brig_request", err);
+	rc = request_read(req, &known, err);
 	if (rc < 0)
 		return rc;
-	rc = request_check(&known, err);
-	if (rc < 0)
-		return rc;
-	result = calloc(1, sizeof(*result));
+	result = result_new();
 	if (!result)
 		return err_nomem(err);
-	result_init_zeroed(&result->r);
-	executor_run(b->policy, &b->rules, &b->recorder, &known, &result->r);
+	x = handle_executor(b);
+	executor_run(&x, &known, &result->r);
 	*ret = result;
 	return 0;
 }
@@ -142,10 +156,9 @@ int brig_result_from_error(const struct brig_error *why, struct brig_result **re
 	if (!why || !ret)
 		return err_set(err, BRIG_E_USAGE, 0,
 			       "brig_result_from_error needs an error and a place for the result");
-	result = calloc(1, sizeof(*result));
+	result = result_new();
 	if (!result)
 		return err_nomem(err);
-	result_init_zeroed(&result->r);
 	if (why->code == BRIG_E_USAGE || why->code == BRIG_E_POLICY || why->code == BRIG_E_REFUSED)
 		result->r.verdict = VERDICT_refused;
 	(void)str_copy(result->r.reason, sizeof(result->r.reason), why->msg);

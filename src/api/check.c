@@ -125,7 +125,8 @@ int check_text(const struct policy *policy, struct rulebook *book, const struct 
 	CLEANUP(findings_release)
 	struct findings found = { 0 };
 	struct question q = { .kind = NULL };
-	const struct rule_set *rules;
+	CLEANUP(rules_put)
+	struct rules_in_use rules = { .set = NULL };
 	int rc;
 
 	if (!resolved)
@@ -138,7 +139,7 @@ int check_text(const struct policy *policy, struct rulebook *book, const struct 
 	q.what.has_input = true; /* as of a run, unless it is said otherwise there */
 	q.what.strict_commands = req->strict || resolved->set.strict_commands;
 	q.what.allowed_commands = &resolved->set.allowed_commands;
-	if (q.inspected && (rc = inspect_confined(rules, &q.what, &found, err)) < 0)
+	if (q.inspected && (rc = inspect_confined(rules.set, &q.what, &found, err)) < 0)
 		return rc;
 	inspection_tell_permits(resolved, &found);
 	if (ret && (rc = document(&q, &found, ret, err)) < 0)
@@ -198,7 +199,8 @@ static json_t *json_rule(const struct rule *r)
 int check_rules_json(const struct policy *policy, struct rulebook *book, char **ret, struct brig_error *err)
 {
 	AUTO_FREE struct policy_resolved *resolved = calloc(1, sizeof(*resolved));
-	const struct rule_set *rules;
+	CLEANUP(rules_put)
+	struct rules_in_use rules = { .set = NULL };
 	json_t *rows;
 	int rc, failed = 0;
 
@@ -208,8 +210,8 @@ int check_rules_json(const struct policy *policy, struct rulebook *book, char **
 	    (rc = rulebook_get(book, resolved, &rules, err)) < 0)
 		return rc;
 	rows = json_array();
-	for (size_t i = 0; i < rules_count(rules); i++)
-		failed |= json_array_append_new(rows, json_rule(rules_at(rules, i)));
+	for (size_t i = 0; i < rules_count(rules.set); i++)
+		failed |= json_array_append_new(rows, json_rule(rules_at(rules.set, i)));
 	if (failed) {
 		json_decref(rows);
 		rows = NULL;

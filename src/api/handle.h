@@ -3,8 +3,10 @@
 #ifndef API_HANDLE_H
 #define API_HANDLE_H
 
+#include "executor/executor.h"
 #include "executor/inspection.h"
 #include "executor/record.h"
+#include "executor/select.h"
 #include "model/result.h"
 #include "policy/policy.h"
 
@@ -12,10 +14,15 @@ struct brig {
 	struct policy *policy;
 	struct rulebook rules;
 	struct recorder recorder;
+	struct kept_hosts hosts;
 };
 
 struct brig_result {
 	struct result r;
 };
+
+struct executor handle_executor(struct brig *b);
+/* One without a verdict yet; NULL: no memory. */
+struct brig_result *result_new(void);
 
 #endif

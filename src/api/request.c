@@ -326,3 +326,12 @@ int request_check(const struct brig_request *req, struct brig_error *err)
 		return rc;
 	return 0;
 }
+
+int request_read(const struct brig_request *given, struct brig_request *ret, struct brig_error *err)
+{
+	int rc;
+
+	*ret = (struct brig_request)BRIG_REQUEST_INIT;
+	rc = versioned_read(ret, sizeof(*ret), given, "brig_request", err);
+	return rc < 0 ? rc : request_check(ret, err);
+}

@@ -12,5 +12,7 @@
 int versioned_read(void *ret, uint32_t known, const void *given, const char *what, struct brig_error *err);
 /* 0 if pointers, sizes, names and descriptors are sound. */
 int request_check(const struct brig_request *req, struct brig_error *err);
+/* Both, for a run. */
+int request_read(const struct brig_request *given, struct brig_request *ret, struct brig_error *err);
 
 #endif

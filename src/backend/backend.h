@@ -4,7 +4,7 @@
  * in force, and takes it down.  To add a backend: a folder with one struct backend_ops, a row in
  * registry.c, a name in model/settings.h, and the list of what it cannot enforce in its probe().
  *
- * A host is opened once per request and closed after its last cell.
+ * A host is opened when a request first needs it and closed after its last cell, or kept for others (same_host).
  * Calls on a cell come in this order: begin, finish, start, (sample | on_event)*, stop, inspect, usage, destroy.
  * Between begin and finish the caller does what needs no cell and may forbid one, reading the code above all, while
  * whoever builds the cell goes on building.  The plan is data: a backend calls nobody back but for a notice.
@@ -114,9 +114,12 @@ struct backend_ops {
 	/* Finds out, cheaply, which protections this host cannot give (those of never included). */
 	int (*open)(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
 		    struct brig_error *err);
-	/* After the last destroy: waits for what was left to others, which best comes after something else was done, and
-	 * names what stayed; the number of such things.  NULL: destroy waits itself. */
-	int (*settle)(struct backend_host *h, char *leftovers, size_t size);
+	/* Whether open would find the same with either: then one host serves both, also at the same time.  NULL: a host
+	 * knows one request, and is closed after it. */
+	bool (*same_host)(const struct settings *a, const struct settings *b);
+	/* After the last destroy of a run: waits for what was left to others, which best comes after something else was done,
+	 * and names what stayed; the number of such things.  NULL: destroy waits itself. */
+	int (*settle)(struct backend_host *h, const char *run_id, char *leftovers, size_t size);
 	void (*close)(struct backend_host *h); /* NULL is fine */
 	/* The numbers of a user that is known by name in the cells that would be made; never 0.  NULL: cells have one
 	 * user, PLAN_USER. */

@@ -5,16 +5,25 @@
 
 #include "model/result.h"
 
+struct kept_hosts;
 struct policy;
 struct recorder;
 struct rulebook;
+
+/* What the requests of one handle share.  Several may be under way at once, in tasks of one thread (base/wait.h): whatever
+ * one of them holds on to while it waits is its own. */
+struct executor {
+	const struct policy *policy;
+	struct rulebook *rules;
+	struct recorder *recorder;
+	struct kept_hosts *hosts;
+};
 
 /*
  * Runs one request under the policy.  Always fills *ret (initialised by the caller): whatever goes
  * wrong is a verdict.  Rules of the inspection are loaded into the book, and the recorder's
  * files opened, when first needed.  The request was checked by the caller (api/): pointers and sizes are sound.
  */
-void executor_run(const struct policy *policy, struct rulebook *rules, struct recorder *recorder,
-		  const struct brig_request *req, struct result *ret);
+void executor_run(const struct executor *x, const struct brig_request *req, struct result *ret);
 
 #endif

@@ -7,23 +7,42 @@
 
 #include "base/str.h"
 
-static int load(const struct rulebook *book, const char *rules_file, struct rule_set **ret, struct brig_error *err)
+/* Shared by the book and everybody who is judged by it. */
+struct loaded_rules {
+	struct rule_set *set;
+	unsigned users;
+	char file[SETTING_TEXT_MAX]; /* the policy's rules_file that it holds */
+};
+
+static void let_go(struct loaded_rules *loaded)
+{
+	if (!loaded || --loaded->users > 0)
+		return;
+	rules_free(loaded->set);
+	free(loaded);
+}
+
+static int load(const struct rulebook *book, const char *rules_file, struct loaded_rules **ret, struct brig_error *err)
 {
 	const char *const files[] = { rules_file, book->extra };
-	struct rule_set *set = NULL;
-	int rc = rules_builtin(&set, err);
+	struct loaded_rules *loaded = calloc(1, sizeof(*loaded));
+	int rc = loaded ? rules_builtin(&loaded->set, err) : err_nomem(err);
 
 	for (size_t i = 0; rc == 0 && i < ARRAY_LEN(files); i++)
 		if (*files[i])
-			rc = rules_add_file(set, files[i], err);
+			rc = rules_add_file(loaded->set, files[i], err);
+	if (!loaded)
+		return rc;
+	loaded->users = 1;
+	(void)str_copy(loaded->file, sizeof(loaded->file), rules_file);
 	if (rc < 0)
-		rules_free(set);
+		let_go(loaded);
 	else
-		*ret = set;
+		*ret = loaded;
 	return rc;
 }
 
-int rulebook_get(struct rulebook *book, const struct policy_resolved *r, const struct rule_set **ret,
+int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct rules_in_use *ret,
 		 struct brig_error *err)
 {
 	const char *rules_file = r->set.rules_file;
@@ -31,31 +50,35 @@ int rulebook_get(struct rulebook *book, const struct policy_resolved *r, const s
 					      .n_policy = r->n_policy_rules,
 					      .only_tighten = r->only_tighten,
 					      .level = (enum inspection)r->set.inspection };
-	struct rule_set *set = NULL;
+	struct loaded_rules *loaded = NULL;
 	int rc;
 
-	rules_free(MOVE_PTR(book->adjusted));
-
-	if (!book->set || !str_eq(book->loaded, rules_file)) {
-		rc = load(book, rules_file, &set, err);
+	if (!book->loaded || !str_eq(book->loaded->file, rules_file)) {
+		rc = load(book, rules_file, &loaded, err);
 		if (rc < 0)
 			return rc;
-		rules_free(book->set);
-		book->set = set;
-		(void)str_copy(book->loaded, sizeof(book->loaded), rules_file);
+		let_go(book->loaded);
+		book->loaded = loaded;
 	}
-	*ret = book->set;
+	book->loaded->users++;
+	*ret = (struct rules_in_use){ .loaded = book->loaded, .set = book->loaded->set };
 	if (choices.rules->n == 0)
 		return 0;
-	rc = rules_adjusted(book->set, &choices, &book->adjusted, err);
-	*ret = book->adjusted;
+	rc = rules_adjusted(book->loaded->set, &choices, &ret->adjusted, err);
+	ret->set = ret->adjusted;
 	return rc;
+}
+
+void rules_put(struct rules_in_use *used)
+{
+	rules_free(used->adjusted);
+	let_go(used->loaded);
+	*used = (struct rules_in_use){ .set = NULL };
 }
 
 void rulebook_release(struct rulebook *book)
 {
-	rules_free(MOVE_PTR(book->adjusted));
-	rules_free(MOVE_PTR(book->set));
+	let_go(MOVE_PTR(book->loaded));
 }
 
 static bool ends_with(const char *text, const char *end)

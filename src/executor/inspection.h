@@ -12,15 +12,21 @@
  * request to the next; a request whose policy names another file of rules loads anew.
  */
 struct rulebook {
-	struct rule_set *set;          /* NULL: not loaded yet */
-	struct rule_set *adjusted;     /* the same as the last request wanted it; NULL: as it is */
-	char extra[SETTING_TEXT_MAX];  /* a file of the handle's owner, over the policy's; "": none */
-	char loaded[SETTING_TEXT_MAX]; /* the policy's rules_file that set holds */
+	struct loaded_rules *loaded;  /* NULL: not loaded yet */
+	char extra[SETTING_TEXT_MAX]; /* a file of the handle's owner, over the policy's; "": none */
 };
 
-/* *ret belongs to the book until its next use. */
-int rulebook_get(struct rulebook *book, const struct policy_resolved *r, const struct rule_set **ret,
+/* The rules that one request is judged by; they stay what they are whatever others load meanwhile. */
+struct rules_in_use {
+	const struct rule_set *set; /* NULL: none */
+	struct loaded_rules *loaded;
+	struct rule_set *adjusted; /* to the request's own choices; NULL: it has none */
+};
+
+/* *ret is to be given back with rules_put(), also if this fails. */
+int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct rules_in_use *ret,
 		 struct brig_error *err);
+void rules_put(struct rules_in_use *used);
 void rulebook_release(struct rulebook *book);
 
 /*

@@ -35,16 +35,14 @@
 #include "sys/proc.h"
 
 struct run {
-	const struct policy *policy;
-	struct rulebook *rules;
-	struct recorder *recorder;
+	const struct executor *x;
 	struct recording recording;
 	const struct brig_request *req;
 	struct result *result;
 	struct prepared_request prepared;
 	struct selection chosen;
 	protection_set allowed; /* allow_degraded */
-	const struct rule_set *judged_by;
+	struct rules_in_use judged_by;
 	struct inspect_job *inspection; /* under way */
 	bool inspected;                 /* begun, or not wanted */
 	bool stopped;                   /* by its findings */
@@ -80,7 +78,7 @@ static int end_unprepared(struct run *r)
 static int step_resolve(struct run *r)
 {
 	struct result *res = r->result;
-	int rc = prepare_request(r->policy, r->req, &r->prepared, &r->err);
+	int rc = prepare_request(r->x->policy, r->req, &r->prepared, &r->err);
 
 	(void)str_copy(res->id, sizeof(res->id), r->prepared.id);
 	res->trust = r->prepared.resolved.trust;
@@ -89,11 +87,12 @@ static int step_resolve(struct run *r)
 	(void)str_copy(res->trust_source, sizeof(res->trust_source),
 		       policy_layer_name[r->prepared.resolved.trust_from]);
 	/* What could not be resolved is recorded as the policy says for nobody in particular. */
-	record_begin(&r->recording, &r->prepared.subject, rc < 0 ? policy_base(r->policy) : &r->prepared.resolved.set);
+	record_begin(&r->recording, &r->prepared.subject,
+		     rc < 0 ? policy_base(r->x->policy) : &r->prepared.resolved.set);
 	if (rc < 0)
 		return end_unprepared(r);
 	(void)str_copy(res->language, sizeof(res->language), r->prepared.lang->name);
-	if (work_open(&r->work, r->recorder, r->req, &r->prepared, &r->err) < 0)
+	if (work_open(&r->work, r->x->recorder, r->req, &r->prepared, &r->err) < 0)
 		return end_with_error(r);
 	if (r->work.venv.warning[0])
 		result_warn(res, "%s", r->work.venv.warning);
@@ -149,8 +148,8 @@ static int begin_inspection(struct run *r)
 	if (!set->inspection || !subject_inspection(&r->prepared.subject, r->prepared.source_name, &what.kind))
 		return 0;
 	if (find_asked_modules(r, &what) < 0 ||
-	    rulebook_get(r->rules, &r->prepared.resolved, &r->judged_by, &r->err) < 0 ||
-	    inspect_begin(r->judged_by, &what, &r->inspection, &r->err) < 0)
+	    rulebook_get(r->x->rules, &r->prepared.resolved, &r->judged_by, &r->err) < 0 ||
+	    inspect_begin(r->judged_by.set, &what, &r->inspection, &r->err) < 0)
 		return end_with_error(r);
 	return 0;
 }
@@ -178,7 +177,7 @@ static int await_inspection(struct run *r)
 	if (inspect_finish(MOVE_PTR(r->inspection), found, &r->err) < 0)
 		return end_with_error(r);
 	if (r->prepared.resolved.set.network_mode == NETWORK_ALLOWLIST)
-		inspection_allow_network(r->judged_by, found);
+		inspection_allow_network(r->judged_by.set, found);
 	inspection_tell_permits(&r->prepared.resolved, found);
 	if (found->dropped)
 		result_warn(r->result, "inspection found %zu more than the %zu findings that are listed",
@@ -190,11 +189,12 @@ static int await_inspection(struct run *r)
 /* Whether the run may begin as far as the record is concerned. */
 static int check_record(struct run *r)
 {
-	return record_prepare(r->recorder, &r->recording, r->result, &r->err) < 0 ? end_with_error(r) : 0;
+	return record_prepare(r->x->recorder, &r->recording, r->result, &r->err) < 0 ? end_with_error(r) : 0;
 }
 
-static void tell_started(const struct run *r)
+static void tell_started(void *arg)
 {
+	const struct run *r = arg;
 	const struct brig_started what = { .size = sizeof(what),
 					   .id = r->result->id,
 					   .backend = r->result->backend,
@@ -215,8 +215,6 @@ static int inspect_between(void *arg, struct brig_error *err)
 	r->stopped = begin_inspection(r) < 0;
 	unrecorded = !r->stopped && check_record(r) < 0;
 	r->stopped = r->stopped || await_inspection(r) < 0 || unrecorded;
-	if (!r->stopped)
-		tell_started(r);
 	return r->stopped ? err_set(err, BRIG_E_REFUSED, 0, "%s", r->result->reason) : 0;
 }
 
@@ -229,6 +227,7 @@ static int step_inspect(struct run *r)
 static struct select_ask what_to_ask(const struct run *r)
 {
 	return (struct select_ask){ .set = &r->prepared.resolved.set,
+				    .hosts = r->x->hosts,
 				    .may_degrade = r->allowed,
 				    .trust = r->prepared.resolved.trust };
 }
@@ -421,7 +420,7 @@ static int step_packages(struct run *r)
 	const struct packages_ask ask = { .request = &r->prepared,
 					  .chosen = &r->chosen,
 					  .req = r->req,
-					  .recorder = r->recorder,
+					  .recorder = r->x->recorder,
 					  .project = r->prepared.workspace };
 	int rc;
 
@@ -469,7 +468,7 @@ static int step_compile(struct run *r)
 	r->result->limits = p.plan.limits;
 	r->result->has_limits = true;
 	s.collect = p.plan.output;
-	if (compile_cache_begin(&cache, r->recorder, &ask, &r->compiled, r->result))
+	if (compile_cache_begin(&cache, r->x->recorder, &ask, &r->compiled, r->result))
 		return 0;
 	stage_execute(&s);
 	compile_cache_end(&cache, s.verdict == VERDICT_ok ? &r->compiled : NULL, r->result);
@@ -502,6 +501,7 @@ static int step_run(struct run *r)
 			   .record_err = &r->recording.rec.err,
 			   .egress = &outside,
 			   .between = inspect_between,
+			   .on_ready = tell_started,
 			   .between_arg = r,
 			   .work = &r->work };
 
@@ -534,7 +534,7 @@ static void settle(struct run *r)
 	const struct backend_ops *ops = r->chosen.ops;
 	char leftovers[256];
 
-	if (ops && ops->settle && ops->settle(r->chosen.host, leftovers, sizeof(leftovers)) > 0)
+	if (ops && ops->settle && ops->settle(r->chosen.host, r->prepared.id, leftovers, sizeof(leftovers)) > 0)
 		result_left_behind(r->result, leftovers);
 }
 
@@ -551,8 +551,7 @@ static const struct {
 	{ step_run, PHASE_COUNT },
 };
 
-void executor_run(const struct policy *policy, struct rulebook *rules, struct recorder *recorder,
-		  const struct brig_request *req, struct result *ret)
+void executor_run(const struct executor *x, const struct brig_request *req, struct result *ret)
 {
 	uint64_t begin = clock_now_ns();
 	struct run *r = calloc(1, sizeof(*r));
@@ -564,9 +563,7 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 	}
 	proc_bury_late();
 	r->packages = (struct packages)PACKAGES_INIT;
-	r->policy = policy;
-	r->rules = rules;
-	r->recorder = recorder;
+	r->x = x;
 	r->work = (struct work)WORK_INIT;
 	r->recording.rec.wall_ns = clock_wall_ns();
 	r->req = req;
@@ -584,15 +581,16 @@ void executor_run(const struct policy *policy, struct rulebook *rules, struct re
 		hint_find(r->recording.rec.err.tail, r->recording.rec.err.tail_len,
 			  r->prepared.brings_runtimes ? HINT_IMAGE : HINT_HOST, ret->hint, sizeof(ret->hint));
 	inspect_cancel(r->inspection);
+	rules_put(&r->judged_by);
 	packages_release(&r->packages);
 	certificates_release(&r->certificates);
 	asked_modules_release(&r->asked);
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
-	record_end(recorder, &r->recording, policy_file(policy), ret);
+	record_end(x->recorder, &r->recording, policy_file(x->policy), ret);
 	work_close(&r->work);
 	settle(r);
-	record_finish(recorder, &r->recording, ret);
+	record_finish(x->recorder, &r->recording, ret);
 	prepared_request_release(&r->prepared);
 	selection_release(&r->chosen);
 	free(r);

@@ -10,6 +10,9 @@
  * All three are listed in degraded[] of the result; nothing is excused in silence.  What a backend gives elsewhere but
  * not here is refused like anything else (INV-4).  `direct` is a candidate of auto only with fallback: direct.
  *
+ * A host that serves more than one request stays open for as long as the handle: finding out what it can give costs more
+ * than a small program, and on cgroup v2 brig has to be alone in its group for it, which it is only before its first cell.
+ *
  * The order puts native first, so a host on which it works pays for nothing else: the others are not even opened.
  * Whoever names an image (docker_image) wants its programs, which only a container has: then docker is asked first, and
  * a choice other than that says that the image is not used.
@@ -89,6 +92,78 @@ static int refuse(const struct backend_ops *ops, protection_set refused, protect
 		       many ? "'brig doctor' tells how" : protection_info[p].fix, buf_str(&paste));
 }
 
+/* ---- hosts ------------------------------------------------------------------------------------ */
+
+struct kept_host {
+	struct kept_host *next;
+	const struct backend_ops *ops;
+	struct backend_host *host;
+	protection_set missing;
+	struct settings set; /* that it was opened with */
+	pid_t opened_by;     /* a fork shares descriptors but not children: it opens its own */
+};
+
+static struct kept_host *find_kept(const struct kept_hosts *hosts, const struct backend_ops *ops,
+				   const struct settings *set)
+{
+	struct kept_host *k = hosts->first;
+
+	while (k && (k->ops != ops || k->opened_by != getpid() || !ops->same_host(&k->set, set)))
+		k = k->next;
+	return k;
+}
+
+/* What was opened and is not kept for want of memory is the selection's own. */
+static void keep(struct kept_hosts *hosts, const struct settings *set, struct selection *s)
+{
+	struct kept_host *k = malloc(sizeof(*k));
+
+	if (!k)
+		return;
+	*k = (struct kept_host){ .next = hosts->first,
+				 .ops = s->ops,
+				 .host = s->host,
+				 .missing = s->missing,
+				 .set = *set,
+				 .opened_by = getpid() };
+	hosts->first = k;
+	s->kept = true;
+}
+
+void kept_hosts_release(struct kept_hosts *hosts)
+{
+	struct kept_host *k;
+
+	while ((k = hosts->first)) {
+		hosts->first = k->next;
+		if (k->opened_by == getpid())
+			k->ops->close(k->host);
+		free(k);
+	}
+}
+
+/* Fills ops, host, missing and kept. */
+static int open_host(const struct select_ask *ask, const struct backend_ops *ops, struct selection *s,
+		     struct brig_error *err)
+{
+	struct kept_hosts *hosts = ops->same_host ? ask->hosts : NULL;
+	const struct kept_host *k = hosts ? find_kept(hosts, ops, ask->set) : NULL;
+	int rc;
+
+	s->missing = k ? k->missing : 0;
+	s->kept = k;
+	s->host = k ? k->host : NULL;
+	rc = k ? 0 : ops->open(ask->set, &s->host, &s->missing, err);
+	if (rc < 0)
+		return rc;
+	s->ops = ops;
+	if (hosts && !k)
+		keep(hosts, ask->set, s);
+	return 0;
+}
+
+/* ---- choosing --------------------------------------------------------------------------------- */
+
 /* Opens one backend; fills the selection if it can keep the policy, and leaves it empty if not. */
 static int try_backend(const struct select_ask *ask, enum backend_kind kind, bool by_name, struct selection *s,
 		       struct brig_error *err)
@@ -99,11 +174,9 @@ static int try_backend(const struct select_ask *ask, enum backend_kind kind, boo
 
 	if (!ops)
 		return -err->code;
-	s->missing = 0;
-	rc = ops->open(ask->set, &s->host, &s->missing, err);
+	rc = open_host(ask, ops, s, err);
 	if (rc < 0)
 		return rc;
-	s->ops = ops;
 	s->excused = select_excused(ops, s->missing, by_name, ask->trust);
 	refused = s->missing & ~ask->may_degrade & ~s->excused;
 	if (!refused)
@@ -172,7 +245,7 @@ int select_next(const struct select_ask *ask, struct selection *s, struct brig_e
 
 void selection_release(struct selection *s)
 {
-	if (s->ops)
+	if (s->ops && !s->kept)
 		s->ops->close(s->host);
 	s->ops = NULL;
 	s->host = NULL;

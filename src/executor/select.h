@@ -11,8 +11,15 @@
 
 typedef const struct backend_ops *(*backend_find_fn)(enum backend_kind kind, struct brig_error *err);
 
+/* Hosts of one handle that serve more than one request; zeroed in the beginning. */
+struct kept_hosts {
+	struct kept_host *first;
+};
+void kept_hosts_release(struct kept_hosts *hosts);
+
 struct select_ask {
 	const struct settings *set;
+	struct kept_hosts *hosts;   /* NULL: none is kept */
 	protection_set may_degrade; /* allow_degraded */
 	enum trust trust;
 	backend_find_fn find; /* NULL: backend_find; tests bring backends of their own */
@@ -20,11 +27,12 @@ struct select_ask {
 
 struct selection {
 	const struct backend_ops *ops; /* NULL: none */
-	struct backend_host *host;     /* opened; for ops->close */
-	protection_set missing;        /* what its cells go without on this host */
-	protection_set excused;        /* of these, what it gives nowhere and therefore is not refused for */
-	char why[400];                 /* why the backends before it were not taken; "": it was the first choice */
-	size_t at;                     /* its place in the order of auto */
+	struct backend_host *host;     /* opened; for ops->close, unless it is kept */
+	bool kept;
+	protection_set missing; /* what its cells go without on this host */
+	protection_set excused; /* of these, what it gives nowhere and therefore is not refused for */
+	char why[400];          /* why the backends before it were not taken; "": it was the first choice */
+	size_t at;              /* its place in the order of auto */
 };
 
 /* What the policy and the request say: enable_sandbox false is direct. */

@@ -6,6 +6,7 @@
  */
 #include "executor/stage.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -155,6 +156,12 @@ static int step_begin(struct stage *s)
 /* The cell is being built meanwhile, where its backend can leave that to others. */
 static int step_between(struct stage *s)
 {
+	struct pollfd gave_up = { .fd = s->req->cancel_fd, .events = POLLIN };
+
+	if (gave_up.fd >= 0 && poll(&gave_up, 1, 0) > 0) {
+		set_verdict(s, VERDICT_cancelled, "the caller gave up");
+		return -1;
+	}
 	return unless_failed(s, s->between ? s->between(s->between_arg, &s->err) : 0);
 }
 
@@ -205,6 +212,8 @@ static int step_watch(struct stage *s)
 		w->tick_arg = s;
 		w->sample_interval_ms = TICK_MS;
 	}
+	if (s->on_ready)
+		s->on_ready(s->between_arg);
 	watch_run(w, &s->err);
 	return 0; /* however it ended, the evidence is wanted */
 }

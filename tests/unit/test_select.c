@@ -296,6 +296,62 @@ static void a_build_without_docker_says_so(void **state UNUSED)
 	expect_refusal("no docker in this build");
 }
 
+/* Hosts that serve more than one request stay open, one for each answer to the question whether they would. */
+static bool same_memory(const struct settings *a, const struct settings *b)
+{
+	return a->mem_limit == b->mem_limit;
+}
+
+static const struct backend_ops *find_sharing(enum backend_kind kind UNUSED, struct brig_error *e UNUSED)
+{
+	static struct backend_ops sharing;
+
+	sharing = fakes[BACKEND_NATIVE];
+	sharing.same_host = same_memory;
+	return &sharing;
+}
+
+static void a_host_that_serves_more_than_one_is_kept(void **state UNUSED)
+{
+	struct kept_hosts hosts = { .first = NULL };
+	struct selection second;
+
+	ask.hosts = &hosts;
+	ask.find = find_sharing;
+	assert_int_equal(select_backend(&ask, &chosen, &err), 0);
+	assert_int_equal(select_backend(&ask, &second, &err), 0);
+	assert_ptr_equal(chosen.host, second.host);
+	assert_int_equal(world[BACKEND_NATIVE].opened, 1);
+	selection_release(&chosen);
+	selection_release(&second);
+	assert_int_equal(world[BACKEND_NATIVE].closed, 0);
+	set.mem_limit++;
+	assert_int_equal(select_backend(&ask, &chosen, &err), 0);
+	selection_release(&chosen);
+	assert_int_equal(world[BACKEND_NATIVE].opened, 2);
+	kept_hosts_release(&hosts);
+	assert_int_equal(world[BACKEND_NATIVE].closed, 2);
+}
+
+/* What a kept host lacks is refused each time, and it stays open for those who do not mind. */
+static void a_kept_host_lacks_what_it_lacks(void **state UNUSED)
+{
+	struct kept_hosts hosts = { .first = NULL };
+
+	world[BACKEND_NATIVE].missing = PROT_BIT(PROT_time_ns);
+	set.backend = BACKEND_NATIVE;
+	ask.hosts = &hosts;
+	ask.find = find_sharing;
+	for (int i = 0; i < 2; i++)
+		assert_true(select_backend(&ask, &chosen, &err) < 0);
+	ask.may_degrade = PROT_BIT(PROT_time_ns);
+	assert_int_equal(select_backend(&ask, &chosen, &err), 0);
+	assert_true(chosen.missing == PROT_BIT(PROT_time_ns));
+	selection_release(&chosen);
+	assert_int_equal(world[BACKEND_NATIVE].opened, 1);
+	kept_hosts_release(&hosts);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup(f, begin)
@@ -317,6 +373,8 @@ int main(void)
 		T(enable_sandbox_false_is_direct_by_name),
 		T(moves_on_when_the_cell_could_not_be_built),
 		T(a_build_without_docker_says_so),
+		T(a_host_that_serves_more_than_one_is_kept),
+		T(a_kept_host_lacks_what_it_lacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,15 +16,18 @@ struct backend_host {
 	bool has_cgroups, enters_at_clone;
 	int landlock_abi;
 	struct idmap ids;
-	/* What is left of the last cell: waited for when there is nothing else to do. */
-	struct {
-		pid_t init_pid;
-		int init_pidfd; /* dying; FD_NONE: it was seen dead */
-		struct janitor janitor;
-		struct cgroup *cgroup;
-		uint64_t deadline_ns;
-		char id[RUN_ID_LEN + 1];
-	} last;
+	struct remains *remains;
+};
+
+/* What is left of a cell: waited for when its run has nothing else to do. */
+struct remains {
+	struct remains *next;
+	pid_t init_pid;
+	int init_pidfd; /* dying; FD_NONE: it was seen dead */
+	struct janitor janitor;
+	struct cgroup *cgroup;
+	uint64_t deadline_ns;
+	char id[RUN_ID_LEN + 1];
 };
 
 struct denials; /* denied.c */
@@ -51,9 +54,10 @@ struct cell {
 	struct janitor janitor;
 	struct project project;
 	pid_t init_pid;
-	uint64_t id_pair; /* which of the host's pairs of ids it has (idmap.c) */
-	int init_pidfd;   /* FD_NONE once reaped, or left to settle */
-	int dying;        /* ... and then this */
+	uint64_t id_pair;        /* which of the host's pairs of ids it has (idmap.c) */
+	int init_pidfd;          /* FD_NONE once reaped, or left to settle */
+	int dying;               /* ... and then this */
+	struct remains *remains; /* to be filled in the end; made at the beginning, when there is a way to refuse */
 	pid_t payload_pid;
 
 	int ctl, go; /* our ends */
@@ -133,7 +137,8 @@ int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error
 /* host.c */
 int native_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
 		struct brig_error *err);
-int native_settle(struct backend_host *h, char *leftovers, size_t size);
+bool native_same_host(const struct settings *a, const struct settings *b);
+int native_settle(struct backend_host *h, const char *id, char *leftovers, size_t size);
 void native_close(struct backend_host *h);
 
 /* cells.c */

@@ -5,9 +5,11 @@
  * fails at its step in the cell's set-up, with the same refusal.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "backend/native/cell.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "sys/proc.h"
 
 static protection_set missing_cgroup(const struct cgroup_host *h)
@@ -57,8 +59,6 @@ int native_open(const struct settings *set, struct backend_host **ret, protectio
 
 	if (!h)
 		return err_nomem(err);
-	h->last.janitor = (struct janitor)JANITOR_NONE;
-	h->last.init_pidfd = FD_NONE;
 	rc = cgroup_host_open(limits_disk_io(set), &h->cgroups, err);
 	if (rc < 0) {
 		free(h);
@@ -81,34 +81,68 @@ int native_open(const struct settings *set, struct backend_host **ret, protectio
 	return 0;
 }
 
-static int bury_init(struct backend_host *h)
+/* What native_open() looks for depends on nothing else. */
+bool native_same_host(const struct settings *a, const struct settings *b)
 {
-	int rc = h->last.init_pidfd >= 0 ? proc_reap(&h->last.init_pidfd, h->last.deadline_ns, NULL) : 0;
+	return limits_disk_io(a) == limits_disk_io(b);
+}
 
-	proc_leave(&h->last.init_pidfd);
+static int bury_init(struct remains *r)
+{
+	int rc = r->init_pidfd >= 0 ? proc_reap(&r->init_pidfd, r->deadline_ns, NULL) : 0;
+
+	proc_leave(&r->init_pidfd);
 	return rc;
 }
 
-static int remove_groups(struct backend_host *h)
+static int remove_groups(struct remains *r)
 {
-	int rc = janitor_await(&h->last.janitor, h->last.deadline_ns);
+	int rc = janitor_await(&r->janitor, r->deadline_ns);
 
 	if (rc == -ECHILD) /* somebody killed it */
-		rc = cgroup_remove(h->last.cgroup, h->last.deadline_ns);
-	cgroup_free(MOVE_PTR(h->last.cgroup));
+		rc = cgroup_remove(r->cgroup, r->deadline_ns);
+	cgroup_free(MOVE_PTR(r->cgroup));
 	return rc;
 }
 
-int native_settle(struct backend_host *h, char *leftovers, size_t size)
+/* Takes what a run has left, or anybody if id is NULL, out of the list.  NULL: there is nothing. */
+static struct remains *take_remains(struct backend_host *h, const char *id)
 {
-	bool process = bury_init(h) < 0, group = remove_groups(h) < 0;
+	for (struct remains **at = &h->remains; *at; at = &(*at)->next)
+		if (!id || str_eq((*at)->id, id)) {
+			struct remains *r = *at;
+
+			*at = r->next;
+			return r;
+		}
+	return NULL;
+}
+
+/* Adds to leftovers; how many things stayed. */
+static int settle_one(struct remains *r, char *leftovers, size_t size)
+{
+	bool process = bury_init(r) < 0, group = remove_groups(r) < 0;
+	size_t len = strlen(leftovers);
 	char pid[32] = "";
 
 	if (process)
-		(void)snprintf(pid, sizeof(pid), "process %d", h->last.init_pid);
-	(void)snprintf(leftovers, size, "%s%s%s%s", pid, process && group ? ", " : "",
-		       group ? "control group brig-" : "", group ? h->last.id : "");
+		(void)snprintf(pid, sizeof(pid), "process %d", r->init_pid);
+	(void)snprintf(leftovers + len, size - len, "%s%s%s%s%s", len && (process || group) ? ", " : "", pid,
+		       process && group ? ", " : "", group ? "control group brig-" : "", group ? r->id : "");
 	return process + group;
+}
+
+int native_settle(struct backend_host *h, const char *id, char *leftovers, size_t size)
+{
+	struct remains *r;
+	int left = 0;
+
+	*leftovers = '\0';
+	while ((r = take_remains(h, id))) {
+		left += settle_one(r, leftovers, size);
+		free(r);
+	}
+	return left;
 }
 
 void native_close(struct backend_host *h)
@@ -117,7 +151,7 @@ void native_close(struct backend_host *h)
 
 	if (!h)
 		return;
-	(void)native_settle(h, leftovers, sizeof(leftovers));
+	(void)native_settle(h, NULL, leftovers, sizeof(leftovers));
 	cgroup_host_free(h->cgroups);
 	free(h);
 }

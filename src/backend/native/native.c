@@ -56,6 +56,11 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 
 	if (!c)
 		return NULL;
+	c->remains = calloc(1, sizeof(*c->remains));
+	if (!c->remains) {
+		free(c);
+		return NULL;
+	}
 	c->janitor = (struct janitor)JANITOR_NONE;
 	c->init_pidfd = c->dying = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = c->told =
 		c->way_out = FD_NONE;
@@ -465,14 +470,17 @@ static void close_all(struct cell *c)
 static void leave_groups(struct cell *c, uint64_t deadline_ns)
 {
 	struct backend_host *h = c->host;
+	struct remains *r = MOVE_PTR(c->remains);
 
-	h->last.init_pid = c->init_pid;
-	h->last.init_pidfd = fd_move(&c->dying);
-	h->last.janitor = c->janitor;
-	h->last.cgroup = MOVE_PTR(c->cgroup);
-	h->last.deadline_ns = deadline_ns;
-	(void)str_copy(h->last.id, sizeof(h->last.id), c->spec.plan->id);
-	janitor_finish(&h->last.janitor, h->last.init_pidfd);
+	*r = (struct remains){ .next = h->remains,
+			       .init_pid = c->init_pid,
+			       .init_pidfd = fd_move(&c->dying),
+			       .janitor = c->janitor,
+			       .cgroup = MOVE_PTR(c->cgroup),
+			       .deadline_ns = deadline_ns };
+	(void)str_copy(r->id, sizeof(r->id), c->spec.plan->id);
+	janitor_finish(&r->janitor, r->init_pidfd);
+	h->remains = r;
 }
 
 /* Accepts half-built cells.  Order matters: no process, then no descriptor into its tmpfs (which would keep
@@ -486,7 +494,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 	if (!c)
 		return 0;
 	deadline = clock_now_ns() + c->spec.plan->limits.cleanup_ms * NS_PER_MS;
-	left = native_settle(c->host, leftovers, size); /* of the cell before this one */
+	left = native_settle(c->host, c->spec.plan->id, leftovers, size); /* the cell before this one */
 	if (native_stop(c, NULL) < 0) {
 		size_t len = strlen(leftovers);
 
@@ -499,6 +507,8 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 		cgroup_free(MOVE_PTR(c->cgroup)); /* nothing was made */
 	if (c->cgroup)
 		leave_groups(c, deadline);
+	fd_closep(&c->dying);
+	free(c->remains);
 	free(c);
 	return left;
 }
@@ -507,6 +517,7 @@ const struct backend_ops native_backend = {
 	.name = "native",
 	.holds_files = true,
 	.open = native_open,
+	.same_host = native_same_host,
 	.settle = native_settle,
 	.close = native_close,
 	.begin = native_begin,
