@@ -240,6 +240,37 @@ struct brig_result;
 /* Returns 0 whenever there is a result, "refused" and "failed" ones included; negative only when the
  * arguments are unusable (BRIG_E_USAGE) or memory is exhausted. */
 BRIG_API int brig_run(struct brig *b, const struct brig_request *req, struct brig_result **ret, struct brig_error *err);
+/*
+ * The same run in steps, for who has a poll loop and no thread to spare: any number of them may be under way on one
+ * handle.  Nothing blocks, no thread is made, no signal is handled.
+ *
+ *	struct brig_run *run;
+ *
+ *	brig_run_begin(b, &req, &run, &err);
+ *	while (brig_run_step(run, &err) > 0)
+ *		poll(&(struct pollfd){ .fd = brig_run_fd(run), .events = POLLIN }, 1, -1);
+ *	brig_run_end(run, &result, &err);
+ *
+ * All calls for one handle and its runs come from one thread.  Callbacks are made from within brig_run_step(), on its
+ * caller's stack; they may begin, step and end other runs, and cancel any.  A run belongs to the process that began it.
+ */
+struct brig_run;
+/* Nothing happens before the first step.  What the request points to stays the caller's and must stay as it is until
+ * brig_run_end(); the struct itself is copied.  Negative as with brig_run(), or if there are no descriptors left
+ * (BRIG_E_SYSTEM). */
+BRIG_API int brig_run_begin(struct brig *b, const struct brig_request *req, struct brig_run **ret,
+			    struct brig_error *err);
+/* Turns readable when there is something to do, the passing of time included.  The same one from begin to end; only for
+ * poll(2) and the like. */
+BRIG_API int brig_run_fd(const struct brig_run *run);
+/* Does what can be done without waiting.  1: there is more to do, now or later; 0: it has finished; negative: it cannot be
+ * stepped here (BRIG_E_USAGE).  May be called at any time, also with nothing to do. */
+BRIG_API int brig_run_step(struct brig_run *run, struct brig_error *err);
+/* As if cancel_fd had turned readable: goes on with steps, to the verdict "cancelled" unless it had ended already. */
+BRIG_API int brig_run_cancel(struct brig_run *run);
+/* Takes the run, finished or not.  One that is not is cancelled, and waited for until nothing of it is left: that blocks, for
+ * cleanup_timeout_ms at most where the kernel does its part.  ret may be NULL. */
+BRIG_API int brig_run_end(struct brig_run *run, struct brig_result **ret, struct brig_error *err);
 /* A result that says why there was no run, for those who answer every request with one: "refused", or "failed" if *why is
  * the system's fault.  It has no id: nothing is recorded of it. */
 BRIG_API int brig_result_from_error(const struct brig_error *why, struct brig_result **ret, struct brig_error *err);

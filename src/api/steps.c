@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run that its caller steps.  The executor's own code, unchanged, in a task (base/wait.c): it goes on until it has to
+ * wait, and the caller polls one descriptor for all that it may be waiting for.
+ *
+ * Callbacks of the request are made on the caller's own stack: what they are, and how much of it they need, is not for us
+ * to say.  A wish to cancel is a descriptor to the executor; here it is one of our own and, if the caller brought one, an
+ * epoll of both.
+ */
+#include <brig/brig.h>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "api/handle.h"
+#include "api/request.h"
+#include "base/fd.h"
+#include "base/wait.h"
+#include "executor/executor.h"
+
+struct brig_run {
+	struct executor x;
+	struct brig_request asked; /* as the caller made it */
+	struct brig_request req;   /* as the executor sees it */
+	struct brig_result *result;
+	struct task *task;
+	int cancel; /* eventfd */
+	int either; /* epoll of that and the caller's cancel_fd; FD_NONE: there is none */
+	bool finished;
+};
+
+/* ---- callbacks ------------------------------------------------------------------------------- */
+
+/* One call on its way to the caller's stack; which of the members holds what it is about is known to the function. */
+struct relayed {
+	const struct brig_request *asked;
+	enum brig_stream stream;
+	const void *what;
+	size_t len;
+};
+
+static void relay(struct brig_run *run, void (*fn)(void *arg), const void *what)
+{
+	struct relayed r = { .asked = &run->asked, .what = what };
+
+	wait_outside(fn, &r);
+}
+
+static void tell_output(void *arg)
+{
+	const struct relayed *r = arg;
+
+	r->asked->on_output(r->asked->user, r->stream, r->what, r->len);
+}
+
+static void on_output(void *user, enum brig_stream stream, const void *data, size_t len)
+{
+	const struct brig_run *run = user;
+	struct relayed r = { .asked = &run->asked, .stream = stream, .what = data, .len = len };
+
+	wait_outside(tell_output, &r);
+}
+
+/* The others have one thing to tell each. */
+#define RELAY(name, type)                                     \
+	static void tell_##name(void *arg)                    \
+	{                                                     \
+		const struct relayed *r = arg;                \
+                                                              \
+		r->asked->on_##name(r->asked->user, r->what); \
+	}                                                     \
+	static void on_##name(void *user, const type *what)   \
+	{                                                     \
+		relay(user, tell_##name, what);               \
+	}
+RELAY(sample, struct brig_sample)
+RELAY(notice, char)
+RELAY(started, struct brig_started)
+RELAY(finding, struct brig_finding)
+RELAY(install, struct brig_install)
+#undef RELAY
+
+static void relay_callbacks(struct brig_run *run)
+{
+	const struct brig_request *asked = &run->asked;
+
+	run->req.user = run;
+	run->req.on_output = asked->on_output ? on_output : NULL;
+	run->req.on_sample = asked->on_sample ? on_sample : NULL;
+	run->req.on_notice = asked->on_notice ? on_notice : NULL;
+	run->req.on_started = asked->on_started ? on_started : NULL;
+	run->req.on_finding = asked->on_finding ? on_finding : NULL;
+	run->req.on_install = asked->on_install ? on_install : NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void run_main(void *arg)
+{
+	struct brig_run *run = arg;
+
+	executor_run(&run->x, &run->req, &run->result->r);
+}
+
+/* The caller's descriptor and our own, as one. */
+static int join_cancel(struct brig_run *run)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	run->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (run->cancel < 0)
+		return -errno;
+	run->req.cancel_fd = run->cancel;
+	if (run->asked.cancel_fd < 0)
+		return 0;
+	run->either = epoll_create1(EPOLL_CLOEXEC);
+	if (run->either < 0 || epoll_ctl(run->either, EPOLL_CTL_ADD, run->cancel, &ev) < 0)
+		return -errno;
+	run->req.cancel_fd = run->either;
+	if (epoll_ctl(run->either, EPOLL_CTL_ADD, run->asked.cancel_fd, &ev) == 0)
+		return 0;
+	return errno == EPERM ? brig_run_cancel(run) : -errno; /* poll(2) finds a file readable */
+}
+
+static void run_free(struct brig_run *run)
+{
+	task_free(run->task);
+	brig_result_free(run->result);
+	fd_closep(&run->cancel);
+	fd_closep(&run->either);
+	free(run);
+}
+
+/* What of a run takes memory or descriptors before its first step. */
+static int prepare(struct brig_run *run, struct brig_error *err)
+{
+	int rc = join_cancel(run);
+
+	if (rc == 0)
+		rc = task_new(run_main, run, &run->task);
+	if (rc < 0)
+		return err_set(err, rc == -ENOMEM ? BRIG_E_NOMEM : BRIG_E_SYSTEM, -rc,
+			       "cannot begin a run that is stepped");
+	run->result = result_new();
+	return run->result ? 0 : err_nomem(err);
+}
+
+int brig_run_begin(struct brig *b, const struct brig_request *req, struct brig_run **ret, struct brig_error *err)
+{
+	struct brig_run *run;
+	int rc;
+
+	if (!b || !req || !ret)
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "brig_run_begin needs a handle, a request and a place for the run");
+	run = calloc(1, sizeof(*run));
+	if (!run)
+		return err_nomem(err);
+	run->cancel = run->either = FD_NONE;
+	run->x = handle_executor(b);
+	rc = request_read(req, &run->asked, err);
+	if (rc == 0) {
+		run->req = run->asked;
+		relay_callbacks(run);
+		rc = prepare(run, err);
+	}
+	if (rc < 0) {
+		run_free(run);
+		return rc;
+	}
+	*ret = run;
+	return 0;
+}
+
+int brig_run_fd(const struct brig_run *run)
+{
+	return run ? task_fd(run->task) : -BRIG_E_USAGE;
+}
+
+int brig_run_step(struct brig_run *run, struct brig_error *err)
+{
+	if (!run)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_run_step needs a run");
+	if (task_is_running(run->task))
+		return err_set(err, BRIG_E_USAGE, 0, "a callback cannot step the run that called it");
+	run->finished = !task_step(run->task);
+	return !run->finished;
+}
+
+int brig_run_cancel(struct brig_run *run)
+{
+	const uint64_t one = 1;
+
+	if (!run)
+		return -BRIG_E_USAGE;
+	(void)!write(run->cancel, &one, sizeof(one)); /* fails only if it has been said often enough */
+	return 0;
+}
+
+/* Whatever it waits for comes, or its time passes. */
+static void finish(struct brig_run *run)
+{
+	struct pollfd p = { .fd = task_fd(run->task), .events = POLLIN };
+
+	(void)brig_run_cancel(run);
+	while (task_step(run->task))
+		(void)wait_poll(&p, 1, -1);
+	run->finished = true;
+}
+
+int brig_run_end(struct brig_run *run, struct brig_result **ret, struct brig_error *err)
+{
+	if (!run)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_run_end needs a run");
+	if (task_is_running(run->task))
+		return err_set(err, BRIG_E_USAGE, 0, "a callback cannot end the run that called it");
+	if (!run->finished)
+		finish(run);
+	if (ret) {
+		*ret = run->result;
+		run->result = NULL;
+	}
+	run_free(run);
+	return 0;
+}
