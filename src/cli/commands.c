@@ -11,6 +11,7 @@ const struct command *const commands[] = {
 	&command_run,
 	&command_exec,
 	&command_test,
+	&command_batch,
 	&command_check,
 	&command_rules,
 	&command_explain,

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines stand in a queue until the reader takes them.  While the queue is long no new job is begun, so a slow reader slows the
+ * batch and costs no memory.  In order, a line waits in a window for those before it; a job whose line would not fit into
+ * the window is not begun either.  The job that all others wait for has been begun, so that nothing waits for ever.
+ */
+#include "cli/batch_output.h"
+
+#include <string.h>
+
+#include "cli/write.h"
+
+#define BYTES_MAX     (32 * MiB) /* of lines that wait; one more is taken while there are fewer */
+#define WINDOW_FACTOR 8          /* jobs that may be ahead of the slowest one, for each slot */
+#define WINDOW_MIN    64
+
+struct batch_held {
+	struct buf line;
+	bool is_made;
+};
+
+int batch_output_init(struct batch_output *o, int fd, bool is_ordered, size_t slots, struct brig_error *err)
+{
+	*o = (struct batch_output){ .fd = fd, .is_ordered = is_ordered, .queue = BUF_INIT(SIZE_MAX / 2) };
+	if (!is_ordered)
+		return 0;
+	o->n_window = WINDOW_MIN + WINDOW_FACTOR * slots;
+	o->window = calloc(o->n_window, sizeof(*o->window));
+	return o->window ? 0 : err_nomem(err);
+}
+
+void batch_output_release(struct batch_output *o)
+{
+	for (size_t i = 0; i < o->n_window; i++)
+		buf_release(&o->window[i].line);
+	free(o->window);
+	buf_release(&o->queue);
+	*o = (struct batch_output){ .fd = FD_NONE };
+}
+
+bool batch_output_has_room(const struct batch_output *o, uint64_t number)
+{
+	if (o->is_ordered && number - o->next >= o->n_window)
+		return false;
+	return o->queue.len - o->queue_at + o->held < BYTES_MAX;
+}
+
+static void enqueue(struct batch_output *o, const struct buf *line)
+{
+	if (!o->error && buf_add(&o->queue, buf_str(line), line->len) < line->len)
+		o->error = ENOMEM; /* a line that is missing must not look like one that never was */
+}
+
+/* Lines whose turn has come. */
+static void move_ready(struct batch_output *o)
+{
+	for (;;) {
+		struct batch_held *h = &o->window[o->next % o->n_window];
+
+		if (!h->is_made)
+			return;
+		enqueue(o, &h->line);
+		o->held -= h->line.len;
+		buf_release(&h->line);
+		h->is_made = false;
+		o->next++;
+	}
+}
+
+void batch_output_put(struct batch_output *o, uint64_t number, struct buf *line)
+{
+	if (o->is_ordered) {
+		struct batch_held *h = &o->window[number % o->n_window];
+
+		h->line = *line;
+		h->is_made = true;
+		o->held += line->len;
+		*line = (struct buf)BUF_INIT(0);
+		move_ready(o);
+	} else {
+		enqueue(o, line);
+	}
+	batch_output_write(o, 0);
+}
+
+void batch_output_write(struct batch_output *o, int wait_ms)
+{
+	size_t len = o->queue.len - o->queue_at;
+	ssize_t n;
+
+	if (len == 0 || o->error)
+		return;
+	n = write_part(o->fd, o->queue.data + o->queue_at, len, -1, wait_ms);
+	if (n < 0) {
+		o->error = (int)-n;
+		return;
+	}
+	o->queue_at += (size_t)n;
+	if (o->queue_at == o->queue.len) {
+		buf_release(&o->queue);
+		o->queue.max = SIZE_MAX / 2;
+		o->queue_at = 0;
+	} else if (o->queue_at > o->queue.len / 2) {
+		o->queue.len -= o->queue_at;
+		memmove(o->queue.data, o->queue.data + o->queue_at, o->queue.len);
+		o->queue_at = 0;
+	}
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_pool.c - the loop
+ *
+ * One turn: free slots take jobs, as long as there are some and results can go somewhere; then poll() waits for whatever
+ * comes first: a cell that wants to be stepped, a line of input, room for output, a signal.  Nothing blocks but this poll(),
+ * so no reader, writer or program holds up another one.  Memory is bounded by the slots: a job is read when there is a slot
+ * for it.
+ *
+ * When it is cancelled the cells are told to end and stepped until they have; results that they still give are not handed on,
+ * since they tell of us and not of the programs.
+ */
+#include "cli/batch_pool.h"
+
+#include <poll.h>
+#include <sched.h>
+
+#include "base/str.h"
+
+enum { FD_CANCEL, FD_INPUT, FD_OUTPUT, FD_SLOTS };
+
+size_t batch_pool_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
+}
+
+int batch_pool_slots(const char *text, size_t *ret, struct brig_error *err)
+{
+	uint64_t n = batch_pool_cpus();
+
+	if (text && (!str_to_u64(text, &n) || n == 0 || n > BATCH_SLOTS_MAX))
+		return err_set(err, BRIG_E_USAGE, 0, "--jobs '%.40s' is no number from 1 to %d", text, BATCH_SLOTS_MAX);
+	*ret = n < BATCH_SLOTS_MAX ? n : BATCH_SLOTS_MAX;
+	return 0;
+}
+
+void batch_pool_cancel(struct batch_pool *p)
+{
+	if (p->is_cancelled)
+		return;
+	p->is_cancelled = true;
+	for (size_t i = 0; i < p->n_slots; i++)
+		if (p->task[i] && p->task[i]->run)
+			(void)brig_run_cancel(p->task[i]->run);
+}
+
+static void end_task(struct batch_pool *p, size_t slot)
+{
+	batch_task_free(p->task[slot]);
+	p->task[slot] = NULL;
+	p->n_busy--;
+}
+
+/* What the cell gave, or why it gave nothing. */
+static void end_cell(struct batch_task *t, int rc, const struct brig_error *stuck)
+{
+	struct brig_error err = BRIG_ERROR_INIT, none = BRIG_ERROR_INIT;
+	struct brig_result *r = NULL;
+
+	if (brig_run_end(MOVE_PTR(t->run), &r, &err) < 0 &&
+	    brig_result_from_error(rc < 0 ? stuck : &err, &r, &none) < 0)
+		t->no_memory = t->is_done = true;
+	else
+		batch_task_take(t, r);
+}
+
+/* Goes on with a task as far as it can without waiting: to the next moment of its cell, to its next cell, to its end. */
+static void advance(struct batch_pool *p, size_t slot)
+{
+	struct batch_task *t = p->task[slot];
+
+	while (t->run || (!t->is_done && !p->is_cancelled)) {
+		struct brig_error err = BRIG_ERROR_INIT;
+		int rc;
+
+		if (!t->run)
+			batch_task_begin(t, p->b);
+		if (t->early)
+			batch_task_take(t, MOVE_PTR(t->early));
+		if (!t->run)
+			continue;
+		rc = brig_run_step(t->run, &err);
+		if (rc > 0)
+			return;
+		end_cell(t, rc, &err);
+	}
+	if (t->is_done && !p->is_cancelled)
+		p->ops->done(p->user, t);
+	else
+		p->n_dropped++;
+	end_task(p, slot);
+}
+
+/* Jobs for one free slot, until one is at work in it: some need no cell, or are over at once. */
+static enum batch_next fill_slot(struct batch_pool *p, size_t slot, struct brig_error *err)
+{
+	while (!p->task[slot] && !p->is_cancelled) {
+		struct batch_job *job = NULL;
+		enum batch_next next = p->ops->next(p->user, &job);
+
+		if (next != BATCH_NEXT_JOB)
+			return next;
+		p->task[slot] = batch_task_new(job);
+		if (!p->task[slot]) {
+			batch_job_free(job);
+			(void)err_nomem(err);
+			return BATCH_NEXT_END;
+		}
+		p->n_busy++;
+		advance(p, slot);
+	}
+	return p->is_cancelled ? BATCH_NEXT_END : BATCH_NEXT_JOB;
+}
+
+/* False: there will be no more jobs. */
+static bool fill(struct batch_pool *p, struct brig_error *err)
+{
+	enum batch_next next = BATCH_NEXT_JOB;
+
+	for (size_t i = 0; i < p->n_slots && next == BATCH_NEXT_JOB; i++)
+		next = fill_slot(p, i, err);
+	return next != BATCH_NEXT_END;
+}
+
+static size_t gather(struct batch_pool *p, bool wants_jobs)
+{
+	size_t n = FD_SLOTS;
+
+	p->fds[FD_CANCEL] = (struct pollfd){ .fd = p->is_cancelled ? -1 : p->cancel_fd, .events = POLLIN };
+	p->fds[FD_INPUT] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	p->fds[FD_OUTPUT] = (struct pollfd){ .fd = p->ops->output_fd(p->user), .events = POLLOUT };
+	if (wants_jobs && p->n_busy < p->n_slots)
+		p->fds[FD_INPUT].fd = p->ops->input_fd(p->user);
+	for (size_t i = 0; i < p->n_slots; i++)
+		if (p->task[i])
+			p->fds[n++] = (struct pollfd){ .fd = brig_run_fd(p->task[i]->run), .events = POLLIN };
+	return n;
+}
+
+/* Tasks stand behind each other in fds as they do in their slots. */
+static void step_ready(struct batch_pool *p)
+{
+	size_t at = FD_SLOTS;
+
+	for (size_t i = 0; i < p->n_slots; i++)
+		if (p->task[i] && p->fds[at++].revents)
+			advance(p, i);
+}
+
+static int turn(struct batch_pool *p, bool wants_jobs, struct brig_error *err)
+{
+	size_t n = gather(p, wants_jobs);
+	int ready = poll(p->fds, n, p->ops->tick(p->user));
+
+	if (ready < 0 && errno != EINTR)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for cells");
+	if (ready <= 0)
+		return 0;
+	if (p->fds[FD_OUTPUT].revents)
+		p->ops->on_output(p->user);
+	step_ready(p);
+	if (p->fds[FD_INPUT].revents)
+		p->ops->on_input(p->user);
+	if (p->fds[FD_CANCEL].revents)
+		batch_pool_cancel(p);
+	return 0;
+}
+
+int batch_pool_run(struct batch_pool *p, struct brig_error *err)
+{
+	AUTO_FREE struct batch_task **task = calloc(p->n_slots, sizeof(struct batch_task *));
+	AUTO_FREE struct pollfd *fds = calloc(p->n_slots + FD_SLOTS, sizeof(*fds));
+	bool wants_jobs = true;
+	int rc = 0;
+
+	if (!task || !fds)
+		return err_nomem(err);
+	p->task = task;
+	p->fds = fds;
+	while (rc == 0) {
+		if (wants_jobs)
+			wants_jobs = fill(p, err) && !p->is_cancelled;
+		if (err->code)
+			rc = -err->code;
+		else if (!wants_jobs && p->n_busy == 0 && (p->is_cancelled || p->ops->output_fd(p->user) < 0))
+			break;
+		else
+			rc = turn(p, wants_jobs, err);
+	}
+	for (size_t i = 0; i < p->n_slots; i++)
+		if (task[i])
+			end_task(p, i);
+	p->task = NULL;
+	p->fds = NULL;
+	return rc;
+}
