@@ -258,8 +258,8 @@ static int read_env(struct reader *r, json_t *value, void *into)
 
 static int read_double(struct reader *r, json_t *value, void *into)
 {
-	if (!json_is_number(value) || json_number_value(value) < 0)
-		return complain(r, "must be a number that is not negative");
+	if (!json_is_number(value) || json_number_value(value) < 0 || json_number_value(value) > 1e12)
+		return complain(r, "must be a number from 0 to 1e12");
 	*(double *)into = json_number_value(value);
 	return 0;
 }
@@ -424,8 +424,8 @@ static int read_case(struct reader *r, json_t *value, struct batch_case *into)
 		{ "points", read_double, offsetof(struct batch_case, points) },
 	};
 
-	into->expected = (struct judge_expected)JUDGE_EXPECTED_INIT;
 	into->points = 1;
+	into->expected.is_given = true; /* a case is there to be judged */
 	return read_members(r, value, table, ARRAY_LEN(table), into);
 }
 
@@ -444,9 +444,9 @@ static int read_cases(struct reader *r, json_t *value, void *into)
 	{
 		size_t len = enter(r, NULL, i);
 
+		job->cases[i].expected = (struct judge_expected)JUDGE_EXPECTED_INIT;
 		if (read_case(r, item, &job->cases[i]) < 0)
 			return -r->err->code;
-		job->cases[i].expected.is_given = true; /* a case is there to be judged */
 		leave(r, len);
 	}
 	job->n_cases = json_array_size(value);
@@ -559,7 +559,7 @@ static int set_judging(struct batch_job *job, struct brig_error *err)
 	if (!job->cases)
 		return err_nomem(err);
 	job->cases[0] = (struct batch_case){ .expected = job->expected, .points = 1 };
-	job->cases[0].expected.is_given |= job->checker.language != NULL;
+	job->cases[0].expected.is_given |= job->checker.code.data != NULL;
 	job->n_cases = 1;
 	return 0;
 }

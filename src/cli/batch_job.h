@@ -30,9 +30,9 @@ struct batch_case {
 	double points;
 };
 
-/* A program that judges; it has no language if there is none. */
+/* A program that judges; it has no code if there is none. */
 struct batch_checker {
-	const char *language, *trust;
+	const char *language, *file_name, *trust; /* the name decides where there is no language */
 	struct batch_bytes code;
 	struct wishes wishes;
 };
@@ -76,7 +76,8 @@ void *batch_job_alloc(struct batch_job *job, size_t n, size_t size);
  */
 void batch_job_read(struct batch_job *job, const char *line, size_t len, uint64_t line_number,
 		    const struct batch_defaults *defaults);
-/* Reads a case of its own, as `brig grade` takes them from a file; the job owns its strings. */
+/* Reads a case of its own, as `brig grade` takes them from a file; the job owns its strings.  What
+ * ret->expected says before counts where the line says nothing. */
 int batch_case_read(struct batch_job *job, const char *line, size_t len, struct batch_case *ret,
 		    struct brig_error *err);
 /* Puts together what a job asks for when its members are there: 0 or -code. */

@@ -86,6 +86,7 @@ static int checker_request(struct batch_task *t, struct brig_request *ret, struc
 		return -err->code;
 	*ret = (struct brig_request)BRIG_REQUEST_INIT;
 	ret->language = checker->language;
+	ret->file_name = checker->file_name;
 	ret->trust = checker->trust;
 	ret->code = checker->code.data;
 	ret->code_len = checker->code.len;
@@ -145,7 +146,7 @@ static void judge_program(struct batch_task *t, struct brig_result *r)
 	enum judgement j = JUDGED_NOT;
 
 	if (e->is_given && judge_end(e, r, &j, message) > 0) {
-		if (t->job->checker.language) {
+		if (t->job->checker.code.data) {
 			t->program = r;
 			t->is_checking = true;
 			return;

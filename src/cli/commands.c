@@ -12,6 +12,7 @@ const struct command *const commands[] = {
 	&command_exec,
 	&command_test,
 	&command_batch,
+	&command_grade,
 	&command_check,
 	&command_rules,
 	&command_explain,

@@ -12,6 +12,7 @@ extern const struct command command_run;
 extern const struct command command_exec;
 extern const struct command command_test;
 extern const struct command command_batch;
+extern const struct command command_grade;
 extern const struct command command_check;
 extern const struct command command_rules;
 extern const struct command command_explain;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `brig grade` works on: submissions, cases, and a judgement for each pair of them. */
+#ifndef CLI_GRADE_H
+#define CLI_GRADE_H
+
+#include "cli/batch_task.h"
+
+#define GRADE_BYTES_MAX (512 * MiB) /* of all cases together, and of all submissions */
+
+struct grade_cases {
+	struct batch_job *owner; /* of their strings */
+	struct batch_case *item;
+	char (*name)[64]; /* what each is called, made safe by whoever shows it */
+	size_t n;
+	double points; /* of all */
+};
+
+/* A file of cases by the line, or a folder of NAME.in and NAME.out; how: what they say nothing of. */
+int grade_cases_load(const char *path, const struct judge_expected *how, struct grade_cases *ret,
+		     struct brig_error *err);
+void grade_cases_release(struct grade_cases *c);
+
+struct grade_submission {
+	char *name;      /* of the file or folder */
+	char *workspace; /* of a folder: its path; else NULL */
+	char *entry;     /* of a folder: the file in which its program begins */
+	char *code;
+	size_t code_len;
+	struct brig_error bad; /* code not 0: it cannot be run */
+	char language[32];     /* as the results say */
+};
+
+struct grade_submissions {
+	struct grade_submission *item;
+	size_t n;
+};
+
+/* Everything in a folder but dot files and the cases; links are not followed. */
+int grade_submissions_load(const char *dir, const char *cases, struct grade_submissions *ret, struct brig_error *err);
+void grade_submissions_release(struct grade_submissions *s);
+
+/* What one submission got for one case. */
+struct grade_mark {
+	enum judgement judgement; /* JUDGED_NOT: it was not run */
+	char *message;
+	char id[32];
+	struct brig_usage usage;
+};
+
+struct grade {
+	struct grade_submissions submissions;
+	struct grade_cases cases;
+	struct grade_mark *mark; /* of case c of submission s at s * cases.n + c */
+};
+
+/* What a submission got altogether. */
+struct grade_sum {
+	size_t passed;
+	double score;           /* of 100 */
+	size_t first_failure;   /* number of the case; cases.n: there is none */
+	enum judgement overall; /* that of the first failure, or accepted */
+	uint64_t longest_ms;
+};
+struct grade_sum grade_sum(const struct grade *g, size_t submission);
+
+void grade_table(const struct grade *g, bool has_color, struct buf *out);
+void grade_csv(const struct grade *g, struct buf *out);
+/* For free(); NULL: no memory. */
+char *grade_json(const struct grade *g);
+
+#endif
