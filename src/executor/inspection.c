@@ -11,6 +11,7 @@
 struct loaded_rules {
 	struct rule_set *set;
 	unsigned users;
+	uint64_t number;             /* of no other of its book: memory that was freed may be given to the next one */
 	char file[SETTING_TEXT_MAX]; /* the policy's rules_file that it holds */
 };
 
@@ -42,14 +43,21 @@ static int load(const struct rulebook *book, const char *rules_file, struct load
 	return rc;
 }
 
+/* Rules that a request has adjusted to its own choices are number 0. */
+static void note_asked(struct rulebook *book, uint64_t number)
+{
+	book->times_asked = number == book->asked_number ? book->times_asked + 1 : 1;
+	book->asked_number = number;
+}
+
 int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct rules_in_use *ret,
 		 struct brig_error *err)
 {
-	const char *rules_file = r->set.rules_file;
 	const struct rule_choices choices = { .rules = &r->set.rules,
 					      .n_policy = r->n_policy_rules,
 					      .only_tighten = r->only_tighten,
 					      .level = (enum inspection)r->set.inspection };
+	const char *rules_file = r->set.rules_file;
 	struct loaded_rules *loaded = NULL;
 	int rc;
 
@@ -59,7 +67,9 @@ int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct 
 			return rc;
 		let_go(book->loaded);
 		book->loaded = loaded;
+		loaded->number = ++book->n_made;
 	}
+	note_asked(book, choices.rules->n == 0 ? book->loaded->number : 0);
 	book->loaded->users++;
 	*ret = (struct rules_in_use){ .loaded = book->loaded, .set = book->loaded->set };
 	if (choices.rules->n == 0)
@@ -67,6 +77,32 @@ int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct 
 	rc = rules_adjusted(book->loaded->set, &choices, &ret->adjusted, err);
 	ret->set = ret->adjusted;
 	return rc;
+}
+
+/* ---- spare workers ------------------------------------------------------------------------------ */
+
+#define SPARES 2 /* the next request need not wait until the worker of this one is replaced */
+
+struct inspectors *rulebook_spares(const struct rulebook *book, const struct rules_in_use *used)
+{
+	return !used->adjusted && used->loaded && used->loaded->number == book->inspectors_number ? book->inspectors
+												  : NULL;
+}
+
+void rulebook_refill(struct rulebook *book)
+{
+	const struct loaded_rules *loaded = book->loaded;
+
+	if (book->asked_number == book->inspectors_number && book->inspectors && inspectors_refill(book->inspectors))
+		return;
+	if (book->times_asked < 2 || !loaded || loaded->number != book->asked_number)
+		return;
+	inspectors_close(MOVE_PTR(book->inspectors));
+	if (loaded != book->loaded || book->inspectors) /* closing gives way: somebody else was here */
+		return;
+	book->inspectors_number = loaded->number;
+	/* Without them each text has its worker forked, as before. */
+	(void)inspectors_open(loaded->set, SPARES, &book->inspectors, NULL);
 }
 
 void rules_put(struct rules_in_use *used)
@@ -78,6 +114,7 @@ void rules_put(struct rules_in_use *used)
 
 void rulebook_release(struct rulebook *book)
 {
+	inspectors_close(MOVE_PTR(book->inspectors));
 	let_go(MOVE_PTR(book->loaded));
 }
 

@@ -14,6 +14,11 @@
 struct rulebook {
 	struct loaded_rules *loaded;  /* NULL: not loaded yet */
 	char extra[SETTING_TEXT_MAX]; /* a file of the handle's owner, over the policy's; "": none */
+	uint64_t n_made;              /* sets of rules */
+	uint64_t asked_number;        /* of the set that the last request got, and how often in a row */
+	uint64_t times_asked;
+	struct inspectors *inspectors; /* NULL: none */
+	uint64_t inspectors_number;    /* of the set that they have */
 };
 
 /* The rules that one request is judged by; they stay what they are whatever others load meanwhile. */
@@ -27,6 +32,14 @@ struct rules_in_use {
 int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct rules_in_use *ret,
 		 struct brig_error *err);
 void rules_put(struct rules_in_use *used);
+/* Spare workers that have these rules; NULL: none. */
+struct inspectors *rulebook_spares(const struct rulebook *book, const struct rules_in_use *used);
+/*
+ * When nobody waits any more: replaces the workers that were used, and starts with them at the second request in a row
+ * with the same rules.  So a handle for one request never pays for it.  Not before cgroups are divided: on v2 that asks
+ * for a process without children.
+ */
+void rulebook_refill(struct rulebook *book);
 void rulebook_release(struct rulebook *book);
 
 /*

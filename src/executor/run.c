@@ -149,7 +149,8 @@ static int begin_inspection(struct run *r)
 		return 0;
 	if (find_asked_modules(r, &what) < 0 ||
 	    rulebook_get(r->x->rules, &r->prepared.resolved, &r->judged_by, &r->err) < 0 ||
-	    inspect_begin(r->judged_by.set, &what, &r->inspection, &r->err) < 0)
+	    inspect_begin(rulebook_spares(r->x->rules, &r->judged_by), r->judged_by.set, &what, &r->inspection,
+			  &r->err) < 0)
 		return end_with_error(r);
 	return 0;
 }
@@ -591,6 +592,8 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 	work_close(&r->work);
 	settle(r);
 	record_finish(x->recorder, &r->recording, ret);
+	if (r->chosen.ops && str_eq(r->chosen.ops->name, backend_kind_name[BACKEND_NATIVE]))
+		rulebook_refill(x->rules); /* other cells take so long that nobody would notice */
 	prepared_request_release(&r->prepared);
 	selection_release(&r->chosen);
 	free(r);

@@ -54,10 +54,25 @@ int inspect_text(const struct rule_set *rules, const struct inspect_request *req
 int inspect_confined(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
 		     struct brig_error *err);
 
-/* The same in two halves, so that the caller can do something else meanwhile.  Rules and text are borrowed until the end. */
+/*
+ * Workers that are there before a text is: a child process that does nothing but keep up to `spares` of them, each used
+ * once (inspectors.c).  They judge by these rules, which they have a copy of, and by no others.  The child ends with
+ * inspectors_close() or with this process.
+ */
+#define INSPECTORS_SPARES_MAX 8
+struct inspectors;
+int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspectors **ret, struct brig_error *err);
+/* Has those that were used replaced, by the child: call it when nobody waits.  False: the child is gone; close it. */
+bool inspectors_refill(struct inspectors *from);
+void inspectors_close(struct inspectors *from); /* NULL is fine */
+
+/*
+ * The same in two halves, so that the caller can do something else meanwhile.  Rules and text are borrowed until the end.
+ * from: made with these rules; NULL: none.  If no worker waits there, one is forked.
+ */
 struct inspect_job;
-int inspect_begin(const struct rule_set *rules, const struct inspect_request *req, struct inspect_job **ret,
-		  struct brig_error *err);
+int inspect_begin(struct inspectors *from, const struct rule_set *rules, const struct inspect_request *req,
+		  struct inspect_job **ret, struct brig_error *err);
 /* Waits for the findings; the job is gone afterwards, whatever is returned. */
 int inspect_finish(struct inspect_job *job, struct findings *ret, struct brig_error *err);
 void inspect_cancel(struct inspect_job *job); /* NULL is fine */

@@ -86,3 +86,13 @@ bool wire_decode(const void *bytes, size_t len, size_t text_len, struct wire_hea
 	ret->row = MOVE_PTR(row);
 	return true;
 }
+
+bool wire_is_whole(const void *bytes, size_t len)
+{
+	struct wire_header h;
+
+	if (len < sizeof(h))
+		return false;
+	memcpy(&h, bytes, sizeof(h));
+	return h.n <= FINDINGS_MAX && len >= sizeof(h) + h.n * sizeof(struct finding);
+}

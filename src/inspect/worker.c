@@ -2,12 +2,14 @@
 /*
  * The confined worker.  Parsers are big tables of generated C fed with hostile text, so the text is read in a child
  * that has nothing to lose: one pipe to answer through, no other descriptor, no signal handler, own limits, and a
- * filter (data/syscalls/inspect.list) that leaves it memory, write() and exit().
+ * filter (data/syscalls/inspect.list) that leaves it memory, read(), write() and exit().
  *
  *	caller					worker
  *	  pipe, block signals, fork  ------------>  limits, close all, no_new_privs, filter
- *	  poll the pipe until its end or the	    inspect_text()
- *	  deadline; then SIGKILL, waitid  <-------  header and findings, _exit
+ *	  poll the pipe until the answer is whole   inspect_text()
+ *	  or the deadline; SIGKILL, waitid  <-----  header and findings, _exit
+ *
+ * A caller with many texts keeps workers that have done the first line before the text is there (inspectors.c).
  *
  *   INV-1  Whatever the worker does, the caller goes on within WALL_MAX_NS.
  *   INV-2  Without limits and filter nothing is inspected: the worker says so and the caller gets an error.
@@ -35,6 +37,7 @@
 #include "base/wait.h"
 #include "inspect/dispatch.h"
 #include "inspect/wire.h"
+#include "inspect/worker.h"
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 
@@ -57,14 +60,13 @@ static int limit(__rlimit_resource_t what, rlim_t max)
 	return setrlimit(what, &want) < 0 ? -errno : 0;
 }
 
-/* Leaves the pipe as descriptor 0 and nothing else.  0 or -errno. */
-static int confine(int pipe_fd)
+int worker_confine(int fd)
 {
 	/* AddressSanitizer reserves terabytes of address space. */
 	rlim_t memory = SANITIZED ? RLIM_INFINITY : proc_address_space() + MEMORY_EXTRA;
 	int rc;
 
-	if (dup2(pipe_fd, 0) < 0 || close_range(1, ~0U, 0) < 0)
+	if (dup2(fd, 0) < 0 || close_range(1, ~0U, 0) < 0)
 		return -errno;
 	if ((rc = limit(RLIMIT_CPU, CPU_MAX_SEC)) < 0 || (rc = limit(RLIMIT_AS, memory)) < 0 ||
 	    (rc = limit(RLIMIT_CORE, 0)) < 0 || (rc = limit(RLIMIT_STACK, STACK_MAX)) < 0)
@@ -83,15 +85,14 @@ static void answer(const struct wire_header *h, const struct findings *f)
 		(void)fd_write_all(0, f->row, h->n * sizeof(*f->row));
 }
 
-static _Noreturn void work(const struct rule_set *rules, const struct inspect_request *req, int pipe_fd)
+void worker_work(int confined, const struct rule_set *rules, const struct inspect_request *req)
 {
 	struct wire_header h = { .magic = WIRE_MAGIC };
 	struct findings found = { 0 };
-	int rc = confine(pipe_fd);
 
-	if (rc < 0) {
+	if (confined < 0) {
 		h.status = WIRE_NOT_CONFINED;
-		h.sys = -rc;
+		h.sys = -confined;
 	} else if (inspect_text(rules, req, &found, NULL) < 0) {
 		h.status = WIRE_NO_MEMORY;
 	} else {
@@ -104,12 +105,6 @@ static _Noreturn void work(const struct rule_set *rules, const struct inspect_re
 }
 
 /* ---- the caller ----------------------------------------------------------------------------------------- */
-
-struct worker {
-	pid_t pid;
-	int pid_fd;
-	int pipe_fd;
-};
 
 struct birth {
 	const struct rule_set *rules;
@@ -133,7 +128,7 @@ static void fork_worker(void *arg)
 	b->pid = fork();
 	b->sys = errno;
 	if (b->pid == 0)
-		work(b->rules, b->req, b->to_caller);
+		worker_work(worker_confine(b->to_caller), b->rules, b->req);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -154,11 +149,15 @@ static int start(const struct rule_set *rules, const struct inspect_request *req
 	if (ret->pid < 0)
 		return err_set(err, BRIG_E_SYSTEM, b.sys, "inspection: cannot start the worker process");
 	ret->pid_fd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
-	ret->pipe_fd = fd_move(&from_worker);
+	ret->answer_fd = fd_move(&from_worker);
+	ret->is_ours = true;
 	return 0;
 }
 
-/* Everything up to the end of the pipe; false: too late or too much.  A caller that comes late still gets what is there. */
+/*
+ * One whole answer, or all that comes up to the end of the pipe; false: too late.  A caller that comes late still gets
+ * what is there.  The worker's end is not waited for: its memory takes as long to go as a small text takes to be read.
+ */
 static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t *ret_len)
 {
 	*ret_len = 0;
@@ -178,29 +177,33 @@ static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t 
 		if (n <= 0)
 			return n == 0;
 		*ret_len += (size_t)n;
-		if (*ret_len == size)
-			return false;
+		if (wire_is_whole(bytes, *ret_len) || *ret_len == size)
+			return true;
 	}
 }
 
-/* After its answer the worker is of no more use, whatever it is doing.  Returns how it ended, in words. */
+/*
+ * After its answer the worker is of no more use, whatever it is doing.  Returns how it ended, in words; of one that is
+ * not our child only its answer is known.
+ */
 static const char *finish(struct worker *w, bool in_time)
 {
 	siginfo_t end = { 0 };
-	int rc;
+	int rc = -1;
 
 	if (w->pid_fd >= 0)
 		(void)syscall(SYS_pidfd_send_signal, w->pid_fd, SIGKILL, NULL, 0);
 	else
 		(void)kill(w->pid, SIGKILL);
-	if (w->pid_fd >= 0) /* gives way, where the next call would wait */
+	if (w->is_ours && w->pid_fd >= 0) /* gives way, where the next call would wait */
 		(void)proc_await(w->pid_fd, clock_now_ns() + DEATH_NS);
-	do
-		rc = waitid(w->pid_fd >= 0 ? P_PIDFD : P_PID, (id_t)(w->pid_fd >= 0 ? w->pid_fd : w->pid), &end,
-			    WEXITED);
-	while (rc < 0 && errno == EINTR);
+	if (w->is_ours)
+		do
+			rc = waitid(w->pid_fd >= 0 ? P_PIDFD : P_PID, (id_t)(w->pid_fd >= 0 ? w->pid_fd : w->pid), &end,
+				    WEXITED);
+		while (rc < 0 && errno == EINTR);
 	fd_closep(&w->pid_fd);
-	fd_closep(&w->pipe_fd);
+	fd_closep(&w->answer_fd);
 	if (!in_time)
 		return "it takes longer than 2 s";
 	if (rc == 0 && end.si_code != CLD_EXITED && end.si_status == SIGSYS)
@@ -245,19 +248,19 @@ struct inspect_job {
 	uint64_t deadline;
 };
 
-int inspect_begin(const struct rule_set *rules, const struct inspect_request *req, struct inspect_job **ret,
-		  struct brig_error *err)
+int inspect_begin(struct inspectors *from, const struct rule_set *rules, const struct inspect_request *req,
+		  struct inspect_job **ret, struct brig_error *err)
 {
 	struct inspect_job *job = malloc(sizeof(*job));
-	int rc;
+	int rc = 0;
 
 	if (!job)
 		return err_nomem(err);
-	*job = (struct inspect_job){ .rules = rules,
-				     .req = *req,
-				     .worker = { .pid_fd = FD_NONE, .pipe_fd = FD_NONE },
-				     .deadline = clock_now_ns() + WALL_MAX_NS };
-	rc = start(rules, req, &job->worker, err);
+	*job = (struct inspect_job){
+		.rules = rules, .req = *req, .worker = WORKER_NONE, .deadline = clock_now_ns() + WALL_MAX_NS
+	};
+	if (!inspectors_take(from, req, &job->worker))
+		rc = start(rules, req, &job->worker, err);
 	if (rc < 0) {
 		free(job);
 		return rc;
@@ -276,7 +279,7 @@ int inspect_finish(struct inspect_job *job_taken, struct findings *ret, struct b
 	const char *why;
 	size_t len = 0;
 
-	in_time = bytes && receive(job->worker.pipe_fd, job->deadline, bytes, WIRE_MAX + 1, &len);
+	in_time = bytes && receive(job->worker.answer_fd, job->deadline, bytes, WIRE_MAX + 1, &len);
 	why = finish(&job->worker, in_time);
 	if (!bytes)
 		return err_nomem(err);
@@ -303,7 +306,7 @@ int inspect_confined(const struct rule_set *rules, const struct inspect_request 
 		     struct brig_error *err)
 {
 	struct inspect_job *job = NULL;
-	int rc = inspect_begin(rules, req, &job, err);
+	int rc = inspect_begin(NULL, rules, req, &job, err);
 
 	return job ? inspect_finish(job, ret, err) : rc;
 }

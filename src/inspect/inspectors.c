@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workers that are there before they are needed.  To fork and confine one takes longer than to read a small program, so
+ * a caller with many texts has one process that does nothing else, beside the caller's own work:
+ *
+ *	caller				inspectors				spare worker
+ *	  socketpair, fork  --------->    one socket, no capability
+ *					  socketpair, fork  ------------>	  limits, close all, filter
+ *	  (kept by the kernel)  <-----	  its pidfd and its socket		  reads one text of ours, waits
+ *	  take: the two descriptors,
+ *	  the request ------------------------------------------------------>	  inspect_text()
+ *	  findings; SIGKILL  <------------------------------------------------	  header and findings, _exit
+ *	  refill: one byte  --------->	  reaps, forks the next
+ *
+ * The spare ones wait in the queue of the caller's socket, as descriptors: taking one is one recvmsg().  A worker is used
+ * once, so no text has a say in how the next one is read.  It is the same worker as the one of worker.c,
+ * with its request in a message (wire_ask.c) instead of in copied memory.  The wall clock counts from the request; cpu
+ * time from the fork, but one that waits uses none.
+ *
+ * The inspectors have one thread whatever the caller has, and a copy of the rules of the moment in which they were
+ * made.  Nothing that they get is read but how many bytes came; they end when the caller's socket closes, which is also
+ * what happens when it is killed.  No parent-death signal would do: it comes when the thread that forked ends.
+ *
+ * Whatever is wrong here (no process, a spare one that died, a request that is too long) means that worker.c forks.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/wait.h"
+#include "inspect/wire.h"
+#include "inspect/worker.h"
+#include "sys/caps.h"
+#include "sys/proc.h"
+
+#define END_MAX_NS NS_PER_SEC /* until the inspectors have seen that their caller is gone */
+
+struct inspectors {
+	int sock;    /* spare workers come from here; does not block */
+	int pid_fd;  /* of the process that makes them */
+	size_t used; /* since the last refill */
+};
+
+/* ---- a spare worker ------------------------------------------------------------------------------------- */
+
+/* What every inspection touches is brought into this process's memory before somebody waits for it. */
+static void warm_up(const struct rule_set *rules)
+{
+	static const char text[] =
+		"import json\n\n\ndef f(a, b=1):\n    return [json.dumps(x) for x in a if x.y > b]\n";
+	const struct inspect_request req = {
+		.kind = INSPECT_PYTHON, .level = INSPECTION_GUARD, .text = text, .len = sizeof(text) - 1
+	};
+	struct findings found = { 0 };
+
+	(void)inspect_text(rules, &req, &found, NULL);
+	findings_release(&found);
+}
+
+/* A message that is not sound gets no answer: its sender makes a finding of that. */
+static _Noreturn void wait_for_text(const struct rule_set *rules, int sock)
+{
+	char *bytes = malloc(WIRE_ASK_MAX);
+	struct wire_ask ask;
+	sigset_t term;
+	int confined;
+	size_t size;
+
+	(void)sigemptyset(&term);
+	(void)sigaddset(&term, SIGTERM); /* end_with_workers() */
+	(void)sigprocmask(SIG_UNBLOCK, &term, NULL);
+	if (!bytes)
+		_exit(1);
+	confined = worker_confine(sock);
+	if (confined == 0)
+		warm_up(rules);
+	if (fd_read_all(0, bytes, WIRE_ASK_HEAD) != (ssize_t)WIRE_ASK_HEAD || (size = wire_ask_size(bytes)) == 0 ||
+	    fd_read_all(0, bytes + WIRE_ASK_HEAD, size - WIRE_ASK_HEAD) != (ssize_t)(size - WIRE_ASK_HEAD) ||
+	    !wire_ask_decode(bytes, size, &ask))
+		_exit(1);
+	worker_work(confined, rules, &ask.req);
+}
+
+/* ---- the process that makes them ------------------------------------------------------------------------ */
+
+enum { SENT_PID_FD, SENT_SOCK, SENT_COUNT };
+
+union sent_fds {
+	char space[CMSG_SPACE(SENT_COUNT * sizeof(int))];
+	struct cmsghdr align;
+};
+
+static bool send_worker(int sock, const int fds[SENT_COUNT])
+{
+	char byte = 0;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	union sent_fds control = { .space = { 0 } };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)
+	};
+
+	control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(SENT_COUNT * sizeof(int)),
+					  .cmsg_level = SOL_SOCKET,
+					  .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&control.align), fds, SENT_COUNT * sizeof(int));
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1;
+}
+
+/* The worker is in the queue, or there is none. */
+static bool make_worker(const struct rule_set *rules, int queue)
+{
+	AUTO_FD pid_fd = FD_NONE;
+	AUTO_FD ours = FD_NONE;
+	AUTO_FD workers = FD_NONE;
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return false;
+	ours = ends[0];
+	workers = ends[1];
+	pid = fork();
+	if (pid == 0)
+		wait_for_text(rules, workers);
+	if (pid < 0)
+		return false;
+	pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pid_fd >= 0 && send_worker(queue, (const int[SENT_COUNT]){ [SENT_PID_FD] = pid_fd, [SENT_SOCK] = ours }))
+		return true;
+	(void)kill(pid, SIGKILL);
+	return false;
+}
+
+/*
+ * A process that stays keeps nothing of the caller's: no descriptor, folder, group of processes or capability.  All
+ * signals stay blocked.  0 or -errno.
+ */
+static int settle_down(int sock)
+{
+	if (dup2(sock, 0) < 0 || close_range(1, ~0U, 0) < 0 || setpgid(0, 0) < 0 || chdir("/") < 0 ||
+	    prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	if (signal(SIGTERM, SIG_DFL) == SIG_ERR || signal(SIGCHLD, SIG_DFL) == SIG_ERR)
+		return -errno;
+	return caps_clear();
+}
+
+/* The workers are alone with us in our group, and only they take this signal. */
+static _Noreturn void end_with_workers(void)
+{
+	(void)kill(0, SIGTERM);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	_exit(0);
+}
+
+static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t spares)
+{
+	char used[INSPECTORS_SPARES_MAX];
+	size_t waiting = 0;
+	ssize_t n;
+
+	if (settle_down(sock) < 0)
+		_exit(1);
+	do {
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		while (waiting < spares && make_worker(rules, 0))
+			waiting++;
+		n = read(0, used, sizeof(used));
+		waiting -= n > 0 ? min_u64((uint64_t)n, waiting) : 0;
+	} while (n > 0);
+	end_with_workers();
+}
+
+/* ---- the caller ----------------------------------------------------------------------------------------- */
+
+struct spares_birth {
+	const struct rule_set *rules;
+	size_t spares;
+	int sock;
+	pid_t pid;
+	int sys;
+};
+
+/* On a whole stack: that of a task is too small for the workers, which go on with it. */
+static void fork_inspectors(void *arg)
+{
+	struct spares_birth *b = arg;
+	sigset_t all, before;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	b->pid = fork();
+	b->sys = errno;
+	if (b->pid == 0)
+		keep_spares(b->rules, b->sock, b->spares);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspectors **ret, struct brig_error *err)
+{
+	AUTO_FREE struct inspectors *made = malloc(sizeof(*made));
+	AUTO_FD ours = FD_NONE;
+	AUTO_FD theirs = FD_NONE;
+	struct spares_birth b = { .rules = rules, .spares = min_u64(spares, INSPECTORS_SPARES_MAX) };
+	int ends[2];
+
+	if (!made)
+		return err_nomem(err);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot make a socket for spare workers");
+	ours = ends[0];
+	theirs = ends[1];
+	if (fd_set_nonblock(ours) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot set up the socket for spare workers");
+	b.sock = theirs;
+	wait_outside(fork_inspectors, &b);
+	if (b.pid < 0)
+		return err_set(err, BRIG_E_SYSTEM, b.sys, "inspection: cannot start the process with spare workers");
+	*made = (struct inspectors){ .pid_fd = (int)syscall(SYS_pidfd_open, b.pid, 0), .sock = fd_move(&ours) };
+	if (made->pid_fd < 0) {
+		err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot hold the process with spare workers");
+		fd_closep(&made->sock);
+		(void)waitpid(b.pid, NULL, 0); /* it sees that */
+		return -BRIG_E_SYSTEM;
+	}
+	*ret = MOVE_PTR(made);
+	return 0;
+}
+
+bool inspectors_refill(struct inspectors *from)
+{
+	static const char bytes[INSPECTORS_SPARES_MAX];
+	size_t used = min_u64(from->used, sizeof(bytes));
+
+	from->used = 0;
+	return used == 0 || send(from->sock, bytes, used, MSG_NOSIGNAL) == (ssize_t)used;
+}
+
+void inspectors_close(struct inspectors *from)
+{
+	if (!from)
+		return;
+	fd_closep(&from->sock);
+	if (proc_reap(&from->pid_fd, clock_now_ns() + END_MAX_NS, NULL) < 0) {
+		(void)syscall(SYS_pidfd_send_signal, from->pid_fd, SIGKILL, NULL, 0);
+		(void)proc_reap(&from->pid_fd, clock_now_ns() + END_MAX_NS, NULL);
+		proc_leave(&from->pid_fd);
+	}
+	free(from);
+}
+
+bool inspectors_are_ready(const struct inspectors *from)
+{
+	struct pollfd p = { .fd = from->sock, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 && p.revents == POLLIN;
+}
+
+static bool receive_worker(int queue, struct worker *ret)
+{
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	union sent_fds control = { .space = { 0 } };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.space, .msg_controllen = sizeof(control.space)
+	};
+	int fds[SENT_COUNT] = { FD_NONE, FD_NONE };
+	size_t len;
+	ssize_t n;
+
+	do
+		n = recvmsg(queue, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	/* The sender is ours and reads nothing: there are two, or fewer if this process may open no more. */
+	len = n == 1 && msg.msg_controllen > CMSG_LEN(0) ? control.align.cmsg_len - CMSG_LEN(0) : 0;
+	memcpy(fds, CMSG_DATA(&control.align), min_u64(len, sizeof(fds)));
+	*ret = (struct worker){ .pid = -1, .pid_fd = fds[SENT_PID_FD], .answer_fd = fds[SENT_SOCK] };
+	return n == 1;
+}
+
+/* Whether it waits for a text: it has neither ended nor said a word. */
+static bool is_waiting(const struct worker *w)
+{
+	struct pollfd p = { .fd = w->answer_fd, .events = POLLIN };
+
+	return w->pid_fd >= 0 && w->answer_fd >= 0 && poll(&p, 1, 0) == 0;
+}
+
+bool inspectors_take(struct inspectors *from, const struct inspect_request *req, struct worker *ret)
+{
+	AUTO_BUF message = BUF_INIT(WIRE_ASK_MAX);
+	struct worker w = WORKER_NONE;
+
+	if (!from || !wire_ask_encode(req, &message) || !receive_worker(from->sock, &w))
+		return false;
+	from->used++;
+	if (is_waiting(&w) &&
+	    send(w.answer_fd, message.data, message.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)message.len) {
+		*ret = w;
+		return true;
+	}
+	(void)syscall(SYS_pidfd_send_signal, w.pid_fd, SIGKILL, NULL, 0);
+	fd_closep(&w.pid_fd);
+	fd_closep(&w.answer_fd);
+	return false;
+}

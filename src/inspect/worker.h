@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the two ways to a confined worker share: forked for one request (worker.c), or there before it (inspectors.c). */
+#ifndef INSPECT_WORKER_H
+#define INSPECT_WORKER_H
+
+#include <sys/types.h>
+
+#include "inspect/inspect.h"
+
+struct worker {
+	pid_t pid;
+	int pid_fd;
+	int answer_fd; /* what it writes comes here */
+	bool is_ours;  /* a child of this process, to be reaped by it */
+};
+#define WORKER_NONE                                                                  \
+	(struct worker)                                                              \
+	{                                                                            \
+		.pid = -1, .pid_fd = FD_NONE, .answer_fd = FD_NONE, .is_ours = false \
+	}
+
+/* In the worker.  Leaves fd as descriptor 0 and nothing else, limits itself, filters its calls.  0 or -errno. */
+int worker_confine(int fd);
+/* In the confined worker (confined: what worker_confine() returned): reads the text, answers, ends. */
+_Noreturn void worker_work(int confined, const struct rule_set *rules, const struct inspect_request *req);
+
+/*
+ * Hands the request to a worker that waits.  False: there is none, it died while it waited, or the request is too large
+ * for the way to it; then the text has to be read in another way.
+ */
+bool inspectors_take(struct inspectors *from, const struct inspect_request *req, struct worker *ret);
+/* Whether a worker can be taken now. */
+bool inspectors_are_ready(const struct inspectors *from);
+
+#endif
