@@ -13,7 +13,7 @@
  *	  refill: one byte  --------->	  reaps, forks the next
  *
  * The spare ones wait in the queue of the caller's socket, as descriptors: taking one is one recvmsg().  A worker is used
- * once, so no text has a say in how the next one is read.  It is the same worker as the one of worker.c,
+ * once, so no text has a say in how the next one is read.  It is the same worker as the one of worker.c (RULE W1 to W3),
  * with its request in a message (wire_ask.c) instead of in copied memory.  The wall clock counts from the request; cpu
  * time from the fork, but one that waits uses none.
  *

@@ -8,10 +8,10 @@
  * were walked over before.  The tree is tree-sitter's; three things that engines read differently are looked for
  * explicitly: variables called await or yield, what follows such a word, and HTML-like comments.
  *
- *	INV-1  A name counts as the engine's only if no scope around it declares it.
- *	INV-2  A reference is judged where it goes out of sight; calling it is not needed.
- *	INV-3  What cannot be computed is unknown, and an unknown module, or an unknown member of the global object, is a
- *	       finding of its own.
+ *	RULE J1  A name counts as the engine's only if no scope around it declares it.
+ *	RULE J2  A reference is judged where it goes out of sight; calling it is not needed.
+ *	RULE J3  What cannot be computed is unknown, and an unknown module, or an unknown member of the global object, is a
+ *	         finding of its own.
  */
 #include "inspect/javascript.h"
 

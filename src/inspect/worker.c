@@ -11,9 +11,9 @@
  *
  * A caller with many texts keeps workers that have done the first line before the text is there (inspectors.c).
  *
- *   INV-1  Whatever the worker does, the caller goes on within WALL_MAX_NS.
- *   INV-2  Without limits and filter nothing is inspected: the worker says so and the caller gets an error.
- *   INV-3  A worker that dies, is killed or sends an unsound message yields one CRITICAL finding, never none.
+ *   RULE W1  Whatever the worker does, the caller goes on within WALL_MAX_NS.
+ *   RULE W2  Without limits and filter nothing is inspected: the worker says so and the caller gets an error.
+ *   RULE W3  A worker that dies, is killed or sends an unsound message yields one CRITICAL finding, never none.
  *
  * glibc's fork() is used and no bare clone(), because the worker needs malloc() even when the caller has threads.
  * So the child has the exit signal SIGCHLD: a caller with a handler for it sees one signal more.  The child is
