@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/library.h"
 #include "base/str.h"
 #include "sys/cgroup_internal.h"
 
@@ -79,25 +80,16 @@ static int fail(struct request *q, int r, const char *what)
 
 static int load(struct bus_library *lib)
 {
-	static const char *const names[] = {
-#define X(result, name, args) #name,
+	static const char *const names[] = { "libsystemd.so.0", NULL };
+	static const struct library_function functions[] = {
+#define X(result, name, args) { #name, offsetof(struct bus_library, name) },
 		BUS_CALLS(X)
 #undef X
 	};
-	/* The members behind the handle are one function pointer per name, in the same order. */
-	char *slot = (char *)lib + offsetof(struct bus_library, sd_bus_new);
+	const struct library systemd = { names, functions, ARRAY_LEN(functions) };
+	const char *why;
 
-	lib->handle = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
-	if (!lib->handle)
-		return -ENOENT;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++, slot += sizeof(void *)) {
-		void *symbol = dlsym(lib->handle, names[i]);
-
-		if (!symbol)
-			return -ENOSYS;
-		memcpy(slot, &symbol, sizeof(symbol));
-	}
-	return 0;
+	return library_load(&systemd, lib, &lib->handle, &why);
 }
 
 /* The manager's own socket; its directory belongs to the user, so nobody else can pose as the manager. */

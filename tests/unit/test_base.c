@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/id.h"
+#include "base/library.h"
 #include "base/str.h"
 #include "base/when.h"
 
@@ -427,6 +429,32 @@ static void test_utc_of_every_day(void **state)
 	}
 }
 
+/* ---- library.h ------------------------------------------------------------------------------- */
+
+static void a_library_is_loaded_whole_or_not_at_all(void **state)
+{
+	static const char *const here[] = { "libno-such-library.so.1", "libc.so.6", NULL };
+	static const char *const nowhere[] = { "libno-such-library.so.1", NULL };
+	static const struct library_function functions[] = { { "getpid", sizeof(void *) }, { "getppid", 0 } };
+	static const struct library_function lacking[] = { { "getpid", 0 }, { "brig_no_such_function", 0 } };
+	struct {
+		pid_t (*getppid)(void);
+		pid_t (*getpid)(void);
+	} call;
+	const char *why = NULL;
+	void *handle = NULL;
+
+	(void)state;
+	assert_int_equal(library_load(&(struct library){ here, functions, 2 }, &call, &handle, &why), 0);
+	assert_int_equal(call.getpid(), getpid());
+	assert_int_equal(call.getppid(), getppid());
+	assert_int_equal(dlclose(handle), 0);
+	assert_int_equal(library_load(&(struct library){ here, lacking, 2 }, &call, &handle, &why), -ENOSYS);
+	assert_string_equal(why, "brig_no_such_function");
+	assert_int_equal(library_load(&(struct library){ nowhere, functions, 2 }, &call, &handle, &why), -ENOENT);
+	assert_non_null(strstr(why, "libno-such-library.so.1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_fd_ownership),
 		cmocka_unit_test(test_id),
 		cmocka_unit_test(test_utc_of_every_day),
+		cmocka_unit_test(a_library_is_loaded_whole_or_not_at_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
