@@ -314,17 +314,15 @@ static void add_problem(const json_t *problem, bool color, struct buf *text)
 		 document_text(problem, "message", message, sizeof(message)));
 }
 
-static int verify_words(const char *json, bool no_color, int status)
+static int verify_words(const json_t *doc, const void *values, int status)
 {
-	bool color = ui_has_color(STDOUT_FILENO, no_color);
+	const struct audit_values *v = values;
+	bool color = ui_has_color(STDOUT_FILENO, v->no_color);
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	json_t *doc = document_read(json);
 	const json_t *note;
 	char first[64], last[64];
 	size_t i;
 
-	if (!doc)
-		return EXIT_FAILED;
 	if (status == EXIT_SUCCESS)
 		ui_paint(&text, color, UI_GREEN, "whole");
 	else
@@ -343,24 +341,12 @@ static int verify_words(const char *json, bool no_color, int status)
 		ui_line(json_string_value(note), &text);
 		buf_adds(&text, "\n");
 	}
-	json_decref(doc);
 	return ui_finish(&text, status);
 }
 
-static int verify_log(const struct audit_values *v)
+static int verify_log(struct brig *b, const void *values UNUSED, char **ret, struct brig_error *err)
 {
-	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = "", .state_dir = v->state };
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
-	AUTO_TEXT json = NULL;
-	int rc = brig_open(&opts, &b, &err);
-
-	if (rc == 0)
-		rc = brig_audit_verify(b, &json, &err);
-	brig_close(b);
-	if (rc < 0)
-		return ui_fail(&err);
-	return v->json ? document_print(json, rc) : verify_words(json, v->no_color, rc);
+	return brig_audit_verify(b, ret, err);
 }
 
 static int verify_main(const struct command *self, int argc, char **argv)
@@ -370,7 +356,12 @@ static int verify_main(const struct command *self, int argc, char **argv)
 	int status = EXIT_USAGE;
 
 	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
-		status = verify_log(&v);
+		status = document_view(&(struct document_view){
+			.opts = { .size = sizeof(struct brig_open_opts), .policy_file = "", .state_dir = v.state },
+			.ask = verify_log,
+			.show = verify_words,
+			.values = &v,
+			.json = v.json });
 	options_release(self, &v, &ops);
 	return status;
 }

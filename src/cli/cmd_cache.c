@@ -8,9 +8,12 @@
 #include "cli/document.h"
 #include "cli/rows.h"
 
+enum cache_what { CACHE_LIST, CACHE_PRUNE, CACHE_VERIFY };
+
 struct cache_values {
 	const char *state, *policy;
 	bool all, json, no_color;
+	enum cache_what what; /* the command, not an option */
 };
 
 #define AT(member) offsetof(struct cache_values, member)
@@ -65,17 +68,13 @@ static void add_entry(struct ui_table *table, const json_t *row)
 static int list_text(const json_t *doc, bool no_color)
 {
 	static const char *const titles[] = { "ENTRY", "KIND", "SIZE", "AGE", "HITS", "LAST USED" };
-	const json_t *rows = json_object_get(doc, "entries"), *packages = json_object_get(doc, "packages"), *row;
-	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
+	static const struct document_table table = { titles, ARRAY_LEN(titles), add_entry };
+	const json_t *rows = json_object_get(doc, "entries"), *packages = json_object_get(doc, "packages");
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	char used[32], ceiling[32];
-	size_t i, n = json_array_size(rows);
+	size_t n = json_array_size(rows);
 
-	for (i = 0; n > 0 && i < ARRAY_LEN(titles); i++)
-		ui_table_add(&table, titles[i], UI_BOLD);
-	json_array_foreach(rows, i, row) add_entry(&table, row);
-	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
-	ui_table_release(&table);
+	document_table(&table, rows, /* empty_too= */ false, no_color, &text);
 	buf_addf(&text, "%s%zu %s, %s of %s", n > 0 ? "\n" : "", n, n == 1 ? "entry" : "entries",
 		 str_bytes(used, sizeof(used), number(doc, "bytes")),
 		 str_bytes(ceiling, sizeof(ceiling), number(doc, "max_bytes")));
@@ -126,53 +125,43 @@ static int verify_text(const json_t *doc, int status)
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-enum cache_what { CACHE_LIST, CACHE_PRUNE, CACHE_VERIFY };
-
-static int show(const struct cache_values *v, enum cache_what what, const char *json, int status)
+static int show(const json_t *doc, const void *values, int status)
 {
-	json_t *doc;
+	const struct cache_values *v = values;
 
-	if (v->json)
-		return document_print(json, status);
-	doc = document_read(json);
-	if (!doc)
-		return EXIT_FAILED;
-	if (what == CACHE_LIST)
-		status = list_text(doc, v->no_color);
-	else
-		status = what == CACHE_PRUNE ? prune_text(doc) : verify_text(doc, status);
-	json_decref(doc);
-	return status;
+	if (v->what == CACHE_LIST)
+		return list_text(doc, v->no_color);
+	return v->what == CACHE_PRUNE ? prune_text(doc) : verify_text(doc, status);
 }
 
-static int call(const struct cache_values *v, enum cache_what what)
+static int ask(struct brig *b, const void *values, char **ret, struct brig_error *err)
 {
-	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy, .state_dir = v->state };
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
-	AUTO_TEXT json = NULL;
+	const struct cache_values *v = values;
 	int rc;
 
-	if (brig_open(&opts, &b, &err) < 0)
-		return command_open_failed(v->policy, &err);
-	if (what == CACHE_LIST)
-		rc = brig_cache_list_json(b, &json, &err);
-	else if (what == CACHE_PRUNE)
-		rc = brig_cache_prune_json(b, v->all ? BRIG_PRUNE_ALL : 0, &json, &err);
+	if (v->what == CACHE_LIST)
+		rc = brig_cache_list_json(b, ret, err);
+	else if (v->what == CACHE_PRUNE)
+		rc = brig_cache_prune_json(b, v->all ? BRIG_PRUNE_ALL : 0, ret, err);
 	else
-		rc = brig_cache_verify_json(b, &json, &err);
-	brig_close(b);
-	return rc < 0 ? ui_fail(&err) : show(v, what, json, rc > 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+		rc = brig_cache_verify_json(b, ret, err);
+	return rc > 0 ? EXIT_FAILURE : rc;
 }
 
 static int cache_main(const struct command *self, int argc, char **argv, enum cache_what what)
 {
-	struct cache_values v = { 0 };
+	struct cache_values v = { .what = what };
 	struct operands ops = { 0 };
 	int status = EXIT_USAGE;
 
 	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
-		status = call(&v, what);
+		status = document_view(&(struct document_view){ .opts = { .size = sizeof(struct brig_open_opts),
+									  .policy_file = v.policy,
+									  .state_dir = v.state },
+								.ask = ask,
+								.show = show,
+								.values = &v,
+								.json = v.json });
 	options_release(self, &v, &ops);
 	return status;
 }

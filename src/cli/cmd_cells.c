@@ -10,6 +10,7 @@
 struct cells_values {
 	const char *policy;
 	bool json, no_color;
+	bool reap; /* the command, not an option */
 };
 
 #define AT(member) offsetof(struct cells_values, member)
@@ -38,64 +39,52 @@ static void add_cell(struct ui_table *table, const json_t *row, bool removed)
 	ui_table_add(table, document_text(row, "name", text, sizeof(text)), UI_DIM);
 }
 
-static int show_table(const json_t *doc, bool reap, bool no_color)
+static int show_cells(const json_t *doc, const void *values, int status)
 {
+	const struct cells_values *v = values;
 	static const char *const titles[] = { "RUN", "BACKEND", "LANGUAGE", "OWNER", "AGE", "STATE", "NAME" };
-	const json_t *row, *rows = json_object_get(doc, reap ? "removed" : "cells");
+	const json_t *row, *rows = json_object_get(doc, v->reap ? "removed" : "cells");
 	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	bool has_color = ui_has_color(STDOUT_FILENO, no_color);
+	bool has_color = ui_has_color(STDOUT_FILENO, v->no_color);
 	char backend[32], note[1024];
 	size_t i;
 
 	for (i = 0; i < ARRAY_LEN(titles); i++)
 		ui_table_add(&table, titles[i], UI_BOLD);
-	json_array_foreach(rows, i, row) add_cell(&table, row, reap);
+	json_array_foreach(rows, i, row) add_cell(&table, row, v->reap);
 	if (json_array_size(rows) > 0)
 		ui_table_show(&table, has_color, &text);
 	else
-		buf_adds(&text, reap ? "Nothing to remove.\n" : "No cells.\n");
+		buf_adds(&text, v->reap ? "Nothing to remove.\n" : "No cells.\n");
 	ui_table_release(&table);
 	json_array_foreach(json_object_get(doc, "notes"), i, row)
 		ui_say("note: %s: %s", document_text(row, "backend", backend, sizeof(backend)),
 		       document_text(row, "note", note, sizeof(note)));
-	return ui_finish(&text, document_true(doc, "ok") ? EXIT_SUCCESS : EXIT_FAILED);
+	return ui_finish(&text, status);
 }
 
-static int show_cells(const struct cells_values *v, bool reap)
+static int ask_cells(struct brig *b, const void *values, char **ret, struct brig_error *err)
 {
-	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy };
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
-	AUTO_TEXT json = NULL;
-	json_t *doc;
-	int rc, status;
+	const struct cells_values *v = values;
 
-	if (brig_open(&opts, &b, &err) < 0)
-		return command_open_failed(v->policy, &err);
-	rc = reap ? brig_reap_json(b, &json, &err) : brig_ps_json(b, &json, &err);
-	brig_close(b);
-	if (rc < 0)
-		return ui_fail(&err);
-	doc = document_read(json);
-	if (!doc)
-		return EXIT_FAILED;
-	if (v->json)
-		status = document_print(json, document_true(doc, "ok") ? EXIT_SUCCESS : EXIT_FAILED);
-	else
-		status = show_table(doc, reap, v->no_color);
-	json_decref(doc);
-	return status;
+	return v->reap ? brig_reap_json(b, ret, err) : brig_ps_json(b, ret, err);
 }
 
 static int cells_main(const struct command *self, int argc, char **argv)
 {
-	struct cells_values v = { 0 };
+	struct cells_values v = { .reap = self == &command_reap };
 	struct operands ops = { 0 };
 	int status = EXIT_USAGE;
 
 	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
-		status = show_cells(&v, self == &command_reap);
+		status = document_view(&(struct document_view){
+			.opts = { .size = sizeof(struct brig_open_opts), .policy_file = v.policy },
+			.ask = ask_cells,
+			.show = show_cells,
+			.values = &v,
+			.json = v.json,
+			.not_ok = EXIT_FAILED });
 	options_release(self, &v, &ops);
 	return status;
 }

@@ -10,6 +10,7 @@
 struct doctor_values {
 	const char *policy, *preset;
 	bool json, no_color, write_policy;
+	const char *file; /* the operand: where the policy goes; NULL: the usual place */
 };
 
 #define AT(member) offsetof(struct doctor_values, member)
@@ -97,7 +98,7 @@ static void add_fixes(struct buf *out, const json_t *rows, bool has_color)
 	}
 }
 
-static int doctor_table(const json_t *doc, bool no_color)
+static int doctor_table(const json_t *doc, bool no_color, int status)
 {
 	struct ui_table table = { .n_columns = 4 };
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
@@ -115,35 +116,20 @@ static int doctor_table(const json_t *doc, bool no_color)
 	ui_paint(&text, has_color, ok ? UI_GREEN : UI_RED,
 		 ok ? "This host can keep the policy." : "This host cannot keep the policy.");
 	buf_adds(&text, "\n");
-	return ui_finish(&text, ok ? EXIT_SUCCESS : EXIT_FAILURE);
+	return ui_finish(&text, status);
 }
 
-static int show_host(const struct doctor_values *v, const char *file)
+static int show_host(const json_t *doc, const void *values, int status)
 {
-	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy, .preset = v->preset };
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
-	AUTO_TEXT json = NULL;
-	json_t *doc;
-	int status, rc;
+	const struct doctor_values *v = values;
 
-	if (brig_open(&opts, &b, &err) < 0)
-		return command_open_failed(v->policy, &err);
-	rc = brig_doctor_json(b, &json, &err);
-	brig_close(b);
-	if (rc < 0)
-		return ui_fail(&err);
-	doc = document_read(json);
-	if (!doc)
-		return EXIT_FAILED;
-	if (v->write_policy)
-		status = host_policy_write(json_object_get(doc, "rows"), file);
-	else if (v->json)
-		status = document_print(json, document_true(doc, "ok") ? EXIT_SUCCESS : EXIT_FAILURE);
-	else
-		status = doctor_table(doc, v->no_color);
-	json_decref(doc);
-	return status;
+	return v->write_policy ? host_policy_write(json_object_get(doc, "rows"), v->file)
+			       : doctor_table(doc, v->no_color, status);
+}
+
+static int ask_host(struct brig *b, const void *values UNUSED, char **ret, struct brig_error *err)
+{
+	return brig_doctor_json(b, ret, err);
 }
 
 static bool check_operands(const struct command *self, const struct doctor_values *v, const struct operands *ops)
@@ -165,8 +151,16 @@ static int doctor_main(const struct command *self, int argc, char **argv)
 	struct operands ops = { 0 };
 	int status = EXIT_USAGE;
 
-	if (command_begin(self, argc, argv, &v, &ops, &status) && check_operands(self, &v, &ops))
-		status = show_host(&v, ops.words.n ? ops.words.item[0] : NULL);
+	if (command_begin(self, argc, argv, &v, &ops, &status) && check_operands(self, &v, &ops)) {
+		v.file = ops.words.n ? ops.words.item[0] : NULL;
+		status = document_view(&(struct document_view){
+			.opts = { .size = sizeof(struct brig_open_opts), .policy_file = v.policy, .preset = v.preset },
+			.ask = ask_host,
+			.show = show_host,
+			.values = &v,
+			.json = v.json && !v.write_policy,
+			.not_ok = EXIT_FAILURE });
+	}
 	options_release(self, &v, &ops);
 	return status;
 }

@@ -89,61 +89,60 @@ void history_say_warnings(const json_t *doc)
 		ui_say("warning: %s", json_string_value(text));
 }
 
-static int history_table(const char *json, bool no_color)
+struct history_question {
+	struct brig_history what;
+	bool no_color;
+};
+
+static int history_table(const json_t *doc, const void *values, int status)
 {
 	static const char *const titles[] = { "ID", "TIME", "VERDICT", "LANGUAGE", "TRUST", "WALL", "MEMORY", "NOTE" };
-	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
+	static const struct document_table table = { titles, ARRAY_LEN(titles), add_execution };
+	const struct history_question *q = values;
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	json_t *doc = document_read(json);
-	const json_t *rows = json_object_get(doc, "executions"), *row;
+	const json_t *rows = json_object_get(doc, "executions");
 	json_int_t total = json_integer_value(json_object_get(doc, "total"));
-	size_t i, n = json_array_size(rows);
+	size_t n = json_array_size(rows);
 
-	if (!doc)
-		return EXIT_FAILED;
-	for (i = 0; n > 0 && i < ARRAY_LEN(titles); i++)
-		ui_table_add(&table, titles[i], UI_BOLD);
-	json_array_foreach(rows, i, row) add_execution(&table, row);
-	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
-	ui_table_release(&table);
+	document_table(&table, rows, /* empty_too= */ false, q->no_color, &text);
 	history_say_warnings(doc);
-	json_decref(doc);
 	if (n == 0)
 		ui_say("no such executions are recorded");
-	i = (size_t)ui_finish(&text, EXIT_SUCCESS);
+	status = ui_finish(&text, status);
 	if ((json_int_t)n < total)
 		ui_say("these are %zu of %lld; --limit shows more", n, (long long)total);
-	return (int)i;
+	return status;
+}
+
+static int ask_history(struct brig *b, const void *values, char **ret, struct brig_error *err)
+{
+	const struct history_question *q = values;
+
+	return brig_history_json(b, &q->what, ret, err);
 }
 
 static int show_history(const struct command *self, const struct history_values *v)
 {
-	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy, .state_dir = v->state };
-	struct brig_history what = BRIG_HISTORY_INIT;
+	struct history_question q = { .what = BRIG_HISTORY_INIT, .no_color = v->no_color };
 	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
-	AUTO_TEXT json = NULL;
 	uint64_t limit = LIMIT_DEFAULT;
-	int rc;
 
 	if (v->limit && (!str_to_u64(v->limit, &limit) || limit > UINT32_MAX)) {
 		(void)err_set(&err, BRIG_E_USAGE, 0, "--limit takes a number, not '%.40s'", v->limit);
 		return ui_usage(self->name, &err);
 	}
-	what.verdict = v->verdict;
-	what.language = v->lang;
-	what.trust = v->trust;
-	what.since = v->since;
-	what.until = v->until;
-	what.limit = (uint32_t)limit;
-	rc = brig_open(&opts, &b, &err);
-	if (rc < 0)
-		return command_open_failed(v->policy, &err);
-	rc = brig_history_json(b, &what, &json, &err);
-	brig_close(b);
-	if (rc < 0)
-		return ui_fail(&err);
-	return v->json ? document_print(json, EXIT_SUCCESS) : history_table(json, v->no_color);
+	q.what.verdict = v->verdict;
+	q.what.language = v->lang;
+	q.what.trust = v->trust;
+	q.what.since = v->since;
+	q.what.until = v->until;
+	q.what.limit = (uint32_t)limit;
+	return document_view(&(struct document_view){
+		.opts = { .size = sizeof(struct brig_open_opts), .policy_file = v->policy, .state_dir = v->state },
+		.ask = ask_history,
+		.show = history_table,
+		.values = &q,
+		.json = v->json });
 }
 
 static int history_main(const struct command *self, int argc, char **argv)

@@ -61,18 +61,22 @@ static void add_row(struct ui_table *table, const json_t *row)
 	ui_table_add(table, document_text(row, "reference", text, sizeof(text)), UI_PLAIN);
 }
 
-static int show_table(const char *json, bool no_color, int status)
+struct images_question {
+	enum images_verb verb;
+	struct brig_images opts;
+	bool no_color;
+};
+
+static int show_images(const json_t *doc, const void *values, int status)
 {
+	const struct images_question *q = values;
 	struct ui_table table = { .n_columns = 6 };
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	bool has_color = ui_has_color(STDOUT_FILENO, no_color);
-	json_t *doc = document_read(json);
+	bool has_color = ui_has_color(STDOUT_FILENO, q->no_color);
 	const json_t *row, *rows = json_object_get(doc, "images");
 	char name[256], complaint[512];
 	size_t i;
 
-	if (!doc)
-		return EXIT_FAILED;
 	json_array_foreach(rows, i, row) add_row(&table, row);
 	ui_table_show(&table, has_color, &text);
 	ui_table_release(&table);
@@ -81,7 +85,6 @@ static int show_table(const char *json, bool no_color, int status)
 		if (*document_text(row, "complaint", complaint, sizeof(complaint)))
 			buf_addf(&text, "\n%s: %s\n", document_text(row, "name", name, sizeof(name)), complaint);
 	}
-	json_decref(doc);
 	return ui_finish(&text, status);
 }
 
@@ -91,18 +94,18 @@ static void say_line(void *user, const char *line)
 	ui_say("%s", line);
 }
 
-static int ask(enum images_verb verb, struct brig *b, const struct brig_images *opts, char **ret,
-	       struct brig_error *err)
+static int ask_images(struct brig *b, const void *values, char **ret, struct brig_error *err)
 {
-	switch (verb) {
-	case IMAGES_BUILD:
-		return brig_images_build(b, opts, ret, err);
-	case IMAGES_CHECK:
-		return brig_images_check(b, opts, ret, err);
-	case IMAGES_LIST:
-		break;
-	}
-	return brig_images_list(b, ret, err);
+	const struct images_question *q = values;
+	int rc;
+
+	if (q->verb == IMAGES_BUILD)
+		rc = brig_images_build(b, &q->opts, ret, err);
+	else if (q->verb == IMAGES_CHECK)
+		rc = brig_images_check(b, &q->opts, ret, err);
+	else
+		rc = brig_images_list(b, ret, err);
+	return rc > 0 ? EXIT_FAILURE : rc;
 }
 
 /* The lines of a file of requirements, without blanks and comments; what they say the library judges. */
@@ -151,35 +154,27 @@ static int requirements_read(const char *path, struct requirements *ret, struct 
 
 static int run_verb(enum images_verb verb, const struct images_values *v, const char *image)
 {
-	const struct brig_open_opts open_opts = { .size = sizeof(open_opts),
-						  .policy_file = v->policy,
-						  .preset = v->preset };
-	struct brig_images opts = BRIG_IMAGES_INIT;
+	struct images_question q = { .verb = verb, .opts = BRIG_IMAGES_INIT, .no_color = v->no_color };
 	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
 	CLEANUP(requirements_release)
 	struct requirements wanted = { 0 };
-	AUTO_TEXT json = NULL;
-	int rc, status;
 
 	if (v->requirements && requirements_read(v->requirements, &wanted, &err) < 0)
 		return ui_fail(&err);
-	if (brig_open(&open_opts, &b, &err) < 0)
-		return command_open_failed(v->policy, &err);
-	opts.image = image;
-	opts.from = v->from;
-	opts.rebuild = v->rebuild;
-	opts.pull = v->pull;
-	opts.no_cache = v->no_cache;
-	opts.requirements = v->requirements ? wanted.item : NULL;
-	opts.n_requirements = wanted.n;
-	opts.on_progress = v->quiet ? NULL : say_line;
-	rc = ask(verb, b, &opts, &json, &err);
-	brig_close(b);
-	if (rc < 0)
-		return ui_fail(&err);
-	status = rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-	return v->json ? document_print(json, status) : show_table(json, v->no_color, status);
+	q.opts.image = image;
+	q.opts.from = v->from;
+	q.opts.rebuild = v->rebuild;
+	q.opts.pull = v->pull;
+	q.opts.no_cache = v->no_cache;
+	q.opts.requirements = v->requirements ? wanted.item : NULL;
+	q.opts.n_requirements = wanted.n;
+	q.opts.on_progress = v->quiet ? NULL : say_line;
+	return document_view(&(struct document_view){
+		.opts = { .size = sizeof(struct brig_open_opts), .policy_file = v->policy, .preset = v->preset },
+		.ask = ask_images,
+		.show = show_images,
+		.values = &q,
+		.json = v->json });
 }
 
 static int images_main(enum images_verb verb, const struct command *self, int argc, char **argv)

@@ -30,40 +30,25 @@ static void add_key(struct ui_table *table, const json_t *row)
 	ui_table_add(table, document_text(row, "public", public, sizeof(public)), UI_PLAIN);
 }
 
-static int keys_table(const char *json, bool no_color)
+static int show_keys(const json_t *doc, const void *values, int status)
 {
 	static const char *const titles[] = { "KEY", "FROM", "UNTIL", "PUBLIC KEY" };
-	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
+	static const struct document_table table = { titles, ARRAY_LEN(titles), add_key };
+	const struct key_values *v = values;
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	json_t *doc = document_read(json);
-	const json_t *row;
-	size_t i;
 
-	if (!doc)
-		return EXIT_FAILED;
-	for (i = 0; i < ARRAY_LEN(titles); i++)
-		ui_table_add(&table, titles[i], UI_BOLD);
-	json_array_foreach(json_object_get(doc, "keys"), i, row) add_key(&table, row);
-	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
-	ui_table_release(&table);
-	json_decref(doc);
-	return ui_finish(&text, EXIT_SUCCESS);
+	document_table(&table, json_object_get(doc, "keys"), /* empty_too= */ true, v->no_color, &text);
+	return ui_finish(&text, status);
 }
 
-static int with_keys(const struct key_values *v, int (*ask)(struct brig *b, char **ret, struct brig_error *err))
+static int ask_keys(struct brig *b, const void *values UNUSED, char **ret, struct brig_error *err)
 {
-	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = "", .state_dir = v->state };
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
-	AUTO_TEXT json = NULL;
-	int rc = brig_open(&opts, &b, &err);
+	return brig_keys_json(b, ret, err);
+}
 
-	if (rc == 0)
-		rc = ask(b, &json, &err);
-	brig_close(b);
-	if (rc < 0)
-		return ui_fail(&err);
-	return v->json ? document_print(json, EXIT_SUCCESS) : keys_table(json, v->no_color);
+static int rotate_key(struct brig *b, const void *values UNUSED, char **ret, struct brig_error *err)
+{
+	return brig_key_rotate(b, ret, err);
 }
 
 static int key_main(const struct command *self, int argc, char **argv)
@@ -73,7 +58,12 @@ static int key_main(const struct command *self, int argc, char **argv)
 	int status = EXIT_USAGE;
 
 	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
-		status = with_keys(&v, self == &command_key_rotate ? brig_key_rotate : brig_keys_json);
+		status = document_view(&(struct document_view){
+			.opts = { .size = sizeof(struct brig_open_opts), .policy_file = "", .state_dir = v.state },
+			.ask = self == &command_key_rotate ? rotate_key : ask_keys,
+			.show = show_keys,
+			.values = &v,
+			.json = v.json });
 	options_release(self, &v, &ops);
 	return status;
 }

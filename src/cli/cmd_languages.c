@@ -28,40 +28,20 @@ static void add_language(struct ui_table *table, const json_t *row)
 	ui_table_add(table, document_text(row, member, where, sizeof(where)), UI_PLAIN);
 }
 
-static int languages_table(const char *json, bool no_color)
+static int show_languages(const json_t *doc, const void *values, int status)
 {
 	static const char *const titles[] = { "LANGUAGE", "FILES", "ALSO", "STATE", "RUNTIME OR WHAT TO DO" };
-	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
+	static const struct document_table table = { titles, ARRAY_LEN(titles), add_language };
+	const struct languages_values *v = values;
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	json_t *doc = document_read(json);
-	const json_t *row;
-	size_t i;
 
-	if (!doc)
-		return EXIT_FAILED;
-	for (i = 0; i < ARRAY_LEN(titles); i++)
-		ui_table_add(&table, titles[i], UI_BOLD);
-	json_array_foreach(json_object_get(doc, "languages"), i, row) add_language(&table, row);
-	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
-	ui_table_release(&table);
-	json_decref(doc);
-	return ui_finish(&text, EXIT_SUCCESS);
+	document_table(&table, json_object_get(doc, "languages"), /* empty_too= */ true, v->no_color, &text);
+	return ui_finish(&text, status);
 }
 
-static int show_languages(const struct languages_values *v)
+static int ask_languages(struct brig *b, const void *values UNUSED, char **ret, struct brig_error *err)
 {
-	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = "" }; /* languages need no policy */
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
-	AUTO_TEXT json = NULL;
-	int rc = brig_open(&opts, &b, &err);
-
-	if (rc == 0)
-		rc = brig_languages_json(b, &json, &err);
-	brig_close(b);
-	if (rc < 0)
-		return ui_fail(&err);
-	return v->json ? document_print(json, EXIT_SUCCESS) : languages_table(json, v->no_color);
+	return brig_languages_json(b, ret, err);
 }
 
 static int languages_main(const struct command *self, int argc, char **argv)
@@ -71,7 +51,12 @@ static int languages_main(const struct command *self, int argc, char **argv)
 	int status = EXIT_USAGE;
 
 	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
-		status = show_languages(&v);
+		status = document_view(&(struct document_view){
+			.opts = { .size = sizeof(struct brig_open_opts), .policy_file = "" }, /* it needs no policy */
+			.ask = ask_languages,
+			.show = show_languages,
+			.values = &v,
+			.json = v.json });
 	options_release(self, &v, &ops);
 	return status;
 }

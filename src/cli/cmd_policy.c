@@ -39,49 +39,25 @@ static void add_setting(struct ui_table *table, const json_t *row)
 	ui_table_add(table, str_eq(place, layer) ? "" : place, UI_PLAIN);
 }
 
-static int show_table(const char *json, bool no_color)
+static int show_policy(const json_t *doc, const void *values, int status)
 {
-	struct ui_table table = { .n_columns = 4 };
+	static const char *const titles[] = { "SETTING", "VALUE", "SET BY", "WHERE" };
+	static const struct document_table table = { titles, ARRAY_LEN(titles), add_setting };
+	const struct policy_values *v = values;
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	json_t *doc = document_read(json);
 	char trust[64], preset[128];
-	const json_t *row;
-	size_t i;
 
-	if (!doc)
-		return EXIT_FAILED;
 	buf_addf(&text, "trust %s, preset %s\n\n", document_text(doc, "trust", trust, sizeof(trust)),
 		 document_text(doc, "preset", preset, sizeof(preset)));
-	ui_table_add(&table, "SETTING", UI_BOLD);
-	ui_table_add(&table, "VALUE", UI_BOLD);
-	ui_table_add(&table, "SET BY", UI_BOLD);
-	ui_table_add(&table, "WHERE", UI_BOLD);
-	json_array_foreach(json_object_get(doc, "settings"), i, row) add_setting(&table, row);
-	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
-	ui_table_release(&table);
-	json_decref(doc);
-	return ui_finish(&text, EXIT_SUCCESS);
+	document_table(&table, json_object_get(doc, "settings"), /* empty_too= */ true, v->no_color, &text);
+	return ui_finish(&text, status);
 }
 
-static int show_policy(const struct policy_values *v)
+static int ask_policy(struct brig *b, const void *values, char **ret, struct brig_error *err)
 {
-	const struct brig_open_opts opts = {
-		.size = sizeof(opts),
-		.policy_file = v->policy,
-		.preset = v->preset,
-	};
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
-	AUTO_TEXT json = NULL;
-	int rc;
+	const struct policy_values *v = values;
 
-	if (brig_open(&opts, &b, &err) < 0)
-		return command_open_failed(v->policy, &err);
-	rc = brig_policy_json(b, v->trust, &json, &err);
-	brig_close(b);
-	if (rc < 0)
-		return ui_fail(&err);
-	return v->json ? document_print(json, EXIT_SUCCESS) : show_table(json, v->no_color);
+	return brig_policy_json(b, v->trust, ret, err);
 }
 
 static int show_main(const struct command *self, int argc, char **argv)
@@ -91,7 +67,12 @@ static int show_main(const struct command *self, int argc, char **argv)
 	int status = EXIT_USAGE;
 
 	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
-		status = show_policy(&v);
+		status = document_view(&(struct document_view){
+			.opts = { .size = sizeof(struct brig_open_opts), .policy_file = v.policy, .preset = v.preset },
+			.ask = ask_policy,
+			.show = show_policy,
+			.values = &v,
+			.json = v.json });
 	options_release(self, &v, &ops);
 	return status;
 }

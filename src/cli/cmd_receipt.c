@@ -57,21 +57,18 @@ static void add_sentences(const json_t *list, const char *title, struct buf *tex
 	}
 }
 
-static int verify_words(const char *json, const char *name, int status)
+static int verify_words(const json_t *doc, const void *values, int status)
 {
+	const char *name = values;
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	json_t *doc = document_read(json);
 	char problem[512];
 
-	if (!doc)
-		return EXIT_FAILED;
 	if (status == EXIT_SUCCESS)
 		buf_addf(&text, "%s: the signature holds\n", name);
 	else
 		buf_addf(&text, "%s: NOT VALID: %s\n", name, document_text(doc, "problem", problem, sizeof(problem)));
 	add_sentences(json_object_get(doc, "proven"), "Proven:", &text);
 	add_sentences(json_object_get(doc, "not_proven"), "Not proven:", &text);
-	json_decref(doc);
 	return ui_finish(&text, status);
 }
 
@@ -88,7 +85,8 @@ static int verify_receipt(const struct command *self, const struct receipt_value
 		return ui_usage(self->name, &err);
 	if (rc < 0)
 		return ui_fail(&err);
-	return v->json ? document_print(json, rc) : verify_words(json, path, rc);
+	return document_show(&(struct document_view){ .show = verify_words, .values = path, .json = v->json }, json,
+			     rc);
 }
 
 static int receipt_main(const struct command *self, int argc, char **argv)

@@ -107,16 +107,10 @@ static void add_rule(struct ui_table *table, const json_t *rule)
 static int show_table(const json_t *doc, bool no_color)
 {
 	static const char *const titles[] = { "RULE", "FOR", "STRICT", "GUARD", "REPORT", "WHY", "NAMES" };
-	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
+	static const struct document_table table = { titles, ARRAY_LEN(titles), add_rule };
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	const json_t *rule;
-	size_t i;
 
-	for (i = 0; i < ARRAY_LEN(titles); i++)
-		ui_table_add(&table, titles[i], UI_BOLD);
-	json_array_foreach(json_object_get(doc, "rules"), i, rule) add_rule(&table, rule);
-	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
-	ui_table_release(&table);
+	document_table(&table, json_object_get(doc, "rules"), /* empty_too= */ true, no_color, &text);
 	return ui_finish(&text, EXIT_SUCCESS);
 }
 

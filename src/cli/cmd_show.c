@@ -393,14 +393,16 @@ static void add_text(struct page *p, const char *title, const char *name)
 		add_quoted(p, text);
 }
 
-static int show_page(const char *json, const struct show_values *v)
-{
-	json_t *doc = document_read(json);
-	struct page p = { .doc = doc, .out = BUF_INIT(UI_TEXT_MAX) };
-	int status;
+struct show_question {
+	const struct show_values *v;
+	const char *id;
+};
 
-	if (!doc)
-		return EXIT_FAILED;
+static int show_page(const json_t *doc, const void *values, int status)
+{
+	const struct show_values *v = ((const struct show_question *)values)->v;
+	struct page p = { .doc = doc, .out = BUF_INIT(UI_TEXT_MAX) };
+
 	p.has_color = ui_has_color(STDOUT_FILENO, v->no_color);
 	p.ascii = v->ascii || !chart_has_unicode();
 	add_head(&p);
@@ -415,27 +417,24 @@ static int show_page(const char *json, const struct show_values *v)
 	add_text(&p, "Standard output", "stdout");
 	add_text(&p, "Standard error", "stderr");
 	history_say_warnings(doc);
-	json_decref(doc);
-	status = ui_finish(&p.out, EXIT_SUCCESS);
+	status = ui_finish(&p.out, status);
 	buf_release(&p.out);
 	return status;
 }
 
+static int ask_execution(struct brig *b, const void *values, char **ret, struct brig_error *err)
+{
+	return brig_show_json(b, ((const struct show_question *)values)->id, ret, err);
+}
+
 static int show_execution(const struct show_values *v, const char *id)
 {
-	const struct brig_open_opts opts = { .size = sizeof(opts), .policy_file = v->policy, .state_dir = v->state };
-	struct brig_error err = BRIG_ERROR_INIT;
-	struct brig *b = NULL;
-	AUTO_TEXT json = NULL;
-	int rc = brig_open(&opts, &b, &err);
-
-	if (rc < 0)
-		return command_open_failed(v->policy, &err);
-	rc = brig_show_json(b, id, &json, &err);
-	brig_close(b);
-	if (rc < 0)
-		return ui_fail(&err);
-	return v->json ? document_print(json, EXIT_SUCCESS) : show_page(json, v);
+	return document_view(&(struct document_view){
+		.opts = { .size = sizeof(struct brig_open_opts), .policy_file = v->policy, .state_dir = v->state },
+		.ask = ask_execution,
+		.show = show_page,
+		.values = &(struct show_question){ .v = v, .id = id },
+		.json = v->json });
 }
 
 static int show_main(const struct command *self, int argc, char **argv)

@@ -301,20 +301,18 @@ static void add_rates(const json_t *doc, struct buf *out)
 	buf_adds(out, "\n");
 }
 
-static int stats_text(const char *json, bool no_color)
+static int stats_text(const json_t *doc, const void *values, int status)
 {
-	const struct look look = { .has_color = ui_has_color(STDOUT_FILENO, no_color), .ascii = !chart_has_unicode() };
+	const struct stats_values *v = values;
+	const struct look look = { .has_color = ui_has_color(STDOUT_FILENO, v->no_color),
+				   .ascii = !chart_has_unicode() };
 	AUTO_BUF out = BUF_INIT(UI_TEXT_MAX);
-	json_t *doc = document_read(json);
 	json_int_t total = json_integer_value(json_object_get(doc, "executions"));
 	char since[WHEN_TEXT_MAX];
 
-	if (!doc)
-		return EXIT_FAILED;
 	if (total == 0) {
-		json_decref(doc);
 		buf_adds(&out, "nothing has been counted yet\n");
-		return ui_finish(&out, EXIT_SUCCESS);
+		return ui_finish(&out, status);
 	}
 	buf_addf(&out, "%lld executions since %s: ", (long long)total,
 		 when_local(since, sizeof(since),
@@ -329,8 +327,7 @@ static int stats_text(const char *json, bool no_color)
 	add_rules(doc, &look, &out);
 	add_cache(doc, &out);
 	add_failures(doc, &out);
-	json_decref(doc);
-	return ui_finish(&out, EXIT_SUCCESS);
+	return ui_finish(&out, status);
 }
 
 /* ---- the command ------------------------------------------------------------------------------ */
@@ -355,10 +352,9 @@ static int show_stats(const struct command *self, const struct stats_values *v)
 	brig_close(b);
 	if (rc < 0)
 		return ui_fail(&err);
-	if (v->json)
-		return document_print(text, EXIT_SUCCESS);
 	if (!v->prometheus)
-		return stats_text(text, v->no_color);
+		return document_show(&(struct document_view){ .show = stats_text, .values = v, .json = v->json }, text,
+				     EXIT_SUCCESS);
 	buf_adds(&out, text);
 	return ui_finish(&out, EXIT_SUCCESS);
 }

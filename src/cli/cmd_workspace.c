@@ -71,22 +71,18 @@ static void add_changeset(struct ui_table *table, const json_t *row)
 	ui_table_add(table, document_text(row, "project", text, sizeof(text)), UI_PLAIN);
 }
 
-static int list_text(const json_t *doc, bool no_color)
+static int list_text(const json_t *doc, const void *values, int status)
 {
 	static const char *const titles[] = { "RUN", "WHEN", "CHANGES", "SIZE", "PROJECT" };
-	const json_t *rows = json_object_get(doc, "workspaces"), *row;
-	struct ui_table table = { .n_columns = ARRAY_LEN(titles) };
+	static const struct document_table table = { titles, ARRAY_LEN(titles), add_changeset };
+	const struct workspace_values *v = values;
+	const json_t *rows = json_object_get(doc, "workspaces");
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
-	size_t i, n = json_array_size(rows);
 
-	for (i = 0; n > 0 && i < ARRAY_LEN(titles); i++)
-		ui_table_add(&table, titles[i], UI_BOLD);
-	json_array_foreach(rows, i, row) add_changeset(&table, row);
-	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
-	ui_table_release(&table);
-	if (n == 0)
+	document_table(&table, rows, /* empty_too= */ false, v->no_color, &text);
+	if (json_array_size(rows) == 0)
 		buf_adds(&text, "no changes wait to be applied\n");
-	return ui_finish(&text, EXIT_SUCCESS);
+	return ui_finish(&text, status);
 }
 
 static const struct {
@@ -128,8 +124,9 @@ static void add_change(struct ui_table *table, const json_t *row)
 	ui_table_add(table, text, UI_YELLOW);
 }
 
-static int show_text(const json_t *doc, bool no_color)
+static int show_text(const json_t *doc, const void *values, int status)
 {
+	const struct workspace_values *v = values;
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	struct ui_table table = { .n_columns = 6 };
 	char line[4096];
@@ -139,24 +136,15 @@ static int show_text(const json_t *doc, bool no_color)
 	buf_addf(&text, "project  %s\n", document_text(doc, "project", line, sizeof(line)));
 	buf_addf(&text, "made     %s\n\n", document_text(doc, "created", line, sizeof(line)));
 	json_array_foreach(json_object_get(doc, "changes"), i, row) add_change(&table, row);
-	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), &text);
+	ui_table_show(&table, ui_has_color(STDOUT_FILENO, v->no_color), &text);
 	ui_table_release(&table);
-	return ui_finish(&text, EXIT_SUCCESS);
+	return ui_finish(&text, status);
 }
 
-static int show_document(const struct workspace_values *v, const char *json, int (*show)(const json_t *, bool))
+static int show_document(const struct workspace_values *v, const char *json,
+			 int (*show)(const json_t *doc, const void *values, int status))
 {
-	json_t *doc;
-	int status;
-
-	if (v->json)
-		return document_print(json, EXIT_SUCCESS);
-	doc = document_read(json);
-	if (!doc)
-		return EXIT_FAILED;
-	status = show(doc, v->no_color);
-	json_decref(doc);
-	return status;
+	return document_show(&(struct document_view){ .show = show, .values = v, .json = v->json }, json, EXIT_SUCCESS);
 }
 
 /* ---- diff -------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
+#include "cli/commands.h"
 #include "cli/events.h"
 
 int document_print(const char *json, int ok_status)
@@ -50,6 +51,52 @@ json_t *document_read(const char *json)
 	if (!doc)
 		ui_say("the library handed out a document that cannot be read: %s", why.text);
 	return doc;
+}
+
+int document_show(const struct document_view *view, const char *json, int status)
+{
+	json_t *doc;
+
+	if (view->json && !view->not_ok)
+		return document_print(json, status);
+	doc = document_read(json);
+	if (!doc)
+		return EXIT_FAILED;
+	if (view->not_ok && !document_true(doc, "ok"))
+		status = view->not_ok;
+	status = view->json ? document_print(json, status) : view->show(doc, view->values, status);
+	json_decref(doc);
+	return status;
+}
+
+int document_view(const struct document_view *view)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig *b = NULL;
+	AUTO_TEXT json = NULL;
+	int rc = brig_open(&view->opts, &b, &err);
+
+	if (rc < 0)
+		return command_open_failed(view->opts.policy_file, &err);
+	rc = view->ask(b, view->values, &json, &err);
+	brig_close(b);
+	return rc < 0 ? ui_fail(&err) : document_show(view, json, rc);
+}
+
+void document_table(const struct document_table *how, const json_t *rows, bool empty_too, bool no_color,
+		    struct buf *out)
+{
+	struct ui_table table = { .n_columns = how->n_columns };
+	const json_t *row;
+	size_t i;
+
+	if (json_array_size(rows) == 0 && !empty_too)
+		return;
+	for (i = 0; i < how->n_columns; i++)
+		ui_table_add(&table, how->titles[i], UI_BOLD);
+	json_array_foreach(rows, i, row) how->add(&table, row);
+	ui_table_show(&table, ui_has_color(STDOUT_FILENO, no_color), out);
+	ui_table_release(&table);
 }
 
 static void add_value(struct buf *out, const json_t *value)
