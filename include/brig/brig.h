@@ -148,6 +148,16 @@ typedef void (*brig_started_fn)(void *user, const struct brig_started *what);
 struct brig_finding;
 typedef void (*brig_finding_fn)(void *user, const struct brig_finding *finding);
 
+/* A step of a run that is over, whatever came of it: what it was, when it ended, how long it took. */
+struct brig_trace {
+	uint32_t size;
+	const char *stage; /* of which cell: "compile", "run" ...; "": of the request as a whole */
+	const char *step;  /* "resolve", "begin", "watch" ...; for people: steps come and go with versions */
+	uint64_t at_ns;    /* CLOCK_MONOTONIC */
+	uint64_t took_ns;  /* with the steps of its cells, if it has such */
+};
+typedef void (*brig_trace_fn)(void *user, const struct brig_trace *step);
+
 /* How far the installation of packages is. */
 struct brig_install {
 	uint32_t size;
@@ -209,6 +219,7 @@ struct brig_request {
 	/* A folder of this host with a virtual environment of Python, used by the program and shown to it read-only; NULL:
 	 * .venv or venv of the workspace, if there is one. */
 	const char *venv;
+	brig_trace_fn on_trace; /* called after each step */
 };
 
 /* What a request runs. */
@@ -232,7 +243,7 @@ enum brig_kind {
 	{                                                                                                            \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1,  \
 			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, \
-			NULL, NULL                                                                                   \
+			NULL, NULL, NULL                                                                             \
 	}
 
 struct brig_result;

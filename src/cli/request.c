@@ -259,9 +259,28 @@ static int fill_work(const struct request_values *v, struct brig_request *req, s
 	return archive_open_out(v->out_tar, &req->out_fd, err);
 }
 
+static double millis(uint64_t ns)
+{
+	return (double)ns / (double)NS_PER_MS;
+}
+
+/* When it ended, counted from the begin of the first step; what it was; how long it took. */
+static void on_trace(void *user UNUSED, const struct brig_trace *step)
+{
+	static uint64_t begin_ns; /* of the one request of this process */
+
+	if (begin_ns == 0)
+		begin_ns = step->at_ns - step->took_ns;
+	ui_say("+%.2f ms  %s%s%s %.2f", millis(step->at_ns - begin_ns), step->stage, *step->stage ? ": " : "",
+	       step->step, millis(step->took_ns));
+}
+
 /* Output that is shown as it comes need not be kept; a result that is a document has it. */
 static void fill_callbacks(const struct request_values *v, bool keep, struct shown *shown, struct brig_request *req)
 {
+	const char *trace = getenv("BRIG_TRACE");
+
+	req->on_trace = trace && *trace && !str_eq(trace, "0") ? on_trace : NULL;
 	if (v->events) {
 		req->user = &shown->events;
 		req->on_started = events_on_started;

@@ -30,6 +30,7 @@
 #include "executor/record.h"
 #include "executor/select.h"
 #include "executor/stage.h"
+#include "executor/trace.h"
 #include "executor/user.h"
 #include "executor/work.h"
 #include "sys/proc.h"
@@ -540,16 +541,17 @@ static void settle(struct run *r)
 }
 
 static const struct {
+	const char *name; /* for traces */
 	int (*run)(struct run *r);
 	enum run_phase phase; /* PHASE_COUNT: the stage times itself */
 } steps[] = {
-	{ step_resolve, PHASE_RESOLVE },
+	{ "resolve", step_resolve, PHASE_RESOLVE },
 	/* Before the inspection's process is there: on cgroup v2 brig must be alone in its group to divide it. */
-	{ step_probe, PHASE_RESOLVE },
-	{ step_inspect, PHASE_INSPECT },
-	{ step_packages, PHASE_COUNT },
-	{ step_compile, PHASE_COUNT },
-	{ step_run, PHASE_COUNT },
+	{ "probe", step_probe, PHASE_RESOLVE },
+	{ "inspect", step_inspect, PHASE_INSPECT },
+	{ "packages", step_packages, PHASE_COUNT },
+	{ "compile", step_compile, PHASE_COUNT },
+	{ "run", step_run, PHASE_COUNT },
 };
 
 void executor_run(const struct executor *x, const struct brig_request *req, struct result *ret)
@@ -572,9 +574,11 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
 		uint64_t mark = clock_now_ns();
 		int rc = steps[i].run(r);
+		uint64_t now = clock_now_ns();
 
 		if (steps[i].phase != PHASE_COUNT)
-			ret->phase_ns[steps[i].phase] += clock_now_ns() - mark;
+			ret->phase_ns[steps[i].phase] += now - mark;
+		trace_step(req, "", steps[i].name, mark, now);
 		if (rc < 0)
 			break;
 	}
@@ -592,6 +596,7 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 	work_close(&r->work);
 	settle(r);
 	record_finish(x->recorder, &r->recording, ret);
+	trace_step(req, "", "record", begin + ret->total_ns, clock_now_ns());
 	if (r->chosen.ops && str_eq(r->chosen.ops->name, backend_kind_name[BACKEND_NATIVE]))
 		rulebook_refill(x->rules); /* other cells take so long that nobody would notice */
 	prepared_request_release(&r->prepared);

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "executor/outside.h"
+#include "executor/trace.h"
 #include "executor/work.h"
 
 static void set_verdict(struct stage *s, enum verdict v, const char *fmt, ...) PRINTF(3, 4);
@@ -340,16 +341,17 @@ static int step_work(struct stage *s)
 }
 
 static const struct {
+	const char *name; /* for traces */
 	enum run_phase phase;
 	int (*up)(struct stage *s);
 	void (*down)(struct stage *s);
 } steps[] = {
-	{ PHASE_CREATE, step_begin, undo_begin }, { PHASE_INSPECT, step_between, NULL },
-	{ PHASE_CREATE, step_finish, NULL },      { PHASE_CREATE, step_outside, outside_end },
-	{ PHASE_RUN, step_watch, NULL },          { PHASE_VERIFY, step_inspect, NULL },
-	{ PHASE_VERIFY, step_collect, NULL },     { PHASE_VERIFY, step_verify, NULL },
-	{ PHASE_VERIFY, step_conclude, NULL },    { PHASE_VERIFY, step_harvest, NULL },
-	{ PHASE_VERIFY, step_work, NULL },
+	{ "begin", PHASE_CREATE, step_begin, undo_begin }, { "inspect", PHASE_INSPECT, step_between, NULL },
+	{ "finish", PHASE_CREATE, step_finish, NULL },     { "start", PHASE_CREATE, step_outside, outside_end },
+	{ "watch", PHASE_RUN, step_watch, NULL },          { "read back", PHASE_VERIFY, step_inspect, NULL },
+	{ "collect", PHASE_VERIFY, step_collect, NULL },   { "verify", PHASE_VERIFY, step_verify, NULL },
+	{ "conclude", PHASE_VERIFY, step_conclude, NULL }, { "harvest", PHASE_VERIFY, step_harvest, NULL },
+	{ "changes", PHASE_VERIFY, step_work, NULL },
 };
 
 static void note_usage(struct stage *s)
@@ -380,6 +382,7 @@ static void run_steps(struct stage *s)
 		rc = steps[i].up(s);
 		now = clock_now_ns();
 		s->result->phase_ns[steps[i].phase] += now - mark;
+		trace_step(s->req, s->plan->step, steps[i].name, mark, now);
 		mark = now;
 	}
 	if (rc < 0)
@@ -387,7 +390,9 @@ static void run_steps(struct stage *s)
 	while (i-- > 0)
 		if (steps[i].down)
 			steps[i].down(s);
-	s->result->phase_ns[PHASE_RELEASE] += clock_now_ns() - mark;
+	now = clock_now_ns();
+	s->result->phase_ns[PHASE_RELEASE] += now - mark;
+	trace_step(s->req, s->plan->step, "release", mark, now);
 }
 
 void stage_execute(struct stage *s)

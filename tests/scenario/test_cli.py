@@ -60,6 +60,23 @@ def quiet(t):
 	t.equal((p.rc, p.err), (0, b""), "changes of a workspace are not told", p)
 
 
+@case("BRIG_TRACE=1 tells each step of a run with its time on standard error, and changes nothing else")
+def trace(t):
+	plain = t.run([brig_path(), "run", *PYTHON], cwd=t.dir)
+	for value, told in (("1", True), ("0", False), ("", False)):
+		p = t.run([brig_path(), "run", *PYTHON], cwd=t.dir, env={"BRIG_TRACE": value})
+		steps = [line.split("ms  ", 1)[1].rsplit(" ", 1)[0] for line in p.err.decode().splitlines() if line.startswith("brig: +")]
+		t.equal((p.rc, p.out), (plain.rc, plain.out), "status and output", p)
+		if not told:
+			t.equal(p.err, plain.err, "silence without it", p)
+			continue
+		t.equal((steps[0], steps[-1]), ("resolve", "record"), "the first step and the last", p)
+		order = ["resolve", "probe", "run: begin", "run: finish", "run: watch", "run: read back", "run: verify", "run: release", "run"]
+		t.equal([s for s in steps if s in order], order, "the steps in their order", p)
+	p = t.run([brig_path(), "run", "-t", "untrusted", "-l", "python", "-c", "eval(input())"], cwd=t.dir, env={"BRIG_TRACE": "1"})
+	t.check(p.rc == 126 and b"run: watch" not in p.err and b"record" in p.err, "what is blocked ends before it starts", p)
+
+
 @case("-n leaves the caller's input alone, so a shell loop gets all of its lines")
 def input_left_alone(t):
 	rows = "".join("line %d\n" % i for i in range(3))

@@ -172,6 +172,7 @@ static void test_environment(void **state)
 		"BRIG_STATE=/y",
 		"BRIG_LIBEXEC=/z",
 		"BRIG_BIN=/b",
+		"BRIG_TRACE=1",
 		"BRIG_TEST_ANYTHING=1",
 		"BRIGADE=x",
 		"NOVALUE",

@@ -33,14 +33,20 @@ static int drop(void **state)
 	return 0;
 }
 
-static const struct rule_set *ask(struct request *t, const struct policy_resolved *r)
+/* One request: the rules that it was judged by, and whether there were spare workers for it. */
+static bool ask(struct request *t, const struct policy_resolved *r, const char *rule, enum severity *ret)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	const struct rule_set *rules = NULL;
+	struct rules_in_use used = { .set = NULL };
+	bool spared;
 
-	if (rulebook_get(&t->book, r, &rules, &err) < 0)
+	if (rulebook_get(&t->book, r, &used, &err) < 0)
 		fail_msg("%s", err.msg);
-	return rules;
+	spared = rulebook_spares(&t->book, &used) != NULL;
+	if (ret)
+		*ret = rules_by_id(used.set, rule)->severity[r->set.inspection];
+	rules_put(&used);
+	return spared;
 }
 
 static void the_second_request_in_a_row_brings_spare_workers(void **state)
@@ -48,51 +54,43 @@ static void the_second_request_in_a_row_brings_spare_workers(void **state)
 	struct request *t = *state;
 
 	rulebook_refill(&t->book); /* nothing was asked for yet */
-	(void)ask(t, &t->plain);
+	assert_false(ask(t, &t->plain, NULL, NULL));
 	rulebook_refill(&t->book);
-	assert_null(rulebook_spares(&t->book));
-	(void)ask(t, &t->other);
+	assert_false(ask(t, &t->other, NULL, NULL));
 	rulebook_refill(&t->book);
-	assert_null(rulebook_spares(&t->book));
-	(void)ask(t, &t->plain);
-	(void)ask(t, &t->plain);
+	assert_false(ask(t, &t->plain, NULL, NULL));
 	rulebook_refill(&t->book);
-	assert_non_null(rulebook_spares(&t->book));
+	assert_false(ask(t, &t->plain, NULL, NULL));
+	rulebook_refill(&t->book);
+	assert_true(ask(t, &t->plain, NULL, NULL));
 }
 
-/* Workers judge by the rules that they were made with: a request with others gets none of them. */
+/* Workers judge by the rules that they were made with: a request with choices of its own gets none of them. */
 static void other_rules_take_no_spare_worker(void **state)
 {
 	struct request *t = *state;
 
-	for (int i = 0; i < 2; i++)
-		(void)ask(t, &t->other);
+	for (int i = 0; i < 3; i++) {
+		assert_false(ask(t, &t->other, NULL, NULL));
+		rulebook_refill(&t->book);
+	}
+	(void)ask(t, &t->plain, NULL, NULL);
+	(void)ask(t, &t->plain, NULL, NULL);
 	rulebook_refill(&t->book);
-	assert_non_null(rulebook_spares(&t->book));
-	(void)ask(t, &t->plain);
-	assert_null(rulebook_spares(&t->book));
-	/* The same choices at another level are another set; so is the first one, made anew. */
-	t->plain.set.rules = t->other.set.rules;
-	t->plain.set.inspection = INSPECTION_STRICT;
-	(void)ask(t, &t->plain);
-	assert_null(rulebook_spares(&t->book));
-	(void)ask(t, &t->other);
-	assert_null(rulebook_spares(&t->book));
-	rulebook_refill(&t->book);
-	(void)ask(t, &t->other);
-	rulebook_refill(&t->book);
-	assert_non_null(rulebook_spares(&t->book));
+	assert_false(ask(t, &t->other, NULL, NULL));
+	assert_true(ask(t, &t->plain, NULL, NULL));
 }
 
-static void the_same_choices_are_made_once(void **state)
+static void choices_hold_for_their_request(void **state)
 {
 	struct request *t = *state;
-	const struct rule_set *first = ask(t, &t->other);
+	enum severity chosen, plain;
 
-	assert_ptr_equal(ask(t, &t->other), first);
-	assert_ptr_not_equal(ask(t, &t->plain), first);
-	assert_int_equal(rules_by_id(ask(t, &t->other), "py-network")->severity[INSPECTION_GUARD], SEVERITY_NONE);
-	assert_int_not_equal(rules_by_id(ask(t, &t->plain), "py-network")->severity[INSPECTION_STRICT], SEVERITY_NONE);
+	t->plain.set.inspection = t->other.set.inspection = INSPECTION_STRICT;
+	(void)ask(t, &t->other, "py-network", &chosen);
+	(void)ask(t, &t->plain, "py-network", &plain);
+	assert_int_equal(chosen, SEVERITY_NONE);
+	assert_int_not_equal(plain, SEVERITY_NONE);
 }
 
 int main(void)
@@ -100,7 +98,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_second_request_in_a_row_brings_spare_workers, make, drop),
 		cmocka_unit_test_setup_teardown(other_rules_take_no_spare_worker, make, drop),
-		cmocka_unit_test_setup_teardown(the_same_choices_are_made_once, make, drop),
+		cmocka_unit_test_setup_teardown(choices_hold_for_their_request, make, drop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
