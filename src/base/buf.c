@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ static bool buf_grow(struct buf *b, size_t len)
 	size_t cap = b->cap ? b->cap : 256;
 	char *data;
 
+	assert(len <= b->max && b->len <= b->max - len); /* INV-7: who adds has looked at the ceiling */
 	if (want <= b->cap)
 		return true;
 	while (cap < want)

@@ -6,6 +6,7 @@
  */
 #include "executor/stage.h"
 
+#include <assert.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -390,6 +391,7 @@ static void run_steps(struct stage *s)
 	while (i-- > 0)
 		if (steps[i].down)
 			steps[i].down(s);
+	assert(!s->cell); /* INV-3: whichever step failed, no cell is left */
 	now = clock_now_ns();
 	s->result->phase_ns[PHASE_RELEASE] += now - mark;
 	trace_step(s->req, s->plan->step, "release", mark, now);

@@ -6,6 +6,7 @@
  */
 #include "executor/watch.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -58,6 +59,7 @@ static bool deliver(struct watch *w, struct stream_sink *sink, const char *data,
 	size_t pass = (size_t)min_u64(len, room);
 
 	w->output_bytes += pass;
+	assert(w->output_bytes <= limit); /* INV-7 */
 	if (pass > 0 && sink->keep && buf_add(sink->keep, data, pass) < pass)
 		sink->truncated = true;
 	if (pass > 0 && sink->record)

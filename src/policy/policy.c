@@ -638,5 +638,7 @@ int policy_resolve(const struct policy *p, const char *trust, const struct brig_
 		return 0;
 	rc = resolve_wishes(p, options, n, ret, err);
 	follow_timeout(ret);
+	/* INV-5: nothing that a request wishes for gives it more trust than it came with. */
+	assert(ret->trust_from != LAYER_REQUEST || (int)ret->trust <= p->base.max_trust);
 	return rc;
 }

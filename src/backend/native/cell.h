@@ -75,6 +75,7 @@ struct cell {
 	bool ready, confined, started, ended; /* what the cell has reported ... */
 	bool told_started, told_ended;        /* ... and what of it the watcher knows */
 	bool tells;                           /* the payload's filter is the telling form */
+	bool limited;                         /* every limit of its control groups is written */
 	bool let_go;
 	bool silent; /* nobody is left who could make a call: the program has run its last instruction ... */
 	bool parted; /* ... and init has been told that we have seen enough */

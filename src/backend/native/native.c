@@ -20,6 +20,7 @@
  *   stop    SIGKILL to init; the kernel kills the whole pid namespace before wait returns
  *   destroy the janitor is told to remove the groups; settle waits for it
  */
+#include <assert.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -175,13 +176,17 @@ static int limit_cgroup(struct cell *c, struct brig_error *err)
 					      .disks = &c->disks };
 	int rc = 0;
 
+	c->limited = !c->cgroup;
 	if (!c->cgroup)
 		return 0;
 	if (FAULT_HIT(STEP_limit_cgroup))
 		return cell_step_failed(STEP_limit_cgroup, FAULT_ERRNO, err);
 	if (limits.disk_io_bps > 0)
 		rc = cell_find_disks(c, err);
-	return rc < 0 ? rc : cgroup_limit(c->cgroup, &limits, err);
+	if (rc == 0)
+		rc = cgroup_limit(c->cgroup, &limits, err);
+	c->limited = rc == 0;
+	return rc;
 }
 
 /* Init waits for this byte before it does anything that needs an identity. */
@@ -197,6 +202,7 @@ static int write_id_maps(struct cell *c, struct brig_error *err)
 /* The word that the payload waits for behind its walls; it may be there before the payload is. */
 static int let_go(struct cell *c, struct brig_error *err)
 {
+	assert(c->limited); /* INV-2: limits come before the first guest instruction */
 	c->started_ns = clock_now_ns();
 	if (send(c->go, "g", 1, MSG_NOSIGNAL) != 1)
 		return cell_lost_init(c, STEP_exec, -errno, err);
