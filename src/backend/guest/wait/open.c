@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A library that is loaded into a guest's own interpreter and makes it stop when it opens its program.
+ *
+ * A waiting cell is made before there is a program for it.  Behind all its walls the payload executes the interpreter with
+ * this library (LD_PRELOAD) and the path of a program file that is still empty.  The interpreter starts as ever; when it opens
+ * that path, through one of the functions below, it waits for the supervisor's claim, fills the file (claim.c) and goes on as if
+ * nothing had been.  What the environment had to say is taken out of it before the interpreter looks (order.c).  A Python
+ * may import modules before it waits (python.c).  From then on every function here passes its call on, and the library's
+ * memory says nothing of what it did.
+ *
+ * It guards nothing and is trusted with nothing: a program may do to it what it likes, and what confines the program was in
+ * force before exec.
+ *
+ * Any thread may be the one that waits, because Node reads ES modules in a worker; others that open the path meanwhile wait
+ * with it.  What the waiting thread itself opens, for instance a module to be imported, is passed on.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/guest/wait.h"
+#include "backend/guest/wait/library.h"
+
+static struct wait_order order;
+static volatile bool armed; /* set before main(), cleared by the thread that has waited */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static __thread bool inside __attribute__((tls_model("initial-exec"))); /* this thread is the one that waits */
+
+typedef int open_fn(const char *path, int flags, ...);
+typedef int openat_fn(int dir, const char *path, int flags, ...);
+typedef int open_2_fn(const char *path, int flags);
+typedef int openat_2_fn(int dir, const char *path, int flags);
+typedef FILE *fopen_fn(const char *path, const char *mode);
+typedef FILE *freopen_fn(const char *path, const char *mode, FILE *file);
+
+/* The functions that are interposed, each as the next library in line has it. */
+static struct {
+#define INTERPOSE(type, name) type *name;
+#include "backend/guest/wait/functions.def"
+} next;
+
+/* Other libraries' constructors may come first, and open files; so whoever is first looks up. */
+static void find_next(void)
+{
+	const struct {
+		void **where;
+		const char *name;
+	} rows[] = {
+#define INTERPOSE(type, name) { (void **)&next.name, #name },
+#include "backend/guest/wait/functions.def"
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		*rows[i].where = dlsym(RTLD_NEXT, rows[i].name);
+	if (!next.openat)
+		wait_give_up();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	find_next();
+	armed = order_take(&order);
+}
+
+static void wait_once(void)
+{
+	inside = true;
+	python_before(&order);
+	wait_for_claim(&order);
+	explicit_bzero(&order, sizeof(order));
+	armed = false;
+	inside = false;
+}
+
+static bool is_place(const char *path)
+{
+	for (size_t i = 0; i < order.n_paths; i++)
+		if (strcmp(path, order.path[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Before every open: stops if it is the one. */
+static void stop_at(const char *path)
+{
+	int saved = errno;
+
+	if (!next.openat)
+		find_next();
+	if (armed && !inside && path && is_place(path))
+		(void)pthread_once(&once, wait_once);
+	errno = saved;
+}
+
+static bool has_mode(int flags)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+/* The C library's headers have their own ideas of these names (inline versions, aliases), so they are given to the linker. */
+#define PUBLIC(name) __asm__(#name) __attribute__((visibility("default")))
+
+#define DEFINE_OPEN(name)                                                 \
+	int public_##name(const char *path, int flags, ...) PUBLIC(name); \
+	int public_##name(const char *path, int flags, ...)               \
+	{                                                                 \
+		mode_t mode = 0;                                          \
+		va_list ap;                                               \
+                                                                          \
+		if (has_mode(flags)) {                                    \
+			va_start(ap, flags);                              \
+			mode = va_arg(ap, mode_t);                        \
+			va_end(ap);                                       \
+		}                                                         \
+		stop_at(path);                                            \
+		return next.name(path, flags, mode);                      \
+	}
+
+#define DEFINE_OPENAT(name)                                                        \
+	int public_##name(int dir, const char *path, int flags, ...) PUBLIC(name); \
+	int public_##name(int dir, const char *path, int flags, ...)               \
+	{                                                                          \
+		mode_t mode = 0;                                                   \
+		va_list ap;                                                        \
+                                                                                   \
+		if (has_mode(flags)) {                                             \
+			va_start(ap, flags);                                       \
+			mode = va_arg(ap, mode_t);                                 \
+			va_end(ap);                                                \
+		}                                                                  \
+		stop_at(path);                                                     \
+		return next.name(dir, path, flags, mode);                          \
+	}
+
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
+DEFINE_OPENAT(openat)
+DEFINE_OPENAT(openat64)
+
+/* What a compiler makes of open() without a mode when it checks for that. */
+#define DEFINE_OPEN_2(name)                                          \
+	int public_##name(const char *path, int flags) PUBLIC(name); \
+	int public_##name(const char *path, int flags)               \
+	{                                                            \
+		stop_at(path);                                       \
+		return next.name(path, flags);                       \
+	}
+
+#define DEFINE_OPENAT_2(name)                                                 \
+	int public_##name(int dir, const char *path, int flags) PUBLIC(name); \
+	int public_##name(int dir, const char *path, int flags)               \
+	{                                                                     \
+		stop_at(path);                                                \
+		return next.name(dir, path, flags);                           \
+	}
+
+DEFINE_OPEN_2(__open_2)
+DEFINE_OPEN_2(__open64_2)
+DEFINE_OPENAT_2(__openat_2)
+DEFINE_OPENAT_2(__openat64_2)
+
+#define DEFINE_FOPEN(name)                                                    \
+	FILE *public_##name(const char *path, const char *mode) PUBLIC(name); \
+	FILE *public_##name(const char *path, const char *mode)               \
+	{                                                                     \
+		stop_at(path);                                                \
+		return next.name(path, mode);                                 \
+	}
+
+DEFINE_FOPEN(fopen)
+DEFINE_FOPEN(fopen64)

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the environment asks for, taken out of it: the interpreter and its program see the variables that a program
+ * started cold would see, and descriptors with the numbers that it would get.
+ *
+ * /proc/self/environ shows the bytes of the strings, whose place and length the kernel noted at exec.  They are overwritten
+ * with zeros.  The length could be changed only with prctl(PR_SET_MM), which the cell's system call filter refuses on
+ * purpose (data/syscalls/base.list), and asking would be reported as a refused call of the program; so the zeros remain.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "backend/guest/wait.h"
+#include "backend/guest/wait/library.h"
+
+/* The socket is kept above the numbers that the interpreter uses, and below where the kernel's table would have to grow. */
+#define HIGH_FD 63
+
+extern char **environ;
+
+/* The value's bytes to ret, if the string begins with name; then the string is zeros. */
+static bool take_variable(char *string, const char *name, char ret[WAIT_TEXT_MAX])
+{
+	size_t len = strlen(string), skip = strlen(name);
+
+	if (strncmp(string, name, skip) != 0)
+		return false;
+	if (ret) {
+		if (len - skip >= WAIT_TEXT_MAX)
+			wait_give_up();
+		memcpy(ret, string + skip, len - skip + 1);
+	}
+	explicit_bzero(string, len);
+	return true;
+}
+
+static bool take_entry(struct wait_order *o, char *string)
+{
+	if (take_variable(string, GUEST_WAIT_WARM, o->warm))
+		return o->warms = true;
+	return take_variable(string, GUEST_WAIT_PATHS, o->paths) || take_variable(string, GUEST_WAIT_PRELOAD, NULL);
+}
+
+/* Entries behind ours would be lost to who walks the list, so ours are the last: then it only becomes shorter. */
+static void take_entries(struct wait_order *o)
+{
+	size_t n = 0;
+
+	while (environ && environ[n])
+		n++;
+	while (n > 0 && take_entry(o, environ[n - 1]))
+		environ[--n] = NULL;
+}
+
+static void split_paths(struct wait_order *o)
+{
+	char *rest = o->paths, *path;
+
+	while ((path = strsep(&rest, ":")) != NULL) {
+		if (path[0] != '/' || o->n_paths == WAIT_PATHS_MAX)
+			wait_give_up();
+		o->path[o->n_paths++] = path;
+	}
+}
+
+static int move_socket(void)
+{
+	struct rlimit files;
+	int from = HIGH_FD, sock;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur <= HIGH_FD)
+		from = (int)files.rlim_cur - 1;
+	sock = fcntl(GUEST_WAIT_SOCKET, F_DUPFD_CLOEXEC, from);
+	if (sock < 0 || close(GUEST_WAIT_SOCKET) < 0 || close(GUEST_WAIT_LIBRARY) < 0)
+		wait_give_up();
+	return sock;
+}
+
+bool order_take(struct wait_order *o)
+{
+	take_entries(o);
+	if (o->paths[0] == '\0')
+		return false;
+	split_paths(o);
+	o->sock = move_socket();
+	return true;
+}

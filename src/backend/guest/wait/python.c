@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is done for CPython around the wait.
+ *
+ * At the first opening of its program (zipimport looks whether it is an archive) the interpreter is initialised, `site`
+ * is imported, the program's folder is not yet in sys.path, and the lock of the interpreter is free.  If there is a list
+ * of modules, be it empty, they are imported then, what lives is collected and put aside from the garbage collector (gc.freeze), and after
+ * the claim `__main__` becomes a new module of the same contents: the old one is put aside too, and what the program ties to it
+ * would never be finalised.  Without a list nothing at all is done, and the program sees no difference.
+ *
+ * Through the functions that every CPython since 3.9 has had, found by name; where they are not, it is no Python.
+ * Nothing needs new seeds: this process was never a copy of another.
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "backend/guest/wait/library.h"
+
+struct py_object;
+
+static struct {
+#define PYTHON(result, name, arguments) result(*name) arguments;
+#include "backend/guest/wait/python_api.def"
+} py;
+
+static bool find_python(void)
+{
+	const struct {
+		void **where;
+		const char *name;
+	} rows[] = {
+#define PYTHON(result, name, arguments) { (void **)&py.name, #name },
+#include "backend/guest/wait/python_api.def"
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		*rows[i].where = dlsym(RTLD_DEFAULT, rows[i].name);
+		if (!*rows[i].where)
+			break;
+	}
+	/* The last row is found only after all others. */
+	return py.Py_DecRef && py.Py_IsInitialized();
+}
+
+static void import_modules(const struct wait_order *o)
+{
+	char names[WAIT_TEXT_MAX], *rest = names, *name;
+	struct py_object *module;
+
+	if (o->warm[0] == '\0')
+		return;
+	memcpy(names, o->warm, sizeof(names));
+	for (size_t i = 0; (name = strsep(&rest, ",")) != NULL; i++) {
+		module = py.PyImport_ImportModule(name);
+		if (!module)
+			wait_report_failed(o, i);
+		py.Py_DecRef(module);
+	}
+}
+
+static void call(struct py_object *object, const char *method)
+{
+	struct py_object *result = py.PyObject_CallMethod(object, method, NULL);
+
+	if (!result)
+		wait_give_up();
+	py.Py_DecRef(result);
+}
+
+/* The module gc is not in sys.modules afterwards if it was not before. */
+static void freeze(void)
+{
+	struct py_object *modules = py.PyImport_GetModuleDict(); /* borrowed */
+	bool known = py.PyDict_GetItemString(modules, "gc");
+	struct py_object *gc = py.PyImport_ImportModule("gc");
+
+	if (!gc)
+		wait_give_up();
+	if (!known && py.PyDict_DelItemString(modules, "gc") < 0)
+		wait_give_up();
+	call(gc, "collect");
+	call(gc, "freeze");
+	py.Py_DecRef(gc);
+}
+
+/* Same contents in the same order; but the dictionary of annotations, if there is one, is as new as the module. */
+static void renew_main(void)
+{
+	struct py_object *modules = py.PyImport_GetModuleDict();
+	struct py_object *old = py.PyDict_GetItemString(modules, "__main__"); /* borrowed */
+	struct py_object *fresh = py.PyModule_New("__main__"), *contents, *annotations;
+
+	if (!old || !fresh)
+		wait_give_up();
+	contents = py.PyModule_GetDict(fresh); /* borrowed */
+	if (py.PyDict_Update(contents, py.PyModule_GetDict(old)) < 0)
+		wait_give_up();
+	if (py.PyDict_GetItemString(contents, "__annotations__")) {
+		annotations = py.PyDict_New();
+		if (!annotations || py.PyDict_SetItemString(contents, "__annotations__", annotations) < 0)
+			wait_give_up();
+		py.Py_DecRef(annotations);
+	}
+	if (py.PyDict_SetItemString(modules, "__main__", fresh) < 0)
+		wait_give_up();
+	py.Py_DecRef(fresh);
+}
+
+void python_before(const struct wait_order *o)
+{
+	int state;
+
+	if (!o->warms || !find_python())
+		return;
+	state = py.PyGILState_Ensure();
+	import_modules(o);
+	freeze();
+	py.PyGILState_Release(state);
+}
+
+void python_after(const struct wait_order *o)
+{
+	int state;
+
+	if (!o->warms || !py.Py_DecRef)
+		return;
+	state = py.PyGILState_Ensure();
+	renew_main();
+	py.PyGILState_Release(state);
+	memset(&py, 0, sizeof(py));
+}
