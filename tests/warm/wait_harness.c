@@ -10,6 +10,7 @@
  *	--library FILE   the library under test; without it COMMAND is started cold, with PROGRAM filled in advance
  *	--warm LIST      modules to import before waiting
  *	--also PATH      another path whose opening is a place to wait
+ *	--bring FOLDER   what is copied into PROGRAM's folder beside it: before the claim, or before a cold start
  *	--play NAME      how the supervisor behaves; see plays[]
  *	--times FILE     appends "START RUN": ns until it waits (0 if cold), and from the claim, or the cold start, to its end
  *
@@ -38,7 +39,7 @@
 extern char **environ;
 
 static struct {
-	const char *library, *warm, *also, *play, *times;
+	const char *library, *warm, *also, *bring, *play, *times;
 	const char *program, *content;
 	char **command;
 } opt;
@@ -67,6 +68,27 @@ static int memory_copy(const char *path)
 	if (n < 0 || fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		err(OWN_FAULT, "copy of %s", path);
 	return to;
+}
+
+static void bring_files(void)
+{
+	int status;
+	pid_t child;
+
+	if (!opt.bring)
+		return;
+	child = fork();
+	if (child == 0) {
+		char *from = NULL, *to = strdup(opt.program);
+
+		if (asprintf(&from, "%s/.", opt.bring) < 0 || !to)
+			err(OWN_FAULT, "asprintf");
+		strrchr(to, '/')[1] = '\0';
+		execlp("cp", "cp", "-r", from, to, (char *)NULL);
+		err(OWN_FAULT, "cp");
+	}
+	if (waitpid(child, &status, 0) != child || status != 0)
+		errx(OWN_FAULT, "files could not be brought");
 }
 
 static uint64_t size_of(int fd)
@@ -309,6 +331,15 @@ static bool await_waiting(int sock)
 	return word.kind == GUEST_WAITING;
 }
 
+/* Whatever it said after the claim. */
+static void note_last_word(int sock)
+{
+	struct guest_word word;
+
+	if (recv(sock, &word, sizeof(word), MSG_DONTWAIT) == sizeof(word))
+		fprintf(stderr, "wait_harness: %s\n", word.kind == GUEST_UNFIT ? "unfit" : "an unsound record");
+}
+
 static void note_times(uint64_t start, uint64_t run)
 {
 	FILE *f = opt.times ? fopen(opt.times, "ae") : NULL;
@@ -343,13 +374,17 @@ static int run(void)
 	close(pair[1]);
 	if (opt.library) {
 		waited = await_waiting(pair[0]);
+		if (waited)
+			bring_files();
 		claimed = now_ns();
 		if (waited)
 			play(pair[0]);
-		close(pair[0]);
+		shutdown(pair[0], SHUT_WR);
 	}
 	status = end_like(child);
 	note_times(claimed - begin, now_ns() - claimed);
+	if (waited)
+		note_last_word(pair[0]);
 	if (opt.library && !waited && !(WIFEXITED(status) && WEXITSTATUS(status) == GUEST_WAIT_FAILED))
 		errx(OWN_FAULT, "the interpreter ended without having waited");
 	return status;
@@ -358,8 +393,13 @@ static int run(void)
 static void parse(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "library", 1, NULL, 'l' }, { "warm", 1, NULL, 'w' },  { "also", 1, NULL, 'a' },
-		{ "play", 1, NULL, 'p' },    { "times", 1, NULL, 't' }, { 0 },
+		{ "library", 1, NULL, 'l' },
+		{ "warm", 1, NULL, 'w' },
+		{ "also", 1, NULL, 'a' },
+		{ "bring", 1, NULL, 'b' },
+		{ "play", 1, NULL, 'p' },
+		{ "times", 1, NULL, 't' },
+		{ 0 },
 	};
 	int c;
 
@@ -374,6 +414,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'a':
 			opt.also = optarg;
+			break;
+		case 'b':
+			opt.bring = optarg;
 			break;
 		case 'p':
 			opt.play = optarg;
@@ -397,6 +440,8 @@ int main(int argc, char **argv)
 
 	parse(argc, argv);
 	make_program(!opt.library);
+	if (!opt.library)
+		bring_files();
 	status = run();
 	if (WIFSIGNALED(status)) {
 		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });

@@ -5,7 +5,7 @@
  *	interpreter                 supervisor
  *	GUEST_WAITING      ------>  the cell may be claimed; or GUEST_FAILED, and the interpreter ends
  *	                   <------  GUEST_CLAIM with one descriptor: the program, a file of `value` bytes
- *	fills its program file
+ *	fills its program file; or GUEST_UNFIT, and the interpreter ends: the program is for a cold cell
  *	                   <------  GUEST_GO, in the same record as the claim or in one of its own
  *	closes the socket, opens its program file
  *
@@ -43,6 +43,7 @@ enum guest_word_kind {
 	GUEST_FAILED, /* value: which module of GUEST_WAIT_WARM could not be imported, counted from 0 */
 	GUEST_CLAIM,  /* value: size of the program; carries one descriptor of it */
 	GUEST_GO,
+	GUEST_UNFIT, /* after the claim: a file beside the program has the name of a module that was imported already */
 };
 
 struct guest_word {

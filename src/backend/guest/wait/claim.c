@@ -37,9 +37,9 @@ static void say(const struct wait_order *o, enum guest_word_kind kind, size_t va
 		wait_give_up();
 }
 
-_Noreturn void wait_report_failed(const struct wait_order *o, size_t module)
+_Noreturn void wait_report(const struct wait_order *o, enum guest_word_kind kind, size_t value)
 {
-	say(o, GUEST_FAILED, module);
+	say(o, kind, value);
 	wait_give_up();
 }
 

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "backend/guest/wait.h"
+
 #define WAIT_PATHS_MAX 4
 #define WAIT_TEXT_MAX  1024
 
@@ -25,7 +27,10 @@ bool order_take(struct wait_order *o);
 /* claim.c: all of these end the process instead of failing. */
 _Noreturn void wait_give_up(void);
 void wait_for_claim(const struct wait_order *o);
-_Noreturn void wait_report_failed(const struct wait_order *o, size_t module);
+_Noreturn void wait_report(const struct wait_order *o, enum guest_word_kind kind, size_t value);
+
+/* shadow.c: whether the program's folder has a module of a name that was brought already. */
+bool shadow_found(const char *program, bool (*brought)(const char *module));
 
 /* python.c: around the wait, in the thread that waits.  Nothing is done in other interpreters. */
 void python_before(const struct wait_order *o);

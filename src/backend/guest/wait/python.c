@@ -4,9 +4,9 @@
  *
  * At the first opening of its program (zipimport looks whether it is an archive) the interpreter is initialised, `site`
  * is imported, the program's folder is not yet in sys.path, and the lock of the interpreter is free.  If there is a list
- * of modules, be it empty, they are imported then, what lives is collected and put aside from the garbage collector (gc.freeze), and after
- * the claim `__main__` becomes a new module of the same contents: the old one is put aside too, and what the program ties to it
- * would never be finalised.  Without a list nothing at all is done, and the program sees no difference.
+ * of modules, be it empty, they are imported then, and what lives is collected and put aside from the garbage collector
+ * (gc.freeze).  After the claim `__main__` becomes a new module of the same contents: the old one is put aside too, and what the
+ * program ties to it would never be finalised.  Without a list nothing at all is done.
  *
  * Through the functions that every CPython since 3.9 has had, found by name; where they are not, it is no Python.
  * Nothing needs new seeds: this process was never a copy of another.
@@ -22,6 +22,7 @@ static struct {
 #define PYTHON(result, name, arguments) result(*name) arguments;
 #include "backend/guest/wait/python_api.def"
 } py;
+static struct py_object *known; /* sys.modules before the list was imported */
 
 static bool find_python(void)
 {
@@ -42,18 +43,26 @@ static bool find_python(void)
 	return py.Py_DecRef && py.Py_IsInitialized();
 }
 
+static bool was_brought(const char *module)
+{
+	return py.PyDict_GetItemString(py.PyImport_GetModuleDict(), module) && !py.PyDict_GetItemString(known, module);
+}
+
 static void import_modules(const struct wait_order *o)
 {
 	char names[WAIT_TEXT_MAX], *rest = names, *name;
 	struct py_object *module;
 
+	known = py.PyDict_Copy(py.PyImport_GetModuleDict());
+	if (!known)
+		wait_give_up();
 	if (o->warm[0] == '\0')
 		return;
 	memcpy(names, o->warm, sizeof(names));
 	for (size_t i = 0; (name = strsep(&rest, ",")) != NULL; i++) {
 		module = py.PyImport_ImportModule(name);
 		if (!module)
-			wait_report_failed(o, i);
+			wait_report(o, GUEST_FAILED, i);
 		py.Py_DecRef(module);
 	}
 }
@@ -71,12 +80,12 @@ static void call(struct py_object *object, const char *method)
 static void freeze(void)
 {
 	struct py_object *modules = py.PyImport_GetModuleDict(); /* borrowed */
-	bool known = py.PyDict_GetItemString(modules, "gc");
+	bool was_there = py.PyDict_GetItemString(modules, "gc");
 	struct py_object *gc = py.PyImport_ImportModule("gc");
 
 	if (!gc)
 		wait_give_up();
-	if (!known && py.PyDict_DelItemString(modules, "gc") < 0)
+	if (!was_there && py.PyDict_DelItemString(modules, "gc") < 0)
 		wait_give_up();
 	call(gc, "collect");
 	call(gc, "freeze");
@@ -125,6 +134,10 @@ void python_after(const struct wait_order *o)
 	if (!o->warms || !py.Py_DecRef)
 		return;
 	state = py.PyGILState_Ensure();
+	if (o->warm[0] != '\0' && shadow_found(o->path[0], was_brought))
+		wait_report(o, GUEST_UNFIT, 0);
+	py.Py_DecRef(known);
+	known = NULL;
 	renew_main();
 	py.PyGILState_Release(state);
 	memset(&py, 0, sizeof(py));

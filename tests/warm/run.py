@@ -1,0 +1,242 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The warm suite: programs run by an interpreter that was started cold, and by one that waited for them; nothing may differ.
+
+    tests/warm/run.py [--way harness|brig] [--jobs N] [--case ID]
+
+A program is an entry of programs/*.txt (programs.py).  It is run cold once, and once in each manner of the way:
+
+  harness  no cell: build/tests/warm/wait_harness starts the interpreter with brig's library in it.
+           exact    it only waits
+           frozen   and what lives is put aside from Python's collector before that (BRIG_WARM, empty)
+           warmed   and json, re and datetime were imported before that
+  brig     in cells: `brig run` against `brig run $BRIG_TEST_WARM`, whose words make it a warm one; manner `warm`
+
+What is compared are stdout, stderr and the way it ended, byte for byte.  DIFFERENCES lists what is known to differ, and why; a row that
+does not differ any more fails, so that the list stays true.
+"""
+import os
+import re
+import shlex
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+sys.dont_write_bytecode = True
+import harness
+import programs
+
+BUILD = os.path.dirname(harness.brig_path())
+HARNESS = os.path.join(BUILD, "tests/warm/wait_harness")
+LIBRARY = os.path.join(BUILD, "src/backend/guest/brig-guest-wait.so")
+WARM_LIST = "json,re,datetime"
+FAILED = 125  # GUEST_WAIT_FAILED
+OWN_FAULT = 99  # of wait_harness
+
+# The variables of a cell's program (src/lang/languages.def), and some of anybody's.
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/", "LANG": "C.UTF-8", "MINE": "of the program", "EMPTY": ""}
+LANGUAGES = {
+    "python": (["/usr/bin/python3", "/usr/local/bin/python3"], "main.py", ("exact", "frozen", "warmed"), (),
+               {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}),
+    # Node looks for package.json before it opens the program.
+    "javascript": (["/usr/bin/node", "/usr/bin/nodejs", "/usr/local/bin/node"], "main.js", ("exact",), ("package.json",), {"UV_USE_IO_URING": "0"}),
+}
+
+LIBRARY_IN_MEMORY = "the library stays mapped, and shows as a memfd"
+ZEROS = "the kernel noted the length of the environment at exec: zeros are where the library's variables were"
+FROZEN = "what was alive at the wait is put aside from the collector"
+IMPORTED = "modules of the warm list are there already"
+SHADOWED = "a file beside the program has the name of a module of the warm list: it says so and ends, and brig runs it cold"
+
+# (program, manners, reason); * is every manner.
+DIFFERENCES = [
+    ("python.proc_maps", "*", LIBRARY_IN_MEMORY),
+    ("python.proc_environ_exact", "*", ZEROS),
+    ("python.gc_counts", "frozen warmed", FROZEN),
+    ("python.gc_objects", "frozen warmed", FROZEN),
+    ("python.sys_modules", "warmed", IMPORTED),
+    ("python.importer_cache", "warmed", IMPORTED),
+    ("python.neighbour_hides_warm", "warmed", SHADOWED),
+]
+
+
+def difference(ident, manner):
+    for name, manners, reason in DIFFERENCES:
+        if name == ident and (manners == "*" or manner in manners.split()):
+            return reason
+    return None
+
+
+class Outcome:
+    """What is compared."""
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def parts(self):
+        return {"end": self.status, "stdout": self.out, "stderr": self.err}
+
+
+def without_addresses(text):
+    """Every start has its own (python.random_addresses), as in <function f at 0x7f...>."""
+    return re.sub(rb"0x[0-9a-f]{8,16}\b", b"0xADDRESS", text)
+
+
+def differing(cold, warm):
+    """Names of the parts that differ, with both sides as far as they are of use."""
+    found = []
+    for part, one in cold.parts().items():
+        two = warm.parts()[part]
+        if one != two:
+            at = next((i for i, (a, b) in enumerate(zip(one, two)) if a != b), 0) if isinstance(one, bytes) else 0
+            start = max(0, at - 60)
+            found.append(f"{part}: cold {one[start:at + 200]!r}, warm {two[start:at + 200]!r}" if isinstance(one, bytes) else f"{part}: cold {one}, warm {two}")
+    return found
+
+
+def fresh_folder(t, name):
+    """Always the same path, so that nothing need be replaced before comparing."""
+    place = os.path.join(t.dir, name)
+    shutil.rmtree(place, ignore_errors=True)
+    os.mkdir(place)
+    return place
+
+
+def brought_files(t, program):
+    """What a request has beside its program is not there when the interpreter starts."""
+    place = fresh_folder(t, "brought")
+    programs.write_files(program, place)
+    return ["--bring", place] if program.files else []
+
+
+def interpreter(t, language):
+    found = next(filter(os.path.exists, LANGUAGES[language][0]), None)
+    return found or t.skip(f"needs {language}")
+
+
+def harness_options(program, manner, place):
+    also = LANGUAGES[program.language][3]
+    words = ["--library", LIBRARY] + [w for name in also for w in ("--also", os.path.join(place, name))]
+    return words + {"exact": [], "frozen": ["--warm", ""], "warmed": ["--warm", WARM_LIST]}[manner]
+
+
+def run_in_harness(t, program, manner):
+    _, source, _, _, env = LANGUAGES[program.language]
+    place = fresh_folder(t, "workspace")
+    main, content = os.path.join(place, source), t.path("content", program.content)
+    words = [HARNESS, *brought_files(t, program)] + (harness_options(program, manner, place) if manner != "cold" else [])
+    words += [main, content, "--", interpreter(t, program.language), main, *program.args]
+    p = t.run(["/usr/bin/env", "-i", *[f"{k}={v}" for k, v in {**ENVIRONMENT, **env}.items()], *words], stdin=program.stdin, cwd=place)
+    t.check(p.rc != OWN_FAULT, "the harness did its part", p)
+    return Outcome(p.rc, without_addresses(p.out), without_addresses(p.err))
+
+
+def run_in_brig(t, program, manner):
+    if manner != "cold" and "BRIG_TEST_WARM" not in os.environ:
+        t.skip("needs BRIG_TEST_WARM, the words that make a run warm")
+    extra = shlex.split(os.environ["BRIG_TEST_WARM"]) if manner != "cold" else []
+    if program.files:
+        extra += ["--files", programs.archive_of(program, t.path("files.tar"))]
+    source = t.path(LANGUAGES[program.language][1], program.content)
+    r = t.cell(*extra, "--lang", program.language, source, "--", *program.args, stdin=program.stdin)
+    return Outcome((r.verdict, r.json["exit_code"], r.json["signal"]), without_addresses(r.stdout), without_addresses(r.stderr))
+
+
+WAYS = {"harness": run_in_harness, "brig": run_in_brig}
+
+
+def compare(t, run, program, manners):
+    cold = run(t, program, "cold")
+    if program.differs:
+        return compare_random(t, run, program, manners, cold)
+    for manner in manners:
+        found, reason = differing(cold, run(t, program, manner)), difference(program.ident, manner)
+        if reason:
+            t.check(found, f"{manner}: equal, so the row of DIFFERENCES is not true any more", reason)
+        else:
+            t.check(not found, f"{manner} differs from cold", "; ".join(found))
+
+
+def compare_random(t, run, program, manners, cold):
+    """Every run has an output of its own, two waiting ones in each manner included."""
+    outputs = [cold.out] + [run(t, program, manner).out for manner in manners for _ in range(2)]
+    t.check(all(outputs), "every run has written something", outputs)
+    t.equal(len(set(outputs)), len(outputs), "the number of different outputs", outputs)
+
+
+def add_programs(way):
+    for program in programs.load(os.path.join(HERE, "programs")):
+        manners = LANGUAGES[program.language][2] if way == "harness" else ("warm",)
+        harness.add(program.ident, program.title, lambda t, p=program, m=manners: compare(t, WAYS[way], p, m), category=program.language)
+
+
+# ---- the words between the library and a supervisor ----------------------------------------------------
+
+SOUND = ("one", "two")
+UNSOUND = ("silence", "no-go", "go-first", "claim-twice", "short", "long", "magic", "no-descriptor", "two-descriptors", "too-small", "too-large",
+           "unreadable")
+
+
+def play(t, name, *options, content="print('ran')\n"):
+    place = os.path.join(t.dir, "workspace")
+    os.makedirs(place, exist_ok=True)
+    main = os.path.join(place, "main.py")
+    return t.run([HARNESS, "--library", LIBRARY, "--play", name, *options, main, t.path("content", content), "--", interpreter(t, "python"), main], stdin=b"")
+
+
+@harness.case("sound words let the program run, in one record or in two")
+def words_sound(t):
+    for name in SOUND:
+        p = play(t, name)
+        t.equal((p.rc, p.out, p.err), (0, b"ran\n", b""), name, p)
+
+
+@harness.case("after an unsound word, or none, nothing runs", final="a program ran without a claim")
+def words_unsound(t):
+    for name in UNSOUND:
+        p = play(t, name)
+        t.equal((p.rc, p.out, p.err), (FAILED, b"", b""), name, p)
+
+
+@harness.case("a module that cannot be imported is named, and nothing runs")
+def warm_missing(t):
+    p = play(t, "one", "--warm", "json,no_such_module,re")
+    t.equal((p.rc, p.out), (FAILED, b""), "end", p)
+    t.check(b"module 1 failed" in p.err, "the second of the list is named", p)
+
+
+@harness.case("a file beside the program that a warm module would hide is told of, and nothing runs")
+def shadowed(t):
+    for name, unfit in (("json.py", True), ("datetime/__init__.py", True), ("types.cpython-311-x86_64-linux-gnu.so", True), ("os.py", False), ("jason.py", False)):
+        place = fresh_folder(t, "brought")
+        os.makedirs(os.path.dirname(os.path.join(place, name)), exist_ok=True)
+        t.path(os.path.join("brought", name), "x = 1\n")
+        fresh_folder(t, "workspace")
+        p = play(t, "one", "--warm", WARM_LIST, "--bring", place)
+        want = (FAILED, b"", b"wait_harness: unfit\n") if unfit else (0, b"ran\n", b"")
+        t.equal((p.rc, p.out, p.err), want, name, p)
+
+
+@harness.case("a program file that is a link is not written through")
+def link_refused(t):
+    place = os.path.join(t.dir, "workspace")
+    os.makedirs(place)
+    target = t.path("target", "kept")
+    main = os.path.join(place, "main.py")
+    # The harness makes the file through the link as well, so what counts is the library's own open.
+    os.symlink(target, main)
+    p = play(t, "one")
+    t.equal((p.rc, p.out), (FAILED, b""), "end", p)
+
+
+def main():
+    parser = harness.arguments("warm")
+    parser.add_argument("--way", choices=sorted(WAYS), default="harness", help="what starts the programs")
+    options = parser.parse_args()
+    add_programs(options.way)
+    return harness.main("warm", options, probe=options.way == "brig")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
