@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The warm suite: programs run by an interpreter that was started cold, and by one that waited for them; nothing may differ.
 
-    tests/warm/run.py [--way harness|brig] [--jobs N] [--case ID]
+    tests/warm/run.py [--way harness|brig] [--manner M] [--python PATH] [--jobs N] [--case ID]
 
 A program is an entry of programs/*.txt (programs.py).  It is run cold once, and once in each manner of the way:
 
@@ -10,7 +10,8 @@ A program is an entry of programs/*.txt (programs.py).  It is run cold once, and
            exact    it only waits
            frozen   and what lives is put aside from Python's collector before that (BRIG_WARM, empty)
            warmed   and json, re and datetime were imported before that
-  brig     in cells: `brig run` against `brig run $BRIG_TEST_WARM`, whose words make it a warm one; manner `warm`
+  brig     in cells: `brig run` against `brig run $BRIG_TEST_WARM`, whose words make it a warm one; --manner says which of the
+           above that is (frozen), as far as Python is concerned
 
 What is compared are stdout, stderr and the way it ended, byte for byte.  DIFFERENCES lists what is known to differ, and why; a row that
 does not differ any more fails, so that the list stays true.
@@ -165,9 +166,9 @@ def compare_random(t, run, program, manners, cold):
     t.equal(len(set(outputs)), len(outputs), "the number of different outputs", outputs)
 
 
-def add_programs(way):
+def add_programs(way, manner):
     for program in programs.load(os.path.join(HERE, "programs")):
-        manners = LANGUAGES[program.language][2] if way == "harness" else ("warm",)
+        manners = LANGUAGES[program.language][2] if way == "harness" else (manner,)
         harness.add(program.ident, program.title, lambda t, p=program, m=manners: compare(t, WAYS[way], p, m), category=program.language)
 
 
@@ -230,11 +231,90 @@ def link_refused(t):
     t.equal((p.rc, p.out), (FAILED, b""), "end", p)
 
 
+# ---- behind a cell's walls, and with other interpreters -------------------------------------------------
+
+# Node asks for it by itself; only the filter for Node has it, and here the cell is a Python's.
+OF_NODE = ("pkey_alloc",)
+
+
+def tar_with(t, files):
+    holder = programs.Program("python", "files", "")
+    holder.files = files
+    return programs.archive_of(holder, t.path("files.tar"))
+
+
+def read_bytes(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def wait_in_cell(t, language, content, warm, *options):
+    program = "/workspace/" + LANGUAGES[language][1].replace("main", "waits")
+    files = tar_with(t, {"library": read_bytes(LIBRARY), "content": content.encode()})
+    source = t.path("main.py", read_bytes(os.path.join(HERE, "in_cell.py")))
+    r = t.cell("--files", files, *options, source, "--", interpreter(t, language), program, warm, stdin=b"")
+    t.verdict(r, "ok")
+    t.equal((r.stdout, r.stderr), (b"ran\n", b""), "output", r)
+    refused = [row["what"] for row in r.json.get("denied", []) if row["what"] not in OF_NODE]
+    t.equal(refused, [], "the list of refused calls", r)
+
+
+@harness.case("behind a cell's walls a Python waits, imports and runs, and no call is refused")
+def cell_python(t):
+    content = "import sys; print('ran' if 'json' in sys.modules else 'not warmed')\n"
+    for preset in ("standard", "strict"):
+        wait_in_cell(t, "python", content, WARM_LIST, "--preset", preset)
+        wait_in_cell(t, "python", "print('ran')\n", "-", "--preset", preset)
+
+
+@harness.case("behind a cell's walls a Node waits and runs, and no call is refused")
+def cell_node(t):
+    wait_in_cell(t, "javascript", "console.log('ran')\n", "-", "--memory", "512m", "--pids", "64")
+
+
+# (name, programs, file name, content): the other interpreters that stop as well.
+OTHERS = [
+    ("perl", ["/usr/bin/perl"], "main.pl", 'print "ran $0 @ARGV\\n"; exit 3;'),
+    ("ruby", ["/usr/bin/ruby"], "main.rb", 'puts "ran #{$0} #{ARGV}"; exit 3'),
+    ("php", ["/usr/bin/php"], "main.php", '<?php echo "ran ", __FILE__, $argv[1], "\\n"; exit(3);'),
+    ("lua", ["/usr/bin/lua"], "main.lua", 'print("ran", arg[0], arg[1]) os.exit(3)'),
+    ("module", ["/usr/bin/node"], "main.mjs", 'console.log("ran", import.meta.url, process.argv[2]); process.exitCode = 3'),
+    ("commonjs", ["/usr/bin/node"], "main.cjs", 'console.log("ran", __filename, process.argv[2]); process.exitCode = 3'),
+]
+
+
+def run_other(t, found, name, content, options):
+    main = os.path.join(fresh_folder(t, "workspace"), name)
+    words = [HARNESS, *options, main, t.path("content", content), "--", found, main, "word"]
+    p = t.run(["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "LANG=C.UTF-8", *words], stdin=b"")
+    return p, Outcome(p.rc, p.out, p.err)
+
+
+def add_other(ident, paths, name, content):
+    def run(t):
+        found = next(filter(os.path.exists, paths), None) or t.skip(f"needs {paths[0]}")
+        p, cold = run_other(t, found, name, content, [])
+        t.check(p.rc == 3 and p.out.startswith(b"ran"), "it runs cold", p)
+        # A list of modules is for Python: others do not look at it.
+        for options in ([], ["--warm", WARM_LIST]):
+            p, waited = run_other(t, found, name, content, ["--library", LIBRARY, *options])
+            t.check(not differing(cold, waited), "it differs", p)
+    harness.add(f"others.{ident}", f"{ident} waits at {name}, and runs as it does cold", run)
+
+
+for row in OTHERS:
+    add_other(*row)
+
+
 def main():
     parser = harness.arguments("warm")
     parser.add_argument("--way", choices=sorted(WAYS), default="harness", help="what starts the programs")
+    parser.add_argument("--manner", choices=("exact", "frozen", "warmed"), default="frozen", help="what --way brig does")
+    parser.add_argument("--python", metavar="PATH", help="another Python; only with --way harness")
     options = parser.parse_args()
-    add_programs(options.way)
+    if options.python:
+        LANGUAGES["python"][0].insert(0, options.python)
+    add_programs(options.way, options.manner)
     return harness.main("warm", options, probe=options.way == "brig")
 
 
