@@ -48,6 +48,7 @@ LANGUAGES = {
 LIBRARY_IN_MEMORY = "the library stays mapped, and shows as a memfd"
 ZEROS = "the kernel noted the length of the environment at exec: zeros are where the library's variables were"
 FROZEN = "what was alive at the wait is put aside from the collector"
+LOST = "what a program ties to a class of a module that was put aside is not finalised"
 IMPORTED = "modules of the warm list are there already"
 SHADOWED = "a file beside the program has the name of a module of the warm list: it says so and ends, and brig runs it cold"
 
@@ -57,6 +58,7 @@ DIFFERENCES = [
     ("python.proc_environ_exact", "*", ZEROS),
     ("python.gc_counts", "frozen warmed", FROZEN),
     ("python.gc_objects", "frozen warmed", FROZEN),
+    ("python.del_on_library_class", "warmed", LOST),
     ("python.sys_modules", "warmed", IMPORTED),
     ("python.importer_cache", "warmed", IMPORTED),
     ("python.neighbour_hides_warm", "warmed", SHADOWED),
@@ -128,7 +130,8 @@ def run_in_harness(t, program, manner):
     main, content = os.path.join(place, source), t.path("content", program.content)
     words = [HARNESS, *brought_files(t, program)] + (harness_options(program, manner, place) if manner != "cold" else [])
     words += [main, content, "--", interpreter(t, program.language), main, *program.args]
-    p = t.run(["/usr/bin/env", "-i", *[f"{k}={v}" for k, v in {**ENVIRONMENT, **env}.items()], *words], stdin=program.stdin, cwd=place)
+    variables = {**ENVIRONMENT, **env, "BRIG_WAIT": "/of/the/program", "BRIG_WARM": "of_the_program"}
+    p = t.run(["/usr/bin/env", "-i", *[f"{k}={v}" for k, v in variables.items()], *words], stdin=program.stdin, cwd=place)
     t.check(p.rc != OWN_FAULT, "the harness did its part", p)
     return Outcome(p.rc, without_addresses(p.out), without_addresses(p.err))
 
@@ -198,6 +201,14 @@ def words_unsound(t):
     for name in UNSOUND:
         p = play(t, name)
         t.equal((p.rc, p.out, p.err), (FAILED, b"", b""), name, p)
+
+
+@harness.case("an interpreter with the library, but not started as agreed, ends at once", final="a program ran without a claim")
+def not_agreed(t):
+    python = interpreter(t, "python")
+    for variables in (["LD_PRELOAD=" + LIBRARY], ["BRIG_WAIT=/main.py", "LD_PRELOAD=" + LIBRARY], ["LD_PRELOAD=" + LIBRARY, "BRIG_WAIT=/main.py"]):
+        p = t.run(["/usr/bin/env", "-i", "PATH=/usr/bin", *variables, python, "-c", "print('ran')"], stdin=b"")
+        t.equal((p.rc, p.out, p.err), (FAILED, b"", b""), "end", p)
 
 
 @harness.case("a module that cannot be imported is named, and nothing runs")

@@ -21,7 +21,7 @@
 extern const unsigned char guest_wait_bytes[];
 extern const size_t guest_wait_size;
 
-/* What the interpreter is executed with.  The variables come after the program's own, in any order. */
+/* What the interpreter is executed with.  The variables come last, behind the program's own: GUEST_WAIT_PRELOAD, then the others. */
 #define GUEST_WAIT_SOCKET  3
 #define GUEST_WAIT_LIBRARY 4 /* a memfd with guest_wait_bytes */
 #define GUEST_WAIT_PRELOAD "LD_PRELOAD=/proc/self/fd/4"

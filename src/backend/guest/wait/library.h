@@ -21,8 +21,8 @@ struct wait_order {
 	int sock;
 };
 
-/* order.c: reads the variables and removes them from the environment.  False: nobody asked us to wait. */
-bool order_take(struct wait_order *o);
+/* order.c: reads the variables and removes them from the environment; ends the process if they are not as agreed. */
+void order_take(struct wait_order *o);
 
 /* claim.c: all of these end the process instead of failing. */
 _Noreturn void wait_give_up(void);

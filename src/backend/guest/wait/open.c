@@ -36,7 +36,6 @@ typedef int openat_fn(int dir, const char *path, int flags, ...);
 typedef int open_2_fn(const char *path, int flags);
 typedef int openat_2_fn(int dir, const char *path, int flags);
 typedef FILE *fopen_fn(const char *path, const char *mode);
-typedef FILE *freopen_fn(const char *path, const char *mode, FILE *file);
 
 /* The functions that are interposed, each as the next library in line has it. */
 static struct {
@@ -64,7 +63,8 @@ static void find_next(void)
 __attribute__((constructor)) static void begin(void)
 {
 	find_next();
-	armed = order_take(&order);
+	order_take(&order);
+	armed = true;
 }
 
 static void wait_once(void)

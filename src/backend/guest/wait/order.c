@@ -36,22 +36,29 @@ static bool take_variable(char *string, const char *name, char ret[WAIT_TEXT_MAX
 	return true;
 }
 
-static bool take_entry(struct wait_order *o, char *string)
-{
-	if (take_variable(string, GUEST_WAIT_WARM, o->warm))
-		return o->warms = true;
-	return take_variable(string, GUEST_WAIT_PATHS, o->paths) || take_variable(string, GUEST_WAIT_PRELOAD, NULL);
-}
-
-/* Entries behind ours would be lost to who walks the list, so ours are the last: then it only becomes shorter. */
+/*
+ * Ours are the last entries, with the loader's first among them: whatever lies before that is the program's own, be it called
+ * like ours.  Anything else behind it means that we were not started as agreed.
+ */
 static void take_entries(struct wait_order *o)
 {
 	size_t n = 0;
+	bool done = false;
 
 	while (environ && environ[n])
 		n++;
-	while (n > 0 && take_entry(o, environ[n - 1]))
-		environ[--n] = NULL;
+	while (!done && n > 0) {
+		char *entry = environ[--n];
+
+		done = take_variable(entry, GUEST_WAIT_PRELOAD, NULL);
+		if (!done && take_variable(entry, GUEST_WAIT_WARM, o->warm))
+			o->warms = true;
+		else if (!done && !take_variable(entry, GUEST_WAIT_PATHS, o->paths))
+			wait_give_up();
+		environ[n] = NULL;
+	}
+	if (!done)
+		wait_give_up();
 }
 
 static void split_paths(struct wait_order *o)
@@ -78,12 +85,9 @@ static int move_socket(void)
 	return sock;
 }
 
-bool order_take(struct wait_order *o)
+void order_take(struct wait_order *o)
 {
 	take_entries(o);
-	if (o->paths[0] == '\0')
-		return false;
 	split_paths(o);
 	o->sock = move_socket();
-	return true;
 }
