@@ -22,7 +22,7 @@ static struct {
 #define PYTHON(result, name, arguments) result(*name) arguments;
 #include "backend/guest/wait/python_api.def"
 } py;
-static struct py_object *known; /* sys.modules before the list was imported */
+static struct py_object *known; /* sys.modules before the list was imported; NULL: nothing was done */
 
 static bool find_python(void)
 {
@@ -37,10 +37,9 @@ static bool find_python(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		*rows[i].where = dlsym(RTLD_DEFAULT, rows[i].name);
 		if (!*rows[i].where)
-			break;
+			return false;
 	}
-	/* The last row is found only after all others. */
-	return py.Py_DecRef && py.Py_IsInitialized();
+	return py.Py_IsInitialized && py.Py_IsInitialized();
 }
 
 static bool was_brought(const char *module)
@@ -131,7 +130,7 @@ void python_after(const struct wait_order *o)
 {
 	int state;
 
-	if (!o->warms || !py.Py_DecRef)
+	if (!known)
 		return;
 	state = py.PyGILState_Ensure();
 	if (o->warm[0] != '\0' && shadow_found(o->path[0], was_brought))
