@@ -42,14 +42,19 @@ static bool is_there(const char *pattern)
 	return there;
 }
 
-int ecosystem_find(const struct ecosystem *e, char *tool, size_t size, struct brig_error *err)
+void ecosystem_tool(const struct ecosystem *e, char *tool, size_t size)
 {
-	bool there = false;
-
 	*tool = '\0';
 	for (size_t i = 0; i < ARRAY_LEN(e->tool) && e->tool[i] && !*tool; i++)
 		if (access(e->tool[i], X_OK) == 0)
 			(void)str_copy(tool, size, e->tool[i]);
+}
+
+int ecosystem_find(const struct ecosystem *e, char *tool, size_t size, struct brig_error *err)
+{
+	bool there = false;
+
+	ecosystem_tool(e, tool, size);
 	for (size_t i = 0; i < ARRAY_LEN(e->needs) && e->needs[i] && !there; i++)
 		there = is_there(e->needs[i]);
 	if (!*tool || !there)

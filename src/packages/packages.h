@@ -42,6 +42,10 @@ struct ecosystem {
 	const char *setting;          /* the policy's, that names one */
 	const char *default_registry; /* whom it asks if nobody says anything */
 	bool is_list;                 /* several registries, with , or | between them */
+	/* A program that does nothing, and what loads a module and says so: the parts around its name.  NULL: nothing can be
+	 * loaded beforehand. */
+	const char *nothing;
+	const char *load[3];
 };
 extern const struct ecosystem ecosystems[];
 extern const size_t ecosystem_count;
@@ -50,7 +54,9 @@ extern const size_t ecosystem_count;
 const struct ecosystem *ecosystem_of_language(const char *language);
 /* The first whose manifest this project has; NULL if none. */
 const struct ecosystem *ecosystem_of_project(int project);
-/* The host's tool, "" if there is none, and whether its installer is there: BRIG_E_REFUSED with what to install. */
+/* The host's tool, "" if there is none. */
+void ecosystem_tool(const struct ecosystem *e, char *tool, size_t size);
+/* The same, and whether its installer is there: BRIG_E_REFUSED with what to install. */
 int ecosystem_find(const struct ecosystem *e, char *tool, size_t size, struct brig_error *err);
 /* Whether a module, or the one that it is in, comes with the runtime. */
 bool ecosystem_has_own(const struct ecosystem *e, const char *module);

@@ -89,7 +89,12 @@ static void visit_record(const struct visit *v, const char *name)
 		return;
 	}
 	c->entries.row[c->entries.n] = (struct store_info){
-		.key = e.key, .created_ns = e.created_ns, .used_ns = used, .size = e.size, .hits = e.hits
+		.key = e.key,
+		.created_ns = e.created_ns,
+		.used_ns = used,
+		.size = e.size,
+		.hits = e.hits,
+		.pinned = e.pinned,
 	};
 	memcpy(c->entries.row[c->entries.n++].content, e.content, STORE_HASH_LEN);
 }
@@ -233,7 +238,7 @@ static void remove_what_is_too_much(struct store *s, struct census *c, uint64_t 
 		bool old = is_old(s, e);
 		bool too_much = i >= STORE_ENTRIES_MAX - 1 || c->entries.bytes + more > s->limits.bytes;
 
-		if ((!all && !old && !too_much) || !remove_entry(s, c, e, care))
+		if (e->pinned || (!all && !old && !too_much) || !remove_entry(s, c, e, care))
 			continue;
 		care->expired += old;
 		s->events.evicted += !all && !old;

@@ -22,7 +22,8 @@ struct record {
 	unsigned char key[STORE_HASH_LEN];
 	unsigned char content[STORE_HASH_LEN];
 	char kind[STORE_KIND_MAX + 1];
-	unsigned char reserved[112]; /* zero */
+	unsigned char pinned;        /* 0 or 1 */
+	unsigned char reserved[111]; /* zero */
 	unsigned char sum[STORE_HASH_LEN];
 	uint64_t hits; /* behind the sum, which does not cover it */
 };
@@ -37,7 +38,9 @@ static void record_sum(const struct record *r, unsigned char sum[STORE_HASH_LEN]
 
 void store_entry_encode(const struct store_entry *e, unsigned char bytes[STORE_RECORD_SIZE])
 {
-	struct record r = { .created_ns = e->created_ns, .size = e->size, .hits = e->hits };
+	struct record r = {
+		.created_ns = e->created_ns, .size = e->size, .hits = e->hits, .pinned = e->pinned
+	};
 
 	memcpy(r.magic, record_magic, sizeof(r.magic));
 	memcpy(r.key, e->key.hash, sizeof(r.key));
@@ -66,9 +69,11 @@ bool store_entry_decode(const void *bytes, size_t len, struct store_entry *ret)
 	memcpy(&r, bytes, sizeof(r));
 	record_sum(&r, sum);
 	if (memcmp(r.magic, record_magic, sizeof(r.magic)) != 0 || memcmp(r.sum, sum, sizeof(sum)) != 0 ||
-	    !kind_is_sound(r.kind) || r.size > INT64_MAX)
+	    !kind_is_sound(r.kind) || r.size > INT64_MAX || r.pinned > 1)
 		return false;
-	*ret = (struct store_entry){ .created_ns = r.created_ns, .size = r.size, .hits = r.hits };
+	*ret = (struct store_entry){
+		.created_ns = r.created_ns, .size = r.size, .hits = r.hits, .pinned = r.pinned == 1
+	};
 	memcpy(ret->key.kind, r.kind, sizeof(r.kind));
 	memcpy(ret->key.hash, r.key, sizeof(r.key));
 	memcpy(ret->content, r.content, sizeof(r.content));

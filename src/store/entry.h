@@ -13,6 +13,7 @@ struct store_entry {
 	uint64_t created_ns; /* wall clock */
 	uint64_t size;       /* of the content */
 	uint64_t hits;
+	bool pinned; /* store_pin() made it */
 };
 
 /* The file's bytes. */

@@ -44,12 +44,14 @@ int store_find(struct store *s, const struct store_key *key, bool is_use, const 
 int store_open_file(int dir, const char *name, int flags, uint64_t *size, uint64_t *used_ns, const char **why);
 /* Removes a name, whatever it is, as long as it is one thing: a file, a link, an empty directory. */
 void store_remove(int dir, const char *name);
-/* Within the writer's lock: removes until `more` further bytes fit; all: everything. */
+/* Within the writer's lock: removes until `more` further bytes fit; all: everything.  Neither what is pinned. */
 int store_make_room(struct store *s, uint64_t more, bool all, struct store_care *care, struct brig_error *err);
 
 /* Within the writer's lock: the entry's record, for a content that is in place.  0 or negative. */
 int store_publish_record(struct store *s, const struct store_key *key, const unsigned char content[STORE_HASH_LEN],
 			 uint64_t size, struct brig_error *err);
+/* The same for a record that is whole already. */
+int store_write_record(struct store *s, const struct store_entry *e, struct brig_error *err);
 /* Within the writer's lock: removes a content.  False: it is a tree that somebody uses, and force is not given. */
 bool store_drop_content(const struct store *s, const char *name, bool force);
 

@@ -243,10 +243,15 @@ int store_look(const struct store *s, const struct store_key *key, const struct 
 		return STORE_DAMAGED;
 	}
 	*info = (struct store_info){
-		.key = e.key, .created_ns = e.created_ns, .used_ns = used, .size = e.size, .hits = e.hits
+		.key = e.key,
+		.created_ns = e.created_ns,
+		.used_ns = used,
+		.size = e.size,
+		.hits = e.hits,
+		.pinned = e.pinned,
 	};
 	memcpy(info->content, e.content, sizeof(info->content));
-	if (is_too_old(s, e.created_ns))
+	if (!e.pinned && is_too_old(s, e.created_ns))
 		return STORE_EXPIRED;
 	if (room && e.size > room->max - min_u64(room->max, room->len))
 		return STORE_MISS; /* nothing is wrong with it: this caller has no use for that much */
@@ -389,20 +394,28 @@ static int publish(const struct store *s, int dir, const char *name, const void 
 	return rc;
 }
 
-int store_publish_record(struct store *s, const struct store_key *key, const unsigned char content[STORE_HASH_LEN],
-			 uint64_t size, struct brig_error *err)
+int store_write_record(struct store *s, const struct store_entry *e, struct brig_error *err)
 {
-	struct store_entry e = { .key = *key, .created_ns = clock_wall_ns(), .size = size };
 	unsigned char bytes[STORE_RECORD_SIZE];
 	char name[STORE_HEX_LEN + 1];
 	int rc;
 
-	memcpy(e.content, content, sizeof(e.content));
-	store_entry_encode(&e, bytes);
-	store_hex(key->hash, name);
+	store_entry_encode(e, bytes);
+	store_hex(e->key.hash, name);
 	rc = publish(s, s->index.fd, name, bytes, sizeof(bytes));
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot write to the index of the cache") : 0;
+}
+
+int store_publish_record(struct store *s, const struct store_key *key, const unsigned char content[STORE_HASH_LEN],
+			 uint64_t size, struct brig_error *err)
+{
+	struct store_entry e = { .key = *key, .created_ns = clock_wall_ns(), .size = size };
+	int rc;
+
+	memcpy(e.content, content, sizeof(e.content));
+	rc = store_write_record(s, &e, err);
 	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write to the index of the cache");
+		return rc;
 	s->events.stored++;
 	return STORE_STORED;
 }

@@ -74,6 +74,7 @@ struct store_info {
 	unsigned char content[STORE_HASH_LEN];
 	uint64_t created_ns, used_ns; /* wall clock */
 	uint64_t size, hits;
+	bool pinned; /* neither age nor room removes it */
 };
 
 /*
@@ -135,6 +136,25 @@ int store_claim(struct store *s, const struct store_key *key, uint64_t patience_
 		struct brig_error *err);
 void store_release(struct store *s);
 
+/* ---- pins ------------------------------------------------------------------------------------- */
+
+enum store_pin_answer {
+	STORE_PINNED,
+	STORE_PIN_ABSENT, /* there is nothing to pin: it went meanwhile */
+	STORE_PIN_FULL,   /* pinned contents would take more than three quarters of the ceiling */
+};
+/*
+ * Keeps the content of one entry under a further key too, whose record neither its age nor those who make room remove, but
+ * store_unpin().  The entry itself stays what it is: if it goes, or gets another content, the pinned one does not.
+ * Returns enum store_pin_answer, or negative with nothing changed.
+ */
+int store_pin(struct store *s, const struct store_key *from, const struct store_key *pin, struct brig_error *err);
+/*
+ * Removes the record, and the content with it if no other entry has it and nobody uses it.  *ret_gone: the content is not
+ * there any more.  A pin that is not there is no error.
+ */
+int store_unpin(struct store *s, const struct store_key *pin, bool *ret_gone, struct brig_error *err);
+
 /* ---- care ------------------------------------------------------------------------------------ */
 
 struct store_list {
@@ -150,7 +170,7 @@ struct store_care {
 	uint64_t removed, removed_bytes;  /* entries that went */
 	uint64_t damaged, expired, stray; /* why they went: not what was kept, too old, files that belong to no entry */
 };
-/* Removes what is too old, what is too much, and what belongs to nothing; all: everything. */
+/* Removes what is too old, what is too much, and what belongs to nothing; all: everything.  What is pinned stays. */
 int store_prune(struct store *s, bool all, struct store_care *ret, struct brig_error *err);
 /* Reads and hashes every content; what is not what was kept is removed.  on_bad (may be NULL) gets each with why. */
 int store_verify(struct store *s, void (*on_bad)(void *arg, const struct store_info *info, const char *why), void *arg,
