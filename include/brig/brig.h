@@ -220,6 +220,8 @@ struct brig_request {
 	 * .venv or venv of the workspace, if there is one. */
 	const char *venv;
 	brig_trace_fn on_trace; /* called after each step */
+	/* An environment that brig_environment_create() has made; NULL: the policy's, "none": none. */
+	const char *environment;
 };
 
 /* What a request runs. */
@@ -243,7 +245,7 @@ enum brig_kind {
 	{                                                                                                            \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1,  \
 			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, \
-			NULL, NULL, NULL                                                                             \
+			NULL, NULL, NULL, NULL                                                                       \
 	}
 
 struct brig_result;
@@ -582,6 +584,46 @@ BRIG_API int brig_cache_prune_json(struct brig *b, uint32_t flags, char **ret, s
 /* Hashes every entry and drops what is not what was kept.  0: all were; 1: some were not.  *ret as of
  * brig_cache_prune_json(), and "bad": [ { "key", "kind", "why" } ]. */
 BRIG_API int brig_cache_verify_json(struct brig *b, char **ret, struct brig_error *err);
+
+/* ---- environments: package sets that have a name --------------------------------------------- */
+
+struct brig_environment {
+	uint32_t size;
+	const char *name;            /* [a-z0-9][a-z0-9._-]*, at most 64 bytes, and not "none" */
+	const char *language;        /* whose packages they are: "python", "javascript", "go"; NULL: "python" */
+	const char *const *packages; /* as of a request; may be none */
+	size_t n_packages;
+	const char *const
+		*warm; /* modules that cells which are made beforehand may load before they are asked: "numpy" */
+	size_t n_warm;
+	const char *trust; /* at most this trust may use it; NULL: the policy's default */
+	const struct brig_option *options;
+	size_t n_options;
+	int cancel_fd; /* as of a request */
+	brig_notice_fn on_notice;
+	brig_install_fn on_install;
+	void *user;
+};
+#define BRIG_ENVIRONMENT_INIT                                                                                      \
+	{                                                                                                          \
+		sizeof(struct brig_environment), NULL, NULL, NULL, 0, NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL \
+	}
+
+/*
+ * Installs the packages as a request that asks for them would, loads each module of the warm-up list in a cell without
+ * network, and keeps both under the name if all of that went well: the verdict of *ret is "ok", and its packages are there
+ * until the environment is removed.  0 whenever there is a result, as of brig_run().
+ */
+BRIG_API int brig_environment_create(struct brig *b, const struct brig_environment *what, struct brig_result **ret,
+				     struct brig_error *err);
+/* { "environments": [ { "name", "ecosystem", "packages", "warm", "created", "brig", "backend", "trust", "degraded", "key",
+ * "content", "made_for", "files", "bytes", "set": "there", "missing" or null } ] }, by name; of one whose document cannot be
+ * read { "name", "problem" }. */
+BRIG_API int brig_environments_json(struct brig *b, char **ret, struct brig_error *err);
+/* One of these objects; BRIG_E_REFUSED if there is none of that name. */
+BRIG_API int brig_environment_json(struct brig *b, const char *name, char **ret, struct brig_error *err);
+/* { "name", "packages": "gone", "kept": others have them, or a run uses them, until the cache is pruned, or null } */
+BRIG_API int brig_environment_remove(struct brig *b, const char *name, char **ret, struct brig_error *err);
 
 /* ---- workspaces: changes that wait to be applied ---------------------------------------------- */
 

@@ -10,12 +10,13 @@
 
 #define VERSIONED_MAX  4096 /* a larger size is not a struct of ours but uninitialised memory */
 #define PACKAGES_MAX   256
+#define WARM_MAX       64
 #define ARGS_MAX       4096
 #define ENV_MAX        1024
 #define OPTIONS_MAX    256
 #define ARTIFACTS_MAX  64
 #define NAME_MAX_BYTES 255 /* of a file name in the cell */
-#define WORD_MAX_BYTES 64  /* of a language or trust level */
+#define WORD_MAX_BYTES 64  /* of a language, trust level or environment */
 
 int versioned_read(void *ret, uint32_t known, const void *given, const char *what, struct brig_error *err)
 {
@@ -292,6 +293,8 @@ static int check_work(const struct brig_request *req, struct brig_error *err)
 	if (rc == 0)
 		rc = check_folder("venv", req->venv, err);
 	if (rc == 0)
+		rc = check_word("environment", req->environment, err);
+	if (rc == 0)
 		rc = check_packages(req, err);
 	if (rc == 0)
 		rc = check_archives(req, err);
@@ -334,4 +337,21 @@ int request_read(const struct brig_request *given, struct brig_request *ret, str
 	*ret = (struct brig_request)BRIG_REQUEST_INIT;
 	rc = versioned_read(ret, sizeof(*ret), given, "brig_request", err);
 	return rc < 0 ? rc : request_check(ret, err);
+}
+
+/* What names may be, the executor says. */
+int environment_check(const struct brig_environment *e, struct brig_error *err)
+{
+	const struct brig_request wishes = { .options = e->options, .n_options = e->n_options };
+	size_t strings = 0;
+	int rc;
+
+	if (!e->name)
+		return err_set(err, BRIG_E_USAGE, 0, "the environment has no name");
+	if ((rc = check_word("language", e->language, err)) < 0 || (rc = check_word("trust", e->trust, err)) < 0 ||
+	    (rc = check_strings("packages", e->packages, e->n_packages, PACKAGES_MAX, &strings, err)) < 0 ||
+	    (rc = check_strings("modules", e->warm, e->n_warm, WARM_MAX, &strings, err)) < 0 ||
+	    (rc = check_options(&wishes, err)) < 0 || (rc = check_fd("cancel_fd", e->cancel_fd, false, err)) < 0)
+		return rc;
+	return 0;
 }

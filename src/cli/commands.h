@@ -37,6 +37,7 @@ extern const struct command command_receipt_verify;
 extern const struct command command_cache_list;
 extern const struct command command_cache_prune;
 extern const struct command command_cache_verify;
+extern const struct command command_env_create, command_env_list, command_env_show, command_env_remove;
 extern const struct command command_workspace_list, command_workspace_show, command_workspace_diff,
 	command_workspace_apply, command_workspace_discard;
 extern const struct command command_stats;

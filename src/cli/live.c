@@ -15,6 +15,7 @@
  */
 #include "cli/live.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -171,15 +172,17 @@ void live_on_install(void *user, const struct brig_install *now)
 {
 	struct live *live = user;
 	bool in_place = live->err.is_terminal, first = !live->told;
-	char time[32], size[32];
+	char time[32], size[32], kept[40] = "";
 	AUTO_BUF line = BUF_INIT(1024);
 
 	live->told = !now->done;
 	(void)ui_millis(time, sizeof(time), now->elapsed_ms);
 	(void)str_bytes(size, sizeof(size), now->bytes);
+	if (now->kept_days > 0)
+		(void)snprintf(kept, sizeof(kept), ", kept for %u days", now->kept_days);
 	if (now->done)
-		buf_addf(&line, "%sbrig: installed %s in %s (%s, kept for %u days)\n", in_place ? ERASE_LINE : "",
-			 now->packages, time, size, now->kept_days);
+		buf_addf(&line, "%sbrig: installed %s in %s (%s%s)\n", in_place ? ERASE_LINE : "", now->packages, time,
+			 size, kept);
 	else if (in_place)
 		buf_addf(&line, ERASE_LINE "brig: installing %s with %s ... %s, %s", now->packages, now->installer,
 			 time, size);

@@ -209,8 +209,7 @@ static size_t package_len(const char *list)
 	return i;
 }
 
-/* The items of every --packages; both allocations are the caller's to free.  False: no memory. */
-static bool split_packages(const struct words *lists, char **ret_text, const char ***ret, size_t *ret_n)
+bool request_split(const struct words *lists, char **ret_text, const char ***ret, size_t *ret_n)
 {
 	size_t bytes = 1, commas = lists->n, used = 0;
 
@@ -245,6 +244,7 @@ static int fill_work(const struct request_values *v, struct brig_request *req, s
 			       v->inline_artifacts);
 	req->workspace = v->workspace;
 	req->venv = v->venv;
+	req->environment = v->environment;
 	req->out_dir = v->out_dir;
 	req->artifacts = v->artifacts.item;
 	req->n_artifacts = v->artifacts.n;
@@ -313,7 +313,7 @@ int request_run(const struct request_values *v, const struct brig_request *what,
 	req.n_options = v->wishes.n;
 	if (fill_work(v, &req, &err) < 0)
 		return fail(v, &err, ui_fail(&err));
-	if (!split_packages(&v->packages, &package_text, &packages, &req.n_packages)) {
+	if (!request_split(&v->packages, &package_text, &packages, &req.n_packages)) {
 		(void)err_nomem(&err);
 		return fail(v, &err, ui_fail(&err));
 	}

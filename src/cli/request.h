@@ -14,7 +14,7 @@
 
 struct request_values {
 	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir, *inline_artifacts, *files,
-		*out_tar, *venv;
+		*out_tar, *venv, *environment;
 	bool json, events, quiet, no_input, watch, summary, raw, no_color, apply, apply_git, overwrite,
 		project_packages;
 	struct words env, artifacts, packages;
@@ -37,6 +37,8 @@ int request_refuse(const struct command *self, const struct request_values *v, c
 /* *ret_fd is opened here and the caller's to close; the request borrows it. */
 int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,
 		  struct brig_error *err);
+/* The items of each list, as of every --packages; both allocations are the caller's to free.  False: no memory. */
+bool request_split(const struct words *lists, char **ret_text, const char ***ret, size_t *ret_n);
 /* Fills in what the options say, runs, shows.  Returns the exit status. */
 int request_run(const struct request_values *v, const struct brig_request *what, const struct request_way *way);
 

@@ -29,7 +29,7 @@
 #include "executor/outside.h"
 #include "files/beneath.h"
 
-#define RECIPE 1 /* counts up whenever the same key would come to mean another tree */
+#define RECIPE 2 /* counts up whenever the same key would come to mean another tree */
 #define DAY_NS (86400 * NS_PER_SEC)
 
 #define INSTALL_CONNECTIONS 10000 /* some registries close theirs after each file */
@@ -69,18 +69,25 @@ static int choose_ecosystem(struct packages *p, const struct packages_ask *ask, 
 	return 0;
 }
 
-static int check_allowed(const struct packages_ask *ask, struct brig_error *err)
+static int check_backend(const struct packages_ask *ask, struct brig_error *err)
 {
 	const struct settings *set = &ask->request->resolved.set;
 	const struct backend_ops *ops = ask->chosen->ops;
 
-	if (!set->packages)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "the policy's 'packages: false' does not let requests have packages");
 	if (*set->rootfs || !ops->open_folder || !ops->listener || ops->brings_runtimes != (ops->identify != NULL))
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "packages need the native backend with the host's own runtimes, or docker: not %s%s",
 			       *set->rootfs ? "a rootfs" : "backend ", *set->rootfs ? "" : ops->name);
+	return 0;
+}
+
+static int check_allowed(const struct packages_ask *ask, struct brig_error *err)
+{
+	if (!ask->request->resolved.set.packages)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the policy's 'packages: false' does not let requests have packages");
+	if (check_backend(ask, err) < 0)
+		return -err->code;
 	if (ask->req->flags & BRIG_RUN_PROJECT_PACKAGES && !ask->project)
 		return err_set(err, BRIG_E_USAGE, 0,
 			       "the packages of a project are asked for, but there is no workspace");
@@ -172,8 +179,9 @@ static size_t count_words(const char *const *words, size_t max)
 	return n;
 }
 
-/* The runtime that they are for: the image's, or the host's own. */
-static int identify(const struct packages *p, const struct packages_ask *ask, struct buf *ret, struct brig_error *err)
+/* The runtime that they are for: the image's, or the host's own, whose installer must be there if need be. */
+static int identify(const struct packages *p, const struct packages_ask *ask, bool installs, struct buf *ret,
+		    struct brig_error *err)
 {
 	const struct selection *chosen = ask->chosen;
 	const struct brig_request *req = ask->req;
@@ -186,11 +194,38 @@ static int identify(const struct packages *p, const struct packages_ask *ask, st
 					   err);
 		return rc < 0 || buf_adds(ret, image) ? rc : err_nomem(err);
 	}
-	rc = ecosystem_find(p->eco, tool, sizeof(tool), err);
+	rc = installs ? ecosystem_find(p->eco, tool, sizeof(tool), err) : 0;
 	if (rc < 0)
 		return rc;
+	ecosystem_tool(p->eco, tool, sizeof(tool));
 	if (!lang_program_identity(tool, ret))
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which %s this is", tool);
+	return 0;
+}
+
+static void add_machine(struct store_key_maker *m, const struct packages_ask *ask, const struct buf *runtime,
+			const struct utsname *host)
+{
+	store_key_add(m, "runtime", runtime->data, runtime->len);
+	store_key_text(m, "machine", host->machine);
+	store_key_text(m, "libc", gnu_get_libc_version());
+	store_key_text(m, "backend", ask->chosen->ops->name);
+}
+
+/* What a set must have been made for to be of use to this cell. */
+static int find_machine(struct packages *p, const struct packages_ask *ask, bool installs, struct buf *runtime,
+			struct utsname *host, struct brig_error *err)
+{
+	struct store_key_maker m;
+	int rc = identify(p, ask, installs, runtime, err);
+
+	if (rc < 0)
+		return rc;
+	if (uname(host) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which machine this is");
+	store_key_begin(&m, "machine");
+	add_machine(&m, ask, runtime, host);
+	store_key_end(&m, &p->made_for);
 	return 0;
 }
 
@@ -200,12 +235,10 @@ static int make_key(struct packages *p, const struct packages_ask *ask, struct b
 	AUTO_BUF runtime = BUF_INIT(4096);
 	struct store_key_maker m;
 	struct utsname host;
-	int rc = identify(p, ask, &runtime, err);
+	int rc = find_machine(p, ask, /* installs= */ true, &runtime, &host, err);
 
 	if (rc < 0)
 		return rc;
-	if (uname(&host) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which machine this is");
 	store_key_begin(&m, e->name);
 	store_key_number(&m, "recipe", RECIPE);
 	store_key_text(&m, "script", e->script);
@@ -218,11 +251,8 @@ static int make_key(struct packages *p, const struct packages_ask *ask, struct b
 		store_key_text(&m, "name", p->files.file[i].name);
 		store_key_add(&m, "file", p->files.file[i].data, p->files.file[i].len);
 	}
-	store_key_add(&m, "runtime", runtime.data, runtime.len);
-	store_key_text(&m, "machine", host.machine);
-	store_key_text(&m, "libc", gnu_get_libc_version());
 	store_key_text(&m, "registry", p->registry.url);
-	store_key_text(&m, "backend", ask->chosen->ops->name);
+	add_machine(&m, ask, &runtime, &host);
 	store_key_text(&m, "trust", trust_name[ask->request->resolved.trust]);
 	store_key_number(&m, "missing", p->missing);
 	store_key_end(&m, &p->key);
@@ -304,6 +334,8 @@ static void note(struct packages *p, enum packages_state state, const struct sto
 	(void)str_copy(r->ecosystem, sizeof(r->ecosystem), p->eco->name);
 	(void)hex_put(r->key, p->key.hash, STORE_HASH_LEN);
 	(void)hex_put(r->content, info->content, STORE_HASH_LEN);
+	(void)hex_put(r->made_for, p->made_for.hash, STORE_HASH_LEN);
+	r->missing = p->missing;
 	r->age_ms = now > info->created_ns ? (now - info->created_ns) / NS_PER_MS : 0;
 }
 
@@ -324,14 +356,14 @@ static int look_up(struct packages *p, const struct packages_ask *ask, enum pack
 	return rc < 0 ? rc : 1;
 }
 
-static int open_store(struct packages *p, const struct packages_ask *ask, struct brig_error *err)
+int packages_open_store(struct recorder *recorder, const struct settings *set, struct store **ret,
+			struct brig_error *err)
 {
-	const struct settings *set = &ask->request->resolved.set;
 	const struct store_limits limits = { .bytes = set->packages_size, .ttl_ns = set->packages_days * DAY_NS };
 	const struct statedir *dir;
-	int rc = recorder_dir(ask->recorder, &dir, err);
+	int rc = recorder_dir(recorder, &dir, err);
 
-	return rc < 0 ? rc : store_open(dir, STORE_TREES, true, &limits, &p->store, err);
+	return rc < 0 ? rc : store_open(dir, STORE_TREES, true, &limits, ret, err);
 }
 
 int packages_begin(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err)
@@ -346,13 +378,94 @@ int packages_begin(struct packages *p, const struct packages_ask *ask, struct re
 	if (rc == 0)
 		rc = make_key(p, ask, err);
 	if (rc == 0)
-		rc = open_store(p, ask, err);
+		rc = packages_open_store(ask->recorder, set, &p->store, err);
 	if (rc == 0)
 		rc = store_claim(p->store, &p->key, patience, ask->req->cancel_fd, err);
 	if (rc == STORE_CANCELLED)
 		rc = err_set(err, BRIG_E_REFUSED, ECANCELED, "the caller gave up while the packages were waited for");
 	if (rc >= 0)
 		rc = look_up(p, ask, PACKAGES_HIT, res, err);
+	res->phase_ns[PHASE_CACHE] += clock_now_ns() - begin;
+	return rc;
+}
+
+/* ---- the set of an environment ------------------------------------------------------------------- */
+
+/* As for sets that are asked for by their packages, whose keys say the same. */
+static int check_fits(const struct packages *p, const struct packages_ask *ask, const struct environment *env,
+		      struct brig_error *err)
+{
+	enum trust trust = ask->request->resolved.trust;
+	char made_for[STORE_HEX_LEN + 1];
+
+	(void)hex_put(made_for, p->made_for.hash, STORE_HASH_LEN);
+	if (!str_eq(env->backend, ask->chosen->ops->name))
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "environment '%s' was made in cells of backend %s, and this run has one of %s",
+			       env->name, env->backend, ask->chosen->ops->name);
+	if (env->trust < trust)
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"environment '%s' was made at trust '%s', and this run has trust '%s': use --trust %s, or "
+			"make one at that trust",
+			env->name, trust_name[env->trust], trust_name[trust], trust_name[env->trust]);
+	if (env->missing & ~p->missing)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "environment '%s' was made in a cell with fewer protections than this run has; make it "
+			       "again",
+			       env->name);
+	if (!str_eq(env->made_for, made_for))
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "environment '%s' was made for another %s, or another C library, than cells have now; "
+			       "make it again: brig env remove %s, then brig env create",
+			       env->name, env->eco->languages[0], env->name);
+	return 0;
+}
+
+/* The very set that was kept, whole, or nothing. */
+static int open_pin(struct packages *p, const struct environment *env, struct store_info *info, struct brig_error *err)
+{
+	char content[STORE_HEX_LEN + 1];
+	int rc;
+
+	(void)str_copy(p->key.kind, sizeof(p->key.kind), env->eco->name);
+	if (!hex_get(env->key, p->key.hash, STORE_HASH_LEN))
+		return err_set(err, BRIG_E_INTERNAL, 0, "the key of environment '%s' is none", env->name);
+	rc = store_get_tree(p->store, &p->key, /* is_new= */ false, &p->tree, info, err);
+	if (rc < 0)
+		return rc;
+	(void)hex_put(content, info->content, STORE_HASH_LEN);
+	if (rc == STORE_HIT && str_eq(content, env->content))
+		return 0;
+	return err_set(
+		err, BRIG_E_REFUSED, 0,
+		"the packages of environment '%s' are %s; make it again: brig env remove %s, then brig env create",
+		env->name, rc == STORE_MISS ? "not there any more" : "not what was kept", env->name);
+}
+
+int packages_take(struct packages *p, const struct packages_ask *ask, const struct environment *env, struct result *res,
+		  struct brig_error *err)
+{
+	uint64_t begin = clock_now_ns();
+	AUTO_BUF runtime = BUF_INIT(4096);
+	struct store_info info;
+	struct utsname host;
+	int rc = check_backend(ask, err);
+
+	p->missing = res->degraded;
+	p->eco = env->eco;
+	if (rc == 0)
+		rc = find_machine(p, ask, /* installs= */ false, &runtime, &host, err);
+	if (rc == 0)
+		rc = check_fits(p, ask, env, err);
+	if (rc == 0)
+		rc = packages_open_store(ask->recorder, &ask->request->resolved.set, &p->store, err);
+	if (rc == 0)
+		rc = open_pin(p, env, &info, err);
+	if (rc == 0) {
+		note(p, PACKAGES_HIT, &info, res);
+		rc = provide(p, ask, res->packages.content, err);
+	}
 	res->phase_ns[PHASE_CACHE] += clock_now_ns() - begin;
 	return rc;
 }

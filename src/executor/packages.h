@@ -8,6 +8,7 @@
 #include "executor/record.h"
 #include "executor/select.h"
 #include "model/result.h"
+#include "packages/environment.h"
 #include "packages/packages.h"
 #include "store/store.h"
 
@@ -22,6 +23,7 @@ struct packages {
 	size_t n_words;
 	struct store *store;
 	struct store_key key;
+	struct store_key made_for; /* no entry's: a hash of the runtime, the machine and its C library */
 	struct store_tree tree;
 	struct store_import import;
 	uint64_t begun_ns;      /* when its installation began; 0: it was there */
@@ -49,8 +51,17 @@ struct packages_ask {
 bool packages_wanted(const struct brig_request *req);
 /* Whose packages they would be; NULL: nobody's. */
 const struct ecosystem *packages_ecosystem(const struct prepared_request *pr);
+/* The store of package sets, in the state folder of the recorder. */
+int packages_open_store(struct recorder *recorder, const struct settings *set, struct store **ret,
+			struct brig_error *err);
 /* 1: they are there; 0: install them, in the cell of packages_prepare_install(); negative: they cannot be had. */
 int packages_begin(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err);
+/*
+ * The set of an environment, as it was made, instead: nothing is installed.  BRIG_E_REFUSED: it is not for this cell, or
+ * not there any more, and err says what to do.
+ */
+int packages_take(struct packages *p, const struct packages_ask *ask, const struct environment *env, struct result *res,
+		  struct brig_error *err);
 /* Everything that the install cell needs. */
 struct install {
 	struct prepared prepared;

@@ -309,6 +309,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.start_at_once = !egress, /* else not before its proxy is there */
 		.egress = egress ? &ret->way_out : NULL,
 		.files = ret->files,
+		.warm = is_run ? pr->warm : NULL,
 		.binds = ret->binds,
 		.workspace = workspace,
 		.wants_view = is_run && pr->wants_view,

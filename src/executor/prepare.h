@@ -51,6 +51,7 @@ struct prepared_request {
 	uint32_t uid, gid;
 	protection_set may_degrade;
 	const struct provision *provision; /* NULL: none */
+	const char *warm;                  /* plan.warm of the run */
 	struct workspace *archive;         /* the request's files, until work_open() takes them over; NULL: none */
 	const struct certificates *certificates; /* for a step with a way out; NULL: not looked for */
 	/* Of the workspace (work.h): */

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "executor/compile_cache.h"
+#include "executor/environment.h"
 #include "executor/executor.h"
 #include "executor/hint.h"
 #include "executor/inspection.h"
@@ -48,6 +49,7 @@ struct run {
 	bool inspected;                 /* begun, or not wanted */
 	bool stopped;                   /* by its findings */
 	struct asked_modules asked;
+	struct used_environment environment;
 	struct packages packages;
 	struct certificates certificates;
 	struct buf compiled;
@@ -76,6 +78,17 @@ static int end_unprepared(struct run *r)
 	return r->err.sys == ECANCELED ? end_with(r, VERDICT_cancelled, r->err.msg) : end_with_error(r);
 }
 
+static int resolve_environment(struct run *r)
+{
+	struct used_environment *used = &r->environment;
+
+	if (environment_find(used, &r->prepared, r->req, r->recorder, &r->err) < 0)
+		return end_with_error(r);
+	(void)str_copy(r->result->environment, sizeof(r->result->environment), used->env.name);
+	r->prepared.warm = used->warm.len ? buf_str(&used->warm) : NULL;
+	return 0;
+}
+
 static int step_resolve(struct run *r)
 {
 	struct result *res = r->result;
@@ -97,7 +110,7 @@ static int step_resolve(struct run *r)
 		return end_with_error(r);
 	if (r->work.venv.warning[0])
 		result_warn(res, "%s", r->work.venv.warning);
-	return 0;
+	return resolve_environment(r);
 }
 
 static int end_blocked(struct run *r, const struct findings *f)
@@ -113,17 +126,19 @@ static int end_blocked(struct run *r, const struct findings *f)
 	return end_with(r, VERDICT_blocked, "static inspection found more than it can list");
 }
 
-/* Who asks for packages, and may, is going to import them. */
+/* Who asks for packages, and may, is going to import them; so is who uses an environment that has them. */
 static int find_asked_modules(struct run *r, struct inspect_request *what)
 {
 	const struct brig_request *req = r->req;
-	const struct ecosystem *e = packages_ecosystem(&r->prepared);
+	const struct environment *env = &r->environment.env;
+	const struct ecosystem *e = env->eco ? env->eco : packages_ecosystem(&r->prepared);
 	bool of_project = req->flags & BRIG_RUN_PROJECT_PACKAGES;
+	const char *const *words = env->eco ? (const char *const *)env->packages : req->packages;
+	size_t n = env->eco ? env->n_packages : req->n_packages;
 
-	if (!packages_wanted(req) || !r->prepared.resolved.set.packages || !e)
+	if (!env->eco && (!packages_wanted(req) || !r->prepared.resolved.set.packages || !e))
 		return 0;
-	if (asked_modules_find(&r->asked, e, req->packages, req->n_packages, of_project ? r->prepared.workspace : NULL,
-			       &r->err) < 0)
+	if (asked_modules_find(&r->asked, e, words, n, of_project ? r->prepared.workspace : NULL, &r->err) < 0)
 		return -1;
 	what->asked = r->asked.name;
 	what->n_asked = r->asked.n;
@@ -417,6 +432,16 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 	return -1;
 }
 
+/* Nothing is installed: the set is there, or there is no run. */
+static int take_environment(struct run *r, const struct packages_ask *ask)
+{
+	r->packages = (struct packages)PACKAGES_INIT;
+	if (packages_take(&r->packages, ask, &r->environment.env, r->result, &r->err) < 0)
+		return await_inspection(r) < 0 ? -1 : end_with_error(r); /* what is blocked is blocked */
+	r->prepared.provision = &r->packages.provision;
+	return 0;
+}
+
 static int step_packages(struct run *r)
 {
 	const struct packages_ask ask = { .request = &r->prepared,
@@ -426,6 +451,8 @@ static int step_packages(struct run *r)
 					  .project = r->prepared.workspace };
 	int rc;
 
+	if (r->environment.env.n_packages > 0)
+		return take_environment(r, &ask);
 	if (!packages_wanted(r->req))
 		return 0;
 	/* What installs is a program too. */
@@ -590,6 +617,7 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 	packages_release(&r->packages);
 	certificates_release(&r->certificates);
 	asked_modules_release(&r->asked);
+	environment_drop(&r->environment);
 	buf_release(&r->compiled);
 	ret->total_ns = clock_now_ns() - begin;
 	record_end(x->recorder, &r->recording, policy_file(x->policy), ret);

@@ -331,6 +331,7 @@ static int add_lists(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "left", json_left(&r->left));
 	failed |= json_object_set_new(doc, "tests", json_tests(&r->tests));
 	failed |= json_object_set_new(doc, "packages", json_packages(&r->packages));
+	failed |= json_object_set_new(doc, "environment", json_text_or_null(r->environment));
 	failed |= json_object_set_new(doc, "samples", json_rows(r, r->samples.n, json_sample_row));
 	failed |= json_object_set_new(doc, "degraded", json_degraded(r->degraded));
 	failed |= json_object_set_new(doc, "warnings", json_rows(r, r->n_warnings, json_warning_row));

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "model/attempts.h"
 #include "model/cache.h"
+#include "model/environment.h"
 #include "model/evidence.h"
 #include "model/finding.h"
 #include "model/plan.h"
@@ -70,6 +71,7 @@ struct result {
 	protection_set degraded;
 	struct result_cache cache;
 	struct result_packages packages;
+	char environment[ENVIRONMENT_NAME_MAX + 1]; /* that it used, or made; "": none */
 	struct changes changes;
 	struct artifacts artifacts;
 	struct artifacts left; /* files that nobody asked for; their contents are not looked at */

@@ -39,7 +39,9 @@ struct result_packages {
 	char key[64 + 1];     /* of the cache entry */
 	char content[64 + 1]; /* SHA-256 of everything that was installed */
 	uint64_t files, bytes;
-	uint64_t age_ms; /* of a hit */
+	uint64_t age_ms;       /* of a hit */
+	char made_for[64 + 1]; /* SHA-256 of the runtime and the machine that they are for */
+	uint64_t missing;      /* protections that their install cell was known to go without */
 };
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/str.h"
 #include "net/host.h"
+#include "model/environment.h"
 #include "model/protection.h"
 #include "model/requirement.h"
 
@@ -250,7 +251,44 @@ static bool check_rules(union slot *v, char *why)
 	return true;
 }
 
+#define ENVIRONMENT_NAMES "lower-case letters, digits and ._- behind a letter or digit, at most 64"
+
+/* Whether there is one is found when a program is to use it. */
+static bool check_environment(union slot *v, char *why)
+{
+	char shown[POLICY_WORD_MAX];
+
+	return !v->text[0] || environment_is_name(v->text) ||
+	       say(why, "environment takes a name (" ENVIRONMENT_NAMES "); '%s' is none",
+		   printable(v->text, shown, sizeof(shown)));
+}
+
+static bool check_environments(union slot *v, char *why)
+{
+	char shown[POLICY_WORD_MAX];
+
+	for (const char *item = NULL; (item = setting_list_next(&v->list, item));)
+		if (!str_eq(item, ENVIRONMENT_ANY) && !environment_is_name(item))
+			return say(why, "environments takes names (" ENVIRONMENT_NAMES ") or \"*\"; '%s' is neither",
+				   printable(item, shown, sizeof(shown)));
+	return true;
+}
+
+static bool check_warm(union slot *v, char *why)
+{
+	char shown[POLICY_WORD_MAX];
+
+	for (const char *item = NULL; (item = setting_list_next(&v->list, item));)
+		if (!warm_is_module(item))
+			return say(why, "warm takes names of modules such as json or numpy; '%s' is none",
+				   printable(item, shown, sizeof(shown)));
+	return true;
+}
+
 static const check_fn checks[SETTING_COUNT] = {
+	[SET_environment] = check_environment,
+	[SET_environments] = check_environments,
+	[SET_warm] = check_warm,
 	[SET_backends] = check_backends,
 	[SET_rules_file] = check_rules_file,
 	[SET_security_opt] = check_security_opt,
