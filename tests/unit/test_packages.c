@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "lang/lang.h"
+#include "packages/environment.h"
 #include "packages/packages.h"
 #include "temp_folder.h"
 
@@ -561,6 +562,126 @@ static void too_many_files(void **state)
 	assert_int_equal(read_project("pip", &f, &err), -BRIG_E_REFUSED);
 }
 
+/* ---- documents of environments --------------------------------------------------------------------- */
+
+#define HASH  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define FRONT "{\"version\": 1, \"name\": \"data\", \"ecosystem\": \"pip\", "
+#define BACK                                                                                                       \
+	"\"created\": \"2026-11-17T09:54:49.541Z\", \"brig\": \"0.1.0\", \"backend\": \"native\", "                \
+	"\"trust\": \"unknown\", \"degraded\": [\"landlock\"], \"key\": \"" HASH "\", \"content\": \"" HASH "\", " \
+	"\"made_for\": \"" HASH "\", \"files\": 7, \"bytes\": 562}"
+#define DOCUMENT FRONT "\"packages\": [\"numpy==1.26\"], \"warm\": [\"numpy\", \"os.path\"], " BACK
+
+/* The document with one part of it replaced. */
+static char *document_with(const char *old, const char *new)
+{
+	const char *where = strstr(DOCUMENT, old);
+	char *text;
+
+	assert_non_null(where);
+	assert_true(asprintf(&text, "%.*s%s%s", (int)(where - DOCUMENT), DOCUMENT, new, where + strlen(old)) > 0);
+	return text;
+}
+
+static void environments_come_back(void **state)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct environment e, again;
+	json_t *doc, *same;
+	char *text;
+
+	(void)state;
+	assert_int_equal(environment_read(DOCUMENT, strlen(DOCUMENT), &e, &err), 0);
+	assert_string_equal(e.name, "data");
+	assert_string_equal(e.eco->name, "pip");
+	assert_int_equal(e.n_packages, 1);
+	assert_string_equal(e.packages[0], "numpy==1.26");
+	assert_int_equal(e.n_warm, 2);
+	assert_string_equal(e.warm[1], "os.path");
+	assert_int_equal(e.missing, PROT_BIT(PROT_landlock));
+	assert_int_equal(e.bytes, 562);
+	doc = environment_json(&e);
+	text = json_dumps(doc, 0);
+	assert_int_equal(environment_read(text, strlen(text), &again, &err), 0);
+	same = environment_json(&again);
+	assert_true(json_equal(doc, same));
+	json_decref(doc);
+	json_decref(same);
+	free(text);
+	environment_release(&e);
+	environment_release(&again);
+}
+
+static void environments_are_read_strictly(void **state)
+{
+	static const struct {
+		const char *old, *new;
+	} rows[] = {
+		{ "\"version\": 1", "\"version\": 2" },
+		{ "\"version\": 1, ", "" },
+		{ "\"data\"", "\"Data\"" },
+		{ "\"data\"", "\"../data\"" },
+		{ "\"data\"", "\"none\"" },
+		{ "\"data\"", "\"\"" },
+		{ "\"data\"", "\"da\\u0000ta\"" },
+		{ "\"pip\"", "\"cargo\"" },
+		{ "\"numpy==1.26\"", "\"--index-url=x\"" },
+		{ "\"numpy==1.26\"", "7" },
+		{ "[\"numpy==1.26\"]", "[]" }, /* then it has no key */
+		{ "\"os.path\"", "\"os;x\"" },
+		{ "\"os.path\"", "\"\"" },
+		{ "[\"numpy\", \"os.path\"]", "\"numpy\"" },
+		{ "2026-11-17T09:54:49.541Z", "yesterday" },
+		{ "2026-11-17T09:54:49.541Z", "2026-11-17" },
+		{ "\"0.1.0\"", "null" },
+		{ "\"unknown\"", "\"root\"" },
+		{ "\"landlock\"", "\"luck\"" },
+		{ "\"key\": \"0123", "\"key\": \"012" },
+		{ "\"key\": \"0123", "\"key\": \"X123" },
+		{ "\"files\": 7", "\"files\": -7" },
+		{ "\"files\": 7", "\"files\": 7.5" },
+		{ "\"files\": 7", "\"files\": 7, \"files\": 8" },
+		{ "\"files\": 7", "\"more\": 1, \"files\": 7" },
+		{ "562}", "562" },
+		{ "562}", "562} {}" },
+	};
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct environment e;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_FREE char *text = document_with(rows[i].old, rows[i].new);
+
+		if (environment_read(text, strlen(text), &e, &err) != -BRIG_E_REFUSED)
+			fail_msg("%s was read", text);
+		assert_true(*err.msg && !e.eco && !e.packages);
+	}
+	assert_int_equal(environment_read("[]", 2, &e, &err), -BRIG_E_REFUSED);
+	assert_int_equal(environment_read("", 0, &e, &err), -BRIG_E_REFUSED);
+}
+
+static void names_of_environments(void **state)
+{
+	static const char *const good[] = { "data", "0", "a.b_c-d", "py3.11" };
+	static const char *const bad[] = { "",    "none", "Data", ".data", "-x",      "_x",
+					   "a/b", "..",   "a b",  "a\n",   "\xc3\xa4" };
+	char longest[ENVIRONMENT_NAME_MAX + 2];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		assert_true(environment_is_name(good[i]));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_false(environment_is_name(bad[i]));
+	memset(longest, 'a', sizeof(longest));
+	longest[ENVIRONMENT_NAME_MAX + 1] = '\0';
+	assert_false(environment_is_name(longest));
+	longest[ENVIRONMENT_NAME_MAX] = '\0';
+	assert_true(environment_is_name(longest));
+	assert_true(warm_is_module("xml.etree") && warm_is_module("@scope/name") && warm_is_module("node:fs"));
+	assert_false(warm_is_module("a,b") || warm_is_module("a b") || warm_is_module("1a") || warm_is_module("a;b") ||
+		     warm_is_module("a'") || warm_is_module(""));
+}
+
 int main(void)
 {
 #define ROW(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
@@ -583,6 +704,9 @@ int main(void)
 		ROW(nothing_outside_is_read),
 		ROW(nothing_hidden_is_read),
 		ROW(too_many_files),
+		cmocka_unit_test(environments_come_back),
+		cmocka_unit_test(environments_are_read_strictly),
+		cmocka_unit_test(names_of_environments),
 	};
 #undef ROW
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -468,13 +468,128 @@ static void verify_and_prune(void **state)
 	store_close(s);
 }
 
+/* ---- pins ------------------------------------------------------------------------------------------ */
+
+static int pin(struct store *s, const char *name, const char *as)
+{
+	const struct store_key from = key_of(name), to = key_of(as);
+	struct brig_error err = BRIG_ERROR_INIT;
+	int rc = store_pin(s, &from, &to, &err);
+
+	if (rc < 0)
+		fail_msg("pin: %s", err.msg);
+	return rc;
+}
+
+static bool unpin(struct store *s, const char *as)
+{
+	const struct store_key key = key_of(as);
+	struct brig_error err = BRIG_ERROR_INIT;
+	bool gone = false;
+
+	if (store_unpin(s, &key, &gone, &err) < 0)
+		fail_msg("unpin: %s", err.msg);
+	return gone;
+}
+
+static void expect(struct store *s, const char *name, int answer)
+{
+	struct store_tree t = STORE_TREE_INIT;
+
+	assert_int_equal(get(s, name, &t), answer);
+	store_tree_close(&t);
+}
+
+static void pinned_ones_stay(void **state)
+{
+	struct store *s = open_store(1 * MiB, 1); /* whatever is there is too old */
+	struct store_care care;
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	(void)state;
+	fill_source();
+	put_well(s, "one");
+	assert_int_equal(pin(s, "nothing", "p"), STORE_PIN_ABSENT);
+	assert_int_equal(pin(s, "one", "p"), STORE_PINNED);
+	expect(s, "p", STORE_HIT);
+	expect(s, "one", STORE_EXPIRED); /* and its entry is gone, the content is not */
+	for (int all = 0; all < 2; all++) {
+		assert_int_equal(store_prune(s, all, &care, &err), 0);
+		assert_int_equal(care.entries, 1);
+		expect(s, "p", STORE_HIT);
+	}
+	assert_int_equal(store_verify(s, NULL, NULL, &care, &err), 0);
+	assert_int_equal(care.entries, 1);
+	/* The entry is made anew with another content: the pin keeps its own. */
+	write_file(at("lib/a.py"), "a = 2\n", 0644);
+	put_well(s, "one");
+	expect(s, "p", STORE_HIT);
+	assert_true(unpin(s, "p"));
+	expect(s, "p", STORE_MISS);
+	assert_true(unpin(s, "p")); /* there is none: nothing happens */
+	store_close(s);
+}
+
+static void pins_leave_what_others_have(void **state)
+{
+	struct store *s = open_store(1 * MiB, UINT64_MAX);
+	struct store_tree used = STORE_TREE_INIT;
+	struct store_care care;
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	(void)state;
+	fill_source();
+	put_well(s, "one");
+	assert_int_equal(pin(s, "one", "p"), STORE_PINNED);
+	assert_int_equal(pin(s, "one", "q"), STORE_PINNED);
+	assert_false(unpin(s, "p")); /* "one" and "q" have it */
+	assert_int_equal(store_prune(s, true, &care, &err), 0);
+	assert_int_equal(get(s, "q", &used), STORE_HIT);
+	assert_false(unpin(s, "q")); /* a cell shows it */
+	store_tree_close(&used);
+	assert_int_equal(store_prune(s, false, &care, &err), 0);
+	assert_int_equal(care.entries, 0);
+	assert_int_equal(care.bytes, 0);
+	store_close(s);
+}
+
+static void pins_have_a_ceiling(void **state)
+{
+	struct store *s = open_store(4 * MiB, UINT64_MAX);
+	AUTO_FREE char *big = malloc(MiB);
+	char name[2] = "a", as[2] = "A";
+
+	(void)state;
+	memset(big, 'x', MiB - 64);
+	big[MiB - 64] = '\0';
+	for (; *name <= 'c'; ++*name, ++*as) {
+		*big = *name;
+		write_file(at("big"), big, 0644);
+		put_well(s, name);
+		assert_int_equal(pin(s, name, as), STORE_PINNED);
+	}
+	*big = 'd';
+	write_file(at("big"), big, 0644);
+	put_well(s, "d");
+	assert_int_equal(pin(s, "d", "D"), STORE_PIN_FULL);
+	assert_int_equal(pin(s, "a", "again"), STORE_PINNED); /* takes no more room */
+	store_close(s);
+}
+
 int main(void)
 {
 #define ROW(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 	const struct CMUnitTest tests[] = {
-		ROW(trees_come_back),           ROW(what_no_tree_has_is_left_out), ROW(ceilings_refuse),
-		ROW(spoiled_trees_are_rebuilt), ROW(least_recently_used_go),       ROW(old_ones_are_not_used),
+		ROW(trees_come_back),
+		ROW(what_no_tree_has_is_left_out),
+		ROW(ceilings_refuse),
+		ROW(spoiled_trees_are_rebuilt),
+		ROW(least_recently_used_go),
+		ROW(old_ones_are_not_used),
 		ROW(verify_and_prune),
+		ROW(pinned_ones_stay),
+		ROW(pins_leave_what_others_have),
+		ROW(pins_have_a_ceiling),
 	};
 #undef ROW
 	return cmocka_run_group_tests(tests, NULL, NULL);
