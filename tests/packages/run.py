@@ -546,6 +546,223 @@ def docker_packages(t):
 	t.equal((t.verdict(again, "ok").stdout, state_of(t, again, "hit")["content"]), (wanted, made["content"]), "from what is kept", again)
 
 
+# ---- environments --------------------------------------------------------------------------------
+
+def env(t, *args, registry=None, **more):
+	return t.brig("env", *args, env=env_for(registry, **more), guard=GUARD)
+
+
+def listed(t):
+	return {row["name"]: row for row in json.loads(env(t, "list", "--json").out)["environments"]}
+
+
+@case("an environment is made once and is that very set: without its registry, whatever is pruned or installed since")
+@pip
+def env_life(t):
+	ask = dict(code="import hello, os\nprint(hello.VALUE, hello.__file__, os.access(hello.__file__, os.W_OK))\n", lang="python")
+	with Registry() as registry:
+		hello(registry)
+		p = env(t, "create", "data", "--python", "hello", "--warm", "json,hello", registry=registry)
+		t.check(p.rc == 0 and b"--env-name data" in p.err and b"kept for" not in p.err, "env create", p)
+		again = env(t, "create", "data", "--python", "hello", registry=registry)
+		t.check(again.rc == 125 and b"already" in again.err, "the same name again", again)
+	row = listed(t)["data"]
+	t.equal((row["packages"], row["warm"], row["ecosystem"], row["backend"], row["trust"], row["set"]), (["hello"], ["json", "hello"], "pip", "native", "unknown", "there"), "env list", row)
+	t.equal(json.loads(env(t, "show", "--json", "data").out), row, "env show")
+	t.check(b"json, hello" in env(t, "show", "data").out and b"data" in env(t, "list").out, "as text")
+	first = t.verdict(cell(t, None, "--env-name", "data", **ask), "ok")
+	t.equal(first.stdout, b"42 /opt/packages/pip/hello/__init__.py False\n", "output", first)
+	t.equal((first.json["environment"], state_of(t, first, "hit")["content"], first.json["network"]), ("data", row["content"], []), "the result", first.json)
+	p = t.brig("cache", "prune", "--all", "--json")
+	t.equal((json.loads(p.out)["removed"], json.loads(p.out)["entries"]), (1, 1), "what cache prune --all removed and left", p)
+	t.equal(t.verdict(cell(t, None, "--env-name", "data", **ask), "ok").stdout, first.stdout, "after cache prune --all")
+	with Registry() as registry:
+		hello(registry, **{"hello/more.py": "X = 1\n"})
+		other = state_of(t, t.verdict(cell(t, registry, "--packages", "hello", **ask), "ok"), "installed")
+	t.check(other["content"] != row["content"], "the registry has another one now", other)
+	r = t.verdict(cell(t, None, "--env-name", "data", **ask), "ok")
+	t.equal(state_of(t, r, "hit")["content"], row["content"], "the set of the environment since", r)
+	p = t.brig("exec", "--env-name", "data", "--json", "--", "python3", "-c", "import hello; print(hello.VALUE)", env=env_for())
+	t.equal(json.loads(p.out)["stdout"], "42\n", "brig exec", p)
+	p = env(t, "remove", "data")
+	t.check(p.rc == 0 and b"gone" in p.out, "env remove", p)
+	t.equal(len(os.listdir(os.path.join(t.state, "packages", "content"))), 1, "sets that are left")
+	r = cell(t, None, "--env-name", "data", **ask)
+	t.check(r.verdict == "refused" and "there is none" in r.reason, "a removed one", r)
+	p = env(t, "remove", "data")
+	t.check(p.rc != 0 and b"no environment 'data'" in p.err, "env remove of none", p)
+
+
+@case("what stays when an environment is removed: a set that others have")
+@pip
+def env_shared(t):
+	with Registry() as registry:
+		hello(registry)
+		t.equal(env(t, "create", "one", "--python", "hello", registry=registry).rc, 0, "env create")
+		t.equal(env(t, "create", "two", "--python", "hello", registry=registry).rc, 0, "a second of the same set")
+		t.equal(registry.count(".whl"), 1, "downloads", registry.asked)
+	p = env(t, "remove", "one")
+	t.check(p.rc == 0 and b"stay" in p.out, "env remove", p)
+	r = t.verdict(cell(t, None, "--env-name", "two", code="import hello\n", lang="python"), "ok")
+	t.equal(r.json["environment"], "two", "the other one", r)
+
+
+@case("a warm-up list is tried in a cell: a module that cannot be loaded is named, and nothing is kept")
+@pip
+def env_warm(t):
+	with Registry() as registry:
+		hello(registry)
+		registry.put_pip("leaves", wheel("leaves", {"leaves/__init__.py": "raise SystemExit(0)\n"}))
+		registry.put_pip("calls", wheel("calls", {"calls/__init__.py": "import socket\nsocket.create_connection(('127.0.0.1', %s), 5)\n" % registry.place.split(":")[1]}))
+		for packages, warm, words in (
+			("hello", "hello,nope", b"'nope' of the warm-up list cannot be loaded: ModuleNotFoundError: No module named 'nope'"),
+			("leaves", "leaves,json", b"'leaves' of the warm-up list cannot be loaded: it ends the program"),
+			("calls", "calls", b"'calls' of the warm-up list cannot be loaded: ConnectionRefusedError"),
+		):
+			p = env(t, "create", "data", "--python", packages, "--warm", warm, registry=registry)
+			t.check(p.rc not in (0, 125) and words in p.err, f"--warm {warm}", p)
+	t.equal(listed(t), {}, "environments")
+	for warm in ("a;b", "-m", "a b", "a'"):
+		p = env(t, "create", "data", f"--warm={warm}")
+		t.check(p.rc == 2 and b"no name of a module" in p.err, f"--warm={warm}", p)
+	p = env(t, "create", "base", "--warm", "json,re")
+	t.check(p.rc == 0, "without packages", p)
+	r = t.verdict(cell(t, None, "--env-name", "base", code="import json\nprint(json.dumps(1))\n", lang="python"), "ok")
+	t.equal((r.json["environment"], r.json["packages"], r.stdout), ("base", None, b"1\n"), "a run in it", r)
+	p = env(t, "remove", "--json", "base")
+	t.equal(json.loads(p.out), {"name": "base", "packages": None}, "env remove --json", p)
+
+
+@case("which environment a run gets: the policy's, the request's, never both an environment and packages")
+@pip
+def env_policy(t):
+	ask = dict(code="try:\n\timport hello\n\tprint(hello.VALUE)\nexcept ImportError:\n\tprint('none')\n", lang="python")
+	with Registry() as registry:
+		hello(registry)
+		t.equal(env(t, "create", "data", "--python", "hello", registry=registry).rc, 0, "env create")
+		t.equal(env(t, "create", "low", "--trust", "untrusted", "--python", "hello", registry=registry).rc, 0, "env create --trust untrusted")
+	default = {"BRIG_ENVIRONMENT": "data"}
+	for args, more, wanted in (([], default, ("data", b"42\n")), (["--env-name", "none"], default, (None, b"none\n")), ([], {}, (None, b"none\n")),
+				   (["--env-name", "data"], {"BRIG_PACKAGES": "false"}, ("data", b"42\n"))):
+		r = t.verdict(cell(t, None, *args, env=more, **ask), "ok")
+		t.equal((r.json["environment"], r.stdout), wanted, f"{args} {more}", r)
+	r = t.verdict(cell(t, None, env=default, code="echo shell\n", lang="shell"), "ok")
+	t.equal(r.json["environment"], None, "the policy's is for its language", r)
+	strict = ["--preset", "strict", "--trust", "untrusted", "--env-name", "data"]
+	r = t.verdict(cell(t, None, *strict, code="import hello\nprint(hello.VALUE)\n", lang="python"), "ok")
+	t.equal(r.stdout, b"42\n", "strict knows that its packages are asked for", r)
+	for args, more, words in (
+		(["--env-name", "data", "--packages", "hello"], {}, "exclude each other"),
+		(["--env-name", "nope"], {}, "there are: data, low"),
+		(["--env-name", "../data"], {}, "no name"),
+		(["--env-name", "data"], {"BRIG_ENVIRONMENTS": "low"}, "[low] (environments"),
+		(["--env-name", "low"], {}, "made at trust 'untrusted'"),
+		([], {"BRIG_ENVIRONMENT": "nope"}, "no environment 'nope'"),
+	):
+		r = cell(t, None, *args, env=more, **ask)
+		t.check(r.verdict == "refused" and words in r.reason, f"{args} {more}: '{words}'", r)
+	r = cell(t, None, "--env-name", "data", code="echo 1\n", lang="javascript")
+	t.check(r.verdict == "refused" and "is for python" in r.reason, "another language", r)
+	for name in ("", "Data", "none", ".x", "a/b", "..", "x" * 65):
+		p = env(t, "create", "--warm", "json", "--", name) if name.startswith("-") else env(t, "create", "--warm", "json", name)
+		t.check(p.rc == 2 and b"no name" in p.err, f"the name '{name}'", p)
+	p = env(t, "create", "empty")
+	t.check(p.rc == 2 and b"would have nothing" in p.err, "nothing in it", p)
+	p = env(t, "create", "new", "--python", "hello", BRIG_PACKAGES="false")
+	t.check(p.rc == 125 and b"packages: false" in p.err, "packages are not allowed", p)
+	t.equal(sorted(listed(t)), ["data", "low"], "environments")
+
+
+@case("an environment that somebody has been at is refused, listed as what it is, and can be removed", final="not contained")
+@pip
+def env_damaged(t):
+	ask = dict(code="import hello\nprint(hello.VALUE)\n", lang="python")
+	with Registry() as registry:
+		hello(registry)
+		t.equal(env(t, "create", "data", "--python", "hello", registry=registry).rc, 0, "env create")
+	file = os.path.join(t.state, "environments", "data.json")
+	with open(file, encoding="ascii") as f:
+		good = f.read()
+	other = os.path.join(t.state, "environments", "other.json")
+	for bad in ("", "{}", good[:-20], good.replace('"data"', '"other"'), good.replace('"files"', '"more": 1, "files"'), "x" * 200000):
+		with open(file, "w", encoding="ascii") as f:
+			f.write(bad)
+		r = cell(t, None, "--env-name", "data", **ask)
+		t.check(r.verdict in ("refused", "failed") and "data" in r.reason, f"the document {bad[:30]!r}", r)
+		t.check("problem" in listed(t)["data"], "env list tells", listed(t))
+	with open(other, "w", encoding="ascii") as f:
+		f.write(good.replace('"data"', '"other"'))
+	harness.give(other)
+	os.chmod(other, 0o666)
+	r = cell(t, None, "--env-name", "other", **ask)
+	t.check(r.verdict == "refused" and "written by others" in r.reason, "a document that others can write", r)
+	os.unlink(other)
+	with open(file, "w", encoding="ascii") as f:
+		f.write(good)
+	(tree,) = glob.glob(os.path.join(t.state, "packages", "content", "*"))
+	inside = os.path.join(tree, "hello", "__init__.py")
+	os.chmod(inside, 0o644)
+	with open(inside, "a", encoding="ascii") as f:
+		f.write("VALUE = 666\n")
+	r = cell(t, None, "--env-name", "data", **ask)
+	t.check(r.verdict == "refused" and "not what was kept" in r.reason, "a set that was changed", r)
+	r = cell(t, None, "--env-name", "data", **ask)
+	t.check(r.verdict == "refused" and "not there any more" in r.reason, "and then is gone", r)
+	t.equal(listed(t)["data"]["set"], "missing", "env list")
+	with open(file, "w", encoding="ascii") as f:
+		f.write("nonsense")
+	p = env(t, "remove", "data")
+	t.equal((p.rc, listed(t)), (0, {}), "env remove", p)
+	p = env(t, "remove", "../audit/x")
+	t.check(p.rc != 0 and b"no environment" in p.err, "a name that is a path", p)
+
+
+@case("environments of one state folder are nobody else's, and a pin that no document names goes")
+@pip
+def env_states(t):
+	other = t.path("other-state")
+	with Registry() as registry:
+		hello(registry)
+		t.equal(env(t, "create", "data", "--python", "hello", registry=registry).rc, 0, "env create")
+		t.equal(env(t, "list", "--json", "--state", other).out.strip(), b'{"environments":[]}', "the other folder")
+		r = cell(t, None, "--state", other, "--env-name", "data", code="pass\n", lang="python")
+		t.check(r.verdict == "refused" and "there is none" in r.reason, "a run with the other folder", r)
+		os.unlink(os.path.join(t.state, "environments", "data.json"))	# as if killed between document and pin
+		t.equal(json.loads(t.brig("cache", "prune", "--all", "--json").out)["entries"], 1, "the pin is there")
+		p = env(t, "create", "base", "--warm", "json")
+		t.equal((p.rc, env(t, "remove", "base").rc), (0, 0), "somebody makes and removes another", p)
+	t.equal(os.listdir(os.path.join(t.state, "packages", "content")), [], "sets that are left")
+
+
+@case("packages of npm have environments too, and one environment is for one language")
+@npm
+def env_npm(t):
+	with Registry() as registry:
+		registry.put_npm("hello", {"index.js": "module.exports = 42\n"})
+		p = env(t, "create", "web", "--node", "hello", "--warm", "hello,node:fs", registry=registry)
+		t.equal(p.rc, 0, "env create --node", p)
+		p = env(t, "create", "bad", "--node", "hello", "--warm", "nope", registry=registry)
+		t.check(p.rc != 0 and b"Cannot find module 'nope'" in p.err, "a module that is not there", p)
+	r = t.verdict(cell(t, None, "--env-name", "web", code="console.log(require('hello'));\n", lang="javascript"), "ok")
+	t.equal((r.json["environment"], r.json["packages"]["ecosystem"]), ("web", "npm"), "the result", r)
+	p = env(t, "create", "bad", "--go", "example.org/x", "--warm", "x")
+	t.check(p.rc == 2 and b"loaded beforehand" in p.err, "Go loads nothing beforehand", p)
+	p = env(t, "create", "bad", "--go", "example.org/x", "--node", "x")
+	t.check(p.rc == 2 and b"exclude" in p.err, "two languages", p)
+
+
+@case("an environment of Go modules is there for the compile step")
+@go
+def env_go(t):
+	with Registry(second_address(t)) as registry:
+		registry.put_go("example.test/hello", "v1.0.0", {"hello.go": "package hello\n\nconst Value = 42\n"})
+		p = env(t, "create", "mods", "--go", "example.test/hello@v1.0.0", registry=registry, GOSUMDB="off")
+		t.equal(p.rc, 0, "env create --go", p)
+	code = 'package main\n\nimport "example.test/hello"\n\nfunc main() { println(hello.Value) }\n'
+	r = t.verdict(cell(t, None, "--env-name", "mods", code=code, lang="go"), "ok")
+	t.equal((r.stderr, r.json["environment"], r.json["packages"]["ecosystem"]), (b"42\n", "mods", "go"), "the result", r)
+
+
 # ---- refusals ------------------------------------------------------------------------------------
 
 @case("what cannot or may not be installed is refused before anything runs")
