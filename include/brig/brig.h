@@ -574,11 +574,11 @@ BRIG_API int brig_receipt_verify(const char *text, size_t len, const char *publi
 
 /* ---- the caches of compiled programs and of packages ---------------------------------------- */
 
-/* { "entries": [ { "key", "kind", "content", "bytes", "hits", "created", "used", "age_ms" } ], "bytes", "max_bytes",
- * "max_days", "packages": { "bytes", "max_bytes", "max_days" } }: compiled programs, then packages ("pip", "npm",
+/* { "entries": [ { "key", "kind", "content", "pinned", "bytes", "hits", "created", "used", "age_ms" } ], "bytes",
+ * "max_bytes", "max_days", "packages": { "bytes", "max_bytes", "max_days" } }: compiled programs, then packages ("pip", "npm",
  * "go"), of each the most recently used first. */
 BRIG_API int brig_cache_list_json(struct brig *b, char **ret, struct brig_error *err);
-#define BRIG_PRUNE_ALL 1u /* everything, not only what is too old, too much or broken */
+#define BRIG_PRUNE_ALL 1u /* everything but what is pinned, not only what is too old, too much or broken */
 /* { "entries", "bytes": what is left, "removed", "removed_bytes", "expired", "damaged", "stray" } */
 BRIG_API int brig_cache_prune_json(struct brig *b, uint32_t flags, char **ret, struct brig_error *err);
 /* Hashes every entry and drops what is not what was kept.  0: all were; 1: some were not.  *ret as of

@@ -53,9 +53,9 @@ static json_t *json_entry(const struct store_info *e)
 
 	(void)hex_put(key, e->key.hash, STORE_HASH_LEN);
 	(void)hex_put(content, e->content, STORE_HASH_LEN);
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "key", key, "kind", e->key.kind, "content",
-			 content, "bytes", json_size(e->size), "hits", json_size(e->hits), "created",
-			 json_moment(e->created_ns), "used", json_moment(e->used_ns), "age_ms",
+	return json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "key", key, "kind", e->key.kind, "content",
+			 content, "pinned", e->pinned, "bytes", json_size(e->size), "hits", json_size(e->hits),
+			 "created", json_moment(e->created_ns), "used", json_moment(e->used_ns), "age_ms",
 			 json_size(now > e->created_ns ? (now - e->created_ns) / NS_PER_MS : 0));
 }
 

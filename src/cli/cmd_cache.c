@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `brig cache list`, `brig cache prune`, `brig cache verify`: the compiled programs and packages that are kept. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/str.h"
 #include "base/when.h"
@@ -20,7 +21,8 @@ struct cache_values {
 
 static const struct option_row list_options[] = { ROW_STATE, ROW_POLICY, ROW_JSON, ROW_NO_COLOR };
 static const struct option_row prune_options[] = {
-	{ "all", 'a', OPTION_FLAG, NULL, AT(all), NULL, "remove everything, not only what is too old or too much" },
+	{ "all", 'a', OPTION_FLAG, NULL, AT(all), NULL,
+	  "remove everything but what environments have, not only what is too old or too much" },
 	ROW_STATE,
 	ROW_POLICY,
 	ROW_JSON,
@@ -57,7 +59,10 @@ static void add_entry(struct ui_table *table, const json_t *row)
 	(void)document_text(row, "key", text, sizeof(text));
 	text[12] = '\0'; /* enough to tell them apart */
 	ui_table_add(table, text, UI_BOLD);
-	ui_table_add(table, document_text(row, "kind", text, sizeof(text)), UI_PLAIN);
+	(void)document_text(row, "kind", text, sizeof(text));
+	if (document_true(row, "pinned"))
+		(void)strncat(text, ", pinned", sizeof(text) - strlen(text) - 1);
+	ui_table_add(table, text, UI_PLAIN);
 	ui_table_add(table, str_bytes(text, sizeof(text), number(row, "bytes")), UI_PLAIN);
 	ui_table_add(table, age_text(text, sizeof(text), number(row, "age_ms")), UI_PLAIN);
 	ui_table_add(table, document_text(row, "hits", text, sizeof(text)), UI_PLAIN);

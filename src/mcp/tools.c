@@ -89,7 +89,7 @@ static void add_list(struct invocation *p, const char *option, const json_t *lis
 void plan_run_options(const struct call *call, struct invocation *p)
 {
 	const json_t *timeout = json_object_get(call->args, "timeout"), *input = json_object_get(call->args, "stdin");
-	const char *memory = text_member(call->args, "memory");
+	const char *memory = text_member(call->args, "memory"), *environment = text_member(call->args, "environment");
 
 	p->events = true;
 	invocation_add(p, "--events");
@@ -99,6 +99,8 @@ void plan_run_options(const struct call *call, struct invocation *p)
 	if (*memory)
 		invocation_addf(p, "--memory=%s", memory);
 	add_list(p, "packages", json_object_get(call->args, "packages"));
+	if (*environment)
+		invocation_addf(p, "--env-name=%s", environment);
 	add_list(p, "artifact", json_object_get(call->args, "artifacts"));
 	if (input)
 		invocation_addf(p, "--stdin=/dev/fd/%d",

@@ -38,9 +38,7 @@ static void record_sum(const struct record *r, unsigned char sum[STORE_HASH_LEN]
 
 void store_entry_encode(const struct store_entry *e, unsigned char bytes[STORE_RECORD_SIZE])
 {
-	struct record r = {
-		.created_ns = e->created_ns, .size = e->size, .hits = e->hits, .pinned = e->pinned
-	};
+	struct record r = { .created_ns = e->created_ns, .size = e->size, .hits = e->hits, .pinned = e->pinned };
 
 	memcpy(r.magic, record_magic, sizeof(r.magic));
 	memcpy(r.key, e->key.hash, sizeof(r.key));

@@ -70,10 +70,10 @@ static int pin_within_lock(struct store *s, const struct store_key *from, const 
 		e.created_ns = entry->created_ns;
 		e.size = entry->size;
 		memcpy(e.content, entry->content, sizeof(e.content));
-		rc = store_write_record(s, &e, err);
+		rc = store_write_record(s, &e, err); /* STORE_PINNED, or negative */
 	}
 	store_list_release(&list);
-	return rc < 0 ? rc : rc == 0 ? STORE_PINNED : rc;
+	return rc;
 }
 
 int store_pin(struct store *s, const struct store_key *from, const struct store_key *pin, struct brig_error *err)

@@ -42,6 +42,8 @@ export interface RunOptions {
 	packages?: readonly string[];
 	/** Install what requirements.txt, package.json or go.mod of the workspace name. */
 	projectPackages?: boolean;
+	/** An environment that `brig env create` has made: packages that are there already. */
+	environment?: string;
 	/** Protections that this host may lack. */
 	allowDegraded?: readonly string[];
 	/** Any other setting; `policy()` lists them. */
@@ -112,6 +114,7 @@ const RUN_ROWS: Record<string, Words> = {
 	env: pairs("--env"),
 	packages: each("--packages"),
 	projectPackages: flag("--project-packages"),
+	environment: one("--env-name"),
 	workspace: folder("--workspace"),
 	workspaceMode: one("--workspace-mode"),
 	apply: flag("--apply"),

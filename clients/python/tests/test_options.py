@@ -50,13 +50,14 @@ def test_everything_has_its_option():
         lambda box: box.run("x", "shell"),
         timeout=2, memory="1m", cpus=0.5, pids=3, disk=4096, output_limit="5k", trust="untrusted", backend="docker",
         preset="strict", inspect="guard", rules={"r": "warn"}, packages=["a", "b==1"], project_packages=True,
+        environment="data",
         allow_degraded=["landlock", "time_ns"], settings={"k": True}, env={"A": "b=c"}, policy="/p.yaml", state="/s",
     )  # fmt: skip
     words = flat(list(request.options))
     for pair in (
         "--timeout 2000ms", "--memory 1m", "--cpus 0.5", "--pids 3", "--disk 4096", "--output-limit 5k",
         "--trust untrusted", "--backend docker", "--preset strict", "--inspect guard", "--rule r=warn", "--packages a",
-        "--packages b==1", "--project-packages", "--allow-degraded landlock,time_ns", "--set k=true", "--env A=b=c",
+        "--packages b==1", "--project-packages", "--env-name data", "--allow-degraded landlock,time_ns", "--set k=true", "--env A=b=c",
         "--policy /p.yaml", "--state /s", "--lang shell",
     ):  # fmt: skip
         assert pair in " ".join(words), pair

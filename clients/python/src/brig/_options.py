@@ -65,6 +65,7 @@ class Options:
     rules: Mapping[str, str] = field(default_factory=dict)
     packages: Sequence[str] = ()
     project_packages: bool = False
+    environment: Optional[str] = None
     network: Optional[Sequence[str]] = None
     allow_degraded: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -104,6 +105,8 @@ class Options:
             out.append(("--packages", package))
         if self.project_packages:
             out.append(("--project-packages", None))
+        if self.environment is not None:
+            out.append(("--env-name", self.environment))
         if self.allow_degraded:
             out.append(("--allow-degraded", ",".join(words(self.allow_degraded))))
         for key, value in self.settings.items():
