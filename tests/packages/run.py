@@ -607,6 +607,19 @@ def env_shared(t):
 	t.equal(r.json["environment"], "two", "the other one", r)
 
 
+@case("of several that make an environment of the same name at the same time one does, and it is whole")
+@pip
+def env_concurrent(t):
+	with Registry() as registry:
+		hello(registry)
+		argv = [harness.brig_path(), "env", "create", "data", "--python", "hello", "--warm", "hello"]
+		each = [t.popen(argv, env=env_for(registry), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+		t.equal(sorted(p.wait(GUARD) for p in each), [0, 125, 125, 125], "exit statuses")
+	t.verdict(cell(t, None, "--env-name", "data", code="import hello\n", lang="python"), "ok")
+	entries = json.loads(t.brig("cache", "list", "--json").out)["entries"]
+	t.equal(sorted(row["pinned"] for row in entries), [False, True], "one pin beside the set", entries)
+
+
 @case("a warm-up list is tried in a cell: a module that cannot be loaded is named, and nothing is kept")
 @pip
 def env_warm(t):
