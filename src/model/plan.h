@@ -94,6 +94,12 @@ struct plan {
 	bool wants_view; /* backend->workspace will be called: keep what the program leaves in its workspace until then */
 	const struct plan_egress *egress; /* NULL: no way out; else backend->listener hands out its sockets */
 	bool report_denied;               /* note what the program is refused */
+	/*
+	 * A cell that is made before there is a request for it: the path in the cell of the program's file, which is empty.
+	 * The interpreter is started, stops when it opens that file, and goes on when a request has filled it (guest/wait.h).
+	 * NULL: an ordinary cell.
+	 */
+	const char *waits_at;
 	protection_set may_degrade;       /* allow_degraded */
 };
 

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan as a job and back, and everything that is no job. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/job.h"
+
+static const char *const argv_words[] = { "/usr/bin/python3", "/workspace/main.py", NULL };
+static const char *const envp_words[] = { "PATH=/usr/bin", "EMPTY=", NULL };
+static const struct plan_file file = { .name = "main.py", .mode = 0644 };
+static const struct plan_bind binds[] = { { .source = "/var/lib/x", .target = "/opt/x", .same_as = NULL },
+					  { .source = "/var/lib/y", .target = "/opt/y", .same_as = "/opt/x" } };
+
+static struct plan sample(void)
+{
+	return (struct plan){ .id = "abcdefghijklmnop",
+			      .step = "run",
+			      .language = "python",
+			      .trust = TRUST_UNTRUSTED,
+			      .limits = { .cpu_percent = 50, .memory_bytes = 512 * MiB, .pids = 64, .wall_ms = 30000 },
+			      .rootfs = "",
+			      .uid = 1000,
+			      .gid = 1000,
+			      .family = FAMILY_INTERPRETER,
+			      .profile = SECCOMP_PROFILE_DEFAULT,
+			      .workspace_exec = true,
+			      .argv = argv_words,
+			      .envp = envp_words,
+			      .files = &file,
+			      .n_files = 1,
+			      .binds = binds,
+			      .n_binds = ARRAY_LEN(binds),
+			      .waits_at = "/workspace/main.py",
+			      .may_degrade = PROT_BIT(PROT_time_ns) };
+}
+
+static void encode(const struct plan *plan, struct buf *ret)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	assert_int_equal(job_encode(plan, ret, &err), 0);
+}
+
+static void comes_back(void **state)
+{
+	AUTO_BUF b = BUF_INIT(0);
+	const struct plan plan = sample();
+	AUTO_FREE struct job *job = NULL;
+
+	(void)state;
+	encode(&plan, &b);
+	job = job_decode(b.data, b.len);
+	assert_non_null(job);
+	assert_string_equal(job->plan.id, plan.id);
+	assert_string_equal(job->plan.argv[1], argv_words[1]);
+	assert_null(job->plan.argv[2]);
+	assert_string_equal(job->plan.envp[1], "EMPTY=");
+	assert_null(job->plan.envp[2]);
+	assert_memory_equal(&job->plan.limits, &plan.limits, sizeof(plan.limits));
+	assert_int_equal(job->plan.family, plan.family);
+	assert_int_equal(job->plan.may_degrade, plan.may_degrade);
+	assert_string_equal(job->plan.waits_at, plan.waits_at);
+	assert_null(job->plan.output);
+	assert_null(job->plan.warm);
+	assert_string_equal(job->plan.files[0].name, "main.py");
+	assert_int_equal(job->plan.files[0].mode, 0644);
+	assert_int_equal(job->plan.n_binds, 2);
+	assert_null(job->plan.binds[0].same_as);
+	assert_string_equal(job->plan.binds[1].same_as, "/opt/x");
+}
+
+/* The id makes no kind; everything else does. */
+static void kinds_differ(void **state)
+{
+	AUTO_BUF a = BUF_INIT(0), b = BUF_INIT(0), c = BUF_INIT(0);
+	struct plan plan = sample();
+	AUTO_FREE struct job *one = NULL, *same = NULL, *other = NULL;
+
+	(void)state;
+	encode(&plan, &a);
+	memcpy(plan.id, "bbbbbbbbbbbbbbbb", RUN_ID_LEN);
+	encode(&plan, &b);
+	plan.limits.memory_bytes++;
+	encode(&plan, &c);
+	one = job_decode(a.data, a.len);
+	same = job_decode(b.data, b.len);
+	other = job_decode(c.data, c.len);
+	assert_true(job_same_kind(one, same));
+	assert_false(job_same_kind(one, other));
+}
+
+/* Cut anywhere, longer by a byte, or with any byte changed: never more than "no job", and never read outside. */
+static void damage_is_no_job(void **state)
+{
+	AUTO_BUF b = BUF_INIT(0);
+	const struct plan plan = sample();
+
+	(void)state;
+	encode(&plan, &b);
+	for (size_t len = 0; len < b.len; len++) {
+		AUTO_FREE char *exact = malloc(len + 1);
+
+		memcpy(exact, b.data, len);
+		assert_null(job_decode(exact, len));
+	}
+	for (size_t at = 0; at < b.len; at++)
+		for (int bit = 0; bit < 8; bit++) {
+			AUTO_FREE char *copy = malloc(b.len);
+			AUTO_FREE struct job *job = NULL;
+
+			memcpy(copy, b.data, b.len);
+			copy[at] = (char)(copy[at] ^ 1 << bit);
+			job = job_decode(copy, b.len); /* some are jobs; the sanitizers watch */
+			assert_true(!job || job->plan.argv[0]);
+		}
+	(void)buf_add(&b, "", 1);
+	assert_null(job_decode(b.data, b.len));
+}
+
+/* A number that is no value of its type. */
+static void wrong_values(void **state)
+{
+	struct plan wrong[] = { sample(), sample(), sample() };
+
+	(void)state;
+	wrong[0].trust = TRUST_COUNT;
+	wrong[1].family = FAMILY_COUNT;
+	wrong[2].profile = SECCOMP_PROFILE_COUNT;
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		AUTO_BUF b = BUF_INIT(0);
+
+		encode(&wrong[i], &b);
+		assert_null(job_decode(b.data, b.len));
+	}
+}
+
+static void beyond_a_job(void **state)
+{
+	static const struct plan_workspace workspace;
+	static struct plan_egress egress;
+	struct plan plans[] = { sample(), sample(), sample(), sample() };
+	char *long_word = malloc(JOB_MAX + 1);
+	const char *words[] = { long_word, NULL };
+
+	(void)state;
+	memset(long_word, 'x', JOB_MAX);
+	long_word[JOB_MAX] = '\0';
+	plans[0].workspace = &workspace;
+	plans[1].egress = &egress;
+	plans[2].n_files = 2;
+	plans[3].argv = words;
+	for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
+		AUTO_BUF b = BUF_INIT(0);
+		struct brig_error err = BRIG_ERROR_INIT;
+
+		assert_int_equal(job_encode(&plans[i], &b, &err), -BRIG_E_USAGE);
+		assert_true(strlen(err.msg) > 0);
+	}
+	free(long_word);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(comes_back),   cmocka_unit_test(kinds_differ), cmocka_unit_test(damage_is_no_job),
+		cmocka_unit_test(wrong_values), cmocka_unit_test(beyond_a_job),
+	};
+
+	return cmocka_run_group_tests_name("job", tests, NULL, NULL);
+}
