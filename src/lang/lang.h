@@ -32,6 +32,9 @@ struct lang_step {
 	const char *env[LANG_ENV_MAX];    /* KEY=VALUE beyond the common ones; NULL-terminated */
 	enum syscall_family family;
 	bool deny_write_exec;
+	/* Its program opens the file that is its only argument and runs it, and does so by functions of the C library: it can be
+	 * started before there is a program for it (backend/guest/wait.h). */
+	bool waits;
 	const char *install; /* the command that installs it */
 	/* What else decides the output of a compile step: paths and patterns, see lang_tool_identity */
 	const char *companions[LANG_COMPANIONS_MAX];

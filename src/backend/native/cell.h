@@ -16,6 +16,7 @@ struct backend_host {
 	bool has_cgroups, enters_at_clone;
 	int landlock_abi;
 	struct idmap ids;
+	int wait_library; /* guest/wait, as a sealed file in memory; FD_NONE: no waiting cell was made yet */
 	struct remains *remains;
 };
 
@@ -74,6 +75,7 @@ struct cell {
 
 	bool ready, confined, started, ended; /* what the cell has reported ... */
 	bool told_started, told_ended;        /* ... and what of it the watcher knows */
+	bool waiting, seen_waiting;           /* ... of a waiting cell: its interpreter has stopped */
 	bool tells;                           /* the payload's filter is the telling form */
 	bool limited;                         /* every limit of its control groups is written */
 	bool let_go;
@@ -90,6 +92,7 @@ struct cell {
 	struct facts late;                                  /* read while the program or its cell was dying */
 	struct cgroup_usage last_usage;
 	int tasks_left; /* after stop; -1: not stopped yet */
+	char *wait_env; /* of a waiting cell: what spec.envp and the strings that it adds lie in */
 };
 
 /* idmap.c */
@@ -115,6 +118,8 @@ void cell_denied_begin(struct cell *c, int *listener); /* takes it */
 void cell_denied_pump(struct cell *c, short listener); /* what poll says of it; answers whoever waits */
 void cell_denied_end(struct cell *c);
 void native_denied(struct cell *c, struct denied *ret);
+/* waiting.c */
+int cell_wait_prepare(struct cell *c, struct brig_error *err); /* fills spec.envp, and spec.wait_library */
 /* inspect.c */
 void cell_inspect_ready(struct cell *c);  /* the file tree is complete, the program waits */
 void cell_inspect_start(struct cell *c);  /* the program has just been let go */
@@ -151,6 +156,8 @@ int native_list(const struct settings *set, cell_entry_fn each, void *arg, struc
 int native_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 
 /* native.c */
+/* The word that the payload waits for behind its walls; it may be there before the payload is. */
+int cell_let_go(struct cell *c, struct brig_error *err);
 /* After the last look at them: with our descriptors gone, namespaces and mounts are taken down by the dying, not by us
  * afterwards. */
 void cell_let_go_of(struct cell *c);

@@ -316,20 +316,27 @@ static void expire(int sig UNUSED)
 	end(124);
 }
 
-static int arm_wall_clock(const struct plan *plan)
+static int set_wall_clock(const struct plan *plan)
 {
 	/* Late enough that a supervisor at work is first, early enough for the promise of limit + 1 s. */
 	uint64_t ms = plan->limits.wall_ms + WALL_GRACE_MS;
 	struct itimerval timer = { .it_value = { .tv_sec = (time_t)(ms / 1000),
 						 .tv_usec = (suseconds_t)(ms % 1000 * 1000) } };
+
+	wall_end_ns = clock_now_ns() + ms * 1000000;
+	return setitimer(ITIMER_REAL, &timer, NULL) < 0 ? -errno : 0;
+}
+
+/* The clock of a waiting cell is set when it is claimed. */
+static int arm_wall_clock(const struct plan *plan)
+{
 	struct sigaction act = { .sa_handler = expire, .sa_flags = SA_RESTART };
 	sigset_t none;
 
-	wall_end_ns = clock_now_ns() + ms * 1000000;
 	(void)sigemptyset(&none);
 	if (sigaction(SIGALRM, &act, NULL) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
 		return -errno;
-	return setitimer(ITIMER_REAL, &timer, NULL) < 0 ? -errno : 0;
+	return plan->waits_at ? 0 : set_wall_clock(plan);
 }
 
 static int confine_init(struct cell_build *b)
@@ -437,6 +444,21 @@ static _Noreturn void reap(pid_t payload)
 	}
 }
 
+/* Nothing is reaped meanwhile: an interpreter that ends instead of waiting is seen by the supervisor, who ends us. */
+static void await_claim(const struct plan *plan)
+{
+	char word;
+	ssize_t n;
+
+	if (!plan->waits_at)
+		return;
+	do {
+		n = read(CTL_AFTER_CONFINE, &word, 1);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1 || set_wall_clock(plan) < 0)
+		end(125);
+}
+
 _Noreturn void cell_init_main(const struct cell_spec *spec)
 {
 	struct cell_build b = {
@@ -459,5 +481,6 @@ _Noreturn void cell_init_main(const struct cell_spec *spec)
 
 	if (rc < 0)
 		give_up(spec->ctl, failed, rc);
+	await_claim(spec->plan);
 	reap(b.payload);
 }

@@ -336,8 +336,7 @@ void native_denied(struct cell *c, struct denied *ret)
 	const struct denials *d = c->denials;
 
 	if (c->spec.plan->report_denied && c->confined && !c->tells)
-		ret->unseen = "refused calls and hosts are not listed: this kernel, or what brig itself runs in, gives "
-			      "no listener for them, or it failed";
+		ret->unseen = denied_without_listener;
 	if (c->masks)
 		masks_list(c->masks, c->spec.plan->workspace->hidden, ret);
 	for (int nr = 0; d && nr < CALLS_MAX; nr++)

@@ -77,6 +77,10 @@ static int take_report(struct cell *c, struct received *r, struct brig_error *er
 	case REPORT_CONFINED:
 		rc = take_confined(c, r);
 		break;
+	case REPORT_WAITING:
+		rc = c->confined && c->spec.plan->waits_at && !c->waiting ? 0 : -EPROTO;
+		c->waiting = true;
+		break;
 	case REPORT_ENDED:
 	case REPORT_EXPIRED:
 		c->ended = true;
@@ -146,7 +150,8 @@ int cell_pump(struct cell *c, struct brig_error *err)
 	int rc = drain(c, &c->go, "the payload", err);
 
 	cell_denied_pump(c, p[1].revents);
-	/* The payload's socket ends by exec; of a payload that died instead, init reports the end. */
+	/* The payload's socket ends by exec, that of an interpreter which waits when it goes on; of a payload that died
+	 * instead, init reports the end. */
 	if (rc == 0 && c->go < 0 && c->confined)
 		c->started = true;
 	if (rc == 0 && c->silent && c->started && c->ready && !c->parted)

@@ -59,6 +59,7 @@ int native_open(const struct settings *set, struct backend_host **ret, protectio
 
 	if (!h)
 		return err_nomem(err);
+	h->wait_library = FD_NONE;
 	rc = cgroup_host_open(limits_disk_io(set), &h->cgroups, err);
 	if (rc < 0) {
 		free(h);
@@ -152,6 +153,7 @@ void native_close(struct backend_host *h)
 	if (!h)
 		return;
 	(void)native_settle(h, NULL, leftovers, sizeof(leftovers));
+	fd_closep(&h->wait_library);
 	cgroup_host_free(h->cgroups);
 	free(h);
 }

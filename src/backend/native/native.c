@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 
 #include "backend/native/cell.h"
+#include "backend/native/waiting.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -65,7 +66,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	c->janitor = (struct janitor)JANITOR_NONE;
 	c->init_pidfd = c->dying = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = c->told =
 		c->way_out = FD_NONE;
-	c->spec.ctl = c->spec.go = c->spec.ld_cache = FD_NONE;
+	c->spec.ctl = c->spec.go = c->spec.ld_cache = c->spec.wait_library = FD_NONE;
 	for (int i = 0; i < 3; i++)
 		c->spec.stdio[i] = FD_NONE;
 	for (size_t i = 0; i < HANDED_COUNT; i++)
@@ -200,7 +201,7 @@ static int write_id_maps(struct cell *c, struct brig_error *err)
 }
 
 /* The word that the payload waits for behind its walls; it may be there before the payload is. */
-static int let_go(struct cell *c, struct brig_error *err)
+int cell_let_go(struct cell *c, struct brig_error *err)
 {
 	assert(c->limited); /* INV-2: limits come before the first guest instruction */
 	c->started_ns = clock_now_ns();
@@ -267,7 +268,9 @@ static int native_begin(struct backend_host *h, const struct plan *plan, const s
 		return err_nomem(err);
 	fault_arm();
 	fill_spec(c);
-	rc = check_core_dumps(err);
+	rc = cell_wait_prepare(c, err);
+	if (rc == 0)
+		rc = check_core_dumps(err);
 	if (rc == 0)
 		rc = build(c, err);
 	if (rc < 0) {
@@ -281,7 +284,7 @@ static int native_begin(struct backend_host *h, const struct plan *plan, const s
 
 static int native_finish(struct cell *c, struct brig_error *err)
 {
-	int rc = cell_starts_at_once(c) ? let_go(c, err) : 0;
+	int rc = cell_starts_at_once(c) ? cell_let_go(c, err) : 0;
 
 	if (rc == 0)
 		rc = cell_await_confined(c, err);
@@ -290,7 +293,7 @@ static int native_finish(struct cell *c, struct brig_error *err)
 
 static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
 {
-	int rc = c->let_go ? 0 : let_go(c, err);
+	int rc = c->let_go ? 0 : cell_let_go(c, err);
 
 	if (rc < 0)
 		return rc;
@@ -380,7 +383,7 @@ void cell_let_go_of(struct cell *c)
  * Init has said its last word and dies by itself, and no group has anybody else.  How long the kernel takes to bury it
  * need not be waited for here: settle does.  Whoever looks at a workspace afterwards waits, to be on the safe side.
  */
-static bool dies_alone(const struct cell *c)
+bool native_dies_alone(const struct cell *c)
 {
 	const struct plan *plan = c->spec.plan;
 
@@ -415,7 +418,7 @@ static int native_stop(struct cell *c, struct brig_error *err)
 	cell_let_go_of(c);
 	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
 		cgroup_lift_quota(c->cgroup);
-	if (dies_alone(c)) {
+	if (native_dies_alone(c)) {
 		c->dying = fd_move(&c->init_pidfd);
 		c->tasks_left = 0;
 	} else {
@@ -515,6 +518,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 		leave_groups(c, deadline);
 	fd_closep(&c->dying);
 	free(c->remains);
+	free(c->wait_env);
 	free(c);
 	return left;
 }

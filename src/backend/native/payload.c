@@ -7,6 +7,7 @@
  *
  * Once it has begun to give things up there is no way back: any failure ends it.
  */
+#include <assert.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -19,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "backend/guest/wait.h"
 #include "backend/native/cell_spec.h"
 #include "base/fd.h"
 #include "sys/caps.h"
@@ -31,6 +33,10 @@
 /* Where the two channels are kept while everything above standard error is closed. */
 #define GO_FD   3
 #define MATE_FD 4
+/* ... and a waiting cell's library, which the interpreter then finds as GUEST_WAIT_LIBRARY. */
+#define LIBRARY_FD 5
+static_assert(GO_FD == GUEST_WAIT_SOCKET && MATE_FD == GUEST_WAIT_LIBRARY,
+	      "the interpreter waits on descriptors of ours");
 
 static int connect_stdio(struct cell_build *b)
 {
@@ -38,6 +44,8 @@ static int connect_stdio(struct cell_build *b)
 		if (dup2(b->spec->stdio[i], i) < 0)
 			return -errno;
 	if (dup3(b->spec->go, GO_FD, O_CLOEXEC) < 0 || dup3(b->mate, MATE_FD, O_CLOEXEC) < 0)
+		return -errno;
+	if (b->spec->wait_library >= 0 && dup3(b->spec->wait_library, LIBRARY_FD, O_CLOEXEC) < 0)
 		return -errno;
 	return 0;
 }
@@ -145,9 +153,11 @@ static int clear_caps(struct cell_build *b UNUSED)
 	return caps_clear();
 }
 
-static int close_files(struct cell_build *b UNUSED)
+static int close_files(struct cell_build *b)
 {
-	if (close_range(MATE_FD + 1, ~0U, 0) < 0)
+	const unsigned last = b->spec->wait_library >= 0 ? LIBRARY_FD : MATE_FD;
+
+	if (close_range(last + 1, ~0U, 0) < 0)
 		return -errno;
 	return setsid() < 0 ? -errno : 0;
 }
@@ -239,10 +249,30 @@ static void await_go(void)
 		quit();
 }
 
+/* The interpreter of a waiting cell gets two descriptors, which are gone when it goes on. */
+static int pass_to_interpreter(const struct cell_spec *spec)
+{
+	if (spec->wait_library < 0)
+		return 0;
+	if (dup2(LIBRARY_FD, GUEST_WAIT_LIBRARY) < 0 || fcntl(GUEST_WAIT_SOCKET, F_SETFD, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int execute(const struct cell_spec *spec)
+{
+	int rc = FAULT_HIT(STEP_exec) ? -FAULT_ERRNO : pass_to_interpreter(spec);
+
+	if (rc < 0)
+		return rc;
+	(void)execve(spec->plan->argv[0], (char *const *)(uintptr_t)spec->plan->argv,
+		     (char *const *)(uintptr_t)spec->envp);
+	return -errno;
+}
+
 _Noreturn void payload_main(struct cell_build *b)
 {
 	struct report confined = report_make(REPORT_CONFINED);
-	const struct plan *plan = b->spec->plan;
 	enum step failed = STEP_stdio;
 	int rc = build_run(b, steps, 1, &failed);
 
@@ -259,7 +289,5 @@ _Noreturn void payload_main(struct cell_build *b)
 	if (report_send(GO_FD, &confined, &b->listener, b->listener >= 0) < 0)
 		quit();
 	await_go();
-	if (!FAULT_HIT(STEP_exec))
-		(void)execve(plan->argv[0], (char *const *)(uintptr_t)plan->argv, (char *const *)(uintptr_t)plan->envp);
-	give_up(GO_FD, STEP_exec, FAULT_HIT(STEP_exec) ? -FAULT_ERRNO : -errno);
+	give_up(GO_FD, STEP_exec, execute(b->spec));
 }

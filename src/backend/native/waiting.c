@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting cells, seen from the supervisor.
+ *
+ * A waiting cell is built by the very steps of any other one, with every limit in force and every wall up.  The only
+ * differences: its program's file is empty, its interpreter is executed at once with a library that makes it stop when it
+ * opens that file (guest/wait.h), and init does not set its wall clock yet.
+ *
+ *	claim	sends the interpreter the program, which it writes into the file itself: with the program's ids, in its
+ *		cgroup, through its walls
+ *	go	sets init's clock, and the interpreter goes on; that is when the first instruction of the program runs
+ *
+ * What the request decides (the program, when it starts) comes after the claim; everything else is the same for all
+ * requests of this kind, or the cell would not be given to them (INV-6).  A cell is used once.
+ */
+#include "backend/native/waiting.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+
+#include "backend/guest/wait.h"
+#include "backend/native/cell.h"
+#include "base/clock.h"
+#include "base/fd.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+#define LIBRARY_FD_MIN 16 /* out of the way of what a payload fills one by one */
+
+/* The library as a file that nobody can change: every waiting cell of this host maps the same one. */
+static int open_library(struct backend_host *h)
+{
+	AUTO_FD fd = memfd_create("brig-wait", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	int rc;
+
+	if (h->wait_library >= 0)
+		return 0;
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 they all were executable */
+		fd = memfd_create("brig-wait", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, guest_wait_bytes, guest_wait_size);
+	if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		rc = -errno;
+	if (rc == 0)
+		rc = fd_move_up(&fd, LIBRARY_FD_MIN);
+	if (rc == 0)
+		h->wait_library = fd_move(&fd);
+	return rc;
+}
+
+/* The program's environment, and behind it what makes the interpreter wait; one piece of memory. */
+static int add_environment(struct cell *c)
+{
+	const struct plan *plan = c->spec.plan;
+	const char *const words[][2] = {
+		{ GUEST_WAIT_PRELOAD, "" },
+		{ GUEST_WAIT_PATHS, plan->waits_at },
+		{ GUEST_WAIT_WARM, plan->warm ? plan->warm : "" },
+	};
+	size_t n = 0, room = 0;
+	const char **envp;
+	char *text;
+
+	while (plan->envp[n])
+		n++;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		room += strlen(words[i][0]) + strlen(words[i][1]) + 1;
+	c->wait_env = calloc(1, (n + ARRAY_LEN(words) + 1) * sizeof(*envp) + room);
+	if (!c->wait_env)
+		return -ENOMEM;
+	envp = (const char **)(void *)c->wait_env;
+	text = c->wait_env + (n + ARRAY_LEN(words) + 1) * sizeof(*envp);
+	memcpy(envp, plan->envp, n * sizeof(*envp));
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		envp[n + i] = text;
+		text = stpcpy(stpcpy(text, words[i][0]), words[i][1]) + 1;
+	}
+	c->spec.envp = envp;
+	return 0;
+}
+
+int cell_wait_prepare(struct cell *c, struct brig_error *err)
+{
+	int rc;
+
+	c->spec.envp = c->spec.plan->envp;
+	if (!c->spec.plan->waits_at)
+		return 0;
+	rc = open_library(c->host);
+	if (rc == 0)
+		rc = add_environment(c);
+	if (rc < 0)
+		return cell_step_failed(STEP_wait, -rc, err);
+	c->spec.wait_library = c->host->wait_library;
+	return 0;
+}
+
+int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
+{
+	struct cell *c = NULL;
+	char leftovers[256];
+	int rc = native_backend.begin(h, plan, NULL, &c, err);
+
+	if (rc < 0)
+		return rc;
+	rc = cell_let_go(
+		c, err); /* every limit is written: the interpreter may start as soon as its walls are up (INV-2) */
+	if (rc < 0) {
+		(void)native_backend.destroy(c, leftovers, sizeof(leftovers));
+		return rc;
+	}
+	*ret = c;
+	return 0;
+}
+
+enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err)
+{
+	if (cell_pump(c, err) < 0)
+		return CELL_SPOILED;
+	if (c->started || c->ended) { /* its socket has ended, and nobody has told it to go on */
+		(void)err_set(err, BRIG_E_SYSTEM, 0, "%s does not wait for its program", c->spec.plan->argv[0]);
+		return CELL_SPOILED;
+	}
+	if (!c->ready || !c->waiting)
+		return CELL_BUILDING;
+	if (!c->seen_waiting)
+		cell_inspect_start(c); /* what only processes show, while there is time */
+	c->seen_waiting = true;
+	return CELL_CAN_BE_CLAIMED;
+}
+
+int native_waiting_fd(const struct cell *c)
+{
+	return c->poll;
+}
+
+int native_told_fd(const struct cell *c)
+{
+	return c->told;
+}
+
+static int say(const struct cell *c, const struct guest_word *w, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .bytes = { 0 } };
+	struct guest_word copy = *w;
+	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		struct cmsghdr *cmsg;
+
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	}
+	return sendmsg(c->go, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int native_waiting_claim(struct cell *c, int program, uint64_t size, struct brig_error *err)
+{
+	const struct guest_word w = { .magic = GUEST_WORD_MAGIC, .kind = GUEST_CLAIM, .value = size };
+	int rc = say(c, &w, program);
+
+	return rc < 0 ? cell_lost_init(c, STEP_wait, rc, err) : 0;
+}
+
+int native_waiting_go(struct cell *c, struct brig_error *err)
+{
+	const struct guest_word w = { .magic = GUEST_WORD_MAGIC, .kind = GUEST_GO };
+	int rc = 0;
+
+	if (send(c->ctl, "c", 1, MSG_NOSIGNAL) != 1)
+		rc = -errno;
+	c->started_ns = clock_now_ns();
+	if (rc == 0)
+		rc = say(c, &w, FD_NONE);
+	return rc < 0 ? cell_lost_init(c, STEP_wait, rc, err) : 0;
+}
+
+void native_waiting_take(struct cell *c, int ret[WAITING_FDS])
+{
+	ret[WAITING_IN] = fd_move(&c->in);
+	ret[WAITING_OUT] = fd_move(&c->out);
+	ret[WAITING_ERR] = fd_move(&c->err);
+	ret[WAITING_WORKSPACE] = fd_move(&c->handed[HANDED_WORKSPACE]);
+}
+
+void native_waiting_kill(struct cell *c)
+{
+	if (c->init_pidfd >= 0)
+		(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
+}
+
+bool native_waiting_is_dead(const struct cell *c)
+{
+	struct pollfd p = { .fd = c->init_pidfd, .events = POLLIN };
+
+	return c->init_pidfd < 0 || poll(&p, 1, 0) > 0;
+}

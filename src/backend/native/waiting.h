@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cells that are made before there is a request for them (plan->waits_at), for the keeper.
+ *
+ * Calls on such a cell: begin; await until CELL_CAN_BE_CLAIMED; claim, go; from then on those of any other cell.  destroy
+ * may come at any point.
+ */
+#ifndef NATIVE_WAITING_H
+#define NATIVE_WAITING_H
+
+#include "backend/backend.h"
+
+enum cell_readiness { CELL_BUILDING, CELL_CAN_BE_CLAIMED, CELL_SPOILED };
+
+/* Begins to build, and does not wait. */
+int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err);
+/* Takes in what the cell has said; CELL_SPOILED fills err. */
+enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err);
+/* Poll for reading; then pump. */
+int native_waiting_fd(const struct cell *c);
+/* Its process with a listener for refused calls, which may come and go; FD_NONE. */
+int native_told_fd(const struct cell *c);
+/* The program, as a descriptor of a file of size bytes that nobody changes any more. */
+int native_waiting_claim(struct cell *c, int program, uint64_t size, struct brig_error *err);
+/* The program begins. */
+int native_waiting_go(struct cell *c, struct brig_error *err);
+/* Descriptors of the program's streams and of its workspace, which become the caller's: in, out, err, workspace. */
+enum { WAITING_IN, WAITING_OUT, WAITING_ERR, WAITING_WORKSPACE, WAITING_FDS };
+void native_waiting_take(struct cell *c, int ret[WAITING_FDS]);
+/* Sends SIGKILL and does not wait: native_waiting_fd() turns readable when all is dead. */
+void native_waiting_kill(struct cell *c);
+bool native_waiting_is_dead(const struct cell *c);
+/* The program has ended, init dies by itself and nobody else is left: stop does not wait. */
+bool native_dies_alone(const struct cell *c);
+
+#endif
