@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What no job may exceed, whoever sends it.  The ceilings came with the first record, from the process that started the
+ * keeper and had read the policy; a caller that was taken over later asks in vain for more.  Numbers are compared, paths are
+ * compared byte by byte with those that were named then: nothing of a job is looked up or opened to decide.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/str.h"
+#include "keeper/inside.h"
+
+static int too_much(const char *what, struct brig_error *err)
+{
+	return err_set(err, BRIG_E_REFUSED, 0, "the job asks for more than the keeper of cells was started for: %s",
+		       what);
+}
+
+static int check_limits(const struct limits *most, const struct limits *l, struct brig_error *err)
+{
+	const struct {
+		const char *name;
+		uint64_t asked, most;
+	} rows[] = {
+#define ROW(field) { #field, l->field, most->field }
+		ROW(cpu_percent),  ROW(cpu_time_ms), ROW(memory_bytes), ROW(pids),    ROW(disk_bytes), ROW(inodes),
+		ROW(output_bytes), ROW(open_files),  ROW(startup_ms),   ROW(wall_ms), ROW(cleanup_ms),
+#undef ROW
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].asked > rows[i].most)
+			return too_much(rows[i].name, err);
+	/* To the kernel's files no number is no limit. */
+	if (l->cpu_percent == 0 || l->memory_bytes == 0 || l->pids == 0 || l->disk_bytes == 0 || l->inodes == 0 ||
+	    l->wall_ms == 0 || l->cpu_time_ms == 0)
+		return too_much("a cell without a limit", err);
+	return 0;
+}
+
+/* A plain absolute path: no empty part, no "." and no "..". */
+static bool is_plain(const char *path)
+{
+	if (path[0] != '/' || path[1] == '\0')
+		return false;
+	for (const char *part = path + 1;; part++) {
+		size_t len = strcspn(part, "/");
+
+		if (len == 0 || (len <= 2 && strspn(part, ".") >= len))
+			return false;
+		part += len;
+		if (*part == '\0')
+			return true;
+	}
+}
+
+static bool is_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return len > 0 && strncmp(path, folder, len) == 0 && path[len] == '/';
+}
+
+static bool may_show(const struct keep_hello *most, const struct plan_bind *b)
+{
+	bool below = false;
+
+	for (size_t i = 0; i < KEEP_SHOWN_MAX; i++)
+		below = below || is_below(b->source, most->shown[i]) || str_eq(b->source, most->shown[i]);
+	return below && is_plain(b->source) && is_plain(b->target);
+}
+
+static bool waits_for_its_file(const struct plan *plan)
+{
+	const size_t len = strlen(PLAN_WORKSPACE "/");
+
+	return plan->waits_at && plan->n_files == 1 && strncmp(plan->waits_at, PLAN_WORKSPACE "/", len) == 0 &&
+	       str_eq(plan->waits_at + len, plan->files[0].name) && !strchr(plan->files[0].name, '/') &&
+	       plan->files[0].name[0] != '.';
+}
+
+int ceilings_check(const struct keep_hello *most, const struct plan *plan, struct brig_error *err)
+{
+	int rc = check_limits(&most->most, &plan->limits, err);
+
+	if (rc < 0)
+		return rc;
+	if (plan->uid == 0 || plan->gid == 0 || plan->uid > INT32_MAX || plan->gid > INT32_MAX)
+		return too_much("the user id", err);
+	if (plan->may_degrade & ~most->may_degrade)
+		return too_much("protections that it would go without", err);
+	if (plan->disk_io_bps != 0 && most->disk_io_bps == 0)
+		return too_much("a limit on disks, which this keeper has not looked for", err);
+	if (!str_eq(plan->rootfs, most->rootfs))
+		return too_much("another root", err);
+	for (size_t i = 0; i < plan->n_binds; i++)
+		if (!may_show(most, &plan->binds[i]))
+			return too_much("a folder of the host that it may not show", err);
+	if (!waits_for_its_file(plan))
+		return too_much("a program that lies elsewhere than in the workspace", err);
+	return 0;
+}
+
+/*
+ * Descriptors may be anything that the caller could open.  A talk must be a socket of our kind, or sending would act on
+ * something else; the program must be a file in memory that nobody can change or cut any more, or the cell could be made to wait
+ * for it, or to run what was not inspected.
+ */
+int ceilings_check_descriptors(const int fds[KEEP_RUN_FDS], uint64_t *ret_size, struct brig_error *err)
+{
+	const int sealed = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+	int type = 0, domain = 0, seals = fcntl(fds[KEEP_FD_PROGRAM], F_GET_SEALS);
+	socklen_t len = sizeof(type);
+	struct stat st;
+
+	if (getsockopt(fds[KEEP_FD_TALK], SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_SEQPACKET ||
+	    getsockopt(fds[KEEP_FD_TALK], SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != AF_UNIX)
+		return too_much("a talk over something that is no socket of its kind", err);
+	if (seals < 0 || (seals & sealed) != sealed || fstat(fds[KEEP_FD_PROGRAM], &st) < 0 || !S_ISREG(st.st_mode))
+		return too_much("a program that is no sealed file in memory", err);
+	*ret_size = (uint64_t)st.st_size;
+	return 0;
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cells of the keeper as a backend.  Each has a talk of its own with the keeper (protocol.h), which is the event that a
+ * watcher polls; nothing is shared between runs, so any number of them can be under way in one process.
+ *
+ *	begin	sends the job and the program; the keeper gives a waiting cell the program, or begins to build one
+ *	finish	waits for its birth: streams and workspace come with it
+ *	start	the word
+ *	end	the keeper reads everything back and sends it in one record when the last process is dead: inspect, stop,
+ *		usage and denied only look at that record, and ask for the end first if it has not come by itself
+ */
+#include "keeper/client.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "files/beneath.h"
+#include "sys/proc.h"
+
+#define END_PATIENCE_NS (5 * NS_PER_SEC)
+
+struct cell {
+	struct backend_host *host;
+	const struct plan *plan;
+	int talk;
+	int fds[KEEP_BORN_FDS];
+	bool born, told_started, told_ended;
+	bool was_waiting, cannot_wait;
+	uint64_t started_ns;
+	bool has_counts;
+	struct keep_counts counts;
+	bool has_final;
+	struct keep_final final;
+	struct denied_row *denied; /* heap */
+	bool lost;                 /* the talk has ended, or told of a failure, which is: */
+	struct brig_error why;
+	char buffer[KEEP_BODY_MAX];
+};
+
+void keeper_release(struct backend_host *h)
+{
+	fd_closep(&h->socket);
+	if (h->pidfd >= 0)
+		(void)proc_reap(&h->pidfd, clock_now_ns() + END_PATIENCE_NS, NULL);
+	proc_leave(&h->pidfd);
+}
+
+bool keeper_is_alive(const struct backend_host *h)
+{
+	struct pollfd p = { .fd = h->pidfd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 0;
+}
+
+bool keeper_cell_was_waiting(const struct cell *c)
+{
+	return c->was_waiting;
+}
+
+bool keeper_cell_cannot_wait(const struct cell *c)
+{
+	return c->cannot_wait;
+}
+
+static void keeper_close(struct backend_host *h)
+{
+	if (h)
+		keeper_release(h);
+	free(h);
+}
+
+/* ---- what the keeper says ----------------------------------------------------------------------- */
+
+static int lose(struct cell *c, int rc)
+{
+	if (!c->lost)
+		(void)err_set(&c->why, BRIG_E_SYSTEM, rc < 0 ? -rc : 0,
+			      rc < 0 ? "the keeper of cells does not answer as it should"
+				     : "the keeper of cells has ended");
+	c->lost = true;
+	return -BRIG_E_SYSTEM;
+}
+
+static int take_born(struct cell *c, struct keep_message *m)
+{
+	struct keep_born born;
+
+	if (c->born || m->n_fds != KEEP_BORN_FDS || m->head.size != sizeof(born))
+		return -EPROTO;
+	memcpy(&born, m->body, sizeof(born));
+	memcpy(c->fds, m->fds, sizeof(c->fds));
+	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
+		m->fds[i] = FD_NONE;
+	c->was_waiting = born.was_waiting;
+	c->born = true;
+	return 0;
+}
+
+static int take_failed(struct cell *c, const struct keep_message *m)
+{
+	struct keep_failed f;
+
+	if (m->head.size != sizeof(f))
+		return -EPROTO;
+	memcpy(&f, m->body, sizeof(f));
+	f.text[sizeof(f.text) - 1] = '\0';
+	c->why = (struct brig_error){ .code = f.code > 0 && f.code <= BRIG_E_INTERNAL ? f.code : BRIG_E_SYSTEM,
+				      .sys = f.sys };
+	(void)str_copy(c->why.msg, sizeof(c->why.msg), f.text);
+	c->cannot_wait = f.not_waited;
+	c->lost = true;
+	return 0;
+}
+
+/* Strings end where they should, whoever wrote them. */
+static void close_strings(struct keep_final *f, struct denied_row *rows)
+{
+	for (size_t i = 0; i < FACT_COUNT; i++) {
+		f->facts.row[i].text[sizeof(f->facts.row[i].text) - 1] = '\0';
+		f->facts.row[i].source[sizeof(f->facts.row[i].source) - 1] = '\0';
+	}
+	for (size_t i = 0; i < f->n_denied; i++) {
+		rows[i].what[sizeof(rows[i].what) - 1] = '\0';
+		rows[i].why[sizeof(rows[i].why) - 1] = '\0';
+		rows[i].fix[sizeof(rows[i].fix) - 1] = '\0';
+		if ((unsigned)rows[i].kind >= DENIED_KIND_COUNT)
+			rows[i].kind = DENIED_SYSCALL;
+	}
+}
+
+static int take_final(struct cell *c, const struct keep_message *m)
+{
+	size_t rest;
+
+	if (c->has_final || m->head.size < sizeof(c->final))
+		return -EPROTO;
+	memcpy(&c->final, m->body, sizeof(c->final));
+	rest = m->head.size - sizeof(c->final);
+	if (c->final.n_denied > DENIED_MAX || rest != c->final.n_denied * sizeof(*c->denied))
+		return -EPROTO;
+	if (rest > 0) {
+		c->denied = malloc(rest);
+		if (!c->denied)
+			return -ENOMEM;
+		memcpy(c->denied, m->body + sizeof(c->final), rest);
+	}
+	close_strings(&c->final, c->denied);
+	c->has_final = true;
+	return 0;
+}
+
+static int take_counts(struct cell *c, const struct keep_message *m)
+{
+	if (m->head.size != sizeof(c->counts))
+		return -EPROTO;
+	memcpy(&c->counts, m->body, sizeof(c->counts));
+	c->has_counts = true;
+	return 0;
+}
+
+/* All that was said; negative when the cell is lost. */
+static int pump(struct cell *c)
+{
+	while (!c->lost && !c->has_final) {
+		struct keep_message m;
+		int rc = keep_receive(c->talk, c->buffer, &m);
+
+		if (rc == -EAGAIN)
+			return 0;
+		if (rc <= 0)
+			return lose(c, rc);
+		rc = m.head.kind == KEEP_BORN     ? take_born(c, &m)
+		     : m.head.kind == KEEP_FAILED ? take_failed(c, &m)
+		     : m.head.kind == KEEP_FINAL  ? take_final(c, &m)
+		     : m.head.kind == KEEP_COUNTS ? take_counts(c, &m)
+						  : -EPROTO;
+		keep_message_release(&m);
+		if (rc < 0)
+			return lose(c, rc);
+	}
+	return c->lost ? -c->why.code : 0;
+}
+
+/* Until something is there, the cell is lost, or the time is over. */
+static bool await(struct cell *c, const bool *something, uint64_t patience_ns)
+{
+	const uint64_t deadline = clock_now_ns() + patience_ns;
+
+	while (pump(c) == 0 && !*something) {
+		struct pollfd p = { .fd = c->talk, .events = POLLIN };
+		uint64_t now = clock_now_ns();
+
+		if (now >= deadline)
+			return false;
+		(void)poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1);
+	}
+	return *something;
+}
+
+static void say(struct cell *c, enum keep_kind kind)
+{
+	int rc = c->lost ? 0 : keep_send(c->talk, kind, NULL, 0, NULL, 0, NULL, 0);
+
+	if (rc < 0 && rc != -EPIPE) /* one that has said its last word hears nothing */
+		(void)lose(c, rc);
+}
+
+/* ---- the backend -------------------------------------------------------------------------------- */
+
+/* The program's bytes as a file that cannot change any more. */
+static int make_program(const struct plan *plan)
+{
+	AUTO_FD fd = memfd_create("brig-program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const struct plan_file *f = &plan->files[0];
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, f->data, f->len);
+	if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		rc = -errno;
+	if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		rc = -errno;
+	return rc < 0 ? rc : fd_move(&fd);
+}
+
+static int send_job(struct cell *c, struct brig_error *err)
+{
+	AUTO_BUF job = BUF_INIT(JOB_MAX);
+	AUTO_FD program = FD_NONE, theirs = FD_NONE;
+	int fds[KEEP_RUN_FDS];
+	int rc = job_encode(c->plan, &job, err);
+
+	if (rc < 0)
+		return rc;
+	if (!c->plan->waits_at || c->plan->n_files != 1)
+		return err_set(err, BRIG_E_USAGE, 0, "no interpreter waits for such a program");
+	program = make_program(c->plan);
+	rc = program < 0 ? program : keeper_open_talk(&c->talk, &theirs);
+	fds[KEEP_FD_TALK] = theirs;
+	fds[KEEP_FD_PROGRAM] = program;
+	if (rc == 0)
+		rc = keep_send(c->host->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, KEEP_RUN_FDS);
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot ask the keeper of cells for one") : 0;
+}
+
+static int keeper_destroy(struct cell *c, char *leftovers, size_t size)
+{
+	if (size)
+		*leftovers = '\0';
+	if (!c)
+		return 0;
+	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
+		fd_closep(&c->fds[i]);
+	fd_closep(&c->talk); /* the keeper removes what is left */
+	free(c->denied);
+	free(c);
+	return 0;
+}
+
+static int keeper_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell UNUSED,
+			struct cell **ret, struct brig_error *err)
+{
+	struct cell *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c)
+		return err_nomem(err);
+	c->host = h;
+	c->plan = plan;
+	c->talk = FD_NONE;
+	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
+		c->fds[i] = FD_NONE;
+	rc = send_job(c, err);
+	if (rc < 0) {
+		(void)keeper_destroy(c, NULL, 0);
+		return rc;
+	}
+	*ret = c;
+	return 0;
+}
+
+static int keeper_finish(struct cell *c, struct brig_error *err)
+{
+	uint64_t patience = (c->plan->limits.startup_ms + 1000) * NS_PER_MS; /* the keeper's own clock is first */
+
+	if (await(c, &c->born, patience))
+		return 0;
+	if (!c->lost)
+		(void)lose(c, -ETIMEDOUT);
+	*err = c->why;
+	return -err->code;
+}
+
+static int keeper_go(struct cell *c, struct cell_fds *ret, struct brig_error *err)
+{
+	c->started_ns = clock_now_ns();
+	say(c, KEEP_GO);
+	if (c->lost) {
+		*err = c->why;
+		return -err->code;
+	}
+	*ret = (struct cell_fds){ .in = c->fds[KEEP_FD_IN],
+				  .out = c->fds[KEEP_FD_OUT],
+				  .err = c->fds[KEEP_FD_ERR],
+				  .event = c->talk,
+				  .started_ns = c->started_ns };
+	return 0;
+}
+
+static enum cell_event keeper_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
+{
+	if (pump(c) < 0) {
+		*err = c->why;
+		return CELL_FAILED;
+	}
+	if (!c->told_started) {
+		c->told_started = true;
+		return CELL_STARTED;
+	}
+	if (c->has_final && c->final.ended && !c->told_ended) {
+		c->told_ended = true;
+		*info = c->final.exit;
+		return CELL_FINISHED;
+	}
+	return CELL_NOTHING;
+}
+
+static void keeper_close_stdin(struct cell *c)
+{
+	fd_closep(&c->fds[KEEP_FD_IN]);
+}
+
+static void ask_counts(struct cell *c)
+{
+	if (c->has_final || c->lost)
+		return;
+	c->has_counts = false;
+	say(c, KEEP_ASK);
+	(void)await(c, &c->has_counts, END_PATIENCE_NS);
+}
+
+static int keeper_sample(struct cell *c, struct sample *ret)
+{
+	ask_counts(c);
+	ret->cpu_ms = c->counts.cpu_ns / NS_PER_MS;
+	ret->memory_bytes = c->counts.memory_bytes;
+	ret->pids = c->counts.pids;
+	return 0;
+}
+
+static uint64_t keeper_cpu_ns(struct cell *c)
+{
+	ask_counts(c);
+	return c->counts.cpu_ns;
+}
+
+/* Asked right after a sample, whose counts have it. */
+static uint64_t keeper_oom_kills(struct cell *c)
+{
+	return c->counts.oom_kills;
+}
+
+static bool await_final(struct cell *c)
+{
+	if (c->has_final || c->lost)
+		return c->has_final;
+	say(c, KEEP_STOP);
+	return await(c, &c->has_final, c->plan->limits.cleanup_ms * NS_PER_MS + END_PATIENCE_NS);
+}
+
+static void keeper_inspect(struct cell *c, struct facts *ret)
+{
+	if (await_final(c))
+		*ret = c->final.facts;
+}
+
+static int keeper_stop(struct cell *c, struct brig_error *err)
+{
+	if (await_final(c))
+		return 0;
+	if (!c->lost)
+		(void)lose(c, -ETIMEDOUT);
+	if (err)
+		*err = c->why;
+	return -c->why.code;
+}
+
+static void keeper_usage(struct cell *c, struct cell_usage *ret)
+{
+	*ret = c->final.usage;
+}
+
+static int keeper_open_output(struct cell *c, const char *name)
+{
+	return beneath_open_file(c->fds[KEEP_FD_WORKSPACE], name, NULL);
+}
+
+static int keeper_open_folder(struct cell *c, const char *name)
+{
+	return beneath_open_dir(c->fds[KEEP_FD_WORKSPACE], name);
+}
+
+static void keeper_denied(struct cell *c, struct denied *ret)
+{
+	if (!c->has_final)
+		return;
+	for (size_t i = 0; i < c->final.n_denied; i++)
+		(void)denied_add(ret, &c->denied[i]);
+	ret->dropped += c->final.dropped;
+	if (c->final.unseen)
+		ret->unseen = denied_without_listener;
+}
+
+const struct backend_ops keeper_backend = {
+	.name = "native", /* what it gives is nothing else */
+	.holds_files = true,
+	.close = keeper_close,
+	.begin = keeper_begin,
+	.finish = keeper_finish,
+	.start = keeper_go,
+	.on_event = keeper_on_event,
+	.close_stdin = keeper_close_stdin,
+	.sample = keeper_sample,
+	.cpu_ns = keeper_cpu_ns,
+	.oom_kills = keeper_oom_kills,
+	.inspect = keeper_inspect,
+	.stop = keeper_stop,
+	.usage = keeper_usage,
+	.open_output = keeper_open_output,
+	.open_folder = keeper_open_folder,
+	.denied = keeper_denied,
+	.destroy = keeper_destroy,
+};

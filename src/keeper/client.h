@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The caller's side of a keeper; shared by start.c and client.c. */
+#ifndef KEEPER_CLIENT_H
+#define KEEPER_CLIENT_H
+
+#include "keeper/keeper.h"
+
+struct backend_host {
+	int socket, pidfd;
+};
+
+/* A pair of sockets for records of protocol.h.  0 or -errno. */
+int keeper_open_talk(int *ours, int *theirs);
+/* Closes what the host holds, and waits for the keeper's end; the host itself is the caller's. */
+void keeper_release(struct backend_host *h);
+
+#endif

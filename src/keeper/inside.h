@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper's own parts; shared by the files that make up its program. */
+#ifndef KEEPER_INSIDE_H
+#define KEEPER_INSIDE_H
+
+#include "backend/native/waiting.h"
+#include "keeper/protocol.h"
+
+/*
+ * The life of a kept cell:
+ *
+ *	BUILDING   ahead of requests, or for one that is tied to it already
+ *	WAITING    nobody's: the next request of its kind gets it
+ *	CLAIMED    has the program of a request, which has not begun
+ *	RUNNING    until it ends, is stopped, or nobody wants to know any more
+ *	DYING      killed; when the last process is dead the request is told, and the rest is removed
+ */
+enum kept_state { KEPT_BUILDING, KEPT_WAITING, KEPT_CLAIMED, KEPT_RUNNING, KEPT_DYING };
+
+struct keeper;
+struct kept;
+
+/* What an event of the epoll is about. */
+struct source {
+	void (*serve)(struct keeper *k, struct kept *c); /* NULL: the keeper's own socket */
+	struct kept *cell;
+	int fd; /* FD_NONE: not watched */
+};
+
+struct kind;
+
+struct kept {
+	struct kept *next;
+	struct kind *kind;
+	struct plan plan; /* the kind's, under an id of its own */
+	struct cell *cell;
+	enum kept_state state;
+	bool tied;        /* to a request, by talk and program */
+	bool was_waiting; /* when the request came */
+	bool told_final;  /* or the reason why there is none */
+	bool gone;        /* to be freed when no event can name it any more */
+	int talk, program;
+	uint64_t program_size;
+	uint64_t deadline_ns; /* of building, or of dying */
+	bool ended;
+	struct exit_info exit;
+	struct facts facts; /* read while there were processes */
+	struct source of_cell, of_told, of_talk;
+};
+
+/* Requests that can have each other's cells. */
+struct kind {
+	struct job *job; /* NULL: free */
+	uint64_t asked_ns;
+	unsigned waiting, building; /* cells that are nobody's */
+	unsigned wanted;            /* how many there should be of both together */
+	bool never_waits;           /* its interpreter does not stop: such cells are not made */
+	char why[256];
+};
+
+#define KINDS_MAX 32
+
+struct keeper {
+	struct keep_hello ceilings;
+	struct backend_host *host;
+	struct kept *cells;
+	size_t n_cells;
+	struct kind kinds[KINDS_MAX];
+	int epoll, caller;
+	bool greeted;
+	char buffer[KEEP_BODY_MAX];
+};
+
+/* main.c */
+int keeper_watch(struct keeper *k, struct source *s, int fd, struct kept *c,
+		 void (*serve)(struct keeper *, struct kept *));
+void keeper_unwatch(struct keeper *k, struct source *s);
+
+/* ceilings.c: negative, and why, if the job asks for more than this keeper was started for. */
+int ceilings_check(const struct keep_hello *most, const struct plan *plan, struct brig_error *err);
+/* The same for the descriptors that came with it; *ret_size is the program's. */
+int ceilings_check_descriptors(const int fds[KEEP_RUN_FDS], uint64_t *ret_size, struct brig_error *err);
+
+/* kinds.c */
+/* The kind of a job, which it takes; NULL: there are too many. */
+struct kind *kind_of(struct keeper *k, struct job *job);
+/* Somebody wants one: a waiting cell, or NULL. */
+struct kept *kind_take(struct keeper *k, struct kind *kind);
+/* Makes what is wanted and not there; removes what nobody has asked for in a long time. */
+void kinds_refill(struct keeper *k);
+/* When that is to be done again, in ms; -1: nothing is planned. */
+int kinds_pause_ms(const struct keeper *k);
+/* A cell that was nobody's turned out not to wait. */
+void kind_spoiled(struct kind *kind, const struct brig_error *why);
+
+/* cells.c */
+struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *err);
+/* From now on the cell is this request's; takes both descriptors. */
+void kept_tie(struct keeper *k, struct kept *c, int talk, int program, uint64_t size);
+void kept_kill(struct keeper *k, struct kept *c);
+/* Those whose time to be built, or to die, is over. */
+void kept_check_deadlines(struct keeper *k);
+/* Frees what is gone; no event may name it any more. */
+void kept_sweep(struct keeper *k);
+/* The caller is gone: every cell dies, and is waited for. */
+void kept_end_all(struct keeper *k);
+/* Tells a talk that there will be no cell. */
+void kept_refuse(int talk, const struct brig_error *why, bool not_waited);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A keeper of cells beside this process (main.c), and its cells as a backend.
+ *
+ * The backend takes plans that a job can say (model/job.h) and whose interpreter can wait for its program; others are refused
+ * by begin with BRIG_E_USAGE.  What it gives is a native cell in every respect.
+ */
+#ifndef KEEPER_KEEPER_H
+#define KEEPER_KEEPER_H
+
+#include "keeper/protocol.h"
+
+/* Starts the keeper; the host is for keeper_backend, and for its close, which ends the keeper and every cell of it. */
+int keeper_start(const struct keep_hello *ceilings, struct backend_host **ret, struct brig_error *err);
+/* Whether it still answers; one that does not is to be closed. */
+bool keeper_is_alive(const struct backend_host *h);
+
+extern const struct backend_ops keeper_backend;
+
+/* Of a cell of it, after finish: whether it was there before the request. */
+bool keeper_cell_was_waiting(const struct cell *c);
+/* Of a cell whose finish has failed: such programs do not wait; they are to be run in ordinary cells. */
+bool keeper_cell_cannot_wait(const struct cell *c);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waiting cells, by kind.  Jobs that differ in nothing but the run id are of one kind, and get each other's cells.
+ *
+ * How many wait follows demand: the first request of a kind makes one more wanted behind it, each one that finds none waiting
+ * another, up to waiting_of_kind.  All of them together are at most `waiting`; then the kind that was asked for longest ago
+ * gives way.  A kind that nobody has asked for in waiting_seconds has none (INV-7).
+ *
+ * They are made when nothing else is to be done: building one takes the keeper most of a millisecond, in which the end of a
+ * short program would go unnoticed.  So a refill waits until no program runs, or for PAUSE_MS.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "keeper/inside.h"
+
+#define PAUSE_MS 4
+#define LOOK_MS  500 /* whether one has been wanted by nobody for too long */
+
+static struct kind *oldest(struct keeper *k)
+{
+	struct kind *found = NULL;
+
+	for (size_t i = 0; i < KINDS_MAX; i++) {
+		struct kind *kind = &k->kinds[i];
+
+		if (kind->job && (!found || kind->asked_ns < found->asked_ns))
+			found = kind;
+	}
+	return found;
+}
+
+static bool is_used(const struct keeper *k, const struct kind *kind)
+{
+	for (const struct kept *c = k->cells; c; c = c->next)
+		if (c->kind == kind)
+			return true;
+	return false;
+}
+
+/* Those of its cells that are nobody's. */
+static void empty(struct keeper *k, struct kind *kind)
+{
+	kind->wanted = 0;
+	for (struct kept *c = k->cells; c; c = c->next)
+		if (c->kind == kind && !c->tied && c->state != KEPT_DYING)
+			kept_kill(k, c);
+}
+
+static struct kind *find(struct keeper *k, const struct job *job)
+{
+	for (size_t i = 0; i < KINDS_MAX; i++)
+		if (k->kinds[i].job && job_same_kind(k->kinds[i].job, job))
+			return &k->kinds[i];
+	return NULL;
+}
+
+/* A free place, or that of a kind that has no cells and was asked for longest ago. */
+static struct kind *find_place(struct keeper *k)
+{
+	struct kind *place = NULL;
+
+	for (size_t i = 0; i < KINDS_MAX; i++) {
+		struct kind *kind = &k->kinds[i];
+
+		if (!kind->job)
+			return kind;
+		if (!is_used(k, kind) && (!place || kind->asked_ns < place->asked_ns))
+			place = kind;
+	}
+	if (place) {
+		free(place->job);
+		*place = (struct kind){ .job = NULL };
+	}
+	return place;
+}
+
+struct kind *kind_of(struct keeper *k, struct job *job)
+{
+	struct kind *kind = find(k, job);
+
+	if (kind) {
+		free(job);
+	} else {
+		kind = find_place(k);
+		if (!kind) {
+			free(job);
+			empty(k, oldest(k)); /* the next one finds a place */
+			return NULL;
+		}
+		*kind = (struct kind){ .job = job };
+	}
+	kind->asked_ns = clock_now_ns();
+	return kind;
+}
+
+struct kept *kind_take(struct keeper *k, struct kind *kind)
+{
+	struct kept *found = NULL;
+
+	for (struct kept *c = k->cells; c; c = c->next)
+		if (c->kind == kind && !c->tied && c->state == KEPT_WAITING)
+			found = c; /* the last in the list was made first: its clocks are older, and its pages are settled */
+	if ((!found || kind->wanted == 0) && kind->wanted < k->ceilings.waiting_of_kind)
+		kind->wanted++;
+	return found;
+}
+
+void kind_spoiled(struct kind *kind, const struct brig_error *why)
+{
+	kind->never_waits = true;
+	kind->wanted = 0;
+	(void)str_copy(kind->why, sizeof(kind->why), why->msg);
+}
+
+static bool has_running(const struct keeper *k)
+{
+	for (const struct kept *c = k->cells; c; c = c->next)
+		if (c->tied && (c->state == KEPT_CLAIMED || c->state == KEPT_RUNNING))
+			return true;
+	return false;
+}
+
+static unsigned ahead(const struct keeper *k)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < KINDS_MAX; i++)
+		n += k->kinds[i].waiting + k->kinds[i].building;
+	return n;
+}
+
+static bool lacks(const struct keeper *k, const struct kind *kind)
+{
+	return kind->job && !kind->never_waits && kind->waiting + kind->building < kind->wanted &&
+	       k->n_cells < k->ceilings.cells;
+}
+
+/* The kind that was asked for last is served first. */
+static struct kind *neediest(struct keeper *k)
+{
+	struct kind *found = NULL;
+
+	for (size_t i = 0; i < KINDS_MAX; i++)
+		if (lacks(k, &k->kinds[i]) && (!found || k->kinds[i].asked_ns > found->asked_ns))
+			found = &k->kinds[i];
+	return found;
+}
+
+static void forget_unwanted(struct keeper *k)
+{
+	const uint64_t age = (uint64_t)k->ceilings.waiting_seconds * NS_PER_SEC, now = clock_now_ns();
+
+	for (size_t i = 0; i < KINDS_MAX; i++)
+		if (k->kinds[i].job && k->kinds[i].wanted > 0 && now - k->kinds[i].asked_ns > age)
+			empty(k, &k->kinds[i]);
+}
+
+/* One at a time: between two, events are looked at. */
+void kinds_refill(struct keeper *k)
+{
+	struct kind *kind;
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	forget_unwanted(k);
+	kind = neediest(k);
+	if (!kind || (has_running(k) && clock_now_ns() - kind->asked_ns < PAUSE_MS * NS_PER_MS))
+		return;
+	if (ahead(k) >= k->ceilings.waiting) {
+		struct kind *least = oldest(k);
+
+		if (least != kind && least->waiting > 0)
+			empty(k, least);
+		return;
+	}
+	if (!kept_begin(k, kind, &err))
+		kind_spoiled(kind, &err);
+}
+
+int kinds_pause_ms(const struct keeper *k)
+{
+	bool any = false, room = ahead(k) < k->ceilings.waiting;
+
+	for (size_t i = 0; i < KINDS_MAX; i++) {
+		if (room && lacks(k, &k->kinds[i]))
+			return has_running(k) ? PAUSE_MS : 0;
+		any = any || k->kinds[i].wanted > 0;
+	}
+	return any ? LOOK_MS : -1;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keeper/main.c - the program of the keeper.
+ *
+ * A long-lived process with one thread that makes, watches, reads back and removes native cells for the process that
+ * started it, and keeps some of them ready ahead of requests.  It is a program of its own, carried inside brig as bytes, so that
+ * nothing of its caller's memory is in it, and nothing that reads JSON, YAML or source code: it has no such parser (INV-1).
+ *
+ *	caller		reads policies and requests, inspects code, reads what programs write, assembles results
+ *	keeper		takes jobs of numbers and strings (model/job.h), compares them with ceilings that it was
+ *			started with, and turns them into cells; the streams of a program it hands to the caller unread
+ *
+ * One epoll: the caller's socket, and of each cell its own events, its listener for refused calls and the talk with the
+ * request that it is tied to.  No call of the loop waits for a cell.  When the caller's socket ends, every cell is killed and
+ * waited for, then the keeper ends; if the keeper is killed, the kernel kills its cells and janitors remove their groups (INV-3).
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+
+#include "base/fd.h"
+#include "keeper/inside.h"
+#include "keeper/program.h"
+#include "sys/proc.h"
+
+#define EVENTS 64
+
+int keeper_watch(struct keeper *k, struct source *s, int fd, struct kept *c,
+		 void (*serve)(struct keeper *, struct kept *))
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s };
+
+	*s = (struct source){ .serve = serve, .cell = c, .fd = fd };
+	if (epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &ev) == 0)
+		return 0;
+	s->fd = FD_NONE;
+	return -errno;
+}
+
+/* The descriptor may be closed already, which has removed it. */
+void keeper_unwatch(struct keeper *k, struct source *s)
+{
+	if (s->fd >= 0)
+		(void)epoll_ctl(k->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+	s->fd = FD_NONE;
+}
+
+/* False: this caller was built from other sources, or is none. */
+static bool take_hello(struct keeper *k, const struct keep_message *m)
+{
+	struct keep_hello *h = &k->ceilings;
+
+	if (k->greeted || m->head.kind != KEEP_HELLO || m->head.size != sizeof(*h) || m->n_fds != 0)
+		return false;
+	memcpy(h, m->body, sizeof(*h));
+	h->rootfs[KEEP_PATH_MAX - 1] = '\0';
+	for (size_t i = 0; i < KEEP_SHOWN_MAX; i++)
+		h->shown[i][KEEP_PATH_MAX - 1] = '\0';
+	k->greeted = h->version == KEEP_VERSION && h->build == KEEP_BUILD;
+	return k->greeted;
+}
+
+static int open_host(struct keeper *k, struct brig_error *err)
+{
+	struct settings *set;
+	protection_set missing;
+	int rc;
+
+	if (k->host)
+		return 0;
+	set = calloc(1, sizeof(*set)); /* of which opening asks for one number */
+	if (!set)
+		return err_nomem(err);
+	set->disk_io_bps = k->ceilings.disk_io_bps ? k->ceilings.disk_io_bps : setting_info[SET_disk_io_bps].max;
+	rc = native_backend.open(set, &k->host, &missing, err);
+	free(set);
+	return rc;
+}
+
+/* A cell for the job, waiting or begun; NULL, and why. */
+static struct kept *find_cell(struct keeper *k, struct job *job, bool *ret_not_waited, struct brig_error *err)
+{
+	struct kept *c;
+	struct kind *kind;
+
+	*ret_not_waited = false;
+	if (ceilings_check(&k->ceilings, &job->plan, err) < 0 || open_host(k, err) < 0) {
+		free(job);
+		return NULL;
+	}
+	kind = kind_of(k, job);
+	if (!kind || k->n_cells >= k->ceilings.cells) {
+		(void)err_set(err, BRIG_E_REFUSED, 0, "%u cells are there already, which is the keeper's limit",
+			      k->ceilings.cells);
+		*ret_not_waited = true;
+		return NULL;
+	}
+	if (kind->never_waits) {
+		*ret_not_waited = true;
+		(void)err_set(err, BRIG_E_SYSTEM, 0, "%s", kind->why);
+		return NULL;
+	}
+	c = kind_take(k, kind);
+	return c ? c : kept_begin(k, kind, err);
+}
+
+static void take_run(struct keeper *k, struct keep_message *m)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct job *job = job_decode(m->body, m->head.size);
+	struct kept *c = NULL;
+	bool not_waited = false;
+	uint64_t size = 0;
+
+	if (!job)
+		(void)err_set(&err, BRIG_E_INTERNAL, 0, "the keeper was sent what is no job");
+	else if (ceilings_check_descriptors(m->fds, &size, &err) < 0)
+		free(job);
+	else
+		c = find_cell(k, job, &not_waited, &err);
+	if (c)
+		kept_tie(k, c, fd_move(&m->fds[KEEP_FD_TALK]), fd_move(&m->fds[KEEP_FD_PROGRAM]), size);
+	else
+		kept_refuse(m->fds[KEEP_FD_TALK], &err, not_waited);
+}
+
+/* False: the caller is gone, or says what nobody would who was built with us. */
+static bool serve_caller(struct keeper *k)
+{
+	struct keep_message m;
+	int rc = keep_receive(k->caller, k->buffer, &m);
+	bool sound;
+
+	if (rc == -EAGAIN)
+		return true;
+	if (rc <= 0)
+		return false;
+	sound = k->greeted ? m.head.kind == KEEP_RUN && m.n_fds == KEEP_RUN_FDS : take_hello(k, &m);
+	if (sound && m.head.kind == KEEP_RUN)
+		take_run(k, &m);
+	keep_message_release(&m);
+	return sound;
+}
+
+static void loop(struct keeper *k)
+{
+	struct epoll_event events[EVENTS];
+
+	for (;;) {
+		int n = epoll_wait(k->epoll, events, EVENTS, kinds_pause_ms(k));
+		bool goes_on = true;
+
+		if (n < 0 && errno != EINTR)
+			return;
+		for (int i = 0; i < n; i++) {
+			struct source *s = events[i].data.ptr;
+
+			if (s && s->fd >= 0)
+				s->serve(k, s->cell);
+			else if (!s)
+				goes_on = serve_caller(k);
+		}
+		if (!goes_on)
+			return;
+		kept_check_deadlines(k);
+		kept_sweep(k);
+		proc_bury_late();
+		kinds_refill(k);
+	}
+}
+
+static int begin(struct keeper *k)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	k->caller = KEEPER_CALLER_FD;
+	k->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (k->epoll < 0 || fcntl(k->caller, F_SETFD, FD_CLOEXEC) < 0 ||
+	    epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->caller, &ev) < 0)
+		return -errno;
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)prctl(PR_SET_NAME, "brig-keeper");
+	return 0;
+}
+
+int main(void)
+{
+	struct keeper *k = calloc(1, sizeof(*k));
+
+	if (!k || begin(k) < 0)
+		return 1;
+	loop(k);
+	kept_end_all(k);
+	if (k->host)
+		native_backend.close(k->host);
+	return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper's program as bytes, and what it is started with: no argument, no environment, one descriptor. */
+#ifndef KEEPER_PROGRAM_H
+#define KEEPER_PROGRAM_H
+
+#include <stddef.h>
+
+#define KEEPER_CALLER_FD 3 /* the SOCK_SEQPACKET socket to whoever started it */
+
+extern const unsigned char keeper_program_bytes[];
+extern const size_t keeper_program_size;
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "keeper/protocol.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+union keep_control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * KEEP_FDS_MAX)];
+};
+
+int keep_send(int sock, enum keep_kind kind, const void *body, size_t len, const void *rest, size_t rest_len,
+	      const int *fds, size_t n_fds)
+{
+	struct keep_head head = { .magic = KEEP_MAGIC, .kind = kind, .size = len + rest_len };
+	struct iovec iov[] = {
+		{ .iov_base = &head, .iov_len = sizeof(head) },
+		{ .iov_base = (void *)(uintptr_t)body, .iov_len = len },
+		{ .iov_base = (void *)(uintptr_t)rest, .iov_len = rest_len },
+	};
+	union keep_control control = { .bytes = { 0 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = ARRAY_LEN(iov) };
+
+	if (n_fds > KEEP_FDS_MAX)
+		return -EINVAL;
+	if (n_fds > 0) {
+		struct cmsghdr *cmsg;
+
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
+		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * n_fds);
+	}
+	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+void keep_message_release(struct keep_message *m)
+{
+	for (size_t i = 0; i < KEEP_FDS_MAX; i++)
+		fd_closep(&m->fds[i]);
+	m->n_fds = 0;
+}
+
+static void take_descriptors(struct msghdr *msg, struct keep_message *ret)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t len = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || len > sizeof(ret->fds))
+			continue;
+		memcpy(ret->fds, CMSG_DATA(c), len);
+		ret->n_fds = len / sizeof(int);
+	}
+}
+
+int keep_receive(int sock, char *buffer, struct keep_message *ret)
+{
+	union keep_control control;
+	struct iovec iov[] = {
+		{ .iov_base = &ret->head, .iov_len = sizeof(ret->head) },
+		{ .iov_base = buffer, .iov_len = KEEP_BODY_MAX },
+	};
+	struct msghdr msg = {
+		.msg_iov = iov,
+		.msg_iovlen = ARRAY_LEN(iov),
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	ssize_t n;
+
+	*ret = (struct keep_message){ .body = buffer };
+	for (size_t i = 0; i < KEEP_FDS_MAX; i++)
+		ret->fds[i] = FD_NONE;
+	do {
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
+	take_descriptors(&msg, ret);
+	if (!(msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) && (size_t)n >= sizeof(ret->head) &&
+	    ret->head.magic == KEEP_MAGIC && ret->head.kind > 0 && ret->head.kind < KEEP_KIND_END &&
+	    ret->head.size == (size_t)n - sizeof(ret->head))
+		return 1;
+	keep_message_release(ret);
+	return -EPROTO;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the keeper and its caller say to each other.  Records of SOCK_SEQPACKET sockets, each with a head; numbers are in the
+ * order of this machine and the structs are those of this build: both ends come out of one file, and the first record says so.
+ *
+ *	caller, on the keeper's own socket
+ *	  KEEP_HELLO	struct keep_hello: what no job may exceed.  Once, first
+ *	  KEEP_RUN	a job (model/job.h); beside it the caller's end of a talk about this run, and the program as a file
+ *	keeper, in that talk
+ *	  KEEP_BORN	the cell is built and has the program, which has not begun; beside it its streams and its workspace
+ *	  KEEP_FAILED	struct keep_failed: there is no cell, or it is lost; nothing follows
+ *	  KEEP_FINAL	struct keep_final and its rows: every process is dead, this is what there is to know.  Nothing follows
+ *	  KEEP_COUNTS	struct keep_counts, when asked
+ *	caller, in that talk
+ *	  KEEP_GO	the program may begin
+ *	  KEEP_STOP	kill it
+ *	  KEEP_ASK	for KEEP_COUNTS
+ *	  end of file	nobody wants to know any more: kill it
+ *
+ * A caller that goes away takes its talks with it, and so its cells.  The keeper believes nothing that it is sent, and the
+ * caller believes of the keeper, which has more rights than itself, that what it says is true, but not that it is well formed.
+ */
+#ifndef KEEPER_PROTOCOL_H
+#define KEEPER_PROTOCOL_H
+
+#include "backend/backend.h"
+#include "model/job.h"
+
+#define KEEP_MAGIC   0x4b454550u /* "KEEP" */
+#define KEEP_VERSION 1u
+
+enum keep_kind {
+	KEEP_HELLO = 1,
+	KEEP_RUN,
+	KEEP_BORN,
+	KEEP_FAILED,
+	KEEP_FINAL,
+	KEEP_COUNTS,
+	KEEP_GO,
+	KEEP_STOP,
+	KEEP_ASK,
+	KEEP_KIND_END
+};
+
+struct keep_head {
+	uint32_t magic, kind;
+	uint64_t size; /* of what follows */
+};
+
+#define KEEP_SHOWN_MAX 4
+#define KEEP_PATH_MAX  512
+
+struct keep_hello {
+	uint32_t version;
+	uint32_t build;       /* sizes of the structs below, summed up */
+	struct limits most;   /* of any cell */
+	uint64_t disk_io_bps; /* not looked for if 0 */
+	protection_set may_degrade;
+	uint32_t cells;   /* that exist at one time */
+	uint32_t waiting; /* of these, made ahead of requests */
+	uint32_t waiting_of_kind;
+	uint32_t waiting_seconds;                  /* after which a kind that nobody asks for has none */
+	char rootfs[KEEP_PATH_MAX];                /* what jobs may name */
+	char shown[KEEP_SHOWN_MAX][KEEP_PATH_MAX]; /* host folders below which binds may lie; "": none */
+};
+
+/* Descriptors beside KEEP_RUN. */
+enum { KEEP_FD_TALK, KEEP_FD_PROGRAM, KEEP_RUN_FDS };
+/* ... and beside KEEP_BORN. */
+enum { KEEP_FD_IN, KEEP_FD_OUT, KEEP_FD_ERR, KEEP_FD_WORKSPACE, KEEP_BORN_FDS };
+
+struct keep_born {
+	uint32_t was_waiting; /* 1: it was there before the request */
+	uint32_t zero;
+	char id[RUN_ID_LEN + 8]; /* under which the cell is listed */
+};
+
+struct keep_failed {
+	int32_t code, sys;   /* of struct brig_error */
+	uint32_t not_waited; /* 1: such programs cannot be waited for; they run in cells of the ordinary kind */
+	uint32_t zero;
+	char text[512];
+};
+
+struct keep_counts {
+	uint64_t cpu_ns, memory_bytes, pids, oom_kills;
+};
+
+struct keep_final {
+	uint32_t ended; /* 1: the program ended by itself, see exit; 0: it was stopped */
+	uint32_t n_denied;
+	struct exit_info exit;
+	struct cell_usage usage;
+	uint64_t dropped;
+	uint64_t unseen; /* 1: calls that were refused could not be seen */
+	struct facts facts;
+	/* struct denied_row[n_denied] */
+};
+
+#define KEEP_BUILD                                                                                       \
+	((uint32_t)(sizeof(struct keep_hello) + sizeof(struct keep_born) + sizeof(struct keep_failed) +  \
+		    sizeof(struct keep_counts) + sizeof(struct keep_final) + sizeof(struct denied_row) + \
+		    sizeof(struct plan)))
+#define KEEP_BODY_MAX (sizeof(struct keep_final) + DENIED_MAX * sizeof(struct denied_row) + JOB_MAX)
+#define KEEP_FDS_MAX  4
+
+struct keep_message {
+	struct keep_head head;
+	int fds[KEEP_FDS_MAX]; /* FD_NONE where none came; the receiver's */
+	size_t n_fds;
+	char *body; /* in the receiver's buffer */
+};
+
+/* One record in pieces; 0 or -errno (-EAGAIN: the other does not read).  Never waits. */
+int keep_send(int sock, enum keep_kind kind, const void *body, size_t len, const void *rest, size_t rest_len,
+	      const int *fds, size_t n_fds);
+/*
+ * One record into buffer, of KEEP_BODY_MAX bytes.  1, 0 at end of file, -EAGAIN, -EPROTO for an unsound one, whose
+ * descriptors are closed.  Never waits.
+ */
+int keep_receive(int sock, char *buffer, struct keep_message *ret);
+void keep_message_release(struct keep_message *m);
+
+#endif

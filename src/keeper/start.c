@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starting the keeper.  Its program lies in this one as bytes and is executed from memory: no path has to be found, and
+ * nobody can put another in its place.  It gets one descriptor, no argument and no environment.
+ *
+ * The child is cloned by hand: without an exit signal, so that a caller's own wait() does not find it, and with nothing
+ * between clone and exec that is not async-signal-safe, since this process may have threads.
+ */
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/fd.h"
+#include "keeper/client.h"
+#include "keeper/program.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+static int open_program(void)
+{
+	AUTO_FD fd = memfd_create("brig-keeper", MFD_CLOEXEC | MFD_EXEC);
+	int rc;
+
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 they all were executable */
+		fd = memfd_create("brig-keeper", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, keeper_program_bytes, keeper_program_size);
+	return rc < 0 ? rc : fd_move(&fd);
+}
+
+static _Noreturn void become_keeper(int program, int caller)
+{
+	char *const nothing[] = { (char *)(uintptr_t) "brig-keeper", NULL };
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	/* The program may have the number that the socket needs. */
+	program = fcntl(program, F_DUPFD_CLOEXEC, KEEPER_CALLER_FD + 1);
+	if (program >= 0 && setpgid(0, 0) == 0 && dup2(caller, KEEPER_CALLER_FD) >= 0 &&
+	    close_range(KEEPER_CALLER_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+		(void)syscall(SYS_execveat, program, "", nothing, nothing + 1, AT_EMPTY_PATH);
+	_exit(127);
+}
+
+static int spawn(int program, int caller, int *ret_pidfd)
+{
+	struct clone_args args = { .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND, .pidfd = (uintptr_t)ret_pidfd };
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+	if (pid == 0)
+		become_keeper(program, caller);
+	if (pid > 0)
+		return 0;
+	*ret_pidfd = FD_NONE;
+	return -errno;
+}
+
+/* Records are as large as a run's evidence: what the system gives by default may be too small for one. */
+static void make_room(int sock)
+{
+	const int size = 4 * (int)KEEP_BODY_MAX;
+
+	(void)setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+}
+
+int keeper_open_talk(int *ours, int *theirs)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+		return -errno;
+	make_room(ends[0]);
+	make_room(ends[1]);
+	*ours = ends[0];
+	*theirs = ends[1];
+	return 0;
+}
+
+int keeper_start(const struct keep_hello *ceilings, struct backend_host **ret, struct brig_error *err)
+{
+	AUTO_FREE struct backend_host *h = calloc(1, sizeof(*h));
+	AUTO_FD program = FD_NONE, theirs = FD_NONE;
+	struct keep_hello hello = *ceilings;
+	int rc;
+
+	if (!h)
+		return err_nomem(err);
+	hello.version = KEEP_VERSION;
+	hello.build = KEEP_BUILD;
+	h->socket = h->pidfd = FD_NONE;
+	program = open_program();
+	rc = program < 0 ? program : keeper_open_talk(&h->socket, &theirs);
+	if (rc == 0)
+		rc = spawn(program, theirs, &h->pidfd);
+	if (rc == 0)
+		rc = keep_send(h->socket, KEEP_HELLO, &hello, sizeof(hello), NULL, 0, NULL, 0);
+	if (rc < 0) {
+		keeper_release(h);
+		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot start the keeper of cells");
+	}
+	*ret = MOVE_PTR(h);
+	return 0;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keeper as a process, and a caller of it that is hostile: what it sends is malformed, too large, replayed, or more than
+ * the keeper was started for.  It gains no cell by it, and the keeper goes on, or ends if its caller makes no sense at all.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "keeper/client.h"
+
+#define PATIENCE_MS 20000
+
+static char buffer[KEEP_BODY_MAX];
+
+static const char *const argv_words[] = { "/usr/bin/python3", "/workspace/main.py", NULL };
+static const char *const envp_words[] = { "PATH=/usr/bin:/bin", NULL };
+static const struct plan_file file = { .name = "main.py", .mode = 0644, .data = "print(6*7)", .len = 10 };
+
+static struct plan sample(void)
+{
+	return (struct plan){ .id = "abcdefghijklmnop",
+			      .step = "run",
+			      .language = "python",
+			      .limits = { .cpu_percent = 100,
+					  .cpu_time_ms = 30000,
+					  .memory_bytes = 256 * MiB,
+					  .pids = 32,
+					  .disk_bytes = 16 * MiB,
+					  .inodes = 1000,
+					  .output_bytes = MiB,
+					  .open_files = 256,
+					  .startup_ms = 20000,
+					  .wall_ms = 30000,
+					  .cleanup_ms = 20000 },
+			      .rootfs = "",
+			      .uid = PLAN_USER_ID,
+			      .gid = PLAN_USER_ID,
+			      .family = FAMILY_INTERPRETER,
+			      .workspace_exec = true,
+			      .argv = argv_words,
+			      .envp = envp_words,
+			      .files = &file,
+			      .n_files = 1,
+			      .waits_at = "/workspace/main.py" };
+}
+
+static struct keep_hello ceilings(void)
+{
+	struct keep_hello h = {
+		.most = sample().limits, .cells = 4, .waiting = 2, .waiting_of_kind = 1, .waiting_seconds = 60
+	};
+
+	(void)snprintf(h.shown[0], sizeof(h.shown[0]), "/var/lib/shown");
+	return h;
+}
+
+static struct backend_host *start(void)
+{
+	const struct keep_hello h = ceilings();
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct backend_host *host = NULL;
+
+	if (keeper_start(&h, &host, &err) < 0)
+		fail_msg("%s", err.msg);
+	return host;
+}
+
+static bool ends(const struct backend_host *h)
+{
+	struct pollfd p = { .fd = h->pidfd, .events = POLLIN };
+
+	return poll(&p, 1, PATIENCE_MS) == 1;
+}
+
+static int sealed_program(void)
+{
+	int fd = memfd_create("program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fd_write_all(fd, file.data, file.len), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+
+/* Sends a run, and returns our end of its talk. */
+static int ask(const struct backend_host *h, const void *job, size_t len, int program)
+{
+	int ours, theirs, fds[KEEP_RUN_FDS];
+
+	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
+	fds[KEEP_FD_TALK] = theirs;
+	fds[KEEP_FD_PROGRAM] = program;
+	assert_int_equal(keep_send(h->socket, KEEP_RUN, job, len, NULL, 0, fds, KEEP_RUN_FDS), 0);
+	(void)close(theirs);
+	return ours;
+}
+
+/* The next record of a talk; its kind, or 0 at its end. */
+static uint32_t hear(int talk, struct keep_message *m)
+{
+	struct pollfd p = { .fd = talk, .events = POLLIN };
+
+	if (poll(&p, 1, PATIENCE_MS) != 1)
+		fail_msg("the keeper says nothing");
+	return keep_receive(talk, buffer, m) == 1 ? m->head.kind : 0;
+}
+
+static void is_refused(const struct backend_host *h, const struct plan *plan, const char *why)
+{
+	AUTO_BUF job = BUF_INIT(0);
+	AUTO_FD program = sealed_program(), talk = FD_NONE;
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct keep_message m;
+	struct keep_failed f;
+
+	assert_int_equal(job_encode(plan, &job, &err), 0);
+	talk = ask(h, job.data, job.len, program);
+	assert_int_equal(hear(talk, &m), KEEP_FAILED);
+	memcpy(&f, m.body, sizeof(f));
+	assert_int_equal(f.code, BRIG_E_REFUSED);
+	if (!strstr(f.text, why))
+		fail_msg("'%s' does not name '%s'", f.text, why);
+	assert_true(keeper_is_alive(h));
+}
+
+/* Each ceiling by itself. */
+static void more_than_the_ceilings(void **state)
+{
+	static const struct plan_bind etc = { .source = "/etc", .target = "/opt/etc" };
+	static const struct plan_bind up = { .source = "/var/lib/shown/../../../etc", .target = "/opt/etc" };
+	static const struct plan_bind over = { .source = "/var/lib/shown/set", .target = "/../usr" };
+	static const struct plan_bind beside = { .source = "/var/lib/shown-not", .target = "/opt/x" };
+	static const struct plan_file up_file = { .name = "../main.py" }, hidden = { .name = ".main.py" };
+	struct backend_host *h = start();
+	struct plan base = sample(), p;
+
+	(void)state;
+#define REFUSED(change, why)            \
+	do {                            \
+		p = base;               \
+		change;                 \
+		is_refused(h, &p, why); \
+	} while (0)
+	REFUSED(p.limits.memory_bytes++, "memory_bytes");
+	REFUSED(p.limits.pids++, "pids");
+	REFUSED(p.limits.wall_ms++, "wall_ms");
+	REFUSED(p.limits.disk_bytes++, "disk_bytes");
+	REFUSED(p.limits.cpu_percent++, "cpu_percent");
+	REFUSED(p.limits.memory_bytes = 0, "without a limit");
+	REFUSED(p.limits.pids = 0, "without a limit");
+	REFUSED(p.uid = 0, "user id");
+	REFUSED(p.gid = 0, "user id");
+	REFUSED(p.may_degrade = PROT_BIT(PROT_seccomp), "go without");
+	REFUSED(p.rootfs = "/", "another root");
+	REFUSED(p.disk_io_bps = 1, "disks");
+	REFUSED((p.binds = &etc, p.n_binds = 1), "may not show");
+	REFUSED((p.binds = &up, p.n_binds = 1), "may not show");
+	REFUSED((p.binds = &over, p.n_binds = 1), "may not show");
+	REFUSED((p.binds = &beside, p.n_binds = 1), "may not show");
+	REFUSED(p.waits_at = "/etc/passwd", "elsewhere");
+	REFUSED((p.files = &up_file, p.waits_at = "/workspace/../main.py"), "elsewhere");
+	REFUSED((p.files = &hidden, p.waits_at = "/workspace/.main.py"), "elsewhere");
+	REFUSED(p.n_files = 0, "elsewhere");
+#undef REFUSED
+	keeper_backend.close(h);
+}
+
+static void is_no_job(const struct backend_host *h, const void *bytes, size_t len)
+{
+	AUTO_FD program = sealed_program(), talk = ask(h, bytes, len, program);
+	struct keep_message m;
+
+	assert_int_equal(hear(talk, &m), KEEP_FAILED);
+	assert_true(keeper_is_alive(h));
+}
+
+static void malformed_jobs(void **state)
+{
+	AUTO_BUF job = BUF_INIT(0);
+	struct backend_host *h = start();
+	const struct plan plan = sample();
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(job_encode(&plan, &job, &err), 0);
+	is_no_job(h, "", 0);
+	is_no_job(h, "brigjob1", 8);
+	is_no_job(h, job.data, job.len - 1);
+	for (size_t at = 0; at < 32; at++) {
+		job.data[at] ^= 0x40;
+		is_no_job(h, job.data, job.len);
+		job.data[at] ^= 0x40;
+	}
+	memset(buffer, 0xff, JOB_MAX);
+	is_no_job(h, buffer, JOB_MAX);
+	keeper_backend.close(h);
+}
+
+/* Anything that a caller can open, in the place of the talk or of the program. */
+static void foreign_descriptors(void **state)
+{
+	static const char *const paths[] = { "/dev/null", "/dev/zero", "/", "/etc/passwd", "/proc/self/mem" };
+	AUTO_BUF job = BUF_INIT(0);
+	struct backend_host *h = start();
+	const struct plan plan = sample();
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct keep_message m;
+	int ends_of_pipe[2];
+
+	(void)state;
+	assert_int_equal(job_encode(&plan, &job, &err), 0);
+	assert_int_equal(pipe2(ends_of_pipe, O_CLOEXEC), 0);
+	for (size_t i = 0; i < ARRAY_LEN(paths) + 2; i++) {
+		AUTO_FD foreign = i < ARRAY_LEN(paths)    ? open(paths[i], O_RDONLY | O_CLOEXEC)
+				  : i == ARRAY_LEN(paths) ? dup(ends_of_pipe[0])
+							  : memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		AUTO_FD talk = ask(h, job.data, job.len, foreign), program = sealed_program();
+		int fds[KEEP_RUN_FDS] = { foreign, program };
+
+		assert_int_equal(hear(talk, &m), KEEP_FAILED);
+		assert_int_equal(keep_send(h->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, KEEP_RUN_FDS), 0);
+	}
+	is_no_job(h, "", 0); /* it has read all of these by now */
+	(void)close(ends_of_pipe[0]);
+	(void)close(ends_of_pipe[1]);
+	keeper_backend.close(h);
+}
+
+/* Who does not speak as we do is not spoken with: the keeper ends, and has made nothing. */
+static void senseless_callers(void **state)
+{
+	const struct keep_hello hello = ceilings();
+	struct backend_host *h;
+	int one;
+
+	(void)state;
+	h = start();
+	assert_int_equal(send(h->socket, "?", 1, MSG_NOSIGNAL), 1);
+	assert_true(ends(h));
+	keeper_backend.close(h);
+
+	h = start(); /* a second greeting, with more in it */
+	assert_int_equal(keep_send(h->socket, KEEP_HELLO, &hello, sizeof(hello), NULL, 0, NULL, 0), 0);
+	assert_true(ends(h));
+	keeper_backend.close(h);
+
+	h = start(); /* a run without its program */
+	one = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(keep_send(h->socket, KEEP_RUN, "x", 1, NULL, 0, &one, 1), 0);
+	assert_true(ends(h));
+	(void)close(one);
+	keeper_backend.close(h);
+}
+
+static int talk_of_run(const struct backend_host *h)
+{
+	AUTO_BUF job = BUF_INIT(0);
+	AUTO_FD program = sealed_program();
+	const struct plan plan = sample();
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	assert_int_equal(job_encode(&plan, &job, &err), 0);
+	return ask(h, job.data, job.len, program);
+}
+
+static void say(int talk, enum keep_kind kind)
+{
+	assert_int_equal(keep_send(talk, kind, NULL, 0, NULL, 0, NULL, 0), 0);
+}
+
+/* One run, word by word; what comes back is whole. */
+static void a_run(void **state)
+{
+	struct backend_host *h = start();
+	AUTO_FD talk = talk_of_run(h), out = FD_NONE;
+	struct keep_message m;
+	struct keep_final f;
+	char text[64] = "";
+
+	(void)state;
+	if (hear(talk, &m) != KEEP_BORN) {
+		keeper_backend.close(h);
+		skip(); /* no cells on this machine: other suites say why */
+	}
+	assert_int_equal(m.n_fds, KEEP_BORN_FDS);
+	out = fd_move(&m.fds[KEEP_FD_OUT]);
+	keep_message_release(&m);
+	say(talk, KEEP_GO);
+	assert_int_equal(hear(talk, &m), KEEP_FINAL);
+	assert_true(read(out, text, sizeof(text) - 1) > 0); /* every writer is dead */
+	assert_string_equal(text, "42\n");
+	memcpy(&f, m.body, sizeof(f));
+	assert_true(f.ended && f.exit.exited && f.exit.code == 0);
+	assert_true(f.facts.row[FACT_seccomp_mode].known);
+	assert_int_equal(f.facts.row[FACT_processes_left].num, 0);
+	assert_int_equal(hear(talk, &m), 0); /* nothing follows */
+	keeper_backend.close(h);
+}
+
+/* Words at the wrong time end the cell, and nothing else. */
+static void words_at_the_wrong_time(void **state)
+{
+	struct backend_host *h = start();
+	struct keep_message m;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		AUTO_FD talk = talk_of_run(h);
+
+		if (i == 0)
+			say(talk, KEEP_GO); /* before its birth */
+		if (i == 1)
+			assert_int_equal(send(talk, "??", 2, MSG_NOSIGNAL), 2);
+		if (i == 2)
+			say(talk, KEEP_BORN);
+		while (hear(talk, &m) != 0)
+			keep_message_release(&m);
+		assert_true(keeper_is_alive(h));
+	}
+	keeper_backend.close(h);
+}
+
+/* The same job again and again: as many cells as the ceilings allow, and no more. */
+static void replayed_jobs(void **state)
+{
+	struct backend_host *h = start();
+	int talks[12], born = 0, refused = 0;
+	struct keep_message m;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(talks); i++)
+		talks[i] = talk_of_run(h);
+	for (size_t i = 0; i < ARRAY_LEN(talks); i++) {
+		uint32_t kind = hear(talks[i], &m);
+
+		born += kind == KEEP_BORN;
+		refused += kind == KEEP_FAILED;
+		keep_message_release(&m);
+	}
+	assert_int_equal(born + refused, ARRAY_LEN(talks));
+	assert_true(born <= 4);
+	for (size_t i = 0; i < ARRAY_LEN(talks); i++)
+		(void)close(talks[i]);
+	keeper_backend.close(h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(more_than_the_ceilings),
+		cmocka_unit_test(malformed_jobs),
+		cmocka_unit_test(foreign_descriptors),
+		cmocka_unit_test(senseless_callers),
+		cmocka_unit_test(a_run),
+		cmocka_unit_test(words_at_the_wrong_time),
+		cmocka_unit_test(replayed_jobs),
+	};
+
+	return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);
+}
