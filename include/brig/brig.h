@@ -91,10 +91,13 @@ struct brig_open_opts {
 	const char *rules_file;  /* more rules for the inspection, over the policy's; NULL: none */
 	const char *state_dir;   /* folder of audit log, history, cache; NULL: $BRIG_STATE, else /var/lib/brig for
 				  * root and $XDG_STATE_HOME/brig (~/.local/state/brig) for others */
+	/* At most so many cells of each kind are kept ready ahead of requests, by a process beside this one that lives until
+	 * brig_close(): for programs that run many requests.  0: as the policy's warm_cells says, which is none. */
+	uint32_t warm_cells;
 };
-#define BRIG_OPEN_OPTS_INIT                                              \
-	{                                                                \
-		sizeof(struct brig_open_opts), NULL, NULL, 0, NULL, NULL \
+#define BRIG_OPEN_OPTS_INIT                                                 \
+	{                                                                   \
+		sizeof(struct brig_open_opts), NULL, NULL, 0, NULL, NULL, 0 \
 	}
 
 /* opts may be NULL.  A bad policy file fails with BRIG_E_POLICY and the first complaint in err;

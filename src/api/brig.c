@@ -94,6 +94,7 @@ int brig_open(const struct brig_open_opts *opts, struct brig **ret, struct brig_
 	rc = open_policy(&known, &b->policy, err);
 	if (rc < 0)
 		return rc;
+	b->warm.wanted = known.warm_cells ? known.warm_cells : (unsigned)policy_base(b->policy)->warm_cells;
 	*ret = MOVE_PTR(b);
 	return 0;
 }
@@ -102,6 +103,7 @@ void brig_close(struct brig *b)
 {
 	if (!b)
 		return;
+	warm_release(&b->warm);
 	rulebook_release(&b->rules);
 	recorder_release(&b->recorder);
 	kept_hosts_release(&b->hosts);
@@ -115,7 +117,7 @@ void brig_close(struct brig *b)
 struct executor handle_executor(struct brig *b)
 {
 	return (struct executor){
-		.policy = b->policy, .rules = &b->rules, .recorder = &b->recorder, .hosts = &b->hosts
+		.policy = b->policy, .rules = &b->rules, .recorder = &b->recorder, .hosts = &b->hosts, .warm = &b->warm
 	};
 }
 

@@ -13,6 +13,7 @@ int brig_environment_create(struct brig *b, const struct brig_environment *what,
 {
 	struct brig_environment known = BRIG_ENVIRONMENT_INIT;
 	struct brig_result *result;
+	struct executor x;
 	int rc;
 
 	if (!b || !what || !ret)
@@ -27,7 +28,8 @@ int brig_environment_create(struct brig *b, const struct brig_environment *what,
 	if (!result)
 		return err_nomem(err);
 	result_init_zeroed(&result->r);
-	rc = environment_create(b->policy, &b->rules, &b->recorder, &known, &result->r, err);
+	x = handle_executor(b);
+	rc = environment_create(&x, &known, &result->r, err);
 	if (rc < 0)
 		brig_result_free(result);
 	else

@@ -7,6 +7,7 @@
 #include "executor/inspection.h"
 #include "executor/record.h"
 #include "executor/select.h"
+#include "executor/warm.h"
 #include "model/result.h"
 #include "policy/policy.h"
 
@@ -15,6 +16,7 @@ struct brig {
 	struct rulebook rules;
 	struct recorder recorder;
 	struct kept_hosts hosts;
+	struct warm warm;
 };
 
 struct brig_result {

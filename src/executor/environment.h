@@ -3,6 +3,7 @@
 #ifndef EXECUTOR_ENVIRONMENT_H
 #define EXECUTOR_ENVIRONMENT_H
 
+#include "executor/executor.h"
 #include "executor/prepare.h"
 #include "executor/record.h"
 #include "model/result.h"
@@ -33,8 +34,8 @@ void environment_drop(struct used_environment *u);
  * Makes one: installs its packages and loads the modules of its warm-up list in cells, as a run does, and keeps it if all
  * of that went well.  What went wrong is a verdict of *ret (initialised by the caller); negative: the wish is no wish.
  */
-int environment_create(const struct policy *policy, struct rulebook *rules, struct recorder *recorder,
-		       const struct brig_environment *wish, struct result *ret, struct brig_error *err);
+int environment_create(const struct executor *x, const struct brig_environment *wish, struct result *ret,
+		       struct brig_error *err);
 
 /* Where an environment's packages are. */
 enum environment_set { ENVIRONMENT_NO_SET, ENVIRONMENT_SET_THERE, ENVIRONMENT_SET_MISSING };

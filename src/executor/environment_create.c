@@ -143,9 +143,8 @@ static int judge(const struct brig_environment *w, struct result *r)
 	return end(r, r->verdict == VERDICT_ok ? VERDICT_error : r->verdict, reason);
 }
 
-static void run(const struct policy *policy, struct rulebook *rules, struct recorder *recorder,
-		const struct brig_environment *w, const struct ecosystem *e, const struct buf *program,
-		struct result *ret)
+static void run(const struct executor *x, const struct brig_environment *w, const struct ecosystem *e,
+		const struct buf *program, struct result *ret)
 {
 	AUTO_FREE struct brig_option *options = calloc(w->n_options + 1, sizeof(*options));
 	struct brig_request req = BRIG_REQUEST_INIT;
@@ -170,7 +169,7 @@ static void run(const struct policy *policy, struct rulebook *rules, struct reco
 	req.on_notice = w->on_notice;
 	req.on_install = w->on_install;
 	req.user = w->user;
-	executor_run(policy, rules, recorder, &req, ret);
+	executor_run(x, &req, ret);
 }
 
 /* ---- what is kept -------------------------------------------------------------------------------- */
@@ -269,8 +268,8 @@ static int keep(const struct statedir *dir, struct recorder *recorder, const str
 	return rc;
 }
 
-int environment_create(const struct policy *policy, struct rulebook *rules, struct recorder *recorder,
-		       const struct brig_environment *wish, struct result *ret, struct brig_error *err)
+int environment_create(const struct executor *x, const struct brig_environment *wish, struct result *ret,
+		       struct brig_error *err)
 {
 	struct brig_error why = BRIG_ERROR_INIT;
 	AUTO_BUF program = BUF_INIT(PROGRAM_MAX);
@@ -282,12 +281,13 @@ int environment_create(const struct policy *policy, struct rulebook *rules, stru
 		return rc;
 	if (!make_program(wish, e, &program))
 		return err_nomem(err);
-	if (environments_open(recorder, /* make= */ true, &dir, &why) < 0 || check_free(&dir, wish->name, &why) < 0) {
+	if (environments_open(x->recorder, /* make= */ true, &dir, &why) < 0 ||
+	    check_free(&dir, wish->name, &why) < 0) {
 		(void)end_with(ret, &why);
 		return 0;
 	}
-	run(policy, rules, recorder, wish, e, &program, ret);
-	if (judge(wish, ret) == 0 && keep(&dir, recorder, policy_base(policy), wish, e, ret, &why) < 0)
+	run(x, wish, e, &program, ret);
+	if (judge(wish, ret) == 0 && keep(&dir, x->recorder, policy_base(x->policy), wish, e, ret, &why) < 0)
 		(void)end_with(ret, &why);
 	return 0;
 }

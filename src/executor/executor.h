@@ -9,6 +9,7 @@ struct kept_hosts;
 struct policy;
 struct recorder;
 struct rulebook;
+struct warm;
 
 /* What the requests of one handle share.  Several may be under way at once, in tasks of one thread (base/wait.h): whatever
  * one of them holds on to while it waits is its own. */
@@ -17,6 +18,7 @@ struct executor {
 	struct rulebook *rules;
 	struct recorder *recorder;
 	struct kept_hosts *hosts;
+	struct warm *warm;
 };
 
 /*

@@ -33,7 +33,9 @@
 #include "executor/stage.h"
 #include "executor/trace.h"
 #include "executor/user.h"
+#include "executor/warm.h"
 #include "executor/work.h"
+#include "keeper/keeper.h"
 #include "sys/proc.h"
 
 struct run {
@@ -82,7 +84,7 @@ static int resolve_environment(struct run *r)
 {
 	struct used_environment *used = &r->environment;
 
-	if (environment_find(used, &r->prepared, r->req, r->recorder, &r->err) < 0)
+	if (environment_find(used, &r->prepared, r->req, r->x->recorder, &r->err) < 0)
 		return end_with_error(r);
 	(void)str_copy(r->result->environment, sizeof(r->result->environment), used->env.name);
 	r->prepared.warm = used->warm.len ? buf_str(&used->warm) : NULL;
@@ -509,6 +511,30 @@ static int step_compile(struct run *r)
 	return -1;
 }
 
+/* In a cell that is there already, if there can be one; what the keeper cannot serve is served as if there were none. */
+static void execute(struct run *r, struct stage *s, struct plan *plan)
+{
+	const struct warm_ask ask = {
+		.request = &r->prepared, .req = r->req, .chosen = &r->chosen, .recorder = r->x->recorder
+	};
+	struct backend_host *keeper = warm_keeper(r->x->warm, &ask, plan);
+
+	if (keeper) {
+		s->backend = &keeper_backend;
+		s->host = keeper;
+		s->was_waiting = keeper_cell_was_waiting;
+		stage_execute(s);
+		if (s->built || r->stopped)
+			return;
+		plan->waits_at = NULL;
+		s->backend = r->chosen.ops;
+		s->host = r->chosen.host;
+		s->was_waiting = NULL;
+		s->err = (struct brig_error)BRIG_ERROR_INIT;
+	}
+	stage_execute(s);
+}
+
 static int step_run(struct run *r)
 {
 	CLEANUP(prepared_release)
@@ -546,7 +572,7 @@ static int step_run(struct run *r)
 		tests_prepare(r->prepared.subject.tests, &s);
 	if (p.plan.egress)
 		outside = outside_rules(&set->whitelist, set);
-	stage_execute(&s);
+	execute(r, &s, &p.plan);
 	/* What one backend compiled or installed is not run by another. */
 	if (!r->prepared.lang->compiles && !r->prepared.provision && moves_on(r, &s))
 		return step_run(r);

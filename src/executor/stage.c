@@ -169,7 +169,12 @@ static int step_between(struct stage *s)
 
 static int step_finish(struct stage *s)
 {
-	return unless_failed(s, s->backend->finish(s->cell, &s->err));
+	int rc = unless_failed(s, s->backend->finish(s->cell, &s->err));
+
+	s->built = rc == 0;
+	if (s->built && s->was_waiting)
+		s->result->warm = s->was_waiting(s->cell);
+	return rc;
 }
 
 static void undo_begin(struct stage *s)
@@ -403,6 +408,7 @@ void stage_execute(struct stage *s)
 
 	s->exit_code = -1;
 	s->signal = 0;
+	s->built = false;
 	s->watch = calloc(1, sizeof(*s->watch));
 	s->facts = calloc(1, sizeof(*s->facts));
 	pieces = malloc(2 * WATCH_PIECE); /* not zeroed: most runs touch little of it */

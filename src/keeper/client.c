@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/wait.h"
 #include "files/beneath.h"
 #include "sys/proc.h"
 
@@ -197,7 +198,7 @@ static bool await(struct cell *c, const bool *something, uint64_t patience_ns)
 
 		if (now >= deadline)
 			return false;
-		(void)poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1);
+		(void)wait_poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1);
 	}
 	return *something;
 }

@@ -70,6 +70,7 @@ struct result {
 	struct sample_series samples;
 	protection_set degraded;
 	struct result_cache cache;
+	bool warm; /* its cell was there before the request */
 	struct result_packages packages;
 	char environment[ENVIRONMENT_NAME_MAX + 1]; /* that it used, or made; "": none */
 	struct changes changes;

@@ -105,7 +105,7 @@ static bool decode_wait(const void *bytes, size_t len, struct report *ret)
 	if (len != sizeof(w))
 		return false;
 	memcpy(&w, bytes, sizeof(w));
-	if (w.magic != GUEST_WORD_MAGIC || (w.kind != GUEST_WAITING && w.kind != GUEST_FAILED))
+	if (w.magic != GUEST_WORD_MAGIC || (w.kind != GUEST_WAITING && w.kind != GUEST_FAILED && w.kind != GUEST_UNFIT))
 		return false;
 	*ret = report_make(w.kind == GUEST_WAITING ? REPORT_WAITING : REPORT_FAILED);
 	ret->step = STEP_wait;
