@@ -11,7 +11,7 @@
 struct loaded_rules {
 	struct rule_set *set;
 	unsigned users;
-	uint64_t number;             /* of no other of its book: memory that was freed may be given to the next one */
+	uint64_t number;
 	char file[SETTING_TEXT_MAX]; /* the policy's rules_file that it holds */
 };
 
@@ -43,11 +43,37 @@ static int load(const struct rulebook *book, const char *rules_file, struct load
 	return rc;
 }
 
-/* Rules that a request has adjusted to its own choices are number 0. */
-static void note_asked(struct rulebook *book, uint64_t number)
+static int reload(struct rulebook *book, const char *rules_file, struct brig_error *err)
 {
-	book->times_asked = number == book->asked_number ? book->times_asked + 1 : 1;
-	book->asked_number = number;
+	struct loaded_rules *loaded = NULL;
+	int rc = load(book, rules_file, &loaded, err);
+
+	if (rc < 0)
+		return rc;
+	let_go(book->loaded);
+	book->loaded = loaded;
+	loaded->number = ++book->n_numbers;
+	return 0;
+}
+
+static bool same_choices(const struct rule_choices *a, const struct rule_choices *b)
+{
+	return a->n_policy == b->n_policy && a->only_tighten == b->only_tighten && a->level == b->level &&
+	       a->rules->used == b->rules->used && memcmp(a->rules->text, b->rules->text, a->rules->used) == 0;
+}
+
+/* The number of the set that these choices make of the loaded one. */
+static uint64_t number_of(struct rulebook *book, const struct rule_choices *choices)
+{
+	if (choices->rules->n == 0)
+		return book->loaded->number;
+	if (book->chosen_from == book->loaded->number && same_choices(&book->choices, choices))
+		return book->chosen_number;
+	setting_list_copy(&book->chosen, choices->rules);
+	book->choices = *choices;
+	book->choices.rules = &book->chosen;
+	book->chosen_from = book->loaded->number;
+	return book->chosen_number = ++book->n_numbers;
 }
 
 int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct rules_in_use *ret,
@@ -57,26 +83,24 @@ int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct 
 					      .n_policy = r->n_policy_rules,
 					      .only_tighten = r->only_tighten,
 					      .level = (enum inspection)r->set.inspection };
-	const char *rules_file = r->set.rules_file;
-	struct loaded_rules *loaded = NULL;
-	int rc;
+	int rc = 0;
 
-	if (!book->loaded || !str_eq(book->loaded->file, rules_file)) {
-		rc = load(book, rules_file, &loaded, err);
-		if (rc < 0)
-			return rc;
-		let_go(book->loaded);
-		book->loaded = loaded;
-		loaded->number = ++book->n_made;
-	}
-	note_asked(book, choices.rules->n == 0 ? book->loaded->number : 0);
+	if (!book->loaded || !str_eq(book->loaded->file, r->set.rules_file))
+		rc = reload(book, r->set.rules_file, err);
+	if (rc < 0)
+		return rc;
 	book->loaded->users++;
 	*ret = (struct rules_in_use){ .loaded = book->loaded, .set = book->loaded->set };
-	if (choices.rules->n == 0)
-		return 0;
-	rc = rules_adjusted(book->loaded->set, &choices, &ret->adjusted, err);
-	ret->set = ret->adjusted;
-	return rc;
+	if (choices.rules->n > 0) {
+		rc = rules_adjusted(book->loaded->set, &choices, &ret->adjusted, err);
+		ret->set = ret->adjusted;
+	}
+	if (rc < 0)
+		return rc;
+	ret->number = number_of(book, &choices);
+	book->times_asked = ret->number == book->asked_number ? book->times_asked + 1 : 1;
+	book->asked_number = ret->number;
+	return 0;
 }
 
 /* ---- spare workers ------------------------------------------------------------------------------ */
@@ -85,24 +109,22 @@ int rulebook_get(struct rulebook *book, const struct policy_resolved *r, struct 
 
 struct inspectors *rulebook_spares(const struct rulebook *book, const struct rules_in_use *used)
 {
-	return !used->adjusted && used->loaded && used->loaded->number == book->inspectors_number ? book->inspectors
-												  : NULL;
+	return used->number && book->inspectors_number == used->number ? book->inspectors : NULL;
 }
 
-void rulebook_refill(struct rulebook *book)
+void rulebook_refill(struct rulebook *book, const struct rules_in_use *used)
 {
-	const struct loaded_rules *loaded = book->loaded;
+	struct inspectors *old;
 
-	if (book->asked_number == book->inspectors_number && book->inspectors && inspectors_refill(book->inspectors))
+	if (rulebook_spares(book, used) && inspectors_refill(book->inspectors))
 		return;
-	if (book->times_asked < 2 || !loaded || loaded->number != book->asked_number)
+	if (!used->set || used->number != book->asked_number || book->times_asked < 2)
 		return;
-	inspectors_close(MOVE_PTR(book->inspectors));
-	if (loaded != book->loaded || book->inspectors) /* closing gives way: somebody else was here */
-		return;
-	book->inspectors_number = loaded->number;
+	old = MOVE_PTR(book->inspectors);
+	book->inspectors_number = used->number;
 	/* Without them each text has its worker forked, as before. */
-	(void)inspectors_open(loaded->set, SPARES, &book->inspectors, NULL);
+	(void)inspectors_open(used->set, SPARES, &book->inspectors, NULL);
+	inspectors_close(old); /* last: it may give way to another run of this handle */
 }
 
 void rules_put(struct rules_in_use *used)

@@ -14,11 +14,14 @@
 struct rulebook {
 	struct loaded_rules *loaded;  /* NULL: not loaded yet */
 	char extra[SETTING_TEXT_MAX]; /* a file of the handle's owner, over the policy's; "": none */
-	uint64_t n_made;              /* sets of rules */
-	uint64_t asked_number;        /* of the set that the last request got, and how often in a row */
-	uint64_t times_asked;
-	struct inspectors *inspectors; /* NULL: none */
-	uint64_t inspectors_number;    /* of the set that they have */
+	/* Each set of rules has a number, by which it is known when it is gone; equal choices in a row give the same. */
+	uint64_t n_numbers;
+	struct rule_choices choices; /* of the last request that had some; its list is the next one */
+	struct setting_list chosen;
+	uint64_t chosen_from, chosen_number; /* the set that they were made of, and what came of it */
+	uint64_t asked_number, times_asked;  /* of the set that the last request got, and how often in a row */
+	struct inspectors *inspectors;       /* NULL: none */
+	uint64_t inspectors_number;          /* of the set that they have */
 };
 
 /* The rules that one request is judged by; they stay what they are whatever others load meanwhile. */
@@ -26,6 +29,7 @@ struct rules_in_use {
 	const struct rule_set *set; /* NULL: none */
 	struct loaded_rules *loaded;
 	struct rule_set *adjusted; /* to the request's own choices; NULL: it has none */
+	uint64_t number;
 };
 
 /* *ret is to be given back with rules_put(), also if this fails. */
@@ -39,7 +43,7 @@ struct inspectors *rulebook_spares(const struct rulebook *book, const struct rul
  * with the same rules.  So a handle for one request never pays for it.  Not before cgroups are divided: on v2 that asks
  * for a process without children.
  */
-void rulebook_refill(struct rulebook *book);
+void rulebook_refill(struct rulebook *book, const struct rules_in_use *used);
 void rulebook_release(struct rulebook *book);
 
 /*

@@ -639,7 +639,6 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 		hint_find(r->recording.rec.err.tail, r->recording.rec.err.tail_len,
 			  r->prepared.brings_runtimes ? HINT_IMAGE : HINT_HOST, ret->hint, sizeof(ret->hint));
 	inspect_cancel(r->inspection);
-	rules_put(&r->judged_by);
 	packages_release(&r->packages);
 	certificates_release(&r->certificates);
 	asked_modules_release(&r->asked);
@@ -652,7 +651,8 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 	record_finish(x->recorder, &r->recording, ret);
 	trace_step(req, "", "record", begin + ret->total_ns, clock_now_ns());
 	if (r->chosen.ops && str_eq(r->chosen.ops->name, backend_kind_name[BACKEND_NATIVE]))
-		rulebook_refill(x->rules); /* other cells take so long that nobody would notice */
+		rulebook_refill(x->rules, &r->judged_by); /* other cells take so long that nobody would notice */
+	rules_put(&r->judged_by);
 	prepared_request_release(&r->prepared);
 	selection_release(&r->chosen);
 	free(r);

@@ -182,18 +182,18 @@ static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t
 
 /* ---- the caller ----------------------------------------------------------------------------------------- */
 
-struct spares_birth {
+struct birth {
 	const struct rule_set *rules;
 	size_t spares;
-	int sock;
+	int theirs;
 	pid_t pid;
 	int sys;
 };
 
-/* On a whole stack: that of a task is too small for the workers, which go on with it. */
+/* On a stack that is large enough for the parsers: workers go on with it.  No handler of the caller's ever runs there. */
 static void fork_inspectors(void *arg)
 {
-	struct spares_birth *b = arg;
+	struct birth *b = arg;
 	sigset_t all, before;
 
 	(void)sigfillset(&all);
@@ -201,7 +201,7 @@ static void fork_inspectors(void *arg)
 	b->pid = fork();
 	b->sys = errno;
 	if (b->pid == 0)
-		keep_spares(b->rules, b->sock, b->spares);
+		keep_spares(b->rules, b->theirs, b->spares);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -210,7 +210,7 @@ int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspec
 	AUTO_FREE struct inspectors *made = malloc(sizeof(*made));
 	AUTO_FD ours = FD_NONE;
 	AUTO_FD theirs = FD_NONE;
-	struct spares_birth b = { .rules = rules, .spares = min_u64(spares, INSPECTORS_SPARES_MAX) };
+	struct birth b = { .rules = rules, .spares = min_u64(spares, INSPECTORS_SPARES_MAX) };
 	int ends[2];
 
 	if (!made)
@@ -221,7 +221,7 @@ int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspec
 	theirs = ends[1];
 	if (fd_set_nonblock(ours) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot set up the socket for spare workers");
-	b.sock = theirs;
+	b.theirs = theirs;
 	wait_outside(fork_inspectors, &b);
 	if (b.pid < 0)
 		return err_set(err, BRIG_E_SYSTEM, b.sys, "inspection: cannot start the process with spare workers");
