@@ -203,12 +203,22 @@ static int write_id_maps(struct cell *c, struct brig_error *err)
 /* The word that the payload waits for behind its walls; it may be there before the payload is. */
 int cell_let_go(struct cell *c, struct brig_error *err)
 {
+	int rc;
+
 	assert(c->limited); /* INV-2: limits come before the first guest instruction */
 	c->started_ns = clock_now_ns();
-	if (send(c->go, "g", 1, MSG_NOSIGNAL) != 1)
-		return cell_lost_init(c, STEP_exec, -errno, err);
-	c->let_go = true;
-	return 0;
+	if (send(c->go, "g", 1, MSG_NOSIGNAL) == 1) {
+		c->let_go = true;
+		return 0;
+	}
+	rc = cell_lost_init(c, STEP_exec, -errno, err);
+	if (c->ended && c->end.expired) /* init keeps the time from when it stands */
+		return err_set(
+			err, BRIG_E_SYSTEM, ETIMEDOUT,
+			"the cell's time (%llu ms) was over before its program could be let go: too much else is "
+			"under way on this host",
+			(unsigned long long)c->spec.plan->limits.wall_ms);
+	return rc;
 }
 
 static int native_stop(struct cell *c, struct brig_error *err);
