@@ -8,7 +8,10 @@ import signal
 import subprocess
 import time
 
-from harness import brig_path, case, give
+import schema
+from harness import ROOT, brig_path, case, give
+
+JOB, LINE, RESULT = (json.load(open(os.path.join(ROOT, "data/schemas", name), encoding="utf-8")) for name in ("job.json", "batch.json", "result.json"))
 
 
 def lines_of(jobs):
@@ -34,6 +37,13 @@ def one(t, *words, **job):
 
 def echo(n):
 	return [{"id": f"j{i}", "kind": "command", "args": ["echo", str(i)]} for i in range(n)]
+
+
+def check_schemas(t, job, row):
+	"""The job fits its schema, and so does its line: a head, and a result without it."""
+	t.equal(schema.errors(job, JOB), [], f"schema of the job {job}")
+	t.equal(schema.errors({k: v for k, v in row.items() if k in LINE["properties"]}, LINE), [], "schema of the line")
+	t.equal(schema.errors({k: v for k, v in row.items() if k not in LINE["properties"]}, RESULT), [], "schema of the result")
 
 
 # ---- completeness ------------------------------------------------------------------------------------
@@ -101,6 +111,17 @@ def vocabulary(t):
 	t.equal((r["verdict"], r["tests"]["passed"]), ("ok", 1), "tests", r)
 	r = batch(t, [{"code": "print(1)"}], "--lang", "python")[0]
 	t.equal(r["stdout"], "1\n", "--lang", r)
+
+
+@case("members of the schema are those that are read, and no others")
+def members(t):
+	tables = [(JOB["properties"], lambda m: m), (JOB["$defs"]["expected"]["anyOf"][1]["properties"], lambda m: {"expected": m}),
+		  (JOB["$defs"]["case"]["properties"], lambda m: {"cases": [m]}), (JOB["properties"]["checker"]["properties"], lambda m: {"checker": m})]
+	known = [wrap({name: None}) for table, wrap in tables for name in table]
+	other = [wrap({"klingon": None}) for _, wrap in tables]
+	rows = batch(t, known + other, "--ordered", "-q")
+	for job, r in zip(known + other, rows):
+		t.equal((r["verdict"], "unknown member" in r["reason"]), ("refused", job in other), f"reason for {job}", r["reason"])
 
 
 @case("big output of many jobs is whole, byte for byte")
@@ -231,6 +252,7 @@ def words(t):
 	for row, (want, job) in zip(batch(t, jobs, "--ordered", "--jobs", "2"), WORDS):
 		t.equal(row.get("judgement"), want, f"judgement of {job}", {k: row[k] for k in ("verdict", "reason", "stdout")})
 		t.equal(row["judged"]["passed"], int(want == "accepted"), "passed", row["judged"])
+		check_schemas(t, job, row)
 
 
 @case("memory_limit is a judgement where the host has that limit", needs=("memory_limit",))
@@ -247,6 +269,7 @@ def cases_of_a_job(t):
 	r = one(t, code=code, cases=rows)
 	t.equal([(c["name"], c["judgement"]) for c in r["judged"]["cases"]],
 		[("1", "accepted"), ("two", "accepted"), ("3", "wrong_answer"), ("4", "wrong_answer")], "cases", r["judged"])
+	check_schemas(t, {"language": "python", "code": code, "cases": rows}, r)
 	t.equal((r["judgement"], r["judged"]["passed"], r["judged"]["total"], r["stdout"]), ("wrong_answer", 2, 4, "no\n"), "the line", r["judged"])
 	t.equal(len({c["id"] for c in r["judged"]["cases"]}), 4, "cells")
 	r = one(t, code=code, cases=rows, stop_at_failure=True)
