@@ -76,7 +76,7 @@ static void advance(struct batch_pool *p, size_t slot)
 		int rc;
 
 		if (!t->run)
-			batch_task_begin(t, p->b);
+			batch_task_begin(t, p->b, p->ops->notice, p->user);
 		if (t->early)
 			batch_task_take(t, MOVE_PTR(t->early));
 		if (!t->run)

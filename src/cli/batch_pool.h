@@ -26,6 +26,8 @@ struct batch_ops {
 	void (*on_output)(void *user);
 	/* Of a job that is done; the task stays the pool's. */
 	void (*done)(void *user, const struct batch_task *t);
+	/* A sentence for people that cannot wait: that nothing isolates the programs, that images are built. */
+	void (*notice)(void *user, const char *text);
 	/* At each turn: the milliseconds after which it wants to be called again, or -1. */
 	int (*tick)(void *user);
 };

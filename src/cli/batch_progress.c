@@ -85,6 +85,25 @@ int batch_progress_tick(struct batch_progress *p)
 	return (int)((p->next_ns - now) / NS_PER_MS) + 1;
 }
 
+static void clear_line(struct batch_progress *p)
+{
+	if (p->is_shown)
+		(void)write_part(STDERR_FILENO, ERASE_LINE, strlen(ERASE_LINE), -1, 0);
+	p->is_shown = false;
+}
+
+void batch_progress_notice(struct batch_progress *p, const char *text)
+{
+	char cut[sizeof(p->notice)];
+
+	(void)str_copy(cut, sizeof(cut), text);
+	if (p->is_quiet || str_eq(cut, p->notice))
+		return;
+	(void)str_copy(p->notice, sizeof(p->notice), cut);
+	clear_line(p);
+	ui_say("%s", text);
+}
+
 void batch_progress_end(struct batch_progress *p, bool is_cancelled, uint64_t dropped)
 {
 	uint64_t ms = (clock_now_ns() - p->start_ns) / NS_PER_MS;
@@ -93,8 +112,7 @@ void batch_progress_end(struct batch_progress *p, bool is_cancelled, uint64_t dr
 
 	if (p->is_quiet)
 		return;
-	if (p->is_shown)
-		(void)write_part(STDERR_FILENO, ERASE_LINE, strlen(ERASE_LINE), -1, 0);
+	clear_line(p);
 	buf_addf(&line, "%s%llu %s in %s", is_cancelled ? "cancelled after " : "", (unsigned long long)p->done, p->unit,
 		 ui_millis(text, sizeof(text), ms));
 	if (ms > 0)

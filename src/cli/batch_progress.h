@@ -18,6 +18,7 @@ struct batch_progress {
 		uint64_t n;
 	} count[BATCH_WORDS_MAX];
 	size_t n_words;
+	char notice[512]; /* the last one */
 };
 
 void batch_progress_init(struct batch_progress *p, bool is_quiet, const char *unit);
@@ -25,6 +26,8 @@ void batch_progress_init(struct batch_progress *p, bool is_quiet, const char *un
 void batch_progress_count(struct batch_progress *p, const char *word);
 /* Shows what is due; the milliseconds until the next time, or -1. */
 int batch_progress_tick(struct batch_progress *p);
+/* Says a sentence for people, once if many jobs in a row have the same. */
+void batch_progress_notice(struct batch_progress *p, const char *text);
 /* The last line. */
 void batch_progress_end(struct batch_progress *p, bool is_cancelled, uint64_t dropped);
 uint64_t batch_progress_of(const struct batch_progress *p, const char *word);

@@ -98,7 +98,7 @@ static int checker_request(struct batch_task *t, struct brig_request *ret, struc
 	return 0;
 }
 
-void batch_task_begin(struct batch_task *t, struct brig *b)
+void batch_task_begin(struct batch_task *t, struct brig *b, brig_notice_fn on_notice, void *user)
 {
 	struct brig_request req = BRIG_REQUEST_INIT;
 	struct brig_error err = t->job->bad, why = BRIG_ERROR_INIT;
@@ -108,6 +108,8 @@ void batch_task_begin(struct batch_task *t, struct brig *b)
 		rc = checker_request(t, &req, &err);
 	else if (rc == 0)
 		req = batch_job_request(t->job, case_of(t));
+	req.on_notice = on_notice;
+	req.user = user;
 	if (rc == 0)
 		rc = brig_run_begin(b, &req, &t->run, &err);
 	if (rc < 0 && brig_result_from_error(&err, &t->early, &why) < 0)

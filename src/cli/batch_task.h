@@ -33,8 +33,8 @@ struct batch_task {
 /* Takes the job.  NULL: no memory, and the job is still the caller's. */
 struct batch_task *batch_task_new(struct batch_job *job);
 void batch_task_free(struct batch_task *t); /* ends its cell; NULL is fine */
-/* Starts the next cell: t->run or t->early is there afterwards. */
-void batch_task_begin(struct batch_task *t, struct brig *b);
+/* Starts the next cell: t->run or t->early is there afterwards.  What cannot wait for the result is told to on_notice. */
+void batch_task_begin(struct batch_task *t, struct brig *b, brig_notice_fn on_notice, void *user);
 /* A cell's result, which is the task's from now on. */
 void batch_task_take(struct batch_task *t, struct brig_result *r);
 /* The job's judgement: that of the first case that was not accepted. */

@@ -188,6 +188,13 @@ static void job_done(void *user, const struct batch_task *t)
 	check_output(b);
 }
 
+static void on_notice(void *user, const char *text)
+{
+	struct batch *b = user;
+
+	batch_progress_notice(&b->progress, text);
+}
+
 static int tick(void *user)
 {
 	struct batch *b = user;
@@ -202,6 +209,7 @@ static const struct batch_ops batch_ops = {
 	.output_fd = output_fd,
 	.on_output = on_output,
 	.done = job_done,
+	.notice = on_notice,
 	.tick = tick,
 };
 

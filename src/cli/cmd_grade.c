@@ -137,6 +137,13 @@ static void nothing(void *user)
 	(void)user;
 }
 
+static void on_notice(void *user, const char *text)
+{
+	struct grading *g = user;
+
+	batch_progress_notice(&g->progress, text);
+}
+
 static int tick(void *user)
 {
 	struct grading *g = user;
@@ -151,6 +158,7 @@ static const struct batch_ops grade_ops = {
 	.output_fd = no_fd,
 	.on_output = nothing,
 	.done = pair_done,
+	.notice = on_notice,
 	.tick = tick,
 };
 

@@ -215,6 +215,14 @@ def flat(t):
 	t.check(large < 1.5 * small + 4096, "ten times as many jobs need no more memory", f"{small} and {large} KiB")
 
 
+@case("that nothing isolates the programs is said, once for all of them")
+def direct_is_loud(t):
+	policy = t.path("p.yaml", "backend: [native, direct]\nmax_trust: trusted\n")
+	jobs = [{"kind": "command", "args": ["true"], "trust": "trusted", "options": {"backend": "direct"}}] * 3
+	p = t.brig("batch", "--policy", policy, t.path("jobs.jsonl", lines_of(jobs)), env={"BRIG_BACKEND": "native"})
+	t.equal((p.rc, p.err.count(b"NO ISOLATION"), [r["backend"] for r in parsed(p.out)]), (0, 1, ["direct"] * 3), "notice", p)
+
+
 # ---- judging ---------------------------------------------------------------------------------------------------
 
 # (judgement, what the program is and what is expected)
