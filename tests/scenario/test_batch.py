@@ -217,9 +217,10 @@ def flat(t):
 
 @case("that nothing isolates the programs is said, once for all of them")
 def direct_is_loud(t):
+	t.native_only("the policy leaves the choice")
 	policy = t.path("p.yaml", "backend: [native, direct]\nmax_trust: trusted\n")
 	jobs = [{"kind": "command", "args": ["true"], "trust": "trusted", "options": {"backend": "direct"}}] * 3
-	p = t.brig("batch", "--policy", policy, t.path("jobs.jsonl", lines_of(jobs)), env={"BRIG_BACKEND": "native"})
+	p = t.brig("batch", "--policy", policy, t.path("jobs.jsonl", lines_of(jobs)), env={"BRIG_INSPECTION": "guard"})
 	t.equal((p.rc, p.err.count(b"NO ISOLATION"), [r["backend"] for r in parsed(p.out)]), (0, 1, ["direct"] * 3), "notice", p)
 
 
