@@ -14,8 +14,13 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include "base/str.h"
+#include "cli/ui.h"
+
+#define FDS_OURS 32 /* streams, files, what the handle holds */
+#define FDS_CELL 48 /* what a cell needs while it is made, with its proxy and its archive; seen: 27 */
 
 enum { FD_CANCEL, FD_INPUT, FD_OUTPUT, FD_SLOTS };
 
@@ -26,13 +31,34 @@ size_t batch_pool_cpus(void)
 	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (size_t)CPU_COUNT(&set) : 1;
 }
 
+/*
+ * A cell for which there are no descriptors fails, so that no more are begun than there are descriptors for.  Ours may
+ * be as many as the host lets us have; what a program may have is said by its plan.
+ */
+static size_t descriptors_for(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	if (limit.rlim_cur < limit.rlim_max) {
+		struct rlimit more = { .rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max };
+
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			limit = more;
+	}
+	return limit.rlim_cur > FDS_OURS + FDS_CELL ? (limit.rlim_cur - FDS_OURS) / FDS_CELL : 1;
+}
+
 int batch_pool_slots(const char *text, size_t *ret, struct brig_error *err)
 {
 	uint64_t n = batch_pool_cpus();
 
 	if (text && (!str_to_u64(text, &n) || n == 0 || n > BATCH_SLOTS_MAX))
 		return err_set(err, BRIG_E_USAGE, 0, "--jobs '%.40s' is no number from 1 to %d", text, BATCH_SLOTS_MAX);
-	*ret = n < BATCH_SLOTS_MAX ? n : BATCH_SLOTS_MAX;
+	*ret = min_u64(min_u64(n, BATCH_SLOTS_MAX), descriptors_for());
+	if (text && *ret < n)
+		ui_say("%zu cells at once, not %s: a process may have no more open files here (ulimit -n)", *ret, text);
 	return 0;
 }
 

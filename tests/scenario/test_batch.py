@@ -58,6 +58,14 @@ def complete(t):
 		t.check(r["evidence"] and all(e["kept"] or e["check"] in without for e in r["evidence"]), "its own evidence", r["evidence"])
 
 
+@case("more cells than there are descriptors for: fewer run at once, none fails")
+def few_descriptors(t):
+	path = t.path("jobs.jsonl", lines_of(echo(60)))
+	p = t.run(["sh", "-c", 'ulimit -n 256; exec "$0" "$@"', brig_path(), "batch", "-q", "--jobs", "60", path])
+	t.equal((p.rc, {r["verdict"] for r in parsed(p.out)}, len(parsed(p.out))), (0, {"ok"}, 60), "results", p.err)
+	t.check(b"cells at once, not 60" in p.err, "it is said", p.err)
+
+
 @case("--ordered prints results in the order of the jobs, whatever they take")
 def ordered(t):
 	jobs = [{"id": str(i), "kind": "shell", "code": f"sleep {0.3 if i % 4 == 0 else 0}; echo {i}"} for i in range(24)]
