@@ -8,10 +8,8 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
-#include "base/fd.h"
 #include "base/str.h"
 #include "cli/batch_lines.h"
 
@@ -153,6 +151,8 @@ static int go_on(int fd, bool resume, struct batch_finished *f, struct brig_erro
 int batch_resume_open(const char *path, bool resume, struct batch_finished *ret, struct brig_error *err)
 {
 	AUTO_FD fd = open(path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0644);
+	/* A lock of this process alone: one that is inherited would outlive a batch that is killed, until its last cell is gone. */
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct stat st;
 
 	*ret = (struct batch_finished){ .ids = BUF_INIT(IDS_MAX) };
@@ -161,7 +161,7 @@ int batch_resume_open(const char *path, bool resume, struct batch_finished *ret,
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(err, BRIG_E_USAGE, 0,
 			       "'%.200s' is no regular file: results go to standard output without --out", path);
-	if (fd_lock(fd, LOCK_EX, 0) < 0)
+	if (fcntl(fd, F_SETLK, &all) < 0)
 		return err_set(err, BRIG_E_REFUSED, 0, "another batch writes to '%.200s'", path);
 	if (go_on(fd, resume, ret, err) < 0)
 		return err_wrap(err, "'%.200s'", path);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "base/base64.h"
 #include "base/fd.h"
@@ -154,7 +155,9 @@ static void test_resume(void **state)
 {
 	char path[] = "/tmp/test-batch-XXXXXX", id[16];
 	AUTO_FD made = mkstemp(path);
-	AUTO_FD fd = FD_NONE, second = FD_NONE;
+	AUTO_FD fd = FD_NONE;
+	int status;
+	pid_t child;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct batch_finished done, none;
 
@@ -163,6 +166,7 @@ static void test_resume(void **state)
 		assert_true(dprintf(made, "{\"job\":\"j%d\",\"verdict\":\"ok\"}\n", i) > 0);
 	assert_true(dprintf(made, "{\"job\":\"torn\",\"verdict\":\"ok\"}") > 0);
 	assert_true(batch_resume_open(path, false, &done, &err) < 0);
+	fd_closep(&made); /* a lock ends with any descriptor of its file */
 	batch_finished_release(&done);
 	fd = batch_resume_open(path, true, &done, &err);
 	assert_true(fd >= 0);
@@ -174,9 +178,12 @@ static void test_resume(void **state)
 	assert_false(batch_finished_has(&done, "torn"));
 	assert_false(batch_finished_has(&done, "j5000"));
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), lseek(fd, 0, SEEK_END));
-	second = batch_resume_open(path, true, &none, &err);
-	assert_int_equal(second, -BRIG_E_REFUSED); /* the first one holds it */
-	batch_finished_release(&none);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) /* the first one holds it, and its children do not */
+		_exit(batch_resume_open(path, true, &none, &err) == -BRIG_E_REFUSED ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
 	batch_finished_release(&done);
 	assert_int_equal(unlink(path), 0);
 }
