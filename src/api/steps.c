@@ -78,6 +78,7 @@ RELAY(notice, char)
 RELAY(started, struct brig_started)
 RELAY(finding, struct brig_finding)
 RELAY(install, struct brig_install)
+RELAY(trace, struct brig_trace)
 #undef RELAY
 
 static void relay_callbacks(struct brig_run *run)
@@ -91,6 +92,7 @@ static void relay_callbacks(struct brig_run *run)
 	run->req.on_started = asked->on_started ? on_started : NULL;
 	run->req.on_finding = asked->on_finding ? on_finding : NULL;
 	run->req.on_install = asked->on_install ? on_install : NULL;
+	run->req.on_trace = asked->on_trace ? on_trace : NULL;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
