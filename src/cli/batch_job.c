@@ -628,6 +628,15 @@ static json_t *parse(const char *line, size_t len, struct brig_error *err)
 	return doc;
 }
 
+/* Names in a complaint are cut, perhaps in the middle of a character. */
+static void mend_message(struct brig_error *err)
+{
+	size_t good;
+
+	while ((good = str_utf8_prefix(err->msg, strlen(err->msg))) < strlen(err->msg))
+		err->msg[good] = '?';
+}
+
 /* First of all, so that a complaint about any other member is that of this job. */
 static void take_id(struct batch_job *job)
 {
@@ -652,19 +661,26 @@ void batch_job_read(struct batch_job *job, const char *line, size_t len, uint64_
 		(void)snprintf(job->id, sizeof(job->id), "%llu", (unsigned long long)line_number);
 	if (rc < 0)
 		(void)err_wrap(&job->bad, "line %llu", (unsigned long long)line_number);
+	mend_message(&job->bad);
 }
 
 int batch_case_read(struct batch_job *job, const char *line, size_t len, struct batch_case *ret, struct brig_error *err)
 {
 	struct reader r = { .job = job, .err = err };
 	json_t *doc = parse(line, len, err);
+	int rc;
 
-	if (!doc)
+	if (!doc) {
+		mend_message(err);
 		return -err->code;
+	}
 	/* All cases of a file go with one job, and so do their documents. */
 	if (!job->doc)
 		job->doc = json_array();
 	if (!job->doc || json_array_append_new(job->doc, doc) < 0)
 		return err_nomem(err);
-	return read_case(&r, doc, ret);
+	rc = read_case(&r, doc, ret);
+	if (rc < 0)
+		mend_message(err);
+	return rc;
 }
