@@ -345,7 +345,10 @@ bool task_step(struct task *t)
 		return true;
 	t->running = true;
 	t->turns = 0;
+	/* A fork copies what there is; of the stacks that is the one which made it. */
+	(void)madvise(t->memory + t->page, STACK_BYTES, MADV_DOFORK);
 	go_on(t);
+	(void)madvise(t->memory + t->page, STACK_BYTES, MADV_DONTFORK);
 	t->running = false;
 	if (t->ended)
 		set_timer(t, 1); /* whoever polls finds that out */
