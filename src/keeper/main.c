@@ -25,7 +25,8 @@
 #include "keeper/program.h"
 #include "sys/proc.h"
 
-#define EVENTS 64
+#define EVENTS  64
+#define LOOK_MS 200 /* at clocks that wake nobody: of cells that are built or die, of janitors */
 
 int keeper_watch(struct keeper *k, struct source *s, int fd, struct kept *c,
 		 void (*serve)(struct keeper *, struct kept *))
@@ -144,12 +145,32 @@ static bool serve_caller(struct keeper *k)
 	return sound;
 }
 
+/* Janitors remove the groups of dead cells.  What one cannot remove it goes on trying to; `brig reap` finds it, too. */
+static void settle(struct keeper *k)
+{
+	char leftovers[256];
+
+	if (k->host)
+		(void)native_settle_ended(k->host, leftovers, sizeof(leftovers));
+	proc_bury_late();
+}
+
+/* Until when nothing is to be done unless something happens, in ms. */
+static int pause_ms(const struct keeper *k)
+{
+	int refill = kinds_pause_ms(k), look = LOOK_MS;
+
+	if (k->n_cells == 0 && !(k->host && native_has_remains(k->host)))
+		look = -1;
+	return refill < 0 || (look >= 0 && look < refill) ? look : refill;
+}
+
 static void loop(struct keeper *k)
 {
 	struct epoll_event events[EVENTS];
 
 	for (;;) {
-		int n = epoll_wait(k->epoll, events, EVENTS, kinds_pause_ms(k));
+		int n = epoll_wait(k->epoll, events, EVENTS, pause_ms(k));
 		bool goes_on = true;
 
 		if (n < 0 && errno != EINTR)
@@ -166,7 +187,7 @@ static void loop(struct keeper *k)
 			return;
 		kept_check_deadlines(k);
 		kept_sweep(k);
-		proc_bury_late();
+		settle(k);
 		kinds_refill(k);
 	}
 }

@@ -4,10 +4,13 @@
  * every run, so nothing is forked.  What only shows by doing (a forbidden user namespace, a masked /proc)
  * fails at its step in the cell's set-up, with the same refusal.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/native/cell.h"
+#include "backend/native/waiting.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "sys/proc.h"
@@ -144,6 +147,38 @@ int native_settle(struct backend_host *h, const char *id, char *leftovers, size_
 		free(r);
 	}
 	return left;
+}
+
+static bool is_over(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+	return pidfd < 0 || poll(&p, 1, 0) != 0;
+}
+
+int native_settle_ended(struct backend_host *h, char *leftovers, size_t size)
+{
+	const uint64_t now = clock_now_ns();
+	int left = 0;
+
+	*leftovers = '\0';
+	for (struct remains **at = &h->remains; *at;) {
+		struct remains *r = *at;
+
+		if (now < r->deadline_ns && !(is_over(r->init_pidfd) && is_over(r->janitor.pidfd))) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		left += settle_one(r, leftovers, size);
+		free(r);
+	}
+	return left;
+}
+
+bool native_has_remains(const struct backend_host *h)
+{
+	return h->remains != NULL;
 }
 
 void native_close(struct backend_host *h)

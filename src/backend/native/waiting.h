@@ -30,6 +30,9 @@ void native_waiting_take(struct cell *c, int ret[WAITING_FDS]);
 /* Sends SIGKILL and does not wait: native_waiting_fd() turns readable when all is dead. */
 void native_waiting_kill(struct cell *c);
 bool native_waiting_is_dead(const struct cell *c);
+/* settle for cells that were destroyed, of whichever run: only those of which nothing is to be waited for any more. */
+int native_settle_ended(struct backend_host *h, char *leftovers, size_t size);
+bool native_has_remains(const struct backend_host *h);
 /* The program has ended, init dies by itself and nobody else is left: stop does not wait. */
 bool native_dies_alone(const struct cell *c);
 
