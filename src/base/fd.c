@@ -216,3 +216,19 @@ int fd_receive(int sock)
 	fd_closep(&fd);
 	return n < 0 ? -errno : n == (ssize_t)sizeof(word) && word < 0 ? word : -EPIPE;
 }
+
+ssize_t fd_receive_record(int sock, struct msghdr *msg, int flags)
+{
+	const struct msghdr asked = *msg;
+	bool ended = false;
+
+	for (;;) {
+		ssize_t n = recvmsg(sock, msg, flags);
+
+		if (n > 0 || (n == 0 && ended) || (n < 0 && errno != EINTR && errno != ECONNRESET))
+			return n;
+		/* Between "there is nothing" and "it has ended" a last record may have come; behind the end none does. */
+		ended = ended || n == 0;
+		*msg = asked;
+	}
+}

@@ -29,6 +29,13 @@ int fd_pipe_to_child(int *child, int *ours, bool child_reads, int min);
  */
 int fd_lock(int fd, int how, uint64_t patience_ns);
 /*
+ * recvmsg(2) of one record of a SOCK_SEQPACKET socket of the Unix domain, which gives what is there in its order.  The kernel
+ * does not: a peer that went with unread words of ours is told of before its own last words, and so is, if they came while
+ * this process looked, its end.
+ */
+struct msghdr;
+ssize_t fd_receive_record(int sock, struct msghdr *msg, int flags);
+/*
  * One descriptor, or the -errno that stands in its place, over a SOCK_SEQPACKET socket: 0 or -errno.  Receiving waits;
  * it gives the descriptor, the other's -errno, or -EPIPE if the other went without a word.
  */

@@ -62,6 +62,19 @@ int batch_pool_slots(const char *text, size_t *ret, struct brig_error *err)
 	return 0;
 }
 
+#define WARM_DEFAULT_MAX 16 /* each holds its interpreter's memory */
+#define WARM_MAX         64
+
+int batch_pool_warm(const char *text, size_t n_slots, uint32_t *ret, struct brig_error *err)
+{
+	uint64_t n = min_u64(n_slots, WARM_DEFAULT_MAX);
+
+	if (text && (!str_to_u64(text, &n) || n > WARM_MAX))
+		return err_set(err, BRIG_E_USAGE, 0, "--warm '%.40s' is no number from 0 to %d", text, WARM_MAX);
+	*ret = (uint32_t)n;
+	return 0;
+}
+
 void batch_pool_cancel(struct batch_pool *p)
 {
 	if (p->is_cancelled)

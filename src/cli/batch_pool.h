@@ -52,6 +52,8 @@ int batch_pool_run(struct batch_pool *p, struct brig_error *err);
 void batch_pool_cancel(struct batch_pool *p);
 /* How many slots there are when nobody says: the cpus that we may use. */
 size_t batch_pool_cpus(void);
+/* The value of --warm: cells that are kept ready; NULL is the default for so many slots. */
+int batch_pool_warm(const char *text, size_t n_slots, uint32_t *ret, struct brig_error *err);
 /* Reads the value of --jobs; NULL is the default.  Fewer, and a word about it, if there are not descriptors for all. */
 int batch_pool_slots(const char *text, size_t *ret, struct brig_error *err);
 

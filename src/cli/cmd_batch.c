@@ -19,7 +19,7 @@
 #define LAST_WORD_MS 2000 /* how long a reader may take for what is left when the batch was cancelled */
 
 struct batch_values {
-	const char *policy, *preset, *trust, *state, *lang, *jobs, *out, *fail_on;
+	const char *policy, *preset, *trust, *state, *lang, *jobs, *warm, *out, *fail_on;
 	bool ordered, resume, quiet;
 	struct wishes wishes;
 };
@@ -27,6 +27,8 @@ struct batch_values {
 static const struct option_row batch_options[] = {
 	{ "jobs", 'J', OPTION_TEXT, "COUNT", offsetof(struct batch_values, jobs), NULL,
 	  "cells at once; without it as many as there are cpus" },
+	{ "warm", 0, OPTION_TEXT, "COUNT", offsetof(struct batch_values, warm), NULL,
+	  "cells of each kind kept ready ahead of jobs; without it one for each of --jobs, up to 16; 0: none" },
 	{ "ordered", 0, OPTION_FLAG, NULL, offsetof(struct batch_values, ordered), NULL,
 	  "print results in the order of the jobs, not as they finish" },
 	{ "out", 'o', OPTION_TEXT, "FILE", offsetof(struct batch_values, out), NULL,
@@ -56,6 +58,7 @@ struct batch {
 	struct brig_error err; /* why it cannot go on */
 	uint64_t number;       /* of the next job */
 	uint64_t failed;       /* jobs with a word of --fail-on */
+	uint32_t warm;         /* cells kept ready */
 };
 
 /* ---- jobs in ------------------------------------------------------------------------------------- */
@@ -235,9 +238,11 @@ static int end_batch(struct batch *b)
 
 static int open_and_run(struct batch *b)
 {
-	const struct brig_open_opts opts = {
-		.size = sizeof(opts), .policy_file = b->v->policy, .preset = b->v->preset, .state_dir = b->v->state
-	};
+	const struct brig_open_opts opts = { .size = sizeof(opts),
+					     .policy_file = b->v->policy,
+					     .preset = b->v->preset,
+					     .state_dir = b->v->state,
+					     .warm_cells = b->warm };
 
 	if (brig_open(&opts, &b->pool.b, &b->err) < 0)
 		return command_open_failed(b->v->policy, &b->err);
@@ -257,7 +262,8 @@ static int prepare(struct batch *b, const struct operands *ops, int *input, int 
 		return err_set(err, BRIG_E_USAGE, 0, "'brig batch' takes one file of jobs, or '-' for standard input");
 	if (v->resume && !v->out)
 		return err_set(err, BRIG_E_USAGE, 0, "--resume needs the file to go on with: --out FILE");
-	if (batch_pool_slots(v->jobs, &b->pool.n_slots, err) < 0)
+	if (batch_pool_slots(v->jobs, &b->pool.n_slots, err) < 0 ||
+	    batch_pool_warm(v->warm, b->pool.n_slots, &b->warm, err) < 0)
 		return -err->code;
 	if (!str_eq(name, "-")) {
 		*input = request_open(name, FILE_STREAMS, err);

@@ -263,9 +263,11 @@ static int show(const struct grading *g, int csv)
 
 static int open_and_run(struct grading *g, int csv)
 {
-	const struct brig_open_opts opts = {
+	struct brig_open_opts opts = {
 		.size = sizeof(opts), .policy_file = g->v->policy, .preset = g->v->preset, .state_dir = g->v->state
 	};
+
+	(void)batch_pool_warm(NULL, g->pool.n_slots, &opts.warm_cells, &g->err);
 
 	g->pool.cancel_fd = cancel_open();
 	if (g->pool.cancel_fd < 0) {

@@ -6,7 +6,7 @@
  * KEEP_FINAL when the last process is dead, however that came about.  A request that does not read what it is told is
  * treated like one that went away.
  */
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -44,7 +44,7 @@ static struct kept *kept_new(struct kind *kind)
 		return NULL;
 	c->kind = kind;
 	c->plan = kind->job->plan;
-	c->talk = c->program = c->of_cell.fd = c->of_told.fd = c->of_talk.fd = FD_NONE;
+	c->talk = c->program = c->told = c->of_cell.fd = c->of_told.fd = c->of_talk.fd = FD_NONE;
 	return c;
 }
 
@@ -76,16 +76,31 @@ struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *
 	return c;
 }
 
-/* Its listener comes and goes as the cell likes. */
+static void leave_listener(struct keeper *k, struct kept *c)
+{
+	int copy = c->of_told.fd;
+
+	keeper_unwatch(k, &c->of_told);
+	fd_closep(&copy);
+	c->told = FD_NONE;
+}
+
+/*
+ * Its listener comes and goes as the cell likes.  What is watched is a copy of ours: closing a descriptor takes it out of an
+ * epoll only if nobody else has the file, and children that are building other cells have it for a while.
+ */
 static void follow_listener(struct keeper *k, struct kept *c)
 {
-	int now = c->cell ? native_told_fd(c->cell) : FD_NONE;
+	int now = c->cell ? native_told_fd(c->cell) : FD_NONE, copy;
 
-	if (now == c->of_told.fd)
+	if (now == c->told)
 		return;
-	keeper_unwatch(k, &c->of_told);
-	if (now >= 0)
-		(void)keeper_watch(k, &c->of_told, now, c, serve_cell);
+	leave_listener(k, c);
+	copy = now >= 0 ? fcntl(now, F_DUPFD_CLOEXEC, 0) : FD_NONE;
+	if (copy >= 0 && keeper_watch(k, &c->of_told, copy, c, serve_cell) == 0)
+		c->told = now;
+	else
+		fd_closep(&copy);
 }
 
 void kept_kill(struct keeper *k, struct kept *c)
@@ -154,7 +169,7 @@ static void remove_cell(struct keeper *k, struct kept *c)
 	if (c->tied && !c->told_final)
 		tell_final(c);
 	keeper_unwatch(k, &c->of_cell);
-	keeper_unwatch(k, &c->of_told);
+	leave_listener(k, c);
 	keeper_unwatch(k, &c->of_talk);
 	(void)native_backend.destroy(c->cell, leftovers, sizeof(leftovers));
 	c->cell = NULL;

@@ -192,7 +192,7 @@ static bool await(struct cell *c, const bool *something, uint64_t patience_ns)
 {
 	const uint64_t deadline = clock_now_ns() + patience_ns;
 
-	while (pump(c) == 0 && !*something) {
+	while (pump(c) == 0 && !*something && !c->has_final) {
 		struct pollfd p = { .fd = c->talk, .events = POLLIN };
 		uint64_t now = clock_now_ns();
 
@@ -207,7 +207,8 @@ static void say(struct cell *c, enum keep_kind kind)
 {
 	int rc = c->lost ? 0 : keep_send(c->talk, kind, NULL, 0, NULL, 0, NULL, 0);
 
-	if (rc < 0 && rc != -EPIPE) /* one that has said its last word hears nothing */
+	/* One that has said its last word hears nothing. */
+	if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET)
 		(void)lose(c, rc);
 }
 

@@ -40,6 +40,7 @@ struct kept {
 	bool told_final;  /* or the reason why there is none */
 	bool gone;        /* to be freed when no event can name it any more */
 	int talk, program;
+	int told; /* the cell's listener that is watched, as the cell calls it */
 	uint64_t program_size;
 	uint64_t deadline_ns; /* of building, or of dying */
 	bool ended;

@@ -40,7 +40,7 @@ int keeper_watch(struct keeper *k, struct source *s, int fd, struct kept *c,
 	return -errno;
 }
 
-/* The descriptor may be closed already, which has removed it. */
+/* Before the descriptor is closed: children may still have it, and the epoll would go on to tell of it. */
 void keeper_unwatch(struct keeper *k, struct source *s)
 {
 	if (s->fd >= 0)

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/fd.h"
+
 union keep_control {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(int) * KEEP_FDS_MAX)];
@@ -74,9 +76,7 @@ int keep_receive(int sock, char *buffer, struct keep_message *ret)
 	*ret = (struct keep_message){ .body = buffer };
 	for (size_t i = 0; i < KEEP_FDS_MAX; i++)
 		ret->fds[i] = FD_NONE;
-	do {
-		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	} while (n < 0 && errno == EINTR);
+	n = fd_receive_record(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (n <= 0)
 		return n < 0 ? -errno : 0;
 	take_descriptors(&msg, ret);

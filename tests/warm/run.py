@@ -10,15 +10,14 @@ A program is an entry of programs/*.txt (programs.py).  It is run cold once, and
            exact    it only waits
            frozen   and what lives is put aside from Python's collector before that (BRIG_WARM, empty)
            warmed   and json, re and datetime were imported before that
-  brig     in cells: `brig run` against `brig run $BRIG_TEST_WARM`, whose words make it a warm one; --manner says which of the
-           above that is (frozen), as far as Python is concerned
+  brig     in cells: `brig run` against `brig run` with BRIG_WARM_CELLS, whose cell is made by the keeper and waits; that is frozen
+           as far as Python is concerned
 
 What is compared are stdout, stderr and the way it ended, byte for byte.  DIFFERENCES lists what is known to differ, and why; a row that
 does not differ any more fails, so that the list stays true.
 """
 import os
 import re
-import shlex
 import shutil
 import sys
 
@@ -137,13 +136,12 @@ def run_in_harness(t, program, manner):
 
 
 def run_in_brig(t, program, manner):
-    if manner != "cold" and "BRIG_TEST_WARM" not in os.environ:
-        t.skip("needs BRIG_TEST_WARM, the words that make a run warm")
-    extra = shlex.split(os.environ["BRIG_TEST_WARM"]) if manner != "cold" else []
+    extra = []
     if program.files:
         extra += ["--files", programs.archive_of(program, t.path("files.tar"))]
     source = t.path(LANGUAGES[program.language][1], program.content)
-    r = t.cell(*extra, "--lang", program.language, source, "--", *program.args, stdin=program.stdin)
+    r = t.cell(*extra, "--lang", program.language, source, "--", *program.args, stdin=program.stdin,
+               env={"BRIG_WARM_CELLS": "1"} if manner != "cold" else {})
     return Outcome((r.verdict, r.json["exit_code"], r.json["signal"]), without_addresses(r.stdout), without_addresses(r.stderr))
 
 

@@ -103,9 +103,11 @@ static int drain(struct cell *c, int *sock, const char *who, struct brig_error *
 
 		if (rc == -EAGAIN)
 			return 0;
-		if (rc == 0)
+		/* Children that build other cells may have it for a while: closing would not be enough. */
+		if (rc == 0) {
+			(void)epoll_ctl(c->poll, EPOLL_CTL_DEL, *sock, NULL);
 			fd_closep(sock);
-		else if (rc < 0)
+		} else if (rc < 0)
 			return err_set(err, BRIG_E_INTERNAL, -rc, "unsound record from %s", who);
 		else if (take_report(c, &r, err) < 0)
 			return -err->code;

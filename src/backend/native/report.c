@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "backend/guest/wait.h"
+#include "base/fd.h"
 
 static_assert(sizeof(struct guest_word) != sizeof(struct report), "records are told apart by their size");
 
@@ -131,10 +132,7 @@ int report_receive(int sock, bool wait, struct received *ret)
 	*ret = (struct received){ .n_fds = 0 };
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		ret->fds[i] = FD_NONE;
-	/* A peer that died with unread words of ours says so once, before its own last words can be read. */
-	do {
-		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
-	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	n = fd_receive_record(sock, &msg, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
 	if (n <= 0)
 		return n < 0 ? -errno : 0;
 	take_control(&msg, ret);

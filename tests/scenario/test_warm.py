@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells that are there before their request: the same cells, used once, and gone with whoever had them."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import harness
+from harness import case
+
+WARM = {"BRIG_WARM_CELLS": "1"}
+
+
+def batch(t, codes, *words, lang="python", env=None, status=0):
+	jobs = "".join(json.dumps({"id": str(i), "language": lang, "code": code}) + "\n" for i, code in enumerate(codes))
+	p = t.brig("batch", "--quiet", "--ordered", *words, t.path("jobs.jsonl", jobs), env=env or {})
+	t.equal(p.rc, status, "exit status", p)
+	return [json.loads(line) for line in p.out.splitlines()]
+
+
+def outputs(t, rows):
+	for r in rows:
+		t.equal(r["verdict"], "ok", f"verdict of job {r['job']}", (r["reason"], r["stderr"]))
+	return [r["stdout"] for r in rows]
+
+
+def row_of(e):
+	"""Without what differs from one cell to the next: names of groups, process and namespace numbers, host ids, time that was used."""
+	used = e["check"] in ("wall_time", "cpu_time")
+	return e["check"], e["declared"], "" if used else re.sub(r"brig-[a-z2-7]{16}-[\d-]+|\b\d{4,}\b", "N", e["enforced"]), e["kept"]
+
+
+def keepers(pid):
+	"""Processes named so below this one."""
+	with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+		children = f.read().split()
+	found = []
+	for child in children:
+		try:
+			with open(f"/proc/{child}/comm", encoding="ascii") as f:
+				if f.read().strip() == "brig-keeper":
+					found.append(int(child))
+		except OSError:
+			pass
+	return found
+
+
+@case("INV-6: a warm cell and a cold one give the same evidence, row by row")
+def evidence(t):
+	t.native_only("only native cells wait")
+	for lang, code in (("python", "print(1)"), ("javascript", "console.log(1)")):
+		cold = t.cell(code=code, lang=lang).json
+		warm = t.cell(code=code, lang=lang, env=WARM).json
+		t.equal((warm["verdict"], warm["stdout"]), ("ok", "1\n"), f"{lang}: the run itself", warm)
+		t.equal(len(warm["evidence"]), len(cold["evidence"]), f"{lang}: rows")
+		for a, b in zip(cold["evidence"], warm["evidence"]):
+			t.equal(row_of(b), row_of(a), f"{lang}: evidence of {a['check']}")
+		t.equal(warm["degraded"], cold["degraded"], f"{lang}: what is missing")
+
+
+@case("the interpreter of a batch waits in its cell, behind walls, before its job comes")
+def waiting(t):
+	t.native_only("only native cells wait")
+	rows = batch(t, ["print(open('/proc/self/maps').read().count('brig-wait') > 0)"] * 12, "--jobs", "1", "--warm", "2")
+	t.equal(outputs(t, rows), ["True\n"] * 12, "each was made by the keeper")
+	t.check(any(r["warm"] for r in rows), "no cell was there before its job", [r["timing"] for r in rows])
+	rows = batch(t, ["print(open('/proc/self/maps').read().count('brig-wait') > 0)"] * 2, "--warm", "0")
+	t.equal(outputs(t, rows), ["False\n"] * 2, "without warm cells none is")
+	t.check(not any(r["warm"] for r in rows), "a cold cell says that it is warm", rows)
+
+
+LEAVE = """
+import os, sys, json, socket, threading
+for place in ('/tmp', '/dev/shm', '/workspace'):
+    open(place + '/left', 'w').write('x')
+os.environ['LEFT'] = '1'
+json.left = True
+sys.modules['left'] = json
+s = socket.socket(socket.AF_UNIX); s.bind('\\0left'); s.listen()
+t = socket.socket(); t.bind(('127.0.0.1', 9999)); t.listen()
+print('left')
+"""
+LOOK = """
+import os, sys, json, socket
+found = [p for p in ('/tmp/left', '/dev/shm/left', '/workspace/left') if os.path.exists(p)]
+found += [k for k in os.environ if k in ('LEFT', 'LD_PRELOAD') or k.startswith('BRIG')]
+found += ['module'] if hasattr(json, 'left') or 'left' in sys.modules else []
+for family, address in ((socket.AF_UNIX, '\\0left'), (socket.AF_INET, ('127.0.0.1', 9999))):
+    try:
+        socket.socket(family).connect(address)
+        found.append(str(address))
+    except OSError:
+        pass
+found += [p for p in os.listdir('/proc') if p.isdigit() and p not in ('1', '2')]
+found += ['descriptor ' + f for f in os.listdir('/proc/self/fd') if int(f) > 3]
+print(found)
+"""
+
+
+@case("what one run leaves is invisible to the next: files, modules, variables, sockets, processes, descriptors")
+def nothing_shared(t):
+	rows = batch(t, [LEAVE, LOOK] * 8, "--jobs", "2", "--warm", "2")
+	t.equal(outputs(t, rows), ["left\n", "[]\n"] * 8, "what each found")
+
+
+@case("random state, hash seed and ids differ from run to run")
+def differs(t):
+	code = "import os, random, uuid\nprint(random.random(), hash('a'), uuid.uuid4(), os.urandom(8).hex(), id(object()))"
+	seen = outputs(t, batch(t, [code] * 8, "--jobs", "2", "--warm", "2"))
+	for column in range(4):
+		t.equal(len({line.split()[column] for line in seen}), 8, f"different values in column {column}", seen)
+
+
+HOSTILE = [
+	"import ctypes; ctypes.string_at(0)",	# dies of its own memory
+	"import ctypes; ctypes.memset(id(int), 0, 4096); print(int)",
+	"import os, signal\nfor p in (1, os.getppid()):\n    try: os.kill(p, signal.SIGKILL)\n    except OSError: pass",
+	"import ctypes; ctypes.CDLL(None).ptrace(16, 1, 0, 0)",
+	"import os\nfor fd in range(3, 200):\n    try: os.write(fd, b'x' * 100)\n    except OSError: pass",
+	"import os; os.closerange(0, 100)",
+	"import os\nwhile os.fork(): pass",
+]
+
+
+@case("a guest that ruins its interpreter, its cell or its memory changes nothing for the next run")
+def hostile(t):
+	codes = [code for bad in HOSTILE for code in (bad, "print('fine')")]
+	rows = batch(t, codes, "--jobs", "2", "--warm", "2", "--timeout", "3")
+	t.equal(outputs(t, rows[1::2]), ["fine\n"] * len(HOSTILE), "the runs after them")
+	t.check(not any(r["verdict"] in ("failed", "violated") for r in rows), "a guest made brig fail", [(r["verdict"], r["reason"]) for r in rows])
+
+
+@case("verdicts of warm cells: timeout, memory, output, processes, signal, exit code")
+def verdicts(t):
+	for code, words, verdict in (
+		("while True: pass", ("--timeout", "1"), "timeout"), ("x = bytearray(1 << 30)", ("--memory", "64m"), "memory_limit"),
+		("print('x' * 100000)", ("--output-limit", "1k"), "output_limit"), ("import os; os.abort()", (), "crash"), ("import sys; sys.exit(3)", (), "error")):
+		r = t.cell(*words, code=code, lang="python", env=WARM)
+		t.verdict(r, verdict)
+
+
+@case("a keeper that is killed costs the runs of that moment, and no more; nothing of it is left")
+def killed_keeper(t):
+	t.native_only("only native cells wait")
+	codes = ["import time; time.sleep(0.2); print('ok')"] * 60
+	jobs = t.path("jobs.jsonl", "".join(json.dumps({"language": "python", "code": c}) + "\n" for c in codes))
+	p = t.popen([harness.brig_path(), "batch", "--quiet", "--jobs", "2", "--warm", "2", jobs], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+	kills = 0
+	deadline = time.monotonic() + harness.GUARD
+	while kills < 3 and p.poll() is None and time.monotonic() < deadline:
+		for pid in keepers(p.pid):
+			time.sleep(0.5)
+			try:
+				os.kill(pid, signal.SIGKILL)
+				kills += 1
+			except ProcessLookupError:
+				pass
+		time.sleep(0.05)
+	out, err = p.communicate(timeout=harness.GUARD)
+	rows = [json.loads(line) for line in out.splitlines()]
+	t.equal((p.returncode, len(rows)), (0, 60), "every job has a line", err)
+	t.equal(kills, 3, "keepers that were killed")
+	bad = [r for r in rows if r["verdict"] != "ok"]
+	t.check(all(r["verdict"] == "failed" and "keeper" in r["reason"] for r in bad), "another verdict", [(r["verdict"], r["reason"]) for r in bad])
+	t.check(len(bad) <= 6, "more runs were lost than were under way", len(bad))
+
+
+@case("a caller that is killed takes its keeper, its waiting cells and its runs along")
+def killed_caller(t):
+	t.native_only("only native cells wait")
+	jobs = t.path("jobs.jsonl", "".join(json.dumps({"language": "python", "code": "import time; time.sleep(60)"}) + "\n" for _ in range(4)))
+	for _ in range(3):
+		p = t.popen([harness.brig_path(), "batch", "--quiet", "--jobs", "2", "--warm", "2", jobs], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+		deadline = time.monotonic() + harness.GUARD
+		while not keepers(p.pid) and time.monotonic() < deadline:
+			time.sleep(0.02)
+		t.check(keepers(p.pid), "no keeper was started")
+		time.sleep(0.3)
+		p.kill()
+		p.communicate()
+
+
+@case("the policy's warm_cells, and modules of its list that are there already")
+def policy(t):
+	t.native_only("only native cells wait")
+	policy = t.path("sandbox.yaml", "warm_cells: 1\nwarm: [json, decimal]\n")
+	r = t.cell("--policy", policy, code="import sys; print('json' in sys.modules, 'decimal' in sys.modules)", lang="python")
+	t.equal((r.verdict, r.stdout), ("ok", b"True True\n"), "modules before the first import", r)
+	broken = t.path("broken.yaml", "warm_cells: 1\nwarm: [no_such_module]\n")
+	r = t.cell("--policy", broken, code="print('cold')", lang="python")
+	t.equal((r.verdict, r.stdout), ("ok", b"cold\n"), "with a module that cannot be loaded the run has a cell of the ordinary kind", r)
