@@ -68,8 +68,10 @@ static double run_request(struct brig *b, const struct brig_request *req, size_t
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = { { "cold", 0, NULL, 'c' }, { "lang", 1, NULL, 'l' },
-						 { "code", 1, NULL, 'x' }, { "pause", 1, NULL, 'p' },
+	static const struct option options[] = { { "cold", 0, NULL, 'c' },
+						 { "lang", 1, NULL, 'l' },
+						 { "code", 1, NULL, 'x' },
+						 { "pause", 1, NULL, 'p' },
 						 { NULL, 0, NULL, 0 } };
 	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
 	struct brig_request req = BRIG_REQUEST_INIT;
@@ -114,7 +116,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < count; i++) {
 		double bare = run_bare(argv + optind), request = run_request(b, &req, &kept, &all);
 
-		printf("{\"bare_ms\": %.3f, \"brig_ms\": %.3f, \"kept\": %zu, \"promises\": %zu}\n", bare, request, kept, all);
+		printf("{\"bare_ms\": %.3f, \"brig_ms\": %.3f, \"kept\": %zu, \"promises\": %zu}\n", bare, request,
+		       kept, all);
 		(void)fflush(stdout);
 		(void)usleep(pause_ms * 1000);
 	}

@@ -100,7 +100,7 @@ struct plan {
 	 * NULL: an ordinary cell.
 	 */
 	const char *waits_at;
-	protection_set may_degrade;       /* allow_degraded */
+	protection_set may_degrade; /* allow_degraded */
 };
 
 #endif

@@ -38,8 +38,9 @@ const char *const denied_kind_name[] = {
 };
 static_assert(ARRAY_LEN(denied_kind_name) == DENIED_KIND_COUNT, "denied_kind_name[] misses one");
 
-const char denied_without_listener[] = "refused calls and hosts are not listed: this kernel, or what brig itself runs in, "
-				       "gives no listener for them, or it failed";
+const char denied_without_listener[] =
+	"refused calls and hosts are not listed: this kernel, or what brig itself runs in, "
+	"gives no listener for them, or it failed";
 
 const char *const packages_state_name[] = {
 	[PACKAGES_NONE] = "none",
