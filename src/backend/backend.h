@@ -5,7 +5,7 @@
  * registry.c, a name in model/settings.h, and the list of what it cannot enforce in its probe().
  *
  * A host is opened when a request first needs it and closed after its last cell, or kept for others (same_host).
- * Calls on a cell come in this order: begin, finish, start, (sample | on_event)*, stop, inspect, usage, destroy.
+ * Calls on a cell come in this order: begin, finish, start, (sample | on_event)*, stop, read_back, usage, destroy.
  * Between begin and finish the caller does what needs no cell and may forbid one, reading the code above all, while
  * whoever builds the cell goes on building.  The plan is data: a backend calls nobody back but for a notice.
  * destroy accepts NULL and half-built cells, and may come at any point.  err is never NULL here.
@@ -144,7 +144,7 @@ struct backend_ops {
 	uint64_t (*cpu_ns)(struct cell *c);                /* cheap: asked often */
 	uint64_t (*oom_kills)(struct cell *c);
 	/* Reads back what is in force, while the cell still exists and the program has ended or been stopped. */
-	void (*inspect)(struct cell *c, struct facts *ret);
+	void (*read_back)(struct cell *c, struct facts *ret);
 	/* Kills every process of the cell and waits for the last one.  Output pipes reach end of file. */
 	int (*stop)(struct cell *c, struct brig_error *err);
 	void (*usage)(struct cell *c, struct cell_usage *ret);

@@ -172,8 +172,8 @@ static int step_finish(struct stage *s)
 	int rc = unless_failed(s, s->backend->finish(s->cell, &s->err));
 
 	s->built = rc == 0;
-	if (s->built && s->was_waiting)
-		s->result->warm = s->was_waiting(s->cell);
+	s->result->kept = s->built && s->was_waiting;
+	s->result->warm = s->result->kept && s->was_waiting(s->cell);
 	return rc;
 }
 
@@ -238,11 +238,11 @@ static void note_denied(struct stage *s)
 }
 
 /* Evidence is read in two looks: at the cell with its processes, and at what is left without them. */
-static int step_inspect(struct stage *s)
+static int step_read_back(struct stage *s)
 {
 	uint64_t deadline_ns;
 
-	s->backend->inspect(s->cell, s->facts);
+	s->backend->read_back(s->cell, s->facts);
 	deadline_ns = clock_now_ns() + s->plan->limits.cleanup_ms * NS_PER_MS;
 	if (s->backend->stop(s->cell, &s->err) < 0)
 		s->watch->ending = END_FAILED;
@@ -253,7 +253,7 @@ static int step_inspect(struct stage *s)
 			    "it writes from now on is not in the result",
 			    (unsigned long long)s->plan->limits.cleanup_ms);
 	s->backend->usage(s->cell, &s->usage);
-	s->backend->inspect(s->cell, s->facts);
+	s->backend->read_back(s->cell, s->facts);
 	note_denied(s);
 	fact_num(s->facts, FACT_cpu_used_ms, s->usage.cpu_ms, "the cell's cpu clock");
 	fact_num(s->facts, FACT_wall_used_ms, s->watch->wall_ns / NS_PER_MS, "CLOCK_MONOTONIC");
@@ -354,7 +354,7 @@ static const struct {
 } steps[] = {
 	{ "begin", PHASE_CREATE, step_begin, undo_begin }, { "inspect", PHASE_INSPECT, step_between, NULL },
 	{ "finish", PHASE_CREATE, step_finish, NULL },     { "start", PHASE_CREATE, step_outside, outside_end },
-	{ "watch", PHASE_RUN, step_watch, NULL },          { "read back", PHASE_VERIFY, step_inspect, NULL },
+	{ "watch", PHASE_RUN, step_watch, NULL },          { "read back", PHASE_VERIFY, step_read_back, NULL },
 	{ "collect", PHASE_VERIFY, step_collect, NULL },   { "verify", PHASE_VERIFY, step_verify, NULL },
 	{ "conclude", PHASE_VERIFY, step_conclude, NULL }, { "harvest", PHASE_VERIFY, step_harvest, NULL },
 	{ "changes", PHASE_VERIFY, step_work, NULL },

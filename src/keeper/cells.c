@@ -108,7 +108,7 @@ void kept_kill(struct keeper *k, struct kept *c)
 	if (c->state == KEPT_DYING)
 		return;
 	if (c->state == KEPT_RUNNING)
-		native_backend.inspect(c->cell, &c->facts);
+		native_backend.read_back(c->cell, &c->facts);
 	native_waiting_kill(c->cell);
 	enter_state(c, KEPT_DYING);
 	set_deadline(c, c->plan.limits.cleanup_ms);
@@ -147,7 +147,7 @@ static void tell_final(struct kept *c)
 		f->ended = c->ended;
 		f->exit = c->exit;
 		f->facts = c->facts;
-		native_backend.inspect(c->cell, &f->facts);
+		native_backend.read_back(c->cell, &f->facts);
 		native_backend.usage(c->cell, &f->usage);
 		native_backend.denied(c->cell, &denied);
 		f->n_denied = (uint32_t)denied.n;

@@ -6,7 +6,7 @@
  *	begin	sends the job and the program; the keeper gives a waiting cell the program, or begins to build one
  *	finish	waits for its birth: streams and workspace come with it
  *	start	the word
- *	end	the keeper reads everything back and sends it in one record when the last process is dead: inspect, stop,
+ *	end	the keeper reads everything back and sends it in one record when the last process is dead: read_back, stop,
  *		usage and denied only look at that record, and ask for the end first if it has not come by itself
  */
 #include "keeper/client.h"
@@ -376,7 +376,7 @@ static bool await_final(struct cell *c)
 	return await(c, &c->has_final, c->plan->limits.cleanup_ms * NS_PER_MS + END_PATIENCE_NS);
 }
 
-static void keeper_inspect(struct cell *c, struct facts *ret)
+static void keeper_read_back(struct cell *c, struct facts *ret)
 {
 	if (await_final(c))
 		*ret = c->final.facts;
@@ -431,7 +431,7 @@ const struct backend_ops keeper_backend = {
 	.sample = keeper_sample,
 	.cpu_ns = keeper_cpu_ns,
 	.oom_kills = keeper_oom_kills,
-	.inspect = keeper_inspect,
+	.read_back = keeper_read_back,
 	.stop = keeper_stop,
 	.usage = keeper_usage,
 	.open_output = keeper_open_output,

@@ -122,6 +122,8 @@ static void count_request(const struct metrics_map *m, const struct record *rec)
 	for (size_t i = 0; i < r->findings.n; i++)
 		count(m, METRIC_findings, AT(name_place(m, LABELS_rule, r->findings.row[i].rule)), 1);
 	count_cache(m, &r->cache.events);
+	count(m, METRIC_warm_hits, AT(0), r->kept && r->warm);
+	count(m, METRIC_warm_misses, AT(0), r->kept && !r->warm);
 	count(m, METRIC_unaudited, AT(0), rec->set->audit != AUDIT_OFF && rec->audit_seq == 0);
 	count(m, METRIC_leftovers, AT(0), r->leftovers[0] != 0);
 }

@@ -70,7 +70,8 @@ struct result {
 	struct sample_series samples;
 	protection_set degraded;
 	struct result_cache cache;
-	bool warm; /* its cell was there before the request */
+	bool kept; /* its cell is of those that are made ahead of requests ... */
+	bool warm; /* ... and was there before this one */
 	struct result_packages packages;
 	char environment[ENVIRONMENT_NAME_MAX + 1]; /* that it used, or made; "": none */
 	struct changes changes;

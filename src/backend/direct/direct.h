@@ -124,7 +124,7 @@ struct backend_host {
 };
 
 void direct_inspect_start(struct cell *c);
-void direct_inspect(struct cell *c, struct facts *ret);
+void direct_read_back(struct cell *c, struct facts *ret);
 
 /* ---- project.c: a project's copy in the scratch folder ----------------------------------------------- */
 

@@ -140,7 +140,7 @@ void direct_inspect_start(struct cell *c)
 }
 
 /* Two looks: while the program is there, if only as a zombie, and when everything is dead. */
-void direct_inspect(struct cell *c, struct facts *ret)
+void direct_read_back(struct cell *c, struct facts *ret)
 {
 	if (c->guard_pidfd >= 0) {
 		read_status(c, ret);

@@ -213,7 +213,7 @@ int stats_sample(struct cell *c, struct sample *ret);
 uint64_t stats_cpu_ns(struct cell *c);
 uint64_t stats_oom_kills(struct cell *c);
 
-/* inspect.c */
-void docker_inspect(struct cell *c, struct facts *ret);
+/* read_back.c */
+void docker_read_back(struct cell *c, struct facts *ret);
 
 #endif

@@ -16,7 +16,7 @@
  *	wire.c        what brig and init say to each other
  *	owner.c       labels, ps, reap
  *	stats.c       samples
- *	inspect.c     facts
+ *	read_back.c   facts
  *	changes.c     what differs in the root afterwards
  *	way_out.c     the sockets of the egress proxy in its network
  */
@@ -343,7 +343,7 @@ const struct backend_ops docker_backend = {
 	.sample = stats_sample,
 	.cpu_ns = stats_cpu_ns,
 	.oom_kills = stats_oom_kills,
-	.inspect = docker_inspect,
+	.read_back = docker_read_back,
 	.stop = docker_stop,
 	.usage = docker_usage,
 	.open_output = docker_open_output,

@@ -120,12 +120,12 @@ void cell_denied_end(struct cell *c);
 void native_denied(struct cell *c, struct denied *ret);
 /* waiting.c */
 int cell_wait_prepare(struct cell *c, struct brig_error *err); /* fills spec.envp, and spec.wait_library */
-/* inspect.c */
-void cell_inspect_ready(struct cell *c);  /* the file tree is complete, the program waits */
-void cell_inspect_start(struct cell *c);  /* the program has just been let go */
-void cell_inspect_silent(struct cell *c); /* the program is dying */
-void cell_inspect_dying(struct cell *c);  /* the cell is dying, or was told to */
-void cell_inspect(struct cell *c, struct facts *ret);
+/* read_back.c */
+void cell_read_back_ready(struct cell *c);  /* the file tree is complete, the program waits */
+void cell_read_back_start(struct cell *c);  /* the program has just been let go */
+void cell_read_back_silent(struct cell *c); /* the program is dying */
+void cell_read_back_dying(struct cell *c);  /* the cell is dying, or was told to */
+void cell_read_back(struct cell *c, struct facts *ret);
 /* project.c */
 void cell_project_init(struct project *p);
 int cell_look_at_project(struct cell *c, struct brig_error *err); /* before the clone */

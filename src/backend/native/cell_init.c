@@ -299,7 +299,7 @@ static void wipe_environment(const struct cell_spec *spec)
 static uint64_t wall_end_ns; /* for the handler */
 
 /*
- * The wall clock's second keeper: a supervisor that was stopped, or is stuck writing to a reader that
+ * The wall clock, kept a second time: a supervisor that was stopped, or is stuck writing to a reader that
  * does not read, must not give the program more time.  PID 1's end is the end of the whole cell.
  *
  * With one id for both the program may be allowed to send this signal, too: the clock decides, not the signal.  One

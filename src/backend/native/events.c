@@ -25,7 +25,7 @@ static int take_ready(struct cell *c, const struct received *r)
 	c->project.own_inodes = r->report.own_inodes;
 	c->ready = true;
 	cell_denied_ready(c);
-	cell_inspect_ready(c);
+	cell_read_back_ready(c);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ static int take_init_death(struct cell *c, struct brig_error *err)
 static void part(struct cell *c)
 {
 	c->parted = true;
-	cell_inspect_silent(c);
+	cell_read_back_silent(c);
 	cell_let_go_of(c);
 	(void)send(c->ctl, "e", 1, MSG_NOSIGNAL); /* if it fails, init is dead already */
 	if (c->cgroup)

@@ -16,7 +16,7 @@
  *           file there means that exec has happened
  *   silence the filter's listener tells that no process of the program will make another call: evidence is read while
  *           the kernel takes their memory away, and init is told that it need not wait for us (events.c)
- *   end     init reports the program's end but does not reap it, so that inspect() can still read its /proc
+ *   end     init reports the program's end but does not reap it, so that read_back() can still read its /proc
  *   stop    SIGKILL to init; the kernel kills the whole pid namespace before wait returns
  *   destroy the janitor is told to remove the groups; settle waits for it
  */
@@ -313,7 +313,7 @@ static int native_start(struct cell *c, struct cell_fds *ret, struct brig_error 
 				  .event = c->poll,
 				  .told = &c->told,
 				  .started_ns = c->started_ns };
-	cell_inspect_start(c); /* costs no time: the program has its own start to do */
+	cell_read_back_start(c); /* costs no time: the program has its own start to do */
 	return 0;
 }
 
@@ -424,7 +424,7 @@ static int native_stop(struct cell *c, struct brig_error *err)
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
 	/* A limit may strike before the program is seen to have started: the cell is there all the same. */
 	if (c->ready && !c->parted)
-		cell_inspect_dying(c); /* costs no time: the kernel is busy with the cell's end */
+		cell_read_back_dying(c); /* costs no time: the kernel is busy with the cell's end */
 	cell_let_go_of(c);
 	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
 		cgroup_lift_quota(c->cgroup);
@@ -548,7 +548,7 @@ const struct backend_ops native_backend = {
 	.sample = native_sample,
 	.cpu_ns = native_cpu_ns,
 	.oom_kills = native_oom_kills,
-	.inspect = cell_inspect,
+	.read_back = cell_read_back,
 	.stop = native_stop,
 	.usage = native_usage,
 	.open_output = native_open_output,

@@ -131,7 +131,7 @@ enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err)
 	if (!c->ready || !c->waiting)
 		return CELL_BUILDING;
 	if (!c->seen_waiting)
-		cell_inspect_start(c); /* what only processes show, while there is time */
+		cell_read_back_start(c); /* what only processes show, while there is time */
 	c->seen_waiting = true;
 	return CELL_CAN_BE_CLAIMED;
 }

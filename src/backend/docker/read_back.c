@@ -105,7 +105,7 @@ static void read_project(const struct cell *c, struct facts *f)
 	fact_text(f, FACT_project, "ro", "engine: no mount of the host; the container had a copy");
 }
 
-void docker_inspect(struct cell *c, struct facts *ret)
+void docker_read_back(struct cell *c, struct facts *ret)
 {
 	if (!c->stopped)
 		return; /* the first look comes while init is still at work: it says everything at the end */

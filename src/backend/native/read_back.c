@@ -360,7 +360,7 @@ static bool note_cover(char *line, void *arg)
 
 /* What must cover something in the workspace, path by path: masks and seals of a project, test files
  * that are held, and what the plan shows there. */
-void cell_inspect_ready(struct cell *c)
+void cell_read_back_ready(struct cell *c)
 {
 	const struct plan *plan = c->spec.plan;
 	const struct plan_workspace *w = plan->workspace;
@@ -495,19 +495,19 @@ static void read_held(struct cell *c, struct facts *f)
 }
 
 /* An early look at what only processes show; the rest can be read whatever happens to them. */
-void cell_inspect_start(struct cell *c)
+void cell_read_back_start(struct cell *c)
 {
 	read_processes(c, &c->early);
 	find_own_namespaces(c);
 }
 
-void cell_inspect_silent(struct cell *c)
+void cell_read_back_silent(struct cell *c)
 {
 	read_processes(c, &c->late);
 	read_held(c, &c->late);
 }
 
-void cell_inspect_dying(struct cell *c)
+void cell_read_back_dying(struct cell *c)
 {
 	read_held(c, &c->late);
 }
@@ -531,7 +531,7 @@ static void adopt(struct facts *to, const struct facts *from, const char *remark
  * cell is stopped, at the rest.  When PID 1 was gone before the first look (the OOM killer takes the whole
  * group on cgroup v2), what it alone could show stays as it was read at the start, and says so.
  */
-void cell_inspect(struct cell *c, struct facts *ret)
+void cell_read_back(struct cell *c, struct facts *ret)
 {
 	if (c->tasks_left < 0) {
 		if (!c->parted)
