@@ -72,7 +72,7 @@ struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *
 	k->n_cells++;
 	set_deadline(c, c->plan.limits.startup_ms);
 	if (keeper_watch(k, &c->of_cell, native_waiting_fd(c->cell), c, serve_cell) < 0)
-		kept_kill(k, c);
+		kept_kill(c);
 	return c;
 }
 
@@ -103,7 +103,7 @@ static void follow_listener(struct keeper *k, struct kept *c)
 		fd_closep(&copy);
 }
 
-void kept_kill(struct keeper *k, struct kept *c)
+void kept_kill(struct kept *c)
 {
 	if (c->state == KEPT_DYING)
 		return;
@@ -112,7 +112,6 @@ void kept_kill(struct keeper *k, struct kept *c)
 	native_waiting_kill(c->cell);
 	enter_state(c, KEPT_DYING);
 	set_deadline(c, c->plan.limits.cleanup_ms);
-	(void)k;
 }
 
 void kept_refuse(int talk, const struct brig_error *why, bool not_waited)
@@ -124,16 +123,14 @@ void kept_refuse(int talk, const struct brig_error *why, bool not_waited)
 }
 
 /* The cell did not become what was asked for, or is lost. */
-static void fail(struct keeper *k, struct kept *c, const struct brig_error *why)
+static void fail(struct kept *c, const struct brig_error *why)
 {
 	bool unborn = c->state == KEPT_BUILDING;
 
 	if (c->tied && !c->told_final)
 		kept_refuse(c->talk, why, unborn);
 	c->told_final = true;
-	if (unborn)
-		kind_spoiled(c->kind, why);
-	kept_kill(k, c);
+	kept_kill(c);
 }
 
 /* ---- the end of a program ----------------------------------------------------------------------- */
@@ -193,7 +190,7 @@ static void end_cell(struct keeper *k, struct kept *c)
 /* ---- events ------------------------------------------------------------------------------------- */
 
 /* The request gets what is its own; the program is in its place and waits for the word. */
-static void claim(struct keeper *k, struct kept *c)
+static void claim(struct kept *c)
 {
 	struct keep_born born = { .was_waiting = c->was_waiting };
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -201,34 +198,41 @@ static void claim(struct keeper *k, struct kept *c)
 	int rc;
 
 	enter_state(c, KEPT_CLAIMED);
+	c->kind->lost = 0;
 	set_deadline(c, c->plan.limits.startup_ms);
 	rc = native_waiting_claim(c->cell, c->program, c->program_size, &err);
 	fd_closep(&c->program);
 	if (rc < 0) {
-		fail(k, c, &err);
+		fail(c, &err);
 		return;
 	}
 	(void)str_copy(born.id, sizeof(born.id), c->plan.id);
 	native_waiting_take(c->cell, fds);
 	if (keep_send(c->talk, KEEP_BORN, &born, sizeof(born), NULL, 0, fds, KEEP_BORN_FDS) < 0)
-		kept_kill(k, c);
+		kept_kill(c);
 	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
 		fd_closep(&fds[i]);
 }
 
-static void serve_building(struct keeper *k, struct kept *c)
+static void serve_building(struct kept *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	switch (native_waiting_pump(c->cell, &err)) {
 	case CELL_BUILDING:
 		return;
+	case CELL_DOES_NOT_WAIT:
+		kind_never_waits(c->kind, &err);
+		fail(c, &err);
+		return;
 	case CELL_SPOILED:
-		fail(k, c, &err);
+		if (!c->tied)
+			kind_lost(c->kind);
+		fail(c, &err);
 		return;
 	case CELL_CAN_BE_CLAIMED:
 		if (c->state == KEPT_BUILDING && c->tied)
-			claim(k, c);
+			claim(c);
 		else if (c->state == KEPT_BUILDING)
 			enter_state(c, KEPT_WAITING);
 		return;
@@ -248,10 +252,10 @@ static void serve_running(struct keeper *k, struct kept *c)
 		if (native_dies_alone(c->cell))
 			end_cell(k, c);
 		else
-			kept_kill(k, c);
+			kept_kill(c);
 		return;
 	case CELL_FAILED:
-		fail(k, c, &err);
+		fail(c, &err);
 		return;
 	case CELL_NOTHING:
 		return;
@@ -266,7 +270,7 @@ static void serve_cell(struct keeper *k, struct kept *c)
 	case KEPT_BUILDING:
 	case KEPT_WAITING:
 	case KEPT_CLAIMED:
-		serve_building(k, c);
+		serve_building(c);
 		break;
 	case KEPT_RUNNING:
 		serve_running(k, c);
@@ -280,17 +284,17 @@ static void serve_cell(struct keeper *k, struct kept *c)
 		follow_listener(k, c);
 }
 
-static void go(struct keeper *k, struct kept *c)
+static void go(struct kept *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (c->state != KEPT_CLAIMED) {
-		kept_kill(k, c); /* nobody sane says that now */
+		kept_kill(c); /* nobody sane says that now */
 		return;
 	}
 	enter_state(c, KEPT_RUNNING);
 	if (native_waiting_go(c->cell, &err) < 0)
-		fail(k, c, &err);
+		fail(c, &err);
 }
 
 static void tell_counts(struct kept *c)
@@ -319,7 +323,7 @@ static void serve_talk(struct keeper *k, struct kept *c)
 		return;
 	if (rc > 0 && m.head.size == 0 && m.n_fds == 0) {
 		if (m.head.kind == KEEP_GO) {
-			go(k, c);
+			go(c);
 			return;
 		}
 		if (m.head.kind == KEEP_ASK) {
@@ -327,7 +331,7 @@ static void serve_talk(struct keeper *k, struct kept *c)
 			return;
 		}
 		if (m.head.kind == KEEP_STOP) {
-			kept_kill(k, c);
+			kept_kill(c);
 			return;
 		}
 	}
@@ -336,7 +340,7 @@ static void serve_talk(struct keeper *k, struct kept *c)
 		keep_message_release(&m);
 	c->told_final = true;
 	keeper_unwatch(k, &c->of_talk);
-	kept_kill(k, c);
+	kept_kill(c);
 }
 
 void kept_tie(struct keeper *k, struct kept *c, int talk, int program, uint64_t size)
@@ -348,9 +352,9 @@ void kept_tie(struct keeper *k, struct kept *c, int talk, int program, uint64_t 
 	c->program_size = size;
 	c->was_waiting = c->state == KEPT_WAITING;
 	if (keeper_watch(k, &c->of_talk, talk, c, serve_talk) < 0)
-		kept_kill(k, c);
+		kept_kill(c);
 	else if (c->state == KEPT_WAITING)
-		claim(k, c);
+		claim(c);
 }
 
 /* ---- for the loop ------------------------------------------------------------------------------- */
@@ -368,7 +372,7 @@ void kept_check_deadlines(struct keeper *k)
 				      "the cell was not %s within startup_timeout_ms (%llu ms)",
 				      c->state == KEPT_BUILDING ? "ready" : "let go",
 				      (unsigned long long)c->plan.limits.startup_ms);
-			fail(k, c, &late);
+			fail(c, &late);
 		} else if (c->state == KEPT_DYING) {
 			end_cell(k, c); /* says that it did not die in time */
 		}

@@ -55,6 +55,7 @@ struct kind {
 	uint64_t asked_ns;
 	unsigned waiting, building; /* cells that are nobody's */
 	unsigned wanted;            /* how many there should be of both together */
+	unsigned lost;              /* since one was claimed */
 	bool never_waits;           /* its interpreter does not stop: such cells are not made */
 	char why[256];
 };
@@ -91,14 +92,16 @@ struct kept *kind_take(struct keeper *k, struct kind *kind);
 void kinds_refill(struct keeper *k);
 /* When that is to be done again, in ms; -1: nothing is planned. */
 int kinds_pause_ms(const struct keeper *k);
-/* A cell that was nobody's turned out not to wait. */
-void kind_spoiled(struct kind *kind, const struct brig_error *why);
+/* Its interpreter does not wait: no more such cells are made. */
+void kind_never_waits(struct kind *kind, const struct brig_error *why);
+/* A cell of it that was nobody's has failed. */
+void kind_lost(struct kind *kind);
 
 /* cells.c */
 struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *err);
 /* From now on the cell is this request's; takes both descriptors. */
 void kept_tie(struct keeper *k, struct kept *c, int talk, int program, uint64_t size);
-void kept_kill(struct keeper *k, struct kept *c);
+void kept_kill(struct kept *c); /* it ends when all is dead */
 /* Those whose time to be built, or to die, is over. */
 void kept_check_deadlines(struct keeper *k);
 /* Frees what is gone; no event may name it any more. */

@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "keeper/inside.h"
 
+#define LOST_MAX 3
 #define PAUSE_MS 4
 #define LOOK_MS  500 /* whether one has been wanted by nobody for too long */
 
@@ -45,7 +46,7 @@ static void empty(struct keeper *k, struct kind *kind)
 	kind->wanted = 0;
 	for (struct kept *c = k->cells; c; c = c->next)
 		if (c->kind == kind && !c->tied && c->state != KEPT_DYING)
-			kept_kill(k, c);
+			kept_kill(c);
 }
 
 static struct kind *find(struct keeper *k, const struct job *job)
@@ -107,11 +108,18 @@ struct kept *kind_take(struct keeper *k, struct kind *kind)
 	return found;
 }
 
-void kind_spoiled(struct kind *kind, const struct brig_error *why)
+void kind_never_waits(struct kind *kind, const struct brig_error *why)
 {
 	kind->never_waits = true;
 	kind->wanted = 0;
 	(void)str_copy(kind->why, sizeof(kind->why), why->msg);
+}
+
+/* Whatever it is that cells of this kind fail at, making one after the other is no cure: the next request may try. */
+void kind_lost(struct kind *kind)
+{
+	if (++kind->lost >= LOST_MAX)
+		kind->wanted = 0;
 }
 
 static bool has_running(const struct keeper *k)
@@ -175,7 +183,7 @@ void kinds_refill(struct keeper *k)
 		return;
 	}
 	if (!kept_begin(k, kind, &err))
-		kind_spoiled(kind, &err);
+		kind->wanted = 0; /* the next request may have more luck, or learns why */
 }
 
 int kinds_pause_ms(const struct keeper *k)

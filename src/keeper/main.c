@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "base/fd.h"
 #include "keeper/inside.h"
@@ -192,10 +193,31 @@ static void loop(struct keeper *k)
 	}
 }
 
+/* Its folder and its streams, which somebody may wait for the end of; and each cell takes some thirty descriptors. */
+static int leave_caller(void)
+{
+	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct rlimit files;
+
+	if (null < 0 || chdir("/") < 0)
+		return -errno;
+	for (int i = 0; i < 3; i++)
+		if (dup2(null, i) < 0)
+			return -errno;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return -errno;
+	files.rlim_cur = files.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &files) < 0 ? -errno : 0;
+}
+
 static int begin(struct keeper *k)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
+	int rc;
 
+	rc = leave_caller();
+	if (rc < 0)
+		return rc;
 	k->caller = KEEPER_CALLER_FD;
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (k->epoll < 0 || fcntl(k->caller, F_SETFD, FD_CLOEXEC) < 0 ||

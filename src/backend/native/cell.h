@@ -75,7 +75,8 @@ struct cell {
 
 	bool ready, confined, started, ended; /* what the cell has reported ... */
 	bool told_started, told_ended;        /* ... and what of it the watcher knows */
-	bool waiting, seen_waiting;           /* ... of a waiting cell: its interpreter has stopped */
+	bool waiting, seen_waiting;           /* ... of a waiting cell: its interpreter has stopped ... */
+	bool cannot_wait;                     /* ... or has said that it does not */
 	bool tells;                           /* the payload's filter is the telling form */
 	bool limited;                         /* every limit of its control groups is written */
 	bool let_go;

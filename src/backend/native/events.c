@@ -67,6 +67,7 @@ static int take_report(struct cell *c, struct received *r, struct brig_error *er
 
 	switch (p->kind) {
 	case REPORT_FAILED:
+		c->cannot_wait = p->step == STEP_wait;
 		return take_failure(c, p, err);
 	case REPORT_READY:
 		rc = take_ready(c, r);

@@ -123,10 +123,10 @@ int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct
 enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err)
 {
 	if (cell_pump(c, err) < 0)
-		return CELL_SPOILED;
+		return c->cannot_wait ? CELL_DOES_NOT_WAIT : CELL_SPOILED;
 	if (c->started || c->ended) { /* its socket has ended, and nobody has told it to go on */
 		(void)err_set(err, BRIG_E_SYSTEM, 0, "%s does not wait for its program", c->spec.plan->argv[0]);
-		return CELL_SPOILED;
+		return c->waiting ? CELL_SPOILED : CELL_DOES_NOT_WAIT;
 	}
 	if (!c->ready || !c->waiting)
 		return CELL_BUILDING;

@@ -10,11 +10,12 @@
 
 #include "backend/backend.h"
 
-enum cell_readiness { CELL_BUILDING, CELL_CAN_BE_CLAIMED, CELL_SPOILED };
+/* DOES_NOT_WAIT: nor will another one of such a plan; SPOILED: this one has failed. */
+enum cell_readiness { CELL_BUILDING, CELL_CAN_BE_CLAIMED, CELL_DOES_NOT_WAIT, CELL_SPOILED };
 
 /* Begins to build, and does not wait. */
 int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err);
-/* Takes in what the cell has said; CELL_SPOILED fills err. */
+/* Takes in what the cell has said; the last two fill err. */
 enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err);
 /* Poll for reading; then pump. */
 int native_waiting_fd(const struct cell *c);
