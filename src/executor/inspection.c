@@ -48,7 +48,7 @@ static int reload(struct rulebook *book, const char *rules_file, struct brig_err
 	struct loaded_rules *loaded = NULL;
 	int rc = load(book, rules_file, &loaded, err);
 
-	if (rc < 0)
+	if (rc < 0 || !loaded)
 		return rc;
 	let_go(book->loaded);
 	book->loaded = loaded;

@@ -35,9 +35,21 @@ static int open_program(void)
 	return rc < 0 ? rc : fd_move(&fd);
 }
 
+/* None; a build with faults is told by it which step shall fail. */
+static char *const *environment(void)
+{
+#ifdef BRIG_FAULTS
+	return environ;
+#else
+	static char *const none[] = { NULL };
+
+	return none;
+#endif
+}
+
 static _Noreturn void become_keeper(int program, int caller)
 {
-	char *const nothing[] = { (char *)(uintptr_t) "brig-keeper", NULL };
+	char *const argv[] = { (char *)(uintptr_t) "brig-keeper", NULL };
 	sigset_t none;
 
 	(void)sigemptyset(&none);
@@ -46,7 +58,7 @@ static _Noreturn void become_keeper(int program, int caller)
 	program = fcntl(program, F_DUPFD_CLOEXEC, KEEPER_CALLER_FD + 1);
 	if (program >= 0 && setpgid(0, 0) == 0 && dup2(caller, KEEPER_CALLER_FD) >= 0 &&
 	    close_range(KEEPER_CALLER_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-		(void)syscall(SYS_execveat, program, "", nothing, nothing + 1, AT_EMPTY_PATH);
+		(void)syscall(SYS_execveat, program, "", argv, environment(), AT_EMPTY_PATH);
 	_exit(127);
 }
 

@@ -93,7 +93,7 @@ int cell_wait_prepare(struct cell *c, struct brig_error *err)
 	c->spec.envp = c->spec.plan->envp;
 	if (!c->spec.plan->waits_at)
 		return 0;
-	rc = open_library(c->host);
+	rc = FAULT_HIT(STEP_wait) ? -FAULT_ERRNO : open_library(c->host);
 	if (rc == 0)
 		rc = add_environment(c);
 	if (rc < 0)
