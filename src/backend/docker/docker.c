@@ -25,11 +25,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/docker/answer.h"
 #include "backend/docker/cell.h"
 #include "backend/docker/images.h"
 #include "backend/docker/pool.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/wait.h"
 #include "sys/disk.h"
 
 static int check_settings(struct backend_host *h, struct brig_error *err)
@@ -258,10 +260,33 @@ static int docker_start(struct cell *c, struct cell_fds *ret, struct brig_error 
 	return 0;
 }
 
+/* The group whose files have the count may be gone with its last process: then the engine is asked, which learns it late. */
+static bool was_out_of_memory(struct cell *c)
+{
+	const uint64_t deadline = clock_now_ns() + NS_PER_SEC;
+	struct brig_error ignored = BRIG_ERROR_INIT;
+	bool oom = stats_oom_kills(c) > 0, running = true;
+
+	while (!oom && running) {
+		json_t *v = NULL;
+
+		if (engine_inspect(c->host->engine, c->id, &v, &ignored) != 0)
+			return false;
+		(void)answer_bool(v, "State.OOMKilled", &oom);
+		(void)answer_bool(v, "State.Running", &running);
+		json_decref(v);
+		running = running && clock_now_ns() < deadline;
+		if (!oom && running)
+			wait_sleep(5 * NS_PER_MS);
+	}
+	c->oom_seen = oom ? max_u64(c->oom_seen, 1) : 0;
+	return oom;
+}
+
 /* Init is dead without a last word: the OOM killer took it with the rest, or somebody outside killed it. */
 static enum cell_event take_lost_init(struct cell *c, struct exit_info *info, struct brig_error *err)
 {
-	if (c->oom_seen == 0 && stats_oom_kills(c) == 0) {
+	if (c->oom_seen == 0 && !was_out_of_memory(c)) {
 		(void)err_set(err, BRIG_E_SYSTEM, 0,
 			      "the container ended without a word: somebody killed it, or the engine stopped");
 		return CELL_FAILED;
