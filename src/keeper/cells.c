@@ -165,6 +165,7 @@ static void remove_cell(struct keeper *k, struct kept *c)
 
 	if (c->tied && !c->told_final)
 		tell_final(c);
+	k->busy_ns = c->tied ? clock_now_ns() : k->busy_ns;
 	keeper_unwatch(k, &c->of_cell);
 	leave_listener(k, c);
 	keeper_unwatch(k, &c->of_talk);

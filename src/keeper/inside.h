@@ -69,6 +69,7 @@ struct keeper {
 	size_t n_cells;
 	struct kind kinds[KINDS_MAX];
 	int epoll, caller;
+	uint64_t busy_ns; /* when a request last came or was told its end */
 	bool greeted;
 	char buffer[KEEP_BODY_MAX];
 };

@@ -7,7 +7,8 @@
  * gives way.  A kind that nobody has asked for in waiting_seconds has none (INV-7).
  *
  * They are made when nothing else is to be done: building one takes the keeper most of a millisecond, in which the end of a
- * short program would go unnoticed.  So a refill waits until no program runs, or for PAUSE_MS.
+ * short program would go unnoticed, and the cpus of whoever assembles the result.  So a refill waits until nothing has
+ * happened for PAUSE_MS, unless none of the kind is left.
  */
 #include <string.h>
 
@@ -156,6 +157,13 @@ static struct kind *neediest(struct keeper *k)
 	return found;
 }
 
+static bool may_refill(const struct keeper *k, const struct kind *kind)
+{
+	bool none_left = kind->waiting + kind->building == 0 && !has_running(k);
+
+	return none_left || clock_now_ns() - k->busy_ns >= PAUSE_MS * NS_PER_MS;
+}
+
 static void forget_unwanted(struct keeper *k)
 {
 	const uint64_t age = (uint64_t)k->ceilings.waiting_seconds * NS_PER_SEC, now = clock_now_ns();
@@ -173,7 +181,7 @@ void kinds_refill(struct keeper *k)
 
 	forget_unwanted(k);
 	kind = neediest(k);
-	if (!kind || (has_running(k) && clock_now_ns() - kind->asked_ns < PAUSE_MS * NS_PER_MS))
+	if (!kind || !may_refill(k, kind))
 		return;
 	if (ahead(k) >= k->ceilings.waiting) {
 		struct kind *least = oldest(k);
@@ -192,7 +200,7 @@ int kinds_pause_ms(const struct keeper *k)
 
 	for (size_t i = 0; i < KINDS_MAX; i++) {
 		if (room && lacks(k, &k->kinds[i]))
-			return has_running(k) ? PAUSE_MS : 0;
+			return may_refill(k, &k->kinds[i]) ? 0 : PAUSE_MS;
 		any = any || k->kinds[i].wanted > 0;
 	}
 	return any ? LOOK_MS : -1;

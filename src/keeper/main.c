@@ -21,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "keeper/inside.h"
 #include "keeper/program.h"
@@ -142,6 +143,7 @@ static bool serve_caller(struct keeper *k)
 	sound = k->greeted ? m.head.kind == KEEP_RUN && m.n_fds == KEEP_RUN_FDS : take_hello(k, &m);
 	if (sound && m.head.kind == KEEP_RUN)
 		take_run(k, &m);
+	k->busy_ns = clock_now_ns();
 	keep_message_release(&m);
 	return sound;
 }

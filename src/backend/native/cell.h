@@ -82,6 +82,7 @@ struct cell {
 	bool let_go;
 	bool silent; /* nobody is left who could make a call: the program has run its last instruction ... */
 	bool parted; /* ... and init has been told that we have seen enough */
+	bool alone;  /* ... and nobody but init is left */
 	uint64_t started_ns;
 	struct exit_info end;
 	int landlock_probe;

@@ -393,12 +393,14 @@ void cell_let_go_of(struct cell *c)
  * Init has said its last word and dies by itself, and no group has anybody else.  How long the kernel takes to bury it
  * need not be waited for here: settle does.  Whoever looks at a workspace afterwards waits, to be on the safe side.
  */
-bool native_dies_alone(const struct cell *c)
+bool native_dies_alone(struct cell *c)
 {
 	const struct plan *plan = c->spec.plan;
 
-	return c->parted && c->ended && !plan->workspace && !plan->wants_view && c->cgroup &&
-	       cgroup_count_tasks(c->cgroup, c->init_pid) == 0;
+	if (!c->alone) /* it stays so: init makes no process */
+		c->alone = c->parted && c->ended && !plan->workspace && !plan->wants_view && c->cgroup &&
+			   cgroup_count_tasks(c->cgroup, c->init_pid) == 0;
+	return c->alone;
 }
 
 /* Init's end is that of everything in its pid namespace. */

@@ -181,13 +181,13 @@ int native_waiting_claim(struct cell *c, int program, uint64_t size, struct brig
 int native_waiting_go(struct cell *c, struct brig_error *err)
 {
 	const struct guest_word w = { .magic = GUEST_WORD_MAGIC, .kind = GUEST_GO };
-	int rc = 0;
+	int rc;
 
-	if (send(c->ctl, "c", 1, MSG_NOSIGNAL) != 1)
-		rc = -errno;
 	c->started_ns = clock_now_ns();
-	if (rc == 0)
-		rc = say(c, &w, FD_NONE);
+	rc = say(c, &w, FD_NONE);
+	/* Init's clock is the second one: that it begins a moment later than the program gives nobody time. */
+	if (rc == 0 && send(c->ctl, "c", 1, MSG_NOSIGNAL) != 1)
+		rc = -errno;
 	return rc < 0 ? cell_lost_init(c, STEP_wait, rc, err) : 0;
 }
 

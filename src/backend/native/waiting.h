@@ -35,6 +35,6 @@ bool native_waiting_is_dead(const struct cell *c);
 int native_settle_ended(struct backend_host *h, char *leftovers, size_t size);
 bool native_has_remains(const struct backend_host *h);
 /* The program has ended, init dies by itself and nobody else is left: stop does not wait. */
-bool native_dies_alone(const struct cell *c);
+bool native_dies_alone(struct cell *c);
 
 #endif
