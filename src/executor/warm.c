@@ -26,9 +26,7 @@
 
 void warm_release(struct warm *w)
 {
-	if (w->keeper)
-		keeper_backend.close(w->keeper);
-	w->keeper = NULL;
+	keeper_backend.close(MOVE_PTR(w->keeper)); /* which may give way to another run of this handle */
 }
 
 static uint64_t most(enum setting_key key)
