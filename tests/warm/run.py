@@ -218,7 +218,7 @@ def warm_missing(t):
 
 @harness.case("a file beside the program that a warm module would hide is told of, and nothing runs")
 def shadowed(t):
-    for name, unfit in (("json.py", True), ("datetime/__init__.py", True), ("types.cpython-311-x86_64-linux-gnu.so", True), ("os.py", False), ("jason.py", False)):
+    for name, unfit in (("json.py", True), ("datetime/__init__.py", True), ("enum.cpython-311-x86_64-linux-gnu.so", True), ("os.py", False), ("jason.py", False)):
         place = fresh_folder(t, "brought")
         os.makedirs(os.path.dirname(os.path.join(place, name)), exist_ok=True)
         t.path(os.path.join("brought", name), "x = 1\n")
