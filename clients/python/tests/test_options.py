@@ -57,8 +57,8 @@ def test_everything_has_its_option():
     for pair in (
         "--timeout 2000ms", "--memory 1m", "--cpus 0.5", "--pids 3", "--disk 4096", "--output-limit 5k",
         "--trust untrusted", "--backend docker", "--preset strict", "--inspect guard", "--rule r=warn", "--packages a",
-        "--packages b==1", "--project-packages", "--env-name data", "--allow-degraded landlock,time_ns", "--set k=true", "--env A=b=c",
-        "--policy /p.yaml", "--state /s", "--lang shell",
+        "--packages b==1", "--project-packages", "--env-name data", "--allow-degraded landlock,time_ns", "--set k=true",
+        "--env A=b=c", "--policy /p.yaml", "--state /s", "--lang shell",
     ):  # fmt: skip
         assert pair in " ".join(words), pair
 
