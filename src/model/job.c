@@ -177,9 +177,12 @@ static void get_fields(struct reader *r, struct plan *plan)
 
 static void get_file(struct reader *r, struct job *job)
 {
+	uint64_t mode;
+
 	job->file.name = get_text(r);
-	job->file.mode = (unsigned)get_num(r);
-	r->bad = r->bad || job->file.mode > 0777;
+	mode = get_num(r);
+	job->file.mode = (unsigned)mode;
+	r->bad = r->bad || mode > 0777 || (!job->file.name && mode != 0);
 	job->plan.files = &job->file;
 	job->plan.n_files = job->file.name ? 1 : 0;
 }
