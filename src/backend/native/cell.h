@@ -89,6 +89,7 @@ struct cell {
 	uint64_t root_free_blocks, root_free_inodes; /* when it was sealed */
 	bool disk_full;
 	uint64_t cpu_ns_seen;
+	uint64_t cpu_ns_before; /* of a waiting cell: what its interpreter used to come to where it waits */
 	struct stat own_ns[HANDED_COUNT - HANDED_NS_FIRST]; /* the supervisor's */
 	struct facts early;                                 /* read while the program began to run */
 	struct facts late;                                  /* read while the program or its cell was dying */

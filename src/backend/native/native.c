@@ -333,12 +333,18 @@ static void note_disk(struct cell *c)
 		c->disk_full = true;
 }
 
+/* What the program has used: a cell that waited was not idle before. */
+static uint64_t own_cpu_ns(const struct cell *c, uint64_t ns)
+{
+	return ns - min_u64(ns, c->cpu_ns_before);
+}
+
 static int native_sample(struct cell *c, struct sample *ret)
 {
 	note_disk(c);
 	if (!c->cgroup || cgroup_read(c->cgroup, &c->last_usage) < 0)
 		return -ENODATA;
-	ret->cpu_ms = c->last_usage.cpu_ns / NS_PER_MS;
+	ret->cpu_ms = own_cpu_ns(c, c->last_usage.cpu_ns) / NS_PER_MS;
 	ret->memory_bytes = c->last_usage.memory_bytes;
 	ret->pids = c->last_usage.pids;
 	return 0;
@@ -368,7 +374,7 @@ static uint64_t native_cpu_ns(struct cell *c)
 		(void)cgroup_read_cpu_ns(c->cgroup, &ns);
 	else
 		ns = payload_cpu_ns(c);
-	return max_u64(ns, c->cpu_ns_seen);
+	return max_u64(own_cpu_ns(c, ns), c->cpu_ns_seen);
 }
 
 static uint64_t native_oom_kills(struct cell *c)
@@ -448,7 +454,7 @@ static void native_usage(struct cell *c, struct cell_usage *ret)
 	if (!c->cgroup || (!c->parted && cgroup_read(c->cgroup, &c->last_usage) < 0))
 		return;
 	if (!c->parted)
-		ret->cpu_ms = c->last_usage.cpu_ns / NS_PER_MS;
+		ret->cpu_ms = own_cpu_ns(c, c->last_usage.cpu_ns) / NS_PER_MS;
 	ret->memory_peak_bytes = c->last_usage.memory_peak_bytes;
 	ret->pids_peak = c->last_usage.pids_peak;
 	ret->oom_kills = c->last_usage.oom_kills;

@@ -130,8 +130,11 @@ enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err)
 	}
 	if (!c->ready || !c->waiting)
 		return CELL_BUILDING;
-	if (!c->seen_waiting)
+	if (!c->seen_waiting) {
 		cell_read_back_start(c); /* what only processes show, while there is time */
+		if (c->cgroup)
+			(void)cgroup_read_cpu_ns(c->cgroup, &c->cpu_ns_before);
+	}
 	c->seen_waiting = true;
 	return CELL_CAN_BE_CLAIMED;
 }
