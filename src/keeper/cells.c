@@ -114,9 +114,9 @@ void kept_kill(struct kept *c)
 	set_deadline(c, c->plan.limits.cleanup_ms);
 }
 
-void kept_refuse(int talk, const struct brig_error *why, bool not_waited)
+void kept_refuse(int talk, const struct brig_error *why)
 {
-	struct keep_failed f = { .code = why->code, .sys = why->sys, .not_waited = not_waited };
+	struct keep_failed f = { .code = why->code, .sys = why->sys };
 
 	(void)str_copy(f.text, sizeof(f.text), why->msg);
 	(void)keep_send(talk, KEEP_FAILED, &f, sizeof(f), NULL, 0, NULL, 0);
@@ -125,10 +125,8 @@ void kept_refuse(int talk, const struct brig_error *why, bool not_waited)
 /* The cell did not become what was asked for, or is lost. */
 static void fail(struct kept *c, const struct brig_error *why)
 {
-	bool unborn = c->state == KEPT_BUILDING;
-
 	if (c->tied && !c->told_final)
-		kept_refuse(c->talk, why, unborn);
+		kept_refuse(c->talk, why);
 	c->told_final = true;
 	kept_kill(c);
 }
@@ -182,7 +180,7 @@ static void end_cell(struct keeper *k, struct kept *c)
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (native_backend.stop(c->cell, &err) < 0 && c->tied && !c->told_final) {
-		kept_refuse(c->talk, &err, false);
+		kept_refuse(c->talk, &err);
 		c->told_final = true;
 	}
 	remove_cell(k, c);
@@ -207,7 +205,6 @@ static void claim(struct kept *c)
 		fail(c, &err);
 		return;
 	}
-	(void)str_copy(born.id, sizeof(born.id), c->plan.id);
 	native_waiting_take(c->cell, fds);
 	if (keep_send(c->talk, KEEP_BORN, &born, sizeof(born), NULL, 0, fds, KEEP_BORN_FDS) < 0)
 		kept_kill(c);

@@ -31,7 +31,7 @@ struct cell {
 	int talk;
 	int fds[KEEP_BORN_FDS];
 	bool born, told_started, told_ended;
-	bool was_waiting, cannot_wait;
+	bool was_waiting;
 	uint64_t started_ns;
 	bool has_counts;
 	struct keep_counts counts;
@@ -61,11 +61,6 @@ bool keeper_is_alive(const struct backend_host *h)
 bool keeper_cell_was_waiting(const struct cell *c)
 {
 	return c->was_waiting;
-}
-
-bool keeper_cell_cannot_wait(const struct cell *c)
-{
-	return c->cannot_wait;
 }
 
 static void keeper_close(struct backend_host *h)
@@ -113,7 +108,6 @@ static int take_failed(struct cell *c, const struct keep_message *m)
 	c->why = (struct brig_error){ .code = f.code > 0 && f.code <= BRIG_E_INTERNAL ? f.code : BRIG_E_SYSTEM,
 				      .sys = f.sys };
 	(void)str_copy(c->why.msg, sizeof(c->why.msg), f.text);
-	c->cannot_wait = f.not_waited;
 	c->lost = true;
 	return 0;
 }

@@ -110,6 +110,6 @@ void kept_sweep(struct keeper *k);
 /* The caller is gone: every cell dies, and is waited for. */
 void kept_end_all(struct keeper *k);
 /* Tells a talk that there will be no cell. */
-void kept_refuse(int talk, const struct brig_error *why, bool not_waited);
+void kept_refuse(int talk, const struct brig_error *why);
 
 #endif

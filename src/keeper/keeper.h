@@ -19,7 +19,5 @@ extern const struct backend_ops keeper_backend;
 
 /* Of a cell of it, after finish: whether it was there before the request. */
 bool keeper_cell_was_waiting(const struct cell *c);
-/* Of a cell whose finish has failed: such programs do not wait; they are to be run in ordinary cells. */
-bool keeper_cell_cannot_wait(const struct cell *c);
 
 #endif

@@ -83,12 +83,11 @@ static int open_host(struct keeper *k, struct brig_error *err)
 }
 
 /* A cell for the job, waiting or begun; NULL, and why. */
-static struct kept *find_cell(struct keeper *k, struct job *job, bool *ret_not_waited, struct brig_error *err)
+static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_error *err)
 {
 	struct kept *c;
 	struct kind *kind;
 
-	*ret_not_waited = false;
 	if (ceilings_check(&k->ceilings, &job->plan, err) < 0 || open_host(k, err) < 0) {
 		free(job);
 		return NULL;
@@ -97,11 +96,9 @@ static struct kept *find_cell(struct keeper *k, struct job *job, bool *ret_not_w
 	if (!kind || k->n_cells >= k->ceilings.cells) {
 		(void)err_set(err, BRIG_E_REFUSED, 0, "%u cells are there already, which is the keeper's limit",
 			      k->ceilings.cells);
-		*ret_not_waited = true;
 		return NULL;
 	}
 	if (kind->never_waits) {
-		*ret_not_waited = true;
 		(void)err_set(err, BRIG_E_SYSTEM, 0, "%s", kind->why);
 		return NULL;
 	}
@@ -114,7 +111,6 @@ static void take_run(struct keeper *k, struct keep_message *m)
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct job *job = job_decode(m->body, m->head.size);
 	struct kept *c = NULL;
-	bool not_waited = false;
 	uint64_t size = 0;
 
 	if (!job)
@@ -122,11 +118,11 @@ static void take_run(struct keeper *k, struct keep_message *m)
 	else if (ceilings_check_descriptors(m->fds, &size, &err) < 0)
 		free(job);
 	else
-		c = find_cell(k, job, &not_waited, &err);
+		c = find_cell(k, job, &err);
 	if (c)
 		kept_tie(k, c, fd_move(&m->fds[KEEP_FD_TALK]), fd_move(&m->fds[KEEP_FD_PROGRAM]), size);
 	else
-		kept_refuse(m->fds[KEEP_FD_TALK], &err, not_waited);
+		kept_refuse(m->fds[KEEP_FD_TALK], &err);
 }
 
 /* False: the caller is gone, or says what nobody would who was built with us. */

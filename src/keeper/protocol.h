@@ -71,14 +71,10 @@ enum { KEEP_FD_IN, KEEP_FD_OUT, KEEP_FD_ERR, KEEP_FD_WORKSPACE, KEEP_BORN_FDS };
 
 struct keep_born {
 	uint32_t was_waiting; /* 1: it was there before the request */
-	uint32_t zero;
-	char id[RUN_ID_LEN + 8]; /* under which the cell is listed */
 };
 
 struct keep_failed {
-	int32_t code, sys;   /* of struct brig_error */
-	uint32_t not_waited; /* 1: such programs cannot be waited for; they run in cells of the ordinary kind */
-	uint32_t zero;
+	int32_t code, sys; /* of struct brig_error */
 	char text[512];
 };
 

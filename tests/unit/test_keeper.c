@@ -290,10 +290,7 @@ static void a_run(void **state)
 	char text[64] = "";
 
 	(void)state;
-	if (hear(talk, &m) != KEEP_BORN) {
-		keeper_backend.close(h);
-		skip(); /* no cells on this machine: other suites say why */
-	}
+	assert_int_equal(hear(talk, &m), KEEP_BORN);
 	assert_int_equal(m.n_fds, KEEP_BORN_FDS);
 	out = fd_move(&m.fds[KEEP_FD_OUT]);
 	keep_message_release(&m);
