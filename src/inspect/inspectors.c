@@ -34,7 +34,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/wait.h"
 #include "inspect/wire.h"
 #include "inspect/worker.h"
 #include "sys/caps.h"
@@ -182,27 +181,17 @@ static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t
 
 /* ---- the caller ----------------------------------------------------------------------------------------- */
 
-struct birth {
+struct inspectors_task {
 	const struct rule_set *rules;
 	size_t spares;
-	int theirs;
-	pid_t pid;
-	int sys;
+	int sock;
 };
 
-/* On a stack that is large enough for the parsers: workers go on with it.  No handler of the caller's ever runs there. */
-static void fork_inspectors(void *arg)
+static void become_inspectors(void *arg)
 {
-	struct birth *b = arg;
-	sigset_t all, before;
+	const struct inspectors_task *t = arg;
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	b->pid = fork();
-	b->sys = errno;
-	if (b->pid == 0)
-		keep_spares(b->rules, b->theirs, b->spares);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	keep_spares(t->rules, t->sock, t->spares);
 }
 
 int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspectors **ret, struct brig_error *err)
@@ -210,8 +199,9 @@ int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspec
 	AUTO_FREE struct inspectors *made = malloc(sizeof(*made));
 	AUTO_FD ours = FD_NONE;
 	AUTO_FD theirs = FD_NONE;
-	struct birth b = { .rules = rules, .spares = min_u64(spares, INSPECTORS_SPARES_MAX) };
+	struct inspectors_task task = { .rules = rules, .spares = min_u64(spares, INSPECTORS_SPARES_MAX) };
 	int ends[2];
+	pid_t pid;
 
 	if (!made)
 		return err_nomem(err);
@@ -221,15 +211,15 @@ int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspec
 	theirs = ends[1];
 	if (fd_set_nonblock(ours) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot set up the socket for spare workers");
-	b.theirs = theirs;
-	wait_outside(fork_inspectors, &b);
-	if (b.pid < 0)
-		return err_set(err, BRIG_E_SYSTEM, b.sys, "inspection: cannot start the process with spare workers");
-	*made = (struct inspectors){ .pid_fd = (int)syscall(SYS_pidfd_open, b.pid, 0), .sock = fd_move(&ours) };
+	task.sock = theirs;
+	pid = worker_fork(become_inspectors, &task);
+	if (pid < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot start the process with spare workers");
+	*made = (struct inspectors){ .pid_fd = (int)syscall(SYS_pidfd_open, pid, 0), .sock = fd_move(&ours) };
 	if (made->pid_fd < 0) {
 		err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot hold the process with spare workers");
 		fd_closep(&made->sock);
-		(void)waitpid(b.pid, NULL, 0); /* it sees that */
+		(void)waitpid(pid, NULL, 0); /* it sees that */
 		return -BRIG_E_SYSTEM;
 	}
 	*ret = MOVE_PTR(made);

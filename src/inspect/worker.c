@@ -107,18 +107,13 @@ void worker_work(int confined, const struct rule_set *rules, const struct inspec
 /* ---- the caller ----------------------------------------------------------------------------------------- */
 
 struct birth {
-	const struct rule_set *rules;
-	const struct inspect_request *req;
-	int to_caller;
+	void (*child)(void *arg);
+	void *arg;
 	pid_t pid;
 	int sys;
 };
 
-/*
- * The child goes on with the stack that it is forked on, and may need STACK_MAX of it: that of a task is smaller.  All
- * signals stay blocked in it, so that no handler of the caller's ever runs there.
- */
-static void fork_worker(void *arg)
+static void fork_outside(void *arg)
 {
 	struct birth *b = arg;
 	sigset_t all, before;
@@ -127,9 +122,33 @@ static void fork_worker(void *arg)
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	b->pid = fork();
 	b->sys = errno;
-	if (b->pid == 0)
-		worker_work(worker_confine(b->to_caller), b->rules, b->req);
+	if (b->pid == 0) {
+		b->child(b->arg);
+		_exit(1);
+	}
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+pid_t worker_fork(void (*child)(void *arg), void *arg)
+{
+	struct birth b = { .child = child, .arg = arg };
+
+	wait_outside(fork_outside, &b);
+	errno = b.sys;
+	return b.pid;
+}
+
+struct worker_task {
+	const struct rule_set *rules;
+	const struct inspect_request *req;
+	int to_caller;
+};
+
+static void work(void *arg)
+{
+	const struct worker_task *t = arg;
+
+	worker_work(worker_confine(t->to_caller), t->rules, t->req);
 }
 
 static int start(const struct rule_set *rules, const struct inspect_request *req, struct worker *ret,
@@ -137,17 +156,16 @@ static int start(const struct rule_set *rules, const struct inspect_request *req
 {
 	AUTO_FD from_worker = FD_NONE;
 	AUTO_FD to_caller = FD_NONE;
-	struct birth b = { .rules = rules, .req = req };
+	struct worker_task task = { .rules = rules, .req = req };
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot make a pipe");
 	from_worker = ends[0];
-	b.to_caller = to_caller = ends[1];
-	wait_outside(fork_worker, &b);
-	ret->pid = b.pid;
+	task.to_caller = to_caller = ends[1];
+	ret->pid = worker_fork(work, &task);
 	if (ret->pid < 0)
-		return err_set(err, BRIG_E_SYSTEM, b.sys, "inspection: cannot start the worker process");
+		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot start the worker process");
 	ret->pid_fd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
 	ret->answer_fd = fd_move(&from_worker);
 	ret->is_ours = true;

@@ -19,6 +19,11 @@ struct worker {
 		.pid = -1, .pid_fd = FD_NONE, .answer_fd = FD_NONE, .is_ours = false \
 	}
 
+/*
+ * fork(2).  The child goes on with the stack that it is forked on, and parsers may need STACK_MAX of it: that of a task is
+ * smaller, so the stepper's is taken.  All signals stay blocked in it: no handler of the caller's ever runs there.
+ */
+pid_t worker_fork(void (*child)(void *arg), void *arg);
 /* In the worker.  Leaves fd as descriptor 0 and nothing else, limits itself, filters its calls.  0 or -errno. */
 int worker_confine(int fd);
 /* In the confined worker (confined: what worker_confine() returned): reads the text, answers, ends. */
