@@ -217,6 +217,31 @@ int fd_receive(int sock)
 	return n < 0 ? -errno : n == (ssize_t)sizeof(word) && word < 0 ? word : -EPIPE;
 }
 
+int fd_send_record(int sock, struct iovec *pieces, size_t n_pieces, const int *fds, size_t n_fds, int flags)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int) * FD_BESIDE_MAX)];
+	} control;
+	struct msghdr msg = { .msg_iov = pieces, .msg_iovlen = n_pieces };
+
+	if (n_fds > FD_BESIDE_MAX)
+		return -EINVAL;
+	if (n_fds > 0) {
+		struct cmsghdr *cmsg;
+
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
+		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * n_fds);
+	}
+	return sendmsg(sock, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
 ssize_t fd_receive_record(int sock, struct msghdr *msg, int flags)
 {
 	const struct msghdr asked = *msg;

@@ -28,12 +28,16 @@ int fd_pipe_to_child(int *child, int *ours, bool child_reads, int min);
  * descriptor, or LOCK_UN, ends it; the kernel does when the process dies.
  */
 int fd_lock(int fd, int how, uint64_t patience_ns);
+struct msghdr;
+struct iovec;
+/* One record of pieces, with descriptors beside it (at most FD_BESIDE_MAX): 0 or -errno.  No SIGPIPE. */
+#define FD_BESIDE_MAX 48
+int fd_send_record(int sock, struct iovec *pieces, size_t n_pieces, const int *fds, size_t n_fds, int flags);
 /*
  * recvmsg(2) of one record of a SOCK_SEQPACKET socket of the Unix domain, which gives what is there in its order.  The kernel
  * does not: a peer that went with unread words of ours is told of before its own last words, and so is, if they came while
  * this process looked, its end.
  */
-struct msghdr;
 ssize_t fd_receive_record(int sock, struct msghdr *msg, int flags);
 /*
  * One descriptor, or the -errno that stands in its place, over a SOCK_SEQPACKET socket: 0 or -errno.  Receiving waits;

@@ -20,23 +20,8 @@ int keep_send(int sock, enum keep_kind kind, const void *body, size_t len, const
 		{ .iov_base = (void *)(uintptr_t)body, .iov_len = len },
 		{ .iov_base = (void *)(uintptr_t)rest, .iov_len = rest_len },
 	};
-	union keep_control control = { .bytes = { 0 } };
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = ARRAY_LEN(iov) };
 
-	if (n_fds > KEEP_FDS_MAX)
-		return -EINVAL;
-	if (n_fds > 0) {
-		struct cmsghdr *cmsg;
-
-		msg.msg_control = control.bytes;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n_fds);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
-		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * n_fds);
-	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return fd_send_record(sock, iov, ARRAY_LEN(iov), fds, n_fds, MSG_DONTWAIT);
 }
 
 void keep_message_release(struct keep_message *m)

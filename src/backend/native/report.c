@@ -8,6 +8,7 @@
 #include "backend/guest/wait.h"
 #include "base/fd.h"
 
+static_assert(HANDED_COUNT <= FD_BESIDE_MAX, "what init hands over goes into one record");
 static_assert(sizeof(struct guest_word) != sizeof(struct report), "records are told apart by their size");
 
 /* NONE is not a protection; every other word in the column is one. */
@@ -45,29 +46,10 @@ bool report_decode(const void *bytes, size_t len, struct report *ret)
 
 int report_send(int sock, const struct report *r, const int *fds, size_t n)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int) * HANDED_COUNT)];
-	} control;
 	struct report copy = *r;
-	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct iovec whole = { .iov_base = &copy, .iov_len = sizeof(copy) };
 
-	if (n > HANDED_COUNT)
-		return -EINVAL;
-	if (n > 0) {
-		struct cmsghdr *cmsg;
-
-		memset(&control, 0, sizeof(control));
-		msg.msg_control = control.bytes;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * n);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * n);
-		memcpy(CMSG_DATA(cmsg), fds, sizeof(int) * n);
-	}
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return fd_send_record(sock, &whole, 1, fds, n, 0);
 }
 
 int report_failure(int sock, enum step step, int rc)

@@ -151,26 +151,10 @@ int native_told_fd(const struct cell *c)
 
 static int say(const struct cell *c, const struct guest_word *w, int fd)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { .bytes = { 0 } };
 	struct guest_word copy = *w;
-	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct iovec whole = { .iov_base = &copy, .iov_len = sizeof(copy) };
 
-	if (fd >= 0) {
-		struct cmsghdr *cmsg;
-
-		msg.msg_control = control.bytes;
-		msg.msg_controllen = sizeof(control.bytes);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	}
-	return sendmsg(c->go, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return fd_send_record(c->go, &whole, 1, &fd, fd >= 0, 0);
 }
 
 int native_waiting_claim(struct cell *c, int program, uint64_t size, struct brig_error *err)
