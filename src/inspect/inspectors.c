@@ -64,7 +64,7 @@ static void warm_up(const struct rule_set *rules)
 }
 
 /* A message that is not sound gets no answer: its sender makes a finding of that. */
-static _Noreturn void wait_for_text(const struct rule_set *rules, int sock)
+static _Noreturn void wait_for_text(const struct rule_set *rules, int sock, pid_t maker)
 {
 	char *bytes = malloc(WIRE_ASK_MAX);
 	struct wire_ask ask;
@@ -77,7 +77,7 @@ static _Noreturn void wait_for_text(const struct rule_set *rules, int sock)
 	(void)sigprocmask(SIG_UNBLOCK, &term, NULL);
 	if (!bytes)
 		_exit(1);
-	confined = worker_confine(sock);
+	confined = worker_confine(sock, maker);
 	if (confined == 0)
 		warm_up(rules);
 	if (fd_read_all(0, bytes, WIRE_ASK_HEAD) != (ssize_t)WIRE_ASK_HEAD || (size = wire_ask_size(bytes)) == 0 ||
@@ -118,8 +118,8 @@ static bool make_worker(const struct rule_set *rules, int queue)
 	AUTO_FD pid_fd = FD_NONE;
 	AUTO_FD ours = FD_NONE;
 	AUTO_FD workers = FD_NONE;
+	pid_t maker = getpid(), pid;
 	int ends[2];
-	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return false;
@@ -127,7 +127,7 @@ static bool make_worker(const struct rule_set *rules, int queue)
 	workers = ends[1];
 	pid = fork();
 	if (pid == 0)
-		wait_for_text(rules, workers);
+		wait_for_text(rules, workers, maker);
 	if (pid < 0)
 		return false;
 	pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);

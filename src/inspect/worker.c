@@ -60,7 +60,7 @@ static int limit(__rlimit_resource_t what, rlim_t max)
 	return setrlimit(what, &want) < 0 ? -errno : 0;
 }
 
-int worker_confine(int fd)
+int worker_confine(int fd, pid_t parent)
 {
 	/* AddressSanitizer reserves terabytes of address space. */
 	rlim_t memory = SANITIZED ? RLIM_INFINITY : proc_address_space() + MEMORY_EXTRA;
@@ -74,6 +74,9 @@ int worker_confine(int fd)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
+	/* The signal is for a death after it was asked for. */
+	if (getppid() != parent)
+		_exit(1);
 	/* AddressSanitizer makes calls of its own; the plain build is the one that is used. */
 	return SANITIZED ? 0 : seccomp_install(seccomp_filter_inspect());
 }
@@ -142,13 +145,14 @@ struct worker_task {
 	const struct rule_set *rules;
 	const struct inspect_request *req;
 	int to_caller;
+	pid_t caller;
 };
 
 static void work(void *arg)
 {
 	const struct worker_task *t = arg;
 
-	worker_work(worker_confine(t->to_caller), t->rules, t->req);
+	worker_work(worker_confine(t->to_caller, t->caller), t->rules, t->req);
 }
 
 static int start(const struct rule_set *rules, const struct inspect_request *req, struct worker *ret,
@@ -156,7 +160,7 @@ static int start(const struct rule_set *rules, const struct inspect_request *req
 {
 	AUTO_FD from_worker = FD_NONE;
 	AUTO_FD to_caller = FD_NONE;
-	struct worker_task task = { .rules = rules, .req = req };
+	struct worker_task task = { .rules = rules, .req = req, .caller = getpid() };
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)

@@ -24,8 +24,11 @@ struct worker {
  * smaller, so the stepper's is taken.  All signals stay blocked in it: no handler of the caller's ever runs there.
  */
 pid_t worker_fork(void (*child)(void *arg), void *arg);
-/* In the worker.  Leaves fd as descriptor 0 and nothing else, limits itself, filters its calls.  0 or -errno. */
-int worker_confine(int fd);
+/*
+ * In the worker.  Leaves fd as descriptor 0 and nothing else, limits itself, filters its calls.  0 or -errno.  Ends with
+ * its parent, also with one that is gone already.
+ */
+int worker_confine(int fd, pid_t parent);
 /* In the confined worker (confined: what worker_confine() returned): reads the text, answers, ends. */
 _Noreturn void worker_work(int confined, const struct rule_set *rules, const struct inspect_request *req);
 
