@@ -20,6 +20,18 @@ int caps_clear(void)
 	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
 }
 
+int caps_use_permitted(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[2];
+
+	if (syscall(SYS_capget, &header, sets) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(sets); i++)
+		sets[i].effective = sets[i].permitted;
+	return syscall(SYS_capset, &header, sets) < 0 ? -errno : 0;
+}
+
 int caps_lock(void)
 {
 	/* EINVAL marks the end of what this kernel knows, whatever our headers say. */

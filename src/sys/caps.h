@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capabilities: there is only one wish here, to have none and never get one.  Async-signal-safe. */
+/* Capabilities: there is mostly one wish here, to have none and never get one.  Async-signal-safe. */
 #ifndef SYS_CAPS_H
 #define SYS_CAPS_H
 
@@ -11,5 +11,7 @@
 int caps_lock(void);
 /* Empties the permitted, effective and inheritable sets.  0 or -errno. */
 int caps_clear(void);
+/* The other way round, for a process that changed its effective id: what is permitted is in effect again.  0 or -errno. */
+int caps_use_permitted(void);
 
 #endif

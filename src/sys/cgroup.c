@@ -299,6 +299,16 @@ size_t cgroup_entries(const struct cgroup *cg, int *fds, size_t max)
 	return n;
 }
 
+int cgroup_open_entry(const struct cgroup *cg)
+{
+	int dir = cgroup_clone_fd(cg), fd;
+
+	if (dir < 0)
+		return FD_NONE;
+	fd = openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 int cgroup_enter(const int *fds, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -436,6 +446,16 @@ int cgroup_count_tasks(const struct cgroup *cg, pid_t besides)
 			most = n;
 	}
 	return most;
+}
+
+bool cgroup_has_two(const struct cgroup *cg, pid_t one, pid_t two)
+{
+	for (size_t i = 0; i < cg->n_leaves; i++)
+		if (cg->leaf[i].dir >= 0 &&
+		    (signal_tasks(&cg->leaf[i], 0, 0) != 2 || signal_tasks(&cg->leaf[i], 0, one) != 1 ||
+		     signal_tasks(&cg->leaf[i], 0, two) != 1))
+			return false;
+	return true;
 }
 
 static void kill_leaf(const struct cgroup_leaf *leaf)

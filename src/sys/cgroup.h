@@ -99,6 +99,8 @@ bool cgroup_host_enters_at_clone(const struct cgroup_host *h);
 /* What a task writes "0" to, to enter what CLONE_INTO_CGROUP does not cover.  The number of them, at most max. */
 #define CGROUP_ENTRIES_MAX 5
 size_t cgroup_entries(const struct cgroup *cg, int *fds, size_t max);
+/* The same for that one, for a process that was cloned elsewhere: the caller's descriptor; FD_NONE: there is none; or -errno. */
+int cgroup_open_entry(const struct cgroup *cg);
 int cgroup_enter(const int *fds, size_t n); /* async-signal-safe; 0 or -errno */
 /* Both in one, for a child that was forked after the groups were made. */
 int cgroup_enter_self(const struct cgroup *cg);
@@ -112,6 +114,8 @@ void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgr
 void cgroup_readback_disks(const struct cgroup *cg, const struct disk_list *disks, struct cgroup_readback *ret);
 /* Tasks still inside, from cgroup.procs, but for one if it is not 0; -errno if unknown. */
 int cgroup_count_tasks(const struct cgroup *cg, pid_t besides);
+/* Whether these two tasks are in every one of the groups, and nobody else is in any. */
+bool cgroup_has_two(const struct cgroup *cg, pid_t one, pid_t two);
 /* Once everything inside has been killed: dying takes cpu time too, and a throttled group would wait for it. */
 void cgroup_lift_quota(const struct cgroup *cg);
 /* Kills every task inside (cgroup.kill where there is one). */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Apart from the tables of filters: what is loaded into an interpreter brings its filter along and has none of them. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sys/seccomp.h"
+
+/* What seccomp(2) says: 0 or a descriptor, or -errno. */
+static int install(struct seccomp_filter filter, unsigned flags)
+{
+	struct sock_fprog prog = { .len = filter.n };
+	long rc;
+
+	if (filter.n == 0)
+		return -EOPNOTSUPP;
+	/* The kernel only reads the program, but its structure has no const. */
+	prog.filter = (struct sock_filter *)(uintptr_t)filter.insns;
+	rc = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+	return rc < 0 ? -errno : (int)rc;
+}
+
+int seccomp_install(struct seccomp_filter filter)
+{
+	return install(filter, 0);
+}
+
+int seccomp_install_telling(struct seccomp_filter filter, int *ret_listener)
+{
+	/* WAIT_KILLABLE_RECV, since Linux 5.19: a signal does not take a call back that the listener has in hand. */
+	int fd = install(filter, SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+
+	if (fd == -EINVAL)
+		fd = install(filter, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	if (fd < 0)
+		return fd;
+	*ret_listener = fd;
+	return 0;
+}
