@@ -9,6 +9,15 @@
  *	                   <------  GUEST_GO, in the same record as the claim or in one of its own
  *	closes the socket, opens its program file
  *
+ * A zygote is an interpreter that never runs a program itself: where others wait for one it has children who do.
+ *
+ *	zygote                      supervisor
+ *	GUEST_WAITING      ------>  cells may be filled from it; or GUEST_FAILED, and it ends
+ *	                   <------  GUEST_FORK with the descriptors of a cell that nobody is in (enum guest_fork_fd)
+ *	its child, over the cell's own socket
+ *	GUEST_CONFINED     ------>  it stands in the cell behind all its walls (guest/walls.h); or GUEST_NOT_JOINED
+ *	GUEST_WAITING      ------>  and so on as above
+ *
  * Both ends include this: plain C, nothing but sizes and names.
  */
 #ifndef GUEST_WAIT_H
@@ -33,6 +42,10 @@ extern const size_t guest_wait_size;
  */
 #define GUEST_WAIT_WARM "BRIG_WARM="
 
+/* Of a zygote: "BRIG_FORKS=1", and the walls of its children as a memfd. */
+#define GUEST_WAIT_FORKS "BRIG_FORKS="
+#define GUEST_WAIT_WALLS 5
+
 /* The exit status of an interpreter that could not go on to its program. */
 #define GUEST_WAIT_FAILED 125
 
@@ -44,7 +57,32 @@ enum guest_word_kind {
 	GUEST_CLAIM,  /* value: size of the program; carries one descriptor of it */
 	GUEST_GO,
 	GUEST_UNFIT, /* after the claim: a file beside the program has the name of a module that was imported already */
+	GUEST_FORK,  /* value: how many control groups the child is to enter, by the descriptors behind the others */
+	GUEST_CONFINED, /* value: errno of a probe of Landlock; may carry one descriptor, the listener of its filter */
+	GUEST_NOT_JOINED, /* value: which step (enum guest_join) failed, and behind its 32 bits errno */
 };
+
+/* Descriptors beside GUEST_FORK.  The namespaces come first, in the order in which they are joined; those of control groups last. */
+enum guest_fork_fd {
+	GUEST_FD_USER, /* the others may be joined with the rights that this one gives */
+	GUEST_FD_MNT,
+	GUEST_FD_NET,
+	GUEST_FD_IPC,
+	GUEST_FD_UTS,
+	GUEST_FD_CGROUP,
+	GUEST_FD_PID,  /* of children: the program's process is born in it */
+	GUEST_FD_TIME, /* joined by that process itself: the kernel wants memory that nobody shares */
+	GUEST_FD_IN,
+	GUEST_FD_OUT,
+	GUEST_FD_ERR,
+	GUEST_FD_SOCKET,
+	GUEST_FD_GROUPS,
+};
+#define GUEST_GROUPS_MAX   16
+#define GUEST_FORK_FDS_MAX (GUEST_FD_GROUPS + GUEST_GROUPS_MAX)
+
+/* The pid that a zygote's child has in its cell, as in one that was started there. */
+#define GUEST_PROGRAM_PID 2
 
 struct guest_word {
 	uint32_t magic;

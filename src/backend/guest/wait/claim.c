@@ -25,15 +25,35 @@ _Noreturn void wait_give_up(void)
 		(void)syscall(SYS_exit_group, GUEST_WAIT_FAILED);
 }
 
-static void say(const struct wait_order *o, enum guest_word_kind kind, size_t value)
+bool wait_say(int sock, enum guest_word_kind kind, uint64_t value, int fd)
 {
 	struct guest_word word = { GUEST_WORD_MAGIC, kind, value };
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec whole = { &word, sizeof(word) };
+	struct msghdr msg = { .msg_iov = &whole, .msg_iovlen = 1 };
 	ssize_t n;
 
+	memset(&control, 0, sizeof(control));
+	if (fd >= 0) {
+		control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(fd)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+	}
 	do
-		n = send(o->sock, &word, sizeof(word), MSG_NOSIGNAL);
+		n = sendmsg(sock, &msg, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	if (n != sizeof(word))
+	return n == sizeof(word);
+}
+
+static void say(const struct wait_order *o, enum guest_word_kind kind, uint64_t value)
+{
+	if (!wait_say(o->sock, kind, value, -1))
 		wait_give_up();
 }
 

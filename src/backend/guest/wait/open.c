@@ -7,7 +7,7 @@
  * that path, through one of the functions below, it waits for the supervisor's claim, fills the file (claim.c) and goes on as if
  * nothing had been.  What the environment had to say is taken out of it before the interpreter looks (order.c).  A Python
  * may import modules before it waits (python.c).  From then on every function here passes its call on, and the library's
- * memory says nothing of what it did.
+ * memory says nothing of what it did.  A zygote stops at the same place, and what goes on is its children (zygote.c).
  *
  * It guards nothing and is trusted with nothing: a program may do to it what it likes, and what confines the program was in
  * force before exec.
@@ -22,6 +22,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "backend/guest/wait.h"
 #include "backend/guest/wait/library.h"
@@ -71,6 +72,10 @@ static void wait_once(void)
 {
 	inside = true;
 	python_before(&order);
+	if (order.walls) {
+		zygote_have_children(&order);
+		(void)munmap((void *)(uintptr_t)order.walls, order.walls_size);
+	}
 	wait_for_claim(&order);
 	explicit_bzero(&order, sizeof(order));
 	armed = false;

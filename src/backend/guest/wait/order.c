@@ -9,7 +9,9 @@
  */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/guest/wait.h"
@@ -36,6 +38,23 @@ static bool take_variable(char *string, const char *name, char ret[WAIT_TEXT_MAX
 	return true;
 }
 
+/* The file is sealed, and of a supervisor that was built with us. */
+static void take_walls(struct wait_order *o)
+{
+	struct stat st;
+	void *memory;
+
+	if (fstat(GUEST_WAIT_WALLS, &st) < 0 || st.st_size < (off_t)sizeof(*o->walls))
+		wait_give_up();
+	memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, GUEST_WAIT_WALLS, 0);
+	if (memory == MAP_FAILED || close(GUEST_WAIT_WALLS) < 0)
+		wait_give_up();
+	o->walls = memory;
+	o->walls_size = (size_t)st.st_size;
+	if (o->walls->magic != GUEST_WALLS_MAGIC || o->walls->n_rules > GUEST_RULES_MAX)
+		wait_give_up();
+}
+
 /*
  * Ours are the last entries, with the loader's first among them: whatever lies before that is the program's own, be it called
  * like ours.  Anything else behind it means that we were not started as agreed.
@@ -53,6 +72,8 @@ static void take_entries(struct wait_order *o)
 		done = take_variable(entry, GUEST_WAIT_PRELOAD, NULL);
 		if (!done && take_variable(entry, GUEST_WAIT_WARM, o->warm))
 			o->warms = true;
+		else if (!done && take_variable(entry, GUEST_WAIT_FORKS, NULL))
+			take_walls(o);
 		else if (!done && !take_variable(entry, GUEST_WAIT_PATHS, o->paths))
 			wait_give_up();
 		environ[n] = NULL;

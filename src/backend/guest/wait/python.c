@@ -9,7 +9,8 @@
  * program ties to it would never be finalised.  Without a list nothing at all is done.
  *
  * Through the functions that every CPython since 3.9 has had, found by name; where they are not, it is no Python.
- * Nothing needs new seeds: this process was never a copy of another.
+ * A process that was started in its cell needs no new seeds: it was never a copy of another.  A zygote's child gets them
+ * from the interpreter's own handlers, and here where those forget one.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -112,6 +113,48 @@ static void renew_main(void)
 	if (py.PyDict_SetItemString(modules, "__main__", fresh) < 0)
 		wait_give_up();
 	py.Py_DecRef(fresh);
+}
+
+/* ---- around a fork -------------------------------------------------------------------------------------- */
+
+static int fork_state; /* of PyGILState_Ensure() */
+
+bool python_fork_before(void)
+{
+	if (!known)
+		return false;
+	fork_state = py.PyGILState_Ensure();
+	py.PyOS_BeforeFork();
+	return true;
+}
+
+void python_fork_parent(void)
+{
+	py.PyOS_AfterFork_Parent();
+	py.PyGILState_Release(fork_state);
+}
+
+/* object.attribute.method(), if the module is there. */
+static void call_in_module(const char *module, const char *attribute, const char *method)
+{
+	struct py_object *found = py.PyDict_GetItemString(py.PyImport_GetModuleDict(), module), *object; /* borrowed */
+
+	if (!found)
+		return;
+	object = py.PyObject_GetAttrString(found, attribute);
+	if (!object)
+		wait_give_up();
+	call(object, method);
+	py.Py_DecRef(object);
+}
+
+/* What the interpreter's own handlers leave as the zygote had it. */
+void python_fork_child(void)
+{
+	py.PyOS_AfterFork_Child();
+	call_in_module("threading", "_main_thread", "_set_native_id");
+	call_in_module("numpy.random.mtrand", "_rand", "seed");
+	py.PyGILState_Release(fork_state);
 }
 
 void python_before(const struct wait_order *o)

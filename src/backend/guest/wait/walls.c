@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walls of a zygote's child, which it puts up itself as the payload of any other cell does: the same calls in the same
+ * order, as far as it does not have them from its zygote.  It stands in the cell's namespaces and groups already and has
+ * every capability of the cell's user namespace, until they are given up here.  A step that fails ends it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "backend/guest/wait/library.h"
+#include "sys/caps.h"
+#include "sys/landlock.h"
+#include "sys/seccomp.h"
+
+#define WORKSPACE "/workspace"
+#define SOCKET_FD 63 /* above what the program will use, below where the kernel's table would have to grow */
+
+struct child {
+	const struct guest_walls *walls;
+	const int *fds;
+	int sock;
+	int listener;
+};
+
+bool walls_fault(const struct guest_walls *w, enum guest_join step, int *ret_rc)
+{
+	*ret_rc = -(int)w->fault_errno;
+	return w->fault == 1 + (uint32_t)step;
+}
+
+_Noreturn void walls_failed(int sock, enum guest_join step, int rc)
+{
+	(void)wait_say(sock, GUEST_NOT_JOINED, (uint64_t)step << 32 | (uint32_t)-rc, -1);
+	wait_give_up();
+}
+
+static int join_time(struct child *c)
+{
+	return setns(c->fds[GUEST_FD_TIME], 0) < 0 ? -errno : 0;
+}
+
+/* The streams, and out of everything else one socket. */
+static int connect_streams(struct child *c)
+{
+	for (int i = 0; i < 3; i++)
+		if (dup2(c->fds[GUEST_FD_IN + i], i) < 0)
+			return -errno;
+	if (dup3(c->sock, SOCKET_FD, O_CLOEXEC) < 0)
+		return -errno;
+	c->sock = SOCKET_FD;
+	if (close_range(3, SOCKET_FD - 1, 0) < 0 || close_range(SOCKET_FD + 1, ~0U, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+/* A keyring of its own; a kernel without keyrings has nothing to share either. */
+static int new_session(struct child *c)
+{
+	(void)c;
+	if (setsid() < 0 || (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS))
+		return -errno;
+	return 0;
+}
+
+/* Coming into a user namespace has filled the bounding set again. */
+static int lock_caps(struct child *c)
+{
+	(void)c;
+	return caps_lock();
+}
+
+static int take_ids(struct child *c)
+{
+	const struct guest_walls *w = c->walls;
+
+	if (setgroups(0, NULL) < 0 || setresgid(w->gid, w->gid, w->gid) < 0 || setresuid(w->uid, w->uid, w->uid) < 0)
+		return -errno;
+	/* Changing ids has taken our own /proc files away from us, which exec gives back to others. */
+	return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+static int clear_caps(struct child *c)
+{
+	(void)c;
+	return caps_clear();
+}
+
+static int enter_workspace(struct child *c)
+{
+	char cwd[64];
+
+	(void)c;
+	if (chdir(WORKSPACE) < 0)
+		return -errno;
+	/* "(unreachable)/..." would mean that we are outside of our root. */
+	return getcwd(cwd, sizeof(cwd)) && strcmp(cwd, WORKSPACE) == 0 ? 0 : -EXDEV;
+}
+
+static const struct guest_rule *rules_of(const struct guest_walls *w)
+{
+	return (const struct guest_rule *)(const void *)(w + 1);
+}
+
+static int apply_landlock(struct child *c)
+{
+	const struct guest_rule *from = rules_of(c->walls);
+	struct landlock_rule rules[GUEST_RULES_MAX];
+
+	if (c->walls->landlock_abi == 0)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < c->walls->n_rules; i++)
+		rules[i] = (struct landlock_rule){ from[i].path, from[i].grant };
+	return landlock_confine((int)c->walls->landlock_abi, rules, c->walls->n_rules);
+}
+
+/* Telling of refused calls is a service; refusing them is the wall.  So without a listener it is the plain form. */
+static int install_filter(struct child *c)
+{
+	const struct guest_walls *w = c->walls;
+	const struct sock_filter *insns = (const struct sock_filter *)(const void *)(rules_of(w) + w->n_rules);
+	const struct seccomp_filter plain = { insns, (unsigned short)w->n_filter };
+	const struct seccomp_filter telling = { insns + w->n_filter, (unsigned short)w->n_telling };
+
+	if (telling.n > 0 && seccomp_install_telling(telling, &c->listener) == 0)
+		return 0;
+	return seccomp_install(plain);
+}
+
+/* As in native/payload.c: the kernel shows a process' Landlock domain nowhere, so it is proven by trying. */
+static int probe_landlock(void)
+{
+	int null = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC), size, rc;
+
+	if (null < 0)
+		return errno;
+	rc = ioctl(null, FIONREAD, &size) < 0 ? errno : 0;
+	(void)close(null);
+	return rc;
+}
+
+static const struct {
+	enum guest_join step;
+	int (*run)(struct child *c); /* 0 or -errno */
+} steps[] = {
+	{ JOIN_child_time, join_time },
+	{ JOIN_child_streams, connect_streams },
+	{ JOIN_child_session, new_session },
+	{ JOIN_child_lock_caps, lock_caps },
+	{ JOIN_child_ids, take_ids },
+	{ JOIN_child_caps, clear_caps },
+	{ JOIN_child_workspace, enter_workspace },
+	{ JOIN_child_landlock, apply_landlock },
+};
+
+static void take_step(struct child *c, enum guest_join step, int (*run)(struct child *))
+{
+	int rc;
+
+	if (!walls_fault(c->walls, step, &rc))
+		rc = run(c);
+	if (rc < 0)
+		walls_failed(c->sock, step, rc);
+}
+
+int walls_put_up(const struct guest_walls *w, const int *fds)
+{
+	struct child c = { .walls = w, .fds = fds, .sock = fds[GUEST_FD_SOCKET], .listener = -1 };
+	int probed;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		take_step(&c, steps[i].step, steps[i].run);
+	pages_copy();
+	probed = probe_landlock();
+	take_step(&c, JOIN_child_filter, install_filter);
+	if (!wait_say(c.sock, GUEST_CONFINED, (uint64_t)probed, c.listener))
+		wait_give_up();
+	if (c.listener >= 0)
+		(void)close(c.listener);
+	return c.sock;
+}
