@@ -515,7 +515,11 @@ static int step_compile(struct run *r)
 static void execute(struct run *r, struct stage *s, struct plan *plan)
 {
 	const struct warm_ask ask = {
-		.request = &r->prepared, .req = r->req, .chosen = &r->chosen, .recorder = r->x->recorder
+		.request = &r->prepared,
+		.req = r->req,
+		.chosen = &r->chosen,
+		.recorder = r->x->recorder,
+		.named_packages = r->environment.env.name[0] != '\0',
 	};
 	struct backend_host *keeper = warm_keeper(r->x->warm, &ask, plan);
 
@@ -523,10 +527,12 @@ static void execute(struct run *r, struct stage *s, struct plan *plan)
 		s->backend = &keeper_backend;
 		s->host = keeper;
 		s->was_waiting = keeper_cell_was_waiting;
+		s->was_forked = keeper_cell_was_forked;
 		stage_execute(s);
 		if (s->built || r->stopped)
 			return;
 		plan->waits_at = NULL;
+		plan->forks = false;
 		s->backend = r->chosen.ops;
 		s->host = r->chosen.host;
 		s->was_waiting = NULL;

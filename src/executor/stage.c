@@ -174,6 +174,7 @@ static int step_finish(struct stage *s)
 	s->built = rc == 0;
 	s->result->kept = s->built && s->was_waiting;
 	s->result->warm = s->result->kept && s->was_waiting(s->cell);
+	s->result->forked = s->result->kept && s->was_forked(s->cell);
 	return rc;
 }
 

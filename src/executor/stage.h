@@ -48,6 +48,7 @@ struct stage {
 	void (*on_changes)(struct stage *s, void *arg);
 	const char *const *ours; /* names at the top of the workspace that are brig's, besides the plan's files */
 	size_t n_ours;
+	bool (*was_forked)(const struct cell *c);  /* whether its interpreter shares its start with others; likewise */
 	bool (*was_waiting)(const struct cell *c); /* whether the cell was there before the request; NULL: it was not */
 	/* filled by stage_execute */
 	bool built; /* the cell was there, and the program could begin */

@@ -74,6 +74,7 @@ static int start(struct warm *w, const struct warm_ask *ask, const struct plan *
 	h->cells = CELLS_MAX;
 	h->waiting = WAITING_MAX;
 	h->waiting_of_kind = w->wanted;
+	h->forks = (uint32_t)set->warm_forks;
 	h->waiting_seconds = WAITING_SECONDS;
 	(void)str_copy(h->rootfs, sizeof(h->rootfs), plan->rootfs);
 	name_shown(ask->recorder, h);
@@ -93,6 +94,17 @@ static bool can_wait(const struct warm_ask *ask, const struct plan *plan)
 	       pr->subject.n_args == 0 && ask->req->n_env == 0;
 }
 
+/*
+ * Whether the program may be a fork of an interpreter that serves others, too.  Packages that a request brought are nobody
+ * else's business: what they do when they are loaded is done in a cell of that request only.
+ */
+static bool may_fork(const struct warm_ask *ask, const struct plan *plan)
+{
+	const struct prepared_request *pr = ask->request;
+
+	return pr->resolved.set.warm_forks > 0 && pr->lang->run.forks && (plan->n_binds == 0 || ask->named_packages);
+}
+
 struct backend_host *warm_keeper(struct warm *w, const struct warm_ask *ask, struct plan *plan)
 {
 	if (!w->wanted || !can_wait(ask, plan))
@@ -102,5 +114,6 @@ struct backend_host *warm_keeper(struct warm *w, const struct warm_ask *ask, str
 	if (!w->keeper && start(w, ask, plan) < 0)
 		return NULL;
 	plan->waits_at = plan->argv[1]; /* the program's path is all that the interpreter is given */
+	plan->forks = may_fork(ask, plan);
 	return w->keeper;
 }

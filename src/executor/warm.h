@@ -26,6 +26,7 @@ struct warm_ask {
 	const struct brig_request *req;
 	const struct selection *chosen;
 	struct recorder *recorder;
+	bool named_packages; /* those of an environment, which somebody made for all who use it */
 };
 struct backend_host *warm_keeper(struct warm *w, const struct warm_ask *ask, struct plan *plan);
 

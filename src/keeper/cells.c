@@ -55,13 +55,14 @@ static void set_deadline(struct kept *c, uint64_t ms)
 
 struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *err)
 {
+	struct zygote *from = zygotes_of(k, kind);
 	struct kept *c = kept_new(kind);
 
 	if (!c) {
 		(void)err_nomem(err);
 		return NULL;
 	}
-	if (id_random(c->plan.id, RUN_ID_LEN) < 0 || native_waiting_begin(k->host, &c->plan, &c->cell, err) < 0) {
+	if (id_random(c->plan.id, RUN_ID_LEN) < 0 || native_waiting_begin(k->host, &c->plan, from, &c->cell, err) < 0) {
 		free(c);
 		return NULL;
 	}
@@ -191,13 +192,15 @@ static void end_cell(struct keeper *k, struct kept *c)
 /* The request gets what is its own; the program is in its place and waits for the word. */
 static void claim(struct kept *c)
 {
-	struct keep_born born = { .was_waiting = c->was_waiting };
+	struct keep_born born = { .was_waiting = c->was_waiting, .was_forked = native_waiting_is_forked(c->cell) };
 	struct brig_error err = BRIG_ERROR_INIT;
 	int fds[KEEP_BORN_FDS];
 	int rc;
 
 	enter_state(c, KEPT_CLAIMED);
 	c->kind->lost = 0;
+	if (native_waiting_is_forked(c->cell))
+		c->kind->forks_lost = 0;
 	set_deadline(c, c->plan.limits.startup_ms);
 	rc = native_waiting_claim(c->cell, c->program, c->program_size, &err);
 	fd_closep(&c->program);
@@ -224,7 +227,9 @@ static void serve_building(struct kept *c)
 		fail(c, &err);
 		return;
 	case CELL_SPOILED:
-		if (!c->tied)
+		if (native_waiting_is_forked(c->cell))
+			c->kind->forks_lost++;
+		else if (!c->tied)
 			kind_lost(c->kind);
 		fail(c, &err);
 		return;

@@ -31,7 +31,7 @@ struct cell {
 	int talk;
 	int fds[KEEP_BORN_FDS];
 	bool born, told_started, told_ended;
-	bool was_waiting;
+	bool was_waiting, was_forked;
 	uint64_t started_ns;
 	bool has_counts;
 	struct keep_counts counts;
@@ -61,6 +61,11 @@ bool keeper_is_alive(const struct backend_host *h)
 bool keeper_cell_was_waiting(const struct cell *c)
 {
 	return c->was_waiting;
+}
+
+bool keeper_cell_was_forked(const struct cell *c)
+{
+	return c->was_forked;
 }
 
 static void keeper_close(struct backend_host *h)
@@ -93,6 +98,7 @@ static int take_born(struct cell *c, struct keep_message *m)
 	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
 		m->fds[i] = FD_NONE;
 	c->was_waiting = born.was_waiting;
+	c->was_forked = born.was_forked;
 	c->born = true;
 	return 0;
 }

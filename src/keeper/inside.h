@@ -4,6 +4,7 @@
 #define KEEPER_INSIDE_H
 
 #include "backend/native/waiting.h"
+#include "backend/native/zygote.h"
 #include "keeper/protocol.h"
 
 /*
@@ -49,6 +50,13 @@ struct kept {
 	struct source of_cell, of_told, of_talk;
 };
 
+/* An interpreter that cells of a kind are filled from; zygote NULL: there is none. */
+struct ancestor {
+	struct zygote *zygote;
+	bool ready;
+	struct source source;
+};
+
 /* Requests that can have each other's cells. */
 struct kind {
 	struct job *job; /* NULL: free */
@@ -58,6 +66,10 @@ struct kind {
 	unsigned lost;              /* since one was claimed */
 	bool never_waits;           /* its interpreter does not stop: such cells are not made */
 	char why[256];
+	struct ancestor zygote, next; /* next takes over when it is ready */
+	unsigned asked;               /* for a cell, so often */
+	unsigned zygotes_lost;        /* since one was ready */
+	unsigned forks_lost;          /* cells that a zygote did not fill, since one was claimed */
 };
 
 #define KINDS_MAX 32
@@ -97,6 +109,22 @@ int kinds_pause_ms(const struct keeper *k);
 void kind_never_waits(struct kind *kind, const struct brig_error *why);
 /* A cell of it that was nobody's has failed. */
 void kind_lost(struct kind *kind);
+
+/* zygotes.c */
+/* The one to fill a new cell of the kind from; NULL: its interpreter is started in it. */
+struct zygote *zygotes_of(const struct keeper *k, const struct kind *kind);
+/* Begins those that are missing, and replaces those that have served long enough. */
+void zygotes_tend(struct keeper *k);
+void zygotes_end(struct keeper *k, struct kind *kind);
+#ifdef BRIG_FAULTS
+void zygotes_await(struct keeper *k, struct kind *kind);
+#else
+static inline void zygotes_await(struct keeper *k, struct kind *kind)
+{
+	(void)k;
+	(void)kind;
+}
+#endif
 
 /* cells.c */
 struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *err);

@@ -19,5 +19,7 @@ extern const struct backend_ops keeper_backend;
 
 /* Of a cell of it, after finish: whether it was there before the request. */
 bool keeper_cell_was_waiting(const struct cell *c);
+/* Whether its interpreter is a fork of one that others are forked from too. */
+bool keeper_cell_was_forked(const struct cell *c);
 
 #endif

@@ -45,6 +45,7 @@ static bool is_used(const struct keeper *k, const struct kind *kind)
 static void empty(struct keeper *k, struct kind *kind)
 {
 	kind->wanted = 0;
+	zygotes_end(k, kind);
 	for (struct kept *c = k->cells; c; c = c->next)
 		if (c->kind == kind && !c->tied && c->state != KEPT_DYING)
 			kept_kill(c);
@@ -72,6 +73,7 @@ static struct kind *find_place(struct keeper *k)
 			place = kind;
 	}
 	if (place) {
+		zygotes_end(k, place);
 		free(place->job);
 		*place = (struct kind){ .job = NULL };
 	}
@@ -94,6 +96,7 @@ struct kind *kind_of(struct keeper *k, struct job *job)
 		*kind = (struct kind){ .job = job };
 	}
 	kind->asked_ns = clock_now_ns();
+	kind->asked++;
 	return kind;
 }
 
@@ -180,6 +183,7 @@ void kinds_refill(struct keeper *k)
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	forget_unwanted(k);
+	zygotes_tend(k);
 	kind = neediest(k);
 	if (!kind || !may_refill(k, kind))
 		return;

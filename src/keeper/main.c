@@ -102,6 +102,7 @@ static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_err
 		(void)err_set(err, BRIG_E_SYSTEM, 0, "%s", kind->why);
 		return NULL;
 	}
+	zygotes_await(k, kind);
 	c = kind_take(k, kind);
 	return c ? c : kept_begin(k, kind, err);
 }
@@ -234,6 +235,8 @@ int main(void)
 		return 1;
 	loop(k);
 	kept_end_all(k);
+	for (size_t i = 0; i < KINDS_MAX; i++)
+		zygotes_end(k, &k->kinds[i]);
 	if (k->host)
 		native_backend.close(k->host);
 	return 0;

@@ -59,6 +59,7 @@ struct keep_hello {
 	uint32_t cells;   /* that exist at one time */
 	uint32_t waiting; /* of these, made ahead of requests */
 	uint32_t waiting_of_kind;
+	uint32_t forks;                            /* children of one zygote, at most; 0: there are none */
 	uint32_t waiting_seconds;                  /* after which a kind that nobody asks for has none */
 	char rootfs[KEEP_PATH_MAX];                /* what jobs may name */
 	char shown[KEEP_SHOWN_MAX][KEEP_PATH_MAX]; /* host folders below which binds may lie; "": none */
@@ -71,6 +72,7 @@ enum { KEEP_FD_IN, KEEP_FD_OUT, KEEP_FD_ERR, KEEP_FD_WORKSPACE, KEEP_BORN_FDS };
 
 struct keep_born {
 	uint32_t was_waiting; /* 1: it was there before the request */
+	uint32_t was_forked;  /* 1: its interpreter is a fork of one that others are forked from too */
 };
 
 struct keep_failed {

@@ -35,6 +35,7 @@ struct lang_step {
 	/* Its program opens the file that is its only argument and runs it, and does so by functions of the C library: it can be
 	 * started before there is a program for it (backend/guest/wait.h). */
 	bool waits;
+	bool forks;          /* it does so with one thread and can be forked there (CPython) */
 	const char *install; /* the command that installs it */
 	/* What else decides the output of a compile step: paths and patterns, see lang_tool_identity */
 	const char *companions[LANG_COMPANIONS_MAX];

@@ -100,6 +100,8 @@ struct plan {
 	 * NULL: an ordinary cell.
 	 */
 	const char *waits_at;
+	/* ... and its interpreter may be a fork of one that others are forked from too, if the host can do that. */
+	bool forks;
 	protection_set may_degrade; /* allow_degraded */
 };
 

@@ -314,6 +314,7 @@ static int add_measurements(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "limits", json_counts(&r->limits, limit_members, n_limits));
 	failed |= json_object_set_new(doc, "cache", json_cache(&r->cache));
 	failed |= json_object_set_new(doc, "warm", json_boolean(r->warm));
+	failed |= json_object_set_new(doc, "forked", json_boolean(r->forked));
 	failed |= json_object_set_new(doc, "audit", json_audit(r));
 	return failed;
 }

@@ -70,8 +70,9 @@ struct result {
 	struct sample_series samples;
 	protection_set degraded;
 	struct result_cache cache;
-	bool kept; /* its cell is of those that are made ahead of requests ... */
-	bool warm; /* ... and was there before this one */
+	bool kept;   /* its cell is of those that are made ahead of requests ... */
+	bool warm;   /* ... and was there before this one */
+	bool forked; /* its interpreter is a fork of one that others are forked from too */
 	struct result_packages packages;
 	char environment[ENVIRONMENT_NAME_MAX + 1]; /* that it used, or made; "": none */
 	struct changes changes;

@@ -31,6 +31,7 @@ struct remains {
 	char id[RUN_ID_LEN + 1];
 };
 
+struct zygote;  /* zygote.c */
 struct denials; /* denied.c */
 struct masks_watch;
 
@@ -77,8 +78,10 @@ struct cell {
 	bool told_started, told_ended;        /* ... and what of it the watcher knows */
 	bool waiting, seen_waiting;           /* ... of a waiting cell: its interpreter has stopped ... */
 	bool cannot_wait;                     /* ... or has said that it does not */
-	bool tells;                           /* the payload's filter is the telling form */
-	bool limited;                         /* every limit of its control groups is written */
+	struct zygote *zygote; /* whose child is the program's process; NULL: it is started in the cell */
+	bool sealed, ordered;  /* ... init stands behind its own walls; the zygote was told */
+	bool tells;            /* the payload's filter is the telling form */
+	bool limited;          /* every limit of its control groups is written */
 	bool let_go;
 	bool silent; /* nobody is left who could make a call: the program has run its last instruction ... */
 	bool parted; /* ... and init has been told that we have seen enough */
@@ -121,6 +124,18 @@ void cell_denied_begin(struct cell *c, int *listener); /* takes it */
 void cell_denied_pump(struct cell *c, short listener); /* what poll says of it; answers whoever waits */
 void cell_denied_end(struct cell *c);
 void native_denied(struct cell *c, struct denied *ret);
+/* zygote.c */
+/* A file in memory that nobody can change any more, out of the way of a child's first descriptors; or -errno. */
+int zygote_sealed_file(const char *name, const void *bytes, size_t size, unsigned flags);
+/* Until zygote_leave_owner(): we are whom the cell's user namespace belongs to.  0 or -errno; nothing is done without a zygote. */
+int zygote_enter_owner(const struct zygote *z);
+void zygote_leave_owner(const struct zygote *z);
+void zygote_keep(struct zygote *z);
+void zygote_let_go(struct zygote *z);
+/* The program's process is to come into the cell, of which every limit is written. */
+int zygote_order(struct cell *c);
+/* Whether the process that came is where it should be: in all of the cell's namespaces and groups.  0, or the step that it missed. */
+int zygote_check_child(const struct cell *c, enum step *ret_missed);
 /* waiting.c */
 int cell_wait_prepare(struct cell *c, struct brig_error *err); /* fills spec.envp, and spec.wait_library */
 /* read_back.c */
@@ -159,6 +174,9 @@ int native_list(const struct settings *set, cell_entry_fn each, void *arg, struc
 int native_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 
 /* native.c */
+/* joined: init forks nobody; from: the zygote that will, or NULL. */
+int cell_begin(struct backend_host *h, const struct plan *plan, bool joined, struct zygote *from, struct cell **ret,
+	       struct brig_error *err);
 /* The word that the payload waits for behind its walls; it may be there before the payload is. */
 int cell_let_go(struct cell *c, struct brig_error *err);
 /* After the last look at them: with our descriptors gone, namespaces and mounts are taken down by the dying, not by us

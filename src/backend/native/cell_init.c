@@ -23,6 +23,7 @@
 
 #include <grp.h>
 
+#include "backend/guest/wait.h"
 #include "backend/native/cell_spec.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -215,7 +216,7 @@ static int hand_over(struct cell_build *b)
 }
 
 /* Early: it makes the slow namespaces (a network takes most of a millisecond) while we build the tree. */
-static int fork_payload(struct cell_build *b)
+static int fork_mate(struct cell_build *b)
 {
 	struct clone_args args = { .flags = CLONE_PIDFD,
 				   .pidfd = (uintptr_t)&b->payload_pidfd,
@@ -237,12 +238,24 @@ static int fork_payload(struct cell_build *b)
 	return 0;
 }
 
+/* Where nobody is forked there is nobody else to make them. */
+static int fork_payload(struct cell_build *b)
+{
+	if (!b->spec->joined)
+		return fork_mate(b);
+	b->payload = GUEST_PROGRAM_PID;
+	return unshare(CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 ? -errno : 0;
+}
+
 /* While the payload still has our ids: the kernel lets nobody join a process that it may not look into. */
 static int join_namespaces(struct cell_build *b)
 {
 	struct mate_message made;
-	int rc = mate_receive(b->mate, MATE_NAMESPACES, &made);
+	int rc;
 
+	if (b->spec->joined)
+		return 0;
+	rc = mate_receive(b->mate, MATE_NAMESPACES, &made);
 	if (rc < 0)
 		return rc;
 	return setns(b->payload_pidfd, CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) < 0 ? -errno : 0;
@@ -281,6 +294,8 @@ static int show_tree(struct cell_build *b)
 {
 	struct stat root;
 
+	if (b->spec->joined)
+		return 0;
 	if (fstat(b->root, &root) < 0)
 		return -errno;
 	return mate_send(b->mate, MATE_TREE, root.st_dev, root.st_ino);
@@ -339,14 +354,25 @@ static int arm_wall_clock(const struct plan *plan)
 	return plan->waits_at ? 0 : set_wall_clock(plan);
 }
 
+static void tell_sealed(const struct cell_build *b)
+{
+	const struct report sealed = report_make(REPORT_SEALED);
+
+	if (b->spec->joined)
+		(void)report_send(CTL_AFTER_CONFINE, &sealed, NULL, 0);
+	else
+		(void)mate_send(MATE_AFTER_CONFINE, MATE_SEALED, 0, 0); /* a payload that is dead has its own report */
+}
+
 static int confine_init(struct cell_build *b)
 {
 	int rc;
 
 	wipe_environment(b->spec);
 	/* Only two descriptors survive, as 0 and 1, so that the rest is one range. */
-	if (dup3(b->spec->ctl, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 || dup3(b->mate, MATE_AFTER_CONFINE, O_CLOEXEC) < 0 ||
-	    close_range(MATE_AFTER_CONFINE + 1, ~0U, 0) < 0)
+	if (dup3(b->spec->ctl, CTL_AFTER_CONFINE, O_CLOEXEC) < 0 ||
+	    (b->mate >= 0 && dup3(b->mate, MATE_AFTER_CONFINE, O_CLOEXEC) < 0) ||
+	    close_range(b->mate >= 0 ? MATE_AFTER_CONFINE + 1 : CTL_AFTER_CONFINE + 1, ~0U, 0) < 0)
 		return -errno;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
@@ -356,7 +382,7 @@ static int confine_init(struct cell_build *b)
 	if (rc == 0)
 		rc = seccomp_install(b->spec->init_filter);
 	if (rc == 0)
-		(void)mate_send(MATE_AFTER_CONFINE, MATE_SEALED, 0, 0); /* a payload that is dead has its own report */
+		tell_sealed(b);
 	return rc;
 }
 

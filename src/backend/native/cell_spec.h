@@ -58,7 +58,8 @@ struct cell_spec {
 	bool two_ids;          /* inside 0 is init's, inside plan->uid the program's; else one id for both */
 	bool has_ptys;         /* not in the strict profile: the kernel's terminals are much code */
 	bool cgroup_ns_cloned; /* clone3 has made it already */
-	int abi;               /* Landlock; 0: none */
+	bool joined; /* init forks nobody: a zygote is the program's, or its child comes into the cell when it stands */
+	int abi;     /* Landlock; 0: none */
 	struct seccomp_filter payload_filter, init_filter;
 	struct seccomp_filter telling_filter; /* the payload's, if it is to tell of refused calls; n == 0: it is not */
 
@@ -165,6 +166,11 @@ void root_scratch_room(const struct cell_build *b, struct scratch_room *ret);
 
 /* PID 1 of the cell, from its first instruction to its last. */
 _Noreturn void cell_init_main(const struct cell_spec *spec);
+/* Steps of the payload that a zygote, which has no cell around it, takes likewise. */
+int build_offer_to_oom_killer(struct cell_build *b);
+int build_set_rlimits(struct cell_build *b);
+int build_memory_rules(struct cell_build *b);
+int build_no_new_privs(struct cell_build *b);
 /* The program's process, from fork to exec. */
 _Noreturn void payload_main(struct cell_build *b);
 

@@ -78,6 +78,10 @@ static int take_report(struct cell *c, struct received *r, struct brig_error *er
 	case REPORT_CONFINED:
 		rc = take_confined(c, r);
 		break;
+	case REPORT_SEALED:
+		rc = c->spec.joined && !c->sealed ? 0 : -EPROTO;
+		c->sealed = true;
+		break;
 	case REPORT_WAITING:
 		rc = c->confined && c->spec.plan->waits_at && !c->waiting ? 0 : -EPROTO;
 		c->waiting = true;

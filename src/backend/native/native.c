@@ -161,7 +161,7 @@ static int make_cgroup_beside(struct cell *c, struct brig_error *err)
 		return rc;
 	n = cgroup_entries(c->cgroup, fds, ARRAY_LEN(fds));
 	rc = report_send(c->ctl, &enter, fds, n);
-	if (rc == 0)
+	if (rc == 0 && !c->spec.joined)
 		rc = report_send(c->go, &enter, fds, n);
 	return rc < 0 ? cell_lost_init(c, STEP_enter_cgroup, rc, err) : 0;
 }
@@ -266,16 +266,18 @@ static int blame(struct cell *c, int rc, struct brig_error *err)
 	return cell_project_blame(&c->project, rc, err);
 }
 
-static int native_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
-			struct cell **ret, struct brig_error *err)
+int cell_begin(struct backend_host *h, const struct plan *plan, bool joined, struct zygote *from, struct cell **ret,
+	       struct brig_error *err)
 {
 	struct cell *c = cell_new(h, plan);
 	char leftovers[256];
 	int rc;
 
-	(void)tell; /* nothing takes long */
 	if (!c)
 		return err_nomem(err);
+	c->spec.joined = joined;
+	c->zygote = from;
+	zygote_keep(from);
 	fault_arm();
 	fill_spec(c);
 	rc = cell_wait_prepare(c, err);
@@ -290,6 +292,13 @@ static int native_begin(struct backend_host *h, const struct plan *plan, const s
 	}
 	*ret = c;
 	return 0;
+}
+
+static int native_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
+			struct cell **ret, struct brig_error *err)
+{
+	(void)tell; /* nothing takes long */
+	return cell_begin(h, plan, /* joined= */ false, NULL, ret, err);
 }
 
 static int native_finish(struct cell *c, struct brig_error *err)
@@ -535,6 +544,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 	if (c->cgroup)
 		leave_groups(c, deadline);
 	fd_closep(&c->dying);
+	zygote_let_go(c->zygote);
 	free(c->remains);
 	free(c->wait_env);
 	free(c);

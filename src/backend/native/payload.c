@@ -63,12 +63,12 @@ static int enter_cgroup(struct cell_build *b)
 	return build_enter_cgroup(b->spec, GO_FD);
 }
 
-static int offer_to_oom_killer(struct cell_build *b UNUSED)
+int build_offer_to_oom_killer(struct cell_build *b UNUSED)
 {
 	return fd_put_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
 }
 
-static int set_rlimits(struct cell_build *b)
+int build_set_rlimits(struct cell_build *b)
 {
 	const struct limits *l = &b->spec->plan->limits;
 	const protection_set may = b->spec->plan->may_degrade;
@@ -162,7 +162,7 @@ static int close_files(struct cell_build *b)
 	return setsid() < 0 ? -errno : 0;
 }
 
-static int memory_rules(struct cell_build *b)
+int build_memory_rules(struct cell_build *b)
 {
 	if (!b->spec->plan->deny_write_exec)
 		return 0;
@@ -172,7 +172,7 @@ static int memory_rules(struct cell_build *b)
 	return 0;
 }
 
-static int no_new_privs(struct cell_build *b UNUSED)
+int build_no_new_privs(struct cell_build *b UNUSED)
 {
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
@@ -203,11 +203,11 @@ static const struct build_step steps[] = {
 	{ STEP_namespaces, make_namespaces },
 	{ STEP_enter_cgroup, enter_cgroup },
 	{ STEP_cgroup_ns, build_cgroup_ns },
-	{ STEP_oom_score, offer_to_oom_killer },
-	{ STEP_rlimits, set_rlimits },
+	{ STEP_oom_score, build_offer_to_oom_killer },
+	{ STEP_rlimits, build_set_rlimits },
 	{ STEP_close_files, close_files },
-	{ STEP_memory_rules, memory_rules },
-	{ STEP_no_new_privs, no_new_privs },
+	{ STEP_memory_rules, build_memory_rules },
+	{ STEP_no_new_privs, build_no_new_privs },
 	/* From here on in the tree that init has built. */
 	{ STEP_await_tree, await_tree },
 	{ STEP_payload_ids, take_payload_ids },

@@ -28,8 +28,13 @@ static void read_limits(struct cell *c, struct facts *f)
 	char pattern[256] = "|";
 	struct rlimit files, core;
 
-	if (prlimit(c->payload_pid, RLIMIT_NOFILE, NULL, &files) < 0 ||
-	    prlimit(c->payload_pid, RLIMIT_CORE, NULL, &core) < 0)
+	bool known;
+
+	/* A root without CAP_SYS_RESOURCE has it in user namespaces that are its own. */
+	known = zygote_enter_owner(c->zygote) == 0 && prlimit(c->payload_pid, RLIMIT_NOFILE, NULL, &files) == 0 &&
+		prlimit(c->payload_pid, RLIMIT_CORE, NULL, &core) == 0;
+	zygote_leave_owner(c->zygote);
+	if (!known)
 		return;
 	fact_num(f, FACT_open_files_max, files.rlim_max, "prlimit(2)");
 	/* 1 is too small for a core file and keeps a piped core_pattern from starting; 0 does only the first. */

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "backend/guest/wait.h"
+#include "backend/guest/walls.h"
 #include "base/fd.h"
 
 static_assert(HANDED_COUNT <= FD_BESIDE_MAX, "what init hands over goes into one record");
@@ -80,6 +81,23 @@ static void take_control(struct msghdr *msg, struct received *ret)
 	}
 }
 
+static bool decode_not_joined(uint64_t value, struct report *ret)
+{
+	static const enum step steps[] = {
+#define X(name) [JOIN_##name] = STEP_##name,
+		GUEST_JOINS(X)
+#undef X
+	};
+	uint64_t join = value >> 32;
+
+	if (join >= ARRAY_LEN(steps))
+		return false;
+	*ret = report_make(REPORT_FAILED);
+	ret->step = steps[join];
+	ret->sys = (int32_t)(value & INT32_MAX);
+	return true;
+}
+
 /* The library in an interpreter speaks shorter records (guest/wait.h). */
 static bool decode_wait(const void *bytes, size_t len, struct report *ret)
 {
@@ -88,11 +106,26 @@ static bool decode_wait(const void *bytes, size_t len, struct report *ret)
 	if (len != sizeof(w))
 		return false;
 	memcpy(&w, bytes, sizeof(w));
-	if (w.magic != GUEST_WORD_MAGIC || (w.kind != GUEST_WAITING && w.kind != GUEST_FAILED && w.kind != GUEST_UNFIT))
+	if (w.magic != GUEST_WORD_MAGIC)
 		return false;
-	*ret = report_make(w.kind == GUEST_WAITING ? REPORT_WAITING : REPORT_FAILED);
-	ret->step = STEP_wait;
-	return true;
+	switch (w.kind) {
+	case GUEST_WAITING:
+		*ret = report_make(REPORT_WAITING);
+		return true;
+	case GUEST_FAILED:
+	case GUEST_UNFIT:
+		*ret = report_make(REPORT_FAILED);
+		ret->step = STEP_wait;
+		return true;
+	case GUEST_CONFINED:
+		*ret = report_make(REPORT_CONFINED);
+		ret->value = (int32_t)min_u64(w.value, INT32_MAX);
+		return true;
+	case GUEST_NOT_JOINED:
+		return decode_not_joined(w.value, ret);
+	default:
+		return false;
+	}
 }
 
 int report_receive(int sock, bool wait, struct received *ret)

@@ -33,8 +33,9 @@ enum report_kind {
 	REPORT_ENTER,      /* from the supervisor: the groups are made; carries what to write "0" to, to enter them */
 	REPORT_LISTENER,   /* from init: carries the sockets of plan->egress, as one descriptor of loopback_offer() */
 	REPORT_PROJECT,    /* from the supervisor: value = enum project_way, and the descriptor that it needs */
-	REPORT_WAITING,    /* from the interpreter of a waiting cell, as a record of guest/wait.h */
-	REPORT_LAST,       /* to the janitor: carries the pidfd of the last process in the groups, which is dying */
+	REPORT_SEALED,  /* from init of a cell that nobody is in yet: it has left the host's tree and confined itself */
+	REPORT_WAITING, /* from the interpreter of a waiting cell, as a record of guest/wait.h */
+	REPORT_LAST,    /* to the janitor: carries the pidfd of the last process in the groups, which is dying */
 	REPORT_KIND_END
 };
 

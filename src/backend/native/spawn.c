@@ -58,6 +58,15 @@ void cell_close_child_ends(struct cell *c)
 	fd_closep(&s->ld_cache);
 }
 
+/* Those of the program's process are kept for one that comes later. */
+static void close_inits_ends(struct cell *c)
+{
+	if (!c->spec.joined)
+		cell_close_child_ends(c);
+	fd_closep(&c->spec.ctl);
+	fd_closep(&c->spec.ld_cache);
+}
+
 /*
  * With the word given in advance nothing is left for us to do before exec: only the end of a channel wakes us then,
  * which exec or a failure brings, and what was said before it is read there.  To be woken by each report would cost the
@@ -105,18 +114,21 @@ int cell_clone_init(struct cell *c, struct brig_error *err)
 		args.cgroup = (uint64_t)into;
 		c->spec.cgroup_ns_cloned = true;
 	}
+	rc = FAULT_HIT(STEP_clone_init) ? -FAULT_ERRNO : zygote_enter_owner(c->zygote);
 	/* No exit signal: a caller's own wait() must not find this child. */
-	pid = FAULT_HIT(STEP_clone_init) ? -1 : syscall(SYS_clone3, &args, sizeof(args));
+	pid = rc < 0 ? rc : syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0) {
 		close_our_ends(c);
 		cell_init_main(&c->spec);
 	}
-	if (pid < 0) {
+	rc = rc < 0 ? rc : pid < 0 ? -errno : 0;
+	zygote_leave_owner(c->zygote);
+	if (rc < 0) {
 		c->init_pidfd = FD_NONE;
-		return cell_step_failed(STEP_clone_init, FAULT_HIT(STEP_clone_init) ? FAULT_ERRNO : errno, err);
+		return cell_step_failed(STEP_clone_init, -rc, err);
 	}
 	c->init_pid = (pid_t)pid;
-	cell_close_child_ends(c);
+	close_inits_ends(c);
 	rc = watch_child(c);
 	return rc < 0 ? cell_step_failed(STEP_clone_init, -rc, err) : 0;
 }

@@ -33,26 +33,34 @@
 #endif
 #define LIBRARY_FD_MIN 16 /* out of the way of what a payload fills one by one */
 
-/* The library as a file that nobody can change: every waiting cell of this host maps the same one. */
-static int open_library(struct backend_host *h)
+int zygote_sealed_file(const char *name, const void *bytes, size_t size, unsigned flags)
 {
-	AUTO_FD fd = memfd_create("brig-wait", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	AUTO_FD fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
 	int rc;
 
-	if (h->wait_library >= 0)
-		return 0;
 	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 they all were executable */
-		fd = memfd_create("brig-wait", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	rc = fd_write_all(fd, guest_wait_bytes, guest_wait_size);
+	rc = fd_write_all(fd, bytes, size);
 	if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
 		rc = -errno;
 	if (rc == 0)
 		rc = fd_move_up(&fd, LIBRARY_FD_MIN);
-	if (rc == 0)
-		h->wait_library = fd_move(&fd);
-	return rc;
+	return rc < 0 ? rc : fd_move(&fd);
+}
+
+/* Every waiting cell of this host maps the same one. */
+static int open_library(struct backend_host *h)
+{
+	int fd = h->wait_library;
+
+	if (fd < 0)
+		fd = zygote_sealed_file("brig-wait", guest_wait_bytes, guest_wait_size, MFD_EXEC);
+	if (fd < 0)
+		return fd;
+	h->wait_library = fd;
+	return 0;
 }
 
 /* The program's environment, and behind it what makes the interpreter wait; one piece of memory. */
@@ -63,22 +71,24 @@ static int add_environment(struct cell *c)
 		{ GUEST_WAIT_PRELOAD, "" },
 		{ GUEST_WAIT_PATHS, plan->waits_at },
 		{ GUEST_WAIT_WARM, plan->warm ? plan->warm : "" },
+		{ GUEST_WAIT_FORKS, "1" }, /* the last one: only of a zygote */
 	};
+	const size_t n_words = ARRAY_LEN(words) - !c->spec.joined;
 	size_t n = 0, room = 0;
 	const char **envp;
 	char *text;
 
 	while (plan->envp[n])
 		n++;
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+	for (size_t i = 0; i < n_words; i++)
 		room += strlen(words[i][0]) + strlen(words[i][1]) + 1;
-	c->wait_env = calloc(1, (n + ARRAY_LEN(words) + 1) * sizeof(*envp) + room);
+	c->wait_env = calloc(1, (n + n_words + 1) * sizeof(*envp) + room);
 	if (!c->wait_env)
 		return -ENOMEM;
 	envp = (const char **)(void *)c->wait_env;
-	text = c->wait_env + (n + ARRAY_LEN(words) + 1) * sizeof(*envp);
+	text = c->wait_env + (n + n_words + 1) * sizeof(*envp);
 	memcpy(envp, plan->envp, n * sizeof(*envp));
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+	for (size_t i = 0; i < n_words; i++) {
 		envp[n + i] = text;
 		text = stpcpy(stpcpy(text, words[i][0]), words[i][1]) + 1;
 	}
@@ -91,7 +101,7 @@ int cell_wait_prepare(struct cell *c, struct brig_error *err)
 	int rc;
 
 	c->spec.envp = c->spec.plan->envp;
-	if (!c->spec.plan->waits_at)
+	if (!c->spec.plan->waits_at || c->zygote) /* whose zygote has been prepared */
 		return 0;
 	rc = FAULT_HIT(STEP_wait) ? -FAULT_ERRNO : open_library(c->host);
 	if (rc == 0)
@@ -102,14 +112,19 @@ int cell_wait_prepare(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
-int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err)
+int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct zygote *from, struct cell **ret,
+			 struct brig_error *err)
 {
 	struct cell *c = NULL;
 	char leftovers[256];
-	int rc = native_backend.begin(h, plan, NULL, &c, err);
+	int rc = cell_begin(h, plan, from != NULL, from, &c, err);
 
 	if (rc < 0)
 		return rc;
+	if (from) {
+		*ret = c;
+		return 0;
+	}
 	rc = cell_let_go(
 		c, err); /* every limit is written: the interpreter may start as soon as its walls are up (INV-2) */
 	if (rc < 0) {
@@ -120,22 +135,47 @@ int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct
 	return 0;
 }
 
+/* The cell stands and nobody is in it: its zygote is told, or something has gone wrong. */
+static int await_child(struct cell *c, struct brig_error *err)
+{
+	int rc = !c->ordered && c->ready && c->sealed ? zygote_order(c) : 0;
+
+	if (rc < 0)
+		return cell_step_failed(STEP_child_fork, -rc, err);
+	if (c->ordered && !c->confined && c->go < 0) /* its last owner has ended without a word */
+		return cell_step_failed(STEP_child_fork, ESRCH, err);
+	return 0;
+}
+
+/* What only processes show, while there is time. */
+static int look_at_waiting(struct cell *c, struct brig_error *err)
+{
+	enum step missed;
+	int rc = c->zygote ? zygote_check_child(c, &missed) : 0;
+
+	if (rc < 0)
+		return cell_step_failed(missed, -rc, err);
+	cell_read_back_start(c);
+	if (c->cgroup)
+		(void)cgroup_read_cpu_ns(c->cgroup, &c->cpu_ns_before);
+	c->seen_waiting = true;
+	return 0;
+}
+
 enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err)
 {
 	if (cell_pump(c, err) < 0)
 		return c->cannot_wait ? CELL_DOES_NOT_WAIT : CELL_SPOILED;
+	if (c->zygote && await_child(c, err) < 0)
+		return CELL_SPOILED;
 	if (c->started || c->ended) { /* its socket has ended, and nobody has told it to go on */
 		(void)err_set(err, BRIG_E_SYSTEM, 0, "%s does not wait for its program", c->spec.plan->argv[0]);
 		return c->waiting ? CELL_SPOILED : CELL_DOES_NOT_WAIT;
 	}
 	if (!c->ready || !c->waiting)
 		return CELL_BUILDING;
-	if (!c->seen_waiting) {
-		cell_read_back_start(c); /* what only processes show, while there is time */
-		if (c->cgroup)
-			(void)cgroup_read_cpu_ns(c->cgroup, &c->cpu_ns_before);
-	}
-	c->seen_waiting = true;
+	if (!c->seen_waiting && look_at_waiting(c, err) < 0)
+		return CELL_SPOILED;
 	return CELL_CAN_BE_CLAIMED;
 }
 
@@ -184,6 +224,11 @@ void native_waiting_take(struct cell *c, int ret[WAITING_FDS])
 	ret[WAITING_OUT] = fd_move(&c->out);
 	ret[WAITING_ERR] = fd_move(&c->err);
 	ret[WAITING_WORKSPACE] = fd_move(&c->handed[HANDED_WORKSPACE]);
+}
+
+bool native_waiting_is_forked(const struct cell *c)
+{
+	return c->zygote != NULL;
 }
 
 void native_waiting_kill(struct cell *c)

@@ -13,8 +13,11 @@
 /* DOES_NOT_WAIT: nor will another one of such a plan; SPOILED: this one has failed. */
 enum cell_readiness { CELL_BUILDING, CELL_CAN_BE_CLAIMED, CELL_DOES_NOT_WAIT, CELL_SPOILED };
 
-/* Begins to build, and does not wait. */
-int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct cell **ret, struct brig_error *err);
+struct zygote;
+
+/* Begins to build, and does not wait.  The interpreter is started in the cell, or comes from a zygote that is ready. */
+int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct zygote *from, struct cell **ret,
+			 struct brig_error *err);
 /* Takes in what the cell has said; the last two fill err. */
 enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err);
 /* Poll for reading; then pump. */
@@ -28,6 +31,8 @@ int native_waiting_go(struct cell *c, struct brig_error *err);
 /* Descriptors of the program's streams and of its workspace, which become the caller's: in, out, err, workspace. */
 enum { WAITING_IN, WAITING_OUT, WAITING_ERR, WAITING_WORKSPACE, WAITING_FDS };
 void native_waiting_take(struct cell *c, int ret[WAITING_FDS]);
+/* Whether its interpreter is a zygote's child. */
+bool native_waiting_is_forked(const struct cell *c);
 /* Sends SIGKILL and does not wait: native_waiting_fd() turns readable when all is dead. */
 void native_waiting_kill(struct cell *c);
 bool native_waiting_is_dead(const struct cell *c);

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Zygotes, seen from the supervisor.
+ *
+ * To start an interpreter takes several times as long as what most programs do.  So one is started, and the program's process
+ * of each cell is a fork of it (guest/wait/zygote.c), which joins a cell that was made as ever but for one thing: its
+ * init has forked nobody.  The walls, limits and evidence are those of any other cell (INV-6).
+ *
+ *	frame	 a cell of the same kind in which nobody ever runs a program.  The zygote has its tree, its network, its
+ *		 control groups and the host ids of its program
+ *	zygote	 not in the frame's user and pid namespaces: from inside no process can come into another cell.  It has no
+ *		 capability and cannot gain any
+ *	cells	 their user namespaces belong to the zygote's user id.  That is the zygote's one power: it may enter them
+ *
+ * The id is that of a namespace which exists as long as the frame does, so nobody else has it; the frame is removed when the
+ * last cell that was filled from its zygote is gone.
+ *
+ * What the children of one zygote have in common is the layout of their memory, the seed of their hashes, and the values
+ * that their C library drew when it was started; nothing that one of them did.  So a zygote is replaced after so many
+ * children and so much time (keeper/zygotes.c), and belongs to one kind of cell of one caller.
+ */
+#include "backend/native/zygote.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/fsuid.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "backend/guest/wait.h"
+#include "backend/guest/walls.h"
+#include "backend/native/cell.h"
+#include "backend/native/waiting.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/id.h"
+#include "sys/caps.h"
+#include "sys/proc.h"
+
+#define END_MAX_NS (10 * NS_PER_SEC)
+
+struct zygote {
+	struct plan plan; /* the kind's, under an id of its own */
+	struct cell *frame;
+	uint64_t uid, gid; /* its own, on the host */
+	int walls;         /* what its children confine themselves with */
+	int theirs, sock;  /* orders go here */
+	int pidfd;
+	int poll; /* epoll over all that tells of it */
+	bool ready, ended;
+	unsigned holds; /* one while it is not ended, one of each cell */
+	unsigned children;
+	uint64_t since_ns;
+};
+
+bool zygote_possible(const struct backend_host *h)
+{
+	return h->ids.kind == IDMAP_DIRECT && h->has_cgroups && h->landlock_abi > 0;
+}
+
+/* ---- whom cells belong to ------------------------------------------------------------------------------- */
+
+/*
+ * The kernel gives a new user namespace to the effective id of its maker.  Files stay root's: init still opens the host's
+ * trees as we would.  The capabilities, which a change of id takes out of the effective set, are put back: on some hosts
+ * nobody else may make user namespaces.  Only in a process with one thread.
+ */
+int zygote_enter_owner(const struct zygote *z)
+{
+	if (!z)
+		return 0;
+	if (syscall(SYS_setresuid, -1, z->uid, -1) < 0)
+		return -errno;
+	(void)setfsuid(0);
+	/* Changing ids has made us a process that may not be looked into, and init would inherit that. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return -errno;
+	return caps_use_permitted();
+}
+
+void zygote_leave_owner(const struct zygote *z)
+{
+	if (!z)
+		return;
+	if (syscall(SYS_setresuid, -1, 0, -1) < 0)
+		abort(); /* the saved id is 0 */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+void zygote_keep(struct zygote *z)
+{
+	if (z)
+		z->holds++;
+}
+
+void zygote_let_go(struct zygote *z)
+{
+	char leftovers[256];
+
+	if (!z || --z->holds > 0)
+		return;
+	assert(z->ended);
+	(void)native_backend.destroy(z->frame, leftovers, sizeof(leftovers)); /* what stays is found by brig reap */
+	fd_closep(&z->walls);
+	fd_closep(&z->theirs);
+	fd_closep(&z->sock);
+	fd_closep(&z->poll);
+	free(z);
+}
+
+/* ---- what its children confine themselves with ---------------------------------------------------------- */
+
+static void arm_fault(struct guest_walls *w)
+{
+#ifdef BRIG_FAULTS
+	static const enum step steps[] = {
+#define X(name) [JOIN_##name] = STEP_##name,
+		GUEST_JOINS(X)
+#undef X
+	};
+
+	for (uint32_t i = 0; i < ARRAY_LEN(steps); i++)
+		if (FAULT_HIT(steps[i])) {
+			w->fault = 1 + i;
+			w->fault_errno = (uint32_t)FAULT_ERRNO;
+		}
+#else
+	(void)w;
+#endif
+}
+
+static int fill_rules(const struct cell_spec *s, struct guest_rule *rules)
+{
+	for (size_t i = 0; i < s->n_rules; i++) {
+		if (strlen(s->rules[i].path) >= sizeof(rules[i].path))
+			return -ENAMETOOLONG;
+		rules[i].grant = s->rules[i].grant;
+		(void)strcpy(rules[i].path, s->rules[i].path);
+	}
+	return 0;
+}
+
+static int write_walls(struct zygote *z)
+{
+	const struct cell_spec *s = &z->frame->spec;
+	const size_t rules = s->n_rules * sizeof(struct guest_rule);
+	const size_t filter = s->payload_filter.n * sizeof(struct sock_filter);
+	const size_t telling = s->telling_filter.n * sizeof(struct sock_filter);
+	const size_t size = sizeof(struct guest_walls) + rules + filter + telling;
+	AUTO_FREE char *bytes = calloc(1, size);
+	struct guest_walls w = { .magic = GUEST_WALLS_MAGIC,
+				 .uid = s->plan->uid,
+				 .gid = s->plan->gid,
+				 .landlock_abi = (uint32_t)s->abi,
+				 .n_rules = (uint32_t)s->n_rules,
+				 .n_filter = s->payload_filter.n,
+				 .n_telling = s->telling_filter.n };
+	int rc;
+
+	static_assert(LANDLOCK_RULES_MAX <= GUEST_RULES_MAX, "every rule has its place");
+	if (!bytes)
+		return -ENOMEM;
+	arm_fault(&w);
+	memcpy(bytes, &w, sizeof(w));
+	rc = fill_rules(s, (struct guest_rule *)(void *)(bytes + sizeof(w)));
+	if (rc < 0)
+		return rc;
+	memcpy(bytes + sizeof(w) + rules, s->payload_filter.insns, filter);
+	if (telling > 0)
+		memcpy(bytes + sizeof(w) + rules + filter, s->telling_filter.insns, telling);
+	z->walls = zygote_sealed_file("brig-walls", bytes, size, 0);
+	return z->walls < 0 ? z->walls : 0;
+}
+
+/* ---- its process, between fork and exec ------------------------------------------------------------------ */
+
+/* What the steps need; they run in a fork, one after the other, and any failure ends it. */
+static const struct zygote *self;
+
+static int die_with_parent(struct cell_build *b UNUSED)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+static int enter_groups(struct cell_build *b UNUSED)
+{
+	const struct cgroup *groups = self->frame->cgroup;
+	int entry = cgroup_open_entry(groups), rc = entry < 0 && entry != FD_NONE ? entry : cgroup_enter_self(groups);
+
+	if (rc == 0 && entry >= 0)
+		rc = cgroup_enter(&entry, 1);
+	fd_closep(&entry);
+	return rc;
+}
+
+/* In a copy of the frame's mounts, with a /proc that knows this process, and shows no other one. */
+static int enter_frame(struct cell_build *b UNUSED)
+{
+	static const enum handed_fd rows[] = { HANDED_NS_NET, HANDED_NS_IPC, HANDED_NS_UTS, HANDED_NS_CGROUP,
+					       HANDED_NS_MNT };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (setns(self->frame->handed[rows[i]], 0) < 0)
+			return -errno;
+	if (unshare(CLONE_NEWNS) < 0 ||
+	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible") < 0)
+		return -errno;
+	return 0;
+}
+
+static int connect_streams(struct cell_build *b)
+{
+	const struct {
+		int from, to, flags;
+	} rows[] = { { self->theirs, GUEST_WAIT_SOCKET, 0 },
+		     { b->spec->wait_library, GUEST_WAIT_LIBRARY, 0 },
+		     { self->walls, GUEST_WAIT_WALLS, 0 } };
+
+	for (int i = 0; i < 3; i++)
+		if (dup2(b->spec->stdio[i], i) < 0)
+			return -errno;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (dup2(rows[i].from, rows[i].to) < 0)
+			return -errno;
+	return close_range(GUEST_WAIT_WALLS + 1, ~0U, 0) < 0 ? -errno : 0;
+}
+
+static int new_session(struct cell_build *b UNUSED)
+{
+	(void)umask(022);
+	return setsid() < 0 ? -errno : 0;
+}
+
+static int lock_caps(struct cell_build *b UNUSED)
+{
+	return caps_lock();
+}
+
+static int take_ids(struct cell_build *b UNUSED)
+{
+	const uid_t uid = (uid_t)self->uid;
+	const gid_t gid = (gid_t)self->gid;
+
+	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+		return -errno;
+	return die_with_parent(b); /* cleared by it */
+}
+
+static int clear_caps(struct cell_build *b UNUSED)
+{
+	return caps_clear();
+}
+
+static int enter_workspace(struct cell_build *b UNUSED)
+{
+	return chdir(PLAN_WORKSPACE) < 0 ? -errno : 0;
+}
+
+static int execute(struct cell_build *b)
+{
+	(void)execve(b->spec->plan->argv[0], (char *const *)(uintptr_t)b->spec->plan->argv,
+		     (char *const *)(uintptr_t)b->spec->envp);
+	return -errno;
+}
+
+/* All of them are parts of one step for whoever looks from outside. */
+static int (*const steps[])(struct cell_build *b) = {
+	die_with_parent,   enter_groups,       enter_frame,        connect_streams, build_offer_to_oom_killer,
+	build_set_rlimits, build_memory_rules, build_no_new_privs, new_session,     lock_caps,
+	take_ids,          clear_caps,         enter_workspace,    execute,
+};
+
+static _Noreturn void zygote_main(const struct zygote *z)
+{
+	struct cell_build b = { .spec = &z->frame->spec };
+	sigset_t none;
+
+	self = z;
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		int rc = steps[i](&b);
+
+		if (rc == 0)
+			continue;
+		/* Its place before and after connect_streams. */
+		(void)report_failure(i > 3 ? GUEST_WAIT_SOCKET : z->theirs, STEP_zygote, rc);
+		break;
+	}
+	_exit(125);
+}
+
+/* ---- its life --------------------------------------------------------------------------------------------- */
+
+static int watch(const struct zygote *z, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(z->poll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static int open_channel(struct zygote *z)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	z->sock = ends[0];
+	z->theirs = ends[1];
+	return fd_move_up(&z->theirs, 16);
+}
+
+static int spawn(struct zygote *z)
+{
+	struct clone_args args = { .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND, .pidfd = (uintptr_t)&z->pidfd };
+	int rc = FAULT_HIT(STEP_zygote) ? -FAULT_ERRNO : open_channel(z);
+	long pid;
+
+	if (rc == 0)
+		rc = write_walls(z);
+	if (rc < 0)
+		return rc;
+	idmap_of_program(z->frame, &z->uid, &z->gid);
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		zygote_main(z);
+	if (pid < 0) {
+		z->pidfd = FD_NONE;
+		return -errno;
+	}
+	fd_closep(&z->theirs);
+	cell_close_child_ends(z->frame);
+	rc = watch(z, z->sock);
+	return rc < 0 ? rc : watch(z, z->pidfd);
+}
+
+int zygote_begin(struct backend_host *h, const struct plan *plan, struct zygote **ret, struct brig_error *err)
+{
+	struct zygote *z = calloc(1, sizeof(*z));
+	int rc;
+
+	if (!z)
+		return err_nomem(err);
+	z->plan = *plan;
+	z->walls = z->theirs = z->sock = z->pidfd = FD_NONE;
+	z->holds = 1;
+	z->since_ns = clock_now_ns();
+	z->poll = epoll_create1(EPOLL_CLOEXEC);
+	rc = z->poll < 0 || id_random(z->plan.id, RUN_ID_LEN) < 0
+		     ? cell_step_failed(STEP_zygote, errno, err)
+		     : cell_begin(h, &z->plan, /* joined= */ true, NULL, &z->frame, err);
+	if (rc == 0 && watch(z, native_waiting_fd(z->frame)) < 0)
+		rc = cell_step_failed(STEP_zygote, errno, err);
+	if (rc < 0) {
+		zygote_end(z);
+		return rc;
+	}
+	*ret = z;
+	return 0;
+}
+
+int zygote_fd(const struct zygote *z)
+{
+	return z->poll;
+}
+
+/* Its first word is that it is ready; any other one, or its end, that it is lost. */
+static enum zygote_state hear(struct zygote *z, struct brig_error *err)
+{
+	struct received r;
+	int rc = report_receive(z->sock, /* wait= */ false, &r);
+
+	if (rc == 1 && r.n_fds == 0 && !z->ready && r.report.kind == REPORT_WAITING) {
+		z->ready = true;
+		return ZYGOTE_READY;
+	}
+	if (rc == -EAGAIN)
+		return z->ready ? ZYGOTE_READY : ZYGOTE_STARTS;
+	(void)cell_step_failed(STEP_zygote, rc == 1 ? r.report.sys : ESRCH, err);
+	return ZYGOTE_LOST;
+}
+
+enum zygote_state zygote_pump(struct zygote *z, struct brig_error *err)
+{
+	int rc;
+
+	if (cell_pump(z->frame, err) < 0)
+		return ZYGOTE_LOST;
+	if (z->pidfd >= 0)
+		return hear(z, err);
+	if (!z->frame->ready || !z->frame->sealed)
+		return ZYGOTE_STARTS;
+	rc = spawn(z);
+	if (rc == 0)
+		return ZYGOTE_STARTS;
+	(void)cell_step_failed(STEP_zygote, -rc, err);
+	return ZYGOTE_LOST;
+}
+
+unsigned zygote_children(const struct zygote *z)
+{
+	return z->children;
+}
+
+uint64_t zygote_since_ns(const struct zygote *z)
+{
+	return z->since_ns;
+}
+
+void zygote_end(struct zygote *z)
+{
+	if (!z)
+		return;
+	z->ended = true;
+	if (z->pidfd >= 0) {
+		(void)pidfd_send_signal(z->pidfd, SIGKILL, NULL, 0);
+		(void)proc_reap(&z->pidfd, clock_now_ns() + END_MAX_NS, NULL);
+		proc_leave(&z->pidfd);
+	}
+	fd_closep(&z->sock);
+	zygote_let_go(z);
+}
+
+/*
+ * What its init shows is true of a payload that it has forked.  This one came by itself: so it is looked at, before it can be
+ * claimed, with what the kernel says of it.
+ */
+int zygote_check_child(const struct cell *c, enum step *ret_missed)
+{
+	static const char *const names[] = { "user", "pid", "mnt", "net", "ipc", "uts", "cgroup", "time" };
+
+	static_assert(ARRAY_LEN(names) == HANDED_COUNT - HANDED_NS_FIRST, "names[] is in the order of enum handed_fd");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct stat its, cells;
+		char path[48];
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/%s", c->payload_pid, names[i]);
+		if (stat(path, &its) < 0 || fstat(c->handed[HANDED_NS_FIRST + i], &cells) < 0 ||
+		    its.st_dev != cells.st_dev || its.st_ino != cells.st_ino) {
+			*ret_missed = HANDED_NS_FIRST + i == HANDED_NS_TIME ? STEP_child_time : STEP_child_namespaces;
+			return -EXDEV;
+		}
+	}
+	*ret_missed = STEP_child_groups;
+	return cgroup_has_two(c->cgroup, c->init_pid, c->payload_pid) ? 0 : -EXDEV;
+}
+
+int zygote_order(struct cell *c)
+{
+	struct zygote *z = c->zygote;
+	struct guest_word w = { .magic = GUEST_WORD_MAGIC, .kind = GUEST_FORK };
+	struct iovec whole = { .iov_base = &w, .iov_len = sizeof(w) };
+	int fds[GUEST_FORK_FDS_MAX] = {
+		[GUEST_FD_USER] = c->handed[HANDED_NS_USER],
+		[GUEST_FD_MNT] = c->handed[HANDED_NS_MNT],
+		[GUEST_FD_NET] = c->handed[HANDED_NS_NET],
+		[GUEST_FD_IPC] = c->handed[HANDED_NS_IPC],
+		[GUEST_FD_UTS] = c->handed[HANDED_NS_UTS],
+		[GUEST_FD_CGROUP] = c->handed[HANDED_NS_CGROUP],
+		[GUEST_FD_PID] = c->handed[HANDED_NS_PID],
+		[GUEST_FD_TIME] = c->handed[HANDED_NS_TIME],
+		[GUEST_FD_IN] = c->spec.stdio[0],
+		[GUEST_FD_OUT] = c->spec.stdio[1],
+		[GUEST_FD_ERR] = c->spec.stdio[2],
+		[GUEST_FD_SOCKET] = c->spec.go,
+	};
+	AUTO_FD entry = cgroup_open_entry(c->cgroup);
+	int rc;
+
+	assert(c->limited); /* INV-2: limits come before the first guest instruction */
+	static_assert(CGROUP_ENTRIES_MAX < GUEST_GROUPS_MAX, "every group has its place");
+	if (entry < 0 && entry != FD_NONE)
+		return entry;
+	w.value = cgroup_entries(c->cgroup, fds + GUEST_FD_GROUPS, GUEST_GROUPS_MAX);
+	if (entry >= 0)
+		fds[GUEST_FD_GROUPS + w.value++] = entry;
+	rc = z->sock < 0 ? -ESRCH : fd_send_record(z->sock, &whole, 1, fds, GUEST_FD_GROUPS + w.value, MSG_DONTWAIT);
+	if (rc < 0)
+		return rc;
+	z->children++;
+	c->ordered = c->let_go = true;
+	cell_close_child_ends(c);
+	return 0;
+}
