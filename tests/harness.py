@@ -143,7 +143,7 @@ def clean_env(extra=None):
 	env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/", "LANG": "C.UTF-8",
 	       "BRIG_INSPECTION": "off", "BRIG_STARTUP_TIMEOUT_MS": str(STARTUP_MS), "BRIG_CLEANUP_TIMEOUT_MS": str(CLEANUP_MS)}
 	for key in ("BRIG_STARTUP_TIMEOUT_MS", "BRIG_CLEANUP_TIMEOUT_MS", "BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "DOCKER_HOST", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
-		    "BRIG_LIBEXEC", "BRIG_WARM_CELLS", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+		    "BRIG_LIBEXEC", "BRIG_WARM_CELLS", "BRIG_TEST_FORKS", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
 		if key in os.environ:
 			env[key] = os.environ[key]
 	if BACKEND:

@@ -108,12 +108,53 @@ def nothing_shared(t):
 	t.equal(outputs(t, rows), ["left\n", "[]\n"] * 8, "what each found")
 
 
-@case("random state, hash seed and ids differ from run to run")
+@case("random state and ids differ from run to run; the hash seed where the result does not say that it is shared")
 def differs(t):
-	code = "import os, random, uuid\nprint(random.random(), hash('a'), uuid.uuid4(), os.urandom(8).hex(), id(object()))"
-	seen = outputs(t, batch(t, [code] * 8, "--jobs", "2", "--warm", "2"))
-	for column in range(4):
-		t.equal(len({line.split()[column] for line in seen}), 8, f"different values in column {column}", seen)
+	code = "import os, random, uuid\nprint(random.random(), uuid.uuid4(), os.urandom(8).hex(), hash('a'))"
+	for policy, forks in (("warm_forks: 0\n", 0), ("warm_forks: 8\n", 8)):
+		rows = batch(t, [code] * 24, "--jobs", "2", "--warm", "2", env={"BRIG_POLICY": t.path("sandbox.yaml", policy)})
+		seen = [line.split() for line in outputs(t, rows)]
+		for column in range(3):
+			t.equal(len({words[column] for words in seen}), 24, f"{policy}different values in column {column}", seen)
+		own = [words[3] for words, r in zip(seen, rows) if not r["forked"]]
+		t.equal(len(set(own)), len(own), f"{policy}hash seeds of interpreters that were started for their program", seen)
+		shared = [words[3] for words, r in zip(seen, rows) if r["forked"]]
+		most = max((shared.count(seed) for seed in shared), default=0)
+		t.check(most <= forks, f"{policy}{most} programs had the seed of one zygote", seen)
+		t.check(forks or not shared, f"{policy}a fork", rows)
+
+
+def is_root():
+	return os.geteuid() == 0 and not harness.test_ids()
+
+
+@case("forks: the second request of a kind makes an interpreter that later ones are forked from, and it is replaced")
+def forked(t):
+	t.native_only("only native cells are filled by forks")
+	policy = t.path("sandbox.yaml", "warm_forks: 6\nwarm: [json]\n")
+	code = "import os, sys, threading\nprint('json' in sys.modules, os.getpid(), os.getppid(), threading.main_thread().native_id)"
+	rows = batch(t, [code] * 60, "--jobs", "1", "--warm", "2", env={"BRIG_POLICY": policy})
+	t.equal(set(outputs(t, rows)), {"True 2 1 2\n"}, "what each saw")
+	n = sum(r["forked"] for r in rows)
+	if not is_root():
+		t.equal(n, 0, "forks: they need ids of their own, which only root has to give")
+		return
+	t.check(n > 6, f"{n} forks of 60, so that none was replaced", [(r["warm"], r["forked"]) for r in rows])
+	t.check(not any(r["forked"] for r in rows[:2]), "a fork before there can be one", rows[:2])
+
+
+@case("INV-6: a fork and a cold cell give the same evidence, row by row")
+def forked_evidence(t):
+	t.native_only("only native cells are filled by forks")
+	cold = t.cell(code="print(1)", lang="python").json
+	rows = [r for r in batch(t, ["print(1)"] * 30, "--jobs", "1", "--warm", "1") if r["forked"]]
+	if not is_root():
+		t.skip("forks need root")
+	t.check(rows, "no fork in thirty runs")
+	for r in rows:
+		t.equal(len(r["evidence"]), len(cold["evidence"]), "rows")
+		for a, b in zip(cold["evidence"], r["evidence"]):
+			t.equal(row_of(b), row_of(a), f"evidence of {a['check']}")
 
 
 HOSTILE = [

@@ -11,7 +11,7 @@ A program is an entry of programs/*.txt (programs.py).  It is run cold once, and
            frozen   and what lives is put aside from Python's collector before that (BRIG_WARM, empty)
            warmed   and json, re and datetime were imported before that
   brig     in cells: `brig run` against `brig run` with BRIG_WARM_CELLS, whose cell is made by the keeper and waits; that is frozen
-           as far as Python is concerned
+           as far as Python is concerned.  With BRIG_TEST_FORKS, and BRIG of a build with faults, Python's are forks of a zygote
 
 What is compared are stdout, stderr and the way it ended, byte for byte.  DIFFERENCES lists what is known to differ, and why; a row that
 does not differ any more fails, so that the list stays true.
@@ -28,7 +28,9 @@ sys.dont_write_bytecode = True
 import harness
 import programs
 
-BUILD = os.path.dirname(harness.brig_path())
+# With a build for the fault suite: what the keeper fills with forks is filled so from the first request on.
+FORKS = "BRIG_TEST_FORKS" in os.environ
+BUILD = os.path.join(harness.ROOT, "build") if FORKS else os.path.dirname(harness.brig_path())
 HARNESS = os.path.join(BUILD, "tests/warm/wait_harness")
 LIBRARY = os.path.join(BUILD, "src/backend/guest/brig-guest-wait.so")
 WARM_LIST = "json,re,datetime"
@@ -142,6 +144,8 @@ def run_in_brig(t, program, manner):
     source = t.path(LANGUAGES[program.language][1], program.content)
     r = t.cell(*extra, "--lang", program.language, source, "--", *program.args, stdin=program.stdin,
                env={"BRIG_WARM_CELLS": "1"} if manner != "cold" else {})
+    forks = FORKS and manner != "cold" and program.language == "python" and not program.files and not program.args
+    t.equal(r.json["forked"], forks, "whether it is a fork", r)
     return Outcome((r.verdict, r.json["exit_code"], r.json["signal"]), without_addresses(r.stdout), without_addresses(r.stderr))
 
 
