@@ -75,6 +75,7 @@ static int start(struct warm *w, const struct warm_ask *ask, const struct plan *
 	h->waiting = WAITING_MAX;
 	h->waiting_of_kind = w->wanted;
 	h->forks = (uint32_t)set->warm_forks;
+	h->waiting_bytes = set->warm_memory;
 	h->waiting_seconds = WAITING_SECONDS;
 	(void)str_copy(h->rootfs, sizeof(h->rootfs), plan->rootfs);
 	name_shown(ask->recorder, h);

@@ -215,7 +215,17 @@ static void claim(struct kept *c)
 		fd_closep(&fds[i]);
 }
 
-static void serve_building(struct kept *c)
+/* It is nobody's, and stays if there is memory for it. */
+static void begin_to_wait(struct keeper *k, struct kept *c)
+{
+	c->bytes = c->kind->bytes = native_waiting_bytes(c->cell);
+	if (kinds_have_room(k, c->bytes))
+		enter_state(c, KEPT_WAITING);
+	else
+		kept_kill(c);
+}
+
+static void serve_building(struct keeper *k, struct kept *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
@@ -237,7 +247,7 @@ static void serve_building(struct kept *c)
 		if (c->state == KEPT_BUILDING && c->tied)
 			claim(c);
 		else if (c->state == KEPT_BUILDING)
-			enter_state(c, KEPT_WAITING);
+			begin_to_wait(k, c);
 		return;
 	}
 }
@@ -273,7 +283,7 @@ static void serve_cell(struct keeper *k, struct kept *c)
 	case KEPT_BUILDING:
 	case KEPT_WAITING:
 	case KEPT_CLAIMED:
-		serve_building(c);
+		serve_building(k, c);
 		break;
 	case KEPT_RUNNING:
 		serve_running(k, c);

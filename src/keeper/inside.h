@@ -43,6 +43,7 @@ struct kept {
 	int talk, program;
 	int told; /* the cell's listener that is watched, as the cell calls it */
 	uint64_t program_size;
+	uint64_t bytes;       /* of memory, when it began to wait */
 	uint64_t deadline_ns; /* of building, or of dying */
 	bool ended;
 	struct exit_info exit;
@@ -54,6 +55,7 @@ struct kept {
 struct ancestor {
 	struct zygote *zygote;
 	bool ready;
+	uint64_t bytes; /* of memory, when it was ready */
 	struct source source;
 };
 
@@ -64,6 +66,7 @@ struct kind {
 	unsigned waiting, building; /* cells that are nobody's */
 	unsigned wanted;            /* how many there should be of both together */
 	unsigned lost;              /* since one was claimed */
+	uint64_t bytes;             /* of memory that one of them takes, as far as is known */
 	bool never_waits;           /* its interpreter does not stop: such cells are not made */
 	char why[256];
 	struct ancestor zygote, next; /* next takes over when it is ready */
@@ -99,6 +102,8 @@ int ceilings_check_descriptors(const int fds[KEEP_RUN_FDS], uint64_t *ret_size, 
 /* kinds.c */
 /* The kind of a job, which it takes; NULL: there are too many. */
 struct kind *kind_of(struct keeper *k, struct job *job);
+/* Whether one more cell that waits, with so much memory, is within what all of them may have (INV-7). */
+bool kinds_have_room(const struct keeper *k, uint64_t bytes);
 /* Somebody wants one: a waiting cell, or NULL. */
 struct kept *kind_take(struct keeper *k, struct kind *kind);
 /* Makes what is wanted and not there; removes what nobody has asked for in a long time. */

@@ -4,7 +4,8 @@
  *
  * How many wait follows demand: the first request of a kind makes one more wanted behind it, each one that finds none waiting
  * another, up to waiting_of_kind.  All of them together are at most `waiting`; then the kind that was asked for longest ago
- * gives way.  A kind that nobody has asked for in waiting_seconds has none (INV-7).
+ * gives way.  A kind that nobody has asked for in waiting_seconds has none, and none is made that would take them above
+ * waiting_bytes of memory (INV-7).
  *
  * They are made when nothing else is to be done: building one takes the keeper most of a millisecond, in which the end of a
  * short program would go unnoticed, and the cpus of whoever assembles the result.  So a refill waits until nothing has
@@ -143,10 +144,20 @@ static unsigned ahead(const struct keeper *k)
 	return n;
 }
 
+bool kinds_have_room(const struct keeper *k, uint64_t bytes)
+{
+	for (const struct kept *c = k->cells; c; c = c->next)
+		if (!c->tied && c->state == KEPT_WAITING)
+			bytes += c->bytes;
+	for (size_t i = 0; i < KINDS_MAX; i++)
+		bytes += k->kinds[i].zygote.bytes + k->kinds[i].next.bytes;
+	return bytes <= k->ceilings.waiting_bytes;
+}
+
 static bool lacks(const struct keeper *k, const struct kind *kind)
 {
 	return kind->job && !kind->never_waits && kind->waiting + kind->building < kind->wanted &&
-	       k->n_cells < k->ceilings.cells;
+	       k->n_cells < k->ceilings.cells && kinds_have_room(k, kind->bytes);
 }
 
 /* The kind that was asked for last is served first. */

@@ -62,7 +62,10 @@ static void pump(struct keeper *k, struct kind *kind, struct ancestor *a)
 	case ZYGOTE_STARTS:
 		return;
 	case ZYGOTE_READY:
+		if (a->ready)
+			return;
 		a->ready = true;
+		a->bytes = zygote_bytes(a->zygote);
 		kind->zygotes_lost = 0;
 		return;
 	case ZYGOTE_LOST:
@@ -77,7 +80,10 @@ static void serve(struct keeper *k, struct kept *c);
 /* The epoll knows where a source lies: it is told of the new place. */
 static void take_over(struct keeper *k, struct kind *kind)
 {
-	end(k, &kind->zygote);
+	if (kind->zygote.zygote) {
+		keeper_unwatch(k, &kind->zygote.source);
+		zygote_retire(kind->zygote.zygote);
+	}
 	keeper_unwatch(k, &kind->next.source);
 	kind->zygote = kind->next;
 	kind->next = (struct ancestor){ .source = { .fd = FD_NONE } };

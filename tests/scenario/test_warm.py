@@ -227,6 +227,17 @@ def killed_caller(t):
 		p.communicate()
 
 
+@case("INV-7: cells do not wait beyond the memory that they may have together")
+def memory_ceiling(t):
+	t.native_only("only native cells wait")
+	for most, may_wait in (("1m", False), ("1g", True)):
+		policy = t.path("sandbox.yaml", f"warm_memory: {most}\n")
+		rows = batch(t, ["print(1)"] * 12, "--jobs", "1", "--warm", "4", env={"BRIG_POLICY": policy})
+		t.equal(outputs(t, rows), ["1\n"] * 12, f"warm_memory {most}: what each wrote")
+		if not any(d["protection"] == "memory_limit" for d in rows[0]["degraded"]):	# else nobody counts
+			t.equal(any(r["warm"] for r in rows), may_wait, f"warm_memory {most}: whether any had waited")
+
+
 @case("the policy's warm_cells, and modules of its list that are there already")
 def policy(t):
 	t.native_only("only native cells wait")

@@ -78,10 +78,10 @@ struct cell {
 	bool told_started, told_ended;        /* ... and what of it the watcher knows */
 	bool waiting, seen_waiting;           /* ... of a waiting cell: its interpreter has stopped ... */
 	bool cannot_wait;                     /* ... or has said that it does not */
-	struct zygote *zygote; /* whose child is the program's process; NULL: it is started in the cell */
-	bool sealed, ordered;  /* ... init stands behind its own walls; the zygote was told */
-	bool tells;            /* the payload's filter is the telling form */
-	bool limited;          /* every limit of its control groups is written */
+	struct zygote *zygote;      /* whose child is the program's process; NULL: it is started in the cell */
+	bool sealed, ordered, came; /* ... init stands behind its own walls; the zygote was told; its child is there */
+	bool tells;                 /* the payload's filter is the telling form */
+	bool limited;               /* every limit of its control groups is written */
 	bool let_go;
 	bool silent; /* nobody is left who could make a call: the program has run its last instruction ... */
 	bool parted; /* ... and init has been told that we have seen enough */
@@ -130,8 +130,9 @@ int zygote_sealed_file(const char *name, const void *bytes, size_t size, unsigne
 /* Until zygote_leave_owner(): we are whom the cell's user namespace belongs to.  0 or -errno; nothing is done without a zygote. */
 int zygote_enter_owner(const struct zygote *z);
 void zygote_leave_owner(const struct zygote *z);
-void zygote_keep(struct zygote *z);
-void zygote_let_go(struct zygote *z);
+void zygote_keep(struct zygote *z);       /* for a cell that it is to fill */
+void zygote_child_came(struct zygote *z); /* or never will */
+void zygote_let_go(struct zygote *z);     /* the cell is gone */
 /* The program's process is to come into the cell, of which every limit is written. */
 int zygote_order(struct cell *c);
 /* Whether the process that came is where it should be: in all of the cell's namespaces and groups.  0, or the step that it missed. */

@@ -544,6 +544,8 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 	if (c->cgroup)
 		leave_groups(c, deadline);
 	fd_closep(&c->dying);
+	if (c->zygote && !c->came)
+		zygote_child_came(c->zygote);
 	zygote_let_go(c->zygote);
 	free(c->remains);
 	free(c->wait_env);

@@ -142,6 +142,10 @@ static int await_child(struct cell *c, struct brig_error *err)
 
 	if (rc < 0)
 		return cell_step_failed(STEP_child_fork, -rc, err);
+	if (c->confined && !c->came) {
+		c->came = true;
+		zygote_child_came(c->zygote);
+	}
 	if (c->ordered && !c->confined && c->go < 0) /* its last owner has ended without a word */
 		return cell_step_failed(STEP_child_fork, ESRCH, err);
 	return 0;
@@ -224,6 +228,13 @@ void native_waiting_take(struct cell *c, int ret[WAITING_FDS])
 	ret[WAITING_OUT] = fd_move(&c->out);
 	ret[WAITING_ERR] = fd_move(&c->err);
 	ret[WAITING_WORKSPACE] = fd_move(&c->handed[HANDED_WORKSPACE]);
+}
+
+uint64_t native_waiting_bytes(const struct cell *c)
+{
+	struct cgroup_usage usage;
+
+	return c->cgroup && cgroup_read(c->cgroup, &usage) == 0 ? usage.memory_bytes : 0;
 }
 
 bool native_waiting_is_forked(const struct cell *c)

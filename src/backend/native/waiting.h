@@ -31,6 +31,8 @@ int native_waiting_go(struct cell *c, struct brig_error *err);
 /* Descriptors of the program's streams and of its workspace, which become the caller's: in, out, err, workspace. */
 enum { WAITING_IN, WAITING_OUT, WAITING_ERR, WAITING_WORKSPACE, WAITING_FDS };
 void native_waiting_take(struct cell *c, int ret[WAITING_FDS]);
+/* The memory that its groups are charged for, before it is claimed; 0: there is no such group. */
+uint64_t native_waiting_bytes(const struct cell *c);
 /* Whether its interpreter is a zygote's child. */
 bool native_waiting_is_forked(const struct cell *c);
 /* Sends SIGKILL and does not wait: native_waiting_fd() turns readable when all is dead. */

@@ -59,9 +59,10 @@ struct zygote {
 	int theirs, sock;  /* orders go here */
 	int pidfd;
 	int poll; /* epoll over all that tells of it */
-	bool ready, ended;
-	unsigned holds; /* one while it is not ended, one of each cell */
-	unsigned children;
+	bool ready, retired, ended;
+	unsigned holds;    /* one while it is not ended, one of each cell */
+	unsigned children; /* that it was asked for, or will be */
+	unsigned expected; /* cells that were begun for it and do not have their process yet */
 	uint64_t since_ns;
 };
 
@@ -101,8 +102,17 @@ void zygote_leave_owner(const struct zygote *z)
 
 void zygote_keep(struct zygote *z)
 {
-	if (z)
-		z->holds++;
+	if (!z)
+		return;
+	z->holds++;
+	z->children++;
+	z->expected++;
+}
+
+void zygote_child_came(struct zygote *z)
+{
+	if (--z->expected == 0 && z->retired && !z->ended)
+		zygote_end(z);
 }
 
 void zygote_let_go(struct zygote *z)
@@ -409,6 +419,11 @@ enum zygote_state zygote_pump(struct zygote *z, struct brig_error *err)
 	return ZYGOTE_LOST;
 }
 
+uint64_t zygote_bytes(const struct zygote *z)
+{
+	return native_waiting_bytes(z->frame);
+}
+
 unsigned zygote_children(const struct zygote *z)
 {
 	return z->children;
@@ -417,6 +432,13 @@ unsigned zygote_children(const struct zygote *z)
 uint64_t zygote_since_ns(const struct zygote *z)
 {
 	return z->since_ns;
+}
+
+void zygote_retire(struct zygote *z)
+{
+	z->retired = true;
+	if (z->expected == 0)
+		zygote_end(z);
 }
 
 void zygote_end(struct zygote *z)
@@ -489,7 +511,6 @@ int zygote_order(struct cell *c)
 	rc = z->sock < 0 ? -ESRCH : fd_send_record(z->sock, &whole, 1, fds, GUEST_FD_GROUPS + w.value, MSG_DONTWAIT);
 	if (rc < 0)
 		return rc;
-	z->children++;
 	c->ordered = c->let_go = true;
 	cell_close_child_ends(c);
 	return 0;
