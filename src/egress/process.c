@@ -203,7 +203,7 @@ static int confine_files(struct birth *b UNUSED)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (is_folder(places[i]))
-			rules[n++] = (struct landlock_rule){ places[i], LANDLOCK_READ };
+			rules[n++] = (struct landlock_rule){ .path = places[i], .grant = LANDLOCK_READ };
 	return landlock_confine(abi, rules, n);
 }
 

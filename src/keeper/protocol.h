@@ -59,7 +59,7 @@ struct keep_hello {
 	uint32_t cells;   /* that exist at one time */
 	uint32_t waiting; /* of these, made ahead of requests */
 	uint32_t waiting_of_kind;
-	uint64_t waiting_bytes; /* that they and zygotes may have together */
+	uint64_t waiting_bytes;                    /* that they and zygotes may have together */
 	uint32_t forks;                            /* children of one zygote, at most; 0: there are none */
 	uint32_t waiting_seconds;                  /* after which a kind that nobody asks for has none */
 	char rootfs[KEEP_PATH_MAX];                /* what jobs may name */

@@ -75,14 +75,14 @@ int landlock_abi(void)
 
 static int add_rule(int ruleset, uint64_t handled, const struct landlock_rule *rule)
 {
-	AUTO_FD dir = open(rule->path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	AUTO_FD opened = rule->path ? open(rule->path, O_PATH | O_CLOEXEC | O_NOFOLLOW) : FD_NONE;
 	struct landlock_path_beneath_attr attr = {
 		.allowed_access = rights_of_grant(rule->grant) & handled,
-		.parent_fd = dir,
+		.parent_fd = rule->path ? opened : rule->fd,
 	};
 	struct stat st;
 
-	if (dir < 0 || fstat(dir, &st) < 0)
+	if ((rule->path && opened < 0) || fstat(attr.parent_fd, &st) < 0)
 		return -errno;
 	if (!S_ISDIR(st.st_mode))
 		attr.allowed_access &= FILE_RIGHTS;

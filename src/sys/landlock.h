@@ -15,8 +15,9 @@ enum landlock_grant {
 };
 
 struct landlock_rule {
-	const char *path;
+	const char *path; /* NULL: the object is behind fd */
 	unsigned grant;
+	int fd; /* the caller's */
 };
 
 /* The ABI of the running kernel; 0 if Landlock is absent or switched off. */

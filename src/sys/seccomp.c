@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses and installs the filters made by tools/gen-filters.
- *
- * A filter is installed last, by the single-threaded process that is about to exec: there are no other threads to
- * synchronise with (no TSYNC), and SPEC_ALLOW is not asked for, so that kernels which couple speculation control to
- * filters keep the safer setting.  brig built for an architecture without filters has empty ones, and installing an
- * empty filter fails: a run never continues without.
+ * Chooses and reads the filters made by tools/gen-filters.  brig built for an architecture without filters has empty ones,
+ * and installing an empty filter fails: a run never continues without.
  */
 #include "sys/seccomp.h"
 
@@ -13,13 +9,8 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "sys/seccomp_tables.h"
-
-#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
-#endif
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define OWN_AUDIT_ARCH AUDIT_ARCH_X86_64

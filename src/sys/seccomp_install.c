@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Apart from the tables of filters: what is loaded into an interpreter brings its filter along and has none of them. */
-#include <errno.h>
+/*
+ * Installs filters, wherever they come from: without the tables of seccomp.c, for what is loaded into a guest.
+ *
+ * A filter is installed last, by the single-threaded process that is about to exec: there are no other threads to
+ * synchronise with (no TSYNC), and SPEC_ALLOW is not asked for, so that kernels which couple speculation control to
+ * filters keep the safer setting.
+ */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "sys/seccomp.h"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
 
 /* What seccomp(2) says: 0 or a descriptor, or -errno. */
 static int install(struct seccomp_filter filter, unsigned flags)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "backend/direct/direct.h"
+#include "backend/guest/facts.h"
 #include "base/fd.h"
 #include "base/str.h"
 
@@ -32,7 +33,7 @@ static bool hard_limit(const char *text, const char *name, uint64_t *ret)
  */
 static void read_limits(const struct cell *c, struct facts *f)
 {
-	char pattern[256] = "|", path[48], text[4096];
+	char path[48], text[4096];
 	uint64_t files = 0, core = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/limits", c->program);
@@ -40,10 +41,7 @@ static void read_limits(const struct cell *c, struct facts *f)
 	    !hard_limit(text, "Max core file size", &core))
 		return;
 	fact_num(f, FACT_open_files_max, files, "%s", path);
-	/* 1 is too small for a core file and keeps a piped core_pattern from starting; 0 does only the first. */
-	if (core == 0)
-		(void)fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
-	fact_text(f, FACT_core_dumps, core == 1 || (core == 0 && pattern[0] != '|') ? "none" : "possible", "%s", path);
+	fact_text(f, FACT_core_dumps, guest_core_dumps(core), "%s", path);
 }
 
 static void read_namespaces(const struct cell *c, struct facts *f)
@@ -71,64 +69,33 @@ static void read_namespaces(const struct cell *c, struct facts *f)
 	}
 }
 
-/* The text behind "Name:" in a status file; NULL if there is none. */
-static const char *field(const char *status, const char *name)
-{
-	char head[32];
-	const char *at;
-
-	(void)snprintf(head, sizeof(head), "\n%s:", name);
-	at = strstr(status, head);
-	return at ? at + strlen(head) + strspn(at + strlen(head), " \t") : NULL;
-}
-
-static void read_ids(struct facts *f, const char *status, const char *path)
-{
-	const char *at = field(status, "Uid");
-	unsigned long id[4];
-	char groups[160];
-	size_t len;
-
-	if (at && sscanf(at, "%lu %lu %lu %lu", &id[0], &id[1], &id[2], &id[3]) == 4) {
-		bool one = id[0] == id[1] && id[1] == id[2] && id[2] == id[3];
-
-		fact_num(f, FACT_host_uid, one ? id[0] : 0, "%s", path);
-		fact_num(f, FACT_uid, one ? id[0] : 0, "%s", path);
-	}
-	at = field(status, "Groups");
-	if (!at)
-		return;
-	len = strcspn(at, "\n");
-	(void)snprintf(groups, sizeof(groups), "%.*s", (int)(len < 150 ? len : 150), at);
-	while (groups[0] && groups[strlen(groups) - 1] == ' ')
-		groups[strlen(groups) - 1] = '\0';
-	fact_text(f, FACT_groups, groups, "%s", path);
-}
-
 static void read_status(const struct cell *c, struct facts *f)
 {
-	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
-	char path[48], status[4096], text[32];
-	unsigned long long caps = 0;
-	const char *at = NULL;
+	static const enum fact_id fact_of[STATUS_NUMBERS] = {
+		[STATUS_UID] = FACT_host_uid,
+		[STATUS_GID] = FACT_COUNT,
+		[STATUS_NO_NEW_PRIVS] = FACT_no_new_privs,
+		[STATUS_SECCOMP] = FACT_seccomp_mode,
+		[STATUS_SECCOMP_FILTERS] = FACT_COUNT,
+		[STATUS_CAPABILITIES] = FACT_COUNT,
+	};
+	struct guest_text caps = { .len = 0 };
+	struct guest_status s;
+	char path[48];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", c->program);
-	if (fd_get_at(AT_FDCWD, path, status, sizeof(status)) < 0)
+	if (!guest_status_read(path, &s))
 		return;
-	read_ids(f, status, path);
-	for (size_t i = 0; i < ARRAY_LEN(sets) && (i == 0 || at); i++) {
-		at = field(status, sets[i]);
-		caps |= at ? strtoull(at, NULL, 16) : 0;
-	}
-	(void)snprintf(text, sizeof(text), "%llx", caps);
-	if (at)
-		fact_text(f, FACT_capabilities, text, "%s", path);
-	at = field(status, "NoNewPrivs");
-	if (at)
-		fact_num(f, FACT_no_new_privs, strtoull(at, NULL, 10), "%s", path);
-	at = field(status, "Seccomp");
-	if (at)
-		fact_num(f, FACT_seccomp_mode, strtoull(at, NULL, 10), "%s", path);
+	for (size_t i = 0; i < STATUS_NUMBERS; i++)
+		if (s.known[i] && fact_of[i] != FACT_COUNT)
+			fact_num(f, fact_of[i], s.number[i], "%s", path);
+	if (s.known[STATUS_UID])
+		fact_num(f, FACT_uid, s.number[STATUS_UID], "%s", path);
+	if (s.has_groups)
+		fact_text(f, FACT_groups, s.groups, "%s", path);
+	guest_text_number(&caps, s.number[STATUS_CAPABILITIES], 16);
+	if (s.known[STATUS_CAPABILITIES])
+		fact_text(f, FACT_capabilities, caps.s, "%s", path);
 }
 
 void direct_inspect_start(struct cell *c)

@@ -12,7 +12,6 @@
  * had threads, and uses nothing that allocates.
  */
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -25,6 +24,7 @@
 #include <sys/wait.h>
 
 #include "backend/direct/direct.h"
+#include "backend/guest/confine.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "sys/caps.h"
@@ -34,11 +34,6 @@
 #define PASS_PAUSE_MS    2
 #define GO_FD            3
 #define STEP_EXIT_STATUS 125
-
-#ifndef PR_SET_MDWE
-#define PR_SET_MDWE              65
-#define PR_MDWE_REFUSE_EXEC_GAIN 1
-#endif
 
 const char *const guard_step_what[] = {
 #define GUARD_STEP(name, what) what,
@@ -64,54 +59,26 @@ static int own_session(const struct guard_spec *s UNUSED)
 
 static int connect_stdio(const struct guard_spec *s)
 {
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &dfl, NULL); /* what the caller ignores would stay ignored */
 	for (int i = 0; i < 3; i++)
 		if (dup2(s->stdio[i], i) < 0)
 			return -errno;
 	if (dup3(s->go, GO_FD, O_CLOEXEC) < 0 || close_range(GO_FD + 1, ~0U, 0) < 0)
 		return -errno;
-	(void)sigemptyset(&none);
-	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+	return guest_reset_signals(NULL); /* what the caller ignores would stay ignored */
 }
 
 static int set_rlimits(const struct guard_spec *s)
 {
 	const struct limits *l = &s->plan->limits;
-	const struct {
-		int resource;
-		uint64_t value;
-	} rows[] = {
-		/* A piped core_pattern ignores 0 and starts a helper; the kernel skips it only for 1. */
-		{ RLIMIT_CORE, 1 },
-		{ RLIMIT_NOFILE, l->open_files },
-		{ RLIMIT_FSIZE, l->disk_bytes },
-		{ RLIMIT_STACK, 8 * MiB },
-		{ RLIMIT_MEMLOCK, 64 * KiB },
-		{ RLIMIT_SIGPENDING, 256 },
-		{ RLIMIT_MSGQUEUE, 64 * KiB },
-		{ RLIMIT_NICE, 0 },
-		{ RLIMIT_RTPRIO, 0 },
-		{ RLIMIT_CPU, l->cpu_time_ms / 1000 + 2 }, /* of one process; the watcher counts them all */
-		{ RLIMIT_NPROC, s->nproc },
-		{ RLIMIT_DATA, l->memory_bytes },
-	};
+	struct guest_confine c = { .n_rlimits = 0 };
 
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct rlimit now, want = { rows[i].value, rows[i].value };
-
-		if (getrlimit(rows[i].resource, &now) < 0)
-			return -errno;
-		if (want.rlim_cur > now.rlim_max)
-			want.rlim_cur = want.rlim_max = now.rlim_max;
-		if (setrlimit(rows[i].resource, &want) < 0)
-			return -errno;
-	}
-	(void)fd_put_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
-	return 0;
+	/* A piped core_pattern ignores 0 and starts a helper; the kernel skips it only for 1. */
+	guest_add_rlimit(&c, RLIMIT_CORE, 1);
+	guest_add_rlimits(&c, l->open_files, l->disk_bytes, l->cpu_time_ms);
+	guest_add_rlimit(&c, RLIMIT_NPROC, s->nproc);
+	guest_add_rlimit(&c, RLIMIT_DATA, l->memory_bytes);
+	(void)guest_offer_to_oom_killer(NULL);
+	return guest_set_rlimits(&c);
 }
 
 static int enter_workspace(const struct guard_spec *s)
@@ -123,10 +90,7 @@ static int take_ids(const struct guard_spec *s)
 {
 	if (!s->own_ids)
 		return 0;
-	if (caps_lock() < 0 || setgroups(0, NULL) < 0 || setresgid(s->gid, s->gid, s->gid) < 0 ||
-	    setresuid(s->uid, s->uid, s->uid) < 0)
-		return -errno;
-	return 0;
+	return caps_lock() < 0 ? -errno : guest_set_ids(s->uid, s->gid);
 }
 
 static int drop_caps(const struct guard_spec *s UNUSED)
@@ -142,9 +106,10 @@ static int die_together(const struct guard_spec *s UNUSED)
 
 static int forbid_privileges(const struct guard_spec *s)
 {
-	if (s->plan->deny_write_exec)
-		(void)prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0); /* kernels before 6.3 do not know it */
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+	struct guest_confine c = { .deny_write_exec = s->plan->deny_write_exec };
+
+	(void)guest_memory_rules(&c); /* a hardening, which a program that nothing isolates can be without */
+	return guest_no_new_privs(&c);
 }
 
 static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a zygote's child confines itself with.  One flat piece of memory that the supervisor writes once for all children of a
- * zygote, into a sealed memfd: they confine themselves as a payload does (native/payload.c), with what that one is given.
+ * zygote, into a sealed memfd: they confine themselves as a payload does (guest/confine.h), with what that one is given.
  * What every process of the kind has in common (resource limits, no_new_privs, the rule on written and executed memory,
  * the OOM score) they have from the zygote.
  */
@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #define GUEST_WALLS_MAGIC 0x57414c4cu /* "WALL" */
-#define GUEST_RULES_MAX   64
 
 /* What the child does, in this order; the names are those of native/steps.def. */
 #define GUEST_JOINS(X)      \

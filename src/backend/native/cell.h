@@ -108,7 +108,7 @@ void idmap_of_program(const struct cell *c, uint64_t *ret_uid, uint64_t *ret_gid
 int cell_open_pipes(struct cell *c, struct brig_error *err);
 int cell_clone_init(struct cell *c, struct brig_error *err); /* closes the child's ends here, if it succeeds */
 void cell_close_child_ends(struct cell *c);
-/* hosttree.c: fills spec.dirs, spec.binds, spec.rules. */
+/* hosttree.c: fills spec.dirs, spec.binds and the rules of spec.confine. */
 int cell_find_host_trees(struct cell *c, struct brig_error *err);
 /* events.c */
 int cell_pump(struct cell *c, struct brig_error *err); /* takes in all that the cell has said; negative: it failed */

@@ -21,8 +21,6 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
-#include <grp.h>
-
 #include "backend/guest/wait.h"
 #include "backend/native/cell_spec.h"
 #include "base/clock.h"
@@ -36,18 +34,16 @@
 #define CLONE_NEWTIME 0x00000080
 #endif
 
-/* Not _exit(): a sanitizer's version of it makes calls that init's own filter does not know. */
-static _Noreturn void end(int status)
+static int take(struct cell_build *b, const struct build_step *s)
 {
-	for (;;)
-		(void)syscall(SYS_exit_group, status);
+	return s->confine ? s->confine(&b->confine) : s->run(b);
 }
 
 int build_run(struct cell_build *b, const struct build_step *steps, size_t n, enum step *ret_failed)
 {
 	for (size_t i = 0; i < n; i++) {
 		enum protection p = step_info[steps[i].step].protection;
-		int rc = FAULT_HIT(steps[i].step) ? -FAULT_ERRNO : steps[i].run(b);
+		int rc = FAULT_HIT(steps[i].step) ? -FAULT_ERRNO : take(b, &steps[i]);
 
 		if (rc >= 0 || (p != PROT_COUNT && b->spec->plan->may_degrade & PROT_BIT(p)))
 			continue; /* a protection given up by policy: the evidence will show it (INV-4) */
@@ -62,19 +58,7 @@ static int die_with_parent(struct cell_build *b UNUSED)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* For the payload, which inherits it, and here because init has to wait for its maps anyway. */
-static int reset_signals(struct cell_build *b UNUSED)
-{
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int s = 1; s < NSIG; s++)
-		(void)sigaction(s, &dfl, NULL); /* EINVAL for SIGKILL, SIGSTOP and libc's own */
-	(void)sigemptyset(&none);
-	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
-}
-
-/* Likewise.  What init itself holds until confine_init is not touched by it. */
+/* For the payload, which inherits it, as it does the signals.  What init itself holds until confine_init is not touched by it. */
 static int lock_caps(struct cell_build *b UNUSED)
 {
 	return caps_lock();
@@ -145,10 +129,13 @@ int build_cgroup_ns(struct cell_build *b)
 
 static int take_ids(struct cell_build *b)
 {
+	int rc;
+
 	if (!b->spec->two_ids)
 		return 0;
-	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
-		return -errno;
+	rc = guest_set_ids(0, 0);
+	if (rc < 0)
+		return rc;
 	/* Changing ids took our own /proc files away from us; given back until confine_init. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return -errno;
@@ -328,7 +315,7 @@ static void expire(int sig UNUSED)
 	if (r.at_ns < wall_end_ns)
 		return;
 	(void)report_send(CTL_AFTER_CONFINE, &r, NULL, 0);
-	end(124);
+	guest_end(124);
 }
 
 static int set_wall_clock(const struct plan *plan)
@@ -387,53 +374,54 @@ static int confine_init(struct cell_build *b)
 }
 
 static const struct build_step steps[] = {
-	{ STEP_die_with_parent, die_with_parent },
-	{ STEP_signals, reset_signals },
-	{ STEP_lock_caps, lock_caps },
-	{ STEP_await_maps, await_maps },
-	{ STEP_open_trees, root_open_trees },
-	{ STEP_take_ids, take_ids },
-	{ STEP_new_session, new_session },
-	{ STEP_nested_userns, forbid_nested_userns },
-	{ STEP_user_counts, user_counts_bound },
-	{ STEP_time_ns, make_time_ns },
-	{ STEP_fork_payload, fork_payload },
-	{ STEP_root_tree, root_make },
-	{ STEP_system_dirs, root_show_system },
-	{ STEP_etc_files, root_write_etc },
-	{ STEP_certificates, root_write_certificates },
-	{ STEP_sys_files, root_write_sys },
-	{ STEP_devices, root_show_devices },
-	{ STEP_proc, root_mount_proc },
-	{ STEP_enter_cgroup, enter_cgroup },
-	{ STEP_cgroup_ns, build_cgroup_ns },
-	{ STEP_take_project, root_take_project },
-	{ STEP_scratch, root_mount_scratch },
-	{ STEP_show_project, root_show_project },
-	{ STEP_extra_binds, root_show_extra },
-	{ STEP_stage_files, root_stage_files },
-	{ STEP_mask_project, root_mask_project },
-	{ STEP_seal_root, root_seal },
-	{ STEP_pivot_root, root_enter },
-	{ STEP_join_namespaces, join_namespaces },
+	{ STEP_die_with_parent, .run = die_with_parent },
+	/* For the payload, which inherits them, and here because init has to wait for its maps anyway. */
+	{ STEP_signals, .confine = guest_reset_signals },
+	{ STEP_lock_caps, .run = lock_caps },
+	{ STEP_await_maps, .run = await_maps },
+	{ STEP_open_trees, .run = root_open_trees },
+	{ STEP_take_ids, .run = take_ids },
+	{ STEP_new_session, .run = new_session },
+	{ STEP_nested_userns, .run = forbid_nested_userns },
+	{ STEP_user_counts, .run = user_counts_bound },
+	{ STEP_time_ns, .run = make_time_ns },
+	{ STEP_fork_payload, .run = fork_payload },
+	{ STEP_root_tree, .run = root_make },
+	{ STEP_system_dirs, .run = root_show_system },
+	{ STEP_etc_files, .run = root_write_etc },
+	{ STEP_certificates, .run = root_write_certificates },
+	{ STEP_sys_files, .run = root_write_sys },
+	{ STEP_devices, .run = root_show_devices },
+	{ STEP_proc, .run = root_mount_proc },
+	{ STEP_enter_cgroup, .run = enter_cgroup },
+	{ STEP_cgroup_ns, .run = build_cgroup_ns },
+	{ STEP_take_project, .run = root_take_project },
+	{ STEP_scratch, .run = root_mount_scratch },
+	{ STEP_show_project, .run = root_show_project },
+	{ STEP_extra_binds, .run = root_show_extra },
+	{ STEP_stage_files, .run = root_stage_files },
+	{ STEP_mask_project, .run = root_mask_project },
+	{ STEP_seal_root, .run = root_seal },
+	{ STEP_pivot_root, .run = root_enter },
+	{ STEP_join_namespaces, .run = join_namespaces },
 	/* The payload confines itself while we do the slow rest; it is let go when both are done. */
-	{ STEP_show_tree, show_tree },
-	{ STEP_hostname, set_hostname },
-	{ STEP_loopback, bring_loopback_up },
-	{ STEP_listener, make_listeners },
-	{ STEP_detach_host, root_detach_host },
-	{ STEP_hand_over, hand_over },
-	{ STEP_confine_init, confine_init },
+	{ STEP_show_tree, .run = show_tree },
+	{ STEP_hostname, .run = set_hostname },
+	{ STEP_loopback, .run = bring_loopback_up },
+	{ STEP_listener, .run = make_listeners },
+	{ STEP_detach_host, .run = root_detach_host },
+	{ STEP_hand_over, .run = hand_over },
+	{ STEP_confine_init, .run = confine_init },
 };
 
 static _Noreturn void give_up(int ctl, enum step step, int rc)
 {
 	if (rc == -ECANCELED)
-		end(125); /* the payload failed first, and has said why */
+		guest_end(125); /* the payload failed first, and has said why */
 	/* A failed confine_init may have moved the socket already. */
 	if (report_failure(ctl, step, rc) < 0)
 		(void)report_failure(CTL_AFTER_CONFINE, step, rc);
-	end(125);
+	guest_end(125);
 }
 
 static void report_end(const siginfo_t *info)
@@ -456,7 +444,7 @@ static _Noreturn void reap(pid_t payload)
 		siginfo_t info = { .si_pid = 0 };
 
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0)
-			end(125); /* cannot happen while the payload is our child */
+			guest_end(125); /* cannot happen while the payload is our child */
 		if (info.si_pid == payload) {
 			char word;
 
@@ -464,7 +452,7 @@ static _Noreturn void reap(pid_t payload)
 			/* The supervisor says when it has seen enough, or kills us; end of file means that it is gone. */
 			while (read(CTL_AFTER_CONFINE, &word, 1) < 0 && errno == EINTR)
 				;
-			end(0);
+			guest_end(0);
 		}
 		(void)waitid(P_PID, (id_t)info.si_pid, &info, WEXITED);
 	}
@@ -482,7 +470,7 @@ static void await_claim(const struct plan *plan)
 		n = read(CTL_AFTER_CONFINE, &word, 1);
 	} while (n < 0 && errno == EINTR);
 	if (n != 1 || set_wall_clock(plan) < 0)
-		end(125);
+		guest_end(125);
 }
 
 _Noreturn void cell_init_main(const struct cell_spec *spec)
@@ -495,7 +483,6 @@ _Noreturn void cell_init_main(const struct cell_spec *spec)
 		.nested_userns = FD_NONE,
 		.project = { .source = FD_NONE, .upper = FD_NONE, .masks = FD_NONE },
 		.payload_pidfd = FD_NONE,
-		.listener = FD_NONE,
 		.mate = FD_NONE,
 	};
 	enum step failed = STEP_exec;

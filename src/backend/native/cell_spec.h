@@ -8,16 +8,18 @@
 #ifndef NATIVE_CELL_SPEC_H
 #define NATIVE_CELL_SPEC_H
 
+#include <assert.h>
+
+#include "backend/guest/confine.h"
 #include "backend/native/report.h"
 #include "model/plan.h"
 #include "sys/cgroup.h"
-#include "sys/landlock.h"
 
-#define SYSTEM_DIRS_MAX    40
-#define EXTRA_BINDS_MAX    8
-#define ETC_DIRS_MAX       20
-#define CERTIFICATES_PATH  "/run/brig/ca-certificates.crt" /* in the cell */
-#define LANDLOCK_RULES_MAX (SYSTEM_DIRS_MAX + 8 + EXTRA_BINDS_MAX)
+#define SYSTEM_DIRS_MAX 40
+#define EXTRA_BINDS_MAX 8
+#define ETC_DIRS_MAX    20
+static_assert(SYSTEM_DIRS_MAX + EXTRA_BINDS_MAX + 8 <= GUEST_RULES_MAX, "a rule for each of them, and for our own");
+#define CERTIFICATES_PATH "/run/brig/ca-certificates.crt" /* in the cell */
 
 /* One entry of the cell's root: a symbolic link to make, or a directory to show read-only. */
 struct system_dir {
@@ -59,9 +61,8 @@ struct cell_spec {
 	bool has_ptys;         /* not in the strict profile: the kernel's terminals are much code */
 	bool cgroup_ns_cloned; /* clone3 has made it already */
 	bool joined; /* init forks nobody: a zygote is the program's, or its child comes into the cell when it stands */
-	int abi;     /* Landlock; 0: none */
-	struct seccomp_filter payload_filter, init_filter;
-	struct seccomp_filter telling_filter; /* the payload's, if it is to tell of refused calls; n == 0: it is not */
+	struct guest_confine confine; /* the payload's */
+	struct seccomp_filter init_filter;
 
 	struct system_dir dirs[SYSTEM_DIRS_MAX];
 	size_t n_dirs;
@@ -69,8 +70,6 @@ struct cell_spec {
 	int ld_cache; /* the host's /etc/ld.so.cache, or FD_NONE */
 	struct extra_bind binds[EXTRA_BINDS_MAX];
 	size_t n_binds;
-	struct landlock_rule rules[LANDLOCK_RULES_MAX];
-	size_t n_rules;
 	char root_inodes[24];
 	const enum hidden_kind *hidden; /* of plan->workspace->hidden */
 	char time_offsets[96];
@@ -100,8 +99,8 @@ struct cell_build {
 	int dir_tree[SYSTEM_DIRS_MAX], bind_tree[EXTRA_BINDS_MAX], etc_tree[ETC_DIRS_MAX];
 	pid_t payload;
 	int payload_pidfd;
-	int listener; /* of the telling filter; FD_NONE: the plain one is installed */
-	int mate;     /* init <-> payload: the words of enum mate_word */
+	struct guest_confine confine; /* the payload's own copy */
+	int mate;                     /* init <-> payload: the words of enum mate_word */
 };
 
 /* What init and payload, which build the cell side by side, tell each other. */
@@ -121,9 +120,11 @@ int mate_receive(int mate, enum mate_word word, struct mate_message *ret);
 int build_enter_cgroup(const struct cell_spec *spec, int sock);
 int build_cgroup_ns(struct cell_build *b);
 
+/* One of the two; 0 or -errno. */
 struct build_step {
 	enum step step;
-	int (*run)(struct cell_build *b); /* 0 or -errno */
+	int (*run)(struct cell_build *b);
+	int (*confine)(struct guest_confine *c);
 };
 
 /* Runs the steps in order.  On failure *ret_failed is the step; the value is 0 or -errno. */
@@ -166,11 +167,6 @@ void root_scratch_room(const struct cell_build *b, struct scratch_room *ret);
 
 /* PID 1 of the cell, from its first instruction to its last. */
 _Noreturn void cell_init_main(const struct cell_spec *spec);
-/* Steps of the payload that a zygote, which has no cell around it, takes likewise. */
-int build_offer_to_oom_killer(struct cell_build *b);
-int build_set_rlimits(struct cell_build *b);
-int build_memory_rules(struct cell_build *b);
-int build_no_new_privs(struct cell_build *b);
 /* The program's process, from fork to exec. */
 _Noreturn void payload_main(struct cell_build *b);
 

@@ -234,7 +234,7 @@ static void note_host(struct denials *d, const struct host_tried *one)
 /* What is counted is what was answered: a call that a signal interrupted comes again. */
 static void answer(struct cell *c, struct denials *d, const struct told_call *t)
 {
-	uint32_t verdict = seccomp_decide(c->spec.payload_filter, &t->call);
+	uint32_t verdict = seccomp_decide(c->spec.confine.filter, &t->call);
 	uint32_t action = verdict & SECCOMP_RET_ACTION_FULL;
 	struct host_tried host;
 

@@ -130,12 +130,6 @@ static int add_bind(struct cell *c, const struct plan_bind *bind)
 	return 0;
 }
 
-static void add_rule(struct cell_spec *s, const char *path, unsigned grant)
-{
-	if (s->n_rules < LANDLOCK_RULES_MAX)
-		s->rules[s->n_rules++] = (struct landlock_rule){ path, grant };
-}
-
 /* What is shown below /opt, in the workspace or anywhere else may be executed; /opt is there only if something is in it. */
 static void add_bind_rules(struct cell_spec *s)
 {
@@ -148,28 +142,29 @@ static void add_bind_rules(struct cell_spec *s)
 		if (strncmp(target, opt, strlen(opt)) == 0)
 			in_opt = true;
 		else if (s->binds[i].is_dir && strncmp(target, workspace, strlen(workspace)) != 0)
-			add_rule(s, target, LANDLOCK_READ | LANDLOCK_EXEC);
+			guest_add_rule(&s->confine, target, LANDLOCK_READ | LANDLOCK_EXEC);
 	}
 	if (in_opt)
-		add_rule(s, "/opt", LANDLOCK_READ | LANDLOCK_EXEC);
+		guest_add_rule(&s->confine, "/opt", LANDLOCK_READ | LANDLOCK_EXEC);
 }
 
 /* Reading is fine everywhere; executing and writing only where the plan says so. */
 static void make_rules(struct cell_spec *s)
 {
-	add_rule(s, "/", LANDLOCK_READ);
+	guest_add_rule(&s->confine, "/", LANDLOCK_READ);
 	for (size_t i = 0; i < s->n_dirs; i++)
 		if (!s->dirs[i].link[0])
-			add_rule(s, s->dirs[i].path, LANDLOCK_READ | LANDLOCK_EXEC);
+			guest_add_rule(&s->confine, s->dirs[i].path, LANDLOCK_READ | LANDLOCK_EXEC);
 	add_bind_rules(s);
-	add_rule(s, "/dev", LANDLOCK_READ | LANDLOCK_WRITE_FILE);
-	add_rule(s, "/dev/shm", LANDLOCK_READ | LANDLOCK_WRITE);
+	guest_add_rule(&s->confine, "/dev", LANDLOCK_READ | LANDLOCK_WRITE_FILE);
+	guest_add_rule(&s->confine, "/dev/shm", LANDLOCK_READ | LANDLOCK_WRITE);
 	if (s->has_ptys)
-		add_rule(s, "/dev/pts", LANDLOCK_READ | LANDLOCK_WRITE_FILE | LANDLOCK_IOCTL);
-	add_rule(s, "/tmp", LANDLOCK_READ | LANDLOCK_WRITE | (s->plan->workspace_exec ? LANDLOCK_EXEC : 0));
-	add_rule(s, PLAN_WORKSPACE,
-		 LANDLOCK_READ | (s->plan->workspace && s->plan->workspace->read_only ? 0 : LANDLOCK_WRITE) |
-			 (s->plan->workspace_exec ? LANDLOCK_EXEC : 0));
+		guest_add_rule(&s->confine, "/dev/pts", LANDLOCK_READ | LANDLOCK_WRITE_FILE | LANDLOCK_IOCTL);
+	guest_add_rule(&s->confine, "/tmp",
+		       LANDLOCK_READ | LANDLOCK_WRITE | (s->plan->workspace_exec ? LANDLOCK_EXEC : 0));
+	guest_add_rule(&s->confine, PLAN_WORKSPACE,
+		       LANDLOCK_READ | (s->plan->workspace && s->plan->workspace->read_only ? 0 : LANDLOCK_WRITE) |
+			       (s->plan->workspace_exec ? LANDLOCK_EXEC : 0));
 }
 
 int cell_find_host_trees(struct cell *c, struct brig_error *err)

@@ -90,6 +90,33 @@ static void find_environment(struct cell_spec *s)
 		s->env_end = *e + strlen(*e) + 1;
 }
 
+static void fill_confine(struct cell *c)
+{
+	const struct plan *plan = c->spec.plan;
+	const struct limits *l = &plan->limits;
+	const bool strict = plan->profile == SECCOMP_PROFILE_STRICT;
+	struct guest_confine *g = &c->spec.confine;
+
+	/* A piped core_pattern ignores 0 and starts a helper on the host; the kernel skips it only for 1. */
+	guest_add_rlimit(g, RLIMIT_CORE, 1);
+	/* A copied project, which is at most half of the memory, may have files that are larger. */
+	guest_add_rlimits(g, l->open_files, l->disk_bytes + (plan->workspace ? l->memory_bytes / 2 : 0),
+			  l->cpu_time_ms);
+	/* Substitutes where there is no controller and the policy accepts that. */
+	if (!c->spec.has_cgroup && plan->may_degrade & PROT_BIT(PROT_pids_limit))
+		guest_add_rlimit(g, RLIMIT_NPROC, l->pids);
+	if (!c->spec.has_cgroup && plan->may_degrade & PROT_BIT(PROT_memory_limit))
+		guest_add_rlimit(g, RLIMIT_DATA, l->memory_bytes);
+	g->deny_write_exec = plan->deny_write_exec;
+	g->own_ids = c->spec.two_ids;
+	g->uid = plan->uid;
+	g->gid = plan->gid;
+	g->landlock_abi = c->host->landlock_abi;
+	g->filter = seccomp_filter_for(plan->family, strict);
+	if (plan->report_denied && seccomp_can_listen())
+		g->telling_filter = seccomp_filter_telling(plan->family, strict);
+}
+
 static void fill_spec(struct cell *c)
 {
 	struct cell_spec *s = &c->spec;
@@ -99,10 +126,7 @@ static void fill_spec(struct cell *c)
 	s->has_cgroup = c->host->has_cgroups;
 	s->two_ids = c->host->ids.kind != IDMAP_OWN;
 	s->has_ptys = plan->profile != SECCOMP_PROFILE_STRICT;
-	s->abi = c->host->landlock_abi;
-	s->payload_filter = seccomp_filter_for(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
-	if (plan->report_denied && seccomp_can_listen())
-		s->telling_filter = seccomp_filter_telling(plan->family, plan->profile == SECCOMP_PROFILE_STRICT);
+	fill_confine(c);
 	s->init_filter = seccomp_filter_init();
 	(void)snprintf(s->root_inodes, sizeof(s->root_inodes), "%zu",
 		       1024 + (plan->workspace ? plan->workspace->n_hidden : 0));

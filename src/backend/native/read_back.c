@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "backend/guest/facts.h"
 #include "backend/native/cell.h"
 #include "backend/native/covers.h"
 #include "base/fd.h"
@@ -25,7 +26,6 @@
 /* A zombie still has its limits, though its /proc entry no longer shows them. */
 static void read_limits(struct cell *c, struct facts *f)
 {
-	char pattern[256] = "|";
 	struct rlimit files, core;
 
 	bool known;
@@ -37,20 +37,15 @@ static void read_limits(struct cell *c, struct facts *f)
 	if (!known)
 		return;
 	fact_num(f, FACT_open_files_max, files.rlim_max, "prlimit(2)");
-	/* 1 is too small for a core file and keeps a piped core_pattern from starting; 0 does only the first. */
-	if (core.rlim_max == 0)
-		(void)fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
-	fact_text(f, FACT_core_dumps,
-		  core.rlim_max == 1 || (core.rlim_max == 0 && pattern[0] != '|') ? "none" : "possible", "prlimit(2)");
+	fact_text(f, FACT_core_dumps, guest_core_dumps(core.rlim_max), "prlimit(2)");
 }
 
 static void read_landlock(struct cell *c, struct facts *f)
 {
-	/* From ABI 5 on the probe must have been denied; before, restrict_self's word is all there is. */
-	bool proven = c->spec.abi < 5 || c->landlock_probe == EACCES;
+	const int abi = c->spec.confine.landlock_abi;
 
-	fact_num(f, FACT_landlock, proven ? (uint64_t)c->spec.abi : 0, "%s",
-		 c->spec.abi < 5 ? "landlock_restrict_self(2)" : "landlock_restrict_self(2) and a denied ioctl");
+	fact_num(f, FACT_landlock, (uint64_t)guest_landlock_in_force(abi, c->landlock_probe), "%s",
+		 guest_landlock_source(abi));
 }
 
 static void read_cgroup(struct cell *c, struct facts *f)
@@ -127,121 +122,65 @@ static void read_namespaces(struct cell *c, struct facts *f)
 	}
 }
 
-/* One "Name:\tvalue" of a status file, as text up to the end of its line. */
-static bool status_field(const char *status, const char *name, char *dst, size_t size)
-{
-	size_t len = strlen(name);
-
-	for (const char *line = status; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-		if (strncmp(line, name, len) != 0 || line[len] != ':')
-			continue;
-		line += len + 1;
-		while (*line == '\t' || *line == ' ')
-			line++;
-		len = strcspn(line, "\n");
-		if (len >= size)
-			return false;
-		memcpy(dst, line, len);
-		dst[len] = '\0';
-		return true;
-	}
-	return false;
-}
-
-static void read_payload_ids(struct cell *c, struct facts *f, const char *status, const char *path)
-{
-	char text[256];
-	unsigned long id[4];
-
-	if (status_field(status, "Uid", text, sizeof(text)) &&
-	    sscanf(text, "%lu %lu %lu %lu", &id[0], &id[1], &id[2], &id[3]) == 4) {
-		bool one = id[0] == id[1] && id[1] == id[2] && id[2] == id[3];
-
-		fact_num(f, FACT_host_uid, one ? id[0] : 0, "%s", path);
-	}
-	if (status_field(status, "Groups", text, sizeof(text))) {
-		while (text[0] && text[strlen(text) - 1] == ' ')
-			text[strlen(text) - 1] = '\0';
-		fact_text(f, FACT_groups, c->spec.two_ids || text[0] == '\0' ? text : "the caller's", "%s", path);
-	}
-}
-
 static void read_payload(struct cell *c, struct facts *f)
 {
-	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
-	static const struct {
-		const char *field;
-		enum fact_id fact;
-	} numbers[] = {
-		{ "NoNewPrivs", FACT_no_new_privs },
-		{ "Seccomp", FACT_seccomp_mode },
-		{ "Seccomp_filters", FACT_seccomp_filters },
+	static const enum fact_id fact_of[STATUS_NUMBERS] = {
+		[STATUS_UID] = FACT_host_uid,
+		[STATUS_GID] = FACT_COUNT,
+		[STATUS_NO_NEW_PRIVS] = FACT_no_new_privs,
+		[STATUS_SECCOMP] = FACT_seccomp_mode,
+		[STATUS_SECCOMP_FILTERS] = FACT_seccomp_filters,
+		[STATUS_CAPABILITIES] = FACT_COUNT,
 	};
-	char path[48], status[4096], text[64];
-	unsigned long long caps = 0;
-	bool all = true;
+	struct guest_text caps = { .len = 0 };
+	struct guest_status s;
+	char path[48];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", c->payload_pid);
-	if (fd_get_at(AT_FDCWD, path, status, sizeof(status)) < 0)
+	if (!guest_status_read(path, &s))
 		return;
-	read_payload_ids(c, f, status, path);
-	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
-		all = all && status_field(status, sets[i], text, sizeof(text));
-		caps |= strtoull(text, NULL, 16);
-	}
-	if (all) {
-		(void)snprintf(text, sizeof(text), "%llx", caps);
-		fact_text(f, FACT_capabilities, text, "%s", path);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		if (status_field(status, numbers[i].field, text, sizeof(text)))
-			fact_num(f, numbers[i].fact, strtoull(text, NULL, 10), "%s", path);
+	for (size_t i = 0; i < STATUS_NUMBERS; i++)
+		if (s.known[i] && fact_of[i] != FACT_COUNT)
+			fact_num(f, fact_of[i], s.number[i], "%s", path);
+	if (s.has_groups)
+		fact_text(f, FACT_groups, c->spec.two_ids || s.groups[0] == '\0' ? s.groups : "the caller's", "%s",
+			  path);
+	guest_text_number(&caps, s.number[STATUS_CAPABILITIES], 16);
+	if (s.known[STATUS_CAPABILITIES])
+		fact_text(f, FACT_capabilities, caps.s, "%s", path);
 }
 
 /* From the map that the kernel has, which host ids the cell can be and what the payload is inside. */
 static void read_id_map(struct cell *c, struct facts *f)
 {
-	char path[48], text[512], map[160] = "";
-	unsigned long inside, host, count;
-	int used;
+	char path[48], text[512];
+	const char *at = text;
+	struct guest_text map;
+	struct guest_id_row row;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", c->init_pid);
 	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return;
-	for (const char *p = text; sscanf(p, "%lu %lu %lu%n", &inside, &host, &count, &used) == 3; p += used) {
-		size_t len = strlen(map);
-
-		(void)snprintf(map + len, sizeof(map) - len, "%s%lu->%lu+%lu", len ? " " : "", inside, host, count);
-		if (f->row[FACT_host_uid].known && host == f->row[FACT_host_uid].num && count == 1)
-			fact_num(f, FACT_uid, inside, "%s", path);
-		if (inside == 0 || !c->spec.two_ids)
-			fact_num(f, FACT_init_host_uid, host, "%s", path);
+	while (guest_id_row_next(&at, &row)) {
+		if (f->row[FACT_host_uid].known && row.outside == f->row[FACT_host_uid].num && row.count == 1)
+			fact_num(f, FACT_uid, row.inside, "%s", path);
+		if (row.inside == 0 || !c->spec.two_ids)
+			fact_num(f, FACT_init_host_uid, row.outside, "%s", path);
 	}
-	fact_text(f, FACT_uid_map, map, "%s", path);
+	guest_id_map_text(text, &map);
+	fact_text(f, FACT_uid_map, map.s, "%s", path);
 }
 
 static void read_network(struct cell *c, struct facts *f)
 {
-	char path[48], text[4096], names[160] = "";
-	unsigned long long sent = 0;
+	struct guest_network net;
+	char path[48];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/net/dev", c->init_pid);
-	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+	if (!guest_network_read(path, &net))
 		return;
-	/* Two lines of headings, then "name: rx*8 tx_bytes tx_packets ..." */
-	for (char *save = NULL, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char name[32];
-		unsigned long long packets = 0;
-		size_t len = strlen(names);
-
-		if (sscanf(line, " %31[^: |]: %*u %*u %*u %*u %*u %*u %*u %*u %*u %llu", name, &packets) != 2)
-			continue;
-		(void)snprintf(names + len, sizeof(names) - len, "%s%s", len ? " " : "", name);
-		if (!str_eq(name, "lo"))
-			sent += packets;
-	}
-	fact_text(f, FACT_interfaces, names, "%s", path);
-	fact_num(f, FACT_packets_out, sent, "%s", path);
+	fact_text(f, FACT_interfaces, net.interfaces.s, "%s", path);
+	fact_num(f, FACT_packets_out, net.packets_out, "%s", path);
 }
 
 struct mount_scan {

@@ -23,7 +23,6 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -151,45 +150,44 @@ static void arm_fault(struct guest_walls *w)
 #endif
 }
 
-static int fill_rules(const struct cell_spec *s, struct guest_rule *rules)
+static int fill_rules(const struct guest_confine *c, struct guest_rule *rules)
 {
-	for (size_t i = 0; i < s->n_rules; i++) {
-		if (strlen(s->rules[i].path) >= sizeof(rules[i].path))
+	for (size_t i = 0; i < c->n_rules; i++) {
+		if (strlen(c->rule[i].path) >= sizeof(rules[i].path))
 			return -ENAMETOOLONG;
-		rules[i].grant = s->rules[i].grant;
-		(void)strcpy(rules[i].path, s->rules[i].path);
+		rules[i].grant = c->rule[i].grant;
+		(void)strcpy(rules[i].path, c->rule[i].path);
 	}
 	return 0;
 }
 
 static int write_walls(struct zygote *z)
 {
-	const struct cell_spec *s = &z->frame->spec;
-	const size_t rules = s->n_rules * sizeof(struct guest_rule);
-	const size_t filter = s->payload_filter.n * sizeof(struct sock_filter);
-	const size_t telling = s->telling_filter.n * sizeof(struct sock_filter);
+	const struct guest_confine *c = &z->frame->spec.confine;
+	const size_t rules = c->n_rules * sizeof(struct guest_rule);
+	const size_t filter = c->filter.n * sizeof(struct sock_filter);
+	const size_t telling = c->telling_filter.n * sizeof(struct sock_filter);
 	const size_t size = sizeof(struct guest_walls) + rules + filter + telling;
 	AUTO_FREE char *bytes = calloc(1, size);
 	struct guest_walls w = { .magic = GUEST_WALLS_MAGIC,
-				 .uid = s->plan->uid,
-				 .gid = s->plan->gid,
-				 .landlock_abi = (uint32_t)s->abi,
-				 .n_rules = (uint32_t)s->n_rules,
-				 .n_filter = s->payload_filter.n,
-				 .n_telling = s->telling_filter.n };
+				 .uid = c->uid,
+				 .gid = c->gid,
+				 .landlock_abi = (uint32_t)c->landlock_abi,
+				 .n_rules = (uint32_t)c->n_rules,
+				 .n_filter = c->filter.n,
+				 .n_telling = c->telling_filter.n };
 	int rc;
 
-	static_assert(LANDLOCK_RULES_MAX <= GUEST_RULES_MAX, "every rule has its place");
 	if (!bytes)
 		return -ENOMEM;
 	arm_fault(&w);
 	memcpy(bytes, &w, sizeof(w));
-	rc = fill_rules(s, (struct guest_rule *)(void *)(bytes + sizeof(w)));
+	rc = fill_rules(c, (struct guest_rule *)(void *)(bytes + sizeof(w)));
 	if (rc < 0)
 		return rc;
-	memcpy(bytes + sizeof(w) + rules, s->payload_filter.insns, filter);
+	memcpy(bytes + sizeof(w) + rules, c->filter.insns, filter);
 	if (telling > 0)
-		memcpy(bytes + sizeof(w) + rules + filter, s->telling_filter.insns, telling);
+		memcpy(bytes + sizeof(w) + rules + filter, c->telling_filter.insns, telling);
 	z->walls = zygote_sealed_file("brig-walls", bytes, size, 0);
 	return z->walls < 0 ? z->walls : 0;
 }
@@ -233,10 +231,10 @@ static int enter_frame(struct cell_build *b UNUSED)
 static int connect_streams(struct cell_build *b)
 {
 	const struct {
-		int from, to, flags;
-	} rows[] = { { self->theirs, GUEST_WAIT_SOCKET, 0 },
-		     { b->spec->wait_library, GUEST_WAIT_LIBRARY, 0 },
-		     { self->walls, GUEST_WAIT_WALLS, 0 } };
+		int from, to;
+	} rows[] = { { self->theirs, GUEST_WAIT_SOCKET },
+		     { b->spec->wait_library, GUEST_WAIT_LIBRARY },
+		     { self->walls, GUEST_WAIT_WALLS } };
 
 	for (int i = 0; i < 3; i++)
 		if (dup2(b->spec->stdio[i], i) < 0)
@@ -244,13 +242,7 @@ static int connect_streams(struct cell_build *b)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (dup2(rows[i].from, rows[i].to) < 0)
 			return -errno;
-	return close_range(GUEST_WAIT_WALLS + 1, ~0U, 0) < 0 ? -errno : 0;
-}
-
-static int new_session(struct cell_build *b UNUSED)
-{
-	(void)umask(022);
-	return setsid() < 0 ? -errno : 0;
+	return 0;
 }
 
 static int lock_caps(struct cell_build *b UNUSED)
@@ -258,24 +250,12 @@ static int lock_caps(struct cell_build *b UNUSED)
 	return caps_lock();
 }
 
-static int take_ids(struct cell_build *b UNUSED)
+static int enter_workspace(struct cell_build *b)
 {
-	const uid_t uid = (uid_t)self->uid;
-	const gid_t gid = (gid_t)self->gid;
-
-	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+	(void)umask(022);
+	if (chdir(PLAN_WORKSPACE) < 0)
 		return -errno;
-	return die_with_parent(b); /* cleared by it */
-}
-
-static int clear_caps(struct cell_build *b UNUSED)
-{
-	return caps_clear();
-}
-
-static int enter_workspace(struct cell_build *b UNUSED)
-{
-	return chdir(PLAN_WORKSPACE) < 0 ? -errno : 0;
+	return die_with_parent(b); /* which changing ids has cleared */
 }
 
 static int execute(struct cell_build *b)
@@ -286,30 +266,40 @@ static int execute(struct cell_build *b)
 }
 
 /* All of them are parts of one step for whoever looks from outside. */
-static int (*const steps[])(struct cell_build *b) = {
-	die_with_parent,   enter_groups,       enter_frame,        connect_streams, build_offer_to_oom_killer,
-	build_set_rlimits, build_memory_rules, build_no_new_privs, new_session,     lock_caps,
-	take_ids,          clear_caps,         enter_workspace,    execute,
+static const struct build_step steps[] = {
+	{ STEP_zygote, .run = die_with_parent },
+	{ STEP_zygote, .run = enter_groups },
+	{ STEP_zygote, .run = enter_frame },
+	{ STEP_zygote, .run = connect_streams },
+	{ STEP_zygote, .confine = guest_reset_signals },
+	{ STEP_zygote, .confine = guest_offer_to_oom_killer },
+	{ STEP_zygote, .confine = guest_set_rlimits },
+	{ STEP_zygote, .confine = guest_close_files },
+	{ STEP_zygote, .confine = guest_memory_rules },
+	{ STEP_zygote, .confine = guest_no_new_privs },
+	{ STEP_zygote, .run = lock_caps },
+	{ STEP_zygote, .confine = guest_take_ids },
+	{ STEP_zygote, .confine = guest_clear_caps },
+	{ STEP_zygote, .run = enter_workspace },
+	{ STEP_zygote, .run = execute },
 };
 
 static _Noreturn void zygote_main(const struct zygote *z)
 {
-	struct cell_build b = { .spec = &z->frame->spec };
-	sigset_t none;
+	struct cell_build b = { .spec = &z->frame->spec, .confine = z->frame->spec.confine };
+	enum step failed;
+	int rc;
 
 	self = z;
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-		int rc = steps[i](&b);
-
-		if (rc == 0)
-			continue;
-		/* Its place before and after connect_streams. */
-		(void)report_failure(i > 3 ? GUEST_WAIT_SOCKET : z->theirs, STEP_zygote, rc);
-		break;
-	}
-	_exit(125);
+	b.confine.close_from = GUEST_WAIT_WALLS + 1;
+	b.confine.own_ids = true;
+	b.confine.uid = (uid_t)z->uid;
+	b.confine.gid = (gid_t)z->gid;
+	rc = build_run(&b, steps, ARRAY_LEN(steps), &failed);
+	/* Where it was, or where it is by now. */
+	if (report_failure(z->theirs, STEP_zygote, rc) < 0)
+		(void)report_failure(GUEST_WAIT_SOCKET, STEP_zygote, rc);
+	guest_end(GUEST_WAIT_FAILED);
 }
 
 /* ---- its life --------------------------------------------------------------------------------------------- */

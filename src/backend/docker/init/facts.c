@@ -12,61 +12,11 @@
 #include <sys/vfs.h>
 
 #include "backend/docker/init/inside.h"
+#include "backend/guest/facts.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "model/facts.h"
 #include "sys/proc.h"
-
-/* ---- small texts --------------------------------------------------------------------------------- */
-
-struct text {
-	char s[200];
-	size_t len;
-};
-
-static void add(struct text *t, const char *s)
-{
-	while (*s && t->len < sizeof(t->s) - 1)
-		t->s[t->len++] = *s++;
-	t->s[t->len] = '\0';
-}
-
-static void add_number(struct text *t, uint64_t n, unsigned base)
-{
-	char digits[24];
-	size_t at = sizeof(digits) - 1;
-
-	digits[at] = '\0';
-	do {
-		digits[--at] = "0123456789abcdef"[n % base];
-		n /= base;
-	} while (n > 0);
-	add(t, digits + at);
-}
-
-static void add_word(struct text *t, const char *word)
-{
-	if (t->len > 0)
-		add(t, " ");
-	add(t, word);
-}
-
-static uint64_t number_at(const char **at, unsigned base)
-{
-	uint64_t n = 0;
-
-	while (**at == ' ' || **at == '\t')
-		(*at)++;
-	for (;; (*at)++) {
-		unsigned digit = **at >= '0' && **at <= '9'   ? (unsigned)(**at - '0')
-				 : **at >= 'a' && **at <= 'f' ? (unsigned)(**at - 'a' + 10)
-							      : 99;
-
-		if (digit >= base)
-			return n;
-		n = n * base + digit;
-	}
-}
 
 static void say_number(struct inside *in, enum fact_id id, uint64_t n, const char *source)
 {
@@ -84,203 +34,111 @@ static void say_text(struct inside *in, enum fact_id id, const char *text, const
 
 /* ---- the payload's process ----------------------------------------------------------------------- */
 
-/* The value behind "Name:" at the beginning of a line; NULL. */
-static const char *field(const char *status, const char *name)
-{
-	size_t len = strlen(name);
-
-	for (const char *line = status; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-		if (strncmp(line, name, len) == 0 && line[len] == ':')
-			return line + len + 1;
-	return NULL;
-}
-
-/* All four of a "Uid:" or "Gid:" line, if they are the same; else 0, which no program may have. */
-static uint64_t one_id(const char *at)
-{
-	uint64_t first = number_at(&at, 10);
-	bool same = true;
-
-	for (int i = 1; i < 4; i++)
-		same = number_at(&at, 10) == first && same;
-	return same ? first : 0;
-}
-
 /* What an id of this user namespace is one level up; the init namespace maps everything to itself. */
-static bool map_id(const char *map, uint64_t id, uint64_t *ret)
+static void say_outside(struct inside *in, enum fact_id fact, const struct guest_id_row *row, uint64_t id)
 {
-	while (*map) {
-		uint64_t inside = number_at(&map, 10), outside = number_at(&map, 10), count = number_at(&map, 10);
-
-		if (id >= inside && id - inside < count) {
-			*ret = outside + (id - inside);
-			return true;
-		}
-		if (*map != '\n')
-			return false;
-		map++;
-	}
-	return false;
+	if (id >= row->inside && id - row->inside < row->count)
+		say_number(in, fact, row->outside + (id - row->inside), "init: /proc/self/uid_map");
 }
 
-static void say_map(struct inside *in, const char *map)
+static void say_map(struct inside *in, uint64_t uid)
 {
-	struct text t = { .len = 0 };
-
-	for (const char *at = map; *at;) {
-		if (t.len > 0)
-			add(&t, " ");
-		add_number(&t, number_at(&at, 10), 10);
-		add(&t, "->");
-		add_number(&t, number_at(&at, 10), 10);
-		add(&t, "+");
-		add_number(&t, number_at(&at, 10), 10);
-		if (*at != '\n')
-			break;
-		at++;
-	}
-	say_text(in, FACT_uid_map, t.s, "init: /proc/self/uid_map");
-}
-
-static void say_ids(struct inside *in, const char *status)
-{
-	const char *uid = field(status, "Uid"), *gid = field(status, "Gid"), *groups = field(status, "Groups");
+	struct guest_id_row row;
+	struct guest_text text;
 	char map[512];
-	uint64_t outside;
+	const char *at = map;
 
-	if (!uid || !gid || !groups)
+	if (fd_get_at(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) <= 0)
 		return;
-	say_number(in, FACT_uid, one_id(uid), "init: status of the payload");
-	say_number(in, FACT_gid, one_id(gid), "init: status of the payload");
-	if (fd_get_at(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) > 0) {
-		say_map(in, map);
-		if (map_id(map, one_id(uid), &outside))
-			say_number(in, FACT_host_uid, outside, "init: /proc/self/uid_map");
-		if (map_id(map, getuid(), &outside))
-			say_number(in, FACT_init_host_uid, outside, "init: /proc/self/uid_map");
+	guest_id_map_text(map, &text);
+	say_text(in, FACT_uid_map, text.s, "init: /proc/self/uid_map");
+	while (guest_id_row_next(&at, &row)) {
+		say_outside(in, FACT_host_uid, &row, uid);
+		say_outside(in, FACT_init_host_uid, &row, getuid());
 	}
-	/* The engine gives the program's own group as the one supplementary group. */
-	groups += strspn(groups, " \t");
-	if (*groups == '\n' || (number_at(&groups, 10) == one_id(gid) && groups[strspn(groups, " ")] == '\n'))
-		say_text(in, FACT_groups, "", "init: status of the payload");
-	else
-		say_text(in, FACT_groups, "others", "init: status of the payload");
 }
 
-static void say_privileges(struct inside *in, const char *status)
+/* The engine gives the program's own group as the one supplementary group. */
+static bool is_own_group(const char *groups, uint64_t gid)
 {
-	static const char *const sets[] = { "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" };
-	static const struct {
-		const char *name;
-		enum fact_id fact;
-	} numbers[] = {
-		{ "NoNewPrivs", FACT_no_new_privs },
-		{ "Seccomp", FACT_seccomp_mode },
-		{ "Seccomp_filters", FACT_seccomp_filters },
-	};
-	struct text t = { .len = 0 };
-	uint64_t caps = 0;
-	bool all = true;
-
-	for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
-		const char *at = field(status, sets[i]);
-
-		all = all && at;
-		caps |= at ? number_at(&at, 16) : 0;
-	}
-	add_number(&t, caps, 16);
-	if (all)
-		say_text(in, FACT_capabilities, t.s, "init: status of the payload");
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-		const char *at = field(status, numbers[i].name);
-
-		if (at)
-			say_number(in, numbers[i].fact, number_at(&at, 10), "init: status of the payload");
-	}
+	return *groups == '\0' || (guest_number(&groups, 10) == gid && *groups == '\0');
 }
 
 static void say_limits(struct inside *in)
 {
-	char pattern[256] = "|";
 	struct rlimit files, core;
 
 	if (prlimit(in->payload, RLIMIT_NOFILE, NULL, &files) < 0 || prlimit(in->payload, RLIMIT_CORE, NULL, &core) < 0)
 		return;
 	say_number(in, FACT_open_files_max, files.rlim_max, "init: prlimit(2)");
-	/* 1 is too small for a core file and keeps a piped core_pattern from starting; 0 does only the first. */
-	if (core.rlim_max == 0)
-		(void)fd_get_at(AT_FDCWD, "/proc/sys/kernel/core_pattern", pattern, sizeof(pattern));
-	say_text(in, FACT_core_dumps,
-		 core.rlim_max == 1 || (core.rlim_max == 0 && pattern[0] != '|') ? "none" : "possible",
-		 "init: prlimit(2)");
+	say_text(in, FACT_core_dumps, guest_core_dumps(core.rlim_max), "init: prlimit(2)");
+}
+
+static void say_landlock(struct inside *in)
+{
+	struct guest_text source = { .len = 0 };
+
+	guest_text_add(&source, "init: ");
+	guest_text_add(&source, guest_landlock_source(in->landlock_abi));
+	say_number(in, FACT_landlock, (uint64_t)guest_landlock_in_force(in->landlock_abi, in->landlock_said), source.s);
+}
+
+static void say_status(struct inside *in, const struct guest_status *s)
+{
+	static const enum fact_id fact_of[STATUS_CAPABILITIES] = {
+		[STATUS_UID] = FACT_uid,
+		[STATUS_GID] = FACT_gid,
+		[STATUS_NO_NEW_PRIVS] = FACT_no_new_privs,
+		[STATUS_SECCOMP] = FACT_seccomp_mode,
+		[STATUS_SECCOMP_FILTERS] = FACT_seccomp_filters,
+	};
+	static const char source[] = "init: status of the payload";
+	struct guest_text caps = { .len = 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(fact_of); i++)
+		if (s->known[i])
+			say_number(in, fact_of[i], s->number[i], source);
+	guest_text_number(&caps, s->number[STATUS_CAPABILITIES], 16);
+	if (s->known[STATUS_CAPABILITIES])
+		say_text(in, FACT_capabilities, caps.s, source);
+	if (s->has_groups)
+		say_text(in, FACT_groups, is_own_group(s->groups, s->number[STATUS_GID]) ? "" : "others", source);
 }
 
 static void say_payload(struct inside *in)
 {
-	struct text path = { .len = 0 };
-	char status[4096];
+	struct guest_text path = { .len = 0 };
+	struct guest_status status;
 
-	add(&path, "/proc/");
-	add_number(&path, (uint64_t)in->payload, 10);
-	add(&path, "/status");
-	if (fd_get_at(AT_FDCWD, path.s, status, sizeof(status) - 1) < 0)
+	guest_text_add(&path, "/proc/");
+	guest_text_number(&path, (uint64_t)in->payload, 10);
+	guest_text_add(&path, "/status");
+	if (!guest_status_read(path.s, &status))
 		return;
-	memcpy(status + strlen(status), "\n", 2); /* fd_get_at takes the last one off */
-	say_ids(in, status);
-	say_privileges(in, status);
+	say_status(in, &status);
+	if (status.known[STATUS_UID])
+		say_map(in, status.number[STATUS_UID]);
 	say_limits(in);
-	/* From ABI 5 on the probe must have been denied; before, restrict_self's word is all there is. */
-	say_number(in, FACT_landlock,
-		   in->landlock_abi < 5 || in->landlock_said == EACCES ? (uint64_t)in->landlock_abi : 0,
-		   in->landlock_abi < 5 ? "init: landlock_restrict_self(2)"
-					: "init: landlock_restrict_self(2) and a denied ioctl");
+	say_landlock(in);
 }
 
 #define DOT_ENTRY 24 /* bytes that "." and ".." take each among the names of a folder */
 
 /* ---- the container ------------------------------------------------------------------------------- */
 
-/* Eight numbers about receiving, then bytes and packets sent. */
-static uint64_t packets_sent(const char *at)
-{
-	uint64_t n = 0;
-
-	for (int i = 0; i < 10; i++)
-		n = number_at(&at, 10);
-	return n;
-}
-
 static void say_network(struct inside *in)
 {
-	char text[4096];
-	struct text names = { .len = 0 };
-	uint64_t sent = 0;
+	struct guest_network net;
 
-	if (fd_get_at(AT_FDCWD, "/proc/self/net/dev", text, sizeof(text)) < 0)
+	if (!guest_network_read("/proc/self/net/dev", &net))
 		return;
-	/* Two lines of headings, then "name: numbers". */
-	for (char *line = text, *next; line; line = next) {
-		char *colon;
-
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		colon = strchr(line, ':');
-		line += strspn(line, " ");
-		if (!colon || strchr(line, '|'))
-			continue;
-		*colon = '\0';
-		add_word(&names, line);
-		if (!str_eq(line, "lo"))
-			sent += packets_sent(colon + 1);
-	}
-	say_text(in, FACT_interfaces, names.s, "init: /proc/self/net/dev");
-	say_number(in, FACT_packets_out, sent, "init: /proc/self/net/dev");
+	say_text(in, FACT_interfaces, net.interfaces.s, "init: /proc/self/net/dev");
+	say_number(in, FACT_packets_out, net.packets_out, "init: /proc/self/net/dev");
 }
 
 struct mount_scan {
 	struct inside *in;
-	struct text writable;
+	struct guest_text writable;
 };
 
 static bool is_sealed(const struct inside *in, const char *point)
@@ -319,7 +177,7 @@ static bool visit_mount(char *line, void *arg)
 
 		if (stat(m.point, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) &&
 		    !proc_list_has(s->writable.s, ' ', m.point))
-			add_word(&s->writable, m.point);
+			guest_text_word(&s->writable, m.point);
 	}
 	return true;
 }
@@ -394,11 +252,11 @@ static void say_spaces(struct inside *in)
 	struct wire_spaces spaces = { .inode = { 0 } };
 
 	for (size_t i = 0; i < WIRE_SPACE_COUNT; i++) {
-		struct text path = { .len = 0 };
+		struct guest_text path = { .len = 0 };
 		struct stat st;
 
-		add(&path, "/proc/self/ns/");
-		add(&path, names[i]);
+		guest_text_add(&path, "/proc/self/ns/");
+		guest_text_add(&path, names[i]);
 		if (stat(path.s, &st) == 0)
 			spaces.inode[i] = st.st_ino;
 	}
@@ -427,11 +285,11 @@ static void say_machine_files(struct inside *in)
 #define READ_ONLY(path)
 #include "backend/docker/masks.def"
 	};
-	struct text bare = { .len = 0 };
+	struct guest_text bare = { .len = 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
 		if (!is_masked(paths[i]))
-			add_word(&bare, paths[i]);
+			guest_text_word(&bare, paths[i]);
 	say_text(in, FACT_machine_files, bare.len ? bare.s : "masked", "init: read(2) of each");
 }
 

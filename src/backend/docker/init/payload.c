@@ -1,42 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's process between fork and exec: the walls that the engine does not build, in the order and with the
- * very filters of a native cell (src/backend/native/payload.c).  Any failure ends it, and the container.
+ * The program's process between fork and exec: the walls that the engine does not build, in the order, with the code
+ * (src/backend/guest/confine.c) and the very filters of a native cell (src/backend/native/payload.c).  Any failure ends it, and the container.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/magic.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 
 #include "backend/docker/init/inside.h"
+#include "backend/guest/confine.h"
 #include "base/fd.h"
-#include "sys/landlock.h"
-#include "sys/seccomp.h"
-
-#ifndef PR_SET_MDWE
-#define PR_SET_MDWE              65
-#define PR_MDWE_REFUSE_EXEC_GAIN 1
-#endif
 
 /* Where the two channels are kept while everything above standard error is closed. */
 #define GO_FD     3
 #define STATUS_FD 4
 
-#define RULES_MAX 64
-
 struct payload {
 	struct inside *in;
 	int input, go, status;
-	struct landlock_rule rules[RULES_MAX];
-	size_t n_rules;
-	char names[RULES_MAX][72];
+	struct guest_confine confine;
+	char names[GUEST_RULES_MAX][72];
 };
 
 static int connect_stdio(struct payload *p)
@@ -47,98 +35,21 @@ static int connect_stdio(struct payload *p)
 	return 0;
 }
 
-static int reset_signals(struct payload *p UNUSED)
-{
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int s = 1; s < NSIG; s++)
-		(void)sigaction(s, &dfl, NULL);
-	(void)sigemptyset(&none);
-	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
-}
-
-/* Init is not offered: it must survive to tell the tale. */
-static int offer_to_oom_killer(struct payload *p UNUSED)
-{
-	return fd_put_at(AT_FDCWD, "/proc/self/oom_score_adj", "1000");
-}
-
-static int set_rlimits(struct payload *p)
-{
-	const struct wire_job *j = &p->in->job;
-	const struct {
-		int resource;
-		uint64_t value;
-	} rows[] = {
-		/* RLIMIT_CORE is the engine's: the filter around this container lets nobody change it. */
-		{ RLIMIT_NOFILE, j->open_files },
-		{ RLIMIT_FSIZE, j->disk_bytes },
-		{ RLIMIT_STACK, 8 * MiB },
-		{ RLIMIT_MEMLOCK, 64 * KiB },
-		{ RLIMIT_SIGPENDING, 256 },
-		{ RLIMIT_MSGQUEUE, 64 * KiB },
-		{ RLIMIT_NICE, 0 },
-		{ RLIMIT_RTPRIO, 0 },
-		{ RLIMIT_CPU, j->cpu_time_ms / 1000 + 2 }, /* behind brig's clock of the whole container */
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct rlimit now, want = { rows[i].value, rows[i].value };
-
-		if (getrlimit(rows[i].resource, &now) < 0)
-			return -errno;
-		if (want.rlim_cur > now.rlim_max)
-			want.rlim_cur = want.rlim_max = now.rlim_max;
-		if (setrlimit(rows[i].resource, &want) < 0)
-			return -errno;
-	}
-	return 0;
-}
-
 static int enter_workspace(struct payload *p)
 {
 	return fchdir(p->in->place[0]) < 0 ? -errno : 0;
 }
 
-static int close_files(struct payload *p UNUSED)
-{
-	if (close_range(STATUS_FD + 1, ~0U, 0) < 0)
-		return -errno;
-	return setsid() < 0 ? -errno : 0;
-}
-
-static int memory_rules(struct payload *p)
-{
-	if (!(p->in->job.flags & WIRE_DENY_WRITE_EXEC))
-		return 0;
-	/* A hardening that kernels before 6.3 do not know: not promised, so not an error. */
-	if (prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) < 0 && errno != EINVAL)
-		return -errno;
-	return 0;
-}
-
-static int no_new_privs(struct payload *p UNUSED)
-{
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
-}
-
 /* ---- Landlock ------------------------------------------------------------------------------------ */
-
-static void add_rule(struct payload *p, const char *path, unsigned grant)
-{
-	if (p->n_rules < RULES_MAX)
-		p->rules[p->n_rules++] = (struct landlock_rule){ path, grant };
-}
 
 /* Executing is for what the image brings: the directories of its root, links left out (what they name is there). */
 static void add_image_dir(struct payload *p, int root, const char *name)
 {
 	static const char *const others[] = { "dev", "proc", "sys", "tmp", "workspace" };
-	char *path = p->names[p->n_rules];
+	char *path = p->names[p->confine.n_rules];
 	struct stat st;
 
-	if (name[0] == '.' || strlen(name) > sizeof(p->names[0]) - 2 || p->n_rules > RULES_MAX - 8)
+	if (name[0] == '.' || strlen(name) > sizeof(p->names[0]) - 2 || p->confine.n_rules > GUEST_RULES_MAX - 8)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		if (strcmp(name, others[i]) == 0)
@@ -147,7 +58,7 @@ static void add_image_dir(struct payload *p, int root, const char *name)
 		return;
 	path[0] = '/';
 	memcpy(path + 1, name, strlen(name) + 1);
-	add_rule(p, path, LANDLOCK_READ | LANDLOCK_EXEC);
+	guest_add_rule(&p->confine, path, LANDLOCK_READ | LANDLOCK_EXEC);
 }
 
 struct dir_entry { /* of getdents64(2) */
@@ -189,7 +100,7 @@ static void add_ptys(struct payload *p)
 
 	if (p->in->job.flags & WIRE_STRICT || statfs("/dev/pts", &fs) < 0 || fs.f_type != DEVPTS_SUPER_MAGIC)
 		return;
-	add_rule(p, "/dev/pts", LANDLOCK_READ | LANDLOCK_WRITE_FILE | LANDLOCK_IOCTL);
+	guest_add_rule(&p->confine, "/dev/pts", LANDLOCK_READ | LANDLOCK_WRITE_FILE | LANDLOCK_IOCTL);
 }
 
 static int apply_landlock(struct payload *p)
@@ -198,57 +109,43 @@ static int apply_landlock(struct payload *p)
 	bool exec = p->in->job.flags & WIRE_WORKSPACE_EXEC;
 	int rc;
 
-	p->in->landlock_abi = landlock_abi();
-	if (p->in->landlock_abi == 0)
-		return -EOPNOTSUPP;
+	p->in->landlock_abi = p->confine.landlock_abi = landlock_abi();
 	/* Names everywhere, contents only of what the image brings: nothing of the engine's /sys is read. */
-	add_rule(p, "/", LANDLOCK_LIST);
+	guest_add_rule(&p->confine, "/", LANDLOCK_LIST);
 	rc = add_image_dirs(p);
 	if (rc < 0)
 		return rc;
-	add_rule(p, "/proc", LANDLOCK_READ);
+	guest_add_rule(&p->confine, "/proc", LANDLOCK_READ);
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
-		add_rule(p, devices[i], LANDLOCK_READ | LANDLOCK_WRITE_FILE);
+		guest_add_rule(&p->confine, devices[i], LANDLOCK_READ | LANDLOCK_WRITE_FILE);
 	add_ptys(p);
 	for (size_t i = 0; i < PLACE_COUNT; i++) {
 		bool sealed = i == 0 && p->in->job.flags & WIRE_READ_ONLY;
 
-		add_rule(p, place_name[i],
-			 LANDLOCK_READ | (sealed ? 0 : LANDLOCK_WRITE) | (i < 2 && exec ? LANDLOCK_EXEC : 0));
+		guest_add_rule(&p->confine, place_name[i],
+			       LANDLOCK_READ | (sealed ? 0 : LANDLOCK_WRITE) | (i < 2 && exec ? LANDLOCK_EXEC : 0));
 	}
-	return landlock_confine(p->in->landlock_abi, p->rules, p->n_rules);
+	return guest_apply_landlock(&p->confine);
 }
 
-/* The kernel shows a process' domain nowhere, so it is proven by trying: see the native payload. */
-static int probe_landlock(void)
-{
-	AUTO_FD null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	int size;
-
-	if (null < 0)
-		return errno;
-	return ioctl(null, FIONREAD, &size) < 0 ? errno : 0;
-}
-
-/* ---- filters ------------------------------------------------------------------------------------- */
-
-/* Init has the program's user id; what the kernel would let the program do to it, the filter refuses (PID 1). */
-static int install_filter(struct payload *p)
-{
-	return seccomp_install(seccomp_filter_for(p->in->job.family, p->in->job.flags & WIRE_STRICT));
-}
-
+/* One of the two; 0 or -errno. */
 static const struct step {
 	enum wire_step step;
-	int (*run)(struct payload *p); /* 0 or -errno */
+	int (*run)(struct payload *p);
+	int (*confine)(struct guest_confine *c);
 } steps[] = {
-	{ WIRE_STEP_signals, reset_signals },     { WIRE_STEP_oom_score, offer_to_oom_killer },
-	{ WIRE_STEP_rlimits, set_rlimits },       { WIRE_STEP_working_dir, enter_workspace },
-	{ WIRE_STEP_close_files, close_files },   { WIRE_STEP_memory_rules, memory_rules },
-	{ WIRE_STEP_no_new_privs, no_new_privs }, { WIRE_STEP_landlock, apply_landlock },
+	{ WIRE_STEP_signals, .confine = guest_reset_signals },
+	/* Init is not offered: it must survive to tell the tale. */
+	{ WIRE_STEP_oom_score, .confine = guest_offer_to_oom_killer },
+	{ WIRE_STEP_rlimits, .confine = guest_set_rlimits },
+	{ WIRE_STEP_working_dir, .run = enter_workspace },
+	{ WIRE_STEP_close_files, .confine = guest_close_files },
+	{ WIRE_STEP_memory_rules, .confine = guest_memory_rules },
+	{ WIRE_STEP_no_new_privs, .confine = guest_no_new_privs },
+	{ WIRE_STEP_landlock, .run = apply_landlock },
 };
 static const struct step filter_steps[] = {
-	{ WIRE_STEP_seccomp, install_filter },
+	{ WIRE_STEP_seccomp, .confine = guest_install_filter },
 };
 
 static void say(int fd, uint32_t step, int rc, const struct inside *in)
@@ -264,7 +161,7 @@ static void say(int fd, uint32_t step, int rc, const struct inside *in)
 static void run_steps(struct payload *p, const struct step *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		int rc = list[i].run(p);
+		int rc = list[i].confine ? list[i].confine(&p->confine) : list[i].run(p);
 
 		if (rc < 0 && list[i].step == WIRE_STEP_landlock && p->in->job.flags & WIRE_WITHOUT_LANDLOCK) {
 			p->in->landlock_abi = 0;
@@ -272,7 +169,7 @@ static void run_steps(struct payload *p, const struct step *list, size_t n)
 		}
 		if (rc < 0) {
 			say(STATUS_FD, list[i].step, rc, p->in);
-			end(125);
+			guest_end(125);
 		}
 	}
 }
@@ -299,6 +196,16 @@ static int execute(struct wire_job *j)
 	return -errno;
 }
 
+static void fill_confine(struct guest_confine *c, const struct wire_job *j)
+{
+	/* RLIMIT_CORE is the engine's: the filter around this container lets nobody change it. */
+	guest_add_rlimits(c, j->open_files, j->disk_bytes, j->cpu_time_ms);
+	c->close_from = STATUS_FD + 1;
+	c->deny_write_exec = j->flags & WIRE_DENY_WRITE_EXEC;
+	/* Init has the program's user id; what the kernel would let the program do to it, the filter refuses (PID 1). */
+	c->filter = seccomp_filter_for(j->family, j->flags & WIRE_STRICT);
+}
+
 static _Noreturn void payload_main(struct payload *p)
 {
 	char word;
@@ -306,21 +213,22 @@ static _Noreturn void payload_main(struct payload *p)
 
 	/* The keys are init's alone; without them this process has nothing to hide, and needs its own /proc files. */
 	explicit_bzero(p->in->job.key, sizeof(p->in->job.key));
+	fill_confine(&p->confine, &p->in->job);
 	rc = connect_stdio(p);
 	if (rc < 0) {
 		say(p->status, WIRE_STEP_stdio, rc, p->in);
-		end(125);
+		guest_end(125);
 	}
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	run_steps(p, steps, ARRAY_LEN(steps));
-	p->in->landlock_said = probe_landlock();
+	p->in->landlock_said = guest_probe_landlock();
 	run_steps(p, filter_steps, ARRAY_LEN(filter_steps));
 	say(STATUS_FD, WIRE_STEPS, 0, p->in);
 	if (read(GO_FD, &word, 1) != 1)
-		end(125);
+		guest_end(125);
 	rc = execute(&p->in->job);
 	say(STATUS_FD, WIRE_STEP_exec, rc, p->in);
-	end(125);
+	guest_end(125);
 }
 
 int payload_fork(struct inside *in)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/guest/confine.h"
 #include "backend/guest/wait.h"
 #include "backend/guest/wait/library.h"
 

@@ -6,21 +6,17 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/filter.h>
 #include <linux/keyctl.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backend/guest/confine.h"
 #include "backend/guest/wait/library.h"
 #include "sys/caps.h"
-#include "sys/landlock.h"
-#include "sys/seccomp.h"
 
 #define WORKSPACE "/workspace"
 #define SOCKET_FD 63 /* above what the program will use, below where the kernel's table would have to grow */
@@ -29,7 +25,7 @@ struct child {
 	const struct guest_walls *walls;
 	const int *fds;
 	int sock;
-	int listener;
+	struct guest_confine confine;
 };
 
 bool walls_fault(const struct guest_walls *w, enum guest_join step, int *ret_rc)
@@ -79,20 +75,19 @@ static int lock_caps(struct child *c)
 	return caps_lock();
 }
 
+/* Changing ids takes our own /proc files away from us, which exec gives back to others. */
 static int take_ids(struct child *c)
 {
-	const struct guest_walls *w = c->walls;
+	int rc = guest_take_ids(&c->confine);
 
-	if (setgroups(0, NULL) < 0 || setresgid(w->gid, w->gid, w->gid) < 0 || setresuid(w->uid, w->uid, w->uid) < 0)
-		return -errno;
-	/* Changing ids has taken our own /proc files away from us, which exec gives back to others. */
-	return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ? -errno : 0;
+	if (rc == 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		rc = -errno;
+	return rc;
 }
 
 static int clear_caps(struct child *c)
 {
-	(void)c;
-	return caps_clear();
+	return guest_clear_caps(&c->confine);
 }
 
 static int enter_workspace(struct child *c)
@@ -106,46 +101,31 @@ static int enter_workspace(struct child *c)
 	return getcwd(cwd, sizeof(cwd)) && strcmp(cwd, WORKSPACE) == 0 ? 0 : -EXDEV;
 }
 
-static const struct guest_rule *rules_of(const struct guest_walls *w)
-{
-	return (const struct guest_rule *)(const void *)(w + 1);
-}
-
 static int apply_landlock(struct child *c)
 {
-	const struct guest_rule *from = rules_of(c->walls);
-	struct landlock_rule rules[GUEST_RULES_MAX];
-
-	if (c->walls->landlock_abi == 0)
-		return -EOPNOTSUPP;
-	for (size_t i = 0; i < c->walls->n_rules; i++)
-		rules[i] = (struct landlock_rule){ from[i].path, from[i].grant };
-	return landlock_confine((int)c->walls->landlock_abi, rules, c->walls->n_rules);
+	return guest_apply_landlock(&c->confine);
 }
 
-/* Telling of refused calls is a service; refusing them is the wall.  So without a listener it is the plain form. */
 static int install_filter(struct child *c)
 {
-	const struct guest_walls *w = c->walls;
-	const struct sock_filter *insns = (const struct sock_filter *)(const void *)(rules_of(w) + w->n_rules);
-	const struct seccomp_filter plain = { insns, (unsigned short)w->n_filter };
-	const struct seccomp_filter telling = { insns + w->n_filter, (unsigned short)w->n_telling };
-
-	if (telling.n > 0 && seccomp_install_telling(telling, &c->listener) == 0)
-		return 0;
-	return seccomp_install(plain);
+	return guest_install_filter(&c->confine);
 }
 
-/* As in native/payload.c: the kernel shows a process' Landlock domain nowhere, so it is proven by trying. */
-static int probe_landlock(void)
+/* What lies flat in the file, with pointers into it. */
+static void fill_confine(const struct guest_walls *w, struct guest_confine *ret)
 {
-	int null = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC), size, rc;
+	const struct guest_rule *rules = (const struct guest_rule *)(const void *)(w + 1);
+	const struct sock_filter *insns = (const struct sock_filter *)(const void *)(rules + w->n_rules);
 
-	if (null < 0)
-		return errno;
-	rc = ioctl(null, FIONREAD, &size) < 0 ? errno : 0;
-	(void)close(null);
-	return rc;
+	*ret = (struct guest_confine){ .own_ids = true,
+				       .uid = w->uid,
+				       .gid = w->gid,
+				       .landlock_abi = (int)w->landlock_abi,
+				       .filter = { insns, (unsigned short)w->n_filter },
+				       .telling_filter = { insns + w->n_filter, (unsigned short)w->n_telling },
+				       .listener = FD_NONE };
+	for (size_t i = 0; i < w->n_rules; i++)
+		guest_add_rule(ret, rules[i].path, rules[i].grant);
 }
 
 static const struct {
@@ -174,17 +154,17 @@ static void take_step(struct child *c, enum guest_join step, int (*run)(struct c
 
 int walls_put_up(const struct guest_walls *w, const int *fds)
 {
-	struct child c = { .walls = w, .fds = fds, .sock = fds[GUEST_FD_SOCKET], .listener = -1 };
+	struct child c = { .walls = w, .fds = fds, .sock = fds[GUEST_FD_SOCKET] };
 	int probed;
 
+	fill_confine(w, &c.confine);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
 		take_step(&c, steps[i].step, steps[i].run);
 	pages_copy();
-	probed = probe_landlock();
+	probed = guest_probe_landlock();
 	take_step(&c, JOIN_child_filter, install_filter);
-	if (!wait_say(c.sock, GUEST_CONFINED, (uint64_t)probed, c.listener))
+	if (!wait_say(c.sock, GUEST_CONFINED, (uint64_t)probed, c.confine.listener))
 		wait_give_up();
-	if (c.listener >= 0)
-		(void)close(c.listener);
+	fd_closep(&c.confine.listener);
 	return c.sock;
 }
