@@ -2,8 +2,8 @@
 /*
  * Which runs get a cell of the keeper's, and how the keeper is started.
  *
- * A run gets one if its cell differs from others of its kind in nothing but the program: code of a language whose
- * interpreter can wait for it, without a project, arguments, variables or a network of its own.  Everything else runs in a cell
+ * A run gets one if its cell differs from others of its kind in nothing but the program: code without a project, arguments,
+ * variables or a network of its own.  Everything else runs in a cell
  * that is made for it; so does whatever the keeper cannot serve, since the two are the same cell (INV-6) and differ in time only.
  *
  * The keeper is started by the first such run of a handle that wants warm cells, with ceilings made of the policy as it
@@ -82,17 +82,33 @@ static int start(struct warm *w, const struct warm_ask *ask, const struct plan *
 	return keeper_start(h, &w->keeper, &err);
 }
 
+/* It comes in by a write of the program's own process, which the limits are for: that there is no room is better said by others. */
+static bool fits(const struct plan *plan)
+{
+	return plan->files[0].len <= plan->limits.disk_bytes / 2;
+}
+
 /* Nothing of the request but its program is in the cell; packages are the same for all who ask for them. */
 static bool can_wait(const struct warm_ask *ask, const struct plan *plan)
 {
-	const struct prepared_request *pr = ask->request;
-
 	for (size_t i = 0; i < plan->n_binds; i++)
 		if (plan->binds[i].checked)
 			return false;
-	return ask->chosen->ops == &native_backend && ask->req->kind == BRIG_KIND_CODE && pr->lang->run.waits &&
-	       !plan->workspace && !plan->wants_view && !plan->egress && plan->n_files == 1 &&
-	       pr->subject.n_args == 0 && ask->req->n_env == 0;
+	return ask->chosen->ops == &native_backend && ask->req->kind == BRIG_KIND_CODE && !plan->workspace &&
+	       !plan->wants_view && !plan->egress && plan->n_files == 1 && fits(plan) &&
+	       ask->request->subject.n_args == 0 && ask->req->n_env == 0;
+}
+
+/* Which word names the program's file: an argument of its interpreter, or what is executed; NULL: none does. */
+static const char *program_path(const struct plan *plan)
+{
+	static const char folder[] = PLAN_WORKSPACE "/";
+
+	for (size_t i = 0; plan->argv[i]; i++)
+		if (strncmp(plan->argv[i], folder, strlen(folder)) == 0 &&
+		    str_eq(plan->argv[i] + strlen(folder), plan->files[0].name))
+			return plan->argv[i];
+	return NULL;
 }
 
 /*
@@ -108,13 +124,16 @@ static bool may_fork(const struct warm_ask *ask, const struct plan *plan)
 
 struct backend_host *warm_keeper(struct warm *w, const struct warm_ask *ask, struct plan *plan)
 {
-	if (!w->wanted || !can_wait(ask, plan))
+	const char *path = can_wait(ask, plan) ? program_path(plan) : NULL;
+
+	if (!w->wanted || !path)
 		return NULL;
 	if (w->keeper && !keeper_is_alive(w->keeper))
 		warm_release(w);
 	if (!w->keeper && start(w, ask, plan) < 0)
 		return NULL;
-	plan->waits_at = plan->argv[1]; /* the program's path is all that the interpreter is given */
+	plan->waits_at = path;
+	plan->interpreter_waits = ask->request->lang->run.waits;
 	plan->forks = may_fork(ask, plan);
 	return w->keeper;
 }

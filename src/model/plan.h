@@ -96,10 +96,11 @@ struct plan {
 	bool report_denied;               /* note what the program is refused */
 	/*
 	 * A cell that is made before there is a request for it: the path in the cell of the program's file, which is empty.
-	 * The interpreter is started, stops when it opens that file, and goes on when a request has filled it (guest/wait.h).
-	 * NULL: an ordinary cell.
+	 * Somebody waits in the cell until a request has filled it (guest/wait.h): the interpreter, which is started and stops
+	 * when it opens that file, or the process that is going to execute it.  NULL: an ordinary cell.
 	 */
 	const char *waits_at;
+	bool interpreter_waits;
 	/* ... and its interpreter may be a fork of one that others are forked from too, if the host can do that. */
 	bool forks;
 	protection_set may_degrade; /* allow_degraded */

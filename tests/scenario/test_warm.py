@@ -32,6 +32,17 @@ def row_of(e):
 	return e["check"], e["declared"], "" if used else re.sub(r"brig-[a-z2-7]{16}-[\d-]+|\b\d{4,}\b", "N", e["enforced"]), e["kept"]
 
 
+# Interpreters that wait, one that waits behind its compile step; processes that wait before they execute an interpreter, or a program.
+PROGRAMS = {
+	"python": "print(1)", "javascript": "console.log(1)", "typescript": "const one: number = 1; console.log(one)",
+	"shell": "echo 1", "bash": "echo 1", "perl": "print 1, qq(\n);", "c": "#include <stdio.h>\nint main(void) { puts(\"1\"); }",
+}
+
+
+def is_installed(t, lang):
+	return any(row["name"] == lang and row["installed"] for row in json.loads(t.brig("languages", "--json").out)["languages"])
+
+
 def keepers(pid):
 	"""Processes named so below this one."""
 	with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
@@ -50,7 +61,9 @@ def keepers(pid):
 @case("INV-6: a warm cell and a cold one give the same evidence, row by row")
 def evidence(t):
 	t.native_only("only native cells wait")
-	for lang, code in (("python", "print(1)"), ("javascript", "console.log(1)")):
+	for lang, code in PROGRAMS.items():
+		if not is_installed(t, lang):
+			continue
 		cold = t.cell(code=code, lang=lang).json
 		warm = t.cell(code=code, lang=lang, env=WARM).json
 		t.equal((warm["verdict"], warm["stdout"]), ("ok", "1\n"), f"{lang}: the run itself", warm)
@@ -72,6 +85,30 @@ def waiting(t):
 	rows = batch(t, ["print(open('/proc/self/maps').read().count('brig-wait') > 0)"] * 2, "--warm", "0")
 	t.equal(outputs(t, rows), ["False\n"] * 2, "without warm cells none is")
 	t.check(not any(r["warm"] for r in rows), "a cold cell says that it is warm", rows)
+
+
+@case("the cell of a shell, of a compiled program and of TypeScript is there before its job, and nobody sees that")
+def waiting_others(t):
+	t.native_only("only native cells wait")
+	look = "echo $$ $0; tr '\\0' '\\n' < /proc/$$/environ | sort; for f in /proc/$$/fd/*; do echo ${f##*/}; done; grep brig /proc/$$/maps | wc -l"
+	for lang, code in (("shell", look), ("typescript", PROGRAMS["typescript"]), ("c", PROGRAMS["c"])):
+		if not is_installed(t, lang):
+			continue
+		cold, = outputs(t, batch(t, [code], "--warm", "0", lang=lang))
+		rows = batch(t, [code] * 10, "--jobs", "1", "--warm", "2", lang=lang)
+		t.equal(outputs(t, rows), [cold] * 10, f"{lang}: what each has written")
+		t.check(any(r["warm"] for r in rows), f"{lang}: no cell was there before its job", [r["timing"] for r in rows])
+
+
+@case("verdicts of cells whose process waited: timeout, output, signal, exit code; and a program that has no room there")
+def verdicts_others(t):
+	for code, words, verdict in (
+		("while :; do :; done", ("--timeout", "1"), "timeout"), ("while :; do echo xxxxxxxx; done", ("--output-limit", "1k"), "output_limit"),
+		("kill -ABRT $$", (), "crash"), ("exit 3", (), "error")):
+		t.verdict(t.cell(*words, code=code, lang="shell", env=WARM), verdict)
+	large = "#" * (1500 << 10) + "\necho ran\n"
+	cold, warm = (t.cell("--disk", "1m", code=large, lang="shell", env=env) for env in ({}, WARM))
+	t.equal((warm.verdict, warm.json["reason"], warm.stdout), (cold.verdict, cold.json["reason"], cold.stdout), "the end of a program that does not fit", warm)
 
 
 LEAVE = """

@@ -7,15 +7,25 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "backend/guest/confine.h"
 #include "backend/guest/facts.h"
 #include "base/fd.h"
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#else
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#endif
 
 static char file[] = "/tmp/test_guest-XXXXXX";
 
@@ -126,6 +136,31 @@ static void test_too_many_limits(void **state)
 	assert_int_equal(guest_set_rlimits(&c), -E2BIG);
 }
 
+/* Whoever waits for its program does so behind its filter, whichever that is. */
+static void test_filters_let_it_wait(void **state)
+{
+	static const enum syscall_family families[] = { FAMILY_GENERIC, FAMILY_INTERPRETER, FAMILY_JIT,
+							FAMILY_TOOLCHAIN };
+	static const int calls[] = { SYS_sendmsg, SYS_recvmsg, SYS_pread64,   SYS_write,
+				     SYS_close,   SYS_execve,  SYS_exit_group };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(families) * 4; i++) {
+		const bool strict = i & 1, tells = i & 2;
+		struct seccomp_filter f = tells ? seccomp_filter_telling(families[i / 4], strict)
+						: seccomp_filter_for(families[i / 4], strict);
+		struct seccomp_data open_file = { .nr = SYS_openat, .arch = NATIVE_ARCH };
+
+		open_file.args[2] = O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+		assert_int_equal(seccomp_decide(f, &open_file), SECCOMP_RET_ALLOW);
+		for (size_t c = 0; c < ARRAY_LEN(calls); c++) {
+			const struct seccomp_data call = { .nr = calls[c], .arch = NATIVE_ARCH };
+
+			assert_int_equal(seccomp_decide(f, &call), SECCOMP_RET_ALLOW);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +170,7 @@ int main(void)
 		cmocka_unit_test(test_network),
 		cmocka_unit_test(test_landlock_in_force),
 		cmocka_unit_test(test_too_many_limits),
+		cmocka_unit_test(test_filters_let_it_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, tear_down);

@@ -11,7 +11,8 @@ A program is an entry of programs/*.txt (programs.py).  It is run cold once, and
            frozen   and what lives is put aside from Python's collector before that (BRIG_WARM, empty)
            warmed   and json, re and datetime were imported before that
   brig     in cells: `brig run` against `brig run` with BRIG_WARM_CELLS, whose cell is made by the keeper and waits; that is frozen
-           as far as Python is concerned.  With BRIG_TEST_FORKS, and BRIG of a build with faults, Python's are forks of a zygote
+           as far as Python is concerned, and a shell is not started before it has its program.  With BRIG_TEST_FORKS, and BRIG
+           of a build with faults, Python's are forks of a zygote
 
 What is compared are stdout, stderr and the way it ended, byte for byte.  DIFFERENCES lists what is known to differ, and why; a row that
 does not differ any more fails, so that the list stays true.
@@ -42,6 +43,8 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/", "LANG": "C.U
 LANGUAGES = {
     "python": (["/usr/bin/python3", "/usr/local/bin/python3"], "main.py", ("exact", "frozen", "warmed"), (),
                {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}),
+    # Nobody stops in it: in a cell its process waits before exec.
+    "shell": (["/usr/bin/sh", "/bin/sh"], "main.sh", (), (), {}),
     # Node looks for package.json before it opens the program.
     "javascript": (["/usr/bin/node", "/usr/bin/nodejs", "/usr/local/bin/node"], "main.js", ("exact",), ("package.json",), {"UV_USE_IO_URING": "0"}),
 }
@@ -174,6 +177,8 @@ def compare_random(t, run, program, manners, cold):
 def add_programs(way, manner):
     for program in programs.load(os.path.join(HERE, "programs")):
         manners = LANGUAGES[program.language][2] if way == "harness" else (manner,)
+        if not manners:
+            continue
         harness.add(program.ident, program.title, lambda t, p=program, m=manners: compare(t, WAYS[way], p, m), category=program.language)
 
 

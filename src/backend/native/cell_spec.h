@@ -75,13 +75,13 @@ struct cell_spec {
 	char time_offsets[96];
 	struct machine machine;
 	char *env_start, *env_end; /* the supervisor's own environment strings: wiped in init */
-	const char *const *envp;   /* the program's, and of a waiting cell what makes its interpreter wait */
+	const char *const *envp;   /* the program's, and what makes an interpreter wait */
 
 	/* child ends */
 	int ctl; /* init <-> supervisor */
 	int go;  /* payload <-> supervisor */
 	int stdio[3];
-	int wait_library; /* of a waiting cell; FD_NONE: it is none */
+	int wait_library; /* of a cell whose interpreter waits; FD_NONE: the payload does, or nobody */
 };
 
 /* State of the child while it builds: descriptors that later steps need. */

@@ -2,8 +2,8 @@
 /*
  * The program's process between fork and exec.  While init builds the file tree it makes the network, ipc and
  * host name namespaces and puts up every wall that needs no tree; then, in the cell's own root, the rest, with
- * the system call filter last.  Then it tells the supervisor that all of them are up, waits for the word, and
- * becomes the program.
+ * the system call filter last.  Then it tells the supervisor that all of them are up, waits for the word (in a waiting
+ * cell for the program, too), and becomes the program.
  *
  * Once it has begun to give things up there is no way back: any failure ends it.
  */
@@ -14,8 +14,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "backend/guest/claim.h"
 #include "backend/guest/wait.h"
 #include "backend/native/cell_spec.h"
+#include "base/fd.h"
 
 /* Where the two channels are kept while everything above standard error is closed. */
 #define GO_FD   3
@@ -122,6 +124,23 @@ static int pass_to_interpreter(const struct cell_spec *spec)
 	return 0;
 }
 
+/* Of a waiting cell whose interpreter does not wait: we do, with nothing left to be done but exec. */
+static int await_claim(const struct plan *plan)
+{
+	struct guest_word waiting = { .magic = GUEST_WORD_MAGIC, .kind = GUEST_WAITING };
+	struct iovec whole = { .iov_base = &waiting, .iov_len = sizeof(waiting) };
+	bool may_go = false;
+	int rc = fd_send_record(GO_FD, &whole, 1, NULL, 0, 0);
+
+	if (rc == 0)
+		rc = guest_claim_take(GO_FD, plan->waits_at, &may_go);
+	if (rc == 0 && FAULT_HIT(STEP_claim))
+		rc = -FAULT_ERRNO;
+	if (rc == 0 && !may_go)
+		rc = guest_claim_await_go(GO_FD);
+	return rc;
+}
+
 static int execute(const struct cell_spec *spec)
 {
 	int rc = FAULT_HIT(STEP_exec) ? -FAULT_ERRNO : pass_to_interpreter(spec);
@@ -155,5 +174,10 @@ _Noreturn void payload_main(struct cell_build *b)
 	if (report_send(GO_FD, &confined, &b->confine.listener, b->confine.listener >= 0) < 0)
 		guest_end(125);
 	await_go();
+	if (b->spec->plan->waits_at && b->spec->wait_library < 0) {
+		rc = await_claim(b->spec->plan);
+		if (rc < 0)
+			give_up(GO_FD, STEP_claim, rc);
+	}
 	give_up(GO_FD, STEP_exec, execute(b->spec));
 }

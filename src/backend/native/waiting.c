@@ -3,12 +3,15 @@
  * Waiting cells, seen from the supervisor.
  *
  * A waiting cell is built by the very steps of any other one, with every limit in force and every wall up.  The only
- * differences: its program's file is empty, its interpreter is executed at once with a library that makes it stop when it
- * opens that file (guest/wait.h), and init does not set its wall clock yet.
+ * differences: its program's file is empty, init does not set its wall clock yet, and somebody waits in it (guest/wait.h):
  *
- *	claim	sends the interpreter the program, which it writes into the file itself: with the program's ids, in its
- *		cgroup, through its walls
- *	go	sets init's clock, and the interpreter goes on; that is when the first instruction of the program runs
+ *	the interpreter, which is executed at once with a library that makes it stop when it opens that file; or
+ *	the payload, behind all its walls, before it executes anything: for every interpreter that cannot be made to stop or has
+ *	nothing to do before it opens its program, and for programs that are executed themselves
+ *
+ *	claim	sends who waits the program, which it writes into the file itself: with the program's ids, in its cgroup,
+ *		through its walls
+ *	go	sets init's clock, and who waits goes on; that is when the first instruction of the program runs
  *
  * What the request decides (the program, when it starts) comes after the claim; everything else is the same for all
  * requests of this kind, or the cell would not be given to them (INV-6).  A cell is used once.
@@ -103,7 +106,11 @@ int cell_wait_prepare(struct cell *c, struct brig_error *err)
 	c->spec.envp = c->spec.plan->envp;
 	if (!c->spec.plan->waits_at || c->zygote) /* whose zygote has been prepared */
 		return 0;
-	rc = FAULT_HIT(STEP_wait) ? -FAULT_ERRNO : open_library(c->host);
+	rc = FAULT_HIT(STEP_wait) ? -FAULT_ERRNO : 0;
+	if (rc == 0 && !c->spec.plan->interpreter_waits)
+		return 0;
+	if (rc == 0)
+		rc = open_library(c->host);
 	if (rc == 0)
 		rc = add_environment(c);
 	if (rc < 0)
