@@ -9,7 +9,8 @@
  *	  poll the pipe until the answer is whole   inspect_text()
  *	  or the deadline; SIGKILL, waitid  <-----  header and findings, _exit
  *
- * A caller with many texts keeps workers that have done the first line before the text is there (inspectors.c).
+ * A caller with many texts keeps workers that have done the first line before the text is there (inspectors.c); if one of
+ * those dies without an answer the text is read again as above.
  *
  *   RULE W1  Whatever the worker does, the caller goes on within WALL_MAX_NS.
  *   RULE W2  Without limits and filter nothing is inspected: the worker says so and the caller gets an error.
@@ -196,8 +197,8 @@ static bool receive(int fd, uint64_t deadline, char *bytes, size_t size, size_t 
 		n = read(fd, bytes + *ret_len, size - *ret_len);
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n <= 0)
-			return n == 0;
+		if (n <= 0) /* a socket whose other end died with the text unread says so */
+			return n == 0 || errno == ECONNRESET;
 		*ret_len += (size_t)n;
 		if (wire_is_whole(bytes, *ret_len) || *ret_len == size)
 			return true;
@@ -215,7 +216,7 @@ static const char *finish(struct worker *w, bool in_time)
 
 	if (w->pid_fd >= 0)
 		(void)syscall(SYS_pidfd_send_signal, w->pid_fd, SIGKILL, NULL, 0);
-	else
+	else if (w->pid > 0)
 		(void)kill(w->pid, SIGKILL);
 	if (w->is_ours && w->pid_fd >= 0) /* gives way, where the next call would wait */
 		(void)proc_await(w->pid_fd, clock_now_ns() + DEATH_NS);
@@ -230,7 +231,7 @@ static const char *finish(struct worker *w, bool in_time)
 		return "it takes longer than 2 s";
 	if (rc == 0 && end.si_code != CLD_EXITED && end.si_status == SIGSYS)
 		return "the parser did something that it must not";
-	return "the parser gave up: too much memory or time, or a bug of ours";
+	return "the parser ended without an answer: too much memory or time, somebody killed it, or a bug of ours";
 }
 
 /* late: time or memory ran out, as they may with a long text; otherwise something is wrong with the text or with us. */
@@ -291,6 +292,24 @@ int inspect_begin(struct inspectors *from, const struct rule_set *rules, const s
 	return 0;
 }
 
+/*
+ * One whole answer, or what there is of it; false: too late.  A spare worker that ends without a whole one may have been killed
+ * by somebody, or together with its maker: then the text is read once more, by a worker of our own, in what is left of the time.
+ */
+static bool await_answer(struct inspect_job *job, char *bytes, size_t size, size_t *ret_len)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	bool in_time = receive(job->worker.answer_fd, job->deadline, bytes, size, ret_len);
+
+	if (!in_time || job->worker.is_ours || wire_is_whole(bytes, *ret_len))
+		return in_time;
+	(void)finish(&job->worker, true);
+	job->worker = WORKER_NONE;
+	if (start(job->rules, &job->req, &job->worker, &err) < 0)
+		return true; /* no answer, which is a finding */
+	return receive(job->worker.answer_fd, job->deadline, bytes, size, ret_len);
+}
+
 int inspect_finish(struct inspect_job *job_taken, struct findings *ret, struct brig_error *err)
 {
 	AUTO_FREE struct inspect_job *job = job_taken;
@@ -301,7 +320,7 @@ int inspect_finish(struct inspect_job *job_taken, struct findings *ret, struct b
 	const char *why;
 	size_t len = 0;
 
-	in_time = bytes && receive(job->worker.answer_fd, job->deadline, bytes, WIRE_MAX + 1, &len);
+	in_time = bytes && await_answer(job, bytes, WIRE_MAX + 1, &len);
 	why = finish(&job->worker, in_time);
 	if (!bytes)
 		return err_nomem(err);

@@ -259,7 +259,7 @@ static void a_spare_worker_that_is_gone_is_not_missed(void **state)
 	assert_nothing_left(before);
 }
 
-/* One that was given the text and does not answer, or not in time, is a finding that blocks. */
+/* One that was given the text and does not answer in time is a finding that blocks; of one that dies the text is read again. */
 static void a_spare_worker_that_fails_is_a_finding(void **state)
 {
 	static const bool dies[] = { true, false };
@@ -281,6 +281,7 @@ static void a_spare_worker_that_fails_is_a_finding(void **state)
 		assert_int_equal(inspect_finish(job, &found, NULL), 0);
 		assert_int_equal(found.n, 1);
 		assert_int_equal(found.worst, SEVERITY_CRITICAL);
+		assert_int_equal(strcmp(found.row[0].rule, "not-analysable") == 0, !dies[i]);
 		findings_release(&found);
 		inspectors_close(from);
 	}
