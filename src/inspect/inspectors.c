@@ -146,6 +146,7 @@ static int settle_down(int sock)
 	if (dup2(sock, 0) < 0 || close_range(1, ~0U, 0) < 0 || setpgid(0, 0) < 0 || chdir("/") < 0 ||
 	    prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
+	(void)prctl(PR_SET_NAME, "brig-inspectors"); /* and its workers: for whoever looks at a list of processes */
 	if (signal(SIGTERM, SIG_DFL) == SIG_ERR || signal(SIGCHLD, SIG_DFL) == SIG_ERR)
 		return -errno;
 	return caps_clear();

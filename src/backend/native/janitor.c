@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@ static _Noreturn void janitor_main(int lifeline, const struct cgroup *cg, uint64
 	uint64_t deadline_ns;
 	int rc;
 
+	(void)prctl(PR_SET_NAME, "brig-janitor"); /* for whoever looks at a list of processes */
 	cgroup_close_other_fds(cg, lifeline);
 	rc = report_receive(lifeline, /* wait= */ true, &last);
 	deadline_ns = clock_now_ns() + patience_ns;
