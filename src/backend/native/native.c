@@ -42,10 +42,20 @@
 /* How long the janitor keeps trying after the supervisor has died. */
 #define JANITOR_PATIENCE_NS (30 * NS_PER_SEC)
 
+/* Says nothing about the host: the process that a step was to be done with or for is not there any more. */
+static bool is_lost_process(int sys)
+{
+	return sys == ESRCH || sys == EPIPE || sys == ECONNRESET;
+}
+
 int cell_step_failed(enum step step, int sys, struct brig_error *err)
 {
 	const struct step_info *s = &step_info[step];
 
+	if (is_lost_process(sys))
+		return err_set(err, BRIG_E_SYSTEM, sys,
+			       "cannot %s (step %s): a process of the cell has ended, somebody may have killed it",
+			       s->what, s->name);
 	if (s->protection == PROT_COUNT)
 		return err_set(err, BRIG_E_SYSTEM, sys, "cannot %s (step %s)", s->what, s->name);
 	return err_set(err, BRIG_E_REFUSED, sys, "cannot %s (step %s), so '%s' cannot be kept; %s", s->what, s->name,
