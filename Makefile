@@ -4,13 +4,15 @@
 BUILD        ?= build
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
+DRILL_RUNS   ?= 10000
+DRILL_KILLS  ?= 1000
 # Where an installed brig looks for esbuild.
 TOOLS         = $(DESTDIR)$(PREFIX)/lib/brig
 MESON        := meson
 NINJA        := ninja
 
 .DEFAULT_GOAL := all
-.PHONY: all demo python js test test-v2 bench lint format asan fuzz docs install uninstall clean help
+.PHONY: all demo python js test test-v2 drill-warm drill-kills bench lint format asan fuzz docs install uninstall clean help
 
 all: ## build/brig (the default)
 	@tools/bootstrap --check build
@@ -39,6 +41,16 @@ test-v2: ## the scenario and attack suites on a pure cgroup v2 kernel (needs qem
 	@tools/bootstrap build demo runtimes test
 	@tools/build $(BUILD)
 	@tests/v2/run
+
+drill-warm: ## DRILL_RUNS (10000) runs in warm cells of one handle: nothing grows
+	@tools/bootstrap build demo
+	@tools/build $(BUILD)
+	@$(BUILD)/tests/leak/warm $(DRILL_RUNS) 20
+
+drill-kills: ## DRILL_KILLS (1000) kill -9 on everything that serves warm cells: nothing is left, no result lies
+	@tools/bootstrap build demo
+	@tools/build $(BUILD)
+	@BRIG_TEST_KILLS=$(DRILL_KILLS) tests/warm/kills.py
 
 bench: ## measure; compare with bubblewrap, crun, runc and docker where present
 	@tools/bootstrap build demo bench
@@ -83,4 +95,4 @@ clean: ## remove the build folders
 	rm -rf $(BUILD) build-asan build-fault build-fuzz
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
