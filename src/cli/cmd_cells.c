@@ -94,8 +94,9 @@ const struct command command_ps = {
 	.synopsis = "[OPTIONS]",
 	.summary = "list the cells of all backends that are there now",
 	.examples = "  brig ps\n",
-	.details = "A cell whose owner is dead is an orphan; 'brig reap' removes it.  A backend that is not\n"
-		   "there, such as an engine that does not run, is a note.\n\n"
+	.details = "A cell whose owner is dead is an orphan; 'brig reap' removes it.  One that is kept ready for\n"
+		   "a later run is waiting.  A backend that is not there, such as an engine that does not run,\n"
+		   "is a note.\n\n"
 		   "Exit status: 0, or 121 if a backend could not be asked.\n",
 	.options = cells_options,
 	.n_options = ARRAY_LEN(cells_options),

@@ -50,7 +50,8 @@ static int find_run(struct brig *b, const char *word, char *ret_id, size_t size,
 				     "the owner of run %s is dead; 'brig reap' removes its cell", ret_id);
 		else if (document_true(row, "waiting"))
 			rc = err_set(err, BRIG_E_REFUSED, 0,
-				     "%s is no run: it waits in a pool, which 'brig pool' keeps", ret_id);
+				     "%s is no run: it waits for one, and ends with process %d, which keeps it", ret_id,
+				     (int)*ret);
 		else if (*ret <= 0)
 			rc = err_set(err, BRIG_E_REFUSED, 0,
 				     "run %s was started in another container or on another host", ret_id);

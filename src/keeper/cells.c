@@ -211,6 +211,8 @@ static void claim(struct kept *c)
 	native_waiting_take(c->cell, fds);
 	if (keep_send(c->talk, KEEP_BORN, &born, sizeof(born), NULL, 0, fds, KEEP_BORN_FDS) < 0)
 		kept_kill(c);
+	/* When the caller is at work again.  Which caller that is the kernel says, and not the job. */
+	native_waiting_mark(c->cell, c->run, getppid());
 	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
 		fd_closep(&fds[i]);
 }
@@ -356,10 +358,11 @@ static void serve_talk(struct keeper *k, struct kept *c)
 	kept_kill(c);
 }
 
-void kept_tie(struct keeper *k, struct kept *c, int talk, int program, uint64_t size)
+void kept_tie(struct keeper *k, struct kept *c, const char *run, int talk, int program, uint64_t size)
 {
 	(*count_of(c))--;
 	c->tied = true;
+	(void)str_copy(c->run, sizeof(c->run), run);
 	c->talk = talk;
 	c->program = program;
 	c->program_size = size;

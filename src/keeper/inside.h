@@ -36,10 +36,11 @@ struct kept {
 	struct plan plan; /* the kind's, under an id of its own */
 	struct cell *cell;
 	enum kept_state state;
-	bool tied;        /* to a request, by talk and program */
-	bool was_waiting; /* when the request came */
-	bool told_final;  /* or the reason why there is none */
-	bool gone;        /* to be freed when no event can name it any more */
+	bool tied;                /* to a request, by talk and program */
+	bool was_waiting;         /* when the request came */
+	bool told_final;          /* or the reason why there is none */
+	bool gone;                /* to be freed when no event can name it any more */
+	char run[RUN_ID_LEN + 1]; /* of the request; its cell has another id */
 	int talk, program;
 	int told; /* the cell's listener that is watched, as the cell calls it */
 	uint64_t program_size;
@@ -134,7 +135,7 @@ static inline void zygotes_await(struct keeper *k, struct kind *kind)
 /* cells.c */
 struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *err);
 /* From now on the cell is this request's; takes both descriptors. */
-void kept_tie(struct keeper *k, struct kept *c, int talk, int program, uint64_t size);
+void kept_tie(struct keeper *k, struct kept *c, const char *run, int talk, int program, uint64_t size);
 void kept_kill(struct kept *c); /* it ends when all is dead */
 /* Those whose time to be built, or to die, is over. */
 void kept_check_deadlines(struct keeper *k);

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "keeper/inside.h"
 #include "keeper/program.h"
 #include "sys/proc.h"
@@ -111,9 +112,12 @@ static void take_run(struct keeper *k, struct keep_message *m)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct job *job = job_decode(m->body, m->head.size);
+	char run[RUN_ID_LEN + 1] = "";
 	struct kept *c = NULL;
 	uint64_t size = 0;
 
+	if (job)
+		(void)str_copy(run, sizeof(run), job->plan.id);
 	if (!job)
 		(void)err_set(&err, BRIG_E_INTERNAL, 0, "the keeper was sent what is no job");
 	else if (ceilings_check_descriptors(m->fds, &size, &err) < 0)
@@ -121,7 +125,7 @@ static void take_run(struct keeper *k, struct keep_message *m)
 	else
 		c = find_cell(k, job, &err);
 	if (c)
-		kept_tie(k, c, fd_move(&m->fds[KEEP_FD_TALK]), fd_move(&m->fds[KEEP_FD_PROGRAM]), size);
+		kept_tie(k, c, run, fd_move(&m->fds[KEEP_FD_TALK]), fd_move(&m->fds[KEEP_FD_PROGRAM]), size);
 	else
 		kept_refuse(m->fds[KEEP_FD_TALK], &err);
 }

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -403,6 +404,17 @@ void cgroup_readback_disks(const struct cgroup *cg, const struct disk_list *disk
 		}
 		if (r == 0)
 			cgroup_known(leaf, leaf->ops->disk_file, most, ret);
+	}
+}
+
+void cgroup_mark(const struct cgroup *cg, const char *text)
+{
+	for (size_t i = 0; i < cg->n_leaves; i++) {
+		char path[32];
+
+		/* The descriptor is a path only, which fsetxattr() does not take. */
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", cg->leaf[i].dir);
+		(void)setxattr(path, CGROUP_MARK, text, strlen(text), 0);
 	}
 }
 

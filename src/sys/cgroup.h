@@ -116,6 +116,11 @@ void cgroup_readback_disks(const struct cgroup *cg, const struct disk_list *disk
 int cgroup_count_tasks(const struct cgroup *cg, pid_t besides);
 /* Whether these two tasks are in every one of the groups, and nobody else is in any. */
 bool cgroup_has_two(const struct cgroup *cg, pid_t one, pid_t two);
+/*
+ * A short text on the group, in place of the one before, which goes with it: for cgroup_found_mark().  Only who may write to
+ * the group can set it, so nobody inside can.  Kernels before 5.7 know no such thing; then there is none.
+ */
+void cgroup_mark(const struct cgroup *cg, const char *text);
 /* Once everything inside has been killed: dying takes cpu time too, and a throttled group would wait for it. */
 void cgroup_lift_quota(const struct cgroup *cg);
 /* Kills every task inside (cgroup.kill where there is one). */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "base/str.h"
 #include "sys/cgroup_internal.h"
@@ -106,6 +107,14 @@ int cgroup_find(const char *prefix, int (*visit)(void *arg, const struct cgroup_
 	int rc = proc_each_line("/proc/self/mountinfo", visit_mount, &s);
 
 	return rc < 0 ? rc : s.rc < 0 ? s.rc : 0;
+}
+
+void cgroup_found_mark(const struct cgroup_found *found, char *dst, size_t size)
+{
+	AUTO_FD dir = openat(found->parent, found->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t n = dir < 0 ? -1 : fgetxattr(dir, CGROUP_MARK, dst, size - 1);
+
+	dst[n > 0 ? n : 0] = '\0';
 }
 
 int cgroup_found_remove(const struct cgroup_found *found, uint64_t deadline_ns)

@@ -17,6 +17,8 @@ struct cgroup_found {
  * found one are not looked for.  Negative from visit stops the walk and is handed on.  0 or -errno.
  */
 int cgroup_find(const char *prefix, int (*visit)(void *arg, const struct cgroup_found *found), void *arg);
+/* What cgroup_mark() has put on it, "" if nothing.  Written by whoever owns the group: not to be believed in more than that. */
+void cgroup_found_mark(const struct cgroup_found *found, char *dst, size_t size);
 /* Kills what is inside a found group and removes it.  0, or -EBUSY if it is still there at deadline_ns. */
 int cgroup_found_remove(const struct cgroup_found *found, uint64_t deadline_ns);
 

@@ -26,6 +26,8 @@ extern const char *const cgroup_v1_name[CONTROLLER_COUNT], *const cgroup_v2_name
 #define CGROUP_WHY_MAX   320
 #define CGROUP_PERIOD_US 100000 /* the kernel's default for new groups, so that it need not be written */
 
+#define CGROUP_MARK "user.brig.mark"
+
 struct cgroup_leaf;
 
 /* A limit to write into a new leaf.  value() says false if there is nothing to limit. */

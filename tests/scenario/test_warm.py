@@ -284,3 +284,41 @@ def policy(t):
 	broken = t.path("broken.yaml", "warm_cells: 1\nwarm: [no_such_module]\n")
 	r = t.cell("--policy", broken, code="print('cold')", lang="python")
 	t.equal((r.verdict, r.stdout), ("ok", b"cold\n"), "with a module that cannot be loaded the run has a cell of the ordinary kind", r)
+
+
+def cells_of(t, *owners):
+	return [row for row in json.loads(t.brig("ps", "--json").out)["cells"] if row["owner"] in owners]
+
+
+def until(t, what, condition):
+	deadline = time.monotonic() + harness.GUARD
+	while not condition():
+		t.check(time.monotonic() < deadline, f"never happened: {what}")
+		time.sleep(0.02)
+
+
+@case("ps shows a warm cell as the run that it serves, and others as waiting; kill ends that run, reap touches neither")
+def listed(t):
+	t.native_only("only native cells wait")
+	code = t.path("sleep.py", "import time\nprint('up', flush=True)\ntime.sleep(1000)\n")
+	p = t.popen(t.run_args("--timeout", "30", code), env=WARM, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+	t.equal(p.stdout.readline(), b"up\n", "the program's first line")
+	keeper = keepers(p.pid)
+	t.equal(len(keeper), 1, "keepers")
+	if not cells_of(t, p.pid, *keeper):
+		p.kill()
+		p.communicate()
+		t.skip("native cells have no control group here")
+	until(t, "a cell that waits for another run", lambda: any(row["waiting"] for row in cells_of(t, *keeper)))
+	mine, waiting = cells_of(t, p.pid), [row for row in cells_of(t, *keeper) if row["waiting"]]
+	t.equal([(row["waiting"], row["orphan"]) for row in mine], [(False, False)], "the run's own cell", mine)
+	refused = t.brig("kill", waiting[0]["id"])
+	t.check(refused.rc == 125 and b"is no run" in refused.err, "a cell that waits was killed", refused)
+	t.brig("reap")
+	t.equal([row["id"] for row in cells_of(t, p.pid)], [mine[0]["id"]], "cells after reap")
+	t.check(waiting[0]["id"] in [row["id"] for row in cells_of(t, *keeper)], "reap removed a cell that waits", waiting)
+	ended = t.brig("kill", mine[0]["id"][:10])
+	out, err = p.communicate(timeout=harness.GUARD)
+	t.equal((ended.rc, p.returncode), (0, 130), "exit status of kill and of the run", (ended, out, err))
+	shown = json.loads(t.brig("show", "--json", mine[0]["id"]).out)
+	t.equal((shown["id"], shown["verdict"]), (mine[0]["id"], "cancelled"), "the id of ps is the run's")

@@ -169,6 +169,9 @@ void native_close(struct backend_host *h);
 /* cells.c */
 #define CELL_GROUP_ID_MAX 59 /* with "brig-" before it, what cgroup.c takes as a name */
 void cell_group_id(const char *id, char dst[CELL_GROUP_ID_MAX]);
+/* On the group of a cell that was made before its run: this, then "<run id> <pid of the keeper's caller>". */
+#define CELL_MARK_WAITING "waiting"
+#define CELL_MARK_MAX     40
 /* The run id, and the owner's pid, the cell's age and its pid namespace; false: no name of a cell. */
 bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3]);
 int native_list(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);

@@ -8,6 +8,10 @@
  * is there anything to find here.  The name is all that is needed to tell: a process of that pid which is older than the
  * cell is its owner, a younger one only has the same number.  Writing it costs nothing, and unlike a lock or a file it
  * cannot be separated from the group.  Pids of another namespace say nothing to us: such cells are shown, and left alone.
+ *
+ * Cells of a keeper are made before anybody knows for which run, and the keeper is their owner.  Their groups have a mark:
+ * "waiting", and from the claim on the run's id and the keeper's caller.  The mark decides how a cell is shown and whom
+ * `brig kill` tells; who owns it, and whether it is an orphan, is in the name as ever.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -45,6 +49,11 @@ void cell_group_id(const char *id, char dst[CELL_GROUP_ID_MAX])
 		       own_pid_ns());
 }
 
+static bool is_run_id(const char *word)
+{
+	return strlen(word) == RUN_ID_LEN && strspn(word, "abcdefghijklmnopqrstuvwxyz234567") == RUN_ID_LEN;
+}
+
 bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3])
 {
 	char text[CELL_GROUP_ID_MAX], *rest, *word;
@@ -53,7 +62,7 @@ bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3]
 		return false;
 	rest = text;
 	word = strsep(&rest, "-");
-	if (strlen(word) != RUN_ID_LEN || strspn(word, "abcdefghijklmnopqrstuvwxyz234567") != RUN_ID_LEN)
+	if (!is_run_id(word))
 		return false;
 	(void)str_copy(id, RUN_ID_LEN + 1, word);
 	for (int i = 0; i < 3; i++) {
@@ -115,6 +124,22 @@ static int is_new(struct visit *v, const char *id)
 	return 1;
 }
 
+/* The caller must be older than the cell, as its keeper is: a younger process only has the same number. */
+static void read_mark(const struct cgroup_found *found, uint64_t made_ms, struct cell_entry *e)
+{
+	char mark[CELL_MARK_MAX], *pid = mark, *id;
+	uint64_t caller, since;
+
+	cgroup_found_mark(found, mark, sizeof(mark));
+	id = strsep(&pid, " ");
+	e->waiting = str_eq(id, CELL_MARK_WAITING) && !pid;
+	if (!is_run_id(id) || !pid || !str_to_u64(pid, &caller))
+		return;
+	(void)str_copy(e->id, sizeof(e->id), id);
+	if (e->owner > 0 && caller > 0 && caller <= INT32_MAX && started_at(caller, &since) && since <= made_ms)
+		e->owner = (pid_t)caller;
+}
+
 static void describe(const struct visit *v, const struct cgroup_found *found, const uint64_t owner[3],
 		     struct cell_entry *e)
 {
@@ -122,10 +147,11 @@ static void describe(const struct visit *v, const struct cgroup_found *found, co
 
 	(void)snprintf(e->name, sizeof(e->name), "%.90s", found->name);
 	e->age_ms = v->now_ms > owner[1] ? v->now_ms - owner[1] : 0;
-	if (owner[2] != v->pid_ns)
-		return;
-	e->owner = (pid_t)owner[0];
-	e->orphan = !started_at(owner[0], &since) || since > owner[1];
+	if (owner[2] == v->pid_ns) {
+		e->owner = (pid_t)owner[0];
+		e->orphan = !started_at(owner[0], &since) || since > owner[1];
+	}
+	read_mark(found, owner[1], e);
 }
 
 /* An ordinary user's orphans are that user's, root's are root's business. */
@@ -141,18 +167,20 @@ static int visit_group(void *arg, const struct cgroup_found *found)
 {
 	struct visit *v = arg;
 	struct cell_entry e = { .owner = 0 };
+	char made_as[RUN_ID_LEN + 1];
 	uint64_t owner[3];
 	int rc;
 
-	if (!cell_group_parse(found->name, e.id, owner))
+	if (!cell_group_parse(found->name, made_as, owner))
 		return 0;
+	(void)str_copy(e.id, sizeof(e.id), made_as);
 	describe(v, found, owner, &e);
 	if (v->reap && (!e.orphan || !may_remove(found)))
 		return 0;
 	if (v->reap && cgroup_found_remove(found, clock_now_ns() + REMOVAL_NS) < 0)
 		return err_set(v->err, BRIG_E_SYSTEM, EBUSY, "cannot remove the control group %.200s/%s", found->path,
 			       found->name);
-	rc = is_new(v, e.id);
+	rc = is_new(v, made_as); /* the mark may come between two of its groups */
 	return rc > 0 ? v->each(v->arg, &e) : rc;
 }
 

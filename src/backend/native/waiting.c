@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
@@ -138,6 +139,8 @@ int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct
 		(void)native_backend.destroy(c, leftovers, sizeof(leftovers));
 		return rc;
 	}
+	if (c->cgroup)
+		cgroup_mark(c->cgroup, CELL_MARK_WAITING);
 	*ret = c;
 	return 0;
 }
@@ -171,6 +174,16 @@ static int look_at_waiting(struct cell *c, struct brig_error *err)
 		(void)cgroup_read_cpu_ns(c->cgroup, &c->cpu_ns_before);
 	c->seen_waiting = true;
 	return 0;
+}
+
+void native_waiting_mark(struct cell *c, const char *run, pid_t caller)
+{
+	char mark[CELL_MARK_MAX];
+
+	if (!c->cgroup)
+		return;
+	(void)snprintf(mark, sizeof(mark), "%.16s %d", run, (int)caller);
+	cgroup_mark(c->cgroup, mark);
 }
 
 enum cell_readiness native_waiting_pump(struct cell *c, struct brig_error *err)

@@ -26,6 +26,8 @@ int native_waiting_fd(const struct cell *c);
 int native_told_fd(const struct cell *c);
 /* The program, as a descriptor of a file of size bytes that nobody changes any more. */
 int native_waiting_claim(struct cell *c, int program, uint64_t size, struct brig_error *err);
+/* Whose it is, for those who list cells: the run's id, and the process to be told if it shall end. */
+void native_waiting_mark(struct cell *c, const char *run, pid_t caller);
 /* The program begins. */
 int native_waiting_go(struct cell *c, struct brig_error *err);
 /* Descriptors of the program's streams and of its workspace, which become the caller's: in, out, err, workspace. */
