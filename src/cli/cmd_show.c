@@ -123,9 +123,16 @@ static void add_head(struct page *p)
 	static const struct {
 		const char *label, *name;
 	} members[] = {
-		{ "reason", "reason" },   { "step", "step" },      { "language", "language" },
-		{ "backend", "backend" }, { "file", "file_name" }, { "uid", "uid" },
-		{ "who", "who" },         { "cache", "cache" },    { "policy", "policy_origin" },
+		{ "reason", "reason" },
+		{ "step", "step" },
+		{ "language", "language" },
+		{ "backend", "backend" },
+		{ "file", "file_name" },
+		{ "uid", "uid" },
+		{ "who", "who" },
+		{ "cache", "cache" },
+		{ "policy", "policy_origin" },
+		{ "environment", "environment" },
 	};
 	char id[64];
 

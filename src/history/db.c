@@ -28,9 +28,10 @@
  */
 static const char *const migrations[] = {
 	"ALTER TABLE executions ADD COLUMN trust_source TEXT;",
+	"ALTER TABLE executions ADD COLUMN environment TEXT;",
 	NULL,
 };
-#define SCHEMA_VERSION 2
+#define SCHEMA_VERSION 3
 static_assert(SCHEMA_VERSION == ARRAY_LEN(migrations), "each version but the first has its migration, and a NULL");
 
 /* ---- failures ------------------------------------------------------------------------------------ */

@@ -88,6 +88,7 @@ static void put_execution(struct encoder *e)
 	packed_text_or_null(&e->w, cached_name[res->cache.compile]);
 	put_audit(e);
 	packed_text_or_null(&e->w, res->trust_source);
+	packed_text_or_null(&e->w, res->environment);
 }
 
 static void put_usage(struct encoder *e)
