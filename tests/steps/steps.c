@@ -5,8 +5,8 @@
  *	steps [RUNS [TOGETHER]]
  *
  * One thread and one handle: RUNS runs of which TOGETHER are really under way side by side, each with its own answer; a
- * run that is cancelled before each of its steps in turn; one that sleeps while others come and go; the same program by
- * brig_run() and in steps.  After each, the process has the descriptors, children and cgroups that it had before.
+ * run that is cancelled before each of its steps in turn; one that sleeps while others come and go; a caller that is late;
+ * the same program by brig_run() and in steps.  After each, the process has the descriptors, children and cgroups that it had before.
  */
 #include <brig/brig.h>
 
@@ -316,6 +316,48 @@ static void beside(struct brig *b)
 	check_left("waiting");
 }
 
+/* ---- late -------------------------------------------------------------------------------------- */
+
+#define LATE_RUNS    12
+#define LATE_SECONDS 3
+
+/*
+ * A caller that is away for longer than its programs may take, after each number of steps: a program that has not begun has lost
+ * nothing of its time.  One that has may be over, its evidence with it; but no cell fails.
+ */
+static void late(struct brig *b)
+{
+	static const struct brig_option second = { "execution_timeout_ms", "1000" };
+	struct brig_request req = request("echo job 0; exit 0");
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig_run *runs[LATE_RUNS] = { NULL };
+	int more[LATE_RUNS], bad = 0;
+
+	req.options = &second;
+	req.n_options = 1;
+	for (int i = 0; i < LATE_RUNS; i++) {
+		more[i] = brig_run_begin(b, &req, &runs[i], &err) == 0;
+		for (int k = 0; k < i && more[i] > 0; k++) {
+			(void)poll(&(struct pollfd){ .fd = brig_run_fd(runs[i]), .events = POLLIN }, 1, 60000);
+			more[i] = brig_run_step(runs[i], &err);
+		}
+	}
+	(void)sleep(LATE_SECONDS);
+	for (int i = 0; i < LATE_RUNS; i++) {
+		struct brig_result *r = NULL;
+
+		while (more[i] > 0 && (more[i] = brig_run_step(runs[i], &err)) > 0)
+			(void)poll(&(struct pollfd){ .fd = brig_run_fd(runs[i]), .events = POLLIN }, 1, 60000);
+		if (brig_run_end(runs[i], &r, &err) < 0 || strcmp(brig_result_verdict(r), "failed") == 0) {
+			printf("# late at step %d: %s\n", i, r ? brig_result_reason(r) : err.msg);
+			bad++;
+		}
+		brig_result_free(r);
+	}
+	check(bad == 0, "the time before a program is let go is not its own", "a cell ended before its program began");
+	check_left("being late");
+}
+
 /* ---- callbacks --------------------------------------------------------------------------------- */
 
 struct meddler {
@@ -360,11 +402,13 @@ static void from_callback(struct brig *b)
 /* Where the value behind one of these ends; NULL: none begins here.  They differ from run to run. */
 static char *behind_own(char *at)
 {
-	static const char *const keys[] = { "\"hash\":\"", "\"source\":\"", "\"samples\":[" };
+	static const char *const keys[][2] = { { "\"hash\":\"", "\"" },
+					       { "\"source\":\"", "\"" },
+					       { "\"samples\":[", "]" } };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (!strncmp(at, keys[i], strlen(keys[i])))
-			return at + strlen(keys[i]) + strcspn(at + strlen(keys[i]), "\"]");
+		if (!strncmp(at, keys[i][0], strlen(keys[i][0])))
+			return at + strlen(keys[i][0]) + strcspn(at + strlen(keys[i][0]), keys[i][1]);
 	return NULL;
 }
 
@@ -480,6 +524,7 @@ int main(int argc, char **argv)
 	if (b) {
 		same(b);
 		beside(b);
+		late(b);
 		from_callback(b);
 		cancel_everywhere(b, 0);
 		cancel_everywhere(b, 1);

@@ -183,6 +183,8 @@ int cell_begin(struct backend_host *h, const struct plan *plan, bool joined, str
 	       struct brig_error *err);
 /* The word that the payload waits for behind its walls; it may be there before the payload is. */
 int cell_let_go(struct cell *c, struct brig_error *err);
+/* Init's wall clock runs from now on.  0 or -errno. */
+int cell_begin_time(struct cell *c);
 /* After the last look at them: with our descriptors gone, namespaces and mounts are taken down by the dying, not by us
  * afterwards. */
 void cell_let_go_of(struct cell *c);

@@ -298,7 +298,7 @@ static void wipe_environment(const struct cell_spec *spec)
 #define CTL_AFTER_CONFINE  0
 #define MATE_AFTER_CONFINE 1
 
-static uint64_t wall_end_ns; /* for the handler */
+static uint64_t wall_end_ns = UINT64_MAX; /* for the handler; not before the time begins */
 
 /*
  * The wall clock, kept a second time: a supervisor that was stopped, or is stuck writing to a reader that
@@ -329,8 +329,8 @@ static int set_wall_clock(const struct plan *plan)
 	return setitimer(ITIMER_REAL, &timer, NULL) < 0 ? -errno : 0;
 }
 
-/* The clock of a waiting cell is set when it is claimed. */
-static int arm_wall_clock(const struct plan *plan)
+/* The clock itself is set by await_start(). */
+static int listen_to_clock(void)
 {
 	struct sigaction act = { .sa_handler = expire, .sa_flags = SA_RESTART };
 	sigset_t none;
@@ -338,7 +338,7 @@ static int arm_wall_clock(const struct plan *plan)
 	(void)sigemptyset(&none);
 	if (sigaction(SIGALRM, &act, NULL) < 0 || sigprocmask(SIG_SETMASK, &none, NULL) < 0)
 		return -errno;
-	return plan->waits_at ? 0 : set_wall_clock(plan);
+	return 0;
 }
 
 static void tell_sealed(const struct cell_build *b)
@@ -363,7 +363,7 @@ static int confine_init(struct cell_build *b)
 		return -errno;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	rc = arm_wall_clock(b->spec->plan);
+	rc = listen_to_clock();
 	if (rc == 0)
 		rc = caps_clear();
 	if (rc == 0)
@@ -458,14 +458,17 @@ static _Noreturn void reap(pid_t payload)
 	}
 }
 
-/* Nothing is reaped meanwhile: an interpreter that ends instead of waiting is seen by the supervisor, who ends us. */
-static void await_claim(const struct plan *plan)
+/*
+ * The time begins with the supervisor's word, which comes right before the one that lets the program go, or is there already:
+ * on a host with much to do it may be long until then, and that is not the program's time.  A supervisor that is stopped
+ * before it has let nobody go.  Nothing is reaped meanwhile: of a program's process that ends before its word the supervisor sees
+ * the socket's end, and ends us.
+ */
+static void await_start(const struct plan *plan)
 {
 	char word;
 	ssize_t n;
 
-	if (!plan->waits_at)
-		return;
 	do {
 		n = read(CTL_AFTER_CONFINE, &word, 1);
 	} while (n < 0 && errno == EINTR);
@@ -494,6 +497,6 @@ _Noreturn void cell_init_main(const struct cell_spec *spec)
 
 	if (rc < 0)
 		give_up(spec->ctl, failed, rc);
-	await_claim(spec->plan);
+	await_start(spec->plan);
 	reap(b.payload);
 }

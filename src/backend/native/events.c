@@ -120,16 +120,26 @@ static int drain(struct cell *c, int *sock, const char *who, struct brig_error *
 	return 0;
 }
 
-/* PID 1 died without a word: the OOM killer took the whole group, or somebody on the host killed it. */
-static int take_init_death(struct cell *c, struct brig_error *err)
+static uint64_t count_oom_kills(const struct cell *c)
 {
 	uint64_t kills = 0;
 
 	if (c->cgroup)
 		(void)cgroup_read_oom_kills(c->cgroup, &kills);
-	if (kills == 0 || !c->started)
-		return err_set(err, BRIG_E_SYSTEM, 0, "cell init died unexpectedly%s",
-			       kills ? ": the memory limit is too small to build a cell" : "");
+	return kills;
+}
+
+static int early_death(const struct cell *c, const char *who, struct brig_error *err)
+{
+	return err_set(err, BRIG_E_SYSTEM, 0, "%s died unexpectedly%s", who,
+		       count_oom_kills(c) ? ": the memory limit is too small to build a cell" : "");
+}
+
+/* PID 1 died without a word: the OOM killer took the whole group, or somebody on the host killed it. */
+static int take_init_death(struct cell *c, struct brig_error *err)
+{
+	if (!c->started || count_oom_kills(c) == 0)
+		return early_death(c, "cell init", err);
 	c->ended = true;
 	c->end = (struct exit_info){ .signal = SIGKILL, .at_ns = clock_now_ns() };
 	return 0;
@@ -165,7 +175,11 @@ int cell_pump(struct cell *c, struct brig_error *err)
 		part(c);
 	if (rc == 0)
 		rc = drain(c, &c->ctl, "cell init", err);
-	return rc == 0 && dead && !c->ended ? take_init_death(c, err) : rc;
+	if (rc == 0 && dead && !c->ended)
+		rc = take_init_death(c, err);
+	if (rc == 0 && c->go < 0 && !c->confined)
+		rc = early_death(c, "the program's process", err);
+	return rc;
 }
 
 enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)

@@ -12,8 +12,8 @@
  *
  *   begin   clone and maps; then, while init builds the cell inside: janitor, groups, limits (INV-2)
  *   finish  returns when init and payload have reported that they stand behind all their walls
- *   start   one byte on go, with start_at_once as the first thing in finish: every limit is written then; end of
- *           file there means that exec has happened
+ *   start   one byte on ctl, for init's clock, and one on go, with start_at_once as the first thing in finish: every
+ *           limit is written then; end of file on go means that exec has happened
  *   silence the filter's listener tells that no process of the program will make another call: evidence is read while
  *           the kernel takes their memory away, and init is told that it need not wait for us (events.c)
  *   end     init reports the program's end but does not reap it, so that read_back() can still read its /proc
@@ -234,25 +234,25 @@ static int write_id_maps(struct cell *c, struct brig_error *err)
 	return send(c->ctl, "m", 1, MSG_NOSIGNAL) == 1 ? 0 : cell_lost_init(c, STEP_write_id_maps, -errno, err);
 }
 
-/* The word that the payload waits for behind its walls; it may be there before the payload is. */
+int cell_begin_time(struct cell *c)
+{
+	return send(c->ctl, "c", 1, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
+
+/*
+ * The word that the payload waits for behind its walls; it may be there before the payload is.  Before it init's clock, the second
+ * one, is told to run: should we be stopped between the two, nothing has begun.  That of a cell that waits runs from its claim.
+ */
 int cell_let_go(struct cell *c, struct brig_error *err)
 {
-	int rc;
+	int rc = c->spec.plan->waits_at ? 0 : cell_begin_time(c);
 
 	assert(c->limited); /* INV-2: limits come before the first guest instruction */
 	c->started_ns = clock_now_ns();
-	if (send(c->go, "g", 1, MSG_NOSIGNAL) == 1) {
-		c->let_go = true;
-		return 0;
-	}
-	rc = cell_lost_init(c, STEP_exec, -errno, err);
-	if (c->ended && c->end.expired) /* init keeps the time from when it stands */
-		return err_set(
-			err, BRIG_E_SYSTEM, ETIMEDOUT,
-			"the cell's time (%llu ms) was over before its program could be let go: too much else is "
-			"under way on this host",
-			(unsigned long long)c->spec.plan->limits.wall_ms);
-	return rc;
+	if (rc == 0 && send(c->go, "g", 1, MSG_NOSIGNAL) != 1)
+		rc = -errno;
+	c->let_go = rc == 0;
+	return rc < 0 ? cell_lost_init(c, STEP_exec, rc, err) : 0;
 }
 
 static int native_stop(struct cell *c, struct brig_error *err);

@@ -3,7 +3,7 @@
  * Waiting cells, seen from the supervisor.
  *
  * A waiting cell is built by the very steps of any other one, with every limit in force and every wall up.  The only
- * differences: its program's file is empty, init does not set its wall clock yet, and somebody waits in it (guest/wait.h):
+ * differences: its program's file is empty, the wall clock begins with the program, and somebody waits in it (guest/wait.h):
  *
  *	the interpreter, which is executed at once with a library that makes it stop when it opens that file; or
  *	the payload, behind all its walls, before it executes anything: for every interpreter that cannot be made to stop or has
@@ -11,7 +11,7 @@
  *
  *	claim	sends who waits the program, which it writes into the file itself: with the program's ids, in its cgroup,
  *		through its walls
- *	go	sets init's clock, and who waits goes on; that is when the first instruction of the program runs
+ *	go	init's clock begins, and who waits goes on; that is when the first instruction of the program runs
  *
  * What the request decides (the program, when it starts) comes after the claim; everything else is the same for all
  * requests of this kind, or the cell would not be given to them (INV-6).  A cell is used once.
@@ -156,8 +156,6 @@ static int await_child(struct cell *c, struct brig_error *err)
 		c->came = true;
 		zygote_child_came(c->zygote);
 	}
-	if (c->ordered && !c->confined && c->go < 0) /* its last owner has ended without a word */
-		return cell_step_failed(STEP_child_fork, ESRCH, err);
 	return 0;
 }
 
@@ -235,10 +233,9 @@ int native_waiting_go(struct cell *c, struct brig_error *err)
 	int rc;
 
 	c->started_ns = clock_now_ns();
-	rc = say(c, &w, FD_NONE);
-	/* Init's clock is the second one: that it begins a moment later than the program gives nobody time. */
-	if (rc == 0 && send(c->ctl, "c", 1, MSG_NOSIGNAL) != 1)
-		rc = -errno;
+	rc = cell_begin_time(c);
+	if (rc == 0)
+		rc = say(c, &w, FD_NONE);
 	return rc < 0 ? cell_lost_init(c, STEP_wait, rc, err) : 0;
 }
 

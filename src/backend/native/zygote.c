@@ -341,7 +341,9 @@ static int spawn(struct zygote *z)
 		return -errno;
 	}
 	fd_closep(&z->theirs);
-	cell_close_child_ends(z->frame);
+	for (int i = 0; i < 3; i++)
+		fd_closep(
+			&z->frame->spec.stdio[i]); /* but not go: nobody speaks there, and its end would mean a death */
 	rc = watch(z, z->sock);
 	return rc < 0 ? rc : watch(z, z->pidfd);
 }
