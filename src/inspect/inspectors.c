@@ -49,7 +49,11 @@ struct inspectors {
 
 /* ---- a spare worker ------------------------------------------------------------------------------------- */
 
-/* What every inspection touches is brought into this process's memory before somebody waits for it. */
+/*
+ * What every inspection touches is brought into this process's memory before somebody waits for it.  First in the process
+ * that makes them, so that tables are filled once and not by each worker; then in each, for pages of a program are not
+ * mapped in a child because they are in its parent.
+ */
 static void warm_up(const struct rule_set *rules)
 {
 	static const char text[] =
@@ -169,6 +173,7 @@ static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t
 
 	if (settle_down(sock) < 0)
 		_exit(1);
+	warm_up(rules);
 	do {
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
