@@ -12,7 +12,7 @@
  *
  * One epoll: the caller's socket, and of each cell its own events, its listener for refused calls and the talk with the
  * request that it is tied to.  No call of the loop waits for a cell.  When the caller's socket ends, every cell is killed and
- * waited for, then the keeper ends; if the keeper is killed, the kernel kills its cells and janitors remove their groups (INV-3).
+ * waited for, then the keeper ends; if the keeper is killed, the kernel kills its cells and the janitor removes their groups (INV-3).
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -29,7 +29,7 @@
 #include "sys/proc.h"
 
 #define EVENTS  64
-#define LOOK_MS 200 /* at clocks that wake nobody: of cells that are built or die, of janitors */
+#define LOOK_MS 200 /* at clocks that wake nobody: of cells that are built or die, of the janitor */
 
 int keeper_watch(struct keeper *k, struct source *s, int fd, struct kept *c,
 		 void (*serve)(struct keeper *, struct kept *))
@@ -149,7 +149,7 @@ static bool serve_caller(struct keeper *k)
 	return sound;
 }
 
-/* Janitors remove the groups of dead cells.  What one cannot remove it goes on trying to; `brig reap` finds it, too. */
+/* The janitor removes the groups of dead cells.  What it cannot remove it goes on trying to; `brig reap` finds it, too. */
 static void settle(struct keeper *k)
 {
 	char leftovers[256];

@@ -516,18 +516,24 @@ static bool remove_leaf(const struct cgroup_leaf *leaf)
 	return true;
 }
 
+bool cgroup_remove_once(const struct cgroup *cg, unsigned *left)
+{
+	*left &= (1u << cg->n_leaves) - 1;
+	for (size_t i = 0; i < cg->n_leaves; i++)
+		if ((*left & 1u << i) && remove_leaf(&cg->leaf[i]))
+			*left &= ~(1u << i);
+	return *left == 0;
+}
+
 int cgroup_remove(const struct cgroup *cg, uint64_t deadline_ns)
 {
-	unsigned left = (1u << cg->n_leaves) - 1;
+	unsigned left = CGROUP_EVERY_LEAF;
 	uint64_t begin = clock_now_ns(), now;
 
 	for (;;) {
 		uint64_t pause_ns;
 
-		for (size_t i = 0; i < cg->n_leaves; i++)
-			if ((left & 1u << i) && remove_leaf(&cg->leaf[i]))
-				left &= ~(1u << i);
-		if (!left)
+		if (cgroup_remove_once(cg, &left))
 			return 0;
 		now = clock_now_ns();
 		if (now >= deadline_ns)
@@ -536,6 +542,16 @@ int cgroup_remove(const struct cgroup *cg, uint64_t deadline_ns)
 		pause_ns = min_u64(max_u64((now - begin) / 8, FIRST_PAUSE_NS), LAST_PAUSE_NS);
 		wait_sleep(pause_ns);
 	}
+}
+
+const char *cgroup_name(const struct cgroup *cg)
+{
+	return cg->name;
+}
+
+void cgroup_take_name(struct cgroup *cg, const char *name)
+{
+	(void)str_copy(cg->name, sizeof(cg->name), name); /* which every leaf points to */
 }
 
 void cgroup_free(struct cgroup *cg)

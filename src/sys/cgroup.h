@@ -90,6 +90,8 @@ int cgroup_prepare(struct cgroup_host *h, const char *id, struct cgroup **ret, s
 int cgroup_make(struct cgroup *cg, struct brig_error *err);
 int cgroup_limit(const struct cgroup *cg, const struct cgroup_limits *limits, struct brig_error *err);
 void cgroup_free(struct cgroup *cg); /* without removing anything; NULL is fine */
+#define CGROUP_NAME_MAX 64
+const char *cgroup_name(const struct cgroup *cg); /* of its directories, the same in every tree */
 /* In the janitor: closes every descriptor but keep and those that cgroup_remove() uses.  Async-signal-safe. */
 void cgroup_close_other_fds(const struct cgroup *cg, int keep);
 /* A v2 directory for CLONE_INTO_CGROUP, or -1. */
@@ -132,5 +134,10 @@ void cgroup_kill(const struct cgroup *cg);
 int cgroup_destroy(struct cgroup *cg, uint64_t deadline_ns);
 /* The same without freeing: for the janitor process, which runs after the supervisor has died. */
 int cgroup_remove(const struct cgroup *cg, uint64_t deadline_ns);
+/* One attempt at the leaves in *left, at first CGROUP_EVERY_LEAF.  True: none is there any more.  Async-signal-safe. */
+#define CGROUP_EVERY_LEAF ~0u
+bool cgroup_remove_once(const struct cgroup *cg, unsigned *left);
+/* One that was prepared and never made stands for another one of the same host from now on.  Async-signal-safe. */
+void cgroup_take_name(struct cgroup *cg, const char *name);
 
 #endif

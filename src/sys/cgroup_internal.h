@@ -22,7 +22,6 @@ extern const char *const cgroup_v1_name[CONTROLLER_COUNT], *const cgroup_v2_name
 #define CONTROLLERS_ALL   (CONTROLLER_BIT(CONTROLLER_COUNT) - 1)
 
 #define CGROUP_PATH_MAX  1024
-#define CGROUP_NAME_MAX  64
 #define CGROUP_WHY_MAX   320
 #define CGROUP_PERIOD_US 100000 /* the kernel's default for new groups, so that it need not be written */
 

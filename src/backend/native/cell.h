@@ -18,6 +18,7 @@ struct backend_host {
 	struct idmap ids;
 	int wait_library; /* guest/wait, as a sealed file in memory; FD_NONE: no waiting cell was made yet */
 	struct remains *remains;
+	struct janitors janitors;
 };
 
 /* What is left of a cell: waited for when its run has nothing else to do. */
@@ -25,8 +26,8 @@ struct remains {
 	struct remains *next;
 	pid_t init_pid;
 	int init_pidfd; /* dying; FD_NONE: it was seen dead */
-	struct janitor janitor;
 	struct cgroup *cgroup;
+	struct guarded *guarded;
 	uint64_t deadline_ns;
 	char id[RUN_ID_LEN + 1];
 };
@@ -51,9 +52,9 @@ struct cell {
 	struct backend_host *host;
 	struct cell_spec spec; /* what the child was given; its descriptors are closed here after the clone */
 	struct cgroup *cgroup;
-	struct disk_list disks; /* with disk_io_bps: what the cell shows of the host lies on these */
-	bool unlimited_disk;    /* and some of it elsewhere */
-	struct janitor janitor;
+	struct disk_list disks;  /* with disk_io_bps: what the cell shows of the host lies on these */
+	bool unlimited_disk;     /* and some of it elsewhere */
+	struct guarded *guarded; /* the groups, in the care of a janitor; NULL: none was made */
 	struct project project;
 	pid_t init_pid;
 	uint64_t id_pair;        /* which of the host's pairs of ids it has (idmap.c) */

@@ -99,13 +99,14 @@ static int bury_init(struct remains *r)
 	return rc;
 }
 
-static int remove_groups(struct remains *r)
+static int remove_groups(struct backend_host *h, struct remains *r)
 {
-	int rc = janitor_await(&r->janitor, r->deadline_ns);
+	int rc = janitor_await(r->guarded, r->deadline_ns);
 
 	if (rc == -ECHILD) /* somebody killed it */
 		rc = cgroup_remove(r->cgroup, r->deadline_ns);
 	cgroup_free(MOVE_PTR(r->cgroup));
+	janitor_release(&h->janitors, MOVE_PTR(r->guarded), r->deadline_ns);
 	return rc;
 }
 
@@ -123,9 +124,9 @@ static struct remains *take_remains(struct backend_host *h, const char *id)
 }
 
 /* Adds to leftovers; how many things stayed. */
-static int settle_one(struct remains *r, char *leftovers, size_t size)
+static int settle_one(struct backend_host *h, struct remains *r, char *leftovers, size_t size)
 {
-	bool process = bury_init(r) < 0, group = remove_groups(r) < 0;
+	bool process = bury_init(r) < 0, group = remove_groups(h, r) < 0;
 	size_t len = strlen(leftovers);
 	char pid[32] = "";
 
@@ -143,7 +144,7 @@ int native_settle(struct backend_host *h, const char *id, char *leftovers, size_
 
 	*leftovers = '\0';
 	while ((r = take_remains(h, id))) {
-		left += settle_one(r, leftovers, size);
+		left += settle_one(h, r, leftovers, size);
 		free(r);
 	}
 	return left;
@@ -165,12 +166,12 @@ int native_settle_ended(struct backend_host *h, char *leftovers, size_t size)
 	for (struct remains **at = &h->remains; *at;) {
 		struct remains *r = *at;
 
-		if (now < r->deadline_ns && !(is_over(r->init_pidfd) && is_over(r->janitor.pidfd))) {
+		if (now < r->deadline_ns && !(is_over(r->init_pidfd) && janitor_is_done(r->guarded))) {
 			at = &r->next;
 			continue;
 		}
 		*at = r->next;
-		left += settle_one(r, leftovers, size);
+		left += settle_one(h, r, leftovers, size);
 		free(r);
 	}
 	return left;
@@ -188,6 +189,7 @@ void native_close(struct backend_host *h)
 	if (!h)
 		return;
 	(void)native_settle(h, NULL, leftovers, sizeof(leftovers));
+	janitor_end(&h->janitors, clock_now_ns() + NS_PER_SEC);
 	fd_closep(&h->wait_library);
 	cgroup_host_free(h->cgroups);
 	free(h);

@@ -1,41 +1,242 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ *	supervisor					janitor
+ *	  GUARD number, name  ---------------------->	  notes the name
+ *	  makes the groups of that name
+ *	  REMOVE number, pidfd of the last process  ->	  waits for that one, removes the groups, or tries again
+ *	  does something else
+ *	  takes note  <------------------------------	  REMOVED or STUCK, number
+ *	  shuts its end, or dies  ------------------->	  removes all that it has noted, and ends
+ *
+ * What is in a socket is read before its end is seen, so a name that was sent before the groups were made is known
+ * whatever happens to the supervisor.  The first name is in the memory that the janitor was forked with.
+ *
+ * A janitor that does not read (somebody has stopped it) is left for another one: the supervisor never waits for it but in
+ * janitor_await().  What it guards it still guards, and removes when it goes on.
+ */
 #include "backend/native/janitor.h"
 
-#include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/uio.h>
 
-#include "backend/native/report.h"
 #include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "base/wait.h"
 #include "sys/cgroup.h"
 #include "sys/proc.h"
 
-/*
- * Runs in a fork of a process that may have threads: async-signal-safe to the end.  It holds copies of
- * all of the supervisor's descriptors, and must not keep a pipe open that somebody waits on; so every
- * one is closed but the lifeline and those through which groups are removed.
- */
-static _Noreturn void janitor_main(int lifeline, const struct cgroup *cg, uint64_t patience_ns)
+#define WARDS_MAX      128
+#define PATIENCE_NS    (30 * NS_PER_SEC) /* how long it keeps trying, whether the supervisor lives or not */
+#define FIRST_PAUSE_NS (50 * 1000)
+#define LAST_PAUSE_NS  (5 * NS_PER_MS)
+
+enum word_kind { WORD_GUARD = 1, WORD_REMOVE, WORD_REMOVED, WORD_STUCK };
+
+struct word {
+	uint32_t kind, number;
+	char name[CGROUP_NAME_MAX]; /* WORD_GUARD */
+};
+
+/* fd: FD_NONE, or one that goes along. */
+static int say(int sock, enum word_kind kind, uint32_t number, const char *name, int fd)
 {
-	struct received last;
-	uint64_t deadline_ns;
-	int rc;
+	struct word w = { .kind = kind, .number = number };
+	struct iovec whole = { .iov_base = &w, .iov_len = sizeof(w) };
+
+	(void)str_copy(w.name, sizeof(w.name), name);
+	return fd_send_record(sock, &whole, 1, &fd, fd >= 0, MSG_DONTWAIT);
+}
+
+/* 1, 0 at the end, -EAGAIN, or another -errno.  *ret_fd: the receiver's, or FD_NONE. */
+static int hear(int sock, struct word *ret, int *ret_fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
+	};
+	ssize_t n = fd_receive_record(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	struct cmsghdr *c;
+
+	*ret_fd = FD_NONE;
+	if (n <= 0)
+		return n < 0 ? -errno : 0;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	if (n == sizeof(*ret))
+		return 1;
+	fd_closep(ret_fd);
+	return -EPROTO;
+}
+
+/* ---- the janitor: a fork of a process that may have threads, async-signal-safe to the end -------------------- */
+
+struct ward {
+	uint32_t number;
+	bool removing;
+	int dying;     /* FD_NONE: nobody is waited for */
+	unsigned left; /* bits of cgroup_remove_once() */
+	uint64_t begin_ns, next_ns;
+	char name[CGROUP_NAME_MAX];
+};
+
+struct wards {
+	struct ward row[WARDS_MAX];
+	size_t n;
+	bool any_stuck;
+};
+
+static void note(struct wards *list, uint32_t number, const char *name)
+{
+	struct ward *w = &list->row[list->n];
+
+	if (list->n == WARDS_MAX)
+		return; /* the supervisor counts them: cannot happen */
+	*w = (struct ward){ .number = number, .dying = FD_NONE, .left = CGROUP_EVERY_LEAF };
+	if (str_copy(w->name, sizeof(w->name), name))
+		list->n++;
+}
+
+static void begin_removal(struct ward *w, int dying)
+{
+	w->removing = true;
+	w->dying = dying;
+	w->begin_ns = w->next_ns = clock_now_ns();
+}
+
+static void take_removal(struct wards *list, uint32_t number, int *dying)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->row[i].number == number && !list->row[i].removing)
+			begin_removal(&list->row[i], fd_move(dying));
+}
+
+/* False: the supervisor says no more. */
+static bool take_words(struct wards *list, int lifeline)
+{
+	struct word w;
+	int rc, fd;
+
+	while ((rc = hear(lifeline, &w, &fd)) == 1) {
+		w.name[sizeof(w.name) - 1] = '\0';
+		if (w.kind == WORD_GUARD)
+			note(list, w.number, w.name);
+		else if (w.kind == WORD_REMOVE)
+			take_removal(list, w.number, &fd);
+		fd_closep(&fd);
+	}
+	if (rc == -EAGAIN)
+		return true;
+	for (size_t i = 0; i < list->n; i++)
+		if (!list->row[i].removing)
+			begin_removal(&list->row[i], FD_NONE);
+	return false;
+}
+
+/* Mostly it is a process that takes its time to die: at worst an eighth of that is waited too long. */
+static uint64_t pause_after(const struct ward *w, uint64_t now)
+{
+	return min_u64(max_u64((now - w->begin_ns) / 8, FIRST_PAUSE_NS), LAST_PAUSE_NS);
+}
+
+/* True: it is over, one way or the other. */
+static bool remove_ward(struct wards *list, struct ward *w, struct cgroup *cg, int lifeline)
+{
+	const uint64_t now = clock_now_ns();
+	bool late = now >= w->begin_ns + PATIENCE_NS, removed;
+
+	if (!w->removing || (!late && (w->dying >= 0 || now < w->next_ns)))
+		return false;
+	fd_closep(&w->dying);
+	cgroup_take_name(cg, w->name);
+	removed = cgroup_remove_once(cg, &w->left);
+	if (!removed && !late) {
+		w->next_ns = now + pause_after(w, now);
+		return false;
+	}
+	list->any_stuck |= !removed;
+	(void)say(lifeline, removed ? WORD_REMOVED : WORD_STUCK, w->number, "", FD_NONE);
+	return true;
+}
+
+/* Until somebody says something or dies, or it is time to try again. */
+static void await_work(struct wards *list, int lifeline)
+{
+	struct pollfd p[1 + WARDS_MAX] = { { .fd = lifeline, .events = POLLIN } };
+	const uint64_t now = clock_now_ns();
+	uint64_t pause_ns = UINT64_MAX;
+	struct timespec pause;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct ward *w = &list->row[i];
+		uint64_t next = w->dying >= 0 ? w->begin_ns + PATIENCE_NS : w->next_ns;
+
+		p[1 + i] = (struct pollfd){ .fd = w->dying, .events = POLLIN };
+		if (w->removing)
+			pause_ns = min_u64(pause_ns, next - min_u64(next, now));
+	}
+	pause.tv_sec = (time_t)(pause_ns / NS_PER_SEC);
+	pause.tv_nsec = (long)(pause_ns % NS_PER_SEC);
+	if (ppoll(p, 1 + list->n, pause_ns == UINT64_MAX ? NULL : &pause, NULL) <= 0)
+		return;
+	for (size_t i = 0; i < list->n; i++)
+		if (p[1 + i].revents)
+			fd_closep(&list->row[i].dying);
+}
+
+/*
+ * It holds copies of all of the supervisor's descriptors, and must not keep a pipe open that somebody waits on; so every
+ * one is closed but the lifeline and those through which groups are removed.  These are the same for every cell of a host.
+ */
+static _Noreturn void janitor_main(int lifeline, struct cgroup *cg, uint32_t first)
+{
+	struct wards list = { .n = 0 };
+	bool listens = true;
 
 	(void)prctl(PR_SET_NAME, "brig-janitor"); /* for whoever looks at a list of processes */
 	cgroup_close_other_fds(cg, lifeline);
-	rc = report_receive(lifeline, /* wait= */ true, &last);
-	deadline_ns = clock_now_ns() + patience_ns;
-	/* To ask for the removal before would only take the dying one's cpu. */
-	if (rc == 1 && last.n_fds == 1)
-		(void)proc_await(last.fds[0], deadline_ns);
-	_exit(cgroup_remove(cg, deadline_ns) < 0 ? 1 : 0);
+	note(&list, first, cgroup_name(cg));
+	while (listens || list.n > 0) {
+		await_work(&list, listens ? lifeline : FD_NONE);
+		listens = listens && take_words(&list, lifeline);
+		for (size_t i = list.n; i > 0; i--)
+			if (remove_ward(&list, &list.row[i - 1], cg, lifeline))
+				list.row[i - 1] = list.row[--list.n];
+	}
+	_exit(list.any_stuck ? 1 : 0);
 }
 
-int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_ns)
+/* ---- the supervisor -------------------------------------------------------------------------------------- */
+
+struct janitor {
+	int pidfd;
+	int lifeline; /* our end; the kernel closes it when we die */
+	bool gone;
+	uint32_t next; /* number */
+	size_t n_unfinished;
+	struct guarded *all; /* at most WARDS_MAX */
+	size_t n;
+};
+
+struct guarded {
+	struct guarded *next;
+	struct janitor *janitor;
+	uint32_t number;
+	enum { GUARDED, REMOVED, STUCK } state;
+};
+
+static int fork_janitor(struct janitor *j, struct cgroup *cg)
 {
 	struct clone_args args = { .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND, .pidfd = (uintptr_t)&j->pidfd };
 	int ends[2];
@@ -51,7 +252,7 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0) {
 		(void)close(ends[1]);
-		janitor_main(ends[0], cg, patience_ns);
+		janitor_main(ends[0], cg, j->next);
 	}
 	/* A process group of its own, before there is a control group to be left: timeout(1) and shells send SIGKILL to the
 	 * supervisor's whole group, which must not take the janitor along. */
@@ -63,32 +264,149 @@ int janitor_start(struct janitor *j, const struct cgroup *cg, uint64_t patience_
 		int saved = errno;
 
 		(void)close(ends[1]);
-		j->pidfd = FD_NONE;
 		return -saved;
 	}
 	j->lifeline = ends[1];
 	return 0;
 }
 
-void janitor_finish(struct janitor *j, int dying)
+static int start(struct cgroup *cg, struct janitor **ret)
 {
-	struct report last = report_make(REPORT_LAST);
-
-	if (dying >= 0 && j->lifeline >= 0)
-		(void)report_send(j->lifeline, &last, &dying, 1); /* a janitor that is dead is missed later */
-	fd_closep(&j->lifeline);
-}
-
-int janitor_await(struct janitor *j, uint64_t deadline_ns)
-{
-	siginfo_t end = { .si_code = 0 };
+	struct janitor *j = calloc(1, sizeof(*j));
 	int rc;
 
-	if (j->pidfd < 0)
-		return 0;
-	rc = proc_reap(&j->pidfd, deadline_ns, &end);
-	proc_leave(&j->pidfd);
+	if (!j)
+		return -ENOMEM;
+	rc = fork_janitor(j, cg);
 	if (rc < 0)
-		return -EBUSY;
-	return end.si_code == CLD_EXITED && end.si_status == 0 ? 0 : -ECHILD;
+		free(j);
+	else
+		*ret = j;
+	return rc;
+}
+
+static void end(struct janitor *j, uint64_t deadline_ns)
+{
+	fd_closep(&j->lifeline);
+	(void)proc_reap(&j->pidfd, deadline_ns, NULL);
+	proc_leave(&j->pidfd);
+	free(j);
+}
+
+/* What it guards keeps it; the next cell gets another. */
+static void leave(struct janitors *js)
+{
+	struct janitor *j = MOVE_PTR(js->current);
+
+	if (j && j->n == 0)
+		end(j, clock_now_ns());
+}
+
+static void take_answers(struct janitor *j)
+{
+	struct word w;
+	int rc, fd;
+
+	while (!j->gone && (rc = hear(j->lifeline, &w, &fd)) != -EAGAIN) {
+		j->gone = rc != 1;
+		fd_closep(&fd);
+		for (struct guarded *g = j->all; g && rc == 1; g = g->next)
+			if (g->number == w.number)
+				g->state = w.kind == WORD_REMOVED ? REMOVED : STUCK;
+	}
+}
+
+/* True: there is one, and it knows of the groups. */
+static bool tell_current(struct janitors *js, const struct cgroup *cg)
+{
+	struct janitor *j = js->current;
+
+	if (!j)
+		return false;
+	take_answers(j);
+	return !j->gone && j->n < WARDS_MAX && say(j->lifeline, WORD_GUARD, j->next, cgroup_name(cg), FD_NONE) == 0;
+}
+
+int janitor_guard(struct janitors *js, struct cgroup *cg, struct guarded **ret)
+{
+	struct guarded *g = calloc(1, sizeof(*g));
+	int rc = 0;
+
+	if (!g)
+		return -ENOMEM;
+	if (!tell_current(js, cg)) {
+		leave(js);
+		rc = start(cg, &js->current);
+	}
+	if (rc < 0) {
+		free(g);
+		return rc;
+	}
+	*g = (struct guarded){ .next = js->current->all, .janitor = js->current, .number = js->current->next++ };
+	g->janitor->all = g;
+	g->janitor->n++;
+	g->janitor->n_unfinished++;
+	*ret = g;
+	return 0;
+}
+
+void janitor_finish(struct janitors *js, struct guarded *g, int dying)
+{
+	struct janitor *j = g->janitor;
+
+	if (say(j->lifeline, WORD_REMOVE, g->number, "", dying) < 0)
+		g->state = STUCK; /* dead or stopped: whoever waits does it instead */
+	if (--j->n_unfinished > 0 || (js->stays && js->current == j))
+		return;
+	(void)shutdown(j->lifeline, SHUT_WR);
+	if (js->current == j)
+		js->current = NULL;
+}
+
+bool janitor_is_done(struct guarded *g)
+{
+	if (g->state == GUARDED)
+		take_answers(g->janitor);
+	return g->state != GUARDED || g->janitor->gone;
+}
+
+int janitor_await(struct guarded *g, uint64_t deadline_ns)
+{
+	while (!janitor_is_done(g)) {
+		struct pollfd p = { .fd = g->janitor->lifeline, .events = POLLIN };
+		const uint64_t now = clock_now_ns();
+
+		if (now >= deadline_ns)
+			return -EBUSY;
+		(void)wait_poll(&p, 1, (int)((deadline_ns - now) / NS_PER_MS) + 1);
+	}
+	return g->state == REMOVED ? 0 : -ECHILD;
+}
+
+void janitor_release(struct janitors *js, struct guarded *g, uint64_t deadline_ns)
+{
+	struct janitor *j = g->janitor;
+
+	for (struct guarded **at = &j->all; *at; at = &(*at)->next)
+		if (*at == g) {
+			*at = g->next;
+			break;
+		}
+	free(g);
+	if (--j->n == 0 && js->current != j)
+		end(j, deadline_ns);
+}
+
+void janitor_end(struct janitors *js, uint64_t deadline_ns)
+{
+	if (js->current)
+		end(MOVE_PTR(js->current), deadline_ns);
+}
+
+void janitor_close_in_child(const struct janitors *js)
+{
+	if (!js->current)
+		return;
+	(void)close(js->current->lifeline);
+	(void)close(js->current->pidfd);
 }

@@ -39,9 +39,6 @@
 #include "sys/proc.h"
 #include "sys/seccomp_listen.h"
 
-/* How long the janitor keeps trying after the supervisor has died. */
-#define JANITOR_PATIENCE_NS (30 * NS_PER_SEC)
-
 /* Says nothing about the host: the process that a step was to be done with or for is not there any more. */
 static bool is_lost_process(int sys)
 {
@@ -73,7 +70,6 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 		free(c);
 		return NULL;
 	}
-	c->janitor = (struct janitor)JANITOR_NONE;
 	c->init_pidfd = c->dying = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = c->told =
 		c->way_out = FD_NONE;
 	c->spec.ctl = c->spec.go = c->spec.ld_cache = c->spec.wait_library = FD_NONE;
@@ -166,7 +162,7 @@ static int make_cgroup(struct cell *c, struct brig_error *err)
 	rc = cgroup_prepare(c->host->cgroups, id, &c->cgroup, err);
 	if (rc < 0)
 		return rc;
-	rc = FAULT_HIT(STEP_start_janitor) ? -FAULT_ERRNO : janitor_start(&c->janitor, c->cgroup, JANITOR_PATIENCE_NS);
+	rc = FAULT_HIT(STEP_start_janitor) ? -FAULT_ERRNO : janitor_guard(&c->host->janitors, c->cgroup, &c->guarded);
 	if (rc < 0)
 		return cell_step_failed(STEP_start_janitor, -rc, err);
 	rc = cgroup_make(c->cgroup, err);
@@ -536,7 +532,7 @@ static void close_all(struct cell *c)
 	cell_denied_end(c);
 }
 
-/* The groups are removed by the janitor while we do something else.  What it guards before its start is empty. */
+/* The groups are removed by the janitor while we do something else. */
 static void leave_groups(struct cell *c, uint64_t deadline_ns)
 {
 	struct backend_host *h = c->host;
@@ -545,11 +541,11 @@ static void leave_groups(struct cell *c, uint64_t deadline_ns)
 	*r = (struct remains){ .next = h->remains,
 			       .init_pid = c->init_pid,
 			       .init_pidfd = fd_move(&c->dying),
-			       .janitor = c->janitor,
 			       .cgroup = MOVE_PTR(c->cgroup),
+			       .guarded = MOVE_PTR(c->guarded),
 			       .deadline_ns = deadline_ns };
 	(void)str_copy(r->id, sizeof(r->id), c->spec.plan->id);
-	janitor_finish(&r->janitor, r->init_pidfd);
+	janitor_finish(&h->janitors, r->guarded, r->init_pidfd);
 	h->remains = r;
 }
 
@@ -573,7 +569,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 	}
 	cell_project_release(&c->project);
 	close_all(c);
-	if (c->cgroup && c->janitor.pidfd < 0)
+	if (c->cgroup && !c->guarded)
 		cgroup_free(MOVE_PTR(c->cgroup)); /* nothing was made */
 	if (c->cgroup)
 		leave_groups(c, deadline);

@@ -35,7 +35,6 @@ enum report_kind {
 	REPORT_PROJECT,    /* from the supervisor: value = enum project_way, and the descriptor that it needs */
 	REPORT_SEALED,  /* from init of a cell that nobody is in yet: it has left the host's tree and confined itself */
 	REPORT_WAITING, /* from the interpreter of a waiting cell, as a record of guest/wait.h */
-	REPORT_LAST,    /* to the janitor: carries the pidfd of the last process in the groups, which is dying */
 	REPORT_KIND_END
 };
 

@@ -92,11 +92,12 @@ static int watch_child(struct cell *c)
 /* In the child: our ends must be gone, or end-of-file on them would never come. */
 static void close_our_ends(const struct cell *c)
 {
-	const int ours[] = { c->in, c->out, c->err, c->ctl, c->go, c->poll, c->janitor.lifeline, c->janitor.pidfd };
+	const int ours[] = { c->in, c->out, c->err, c->ctl, c->go, c->poll };
 
 	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
 		if (ours[i] >= 0)
 			(void)close(ours[i]);
+	janitor_close_in_child(&c->host->janitors);
 }
 
 int cell_clone_init(struct cell *c, struct brig_error *err)

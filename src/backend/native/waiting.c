@@ -129,6 +129,7 @@ int native_waiting_begin(struct backend_host *h, const struct plan *plan, struct
 
 	if (rc < 0)
 		return rc;
+	h->janitors.stays = true; /* there will be more */
 	if (from) {
 		*ret = c;
 		return 0;
