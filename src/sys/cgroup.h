@@ -51,7 +51,6 @@ struct cgroup_usage {
 	uint64_t pids_peak; /* 0: this kernel does not tell */
 	uint64_t oom_kills;
 	uint64_t pids_refused; /* forks refused by the limit */
-	uint64_t throttled_ns;
 };
 
 /* One limit as the kernel has it now.  CGROUP_CPU_TIME has no limit in the kernel: its value is the ns used. */

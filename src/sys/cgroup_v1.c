@@ -67,7 +67,6 @@ static const struct cgroup_counter counters_v1[] = {
 	COUNTER(pids, PIDS, "pids.current", NULL),
 	COUNTER(pids_peak, PIDS, "pids.peak", NULL),
 	COUNTER(pids_refused, PIDS, "pids.events", "max"),
-	COUNTER(throttled_ns, CPU, "cpu.stat", "throttled_time"),
 };
 
 /*

@@ -49,7 +49,6 @@ static const struct cgroup_counter counters_v2[] = {
 	COUNTER(pids, PIDS, "pids.current", NULL, 1),
 	COUNTER(pids_peak, PIDS, "pids.peak", NULL, 1),
 	COUNTER(pids_refused, PIDS, "pids.events", "max", 1),
-	COUNTER(throttled_ns, CPU, "cpu.stat", "throttled_usec", 1000),
 };
 
 static void readback_number(const struct cgroup_leaf *leaf, enum cgroup_controller c, const char *file,

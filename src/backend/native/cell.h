@@ -19,6 +19,7 @@ struct backend_host {
 	int wait_library; /* guest/wait, as a sealed file in memory; FD_NONE: no waiting cell was made yet */
 	struct remains *remains;
 	struct janitors janitors;
+	struct stat own_ns[HANDED_COUNT - HANDED_NS_FIRST]; /* the supervisor's, once they were looked up */
 };
 
 /* What is left of a cell: waited for when its run has nothing else to do. */
@@ -94,7 +95,6 @@ struct cell {
 	bool disk_full;
 	uint64_t cpu_ns_seen;
 	uint64_t cpu_ns_before; /* of a waiting cell: what its interpreter used to come to where it waits */
-	struct stat own_ns[HANDED_COUNT - HANDED_NS_FIRST]; /* the supervisor's */
 	struct facts early;                                 /* read while the program began to run */
 	struct facts late;                                  /* read while the program or its cell was dying */
 	struct cgroup_usage last_usage;

@@ -91,25 +91,25 @@ static const struct {
 static_assert(ARRAY_LEN(namespaces) == HANDED_COUNT - HANDED_NS_FIRST,
 	      "namespaces[] is in the order of enum handed_fd");
 
-/* Ours, which the cell's must differ from.  Looked up once, while there is time. */
-static void find_own_namespaces(struct cell *c)
+/* Ours, which the cell's must differ from.  Looked up once for all cells of a host, while there is time. */
+static void find_own_namespaces(struct backend_host *h)
 {
-	if (c->own_ns[0].st_ino)
+	if (h->own_ns[0].st_ino)
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
 		char path[40];
 
 		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", namespaces[i].name);
-		if (stat(path, &c->own_ns[i]) < 0)
-			c->own_ns[i].st_ino = 0;
+		if (stat(path, &h->own_ns[i]) < 0)
+			h->own_ns[i].st_ino = 0;
 	}
 }
 
 static void read_namespaces(struct cell *c, struct facts *f)
 {
-	find_own_namespaces(c);
+	find_own_namespaces(c->host);
 	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
-		const struct stat *ours = &c->own_ns[i];
+		const struct stat *ours = &c->host->own_ns[i];
 		struct stat theirs;
 		bool own;
 
@@ -442,7 +442,7 @@ static void read_held(struct cell *c, struct facts *f)
 void cell_read_back_start(struct cell *c)
 {
 	read_processes(c, &c->early);
-	find_own_namespaces(c);
+	find_own_namespaces(c->host);
 }
 
 void cell_read_back_silent(struct cell *c)
