@@ -6,6 +6,7 @@
 #include <asm/termbits.h>
 #include <ctype.h>
 #include <errno.h>
+#include <linux/keyctl.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/sockios.h>
@@ -373,5 +374,26 @@ void policy_tell(struct policy *p, const struct call_set *denied, const struct c
 void policy_for_own(struct policy *p, const struct arch *arch, const struct call_set *allowed)
 {
 	start_policy(p, arch, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_PROCESS);
+	apply(p, allowed, false);
+}
+
+void set_add(struct call_set *set, const struct call_set *more)
+{
+	for (unsigned i = 0; i < more->n; i++) {
+		const struct call *one = &more->calls[i];
+		struct call *there = find_call(set, one->name);
+
+		if (!there)
+			there = add_call(set, one->name);
+		else if (there->n == 0 || there->n >= one->n)
+			continue;
+		*there = *one;
+	}
+}
+
+void policy_for_keeper(struct policy *p, const struct arch *arch, const struct call_set *allowed)
+{
+	start_policy(p, arch, SECCOMP_RET_TRACE, SECCOMP_RET_TRACE);
+	p->refusal = SECCOMP_RET_TRACE;
 	apply(p, allowed, false);
 }

@@ -28,6 +28,7 @@ static const struct {
 /* Processes of brig's own: a list is all they may do.  The names are members of struct seccomp_arch_filters. */
 static const char *const own_lists[] = { "init", "inspect" };
 #define OWN_LISTS (sizeof(own_lists) / sizeof(own_lists[0]))
+#define KEEPER    "keeper" /* one more, whose list is not all */
 
 static const struct arch archs[] = {
 	{ "x86_64", SCMP_ARCH_X86_64, .x32 = true },
@@ -63,7 +64,8 @@ static const char *const profile_suffix[PROFILES] = { "", "_strict" };
 static const char *const form_suffix[FORMS] = { "", "_tell" };
 
 static void write_programs(const struct arch *arch, const struct call_set *allowed, const struct call_set *denied,
-			   const struct call_set *told, const struct call_set own[OWN_LISTS])
+			   const struct call_set *told, const struct call_set own[OWN_LISTS],
+			   const struct call_set *keeper)
 {
 	static struct policy policy;
 	char name[64];
@@ -83,6 +85,9 @@ static void write_programs(const struct arch *arch, const struct call_set *allow
 		policy_for_own(&policy, arch, &own[i]);
 		write_program(name, &policy);
 	}
+	snprintf(name, sizeof(name), "%s_%s", arch->name, KEEPER);
+	policy_for_keeper(&policy, arch, keeper);
+	write_program(name, &policy);
 }
 
 static unsigned families_with_condition(const struct call_set *allowed, const char *name)
@@ -143,6 +148,7 @@ static void write_table(void)
 		       archs[a].seccomp, archs[a].name, archs[a].name);
 		for (unsigned i = 0; i < OWN_LISTS; i++)
 			printf(".%s = FILTER(%s_%s), ", own_lists[i], archs[a].name, own_lists[i]);
+		printf(".%s = FILTER(%s_%s), ", KEEPER, archs[a].name, KEEPER);
 		printf(".family = {\n");
 		for (unsigned f = 0; f < FAMILIES; f++)
 			write_family(&archs[a], f);
@@ -153,7 +159,7 @@ static void write_table(void)
 
 static void write_c(const char *folder)
 {
-	static struct call_set allowed[FAMILIES], denied, told, own[OWN_LISTS];
+	static struct call_set allowed[FAMILIES], denied, told, own[OWN_LISTS], keeper;
 
 	for (unsigned f = 0; f < FAMILIES; f++)
 		family_load(&allowed[f], folder, families[f].name);
@@ -161,10 +167,13 @@ static void write_c(const char *folder)
 	group_load(&told, folder, "told");
 	for (unsigned i = 0; i < OWN_LISTS; i++)
 		group_load(&own[i], folder, own_lists[i]);
+	group_load(&keeper, folder, KEEPER);
+	for (unsigned f = 0; f < FAMILIES; f++)
+		set_add(&keeper, &allowed[f]);
 	printf("/* Made by gen-filters from data/syscalls: change those files, not this one. */\n"
 	       "#include <linux/filter.h>\n\n#include \"sys/seccomp_tables.h\"\n\n");
 	for (unsigned a = 0; a < ARCHS; a++) {
-		write_programs(&archs[a], allowed, &denied, &told, own);
+		write_programs(&archs[a], allowed, &denied, &told, own, &keeper);
 		write_calls(&archs[a], allowed);
 	}
 	write_table();

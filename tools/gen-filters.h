@@ -97,6 +97,13 @@ void policy_for_family(struct policy *p, const struct arch *arch, const struct c
  */
 void policy_tell(struct policy *p, const struct call_set *denied, const struct call_set *told);
 void policy_for_own(struct policy *p, const struct arch *arch, const struct call_set *allowed);
+/* Adds the calls that the set does not have; where both have conditions, those of the longer list are kept. */
+void set_add(struct call_set *set, const struct call_set *more);
+/*
+ * A filter that others are put behind: what it does not allow becomes SECCOMP_RET_TRACE, which the kernel answers with
+ * ENOSYS where no debugger asks for it, and which gives way to every answer of a later filter but "allowed".
+ */
+void policy_for_keeper(struct policy *p, const struct arch *arch, const struct call_set *allowed);
 
 void program_compile(struct program *prog, const struct policy *policy);
 

@@ -95,6 +95,9 @@ int keeper_watch(struct keeper *k, struct source *s, int fd, struct kept *c,
 		 void (*serve)(struct keeper *, struct kept *));
 void keeper_unwatch(struct keeper *k, struct source *s);
 
+/* confine.c: negative, and why, if the keeper cannot give up what it does not need. */
+int keeper_confine(bool runs_helpers, struct brig_error *err);
+
 /* ceilings.c: negative, and why, if the job asks for more than this keeper was started for. */
 int ceilings_check(const struct keep_hello *most, const struct plan *plan, struct brig_error *err);
 /* The same for the descriptors that came with it; *ret_size is the program's. */

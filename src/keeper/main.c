@@ -80,6 +80,12 @@ static int open_host(struct keeper *k, struct brig_error *err)
 	set->disk_io_bps = k->ceilings.disk_io_bps ? k->ceilings.disk_io_bps : setting_info[SET_disk_io_bps].max;
 	rc = native_backend.open(set, &k->host, &missing, err);
 	free(set);
+	if (rc == 0)
+		rc = keeper_confine(native_runs_helpers(k->host), err);
+	if (rc < 0) {
+		native_backend.close(k->host);
+		k->host = NULL;
+	}
 	return rc;
 }
 
@@ -89,7 +95,7 @@ static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_err
 	struct kept *c;
 	struct kind *kind;
 
-	if (ceilings_check(&k->ceilings, &job->plan, err) < 0 || open_host(k, err) < 0) {
+	if (ceilings_check(&k->ceilings, &job->plan, err) < 0) {
 		free(job);
 		return NULL;
 	}
@@ -111,18 +117,19 @@ static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_err
 static void take_run(struct keeper *k, struct keep_message *m)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	struct job *job = job_decode(m->body, m->head.size);
+	bool ready = open_host(k, &err) == 0; /* and so confined */
+	struct job *job = ready ? job_decode(m->body, m->head.size) : NULL;
 	char run[RUN_ID_LEN + 1] = "";
 	struct kept *c = NULL;
 	uint64_t size = 0;
 
 	if (job)
 		(void)str_copy(run, sizeof(run), job->plan.id);
-	if (!job)
+	if (ready && !job)
 		(void)err_set(&err, BRIG_E_INTERNAL, 0, "the keeper was sent what is no job");
-	else if (ceilings_check_descriptors(m->fds, &size, &err) < 0)
+	else if (job && ceilings_check_descriptors(m->fds, &size, &err) < 0)
 		free(job);
-	else
+	else if (job)
 		c = find_cell(k, job, &err);
 	if (c)
 		kept_tie(k, c, run, fd_move(&m->fds[KEEP_FD_TALK]), fd_move(&m->fds[KEEP_FD_PROGRAM]), size);

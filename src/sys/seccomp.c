@@ -63,6 +63,11 @@ struct seccomp_filter seccomp_filter_inspect(void)
 	return own_filters()->inspect;
 }
 
+struct seccomp_filter seccomp_filter_keeper(void)
+{
+	return own_filters()->keeper;
+}
+
 static bool jumps(uint16_t code, uint32_t a, uint32_t k)
 {
 	switch (BPF_OP(code)) {

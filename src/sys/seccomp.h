@@ -36,7 +36,9 @@ struct seccomp_filter seccomp_filter_telling(enum syscall_family family, bool st
 struct seccomp_filter seccomp_filter_init(void);
 /* The filter of the process that parses foreign text: memory, one answer, exit. */
 struct seccomp_filter seccomp_filter_inspect(void);
-/* Async-signal-safe; needs no_new_privs.  0 or -errno. */
+/* The filter of the keeper, which its cells inherit: it refuses nothing that the filters of programs allow. */
+struct seccomp_filter seccomp_filter_keeper(void);
+/* Async-signal-safe; needs no_new_privs or CAP_SYS_ADMIN.  0 or -errno. */
 int seccomp_install(struct seccomp_filter filter);
 /* Likewise, for a telling filter; *ret_listener is close-on-exec.  On failure nothing is installed. */
 int seccomp_install_telling(struct seccomp_filter filter, int *ret_listener);

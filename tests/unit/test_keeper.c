@@ -301,6 +301,9 @@ static void a_run(void **state)
 	memcpy(&f, m.body, sizeof(f));
 	assert_true(f.ended && f.exit.exited && f.exit.code == 0);
 	assert_true(f.facts.row[FACT_seccomp_mode].known);
+	if (geteuid() == 0)
+		assert_int_equal(f.facts.row[FACT_seccomp_filters].num,
+				 2); /* the program's, and the keeper's behind it */
 	assert_int_equal(f.facts.row[FACT_processes_left].num, 0);
 	assert_int_equal(hear(talk, &m), 0); /* nothing follows */
 	keeper_backend.close(h);

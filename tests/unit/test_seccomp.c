@@ -645,6 +645,8 @@ static void inspect_has_exactly_its_calls(void **state)
 	}
 }
 
+#include "test_seccomp_keeper.h"
+
 /* ---- the programs themselves ---- */
 
 static void programs_are_well_formed(void **state)
@@ -729,6 +731,8 @@ int main(void)
 		cmocka_unit_test(strict_allows_the_same_calls),
 		cmocka_unit_test(init_has_exactly_its_calls),
 		cmocka_unit_test(inspect_has_exactly_its_calls),
+		cmocka_unit_test(keeper_refuses_nothing_of_a_program),
+		cmocka_unit_test(keeper_refuses_in_nobodys_way),
 		cmocka_unit_test(branches_are_covered),
 	};
 

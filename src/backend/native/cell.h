@@ -95,8 +95,8 @@ struct cell {
 	bool disk_full;
 	uint64_t cpu_ns_seen;
 	uint64_t cpu_ns_before; /* of a waiting cell: what its interpreter used to come to where it waits */
-	struct facts early;                                 /* read while the program began to run */
-	struct facts late;                                  /* read while the program or its cell was dying */
+	struct facts early;     /* read while the program began to run */
+	struct facts late;      /* read while the program or its cell was dying */
 	struct cgroup_usage last_usage;
 	int tasks_left; /* after stop; -1: not stopped yet */
 	char *wait_env; /* of a waiting cell: what spec.envp and the strings that it adds lie in */

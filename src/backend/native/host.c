@@ -182,6 +182,11 @@ bool native_has_remains(const struct backend_host *h)
 	return h->remains != NULL;
 }
 
+bool native_runs_helpers(const struct backend_host *h)
+{
+	return h->ids.kind == IDMAP_SUBORDINATE;
+}
+
 void native_close(struct backend_host *h)
 {
 	char leftovers[96];

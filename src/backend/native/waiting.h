@@ -43,6 +43,8 @@ bool native_waiting_is_dead(const struct cell *c);
 /* settle for cells that were destroyed, of whichever run: only those of which nothing is to be waited for any more. */
 int native_settle_ended(struct backend_host *h, char *leftovers, size_t size);
 bool native_has_remains(const struct backend_host *h);
+/* Whether making a cell takes programs that get their rights from their files: newuidmap. */
+bool native_runs_helpers(const struct backend_host *h);
 /* The program has ended, init dies by itself and nobody else is left: stop does not wait. */
 bool native_dies_alone(struct cell *c);
 

@@ -31,7 +31,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/fsuid.h>
-#include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -46,6 +45,7 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "sys/caps.h"
+#include "sys/mnt.h"
 #include "sys/proc.h"
 
 #define END_MAX_NS (10 * NS_PER_SEC)
@@ -219,13 +219,16 @@ static int enter_frame(struct cell_build *b UNUSED)
 	static const enum handed_fd rows[] = { HANDED_NS_NET, HANDED_NS_IPC, HANDED_NS_UTS, HANDED_NS_CGROUP,
 					       HANDED_NS_MNT };
 
+	static const struct mount_param params[] = { { "subset", "pid" }, { "hidepid", "invisible" } };
+	AUTO_FD proc = FD_NONE;
+
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (setns(self->frame->handed[rows[i]], 0) < 0)
 			return -errno;
-	if (unshare(CLONE_NEWNS) < 0 ||
-	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible") < 0)
+	if (unshare(CLONE_NEWNS) < 0)
 		return -errno;
-	return 0;
+	proc = mount_new("proc", params, ARRAY_LEN(params), MNT_NOEXEC);
+	return proc < 0 ? proc : mount_attach(proc, AT_FDCWD, "/proc");
 }
 
 static int connect_streams(struct cell_build *b)
