@@ -34,7 +34,7 @@ def row_of(e):
 
 # Interpreters that wait, one that waits behind its compile step; processes that wait before they execute an interpreter, or a program.
 PROGRAMS = {
-	"python": "print(1)", "javascript": "console.log(1)", "typescript": "const one: number = 1; console.log(one)",
+	"python": "print(1)", "javascript": "console.log(1)", "typescript": "const one: number = 1; console.log(one)", "php": "<?php echo 1, PHP_EOL;",
 	"shell": "echo 1", "bash": "echo 1", "perl": "print 1, qq(\n);", "c": "#include <stdio.h>\nint main(void) { puts(\"1\"); }",
 }
 

@@ -43,6 +43,7 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/", "LANG": "C.U
 LANGUAGES = {
     "python": (["/usr/bin/python3", "/usr/local/bin/python3"], "main.py", ("exact", "frozen", "warmed"), (),
                {"PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}),
+    "php": (["/usr/bin/php", "/usr/local/bin/php"], "main.php", ("exact",), (), {}),
     # Nobody stops in it: in a cell its process waits before exec.
     "shell": (["/usr/bin/sh", "/bin/sh"], "main.sh", (), (), {}),
     # Node looks for package.json before it opens the program.
