@@ -104,6 +104,13 @@ struct brig_open_opts {
  * brig_policy_check() lists them all. */
 BRIG_API int brig_open(const struct brig_open_opts *opts, struct brig **ret, struct brig_error *err);
 BRIG_API void brig_close(struct brig *b); /* NULL is fine */
+/*
+ * For programs whose first act is one short run: forks the process that will make cells (docs/WARM.md), which otherwise is
+ * started when the first run needs it and takes that run about a millisecond.  Call it at the beginning of main(), with one
+ * thread, before anything was read: what this process knows, the other one knows too.  It ends with the next brig_close(),
+ * or with this process.  What cannot be forked is started later.
+ */
+BRIG_API void brig_fork_keeper(void);
 
 /* ---- a run ---------------------------------------------------------------------------------- */
 

@@ -19,6 +19,7 @@
 #include "api/request.h"
 #include "base/config_path.h"
 #include "base/str.h"
+#include "keeper/keeper.h"
 #include "sys/proc.h"
 
 #define DEFAULT_POLICY_FILE "/etc/brig/sandbox.yaml"
@@ -33,6 +34,11 @@ const char *brig_version(void)
 void brig_free(void *p)
 {
 	free(p);
+}
+
+void brig_fork_keeper(void)
+{
+	keeper_fork();
 }
 
 /* ---- handles --------------------------------------------------------------------------------- */
@@ -103,11 +109,12 @@ void brig_close(struct brig *b)
 {
 	if (!b)
 		return;
-	warm_release(&b->warm);
+	warm_hang_up(&b->warm);
 	rulebook_release(&b->rules);
 	recorder_release(&b->recorder);
 	kept_hosts_release(&b->hosts);
 	policy_free(b->policy);
+	warm_release(&b->warm);
 	free(b);
 	proc_bury_late();
 }

@@ -73,6 +73,7 @@ const struct command command_exec = {
 		   "can know it beforehand, else 127.\n",
 	.options = exec_options,
 	.n_options = ARRAY_LEN(exec_options),
+	.makes_cells = true,
 	.gives_result = true,
 	.run = exec_main,
 };

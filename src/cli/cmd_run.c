@@ -137,6 +137,7 @@ const struct command command_run = {
 		   "    2  wrong use of the command line\n",
 	.options = run_options,
 	.n_options = ARRAY_LEN(run_options),
+	.makes_cells = true,
 	.gives_result = true,
 	.run = run_main,
 };

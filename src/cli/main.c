@@ -69,5 +69,7 @@ int main(int argc, char **argv)
 		return command_help.run(&command_help, 1, argv + 1);
 	if (!cmd)
 		return ui_usage("", &err);
+	if (cmd->makes_cells)
+		brig_fork_keeper(); /* it has seen nothing but the name of the command */
 	return cmd->run(cmd, argc - 1 - words, argv + 1 + words);
 }

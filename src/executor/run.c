@@ -56,6 +56,7 @@ struct run {
 	struct certificates certificates;
 	struct buf compiled;
 	struct work work;
+	struct keeper_use *keeper;
 	struct brig_error err;
 };
 
@@ -370,6 +371,29 @@ static void report_failure(struct run *r, const struct stage *s, const char *why
 	}
 }
 
+/* In a cell that is there already, if there can be one; if that comes to nothing before the program has begun, in one that is
+ * made for it. */
+static void execute(struct run *r, struct stage *s, struct plan *plan, bool may_wait)
+{
+	const struct warm_ask ask = { .request = &r->prepared,
+				      .req = r->req,
+				      .chosen = &r->chosen,
+				      .recorder = r->x->recorder,
+				      .named_packages = r->environment.env.name[0] != '\0',
+				      .may_wait = may_wait };
+	struct backend_host *keeper = warm_take(r->x->warm, &ask, plan, &r->keeper);
+
+	s->backend = keeper ? &keeper_backend : r->chosen.ops;
+	s->host = keeper ? keeper : r->chosen.host;
+	s->was_waiting = plan->waits_at ? keeper_cell_was_waiting : NULL;
+	s->was_forked = plan->waits_at ? keeper_cell_was_forked : NULL;
+	stage_execute(s);
+	if (!plan->waits_at || s->built || r->stopped)
+		return;
+	s->err = (struct brig_error)BRIG_ERROR_INIT;
+	execute(r, s, plan, /* may_wait= */ false);
+}
+
 static int step_packages(struct run *r);
 
 /* Before the plan of a step with a way out. */
@@ -399,9 +423,7 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 	AUTO_BUF out = BUF_INIT(0), err = BUF_INIT(0);
 	const struct egress_rules outside = packages_rules(&r->packages, &r->prepared.resolved.set);
 	struct install_tick tick = { .packages = &r->packages, .ask = ask };
-	struct stage s = { .backend = r->chosen.ops,
-			   .host = r->chosen.host,
-			   .plan = &i.prepared.plan,
+	struct stage s = { .plan = &i.prepared.plan,
 			   .egress = &outside,
 			   .req = r->req,
 			   .result = r->result,
@@ -421,7 +443,7 @@ static int install_packages(struct run *r, const struct packages_ask *ask)
 	r->result->has_limits = true;
 	r->packages.begun_ns = clock_now_ns();
 	packages_tell(&r->packages, ask, 0, /* done= */ false);
-	stage_execute(&s);
+	execute(r, &s, &i.prepared.plan, /* may_wait= */ false);
 	if (s.verdict == VERDICT_ok)
 		return packages_end(&r->packages, ask, r->result, &r->err) < 0 ? end_with_error(r) : 0;
 	if (moves_on(r, &s)) {
@@ -477,9 +499,7 @@ static int step_compile(struct run *r)
 	CLEANUP(prepared_release)
 	struct prepared p = { .argv = NULL };
 	AUTO_BUF out = BUF_INIT(0), err = BUF_INIT(0);
-	struct stage s = { .backend = r->chosen.ops,
-			   .host = r->chosen.host,
-			   .plan = &p.plan,
+	struct stage s = { .plan = &p.plan,
 			   .req = r->req,
 			   .result = r->result,
 			   .keep_out = &out,
@@ -501,7 +521,7 @@ static int step_compile(struct run *r)
 	s.collect = p.plan.output;
 	if (compile_cache_begin(&cache, r->x->recorder, &ask, &r->compiled, r->result))
 		return 0;
-	stage_execute(&s);
+	execute(r, &s, &p.plan, /* may_wait= */ false);
 	compile_cache_end(&cache, s.verdict == VERDICT_ok ? &r->compiled : NULL, r->result);
 	if (s.verdict == VERDICT_ok)
 		return 0;
@@ -511,36 +531,6 @@ static int step_compile(struct run *r)
 	return -1;
 }
 
-/* In a cell that is there already, if there can be one; what the keeper cannot serve is served as if there were none. */
-static void execute(struct run *r, struct stage *s, struct plan *plan)
-{
-	const struct warm_ask ask = {
-		.request = &r->prepared,
-		.req = r->req,
-		.chosen = &r->chosen,
-		.recorder = r->x->recorder,
-		.named_packages = r->environment.env.name[0] != '\0',
-	};
-	struct backend_host *keeper = warm_keeper(r->x->warm, &ask, plan);
-
-	if (keeper) {
-		s->backend = &keeper_backend;
-		s->host = keeper;
-		s->was_waiting = keeper_cell_was_waiting;
-		s->was_forked = keeper_cell_was_forked;
-		stage_execute(s);
-		if (s->built || r->stopped)
-			return;
-		plan->waits_at = NULL;
-		plan->forks = false;
-		s->backend = r->chosen.ops;
-		s->host = r->chosen.host;
-		s->was_waiting = NULL;
-		s->err = (struct brig_error)BRIG_ERROR_INIT;
-	}
-	stage_execute(s);
-}
-
 static int step_run(struct run *r)
 {
 	CLEANUP(prepared_release)
@@ -548,9 +538,7 @@ static int step_run(struct run *r)
 	const struct settings *set = &r->prepared.resolved.set;
 	struct egress_rules outside = { .hosts = &set->whitelist };
 	bool keep = !(r->req->flags & BRIG_RUN_NO_CAPTURE);
-	struct stage s = { .backend = r->chosen.ops,
-			   .host = r->chosen.host,
-			   .plan = &p.plan,
+	struct stage s = { .plan = &p.plan,
 			   .req = r->req,
 			   .result = r->result,
 			   .with_stdin = true,
@@ -578,7 +566,7 @@ static int step_run(struct run *r)
 		tests_prepare(r->prepared.subject.tests, &s);
 	if (p.plan.egress)
 		outside = outside_rules(&set->whitelist, set);
-	execute(r, &s, &p.plan);
+	execute(r, &s, &p.plan, /* may_wait= */ true);
 	/* What one backend compiled or installed is not run by another. */
 	if (!r->prepared.lang->compiles && !r->prepared.provision && moves_on(r, &s))
 		return step_run(r);
@@ -595,6 +583,8 @@ static void settle(struct run *r)
 	const struct backend_ops *ops = r->chosen.ops;
 	char leftovers[256];
 
+	if (warm_settle(r->keeper, r->prepared.id, leftovers, sizeof(leftovers)) > 0)
+		result_left_behind(r->result, leftovers);
 	if (ops && ops->settle && ops->settle(r->chosen.host, r->prepared.id, leftovers, sizeof(leftovers)) > 0)
 		result_left_behind(r->result, leftovers);
 }
@@ -658,6 +648,7 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 	trace_step(req, "", "record", begin + ret->total_ns, clock_now_ns());
 	if (r->chosen.ops && str_eq(r->chosen.ops->name, backend_kind_name[BACKEND_NATIVE]))
 		rulebook_refill(x->rules, &r->judged_by); /* other cells take so long that nobody would notice */
+	warm_put(x->warm, &r->keeper);
 	rules_put(&r->judged_by);
 	prepared_request_release(&r->prepared);
 	selection_release(&r->chosen);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which runs get a cell of the keeper's, and how the keeper is started.
+ * Who makes the cell of a run.
  *
- * A run gets one if its cell differs from others of its kind in nothing but the program: code without a project, arguments,
- * variables or a network of its own.  Everything else runs in a cell
- * that is made for it; so does whatever the keeper cannot serve, since the two are the same cell (INV-6) and differ in time only.
+ * Native cells are made by a keeper (src/keeper), a process beside this one that reads jobs and no text: a run gets one as far as
+ * a job can say its plan.  What it cannot say yet, a project above all, is made by this process, and so is everything on a host
+ * that lets nobody execute from memory.  It is the same cell (INV-6).
  *
- * The keeper is started by the first such run of a handle that wants warm cells, with ceilings made of the policy as it
- * was read then: the most that any trust level could have, the root, the folders below which packages lie.
+ * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a project,
+ * arguments, variables or a network of its own.
+ *
+ * A keeper is started by the first run that needs it, with ceilings made of the policy as it was read then: the most that any
+ * trust level could have, the root, what may be missing, the folders below which packages lie.  A run for which these are too
+ * low gets another keeper.
  */
 #include "executor/warm.h"
 
@@ -20,13 +24,64 @@
 #include "policy/policy.h"
 
 #define STARTS_MAX      8
+#define KEEPERS_MAX     8
 #define CELLS_MAX       1024
 #define WAITING_MAX     64
 #define WAITING_SECONDS 60
 
+/* What a keeper was started for, besides what is the same for all. */
+struct keeper_use {
+	struct keeper_use *next;
+	struct backend_host *host;
+	unsigned users;
+	pid_t started_by; /* a fork shares descriptors but not children: it starts its own */
+	protection_set may_degrade;
+	bool limits_disks, waits;
+	char rootfs[KEEP_PATH_MAX];
+};
+
+/* Takes it out of the list, before anything that waits: another run of this handle may look at it meanwhile. */
+static void drop(struct keeper_use **at)
+{
+	struct keeper_use *k = *at;
+
+	*at = k->next;
+	if (k->started_by == getpid())
+		keeper_backend.close(k->host);
+	free(k);
+}
+
 void warm_release(struct warm *w)
 {
-	keeper_backend.close(MOVE_PTR(w->keeper)); /* which may give way to another run of this handle */
+	while (w->keepers)
+		drop(&w->keepers);
+}
+
+void warm_hang_up(struct warm *w)
+{
+	keeper_fork_end();
+	for (struct keeper_use *k = w->keepers; k; k = k->next)
+		keeper_hang_up(k->host);
+}
+
+/* One that was killed goes with the last run that had it. */
+void warm_put(struct warm *w, struct keeper_use **use)
+{
+	struct keeper_use *k = MOVE_PTR(*use);
+
+	if (!k || --k->users > 0 || keeper_is_alive(k->host))
+		return;
+	for (struct keeper_use **at = &w->keepers; *at; at = &(*at)->next)
+		if (*at == k) {
+			drop(at);
+			return;
+		}
+}
+
+int warm_settle(struct keeper_use *use, const char *run_id, char *leftovers, size_t size)
+{
+	*leftovers = '\0';
+	return use ? keeper_backend.settle(use->host, run_id, leftovers, size) : 0;
 }
 
 static uint64_t most(enum setting_key key)
@@ -59,31 +114,72 @@ static void name_shown(struct recorder *recorder, struct keep_hello *h)
 		(void)str_copy(h->shown[0], sizeof(h->shown[0]), dir->path);
 }
 
-static int start(struct warm *w, const struct warm_ask *ask, const struct plan *plan)
+static bool fits(const struct keeper_use *k, const struct plan *plan, bool limits_disks)
+{
+	return k->started_by == getpid() && keeper_is_alive(k->host) && (plan->may_degrade & ~k->may_degrade) == 0 &&
+	       str_eq(k->rootfs, plan->rootfs) && (k->limits_disks || !limits_disks);
+}
+
+/* Those that nobody uses make room: of more than KEEPERS_MAX all others are at work. */
+static void make_room(struct warm *w)
+{
+	struct keeper_use **at = &w->keepers;
+	size_t n = 0;
+
+	while (*at) {
+		if ((*at)->users == 0 && (n >= KEEPERS_MAX - 1 || !keeper_is_alive((*at)->host))) {
+			drop(at);
+			at = &w->keepers; /* the list may be another now */
+			n = 0;
+			continue;
+		}
+		at = &(*at)->next;
+		n++;
+	}
+}
+
+static struct keeper_use *start(struct warm *w, const struct warm_ask *ask, const struct plan *plan)
 {
 	const struct settings *set = &ask->request->resolved.set;
 	AUTO_FREE struct keep_hello *h = calloc(1, sizeof(*h));
+	AUTO_FREE struct keeper_use *k = calloc(1, sizeof(*k));
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (!h || w->starts >= STARTS_MAX)
-		return -EAGAIN;
-	w->starts++;
+	if (!h || !k)
+		return NULL;
+	make_room(w);
+	k->waits = w->wanted && w->starts++ < STARTS_MAX;
+	k->started_by = getpid();
+	k->may_degrade = plan->may_degrade;
+	k->limits_disks = limits_disk_io(set);
 	h->most = most_limits();
-	h->disk_io_bps = limits_disk_io(set) ? set->disk_io_bps : 0;
+	h->disk_io_bps = k->limits_disks ? set->disk_io_bps : 0;
 	h->may_degrade = plan->may_degrade;
 	h->cells = CELLS_MAX;
-	h->waiting = WAITING_MAX;
-	h->waiting_of_kind = w->wanted;
-	h->forks = (uint32_t)set->warm_forks;
+	h->waiting = k->waits ? WAITING_MAX : 0;
+	h->waiting_of_kind = k->waits ? w->wanted : 0;
 	h->waiting_bytes = set->warm_memory;
+	h->forks = (uint32_t)set->warm_forks;
 	h->waiting_seconds = WAITING_SECONDS;
-	(void)str_copy(h->rootfs, sizeof(h->rootfs), plan->rootfs);
 	name_shown(ask->recorder, h);
-	return keeper_start(h, &w->keeper, &err);
+	if (!str_copy(k->rootfs, sizeof(k->rootfs), plan->rootfs) ||
+	    !str_copy(h->rootfs, sizeof(h->rootfs), plan->rootfs) || keeper_start(h, &k->host, &err) < 0)
+		return NULL;
+	k->next = w->keepers;
+	w->keepers = k;
+	return MOVE_PTR(k);
+}
+
+static struct keeper_use *find(struct warm *w, const struct warm_ask *ask, const struct plan *plan)
+{
+	for (struct keeper_use *k = w->keepers; k; k = k->next)
+		if (fits(k, plan, limits_disk_io(&ask->request->resolved.set)))
+			return k;
+	return start(w, ask, plan);
 }
 
 /* It comes in by a write of the program's own process, which the limits are for: that there is no room is better said by others. */
-static bool fits(const struct plan *plan)
+static bool is_small(const struct plan *plan)
 {
 	return plan->files[0].len <= plan->limits.disk_bytes / 2;
 }
@@ -94,9 +190,8 @@ static bool can_wait(const struct warm_ask *ask, const struct plan *plan)
 	for (size_t i = 0; i < plan->n_binds; i++)
 		if (plan->binds[i].checked)
 			return false;
-	return ask->chosen->ops == &native_backend && ask->req->kind == BRIG_KIND_CODE && !plan->workspace &&
-	       !plan->wants_view && !plan->egress && plan->n_files == 1 && fits(plan) &&
-	       ask->request->subject.n_args == 0 && ask->req->n_env == 0;
+	return ask->may_wait && ask->req->kind == BRIG_KIND_CODE && !plan->wants_view && !plan->egress &&
+	       plan->n_files == 1 && is_small(plan) && ask->request->subject.n_args == 0 && ask->req->n_env == 0;
 }
 
 /* Which word names the program's file: an argument of its interpreter, or what is executed; NULL: none does. */
@@ -122,18 +217,32 @@ static bool may_fork(const struct warm_ask *ask, const struct plan *plan)
 	return pr->resolved.set.warm_forks > 0 && pr->lang->run.forks && (plan->n_binds == 0 || ask->named_packages);
 }
 
-struct backend_host *warm_keeper(struct warm *w, const struct warm_ask *ask, struct plan *plan)
+/* Its program, or its interpreter, may be there before it. */
+static void make_wait(const struct warm_ask *ask, struct plan *plan)
 {
-	const char *path = can_wait(ask, plan) ? program_path(plan) : NULL;
+	plan->waits_at = program_path(plan);
+	plan->interpreter_waits = plan->waits_at && ask->request->lang->run.waits;
+	plan->forks = plan->waits_at && may_fork(ask, plan);
+}
 
-	if (!w->wanted || !path)
+/* An ordinary user reads what a program left by a process in the cell's user namespace, which is not the keeper's to make. */
+static bool is_served(const struct warm_ask *ask, const struct plan *plan)
+{
+	return ask->chosen->ops == &native_backend && !job_lacks(plan) && (!plan->wants_view || geteuid() == 0);
+}
+
+struct backend_host *warm_take(struct warm *w, const struct warm_ask *ask, struct plan *plan, struct keeper_use **use)
+{
+	struct keeper_use *k = is_served(ask, plan) ? find(w, ask, plan) : NULL;
+
+	if (!k)
 		return NULL;
-	if (w->keeper && !keeper_is_alive(w->keeper))
-		warm_release(w);
-	if (!w->keeper && start(w, ask, plan) < 0)
-		return NULL;
-	plan->waits_at = path;
-	plan->interpreter_waits = ask->request->lang->run.waits;
-	plan->forks = may_fork(ask, plan);
-	return w->keeper;
+	k->users++;
+	warm_put(w, use);
+	*use = k;
+	plan->waits_at = NULL;
+	plan->interpreter_waits = plan->forks = false;
+	if (k->waits && can_wait(ask, plan))
+		make_wait(ask, plan);
+	return k->host;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Cells that are there before their request, for handles that want them: see warm.c.
- */
+/* Who makes the cells of a handle's runs, and cells that are there before their request: see warm.c. */
 #ifndef EXECUTOR_WARM_H
 #define EXECUTOR_WARM_H
 
@@ -9,25 +7,35 @@
 #include "executor/select.h"
 #include "model/result.h"
 
-/* Of one handle; zero is one that wants none. */
+struct keeper_use;
+
+/* Of one handle; zero is one that wants no waiting cells. */
 struct warm {
-	unsigned wanted;             /* waiting cells of each kind, at most; 0: none */
-	struct backend_host *keeper; /* NULL: not started yet */
-	unsigned starts;             /* of keepers: one that dies is replaced, but not for ever */
+	unsigned wanted;            /* waiting cells of each kind, at most; 0: none */
+	struct keeper_use *keepers; /* that were started; most handles need one */
+	unsigned starts;            /* of keepers with waiting cells: what dies is replaced, but not for ever */
 };
 
+/* Tells the keepers to end, which takes them a while; release waits for that. */
+void warm_hang_up(struct warm *w);
 void warm_release(struct warm *w);
-/*
- * A keeper for this run, and the plan made ready for it; NULL: the run is none for it, or there is no keeper, and an ordinary
- * cell is to be made.
- */
+
 struct warm_ask {
 	const struct prepared_request *request;
 	const struct brig_request *req;
 	const struct selection *chosen;
 	struct recorder *recorder;
 	bool named_packages; /* those of an environment, which somebody made for all who use it */
+	bool may_wait;       /* for its program: a cell that was made ahead will do */
 };
-struct backend_host *warm_keeper(struct warm *w, const struct warm_ask *ask, struct plan *plan);
+/*
+ * A keeper for this plan, started if need be and held until warm_put(); *use may hold one from before.  With plan->waits_at set
+ * the keeper may have such a cell already.  NULL: the plan is none that a keeper serves, or none can be started here; then
+ * the backend itself makes the cell.
+ */
+struct backend_host *warm_take(struct warm *w, const struct warm_ask *ask, struct plan *plan, struct keeper_use **use);
+void warm_put(struct warm *w, struct keeper_use **use);
+/* Of a keeper that is held: its settle. */
+int warm_settle(struct keeper_use *use, const char *run_id, char *leftovers, size_t size);
 
 #endif

@@ -40,12 +40,10 @@ static int check_limits(const struct limits *most, const struct limits *l, struc
 	return 0;
 }
 
-/* A plain absolute path: no empty part, no "." and no "..". */
-static bool is_plain(const char *path)
+/* A plain relative path: no empty part, no "." and no "..". */
+static bool is_plain_below(const char *path)
 {
-	if (path[0] != '/' || path[1] == '\0')
-		return false;
-	for (const char *part = path + 1;; part++) {
+	for (const char *part = path;; part++) {
 		size_t len = strcspn(part, "/");
 
 		if (len == 0 || (len <= 2 && strspn(part, ".") >= len))
@@ -56,6 +54,11 @@ static bool is_plain(const char *path)
 	}
 }
 
+static bool is_plain(const char *path)
+{
+	return path[0] == '/' && is_plain_below(path + 1);
+}
+
 static bool is_below(const char *path, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -63,13 +66,23 @@ static bool is_below(const char *path, const char *folder)
 	return len > 0 && strncmp(path, folder, len) == 0 && path[len] == '/';
 }
 
+/* A checked one comes with a descriptor, so the caller could open it; and is shown if the path leads to the very same. */
 static bool may_show(const struct keep_hello *most, const struct plan_bind *b)
 {
-	bool below = false;
+	bool below = b->checked;
 
 	for (size_t i = 0; i < KEEP_SHOWN_MAX; i++)
 		below = below || is_below(b->source, most->shown[i]) || str_eq(b->source, most->shown[i]);
 	return below && is_plain(b->source) && is_plain(b->target);
+}
+
+/* Sockets on the cell's own loopback. */
+static int check_way_out(const struct plan_egress *e, struct brig_error *err)
+{
+	for (size_t i = 0; e && i < e->n_places; i++)
+		if (e->place[i].address >> 24 != 127)
+			return too_much("a socket elsewhere than on the cell's own loopback", err);
+	return 0;
 }
 
 static bool waits_for_its_file(const struct plan *plan)
@@ -98,28 +111,38 @@ int ceilings_check(const struct keep_hello *most, const struct plan *plan, struc
 	for (size_t i = 0; i < plan->n_binds; i++)
 		if (!may_show(most, &plan->binds[i]))
 			return too_much("a folder of the host that it may not show", err);
-	if (!waits_for_its_file(plan))
+	for (size_t i = 0; i < plan->n_files; i++)
+		if (!is_plain_below(plan->files[i].name))
+			return too_much("a file that lies elsewhere than in the workspace", err);
+	if (plan->waits_at && !waits_for_its_file(plan))
 		return too_much("a program that lies elsewhere than in the workspace", err);
-	return 0;
+	return check_way_out(plan->egress, err);
 }
 
 /*
  * Descriptors may be anything that the caller could open.  A talk must be a socket of our kind, or sending would act on
- * something else; the program must be a file in memory that nobody can change or cut any more, or the cell could be made to wait
- * for it, or to run what was not inspected.
+ * something else; contents must be a file in memory that nobody can change or cut any more, or the cell could be made to wait
+ * for it, to die of it, or to run what was not inspected; what binds show is a folder or a file.
  */
-int ceilings_check_descriptors(const int fds[KEEP_RUN_FDS], uint64_t *ret_size, struct brig_error *err)
+int ceilings_check_descriptors(const struct job *job, const struct keep_message *m, uint64_t *ret_size,
+			       struct brig_error *err)
 {
 	const int sealed = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
-	int type = 0, domain = 0, seals = fcntl(fds[KEEP_FD_PROGRAM], F_GET_SEALS);
+	const int *fds = m->fds;
+	int type = 0, domain = 0, seals = fcntl(fds[KEEP_FD_CONTENTS], F_GET_SEALS);
 	socklen_t len = sizeof(type);
 	struct stat st;
 
+	if (m->n_fds != KEEP_RUN_FDS + job_bind_fds(job))
+		return too_much("another number of descriptors than it has words for", err);
 	if (getsockopt(fds[KEEP_FD_TALK], SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_SEQPACKET ||
 	    getsockopt(fds[KEEP_FD_TALK], SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != AF_UNIX)
 		return too_much("a talk over something that is no socket of its kind", err);
-	if (seals < 0 || (seals & sealed) != sealed || fstat(fds[KEEP_FD_PROGRAM], &st) < 0 || !S_ISREG(st.st_mode))
-		return too_much("a program that is no sealed file in memory", err);
+	if (seals < 0 || (seals & sealed) != sealed || fstat(fds[KEEP_FD_CONTENTS], &st) < 0 || !S_ISREG(st.st_mode))
+		return too_much("files that are not in a sealed file in memory", err);
 	*ret_size = (uint64_t)st.st_size;
+	for (size_t i = KEEP_RUN_FDS; i < m->n_fds; i++)
+		if (fstat(fds[i], &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+			return too_much("something to be shown that is no folder and no file", err);
 	return 0;
 }

@@ -53,16 +53,27 @@ static void set_deadline(struct kept *c, uint64_t ms)
 	c->deadline_ns = clock_now_ns() + ms * NS_PER_MS;
 }
 
+/* One that is made ahead has an id of its own, since nobody knows whose it will be. */
+static int begin_cell(struct keeper *k, struct kept *c, struct brig_error *err)
+{
+	int rc;
+
+	if (c->kind->single)
+		return native_backend.begin(k->host, &c->plan, NULL, &c->cell, err);
+	rc = id_random(c->plan.id, RUN_ID_LEN);
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "no random number for a cell's id")
+		      : native_waiting_begin(k->host, &c->plan, zygotes_of(k, c->kind), &c->cell, err);
+}
+
 struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *err)
 {
-	struct zygote *from = zygotes_of(k, kind);
 	struct kept *c = kept_new(kind);
 
 	if (!c) {
 		(void)err_nomem(err);
 		return NULL;
 	}
-	if (id_random(c->plan.id, RUN_ID_LEN) < 0 || native_waiting_begin(k->host, &c->plan, from, &c->cell, err) < 0) {
+	if (begin_cell(k, c, err) < 0) {
 		free(c);
 		return NULL;
 	}
@@ -71,7 +82,10 @@ struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *
 	c->next = k->cells;
 	k->cells = c;
 	k->n_cells++;
-	set_deadline(c, c->plan.limits.startup_ms);
+	if (kind->single && c->plan.start_at_once)
+		c->deadline_ns = UINT64_MAX; /* its time begins when it is let go, which is the caller's to say */
+	else
+		set_deadline(c, c->plan.limits.startup_ms);
 	if (keeper_watch(k, &c->of_cell, native_waiting_fd(c->cell), c, serve_cell) < 0)
 		kept_kill(c);
 	return c;
@@ -157,6 +171,68 @@ static void tell_final(struct kept *c)
 	free(f);
 }
 
+static void tell_left(int talk, const char *leftovers)
+{
+	struct keep_left left = { .text = "" };
+
+	(void)str_copy(left.text, sizeof(left.text), leftovers);
+	if (left.text[0])
+		(void)keep_send(talk, KEEP_LEFT, &left, sizeof(left), NULL, 0, NULL, 0);
+}
+
+/* What is to be done then the loop does after every event. */
+static void only_wake(struct keeper *k UNUSED, struct kept *c UNUSED)
+{
+}
+
+/* The cell is removed but for what its janitor does; the talk stays until that is done. */
+static void leave(struct keeper *k, struct kept *c, const char *leftovers)
+{
+	int janitor = native_remains_fd(k->host, c->plan.id), copy;
+	struct leaving *l;
+
+	if (!c->tied)
+		return;
+	tell_left(c->talk, leftovers);
+	l = janitor >= 0 ? calloc(1, sizeof(*l)) : NULL;
+	copy = l ? fcntl(janitor, F_DUPFD_CLOEXEC, 0) : FD_NONE;
+	if (copy < 0 || keeper_watch(k, &l->of_janitor, copy, NULL, only_wake) < 0) {
+		fd_closep(&copy);
+		free(l);
+		return;
+	}
+	l->talk = fd_move(&c->talk);
+	memcpy(l->id, c->plan.id, sizeof(l->id));
+	l->next = k->leaving;
+	k->leaving = l;
+}
+
+static void leaving_free(struct keeper *k, struct leaving *l)
+{
+	int copy = l->of_janitor.fd;
+
+	keeper_unwatch(k, &l->of_janitor);
+	fd_closep(&copy);
+	fd_closep(&l->talk);
+	free(l);
+}
+
+void kept_settled(void *arg, const char *id, const char *leftovers)
+{
+	struct keeper *k = arg;
+
+	for (struct leaving **at = &k->leaving; *at; at = &(*at)->next) {
+		struct leaving *l = *at;
+
+		if (!str_eq(l->id, id))
+			continue;
+		tell_left(l->talk, leftovers);
+		*at = l->next;
+		leaving_free(k, l);
+		return;
+	}
+}
+
 /* Every process is dead, or dying alone. */
 static void remove_cell(struct keeper *k, struct kept *c)
 {
@@ -170,6 +246,7 @@ static void remove_cell(struct keeper *k, struct kept *c)
 	keeper_unwatch(k, &c->of_talk);
 	(void)native_backend.destroy(c->cell, leftovers, sizeof(leftovers));
 	c->cell = NULL;
+	leave(k, c, leftovers);
 	fd_closep(&c->talk);
 	fd_closep(&c->program);
 	c->gone = true;
@@ -189,32 +266,59 @@ static void end_cell(struct keeper *k, struct kept *c)
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-/* The request gets what is its own; the program is in its place and waits for the word. */
-static void claim(struct kept *c)
+/* What is the request's own. */
+static void hand_over(struct kept *c)
 {
 	struct keep_born born = { .was_waiting = c->was_waiting, .was_forked = native_waiting_is_forked(c->cell) };
+	int fds[KEEP_BORN_FDS_MAX];
+	size_t n = KEEP_BORN_FDS;
+
+	native_waiting_take(c->cell, fds);
+	if (c->plan.egress)
+		fds[n++] = native_made_way_out(c->cell);
+	if (keep_send(c->talk, KEEP_BORN, &born, sizeof(born), NULL, 0, fds, n) < 0)
+		kept_kill(c);
+	/* When the caller is at work again.  Which caller that is the kernel says, and not the job. */
+	if (!c->kind->single)
+		native_waiting_mark(c->cell, c->run, getppid());
+	for (size_t i = 0; i < n; i++)
+		fd_closep(&fds[i]);
+}
+
+static void start(struct kept *c)
+{
 	struct brig_error err = BRIG_ERROR_INIT;
-	int fds[KEEP_BORN_FDS];
-	int rc;
+
+	enter_state(c, KEPT_RUNNING);
+	if ((c->kind->single ? native_made_go(c->cell, &err) : native_waiting_go(c->cell, &err)) < 0)
+		fail(c, &err);
+}
+
+/* The program is in its place and waits for the word, unless that has been said.  Of one that waits while its request does
+ * something else, init's own clock is the end. */
+static void claim(struct kept *c)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	int rc = 0;
 
 	enter_state(c, KEPT_CLAIMED);
 	c->kind->lost = 0;
 	if (native_waiting_is_forked(c->cell))
 		c->kind->forks_lost = 0;
-	set_deadline(c, c->plan.limits.startup_ms);
-	rc = native_waiting_claim(c->cell, c->program, c->program_size, &err);
+	if (c->kind->single)
+		c->deadline_ns = UINT64_MAX;
+	else
+		set_deadline(c, c->plan.limits.startup_ms);
+	if (!c->kind->single)
+		rc = native_waiting_claim(c->cell, c->program, c->program_size, &err);
 	fd_closep(&c->program);
 	if (rc < 0) {
 		fail(c, &err);
 		return;
 	}
-	native_waiting_take(c->cell, fds);
-	if (keep_send(c->talk, KEEP_BORN, &born, sizeof(born), NULL, 0, fds, KEEP_BORN_FDS) < 0)
-		kept_kill(c);
-	/* When the caller is at work again.  Which caller that is the kernel says, and not the job. */
-	native_waiting_mark(c->cell, c->run, getppid());
-	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
-		fd_closep(&fds[i]);
+	hand_over(c);
+	if (c->went_early && c->state == KEPT_CLAIMED)
+		start(c);
 }
 
 /* It is nobody's, and stays if there is memory for it. */
@@ -231,7 +335,7 @@ static void serve_building(struct keeper *k, struct kept *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	switch (native_waiting_pump(c->cell, &err)) {
+	switch (c->kind->single ? native_made_pump(c->cell, &err) : native_waiting_pump(c->cell, &err)) {
 	case CELL_BUILDING:
 		return;
 	case CELL_DOES_NOT_WAIT:
@@ -286,6 +390,8 @@ static void serve_cell(struct keeper *k, struct kept *c)
 	case KEPT_WAITING:
 	case KEPT_CLAIMED:
 		serve_building(k, c);
+		if (c->state == KEPT_RUNNING) /* what it has said since is taken in already, and wakes nobody */
+			serve_running(k, c);
 		break;
 	case KEPT_RUNNING:
 		serve_running(k, c);
@@ -299,17 +405,25 @@ static void serve_cell(struct keeper *k, struct kept *c)
 		follow_listener(k, c);
 }
 
-static void go(struct kept *c)
+/* Before the cell is built: the word lies ready for the program when its walls are up. */
+static void go_early(struct kept *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (c->state != KEPT_CLAIMED) {
-		kept_kill(c); /* nobody sane says that now */
-		return;
-	}
-	enter_state(c, KEPT_RUNNING);
-	if (native_waiting_go(c->cell, &err) < 0)
+	c->went_early = true;
+	set_deadline(c, c->plan.limits.startup_ms);
+	if (native_made_let_go(c->cell, &err) < 0)
 		fail(c, &err);
+}
+
+static void go(struct kept *c)
+{
+	if (c->state == KEPT_CLAIMED)
+		start(c);
+	else if (c->state == KEPT_BUILDING && c->kind->single && c->plan.start_at_once && !c->went_early)
+		go_early(c);
+	else
+		kept_kill(c); /* nobody sane says that now */
 }
 
 static void tell_counts(struct kept *c)
@@ -402,6 +516,7 @@ void kept_sweep(struct keeper *k)
 
 		if (c->gone) {
 			*at = c->next;
+			single_free(c->kind);
 			free(c);
 		} else {
 			at = &c->next;

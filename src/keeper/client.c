@@ -3,16 +3,18 @@
  * Cells of the keeper as a backend.  Each has a talk of its own with the keeper (protocol.h), which is the event that a
  * watcher polls; nothing is shared between runs, so any number of them can be under way in one process.
  *
- *	begin	sends the job and the program; the keeper gives a waiting cell the program, or begins to build one
- *	finish	waits for its birth: streams and workspace come with it
+ *	begin	sends the job and what its files contain; the keeper gives a waiting cell the program, or begins to build one
+ *	finish	waits for its birth: streams and workspace come with it.  With start_at_once the word goes ahead
  *	start	the word
  *	end	the keeper reads everything back and sends it in one record when the last process is dead: read_back, stop,
  *		usage and denied only look at that record, and ask for the end first if it has not come by itself
+ *	settle	waits until the keeper says that nothing is left of the run's cells, or what is
  */
 #include "keeper/client.h"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -29,8 +31,8 @@ struct cell {
 	struct backend_host *host;
 	const struct plan *plan;
 	int talk;
-	int fds[KEEP_BORN_FDS];
-	bool born, told_started, told_ended;
+	int fds[KEEP_BORN_FDS_MAX];                /* FD_NONE where there is none */
+	bool born, gone, told_started, told_ended; /* gone: the word was said */
 	bool was_waiting, was_forked;
 	uint64_t started_ns;
 	bool has_counts;
@@ -51,6 +53,11 @@ void keeper_release(struct backend_host *h)
 	proc_leave(&h->pidfd);
 }
 
+void keeper_hang_up(struct backend_host *h)
+{
+	fd_closep(&h->socket);
+}
+
 bool keeper_is_alive(const struct backend_host *h)
 {
 	struct pollfd p = { .fd = h->pidfd, .events = POLLIN };
@@ -68,10 +75,23 @@ bool keeper_cell_was_forked(const struct cell *c)
 	return c->was_forked;
 }
 
+static void ended_free(struct ended *e)
+{
+	fd_closep(&e->talk);
+	free(e);
+}
+
 static void keeper_close(struct backend_host *h)
 {
-	if (h)
-		keeper_release(h);
+	struct ended *e;
+
+	if (!h)
+		return;
+	while ((e = h->ended)) {
+		h->ended = e->next;
+		ended_free(e);
+	}
+	keeper_release(h);
 	free(h);
 }
 
@@ -91,12 +111,11 @@ static int take_born(struct cell *c, struct keep_message *m)
 {
 	struct keep_born born;
 
-	if (c->born || m->n_fds != KEEP_BORN_FDS || m->head.size != sizeof(born))
+	if (c->born || m->n_fds != KEEP_BORN_FDS + (c->plan->egress != NULL) || m->head.size != sizeof(born))
 		return -EPROTO;
 	memcpy(&born, m->body, sizeof(born));
-	memcpy(c->fds, m->fds, sizeof(c->fds));
-	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
-		m->fds[i] = FD_NONE;
+	for (size_t i = 0; i < m->n_fds; i++)
+		c->fds[i] = fd_move(&m->fds[i]);
 	c->was_waiting = born.was_waiting;
 	c->was_forked = born.was_forked;
 	c->born = true;
@@ -214,16 +233,19 @@ static void say(struct cell *c, enum keep_kind kind)
 
 /* ---- the backend -------------------------------------------------------------------------------- */
 
-/* The program's bytes as a file that cannot change any more. */
-static int make_program(const struct plan *plan)
+/* What is in the plan's files as one file that cannot change any more. */
+static int make_contents(const struct plan *plan)
 {
 	AUTO_FD fd = memfd_create("brig-program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	const struct plan_file *f = &plan->files[0];
-	int rc;
+	const struct plan_file *certificates = plan->egress ? plan->egress->certificates : NULL;
+	int rc = 0;
 
 	if (fd < 0)
 		return -errno;
-	rc = fd_write_all(fd, f->data, f->len);
+	for (size_t i = 0; i < plan->n_files && rc == 0; i++)
+		rc = fd_write_all(fd, plan->files[i].data, plan->files[i].len);
+	if (rc == 0 && certificates)
+		rc = fd_write_all(fd, certificates->data, certificates->len);
 	if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
 		rc = -errno;
 	if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
@@ -231,24 +253,93 @@ static int make_program(const struct plan *plan)
 	return rc < 0 ? rc : fd_move(&fd);
 }
 
-static int send_job(struct cell *c, struct brig_error *err)
+/* What is put into words for the keeper, and what goes beside them. */
+struct said {
+	struct plan plan;
+	struct plan_bind binds[JOB_BINDS_MAX];
+	int opened[JOB_BINDS_MAX]; /* here; FD_NONE: none */
+	int contents, theirs;
+};
+
+static void said_release(struct said *s)
+{
+	for (size_t i = 0; i < JOB_BINDS_MAX; i++)
+		fd_closep(&s->opened[i]);
+	fd_closep(&s->contents);
+	fd_closep(&s->theirs);
+}
+
+/* Of a cell that is made for this request the keeper gets what is to be shown opened: no path is taken on trust. */
+static int open_binds(struct said *s, struct brig_error *err)
+{
+	for (size_t i = 0; i < s->plan.n_binds; i++) {
+		struct plan_bind *b = &s->binds[i];
+
+		*b = s->plan.binds[i];
+		if (b->checked || s->plan.waits_at)
+			continue;
+		b->fd = s->opened[i] = open(b->source, O_PATH | O_CLOEXEC);
+		b->checked = true;
+		if (b->fd < 0)
+			return err_set(err, BRIG_E_SYSTEM, errno, "cannot show '%s' in the cell", b->source);
+	}
+	s->plan.binds = s->binds;
+	return 0;
+}
+
+static int prepare_said(struct said *s, const struct plan *plan, struct brig_error *err)
+{
+	*s = (struct said){ .plan = *plan, .contents = FD_NONE, .theirs = FD_NONE };
+	for (size_t i = 0; i < JOB_BINDS_MAX; i++)
+		s->opened[i] = FD_NONE;
+	s->plan.start_at_once = plan->start_at_once && !plan->waits_at;
+	if (job_lacks(plan))
+		return err_set(err, BRIG_E_USAGE, 0, "the plan needs %s", job_lacks(plan));
+	return open_binds(s, err);
+}
+
+static int send_said(struct cell *c, struct said *s, struct brig_error *err)
 {
 	AUTO_BUF job = BUF_INIT(JOB_MAX);
-	AUTO_FD program = FD_NONE, theirs = FD_NONE;
-	int fds[KEEP_RUN_FDS];
-	int rc = job_encode(c->plan, &job, err);
+	int fds[KEEP_FDS_MAX];
+	size_t n = KEEP_RUN_FDS;
+	int rc = job_encode(&s->plan, &job, err);
 
 	if (rc < 0)
 		return rc;
-	if (!c->plan->waits_at || c->plan->n_files != 1)
-		return err_set(err, BRIG_E_USAGE, 0, "no interpreter waits for such a program");
-	program = make_program(c->plan);
-	rc = program < 0 ? program : keeper_open_talk(&c->talk, &theirs);
-	fds[KEEP_FD_TALK] = theirs;
-	fds[KEEP_FD_PROGRAM] = program;
+	s->contents = make_contents(c->plan);
+	rc = s->contents < 0 ? s->contents : keeper_open_talk(&c->talk, &s->theirs);
+	fds[KEEP_FD_TALK] = s->theirs;
+	fds[KEEP_FD_CONTENTS] = s->contents;
+	for (size_t i = 0; i < s->plan.n_binds; i++)
+		if (s->plan.binds[i].checked)
+			fds[n++] = s->plan.binds[i].fd;
 	if (rc == 0)
-		rc = keep_send(c->host->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, KEEP_RUN_FDS);
+		rc = keep_send(c->host->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, n);
 	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot ask the keeper of cells for one") : 0;
+}
+
+static int send_job(struct cell *c, struct brig_error *err)
+{
+	CLEANUP(said_release)
+	struct said s;
+	int rc = prepare_said(&s, c->plan, err);
+
+	return rc < 0 ? rc : send_said(c, &s, err);
+}
+
+/* The keeper goes on to remove it, and settle listens; but of a warm cell a removal takes longer than its whole run. */
+static void leave_talk(struct cell *c)
+{
+	struct ended *e = c->has_final && !c->plan->waits_at ? calloc(1, sizeof(*e)) : NULL;
+
+	if (!e)
+		return;
+	*e = (struct ended){ .next = c->host->ended,
+			     .talk = fd_move(&c->talk),
+			     .patience_ns = c->plan->limits.cleanup_ms * NS_PER_MS + END_PATIENCE_NS };
+	memcpy(e->id, c->plan->id, sizeof(e->id));
+	c->host->ended = e;
 }
 
 static int keeper_destroy(struct cell *c, char *leftovers, size_t size)
@@ -257,9 +348,10 @@ static int keeper_destroy(struct cell *c, char *leftovers, size_t size)
 		*leftovers = '\0';
 	if (!c)
 		return 0;
-	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
+	leave_talk(c);
+	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
 		fd_closep(&c->fds[i]);
-	fd_closep(&c->talk); /* the keeper removes what is left */
+	fd_closep(&c->talk); /* a cell that has not ended is killed for that */
 	free(c->denied);
 	free(c);
 	return 0;
@@ -276,7 +368,7 @@ static int keeper_begin(struct backend_host *h, const struct plan *plan, const s
 	c->host = h;
 	c->plan = plan;
 	c->talk = FD_NONE;
-	for (size_t i = 0; i < KEEP_BORN_FDS; i++)
+	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
 		c->fds[i] = FD_NONE;
 	rc = send_job(c, err);
 	if (rc < 0) {
@@ -287,10 +379,21 @@ static int keeper_begin(struct backend_host *h, const struct plan *plan, const s
 	return 0;
 }
 
+static void let_go(struct cell *c)
+{
+	if (c->gone)
+		return;
+	c->gone = true;
+	c->started_ns = clock_now_ns();
+	say(c, KEEP_GO);
+}
+
 static int keeper_finish(struct cell *c, struct brig_error *err)
 {
 	uint64_t patience = (c->plan->limits.startup_ms + 1000) * NS_PER_MS; /* the keeper's own clock is first */
 
+	if (c->plan->start_at_once && !c->plan->waits_at)
+		let_go(c);
 	if (await(c, &c->born, patience))
 		return 0;
 	if (!c->lost)
@@ -301,8 +404,7 @@ static int keeper_finish(struct cell *c, struct brig_error *err)
 
 static int keeper_go(struct cell *c, struct cell_fds *ret, struct brig_error *err)
 {
-	c->started_ns = clock_now_ns();
-	say(c, KEEP_GO);
+	let_go(c);
 	if (c->lost) {
 		*err = c->why;
 		return -err->code;
@@ -408,6 +510,72 @@ static int keeper_open_folder(struct cell *c, const char *name)
 	return beneath_open_dir(c->fds[KEEP_FD_WORKSPACE], name);
 }
 
+static int keeper_listener(struct cell *c, struct brig_error *err)
+{
+	if (c->fds[KEEP_FD_WAY_OUT] < 0)
+		return err_set(err, BRIG_E_INTERNAL, 0, "the cell has no sockets for the egress proxy");
+	return fd_move(&c->fds[KEEP_FD_WAY_OUT]);
+}
+
+/* What was left where there was no project. */
+static int keeper_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
+{
+	int fd = c->has_final && c->plan->wants_view ? fcntl(c->fds[KEEP_FD_WORKSPACE], F_DUPFD_CLOEXEC, 0) : FD_NONE;
+
+	if (fd < 0)
+		return err_set(err, BRIG_E_INTERNAL, 0, "there is no workspace to be read back");
+	*ret = (struct workspace_view){ .fd = fd, .whole = true };
+	return 0;
+}
+
+/* The last words of a talk; how many things could not be removed. */
+static int hear_left(struct ended *e, char *leftovers, size_t size)
+{
+	const uint64_t deadline = clock_now_ns() + e->patience_ns;
+	AUTO_FREE char *buffer = malloc(KEEP_BODY_MAX);
+	struct keep_message m;
+	struct keep_left left;
+	int n = 0, rc = buffer ? 1 : 0;
+
+	while (rc > 0 || (rc == -EAGAIN && clock_now_ns() < deadline)) {
+		struct pollfd p = { .fd = e->talk, .events = POLLIN };
+
+		(void)wait_poll(&p, 1, (int)((deadline - min_u64(clock_now_ns(), deadline)) / NS_PER_MS) + 1);
+		rc = keep_receive(e->talk, buffer, &m);
+		if (rc > 0 && m.head.kind == KEEP_LEFT && m.head.size == sizeof(left)) {
+			size_t len = strlen(leftovers);
+
+			memcpy(&left, m.body, sizeof(left));
+			(void)snprintf(leftovers + len, size - len, "%s%.*s", len ? ", " : "",
+				       (int)sizeof(left.text) - 1, left.text);
+			n++;
+		}
+		if (rc > 0)
+			keep_message_release(&m);
+	}
+	return n;
+}
+
+static int keeper_settle(struct backend_host *h, const char *run_id, char *leftovers, size_t size)
+{
+	int left = 0;
+
+	*leftovers = '\0';
+	for (struct ended **at = &h->ended; *at;) {
+		struct ended *e = *at;
+
+		if (!str_eq(e->id, run_id)) {
+			at = &e->next;
+			continue;
+		}
+		*at = e->next; /* before it is waited for: others may do the same meanwhile */
+		left += hear_left(e, leftovers, size);
+		ended_free(e);
+		at = &h->ended;
+	}
+	return left;
+}
+
 static void keeper_denied(struct cell *c, struct denied *ret)
 {
 	if (!c->has_final)
@@ -422,6 +590,7 @@ static void keeper_denied(struct cell *c, struct denied *ret)
 const struct backend_ops keeper_backend = {
 	.name = "native", /* what it gives is nothing else */
 	.holds_files = true,
+	.settle = keeper_settle,
 	.close = keeper_close,
 	.begin = keeper_begin,
 	.finish = keeper_finish,
@@ -436,6 +605,8 @@ const struct backend_ops keeper_backend = {
 	.usage = keeper_usage,
 	.open_output = keeper_open_output,
 	.open_folder = keeper_open_folder,
+	.listener = keeper_listener,
+	.workspace = keeper_workspace,
 	.denied = keeper_denied,
 	.destroy = keeper_destroy,
 };

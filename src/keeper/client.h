@@ -5,8 +5,17 @@
 
 #include "keeper/keeper.h"
 
+/* A cell that has ended: its keeper closes the talk when nothing of it is left, or has said what is. */
+struct ended {
+	struct ended *next;
+	int talk;
+	char id[RUN_ID_LEN + 1]; /* the run's */
+	uint64_t patience_ns;
+};
+
 struct backend_host {
 	int socket, pidfd;
+	struct ended *ended;
 };
 
 /* A pair of sockets for records of protocol.h.  0 or -errno. */

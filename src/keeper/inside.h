@@ -3,7 +3,7 @@
 #ifndef KEEPER_INSIDE_H
 #define KEEPER_INSIDE_H
 
-#include "backend/native/waiting.h"
+#include "backend/native/made.h"
 #include "backend/native/zygote.h"
 #include "keeper/protocol.h"
 
@@ -38,6 +38,7 @@ struct kept {
 	enum kept_state state;
 	bool tied;                /* to a request, by talk and program */
 	bool was_waiting;         /* when the request came */
+	bool went_early;          /* was let go before it was built */
 	bool told_final;          /* or the reason why there is none */
 	bool gone;                /* to be freed when no event can name it any more */
 	char run[RUN_ID_LEN + 1]; /* of the request; its cell has another id */
@@ -74,6 +75,18 @@ struct kind {
 	unsigned asked;               /* for a cell, so often */
 	unsigned zygotes_lost;        /* since one was ready */
 	unsigned forks_lost;          /* cells that a zygote did not fill, since one was claimed */
+	/* A kind of one cell and one request (single.c), which is in no list: */
+	bool single;
+	void *contents; /* of its files, mapped */
+	uint64_t contents_size;
+};
+
+/* A request whose cell is removed but for what janitors still do; it is told what they cannot. */
+struct leaving {
+	struct leaving *next;
+	int talk;
+	char id[RUN_ID_LEN + 1];  /* the cell's */
+	struct source of_janitor; /* a copy, which is ours to close */
 };
 
 #define KINDS_MAX 32
@@ -84,6 +97,7 @@ struct keeper {
 	struct kept *cells;
 	size_t n_cells;
 	struct kind kinds[KINDS_MAX];
+	struct leaving *leaving;
 	int epoll, caller;
 	uint64_t busy_ns; /* when a request last came or was told its end */
 	bool greeted;
@@ -100,8 +114,9 @@ int keeper_confine(bool runs_helpers, struct brig_error *err);
 
 /* ceilings.c: negative, and why, if the job asks for more than this keeper was started for. */
 int ceilings_check(const struct keep_hello *most, const struct plan *plan, struct brig_error *err);
-/* The same for the descriptors that came with it; *ret_size is the program's. */
-int ceilings_check_descriptors(const int fds[KEEP_RUN_FDS], uint64_t *ret_size, struct brig_error *err);
+/* The same for the descriptors that came with it; *ret_size is that of its contents. */
+int ceilings_check_descriptors(const struct job *job, const struct keep_message *m, uint64_t *ret_size,
+			       struct brig_error *err);
 
 /* kinds.c */
 /* The kind of a job, which it takes; NULL: there are too many. */
@@ -134,6 +149,11 @@ static inline void zygotes_await(struct keeper *k, struct kind *kind)
 	(void)kind;
 }
 #endif
+/* single.c */
+/* A cell for this request alone; takes the job, and the descriptors of its binds.  NULL, and why. */
+struct kept *single_begin(struct keeper *k, struct job *job, struct keep_message *m, uint64_t size,
+			  struct brig_error *err);
+void single_free(struct kind *kind); /* of other kinds nothing */
 
 /* cells.c */
 struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *err);
@@ -144,6 +164,8 @@ void kept_kill(struct kept *c); /* it ends when all is dead */
 void kept_check_deadlines(struct keeper *k);
 /* Frees what is gone; no event may name it any more. */
 void kept_sweep(struct keeper *k);
+/* What a janitor could not remove of a cell: its request is told, if it still listens. */
+void kept_settled(void *arg, const char *id, const char *leftovers);
 /* The caller is gone: every cell dies, and is waited for. */
 void kept_end_all(struct keeper *k);
 /* Tells a talk that there will be no cell. */

@@ -12,6 +12,15 @@
 
 /* Starts the keeper; the host is for keeper_backend, and for its close, which ends the keeper and every cell of it. */
 int keeper_start(const struct keep_hello *ceilings, struct backend_host **ret, struct brig_error *err);
+/*
+ * Forks a keeper that keeper_start() will greet instead of starting one: for a process that has one thread, and has read nothing
+ * yet.  What cannot be forked is started later.
+ */
+void keeper_fork(void);
+/* One that nobody has greeted goes. */
+void keeper_fork_end(void);
+/* Tells it to end, which it then does while others do something else; closing waits for that. */
+void keeper_hang_up(struct backend_host *h);
 /* Whether it still answers; one that does not is to be closed. */
 bool keeper_is_alive(const struct backend_host *h);
 

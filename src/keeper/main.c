@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper/main.c - the program of the keeper.
+ * keeper/main.c - the keeper.
  *
  * A long-lived process with one thread that makes, watches, reads back and removes native cells for the process that
  * started it, and keeps some of them ready ahead of requests.  It is a program of its own, carried inside brig as bytes, so that
- * nothing of its caller's memory is in it, and nothing that reads JSON, YAML or source code: it has no such parser (INV-1).
+ * nothing of its caller's memory is in it, and nothing that reads JSON, YAML or source code: it has no such parser (INV-1).  Only
+ * the command line, whose first act may be one short run, forks it (start.c): before it has read more than the name of its command.
  *
  *	caller		reads policies and requests, inspects code, reads what programs write, assembles results
  *	keeper		takes jobs of numbers and strings (model/job.h), compares them with ceilings that it was
@@ -12,7 +13,7 @@
  *
  * One epoll: the caller's socket, and of each cell its own events, its listener for refused calls and the talk with the
  * request that it is tied to.  No call of the loop waits for a cell.  When the caller's socket ends, every cell is killed and
- * waited for, then the keeper ends; if the keeper is killed, the kernel kills its cells and the janitor removes their groups (INV-3).
+ * waited for, then the keeper ends; if the keeper is killed, the kernel kills its cells and janitors remove their groups (INV-3).
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -29,7 +31,7 @@
 #include "sys/proc.h"
 
 #define EVENTS  64
-#define LOOK_MS 200 /* at clocks that wake nobody: of cells that are built or die, of the janitor */
+#define LOOK_MS 200 /* at clocks that wake nobody: of cells that are built or die, of janitors */
 
 int keeper_watch(struct keeper *k, struct source *s, int fd, struct kept *c,
 		 void (*serve)(struct keeper *, struct kept *))
@@ -66,6 +68,15 @@ static bool take_hello(struct keeper *k, const struct keep_message *m)
 	return k->greeted;
 }
 
+/* Who has made our socket, and so is the process that these cells are made for; 0: nobody knows. */
+static pid_t owner_of(int sock)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 ? who.pid : 0;
+}
+
 static int open_host(struct keeper *k, struct brig_error *err)
 {
 	struct settings *set;
@@ -81,6 +92,8 @@ static int open_host(struct keeper *k, struct brig_error *err)
 	rc = native_backend.open(set, &k->host, &missing, err);
 	free(set);
 	if (rc == 0)
+		native_set_owner(k->host, owner_of(k->caller));
+	if (rc == 0)
 		rc = keeper_confine(native_runs_helpers(k->host), err);
 	if (rc < 0) {
 		native_backend.close(k->host);
@@ -89,22 +102,21 @@ static int open_host(struct keeper *k, struct brig_error *err)
 	return rc;
 }
 
-/* A cell for the job, waiting or begun; NULL, and why. */
+static struct kept *refuse_more(const struct keeper *k, struct brig_error *err)
+{
+	(void)err_set(err, BRIG_E_REFUSED, 0, "%u cells are there already, which is the keeper's limit",
+		      k->ceilings.cells);
+	return NULL;
+}
+
+/* A cell for a job that waits for its program, waiting or begun; NULL, and why. */
 static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_error *err)
 {
 	struct kept *c;
-	struct kind *kind;
+	struct kind *kind = kind_of(k, job);
 
-	if (ceilings_check(&k->ceilings, &job->plan, err) < 0) {
-		free(job);
-		return NULL;
-	}
-	kind = kind_of(k, job);
-	if (!kind || k->n_cells >= k->ceilings.cells) {
-		(void)err_set(err, BRIG_E_REFUSED, 0, "%u cells are there already, which is the keeper's limit",
-			      k->ceilings.cells);
-		return NULL;
-	}
+	if (!kind || k->n_cells >= k->ceilings.cells)
+		return refuse_more(k, err);
 	if (kind->never_waits) {
 		(void)err_set(err, BRIG_E_SYSTEM, 0, "%s", kind->why);
 		return NULL;
@@ -114,25 +126,44 @@ static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_err
 	return c ? c : kept_begin(k, kind, err);
 }
 
+/* A job that may be; NULL, and why. */
+static struct job *read_job(struct keeper *k, const struct keep_message *m, uint64_t *ret_size, struct brig_error *err)
+{
+	struct job *job;
+
+	if (open_host(k, err) < 0) /* which confines us, too */
+		return NULL;
+	job = job_decode(m->body, m->head.size);
+	if (!job) {
+		(void)err_set(err, BRIG_E_INTERNAL, 0, "the keeper was sent what is no job");
+	} else if (ceilings_check(&k->ceilings, &job->plan, err) < 0 ||
+		   ceilings_check_descriptors(job, m, ret_size, err) < 0) {
+		free(job);
+		job = NULL;
+	}
+	return job;
+}
+
 static void take_run(struct keeper *k, struct keep_message *m)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	bool ready = open_host(k, &err) == 0; /* and so confined */
-	struct job *job = ready ? job_decode(m->body, m->head.size) : NULL;
-	char run[RUN_ID_LEN + 1] = "";
 	struct kept *c = NULL;
 	uint64_t size = 0;
+	struct job *job = read_job(k, m, &size, &err);
+	char run[RUN_ID_LEN + 1] = "";
 
 	if (job)
 		(void)str_copy(run, sizeof(run), job->plan.id);
-	if (ready && !job)
-		(void)err_set(&err, BRIG_E_INTERNAL, 0, "the keeper was sent what is no job");
-	else if (job && ceilings_check_descriptors(m->fds, &size, &err) < 0)
-		free(job);
-	else if (job)
+	if (job && job->plan.waits_at)
 		c = find_cell(k, job, &err);
+	else if (job && k->n_cells < k->ceilings.cells)
+		c = single_begin(k, job, m, size, &err);
+	else if (job) {
+		free(job);
+		c = refuse_more(k, &err);
+	}
 	if (c)
-		kept_tie(k, c, run, fd_move(&m->fds[KEEP_FD_TALK]), fd_move(&m->fds[KEEP_FD_PROGRAM]), size);
+		kept_tie(k, c, run, fd_move(&m->fds[KEEP_FD_TALK]), fd_move(&m->fds[KEEP_FD_CONTENTS]), size);
 	else
 		kept_refuse(m->fds[KEEP_FD_TALK], &err);
 }
@@ -148,9 +179,14 @@ static bool serve_caller(struct keeper *k)
 		return true;
 	if (rc <= 0)
 		return false;
-	sound = k->greeted ? m.head.kind == KEEP_RUN && m.n_fds == KEEP_RUN_FDS : take_hello(k, &m);
-	if (sound && m.head.kind == KEEP_RUN)
+	sound = k->greeted ? m.head.kind == KEEP_RUN && m.n_fds >= KEEP_RUN_FDS : take_hello(k, &m);
+	if (sound && m.head.kind == KEEP_RUN) {
 		take_run(k, &m);
+	} else if (sound) {
+		struct brig_error err = BRIG_ERROR_INIT;
+
+		(void)open_host(k, &err); /* while the caller does other things; the first run hears why not */
+	}
 	k->busy_ns = clock_now_ns();
 	keep_message_release(&m);
 	return sound;
@@ -159,10 +195,8 @@ static bool serve_caller(struct keeper *k)
 /* The janitor removes the groups of dead cells.  What it cannot remove it goes on trying to; `brig reap` finds it, too. */
 static void settle(struct keeper *k)
 {
-	char leftovers[256];
-
 	if (k->host)
-		(void)native_settle_ended(k->host, leftovers, sizeof(leftovers));
+		native_settle_ended(k->host, kept_settled, k);
 	proc_bury_late();
 }
 
@@ -238,7 +272,7 @@ static int begin(struct keeper *k)
 	return 0;
 }
 
-int main(void)
+int keeper_main(void)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
 

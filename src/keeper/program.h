@@ -7,6 +7,9 @@
 
 #define KEEPER_CALLER_FD 3 /* the SOCK_SEQPACKET socket to whoever started it */
 
+/* All of it: returns when the caller is gone, and every cell. */
+int keeper_main(void);
+
 extern const unsigned char keeper_program_bytes[];
 extern const size_t keeper_program_size;
 

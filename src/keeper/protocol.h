@@ -5,14 +5,17 @@
  *
  *	caller, on the keeper's own socket
  *	  KEEP_HELLO	struct keep_hello: what no job may exceed.  Once, first
- *	  KEEP_RUN	a job (model/job.h); beside it the caller's end of a talk about this run, and the program as a file
+ *	  KEEP_RUN	a job (model/job.h); beside it the keeper's end of a talk about this run, and the job's descriptors
  *	keeper, in that talk
- *	  KEEP_BORN	the cell is built and has the program, which has not begun; beside it its streams and its workspace
- *	  KEEP_FAILED	struct keep_failed: there is no cell, or it is lost; nothing follows
- *	  KEEP_FINAL	struct keep_final and its rows: every process is dead, this is what there is to know.  Nothing follows
+ *	  KEEP_BORN	the cell is built and has the program; beside it its streams, its workspace and, if it has a way out,
+ *			the sockets of that
+ *	  KEEP_FAILED	struct keep_failed: there is no cell, or it is lost
+ *	  KEEP_FINAL	struct keep_final and its rows: every process is dead, this is what there is to know
  *	  KEEP_COUNTS	struct keep_counts, when asked
+ *	  KEEP_LEFT	struct keep_left, after FINAL: what could not be removed.  Without it there is nothing
+ *	  end of file	nothing of the cell is left, or all that is was named
  *	caller, in that talk
- *	  KEEP_GO	the program may begin
+ *	  KEEP_GO	the program may begin; before KEEP_BORN if the plan says start_at_once and the program is not waited for
  *	  KEEP_STOP	kill it
  *	  KEEP_ASK	for KEEP_COUNTS
  *	  end of file	nobody wants to know any more: kill it
@@ -27,7 +30,7 @@
 #include "model/job.h"
 
 #define KEEP_MAGIC   0x4b454550u /* "KEEP" */
-#define KEEP_VERSION 1u
+#define KEEP_VERSION 2u
 
 enum keep_kind {
 	KEEP_HELLO = 1,
@@ -39,6 +42,7 @@ enum keep_kind {
 	KEEP_GO,
 	KEEP_STOP,
 	KEEP_ASK,
+	KEEP_LEFT,
 	KEEP_KIND_END
 };
 
@@ -66,10 +70,18 @@ struct keep_hello {
 	char shown[KEEP_SHOWN_MAX][KEEP_PATH_MAX]; /* host folders below which binds may lie; "": none */
 };
 
-/* Descriptors beside KEEP_RUN. */
-enum { KEEP_FD_TALK, KEEP_FD_PROGRAM, KEEP_RUN_FDS };
+/* Descriptors beside KEEP_RUN; those of the job's binds follow. */
+enum { KEEP_FD_TALK, KEEP_FD_CONTENTS, KEEP_RUN_FDS };
 /* ... and beside KEEP_BORN. */
-enum { KEEP_FD_IN, KEEP_FD_OUT, KEEP_FD_ERR, KEEP_FD_WORKSPACE, KEEP_BORN_FDS };
+enum {
+	KEEP_FD_IN,
+	KEEP_FD_OUT,
+	KEEP_FD_ERR,
+	KEEP_FD_WORKSPACE,
+	KEEP_BORN_FDS,
+	KEEP_FD_WAY_OUT = KEEP_BORN_FDS,
+	KEEP_BORN_FDS_MAX
+};
 
 struct keep_born {
 	uint32_t was_waiting; /* 1: it was there before the request */
@@ -79,6 +91,10 @@ struct keep_born {
 struct keep_failed {
 	int32_t code, sys; /* of struct brig_error */
 	char text[512];
+};
+
+struct keep_left {
+	char text[256];
 };
 
 struct keep_counts {
@@ -96,12 +112,12 @@ struct keep_final {
 	/* struct denied_row[n_denied] */
 };
 
-#define KEEP_BUILD                                                                                       \
-	((uint32_t)(sizeof(struct keep_hello) + sizeof(struct keep_born) + sizeof(struct keep_failed) +  \
-		    sizeof(struct keep_counts) + sizeof(struct keep_final) + sizeof(struct denied_row) + \
-		    sizeof(struct plan)))
+#define KEEP_BUILD                                                                                      \
+	((uint32_t)(sizeof(struct keep_hello) + sizeof(struct keep_born) + sizeof(struct keep_failed) + \
+		    sizeof(struct keep_counts) + sizeof(struct keep_left) + sizeof(struct keep_final) + \
+		    sizeof(struct denied_row) + sizeof(struct plan)))
 #define KEEP_BODY_MAX (sizeof(struct keep_final) + DENIED_MAX * sizeof(struct denied_row) + JOB_MAX)
-#define KEEP_FDS_MAX  4
+#define KEEP_FDS_MAX  (KEEP_RUN_FDS + JOB_BINDS_MAX)
 
 struct keep_message {
 	struct keep_head head;

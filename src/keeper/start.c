@@ -3,6 +3,13 @@
  * Starting the keeper.  Its program lies in this one as bytes and is executed from memory: no path has to be found, and
  * nobody can put another in its place.  It gets one descriptor, no argument and no environment.
  *
+ * A command line runs one program and ends, and starting another one first takes it a millisecond.  So it forks its keeper at the
+ * very beginning, before it has read more than the name of its command: what is in the keeper's memory then is what the kernel
+ * put there, and the environment is wiped.  It waits for its greeting like any other.
+ *
+ * On cgroup v2 a process may have to be alone in its group to divide it, which the forked keeper is no obstacle to: it moves
+ * along.  An ordinary user may get a scope for one process from the service manager: there nothing is forked.
+ *
  * The child is cloned by hand: without an exit signal, so that a caller's own wait() does not find it, and with nothing
  * between clone and exec that is not async-signal-safe, since this process may have threads.
  */
@@ -10,13 +17,18 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <linux/magic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 
 #include "base/fd.h"
 #include "keeper/client.h"
 #include "keeper/program.h"
+#include "sys/cgroup.h"
+#include "sys/proc.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -96,10 +108,94 @@ int keeper_open_talk(int *ours, int *theirs)
 	return 0;
 }
 
+/* ---- forked ahead ------------------------------------------------------------------------------- */
+
+static struct {
+	int socket, pidfd;
+	pid_t by; /* 0: there is none */
+} forked;
+
+static bool may_fork(void)
+{
+	struct statfs fs;
+
+	return forked.by == 0 &&
+	       (geteuid() == 0 || statfs("/sys/fs/cgroup", &fs) < 0 || fs.f_type != CGROUP2_SUPER_MAGIC);
+}
+
+static void wipe_environment(void)
+{
+#ifndef BRIG_FAULTS
+	static char *none[] = { NULL };
+
+	for (char **e = environ; e && *e; e++)
+		explicit_bzero(*e, strlen(*e));
+	environ = none;
+#endif
+}
+
+static _Noreturn void become_forked_keeper(int caller)
+{
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	wipe_environment();
+	if (setpgid(0, 0) < 0 || dup2(caller, KEEPER_CALLER_FD) < 0 || close_range(KEEPER_CALLER_FD + 1, ~0U, 0) < 0)
+		_exit(127);
+	_exit(keeper_main());
+}
+
+void keeper_fork(void)
+{
+	struct clone_args args = { .flags = CLONE_PIDFD | CLONE_CLEAR_SIGHAND, .pidfd = (uintptr_t)&forked.pidfd };
+	AUTO_FD theirs = FD_NONE;
+	long pid;
+
+	if (!may_fork() || keeper_open_talk(&forked.socket, &theirs) < 0)
+		return;
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		become_forked_keeper(theirs);
+	if (pid < 0) {
+		fd_closep(&forked.socket);
+		return;
+	}
+	forked.by = getpid();
+	cgroup_take_along((pid_t)pid);
+}
+
+void keeper_fork_end(void)
+{
+	if (forked.by != getpid())
+		return;
+	forked.by = 0;
+	fd_closep(&forked.socket);
+	proc_leave(&forked.pidfd);
+}
+
+/* The forked one becomes this host's; false: there is none. */
+static bool take_forked(struct backend_host *h)
+{
+	if (forked.by != getpid())
+		return false;
+	forked.by = 0;
+	h->socket = fd_move(&forked.socket);
+	h->pidfd = fd_move(&forked.pidfd);
+	return true;
+}
+
+static int spawn_program(struct backend_host *h)
+{
+	AUTO_FD program = open_program(), theirs = FD_NONE;
+	int rc = program < 0 ? program : keeper_open_talk(&h->socket, &theirs);
+
+	return rc < 0 ? rc : spawn(program, theirs, &h->pidfd);
+}
+
 int keeper_start(const struct keep_hello *ceilings, struct backend_host **ret, struct brig_error *err)
 {
 	AUTO_FREE struct backend_host *h = calloc(1, sizeof(*h));
-	AUTO_FD program = FD_NONE, theirs = FD_NONE;
 	struct keep_hello hello = *ceilings;
 	int rc;
 
@@ -108,10 +204,7 @@ int keeper_start(const struct keep_hello *ceilings, struct backend_host **ret, s
 	hello.version = KEEP_VERSION;
 	hello.build = KEEP_BUILD;
 	h->socket = h->pidfd = FD_NONE;
-	program = open_program();
-	rc = program < 0 ? program : keeper_open_talk(&h->socket, &theirs);
-	if (rc == 0)
-		rc = spawn(program, theirs, &h->pidfd);
+	rc = take_forked(h) ? 0 : spawn_program(h);
 	if (rc == 0)
 		rc = keep_send(h->socket, KEEP_HELLO, &hello, sizeof(hello), NULL, 0, NULL, 0);
 	if (rc < 0) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MAGIC   "brigjob"
-#define VERSION '1'
+#define VERSION '2'
 
 struct head {
 	char magic[7], version;
@@ -30,57 +30,106 @@ static void put_text(struct buf *b, const char *text)
 		(void)buf_add(b, text, len + 1);
 }
 
-static void put_words(struct buf *b, const char *const *words)
+static size_t words_of(const char *const *words)
 {
 	size_t n = 0;
 
 	while (words[n])
 		n++;
-	put_num(b, n);
-	for (size_t i = 0; i < n; i++)
-		put_text(b, words[i]);
+	return n;
 }
 
-static void put_plan(struct buf *b, const struct plan *plan)
+static size_t bytes_of(const char *const *words)
 {
-	const struct plan_file *file = plan->n_files ? &plan->files[0] : NULL;
+	size_t n = 0;
 
-#define NUM(field, type) put_num(b, (uint64_t)plan->field);
-#define TEXT(field)      put_text(b, plan->field);
-#include "model/job.def"
-	put_words(b, plan->argv);
-	put_words(b, plan->envp);
-	put_text(b, file ? file->name : NULL);
-	put_num(b, file ? file->mode : 0);
+	for (; *words; words++)
+		n += sizeof(uint64_t) + strlen(*words) + 1;
+	return n;
+}
+
+static void put_words(struct buf *b, const char *const *words)
+{
+	put_num(b, words_of(words));
+	for (; *words; words++)
+		put_text(b, *words);
+}
+
+/* The contents come beside it.  Those of a program that is waited for are no part of what the cell is. */
+static void put_files(struct buf *b, const struct plan *plan)
+{
+	put_num(b, plan->n_files);
+	for (size_t i = 0; i < plan->n_files; i++) {
+		put_text(b, plan->files[i].name);
+		put_num(b, plan->files[i].mode);
+		put_num(b, plan->waits_at ? 0 : plan->files[i].len);
+	}
+}
+
+static void put_binds(struct buf *b, const struct plan *plan)
+{
 	put_num(b, plan->n_binds);
 	for (size_t i = 0; i < plan->n_binds; i++) {
 		put_text(b, plan->binds[i].source);
 		put_text(b, plan->binds[i].target);
 		put_text(b, plan->binds[i].same_as);
+		put_num(b, plan->binds[i].checked);
 	}
 }
 
-/* What a job has no words for. */
-static const char *beyond_a_job(const struct plan *plan)
+static void put_egress(struct buf *b, const struct plan_egress *e)
 {
-	if (plan->workspace || plan->wants_view)
+	put_num(b, e ? e->n_places : JOB_NULL);
+	for (size_t i = 0; e && i < e->n_places; i++) {
+		put_num(b, e->place[i].address);
+		put_num(b, e->place[i].port);
+		put_num(b, e->place[i].datagrams);
+	}
+	if (e)
+		put_num(b, e->certificates ? e->certificates->len : JOB_NULL);
+}
+
+static void put_plan(struct buf *b, const struct plan *plan)
+{
+#define NUM(field, type) put_num(b, (uint64_t)plan->field);
+#define TEXT(field)      put_text(b, plan->field);
+#include "model/job.def"
+	put_words(b, plan->argv);
+	put_words(b, plan->envp);
+	put_files(b, plan);
+	put_binds(b, plan);
+	put_egress(b, plan->egress);
+}
+
+static size_t bytes_of_paths(const struct plan *plan)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->n_files; i++)
+		n += strlen(plan->files[i].name);
+	for (size_t i = 0; i < plan->n_binds; i++)
+		n += strlen(plan->binds[i].source) + strlen(plan->binds[i].target);
+	return n;
+}
+
+const char *job_lacks(const struct plan *plan)
+{
+	if (plan->workspace)
 		return "a workspace";
-	if (plan->egress)
-		return "a network";
-	if (plan->n_files > 1)
-		return "several files";
+	if (plan->n_files > JOB_FILES_MAX)
+		return "more files than a job can name";
 	if (plan->n_binds > JOB_BINDS_MAX)
 		return "more folders of the host than a job can name";
-	for (size_t i = 0; i < plan->n_binds; i++)
-		if (plan->binds[i].checked)
-			return "a folder that must be the one which the caller has open";
+	if (words_of(plan->argv) + words_of(plan->envp) > JOB_WORDS_MAX ||
+	    bytes_of(plan->argv) + bytes_of(plan->envp) + bytes_of_paths(plan) > JOB_WORD_BYTES_MAX)
+		return "more and longer arguments, variables and paths than a job can carry";
 	return NULL;
 }
 
 int job_encode(const struct plan *plan, struct buf *ret, struct brig_error *err)
 {
 	struct head head = { .magic = MAGIC, .version = VERSION };
-	const char *beyond = beyond_a_job(plan);
+	const char *beyond = job_lacks(plan);
 
 	if (beyond)
 		return err_set(err, BRIG_E_USAGE, 0, "the plan needs %s", beyond);
@@ -170,21 +219,37 @@ static void get_fields(struct reader *r, struct plan *plan)
 	plan->field = (type)value;
 #define TEXT(field) plan->field = get_text(r);
 #include "model/job.def"
+	r->bad = r->bad || (plan->waits_at && plan->start_at_once);
 	/* As indexes they lead somewhere, and without these strings nothing can be said. */
 	r->bad = r->bad || (unsigned)plan->trust >= TRUST_COUNT || (unsigned)plan->family >= FAMILY_COUNT ||
 		 (unsigned)plan->profile >= SECCOMP_PROFILE_COUNT || !plan->step || !plan->language || !plan->rootfs;
 }
 
-static void get_file(struct reader *r, struct job *job)
+static bool get_flag(struct reader *r)
 {
-	uint64_t mode;
+	uint64_t value = get_num(r);
 
-	job->file.name = get_text(r);
-	mode = get_num(r);
-	job->file.mode = (unsigned)mode;
-	r->bad = r->bad || mode > 0777 || (!job->file.name && mode != 0);
-	job->plan.files = &job->file;
-	job->plan.n_files = job->file.name ? 1 : 0;
+	r->bad = r->bad || value > 1;
+	return value == 1;
+}
+
+static void get_files(struct reader *r, struct job *job)
+{
+	uint64_t n = get_num(r);
+
+	if (n > JOB_FILES_MAX)
+		r->bad = true;
+	for (size_t i = 0; i < n && !r->bad; i++) {
+		uint64_t mode;
+
+		job->files[i].name = need_text(r);
+		mode = get_num(r);
+		job->files[i].mode = (unsigned)mode;
+		job->files[i].len = get_num(r);
+		r->bad = r->bad || mode > 0777 || (job->plan.waits_at && job->files[i].len != 0);
+	}
+	job->plan.files = job->files;
+	job->plan.n_files = r->bad ? 0 : (size_t)n;
 }
 
 static void get_binds(struct reader *r, struct job *job)
@@ -197,9 +262,38 @@ static void get_binds(struct reader *r, struct job *job)
 		job->binds[i].source = need_text(r);
 		job->binds[i].target = need_text(r);
 		job->binds[i].same_as = get_text(r);
+		job->binds[i].checked = get_flag(r);
+		job->binds[i].fd = -1;
 	}
 	job->plan.binds = job->binds;
 	job->plan.n_binds = r->bad ? 0 : (size_t)n;
+}
+
+static void get_place(struct reader *r, struct loopback_place *p)
+{
+	uint64_t address = get_num(r), port = get_num(r);
+
+	*p = (struct loopback_place){ .address = (uint32_t)address, .port = (uint16_t)port, .datagrams = get_flag(r) };
+	r->bad = r->bad || address != p->address || port != p->port;
+}
+
+static void get_egress(struct reader *r, struct job *job)
+{
+	uint64_t n = get_num(r), certificates;
+
+	if (r->bad || n == JOB_NULL)
+		return;
+	if (n > EGRESS_PLACES_MAX)
+		r->bad = true;
+	for (size_t i = 0; i < n && !r->bad; i++)
+		get_place(r, &job->egress.place[i]);
+	job->egress.n_places = r->bad ? 0 : (size_t)n;
+	certificates = get_num(r);
+	if (certificates != JOB_NULL) {
+		job->certificates.len = certificates;
+		job->egress.certificates = &job->certificates;
+	}
+	job->plan.egress = &job->egress;
 }
 
 static bool is_run_id(const char id[RUN_ID_LEN])
@@ -232,8 +326,9 @@ static bool get_job(struct job *job)
 	used = get_words(&r, job->words, ARRAY_LEN(job->words) - 1);
 	job->plan.envp = job->words + used;
 	(void)get_words(&r, job->words + used, ARRAY_LEN(job->words) - used);
-	get_file(&r, job);
+	get_files(&r, job);
 	get_binds(&r, job);
+	get_egress(&r, job);
 	return !r.bad && r.at == r.end && used > 1;
 }
 
@@ -252,6 +347,35 @@ struct job *job_decode(const void *bytes, size_t len)
 		return job;
 	free(job);
 	return NULL;
+}
+
+size_t job_bind_fds(const struct job *job)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < job->plan.n_binds; i++)
+		n += job->plan.binds[i].checked;
+	return n;
+}
+
+static bool give(struct plan_file *f, const char **at, uint64_t *left)
+{
+	if (f->len > *left)
+		return false;
+	f->data = *at;
+	*at += f->len;
+	*left -= f->len;
+	return true;
+}
+
+bool job_set_contents(struct job *job, const char *contents, uint64_t size)
+{
+	for (size_t i = 0; i < job->plan.n_files; i++)
+		if (!give(&job->files[i], &contents, &size))
+			return false;
+	if (job->egress.certificates && !give(&job->certificates, &contents, &size))
+		return false;
+	return size == 0;
 }
 
 bool job_same_kind(const struct job *a, const struct job *b)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan as one flat message, for the process that makes the cell.  Descriptors travel beside it: the contents of the
- * program's file are never in here.
+ * A plan as one flat message, for the process that makes the cell.  Descriptors travel beside it, and what files contain is
+ * never in here:
  *
- *	"brigjob" version | size of all | run id, 16 bytes | fields of job.def | words of argv | of envp | the file | binds
+ *	contents	one file with what is in the plan's files, one behind the other, and then the certificates; of a job that
+ *			waits for its program, that program alone
+ *	binds		of each checked one, in their order, what its path must lead to; all are but in jobs that wait
+ *
+ *	"brigjob" version | size of all | run id, 16 bytes | fields of job.def | words of argv | of envp | files | binds | way out
  *
  * Numbers are 8 bytes, in the order of this machine: both ends run on it.  A string is its length, its bytes and a NUL; the
  * length JOB_NULL alone stands for NULL.  The reader believes nothing: every length is checked against what is left, every
@@ -17,18 +21,23 @@
 #include "base/buf.h"
 #include "model/plan.h"
 
-#define JOB_MAX       (128 * KiB) /* fits into one record of a SOCK_SEQPACKET socket everywhere */
-#define JOB_WORDS_MAX 2048        /* of argv and envp together */
-#define JOB_BINDS_MAX 8
-#define JOB_NULL      UINT64_MAX
+#define JOB_MAX            (128 * KiB) /* fits into one record of a SOCK_SEQPACKET socket everywhere */
+#define JOB_WORDS_MAX      2048        /* of argv and envp together */
+#define JOB_WORD_BYTES_MAX (64 * KiB)  /* so that the rest fits, whatever it is */
+#define JOB_FILES_MAX      64
+#define JOB_BINDS_MAX      8
+#define JOB_NULL           UINT64_MAX
 
+/* What a plan needs and no job can say; NULL: nothing. */
+const char *job_lacks(const struct plan *plan);
 /* Adds the plan to an empty buffer.  -BRIG_E_USAGE: it needs what no job can say, or is too large; err says what. */
 int job_encode(const struct plan *plan, struct buf *ret, struct brig_error *err);
 
 struct job {
 	struct plan plan; /* points into the rest */
-	struct plan_file file;
+	struct plan_file files[JOB_FILES_MAX], certificates;
 	struct plan_bind binds[JOB_BINDS_MAX];
+	struct plan_egress egress;
 	const char *words[JOB_WORDS_MAX + 2];
 	size_t size;
 	char bytes[]; /* as they came */
@@ -36,6 +45,10 @@ struct job {
 
 /* A job on the heap; NULL: these bytes are none, or no memory is left. */
 struct job *job_decode(const void *bytes, size_t len);
+/* How many descriptors of binds belong to it. */
+size_t job_bind_fds(const struct job *job);
+/* Its files get what is in contents, which must outlive it.  False: they are not as long as contents is. */
+bool job_set_contents(struct job *job, const char *contents, uint64_t size);
 /* Whether both ask for the same kind of cell. */
 bool job_same_kind(const struct job *a, const struct job *b);
 

@@ -139,4 +139,7 @@ bool cgroup_remove_once(const struct cgroup *cg, unsigned *left);
 /* One that was prepared and never made stands for another one of the same host from now on.  Async-signal-safe. */
 void cgroup_take_name(struct cgroup *cg, const char *name);
 
+/* A process that is not counted as another one in our group, and moves with us where we have to. */
+void cgroup_take_along(pid_t pid);
+
 #endif

@@ -139,22 +139,38 @@ static bool may_write(int dir)
 
 /* ---- the four places ------------------------------------------------------------------------- */
 
+static pid_t along; /* 0: nobody */
+
+void cgroup_take_along(pid_t pid)
+{
+	along = pid;
+}
+
 static bool is_alone(int dir)
 {
-	char text[32];
+	char text[64], *rest = text, *line;
 	uint64_t pid;
 
-	/* A second line makes it no number; too many lines do not fit. */
-	return fd_get_at(dir, "cgroup.procs", text, sizeof(text)) > 0 && str_to_u64(text, &pid) &&
-	       pid == (uint64_t)getpid();
+	/* Too many lines do not fit, and the last of them is cut. */
+	if (fd_get_at(dir, "cgroup.procs", text, sizeof(text)) <= 0)
+		return false;
+	while ((line = strsep(&rest, "\n")))
+		if (*line && (!str_to_u64(line, &pid) || (pid != (uint64_t)getpid() && pid != (uint64_t)along)))
+			return false;
+	return true;
 }
 
 /* Into a child of our group, so that the group may hand on its controllers. */
 static int step_aside(int dir)
 {
+	int r;
+
 	if (mkdirat(dir, SUPERVISOR, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	return fd_put_at(dir, SUPERVISOR "/cgroup.procs", "0");
+	r = along ? fd_putf_at(dir, SUPERVISOR "/cgroup.procs", "%d", (int)along) : 0;
+	if (r == 0 || r == -ESRCH)
+		r = fd_put_at(dir, SUPERVISOR "/cgroup.procs", "0");
+	return r;
 }
 
 static bool use_parent_of_supervisor(const struct place *p)

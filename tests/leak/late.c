@@ -4,7 +4,8 @@
  *
  * A janitor is stopped while its program runs, so that it cannot end in time; the result must say what was left.  Let go
  * on, it removes the groups and becomes a zombie, which the next request has to bury: a server that lives for months
- * would collect them.
+ * would collect them.  That is so for a cell that this process makes, one with a project; one of the keeper's is the keeper's
+ * to wait for, and what was left is said all the same.
  */
 #include <brig/brig.h>
 #include <dirent.h>
@@ -67,23 +68,42 @@ static int any(pid_t pid)
 	return pid > 0;
 }
 
-/* While a program runs, brig has two children: the cell's init, whose child the program is, and the janitor. */
+/* While a program runs, who makes its cell has two children: the cell's init, whose child the program is, and the janitor. */
 static int is_alone(pid_t pid)
 {
 	return child_of(pid, any) == 0;
 }
 
+static int is_keeper(pid_t pid)
+{
+	char path[32], name[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = fopen(path, "re");
+	if (f && !fgets(name, sizeof(name), f))
+		name[0] = '\0';
+	if (f)
+		fclose(f);
+	return strcmp(name, "brig-keeper\n") == 0;
+}
+
+struct stopped {
+	int keeper_made; /* the cell was */
+	pid_t janitor;   /* 0: not found */
+};
+
 static void stop_janitor(void *user, enum brig_stream stream, const void *data, size_t len)
 {
-	pid_t *janitor = user;
+	struct stopped *s = user;
 
 	(void)stream;
 	(void)data;
 	(void)len;
-	if (*janitor == 0)
-		*janitor = child_of(getpid(), is_alone);
-	if (*janitor > 0)
-		kill(*janitor, SIGSTOP);
+	if (s->janitor == 0)
+		s->janitor = child_of(s->keeper_made ? child_of(getpid(), is_keeper) : getpid(), is_alone);
+	if (s->janitor > 0)
+		kill(s->janitor, SIGSTOP);
 }
 
 static int has_children(void)
@@ -94,7 +114,7 @@ static int has_children(void)
 }
 
 /* A handle with that much time to clean up, one run, and what its result says. */
-static char *run_once(const char *state, const char *cleanup_ms, brig_output_fn on_output, void *user)
+static char *run_once(const char *state, const char *workspace, const char *cleanup_ms, struct stopped *stopped)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
@@ -107,8 +127,9 @@ static char *run_once(const char *state, const char *cleanup_ms, brig_output_fn 
 	req.language = "shell";
 	req.code = "echo hello";
 	req.code_len = strlen(req.code);
-	req.on_output = on_output;
-	req.user = user;
+	req.workspace = workspace;
+	req.on_output = stopped ? stop_janitor : NULL;
+	req.user = stopped;
 	if (setenv("BRIG_CLEANUP_TIMEOUT_MS", cleanup_ms, 1) < 0 || brig_open(&opts, &b, &err) < 0 ||
 	    brig_run(b, &req, &r, &err) < 0 || brig_result_json(r, &json, &err) < 0)
 		printf("# %s\n", err.msg);
@@ -140,11 +161,36 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
-static int check(const char *state, int *skipped)
+static void await_end(pid_t pid)
+{
+	const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
+	time_t end = time(NULL) + PATIENCE_SECONDS;
+
+	while (look_at(pid).parent > 0 && look_at(pid).state != 'Z' && time(NULL) < end)
+		nanosleep(&pause, NULL);
+}
+
+static int check_keeper(const char *state)
+{
+	struct stopped s = { .keeper_made = 1 };
+	char *json = run_once(state, NULL, "500", &s);
+	int failed = say(json && (s.janitor == 0 || strstr(json, "clean-up left behind: ")),
+			 "what was left of a keeper's cell is said");
+
+	brig_free(json);
+	failed += say(!has_children(), "the keeper is gone with its handle");
+	if (s.janitor > 0)
+		kill(s.janitor, SIGCONT);
+	await_end(s.janitor);
+	return failed;
+}
+
+static int check(const char *state, const char *workspace, int *skipped)
 {
 	time_t end = time(NULL) + PATIENCE_SECONDS;
-	pid_t janitor = 0;
-	char *json = run_once(state, "500", stop_janitor, &janitor);
+	struct stopped s = { .janitor = 0 };
+	char *json = run_once(state, workspace, "500", &s);
+	pid_t janitor = s.janitor;
 	int failed;
 
 	if (json && janitor == 0) {
@@ -161,23 +207,24 @@ static int check(const char *state, int *skipped)
 	await_zombie(janitor);
 	failed += say(look_at(janitor).state == 'Z', "when it goes on it ends");
 	do /* on a busy machine the next run may have children that are late themselves */
-		brig_free(run_once(state, "30000", NULL, NULL));
+		brig_free(run_once(state, workspace, "30000", NULL));
 	while (has_children() && time(NULL) < end);
 	return failed + say(!has_children(), "the next request buries it");
 }
 
 int main(void)
 {
-	char state[] = "/tmp/late-XXXXXX";
+	char state[] = "/tmp/late-XXXXXX", workspace[] = "/tmp/late-XXXXXX";
 	int failed, skipped = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!mkdtemp(state)) {
+	if (!mkdtemp(state) || !mkdtemp(workspace)) {
 		printf("not ok - %s: %s\n0 passed, 1 failed, 0 skipped\n", state, strerror(errno));
 		return 1;
 	}
-	failed = check(state, &skipped);
+	failed = check(state, workspace, &skipped) + check_keeper(state);
+	nftw(workspace, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	nftw(state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	printf("%d passed, %d failed, %d skipped\n", skipped ? 0 : 4 - failed, failed, skipped);
+	printf("%d passed, %d failed, %d skipped\n", (skipped ? 2 : 6) - failed, failed, skipped);
 	return failed != 0;
 }

@@ -50,9 +50,10 @@ def keepers(pid):
 	found = []
 	for child in children:
 		try:
-			with open(f"/proc/{child}/comm", encoding="ascii") as f:
-				if f.read().strip() == "brig-keeper":
-					found.append(int(child))
+			with open(f"/proc/{child}/stat", encoding="ascii") as f:
+				stat = f.read()
+			if "(brig-keeper)" in stat and ") Z " not in stat:	# one that was killed may not be buried yet
+				found.append(int(child))
 		except OSError:
 			pass
 	return found

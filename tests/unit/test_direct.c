@@ -18,7 +18,7 @@
 #include "base/str.h"
 
 /* Of backend/native/cell.h, whose struct cell is another one. */
-void cell_group_id(const char *id, char dst[59]);
+void cell_group_id(const char *id, pid_t owner, char dst[59]);
 bool cell_group_parse(const char *name, char id[RUN_ID_LEN + 1], uint64_t ret[3]);
 
 #define WORK "/tmp/x/work"
@@ -241,7 +241,7 @@ static void a_group_names_its_owner(void **state UNUSED)
 	uint64_t owner[3];
 	struct stat ns;
 
-	cell_group_id("abcdefghij234567", made);
+	cell_group_id("abcdefghij234567", getpid(), made);
 	(void)snprintf(name, sizeof(name), "brig-%s", made);
 	assert_true(cell_group_parse(name, id, owner));
 	assert_string_equal(id, "abcdefghij234567");

@@ -11,6 +11,13 @@
 static const char *const argv_words[] = { "/usr/bin/python3", "/workspace/main.py", NULL };
 static const char *const envp_words[] = { "PATH=/usr/bin", "EMPTY=", NULL };
 static const struct plan_file file = { .name = "main.py", .mode = 0644 };
+static const struct plan_file files[] = { { .name = "main.py", .mode = 0644, .data = "pass", .len = 4 },
+					  { .name = "a/empty", .mode = 0600, .data = "", .len = 0 },
+					  { .name = "b", .mode = 0755, .data = "xyz", .len = 3 } };
+static const struct plan_file certificates = { .data = "PEM", .len = 3 };
+static const struct plan_egress egress = { .place = { { 0x7f000001, 3128, false }, { 0x7f000001, 53, true } },
+					   .n_places = 2,
+					   .certificates = &certificates };
 static const struct plan_bind binds[] = { { .source = "/var/lib/x", .target = "/opt/x", .same_as = NULL },
 					  { .source = "/var/lib/y", .target = "/opt/y", .same_as = "/opt/x" } };
 
@@ -35,6 +42,26 @@ static struct plan sample(void)
 			      .n_binds = ARRAY_LEN(binds),
 			      .waits_at = "/workspace/main.py",
 			      .may_degrade = PROT_BIT(PROT_time_ns) };
+}
+
+/* All that a job can carry, for a cell that is made for it. */
+static struct plan large_sample(void)
+{
+	static const struct plan_bind checked[] = {
+		{ .source = "/srv/x", .target = "/opt/x", .checked = true, .fd = 7 },
+		{ .source = "/srv/y", .target = "/opt/y" },
+		{ .source = "/srv/z", .target = "/opt/z", .checked = true, .fd = 8 }
+	};
+	struct plan plan = sample();
+
+	plan.waits_at = NULL;
+	plan.start_at_once = plan.wants_view = true;
+	plan.files = files;
+	plan.n_files = ARRAY_LEN(files);
+	plan.binds = checked;
+	plan.n_binds = ARRAY_LEN(checked);
+	plan.egress = &egress;
+	return plan;
 }
 
 static void encode(const struct plan *plan, struct buf *ret)
@@ -72,6 +99,45 @@ static void comes_back(void **state)
 	assert_string_equal(job->plan.binds[1].same_as, "/opt/x");
 }
 
+static void a_large_one_comes_back(void **state)
+{
+	AUTO_BUF b = BUF_INIT(0);
+	const struct plan plan = large_sample();
+	AUTO_FREE struct job *job = NULL;
+
+	(void)state;
+	encode(&plan, &b);
+	job = job_decode(b.data, b.len);
+	assert_non_null(job);
+	assert_true(job->plan.start_at_once && job->plan.wants_view);
+	assert_int_equal(job->plan.n_files, 3);
+	assert_int_equal(job_bind_fds(job), 2);
+	assert_true(job->plan.binds[0].checked && !job->plan.binds[1].checked);
+	assert_int_equal(job->plan.binds[0].fd, -1); /* not the sender's number */
+	assert_int_equal(job->plan.egress->n_places, 2);
+	assert_memory_equal(&job->plan.egress->place[1], &egress.place[1], sizeof(egress.place[1]));
+	assert_true(job_set_contents(job, "passxyzPEM", 10));
+	assert_memory_equal(job->plan.files[0].data, "pass", 4);
+	assert_memory_equal(job->plan.files[2].data, "xyz", 3);
+	assert_memory_equal(job->plan.egress->certificates->data, "PEM", 3);
+}
+
+/* Contents of any other size are not the job's. */
+static void contents_must_fit(void **state)
+{
+	AUTO_BUF b = BUF_INIT(0);
+	const struct plan plan = large_sample();
+
+	(void)state;
+	encode(&plan, &b);
+	for (size_t size = 0; size < 20; size++) {
+		AUTO_FREE struct job *job = job_decode(b.data, b.len);
+
+		assert_non_null(job);
+		assert_int_equal(job_set_contents(job, "passxyzPEM", size), size == 10);
+	}
+}
+
 /* The id makes no kind; everything else does. */
 static void kinds_differ(void **state)
 {
@@ -93,13 +159,11 @@ static void kinds_differ(void **state)
 }
 
 /* Cut anywhere, longer by a byte, or with any byte changed: never more than "no job", and never read outside. */
-static void damage_is_no_job(void **state)
+static void damage(const struct plan *plan)
 {
 	AUTO_BUF b = BUF_INIT(0);
-	const struct plan plan = sample();
 
-	(void)state;
-	encode(&plan, &b);
+	encode(plan, &b);
 	for (size_t len = 0; len < b.len; len++) {
 		AUTO_FREE char *exact = malloc(len + 1);
 
@@ -120,15 +184,27 @@ static void damage_is_no_job(void **state)
 	assert_null(job_decode(b.data, b.len));
 }
 
+static void damage_is_no_job(void **state)
+{
+	const struct plan small = sample(), large = large_sample();
+
+	(void)state;
+	damage(&small);
+	damage(&large);
+}
+
 /* A number that is no value of its type. */
 static void wrong_values(void **state)
 {
-	struct plan wrong[] = { sample(), sample(), sample() };
+	static const struct plan_egress far = { .n_places = EGRESS_PLACES_MAX + 1 };
+	struct plan wrong[] = { sample(), sample(), sample(), large_sample(), large_sample() };
 
 	(void)state;
 	wrong[0].trust = TRUST_COUNT;
 	wrong[1].family = FAMILY_COUNT;
 	wrong[2].profile = SECCOMP_PROFILE_COUNT;
+	wrong[3].egress = &far;
+	wrong[4].waits_at = "/workspace/main.py"; /* and starts at once */
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		AUTO_BUF b = BUF_INIT(0);
 
@@ -140,7 +216,6 @@ static void wrong_values(void **state)
 static void beyond_a_job(void **state)
 {
 	static const struct plan_workspace workspace;
-	static struct plan_egress egress;
 	struct plan plans[] = { sample(), sample(), sample(), sample() };
 	char *long_word = malloc(JOB_MAX + 1);
 	const char *words[] = { long_word, NULL };
@@ -149,8 +224,8 @@ static void beyond_a_job(void **state)
 	memset(long_word, 'x', JOB_MAX);
 	long_word[JOB_MAX] = '\0';
 	plans[0].workspace = &workspace;
-	plans[1].egress = &egress;
-	plans[2].n_files = 2;
+	plans[1].n_binds = JOB_BINDS_MAX + 1;
+	plans[2].n_files = JOB_FILES_MAX + 1;
 	plans[3].argv = words;
 	for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
 		AUTO_BUF b = BUF_INIT(0);
@@ -165,8 +240,13 @@ static void beyond_a_job(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(comes_back),   cmocka_unit_test(kinds_differ), cmocka_unit_test(damage_is_no_job),
-		cmocka_unit_test(wrong_values), cmocka_unit_test(beyond_a_job),
+		cmocka_unit_test(a_large_one_comes_back),
+		cmocka_unit_test(contents_must_fit),
+		cmocka_unit_test(comes_back),
+		cmocka_unit_test(kinds_differ),
+		cmocka_unit_test(damage_is_no_job),
+		cmocka_unit_test(wrong_values),
+		cmocka_unit_test(beyond_a_job),
 	};
 
 	return cmocka_run_group_tests_name("job", tests, NULL, NULL);

@@ -101,7 +101,7 @@ static int ask(const struct backend_host *h, const void *job, size_t len, int pr
 
 	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
 	fds[KEEP_FD_TALK] = theirs;
-	fds[KEEP_FD_PROGRAM] = program;
+	fds[KEEP_FD_CONTENTS] = program;
 	assert_int_equal(keep_send(h->socket, KEEP_RUN, job, len, NULL, 0, fds, KEEP_RUN_FDS), 0);
 	(void)close(theirs);
 	return ours;
@@ -142,7 +142,10 @@ static void more_than_the_ceilings(void **state)
 	static const struct plan_bind up = { .source = "/var/lib/shown/../../../etc", .target = "/opt/etc" };
 	static const struct plan_bind over = { .source = "/var/lib/shown/set", .target = "/../usr" };
 	static const struct plan_bind beside = { .source = "/var/lib/shown-not", .target = "/opt/x" };
-	static const struct plan_file up_file = { .name = "../main.py" }, hidden = { .name = ".main.py" };
+	static const struct plan_bind opened = { .source = "/etc", .target = "/opt/etc", .checked = true };
+	static const struct plan_file up_file = { .name = "../main.py" }, hidden = { .name = ".main.py" },
+				      absolute = { .name = "/main.py" }, inside_out = { .name = "a/../../main.py" };
+	static const struct plan_egress elsewhere = { .place = { { 0x08080808, 53, true } }, .n_places = 1 };
 	struct backend_host *h = start();
 	struct plan base = sample(), p;
 
@@ -173,6 +176,13 @@ static void more_than_the_ceilings(void **state)
 	REFUSED((p.files = &up_file, p.waits_at = "/workspace/../main.py"), "elsewhere");
 	REFUSED((p.files = &hidden, p.waits_at = "/workspace/.main.py"), "elsewhere");
 	REFUSED(p.n_files = 0, "elsewhere");
+	base.waits_at = NULL; /* cells that are made for the request */
+	REFUSED(p.files = &up_file, "elsewhere");
+	REFUSED(p.files = &absolute, "elsewhere");
+	REFUSED(p.files = &inside_out, "elsewhere");
+	REFUSED((p.binds = &etc, p.n_binds = 1), "may not show");
+	REFUSED(p.egress = &elsewhere, "loopback");
+	REFUSED((p.binds = &opened, p.n_binds = 1), "number of descriptors"); /* its own is missing */
 #undef REFUSED
 	keeper_backend.close(h);
 }
@@ -332,6 +342,125 @@ static void words_at_the_wrong_time(void **state)
 	keeper_backend.close(h);
 }
 
+static int send_single(const struct backend_host *h, const struct plan *plan, const int *more, size_t n_more)
+{
+	AUTO_BUF job = BUF_INIT(0);
+	AUTO_FD program = sealed_program(), theirs = FD_NONE;
+	struct brig_error err = BRIG_ERROR_INIT;
+	int ours, fds[KEEP_FDS_MAX];
+
+	assert_int_equal(job_encode(plan, &job, &err), 0);
+	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
+	fds[KEEP_FD_TALK] = theirs;
+	fds[KEEP_FD_CONTENTS] = program;
+	memcpy(&fds[KEEP_RUN_FDS], more, n_more * sizeof(*more));
+	assert_int_equal(keep_send(h->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, KEEP_RUN_FDS + n_more), 0);
+	return ours;
+}
+
+/* A cell that is made for its request: the word may come before it is built. */
+static void a_run_that_does_not_wait(void **state)
+{
+	struct backend_host *h = start();
+	struct plan plan = sample();
+	struct keep_message m;
+	struct keep_final f;
+	char text[64] = "";
+
+	(void)state;
+	plan.waits_at = NULL;
+	for (int early = 0; early < 2; early++) {
+		AUTO_FD talk = FD_NONE, out = FD_NONE;
+
+		plan.start_at_once = early;
+		talk = send_single(h, &plan, NULL, 0);
+		if (early)
+			say(talk, KEEP_GO);
+		assert_int_equal(hear(talk, &m), KEEP_BORN);
+		out = fd_move(&m.fds[KEEP_FD_OUT]);
+		keep_message_release(&m);
+		if (!early)
+			say(talk, KEEP_GO);
+		assert_int_equal(hear(talk, &m), KEEP_FINAL);
+		memcpy(&f, m.body, sizeof(f));
+		assert_true(f.ended && f.exit.exited && f.exit.code == 0);
+		assert_int_equal(read(out, text, sizeof(text)), 3);
+		assert_memory_equal(text, "42\n", 3);
+		assert_int_equal(hear(talk, &m), 0);
+	}
+	keeper_backend.close(h);
+}
+
+/* Descriptors that are not what the job says: too few, too many, of the wrong kind, of another place. */
+static void descriptors_of_binds(void **state)
+{
+	static const struct plan_bind etc = { .source = "/etc", .target = "/opt/etc", .checked = true };
+	AUTO_FD null = open("/dev/null", O_RDONLY | O_CLOEXEC), usr = open("/usr", O_PATH | O_CLOEXEC),
+		right = open("/etc", O_PATH | O_CLOEXEC);
+	const struct {
+		int fds[2];
+		size_t n;
+	} rows[] = { { { right, right }, 2 }, { { null }, 1 }, { { usr }, 1 } };
+	struct backend_host *h = start();
+	struct plan plan = sample();
+	struct keep_message m;
+
+	(void)state;
+	plan.waits_at = NULL;
+	plan.binds = &etc;
+	plan.n_binds = 1;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_FD talk = send_single(h, &plan, rows[i].fds, rows[i].n);
+
+		assert_int_equal(hear(talk, &m), KEEP_FAILED);
+		assert_true(keeper_is_alive(h));
+	}
+	AUTO_FD talk = send_single(h, &plan, &right, 1);
+	assert_int_equal(hear(talk, &m), KEEP_BORN);
+	keep_message_release(&m);
+	keeper_backend.close(h);
+}
+
+static void contents_of_another_size(void **state)
+{
+	static const struct plan_file longer = { .name = "main.py", .mode = 0644, .data = "print(6*7)", .len = 11 };
+	struct backend_host *h = start();
+	struct plan plan = sample();
+	struct keep_message m;
+
+	(void)state;
+	plan.waits_at = NULL;
+	plan.files = &longer;
+	AUTO_FD talk = send_single(h, &plan, NULL, 0);
+	assert_int_equal(hear(talk, &m), KEEP_FAILED);
+	assert_true(keeper_is_alive(h));
+	keeper_backend.close(h);
+}
+
+/* From before its first job on. */
+static void it_filters_itself(void **state)
+{
+	struct backend_host *h = start();
+	char path[64], text[8192] = "", *pid, *mode;
+
+	(void)state;
+	if (geteuid() != 0) { /* whose cells may need newuidmap */
+		keeper_backend.close(h);
+		skip();
+	}
+	is_no_job(h, "", 0);
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", h->pidfd);
+	assert_true(fd_get_at(AT_FDCWD, path, text, sizeof(text)) > 0);
+	pid = strstr(text, "Pid:");
+	assert_non_null(pid);
+	(void)snprintf(path, sizeof(path), "/proc/%ld/status", strtol(pid + strlen("Pid:"), NULL, 10));
+	assert_true(fd_get_at(AT_FDCWD, path, text, sizeof(text)) > 0);
+	mode = strstr(text, "\nSeccomp:");
+	assert_non_null(mode);
+	assert_int_equal(strtol(mode + strlen("\nSeccomp:"), NULL, 10), 2);
+	keeper_backend.close(h);
+}
+
 /* The same job again and again: as many cells as the ceilings allow, and no more. */
 static void replayed_jobs(void **state)
 {
@@ -364,6 +493,10 @@ int main(void)
 		cmocka_unit_test(foreign_descriptors),
 		cmocka_unit_test(senseless_callers),
 		cmocka_unit_test(a_run),
+		cmocka_unit_test(a_run_that_does_not_wait),
+		cmocka_unit_test(descriptors_of_binds),
+		cmocka_unit_test(contents_of_another_size),
+		cmocka_unit_test(it_filters_itself),
 		cmocka_unit_test(words_at_the_wrong_time),
 		cmocka_unit_test(replayed_jobs),
 	};

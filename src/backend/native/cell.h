@@ -20,6 +20,7 @@ struct backend_host {
 	struct remains *remains;
 	struct janitors janitors;
 	struct stat own_ns[HANDED_COUNT - HANDED_NS_FIRST]; /* the supervisor's, once they were looked up */
+	pid_t owner; /* of cells that are made for its requests; 0: this process */
 };
 
 /* What is left of a cell: waited for when its run has nothing else to do. */
@@ -114,6 +115,8 @@ int cell_find_host_trees(struct cell *c, struct brig_error *err);
 /* events.c */
 int cell_pump(struct cell *c, struct brig_error *err); /* takes in all that the cell has said; negative: it failed */
 enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct brig_error *err);
+/* Once it is built: from here on its reports wake whoever polls. */
+int cell_listen_to_init(struct cell *c, struct brig_error *err);
 /* Until init has built the cell and the payload stands behind its walls, or the start-up time is over. */
 int cell_await_confined(struct cell *c, struct brig_error *err);
 /* denied.c */
@@ -169,7 +172,7 @@ void native_close(struct backend_host *h);
 
 /* cells.c */
 #define CELL_GROUP_ID_MAX 59 /* with "brig-" before it, what cgroup.c takes as a name */
-void cell_group_id(const char *id, char dst[CELL_GROUP_ID_MAX]);
+void cell_group_id(const char *id, pid_t owner, char dst[CELL_GROUP_ID_MAX]);
 /* On the group of a cell that was made before its run: this, then "<run id> <pid of the keeper's caller>". */
 #define CELL_MARK_WAITING "waiting"
 #define CELL_MARK_MAX     40

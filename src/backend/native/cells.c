@@ -43,9 +43,9 @@ static unsigned long long own_pid_ns(void)
 	return stat("/proc/self/ns/pid", &st) == 0 ? (unsigned long long)st.st_ino : 0;
 }
 
-void cell_group_id(const char *id, char dst[CELL_GROUP_ID_MAX])
+void cell_group_id(const char *id, pid_t owner, char dst[CELL_GROUP_ID_MAX])
 {
-	(void)snprintf(dst, CELL_GROUP_ID_MAX, "%.16s-%d-%llu-%llu", id, (int)getpid(), (unsigned long long)boot_ms(),
+	(void)snprintf(dst, CELL_GROUP_ID_MAX, "%.16s-%d-%llu-%llu", id, (int)owner, (unsigned long long)boot_ms(),
 		       own_pid_ns());
 }
 

@@ -199,7 +199,7 @@ enum cell_event cell_on_event(struct cell *c, struct exit_info *info, struct bri
 }
 
 /* From here on init's reports are waited for. */
-static int listen_to_init(struct cell *c, struct brig_error *err)
+int cell_listen_to_init(struct cell *c, struct brig_error *err)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = c->ctl };
 
@@ -219,7 +219,7 @@ int cell_await_confined(struct cell *c, struct brig_error *err)
 		if (cell_pump(c, err) < 0)
 			return -err->code;
 		if (c->ready && c->confined)
-			return listen_to_init(c, err);
+			return cell_listen_to_init(c, err);
 		if (now >= deadline)
 			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT,
 				       "the cell was not ready within startup_timeout_ms (%llu ms)",

@@ -157,29 +157,37 @@ static bool is_over(int pidfd)
 	return pidfd < 0 || poll(&p, 1, 0) != 0;
 }
 
-int native_settle_ended(struct backend_host *h, char *leftovers, size_t size)
+void native_settle_ended(struct backend_host *h, native_settled_fn each, void *arg)
 {
 	const uint64_t now = clock_now_ns();
-	int left = 0;
 
-	*leftovers = '\0';
 	for (struct remains **at = &h->remains; *at;) {
 		struct remains *r = *at;
+		char leftovers[256] = "";
 
 		if (now < r->deadline_ns && !(is_over(r->init_pidfd) && janitor_is_done(r->guarded))) {
 			at = &r->next;
 			continue;
 		}
 		*at = r->next;
-		left += settle_one(h, r, leftovers, size);
+		(void)settle_one(h, r, leftovers, sizeof(leftovers));
+		each(arg, r->id, leftovers);
 		free(r);
 	}
-	return left;
 }
 
 bool native_has_remains(const struct backend_host *h)
 {
 	return h->remains != NULL;
+}
+
+/* The janitor speaks after the last process has ended, since the groups that it removes hold that. */
+int native_remains_fd(const struct backend_host *h, const char *id)
+{
+	for (const struct remains *r = h->remains; r; r = r->next)
+		if (str_eq(r->id, id))
+			return janitor_fd(r->guarded);
+	return FD_NONE;
 }
 
 bool native_runs_helpers(const struct backend_host *h)

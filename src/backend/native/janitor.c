@@ -363,6 +363,11 @@ void janitor_finish(struct janitors *js, struct guarded *g, int dying)
 		js->current = NULL;
 }
 
+int janitor_fd(const struct guarded *g)
+{
+	return g->janitor->lifeline;
+}
+
 bool janitor_is_done(struct guarded *g)
 {
 	if (g->state == GUARDED)

@@ -31,6 +31,8 @@ struct janitors {
 int janitor_guard(struct janitors *js, struct cgroup *cg, struct guarded **ret);
 /* The word: every process of the cell is dead but perhaps the one of this pidfd (FD_NONE: none), which is dying. */
 void janitor_finish(struct janitors *js, struct guarded *g, int dying);
+/* Readable when the janitor has said something, of these or of others, or has ended; still its own. */
+int janitor_fd(const struct guarded *g);
 /* Whether there is nothing left to wait for. */
 bool janitor_is_done(struct guarded *g);
 /*

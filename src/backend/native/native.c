@@ -155,10 +155,11 @@ int cell_lost_init(struct cell *c, enum step step, int rc, struct brig_error *er
 
 static int make_cgroup(struct cell *c, struct brig_error *err)
 {
+	const struct plan *plan = c->spec.plan;
 	char id[CELL_GROUP_ID_MAX];
 	int rc;
 
-	cell_group_id(c->spec.plan->id, id);
+	cell_group_id(plan->id, c->host->owner && !plan->waits_at ? c->host->owner : getpid(), id);
 	rc = cgroup_prepare(c->host->cgroups, id, &c->cgroup, err);
 	if (rc < 0)
 		return rc;

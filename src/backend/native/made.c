@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/native/made.h"
+
+#include "backend/native/cell.h"
+#include "base/fd.h"
+
+void native_set_owner(struct backend_host *h, pid_t owner)
+{
+	h->owner = owner;
+}
+
+enum cell_readiness native_made_pump(struct cell *c, struct brig_error *err)
+{
+	if (cell_pump(c, err) < 0)
+		return CELL_SPOILED;
+	if (!c->ready || !c->confined)
+		return CELL_BUILDING;
+	return cell_listen_to_init(c, err) < 0 ? CELL_SPOILED : CELL_CAN_BE_CLAIMED;
+}
+
+int native_made_let_go(struct cell *c, struct brig_error *err)
+{
+	return cell_let_go(c, err);
+}
+
+int native_made_go(struct cell *c, struct brig_error *err)
+{
+	int rc = c->let_go ? 0 : cell_let_go(c, err);
+
+	if (rc == 0)
+		cell_read_back_start(c);
+	return rc;
+}
+
+int native_made_way_out(struct cell *c)
+{
+	return fd_move(&c->way_out);
+}

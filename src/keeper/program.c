@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "keeper/program.h"
+
+int main(void)
+{
+	return keeper_main();
+}
