@@ -122,8 +122,8 @@ void kept_kill(struct kept *c)
 {
 	if (c->state == KEPT_DYING)
 		return;
-	if (c->state == KEPT_RUNNING)
-		native_backend.read_back(c->cell, &c->facts);
+	if (c->state == KEPT_RUNNING && (c->facts = calloc(1, sizeof(*c->facts))))
+		native_backend.read_back(c->cell, c->facts);
 	native_waiting_kill(c->cell);
 	enter_state(c, KEPT_DYING);
 	set_deadline(c, c->plan.limits.cleanup_ms);
@@ -156,7 +156,8 @@ static void tell_final(struct kept *c)
 	if (f) {
 		f->ended = c->ended;
 		f->exit = c->exit;
-		f->facts = c->facts;
+		if (c->facts)
+			f->facts = *c->facts;
 		native_backend.read_back(c->cell, &f->facts);
 		native_backend.usage(c->cell, &f->usage);
 		native_backend.denied(c->cell, &denied);
@@ -517,6 +518,7 @@ void kept_sweep(struct keeper *k)
 		if (c->gone) {
 			*at = c->next;
 			single_free(c->kind);
+			free(c->facts);
 			free(c);
 		} else {
 			at = &c->next;

@@ -49,7 +49,7 @@ struct kept {
 	uint64_t deadline_ns; /* of building, or of dying */
 	bool ended;
 	struct exit_info exit;
-	struct facts facts; /* read while there were processes */
+	struct facts *facts; /* read while there were processes; NULL: it was not killed */
 	struct source of_cell, of_told, of_talk;
 };
 

@@ -189,8 +189,8 @@ static int prepare_leaf(const struct cgroup_tree *tree, struct cgroup *cg)
 				      .dir = FD_NONE,
 				      .entry = FD_NONE,
 				      .controllers = tree->controllers,
-				      .name = cg->name };
-	(void)str_copy(leaf->path, sizeof(leaf->path), tree->path);
+				      .name = cg->name,
+				      .path = tree->path };
 	*(tree->base ? &leaf->top : &leaf->parent) = held;
 	cg->n_leaves++;
 	return 0;

@@ -90,7 +90,7 @@ struct cgroup_leaf {
 	int entry; /* open for writing, so that the child only writes */
 	unsigned controllers;
 	const char *name; /* inside struct cgroup */
-	char path[CGROUP_PATH_MAX];
+	const char *path; /* the tree's, which the host keeps */
 };
 
 struct cgroup {

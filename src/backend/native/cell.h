@@ -11,6 +11,16 @@
 #include "backend/native/cell_spec.h"
 #include "backend/native/janitor.h"
 
+/*
+ * What was read back of a cell.  In memory of its own that children do not get: while a keeper writes to what it shares with
+ * the many cells that it has forked, each page of it is copied once for each.
+ */
+struct looks {
+	struct looks *next_free;
+	struct facts early; /* read while the program began to run */
+	struct facts late;  /* read while the program or its cell was dying */
+};
+
 struct backend_host {
 	struct cgroup_host *cgroups;
 	bool has_cgroups, enters_at_clone;
@@ -19,6 +29,7 @@ struct backend_host {
 	int wait_library; /* guest/wait, as a sealed file in memory; FD_NONE: no waiting cell was made yet */
 	struct remains *remains;
 	struct janitors janitors;
+	struct looks *free_looks;
 	struct stat own_ns[HANDED_COUNT - HANDED_NS_FIRST]; /* the supervisor's, once they were looked up */
 	pid_t owner; /* of cells that are made for its requests; 0: this process */
 };
@@ -96,8 +107,7 @@ struct cell {
 	bool disk_full;
 	uint64_t cpu_ns_seen;
 	uint64_t cpu_ns_before; /* of a waiting cell: what its interpreter used to come to where it waits */
-	struct facts early;     /* read while the program began to run */
-	struct facts late;      /* read while the program or its cell was dying */
+	struct looks *looks;
 	struct cgroup_usage last_usage;
 	int tasks_left; /* after stop; -1: not stopped yet */
 	char *wait_env; /* of a waiting cell: what spec.envp and the strings that it adds lie in */
@@ -144,6 +154,9 @@ int zygote_check_child(const struct cell *c, enum step *ret_missed);
 /* waiting.c */
 int cell_wait_prepare(struct cell *c, struct brig_error *err); /* fills spec.envp, and spec.wait_library */
 /* read_back.c */
+struct looks *looks_take(struct backend_host *h); /* zeroed; NULL: no memory */
+void looks_give_back(struct backend_host *h, struct looks *l);
+void looks_free_all(struct backend_host *h);
 void cell_read_back_ready(struct cell *c);  /* the file tree is complete, the program waits */
 void cell_read_back_start(struct cell *c);  /* the program has just been let go */
 void cell_read_back_silent(struct cell *c); /* the program is dying */

@@ -46,10 +46,10 @@ struct extra_bind {
 struct machine {
 	char cpus[16]; /* of /sys/devices/system/cpu */
 	size_t len, end[MACHINE_FILES];
-	char text[16 * 1024];
+	char *text; /* heap */
 };
 extern const char *const machine_names[MACHINE_FILES];
-void machine_describe(struct machine *m, const struct limits *l);
+int machine_describe(struct machine *m, const struct limits *l); /* 0 or -ENOMEM */
 
 /* What is to be hidden of a project, as it was before the clone. */
 enum hidden_kind { HIDDEN_GONE, HIDDEN_FILE, HIDDEN_DIR };
@@ -64,7 +64,7 @@ struct cell_spec {
 	struct guest_confine confine; /* the payload's */
 	struct seccomp_filter init_filter;
 
-	struct system_dir dirs[SYSTEM_DIRS_MAX];
+	struct system_dir *dirs; /* heap, at most SYSTEM_DIRS_MAX */
 	size_t n_dirs;
 	bool own_etc; /* write a minimal /etc; else it is one of dirs */
 	int ld_cache; /* the host's /etc/ld.so.cache, or FD_NONE */

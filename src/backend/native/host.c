@@ -204,6 +204,7 @@ void native_close(struct backend_host *h)
 	(void)native_settle(h, NULL, leftovers, sizeof(leftovers));
 	janitor_end(&h->janitors, clock_now_ns() + NS_PER_SEC);
 	fd_closep(&h->wait_library);
+	looks_free_all(h);
 	cgroup_host_free(h->cgroups);
 	free(h);
 }

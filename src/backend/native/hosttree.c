@@ -33,7 +33,7 @@ static bool is_own_name(const char *name)
 static int add_entry(struct cell *c, int dir, const char *base, const char *name)
 {
 	struct cell_spec *s = &c->spec;
-	struct system_dir *d = &s->dirs[s->n_dirs];
+	struct system_dir *d;
 	struct stat st;
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -42,6 +42,11 @@ static int add_entry(struct cell *c, int dir, const char *base, const char *name
 		return 0;
 	if (s->n_dirs == SYSTEM_DIRS_MAX)
 		return -E2BIG;
+	d = reallocarray(s->dirs, s->n_dirs + 1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	s->dirs = d;
+	d += s->n_dirs;
 	*d = (struct system_dir){ .link = "" };
 	if (!str_copy(d->name, sizeof(d->name), name))
 		return -ENAMETOOLONG;

@@ -19,9 +19,11 @@ const char *const machine_names[MACHINE_FILES] = {
 	"cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems",
 };
 
+#define TEXT_MAX ((size_t)16 * 1024)
+
 __attribute__((format(printf, 2, 3))) static void add(struct machine *m, const char *format, ...)
 {
-	size_t room = sizeof(m->text) - m->len;
+	size_t room = TEXT_MAX - m->len;
 	va_list args;
 	int n;
 
@@ -113,16 +115,23 @@ static void add_filesystems(struct machine *m, const struct limits *l UNUSED)
 	add(m, "nodev\tproc\nnodev\ttmpfs\nnodev\toverlay\n");
 }
 
-void machine_describe(struct machine *m, const struct limits *l)
+int machine_describe(struct machine *m, const struct limits *l)
 {
 	static void (*const writers[MACHINE_FILES])(struct machine *, const struct limits *) = {
 		add_cpuinfo, add_meminfo, add_stat, add_loadavg, add_uptime, add_version, add_filesystems,
 	};
+	char *all;
 
 	m->len = 0;
+	m->text = malloc(TEXT_MAX);
+	if (!m->text)
+		return -ENOMEM;
 	describe_cpu_list(m, l);
 	for (size_t i = 0; i < MACHINE_FILES; i++) {
 		writers[i](m, l);
 		m->end[i] = m->len;
 	}
+	all = realloc(m->text, m->len);
+	m->text = all ? all : m->text;
+	return 0;
 }

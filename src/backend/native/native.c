@@ -66,7 +66,11 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	if (!c)
 		return NULL;
 	c->remains = calloc(1, sizeof(*c->remains));
-	if (!c->remains) {
+	c->looks = looks_take(h);
+	if (!c->remains || !c->looks) {
+		if (c->looks)
+			looks_give_back(h, c->looks);
+		free(c->remains);
 		free(c);
 		return NULL;
 	}
@@ -142,7 +146,6 @@ static void fill_spec(struct cell *c)
 	(void)snprintf(s->time_offsets, sizeof(s->time_offsets), "monotonic -%lld 0\nboottime -%lld 0\n",
 		       (long long)(mono.tv_sec > 1 ? mono.tv_sec - 1 : 0),
 		       (long long)(boot.tv_sec > 1 ? boot.tv_sec - 1 : 0));
-	machine_describe(&s->machine, &plan->limits);
 	find_environment(s);
 }
 
@@ -311,7 +314,7 @@ int cell_begin(struct backend_host *h, const struct plan *plan, bool joined, str
 	zygote_keep(from);
 	fault_arm();
 	fill_spec(c);
-	rc = cell_wait_prepare(c, err);
+	rc = machine_describe(&c->spec.machine, &plan->limits) < 0 ? err_nomem(err) : cell_wait_prepare(c, err);
 	if (rc == 0)
 		rc = check_core_dumps(err);
 	if (rc == 0)
@@ -580,6 +583,9 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 	zygote_let_go(c->zygote);
 	free(c->remains);
 	free(c->wait_env);
+	free(c->spec.dirs);
+	free(c->spec.machine.text);
+	looks_give_back(c->host, c->looks);
 	free(c);
 	return left;
 }

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -22,6 +23,37 @@
 #include "base/str.h"
 #include "files/beneath.h"
 #include "sys/proc.h"
+
+struct looks *looks_take(struct backend_host *h)
+{
+	struct looks *l = h->free_looks;
+
+	if (l) {
+		h->free_looks = l->next_free;
+		memset(l, 0, sizeof(*l));
+		return l;
+	}
+	l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (l == MAP_FAILED)
+		return NULL;
+	(void)madvise(l, sizeof(*l), MADV_DONTFORK); /* else it only costs more */
+	return l;
+}
+
+void looks_give_back(struct backend_host *h, struct looks *l)
+{
+	l->next_free = h->free_looks;
+	h->free_looks = l;
+}
+
+void looks_free_all(struct backend_host *h)
+{
+	for (struct looks *l = h->free_looks, *next; l; l = next) {
+		next = l->next_free;
+		(void)munmap(l, sizeof(*l));
+	}
+	h->free_looks = NULL;
+}
 
 /* A zombie still has its limits, though its /proc entry no longer shows them. */
 static void read_limits(struct cell *c, struct facts *f)
@@ -330,7 +362,7 @@ void cell_read_back_ready(struct cell *c)
 	}
 	c->project.seals = covers_seals(&covers);
 	covers_release(&covers);
-	fact_text(&c->early, FACT_masks, c->project.uncovered == 0 ? "in place" : "missing",
+	fact_text(&c->looks->early, FACT_masks, c->project.uncovered == 0 ? "in place" : "missing",
 		  "%s: %zu masks of %zu, %zu seals", path, c->project.masks, w->n_hidden, c->project.seals);
 }
 
@@ -441,19 +473,19 @@ static void read_held(struct cell *c, struct facts *f)
 /* An early look at what only processes show; the rest can be read whatever happens to them. */
 void cell_read_back_start(struct cell *c)
 {
-	read_processes(c, &c->early);
+	read_processes(c, &c->looks->early);
 	find_own_namespaces(c->host);
 }
 
 void cell_read_back_silent(struct cell *c)
 {
-	read_processes(c, &c->late);
-	read_held(c, &c->late);
+	read_processes(c, &c->looks->late);
+	read_held(c, &c->looks->late);
 }
 
 void cell_read_back_dying(struct cell *c)
 {
-	read_held(c, &c->late);
+	read_held(c, &c->looks->late);
 }
 
 static void adopt(struct facts *to, const struct facts *from, const char *remark)
@@ -482,8 +514,8 @@ void cell_read_back(struct cell *c, struct facts *ret)
 			read_processes(c, ret);
 		return;
 	}
-	adopt(ret, &c->late, "");
-	adopt(ret, &c->early, " (at start)");
+	adopt(ret, &c->looks->late, "");
+	adopt(ret, &c->looks->early, " (at start)");
 	fact_num(ret, FACT_processes_left, (uint64_t)c->tasks_left, "%s",
 		 c->dying >= 0 ? "cgroup.procs, besides our init, which is dying"
 		 : c->cgroup   ? "cgroup.procs"
