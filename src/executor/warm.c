@@ -25,7 +25,7 @@
 
 #define STARTS_MAX      8
 #define KEEPERS_MAX     8
-#define CELLS_MAX       1024
+#define CELLS_MAX       4096
 #define WAITING_MAX     64
 #define WAITING_SECONDS 60
 

@@ -26,6 +26,7 @@
 #include "sys/proc.h"
 
 #define END_PATIENCE_NS (5 * NS_PER_SEC)
+#define RETRY_MS        10
 
 struct cell {
 	struct backend_host *host;
@@ -298,6 +299,23 @@ static int prepare_said(struct said *s, const struct plan *plan, struct brig_err
 	return open_binds(s, err);
 }
 
+/* A keeper that has hundreds of jobs to read yet, or as many descriptors on the way to it as the kernel lets a user have, gets
+ * this one later. */
+static int send_patiently(const struct cell *c, const struct buf *job, const int *fds, size_t n)
+{
+	const uint64_t deadline = clock_now_ns() + c->plan->limits.startup_ms * NS_PER_MS;
+	int rc;
+
+	for (;;) {
+		struct pollfd p = { .fd = c->host->socket, .events = POLLOUT };
+
+		rc = keep_send(c->host->socket, KEEP_RUN, job->data, job->len, NULL, 0, fds, n);
+		if ((rc != -EAGAIN && rc != -ETOOMANYREFS) || clock_now_ns() >= deadline)
+			return rc;
+		(void)wait_poll(&p, rc == -EAGAIN, RETRY_MS);
+	}
+}
+
 static int send_said(struct cell *c, struct said *s, struct brig_error *err)
 {
 	AUTO_BUF job = BUF_INIT(JOB_MAX);
@@ -315,7 +333,7 @@ static int send_said(struct cell *c, struct said *s, struct brig_error *err)
 		if (s->plan.binds[i].checked)
 			fds[n++] = s->plan.binds[i].fd;
 	if (rc == 0)
-		rc = keep_send(c->host->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, n);
+		rc = send_patiently(c, &job, fds, n);
 	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot ask the keeper of cells for one") : 0;
 }
 

@@ -7,18 +7,24 @@
  * One thread and one handle: RUNS runs of which TOGETHER are really under way side by side, each with its own answer; a
  * run that is cancelled before each of its steps in turn; one that sleeps while others come and go; a caller that is late;
  * the same program by brig_run() and in steps.  After each, the process has the descriptors, children and cgroups that it had before.
+ * In the end, runs of a process that may make no other one.
  */
 #include <brig/brig.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <mntent.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -507,6 +513,44 @@ static void be_patient(void)
 		(void)setenv(patience[i][0], patience[i][1], 1);
 }
 
+/* From now on this thread makes neither process nor thread. */
+static int forbid_forks(void)
+{
+	static const int calls[] = { SYS_clone, SYS_clone3,
+#ifdef SYS_fork
+				     SYS_fork, SYS_vfork
+#endif
+	};
+	struct sock_filter code[2 * sizeof(calls) / sizeof(calls[0]) + 2];
+	struct sock_fprog program = { .filter = code };
+
+	code[program.len++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		code[program.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1);
+		code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	}
+	code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
+}
+
+/* Must come last: it cannot be taken back.  Cells are the keeper's to make; a text for which no worker of the inspection is
+ * ready would be read by one that is forked here, so there is none. */
+static void without_forks(struct brig *b)
+{
+	char *json = NULL;
+	int good = forbid_forks();
+
+	for (int i = 0; i < 3 && good; i++) {
+		brig_free(json);
+		json = document(b, i % 2);
+		good = json && strstr(json, "input");
+	}
+	check(good, "when a handle has had its first runs, cells take no process of its own",
+	      json ? json : "no result");
+	brig_free(json);
+}
+
 int main(int argc, char **argv)
 {
 	int runs = argc > 1 ? atoi(argv[1]) : DEFAULT_RUNS, together = argc > 2 ? atoi(argv[2]) : DEFAULT_TOGETHER;
@@ -536,6 +580,10 @@ int main(int argc, char **argv)
 	b = open_handle(state);
 	if (b)
 		many(b, runs, together);
+	brig_close(b);
+	b = open_handle(state);
+	if (b)
+		without_forks(b);
 	brig_close(b);
 	if (state)
 		(void)nftw(state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
