@@ -3,7 +3,10 @@
 #ifndef STORE_INTERNAL_H
 #define STORE_INTERNAL_H
 
+#include <sys/stat.h>
+
 #include "store/entry.h"
+#include "sys/crypto.h"
 
 #define STORE_WRITER_PATIENCE_MS 10000 /* writing takes milliseconds; a writer that was stopped must not stop others */
 
@@ -55,7 +58,23 @@ int store_write_record(struct store *s, const struct store_entry *e, struct brig
 /* Within the writer's lock: removes a content.  False: it is a tree that somebody uses, and force is not given. */
 bool store_drop_content(const struct store *s, const char *name, bool force);
 
+/* seen.c: how the entries of a tree look, without their contents. */
+struct tree_state {
+	struct sha256 hash;
+	uint64_t began_ns, newest_ns; /* when the look began, and the last change of anything */
+};
+void tree_state_begin(struct tree_state *s);
+void tree_state_add(struct tree_state *s, const char *path, const struct stat *st);
+/* Whether the tree of this hash had this state when it was last hashed, since the machine was started. */
+bool tree_seen_is(const struct store *s, const unsigned char tree[STORE_HASH_LEN],
+		  const unsigned char state[STORE_HASH_LEN]);
+/* It has just been hashed, and was whole; root is its folder.  If that cannot be remembered it is hashed again. */
+void tree_seen_note(const struct store *s, int root, const unsigned char tree[STORE_HASH_LEN],
+		    struct tree_state *state);
+void tree_seen_forget(const struct store *s, const char *name);
+
 /* tree.c */
+/* ret NULL: every file is hashed; otherwise only if the tree has changed, or the machine was started, since that was done. */
 int store_tree_look(const struct store *s, const struct store_entry *e, struct store_tree *ret, const char **why);
 bool store_tree_drop(const struct store *s, const char *name, bool force);
 /* What writers that were killed have left. */

@@ -103,7 +103,8 @@ struct store_tree {
 void store_tree_close(struct store_tree *t);
 
 /*
- * As store_get(): every use hashes every file, and a name, a link or a permission too many or too few is damage.
+ * As store_get(): a use hashes every file, unless that was done since the machine was started and nothing has changed since; a
+ * name, a link or a permission too many or too few is damage.
  * is_new: it was put just now, and this is no hit.
  */
 int store_get_tree(struct store *s, const struct store_key *key, bool is_new, struct store_tree *ret,

@@ -9,7 +9,8 @@
  * The list of a tree has, in the order of the walk, each entry's kind, permission bits, path, size and SHA-256 (of a
  * link: of where it leads).  It is never stored: looking at a tree makes it anew from the files, and its hash is the
  * name or the tree is damaged.  So a changed byte, a lost or an additional file, a changed permission and a changed
- * link are all the same to us, and there is no second file that could be changed along.
+ * link are all the same to us, and there is no second file that could be changed along.  A tree to which nobody has written
+ * since it was looked at need not be read again (seen.c).
  *
  * What comes in was filled by a program that nobody trusts.  It is read beneath one descriptor, nothing is followed or
  * waited for (INV-8), and only folders, regular files and links are taken, but none of git's: files as 0444 or 0555,
@@ -126,7 +127,9 @@ static int pass_file(int from, int to, char *piece, uint64_t max, uint64_t *ret_
 /* ---- looking at a tree of ours ------------------------------------------------------------------ */
 
 struct look {
+	bool reads; /* files; otherwise only the state counts */
 	struct sum sum;
+	struct tree_state state;
 	char *piece;
 	const char *why; /* NULL: nothing is wrong so far */
 };
@@ -139,6 +142,11 @@ static const char *look_at_file(struct look *l, const struct walk_entry *e)
 
 	if (e->st->st_nlink != 1)
 		return "a tree with a file that is linked from another place";
+	if (!l->reads) {
+		l->sum.files++;
+		l->sum.bytes += (uint64_t)e->st->st_size;
+		return NULL;
+	}
 	fd = beneath_open_file(e->dir, e->name, NULL);
 	if (fd < 0 || pass_file(fd, -1, l->piece, UINT64_MAX - PIECE, &size, digest) < 0)
 		return "a tree with a file that cannot be read";
@@ -151,6 +159,7 @@ static enum walk_next look_at_entry(void *arg, const struct walk_entry *e)
 	struct look *l = arg;
 	char target[PATH_MAX];
 
+	tree_state_add(&l->state, e->path, e->st); /* before it is read: a later change is seen by the next look */
 	if (e->st->st_uid != geteuid())
 		l->why = "a tree with something that is owned by someone else";
 	else if (S_ISREG(e->st->st_mode))
@@ -164,23 +173,45 @@ static enum walk_next look_at_entry(void *arg, const struct walk_entry *e)
 	return l->why ? WALK_STOP : WALK_ON;
 }
 
-/* Fills *ret; NULL, or what is wrong. */
-static const char *sum_of_tree(int root, struct sum *ret, uint8_t hash[SHA256_LEN])
+/* NULL, or what is wrong. */
+static const char *look_at_tree(int root, bool reads, struct look *ret)
 {
 	const struct walk_caps caps = { .entries = ENTRIES_MAX };
 	struct brig_error err = BRIG_ERROR_INIT;
-	struct look l = { .piece = malloc(PIECE) };
 	struct walk_outcome outcome;
+	struct stat st;
 
-	sum_begin(&l.sum);
-	if (!l.piece)
-		l.why = "more than memory holds";
-	else if (walk_tree(root, &caps, look_at_entry, &l, &outcome, &err) < 0 || outcome.cut || outcome.vanished)
-		l.why = l.why ? l.why : "a tree that cannot be read";
-	free(l.piece);
-	sha256_end(&l.sum.hash, hash);
-	*ret = l.sum;
-	return l.why;
+	*ret = (struct look){ .reads = reads, .piece = malloc(PIECE) };
+	sum_begin(&ret->sum);
+	tree_state_begin(&ret->state);
+	if (!ret->piece)
+		ret->why = "more than memory holds";
+	else if (fstat(root, &st) < 0 || walk_tree(root, &caps, look_at_entry, ret, &outcome, &err) < 0 ||
+		 outcome.cut || outcome.vanished)
+		ret->why = ret->why ? ret->why : "a tree that cannot be read";
+	else
+		tree_state_add(&ret->state, "", &st);
+	free(MOVE_PTR(ret->piece));
+	return ret->why;
+}
+
+static const char *sum_of_tree(int root, struct look *ret, uint8_t hash[SHA256_LEN])
+{
+	const char *why = look_at_tree(root, /* reads= */ true, ret);
+
+	sha256_end(&ret->sum.hash, hash);
+	return why;
+}
+
+/* Whether nothing of it has changed since it was hashed. */
+static bool is_unchanged(const struct store *s, int root, const struct store_entry *e, struct look *ret)
+{
+	unsigned char state[STORE_HASH_LEN];
+
+	if (look_at_tree(root, /* reads= */ false, ret))
+		return false;
+	sha256_end(&ret->state.hash, state);
+	return tree_seen_is(s, e->content, state);
 }
 
 static int open_tree_folder(const struct store *s, const char *name)
@@ -209,7 +240,7 @@ int store_tree_look(const struct store *s, const struct store_entry *e, struct s
 	unsigned char hash[STORE_HASH_LEN];
 	char name[STORE_HEX_LEN + 1];
 	AUTO_FD fd = FD_NONE;
-	struct sum sum;
+	struct look look = { .reads = false };
 	struct stat st;
 
 	store_hex(e->content, name);
@@ -221,17 +252,19 @@ int store_tree_look(const struct store *s, const struct store_entry *e, struct s
 		*why = "being removed";
 	else if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 022)
 		*why = "open to others";
-	else
-		*why = sum_of_tree(fd, &sum, hash);
-	if (!*why && (memcmp(hash, e->content, sizeof(hash)) != 0 || sum.bytes != e->size))
+	else if (!ret || !is_unchanged(s, fd, e, &look))
+		*why = sum_of_tree(fd, &look, hash);
+	if (!*why && ((look.reads && memcmp(hash, e->content, sizeof(hash)) != 0) || look.sum.bytes != e->size))
 		*why = "not the tree that was kept";
 	if (!*why && ret && !path_of(fd, ret->path, sizeof(ret->path)))
 		*why = "in a place that has no name";
 	if (*why)
 		return STORE_DAMAGED;
+	if (look.reads)
+		tree_seen_note(s, fd, e->content, &look.state);
 	if (ret) {
-		ret->files = sum.files;
-		ret->bytes = sum.bytes;
+		ret->files = look.sum.files;
+		ret->bytes = look.sum.bytes;
 		fd_closep(&ret->fd);
 		ret->fd = fd_move(&fd);
 	}
@@ -283,12 +316,13 @@ bool store_tree_drop(const struct store *s, const char *name, bool force)
 {
 	AUTO_FD fd = open_tree_folder(s, name);
 
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && !force)
+		return false;
+	tree_seen_forget(s, name);
 	if (fd < 0) {
 		store_remove(s->content.fd, name);
 		return true;
 	}
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && !force)
-		return false;
 	remove_tree(s->dir.fd, OLD_NAME);
 	if (renameat(s->content.fd, name, s->dir.fd, OLD_NAME) == 0)
 		remove_tree(s->dir.fd, OLD_NAME);
@@ -449,13 +483,13 @@ static int give_name(struct store *s, const char *made, const unsigned char hash
 	unsigned char there[STORE_HASH_LEN];
 	char name[STORE_HEX_LEN + 1];
 	AUTO_FD fd = FD_NONE;
-	struct sum sum;
+	struct look look;
 
 	store_hex(hash, name);
 	if (renameat(s->dir.fd, made, s->content.fd, name) == 0)
 		return 0;
 	fd = open_tree_folder(s, name);
-	if (fd >= 0 && !sum_of_tree(fd, &sum, there) && memcmp(there, hash, sizeof(there)) == 0)
+	if (fd >= 0 && !sum_of_tree(fd, &look, there) && memcmp(there, hash, sizeof(there)) == 0)
 		return 0;
 	fd_closep(&fd);
 	(void)store_tree_drop(s, name, true);

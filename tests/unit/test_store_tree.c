@@ -375,6 +375,147 @@ static void spoiled_trees_are_rebuilt(void **state)
 	store_close(s);
 }
 
+/* ---- what was hashed already -------------------------------------------------------------------- */
+
+#define BIG (300 * KiB)
+
+/* Bytes that this process has read; 0 if the kernel does not count them. */
+static unsigned long long bytes_read(void)
+{
+	FILE *f = fopen("/proc/self/io", "re");
+	unsigned long long n = 0;
+
+	if (f && fscanf(f, "rchar: %llu", &n) != 1)
+		n = 0;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static bool is_seen(const struct store_tree *t)
+{
+	char path[PATH_MAX + 64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/state/packages/seen/%s", folder, strrchr(t->path, '/') + 1);
+	return stat(path, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 07777) == 0600;
+}
+
+/* Uses it until it is remembered, which a tree that was changed just now is not. */
+static void use_until_seen(struct store *s, const char *name, struct store_tree *ret)
+{
+	uint64_t end = clock_now_ns() + 60 * NS_PER_SEC;
+
+	for (;;) {
+		assert_int_equal(get(s, name, ret), STORE_HIT);
+		if (is_seen(ret) || clock_now_ns() > end)
+			return;
+		(void)usleep(50000);
+	}
+}
+
+static void tamper_and_restore_times(const struct store_tree *t)
+{
+	struct stat st;
+
+	assert_int_equal(stat(inside(t, "lib/a.py"), &st), 0);
+	tamper_edit(t);
+	assert_int_equal(
+		utimensat(AT_FDCWD, inside(t, "lib/a.py"), (const struct timespec[]){ st.st_atim, st.st_mtim }, 0), 0);
+}
+
+static void make_different(size_t i)
+{
+	char number[24];
+
+	(void)snprintf(number, sizeof(number), "%zu", i);
+	write_file(at("number"), number, 0644);
+}
+
+/* Nothing that changes a tree is missed because it was hashed before; and if nothing does, it is not read again. */
+static void settled_trees_are_not_read_again(void **state)
+{
+	struct store *s = open_store(GiB, 30 * DAY_NS);
+	struct store_tree tree[ARRAY_LEN(tampers) + 2];
+	char *big = calloc(1, BIG + 1), name[8];
+	const size_t edited = ARRAY_LEN(tampers), steady = edited + 1;
+	unsigned long long before;
+
+	(void)state;
+	fill_source();
+	assert_non_null(big);
+	memset(big, 'x', BIG);
+	write_file(at("big"), big, 0644);
+	for (size_t i = 0; i < ARRAY_LEN(tree); i++) {
+		tree[i] = (struct store_tree)STORE_TREE_INIT;
+		make_different(i);
+		(void)snprintf(name, sizeof(name), "t%zu", i);
+		put_well(s, name);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(tree); i++) {
+		(void)snprintf(name, sizeof(name), "t%zu", i);
+		use_until_seen(s, name, &tree[i]);
+		assert_true(is_seen(&tree[i]));
+	}
+	before = bytes_read();
+	assert_int_equal(get(s, name, &tree[steady]), STORE_HIT);
+	assert_true(bytes_read() - before < BIG);
+	assert_int_equal(tree[steady].files, 7);
+	assert_true(tree[steady].bytes > BIG);
+	for (size_t i = 0; i < steady; i++) {
+		if (i == edited)
+			tamper_and_restore_times(&tree[i]);
+		else
+			tampers[i](&tree[i]);
+		store_tree_close(&tree[i]);
+		(void)snprintf(name, sizeof(name), "t%zu", i);
+		if (get_and_close(s, name) != STORE_DAMAGED)
+			fail_msg("tampering %zu is not noticed", i);
+		assert_false(is_seen(&tree[i]));
+	}
+	store_tree_close(&tree[steady]);
+	store_close(s);
+	free(big);
+}
+
+/* A record that is not whole, or says something else, is none: the tree is read. */
+static void unsound_memories_are_none(void **state)
+{
+	struct store *s = open_store(GiB, 30 * DAY_NS);
+	struct store_tree tree = STORE_TREE_INIT;
+	char path[PATH_MAX + 64], bytes[256];
+	AUTO_FD fd = FD_NONE;
+	ssize_t len;
+
+	(void)state;
+	fill_source();
+	put_well(s, "a");
+	use_until_seen(s, "a", &tree);
+	(void)snprintf(path, sizeof(path), "%s/state/packages/seen/%s", folder, strrchr(tree.path, '/') + 1);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	len = pread(fd, bytes, sizeof(bytes), 0);
+	assert_true(len > 100);
+	for (ssize_t i = 0; i < len; i += 7) {
+		const char other = (char)~bytes[i];
+		unsigned long long before;
+
+		assert_int_equal(pwrite(fd, &other, 1, i), 1);
+		before = bytes_read();
+		assert_int_equal(get(s, "a", &tree), STORE_HIT);
+		assert_true(before == 0 || bytes_read() > before);
+		fd_closep(&fd);
+		assert_true(is_seen(&tree)); /* and a sound one is written */
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		assert_int_equal(pread(fd, bytes, sizeof(bytes), 0), len);
+	}
+	assert_int_equal(ftruncate(fd, len - 1), 0);
+	assert_int_equal(get(s, "a", &tree), STORE_HIT);
+	tamper_edit(&tree);
+	store_tree_close(&tree);
+	assert_int_equal(get_and_close(s, "a"), STORE_DAMAGED);
+	store_close(s);
+}
+
 /* ---- care --------------------------------------------------------------------------------------- */
 
 static void fill_with(char letter)
@@ -584,6 +725,8 @@ int main(void)
 		ROW(what_no_tree_has_is_left_out),
 		ROW(ceilings_refuse),
 		ROW(spoiled_trees_are_rebuilt),
+		ROW(settled_trees_are_not_read_again),
+		ROW(unsound_memories_are_none),
 		ROW(least_recently_used_go),
 		ROW(old_ones_are_not_used),
 		ROW(verify_and_prune),
