@@ -30,6 +30,7 @@ struct backend_host {
 	struct remains *remains;
 	struct janitors janitors;
 	struct looks *free_looks;
+	uint64_t own_filters; /* of system calls, that the supervisor itself has; known with the next ones: */
 	struct stat own_ns[HANDED_COUNT - HANDED_NS_FIRST]; /* the supervisor's, once they were looked up */
 	pid_t owner; /* of cells that are made for its requests; 0: this process */
 };

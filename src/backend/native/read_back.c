@@ -124,10 +124,14 @@ static_assert(ARRAY_LEN(namespaces) == HANDED_COUNT - HANDED_NS_FIRST,
 	      "namespaces[] is in the order of enum handed_fd");
 
 /* Ours, which the cell's must differ from.  Looked up once for all cells of a host, while there is time. */
-static void find_own_namespaces(struct backend_host *h)
+static void find_own(struct backend_host *h)
 {
+	struct guest_status s;
+
 	if (h->own_ns[0].st_ino)
 		return;
+	if (guest_status_read("/proc/self/status", &s))
+		h->own_filters = s.number[STATUS_SECCOMP_FILTERS];
 	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
 		char path[40];
 
@@ -139,7 +143,7 @@ static void find_own_namespaces(struct backend_host *h)
 
 static void read_namespaces(struct cell *c, struct facts *f)
 {
-	find_own_namespaces(c->host);
+	find_own(c->host);
 	for (size_t i = 0; i < ARRAY_LEN(namespaces); i++) {
 		const struct stat *ours = &c->host->own_ns[i];
 		struct stat theirs;
@@ -171,6 +175,10 @@ static void read_payload(struct cell *c, struct facts *f)
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", c->payload_pid);
 	if (!guest_status_read(path, &s))
 		return;
+	find_own(c->host);
+	/* Filters are inherited: of those that we have ourselves (keeper/confine.c, a container's) none is the program's. */
+	if (s.known[STATUS_SECCOMP_FILTERS] && s.number[STATUS_SECCOMP_FILTERS] <= c->host->own_filters)
+		s.number[STATUS_SECCOMP] = 0;
 	for (size_t i = 0; i < STATUS_NUMBERS; i++)
 		if (s.known[i] && fact_of[i] != FACT_COUNT)
 			fact_num(f, fact_of[i], s.number[i], "%s", path);
@@ -474,7 +482,7 @@ static void read_held(struct cell *c, struct facts *f)
 void cell_read_back_start(struct cell *c)
 {
 	read_processes(c, &c->looks->early);
-	find_own_namespaces(c->host);
+	find_own(c->host);
 }
 
 void cell_read_back_silent(struct cell *c)
