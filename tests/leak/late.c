@@ -89,8 +89,9 @@ static int is_keeper(pid_t pid)
 }
 
 struct stopped {
-	int keeper_made; /* the cell was */
-	pid_t janitor;   /* 0: not found */
+	int keeper_made;  /* the cell was */
+	pid_t janitor;    /* 0: not found */
+	int program_goes; /* closed when the program may end */
 };
 
 static void stop_janitor(void *user, enum brig_stream stream, const void *data, size_t len)
@@ -104,6 +105,9 @@ static void stop_janitor(void *user, enum brig_stream stream, const void *data, 
 		s->janitor = child_of(s->keeper_made ? child_of(getpid(), is_keeper) : getpid(), is_alone);
 	if (s->janitor > 0)
 		kill(s->janitor, SIGSTOP);
+	if (s->program_goes >= 0)
+		close(s->program_goes);
+	s->program_goes = -1;
 }
 
 static int has_children(void)
@@ -122,10 +126,18 @@ static char *run_once(const char *state, const char *workspace, const char *clea
 	struct brig_result *r = NULL;
 	struct brig *b = NULL;
 	char *json = NULL;
+	int ends[2];
 
+	if (pipe(ends) < 0)
+		return NULL;
+	if (stopped)
+		stopped->program_goes = ends[1];
+	else
+		close(ends[1]);
 	opts.state_dir = state;
 	req.language = "shell";
-	req.code = "echo hello";
+	req.code = "echo hello; read end"; /* it does not end before the janitor is stopped */
+	req.stdin_fd = ends[0];
 	req.code_len = strlen(req.code);
 	req.workspace = workspace;
 	req.on_output = stopped ? stop_janitor : NULL;
@@ -135,6 +147,7 @@ static char *run_once(const char *state, const char *workspace, const char *clea
 		printf("# %s\n", err.msg);
 	brig_result_free(r);
 	brig_close(b);
+	close(ends[0]);
 	return json;
 }
 
