@@ -32,7 +32,7 @@
 	X(mounts, 0, "mounts")                    \
 	X(cgroups, 0, "cgroups of finished runs") \
 	X(heap_kib, 16, "KiB of heap in use")     \
-	X(resident_kib, 512, "KiB resident")
+	X(resident_kib, 512, "KiB resident, files apart")
 
 /* Ids of all runs so far: cgroups are named by them, and other brigs may be at work on this machine. */
 static char (*run_ids)[32];
@@ -140,7 +140,7 @@ static struct metrics measure(void)
 		.mounts = lines("/proc/self/mountinfo"),
 		.cgroups = count_cgroups(),
 		.heap_kib = (long)(mallinfo2().uordblks / 1024),
-		.resident_kib = status_value("VmRSS:"),
+		.resident_kib = status_value("RssAnon:"),
 	};
 }
 
