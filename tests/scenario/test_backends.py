@@ -458,6 +458,26 @@ def keeper_of(t, pid):
 	return found[0]
 
 
+def is_init(pid):
+	with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+		return len(next(line for line in f if line.startswith("NSpid:")).split()) == 3
+
+
+@case("who makes a cell: a keeper that brig run has forked, and brig itself for a project")
+def makers(t):
+	t.native_only("the keeper makes native cells")
+	os.mkdir(t.path("project"))
+	for words, of_keeper in (([], True), (["--workspace", t.path("project")], False)):
+		p = t.popen([brig_path(), "run", *words, "-l", "shell", "-c", "echo ready; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+		t.equal(p.stdout.readline(), b"ready\n", "the program's first word")
+		keeper = keeper_of(t, p.pid)
+		t.equal((any(map(is_init, children_of(keeper))), any(map(is_init, children_of(p.pid)))), (of_keeper, not of_keeper), f"who has the cell's init with {words}")
+		if is_root():	# others may get a scope from a service manager, for one process
+			t.equal(os.readlink(f"/proc/{keeper}/exe"), os.readlink(f"/proc/{p.pid}/exe"), "it was forked")
+		p.communicate(b"\n")
+		t.equal(p.returncode, 0, "how the run ended")
+
+
 @case("a janitor that somebody kills is missed, and its work done all the same")
 def killed_janitor(t):
 	p = start(t, "echo ready; sleep 2\n")
