@@ -189,13 +189,14 @@ static void only_wake(struct keeper *k UNUSED, struct kept *c UNUSED)
 /* The cell is removed but for what its janitor does; the talk stays until that is done. */
 static void leave(struct keeper *k, struct kept *c, const char *leftovers)
 {
-	int janitor = native_remains_fd(k->host, c->plan.id), copy;
+	int janitor = FD_NONE, copy;
+	const void *rest = native_rest_of(k->host, c->plan.id, &janitor);
 	struct leaving *l;
 
 	if (!c->tied)
 		return;
 	tell_left(c->talk, leftovers);
-	l = janitor >= 0 ? calloc(1, sizeof(*l)) : NULL;
+	l = rest ? calloc(1, sizeof(*l)) : NULL;
 	copy = l ? fcntl(janitor, F_DUPFD_CLOEXEC, 0) : FD_NONE;
 	if (copy < 0 || keeper_watch(k, &l->of_janitor, copy, NULL, only_wake) < 0) {
 		fd_closep(&copy);
@@ -203,7 +204,7 @@ static void leave(struct keeper *k, struct kept *c, const char *leftovers)
 		return;
 	}
 	l->talk = fd_move(&c->talk);
-	memcpy(l->id, c->plan.id, sizeof(l->id));
+	l->rest = rest;
 	l->next = k->leaving;
 	k->leaving = l;
 }
@@ -218,19 +219,27 @@ static void leaving_free(struct keeper *k, struct leaving *l)
 	free(l);
 }
 
-void kept_settled(void *arg, const char *id, const char *leftovers)
+void kept_settled(void *arg, const void *rest, const char *leftovers)
 {
-	struct keeper *k = arg;
+	const struct keeper *k = arg;
 
-	for (struct leaving **at = &k->leaving; *at; at = &(*at)->next) {
+	for (const struct leaving *l = k->leaving; l; l = l->next)
+		if (l->rest == rest)
+			tell_left(l->talk, leftovers);
+}
+
+/* Not only what was settled here: to remove the second cell of a run that compiles settles the first. */
+void kept_end_talks(struct keeper *k)
+{
+	for (struct leaving **at = &k->leaving; *at;) {
 		struct leaving *l = *at;
 
-		if (!str_eq(l->id, id))
+		if (native_has_rest(k->host, l->rest)) {
+			at = &l->next;
 			continue;
-		tell_left(l->talk, leftovers);
+		}
 		*at = l->next;
 		leaving_free(k, l);
-		return;
 	}
 }
 
@@ -274,6 +283,8 @@ static void hand_over(struct kept *c)
 	int fds[KEEP_BORN_FDS_MAX];
 	size_t n = KEEP_BORN_FDS;
 
+	if (c->went_early)
+		born.started_ns = native_made_started_ns(c->cell);
 	native_waiting_take(c->cell, fds);
 	if (c->plan.egress)
 		fds[n++] = native_made_way_out(c->cell);

@@ -119,6 +119,9 @@ static int take_born(struct cell *c, struct keep_message *m)
 		c->fds[i] = fd_move(&m->fds[i]);
 	c->was_waiting = born.was_waiting;
 	c->was_forked = born.was_forked;
+	if (c->gone && born.started_ns > c->started_ns && born.started_ns <= clock_now_ns())
+		c->started_ns =
+			born.started_ns; /* a keeper has other things to do, and that is not the program's time */
 	c->born = true;
 	return 0;
 }

@@ -85,7 +85,7 @@ struct kind {
 struct leaving {
 	struct leaving *next;
 	int talk;
-	char id[RUN_ID_LEN + 1];  /* the cell's */
+	const void *rest;         /* of the cell, as the backend calls it */
 	struct source of_janitor; /* a copy, which is ours to close */
 };
 
@@ -165,7 +165,9 @@ void kept_check_deadlines(struct keeper *k);
 /* Frees what is gone; no event may name it any more. */
 void kept_sweep(struct keeper *k);
 /* What a janitor could not remove of a cell: its request is told, if it still listens. */
-void kept_settled(void *arg, const char *id, const char *leftovers);
+void kept_settled(void *arg, const void *rest, const char *leftovers);
+/* Of requests of whose cells nothing is left. */
+void kept_end_talks(struct keeper *k);
 /* The caller is gone: every cell dies, and is waited for. */
 void kept_end_all(struct keeper *k);
 /* Tells a talk that there will be no cell. */

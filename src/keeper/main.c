@@ -195,8 +195,10 @@ static bool serve_caller(struct keeper *k)
 /* The janitor removes the groups of dead cells.  What it cannot remove it goes on trying to; `brig reap` finds it, too. */
 static void settle(struct keeper *k)
 {
-	if (k->host)
+	if (k->host) {
 		native_settle_ended(k->host, kept_settled, k);
+		kept_end_talks(k);
+	}
 	proc_bury_late();
 }
 

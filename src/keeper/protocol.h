@@ -86,6 +86,7 @@ enum {
 struct keep_born {
 	uint32_t was_waiting; /* 1: it was there before the request */
 	uint32_t was_forked;  /* 1: its interpreter is a fork of one that others are forked from too */
+	uint64_t started_ns;  /* CLOCK_MONOTONIC: when the program was let go; 0: not yet */
 };
 
 struct keep_failed {

@@ -10,6 +10,7 @@
 #include <brig/brig.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
@@ -89,9 +90,9 @@ static int is_keeper(pid_t pid)
 }
 
 struct stopped {
-	int keeper_made;  /* the cell was */
-	pid_t janitor;    /* 0: not found */
-	int program_goes; /* closed when the program may end */
+	int keeper_made; /* the cell was */
+	pid_t janitor;   /* 0: not found */
+	int input;       /* the program ends when this is closed */
 };
 
 static void stop_janitor(void *user, enum brig_stream stream, const void *data, size_t len)
@@ -105,9 +106,9 @@ static void stop_janitor(void *user, enum brig_stream stream, const void *data, 
 		s->janitor = child_of(s->keeper_made ? child_of(getpid(), is_keeper) : getpid(), is_alone);
 	if (s->janitor > 0)
 		kill(s->janitor, SIGSTOP);
-	if (s->program_goes >= 0)
-		close(s->program_goes);
-	s->program_goes = -1;
+	if (s->input >= 0)
+		close(s->input);
+	s->input = -1;
 }
 
 static int has_children(void)
@@ -128,26 +129,28 @@ static char *run_once(const char *state, const char *workspace, const char *clea
 	char *json = NULL;
 	int ends[2];
 
-	if (pipe(ends) < 0)
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return NULL;
-	if (stopped)
-		stopped->program_goes = ends[1];
-	else
-		close(ends[1]);
 	opts.state_dir = state;
 	req.language = "shell";
-	req.code = "echo hello; read end"; /* it does not end before the janitor is stopped */
-	req.stdin_fd = ends[0];
+	req.code = "echo hello; read end";
 	req.code_len = strlen(req.code);
 	req.workspace = workspace;
+	req.stdin_fd = ends[0];
 	req.on_output = stopped ? stop_janitor : NULL;
 	req.user = stopped;
+	if (stopped)
+		stopped->input = ends[1];
+	else
+		close(ends[1]);
 	if (setenv("BRIG_CLEANUP_TIMEOUT_MS", cleanup_ms, 1) < 0 || brig_open(&opts, &b, &err) < 0 ||
 	    brig_run(b, &req, &r, &err) < 0 || brig_result_json(r, &json, &err) < 0)
 		printf("# %s\n", err.msg);
 	brig_result_free(r);
 	brig_close(b);
 	close(ends[0]);
+	if (stopped && stopped->input >= 0)
+		close(stopped->input);
 	return json;
 }
 

@@ -171,7 +171,7 @@ void native_settle_ended(struct backend_host *h, native_settled_fn each, void *a
 		}
 		*at = r->next;
 		(void)settle_one(h, r, leftovers, sizeof(leftovers));
-		each(arg, r->id, leftovers);
+		each(arg, r, leftovers);
 		free(r);
 	}
 }
@@ -181,13 +181,23 @@ bool native_has_remains(const struct backend_host *h)
 	return h->remains != NULL;
 }
 
-/* The janitor speaks after the last process has ended, since the groups that it removes hold that. */
-int native_remains_fd(const struct backend_host *h, const char *id)
+/* The janitor speaks after the last process, since the groups that it removes hold that. */
+const void *native_rest_of(const struct backend_host *h, const char *id, int *ret_fd)
 {
 	for (const struct remains *r = h->remains; r; r = r->next)
-		if (str_eq(r->id, id))
-			return janitor_fd(r->guarded);
-	return FD_NONE;
+		if (str_eq(r->id, id)) {
+			*ret_fd = janitor_fd(r->guarded);
+			return r;
+		}
+	return NULL;
+}
+
+bool native_has_rest(const struct backend_host *h, const void *rest)
+{
+	for (const struct remains *r = h->remains; r; r = r->next)
+		if (r == rest)
+			return true;
+	return false;
 }
 
 bool native_runs_helpers(const struct backend_host *h)

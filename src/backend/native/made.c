@@ -23,6 +23,11 @@ int native_made_let_go(struct cell *c, struct brig_error *err)
 	return cell_let_go(c, err);
 }
 
+uint64_t native_made_started_ns(const struct cell *c)
+{
+	return c->started_ns;
+}
+
 int native_made_go(struct cell *c, struct brig_error *err)
 {
 	int rc = c->let_go ? 0 : cell_let_go(c, err);

@@ -14,6 +14,7 @@
 void native_set_owner(struct backend_host *h, pid_t owner);
 enum cell_readiness native_made_pump(struct cell *c, struct brig_error *err);
 int native_made_let_go(struct cell *c, struct brig_error *err);
+uint64_t native_made_started_ns(const struct cell *c); /* when it was let go */
 /* The program begins, if it was not let go before; and what only processes show is read. */
 int native_made_go(struct cell *c, struct brig_error *err);
 /* The sockets of plan->egress, which become the caller's; FD_NONE: it has none. */

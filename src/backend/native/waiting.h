@@ -41,12 +41,14 @@ bool native_waiting_is_forked(const struct cell *c);
 void native_waiting_kill(struct cell *c);
 bool native_waiting_is_dead(const struct cell *c);
 /* settle for cells that were destroyed, of whichever run: only those of which nothing is to be waited for any more.  Each is
- * named, with what stayed of it: "" is nothing. */
-typedef void (*native_settled_fn)(void *arg, const char *id, const char *leftovers);
+ * told, with what stayed of it: "" is nothing. */
+typedef void (*native_settled_fn)(void *arg, const void *rest, const char *leftovers);
 void native_settle_ended(struct backend_host *h, native_settled_fn each, void *arg);
 bool native_has_remains(const struct backend_host *h);
-/* Readable when what is left of a run's cell may be settled, of the one that was destroyed last; FD_NONE: nothing is left. */
-int native_remains_fd(const struct backend_host *h, const char *id);
+/* What is left of the cell of this id that was destroyed last, by a name of its own; NULL: nothing.  *ret_fd is readable when it
+ * may be settled. */
+const void *native_rest_of(const struct backend_host *h, const char *id, int *ret_fd);
+bool native_has_rest(const struct backend_host *h, const void *rest);
 /* Whether making a cell takes programs that get their rights from their files: newuidmap. */
 bool native_runs_helpers(const struct backend_host *h);
 /* The program has ended, init dies by itself and nobody else is left: stop does not wait. */
