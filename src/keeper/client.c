@@ -12,11 +12,13 @@
  */
 #include "keeper/client.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -549,32 +551,36 @@ static int keeper_workspace(struct cell *c, struct workspace_view *ret, struct b
 	return 0;
 }
 
-/* The last words of a talk; how many things could not be removed. */
+struct last_word {
+	struct keep_head head;
+	struct keep_left left;
+};
+static_assert(sizeof(struct last_word) == sizeof(struct keep_head) + sizeof(struct keep_left), "one record, no holes");
+
+/* The last words of a talk; how many things could not be removed.  Longer records are what nobody has waited for. */
 static int hear_left(struct ended *e, char *leftovers, size_t size)
 {
 	const uint64_t deadline = clock_now_ns() + e->patience_ns;
-	AUTO_FREE char *buffer = malloc(KEEP_BODY_MAX);
-	struct keep_message m;
-	struct keep_left left;
-	int n = 0, rc = buffer ? 1 : 0;
+	struct last_word w;
+	int left = 0;
 
-	while (rc > 0 || (rc == -EAGAIN && clock_now_ns() < deadline)) {
+	for (uint64_t now = clock_now_ns(); now < deadline; now = clock_now_ns()) {
 		struct pollfd p = { .fd = e->talk, .events = POLLIN };
+		size_t len = strlen(leftovers);
+		ssize_t n;
 
-		(void)wait_poll(&p, 1, (int)((deadline - min_u64(clock_now_ns(), deadline)) / NS_PER_MS) + 1);
-		rc = keep_receive(e->talk, buffer, &m);
-		if (rc > 0 && m.head.kind == KEEP_LEFT && m.head.size == sizeof(left)) {
-			size_t len = strlen(leftovers);
-
-			memcpy(&left, m.body, sizeof(left));
-			(void)snprintf(leftovers + len, size - len, "%s%.*s", len ? ", " : "",
-				       (int)sizeof(left.text) - 1, left.text);
-			n++;
-		}
-		if (rc > 0)
-			keep_message_release(&m);
+		(void)wait_poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1);
+		n = recv(e->talk, &w, sizeof(w), MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+			break;
+		if (n != sizeof(w) || w.head.magic != KEEP_MAGIC || w.head.kind != KEEP_LEFT ||
+		    w.head.size != sizeof(w.left))
+			continue;
+		(void)snprintf(leftovers + len, size - len, "%s%.*s", len ? ", " : "", (int)sizeof(w.left.text) - 1,
+			       w.left.text);
+		left++;
 	}
-	return n;
+	return left;
 }
 
 static int keeper_settle(struct backend_host *h, const char *run_id, char *leftovers, size_t size)
