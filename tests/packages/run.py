@@ -120,13 +120,6 @@ def pip_cache(t):
 	t.equal(p.rc, 0, "cache verify", p)
 	third = cell(t, registry, "--packages", "hello", "--trust", "untrusted", "--inspect", "off", code=code, lang="python")
 	t.check(third.verdict == "error" and third.json["step"] == "install", "another trust level shares nothing", third)
-	ident = first.json["id"]
-	listing = json.loads(t.brig("history", "--json").out)["executions"]
-	entries = [json.loads(line) for line in t.brig("audit", "show", "--json").out.splitlines()]
-	told = {"history": next(e for e in listing if e["id"] == ident), "show": json.loads(t.brig("show", "--json", ident).out),
-		"audit": next(e for e in entries if e.get("id") == ident)}
-	t.equal({where: doc["environment"] for where, doc in told.items()}, dict.fromkeys(told, "data"), "where its name is recorded")
-	t.check(b"environment" in t.brig("show", ident).out, "brig show as text")
 	p = t.brig("cache", "prune", "--all", "--json")
 	t.equal((json.loads(p.out)["removed"], json.loads(p.out)["entries"]), (1, 0), "cache prune --all", p)
 	t.equal(os.listdir(os.path.join(t.state, "packages", "content")), [], "sets that are left")
@@ -580,6 +573,13 @@ def env_life(t):
 	first = t.verdict(cell(t, None, "--env-name", "data", **ask), "ok")
 	t.equal(first.stdout, b"42 /opt/packages/pip/hello/__init__.py False\n", "output", first)
 	t.equal((first.json["environment"], state_of(t, first, "hit")["content"], first.json["network"]), ("data", row["content"], []), "the result", first.json)
+	ident = first.json["id"]
+	listing = json.loads(t.brig("history", "--json").out)["executions"]
+	entries = [json.loads(line) for line in t.brig("audit", "show", "--json").out.splitlines()]
+	told = {"history": next(e for e in listing if e["id"] == ident), "show": json.loads(t.brig("show", "--json", ident).out),
+		"audit": next(e for e in entries if e.get("id") == ident)}
+	t.equal({where: doc["environment"] for where, doc in told.items()}, dict.fromkeys(told, "data"), "where its name is recorded")
+	t.check(b"environment" in t.brig("show", ident).out, "brig show as text")
 	p = t.brig("cache", "prune", "--all", "--json")
 	t.equal((json.loads(p.out)["removed"], json.loads(p.out)["entries"]), (1, 1), "what cache prune --all removed and left", p)
 	t.equal(t.verdict(cell(t, None, "--env-name", "data", **ask), "ok").stdout, first.stdout, "after cache prune --all")
