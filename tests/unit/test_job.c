@@ -196,15 +196,13 @@ static void damage_is_no_job(void **state)
 /* A number that is no value of its type. */
 static void wrong_values(void **state)
 {
-	static const struct plan_egress far = { .n_places = EGRESS_PLACES_MAX + 1 };
-	struct plan wrong[] = { sample(), sample(), sample(), large_sample(), large_sample() };
+	struct plan wrong[] = { sample(), sample(), sample(), large_sample() };
 
 	(void)state;
 	wrong[0].trust = TRUST_COUNT;
 	wrong[1].family = FAMILY_COUNT;
 	wrong[2].profile = SECCOMP_PROFILE_COUNT;
-	wrong[3].egress = &far;
-	wrong[4].waits_at = "/workspace/main.py"; /* and starts at once */
+	wrong[3].waits_at = "/workspace/main.py"; /* and starts at once */
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		AUTO_BUF b = BUF_INIT(0);
 
@@ -216,7 +214,8 @@ static void wrong_values(void **state)
 static void beyond_a_job(void **state)
 {
 	static const struct plan_workspace workspace;
-	struct plan plans[] = { sample(), sample(), sample(), sample() };
+	static const struct plan_egress far = { .n_places = EGRESS_PLACES_MAX + 1 };
+	struct plan plans[] = { sample(), sample(), sample(), sample(), sample() };
 	char *long_word = malloc(JOB_MAX + 1);
 	const char *words[] = { long_word, NULL };
 
@@ -227,6 +226,7 @@ static void beyond_a_job(void **state)
 	plans[1].n_binds = JOB_BINDS_MAX + 1;
 	plans[2].n_files = JOB_FILES_MAX + 1;
 	plans[3].argv = words;
+	plans[4].egress = &far;
 	for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
 		AUTO_BUF b = BUF_INIT(0);
 		struct brig_error err = BRIG_ERROR_INIT;

@@ -353,7 +353,8 @@ static int send_single(const struct backend_host *h, const struct plan *plan, co
 	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
 	fds[KEEP_FD_TALK] = theirs;
 	fds[KEEP_FD_CONTENTS] = program;
-	memcpy(&fds[KEEP_RUN_FDS], more, n_more * sizeof(*more));
+	if (n_more > 0)
+		memcpy(&fds[KEEP_RUN_FDS], more, n_more * sizeof(*more));
 	assert_int_equal(keep_send(h->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, KEEP_RUN_FDS + n_more), 0);
 	return ours;
 }
