@@ -38,6 +38,8 @@
 #include "keeper/keeper.h"
 #include "sys/proc.h"
 
+#define TRIES_MAX 3 /* a cell that was made ahead, one that is made for the run, another keeper */
+
 struct run {
 	const struct executor *x;
 	struct recording recording;
@@ -371,9 +373,8 @@ static void report_failure(struct run *r, const struct stage *s, const char *why
 	}
 }
 
-/* In a cell that is there already, if there can be one; if that comes to nothing before the program has begun, in one that is
- * made for it. */
-static void execute(struct run *r, struct stage *s, struct plan *plan, bool may_wait)
+/* One attempt; false: it came to nothing before the program had begun, in a way that another one may not. */
+static bool execute_once(struct run *r, struct stage *s, struct plan *plan, bool may_wait)
 {
 	const struct warm_ask ask = { .request = &r->prepared,
 				      .req = r->req,
@@ -388,10 +389,17 @@ static void execute(struct run *r, struct stage *s, struct plan *plan, bool may_
 	s->was_waiting = plan->waits_at ? keeper_cell_was_waiting : NULL;
 	s->was_forked = plan->waits_at ? keeper_cell_was_forked : NULL;
 	stage_execute(s);
-	if (!plan->waits_at || s->built || r->stopped)
-		return;
-	s->err = (struct brig_error)BRIG_ERROR_INIT;
-	execute(r, s, plan, /* may_wait= */ false);
+	return s->built || s->may_have_begun || r->stopped || !keeper || (!plan->waits_at && keeper_is_alive(keeper));
+}
+
+/*
+ * In a cell that is there already, if there can be one; if that comes to nothing, in one that is made for it; and if the
+ * keeper was killed meanwhile, by another one.
+ */
+static void execute(struct run *r, struct stage *s, struct plan *plan, bool may_wait)
+{
+	for (unsigned tries = 1; !execute_once(r, s, plan, may_wait && tries == 1) && tries < TRIES_MAX; tries++)
+		s->err = (struct brig_error)BRIG_ERROR_INIT;
 }
 
 static int step_packages(struct run *r);

@@ -169,8 +169,10 @@ static int step_between(struct stage *s)
 
 static int step_finish(struct stage *s)
 {
-	int rc = unless_failed(s, s->backend->finish(s->cell, &s->err));
+	int rc;
 
+	s->may_have_begun = s->plan->start_at_once && !s->plan->waits_at;
+	rc = unless_failed(s, s->backend->finish(s->cell, &s->err));
 	s->built = rc == 0;
 	s->result->kept = s->built && s->was_waiting;
 	s->result->warm = s->result->kept && s->was_waiting(s->cell);

@@ -51,7 +51,8 @@ struct stage {
 	bool (*was_forked)(const struct cell *c);  /* whether its interpreter shares its start with others; likewise */
 	bool (*was_waiting)(const struct cell *c); /* whether the cell was there before the request; NULL: it was not */
 	/* filled by stage_execute */
-	bool built; /* the cell was there, and the program could begin */
+	bool built;          /* the cell was there, and the program could begin */
+	bool may_have_begun; /* the program, whether it was seen to or not: it is never run a second time */
 	enum verdict verdict;
 	char reason[RESULT_TEXT_MAX];
 	int exit_code, signal;
