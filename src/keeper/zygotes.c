@@ -28,7 +28,7 @@ static bool is_spent(const struct keeper *k, const struct ancestor *a)
 /* Early enough that the next one is ready when this one is spent. */
 static bool is_nearly_spent(const struct keeper *k, const struct ancestor *a)
 {
-	return zygote_children(a->zygote) >= k->ceilings.forks / 4 * 3 ||
+	return zygote_children(a->zygote) >= k->ceilings.forks - k->ceilings.forks / 4 ||
 	       clock_now_ns() - zygote_since_ns(a->zygote) >= AGE_MAX_SECONDS / 4 * 3 * NS_PER_SEC;
 }
 

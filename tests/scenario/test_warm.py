@@ -149,7 +149,7 @@ def nothing_shared(t):
 @case("random state and ids differ from run to run; the hash seed where the result does not say that it is shared")
 def differs(t):
 	code = "import os, random, uuid\nprint(random.random(), uuid.uuid4(), os.urandom(8).hex(), hash('a'))"
-	for policy, forks in (("warm_forks: 0\n", 0), ("warm_forks: 8\n", 8)):
+	for policy, forks in (("warm_forks: 0\n", 0), ("warm_forks: 1\n", 1), ("warm_forks: 8\n", 8)):
 		rows = batch(t, [code] * 24, "--jobs", "2", "--warm", "2", env={"BRIG_POLICY": t.path("sandbox.yaml", policy)})
 		seen = [line.split() for line in outputs(t, rows)]
 		for column in range(3):
