@@ -54,7 +54,7 @@ struct kept {
 };
 
 /* An interpreter that cells of a kind are filled from; zygote NULL: there is none. */
-struct ancestor {
+struct zygote_slot {
 	struct zygote *zygote;
 	bool ready;
 	uint64_t bytes; /* of memory, when it was ready */
@@ -71,10 +71,10 @@ struct kind {
 	uint64_t bytes;             /* of memory that one of them takes, as far as is known */
 	bool never_waits;           /* its interpreter does not stop: such cells are not made */
 	char why[256];
-	struct ancestor zygote, next; /* next takes over when it is ready */
-	unsigned asked;               /* for a cell, so often */
-	unsigned zygotes_lost;        /* since one was ready */
-	unsigned forks_lost;          /* cells that a zygote did not fill, since one was claimed */
+	struct zygote_slot zygote, next; /* next takes over when it is ready */
+	unsigned asked;                  /* for a cell, so often */
+	unsigned zygotes_lost;           /* since one was ready */
+	unsigned forks_lost;             /* cells that a zygote did not fill, since one was claimed */
 	/* A kind of one cell and one request (single.c), which is in no list: */
 	bool single;
 	void *contents; /* of its files, mapped */

@@ -19,14 +19,14 @@
 #define AGE_MAX_SECONDS 600
 #define LOST_MAX        3
 
-static bool is_spent(const struct keeper *k, const struct ancestor *a)
+static bool is_spent(const struct keeper *k, const struct zygote_slot *a)
 {
 	return zygote_children(a->zygote) >= k->ceilings.forks ||
 	       clock_now_ns() - zygote_since_ns(a->zygote) >= AGE_MAX_SECONDS * NS_PER_SEC;
 }
 
 /* Early enough that the next one is ready when this one is spent. */
-static bool is_nearly_spent(const struct keeper *k, const struct ancestor *a)
+static bool is_nearly_spent(const struct keeper *k, const struct zygote_slot *a)
 {
 	return zygote_children(a->zygote) >= k->ceilings.forks - k->ceilings.forks / 4 ||
 	       clock_now_ns() - zygote_since_ns(a->zygote) >= AGE_MAX_SECONDS / 4 * 3 * NS_PER_SEC;
@@ -34,18 +34,18 @@ static bool is_nearly_spent(const struct keeper *k, const struct ancestor *a)
 
 struct zygote *zygotes_of(const struct keeper *k, const struct kind *kind)
 {
-	const struct ancestor *a = &kind->zygote;
+	const struct zygote_slot *a = &kind->zygote;
 
 	return a->zygote && a->ready && kind->forks_lost < LOST_MAX && !is_spent(k, a) ? a->zygote : NULL;
 }
 
-static void end(struct keeper *k, struct ancestor *a)
+static void end(struct keeper *k, struct zygote_slot *a)
 {
 	if (!a->zygote)
 		return;
 	keeper_unwatch(k, &a->source);
 	zygote_end(a->zygote);
-	*a = (struct ancestor){ .source = { .fd = FD_NONE } };
+	*a = (struct zygote_slot){ .source = { .fd = FD_NONE } };
 }
 
 void zygotes_end(struct keeper *k, struct kind *kind)
@@ -54,7 +54,7 @@ void zygotes_end(struct keeper *k, struct kind *kind)
 	end(k, &kind->next);
 }
 
-static void pump(struct keeper *k, struct kind *kind, struct ancestor *a)
+static void pump(struct keeper *k, struct kind *kind, struct zygote_slot *a)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
@@ -86,7 +86,7 @@ static void take_over(struct keeper *k, struct kind *kind)
 	}
 	keeper_unwatch(k, &kind->next.source);
 	kind->zygote = kind->next;
-	kind->next = (struct ancestor){ .source = { .fd = FD_NONE } };
+	kind->next = (struct zygote_slot){ .source = { .fd = FD_NONE } };
 	if (keeper_watch(k, &kind->zygote.source, zygote_fd(kind->zygote.zygote), NULL, serve) < 0)
 		end(k, &kind->zygote);
 }
@@ -107,7 +107,7 @@ static void serve(struct keeper *k, struct kept *c)
 static void begin(struct keeper *k, struct kind *kind)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	struct ancestor *a = &kind->next;
+	struct zygote_slot *a = &kind->next;
 
 	if (zygote_begin(k->host, &kind->job->plan, &a->zygote, &err) < 0) {
 		kind->zygotes_lost++;
@@ -148,7 +148,7 @@ void zygotes_await(struct keeper *k, struct kind *kind)
 /* One that does not come to its waiting, for instance because a module of its list never ends, is not waited for. */
 static void give_up_late(struct keeper *k, struct kind *kind)
 {
-	struct ancestor *a = &kind->next;
+	struct zygote_slot *a = &kind->next;
 
 	if (!a->zygote || clock_now_ns() - zygote_since_ns(a->zygote) < kind->job->plan.limits.startup_ms * NS_PER_MS)
 		return;

@@ -16,7 +16,7 @@
  * learn of P's failures nothing: it tells the cell's supervisor itself.
  *
  * A process that was orphaned outside of a pid namespace is never given to the init inside: hence G.  Memory shared with a
- * zygote must not be left changed: hence stacks of their own, blocked signals, and nothing that is not named in struct birth.
+ * zygote must not be left changed: hence stacks of their own, blocked signals, and nothing that is not named in struct fork_order.
  */
 #include <errno.h>
 #include <sched.h>
@@ -36,25 +36,25 @@
 static char enter_stack[STACK_BYTES] __attribute__((aligned(16)));
 static char guide_stack[STACK_BYTES] __attribute__((aligned(16)));
 
-struct birth {
+struct fork_order {
 	const struct guest_walls *walls;
 	int fds[GUEST_FORK_FDS_MAX];
 	size_t n_fds, n_groups;
 	jmp_buf back;
 	enum guest_join failed;
-	int rc; /* 0: P was born */
+	int rc; /* 0: there is a P */
 };
 
-static void fail(struct birth *b, enum guest_join step, int rc)
+static void fail(struct fork_order *b, enum guest_join step, int rc)
 {
 	b->failed = step;
 	b->rc = rc;
 }
 
 /* G. */
-static void bear_program(void *arg)
+static void fork_program(void *arg)
 {
-	struct birth *b = arg;
+	struct fork_order *b = arg;
 	pid_t pid;
 
 	if (walls_fault(b->walls, JOIN_child_fork, &b->rc)) {
@@ -68,7 +68,7 @@ static void bear_program(void *arg)
 		fail(b, JOIN_child_fork, -errno);
 }
 
-static int enter_groups(const struct birth *b)
+static int enter_groups(const struct fork_order *b)
 {
 	int rc;
 
@@ -80,7 +80,7 @@ static int enter_groups(const struct birth *b)
 	return 0;
 }
 
-static int enter_namespaces(const struct birth *b)
+static int enter_namespaces(const struct fork_order *b)
 {
 	int rc;
 
@@ -96,7 +96,7 @@ static int enter_namespaces(const struct birth *b)
 static void enter_cell(void *arg)
 {
 	static const int guide_pid = GUIDE_PID;
-	struct birth *b = arg;
+	struct fork_order *b = arg;
 	int rc = enter_groups(b);
 	long guide;
 
@@ -109,7 +109,7 @@ static void enter_cell(void *arg)
 		fail(b, JOIN_child_namespaces, rc);
 		return;
 	}
-	guide = clone_sharing(guide_stack, sizeof(guide_stack), &guide_pid, bear_program, b);
+	guide = clone_sharing(guide_stack, sizeof(guide_stack), &guide_pid, fork_program, b);
 	if (guide < 0)
 		fail(b, JOIN_child_fork, (int)guide);
 	else
@@ -117,7 +117,7 @@ static void enter_cell(void *arg)
 }
 
 /* True in P; false in the zygote, where b->rc says whether there is a P. */
-static bool make_child(struct birth *b)
+static bool make_child(struct fork_order *b)
 {
 	sigset_t all, before;
 	long enters;
@@ -138,7 +138,7 @@ static bool make_child(struct birth *b)
 	return false;
 }
 
-static void close_all(struct birth *b)
+static void close_all(struct fork_order *b)
 {
 	for (size_t i = 0; i < b->n_fds; i++)
 		(void)close(b->fds[i]);
@@ -146,7 +146,7 @@ static void close_all(struct birth *b)
 }
 
 /* One order, or the end: whoever gives orders is gone, or nobody whom we know. */
-static void hear_order(int sock, struct birth *b)
+static void hear_order(int sock, struct fork_order *b)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(b->fds))];
@@ -175,7 +175,7 @@ static void hear_order(int sock, struct birth *b)
 }
 
 /* The child.  G has ended or is about to: until then it is not init who would learn of our end. */
-static void become_program(struct wait_order *o, struct birth *b)
+static void become_program(struct wait_order *o, struct fork_order *b)
 {
 	while (getppid() != 1)
 		(void)sched_yield();
@@ -187,7 +187,7 @@ static void become_program(struct wait_order *o, struct birth *b)
 
 void zygote_have_children(struct wait_order *o)
 {
-	static struct birth b; /* shared with I and G */
+	static struct fork_order b; /* shared with I and G */
 
 	b.walls = o->walls;
 	if (!wait_say(o->sock, GUEST_WAITING, 0, -1))
