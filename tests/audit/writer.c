@@ -4,10 +4,12 @@
  *
  *	audit-writer STATE COUNT [FILE_SIZE]
  *
- * Prints one line with its number for each entry, once it is written; COUNT 0 goes on until it is killed.
+ * Prints one line with its number for each entry, once it is written; COUNT 0 goes on until it is killed, with a
+ * millisecond between two entries: how much a slow killer lets it write must not decide whether the disk is full.
  */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "audit/audit.h"
 #include "base/clock.h"
@@ -40,6 +42,8 @@ static int write_entries(struct audit_log *log, struct record *rec, struct resul
 			return 1;
 		}
 		printf("%llu\n", (unsigned long long)rec->audit_seq);
+		if (count == 0)
+			(void)nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}
 	return 0;
 }

@@ -435,10 +435,10 @@ except OSError:
 		found = [int(row.split()[0]) for row in t.world.processes() if row.endswith("brig-egress")]
 		time.sleep(0.05)
 	t.check(len(found) == 1, "processes of the proxy", found)
-	with open(f"/proc/{found[0]}/status", encoding="ascii") as f:
-		status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
 	while len(NET.seen(mark, "tcp")) < 2 and time.monotonic() < deadline:
 		time.sleep(0.05)
+	with open(f"/proc/{found[0]}/status", encoding="ascii") as f:	# it has served: so it has confined itself
+		status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
 	os.kill(found[0], signal.SIGKILL)
 	out, _ = p.communicate(b"", timeout=harness.GUARD)
 	doc = json.loads(out)
