@@ -336,7 +336,8 @@ static void docker_usage(struct cell *c, struct cell_usage *ret)
 	*ret = (struct cell_usage){ .cpu_ms = c->cpu_seen_ns / NS_PER_MS, .oom_kills = c->oom_seen };
 	if (!c->has_exit)
 		return;
-	ret->cpu_ms = c->exit.cpu_ns / NS_PER_MS;
+	/* Init's clock began when it let the program go, the watcher's a moment before: what ended the run is what is told. */
+	ret->cpu_ms = max_u64(c->cpu_seen_ns, c->exit.cpu_ns) / NS_PER_MS;
 	ret->memory_peak_bytes = c->exit.memory_peak;
 	ret->pids_peak = c->exit.pids_peak;
 	ret->oom_kills = max_u64(c->oom_seen, c->exit.oom_kills);
