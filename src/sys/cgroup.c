@@ -420,13 +420,12 @@ void cgroup_mark(const struct cgroup *cg, const char *text)
 
 /* ---- tasks inside ---------------------------------------------------------------------------- */
 
-/* Counts the tasks in one group but one and sends each the signal (0: none).  -errno if the list cannot be read. */
-static int signal_tasks(const struct cgroup_leaf *leaf, int sig, pid_t besides)
+/* 0: a task of a pid namespace that we cannot see.  -errno if the list cannot be read. */
+static int each_task(const struct cgroup_leaf *leaf, void (*fn)(void *arg, pid_t pid), void *arg)
 {
 	AUTO_FD fd = openat(leaf->dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 	char text[4096];
 	pid_t pid = 0;
-	int count = 0;
 	ssize_t n;
 
 	if (fd < 0)
@@ -437,13 +436,34 @@ static int signal_tasks(const struct cgroup_leaf *leaf, int sig, pid_t besides)
 				pid = pid * 10 + (text[i] - '0');
 				continue;
 			}
-			if (sig && pid > 1) /* 0: a task of a pid namespace that we cannot see */
-				(void)kill(pid, sig);
-			count += besides == 0 || pid != besides;
+			fn(arg, pid);
 			pid = 0;
 		}
 	}
-	return n < 0 ? -errno : count;
+	return n < 0 ? -errno : 0;
+}
+
+struct signalled {
+	int sig, count;
+	pid_t besides;
+};
+
+static void signal_task(void *arg, pid_t pid)
+{
+	struct signalled *s = arg;
+
+	if (s->sig && pid > 1)
+		(void)kill(pid, s->sig);
+	s->count += s->besides == 0 || pid != s->besides;
+}
+
+/* Counts the tasks in one group but one and sends each the signal (0: none).  -errno if the list cannot be read. */
+static int signal_tasks(const struct cgroup_leaf *leaf, int sig, pid_t besides)
+{
+	struct signalled s = { .sig = sig, .besides = besides };
+	int rc = each_task(leaf, signal_task, &s);
+
+	return rc < 0 ? rc : s.count;
 }
 
 int cgroup_count_tasks(const struct cgroup *cg, pid_t besides)
@@ -460,13 +480,27 @@ int cgroup_count_tasks(const struct cgroup *cg, pid_t besides)
 	return most;
 }
 
+struct looked_for {
+	pid_t one, two;
+	bool has_one, has_two;
+};
+
+static void look_at_task(void *arg, pid_t pid)
+{
+	struct looked_for *l = arg;
+
+	l->has_one |= pid == l->one;
+	l->has_two |= pid == l->two;
+}
+
 bool cgroup_has_two(const struct cgroup *cg, pid_t one, pid_t two)
 {
-	for (size_t i = 0; i < cg->n_leaves; i++)
-		if (cg->leaf[i].dir >= 0 &&
-		    (signal_tasks(&cg->leaf[i], 0, 0) != 2 || signal_tasks(&cg->leaf[i], 0, one) != 1 ||
-		     signal_tasks(&cg->leaf[i], 0, two) != 1))
+	for (size_t i = 0; i < cg->n_leaves; i++) {
+		struct looked_for l = { .one = one, .two = two };
+
+		if (cg->leaf[i].dir >= 0 && (each_task(&cg->leaf[i], look_at_task, &l) < 0 || !l.has_one || !l.has_two))
 			return false;
+	}
 	return true;
 }
 

@@ -116,7 +116,7 @@ void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgr
 void cgroup_readback_disks(const struct cgroup *cg, const struct disk_list *disks, struct cgroup_readback *ret);
 /* Tasks still inside, from cgroup.procs, but for one if it is not 0; -errno if unknown. */
 int cgroup_count_tasks(const struct cgroup *cg, pid_t besides);
-/* Whether these two tasks are in every one of the groups, and nobody else is in any. */
+/* Whether these two tasks are in every one of the groups.  Others may be, too: who brought them there is listed while it dies. */
 bool cgroup_has_two(const struct cgroup *cg, pid_t one, pid_t two);
 /*
  * A short text on the group, in place of the one before, which goes with it: for cgroup_found_mark().  Only who may write to
