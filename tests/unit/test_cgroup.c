@@ -441,20 +441,25 @@ static void counts_and_kills_tasks(void **state UNUSED)
 	struct cgroup_host *h = open_host();
 	struct cgroup *cg = make(h, &limits);
 	int ready[2], status;
-	char c;
-	pid_t pid;
+	pid_t pid, told[3];
 
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = spawn_inside(cg);
 	if (pid == 0) {
-		(void)fork(); /* two tasks */
-		(void)!write(ready[1], "x", 1);
+		if (fork() == 0) /* three tasks */
+			(void)fork();
+		told[0] = getpid();
+		(void)!write(ready[1], told, sizeof(told[0]));
 		for (;;)
 			pause();
 	}
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	assert_int_equal(read(ready[0], &c, 1), 1);
-	assert_int_equal(cgroup_count_tasks(cg, 0), 2);
+	for (size_t i = 0; i < ARRAY_LEN(told); i++)
+		assert_int_equal(read(ready[0], &told[i], sizeof(told[i])), sizeof(told[i]));
+	assert_int_equal(cgroup_count_tasks(cg, 0), 3);
+	assert_int_equal(cgroup_count_tasks(cg, pid), 2);
+	assert_true(cgroup_has_two(cg, told[0], told[2]));
+	assert_false(cgroup_has_two(cg, told[0], getpid()));
+	assert_false(cgroup_has_two(cg, getpid(), told[1]));
 	cgroup_kill(cg);
 	status = wait_for(pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
