@@ -446,10 +446,9 @@ static void counts_and_kills_tasks(void **state UNUSED)
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = spawn_inside(cg);
 	if (pid == 0) {
-		if (fork() == 0) /* three tasks */
-			(void)fork();
-		told[0] = getpid();
-		(void)!write(ready[1], told, sizeof(told[0]));
+		(void)(fork() == 0 && fork() == 0); /* three tasks */
+		pid = getpid();
+		(void)!write(ready[1], &pid, sizeof(pid));
 		for (;;)
 			pause();
 	}
