@@ -61,11 +61,12 @@ void keeper_hang_up(struct backend_host *h)
 	fd_closep(&h->socket);
 }
 
+/* One that dies closes its socket a while before its end is told: on a busy machine long enough to be asked again. */
 bool keeper_is_alive(const struct backend_host *h)
 {
-	struct pollfd p = { .fd = h->pidfd, .events = POLLIN };
+	struct pollfd p[] = { { .fd = h->pidfd, .events = POLLIN }, { .fd = h->socket } };
 
-	return poll(&p, 1, 0) == 0;
+	return poll(p, ARRAY_LEN(p), 0) == 0;
 }
 
 bool keeper_cell_was_waiting(const struct cell *c)
