@@ -7,6 +7,12 @@
 
 #include "base/util.h"
 
+/* Bytes of somebody else's; data is NULL if there are none. */
+struct bytes {
+	const char *data;
+	size_t len;
+};
+
 struct buf {
 	char *data; /* always NUL-terminated once anything was added; NULL before */
 	size_t len;

@@ -5,7 +5,7 @@
 
 int id_random(char *dst, size_t len)
 {
-	static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+	static const char alphabet[] = ID_ALPHABET;
 	unsigned char bits[64];
 
 	if (len > sizeof(bits))

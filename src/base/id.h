@@ -4,6 +4,8 @@
 
 #include "base/util.h"
 
+#define ID_ALPHABET "abcdefghijklmnopqrstuvwxyz234567"
+
 /* Fills len characters of lower-case base32 (5 random bits each) and a NUL.  0 or -errno. */
 int id_random(char *dst, size_t len);
 

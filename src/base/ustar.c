@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/ustar.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include "base/fd.h"
 
 #define NAME_LEN 100
 
@@ -55,9 +59,34 @@ bool ustar_add_head(struct buf *out, const char *path, unsigned mode, uint64_t s
 	return add_block(out, path, '0', mode & 0111 ? 0755 : 0644, size);
 }
 
+bool ustar_add_file(struct buf *out, const char *path, const struct bytes *content)
+{
+	return ustar_add_head(out, path, 0644, content->len) &&
+	       buf_add(out, content->data, content->len) == content->len && add_padding(out, content->len);
+}
+
 bool ustar_add_end(struct buf *out)
 {
 	static const char zeroes[2 * USTAR_BLOCK];
 
 	return buf_add(out, zeroes, sizeof(zeroes)) == sizeof(zeroes);
+}
+
+int ustar_to_file(struct buf *out)
+{
+	AUTO_FD fd = FD_NONE;
+	int rc;
+
+	if (!ustar_add_end(out))
+		return out->no_memory ? -ENOMEM : -EFBIG;
+	fd = memfd_create("brig-files", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	rc = fd_write_all(fd, buf_str(out), out->len);
+	if (rc < 0)
+		return rc;
+	if (lseek(fd, 0, SEEK_SET) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return -errno;
+	return fd_move(&fd);
 }

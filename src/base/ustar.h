@@ -16,7 +16,11 @@ static inline size_t ustar_padding(uint64_t size)
 /* Of a regular file: size bytes and their padding follow.  Of its mode only counts whether it may be executed.  False: no
  * room. */
 bool ustar_add_head(struct buf *out, const char *path, unsigned mode, uint64_t size);
+/* A whole regular file.  False: no room, or no memory (out says which). */
+bool ustar_add_file(struct buf *out, const char *path, const struct bytes *content);
 /* What ends an archive. */
 bool ustar_add_end(struct buf *out);
+/* Ends the archive and hands it over as a sealed file in memory, which is the caller's, at its beginning; -errno. */
+int ustar_to_file(struct buf *out);
 
 #endif

@@ -229,8 +229,8 @@ static bool replace_head(struct conn *c)
 	len = http_rewrite(bytes, &c->req, head, sizeof(head));
 	if (len == 0 || len + rest > PIPE_BYTES)
 		return false;
-	c->body = body_of(&c->req);
-	body = body_take(&c->body, bytes + c->req.used, rest);
+	c->body = c->req.body;
+	body = http_body_take(&c->body, bytes + c->req.used, rest);
 	memmove(c->up.data + len, bytes + c->req.used, rest);
 	memcpy(c->up.data, head, len);
 	c->up.first = 0;

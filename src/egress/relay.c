@@ -112,7 +112,7 @@ static bool measure(struct conn *c)
 		return true;
 	}
 	if (!c->body.done && waiting > 0)
-		c->sendable += body_take(&c->body, c->up.data + c->up.first + c->sendable, waiting);
+		c->sendable += http_body_take(&c->body, c->up.data + c->up.first + c->sendable, waiting);
 	if (c->body.bad) {
 		(void)table_note(c->server->table, c->req.host.text, c->req.port, WHY_ambiguous, "");
 		return false;

@@ -2,34 +2,27 @@
 /*
  * What programs say to the proxy.  Both parsers are given all bytes that have come so far, again and again, until they
  * have seen a whole request; neither keeps anything between two calls.  They are strict: what two readers could
- * understand in two ways is refused, because the server behind us is the other reader.
+ * understand in two ways is refused, because the server behind us is the other reader.  HTTP itself is read by
+ * net/http1.h; here are the rules about what a proxy is asked for and what it passes on.
  */
 #ifndef EGRESS_REQUEST_H
 #define EGRESS_REQUEST_H
 
 #include "egress/rules.h"
 #include "egress/why.h"
+#include "net/http1.h"
 
-#define REQUEST_HEAD_MAX  ((size_t)16384)
-#define REQUEST_LINES_MAX 128
+#define REQUEST_HEAD_MAX ((size_t)16384)
 
 enum parse { PARSE_MORE, PARSE_DONE, PARSE_BAD };
-
-enum body_kind { BODY_NONE, BODY_LENGTH, BODY_CHUNKED };
 
 struct request {
 	enum why why; /* of PARSE_BAD */
 	struct host host;
 	uint16_t port;
-	size_t used;  /* bytes that belong to it */
-	bool forward; /* plain HTTP: the request itself goes to the host; else a tunnel */
-	/* Only if forward: */
-	enum body_kind body;
-	uint64_t length; /* BODY_LENGTH */
-	size_t method_len;
-	size_t path, path_len; /* where it stands in the head; no length: "/" */
-	bool path_is_query;    /* "?a=b" right behind the host */
-	bool http_1_0;
+	size_t used;                   /* bytes that belong to it */
+	bool forward;                  /* plain HTTP: the request itself goes to the host; else a tunnel */
+	struct http1_body_reader body; /* only if forward: before its first byte */
 };
 
 /* seen: how far earlier calls have looked; 0 before the first. */
@@ -38,25 +31,15 @@ enum parse http_parse(const char *bytes, size_t len, size_t *seen, struct reques
  * 0: it does not fit. */
 size_t http_rewrite(const char *head, const struct request *req, char *dst, size_t size);
 
+/*
+ * Of what has come behind the head: how many bytes belong to the body of a forwarded request.  Behind it nothing is passed
+ * on: a server that keeps the connection open in spite of us must not find a second request there, with a Host that
+ * nobody has looked at.
+ */
+size_t http_body_take(struct http1_body_reader *body, const char *bytes, size_t len);
+
 /* The client's greeting: which methods it knows. */
 enum parse socks_parse_greeting(const char *bytes, size_t len, struct request *ret);
 enum parse socks_parse_request(const char *bytes, size_t len, struct request *ret);
-
-/* ---- the body of a forwarded request ----------------------------------------------------------------------- */
-
-enum chunk_state { CHUNK_SIZE, CHUNK_SIZE_LF, CHUNK_DATA, CHUNK_DATA_CR, CHUNK_DATA_LF, CHUNK_LAST_CR, CHUNK_LAST_LF };
-
-struct body {
-	enum body_kind kind;
-	uint64_t left; /* of the body, or of the chunk */
-	enum chunk_state state;
-	unsigned digits;
-	bool last;
-	bool done, bad;
-};
-
-struct body body_of(const struct request *req);
-/* How many of the bytes belong to the body; sets done at its end, bad if the chunks are unsound. */
-size_t body_take(struct body *b, const char *bytes, size_t len);
 
 #endif

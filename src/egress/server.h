@@ -77,9 +77,9 @@ struct conn {
 	size_t seen;    /* of the head */
 	struct pipe up; /* client to host */
 	struct pipe down;
-	struct body body;  /* of a forwarded request */
-	size_t sendable;   /* of up: what belongs to it */
-	bool request_over; /* forwarded whole: nothing more of the client's goes to the host */
+	struct http1_body_reader body; /* of a forwarded request */
+	size_t sendable;               /* of up: what belongs to it */
+	bool request_over;             /* forwarded whole: nothing more of the client's goes to the host */
 	size_t lingered;
 	struct address address[RESOLVE_ADDRESSES_MAX];
 	size_t n_addresses, next_address;

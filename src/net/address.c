@@ -73,6 +73,13 @@ bool address_eq(const struct address *a, const struct address *b)
 	return a->v6 == b->v6 && memcmp(a->byte, b->byte, sizeof(a->byte)) == 0;
 }
 
+bool address_is_loopback(const struct address *a)
+{
+	static const uint8_t v6[16] = { [15] = 1 };
+
+	return a->v6 ? memcmp(a->byte, v6, sizeof(v6)) == 0 : a->byte[0] == 127;
+}
+
 const char *address_text(const struct address *a, char dst[ADDRESS_TEXT_MAX])
 {
 	if (!inet_ntop(a->v6 ? AF_INET6 : AF_INET, a->byte, dst, ADDRESS_TEXT_MAX))

@@ -17,6 +17,8 @@ struct address {
 /* The one usual spelling of each: four decimal numbers without leading zeros, or IPv6 without a zone. */
 bool address_parse(const char *text, struct address *ret);
 bool address_eq(const struct address *a, const struct address *b);
+/* 127.0.0.0/8 and ::1. */
+bool address_is_loopback(const struct address *a);
 const char *address_text(const struct address *a, char dst[ADDRESS_TEXT_MAX]);
 /* What kind of special address it is, in a few words; NULL: an ordinary public one. */
 const char *address_special(const struct address *a);

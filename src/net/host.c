@@ -125,6 +125,23 @@ bool port_parse(const char *text, size_t len, uint16_t *ret)
 	return true;
 }
 
+bool authority_parse(const char *text, size_t len, struct host *ret, uint16_t *ret_port)
+{
+	const char *end = text + len, *from = text, *colon;
+
+	*ret = (struct host){ .is_address = false };
+	*ret_port = 0;
+	if (len > 0 && text[0] == '[') {
+		from = memchr(text, ']', len);
+		if (!from)
+			return false;
+	}
+	colon = memchr(from, ':', (size_t)(end - from));
+	if (colon && !port_parse(colon + 1, (size_t)(end - colon - 1), ret_port))
+		return false;
+	return host_parse(text, (size_t)((colon ? colon : end) - text), true, ret);
+}
+
 /* ---- rules -------------------------------------------------------------------------------------- */
 
 /* Where the port's colon is, or the end.  "::1" without brackets has no port. */

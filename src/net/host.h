@@ -22,6 +22,8 @@ struct host {
 bool host_parse(const char *text, size_t len, bool bracketed, struct host *ret);
 /* 1 to 65535 in plain digits. */
 bool port_parse(const char *text, size_t len, uint16_t *ret);
+/* host or host:port, as addresses and Host fields of HTTP have it; a port of 0 in ret_port: none is written. */
+bool authority_parse(const char *text, size_t len, struct host *ret, uint16_t *ret_port);
 
 enum rule_ports { PORTS_WEB, PORTS_ONE, PORTS_ANY };
 

@@ -51,11 +51,11 @@ static void check_rewritten(const char *bytes, const struct request *r)
 
 static void check_body(const char *bytes, size_t len, const struct request *r)
 {
-	struct body whole = body_of(r), single = whole;
-	size_t taken = body_take(&whole, bytes, whole.done ? 0 : len), n = 0;
+	struct http1_body_reader whole = r->body, single = whole;
+	size_t taken = http_body_take(&whole, bytes, len), n = 0;
 
 	while (n < len && !single.done && !single.bad)
-		n += body_take(&single, bytes + n, 1);
+		n += http_body_take(&single, bytes + n, 1);
 	if (taken > len || taken != n || whole.done != single.done || whole.bad != single.bad)
 		abort();
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the readers of heads, bodies and multipart share. */
+#ifndef NET_HTTP1_INTERNAL_H
+#define NET_HTTP1_INTERNAL_H
+
+#include "net/http1.h"
+
+extern const struct http1_trouble_info {
+	unsigned status;
+	const char *text;
+} http1_trouble_info[HTTP1_TROUBLE_COUNT];
+
+/* Of the name of a field. */
+bool http1_is_name_char(unsigned char c);
+/* Of its value: blanks, what can be seen, and what is beyond ASCII. */
+bool http1_is_value_char(unsigned char c);
+/* -1: no hexadecimal digit. */
+int http1_hex_value(char c);
+/* A byte of a head, and the one before it; '\0' before the first. */
+enum http1_trouble http1_judge_byte(char before, char c);
+
+/* Without the blanks around it. */
+struct http1_text http1_trim(const char *bytes, struct http1_text text);
+/* Cuts what is before the first c off *rest, and c itself.  False: there is no c; all of it is *ret then. */
+bool http1_cut(const char *bytes, struct http1_text *rest, char c, struct http1_text *ret);
+/* Cuts the next line off *rest; its CR LF is gone from both. */
+struct http1_text http1_next_line(const char *bytes, struct http1_text *rest);
+enum http1_trouble http1_read_field(const char *bytes, struct http1_text text, struct http1_line *ret);
+
+#endif
