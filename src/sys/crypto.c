@@ -73,6 +73,11 @@ void hmac256(const struct hmac256 *m, const void *data, size_t len, uint8_t out[
 	sha256_end(&h, out);
 }
 
+void blake2b(const void *data, size_t len, uint8_t out[BLAKE2B_LEN])
+{
+	(void)crypto_generichash_blake2b(out, BLAKE2B_LEN, data, len, NULL, 0);
+}
+
 uint64_t short_hash(const uint8_t key[SHORT_HASH_KEY_LEN], const void *data, size_t len)
 {
 	uint64_t sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What brig needs of cryptography, all of it libsodium's: SHA-256, HMAC-SHA-256, Ed25519, random bytes, wiping.
+ * What brig needs of cryptography, all of it libsodium's: SHA-256, HMAC-SHA-256, BLAKE2b, Ed25519, random bytes, wiping.
  *
  * Hashing and keyed hashing touch no global state and cost nothing to begin with.  The first signature or
  * verification of a process initialises the library (about 0.06 ms).
@@ -33,6 +33,10 @@ struct hmac256 {
 
 void hmac256_key(struct hmac256 *m, const uint8_t key[SHA256_LEN]);
 void hmac256(const struct hmac256 *m, const void *data, size_t len, uint8_t out[SHA256_LEN]);
+
+/* BLAKE2b with 32 bytes and no key. */
+#define BLAKE2B_LEN 32
+void blake2b(const void *data, size_t len, uint8_t out[BLAKE2B_LEN]);
 
 /* SipHash-2-4: quick, and without the key nobody can say or aim at its value.  For checksums, not for proofs. */
 #define SHORT_HASH_KEY_LEN 16

@@ -63,6 +63,11 @@ struct seccomp_filter seccomp_filter_inspect(void)
 	return own_filters()->inspect;
 }
 
+struct seccomp_filter seccomp_filter_front(void)
+{
+	return own_filters()->front;
+}
+
 struct seccomp_filter seccomp_filter_keeper(void)
 {
 	return own_filters()->keeper;

@@ -36,6 +36,8 @@ struct seccomp_filter seccomp_filter_telling(enum syscall_family family, bool st
 struct seccomp_filter seccomp_filter_init(void);
 /* The filter of the process that parses foreign text: memory, one answer, exit. */
 struct seccomp_filter seccomp_filter_inspect(void);
+/* The filter of the process that speaks HTTP: sockets that are there, memory, no file. */
+struct seccomp_filter seccomp_filter_front(void);
 /* The filter of the keeper, which its cells inherit: it refuses nothing that the filters of programs allow. */
 struct seccomp_filter seccomp_filter_keeper(void);
 /* Async-signal-safe; needs no_new_privs or CAP_SYS_ADMIN.  0 or -errno. */

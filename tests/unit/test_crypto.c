@@ -52,6 +52,17 @@ static void hmac256_answers(void **state UNUSED)
 	expect_hex(out, sizeof(out), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
 }
 
+/* No key and 32 bytes, as hashlib.blake2b(digest_size=32) gives them. */
+static void blake2b_answers(void **state UNUSED)
+{
+	uint8_t out[BLAKE2B_LEN];
+
+	blake2b("", 0, out);
+	expect_hex(out, sizeof(out), "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
+	blake2b("abc", 3, out);
+	expect_hex(out, sizeof(out), "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
+}
+
 static void ed25519_answers(void **state UNUSED)
 {
 	uint8_t seed[SIGN_SEED_LEN], pub[SIGN_PUB_LEN], sig[SIGN_LEN];
@@ -97,9 +108,9 @@ static void random_bytes_differ(void **state UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sha256_answers),      cmocka_unit_test(hmac256_answers),
-		cmocka_unit_test(ed25519_answers),     cmocka_unit_test(hex_is_strict),
-		cmocka_unit_test(random_bytes_differ),
+		cmocka_unit_test(sha256_answers),  cmocka_unit_test(hmac256_answers),
+		cmocka_unit_test(blake2b_answers), cmocka_unit_test(ed25519_answers),
+		cmocka_unit_test(hex_is_strict),   cmocka_unit_test(random_bytes_differ),
 	};
 
 	return cmocka_run_group_tests_name("crypto", tests, NULL, NULL);
