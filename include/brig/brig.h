@@ -232,6 +232,10 @@ struct brig_request {
 	brig_trace_fn on_trace; /* called after each step */
 	/* An environment that brig_environment_create() has made; NULL: the policy's, "none": none. */
 	const char *environment;
+	/* The id that the run is to have, for who must know it beforehand: 16 letters a to z and digits 2 to 7, and random, for
+	 * records and cells are named by it; NULL: a new one. */
+	const char *id;
+	const char *who; /* the name of who asked, for audit log and history: at most 64 bytes; NULL: none */
 };
 
 /* What a request runs. */
@@ -255,11 +259,13 @@ enum brig_kind {
 	{                                                                                                            \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1,  \
 			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, \
-			NULL, NULL, NULL, NULL                                                                       \
+			NULL, NULL, NULL, NULL, NULL, NULL                                                           \
 	}
 
 struct brig_result;
 
+/* Whether brig_run() would take it: 0, or BRIG_E_USAGE.  For who puts requests off and says at once what is wrong. */
+BRIG_API int brig_request_check(const struct brig_request *req, struct brig_error *err);
 /* Returns 0 whenever there is a result, "refused" and "failed" ones included; negative only when the
  * arguments are unusable (BRIG_E_USAGE) or memory is exhausted. */
 BRIG_API int brig_run(struct brig *b, const struct brig_request *req, struct brig_result **ret, struct brig_error *err);
@@ -415,6 +421,15 @@ BRIG_API int brig_result_test_failure(const struct brig_result *r, size_t i, str
 
 /* Everything, as in data/schemas/result.json. */
 BRIG_API int brig_result_json(const struct brig_result *r, char **ret, struct brig_error *err);
+/* What this header's functions tell of a result and that document does not: { "network_findings": [ places in findings ],
+ * "left_dropped" }.  For who hands a result to another process. */
+BRIG_API int brig_result_unlisted_json(const struct brig_result *r, char **ret, struct brig_error *err);
+/*
+ * The result that such a document tells of, for who has it from another process: len bytes, of this version of brig.  It may
+ * have two members more, "receipt" (that of brig_result_receipt()) and "unlisted" (the above).  BRIG_E_USAGE names the member
+ * that is missing, not known or not what it must be.  brig_result_json() of it gives the same document.
+ */
+BRIG_API int brig_result_from_json(const char *json, size_t len, struct brig_result **ret, struct brig_error *err);
 
 /* ---- static inspection without a run -------------------------------------------------------- */
 
@@ -451,12 +466,25 @@ BRIG_API int brig_check(struct brig *b, const struct brig_check *req, char **ret
  * "match", "no_match", "file", "line" } ] }. */
 BRIG_API int brig_rules_json(struct brig *b, char **ret_json, struct brig_error *err);
 
+/* ---- the state folder ------------------------------------------------------------------------- */
+
+#define BRIG_STATE_LOOK 1u /* only say what there is to do */
+/*
+ * Brings what older versions of brig left in the state folder to the present form: { "ok", "folder", "parts": [ { "part",
+ * "where", "found", "known", "state", "problem" } ] }; found and known are versions, found is null where there is nothing;
+ * state is absent, current, old (with BRIG_STATE_LOOK), upgraded or unreadable, which alone is not "ok".  A folder of which
+ * a newer brig wrote anything is refused (BRIG_E_REFUSED), and nothing is changed.
+ */
+BRIG_API int brig_state_upgrade(struct brig *b, uint32_t flags, char **ret_json, struct brig_error *err);
+
 /* ---- policy, host and languages, as JSON documents ------------------------------------------ */
 
 /* Every effective setting for a trust level (NULL: the default one), with the layer that set it. */
 BRIG_API int brig_policy_json(struct brig *b, const char *trust, char **ret, struct brig_error *err);
 /* Checks a file.  Returns 0 if it is good, 1 if it is not; *ret lists each complaint with its place. */
 BRIG_API int brig_policy_check(const char *path, char **ret, struct brig_error *err);
+/* The text of a policy file with every setting, its default and its meaning, all of it behind '#'. */
+BRIG_API int brig_policy_template(char **ret, struct brig_error *err);
 /* What this host can enforce, row by row, with the fix for what is missing. */
 BRIG_API int brig_doctor_json(struct brig *b, char **ret, struct brig_error *err);
 /* Languages, their file extensions and whether their runtime is installed. */
@@ -481,13 +509,14 @@ struct brig_history {
 	const char *language; /* a name or one of its aliases */
 	const char *trust;    /* "untrusted", "unknown", "trusted" */
 	const char *since,
-		*until; /* "2h", "7d": so long ago; "2026-11-16", "2026-11-16T08:30:00Z"; until: not included */
-	uint32_t limit; /* the youngest so many; 0: all, up to 100000 */
-	uint32_t flags; /* must be 0 */
+		*until;  /* "2h", "7d": so long ago; "2026-11-16", "2026-11-16T08:30:00Z"; until: not included */
+	uint32_t limit;  /* the youngest so many; 0: all, up to 100000 */
+	uint32_t flags;  /* must be 0 */
+	const char *who; /* as the request named who asked */
 };
-#define BRIG_HISTORY_INIT                                                       \
-	{                                                                       \
-		sizeof(struct brig_history), NULL, NULL, NULL, NULL, NULL, 0, 0 \
+#define BRIG_HISTORY_INIT                                                             \
+	{                                                                             \
+		sizeof(struct brig_history), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL \
 	}
 
 /*

@@ -49,29 +49,45 @@ static bool is_there(const char *path)
 	return faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* The file to load: the one that is named, else the host's, which is then the only one, else the caller's own. */
-static void choose_policy(const char *wanted, char own[PATH_MAX], struct policy_sources *src)
+/* The host's policy, or NULL with 0 if it has none: no file, or one that has nothing but comments. */
+static int load_hosts(const struct policy_sources *from, struct policy **ret, struct brig_error *err)
 {
-	if (!wanted)
-		wanted = secure_getenv("BRIG_POLICY");
-	if (wanted) {
-		src->file = *wanted ? wanted : NULL;
-	} else if (is_there(DEFAULT_POLICY_FILE)) {
-		src->file = DEFAULT_POLICY_FILE;
-	} else if (config_path(own, PATH_MAX) && is_there(own)) {
-		src->file = own;
-		src->is_users_own = true;
+	struct policy_sources src = *from;
+	int rc;
+
+	*ret = NULL;
+	if (!is_there(DEFAULT_POLICY_FILE))
+		return 0;
+	src.file = DEFAULT_POLICY_FILE;
+	rc = policy_load(&src, ret, NULL, err);
+	if (rc == 0 && !*policy_file(*ret)) {
+		policy_free(*ret);
+		*ret = NULL;
 	}
+	return rc;
 }
 
+/* From the file that is named, else the host's, which is then the only one, else the caller's own. */
 static int open_policy(const struct brig_open_opts *opts, struct policy **ret, struct brig_error *err)
 {
 	struct policy_sources src = { .preset = opts->preset, .environ = (const char *const *)environ };
+	const char *wanted = opts->policy_file ? opts->policy_file : secure_getenv("BRIG_POLICY");
 	char own[PATH_MAX];
+	int rc;
 
-	choose_policy(opts->policy_file, own, &src);
 	if (opts->flags != 0)
 		return err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", opts->flags);
+	if (wanted) {
+		src.file = *wanted ? wanted : NULL;
+	} else {
+		rc = load_hosts(&src, ret, err);
+		if (rc < 0 || *ret)
+			return rc;
+		if (config_path(own, sizeof(own)) && is_there(own)) {
+			src.file = own;
+			src.is_users_own = true;
+		}
+	}
 	return policy_load(&src, ret, NULL, err);
 }
 
@@ -409,6 +425,13 @@ int brig_policy_json(struct brig *b, const char *trust, char **ret, struct brig_
 		return err_nomem(err);
 	rc = policy_resolve(b->policy, trust, NULL, 0, resolved, err);
 	return rc < 0 ? rc : policy_to_json(resolved, ret, err);
+}
+
+int brig_policy_template(char **ret, struct brig_error *err)
+{
+	if (!ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_policy_template needs a place for the text");
+	return policy_template(ret, err);
 }
 
 int brig_policy_check(const char *path, char **ret, struct brig_error *err)

@@ -5,8 +5,10 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "files/beneath.h"
 #include "files/glob.h"
+#include "model/plan.h"
 
 #define VERSIONED_MAX  4096 /* a larger size is not a struct of ours but uninitialised memory */
 #define PACKAGES_MAX   256
@@ -313,6 +315,15 @@ static int check_work(const struct brig_request *req, struct brig_error *err)
 	return rc;
 }
 
+static int check_id(const char *id, struct brig_error *err)
+{
+	if (!id || (strnlen(id, RUN_ID_LEN + 1) == RUN_ID_LEN && strspn(id, ID_ALPHABET) == RUN_ID_LEN))
+		return 0;
+	return err_set(err, BRIG_E_USAGE, 0,
+		       "id '%.40s' is none: it has %d letters a to z and digits 2 to 7; pass NULL for a new one", id,
+		       RUN_ID_LEN);
+}
+
 int request_check(const struct brig_request *req, struct brig_error *err)
 {
 	size_t strings = 0;
@@ -325,7 +336,8 @@ int request_check(const struct brig_request *req, struct brig_error *err)
 	    (rc = check_strings("environment entries", req->env, req->n_env, ENV_MAX, &strings, err)) < 0 ||
 	    (rc = check_env_names(req->env, req->n_env, err)) < 0 || (rc = check_options(req, err)) < 0 ||
 	    (rc = check_stdin(req, err)) < 0 || (rc = check_fd("cancel_fd", req->cancel_fd, false, err)) < 0 ||
-	    (rc = check_flags(req->flags, err)) < 0 || (rc = check_work(req, err)) < 0)
+	    (rc = check_flags(req->flags, err)) < 0 || (rc = check_id(req->id, err)) < 0 ||
+	    (rc = check_word("who", req->who, err)) < 0 || (rc = check_work(req, err)) < 0)
 		return rc;
 	return 0;
 }
@@ -337,6 +349,15 @@ int request_read(const struct brig_request *given, struct brig_request *ret, str
 	*ret = (struct brig_request)BRIG_REQUEST_INIT;
 	rc = versioned_read(ret, sizeof(*ret), given, "brig_request", err);
 	return rc < 0 ? rc : request_check(ret, err);
+}
+
+int brig_request_check(const struct brig_request *req, struct brig_error *err)
+{
+	struct brig_request known;
+
+	if (!req)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_request_check needs a request");
+	return request_read(req, &known, err);
 }
 
 /* What names may be, the executor says. */

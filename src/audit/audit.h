@@ -24,6 +24,7 @@
 #include "model/record.h"
 #include "sys/statedir.h"
 
+#define AUDIT_FORMAT    1     /* of the entries; each file begins with it */
 #define AUDIT_ENTRY_MAX 32768 /* bytes of a line, with its newline */
 
 struct audit_log;

@@ -10,7 +10,6 @@
 #define AUDIT_HEAD         "head"
 #define AUDIT_KEY          "log.key"
 #define AUDIT_PATIENCE     (10 * NS_PER_SEC) /* for other writers */
-#define AUDIT_FORMAT       1
 #define AUDIT_MAC_LEN      16
 #define CHECKPOINT_ENTRIES 1000
 #define CHECKPOINT_NS      (600 * NS_PER_SEC)

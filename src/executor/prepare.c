@@ -69,7 +69,9 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 	const struct settings *set = &ret->resolved.set;
 	int rc;
 
-	if (id_random(ret->id, RUN_ID_LEN) < 0)
+	if (req->id)
+		(void)str_copy(ret->id, sizeof(ret->id), req->id);
+	else if (id_random(ret->id, RUN_ID_LEN) < 0)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
 	rc = subject_begin(&ret->subject, req, err);
 	if (rc == 0)

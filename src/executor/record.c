@@ -62,7 +62,7 @@ void record_begin(struct recording *rg, const struct subject *what, const struct
 
 	rg->wants_receipt = req->flags & BRIG_RUN_RECEIPT;
 	rec->uid = getuid();
-	rec->who = "";
+	rec->who = req->who ? req->who : "";
 	rec->set = set;
 	rec->code = what->text ? what->text : "";
 	rec->code_len = what->len;

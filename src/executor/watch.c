@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/wait.h"
@@ -105,6 +106,14 @@ static size_t input_room(const struct watch *w)
 	return held < size ? min_u64(WATCH_PIECE, (uint64_t)(size - held)) : 0;
 }
 
+/* The flags of a socket may be changed by who gave it to us, and who else reads it may be faster: it is never waited for. */
+static ssize_t read_input(int fd, void *dst, size_t size)
+{
+	ssize_t n = recv(fd, dst, size, MSG_DONTWAIT);
+
+	return n < 0 && errno == ENOTSOCK ? read(fd, dst, size) : n;
+}
+
 static void refill_input(struct watch *w)
 {
 	size_t room = input_room(w);
@@ -113,7 +122,7 @@ static void refill_input(struct watch *w)
 	w->input_full = room == 0;
 	if (w->input_full)
 		return;
-	n = read(w->req->stdin_fd, w->input, room);
+	n = read_input(w->req->stdin_fd, w->input, room);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "history/history.h"
 
 #define APPLICATION_ID 0x62726967 /* "brig" */
 #define BUSY_MS        10000
@@ -31,7 +32,7 @@ static const char *const migrations[] = {
 	"ALTER TABLE executions ADD COLUMN environment TEXT;",
 	NULL,
 };
-#define SCHEMA_VERSION 3
+#define SCHEMA_VERSION HISTORY_VERSION
 static_assert(SCHEMA_VERSION == ARRAY_LEN(migrations), "each version but the first has its migration, and a NULL");
 
 /* ---- failures ------------------------------------------------------------------------------------ */

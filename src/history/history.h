@@ -48,14 +48,20 @@ int history_ingest(const struct history_place *place, const struct history_reten
 		   struct history_notes *notes, struct brig_error *err);
 #define HISTORY_PATIENCE (30 * NS_PER_SEC) /* of those who want to read */
 
+/* Of the database's schema.  *ret is 0 if there is no database, or one that is just being made. */
+#define HISTORY_VERSION 3
+int history_version(const struct history_place *place, uint64_t *ret, struct brig_error *err);
+/* Brings an older database up, all of the way or not at all.  Writers do that by themselves. */
+int history_upgrade(const struct history_place *place, struct brig_error *err);
+
 /* Whether there is a database at all. */
 bool history_has_database(const struct history_place *place);
 
 /* Which executions; NULL and 0 mean any. */
 struct history_query {
-	const char *verdict, *language, *trust;
-	uint64_t since_ns, until_ns; /* until_ns: not included */
-	uint64_t limit;              /* of executions, the youngest first; 0: all */
+	const char *verdict, *language, *trust, *who; /* NULL: any */
+	uint64_t since_ns, until_ns;                  /* until_ns: not included */
+	uint64_t limit;                               /* of executions, the youngest first; 0: all */
 };
 
 /* { "executions": [ ... ], "total", "warnings": [ ... ] }. */

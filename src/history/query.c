@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/id.h"
 #include "base/str.h"
 #include "base/when.h"
 #include "history/ingest.h"
@@ -161,11 +162,11 @@ static int after_failure(struct query *q, const struct history_place *place, str
 #define LIST_WHERE                                                                                                   \
 	" FROM executions e LEFT JOIN usage u ON u.execution = e.n"                                                  \
 	" WHERE (?1 IS NULL OR e.verdict = ?1) AND (?2 IS NULL OR e.language = ?2) AND (?3 IS NULL OR e.trust = ?3)" \
-	" AND e.at_ns >= ?4 AND e.at_ns < ?5"
+	" AND e.at_ns >= ?4 AND e.at_ns < ?5 AND (?7 IS NULL OR e.who = ?7)"
 
 static const char list_sql[] =
 	"SELECT e.id, e.at_ns, e.verdict, e.reason, e.exit_code, e.signal, e.step, e.language, e.backend, e.trust, "
-	"e.uid,"
+	"e.uid, e.who,"
 	" e.file_name, e.environment, u.wall_ms, u.cpu_ms, u.memory_peak_bytes,"
 	" (SELECT count(*) FROM findings f WHERE f.execution = e.n) AS findings,"
 	" (SELECT count(*) FROM evidence v WHERE v.execution = e.n AND NOT v.kept) AS broken,"
@@ -188,6 +189,7 @@ static void bind_filter(struct query *q, const struct history_query *what)
 	bind_word(q, 1, what->verdict);
 	bind_word(q, 2, what->language);
 	bind_word(q, 3, what->trust);
+	bind_word(q, 7, what->who);
 	(void)q->db.api.bind_int64(q->st, 4, (int64_t)min_u64(what->since_ns, INT64_MAX));
 	(void)q->db.api.bind_int64(q->st, 5, (int64_t)min_u64(until, INT64_MAX));
 }
@@ -400,7 +402,7 @@ static int check_prefix(const char *prefix, struct brig_error *err)
 
 	if (!prefix)
 		return 0;
-	if (len == 0 || len > RUN_ID_LEN || strspn(prefix, "abcdefghijklmnopqrstuvwxyz234567") != len)
+	if (len == 0 || len > RUN_ID_LEN || strspn(prefix, ID_ALPHABET) != len)
 		return err_set(
 			err, BRIG_E_USAGE, 0,
 			"'%.40s' is no id and no beginning of one: ids have %d letters and digits; 'brig history' "

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-static const char header_magic[8] = { 'b', 'r', 'i', 'g', 'm', 't', 'r', '1' };
+static const char header_magic[8] = { 'b', 'r', 'i', 'g', 'm', 't', 'r', METRICS_FORMAT };
 static_assert(sizeof(struct metrics_header) == 128, "the header has gaps");
 static_assert(sizeof(struct metrics_name) == 64, "a name's place has gaps");
 

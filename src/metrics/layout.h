@@ -62,6 +62,8 @@ extern const struct metric_bounds metric_bounds[METRIC_UNIT_COUNT];
 
 #define METRIC_NAME_MAX 47
 
+#define METRICS_FORMAT '1' /* the last character of magic */
+
 struct metrics_header {
 	char magic[8];
 	uint64_t size;       /* of the file */

@@ -13,8 +13,6 @@
 #include "base/str.h"
 #include "base/when.h"
 
-#define DOCUMENT_VERSION 1
-
 bool environment_add_word(char ***list, size_t *n, const char *word)
 {
 	char **grown = reallocarray(*list, *n + 1, sizeof(*grown)), *copy = strdup(word);
@@ -185,7 +183,7 @@ static int read_members(const struct reading *r)
 		return err_set(r->err, BRIG_E_REFUSED, 0, "it is no object");
 	if ((rc = read_count(r, "version", &version)) < 0)
 		return rc;
-	if (version != DOCUMENT_VERSION)
+	if (version != ENVIRONMENT_VERSION)
 		return err_set(r->err, BRIG_E_REFUSED, 0, "it is of version %llu, which this brig does not know",
 			       (unsigned long long)version);
 	if (json_object_size(r->doc) != MEMBERS)
@@ -256,7 +254,7 @@ json_t *environment_json(const struct environment *e)
 	char created[WHEN_TEXT_MAX];
 
 	return json_pack("{s:i, s:s, s:s, s:o, s:o, s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:s?, s:I, s:I}", "version",
-			 DOCUMENT_VERSION, "name", e->name, "ecosystem", e->eco->name, "packages",
+			 ENVIRONMENT_VERSION, "name", e->name, "ecosystem", e->eco->name, "packages",
 			 json_words(e->packages, e->n_packages), "warm", json_words(e->warm, e->n_warm), "created",
 			 when_utc(created, sizeof(created), e->created_ns), "brig", e->brig, "backend", e->backend,
 			 "trust", trust_name[e->trust], "degraded", json_missing(e->missing), "key", or_null(e->key),

@@ -12,6 +12,7 @@
 #include "model/protection.h"
 #include "packages/packages.h"
 
+#define ENVIRONMENT_VERSION      1 /* of the document */
 #define ENVIRONMENT_DOCUMENT_MAX (128 * KiB)
 #define ENVIRONMENT_HASH_HEX     64
 

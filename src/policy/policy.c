@@ -81,19 +81,50 @@ static void policy_freep(struct policy **p)
 
 /* ---- loading ------------------------------------------------------------------------------------- */
 
-static int read_file(const struct policy_sources *src, struct file_layers *ret, struct policy_diags *diags,
-		     struct brig_error *err)
+/* Whether there is nothing but comments and blank lines in it. */
+static bool is_comments_only(const char *text, size_t len)
+{
+	bool in_comment = false;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n')
+			in_comment = false;
+		else if (text[i] == '#')
+			in_comment = true;
+		else if (!in_comment && text[i] != ' ' && text[i] != '\r')
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A file as `brig init` and packages bring it, in which everything is behind '#', is no policy: it binds nobody, and costs
+ * a run no reader of YAML.
+ */
+static int parse_text(const struct policy_sources *src, const char *text, size_t len, struct policy *p,
+		      struct file_layers *ret, struct policy_diags *diags, struct brig_error *err)
+{
+	p->has_file = !is_comments_only(text, len);
+	if (!p->has_file) {
+		p->file[0] = '\0';
+		return 0;
+	}
+	return yaml_parse(src->file ? src->file : "policy", text, len, ret, diags, err);
+}
+
+static int read_file(const struct policy_sources *src, struct policy *p, struct file_layers *ret,
+		     struct policy_diags *diags, struct brig_error *err)
 {
 	AUTO_BUF text = BUF_INIT(POLICY_FILE_MAX);
 	int rc;
 
 	if (src->text)
-		return yaml_parse(src->file ? src->file : "policy", src->text, src->text_len, ret, diags, err);
+		return parse_text(src, src->text, src->text_len, p, ret, diags, err);
 	if (!src->file)
 		return 0;
 	rc = yaml_file_read(src->file, src->is_users_own, &text, diags, err);
 	if (rc == 0)
-		rc = yaml_parse(src->file, buf_str(&text), text.len, ret, diags, err);
+		rc = parse_text(src, buf_str(&text), text.len, p, ret, diags, err);
 	return rc == -BRIG_E_NOMEM ? rc : 0; /* other complaints are in diags, and the next source is read too */
 }
 
@@ -228,7 +259,7 @@ static int build(const struct policy_sources *src, struct policy *p, struct sour
 	const char *preset;
 	char name[72];
 
-	if (read_file(src, &all->file, diags, err) == -BRIG_E_NOMEM)
+	if (read_file(src, p, &all->file, diags, err) == -BRIG_E_NOMEM)
 		return -BRIG_E_NOMEM;
 	(void)snprintf(all->env_file.layer.label, sizeof(all->env_file.layer.label), "env_file %.70s",
 		       printable(all->file.env_file, name, sizeof(name)));

@@ -49,8 +49,10 @@ int policy_load(const struct policy_sources *src, struct policy **ret, struct po
 void policy_free(struct policy *p); /* NULL is fine */
 /* The values of all layers below the trust level: for what must be decided when a request could not be resolved. */
 const struct settings *policy_base(const struct policy *p);
-/* The file it was loaded from; "" if there was none. */
+/* The file it was loaded from; "" if there was none, or one that has nothing but comments and is no policy. */
 const char *policy_file(const struct policy *p);
+/* A policy file with every setting, its default and its meaning, all behind '#'; for free(). */
+int policy_template(char **ret, struct brig_error *err);
 
 struct policy_origin {
 	enum policy_layer layer;

@@ -6,8 +6,6 @@
 #include "base/str.h"
 #include "files/beneath.h"
 
-#define VERSION 1
-
 static const char *const before_name[BEFORE_KIND_COUNT] = { [BEFORE_NOTHING] = "nothing",
 							    [BEFORE_FILE] = "file",
 							    [BEFORE_DIR] = "directory",
@@ -57,8 +55,8 @@ static json_t *folder_json(const struct changeset *c)
 
 json_t *manifest_head(const struct changeset *c)
 {
-	json_t *head = json_pack("{s:i, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "version", VERSION, "id", c->id,
-				 "git", c->git, "folder", folder_json(c), "mode", workspace_mode_name[c->mode],
+	json_t *head = json_pack("{s:i, s:s, s:b, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "version", CHANGES_VERSION, "id",
+				 c->id, "git", c->git, "folder", folder_json(c), "mode", workspace_mode_name[c->mode],
 				 "created_ns", number(c->created_ns), "added", number(c->added), "modified",
 				 number(c->modified), "deleted", number(c->deleted), "bytes", number(c->bytes));
 
@@ -197,7 +195,7 @@ bool manifest_read_head(const json_t *head, struct changeset *ret)
 
 	ret->git = json_is_true(json_object_get(head, "git"));
 	return project && id && read_folder(json_object_get(head, "folder"), ret) &&
-	       get_number(head, "version", VERSION, &version) && version == VERSION &&
+	       get_number(head, "version", CHANGES_VERSION, &version) && version == CHANGES_VERSION &&
 	       str_copy(ret->project, sizeof(ret->project), project) && str_copy(ret->id, sizeof(ret->id), id) &&
 	       get_word(head, "mode", workspace_mode_name, WORKSPACE_MODE_COUNT, &ret->mode) &&
 	       get_number(head, "created_ns", INT64_MAX, &ret->created_ns) &&

@@ -98,6 +98,8 @@ void workspace_left_one(const struct left_ask *ask, const char *path, uint64_t s
 
 /* ---- changesets: what runs left in the state folder ----------------------------------------------- */
 
+#define CHANGES_VERSION 1 /* of the document that each has */
+
 /* JSON documents for `brig workspace ...`; data/schemas has no schema for them, docs/WORKSPACES.md does. */
 int changeset_list_json(const struct statedir *state, char **ret, struct brig_error *err);
 /* The changes of one, as in a result, with the project's path. */

@@ -91,7 +91,7 @@ static void check_requests(const struct policy *p, const struct input *in)
 			     value_compare(k, setting_at_const(&wished.set, k), setting_at_const(&plain.set, k)) !=
 				     VALUE_LOOSER,
 		     "a request only tightens");
-	must(wished.trust == TRUST_TRUSTED || wished.only_tighten, "nor does it loosen a rule");
+	must(wished.trust == TRUST_TRUSTED || wished.only_tighten || !*policy_file(p), "nor does it loosen a rule");
 	must(wished.n_policy_rules == plain.set.rules.n && wished.set.rules.n >= plain.set.rules.n,
 	     "the policy's rules stay, and come first");
 	must(wished.set.read_only && setting_list_has(&wished.set.security_opt, "no-new-privileges"),

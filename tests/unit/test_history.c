@@ -270,9 +270,13 @@ static void test_filters(void **state)
 	w->res.verdict = VERDICT_timeout;
 	w->res.trust = TRUST_TRUSTED;
 	w->rec.wall_ns = now - 2 * DAY;
+	w->rec.who = "ci";
 	(void)str_copy(w->res.language, sizeof(w->res.language), "go");
 	add(w);
 	assert_int_equal(count(w, NULL), 2);
+	assert_int_equal(count(w, &(struct history_query){ .who = "ci" }), 1);
+	assert_int_equal(count(w, &(struct history_query){ .who = "c" }), 0);
+	assert_int_equal(count(w, &(struct history_query){ .who = "ci", .trust = "unknown" }), 0);
 	assert_int_equal(count(w, &(struct history_query){ .verdict = "timeout" }), 1);
 	assert_int_equal(count(w, &(struct history_query){ .verdict = "crash" }), 0);
 	assert_int_equal(count(w, &(struct history_query){ .language = "python" }), 1);

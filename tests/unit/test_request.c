@@ -240,6 +240,34 @@ static void unknown_flags_are_refused(void **state UNUSED)
 	expect_refusal(&req, "0x80000000");
 }
 
+static void ids_are_as_the_library_makes_them(void **state UNUSED)
+{
+	static const char *const bad[] = { "",
+					   "abcdefghijklmno",
+					   "abcdefghijklmnop2",
+					   "ABCDEFGHIJKLMNOP",
+					   "abcdefghijklmno1",
+					   "../defghijklmnop",
+					   "abcdefgh ijklmno" };
+	struct brig_request req = good_request();
+	char who[66];
+
+	req.id = "abcdefghijklmn27";
+	req.who = "ci";
+	assert_int_equal(request_check(&req, NULL), 0);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		req.id = bad[i];
+		expect_refusal(&req, "is none");
+	}
+	req.id = NULL;
+	req.who = "";
+	expect_refusal(&req, "who is empty");
+	memset(who, 'w', sizeof(who));
+	who[65] = '\0';
+	req.who = who;
+	expect_refusal(&req, "who is longer");
+}
+
 /* ---- versions ------------------------------------------------------------------------------------ */
 
 struct newer_opts {
@@ -298,6 +326,7 @@ int main(void)
 		cmocka_unit_test(options_have_both_halves),
 		cmocka_unit_test(descriptors_are_open),
 		cmocka_unit_test(unknown_flags_are_refused),
+		cmocka_unit_test(ids_are_as_the_library_makes_them),
 		cmocka_unit_test(older_callers_are_understood),
 		cmocka_unit_test(newer_callers_may_not_use_what_is_unknown),
 		cmocka_unit_test(uninitialised_structs_are_noticed),
