@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs and waits now, the queue, and the cells that are kept ready.
+import { useState } from "preact/hooks";
+import { cancelExecution, get, query } from "../api.js";
+import { ago, dateTime, milliseconds } from "../format.js";
+import { Badge, Failure, Page, Table, useLoaded } from "../parts/basics.jsx";
+
+const EVERY_MS = 2000;
+const LATELY = 20;
+const isLive = (row) => row.state === "queued" || row.state === "running";
+
+function CancelButton({ row, onDone }) {
+	const [state, setState] = useState({ asked: false, error: null });
+	async function cancel() {
+		setState({ asked: true, error: null });
+		try {
+			await cancelExecution(row.id);
+		} catch (error) {
+			setState({ asked: false, error });
+		}
+		onDone();
+	}
+	return (
+		<>
+			<button type="button" disabled={state.asked} aria-label={`Cancel ${row.id}`} onClick={cancel}>
+				Cancel
+			</button>
+			{state.error && <span class="muted"> {state.error.message}</span>}
+		</>
+	);
+}
+
+const COLUMNS = [
+	{ title: "State", cell: (row) => <Badge word={row.state === "finished" ? row.verdict || row.state : row.state} /> },
+	{
+		title: "Id",
+		cell: (row) => (
+			<a href={`#/executions/${row.id}`}>
+				<code>{row.id}</code>
+			</a>
+		),
+	},
+	{ title: "Language", cell: (row) => row.language || row.kind },
+	{ title: "Trust", cell: (row) => row.trust },
+	{ title: "Token", cell: (row) => row.token },
+	{
+		title: "Since",
+		cell: (row) => <time title={dateTime(row.started || row.created)}>{ago(row.started || row.created)}</time>,
+	},
+];
+
+function Live({ rows, reload }) {
+	return (
+		<>
+			<h2>Running and waiting</h2>
+			<Table
+				caption="Running and waiting"
+				rows={rows.filter(isLive)}
+				rowKey={(row) => row.id}
+				empty="Nothing runs and nothing waits."
+				columns={[...COLUMNS, { title: "Action", cell: (row) => <CancelButton row={row} onDone={reload} /> }]}
+			/>
+		</>
+	);
+}
+
+function Lately({ rows }) {
+	return (
+		<>
+			<h2>Lately</h2>
+			<Table
+				caption="Executions that ended lately"
+				rows={rows.filter((row) => !isLive(row)).slice(0, LATELY)}
+				rowKey={(row) => row.id}
+				empty="Nothing was run lately."
+				columns={COLUMNS}
+			/>
+			<p>
+				<a href="#/history">All of them are in the history.</a>
+			</p>
+		</>
+	);
+}
+
+function Tile({ title, value }) {
+	return (
+		<div class="tile">
+			<dt>{title}</dt>
+			<dd>{value}</dd>
+		</div>
+	);
+}
+
+// A pool is what waits of one backend and language.
+function poolsOf(cells) {
+	const pools = new Map();
+	for (const { backend, language, waiting } of cells) {
+		const name = `${backend} ${language || ""}`;
+		const pool = pools.get(name) || { name, backend, language, waiting: 0, busy: 0 };
+		pools.set(name, { ...pool, [waiting ? "waiting" : "busy"]: pool[waiting ? "waiting" : "busy"] + 1 });
+	}
+	return [...pools.values()];
+}
+
+function Pools({ cells }) {
+	return (
+		<>
+			<h2>Pools of cells</h2>
+			<Table
+				caption="Cells that are kept ready"
+				rows={poolsOf(cells)}
+				rowKey={(row) => row.name}
+				empty="No cell is kept ready: brig serve --warm N does that."
+				columns={[
+					{ title: "Backend", cell: (row) => row.backend },
+					{ title: "Language", cell: (row) => row.language || "any" },
+					{ title: "Ready", cell: (row) => row.waiting },
+					{ title: "In use", cell: (row) => row.busy },
+				]}
+			/>
+		</>
+	);
+}
+
+function Queue({ queue }) {
+	return (
+		<>
+			<h2>Queue</h2>
+			<dl class="tiles">
+				<Tile title="Running" value={queue.running} />
+				<Tile title="Waiting" value={queue.waiting} />
+				<Tile title="Cells at once" value={queue.jobs} />
+				{queue.finished !== undefined && <Tile title="Finished" value={queue.finished} />}
+			</dl>
+			{(queue.tokens || []).length > 0 && (
+				<Table
+					caption="Queue by token"
+					rows={queue.tokens}
+					rowKey={(row) => row.name}
+					columns={[
+						{ title: "Token", cell: (row) => row.name || "none" },
+						{ title: "Running", cell: (row) => row.running },
+						{ title: "Waiting", cell: (row) => row.waiting },
+					]}
+				/>
+			)}
+			{queue.draining && <p class="remark">The server is about to stop and takes nothing new.</p>}
+		</>
+	);
+}
+
+function Cells({ cells }) {
+	return (
+		<>
+			<h2>Cells</h2>
+			<Table
+				caption="Cells on this host"
+				rows={cells.cells || []}
+				rowKey={(row) => row.name || row.id}
+				empty="There is no cell now."
+				columns={[
+					{ title: "Id", cell: (row) => <code>{row.id || row.name}</code> },
+					{ title: "Backend", cell: (row) => row.backend },
+					{ title: "Language", cell: (row) => row.language },
+					{ title: "Owner", cell: (row) => row.owner },
+					{
+						title: "State",
+						cell: (row) => <Badge word={row.orphan ? "orphan" : row.waiting ? "waiting" : "running"} />,
+					},
+					{ title: "Age", cell: (row) => milliseconds(row.age_ms) },
+				]}
+			/>
+		</>
+	);
+}
+
+export function ActivityView() {
+	const executions = useLoaded((signal) => get(query("/v1/executions", { limit: 100 }), signal), [], EVERY_MS);
+	const queue = useLoaded((signal) => get("/v1/queue", signal), [], EVERY_MS);
+	// Only an administrator's token may see every cell of the host.
+	const cells = useLoaded(
+		(signal) => get("/v1/cells", signal).catch((error) => (error.status === 403 ? null : Promise.reject(error))),
+		[],
+		2 * EVERY_MS,
+	);
+	const rows = (executions.value && executions.value.executions) || [];
+	return (
+		<Page title="Activity">
+			<Failure error={executions.error || queue.error} />
+			<Live rows={rows} reload={executions.reload} />
+			{queue.value && <Queue queue={queue.value} />}
+			{cells.value && <Pools cells={cells.value.cells || []} />}
+			<Lately rows={rows} />
+			{cells.value && <Cells cells={cells.value} />}
+		</Page>
+	);
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Write a program, see what the inspection says of it, run it, watch it.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get, post, session } from "../api.js";
+import { FILES_MAX, current, draft, runDraft, setCode } from "../draft.js";
+import { Editor } from "../editor.jsx";
+import { bytes, plural } from "../format.js";
+import { isSample, sampleOf } from "../languages.js";
+import { Failure, Field, Select, TextField, useLoaded } from "../parts/basics.jsx";
+import { ExecutionResult, FindingList } from "../parts/result.jsx";
+import { useStore } from "../store.js";
+
+const TRUST = ["untrusted", "unknown", "trusted"];
+const INSPECT_AFTER_MS = 350;
+const INSPECTED_MAX = 1024 * 1024; // characters; longer programs are inspected when they are run
+
+// What the inspection says of the code as it stands, a moment after the last key.
+function useInspection({ code, language, trust }) {
+	const { version } = useStore(session);
+	const [state, setState] = useState({ findings: [], blocked: false, error: null, inspected: true, done: false });
+	useEffect(() => {
+		const stop = new AbortController();
+		const timer = setTimeout(async () => {
+			if (code.trim() === "" || code.length > INSPECTED_MAX)
+				return setState({ findings: [], blocked: false, error: null, inspected: code.trim() === "", done: true });
+			try {
+				const found = await post("/v1/inspections", { code, language, ...(trust ? { trust } : {}) }, stop.signal);
+				setState({
+					findings: found.findings || [],
+					blocked: found.blocked,
+					error: null,
+					inspected: found.inspected,
+					done: true,
+				});
+			} catch (error) {
+				if (!stop.signal.aborted) setState({ findings: [], blocked: false, error, inspected: false, done: true });
+			}
+		}, INSPECT_AFTER_MS);
+		return () => {
+			clearTimeout(timer);
+			stop.abort();
+		};
+	}, [code, language, trust, version]);
+	return state;
+}
+
+function chooseLanguage(language) {
+	const { code } = draft.get();
+	if (isSample(code)) setCode({ language, code: sampleOf(language) });
+	else draft.set({ language });
+}
+
+function languageOptions(known, chosen) {
+	const rows = known
+		? known.map((row) => ({
+				value: row.name,
+				label: row.installed ? row.name : `${row.name} (not installed)`,
+				disabled: !row.installed,
+			}))
+		: [];
+	return rows.some((row) => row.value === chosen) ? rows : [{ value: chosen, label: chosen }, ...rows];
+}
+
+function trustOptions(who) {
+	const ceiling = who && TRUST.includes(who.max_trust) ? TRUST.indexOf(who.max_trust) : TRUST.length - 1;
+	return [
+		{ value: "", label: "default" },
+		...TRUST.map((name, at) => ({ value: name, label: name, disabled: at > ceiling })),
+	];
+}
+
+function Selectors({ d }) {
+	const languages = useLoaded((signal) => get("/v1/languages", signal));
+	const environments = useLoaded((signal) => get("/v1/environments", signal));
+	const { who } = useStore(session);
+	const names = ((environments.value && environments.value.environments) || []).map((row) => ({
+		value: row.name,
+		label: row.name,
+		disabled: Boolean(row.problem),
+	}));
+	return (
+		<>
+			<Select
+				label="Language"
+				value={d.language}
+				onChange={chooseLanguage}
+				options={languageOptions(languages.value && languages.value.languages, d.language)}
+			/>
+			<Select
+				label="Environment"
+				value={d.environment}
+				onChange={(environment) => draft.set({ environment })}
+				options={[{ value: "", label: "none" }, ...names]}
+			/>
+			<Select label="Trust" value={d.trust} onChange={(trust) => draft.set({ trust })} options={trustOptions(who)} />
+			<Failure
+				error={languages.error && languages.error.status !== 401 ? languages.error : null}
+				retry={languages.reload}
+			/>
+		</>
+	);
+}
+
+async function addFiles(list) {
+	const { files } = draft.get();
+	const added = await Promise.all(
+		[...list].map(async (file) => ({
+			path: (file.webkitRelativePath || file.name).replace(/^\/+/, ""),
+			data: new Uint8Array(await file.arrayBuffer()),
+		})),
+	);
+	const kept = files.filter((old) => !added.some((file) => file.path === old.path));
+	const all = [...kept, ...added];
+	const total = all.reduce((sum, file) => sum + file.data.length, 0);
+	if (total > FILES_MAX)
+		throw new Error(
+			`these files take ${bytes(total)} together; a run takes at most ${bytes(FILES_MAX)} from the console`,
+		);
+	draft.set({ files: all });
+}
+
+function FilesToSend({ files }) {
+	const [error, setError] = useState(null);
+	async function add(list) {
+		try {
+			await addFiles(list);
+			setError(null);
+		} catch (trouble) {
+			setError(trouble);
+		}
+	}
+	function onDrop(event) {
+		event.preventDefault();
+		add(event.dataTransfer.files);
+	}
+	return (
+		<div onDragOver={(event) => event.preventDefault()} onDrop={onDrop}>
+			<Field label="Files" hint="They are in the program's working folder when it starts. Drop them here, or choose.">
+				{(id, hintId) => (
+					<input
+						id={id}
+						type="file"
+						multiple
+						aria-describedby={hintId}
+						onChange={(event) => {
+							add(event.currentTarget.files);
+							event.currentTarget.value = "";
+						}}
+					/>
+				)}
+			</Field>
+			<Failure error={error} />
+			<ul class="entries">
+				{files.map((file) => (
+					<li key={file.path} class="row">
+						<code class="name">{file.path}</code>
+						<span class="muted">{bytes(file.data.length)}</span>
+						<div class="actions">
+							<button
+								type="button"
+								aria-label={`Remove ${file.path}`}
+								onClick={() => draft.set({ files: files.filter((one) => one !== file) })}
+							>
+								Remove
+							</button>
+						</div>
+					</li>
+				))}
+			</ul>
+		</div>
+	);
+}
+
+function given(d) {
+	const found = [];
+	if (d.timeout || d.memory) found.push("limits");
+	if (d.stdin) found.push("input");
+	if (d.args) found.push("arguments");
+	if (d.files.length > 0) found.push(plural(d.files.length, "file"));
+	if (d.artifacts) found.push("artifacts");
+	return found.join(", ");
+}
+
+function Settings({ d }) {
+	const set = (name) => (value) => draft.set({ [name]: value });
+	return (
+		<details class="settings">
+			<summary>Input, files and limits{given(d) && <span class="muted"> ({given(d)})</span>}</summary>
+			<div class="fields">
+				<TextField
+					label="Timeout"
+					placeholder="as the policy says"
+					value={d.timeout}
+					onChange={set("timeout")}
+					hint="Seconds, or 500ms, 2m."
+				/>
+				<TextField
+					label="Memory"
+					placeholder="as the policy says"
+					value={d.memory}
+					onChange={set("memory")}
+					hint="Bytes, or 64m, 1g."
+				/>
+				<TextField
+					label="Arguments"
+					value={d.args}
+					onChange={set("args")}
+					hint="Parted by blanks; quotes hold words together."
+				/>
+				<TextField
+					label="Artifacts"
+					placeholder="all files that it leaves"
+					value={d.artifacts}
+					onChange={set("artifacts")}
+					hint="Patterns of files to fetch: *.png out/**"
+				/>
+			</div>
+			<Field label="Standard input">
+				{(id) => (
+					<textarea
+						id={id}
+						rows={3}
+						spellcheck={false}
+						value={d.stdin}
+						onInput={(event) => draft.set({ stdin: event.currentTarget.value })}
+					/>
+				)}
+			</Field>
+			<FilesToSend files={d.files} />
+		</details>
+	);
+}
+
+function inspectionText({ findings, blocked, error, inspected, done }) {
+	if (error) return error.status === 401 ? "" : `The inspection could not be asked: ${error.message}`;
+	if (!done) return "The code is being inspected.";
+	if (!inspected) return "This language is not inspected.";
+	if (findings.length === 0) return "The inspection finds nothing.";
+	return `${plural(findings.length, "finding")}${blocked ? "; this program would be blocked" : ""}`;
+}
+
+export function RunView() {
+	const d = useStore(draft);
+	const e = useStore(current.store);
+	const inspection = useInspection(d);
+	const editor = useRef(null);
+	const busy = e.phase === "waiting" || e.phase === "running";
+	const showFinding = (finding) => editor.current.show(finding.line, finding.column);
+	useEffect(() => {
+		function onKey(event) {
+			if (
+				event.key === "Enter" &&
+				(event.ctrlKey || event.metaKey) &&
+				!event.defaultPrevented &&
+				!document.querySelector("dialog[open]")
+			) {
+				event.preventDefault();
+				runDraft();
+			}
+		}
+		addEventListener("keydown", onKey);
+		return () => removeEventListener("keydown", onKey);
+	}, []);
+	return (
+		<div class="run-view">
+			<h1 class="unseen" tabIndex={-1}>
+				Run a program
+			</h1>
+			<section class="work" aria-label="Program">
+				<div class="toolbar">
+					<Selectors d={d} />
+					<div class="actions">
+						<button
+							type="button"
+							class="primary"
+							disabled={busy}
+							onClick={runDraft}
+							aria-keyshortcuts="Control+Enter"
+							title="Ctrl+Enter"
+						>
+							Run
+						</button>
+						<button type="button" disabled={!busy || e.cancelling} onClick={current.cancel}>
+							Cancel
+						</button>
+					</div>
+				</div>
+				<Editor
+					label="Code"
+					value={d.code}
+					edition={d.edition}
+					language={d.language}
+					findings={inspection.findings}
+					handle={editor}
+					onChange={(code) => draft.set({ code })}
+					onRun={runDraft}
+				/>
+				<details class={`inspection ${inspection.blocked ? "is-blocked" : ""}`}>
+					<summary>
+						<span role="status">{inspectionText(inspection)}</span>
+					</summary>
+					{inspection.findings.length > 0 && <FindingList findings={inspection.findings} onShow={showFinding} />}
+				</details>
+				<Settings d={d} />
+			</section>
+			<section class="outcome" aria-label="Result">
+				<ExecutionResult e={e} onShowFinding={showFinding} />
+				{e.id && e.phase === "over" && (
+					<p class="muted">
+						This execution has a page of its own: <a href={`#/executions/${e.id}`}>{e.id}</a>
+					</p>
+				)}
+			</section>
+		</div>
+	);
+}
