@@ -3,16 +3,18 @@
 
 BUILD        ?= build
 PREFIX       ?= /usr/local
+SERVICE      ?= false
 FUZZ_SECONDS ?= 60
 DRILL_RUNS   ?= 10000
 DRILL_KILLS  ?= 1000
+SOAK         ?= 100000
 # Where an installed brig looks for esbuild.
 TOOLS         = $(DESTDIR)$(PREFIX)/lib/brig
 MESON        := meson
 NINJA        := ninja
 
 .DEFAULT_GOAL := all
-.PHONY: all demo python js test test-v2 drill-warm drill-kills bench lint format asan fuzz docs install uninstall clean help
+.PHONY: all demo console python js deb image test test-deb test-podman test-v2 drill-warm drill-kills drill-serve soak bench lint format asan fuzz docs install uninstall clean help
 
 all: ## build/brig (the default)
 	@tools/bootstrap --check build
@@ -22,6 +24,10 @@ demo: ## install what is missing, build, run a few programs in cells
 	@tools/bootstrap build demo
 	@tools/build $(BUILD)
 	@tools/demo $(BUILD)/brig
+
+console: ## build/brig with the console of `brig serve` in it
+	@tools/bootstrap build web
+	@tools/build $(BUILD)
 
 python: ## build/python: the Python package as a wheel with brig in it, and as a source archive
 	@tools/bootstrap build python
@@ -33,9 +39,19 @@ js: ## the JavaScript package: build/js/brig-VERSION.tgz
 	@clients/js/pack $(BUILD)
 
 test: ## install what is missing, build, run every test suite
-	@tools/bootstrap build demo runtimes test engines python
+	@tools/bootstrap build demo runtimes test engines python web console
 	@tools/build $(BUILD)
 	@tests/run --build $(BUILD)
+
+test-deb: ## the Debian packages: built, looked at by lintian, installed, upgraded and purged in a copy of this system
+	@tools/bootstrap build demo web test deb
+	@tools/build $(BUILD)
+	@tests/deb/run $(BUILD)
+
+test-podman: ## the scenarios of containers with Podman instead of Docker
+	@tools/bootstrap build demo runtimes test engines podman
+	@tools/build $(BUILD)
+	@tests/docker/run podman
 
 test-v2: ## the scenario and attack suites on a pure cgroup v2 kernel (needs qemu)
 	@tools/bootstrap build demo runtimes test
@@ -51,6 +67,16 @@ drill-kills: ## DRILL_KILLS (1000) kill -9 on everything that serves warm cells:
 	@tools/bootstrap build demo
 	@tools/build $(BUILD)
 	@BRIG_TEST_KILLS=$(DRILL_KILLS) tests/warm/kills.py
+
+drill-serve: ## DRILL_KILLS (1000) kill -9 on the processes of the service: nothing accepted is lost track of
+	@tools/bootstrap build demo
+	@tools/build $(BUILD)
+	@BRIG_TEST_KILLS=$(DRILL_KILLS) BRIG=$(BUILD)/brig tests/serve/run.py --case drill.kill_at_random
+
+soak: ## SOAK (100000) programs through one server: no error, and nothing grows
+	@tools/bootstrap build demo
+	@tools/build $(BUILD)
+	@BRIG_TEST_SOAK=$(SOAK) BRIG=$(BUILD)/brig tests/serve/run.py --case drill.soak
 
 bench: ## measure; compare with bubblewrap, crun, runc and docker where present
 	@tools/bootstrap build demo bench
@@ -77,9 +103,19 @@ fuzz: ## each fuzzer for FUZZ_SECONDS (60) seconds
 
 docs: ## refresh the parts of docs/ that are generated from the tables
 	@tools/gen-docs
+	@tools/gen-openapi
 
-install: all ## install below DESTDIR and PREFIX (/usr/local)
-	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)
+deb: ## build/deb/*.deb: the Debian packages brig, libbrig0 and libbrig-dev
+	@tools/bootstrap build deb
+	@tools/build-deb $(BUILD)/deb
+
+image: ## brig:VERSION, a container image of brig, made of this host's packages
+	@tools/bootstrap build demo
+	@tools/build $(BUILD)
+	@tools/build-image --build $(BUILD)
+
+install: all ## install below DESTDIR and PREFIX (/usr/local); SERVICE=true: with units of systemd
+	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX) -Dservice=$(SERVICE) -Dsystemdsystemunitdir=$(PREFIX)/lib/systemd/system
 	@$(NINJA) -C $(BUILD) >/dev/null
 	DESTDIR=$(DESTDIR) $(MESON) install -C $(BUILD) --no-rebuild
 	@if [ -d node_modules/@esbuild ]; then mkdir -p $(TOOLS)/node_modules && cp -r node_modules/@esbuild $(TOOLS)/node_modules/; fi

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/channel.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "server/message.h"
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+const char *const event_name[EVENT_KINDS] = {
+	[EVENT_queued] = "queued", [EVENT_started] = "started", [EVENT_finding] = "finding",
+	[EVENT_notice] = "notice", [EVENT_stdout] = "stdout",   [EVENT_stderr] = "stderr",
+	[EVENT_sample] = "sample", [EVENT_verdict] = "verdict", [EVENT_result] = "result",
+	[EVENT_done] = "done",
+};
+
+struct record_head {
+	uint32_t tag;
+	uint16_t type;
+	uint16_t status;
+	uint32_t len;
+	uint32_t in_file; /* 1: the first descriptor holds the data */
+};
+
+struct waiting {
+	struct waiting *next;
+	struct record_head head;
+	int fds[CHANNEL_FDS_MAX];
+	size_t n_fds, n_bytes;
+	char bytes[];
+};
+
+struct channel {
+	int sock;
+	struct waiting *first, **last;
+	size_t queued; /* bytes in this process */
+	size_t held;   /* and those in files, too */
+	/* what was received last */
+	char bytes[CHANNEL_INLINE_MAX];
+	void *mapped;
+	size_t mapped_len;
+	struct record received;
+};
+
+int channel_new(int *sock, struct channel **ret, struct brig_error *err)
+{
+	struct channel *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return err_nomem(err);
+	c->sock = fd_move(sock);
+	c->last = &c->first;
+	if (fd_set_nonblock(c->sock) < 0) {
+		channel_free(c);
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot use the socket between front and runner");
+	}
+	*ret = c;
+	return 0;
+}
+
+static void waiting_free(struct waiting *w)
+{
+	for (size_t i = 0; i < w->n_fds; i++)
+		fd_closep(&w->fds[i]);
+	free(w);
+}
+
+/* What the last record brought and nobody has taken. */
+static void forget_received(struct channel *c)
+{
+	for (size_t i = 0; i < c->received.n_fds; i++)
+		fd_closep(&c->received.fds[i]);
+	c->received.n_fds = 0;
+	if (c->mapped)
+		(void)munmap(c->mapped, c->mapped_len);
+	c->mapped = NULL;
+}
+
+void channel_free(struct channel *c)
+{
+	if (!c)
+		return;
+	while (c->first) {
+		struct waiting *w = c->first;
+
+		c->first = w->next;
+		waiting_free(w);
+	}
+	forget_received(c);
+	fd_closep(&c->sock);
+	free(c);
+}
+
+int channel_fd(const struct channel *c)
+{
+	return c->sock;
+}
+
+short channel_events(const struct channel *c)
+{
+	return c->first ? POLLIN | POLLOUT : POLLIN;
+}
+
+size_t channel_waiting(const struct channel *c)
+{
+	return c->held;
+}
+
+/* ---- sending --------------------------------------------------------------------------------------- */
+
+/* 1: sent; 0: the socket is full; -errno. */
+static int try_send(const struct channel *c, const struct record_head *head, const void *bytes, size_t n_bytes,
+		    const int *fds, size_t n_fds)
+{
+	struct record_head copy = *head;
+	struct iovec pieces[] = { { &copy, sizeof(copy) }, { .iov_len = n_bytes } };
+	int rc;
+
+	memcpy(&pieces[1].iov_base, &bytes, sizeof(bytes)); /* which is only read */
+	rc = fd_send_record(c->sock, pieces, ARRAY_LEN(pieces), fds, n_fds, MSG_DONTWAIT);
+
+	/* ETOOMANYREFS: descriptors on their way, which become fewer as the other takes them. */
+	if (rc == -EAGAIN || rc == -ENOBUFS || rc == -ETOOMANYREFS)
+		return 0;
+	return rc < 0 ? rc : 1;
+}
+
+static int seal(const void *data, size_t len)
+{
+	AUTO_FD fd = memfd_create("brig-message", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (fd_write_all(fd, data, len) < 0 || fcntl(fd, F_ADD_SEALS, SEALS) < 0)
+		return -errno;
+	return fd_move(&fd);
+}
+
+/* Behind everything that waits already. */
+static int enqueue(struct channel *c, const struct record_head *head, const void *bytes, size_t n_bytes, const int *fds,
+		   size_t n_fds, struct brig_error *err)
+{
+	struct waiting *w;
+
+	if (c->queued + n_bytes > CHANNEL_QUEUE_MAX)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the other process of the service does not take what it is sent");
+	w = calloc(1, sizeof(*w) + n_bytes);
+	if (!w)
+		return err_nomem(err);
+	w->head = *head;
+	for (; w->n_fds < n_fds; w->n_fds++) {
+		w->fds[w->n_fds] = fcntl(fds[w->n_fds], F_DUPFD_CLOEXEC, 3);
+		if (w->fds[w->n_fds] < 0) {
+			waiting_free(w);
+			return err_set(err, BRIG_E_SYSTEM, errno, "cannot keep a descriptor that is to be sent");
+		}
+	}
+	memcpy(w->bytes, bytes, n_bytes);
+	w->n_bytes = n_bytes;
+	*c->last = w;
+	c->last = &w->next;
+	c->queued += n_bytes + sizeof(*w);
+	c->held += head->len + sizeof(*w);
+	return 0;
+}
+
+int channel_send(struct channel *c, const struct record *r, struct brig_error *err)
+{
+	struct record_head head = {
+		.tag = r->tag, .type = (uint16_t)r->type, .status = r->status, .len = (uint32_t)r->len
+	};
+	int fds[CHANNEL_FDS_MAX], rc = 0;
+	size_t n_fds = 0, n_bytes = r->len;
+	AUTO_FD file = FD_NONE;
+
+	if (r->len > MESSAGE_MAX || r->n_fds >= CHANNEL_FDS_MAX)
+		return err_set(err, BRIG_E_INTERNAL, 0, "a message of %zu bytes between front and runner", r->len);
+	if (r->len > CHANNEL_INLINE_MAX) {
+		file = seal(r->data, r->len);
+		if (file < 0)
+			return err_set(err, BRIG_E_SYSTEM, -file, "cannot keep a message of %zu bytes in memory",
+				       r->len);
+		fds[n_fds++] = file;
+		head.in_file = 1;
+		n_bytes = 0;
+	}
+	for (size_t i = 0; i < r->n_fds; i++)
+		fds[n_fds++] = r->fds[i];
+	if (!c->first)
+		rc = try_send(c, &head, r->data, n_bytes, fds, n_fds);
+	if (rc == 0)
+		return enqueue(c, &head, r->data, n_bytes, fds, n_fds, err);
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot write to the other process of the service") : 0;
+}
+
+int channel_flush(struct channel *c, struct brig_error *err)
+{
+	while (c->first) {
+		struct waiting *w = c->first;
+		int rc = try_send(c, &w->head, w->bytes, w->n_bytes, w->fds, w->n_fds);
+
+		if (rc == 0)
+			return 0;
+		if (rc < 0)
+			return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write to the other process of the service");
+		c->first = w->next;
+		if (!c->first)
+			c->last = &c->first;
+		c->queued -= w->n_bytes + sizeof(*w);
+		c->held -= w->head.len + sizeof(*w);
+		waiting_free(w);
+	}
+	return 0;
+}
+
+/* ---- receiving ------------------------------------------------------------------------------------------ */
+
+static void take_fds(struct channel *c, struct msghdr *msg)
+{
+	struct record *r = &c->received;
+
+	for (struct cmsghdr *cm = CMSG_FIRSTHDR(msg); cm; cm = CMSG_NXTHDR(msg, cm)) {
+		size_t n = cm->cmsg_level == SOL_SOCKET && cm->cmsg_type == SCM_RIGHTS
+				   ? (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int)
+				   : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(int));
+			if (r->n_fds < CHANNEL_FDS_MAX)
+				r->fds[r->n_fds++] = fd;
+			else
+				(void)close(fd);
+		}
+	}
+}
+
+/* The data are in the first descriptor: sealed, and as long as they say. */
+static bool map_file(struct channel *c, size_t len)
+{
+	struct record *r = &c->received;
+	AUTO_FD file = FD_NONE;
+
+	if (r->n_fds == 0)
+		return false;
+	file = r->fds[0];
+	r->n_fds--;
+	memmove(r->fds, r->fds + 1, r->n_fds * sizeof(r->fds[0]));
+	if (len == 0 || len > MESSAGE_MAX || fcntl(file, F_GET_SEALS) != SEALS ||
+	    lseek(file, 0, SEEK_END) != (off_t)len) /* no fstat(): that is a call by name on some C libraries */
+		return false;
+	c->mapped = mmap(NULL, len, PROT_READ, MAP_PRIVATE, file, 0);
+	if (c->mapped == MAP_FAILED) {
+		c->mapped = NULL;
+		return false;
+	}
+	c->mapped_len = len;
+	r->data = c->mapped;
+	return true;
+}
+
+static bool read_head(struct channel *c, const struct record_head *head, size_t n, bool is_cut)
+{
+	struct record *r = &c->received;
+
+	if (is_cut || n < sizeof(*head) || head->type >= RECORD_TYPES || head->in_file > 1)
+		return false;
+	r->tag = head->tag;
+	r->type = (enum record_type)head->type;
+	r->status = head->status;
+	r->data = c->bytes;
+	r->len = head->len;
+	if (head->in_file)
+		return n == sizeof(*head) && map_file(c, head->len);
+	return n - sizeof(*head) == head->len;
+}
+
+int channel_receive(struct channel *c, struct record *ret, struct brig_error *err)
+{
+	union {
+		char bytes[CMSG_SPACE(CHANNEL_FDS_MAX * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct record_head head = { 0 };
+	struct iovec pieces[] = { { &head, sizeof(head) }, { c->bytes, sizeof(c->bytes) } };
+	struct msghdr msg = { .msg_iov = pieces,
+			      .msg_iovlen = ARRAY_LEN(pieces),
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n;
+
+	forget_received(c);
+	do
+		n = fd_receive_record(c->sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return 0;
+	if (n <= 0)
+		return err_set(err, BRIG_E_SYSTEM, n < 0 ? errno : EPIPE, "the other process of the service has ended");
+	take_fds(c, &msg);
+	if (!read_head(c, &head, (size_t)n, (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)) {
+		forget_received(c);
+		return err_set(err, BRIG_E_SYSTEM, EPROTO,
+			       "the other process of the service does not speak its language");
+	}
+	*ret = c->received;
+	c->received.n_fds = 0; /* they are the caller's now */
+	return 1;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - the beginning and the end of the front */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "server/front/front.h"
+
+#define SAFE_FD     64
+#define OTHER_FILES (128 + RELAYS_MAX) /* descriptors that are no connections of HTTP */
+
+static const uint64_t default_ms[DEADLINE_KINDS] = {
+	[DEADLINE_HEAD] = 5000,  [DEADLINE_BODY] = 10000,  [DEADLINE_WRITE] = 10000,
+	[DEADLINE_IDLE] = 60000, [DEADLINE_LINGER] = 2000, [DEADLINE_PING] = 15000,
+};
+
+static void set_deadlines(struct front *f)
+{
+	const uint64_t wanted[DEADLINE_KINDS] = {
+		[DEADLINE_HEAD] = f->options->head_ms,
+		[DEADLINE_BODY] = f->options->body_ms,
+		[DEADLINE_IDLE] = f->options->idle_ms,
+	};
+
+	for (size_t i = 0; i < DEADLINE_KINDS; i++)
+		f->deadline[i].length_ns = (wanted[i] ? wanted[i] : default_ms[i]) * NS_PER_MS;
+}
+
+/* As many as were asked for, or as there can be descriptors. */
+static void set_connections(struct front *f)
+{
+	struct rlimit files;
+
+	f->connections = f->options->connections ? f->options->connections : FRONT_CONNECTIONS;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < f->connections + FRONT_REFUSED_MAX + OTHER_FILES)
+		f->connections = files.rlim_cur > 2 * OTHER_FILES + FRONT_REFUSED_MAX
+					 ? (uint32_t)files.rlim_cur - OTHER_FILES - FRONT_REFUSED_MAX
+					 : OTHER_FILES / 4;
+	f->connections_of_peer = f->connections / 4 > 8 ? f->connections / 4 : 8;
+}
+
+/* The socket from *fd, at the number that is next: 0 or -errno. */
+static int put_at(int *fd, int number)
+{
+	int rc = dup3(*fd, number, O_CLOEXEC) < 0 ? -errno : 0;
+
+	*fd = number;
+	return rc;
+}
+
+/*
+ * Its sockets and the log, and nothing else that whoever started the service, or the master, has open.  They are moved up
+ * first, so that none is in the way of another.
+ */
+static int take_descriptors(struct front_birth *b)
+{
+	int *mine[LISTENERS_MAX + 2] = { &b->channel, &b->master }, rc = 0;
+	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	size_t n = 2;
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		return -errno;
+	for (size_t i = 0; i < b->n_listeners; i++)
+		mine[n++] = &b->listener[i].fd;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = fd_move_up(mine[i], SAFE_FD);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = put_at(mine[i], STDERR_FILENO + 1 + (int)i);
+	if (rc == 0 && close_range((unsigned)(STDERR_FILENO + 1 + (int)n), ~0U, 0) < 0)
+		rc = -errno;
+	null = FD_NONE; /* closed with the others */
+	return rc;
+}
+
+static int set_up(struct front *f, const struct front_birth *birth, struct brig_error *err)
+{
+	int channel = birth->channel;
+
+	f->options = birth->options;
+	f->body_max = birth->options->body_max ? birth->options->body_max : FRONT_BODY_MAX;
+	f->now_ns = clock_now_ns();
+	relays_init(f);
+	set_deadlines(f);
+	set_connections(f);
+	if (f->options->tls_cert && tls_open(f->options->tls_cert, f->options->tls_key, &f->tls, err) < 0)
+		return -err->code;
+	f->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (f->epoll < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for connections");
+	if (channel_new(&channel, &f->channel, err) < 0)
+		return -err->code;
+	f->channel_source = (struct source){ .kind = SOURCE_CHANNEL, .fd = channel_fd(f->channel) };
+	f->master_source = (struct source){ .kind = SOURCE_MASTER, .fd = birth->master };
+	front_watch(f, &f->channel_source, EPOLLIN);
+	front_watch(f, &f->master_source, EPOLLIN);
+	for (; f->n_doors < birth->n_listeners; f->n_doors++) {
+		struct door *d = &f->door[f->n_doors];
+
+		d->listener = &birth->listener[f->n_doors];
+		d->source = (struct source){ .kind = SOURCE_LISTENER, .fd = d->listener->fd };
+		front_watch(f, &d->source, EPOLLIN);
+		if (d->source.events == 0)
+			return err_set(err, BRIG_E_SYSTEM, errno, "cannot listen at %s", d->listener->address);
+	}
+	return 0;
+}
+
+int front_main(const struct front_birth *given)
+{
+	struct front_birth own = *given, *birth = &own;
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct front *f = calloc(1, sizeof(*f));
+	const char ready = WORD_READY, *step = "";
+	int rc;
+
+	(void)prctl(PR_SET_NAME, "brig-front");
+	(void)signal(SIGPIPE, SIG_IGN); /* of the log */
+	if (!f)
+		return BRIG_E_NOMEM;
+	rc = take_descriptors(birth);
+	if (rc < 0)
+		(void)err_set(&err, BRIG_E_SYSTEM, -rc, "cannot sort its descriptors");
+	if (rc < 0 || set_up(f, birth, &err) < 0) {
+		(void)dprintf(STDERR_FILENO, "brig: front: %s\n", err.msg);
+		return err.code;
+	}
+	rc = front_confine(&step);
+	if (rc < 0) {
+		(void)err_set(&err, BRIG_E_REFUSED, -rc, "the front cannot be confined (%s)", step);
+		log_trouble(f, err.msg);
+		return err.code;
+	}
+	if (send(birth->master, &ready, 1, MSG_NOSIGNAL) != 1)
+		return BRIG_E_SYSTEM;
+	return front_run(f);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.c - events as they come (text/event-stream), each a chunk of its own
+ *
+ * A client that does not read loses samples first, of which the next is as good; then, when it takes nothing for as long as
+ * an answer may stand still, or too much waits for it, the connection.  One that just has nothing to read is told ": ping".
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+
+#include "server/front/front.h"
+
+static bool put(struct client *c, const struct iovec *parts, size_t n)
+{
+	struct iovec pieces[6];
+	size_t len = 0, k = 0;
+	char size[24], line_end[] = "\r\n";
+
+	for (size_t i = 0; i < n; i++)
+		len += parts[i].iov_len;
+	(void)snprintf(size, sizeof(size), "%zx\r\n", len);
+	if (!c->req->version_1_0)
+		pieces[k++] = (struct iovec){ size, strlen(size) };
+	for (size_t i = 0; i < n; i++)
+		pieces[k++] = parts[i];
+	if (!c->req->version_1_0)
+		pieces[k++] = (struct iovec){ line_end, strlen(line_end) };
+	if (!client_put(c, pieces, k))
+		return false;
+	c->req->sent += len;
+	/* The deadline of a reader begins when something waits for it, and is not put off by more that does. */
+	if (client_pending(c) > 0 && c->deadline_kind != DEADLINE_WRITE)
+		deadline_set(c, DEADLINE_WRITE);
+	else if (client_pending(c) == 0)
+		deadline_set(c, DEADLINE_PING);
+	front_watch(c->front, &c->source, client_pending(c) ? EPOLLRDHUP | EPOLLOUT : EPOLLRDHUP);
+	return true;
+}
+
+/* HTTP/1.0 has no chunks: there the end of the connection ends the stream. */
+static bool begin(struct client *c)
+{
+	struct request *req = c->req;
+	char date[32], head[512];
+	struct iovec piece = { head, 0 };
+
+	c->is_last |= !req->keep_alive || req->version_1_0;
+	reply_date(date);
+	(void)snprintf(head, sizeof(head),
+		       "HTTP/1.1 200 OK\r\nDate: %s\r\nX-Request-Id: %s\r\nContent-Type: text/event-stream\r\n"
+		       "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s%s%s%s%s\r\n",
+		       date, req->id, req->version_1_0 ? "" : "Transfer-Encoding: chunked\r\n",
+		       c->is_last ? "Connection: close\r\n" : "", req->trace[0] ? "traceparent: " : "", req->trace,
+		       req->trace[0] ? "\r\n" : "");
+	piece.iov_len = strlen(head);
+	req->status = 200;
+	req->was_streaming = true;
+	c->state = CLIENT_STREAM;
+	return client_put(c, &piece, 1);
+}
+
+void stream_event(struct client *c, const struct record *r)
+{
+	AUTO_FREE char *data = NULL;
+	char name[48], end[] = "\n\n";
+	struct iovec parts[3];
+
+	if (r->status >= EVENT_KINDS || !c->req->wants_stream)
+		return;
+	if (!c->req->was_streaming && !begin(c))
+		return;
+	if (r->status == EVENT_sample && client_pending(c) > FRONT_STREAM_FULL)
+		return;
+	if (client_pending(c) + r->len > FRONT_STREAM_MAX && r->status < EVENT_verdict) {
+		client_close(c, true);
+		return;
+	}
+	data = malloc(r->len + 1);
+	if (!data) {
+		client_close(c, true);
+		return;
+	}
+	memcpy(data, r->data, r->len);
+	/* Line ends between the tokens of a document; within its strings they are escaped. */
+	for (size_t i = 0; i < r->len; i++)
+		if (data[i] == '\n' || data[i] == '\r')
+			data[i] = ' ';
+	(void)snprintf(name, sizeof(name), "event: %s\ndata: ", event_name[r->status]);
+	parts[0] = (struct iovec){ name, strlen(name) };
+	parts[1] = (struct iovec){ data, r->len };
+	parts[2] = (struct iovec){ end, strlen(end) };
+	(void)put(c, parts, ARRAY_LEN(parts));
+}
+
+void stream_ping(struct client *c)
+{
+	char ping[] = ": ping\n\n";
+
+	(void)put(c, &(struct iovec){ ping, strlen(ping) }, 1);
+}
+
+void stream_end(struct client *c)
+{
+	char end[] = "0\r\n\r\n";
+
+	if (c->req->version_1_0 || client_put(c, &(struct iovec){ end, strlen(end) }, 1))
+		client_finish(c);
+}

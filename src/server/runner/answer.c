@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/runner/answer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+static const struct {
+	uint16_t status;
+	const char *code;
+} error_codes[] = {
+	{ 400, "bad_request" },       { 401, "unauthorized" }, { 403, "forbidden" },
+	{ 404, "not_found" },         { 409, "conflict" },     { 422, "unusable" },
+	{ 429, "too_many_requests" }, { 500, "internal" },     { 503, "unavailable" },
+};
+
+static const char *code_of(uint16_t status)
+{
+	for (size_t i = 0; i < ARRAY_LEN(error_codes); i++)
+		if (error_codes[i].status == status)
+			return error_codes[i].code;
+	return "error";
+}
+
+/* ---- records ----------------------------------------------------------------------------------------- */
+
+static void channel_put(struct service *s, const struct record *r)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (s->is_over || s->is_alone || channel_send(s->channel, r, &err) == 0)
+		return;
+	(void)fprintf(stderr, "brig serve: runner: %s\n", err.msg);
+	s->is_over = true;
+	s->status = 1;
+}
+
+void event_send(struct service *s, uint32_t tag, enum event_kind kind, const char *text, size_t len)
+{
+	channel_put(s, &(struct record){
+			       .tag = tag, .type = RECORD_EVENT, .status = (uint16_t)kind, .data = text, .len = len });
+}
+
+static bool put_fields(struct buf *m, const struct answer *a)
+{
+	if (a->retry_after)
+		message_put_number(m, FIELD_retry_after, a->retry_after);
+	message_put_text(m, FIELD_content_type, a->content_type);
+	message_put_text(m, FIELD_location, a->location);
+	message_put_text(m, FIELD_unlisted, a->unlisted);
+	message_put_text(m, FIELD_who, a->who);
+	if (a->body)
+		message_put_bytes(m, FIELD_body, a->body, a->len);
+	return !m->full && !m->no_memory;
+}
+
+void answer_send(struct service *s, uint32_t tag, const struct answer *a)
+{
+	static const char sorry[] =
+		"{\"error\":{\"code\":\"internal\",\"message\":\"the answer has more bytes than can be "
+		"sent, or than there is memory for\",\"request_id\":\"-\"}}";
+	AUTO_BUF m = BUF_INIT(MESSAGE_MAX);
+	struct record r = { .tag = tag, .type = RECORD_ANSWER, .status = a->status };
+
+	if (!put_fields(&m, a)) {
+		buf_release(&m);
+		m = (struct buf)BUF_INIT(4 * KiB);
+		message_put_bytes(&m, FIELD_body, sorry, sizeof(sorry) - 1);
+		r.status = 500;
+	}
+	r.data = m.data;
+	r.len = m.no_memory ? 0 : m.len;
+	channel_put(s, &r);
+}
+
+/* ---- documents ------------------------------------------------------------------------------------------ */
+
+static const char *who_asks(const struct ask *ask)
+{
+	return ask->token ? ask->token->name : NULL;
+}
+
+static void send_text(struct service *s, const struct ask *ask, uint16_t status, uint32_t retry_after, const char *text)
+{
+	answer_send(s, ask->tag,
+		    &(struct answer){ .status = text ? status : 500,
+				      .who = who_asks(ask),
+				      .retry_after = retry_after,
+				      .body = text,
+				      .len = text ? strlen(text) : 0 });
+}
+
+void answer_json(struct service *s, const struct ask *ask, uint16_t status, json_t *doc)
+{
+	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+
+	json_decref(doc);
+	send_text(s, ask, status, 0, text);
+}
+
+void answer_document(struct service *s, const struct ask *ask, char *text)
+{
+	send_text(s, ask, 200, 0, text);
+	brig_free(text);
+}
+
+static void send_error(struct service *s, const struct ask *ask, uint16_t status, uint32_t retry_after,
+		       const char *message)
+{
+	size_t len = str_utf8_prefix(message, strlen(message));
+	json_t *doc = json_pack("{s:{s:s, s:s%, s:s}}", "error", "code", code_of(status), "message", message, len,
+				"request_id", ask->request_id);
+	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+
+	json_decref(doc);
+	send_text(s, ask, status, retry_after, text);
+}
+
+void answer_error(struct service *s, const struct ask *ask, uint16_t status, const char *fmt, ...)
+{
+	char message[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	send_error(s, ask, status, 0, message);
+}
+
+void answer_retry(struct service *s, const struct ask *ask, uint16_t status, uint32_t retry_after, const char *fmt, ...)
+{
+	char message[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	send_error(s, ask, status, retry_after, message);
+}
+
+void answer_trouble(struct service *s, const struct ask *ask, const struct brig_error *err)
+{
+	static const uint16_t status[] = {
+		[BRIG_E_USAGE] = 422,  [BRIG_E_POLICY] = 500, [BRIG_E_REFUSED] = 403,
+		[BRIG_E_SYSTEM] = 500, [BRIG_E_NOMEM] = 503,  [BRIG_E_INTERNAL] = 500,
+	};
+	uint16_t with = err->code > 0 && (size_t)err->code < ARRAY_LEN(status) ? status[err->code] : 500;
+
+	send_error(s, ask, with, with == 503 ? 1 : 0, err->msg);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes back to the front: one answer for each ask, events before it where they are wanted. */
+#ifndef SERVER_RUNNER_ANSWER_H
+#define SERVER_RUNNER_ANSWER_H
+
+#include <jansson.h>
+
+#include "server/runner/service.h"
+
+struct answer {
+	uint16_t status;
+	const char *content_type; /* NULL: JSON */
+	const char *location;     /* NULL: none */
+	const char *who;          /* NULL: nobody in particular */
+	const char *unlisted;     /* NULL: none */
+	uint32_t retry_after;     /* seconds; 0: none */
+	const void *body;
+	size_t len;
+};
+
+/* Whatever happens, the tag is answered, or the channel is over and with it the process. */
+void answer_send(struct service *s, uint32_t tag, const struct answer *a);
+/* Takes the document, which may be NULL for want of memory. */
+void answer_json(struct service *s, const struct ask *ask, uint16_t status, json_t *doc);
+/* A document of the library's, which is taken. */
+void answer_document(struct service *s, const struct ask *ask, char *text);
+/* { "error": { "code", "message", "request_id" } }; the code goes with the status. */
+void answer_error(struct service *s, const struct ask *ask, uint16_t status, const char *fmt, ...) PRINTF(4, 5);
+void answer_retry(struct service *s, const struct ask *ask, uint16_t status, uint32_t retry_after, const char *fmt, ...)
+	PRINTF(5, 6);
+/* What the library refused, with the status that goes with its code. */
+void answer_trouble(struct service *s, const struct ask *ask, const struct brig_error *err);
+
+void event_send(struct service *s, uint32_t tag, enum event_kind kind, const char *text, size_t len);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * artifacts.c - the bytes of one file that an execution made
+ *
+ * They are in its result, in base64, as far as there was room (inline_artifacts).  The program chose name and content; so the
+ * type is one that no browser takes for a page: what could hold a script is plain text.
+ */
+#include <jansson.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/base64.h"
+#include "base/str.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+static const struct {
+	const char *ending, *type;
+} types[] = {
+	{ ".png", "image/png" },
+	{ ".jpg", "image/jpeg" },
+	{ ".jpeg", "image/jpeg" },
+	{ ".gif", "image/gif" },
+	{ ".webp", "image/webp" },
+	{ ".pdf", "application/pdf" },
+	{ ".json", "application/json" },
+	{ ".csv", "text/csv; charset=utf-8" },
+	{ ".txt", "text/plain; charset=utf-8" },
+	{ ".log", "text/plain; charset=utf-8" },
+	{ ".md", "text/plain; charset=utf-8" },
+	{ ".html", "text/plain; charset=utf-8" },
+	{ ".htm", "text/plain; charset=utf-8" },
+	{ ".svg", "text/plain; charset=utf-8" },
+	{ ".xml", "text/plain; charset=utf-8" },
+};
+
+static const char *type_of(const char *path)
+{
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		size_t n = strlen(types[i].ending);
+
+		if (len > n && strcasecmp(path + len - n, types[i].ending) == 0)
+			return types[i].type;
+	}
+	return "application/octet-stream";
+}
+
+/* Whether this is the artifact of that path; names that are not UTF-8 are base64 in the document. */
+static bool has_path(const json_t *artifact, const char *path)
+{
+	const char *own = json_string_value(json_object_get(artifact, "path"));
+	const char *encoding = json_string_value(json_object_get(artifact, "path_encoding"));
+	AUTO_FREE char *bytes = NULL;
+	ssize_t n;
+
+	if (!own || !encoding || !str_eq(encoding, "base64"))
+		return own && str_eq(own, path);
+	bytes = malloc(strlen(own) + 1);
+	n = bytes ? base64_get(bytes, own, strlen(own)) : -1;
+	return n >= 0 && (size_t)n == strlen(path) && memcmp(bytes, path, (size_t)n) == 0;
+}
+
+static const json_t *find_artifact(const json_t *result, const char *path)
+{
+	const json_t *artifact;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "artifacts"), i,
+			   artifact) if (has_path(artifact, path)) return artifact;
+	return NULL;
+}
+
+/* False: its content is not in the document. */
+static bool send_content(struct service *s, const struct ask *ask, const json_t *artifact, const char *path)
+{
+	const json_t *content = json_object_get(artifact, "content");
+	const char *encoding = json_string_value(json_object_get(artifact, "content_encoding"));
+	struct answer a = { .status = 200, .content_type = type_of(path), .who = ask->token->name };
+	AUTO_FREE char *bytes = NULL;
+	ssize_t n;
+
+	if (!json_is_string(content))
+		return false;
+	a.body = json_string_value(content);
+	a.len = json_string_length(content);
+	if (encoding && str_eq(encoding, "base64")) {
+		bytes = malloc(a.len + 1);
+		n = bytes ? base64_get(bytes, a.body, a.len) : -1;
+		if (n < 0)
+			return false;
+		a.body = bytes;
+		a.len = (size_t)n;
+	}
+	answer_send(s, ask->tag, &a);
+	return true;
+}
+
+void ask_artifact(struct service *s, struct ask *ask)
+{
+	const char *path = message_text(ask->m, FIELD_path);
+	bool is_past;
+	const struct execution *x = look_up(s, ask, &is_past);
+	const json_t *artifact;
+	json_t *result;
+
+	if (!x) {
+		if (is_past)
+			answer_error(s, ask, 404, "there is no execution of that id whose artifacts are kept");
+		return;
+	}
+	result = x->result ? json_loads(x->result, JSON_ALLOW_NUL, NULL) : NULL;
+	artifact = result && path ? find_artifact(result, path) : NULL;
+	if (!artifact)
+		answer_error(s, ask, 404, "the execution %s %s '%.200s'", x->id,
+			     x->state == EXECUTION_FINISHED ? "has no artifact" : "has not finished, nor made",
+			     path ? path : "");
+	else if (!send_content(s, ask, artifact, path))
+		answer_error(s, ask, 404,
+			     "the content of '%.200s' is not kept: it was over inline_artifacts, which the request can "
+			     "raise to %llu MB",
+			     path, (unsigned long long)(INLINE_ARTIFACTS_MAX / MiB));
+	json_decref(result);
+}

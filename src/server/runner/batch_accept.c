@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * batch_accept.c - a batch is asked for
+ *
+ * All of its jobs are looked at before one is kept: a batch is taken whole or not at all.  What was promised is on disk before
+ * the client hears of it, and before the first job begins.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "server/runner/access.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+static void answer_batch(struct service *s, const struct ask *ask, const struct batch *b)
+{
+	char self[64], results[80];
+	json_t *doc;
+	AUTO_FREE char *text = NULL;
+
+	(void)snprintf(self, sizeof(self), "/v1/batches/%s", b->id);
+	(void)snprintf(results, sizeof(results), "%s/results", self);
+	doc = json_pack("{s:s, s:I, s:s, s:{s:s, s:s}}", "id", b->id, "total", (json_int_t)b->n, "state",
+			batch_is_over(b) ? "finished" : "running", "links", "self", self, "results", results);
+	text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+	json_decref(doc);
+	answer_send(s, ask->tag,
+		    &(struct answer){ .status = 202,
+				      .location = self,
+				      .who = b->owner,
+				      .body = text ? text : "{}",
+				      .len = text ? strlen(text) : 2 });
+}
+
+/* True: the ask has been answered by what was asked before. */
+static bool is_repeated(struct service *s, const struct ask *ask, const uint8_t name[SHA256_LEN],
+			const uint8_t body[SHA256_LEN])
+{
+	const struct idempotency_entry *e = idempotency_find(&s->idempotency, name, clock_now_ns());
+	const struct batch *b = e ? batches_find(&s->batches, e->id) : NULL;
+
+	if (!e)
+		return false;
+	if (memcmp(e->body, body, SHA256_LEN) != 0)
+		answer_error(s, ask, 409, "this Idempotency-Key stands for another request, which is %s: use a new key",
+			     e->id);
+	else if (b)
+		answer_batch(s, ask, b);
+	else
+		answer_error(s, ask, 409, "the batch %s of this Idempotency-Key is no longer known: use a new key",
+			     e->id);
+	return true;
+}
+
+/* ---- jobs -------------------------------------------------------------------------------------------------- */
+
+/* The files of a job as the library takes them: a descriptor. */
+static int open_archive(const struct message *m, int *ret, struct brig_error *err)
+{
+	size_t len;
+	const char *bytes = message_bytes(m, FIELD_archive, &len);
+	AUTO_FD fd = FD_NONE;
+
+	if (!bytes)
+		return 0;
+	fd = memfd_create("brig-job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || fd_write_all(fd, bytes, len) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "there is no room for the files of a job");
+	*ret = fd_move(&fd);
+	return 0;
+}
+
+static int make_job(struct service *s, const struct ask *ask, const struct message *m, struct job **ret,
+		    uint64_t *ret_memory, struct brig_error *err)
+{
+	const struct serve_options *o = s->options;
+	const struct quota *quota = &ask->token->quota;
+	struct job *job = NULL;
+	struct job_descriptors beside = JOB_DESCRIPTORS_NONE;
+	int rc = open_archive(m, &beside.files, err);
+
+	beside.files_are_ours = true;
+	if (rc == 0)
+		rc = workspace_use(s, ask->token, m, &beside, err);
+	if (rc == 0)
+		rc = job_new(m, ROUTE_execute, &beside, o->settings, o->n_settings, &job, err);
+	if (rc == 0)
+		rc = access_check(s->host, ask->token, job, ret_memory, err);
+	if (rc == 0)
+		rc = brig_request_check(&job->req, err);
+	if (rc == 0 && quota->memory && *ret_memory > quota->memory)
+		rc = err_set(err, BRIG_E_REFUSED, 0, "the token %s %s", ask->token->name,
+			     admission_why(ADMISSION_TOO_LARGE));
+	fd_closep(&beside.files);
+	if (rc < 0) {
+		job_free(job);
+		return rc;
+	}
+	*ret = job;
+	return 0;
+}
+
+static int add_job(struct service *s, const struct ask *ask, struct batch *b, const char *bytes, size_t len,
+		   struct brig_error *err)
+{
+	struct batch_job *j = &b->job[b->n];
+	struct job *job = NULL;
+	struct execution *x;
+	struct message m;
+	const char *why;
+
+	if (!message_read(bytes, len, &m, &why) || !message_has(&m, FIELD_job_id))
+		return err_set(err, BRIG_E_INTERNAL, 0, "the front sent a job that cannot be read");
+	if (make_job(s, ask, &m, &job, &j->memory, err) < 0 || !job)
+		return -err->code;
+	if (s->held_bytes + job->held > HELD_BYTES_MAX) {
+		job_free(job);
+		return err_set(err, BRIG_E_NOMEM, 0, "what waits and runs already has %llu MB of code, input and files",
+			       (unsigned long long)(s->held_bytes / MiB));
+	}
+	j->name = strdup(message_text(&m, FIELD_job_id));
+	x = j->name ? execution_new(s, ask->token, job) : NULL;
+	if (!x) {
+		free(MOVE_PTR(j->name));
+		job_free(job);
+		return err_nomem(err);
+	}
+	memcpy(j->id, x->id, sizeof(j->id));
+	x->is_async = true;
+	b->n++;
+	return 0;
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------------- */
+
+static void drop_all(struct service *s, struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct execution *x = executions_find(&s->executions, b->job[i].id);
+
+		if (x)
+			execution_drop(s, x);
+	}
+	batch_free(b);
+}
+
+static int add_jobs(struct service *s, const struct ask *ask, struct batch *b, struct brig_error *err)
+{
+	size_t at = 0, len;
+	const char *bytes;
+
+	while ((bytes = message_next(ask->m, FIELD_job, &at, &len)))
+		if (add_job(s, ask, b, bytes, len, err) < 0) {
+			struct brig_error why = *err;
+
+			return err_set(err, why.code, 0, "job %zu of the batch: %.900s", b->n + 1, why.msg);
+		}
+	return 0;
+}
+
+/* On disk: each execution in the ledger, and the batch. */
+static int promise(struct service *s, struct batch *b, struct brig_error *err)
+{
+	int rc;
+
+	for (size_t i = 0; i < b->n; i++)
+		ledger_accept(&s->ledger, b->job[i].id, b->owner);
+	rc = ledger_commit(&s->ledger, true, err);
+	return rc < 0 ? rc : batch_write(&s->batches, b, err);
+}
+
+static void begin(struct service *s, const struct ask *ask, struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		struct execution *x = executions_find(&s->executions, b->job[i].id);
+
+		x->batch = b;
+		x->batch_job = i;
+	}
+	b->quota = ask->token->quota;
+	b->n_held = b->n;
+	s->counts.accepted += b->n;
+	batches_add(s, b);
+	answer_batch(s, ask, b);
+}
+
+/* False: it was answered why not. */
+static bool has_room(struct service *s, const struct ask *ask, size_t n)
+{
+	size_t own = n;
+	const struct batch *b;
+
+	TAILQ_FOREACH(b, &s->batches.all, in_age)
+	if (str_eq(b->owner, ask->token->name))
+		own += b->n_held;
+	if (n == 0)
+		answer_error(s, ask, 422, "a batch without a job");
+	else if (own > BATCH_HELD_OF_TOKEN)
+		answer_retry(s, ask, 429, BATCH_RETRY_S,
+			     "the token %s would have %zu jobs of batches that wait, and may have %d: wait for some",
+			     ask->token->name, own, BATCH_HELD_OF_TOKEN);
+	else if (s->batches.n_held + n > BATCH_HELD_MAX || !batches_make_room(s))
+		answer_retry(s, ask, 503, BATCH_RETRY_S,
+			     "too many batches are not done yet: wait for one, or cancel one");
+	else
+		return true;
+	return false;
+}
+
+static void enter(struct service *s, const struct ask *ask, const uint8_t *name, const uint8_t *body)
+{
+	size_t n = message_count(ask->m, FIELD_job);
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct batch *b;
+
+	if (!has_room(s, ask, n))
+		return;
+	b = batch_new(n, ask->token->name);
+	if (!b) {
+		answer_retry(s, ask, 503, 1, "there is no memory for the batch");
+		return;
+	}
+	if (add_jobs(s, ask, b, &err) < 0 || promise(s, b, &err) < 0) {
+		drop_all(s, b);
+		answer_trouble(s, ask, &err);
+		return;
+	}
+	if (name && !idempotency_add(&s->idempotency, name, body, b->id, clock_now_ns())) {
+		batch_unlink(&s->batches, b);
+		drop_all(s, b);
+		answer_retry(s, ask, 503, 1, "there is no memory for the key of the batch");
+		return;
+	}
+	begin(s, ask, b);
+}
+
+void ask_batch(struct service *s, struct ask *ask)
+{
+	const char *key = message_text(ask->m, FIELD_idempotency_key);
+	uint8_t name[SHA256_LEN], body[SHA256_LEN];
+
+	if (key) {
+		idempotency_name(ask->token->name, key, name);
+		if (idempotency_hash(ask->m, ask->route, ask->beside.files, body) < 0) {
+			answer_retry(s, ask, 503, 1, "the request cannot be compared with earlier ones of its key");
+			return;
+		}
+		if (is_repeated(s, ask, name, body))
+			return;
+	}
+	if (s->draining)
+		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
+	else
+		enter(s, ask, key ? name : NULL, body);
+}

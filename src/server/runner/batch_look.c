@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch_look.c - batches are asked about: list, one, results, cancel */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/when.h"
+#include "server/runner/access.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+#define LIST_USUAL 100
+
+/* ---- documents ------------------------------------------------------------------------------------------- */
+
+static const char *state_of(const struct service *s, const struct batch_job *j)
+{
+	const struct execution *x;
+
+	switch (j->state) {
+	case JOB_HELD:
+		return "queued";
+	case JOB_ENTERED:
+		x = executions_find(&s->executions, j->id);
+		return x && x->state == EXECUTION_RUNNING ? "running" : "queued";
+	case JOB_ENDED:
+		return "finished";
+	case JOB_LOST:
+		break;
+	}
+	return "lost";
+}
+
+static void count(json_t *counts, const char *name)
+{
+	(void)json_object_set_new(counts, name, json_integer(json_integer_value(json_object_get(counts, name)) + 1));
+}
+
+static json_t *moment(uint64_t ns)
+{
+	char text[WHEN_TEXT_MAX];
+
+	return ns ? json_string(when_utc(text, sizeof(text), ns)) : json_null();
+}
+
+static json_t *verdict_of(const struct batch_job *j)
+{
+	return j->verdict[0] ? json_string(j->verdict) : json_null();
+}
+
+/* How many are how far, and how often each verdict was given. */
+static json_t *summary(const struct service *s, const struct batch *b)
+{
+	json_t *states = json_pack("{s:i, s:i, s:i, s:i}", "queued", 0, "running", 0, "finished", 0, "lost", 0);
+	json_t *verdicts = json_object();
+
+	for (size_t i = 0; i < b->n; i++) {
+		count(states, state_of(s, &b->job[i]));
+		if (b->job[i].verdict[0])
+			count(verdicts, b->job[i].verdict);
+	}
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "id", b->id, "state",
+			 batch_is_over(b) ? "finished" : "running", "token", b->owner, "created", moment(b->created_ns),
+			 "ended", batch_is_over(b) ? moment(b->ended_ns) : json_null(), "total", (json_int_t)b->n,
+			 "states", states, "verdicts", verdicts);
+}
+
+static json_t *document(const struct service *s, const struct batch *b)
+{
+	json_t *doc = summary(s, b), *jobs = json_array();
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct batch_job *j = &b->job[i];
+
+		(void)json_array_append_new(jobs, json_pack("{s:s, s:s, s:s, s:o}", "job", j->name, "id", j->id,
+							    "state", state_of(s, j), "verdict", verdict_of(j)));
+	}
+	(void)json_object_set_new(doc, "jobs", jobs);
+	return doc;
+}
+
+/* A line: the result with the job's name before its members; of one whose result is no longer here, what is known. */
+static void put_result(const struct service *s, const struct batch_job *j, struct buf *out)
+{
+	const struct execution *x = executions_find(&s->executions, j->id);
+	json_t *name = json_string(j->name), *rest = NULL;
+	AUTO_FREE char *head = name ? json_dumps(name, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+	AUTO_FREE char *text = NULL;
+
+	json_decref(name);
+	if (x && x->result && head) {
+		buf_addf(out, "{\"job\":%s,", head);
+		buf_add(out, x->result + 1, x->result_len - 1);
+		return;
+	}
+	rest = json_pack("{s:s, s:s, s:s, s:o}", "job", j->name, "id", j->id, "state", state_of(s, j), "verdict",
+			 verdict_of(j));
+	text = rest ? json_dumps(rest, JSON_COMPACT) : NULL;
+	json_decref(rest);
+	buf_adds(out, text ? text : "{}");
+}
+
+static bool is_over(const struct batch_job *j)
+{
+	return j->state == JOB_ENDED || j->state == JOB_LOST;
+}
+
+/* ---- asks --------------------------------------------------------------------------------------------------- */
+
+/* NULL: there is none that the token may see, and it has been answered so. */
+static struct batch *find(struct service *s, const struct ask *ask)
+{
+	const char *id = message_text(ask->m, FIELD_id);
+	struct batch *b = id ? batches_find(&s->batches, id) : NULL;
+
+	if (b && access_owns(ask->token, b->owner))
+		return b;
+	answer_error(s, ask, 404, "there is no batch '%.20s'%s", id ? id : "",
+		     ask->token->admin ? "" : " of this token");
+	return NULL;
+}
+
+void ask_batches(struct service *s, struct ask *ask)
+{
+	uint64_t left = min_u64(message_number(ask->m, FIELD_limit, LIST_USUAL), BATCHES_MAX);
+	json_t *list = json_array();
+	const struct batch *b;
+
+	TAILQ_FOREACH_REVERSE(b, &s->batches.all, batch_list, in_age)
+	if (left > 0 && access_owns(ask->token, b->owner)) {
+		(void)json_array_append_new(list, summary(s, b));
+		left--;
+	}
+	answer_json(s, ask, 200, json_pack("{s:o}", "batches", list));
+}
+
+void ask_batch_state(struct service *s, struct ask *ask)
+{
+	const struct batch *b = find(s, ask);
+
+	if (b)
+		answer_json(s, ask, 200, document(s, b));
+}
+
+void ask_batch_cancel(struct service *s, struct ask *ask)
+{
+	struct batch *b = find(s, ask);
+	uint16_t status;
+
+	if (!b)
+		return;
+	status = batch_is_over(b) ? 200 : 202;
+	batch_cancel(s, b);
+	answer_json(s, ask, status, document(s, b));
+}
+
+static void answer_results(struct service *s, const struct ask *ask, const struct batch *b)
+{
+	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
+
+	for (size_t i = 0; i < b->n; i++)
+		if (is_over(&b->job[i])) {
+			put_result(s, &b->job[i], &text);
+			buf_adds(&text, "\n");
+		}
+	if (text.full || text.no_memory) {
+		answer_error(s, ask, 500,
+			     "the results have more bytes than can be sent, or than there is memory for: ask for "
+			     "each execution by its id");
+		return;
+	}
+	answer_send(s, ask->tag,
+		    &(struct answer){ .status = 200,
+				      .content_type = "application/x-ndjson",
+				      .who = ask->token->name,
+				      .body = buf_str(&text),
+				      .len = text.len });
+}
+
+/* ---- streams -------------------------------------------------------------------------------------------------- */
+
+static void send_result(struct service *s, uint32_t tag, const struct batch_job *j)
+{
+	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
+
+	put_result(s, j, &text);
+	if (!text.full && !text.no_memory)
+		event_send(s, tag, EVENT_result, text.data, text.len);
+}
+
+static void send_done(struct service *s, uint32_t tag, const struct batch *b)
+{
+	json_t *doc = summary(s, b);
+	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+
+	json_decref(doc);
+	if (text)
+		event_send(s, tag, EVENT_done, text, strlen(text));
+	answer_send(s, tag, &(struct answer){ .status = 200, .who = b->owner });
+}
+
+void batch_tell(struct service *s, struct batch *b, size_t job)
+{
+	for (size_t i = 0; i < b->n_watches; i++) {
+		send_result(s, b->watch[i], &b->job[job]);
+		if (batch_is_over(b))
+			send_done(s, b->watch[i], b);
+	}
+	if (batch_is_over(b))
+		b->n_watches = 0;
+}
+
+void ask_batch_results(struct service *s, struct ask *ask)
+{
+	struct batch *b = find(s, ask);
+
+	if (!b)
+		return;
+	if (!message_number(ask->m, FIELD_stream, 0)) {
+		answer_results(s, ask, b);
+		return;
+	}
+	if (b->n_watches == BATCH_WATCHES_MAX) {
+		answer_retry(s, ask, 503, 5, "too many watch the batch %s already", b->id);
+		return;
+	}
+	for (size_t i = 0; i < b->n; i++)
+		if (is_over(&b->job[i]))
+			send_result(s, ask->tag, &b->job[i]);
+	if (batch_is_over(b))
+		send_done(s, ask->tag, b);
+	else
+		b->watch[b->n_watches++] = ask->tag;
+}

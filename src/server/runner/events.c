@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * events.c - what happens to an execution, as objects of docs/EVENTS.md
+ *
+ * Each is sent to who watches now and written down for who comes later.  What is written down is bounded: of samples every
+ * second one goes when there are too many; when the log is full the rest is left out, which a notice in its place says, and
+ * which the result has anyway.
+ *
+ * What the program wrote is text if it is UTF-8.  Pieces come as the pipe gave them, so a character may arrive in two: its
+ * beginning waits for the rest.  A piece that is no UTF-8 is base64, whole.
+ */
+#include <jansson.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "server/runner/answer.h"
+
+static const char cut_notice[] =
+	"{\"event\":\"notice\",\"text\":\"there were more events than are kept: the result has the "
+	"whole output\"}";
+
+/* ---- the log ------------------------------------------------------------------------------------------ */
+
+static void drop_logged(struct execution *x, size_t i)
+{
+	x->log_bytes -= x->log[i].len;
+	free(x->log[i].text);
+}
+
+/* Every second sample goes. */
+static void thin_samples(struct execution *x)
+{
+	size_t kept = 0, seen = 0;
+
+	for (size_t i = 0; i < x->n_logged; i++) {
+		if (x->log[i].kind == EVENT_sample && seen++ % 2) {
+			drop_logged(x, i);
+			x->n_samples--;
+		} else {
+			x->log[kept++] = x->log[i];
+		}
+	}
+	x->n_logged = kept;
+}
+
+static bool make_room(struct execution *x)
+{
+	size_t room = x->room_logged ? 2 * x->room_logged : 16;
+	struct logged *log;
+
+	if (x->n_logged < x->room_logged)
+		return true;
+	log = reallocarray(x->log, room, sizeof(*log));
+	if (!log)
+		return false;
+	x->log = log;
+	x->room_logged = room;
+	return true;
+}
+
+/* Takes the text. */
+static void log_event(struct execution *x, enum event_kind kind, char *text, size_t len)
+{
+	if (kind == EVENT_sample && x->n_samples == LOG_SAMPLES_MAX)
+		thin_samples(x);
+	if (x->log_is_cut || x->log_bytes + len > LOG_BYTES_MAX || !make_room(x)) {
+		x->log_is_cut = true;
+		free(text);
+		return;
+	}
+	x->log[x->n_logged++] = (struct logged){ kind, text, len };
+	x->log_bytes += len;
+	x->n_samples += kind == EVENT_sample;
+}
+
+void events_release(struct execution *x)
+{
+	for (size_t i = 0; i < x->n_logged; i++)
+		free(x->log[i].text);
+	free(x->log);
+	x->log = NULL;
+	x->n_logged = x->room_logged = x->n_samples = x->log_bytes = 0;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------- */
+
+/* Takes the object; one that there is no memory for is left out, and the log says so. */
+static void put_event(struct execution *x, enum event_kind kind, json_t *event)
+{
+	char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+	size_t len = text ? strlen(text) : 0;
+
+	json_decref(event);
+	if (!text) {
+		x->log_is_cut = true;
+		return;
+	}
+	for (size_t i = 0; i < x->n_listeners; i++)
+		if (x->listener[i].kind == WATCHES)
+			event_send(x->service, x->listener[i].tag, kind, text, len);
+	log_event(x, kind, text, len);
+}
+
+void events_queued(struct execution *x, size_t position)
+{
+	put_event(x, EVENT_queued,
+		  json_pack("{s:s, s:s, s:I}", "event", "queued", "id", x->id, "position", (json_int_t)position));
+}
+
+static void on_started(void *user, const struct brig_started *w)
+{
+	struct execution *x = user;
+
+	(void)str_copy(x->language, sizeof(x->language), w->language);
+	(void)str_copy(x->trust, sizeof(x->trust), w->trust);
+	put_event(x, EVENT_started,
+		  json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "event", "started", "id", w->id, "backend", w->backend,
+			    "language", w->language, "trust", w->trust, "version", brig_version()));
+}
+
+static void on_finding(void *user, const struct brig_finding *f)
+{
+	put_event(user, EVENT_finding,
+		  json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s%, s:s%, s:s%}", "event", "finding", "rule",
+			    f->rule, "severity", f->severity, "line", (json_int_t)f->line, "column",
+			    (json_int_t)f->column, "end_line", (json_int_t)f->end_line, "end_column",
+			    (json_int_t)f->end_column, "name", f->name, str_utf8_prefix(f->name, strlen(f->name)),
+			    "message", f->message, str_utf8_prefix(f->message, strlen(f->message)), "remedy", f->remedy,
+			    str_utf8_prefix(f->remedy, strlen(f->remedy))));
+}
+
+static void on_notice(void *user, const char *text)
+{
+	put_event(user, EVENT_notice,
+		  json_pack("{s:s, s:s%}", "event", "notice", "text", text, str_utf8_prefix(text, strlen(text))));
+}
+
+static void on_sample(void *user, const struct brig_sample *s)
+{
+	put_event(user, EVENT_sample,
+		  json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "event", "sample", "at_ms", (json_int_t)s->at_ms,
+			    "cpu_ms", (json_int_t)s->cpu_ms, "memory_bytes", (json_int_t)s->memory_bytes, "pids",
+			    (json_int_t)s->pids, "output_bytes", (json_int_t)s->output_bytes));
+}
+
+/* ---- what the program writes ---------------------------------------------------------------------------- */
+
+/*
+ * An event fits a record, whatever is in it: one that does not would be a file in memory, and thousands of those, waiting for a
+ * reader that sleeps, would be more descriptors than the front has.
+ */
+#define TEXT_PIECE  (CHANNEL_INLINE_MAX / 6 - 64)     /* a control character has six */
+#define BYTES_PIECE (CHANNEL_INLINE_MAX / 4 * 3 - 96) /* of base64 */
+
+/* Cut between characters. */
+static void put_text(struct execution *x, enum event_kind kind, const char *data, size_t len)
+{
+	while (len > 0) {
+		size_t n = len <= TEXT_PIECE ? len : str_utf8_prefix(data, TEXT_PIECE);
+
+		put_event(x, kind,
+			  json_pack("{s:s, s:o}", "event", event_name[kind], "data", json_stringn_nocheck(data, n)));
+		data += n;
+		len -= n;
+	}
+}
+
+static void put_piece(struct execution *x, enum event_kind kind, const char *data, size_t len)
+{
+	AUTO_FREE char *text = malloc(base64_len(len) + 1);
+
+	if (text)
+		base64_put(text, data, len);
+	put_event(x, kind,
+		  text ? json_pack("{s:s, s:s%, s:s}", "event", event_name[kind], "data", text, base64_len(len),
+				   "encoding", "base64")
+		       : NULL);
+}
+
+static void put_bytes(struct execution *x, enum event_kind kind, const char *data, size_t len)
+{
+	for (size_t at = 0; at < len; at += BYTES_PIECE)
+		put_piece(x, kind, data + at, min_u64(len - at, BYTES_PIECE));
+}
+
+static void on_output(void *user, enum brig_stream stream, const void *data, size_t len)
+{
+	struct execution *x = user;
+	struct cut_character *cut = &x->cut[stream == BRIG_STDERR];
+	enum event_kind kind = stream == BRIG_STDERR ? EVENT_stderr : EVENT_stdout;
+	AUTO_BUF piece = BUF_INIT(len + sizeof(cut->bytes));
+	size_t good;
+
+	buf_add(&piece, cut->bytes, cut->len);
+	buf_add(&piece, data, len);
+	if (piece.no_memory) {
+		x->log_is_cut = true;
+		return;
+	}
+	cut->len = 0;
+	good = str_utf8_prefix(buf_str(&piece), piece.len);
+	if (good == piece.len || str_utf8_is_cut(piece.data + good, piece.len - good)) {
+		put_text(x, kind, piece.data, good);
+		cut->len = piece.len - good;
+		memcpy(cut->bytes, piece.data + good, cut->len);
+	} else {
+		put_bytes(x, kind, piece.data, piece.len);
+	}
+}
+
+void events_attach(struct execution *x, struct brig_request *req)
+{
+	req->user = x;
+	req->on_output = on_output;
+	req->on_sample = on_sample;
+	req->on_notice = on_notice;
+	req->on_started = on_started;
+	req->on_finding = on_finding;
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------- */
+
+/* The result is the library's document, as it is. */
+static bool verdict_text(const struct execution *x, struct buf *out)
+{
+	buf_addf(out, "{\"event\":\"verdict\",\"id\":\"%s\",\"verdict\":\"%s\",\"result\":", x->id, x->verdict);
+	buf_adds(out, x->result ? x->result : "null");
+	buf_adds(out, "}");
+	return !out->full && !out->no_memory;
+}
+
+static void send_verdict(const struct execution *x, uint32_t tag, const struct buf *text)
+{
+	event_send(x->service, tag, EVENT_verdict, text->data, text->len);
+	answer_send(x->service, tag, &(struct answer){ .status = 200, .who = x->owner, .unlisted = x->unlisted });
+}
+
+static void flush_cut(struct execution *x)
+{
+	for (size_t i = 0; i < ARRAY_LEN(x->cut); i++)
+		if (x->cut[i].len > 0) {
+			put_bytes(x, i ? EVENT_stderr : EVENT_stdout, x->cut[i].bytes, x->cut[i].len);
+			x->cut[i].len = 0;
+		}
+}
+
+/* One that is too long for a message, or for memory, is told without its result. */
+static void make_verdict(const struct execution *x, struct buf *out)
+{
+	if (verdict_text(x, out))
+		return;
+	buf_release(out);
+	*out = (struct buf)BUF_INIT(KiB);
+	buf_addf(out, "{\"event\":\"verdict\",\"id\":\"%s\",\"verdict\":\"%s\",\"result\":null}", x->id, x->verdict);
+}
+
+void events_finish(struct execution *x)
+{
+	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
+	bool is_watched = false;
+
+	flush_cut(x);
+	for (size_t i = 0; i < x->n_listeners; i++)
+		is_watched |= x->listener[i].kind == WATCHES;
+	if (is_watched)
+		make_verdict(x, &text);
+	for (size_t i = 0; i < x->n_listeners; i++) {
+		if (x->listener[i].kind == WATCHES)
+			send_verdict(x, x->listener[i].tag, &text);
+		else
+			execution_answer_result(x->service, x, x->listener[i].tag);
+	}
+	x->n_listeners = 0;
+}
+
+void events_replay(const struct execution *x, uint32_t tag)
+{
+	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
+
+	for (size_t i = 0; i < x->n_logged; i++)
+		event_send(x->service, tag, x->log[i].kind, x->log[i].text, x->log[i].len);
+	if (x->log_is_cut)
+		event_send(x->service, tag, EVENT_notice, cut_notice, sizeof(cut_notice) - 1);
+	if (x->state != EXECUTION_FINISHED)
+		return;
+	make_verdict(x, &text);
+	send_verdict(x, tag, &text);
+}

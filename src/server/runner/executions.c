@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/runner/executions.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "server/runner/answer.h"
+
+const char *const execution_state_name[] = {
+	[EXECUTION_QUEUED] = "queued",
+	[EXECUTION_RUNNING] = "running",
+	[EXECUTION_FINISHED] = "finished",
+};
+const char *const execution_kind_name[] = {
+	[BRIG_KIND_CODE] = "code",
+	[BRIG_KIND_COMMAND] = "command",
+	[BRIG_KIND_SHELL] = "shell",
+	[BRIG_KIND_TESTS] = "tests",
+};
+
+/* ---- the table ---------------------------------------------------------------------------------------- */
+
+void executions_init(struct executions *e)
+{
+	TAILQ_INIT(&e->all);
+	TAILQ_INIT(&e->promised);
+	TAILQ_INIT(&e->finished);
+}
+
+/* Ids are random letters: any of them will do. */
+static size_t bucket_of(const char *id)
+{
+	size_t h = 0;
+
+	for (size_t i = 0; i < 4 && id[i]; i++)
+		h = h * 31 + (unsigned char)id[i];
+	return h % EXECUTION_BUCKETS;
+}
+
+struct execution *executions_find(const struct executions *e, const char *id)
+{
+	struct execution *x;
+
+	LIST_FOREACH(x, &e->bucket[bucket_of(id)], in_bucket)
+	if (str_eq(x->id, id))
+		return x;
+	return NULL;
+}
+
+struct execution *execution_new(struct service *s, const struct token *owner, struct job *job)
+{
+	struct execution *x = calloc(1, sizeof(*x));
+	const struct brig_request *req = &job->req;
+
+	if (!x)
+		return NULL;
+	if (id_random(x->id, EXECUTION_ID_LEN) < 0) {
+		free(x);
+		return NULL;
+	}
+	x->service = s;
+	x->host = host_keep(s->host);
+	x->job = job;
+	x->kind = req->kind;
+	x->created_ns = clock_wall_ns();
+	x->priority = (uint32_t)min_u64(message_number(&job->m, FIELD_priority, ADMISSION_DEFAULT_PRIORITY),
+					ADMISSION_PRIORITIES - 1);
+	(void)str_copy(x->owner, sizeof(x->owner), owner->name);
+	(void)str_copy(x->language, sizeof(x->language), req->language ? req->language : "");
+	(void)str_copy(x->trust, sizeof(x->trust), req->trust ? req->trust : token_trust_name(s->host->default_trust));
+	workspace_on_accept(s, x);
+	s->held_bytes += job->held;
+	TAILQ_INSERT_HEAD(&s->executions.all, x, in_age);
+	LIST_INSERT_HEAD(&s->executions.bucket[bucket_of(x->id)], x, in_bucket);
+	return x;
+}
+
+/* What is only needed until it has finished. */
+static void forget_job(struct service *s, struct execution *x)
+{
+	if (x->job)
+		s->held_bytes -= x->job->held;
+	job_free(x->job);
+	x->job = NULL;
+	host_leave(x->host);
+	x->host = NULL;
+}
+
+static uint64_t kept_bytes(const struct execution *x)
+{
+	return sizeof(*x) + x->result_len + x->log_bytes + x->room_logged * sizeof(*x->log);
+}
+
+void execution_drop(struct service *s, struct execution *x)
+{
+	struct executions *e = &s->executions;
+
+	admission_leave(s->admission, &x->ticket, 0, clock_now_ns());
+	if (x->batch)
+		batch_on_drop(s, x);
+	if (x->state == EXECUTION_FINISHED) {
+		TAILQ_REMOVE(&e->finished, x, in_finished);
+		e->n_finished--;
+		e->finished_bytes -= kept_bytes(x);
+	}
+	if (x->is_promised)
+		TAILQ_REMOVE(&e->promised, x, in_promised);
+	TAILQ_REMOVE(&e->all, x, in_age);
+	LIST_REMOVE(x, in_bucket);
+	forget_job(s, x);
+	fd_closep(&x->kept);
+	events_release(x);
+	free(x->listener);
+	free(x->result);
+	brig_free(x->unlisted);
+	free(x);
+}
+
+/* The oldest go, but not what is still to be answered. */
+static void drop_oldest(struct service *s)
+{
+	struct executions *e = &s->executions;
+	struct execution *x = TAILQ_FIRST(&e->finished);
+
+	while (x && (e->n_finished > FINISHED_MAX || e->finished_bytes > FINISHED_BYTES_MAX)) {
+		struct execution *next = TAILQ_NEXT(x, in_finished);
+
+		if (!x->is_promised)
+			execution_drop(s, x);
+		x = next;
+	}
+}
+
+void executions_release(struct service *s)
+{
+	struct execution *x;
+
+	TAILQ_FOREACH(x, &s->executions.all, in_age)
+	if (x->run)
+		(void)brig_run_cancel(x->run);
+	while ((x = TAILQ_FIRST(&s->executions.all))) {
+		if (x->run)
+			(void)brig_run_end(MOVE_PTR(x->run), NULL, NULL);
+		execution_drop(s, x);
+	}
+}
+
+/* ---- who waits -------------------------------------------------------------------------------------------- */
+
+bool execution_listen(struct execution *x, uint32_t tag, enum listener_kind kind, bool is_starter)
+{
+	if (x->n_listeners == LISTENERS_OF_ONE_MAX)
+		return false;
+	if (x->n_listeners == x->room_listeners) {
+		size_t room = x->room_listeners ? 2 * x->room_listeners : 1;
+		struct waiting_ask *list = reallocarray(x->listener, room, sizeof(*list));
+
+		if (!list)
+			return false;
+		x->listener = list;
+		x->room_listeners = room;
+	}
+	x->listener[x->n_listeners++] = (struct waiting_ask){ tag, kind, is_starter };
+	return true;
+}
+
+void execution_answer_result(struct service *s, const struct execution *x, uint32_t tag)
+{
+	static const char none[] = "{\"error\":{\"code\":\"internal\",\"message\":\"there was no memory for the "
+				   "result\",\"request_id\":\"-\"}}";
+
+	answer_send(s, tag,
+		    &(struct answer){ .status = x->result ? 200 : 500,
+				      .who = x->owner,
+				      .body = x->result ? x->result : none,
+				      .len = x->result ? x->result_len : sizeof(none) - 1 });
+}
+
+/* The listener of this tag; x->n_listeners: there is none. */
+static size_t find_listener(const struct execution *x, uint32_t tag)
+{
+	size_t i = 0;
+
+	while (i < x->n_listeners && x->listener[i].tag != tag)
+		i++;
+	return i;
+}
+
+static void leave(struct service *s, struct execution *x, size_t i)
+{
+	bool was_starter = x->listener[i].is_starter;
+
+	answer_send(s, x->listener[i].tag, &(struct answer){ .status = 503, .who = x->owner });
+	x->listener[i] = x->listener[--x->n_listeners];
+	if (!was_starter || x->is_async)
+		return;
+	for (i = 0; i < x->n_listeners && x->listener[i].kind != WAITS_FOR_RESULT; i++)
+		;
+	if (i < x->n_listeners) {
+		x->listener[i].is_starter = true; /* the same request again, by its idempotency key */
+		return;
+	}
+	idempotency_forget(&s->idempotency, x->id);
+	if (x->state == EXECUTION_QUEUED && x->n_listeners == 0)
+		execution_drop(s, x);
+	else
+		execution_cancel(s, x);
+}
+
+void executions_gone(struct service *s, uint32_t tag)
+{
+	struct execution *x;
+
+	TAILQ_FOREACH(x, &s->executions.all, in_age)
+	{
+		size_t i = find_listener(x, tag);
+
+		if (i < x->n_listeners) {
+			leave(s, x, i);
+			return;
+		}
+	}
+}
+
+void executions_cancel(struct service *s, uint32_t tag)
+{
+	struct execution *x;
+
+	TAILQ_FOREACH(x, &s->executions.all, in_age)
+	{
+		size_t i = find_listener(x, tag);
+
+		if (i == x->n_listeners)
+			continue;
+		if (x->listener[i].is_starter)
+			execution_cancel(s, x);
+		return;
+	}
+}
+
+/* ---- life --------------------------------------------------------------------------------------------------- */
+
+/* The result's document; a receipt, if one was asked for, is a member more. */
+static void keep_result(struct execution *x, const struct brig_result *r)
+{
+	const char *receipt = brig_result_receipt(r);
+	AUTO_BUF with = BUF_INIT(MESSAGE_MAX);
+	char *text = NULL;
+
+	if (brig_result_json(r, &text, NULL) < 0)
+		return;
+	(void)brig_result_unlisted_json(r, &x->unlisted, NULL);
+	if (receipt) {
+		buf_add(&with, text, strlen(text) - 1);
+		buf_adds(&with, ",\"receipt\":");
+		buf_adds(&with, receipt);
+		buf_adds(&with, "}");
+	}
+	if (receipt && !with.full && !with.no_memory) {
+		brig_free(text);
+		x->result_len = with.len;
+		x->result = buf_take(&with);
+	} else {
+		x->result_len = strlen(text);
+		x->result = text; /* of malloc(), as brig_free() is free() */
+	}
+	if (!x->result)
+		x->result_len = 0;
+}
+
+static void take_result(struct execution *x, const struct brig_result *r, uint64_t *ret_cpu_ns)
+{
+	struct brig_usage usage = { 0 };
+
+	brig_result_usage(r, &usage);
+	*ret_cpu_ns = usage.cpu_ms * NS_PER_MS;
+	(void)str_copy(x->verdict, sizeof(x->verdict), brig_result_verdict(r));
+	if (*brig_result_language(r))
+		(void)str_copy(x->language, sizeof(x->language), brig_result_language(r));
+	keep_result(x, r);
+}
+
+/* Takes the result; NULL: there was no memory for one. */
+static void finish(struct service *s, struct execution *x, struct brig_result *r)
+{
+	struct executions *e = &s->executions;
+	uint64_t cpu_ns = 0;
+
+	(void)str_copy(x->verdict, sizeof(x->verdict), "failed");
+	if (r)
+		take_result(x, r, &cpu_ns);
+	workspace_on_end(s, x);
+	brig_result_free(r);
+	x->state = EXECUTION_FINISHED;
+	x->ended_ns = clock_wall_ns();
+	admission_leave(s->admission, &x->ticket, cpu_ns, clock_now_ns());
+	forget_job(s, x);
+	s->counts.finished++;
+	s->counts.cancelled += str_eq(x->verdict, "cancelled");
+	if (x->is_async)
+		ledger_end(&s->ledger, x->id, x->verdict);
+	events_finish(x);
+	if (x->batch)
+		batch_on_end(s, x);
+	TAILQ_INSERT_TAIL(&e->finished, x, in_finished);
+	e->n_finished++;
+	e->finished_bytes += kept_bytes(x);
+	drop_oldest(s);
+}
+
+void execution_step(struct service *s, struct execution *x)
+{
+	struct brig_error stuck = BRIG_ERROR_INIT, err = BRIG_ERROR_INIT;
+	struct brig_result *r = NULL;
+	int rc = brig_run_step(x->run, &stuck);
+
+	if (rc > 0 && (x->is_watched || service_watch(s, x) == 0))
+		return;
+	if (x->is_watched)
+		service_unwatch(s, x);
+	x->is_watched = false;
+	s->executions.n_runs--;
+	if (brig_run_end(MOVE_PTR(x->run), &r, &err) < 0)
+		(void)brig_result_from_error(rc < 0 ? &stuck : &err, &r, NULL);
+	finish(s, x, r);
+}
+
+void execution_start(struct service *s, struct execution *x)
+{
+	struct brig_request *req = &x->job->req;
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig_result *r = NULL;
+
+	x->state = EXECUTION_RUNNING;
+	x->started_ns = clock_wall_ns();
+	req->id = x->id;
+	req->who = x->owner;
+	events_attach(x, req);
+	workspace_on_start(x);
+	if (brig_run_begin(x->host->b, req, &x->run, &err) < 0) {
+		(void)brig_result_from_error(&err, &r, NULL);
+		finish(s, x, r);
+		return;
+	}
+	s->executions.n_runs++;
+	if (x->is_cancelled)
+		(void)brig_run_cancel(x->run);
+	execution_step(s, x);
+}
+
+void execution_cancel(struct service *s, struct execution *x)
+{
+	if (x->is_cancelled || x->state == EXECUTION_FINISHED)
+		return;
+	x->is_cancelled = true;
+	if (x->run) {
+		(void)brig_run_cancel(x->run);
+		return;
+	}
+	/* It is begun to be cancelled, so that it has a result and is on record like any other. */
+	admission_leave(s->admission, &x->ticket, 0, clock_now_ns());
+	execution_start(s, x);
+}
+
+const char *execution_request_id(const struct execution *x)
+{
+	const char *id = x->job ? message_text(&x->job->m, FIELD_request_id) : NULL;
+
+	return id ? id : "-";
+}
+
+void execution_turn_away(struct service *s, struct execution *x)
+{
+	for (size_t i = 0; i < x->n_listeners; i++) {
+		const struct ask ask = { .tag = x->listener[i].tag, .request_id = execution_request_id(x) };
+
+		answer_retry(s, &ask, 503, 5, "the service is being stopped, and the execution %s did not begin",
+			     x->id);
+	}
+	x->n_listeners = 0;
+	execution_drop(s, x);
+}

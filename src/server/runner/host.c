@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/runner/host.h"
+
+#include <string.h>
+
+#include "base/str.h"
+
+/* Takes what the library gave; NULL: it is no object, which cannot be, or there is no memory. */
+static json_t *read_document(char *text)
+{
+	json_t *doc = json_loads(text, JSON_ALLOW_NUL, NULL);
+
+	brig_free(text);
+	return doc;
+}
+
+static const char *text_of(const json_t *setting)
+{
+	const char *text = json_string_value(json_object_get(setting, "value"));
+
+	return text ? text : "";
+}
+
+static void read_setting(struct host *h, struct host_level *level, const json_t *setting)
+{
+	const char *key = json_string_value(json_object_get(setting, "key"));
+
+	if (!key)
+		return;
+	if (str_eq(key, "mem_limit"))
+		level->memory = (uint64_t)json_integer_value(json_object_get(setting, "value"));
+	else if (str_eq(key, "environment"))
+		(void)str_copy(level->environment, sizeof(level->environment), text_of(setting));
+	else if (str_eq(key, "backend") && !str_eq(text_of(setting), "auto"))
+		(void)str_copy(level->backend, sizeof(level->backend), text_of(setting));
+	else if (str_eq(key, "default_trust"))
+		(void)token_trust_parse(text_of(setting), &h->default_trust);
+}
+
+static int read_level(struct host *h, enum token_trust trust, struct brig_error *err)
+{
+	struct brig_error why = BRIG_ERROR_INIT;
+	char *text = NULL;
+	json_t *doc, *setting;
+	size_t i;
+
+	if (brig_policy_json(h->b, token_trust_name(trust), &text, &why) < 0) {
+		if (why.code == BRIG_E_REFUSED)
+			return 0;
+		*err = why;
+		return -why.code;
+	}
+	doc = read_document(text);
+	if (!doc)
+		return err_nomem(err);
+	h->level[trust].is_known = true;
+	json_array_foreach(json_object_get(doc, "settings"), i, setting) read_setting(h, &h->level[trust], setting);
+	json_decref(doc);
+	return 0;
+}
+
+static int read_languages(struct host *h, struct brig_error *err)
+{
+	char *text = NULL;
+	int rc = brig_languages_json(h->b, &text, err);
+	json_t *doc;
+
+	if (rc < 0)
+		return rc;
+	doc = read_document(text);
+	if (!doc)
+		return err_nomem(err);
+	h->languages = json_incref(json_object_get(doc, "languages"));
+	json_decref(doc);
+	return 0;
+}
+
+int host_open(const struct serve_options *options, uint32_t warm, struct host **ret, struct brig_error *err)
+{
+	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
+	struct host *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (!h)
+		return err_nomem(err);
+	h->users = 1;
+	h->default_trust = TOKEN_UNKNOWN;
+	opts.policy_file = options->policy;
+	opts.preset = options->preset;
+	opts.state_dir = options->state;
+	opts.warm_cells = warm;
+	rc = brig_open(&opts, &h->b, err);
+	for (enum token_trust t = 0; rc == 0 && t < TOKEN_TRUST_COUNT; t++)
+		rc = read_level(h, t, err);
+	if (rc == 0)
+		rc = read_languages(h, err);
+	if (rc < 0) {
+		host_leave(h);
+		return rc;
+	}
+	*ret = h;
+	return 0;
+}
+
+struct host *host_keep(struct host *h)
+{
+	h->users++;
+	return h;
+}
+
+void host_leave(struct host *h)
+{
+	if (!h || --h->users > 0)
+		return;
+	brig_close(h->b);
+	json_decref(h->languages);
+	free(h);
+}
+
+/* ---- languages -------------------------------------------------------------------------------------- */
+
+static bool has_text(const json_t *list, const char *text, bool is_ending)
+{
+	size_t i, len = strlen(text);
+	const json_t *item;
+
+	json_array_foreach(list, i, item)
+	{
+		const char *s = json_string_value(item);
+		size_t n = s ? strlen(s) : 0;
+
+		if (s && (is_ending ? n < len && str_eq(text + len - n, s) : str_eq(text, s)))
+			return true;
+	}
+	return false;
+}
+
+const char *host_language(const struct host *h, const char *name)
+{
+	const json_t *language;
+	size_t i;
+
+	json_array_foreach(h->languages, i, language)
+	{
+		const char *own = json_string_value(json_object_get(language, "name"));
+
+		if (own && (str_eq(own, name) || has_text(json_object_get(language, "aliases"), name, false)))
+			return own;
+	}
+	return NULL;
+}
+
+const char *host_language_of_file(const struct host *h, const char *file_name)
+{
+	const json_t *language;
+	size_t i;
+
+	json_array_foreach(h->languages, i,
+			   language) if (has_text(json_object_get(language, "extensions"), file_name,
+						  true)) return json_string_value(json_object_get(language, "name"));
+	return NULL;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job.c - a message becomes a request
+ *
+ * The message is checked as a message already; whether it is a request that can be used is the library's to say
+ * (brig_request_check).  Here only what the library does not see: which route it came by, and what an archive may be.
+ */
+#include "server/runner/job.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+/* ---- lists ------------------------------------------------------------------------------------------ */
+
+static const char *const *take_list(struct job *job, enum field f, size_t *at, size_t *ret_n)
+{
+	const char **list = job->strings + *at;
+
+	*ret_n = message_count(&job->m, f);
+	message_texts(&job->m, f, list);
+	*at += *ret_n;
+	return *ret_n > 0 ? list : NULL;
+}
+
+static int read_lists(struct job *job, struct brig_error *err)
+{
+	struct brig_request *req = &job->req;
+	size_t at = 0, n = message_count(&job->m, FIELD_arg) + message_count(&job->m, FIELD_variable) +
+			   message_count(&job->m, FIELD_package) + message_count(&job->m, FIELD_artifact);
+
+	job->strings = calloc(n + 1, sizeof(*job->strings));
+	if (!job->strings)
+		return err_nomem(err);
+	req->args = take_list(job, FIELD_arg, &at, &req->n_args);
+	req->env = take_list(job, FIELD_variable, &at, &req->n_env);
+	req->packages = take_list(job, FIELD_package, &at, &req->n_packages);
+	req->artifacts = take_list(job, FIELD_artifact, &at, &req->n_artifacts);
+	return 0;
+}
+
+/* "key=value" is cut in our own copy. */
+static int read_options(struct job *job, const struct brig_option *settings, size_t n_settings, struct brig_error *err)
+{
+	size_t n = message_count(&job->m, FIELD_option);
+	AUTO_FREE const char **texts = calloc(n + 1, sizeof(*texts));
+
+	job->options = calloc(n_settings + n + 1, sizeof(*job->options));
+	if (!texts || !job->options)
+		return err_nomem(err);
+	for (size_t i = 0; i < n_settings; i++)
+		job->options[job->n_options++] = settings[i];
+	message_texts(&job->m, FIELD_option, texts);
+	for (size_t i = 0; i < n; i++) {
+		char *key = job->bytes + (texts[i] - job->m.bytes), *equals = strchr(key, '=');
+
+		if (!equals || equals == key)
+			return err_set(err, BRIG_E_USAGE, 0, "option '%.80s' has no key or no value", key);
+		*equals = '\0';
+		job->options[job->n_options++] = (struct brig_option){ key, equals + 1 };
+	}
+	return 0;
+}
+
+void job_wish_backend(struct job *job, const char *name)
+{
+	(void)str_copy(job->backend, sizeof(job->backend), name);
+	job->options[job->n_options++] = (struct brig_option){ "backend", job->backend };
+	job->req.options = job->options;
+	job->req.n_options = job->n_options;
+}
+
+const char *job_wish(const struct job *job, const char *const *names, size_t n, size_t *ret_which)
+{
+	for (size_t i = job->n_options; i-- > 0;)
+		for (size_t k = 0; k < n; k++)
+			if (str_eq(job->options[i].key, names[k])) {
+				*ret_which = k;
+				return job->options[i].value;
+			}
+	return NULL;
+}
+
+/* ---- the request --------------------------------------------------------------------------------------- */
+
+/*
+ * Descriptors are made by clients, and one that could make this process wait would make everybody wait.  So each has to be of
+ * a kind that cannot: a file in memory that nobody can change any more, a socket (which the library reads without waiting,
+ * whatever its flags say), a file in memory to write to.  A regular file is none: it may be one of FUSE.
+ */
+static int check_files(struct job *job, struct brig_error *err)
+{
+	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	struct stat st;
+
+	if (job->files < 0)
+		return 0;
+	if ((!job->files_are_ours && (fcntl(job->files, F_GET_SEALS) & sealed) != sealed) ||
+	    fstat(job->files, &st) < 0 || lseek(job->files, 0, SEEK_SET) < 0)
+		return err_set(err, BRIG_E_USAGE, 0, "the archive of the request's files is no sealed file in memory");
+	if ((uint64_t)st.st_size > JOB_FILES_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "the request's files have more than %llu MB together",
+			       (unsigned long long)(JOB_FILES_MAX / MiB));
+	job->held += (uint64_t)st.st_size;
+	job->req.files_fd = job->files;
+	return 0;
+}
+
+static int check_streams(struct job *job, struct brig_error *err)
+{
+	struct stat st;
+
+	if (job->input >= 0) {
+		if (fstat(job->input, &st) < 0 || !S_ISSOCK(st.st_mode))
+			return err_set(err, BRIG_E_USAGE, 0, "the program's input is no socket");
+		job->req.stdin_fd = job->input;
+	}
+	if (job->out >= 0) {
+		if (fcntl(job->out, F_GET_SEALS) < 0)
+			return err_set(err, BRIG_E_USAGE, 0, "the place for artifacts is no file in memory");
+		job->req.out_fd = job->out;
+	}
+	return 0;
+}
+
+static int read_kind(struct job *job, enum route route, struct brig_error *err)
+{
+	uint64_t usual = route == ROUTE_tests ? BRIG_KIND_TESTS : BRIG_KIND_CODE, kind;
+
+	if (route == ROUTE_command)
+		usual = message_has(&job->m, FIELD_code) ? BRIG_KIND_SHELL : BRIG_KIND_COMMAND;
+	kind = message_number(&job->m, FIELD_kind, usual);
+	if (kind > BRIG_KIND_TESTS)
+		return err_set(err, BRIG_E_USAGE, 0, "kind %llu is not known", (unsigned long long)kind);
+	if ((route == ROUTE_command && kind != BRIG_KIND_SHELL && kind != BRIG_KIND_COMMAND) ||
+	    (route == ROUTE_tests && kind != BRIG_KIND_TESTS))
+		return err_set(err, BRIG_E_USAGE, 0, "kind does not go with %s: POST it to %s", route_rows[route].path,
+			       route_rows[ROUTE_execute].path);
+	job->req.kind = (uint32_t)kind;
+	return 0;
+}
+
+static void read_plain(struct job *job)
+{
+	const struct message *m = &job->m;
+	struct brig_request *req = &job->req;
+
+	req->language = message_text(m, FIELD_language);
+	req->file_name = message_text(m, FIELD_file_name);
+	req->trust = message_text(m, FIELD_trust);
+	req->environment = message_text(m, FIELD_environment);
+	req->test_path = message_text(m, FIELD_test_path);
+	req->code = message_bytes(m, FIELD_code, &req->code_len);
+	req->stdin_data = message_bytes(m, FIELD_input, &req->stdin_len);
+	req->flags = (message_number(m, FIELD_receipt, 0) ? BRIG_RUN_RECEIPT : 0) |
+		     (message_number(m, FIELD_no_capture, 0) ? BRIG_RUN_NO_CAPTURE : 0);
+	req->options = job->options;
+	req->n_options = job->n_options;
+	if (req->n_artifacts > 0 || message_has(m, FIELD_inline_artifacts))
+		req->inline_artifacts = min_u64(message_number(m, FIELD_inline_artifacts, INLINE_ARTIFACTS_DEFAULT),
+						INLINE_ARTIFACTS_MAX);
+}
+
+static const char *const everything[] = { "**" };
+
+static int fill(struct job *job, const struct message *m, enum route route, const struct brig_option *settings,
+		size_t n_settings, struct brig_error *err)
+{
+	int rc;
+
+	job->bytes = malloc(m->len + 1);
+	if (!job->bytes)
+		return err_nomem(err);
+	memcpy(job->bytes, m->bytes, m->len);
+	job->m = *m; /* its fields lie at the same places */
+	job->m.bytes = job->bytes;
+	job->held = m->len;
+	job->req = (struct brig_request)BRIG_REQUEST_INIT;
+	if ((rc = read_lists(job, err)) < 0 || (rc = read_options(job, settings, n_settings, err)) < 0 ||
+	    (rc = read_kind(job, route, err)) < 0)
+		return rc;
+	read_plain(job);
+	if (message_number(m, FIELD_keep, 0) && job->req.n_artifacts == 0) {
+		job->req.artifacts = everything; /* that was changed */
+		job->req.n_artifacts = ARRAY_LEN(everything);
+	}
+	rc = check_files(job, err);
+	return rc < 0 ? rc : check_streams(job, err);
+}
+
+int job_new(const struct message *m, enum route route, struct job_descriptors *beside,
+	    const struct brig_option *settings, size_t n_settings, struct job **ret, struct brig_error *err)
+{
+	struct job *job = calloc(1, sizeof(*job));
+	int rc;
+
+	if (!job)
+		return err_nomem(err);
+	job->files = fd_move(&beside->files);
+	job->files_are_ours = beside->files_are_ours;
+	job->input = fd_move(&beside->input);
+	job->out = fd_move(&beside->out);
+	rc = fill(job, m, route, settings, n_settings, err);
+	if (rc < 0) {
+		job_free(job);
+		return rc;
+	}
+	*ret = job;
+	return 0;
+}
+
+void job_free(struct job *job)
+{
+	if (!job)
+		return;
+	free(job->bytes);
+	free(job->strings);
+	free(job->options);
+	fd_closep(&job->files);
+	fd_closep(&job->input);
+	fd_closep(&job->out);
+	free(job);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/runner/ledger.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+/* ---- reading ------------------------------------------------------------------------------------------ */
+
+static int compare(const void *a, const void *b)
+{
+	const struct ledger_past *x = a, *y = b;
+
+	return strcmp(x->id, y->id);
+}
+
+/* They are sorted by their ids. */
+static struct ledger_past *find(const struct ledger *l, const char *id)
+{
+	struct ledger_past wanted = { .id = "" };
+
+	if (l->n_past == 0 || !str_copy(wanted.id, sizeof(wanted.id), id))
+		return NULL;
+	return bsearch(&wanted, l->past, l->n_past, sizeof(*l->past), compare);
+}
+
+const struct ledger_past *ledger_find(const struct ledger *l, const char *id)
+{
+	return find(l, id);
+}
+
+struct ledger_line {
+	char what, id[EXECUTION_ID_LEN + 2], word[TOKEN_NAME_MAX + 2];
+	unsigned long long at_s;
+};
+
+/* A line that is none, such as one that was torn by the host's end, says nothing. */
+static bool next_line(FILE *in, struct ledger_line *ret)
+{
+	char line[256];
+
+	while (fgets(line, sizeof(line), in))
+		if (sscanf(line, "%c %17s %llu %65s", &ret->what, ret->id, &ret->at_s, ret->word) == 4 &&
+		    strlen(ret->id) == EXECUTION_ID_LEN && strlen(ret->word) <= TOKEN_NAME_MAX)
+			return true;
+	return false;
+}
+
+static bool is_promise(const struct ledger_line *line, uint64_t now_s)
+{
+	return line->what == 'a' && line->at_s + LEDGER_PAST_S > now_s;
+}
+
+/* Promises of the last week, the youngest of them if they are too many. */
+static void read_promises(struct ledger *l, FILE *in)
+{
+	uint64_t now_s = clock_wall_ns() / NS_PER_SEC;
+	struct ledger_line line;
+	size_t skip = 0, n = 0;
+
+	while (next_line(in, &line))
+		n += is_promise(&line, now_s);
+	skip = n > LEDGER_PAST_MAX ? n - LEDGER_PAST_MAX : 0;
+	rewind(in);
+	while (next_line(in, &line) && l->n_past < LEDGER_PAST_MAX) {
+		struct ledger_past *p = &l->past[l->n_past];
+
+		if (!is_promise(&line, now_s) || (skip > 0 && skip--))
+			continue;
+		*p = (struct ledger_past){ .accepted_s = line.at_s };
+		(void)str_copy(p->id, sizeof(p->id), line.id);
+		(void)str_copy(p->owner, sizeof(p->owner), line.word);
+		(void)str_copy(p->verdict, sizeof(p->verdict), LEDGER_LOST);
+		l->n_past++;
+	}
+	qsort(l->past, l->n_past, sizeof(*l->past), compare);
+}
+
+static void read_ends(struct ledger *l, FILE *in)
+{
+	struct ledger_line line;
+
+	while (next_line(in, &line)) {
+		struct ledger_past *p = line.what == 'e' ? find(l, line.id) : NULL;
+
+		if (p) {
+			p->ended_s = line.at_s;
+			(void)str_copy(p->verdict, sizeof(p->verdict), line.word);
+		}
+	}
+}
+
+static int read_file(struct ledger *l, struct brig_error *err)
+{
+	struct brig_error why = BRIG_ERROR_INIT;
+	AUTO_FD fd = statedir_open_file(&l->dir, LEDGER_NAME, O_RDONLY, &why);
+	FILE *in;
+
+	l->n_past = 0;
+	if (fd < 0 && why.sys == ENOENT)
+		return 0;
+	if (fd < 0) {
+		*err = why;
+		return fd;
+	}
+	in = fdopen(fd, "r");
+	if (!in)
+		return err_nomem(err);
+	(void)fd_move(&fd);
+	read_promises(l, in);
+	rewind(in);
+	read_ends(l, in);
+	(void)fclose(in);
+	return 0;
+}
+
+/* ---- the history ---------------------------------------------------------------------------------------- */
+
+static void take_history(struct ledger *l, const json_t *doc)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(doc, "executions"), i, row)
+	{
+		const char *id = json_string_value(json_object_get(row, "id"));
+		const char *verdict = json_string_value(json_object_get(row, "verdict"));
+		struct ledger_past *p = id && verdict ? find(l, id) : NULL;
+
+		if (p && p->ended_s == 0) {
+			p->ended_s = p->accepted_s;
+			(void)str_copy(p->verdict, sizeof(p->verdict), verdict);
+		}
+	}
+}
+
+/* Those without an end may have ended all the same: between the last word of the run and the ledger's line. */
+static void ask_history(struct ledger *l, struct brig *b)
+{
+	struct brig_history req = BRIG_HISTORY_INIT;
+	uint64_t since_s = UINT64_MAX;
+	char since[32], *text = NULL;
+	json_t *doc;
+
+	for (size_t i = 0; i < l->n_past; i++)
+		if (l->past[i].ended_s == 0)
+			since_s = min_u64(since_s, l->past[i].accepted_s);
+	if (since_s == UINT64_MAX)
+		return;
+	(void)snprintf(since, sizeof(since), "@%llu", (unsigned long long)since_s);
+	req.since = since;
+	if (brig_history_json(b, &req, &text, NULL) < 0)
+		return;
+	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
+	brig_free(text);
+	take_history(l, doc);
+	json_decref(doc);
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------------ */
+
+static void put_past(struct buf *out, const struct ledger_past *p)
+{
+	buf_addf(out, "a %s %llu %s\n", p->id, (unsigned long long)p->accepted_s, p->owner);
+	if (p->ended_s)
+		buf_addf(out, "e %s %llu %s\n", p->id, (unsigned long long)p->ended_s, p->verdict);
+}
+
+/* Only what is worth remembering, in one piece. */
+static int write_anew(struct ledger *l, struct brig_error *err)
+{
+	AUTO_BUF text = BUF_INIT(LEDGER_FILE_MAX);
+	int rc;
+
+	for (size_t i = 0; i < l->n_past; i++)
+		put_past(&text, &l->past[i]);
+	if (text.no_memory)
+		return err_nomem(err);
+	rc = statedir_replace(&l->dir, LEDGER_NAME, buf_str(&text), text.len, err);
+	if (rc < 0)
+		return rc;
+	l->bytes = text.len;
+	fd_closep(&l->fd);
+	l->fd = statedir_open_file(&l->dir, LEDGER_NAME, O_WRONLY | O_APPEND, err);
+	return l->fd < 0 ? l->fd : 0;
+}
+
+/* Nobody works on what an earlier process had promised. */
+static void mark_lost(struct ledger *l)
+{
+	uint64_t now_s = clock_wall_ns() / NS_PER_SEC;
+
+	for (size_t i = 0; i < l->n_past; i++)
+		if (l->past[i].ended_s == 0)
+			l->past[i].ended_s = now_s;
+}
+
+int ledger_open(struct ledger *l, const char *state_dir, struct brig *b, struct brig_error *err)
+{
+	AUTO_STATEDIR state = STATEDIR_INIT;
+	int rc = statedir_open(state_dir, true, &state, err);
+
+	if (rc == 0)
+		rc = statedir_open_sub(&state, "serve", true, &l->dir, err);
+	if (rc < 0)
+		return rc;
+	l->past = calloc(LEDGER_PAST_MAX + 1, sizeof(*l->past));
+	if (!l->past)
+		return err_nomem(err);
+	rc = read_file(l, err);
+	if (rc < 0)
+		return rc;
+	ask_history(l, b);
+	mark_lost(l);
+	return write_anew(l, err);
+}
+
+void ledger_close(struct ledger *l)
+{
+	fd_closep(&l->fd);
+	statedir_close(&l->dir);
+	buf_release(&l->pending);
+	free(l->past);
+	l->past = NULL;
+	l->n_past = 0;
+}
+
+static unsigned long long now_s(void)
+{
+	return clock_wall_ns() / NS_PER_SEC;
+}
+
+void ledger_accept(struct ledger *l, const char *id, const char *owner)
+{
+	buf_addf(&l->pending, "a %s %llu %s\n", id, now_s(), owner);
+}
+
+void ledger_end(struct ledger *l, const char *id, const char *verdict)
+{
+	struct ledger_past *p = find(l, id);
+
+	if (p) {
+		p->ended_s = now_s();
+		(void)str_copy(p->verdict, sizeof(p->verdict), verdict);
+	}
+	buf_addf(&l->pending, "e %s %llu %s\n", id, now_s(), verdict);
+}
+
+int ledger_commit(struct ledger *l, bool to_disk, struct brig_error *err)
+{
+	bool is_whole = !l->pending.full && !l->pending.no_memory;
+	int rc = 0;
+
+	if (l->pending.len > 0)
+		rc = fd_write_all(l->fd, l->pending.data, l->pending.len);
+	l->bytes += l->pending.len;
+	l->pending.len = 0;
+	l->pending.full = l->pending.no_memory = false;
+	if (rc == 0 && to_disk && fdatasync(l->fd) < 0)
+		rc = -errno;
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write '%.200s/" LEDGER_NAME "'", l->dir.path);
+	if (is_whole && l->bytes > LEDGER_FILE_MAX && (rc = read_file(l, err)) == 0)
+		rc = write_anew(l, err);
+	if (rc < 0)
+		return rc;
+	return is_whole ? 0 : err_nomem(err);
+}

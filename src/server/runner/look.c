@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * look.c - executions are asked about
+ *
+ * What is in memory is answered from there; what was promised by an earlier process from the ledger; what is older from the
+ * history.  In all three somebody else's execution is answered like one that never was.
+ */
+#include <jansson.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "base/when.h"
+#include "server/runner/access.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+#define LIST_USUAL 100
+#define LIST_MAX   1000
+
+/* ---- finding ---------------------------------------------------------------------------------------------- */
+
+static void answer_none(struct service *s, const struct ask *ask)
+{
+	answer_error(s, ask, 404, "there is no execution '%.20s'%s", message_text(ask->m, FIELD_id),
+		     ask->token->admin ? "" : " of this token");
+}
+
+/* Only whole ids: what begins so is nobody's business. */
+static bool is_id(const char *id)
+{
+	return id && strlen(id) == EXECUTION_ID_LEN && strspn(id, ID_ALPHABET) == EXECUTION_ID_LEN;
+}
+
+struct execution *look_up(struct service *s, const struct ask *ask, bool *ret_is_past)
+{
+	const char *id = message_text(ask->m, FIELD_id);
+	struct execution *x = id ? executions_find(&s->executions, id) : NULL;
+
+	*ret_is_past = !x && is_id(id);
+	if (x && access_owns(ask->token, x->owner))
+		return x;
+	if (!*ret_is_past)
+		answer_error(s, ask, 404, "there is no execution '%.20s'", id ? id : "");
+	return NULL;
+}
+
+int look_up_history(struct service *s, const struct ask *ask, const char *id, char **ret, struct brig_error *err)
+{
+	struct brig_error why = BRIG_ERROR_INIT;
+	char *text = NULL;
+	const char *who;
+	json_t *doc;
+	bool is_own;
+
+	if (!is_id(id))
+		return 0;
+	if (brig_show_json(s->host->b, id, &text, &why) < 0) {
+		*err = why;
+		return why.code == BRIG_E_USAGE ? 0 : -why.code;
+	}
+	doc = ask->token->admin ? NULL : json_loads(text, JSON_ALLOW_NUL, NULL);
+	who = json_string_value(json_object_get(doc, "who"));
+	is_own = ask->token->admin || (who && access_owns(ask->token, who));
+	json_decref(doc);
+	if (!is_own) {
+		brig_free(text);
+		return 0;
+	}
+	*ret = text;
+	return 1;
+}
+
+/* ---- documents ------------------------------------------------------------------------------------------------ */
+
+static json_t *moment(uint64_t ns)
+{
+	char text[WHEN_TEXT_MAX];
+
+	return ns ? json_string(when_utc(text, sizeof(text), ns)) : json_null();
+}
+
+static json_t *word(const char *text)
+{
+	return *text ? json_stringn(text, str_utf8_prefix(text, strlen(text))) : json_null();
+}
+
+static json_t *execution_document(const struct service *s, const struct execution *x)
+{
+	size_t position = admission_position(s->admission, &x->ticket);
+
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "id", x->id, "state",
+			 execution_state_name[x->state], "kind", execution_kind_name[x->kind], "language",
+			 word(x->language), "trust", word(x->trust), "token", x->owner, "priority",
+			 (json_int_t)x->priority, "created", moment(x->created_ns), "started", moment(x->started_ns),
+			 "ended", moment(x->ended_ns), "verdict", word(x->verdict), "position",
+			 position ? json_integer((json_int_t)position) : json_null());
+}
+
+/* The document with one member more, which is JSON already.  Takes the document. */
+static void answer_with(struct service *s, const struct ask *ask, json_t *doc, const char *member, const char *json)
+{
+	AUTO_FREE char *head = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
+
+	json_decref(doc);
+	if (head)
+		buf_add(&text, head, strlen(head) - 1);
+	buf_addf(&text, ",\"%s\":", member);
+	buf_adds(&text, json);
+	buf_adds(&text, "}");
+	if (!head || text.full || text.no_memory) {
+		answer_error(s, ask, 500, "the answer has more bytes than can be sent, or than there is memory for");
+		return;
+	}
+	answer_send(s, ask->tag,
+		    &(struct answer){ .status = 200, .who = ask->token->name, .body = text.data, .len = text.len });
+}
+
+static bool is_state(const char *name)
+{
+	for (size_t i = 0; i <= EXECUTION_FINISHED; i++)
+		if (str_eq(name, execution_state_name[i]))
+			return true;
+	return str_eq(name, LEDGER_LOST);
+}
+
+void ask_executions(struct service *s, struct ask *ask)
+{
+	uint64_t left = min_u64(message_number(ask->m, FIELD_limit, LIST_USUAL), LIST_MAX);
+	const char *state = message_text(ask->m, FIELD_state);
+	json_t *list;
+	const struct execution *x;
+
+	if (state && !is_state(state)) {
+		answer_error(s, ask, 422, "state '%.32s' is none of queued, running, finished and lost", state);
+		return;
+	}
+	list = json_array();
+	TAILQ_FOREACH(x, &s->executions.all, in_age)
+	{
+		if (left == 0)
+			break;
+		if (!access_owns(ask->token, x->owner) || (state && !str_eq(state, execution_state_name[x->state])))
+			continue;
+		(void)json_array_append_new(list, execution_document(s, x));
+		left--;
+	}
+	for (size_t i = 0; i < s->ledger.n_past && left > 0 && state && str_eq(state, LEDGER_LOST); i++) {
+		const struct ledger_past *p = &s->ledger.past[i];
+
+		if (!str_eq(p->verdict, LEDGER_LOST) || !access_owns(ask->token, p->owner))
+			continue;
+		(void)json_array_append_new(list,
+					    json_pack("{s:s, s:s, s:s, s:o, s:o}", "id", p->id, "state", LEDGER_LOST,
+						      "token", p->owner, "created", moment(p->accepted_s * NS_PER_SEC),
+						      "ended", moment(p->ended_s * NS_PER_SEC)));
+		left--;
+	}
+	answer_json(s, ask, 200, json_pack("{s:o}", "executions", list));
+}
+
+static json_t *past_document(const struct ledger_past *p)
+{
+	bool is_lost = str_eq(p->verdict, LEDGER_LOST);
+
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "id", p->id, "state", is_lost ? "lost" : "finished",
+			 "token", p->owner, "created", moment(p->accepted_s * NS_PER_SEC), "ended",
+			 moment(p->ended_s * NS_PER_SEC), "verdict", is_lost ? json_null() : json_string(p->verdict),
+			 "reason",
+			 is_lost ? json_string("the service ended before it did: ask for it again") : json_null());
+}
+
+/* What the history says of it, in the members that every execution has; the rest is its record. */
+static json_t *record_document(const char *id, const char *record)
+{
+	json_t *from = json_loads(record, JSON_ALLOW_NUL, NULL), *doc;
+
+	doc = json_pack("{s:s, s:s, s:O?, s:O?, s:O?, s:O?, s:n}", "id", id, "state", "finished", "language",
+			json_object_get(from, "language"), "trust", json_object_get(from, "trust"), "created",
+			json_object_get(from, "time"), "verdict", json_object_get(from, "verdict"), "result");
+	if (json_is_string(json_object_get(from, "who")))
+		(void)json_object_set(doc, "token", json_object_get(from, "who"));
+	json_decref(from);
+	return doc;
+}
+
+/* One that this process has no longer, or never had. */
+static void answer_past(struct service *s, const struct ask *ask)
+{
+	const char *id = message_text(ask->m, FIELD_id);
+	const struct ledger_past *p = ledger_find(&s->ledger, id);
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *text = NULL;
+	int rc;
+
+	if (p && !access_owns(ask->token, p->owner)) {
+		answer_none(s, ask);
+		return;
+	}
+	rc = look_up_history(s, ask, id, &text, &err);
+	if (rc < 0)
+		answer_trouble(s, ask, &err);
+	else if (rc > 0)
+		answer_with(s, ask, record_document(id, text), "record", text);
+	else if (p)
+		answer_json(s, ask, 200, past_document(p));
+	else
+		answer_none(s, ask);
+	brig_free(text);
+}
+
+void ask_execution(struct service *s, struct ask *ask)
+{
+	bool is_past;
+	const struct execution *x = look_up(s, ask, &is_past);
+
+	if (x)
+		answer_with(s, ask, execution_document(s, x), "result", x->result ? x->result : "null");
+	else if (is_past)
+		answer_past(s, ask);
+}
+
+void ask_execution_events(struct service *s, struct ask *ask)
+{
+	bool is_past;
+	struct execution *x = look_up(s, ask, &is_past);
+
+	if (!x) {
+		if (is_past)
+			answer_none(s, ask);
+		return;
+	}
+	if (x->state != EXECUTION_FINISHED && !execution_listen(x, ask->tag, WATCHES, false)) {
+		answer_retry(s, ask, 503, 1, "too many watch the execution %s already", x->id);
+		return;
+	}
+	events_replay(x, ask->tag);
+}
+
+void ask_cancel(struct service *s, struct ask *ask)
+{
+	bool is_past, was_over;
+	struct execution *x = look_up(s, ask, &is_past);
+
+	if (!x) {
+		if (is_past)
+			answer_past(s, ask);
+		return;
+	}
+	was_over = x->state == EXECUTION_FINISHED;
+	execution_cancel(s, x);
+	x = executions_find(&s->executions, message_text(ask->m, FIELD_id)); /* unless that was the last of it */
+	answer_json(s, ask, was_over ? 200 : 202,
+		    json_pack("{s:s, s:s}", "id", message_text(ask->m, FIELD_id), "state",
+			      execution_state_name[x ? x->state : EXECUTION_FINISHED]));
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loop.c - the runner's life
+ *
+ *	birth     file limits, policy, tokens, ledger; then the word to the master that it is ready
+ *	a turn    what is ready (channel, master, runs); who may start does; promises go to the disk; answers go out
+ *	drain     nothing new; when nothing is left to do it ends
+ *	now       what waits is turned away, what runs is cancelled, and then as above
+ *	end       the channel's or the master's end cancels everything: nobody is left to tell
+ *
+ * Nothing blocks but epoll_wait(): runs are stepped, the channel has queues, files of the state folder are short.
+ */
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+#define EVENTS_OF_A_TURN  64
+#define RECORDS_OF_A_TURN 64
+#define QUEUE_DEFAULT     4096
+#define UNSENT_MAX        (16 * MiB)
+#define JOBS_MAX          1024
+#define JOBS_AT_LEAST     4
+#define WARM_DEFAULT_MAX  16
+#define ACCOUNTS_MAX      4096
+#define FDS_OURS          64 /* streams, files, what the handle holds */
+#define FDS_CELL          48 /* what a cell needs while it is made, with its proxy and its archive */
+
+/* Marks in the epoll that are no executions. */
+static char channel_mark, master_mark;
+
+static void complain(const struct brig_error *err)
+{
+	(void)fprintf(stderr, "brig serve: runner: %s\n", err->msg);
+}
+
+/* ---- what is waited for ----------------------------------------------------------------------------------- */
+
+int service_watch(struct service *s, struct execution *x)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = x } };
+
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, brig_run_fd(x->run), &ev) < 0)
+		return -errno;
+	x->is_watched = true;
+	return 0;
+}
+
+void service_unwatch(struct service *s, const struct execution *x)
+{
+	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, brig_run_fd(x->run), NULL);
+}
+
+static int watch_plain(struct service *s, int op, int fd, uint32_t events, void *mark)
+{
+	struct epoll_event ev = { .events = events, .data = { .ptr = mark } };
+
+	return epoll_ctl(s->epoll, op, fd, &ev) < 0 ? -errno : 0;
+}
+
+/* Answers may be long, and are made as they are asked for: while many wait for the front, nothing more is asked. */
+static bool is_crowded(const struct service *s)
+{
+	return channel_waiting(s->channel) > UNSENT_MAX;
+}
+
+/* Whether there is something to send changes; the epoll hears of it before it waits. */
+static void watch_channel(struct service *s)
+{
+	short events = channel_events(s->channel);
+	uint32_t wanted;
+
+	if (is_crowded(s))
+		events &= ~POLLIN;
+	if (s->is_alone || events == s->channel_events)
+		return;
+	wanted = (events & POLLIN ? (uint32_t)EPOLLIN : 0) | (events & POLLOUT ? (uint32_t)EPOLLOUT : 0);
+	(void)watch_plain(s, EPOLL_CTL_MOD, channel_fd(s->channel), wanted, &channel_mark);
+	s->channel_events = events;
+}
+
+/* ---- who may start -------------------------------------------------------------------------------------------- */
+
+static struct execution *execution_of(struct ticket *t)
+{
+	return (struct execution *)((char *)t - offsetof(struct execution, ticket));
+}
+
+void service_start_next(struct service *s)
+{
+	struct ticket *t;
+
+	if (!s->stopping)
+		batches_feed(s);
+	while (!s->stopping && (t = admission_next(s->admission, clock_now_ns(), NULL)))
+		execution_start(s, execution_of(t));
+}
+
+/* Milliseconds until time alone lets somebody start; -1: that will not happen. */
+static int patience(struct service *s)
+{
+	uint64_t again_ns = ADMISSION_NEVER_NS, now_ns = clock_now_ns();
+	struct ticket *t = admission_next(s->admission, now_ns, &again_ns);
+
+	if (t) {
+		execution_start(s, execution_of(t));
+		return 0;
+	}
+	if (again_ns == ADMISSION_NEVER_NS)
+		return -1;
+	return again_ns <= now_ns ? 0 : (int)min_u64((again_ns - now_ns) / NS_PER_MS + 1, 60000);
+}
+
+/* ---- words of the master -------------------------------------------------------------------------------------- */
+
+static uint32_t choose_warm(const struct service *s)
+{
+	return s->options->warm ? s->options->warm : (uint32_t)min_u64(s->jobs, WARM_DEFAULT_MAX);
+}
+
+/* A new handle for what comes; what there is ends on the old one. */
+static void reload(struct service *s)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct host *fresh = NULL;
+
+	if (s->tokens && tokens_refresh(s->tokens, &err) < 0)
+		complain(&err);
+	if (host_open(s->options, choose_warm(s), &fresh, &err) < 0) {
+		complain(&err); /* and the old policy stays in force */
+		return;
+	}
+	host_leave(s->host);
+	s->host = fresh;
+	brig_free(s->capabilities);
+	s->capabilities = NULL;
+}
+
+/* Who waits is turned away; who was promised an execution that never began will find it lost. */
+static void stop(struct service *s)
+{
+	struct execution *x, *next;
+
+	s->draining = s->stopping = true;
+	accept_commit(s);
+	for (x = TAILQ_FIRST(&s->executions.all); x; x = next) {
+		next = TAILQ_NEXT(x, in_age);
+		if (x->run)
+			execution_cancel(s, x);
+		else if (x->state == EXECUTION_QUEUED && !x->is_promised)
+			execution_turn_away(s, x);
+	}
+}
+
+static void hear_master(struct service *s)
+{
+	char word;
+	ssize_t n = recv(s->master, &word, 1, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		s->is_over = true;
+		return;
+	}
+	switch (word) {
+	case WORD_DRAIN:
+		s->draining = true;
+		break;
+	case WORD_NOW:
+		stop(s);
+		break;
+	case WORD_RELOAD:
+		reload(s);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- turns -------------------------------------------------------------------------------------------------------- */
+
+/* The front ends when nobody waits for it any more; what was promised is not over then. */
+static void go_on_alone(struct service *s)
+{
+	struct execution *x, *next;
+
+	s->is_alone = true;
+	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, channel_fd(s->channel), NULL);
+	for (x = TAILQ_FIRST(&s->executions.all); x; x = next) {
+		next = TAILQ_NEXT(x, in_age);
+		if (!x->is_async)
+			execution_cancel(s, x);
+	}
+}
+
+static void hear_front(struct service *s)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct record r;
+	int rc = 0;
+
+	if (channel_flush(s->channel, &err) < 0)
+		rc = -1;
+	for (size_t i = 0; rc == 0 && i < RECORDS_OF_A_TURN && !s->is_over && !is_crowded(s); i++) {
+		rc = channel_receive(s->channel, &r, &err);
+		if (rc == 0)
+			return;
+		if (rc > 0) {
+			rc = 0;
+			if (!asks_take(s, &r)) {
+				s->is_over = true;
+				s->status = 1;
+			}
+		}
+	}
+	if (rc >= 0)
+		return;
+	if (s->draining && !s->is_alone) {
+		go_on_alone(s);
+		return;
+	}
+	complain(&err);
+	s->is_over = true;
+	s->status = 1;
+}
+
+static void handle(struct service *s, const struct epoll_event *ev)
+{
+	if (ev->data.ptr == &channel_mark)
+		hear_front(s);
+	else if (ev->data.ptr == &master_mark)
+		hear_master(s);
+	else
+		execution_step(s, ev->data.ptr);
+}
+
+static bool is_idle(const struct service *s)
+{
+	return s->executions.n_runs == 0 && admission_waiting(s->admission) == 0 &&
+	       TAILQ_EMPTY(&s->executions.promised) && s->batches.n_held == 0 &&
+	       (s->is_alone || channel_waiting(s->channel) == 0);
+}
+
+static void turn(struct service *s)
+{
+	struct epoll_event ev[EVENTS_OF_A_TURN];
+	int wait_ms, n;
+
+	service_start_next(s);
+	wait_ms = s->stopping ? -1 : batches_patience(s, patience(s));
+	accept_commit(s);
+	watch_channel(s);
+	if (s->is_over || (s->draining && is_idle(s))) {
+		s->is_over = true;
+		return;
+	}
+	n = epoll_wait(s->epoll, ev, EVENTS_OF_A_TURN, wait_ms);
+	for (int i = 0; i < n && !s->is_over; i++)
+		handle(s, &ev[i]);
+	if (n < 0 && errno != EINTR) {
+		s->is_over = true;
+		s->status = 1;
+	}
+}
+
+/* ---- birth and end --------------------------------------------------------------------------------------------------- */
+
+/* As many cells at once as there are descriptors for; ours may be as many as the host lets us have. */
+static uint64_t descriptors_for(void)
+{
+	struct rlimit limit, more;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	more = (struct rlimit){ .rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max };
+	if (limit.rlim_cur < limit.rlim_max && setrlimit(RLIMIT_NOFILE, &more) == 0)
+		limit = more;
+	return limit.rlim_cur > FDS_OURS + FDS_CELL ? (limit.rlim_cur - FDS_OURS) / FDS_CELL : 1;
+}
+
+/* Programs that wait for something leave a processor to others: two for each. */
+static uint32_t choose_jobs(const struct serve_options *options)
+{
+	cpu_set_t set;
+	uint64_t n = sched_getaffinity(0, sizeof(set), &set) == 0 ? 2 * (uint64_t)CPU_COUNT(&set) : 0;
+
+	n = options->jobs ? options->jobs : max_u64(n, JOBS_AT_LEAST);
+	return (uint32_t)min_u64(min_u64(n, JOBS_MAX), descriptors_for());
+}
+
+static int open_parts(struct service *s, struct brig_error *err)
+{
+	const struct serve_options *o = s->options;
+	struct admission_opts limits = { .running_max = s->jobs,
+					 .waiting_max = o->queue ? o->queue : QUEUE_DEFAULT,
+					 .accounts_max = ACCOUNTS_MAX };
+	int rc;
+
+	s->admission = admission_new(&limits);
+	if (!s->admission)
+		return err_nomem(err);
+	if ((rc = host_open(o, choose_warm(s), &s->host, err)) < 0 ||
+	    (rc = o->no_auth ? 0 : tokens_open(o->state, &s->tokens, err)) < 0 ||
+	    (rc = ledger_open(&s->ledger, o->state, s->host->b, err)) < 0 || (rc = batches_open(s, err)) < 0 ||
+	    (rc = workspaces_open(s, err)) < 0)
+		return rc;
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0 || watch_plain(s, EPOLL_CTL_ADD, channel_fd(s->channel), EPOLLIN, &channel_mark) < 0 ||
+	    watch_plain(s, EPOLL_CTL_ADD, s->master, EPOLLIN, &master_mark) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the front and the master");
+	s->channel_events = POLLIN;
+	return 0;
+}
+
+static void close_parts(struct service *s)
+{
+	if (s->admission)
+		executions_release(s);
+	batches_close(s);
+	workspaces_close(s);
+	(void)ledger_commit(&s->ledger, false, NULL);
+	ledger_close(&s->ledger);
+	idempotency_release(&s->idempotency);
+	host_leave(s->host);
+	tokens_close(s->tokens);
+	admission_free(s->admission);
+	brig_free(s->capabilities);
+	fd_closep(&s->epoll);
+	channel_free(s->channel);
+}
+
+static void do_nothing(int sig UNUSED)
+{
+}
+
+/*
+ * Signals of the terminal, or of who stops a service with all its processes, are the master's to read.  They are caught and
+ * not ignored, for what is ignored stays so in programs that are started.
+ */
+static void leave_signals_to_master(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
+	const struct sigaction catch = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		(void)sigaction(signals[i], &catch, NULL);
+}
+
+/* Whoever starts the service for the first time has nothing to ask it with; who revoked all tokens is not given one. */
+static int make_first_token(const struct service *s, const char *url, struct brig_error *err)
+{
+	const struct token what = { .name = "first",
+				    .max_trust = TOKEN_TRUSTED,
+				    .admin = true,
+				    .created = (int64_t)(clock_wall_ns() / NS_PER_SEC) };
+	char secret[TOKEN_SECRET_SIZE];
+	int rc;
+
+	if (!s->tokens || !url || !tokens_is_empty(s->tokens))
+		return 0;
+	rc = tokens_create(s->tokens, &what, secret, err);
+	if (rc == 0)
+		(void)dprintf(STDERR_FILENO, "token %s (shown once)\nconsole %s/#token=%s\n", secret, url, secret);
+	explicit_bzero(secret, sizeof(secret));
+	return rc;
+}
+
+int runner_main(const struct runner_birth *birth)
+{
+	const char ready = WORD_READY;
+	struct service s = { .options = birth->options,
+			     .listener = birth->listener,
+			     .n_listeners = birth->n_listeners,
+			     .master = birth->master,
+			     .epoll = FD_NONE,
+			     .ledger = LEDGER_INIT };
+	struct brig_error err = BRIG_ERROR_INIT;
+	int sock = birth->channel, rc;
+
+	leave_signals_to_master();
+	(void)prctl(PR_SET_NAME, "brig-runner");
+	executions_init(&s.executions);
+	batches_init(&s.batches);
+	workspaces_init(&s.workspaces);
+	s.jobs = choose_jobs(birth->options);
+	rc = channel_new(&sock, &s.channel, &err);
+	if (rc == 0)
+		rc = open_parts(&s, &err);
+	if (rc == 0)
+		rc = make_first_token(&s, birth->url, &err);
+	if (rc == 0 && send(s.master, &ready, 1, MSG_NOSIGNAL) != 1)
+		rc = err_set(&err, BRIG_E_SYSTEM, errno, "cannot tell the master that everything is in place");
+	if (rc < 0) {
+		complain(&err);
+		s.status = err.code; /* what the master says, too */
+	}
+	while (rc == 0 && !s.is_over)
+		turn(&s);
+	close_parts(&s);
+	return s.status;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * questions.c - documents of the library, and what the service knows of itself
+ *
+ * The library's are passed on as they are.  They are read between two steps of the runs: each takes milliseconds.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "server/runner/access.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+#define HISTORY_USUAL 100
+#define HISTORY_MAX   1000
+#define INSPECT_MAX   MiB /* more would take long enough for others to notice */
+
+/* Answers with a document, or with why there is none. */
+static void answer_either(struct service *s, const struct ask *ask, int rc, char *text, const struct brig_error *err)
+{
+	if (rc < 0)
+		answer_trouble(s, ask, err);
+	else
+		answer_document(s, ask, text);
+}
+
+/* Those that need nothing but the handle. */
+#define QUESTION(name, function)                            \
+	void ask_##name(struct service *s, struct ask *ask) \
+	{                                                   \
+		struct brig_error err = BRIG_ERROR_INIT;    \
+		char *text = NULL;                          \
+		int rc = function(s->host->b, &text, &err); \
+                                                            \
+		answer_either(s, ask, rc, text, &err);      \
+	}
+QUESTION(languages, brig_languages_json)
+QUESTION(environments, brig_environments_json)
+QUESTION(rules, brig_rules_json)
+QUESTION(cells, brig_ps_json)
+#undef QUESTION
+
+void ask_policy(struct service *s, struct ask *ask)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *text = NULL;
+	int rc = brig_policy_json(s->host->b, message_text(ask->m, FIELD_trust), &text, &err);
+
+	answer_either(s, ask, rc, text, &err);
+}
+
+/* What the host can do changes rarely, and takes long to find out. */
+void ask_capabilities(struct service *s, struct ask *ask)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	uint64_t now_ns = clock_now_ns();
+	char *text = NULL;
+
+	if (!s->capabilities || now_ns - s->capabilities_ns > CAPABILITIES_NS) {
+		if (brig_doctor_json(s->host->b, &text, &err) < 0) {
+			answer_trouble(s, ask, &err);
+			return;
+		}
+		brig_free(s->capabilities);
+		s->capabilities = text;
+		s->capabilities_ns = now_ns;
+	}
+	answer_send(s, ask->tag,
+		    &(struct answer){ .status = 200,
+				      .who = ask->token->name,
+				      .body = s->capabilities,
+				      .len = strlen(s->capabilities) });
+}
+
+void ask_inspect(struct service *s, struct ask *ask)
+{
+	struct brig_check req = BRIG_CHECK_INIT;
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *text = NULL;
+	int rc;
+
+	req.kind = message_text(ask->m, FIELD_check_kind);
+	if (req.kind && str_eq(req.kind, "code"))
+		req.kind = NULL;
+	req.language = message_text(ask->m, FIELD_language);
+	req.file_name = message_text(ask->m, FIELD_file_name);
+	req.text = message_bytes(ask->m, FIELD_text, &req.len);
+	req.trust = message_text(ask->m, FIELD_trust);
+	req.inspect = message_text(ask->m, FIELD_level);
+	req.rules = message_text(ask->m, FIELD_rules);
+	req.strict = message_number(ask->m, FIELD_strict, 0) != 0;
+	if (req.len > INSPECT_MAX) {
+		answer_error(s, ask, 422, "there are %zu bytes to inspect; at most %llu are read at one time", req.len,
+			     (unsigned long long)INSPECT_MAX);
+		return;
+	}
+	rc = brig_check(s->host->b, &req, &text, &err);
+	answer_either(s, ask, rc, text, &err);
+}
+
+/* ---- history ------------------------------------------------------------------------------------------------ */
+
+void ask_history(struct service *s, struct ask *ask)
+{
+	struct brig_history req = BRIG_HISTORY_INIT;
+	struct brig_error err = BRIG_ERROR_INIT;
+	uint64_t limit = message_number(ask->m, FIELD_limit, HISTORY_USUAL);
+	char *text = NULL;
+	int rc;
+
+	req.verdict = message_text(ask->m, FIELD_verdict);
+	req.language = message_text(ask->m, FIELD_language);
+	req.trust = message_text(ask->m, FIELD_trust);
+	req.since = message_text(ask->m, FIELD_since);
+	req.until = message_text(ask->m, FIELD_until);
+	req.limit = (uint32_t)max_u64(1, min_u64(limit, HISTORY_MAX));
+	req.who = ask->token->admin ? NULL : ask->token->name;
+	rc = brig_history_json(s->host->b, &req, &text, &err);
+	answer_either(s, ask, rc, text, &err);
+}
+
+void ask_history_entry(struct service *s, struct ask *ask)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	const char *id = message_text(ask->m, FIELD_id);
+	char *text = NULL;
+	int rc = look_up_history(s, ask, id, &text, &err);
+
+	if (rc == 0)
+		answer_error(s, ask, 404, "there is no execution '%.20s' in the history%s", id ? id : "",
+			     ask->token->admin ? "" : " of this token");
+	else
+		answer_either(s, ask, rc, text, &err);
+}
+
+void ask_verify_receipt(struct service *s, struct ask *ask)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	size_t len;
+	const char *receipt = message_bytes(ask->m, FIELD_text, &len);
+	char *text = NULL;
+	int rc = brig_receipt_verify(receipt ? receipt : "", len, message_text(ask->m, FIELD_public_key), &text, &err);
+
+	answer_either(s, ask, rc, text, &err);
+}
+
+/* ---- the service itself ------------------------------------------------------------------------------------------ */
+
+void ask_statistics(struct service *s, struct ask *ask)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *text = NULL;
+	int rc = brig_metrics(s->host->b, BRIG_METRICS_JSON, &text, &err);
+
+	answer_either(s, ask, rc, text, &err);
+}
+
+void ask_readyz(struct service *s, struct ask *ask)
+{
+	if (s->draining)
+		answer_retry(s, ask, 503, 1, "the service is about to end: ask its successor");
+	else
+		answer_json(s, ask, 200, json_pack("{s:s}", "status", "ready"));
+}
+
+void ask_whoami(struct service *s, struct ask *ask)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *text = NULL;
+	int rc = token_json(ask->token, (int64_t)(clock_wall_ns() / NS_PER_SEC), &text, &err);
+
+	answer_either(s, ask, rc, text, &err);
+}
+
+struct count_list {
+	const struct token *token;
+	json_t *list;
+	struct buf *text; /* of the metrics */
+};
+
+static void add_count(const struct admission_count *c, void *arg)
+{
+	struct count_list *into = arg;
+
+	if (access_owns(into->token, c->token))
+		(void)json_array_append_new(into->list,
+					    json_pack("{s:s, s:I, s:I, s:I}", "name", c->token, "running",
+						      (json_int_t)c->running, "waiting", (json_int_t)c->waiting,
+						      "memory_bytes", (json_int_t)c->memory));
+}
+
+void ask_queue(struct service *s, struct ask *ask)
+{
+	struct count_list counts = { .token = ask->token, .list = json_array() };
+
+	admission_each(s->admission, add_count, &counts);
+	answer_json(s, ask, 200,
+		    json_pack("{s:I, s:I, s:I, s:I, s:b, s:o}", "running", (json_int_t)admission_running(s->admission),
+			      "waiting", (json_int_t)admission_waiting(s->admission), "jobs", (json_int_t)s->jobs,
+			      "finished", (json_int_t)s->executions.n_finished, "draining", s->draining, "tokens",
+			      counts.list));
+}
+
+static void add_gauge(struct buf *out, const char *name, const char *type, const char *help, uint64_t value)
+{
+	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name, (unsigned long long)value);
+}
+
+/* Names have no character that a label could not. */
+static void add_token_gauge(const struct admission_count *c, void *arg)
+{
+	struct count_list *into = arg;
+
+	buf_addf(into->text,
+		 "brig_service_token_executions{token=\"%s\",state=\"running\"} %zu\n"
+		 "brig_service_token_executions{token=\"%s\",state=\"queued\"} %zu\n",
+		 c->token, c->running, c->token, c->waiting);
+}
+
+static void add_service(const struct service *s, bool of_all, struct buf *out)
+{
+	struct count_list into = { .text = out };
+
+	add_gauge(out, "brig_service_running", "gauge", "Executions that run now.", admission_running(s->admission));
+	add_gauge(out, "brig_service_queued", "gauge", "Executions that wait.", admission_waiting(s->admission));
+	add_gauge(out, "brig_service_jobs", "gauge", "Executions that may run at one time.", s->jobs);
+	add_gauge(out, "brig_service_kept", "gauge", "Finished executions in memory.", s->executions.n_finished);
+	add_gauge(out, "brig_service_held_bytes", "gauge", "Code, input and files of what runs and waits.",
+		  s->held_bytes);
+	add_gauge(out, "brig_service_accepted_total", "counter", "Executions that were accepted.", s->counts.accepted);
+	add_gauge(out, "brig_service_finished_total", "counter", "Executions that have finished.", s->counts.finished);
+	add_gauge(out, "brig_service_cancelled_total", "counter", "Executions that were cancelled.",
+		  s->counts.cancelled);
+	add_gauge(out, "brig_service_refused_total", "counter", "Executions that quotas or the queue refused.",
+		  s->counts.refused);
+	if (!of_all)
+		return;
+	buf_adds(out, "# HELP brig_service_token_executions Executions of a token.\n"
+		      "# TYPE brig_service_token_executions gauge\n");
+	admission_each(s->admission, add_token_gauge, &into);
+}
+
+void ask_metrics(struct service *s, struct ask *ask)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	AUTO_BUF out = BUF_INIT(16 * MiB);
+	char *text = NULL;
+
+	if (brig_metrics(s->host->b, BRIG_METRICS_PROMETHEUS, &text, &err) < 0) {
+		answer_trouble(s, ask, &err);
+		return;
+	}
+	buf_adds(&out, text);
+	brig_free(text);
+	add_service(s, ask->token->admin, &out);
+	answer_send(s, ask->tag,
+		    &(struct answer){ .status = out.no_memory ? 503 : 200,
+				      .content_type = "text/plain; version=0.0.4; charset=utf-8",
+				      .who = ask->token->name,
+				      .body = buf_str(&out),
+				      .len = out.len });
+}

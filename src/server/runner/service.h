@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runner: the process of the service that holds the library's handle and decides.
+ *
+ *	loop          waits for the channel, the master, the runs and the clock; starts who may start
+ *	host          the library's handle, and what of its policy decides before a run does
+ *	access        who asks, and whether that one may have what is asked for
+ *	asks          messages to handlers, a row for each route; answer: what goes back
+ *	job           a message kept, as a request of the library
+ *	executions    what was accepted, from then on until it is forgotten; events: what happened meanwhile
+ *	accept        an execution is asked for: checks, queue, ledger, idempotency
+ *	look          an execution is asked about: list, one, events, artifacts, cancel
+ *	batches       many that were asked for at once, and are let into the queue little by little
+ *	workspaces    files that clients leave for executions to come
+ *	ledger        which asynchronous executions were promised: a file
+ *	idempotency   which key of which token stands for which execution
+ *	questions     documents of the library, numbers of the service
+ *
+ *   RULE R1  It reads rows of fields (server/message.h) and documents that the library made, no text of strangers.
+ *   RULE R2  Each ask is answered once.  Who asks is told by the token beside it, or by the kernel of a socket that is sent
+ *          along: never by what the front says of somebody.
+ *   RULE R3  Everything that grows has a ceiling below; what is over it is refused, or the oldest goes.
+ *   RULE R4  An execution that was promised (202) is in the ledger before, and ends there: finished, or lost.
+ *
+ * One thread, one loop: callbacks of the library only write events down and send them.
+ */
+#ifndef SERVER_RUNNER_SERVICE_H
+#define SERVER_RUNNER_SERVICE_H
+
+#include "server/admission.h"
+#include "server/channel.h"
+#include "server/message.h"
+#include "server/routes.h"
+#include "server/runner/batches.h"
+#include "server/runner/executions.h"
+#include "server/runner/host.h"
+#include "server/runner/idempotency.h"
+#include "server/runner/ledger.h"
+#include "server/runner/workspaces.h"
+#include "server/serve.h"
+#include "server/tokens.h"
+
+#define HELD_BYTES_MAX  (512 * MiB) /* of requests that wait or run, with their files */
+#define CAPABILITIES_NS (60 * NS_PER_SEC)
+
+/* What the service counts of itself since it began. */
+struct service_counts {
+	uint64_t accepted, finished, cancelled, refused;
+};
+
+struct service {
+	const struct serve_options *options;
+	const struct listener *listener; /* where clients come from: their addresses only */
+	size_t n_listeners;
+	struct channel *channel;
+	int master, epoll;
+	short channel_events;  /* that the epoll waits for now */
+	struct host *host;     /* for what is accepted from now on */
+	struct tokens *tokens; /* NULL: nobody needs one */
+	struct admission *admission;
+	struct executions executions;
+	struct ledger ledger;
+	struct idempotency idempotency;
+	struct batches batches;
+	struct workspaces workspaces;
+	struct service_counts counts;
+	uint32_t jobs;
+	uint64_t held_bytes;
+	char *capabilities; /* as of capabilities_ns; NULL: none yet */
+	uint64_t capabilities_ns;
+	bool draining; /* nothing new */
+	bool stopping; /* and what there is, is cancelled */
+	bool is_alone; /* the front has gone as it should while draining: what was promised is finished without it */
+	bool is_over;  /* the channel or the master has gone */
+	int status;    /* that the process ends with */
+};
+
+/* One message of the front. */
+struct ask {
+	uint32_t tag;
+	enum route route;
+	const struct message *m;
+	const char *request_id;        /* "": none */
+	const struct token *token;     /* who asks; NULL: nobody needs to know */
+	struct job_descriptors beside; /* of what is to be run; whoever uses one takes it */
+};
+
+/* loop.c: runs that may start do; call it after anything that frees a place. */
+void service_start_next(struct service *s);
+/* The run of this execution is stepped when there is something to do, until it is unwatched: 0 or -errno. */
+int service_watch(struct service *s, struct execution *x);
+void service_unwatch(struct service *s, const struct execution *x);
+
+#endif
