@@ -5,27 +5,18 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/json_read.h"
 #include "cli/batch_judge.h"
 #include "cli/options.h"
 
 #define BATCH_CASES_MAX 100000
-#define BATCH_FILES_MAX (64 * MiB) /* of the archive that is made of "files" */
-#define BATCH_ID_MAX    256        /* bytes of a job's id */
-
-/* A list of strings; they belong to the job. */
-struct batch_strings {
-	const char **item;
-	size_t n;
-	bool is_given;
-};
+#define BATCH_ID_MAX    256 /* bytes of a job's id */
 
 /* What one cell is given, and what is expected of it. */
 struct batch_case {
 	const char *name; /* NULL: its number */
-	struct batch_bytes input;
-	struct batch_strings args;
+	struct bytes input;
+	struct json_strings args;
 	struct judge_expected expected;
 	double points;
 };
@@ -33,7 +24,7 @@ struct batch_case {
 /* A program that judges; it has no code if there is none. */
 struct batch_checker {
 	const char *language, *file_name, *trust; /* the name decides where there is no language */
-	struct batch_bytes code;
+	struct bytes code;
 	struct wishes wishes;
 };
 
@@ -43,8 +34,8 @@ struct batch_job {
 	struct brig_error bad;   /* code not 0: there is no job, and this is why */
 	struct brig_request req; /* without what its cases say */
 	const char *kind, *inline_artifacts;
-	struct batch_strings args, env, packages, artifacts;
-	struct batch_bytes code, input;
+	struct json_strings args, env, packages, artifacts;
+	struct bytes code, input;
 	struct judge_expected expected;
 	struct wishes wishes;
 	struct batch_checker checker;
@@ -55,7 +46,7 @@ struct batch_job {
 	int files_fd; /* FD_NONE: no files */
 	void *tag;    /* of whoever made the job */
 	json_t *doc;  /* strings belong to it */
-	struct job_block *blocks;
+	struct json_block *blocks;
 };
 
 /* What jobs have that say nothing else. */
@@ -84,10 +75,5 @@ int batch_case_read(struct batch_job *job, const char *line, size_t len, struct 
 int batch_job_finish(struct batch_job *job, const struct batch_defaults *defaults, struct brig_error *err);
 /* The request of one of its cells; it borrows from the job. */
 struct brig_request batch_job_request(const struct batch_job *job, const struct batch_case *c);
-
-/* Files that a cell is given.  False: no room or no memory. */
-bool batch_files_add(struct buf *tar, const char *path, const struct batch_bytes *content);
-/* Ends the archive and hands it over as a descriptor, which is the caller's; -code. */
-int batch_files_end(struct buf *tar, struct brig_error *err);
 
 #endif

@@ -56,20 +56,20 @@ struct cursor {
 	size_t line;
 };
 
-static struct cursor cursor_at(const struct batch_bytes *b)
+static struct cursor cursor_at(const struct bytes *b)
 {
 	return (struct cursor){ .at = b->data, .end = b->data + b->len, .line = 1 };
 }
 
 /* The next line without the blanks at its end; false: there is none. */
-static bool next_line(struct cursor *c, struct batch_bytes *ret)
+static bool next_line(struct cursor *c, struct bytes *ret)
 {
 	const char *end;
 
 	if (c->at == c->end)
 		return false;
 	end = memchr(c->at, '\n', (size_t)(c->end - c->at));
-	*ret = (struct batch_bytes){ c->at, (size_t)((end ? end : c->end) - c->at) };
+	*ret = (struct bytes){ c->at, (size_t)((end ? end : c->end) - c->at) };
 	while (ret->len > 0 && is_blank(ret->data[ret->len - 1]))
 		ret->len--;
 	c->at = end ? end + 1 : c->end;
@@ -78,23 +78,23 @@ static bool next_line(struct cursor *c, struct batch_bytes *ret)
 }
 
 /* The next word; false: there is none. */
-static bool next_token(struct cursor *c, struct batch_bytes *ret)
+static bool next_token(struct cursor *c, struct bytes *ret)
 {
 	for (; c->at < c->end && is_blank(*c->at); c->at++)
 		c->line += *c->at == '\n';
-	*ret = (struct batch_bytes){ c->at, 0 };
+	*ret = (struct bytes){ c->at, 0 };
 	for (; c->at < c->end && !is_blank(*c->at); c->at++)
 		ret->len++;
 	return ret->len > 0;
 }
 
-static bool same_bytes(const struct batch_bytes *a, const struct batch_bytes *b)
+static bool same_bytes(const struct bytes *a, const struct bytes *b)
 {
 	return a->len == b->len && memcmp(a->data, b->data, a->len) == 0;
 }
 
 /* A word that is a number as a whole, in decimal. */
-static bool to_number(const struct batch_bytes *word, double *ret)
+static bool to_number(const struct bytes *word, double *ret)
 {
 	char text[64], *end;
 
@@ -108,7 +108,7 @@ static bool to_number(const struct batch_bytes *word, double *ret)
 	return *end == '\0' && isfinite(*ret);
 }
 
-static bool near_enough(const struct batch_bytes *want, const struct batch_bytes *got, double tolerance)
+static bool near_enough(const struct bytes *want, const struct bytes *got, double tolerance)
 {
 	double a, b;
 
@@ -117,10 +117,10 @@ static bool near_enough(const struct batch_bytes *want, const struct batch_bytes
 	return to_number(want, &a) && to_number(got, &b) && fabs(a - b) <= tolerance * (fabs(a) > 1 ? fabs(a) : 1);
 }
 
-static size_t differs_in_lines(const struct batch_bytes *expected, const struct batch_bytes *actual)
+static size_t differs_in_lines(const struct bytes *expected, const struct bytes *actual)
 {
 	struct cursor want = cursor_at(expected), got = cursor_at(actual);
-	struct batch_bytes a, b;
+	struct bytes a, b;
 
 	for (;;) {
 		size_t line = got.line;
@@ -135,11 +135,11 @@ static size_t differs_in_lines(const struct batch_bytes *expected, const struct 
 	}
 }
 
-static size_t differs_in_tokens(const struct batch_bytes *expected, const struct batch_bytes *actual, bool is_float,
+static size_t differs_in_tokens(const struct bytes *expected, const struct bytes *actual, bool is_float,
 				double tolerance)
 {
 	struct cursor want = cursor_at(expected), got = cursor_at(actual);
-	struct batch_bytes a, b;
+	struct bytes a, b;
 
 	for (;;) {
 		bool more_wanted = next_token(&want, &a), more_got = next_token(&got, &b);
@@ -151,7 +151,7 @@ static size_t differs_in_tokens(const struct batch_bytes *expected, const struct
 	}
 }
 
-static size_t differs_in_bytes(const struct batch_bytes *expected, const struct batch_bytes *actual)
+static size_t differs_in_bytes(const struct bytes *expected, const struct bytes *actual)
 {
 	size_t line = 1;
 
@@ -162,8 +162,7 @@ static size_t differs_in_bytes(const struct batch_bytes *expected, const struct 
 	return line;
 }
 
-size_t judge_differs(enum judge_compare how, double tolerance, const struct batch_bytes *expected,
-		     const struct batch_bytes *actual)
+size_t judge_differs(enum judge_compare how, double tolerance, const struct bytes *expected, const struct bytes *actual)
 {
 	switch (how) {
 	case COMPARE_TRIM:
@@ -216,9 +215,9 @@ int judge_end(const struct judge_expected *e, const struct brig_result *r, enum 
 static enum judgement judge_stream(const struct judge_expected *e, const struct brig_result *r, enum brig_stream stream,
 				   char message[JUDGE_MESSAGE_MAX])
 {
-	const struct batch_bytes *want = stream == BRIG_STDOUT ? &e->out : &e->err;
+	const struct bytes *want = stream == BRIG_STDOUT ? &e->out : &e->err;
 	const char *name = stream == BRIG_STDOUT ? "stdout" : "stderr";
-	struct batch_bytes got;
+	struct bytes got;
 	size_t line;
 
 	if (!want->data)

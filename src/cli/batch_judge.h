@@ -5,7 +5,7 @@
 
 #include <brig/brig.h>
 
-#include "base/util.h"
+#include "base/buf.h"
 
 enum judgement {
 	JUDGED_NOT, /* nothing was expected */
@@ -25,16 +25,10 @@ enum judge_compare {
 };
 const char *judge_compare_name(enum judge_compare how);
 
-/* Bytes of somebody else's; data is NULL if there are none. */
-struct batch_bytes {
-	const char *data;
-	size_t len;
-};
-
 struct judge_expected {
 	bool is_given;
-	struct batch_bytes out, err; /* data NULL: may be anything */
-	int exit_code;               /* -1: 0 is expected, and another one is a runtime_error */
+	struct bytes out, err; /* data NULL: may be anything */
+	int exit_code;         /* -1: 0 is expected, and another one is a runtime_error */
 	enum judge_compare compare;
 	double tolerance; /* absolute, or relative to the expected number, whichever allows more */
 };
@@ -55,7 +49,7 @@ enum judgement judge_output(const struct judge_expected *e, const struct brig_re
 /* What a checker's run says of the program; its standard output is the message. */
 enum judgement judge_checked(const struct brig_result *checker, char message[JUDGE_MESSAGE_MAX]);
 /* 0: they agree; else the number of the first line of actual that differs. */
-size_t judge_differs(enum judge_compare how, double tolerance, const struct batch_bytes *expected,
-		     const struct batch_bytes *actual);
+size_t judge_differs(enum judge_compare how, double tolerance, const struct bytes *expected,
+		     const struct bytes *actual);
 
 #endif

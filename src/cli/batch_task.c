@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/ustar.h"
 #include "cli/sanitize.h"
 #include "cli/ui.h"
 
@@ -64,16 +65,17 @@ static const struct batch_case *case_of(const struct batch_task *t)
 static int pack_checker_files(struct batch_task *t, struct brig_error *err)
 {
 	const struct batch_case *c = case_of(t);
-	struct batch_bytes input = c->input.data ? c->input : t->job->input, expected = c->expected.out, actual;
-	AUTO_BUF tar = BUF_INIT(4 * BATCH_FILES_MAX);
+	struct bytes input = c->input.data ? c->input : t->job->input, expected = c->expected.out, actual;
+	AUTO_BUF tar = BUF_INIT(4 * JSON_FILES_MAX);
 
 	actual.data = brig_result_output(t->program, BRIG_STDOUT, &actual.len);
-	if (!batch_files_add(&tar, "input", &input) || !batch_files_add(&tar, "actual", &actual) ||
-	    !batch_files_add(&tar, "expected", &expected))
+	if (!ustar_add_file(&tar, "input", &input) || !ustar_add_file(&tar, "actual", &actual) ||
+	    !ustar_add_file(&tar, "expected", &expected))
 		return err_nomem(err);
 	fd_closep(&t->checker_files);
-	t->checker_files = batch_files_end(&tar, err);
-	return t->checker_files < 0 ? t->checker_files : 0;
+	t->checker_files = ustar_to_file(&tar);
+	return t->checker_files < 0 ? err_set(err, BRIG_E_SYSTEM, -t->checker_files, "cannot keep the checker's files")
+				    : 0;
 }
 
 static int checker_request(struct batch_task *t, struct brig_request *ret, struct brig_error *err)

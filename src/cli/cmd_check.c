@@ -15,6 +15,7 @@
 #include "cli/check_output.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
+#include "cli/service.h"
 #include "cli/walk.h"
 
 /* 2 says "blocked" here, so that wrong use has the number that sysexits.h gives it. */
@@ -23,7 +24,7 @@
 struct check_values {
 	const char *code, *lang, *trust, *inspect, *format, *rules, *kind, *workspace, *policy;
 	struct words rule;
-	bool json, strict, no_color;
+	bool json, strict, no_color, local;
 };
 
 #define AT(member) offsetof(struct check_values, member)
@@ -45,6 +46,8 @@ static const struct option_row check_options[] = {
 	{ "workspace", 0, OPTION_TEXT, "DIR", AT(workspace), NULL,
 	  "the directory that a path must stay in; without it /workspace" },
 	{ "code", 'c', OPTION_TEXT, "CODE", AT(code), NULL, "check this text instead of a file" },
+	{ "local", 0, OPTION_FLAG, NULL, AT(local), NULL,
+	  "check it in this process, even if a service ('brig serve') could" },
 	ROW_POLICY,
 	ROW_NO_COLOR,
 };
@@ -52,6 +55,8 @@ static const struct option_row check_options[] = {
 struct checker {
 	const struct check_values *v;
 	struct brig *b;
+	struct service_place place;
+	bool has_place; /* a service is asked there, until it does not do it */
 	struct check_output output;
 	int worst;  /* 0, 1, 2 as brig_check() says */
 	int failed; /* exit status of the first failure, or 0 */
@@ -78,6 +83,23 @@ static int fail_with(struct checker *c, const char *name, const struct brig_erro
 
 /* ---- one text ----------------------------------------------------------------------------------- */
 
+/* As brig_check() does, through a service if there is one. */
+static int check_anywhere(struct checker *c, const struct brig_check *req, char **ret_json, struct brig_error *err)
+{
+	const struct check_values *v = c->v;
+	const char *only_here = v->policy ? "--policy" : v->rules ? "--rules" : v->workspace ? "--workspace" : NULL;
+	int status = 0, rc;
+
+	if (c->has_place) {
+		rc = service_check(&c->place, only_here ? only_here : service_own_policy(), req, ret_json, &status,
+				   err);
+		if (rc <= 0)
+			return rc < 0 ? rc : status;
+		c->has_place = false;
+	}
+	return brig_check(c->b, req, ret_json, err);
+}
+
 static int check_one(struct checker *c, const char *name, const char *base, const char *text, size_t len)
 {
 	const struct brig_check req = {
@@ -96,7 +118,7 @@ static int check_one(struct checker *c, const char *name, const char *base, cons
 	struct checked one = { .name = name, .text = text, .len = len };
 	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_TEXT json = NULL;
-	int rc = brig_check(c->b, &req, &json, &err);
+	int rc = check_anywhere(c, &req, &json, &err);
 
 	if (rc < 0)
 		return fail_with(c, name, &err);
@@ -279,6 +301,10 @@ static int run_checks(const struct check_values *v, const struct operands *ops, 
 	AUTO_TEXT rules = NULL;
 	int status;
 
+	status = service_find(v->local, &c.place, &err);
+	if (status < 0)
+		return ui_fail(&err) == EXIT_USAGE ? EXIT_CHECK_USAGE : EXIT_FAILED;
+	c.has_place = status > 0;
 	if (brig_open(&opts, &c.b, &err) < 0)
 		return command_open_failed(v->policy, &err);
 	for (size_t i = 0; i < v->rule.n; i++)

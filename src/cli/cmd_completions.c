@@ -22,6 +22,8 @@ static const struct {
 } choices[] = {
 	{ "inspect", "LEVEL", "off report guard strict" },
 	{ "trust", "LEVEL", "untrusted unknown trusted" },
+	{ "max-trust", "LEVEL", "untrusted unknown trusted" },
+	{ NULL, "BACKEND", "native docker direct" },
 	{ "backend", "NAME", "auto native docker direct" },
 	{ "preset", "NAME", "standard strict" },
 	{ "kind", "KIND", "code command path" },

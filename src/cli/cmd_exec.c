@@ -74,6 +74,7 @@ const struct command command_exec = {
 	.options = exec_options,
 	.n_options = ARRAY_LEN(exec_options),
 	.makes_cells = true,
+	.asks_service = true,
 	.gives_result = true,
 	.run = exec_main,
 };

@@ -71,7 +71,7 @@ static int fill_job(struct grading *g, struct batch_job *job, const struct grade
 	job->cases = &g->grade.cases.item[job->number % g->grade.cases.n];
 	job->n_cases = 1;
 	job->checker = g->checker;
-	job->code = (struct batch_bytes){ s->code, s->code_len };
+	job->code = (struct bytes){ s->code, s->code_len };
 	job->req.file_name = s->entry ? s->entry : s->name;
 	job->req.language = g->v->lang;
 	if (s->workspace) {
@@ -203,7 +203,7 @@ static int read_checker(struct grading *g, struct brig_error *err)
 	if (n < 0)
 		return err_set(err, BRIG_E_SYSTEM, (int)-n, "cannot read the checker");
 	g->checker.file_name = slash ? slash + 1 : path;
-	g->checker.code = (struct batch_bytes){ g->checker_code, (size_t)n };
+	g->checker.code = (struct bytes){ g->checker_code, (size_t)n };
 	return 0;
 }
 

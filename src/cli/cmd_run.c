@@ -138,6 +138,7 @@ const struct command command_run = {
 	.options = run_options,
 	.n_options = ARRAY_LEN(run_options),
 	.makes_cells = true,
+	.asks_service = true,
 	.gives_result = true,
 	.run = run_main,
 };

@@ -18,6 +18,7 @@ extern const struct command command_rules;
 extern const struct command command_explain;
 extern const struct command command_policy_show;
 extern const struct command command_policy_check;
+extern const struct command command_init;
 extern const struct command command_doctor;
 extern const struct command command_languages;
 extern const struct command command_images_build, command_images_list, command_images_check;
@@ -41,7 +42,10 @@ extern const struct command command_env_create, command_env_list, command_env_sh
 extern const struct command command_workspace_list, command_workspace_show, command_workspace_diff,
 	command_workspace_apply, command_workspace_discard;
 extern const struct command command_stats;
+extern const struct command command_token_create, command_token_list, command_token_revoke;
 extern const struct command command_mcp;
+extern const struct command command_serve;
+extern const struct command command_upgrade_state;
 extern const struct command command_version;
 extern const struct command command_help;
 

@@ -87,7 +87,7 @@ static int load_lines(int fd, const struct judge_expected *how, struct grade_cas
 
 /* ---- a folder of pairs ----------------------------------------------------------------------------- */
 
-static int load_file(struct grade_cases *c, int dir, const char *name, size_t *left, struct batch_bytes *ret,
+static int load_file(struct grade_cases *c, int dir, const char *name, size_t *left, struct bytes *ret,
 		     struct brig_error *err)
 {
 	AUTO_FD fd = openat(dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -106,7 +106,7 @@ static int load_file(struct grade_cases *c, int dir, const char *name, size_t *l
 	if (n < 0)
 		return err_set(err, BRIG_E_SYSTEM, (int)-n, "cannot read '%.100s'", name);
 	*left -= (size_t)n;
-	*ret = (struct batch_bytes){ data, (size_t)n };
+	*ret = (struct bytes){ data, (size_t)n };
 	return 0;
 }
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/host_policy.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/config_path.h"
-#include "base/fd.h"
 #include "base/str.h"
+#include "cli/policy_file.h"
 
 /* Whether the row is a protection that is missing. */
 static bool is_missing(const json_t *row)
@@ -47,51 +45,20 @@ static size_t compose(const json_t *rows, struct buf *out, bool *ret_hopeless)
 	return n;
 }
 
-/* The folders of a path of ours, for nobody but us. */
-static int make_folders(const char *path)
-{
-	char folder[PATH_MAX];
-
-	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		(void)str_copy(folder, sizeof(folder), path);
-		folder[slash - path] = '\0';
-		if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-			return -errno;
-	}
-	return 0;
-}
-
-static int put_file(const char *path, const struct buf *text)
-{
-	AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return -errno;
-	return ui_put_bytes(fd, text, false);
-}
-
 static int write_to(const char *file, const struct buf *text)
 {
 	char own[PATH_MAX];
-	int rc = 0;
 
 	if (!file && !config_path(own, sizeof(own))) {
 		ui_say("$HOME names no place for a policy of your own: name a file");
 		return EXIT_USAGE;
 	}
-	if (!file)
-		rc = make_folders(own);
-	if (rc == 0)
-		rc = put_file(file ? file : own, text);
-	if (rc == -EEXIST)
-		ui_say("'%.200s' is there already and is not replaced: remove it first, or name another file",
-		       file ? file : own);
-	else if (rc < 0)
-		ui_say("cannot write '%.200s': %s", file ? file : own, strerrordesc_np(-rc));
-	else
-		ui_say("wrote '%.200s'%s", file ? file : own,
-		       file ? "; --policy or $BRIG_POLICY names it" : ", which is read from now on");
-	return rc < 0 ? EXIT_FAILED : EXIT_SUCCESS;
+	return policy_file_write(&(struct policy_file){ .path = file ? file : own,
+							.mode = 0600,
+							.advice = "remove it first, or name another file",
+							.next = file ? "; --policy or $BRIG_POLICY names it"
+								     : ", which is read from now on" },
+				 text);
 }
 
 int host_policy_write(const json_t *rows, const char *file)

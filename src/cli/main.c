@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "cli/commands.h"
+#include "cli/service.h"
 #include "cli/ui.h"
 
 /*
@@ -69,7 +70,7 @@ int main(int argc, char **argv)
 		return command_help.run(&command_help, 1, argv + 1);
 	if (!cmd)
 		return ui_usage("", &err);
-	if (cmd->makes_cells)
+	if (cmd->makes_cells && !(cmd->asks_service && service_is_likely()))
 		brig_fork_keeper(); /* it has seen nothing but the name of the command */
 	return cmd->run(cmd, argc - 1 - words, argv + 1 + words);
 }

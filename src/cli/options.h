@@ -49,6 +49,7 @@ struct command {
 	const struct option_row *options;
 	size_t n_options;
 	bool makes_cells;  /* and little else: what makes them is forked first of all */
+	bool asks_service; /* and leaves that to a service, if there is one */
 	bool gives_result; /* its --json is a result, and so is the end of its --events, on every path */
 	/* argv[0] is the first word behind the command's name.  Returns the exit status. */
 	int (*run)(const struct command *self, int argc, char **argv);

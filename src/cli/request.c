@@ -13,6 +13,9 @@
 #include "cli/document.h"
 #include "cli/events.h"
 #include "cli/report.h"
+#include "cli/service.h"
+
+#define INLINE_MAX (32 * MiB) /* that a service puts into a result */
 
 static enum document_form form_of(const struct request_values *v)
 {
@@ -162,8 +165,52 @@ static int fail(const struct request_values *v, const struct brig_error *err, in
 	return document_refusal(form_of(v), err, status);
 }
 
-static int run_prepared(const struct request_values *v, const struct brig_request *req, const struct request_way *way,
-			struct shown *shown)
+/* ---- here or there --------------------------------------------------------------------------------- */
+
+/* Settings that name places of this host, which are this process's to find. */
+static bool names_a_place(const struct brig_option *o)
+{
+	static const char *const keys[] = { "rules_file", "rootfs", "docker_host", "docker_cert_path" };
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (str_eq(o->key, keys[i]))
+			return true;
+	return false;
+}
+
+/* What of the request no service can do; NULL: nothing. */
+static const char *only_here(const struct request_values *v, const struct brig_request *req, bool is_named)
+{
+	const struct {
+		bool is_so;
+		const char *what;
+	} rows[] = {
+		{ v->policy, "--policy" },
+		{ v->preset, "--preset" },
+		{ v->state, "--state" },
+		{ v->workspace, "a workspace" },
+		{ v->venv, "--venv" },
+		{ v->out_dir, "--out" },
+		{ v->apply || v->apply_git, "--apply" },
+		{ v->project_packages, "--project-packages" },
+		{ v->environment && !is_named,
+		  "--env-name" }, /* which is of this user's own state, unless it is said otherwise */
+		{ req->kind == BRIG_KIND_TESTS, "a test run" },
+		{ req->inline_artifacts > INLINE_MAX, "--inline-artifacts of more than 32m" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].is_so)
+			return rows[i].what;
+	for (size_t i = 0; i < req->n_options; i++)
+		if (names_a_place(&req->options[i]))
+			return req->options[i].key;
+	return service_own_policy();
+}
+
+/* The handle is the caller's to close, NULL or not.  *ret_status: what to end with if this fails. */
+static int run_here(const struct request_values *v, const struct brig_request *req, struct brig **ret_b,
+		    struct brig_result **ret, int *ret_status, struct brig_error *err)
 {
 	const struct brig_open_opts opts = {
 		.size = sizeof(opts),
@@ -171,18 +218,49 @@ static int run_prepared(const struct request_values *v, const struct brig_reques
 		.preset = v->preset,
 		.state_dir = v->state,
 	};
+	int rc = brig_open(&opts, ret_b, err);
+
+	if (rc < 0) {
+		*ret_status = command_open_failed(v->policy, err);
+		return rc;
+	}
+	rc = brig_run(*ret_b, req, ret, err);
+	if (rc < 0)
+		*ret_status = ui_fail(err);
+	return rc;
+}
+
+/* Through a service, or here. */
+static int run_anywhere(const struct request_values *v, struct brig_request *req, struct brig **ret_b,
+			struct brig_result **ret, int *ret_status, struct brig_error *err)
+{
+	struct service_place place;
+	int rc = service_find(v->local, &place, err);
+
+	if (rc == 0)
+		return run_here(v, req, ret_b, ret, ret_status, err);
+	if (rc > 0)
+		rc = service_run(&place, only_here(v, req, place.is_named), req, ret, err);
+	if (rc > 0)
+		return run_here(v, req, ret_b, ret, ret_status, err);
+	if (rc < 0)
+		*ret_status = ui_fail(err);
+	return rc;
+}
+
+static int run_prepared(const struct request_values *v, struct brig_request *req, const struct request_way *way,
+			struct shown *shown)
+{
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig_result *result = NULL;
 	struct brig *b = NULL;
 	AUTO_FD receipt = FD_NONE;
-	int status;
+	int status = EXIT_FAILED;
 
 	if (open_receipt(v->receipt, &receipt, &err) < 0)
 		return fail(v, &err, ui_fail(&err));
-	if (brig_open(&opts, &b, &err) < 0)
-		return fail(v, &err, command_open_failed(v->policy, &err));
-	if (brig_run(b, req, &result, &err) < 0) {
-		status = fail(v, &err, ui_fail(&err));
+	if (run_anywhere(v, req, &b, &result, &status, &err) < 0) {
+		status = fail(v, &err, status);
 	} else {
 		live_finish(&shown->live);
 		status = show_end(v, way, shown, result);

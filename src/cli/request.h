@@ -16,7 +16,7 @@ struct request_values {
 	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir, *inline_artifacts, *files,
 		*out_tar, *venv, *environment;
 	bool json, events, quiet, no_input, watch, summary, raw, no_color, apply, apply_git, overwrite,
-		project_packages;
+		project_packages, local;
 	struct words env, artifacts, packages;
 	struct wishes wishes;
 };

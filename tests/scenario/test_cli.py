@@ -178,6 +178,43 @@ def refusal_to_paste(t):
 	t.check(p.rc != 0 and b"not replaced" in p.err, "a policy that is there stays", p)
 
 
+def values(shown):
+	return [(r["key"], r["value"]) for r in json.loads(shown.out)["settings"]]
+
+
+@case("brig init writes every setting behind '#': a good file that changes nothing, and is not replaced unasked")
+def init_policy(t):
+	plain = t.brig("policy", "show", "--json", env={"BRIG_POLICY": ""})
+	folder = t.path("made")
+	p = t.brig("init", folder + "/")
+	t.equal(p.rc, 0, "a folder that is not there is made", p)
+	path = os.path.join(folder, "sandbox.yaml")
+	t.equal(os.stat(path).st_mode & 0o022, 0, "writable for its owner only")
+	p = t.brig("policy", "check", path)
+	t.equal((p.rc, p.out), (0, f"{path}: ok\n".encode()), "policy check", p)
+	shown = t.brig("policy", "show", "--json", "--policy", path)
+	t.equal(values(shown), values(plain), "what is in force under it", shown)
+	with open(path, encoding="utf-8") as f:
+		text = f.read()
+	for key, _ in values(plain):
+		t.check(f"\n#{key}: " in text, f"{key} is in it")
+	give(path)
+	with open(path, "w", encoding="utf-8") as f:
+		f.write(text.replace("#execution_timeout_ms: 30s", "execution_timeout_ms: 7s"))
+	shown = t.brig("policy", "show", "--json", "--policy", path)
+	t.check(("execution_timeout_ms", 7000) in values(shown), "a line without '#' is in force", shown)
+	p = t.brig("init", folder)
+	t.check(p.rc == 121 and b"--force" in p.err, "one that is there stays", p)
+	p = t.brig("init", "--force", path)
+	with open(path, encoding="utf-8") as f:
+		t.equal((p.rc, f.read()), (0, text), "with --force it is as before", p)
+	t.equal(os.listdir(folder), ["sandbox.yaml"], "nothing else is left")
+	p = t.brig("init", "-")
+	t.equal((p.rc, p.out.decode()), (0, text), "'-' is standard output", p)
+	p = t.brig("init", folder, folder)
+	t.equal(p.rc, 2, "two names are one too many", p)
+
+
 @case("doctor says each fix once")
 def fixes_once(t):
 	p = t.run(["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$0" doctor', brig_path()]) \

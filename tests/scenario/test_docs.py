@@ -12,36 +12,15 @@ import os
 import re
 
 from harness import ROOT, Host, add, brig_path, case
+from pages import MAKES_FILE, fenced, statements
 
-MAKES_FILE = re.compile(r"^(cat|echo|printf|mkdir|touch)\b.*>|^(mkdir|touch|tar)\b|^export ")
 USES_BRIG = re.compile(r"(^|[\s|;&(`])(\./)?(build/)?brig\s")
 NOT_OURS = re.compile(r"^(sudo|make|apt|apt-get|npm|git|docker|meson|ninja|cd|systemctl|curl|pip|su|man)\b")
-
-
-def fenced(text):
-	for info, body in re.findall(r"^```(sh|bash|console)([^\n]*\n.*?)^```", text, re.S | re.M):
-		rest, _, block = body.partition("\n")
-		if "no-run" not in rest:
-			yield block
 
 
 def manual(text):
 	for block in re.findall(r"^\.EX\n(.*?)^\.EE", text, re.S | re.M):
 		yield block.replace("\\-", "-").replace("\\(aq", "'").replace("\\(dq", '"').replace("\\e", "\\")
-
-
-def statements(block):
-	lines = block.splitlines()
-	while lines:
-		words = [re.sub(r"^\$ ", "", lines.pop(0))]
-		while words[-1].endswith("\\") and lines:
-			words.append(lines.pop(0))
-		here = re.search(r"<<-?\s*['\"]?([A-Za-z_]\w*)", words[0])
-		while here and lines:
-			words.append(lines.pop(0))
-			if words[-1].strip() == here.group(1):
-				break
-		yield "\n".join(words)
 
 
 def wanted(statement):

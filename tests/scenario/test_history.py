@@ -6,9 +6,10 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 
-from harness import GUARD, add, brig_path, case, is_root
+from harness import GUARD, add, brig_path, case, give, is_root
 
 HELLO = "print('hello')\n"
 ALONE = {"BRIG_AUDIT": "off", "BRIG_METRICS": "false", "BRIG_CACHE": "false"}	# the history and nothing else
@@ -320,3 +321,78 @@ def full_disk(t):
 	t.equal(ids(load("history.json")), [load("third.json")["id"], load("first.json")["id"]], "the history, with room again")
 	t.equal(load("ro-history.status"), "0", "reading a read-only history")
 	t.equal(ids(load("ro-history.json")), ids(load("history.json")), "a read-only history")
+
+
+# ---- forms of older and newer versions -------------------------------------------------------------
+
+def make_old(t):
+	"""The database as the first version made it."""
+	db = sqlite3.connect(state(t, "history.db"))
+	db.executescript("ALTER TABLE executions DROP COLUMN trust_source; ALTER TABLE executions DROP COLUMN environment;"
+			 "PRAGMA user_version = 1;")
+	db.close()
+
+
+def schema(t):
+	db = sqlite3.connect(state(t, "history.db"))
+	version = db.execute("PRAGMA user_version").fetchone()[0]
+	db.close()
+	return version
+
+
+def upgrade(t, *args):
+	p = t.brig("upgrade-state", "--json", *args)
+	return p, {row["part"]: row for row in json.loads(p.out)["parts"]} if p.rc in (0, 1) else {}
+
+
+@case("upgrade-state brings an old database up, loses nothing, and does nothing the second time")
+def upgrade_state(t):
+	t.brig("run", "-c", "echo 1", "--lang", "shell")
+	t.brig("run", "-c", "echo 2", "--lang", "shell")
+	before = [e["id"] for e in history(t)["executions"]]
+	t.equal(len(before), 2, "executions")
+	make_old(t)
+	p, parts = upgrade(t, "--check")
+	t.equal((p.rc, parts["history"]["state"], parts["history"]["found"], schema(t)), (1, "old", 1, 1), "only a look", p)
+	p, parts = upgrade(t)
+	t.equal((p.rc, parts["history"]["state"], schema(t)), (0, "upgraded", parts["history"]["known"]), "brought up", p)
+	t.equal([e["id"] for e in history(t)["executions"]], before, "executions after it")
+	t.equal(parts["audit log"]["state"], "current", "the audit log", p)
+	p, parts = upgrade(t)
+	t.equal((p.rc, {row["state"] for row in parts.values()} <= {"current", "absent"}), (0, True), "nothing to do", p)
+	t.check(b"nothing to do" in t.brig("upgrade-state").out, "and that is said")
+
+
+@case("upgrade-state leaves a folder alone of which a newer brig wrote anything")
+def upgrade_newer(t):
+	t.brig("run", "-c", "echo 1", "--lang", "shell")
+	history(t)
+	make_old(t)
+	os.mkdir(state(t, "environments"), 0o700)
+	with open(state(t, "environments/later.json"), "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+		json.dump({"version": 9}, f)
+	give(state(t, "environments"))
+	give(state(t, "environments/later.json"))
+	p, _ = upgrade(t)
+	t.check(p.rc == 125 and b"newer brig" in p.err and b"environments" in p.err, "refused, and it is named", p)
+	t.equal(schema(t), 1, "the old part is as it was")
+	os.unlink(state(t, "environments/later.json"))
+	db = sqlite3.connect(state(t, "history.db"))
+	db.execute("PRAGMA user_version = 99")
+	db.close()
+	p, _ = upgrade(t)
+	t.check(p.rc == 125 and b"history.db" in p.err and schema(t) == 99, "a newer database", p)
+
+
+@case("upgrade-state says what it cannot read, leaves that as it is, and does the rest")
+def upgrade_damaged(t):
+	t.brig("run", "-c", "echo 1", "--lang", "shell")
+	history(t)
+	make_old(t)
+	with open(state(t, "metrics"), "wb", opener=lambda p, f: os.open(p, f, 0o600)) as f:
+		f.write(b"nonsense")
+	p, parts = upgrade(t)
+	t.equal((p.rc, parts["metrics"]["state"], parts["history"]["state"]), (1, "unreadable", "upgraded"), "states", p)
+	t.check("damaged" in parts["metrics"]["problem"], "the problem", parts)
+	with open(state(t, "metrics"), "rb") as f:
+		t.equal(f.read(), b"nonsense", "what cannot be read")

@@ -68,8 +68,8 @@ static void test_compare(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(compared); i++) {
-		struct batch_bytes a = { compared[i].expected, strlen(compared[i].expected) };
-		struct batch_bytes b = { compared[i].actual, strlen(compared[i].actual) };
+		struct bytes a = { compared[i].expected, strlen(compared[i].expected) };
+		struct bytes b = { compared[i].actual, strlen(compared[i].actual) };
 
 		for (enum judge_compare how = 0; how < COMPARE_COUNT; how++)
 			if (judge_differs(how, 1e-6, &a, &b) != compared[i].line[how])

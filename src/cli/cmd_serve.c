@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_serve.c - `brig serve`: the service over HTTP, with its console. */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "cli/commands.h"
+#include "cli/rows.h"
+#include "cli/ui.h"
+#include "server/serve.h"
+#include "server/socket_path.h"
+
+#define JOBS_MAX        1024
+#define QUEUE_MAX       1000000
+#define WARM_MAX        64
+#define CONNECTIONS_MAX 60000
+
+struct serve_values {
+	const char *unix_path, *socket, *policy, *preset, *state, *jobs, *queue, *warm, *log, *tls_cert, *tls_key;
+	const char *head_timeout, *body_timeout, *idle_timeout, *drain, *body_limit, *connections;
+	struct words listen, hosts;
+	struct wishes settings;
+	bool no_auth;
+};
+
+#define AT(member) offsetof(struct serve_values, member)
+static const struct option_row serve_rows[] = {
+	{ "listen", 0, OPTION_LIST, "ADDR:PORT", AT(listen), NULL,
+	  "address to listen at, port 0 for any; may be repeated; without it 127.0.0.1:8377" },
+	{ "unix", 0, OPTION_TEXT, "PATH", AT(unix_path), NULL, "unix socket to listen at" },
+	{ "socket", 0, OPTION_TEXT, "PATH", AT(socket), NULL,
+	  "where 'brig run' and other commands find this service, or 'none'; without it /run/brig/run.sock for root "
+	  "and "
+	  "$XDG_RUNTIME_DIR/brig/run.sock for others" },
+	{ "no-auth", 0, OPTION_FLAG, NULL, AT(no_auth), NULL,
+	  "serve everybody who can connect; only on loopback and unix sockets" },
+	{ "host", 0, OPTION_LIST, "NAME", AT(hosts), NULL,
+	  "name that clients may call this host by, besides its addresses; may be repeated" },
+	{ "tls-cert", 0, OPTION_TEXT, "FILE", AT(tls_cert), NULL,
+	  "certificate of this host and those above it (PEM): TCP is served as https" },
+	{ "tls-key", 0, OPTION_TEXT, "FILE", AT(tls_key), NULL, "its private key (PEM, without a passphrase)" },
+	{ "jobs", 0, OPTION_TEXT, "COUNT", AT(jobs), NULL,
+	  "cells at once; without it two for each cpu, and at least four" },
+	{ "queue", 0, OPTION_TEXT, "COUNT", AT(queue), NULL, "executions that may wait; without it 4096" },
+	{ "warm", 0, OPTION_TEXT, "COUNT", AT(warm), NULL,
+	  "cells of each kind that are kept ready; without it one for each of --jobs, up to 16" },
+	{ "connections", 0, OPTION_TEXT, "COUNT", AT(connections), NULL, "connections at once; without it 4096" },
+	{ "body-limit", 0, OPTION_TEXT, "SIZE", AT(body_limit), NULL, "bytes of a request's body; without it 64m" },
+	{ "head-timeout", 0, OPTION_TEXT, "TIME", AT(head_timeout), NULL,
+	  "for the head of a request to come in; without it 5s" },
+	{ "body-timeout", 0, OPTION_TEXT, "TIME", AT(body_timeout), NULL,
+	  "for each 64 KB of a body to come in; without it 10s" },
+	{ "idle-timeout", 0, OPTION_TEXT, "TIME", AT(idle_timeout), NULL,
+	  "until a connection without a request is closed; without it 60s" },
+	{ "drain", 0, OPTION_TEXT, "TIME", AT(drain), NULL,
+	  "that executions have to end after SIGTERM; without it 30s" },
+	{ "log", 0, OPTION_TEXT, "FORM", AT(log), NULL, "text or json: lines about requests on standard error" },
+	ROW_POLICY,
+	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
+	{ "set", 's', OPTION_WISH, "KEY=VALUE", AT(settings), NULL,
+	  "a setting that every execution asks for; may be repeated" },
+	ROW_STATE,
+};
+
+/* ---- values ---------------------------------------------------------------------------------------- */
+
+static int read_count(const char *option, const char *text, uint64_t max, uint32_t *ret, struct brig_error *err)
+{
+	uint64_t n;
+
+	if (!text)
+		return 0;
+	if (!str_to_u64(text, &n) || n == 0 || n > max)
+		return err_set(err, BRIG_E_USAGE, 0, "--%s '%.40s' is no number from 1 to %llu", option, text,
+			       (unsigned long long)max);
+	*ret = (uint32_t)n;
+	return 0;
+}
+
+static int read_time(const char *option, const char *text, uint64_t *ret, struct brig_error *err)
+{
+	if (text && (!str_to_millis(text, 1000, ret) || *ret == 0 || *ret > 86400000))
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "--%s '%.40s' is no time of at most a day: give one such as 5s or 500ms", option, text);
+	return 0;
+}
+
+static int read_names(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
+{
+	if (v->listen.n > LISTENERS_MAX || v->hosts.n > HOST_NAMES_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "--listen may be given %d times and --host %d times",
+			       LISTENERS_MAX, HOST_NAMES_MAX);
+	for (size_t i = 0; i < v->listen.n; i++)
+		o->listen[o->n_listen++] = v->listen.item[i];
+	for (size_t i = 0; i < v->hosts.n; i++)
+		o->host_names[o->n_host_names++] = v->hosts.item[i];
+	if (v->log && !str_eq(v->log, "text") && !str_eq(v->log, "json"))
+		return err_set(err, BRIG_E_USAGE, 0, "--log '%.40s' is neither text nor json", v->log);
+	o->json_log = v->log && str_eq(v->log, "json");
+	return 0;
+}
+
+/* What is in the files only the process that uses them looks at: the key is to be in no other's memory. */
+static int read_tls(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
+{
+	const char *files[] = { v->tls_cert, v->tls_key };
+
+	if (!v->tls_cert != !v->tls_key)
+		return err_set(err, BRIG_E_USAGE, 0, "--tls-cert and --tls-key need each other: --%s is missing",
+			       v->tls_cert ? "tls-key" : "tls-cert");
+	for (size_t i = 0; v->tls_cert && i < ARRAY_LEN(files); i++)
+		if (access(files[i], R_OK) < 0)
+			return err_set(err, BRIG_E_USAGE, errno, "--tls-%s %.200s cannot be read", i ? "key" : "cert",
+				       files[i]);
+	o->tls_cert = v->tls_cert;
+	o->tls_key = v->tls_key;
+	return 0;
+}
+
+/* usual: room for the one that nobody has to name. */
+static void read_socket(const struct serve_values *v, char usual[SOCKET_PATH_MAX], struct serve_options *o)
+{
+	if (v->socket) {
+		o->socket_path = str_eq(v->socket, "none") ? NULL : v->socket;
+		return;
+	}
+	o->socket_is_usual = true;
+	o->socket_path = socket_path_own(usual) ? usual : NULL;
+}
+
+static int read_values(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
+{
+	if (read_names(v, o, err) < 0 || read_count("jobs", v->jobs, JOBS_MAX, &o->jobs, err) < 0 ||
+	    read_count("queue", v->queue, QUEUE_MAX, &o->queue, err) < 0 ||
+	    read_count("warm", v->warm, WARM_MAX, &o->warm, err) < 0 ||
+	    read_count("connections", v->connections, CONNECTIONS_MAX, &o->connections, err) < 0 ||
+	    read_time("head-timeout", v->head_timeout, &o->head_ms, err) < 0 ||
+	    read_time("body-timeout", v->body_timeout, &o->body_ms, err) < 0 ||
+	    read_time("idle-timeout", v->idle_timeout, &o->idle_ms, err) < 0 ||
+	    read_time("drain", v->drain, &o->drain_ms, err) < 0 || read_tls(v, o, err) < 0)
+		return -err->code;
+	if (v->body_limit && (!str_to_bytes(v->body_limit, &o->body_max) || o->body_max == 0 || o->body_max > 64 * MiB))
+		return err_set(err, BRIG_E_USAGE, 0, "--body-limit '%.40s' is no size of at most 64m", v->body_limit);
+	o->unix_path = v->unix_path;
+	o->policy = v->policy;
+	o->preset = v->preset;
+	o->state = v->state;
+	o->settings = v->settings.item;
+	o->n_settings = v->settings.n;
+	o->no_auth = v->no_auth;
+	return 0;
+}
+
+/* What is wrong with the policy is said once and with its own status, before anything listens. */
+static int check_policy(const struct serve_options *o, struct brig_error *err)
+{
+	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
+	struct brig *b = NULL;
+	int rc;
+
+	opts.policy_file = o->policy;
+	opts.preset = o->preset;
+	opts.state_dir = o->state;
+	rc = brig_open(&opts, &b, err);
+	brig_close(b);
+	return rc;
+}
+
+static int serve_with(const struct command *self, const struct serve_values *v)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct serve_options o = { 0 };
+	char usual[SOCKET_PATH_MAX];
+
+	read_socket(v, usual, &o);
+	if (read_values(v, &o, &err) < 0)
+		return ui_usage(self->name, &err);
+	if (check_policy(&o, &err) < 0)
+		return ui_fail(&err);
+	if (serve(&o, &err) < 0)
+		return err.code == BRIG_E_USAGE ? ui_usage(self->name, &err) : ui_fail(&err);
+	return EXIT_SUCCESS;
+}
+
+static int serve_main(const struct command *self, int argc, char **argv)
+{
+	struct serve_values v = { 0 };
+	struct operands ops = { 0 };
+	int status = EXIT_USAGE;
+
+	if (command_begin(self, argc, argv, &v, &ops, &status) && command_no_operands(self, &ops))
+		status = serve_with(self, &v);
+	options_release(self, &v, &ops);
+	return status;
+}
+
+const struct command command_serve = {
+	.name = "serve",
+	.synopsis = "[OPTIONS]",
+	.summary = "serve executions over HTTP, with a console",
+	.examples =
+		"  brig serve\n"
+		"  brig serve --listen 127.0.0.1:0 --no-auth   # for trying: any port, no token\n"
+		"  brig serve --unix /run/brig/brig.sock\n"
+		"  brig serve --listen 0.0.0.0:8377 --host brig.example.org --tls-cert cert.pem --tls-key key.pem\n",
+	.details = "Prints 'ready http://ADDRESS:PORT' (https with TLS) when it answers.  The console is at that\n"
+		   "address, the description of the API at /openapi.json.  Without a token in the state folder\n"
+		   "it makes one and shows it once; 'brig token create' makes others.\n\n"
+		   "SIGTERM and SIGINT: nothing new is taken, what runs ends; a second one ends it at once.\n"
+		   "SIGHUP: tokens and policy are read anew.\n\n"
+		   "Exit status: 0 when it was told to stop, 2 wrong use, 125 if the policy is wrong, 121 if it\n"
+		   "could not serve.\n",
+	.options = serve_rows,
+	.n_options = ARRAY_LEN(serve_rows),
+	.run = serve_main,
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service_ask.c - a request as a message, with descriptors beside it
+ *
+ * The service takes no descriptor that could make it wait (runner/job.c), so none of ours travels as it is: an archive is copied
+ * to a file in memory, artifacts come in one, and the program's input goes through a socket that we fill.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "cli/service.h"
+#include "server/message.h"
+#include "server/routes.h"
+
+#define ARCHIVE_MAX (512 * MiB)
+#define SEALS       (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define INPUT_AHEAD (32 * (int)KiB) /* of the program's input that may be on its way: the rest stays the caller's */
+
+static int make_file(const char *name, struct brig_error *err)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	return fd < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot make a file in memory") : fd;
+}
+
+/* All of it, sealed; *fd is then the copy, at its beginning. */
+static int copy_archive(int *fd, struct brig_error *err)
+{
+	AUTO_FD copy = make_file("brig-files", err);
+	AUTO_FREE char *piece = malloc(64 * KiB);
+	uint64_t total = 0;
+	ssize_t n;
+
+	if (copy < 0)
+		return fd_move(&copy);
+	if (!piece)
+		return err_nomem(err);
+	do {
+		n = fd_read_all(*fd, piece, 64 * KiB);
+		if (n < 0)
+			return err_set(err, BRIG_E_USAGE, (int)-n, "cannot read the archive of files");
+		total += (uint64_t)n;
+		if (total > ARCHIVE_MAX)
+			return err_set(err, BRIG_E_USAGE, 0,
+				       "the archive of files has more than %llu MB, which a service does "
+				       "not take: use --local",
+				       (unsigned long long)(ARCHIVE_MAX / MiB));
+		if (fd_write_all(copy, piece, (size_t)n) < 0)
+			return err_set(err, BRIG_E_SYSTEM, errno, "cannot keep the archive of files in memory");
+	} while (n == (ssize_t)(64 * KiB));
+	if (lseek(copy, 0, SEEK_SET) < 0 || fcntl(copy, F_ADD_SEALS, SEALS) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot keep the archive of files in memory");
+	*fd = fd_move(&copy);
+	return 0;
+}
+
+/* Keeps a descriptor to be sent; the message announces it. */
+static void add_descriptor(struct service_ask *a, enum field announces, int fd)
+{
+	message_put_number(&a->message, announces, 1);
+	a->fds[a->n_fds++] = fd;
+}
+
+static int add_input(struct service_ask *a, struct brig_error *err)
+{
+	const int ahead = INPUT_AHEAD;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a socket for the program's input");
+	(void)setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &ahead, sizeof(ahead));
+	a->input = ends[0];
+	add_descriptor(a, FIELD_has_input_fd, ends[1]);
+	return 0;
+}
+
+/* In the order that the message's reader takes them. */
+static int add_descriptors(struct service_ask *a, struct brig_request *req, struct brig_error *err)
+{
+	int rc = 0, copy;
+
+	if (req->files_fd > 0) {
+		rc = copy_archive(&req->files_fd, err);
+		copy = rc == 0 ? fcntl(req->files_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : FD_NONE;
+		if (rc == 0)
+			add_descriptor(a, FIELD_has_files, copy);
+	}
+	if (rc == 0 && req->stdin_fd >= 0)
+		rc = add_input(a, err);
+	if (rc == 0 && req->out_fd > 0) {
+		a->out = make_file("brig-artifacts", err);
+		copy = a->out < 0 ? FD_NONE : fcntl(a->out, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (copy < 0)
+			return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a file in memory for the artifacts");
+		add_descriptor(a, FIELD_has_out_fd, copy);
+	}
+	return rc;
+}
+
+static void add_list(struct buf *m, enum field f, const char *const *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		message_put_text(m, f, list[i]);
+}
+
+static int add_options(struct buf *m, const struct brig_request *req, struct brig_error *err)
+{
+	for (size_t i = 0; i < req->n_options; i++) {
+		AUTO_BUF text = BUF_INIT(m->max);
+
+		buf_adds(&text, req->options[i].key);
+		buf_adds(&text, "=");
+		buf_adds(&text, req->options[i].value);
+		if (text.no_memory)
+			return err_nomem(err);
+		message_put_text(m, FIELD_option, buf_str(&text));
+	}
+	return 0;
+}
+
+/* Nobody else has to find out what is wrong with it. */
+static int check_message(const struct buf *m, struct brig_error *err)
+{
+	struct message read;
+	const char *why;
+
+	if (m->no_memory)
+		return err_nomem(err);
+	if (m->full || !message_read(m->data, m->len, &read, &why))
+		return err_set(err, BRIG_E_REFUSED, 0, "the request has %s, which a service does not take: use --local",
+			       m->full ? "too many bytes" : why);
+	return 0;
+}
+
+int service_ask_fill(struct service_ask *a, struct brig_request *req, struct brig_error *err)
+{
+	struct buf *m = &a->message;
+	int rc = add_descriptors(a, req, err);
+
+	if (rc < 0)
+		return rc;
+	message_put_number(m, FIELD_has_peer, 1);
+	message_put_number(m, FIELD_route, ROUTE_execute);
+	message_put_number(m, FIELD_stream, 1);
+	message_put_number(m, FIELD_kind, req->kind);
+	message_put_number(m, FIELD_inline_artifacts, req->inline_artifacts);
+	if (req->flags & BRIG_RUN_NO_CAPTURE)
+		message_put_number(m, FIELD_no_capture, 1);
+	if (req->flags & BRIG_RUN_RECEIPT)
+		message_put_number(m, FIELD_receipt, 1);
+	message_put_text(m, FIELD_language, req->language);
+	message_put_text(m, FIELD_file_name, req->file_name);
+	message_put_text(m, FIELD_trust, req->trust);
+	message_put_text(m, FIELD_environment, req->environment);
+	if (req->code)
+		message_put_bytes(m, FIELD_code, req->code, req->code_len);
+	if (req->stdin_fd < 0 && req->stdin_data)
+		message_put_bytes(m, FIELD_input, req->stdin_data, req->stdin_len);
+	add_list(m, FIELD_arg, req->args, req->n_args);
+	add_list(m, FIELD_variable, req->env, req->n_env);
+	add_list(m, FIELD_package, req->packages, req->n_packages);
+	add_list(m, FIELD_artifact, req->artifacts, req->n_artifacts);
+	rc = add_options(m, req, err);
+	return rc < 0 ? rc : check_message(m, err);
+}
+
+int service_ask_check(struct service_ask *a, const struct brig_check *req, struct brig_error *err)
+{
+	struct buf *m = &a->message;
+
+	message_put_number(m, FIELD_has_peer, 1);
+	message_put_number(m, FIELD_route, ROUTE_inspect);
+	message_put_text(m, FIELD_check_kind, req->kind);
+	message_put_text(m, FIELD_language, req->language);
+	message_put_text(m, FIELD_file_name, req->file_name);
+	message_put_text(m, FIELD_trust, req->trust);
+	message_put_text(m, FIELD_level, req->inspect);
+	message_put_text(m, FIELD_rules, req->rules);
+	message_put_number(m, FIELD_strict, req->strict ? 1 : 0);
+	message_put_bytes(m, FIELD_text, req->text, req->len);
+	return check_message(m, err);
+}
+
+void service_ask_release(struct service_ask *a)
+{
+	for (size_t i = 0; i < a->n_fds; i++)
+		fd_closep(&a->fds[i]);
+	fd_closep(&a->input);
+	fd_closep(&a->out);
+	buf_release(&a->message);
+}
