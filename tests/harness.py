@@ -139,9 +139,9 @@ def is_root():
 def clean_env(extra=None):
 	"""The environment of every brig started here: small and the same everywhere.  Programs of the suites are hostile on
 	purpose and must reach the cell: only cases about the inspection ask for it.  How long a busy machine takes to make or remove
-	a cell decides no case, but those that set these limits themselves."""
+	a cell decides no case, but those that set these limits themselves.  A service that a developer has running is left alone."""
 	env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/", "LANG": "C.UTF-8",
-	       "BRIG_INSPECTION": "off", "BRIG_STARTUP_TIMEOUT_MS": str(STARTUP_MS), "BRIG_CLEANUP_TIMEOUT_MS": str(CLEANUP_MS)}
+	       "BRIG_HOST": "none", "BRIG_INSPECTION": "off", "BRIG_STARTUP_TIMEOUT_MS": str(STARTUP_MS), "BRIG_CLEANUP_TIMEOUT_MS": str(CLEANUP_MS)}
 	for key in ("BRIG_STARTUP_TIMEOUT_MS", "BRIG_CLEANUP_TIMEOUT_MS", "BRIG_ALLOW_DEGRADED", "BRIG_POLICY", "DOCKER_HOST", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
 		    "BRIG_LIBEXEC", "BRIG_WARM_CELLS", "BRIG_TEST_FORKS", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
 		if key in os.environ:
@@ -151,7 +151,7 @@ def clean_env(extra=None):
 	if BACKEND == "docker":
 		env["BRIG_STARTUP_TIMEOUT_MS"] = env["BRIG_CLEANUP_TIMEOUT_MS"] = str(ENGINE_MS)
 	env.update(extra or {})
-	return env
+	return {key: value for key, value in env.items() if value is not None}	# None takes one away
 
 
 CANARY = b"canary-on-the-callers-stdin"

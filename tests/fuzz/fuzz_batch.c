@@ -44,7 +44,7 @@ static void read_line(const char *line, size_t len, uint64_t number)
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct batch_case c = { .expected = how };
 	struct batch_job *job = batch_job_new(), *owner = batch_job_new();
-	struct batch_bytes text = { line, len };
+	struct bytes text = { line, len };
 
 	if (!job || !owner)
 		abort();

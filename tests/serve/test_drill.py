@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals, kill -9 of each process, and a short soak."""
+import http.client
+import os
+import random
+import signal
+import time
+
+import harness
+from client import PATIENCE, Raw, Server, children, job_request, mark, marked, read_quietly, sleeper, status_field, tree, wait_until
+from harness import case
+
+REMEMBERED, REMEMBERED_KIB = 1024, 40	# results that a server has at hand, and what one of them comes to
+GROWTH_KIB = 4096	# of its allocator, and the heaps of programs
+KILLS = int(os.environ.get("BRIG_TEST_KILLS", "8"))
+SOAK = int(os.environ.get("BRIG_TEST_SOAK", "300"))
+
+
+def verified(t):
+	p = t.brig("audit", "verify", "--state", t.state)
+	t.equal(p.rc, 0, "brig audit verify", p)
+
+
+def unavailable(s):
+	"""Whether the server takes no new work: not ready, or no longer there for new connections."""
+	try:
+		return s.get("/readyz").status == 503
+	except (OSError, http.client.HTTPException):
+		return True
+
+
+@case("SIGTERM: what runs ends whole, nothing new begins, exit 0")
+def drain(t):
+	with Server(t, "--jobs", 2) as s:
+		job = {"kind": "command", "args": ["sh", "-c", "echo up; sleep 2; echo whole", mark()]}
+		with Raw(s, job_request(job)) as plain, s.client() as c:
+			stream = c.stream("POST", "/v1/executions", job)
+			t.equal(stream.until("stdout")["data"], "up\n", "it runs")
+			wait_until("both run", lambda: s.get("/v1/queue").json["running"] == 2)
+			s.p.send_signal(signal.SIGTERM)
+			wait_until("it takes nothing new", lambda: unavailable(s))
+			t.equal(stream.until("verdict")["result"]["stdout"], "up\nwhole\n", "the stream is whole")
+			t.equal(plain.answer().json["stdout"], "up\nwhole\n", "the answer is whole")
+		t.equal(s.p.wait(PATIENCE), 0, "its status", s.stderr())
+	verified(t)
+
+
+@case("SIGTERM twice: what runs is cancelled at once; --drain has an end, too")
+def drain_twice(t):
+	for args, signals in (((), (signal.SIGTERM, signal.SIGTERM)), (("--drain", "0.2"), (signal.SIGTERM,)), ((), (signal.SIGINT, signal.SIGINT))):
+		with Server(t, *args) as s:
+			ident = s.start(**sleeper())
+			wait_until("it runs", marked)
+			t.equal(s.stop(*signals), 0, "its status", s.stderr())
+			t.equal(marked(), [], "no cell is left")
+		with Server(t) as s:
+			d = s.get(f"/v1/executions/{ident}", status=200).json
+			t.check(d["state"] in ("finished", "lost"), "it is accounted for", d)
+	verified(t)
+
+
+def kill_and_see(t, s, which):
+	"""kill -9 of one process while something runs; the ids of what was accepted."""
+	ids = [s.start(**sleeper()) for _ in range(3)]
+	wait_until("two run", lambda: len({s.state(i) for i in ids} & {"running"}) and marked())
+	victim = s.pid if which == "master" else s.processes()[which]
+	os.kill(victim, signal.SIGKILL)
+	if which == "master":
+		s.p.wait()
+		return ids
+	wait_until("another one answers", lambda: s.processes().get(which) not in (None, victim) and s.answers())
+	return ids
+
+
+@case("kill -9 of the front: another one answers, what was accepted goes on", final="an accepted execution was lost track of")
+def kill_front(t):
+	with Server(t, "--jobs", 2) as s:
+		ids = kill_and_see(t, s, "front")
+		with s.client() as c:
+			for i in ids:
+				d = c.ask("GET", f"/v1/executions/{i}", status=200).json
+				if d["state"] in ("queued", "running"):
+					c.ask("DELETE", f"/v1/executions/{i}")
+				d = s.ended(i)
+				t.check(d["state"] in ("finished", "lost"), "it is accounted for", d)
+		wait_until("no cell is left", lambda: not marked())
+		t.equal(s.result(language="shell", code="echo 1")["stdout"], "1\n", "the server goes on")
+	verified(t)
+
+
+@case("kill -9 of the runner: another one answers, what was accepted is finished or lost, cells are gone", final="an accepted execution was lost track of")
+def kill_runner(t):
+	with Server(t, "--jobs", 2) as s:
+		s.result(language="shell", code="echo 1")
+		done = s.start(language="shell", code="echo done")
+		s.ended(done)
+		with Raw(s, job_request(sleeper())) as r:
+			ids = kill_and_see(t, s, "runner")
+			a = r.answer()
+			t.check(a is None or a.status in (500, 502, 503), "who waited is told", a)
+		for i in ids:
+			d = s.ended(i)
+			t.check(d["state"] in ("finished", "lost"), "it is accounted for", d)
+		t.equal(s.ended(done)["state"], "finished", "one that was over before")
+		wait_until("no cell is left", lambda: not marked())
+		t.equal(s.result(language="shell", code="echo 1")["stdout"], "1\n", "the server goes on")
+	verified(t)
+
+
+@case("kill -9 of the master: everything goes with it; the next start accounts for what was accepted", final="something outlived its master")
+def kill_master(t):
+	with Server(t, "--jobs", 2) as s:
+		s.result(language="shell", code="echo 1")
+		below = [p for p in tree(s.pid) if p != s.pid]
+		ids = kill_and_see(t, s, "master")
+		wait_until("no process is left", lambda: not [p for p in below if os.path.exists(f"/proc/{p}") and status_field(p, "State")[:1] not in ("Z", "")] and not marked())
+	with Server(t) as s:
+		for i in ids:
+			d = s.ended(i)
+			t.check(d["state"] in ("finished", "lost"), "it is accounted for", d)
+		t.equal(s.result(language="shell", code="echo 1")["stdout"], "1\n", "the next one serves")
+	verified(t)
+
+
+def submitted(s):
+	"""The id of one more asynchronous execution; None: nobody was there to accept it."""
+	try:
+		with s.client() as c:
+			a = c.ask("POST", "/v1/executions", {"language": "shell", "code": "echo 1", "async": True})
+			return a.json["id"] if a.status == 202 else None
+	except (OSError, http.client.HTTPException):
+		return None
+
+
+def victims(s, rng):
+	"""Somebody, or everybody: the process that speaks HTTP, the one that runs cells, its keeper, the first one, all of them."""
+	named, keepers = s.processes(), [p for p in tree(s.pid) if read_quietly(f"/proc/{p}/comm").strip() == b"brig-keeper"]
+	return rng.choice([[p] for p in (*named.values(), *keepers, s.pid)] + [[s.pid, *named.values(), *keepers]])
+
+
+@case(f"kill -9 at {KILLS} random moments under load: each accepted execution is finished or lost, and the records are whole", final="an accepted execution was lost track of")
+def kill_at_random(t):
+	rng = random.Random(os.getpid())
+	ids, s = [], Server(t, "--jobs", 2)
+	try:
+		for _ in range(KILLS):
+			ids += filter(None, [submitted(s) for _ in range(rng.randint(1, 3))])
+			time.sleep(rng.uniform(0, 0.05))
+			chosen = victims(s, rng)
+			for pid in chosen:
+				try:
+					os.kill(pid, signal.SIGKILL)
+				except ProcessLookupError:
+					pass
+			wait_until("they are dead", lambda: all(status_field(pid, "State")[:1] in ("", "Z", "X") for pid in chosen))	# until then its children answer
+			wait_until("it answers or has ended", lambda: s.p.poll() is not None or s.answers())
+			if s.p.poll() is not None:	# killed, or given up
+				s.p.stdout.close()
+				s = Server(t, "--jobs", 2)
+		for i in ids:
+			d = s.ended(i)
+			kept = d.get("result") or d.get("record") or d	# at hand, in the history, or in the book of what was accepted
+			killed = kept.get("verdict") == "crash" and kept["signal"] == "SIGKILL"	# with its keeper
+			t.check(d["state"] == "lost" or killed or kept["verdict"] in ("ok", "cancelled", "failed"), "it is accounted for", d)
+		t.check(len(ids) >= KILLS // 2, "there was something to lose", ids)
+		t.equal(s.get("/v1/history?limit=5").status, 200, "the history opens")
+		t.equal(s.result(language="shell", code="echo 1")["stdout"], "1\n", "it serves on")
+		t.equal(s.stop(), 0, "its status", s.stderr())
+	finally:
+		s.kill()
+		s.p.stdout.close()
+	t.equal(t.brig("reap").rc, 0, "brig reap")
+	verified(t)
+
+
+@case("SIGHUP: what runs goes on; the policy is read anew, and if it is wrong the old one stays")
+def reload(t):
+	policy = t.path("sandbox.yaml", "mem_limit: 300m\n")
+	program = {"language": "shell", "code": "true"}
+	with Server(t, "--policy", policy, auth=True) as s:
+		def memory():
+			return s.result(token, **program)["limits"]["memory_bytes"] >> 20
+		token = s.token("before")
+		ident = s.start(token, kind="command", args=["sh", "-c", "sleep 1; echo whole", mark()])
+		wait_until("it runs", marked)
+		t.equal(memory(), 300, "the policy's limit")
+		for text, wanted in (("mem_limit: 200m\n", 200), ("mem_limit: [\n", 200), ("mem_limit: 100m\n", 100)):
+			t.path("sandbox.yaml", text)
+			before = len(s.stderr())
+			s.p.send_signal(signal.SIGHUP)
+			if "[" in text:
+				wait_until("it complains", lambda: "sandbox.yaml" in s.stderr()[before:])
+			wait_until(f"{text!r} counts", lambda: memory() == wanted)
+		t.equal([s.get("/v1/whoami", x).status for x in (token, s.token("after"))], [200, 200], "tokens")
+		t.equal(s.ended(ident, token)["result"]["stdout"], "whole\n", "what ran")
+
+
+def footprint(s):
+	"""Descriptors and resident KiB of each process of the server that stays: without cells, which come and go."""
+	found = {}
+	for pid in [s.pid, *children(s.pid)]:
+		found[pid] = (len(harness.listing(f"/proc/{pid}/fd")), int((status_field(pid, "VmRSS") or "0").split()[0]))
+	return found
+
+
+@case(f"{SOAK} programs through one connection: no error, and neither descriptors nor memory grow")
+def soak(t):
+	job = job_request({"language": "python", "code": "print(1)"})
+	with Server(t, "--jobs", 2) as s, Raw(s) as r:
+		def some(n):
+			for _ in range(n):
+				r.send(job)
+				a = r.answer()
+				t.check(a and a.status == 200 and a.json["verdict"] == "ok" and a.json["stdout"] == "1\n", "each is answered", a)
+		first = max(60, SOAK // 10)
+		some(first)
+		growth = GROWTH_KIB + REMEMBERED_KIB * min(SOAK, max(0, REMEMBERED - first))
+		before = footprint(s)
+		some(SOAK)
+		after = footprint(s)
+		t.equal(sorted(after), sorted(before), "the processes are the same")
+		for pid, (fds, kib) in after.items():
+			name = read_quietly(f"/proc/{pid}/comm").decode().strip()
+			t.check(fds <= before[pid][0] + 4, f"descriptors of {name}", f"{before} {after}")
+			t.check("asan" in harness.brig_path() or kib <= before[pid][1] + growth, f"memory of {name}", f"{before} {after}")
+	verified(t)
