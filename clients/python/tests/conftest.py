@@ -100,9 +100,18 @@ def _words(pid):
 
 
 def processes_with(text):
-    """Pids of processes that have the text among their arguments."""
+    """Pids of programs that have the text among their arguments; keeper and janitor, which brig forks, are none."""
     pids = map(int, filter(str.isdigit, os.listdir("/proc")))
-    return [pid for pid in pids if pid != os.getpid() and text.encode() in _words(pid)]
+    found = [pid for pid in pids if pid != os.getpid() and text.encode() in _words(pid)]
+    return [pid for pid in found if not _name(pid).startswith("brig-")]
+
+
+def _name(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as f:
+            return f.read()
+    except OSError:
+        return ""
 
 
 def descriptors():
