@@ -67,6 +67,19 @@ def bounds(t):
 			c.ask("GET", "/v1/cells", status=403)
 
 
+@case("a token that is no administrator's does not loosen how code is judged, nor what this host goes without", final="a request had more than it may")
+def loosening(t):
+	with Server(t, auth=True, env={"BRIG_INSPECTION": "guard"}) as s:
+		plain, root = s.token("plain", "--max-trust", "unknown"), s.token("root", "--admin")
+		for options in ({"inspection": "off"}, {"inspect": "report"}, {"rules": "py-process=allow"}, {"rules": "py-process=block, py-network=note"},
+				{"allow_degraded": "landlock"}, {"rootfs": "/"}):
+			a = s.run(plain, 403, **PROGRAM, options=options)
+			t.check("plain" in a.message, "it says whose bound", a)
+		for options in ({"inspection": "strict"}, {"inspection": "guard"}, {"rules": "py-process=block"}):
+			t.equal(s.result(plain, **PROGRAM, options=options)["verdict"], "ok", f"stricter is possible: {options}")
+		t.equal(s.result(root, **PROGRAM, options={"inspection": "off"})["inspection"], "off", "an administrator may")
+
+
 @case("what belongs to another token is not there: looked at, watched, fetched, cancelled, listed", final="somebody saw another's execution")
 def foreign(t):
 	with Server(t, auth=True) as s:

@@ -135,6 +135,50 @@ static int check_host_settings(const struct token *token, const struct job *job,
 	return 0;
 }
 
+/* Where it is in the order of strictness; what is no level is for the library to complain about, as the strictest. */
+static size_t level_of_inspection(const char *text)
+{
+	static const char *const levels[] = { "off", "report", "guard", "strict" };
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(levels) && !str_eq(levels[i], text))
+		i++;
+	return i;
+}
+
+/* "RULE=ACTION", separated by commas or blanks: whether each of them blocks. */
+static bool only_blocks(const char *rules)
+{
+	static const char action[] = "=block", between[] = ", \t\n";
+
+	for (const char *item = rules + strspn(rules, between); *item;) {
+		size_t len = strcspn(item, between);
+
+		if (len < strlen(action) || strncmp(item + len - strlen(action), action, strlen(action)) != 0)
+			return false;
+		item += len + strspn(item + len, between);
+	}
+	return true;
+}
+
+/* Without a policy file the person at a command line may loosen how code is judged.  Who sends a request is not that person. */
+static int check_inspection(const struct token *token, const struct job *job, size_t n_operators,
+			    const struct host_level *level, struct brig_error *err)
+{
+	for (size_t i = n_operators; i < job->n_options; i++) {
+		const struct brig_option *o = &job->options[i];
+
+		if ((str_eq(o->key, "inspection") &&
+		     level_of_inspection(o->value) < level_of_inspection(level->inspection)) ||
+		    (str_eq(o->key, "rules") && !only_blocks(o->value)))
+			return err_set(err, BRIG_E_REFUSED, 0,
+				       "the token %s may not have code judged less strictly (%s) than the policy does, "
+				       "below trust trusted: leave it out, or have it set in the policy",
+				       token->name, o->key);
+	}
+	return 0;
+}
+
 static uint64_t memory_of(const struct job *job, const struct host_level *level)
 {
 	static const char *const names[] = { "mem_limit", "memory_limit", "memory_mb" };
@@ -196,6 +240,7 @@ int access_check(const struct host *h, const struct token *token, struct job *jo
 	struct brig_request *req = &job->req;
 	const struct host_level *level;
 	struct token_wish wish = { 0 };
+	const size_t n_operators = job->n_options - message_count(&job->m, FIELD_option);
 	int rc;
 
 	wish.trust = req->trust ? req->trust : token_trust_default(token, token_trust_name(h->default_trust));
@@ -208,7 +253,9 @@ int access_check(const struct host *h, const struct token *token, struct job *jo
 	wish.packages = req->n_packages > 0;
 	wish.memory = memory_of(job, level);
 	*ret_memory = wish.memory;
-	rc = check_host_settings(token, job, job->n_options - message_count(&job->m, FIELD_option), err);
+	rc = check_host_settings(token, job, n_operators, err);
+	if (rc == 0 && !token->admin && trust != TOKEN_TRUSTED)
+		rc = check_inspection(token, job, n_operators, level, err);
 	if (rc < 0)
 		return rc;
 	wish.backend = backend_of(token, job, level);

@@ -33,6 +33,8 @@ static void read_setting(struct host *h, struct host_level *level, const json_t 
 		(void)str_copy(level->environment, sizeof(level->environment), text_of(setting));
 	else if (str_eq(key, "backend") && !str_eq(text_of(setting), "auto"))
 		(void)str_copy(level->backend, sizeof(level->backend), text_of(setting));
+	else if (str_eq(key, "inspection"))
+		(void)str_copy(level->inspection, sizeof(level->inspection), text_of(setting));
 	else if (str_eq(key, "default_trust"))
 		(void)token_trust_parse(text_of(setting), &h->default_trust);
 }

@@ -18,6 +18,7 @@ struct host_level {
 	uint64_t memory;
 	char environment[TOKEN_WORD_MAX + 1]; /* "": none */
 	char backend[TOKEN_WORD_MAX + 1];     /* "": the library chooses */
+	char inspection[TOKEN_WORD_MAX + 1];
 };
 
 struct host {
