@@ -5,7 +5,7 @@
  *	user ids     as root: those of the system user _brig, or, without one, a number that is nobody's; no groups
  *	capabilities none, and no way to get one: the bounding set is empty, no_new_privs
  *	memory       variables of the environment are wiped: it was forked with a copy of them
- *	limits       no core file, no file that grows, so much memory
+ *	limits       no core file, no locked memory, so much memory (files in memory are how long messages travel)
  *	Landlock     no path at all, no signal to others and no abstract socket; where the kernel has none, the filter has to do
  *	             alone, which knows no call that opens anything
  *	filter       data/syscalls/front.list
