@@ -35,20 +35,6 @@ struct part {
 
 /* ---- what is there --------------------------------------------------------------------------------- */
 
-static int open_if_there(const struct statedir *parent, const char *name, struct statedir *ret, struct brig_error *err)
-{
-	struct brig_error why = BRIG_ERROR_INIT;
-	int rc = statedir_open_sub(parent, name, false, ret, &why);
-
-	if (rc == 0)
-		return 1;
-	if (why.sys == ENOENT)
-		return 0;
-	if (err)
-		*err = why;
-	return rc;
-}
-
 /* The number that a member of the object on the file's first line, or of the whole file, has. */
 static int document_number(const struct statedir *dir, const char *file, const char *member, uint64_t *ret,
 			   struct brig_error *err)
@@ -100,7 +86,7 @@ static int look_in(const struct statedir *state, const char *folder, each_fn *ea
 		   struct brig_error *err)
 {
 	AUTO_STATEDIR dir = STATEDIR_INIT;
-	int rc = open_if_there(state, folder, &dir, err);
+	int rc = statedir_open_if_there(state, folder, &dir, err);
 
 	return rc <= 0 ? rc : each_name(&dir, each, ret, err);
 }
@@ -136,7 +122,7 @@ static int look_environments(const struct statedir *state, uint64_t *ret, struct
 static int each_changeset(const struct statedir *dir, const char *name, uint64_t *ret, struct brig_error *err)
 {
 	AUTO_STATEDIR one = STATEDIR_INIT;
-	int rc = open_if_there(dir, name, &one, err);
+	int rc = statedir_open_if_there(dir, name, &one, err);
 
 	if (rc <= 0 || faccessat(one.fd, "head.json", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return rc < 0 ? rc : 0;

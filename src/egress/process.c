@@ -147,8 +147,8 @@ static int die_with_parent(struct birth *b)
 static int set_limits(struct birth *b UNUSED)
 {
 	const struct {
-		__rlimit_resource_t what;
-		rlim_t max;
+		int what;
+		uint64_t max;
 	} rows[] = {
 		{ RLIMIT_CORE, 0 },
 		{ RLIMIT_FSIZE, 0 },
@@ -157,19 +157,12 @@ static int set_limits(struct birth *b UNUSED)
 		/* AddressSanitizer reserves terabytes of address space. */
 		{ RLIMIT_AS, SANITIZED ? RLIM_INFINITY : proc_address_space() + MEMORY_EXTRA },
 	};
+	int rc = 0;
 
 	(void)mallopt(M_ARENA_MAX, 1); /* each thread would reserve 64 MB of its own */
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct rlimit now, want = { rows[i].max, rows[i].max };
-
-		if (getrlimit(rows[i].what, &now) < 0)
-			return -errno;
-		if (now.rlim_max < want.rlim_max)
-			want.rlim_cur = want.rlim_max = now.rlim_max;
-		if (setrlimit(rows[i].what, &want) < 0)
-			return -errno;
-	}
-	return 0;
+	for (size_t i = 0; i < ARRAY_LEN(rows) && rc == 0; i++)
+		rc = proc_lower_limit(rows[i].what, rows[i].max);
+	return rc;
 }
 
 static bool is_folder(const char *path)

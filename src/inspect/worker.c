@@ -50,17 +50,6 @@
 
 /* ---- the worker ----------------------------------------------------------------------------------------- */
 
-static int limit(__rlimit_resource_t what, rlim_t max)
-{
-	struct rlimit now, want = { max, max };
-
-	if (getrlimit(what, &now) < 0)
-		return -errno;
-	if (now.rlim_max < max)
-		want.rlim_cur = want.rlim_max = now.rlim_max;
-	return setrlimit(what, &want) < 0 ? -errno : 0;
-}
-
 int worker_confine(int fd, pid_t parent)
 {
 	/* AddressSanitizer reserves terabytes of address space. */
@@ -69,8 +58,8 @@ int worker_confine(int fd, pid_t parent)
 
 	if (dup2(fd, 0) < 0 || close_range(1, ~0U, 0) < 0)
 		return -errno;
-	if ((rc = limit(RLIMIT_CPU, CPU_MAX_SEC)) < 0 || (rc = limit(RLIMIT_AS, memory)) < 0 ||
-	    (rc = limit(RLIMIT_CORE, 0)) < 0 || (rc = limit(RLIMIT_STACK, STACK_MAX)) < 0)
+	if ((rc = proc_lower_limit(RLIMIT_CPU, CPU_MAX_SEC)) < 0 || (rc = proc_lower_limit(RLIMIT_AS, memory)) < 0 ||
+	    (rc = proc_lower_limit(RLIMIT_CORE, 0)) < 0 || (rc = proc_lower_limit(RLIMIT_STACK, STACK_MAX)) < 0)
 		return rc;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

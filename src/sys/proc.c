@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -281,4 +282,16 @@ void proc_bury_late(void)
 		*pidfd = late.pidfd[--late.n];
 	}
 	(void)pthread_mutex_unlock(&late.lock);
+}
+
+int proc_lower_limit(int resource, uint64_t max)
+{
+	const __rlimit_resource_t what = (__rlimit_resource_t)resource;
+	struct rlimit now, want = { max, max };
+
+	if (getrlimit(what, &now) < 0)
+		return -errno;
+	if (now.rlim_max < max)
+		want.rlim_cur = want.rlim_max = now.rlim_max;
+	return setrlimit(what, &want) < 0 ? -errno : 0;
 }

@@ -45,6 +45,9 @@ int proc_each_short_line(const char *path, bool (*visit)(char *line, void *arg),
 
 /* Address space that this process uses, in bytes; 0: not known. */
 uint64_t proc_address_space(void);
+/* Lowers a limit of this process, soft and hard, to max (RLIMIT_, bytes or counts); one that is lower already stays.  0 or
+ * -errno. */
+int proc_lower_limit(int resource, uint64_t max);
 
 /*
  * The kernel's own number, counted from 0, for a namespace ("user", "uts" ...) of a process.  One allocator gives them to

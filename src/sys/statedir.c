@@ -181,6 +181,21 @@ int statedir_open_sub(const struct statedir *parent, const char *name, bool make
 	return 0;
 }
 
+int statedir_open_if_there(const struct statedir *parent, const char *name, struct statedir *ret,
+			   struct brig_error *err)
+{
+	struct brig_error why = BRIG_ERROR_INIT;
+	int rc = statedir_open_sub(parent, name, false, ret, &why);
+
+	if (rc == 0)
+		return 1;
+	if (why.sys == ENOENT)
+		return 0;
+	if (err)
+		*err = why;
+	return rc;
+}
+
 void statedir_close(struct statedir *d)
 {
 	fd_closep(&d->fd);

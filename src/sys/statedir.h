@@ -33,6 +33,9 @@ int statedir_open(const char *wanted, bool make, struct statedir *ret, struct br
 /* A folder beneath: one name. */
 int statedir_open_sub(const struct statedir *parent, const char *name, bool make, struct statedir *ret,
 		      struct brig_error *err);
+/* The same where it may be missing: 1, or 0 if it is. */
+int statedir_open_if_there(const struct statedir *parent, const char *name, struct statedir *ret,
+			   struct brig_error *err);
 void statedir_close(struct statedir *d);
 
 /*

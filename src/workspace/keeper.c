@@ -270,16 +270,7 @@ int keeper_content(const struct keeper *k, const uint8_t hash[SHA256_LEN])
 
 int keeper_open_all(const struct statedir *state, struct statedir *ret, struct brig_error *err)
 {
-	struct brig_error why = BRIG_ERROR_INIT;
-	int rc = statedir_open_sub(state, FOLDER, false, ret, &why);
-
-	if (rc == 0)
-		return 1;
-	if (why.sys == ENOENT)
-		return 0;
-	if (err)
-		*err = why;
-	return rc;
+	return statedir_open_if_there(state, FOLDER, ret, err);
 }
 
 static int each_name(const struct statedir *all, const struct statedir *handed, keeper_fn each, void *arg,

@@ -86,28 +86,21 @@ static int die_with_master(void)
 static int set_limits(void)
 {
 	const struct {
-		__rlimit_resource_t what;
-		rlim_t max;
+		int what;
+		uint64_t max;
 	} rows[] = {
 		{ RLIMIT_CORE, 0 },
 		{ RLIMIT_MEMLOCK, 0 },
 		/* AddressSanitizer reserves terabytes of address space. */
 		{ RLIMIT_AS, SANITIZED ? RLIM_INFINITY : proc_address_space() + MEMORY_EXTRA },
 	};
+	int rc = 0;
 
 	(void)mallopt(M_ARENA_MAX, 1);
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK); /* bodies and answers go back to the kernel one by one */
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct rlimit now, want = { rows[i].max, rows[i].max };
-
-		if (getrlimit(rows[i].what, &now) < 0)
-			return -errno;
-		if (now.rlim_max < want.rlim_max)
-			want.rlim_cur = want.rlim_max = now.rlim_max;
-		if (setrlimit(rows[i].what, &want) < 0)
-			return -errno;
-	}
-	return 0;
+	for (size_t i = 0; i < ARRAY_LEN(rows) && rc == 0; i++)
+		rc = proc_lower_limit(rows[i].what, rows[i].max);
+	return rc;
 }
 
 static int confine_files(void)
