@@ -21,12 +21,12 @@ static const struct {
 } families[] = {
 	{ "generic", "FAMILY_GENERIC" }, { "interpreter", "FAMILY_INTERPRETER" },
 	{ "jit", "FAMILY_JIT" },         { "toolchain", "FAMILY_TOOLCHAIN" },
-	{ "proxy", "FAMILY_PROXY" },
+	{ "proxy", "FAMILY_PROXY" },     { "session", "FAMILY_SESSION" },
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
 /* Processes of brig's own: a list is all they may do.  The names are members of struct seccomp_arch_filters. */
-static const char *const own_lists[] = { "init", "inspect", "front" };
+static const char *const own_lists[] = { "init", "inspect", "front", "recorder" };
 #define OWN_LISTS (sizeof(own_lists) / sizeof(own_lists[0]))
 #define KEEPER    "keeper" /* one more, whose list is not all */
 

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define MAX_VALUES       64
-#define MAX_TERMS        3
+#define MAX_TERMS        4
 #define MAX_ALTERNATIVES 16
 #define MAX_CALLS        420
 #define MAX_GROUPS       8

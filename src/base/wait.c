@@ -36,7 +36,9 @@
 #include "base/wait.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -48,6 +50,8 @@
 
 #define STACK_BYTES ((size_t)MiB)
 #define TURNS_MAX   32 /* waits that end at once before others have their turn */
+#define SPARES_MAX  4
+#define FEW_TASKS   16
 
 #if SANITIZED
 #include <sanitizer/common_interface_defs.h>
@@ -68,16 +72,20 @@ struct task {
 	void *arg;
 	struct side own, stepper;
 	bool running, begun, ended;
+	bool is_hidden; /* its stack, from children */
 	unsigned turns; /* waits in this step */
 	void (*outside)(void *arg);
 	void *outside_arg;
 	int epoll, timer;
+	int always; /* an eventfd that is readable: in the epoll while there is a step to make whatever happens */
+	struct task *next_spare;
 	char *memory; /* a page to stumble over, the stack, and the page with `here` */
 	size_t page;
 	const volatile bool *here; /* false in a forked child */
 };
 
 static _Thread_local struct task *current;
+static atomic_uint n_tasks; /* of all threads, with spare ones */
 
 /* ---- switching --------------------------------------------------------------------------------- */
 
@@ -269,16 +277,29 @@ static int map_memory(struct task *t)
 	return 0;
 }
 
-static int open_descriptors(struct task *t)
+/* Whether there is a step to make: the first one, or to see that it has ended.  (A timer of no time would do, and cost more.) */
+static int set_always(const struct task *t, bool ready)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(t->epoll, ready ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, t->always, &ev) < 0 ? -errno : 0;
+}
+
+static int open_epoll(struct task *t)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
 	t->epoll = epoll_create1(EPOLL_CLOEXEC);
-	t->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (t->epoll < 0 || t->timer < 0 || epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->timer, &ev) < 0)
+	if (t->epoll < 0 || epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->timer, &ev) < 0)
 		return -errno;
-	set_timer(t, 1); /* there is something to do: the first step */
-	return 0;
+	return set_always(t, true);
+}
+
+static int open_descriptors(struct task *t)
+{
+	t->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	t->always = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+	return t->timer < 0 || t->always < 0 ? -errno : open_epoll(t);
 }
 
 int task_new(void (*fn)(void *arg), void *arg, struct task **ret)
@@ -288,9 +309,10 @@ int task_new(void (*fn)(void *arg), void *arg, struct task **ret)
 
 	if (!t)
 		return -ENOMEM;
+	n_tasks++;
 	t->fn = fn;
 	t->arg = arg;
-	t->epoll = t->timer = FD_NONE;
+	t->epoll = t->timer = t->always = FD_NONE;
 	rc = map_memory(t);
 	if (rc == 0)
 		rc = open_descriptors(t);
@@ -310,7 +332,54 @@ void task_free(struct task *t)
 		(void)munmap(t->memory, STACK_BYTES + 2 * t->page);
 	fd_closep(&t->epoll);
 	fd_closep(&t->timer);
+	fd_closep(&t->always);
+	n_tasks--;
 	free(t);
+}
+
+int task_take(struct task_spares *from, void (*fn)(void *arg), void *arg, struct task **ret)
+{
+	struct task *t = from->first;
+	int rc;
+
+	if (!t)
+		return task_new(fn, arg, ret);
+	from->first = t->next_spare;
+	from->n--;
+	rc = open_epoll(t);
+	if (rc < 0) {
+		task_free(t);
+		return rc;
+	}
+	t->fn = fn;
+	t->arg = arg;
+	t->begun = t->ended = false;
+	*ret = t;
+	return 0;
+}
+
+void task_put(struct task_spares *to, struct task *t)
+{
+	/* AddressSanitizer remembers what lay on a stack. */
+	if (SANITIZED || !t || !t->ended || to->n >= SPARES_MAX) {
+		task_free(t);
+		return;
+	}
+	fd_closep(&t->epoll);
+	t->next_spare = to->first;
+	to->first = t;
+	to->n++;
+}
+
+void task_spares_release(struct task_spares *s)
+{
+	while (s->first) {
+		struct task *t = s->first;
+
+		s->first = t->next_spare;
+		task_free(t);
+	}
+	s->n = 0;
 }
 
 int task_fd(const struct task *t)
@@ -326,11 +395,19 @@ bool task_is_running(const struct task *t)
 static void begin(struct task *t)
 {
 	t->begun = true;
-	set_timer(t, 0);
+	(void)set_always(t, false);
 	(void)getcontext(&t->own.context);
 	t->own.context.uc_stack.ss_sp = t->memory + t->page;
 	t->own.context.uc_stack.ss_size = STACK_BYTES;
 	makecontext(&t->own.context, task_main, 0);
+}
+
+/* A fork copies what there is.  Where there are many stacks, that is only the one which made it. */
+static void hide(struct task *t, bool hidden)
+{
+	if (hidden != t->is_hidden)
+		(void)madvise(t->memory + t->page, STACK_BYTES, hidden ? MADV_DONTFORK : MADV_DOFORK);
+	t->is_hidden = hidden;
 }
 
 bool task_step(struct task *t)
@@ -345,12 +422,11 @@ bool task_step(struct task *t)
 		return true;
 	t->running = true;
 	t->turns = 0;
-	/* A fork copies what there is; of the stacks that is the one which made it. */
-	(void)madvise(t->memory + t->page, STACK_BYTES, MADV_DOFORK);
+	hide(t, false);
 	go_on(t);
-	(void)madvise(t->memory + t->page, STACK_BYTES, MADV_DONTFORK);
+	hide(t, n_tasks > FEW_TASKS);
 	t->running = false;
 	if (t->ended)
-		set_timer(t, 1); /* whoever polls finds that out */
+		(void)set_always(t, true); /* whoever polls finds that out */
 	return !t->ended;
 }

@@ -26,6 +26,18 @@ struct task;
 int task_new(void (*fn)(void *arg), void *arg, struct task **ret);
 /* Only of a task that has not begun or has ended.  NULL is fine. */
 void task_free(struct task *t);
+/*
+ * Tasks that have ended, whose stacks the next ones get: to make one takes longer than a step.  (What is polled is made anew:
+ * whoever has not stopped to poll must not hear of another task.)  All zero is empty; not for several threads at a time.
+ */
+struct task_spares {
+	struct task *first;
+	unsigned n;
+};
+/* As task_new() and task_free(). */
+int task_take(struct task_spares *from, void (*fn)(void *arg), void *arg, struct task **ret);
+void task_put(struct task_spares *to, struct task *t);
+void task_spares_release(struct task_spares *s);
 /* Readable when task_step() has something to do; belongs to the task. */
 int task_fd(const struct task *t);
 /* Goes on with it until it waits or ends; never waits.  True: there is more to do. */

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/beneath.h"
+#include "files/overlay.h"
 #include "files/pack_format.h"
 #include "files/walk.h"
 
@@ -160,7 +161,17 @@ static int pack_dir(struct packer *p, const struct walk_entry *e)
 		return rc;
 	if ((mode & OWNER_ALL) != OWNER_ALL)
 		rc = remember_closed(p, e->path, mode);
-	return rc < 0 ? rc : put_head(p, PACK_DIR, mode | OWNER_ALL, e->path, 0);
+	if (rc == 0)
+		rc = put_head(p, PACK_DIR, mode | OWNER_ALL, e->path, 0);
+	return rc == 0 && p->caps->upper && overlay_is_opaque(e->dir, e->name) ? put_head(p, PACK_OPAQUE, 0, e->path, 0)
+									       : rc;
+}
+
+static int pack_gone(struct packer *p, const struct walk_entry *e)
+{
+	int rc = count(p, e->path, 0);
+
+	return rc != 0 || p->out < 0 ? rc : put_head(p, PACK_GONE, 0, e->path, 0);
 }
 
 static int leave_out(struct packer *p)
@@ -237,6 +248,8 @@ static enum walk_next pack_entry(void *arg, const struct walk_entry *e)
 		p->rc = pack_file(p, e);
 	else if (S_ISLNK(e->st->st_mode))
 		p->rc = pack_link(p, e);
+	else if (p->caps->upper && overlay_is_gone(e->st))
+		p->rc = pack_gone(p, e);
 	else
 		p->rc = leave_out(p);
 	return p->rc < 0 ? WALK_STOP : p->rc == LEAVE_OUT ? WALK_SKIP : WALK_ON;

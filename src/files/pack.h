@@ -20,6 +20,7 @@
 struct pack_caps {
 	uint64_t entries, bytes;
 	bool in_part; /* of packing: what is beyond the caps, too deep or too long stays out of the stream and is no error */
+	bool upper; /* it is the upper layer of an overlay, whose marks travel, too; else they are no part of a tree */
 };
 
 struct pack_counts {

@@ -11,6 +11,8 @@
  *	'f' file    its path        its bytes
  *	'l' link    its path        its target, 1 to PACK_PATH_MAX - 1 bytes without NUL
  *	'm' mode    of a folder     none: given when everything is in it, because the owner may not write there
+ *	'x' gone    its path        none: what an overlay's lower layer has there is gone
+ *	'o' opaque  of a folder     none: and so is everything that the lower layer has in it
  *	'e' end     none            u64 entries, u64 bytes
  */
 #ifndef FILES_PACK_FORMAT_H
@@ -26,7 +28,15 @@
 #define PACK_HEAD     16
 #define PACK_END      16 /* bytes of an end record's content */
 
-enum pack_type { PACK_DIR = 'd', PACK_FILE = 'f', PACK_LINK = 'l', PACK_MODE = 'm', PACK_END_RECORD = 'e' };
+enum pack_type {
+	PACK_DIR = 'd',
+	PACK_FILE = 'f',
+	PACK_LINK = 'l',
+	PACK_MODE = 'm',
+	PACK_GONE = 'x',
+	PACK_OPAQUE = 'o',
+	PACK_END_RECORD = 'e'
+};
 
 struct pack_head {
 	uint8_t type, zero;

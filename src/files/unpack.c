@@ -7,9 +7,12 @@
  */
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
 
 #include "base/fd.h"
 #include "files/beneath.h"
+#include "files/overlay.h"
 #include "files/pack.h"
 #include "files/pack_format.h"
 
@@ -208,6 +211,26 @@ static int unpack_mode(struct unpacker *u, const struct pack_head *h)
 	return fd < 0 ? fd_move(&fd) : finish(u, fd, h->mode);
 }
 
+/* Both marks are such that everybody may make them (whiteouts from Linux 5.8 on). */
+static int unpack_gone(struct unpacker *u, const struct pack_head *h UNUSED)
+{
+	const char *name;
+	int rc = u->o->caps.upper ? open_parent(u, &name) : -EPROTO;
+
+	if (rc < 0)
+		return rc;
+	return mknodat(u->parent, name, S_IFCHR | 0600, makedev(0, 0)) < 0 ? -errno : 0;
+}
+
+static int unpack_opaque(struct unpacker *u, const struct pack_head *h UNUSED)
+{
+	AUTO_FD fd = u->o->caps.upper ? beneath_open_dir(u->dir, u->path) : -EPROTO;
+
+	if (fd < 0)
+		return fd_move(&fd);
+	return fsetxattr(fd, OVERLAY_OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
+}
+
 /* ---- the tree ---------------------------------------------------------------------------------- */
 
 static const struct {
@@ -215,10 +238,9 @@ static const struct {
 	bool counts, has_content;
 	int (*make)(struct unpacker *u, const struct pack_head *h);
 } kinds[] = {
-	{ PACK_DIR, true, false, unpack_dir },
-	{ PACK_FILE, true, true, unpack_file },
-	{ PACK_LINK, true, true, unpack_link },
-	{ PACK_MODE, false, false, unpack_mode },
+	{ PACK_DIR, true, false, unpack_dir },   { PACK_FILE, true, true, unpack_file },
+	{ PACK_LINK, true, true, unpack_link },  { PACK_MODE, false, false, unpack_mode },
+	{ PACK_GONE, true, false, unpack_gone }, { PACK_OPAQUE, false, false, unpack_opaque },
 };
 
 static int count(struct unpacker *u, const struct pack_head *h)

@@ -373,6 +373,18 @@ static bool set_headers(struct transfer *t, const struct http_request *req)
 	return ok;
 }
 
+/* The name stays what certificates are compared with. */
+static CURLcode set_address(struct transfer *t, const struct http_target *at)
+{
+	char line[sizeof(at->host) + sizeof(at->address) + 16];
+
+	if (!at->address[0] || at->socket[0])
+		return CURLE_OK;
+	(void)snprintf(line, sizeof(line), "%s:%u:%s", at->host, at->port, at->address);
+	t->addresses = t->curl->slist_append(NULL, line);
+	return t->addresses ? t->curl->easy_setopt(t->easy, CURLOPT_RESOLVE, t->addresses) : CURLE_OUT_OF_MEMORY;
+}
+
 int transfer_init(struct transfer *t, const struct http_client *c, CURL *easy, const struct http_request *req,
 		  uint64_t until_ns, struct brig_error *err)
 {
@@ -387,6 +399,8 @@ int transfer_init(struct transfer *t, const struct http_client *c, CURL *easy, c
 		rc = set_limits(c, easy);
 	if (rc == CURLE_OK)
 		rc = set_target(c, easy, req);
+	if (rc == CURLE_OK)
+		rc = set_address(t, &c->target);
 	if (rc == CURLE_OK)
 		rc = set_callbacks(t);
 	if (rc == CURLE_OK)
@@ -408,6 +422,9 @@ void transfer_release(struct transfer *t)
 	if (t->headers)
 		t->curl->slist_free_all(t->headers);
 	t->headers = NULL;
+	if (t->addresses)
+		t->curl->slist_free_all(t->addresses);
+	t->addresses = NULL;
 	http_answer_release(&t->answer);
 }
 

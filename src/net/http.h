@@ -24,6 +24,8 @@
 struct http_target {
 	char socket[108]; /* path of a unix socket; "": tcp to host and port */
 	char host[256];
+	char address
+		[256]; /* that host is at, as numbers, with commas between several; "": a thread of libcurl's looks it up */
 	unsigned port;
 	bool tls;
 	char ca[512]; /* PEM files; with TLS the server's certificate is always checked, against this or the system's */

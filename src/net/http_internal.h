@@ -18,7 +18,7 @@ struct http_client {
 struct transfer {
 	const struct curl_library *curl;
 	CURL *easy;
-	struct curl_slist *headers;
+	struct curl_slist *headers, *addresses;
 	const struct http_request *req; /* valid while the request is sent */
 	http_data_fn on_data;
 	void *arg;

@@ -362,6 +362,11 @@ int cgroup_read_oom_kills(const struct cgroup *cg, uint64_t *ret)
 	return read_field(cg, offsetof(struct cgroup_usage, oom_kills), ret);
 }
 
+int cgroup_read_memory(const struct cgroup *cg, uint64_t *ret)
+{
+	return read_field(cg, offsetof(struct cgroup_usage, memory_bytes), ret);
+}
+
 int cgroup_read(struct cgroup *cg, struct cgroup_usage *ret)
 {
 	*ret = (struct cgroup_usage){ 0 };

@@ -42,6 +42,7 @@ struct cgroup_limits {
 	uint64_t cpu_percent; /* of one cpu */
 	uint64_t disk_io_bps; /* bytes per second from, and as many to, each of these */
 	const struct disk_list *disks;
+	bool outlives_oom; /* out of memory ends a process of it, not all */
 };
 
 struct cgroup_usage {
@@ -110,6 +111,7 @@ int cgroup_enter_self(const struct cgroup *cg);
 int cgroup_read(struct cgroup *cg, struct cgroup_usage *ret);
 /* Only the counters that end a run: cheap enough for every tick. */
 int cgroup_read_cpu_ns(const struct cgroup *cg, uint64_t *ret);
+int cgroup_read_memory(const struct cgroup *cg, uint64_t *ret);
 int cgroup_read_oom_kills(const struct cgroup *cg, uint64_t *ret);
 void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgroup_readback *ret);
 /* CGROUP_DISK_IO: the most that may be moved in either direction on any of these disks. */

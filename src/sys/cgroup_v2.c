@@ -21,10 +21,10 @@ static bool limit_no_swap(const struct cgroup_limits *limits, uint64_t *ret)
 	return limits->memory_bytes > 0;
 }
 
-/* Out of memory ends the whole cell: half a program is of no use, and what is left could be anything. */
+/* Out of memory ends the whole cell: half a program is of no use, and what is left could be anything.  A session is many. */
 static bool limit_oom_group(const struct cgroup_limits *limits, uint64_t *ret)
 {
-	*ret = 1;
+	*ret = !limits->outlives_oom;
 	return limits->memory_bytes > 0;
 }
 

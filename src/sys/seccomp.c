@@ -23,7 +23,7 @@
 const char *const syscall_family_name[FAMILY_COUNT] = {
 	[FAMILY_GENERIC] = "generic", [FAMILY_INTERPRETER] = "interpreter",
 	[FAMILY_JIT] = "jit",         [FAMILY_TOOLCHAIN] = "toolchain",
-	[FAMILY_PROXY] = "proxy",
+	[FAMILY_PROXY] = "proxy",     [FAMILY_SESSION] = "session",
 };
 
 static const struct seccomp_arch_filters *own_filters(void)
@@ -66,6 +66,11 @@ struct seccomp_filter seccomp_filter_inspect(void)
 struct seccomp_filter seccomp_filter_front(void)
 {
 	return own_filters()->front;
+}
+
+struct seccomp_filter seccomp_filter_recorder(void)
+{
+	return own_filters()->recorder;
 }
 
 struct seccomp_filter seccomp_filter_keeper(void)

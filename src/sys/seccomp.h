@@ -19,6 +19,7 @@ enum syscall_family {
 	FAMILY_JIT,         /* Node: event loops, write+execute memory */
 	FAMILY_TOOLCHAIN,   /* compilers and linkers */
 	FAMILY_PROXY,       /* brig's own egress proxy: sockets and what resolvers read, no new process */
+	FAMILY_SESSION,     /* the steward of a session, and whatever it starts */
 	FAMILY_COUNT
 };
 extern const char *const syscall_family_name[FAMILY_COUNT];
@@ -38,6 +39,8 @@ struct seccomp_filter seccomp_filter_init(void);
 struct seccomp_filter seccomp_filter_inspect(void);
 /* The filter of the process that speaks HTTP: sockets that are there, memory, no file. */
 struct seccomp_filter seccomp_filter_front(void);
+/* The filter of the process that writes audit log and history: files of one folder, children, no socket. */
+struct seccomp_filter seccomp_filter_recorder(void);
 /* The filter of the keeper, which its cells inherit: it refuses nothing that the filters of programs allow. */
 struct seccomp_filter seccomp_filter_keeper(void);
 /* Async-signal-safe; needs no_new_privs or CAP_SYS_ADMIN.  0 or -errno. */
