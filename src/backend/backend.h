@@ -109,6 +109,7 @@ struct backend_ops {
 	const char *certificates; /* path in the cell of what plan->egress brings by that name */
 	/* plan_workspace.held: it can keep a program from changing them. */
 	bool holds_files;
+	bool has_sessions; /* plan.session */
 	/* Protections that this backend gives on no host: missing ones that need no probing. */
 	protection_set never;
 	/* Finds out, cheaply, which protections this host cannot give (those of never included). */

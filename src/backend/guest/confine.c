@@ -2,7 +2,6 @@
 #include "backend/guest/confine.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -106,9 +105,14 @@ int guest_no_new_privs(struct guest_confine *c UNUSED)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
+/*
+ * The kernel's own calls: those of the C library tell every thread that it knows of, and wait for each.  A process that was
+ * cloned while its caller had a thread has none of those threads, and would wait for ever.
+ */
 int guest_set_ids(uid_t uid, gid_t gid)
 {
-	if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+	if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
+	    syscall(SYS_setresuid, uid, uid, uid) < 0)
 		return -errno;
 	return 0;
 }

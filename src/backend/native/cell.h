@@ -26,6 +26,7 @@ struct backend_host {
 	bool has_cgroups, enters_at_clone;
 	int landlock_abi;
 	struct idmap ids;
+	int steward;      /* guest/steward, likewise; FD_NONE: no session was made yet */
 	int wait_library; /* guest/wait, as a sealed file in memory; FD_NONE: no waiting cell was made yet */
 	struct remains *remains;
 	struct janitors janitors;

@@ -82,6 +82,7 @@ struct cell_spec {
 	int go;  /* payload <-> supervisor */
 	int stdio[3];
 	int wait_library; /* of a cell whose interpreter waits; FD_NONE: the payload does, or nobody */
+	int steward;      /* of a session's cell: its program; FD_NONE: plan->argv names it */
 };
 
 /* State of the child while it builds: descriptors that later steps need. */

@@ -62,7 +62,7 @@ int native_open(const struct settings *set, struct backend_host **ret, protectio
 
 	if (!h)
 		return err_nomem(err);
-	h->wait_library = FD_NONE;
+	h->wait_library = h->steward = FD_NONE;
 	rc = cgroup_host_open(limits_disk_io(set), &h->cgroups, err);
 	if (rc < 0) {
 		free(h);
@@ -214,6 +214,7 @@ void native_close(struct backend_host *h)
 	(void)native_settle(h, NULL, leftovers, sizeof(leftovers));
 	janitor_end(&h->janitors, clock_now_ns() + NS_PER_SEC);
 	fd_closep(&h->wait_library);
+	fd_closep(&h->steward);
 	looks_free_all(h);
 	cgroup_host_free(h->cgroups);
 	free(h);

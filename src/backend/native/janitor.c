@@ -287,6 +287,7 @@ static int start(struct cgroup *cg, struct janitor **ret)
 
 static void end(struct janitor *j, uint64_t deadline_ns)
 {
+	(void)shutdown(j->lifeline, SHUT_WR); /* its end, even if a process that is about to die has a copy */
 	fd_closep(&j->lifeline);
 	(void)proc_reap(&j->pidfd, deadline_ns, NULL);
 	proc_leave(&j->pidfd);

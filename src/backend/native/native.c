@@ -76,7 +76,7 @@ static struct cell *cell_new(struct backend_host *h, const struct plan *plan)
 	}
 	c->init_pidfd = c->dying = c->ctl = c->go = c->in = c->out = c->err = c->poll = c->listener = c->told =
 		c->way_out = FD_NONE;
-	c->spec.ctl = c->spec.go = c->spec.ld_cache = c->spec.wait_library = FD_NONE;
+	c->spec.ctl = c->spec.go = c->spec.ld_cache = c->spec.wait_library = c->spec.steward = FD_NONE;
 	for (int i = 0; i < 3; i++)
 		c->spec.stdio[i] = FD_NONE;
 	for (size_t i = 0; i < HANDED_COUNT; i++)
@@ -208,7 +208,8 @@ static int limit_cgroup(struct cell *c, struct brig_error *err)
 					      .pids = l->pids,
 					      .cpu_percent = l->cpu_percent,
 					      .disk_io_bps = c->spec.plan->disk_io_bps,
-					      .disks = &c->disks };
+					      .disks = &c->disks,
+					      .outlives_oom = c->spec.plan->session };
 	int rc = 0;
 
 	c->limited = !c->cgroup;
@@ -593,6 +594,7 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 const struct backend_ops native_backend = {
 	.name = "native",
 	.holds_files = true,
+	.has_sessions = true,
 	.open = native_open,
 	.same_host = native_same_host,
 	.settle = native_settle,

@@ -22,8 +22,9 @@
 /* Where the two channels are kept while everything above standard error is closed. */
 #define GO_FD   3
 #define MATE_FD 4
-/* ... and a waiting cell's library, which the interpreter then finds as GUEST_WAIT_LIBRARY. */
+/* ... and a waiting cell's library, which the interpreter then finds as GUEST_WAIT_LIBRARY, or a session's program. */
 #define LIBRARY_FD 5
+#define STEWARD_FD LIBRARY_FD
 static_assert(GO_FD == GUEST_WAIT_SOCKET && MATE_FD == GUEST_WAIT_LIBRARY,
 	      "the interpreter waits on descriptors of ours");
 
@@ -35,6 +36,8 @@ static int connect_stdio(struct cell_build *b)
 	if (dup3(b->spec->go, GO_FD, O_CLOEXEC) < 0 || dup3(b->mate, MATE_FD, O_CLOEXEC) < 0)
 		return -errno;
 	if (b->spec->wait_library >= 0 && dup3(b->spec->wait_library, LIBRARY_FD, O_CLOEXEC) < 0)
+		return -errno;
+	if (b->spec->steward >= 0 && dup3(b->spec->steward, STEWARD_FD, O_CLOEXEC) < 0)
 		return -errno;
 	return 0;
 }
@@ -147,8 +150,12 @@ static int execute(const struct cell_spec *spec)
 
 	if (rc < 0)
 		return rc;
-	(void)execve(spec->plan->argv[0], (char *const *)(uintptr_t)spec->plan->argv,
-		     (char *const *)(uintptr_t)spec->envp);
+	if (spec->steward >= 0)
+		(void)execveat(STEWARD_FD, "", (char *const *)(uintptr_t)spec->plan->argv,
+			       (char *const *)(uintptr_t)spec->envp, AT_EMPTY_PATH);
+	else
+		(void)execve(spec->plan->argv[0], (char *const *)(uintptr_t)spec->plan->argv,
+			     (char *const *)(uintptr_t)spec->envp);
 	return -errno;
 }
 
@@ -160,7 +167,7 @@ _Noreturn void payload_main(struct cell_build *b)
 
 	b->confine = b->spec->confine;
 	b->confine.listener = FD_NONE;
-	b->confine.close_from = (b->spec->wait_library >= 0 ? LIBRARY_FD : MATE_FD) + 1;
+	b->confine.close_from = (b->spec->wait_library >= 0 || b->spec->steward >= 0 ? LIBRARY_FD : MATE_FD) + 1;
 	rc = build_run(b, steps, 1, &failed);
 	if (rc < 0)
 		give_up(b->spec->go, failed, rc);

@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 
 #include "backend/native/cell_spec.h"
@@ -169,10 +170,10 @@ static int act_as(const struct cell_build *b, uid_t uid, gid_t gid)
 {
 	if (!b->spec->two_ids)
 		return 0;
-	/* Back: the user first, whose right it is to change the group. */
-	if (uid == 0 && setresuid((uid_t)-1, 0, (uid_t)-1) < 0)
+	/* Back: the user first, whose right it is to change the group.  The kernel's own calls, see guest_set_ids(). */
+	if (uid == 0 && syscall(SYS_setresuid, -1, 0, -1) < 0)
 		return -errno;
-	if (setresgid((gid_t)-1, gid, (gid_t)-1) < 0 || setresuid((uid_t)-1, uid, (uid_t)-1) < 0)
+	if (syscall(SYS_setresgid, -1, gid, -1) < 0 || syscall(SYS_setresuid, -1, uid, -1) < 0)
 		return -errno;
 	/* Every change of ids forgets both, see take_ids. */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)

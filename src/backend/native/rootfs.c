@@ -115,6 +115,9 @@ int root_make(struct cell_build *b)
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		if (mkdirat(b->root, dirs[i], 0755) < 0)
 			return -errno;
+	if (b->spec->plan->mnt_data &&
+	    (mkdirat(b->root, "mnt", 0755) < 0 || symlinkat("/workspace", b->root, "mnt/data") < 0))
+		return -errno;
 	/* Without a python3 the link leads nowhere, which is the same as no link to whoever looks for a program. */
 	return symlinkat("/usr/bin/python3", b->root, "run/brig/bin/python") < 0 ? -errno : 0;
 }

@@ -27,10 +27,26 @@ static int open_socket(int *child, int *ours)
 	return fd_move_up(child, CHILD_FD_MIN);
 }
 
+/* Of a session it is the socket that its owner speaks over. */
+static int open_input(struct cell *c)
+{
+	int ends[2];
+
+	if (FAULT_HIT(STEP_open_pipes))
+		return -FAULT_ERRNO;
+	if (!c->spec.plan->session)
+		return fd_pipe_to_child(&c->spec.stdio[0], &c->in, true, CHILD_FD_MIN);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	c->spec.stdio[0] = ends[0];
+	c->in = ends[1];
+	return fd_move_up(&c->spec.stdio[0], CHILD_FD_MIN);
+}
+
 int cell_open_pipes(struct cell *c, struct brig_error *err)
 {
 	struct cell_spec *s = &c->spec;
-	int rc = FAULT_HIT(STEP_open_pipes) ? -FAULT_ERRNO : fd_pipe_to_child(&s->stdio[0], &c->in, true, CHILD_FD_MIN);
+	int rc = open_input(c);
 
 	if (rc == 0)
 		rc = fd_pipe_to_child(&s->stdio[1], &c->out, false, CHILD_FD_MIN);

@@ -27,6 +27,7 @@
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 
+#include "backend/guest/steward.h"
 #include "backend/guest/wait.h"
 #include "backend/native/cell.h"
 #include "base/clock.h"
@@ -100,11 +101,26 @@ static int add_environment(struct cell *c)
 	return 0;
 }
 
+/* Every session of this host executes the same one. */
+static int open_steward(struct cell *c, struct brig_error *err)
+{
+	int fd = c->host->steward;
+
+	if (fd < 0)
+		fd = zygote_sealed_file("brig-steward", steward_program_bytes, steward_program_size, MFD_EXEC);
+	if (fd < 0)
+		return cell_step_failed(STEP_exec, -fd, err);
+	c->spec.steward = c->host->steward = fd;
+	return 0;
+}
+
 int cell_wait_prepare(struct cell *c, struct brig_error *err)
 {
 	int rc;
 
 	c->spec.envp = c->spec.plan->envp;
+	if (c->spec.plan->session)
+		return open_steward(c, err);
 	if (!c->spec.plan->waits_at || c->zygote) /* whose zygote has been prepared */
 		return 0;
 	rc = FAULT_HIT(STEP_wait) ? -FAULT_ERRNO : 0;
@@ -250,9 +266,9 @@ void native_waiting_take(struct cell *c, int ret[WAITING_FDS])
 
 uint64_t native_waiting_bytes(const struct cell *c)
 {
-	struct cgroup_usage usage;
+	uint64_t bytes = 0;
 
-	return c->cgroup && cgroup_read(c->cgroup, &usage) == 0 ? usage.memory_bytes : 0;
+	return c->cgroup && cgroup_read_memory(c->cgroup, &bytes) == 0 ? bytes : 0;
 }
 
 bool native_waiting_is_forked(const struct cell *c)

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steward inside (backend/guest/steward.h says what it is for).  One process, one thread, one poll loop; the only thing that
+ * it waits for besides is an exec, which has its own end.
+ */
+#ifndef STEWARD_INSIDE_H
+#define STEWARD_INSIDE_H
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "backend/guest/steward.h"
+#include "base/util.h"
+
+#define TERMINAL_PIECE 4096
+
+/* Bytes on their way from one descriptor to another. */
+struct flow {
+	int from, to; /* FD_NONE: that side is closed */
+	size_t at, len;
+	char piece[TERMINAL_PIECE];
+};
+
+/* A process that was started on a terminal: what moves the bytes. */
+struct terminal {
+	int master;
+	struct flow in, out; /* their ends at the terminal are the master */
+};
+
+struct process {
+	pid_t pid; /* 0: a free row */
+	uint64_t tag;
+	struct terminal *terminal; /* heap; NULL: it has pipes, and they are not ours */
+	bool ended;                /* what its terminal still holds goes out before that is told: */
+	int status;
+	struct rusage used;
+};
+
+struct watched {
+	int wd; /* inotify's; -1: a free row */
+	uint64_t tag;
+	bool recursive;
+	char *path, *name; /* heap: of the folder, and below the one that was asked for ("" or "a/b/") */
+};
+
+struct steward {
+	int control, signals, inotify;
+	struct process process[STEWARD_PROCESSES_MAX];
+	struct watched watched[STEWARD_WATCHES_MAX];
+	struct steward_message asked; /* the one that is being answered */
+};
+
+/* main.c: an answer.  number may be NULL; fd: FD_NONE or what goes with it. */
+void steward_tell(const struct steward *s, enum steward_kind kind, uint64_t tag, const int64_t *number, size_t n,
+		  const char *const *words, size_t n_words, int fd);
+/* errno, 0: it was done. */
+void steward_done(const struct steward *s, int sys);
+
+/* process.c */
+void process_start(struct steward *s);
+void process_signal(struct steward *s);
+void process_resize(struct steward *s);
+void process_pause(struct steward *s);
+void process_resume(struct steward *s);
+void process_reap(struct steward *s);
+/* The terminals' descriptors, at most 3 for each; how many.  Then, with the same rows, what is to be done. */
+#define TERMINAL_SLOTS 3
+size_t process_fill(struct steward *s, struct pollfd *slots);
+void process_serve(struct steward *s, const struct pollfd *slots);
+
+/* terminal.c: 0 or -errno.  *ret_slave is the process's end, close-on-exec. */
+int terminal_open(int rows, int columns, int in, int out, struct terminal **ret, int *ret_slave);
+int terminal_resize(const struct terminal *t, int rows, int columns);
+void terminal_fill(const struct terminal *t, struct pollfd slots[TERMINAL_SLOTS]);
+void terminal_serve(struct terminal *t, const struct pollfd slots[TERMINAL_SLOTS]);
+/* Nobody writes to it any more, or nobody reads. */
+bool terminal_is_over(const struct terminal *t);
+void terminal_close(struct terminal *t);
+
+/* files.c */
+void files_open(struct steward *s);
+void files_stat(struct steward *s);
+void files_list(struct steward *s);
+void files_mkdir(struct steward *s);
+void files_move(struct steward *s);
+void files_remove(struct steward *s);
+int files_make_folders(const char *path, mode_t mode); /* those that lead to it; 0 or -errno */
+
+/* watches.c */
+void watches_begin(struct steward *s);
+void watches_end(struct steward *s);
+void watches_serve(struct steward *s);
+
+/* ports.c */
+void ports_connect(struct steward *s);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steward's loop: messages of the owner, ends of processes, changes of watched folders, bytes of terminals. */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+
+#include "backend/guest/steward/inside.h"
+#include "base/fd.h"
+
+#define CONTROL_FD_MIN 16 /* out of the way of what a child fills one by one */
+#define FAILED         125
+
+static struct steward the_steward; /* large, and its pages are not there until they are used */
+
+void steward_tell(const struct steward *s, enum steward_kind kind, uint64_t tag, const int64_t *number, size_t n,
+		  const char *const *words, size_t n_words, int fd)
+{
+	struct steward_head head = { .kind = kind, .tag = tag };
+	int rc;
+
+	for (size_t i = 0; i < n && i < STEWARD_NUMBERS; i++)
+		head.number[i] = number[i];
+	/* It waits until the owner reads; one that is gone is noticed by the loop. */
+	rc = steward_send(s->control, &head, words, n_words, &fd, fd >= 0, 0);
+	if (rc == -E2BIG)
+		(void)steward_send(s->control, &head, NULL, 0, &fd, fd >= 0, 0);
+}
+
+void steward_done(const struct steward *s, int sys)
+{
+	const int64_t number = sys;
+
+	steward_tell(s, STEWARD_DONE, s->asked.head.tag, &number, 1, NULL, 0, FD_NONE);
+}
+
+static void end_session(struct steward *s)
+{
+	steward_done(s, 0);
+	_exit(0);
+}
+
+static const struct {
+	void (*serve)(struct steward *s);
+	size_t words, fds; /* at least, and exactly if the other is 0 */
+} asked[STEWARD_ASKED_END] = {
+	[STEWARD_START] = { process_start, 2, 2 },   [STEWARD_SIGNAL] = { process_signal, 0, 0 },
+	[STEWARD_RESIZE] = { process_resize, 0, 0 }, [STEWARD_OPEN] = { files_open, 1, 0 },
+	[STEWARD_STAT] = { files_stat, 1, 0 },       [STEWARD_LIST] = { files_list, 1, 0 },
+	[STEWARD_MKDIR] = { files_mkdir, 1, 0 },     [STEWARD_MOVE] = { files_move, 2, 0 },
+	[STEWARD_REMOVE] = { files_remove, 1, 0 },   [STEWARD_WATCH] = { watches_begin, 1, 0 },
+	[STEWARD_UNWATCH] = { watches_end, 0, 0 },   [STEWARD_CONNECT] = { ports_connect, 0, 0 },
+	[STEWARD_PAUSE] = { process_pause, 0, 0 },   [STEWARD_RESUME] = { process_resume, 0, 0 },
+	[STEWARD_END] = { end_session, 0, 0 },
+};
+
+static void serve_owner(struct steward *s)
+{
+	int rc = steward_receive(s->control, &s->asked, MSG_DONTWAIT);
+	uint32_t kind;
+
+	if (rc == -EAGAIN)
+		return;
+	if (rc <= 0)
+		_exit(rc == 0 ? 0 : FAILED); /* nobody is there any more; or it is not our owner who speaks */
+	kind = s->asked.head.kind;
+	if (kind >= STEWARD_ASKED_END || s->asked.head.n_words < asked[kind].words || s->asked.n_fds < asked[kind].fds)
+		steward_done(s, EPROTO);
+	else
+		asked[kind].serve(s);
+	steward_message_release(&s->asked);
+}
+
+static void serve(struct steward *s)
+{
+	struct pollfd slots[3 + TERMINAL_SLOTS * STEWARD_PROCESSES_MAX];
+	size_t n;
+
+	slots[0] = (struct pollfd){ .fd = s->control, .events = POLLIN };
+	slots[1] = (struct pollfd){ .fd = s->signals, .events = POLLIN };
+	slots[2] = (struct pollfd){ .fd = s->inotify, .events = POLLIN };
+	n = 3 + process_fill(s, slots + 3);
+	if (poll(slots, n, -1) <= 0)
+		return;
+	/* What a terminal holds comes before the end of its process. */
+	process_serve(s, slots + 3);
+	if (slots[1].revents)
+		process_reap(s);
+	if (slots[2].revents)
+		watches_serve(s);
+	if (slots[0].revents)
+		serve_owner(s);
+}
+
+/* Standard input is the control socket: it gets a number that no child sees, and nothing takes its place. */
+static int take_control(struct steward *s)
+{
+	int none;
+
+	s->control = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, CONTROL_FD_MIN);
+	none = open("/dev/null", O_RDONLY);
+	if (s->control < 0 || none < 0 || dup2(none, STDIN_FILENO) < 0)
+		return -errno;
+	if (none != STDIN_FILENO)
+		(void)close(none);
+	return 0;
+}
+
+static int take_signals(struct steward *s)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	s->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	/* What a program of the same user may send and a process can refuse. */
+	for (int sig = 1; sig < NSIG; sig++)
+		if (sig != SIGCHLD && sig != SIGKILL && sig != SIGSTOP)
+			(void)signal(sig, SIG_IGN);
+	return s->signals < 0 ? -errno : 0;
+}
+
+int main(void)
+{
+	struct steward *s = &the_steward;
+	const int64_t pid = getpid();
+
+	s->inotify = FD_NONE;
+	for (size_t i = 0; i < STEWARD_WATCHES_MAX; i++)
+		s->watched[i].wd = -1;
+	/* Programs of the same user cannot look into it, and find none of its descriptors below /proc. */
+	if (prctl(PR_SET_DUMPABLE, 0) < 0 || take_control(s) < 0 || take_signals(s) < 0)
+		return FAILED;
+	steward_tell(s, STEWARD_READY, 0, &pid, 1, NULL, 0, FD_NONE);
+	for (;;)
+		serve(s);
+}

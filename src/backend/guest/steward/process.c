@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes that the owner starts: each is the leader of a session of its own, so that a signal for its group reaches what it has
+ * started, but for what left the group.  What outlives its parent is init's to reap.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include "backend/guest/steward/inside.h"
+#include "base/fd.h"
+
+/* What a child needs of the message. */
+struct start {
+	const char *folder;
+	const char *const *argv, *const *env; /* n of each */
+	size_t n_argv, n_env;
+	bool pty;
+	int64_t cpu_seconds; /* 0: as the cell has it */
+	int fds[STEWARD_FDS_MAX];
+	size_t n_fds;
+};
+
+struct stage_failed {
+	int32_t stage, sys;
+};
+
+static struct process *find(struct steward *s, int64_t pid)
+{
+	for (size_t i = 0; i < STEWARD_PROCESSES_MAX; i++)
+		if (s->process[i].pid > 0 && s->process[i].pid == pid && !s->process[i].ended)
+			return &s->process[i];
+	return NULL;
+}
+
+static struct process *free_row(struct steward *s)
+{
+	for (size_t i = 0; i < STEWARD_PROCESSES_MAX; i++)
+		if (s->process[i].pid == 0)
+			return &s->process[i];
+	return NULL;
+}
+
+/* ---- in the child ------------------------------------------------------------------------------ */
+
+static void reset_signals(void)
+{
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			(void)signal(sig, SIG_DFL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void limit_cpu(int64_t seconds)
+{
+	struct rlimit l;
+
+	if (seconds <= 0 || getrlimit(RLIMIT_CPU, &l) < 0)
+		return;
+	/* The first signal can be caught, the second cannot. */
+	l.rlim_cur = (rlim_t)min_u64((uint64_t)seconds, l.rlim_max);
+	l.rlim_max = (rlim_t)min_u64((uint64_t)seconds + 1, l.rlim_max);
+	(void)setrlimit(RLIMIT_CPU, &l);
+}
+
+/* They came with numbers from CONTROL_FD_MIN on or below: first all out of the way, then each to its place. */
+static int place_descriptors(struct start *st)
+{
+	int n = (int)st->n_fds;
+
+	for (int i = 0; i < n; i++) {
+		st->fds[i] = fcntl(st->fds[i], F_DUPFD_CLOEXEC, STEWARD_FDS_MAX);
+		if (st->fds[i] < 0)
+			return -errno;
+	}
+	for (int i = 0; i < n; i++)
+		if (dup2(st->fds[i], i) < 0)
+			return -errno;
+	return close_range((unsigned)n, ~0U, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
+}
+
+static int enter_terminal(struct start *st)
+{
+	if (!st->pty)
+		return 0;
+	return ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0 ? -errno : 0;
+}
+
+/* The steward's own variables, which are the cell's, and over them those of the request. */
+static int set_environment(const struct start *st)
+{
+	for (size_t i = 0; i < st->n_env; i++)
+		if (strchr(st->env[i], '=') && putenv((char *)(uintptr_t)st->env[i]) != 0)
+			return -ENOMEM;
+	return 0;
+}
+
+static _Noreturn void become(struct start *st, int tell)
+{
+	struct stage_failed f = { .stage = STEWARD_STAGE_EXEC };
+	char *argv[STEWARD_WORDS_MAX + 1];
+
+	(void)setsid();
+	reset_signals();
+	limit_cpu(st->cpu_seconds);
+	f.sys = -place_descriptors(st);
+	if (f.sys == 0)
+		f.sys = -enter_terminal(st);
+	if (f.sys == 0)
+		f.sys = -set_environment(st);
+	if (f.sys == 0 && *st->folder && chdir(st->folder) < 0)
+		f = (struct stage_failed){ STEWARD_STAGE_FOLDER, errno };
+	for (size_t i = 0; i < st->n_argv; i++)
+		argv[i] = (char *)(uintptr_t)st->argv[i];
+	argv[st->n_argv] = NULL;
+	if (f.sys == 0) {
+		(void)execvp(argv[0], argv);
+		f.sys = errno;
+	}
+	(void)fd_write_all(tell, &f, sizeof(f));
+	_exit(127);
+}
+
+/* ---- starting ---------------------------------------------------------------------------------- */
+
+/* The child's pid, or -errno; *ret_stage says where it failed.  Returns when it has become its program, or could not. */
+static int64_t spawn(struct start *st, int *ret_stage)
+{
+	struct stage_failed f = { 0 };
+	int ends[2];
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	/* Its number must be one that place_descriptors() leaves alone. */
+	if (fd_move_up(&ends[1], STEWARD_FDS_MAX + 1) < 0) {
+		(void)close(ends[0]);
+		(void)close(ends[1]);
+		return -EMFILE;
+	}
+	pid = fork();
+	if (pid == 0)
+		become(st, ends[1]);
+	n = -errno;
+	(void)close(ends[1]);
+	if (pid > 0)
+		n = fd_read_all(ends[0], &f, sizeof(f));
+	(void)close(ends[0]);
+	if (pid < 0)
+		return n;
+	if (n != sizeof(f))
+		return pid;
+	*ret_stage = f.stage;
+	(void)waitpid(pid, NULL, 0);
+	return -f.sys;
+}
+
+static bool read_start(const struct steward *s, struct start *st)
+{
+	const struct steward_message *m = &s->asked;
+	const int64_t *number = m->head.number;
+
+	*st = (struct start){
+		.folder = m->word[0], .pty = number[2] & STEWARD_PTY, .cpu_seconds = number[3], .n_fds = m->n_fds
+	};
+	if (number[0] < 1 || number[1] < 0 || number[0] > STEWARD_WORDS_MAX || number[1] > STEWARD_WORDS_MAX ||
+	    1 + number[0] + number[1] != (int64_t)m->head.n_words || m->n_fds < (st->pty ? 2 : 3) ||
+	    (st->pty && m->n_fds != 2))
+		return false;
+	st->n_argv = (size_t)number[0];
+	st->n_env = (size_t)number[1];
+	st->argv = m->word + 1;
+	st->env = st->argv + st->n_argv;
+	memcpy(st->fds, m->fds, sizeof(st->fds));
+	return true;
+}
+
+/* The pipes are the terminal's then; the process has the terminal three times. */
+static int give_terminal(struct steward *s, struct start *st, struct process *p)
+{
+	struct steward_message *m = &s->asked;
+	int slave = FD_NONE;
+	int rc = terminal_open((int)m->head.number[4], (int)m->head.number[5], m->fds[0], m->fds[1], &p->terminal,
+			       &slave);
+
+	if (rc < 0)
+		return rc;
+	m->fds[0] = m->fds[1] = FD_NONE; /* the terminal's from here on */
+	for (int i = 0; i < 3; i++)
+		st->fds[i] = slave;
+	st->n_fds = 3;
+	return slave;
+}
+
+void process_start(struct steward *s)
+{
+	struct process *p = free_row(s);
+	struct start st;
+	AUTO_FD slave = FD_NONE;
+	int64_t number[3] = { 0 };
+	int stage = STEWARD_STAGE_NONE;
+	int64_t pid;
+
+	if (!p || !read_start(s, &st)) {
+		steward_done(s, p ? EPROTO : EAGAIN);
+		return;
+	}
+	if (st.pty) {
+		slave = give_terminal(s, &st, p);
+		if (slave < 0) {
+			steward_done(s, -slave);
+			return;
+		}
+	}
+	pid = spawn(&st, &stage);
+	if (pid < 0) {
+		terminal_close(p->terminal);
+		p->terminal = NULL;
+		number[0] = -pid;
+		number[2] = stage;
+	} else {
+		p->pid = (pid_t)pid;
+		p->tag = s->asked.head.tag;
+		p->ended = false;
+		number[1] = pid;
+	}
+	steward_tell(s, STEWARD_DONE, s->asked.head.tag, number, ARRAY_LEN(number), NULL, 0, FD_NONE);
+}
+
+/* ---- signals and ends -------------------------------------------------------------------------- */
+
+void process_signal(struct steward *s)
+{
+	const int64_t *number = s->asked.head.number;
+	const struct process *p = find(s, number[0]);
+
+	if (!p || number[1] < 0 || number[1] >= NSIG)
+		steward_done(s, p ? EINVAL : ESRCH);
+	else
+		steward_done(s, kill(number[2] ? -p->pid : p->pid, (int)number[1]) < 0 ? errno : 0);
+}
+
+void process_resize(struct steward *s)
+{
+	const int64_t *number = s->asked.head.number;
+	const struct process *p = find(s, number[0]);
+
+	if (!p || !p->terminal)
+		steward_done(s, p ? ENOTTY : ESRCH);
+	else
+		steward_done(s, -terminal_resize(p->terminal, (int)number[1], (int)number[2]));
+}
+
+/* The state of a process as /proc has it; 0: it is gone, or is none. */
+static char state_of(const char *pid)
+{
+	char path[48], text[512];
+	const char *after;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
+	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return 0;
+	after = strrchr(text, ')'); /* the name before it may hold anything */
+	return after && after[1] == ' ' ? after[2] : 0;
+}
+
+/* Sends it to every process but this one and init that is not in one of the states; how many of them may have run since. */
+static size_t signal_others(int sig, const char *states)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *e;
+	size_t n = 0;
+
+	while (dir && (e = readdir(dir))) {
+		pid_t pid = (pid_t)atoi(e->d_name);
+		char state = pid > 1 && pid != getpid() ? state_of(e->d_name) : 0;
+
+		if (state && !strchr(states, state))
+			n += kill(pid, sig) == 0 && state != 'D';
+	}
+	if (dir)
+		(void)closedir(dir);
+	return n;
+}
+
+/*
+ * The filter has no signal to all at once.  A process that was sent one makes no other before it stops, so what a pass does not
+ * find was made before it by one that it did: a few passes find all, unless they are made faster than we look.
+ */
+#define PASSES_MAX 100
+
+void process_pause(struct steward *s)
+{
+	int passes = 0;
+
+	/* T: stopped.  D: it will be, as soon as it runs.  Z, X: it is dead. */
+	while (passes < PASSES_MAX && signal_others(SIGSTOP, "TtZX") > 0)
+		passes++;
+	steward_done(s, passes < PASSES_MAX ? 0 : EAGAIN);
+}
+
+void process_resume(struct steward *s)
+{
+	(void)signal_others(SIGCONT, "ZX");
+	steward_done(s, 0);
+}
+
+static void release(struct process *p)
+{
+	terminal_close(p->terminal);
+	*p = (struct process){ .pid = 0 };
+}
+
+static void tell_exit(struct steward *s, struct process *p)
+{
+	const struct timeval *u = &p->used.ru_utime, *k = &p->used.ru_stime;
+	const int64_t number[] = {
+		p->pid,
+		WIFEXITED(p->status) ? WEXITSTATUS(p->status) : -1,
+		WIFSIGNALED(p->status) ? WTERMSIG(p->status) : 0,
+		(int64_t)(u->tv_sec + k->tv_sec) * 1000000 + u->tv_usec + k->tv_usec,
+		p->used.ru_maxrss,
+	};
+
+	steward_tell(s, STEWARD_EXITED, p->tag, number, ARRAY_LEN(number), NULL, 0, FD_NONE);
+	release(p);
+}
+
+void process_reap(struct steward *s)
+{
+	struct signalfd_siginfo info;
+	struct rusage used;
+	int status;
+	pid_t pid;
+
+	while (read(s->signals, &info, sizeof(info)) > 0)
+		;
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+		struct process *p = find(s, pid);
+
+		if (!p)
+			continue;
+		p->status = status;
+		p->used = used;
+		p->ended = true;
+		if (!p->terminal || terminal_is_over(p->terminal))
+			tell_exit(s, p);
+	}
+}
+
+/* ---- terminals --------------------------------------------------------------------------------- */
+
+size_t process_fill(struct steward *s, struct pollfd *slots)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < STEWARD_PROCESSES_MAX; i++) {
+		struct process *p = &s->process[i];
+
+		if (p->pid > 0 && p->terminal) {
+			terminal_fill(p->terminal, slots + n);
+			n += TERMINAL_SLOTS;
+		}
+	}
+	return n;
+}
+
+void process_serve(struct steward *s, const struct pollfd *slots)
+{
+	for (size_t i = 0; i < STEWARD_PROCESSES_MAX; i++) {
+		struct process *p = &s->process[i];
+
+		if (p->pid == 0 || !p->terminal)
+			continue;
+		terminal_serve(p->terminal, slots);
+		slots += TERMINAL_SLOTS;
+		/* When its leader ends the kernel hangs it up for all who have it open. */
+		if (p->ended && terminal_is_over(p->terminal))
+			tell_exit(s, p);
+	}
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Folders that the owner watches, by inotify.  A recursive watch is one row for each folder below; a folder that is made later is
+ * added when its creation is told, so what happens in it before that is not.  What does not fit into the table is not watched.
+ */
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include "backend/guest/steward/inside.h"
+
+#define WATCH_MASK \
+	(IN_CREATE | IN_CLOSE_WRITE | IN_MODIFY | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR)
+
+static const struct {
+	uint32_t mask;
+	enum steward_change change;
+} changes[] = {
+	{ IN_CREATE | IN_MOVED_TO, CHANGE_CREATE },
+	{ IN_MODIFY | IN_CLOSE_WRITE, CHANGE_WRITE },
+	{ IN_DELETE, CHANGE_REMOVE },
+	{ IN_MOVED_FROM, CHANGE_RENAME },
+	{ IN_ATTRIB, CHANGE_CHMOD },
+};
+
+static void forget(struct watched *w)
+{
+	free(w->path);
+	free(w->name);
+	*w = (struct watched){ .wd = -1 };
+}
+
+static int add(struct steward *s, const struct watched *like, const char *path, const char *name)
+{
+	struct watched *row = NULL;
+
+	for (size_t i = 0; i < STEWARD_WATCHES_MAX && !row; i++)
+		row = s->watched[i].wd < 0 ? &s->watched[i] : NULL;
+	if (!row)
+		return -ENOSPC;
+	row->path = strdup(path);
+	row->name = strdup(name);
+	row->tag = like->tag;
+	row->recursive = like->recursive;
+	row->wd = row->path && row->name ? inotify_add_watch(s->inotify, path, WATCH_MASK) : -1;
+	if (row->wd < 0) {
+		int sys = row->path && row->name ? errno : ENOMEM;
+
+		forget(row);
+		return -sys;
+	}
+	return 0;
+}
+
+static void add_below(struct steward *s, const struct watched *like, const char *path, const char *name, int depth)
+{
+	DIR *dir = depth > 0 ? opendir(path) : NULL;
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		char below[PATH_MAX], relative[PATH_MAX];
+		struct stat st;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		    snprintf(below, sizeof(below), "%s/%s", path, e->d_name) >= (int)sizeof(below) ||
+		    snprintf(relative, sizeof(relative), "%s%s/", name, e->d_name) >= (int)sizeof(relative) ||
+		    lstat(below, &st) < 0 || !S_ISDIR(st.st_mode) || add(s, like, below, relative) < 0)
+			continue;
+		add_below(s, like, below, relative, depth - 1);
+	}
+	if (dir)
+		(void)closedir(dir);
+}
+
+void watches_begin(struct steward *s)
+{
+	const struct watched like = { .tag = s->asked.head.tag, .recursive = s->asked.head.number[0] };
+	const char *path = s->asked.word[0];
+	int rc;
+
+	if (s->inotify < 0)
+		s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	rc = s->inotify < 0 ? -errno : add(s, &like, path, "");
+	if (rc == 0 && like.recursive)
+		add_below(s, &like, path, "", STEWARD_DEPTH_MAX);
+	steward_done(s, -rc);
+}
+
+/* Two watches of one folder have the same number of inotify's. */
+static bool is_shared(const struct steward *s, const struct watched *w)
+{
+	for (size_t i = 0; i < STEWARD_WATCHES_MAX; i++)
+		if (&s->watched[i] != w && s->watched[i].wd == w->wd)
+			return true;
+	return false;
+}
+
+void watches_end(struct steward *s)
+{
+	const uint64_t tag = (uint64_t)s->asked.head.number[0];
+	bool found = false;
+
+	for (size_t i = 0; i < STEWARD_WATCHES_MAX; i++) {
+		struct watched *w = &s->watched[i];
+
+		if (w->wd < 0 || w->tag != tag)
+			continue;
+		found = true;
+		if (!is_shared(s, w))
+			(void)inotify_rm_watch(s->inotify, w->wd);
+		forget(w);
+	}
+	steward_done(s, found ? 0 : ENOENT);
+}
+
+static void tell(struct steward *s, struct watched *w, const struct inotify_event *e)
+{
+	char name[PATH_MAX], path[PATH_MAX];
+	const char *const words[] = { name };
+	const struct watched like = { .tag = w->tag, .recursive = w->recursive };
+
+	if (e->len == 0 || snprintf(name, sizeof(name), "%s%s", w->name, e->name) >= (int)sizeof(name))
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(changes); i++)
+		if (e->mask & changes[i].mask) {
+			const int64_t what = changes[i].change;
+
+			steward_tell(s, STEWARD_CHANGED, w->tag, &what, 1, words, 1, FD_NONE);
+			break;
+		}
+	if (!like.recursive || !(e->mask & IN_ISDIR) || !(e->mask & (IN_CREATE | IN_MOVED_TO)) ||
+	    snprintf(path, sizeof(path), "%s/%s", w->path, e->name) >= (int)sizeof(path) ||
+	    strlen(name) + 2 > sizeof(name))
+		return;
+	(void)strcat(name, "/");
+	if (add(s, &like, path, name) == 0)
+		add_below(s, &like, path, name, STEWARD_DEPTH_MAX);
+}
+
+/* Each row of a folder is told. */
+static void serve_event(struct steward *s, const struct inotify_event *e)
+{
+	for (size_t i = 0; i < STEWARD_WATCHES_MAX; i++)
+		if (s->watched[i].wd == e->wd && s->watched[i].wd >= 0) {
+			if (e->mask & IN_IGNORED)
+				forget(&s->watched[i]);
+			else
+				tell(s, &s->watched[i], e);
+		}
+}
+
+void watches_serve(struct steward *s)
+{
+	char bytes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+	ssize_t n = read(s->inotify, bytes, sizeof(bytes));
+
+	for (const char *at = bytes; n > 0 && at < bytes + n;) {
+		const struct inotify_event *e = (const void *)at;
+
+		serve_event(s, e);
+		at += sizeof(*e) + e->len;
+	}
+}
