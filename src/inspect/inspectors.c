@@ -37,9 +37,11 @@
 #include "inspect/wire.h"
 #include "inspect/worker.h"
 #include "sys/caps.h"
+#include "sys/memory.h"
 #include "sys/proc.h"
 
 #define END_MAX_NS NS_PER_SEC /* until the inspectors have seen that their caller is gone */
+#define ANSWER_MS  1
 
 struct inspectors {
 	int sock;    /* spare workers come from here; does not block */
@@ -165,6 +167,15 @@ static _Noreturn void end_with_workers(void)
 	_exit(0);
 }
 
+/* The workers that wait stay as they are: somebody will wait for one of them. */
+static void rest_until_asked(void)
+{
+	struct pollfd p = { .fd = 0, .events = POLLIN };
+
+	if (poll(&p, 1, MEMORY_REST_MS) == 0)
+		memory_rest();
+}
+
 static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t spares)
 {
 	char used[INSPECTORS_SPARES_MAX];
@@ -179,8 +190,12 @@ static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t
 			;
 		while (waiting < spares && make_worker(rules, 0))
 			waiting++;
+		rest_until_asked();
 		n = read(0, used, sizeof(used));
 		waiting -= n > 0 ? min_u64((uint64_t)n, waiting) : 0;
+		if (n > 0 &&
+		    waiting > 0) /* there is another; and whoever asks is about to answer somebody, with these cpus */
+			(void)poll(NULL, 0, ANSWER_MS);
 	} while (n > 0);
 	end_with_workers();
 }

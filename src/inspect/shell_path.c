@@ -73,6 +73,8 @@ static const struct {
 	{ "/opt*", PATH_SYSTEM | PATH_LISTED },
 	{ "/srv*", PATH_SYSTEM | PATH_LISTED },
 	{ "/run*", PATH_SYSTEM | PATH_LISTED },
+	{ "/mnt/data", 0 }, /* the workspace by another name */
+	{ "/mnt/data/*", 0 },
 	{ "/mnt*", PATH_SYSTEM | PATH_LISTED },
 	{ "/media*", PATH_SYSTEM | PATH_LISTED },
 	{ "/lost+found*", PATH_SYSTEM | PATH_LISTED },

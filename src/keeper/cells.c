@@ -78,6 +78,7 @@ struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *
 		return NULL;
 	}
 	c->state = KEPT_BUILDING;
+	kind->made++;
 	(*count_of(c))++;
 	c->next = k->cells;
 	k->cells = c;

@@ -27,8 +27,9 @@
 #include "files/beneath.h"
 #include "sys/proc.h"
 
-#define END_PATIENCE_NS (5 * NS_PER_SEC)
-#define RETRY_MS        10
+#define END_PATIENCE_NS   (5 * NS_PER_SEC)
+#define RETRY_MS          10
+#define POOLS_PATIENCE_MS 5
 
 struct cell {
 	struct backend_host *host;
@@ -51,6 +52,9 @@ struct cell {
 void keeper_release(struct backend_host *h)
 {
 	fd_closep(&h->socket);
+	fd_closep(&h->pools_talk);
+	free(h->pools);
+	h->pools = NULL;
 	if (h->pidfd >= 0)
 		(void)proc_reap(&h->pidfd, clock_now_ns() + END_PATIENCE_NS, NULL);
 	proc_leave(&h->pidfd);
@@ -77,6 +81,63 @@ bool keeper_cell_was_waiting(const struct cell *c)
 bool keeper_cell_was_forked(const struct cell *c)
 {
 	return c->was_forked;
+}
+
+static int ask_pools(struct backend_host *h)
+{
+	AUTO_FD theirs = FD_NONE;
+	int rc = keeper_open_talk(&h->pools_talk, &theirs);
+
+	if (rc == 0)
+		rc = keep_send(h->socket, KEEP_POOLS, NULL, 0, NULL, 0, &theirs, 1);
+	if (rc < 0)
+		fd_closep(&h->pools_talk);
+	return rc;
+}
+
+/* What came is kept, if it is sound. */
+static void take_pools(struct backend_host *h, const struct keep_message *m)
+{
+	size_t n = m->head.size / sizeof(*h->pools);
+
+	if (m->head.kind != KEEP_POOLS || m->head.size % sizeof(*h->pools) != 0 || n > KEEP_POOLS_MAX || m->n_fds != 0)
+		return;
+	if (!h->pools)
+		h->pools = calloc(KEEP_POOLS_MAX, sizeof(*h->pools));
+	if (!h->pools)
+		return;
+	memcpy(h->pools, m->body, m->head.size);
+	h->n_pools = n;
+	for (size_t i = 0; i < n; i++) {
+		h->pools[i].language[sizeof(h->pools[i].language) - 1] = '\0';
+		h->pools[i].environment[sizeof(h->pools[i].environment) - 1] = '\0';
+	}
+}
+
+static void hear_pools(struct backend_host *h)
+{
+	AUTO_FREE char *buffer = malloc(KEEP_BODY_MAX);
+	struct keep_message m;
+
+	if (buffer && keep_receive(h->pools_talk, buffer, &m) == 1) {
+		take_pools(h, &m);
+		keep_message_release(&m);
+	}
+	fd_closep(&h->pools_talk);
+}
+
+size_t keeper_pools(struct backend_host *h, struct keep_pool rows[KEEP_POOLS_MAX])
+{
+	struct pollfd p = { .events = POLLIN };
+
+	if (h->pools_talk < 0 && ask_pools(h) < 0)
+		return 0;
+	p.fd = h->pools_talk;
+	if (wait_poll(&p, 1, POOLS_PATIENCE_MS) == 1)
+		hear_pools(h);
+	if (h->n_pools > 0)
+		memcpy(rows, h->pools, h->n_pools * sizeof(*rows));
+	return h->n_pools;
 }
 
 static void ended_free(struct ended *e)
@@ -618,6 +679,7 @@ static void keeper_denied(struct cell *c, struct denied *ret)
 const struct backend_ops keeper_backend = {
 	.name = "native", /* what it gives is nothing else */
 	.holds_files = true,
+	.has_sessions = true,
 	.settle = keeper_settle,
 	.close = keeper_close,
 	.begin = keeper_begin,

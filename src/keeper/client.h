@@ -16,6 +16,9 @@ struct ended {
 struct backend_host {
 	int socket, pidfd;
 	struct ended *ended;
+	int pools_talk; /* in which KEEP_POOLS is to be answered; FD_NONE: none is */
+	struct keep_pool *pools;
+	size_t n_pools; /* as they were told last */
 };
 
 /* A pair of sockets for records of protocol.h.  0 or -errno. */

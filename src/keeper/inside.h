@@ -73,6 +73,7 @@ struct kind {
 	char why[256];
 	struct zygote_slot zygote, next; /* next takes over when it is ready */
 	unsigned asked;                  /* for a cell, so often */
+	uint64_t hits, made;             /* that found one waiting; cells that were begun */
 	unsigned zygotes_lost;           /* since one was ready */
 	unsigned forks_lost;             /* cells that a zygote did not fill, since one was claimed */
 	/* A kind of one cell and one request (single.c), which is in no list: */
@@ -89,7 +90,7 @@ struct leaving {
 	struct source of_janitor; /* a copy, which is ours to close */
 };
 
-#define KINDS_MAX 32
+#define KINDS_MAX KEEP_POOLS_MAX
 
 struct keeper {
 	struct keep_hello ceilings;
@@ -133,6 +134,9 @@ int kinds_pause_ms(const struct keeper *k);
 void kind_never_waits(struct kind *kind, const struct brig_error *why);
 /* A cell of it that was nobody's has failed. */
 void kind_lost(struct kind *kind);
+
+/* Tells a talk how many cells of which kind there are. */
+void kinds_tell(const struct keeper *k, int talk);
 
 /* zygotes.c */
 /* The one to fill a new cell of the kind from; NULL: its interpreter is started in it. */

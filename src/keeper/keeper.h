@@ -24,6 +24,12 @@ void keeper_hang_up(struct backend_host *h);
 /* Whether it still answers; one that does not is to be closed. */
 bool keeper_is_alive(const struct backend_host *h);
 
+/*
+ * How many cells of which kind it has: the number of rows.  A keeper that is busy is waited for for a few milliseconds only: then
+ * it is what it said last, and what it says later is for the next one who asks.
+ */
+size_t keeper_pools(struct backend_host *h, struct keep_pool rows[KEEP_POOLS_MAX]);
+
 extern const struct backend_ops keeper_backend;
 
 /* Of a cell of it, after finish: whether it was there before the request. */

@@ -9,7 +9,7 @@
  *
  * They are made when nothing else is to be done: building one takes the keeper most of a millisecond, in which the end of a
  * short program would go unnoticed, and the cpus of whoever assembles the result.  So a refill waits until nothing has
- * happened for PAUSE_MS, unless none of the kind is left.
+ * happened for PAUSE_MS; if none of the kind is left, for ANSWER_MS, in which the last one's result reaches who asked for it.
  */
 #include <string.h>
 
@@ -17,9 +17,10 @@
 #include "base/str.h"
 #include "keeper/inside.h"
 
-#define LOST_MAX 3
-#define PAUSE_MS 4
-#define LOOK_MS  500 /* whether one has been wanted by nobody for too long */
+#define LOST_MAX  3
+#define ANSWER_MS 1
+#define PAUSE_MS  4
+#define LOOK_MS   500 /* whether one has been wanted by nobody for too long */
 
 static struct kind *oldest(struct keeper *k)
 {
@@ -108,6 +109,7 @@ struct kept *kind_take(struct keeper *k, struct kind *kind)
 	for (struct kept *c = k->cells; c; c = c->next)
 		if (c->kind == kind && !c->tied && c->state == KEPT_WAITING)
 			found = c; /* the last in the list was made first: its clocks are older, and its pages are settled */
+	kind->hits += found != NULL;
 	if ((!found || kind->wanted == 0) && kind->wanted < k->ceilings.waiting_of_kind)
 		kind->wanted++;
 	return found;
@@ -171,11 +173,17 @@ static struct kind *neediest(struct keeper *k)
 	return found;
 }
 
-static bool may_refill(const struct keeper *k, const struct kind *kind)
+/* How long nothing must have happened before one more of the kind is made. */
+static int rest_ms(const struct keeper *k, const struct kind *kind)
 {
 	bool none_left = kind->waiting + kind->building == 0 && !has_running(k);
 
-	return none_left || clock_now_ns() - k->busy_ns >= PAUSE_MS * NS_PER_MS;
+	return none_left ? ANSWER_MS : PAUSE_MS;
+}
+
+static bool may_refill(const struct keeper *k, const struct kind *kind)
+{
+	return clock_now_ns() - k->busy_ns >= (uint64_t)rest_ms(k, kind) * NS_PER_MS;
 }
 
 static void forget_unwanted(struct keeper *k)
@@ -215,8 +223,47 @@ int kinds_pause_ms(const struct keeper *k)
 
 	for (size_t i = 0; i < KINDS_MAX; i++) {
 		if (room && lacks(k, &k->kinds[i]))
-			return may_refill(k, &k->kinds[i]) ? 0 : PAUSE_MS;
+			return may_refill(k, &k->kinds[i]) ? 0 : rest_ms(k, &k->kinds[i]);
 		any = any || k->kinds[i].wanted > 0;
 	}
 	return any ? LOOK_MS : -1;
+}
+
+/* ---- how many there are -------------------------------------------------------------------------- */
+
+static void describe(const struct keeper *k, const struct kind *kind, struct keep_pool *ret)
+{
+	const struct plan *plan = &kind->job->plan;
+
+	*ret = (struct keep_pool){ .trust = plan->trust,
+				   .ready = kind->waiting,
+				   .building = kind->building,
+				   .wanted = kind->wanted,
+				   .forks = plan->forks && k->ceilings.forks > 0,
+				   .fork_ready = kind->zygote.zygote && kind->zygote.ready,
+				   .is_given_up = kind->never_waits,
+				   .asked = kind->asked,
+				   .hits = kind->hits,
+				   .made = kind->made,
+				   .bytes = kind->zygote.bytes + kind->next.bytes,
+				   .memory_limit = plan->limits.memory_bytes };
+	(void)str_copy(ret->language, sizeof(ret->language), plan->language);
+	(void)str_copy(ret->environment, sizeof(ret->environment), plan->environment ? plan->environment : "");
+	for (const struct kept *c = k->cells; c; c = c->next) {
+		if (c->kind == kind && c->tied)
+			ret->in_use++;
+		else if (c->kind == kind && c->state == KEPT_WAITING)
+			ret->bytes += c->bytes;
+	}
+}
+
+void kinds_tell(const struct keeper *k, int talk)
+{
+	struct keep_pool rows[KINDS_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < KINDS_MAX; i++)
+		if (k->kinds[i].job)
+			describe(k, &k->kinds[i], &rows[n++]);
+	(void)keep_send(talk, KEEP_POOLS, rows, n * sizeof(*rows), NULL, 0, NULL, 0);
 }

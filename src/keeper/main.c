@@ -168,6 +168,12 @@ static void take_run(struct keeper *k, struct keep_message *m)
 		kept_refuse(m->fds[KEEP_FD_TALK], &err);
 }
 
+static bool is_asked(const struct keep_message *m)
+{
+	return (m->head.kind == KEEP_RUN && m->n_fds >= KEEP_RUN_FDS) ||
+	       (m->head.kind == KEEP_POOLS && m->head.size == 0 && m->n_fds == KEEP_FD_TALK + 1);
+}
+
 /* False: the caller is gone, or says what nobody would who was built with us. */
 static bool serve_caller(struct keeper *k)
 {
@@ -179,7 +185,12 @@ static bool serve_caller(struct keeper *k)
 		return true;
 	if (rc <= 0)
 		return false;
-	sound = k->greeted ? m.head.kind == KEEP_RUN && m.n_fds >= KEEP_RUN_FDS : take_hello(k, &m);
+	sound = k->greeted ? is_asked(&m) : take_hello(k, &m);
+	if (sound && m.head.kind == KEEP_POOLS) { /* which is no business of its own, and delays no refill */
+		kinds_tell(k, m.fds[KEEP_FD_TALK]);
+		keep_message_release(&m);
+		return true;
+	}
 	if (sound && m.head.kind == KEEP_RUN) {
 		take_run(k, &m);
 	} else if (sound) {

@@ -6,7 +6,9 @@
  *	caller, on the keeper's own socket
  *	  KEEP_HELLO	struct keep_hello: what no job may exceed.  Once, first
  *	  KEEP_RUN	a job (model/job.h); beside it the keeper's end of a talk about this run, and the job's descriptors
- *	keeper, in that talk
+ *	  KEEP_POOLS	nothing; beside it the keeper's end of a talk, in which it answers with as many struct keep_pool as it
+ *			has kinds of waiting cells, and which it then leaves
+ *	keeper, in the talk about a run
  *	  KEEP_BORN	the cell is built and has the program; beside it its streams, its workspace and, if it has a way out,
  *			the sockets of that
  *	  KEEP_FAILED	struct keep_failed: there is no cell, or it is lost
@@ -43,6 +45,7 @@ enum keep_kind {
 	KEEP_STOP,
 	KEEP_ASK,
 	KEEP_LEFT,
+	KEEP_POOLS,
 	KEEP_KIND_END
 };
 
@@ -98,6 +101,23 @@ struct keep_left {
 	char text[256];
 };
 
+#define KEEP_POOLS_MAX 32
+
+/* Cells of one kind: what requests of the same policy, language and packages share. */
+struct keep_pool {
+	char language[32], environment[72]; /* "": none */
+	uint32_t trust;                     /* enum trust */
+	uint32_t ready, building;           /* that are nobody's */
+	uint32_t in_use;
+	uint32_t wanted; /* how many should be ready */
+	uint32_t forks;  /* 1: they are forks of an interpreter that is kept, which is: */
+	uint32_t fork_ready;
+	uint32_t is_given_up; /* 1: cells of it cannot wait */
+	uint64_t asked, hits, made;
+	uint64_t bytes;        /* of memory, of those that are ready and of the interpreter */
+	uint64_t memory_limit; /* of each cell */
+};
+
 struct keep_counts {
 	uint64_t cpu_ns, memory_bytes, pids, oom_kills;
 };
@@ -115,8 +135,8 @@ struct keep_final {
 
 #define KEEP_BUILD                                                                                      \
 	((uint32_t)(sizeof(struct keep_hello) + sizeof(struct keep_born) + sizeof(struct keep_failed) + \
-		    sizeof(struct keep_counts) + sizeof(struct keep_left) + sizeof(struct keep_final) + \
-		    sizeof(struct denied_row) + sizeof(struct plan)))
+		    sizeof(struct keep_counts) + sizeof(struct keep_pool) + sizeof(struct keep_left) +  \
+		    sizeof(struct keep_final) + sizeof(struct denied_row) + sizeof(struct plan)))
 #define KEEP_BODY_MAX (sizeof(struct keep_final) + DENIED_MAX * sizeof(struct denied_row) + JOB_MAX)
 #define KEEP_FDS_MAX  (KEEP_RUN_FDS + JOB_BINDS_MAX)
 

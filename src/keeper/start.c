@@ -203,7 +203,7 @@ int keeper_start(const struct keep_hello *ceilings, struct backend_host **ret, s
 		return err_nomem(err);
 	hello.version = KEEP_VERSION;
 	hello.build = KEEP_BUILD;
-	h->socket = h->pidfd = FD_NONE;
+	h->socket = h->pidfd = h->pools_talk = FD_NONE;
 	rc = take_forked(h) ? 0 : spawn_program(h);
 	if (rc == 0)
 		rc = keep_send(h->socket, KEEP_HELLO, &hello, sizeof(hello), NULL, 0, NULL, 0);
