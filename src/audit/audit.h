@@ -38,7 +38,32 @@ int audit_ready(struct audit_log *log, const struct settings *set, struct brig_e
 /* Appends the request's entry and fills rec->audit_*. */
 int audit_append(struct audit_log *log, struct record *rec, struct brig_error *err);
 /* Behind the entry of a run: what its clean-up left behind, which is known only later. */
-int audit_append_leftover(struct audit_log *log, const struct record *rec, struct brig_error *err);
+int audit_append_leftover(struct audit_log *log, const struct settings *set, const char *id, const char *what,
+			  struct brig_error *err);
+
+/*
+ * audit_append() in two halves, for those who run and those who write it down may be two processes.  The body is what an
+ * entry says of a run, between its time and its hashes; the writer believes nothing of it but that it has the form of one.
+ */
+#define AUDIT_BODY_MAX (AUDIT_ENTRY_MAX - 1024)
+int audit_body(const struct record *rec, struct buf *out, struct brig_error *err);
+/* NULL, or why these bytes are no body of the run with this id. */
+const char *audit_body_fault(const char *body, size_t len, const char *id);
+
+struct audit_place {
+	uint64_t seq; /* 0: nowhere */
+	uint8_t hash[SHA256_LEN];
+};
+struct audit_said {
+	const char *id, *body; /* which audit_body_fault() has found in order */
+	size_t len;
+	uint64_t wall_ns;
+	bool may_be_there; /* somebody may have written it before and died: then it is not written again */
+};
+int audit_append_body(struct audit_log *log, const struct settings *set, const struct audit_said *said,
+		      struct audit_place *ret, struct brig_error *err);
+/* The run's entry, if it is among the last ones: 1; 0: it is not; negative. */
+int audit_find_recent(struct audit_log *log, const char *id, struct audit_place *ret, struct brig_error *err);
 /* Eight bytes that name this log, in hex. */
 #define AUDIT_ID_LEN 16
 const char *audit_id(const struct audit_log *log);
@@ -87,6 +112,12 @@ extern const char *const audit_problem_name[AUDIT_PROBLEM_COUNT];
 /* A signed statement over the request; audit_append() comes before it.  On the heap. */
 int receipt_make(const struct statedir *state, const char *log_id, const struct record *rec, char **ret,
 		 struct brig_error *err);
+/* The same in two halves: what is stated of the run, a JSON object; and the rest, which the signer knows by itself. */
+#define RECEIPT_CLAIMS_MAX (512 * KiB)
+int receipt_claims(const struct record *rec, char **ret, struct brig_error *err);
+/* id: of the run that the claims must be about; where: its entry, whose seq may be 0. */
+int receipt_sign(const struct statedir *state, const char *log_id, const struct audit_place *where, const char *id,
+		 const struct bytes *claims, char **ret, struct brig_error *err);
 /* Whether receipts can be signed here: makes the key if there is none. */
 int receipt_ready(const struct statedir *state, struct brig_error *err);
 /*

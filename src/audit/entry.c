@@ -353,6 +353,14 @@ bool entry_is_true(const struct entry *e, const struct log_key *key)
 	return crypto_same(mac, e->mac, sizeof(mac));
 }
 
+const char *entry_body(const struct entry *e, size_t *ret_len)
+{
+	const char *body = e->time + ENTRY_TIME_LEN + 1;
+
+	*ret_len = (size_t)(e->text + e->len - TAIL_LEN - body);
+	return body;
+}
+
 bool entry_member(const struct entry *e, const char *name, char *dst, size_t size)
 {
 	char quoted[64];

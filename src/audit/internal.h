@@ -89,6 +89,8 @@ struct entry {
 bool entry_read(const char *text, size_t len, struct entry *ret);
 /* Whether hash and code are those of the text. */
 bool entry_is_true(const struct entry *e, const struct log_key *key);
+/* What stands between its time and its hashes. */
+const char *entry_body(const struct entry *e, size_t *ret_len);
 /* A member that is a string without escapes, or a number: copied to dst; false if there is none or it does not fit. */
 bool entry_member(const struct entry *e, const char *name, char *dst, size_t size);
 

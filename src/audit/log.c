@@ -26,8 +26,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "model/plan.h"
 
 #define RESERVE_BYTES (128 * KiB) /* what is asked of the file system at a time */
+#define RECENT_BYTES  (256 * KiB) /* of the log, that a writer who was killed is looked for in */
 #define NS_PER_DAY    (86400 * NS_PER_SEC)
 
 /* ---- opening ------------------------------------------------------------------------------------- */
@@ -454,48 +456,134 @@ static int force_to_disk(struct audit_log *log, const struct settings *set, uint
 	return 0;
 }
 
-static int append_locked(struct audit_log *log, struct record *rec, struct brig_error *err)
+/* The line of a run, or about one, that is in log->line. */
+static int append_line(struct audit_log *log, const struct settings *set, struct audit_place *ret,
+		       struct brig_error *err)
 {
-	int rc;
+	int rc = put_line(log, err);
 
-	line_begin(&log->line, &log->head, EVENT_run, rec->wall_ns);
-	line_record(&log->line, rec);
-	rc = put_line(log, err);
 	if (rc < 0)
 		return rc;
-	rec->audit_seq = log->head.seq;
-	memcpy(rec->audit_hash, log->head.hash, sizeof(rec->audit_hash));
-	return force_to_disk(log, rec->set, clock_wall_ns(), err);
+	ret->seq = log->head.seq;
+	memcpy(ret->hash, log->head.hash, sizeof(ret->hash));
+	return force_to_disk(log, set, clock_wall_ns(), err);
 }
 
 int audit_append(struct audit_log *log, struct record *rec, struct brig_error *err)
 {
+	struct audit_place place = { .seq = 0 };
 	int rc = log_enter(log, err);
 
 	if (rc < 0)
 		return rc;
-	rc = append_locked(log, rec, err);
+	line_begin(&log->line, &log->head, EVENT_run, rec->wall_ns);
+	line_record(&log->line, rec);
+	rc = append_line(log, rec->set, &place, err);
+	log_leave(log);
+	if (place.seq > 0) {
+		rec->audit_seq = place.seq;
+		memcpy(rec->audit_hash, place.hash, sizeof(rec->audit_hash));
+	}
+	return rc;
+}
+
+int audit_append_leftover(struct audit_log *log, const struct settings *set, const char *id, const char *what,
+			  struct brig_error *err)
+{
+	struct audit_place place;
+	int rc = log_enter(log, err);
+
+	if (rc < 0)
+		return rc;
+	line_begin(&log->line, &log->head, EVENT_leftover, clock_wall_ns());
+	line_text(&log->line, "id", id);
+	line_text(&log->line, "what", what);
+	rc = append_line(log, set, &place, err);
 	log_leave(log);
 	return rc;
 }
 
-static int put_leftover(struct audit_log *log, const struct record *rec, struct brig_error *err)
+/* ---- entries whose body somebody else made ---------------------------------------------------------------- */
+
+/* Whether the line is the entry of this run. */
+static bool is_run(const char *line, size_t len, const char *id, struct entry *ret)
 {
-	line_begin(&log->line, &log->head, EVENT_leftover, clock_wall_ns());
-	line_text(&log->line, "id", rec->res->id);
-	line_text(&log->line, "what", rec->res->leftovers);
-	return put_line(log, err);
+	char own[RUN_ID_LEN + 1];
+
+	return entry_read(line, len, ret) && ret->event == EVENT_run && entry_member(ret, "id", own, sizeof(own)) &&
+	       str_eq(own, id);
 }
 
-int audit_append_leftover(struct audit_log *log, const struct record *rec, struct brig_error *err)
+/* Looks through the end of the file, and of it through what is whole: 1: *ret and its body; 0: it is not there. */
+static int find_locked(struct audit_log *log, const char *id, struct audit_place *ret, struct buf *body,
+		       struct brig_error *err)
 {
+	uint64_t from = log->head.size > RECENT_BYTES ? log->head.size - RECENT_BYTES : 0;
+	size_t want = (size_t)(log->head.size - from), at = 0, len;
+	AUTO_FREE char *text = malloc(want + 1);
+	struct entry e;
+
+	if (!text)
+		return err_nomem(err);
+	if (pread(log->file_fd, text, want, (off_t)from) != (ssize_t)want)
+		return log_trouble(log, EIO, "cannot read", err);
+	while (at < want) {
+		const char *line = text + at, *end = memchr(line, '\n', want - at);
+
+		if (!end)
+			break;
+		at += (size_t)(end - line) + 1;
+		if (!is_run(line, (size_t)(end - line), id, &e) || !entry_is_true(&e, &log->key))
+			continue;
+		ret->seq = e.seq;
+		memcpy(ret->hash, e.hash, sizeof(ret->hash));
+		line = entry_body(&e, &len);
+		(void)buf_add(body, line, len);
+		return 1;
+	}
+	return 0;
+}
+
+int audit_find_recent(struct audit_log *log, const char *id, struct audit_place *ret, struct brig_error *err)
+{
+	AUTO_BUF body = BUF_INIT(AUDIT_ENTRY_MAX);
 	int rc = log_enter(log, err);
 
 	if (rc < 0)
 		return rc;
-	rc = put_leftover(log, rec, err);
-	if (rc == 0)
-		rc = force_to_disk(log, rec->set, clock_wall_ns(), err);
+	rc = find_locked(log, id, ret, &body, err);
+	log_leave(log);
+	return rc;
+}
+
+static int append_said(struct audit_log *log, const struct settings *set, const struct audit_said *said,
+		       struct audit_place *ret, struct brig_error *err)
+{
+	AUTO_BUF there = BUF_INIT(AUDIT_ENTRY_MAX);
+	int rc = said->may_be_there ? find_locked(log, said->id, ret, &there, err) : 0;
+
+	if (rc < 0)
+		return rc;
+	if (rc > 0)
+		return there.len == said->len && memcmp(there.data, said->body, said->len) == 0
+			       ? 0
+			       : err_set(err, BRIG_E_REFUSED, EEXIST,
+					 "the log has an entry of run %s already, which says something else and stays",
+					 said->id);
+	line_begin(&log->line, &log->head, EVENT_run, said->wall_ns);
+	line_add(&log->line, said->body, said->len);
+	return append_line(log, set, ret, err);
+}
+
+int audit_append_body(struct audit_log *log, const struct settings *set, const struct audit_said *said,
+		      struct audit_place *ret, struct brig_error *err)
+{
+	int rc = log_enter(log, err);
+
+	*ret = (struct audit_place){ .seq = 0 };
+	if (rc < 0)
+		return rc;
+	rc = append_said(log, set, said, ret, err);
 	log_leave(log);
 	return rc;
 }

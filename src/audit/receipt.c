@@ -114,25 +114,54 @@ static json_t *stream_json(const struct record_stream *s)
 			 s->hashed && s->ended ? json_hash(s->sha256) : json_null());
 }
 
-static json_t *audit_json(const char *log_id, const struct record *rec)
+/* The members of a statement that tell of the run; the others are the signer's own. */
+static const struct {
+	const char *name;
+	json_type type;
+} claim[] = {
+	{ "began", JSON_STRING },    { "request", JSON_OBJECT }, { "plan", JSON_OBJECT },   { "findings", JSON_ARRAY },
+	{ "evidence", JSON_OBJECT }, { "outcome", JSON_OBJECT }, { "stdout", JSON_OBJECT }, { "stderr", JSON_OBJECT },
+};
+
+static json_t *claims_json(const struct record *rec)
 {
-	if (!rec->audit_seq)
-		return json_null();
-	return json_pack("{s:s, s:o, s:o}", "log", log_id, "entry", json_count(rec->audit_seq), "hash",
-			 json_hash(rec->audit_hash));
+	char began[WHEN_TEXT_MAX];
+
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "began",
+			 when_utc(began, sizeof(began), rec->wall_ns), "request", request_json(rec), "plan",
+			 plan_json(rec), "findings", findings_json(&rec->res->findings), "evidence", evidence_json(rec),
+			 "outcome", outcome_json(rec->res), "stdout", stream_json(&rec->out), "stderr",
+			 stream_json(&rec->err));
 }
 
-static json_t *statement_json(const struct public_key *key, const char *log_id, const struct record *rec)
+static json_t *audit_json(const char *log_id, const struct audit_place *where)
 {
-	char hex[2 * SIGN_PUB_LEN + 1], began[WHEN_TEXT_MAX], issued[WHEN_TEXT_MAX];
+	if (!where->seq)
+		return json_null();
+	return json_pack("{s:s, s:o, s:o}", "log", log_id, "entry", json_count(where->seq), "hash",
+			 json_hash(where->hash));
+}
 
-	return json_pack("{s:i, s:s, s:s, s:s, s:{s:s, s:s}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "brig_receipt",
-			 RECEIPT_FORMAT, "brig", BRIG_VERSION, "began", when_utc(began, sizeof(began), rec->wall_ns),
-			 "issued", when_utc(issued, sizeof(issued), clock_wall_ns()), "key", "id", key->id, "public",
-			 hex_put(hex, key->pub, SIGN_PUB_LEN), "request", request_json(rec), "plan", plan_json(rec),
-			 "findings", findings_json(&rec->res->findings), "evidence", evidence_json(rec), "outcome",
-			 outcome_json(rec->res), "stdout", stream_json(&rec->out), "stderr", stream_json(&rec->err),
-			 "audit", audit_json(log_id, rec));
+/* Where the run is in the log, and what is stated of it. */
+struct statement {
+	const char *log_id;
+	const struct audit_place *where;
+	const json_t *claims;
+};
+
+static json_t *statement_json(const struct public_key *key, const struct statement *what)
+{
+	char hex[2 * SIGN_PUB_LEN + 1], issued[WHEN_TEXT_MAX];
+	json_t *claims[ARRAY_LEN(claim)];
+
+	for (size_t i = 0; i < ARRAY_LEN(claim); i++)
+		claims[i] = json_object_get(what->claims, claim[i].name);
+	return json_pack("{s:i, s:s, s:O, s:s, s:{s:s, s:s}, s:O, s:O, s:O, s:O, s:O, s:O, s:O, s:o}", "brig_receipt",
+			 RECEIPT_FORMAT, "brig", BRIG_VERSION, "began", claims[0], "issued",
+			 when_utc(issued, sizeof(issued), clock_wall_ns()), "key", "id", key->id, "public",
+			 hex_put(hex, key->pub, SIGN_PUB_LEN), "request", claims[1], "plan", claims[2], "findings",
+			 claims[3], "evidence", claims[4], "outcome", claims[5], "stdout", claims[6], "stderr",
+			 claims[7], "audit", audit_json(what->log_id, what->where));
 }
 
 /* What is signed, on the heap; NULL: no memory. */
@@ -159,7 +188,7 @@ int receipt_ready(const struct statedir *state, struct brig_error *err)
 }
 
 /* The key must be named in what it signs: it is asked for first. */
-static int signed_statement(const struct statedir *state, const char *log_id, const struct record *rec, json_t **ret,
+static int signed_statement(const struct statedir *state, const struct statement *what, json_t **ret,
 			    uint8_t sig[SIGN_LEN], struct brig_error *err)
 {
 	AUTO_FREE struct keyring *ring = calloc(1, sizeof(*ring));
@@ -173,7 +202,7 @@ static int signed_statement(const struct statedir *state, const char *log_id, co
 	rc = keyring_load(state, true, ring, err);
 	if (rc < 0)
 		return rc;
-	*ret = statement_json(&ring->key[ring->n - 1], log_id, rec);
+	*ret = statement_json(&ring->key[ring->n - 1], what);
 	text = *ret ? canonical(*ret, &len) : NULL;
 	if (!text)
 		return err_nomem(err);
@@ -183,13 +212,12 @@ static int signed_statement(const struct statedir *state, const char *log_id, co
 	return rc;
 }
 
-int receipt_make(const struct statedir *state, const char *log_id, const struct record *rec, char **ret,
-		 struct brig_error *err)
+static int sign_document(const struct statedir *state, const struct statement *what, char **ret, struct brig_error *err)
 {
 	char hex[SIGN_HEX + 1];
 	uint8_t sig[SIGN_LEN];
 	json_t *statement = NULL, *doc = NULL;
-	int rc = signed_statement(state, log_id, rec, &statement, sig, err);
+	int rc = signed_statement(state, what, &statement, sig, err);
 
 	if (rc < 0) {
 		json_decref(statement);
@@ -198,6 +226,30 @@ int receipt_make(const struct statedir *state, const char *log_id, const struct 
 	doc = json_pack("{s:o, s:s}", "statement", statement, "signature", hex_put(hex, sig, SIGN_LEN));
 	*ret = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
 	json_decref(doc);
+	return *ret ? 0 : err_nomem(err);
+}
+
+int receipt_make(const struct statedir *state, const char *log_id, const struct record *rec, char **ret,
+		 struct brig_error *err)
+{
+	struct audit_place where = { .seq = rec->audit_seq };
+	json_t *claims = claims_json(rec);
+	int rc;
+
+	memcpy(where.hash, rec->audit_hash, sizeof(where.hash));
+	rc = claims ? sign_document(state, &(struct statement){ .log_id = log_id, .where = &where, .claims = claims },
+				    ret, err)
+		    : err_nomem(err);
+	json_decref(claims);
+	return rc;
+}
+
+int receipt_claims(const struct record *rec, char **ret, struct brig_error *err)
+{
+	json_t *claims = claims_json(rec);
+
+	*ret = claims ? json_dumps(claims, JSON_COMPACT) : NULL;
+	json_decref(claims);
 	return *ret ? 0 : err_nomem(err);
 }
 
@@ -239,6 +291,37 @@ static bool has_real(const json_t *v)
 	if (json_is_object(v))
 		json_object_foreach((json_t *)(uintptr_t)v, name, member) if (has_real(member)) return true;
 	return false;
+}
+
+static const char *claims_fault(const json_t *claims, const char *id)
+{
+	if (!json_is_object(claims) || json_object_size(claims) != ARRAY_LEN(claim))
+		return "these are not the claims of a receipt";
+	for (size_t i = 0; i < ARRAY_LEN(claim); i++) {
+		const json_t *member = json_object_get(claims, claim[i].name);
+
+		if (!member || json_typeof(member) != claim[i].type)
+			return "these are not the claims of a receipt";
+	}
+	if (!str_eq(word(claims, "request", "id"), id))
+		return "the claims are about another run";
+	return has_real(claims) ? "a claim has a number with a point, which no receipt has" : NULL;
+}
+
+int receipt_sign(const struct statedir *state, const char *log_id, const struct audit_place *where, const char *id,
+		 const struct bytes *claims, char **ret, struct brig_error *err)
+{
+	json_t *doc = claims->len <= RECEIPT_CLAIMS_MAX
+			      ? json_loadb(claims->data, claims->len, JSON_REJECT_DUPLICATES, NULL)
+			      : NULL;
+	const char *fault = claims_fault(doc, id);
+	int rc;
+
+	rc = fault ? err_set(err, BRIG_E_REFUSED, 0, "no receipt is signed: %s", fault)
+		   : sign_document(state, &(struct statement){ .log_id = log_id, .where = where, .claims = doc }, ret,
+				   err);
+	json_decref(doc);
+	return rc;
 }
 
 /* The document's two parts; false: it is no receipt. */

@@ -30,6 +30,7 @@
 static const char *const migrations[] = {
 	"ALTER TABLE executions ADD COLUMN trust_source TEXT;",
 	"ALTER TABLE executions ADD COLUMN environment TEXT;",
+	"ALTER TABLE executions ADD COLUMN door TEXT;",
 	NULL,
 };
 #define SCHEMA_VERSION HISTORY_VERSION
@@ -253,7 +254,7 @@ static int open_handle(struct db *db, const char *path, int flags, struct brig_e
 		return db_trouble(db, "open", err);
 	(void)db->api.busy_timeout(db->handle, BUSY_MS);
 	/* Every commit is on disk before the spool that it came from goes. */
-	return db_exec(db, "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;", err);
+	return db_exec(db, "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;", err);
 }
 
 static int open_to_write(struct db *db, const struct statedir *d, bool there, struct brig_error *err)

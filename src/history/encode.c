@@ -89,6 +89,7 @@ static void put_execution(struct encoder *e)
 	put_audit(e);
 	packed_text_or_null(&e->w, res->trust_source);
 	packed_text_or_null(&e->w, res->environment);
+	packed_text_or_null(&e->w, e->r->door ? e->r->door : "");
 }
 
 static void put_usage(struct encoder *e)

@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/history.h"
 
+#include "base/str.h"
 #include "history/db.h"
 #include "history/encode.h"
+#include "history/packed.h"
 #include "history/spool.h"
+#include "history/sqlite.h"
+#include "model/plan.h"
 
 #define RECORD_MAX (SPOOL_MAX - SPOOL_HEAD)
+
+/* Appends the record; *ret_due: it is time to bring the spool in. */
+static int add_record(const struct history_place *place, struct buf *record, bool *ret_due, struct history_notes *notes,
+		      struct brig_error *err)
+{
+	struct spool_outcome outcome;
+	int rc = spool_append(place->dir, record, &outcome, err);
+
+	if (rc < 0)
+		return rc;
+	if (outcome.aside[0])
+		history_note(notes,
+			     "what stood in the place of the history's spool was no spool; it is kept as '%.200s/%s'",
+			     place->dir->path, outcome.aside);
+	*ret_due = outcome.due;
+	return 0;
+}
 
 int history_add(const struct history_place *place, const struct record *r, struct history_notes *notes,
 		struct brig_error *err)
@@ -13,22 +34,44 @@ int history_add(const struct history_place *place, const struct record *r, struc
 	const struct history_retention keep = { .days = r->set->history_days, .bytes = r->set->history_size };
 	AUTO_BUF record = BUF_INIT(RECORD_MAX);
 	struct brig_error why = BRIG_ERROR_INIT;
-	struct spool_outcome outcome;
+	bool due = false;
 	int rc;
 
 	spool_record_begin(&record);
 	history_encode(r, &record);
-	rc = spool_append(place->dir, &record, &outcome, err);
-	if (rc < 0)
-		return rc;
-	if (outcome.aside[0])
-		history_note(notes,
-			     "what stood in the place of the history's spool was no spool; it is kept as '%.200s/%s'",
-			     place->dir->path, outcome.aside);
+	rc = add_record(place, &record, &due, notes, err);
 	/* The record is safe: if it cannot be brought in now, or somebody else is at it, another one will try again. */
-	if (outcome.due && history_ingest(place, &keep, 0, notes, &why) < 0 && why.sys != ETIMEDOUT)
+	if (rc == 0 && due && history_ingest(place, &keep, 0, notes, &why) < 0 && why.sys != ETIMEDOUT)
 		history_note(notes, "the history is not up to date: %s", why.msg);
-	return 0;
+	return rc;
+}
+
+int history_pack(const struct record *r, struct buf *out, struct brig_error *err)
+{
+	history_encode(r, out);
+	if (out->no_memory)
+		return err_nomem(err);
+	return out->full ? err_set(err, BRIG_E_SYSTEM, EFBIG, "its record has more than %zu bytes", out->max) : 0;
+}
+
+int history_add_packed(const struct history_place *place, const char *id, const struct bytes *packed, bool *ret_due,
+		       struct history_notes *notes, struct brig_error *err)
+{
+	AUTO_BUF record = BUF_INIT(RECORD_MAX);
+	char own[RUN_ID_LEN + 1];
+
+	if (packed->len > HISTORY_PACKED_MAX || !packed_check(packed->data, packed->len, own) || !str_eq(own, id))
+		return err_set(err, BRIG_E_REFUSED, 0, "this is no record of run %s for the history", id);
+	spool_record_begin(&record);
+	(void)buf_add(&record, packed->data, packed->len);
+	return add_record(place, &record, ret_due, notes, err);
+}
+
+int history_warm_up(struct brig_error *err)
+{
+	struct sqlite api;
+
+	return sqlite_load(&api, err);
 }
 
 int history_version(const struct history_place *place, uint64_t *ret, struct brig_error *err)

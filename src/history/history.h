@@ -9,6 +9,7 @@
 #ifndef HISTORY_HISTORY_H
 #define HISTORY_HISTORY_H
 
+#include "base/buf.h"
 #include "model/record.h"
 #include "sys/statedir.h"
 
@@ -41,6 +42,15 @@ int history_add(const struct history_place *place, const struct record *r, struc
 		struct brig_error *err);
 
 /*
+ * The same in two halves, for those who run and those who write it down may be two processes.  What was packed is checked
+ * by the writer, who believes nothing: a record of this id, or -BRIG_E_REFUSED.  *ret_due: history_ingest() should follow.
+ */
+#define HISTORY_PACKED_MAX (60 * MiB)
+int history_pack(const struct record *r, struct buf *out, struct brig_error *err);
+int history_add_packed(const struct history_place *place, const char *id, const struct bytes *packed, bool *ret_due,
+		       struct history_notes *notes, struct brig_error *err);
+
+/*
  * Brings in what was spooled, and forgets what is too old or too much.  Nothing to do is success.  Waits for others who
  * do the same for at most patience_ns (err->sys ETIMEDOUT).
  */
@@ -49,10 +59,13 @@ int history_ingest(const struct history_place *place, const struct history_reten
 #define HISTORY_PATIENCE (30 * NS_PER_SEC) /* of those who want to read */
 
 /* Of the database's schema.  *ret is 0 if there is no database, or one that is just being made. */
-#define HISTORY_VERSION 3
+#define HISTORY_VERSION 4
 int history_version(const struct history_place *place, uint64_t *ret, struct brig_error *err);
 /* Brings an older database up, all of the way or not at all.  Writers do that by themselves. */
 int history_upgrade(const struct history_place *place, struct brig_error *err);
+
+/* Loads what the others load when they first need it: for a process that will not be able to. */
+int history_warm_up(struct brig_error *err);
 
 /* Whether there is a database at all. */
 bool history_has_database(const struct history_place *place);

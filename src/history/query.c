@@ -166,7 +166,7 @@ static int after_failure(struct query *q, const struct history_place *place, str
 
 static const char list_sql[] =
 	"SELECT e.id, e.at_ns, e.verdict, e.reason, e.exit_code, e.signal, e.step, e.language, e.backend, e.trust, "
-	"e.uid, e.who,"
+	"e.uid, e.who, e.door,"
 	" e.file_name, e.environment, u.wall_ms, u.cpu_ms, u.memory_peak_bytes,"
 	" (SELECT count(*) FROM findings f WHERE f.execution = e.n) AS findings,"
 	" (SELECT count(*) FROM evidence v WHERE v.execution = e.n AND NOT v.kept) AS broken,"
