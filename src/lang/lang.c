@@ -34,6 +34,13 @@ const struct language lang_shell_line = {
 		 .install = "apt-get install dash" },
 };
 
+const struct language lang_session = {
+	.name = "session",
+	.title = "a cell that stays",
+	.source_name = "session",
+	.run = { .program = "steward", .family = FAMILY_SESSION },
+};
+
 static bool has_alias(const struct language *lang, const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lang->aliases) && lang->aliases[i]; i++)

@@ -68,6 +68,8 @@ extern const size_t language_count;
 /* Of requests that are no code in a language: any program, found by env(1), and a line for sh -c.  They are no rows of the
  * table: nothing is detected as one of them. */
 extern const struct language lang_command, lang_shell_line;
+/* The program of a session's cell, which comes with the backend. */
+extern const struct language lang_session;
 
 /* By name or alias, in any case; NULL if unknown. */
 const struct language *lang_by_name(const char *name);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MAGIC   "brigjob"
-#define VERSION '2'
+#define VERSION '3'
 
 struct head {
 	char magic[7], version;

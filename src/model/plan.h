@@ -70,7 +70,8 @@ struct plan {
 	char id[RUN_ID_LEN + 1];
 	const char *step; /* "run", "compile" or "install" */
 	const char *language;
-	const char *output; /* name of the file in the workspace that open_output will be asked for; NULL: none */
+	const char *environment; /* the named set of packages that it has; NULL: none */
+	const char *output;      /* name of the file in the workspace that open_output will be asked for; NULL: none */
 	enum trust trust;
 	struct limits limits;
 	uint64_t disk_io_bps; /* 0: no limit */
@@ -81,6 +82,7 @@ struct plan {
 	bool start_at_once;   /* finish may let the program go as soon as every wall is up */
 	bool deny_write_exec; /* MDWE: no memory both written and executed */
 	bool workspace_exec;
+	bool mnt_data;           /* a link of that name leads to the workspace */
 	const char *const *argv; /* NULL-terminated; argv[0] is an absolute path in the cell */
 	const char *const *envp; /* NULL-terminated and complete */
 	/* Modules that a cell which is made beforehand may load before it is asked, in this order: "numpy,pandas"; NULL: none.
@@ -103,6 +105,9 @@ struct plan {
 	bool interpreter_waits;
 	/* ... and its interpreter may be a fork of one that others are forked from too, if the host can do that. */
 	bool forks;
+	/* The program is the steward of a session (backend/guest/steward.h), which argv only names; its standard input is a
+	 * SOCK_SEQPACKET socket, and cell_fds.in the other end of it. */
+	bool session;
 	protection_set may_degrade; /* allow_degraded */
 };
 

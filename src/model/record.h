@@ -36,6 +36,7 @@ struct record {
 	uint64_t wall_ns; /* CLOCK_REALTIME when the request came in, since 1970 */
 	uint32_t uid;     /* who asked */
 	const char *who;  /* a token's name; "" on the command line */
+	const char *door; /* the protocol it was asked in; "": brig's own */
 	const struct result
 		*res; /* id, trust, language, backend, verdict, step, reason, exit, findings, limits, degraded,
 				   * evidence, usage, phase times, samples: borrowed */

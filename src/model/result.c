@@ -68,6 +68,7 @@ void result_release(struct result *r)
 	buf_release(&r->err);
 	findings_release(&r->findings);
 	changes_release(&r->changes);
+	buf_release(&r->diff);
 	artifacts_release(&r->artifacts);
 	artifacts_release(&r->left);
 	denied_release(&r->denied);
@@ -329,6 +330,8 @@ static int add_lists(json_t *doc, const struct result *r)
 	failed |= json_object_set_new(doc, "network", json_network(&r->network));
 	failed |= json_object_set_new(doc, "workspace", json_workspace(r));
 	failed |= json_object_set_new(doc, "changes", json_changes(&r->changes));
+	if (r->has_diff)
+		failed |= json_object_set_new(doc, "diff", json_diff(r));
 	failed |= json_object_set_new(doc, "artifacts", json_artifacts(&r->artifacts));
 	failed |= json_object_set_new(doc, "left", json_left(&r->left));
 	failed |= json_object_set_new(doc, "tests", json_tests(&r->tests));

@@ -76,6 +76,8 @@ struct result {
 	struct result_packages packages;
 	char environment[ENVIRONMENT_NAME_MAX + 1]; /* that it used, or made; "": none */
 	struct changes changes;
+	struct buf diff; /* of these, unified; of use if: */
+	bool has_diff, diff_is_cut;
 	struct artifacts artifacts;
 	struct artifacts left; /* files that nobody asked for; their contents are not looked at */
 	struct denied denied;

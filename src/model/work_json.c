@@ -151,3 +151,12 @@ json_t *json_packages(const struct result_packages *p)
 			 json_count(p->bytes), "age_ms",
 			 p->state == PACKAGES_HIT ? json_count(p->age_ms) : json_null());
 }
+
+json_t *json_diff(const struct result *r)
+{
+	const char *encoding;
+	json_t *text = json_bytes(buf_str(&r->diff), r->diff.len, false, &encoding);
+
+	return text ? json_pack("{s:o, s:s, s:b}", "text", text, "encoding", encoding, "truncated", r->diff_is_cut)
+		    : NULL;
+}

@@ -10,6 +10,8 @@
 #ifndef POLICY_INTERNAL_H
 #define POLICY_INTERNAL_H
 
+#include <jansson.h>
+
 #include "policy/policy.h"
 
 #define POLICY_FILE_MAX (1 * MiB)
@@ -172,7 +174,17 @@ struct file_layers {
 	unsigned env_file_line, env_file_column;
 	struct layer base;
 	struct layer trust[TRUST_COUNT];
+	json_t *users; /* NULL: there are none */
 };
+
+/* users.c: a row is begun, filled member by member and ended; what is wrong with it is a complaint. */
+json_t *user_begin(json_t **users, const struct place *at, struct policy_diags *diags); /* NULL: not this one */
+void user_put(json_t *row, const char *key, const struct raw_value *raw, const struct place *at,
+	      const struct place *value_at, struct policy_diags *diags);
+void user_end(const json_t *row, const struct place *at, struct policy_diags *diags);
+int users_to_json(const json_t *users, char **ret, struct brig_error *err);
+/* The rows of `brig init`'s file, behind '#'. */
+void users_template(struct buf *out);
 
 /* yaml.c */
 /* guarded: only if nobody but the caller and root could write it. */

@@ -27,6 +27,7 @@ struct policy {
 	struct layer file_trust[TRUST_COUNT]; /* trust_levels of the file */
 	bool bound[SETTING_COUNT];            /* the file sets it for every level */
 	bool has_file;
+	json_t *users; /* NULL: the file names none */
 	char preset[16];
 	char file[SETTING_TEXT_MAX]; /* cut if it is longer; only for records */
 };
@@ -50,6 +51,7 @@ static void sources_freep(struct sources **s)
 	layer_release(&(*s)->file.base);
 	for (enum trust t = 0; t < TRUST_COUNT; t++)
 		layer_release(&(*s)->file.trust[t]);
+	json_decref((*s)->file.users);
 	free(*s);
 }
 
@@ -61,12 +63,18 @@ void policy_free(struct policy *p)
 		layer_release(&p->trust[t]);
 		layer_release(&p->file_trust[t]);
 	}
+	json_decref(p->users);
 	free(p);
 }
 
 const struct settings *policy_base(const struct policy *p)
 {
 	return &p->base;
+}
+
+int policy_users_json(const struct policy *p, char **ret, struct brig_error *err)
+{
+	return users_to_json(p->users, ret, err);
 }
 
 const char *policy_file(const struct policy *p)
@@ -319,6 +327,7 @@ int policy_load(const struct policy_sources *src, struct policy **ret, struct po
 	if (rc < 0)
 		return rc;
 	keep_file_trust(p, all);
+	p->users = MOVE_PTR(all->file.users);
 	*ret = MOVE_PTR(p);
 	return 0;
 }

@@ -51,6 +51,8 @@ void policy_free(struct policy *p); /* NULL is fine */
 const struct settings *policy_base(const struct policy *p);
 /* The file it was loaded from; "" if there was none, or one that has nothing but comments and is no policy. */
 const char *policy_file(const struct policy *p);
+/* { "users": [ { "place", "user" or "group", ... } ] }: rows of users.def as the file has them, in their order. */
+int policy_users_json(const struct policy *p, char **ret, struct brig_error *err);
 /* A policy file with every setting, its default and its meaning, all behind '#'; for free(). */
 int policy_template(char **ret, struct brig_error *err);
 

@@ -163,6 +163,7 @@ static int compose(const struct policy *p, struct policy_resolved *r, struct buf
 	add_section(out, policy_base(p), "");
 	for (size_t i = 0; i < n; i++)
 		add_section(out, policy_base(p), sections[i]);
+	users_template(out);
 	buf_adds(out, trust_intro);
 	for (enum trust t = 0; rc == 0 && t < TRUST_COUNT; t++)
 		rc = add_trust_level(out, p, t, r, err);

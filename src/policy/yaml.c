@@ -384,6 +384,7 @@ static void complain_unknown(struct reader *r, const struct scope *sc, const cha
 		names[n++] = "preset";
 		names[n++] = "env_file";
 		names[n++] = "trust_levels";
+		names[n++] = "users";
 		(void)suggest(key, names, n, hint, sizeof(hint));
 	}
 	if (!*hint)
@@ -464,7 +465,8 @@ static void read_entry(struct reader *r, struct scope *sc, const char *key, cons
 	size_t i = name_index(sections, n, key);
 	struct scope inner = *sc;
 
-	if (sc->level && (str_eq(key, "preset") || str_eq(key, "env_file") || str_eq(key, "trust_levels"))) {
+	if (sc->level &&
+	    (str_eq(key, "preset") || str_eq(key, "env_file") || str_eq(key, "trust_levels") || str_eq(key, "users"))) {
 		diag_add(r->diags, at, "%s stands at the top of the file only", key);
 		skip_node(r);
 		return;
@@ -542,7 +544,62 @@ static void read_env_file(struct reader *r)
 	skip_node(r);
 }
 
-enum { LINE_PRESET = SECTIONS_MAX, LINE_ENV_FILE, LINE_LEVELS, LINE_COUNT };
+/* One member of a row of users: a value or a list; the current event begins it. */
+static void read_user_member(struct reader *r, json_t *row)
+{
+	char key[POLICY_WORD_MAX];
+	struct place at, value_at;
+	struct setting_list list;
+	struct raw_value raw = { .text = NULL };
+	bool good = read_key(r, key, sizeof(key), &at);
+
+	if (!next(r))
+		return;
+	value_at = place_of_event(r);
+	if (r->event.type == YAML_SEQUENCE_START_EVENT) {
+		good &= read_sequence(r, &(struct spelling){ .name = "it" }, &list);
+		raw.list = &list;
+	} else if (r->event.type == YAML_SCALAR_EVENT) {
+		raw.text = scalar_text(r);
+	} else {
+		diag_add(r->diags, &value_at, "a member of users takes a value or a list");
+		skip_node(r);
+	}
+	if (good && (raw.text || raw.list))
+		user_put(row, key, &raw, &at, &value_at, r->diags);
+}
+
+/* The current event starts the list. */
+static void read_users(struct reader *r)
+{
+	struct place at = place_of_event(r);
+
+	if (r->event.type != YAML_SEQUENCE_START_EVENT) {
+		if (r->event.type != YAML_SCALAR_EVENT || !scalar_is_null(&r->event))
+			diag_add(r->diags, &at,
+				 "users is a list: rows that begin with '- user: NAME' or '- group: NAME'");
+		skip_node(r);
+		return;
+	}
+	while (next(r) && r->event.type != YAML_SEQUENCE_END_EVENT) {
+		json_t *row;
+
+		at = place_of_event(r);
+		if (r->event.type != YAML_MAPPING_START_EVENT)
+			diag_add(r->diags, &at, "a row of users is made of 'key: value' lines");
+		row = r->event.type == YAML_MAPPING_START_EVENT ? user_begin(&r->out->users, &at, r->diags) : NULL;
+		if (!row) {
+			skip_node(r);
+			continue;
+		}
+		while (next(r) && r->event.type != YAML_MAPPING_END_EVENT)
+			read_user_member(r, row);
+		if (!r->stopped)
+			user_end(row, &at, r->diags);
+	}
+}
+
+enum { LINE_PRESET = SECTIONS_MAX, LINE_ENV_FILE, LINE_LEVELS, LINE_USERS, LINE_COUNT };
 
 static void read_top_entry(struct reader *r, struct scope *sc, const char *key, const struct place *at)
 {
@@ -558,6 +615,9 @@ static void read_top_entry(struct reader *r, struct scope *sc, const char *key, 
 	} else if (str_eq(key, "trust_levels")) {
 		if (first_time(r, &sc->section_line[LINE_LEVELS], key, at))
 			read_heading(r, &levels, key, read_level);
+	} else if (str_eq(key, "users")) {
+		if (first_time(r, &sc->section_line[LINE_USERS], key, at))
+			read_users(r);
 	} else {
 		read_entry(r, sc, key, at);
 	}

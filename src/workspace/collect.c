@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/beneath.h"
+#include "files/overlay.h"
 #include "files/walk.h"
 #include "workspace/git.h"
 
@@ -131,17 +132,12 @@ static const enum change_type type_of_before[BEFORE_KIND_COUNT] = { [BEFORE_FILE
 								    [BEFORE_LINK] = CHANGE_LINK,
 								    [BEFORE_OTHER] = CHANGE_SPECIAL };
 
-static bool is_whiteout(const struct stat *st)
-{
-	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
-}
-
 static bool is_in_view(const struct collector *c, const char *path)
 {
 	struct stat st;
 	AUTO_FD fd = beneath_look(c->view, path, &st);
 
-	return fd >= 0 && (c->ask->view->whole || !is_whiteout(&st));
+	return fd >= 0 && (c->ask->view->whole || !overlay_is_gone(&st));
 }
 
 static void add_deleted(struct collector *c, const char *path)
@@ -398,18 +394,6 @@ static void add_present(struct collector *c, const struct walk_entry *e)
 		add_row(c, &change, &before, NULL);
 }
 
-static bool is_opaque(const struct walk_entry *e)
-{
-	static const char *const names[] = { "user.overlay.opaque", "trusted.overlay.opaque" };
-	AUTO_FD fd = beneath_open_dir(e->dir, e->name);
-	char value = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(names) && fd >= 0; i++)
-		if (fgetxattr(fd, names[i], &value, 1) == 1 && value == 'y')
-			return true;
-	return false;
-}
-
 static enum walk_next consider_present(void *arg, const struct walk_entry *e)
 {
 	struct collector *c = arg;
@@ -418,7 +402,7 @@ static enum walk_next consider_present(void *arg, const struct walk_entry *e)
 
 	if (is_passed_over(c, e->path))
 		return WALK_SKIP;
-	if (upper && is_whiteout(e->st)) {
+	if (upper && overlay_is_gone(e->st)) {
 		if (kind_in_project(c, e->path, &mode) != BEFORE_NOTHING)
 			add_deleted(c, e->path);
 		find_deleted(c, e->path);
@@ -426,7 +410,7 @@ static enum walk_next consider_present(void *arg, const struct walk_entry *e)
 	}
 	if (!is_unchanged(c, e))
 		add_present(c, e);
-	if (c->rc == 0 && upper && (!is_dir || is_opaque(e)))
+	if (c->rc == 0 && upper && (!is_dir || overlay_is_opaque(e->dir, e->name)))
 		find_deleted(c, e->path); /* below a folder that this replaced, or emptied */
 	if (c->rc < 0)
 		return WALK_STOP;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A changeset against the project as it is now, in the form that git and patch read.  Texts up to DIFF_FILE_MAX are
- * compared line by line; larger ones, and what has NULs in it, is only named.  What would not be moved over is said in
- * a line of its own.
+ * A changeset against the project as it is now, or what a run has just left against what it was given, in the form that git
+ * and patch read.  Texts up to DIFF_FILE_MAX are compared line by line; larger ones, and what has NULs in it, is only
+ * named.  What would not be moved over is said in a line of its own.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "workspace/lines.h"
 
 #define DIFF_FILE_MAX (1 * MiB)
+#define DIFF_READ_MAX (16 * MiB) /* of what a run left, together: it is read while others wait */
 
 /* One side of a change. */
 struct side {
@@ -50,11 +51,11 @@ static void read_side(struct side *s, int fd)
 		       (s->content.len && memchr(s->content.data, '\0', s->content.len));
 }
 
-static void look_before(int project, const char *path, struct side *s)
+static void look_at(int root, const char *path, struct side *s)
 {
 	char target[PATH_MAX];
 	struct stat st;
-	AUTO_FD seen = beneath_look(project, path, &st);
+	AUTO_FD seen = beneath_look(root, path, &st);
 	AUTO_FD fd = FD_NONE;
 	ssize_t n;
 
@@ -68,7 +69,7 @@ static void look_before(int project, const char *path, struct side *s)
 		(void)buf_add(&s->content, target, n > 0 ? (size_t)n : 0);
 		return;
 	}
-	fd = beneath_open_file(project, path, NULL);
+	fd = beneath_open_file(root, path, NULL);
 	if (fd < 0)
 		s->is_binary = true;
 	else
@@ -170,9 +171,18 @@ static void put_folder(struct buf *out, const struct kept_row *r)
 	put_line(out, "", "", c->path);
 }
 
-static bool put_row(struct buf *out, const struct keeper *k, int project, const struct kept_row *r)
+/* Something of another type has taken its place: one is gone, and one is new. */
+static bool put_sides(struct buf *out, const char *path, const struct side *a, const struct side *b)
 {
 	const struct side none = { .there = false };
+
+	if (a->there && b->there && (a->mode & 0170000) != (b->mode & 0170000))
+		return put_pair(out, path, a, &none) && put_pair(out, path, &none, b);
+	return put_pair(out, path, a, b);
+}
+
+static bool put_row(struct buf *out, const struct keeper *k, int project, const struct kept_row *r)
+{
 	AUTO_SIDE a = { .there = false };
 	AUTO_SIDE b = { .there = false };
 
@@ -181,15 +191,43 @@ static bool put_row(struct buf *out, const struct keeper *k, int project, const 
 		(void)buf_addf(out, "#   %s\n", skip_reason[r->skip]);
 		return true;
 	}
-	look_before(project, r->change.path, &a);
+	look_at(project, r->change.path, &a);
 	look_after(k, r, &b);
 	if (!a.there && !b.there) {
 		put_folder(out, r);
 		return true;
 	}
-	if (a.there && b.there && (a.mode & 0170000) != (b.mode & 0170000))
-		return put_pair(out, r->change.path, &a, &none) && put_pair(out, r->change.path, &none, &b);
-	return put_pair(out, r->change.path, &a, &b);
+	return put_sides(out, r->change.path, &a, &b);
+}
+
+bool workspace_diff(const struct workspace *w, const struct workspace_view *view, const struct changes *changes,
+		    struct buf *ret)
+{
+	uint64_t read = 0;
+	bool is_whole = true;
+
+	for (size_t i = 0; i < changes->n; i++) {
+		const struct change *c = &changes->row[i];
+		AUTO_SIDE a = { .there = false };
+		AUTO_SIDE b = { .there = false };
+		size_t before = ret->len;
+
+		if (c->kind != CHANGE_ADDED)
+			look_at(w->fd, c->path, &a);
+		if (c->kind != CHANGE_DELETED)
+			look_at(view->fd, c->path, &b);
+		if (!a.there && !b.there)
+			continue; /* a folder, or what has no content */
+		read += a.content.len + b.content.len;
+		if (read > DIFF_READ_MAX || !put_sides(ret, c->path, &a, &b) || ret->no_memory)
+			return false;
+		if (ret->full) { /* files are there wholly or not at all; the next one may be smaller */
+			ret->len = before;
+			ret->full = false;
+			is_whole = false;
+		}
+	}
+	return is_whole;
 }
 
 int changeset_diff(const struct statedir *state, const char *id, struct buf *ret, struct brig_error *err)

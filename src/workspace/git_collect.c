@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/beneath.h"
+#include "files/overlay.h"
 #include "files/foreign.h"
 #include "files/walk.h"
 #include "workspace/git.h"
@@ -28,24 +29,6 @@ struct git_walk {
 	struct brig_error *err;
 	int rc;
 };
-
-static bool is_whiteout(const struct stat *st)
-{
-	return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
-}
-
-/* In an upper layer: what the project has below it is gone. */
-static bool is_opaque(int root, const char *path)
-{
-	static const char *const names[] = { "user.overlay.opaque", "trusted.overlay.opaque" };
-	AUTO_FD fd = beneath_open_dir(root, path);
-	char value = 0;
-
-	for (size_t i = 0; i < ARRAY_LEN(names) && fd >= 0; i++)
-		if (fgetxattr(fd, names[i], &value, 1) == 1 && value == 'y')
-			return true;
-	return false;
-}
 
 static void add(struct git_walk *w, const char *path, const struct change *change, const struct before *before)
 {
@@ -164,7 +147,7 @@ static enum walk_next consider_deleted(void *arg, const struct walk_entry *e)
 	if (!full_path(path, d->folder, e->path) || !S_ISREG(e->st->st_mode))
 		return WALK_ON;
 	fd = beneath_look(d->w->view, path, &st);
-	if (fd < 0 || (!d->w->ask->view->whole && is_whiteout(&st)))
+	if (fd < 0 || (!d->w->ask->view->whole && overlay_is_gone(&st)))
 		add_deleted(d->w, path);
 	return d->w->rc < 0 ? WALK_STOP : WALK_ON;
 }
@@ -189,12 +172,12 @@ static enum walk_next consider(void *arg, const struct walk_entry *e)
 
 	if (part == GIT_NEVER || paths_cover(&w->ask->workspace->hidden, path))
 		return WALK_SKIP;
-	if (upper && is_whiteout(e->st)) {
+	if (upper && overlay_is_gone(e->st)) {
 		add_deleted(w, path);
 		find_deleted(w, path);
 	} else if (is_dir) {
 		consider_folder(w, path, e->st);
-		if (upper && is_opaque(w->view, path))
+		if (upper && overlay_is_opaque(w->view, path))
 			find_deleted(w, path);
 	} else if (S_ISREG(e->st->st_mode)) {
 		if (part == GIT_OBJECT)
@@ -213,7 +196,7 @@ static bool is_still_there(const struct git_walk *w)
 
 	if (w->ask->view->whole)
 		return head >= 0 && S_ISREG(st.st_mode);
-	return !(head >= 0 && !S_ISREG(st.st_mode)) && !is_opaque(w->view, GIT_FOLDER);
+	return !(head >= 0 && !S_ISREG(st.st_mode)) && !overlay_is_opaque(w->view, GIT_FOLDER);
 }
 
 static void look(struct git_walk *w)

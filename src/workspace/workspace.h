@@ -32,8 +32,14 @@ int workspace_open(const char *path, const char *state, const struct settings *s
  */
 int workspace_from_archive(int archive, int cancel_fd, const struct settings *set, struct workspace **ret,
 			   struct brig_error *err);
-bool workspace_is_archive(const struct workspace *w);
-void workspace_close(struct workspace *w); /* NULL is fine */
+/*
+ * The same for a project that somebody else has opened and packed (files/pack.h), with folders, permissions and links.  hidden:
+ * what he hides of it, a folder's path with a slash at its end; none of it is in the tree, and each is shown empty.
+ */
+int workspace_from_tree(int tree, const char *const *hidden, size_t n_hidden, const struct settings *set,
+			struct workspace **ret, struct brig_error *err);
+bool workspace_is_archive(const struct workspace *w); /* of both: nothing of this host can be written */
+void workspace_close(struct workspace *w);            /* NULL is fine */
 /* Valid until close. */
 const struct folder *workspace_folder(const struct workspace *w);
 const struct plan_workspace *workspace_plan(const struct workspace *w);
@@ -67,6 +73,13 @@ struct collect_ask {
 };
 /* Fills ret; state KEPT if there is something to apply and it was kept. */
 int workspace_collect(const struct collect_ask *ask, struct changes *ret, struct brig_error *err);
+
+/*
+ * The changes of a project that came as an archive, as a unified diff: texts by lines, others are named.  False: there was
+ * more than room for it, in the buffer or in what may be read; what is there is whole files.
+ */
+bool workspace_diff(const struct workspace *w, const struct workspace_view *view, const struct changes *changes,
+		    struct buf *ret);
 
 struct artifacts_ask {
 	const struct workspace_view *view;
