@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+# The kernel of Python contexts (src/session/frames.h has the protocol): runs pieces of code in one namespace, shows the value of
+# the last expression in every form that it has, and figures of matplotlib where that is installed.  It imports what every
+# interpreter has loaded already, and all else when it is needed: a context is there as soon as Python is.
+import _ast, builtins, fcntl, os, _signal as signal, sys
+
+CHANNEL = fcntl.fcntl(3, fcntl.F_DUPFD_CLOEXEC, 64)
+os.close(3)
+FORMS = (("html", "_repr_html_"), ("markdown", "_repr_markdown_"), ("svg", "_repr_svg_"), ("png", "_repr_png_"),
+         ("jpeg", "_repr_jpeg_"), ("pdf", "_repr_pdf_"), ("latex", "_repr_latex_"), ("json", "_repr_json_"),
+         ("javascript", "_repr_javascript_"))
+MIME = {"text/plain": "text", "text/html": "html", "text/markdown": "markdown", "image/svg+xml": "svg", "image/png": "png",
+        "image/jpeg": "jpeg", "application/pdf": "pdf", "text/latex": "latex", "application/json": "json",
+        "application/javascript": "javascript"}
+JSON_MAX = 1 << 20
+ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
+
+
+class Channel:
+    """Frames over a stream; reading waits."""
+
+    def __init__(self):
+        self.rest = b""
+
+    def more(self):
+        piece = os.read(CHANNEL, 65536)
+        if not piece:
+            os._exit(0)  # nobody is there any more
+        self.rest += piece
+
+    def line(self):
+        while b"\n" not in self.rest:
+            self.more()
+        line, _, self.rest = self.rest.partition(b"\n")
+        name, _, number = line.partition(b" ")
+        return name.decode(), int(number)
+
+    def receive(self):
+        kind, count = self.line()
+        fields = []
+        for _ in range(count):
+            name, size = self.line()
+            while len(self.rest) <= size:
+                self.more()
+            fields.append((name, self.rest[:size]))
+            self.rest = self.rest[size + 1:]
+        return kind, fields
+
+    def send(self, kind, fields=()):
+        parts = [b"%s %d\n" % (kind.encode(), len(fields))]
+        for name, value in fields:
+            if isinstance(value, str):
+                value = value.encode("utf-8", "backslashreplace")
+            parts += [b"%s %d\n" % (name.encode(), len(value)), value, b"\n"]
+        data = memoryview(b"".join(parts))
+        while data:
+            data = data[os.write(CHANNEL, data):]
+
+
+channel = Channel()
+
+
+def as_base64(value):
+    import binascii
+    return binascii.b2a_base64(value, newline=False).decode()
+
+
+def as_text(form, value):
+    if isinstance(value, tuple) and value:
+        value = value[0]  # (data, metadata)
+    if isinstance(value, bytes):
+        return as_base64(value)
+    if form == "json":
+        import json
+        return json.dumps(value)
+    return value if isinstance(value, str) else None
+
+
+def forms_of(value):
+    """Every form that a value has, text first."""
+    forms = {"text": value if isinstance(value, str) else repr(value)}
+    bundle = getattr(type(value), "_repr_mimebundle_", None)
+    if bundle:
+        try:
+            found = bundle(value)
+            found = found[0] if isinstance(found, tuple) else found
+            for mime, data in (found or {}).items():
+                if mime in MIME and as_text(MIME[mime], data) is not None:
+                    forms[MIME[mime]] = as_text(MIME[mime], data)
+        except Exception:
+            pass
+    for form, method in FORMS:
+        if form in forms or not hasattr(type(value), method):
+            continue
+        try:
+            text = as_text(form, getattr(value, method)())
+        except Exception:
+            continue
+        if text is not None:
+            forms[form] = text
+    if "json" not in forms and isinstance(value, (dict, list)):
+        try:
+            import json
+            text = json.dumps(value, allow_nan=False)
+            if len(text) <= JSON_MAX:
+                forms["json"] = text
+        except Exception:
+            pass
+    return forms
+
+
+def show(value, main):
+    flush()
+    figure = figure_forms(value)
+    channel.send("result", [("main", "1" if main else "0")] + list((figure or forms_of(value)).items()))
+
+
+def display(*values, **_):
+    for value in values:
+        show(value, False)
+
+
+def figure_forms(value):
+    pyplot = sys.modules.get("matplotlib.figure")
+    if not pyplot or not isinstance(value, pyplot.Figure):
+        return None
+    import io
+    out = io.BytesIO()
+    value.savefig(out, format="png", bbox_inches="tight")
+    plt = sys.modules.get("matplotlib.pyplot")
+    if plt:
+        plt.close(value)
+    return {"text": repr(value), "png": as_base64(out.getvalue())}
+
+
+def show_figures():
+    plt = sys.modules.get("matplotlib.pyplot")
+    for number in plt.get_fignums() if plt else ():
+        show(plt.figure(number), False)
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+
+
+def tell_error(kind, value, tb, name):
+    import traceback
+    show_sources()
+    # The frames of this file are nobody's business.
+    while tb and tb.tb_frame.f_code.co_filename != name:
+        tb = tb.tb_next
+    text = "".join(traceback.format_exception(kind, value, tb))
+    channel.send("error", [("name", kind.__name__), ("value", str(value)), ("traceback", text)])
+
+
+def show_sources():
+    """Lines of tracebacks, and inspect.getsource(), come from there."""
+    linecache = sys.modules.get("linecache")
+    while linecache and sources:
+        name, code = sources.popitem()
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+
+
+def execute(code, name):
+    sources[name] = code
+    show_sources()
+    tree = compile(code, name, "exec", ONLY_AST | TOP_LEVEL_AWAIT, dont_inherit=True)
+    last = None
+    if tree.body and isinstance(tree.body[-1], _ast.Expr) and not code.rstrip().endswith(";"):
+        last = _ast.Expression(tree.body.pop().value)
+    if tree.body:
+        run(compile(tree, name, "exec", TOP_LEVEL_AWAIT, dont_inherit=True))
+    if last is None:
+        return None
+    return run(compile(last, name, "eval", TOP_LEVEL_AWAIT, dont_inherit=True))
+
+
+def run(compiled):
+    value = eval(compiled, space)
+    if compiled.co_flags & COROUTINE:
+        import asyncio
+        global loop
+        if loop is None or loop.is_closed():
+            loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(loop)
+        value = loop.run_until_complete(value)
+    return value
+
+
+def on_interrupt(_signal, _frame):
+    """What the code does may be interrupted, once, and nothing else."""
+    global interruptible
+    if interruptible:
+        interruptible = False
+        raise KeyboardInterrupt
+
+
+def serve(code, env, number):
+    name = f"<cell {number}>"
+    before = {}
+    for key, value in env:
+        before[key] = os.environ.get(key)
+        os.environ[key] = value
+    global interruptible
+    try:
+        signal.signal(signal.SIGINT, on_interrupt)
+        interruptible = True
+        try:
+            value = execute(code, name)
+            if value is not None:
+                space["_"] = value
+                show(value, True)
+            show_figures()
+        finally:
+            interruptible = False
+    except BaseException:
+        flush()
+        tell_error(*sys.exc_info(), name)
+    finally:
+        for key, value in before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+    flush()
+
+
+interruptible = False
+signal.signal(signal.SIGINT, on_interrupt)
+os.environ.setdefault("MPLBACKEND", "Agg")
+sys.stdout.reconfigure(line_buffering=True)
+sources = {}
+module = type(sys)("__main__")
+space = module.__dict__
+space["__builtins__"] = builtins
+sys.modules["__main__"] = module
+sys.argv = [""]
+builtins.display = display
+loop = None
+channel.send("ready")
+count = 0
+while True:
+    kind, fields = channel.receive()
+    if kind != "run":
+        continue
+    count += 1
+    env = [field[1].decode("utf-8", "surrogateescape").partition("=")[::2] for field in fields if field[0] == "env"]
+    source = b"".join(field[1] for field in fields if field[0] == "code")
+    serve(source.decode("utf-8", "replace"), env, count)
+    channel.send("done")

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: cells that stay.  The rules of brig.h hold for every function here. */
+#ifndef BRIG_SESSION_H
+#define BRIG_SESSION_H
+
+#include <brig/brig.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * A session is a cell with the walls of a single run in which several things are run, by and by or side by side: processes, and
+ * contexts, which are interpreters that keep their state from one run to the next.  It is stepped like a run:
+ *
+ *	brig_session_begin(b, &opts, &s, &err);
+ *	while (brig_session_step(s, &err) > 0)
+ *		poll(&(struct pollfd){ .fd = brig_session_fd(s), .events = POLLIN }, 1, -1);
+ *	brig_session_end(s, &result, &err);
+ *
+ * Everything else is asked for with a call that returns at once and gives a tag, by which the events that answer it are known.
+ * Asking is possible from the beginning: what is asked for before BRIG_SESSION_READY is sent then.  All calls for a handle and
+ * its sessions come from one thread; callbacks are made from within brig_session_step() and may ask for more, but not step or
+ * end the session that they are told of.
+ *
+ * What comes out of a session is what its programs say, each name and number of it: nothing of it is to be believed, and
+ * descriptors are of the kinds that are named here and of no others.
+ */
+struct brig_session;
+
+enum brig_session_event_kind {
+	BRIG_SESSION_READY = 1, /* the cell stands behind all its walls */
+	BRIG_SESSION_DONE =
+		2, /* the answer to what has this tag: error; pid of a process; fd of a file or connection */
+	BRIG_SESSION_OUTPUT = 3,  /* of a process, or of a run in a context: stream, data, len */
+	BRIG_SESSION_EXITED = 4,  /* a process: exit_code, signal, cpu_us.  What it wrote was told before */
+	BRIG_SESSION_ENTRY = 5,   /* a file, before the DONE of a stat or list: entry */
+	BRIG_SESSION_CHANGED = 6, /* below a watched folder: change, name */
+	BRIG_SESSION_RESULT = 7,  /* of a run in a context: fields, n_fields */
+	BRIG_SESSION_RAN =
+		8, /* a run in a context, or a process, has ended: result, which is the caller's to free; count */
+	BRIG_SESSION_STOPPING = 9, /* it ends for the reason in name; no event but OUTPUT and EXITED follows */
+};
+enum brig_session_change {
+	BRIG_CHANGE_CREATE = 1,
+	BRIG_CHANGE_WRITE = 2,
+	BRIG_CHANGE_REMOVE = 3,
+	BRIG_CHANGE_RENAME = 4, /* it has another name now, or is elsewhere */
+	BRIG_CHANGE_CHMOD = 5,
+};
+
+struct brig_session_entry {
+	const char *path;     /* as it was asked for, or below that */
+	const char *target;   /* of a link: where it leads in the end; "" if nowhere, and of what is no link */
+	uint32_t mode;        /* st_mode of itself */
+	uint32_t target_mode; /* st_mode of where a link leads; 0: nowhere, or it is none */
+	uint64_t bytes;
+	int64_t mtime, mtime_ns; /* seconds since 1970, and the rest */
+	uint32_t uid, gid;
+};
+/* One form of a result: "text", "html", "markdown", "svg", "png" and "jpeg" and "pdf" (base64), "latex", "json" and "data" and
+ * "chart" (JSON text), "javascript", "main" ("1": the value of the last expression), of an error "name", "value", "traceback". */
+struct brig_session_field {
+	const char *name;
+	const char *value; /* len bytes and a NUL */
+	size_t len;
+};
+
+struct brig_session_event {
+	uint32_t size;
+	uint32_t kind; /* enum brig_session_event_kind */
+	uint64_t tag;
+	int error; /* errno, of the call inside; 0: it was done */
+	int fd;    /* the receiver's to close; -1: none */
+	int64_t pid;
+	enum brig_stream stream;
+	const char *data;
+	size_t len;
+	int exit_code, signal; /* -1 and the signal that ended it, or the code and 0 */
+	uint64_t cpu_us;
+	uint32_t flags; /* BRIG_SESSION_* */
+	uint32_t change;
+	const char *name;
+	const struct brig_session_entry *entry;
+	const struct brig_session_field *fields;
+	size_t n_fields;
+	uint64_t count; /* of runs in this context, this one included */
+	struct brig_result *result;
+};
+#define BRIG_SESSION_MORE      1u /* DONE of a list: there were more files than it was to tell */
+#define BRIG_SESSION_BAD_DIR   2u /* DONE of a process: it is the folder that is not there */
+#define BRIG_SESSION_TIMED_OUT 4u /* EXITED: it was killed at its timeout */
+#define BRIG_SESSION_TOO_MUCH  8u /* EXITED: it was killed because it wrote more than the policy's output_limit */
+
+typedef void (*brig_session_fn)(void *user, const struct brig_session_event *event);
+
+struct brig_session_opts {
+	uint32_t size;
+	const char *trust; /* as of a request, and so are these: */
+	const struct brig_option *options;
+	size_t n_options;
+	const char *const *env;
+	size_t n_env;
+	const char *environment;
+	const char *id;
+	const char *who;
+	brig_session_fn on_event;
+	brig_notice_fn on_notice;
+	void *user;
+	uint64_t timeout_ms; /* from the beginning on; 0: the policy's session_timeout_ms, which is the most */
+};
+#define BRIG_SESSION_OPTS_INIT                                                                                  \
+	{                                                                                                       \
+		sizeof(struct brig_session_opts), NULL, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0 \
+	}
+
+/* What the options point to is the caller's, and stays as it is until brig_session_end(). */
+BRIG_API int brig_session_begin(struct brig *b, const struct brig_session_opts *opts, struct brig_session **ret,
+				struct brig_error *err);
+BRIG_API int brig_session_fd(const struct brig_session *s);
+/* Of the record of its cell; files of records of what ran in it are called "session-" and this. */
+BRIG_API const char *brig_session_id(const struct brig_session *s);
+/* As brig_run_step(): 1, or 0 when the cell is gone. */
+BRIG_API int brig_session_step(struct brig_session *s, struct brig_error *err);
+/* Asks for its end: go on with steps.  reason is for the STOPPING event; NULL: "it was asked to". */
+BRIG_API void brig_session_stop(struct brig_session *s, const char *reason);
+/* The record of the cell: verdict, usage and evidence of all that was in it; "cancelled" if it had not ended.  ret may be
+ * NULL. */
+BRIG_API int brig_session_end(struct brig_session *s, struct brig_result **ret, struct brig_error *err);
+/* It ends so long from now on, at most the policy's session_timeout_ms after its beginning. */
+BRIG_API int brig_session_set_timeout(struct brig_session *s, uint64_t timeout_ms, struct brig_error *err);
+
+struct brig_session_process {
+	uint32_t size;
+	const char *const *argv; /* n_argv words; the first is looked for along PATH in the cell */
+	size_t n_argv;
+	const char *const *env; /* "KEY=VALUE", over the session's own */
+	size_t n_env;
+	const char *cwd;        /* NULL: the workspace */
+	uint32_t flags;         /* BRIG_PROCESS_* */
+	uint32_t rows, columns; /* of a terminal; 0: 24 and 80 */
+	uint64_t timeout_ms;    /* 0: until the session ends */
+	uint64_t cpu_time_ms;   /* of this process, in whole seconds; 0: as the policy's cpu_time_ms */
+};
+#define BRIG_PROCESS_PTY   1u /* on a terminal: all it writes is stdout */
+#define BRIG_PROCESS_STDIN 2u /* its standard input is open until brig_session_close_input(); else it is empty */
+#define BRIG_SESSION_PROCESS_INIT                                                          \
+	{                                                                                  \
+		sizeof(struct brig_session_process), NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0 \
+	}
+/*
+ * Inspected as a command is, then started: DONE, OUTPUT, EXITED, and RAN with its result, which is recorded.  *ret_tag is its name
+ * in the calls below, too, from its DONE on.  One that is blocked or refused has a DONE with error EPERM, and RAN with the reasons.
+ * What is pointed to may change after the call.
+ */
+BRIG_API int brig_session_start(struct brig_session *s, const struct brig_session_process *what, uint64_t *ret_tag,
+				struct brig_error *err);
+/* Takes all or, if more than a megabyte waits for the process already, nothing (BRIG_E_REFUSED). */
+BRIG_API int brig_session_input(struct brig_session *s, uint64_t process, const void *data, size_t len,
+				struct brig_error *err);
+/* After what was taken.  Of a terminal it is its end-of-file character that is sent. */
+BRIG_API int brig_session_close_input(struct brig_session *s, uint64_t process, struct brig_error *err);
+/*
+ * For who cannot take what comes: with reads 0 what the process, or the kernel of the context, writes stays in its pipes, and it
+ * waits when they are full; 1 goes on.  What is in them when it ends, or shows a result, comes all the same.
+ */
+BRIG_API int brig_session_flow(struct brig_session *s, uint64_t process_or_context, int reads, struct brig_error *err);
+/* To the process and what it started, unless that left its process group. */
+BRIG_API int brig_session_signal(struct brig_session *s, uint64_t process, int signal, uint64_t *ret_tag,
+				 struct brig_error *err);
+BRIG_API int brig_session_resize(struct brig_session *s, uint64_t process, uint32_t rows, uint32_t columns,
+				 uint64_t *ret_tag, struct brig_error *err);
+
+/* Files, by paths in the cell: absolute, or below the workspace; with the rights of its programs. */
+enum brig_session_open { BRIG_OPEN_READ = 0, BRIG_OPEN_WRITE = 1, BRIG_OPEN_APPEND = 2 };
+/* The DONE has a descriptor of a regular file; nothing else is opened.  To write makes the file, and folders on the way. */
+BRIG_API int brig_session_open(struct brig_session *s, const char *path, enum brig_session_open how, uint32_t mode,
+			       uint64_t *ret_tag, struct brig_error *err);
+BRIG_API int brig_session_stat(struct brig_session *s, const char *path, uint64_t *ret_tag, struct brig_error *err);
+/* Links are not followed.  limit: at most so many; 0: 10000, which is the most. */
+BRIG_API int brig_session_list(struct brig_session *s, const char *path, uint32_t depth, uint32_t limit,
+			       uint64_t *ret_tag, struct brig_error *err);
+BRIG_API int brig_session_mkdir(struct brig_session *s, const char *path, uint64_t *ret_tag, struct brig_error *err);
+BRIG_API int brig_session_move(struct brig_session *s, const char *from, const char *to, uint64_t *ret_tag,
+			       struct brig_error *err);
+/* With all that is in it. */
+BRIG_API int brig_session_remove(struct brig_session *s, const char *path, uint64_t *ret_tag, struct brig_error *err);
+/* CHANGED events have the tag of the watch, until brig_session_unwatch(). */
+BRIG_API int brig_session_watch(struct brig_session *s, const char *path, int recursive, uint64_t *ret_tag,
+				struct brig_error *err);
+BRIG_API int brig_session_unwatch(struct brig_session *s, uint64_t watch, uint64_t *ret_tag, struct brig_error *err);
+/* A server of the cell's on its loopback: the DONE has a TCP socket that is connected to it, or about to be. */
+BRIG_API int brig_session_connect(struct brig_session *s, uint16_t port, uint64_t *ret_tag, struct brig_error *err);
+/* Stops every process in it, and lets them go on; its time passes meanwhile. */
+BRIG_API int brig_session_pause(struct brig_session *s, uint64_t *ret_tag, struct brig_error *err);
+BRIG_API int brig_session_resume(struct brig_session *s, uint64_t *ret_tag, struct brig_error *err);
+
+/* An interpreter that keeps its state: "python", "javascript", "bash".  *ret_context is its name below; a DONE with this tag tells
+ * that it is ready.  One that dies is started anew with the next run, and has forgotten everything. */
+BRIG_API int brig_session_context(struct brig_session *s, const char *language, const char *cwd, uint64_t *ret_context,
+				  struct brig_error *err);
+struct brig_session_code {
+	uint32_t size;
+	uint64_t context;
+	const char *code;
+	size_t code_len;
+	const char *const *env; /* "KEY=VALUE", for this run only */
+	size_t n_env;
+	uint64_t timeout_ms; /* at most the policy's execution_timeout_ms; 0: that */
+};
+#define BRIG_SESSION_CODE_INIT                                           \
+	{                                                                \
+		sizeof(struct brig_session_code), 0, NULL, 0, NULL, 0, 0 \
+	}
+/*
+ * Runs a piece of code: inspected first, then OUTPUT and RESULT events, then RAN, whose result has verdict, findings and usage, and
+ * is recorded.  One at a time in a context (BRIG_E_REFUSED); contexts run side by side.  What is pointed to may change after the
+ * call.
+ */
+BRIG_API int brig_session_run(struct brig_session *s, const struct brig_session_code *what, uint64_t *ret_tag,
+			      struct brig_error *err);
+/* Interrupts what runs in it, as the terminal's ^C would: the run ends with an error, and the state stays. */
+BRIG_API int brig_session_interrupt(struct brig_session *s, uint64_t context, struct brig_error *err);
+/* Begins it anew: a DONE with its tag tells that it is ready. */
+BRIG_API int brig_session_restart(struct brig_session *s, uint64_t context, struct brig_error *err);
+BRIG_API int brig_session_close_context(struct brig_session *s, uint64_t context, struct brig_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a session of the library holds; for the files of this folder that implement it. */
+#ifndef API_SESSION_H
+#define API_SESSION_H
+
+#include "api/handle.h"
+#include "executor/watch.h"
+#include "session/session.h"
+
+struct task;
+
+/* Something that is inspected, run and recorded by itself (session_pieces.c). */
+struct piece_task;
+
+struct brig_session {
+	struct executor x;
+	struct session_link link;
+	struct brig_session_opts opts;
+	struct brig_request req;
+	struct policy_resolved resolved;
+	char id[RUN_ID_LEN + 1];
+	struct brig_result *result;
+	struct task *task;
+	struct session *engine;
+	int epoll, cancel;
+	int control; /* from the task to the step that attaches it */
+	bool finished, stepping;
+	struct piece_task *pieces;
+};
+
+/* Goes on with each; true: one has ended. */
+void pieces_step(struct brig_session *s);
+/* Those that are left end here. */
+void pieces_finish(struct brig_session *s);
+/* 0 or an error; *ret_tag is known at once. */
+int piece_begin_process(struct brig_session *s, const struct brig_session_process *what, uint64_t *ret_tag,
+			struct brig_error *err);
+int piece_begin_code(struct brig_session *s, const struct brig_session_code *what, uint64_t *ret_tag,
+		     struct brig_error *err);
+
+#endif

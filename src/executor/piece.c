@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executor/piece.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "executor/inspection.h"
+#include "executor/prepare.h"
+
+struct piece_run {
+	const struct executor *x;
+	const struct piece *piece;
+	struct prepared_request prepared;
+	struct recording recording;
+	struct rules_in_use judged_by;
+	struct result *result;
+	struct brig_error err;
+};
+
+static bool refuse(struct piece_run *p)
+{
+	p->result->verdict = VERDICT_refused;
+	(void)str_copy(p->result->reason, sizeof(p->result->reason), p->err.msg);
+	return false;
+}
+
+static bool resolve(struct piece_run *p)
+{
+	struct result *res = p->result;
+	int rc = prepare_request(p->x->policy, p->piece->req, &p->prepared, &p->err);
+
+	(void)str_copy(res->id, sizeof(res->id), p->prepared.id);
+	res->trust = p->prepared.resolved.trust;
+	(void)str_copy(res->trust_source, sizeof(res->trust_source),
+		       policy_layer_name[p->prepared.resolved.trust_from]);
+	record_begin(&p->recording, &p->prepared.subject,
+		     rc < 0 ? policy_base(p->x->policy) : &p->prepared.resolved.set);
+	if (rc < 0)
+		return refuse(p);
+	res->inspection = (enum inspection)p->prepared.resolved.set.inspection;
+	(void)str_copy(res->language, sizeof(res->language), p->prepared.lang->name);
+	(void)str_copy(res->step, sizeof(res->step), "run");
+	return true;
+}
+
+static bool block(struct piece_run *p, const struct findings *f)
+{
+	struct result *res = p->result;
+
+	res->verdict = VERDICT_blocked;
+	(void)str_copy(res->reason, sizeof(res->reason), "static inspection found more than it can list");
+	for (size_t i = 0; i < f->n; i++)
+		if (f->row[i].severity == SEVERITY_CRITICAL) {
+			(void)snprintf(res->reason, sizeof(res->reason), "%s at line %u: %s", f->row[i].rule,
+				       f->row[i].line, f->row[i].message);
+			break;
+		}
+	return false;
+}
+
+static bool inspect(struct piece_run *p)
+{
+	const struct settings *set = &p->prepared.resolved.set;
+	struct findings *found = &p->result->findings;
+	struct inspect_request what = { .level = (enum inspection)set->inspection,
+					.text = p->prepared.subject.text,
+					.len = p->prepared.subject.len,
+					.strict_commands = set->strict_commands,
+					.allowed_commands = &set->allowed_commands };
+	struct inspect_job *job = NULL;
+
+	if (!set->inspection || !subject_inspection(&p->prepared.subject, p->prepared.source_name, &what.kind))
+		return true;
+	if (rulebook_get(p->x->rules, &p->prepared.resolved, &p->judged_by, &p->err) < 0 ||
+	    inspect_begin(rulebook_spares(p->x->rules, &p->judged_by), p->judged_by.set, &what, &job, &p->err) < 0 ||
+	    inspect_finish(job, found, &p->err) < 0)
+		return refuse(p);
+	if (set->network_mode == NETWORK_ALLOWLIST)
+		inspection_allow_network(p->judged_by.set, found);
+	inspection_tell_permits(&p->prepared.resolved, found);
+	return found->worst == SEVERITY_CRITICAL ? block(p, found) : true;
+}
+
+static bool may_record(struct piece_run *p)
+{
+	return record_prepare(p->x->recorder, &p->recording, p->result, &p->err) < 0 ? refuse(p) : true;
+}
+
+void executor_run_piece(const struct executor *x, const struct piece *piece, struct result *ret)
+{
+	uint64_t begin = clock_now_ns(), mark;
+	struct piece_run *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		ret->verdict = VERDICT_failed;
+		(void)str_copy(ret->reason, sizeof(ret->reason), "no memory left");
+		return;
+	}
+	*p = (struct piece_run){ .x = x, .piece = piece, .result = ret };
+	p->recording.rec.wall_ns = clock_wall_ns();
+	(void)str_copy(ret->backend, sizeof(ret->backend), backend_kind_name[BACKEND_NATIVE]);
+	ret->exit_code = -1;
+	if (resolve(p) && inspect(p) && may_record(p)) {
+		mark = clock_now_ns();
+		piece->execute(piece->arg, &p->recording, ret);
+		ret->phase_ns[PHASE_RUN] = clock_now_ns() - mark;
+	}
+	ret->total_ns = clock_now_ns() - begin;
+	record_end(x->recorder, &p->recording, policy_file(x->policy), ret);
+	record_finish(x->recorder, &p->recording, ret);
+	if (p->judged_by.set)
+		rulebook_refill(x->rules, &p->judged_by);
+	rules_put(&p->judged_by);
+	prepared_request_release(&p->prepared);
+	free(p);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A piece of code that runs in a session: resolved, inspected and recorded like any request, and executed by somebody else in a
+ * cell that is there already.  The walls are the session's; its record has the evidence of them.
+ */
+#ifndef EXECUTOR_PIECE_H
+#define EXECUTOR_PIECE_H
+
+#include "executor/executor.h"
+#include "executor/record.h"
+
+struct piece {
+	const struct brig_request *req; /* BRIG_KIND_CODE */
+	/* Called when nothing stands against the code; fills verdict, reason and usage.  May wait (base/wait.h). */
+	void (*execute)(void *arg, struct recording *recording, struct result *result);
+	void *arg;
+};
+
+/* Always fills *ret, as executor_run() does. */
+void executor_run_piece(const struct executor *x, const struct piece *piece, struct result *ret);
+
+#endif

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts: interpreters that keep their state.
+ *
+ *	STARTING --ready--> IDLE --run--> RUNNING --done--> IDLE
+ *	   any of them --the kernel ends--> DEAD --run, restart--> STARTING
+ *
+ * A run that comes while the kernel starts waits in it.  RESERVED is a mark beside the state: the run's code is being inspected.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "session/inside.h"
+
+#define KERNEL_WORDS 8
+#define CODE_MAX     (BRIG_CODE_MAX + MiB) /* and the variables of a run */
+#define FRAME_ROOM   MiB                   /* that a frame may have beyond the output limit */
+
+extern const unsigned char kernel_python_bytes[], kernel_javascript_bytes[], kernel_bash_bytes[];
+extern const size_t kernel_python_size, kernel_javascript_size, kernel_bash_size;
+
+struct kernel {
+	const char *language, *names;
+	const unsigned char *text;
+	const size_t *size;
+	const char *words[KERNEL_WORDS];
+};
+static const struct kernel kernels[] = {
+#define KERNEL(language, names, text, ...) { language, names, text##_bytes, &text##_size, { __VA_ARGS__ } },
+#include "session/kernels.def"
+};
+
+enum context_state { CONTEXT_DEAD, CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_RUNNING };
+
+struct context {
+	struct context *next;
+	uint64_t tag;
+	const struct kernel *kernel;
+	char *cwd; /* heap; NULL: the workspace */
+	enum context_state state;
+	bool reserved, closing, told; /* told: the one who made it waits for a DONE */
+	struct process *process;      /* NULL: it is dead */
+	struct outgoing channel;
+	struct frame_reader reader;
+	uint64_t count;
+	/* Of a run: */
+	bool has_run;
+	struct session_run run;
+	struct buf code; /* frames that wait for the kernel to be ready */
+	struct run_outcome outcome;
+	uint64_t signal_tag;            /* of an interrupt that may not have reached the kernel yet; 0: none */
+	uint64_t begun_ns, deadline_ns; /* the first when it was sent; the second: to interrupt, then to kill */
+	bool interrupted;
+};
+
+static struct context *find(const struct session *s, uint64_t tag)
+{
+	for (struct context *c = s->contexts; c; c = c->next)
+		if (c->tag == tag && !c->closing)
+			return c;
+	return NULL;
+}
+
+static struct context *find_or_say(const struct session *s, uint64_t tag, struct brig_error *err)
+{
+	struct context *c = find(s, tag);
+
+	if (!c)
+		(void)err_set(err, BRIG_E_USAGE, ENOENT, "the session has no such context");
+	return c;
+}
+
+static bool has_name(const char *names, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = names; *at; at += strspn(at, " ")) {
+		size_t n = strcspn(at, " ");
+
+		if (n == len && strncasecmp(at, name, n) == 0)
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+static const struct kernel *find_kernel(const char *language, struct brig_error *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(kernels); i++)
+		if (has_name(kernels[i].names, language))
+			return &kernels[i];
+	(void)err_set(err, BRIG_E_USAGE, 0, "there are no contexts of '%.40s': python, javascript and bash have some",
+		      language);
+	return NULL;
+}
+
+const char *session_context_language(const struct session *s, uint64_t context)
+{
+	const struct context *c = find(s, context);
+
+	return c ? c->kernel->language : NULL;
+}
+
+struct process *context_kernel(const struct session *s, uint64_t tag)
+{
+	const struct context *c = find(s, tag);
+
+	return c ? c->process : NULL;
+}
+
+/* ---- runs -------------------------------------------------------------------------------------- */
+
+static void end_run(struct session *s, struct context *c)
+{
+	if (!c->has_run)
+		return;
+	c->has_run = false;
+	c->deadline_ns = 0;
+	c->code.len = 0;
+	c->outcome.count = c->count;
+	c->outcome.wall_ns = c->begun_ns ? clock_now_ns() - c->begun_ns : 0;
+	session_is_active(s);
+	c->run.hooks.on_end(c->run.hooks.arg, &c->outcome);
+}
+
+/* Its time begins when the kernel could take it. */
+static void send_run(struct session *s, struct context *c)
+{
+	c->state = CONTEXT_RUNNING;
+	c->count++;
+	c->begun_ns = clock_now_ns();
+	c->deadline_ns = c->begun_ns + c->run.timeout_ms * NS_PER_MS;
+	c->interrupted = false;
+	c->channel.bytes.len = c->channel.at = 0;
+	(void)buf_add(&c->channel.bytes, c->code.data, c->code.len);
+	outgoing_flush(s, &c->channel);
+	session_set_timer(s);
+}
+
+/* What was meant for one run must not reach the next: that one waits until the steward has sent it. */
+static void interrupt(struct session *s, struct context *c)
+{
+	c->signal_tag = process_kill(s, c->process, SIGINT);
+}
+
+static void send_if_ready(struct session *s, struct context *c)
+{
+	if (c->has_run && c->state == CONTEXT_IDLE && !c->signal_tag)
+		send_run(s, c);
+}
+
+void context_signal_sent(struct session *s, uint64_t tag)
+{
+	for (struct context *c = s->contexts; c; c = c->next)
+		if (c->signal_tag == tag) {
+			c->signal_tag = 0;
+			send_if_ready(s, c);
+			return;
+		}
+}
+
+void context_output(struct session *s, struct context *c, enum brig_stream stream, const char *data, size_t len)
+{
+	struct brig_session_event e = {
+		.kind = BRIG_SESSION_OUTPUT, .fd = -1, .stream = stream, .data = data, .tag = c->run.tag
+	};
+	uint64_t left = s->config.output_bytes - min_u64(s->config.output_bytes, c->outcome.output_bytes);
+
+	if (!c->has_run)
+		return; /* a thread of an earlier run, or what it left behind: nobody's */
+	e.len = (size_t)min_u64(len, left);
+	c->outcome.output_bytes += e.len;
+	if (e.len > 0)
+		c->run.hooks.on_output(c->run.hooks.arg, stream, data, e.len);
+	if (e.len > 0)
+		session_tell(s, &e);
+	if (e.len < len && c->outcome.ending == RUN_DONE) {
+		c->outcome.ending = RUN_OUTPUT;
+		c->deadline_ns = clock_now_ns() + GRACE_MS * NS_PER_MS;
+		c->interrupted = true;
+		interrupt(s, c);
+		session_set_timer(s);
+	}
+}
+
+/* ---- frames of the kernel ---------------------------------------------------------------------- */
+
+static uint64_t field_bytes(const struct frame *f)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < f->n_fields; i++)
+		n += f->field[i].len;
+	return n;
+}
+
+/* What a result has counts as output, too. */
+static void take_result(struct session *s, struct context *c, const struct frame *f)
+{
+	struct brig_session_event e = { .kind = BRIG_SESSION_RESULT,
+					.fd = -1,
+					.tag = c->run.tag,
+					.name = f->kind,
+					.fields = f->field,
+					.n_fields = f->n_fields,
+					.count = c->count };
+	const char *name = frame_value(f, "name"), *value = frame_value(f, "value");
+
+	c->outcome.output_bytes += field_bytes(f);
+	if (c->outcome.output_bytes > s->config.output_bytes) {
+		context_output(s, c, BRIG_STDERR, "", 1);
+		return;
+	}
+	if (str_eq(f->kind, "error") && c->outcome.ending == RUN_DONE) {
+		c->outcome.ending = RUN_ERROR;
+		(void)str_copy(c->outcome.error_name, sizeof(c->outcome.error_name), name ? name : "");
+		(void)str_copy(c->outcome.error_value, sizeof(c->outcome.error_value), value ? value : "");
+	}
+	session_tell(s, &e);
+}
+
+static void tell_ready(struct session *s, struct context *c, int error)
+{
+	struct brig_session_event e = { .kind = BRIG_SESSION_DONE, .tag = c->tag, .fd = -1, .error = error };
+
+	if (!c->told)
+		return;
+	c->told = false;
+	session_tell(s, &e);
+}
+
+/* False: it says what it should not. */
+static bool take_frame(struct session *s, struct context *c, const struct frame *f)
+{
+	if (str_eq(f->kind, "ready") && c->state == CONTEXT_STARTING) {
+		c->state = CONTEXT_IDLE;
+		tell_ready(s, c, 0);
+		send_if_ready(s, c);
+		return true;
+	}
+	if (c->state != CONTEXT_RUNNING || !c->has_run)
+		return true; /* late words, of a thread or of a run that was given up */
+	if (str_eq(f->kind, "result") || str_eq(f->kind, "error")) {
+		take_result(s, c, f);
+		return true;
+	}
+	if (!str_eq(f->kind, "done"))
+		return false;
+	process_read(s, c->process);
+	c->state = CONTEXT_IDLE;
+	end_run(s, c);
+	return true;
+}
+
+static void kill_kernel(struct session *s, struct context *c)
+{
+	if (c->process)
+		(void)process_kill(s, c->process, SIGKILL);
+}
+
+static void serve_channel(struct session *s, void *owner, uint32_t events)
+{
+	struct context *c = owner;
+	struct frame f;
+	ssize_t n;
+	int rc = 0;
+
+	if (events & EPOLLOUT)
+		outgoing_flush(s, &c->channel);
+	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+		return;
+	/* What it wrote before it said something is told before that. */
+	if (c->process)
+		process_read(s, c->process);
+	n = recv(c->channel.to.fd, s->piece, sizeof(s->piece), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0 && frame_add(&c->reader, s->piece, (size_t)n))
+		while ((rc = frame_next(&c->reader, &f)) > 0 && (rc = take_frame(s, c, &f) ? 0 : -1) == 0)
+			;
+	else
+		rc = -1;
+	if (rc < 0) { /* a program has taken the channel, or the kernel ends */
+		source_close(s, &c->channel.to);
+		kill_kernel(s, c);
+	}
+}
+
+/* ---- the kernel -------------------------------------------------------------------------------- */
+
+/* The words of a kernel; the text is the last of them, on the heap. */
+static char *fill_words(const struct kernel *k, const char *words[KERNEL_WORDS + 1], size_t *n)
+{
+	char *text = strndup((const char *)k->text, *k->size);
+
+	for (*n = 0; *n < KERNEL_WORDS && k->words[*n]; (*n)++)
+		words[*n] = k->words[*n];
+	words[(*n)++] = text;
+	return text;
+}
+
+static int start_kernel(struct session *s, struct context *c, struct brig_error *err)
+{
+	const char *words[KERNEL_WORDS + 1];
+	struct brig_session_process what = BRIG_SESSION_PROCESS_INIT;
+	AUTO_FREE char *text = fill_words(c->kernel, words, &what.n_argv);
+	int ends[2], rc;
+
+	if (!text)
+		return err_nomem(err);
+	what.argv = words;
+	what.cwd = c->cwd;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make the channel of a context");
+	rc = process_begin(s, session_next_tag(s), &what, c, ends[1], &c->process, err);
+	if (rc < 0) {
+		(void)close(ends[0]);
+		return rc;
+	}
+	c->reader.used = c->reader.bytes.len = 0;
+	c->channel.socket = true;
+	if (source_watch(s, &c->channel.to, ends[0], EPOLLIN, serve_channel, c) < 0)
+		(void)close(ends[0]); /* it ends as soon as it looks for us */
+	c->state = CONTEXT_STARTING;
+	c->count = c->signal_tag = 0;
+	return 0;
+}
+
+void context_kernel_started(struct session *s, struct context *c, int error)
+{
+	if (error == 0 && c->closing)
+		kill_kernel(s, c);
+	if (error == 0)
+		return;
+	c->outcome.ending = RUN_DIED;
+	if (!c->closing)
+		tell_ready(s, c, error);
+	context_kernel_gone(s, c, 0);
+}
+
+static void context_free(struct session *s, struct context *c)
+{
+	struct context **at = &s->contexts;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	source_close(s, &c->channel.to);
+	buf_release(&c->channel.bytes);
+	buf_release(&c->code);
+	frame_reader_release(&c->reader);
+	free(c->cwd);
+	free(c);
+}
+
+void context_kernel_gone(struct session *s, struct context *c, int signal)
+{
+	bool began = c->state != CONTEXT_STARTING; /* one that dies before it is ready is not tried again */
+
+	/* What it said last is in the channel. */
+	if (c->channel.to.fd >= 0 && !c->closing)
+		serve_channel(s, c, EPOLLIN);
+	c->process = NULL;
+	c->state = CONTEXT_DEAD;
+	source_close(s, &c->channel.to);
+	if (c->has_run) {
+		if (c->outcome.ending == RUN_DONE)
+			c->outcome.ending = s->stopping ? RUN_ENDED : RUN_DIED;
+		c->outcome.signal = signal;
+		end_run(s, c);
+	}
+	if (c->closing)
+		context_free(s, c);
+	else if (c->told && (!began || start_kernel(s, c, NULL) < 0))
+		tell_ready(s, c, ECHILD);
+}
+
+/* ---- what is asked for ------------------------------------------------------------------------- */
+
+static struct context *context_new(struct session *s, const struct kernel *k, const char *cwd)
+{
+	struct context *c = calloc(1, sizeof(*c));
+	const uint64_t room = s->config.output_bytes + FRAME_ROOM;
+
+	if (!c)
+		return NULL;
+	c->kernel = k;
+	c->cwd = cwd ? strdup(cwd) : NULL;
+	c->channel.to.fd = FD_NONE;
+	c->channel.bytes.max = c->code.max = CODE_MAX;
+	c->reader.bytes.max = room;
+	if (cwd && !c->cwd) {
+		free(c);
+		return NULL;
+	}
+	c->tag = session_next_tag(s);
+	c->told = true;
+	c->next = s->contexts;
+	s->contexts = c;
+	return c;
+}
+
+int session_context(struct session *s, const char *language, const char *cwd, uint64_t *ret_tag, struct brig_error *err)
+{
+	const struct kernel *k = find_kernel(language ? language : "python", err);
+	struct context *c;
+	size_t n = 0;
+	int rc;
+
+	if (!k)
+		return -BRIG_E_USAGE;
+	for (c = s->contexts; c; c = c->next)
+		n++;
+	if (n >= CONTEXTS_MAX)
+		return err_set(err, BRIG_E_REFUSED, 0, "a session has at most %d contexts", CONTEXTS_MAX);
+	c = context_new(s, k, cwd);
+	if (!c)
+		return err_nomem(err);
+	rc = start_kernel(s, c, err);
+	if (rc < 0) {
+		context_free(s, c);
+		return rc;
+	}
+	if (ret_tag)
+		*ret_tag = c->tag;
+	return 0;
+}
+
+int session_reserve(struct session *s, uint64_t context, struct brig_error *err)
+{
+	struct context *c = find_or_say(s, context, err);
+
+	if (!c)
+		return -BRIG_E_USAGE;
+	if (c->reserved || c->has_run)
+		return err_set(err, BRIG_E_REFUSED, EBUSY, "something runs in this context already");
+	c->reserved = true;
+	return 0;
+}
+
+void session_unreserve(struct session *s, uint64_t context)
+{
+	struct context *c = find(s, context);
+
+	if (c)
+		c->reserved = false;
+}
+
+static int fill_code(struct context *c, const struct session_run *run, struct brig_error *err)
+{
+	size_t n = run->n_env + 1;
+	AUTO_FREE struct brig_session_field *fields = calloc(n, sizeof(*fields));
+
+	if (!fields)
+		return err_nomem(err);
+	if (n > FRAME_FIELDS_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "more than %d variables of one run", FRAME_FIELDS_MAX - 1);
+	fields[0] = (struct brig_session_field){ .name = "code", .value = run->code, .len = run->code_len };
+	for (size_t i = 1; i < n; i++)
+		fields[i] = (struct brig_session_field){ .name = "env",
+							 .value = run->env[i - 1],
+							 .len = strlen(run->env[i - 1]) };
+	c->code.len = 0;
+	c->code.full = false;
+	frame_write(&c->code, "run", fields, n);
+	return c->code.full || c->code.no_memory ? err_set(err, BRIG_E_USAGE, 0, "the code is too long") : 0;
+}
+
+int session_run(struct session *s, const struct session_run *run, struct brig_error *err)
+{
+	struct context *c = find_or_say(s, run->context, err);
+	int rc;
+
+	if (!c)
+		return -BRIG_E_USAGE;
+	c->reserved = false;
+	if (c->has_run)
+		return err_set(err, BRIG_E_REFUSED, EBUSY, "something runs in this context already");
+	rc = fill_code(c, run, err);
+	if (rc == 0 && c->state == CONTEXT_DEAD)
+		rc = start_kernel(s, c, err);
+	if (rc < 0)
+		return rc;
+	c->run = *run;
+	c->run.code = NULL;
+	c->run.env = NULL;
+	c->has_run = true;
+	c->outcome = (struct run_outcome){ .ending = RUN_DONE };
+	c->begun_ns = 0;
+	c->deadline_ns = clock_now_ns() + run->timeout_ms * NS_PER_MS; /* also of a kernel that never is ready */
+	send_if_ready(s, c);
+	session_set_timer(s);
+	return 0;
+}
+
+int session_interrupt(struct session *s, uint64_t context, struct brig_error *err)
+{
+	struct context *c = find_or_say(s, context, err);
+
+	if (!c)
+		return -BRIG_E_USAGE;
+	if (c->state == CONTEXT_RUNNING)
+		interrupt(s, c);
+	return 0;
+}
+
+int session_restart(struct session *s, uint64_t context, struct brig_error *err)
+{
+	struct context *c = find_or_say(s, context, err);
+
+	if (!c)
+		return -BRIG_E_USAGE;
+	c->told = true;
+	if (c->state == CONTEXT_DEAD)
+		return start_kernel(s, c, err);
+	if (c->state == CONTEXT_STARTING)
+		return 0;
+	kill_kernel(s, c);
+	return 0;
+}
+
+int session_close_context(struct session *s, uint64_t context, struct brig_error *err)
+{
+	struct context *c = find_or_say(s, context, err);
+
+	if (!c)
+		return -BRIG_E_USAGE;
+	c->closing = true;
+	if (c->state == CONTEXT_DEAD) {
+		end_run(s, c);
+		context_free(s, c);
+	} else {
+		kill_kernel(s, c);
+	}
+	return 0;
+}
+
+/* ---- clocks and ends --------------------------------------------------------------------------- */
+
+bool context_any_runs(const struct session *s)
+{
+	for (const struct context *c = s->contexts; c; c = c->next)
+		if (c->has_run || c->reserved)
+			return true;
+	return false;
+}
+
+uint64_t context_next_deadline(const struct session *s)
+{
+	uint64_t at = UINT64_MAX;
+
+	for (const struct context *c = s->contexts; c; c = c->next)
+		if (c->has_run && c->deadline_ns)
+			at = min_u64(at, c->deadline_ns);
+	return at;
+}
+
+void context_check_deadlines(struct session *s, uint64_t now)
+{
+	for (struct context *c = s->contexts; c; c = c->next) {
+		if (!c->has_run || !c->deadline_ns || now < c->deadline_ns)
+			continue;
+		c->deadline_ns = c->interrupted ? 0 : now + GRACE_MS * NS_PER_MS;
+		if (c->outcome.ending == RUN_DONE)
+			c->outcome.ending = RUN_TIMEOUT;
+		if (c->interrupted || c->state != CONTEXT_RUNNING)
+			kill_kernel(s, c);
+		else
+			interrupt(s, c);
+		c->interrupted = true;
+	}
+}
+
+void context_free_all(struct session *s)
+{
+	while (s->contexts) {
+		struct context *c = s->contexts;
+
+		if (c->has_run && c->outcome.ending == RUN_DONE)
+			c->outcome.ending = RUN_ENDED;
+		end_run(s, c);
+		context_free(s, c);
+	}
+}
