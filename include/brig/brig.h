@@ -94,10 +94,13 @@ struct brig_open_opts {
 	/* At most so many cells of each kind are kept ready ahead of requests, by a process beside this one that lives until
 	 * brig_close(): for programs that run many requests.  0: as the policy's warm_cells says, which is none. */
 	uint32_t warm_cells;
+	/* A socket to a recorder (brig_recorder_step()), which is copied: audit log, history and receipts are that process's to
+	 * write, and this one does not open them.  0: this process writes them itself. */
+	int recorder_fd;
 };
-#define BRIG_OPEN_OPTS_INIT                                                 \
-	{                                                                   \
-		sizeof(struct brig_open_opts), NULL, NULL, 0, NULL, NULL, 0 \
+#define BRIG_OPEN_OPTS_INIT                                                    \
+	{                                                                      \
+		sizeof(struct brig_open_opts), NULL, NULL, 0, NULL, NULL, 0, 0 \
 	}
 
 /* opts may be NULL.  A bad policy file fails with BRIG_E_POLICY and the first complaint in err;
@@ -235,7 +238,14 @@ struct brig_request {
 	/* The id that the run is to have, for who must know it beforehand: 16 letters a to z and digits 2 to 7, and random, for
 	 * records and cells are named by it; NULL: a new one. */
 	const char *id;
-	const char *who; /* the name of who asked, for audit log and history: at most 64 bytes; NULL: none */
+	const char *who;  /* the name of who asked, for audit log and history: at most 64 bytes; NULL: none */
+	const char *door; /* and of the protocol that it was asked in, if that is not brig's own; NULL: none */
+	/* Without workspace: a project as brig_folders_open() has packed it, which whoever asks has read with his own rights;
+	 * 0: none.  hidden: paths of it that are shown empty, a folder's with a slash at its end. */
+	int project_fd;
+	const char *const *hidden;
+	size_t n_hidden;
+	int left_fd; /* what is in the workspace at the end is written to it, for brig_folders_finish(); 0: none */
 };
 
 /* What a request runs. */
@@ -255,11 +265,12 @@ enum brig_kind {
 #define BRIG_RUN_PROJECT_PACKAGES 8u  /* install what requirements.txt, package.json or go.mod of the workspace name */
 #define BRIG_RUN_APPLY_GIT        32u /* BRIG_RUN_APPLY, and with them commits, branches and tags made in .git */
 #define BRIG_RUN_OVERWRITE        16u /* artifacts replace files of out_dir that have their names */
+#define BRIG_RUN_DIFF             64u /* with files_fd: the result has the changes as a unified diff, too */
 #define BRIG_REQUEST_INIT                                                                                            \
 	{                                                                                                            \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1,  \
 			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, \
-			NULL, NULL, NULL, NULL, NULL, NULL                                                           \
+			NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0                                      \
 	}
 
 struct brig_result;
@@ -481,6 +492,8 @@ BRIG_API int brig_state_upgrade(struct brig *b, uint32_t flags, char **ret_json,
 
 /* Every effective setting for a trust level (NULL: the default one), with the layer that set it. */
 BRIG_API int brig_policy_json(struct brig *b, const char *trust, char **ret, struct brig_error *err);
+/* Rows of `users` in the policy file, for whoever serves users of this host: { "users": [ { "place", "user" or "group", ... } ] }. */
+BRIG_API int brig_policy_users_json(struct brig *b, char **ret, struct brig_error *err);
 /* Checks a file.  Returns 0 if it is good, 1 if it is not; *ret lists each complaint with its place. */
 BRIG_API int brig_policy_check(const char *path, char **ret, struct brig_error *err);
 /* The text of a policy file with every setting, its default and its meaning, all of it behind '#'. */
@@ -497,6 +510,13 @@ BRIG_API int brig_languages_json(struct brig *b, char **ret, struct brig_error *
  * that is there could not be asked.
  */
 BRIG_API int brig_ps_json(struct brig *b, char **ret, struct brig_error *err);
+/*
+ * Cells that this handle keeps ready ahead of requests (warm of brig_open_opts): { "pools": [ { "language", "environment",
+ * "trust", "memory_limit", "ready", "building", "in_use", "wanted", "forks": "ready", "building" or null if its interpreters
+ * are no forks, "made", "hits", "misses", "memory_bytes", "given_up": its interpreter cannot wait } ] }.  One for each kind
+ * that was asked for lately: what requests of the same language, packages and policy share.
+ */
+BRIG_API int brig_pools_json(struct brig *b, char **ret, struct brig_error *err);
 /* Removes the orphans: the same document with "removed" instead of "cells". */
 BRIG_API int brig_reap_json(struct brig *b, char **ret, struct brig_error *err);
 
@@ -611,6 +631,9 @@ BRIG_API int brig_key_rotate(struct brig *b, char **ret, struct brig_error *err)
 BRIG_API int brig_receipt_verify(const char *text, size_t len, const char *public_key, char **ret,
 				 struct brig_error *err);
 
+/* What brig_metrics() gives. */
+enum brig_metrics_format { BRIG_METRICS_JSON = 0, BRIG_METRICS_PROMETHEUS = 1 };
+
 /* ---- the caches of compiled programs and of packages ---------------------------------------- */
 
 /* { "entries": [ { "key", "kind", "content", "pinned", "bytes", "hits", "created", "used", "age_ms" } ], "bytes",
@@ -638,14 +661,18 @@ struct brig_environment {
 	const char *trust; /* at most this trust may use it; NULL: the policy's default */
 	const struct brig_option *options;
 	size_t n_options;
-	int cancel_fd; /* as of a request */
+	int cancel_fd; /* as of a request, and so are all that follow */
 	brig_notice_fn on_notice;
 	brig_install_fn on_install;
 	void *user;
+	const char *id, *who;
+	brig_started_fn on_started;
+	brig_trace_fn on_trace;
 };
-#define BRIG_ENVIRONMENT_INIT                                                                                      \
-	{                                                                                                          \
-		sizeof(struct brig_environment), NULL, NULL, NULL, 0, NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL \
+#define BRIG_ENVIRONMENT_INIT                                                                                       \
+	{                                                                                                           \
+		sizeof(struct brig_environment), NULL, NULL, NULL, 0, NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, \
+			NULL, NULL, NULL, NULL                                                                      \
 	}
 
 /*
@@ -655,6 +682,11 @@ struct brig_environment {
  */
 BRIG_API int brig_environment_create(struct brig *b, const struct brig_environment *what, struct brig_result **ret,
 				     struct brig_error *err);
+/* Whether brig_environment_create() would try: 0, or BRIG_E_USAGE and why not. */
+BRIG_API int brig_environment_check(const struct brig_environment *what, struct brig_error *err);
+/* The same as a run that its caller steps, as of brig_run_begin(); what *what points to stays until brig_run_end(). */
+BRIG_API int brig_environment_begin(struct brig *b, const struct brig_environment *what, struct brig_run **ret,
+				    struct brig_error *err);
 /* { "environments": [ { "name", "ecosystem", "packages", "warm", "created", "brig", "backend", "trust", "degraded", "key",
  * "content", "made_for", "files", "bytes", "set": "there", "missing" or null } ] }, by name; of one whose document cannot be
  * read { "name", "problem" }. */
@@ -687,9 +719,28 @@ BRIG_API int brig_workspace_apply_with(struct brig *b, const char *id, uint32_t 
 /* Forgets them. */
 BRIG_API int brig_workspace_discard(struct brig *b, const char *id, struct brig_error *err);
 
+/*
+ * Folders of a request that another process runs, such as a service of root's: workspace and out_dir are read and written by
+ * this one, with its own rights, and what travels are files in memory.
+ *
+ *	brig_folders_open(b, &req, &f, &err);         the folders as brig_run() takes them, the project packed
+ *	... project_fd, hidden and left_fd of a request there; artifacts and the flags of a workspace stay here ...
+ *	brig_folders_finish(f, left_fd, result, &err);    changes are kept or applied, artifacts fetched, as brig_run() does it
+ */
+struct brig_folders;
+/* What the request points to must stay as it is until the end.  BRIG_E_REFUSED: brig_run() would refuse it as well; or it is
+ * more than travels (*ret_too_large), which brig_run() might take. */
+BRIG_API int brig_folders_open(struct brig *b, const struct brig_request *req, struct brig_folders **ret,
+			       int *ret_too_large, struct brig_error *err);
+/* The packed project, a sealed file in memory that stays theirs; -1: the request has none. */
+BRIG_API int brig_folders_project(const struct brig_folders *f);
+BRIG_API const char *const *brig_folders_hidden(const struct brig_folders *f, size_t *ret_n);
+/* left_fd: a file that can be read anew, empty if nothing ran.  The result is then as brig_run() would have it. */
+BRIG_API int brig_folders_finish(struct brig_folders *f, int left_fd, struct brig_result *r, struct brig_error *err);
+BRIG_API void brig_folders_close(struct brig_folders *f); /* NULL is fine */
+
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-enum brig_metrics_format { BRIG_METRICS_JSON = 0, BRIG_METRICS_PROMETHEUS = 1 };
 /* What all brig processes with this state folder have counted: { "since_ms", "executions", "rates", "by", "cache",
  * "metrics": [ ... ] }, or the text format of Prometheus (0.0.4). */
 BRIG_API int brig_metrics(struct brig *b, enum brig_metrics_format format, char **ret, struct brig_error *err);

@@ -116,6 +116,13 @@ int brig_open(const struct brig_open_opts *opts, struct brig **ret, struct brig_
 	rc = open_policy(&known, &b->policy, err);
 	if (rc < 0)
 		return rc;
+	if (known.recorder_fd > 0) {
+		b->recorder.link = fcntl(known.recorder_fd, F_DUPFD_CLOEXEC, 3);
+		if (b->recorder.link < 0) {
+			policy_free(b->policy);
+			return err_set(err, BRIG_E_USAGE, errno, "recorder_fd is no descriptor");
+		}
+	}
 	b->warm.wanted = known.warm_cells ? known.warm_cells : (unsigned)policy_base(b->policy)->warm_cells;
 	*ret = MOVE_PTR(b);
 	return 0;
@@ -131,6 +138,7 @@ void brig_close(struct brig *b)
 	kept_hosts_release(&b->hosts);
 	policy_free(b->policy);
 	warm_release(&b->warm);
+	task_spares_release(&b->tasks);
 	free(b);
 	proc_bury_late();
 }
@@ -425,6 +433,13 @@ int brig_policy_json(struct brig *b, const char *trust, char **ret, struct brig_
 		return err_nomem(err);
 	rc = policy_resolve(b->policy, trust, NULL, 0, resolved, err);
 	return rc < 0 ? rc : policy_to_json(resolved, ret, err);
+}
+
+int brig_policy_users_json(struct brig *b, char **ret, struct brig_error *err)
+{
+	if (!b || !ret)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_policy_users_json needs a handle and a place for the text");
+	return policy_users_json(b->policy, ret, err);
 }
 
 int brig_policy_template(char **ret, struct brig_error *err)

@@ -11,7 +11,7 @@
 int brig_environment_create(struct brig *b, const struct brig_environment *what, struct brig_result **ret,
 			    struct brig_error *err)
 {
-	struct brig_environment known = BRIG_ENVIRONMENT_INIT;
+	struct brig_environment known;
 	struct brig_result *result;
 	struct executor x;
 	int rc;
@@ -19,9 +19,7 @@ int brig_environment_create(struct brig *b, const struct brig_environment *what,
 	if (!b || !what || !ret)
 		return err_set(err, BRIG_E_USAGE, 0,
 			       "brig_environment_create needs a handle, an environment and a place for the result");
-	rc = versioned_read(&known, sizeof(known), what, "brig_environment", err);
-	if (rc == 0)
-		rc = environment_check(&known, err);
+	rc = environment_wish_read(what, &known, err);
 	if (rc < 0)
 		return rc;
 	result = calloc(1, sizeof(*result));
@@ -35,6 +33,15 @@ int brig_environment_create(struct brig *b, const struct brig_environment *what,
 	else
 		*ret = result;
 	return rc;
+}
+
+int brig_environment_check(const struct brig_environment *what, struct brig_error *err)
+{
+	struct brig_environment known;
+
+	if (!what)
+		return err_set(err, BRIG_E_USAGE, 0, "brig_environment_check needs an environment");
+	return environment_wish_read(what, &known, err);
 }
 
 /* ---- documents ----------------------------------------------------------------------------------- */

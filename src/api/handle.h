@@ -3,6 +3,7 @@
 #ifndef API_HANDLE_H
 #define API_HANDLE_H
 
+#include "base/wait.h"
 #include "executor/executor.h"
 #include "executor/inspection.h"
 #include "executor/record.h"
@@ -17,6 +18,7 @@ struct brig {
 	struct recorder recorder;
 	struct kept_hosts hosts;
 	struct warm warm;
+	struct task_spares tasks;
 };
 
 struct brig_result {

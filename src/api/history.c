@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/handle.h"
+#include "api/recorder.h"
 #include "api/request.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -112,6 +113,8 @@ int brig_history_json(struct brig *b, const struct brig_history *req, char **ret
 	rc = understand(&known, &query, err);
 	if (rc < 0)
 		return rc;
+	if (b->recorder.link >= 0)
+		return handle_ask(b, &(struct brig_question){ .kind = BRIG_ASK_HISTORY, .history = &known }, ret, err);
 	rc = open_history(b, &dir, notes, err);
 	if (rc < 0)
 		return rc;
@@ -132,6 +135,8 @@ int brig_show_json(struct brig *b, const char *id, char **ret, struct brig_error
 		return err_set(err, BRIG_E_USAGE, 0, "brig_show_json needs a handle and a place for the text");
 	if (!notes)
 		return err_nomem(err);
+	if (b->recorder.link >= 0)
+		return handle_ask(b, &(struct brig_question){ .kind = BRIG_ASK_SHOW, .id = id }, ret, err);
 	rc = open_history(b, &dir, notes, err);
 	if (rc < 0)
 		return rc;

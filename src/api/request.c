@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "executor/environment.h"
 #include "files/beneath.h"
 #include "files/glob.h"
 #include "model/plan.h"
@@ -17,8 +18,9 @@
 #define ENV_MAX        1024
 #define OPTIONS_MAX    256
 #define ARTIFACTS_MAX  64
-#define NAME_MAX_BYTES 255 /* of a file name in the cell */
-#define WORD_MAX_BYTES 64  /* of a language, trust level or environment */
+#define HIDDEN_MAX     1024 /* as many as a project may have (workspace/hide.c) */
+#define NAME_MAX_BYTES 255  /* of a file name in the cell */
+#define WORD_MAX_BYTES 64   /* of a language, trust level or environment */
 
 int versioned_read(void *ret, uint32_t known, const void *given, const char *what, struct brig_error *err)
 {
@@ -73,7 +75,7 @@ static int check_source_path(const struct brig_request *req, struct brig_error *
 
 	if (!path)
 		return 0;
-	if (req->kind != BRIG_KIND_CODE || !req->workspace)
+	if (req->kind != BRIG_KIND_CODE || (!req->workspace && !req->project_fd))
 		return err_set(err, BRIG_E_USAGE, 0, "source_path is for code that lies in a workspace");
 	if (!beneath_is_path(path, strnlen(path, PATH_MAX)))
 		return err_set(err, BRIG_E_USAGE, 0, "source_path '%.80s' is no path below the workspace", path);
@@ -113,7 +115,7 @@ static int check_line(const struct brig_request *req, struct brig_error *err)
 
 static int check_tests(const struct brig_request *req, struct brig_error *err)
 {
-	if (!req->workspace && !req->files_fd)
+	if (!req->workspace && !req->files_fd && !req->project_fd)
 		return err_set(err, BRIG_E_USAGE, 0, "tests need a workspace: the folder of the project, or its files");
 	if (req->code || req->file_name || req->n_args > 0)
 		return err_set(err, BRIG_E_USAGE, 0, "a test run has no code, file_name or arguments of its own");
@@ -219,8 +221,9 @@ static int check_fd(const char *what, int fd, bool readable, struct brig_error *
 
 static int check_flags(uint32_t flags, struct brig_error *err)
 {
-	uint32_t unknown = flags & ~(BRIG_RUN_NO_CAPTURE | BRIG_RUN_RECEIPT | BRIG_RUN_APPLY |
-				     BRIG_RUN_PROJECT_PACKAGES | BRIG_RUN_OVERWRITE | BRIG_RUN_APPLY_GIT);
+	uint32_t unknown =
+		flags & ~(BRIG_RUN_NO_CAPTURE | BRIG_RUN_RECEIPT | BRIG_RUN_APPLY | BRIG_RUN_PROJECT_PACKAGES |
+			  BRIG_RUN_OVERWRITE | BRIG_RUN_APPLY_GIT | BRIG_RUN_DIFF);
 
 	return unknown ? err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", unknown) : 0;
 }
@@ -261,7 +264,7 @@ static int check_packages(const struct brig_request *req, struct brig_error *err
 {
 	size_t strings = 0;
 
-	if (req->flags & BRIG_RUN_PROJECT_PACKAGES && !req->workspace)
+	if (req->flags & BRIG_RUN_PROJECT_PACKAGES && !req->workspace && !req->project_fd)
 		return err_set(err, BRIG_E_USAGE, 0,
 			       "there is no workspace whose packages could be installed: name one");
 	return check_strings("packages", req->packages, req->n_packages, PACKAGES_MAX, &strings, err);
@@ -287,6 +290,33 @@ static int check_archives(const struct brig_request *req, struct brig_error *err
 	return rc;
 }
 
+/* A project that came packed, and the place for what becomes of it. */
+static int check_packed(const struct brig_request *req, struct brig_error *err)
+{
+	size_t strings = 0;
+	int rc = req->project_fd ? check_fd("project_fd", req->project_fd, true, err) : 0;
+
+	if (rc == 0 && req->left_fd)
+		rc = check_fd("left_fd", req->left_fd, false, err);
+	if (rc == 0 && (req->project_fd < 0 || req->left_fd < 0))
+		rc = err_set(err, BRIG_E_USAGE, 0, "project_fd or left_fd is negative: 0 means none");
+	if (rc == 0 && req->project_fd && (req->workspace || req->files_fd))
+		rc = err_set(err, BRIG_E_USAGE, 0,
+			     "a workspace, an archive of files and a packed project exclude each other");
+	if (rc == 0 && req->n_hidden > 0 && !req->project_fd)
+		rc = err_set(err, BRIG_E_USAGE, 0, "hidden is given, but no packed project of which it could be");
+	if (rc == 0)
+		rc = check_strings("hidden paths", req->hidden, req->n_hidden, HIDDEN_MAX, &strings, err);
+	for (size_t i = 0; i < req->n_hidden && rc == 0; i++) {
+		size_t len = strlen(req->hidden[i]);
+
+		if (!beneath_is_path(req->hidden[i], len > 0 && req->hidden[i][len - 1] == '/' ? len - 1 : len))
+			rc = err_set(err, BRIG_E_USAGE, 0, "hidden path '%.80s' is none below the project",
+				     req->hidden[i]);
+	}
+	return rc;
+}
+
 /* What is read from a project, changed in it, fetched from it. */
 static int check_work(const struct brig_request *req, struct brig_error *err)
 {
@@ -301,6 +331,8 @@ static int check_work(const struct brig_request *req, struct brig_error *err)
 	if (rc == 0)
 		rc = check_archives(req, err);
 	if (rc == 0)
+		rc = check_packed(req, err);
+	if (rc == 0)
 		rc = check_folder("out_dir", req->out_dir, err);
 	if (rc == 0)
 		rc = check_artifacts(req, err);
@@ -310,6 +342,9 @@ static int check_work(const struct brig_request *req, struct brig_error *err)
 		rc = err_set(err, BRIG_E_USAGE, 0, "out_dir is given, but no pattern of the artifacts that go there");
 	if (rc == 0 && req->inline_artifacts && req->n_artifacts == 0)
 		rc = err_set(err, BRIG_E_USAGE, 0, "inline_artifacts is given, but no pattern of the artifacts");
+	if (rc == 0 && (req->flags & BRIG_RUN_DIFF) && !req->files_fd)
+		rc = err_set(err, BRIG_E_USAGE, 0,
+			     "there are no files that what the program leaves could be compared with: give files_fd");
 	if (rc == 0 && (req->flags & BRIG_RUN_OVERWRITE) && !req->out_dir)
 		rc = err_set(err, BRIG_E_USAGE, 0, "there is no folder in which files could be replaced: name out_dir");
 	return rc;
@@ -337,7 +372,8 @@ int request_check(const struct brig_request *req, struct brig_error *err)
 	    (rc = check_env_names(req->env, req->n_env, err)) < 0 || (rc = check_options(req, err)) < 0 ||
 	    (rc = check_stdin(req, err)) < 0 || (rc = check_fd("cancel_fd", req->cancel_fd, false, err)) < 0 ||
 	    (rc = check_flags(req->flags, err)) < 0 || (rc = check_id(req->id, err)) < 0 ||
-	    (rc = check_word("who", req->who, err)) < 0 || (rc = check_work(req, err)) < 0)
+	    (rc = check_word("who", req->who, err)) < 0 || (rc = check_word("door", req->door, err)) < 0 ||
+	    (rc = check_work(req, err)) < 0)
 		return rc;
 	return 0;
 }
@@ -360,8 +396,7 @@ int brig_request_check(const struct brig_request *req, struct brig_error *err)
 	return request_read(req, &known, err);
 }
 
-/* What names may be, the executor says. */
-int environment_check(const struct brig_environment *e, struct brig_error *err)
+static int environment_check(const struct brig_environment *e, struct brig_error *err)
 {
 	const struct brig_request wishes = { .options = e->options, .n_options = e->n_options };
 	size_t strings = 0;
@@ -372,7 +407,17 @@ int environment_check(const struct brig_environment *e, struct brig_error *err)
 	if ((rc = check_word("language", e->language, err)) < 0 || (rc = check_word("trust", e->trust, err)) < 0 ||
 	    (rc = check_strings("packages", e->packages, e->n_packages, PACKAGES_MAX, &strings, err)) < 0 ||
 	    (rc = check_strings("modules", e->warm, e->n_warm, WARM_MAX, &strings, err)) < 0 ||
-	    (rc = check_options(&wishes, err)) < 0 || (rc = check_fd("cancel_fd", e->cancel_fd, false, err)) < 0)
+	    (rc = check_options(&wishes, err)) < 0 || (rc = check_fd("cancel_fd", e->cancel_fd, false, err)) < 0 ||
+	    (rc = check_id(e->id, err)) < 0 || (rc = check_word("who", e->who, err)) < 0)
 		return rc;
-	return 0;
+	return environment_check_wish(e, err);
+}
+
+int environment_wish_read(const struct brig_environment *given, struct brig_environment *ret, struct brig_error *err)
+{
+	int rc;
+
+	*ret = (struct brig_environment)BRIG_ENVIRONMENT_INIT;
+	rc = versioned_read(ret, sizeof(*ret), given, "brig_environment", err);
+	return rc < 0 ? rc : environment_check(ret, err);
 }

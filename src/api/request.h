@@ -14,6 +14,7 @@ int versioned_read(void *ret, uint32_t known, const void *given, const char *wha
 int request_check(const struct brig_request *req, struct brig_error *err);
 /* Both, for a run. */
 int request_read(const struct brig_request *given, struct brig_request *ret, struct brig_error *err);
-int environment_check(const struct brig_environment *e, struct brig_error *err);
+/* Likewise, for one that makes an environment. */
+int environment_wish_read(const struct brig_environment *given, struct brig_environment *ret, struct brig_error *err);
 
 #endif

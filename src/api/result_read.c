@@ -434,6 +434,23 @@ static int read_receipt(const json_t *v, struct result *r, struct brig_error *er
 	return r->receipt ? 0 : err_nomem(err);
 }
 
+/* Of a run that was to tell. */
+static int read_diff(const json_t *v, struct result *r, struct brig_error *err)
+{
+	static const struct member members[] = {
+		MEMBER_OTHER("text"),
+		MEMBER_OTHER("encoding"),
+		MEMBER_AT("truncated", AS_FLAG, struct result, diff_is_cut),
+	};
+	int rc;
+
+	if (!v)
+		return 0;
+	r->has_diff = true;
+	rc = members_read(v, "diff", members, ARRAY_LEN(members), r, err);
+	return rc < 0 ? rc : read_stream(v, "text", "encoding", &r->diff, err);
+}
+
 /* ---- what no document has ------------------------------------------------------------------------------------ */
 
 static int read_unlisted(const json_t *v, struct result *r, struct brig_error *err)
@@ -531,6 +548,7 @@ static const struct member top_members[] = {
 	MEMBER_OTHER("samples"),
 	MEMBER_OTHER("degraded"),
 	MEMBER_OTHER("warnings"),
+	MEMBER_MAYBE("diff"),
 	MEMBER_MAYBE("receipt"),
 	MEMBER_MAYBE("unlisted"),
 };
@@ -624,7 +642,7 @@ static int read_parts(const json_t *doc, struct result *r, struct brig_error *er
 	} parts[] = {
 		{ "workspace", read_workspace }, { "tests", read_tests }, { "packages", read_packages },
 		{ "cache", read_cache },         { "audit", read_audit }, { "receipt", read_receipt },
-		{ "unlisted", read_unlisted },
+		{ "unlisted", read_unlisted },   { "diff", read_diff },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {

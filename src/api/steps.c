@@ -16,16 +16,20 @@
 #include "api/request.h"
 #include "base/fd.h"
 #include "base/wait.h"
-#include "executor/executor.h"
+#include "executor/environment.h"
 
 struct brig_run {
 	struct executor x;
-	struct brig_request asked; /* as the caller made it */
-	struct brig_request req;   /* as the executor sees it */
+	struct brig_request asked;   /* as the caller made it */
+	struct brig_request req;     /* as the executor sees it */
+	struct brig_environment env; /* likewise, if it makes one; name NULL: it does not */
 	struct brig_result *result;
+	int rc; /* negative: there is no result, and failure says why */
+	struct brig_error failure;
 	struct task *task;
-	int cancel; /* eventfd */
-	int either; /* epoll of that and the caller's cancel_fd; FD_NONE: there is none */
+	struct task_spares *tasks; /* of the handle */
+	int cancel;                /* eventfd */
+	int either;                /* epoll of that and the caller's cancel_fd; FD_NONE: there is none */
 	bool finished;
 };
 
@@ -101,7 +105,10 @@ static void run_main(void *arg)
 {
 	struct brig_run *run = arg;
 
-	executor_run(&run->x, &run->req, &run->result->r);
+	if (run->env.name)
+		run->rc = environment_create(&run->x, &run->env, &run->result->r, &run->failure);
+	else
+		executor_run(&run->x, &run->req, &run->result->r);
 }
 
 /* The caller's descriptor and our own, as one. */
@@ -124,9 +131,22 @@ static int join_cancel(struct brig_run *run)
 	return errno == EPERM ? brig_run_cancel(run) : -errno; /* poll(2) finds a file readable */
 }
 
+static struct brig_run *run_new(struct brig *b)
+{
+	struct brig_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return NULL;
+	run->cancel = run->either = FD_NONE;
+	run->failure = (struct brig_error)BRIG_ERROR_INIT;
+	run->x = handle_executor(b);
+	run->tasks = &b->tasks;
+	return run;
+}
+
 static void run_free(struct brig_run *run)
 {
-	task_free(run->task);
+	task_put(run->tasks, run->task);
 	brig_result_free(run->result);
 	fd_closep(&run->cancel);
 	fd_closep(&run->either);
@@ -136,10 +156,13 @@ static void run_free(struct brig_run *run)
 /* What of a run takes memory or descriptors before its first step. */
 static int prepare(struct brig_run *run, struct brig_error *err)
 {
-	int rc = join_cancel(run);
+	int rc;
 
+	run->req = run->asked;
+	relay_callbacks(run);
+	rc = join_cancel(run);
 	if (rc == 0)
-		rc = task_new(run_main, run, &run->task);
+		rc = task_take(run->tasks, run_main, run, &run->task);
 	if (rc < 0)
 		return err_set(err, rc == -ENOMEM ? BRIG_E_NOMEM : BRIG_E_SYSTEM, -rc,
 			       "cannot begin a run that is stepped");
@@ -155,21 +178,68 @@ int brig_run_begin(struct brig *b, const struct brig_request *req, struct brig_r
 	if (!b || !req || !ret)
 		return err_set(err, BRIG_E_USAGE, 0,
 			       "brig_run_begin needs a handle, a request and a place for the run");
-	run = calloc(1, sizeof(*run));
+	run = run_new(b);
 	if (!run)
 		return err_nomem(err);
-	run->cancel = run->either = FD_NONE;
-	run->x = handle_executor(b);
 	rc = request_read(req, &run->asked, err);
+	if (rc == 0)
+		rc = prepare(run, err);
+	if (rc < 0) {
+		run_free(run);
+		return rc;
+	}
+	*ret = run;
+	return 0;
+}
+
+/* Callbacks and the wish to cancel are those of a request, which the run has anyway. */
+static void ask_as_request(struct brig_run *run)
+{
+	const struct brig_environment *env = &run->env;
+
+	run->asked = (struct brig_request)BRIG_REQUEST_INIT;
+	run->asked.user = env->user;
+	run->asked.cancel_fd = env->cancel_fd;
+	run->asked.on_notice = env->on_notice;
+	run->asked.on_install = env->on_install;
+	run->asked.on_started = env->on_started;
+	run->asked.on_trace = env->on_trace;
+}
+
+static void answer_as_environment(struct brig_run *run)
+{
+	struct brig_environment *env = &run->env;
+
+	env->user = run->req.user;
+	env->cancel_fd = run->req.cancel_fd;
+	env->on_notice = run->req.on_notice;
+	env->on_install = run->req.on_install;
+	env->on_started = run->req.on_started;
+	env->on_trace = run->req.on_trace;
+}
+
+int brig_environment_begin(struct brig *b, const struct brig_environment *what, struct brig_run **ret,
+			   struct brig_error *err)
+{
+	struct brig_run *run;
+	int rc;
+
+	if (!b || !what || !ret)
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "brig_environment_begin needs a handle, an environment and a place for the run");
+	run = run_new(b);
+	if (!run)
+		return err_nomem(err);
+	rc = environment_wish_read(what, &run->env, err);
 	if (rc == 0) {
-		run->req = run->asked;
-		relay_callbacks(run);
+		ask_as_request(run);
 		rc = prepare(run, err);
 	}
 	if (rc < 0) {
 		run_free(run);
 		return rc;
 	}
+	answer_as_environment(run);
 	*ret = run;
 	return 0;
 }
@@ -212,16 +282,21 @@ static void finish(struct brig_run *run)
 
 int brig_run_end(struct brig_run *run, struct brig_result **ret, struct brig_error *err)
 {
+	int rc;
+
 	if (!run)
 		return err_set(err, BRIG_E_USAGE, 0, "brig_run_end needs a run");
 	if (task_is_running(run->task))
 		return err_set(err, BRIG_E_USAGE, 0, "a callback cannot end the run that called it");
 	if (!run->finished)
 		finish(run);
-	if (ret) {
+	rc = run->rc;
+	if (rc < 0 && err)
+		*err = run->failure;
+	if (rc == 0 && ret) {
 		*ret = run->result;
 		run->result = NULL;
 	}
 	run_free(run);
-	return 0;
+	return rc;
 }

@@ -37,6 +37,9 @@ void environment_drop(struct used_environment *u);
 int environment_create(const struct executor *x, const struct brig_environment *wish, struct result *ret,
 		       struct brig_error *err);
 
+/* Whether environment_create() would try: 0, or what is no wish about it. */
+int environment_check_wish(const struct brig_environment *wish, struct brig_error *err);
+
 /* Where an environment's packages are. */
 enum environment_set { ENVIRONMENT_NO_SET, ENVIRONMENT_SET_THERE, ENVIRONMENT_SET_MISSING };
 

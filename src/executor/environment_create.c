@@ -62,6 +62,13 @@ static int check_wish(const struct brig_environment *w, const struct ecosystem *
 	return 0;
 }
 
+int environment_check_wish(const struct brig_environment *wish, struct brig_error *err)
+{
+	const struct ecosystem *e;
+
+	return check_wish(wish, &e, err);
+}
+
 /* Before a set is installed for nothing; and again when it is to be kept. */
 static int check_free(const struct statedir *dir, const char *name, struct brig_error *err)
 {
@@ -168,7 +175,11 @@ static void run(const struct executor *x, const struct brig_environment *w, cons
 	req.cancel_fd = w->cancel_fd;
 	req.on_notice = w->on_notice;
 	req.on_install = w->on_install;
+	req.on_started = w->on_started;
+	req.on_trace = w->on_trace;
 	req.user = w->user;
+	req.id = w->id;
+	req.who = w->who;
 	executor_run(x, &req, ret);
 }
 

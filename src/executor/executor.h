@@ -9,6 +9,7 @@ struct kept_hosts;
 struct policy;
 struct recorder;
 struct rulebook;
+struct session_link;
 struct warm;
 
 /* What the requests of one handle share.  Several may be under way at once, in tasks of one thread (base/wait.h): whatever
@@ -19,6 +20,7 @@ struct executor {
 	struct recorder *recorder;
 	struct kept_hosts *hosts;
 	struct warm *warm;
+	const struct session_link *session; /* of a request of kind SUBJECT_SESSION; NULL: it is none */
 };
 
 /*

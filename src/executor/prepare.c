@@ -80,6 +80,8 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 		rc = check_env(req, &ret->resolved, err);
 	if (rc == 0 && req->files_fd)
 		rc = workspace_from_archive(req->files_fd, req->cancel_fd, set, &ret->archive, err);
+	if (rc == 0 && req->project_fd)
+		rc = workspace_from_tree(req->project_fd, req->hidden, req->n_hidden, set, &ret->archive, err);
 	if (rc == 0)
 		rc = subject_detect(&ret->subject, ret->archive ? workspace_plan(ret->archive)->fd : FD_NONE, err);
 	if (rc < 0)
@@ -117,6 +119,16 @@ static struct limits run_limits(const struct settings *s)
 		.wall_ms = s->execution_timeout_ms,
 		.cleanup_ms = s->cleanup_timeout_ms,
 	};
+}
+
+/* A session lasts; what is run in it has the limits of a run, which its owner keeps. */
+static struct limits session_limits(const struct settings *s)
+{
+	struct limits l = run_limits(s);
+
+	l.wall_ms = s->session_timeout_ms;
+	l.cpu_time_ms = s->session_cpu_time_ms;
+	return l;
 }
 
 /* A compile step has its own size; what says nothing about size stays as for the run. */
@@ -296,7 +308,10 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		.language = pr->subject.runtime,
 		.output = is_run ? NULL : what.lang->output_name,
 		.trust = pr->resolved.trust,
-		.limits = is_run ? run_limits(set) : compile_limits(set),
+		.limits = !is_run                        ? compile_limits(set)
+			  : req->kind == SUBJECT_SESSION ? session_limits(set)
+							 : run_limits(set),
+		.session = req->kind == SUBJECT_SESSION,
 		.disk_io_bps = limits_disk_io(set) ? set->disk_io_bps : 0,
 		.rootfs = set->rootfs,
 		.uid = pr->uid,
@@ -306,12 +321,14 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		/* The program may start any other, and some compile as they go; only `strict` is for those that do not. */
 		.deny_write_exec = step->deny_write_exec && (!is_run || set->seccomp_profile == SECCOMP_PROFILE_STRICT),
 		.workspace_exec = set->workspace_exec || !is_run,
+		.mnt_data = set->mnt_data,
 		.argv = ret->argv,
 		.envp = ret->envp,
 		.start_at_once = !egress, /* else not before its proxy is there */
 		.egress = egress ? &ret->way_out : NULL,
 		.files = ret->files,
 		.warm = is_run ? pr->warm : NULL,
+		.environment = is_run ? pr->environment : NULL,
 		.binds = ret->binds,
 		.workspace = workspace,
 		.wants_view = is_run && pr->wants_view,

@@ -52,6 +52,7 @@ struct prepared_request {
 	protection_set may_degrade;
 	const struct provision *provision; /* NULL: none */
 	const char *warm;                  /* plan.warm of the run */
+	const char *environment;           /* and its plan.environment */
 	struct workspace *archive;         /* the request's files, until work_open() takes them over; NULL: none */
 	const struct certificates *certificates; /* for a step with a way out; NULL: not looked for */
 	/* Of the workspace (work.h): */

@@ -13,7 +13,9 @@
 
 #include "audit/audit.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/str.h"
+#include "executor/record_link.h"
 #include "executor/subject.h"
 #include "history/history.h"
 #include "metrics/metrics.h"
@@ -21,11 +23,17 @@
 
 /* ---- the folder -------------------------------------------------------------------------------- */
 
-void recorder_release(struct recorder *r)
+static void forget_files(struct recorder *r)
 {
 	audit_close(r->audit);
 	r->audit = NULL;
 	statedir_close(&r->dir);
+}
+
+void recorder_release(struct recorder *r)
+{
+	forget_files(r);
+	fd_closep(&r->link);
 }
 
 int recorder_dir(struct recorder *r, const struct statedir **ret, struct brig_error *err)
@@ -34,7 +42,7 @@ int recorder_dir(struct recorder *r, const struct statedir **ret, struct brig_er
 	int rc;
 
 	if (r->dir.fd >= 0 && r->opened_by != me)
-		recorder_release(r);
+		forget_files(r);
 	if (r->dir.fd < 0) {
 		rc = statedir_open(r->state, true, &r->dir, err);
 		if (rc < 0)
@@ -63,6 +71,7 @@ void record_begin(struct recording *rg, const struct subject *what, const struct
 	rg->wants_receipt = req->flags & BRIG_RUN_RECEIPT;
 	rec->uid = getuid();
 	rec->who = req->who ? req->who : "";
+	rec->door = req->door ? req->door : "";
 	rec->set = set;
 	rec->code = what->text ? what->text : "";
 	rec->code_len = what->len;
@@ -92,11 +101,14 @@ static void hash_policy(struct record *rec)
 	sha256_end(&h, rec->policy_sha256);
 }
 
-static int open_audit(struct recorder *r, const struct settings *set, struct brig_error *err)
+static int open_audit(struct recorder *r, const struct settings *set, const char *id, struct brig_error *err)
 {
 	const struct statedir *dir;
-	int rc = recorder_dir(r, &dir, err);
+	int rc;
 
+	if (r->link >= 0)
+		return link_audit_ready(r->link, id, err);
+	rc = recorder_dir(r, &dir, err);
 	if (rc == 0 && !r->audit)
 		rc = audit_open(dir, &r->audit, err);
 	return rc < 0 ? rc : audit_ready(r->audit, set, err);
@@ -109,7 +121,7 @@ static int prepare_audit(struct recorder *r, struct recording *rg, struct result
 
 	if (set->audit == AUDIT_OFF)
 		return 0;
-	rg->audited = open_audit(r, set, &why) == 0;
+	rg->audited = open_audit(r, set, res->id, &why) == 0;
 	if (rg->audited)
 		return 0;
 	if (set->audit == AUDIT_REQUIRED)
@@ -119,12 +131,23 @@ static int prepare_audit(struct recorder *r, struct recording *rg, struct result
 	return 0;
 }
 
-static int prepare_receipt(struct recorder *r, const struct recording *rg, struct brig_error *err)
+static int key_ready(struct recorder *r, const char *id, struct brig_error *err)
+{
+	const struct statedir *dir;
+	int rc;
+
+	if (r->link >= 0)
+		return link_receipt_ready(r->link, id, err);
+	rc = recorder_dir(r, &dir, err);
+	return rc < 0 ? rc : receipt_ready(dir, err);
+}
+
+static int prepare_receipt(struct recorder *r, const struct recording *rg, const struct result *res,
+			   struct brig_error *err)
 {
 	struct brig_error why = BRIG_ERROR_INIT;
-	const struct statedir *dir;
 
-	if (!rg->wants_receipt || (recorder_dir(r, &dir, &why) == 0 && receipt_ready(dir, &why) == 0))
+	if (!rg->wants_receipt || key_ready(r, res->id, &why) == 0)
 		return 0;
 	return err_set(err, BRIG_E_REFUSED, 0, "no receipt can be signed: %s", why.msg);
 }
@@ -139,7 +162,7 @@ int record_prepare(struct recorder *r, struct recording *rg, struct result *res,
 	record_hash_request(&rg->rec);
 	hash_policy(&rg->rec);
 	rc = prepare_audit(r, rg, res, err);
-	return rc < 0 ? rc : prepare_receipt(r, rg, err);
+	return rc < 0 ? rc : prepare_receipt(r, rg, res, err);
 }
 
 /* ---- writing --------------------------------------------------------------------------------------- */
@@ -168,7 +191,7 @@ static void write_audit(struct recorder *r, struct recording *rg, struct result 
 
 	if (!rg->audited)
 		return;
-	if (audit_append(r->audit, &rg->rec, &err) == 0) {
+	if ((r->link >= 0 ? link_audit_append(r->link, &rg->rec, &err) : audit_append(r->audit, &rg->rec, &err)) == 0) {
 		res->audit_seq = rg->rec.audit_seq;
 		(void)hex_put(res->audit_hash, rg->rec.audit_hash, SHA256_LEN);
 	} else if (rg->rec.set->audit == AUDIT_REQUIRED && !nothing_ran(res)) {
@@ -178,16 +201,35 @@ static void write_audit(struct recorder *r, struct recording *rg, struct result 
 	}
 }
 
+static int make_receipt(struct recorder *r, const struct record *rec, char **ret, struct brig_error *err)
+{
+	const struct statedir *dir;
+	int rc;
+
+	if (r->link >= 0)
+		return link_receipt_make(r->link, rec, ret, err);
+	rc = recorder_dir(r, &dir, err);
+	return rc < 0 ? rc : receipt_make(dir, r->audit ? audit_id(r->audit) : "", rec, ret, err);
+}
+
 static void write_receipt(struct recorder *r, const struct recording *rg, struct result *res)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	const struct statedir *dir;
 
-	if (!rg->wants_receipt)
-		return;
-	if (recorder_dir(r, &dir, &err) < 0 ||
-	    receipt_make(dir, r->audit ? audit_id(r->audit) : "", &rg->rec, &res->receipt, &err) < 0)
+	if (rg->wants_receipt && make_receipt(r, &rg->rec, &res->receipt, &err) < 0)
 		result_warn(res, "this run has no receipt: %s", err.msg);
+}
+
+static int add_history(struct recorder *r, const struct record *rec, struct history_notes *notes,
+		       struct brig_error *err)
+{
+	struct history_place place = { .dir = NULL };
+	int rc;
+
+	if (r->link >= 0)
+		return link_history_add(r->link, rec, notes, err);
+	rc = recorder_dir(r, &place.dir, err);
+	return rc < 0 ? rc : history_add(&place, rec, notes, err);
 }
 
 /* The history is no proof: a run that it cannot remember is a run all the same, and says so. */
@@ -195,11 +237,10 @@ static void write_history(struct recorder *r, const struct record *rec, struct r
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct history_notes notes = { .n = 0 };
-	struct history_place place = { .dir = NULL };
 
 	if (!rec->set->history)
 		return;
-	if (recorder_dir(r, &place.dir, &err) < 0 || history_add(&place, rec, &notes, &err) < 0)
+	if (add_history(r, rec, &notes, &err) < 0)
 		result_warn(res, "the history will not show this run: %s", err.msg);
 	for (size_t i = 0; i < notes.n; i++)
 		result_warn(res, "%s", notes.text[i]);
@@ -225,7 +266,10 @@ static void write_leftover(struct recorder *r, const struct recording *rg, struc
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (rg->audited && res->leftovers[0] && audit_append_leftover(r->audit, &rg->rec, &err) < 0)
+	if (!rg->audited || !res->leftovers[0])
+		return;
+	if ((r->link >= 0 ? link_audit_append_leftover(r->link, res->id, res->leftovers, &err)
+			  : audit_append_leftover(r->audit, rg->rec.set, res->id, res->leftovers, &err)) < 0)
 		result_warn(res, "what was left behind is not in the audit log: %s", err.msg);
 }
 

@@ -16,14 +16,15 @@ struct audit_log;
 
 /* Of one handle. */
 struct recorder {
+	int link; /* to a process that writes log and history in our place (record_packet.h); FD_NONE: we do */
 	char state[STATEDIR_PATH_MAX]; /* as the caller named the folder; "": where it usually is */
 	struct statedir dir;           /* fd FD_NONE: not open yet */
 	pid_t opened_by;               /* a fork shares descriptors and their locks: it opens its own */
 	struct audit_log *audit;
 };
-#define RECORDER_INIT                 \
-	{                             \
-		.dir = STATEDIR_INIT, \
+#define RECORDER_INIT                                  \
+	{                                              \
+		.link = FD_NONE, .dir = STATEDIR_INIT, \
 	}
 
 void recorder_release(struct recorder *r);

@@ -91,6 +91,7 @@ static int resolve_environment(struct run *r)
 		return end_with_error(r);
 	(void)str_copy(r->result->environment, sizeof(r->result->environment), used->env.name);
 	r->prepared.warm = used->warm.len ? buf_str(&used->warm) : NULL;
+	r->prepared.environment = *used->env.name ? used->env.name : NULL;
 	return 0;
 }
 
@@ -560,6 +561,7 @@ static int step_run(struct run *r)
 			   .between = inspect_between,
 			   .on_ready = tell_started,
 			   .between_arg = r,
+			   .session = r->x->session,
 			   .work = &r->work };
 
 	if (set->network_mode == NETWORK_ALLOWLIST)

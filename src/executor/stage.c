@@ -96,6 +96,16 @@ static void judge_exit(struct stage *s, const struct exit_info *e)
 		set_verdict(s, VERDICT_crash, "killed by %s", signal_name(e->signal, name, sizeof(name)));
 }
 
+/* A session goes on when a process of it was killed for memory, unless that was its steward. */
+static bool is_out_of_memory(const struct stage *s)
+{
+	const struct exit_info *e = &s->watch->exit;
+
+	if (s->plan->session && (s->watch->ending != END_EXIT || e->exited || e->signal != SIGKILL))
+		return false;
+	return s->usage.oom_kills > 0;
+}
+
 static void judge(struct stage *s)
 {
 	const struct limits *l = &s->plan->limits;
@@ -105,7 +115,7 @@ static void judge(struct stage *s)
 		set_failure(s);
 		return;
 	}
-	if (s->watch->ending == END_MEMORY || s->usage.oom_kills > 0) {
+	if (s->watch->ending == END_MEMORY || is_out_of_memory(s)) {
 		set_verdict(s, VERDICT_memory_limit, "it needed more than its memory of %s",
 			    str_bytes(text, sizeof(text), l->memory_bytes));
 		s->signal = SIGKILL;
@@ -150,6 +160,9 @@ static int step_begin(struct stage *s)
 
 	if (rc == 0)
 		rc = work_check(s->work, s->backend, &s->err);
+	if (rc == 0 && s->plan->session && !s->backend->has_sessions)
+		rc = err_set(&s->err, BRIG_E_REFUSED, 0, "backend %s has no sessions: they need backend native",
+			     s->backend->name);
 	if (rc == 0)
 		rc = s->backend->begin(s->host, s->plan, &tell, &s->cell, &s->err);
 	return unless_failed(s, rc);
@@ -217,6 +230,7 @@ static int step_watch(struct stage *s)
 	w->samples = &s->result->samples;
 	w->out = (struct stream_sink){ .stream = BRIG_STDOUT, .keep = s->keep_out, .record = s->record_out };
 	w->err = (struct stream_sink){ .stream = BRIG_STDERR, .keep = s->keep_err, .record = s->record_err };
+	w->session = s->session;
 	if (s->on_tick) {
 		w->on_tick = tick;
 		w->tick_arg = s;
@@ -377,6 +391,9 @@ static void note_usage(struct stage *s)
 	if (s->verdict == VERDICT_ok && s->usage.pids_refused)
 		result_warn(r, "the limit of %llu processes was hit %llu times",
 			    (unsigned long long)s->plan->limits.pids, (unsigned long long)s->usage.pids_refused);
+	if (s->plan->session && s->usage.oom_kills)
+		result_warn(r, "processes were killed because the session needed more than its memory: %llu",
+			    (unsigned long long)s->usage.oom_kills);
 	if (s->verdict == VERDICT_ok && s->usage.disk_full)
 		result_warn(r, "the disk limit was reached");
 }

@@ -40,7 +40,8 @@ struct stage {
 	/* Called every second while it runs; NULL: nobody is told, and samples are taken instead. */
 	void (*on_tick)(struct stage *s, void *arg);
 	void *tick_arg;
-	struct work *work; /* its workspace and artifacts (work.h); NULL: neither */
+	const struct session_link *session; /* of plan->session; NULL: it is none */
+	struct work *work;                  /* its workspace and artifacts (work.h); NULL: neither */
 	/* Called with the cell dead and judged: may change verdict, exit_code and reason.  NULL: nobody has a say. */
 	void (*conclude)(struct stage *s, void *arg);
 	void *conclude_arg;

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/guest/steward.h"
 #include "base/str.h"
 
 #define LINE_MAX_BYTES (5 * (size_t)BRIG_STRINGS_MAX) /* each byte may need five: '\'' and the quotes around */
@@ -85,6 +86,8 @@ int subject_begin(struct subject *s, const struct brig_request *req, struct brig
 	case BRIG_KIND_TESTS:
 		return make_line(s, (const char *const[]){ "brig", "test", req->test_path }, req->test_path ? 3 : 2,
 				 err);
+	case SUBJECT_SESSION:
+		return make_line(s, (const char *const[]){ "brig", "session" }, 2, err);
 	case BRIG_KIND_SHELL:
 		s->line = strndup(req->code, req->code_len);
 		s->text = s->line;
@@ -141,6 +144,10 @@ int subject_detect(struct subject *s, int archive, struct brig_error *err)
 		s->lang = &lang_shell_line;
 		s->runtime = lang_shell_line.name;
 		return 0;
+	case SUBJECT_SESSION:
+		s->lang = &lang_session;
+		s->runtime = lang_session.name;
+		return 0;
 	case BRIG_KIND_TESTS:
 		return detect_tests(s, archive, err);
 	default:
@@ -153,6 +160,8 @@ int subject_detect(struct subject *s, int archive, struct brig_error *err)
 bool subject_inspection(const struct subject *s, const char *source, enum inspect_kind *ret)
 {
 	*ret = INSPECT_COMMAND;
+	if (s->req->kind == SUBJECT_SESSION)
+		return false; /* what is run in it is, piece by piece */
 	if (s->tests)
 		return false; /* a project is many files, and running them is what was asked for */
 	return s->req->kind == BRIG_KIND_COMMAND || s->req->kind == BRIG_KIND_SHELL ||
@@ -215,6 +224,10 @@ int subject_command(const struct subject *s, const struct lang_step *step, const
 		    struct brig_error *err)
 {
 	*ret_skip = 0;
+	if (s->req->kind == SUBJECT_SESSION) {
+		*ret = (struct lang_command){ .argv = { STEWARD_PATH }, .argc = 1 };
+		return 0;
+	}
 	if (s->req->kind == BRIG_KIND_COMMAND && is_found_on_host(s, place)) {
 		*ret_skip = 1;
 		return find_on_host(s, ret, err);

@@ -7,6 +7,9 @@
 #include "executor/tests.h"
 #include "lang/lang.h"
 
+/* A kind of request that callers of the library do not make: the cell is a session's (struct session_link). */
+#define SUBJECT_SESSION 100
+
 struct subject {
 	const struct brig_request *req;
 	const struct language *lang; /* whose steps start it; commands have a row of their own */

@@ -78,6 +78,16 @@ void warm_put(struct warm *w, struct keeper_use **use)
 		}
 }
 
+size_t warm_pools(struct warm *w, struct keep_pool *rows, size_t room)
+{
+	size_t n = 0;
+
+	for (struct keeper_use *k = w->keepers; k && room - n >= KEEP_POOLS_MAX; k = k->next)
+		if (k->started_by == getpid())
+			n += keeper_pools(k->host, rows + n);
+	return n;
+}
+
 int warm_settle(struct keeper_use *use, const char *run_id, char *leftovers, size_t size)
 {
 	*leftovers = '\0';

@@ -7,6 +7,7 @@
 #include "executor/select.h"
 #include "model/result.h"
 
+struct keep_pool;
 struct keeper_use;
 
 /* Of one handle; zero is one that wants no waiting cells. */
@@ -35,6 +36,8 @@ struct warm_ask {
  */
 struct backend_host *warm_take(struct warm *w, const struct warm_ask *ask, struct plan *plan, struct keeper_use **use);
 void warm_put(struct warm *w, struct keeper_use **use);
+/* Rows of all keepers, as many as there is room for: their number. */
+size_t warm_pools(struct warm *w, struct keep_pool *rows, size_t room);
 /* Of a keeper that is held: its settle. */
 int warm_settle(struct keeper_use *use, const char *run_id, char *leftovers, size_t size);
 

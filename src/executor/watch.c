@@ -210,7 +210,7 @@ static void take_sample(struct watch *w, uint64_t now)
 	if (w->req->on_sample)
 		w->req->on_sample(w->req->user, &public);
 	/* cgroup v1 kills one process, not the group: the rest must not run on as if nothing had happened. */
-	if (w->backend->oom_kills(w->cell) > 0)
+	if (!w->session && w->backend->oom_kills(w->cell) > 0)
 		w->ending = END_MEMORY;
 }
 
@@ -323,7 +323,12 @@ void watch_run(struct watch *w, struct brig_error *err)
 		.interval_ns = w->sample_interval_ms * NS_PER_MS,
 	};
 	pace_start(&pace, w->started_ns);
-	begin_input(w);
+	if (w->session) {
+		w->input_done = true; /* as far as this watch is concerned */
+		w->session->on_control(w->session->arg, w->fds.in);
+	} else {
+		begin_input(w);
+	}
 	loop(w, &pace, err);
 	/* By the cell's own word where it gave one: we may have been held up since. */
 	ended_ns = w->exit.at_ns > w->started_ns ? w->exit.at_ns : clock_now_ns();

@@ -20,6 +20,13 @@ struct stream_sink {
 
 #define WATCH_PIECE 65536
 
+/* Who speaks to the steward of a session (backend/guest/steward.h). */
+struct session_link {
+	/* Called once, when the cell stands: control is the cell's, and is gone with it.  Must not wait. */
+	void (*on_control)(void *arg, int control);
+	void *arg;
+};
+
 struct watch {
 	/* filled by the caller */
 	const struct backend_ops *backend;
@@ -31,6 +38,7 @@ struct watch {
 	uint64_t sample_interval_ms;    /* 0: none */
 	void (*on_tick)(void *arg);     /* called in place of taking samples; NULL: they are taken */
 	void *tick_arg;
+	const struct session_link *session; /* whose owner has the program's input; NULL: it is no session */
 	struct sample_series *samples;
 	struct stream_sink out, err;
 	/* filled by watch_run */

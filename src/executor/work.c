@@ -8,8 +8,11 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "files/pack.h"
 #include "files/place.h"
 
+#define PAGE_BYTES    4096 /* what a small file takes of a file system in memory */
+#define DIFF_MAX      (512 * KiB)
 #define SKIPPED_SHOWN 5 /* changes that were not moved over, each a warning */
 
 /* ---- before the cell --------------------------------------------------------------------------- */
@@ -118,7 +121,7 @@ static const char *state_path(const struct work *w, char dst[STATEDIR_PATH_MAX])
 
 static bool has_project(const struct brig_request *req)
 {
-	return req->workspace || req->files_fd;
+	return req->workspace || req->files_fd || req->project_fd;
 }
 
 static int open_project(struct work *w, struct prepared_request *pr, struct brig_error *err)
@@ -133,7 +136,7 @@ static int open_project(struct work *w, struct prepared_request *pr, struct brig
 	rc = w->project ? 0 : workspace_open(w->req->workspace, state_path(w, state), w->set, &w->project, err);
 	if (rc < 0)
 		return rc;
-	w->apply = !w->req->files_fd &&
+	w->apply = !workspace_is_archive(w->project) &&
 		   (w->set->workspace_mode == WORKSPACE_RW || w->req->flags & (BRIG_RUN_APPLY | BRIG_RUN_APPLY_GIT));
 	if (w->req->flags & BRIG_RUN_APPLY_GIT && workspace_check_git(w->project, err) < 0)
 		return -err->code;
@@ -194,7 +197,8 @@ int work_open(struct work *w, struct recorder *recorder, const struct brig_reque
 	rc = open_out(w, err);
 	if (rc < 0)
 		return rc;
-	pr->wants_view = has_project(req) ? w->set->workspace_mode != WORKSPACE_RO : req->n_artifacts > 0;
+	pr->wants_view =
+		has_project(req) ? w->set->workspace_mode != WORKSPACE_RO : req->n_artifacts > 0 || req->left_fd;
 	rc = open_project(w, pr, err);
 	return rc < 0 ? rc : open_venv(w, pr, err);
 }
@@ -306,29 +310,51 @@ static const struct statedir *state_for_changes(struct stage *s)
 	return dir;
 }
 
-static int collect_changes(struct stage *s, const struct workspace_view *view)
+static void tell_diff(struct stage *s, const struct workspace_view *view)
+{
+	struct result *r = s->result;
+
+	r->diff = (struct buf)BUF_INIT(DIFF_MAX);
+	r->has_diff = true;
+	r->diff_is_cut = !workspace_diff(s->work->project, view, &r->changes, &r->diff) || r->changes.dropped > 0;
+}
+
+/* state: NULL: they are only listed. */
+static int find_changes(struct stage *s, const struct workspace_view *view, const struct statedir *state)
 {
 	const struct work *w = s->work;
 	const char *ours[OURS_MAX];
 	struct collect_ask ask = { .workspace = w->project,
 				   .view = view,
+				   .state = state,
 				   .id = s->plan->id,
 				   .ours = ours,
 				   .n_ours = our_names(s, ours),
 				   .covering = covering_of(s->plan),
 				   .set = w->set };
+	int rc = workspace_collect(&ask, &s->result->changes, &s->err);
+
+	if (rc == 0 && s->on_changes)
+		s->on_changes(s, s->conclude_arg);
+	return rc;
+}
+
+static int collect_changes(struct stage *s, const struct workspace_view *view)
+{
+	const struct work *w = s->work;
+	const struct statedir *state = NULL;
 	struct changes *c = &s->result->changes;
 	char size[32];
 	int rc;
 
 	/* What tests leave behind is of no use to anybody, unless it was asked for. */
 	if (!workspace_is_archive(w->project) && (w->apply || w->req->kind != BRIG_KIND_TESTS))
-		ask.state = state_for_changes(s);
-	rc = workspace_collect(&ask, c, &s->err);
+		state = state_for_changes(s);
+	rc = find_changes(s, view, state);
 	if (rc < 0)
 		return rc;
-	if (s->on_changes)
-		s->on_changes(s, s->conclude_arg);
+	if (w->req->flags & BRIG_RUN_DIFF)
+		tell_diff(s, view);
 	if (c->forgotten)
 		result_warn(
 			s->result,
@@ -350,7 +376,7 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 			    "unreadable folders): none are kept");
 	if (w->apply && s->verdict != VERDICT_violated && s->verdict != VERDICT_failed &&
 	    (s->verdict == VERDICT_ok || w->set->workspace_mode == WORKSPACE_RW))
-		return apply_changes(s, ask.state);
+		return apply_changes(s, state);
 	return 0;
 }
 
@@ -422,6 +448,73 @@ static int fetch_artifacts(struct stage *s, const struct workspace_view *view)
 	return rc;
 }
 
+int work_take(struct stage *s, const struct workspace_view *view)
+{
+	int rc = s->work->project ? collect_changes(s, view) : 0;
+
+	return rc < 0 ? rc : fetch_artifacts(s, view);
+}
+
+static void warn_of_part(struct result *r)
+{
+	result_warn(r, "the program left more in its workspace than brig reads back: too deep, too many files, or too "
+		       "many bytes with the holes in files and with their links");
+}
+
+struct leaving {
+	const char *ours[OURS_MAX];
+	size_t n_ours;
+};
+
+static bool is_ours(void *arg, const char *path, bool is_dir UNUSED)
+{
+	const struct leaving *l = arg;
+
+	for (size_t i = 0; i < l->n_ours; i++)
+		if (str_eq(path, l->ours[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Who asked finds out himself what changed and what of it he wants (away.h).  Here only a test run looks: whether the tests
+ * changed themselves.
+ */
+static int hand_over(struct stage *s, const struct workspace_view *view)
+{
+	const struct limits *l = &s->plan->limits;
+	/* A copied project comes back with the rest.  Holes count as what they would be, as they do for changes. */
+	const uint64_t copied = view->whole ? l->memory_bytes / 2 : 0;
+	const struct pack_caps caps = { .entries = l->inodes + copied / PAGE_BYTES + 16,
+					.bytes = min_u64(l->disk_bytes + copied, LEFT_BYTES_MAX),
+					.in_part = true,
+					.upper = !view->whole };
+	uint8_t head = view->whole ? LEFT_WHOLE : 0;
+	struct leaving leaving = { .n_ours = 0 };
+	struct changes *c = &s->result->changes;
+	struct pack_counts counts;
+	int left = s->work->req->left_fd, rc = 0;
+
+	if (s->work->project && s->on_changes) {
+		rc = find_changes(s, view, NULL);
+		changes_release(c);
+		*c = (struct changes){ .known = true, .mode = s->work->set->workspace_mode };
+	}
+	leaving.n_ours = our_names(s, leaving.ours);
+	if (rc == 0 && fd_write_all(left, &head, sizeof(head)) < 0)
+		rc = err_set(&s->err, BRIG_E_SYSTEM, errno, "cannot hand the workspace over");
+	if (rc == 0)
+		rc = pack_tree(view->fd, &caps, is_ours, &leaving, left, &counts, &s->err);
+	if (rc < 0 || (!view->in_part && !counts.cut))
+		return rc;
+	if (!view->in_part)
+		warn_of_part(s->result);
+	head |= LEFT_IN_PART;
+	return pwrite(left, &head, sizeof(head), 0) == sizeof(head)
+		       ? 0
+		       : err_set(&s->err, BRIG_E_SYSTEM, errno, "cannot hand the workspace over");
+}
+
 static int look_at_workspace(struct stage *s)
 {
 	struct workspace_view view = { .fd = FD_NONE };
@@ -432,13 +525,8 @@ static int look_at_workspace(struct stage *s)
 		return rc;
 	fd = view.fd;
 	if (view.in_part)
-		result_warn(
-			s->result,
-			"the program left more in its workspace than brig reads back: too deep, too many files, or too "
-			"many bytes with the holes in files and with their links");
-	if (s->work->project)
-		rc = collect_changes(s, &view);
-	return rc < 0 ? rc : fetch_artifacts(s, &view);
+		warn_of_part(s->result);
+	return s->work->req->left_fd ? hand_over(s, &view) : work_take(s, &view);
 }
 
 int work_collect(struct stage *s)
@@ -455,7 +543,7 @@ int work_collect(struct stage *s)
 		return 0;
 	}
 	rc = look_at_workspace(s);
-	if (rc == 0 || w->apply || w->req->n_artifacts > 0)
+	if (rc == 0 || w->apply || w->req->n_artifacts > 0 || w->req->left_fd)
 		return rc;
 	/* Nobody asked for what the program left there, and it may be the program's doing that it cannot be told. */
 	result_warn(s->result, "%s: the changes of the workspace are not known, and none are kept", s->err.msg);

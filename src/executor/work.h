@@ -18,6 +18,15 @@
 #include "executor/venv.h"
 #include "workspace/workspace.h"
 
+#define LEFT_BYTES_MAX (512 * MiB) /* that are handed over, so that no run fills the memory of a service */
+
+/* The first byte of left_fd (brig.h): what kind of tree follows. */
+enum left_head {
+	LEFT_WHOLE = 1,   /* the complete tree; else the upper layer of an overlay */
+	LEFT_IN_PART = 2, /* from which things are missing */
+	LEFT_ALL = 3
+};
+
 struct work {
 	const struct brig_request *req;
 	const struct settings *set;
@@ -43,5 +52,7 @@ void work_close(struct work *w);
 int work_check(const struct work *w, const struct backend_ops *backend, struct brig_error *err);
 /* With the cell dead and judged; negative and s->err: something that was asked for could not be done. */
 int work_collect(struct stage *s);
+/* The last part of it: of a view that is there, wherever it came from. */
+int work_take(struct stage *s, const struct workspace_view *view);
 
 #endif

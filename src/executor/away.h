@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The folders of a request that another process runs (brig_folders_*() of brig.h).
+ *
+ * Who reads what decides the form.  The other process may be root's, and who asks may not: were it given a folder, by path or
+ * by descriptor, it would read and write there with its own rights, follow links of others, enter what was closed to the one
+ * who asked.  So it gets none.  This process opens the project, finds what is to be hidden and packs the rest, as for a cell
+ * that cannot read it (files/pack.h), with the rights of whoever started it; the other one unpacks that in memory and runs on a
+ * copy; what is in the workspace at the end comes back in the same form, and is compared with the project, kept, applied and
+ * copied out here, by the code of a run of our own (work.c).
+ *
+ *	here                             there
+ *	away_open    folders, hide, pack -> project_fd, hidden -> workspace_from_tree()
+ *	away_finish  unpack, work_take() <- left_fd            <- hand_over() of work.c
+ *
+ * Neither believes the other: unpack_tree() checks names, counts and bytes, everything is made beneath a file system in memory
+ * that nobody else can reach, and what may come into a folder of the host's is for files/foreign.h and workspace/judge.c.
+ */
+#ifndef EXECUTOR_AWAY_H
+#define EXECUTOR_AWAY_H
+
+#include "executor/executor.h"
+#include "executor/work.h"
+#include "model/result.h"
+
+#define AWAY_BYTES_MAX (512 * MiB) /* of a packed project */
+
+struct away {
+	const struct brig_request *req;
+	struct prepared_request prepared;
+	struct work work;
+	int project;         /* packed; FD_NONE: there is none */
+	const char **hidden; /* heap, and each of them: paths of folders end with a slash */
+	size_t n_hidden;
+};
+
+/* *ret is on the heap.  *ret_too_large: that is why it was refused. */
+int away_open(const struct executor *x, const struct brig_request *req, struct away **ret, bool *ret_too_large,
+	      struct brig_error *err);
+/* left: what came back, to be read from its beginning; empty if nothing ran. */
+int away_finish(struct away *a, int left, struct result *res, struct brig_error *err);
+void away_close(struct away *a); /* NULL is fine */
+
+#endif
