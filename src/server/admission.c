@@ -9,6 +9,7 @@
  *   RULE A1  An account is in the ring exactly while n_waiting > 0.
  *   RULE A2  A ticket is linked exactly while it is TICKET_WAITING; its account lives as long as it is not TICKET_IDLE.
  *   RULE A3  a->n_running and a->n_waiting are the sums over all accounts.
+ *   RULE A4  An account is in `metered` exactly while is_metered.
  *
  * Meters count in time, not in things: until_ns is the moment at which the meter is empty again.  To take something pushes
  * it into the future by the time in which that much flows out; what would push it further than the window from now has to
@@ -39,8 +40,9 @@ struct admission_account {
 	struct line line[ADMISSION_PRIORITIES];
 	size_t n_waiting, n_running;
 	uint64_t memory; /* of those that run */
+	bool is_metered; /* since that was asked last */
 	TAILQ_ENTRY(admission_account) in_turns;
-	LIST_ENTRY(admission_account) in_bucket;
+	LIST_ENTRY(admission_account) in_bucket, in_metered;
 };
 
 struct admission {
@@ -49,6 +51,7 @@ struct admission {
 	uint64_t mean_run_ns; /* of the last executions, for guesses */
 	TAILQ_HEAD(turns, admission_account) turns;
 	LIST_HEAD(bucket, admission_account) bucket[BUCKETS];
+	struct bucket metered; /* RULE A4 */
 };
 
 /* ---- meters ------------------------------------------------------------------------------------ */
@@ -90,10 +93,27 @@ static uint64_t cpu_wait(const struct admission_account *acc, uint64_t now_ns)
 	return acc->quota.cpu_seconds_per_hour ? meter_wait(&acc->cpu, 1, HOUR_NS, now_ns) : 0;
 }
 
-static void charge_cpu(struct admission_account *acc, uint64_t cpu_ns, uint64_t now_ns)
+static void set_metered(struct admission *a, struct admission_account *acc)
 {
-	if (acc->quota.cpu_seconds_per_hour)
-		meter_add(&acc->cpu, min_u64(cpu_ns, 30 * DAY_NS) * 3600 / acc->quota.cpu_seconds_per_hour, now_ns);
+	if (!acc->is_metered)
+		LIST_INSERT_HEAD(&a->metered, acc, in_metered);
+	acc->is_metered = true;
+}
+
+static void charge_run(struct admission *a, struct admission_account *acc, uint64_t now_ns)
+{
+	if (!acc->quota.runs_per_minute)
+		return;
+	meter_add(&acc->runs, run_cost(&acc->quota), now_ns);
+	set_metered(a, acc);
+}
+
+static void charge_cpu(struct admission *a, struct admission_account *acc, uint64_t cpu_ns, uint64_t now_ns)
+{
+	if (!acc->quota.cpu_seconds_per_hour)
+		return;
+	meter_add(&acc->cpu, min_u64(cpu_ns, 30 * DAY_NS) * 3600 / acc->quota.cpu_seconds_per_hour, now_ns);
+	set_metered(a, acc);
 }
 
 /* ---- accounts ---------------------------------------------------------------------------------- */
@@ -117,6 +137,8 @@ static bool is_idle(const struct admission_account *acc, uint64_t now_ns)
 static void account_drop(struct admission *a, struct admission_account *acc)
 {
 	LIST_REMOVE(acc, in_bucket);
+	if (acc->is_metered)
+		LIST_REMOVE(acc, in_metered);
 	a->n_accounts--;
 	free(acc);
 }
@@ -152,17 +174,23 @@ static struct admission_account *account_add(struct admission *a, struct bucket 
 	return acc;
 }
 
-/* The account of a token, with the quota that it has now; NULL: there are too many, or there is no memory. */
-static struct admission_account *account_of(struct admission *a, const struct admission_ask *ask, uint64_t now_ns)
+/* NULL: there are too many, or there is no memory. */
+static struct admission_account *account_named(struct admission *a, const char *token, uint64_t now_ns)
 {
-	struct bucket *bucket = bucket_of(a, ask->token);
+	struct bucket *bucket = bucket_of(a, token);
 	struct admission_account *acc;
 
 	for (acc = LIST_FIRST(bucket); acc; acc = LIST_NEXT(acc, in_bucket))
-		if (strncmp(acc->name, ask->token, ADMISSION_NAME_MAX) == 0)
-			break;
-	if (!acc)
-		acc = account_add(a, bucket, ask->token, now_ns);
+		if (strncmp(acc->name, token, ADMISSION_NAME_MAX) == 0)
+			return acc;
+	return account_add(a, bucket, token, now_ns);
+}
+
+/* The account of a token, with the quota that it has now. */
+static struct admission_account *account_of(struct admission *a, const struct admission_ask *ask, uint64_t now_ns)
+{
+	struct admission_account *acc = account_named(a, ask->token, now_ns);
+
 	if (acc)
 		acc->quota = *ask->quota;
 	return acc;
@@ -329,8 +357,7 @@ enum admission_answer admission_enter(struct admission *a, const struct admissio
 			return answer;
 		}
 	}
-	if (acc->quota.runs_per_minute)
-		meter_add(&acc->runs, run_cost(&acc->quota), now_ns);
+	charge_run(a, acc, now_ns);
 	return answer;
 }
 
@@ -359,10 +386,34 @@ void admission_leave(struct admission *a, struct ticket *t, uint64_t cpu_ns, uin
 		acc->memory -= t->memory;
 		acc->n_running--;
 		a->n_running--;
-		charge_cpu(acc, cpu_ns, now_ns);
+		charge_cpu(a, acc, cpu_ns, now_ns);
 	}
 	t->state = TICKET_IDLE;
 	t->account = NULL;
+}
+
+enum admission_answer admission_charge_run(struct admission *a, const struct admission_ask *ask, uint64_t now_ns,
+					   uint32_t *ret_retry_after_s)
+{
+	struct admission_account *acc = account_of(a, ask, now_ns);
+	enum admission_answer answer;
+
+	if (!acc) {
+		*ret_retry_after_s = guess_retry(a, a->n_waiting);
+		return ADMISSION_FULL;
+	}
+	answer = check_quota(acc, 0, now_ns, ret_retry_after_s);
+	if (answer == ADMISSION_RUN)
+		charge_run(a, acc, now_ns);
+	return answer;
+}
+
+void admission_charge_cpu(struct admission *a, const struct admission_ask *ask, uint64_t cpu_ns, uint64_t now_ns)
+{
+	struct admission_account *acc = account_of(a, ask, now_ns);
+
+	if (acc)
+		charge_cpu(a, acc, cpu_ns, now_ns);
 }
 
 /* ---- looking ----------------------------------------------------------------------------------- */
@@ -421,6 +472,57 @@ void admission_each(const struct admission *a, void (*fn)(const struct admission
 				   arg);
 }
 
+/* ---- meters that outlive a process -------------------------------------------------------------- */
+
+static struct admission_meters meters_of(const struct admission_account *acc, uint64_t now_ns)
+{
+	return (struct admission_meters){ acc->name, meter_level(&acc->runs, now_ns), meter_level(&acc->cpu, now_ns) };
+}
+
+void admission_each_metered(struct admission *a, uint64_t now_ns,
+			    void (*fn)(const struct admission_meters *m, void *arg), void *arg)
+{
+	struct admission_account *acc;
+
+	while ((acc = LIST_FIRST(&a->metered))) {
+		struct admission_meters m = meters_of(acc, now_ns);
+
+		LIST_REMOVE(acc, in_metered);
+		acc->is_metered = false;
+		fn(&m, arg);
+	}
+}
+
+bool admission_is_metered(const struct admission *a)
+{
+	return !LIST_EMPTY(&a->metered);
+}
+
+void admission_each_meter(const struct admission *a, uint64_t now_ns,
+			  void (*fn)(const struct admission_meters *m, void *arg), void *arg)
+{
+	const struct admission_account *acc;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (acc = LIST_FIRST(&a->bucket[i]); acc; acc = LIST_NEXT(acc, in_bucket)) {
+			struct admission_meters m = meters_of(acc, now_ns);
+
+			if (m.runs_ns || m.cpu_ns)
+				fn(&m, arg);
+		}
+}
+
+bool admission_restore(struct admission *a, const struct admission_meters *m, uint64_t now_ns)
+{
+	struct admission_account *acc = account_named(a, m->token, now_ns);
+
+	if (!acc)
+		return false;
+	acc->runs.until_ns = now_ns + min_u64(m->runs_ns, DAY_NS);
+	acc->cpu.until_ns = now_ns + min_u64(m->cpu_ns, DAY_NS);
+	return true;
+}
+
 const char *admission_why(enum admission_answer answer)
 {
 	static const char *const why[] = {
@@ -451,6 +553,7 @@ struct admission *admission_new(const struct admission_opts *opts)
 	if (!opts->waiting_per_token_max)
 		a->opts.waiting_per_token_max = opts->waiting_max;
 	TAILQ_INIT(&a->turns);
+	LIST_INIT(&a->metered);
 	for (size_t i = 0; i < BUCKETS; i++)
 		LIST_INIT(&a->bucket[i]);
 	return a;

@@ -88,6 +88,14 @@ struct ticket *admission_next(struct admission *a, uint64_t now_ns, uint64_t *re
 /* It ended, having used cpu_ns, or waits no more; the ticket is idle then.  Idle ones are fine. */
 void admission_leave(struct admission *a, struct ticket *t, uint64_t cpu_ns, uint64_t now_ns);
 
+/*
+ * Of what runs without a place of its own, as in a session that has been let in before: counts it (RUN), or says why it may not be
+ * (RATE, CPU, FULL); and the processor time that it used.
+ */
+enum admission_answer admission_charge_run(struct admission *a, const struct admission_ask *ask, uint64_t now_ns,
+					   uint32_t *ret_retry_after_s);
+void admission_charge_cpu(struct admission *a, const struct admission_ask *ask, uint64_t cpu_ns, uint64_t now_ns);
+
 /* How many start before this one and itself, if none is held up by its quota: 1 is next; 0: it does not wait. */
 size_t admission_position(const struct admission *a, const struct ticket *t);
 size_t admission_running(const struct admission *a);
@@ -101,6 +109,24 @@ struct admission_count {
 };
 /* Every token that has something running or waiting, in no order. */
 void admission_each(const struct admission *a, void (*fn)(const struct admission_count *count, void *arg), void *arg);
+
+/*
+ * Meters of a token that are not empty: after how much time each will be, if nothing is added.  So what tokens used up can be
+ * written down by whoever has files, and a later process told of it.
+ */
+struct admission_meters {
+	const char *token;
+	uint64_t runs_ns, cpu_ns;
+};
+/* Every token whose meters were added to since this was called last. */
+void admission_each_metered(struct admission *a, uint64_t now_ns,
+			    void (*fn)(const struct admission_meters *m, void *arg), void *arg);
+bool admission_is_metered(const struct admission *a); /* there is one */
+/* All that are not empty. */
+void admission_each_meter(const struct admission *a, uint64_t now_ns,
+			  void (*fn)(const struct admission_meters *m, void *arg), void *arg);
+/* As they were; what is more than a meter may have counts as that.  False: too many tokens, or no memory. */
+bool admission_restore(struct admission *a, const struct admission_meters *m, uint64_t now_ns);
 
 /* Why somebody was refused, and what to do, for a message: "the token ci " and this.  NULL: RUN and WAIT. */
 const char *admission_why(enum admission_answer answer);

@@ -8,9 +8,10 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "base/sealed.h"
 #include "server/message.h"
 
-#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define FILE_WEIGHT 512 /* bytes of a file that count as one of the socket's buffer */
 
 const char *const event_name[EVENT_KINDS] = {
 	[EVENT_queued] = "queued", [EVENT_started] = "started", [EVENT_finding] = "finding",
@@ -113,6 +114,15 @@ size_t channel_waiting(const struct channel *c)
 
 /* ---- sending --------------------------------------------------------------------------------------- */
 
+/*
+ * A file in memory takes a few bytes of the socket's buffer, which would hold hundreds of them for a reader that sleeps.  So
+ * its record has the file's first bytes as well, as many as make the buffer full of a few large ones.
+ */
+static size_t ballast_of(uint32_t len)
+{
+	return min_u64(len / FILE_WEIGHT, CHANNEL_INLINE_MAX);
+}
+
 /* 1: sent; 0: the socket is full; -errno. */
 static int try_send(const struct channel *c, const struct record_head *head, const void *bytes, size_t n_bytes,
 		    const int *fds, size_t n_fds)
@@ -130,24 +140,13 @@ static int try_send(const struct channel *c, const struct record_head *head, con
 	return rc < 0 ? rc : 1;
 }
 
-static int seal(const void *data, size_t len)
-{
-	AUTO_FD fd = memfd_create("brig-message", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -errno;
-	if (fd_write_all(fd, data, len) < 0 || fcntl(fd, F_ADD_SEALS, SEALS) < 0)
-		return -errno;
-	return fd_move(&fd);
-}
-
 /* Behind everything that waits already. */
 static int enqueue(struct channel *c, const struct record_head *head, const void *bytes, size_t n_bytes, const int *fds,
 		   size_t n_fds, struct brig_error *err)
 {
 	struct waiting *w;
 
-	if (c->queued + n_bytes > CHANNEL_QUEUE_MAX)
+	if (c->queued + n_bytes > CHANNEL_QUEUE_MAX || (c->held > 0 && c->held + head->len > CHANNEL_HELD_MAX))
 		return err_set(err, BRIG_E_SYSTEM, 0, "the other process of the service does not take what it is sent");
 	w = calloc(1, sizeof(*w) + n_bytes);
 	if (!w)
@@ -160,7 +159,8 @@ static int enqueue(struct channel *c, const struct record_head *head, const void
 			return err_set(err, BRIG_E_SYSTEM, errno, "cannot keep a descriptor that is to be sent");
 		}
 	}
-	memcpy(w->bytes, bytes, n_bytes);
+	if (n_bytes > 0)
+		memcpy(w->bytes, bytes, n_bytes);
 	w->n_bytes = n_bytes;
 	*c->last = w;
 	c->last = &w->next;
@@ -181,13 +181,13 @@ int channel_send(struct channel *c, const struct record *r, struct brig_error *e
 	if (r->len > MESSAGE_MAX || r->n_fds >= CHANNEL_FDS_MAX)
 		return err_set(err, BRIG_E_INTERNAL, 0, "a message of %zu bytes between front and runner", r->len);
 	if (r->len > CHANNEL_INLINE_MAX) {
-		file = seal(r->data, r->len);
+		file = sealed_make("brig-message", r->data, r->len);
 		if (file < 0)
 			return err_set(err, BRIG_E_SYSTEM, -file, "cannot keep a message of %zu bytes in memory",
 				       r->len);
 		fds[n_fds++] = file;
 		head.in_file = 1;
-		n_bytes = 0;
+		n_bytes = ballast_of(head.len);
 	}
 	for (size_t i = 0; i < r->n_fds; i++)
 		fds[n_fds++] = r->fds[i];
@@ -252,14 +252,9 @@ static bool map_file(struct channel *c, size_t len)
 	file = r->fds[0];
 	r->n_fds--;
 	memmove(r->fds, r->fds + 1, r->n_fds * sizeof(r->fds[0]));
-	if (len == 0 || len > MESSAGE_MAX || fcntl(file, F_GET_SEALS) != SEALS ||
-	    lseek(file, 0, SEEK_END) != (off_t)len) /* no fstat(): that is a call by name on some C libraries */
+	c->mapped = len <= MESSAGE_MAX ? sealed_map(file, len) : NULL;
+	if (!c->mapped)
 		return false;
-	c->mapped = mmap(NULL, len, PROT_READ, MAP_PRIVATE, file, 0);
-	if (c->mapped == MAP_FAILED) {
-		c->mapped = NULL;
-		return false;
-	}
 	c->mapped_len = len;
 	r->data = c->mapped;
 	return true;
@@ -277,7 +272,7 @@ static bool read_head(struct channel *c, const struct record_head *head, size_t 
 	r->data = c->bytes;
 	r->len = head->len;
 	if (head->in_file)
-		return n == sizeof(*head) && map_file(c, head->len);
+		return n - sizeof(*head) == ballast_of(head->len) && map_file(c, head->len);
 	return n - sizeof(*head) == head->len;
 }
 

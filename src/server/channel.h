@@ -4,9 +4,10 @@
  * their order, none of them torn.
  *
  * What is short travels in its record; what is longer in a sealed file in memory beside it, which the receiver maps and
- * nobody can change any more: no piece is ever waited for, and no record has to be put together.  Nothing blocks: what the
+ * nobody can change any more: no piece is ever waited for, and no record has to be put together.  The larger the file, the
+ * more room its record takes in the socket, so that few of them are on their way at one time.  Nothing blocks: what the
  * socket does not take waits in a queue with a ceiling.  A peer that breaks the format, or lets the queue run over, is no
- * longer listened to; the master starts a new one.
+ * longer listened to; the master ends it, and starts a new one.
  */
 #ifndef SERVER_CHANNEL_H
 #define SERVER_CHANNEL_H
@@ -14,15 +15,15 @@
 #include "base/err.h"
 
 #define CHANNEL_INLINE_MAX (48 * KiB)
-#define CHANNEL_FDS_MAX    5
+#define CHANNEL_FDS_MAX    7
 #define CHANNEL_QUEUE_MAX  (256 * MiB) /* of what waits to be sent */
+#define CHANNEL_HELD_MAX   (1 * GiB)   /* with files in memory, which wait beside it */
 
 enum record_type {
 	RECORD_ASK,  /* front to runner: a request (fields.def); exactly one RECORD_ANSWER of its tag comes back */
 	RECORD_GONE, /* front to runner: who asked has gone; an execution that only that client waits for is cancelled */
 	RECORD_EVENT,  /* runner to front: status is an enum event_kind, the payload one JSON object */
 	RECORD_ANSWER, /* runner to front: status is that of HTTP, the payload fields; the tag is free again */
-	RECORD_DRAIN,  /* to the runner: take nothing new */
 	RECORD_CANCEL, /* front to runner: what was asked for is to end; its answer is waited for */
 	RECORD_TYPES
 };

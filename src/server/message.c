@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-enum field_kind { KIND_TEXT, KIND_BYTES, KIND_NUMBER };
+#include "base/str.h"
+
+enum field_kind { KIND_TEXT, KIND_LINE, KIND_BYTES, KIND_NUMBER };
 
 struct field_head {
 	uint16_t field;
@@ -57,6 +59,17 @@ size_t message_max_count(enum field f)
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
 
+/* Printable, with an end, and of one byte at least. */
+static bool is_line(const char *bytes, size_t len, size_t max)
+{
+	if (len < 2 || len > max + 1 || bytes[len - 1] != '\0' || !str_is_utf8(bytes, len - 1))
+		return false;
+	for (size_t i = 0; i < len - 1; i++)
+		if ((unsigned char)bytes[i] < 0x20 || bytes[i] == 0x7f)
+			return false;
+	return true;
+}
+
 static const char *wrong_with(const struct field_row *row, const char *bytes, size_t len)
 {
 	switch (row->kind) {
@@ -66,6 +79,8 @@ static const char *wrong_with(const struct field_row *row, const char *bytes, si
 		if (len == 0 || len > (size_t)row->max + 1)
 			return "a text of a length that it cannot have";
 		return memchr(bytes, '\0', len) == bytes + len - 1 ? NULL : "a text that does not end where it says";
+	case KIND_LINE:
+		return is_line(bytes, len, row->max) ? NULL : "a line that is none, or that is too long";
 	case KIND_BYTES:
 		return len <= row->max ? NULL : "more bytes than the field may have";
 	}
@@ -175,10 +190,9 @@ const char *message_next(const struct message *m, enum field f, size_t *at, size
 void message_beside(const struct message *m, int ret[BESIDE_COUNT], size_t *ret_n)
 {
 	static const enum field announces[] = {
-		[BESIDE_FILES] = FIELD_has_files,
-		[BESIDE_INPUT] = FIELD_has_input_fd,
-		[BESIDE_OUT] = FIELD_has_out_fd,
-		[BESIDE_PEER] = FIELD_has_peer,
+		[BESIDE_FILES] = FIELD_has_files, [BESIDE_INPUT] = FIELD_has_input_fd,
+		[BESIDE_OUT] = FIELD_has_out_fd,  [BESIDE_PROJECT] = FIELD_has_project,
+		[BESIDE_LEFT] = FIELD_has_left,   [BESIDE_PEER] = FIELD_has_peer,
 	};
 	size_t n = 0;
 

@@ -63,7 +63,7 @@ void message_texts(const struct message *m, enum field f, const char **ret);
 uint16_t message_protocol(void);
 
 /* What travels beside a message, in the order of its fields. */
-enum beside { BESIDE_FILES, BESIDE_INPUT, BESIDE_OUT, BESIDE_PEER, BESIDE_COUNT };
+enum beside { BESIDE_FILES, BESIDE_INPUT, BESIDE_OUT, BESIDE_PROJECT, BESIDE_LEFT, BESIDE_PEER, BESIDE_COUNT };
 /* Where in the row of descriptors it is: -1: nowhere; *ret_n of them belong to the message. */
 void message_beside(const struct message *m, int ret[BESIDE_COUNT], size_t *ret_n);
 

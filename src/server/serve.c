@@ -2,16 +2,27 @@
 /*
  * serve.c - the master
  *
- *	master  opens what is listened at, forks both others, and from then on only waits: for signals, words and ends
- *	front   (front/) joined to the runner by a channel, to the master by a socket for words (enum serve_word)
- *	runner  (runner/)
+ *	master    opens what is listened at, forks the others, and from then on only waits: for signals, words and ends
+ *	recorder  (recorder/) there before the runner and after it; joined to it by a socket that the master keeps both ends of
+ *	runner    (runner/) joined to the front by a channel
+ *	front     (front/); each is joined to the master by a socket for words (words.h)
  *
- * If one of them dies the other one is ended, and both are started anew: the channel between them is gone, and with it
- * whatever was on its way.  The listeners stay open meanwhile, so who connects then just waits.  Only what dies again and
- * again before it is ready is given up.  Both die with the master:
- * the kernel sends them a signal, and their sockets end.
+ * Who dies is started anew, and only that one: the master makes a new channel, gives the new process one end at its birth and
+ * tells the other process of the other end (WORD_CHANNEL).  What was on its way in the old one is lost, and each side knows
+ * what that means: the front answers 503 to whoever waits for the runner; the runner takes it that all clients of the old
+ * front have hung up, and everything that nobody needs to wait for goes on.  The listeners are the master's, so who connects
+ * meanwhile just waits; so is the recorder's socket, and what waits in it waits for the next recorder.
  *
- * The master reads nothing of strangers' and holds nothing but the listeners.  It forks without executing, so nobody may have
+ * The runner reads what the front says, and believes nothing: of one that speaks nonsense it tells the master (WORD_CUT), who
+ * ends it.  Channels are numbered, so that such a word that comes late does not hit the next front.
+ *
+ *	starting -> serving -> draining -> ending      each may be left out; nothing leads back (enum phase)
+ *
+ * What dies again and again before it is ready is given up: the service drains, and ends with an error.  All die with the
+ * master: the kernel sends them a signal, and their sockets end.
+ *
+ * The master reads nothing of strangers' and holds nothing but the listeners and the certificate's files, which it reads anew
+ * at SIGHUP and hands to the front; what is in them it does not look at.  It forks without executing, so nobody may have
  * started a thread before; signals come in through a pipe, and mean nothing to the children.
  */
 #include <fcntl.h>
@@ -30,6 +41,8 @@
 #include "base/fd.h"
 #include "server/listen.h"
 #include "server/serve.h"
+#include "server/words.h"
+#include "sys/memory.h"
 #include "sys/proc.h"
 
 #define DRAIN_MS        30000
@@ -38,33 +51,38 @@
 #define START_WINDOW_NS (60 * NS_PER_SEC)
 #define VAIN_STARTS_MAX 5 /* one after the other, that led to nothing */
 
-enum child_kind { CHILD_RUNNER, CHILD_FRONT, CHILDREN };
-static const char *const child_name[CHILDREN] = { "runner", "front" };
+enum child_kind { CHILD_RECORDER, CHILD_RUNNER, CHILD_FRONT, CHILDREN };
+static const char *const child_name[CHILDREN] = { "recorder", "runner", "front" };
 
 struct child {
 	pid_t pid;
 	int pidfd, words; /* FD_NONE: it is not there */
 	bool is_ready;
+	uint64_t window_ns;        /* when the window of starts began */
+	unsigned n_starts, n_vain; /* in it; and those after which it was never ready */
 };
 
 enum phase {
-	PHASE_SERVING,
-	PHASE_RESTARTING, /* one has died, and the other is ended */
-	PHASE_DRAINING,   /* nothing new is taken, what runs ends */
-	PHASE_ENDING,     /* what runs is cancelled */
+	PHASE_STARTING, /* nobody was told that there is a service: who ends now says why there is none */
+	PHASE_SERVING,  /* who ends is started anew */
+	PHASE_DRAINING, /* nothing new is taken, what runs ends */
+	PHASE_ENDING,   /* what runs is cancelled */
 };
 
 struct master {
 	const struct serve_options *options;
 	struct listeners listeners;
 	struct child child[CHILDREN];
-	int signals; /* a byte for each: 's' to stop, 'h' to reload */
+	int to_recorder, of_recorder; /* the two ends of its socket */
+	bool recorder_may_end;        /* nobody is left who could ask it for anything, and it was told so */
+	int signals;                  /* a byte for each: 's' to stop, 'h' to reload */
 	enum phase phase;
-	uint64_t deadline_ns;      /* of the phase; UINT64_MAX: none */
-	uint64_t window_ns;        /* when the window of starts began */
-	unsigned n_starts, n_vain; /* in it; and those after which it was never ready */
 	bool is_announced;
-	int first_status; /* why a child ended before all was ready: enum brig_code */
+	uint64_t deadline_ns;               /* of the phase; UINT64_MAX: none */
+	uint32_t channel_number;            /* of the last one that was made */
+	struct certificate in_use, offered; /* offered: the front has not said yet whether it is good */
+	uint32_t offer_number;
+	struct brig_error why; /* the service ends; no code: because it was told to */
 };
 
 /* ---- signals ----------------------------------------------------------------------------------------- */
@@ -119,7 +137,9 @@ static void leave_master(const struct master *m)
 
 static _Noreturn void be_front(struct master *m, int channel, int words)
 {
-	struct front_birth birth = { .options = m->options, .channel = channel, .master = words };
+	struct front_birth birth = {
+		.options = m->options, .channel = channel, .master = words, .certificate = m->in_use
+	};
 
 	birth.n_listeners = m->listeners.n;
 	memcpy(birth.listener, m->listeners.item, m->listeners.n * sizeof(birth.listener[0]));
@@ -130,14 +150,25 @@ static _Noreturn void be_runner(struct master *m, int channel, int words, const 
 {
 	const struct runner_birth birth = { .options = m->options,
 					    .channel = channel,
+					    .channel_number = m->channel_number,
 					    .master = words,
+					    .recorder = m->to_recorder,
 					    .url = url,
 					    .listener = m->listeners.item,
 					    .n_listeners = m->listeners.n };
 
 	for (size_t i = 0; i < m->listeners.n; i++)
 		fd_closep(&m->listeners.item[i].fd);
+	certificate_close(&m->in_use);
+	certificate_close(&m->offered);
 	exit(runner_main(&birth));
+}
+
+static _Noreturn void be_recorder(struct master *m, int words)
+{
+	const struct recorder_birth birth = { .options = m->options, .socket = m->of_recorder, .master = words };
+
+	_exit(recorder_main(&birth)); /* which closes what is not its own */
 }
 
 static const char *scheme_of(const struct master *m)
@@ -169,8 +200,11 @@ static _Noreturn void be_child(struct master *m, enum child_kind kind, int chann
 		fd_closep(&m->child[i].words);
 		fd_closep(&m->child[i].pidfd);
 	}
+	if (kind == CHILD_RECORDER)
+		be_recorder(m, words);
+	fd_closep(&m->of_recorder);
 	if (kind == CHILD_FRONT)
-		be_front(m, channel, words);
+		be_front(m, channel, words); /* which closes what is not its own */
 	be_runner(m, channel, words, url_of(m, url, sizeof(url)));
 }
 
@@ -197,41 +231,125 @@ static int start_child(struct master *m, enum child_kind kind, int channel, int 
 	return c->pidfd < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot watch the %s", child_name[kind]) : 0;
 }
 
-static int start_both(struct master *m, struct brig_error *err)
+static bool is_there(const struct child *c)
 {
-	AUTO_FD runner = FD_NONE;
-	AUTO_FD front = FD_NONE;
-	int ends[2], rc;
+	return c->pidfd >= 0;
+}
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot join front and runner");
-	runner = ends[0];
-	front = ends[1];
-	rc = start_child(m, CHILD_RUNNER, runner, front, err);
-	if (rc == 0)
-		rc = start_child(m, CHILD_FRONT, front, runner, err);
-	m->phase = PHASE_SERVING;
-	m->deadline_ns = UINT64_MAX;
-	return rc;
+static void kill_child(const struct child *c)
+{
+	if (is_there(c))
+		(void)syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
 }
 
 static void tell(struct master *m, enum child_kind kind, enum serve_word word)
 {
-	const char byte = (char)word;
-
-	if (m->child[kind].words >= 0)
-		(void)send(m->child[kind].words, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)words_say(m->child[kind].words, &(struct word){ .word = word });
 }
 
-static void tell_both(struct master *m, enum serve_word word)
+static int join_recorder(struct master *m, struct brig_error *err)
 {
-	tell(m, CHILD_RUNNER, word);
-	tell(m, CHILD_FRONT, word);
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a socket for the recorder");
+	m->to_recorder = ends[0];
+	m->of_recorder = ends[1];
+	return 0;
 }
 
-static bool is_there(const struct child *c)
+static int make_channel(struct master *m, int ret[2], struct brig_error *err)
 {
-	return c->pidfd >= 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot join front and runner");
+	m->channel_number++;
+	return 0;
+}
+
+static int start_all(struct master *m, struct brig_error *err)
+{
+	int ends[2], rc = make_channel(m, ends, err);
+
+	if (rc < 0)
+		return rc;
+	AUTO_FD runner = ends[0];
+	AUTO_FD front = ends[1];
+
+	rc = join_recorder(m, err);
+	if (rc == 0)
+		rc = start_child(m, CHILD_RECORDER, FD_NONE, FD_NONE, err);
+	if (rc == 0)
+		rc = start_child(m, CHILD_RUNNER, runner, front, err);
+	return rc < 0 ? rc : start_child(m, CHILD_FRONT, front, runner, err);
+}
+
+/* One that has ended.  If the other one is about to end, too, its own successor gets a channel of its own. */
+static int start_again(struct master *m, enum child_kind kind, struct brig_error *err)
+{
+	const struct child *other = &m->child[kind == CHILD_FRONT ? CHILD_RUNNER : CHILD_FRONT];
+	int ends[2], rc;
+
+	if (kind == CHILD_RECORDER)
+		return start_child(m, kind, FD_NONE, FD_NONE, err);
+	rc = make_channel(m, ends, err);
+	if (rc < 0)
+		return rc;
+	AUTO_FD ours = ends[0];
+	AUTO_FD theirs = ends[1];
+
+	rc = start_child(m, kind, ours, theirs, err);
+	if (rc == 0 && words_say(other->words, &(struct word){ .word = WORD_CHANNEL,
+							       .number = m->channel_number,
+							       .fds = { theirs },
+							       .n_fds = 1 }) == -EAGAIN)
+		kill_child(other); /* it has not listened for hundreds of words */
+	return rc;
+}
+
+/* ---- the certificate ---------------------------------------------------------------------------------------- */
+
+/* What is offered, to the front that there is now. */
+static void offer_certificate(struct master *m)
+{
+	struct word w = { .word = WORD_CERTIFICATE, .number = m->offer_number, .n_fds = CERTIFICATE_FILES };
+
+	if (!certificate_is_there(&m->offered))
+		return;
+	memcpy(w.fds, m->offered.fd, sizeof(m->offered.fd));
+	(void)words_say(m->child[CHILD_FRONT].words, &w);
+}
+
+static void say_certificate_stays(const char *why)
+{
+	(void)dprintf(STDERR_FILENO, "brig: the certificate stays as it was%s%s\n", *why ? ": " : "", why);
+}
+
+static void reload_certificate(struct master *m)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (!m->options->tls_cert)
+		return;
+	if (certificate_read(m->options->tls_cert, m->options->tls_key, &m->offered, &err) < 0) {
+		say_certificate_stays(err.msg);
+		return;
+	}
+	m->offer_number++;
+	offer_certificate(m);
+}
+
+/* A front that takes one has said what it thinks of it. */
+static void on_certificate(struct master *m, const struct word *w)
+{
+	if (w->number != m->offer_number || !certificate_is_there(&m->offered))
+		return;
+	if (w->word == WORD_TAKEN) {
+		certificate_move(&m->in_use, &m->offered);
+		(void)dprintf(STDERR_FILENO, "brig: the certificate was read anew\n");
+	} else {
+		certificate_close(&m->offered);
+		say_certificate_stays("");
+	}
 }
 
 /* ---- phases ------------------------------------------------------------------------------------------------ */
@@ -240,20 +358,32 @@ static void enter(struct master *m, enum phase phase, enum serve_word word, uint
 {
 	m->phase = phase;
 	m->deadline_ns = clock_now_ns() + patience_ns;
-	tell_both(m, word);
+	tell(m, CHILD_RUNNER, word);
+	tell(m, CHILD_FRONT, word);
+}
+
+/* It does what waits for it, and ends, when nobody is left who could ask it for more. */
+static void end_recorder(struct master *m)
+{
+	m->recorder_may_end = true;
+	m->deadline_ns = clock_now_ns() + END_NS;
+	tell(m, CHILD_RECORDER, WORD_NOW);
+}
+
+static void drain(struct master *m)
+{
+	uint64_t drain_ms = m->options->drain_ms ? m->options->drain_ms : DRAIN_MS;
+
+	enter(m, PHASE_DRAINING, WORD_DRAIN, drain_ms * NS_PER_MS);
+	listeners_close(&m->listeners); /* who connects now is told so by the kernel, and does not wait for the end */
 }
 
 static void on_stop(struct master *m)
 {
-	uint64_t drain_ms = m->options->drain_ms ? m->options->drain_ms : DRAIN_MS;
-
-	if (m->phase == PHASE_SERVING) {
-		enter(m, PHASE_DRAINING, WORD_DRAIN, drain_ms * NS_PER_MS);
-		listeners_close(
-			&m->listeners); /* who connects now is told so by the kernel, and does not wait for the end */
-	} else {
+	if (m->phase <= PHASE_SERVING)
+		drain(m);
+	else
 		enter(m, PHASE_ENDING, WORD_NOW, END_NS);
-	}
 }
 
 static void on_late(struct master *m)
@@ -263,27 +393,64 @@ static void on_late(struct master *m)
 		return;
 	}
 	m->deadline_ns = clock_now_ns() + END_NS;
-	for (size_t i = 0; i < CHILDREN; i++)
-		if (is_there(&m->child[i]))
-			(void)syscall(SYS_pidfd_send_signal, m->child[i].pidfd, SIGKILL, NULL, 0);
+	for (enum child_kind i = 0; i < CHILDREN; i++)
+		if (i != CHILD_RECORDER || m->recorder_may_end)
+			kill_child(&m->child[i]);
 }
 
-/* Both have gone.  1: started anew; 0: it is over; -code. */
-static int on_all_gone(struct master *m, struct brig_error *err)
+/* ---- ends of children --------------------------------------------------------------------------------------- */
+
+/* Of several that ended at the start, the one that has more to say than that another has gone; each has said why. */
+static void on_failed_start(struct master *m, const siginfo_t *how)
+{
+	enum brig_code code = BRIG_E_SYSTEM;
+
+	if (how->si_code == CLD_EXITED && how->si_status >= BRIG_E_USAGE && how->si_status < BRIG_E_SYSTEM)
+		code = (enum brig_code)how->si_status;
+	if (m->why.code == 0 || code != BRIG_E_SYSTEM)
+		(void)err_set(&m->why, code, 0, "the service could not be started");
+	if (m->phase == PHASE_STARTING)
+		enter(m, PHASE_ENDING, WORD_NOW, END_NS);
+}
+
+static bool is_worth_a_start(struct child *c)
 {
 	uint64_t now = clock_now_ns();
 
-	if (m->phase != PHASE_RESTARTING)
-		return 0;
-	if (!m->is_announced) /* the child has said why */
-		return err_set(err, (enum brig_code)m->first_status, 0, "the service could not be started");
-	if (now - m->window_ns > START_WINDOW_NS) {
-		m->window_ns = now;
-		m->n_starts = 0;
+	if (now - c->window_ns > START_WINDOW_NS) {
+		c->window_ns = now;
+		c->n_starts = 0;
 	}
-	if (++m->n_starts > STARTS_MAX || ++m->n_vain > VAIN_STARTS_MAX)
-		return err_set(err, BRIG_E_SYSTEM, 0, "the service dies as often as it is started: it is given up");
-	return start_both(m, err) < 0 ? -err->code : 1;
+	return ++c->n_starts <= STARTS_MAX && ++c->n_vain <= VAIN_STARTS_MAX;
+}
+
+/* What the others still do, they may finish. */
+static void replace(struct master *m, enum child_kind kind)
+{
+	if (!is_worth_a_start(&m->child[kind]))
+		(void)err_set(&m->why, BRIG_E_SYSTEM, 0,
+			      "the %s of the service dies as often as it is started: it is given up", child_name[kind]);
+	else if (start_again(m, kind, &m->why) == 0) {
+		if (kind == CHILD_FRONT)
+			offer_certificate(m);
+		return;
+	}
+	if (m->phase == PHASE_SERVING)
+		drain(m);
+	else if (kind == CHILD_RECORDER)
+		enter(m, PHASE_ENDING, WORD_NOW, END_NS); /* what runs cannot be recorded */
+}
+
+/* That it ended by itself is how the recorder reads the policy anew. */
+static bool is_reload(enum child_kind kind, const siginfo_t *how)
+{
+	return kind == CHILD_RECORDER && how->si_code == CLD_EXITED && how->si_status == 0;
+}
+
+/* Who is started anew: while it serves everybody, the recorder for as long as there are records to come. */
+static bool is_needed(const struct master *m, enum child_kind kind)
+{
+	return m->phase == PHASE_SERVING || (kind == CHILD_RECORDER && m->is_announced && !m->recorder_may_end);
 }
 
 /* The end of a child; what it means is said by the phase. */
@@ -295,30 +462,22 @@ static void on_end(struct master *m, enum child_kind kind)
 	if (proc_reap(&c->pidfd, clock_now_ns() + END_NS, &how) < 0)
 		fd_closep(&c->pidfd);
 	fd_closep(&c->words);
-	/* Of two that ended, the one that has more to say than that the other has gone. */
-	if (how.si_code == CLD_EXITED && how.si_status >= BRIG_E_USAGE && how.si_status < BRIG_E_SYSTEM)
-		m->first_status = how.si_status;
-	if (m->phase != PHASE_SERVING)
-		return;
-	if (m->is_announced || how.si_code != CLD_EXITED)
+	if ((is_needed(m, kind) && !is_reload(kind, &how)) || (m->phase == PHASE_STARTING && how.si_code != CLD_EXITED))
 		(void)dprintf(STDERR_FILENO, "brig: the %s of the service has ended (%s %d)%s\n", child_name[kind],
 			      how.si_code == CLD_EXITED ? "status" : "signal", how.si_status,
-			      m->is_announced ? "; it is started anew" : "");
-	enter(m, PHASE_RESTARTING, WORD_NOW, END_NS);
+			      is_needed(m, kind) ? "; it is started anew" : "");
+	if (is_needed(m, kind))
+		replace(m, kind);
+	else if (m->phase == PHASE_STARTING || (m->why.code != 0 && !m->is_announced))
+		on_failed_start(m, &how);
 }
 
 /* ---- words, and the loop ------------------------------------------------------------------------------------- */
 
-static void announce(struct master *m)
+static void announce(const struct master *m)
 {
 	AUTO_BUF text = BUF_INIT(4 * KiB);
 
-	if (!m->child[CHILD_FRONT].is_ready || !m->child[CHILD_RUNNER].is_ready)
-		return;
-	m->n_vain = 0;
-	if (m->is_announced)
-		return;
-	m->is_announced = true;
 	for (size_t i = 0; i < m->listeners.n; i++)
 		if (!m->listeners.item[i].is_unix)
 			(void)buf_addf(&text, "ready %s://%s\n", scheme_of(m), m->listeners.item[i].address);
@@ -326,18 +485,46 @@ static void announce(struct master *m)
 		if (m->listeners.item[i].is_unix && !m->listeners.item[i].is_records)
 			(void)buf_addf(&text, "ready unix:%s\n", m->listeners.item[i].address);
 	(void)fd_write_all(STDOUT_FILENO, buf_str(&text), text.len);
+	memory_rest(); /* from now on it only waits */
 }
 
-static void on_word(struct master *m, struct child *c)
+static void on_ready(struct master *m, struct child *c)
 {
-	char word = 0;
-	ssize_t n = recv(c->words, &word, 1, MSG_DONTWAIT);
-
-	if (n == 0)
-		fd_closep(&c->words); /* its end comes by itself */
-	else if (n == 1 && word == WORD_READY)
-		c->is_ready = true;
+	c->is_ready = true;
+	c->n_vain = 0;
+	for (size_t i = 0; i < CHILDREN; i++)
+		if (!m->child[i].is_ready)
+			return;
+	if (m->phase != PHASE_STARTING)
+		return;
+	m->phase = PHASE_SERVING;
+	m->is_announced = true;
 	announce(m);
+}
+
+static void on_word(struct master *m, enum child_kind kind)
+{
+	struct child *c = &m->child[kind];
+	struct word w;
+	int rc = words_hear(c->words, &w);
+
+	if (rc < 0)
+		fd_closep(&c->words); /* its end comes by itself */
+	else if (rc > 0 && w.word == WORD_READY)
+		on_ready(m, c);
+	else if (rc > 0 && w.word == WORD_CUT && kind == CHILD_RUNNER && w.number == m->channel_number)
+		kill_child(&m->child[CHILD_FRONT]);
+	else if (rc > 0 && w.word == WORD_RELOAD && kind == CHILD_RUNNER)
+		tell(m, CHILD_RECORDER, WORD_RELOAD); /* which could not go on with a policy that is wrong */
+	else if (rc > 0 && (w.word == WORD_TAKEN || w.word == WORD_REFUSED) && kind == CHILD_FRONT)
+		on_certificate(m, &w);
+	words_close(&w);
+}
+
+static void on_reload(struct master *m)
+{
+	tell(m, CHILD_RUNNER, WORD_RELOAD);
+	reload_certificate(m);
 }
 
 static void on_signals(struct master *m)
@@ -347,7 +534,7 @@ static void on_signals(struct master *m)
 
 	for (ssize_t i = 0; i < n; i++)
 		if (words[i] == 'h')
-			tell(m, CHILD_RUNNER, WORD_RELOAD);
+			on_reload(m);
 		else
 			on_stop(m);
 }
@@ -376,15 +563,21 @@ static int go_on(struct master *m, struct brig_error *err)
 		on_signals(m);
 	for (enum child_kind i = 0; i < CHILDREN; i++) {
 		if (p[1 + i].revents)
-			on_word(m, &m->child[i]);
+			on_word(m, i);
 		if (p[1 + CHILDREN + i].revents)
 			on_end(m, i);
 	}
 	if (clock_now_ns() >= m->deadline_ns)
 		on_late(m);
-	if (!is_there(&m->child[CHILD_RUNNER]) && !is_there(&m->child[CHILD_FRONT]))
-		return on_all_gone(m, err);
-	return 1;
+	if (is_there(&m->child[CHILD_RUNNER]) || is_there(&m->child[CHILD_FRONT]))
+		return 1;
+	if (!m->recorder_may_end)
+		end_recorder(m);
+	if (is_there(&m->child[CHILD_RECORDER]))
+		return 1;
+	if (m->why.code != 0)
+		*err = m->why;
+	return -(int)m->why.code;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
@@ -403,6 +596,7 @@ static void raise_files(void)
 static void kill_rest(struct master *m)
 {
 	m->phase = PHASE_ENDING;
+	m->recorder_may_end = true;
 	on_late(m);
 	for (enum child_kind i = 0; i < CHILDREN; i++)
 		if (is_there(&m->child[i]))
@@ -412,15 +606,22 @@ static void kill_rest(struct master *m)
 int serve(const struct serve_options *options, struct brig_error *err)
 {
 	struct serve_options own = *options;
-	struct master m = {
-		.options = &own, .signals = FD_NONE, .deadline_ns = UINT64_MAX, .first_status = BRIG_E_SYSTEM
-	};
+	struct master m = { .options = &own,
+			    .to_recorder = FD_NONE,
+			    .of_recorder = FD_NONE,
+			    .signals = FD_NONE,
+			    .deadline_ns = UINT64_MAX,
+			    .why = BRIG_ERROR_INIT,
+			    .in_use = CERTIFICATE_NONE,
+			    .offered = CERTIFICATE_NONE };
 	int rc;
 
 	for (size_t i = 0; i < CHILDREN; i++)
 		m.child[i].pidfd = m.child[i].words = FD_NONE;
 	raise_files();
-	rc = listeners_open(&m.listeners, options, err);
+	rc = own.tls_cert ? certificate_read(own.tls_cert, own.tls_key, &m.in_use, err) : 0;
+	if (rc == 0)
+		rc = listeners_open(&m.listeners, options, err);
 	for (size_t i = 0; i < m.listeners.n && !own.unix_path; i++) /* which systemd may have made */
 		if (m.listeners.item[i].is_unix)
 			own.unix_path = m.listeners.item[i].address;
@@ -431,12 +632,16 @@ int serve(const struct serve_options *options, struct brig_error *err)
 			      "brig: NO AUTHENTICATION: everybody on this machine who can connect may run "
 			      "programs here (--no-auth)\n");
 	if (rc == 0)
-		rc = start_both(&m, err);
+		rc = start_all(&m, err);
 	if (rc == 0)
 		do
 			rc = go_on(&m, err);
 		while (rc == 1);
 	kill_rest(&m);
+	fd_closep(&m.to_recorder);
+	fd_closep(&m.of_recorder);
 	listeners_close(&m.listeners);
+	certificate_close(&m.in_use);
+	certificate_close(&m.offered);
 	return rc;
 }

@@ -2,10 +2,11 @@
 /*
  * brig as a service (docs/SERVE.md).
  *
- *	serve       the master: listeners, the two processes below, signals, starting anew what died
+ *	serve       the master: listeners, the three processes below, signals, starting anew what died; words: what it tells them
  *	front/      HTTP: connections, routes, bodies, streams of events, the console; no privilege, no secret, no file
  *	runner/     the library's handle, tokens, the queue, executions; reads flat messages only
- *	channel     the way between both; message and fields.def: what travels on it; routes.def: what is answered
+ *	recorder/   writes audit log and history for the runner, which cannot; no privilege, no network, one folder
+ *	channel     the way between front and runner; message and fields.def: what travels on it; routes.def: what is answered
  *	tokens      who may ask for what; admission: who is next
  *
  * So text of strangers is read by a process that could do nothing with it, and the one that could reads no text (INV-1).
@@ -14,10 +15,13 @@
 #define SERVER_SERVE_H
 
 #include "base/err.h"
+#include "server/certificate.h"
+#include "server/doors.h"
 
-#define SERVE_PORT     8377
-#define LISTENERS_MAX  8
-#define HOST_NAMES_MAX 16
+#define SERVE_PORT       8377
+#define LISTENERS_MAX    8
+#define HOST_NAMES_MAX   16
+#define REFUSED_KEYS_MAX 32
 
 struct serve_options {
 	const char *listen[LISTENERS_MAX]; /* "127.0.0.1:0", "[::1]:8377"; none: the default */
@@ -31,11 +35,15 @@ struct serve_options {
 	const char *host_names[HOST_NAMES_MAX]; /* names that clients may call this host by, besides its addresses */
 	size_t n_host_names;
 	const char *tls_cert, *tls_key; /* files; NULL: no TLS */
+	const char *otlp;               /* where traces are exported to (server/exporter.h); NULL: nowhere */
 	uint32_t jobs, queue, warm;     /* cells at once, executions that may wait, cells kept ready; 0: defaults */
 	uint64_t head_ms, body_ms, idle_ms, drain_ms; /* deadlines; 0: defaults */
 	uint64_t body_max;                            /* bytes; 0: the default */
 	uint32_t connections;                         /* at once; 0: the default */
 	bool no_auth, json_log;
+	struct door_set doors;
+	const char *refused_keys[REFUSED_KEYS_MAX]; /* that nobody is let in with, not even under no_auth */
+	size_t n_refused_keys;
 };
 
 /*
@@ -44,19 +52,7 @@ struct serve_options {
  */
 int serve(const struct serve_options *options, struct brig_error *err);
 
-/* ---- the two processes -------------------------------------------------------------------------------- */
-
-/*
- * Words between the master and its two processes: records of one byte over a SOCK_SEQPACKET socket, whose end means that the
- * other has gone.  Who gets none that it knows leaves it.
- */
-enum serve_word {
-	WORD_READY =
-		'r', /* to the master: everything is in place; before that the process says on stderr why not, and ends */
-	WORD_DRAIN = 'd',  /* to both: nothing new; end with status 0 when nothing is left to do */
-	WORD_NOW = 'q',    /* to both: cancel what runs, and end */
-	WORD_RELOAD = 'h', /* to the runner: tokens and policy are read anew */
-};
+/* ---- the processes -------------------------------------------------------------------------------- */
 
 struct listener {
 	int fd;
@@ -71,18 +67,28 @@ struct front_birth {
 	struct listener listener[LISTENERS_MAX];
 	size_t n_listeners;
 	int channel; /* to the runner */
-	int master;  /* enum serve_word */
+	int master;  /* server/words.h */
+	struct certificate certificate;
 };
 struct runner_birth {
 	const struct serve_options *options;
 	int channel, master;
+	uint32_t channel_number;
+	int recorder;    /* socket to the recorder (brig_open_opts) */
 	const char *url; /* where the console is: "http://127.0.0.1:8377"; NULL: on a unix socket only */
 	const struct listener *listener; /* whose descriptors are closed */
 	size_t n_listeners;
 };
 
-/* The mains of both, which take the descriptors: return the exit status, 0 or the enum brig_code of what went wrong. */
+struct recorder_birth {
+	const struct serve_options *options;
+	int socket; /* that it is asked on; the master has both ends of it, too, so that nothing is lost with a recorder */
+	int master;
+};
+
+/* Their mains, which take the descriptors: return the exit status, 0 or the enum brig_code of what went wrong. */
 int front_main(const struct front_birth *birth);
 int runner_main(const struct runner_birth *birth);
+int recorder_main(const struct recorder_birth *birth);
 
 #endif

@@ -23,6 +23,11 @@ static bool is_listed(const struct token_list *list, const char *word)
 	return false;
 }
 
+bool token_opens(const struct token *t, const char *door)
+{
+	return t->is_for_all || (t->doors.n == 0 ? str_eq(door, "api") : is_listed(&t->doors, door));
+}
+
 /* asked: NULL is nothing, which a list does not allow. */
 static int allows_word(const struct token *t, const struct token_list *list, const char *what, const char *asked,
 		       struct brig_error *err)
@@ -95,6 +100,26 @@ int token_allows(const struct token *t, const struct token_wish *wish, struct br
 	if (rc == 0)
 		rc = allows_environment(t, wish, err);
 	return rc == 0 ? allows_memory(t, wish->memory, err) : rc;
+}
+
+bool token_sees_environment(const struct token *t, const char *environment)
+{
+	return t->environments.n == 0 || is_listed(&t->environments, environment);
+}
+
+int token_makes(const struct token *t, const char *environment, struct brig_error *err)
+{
+	if (!t->admin && !t->makes_environments)
+		return err_set(
+			err, BRIG_E_REFUSED, 0,
+			"the token '%s' may not make or remove environments: that is for administrators, and for "
+			"tokens made with --make-environments",
+			t->name);
+	if (!t->admin && t->environments.n == 0)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the token '%s' may make environments, but names none: make one with --environment",
+			       t->name);
+	return allows_word(t, &t->environments, "environment", environment, err);
 }
 
 const char *token_trust_default(const struct token *t, const char *policy_default)

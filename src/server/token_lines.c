@@ -289,6 +289,7 @@ static void entry_release(struct token_entry *entry)
 	free(entry->token.languages.item);
 	free(entry->token.backends.item);
 	free(entry->token.environments.item);
+	free(entry->token.doors.item);
 	json_decref(entry->line);
 }
 

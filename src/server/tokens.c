@@ -413,6 +413,8 @@ static int check_description(const struct token *what, struct brig_error *err)
 		rc = check_list(&what->backends, "backends", err);
 	if (rc == 0)
 		rc = check_list(&what->environments, "environments", err);
+	if (rc == 0)
+		rc = check_list(&what->doors, "doors", err);
 	return rc == 0 ? check_numbers(what, err) : rc;
 }
 

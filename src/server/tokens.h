@@ -44,10 +44,14 @@ struct token {
 	enum token_trust max_trust;
 	struct token_list languages, backends, environments;
 	struct quota quota;
-	bool admin;      /* sees what others run and ran, and may cancel it */
-	int64_t created; /* seconds since 1970 */
-	int64_t expires; /* 0: never */
-	int64_t revoked; /* 0: it is not */
+	/* Doors that it opens (server/doors.h), "api" among them for the API; none: the API and no door. */
+	struct token_list doors;
+	bool is_for_all;         /* of who needs no token: every door */
+	bool makes_environments; /* those of its list; an administrator does anyway */
+	bool admin;              /* sees what others run and ran, and may cancel it */
+	int64_t created;         /* seconds since 1970 */
+	int64_t expires;         /* 0: never */
+	int64_t revoked;         /* 0: it is not */
 };
 
 /* Why a secret is nobody's. */
@@ -90,7 +94,7 @@ int tokens_revoke(struct tokens *t, const char *name, int64_t now_s, struct brig
 
 /*
  * { "tokens": [ { "name", "state": "active"|"expired"|"revoked", "max_trust", "languages", "backends", "environments",
- * "concurrent", "runs_per_minute", "cpu_seconds_per_hour", "memory_max", "admin", "created", "expires", "revoked" } ] }: in
+ * "concurrent", "runs_per_minute", "cpu_seconds_per_hour", "memory_max", "makes_environments", "admin", "created", "expires", "revoked" } ] }: in
  * the order of their making; lists and quotas without bound are null, and so are moments that are none.  For free().
  */
 int tokens_json(const struct tokens *t, int64_t now_s, char **ret, struct brig_error *err);
@@ -114,6 +118,12 @@ struct token_wish {
  * packages of its own.
  */
 int token_allows(const struct token *t, const struct token_wish *wish, struct brig_error *err);
+/* Whether it may make and remove the environment of this name: an administrator, or who has the right and the name in its list. */
+int token_makes(const struct token *t, const char *environment, struct brig_error *err);
+/* Whether it may see and use it. */
+bool token_sees_environment(const struct token *t, const char *environment);
+/* Whether it opens the door of this name, or, of "api", the API. */
+bool token_opens(const struct token *t, const char *door);
 /* What a request runs with that names no trust: the policy's default, but not more than the token's. */
 const char *token_trust_default(const struct token *t, const char *policy_default);
 /* And the backend of one that names none: the first of the token's; NULL: the policy chooses. */

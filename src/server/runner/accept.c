@@ -8,6 +8,7 @@
  *
  * Whatever is wrong is said before anything is kept.  Promises of one turn of the loop go to the disk together.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,30 +20,36 @@
 
 /* ---- what was asked before ------------------------------------------------------------------------------- */
 
-static json_t *accepted_document(const struct execution *x)
-{
-	char self[64], events[80];
+/* What a client is told of an execution that it need not wait for. */
+struct accepted {
+	const char *id, *state, *owner;
+	const char *makes; /* the environment; "": none */
+};
 
-	(void)snprintf(self, sizeof(self), "/v1/executions/%s", x->id);
+static void answer_accepted(struct service *s, const struct accepted *a, uint32_t tag)
+{
+	char self[64], events[80], environment[32 + TOKEN_WORD_MAX];
+	AUTO_FREE char *text = NULL;
+	json_t *doc;
+
+	(void)snprintf(self, sizeof(self), "/v1/executions/%s", a->id);
 	(void)snprintf(events, sizeof(events), "%s/events", self);
-	return json_pack("{s:s, s:s, s:{s:s, s:s}}", "id", x->id, "state", execution_state_name[x->state], "links",
-			 "self", self, "events", events);
-}
-
-static void answer_accepted(struct service *s, const struct execution *x, uint32_t tag)
-{
-	json_t *doc = accepted_document(x);
-	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
-	char self[64];
-
+	(void)snprintf(environment, sizeof(environment), "/v1/environments/%s", a->makes);
+	doc = json_pack("{s:s, s:s, s:{s:s, s:s, s:s*}}", "id", a->id, "state", a->state, "links", "self", self,
+			"events", events, "environment", a->makes[0] ? environment : NULL);
+	text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 	json_decref(doc);
-	(void)snprintf(self, sizeof(self), "/v1/executions/%s", x->id);
 	answer_send(s, tag,
 		    &(struct answer){ .status = 202,
 				      .location = self,
-				      .who = x->owner,
+				      .who = a->owner,
 				      .body = text ? text : "{}",
 				      .len = text ? strlen(text) : 2 });
+}
+
+static void answer_execution_accepted(struct service *s, const struct execution *x, uint32_t tag)
+{
+	answer_accepted(s, &(struct accepted){ x->id, execution_state_name[x->state], x->owner, x->makes }, tag);
 }
 
 /* Joins who waits for an execution, as the ask wants it. */
@@ -52,7 +59,7 @@ static void join(struct service *s, const struct ask *ask, struct execution *x)
 	bool is_over = x->state == EXECUTION_FINISHED;
 
 	if (x->is_async && !watches)
-		answer_accepted(s, x, ask->tag);
+		answer_execution_accepted(s, x, ask->tag);
 	else if (is_over && !watches)
 		execution_answer_result(s, x, ask->tag);
 	else if (!is_over && !execution_listen(x, ask->tag, watches ? WATCHES : WAITS_FOR_RESULT, false))
@@ -61,24 +68,42 @@ static void join(struct service *s, const struct ask *ask, struct execution *x)
 		events_replay(x, ask->tag);
 }
 
+/*
+ * What became of a promise whose execution is no longer at hand; NULL: nothing is known of it.  Of an earlier process that
+ * means that it ended before it had told the client, for the ledger is written after the key; unless the ledger was full, and
+ * may have forgotten: then it is not run twice.
+ */
+static const char *state_of_past(const struct service *s, const struct idempotency_entry *e)
+{
+	const struct ledger_past *p = ledger_find(&s->ledger, e->id);
+
+	if (p && str_eq(p->verdict, LEDGER_LOST))
+		return LEDGER_LOST;
+	if (!p && e->is_past && s->ledger.n_past < LEDGER_PAST_MAX)
+		return NULL;
+	return execution_state_name[EXECUTION_FINISHED];
+}
+
 /* True: the ask has been answered, or will be, by what was asked before. */
 static bool is_repeated(struct service *s, const struct ask *ask, const uint8_t name[SHA256_LEN],
 			const uint8_t body[SHA256_LEN])
 {
-	const struct idempotency_entry *e = idempotency_find(&s->idempotency, name, clock_now_ns());
-	struct execution *x;
+	const struct idempotency_entry *e = idempotency_find(&s->idempotency, name, clock_wall_ns() / NS_PER_SEC);
+	struct execution *x = e ? executions_find(&s->executions, e->id) : NULL;
+	const char *past = e && !x && e->is_promised ? state_of_past(s, e) : NULL;
 
 	if (!e)
 		return false;
-	if (memcmp(e->body, body, SHA256_LEN) != 0) {
+	if (memcmp(e->body, body, SHA256_LEN) != 0)
 		answer_error(s, ask, 409,
 			     "this Idempotency-Key stands for another request, whose execution is %s: use a new key",
 			     e->id);
-		return true;
-	}
-	x = executions_find(&s->executions, e->id);
-	if (x)
+	else if (x)
 		join(s, ask, x);
+	else if (past)
+		answer_accepted(s, &(struct accepted){ e->id, past, ask->token->name, "" }, ask->tag);
+	else if (e->is_promised)
+		return false;
 	else
 		answer_error(
 			s, ask, 409,
@@ -86,6 +111,16 @@ static bool is_repeated(struct service *s, const struct ask *ask, const uint8_t 
 			"/v1/history/%s",
 			e->id, e->id);
 	return true;
+}
+
+int service_has_room(const struct service *s, const struct job *job, struct brig_error *err)
+{
+	if (s->held_bytes + job->held > HELD_BYTES_MAX)
+		return err_set(err, BRIG_E_NOMEM, 0, "what waits and runs already has %llu MB of code, input and files",
+			       (unsigned long long)(s->held_bytes / MiB));
+	if (job_highest_fd(job) >= (int)min_u64(s->fds_max, INT_MAX))
+		return err_set(err, BRIG_E_NOMEM, 0, "what waits and runs already has as many files as can be open");
+	return 0;
 }
 
 /* ---- what is new -------------------------------------------------------------------------------------------- */
@@ -105,8 +140,10 @@ static void begin(struct service *s, const struct ask *ask, struct execution *x,
 	bool watches = message_number(ask->m, FIELD_stream, 0) != 0;
 
 	s->counts.accepted++;
-	x->is_async = message_number(ask->m, FIELD_async, 0) != 0 && !watches;
+	x->is_async = (message_number(ask->m, FIELD_async, 0) != 0 || x->makes[0]) && !watches;
 	if (x->is_async) {
+		if (x->has_key)
+			idempotency_keep(&s->idempotency, x->id, true);
 		ledger_accept(&s->ledger, x->id, x->owner);
 		x->is_promised = true;
 		x->promise_tag = ask->tag;
@@ -143,7 +180,8 @@ static void enter(struct service *s, const struct ask *ask, struct job *job, uin
 		execution_drop(s, x);
 		return;
 	}
-	if (name && !idempotency_add(&s->idempotency, name, body, x->id, clock_now_ns())) {
+	x->has_key = name != NULL;
+	if (name && !idempotency_add(&s->idempotency, name, body, x->id, clock_wall_ns() / NS_PER_SEC)) {
 		answer_retry(s, ask, 503, 1, "there is no memory for the key of the execution");
 		execution_drop(s, x);
 		return;
@@ -161,9 +199,10 @@ static int make_job(struct service *s, struct ask *ask, struct job **ret, uint64
 	if (rc == 0)
 		rc = job_new(ask->m, ask->route, &ask->beside, o->settings, o->n_settings, &job, err);
 	if (rc == 0)
-		rc = access_check(s->host, ask->token, job, ret_memory, err);
+		rc = access_check(s->host, ask->token, &s->options->doors, job, ret_memory, err);
 	if (rc == 0)
-		rc = brig_request_check(&job->req, err);
+		rc = job->env.name ? brig_environment_check(job_environment(job), err)
+				   : brig_request_check(&job->req, err);
 	if (rc < 0) {
 		job_free(job);
 		return rc;
@@ -181,8 +220,17 @@ void ask_execute(struct service *s, struct ask *ask)
 	uint64_t memory = 0;
 
 	if (key) {
+		int rc = idempotency_hash(ask->m, ask->route, ask->beside.files, body);
+
 		idempotency_name(ask->token->name, key, name);
-		if (idempotency_hash(ask->m, ask->route, ask->beside.files, body) < 0) {
+		if (rc == -EFBIG) {
+			answer_error(s, ask, 422,
+				     "an Idempotency-Key is for requests with files of at most %llu MB together: leave "
+				     "it out",
+				     (unsigned long long)(IDEMPOTENCY_FILES_MAX / MiB));
+			return;
+		}
+		if (rc < 0) {
 			answer_retry(s, ask, 503, 1, "the request cannot be compared with earlier ones of its key");
 			return;
 		}
@@ -193,14 +241,15 @@ void ask_execute(struct service *s, struct ask *ask)
 		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
 		return;
 	}
+	if (environment_is_taken(s, ask))
+		return;
 	if (make_job(s, ask, &job, &memory, &err) < 0) {
 		answer_trouble(s, ask, &err);
 		return;
 	}
-	if (s->held_bytes + job->held > HELD_BYTES_MAX) {
+	if (service_has_room(s, job, &err) < 0) {
 		job_free(job);
-		answer_retry(s, ask, 503, 1, "what waits and runs already has %llu MB of code, input and files",
-			     (unsigned long long)(s->held_bytes / MiB));
+		answer_trouble(s, ask, &err);
 		return;
 	}
 	enter(s, ask, job, memory, key ? name : NULL, body);
@@ -212,6 +261,7 @@ static void break_promise(struct service *s, struct execution *x, const struct b
 {
 	const struct ask ask = { .tag = x->promise_tag, .request_id = execution_request_id(x) };
 
+	idempotency_forget(&s->idempotency, x->id);
 	answer_retry(s, &ask, 503, 5, "the execution cannot be promised, and was cancelled: %s", why->msg);
 	execution_cancel(s, x);
 }
@@ -223,16 +273,17 @@ void accept_commit(struct service *s)
 	bool is_written;
 	struct execution *x;
 
-	if (TAILQ_EMPTY(list) && s->ledger.pending.len == 0)
+	if (TAILQ_EMPTY(list) && s->ledger.pending.len == 0 && s->idempotency.journal.pending.len == 0)
 		return;
-	is_written = ledger_commit(&s->ledger, !TAILQ_EMPTY(list), &err) == 0;
+	is_written = idempotency_commit(&s->idempotency, !TAILQ_EMPTY(list), &err) == 0 &&
+		     ledger_commit(&s->ledger, !TAILQ_EMPTY(list), &err) == 0;
 	if (!is_written)
 		(void)fprintf(stderr, "brig serve: runner: %s\n", err.msg);
 	while ((x = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, x, in_promised);
 		x->is_promised = false;
 		if (is_written)
-			answer_accepted(s, x, x->promise_tag);
+			answer_execution_accepted(s, x, x->promise_tag);
 		else
 			break_promise(s, x, &err);
 	}

@@ -2,6 +2,7 @@
 #include "server/runner/access.h"
 
 #include <linux/un.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -37,6 +38,14 @@ static bool is_own_path(const struct service *s, int peer, const char *path)
 	return false;
 }
 
+/* A connection says who asks for as long as that one holds it: what a client left behind would be his for ever. */
+static bool has_gone(int peer)
+{
+	struct pollfd p = { .fd = peer };
+
+	return poll(&p, 1, 0) != 0; /* POLLHUP: both ways; who only has nothing more to say is still there */
+}
+
 /* Whether this is a connection to a unix socket of ours, and whose: a socket of any other kind says nothing of a client. */
 static bool ask_kernel(const struct service *s, int peer, struct ucred *ret)
 {
@@ -52,19 +61,40 @@ static bool ask_kernel(const struct service *s, int peer, struct ucred *ret)
 	    len <= offsetof(struct sockaddr_un, sun_path) || len > sizeof(own.sa))
 		return false;
 	if (!is_own_path(s, peer, own.bytes + offsetof(struct sockaddr_un, sun_path)) ||
-	    getsockopt(peer, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &int_len) < 0 || is_listening)
+	    getsockopt(peer, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &int_len) < 0 || is_listening || has_gone(peer))
 		return false;
 	return getsockopt(peer, SOL_SOCKET, SO_PEERCRED, ret, &cred_len) == 0 && cred_len == sizeof(*ret);
 }
 
-/* Root and who runs the service are its administrators; other users run what nobody has vouched for. */
-static const struct token *token_of_user(uid_t uid)
+/*
+ * What the policy's first row says that fits; without one root and who runs the service are its administrators, and other users
+ * run what nobody has vouched for.  Groups are those that the peer had when it connected.  NULL: it is refused, or its groups
+ * cannot be known.
+ */
+static const struct token *token_of_user(const struct service *s, int peer, const struct ucred *cred,
+					 uint16_t *ret_status, char *ret_why, size_t why_size)
 {
 	static struct token t;
+	AUTO_FREE gid_t *groups = NULL;
+	struct users_peer who = { .uid = cred->uid, .gid = cred->gid };
+	const struct users_row *row;
 
-	t = (struct token){ .max_trust = TOKEN_UNKNOWN };
-	(void)snprintf(t.name, sizeof(t.name), "uid:%u", (unsigned)uid);
-	if (uid == 0 || uid == geteuid()) {
+	if (!users_groups(s->host->served, peer, &groups, &who.n_groups)) {
+		(void)snprintf(ret_why, why_size, "the kernel does not tell the groups of user %u",
+			       (unsigned)cred->uid);
+		return NULL;
+	}
+	who.groups = groups;
+	row = users_find(s->host->served, &who);
+	if (row && row->refuse) {
+		*ret_status = 403;
+		(void)snprintf(ret_why, why_size, "the policy of the service refuses user %u (%s)", (unsigned)cred->uid,
+			       row->place);
+		return NULL;
+	}
+	t = row ? row->may : (struct token){ .max_trust = TOKEN_UNKNOWN, .is_for_all = true };
+	(void)snprintf(t.name, sizeof(t.name), "uid:%u", (unsigned)cred->uid);
+	if (!row && (cred->uid == 0 || cred->uid == geteuid())) {
 		t.admin = true;
 		t.max_trust = TOKEN_TRUSTED;
 	}
@@ -92,18 +122,53 @@ static const struct token *find_token(struct service *s, const char *secret, cha
 	return t;
 }
 
-const struct token *access_find(struct service *s, const struct message *m, int peer, char *ret_why, size_t why_size)
+enum door access_door(const struct message *m)
 {
-	static const struct token anonymous = { .name = "anonymous", .max_trust = TOKEN_TRUSTED, .admin = true };
+	return (enum door)min_u64(message_number(m, FIELD_door, DOOR_api), DOOR_COUNT - 1);
+}
+
+static bool is_refused(const struct service *s, const char *secret)
+{
+	for (size_t i = 0; i < s->options->n_refused_keys; i++)
+		if (str_eq(s->options->refused_keys[i], secret))
+			return true;
+	return false;
+}
+
+/* A token of one door opens no other, and the API only if it was made for that, too. */
+static const struct token *find_token_of(struct service *s, const char *secret, enum door door, char *ret_why,
+					 size_t why_size)
+{
+	const struct token *t = find_token(s, secret, ret_why, why_size);
+
+	if (!t || token_opens(t, door_rows[door].name))
+		return t;
+	(void)snprintf(ret_why, why_size,
+		       "the token %s does not open %s: 'brig token create --door %s' makes one that does", t->name,
+		       door_rows[door].title, door_rows[door].name);
+	return NULL;
+}
+
+const struct token *access_find(struct service *s, const struct message *m, int peer, uint16_t *ret_status,
+				char *ret_why, size_t why_size)
+{
+	static const struct token anonymous = {
+		.name = "anonymous", .max_trust = TOKEN_TRUSTED, .admin = true, .is_for_all = true
+	};
 	const char *secret = message_text(m, FIELD_credential);
 	struct ucred cred;
 
+	*ret_status = 401;
+	if (secret && is_refused(s, secret)) {
+		(void)str_copy(ret_why, why_size, "this key is one that the service was told to refuse");
+		return NULL;
+	}
 	if (s->options->no_auth)
 		return &anonymous;
 	if (secret)
-		return find_token(s, secret, ret_why, why_size);
+		return find_token_of(s, secret, access_door(m), ret_why, why_size);
 	if (ask_kernel(s, peer, &cred))
-		return token_of_user(cred.uid);
+		return token_of_user(s, peer, &cred, ret_status, ret_why, why_size);
 	(void)str_copy(ret_why, why_size, "there is no token: send 'Authorization: Bearer brig_...'");
 	return NULL;
 }
@@ -135,15 +200,15 @@ static int check_host_settings(const struct token *token, const struct job *job,
 	return 0;
 }
 
-/* Where it is in the order of strictness; what is no level is for the library to complain about, as the strictest. */
+/* Where it is in the order of strictness.  A word that is none may be one that the library takes for off, as it does "no". */
 static size_t level_of_inspection(const char *text)
 {
 	static const char *const levels[] = { "off", "report", "guard", "strict" };
-	size_t i = 0;
 
-	while (i < ARRAY_LEN(levels) && !str_eq(levels[i], text))
-		i++;
-	return i;
+	for (size_t i = 0; i < ARRAY_LEN(levels); i++)
+		if (str_eq(levels[i], text))
+			return i;
+	return 0;
 }
 
 /* "RULE=ACTION", separated by commas or blanks: whether each of them blocks. */
@@ -185,12 +250,15 @@ static uint64_t memory_of(const struct job *job, const struct host_level *level)
 	size_t which = 0;
 	const char *text = job_wish(job, names, ARRAY_LEN(names), &which);
 	uint64_t n = 0;
+	bool is_read;
 
 	if (!text)
 		return level->memory;
-	if (which == 2 && str_to_u64(text, &n))
-		return n < QUOTA_MEMORY_MAX / MiB ? n * MiB : QUOTA_MEMORY_MAX;
-	return str_to_bytes(text, &n) ? n : level->memory;
+	if (which == 2 && text[strspn(text, "0123456789.")] == '\0')
+		is_read = str_to_millis(text, MiB, &n); /* a number without a unit, times MiB, as a policy reads it */
+	else
+		is_read = str_to_bytes(text, &n);
+	return is_read ? min_u64(n, QUOTA_MEMORY_MAX) : QUOTA_MEMORY_MAX; /* which the library may read otherwise */
 }
 
 static const char *environment_of(const struct job *job, const struct host_level *level)
@@ -233,8 +301,28 @@ static const char *language_of(const struct host *h, const struct brig_request *
 	return req->file_name ? host_language_of_file(h, req->file_name) : NULL;
 }
 
-int access_check(const struct host *h, const struct token *token, struct job *job, uint64_t *ret_memory,
-		 struct brig_error *err)
+/* What names no trust runs with the policy's, or less where token or door allow less; what names one is held against both. */
+static int choose_trust(const struct host *h, const struct token *token, const struct door_set *doors, struct job *job,
+			const char **ret, struct brig_error *err)
+{
+	enum door door = access_door(&job->m);
+	enum token_trust ceiling = doors->trust[door], wished;
+	const char *text = job->req.trust;
+
+	if (!text)
+		text = token_trust_default(token, token_trust_name(h->default_trust));
+	if (door != DOOR_api && token_trust_parse(text, &wished) && wished > ceiling) {
+		if (job->req.trust)
+			return err_set(err, BRIG_E_REFUSED, 0, "what comes through %s runs with trust '%s' at most",
+				       door_rows[door].title, token_trust_name(ceiling));
+		text = token_trust_name(ceiling);
+	}
+	*ret = text;
+	return 0;
+}
+
+int access_check(const struct host *h, const struct token *token, const struct door_set *doors, struct job *job,
+		 uint64_t *ret_memory, struct brig_error *err)
 {
 	enum token_trust trust = h->default_trust;
 	struct brig_request *req = &job->req;
@@ -243,17 +331,27 @@ int access_check(const struct host *h, const struct token *token, struct job *jo
 	const size_t n_operators = job->n_options - message_count(&job->m, FIELD_option);
 	int rc;
 
-	wish.trust = req->trust ? req->trust : token_trust_default(token, token_trust_name(h->default_trust));
+	rc = choose_trust(h, token, doors, job, &wish.trust, err);
+	if (rc < 0)
+		return rc;
 	(void)token_trust_parse(wish.trust, &trust);
 	if (!req->trust && trust != h->default_trust) /* else the policy chooses, and the result says so */
 		req->trust = wish.trust;
 	level = &h->level[trust];
+	if (access_door(&job->m) != DOOR_api) {
+		/* Limits of other protocols are no wishes for more: what the policy allows is as good. */
+		job_lower(job, n_operators, "mem_limit", level->memory, 0);
+		job_lower(job, n_operators, "execution_timeout_ms", level->time_ms, 1);
+		job_lower(job, n_operators, "cpu_time_ms", level->cpu_ms, 2);
+	}
 	wish.language = language_of(h, req);
 	wish.environment = environment_of(job, level);
-	wish.packages = req->n_packages > 0;
+	wish.packages = req->n_packages > 0 && !job->env.name;
 	wish.memory = memory_of(job, level);
 	*ret_memory = wish.memory;
-	rc = check_host_settings(token, job, n_operators, err);
+	rc = job->env.name ? token_makes(token, job->env.name, err) : 0;
+	if (rc == 0)
+		rc = check_host_settings(token, job, n_operators, err);
 	if (rc == 0 && !token->admin && trust != TOKEN_TRUSTED)
 		rc = check_inspection(token, job, n_operators, level, err);
 	if (rc < 0)

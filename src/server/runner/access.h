@@ -11,14 +11,17 @@
 #include "server/runner/service.h"
 
 /* Who asks without a token: filled by access_find(), good until its next call. */
-const struct token *access_find(struct service *s, const struct message *m, int peer, char *ret_why, size_t why_size);
+const struct token *access_find(struct service *s, const struct message *m, int peer, uint16_t *ret_status,
+				char *ret_why, size_t why_size);
 
 /*
  * What the job will run with where it says nothing is filled in from token and policy; then the token is asked: 0, or
  * -BRIG_E_REFUSED.  *ret_memory: of its limit.
  */
-int access_check(const struct host *h, const struct token *token, struct job *job, uint64_t *ret_memory,
-		 struct brig_error *err);
+int access_check(const struct host *h, const struct token *token, const struct door_set *doors, struct job *job,
+		 uint64_t *ret_memory, struct brig_error *err);
+/* Which door a message came through; DOOR_api: none. */
+enum door access_door(const struct message *m);
 
 /* Whether somebody may see and cancel what this one owns. */
 bool access_owns(const struct token *token, const char *owner);

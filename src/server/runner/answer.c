@@ -11,8 +11,8 @@ static const struct {
 	uint16_t status;
 	const char *code;
 } error_codes[] = {
-	{ 400, "bad_request" },       { 401, "unauthorized" }, { 403, "forbidden" },
-	{ 404, "not_found" },         { 409, "conflict" },     { 422, "unusable" },
+	{ 400, "bad_request" },       { 401, "unauthorized" }, { 403, "forbidden" },   { 404, "not_found" },
+	{ 409, "conflict" },          { 410, "ended" },        { 413, "too_large" },   { 422, "unusable" },
 	{ 429, "too_many_requests" }, { 500, "internal" },     { 503, "unavailable" },
 };
 
@@ -30,17 +30,22 @@ static void channel_put(struct service *s, const struct record *r)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (s->is_over || s->is_alone || channel_send(s->channel, r, &err) == 0)
+	if (!s->channel || s->channel_is_bad || channel_send(s->channel, r, &err) == 0)
 		return;
-	(void)fprintf(stderr, "brig serve: runner: %s\n", err.msg);
-	s->is_over = true;
-	s->status = 1;
+	service_cut_front(s, &err);
 }
 
 void event_send(struct service *s, uint32_t tag, enum event_kind kind, const char *text, size_t len)
 {
 	channel_put(s, &(struct record){
 			       .tag = tag, .type = RECORD_EVENT, .status = (uint16_t)kind, .data = text, .len = len });
+}
+
+void answer_pass_on(struct service *s, uint32_t tag, const struct record *r)
+{
+	channel_put(s,
+		    &(struct record){
+			    .tag = tag, .type = RECORD_ANSWER, .status = r->status, .data = r->data, .len = r->len });
 }
 
 static bool put_fields(struct buf *m, const struct answer *a)

@@ -18,8 +18,10 @@ struct answer {
 	size_t len;
 };
 
-/* Whatever happens, the tag is answered, or the channel is over and with it the process. */
+/* Whatever happens, the tag is answered, or the front that asked with it has gone. */
 void answer_send(struct service *s, uint32_t tag, const struct answer *a);
+/* An answer that another process of ours has made. */
+void answer_pass_on(struct service *s, uint32_t tag, const struct record *r);
 /* Takes the document, which may be NULL for want of memory. */
 void answer_json(struct service *s, const struct ask *ask, uint16_t status, json_t *doc);
 /* A document of the library's, which is taken. */

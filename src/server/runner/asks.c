@@ -27,9 +27,37 @@ static void (*const handlers[ROUTE_COUNT])(struct service *s, struct ask *ask) =
 	[ROUTE_workspace_archive] = ask_workspace_archive,
 	[ROUTE_workspace_diff] = ask_workspace_diff,
 	[ROUTE_workspace_delete] = ask_workspace_delete,
+	[ROUTE_session_make] = ask_session_make,
+	[ROUTE_sessions] = ask_sessions,
+	[ROUTE_session] = ask_session,
+	[ROUTE_session_delete] = ask_session_delete,
+	[ROUTE_session_timeout] = ask_session_timeout,
+	[ROUTE_session_pause] = ask_session_pause,
+	[ROUTE_session_resume] = ask_session_resume,
+	[ROUTE_context_make] = ask_context_make,
+	[ROUTE_context_delete] = ask_context_delete,
+	[ROUTE_context_restart] = ask_context_restart,
+	[ROUTE_context_interrupt] = ask_context_interrupt,
+	[ROUTE_session_run] = ask_session_run,
+	[ROUTE_process_start] = ask_process_start,
+	[ROUTE_processes] = ask_processes,
+	[ROUTE_process] = ask_process,
+	[ROUTE_process_events] = ask_process_events,
+	[ROUTE_process_input] = ask_process_input,
+	[ROUTE_process_signal] = ask_process_signal,
+	[ROUTE_process_resize] = ask_process_resize,
+	[ROUTE_session_files] = ask_session_files,
+	[ROUTE_session_file] = ask_session_file,
+	[ROUTE_session_file_put] = ask_session_file_put,
+	[ROUTE_session_file_delete] = ask_session_file_delete,
+	[ROUTE_session_folder] = ask_session_folder,
+	[ROUTE_session_move] = ask_session_move,
 	[ROUTE_inspect] = ask_inspect,
 	[ROUTE_languages] = ask_languages,
 	[ROUTE_environments] = ask_environments,
+	[ROUTE_environment_make] = ask_execute,
+	[ROUTE_environment] = ask_environment,
+	[ROUTE_environment_delete] = ask_environment_delete,
 	[ROUTE_policy] = ask_policy,
 	[ROUTE_capabilities] = ask_capabilities,
 	[ROUTE_rules] = ask_rules,
@@ -48,13 +76,14 @@ static void (*const handlers[ROUTE_COUNT])(struct service *s, struct ask *ask) =
 static bool let_in(struct service *s, struct ask *ask, int peer)
 {
 	enum route_access access = route_rows[ask->route].access;
+	uint16_t status = 401;
 	char why[256] = "";
 
 	if (access == ACCESS_OPEN)
 		return true;
-	ask->token = access_find(s, ask->m, peer, why, sizeof(why));
+	ask->token = access_find(s, ask->m, peer, &status, why, sizeof(why));
 	if (!ask->token) {
-		answer_error(s, ask, 401, "%s", why);
+		answer_error(s, ask, status, "%s", why);
 		return false;
 	}
 	if (access == ACCESS_ADMIN && !ask->token->admin) {
@@ -78,8 +107,11 @@ static void take_ask(struct service *s, struct record *r, const struct message *
 		int *fd;
 	} places[] = { { BESIDE_FILES, &ask.beside.files },
 		       { BESIDE_INPUT, &ask.beside.input },
-		       { BESIDE_OUT, &ask.beside.out } };
+		       { BESIDE_OUT, &ask.beside.out },
+		       { BESIDE_PROJECT, &ask.beside.project },
+		       { BESIDE_LEFT, &ask.beside.left } };
 	uint64_t route = message_number(m, FIELD_route, ROUTE_COUNT);
+	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (route >= ROUTE_COUNT || !handlers[route]) {
 		answer_error(s, &ask, 404, "there is no such route");
@@ -91,7 +123,10 @@ static void take_ask(struct service *s, struct record *r, const struct message *
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (at[places[i].which] >= 0)
 			*places[i].fd = fd_move(&r->fds[at[places[i].which]]);
-	handlers[route](s, &ask);
+	if (job_check_descriptors(&ask.beside, &err) < 0)
+		answer_trouble(s, &ask, &err);
+	else
+		handlers[route](s, &ask);
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		fd_closep(places[i].fd);
 }
@@ -126,14 +161,11 @@ bool asks_take(struct service *s, struct record *r)
 		is_good = take_message(s, r);
 		break;
 	case RECORD_GONE:
-		if (!batches_gone(s, r->tag))
+		if (!batches_gone(s, r->tag) && !answerers_gone(s, r->tag) && !sessions_gone(s, r->tag))
 			executions_gone(s, r->tag);
 		break;
 	case RECORD_CANCEL:
 		executions_cancel(s, r->tag);
-		break;
-	case RECORD_DRAIN:
-		s->draining = true;
 		break;
 	default:
 		(void)fprintf(stderr, "brig serve: runner: the front sent a record of its own side\n");

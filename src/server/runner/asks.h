@@ -22,8 +22,10 @@ void ask_cancel(struct service *s, struct ask *ask);
 /* The execution that the ask names and its token may see; NULL: there is none, and it was answered unless it may be in the
  * history (*ret_is_past). */
 struct execution *look_up(struct service *s, const struct ask *ask, bool *ret_is_past);
-/* An execution of the history, if the token may see it: 1; 0: there is none such; negative: *err. */
-int look_up_history(struct service *s, const struct ask *ask, const char *id, char **ret, struct brig_error *err);
+/* Asks for an execution of the history; then is to call look_through_history().  False: no execution has such an id. */
+bool look_up_history(struct service *s, const struct ask *ask, const char *id, recorded_fn then);
+/* What the recorder answered: 1: *text is an execution that the token may see; 0: there is none such; negative: *err. */
+int look_through_history(const struct ask *ask, int rc, char **text, const struct brig_error *err);
 
 void ask_batch(struct service *s, struct ask *ask);   /* batch_accept.c */
 void ask_batches(struct service *s, struct ask *ask); /* batch_look.c */
@@ -38,11 +40,44 @@ void ask_workspace_archive(struct service *s, struct ask *ask);
 void ask_workspace_diff(struct service *s, struct ask *ask);
 void ask_workspace_delete(struct service *s, struct ask *ask);
 
+void ask_session_make(struct service *s, struct ask *ask); /* sessions.c */
+void ask_sessions(struct service *s, struct ask *ask);
+void ask_session(struct service *s, struct ask *ask);
+void ask_session_delete(struct service *s, struct ask *ask);
+void ask_session_timeout(struct service *s, struct ask *ask);
+void ask_session_pause(struct service *s, struct ask *ask); /* session_asks.c */
+void ask_session_resume(struct service *s, struct ask *ask);
+void ask_context_make(struct service *s, struct ask *ask);
+void ask_context_delete(struct service *s, struct ask *ask);
+void ask_context_restart(struct service *s, struct ask *ask);
+void ask_context_interrupt(struct service *s, struct ask *ask);
+void ask_process_input(struct service *s, struct ask *ask);
+void ask_process_signal(struct service *s, struct ask *ask);
+void ask_process_resize(struct service *s, struct ask *ask);
+void ask_session_run(struct service *s, struct ask *ask); /* session_pieces.c */
+void ask_process_start(struct service *s, struct ask *ask);
+void ask_processes(struct service *s, struct ask *ask);
+void ask_process(struct service *s, struct ask *ask);
+void ask_process_events(struct service *s, struct ask *ask);
+void ask_session_files(struct service *s, struct ask *ask); /* session_files.c */
+void ask_session_file(struct service *s, struct ask *ask);
+void ask_session_file_put(struct service *s, struct ask *ask);
+void ask_session_file_delete(struct service *s, struct ask *ask);
+void ask_session_folder(struct service *s, struct ask *ask);
+void ask_session_move(struct service *s, struct ask *ask);
+
+void ask_environments(struct service *s, struct ask *ask); /* environments.c */
+void ask_environment(struct service *s, struct ask *ask);
+void ask_environment_delete(struct service *s, struct ask *ask);
+/* True: the ask would make one that there is, or will be; it has been answered. */
+bool environment_is_taken(struct service *s, const struct ask *ask);
+
 void ask_inspect(struct service *s, struct ask *ask); /* questions.c */
 void ask_languages(struct service *s, struct ask *ask);
-void ask_environments(struct service *s, struct ask *ask);
 void ask_policy(struct service *s, struct ask *ask);
 void ask_capabilities(struct service *s, struct ask *ask);
+/* The answer to somebody who asked then is good for others, too, for a while. */
+void questions_keep_capabilities(struct service *s, const struct record *r, uint64_t asked_ns);
 void ask_rules(struct service *s, struct ask *ask);
 void ask_history(struct service *s, struct ask *ask);
 void ask_history_entry(struct service *s, struct ask *ask);

@@ -41,7 +41,7 @@ static void answer_batch(struct service *s, const struct ask *ask, const struct 
 static bool is_repeated(struct service *s, const struct ask *ask, const uint8_t name[SHA256_LEN],
 			const uint8_t body[SHA256_LEN])
 {
-	const struct idempotency_entry *e = idempotency_find(&s->idempotency, name, clock_now_ns());
+	const struct idempotency_entry *e = idempotency_find(&s->idempotency, name, clock_wall_ns() / NS_PER_SEC);
 	const struct batch *b = e ? batches_find(&s->batches, e->id) : NULL;
 
 	if (!e)
@@ -85,13 +85,12 @@ static int make_job(struct service *s, const struct ask *ask, const struct messa
 	struct job_descriptors beside = JOB_DESCRIPTORS_NONE;
 	int rc = open_archive(m, &beside.files, err);
 
-	beside.files_are_ours = true;
 	if (rc == 0)
 		rc = workspace_use(s, ask->token, m, &beside, err);
 	if (rc == 0)
 		rc = job_new(m, ROUTE_execute, &beside, o->settings, o->n_settings, &job, err);
 	if (rc == 0)
-		rc = access_check(s->host, ask->token, job, ret_memory, err);
+		rc = access_check(s->host, ask->token, &s->options->doors, job, ret_memory, err);
 	if (rc == 0)
 		rc = brig_request_check(&job->req, err);
 	if (rc == 0 && quota->memory && *ret_memory > quota->memory)
@@ -119,10 +118,9 @@ static int add_job(struct service *s, const struct ask *ask, struct batch *b, co
 		return err_set(err, BRIG_E_INTERNAL, 0, "the front sent a job that cannot be read");
 	if (make_job(s, ask, &m, &job, &j->memory, err) < 0 || !job)
 		return -err->code;
-	if (s->held_bytes + job->held > HELD_BYTES_MAX) {
+	if (service_has_room(s, job, err) < 0) {
 		job_free(job);
-		return err_set(err, BRIG_E_NOMEM, 0, "what waits and runs already has %llu MB of code, input and files",
-			       (unsigned long long)(s->held_bytes / MiB));
+		return -err->code;
 	}
 	j->name = strdup(message_text(&m, FIELD_job_id));
 	x = j->name ? execution_new(s, ask->token, job) : NULL;
@@ -164,11 +162,17 @@ static int add_jobs(struct service *s, const struct ask *ask, struct batch *b, s
 	return 0;
 }
 
-/* On disk: each execution in the ledger, and the batch. */
-static int promise(struct service *s, struct batch *b, struct brig_error *err)
+/* On disk: the key that it may be asked for by again, each execution in the ledger, and the batch. */
+static int promise(struct service *s, struct batch *b, const uint8_t *name, const uint8_t *body, struct brig_error *err)
 {
 	int rc;
 
+	if (name && !idempotency_add(&s->idempotency, name, body, b->id, clock_wall_ns() / NS_PER_SEC))
+		return err_nomem(err);
+	idempotency_keep(&s->idempotency, b->id, true);
+	rc = idempotency_commit(&s->idempotency, true, err);
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; i < b->n; i++)
 		ledger_accept(&s->ledger, b->job[i].id, b->owner);
 	rc = ledger_commit(&s->ledger, true, err);
@@ -226,15 +230,10 @@ static void enter(struct service *s, const struct ask *ask, const uint8_t *name,
 		answer_retry(s, ask, 503, 1, "there is no memory for the batch");
 		return;
 	}
-	if (add_jobs(s, ask, b, &err) < 0 || promise(s, b, &err) < 0) {
+	if (add_jobs(s, ask, b, &err) < 0 || promise(s, b, name, body, &err) < 0) {
+		idempotency_forget(&s->idempotency, b->id);
 		drop_all(s, b);
 		answer_trouble(s, ask, &err);
-		return;
-	}
-	if (name && !idempotency_add(&s->idempotency, name, body, b->id, clock_now_ns())) {
-		batch_unlink(&s->batches, b);
-		drop_all(s, b);
-		answer_retry(s, ask, 503, 1, "there is no memory for the key of the batch");
 		return;
 	}
 	begin(s, ask, b);

@@ -251,3 +251,11 @@ bool batches_gone(struct service *s, uint32_t tag)
 		}
 	return false;
 }
+
+void batches_all_gone(struct service *s)
+{
+	struct batch *b;
+
+	TAILQ_FOREACH(b, &s->batches.all, in_age)
+	b->n_watches = 0;
+}

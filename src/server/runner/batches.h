@@ -93,6 +93,8 @@ void batch_on_drop(struct service *s, struct execution *x);
 
 /* True: the tag was of one who watched a batch, and has been answered. */
 bool batches_gone(struct service *s, uint32_t tag);
+/* Nobody is there any more to be answered. */
+void batches_all_gone(struct service *s);
 /* batch_look.c: somebody's result, and the end if that was the last one, to those who watch. */
 void batch_tell(struct service *s, struct batch *b, size_t job);
 

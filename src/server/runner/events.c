@@ -87,7 +87,7 @@ void events_release(struct execution *x)
 /* ---- events ------------------------------------------------------------------------------------------- */
 
 /* Takes the object; one that there is no memory for is left out, and the log says so. */
-static void put_event(struct execution *x, enum event_kind kind, json_t *event)
+void events_put(struct execution *x, enum event_kind kind, json_t *event)
 {
 	char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
 	size_t len = text ? strlen(text) : 0;
@@ -105,8 +105,8 @@ static void put_event(struct execution *x, enum event_kind kind, json_t *event)
 
 void events_queued(struct execution *x, size_t position)
 {
-	put_event(x, EVENT_queued,
-		  json_pack("{s:s, s:s, s:I}", "event", "queued", "id", x->id, "position", (json_int_t)position));
+	events_put(x, EVENT_queued,
+		   json_pack("{s:s, s:s, s:I}", "event", "queued", "id", x->id, "position", (json_int_t)position));
 }
 
 static void on_started(void *user, const struct brig_started *w)
@@ -115,34 +115,34 @@ static void on_started(void *user, const struct brig_started *w)
 
 	(void)str_copy(x->language, sizeof(x->language), w->language);
 	(void)str_copy(x->trust, sizeof(x->trust), w->trust);
-	put_event(x, EVENT_started,
-		  json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "event", "started", "id", w->id, "backend", w->backend,
-			    "language", w->language, "trust", w->trust, "version", brig_version()));
+	events_put(x, EVENT_started,
+		   json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "event", "started", "id", w->id, "backend", w->backend,
+			     "language", w->language, "trust", w->trust, "version", brig_version()));
 }
 
 static void on_finding(void *user, const struct brig_finding *f)
 {
-	put_event(user, EVENT_finding,
-		  json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s%, s:s%, s:s%}", "event", "finding", "rule",
-			    f->rule, "severity", f->severity, "line", (json_int_t)f->line, "column",
-			    (json_int_t)f->column, "end_line", (json_int_t)f->end_line, "end_column",
-			    (json_int_t)f->end_column, "name", f->name, str_utf8_prefix(f->name, strlen(f->name)),
-			    "message", f->message, str_utf8_prefix(f->message, strlen(f->message)), "remedy", f->remedy,
-			    str_utf8_prefix(f->remedy, strlen(f->remedy))));
+	events_put(user, EVENT_finding,
+		   json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s%, s:s%, s:s%}", "event", "finding", "rule",
+			     f->rule, "severity", f->severity, "line", (json_int_t)f->line, "column",
+			     (json_int_t)f->column, "end_line", (json_int_t)f->end_line, "end_column",
+			     (json_int_t)f->end_column, "name", f->name, str_utf8_prefix(f->name, strlen(f->name)),
+			     "message", f->message, str_utf8_prefix(f->message, strlen(f->message)), "remedy",
+			     f->remedy, str_utf8_prefix(f->remedy, strlen(f->remedy))));
 }
 
 static void on_notice(void *user, const char *text)
 {
-	put_event(user, EVENT_notice,
-		  json_pack("{s:s, s:s%}", "event", "notice", "text", text, str_utf8_prefix(text, strlen(text))));
+	events_put(user, EVENT_notice,
+		   json_pack("{s:s, s:s%}", "event", "notice", "text", text, str_utf8_prefix(text, strlen(text))));
 }
 
 static void on_sample(void *user, const struct brig_sample *s)
 {
-	put_event(user, EVENT_sample,
-		  json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "event", "sample", "at_ms", (json_int_t)s->at_ms,
-			    "cpu_ms", (json_int_t)s->cpu_ms, "memory_bytes", (json_int_t)s->memory_bytes, "pids",
-			    (json_int_t)s->pids, "output_bytes", (json_int_t)s->output_bytes));
+	events_put(user, EVENT_sample,
+		   json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "event", "sample", "at_ms", (json_int_t)s->at_ms,
+			     "cpu_ms", (json_int_t)s->cpu_ms, "memory_bytes", (json_int_t)s->memory_bytes, "pids",
+			     (json_int_t)s->pids, "output_bytes", (json_int_t)s->output_bytes));
 }
 
 /* ---- what the program writes ---------------------------------------------------------------------------- */
@@ -160,8 +160,8 @@ static void put_text(struct execution *x, enum event_kind kind, const char *data
 	while (len > 0) {
 		size_t n = len <= TEXT_PIECE ? len : str_utf8_prefix(data, TEXT_PIECE);
 
-		put_event(x, kind,
-			  json_pack("{s:s, s:o}", "event", event_name[kind], "data", json_stringn_nocheck(data, n)));
+		events_put(x, kind,
+			   json_pack("{s:s, s:o}", "event", event_name[kind], "data", json_stringn_nocheck(data, n)));
 		data += n;
 		len -= n;
 	}
@@ -173,10 +173,10 @@ static void put_piece(struct execution *x, enum event_kind kind, const char *dat
 
 	if (text)
 		base64_put(text, data, len);
-	put_event(x, kind,
-		  text ? json_pack("{s:s, s:s%, s:s}", "event", event_name[kind], "data", text, base64_len(len),
-				   "encoding", "base64")
-		       : NULL);
+	events_put(x, kind,
+		   text ? json_pack("{s:s, s:s%, s:s}", "event", event_name[kind], "data", text, base64_len(len),
+				    "encoding", "base64")
+			: NULL);
 }
 
 static void put_bytes(struct execution *x, enum event_kind kind, const char *data, size_t len)
@@ -185,9 +185,8 @@ static void put_bytes(struct execution *x, enum event_kind kind, const char *dat
 		put_piece(x, kind, data + at, min_u64(len - at, BYTES_PIECE));
 }
 
-static void on_output(void *user, enum brig_stream stream, const void *data, size_t len)
+void events_output(struct execution *x, enum brig_stream stream, const void *data, size_t len)
 {
-	struct execution *x = user;
 	struct cut_character *cut = &x->cut[stream == BRIG_STDERR];
 	enum event_kind kind = stream == BRIG_STDERR ? EVENT_stderr : EVENT_stdout;
 	AUTO_BUF piece = BUF_INIT(len + sizeof(cut->bytes));
@@ -208,6 +207,11 @@ static void on_output(void *user, enum brig_stream stream, const void *data, siz
 	} else {
 		put_bytes(x, kind, piece.data, piece.len);
 	}
+}
+
+static void on_output(void *user, enum brig_stream stream, const void *data, size_t len)
+{
+	events_output(user, stream, data, len);
 }
 
 void events_attach(struct execution *x, struct brig_request *req)

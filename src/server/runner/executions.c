@@ -6,14 +6,16 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "server/runner/access.h"
 #include "server/runner/answer.h"
+#include "server/runner/traces.h"
 
 const char *const execution_state_name[] = {
 	[EXECUTION_QUEUED] = "queued",
 	[EXECUTION_RUNNING] = "running",
 	[EXECUTION_FINISHED] = "finished",
 };
-const char *const execution_kind_name[] = {
+static const char *const kind_name[] = {
 	[BRIG_KIND_CODE] = "code",
 	[BRIG_KIND_COMMAND] = "command",
 	[BRIG_KIND_SHELL] = "shell",
@@ -63,7 +65,9 @@ struct execution *execution_new(struct service *s, const struct token *owner, st
 	x->service = s;
 	x->host = host_keep(s->host);
 	x->job = job;
-	x->kind = req->kind;
+	x->kind = job->env.name ? "environment" : kind_name[req->kind];
+	(void)str_copy(x->makes, sizeof(x->makes), job->env.name ? job->env.name : "");
+	x->door = access_door(&job->m);
 	x->created_ns = clock_wall_ns();
 	x->priority = (uint32_t)min_u64(message_number(&job->m, FIELD_priority, ADMISSION_DEFAULT_PRIORITY),
 					ADMISSION_PRIORITIES - 1);
@@ -112,6 +116,7 @@ void execution_drop(struct service *s, struct execution *x)
 	forget_job(s, x);
 	fd_closep(&x->kept);
 	events_release(x);
+	traces_release(x);
 	free(x->listener);
 	free(x->result);
 	brig_free(x->unlisted);
@@ -188,6 +193,19 @@ static size_t find_listener(const struct execution *x, uint32_t tag)
 	return i;
 }
 
+/* Whoever it ran for has gone. */
+static void end_unwanted(struct service *s, struct execution *x)
+{
+	if (x->is_async)
+		return;
+	if (x->has_key)
+		idempotency_forget(&s->idempotency, x->id);
+	if (x->state == EXECUTION_QUEUED && x->n_listeners == 0)
+		execution_drop(s, x);
+	else
+		execution_cancel(s, x);
+}
+
 static void leave(struct service *s, struct execution *x, size_t i)
 {
 	bool was_starter = x->listener[i].is_starter;
@@ -202,11 +220,7 @@ static void leave(struct service *s, struct execution *x, size_t i)
 		x->listener[i].is_starter = true; /* the same request again, by its idempotency key */
 		return;
 	}
-	idempotency_forget(&s->idempotency, x->id);
-	if (x->state == EXECUTION_QUEUED && x->n_listeners == 0)
-		execution_drop(s, x);
-	else
-		execution_cancel(s, x);
+	end_unwanted(s, x);
 }
 
 void executions_gone(struct service *s, uint32_t tag)
@@ -221,6 +235,30 @@ void executions_gone(struct service *s, uint32_t tag)
 			leave(s, x, i);
 			return;
 		}
+	}
+}
+
+/* The next one that somebody may wait for.  Those that have finished may go whenever another one finishes. */
+static struct execution *next_unfinished(struct execution *x)
+{
+	while (x && x->state == EXECUTION_FINISHED)
+		x = TAILQ_NEXT(x, in_age);
+	return x;
+}
+
+void executions_all_gone(struct service *s)
+{
+	struct execution *x = next_unfinished(TAILQ_FIRST(&s->executions.all)), *next;
+
+	for (; x; x = next) {
+		bool has_starter = false;
+
+		next = next_unfinished(TAILQ_NEXT(x, in_age));
+		for (size_t i = 0; i < x->n_listeners; i++)
+			has_starter = has_starter || x->listener[i].is_starter;
+		x->n_listeners = 0;
+		if (has_starter)
+			end_unwanted(s, x);
 	}
 }
 
@@ -296,11 +334,14 @@ static void finish(struct service *s, struct execution *x, struct brig_result *r
 	x->state = EXECUTION_FINISHED;
 	x->ended_ns = clock_wall_ns();
 	admission_leave(s->admission, &x->ticket, cpu_ns, clock_now_ns());
+	traces_finish(x);
 	forget_job(s, x);
 	s->counts.finished++;
 	s->counts.cancelled += str_eq(x->verdict, "cancelled");
 	if (x->is_async)
 		ledger_end(&s->ledger, x->id, x->verdict);
+	else if (x->has_key)
+		idempotency_keep(&s->idempotency, x->id, false);
 	events_finish(x);
 	if (x->batch)
 		batch_on_end(s, x);
@@ -327,6 +368,13 @@ void execution_step(struct service *s, struct execution *x)
 	finish(s, x, r);
 }
 
+static int begin_run(struct execution *x, struct brig_error *err)
+{
+	if (x->job->env.name)
+		return brig_environment_begin(x->host->b, job_environment(x->job), &x->run, err);
+	return brig_run_begin(x->host->b, &x->job->req, &x->run, err);
+}
+
 void execution_start(struct service *s, struct execution *x)
 {
 	struct brig_request *req = &x->job->req;
@@ -337,9 +385,11 @@ void execution_start(struct service *s, struct execution *x)
 	x->started_ns = clock_wall_ns();
 	req->id = x->id;
 	req->who = x->owner;
+	req->door = x->door == DOOR_api ? NULL : door_rows[x->door].name;
 	events_attach(x, req);
+	traces_attach(x, req);
 	workspace_on_start(x);
-	if (brig_run_begin(x->host->b, req, &x->run, &err) < 0) {
+	if (begin_run(x, &err) < 0) {
 		(void)brig_result_from_error(&err, &r, NULL);
 		finish(s, x, r);
 		return;

@@ -72,6 +72,7 @@ struct execution {
 	char owner[TOKEN_NAME_MAX + 1];
 	enum execution_state state;
 	bool is_async, is_promised /* on that list */, is_watched /* its run is in the epoll */, is_cancelled;
+	bool has_key; /* somebody may ask for it again by an idempotency key */
 	uint32_t promise_tag;
 	struct batch *batch; /* that it is of, until it has ended; NULL: none */
 	size_t batch_job;
@@ -85,7 +86,10 @@ struct execution {
 	struct job *job;      /* likewise */
 	struct brig_run *run; /* NULL: none is under way */
 	/* what is told of it */
-	uint32_t kind, priority;
+	const char *kind;
+	char makes[TOKEN_WORD_MAX + 1]; /* the environment that it makes; "": none */
+	uint32_t priority;
+	enum door door;
 	char language[TOKEN_WORD_MAX + 1], trust[TOKEN_WORD_MAX + 1], verdict[TOKEN_WORD_MAX + 1];
 	struct waiting_ask *listener;
 	size_t n_listeners, room_listeners;
@@ -93,7 +97,8 @@ struct execution {
 	size_t n_logged, room_logged, n_samples, log_bytes;
 	bool log_is_cut; /* there was more */
 	struct cut_character cut[2];
-	char *result; /* JSON, when it has finished; NULL: there was no memory for it */
+	struct trace_steps *trace; /* while it runs, if traces are exported; NULL: none */
+	char *result;              /* JSON, when it has finished; NULL: there was no memory for it */
 	size_t result_len;
 	char *unlisted; /* what the result's document has not, for who shows it as its own; NULL: nothing */
 };
@@ -109,7 +114,6 @@ struct executions {
 };
 
 extern const char *const execution_state_name[];
-extern const char *const execution_kind_name[];
 
 void executions_init(struct executions *e);
 /* Ends all: runs are cancelled and waited for; nobody is told. */
@@ -137,6 +141,8 @@ void execution_drop(struct service *s, struct execution *x);
 bool execution_listen(struct execution *x, uint32_t tag, enum listener_kind kind, bool is_starter);
 /* Who asked with this tag has gone: what is open is answered, and what ran for nobody else is cancelled. */
 void executions_gone(struct service *s, uint32_t tag);
+/* The same of everybody who waits for anything. */
+void executions_all_gone(struct service *s);
 /* Who asked with this tag, and for whom it runs, wants it to end. */
 void executions_cancel(struct service *s, uint32_t tag);
 /* The present answer of one that has finished: 200 and the result. */
@@ -146,6 +152,9 @@ void execution_answer_result(struct service *s, const struct execution *x, uint3
 
 /* Sets the callbacks of the request. */
 void events_attach(struct execution *x, struct brig_request *req);
+/* One piece of output, and any other event, which is taken. */
+void events_output(struct execution *x, enum brig_stream stream, const void *data, size_t len);
+void events_put(struct execution *x, enum event_kind kind, json_t *event);
 void events_queued(struct execution *x, size_t position);
 /* The last pieces of output, and the verdict; each listener that watches is answered and gone. */
 void events_finish(struct execution *x);

@@ -29,6 +29,10 @@ static void read_setting(struct host *h, struct host_level *level, const json_t 
 		return;
 	if (str_eq(key, "mem_limit"))
 		level->memory = (uint64_t)json_integer_value(json_object_get(setting, "value"));
+	else if (str_eq(key, "execution_timeout_ms"))
+		level->time_ms = (uint64_t)json_integer_value(json_object_get(setting, "value"));
+	else if (str_eq(key, "cpu_time_ms"))
+		level->cpu_ms = (uint64_t)json_integer_value(json_object_get(setting, "value"));
 	else if (str_eq(key, "environment"))
 		(void)str_copy(level->environment, sizeof(level->environment), text_of(setting));
 	else if (str_eq(key, "backend") && !str_eq(text_of(setting), "auto"))
@@ -77,7 +81,24 @@ static int read_languages(struct host *h, struct brig_error *err)
 	return 0;
 }
 
-int host_open(const struct serve_options *options, uint32_t warm, struct host **ret, struct brig_error *err)
+static int read_users(struct host *h, struct brig_error *err)
+{
+	char *text = NULL;
+	int rc = brig_policy_users_json(h->b, &text, err);
+	json_t *doc;
+
+	if (rc < 0)
+		return rc;
+	doc = read_document(text);
+	if (!doc)
+		return err_nomem(err);
+	rc = users_read(json_object_get(doc, "users"), &h->served, err);
+	json_decref(doc);
+	return rc;
+}
+
+int host_open(const struct serve_options *options, int recorder, uint32_t warm, struct host **ret,
+	      struct brig_error *err)
 {
 	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
 	struct host *h = calloc(1, sizeof(*h));
@@ -91,11 +112,14 @@ int host_open(const struct serve_options *options, uint32_t warm, struct host **
 	opts.preset = options->preset;
 	opts.state_dir = options->state;
 	opts.warm_cells = warm;
+	opts.recorder_fd = recorder;
 	rc = brig_open(&opts, &h->b, err);
 	for (enum token_trust t = 0; rc == 0 && t < TOKEN_TRUST_COUNT; t++)
 		rc = read_level(h, t, err);
 	if (rc == 0)
 		rc = read_languages(h, err);
+	if (rc == 0)
+		rc = read_users(h, err);
 	if (rc < 0) {
 		host_leave(h);
 		return rc;
@@ -116,6 +140,7 @@ void host_leave(struct host *h)
 		return;
 	brig_close(h->b);
 	json_decref(h->languages);
+	users_free(h->served);
 	free(h);
 }
 

@@ -10,12 +10,14 @@
 
 #include <jansson.h>
 
+#include "server/runner/users.h"
 #include "server/serve.h"
 #include "server/tokens.h"
 
 struct host_level {
 	bool is_known; /* false: the policy lets no request have this trust */
 	uint64_t memory;
+	uint64_t time_ms, cpu_ms;             /* of the wall and of the processor */
 	char environment[TOKEN_WORD_MAX + 1]; /* "": none */
 	char backend[TOKEN_WORD_MAX + 1];     /* "": the library chooses */
 	char inspection[TOKEN_WORD_MAX + 1];
@@ -27,9 +29,12 @@ struct host {
 	json_t *languages; /* array of brig_languages_json() */
 	enum token_trust default_trust;
 	struct host_level level[TOKEN_TRUST_COUNT];
+	struct users *served; /* who may what at unix sockets */
 };
 
-int host_open(const struct serve_options *options, uint32_t warm, struct host **ret, struct brig_error *err);
+/* recorder: socket to the process that writes log and history. */
+int host_open(const struct serve_options *options, int recorder, uint32_t warm, struct host **ret,
+	      struct brig_error *err);
 struct host *host_keep(struct host *h);
 void host_leave(struct host *h); /* the last one closes it; NULL is fine */
 

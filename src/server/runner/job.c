@@ -8,6 +8,7 @@
 #include "server/runner/job.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -31,7 +32,8 @@ static int read_lists(struct job *job, struct brig_error *err)
 {
 	struct brig_request *req = &job->req;
 	size_t at = 0, n = message_count(&job->m, FIELD_arg) + message_count(&job->m, FIELD_variable) +
-			   message_count(&job->m, FIELD_package) + message_count(&job->m, FIELD_artifact);
+			   message_count(&job->m, FIELD_package) + message_count(&job->m, FIELD_warm) +
+			   message_count(&job->m, FIELD_artifact) + message_count(&job->m, FIELD_hidden);
 
 	job->strings = calloc(n + 1, sizeof(*job->strings));
 	if (!job->strings)
@@ -39,7 +41,9 @@ static int read_lists(struct job *job, struct brig_error *err)
 	req->args = take_list(job, FIELD_arg, &at, &req->n_args);
 	req->env = take_list(job, FIELD_variable, &at, &req->n_env);
 	req->packages = take_list(job, FIELD_package, &at, &req->n_packages);
+	job->env.warm = take_list(job, FIELD_warm, &at, &job->env.n_warm);
 	req->artifacts = take_list(job, FIELD_artifact, &at, &req->n_artifacts);
+	req->hidden = take_list(job, FIELD_hidden, &at, &req->n_hidden);
 	return 0;
 }
 
@@ -74,6 +78,18 @@ void job_wish_backend(struct job *job, const char *name)
 	job->req.n_options = job->n_options;
 }
 
+void job_lower(struct job *job, size_t from, const char *key, uint64_t most, size_t which)
+{
+	uint64_t n;
+
+	for (size_t i = from; i < job->n_options; i++)
+		if (str_eq(job->options[i].key, key) && str_to_u64(job->options[i].value, &n) && n > most && most > 0) {
+			(void)snprintf(job->lowered[which], sizeof(job->lowered[which]), "%llu",
+				       (unsigned long long)most);
+			job->options[i].value = job->lowered[which];
+		}
+}
+
 const char *job_wish(const struct job *job, const char *const *names, size_t n, size_t *ret_which)
 {
 	for (size_t i = job->n_options; i-- > 0;)
@@ -85,46 +101,121 @@ const char *job_wish(const struct job *job, const char *const *names, size_t n, 
 	return NULL;
 }
 
+const struct brig_environment *job_environment(struct job *job)
+{
+	struct brig_environment *env = &job->env;
+	const struct brig_request *req = &job->req;
+
+	env->language = req->language;
+	env->packages = req->packages;
+	env->n_packages = req->n_packages;
+	env->trust = req->trust;
+	env->options = req->options;
+	env->n_options = req->n_options;
+	env->id = req->id;
+	env->who = req->who;
+	env->user = req->user;
+	env->on_notice = req->on_notice;
+	env->on_started = req->on_started;
+	env->on_trace = req->on_trace;
+	return env;
+}
+
 /* ---- the request --------------------------------------------------------------------------------------- */
 
 /*
- * Descriptors are made by clients, and one that could make this process wait would make everybody wait.  So each has to be of
- * a kind that cannot: a file in memory that nobody can change any more, a socket (which the library reads without waiting,
- * whatever its flags say), a file in memory to write to.  A regular file is none: it may be one of FUSE.
+ * Descriptors are made by clients, or by a front that is no longer ours, and one that could make this process wait would make
+ * everybody wait.  So each has to be of a kind that cannot: a file in memory that nobody can change any more, a socket (which
+ * the library reads without waiting, whatever its flags say), a file in memory to write to.  A regular file is none: it may
+ * be one of FUSE.
  */
-static int check_files(struct job *job, struct brig_error *err)
+static bool is_sealed(int fd)
 {
-	const int sealed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-	struct stat st;
+	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	int seals = fcntl(fd, F_GET_SEALS);
 
-	if (job->files < 0)
-		return 0;
-	if ((!job->files_are_ours && (fcntl(job->files, F_GET_SEALS) & sealed) != sealed) ||
-	    fstat(job->files, &st) < 0 || lseek(job->files, 0, SEEK_SET) < 0)
-		return err_set(err, BRIG_E_USAGE, 0, "the archive of the request's files is no sealed file in memory");
-	if ((uint64_t)st.st_size > JOB_FILES_MAX)
-		return err_set(err, BRIG_E_USAGE, 0, "the request's files have more than %llu MB together",
-			       (unsigned long long)(JOB_FILES_MAX / MiB));
-	job->held += (uint64_t)st.st_size;
-	job->req.files_fd = job->files;
+	return seals >= 0 && (seals & wanted) == wanted;
+}
+
+/* Whoever sent it has the same open file, and moves our place in it by moving his: so it is opened anew. */
+static int open_anew(int *fd)
+{
+	char path[64];
+	int own;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", *fd);
+	own = open(path, O_RDONLY | O_CLOEXEC);
+	if (own < 0)
+		return -errno;
+	(void)close(*fd);
+	*fd = own;
 	return 0;
 }
 
-static int check_streams(struct job *job, struct brig_error *err)
+static int check_archive(int *fd, const char *what, struct brig_error *err)
+{
+	struct stat st;
+	int rc;
+
+	if (*fd < 0)
+		return 0;
+	if (!is_sealed(*fd) || fstat(*fd, &st) < 0)
+		return err_set(err, BRIG_E_USAGE, 0, "%s is no sealed file in memory", what);
+	if ((uint64_t)st.st_size > JOB_FILES_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "%s has more than %llu MB", what,
+			       (unsigned long long)(JOB_FILES_MAX / MiB));
+	rc = open_anew(fd);
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot open %s", what) : 0;
+}
+
+static int check_writable(int fd, const char *what, struct brig_error *err)
+{
+	return fd < 0 || fcntl(fd, F_GET_SEALS) >= 0 ? 0
+						     : err_set(err, BRIG_E_USAGE, 0, "%s is no file in memory", what);
+}
+
+int job_check_descriptors(struct job_descriptors *beside, struct brig_error *err)
+{
+	struct stat st;
+	int rc = check_archive(&beside->files, "the archive of the request's files", err);
+
+	if (rc == 0)
+		rc = check_archive(&beside->project, "the packed project", err);
+	if (rc == 0 && beside->input >= 0 && (fstat(beside->input, &st) < 0 || !S_ISSOCK(st.st_mode)))
+		rc = err_set(err, BRIG_E_USAGE, 0, "the program's input is no socket");
+	if (rc == 0)
+		rc = check_writable(beside->out, "the place for artifacts", err);
+	return rc < 0 ? rc : check_writable(beside->left, "the place for the workspace", err);
+}
+
+/* From its first byte on: 0 or -code. */
+static int use_archive(struct job *job, int fd, int *ret, struct brig_error *err)
 {
 	struct stat st;
 
-	if (job->input >= 0) {
-		if (fstat(job->input, &st) < 0 || !S_ISSOCK(st.st_mode))
-			return err_set(err, BRIG_E_USAGE, 0, "the program's input is no socket");
-		job->req.stdin_fd = job->input;
-	}
-	if (job->out >= 0) {
-		if (fcntl(job->out, F_GET_SEALS) < 0)
-			return err_set(err, BRIG_E_USAGE, 0, "the place for artifacts is no file in memory");
-		job->req.out_fd = job->out;
-	}
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot read the request's files");
+	job->held += (uint64_t)st.st_size;
+	*ret = fd;
 	return 0;
+}
+
+/* They have been checked, or are ours. */
+static int use_descriptors(struct job *job, struct brig_error *err)
+{
+	int rc = use_archive(job, job->files, &job->req.files_fd, err);
+
+	if (rc == 0)
+		rc = use_archive(job, job->project, &job->req.project_fd, err);
+	if (job->input >= 0)
+		job->req.stdin_fd = job->input;
+	if (job->out >= 0)
+		job->req.out_fd = job->out;
+	if (job->left >= 0)
+		job->req.left_fd = job->left;
+	return rc;
 }
 
 static int read_kind(struct job *job, enum route route, struct brig_error *err)
@@ -154,10 +245,12 @@ static void read_plain(struct job *job)
 	req->trust = message_text(m, FIELD_trust);
 	req->environment = message_text(m, FIELD_environment);
 	req->test_path = message_text(m, FIELD_test_path);
+	req->source_path = message_text(m, FIELD_source_path);
 	req->code = message_bytes(m, FIELD_code, &req->code_len);
 	req->stdin_data = message_bytes(m, FIELD_input, &req->stdin_len);
 	req->flags = (message_number(m, FIELD_receipt, 0) ? BRIG_RUN_RECEIPT : 0) |
-		     (message_number(m, FIELD_no_capture, 0) ? BRIG_RUN_NO_CAPTURE : 0);
+		     (message_number(m, FIELD_no_capture, 0) ? BRIG_RUN_NO_CAPTURE : 0) |
+		     (message_number(m, FIELD_project_packages, 0) ? BRIG_RUN_PROJECT_PACKAGES : 0);
 	req->options = job->options;
 	req->n_options = job->n_options;
 	if (req->n_artifacts > 0 || message_has(m, FIELD_inline_artifacts))
@@ -180,16 +273,23 @@ static int fill(struct job *job, const struct message *m, enum route route, cons
 	job->m.bytes = job->bytes;
 	job->held = m->len;
 	job->req = (struct brig_request)BRIG_REQUEST_INIT;
+	job->env = (struct brig_environment)BRIG_ENVIRONMENT_INIT;
 	if ((rc = read_lists(job, err)) < 0 || (rc = read_options(job, settings, n_settings, err)) < 0 ||
 	    (rc = read_kind(job, route, err)) < 0)
 		return rc;
 	read_plain(job);
+	if (route == ROUTE_environment_make) {
+		job->env.name = job->req.environment ? job->req.environment : "";
+		if (!job->req.language)
+			job->req.language = "python";
+	}
 	if (message_number(m, FIELD_keep, 0) && job->req.n_artifacts == 0) {
 		job->req.artifacts = everything; /* that was changed */
 		job->req.n_artifacts = ARRAY_LEN(everything);
 	}
-	rc = check_files(job, err);
-	return rc < 0 ? rc : check_streams(job, err);
+	if (job->files >= 0 && message_number(m, FIELD_diff, 0))
+		job->req.flags |= BRIG_RUN_DIFF;
+	return use_descriptors(job, err);
 }
 
 int job_new(const struct message *m, enum route route, struct job_descriptors *beside,
@@ -201,9 +301,10 @@ int job_new(const struct message *m, enum route route, struct job_descriptors *b
 	if (!job)
 		return err_nomem(err);
 	job->files = fd_move(&beside->files);
-	job->files_are_ours = beside->files_are_ours;
 	job->input = fd_move(&beside->input);
 	job->out = fd_move(&beside->out);
+	job->project = fd_move(&beside->project);
+	job->left = fd_move(&beside->left);
 	rc = fill(job, m, route, settings, n_settings, err);
 	if (rc < 0) {
 		job_free(job);
@@ -211,6 +312,13 @@ int job_new(const struct message *m, enum route route, struct job_descriptors *b
 	}
 	*ret = job;
 	return 0;
+}
+
+int job_highest_fd(const struct job *job)
+{
+	int highest = job->files > job->input ? job->files : job->input;
+
+	return highest > job->out ? highest : job->out;
 }
 
 void job_free(struct job *job)
@@ -223,5 +331,7 @@ void job_free(struct job *job)
 	fd_closep(&job->files);
 	fd_closep(&job->input);
 	fd_closep(&job->out);
+	fd_closep(&job->project);
+	fd_closep(&job->left);
 	free(job);
 }

@@ -21,9 +21,9 @@
 
 /* ---- finding ---------------------------------------------------------------------------------------------- */
 
-static void answer_none(struct service *s, const struct ask *ask)
+static void answer_none(struct service *s, const struct ask *ask, const char *id)
 {
-	answer_error(s, ask, 404, "there is no execution '%.20s'%s", message_text(ask->m, FIELD_id),
+	answer_error(s, ask, 404, "there is no execution '%.20s'%s", id ? id : "",
 		     ask->token->admin ? "" : " of this token");
 }
 
@@ -46,30 +46,35 @@ struct execution *look_up(struct service *s, const struct ask *ask, bool *ret_is
 	return NULL;
 }
 
-int look_up_history(struct service *s, const struct ask *ask, const char *id, char **ret, struct brig_error *err)
+bool look_up_history(struct service *s, const struct ask *ask, const char *id, recorded_fn then)
 {
-	struct brig_error why = BRIG_ERROR_INIT;
-	char *text = NULL;
+	struct brig_question q = BRIG_QUESTION_INIT;
+
+	if (!is_id(id))
+		return false;
+	q.kind = BRIG_ASK_SHOW;
+	q.id = id;
+	recorded_ask(s, ask, &q, id, then);
+	return true;
+}
+
+int look_through_history(const struct ask *ask, int rc, char **text, const struct brig_error *err)
+{
 	const char *who;
 	json_t *doc;
 	bool is_own;
 
-	if (!is_id(id))
-		return 0;
-	if (brig_show_json(s->host->b, id, &text, &why) < 0) {
-		*err = why;
-		return why.code == BRIG_E_USAGE ? 0 : -why.code;
-	}
-	doc = ask->token->admin ? NULL : json_loads(text, JSON_ALLOW_NUL, NULL);
+	if (rc < 0)
+		return err->code == BRIG_E_USAGE || err->sys == ENOENT ? 0 : rc; /* ENOENT: nothing was ever run */
+	doc = ask->token->admin ? NULL : json_loads(*text, JSON_ALLOW_NUL, NULL);
 	who = json_string_value(json_object_get(doc, "who"));
 	is_own = ask->token->admin || (who && access_owns(ask->token, who));
 	json_decref(doc);
-	if (!is_own) {
-		brig_free(text);
-		return 0;
-	}
-	*ret = text;
-	return 1;
+	if (is_own)
+		return 1;
+	brig_free(*text);
+	*text = NULL;
+	return 0;
 }
 
 /* ---- documents ------------------------------------------------------------------------------------------------ */
@@ -90,11 +95,12 @@ static json_t *execution_document(const struct service *s, const struct executio
 {
 	size_t position = admission_position(s->admission, &x->ticket);
 
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "id", x->id, "state",
-			 execution_state_name[x->state], "kind", execution_kind_name[x->kind], "language",
-			 word(x->language), "trust", word(x->trust), "token", x->owner, "priority",
-			 (json_int_t)x->priority, "created", moment(x->created_ns), "started", moment(x->started_ns),
-			 "ended", moment(x->ended_ns), "verdict", word(x->verdict), "position",
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "id", x->id, "state",
+			 execution_state_name[x->state], "kind", x->kind, "language", word(x->language), "trust",
+			 word(x->trust), "token", x->owner, "door",
+			 word(x->door == DOOR_api ? "" : door_rows[x->door].name), "priority", (json_int_t)x->priority,
+			 "created", moment(x->created_ns), "started", moment(x->started_ns), "ended",
+			 moment(x->ended_ns), "verdict", word(x->verdict), "position",
 			 position ? json_integer((json_int_t)position) : json_null());
 }
 
@@ -186,29 +192,32 @@ static json_t *record_document(const char *id, const char *record)
 	return doc;
 }
 
+/* What the history has of it, or else the ledger. */
+static void answer_from_history(struct service *s, const struct ask *ask, const char *id, int rc, char *text,
+				const struct brig_error *err)
+{
+	const struct ledger_past *p = ledger_find(&s->ledger, id);
+
+	rc = look_through_history(ask, rc, &text, err);
+	if (rc < 0)
+		recorded_trouble(s, ask, err);
+	else if (rc > 0)
+		answer_with(s, ask, record_document(id, text), "record", text);
+	else if (p && access_owns(ask->token, p->owner))
+		answer_json(s, ask, 200, past_document(p));
+	else
+		answer_none(s, ask, id);
+	brig_free(text);
+}
+
 /* One that this process has no longer, or never had. */
 static void answer_past(struct service *s, const struct ask *ask)
 {
 	const char *id = message_text(ask->m, FIELD_id);
 	const struct ledger_past *p = ledger_find(&s->ledger, id);
-	struct brig_error err = BRIG_ERROR_INIT;
-	char *text = NULL;
-	int rc;
 
-	if (p && !access_owns(ask->token, p->owner)) {
-		answer_none(s, ask);
-		return;
-	}
-	rc = look_up_history(s, ask, id, &text, &err);
-	if (rc < 0)
-		answer_trouble(s, ask, &err);
-	else if (rc > 0)
-		answer_with(s, ask, record_document(id, text), "record", text);
-	else if (p)
-		answer_json(s, ask, 200, past_document(p));
-	else
-		answer_none(s, ask);
-	brig_free(text);
+	if ((p && !access_owns(ask->token, p->owner)) || !look_up_history(s, ask, id, answer_from_history))
+		answer_none(s, ask, id);
 }
 
 void ask_execution(struct service *s, struct ask *ask)
@@ -229,7 +238,7 @@ void ask_execution_events(struct service *s, struct ask *ask)
 
 	if (!x) {
 		if (is_past)
-			answer_none(s, ask);
+			answer_none(s, ask, message_text(ask->m, FIELD_id));
 		return;
 	}
 	if (x->state != EXECUTION_FINISHED && !execution_listen(x, ask->tag, WATCHES, false)) {

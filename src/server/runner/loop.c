@@ -6,9 +6,11 @@
  *	a turn    what is ready (channel, master, runs); who may start does; promises go to the disk; answers go out
  *	drain     nothing new; when nothing is left to do it ends
  *	now       what waits is turned away, what runs is cancelled, and then as above
- *	end       the channel's or the master's end cancels everything: nobody is left to tell
+ *	no front  all of its clients have hung up; what needs none goes on; the master brings a channel to the next one
+ *	end       the master's end cancels everything: nobody is left to tell
  *
- * Nothing blocks but epoll_wait(): runs are stepped, the channel has queues, files of the state folder are short.
+ * Nothing blocks but epoll_wait(): runs are stepped, the channel has queues, files of the state folder are short, questions
+ * that take long have processes of their own.
  */
 #include <poll.h>
 #include <sched.h>
@@ -22,8 +24,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "server/exporter.h"
 #include "server/runner/answer.h"
 #include "server/runner/asks.h"
+#include "server/runner/versions.h"
+#include "server/words.h"
+#include "sys/memory.h"
 
 #define EVENTS_OF_A_TURN  64
 #define RECORDS_OF_A_TURN 64
@@ -34,10 +40,11 @@
 #define WARM_DEFAULT_MAX  16
 #define ACCOUNTS_MAX      4096
 #define FDS_OURS          64 /* streams, files, what the handle holds */
-#define FDS_CELL          48 /* what a cell needs while it is made, with its proxy and its archive */
+#define FDS_CELL \
+	96 /* what a cell needs while it is made, with its archive, its proxy and the one kept ready behind it */
 
 /* Marks in the epoll that are no executions. */
-static char channel_mark, master_mark;
+static char channel_mark, master_mark, answerers_mark, recorded_mark, sessions_mark;
 
 static void complain(const struct brig_error *err)
 {
@@ -74,15 +81,23 @@ static bool is_crowded(const struct service *s)
 	return channel_waiting(s->channel) > UNSENT_MAX;
 }
 
+static bool hears_front(const struct service *s)
+{
+	return s->channel && !s->channel_is_bad;
+}
+
 /* Whether there is something to send changes; the epoll hears of it before it waits. */
 static void watch_channel(struct service *s)
 {
-	short events = channel_events(s->channel);
 	uint32_t wanted;
+	short events;
 
+	if (!hears_front(s))
+		return;
+	events = channel_events(s->channel);
 	if (is_crowded(s))
 		events &= ~POLLIN;
-	if (s->is_alone || events == s->channel_events)
+	if (events == s->channel_events)
 		return;
 	wanted = (events & POLLIN ? (uint32_t)EPOLLIN : 0) | (events & POLLOUT ? (uint32_t)EPOLLOUT : 0);
 	(void)watch_plain(s, EPOLL_CTL_MOD, channel_fd(s->channel), wanted, &channel_mark);
@@ -121,7 +136,7 @@ static int patience(struct service *s)
 	return again_ns <= now_ns ? 0 : (int)min_u64((again_ns - now_ns) / NS_PER_MS + 1, 60000);
 }
 
-/* ---- words of the master -------------------------------------------------------------------------------------- */
+/* ---- what the master may ask for --------------------------------------------------------------------------------- */
 
 static uint32_t choose_warm(const struct service *s)
 {
@@ -136,14 +151,16 @@ static void reload(struct service *s)
 
 	if (s->tokens && tokens_refresh(s->tokens, &err) < 0)
 		complain(&err);
-	if (host_open(s->options, choose_warm(s), &fresh, &err) < 0) {
+	if (host_open(s->options, s->recorder, choose_warm(s), &fresh, &err) < 0) {
 		complain(&err); /* and the old policy stays in force */
 		return;
 	}
+	(void)words_say(s->master, &(struct word){ .word = WORD_RELOAD });
 	host_leave(s->host);
 	s->host = fresh;
 	brig_free(s->capabilities);
 	s->capabilities = NULL;
+	s->reloaded_ns = clock_now_ns();
 }
 
 /* Who waits is turned away; who was promised an execution that never began will find it lost. */
@@ -153,6 +170,8 @@ static void stop(struct service *s)
 
 	s->draining = s->stopping = true;
 	accept_commit(s);
+	answerers_stop(s);
+	sessions_stop(s);
 	for (x = TAILQ_FIRST(&s->executions.all); x; x = next) {
 		next = TAILQ_NEXT(x, in_age);
 		if (x->run)
@@ -162,45 +181,51 @@ static void stop(struct service *s)
 	}
 }
 
-static void hear_master(struct service *s)
-{
-	char word;
-	ssize_t n = recv(s->master, &word, 1, MSG_DONTWAIT);
+/* ---- the front ---------------------------------------------------------------------------------------------------- */
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+void service_cut_front(struct service *s, const struct brig_error *why)
+{
+	const struct word cut = { .word = WORD_CUT, .number = s->channel_number };
+
+	if (s->channel_is_bad)
 		return;
-	if (n <= 0) {
-		s->is_over = true;
+	s->channel_is_bad = true;
+	if (why->sys == EPIPE || why->sys == ECONNRESET)
 		return;
-	}
-	switch (word) {
-	case WORD_DRAIN:
-		s->draining = true;
-		break;
-	case WORD_NOW:
-		stop(s);
-		break;
-	case WORD_RELOAD:
-		reload(s);
-		break;
-	default:
-		break;
-	}
+	complain(why);
+	(void)words_say(s->master, &cut);
 }
 
-/* ---- turns -------------------------------------------------------------------------------------------------------- */
-
-/* The front ends when nobody waits for it any more; what was promised is not over then. */
-static void go_on_alone(struct service *s)
+/* As if each client had hung up.  What is promised in this turn is kept, though nobody hears of it. */
+static void leave_front(struct service *s)
 {
-	struct execution *x, *next;
-
-	s->is_alone = true;
+	if (!s->channel)
+		return;
 	(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, channel_fd(s->channel), NULL);
-	for (x = TAILQ_FIRST(&s->executions.all); x; x = next) {
-		next = TAILQ_NEXT(x, in_age);
-		if (!x->is_async)
-			execution_cancel(s, x);
+	channel_free(MOVE_PTR(s->channel));
+	s->channel_is_bad = false;
+	accept_commit(s);
+	batches_all_gone(s);
+	answerers_all_gone(s);
+	sessions_all_gone(s);
+	executions_all_gone(s);
+}
+
+/* Takes the socket. */
+static void join_front(struct service *s, int *sock, uint32_t number)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	leave_front(s);
+	if (channel_new(sock, &s->channel, &err) < 0) { /* the front will see the end of its own, and we live on */
+		complain(&err);
+		return;
+	}
+	s->channel_number = number;
+	s->channel_events = POLLIN;
+	if (watch_plain(s, EPOLL_CTL_ADD, channel_fd(s->channel), EPOLLIN, &channel_mark) < 0) {
+		(void)err_set(&err, BRIG_E_SYSTEM, errno, "cannot wait for the front");
+		service_cut_front(s, &err);
 	}
 }
 
@@ -208,32 +233,64 @@ static void hear_front(struct service *s)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct record r;
-	int rc = 0;
+	bool is_heavy = false;
+	int rc;
 
-	if (channel_flush(s->channel, &err) < 0)
-		rc = -1;
-	for (size_t i = 0; rc == 0 && i < RECORDS_OF_A_TURN && !s->is_over && !is_crowded(s); i++) {
-		rc = channel_receive(s->channel, &r, &err);
-		if (rc == 0)
+	if (!hears_front(s)) /* the event is of one that has been left in this turn */
+		return;
+	rc = channel_flush(s->channel, &err);
+	/* Runs are stepped between two asks that take their time. */
+	for (size_t i = 0; rc == 0 && !is_heavy && i < RECORDS_OF_A_TURN && hears_front(s) && !is_crowded(s); i++) {
+		int got = channel_receive(s->channel, &r, &err);
+
+		if (got == 0)
 			return;
-		if (rc > 0) {
-			rc = 0;
-			if (!asks_take(s, &r)) {
-				s->is_over = true;
-				s->status = 1;
-			}
-		}
+		rc = got < 0 ? got : 0;
+		is_heavy = got > 0 && (r.len > CHANNEL_INLINE_MAX || r.n_fds > 0);
+		if (got > 0 && !asks_take(s, &r))
+			rc = err_set(&err, BRIG_E_SYSTEM, EPROTO, "the front does not speak its language");
 	}
-	if (rc >= 0)
-		return;
-	if (s->draining && !s->is_alone) {
-		go_on_alone(s);
-		return;
-	}
-	complain(&err);
-	s->is_over = true;
-	s->status = 1;
+	if (rc < 0)
+		service_cut_front(s, &err);
 }
+
+/* ---- words of the master -------------------------------------------------------------------------------------- */
+
+static void heed(struct service *s, struct word *w)
+{
+	switch (w->word) {
+	case WORD_DRAIN:
+		s->draining = true;
+		sessions_drain(s);
+		break;
+	case WORD_NOW:
+		stop(s);
+		break;
+	case WORD_RELOAD:
+		reload(s);
+		break;
+	case WORD_CHANNEL:
+		if (w->n_fds == 1)
+			join_front(s, &w->fds[0], w->number);
+		break;
+	default:
+		break;
+	}
+}
+
+static void hear_master(struct service *s)
+{
+	struct word w;
+	int rc = words_hear(s->master, &w);
+
+	if (rc < 0)
+		s->is_over = true;
+	else if (rc > 0)
+		heed(s, &w);
+	words_close(&w);
+}
+
+/* ---- turns -------------------------------------------------------------------------------------------------------- */
 
 static void handle(struct service *s, const struct epoll_event *ev)
 {
@@ -241,6 +298,12 @@ static void handle(struct service *s, const struct epoll_event *ev)
 		hear_front(s);
 	else if (ev->data.ptr == &master_mark)
 		hear_master(s);
+	else if (ev->data.ptr == &answerers_mark)
+		answerers_go_on(s);
+	else if (ev->data.ptr == &recorded_mark)
+		recorded_step(s);
+	else if (ev->data.ptr == &sessions_mark)
+		sessions_go_on(s);
 	else
 		execution_step(s, ev->data.ptr);
 }
@@ -248,8 +311,32 @@ static void handle(struct service *s, const struct epoll_event *ev)
 static bool is_idle(const struct service *s)
 {
 	return s->executions.n_runs == 0 && admission_waiting(s->admission) == 0 &&
-	       TAILQ_EMPTY(&s->executions.promised) && s->batches.n_held == 0 &&
-	       (s->is_alone || channel_waiting(s->channel) == 0);
+	       TAILQ_EMPTY(&s->executions.promised) && s->batches.n_held == 0 && s->answerers.n == 0 &&
+	       s->sessions.n_live == 0 && s->recorded.n == 0 && (!s->channel || channel_waiting(s->channel) == 0);
+}
+
+/* Like epoll_wait(2); after a while without anything to do memory is given back. */
+static int wait_for_events(struct service *s, struct epoll_event *ev, int wait_ms)
+{
+	bool may_rest = !s->rests && is_idle(s) && (wait_ms < 0 || wait_ms > MEMORY_REST_MS);
+	int n = epoll_wait(s->epoll, ev, EVENTS_OF_A_TURN, may_rest ? MEMORY_REST_MS : wait_ms);
+
+	if (n != 0)
+		s->rests = false;
+	if (n == 0 && may_rest) {
+		memory_rest();
+		s->rests = true;
+	}
+	return n;
+}
+
+/* Quotas hold all the same; only the next process would not know. */
+static void write_meters(struct service *s)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (s->meters.journal.fd >= 0 && meters_commit(&s->meters, s->admission, &err) < 0)
+		complain(&err);
 }
 
 static void turn(struct service *s)
@@ -258,14 +345,21 @@ static void turn(struct service *s)
 	int wait_ms, n;
 
 	service_start_next(s);
-	wait_ms = s->stopping ? -1 : batches_patience(s, patience(s));
+	wait_ms = answerers_patience(&s->answerers, s->stopping ? -1 : batches_patience(s, patience(s)));
 	accept_commit(s);
+	write_meters(s);
+	if (s->channel_is_bad) {
+		leave_front(s);
+		wait_ms = 0; /* what it held up may go on */
+	}
 	watch_channel(s);
 	if (s->is_over || (s->draining && is_idle(s))) {
 		s->is_over = true;
 		return;
 	}
-	n = epoll_wait(s->epoll, ev, EVENTS_OF_A_TURN, wait_ms);
+	n = wait_for_events(s, ev, wait_ms);
+	if (n == 0)
+		answerers_go_on(s); /* one may have had its time */
 	for (int i = 0; i < n && !s->is_over; i++)
 		handle(s, &ev[i]);
 	if (n < 0 && errno != EINTR) {
@@ -276,27 +370,31 @@ static void turn(struct service *s)
 
 /* ---- birth and end --------------------------------------------------------------------------------------------------- */
 
-/* As many cells at once as there are descriptors for; ours may be as many as the host lets us have. */
-static uint64_t descriptors_for(void)
+/* As many as the host lets us have. */
+static uint64_t descriptors(void)
 {
 	struct rlimit limit, more;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return 1;
+		return FDS_OURS + FDS_CELL;
 	more = (struct rlimit){ .rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max };
 	if (limit.rlim_cur < limit.rlim_max && setrlimit(RLIMIT_NOFILE, &more) == 0)
 		limit = more;
-	return limit.rlim_cur > FDS_OURS + FDS_CELL ? (limit.rlim_cur - FDS_OURS) / FDS_CELL : 1;
+	return limit.rlim_cur;
 }
 
-/* Programs that wait for something leave a processor to others: two for each. */
-static uint32_t choose_jobs(const struct serve_options *options)
+/*
+ * Programs that wait for something leave a processor to others: two for each; but no more than there are descriptors for, of
+ * which a quarter is for what waits.
+ */
+static uint32_t choose_jobs(const struct serve_options *options, uint64_t fds)
 {
+	uint64_t cells = fds * 3 / 4 > FDS_OURS + FDS_CELL ? (fds * 3 / 4 - FDS_OURS) / FDS_CELL : 1;
 	cpu_set_t set;
 	uint64_t n = sched_getaffinity(0, sizeof(set), &set) == 0 ? 2 * (uint64_t)CPU_COUNT(&set) : 0;
 
 	n = options->jobs ? options->jobs : max_u64(n, JOBS_AT_LEAST);
-	return (uint32_t)min_u64(min_u64(n, JOBS_MAX), descriptors_for());
+	return (uint32_t)min_u64(min_u64(n, JOBS_MAX), cells);
 }
 
 static int open_parts(struct service *s, struct brig_error *err)
@@ -310,34 +408,51 @@ static int open_parts(struct service *s, struct brig_error *err)
 	s->admission = admission_new(&limits);
 	if (!s->admission)
 		return err_nomem(err);
-	if ((rc = host_open(o, choose_warm(s), &s->host, err)) < 0 ||
+	if ((rc = host_open(o, s->recorder, choose_warm(s), &s->host, err)) < 0 ||
 	    (rc = o->no_auth ? 0 : tokens_open(o->state, &s->tokens, err)) < 0 ||
-	    (rc = ledger_open(&s->ledger, o->state, s->host->b, err)) < 0 || (rc = batches_open(s, err)) < 0 ||
-	    (rc = workspaces_open(s, err)) < 0)
+	    (rc = ledger_open(&s->ledger, o->state, s->host->b, err)) < 0 ||
+	    (rc = idempotency_open(&s->idempotency, &s->ledger.dir, err)) < 0 ||
+	    (rc = meters_open(&s->meters, &s->ledger.dir, s->admission, err)) < 0 || (rc = batches_open(s, err)) < 0 ||
+	    (rc = workspaces_open(s, err)) < 0 || (rc = answerers_open(&s->answerers, err)) < 0 ||
+	    (rc = sessions_open(&s->sessions, err)) < 0)
 		return rc;
+	if (o->doors.is_open[DOOR_piston])
+		s->versions = versions_ask(s->host);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0 || watch_plain(s, EPOLL_CTL_ADD, channel_fd(s->channel), EPOLLIN, &channel_mark) < 0 ||
-	    watch_plain(s, EPOLL_CTL_ADD, s->master, EPOLLIN, &master_mark) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the front and the master");
+	    watch_plain(s, EPOLL_CTL_ADD, s->master, EPOLLIN, &master_mark) < 0 ||
+	    watch_plain(s, EPOLL_CTL_ADD, s->answerers.epoll, EPOLLIN, &answerers_mark) < 0 ||
+	    watch_plain(s, EPOLL_CTL_ADD, s->sessions.epoll, EPOLLIN, &sessions_mark) < 0 ||
+	    recorded_open(&s->recorded) < 0 ||
+	    watch_plain(s, EPOLL_CTL_ADD, s->recorded.epoll, EPOLLIN, &recorded_mark) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for front, master and recorder");
 	s->channel_events = POLLIN;
 	return 0;
 }
 
 static void close_parts(struct service *s)
 {
+	answerers_release(&s->answerers);
+	sessions_release(s);
 	if (s->admission)
 		executions_release(s);
 	batches_close(s);
 	workspaces_close(s);
+	recorded_close(&s->recorded);
+	(void)idempotency_commit(&s->idempotency, false, NULL);
+	idempotency_release(&s->idempotency);
+	write_meters(s);
+	meters_close(&s->meters);
 	(void)ledger_commit(&s->ledger, false, NULL);
 	ledger_close(&s->ledger);
-	idempotency_release(&s->idempotency);
 	host_leave(s->host);
 	tokens_close(s->tokens);
 	admission_free(s->admission);
 	brig_free(s->capabilities);
+	json_decref(s->versions);
 	fd_closep(&s->epoll);
 	channel_free(s->channel);
+	exporter_close(s->exporter);
 }
 
 static void do_nothing(int sig UNUSED)
@@ -378,28 +493,39 @@ static int make_first_token(const struct service *s, const char *url, struct bri
 
 int runner_main(const struct runner_birth *birth)
 {
-	const char ready = WORD_READY;
 	struct service s = { .options = birth->options,
 			     .listener = birth->listener,
 			     .n_listeners = birth->n_listeners,
 			     .master = birth->master,
+			     .channel_number = birth->channel_number,
+			     .recorder = birth->recorder,
 			     .epoll = FD_NONE,
-			     .ledger = LEDGER_INIT };
+			     .recorded = RECORDED_INIT,
+			     .ledger = LEDGER_INIT,
+			     .idempotency = IDEMPOTENCY_INIT,
+			     .meters = METERS_INIT };
 	struct brig_error err = BRIG_ERROR_INIT;
 	int sock = birth->channel, rc;
+	uint64_t fds;
 
 	leave_signals_to_master();
 	(void)prctl(PR_SET_NAME, "brig-runner");
 	executions_init(&s.executions);
 	batches_init(&s.batches);
+	answerers_init(&s.answerers);
+	sessions_init(&s.sessions);
 	workspaces_init(&s.workspaces);
-	s.jobs = choose_jobs(birth->options);
+	fds = descriptors();
+	s.jobs = choose_jobs(birth->options, fds);
+	s.fds_max = fds > (uint64_t)s.jobs * FDS_CELL ? fds - (uint64_t)s.jobs * FDS_CELL : 0;
 	rc = channel_new(&sock, &s.channel, &err);
+	if (rc == 0 && birth->options->otlp) /* before there is anything in our memory that it should not have */
+		rc = exporter_start(birth->options->otlp, &s.exporter, &err);
 	if (rc == 0)
 		rc = open_parts(&s, &err);
 	if (rc == 0)
 		rc = make_first_token(&s, birth->url, &err);
-	if (rc == 0 && send(s.master, &ready, 1, MSG_NOSIGNAL) != 1)
+	if (rc == 0 && words_say(s.master, &(struct word){ .word = WORD_READY }) < 0)
 		rc = err_set(&err, BRIG_E_SYSTEM, errno, "cannot tell the master that everything is in place");
 	if (rc < 0) {
 		complain(&err);

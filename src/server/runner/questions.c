@@ -2,7 +2,9 @@
 /*
  * questions.c - documents of the library, and what the service knows of itself
  *
- * The library's are passed on as they are.  They are read between two steps of the runs: each takes milliseconds.
+ * The library's are passed on as they are.  Those that are at hand within a few milliseconds are read between two steps of the
+ * runs.  What is recorded the recorder reads, and the runner does not wait for it.  The others have a process of their own
+ * (answerers.h): inspections, whose texts strangers choose; whatever asks an engine for containers; folders that may be large.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -11,13 +13,15 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "server/exporter.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
 #include "server/runner/asks.h"
+#include "server/runner/versions.h"
 
 #define HISTORY_USUAL 100
 #define HISTORY_MAX   1000
-#define INSPECT_MAX   MiB /* more would take long enough for others to notice */
+#define INSPECT_MAX   MiB /* takes seconds already */
 
 /* Answers with a document, or with why there is none. */
 static void answer_either(struct service *s, const struct ask *ask, int rc, char *text, const struct brig_error *err)
@@ -29,20 +33,46 @@ static void answer_either(struct service *s, const struct ask *ask, int rc, char
 }
 
 /* Those that need nothing but the handle. */
-#define QUESTION(name, function)                            \
-	void ask_##name(struct service *s, struct ask *ask) \
-	{                                                   \
-		struct brig_error err = BRIG_ERROR_INIT;    \
-		char *text = NULL;                          \
-		int rc = function(s->host->b, &text, &err); \
-                                                            \
-		answer_either(s, ask, rc, text, &err);      \
+#define QUESTION(name, function)                                      \
+	static void answer_##name(struct service *s, struct ask *ask) \
+	{                                                             \
+		struct brig_error err = BRIG_ERROR_INIT;              \
+		char *text = NULL;                                    \
+		int rc = function(s->host->b, &text, &err);           \
+                                                                      \
+		answer_either(s, ask, rc, text, &err);                \
 	}
-QUESTION(languages, brig_languages_json)
-QUESTION(environments, brig_environments_json)
 QUESTION(rules, brig_rules_json)
 QUESTION(cells, brig_ps_json)
+QUESTION(capabilities, brig_doctor_json)
 #undef QUESTION
+
+void ask_languages(struct service *s, struct ask *ask)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *text = NULL;
+	int rc = brig_languages_json(s->host->b, &text, &err);
+
+	if (rc == 0 && s->versions) {
+		char *with = versions_add(text, s->versions);
+
+		brig_free(text);
+		text = with;
+		if (!text)
+			rc = err_nomem(&err);
+	}
+	answer_either(s, ask, rc, text, &err);
+}
+
+void ask_rules(struct service *s, struct ask *ask)
+{
+	answer_rules(s, ask);
+}
+
+void ask_cells(struct service *s, struct ask *ask)
+{
+	answerers_take(s, ask, answer_cells);
+}
 
 void ask_policy(struct service *s, struct ask *ask)
 {
@@ -56,18 +86,9 @@ void ask_policy(struct service *s, struct ask *ask)
 /* What the host can do changes rarely, and takes long to find out. */
 void ask_capabilities(struct service *s, struct ask *ask)
 {
-	struct brig_error err = BRIG_ERROR_INIT;
-	uint64_t now_ns = clock_now_ns();
-	char *text = NULL;
-
-	if (!s->capabilities || now_ns - s->capabilities_ns > CAPABILITIES_NS) {
-		if (brig_doctor_json(s->host->b, &text, &err) < 0) {
-			answer_trouble(s, ask, &err);
-			return;
-		}
-		brig_free(s->capabilities);
-		s->capabilities = text;
-		s->capabilities_ns = now_ns;
+	if (!s->capabilities || clock_now_ns() - s->capabilities_ns > CAPABILITIES_NS) {
+		answerers_take(s, ask, answer_capabilities);
+		return;
 	}
 	answer_send(s, ask->tag,
 		    &(struct answer){ .status = 200,
@@ -76,7 +97,21 @@ void ask_capabilities(struct service *s, struct ask *ask)
 				      .len = strlen(s->capabilities) });
 }
 
-void ask_inspect(struct service *s, struct ask *ask)
+void questions_keep_capabilities(struct service *s, const struct record *r, uint64_t asked_ns)
+{
+	struct message m;
+	const char *why, *body;
+	size_t len;
+
+	if (asked_ns < s->reloaded_ns || !message_read(r->data, r->len, &m, &why) ||
+	    !(body = message_bytes(&m, FIELD_body, &len)))
+		return;
+	free(s->capabilities);
+	s->capabilities = strndup(body, len);
+	s->capabilities_ns = asked_ns;
+}
+
+static void answer_inspect(struct service *s, struct ask *ask)
 {
 	struct brig_check req = BRIG_CHECK_INIT;
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -93,24 +128,39 @@ void ask_inspect(struct service *s, struct ask *ask)
 	req.inspect = message_text(ask->m, FIELD_level);
 	req.rules = message_text(ask->m, FIELD_rules);
 	req.strict = message_number(ask->m, FIELD_strict, 0) != 0;
-	if (req.len > INSPECT_MAX) {
-		answer_error(s, ask, 422, "there are %zu bytes to inspect; at most %llu are read at one time", req.len,
-			     (unsigned long long)INSPECT_MAX);
-		return;
-	}
 	rc = brig_check(s->host->b, &req, &text, &err);
 	answer_either(s, ask, rc, text, &err);
 }
 
+void ask_inspect(struct service *s, struct ask *ask)
+{
+	size_t len = 0;
+
+	(void)message_bytes(ask->m, FIELD_text, &len);
+	if (len > INSPECT_MAX)
+		answer_error(s, ask, 422, "there are %zu bytes to inspect; at most %llu are read at one time", len,
+			     (unsigned long long)INSPECT_MAX);
+	else
+		answerers_take(s, ask, answer_inspect);
+}
+
 /* ---- history ------------------------------------------------------------------------------------------------ */
+
+/* The recorder's document as it is. */
+static void answer_recorded(struct service *s, const struct ask *ask, const char *id UNUSED, int rc, char *text,
+			    const struct brig_error *err)
+{
+	if (rc < 0)
+		recorded_trouble(s, ask, err);
+	else
+		answer_document(s, ask, text);
+}
 
 void ask_history(struct service *s, struct ask *ask)
 {
+	struct brig_question q = BRIG_QUESTION_INIT;
 	struct brig_history req = BRIG_HISTORY_INIT;
-	struct brig_error err = BRIG_ERROR_INIT;
 	uint64_t limit = message_number(ask->m, FIELD_limit, HISTORY_USUAL);
-	char *text = NULL;
-	int rc;
 
 	req.verdict = message_text(ask->m, FIELD_verdict);
 	req.language = message_text(ask->m, FIELD_language);
@@ -119,44 +169,51 @@ void ask_history(struct service *s, struct ask *ask)
 	req.until = message_text(ask->m, FIELD_until);
 	req.limit = (uint32_t)max_u64(1, min_u64(limit, HISTORY_MAX));
 	req.who = ask->token->admin ? NULL : ask->token->name;
-	rc = brig_history_json(s->host->b, &req, &text, &err);
-	answer_either(s, ask, rc, text, &err);
+	q.history = &req;
+	recorded_ask(s, ask, &q, NULL, answer_recorded);
+}
+
+static void answer_entry(struct service *s, const struct ask *ask, const char *id, int rc, char *text,
+			 const struct brig_error *err)
+{
+	rc = look_through_history(ask, rc, &text, err);
+	if (rc < 0)
+		recorded_trouble(s, ask, err);
+	else if (rc == 0)
+		answer_error(s, ask, 404, "there is no execution '%.20s' in the history%s", id,
+			     ask->token->admin ? "" : " of this token");
+	else
+		answer_document(s, ask, text);
 }
 
 void ask_history_entry(struct service *s, struct ask *ask)
 {
-	struct brig_error err = BRIG_ERROR_INIT;
 	const char *id = message_text(ask->m, FIELD_id);
-	char *text = NULL;
-	int rc = look_up_history(s, ask, id, &text, &err);
 
-	if (rc == 0)
+	if (!look_up_history(s, ask, id, answer_entry))
 		answer_error(s, ask, 404, "there is no execution '%.20s' in the history%s", id ? id : "",
 			     ask->token->admin ? "" : " of this token");
-	else
-		answer_either(s, ask, rc, text, &err);
 }
 
 void ask_verify_receipt(struct service *s, struct ask *ask)
 {
-	struct brig_error err = BRIG_ERROR_INIT;
-	size_t len;
-	const char *receipt = message_bytes(ask->m, FIELD_text, &len);
-	char *text = NULL;
-	int rc = brig_receipt_verify(receipt ? receipt : "", len, message_text(ask->m, FIELD_public_key), &text, &err);
+	struct brig_question q = BRIG_QUESTION_INIT;
 
-	answer_either(s, ask, rc, text, &err);
+	q.kind = BRIG_ASK_RECEIPT;
+	q.text = message_bytes(ask->m, FIELD_text, &q.len);
+	q.public_key = message_text(ask->m, FIELD_public_key);
+	recorded_ask(s, ask, &q, NULL, answer_recorded);
 }
 
 /* ---- the service itself ------------------------------------------------------------------------------------------ */
 
 void ask_statistics(struct service *s, struct ask *ask)
 {
-	struct brig_error err = BRIG_ERROR_INIT;
-	char *text = NULL;
-	int rc = brig_metrics(s->host->b, BRIG_METRICS_JSON, &text, &err);
+	struct brig_question q = BRIG_QUESTION_INIT;
 
-	answer_either(s, ask, rc, text, &err);
+	q.kind = BRIG_ASK_METRICS;
+	q.format = BRIG_METRICS_JSON;
+	recorded_ask(s, ask, &q, NULL, answer_recorded);
 }
 
 void ask_readyz(struct service *s, struct ask *ask)
@@ -193,16 +250,39 @@ static void add_count(const struct admission_count *c, void *arg)
 						      "memory_bytes", (json_int_t)c->memory));
 }
 
+/* The library's rows, but for environments that the token does not know. */
+static json_t *pool_list(const struct service *s, const struct token *token)
+{
+	json_t *doc, *row, *list = json_array();
+	const char *environment;
+	char *text = NULL;
+	size_t i;
+
+	if (brig_pools_json(s->host->b, &text, NULL) < 0)
+		return list;
+	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
+	brig_free(text);
+	json_array_foreach(json_object_get(doc, "pools"), i, row)
+	{
+		environment = json_string_value(json_object_get(row, "environment"));
+		if (!environment || token_sees_environment(token, environment))
+			(void)json_array_append(list, row);
+	}
+	json_decref(doc);
+	return list;
+}
+
 void ask_queue(struct service *s, struct ask *ask)
 {
 	struct count_list counts = { .token = ask->token, .list = json_array() };
 
 	admission_each(s->admission, add_count, &counts);
 	answer_json(s, ask, 200,
-		    json_pack("{s:I, s:I, s:I, s:I, s:b, s:o}", "running", (json_int_t)admission_running(s->admission),
-			      "waiting", (json_int_t)admission_waiting(s->admission), "jobs", (json_int_t)s->jobs,
-			      "finished", (json_int_t)s->executions.n_finished, "draining", s->draining, "tokens",
-			      counts.list));
+		    json_pack("{s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "running",
+			      (json_int_t)admission_running(s->admission), "waiting",
+			      (json_int_t)admission_waiting(s->admission), "jobs", (json_int_t)s->jobs, "finished",
+			      (json_int_t)s->executions.n_finished, "draining", s->draining, "tokens", counts.list,
+			      "pools", pool_list(s, ask->token)));
 }
 
 static void add_gauge(struct buf *out, const char *name, const char *type, const char *help, uint64_t value)
@@ -237,6 +317,15 @@ static void add_service(const struct service *s, bool of_all, struct buf *out)
 		  s->counts.cancelled);
 	add_gauge(out, "brig_service_refused_total", "counter", "Executions that quotas or the queue refused.",
 		  s->counts.refused);
+	if (s->exporter) {
+		struct exporter_counts spans;
+
+		exporter_counts(s->exporter, &spans);
+		add_gauge(out, "brig_service_spans_exported_total", "counter", "Spans that the collector has taken.",
+			  spans.exported);
+		add_gauge(out, "brig_service_spans_dropped_total", "counter",
+			  "Spans that did not fit into the queue, or that the collector did not take.", spans.dropped);
+	}
 	if (!of_all)
 		return;
 	buf_adds(out, "# HELP brig_service_token_executions Executions of a token.\n"
@@ -244,14 +333,13 @@ static void add_service(const struct service *s, bool of_all, struct buf *out)
 	admission_each(s->admission, add_token_gauge, &into);
 }
 
-void ask_metrics(struct service *s, struct ask *ask)
+static void answer_metrics(struct service *s, const struct ask *ask, const char *id UNUSED, int rc, char *text,
+			   const struct brig_error *err)
 {
-	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_BUF out = BUF_INIT(16 * MiB);
-	char *text = NULL;
 
-	if (brig_metrics(s->host->b, BRIG_METRICS_PROMETHEUS, &text, &err) < 0) {
-		answer_trouble(s, ask, &err);
+	if (rc < 0) {
+		recorded_trouble(s, ask, err);
 		return;
 	}
 	buf_adds(&out, text);
@@ -263,4 +351,13 @@ void ask_metrics(struct service *s, struct ask *ask)
 				      .who = ask->token->name,
 				      .body = buf_str(&out),
 				      .len = out.len });
+}
+
+void ask_metrics(struct service *s, struct ask *ask)
+{
+	struct brig_question q = BRIG_QUESTION_INIT;
+
+	q.kind = BRIG_ASK_METRICS;
+	q.format = BRIG_METRICS_PROMETHEUS;
+	recorded_ask(s, ask, &q, NULL, answer_metrics);
 }

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/ustar.h"
 #include "base/when.h"
 #include "server/archive.h"
 #include "server/runner/access.h"
@@ -45,18 +47,37 @@ static struct workspace *find(struct service *s, const struct ask *ask)
 
 /* ---- coming and going ---------------------------------------------------------------------------------------- */
 
+/* As the front writes them anew; what it lets through by mistake, or on purpose, is no archive that others have to read. */
+static int check_archive(const struct buf *bytes, struct brig_error *err)
+{
+	struct archive a = { .bytes = bytes->data, .len = bytes->len };
+	struct archive_file f;
+	size_t n = 0;
+	int rc;
+
+	while ((rc = archive_next(&a, &f, err)) > 0)
+		if (++n > ARCHIVE_FILES_MAX)
+			return err_set(err, BRIG_E_USAGE, 0, "the archive has more than %d files", ARCHIVE_FILES_MAX);
+	return rc;
+}
+
 void ask_workspace_put(struct service *s, struct ask *ask)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_BUF bytes = BUF_INIT(0);
+	bool is_store = access_door(ask->m) != DOOR_api;
 	struct workspace *w = NULL;
 
 	workspaces_sweep(s);
 	if (ask->beside.files < 0)
 		(void)err_set(&err, BRIG_E_USAGE, 0, "the archive did not arrive");
 	else if (workspace_read_all(ask->beside.files, ARCHIVE_BYTES_MAX, &bytes, &err) == 0 &&
-		 workspaces_room(s, ask->token->name, bytes.len, true, &err) == 0)
-		w = workspace_make(s, ask->token->name, buf_str(&bytes), bytes.len, &err);
+		 check_archive(&bytes, &err) == 0) {
+		if (is_store)
+			workspaces_make_room(s, ask->token->name, bytes.len);
+		if (workspaces_room(s, ask->token->name, bytes.len, !is_store, &err) == 0)
+			w = workspace_make(s, ask->token->name, is_store, buf_str(&bytes), bytes.len, &err);
+	}
 	if (!w) {
 		answer_trouble(s, ask, &err);
 		return;
@@ -64,16 +85,64 @@ void ask_workspace_put(struct service *s, struct ask *ask)
 	answer_json(s, ask, 201, summary(w));
 }
 
+/* What is at the path, or below it, goes; nothing else left: all of it does.  1: something went, 0: there is no such file. */
+static int remove_path(struct service *s, struct workspace *w, const char *path, struct brig_error *err)
+{
+	AUTO_BUF old = BUF_INIT(0);
+	AUTO_BUF out = BUF_INIT(ARCHIVE_BYTES_MAX);
+	AUTO_FD fd = workspace_archive(s, w, err);
+	size_t len = strlen(path), left = 0, gone = 0;
+	struct archive a;
+	struct archive_file f;
+	int rc;
+
+	if (fd < 0 || workspace_read_all(fd, ARCHIVE_BYTES_MAX, &old, err) < 0)
+		return -err->code;
+	a = (struct archive){ .bytes = old.data, .len = old.len };
+	while ((rc = archive_next(&a, &f, err)) > 0) {
+		bool is_it = strncmp(f.path, path, len) == 0 && (f.path[len] == '\0' || f.path[len] == '/');
+
+		gone += is_it;
+		left += !is_it;
+		if (!is_it && !archive_put(&out, &f))
+			return err_nomem(err);
+	}
+	if (rc < 0 || gone == 0)
+		return rc;
+	if (left == 0)
+		workspace_remove(s, w);
+	else if (!ustar_add_end(&out))
+		return err_nomem(err);
+	else if (workspace_write(s, w, out.data, out.len, err) < 0)
+		return -err->code;
+	return 1;
+}
+
+/* All of it, or, of doors, one path. */
 void ask_workspace_delete(struct service *s, struct ask *ask)
 {
 	struct workspace *w = find(s, ask);
+	const char *path = message_text(ask->m, FIELD_path);
+	struct brig_error err = BRIG_ERROR_INIT;
 	json_t *doc;
+	int rc = 1;
 
 	if (!w)
 		return;
 	doc = summary(w);
-	workspace_remove(s, w);
-	answer_json(s, ask, 200, doc);
+	if (path)
+		rc = remove_path(s, w, path, &err);
+	else
+		workspace_remove(s, w);
+	if (rc > 0) {
+		answer_json(s, ask, 200, doc);
+		return;
+	}
+	json_decref(doc);
+	if (rc < 0)
+		answer_trouble(s, ask, &err);
+	else
+		answer_error(s, ask, 404, "there is no file '%.100s' in this workspace", path);
 }
 
 /* ---- looking --------------------------------------------------------------------------------------------------- */
@@ -149,6 +218,39 @@ void ask_workspace_archive(struct service *s, struct ask *ask)
 				      .len = bytes.len });
 }
 
+/* The bytes of the result's diff, as diff(1) would write them. */
+static void answer_unified(struct service *s, const struct ask *ask, const json_t *diff)
+{
+	const json_t *text = json_object_get(diff, "text");
+	const char *encoding = json_string_value(json_object_get(diff, "encoding"));
+	size_t len = json_string_length(text);
+	AUTO_FREE char *bytes = malloc(len + 1);
+	AUTO_BUF out = BUF_INIT(MESSAGE_MAX);
+	ssize_t n = -1;
+
+	if (bytes && encoding && str_eq(encoding, "base64"))
+		n = base64_get(bytes, json_string_value(text), len);
+	if (n >= 0)
+		buf_add(&out, bytes, (size_t)n);
+	else if (len > 0)
+		buf_add(&out, json_string_value(text), len);
+	if (json_is_true(json_object_get(diff, "truncated")))
+		buf_adds(&out, "# and more: the differences have more bytes than are shown\n");
+	answer_send(s, ask->tag,
+		    &(struct answer){ .status = out.no_memory ? 503 : 200,
+				      .content_type = "text/x-diff; charset=utf-8",
+				      .who = ask->token->name,
+				      .body = buf_str(&out),
+				      .len = out.len });
+}
+
+static bool wants_unified(const struct ask *ask)
+{
+	const char *format = message_text(ask->m, FIELD_format);
+
+	return format ? str_eq(format, "unified") : message_number(ask->m, FIELD_diff, 0) != 0;
+}
+
 /* What an execution on it changed, as its result says. */
 void ask_workspace_diff(struct service *s, struct ask *ask)
 {
@@ -167,9 +269,13 @@ void ask_workspace_diff(struct service *s, struct ask *ask)
 			     id ? " and is called " : "", id ? id : "");
 		return;
 	}
-	doc = json_loads(x->result, 0, NULL);
-	answer_json(s, ask, 200,
-		    json_pack("{s:s, s:s, s:O?, s:O?}", "execution", x->id, "verdict", x->verdict, "changes",
-			      json_object_get(doc, "changes"), "kept", json_object_get(doc, "kept")));
+	doc = json_loads(x->result, JSON_ALLOW_NUL, NULL);
+	if (wants_unified(ask))
+		answer_unified(s, ask, json_object_get(doc, "diff"));
+	else
+		answer_json(s, ask, 200,
+			    json_pack("{s:s, s:s, s:O?, s:O?, s:O?}", "execution", x->id, "verdict", x->verdict,
+				      "changes", json_object_get(doc, "changes"), "diff", json_object_get(doc, "diff"),
+				      "kept", json_object_get(doc, "kept")));
 	json_decref(doc);
 }

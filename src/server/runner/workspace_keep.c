@@ -167,7 +167,7 @@ static const char *keep(struct service *s, struct execution *x, struct brig_erro
 		return "the workspace is gone, or there was no memory";
 	if (w->version != x->workspace_version)
 		return "another execution has changed the workspace meanwhile";
-	doc = json_loads(x->result, 0, NULL);
+	doc = json_loads(x->result, JSON_ALLOW_NUL, NULL);
 	why = doc ? check_changes(doc, &wanted) : "there was no memory";
 	if (!why && merge(s, w, x->kept, doc, wanted, err) < 0)
 		why = err->msg;

@@ -83,7 +83,7 @@ int workspaces_room(const struct service *s, const char *owner, uint64_t bytes, 
 	TAILQ_FOREACH(w, &s->workspaces.all, in_age)
 	if (str_eq(w->owner, owner)) {
 		own += w->bytes;
-		n++;
+		n += !w->is_store;
 	}
 	if (n > WORKSPACES_OF_TOKEN || own > WORKSPACES_TOKEN_BYTES)
 		return err_set(err, BRIG_E_REFUSED, 0,
@@ -92,6 +92,26 @@ int workspaces_room(const struct service *s, const char *owner, uint64_t bytes, 
 	if (s->workspaces.n + is_new > WORKSPACES_MAX || s->workspaces.bytes + bytes > WORKSPACES_BYTES_MAX)
 		return err_set(err, BRIG_E_NOMEM, 0, "there is no room for more workspaces: try again later");
 	return 0;
+}
+
+void workspaces_make_room(struct service *s, const char *owner, uint64_t bytes)
+{
+	for (;;) {
+		struct workspace *w, *oldest = NULL;
+		uint64_t own = bytes;
+		size_t n = 1;
+
+		TAILQ_FOREACH(w, &s->workspaces.all, in_age)
+		if (str_eq(w->owner, owner)) {
+			own += w->bytes;
+			n += w->is_store;
+			if (w->is_store && (!oldest || w->used_s < oldest->used_s))
+				oldest = w;
+		}
+		if (!oldest || (n <= STORES_OF_TOKEN && own <= WORKSPACES_TOKEN_BYTES))
+			return;
+		workspace_remove(s, oldest);
+	}
 }
 
 /* ---- files -------------------------------------------------------------------------------------------------- */
@@ -131,7 +151,7 @@ int workspace_write(struct service *s, struct workspace *w, const char *bytes, s
 	return 0;
 }
 
-struct workspace *workspace_make(struct service *s, const char *owner, const char *bytes, size_t len,
+struct workspace *workspace_make(struct service *s, const char *owner, bool is_store, const char *bytes, size_t len,
 				 struct brig_error *err)
 {
 	struct workspaces *all = &s->workspaces;
@@ -143,10 +163,12 @@ struct workspace *workspace_make(struct service *s, const char *owner, const cha
 		(void)err_nomem(err);
 		return NULL;
 	}
+	w->is_store = is_store;
 	w->created_s = w->used_s = now_s();
 	TAILQ_INSERT_TAIL(&all->all, w, in_age);
 	all->n++;
-	(void)snprintf(line, sizeof(line), "workspace %s %llu\n", owner, (unsigned long long)w->created_s);
+	(void)snprintf(line, sizeof(line), "workspace %s %llu%s\n", owner, (unsigned long long)w->created_s,
+		       is_store ? " store" : "");
 	if (workspace_write(s, w, bytes, len, err) < 0 ||
 	    statedir_replace(&all->dir, w->id, line, strlen(line), err) < 0) {
 		workspace_remove(s, w);
@@ -183,6 +205,7 @@ static void read_one(struct service *s, const char *id)
 		return;
 	}
 	(void)str_copy(w->id, sizeof(w->id), id);
+	w->is_store = strstr(line, " store\n") != NULL;
 	w->created_s = created_s;
 	w->used_s = (uint64_t)st.st_mtime;
 	w->bytes = (uint64_t)st.st_size;
@@ -253,6 +276,5 @@ int workspace_use(struct service *s, const struct token *token, const struct mes
 	(void)futimens(fd, NULL);
 	w->used_s = now_s();
 	beside->files = fd;
-	beside->files_are_ours = true;
 	return 0;
 }

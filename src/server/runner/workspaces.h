@@ -21,6 +21,7 @@
 
 #define WORKSPACES_MAX         1024
 #define WORKSPACES_OF_TOKEN    64
+#define STORES_OF_TOKEN        512 /* workspaces that doors keep files in */
 #define WORKSPACES_BYTES_MAX   ((uint64_t)2 * GiB)
 #define WORKSPACES_TOKEN_BYTES (512 * MiB)
 #define WORKSPACE_UNUSED_S     (24 * 3600)
@@ -29,7 +30,8 @@ struct workspace {
 	TAILQ_ENTRY(workspace) in_age; /* the oldest first */
 	char id[EXECUTION_ID_LEN + 1], owner[TOKEN_NAME_MAX + 1];
 	uint64_t created_s, used_s, bytes;
-	uint64_t version;                /* how often it was written, in this process */
+	uint64_t version; /* how often it was written, in this process */
+	bool is_store;    /* a door keeps a client's files in it: the oldest go when there are too many */
 	char last[EXECUTION_ID_LEN + 1]; /* the execution that was accepted for it last; "": none */
 };
 
@@ -53,8 +55,10 @@ struct workspace *workspaces_find(const struct workspaces *w, const char *id);
 void workspaces_sweep(struct service *s);
 /* -BRIG_E_REFUSED: there is no room for so many bytes more of this owner's. */
 int workspaces_room(const struct service *s, const char *owner, uint64_t bytes, bool is_new, struct brig_error *err);
+/* The oldest stores of this owner go until so many bytes more have room. */
+void workspaces_make_room(struct service *s, const char *owner, uint64_t bytes);
 /* A new one of these bytes; NULL: *err. */
-struct workspace *workspace_make(struct service *s, const char *owner, const char *bytes, size_t len,
+struct workspace *workspace_make(struct service *s, const char *owner, bool is_store, const char *bytes, size_t len,
 				 struct brig_error *err);
 int workspace_write(struct service *s, struct workspace *w, const char *bytes, size_t len, struct brig_error *err);
 void workspace_remove(struct service *s, struct workspace *w);

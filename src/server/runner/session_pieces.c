@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_pieces.c - runs in contexts, and processes
+ *
+ * Each has the events and listeners of an execution (executions.h) without being in its table: what is written goes to who
+ * watches, the library's result, with what notebooks show added to it, ends it.  A run, and a process that somebody waits for,
+ * is forgotten with its end; an asynchronous process stays for a while, and so does its log.
+ *
+ * Whoever a run is for may go: a run is interrupted then, a process killed, unless it is asynchronous.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+#define PROCESS_MS_MAX  (24 * 3600 * 1000) /* longer than any session */
+#define LONG_EVENTS_MAX 64                 /* results of a run that are told before its end though they fit no record */
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+struct session_piece *session_piece_find(const struct server_session *x, uint64_t tag)
+{
+	struct session_piece *p;
+
+	TAILQ_FOREACH(p, &x->pieces, in_session)
+	if (p->tag == tag)
+		return p;
+	return NULL;
+}
+
+void session_piece_free(struct session_piece *p)
+{
+	TAILQ_REMOVE(&p->session->pieces, p, in_session);
+	p->session->n_pieces--;
+	p->session->service->sessions.held -= p->held;
+	events_release(&p->x);
+	free(p->x.listener);
+	free(p->x.result);
+	brig_free(p->x.unlisted);
+	json_decref(p->results);
+	json_decref(p->error);
+	free(p->input);
+	free(p->command);
+	buf_release(&p->output[0]);
+	buf_release(&p->output[1]);
+	free(p);
+}
+
+static struct session_piece *piece_new(struct server_session *x, uint64_t context)
+{
+	struct session_piece *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->session = x;
+	p->context = context;
+	p->results = json_array();
+	p->output[0] = p->output[1] = (struct buf)BUF_INIT(SESSION_OUTPUT_MAX);
+	p->x.service = x->service;
+	p->x.state = EXECUTION_RUNNING;
+	p->x.created_ns = clock_wall_ns();
+	(void)str_copy(p->x.owner, sizeof(p->x.owner), x->owner);
+	TAILQ_INSERT_TAIL(&x->pieces, p, in_session);
+	x->n_pieces++;
+	return p;
+}
+
+/* Of those that have ended the oldest go. */
+static void forget_ended(struct server_session *x)
+{
+	struct session_piece *p, *oldest = NULL;
+	size_t n = 0;
+
+	TAILQ_FOREACH_REVERSE(p, &x->pieces, session_pieces, in_session)
+	if (p->x.state == EXECUTION_FINISHED) {
+		n++;
+		oldest = p;
+	}
+	if (n > SESSION_ENDED_PIECES)
+		session_piece_free(oldest);
+}
+
+static bool has_room(struct service *s, const struct ask *ask, struct server_session *x)
+{
+	forget_ended(x);
+	if (s->draining) {
+		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
+		return false;
+	}
+	if (x->n_pieces >= SESSION_PIECES_MAX) {
+		answer_retry(s, ask, 429, 1, "the session %s runs %d things already: end one of them", x->id,
+			     SESSION_PIECES_MAX);
+		return false;
+	}
+	return !session_is_metered(s, ask, x);
+}
+
+/* False: sessions hold too much already. */
+static bool hold(struct session_piece *p, size_t bytes)
+{
+	struct sessions *all = &p->session->service->sessions;
+
+	if (all->held + bytes > SESSIONS_HELD_MAX)
+		return false;
+	all->held += bytes;
+	p->held += bytes;
+	return true;
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------------- */
+
+/* Forms as members; bytes that are no text are left out. */
+static json_t *forms_of(const struct brig_session_event *e, size_t *ret_bytes)
+{
+	json_t *forms = json_object();
+
+	*ret_bytes = 0;
+	for (size_t i = 0; i < e->n_fields; i++) {
+		const struct brig_session_field *f = &e->fields[i];
+		json_t *value = json_stringn(f->value, f->len);
+
+		*ret_bytes += f->len;
+		if (str_eq(f->name, "main")) {
+			json_decref(value);
+			value = json_boolean(str_eq(f->value, "1"));
+		}
+		if (value)
+			(void)json_object_set_new(forms, f->name, value);
+	}
+	return forms;
+}
+
+static void tell_result(struct session_piece *p, json_t *forms, size_t bytes)
+{
+	if (bytes > CHANNEL_INLINE_MAX / 6 && json_array_size(p->results) > LONG_EVENTS_MAX)
+		return;
+	events_put(&p->x, EVENT_result, json_pack("{s:s, s:O}", "event", "result", "result", forms));
+}
+
+static void take_forms(struct session_piece *p, const struct brig_session_event *e)
+{
+	size_t bytes;
+	json_t *forms = forms_of(e, &bytes);
+
+	if (p->results_bytes + bytes > SESSION_RESULTS_BYTES || json_array_size(p->results) == SESSION_RESULTS_MAX ||
+	    !hold(p, bytes)) {
+		p->results_are_cut = true;
+	} else if (forms && json_object_get(forms, "traceback")) {
+		json_decref(p->error);
+		p->error = json_incref(forms);
+		p->results_bytes += bytes;
+		tell_result(p, forms, bytes);
+	} else if (forms) {
+		(void)json_array_append(p->results, forms);
+		p->results_bytes += bytes;
+		tell_result(p, forms, bytes);
+	}
+	json_decref(forms);
+}
+
+/* What it wrote, as results have it: text, or base64 if it is none. */
+static void add_output(json_t *doc, const char *name, const struct buf *bytes)
+{
+	size_t good = bytes->len > 0 ? str_utf8_prefix(bytes->data, bytes->len) : 0;
+	size_t len = bytes->full && bytes->len - good < 4 ? good : bytes->len; /* it may be cut in a character */
+	AUTO_FREE char *coded = malloc(base64_len(len) + 1);
+	json_t *text = len > 0 ? json_stringn(bytes->data, len) : json_string("");
+	char member[32];
+
+	(void)snprintf(member, sizeof(member), "%s_encoding", name);
+	if (!text && coded) {
+		base64_put(coded, bytes->data, len);
+		text = json_stringn(coded, base64_len(len));
+		(void)json_object_set_new(doc, member, json_string("base64"));
+	}
+	(void)json_object_set_new(doc, name, text ? text : json_string(""));
+	(void)snprintf(member, sizeof(member), "%s_truncated", name);
+	if (bytes->full || bytes->no_memory)
+		(void)json_object_set_new(doc, member, json_true());
+}
+
+static void add_shown(json_t *doc, const struct session_piece *p, uint64_t count)
+{
+	if (p->context == 0) {
+		(void)json_object_set_new(doc, "process", json_integer((json_int_t)p->tag));
+		return;
+	}
+	(void)json_object_set_new(doc, "context", json_integer((json_int_t)p->context));
+	(void)json_object_set_new(doc, "execution_count", json_integer((json_int_t)count));
+	(void)json_object_set(doc, "results", p->results);
+	(void)json_object_set_new(doc, "results_truncated", json_boolean(p->results_are_cut));
+	(void)json_object_set_new(doc, "error", p->error ? json_incref(p->error) : json_null());
+}
+
+/* The library's document, and what it does not have: output, for it was told in events, and what was shown. */
+static void keep_result(struct session_piece *p, const struct brig_result *r, uint64_t count)
+{
+	struct execution *x = &p->x;
+	char *text = NULL;
+	json_t *doc;
+
+	if (brig_result_json(r, &text, NULL) < 0)
+		return;
+	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
+	brig_free(text);
+	if (!doc)
+		return;
+	add_output(doc, "stdout", &p->output[0]);
+	add_output(doc, "stderr", &p->output[1]);
+	add_shown(doc, p, count);
+	x->result = json_dumps(doc, JSON_COMPACT);
+	x->result_len = x->result ? strlen(x->result) : 0;
+	json_decref(doc);
+}
+
+/* ---- events --------------------------------------------------------------------------------------------------------- */
+
+static void answer_promise(struct session_piece *p)
+{
+	const struct ask ask = { .tag = p->promise_tag, .request_id = "-" };
+
+	p->promise_tag = 0;
+	answer_json(p->session->service, &ask, 202,
+		    json_pack("{s:I, s:s}", "process", (json_int_t)p->tag, "state", "running"));
+}
+
+/* It runs: what it is to read is sent, and who does not wait for its end is answered. */
+static void take_start(struct session_piece *p)
+{
+	struct brig_session *inside = p->session->inside;
+
+	p->is_started = true;
+	events_put(&p->x, EVENT_started, json_pack("{s:s, s:I}", "event", "started", "process", (json_int_t)p->tag));
+	if (p->input && p->input_len > 0)
+		(void)brig_session_input(inside, p->tag, p->input, p->input_len, NULL);
+	if (p->input && !p->stays_open)
+		(void)brig_session_close_input(inside, p->tag, NULL);
+	free(MOVE_PTR(p->input));
+	if (p->is_unwanted)
+		(void)brig_session_signal(inside, p->tag, SIGKILL, NULL, NULL);
+	if (p->promise_tag)
+		answer_promise(p);
+}
+
+/* It did not begin: who has not been answered yet hears why, as the result. */
+static void take_failure(struct session_piece *p)
+{
+	uint32_t tag = p->promise_tag;
+	const struct ask ask = { .tag = tag, .request_id = "-" };
+
+	p->promise_tag = 0;
+	p->x.is_async = false;
+	if (tag && !execution_listen(&p->x, tag, WAITS_FOR_RESULT, true))
+		answer_retry(p->session->service, &ask, 503, 1, "there is no memory for the process");
+}
+
+static void finish(struct session_piece *p)
+{
+	struct execution *x = &p->x;
+
+	if (p->promise_tag)
+		take_failure(p);
+	x->state = EXECUTION_FINISHED;
+	x->ended_ns = clock_wall_ns();
+	events_finish(x);
+	if (!x->is_async)
+		session_piece_free(p);
+}
+
+/* Takes the result. */
+static void take_end(struct session_piece *p, struct brig_result *r, uint64_t count)
+{
+	struct execution *x = &p->x;
+	struct brig_usage usage = { 0 };
+
+	(void)str_copy(x->verdict, sizeof(x->verdict), "failed");
+	if (r) {
+		brig_result_usage(r, &usage);
+		session_charge(p->session, usage.cpu_ms * NS_PER_MS);
+		(void)str_copy(x->verdict, sizeof(x->verdict), brig_result_verdict(r));
+		(void)str_copy(x->id, sizeof(x->id), brig_result_id(r));
+		keep_result(p, r, count);
+	}
+	brig_result_free(r);
+	finish(p);
+}
+
+static void keep_output(struct session_piece *p, struct buf *output, const struct brig_session_event *event)
+{
+	size_t n = p->x.is_async ? 2 * event->len : event->len; /* with its event, which is kept then */
+
+	if (hold(p, n)) {
+		(void)buf_add(output, event->data, event->len);
+		return;
+	}
+	output->full = true;
+	p->x.log_is_cut = true;
+}
+
+void session_piece_event(struct session_piece *p, const struct brig_session_event *event)
+{
+	switch (event->kind) {
+	case BRIG_SESSION_DONE:
+		if (p->context == 0 && event->error == 0)
+			take_start(p);
+		else if (p->context == 0)
+			take_failure(p);
+		break;
+	case BRIG_SESSION_OUTPUT:
+		keep_output(p, &p->output[event->stream == BRIG_STDERR], event);
+		events_output(&p->x, event->stream, event->data, event->len);
+		break;
+	case BRIG_SESSION_RESULT:
+		take_forms(p, event);
+		break;
+	case BRIG_SESSION_RAN:
+		take_end(p, event->result, event->count);
+		break;
+	default:
+		break;
+	}
+}
+
+void session_piece_abandon(struct session_piece *p)
+{
+	struct execution *x = &p->x;
+
+	for (size_t i = 0; i < x->n_listeners; i++) {
+		const struct ask ask = { .tag = x->listener[i].tag, .request_id = "-" };
+
+		answer_error(x->service, &ask, 410, "the session has ended");
+	}
+	x->n_listeners = 0;
+	if (p->promise_tag) {
+		const struct ask ask = { .tag = p->promise_tag, .request_id = "-" };
+
+		answer_error(x->service, &ask, 410, "the session has ended");
+	}
+	session_piece_free(p);
+}
+
+/* ---- who waits ------------------------------------------------------------------------------------------------------- */
+
+bool session_piece_is_wanted(const struct session_piece *p)
+{
+	return p->x.state != EXECUTION_FINISHED && (p->x.n_listeners > 0 || p->promise_tag);
+}
+
+static void end_unwanted(struct session_piece *p)
+{
+	struct brig_session *inside = p->session->inside;
+
+	if (!inside || p->x.is_async || p->x.state == EXECUTION_FINISHED)
+		return;
+	p->is_unwanted = true; /* one that has not begun ends then */
+	if (p->context)
+		(void)brig_session_interrupt(inside, p->context, NULL);
+	else
+		(void)brig_session_signal(inside, p->tag, SIGKILL, NULL, NULL);
+}
+
+bool session_piece_gone(struct session_piece *p, uint32_t tag)
+{
+	struct execution *x = &p->x;
+
+	if (p->promise_tag == tag) {
+		answer_promise(p);
+		return true;
+	}
+	for (size_t i = 0; i < x->n_listeners; i++) {
+		bool was_starter = x->listener[i].is_starter;
+
+		if (x->listener[i].tag != tag)
+			continue;
+		answer_send(x->service, tag, &(struct answer){ .status = 503, .who = x->owner });
+		x->listener[i] = x->listener[--x->n_listeners];
+		if (was_starter)
+			end_unwanted(p);
+		return true;
+	}
+	return false;
+}
+
+void session_piece_all_gone(struct session_piece *p)
+{
+	bool had_starter = false;
+
+	for (size_t i = 0; i < p->x.n_listeners; i++)
+		had_starter |= p->x.listener[i].is_starter;
+	p->x.n_listeners = 0;
+	p->promise_tag = 0;
+	if (had_starter)
+		end_unwanted(p);
+}
+
+/* ---- runs -------------------------------------------------------------------------------------------------------------- */
+
+/* The first context of the language that the ask means; one that there is not is made. */
+static int choose_context(struct server_session *x, const struct ask *ask, uint64_t *ret, struct brig_error *err)
+{
+	const char *language = message_text(ask->m, FIELD_language);
+
+	*ret = message_number(ask->m, FIELD_context, 0);
+	for (size_t i = 0; *ret && i < x->n_contexts; i++)
+		if (x->context[i].tag == *ret)
+			return 0;
+	if (*ret)
+		return err_set(err, BRIG_E_USAGE, ENOENT, "the session has no context %llu", (unsigned long long)*ret);
+	if (!language)
+		language = "python";
+	for (size_t i = 0; i < x->n_contexts; i++)
+		if (str_eq(x->context[i].language, session_language(x, language))) {
+			*ret = x->context[i].tag;
+			return 0;
+		}
+	return session_context_make(x, language, NULL, ret, err);
+}
+
+static int begin_run(struct session_piece *p, const struct ask *ask, struct brig_error *err)
+{
+	struct brig_session_code what = BRIG_SESSION_CODE_INIT;
+	AUTO_FREE const char **env = calloc(message_count(ask->m, FIELD_variable) + 1, sizeof(*env));
+
+	if (!env)
+		return err_nomem(err);
+	what.context = p->context;
+	what.code = message_bytes(ask->m, FIELD_code, &what.code_len);
+	if (!what.code)
+		what.code = "";
+	message_texts(ask->m, FIELD_variable, env);
+	what.env = env;
+	what.n_env = message_count(ask->m, FIELD_variable);
+	what.timeout_ms = message_number(ask->m, FIELD_timeout_ms, 0);
+	return brig_session_run(p->session->inside, &what, &p->tag, err);
+}
+
+/* Its starter listens, or is to be told that it runs. */
+static bool listen_to(struct session_piece *p, const struct ask *ask)
+{
+	bool watches = message_number(ask->m, FIELD_stream, 0) != 0;
+
+	p->x.is_async = message_number(ask->m, FIELD_async, 0) != 0 && !watches && p->context == 0;
+	p->x.log_is_cut = !p->x.is_async; /* nobody can ask for its events later */
+	if (p->x.is_async) {
+		p->promise_tag = ask->tag;
+		return true;
+	}
+	return execution_listen(&p->x, ask->tag, watches ? WATCHES : WAITS_FOR_RESULT, true);
+}
+
+static void begin(struct service *s, struct ask *ask, struct server_session *x, uint64_t context,
+		  int (*fn)(struct session_piece *p, const struct ask *ask, struct brig_error *err))
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct session_piece *p = piece_new(x, context);
+
+	if (!p || !listen_to(p, ask)) {
+		if (p)
+			session_piece_free(p);
+		answer_retry(s, ask, 503, 1, "there is no memory for the run");
+	} else if (fn(p, ask, &err) < 0) {
+		session_piece_free(p);
+		session_trouble(s, ask, &err);
+	}
+	session_go_on(s, x);
+}
+
+void ask_session_run(struct service *s, struct ask *ask)
+{
+	struct server_session *x = session_find(s, ask);
+	struct brig_error err = BRIG_ERROR_INIT;
+	uint64_t context = 0;
+
+	if (!x || !has_room(s, ask, x))
+		return;
+	if (choose_context(x, ask, &context, &err) < 0) {
+		session_trouble(s, ask, &err);
+		return;
+	}
+	begin(s, ask, x, context, begin_run);
+}
+
+/* ---- processes ---------------------------------------------------------------------------------------------------------- */
+
+static int keep_input(struct session_piece *p, const struct ask *ask, struct brig_error *err)
+{
+	size_t len = 0;
+	const char *data = message_bytes(ask->m, FIELD_input, &len);
+
+	p->stays_open = message_number(ask->m, FIELD_interactive, 0) != 0;
+	if (!data && !p->stays_open)
+		return 0;
+	if (len > MiB)
+		return err_set(err, BRIG_E_USAGE, 0, "stdin has more than 1 MB: write it to a file of the session");
+	p->input = malloc(len + 1);
+	if (!p->input)
+		return err_nomem(err);
+	if (len > 0)
+		memcpy(p->input, data, len);
+	p->input_len = len;
+	return 0;
+}
+
+static int begin_process(struct session_piece *p, const struct ask *ask, struct brig_error *err)
+{
+	struct brig_session_process what = BRIG_SESSION_PROCESS_INIT;
+	size_t n_argv = message_count(ask->m, FIELD_arg), n_env = message_count(ask->m, FIELD_variable);
+	AUTO_FREE const char **words = calloc(n_argv + n_env + 1, sizeof(*words));
+	int rc;
+
+	if (!words)
+		return err_nomem(err);
+	rc = keep_input(p, ask, err);
+	if (rc < 0)
+		return rc;
+	message_texts(ask->m, FIELD_arg, words);
+	message_texts(ask->m, FIELD_variable, words + n_argv);
+	what.argv = words;
+	what.n_argv = n_argv;
+	what.env = words + n_argv;
+	what.n_env = n_env;
+	what.cwd = message_text(ask->m, FIELD_cwd);
+	what.flags =
+		(p->input ? BRIG_PROCESS_STDIN : 0) | (message_number(ask->m, FIELD_pty, 0) ? BRIG_PROCESS_PTY : 0);
+	what.rows = (uint32_t)min_u64(message_number(ask->m, FIELD_rows, 0), 65535);
+	what.columns = (uint32_t)min_u64(message_number(ask->m, FIELD_columns, 0), 65535);
+	what.timeout_ms = min_u64(message_number(ask->m, FIELD_timeout_ms, 0), PROCESS_MS_MAX);
+	p->command = strndup(n_argv > 0 ? words[0] : "", 200);
+	return brig_session_start(p->session->inside, &what, &p->tag, err);
+}
+
+void ask_process_start(struct service *s, struct ask *ask)
+{
+	struct server_session *x = session_find(s, ask);
+
+	if (x && has_room(s, ask, x))
+		begin(s, ask, x, 0, begin_process);
+}
+
+static json_t *process_document(const struct session_piece *p, bool with_result)
+{
+	bool is_over = p->x.state == EXECUTION_FINISHED;
+	json_t *doc = json_pack("{s:I, s:s, s:s%, s:s?}", "process", (json_int_t)p->tag, "state",
+				is_over ? "finished" : "running", "command", p->command ? p->command : "",
+				p->command ? str_utf8_prefix(p->command, strlen(p->command)) : 0, "verdict",
+				is_over ? p->x.verdict : NULL);
+	json_t *result = with_result && is_over && p->x.result ? json_loads(p->x.result, JSON_ALLOW_NUL, NULL) : NULL;
+
+	if (doc && with_result)
+		(void)json_object_set_new(doc, "result", result ? result : json_null());
+	return doc;
+}
+
+void ask_processes(struct service *s, struct ask *ask)
+{
+	const struct server_session *x = session_find(s, ask);
+	const struct session_piece *p;
+	json_t *list;
+
+	if (!x)
+		return;
+	list = json_array();
+	TAILQ_FOREACH(p, &x->pieces, in_session)
+	if (p->context == 0)
+		(void)json_array_append_new(list, process_document(p, false));
+	answer_json(s, ask, 200, json_pack("{s:o}", "processes", list));
+}
+
+static struct session_piece *find_process(struct service *s, const struct ask *ask)
+{
+	const struct server_session *x = session_find(s, ask);
+	uint64_t tag = message_number(ask->m, FIELD_item, 0);
+	struct session_piece *p = x ? session_piece_find(x, tag) : NULL;
+
+	if (!x || (p && p->context == 0))
+		return p;
+	answer_error(s, ask, 404, "there is no process %llu in this session", (unsigned long long)tag);
+	return NULL;
+}
+
+void ask_process(struct service *s, struct ask *ask)
+{
+	const struct session_piece *p = find_process(s, ask);
+
+	if (p)
+		answer_json(s, ask, 200, process_document(p, true));
+}
+
+void ask_process_events(struct service *s, struct ask *ask)
+{
+	struct session_piece *p = find_process(s, ask);
+
+	if (!p)
+		return;
+	if (p->x.state != EXECUTION_FINISHED && !execution_listen(&p->x, ask->tag, WATCHES, false))
+		answer_retry(s, ask, 503, 1, "too many wait for this process already");
+	else
+		events_replay(&p->x, ask->tag);
+}
