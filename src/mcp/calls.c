@@ -11,12 +11,10 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "mcp/server.h"
-#include "mcp/text.h"
+#include "mcp_shared/text.h"
 
-#define FRESH_MAX     (4 * KiB)         /* of new output in one progress notification: its end */
-#define TELL_EVERY_NS (100 * NS_PER_MS) /* at most so often */
-#define ALIVE_NS      (15 * NS_PER_SEC) /* at least so often: clients give up after 60 s of silence */
-#define PATIENCE_NS   (5 * NS_PER_SEC)  /* between SIGTERM and SIGKILL */
+#define ALIVE_NS    (15 * NS_PER_SEC) /* progress at least so often: clients give up after 60 s of silence */
+#define PATIENCE_NS (5 * NS_PER_SEC)  /* between SIGTERM and SIGKILL */
 
 /* ---- a call --------------------------------------------------------------------------------------- */
 
@@ -28,7 +26,7 @@ static void call_free(struct call *c)
 	json_decref(c->kept);
 	json_decref(c->result);
 	child_release(&c->child);
-	buf_release(&c->fresh);
+	progress_release(&c->progress);
 	free(c);
 }
 
@@ -73,12 +71,9 @@ void call_begin(struct server *s, const struct rpc_message *m, const struct job 
 			m->id);
 		return;
 	}
-	*c = (struct call){ .server = s,
-			    .job = job,
-			    .child = CHILD_INIT,
-			    .modern = modern,
-			    .is_resource = is_resource,
-			    .fresh = BUF_INIT(2 * FRESH_MAX) };
+	*c = (struct call){
+		.server = s, .job = job, .child = CHILD_INIT, .modern = modern, .is_resource = is_resource
+	};
 	c->id = json_deep_copy(m->id);
 	c->token = json_is_string(token) || json_is_integer(token) ? json_deep_copy(token) : NULL;
 	c->args = args ? json_incref(args) : json_object();
@@ -118,23 +113,6 @@ void server_stop(struct server *s, bool now)
 
 /* ---- answers -------------------------------------------------------------------------------------- */
 
-static json_t *tool_result(struct answer *a)
-{
-	json_t *result = json_pack("{s:O}", "content", a->content);
-
-	if (a->structured)
-		(void)json_object_set(result, "structuredContent", a->structured);
-	if (a->is_error)
-		(void)json_object_set_new(result, "isError", json_true());
-	return result;
-}
-
-static void answer_release(struct answer *a)
-{
-	json_decref(a->content);
-	json_decref(a->structured);
-}
-
 static json_t *error_message(const struct call *c, enum rpc_code code, const char *why)
 {
 	json_t *clean = text_json(why, strlen(why));
@@ -147,75 +125,28 @@ static json_t *error_message(const struct call *c, enum rpc_code code, const cha
 /* Answers and removes the call. */
 static void call_answer(struct call *c, struct answer *a)
 {
-	AUTO_BUF text = BUF_INIT(sizeof(a->why.msg));
-
 	if (!a->code && a->why.code && c->is_resource)
 		a->code = RPC_INTERNAL;
 	if (a->code) {
 		server_put(c->server, error_message(c, a->code, a->why.msg), c->id);
 	} else if (c->is_resource) {
 		server_put(c->server,
-			   rpc_result(c->id, server_dress(json_pack("{s:O}", "contents", a->content), c->modern, 0)),
+			   rpc_result(c->id, era_dress(json_pack("{s:O}", "contents", a->content), c->modern, 0)),
 			   c->id);
 	} else {
-		if (a->why.code) {
-			a->is_error = true;
-			buf_adds(&text, a->why.msg);
-			content_add_text(a->content, &text);
-		}
-		server_put(c->server, rpc_result(c->id, server_dress(tool_result(a), c->modern, -1)), c->id);
+		server_put(c->server, rpc_result(c->id, era_dress(answer_result(a), c->modern, -1)), c->id);
 	}
 	call_remove(c);
 }
 
 /* ---- progress ------------------------------------------------------------------------------------- */
 
-static void tell(struct call *c, uint64_t now)
-{
-	AUTO_BUF note = BUF_INIT(64);
-	const struct buf *text = &c->fresh;
-	json_t *params;
-
-	if (text->len == 0) {
-		buf_addf(&note, "running for %llu s", (unsigned long long)((now - c->started_ns) / NS_PER_SEC));
-		text = &note;
-	}
-	params = json_pack("{s:O, s:I, s:o}", "progressToken", c->token, "progress", (json_int_t)++c->n_told, "message",
-			   text_json(buf_str(text), text->len));
-	server_put(c->server, rpc_notification("notifications/progress", params), c->id);
-	c->fresh.len = 0;
-	c->told_ns = now;
-}
-
 static void tell_progress(struct call *c, uint64_t now)
 {
-	uint64_t quiet = now - c->told_ns;
-
 	if (!c->token || c->state != CALL_RUNNING || c->server->crowded)
 		return;
-	if (quiet >= ALIVE_NS || (c->fresh.len > 0 && quiet >= TELL_EVERY_NS))
-		tell(c, now);
-}
-
-/* Only the end of what has not been told is kept. */
-static void add_fresh(struct call *c, const char *text, size_t len)
-{
-	if (len > FRESH_MAX) {
-		text += len - FRESH_MAX;
-		len = FRESH_MAX;
-	}
-	if (c->fresh.len + len > FRESH_MAX) {
-		size_t drop = c->fresh.len + len - FRESH_MAX;
-
-		drop = drop < c->fresh.len ? drop : c->fresh.len;
-		memmove(c->fresh.data, c->fresh.data + drop, c->fresh.len - drop);
-		c->fresh.len -= drop;
-	}
-	while (len > 0 && c->fresh.len == 0 && ((unsigned char)*text & 0xc0) == 0x80) { /* no half character in front */
-		text++;
-		len--;
-	}
-	buf_add(&c->fresh, text, len);
+	if (now - c->progress.told_ns >= ALIVE_NS || progress_is_due(&c->progress, now))
+		server_put(c->server, progress_tell(&c->progress, c->token, now), c->id);
 }
 
 /* ---- children ------------------------------------------------------------------------------------- */
@@ -233,9 +164,9 @@ static void on_event(void *user, const char *line, size_t len)
 	} else if (str_eq(event, "started")) {
 		server_own(c->server, text_member(doc, "id"));
 	} else if (c->token && json_is_string(text) && !json_object_get(doc, "encoding")) {
-		add_fresh(c, json_string_value(text), json_string_length(text));
+		progress_add(&c->progress, json_string_value(text), json_string_length(text));
 		if (str_eq(event, "notice"))
-			add_fresh(c, "\n", 1);
+			progress_add(&c->progress, "\n", 1);
 	}
 	json_decref(doc);
 }
@@ -290,8 +221,7 @@ static void call_step(struct call *c)
 		call_answer(c, &a);
 	else if (c->state == CALL_WAITING) {
 		c->state = CALL_RUNNING;
-		c->started_ns = clock_now_ns();
-		c->told_ns = c->started_ns - TELL_EVERY_NS;
+		progress_begin(&c->progress, clock_now_ns());
 	}
 	answer_release(&a);
 }
@@ -309,8 +239,8 @@ static void call_ended(struct call *c, int status)
 		c->step++;
 		call_step(c);
 	} else {
-		if (c->fresh.len > 0)
-			tell_progress(c, c->told_ns + TELL_EVERY_NS);
+		if (c->progress.fresh.len > 0)
+			tell_progress(c, c->progress.told_ns + PROGRESS_EVERY_NS);
 		call_answer(c, &a);
 	}
 	answer_release(&a);
@@ -377,7 +307,7 @@ static uint64_t next_moment(const struct call *c, uint64_t now)
 		return must_wait(c, now) ? c->server->roots_until_ns : UINT64_MAX;
 	if (!c->token || c->server->crowded)
 		return UINT64_MAX;
-	return c->told_ns + (c->fresh.len > 0 ? TELL_EVERY_NS : ALIVE_NS);
+	return c->progress.told_ns + (c->progress.fresh.len > 0 ? PROGRESS_EVERY_NS : ALIVE_NS);
 }
 
 size_t server_poll(const struct server *s, struct pollfd *fds, int *ret_ms)

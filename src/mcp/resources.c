@@ -3,24 +3,15 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "mcp/text.h"
+#include "mcp_shared/text.h"
 #include "mcp/tools.h"
-
-#define EXECUTIONS "brig://executions"
-#define POLICY     "brig://policy"
-
-static void add_document(const struct call *call, const json_t *doc, struct answer *a)
-{
-	AUTO_FREE char *text = json_dumps(doc, JSON_COMPACT);
-
-	(void)json_array_append_new(a->content, json_pack("{s:s, s:s, s:s}", "uri", text_member(call->args, "uri"),
-							  "mimeType", "application/json", "text", text ? text : "{}"));
-}
 
 static enum job_next give_document(struct call *call, const struct outcome *o, struct answer *a)
 {
-	if (!answer_complaint(o, a))
-		add_document(call, o->doc, a);
+	if (!answer_complaint(o, a)) {
+		json_decref(a->content);
+		a->content = resource_contents(text_member(call->args, "uri"), o->doc);
+	}
 	return JOB_DONE;
 }
 
@@ -44,38 +35,18 @@ static enum job_next executions_finish(struct call *call, const struct outcome *
 	return give_document(call, o, a);
 }
 
-static const struct job policy_job = { POLICY, false, explain_policy_prepare, give_document };
-static const struct job executions_job = { EXECUTIONS, false, executions_prepare, executions_finish };
-static const struct job execution_job = { EXECUTIONS "/{id}", false, get_execution_prepare, give_document };
-
 const struct job *resource_find(const char *uri, json_t **ret_args)
 {
-	const char *id =
-		strncmp(uri, EXECUTIONS "/", strlen(EXECUTIONS "/")) == 0 ? uri + strlen(EXECUTIONS "/") : NULL;
-	const struct job *job = str_eq(uri, POLICY) ? &policy_job : str_eq(uri, EXECUTIONS) ? &executions_job : NULL;
+	static const struct job jobs[] = {
+		[RESOURCE_POLICY] = { "policy", false, explain_policy_prepare, give_document },
+		[RESOURCE_EXECUTIONS] = { "executions", false, executions_prepare, executions_finish },
+		[RESOURCE_EXECUTION] = { "execution", false, get_execution_prepare, give_document },
+	};
+	const char *id;
+	enum resource_kind kind = resource_parse(uri, &id);
 
-	if (id && *id && strspn(id, "abcdefghijklmnopqrstuvwxyz234567") == strlen(id) && strlen(id) < EXECUTION_ID_MAX)
-		job = &execution_job;
-	if (job)
-		*ret_args = json_pack("{s:s, s:s}", "uri", uri, "execution_id", id ? id : "");
-	return job;
-}
-
-static json_t *entry(const char *member, const char *uri, const char *name, const char *text)
-{
-	return json_pack("{s:s, s:s, s:s, s:s}", member, uri, "name", name, "description", text, "mimeType",
-			 "application/json");
-}
-
-json_t *resources_list(void)
-{
-	return json_pack("[o, o]",
-			 entry("uri", POLICY, "policy", "Every setting in force for programs that this server runs."),
-			 entry("uri", EXECUTIONS, "executions", "What this server has run, the newest first."));
-}
-
-json_t *resources_templates(void)
-{
-	return json_pack("[o]", entry("uriTemplate", EXECUTIONS "/{id}", "execution",
-				      "Everything that is recorded of one execution."));
+	if (kind == RESOURCE_NONE)
+		return NULL;
+	*ret_args = json_pack("{s:s, s:s}", "uri", uri, "execution_id", id);
+	return &jobs[kind];
 }

@@ -11,7 +11,11 @@
 
 #include "mcp/child.h"
 #include "mcp/mcp.h"
-#include "mcp/rpc.h"
+#include "mcp_shared/era.h"
+#include "mcp_shared/progress.h"
+#include "mcp_shared/rpc.h"
+#include "mcp_shared/show.h"
+#include "mcp_shared/tool_list.h"
 
 #define CALLS_RUNNING_MAX 8  /* at once; more wait */
 #define CALLS_MAX         64 /* more are refused */
@@ -33,15 +37,6 @@ struct outcome {
 	size_t len;
 	const char *complaint; /* of its standard error, without "brig: "; "" if none */
 	int status;
-};
-
-/* What a call is answered with; an error of the protocol if code is not 0. */
-struct answer {
-	json_t *content; /* blocks of a tool's, or contents of a resource */
-	json_t *structured;
-	bool is_error;
-	int code;
-	struct brig_error why; /* for an error: a sentence for the model */
 };
 
 enum job_next { JOB_DONE, JOB_AGAIN };
@@ -70,11 +65,8 @@ struct call {
 	json_t *kept;   /* of an earlier step */
 	json_t *result; /* of the run, when it has come */
 	struct child child;
-	uint64_t kill_ns; /* when patience with a cancelled one ends */
-	uint64_t told_ns; /* the last progress */
-	uint64_t started_ns;
-	uint64_t n_told;
-	struct buf fresh; /* output that has not been told */
+	uint64_t kill_ns;         /* when patience with a cancelled one ends */
+	struct progress progress; /* begun when it runs */
 };
 
 struct server {
@@ -113,9 +105,6 @@ void server_stop(struct server *s, bool now);
 
 /* Takes the message. */
 void server_put(struct server *s, json_t *message, const json_t *about);
-/* A result as the era wants it: in the modern one with its type, who serves, and how long it may be kept (ttl_ms < 0: not
- * said).  Takes result; NULL: no memory. */
-json_t *server_dress(json_t *result, bool modern, int ttl_ms);
 /* Makes a call of a request; args and token are borrowed. */
 void call_begin(struct server *s, const struct rpc_message *m, const struct job *job, json_t *args, bool modern,
 		bool is_resource);
@@ -125,13 +114,7 @@ bool server_owns(const struct server *s, const char *id);
 void server_own(struct server *s, const char *id);
 
 const struct job *tool_find(const char *name);
-json_t *tools_load(const struct mcp_options *options, struct brig_error *err);
-/* The entry of one in what tools_load() gave. */
-const json_t *tools_entry(const json_t *tools, const char *name);
-
 /* The job of an address, or NULL; *ret_args: what it needs, new. */
 const struct job *resource_find(const char *uri, json_t **ret_args);
-json_t *resources_list(void);
-json_t *resources_templates(void);
 
 #endif

@@ -12,25 +12,15 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "mcp/schema.h"
+#include "mcp_shared/schema.h"
 #include "mcp/server.h"
-#include "mcp/text.h"
+#include "mcp_shared/text.h"
 
-#define MODERN       "2026-07-28"
-#define META(name)   "io.modelcontextprotocol/" name
-#define KEEP_MS      (3600 * 1000) /* lists do not change while a server runs */
 #define ROOTS_NS     (5 * NS_PER_SEC)
 #define ROOTS_PREFIX "brig-roots-"
 
-static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18", "2025-03-26",
-					       "2024-11-05" }; /* newest first */
-
-static const char instructions[] =
-	"brig runs code and commands in isolated cells: no network unless the policy lists hosts, limits on time and "
-	"memory, a "
-	"fresh /workspace each time. With a project, runs and write_file work on a copy; their changes wait until "
-	"apply_changes. When something is blocked or denied the answer says why and what to do instead; do not try to "
-	"get around it.";
+static const char instructions[] = ERA_INSTRUCTIONS
+	" With a project, runs and write_file work on a copy; their changes wait until apply_changes. " ERA_ADVICE;
 
 /* ---- messages ------------------------------------------------------------------------------------- */
 
@@ -51,27 +41,9 @@ static void refuse(struct server *s, const struct rpc_message *m, enum rpc_code 
 	json_decref(clean);
 }
 
-static json_t *server_info(void)
-{
-	return json_pack("{s:s, s:s, s:s}", "name", "brig", "title", "brig", "version", brig_version());
-}
-
-json_t *server_dress(json_t *result, bool modern, int ttl_ms)
-{
-	if (!result || !modern)
-		return result;
-	(void)json_object_set_new(result, "resultType", json_string("complete"));
-	(void)json_object_set_new(result, "_meta", json_pack("{s:o}", META("serverInfo"), server_info()));
-	if (ttl_ms >= 0) {
-		(void)json_object_set_new(result, "ttlMs", json_integer(ttl_ms));
-		(void)json_object_set_new(result, "cacheScope", json_string("private"));
-	}
-	return result;
-}
-
 static void answer(struct server *s, const struct rpc_message *m, bool modern, json_t *result)
 {
-	server_put(s, rpc_result(m->id, server_dress(result, modern, KEEP_MS)), m->id);
+	server_put(s, rpc_result(m->id, era_dress(result, modern, ERA_KEEP_MS)), m->id);
 }
 
 /* ---- the project ---------------------------------------------------------------------------------- */
@@ -149,34 +121,21 @@ static void on_response(struct server *s, const struct rpc_message *m)
 
 /* ---- methods -------------------------------------------------------------------------------------- */
 
-static json_t *capabilities(void)
-{
-	return json_pack("{s:{}, s:{}}", "tools", "resources");
-}
-
 static void on_initialize(struct server *s, const struct rpc_message *m, bool modern UNUSED)
 {
 	const json_t *wanted = json_object_get(m->params, "protocolVersion");
-	const char *version = legacy_versions[0];
 
 	if (!json_is_string(wanted)) {
 		refuse(s, m, RPC_PARAMS, "initialize needs a protocolVersion");
 		return;
 	}
-	for (size_t i = 0; i < ARRAY_LEN(legacy_versions); i++)
-		if (str_eq(json_string_value(wanted), legacy_versions[i]))
-			version = legacy_versions[i];
 	s->client_has_roots = json_is_object(json_object_get(json_object_get(m->params, "capabilities"), "roots"));
-	answer(s, m, false,
-	       json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", version, "capabilities", capabilities(),
-			 "serverInfo", server_info(), "instructions", instructions));
+	answer(s, m, false, era_initialized(json_string_value(wanted), instructions));
 }
 
 static void on_discover(struct server *s, const struct rpc_message *m, bool modern)
 {
-	answer(s, m, modern,
-	       json_pack("{s:[s], s:o, s:s}", "supportedVersions", MODERN, "capabilities", capabilities(),
-			 "instructions", instructions));
+	answer(s, m, modern, era_discovered(instructions));
 }
 
 static void on_ping(struct server *s, const struct rpc_message *m, bool modern)
@@ -236,10 +195,9 @@ static void refuse_arguments(struct server *s, const struct rpc_message *m, bool
 
 	buf_addf(&text, "%s was not called: %s.", name, why);
 	content_add_text(content, &text);
-	server_put(
-		s,
-		rpc_result(m->id, server_dress(json_pack("{s:o, s:b}", "content", content, "isError", 1), modern, -1)),
-		m->id);
+	server_put(s,
+		   rpc_result(m->id, era_dress(json_pack("{s:o, s:b}", "content", content, "isError", 1), modern, -1)),
+		   m->id);
 }
 
 static void on_tools_call(struct server *s, const struct rpc_message *m, bool modern)
@@ -281,32 +239,21 @@ static const struct {
 /* ---- dispatch ------------------------------------------------------------------------------------- */
 
 /* Whether the envelope of a modern request is good; if not, it has been answered. */
-static bool envelope_is_good(struct server *s, const struct rpc_message *m, const json_t *meta)
+static bool envelope_is_good(struct server *s, const struct rpc_message *m)
 {
-	const json_t *version = json_object_get(meta, META("protocolVersion")),
-		     *info = json_object_get(meta, META("clientInfo"));
-	json_t *data;
+	struct era_fault fault;
 
-	if (!json_is_string(version) || !json_is_object(json_object_get(meta, META("clientCapabilities"))) ||
-	    (info && !json_is_object(info))) {
-		refuse(s, m, RPC_PARAMS,
-		       "_meta needs " META("protocolVersion") " (a string) and " META(
-			       "clientCapabilities") " (an object)");
-		return false;
-	}
-	if (str_eq(json_string_value(version), MODERN))
+	if (era_check(m, &fault))
 		return true;
-	data = json_pack("{s:[s], s:O}", "supported", MODERN, "requested", version);
-	server_put(s, rpc_error(m->id, RPC_VERSION, "this protocol version is not served", data), m->id);
+	server_put(s, rpc_error(m->id, fault.code, fault.why, fault.data), m->id);
 	return false;
 }
 
 static void on_request(struct server *s, const struct rpc_message *m)
 {
-	const json_t *meta = json_object_get(m->params, "_meta");
-	bool modern = json_object_get(meta, META("protocolVersion")) || str_eq(m->method, "server/discover");
+	bool modern = era_is_modern(m);
 
-	if (modern && !envelope_is_good(s, m, meta))
+	if (modern && !envelope_is_good(s, m))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
 		if (str_eq(methods[i].name, m->method) && (modern ? methods[i].modern : methods[i].legacy)) {
@@ -361,7 +308,10 @@ int server_init(struct server *s, const struct mcp_options *options, server_send
 		return err_set(err, BRIG_E_USAGE, errno, "cannot open the workspace '%.200s'", options->workspace);
 	if (options->workspace && !S_ISDIR(st.st_mode))
 		return err_set(err, BRIG_E_USAGE, 0, "the workspace '%.200s' is not a folder", options->workspace);
-	s->tools = tools_load(options, err);
+	s->tools = tools_load(true, err);
+	if (s->tools && options->apply)
+		(void)json_object_set_new(json_object_get(tools_entry(s->tools, "write_file"), "annotations"),
+					  "destructiveHint", json_true());
 	return s->tools ? 0 : -err->code;
 }
 

@@ -3,28 +3,8 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "mcp/text.h"
+#include "mcp_shared/text.h"
 #include "mcp/tools.h"
-
-#define WORDS_MAX (64 * KiB)
-
-static long long number(const json_t *object, const char *name)
-{
-	return (long long)json_integer_value(json_object_get(object, name));
-}
-
-static void add_list(struct buf *out, const char *title, const json_t *list)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach(list, i, item)
-	{
-		if (json_is_string(item))
-			buf_addf(out, "%s%s", i > 0 ? ", " : title, json_string_value(item));
-	}
-	buf_adds(out, i > 0 ? "\n" : "");
-}
 
 /* ---- inspection ----------------------------------------------------------------------------------- */
 
@@ -49,20 +29,8 @@ int check_code_prepare(struct call *call, struct invocation *p, struct brig_erro
 
 enum job_next check_code_finish(struct call *call UNUSED, const struct outcome *o, struct answer *a)
 {
-	bool is_blocked = json_is_true(json_object_get(o->doc, "blocked"));
-	AUTO_BUF words = BUF_INIT(WORDS_MAX);
-
-	if (answer_complaint(o, a))
-		return JOB_DONE;
-	if (!json_is_true(json_object_get(o->doc, "inspected")))
-		buf_adds(&words,
-			 "Nobody inspects this language, or the inspection is off: the cell alone contains it.\n");
-	else
-		buf_adds(&words, is_blocked ? "It would be blocked.\n" : "It would run.\n");
-	show_findings(json_object_get(o->doc, "findings"), &words);
-	buf_addf(&words, "Findings in all: %zu.\n", json_array_size(json_object_get(o->doc, "findings")));
-	content_add_text(a->content, &words);
-	a->structured = json_incref(o->doc);
+	if (!answer_complaint(o, a))
+		show_check(o->doc, a);
 	return JOB_DONE;
 }
 
@@ -79,20 +47,8 @@ int explain_finding_prepare(struct call *call, struct invocation *p, struct brig
 
 enum job_next explain_finding_finish(struct call *call UNUSED, const struct outcome *o, struct answer *a)
 {
-	const json_t *severity = json_object_get(o->doc, "severity");
-	AUTO_BUF words = BUF_INIT(WORDS_MAX);
-
-	if (answer_complaint(o, a))
-		return JOB_DONE;
-	buf_addf(&words, "%s: %s\n", text_member(o->doc, "id"), text_member(o->doc, "message"));
-	buf_addf(&words, "Do instead: %s\n", text_member(o->doc, "remedy"));
-	add_list(&words, "Found for example in: ", json_object_get(o->doc, "match"));
-	add_list(&words, "Not in: ", json_object_get(o->doc, "no_match"));
-	buf_addf(&words, "Severity: %s (report), %s (guard), %s (strict); CRITICAL blocks.\n",
-		 text_member(severity, "report"), text_member(severity, "guard"), text_member(severity, "strict"));
-	content_add_text(a->content, &words);
-	a->structured = json_incref(o->doc);
-	(void)json_object_set(a->structured, "rule", json_object_get(o->doc, "id"));
+	if (!answer_complaint(o, a))
+		show_rule(o->doc, a);
 	return JOB_DONE;
 }
 
@@ -108,32 +64,8 @@ int explain_policy_prepare(struct call *call, struct invocation *p, struct brig_
 
 enum job_next explain_policy_finish(struct call *call, const struct outcome *o, struct answer *a)
 {
-	const char *wanted = text_member(call->args, "setting");
-	json_t *settings = json_array();
-	const json_t *row;
-	AUTO_BUF words = BUF_INIT(WORDS_MAX);
-	size_t i;
-
-	json_array_foreach(json_object_get(o->doc, "settings"), i, row)
-	{
-		if (!strstr(text_member(row, "key"), wanted)) /* timeout is execution_timeout_ms and some more */
-			continue;
-		(void)json_array_append(settings, (json_t *)(uintptr_t)row);
-		buf_addf(&words, "%s = %s", text_member(row, "key"), text_member(row, "text"));
-		buf_addf(&words, *wanted ? " (%s; set by: %s)\n" : "\n", text_member(row, "help"),
-			 text_member(row, "layer"));
-	}
-	if (answer_complaint(o, a)) {
-		/* said */
-	} else if (json_array_size(settings) == 0) {
-		(void)err_set(&a->why, BRIG_E_USAGE, 0, "There is no setting '%.60s': without setting all are listed.",
-			      wanted);
-	} else {
-		content_add_text(a->content, &words);
-		a->structured = json_pack("{s:O?, s:O?, s:O}", "trust", json_object_get(o->doc, "trust"), "preset",
-					  json_object_get(o->doc, "preset"), "settings", settings);
-	}
-	json_decref(settings);
+	if (!answer_complaint(o, a))
+		show_policy(call->args, o->doc, a);
 	return JOB_DONE;
 }
 
@@ -146,17 +78,8 @@ int list_languages_prepare(struct call *call, struct invocation *p, struct brig_
 
 enum job_next list_languages_finish(struct call *call UNUSED, const struct outcome *o, struct answer *a)
 {
-	AUTO_BUF words = BUF_INIT(WORDS_MAX);
-	const json_t *row;
-	size_t i;
-
-	if (answer_complaint(o, a))
-		return JOB_DONE;
-	json_array_foreach(json_object_get(o->doc, "languages"), i, row)
-		buf_addf(&words, "%s%s\n", text_member(row, "name"),
-			 json_is_true(json_object_get(row, "installed")) ? "" : " (not installed)");
-	content_add_text(a->content, &words);
-	a->structured = json_incref(o->doc);
+	if (!answer_complaint(o, a))
+		show_languages(o->doc, a);
 	return JOB_DONE;
 }
 
@@ -183,29 +106,8 @@ int get_execution_prepare(struct call *call, struct invocation *p, struct brig_e
 
 enum job_next get_execution_finish(struct call *call UNUSED, const struct outcome *o, struct answer *a)
 {
-	AUTO_BUF words = BUF_INIT(WORDS_MAX);
-
-	if (answer_complaint(o, a))
-		return JOB_DONE;
-	buf_addf(&words, "%s: %s%s%s\n", text_member(o->doc, "id"), text_member(o->doc, "verdict"),
-		 *text_member(o->doc, "reason") ? ": " : "", text_member(o->doc, "reason"));
-	buf_addf(&words, "%s, %s, trust %s, %lld ms\n", text_member(o->doc, "time"), text_member(o->doc, "language"),
-		 text_member(o->doc, "trust"), number(json_object_get(o->doc, "usage"), "wall_ms"));
-	show_findings(json_object_get(o->doc, "findings"), &words);
-	show_denied(json_object_get(o->doc, "denied"), &words);
-	for (int i = 0; i < 3; i++) {
-		static const char *const names[] = { "code", "stdout", "stderr" };
-		const json_t *kept = json_object_get(o->doc, names[i]);
-		const char *text = text_member(kept, "text");
-
-		if (*text && !str_eq(text_member(kept, "encoding"), "base64")) {
-			buf_addf(&words, "\n%s:\n", names[i]);
-			(void)text_add_cut(&words, text, strlen(text), 8 * KiB);
-		}
-	}
-	content_add_text(a->content, &words);
-	a->structured = json_incref(o->doc);
-	(void)json_object_del(a->structured, "samples");
+	if (!answer_complaint(o, a))
+		show_execution(o->doc, a);
 	return JOB_DONE;
 }
 
@@ -225,17 +127,7 @@ int verify_receipt_prepare(struct call *call, struct invocation *p, struct brig_
 
 enum job_next verify_receipt_finish(struct call *call UNUSED, const struct outcome *o, struct answer *a)
 {
-	AUTO_BUF words = BUF_INIT(WORDS_MAX);
-	bool holds = json_is_true(json_object_get(o->doc, "ok"));
-
-	if (answer_complaint(o, a))
-		return JOB_DONE;
-	buf_adds(&words, holds ? "The receipt holds.\n" : "The receipt does NOT hold");
-	if (!holds)
-		buf_addf(&words, ": %s\n", text_member(o->doc, "problem"));
-	add_list(&words, "Proven: ", json_object_get(o->doc, "proven"));
-	add_list(&words, "Not proven: ", json_object_get(o->doc, "not_proven"));
-	content_add_text(a->content, &words);
-	a->structured = json_incref(o->doc);
+	if (!answer_complaint(o, a))
+		show_receipt(o->doc, a);
 	return JOB_DONE;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "mcp/text.h"
+#include "mcp_shared/text.h"
 #include "mcp/tools.h"
 
 #define WORDS_MAX (256 * KiB)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "mcp/text.h"
+#include "mcp_shared/text.h"
 #include "mcp/tools.h"
 
 #define READ_DEFAULT  (256 * KiB)
@@ -154,7 +154,7 @@ enum job_next read_file_finish(struct call *call, const struct outcome *o, struc
 	struct page page = { .text = BUF_INIT(CHILD_TEXT_MAX) };
 	AUTO_BUF note = BUF_INIT(256);
 
-	if (show_helper_failed(o, "The file was not read", a))
+	if (show_helper_failed(o->doc, "The file was not read", a))
 		return JOB_DONE;
 	read_page(o->doc, offset, size, &page);
 	a->structured = json_pack("{s:s, s:I, s:I, s:b}", "path", path, "size", (json_int_t)size, "offset",
@@ -245,7 +245,7 @@ enum job_next write_file_finish(struct call *call, const struct outcome *o, stru
 			      "or there is a "
 			      "folder or a link in its place.",
 			      path);
-	if (a->why.code || show_helper_failed(o, "The file was not written", a))
+	if (a->why.code || show_helper_failed(o->doc, "The file was not written", a))
 		return JOB_DONE;
 	if (str_eq(text_member(call->args, "encoding"), "base64"))
 		given = text_base64_bytes(json_string_value(content), given);
@@ -312,7 +312,7 @@ enum job_next list_files_finish(struct call *call, const struct outcome *o, stru
 	json_t *entries = json_array();
 	size_t rows = 0;
 
-	if (!show_helper_failed(o, "The folder was not listed", a)) {
+	if (!show_helper_failed(o->doc, "The folder was not listed", a)) {
 		if (str_eq(text_member(o->doc, "stdout_encoding"), "base64"))
 			(void)text_from_base64(json_string_value(text), json_string_length(text), &list);
 		else

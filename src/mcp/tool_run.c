@@ -2,10 +2,17 @@
 /* tool_run.c - run_code, run_command, run_tests. */
 #include <string.h>
 
-#include "mcp/text.h"
+#include "mcp_shared/text.h"
 #include "mcp/tools.h"
 
 #define FILES_MAX (32 * MiB)
+
+static enum job_next finish_run(struct call *call, const struct outcome *o, struct answer *a)
+{
+	server_own(call->server, text_member(o->doc, "id"));
+	show_run(call->args, *call->server->root, o->doc, a);
+	return JOB_DONE;
+}
 
 static int add_files(const struct call *call, struct invocation *p, struct brig_error *err)
 {
@@ -50,7 +57,7 @@ int run_code_prepare(struct call *call, struct invocation *p, struct brig_error 
 
 enum job_next run_code_finish(struct call *call, const struct outcome *o, struct answer *a)
 {
-	return show_run(call, o, a);
+	return finish_run(call, o, a);
 }
 
 int run_command_prepare(struct call *call, struct invocation *p, struct brig_error *err)
@@ -63,7 +70,7 @@ int run_command_prepare(struct call *call, struct invocation *p, struct brig_err
 
 enum job_next run_command_finish(struct call *call, const struct outcome *o, struct answer *a)
 {
-	return show_run(call, o, a);
+	return finish_run(call, o, a);
 }
 
 int run_tests_prepare(struct call *call, struct invocation *p, struct brig_error *err)
@@ -87,5 +94,5 @@ int run_tests_prepare(struct call *call, struct invocation *p, struct brig_error
 
 enum job_next run_tests_finish(struct call *call, const struct outcome *o, struct answer *a)
 {
-	return show_run(call, o, a);
+	return finish_run(call, o, a);
 }

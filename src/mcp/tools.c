@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "mcp/text.h"
-
-extern const unsigned char mcp_tools_bytes[];
-extern const size_t mcp_tools_size;
+#include "mcp_shared/text.h"
 
 #define TOOL(word, root) { .name = #word, .needs_root = root, .prepare = word##_prepare, .finish = word##_finish },
 static const struct job tools[] = {
@@ -21,45 +18,6 @@ const struct job *tool_find(const char *name)
 		if (str_eq(tools[i].name, name))
 			return &tools[i];
 	return NULL;
-}
-
-const json_t *tools_entry(const json_t *list, const char *name)
-{
-	const json_t *tool;
-	size_t i;
-
-	json_array_foreach(list, i, tool) if (str_eq(text_member(tool, "name"), name)) return tool;
-	return NULL;
-}
-
-/* A schema that several tools share is named by a word. */
-static int put_schema(json_t *tool, const json_t *schemas)
-{
-	const json_t *named = json_object_get(tool, "outputSchema");
-
-	if (!json_is_string(named))
-		return 0;
-	return json_object_set(tool, "outputSchema", json_object_get(schemas, json_string_value(named)));
-}
-
-json_t *tools_load(const struct mcp_options *options, struct brig_error *err)
-{
-	json_t *doc = json_loadb((const char *)mcp_tools_bytes, mcp_tools_size, 0, NULL),
-	       *list = json_object_get(doc, "tools"), *tool;
-	size_t i;
-	int rc = list ? 0 : -1;
-
-	json_array_foreach(list, i, tool)
-	{
-		rc |= put_schema(tool, json_object_get(doc, "schemas"));
-		if (options->apply && str_eq(text_member(tool, "name"), "write_file"))
-			rc |= json_object_set_new(json_object_get(tool, "annotations"), "destructiveHint", json_true());
-	}
-	list = rc == 0 ? json_incref(list) : NULL;
-	json_decref(doc);
-	if (!list)
-		(void)err_set(err, BRIG_E_INTERNAL, 0, "the list of tools cannot be read");
-	return list;
 }
 
 /* ---- what command lines share --------------------------------------------------------------------- */

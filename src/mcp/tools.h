@@ -11,14 +11,6 @@
 #include "mcp/tools.def"
 #undef TOOL
 
-/* A run as clients are shown it: words, images and data.  JOB_DONE, for finish() to return. */
-enum job_next show_run(struct call *call, const struct outcome *o, struct answer *a);
-/* The run of a helper of ours (reading, writing) did not end well: says why; else false. */
-bool show_helper_failed(const struct outcome *o, const char *what, struct answer *a);
-/* Adds lines on what inspection found, and what was denied. */
-void show_findings(const json_t *findings, struct buf *out);
-void show_denied(const json_t *denied, struct buf *out);
-
 /* Begins a command that works in the project, if there is one; -BRIG_E_REFUSED if there must be. */
 int plan_project(struct call *call, struct invocation *p, bool must, struct brig_error *err);
 /* What every run has: events, limits, packages, artifacts. */

@@ -85,7 +85,7 @@ static int complain_length(const char *member, size_t max, struct brig_error *er
 }
 
 /* NULL: there is none. */
-static int put_text(struct buf *fields, enum field f, const char *member, const char *text, struct brig_error *err)
+int body_put_text(struct buf *fields, enum field f, const char *member, const char *text, struct brig_error *err)
 {
 	if (text && strlen(text) > message_max_bytes(f))
 		return complain_length(member, message_max_bytes(f), err);
@@ -93,8 +93,8 @@ static int put_text(struct buf *fields, enum field f, const char *member, const 
 	return 0;
 }
 
-static int put_bytes(struct buf *fields, enum field f, const char *member, const struct bytes *bytes,
-		     struct brig_error *err)
+int body_put_bytes(struct buf *fields, enum field f, const char *member, const struct bytes *bytes,
+		   struct brig_error *err)
 {
 	if (bytes->len > message_max_bytes(f))
 		return complain_length(member, message_max_bytes(f), err);
@@ -103,8 +103,8 @@ static int put_bytes(struct buf *fields, enum field f, const char *member, const
 	return 0;
 }
 
-static int put_texts(struct buf *fields, enum field f, const char *member, const struct json_strings *s,
-		     struct brig_error *err)
+int body_put_texts(struct buf *fields, enum field f, const char *member, const struct json_strings *s,
+		   struct brig_error *err)
 {
 	char name[80];
 
@@ -113,13 +113,13 @@ static int put_texts(struct buf *fields, enum field f, const char *member, const
 			       message_max_count(f));
 	for (size_t i = 0; i < s->n; i++) {
 		(void)snprintf(name, sizeof(name), "%.40s[%zu]", member, i);
-		if (put_text(fields, f, name, s->item[i], err) < 0)
+		if (body_put_text(fields, f, name, s->item[i], err) < 0)
 			return -err->code;
 	}
 	return 0;
 }
 
-static int put_settings(struct buf *fields, const struct json_settings *s, struct brig_error *err)
+int body_put_settings(struct buf *fields, const struct json_settings *s, struct brig_error *err)
 {
 	char name[80];
 
@@ -221,25 +221,26 @@ static int put_job(enum route route, const struct job *job, struct buf *fields, 
 	message_put_text(fields, FIELD_workspace, job->workspace);
 	if (job->keep)
 		message_put_number(fields, FIELD_keep, 1);
+	message_put_number(fields, FIELD_diff, 1); /* of files that a form may bring, too */
 	if (job->async)
 		message_put_number(fields, FIELD_async, 1);
 	if (job->receipt)
 		message_put_number(fields, FIELD_receipt, 1);
 	if (job->priority >= 0)
 		message_put_number(fields, FIELD_priority, (uint64_t)job->priority);
-	if (put_text(fields, FIELD_language, "language", job->language, err) < 0 ||
-	    put_text(fields, FIELD_file_name, "file_name", job->file_name, err) < 0 ||
-	    put_text(fields, FIELD_trust, "trust", job->trust, err) < 0 ||
-	    put_text(fields, FIELD_environment, "environment", job->environment, err) < 0 ||
-	    put_text(fields, FIELD_test_path, "path", job->test_path, err) < 0 ||
-	    put_bytes(fields, FIELD_code, "code", &job->code, err) < 0 ||
-	    put_bytes(fields, FIELD_input, "stdin", &job->input, err) < 0 ||
-	    put_texts(fields, FIELD_arg, "args", &job->args, err) < 0 ||
-	    put_texts(fields, FIELD_variable, "env", &job->env, err) < 0 ||
-	    put_texts(fields, FIELD_package, "packages", &job->packages, err) < 0 ||
-	    put_texts(fields, FIELD_artifact, "artifacts", &job->artifacts, err) < 0)
+	if (body_put_text(fields, FIELD_language, "language", job->language, err) < 0 ||
+	    body_put_text(fields, FIELD_file_name, "file_name", job->file_name, err) < 0 ||
+	    body_put_text(fields, FIELD_trust, "trust", job->trust, err) < 0 ||
+	    body_put_text(fields, FIELD_environment, "environment", job->environment, err) < 0 ||
+	    body_put_text(fields, FIELD_test_path, "path", job->test_path, err) < 0 ||
+	    body_put_bytes(fields, FIELD_code, "code", &job->code, err) < 0 ||
+	    body_put_bytes(fields, FIELD_input, "stdin", &job->input, err) < 0 ||
+	    body_put_texts(fields, FIELD_arg, "args", &job->args, err) < 0 ||
+	    body_put_texts(fields, FIELD_variable, "env", &job->env, err) < 0 ||
+	    body_put_texts(fields, FIELD_package, "packages", &job->packages, err) < 0 ||
+	    body_put_texts(fields, FIELD_artifact, "artifacts", &job->artifacts, err) < 0)
 		return -err->code;
-	return put_settings(fields, &job->settings, err);
+	return body_put_settings(fields, &job->settings, err);
 }
 
 /* A part of a form that the document has, too, would be one of two that count. */
@@ -269,6 +270,39 @@ int body_read_job(struct json_reader *r, enum route route, json_t *doc, const st
 		*ret_files = fd_move(&job.files);
 	fd_closep(&job.files);
 	return rc;
+}
+
+/* ---- a set of packages that is to have a name -------------------------------------------------------------- */
+
+struct wanted_environment {
+	const char *name, *language, *trust;
+	struct json_strings packages, warm;
+	struct json_settings settings;
+};
+
+static int read_environment(struct json_reader *r, json_t *doc, struct buf *fields)
+{
+	static const struct json_member members[] = {
+		{ "name", json_read_string, offsetof(struct wanted_environment, name) },
+		{ "language", json_read_string, offsetof(struct wanted_environment, language) },
+		{ "packages", json_read_strings, offsetof(struct wanted_environment, packages) },
+		{ "warm", json_read_strings, offsetof(struct wanted_environment, warm) },
+		{ "trust", json_read_string, offsetof(struct wanted_environment, trust) },
+		{ "options", json_read_settings, offsetof(struct wanted_environment, settings) },
+	};
+	struct wanted_environment env = { 0 };
+
+	if (json_read_members(r, doc, members, ARRAY_LEN(members), &env) < 0)
+		return -r->err->code;
+	if (!env.name)
+		return err_set(r->err, BRIG_E_USAGE, 0, "\"name\" is missing");
+	if (body_put_text(fields, FIELD_environment, "name", env.name, r->err) < 0 ||
+	    body_put_text(fields, FIELD_language, "language", env.language, r->err) < 0 ||
+	    body_put_text(fields, FIELD_trust, "trust", env.trust, r->err) < 0 ||
+	    body_put_texts(fields, FIELD_package, "packages", &env.packages, r->err) < 0 ||
+	    body_put_texts(fields, FIELD_warm, "warm", &env.warm, r->err) < 0)
+		return -r->err->code;
+	return body_put_settings(fields, &env.settings, r->err);
 }
 
 /* ---- what is to be inspected ---------------------------------------------------------------------------- */
@@ -328,16 +362,16 @@ static int read_inspection(struct json_reader *r, json_t *doc, struct buf *field
 		message_put_text(fields, FIELD_check_kind, in.command.data ? "command" : "path");
 	if (in.strict)
 		message_put_number(fields, FIELD_strict, 1);
-	if (put_bytes(fields, FIELD_text,
-		      in.code.data      ? "code"
-		      : in.command.data ? "command"
-					: "path",
-		      text, r->err) < 0 ||
-	    put_text(fields, FIELD_language, "language", in.language, r->err) < 0 ||
-	    put_text(fields, FIELD_file_name, "file_name", in.file_name, r->err) < 0 ||
-	    put_text(fields, FIELD_trust, "trust", in.trust, r->err) < 0 ||
-	    put_text(fields, FIELD_level, "level", in.level, r->err) < 0 ||
-	    put_text(fields, FIELD_rules, "rules", in.rules, r->err) < 0)
+	if (body_put_bytes(fields, FIELD_text,
+			   in.code.data      ? "code"
+			   : in.command.data ? "command"
+					     : "path",
+			   text, r->err) < 0 ||
+	    body_put_text(fields, FIELD_language, "language", in.language, r->err) < 0 ||
+	    body_put_text(fields, FIELD_file_name, "file_name", in.file_name, r->err) < 0 ||
+	    body_put_text(fields, FIELD_trust, "trust", in.trust, r->err) < 0 ||
+	    body_put_text(fields, FIELD_level, "level", in.level, r->err) < 0 ||
+	    body_put_text(fields, FIELD_rules, "rules", in.rules, r->err) < 0)
 		return -r->err->code;
 	return 0;
 }
@@ -381,9 +415,9 @@ static int read_receipt(struct json_reader *r, json_t *doc, struct buf *fields)
 		return -r->err->code;
 	if (!receipt.text.data)
 		return err_set(r->err, BRIG_E_USAGE, 0, "\"receipt\" is missing");
-	if (put_bytes(fields, FIELD_text, "receipt", &receipt.text, r->err) < 0)
+	if (body_put_bytes(fields, FIELD_text, "receipt", &receipt.text, r->err) < 0)
 		return -r->err->code;
-	return put_text(fields, FIELD_public_key, "public_key", receipt.public_key, r->err);
+	return body_put_text(fields, FIELD_public_key, "public_key", receipt.public_key, r->err);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------------------------- */
@@ -396,10 +430,16 @@ static int read_doc(struct json_reader *r, enum route route, json_t *doc, const 
 		return body_read_job(r, route, doc, parts, fields, ret_files);
 	case BODY_BATCH:
 		return batch_read(r, doc, fields);
+	case BODY_ENVIRONMENT:
+		return read_environment(r, doc, fields);
 	case BODY_INSPECTION:
 		return read_inspection(r, doc, fields);
 	case BODY_RECEIPT:
 		return read_receipt(r, doc, fields);
+	case BODY_SESSION:
+	case BODY_PIECE:
+		return session_read(r, route, doc, fields);
+	case BODY_FILE:
 	case BODY_TAR:
 	case BODY_NONE:
 		break;

@@ -189,25 +189,29 @@ static bool accepts(const char *bytes, const struct http1_head *head, const char
 static bool check_accept(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	const struct route_row *row = &route_rows[c->req->route];
-	bool can_stream = row->body == BODY_JOB || c->req->route == ROUTE_execution_events ||
-			  c->req->route == ROUTE_batch_results;
-	bool named_stream, named_json;
+	bool is_events = c->req->route == ROUTE_execution_events || c->req->route == ROUTE_process_events;
+	bool can_stream =
+		row->body == BODY_JOB || row->body == BODY_PIECE || is_events || c->req->route == ROUTE_batch_results;
+	bool named_stream, named_json, named_diff;
 	bool stream = accepts(bytes, head, "text/event-stream", "text/*", &named_stream);
 	bool json = accepts(bytes, head, "application/json", "application/*", &named_json);
 
 	if (row->answers == ANSWERS_FRONT || c->req->route == ROUTE_artifact || c->req->route == ROUTE_metrics ||
-	    c->req->route == ROUTE_workspace_archive)
+	    c->req->route == ROUTE_workspace_archive || c->req->route == ROUTE_session_file)
 		return true;
-	c->req->wants_stream = can_stream && (c->req->route == ROUTE_execution_events ? stream : named_stream);
-	if (c->req->wants_stream || (json && c->req->route != ROUTE_execution_events))
+	if (c->req->route == ROUTE_workspace_diff && accepts(bytes, head, "text/x-diff", "text/*", &named_diff) &&
+	    (named_diff || !json)) {
+		message_put_number(&c->req->fields, FIELD_diff, 1);
+		return true;
+	}
+	c->req->wants_stream = can_stream && (is_events ? stream : named_stream);
+	if (c->req->wants_stream || (json && !is_events))
 		return true;
 	if (c->req->route == ROUTE_batch_results &&
 	    accepts(bytes, head, "application/x-ndjson", "application/*", &named_json))
 		return true;
-	reply_refuse(c, 406, "Accept allows nothing that is answered here: %s%s%s",
-		     c->req->route == ROUTE_execution_events ? "" : "application/json",
-		     can_stream && c->req->route != ROUTE_execution_events ? " or " : "",
-		     can_stream ? "text/event-stream" : "");
+	reply_refuse(c, 406, "Accept allows nothing that is answered here: %s%s%s", is_events ? "" : "application/json",
+		     can_stream && !is_events ? " or " : "", can_stream ? "text/event-stream" : "");
 	return false;
 }
 
@@ -229,6 +233,10 @@ static bool check_content(struct client *c, const char *bytes, const struct http
 	if (http1_find(bytes, head, "Content-Encoding")) {
 		reply_refuse(c, 415, "a Content-Encoding is not taken: send the body as it is");
 		return false;
+	}
+	if (route_rows[req->route].body == BODY_FILE) {
+		req->media = MEDIA_FILE;
+		return true;
 	}
 	if (type_is(value, len, "application/json") && route_rows[req->route].body != BODY_TAR)
 		return true;
@@ -260,6 +268,11 @@ static bool check_length(struct client *c, const char *bytes, const struct http1
 {
 	bool takes_body = route_rows[c->req->route].body != BODY_NONE;
 
+	if (head->body == HTTP1_BODY_NONE && route_rows[c->req->route].body == BODY_FILE &&
+	    http1_find(bytes, head, "Content-Length")) { /* an empty one */
+		c->req->media = MEDIA_FILE;
+		return true;
+	}
 	if (head->body == HTTP1_BODY_NONE && takes_body) {
 		if (http1_find(bytes, head, "Content-Length"))
 			reply_refuse(c, 400, "the body is empty: send a JSON object");

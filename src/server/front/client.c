@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "server/front/front.h"
+#include "server/front/websocket.h"
 
 #define ACCEPTS_OF_ROUND 64
 
@@ -107,7 +107,7 @@ static const char *too_many(const struct client *c)
 	return NULL;
 }
 
-static void begin(struct front *f, const struct door *door, int fd, const struct sockaddr_storage *from)
+static void begin(struct front *f, const struct watched_listener *at, int fd, const struct sockaddr_storage *from)
 {
 	struct client *c = f->n_clients < f->connections + FRONT_REFUSED_MAX ? calloc(1, sizeof(*c)) : NULL;
 	const char *why;
@@ -118,13 +118,13 @@ static void begin(struct front *f, const struct door *door, int fd, const struct
 	}
 	c->source = (struct source){ .kind = SOURCE_CLIENT, .fd = fd };
 	c->front = f;
-	c->listener = door->listener;
-	c->is_tls = f->tls && !door->listener->is_unix;
+	c->listener = at->listener;
+	c->is_tls = f->tls && !at->listener->is_unix;
 	c->deadline_kind = DEADLINE_NONE;
 	c->in = (struct buf)BUF_INIT(HTTP1_HEAD_MAX + 2 * FRONT_READ_BYTES);
 	c->out = (struct buf)BUF_INIT(FRONT_PENDING_MAX);
 	f->n_clients++;
-	if (!door->listener->is_unix && !read_tcp_peer(c, from)) {
+	if (!at->listener->is_unix && !read_tcp_peer(c, from)) {
 		client_close(c, true);
 		return;
 	}
@@ -142,18 +142,18 @@ static void begin(struct front *f, const struct door *door, int fd, const struct
 	front_watch(f, &c->source, EPOLLIN | EPOLLRDHUP);
 }
 
-void client_accept(struct front *f, const struct door *door)
+void client_accept(struct front *f, const struct watched_listener *at)
 {
-	for (int i = 0; i < ACCEPTS_OF_ROUND && door->source.fd >= 0; i++) {
+	for (int i = 0; i < ACCEPTS_OF_ROUND && at->source.fd >= 0; i++) {
 		struct sockaddr_storage from = { 0 };
 		socklen_t len = sizeof(from);
-		int fd = accept4(door->source.fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(at->source.fd, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
-			front_shut_doors(f);
+			front_pause_listeners(f);
 		if (fd < 0)
 			return;
-		begin(f, door, fd, &from);
+		begin(f, at, fd, &from);
 	}
 }
 
@@ -182,6 +182,7 @@ void client_close(struct client *c, bool at_once)
 		log_request(c);
 		request_free(c);
 	}
+	input_close(c);
 	front_watch(f, &c->source, 0); /* RULE F1 */
 	deadline_set(c, DEADLINE_NONE);
 	if (at_once)
@@ -310,6 +311,11 @@ static void write_out(struct client *c)
 		deadline_set(c, DEADLINE_WRITE);
 	if (client_pending(c) == 0) { /* a stream that goes on */
 		release_out(c);
+		if (c->state == CLIENT_SOCKET) {
+			websocket_on_drained(c);
+			front_watch(c->front, &c->source, EPOLLIN | EPOLLRDHUP);
+			return;
+		}
 		deadline_set(c, DEADLINE_PING);
 		front_watch(c->front, &c->source, EPOLLRDHUP);
 	}
@@ -423,6 +429,17 @@ static bool take_body(struct client *c)
 	return true;
 }
 
+static void take_frames(struct client *c)
+{
+	AUTO_BUF frames = c->in;
+	size_t at = c->in_at;
+
+	c->in = (struct buf)BUF_INIT(HTTP1_HEAD_MAX + 2 * FRONT_READ_BYTES);
+	c->in_at = 0;
+	if (frames.len > at)
+		websocket_on_bytes(c, frames.data + at, frames.len - at);
+}
+
 void client_advance(struct client *c)
 {
 	bool goes_on = true;
@@ -442,6 +459,10 @@ void client_advance(struct client *c)
 			break;
 		case CLIENT_BODY:
 			goes_on = take_body(c);
+			break;
+		case CLIENT_SOCKET: /* what came right behind the handshake */
+			goes_on = false;
+			take_frames(c);
 			break;
 		default:
 			goes_on = false;
@@ -497,6 +518,10 @@ static void read_in(struct client *c)
 		client_close(c, false);
 		return;
 	}
+	if (c->state == CLIENT_SOCKET) {
+		websocket_on_bytes(c, bytes, (size_t)n);
+		return;
+	}
 	if (c->state == CLIENT_BODY && c->in.len == 0) /* the common way of a long body: not copied twice */
 		used = feed_body(c, bytes, (size_t)n);
 	if (used < 0)
@@ -536,6 +561,12 @@ void client_on_event(struct client *c, uint32_t events)
 		else if (events & EPOLLOUT)
 			write_out(c);
 		return;
+	case CLIENT_SOCKET:
+		if (events & EPOLLOUT)
+			write_out(c);
+		if (events & ~(uint32_t)EPOLLOUT && c->state == CLIENT_SOCKET)
+			read_in(c);
+		return;
 	case CLIENT_ANSWER:
 		if (events & EPOLLERR)
 			client_close(c, true);
@@ -571,6 +602,9 @@ void client_on_deadline(struct client *c)
 		return;
 	case CLIENT_BODY:
 		on_late_body(c);
+		return;
+	case CLIENT_SOCKET:
+		websocket_on_deadline(c);
 		return;
 	case CLIENT_STREAM:
 		if (client_pending(c) == 0) {

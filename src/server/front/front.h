@@ -15,6 +15,9 @@
  *	form.c      multipart bodies become a document and files
  *	reply.c    heads of answers, and documents of errors
  *	stream.c    events as they come
+ *	websocket.c connections that become WebSockets
+ *	input.c     what a client types, on its way to a program that runs
+ *	../doors/   the wire formats of other clients (doors/door.h)
  *	tls.c       what is between the socket of a connection and client.c, if the service has a certificate
  *	page.c      the console and the description of the API
  *	relay.c     the command line's own socket: records instead of HTTP
@@ -26,11 +29,12 @@
  *	                  `--------------^                   a request that the front answers itself, or refuses
  *	                        asked -> stream -> idle
  *	                                 answer -> linger    the last one: a moment for the client to read it
+ *	          a handshake -> socket -> linger            a WebSocket, until either side closes it
  *
  *   RULE F1  A descriptor leaves the epoll set before it is closed, and a connection is freed only after the whole round.
  *   RULE F2  Each state but asked has a deadline.  Each kind of deadline has one length, so its list is sorted by itself.
  *   RULE F3  What a connection holds is bounded, and so is what all hold together: FRONT_SPOOL_MAX, FRONT_PENDING_MAX.
- *   RULE F4  While an answer is pending nothing is read of the connection.
+ *   RULE F4  While an answer is pending nothing is read of the connection; of a WebSocket always.
  */
 #ifndef SERVER_FRONT_H
 #define SERVER_FRONT_H
@@ -62,6 +66,7 @@
 #define RELAYS_MAX         256        /* commands at once */
 #define RELAYS_OF_USER     192        /* of one user that is not root */
 #define RELAY_QUEUE_MAX    (64 * MiB) /* events that wait for one command */
+#define STREAM_PARTS_MAX   4
 #define TAG_BUCKETS        1024
 #define PEER_BUCKETS       256
 
@@ -72,6 +77,7 @@ enum client_state {
 	CLIENT_ASKED,
 	CLIENT_ANSWER,
 	CLIENT_STREAM,
+	CLIENT_SOCKET,
 	CLIENT_LINGER,
 	CLIENT_DEAD, /* freed at the end of the round */
 };
@@ -83,11 +89,12 @@ enum deadline_kind {
 	DEADLINE_IDLE,
 	DEADLINE_LINGER,
 	DEADLINE_PING,
+	DEADLINE_OPENING, /* of a WebSocket whose client has to speak first */
 	DEADLINE_KINDS,
 	DEADLINE_NONE = DEADLINE_KINDS
 };
 
-enum source_kind { SOURCE_LISTENER, SOURCE_CHANNEL, SOURCE_MASTER, SOURCE_CLIENT, SOURCE_RELAY };
+enum source_kind { SOURCE_LISTENER, SOURCE_CHANNEL, SOURCE_MASTER, SOURCE_CLIENT, SOURCE_RELAY, SOURCE_INPUT };
 
 /* What epoll points to; first member of what it is. */
 struct source {
@@ -103,12 +110,16 @@ struct peer {
 	uint32_t n;
 };
 
-struct door {
+struct watched_listener {
 	struct source source;
 	const struct listener *listener;
 };
 
-enum request_media { MEDIA_JSON, MEDIA_FORM, MEDIA_LINES, MEDIA_TAR };
+enum request_media { MEDIA_JSON, MEDIA_FORM, MEDIA_LINES, MEDIA_TAR, MEDIA_FILE };
+
+struct door_call;
+struct websocket;
+struct input;
 
 struct request {
 	uint32_t tag;     /* 0: the runner has not been asked */
@@ -117,17 +128,18 @@ struct request {
 	char id[REQUEST_ID_MAX + 1];
 	char trace[TRACE_TEXT_LEN + 1]; /* traceparent, with this request as the parent; "": none came */
 	char method[16];
-	char content_type[256]; /* of MEDIA_FORM */
+	char content_type[256]; /* of MEDIA_FORM, and through a door */
 	char etag[72];          /* If-None-Match */
 	enum request_media media;
 	struct buf fields; /* for the runner */
 	struct http1_body_reader reader;
 	struct buf body;
 	uint64_t began_ns, period_bytes, periods;
-	unsigned status; /* that it was answered with */
-	uint64_t sent;   /* bytes of the answer's body */
-	char who[65];    /* the token's name, for the log */
-	char path[4097]; /* of an artifact or asset */
+	unsigned status;        /* that it was answered with */
+	uint64_t sent;          /* bytes of the answer's body */
+	char who[65];           /* the token's name, for the log */
+	char path[4097];        /* of an artifact or asset */
+	struct door_call *call; /* NULL: it came to the API */
 };
 
 struct client {
@@ -150,6 +162,8 @@ struct client {
 	struct buf out;
 	size_t out_at;
 	struct request *req;
+	struct websocket *websocket; /* NULL: it is none */
+	struct input *input;         /* of a program that runs for it; NULL: none */
 };
 
 struct deadline_list {
@@ -164,44 +178,52 @@ struct front {
 	const struct serve_options *options;
 	struct tls *tls; /* NULL: connections are plain */
 	int epoll;
-	struct door door[LISTENERS_MAX];
-	size_t n_doors;
+	struct watched_listener listener[LISTENERS_MAX];
+	size_t n_listeners;
 	struct source channel_source, master_source;
-	struct channel *channel;
+	struct channel *channel; /* to the runner; NULL: there is none now */
 	struct deadline_list deadline[DEADLINE_KINDS];
 	struct client *by_tag[TAG_BUCKETS];
 	struct peer *peers[PEER_BUCKETS];
 	struct client *dead;
 	struct relay *relay_by_tag[TAG_BUCKETS];
 	struct relay_list relays, idle_relays,
-		dead_relays; /* idle ones: who is without an ask for the longest time first */
+		dead_relays;      /* idle ones: who is without an ask for the longest time first */
+	struct json_t *languages; /* as doors last heard of them; NULL: never */
+	uint64_t languages_ns;
+	struct mcp_sessions *mcp; /* of the door; NULL: there was none yet */
 	uint32_t last_tag, n_relays, n_clients, connections, connections_of_peer;
 	uint32_t n_active; /* with a request that is not answered */
 	uint64_t now_ns, body_max, spooled, pending, log_lost;
-	bool draining, over, failed, doors_shut, was_busy;
-	uint64_t trim_ns;       /* if it was busy */
-	uint64_t open_doors_ns; /* if they are shut */
+	bool draining, over, failed, is_paused, was_busy;
+	bool lost_runner;   /* nothing more is sent to it: seen to at the end of the round */
+	uint64_t rest_ns;   /* if it was busy */
+	uint64_t resume_ns; /* if listeners are paused */
 	char scratch[FRONT_READ_BYTES];
 };
 
 /* confine.c: 0, or -errno with the step that failed. */
 int front_confine(const char **ret_step);
+/* This kernel has no Landlock: a wall less, which whoever runs the service must hear of. */
+bool front_lacks_landlock(void);
 
 /* loop.c */
 int front_run(struct front *f);
 void front_watch(struct front *f, struct source *s, uint32_t events);
+int front_use_certificate(struct front *f, const struct certificate *files, struct brig_error *err);
 void deadline_set(struct client *c, enum deadline_kind kind); /* DEADLINE_NONE: no longer any */
 struct client *front_by_tag(const struct front *f, uint32_t tag);
 void front_add_tag(struct front *f, struct client *c);
 void front_drop_tag(struct front *f, struct client *c);
 /* Nobody is accepted for a moment. */
-void front_shut_doors(struct front *f);
+void front_pause_listeners(struct front *f);
 uint32_t front_new_tag(struct front *f); /* that nobody has, client or relay */
-/* A message to the runner.  Where that fails the service is over, and the master makes a new one. */
+/* A message to the runner.  Where there is none any more, whoever waits for it is answered at the end of the round. */
 void front_send(struct front *f, const struct record *r);
+bool front_can_ask(const struct front *f); /* there is one, and it keeps up */
 
 /* client.c */
-void client_accept(struct front *f, const struct door *door);
+void client_accept(struct front *f, const struct watched_listener *at);
 void client_on_event(struct client *c, uint32_t events);
 void client_on_deadline(struct client *c);
 /* Goes on with what has come in, until it is the client's or the runner's turn. */
@@ -218,8 +240,12 @@ struct request *request_new(struct client *c);
 void request_free(struct client *c);
 /* A head has come: on to the body, to the runner or to an answer. */
 void request_begin(struct client *c, const char *bytes, const struct http1_head *head);
+/* On to its body. */
+void request_read_body(struct client *c, const struct http1_head *head);
 /* All of it is there. */
 void request_finish(struct client *c);
+/* Asks the runner what its fields say, with these descriptors beside them (FD_NONE: none), which stay the caller's. */
+void request_ask(struct client *c, int files, int input);
 void request_on_answer(struct client *c, const struct record *r);
 
 /* check.c: each answers and returns false if the request is not to be served */
@@ -238,9 +264,12 @@ struct route_match {
 	bool is_wrong_method;    /* the route is one of those that have the path */
 	char allow[64];          /* then: "GET, HEAD, POST" */
 	char id[65], path[4097]; /* "": the route has none */
+	uint64_t item;           /* 0: likewise */
 	const char *why;         /* of a path that cannot be: a sentence; NULL: it is just unknown */
 };
 void route_find(const char *method, size_t method_len, const char *path, size_t len, struct route_match *ret);
+/* Whether a path, to its end, is of a pattern as of routes.def; what the pattern names is in ret. */
+bool route_fits(const char *pattern, const char *path, const char *end, struct route_match *ret);
 /* Parameters behind the question mark, as fields: 0 or -BRIG_E_USAGE. */
 int route_query(enum route route, const char *query, size_t len, struct buf *fields, struct brig_error *err);
 
@@ -289,16 +318,26 @@ void reply_date(char dst[32]);
 void reply_json_text(struct buf *out, const char *text);
 
 /* stream.c */
+bool stream_begin(struct client *c, const char *content_type);          /* false, as of the next: the client is gone */
+bool stream_put(struct client *c, const struct iovec *parts, size_t n); /* at most STREAM_PARTS_MAX */
 void stream_event(struct client *c, const struct record *r);
 void stream_ping(struct client *c);
 void stream_end(struct client *c);
+
+/* input.c: what is written goes to a socket whose other end, the caller's, is for the runner (FIELD_has_input_fd).  -errno. */
+int input_open(struct client *c, int *ret_other);
+/* False: more waits for the program already than is kept; what a program that has ended would get is left out. */
+bool input_write(struct client *c, const char *bytes, size_t len);
+void input_on_event(struct input *in);
+void input_close(struct client *c); /* none is fine; it is freed after the round */
+void input_free(struct input *in);
 
 /* page.c: what the front answers itself */
 void page_answer(struct client *c);
 
 /* relay.c */
 void relays_init(struct front *f);
-void relay_accept(struct front *f, const struct door *door);
+void relay_accept(struct front *f, const struct watched_listener *at);
 void relay_on_event(struct relay *r, uint32_t events);
 /* A record of the runner's for an ask of a relay; false: it is for none. */
 bool relay_on_record(struct front *f, const struct record *rec);
@@ -306,6 +345,8 @@ bool relay_has_tag(const struct front *f, uint32_t tag);
 uint64_t relays_deadline(const struct front *f); /* UINT64_MAX: none */
 void relays_on_time(struct front *f);
 void relays_bury(struct front *f);
+/* The runner has gone: who waits for it is hung up on, since nobody knows how far that came. */
+void relays_without_runner(struct front *f);
 
 /* log.c */
 void log_request(struct client *c);

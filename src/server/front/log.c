@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
-#include "server/front/front.h"
+#include "server/doors/door.h"
 
 #define LINE_MAX_BYTES 4096 /* a pipe that is writable takes as much at once */
 
@@ -87,7 +87,13 @@ void log_request(struct client *c)
 	const struct request *req = c->req;
 	const char *route = req->route < ROUTE_COUNT ? route_rows[req->route].name : "-";
 	uint64_t us = (clock_now_ns() - req->began_ns) / 1000;
+	char through[128];
 
+	if (req->call && req->call->route) {
+		(void)snprintf(through, sizeof(through), "%s:%s", door_rows[req->call->door].name,
+			       req->call->route->path);
+		route = through;
+	}
 	if (c->front->options->json_log)
 		add_json(&line, req, route, us);
 	else

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loop.c - one round after the other: events, deadlines, and the burial of connections that ended in it */
-#include <malloc.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "server/front/front.h"
+#include "server/doors/door.h"
+#include "server/front/websocket.h"
+#include "server/words.h"
+#include "sys/memory.h"
 
 #define EVENTS_OF_ROUND  256
 #define RECORDS_OF_ROUND 256
-#define CROWD            32 /* requests at once */
-#define TRIM_NS          NS_PER_SEC
-#define DOORS_SHUT_NS    (100 * NS_PER_MS)
+#define PAUSE_NS         (100 * NS_PER_MS)
 
 /* ---- what is watched ------------------------------------------------------------------------------ */
 
@@ -62,10 +62,10 @@ static int next_deadline(const struct front *f)
 	for (size_t i = 0; i < DEADLINE_KINDS; i++)
 		if (f->deadline[i].first)
 			first = min_u64(first, f->deadline[i].first->deadline_ns);
-	if (f->doors_shut)
-		first = min_u64(first, f->open_doors_ns);
+	if (f->is_paused)
+		first = min_u64(first, f->resume_ns);
 	if (f->was_busy && f->n_active == 0)
-		first = min_u64(first, f->trim_ns);
+		first = min_u64(first, f->rest_ns);
 	first = min_u64(first, relays_deadline(f));
 	if (first == UINT64_MAX)
 		return -1;
@@ -128,10 +128,13 @@ void front_drop_tag(struct front *f, struct client *c)
 
 /* ---- the runner -------------------------------------------------------------------------------------- */
 
+/* What it means is seen to at the end of the round: whoever sends is in the middle of something. */
 static void channel_broke(struct front *f, const struct brig_error *err)
 {
-	if (!f->failed && !f->draining && err->sys != EPIPE) /* the runner's end is its own matter */
-		log_trouble(f, err->msg);
+	f->lost_runner = true;
+	if (err->sys == EPIPE || err->sys == ECONNRESET || f->draining)
+		return; /* the runner's end is its own matter */
+	log_trouble(f, err->msg);
 	f->failed = f->over = true;
 }
 
@@ -139,8 +142,68 @@ void front_send(struct front *f, const struct record *r)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (!f->over && channel_send(f->channel, r, &err) < 0)
+	if (f->channel && !f->lost_runner && channel_send(f->channel, r, &err) < 0)
 		channel_broke(f, &err);
+}
+
+bool front_can_ask(const struct front *f)
+{
+	return f->channel && !f->lost_runner && channel_waiting(f->channel) <= FRONT_QUEUE_MAX;
+}
+
+/* Who waits for it is told; a stream that has begun, or a WebSocket, can only be cut. */
+static void answer_for_runner(struct front *f)
+{
+	for (size_t i = 0; i < TAG_BUCKETS; i++) {
+		struct client *c;
+
+		while ((c = f->by_tag[i])) {
+			front_drop_tag(f, c);
+			if (c->req->was_streaming || c->state == CLIENT_SOCKET) {
+				client_close(c, true);
+				continue;
+			}
+			reply_error(c, 503, "the process that runs programs has ended, and is started anew: ask again");
+			client_advance(c);
+		}
+	}
+	relays_without_runner(f);
+}
+
+/* It has ended, and the master brings a channel to the next one. */
+static void leave_runner(struct front *f)
+{
+	f->lost_runner = false;
+	if (!f->channel)
+		return;
+	front_watch(f, &f->channel_source, 0); /* RULE F1 */
+	f->channel_source.fd = FD_NONE;
+	channel_free(MOVE_PTR(f->channel));
+	answer_for_runner(f);
+}
+
+static void on_channel(struct front *f);
+
+/* Takes the socket. */
+static void join_runner(struct front *f, int *sock)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (f->channel && !f->lost_runner)
+		on_channel(f); /* what it said last */
+	leave_runner(f);
+	if (channel_new(sock, &f->channel, &err) < 0) {
+		channel_broke(f, &err);
+		return;
+	}
+	f->channel_source = (struct source){ .kind = SOURCE_CHANNEL, .fd = channel_fd(f->channel) };
+	front_watch(f, &f->channel_source, EPOLLIN);
+}
+
+static void on_door_event(struct client *c, const struct record *r)
+{
+	if (r->status < EVENT_KINDS && c->req->call->on_event)
+		c->req->call->on_event(c, (enum event_kind)r->status, r->data, r->len);
 }
 
 static void on_record(struct front *f, const struct record *r)
@@ -151,7 +214,9 @@ static void on_record(struct front *f, const struct record *r)
 		return;
 	if (!c) /* its client has gone meanwhile */
 		return;
-	if (r->type == RECORD_EVENT)
+	if (r->type == RECORD_EVENT && c->req->call)
+		on_door_event(c, r);
+	else if (r->type == RECORD_EVENT)
 		stream_event(c, r);
 	else if (r->type == RECORD_ANSWER)
 		request_on_answer(c, r);
@@ -162,8 +227,11 @@ static void on_channel(struct front *f)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct record r;
-	int rc = channel_flush(f->channel, &err);
+	int rc;
 
+	if (!f->channel || f->lost_runner)
+		return;
+	rc = channel_flush(f->channel, &err);
 	for (int i = 0; rc == 0 && i < RECORDS_OF_ROUND && !f->over; i++) {
 		int got = channel_receive(f->channel, &r, &err);
 
@@ -187,44 +255,67 @@ static void drain(struct front *f)
 	if (f->draining)
 		return;
 	f->draining = true;
-	for (size_t i = 0; i < f->n_doors; i++) {
-		front_watch(f, &f->door[i].source, 0);
-		fd_closep(&f->door[i].source.fd);
+	for (size_t i = 0; i < f->n_listeners; i++) {
+		front_watch(f, &f->listener[i].source, 0);
+		fd_closep(&f->listener[i].source.fd);
 	}
-	front_send(f, &(struct record){ .type = RECORD_DRAIN });
+}
+
+int front_use_certificate(struct front *f, const struct certificate *files, struct brig_error *err)
+{
+	const struct tls_names names = { f->options->tls_cert, f->options->tls_key };
+
+	return tls_use(f->tls, files, &names, err);
+}
+
+/* The master has read the files anew. */
+static void change_certificate(struct front *f, const struct word *w)
+{
+	const struct certificate files = { { w->fds[0], w->fds[1] } };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct word answer = { .word = WORD_TAKEN, .number = w->number };
+
+	if (front_use_certificate(f, &files, &err) < 0) {
+		log_trouble(f, err.msg);
+		answer.word = WORD_REFUSED;
+	}
+	(void)words_say(f->master_source.fd, &answer);
 }
 
 static void on_master(struct front *f)
 {
-	char word = 0;
-	ssize_t n = recv(f->master_source.fd, &word, 1, MSG_DONTWAIT);
+	struct word w;
+	int rc = words_hear(f->master_source.fd, &w);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0 || word == WORD_NOW)
+	if (rc < 0 || (rc > 0 && w.word == WORD_NOW))
 		f->over = true;
-	else if (word == WORD_DRAIN)
+	else if (rc > 0 && w.word == WORD_DRAIN)
 		drain(f);
+	else if (rc > 0 && w.word == WORD_CHANNEL && w.n_fds == 1)
+		join_runner(f, &w.fds[0]);
+	else if (rc > 0 && w.word == WORD_CERTIFICATE && w.n_fds == CERTIFICATE_FILES && f->tls)
+		change_certificate(f, &w);
+	words_close(&w);
 }
 
 /* ---- listeners ------------------------------------------------------------------------------------------- */
 
 /* There is no descriptor left, or no memory: listening again at once would only fail again. */
-void front_shut_doors(struct front *f)
+void front_pause_listeners(struct front *f)
 {
-	for (size_t i = 0; i < f->n_doors; i++)
-		front_watch(f, &f->door[i].source, 0);
-	f->doors_shut = true;
-	f->open_doors_ns = f->now_ns + DOORS_SHUT_NS;
+	for (size_t i = 0; i < f->n_listeners; i++)
+		front_watch(f, &f->listener[i].source, 0);
+	f->is_paused = true;
+	f->resume_ns = f->now_ns + PAUSE_NS;
 }
 
-static void open_doors(struct front *f)
+static void resume_listeners(struct front *f)
 {
-	if (!f->doors_shut || f->now_ns < f->open_doors_ns)
+	if (!f->is_paused || f->now_ns < f->resume_ns)
 		return;
-	for (size_t i = 0; i < f->n_doors; i++)
-		front_watch(f, &f->door[i].source, EPOLLIN);
-	f->doors_shut = false;
+	for (size_t i = 0; i < f->n_listeners; i++)
+		front_watch(f, &f->listener[i].source, EPOLLIN);
+	f->is_paused = false;
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------------------- */
@@ -233,10 +324,13 @@ static void dispatch(struct front *f, struct source *s, uint32_t events)
 {
 	switch (s->kind) {
 	case SOURCE_LISTENER:
-		if (((struct door *)s)->listener->is_records)
-			relay_accept(f, (struct door *)s);
+		if (((struct watched_listener *)s)->listener->is_records)
+			relay_accept(f, (struct watched_listener *)s);
 		else
-			client_accept(f, (struct door *)s);
+			client_accept(f, (struct watched_listener *)s);
+		return;
+	case SOURCE_INPUT:
+		input_on_event((struct input *)s);
 		return;
 	case SOURCE_RELAY:
 		relay_on_event((struct relay *)s, events);
@@ -259,29 +353,36 @@ static void bury(struct front *f)
 		struct client *c = f->dead;
 
 		f->dead = c->next_dead;
+		websocket_free(c->websocket);
+		input_free(c->input);
 		free(c);
 	}
 	relays_bury(f);
 }
 
-/* After a crowd the memory that it needed is given back, but not between two crowds that follow each other. */
-static void trim(struct front *f)
+/* Memory that requests needed is given back, but not between two that follow each other. */
+static void rest(struct front *f, bool busy)
 {
-	if (f->n_active >= CROWD) {
+	if (busy) {
 		f->was_busy = true;
-		f->trim_ns = f->now_ns + TRIM_NS;
+		f->rest_ns = f->now_ns + MEMORY_REST_NS;
 	}
-	if (!f->was_busy || f->n_active > 0 || f->now_ns < f->trim_ns)
+	if (!f->was_busy || f->n_active > 0 || f->now_ns < f->rest_ns)
 		return;
-	(void)malloc_trim(0);
+	memory_rest();
 	f->was_busy = false;
+}
+
+static bool is_done(const struct front *f)
+{
+	return f->draining && f->n_active == 0 && (!f->channel || channel_waiting(f->channel) == 0);
 }
 
 int front_run(struct front *f)
 {
 	struct epoll_event events[EVENTS_OF_ROUND];
 
-	while (!f->over && !(f->draining && f->n_active == 0 && channel_waiting(f->channel) == 0)) {
+	while (!f->over && !is_done(f)) {
 		int n = epoll_wait(f->epoll, events, ARRAY_LEN(events), next_deadline(f));
 
 		if (n < 0 && errno != EINTR)
@@ -290,11 +391,14 @@ int front_run(struct front *f)
 		for (int i = 0; i < n; i++)
 			dispatch(f, events[i].data.ptr, events[i].events);
 		run_deadlines(f);
-		open_doors(f);
+		resume_listeners(f);
 		relays_on_time(f);
-		front_watch(f, &f->channel_source, (uint32_t)channel_events(f->channel));
+		if (f->lost_runner)
+			leave_runner(f);
+		if (f->channel)
+			front_watch(f, &f->channel_source, (uint32_t)channel_events(f->channel));
 		bury(f);
-		trim(f);
+		rest(f, n > 0);
 	}
 	return f->failed && !f->draining ? BRIG_E_SYSTEM : 0;
 }

@@ -11,14 +11,16 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "server/front/front.h"
+#include "server/doors/door.h"
+#include "server/front/websocket.h"
+#include "server/words.h"
 
 #define SAFE_FD     64
 #define OTHER_FILES (128 + RELAYS_MAX) /* descriptors that are no connections of HTTP */
 
 static const uint64_t default_ms[DEADLINE_KINDS] = {
-	[DEADLINE_HEAD] = 5000,  [DEADLINE_BODY] = 10000,  [DEADLINE_WRITE] = 10000,
-	[DEADLINE_IDLE] = 60000, [DEADLINE_LINGER] = 2000, [DEADLINE_PING] = 15000,
+	[DEADLINE_HEAD] = 5000,   [DEADLINE_BODY] = 10000, [DEADLINE_WRITE] = 10000,  [DEADLINE_IDLE] = 60000,
+	[DEADLINE_LINGER] = 2000, [DEADLINE_PING] = 15000, [DEADLINE_OPENING] = 1000,
 };
 
 static void set_deadlines(struct front *f)
@@ -61,7 +63,7 @@ static int put_at(int *fd, int number)
  */
 static int take_descriptors(struct front_birth *b)
 {
-	int *mine[LISTENERS_MAX + 2] = { &b->channel, &b->master }, rc = 0;
+	int *mine[LISTENERS_MAX + 2 + CERTIFICATE_FILES] = { &b->channel, &b->master }, rc = 0;
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	size_t n = 2;
 
@@ -69,6 +71,8 @@ static int take_descriptors(struct front_birth *b)
 		return -errno;
 	for (size_t i = 0; i < b->n_listeners; i++)
 		mine[n++] = &b->listener[i].fd;
+	for (size_t i = 0; i < CERTIFICATE_FILES && certificate_is_there(&b->certificate); i++)
+		mine[n++] = &b->certificate.fd[i];
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = fd_move_up(mine[i], SAFE_FD);
 	for (size_t i = 0; i < n && rc == 0; i++)
@@ -77,6 +81,19 @@ static int take_descriptors(struct front_birth *b)
 		rc = -errno;
 	null = FD_NONE; /* closed with the others */
 	return rc;
+}
+
+/*
+ * A listener is the same open file in each front that there ever is: what an earlier one, which may not have been ours any
+ * more, has set is set as it should be.
+ */
+static int renew(int listener)
+{
+	const struct linger none = { .l_onoff = 0 };
+
+	if (fd_set_nonblock(listener) < 0 || setsockopt(listener, SOL_SOCKET, SO_LINGER, &none, sizeof(none)) < 0)
+		return -errno;
+	return 0;
 }
 
 static int set_up(struct front *f, const struct front_birth *birth, struct brig_error *err)
@@ -89,7 +106,10 @@ static int set_up(struct front *f, const struct front_birth *birth, struct brig_
 	relays_init(f);
 	set_deadlines(f);
 	set_connections(f);
-	if (f->options->tls_cert && tls_open(f->options->tls_cert, f->options->tls_key, &f->tls, err) < 0)
+	if (f->options->tls_cert &&
+	    (tls_open(&f->tls, err) < 0 || front_use_certificate(f, &birth->certificate, err) < 0))
+		return -err->code;
+	if (doors_have_sockets(&f->options->doors) && websocket_load(err) < 0)
 		return -err->code;
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (f->epoll < 0)
@@ -100,13 +120,13 @@ static int set_up(struct front *f, const struct front_birth *birth, struct brig_
 	f->master_source = (struct source){ .kind = SOURCE_MASTER, .fd = birth->master };
 	front_watch(f, &f->channel_source, EPOLLIN);
 	front_watch(f, &f->master_source, EPOLLIN);
-	for (; f->n_doors < birth->n_listeners; f->n_doors++) {
-		struct door *d = &f->door[f->n_doors];
+	for (; f->n_listeners < birth->n_listeners; f->n_listeners++) {
+		struct watched_listener *d = &f->listener[f->n_listeners];
 
-		d->listener = &birth->listener[f->n_doors];
+		d->listener = &birth->listener[f->n_listeners];
 		d->source = (struct source){ .kind = SOURCE_LISTENER, .fd = d->listener->fd };
 		front_watch(f, &d->source, EPOLLIN);
-		if (d->source.events == 0)
+		if (d->source.events == 0 || renew(d->source.fd) < 0)
 			return err_set(err, BRIG_E_SYSTEM, errno, "cannot listen at %s", d->listener->address);
 	}
 	return 0;
@@ -117,7 +137,7 @@ int front_main(const struct front_birth *given)
 	struct front_birth own = *given, *birth = &own;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct front *f = calloc(1, sizeof(*f));
-	const char ready = WORD_READY, *step = "";
+	const char *step = "";
 	int rc;
 
 	(void)prctl(PR_SET_NAME, "brig-front");
@@ -131,13 +151,17 @@ int front_main(const struct front_birth *given)
 		(void)dprintf(STDERR_FILENO, "brig: front: %s\n", err.msg);
 		return err.code;
 	}
+	certificate_close(&birth->certificate);
+	if (front_lacks_landlock()) /* asked before: the filter knows no such call */
+		log_trouble(f, "this kernel has no Landlock: the front is held by its system call filter and its ids "
+			       "alone; see landlock of 'brig doctor'");
 	rc = front_confine(&step);
 	if (rc < 0) {
 		(void)err_set(&err, BRIG_E_REFUSED, -rc, "the front cannot be confined (%s)", step);
 		log_trouble(f, err.msg);
 		return err.code;
 	}
-	if (send(birth->master, &ready, 1, MSG_NOSIGNAL) != 1)
+	if (words_say(birth->master, &(struct word){ .word = WORD_READY }) < 0)
 		return BRIG_E_SYSTEM;
 	return front_run(f);
 }

@@ -236,7 +236,7 @@ static const char *wrong_with(const struct record *rec, enum route *ret_route)
 	if (route >= ROUTE_COUNT || route_rows[route].answers != ANSWERS_RUNNER)
 		return "no such route";
 	message_beside(&m, at, &n);
-	if (at[BESIDE_PEER] < 0 || message_has(&m, FIELD_credential))
+	if (at[BESIDE_PEER] < 0 || message_has(&m, FIELD_credential) || message_has(&m, FIELD_door))
 		return "another way to say who asks"; /* RULE L1 */
 	if (n != rec->n_fds + 1)
 		return "other descriptors than it announces";
@@ -259,7 +259,7 @@ static void take_ask(struct relay *r, const struct record *rec)
 		refuse(r, rec->tag, 400, "bad_request", why);
 		return;
 	}
-	if (channel_waiting(f->channel) > FRONT_QUEUE_MAX) {
+	if (!front_can_ask(f)) {
 		refuse(r, rec->tag, 503, "unavailable", "the service has too much to do: try again in a moment");
 		return;
 	}
@@ -344,10 +344,10 @@ static void begin(struct front *f, int *fd)
 	front_watch(f, &r->source, EPOLLIN | EPOLLRDHUP);
 }
 
-void relay_accept(struct front *f, const struct door *door)
+void relay_accept(struct front *f, const struct watched_listener *at)
 {
-	for (int i = 0; i < ACCEPTS_OF_ROUND && door->source.fd >= 0; i++) {
-		AUTO_FD fd = accept4(door->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	for (int i = 0; i < ACCEPTS_OF_ROUND && at->source.fd >= 0; i++) {
+		AUTO_FD fd = accept4(at->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
 			return;
@@ -366,4 +366,15 @@ void relays_on_time(struct front *f)
 {
 	while (relays_deadline(f) <= f->now_ns)
 		hang_up(TAILQ_FIRST(&f->idle_relays));
+}
+
+void relays_without_runner(struct front *f)
+{
+	struct relay *r, *next;
+
+	for (r = TAILQ_FIRST(&f->relays); r; r = next) {
+		next = TAILQ_NEXT(r, in_all);
+		if (r->tag)
+			hang_up(r);
+	}
 }

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "server/front/front.h"
+#include "server/doors/door.h"
 
 #define HEAD_MAX 8192
 
@@ -125,6 +125,11 @@ void reply_send(struct client *c, const struct reply *a)
 static void send_error(struct client *c, unsigned status, const char *message, const char *allow)
 {
 	AUTO_BUF body = BUF_INIT(16 * KiB);
+
+	if (c->req->call) {
+		door_error(c, status, message);
+		return;
+	}
 
 	(void)buf_addf(&body, "{\"error\":{\"code\":\"%s\",\"message\":\"", row_of(status)->code);
 	reply_json_text(&body, message);

@@ -7,8 +7,9 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/sealed.h"
 #include "base/str.h"
-#include "server/front/front.h"
+#include "server/doors/door.h"
 
 #define ID_LEN          16
 #define IDEMPOTENCY_MAX 128
@@ -53,6 +54,7 @@ void request_free(struct client *c)
 		front_drop_tag(c->front, c);
 	forget_body(c);
 	forget_fields(c->req);
+	door_call_free(c->req->call);
 	free(c->req);
 	c->req = NULL;
 	c->front->n_active--;
@@ -67,6 +69,8 @@ static bool find_route(struct client *c, const char *bytes, const struct http1_h
 	size_t len = head->path.len;
 
 	route_find(bytes + head->method.at, head->method.len, len ? bytes + head->path.at : "/", len ? len : 1, &m);
+	if ((m.route == ROUTE_COUNT || m.is_wrong_method) && door_find_route(c, bytes, head))
+		return true;
 	if (m.route == ROUTE_COUNT || m.is_wrong_method) {
 		c->is_last |= head->body != HTTP1_BODY_NONE; /* which nobody reads */
 		if (!m.is_wrong_method)
@@ -77,7 +81,8 @@ static bool find_route(struct client *c, const char *bytes, const struct http1_h
 			reply_not_allowed(c, route_rows[m.route].path, m.allow);
 		return false;
 	}
-	if (m.route == ROUTE_execution_events && req->is_head) { /* a stream has no length to tell */
+	if ((m.route == ROUTE_execution_events || m.route == ROUTE_process_events) &&
+	    req->is_head) { /* a stream has no length to tell */
 		reply_not_allowed(c, route_rows[m.route].path, "GET");
 		return false;
 	}
@@ -86,6 +91,8 @@ static bool find_route(struct client *c, const char *bytes, const struct http1_h
 	message_put_number(&req->fields, FIELD_route, m.route);
 	if (m.id[0])
 		message_put_text(&req->fields, FIELD_id, m.id);
+	if (m.item)
+		message_put_number(&req->fields, FIELD_item, m.item);
 	if (m.path[0])
 		message_put_text(&req->fields, FIELD_path, m.path);
 	return true;
@@ -104,12 +111,18 @@ static bool read_query(struct client *c, const char *bytes, const struct http1_h
 	return false;
 }
 
+/* What is begun by it may be asked for twice. */
+static bool takes_key(enum route_body body)
+{
+	return body == BODY_JOB || body == BODY_BATCH || body == BODY_ENVIRONMENT;
+}
+
 static bool read_idempotency(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	const struct http1_line *line = http1_find(bytes, head, "Idempotency-Key");
 	char text[IDEMPOTENCY_MAX + 1];
 
-	if (!line || (route_rows[c->req->route].body != BODY_JOB && route_rows[c->req->route].body != BODY_BATCH))
+	if (!line || !takes_key(route_rows[c->req->route].body))
 		return true;
 	if (line->value.len == 0 || line->value.len > IDEMPOTENCY_MAX ||
 	    http1_count(bytes, head, "Idempotency-Key") > 1) {
@@ -122,7 +135,7 @@ static bool read_idempotency(struct client *c, const char *bytes, const struct h
 	return true;
 }
 
-static void begin_body(struct client *c, const struct http1_head *head)
+void request_read_body(struct client *c, const struct http1_head *head)
 {
 	char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	struct iovec piece = { text, strlen(text) };
@@ -150,16 +163,22 @@ void request_begin(struct client *c, const char *bytes, const struct http1_head 
 	}
 	if (head->form == HTTP1_ASTERISK) {
 		c->is_last = true;
-		reply_not_allowed(c, "*", "GET, HEAD, POST, DELETE");
+		reply_not_allowed(c, "*", "GET, HEAD, POST, PUT, DELETE");
 		return;
 	}
-	if (!check_host(c, bytes, head) || !find_route(c, bytes, head) || !check_credentials(c, bytes, head) ||
-	    !check_media(c, bytes, head) || !read_query(c, bytes, head) || !read_idempotency(c, bytes, head))
+	if (!check_host(c, bytes, head) || !find_route(c, bytes, head))
+		return;
+	if (req->call) {
+		door_begin(c, bytes, head);
+		return;
+	}
+	if (!check_credentials(c, bytes, head) || !check_media(c, bytes, head) || !read_query(c, bytes, head) ||
+	    !read_idempotency(c, bytes, head))
 		return;
 	if (req->wants_stream)
 		message_put_number(&req->fields, FIELD_stream, 1);
 	if (head->body != HTTP1_BODY_NONE)
-		begin_body(c, head);
+		request_read_body(c, head);
 	else
 		request_finish(c);
 }
@@ -176,6 +195,10 @@ static int read_body(struct client *c, int *ret_files, struct brig_error *err)
 	*ret_files = FD_NONE;
 	if (req->media == MEDIA_TAR)
 		return tar_to_file(body.data, body.len, ret_files, err);
+	if (req->media == MEDIA_FILE) {
+		*ret_files = sealed_make("file", body.data, body.len);
+		return *ret_files < 0 ? err_set(err, BRIG_E_SYSTEM, -*ret_files, "there is no room for the file") : 0;
+	}
 	if (req->media == MEDIA_LINES)
 		return batch_lines_to_fields(body.data, body.len, &req->fields, err);
 	return body_to_fields(req->route, &body, &(struct body_parts){ 0 }, &req->fields, ret_files, err);
@@ -188,7 +211,7 @@ static bool is_sound(struct client *c)
 	const char *why;
 	struct message m;
 
-	if (fields->no_memory || channel_waiting(c->front->channel) > FRONT_QUEUE_MAX)
+	if (fields->no_memory || !front_can_ask(c->front))
 		reply_error(c, 503, "the service has too much to do: try again in a moment");
 	else if (fields->full)
 		reply_error(c, 413, "the request is longer than the %llu MB that can be passed on",
@@ -200,14 +223,19 @@ static bool is_sound(struct client *c)
 	return false;
 }
 
-static void ask(struct client *c, int files)
+void request_ask(struct client *c, int files, int input)
 {
 	struct request *req = c->req;
 	struct record r = { .type = RECORD_ASK };
 
+	forget_body(c);
 	if (files >= 0) {
 		message_put_number(&req->fields, FIELD_has_files, 1);
 		r.fds[r.n_fds++] = files;
+	}
+	if (input >= 0) {
+		message_put_number(&req->fields, FIELD_has_input_fd, 1);
+		r.fds[r.n_fds++] = input;
 	}
 	if (c->listener->is_unix) { /* who that is the runner asks the kernel, and not us */
 		message_put_number(&req->fields, FIELD_has_peer, 1);
@@ -219,9 +247,11 @@ static void ask(struct client *c, int files)
 	r.tag = req->tag;
 	r.data = req->fields.data;
 	r.len = req->fields.len;
-	c->state = CLIENT_ASKED;
-	deadline_set(c, DEADLINE_NONE);
-	front_watch(c->front, &c->source, EPOLLRDHUP); /* RULE F4 */
+	if (c->state != CLIENT_SOCKET) {
+		c->state = CLIENT_ASKED;
+		deadline_set(c, DEADLINE_NONE);
+		front_watch(c->front, &c->source, EPOLLRDHUP); /* RULE F4 */
+	}
 	front_send(c->front, &r);
 	forget_fields(req);
 }
@@ -232,6 +262,10 @@ void request_finish(struct client *c)
 	AUTO_FD files = FD_NONE;
 	int rc = 0;
 
+	if (c->req->call) {
+		c->req->call->route->handler(c);
+		return;
+	}
 	if (route_rows[c->req->route].answers == ANSWERS_FRONT) {
 		page_answer(c);
 		return;
@@ -242,7 +276,7 @@ void request_finish(struct client *c)
 	if (rc < 0)
 		reply_error(c, err.code == BRIG_E_USAGE ? 400 : 503, "%s", err.msg);
 	else
-		ask(c, files);
+		request_ask(c, files, FD_NONE);
 }
 
 /* ---- answers of the runner ---------------------------------------------------------------------------------- */
@@ -290,6 +324,10 @@ void request_on_answer(struct client *c, const struct record *r)
 	who = message_text(&m, FIELD_who);
 	if (who)
 		(void)str_copy(req->who, sizeof(req->who), who);
+	if (req->call) {
+		req->call->on_answer(c, r->status, &m);
+		return;
+	}
 	if (req->was_streaming) {
 		stream_end(c);
 		return;
@@ -298,8 +336,11 @@ void request_on_answer(struct client *c, const struct record *r)
 	a.location = line_text(&m, FIELD_location);
 	a.retry_after = message_number(&m, FIELD_retry_after, 0);
 	a.body = message_bytes(&m, FIELD_body, &a.len);
-	if ((req->route == ROUTE_artifact || req->route == ROUTE_workspace_archive) && r->status == 200) {
-		name_file(req->route == ROUTE_artifact ? req->path : "workspace.tar", disposition, sizeof(disposition));
+	if ((req->route == ROUTE_artifact || req->route == ROUTE_workspace_archive ||
+	     req->route == ROUTE_session_file) &&
+	    r->status == 200) {
+		name_file(req->route == ROUTE_workspace_archive ? "workspace.tar" : req->path, disposition,
+			  sizeof(disposition));
 		a.more = disposition;
 		a.policy = POLICY_OF_FILES;
 	}

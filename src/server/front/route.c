@@ -66,6 +66,7 @@ static bool fits(const char *pattern, const char *at, const char *end, struct ro
 	char segment[SEGMENT_MAX];
 
 	m->id[0] = m->path[0] = '\0';
+	m->item = 0;
 	for (pattern++, at++;;) {
 		size_t len = strcspn(pattern, "/");
 		const char *stop;
@@ -77,6 +78,9 @@ static bool fits(const char *pattern, const char *at, const char *end, struct ro
 			return false;
 		if (len == 4 && memcmp(pattern, "{id}", 4) == 0) {
 			if (segment[0] == '\0' || !str_copy(m->id, sizeof(m->id), segment))
+				return false;
+		} else if (len == 6 && memcmp(pattern, "{item}", 6) == 0) {
+			if (!str_to_u64(segment, &m->item) || m->item == 0)
 				return false;
 		} else if (strlen(segment) != len || memcmp(segment, pattern, len) != 0) {
 			return false;
@@ -100,6 +104,11 @@ static void allow(struct route_match *m, const char *method)
 	(void)snprintf(m->allow + len, sizeof(m->allow) - len, "%s%s", len ? ", " : "", method);
 	if (str_eq(method, "GET"))
 		allow(m, "HEAD");
+}
+
+bool route_fits(const char *pattern, const char *path, const char *end, struct route_match *ret)
+{
+	return fits(pattern, path, end, ret);
 }
 
 void route_find(const char *method, size_t method_len, const char *path, size_t len, struct route_match *ret)

@@ -10,11 +10,11 @@
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
-#include "server/front/front.h"
+#include "server/doors/door.h"
 
-static bool put(struct client *c, const struct iovec *parts, size_t n)
+bool stream_put(struct client *c, const struct iovec *parts, size_t n)
 {
-	struct iovec pieces[6];
+	struct iovec pieces[STREAM_PARTS_MAX + 2];
 	size_t len = 0, k = 0;
 	char size[24], line_end[] = "\r\n";
 
@@ -40,7 +40,7 @@ static bool put(struct client *c, const struct iovec *parts, size_t n)
 }
 
 /* HTTP/1.0 has no chunks: there the end of the connection ends the stream. */
-static bool begin(struct client *c)
+bool stream_begin(struct client *c, const char *content_type)
 {
 	struct request *req = c->req;
 	char date[32], head[512];
@@ -49,9 +49,9 @@ static bool begin(struct client *c)
 	c->is_last |= !req->keep_alive || req->version_1_0;
 	reply_date(date);
 	(void)snprintf(head, sizeof(head),
-		       "HTTP/1.1 200 OK\r\nDate: %s\r\nX-Request-Id: %s\r\nContent-Type: text/event-stream\r\n"
+		       "HTTP/1.1 200 OK\r\nDate: %s\r\nX-Request-Id: %s\r\nContent-Type: %s\r\n"
 		       "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s%s%s%s%s\r\n",
-		       date, req->id, req->version_1_0 ? "" : "Transfer-Encoding: chunked\r\n",
+		       date, req->id, content_type, req->version_1_0 ? "" : "Transfer-Encoding: chunked\r\n",
 		       c->is_last ? "Connection: close\r\n" : "", req->trace[0] ? "traceparent: " : "", req->trace,
 		       req->trace[0] ? "\r\n" : "");
 	piece.iov_len = strlen(head);
@@ -69,7 +69,7 @@ void stream_event(struct client *c, const struct record *r)
 
 	if (r->status >= EVENT_KINDS || !c->req->wants_stream)
 		return;
-	if (!c->req->was_streaming && !begin(c))
+	if (!c->req->was_streaming && !stream_begin(c, "text/event-stream"))
 		return;
 	if (r->status == EVENT_sample && client_pending(c) > FRONT_STREAM_FULL)
 		return;
@@ -91,14 +91,20 @@ void stream_event(struct client *c, const struct record *r)
 	parts[0] = (struct iovec){ name, strlen(name) };
 	parts[1] = (struct iovec){ data, r->len };
 	parts[2] = (struct iovec){ end, strlen(end) };
-	(void)put(c, parts, ARRAY_LEN(parts));
+	(void)stream_put(c, parts, ARRAY_LEN(parts));
 }
 
 void stream_ping(struct client *c)
 {
 	char ping[] = ": ping\n\n";
 
-	(void)put(c, &(struct iovec){ ping, strlen(ping) }, 1);
+	if (c->req->call) { /* whose protocol may know none */
+		deadline_set(c, DEADLINE_PING);
+		if (c->req->call->on_quiet)
+			c->req->call->on_quiet(c);
+		return;
+	}
+	(void)stream_put(c, &(struct iovec){ ping, strlen(ping) }, 1);
 }
 
 void stream_end(struct client *c)

@@ -2,13 +2,14 @@
 #include "server/front/tls.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/library.h"
-#include "base/util.h"
 
 /* Its functions; the headers declare them, and no library is linked. */
 static struct openssl {
@@ -86,11 +87,105 @@ static bool set_rules(SSL_CTX *ctx)
 	/* Tickets carry what a session needs to be taken up again: nothing is kept here. */
 	(void)openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
 	openssl.SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
-	openssl.SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
 	return openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL) == 1;
 }
 
-int tls_open(const char *cert_path, const char *key_path, struct tls **ret, struct brig_error *err)
+/* ---- the certificate --------------------------------------------------------------------------------- */
+
+/* The file's bytes, which the caller wipes; NULL: errno says why. */
+static char *read_file(int fd, size_t *ret_len)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	char *text = size > 0 && (size_t)size <= CERTIFICATE_FILE_MAX ? malloc((size_t)size) : NULL;
+	ssize_t n;
+
+	if (!text)
+		return NULL;
+	n = lseek(fd, 0, SEEK_SET) < 0 ? -1 : fd_read_all(fd, text, (size_t)size);
+	*ret_len = n > 0 ? (size_t)n : 0;
+	return text;
+}
+
+/* The host's own certificate, and then those above it until there are no more. */
+static bool use_chain(SSL_CTX *ctx, BIO *in)
+{
+	X509 *x = openssl.PEM_read_bio_X509_AUX(in, NULL, no_passphrase, NULL);
+	bool is_good = x && openssl.SSL_CTX_use_certificate(ctx, x) == 1;
+
+	openssl.X509_free(x);
+	while (is_good && (x = openssl.PEM_read_bio_X509(in, NULL, no_passphrase, NULL))) {
+		is_good = openssl.SSL_CTX_ctrl(ctx, SSL_CTRL_CHAIN_CERT, 0, x) == 1;
+		if (!is_good)
+			openssl.X509_free(x);
+	}
+	if (is_good && ERR_GET_REASON(openssl.ERR_peek_last_error()) != PEM_R_NO_START_LINE)
+		is_good = false; /* it did not end: there is one that cannot be read */
+	if (is_good)
+		openssl.ERR_clear_error();
+	return is_good;
+}
+
+static bool use_key(SSL_CTX *ctx, BIO *in)
+{
+	EVP_PKEY *key = openssl.PEM_read_bio_PrivateKey(in, NULL, no_passphrase, NULL);
+	bool is_good = key && openssl.SSL_CTX_use_PrivateKey(ctx, key) == 1;
+
+	openssl.EVP_PKEY_free(key);
+	return is_good;
+}
+
+static bool use_file(SSL_CTX *ctx, int fd, bool (*use)(SSL_CTX *ctx, BIO *in))
+{
+	size_t len = 0;
+	char *text = read_file(fd, &len);
+	BIO *in = text ? openssl.BIO_new_mem_buf(text, (int)len) : NULL;
+	bool is_good = false;
+
+	openssl.ERR_clear_error();
+	if (in)
+		is_good = use(ctx, in);
+	openssl.BIO_free(in);
+	if (text)
+		explicit_bzero(text, len);
+	free(text);
+	return is_good;
+}
+
+static int fill(SSL_CTX *ctx, const struct certificate *files, const struct tls_names *names, struct brig_error *err)
+{
+	if (!use_file(ctx, files->fd[CERTIFICATE_CHAIN], use_chain))
+		return err_set(err, BRIG_E_USAGE, 0, "--tls-cert %.200s has no certificates (PEM) that can be used: %s",
+			       names->chain, reason());
+	if (!use_file(ctx, files->fd[CERTIFICATE_KEY], use_key))
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "--tls-key %.200s has no private key (PEM, without a passphrase) that can be used: %s",
+			       names->key, reason());
+	if (openssl.SSL_CTX_check_private_key(ctx) != 1)
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "--tls-key %.200s is not the key of the first certificate in %.200s", names->key,
+			       names->chain);
+	return 0;
+}
+
+int tls_use(struct tls *tls, const struct certificate *files, const struct tls_names *names, struct brig_error *err)
+{
+	SSL_CTX *ctx = openssl.SSL_CTX_new(openssl.TLS_server_method());
+	int rc = 0;
+
+	if (!ctx || !set_rules(ctx))
+		rc = err_set(err, BRIG_E_SYSTEM, 0, "OpenSSL cannot be used: %s", reason());
+	if (rc == 0)
+		rc = fill(ctx, files, names, err);
+	if (rc < 0) {
+		openssl.SSL_CTX_free(ctx);
+		return rc;
+	}
+	openssl.SSL_CTX_free(tls->ctx); /* sessions keep theirs */
+	tls->ctx = ctx;
+	return 0;
+}
+
+int tls_open(struct tls **ret, struct brig_error *err)
 {
 	struct tls *tls;
 
@@ -99,24 +194,9 @@ int tls_open(const char *cert_path, const char *key_path, struct tls **ret, stru
 	tls = calloc(1, sizeof(*tls));
 	if (!tls)
 		return err_nomem(err);
-	*ret = tls;
-	tls->ctx = openssl.SSL_CTX_new(openssl.TLS_server_method());
-	if (!tls->ctx || !set_rules(tls->ctx))
-		return err_set(err, BRIG_E_SYSTEM, 0, "OpenSSL cannot be used: %s", reason());
-	openssl.ERR_clear_error();
-	if (openssl.SSL_CTX_use_certificate_chain_file(tls->ctx, cert_path) != 1)
-		return err_set(err, BRIG_E_USAGE, 0, "--tls-cert %.200s has no certificates (PEM) that can be used: %s",
-			       cert_path, reason());
-	if (openssl.SSL_CTX_use_PrivateKey_file(tls->ctx, key_path, SSL_FILETYPE_PEM) != 1)
-		return err_set(err, BRIG_E_USAGE, 0,
-			       "--tls-key %.200s has no private key (PEM, without a passphrase) that can be used: %s",
-			       key_path, reason());
-	if (openssl.SSL_CTX_check_private_key(tls->ctx) != 1)
-		return err_set(err, BRIG_E_USAGE, 0,
-			       "--tls-key %.200s is not the key of the first certificate in %.200s", key_path,
-			       cert_path);
 	/* The library writes with write(), which knows no way to leave the signal out. */
 	(void)signal(SIGPIPE, SIG_IGN);
+	*ret = tls;
 	return 0;
 }
 

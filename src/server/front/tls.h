@@ -5,7 +5,8 @@
  * A session stands between a connection's socket and what client.c reads and writes.  Both of its functions have the manners
  * of a non-blocking recv() and send(): a count, 0 for the end of what comes in, -1 and errno; EAGAIN is "not now".
  *
- *   RULE T1  The private key is in the memory of the front alone, which reads it before it is confined and cannot read it again.
+ *   RULE T1  The private key is in the memory of the front, and in a file in memory that the master hands to each front
+ *          (server/certificate.h): nothing is opened here.
  *   RULE T2  TLS 1.2 or later, no renegotiation, no compression, no early data; the one protocol inside is http/1.1.
  *   RULE T3  A read takes whole records, and the library reads no byte beyond the record it is at: whenever bytes are left,
  *          the socket is readable, and epoll says so.
@@ -17,12 +18,23 @@
 #include <sys/uio.h>
 
 #include "base/err.h"
+#include "server/certificate.h"
 
 struct tls;
 struct tls_session;
 
-/* Certificates (PEM; the host's own first) and the key of the first: 0 or -code.  Lives as long as the process. */
-int tls_open(const char *cert_path, const char *key_path, struct tls **ret, struct brig_error *err);
+/* What is said of the files: their paths. */
+struct tls_names {
+	const char *chain, *key;
+};
+
+/* Lives as long as the process; has no certificate yet. */
+int tls_open(struct tls **ret, struct brig_error *err);
+/*
+ * Certificates (PEM; the host's own first) and the key of the first, for sessions that begin from now on: 0, or -code and
+ * everything is as it was.  Opens nothing.
+ */
+int tls_use(struct tls *tls, const struct certificate *files, const struct tls_names *names, struct brig_error *err);
 
 /* A session over a connected non-blocking socket, which stays the caller's; NULL: no memory. */
 struct tls_session *tls_begin(struct tls *tls, int fd);

@@ -47,6 +47,7 @@ void trace_take(struct request *req, const char *bytes, const struct http1_head 
 	const struct http1_line *line = http1_find(bytes, head, "traceparent");
 	const char *text = line ? bytes + line->value.at : NULL;
 	unsigned long long span = 0;
+	char parent[17];
 
 	if (!line || http1_count(bytes, head, "traceparent") > 1 || !is_sound(text, line->value.len))
 		return;
@@ -54,6 +55,8 @@ void trace_take(struct request *req, const char *bytes, const struct http1_head 
 		return;
 	(void)snprintf(req->trace, sizeof(req->trace), "00-%.32s-%016llx-%.2s", text + TRACE_AT, span, text + FLAGS_AT);
 	message_put_text(&req->fields, FIELD_traceparent, req->trace);
+	(void)snprintf(parent, sizeof(parent), "%.16s", text + SPAN_AT);
+	message_put_text(&req->fields, FIELD_parent_span, parent);
 }
 
 void trace_ids(const struct request *req, char trace[33], char span[17])

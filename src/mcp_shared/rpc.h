@@ -6,8 +6,8 @@
  * bounded length and depth, no member twice, no batch.  What is not a message gets the error that the specification
  * names; where its id can be known, the error has it.
  */
-#ifndef MCP_RPC_H
-#define MCP_RPC_H
+#ifndef MCP_SHARED_RPC_H
+#define MCP_SHARED_RPC_H
 
 #include <jansson.h>
 
@@ -24,6 +24,7 @@ enum rpc_code {
 	RPC_INTERNAL = -32603,
 	RPC_BUSY = -32000, /* as much as is served at once is under way and waiting */
 	RPC_NO_RESOURCE = -32002,
+	RPC_HEADER = -32020,  /* of HTTP, is missing or says something else than the message */
 	RPC_VERSION = -32022, /* of the protocol, not served */
 };
 
@@ -58,6 +59,8 @@ struct rpc_message {
 
 /* line NULL: one that was too long. */
 void rpc_read(const char *line, size_t len, struct rpc_message *ret);
+/* Makes it a bad one, for a reason that the reader does not know of. */
+void rpc_bad(struct rpc_message *m, enum rpc_code code, const char *why);
 void rpc_release(struct rpc_message *m);
 
 /* ---- messages that go: for json_decref(); NULL: no memory ------------------------------------------- */

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "mcp/text.h"
-#include "mcp/tools.h"
+#include "mcp_shared/text.h"
+#include "mcp_shared/rpc.h"
+#include "mcp_shared/show.h"
 
 #define OUTPUT_MAX (32 * KiB) /* of each stream */
 #define TEXT_MAX   (256 * KiB)
@@ -176,14 +177,13 @@ static void show_changes(const json_t *doc, struct buf *out)
 }
 
 /* Contents of files are asked for in every call, so that images can be shown: that there are none is no news. */
-static bool is_news(const struct call *call, const json_t *warning)
+static bool is_news(const json_t *args, const json_t *warning)
 {
-	return json_object_get(call->args, "artifacts") ||
-	       !str_eq(json_string_value(warning), "the program left no files");
+	return json_object_get(args, "artifacts") || !str_eq(json_string_value(warning), "the program left no files");
 }
 
 /* files: as in structuredContent. */
-static void show_words(const struct call *call, const json_t *doc, const json_t *files, struct buf *out)
+static void show_words(const json_t *args, const json_t *doc, const json_t *files, struct buf *out)
 {
 	const json_t *warning;
 	size_t i;
@@ -202,7 +202,7 @@ static void show_words(const struct call *call, const json_t *doc, const json_t 
 			 strstr(text_member(doc, "hint"), "--packages") ? " (here: the argument packages)" : "");
 	json_array_foreach(json_object_get(doc, "warnings"), i, warning)
 	{
-		if (i < ROWS_MAX && is_news(call, warning))
+		if (i < ROWS_MAX && is_news(args, warning))
 			buf_addf(out, "Note: %s\n", json_string_value(warning));
 	}
 }
@@ -287,7 +287,7 @@ static void add_images(json_t *content, const json_t *doc)
 	}
 }
 
-static json_t *run_data(const struct call *call, const json_t *doc, json_t *files)
+static json_t *run_data(const json_t *doc, json_t *files, bool in_project)
 {
 	static const char *const names[] = { "verdict", "reason",   "exit_code", "signal",   "findings", "denied",
 					     "tests",   "warnings", "hint",      "language", "backend" };
@@ -300,13 +300,36 @@ static json_t *run_data(const struct call *call, const json_t *doc, json_t *file
 	cut |= put_stream(data, doc, "stderr");
 	(void)json_object_set_new(data, "truncated", json_boolean(cut));
 	(void)json_object_set(data, "files", files);
-	(void)json_object_set(data, "changes", json_is_object(work) && *call->server->root ? work : json_null());
+	(void)json_object_set(data, "changes", json_is_object(work) && in_project ? work : json_null());
 	(void)json_object_set(data, "execution_id", json_object_get(doc, "id"));
 	(void)json_object_set_new(data, "wall_ms", wall ? json_incref(wall) : json_integer(0));
 	return data;
 }
 
 /* ---- answers --------------------------------------------------------------------------------------- */
+
+json_t *answer_result(struct answer *a)
+{
+	json_t *result = json_pack("{s:O}", "content", a->content);
+	AUTO_BUF text = BUF_INIT(sizeof(a->why.msg));
+
+	if (a->why.code) {
+		a->is_error = true;
+		buf_adds(&text, a->why.msg);
+		content_add_text(a->content, &text);
+	}
+	if (a->structured)
+		(void)json_object_set(result, "structuredContent", a->structured);
+	if (a->is_error)
+		(void)json_object_set_new(result, "isError", json_true());
+	return result;
+}
+
+void answer_release(struct answer *a)
+{
+	json_decref(a->content);
+	json_decref(a->structured);
+}
 
 /* Our own fault is an error of the protocol. */
 static bool is_our_fault(const json_t *doc, struct answer *a)
@@ -320,30 +343,28 @@ static bool is_our_fault(const json_t *doc, struct answer *a)
 	return true;
 }
 
-enum job_next show_run(struct call *call, const struct outcome *o, struct answer *a)
+void show_run(const json_t *args, bool in_project, const json_t *doc, struct answer *a)
 {
-	json_t *files = files_of(o->doc, json_object_get(call->args, "artifacts") != NULL);
+	json_t *files = files_of(doc, json_object_get(args, "artifacts") != NULL);
 	AUTO_BUF text = BUF_INIT(TEXT_MAX);
 
-	server_own(call->server, text_member(o->doc, "id"));
-	if (!is_our_fault(o->doc, a)) {
-		show_words(call, o->doc, files, &text);
+	if (!is_our_fault(doc, a)) {
+		show_words(args, doc, files, &text);
 		content_add_text(a->content, &text);
-		add_images(a->content, o->doc);
-		a->structured = run_data(call, o->doc, files);
-		a->is_error = !str_eq(text_member(o->doc, "verdict"), "ok");
+		add_images(a->content, doc);
+		a->structured = run_data(doc, files, in_project);
+		a->is_error = !str_eq(text_member(doc, "verdict"), "ok");
 	}
 	json_decref(files);
-	return JOB_DONE;
 }
 
-bool show_helper_failed(const struct outcome *o, const char *what, struct answer *a)
+bool show_helper_failed(const json_t *doc, const char *what, struct answer *a)
 {
-	const json_t *denied = json_array_get(json_object_get(o->doc, "denied"), 0);
-	const char *verdict = text_member(o->doc, "verdict"), *reason = text_member(o->doc, "reason");
-	const char *complaint = text_member(o->doc, "stderr");
+	const json_t *denied = json_array_get(json_object_get(doc, "denied"), 0);
+	const char *verdict = text_member(doc, "verdict"), *reason = text_member(doc, "reason");
+	const char *complaint = text_member(doc, "stderr");
 
-	if (is_our_fault(o->doc, a))
+	if (is_our_fault(doc, a))
 		return true;
 	if (denied && str_eq(text_member(denied, "kind"), "file"))
 		(void)err_set(&a->why, BRIG_E_REFUSED, 0,

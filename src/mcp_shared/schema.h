@@ -4,8 +4,8 @@
  * are type, properties, required, additionalProperties, items, enum, minimum, maximum, minLength, maxLength, maxItems and
  * maxProperties: what data/mcp/tools.json uses.
  */
-#ifndef MCP_SCHEMA_H
-#define MCP_SCHEMA_H
+#ifndef MCP_SHARED_SCHEMA_H
+#define MCP_SHARED_SCHEMA_H
 
 #include <jansson.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mcp/text.h"
+#include "mcp_shared/text.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mcp/schema.h"
+#include "mcp_shared/schema.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text of others on its way into messages: always UTF-8, always bounded. */
-#ifndef MCP_TEXT_H
-#define MCP_TEXT_H
+#ifndef MCP_SHARED_TEXT_H
+#define MCP_SHARED_TEXT_H
 
 #include <jansson.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mcp/rpc.h"
+#include "mcp_shared/rpc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static bool is_too_deep(const char *text, size_t len)
 	return false;
 }
 
-static void bad(struct rpc_message *m, enum rpc_code code, const char *why)
+void rpc_bad(struct rpc_message *m, enum rpc_code code, const char *why)
 {
 	m->kind = RPC_BAD;
 	m->code = code;
@@ -86,15 +86,15 @@ static void load(const char *line, size_t len, struct rpc_message *ret)
 	json_error_t error;
 
 	if (!line) {
-		bad(ret, RPC_PARSE, "the message is longer than 8 MiB: send less at once");
+		rpc_bad(ret, RPC_PARSE, "the message is longer than 8 MiB: send less at once");
 	} else if (!str_is_utf8(line, len)) {
-		bad(ret, RPC_PARSE, "the message is not UTF-8");
+		rpc_bad(ret, RPC_PARSE, "the message is not UTF-8");
 	} else if (is_too_deep(line, len)) {
-		bad(ret, RPC_PARSE, "the message is nested deeper than 64 levels");
+		rpc_bad(ret, RPC_PARSE, "the message is nested deeper than 64 levels");
 	} else {
 		ret->doc = json_loadb(line, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
 		if (!ret->doc) {
-			bad(ret, RPC_PARSE, "");
+			rpc_bad(ret, RPC_PARSE, "");
 			(void)snprintf(ret->why, sizeof(ret->why), "the message is not JSON: %.100s", error.text);
 			ret->why[str_utf8_prefix(ret->why, strlen(ret->why))] =
 				'\0'; /* it may quote half a character */
@@ -115,15 +115,15 @@ static void classify(struct rpc_message *m)
 	m->id = is_id(id) ? id : NULL;
 	m->params = json_object_get(m->doc, "params");
 	if (!json_is_string(version) || !str_eq(json_string_value(version), "2.0"))
-		bad(m, RPC_INVALID, "\"jsonrpc\" must be \"2.0\"");
+		rpc_bad(m, RPC_INVALID, "\"jsonrpc\" must be \"2.0\"");
 	else if (!method && (json_object_get(m->doc, "result") || json_object_get(m->doc, "error")))
 		m->kind = RPC_RESPONSE;
 	else if (!json_is_string(method) || strlen(json_string_value(method)) != json_string_length(method))
-		bad(m, RPC_INVALID, "\"method\" must be a string");
+		rpc_bad(m, RPC_INVALID, "\"method\" must be a string");
 	else if (id && !m->id)
-		bad(m, RPC_INVALID, "\"id\" must be a string or an integer");
+		rpc_bad(m, RPC_INVALID, "\"id\" must be a string or an integer");
 	else if (m->params && !json_is_object(m->params))
-		bad(m, id ? RPC_PARAMS : RPC_INVALID, "\"params\" must be an object");
+		rpc_bad(m, id ? RPC_PARAMS : RPC_INVALID, "\"params\" must be an object");
 	else
 		m->kind = id ? RPC_REQUEST : RPC_NOTIFICATION;
 	m->method = json_string_value(method);
@@ -138,9 +138,9 @@ void rpc_read(const char *line, size_t len, struct rpc_message *ret)
 	if (ret->kind == RPC_BAD)
 		return;
 	if (json_is_array(ret->doc))
-		bad(ret, RPC_INVALID, "batches are not served: send one message per line");
+		rpc_bad(ret, RPC_INVALID, "batches are not served: send messages one by one");
 	else if (!json_is_object(ret->doc))
-		bad(ret, RPC_INVALID, "a message is a JSON object");
+		rpc_bad(ret, RPC_INVALID, "a message is a JSON object");
 	else
 		classify(ret);
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of doors (doors.def), for all who know of them: options, tokens, runner, front. */
+#ifndef SERVER_DOORS_H
+#define SERVER_DOORS_H
+
+#include "base/err.h"
+#include "server/tokens.h"
+
+/* DOOR_api is the service's own API, which is no door, but may stand in a token's list beside them. */
+enum door {
+	DOOR_api,
+#define DOOR(name, title, keys, trust, move) DOOR_##name,
+#include "server/doors.def"
+	DOOR_COUNT
+};
+
+enum door_key { DOOR_KEY_BEARER = 1, DOOR_KEY_BASIC = 2, DOOR_KEY_HEADER = 4 };
+enum door_body { DOOR_BODY_NONE, DOOR_BODY_BODY, DOOR_BODY_SOCKET };
+
+struct door_row {
+	const char *name, *title;
+	unsigned keys; /* enum door_key */
+	enum token_trust trust;
+};
+extern const struct door_row door_rows[DOOR_COUNT];
+
+/* Those that are open, and the most trust of what comes through each. */
+struct door_set {
+	bool is_open[DOOR_COUNT];
+	enum token_trust trust[DOOR_COUNT];
+};
+
+/* DOOR_COUNT: there is none of that name. */
+enum door door_find(const char *name);
+/* "piston,dify:untrusted", or "all" or "all:untrusted"; words are separated by commas or blanks.  0 or -BRIG_E_USAGE. */
+int doors_parse(const char *text, struct door_set *ret, struct brig_error *err);
+bool doors_any(const struct door_set *set);
+bool doors_have_sockets(const struct door_set *set); /* one of them speaks WebSocket */
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fusion.c - SandboxFusion's /run_code
+ *
+ * Trainers learn from these answers, so whose fault a failure is must be told right: what the program did, a finding of the inspection
+ * included, is Failed, or it would pay to be blocked; what the service did is SandboxError, which counts for nobody; and too
+ * much to do is 504, the one status that is tried again.
+ */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/json_read.h"
+#include "base/str.h"
+#include "base/ustar.h"
+#include "server/doors/door.h"
+
+#define TIME_USUAL  10.0 /* seconds */
+#define FETCH_MAX   256
+#define FILES_MAX   1024
+#define CODE_MEMORY 137
+#define CODE_OTHER  123
+
+/* Their languages; ours: NULL: there is none here. */
+static const struct language {
+	const char *theirs, *ours;
+	bool compiles;
+} languages[] = {
+	{ "python", "python", false },
+	{ "cpp", "cpp", true },
+	{ "nodejs", "javascript", false },
+	{ "go", "go", true },
+	{ "go_test", NULL, false },
+	{ "java", "java", false },
+	{ "php", "php", false },
+	{ "csharp", NULL, false },
+	{ "bash", "bash", false },
+	{ "typescript", "typescript", false },
+	{ "sql", NULL, false },
+	{ "rust", "rust", true },
+	{ "cuda", NULL, false },
+	{ "lua", "lua", false },
+	{ "R", "r", false },
+	{ "perl", "perl", false },
+	{ "D_ut", NULL, false },
+	{ "ruby", "ruby", false },
+	{ "scala", NULL, false },
+	{ "julia", NULL, false },
+	{ "pytest", NULL, false },
+	{ "junit", NULL, false },
+	{ "kotlin_script", NULL, false },
+	{ "jest", NULL, false },
+	{ "verilog", NULL, false },
+	{ "python_gpu", NULL, false },
+	{ "lean", NULL, false },
+	{ "swift", NULL, false },
+	{ "racket", NULL, false },
+	{ "c", "c", true },
+};
+
+struct job {
+	json_t *doc;
+	const struct language *language;
+};
+
+static void job_free(void *job)
+{
+	json_decref(((struct job *)job)->doc);
+	free(job);
+}
+
+void fusion_error(struct client *c, unsigned status, const char *message)
+{
+	if (status == 503 || status == 429)
+		status = 504;
+	door_reply(c, status, json_pack("{s:s%}", "detail", message, str_utf8_prefix(message, strlen(message))));
+}
+
+void fusion_ping(struct client *c)
+{
+	door_reply(c, 200, json_string("pong"));
+}
+
+/* ---- what is wrong with a request ---------------------------------------------------------------------------- */
+
+/* The answer of a request that is none; takes the input. */
+static void refuse(struct client *c, const char *type, const char *field, const char *msg, json_t *input)
+{
+	door_reply(c, 422,
+		   json_pack("{s:[{s:s, s:[s, s], s:s, s:o}]}", "detail", "type", type, "loc", "body", field, "msg",
+			     msg, "input", input ? input : json_null()));
+}
+
+static bool is_text(const json_t *v)
+{
+	return json_is_string(v);
+}
+
+static bool is_maybe_text(const json_t *v)
+{
+	return json_is_string(v) || json_is_null(v);
+}
+
+static bool is_number(const json_t *v)
+{
+	return json_is_number(v);
+}
+
+static bool is_dictionary(const json_t *v)
+{
+	const json_t *item;
+	const char *key;
+
+	json_object_foreach((json_t *)(uintptr_t)v, key, item) if (!is_maybe_text(item)) return false;
+	return json_is_object(v);
+}
+
+static bool is_list(const json_t *v)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(v, i, item) if (!json_is_string(item)) return false;
+	return json_is_array(v);
+}
+
+static const struct member {
+	const char *name;
+	bool must;
+	bool (*is)(const json_t *value);
+	const char *type, *msg;
+} members[] = {
+	{ "code", true, is_text, "string_type", "Input should be a valid string" },
+	{ "language", true, is_text, "string_type", "Input should be a valid string" },
+	{ "compile_timeout", false, is_number, "float_type", "Input should be a valid number" },
+	{ "run_timeout", false, is_number, "float_type", "Input should be a valid number" },
+	{ "memory_limit_MB", false, is_number, "int_type", "Input should be a valid integer" },
+	{ "stdin", false, is_maybe_text, "string_type", "Input should be a valid string" },
+	{ "files", false, is_dictionary, "dict_type", "Input should be a valid dictionary" },
+	{ "fetch_files", false, is_list, "list_type", "Input should be a valid list" },
+};
+
+/* False: it was answered. */
+static bool check(struct client *c, struct job *job)
+{
+	size_t i = 0;
+
+	if (!json_is_object(job->doc)) {
+		refuse(c, "model_attributes_type", "",
+		       "Input should be a valid dictionary or object to extract fields from", json_incref(job->doc));
+		return false;
+	}
+	for (size_t k = 0; k < ARRAY_LEN(members); k++) {
+		json_t *value = json_object_get(job->doc, members[k].name);
+
+		if (!value && members[k].must) {
+			refuse(c, "missing", members[k].name, "Field required", json_object());
+			return false;
+		}
+		if (value && !members[k].is(value)) {
+			refuse(c, members[k].type, members[k].name, members[k].msg, json_incref(value));
+			return false;
+		}
+	}
+	while (i < ARRAY_LEN(languages) &&
+	       !str_eq(languages[i].theirs, json_string_value(json_object_get(job->doc, "language"))))
+		i++;
+	if (i == ARRAY_LEN(languages)) {
+		refuse(c, "literal_error", "language", "Input should be a language that is known",
+		       json_incref(json_object_get(job->doc, "language")));
+		return false;
+	}
+	job->language = &languages[i];
+	return true;
+}
+
+/* ---- results --------------------------------------------------------------------------------------------------- */
+
+/* Takes the rest. */
+static void reply(struct client *c, const char *status, const char *message, json_t *compile, json_t *run,
+		  json_t *files)
+{
+	door_reply(c, 200,
+		   json_pack("{s:s, s:s%, s:o, s:o, s:n, s:o}", "status", status, "message", message,
+			     str_utf8_prefix(message, strlen(message)), "compile_result", compile, "run_result", run,
+			     "executor_pod_name", "files", files));
+}
+
+static void fail(struct client *c, const char *message)
+{
+	reply(c, "SandboxError", message, json_null(), json_null(), json_object());
+}
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+static long signal_code(const char *name)
+{
+	for (int n = 1; n < NSIG; n++) {
+		const char *own = sigabbrev_np(n);
+
+		if (own && strncmp(name, "SIG", 3) == 0 && str_eq(name + 3, own))
+			return 128 + n;
+	}
+	return CODE_MEMORY;
+}
+
+/* The exit code that a verdict stands for. */
+static long code_of(const json_t *result)
+{
+	const json_t *code = json_object_get(result, "exit_code");
+	const char *verdict = text_of(result, "verdict");
+
+	if (str_eq(verdict, "blocked"))
+		return 126;
+	if (str_eq(verdict, "memory_limit"))
+		return CODE_MEMORY;
+	if (json_is_integer(code))
+		return (long)json_integer_value(code);
+	return str_eq(verdict, "crash") ? signal_code(text_of(result, "signal")) : CODE_OTHER;
+}
+
+static json_t *output_of(const json_t *result, const char *stream)
+{
+	char encoding[32];
+
+	(void)snprintf(encoding, sizeof(encoding), "%s_encoding", stream);
+	if (str_eq(text_of(result, encoding), "base64"))
+		return json_string("[DecodeError] the output is not UTF-8");
+	return door_output(result, stream);
+}
+
+static json_t *errors_of(const json_t *result)
+{
+	AUTO_BUF text = BUF_INIT(256 * KiB);
+
+	if (!str_eq(text_of(result, "verdict"), "blocked"))
+		return output_of(result, "stderr");
+	door_findings_text(result, &text);
+	return json_stringn(buf_str(&text), str_utf8_prefix(buf_str(&text), text.len));
+}
+
+static json_t *stage(const json_t *result, bool is_late)
+{
+	double seconds =
+		(double)json_integer_value(json_object_get(json_object_get(result, "usage"), "wall_ms")) / 1000;
+
+	return json_pack("{s:s, s:f, s:o, s:o, s:o}", "status", is_late ? "TimeLimitExceeded" : "Finished",
+			 "execution_time", seconds, "return_code",
+			 is_late ? json_null() : json_integer(code_of(result)), "stdout", output_of(result, "stdout"),
+			 "stderr", errors_of(result));
+}
+
+/* Of the files that were asked for, those that there are: the name as it was asked for, and the content in base64. */
+static json_t *fetched(const json_t *doc, const json_t *result)
+{
+	const json_t *wanted = json_object_get(doc, "fetch_files"), *artifacts = json_object_get(result, "artifacts");
+	json_t *files = json_object(), *name, *artifact;
+	size_t i, k;
+
+	json_array_foreach(wanted, i, name) json_array_foreach(artifacts, k, artifact)
+	{
+		const char *path = text_of(artifact, "path"), *own = json_string_value(name);
+		json_t *content = json_object_get(artifact, "content");
+		bool is_text = str_eq(text_of(artifact, "content_encoding"), "utf-8");
+		AUTO_FREE char *coded = NULL;
+
+		if (!str_eq(path, strncmp(own, "./", 2) == 0 ? own + 2 : own) || !json_is_string(content))
+			continue;
+		if (!is_text) {
+			(void)json_object_set(files, own, content);
+			continue;
+		}
+		coded = malloc(base64_len(json_string_length(content)) + 1);
+		if (!coded)
+			continue;
+		base64_put(coded, json_string_value(content), json_string_length(content));
+		(void)json_object_set_new(files, own, json_stringn(coded, base64_len(json_string_length(content))));
+	}
+	return files;
+}
+
+static json_t *compiled_well(void)
+{
+	return json_pack("{s:s, s:f, s:i, s:s, s:s}", "status", "Finished", "execution_time", 0.0, "return_code", 0,
+			 "stdout", "", "stderr", "");
+}
+
+static void on_result(struct client *c, unsigned status, const struct message *m)
+{
+	const struct job *job = c->req->call->state;
+	json_t *result = door_answer_json(m), *one;
+	const char *verdict = text_of(result, "verdict");
+	bool is_late = str_eq(verdict, "timeout") || str_eq(verdict, "cpu_limit");
+
+	if (status == 422 || status == 403 || status == 500) {
+		fail(c, door_answer_message(result));
+	} else if (status != 200) {
+		fusion_error(c, status, door_answer_message(result));
+	} else if (str_eq(verdict, "refused") || str_eq(verdict, "violated") || str_eq(verdict, "failed") ||
+		   str_eq(verdict, "cancelled")) {
+		fail(c, text_of(result, "reason"));
+	} else {
+		one = stage(result, is_late);
+		if (str_eq(text_of(result, "step"), "compile"))
+			reply(c, "Failed", "", one, json_null(), json_object());
+		else
+			reply(c, str_eq(verdict, "ok") ? "Success" : "Failed", "",
+			      job->language->compiles ? compiled_well() : json_null(), one, fetched(job->doc, result));
+	}
+	json_decref(result);
+}
+
+/* ---- the run ------------------------------------------------------------------------------------------------------ */
+
+static bool add_file(struct buf *tar, const char *path, const json_t *content)
+{
+	size_t len = json_string_length(content);
+	AUTO_FREE char *bytes = malloc(len / 4 * 3 + 1);
+	ssize_t n = bytes ? base64_get(bytes, json_string_value(content), len) : -1;
+	struct bytes what = { bytes, n < 0 ? 0 : (size_t)n };
+
+	return n >= 0 && *path && ustar_add_file(tar, strncmp(path, "./", 2) == 0 ? path + 2 : path, &what);
+}
+
+/* FD_NONE: there are none, or *ret_why says what is wrong. */
+static int files_of(const json_t *doc, const char **ret_why)
+{
+	AUTO_BUF tar = BUF_INIT(JSON_FILES_MAX);
+	json_t *files = json_object_get(doc, "files"), *content;
+	const char *path;
+	int fd;
+
+	if (json_object_size(files) > FILES_MAX)
+		*ret_why = "there are too many files";
+	json_object_foreach(files, path, content) if (!*ret_why && !json_is_null(content) &&
+						      !add_file(&tar, path, content)) *ret_why =
+		"a file has no name, is no base64 or too long";
+	if (*ret_why || tar.len == 0)
+		return FD_NONE;
+	fd = ustar_to_file(&tar);
+	if (fd < 0)
+		*ret_why = "there is no room for the files";
+	return fd < 0 ? FD_NONE : fd;
+}
+
+static void put_limits(const json_t *doc, struct buf *fields)
+{
+	const json_t *time = json_object_get(doc, "run_timeout"), *memory = json_object_get(doc, "memory_limit_MB");
+	double seconds = json_is_number(time) ? json_number_value(time) : TIME_USUAL, mb = json_number_value(memory);
+
+	if (!isfinite(seconds) || seconds < 0.01 || seconds > 86400)
+		seconds = seconds < 0.01 ? 0.01 : 86400;
+	door_put_option(fields, "execution_timeout_ms", (uint64_t)(seconds * 1000));
+	if (json_is_number(memory) && mb >= 1 && mb < 1e6)
+		door_put_option(fields, "mem_limit", max_u64((uint64_t)mb, 8) * MiB);
+}
+
+static void put_fetched(const json_t *doc, struct buf *fields)
+{
+	const json_t *list = json_object_get(doc, "fetch_files"), *name;
+	size_t i;
+
+	json_array_foreach(list, i, name)
+	{
+		const char *path = json_string_value(name);
+
+		if (i < FETCH_MAX && *path && strlen(path) == json_string_length(name) && strlen(path) < 1024)
+			message_put_text(fields, FIELD_artifact, strncmp(path, "./", 2) == 0 ? path + 2 : path);
+	}
+}
+
+static void run(struct client *c, const struct job *job)
+{
+	const json_t *code = json_object_get(job->doc, "code"), *input = json_object_get(job->doc, "stdin");
+	struct buf *fields = door_fields(c);
+	const char *why = NULL;
+	AUTO_FD files = files_of(job->doc, &why);
+
+	if (!job->language->ours)
+		why = "this language is not one that brig has";
+	if (json_string_length(code) > message_max_bytes(FIELD_code) ||
+	    json_string_length(input) > message_max_bytes(FIELD_input))
+		why = "code or stdin is too long";
+	if (why) {
+		fail(c, why);
+		return;
+	}
+	message_put_number(fields, FIELD_kind, BRIG_KIND_CODE);
+	message_put_text(fields, FIELD_language, job->language->ours);
+	message_put_bytes(fields, FIELD_code, json_string_value(code), json_string_length(code));
+	if (json_is_string(input))
+		message_put_bytes(fields, FIELD_input, json_string_value(input), json_string_length(input));
+	put_limits(job->doc, fields);
+	put_fetched(job->doc, fields);
+	door_ask(c, ROUTE_execute, files, FD_NONE, on_result);
+}
+
+void fusion_run(struct client *c)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job) {
+		fusion_error(c, 503, "there is no memory");
+		return;
+	}
+	c->req->call->state = job;
+	c->req->call->release = job_free;
+	job->doc = door_json(c, &err);
+	if (!job->doc)
+		refuse(c, "json_invalid", "0", err.msg, json_object());
+	else if (check(c, job))
+		run(c, job);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * programmatic.c - programs of LibreChat's that call tools of its host
+ *
+ *	request -> the run, until it waits for a tool -> tool_call_required
+ *	results -> the run from its start, which is given them -> ... -> completed
+ *
+ * The host calls the tools: a program only ever says which it wants, by a file that it leaves.  Between two rounds the program and the
+ * results so far are a workspace of the runner's, whose id is the token to go on with; who has another key has no use for it.
+ *
+ * Programs may await at their top level, which Python takes only from code that is compiled so.  So the program stands in the one that is run as
+ * a text, which the inspection reads as well, and more strictly than if it stood there itself.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/id.h"
+#include "base/str.h"
+#include "base/ustar.h"
+#include "server/doors/librechat/librechat.h"
+
+#define TOOLS_MAX   128
+#define RESULTS_MAX 256
+#define CALLS_FILE  "_brig_calls.json"
+#define STATE_FILE  "state.json"
+
+static const char program[] =
+	"_count, _pending, _asked = 0, [], asyncio.Event()\n"
+	"async def _ask(name, arguments):\n"
+	"    global _count\n"
+	"    _count += 1\n"
+	"    ident = 'call_%03d' % _count\n"
+	"    if ident in _results:\n"
+	"        found = _results[ident]\n"
+	"        if found.get('is_error'):\n"
+	"            raise RuntimeError(found.get('error_message') or 'the tool failed')\n"
+	"        return found.get('result')\n"
+	"    _pending.append({'id': ident, 'name': name, 'input': arguments})\n"
+	"    _asked.set()\n"
+	"    await asyncio.get_running_loop().create_future()\n"
+	"def _make(name):\n"
+	"    async def tool(**arguments):\n"
+	"        return await _ask(name, arguments)\n"
+	"    return tool\n"
+	"async def _main(started):\n"
+	"    task, asked = asyncio.ensure_future(started), asyncio.ensure_future(_asked.wait())\n"
+	"    await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)\n"
+	"    for _ in range(100):\n" /* others that run beside it ask now, too */
+	"        await asyncio.sleep(0)\n"
+	"    if task.done():\n"
+	"        asked.cancel()\n"
+	"        return await task\n"
+	"    with open('" CALLS_FILE "', 'w') as f:\n"
+	"        json.dump(_pending, f)\n"
+	"    task.cancel()\n"
+	"_space = {'__name__': '__main__', **{own: _make(name) for own, name in _tools.items()}}\n"
+	"_started = eval(compile(_source, 'main.py', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), _space)\n"
+	"if _started is not None:\n" /* else it awaits nothing, and is over */
+	"    asyncio.run(_main(_started))\n";
+
+/* ---- the program ------------------------------------------------------------------------------------------------ */
+
+/* A tool's name as a function's: signs and blanks are "_" or nothing, no digit in front, no word of the language. */
+static void function_name(const char *tool, char *dst, size_t size)
+{
+	static const char *const words[] = { "False",  "None",   "True",    "and",      "as",       "assert", "async",
+					     "await",  "break",  "class",   "continue", "def",      "del",    "elif",
+					     "else",   "except", "finally", "for",      "from",     "global", "if",
+					     "import", "in",     "is",      "lambda",   "nonlocal", "not",    "or",
+					     "pass",   "raise",  "return",  "try",      "while",    "with",   "yield" };
+	size_t n = 0;
+
+	if (*tool >= '0' && *tool <= '9')
+		dst[n++] = '_';
+	for (; *tool && n + 8 < size; tool++) {
+		bool is_letter = (*tool >= 'a' && *tool <= 'z') || (*tool >= 'A' && *tool <= 'Z') ||
+				 (*tool >= '0' && *tool <= '9') || *tool == '_';
+
+		if (is_letter || *tool == '-' || *tool == ' ')
+			dst[n++] = is_letter ? *tool : '_';
+	}
+	dst[n] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (str_eq(words[i], dst))
+			(void)memcpy(dst + n, "_tool", sizeof("_tool"));
+}
+
+static json_t *functions_of(const json_t *doc)
+{
+	json_t *functions = json_object(), *tool;
+	size_t i;
+
+	json_array_foreach(json_object_get(doc, "tools"), i, tool)
+	{
+		char name[128];
+
+		function_name(json_string_value(json_object_get(tool, "name")), name, sizeof(name));
+		(void)json_object_set(functions, name, json_object_get(tool, "name"));
+	}
+	return functions;
+}
+
+/* A document as a text of Python's that its own reader of JSON takes. */
+static bool add_document(struct buf *out, const char *name, json_t *doc)
+{
+	AUTO_FREE char *inner = doc ? json_dumps(doc, JSON_COMPACT) : NULL, *literal = NULL;
+	json_t *text = inner ? json_string(inner) : NULL;
+
+	literal = text ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
+	json_decref(text);
+	json_decref(doc);
+	if (literal) /* which may be long */
+		(void)(buf_addf(out, "%s = json.loads(", name) && buf_adds(out, literal) && buf_adds(out, ")\n"));
+	return literal != NULL;
+}
+
+char *librechat_wrap(const json_t *doc)
+{
+	AUTO_FREE char *source = json_dumps(json_object_get(doc, "code"), JSON_ENCODE_ANY);
+	AUTO_BUF out = BUF_INIT(MESSAGE_MAX);
+
+	if (!source)
+		return NULL;
+	(void)buf_adds(&out, "import ast, asyncio, json\n_source = ");
+	(void)buf_adds(&out, source);
+	(void)buf_adds(&out, "\n");
+	if (!add_document(&out, "_tools", functions_of(doc)) ||
+	    !add_document(&out, "_results", json_incref(json_object_get(doc, "results"))))
+		return NULL;
+	(void)buf_adds(&out, program);
+	return out.full || out.no_memory ? NULL : buf_take(&out);
+}
+
+/* ---- what it wants ----------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	return text ? text : "";
+}
+
+static void on_kept(struct client *c, unsigned status, const struct message *m)
+{
+	struct librechat_exec *e = c->req->call->state;
+	json_t *doc = door_answer_json(m);
+
+	if (status == 201)
+		(void)json_object_set(e->answer, "continuation_token", json_object_get(doc, "id"));
+	if (status == 201)
+		door_reply(c, 200, json_incref(e->answer));
+	else
+		door_error(c, status, door_answer_message(doc));
+	json_decref(doc);
+}
+
+/* The request with all results so far, for the next round. */
+static void keep_state(struct client *c, json_t *calls, const json_t *result)
+{
+	struct librechat_exec *e = c->req->call->state;
+	AUTO_FREE char *text = json_dumps(e->doc, JSON_COMPACT);
+	AUTO_BUF tar = BUF_INIT(ARCHIVE_BYTES_MAX);
+	struct bytes content = { text, text ? strlen(text) : 0 };
+	AUTO_FD files = text && ustar_add_file(&tar, STATE_FILE, &content) ? ustar_to_file(&tar) : FD_NONE;
+
+	e->answer = json_pack("{s:s, s:s, s:o}", "status", "tool_call_required", "session_id", text_of(result, "id"),
+			      "tool_calls", calls);
+	(void)door_fields(c);
+	if (files < 0)
+		door_error(c, 503, "there is no room for the program");
+	else
+		door_ask(c, ROUTE_workspace_put, files, FD_NONE, on_kept);
+}
+
+/* NULL: it wants none. */
+static json_t *calls_of(const json_t *result)
+{
+	const json_t *artifact;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "artifacts"), i, artifact)
+	{
+		const json_t *content = json_object_get(artifact, "content");
+		struct brig_error err = BRIG_ERROR_INIT;
+		json_t *calls;
+
+		if (!str_eq(text_of(artifact, "path"), CALLS_FILE) || !json_is_string(content))
+			continue;
+		/* The program may have written it: it is text of a stranger's. */
+		calls = door_parse(json_string_value(content), json_string_length(content), &err);
+		if (json_is_array(calls) && json_array_size(calls) > 0)
+			return calls;
+		json_decref(calls);
+	}
+	return NULL;
+}
+
+static void say_error(struct client *c, const json_t *result, const char *why)
+{
+	door_reply(c, 200,
+		   json_pack("{s:s, s:s, s:s, s:o}", "status", "error", "session_id", text_of(result, "id"), "error",
+			     why, "stderr", librechat_errors(result)));
+}
+
+bool librechat_take_calls(struct client *c, const json_t *result)
+{
+	static const struct {
+		const char *verdict, *text;
+	} rows[] = {
+		{ "timeout", "Time limit exceeded" },
+		{ "cpu_limit", "Time limit exceeded" },
+		{ "memory_limit", "Out of memory" },
+		{ "output_limit", "stdout length exceeded" },
+		{ "blocked", "Execution failed or timed out" },
+		{ "refused", "Execution failed or timed out" },
+		{ "crash", "Execution failed or timed out" },
+	};
+	const char *verdict = text_of(result, "verdict");
+	json_t *calls = calls_of(result);
+	char text[64];
+
+	if (calls) {
+		keep_state(c, calls, result);
+		return true;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (str_eq(rows[i].verdict, verdict)) {
+			say_error(c, result, rows[i].text);
+			return true;
+		}
+	if (!str_eq(verdict, "error"))
+		return false;
+	(void)snprintf(text, sizeof(text), "Sandbox exited with code %lld",
+		       (long long)json_integer_value(json_object_get(result, "exit_code")));
+	say_error(c, result, text);
+	return true;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------------------- */
+
+/* What the client found out becomes results: an object, by the number of the call.  NULL: all of them can be used. */
+static const char *add_results(json_t *state, const json_t *list)
+{
+	json_t *results = json_object_get(state, "results"), *result;
+	size_t i;
+
+	if (!json_is_array(list) || json_object_size(results) + json_array_size(list) > RESULTS_MAX)
+		return "tool_results must be an array, of not too many";
+	json_array_foreach(list, i, result)
+	{
+		if (!json_is_string(json_object_get(result, "call_id")))
+			return "tool_results need a call_id each";
+		(void)json_object_set(results, text_of(result, "call_id"), result);
+	}
+	return NULL;
+}
+
+static void on_state(struct client *c, unsigned status, const struct message *m)
+{
+	struct librechat_exec *e = c->req->call->state;
+	struct brig_error err = BRIG_ERROR_INIT;
+	size_t len = 0;
+	const char *bytes = status == 200 ? message_bytes(m, FIELD_body, &len) : NULL, *why;
+	struct archive a = { .bytes = bytes, .len = len };
+	struct archive_file f;
+	json_t *state = NULL;
+
+	if (bytes && archive_next(&a, &f, NULL) > 0 && str_eq(f.path, STATE_FILE))
+		state = door_parse(f.data, f.len, &err);
+	if (!state || !json_is_object(json_object_get(state, "results"))) {
+		json_decref(state);
+		door_error(c, status == 200 || status == 404 ? 400 : status, "there is nothing to go on with");
+		return;
+	}
+	why = add_results(state, json_object_get(e->doc, "tool_results"));
+	json_decref(e->doc);
+	e->doc = state;
+	if (why)
+		door_error(c, 400, why);
+	else
+		librechat_start(c);
+}
+
+/* NULL: tools are as they must be. */
+static const char *wrong_with(const json_t *doc)
+{
+	const json_t *tools = json_object_get(doc, "tools"), *tool, *lang = json_object_get(doc, "lang");
+	size_t i;
+
+	if (!json_is_array(tools) || json_array_size(tools) == 0 || json_array_size(tools) > TOOLS_MAX)
+		return "tools is required: an array that is not empty";
+	json_array_foreach(tools, i, tool) if (!json_is_string(json_object_get(tool, "name")) ||
+					       !*text_of(tool, "name") ||
+					       strlen(text_of(tool, "name")) > 100) return "tools need a name each";
+	if (lang && !json_is_string(lang))
+		return "lang must be a string";
+	return NULL;
+}
+
+static void first_round(struct client *c)
+{
+	struct librechat_exec *e = c->req->call->state;
+	const char *why = wrong_with(e->doc), *lang = text_of(e->doc, "lang");
+
+	if (why) {
+		door_error(c, 400, why);
+	} else if (*lang && !str_eq(lang, "py") && !str_eq(lang, "python")) {
+		door_reply(c, 200,
+			   json_pack("{s:s, s:s}", "status", "error", "error",
+				     "only programs of Python can call tools here"));
+	} else {
+		(void)json_object_set_new(e->doc, "lang", json_string("py"));
+		(void)json_object_set_new(e->doc, "results", json_object());
+		librechat_start(c);
+	}
+}
+
+void librechat_programmatic(struct client *c)
+{
+	struct librechat_exec *e = librechat_new(c);
+	struct brig_error err = BRIG_ERROR_INIT;
+	const char *token;
+
+	if (!e)
+		return;
+	e->calls_tools = true;
+	e->doc = door_json(c, &err);
+	token = text_of(e->doc, "continuation_token");
+	if (!json_is_object(e->doc)) {
+		door_error(c, 400, e->doc ? "an object is required" : err.msg);
+	} else if (!json_object_get(e->doc, "continuation_token")) {
+		first_round(c);
+	} else if (!librechat_is_session(token)) {
+		door_error(c, 400, "there is nothing to go on with");
+	} else {
+		message_put_text(door_fields(c), FIELD_id, token);
+		door_ask(c, ROUTE_workspace_archive, FD_NONE, FD_NONE, on_state);
+	}
+}
+
+static void cancelled(struct client *c)
+{
+	door_reply(c, 200, json_pack("{s:s}", "status", "ok"));
+}
+
+/* A run ends when whoever asked for it hangs up, which the client does as well. */
+void librechat_cancel(struct client *c)
+{
+	door_when_let_in(c, cancelled);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Versions of three numbers, and selectors as of npm: "*", "3", "3.x", "3.11.2", "^3.0.0", "~3.1", ">=3 <4", "1.0.0 - 2.0.0", "2 || 3". */
+#ifndef SERVER_DOORS_PISTON_SEMVER_H
+#define SERVER_DOORS_PISTON_SEMVER_H
+
+#include "base/util.h"
+
+/* False too for a selector that is none. */
+bool semver_fits(const char *version, const char *selector);
+
+#endif

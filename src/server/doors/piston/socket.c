@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * socket.c - Piston's WebSocket: a program whose input is typed while it runs
+ *
+ *	connect -> who is it? -> 101 -> init -> which language? -> runtime, stage -> data both ways -> exit -> 4999
+ *
+ * A signal that would end the program ends it: the run is cancelled, and told with that signal.  The program itself is not shown it,
+ * for nothing of brig's runs beside a program that could be told to send it one.
+ */
+#include <string.h>
+
+#include "base/str.h"
+#include "server/doors/piston/job.h"
+#include "server/front/websocket.h"
+
+enum { CLOSE_TWICE = 4000, CLOSE_LATE, CLOSE_ERROR, CLOSE_EARLY, CLOSE_STREAM, CLOSE_SIGNAL, CLOSE_DONE = 4999 };
+
+struct session {
+	struct piston_job job; /* first: piston_job_free() frees both */
+	bool is_begun;         /* init has come */
+	bool is_running;       /* the program has started */
+	const char *signal;    /* that it was sent; NULL: none */
+};
+
+static struct session *session_of(struct client *c)
+{
+	return c->req->call->state;
+}
+
+/* Takes the document.  False: the client is gone. */
+static bool say(struct client *c, json_t *doc)
+{
+	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+
+	json_decref(doc);
+	if (text)
+		return websocket_send(c, text, strlen(text));
+	client_close(c, true);
+	return false;
+}
+
+void piston_socket_error(struct client *c, const char *message)
+{
+	if (say(c, json_pack("{s:s, s:s}", "type", "error", "message", message)))
+		websocket_close(c, CLOSE_ERROR, "Error");
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------- */
+
+static bool say_stage(struct client *c, const char *stage)
+{
+	return say(c, json_pack("{s:s, s:s}", "type", "stage", "stage", stage));
+}
+
+/* Takes the text. */
+static bool say_data(struct client *c, const char *stream, json_t *text)
+{
+	return say(c, json_pack("{s:s, s:s, s:o}", "type", "data", "stream", stream, "data", text));
+}
+
+static void start(struct client *c)
+{
+	struct session *s = session_of(c);
+
+	if (s->is_running)
+		return;
+	s->is_running = true;
+	if (s->job.compiles &&
+	    !say(c, json_pack("{s:s, s:s, s:i, s:n}", "type", "exit", "stage", "compile", "code", 0, "signal")))
+		return;
+	(void)say_stage(c, "run");
+}
+
+/* What the program did not write itself is told on its stderr. */
+static bool say_findings(struct client *c, const json_t *result, json_t *stage)
+{
+	const char *verdict = json_string_value(json_object_get(result, "verdict"));
+
+	if (!verdict || (!str_eq(verdict, "blocked") && !str_eq(verdict, "failed")))
+		return true;
+	return say_data(c, "stderr", json_incref(json_object_get(stage, "stderr")));
+}
+
+static void finish(struct client *c, const json_t *result)
+{
+	const char *step = json_string_value(json_object_get(result, "step"));
+	const char *verdict = json_string_value(json_object_get(result, "verdict"));
+	struct session *s = session_of(c);
+	bool is_compile = step && str_eq(step, "compile") && !s->is_running;
+	json_t *stage = piston_stage(result), *signal;
+
+	if (verdict && str_eq(verdict, "refused")) {
+		piston_socket_error(c, json_string_value(json_object_get(result, "reason")));
+		json_decref(stage);
+		return;
+	}
+	if (!is_compile)
+		start(c);
+	signal = s->signal && verdict && str_eq(verdict, "cancelled") ? json_string(s->signal)
+								      : json_incref(json_object_get(stage, "signal"));
+	if (c->state == CLIENT_SOCKET && say_findings(c, result, stage) &&
+	    say(c, json_pack("{s:s, s:s, s:O, s:O}", "type", "exit", "stage", is_compile ? "compile" : "run", "code",
+			     json_object_get(stage, "code"), "signal", signal)))
+		websocket_close(c, CLOSE_DONE, "Job Completed");
+	json_decref(signal);
+	json_decref(stage);
+}
+
+static void on_event(struct client *c, enum event_kind kind, const char *text, size_t len)
+{
+	json_t *event = kind == EVENT_started || kind == EVENT_stdout || kind == EVENT_stderr || kind == EVENT_verdict
+				? json_loadb(text, len, JSON_ALLOW_NUL, NULL)
+				: NULL;
+	const json_t *data = json_object_get(event, "data");
+
+	if (event && kind == EVENT_started)
+		start(c);
+	else if (event && kind == EVENT_verdict)
+		finish(c, json_object_get(event, "result"));
+	else if (event)
+		(void)say_data(c, event_name[kind],
+			       door_text(json_string_value(data), json_string_length(data),
+					 json_is_string(json_object_get(event, "encoding"))));
+	json_decref(event);
+}
+
+/* The verdict was an event: what comes here is why there is none. */
+static void on_answer(struct client *c, unsigned status, const struct message *m)
+{
+	json_t *doc = status == 200 ? NULL : door_answer_json(m);
+
+	input_close(c);
+	if (status != 200)
+		piston_socket_error(c, door_answer_message(doc));
+	json_decref(doc);
+}
+
+static void run(struct client *c, json_t *languages)
+{
+	struct session *s = session_of(c);
+	struct brig_error err = BRIG_ERROR_INIT;
+	AUTO_FD files = FD_NONE, input = FD_NONE;
+	struct buf *fields;
+
+	if (piston_choose(&s->job, languages, &err) < 0) {
+		piston_socket_error(c, err.msg);
+		return;
+	}
+	(void)json_object_del(s->job.doc, "stdin"); /* it is typed */
+	fields = door_fields(c);
+	if (piston_put(&s->job, fields, &files, &err) < 0 ||
+	    (input_open(c, &input) < 0 && err_set(&err, BRIG_E_SYSTEM, errno, "no room for the program's input"))) {
+		piston_socket_error(c, err.msg);
+		return;
+	}
+	message_put_number(fields, FIELD_stream, 1);
+	message_put_number(fields, FIELD_no_capture, 1);
+	c->req->call->on_event = on_event;
+	if (say(c, json_pack("{s:s, s:s, s:s}", "type", "runtime", "language", s->job.language, "version",
+			     s->job.version)) &&
+	    (!s->job.compiles || say_stage(c, "compile")))
+		door_ask(c, ROUTE_execute, files, input, on_answer);
+}
+
+/* ---- what the client says ----------------------------------------------------------------------------------- */
+
+static void take_init(struct client *c, json_t *doc)
+{
+	struct session *s = session_of(c);
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (s->is_begun) {
+		websocket_close(c, CLOSE_TWICE, "Already Initialized");
+		return;
+	}
+	s->is_begun = true;
+	websocket_opened(c);
+	if (piston_read(&s->job, json_incref(doc), &err) < 0)
+		piston_socket_error(c, err.msg);
+	else
+		door_with_languages(c, true, run);
+}
+
+static void take_data(struct client *c, const json_t *doc)
+{
+	const char *stream = json_string_value(json_object_get(doc, "stream"));
+	const json_t *data = json_object_get(doc, "data");
+
+	if (!session_of(c)->is_begun)
+		websocket_close(c, CLOSE_EARLY, "Not yet initialized");
+	else if (!stream || !str_eq(stream, "stdin"))
+		websocket_close(c, CLOSE_STREAM, "Can only write to stdin");
+	else if (!json_is_string(data))
+		piston_socket_error(c, "data must be a string");
+	else if (!input_write(c, json_string_value(data), json_string_length(data)))
+		piston_socket_error(c, "the program does not read what it is sent");
+}
+
+static void take_signal(struct client *c, const json_t *doc)
+{
+	static const struct {
+		const char *name;
+		bool ends; /* a program that does nothing about it */
+	} rows[] = {
+		{ "SIGKILL", true },   { "SIGTERM", true },  { "SIGINT", true },    { "SIGQUIT", true },
+		{ "SIGHUP", true },    { "SIGABRT", true },  { "SIGALRM", true },   { "SIGBUS", true },
+		{ "SIGFPE", true },    { "SIGILL", true },   { "SIGIO", true },     { "SIGIOT", true },
+		{ "SIGPIPE", true },   { "SIGPOLL", true },  { "SIGPROF", true },   { "SIGPWR", true },
+		{ "SIGSEGV", true },   { "SIGSYS", true },   { "SIGSTKFLT", true }, { "SIGTRAP", true },
+		{ "SIGUSR1", true },   { "SIGUSR2", true },  { "SIGVTALRM", true }, { "SIGXCPU", true },
+		{ "SIGXFSZ", true },   { "SIGCHLD", false }, { "SIGCONT", false },  { "SIGSTOP", false },
+		{ "SIGTSTP", false },  { "SIGTTIN", false }, { "SIGTTOU", false },  { "SIGURG", false },
+		{ "SIGWINCH", false },
+	};
+	const char *name = json_string_value(json_object_get(doc, "signal"));
+	struct session *s = session_of(c);
+	size_t i = 0;
+
+	if (!s->is_begun) {
+		websocket_close(c, CLOSE_EARLY, "Not yet initialized");
+		return;
+	}
+	while (i < ARRAY_LEN(rows) && (!name || !str_eq(rows[i].name, name)))
+		i++;
+	if (i == ARRAY_LEN(rows)) {
+		websocket_close(c, CLOSE_SIGNAL, "Invalid signal");
+		return;
+	}
+	if (!rows[i].ends || s->signal || c->req->tag == 0)
+		return;
+	s->signal = rows[i].name;
+	front_send(c->front, &(struct record){ .type = RECORD_CANCEL, .tag = c->req->tag });
+}
+
+static void on_message(struct client *c, const char *text, size_t len, bool is_text UNUSED)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	json_t *doc = door_parse(text, len, &err);
+	const char *type = json_string_value(json_object_get(doc, "type"));
+
+	if (!doc)
+		piston_socket_error(c, err.msg);
+	else if (type && str_eq(type, "init"))
+		take_init(c, doc);
+	else if (type && str_eq(type, "data"))
+		take_data(c, doc);
+	else if (type && str_eq(type, "signal"))
+		take_signal(c, doc);
+	json_decref(doc);
+}
+
+static void on_late(struct client *c)
+{
+	websocket_close(c, CLOSE_LATE, "Initialization Timeout");
+}
+
+static void begin(struct client *c)
+{
+	static const struct websocket_use use = { .on_message = on_message, .on_late = on_late };
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		door_error(c, 503, "there is no memory");
+		return;
+	}
+	c->req->call->state = s;
+	c->req->call->release = piston_job_free;
+	(void)websocket_accept(c, &use);
+}
+
+/* A key that is no good is told so before there is a connection. */
+void piston_connect(struct client *c)
+{
+	door_when_let_in(c, begin);
+}

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LibreChat's code interpreter: /exec as @librechat/agents 3.9.2 sends it, and files as LibreChat does."""
+import re
+
+from harness import case
+from table import ANY, answer, ask, check, like, serve
+
+EXEC = "/v1/exec"
+AGENT = {"User-Agent": "LibreChat/1.0"}
+
+
+def form(fields, files):
+	"""A multipart body and its type: file names as they are, with a quotation mark as %22."""
+	parts = [f'--b0\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode() for name, value in fields]
+	for name, data in files:
+		escaped = name.replace('"', "%22")
+		parts.append(f'--b0\r\nContent-Disposition: form-data; name="file"; filename="{escaped}"\r\nContent-Type: application/octet-stream\r\n\r\n'.encode() + data + b"\r\n")
+	return b"".join(parts) + b"--b0--\r\n", {"Content-Type": "multipart/form-data; boundary=b0", "User-Id": "user-1"}
+
+
+USER = [("kind", "user"), ("id", "user-1")]
+
+
+def upload(s, *files, batch=False, more=()):
+	body, headers = form([*USER, *more], files)
+	return ask(s, "POST", "/v1/upload/batch" if batch else "/v1/upload", body, headers)
+
+
+def ref(reply, index=0):
+	"""A reference to an uploaded file, as LibreChat keeps it."""
+	d = reply.json
+	return {"id": d["files"][index]["fileId"], "resource_id": "user-1", "name": d["files"][index]["filename"], "storage_session_id": d["storage_session_id"], "kind": "user"}
+
+
+def run(s, code, lang="py", **more):
+	return ask(s, "POST", EXEC, {"lang": lang, "code": code, **more}, AGENT)
+
+
+def plain(stdout, stderr=""):
+	return {"session_id": like("^[a-z2-7]{16}$"), "stdout": stdout, "stderr": stderr}
+
+
+ROWS = [
+	("python", "print('hi')", "py", {}, plain("hi\n")),
+	("javascript", "console.log(1 + 1)", "js", {}, plain("2\n")),
+	("typescript", "const n: number = 2; console.log(n)", "ts", {}, plain("2\n")),
+	("bash", "echo $((2 + 3)); python3 -c 'print(6)'", "bash", {}, plain("5\n6\n")),
+	("C", "#include <stdio.h>\nint main() { puts(\"c\"); }", "c", {}, plain("c\n")),
+	("C++", "#include <iostream>\nint main() { std::cout << 7; }", "cpp", {}, plain("7")),
+	("arguments", "import sys; print(sys.argv[1:])", "py", {"args": ["a", "b c"]}, plain("['a', 'b c']\n")),
+	("what the client sends besides", "print(1)", "py", {"session_id": "x", "user_id": "u", "runtime_session_hint": "h", "files": []}, plain("1\n")),
+	("an exception", "1 / 0", "py", {}, plain("", like("ZeroDivisionError"))),
+	("an exit code", "import sys; print(2); sys.exit(3)", "py", {}, plain("2\n", "")),
+	("a crash", "import os; os.kill(os.getpid(), 11)", "py", {}, plain("", like("SIGSEGV"))),
+	("time is over", "print(1, flush=True)\nimport time\ntime.sleep(20)", "py", {"timeout": 300}, plain("1\n", "Time limit exceeded\n")),
+	("memory is over", "x = b'1' * (900 << 20)", "py", {}, plain("", like("Out of memory|MemoryError"))),
+	("code that is blocked", "import os\nos.system('rm -rf /')", "py", {}, plain("", like("line 2"))),
+	("what does not compile", "int main() { return x; }", "c", {}, plain("", like("undeclared"))),
+	("a language that is not here", "", "f90", {}, {"stdout": "", "stderr": like("language")}),
+	("the folder of files", "import os; open('a', 'w'); print(os.path.exists('/mnt/data/a'))", "py", {}, plain("True\n")),
+	("no network", "import socket\ntry: socket.create_connection(('1.1.1.1', 80), 1)\nexcept OSError: print('none')", "py", {}, plain("none\n")),
+	("letters", "print('grüße 😀')", "py", {}, plain("grüße 😀\n")),
+	("bytes", "import sys; sys.stdout.buffer.write(b'a\\xff')", "py", {}, plain("a\ufffd")),
+	("a file that never was", "import os; print(os.path.exists('/mnt/data/x'))", "py", {"files": [{"id": "f" + "a" * 20, "name": "x", "storage_session_id": "a" * 16, "kind": "user", "resource_id": "u"}]}, plain("False\n")),
+	("a file of somebody else's kind", "print(1)", "py", {"files": [{"id": "../../etc", "name": "x", "storage_session_id": "..", "kind": "user"}]}, plain("1\n")),
+]
+BAD = [
+	("no language", {"code": ""}, 400),
+	("an unknown one", {"lang": "cobol", "code": ""}, 400),
+	("no code", {"lang": "py"}, 400),
+	("code of another kind", {"lang": "py", "code": 1}, 400),
+	("arguments of another kind", {"lang": "py", "code": "", "args": "x"}, 400),
+	("an argument of another kind", {"lang": "py", "code": "", "args": [1]}, 400),
+	("files of another kind", {"lang": "py", "code": "", "files": {}}, 400),
+	("a file that is none", {"lang": "py", "code": "", "files": [1]}, 400),
+	("a name that leads out", {"lang": "py", "code": "", "files": [{"id": "f", "name": "../x", "storage_session_id": "s"}]}, 400),
+	("a list", [], 400),
+	("no JSON", "{", 400),
+]
+
+
+@case("LibreChat: programs")
+def rows(t):
+	with serve(t, "librechat") as s:
+		check(t, ROWS, lambda code, lang, more, want: answer(run(s, code, lang, **more), 200, want))
+		check(t, BAD, lambda body, status: answer(ask(s, "POST", EXEC, body), status, {"error": ANY}))
+
+
+@case("LibreChat: what a program makes comes back, and goes in again")
+def files(t):
+	with serve(t, "librechat") as s:
+		made = run(s, "import json, os\njson.dump(41, open('/mnt/data/state.json', 'w'))\nos.makedirs('sub'); open('sub/ü.bin', 'wb').write(b'\\xff')").json
+		t.equal(sorted(f["name"] for f in made["files"]), ["state.json", "sub/ü.bin"], "names", made)
+		t.check(not any(f.get("inherited") for f in made["files"]) and len({f["storage_session_id"] for f in made["files"]}) == 1, "new ones", made)
+		refs = [{**f, "kind": "user", "resource_id": "user-1"} for f in made["files"]]
+		state = next(f for f in refs if f["name"] == "state.json")
+		a = run(s, "print(int(open('/mnt/data/state.json').read()) + 1)", files=[state])
+		t.equal(answer(a, 200, {"stdout": "42\n", "stderr": "", "files": [{**state, "inherited": True}]}), None, "one that is only read is as it was", a)
+		a = run(s, "open('state.json', 'w').write('7')", files=refs)
+		changed = next(f for f in a.json["files"] if f["name"] == "state.json")
+		t.check(changed["id"] != state["id"] and "inherited" not in changed and changed["modified_from"]["id"] == state["id"], "one that was changed is another", a)
+		t.check(any(f["name"] == "sub/ü.bin" and f.get("inherited") for f in a.json["files"]), "the other is not", a)
+		a = run(s, "import os; os.remove('state.json')", files=[state])
+		t.equal(a.json.get("deleted_files"), ["state.json"], "one that was removed", a)
+		a = run(s, "print(open('state.json').read(), open('sub/ü.bin', 'rb').read())", files=[changed, next(f for f in refs if f["name"] != "state.json")])
+		t.equal(a.json["stdout"], "7 b'\\xff'\n", "files of two sessions", a)
+		a = ask(s, "GET", f"/v1/download/{changed['storage_session_id']}/{changed['id']}?kind=user&id=user-1")
+		t.equal((a.status, a.body, a.headers["content-type"]), (200, b"7", "application/octet-stream"), "download", a)
+		a = run(s, "import os; os.symlink('/etc/passwd', 'l'); os.mkfifo('p')")
+		t.check("files" not in a.json, "only regular files", a)
+		a = run(s, "import os; os.makedirs('d'); open('d/x', 'w').write('1'); print(sorted(os.listdir('/tmp')))", lang="py")
+		t.equal([f["name"] for f in a.json["files"]], ["d/x"], "and nothing but files", a)
+
+
+@case("LibreChat: uploads")
+def uploads(t):
+	with serve(t, "librechat") as s:
+		one = upload(s, ("a.txt", b"text"))
+		t.equal(answer(one, 200, {"message": "success", "storage_session_id": like("^[a-z2-7]{16}$"), "files": [{"fileId": like("^f"), "filename": "a.txt"}]}), None, "one", one)
+		many = upload(s, ("sub/b.txt", b"b"), ('q"ü.csv', b"1,2"), ("../x", b""), batch=True)
+		t.equal(answer(many, 200, {"succeeded": 2, "failed": 1, "files": [{"status": "success", "filename": "sub/b.txt"}, {"status": "success", "filename": 'q"ü.csv'}, {"status": "error", "filename": "../x", "error": ANY}]}), None, "several", many)
+		a = run(s, "for n in ('a.txt', 'sub/b.txt', 'q\"ü.csv'): print(open('/mnt/data/' + n).read())", files=[ref(one), ref(many), ref(many, 1)])
+		t.equal(a.json["stdout"], "text\nb\n1,2\n", "in one run", a)
+		own = upload(s, ("main.py", b"mine"))
+		a = run(s, "print(open('/mnt/data/main.py').read())", files=[ref(own)])
+		t.equal((a.json["stdout"], a.json["stderr"]), ("mine\n", ""), "a file that is called as programs are", a)
+		fixed = upload(s, ("r.txt", b"keep"), batch=True, more=[("read_only", "true")])
+		a = run(s, "open('r.txt', 'w').write('other'); print(open('r.txt').read())", files=[ref(fixed)])
+		t.equal(answer(a, 200, {"stdout": "other\n", "files": [{**ref(fixed), "inherited": True}]}), None, "a read-only file that was changed is as it was", a)
+		sid, fid = many.json["storage_session_id"], many.json["files"][0]["fileId"]
+		check(t, [
+			("when it was left", "GET", f"/v1/sessions/{sid}/objects/{fid}?kind=user&id=user-1", 200, {"lastModified": like(r"^\d{4}-\d\d-\d\dT")}),
+			("all of them", "GET", f"/v1/files/{sid}?detail=full&kind=user&id=user-1", 200, [{"id": fid, "name": f"{sid}/{fid}.txt", "storage_session_id": sid, "metadata": {"original-filename": "sub/b.txt"}}, {"metadata": {"original-filename": 'q"ü.csv'}}]),
+			("the bytes", "GET", f"/v1/download/{sid}/{fid}", 200, b"b"),
+			("it is removed", "DELETE", f"/v1/sessions/{sid}/objects/{fid}", 200, {"message": "success"}),
+			("and gone", "GET", f"/v1/sessions/{sid}/objects/{fid}", 404, {"error": ANY}),
+			("for all", "GET", f"/v1/download/{sid}/{fid}", 404, {"error": ANY}),
+			("twice", "DELETE", f"/v1/files/{sid}/{fid}", 404, {"error": ANY}),
+			("the other one is not", "GET", f"/v1/files/{sid}", 200, [{"metadata": {"original-filename": 'q"ü.csv'}}]),
+			("nor by its second name", "DELETE", f"/v1/files/{sid}/{many.json['files'][1]['fileId']}", 200, {"message": "success"}),
+			("and then the session", "GET", f"/v1/files/{sid}", 404, {"error": ANY}),
+			("a session that is none", "GET", "/v1/files/x", 404, {"error": ANY}),
+			("a file that is none", "GET", f"/v1/download/{sid}/..%2f..", 404, ANY),
+		], lambda method, path, status, want: answer(ask(s, method, path), status, want))
+		body, headers = form([("id", "user-1")], [("a", b"")])
+		t.equal(answer(ask(s, "POST", "/v1/upload", body, headers), 400, {"error": like("kind")}), None, "without a kind")
+		body, headers = form(USER, [])
+		t.equal(answer(ask(s, "POST", "/v1/upload", body, headers), 400, {"error": like("file")}), None, "without a file")
+		for wrong, what in ((b"", "no body"), (b"--b0\r\n", "half a form"), (b"x" * 5000, "no form")):
+			t.equal(answer(ask(s, "POST", "/v1/upload", wrong, headers), 400, {"error": ANY}), None, what)
+
+
+@case("LibreChat: files of one token are nobody else's")
+def owners(t):
+	with serve(t, "librechat", auth=True) as s:
+		a, b = s.token("one", "--door", "librechat"), s.token("two", "--door", "librechat")
+		body, headers = form(USER, [("secret", b"s3cret")])
+		up = ask(s, "POST", f"/t/{a}/v1/upload", body, headers)
+		mine, path = ref(up), f"/v1/download/{up.json['storage_session_id']}/{up.json['files'][0]['fileId']}"
+		job = {"lang": "py", "code": "import os; print(os.path.exists('/mnt/data/secret'))", "files": [mine]}
+		check(t, [
+			("its owner's", "GET", f"/t/{a}{path}", None, {}, 200, b"s3cret"),
+			("not another's", "GET", f"/t/{b}{path}", None, {}, 404, {"error": ANY}),
+			("nor anybody's", "GET", path, None, {}, 401, {"error": ANY}),
+			("by header", "GET", path, None, {"X-API-Key": a}, 200, b"s3cret"),
+			("in a run", "POST", f"/t/{a}{EXEC}", job, {}, 200, {"stdout": "True\n"}),
+			("not in another's", "POST", f"/t/{b}{EXEC}", job, {}, 200, {"stdout": "False\n"}),
+			("nor removed by that one", "DELETE", f"/t/{b}{path.replace('download', 'files')}", None, {}, 404, {"error": ANY}),
+			("a wrong key", "POST", EXEC, job, {"Authorization": "Bearer bad"}, 401, {"error": ANY}),
+		], lambda method, at, document, more, status, want: answer(ask(s, method, at, document, more), status, want))
+		busy = s.token("busy", "--door", "librechat", "--runs-per-minute", "1")
+		ask(s, "POST", f"/t/{busy}{EXEC}", {"lang": "py", "code": ""})
+		late = ask(s, "POST", f"/t/{busy}{EXEC}", {"lang": "py", "code": ""})
+		t.equal(answer(late, 429, {"error": "rate_limited", "retry_after_seconds": lambda n: n >= 1}), None, "too many runs", late)
+
+
+TOOLS = [{"name": "get-weather", "description": "", "parameters": {}}, {"name": "2nd tool", "parameters": {}}, {"name": "import"}]
+
+
+def rounds(s, code, tools, **more):
+	"""Plays the host: answers, calls that were made, in order."""
+	a, made = ask(s, "POST", "/v1/exec/programmatic", {"code": code, "tools": TOOLS, "timeout": 15000, **more}, AGENT), []
+	while a.status == 200 and a.json["status"] == "tool_call_required":
+		results = []
+		for call in a.json["tool_calls"]:
+			made.append((call["id"], call["name"], call["input"]))
+			results.append({"call_id": call["id"], **tools(call)})
+		a = ask(s, "POST", "/v1/exec/programmatic", {"continuation_token": a.json["continuation_token"], "tool_results": results}, AGENT)
+	return a, made
+
+
+def good(value):
+	return {"result": value, "is_error": False}
+
+
+@case("LibreChat: programs that call tools of the host")
+def programmatic(t):
+	with serve(t, "librechat") as s:
+		a, made = rounds(s, "w = await get_weather(city='Köln')\nprint('it is', w['degrees'])\nprint(await _2nd_tool(n=w['degrees']))\nprint(await import_tool())",
+			lambda call: good({"degrees": 21} if call["name"] == "get-weather" else [None, True]))
+		t.equal(answer(a, 200, {"status": "completed", "session_id": ANY, "stdout": "it is 21\n[None, True]\n[None, True]\n", "stderr": ""}), None, "one after the other", a)
+		t.equal(made, [("call_001", "get-weather", {"city": "Köln"}), ("call_002", "2nd tool", {"n": 21}), ("call_003", "import", {})], "what the host is asked")
+		a, made = rounds(s, "import asyncio\nprint(await asyncio.gather(*[get_weather(city=c) for c in 'abc']))", lambda call: good(call["input"]["city"]))
+		t.equal((a.json["stdout"], len(made)), ("['a', 'b', 'c']\n", 3), "side by side", a)
+		a, _ = rounds(s, "try:\n    await get_weather()\nexcept Exception as e:\n    print('no:', e)", lambda call: {"result": None, "is_error": True, "error_message": "broken"})
+		t.equal(a.json["stdout"], "no: broken\n", "a tool that fails", a)
+		a, made = rounds(s, "open('out.txt', 'w').write('x'); print(1)", lambda call: good(None))
+		t.equal((a.json["status"], made, [f["name"] for f in a.json["files"]]), ("completed", [], ["out.txt"]), "without a call, with a file", a)
+		a, _ = rounds(s, "1 / 0", lambda call: good(None))
+		t.equal(answer(a, 200, {"status": "error", "error": "Sandbox exited with code 1", "stderr": like("ZeroDivisionError")}), None, "an exception", a)
+		a, _ = rounds(s, "import time; time.sleep(20)", lambda call: good(None), timeout=300)
+		t.equal(answer(a, 200, {"status": "error", "error": "Time limit exceeded"}), None, "time is over", a)
+		a, _ = rounds(s, "import os\nos.system('rm -rf /')", lambda call: good(None))
+		t.equal(answer(a, 200, {"status": "error", "stderr": like("sh-delete-tree|hidden")}), None, "the inspection reads it", a)
+		up = upload(s, ("in.txt", b"data"))
+		a, made = rounds(s, "print(open('/mnt/data/in.txt').read(), await get_weather())", lambda call: good("w"), files=[ref(up)])
+		t.equal((a.json["stdout"], len(made)), ("data w\n", 1), "files in each round", a)
+		check(t, [
+			("no tools", {"code": "1", "tools": []}, 400, {"error": like("tools")}),
+			("no such thing to go on with", {"continuation_token": "a" * 16, "tool_results": []}, 400, {"error": ANY}),
+			("nothing to go on with", {"continuation_token": 5}, 400, {"error": ANY}),
+			("a tool without a name", {"code": "1", "tools": [{}]}, 400, {"error": ANY}),
+			("bash", {"code": "1", "tools": TOOLS, "lang": "bash"}, 200, {"status": "error"}),
+			("a list", [], 400, {"error": ANY}),
+		], lambda body, status, want: answer(ask(s, "POST", "/v1/exec/programmatic", body), status, want))
+		t.equal(answer(ask(s, "POST", "/v1/exec/programmatic/cancel", {"request_id": "x"}), 200), None, "to cancel")
