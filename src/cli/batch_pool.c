@@ -81,8 +81,8 @@ void batch_pool_cancel(struct batch_pool *p)
 		return;
 	p->is_cancelled = true;
 	for (size_t i = 0; i < p->n_slots; i++)
-		if (p->task[i] && p->task[i]->run)
-			(void)brig_run_cancel(p->task[i]->run);
+		if (p->task[i])
+			batch_task_cancel(p->task[i]);
 }
 
 static void end_task(struct batch_pool *p, size_t slot)
@@ -97,12 +97,22 @@ static void end_cell(struct batch_task *t, int rc, const struct brig_error *stuc
 {
 	struct brig_error err = BRIG_ERROR_INIT, none = BRIG_ERROR_INIT;
 	struct brig_result *r = NULL;
+	int end = batch_task_end(t, &r, &err);
 
-	if (brig_run_end(MOVE_PTR(t->run), &r, &err) < 0 &&
-	    brig_result_from_error(rc < 0 ? stuck : &err, &r, &none) < 0)
+	if (end > 0)
+		return;
+	if (end < 0 && brig_result_from_error(rc < 0 ? stuck : &err, &r, &none) < 0)
 		t->no_memory = t->is_done = true;
 	else
 		batch_task_take(t, r);
+}
+
+/* The service has gone with what it was doing: whether a job ran nobody knows, so nothing is said of it. */
+static void lose(struct batch_pool *p, const struct brig_error *why)
+{
+	if (!p->lost.code)
+		p->lost = *why;
+	batch_pool_cancel(p);
 }
 
 /* Goes on with a task as far as it can without waiting: to the next moment of its cell, to its next cell, to its end. */
@@ -110,21 +120,29 @@ static void advance(struct batch_pool *p, size_t slot)
 {
 	struct batch_task *t = p->task[slot];
 
-	while (t->run || (!t->is_done && !p->is_cancelled)) {
+	while (batch_task_is_at_work(t) || (!t->is_done && !p->is_cancelled)) {
 		struct brig_error err = BRIG_ERROR_INIT;
 		int rc;
 
-		if (!t->run)
-			batch_task_begin(t, p->b, p->ops->notice, p->user);
+		if (!batch_task_is_at_work(t))
+			batch_task_begin(t, &p->makers, p->ops->notice, p->user);
 		if (t->early)
 			batch_task_take(t, MOVE_PTR(t->early));
-		if (!t->run)
+		if (t->lost.code)
+			break;
+		if (!batch_task_is_at_work(t))
 			continue;
-		rc = brig_run_step(t->run, &err);
+		rc = batch_task_step(t, &err);
 		if (rc > 0)
 			return;
+		if (rc < 0 && t->away) {
+			lose(p, &err);
+			break;
+		}
 		end_cell(t, rc, &err);
 	}
+	if (t->lost.code)
+		lose(p, &t->lost);
 	if (t->is_done && !p->is_cancelled)
 		p->ops->done(p->user, t);
 	else
@@ -174,7 +192,7 @@ static size_t gather(struct batch_pool *p, bool wants_jobs)
 		p->fds[FD_INPUT].fd = p->ops->input_fd(p->user);
 	for (size_t i = 0; i < p->n_slots; i++)
 		if (p->task[i])
-			p->fds[n++] = (struct pollfd){ .fd = brig_run_fd(p->task[i]->run), .events = POLLIN };
+			p->fds[n++] = batch_task_waits(p->task[i]);
 	return n;
 }
 
@@ -188,10 +206,24 @@ static void step_ready(struct batch_pool *p)
 			advance(p, i);
 }
 
+/* Jobs at a service are over as soon as they are cancelled; nothing wakes us for them. */
+static void bury_away(struct batch_pool *p)
+{
+	for (size_t i = 0; i < p->n_slots && p->is_cancelled; i++)
+		if (p->task[i] && p->task[i]->away)
+			advance(p, i);
+}
+
 static int turn(struct batch_pool *p, bool wants_jobs, struct brig_error *err)
 {
-	size_t n = gather(p, wants_jobs);
-	int ready = poll(p->fds, n, p->ops->tick(p->user));
+	size_t n;
+	int ready;
+
+	bury_away(p);
+	if (p->is_cancelled && p->n_busy == 0)
+		return 0;
+	n = gather(p, wants_jobs);
+	ready = poll(p->fds, n, p->ops->tick(p->user));
 
 	if (ready < 0 && errno != EINTR)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for cells");
@@ -233,5 +265,9 @@ int batch_pool_run(struct batch_pool *p, struct brig_error *err)
 			end_task(p, i);
 	p->task = NULL;
 	p->fds = NULL;
+	if (rc == 0 && p->lost.code) {
+		*err = p->lost;
+		rc = -err->code;
+	}
 	return rc;
 }

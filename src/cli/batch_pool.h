@@ -33,7 +33,7 @@ struct batch_ops {
 };
 
 struct batch_pool {
-	struct brig *b;
+	struct batch_makers makers;
 	size_t n_slots;
 	int cancel_fd; /* readable: it is over */
 	const struct batch_ops *ops;
@@ -44,6 +44,7 @@ struct batch_pool {
 	struct batch_task **task;
 	struct pollfd *fds;
 	size_t n_busy;
+	struct brig_error lost; /* the service has gone: why */
 };
 
 /* Until all is done or cancelled.  Negative: it could not go on, and nothing runs any more. */

@@ -41,7 +41,7 @@ void batch_task_free(struct batch_task *t)
 
 	if (!t)
 		return;
-	if (t->run && brig_run_end(t->run, &r, NULL) == 0)
+	if (batch_task_is_at_work(t) && batch_task_end(t, &r, NULL) == 0)
 		brig_result_free(r);
 	for (size_t i = 0; i < t->n_outcomes; i++)
 		free(t->outcome[i].message);
@@ -100,7 +100,53 @@ static int checker_request(struct batch_task *t, struct brig_request *ret, struc
 	return 0;
 }
 
-void batch_task_begin(struct batch_task *t, struct brig *b, brig_notice_fn on_notice, void *user)
+/* At the service, or here. */
+static int begin_cell(struct batch_task *t, const struct batch_makers *makers, const struct brig_request *req,
+		      struct brig_error *err)
+{
+	const char *why = makers->place ? service_only_here(req, makers->place->is_named) : NULL;
+	int rc = makers->place && !t->stays ? 0 : 1;
+
+	if (rc == 0)
+		rc = why ? service_stay_here(makers->place, why, err)
+			 : service_job_begin(makers->place, req, &t->away, err);
+	if (rc == -BRIG_E_SYSTEM)
+		t->lost = *err;
+	if (rc > 0 && req->files_fd > 0)
+		(void)lseek(req->files_fd, 0, SEEK_SET);
+	return rc > 0 ? brig_run_begin(makers->b, req, &t->run, err) : rc;
+}
+
+struct pollfd batch_task_waits(const struct batch_task *t)
+{
+	return t->away ? service_job_waits(t->away) : (struct pollfd){ .fd = brig_run_fd(t->run), .events = POLLIN };
+}
+
+int batch_task_step(struct batch_task *t, struct brig_error *err)
+{
+	return t->away ? service_job_step(t->away, err) : brig_run_step(t->run, err);
+}
+
+void batch_task_cancel(struct batch_task *t)
+{
+	if (t->away)
+		service_job_cancel(t->away);
+	else if (t->run)
+		(void)brig_run_cancel(t->run);
+}
+
+int batch_task_end(struct batch_task *t, struct brig_result **ret, struct brig_error *err)
+{
+	int rc;
+
+	if (!t->away)
+		return brig_run_end(MOVE_PTR(t->run), ret, err);
+	rc = service_job_end(MOVE_PTR(t->away), ret, err);
+	t->stays = rc > 0;
+	return rc;
+}
+
+void batch_task_begin(struct batch_task *t, const struct batch_makers *makers, brig_notice_fn on_notice, void *user)
 {
 	struct brig_request req = BRIG_REQUEST_INIT;
 	struct brig_error err = t->job->bad, why = BRIG_ERROR_INIT;
@@ -113,7 +159,7 @@ void batch_task_begin(struct batch_task *t, struct brig *b, brig_notice_fn on_no
 	req.on_notice = on_notice;
 	req.user = user;
 	if (rc == 0)
-		rc = brig_run_begin(b, &req, &t->run, &err);
+		rc = begin_cell(t, makers, &req, &err);
 	if (rc < 0 && brig_result_from_error(&err, &t->early, &why) < 0)
 		t->no_memory = t->is_done = true;
 }

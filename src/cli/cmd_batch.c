@@ -15,12 +15,13 @@
 #include "cli/request.h"
 #include "cli/ui.h"
 
-#define EXIT_FAIL_ON 1
-#define LAST_WORD_MS 2000 /* how long a reader may take for what is left when the batch was cancelled */
+#define EXIT_FAIL_ON     1
+#define SERVICE_JOBS_MAX 128  /* at a time, of the connections that one user may have */
+#define LAST_WORD_MS     2000 /* how long a reader may take for what is left when the batch was cancelled */
 
 struct batch_values {
 	const char *policy, *preset, *trust, *state, *lang, *jobs, *warm, *out, *fail_on;
-	bool ordered, resume, quiet;
+	bool ordered, resume, quiet, local;
 	struct wishes wishes;
 };
 
@@ -42,6 +43,8 @@ static const struct option_row batch_options[] = {
 	{ "quiet", 'q', OPTION_FLAG, NULL, offsetof(struct batch_values, quiet), NULL, "no progress and no summary" },
 	{ "state", 0, OPTION_TEXT, "DIR", offsetof(struct batch_values, state), NULL,
 	  "folder of audit log, history and cache, as of 'brig run'" },
+	{ "local", 0, OPTION_FLAG, NULL, offsetof(struct batch_values, local), NULL,
+	  "make the cells here, even if a service ('brig serve') could" },
 #define AT(member) offsetof(struct batch_values, member)
 #include "cli/wish_options.def"
 #undef AT
@@ -59,6 +62,7 @@ struct batch {
 	uint64_t number;       /* of the next job */
 	uint64_t failed;       /* jobs with a word of --fail-on */
 	uint32_t warm;         /* cells kept ready */
+	struct service_place place;
 };
 
 /* ---- jobs in ------------------------------------------------------------------------------------- */
@@ -236,6 +240,26 @@ static int end_batch(struct batch *b)
 	return b->failed > 0 ? EXIT_FAIL_ON : EXIT_SUCCESS;
 }
 
+/* Whether a service makes the cells; negative: one was named, and cannot. */
+static int choose_service(struct batch *b)
+{
+	const struct batch_values *v = b->v;
+	const char *why = v->policy   ? "--policy"
+			  : v->preset ? "--preset"
+			  : v->state  ? "--state"
+			  : v->warm   ? "--warm"
+				      : service_own_policy();
+	int rc = service_find(v->local, &b->place, &b->err);
+
+	if (rc > 0 && why)
+		return service_stay_here(&b->place, why, &b->err) < 0 ? -b->err.code : 0;
+	if (rc > 0) {
+		b->pool.makers.place = &b->place;
+		b->pool.n_slots = min_u64(b->pool.n_slots, SERVICE_JOBS_MAX);
+	}
+	return rc < 0 ? rc : 0;
+}
+
 static int open_and_run(struct batch *b)
 {
 	const struct brig_open_opts opts = { .size = sizeof(opts),
@@ -244,12 +268,14 @@ static int open_and_run(struct batch *b)
 					     .state_dir = b->v->state,
 					     .warm_cells = b->warm };
 
-	if (brig_open(&opts, &b->pool.b, &b->err) < 0)
+	if (choose_service(b) < 0)
+		return ui_fail(&b->err);
+	if (brig_open(&opts, &b->pool.makers.b, &b->err) < 0)
 		return command_open_failed(b->v->policy, &b->err);
 	if (!b->v->quiet)
 		b->progress.total = batch_lines_count(b->lines.fd);
 	(void)batch_pool_run(&b->pool, &b->err);
-	brig_close(b->pool.b);
+	brig_close(b->pool.makers.b);
 	return end_batch(b);
 }
 
@@ -332,8 +358,8 @@ const struct command command_batch = {
 		   "result too: refused, with its place.\n\n"
 		   "Options such as --timeout count for jobs that do not say otherwise.\n\n"
 		   "Exit status: 0 if every job got a result, whatever it is, 1 if one is in --fail-on,\n"
-		   "130 if it was interrupted, 121 if results could not be written, 125 if the policy is wrong,\n"
-		   "2 if the command line is.\n",
+		   "130 if it was interrupted, 121 if results could not be written or the service has gone,\n"
+		   "125 if the policy is wrong, 2 if the command line is.\n",
 	.options = batch_options,
 	.n_options = ARRAY_LEN(batch_options),
 	.run = batch_main,

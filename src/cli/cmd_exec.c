@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "cli/commands.h"
 #include "cli/request.h"
+#include "cli/srt_settings.h"
 #include "cli/ui.h"
 
 struct exec_values {
@@ -38,13 +39,15 @@ static int choose_command(const struct exec_values *v, const struct operands *op
 	return 0;
 }
 
-static int exec_values(const struct command *self, const struct exec_values *v, const struct operands *ops)
+static int exec_values(const struct command *self, struct exec_values *v, const struct operands *ops)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig_request req = BRIG_REQUEST_INIT;
+	AUTO_SRT srt = SRT_INIT;
 	AUTO_FD input = FD_NONE;
 
-	if (choose_command(v, ops, &req, &err) < 0 || request_stdin(&v->request, false, &req, &input, &err) < 0)
+	if (choose_command(v, ops, &req, &err) < 0 || srt_settings_use(&v->request, &srt, &err) < 0 ||
+	    request_stdin(&v->request, false, &req, &input, &err) < 0)
 		return request_refuse(self, &v->request, &err);
 	return request_run(&v->request, &req, &(struct request_way){ .name = "command" });
 }

@@ -274,12 +274,12 @@ static int open_and_run(struct grading *g, int csv)
 		(void)err_set(&g->err, BRIG_E_SYSTEM, -g->pool.cancel_fd, "cannot prepare for signals");
 		return ui_fail(&g->err);
 	}
-	if (brig_open(&opts, &g->pool.b, &g->err) < 0)
+	if (brig_open(&opts, &g->pool.makers.b, &g->err) < 0)
 		return command_open_failed(g->v->policy, &g->err);
 	batch_progress_init(&g->progress, g->v->quiet, "runs");
 	g->progress.total = g->grade.submissions.n * g->grade.cases.n;
 	(void)batch_pool_run(&g->pool, &g->err);
-	brig_close(g->pool.b);
+	brig_close(g->pool.makers.b);
 	batch_progress_end(&g->progress, g->pool.is_cancelled, g->pool.n_dropped);
 	return g->err.code ? ui_fail(&g->err) : show(g, csv);
 }

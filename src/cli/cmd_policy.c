@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `brig policy show`: every effective value and who set it.  `brig policy check`: every complaint at once. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/commands.h"
@@ -39,10 +40,36 @@ static void add_setting(struct ui_table *table, const json_t *row)
 	ui_table_add(table, str_eq(place, layer) ? "" : place, UI_PLAIN);
 }
 
+/* Whom a row is about, and what it says of him in the file's own words. */
+static void add_user(struct ui_table *table, const json_t *row)
+{
+	AUTO_BUF text = BUF_INIT(4 * KiB);
+	char place[256], whom[128], name[80];
+	bool is_group = json_object_get(row, "group");
+	const json_t *value;
+	const char *key;
+
+	(void)snprintf(whom, sizeof(whom), "%s %s", is_group ? "group" : "user",
+		       document_text(row, is_group ? "group" : "user", name, sizeof(name)));
+	json_object_foreach((json_t *)(uintptr_t)row, key, value)
+	{
+		AUTO_FREE char *shown = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+
+		if (!str_eq(key, "place") && !str_eq(key, "user") && !str_eq(key, "group") && shown)
+			buf_addf(&text, "%s%s %s", text.len ? ", " : "", key,
+				 json_is_string(value) ? json_string_value(value) : shown);
+	}
+	ui_table_add(table, whom, UI_PLAIN);
+	ui_table_add(table, text.len ? buf_str(&text) : "max_trust unknown", UI_BOLD);
+	ui_table_add(table, document_text(row, "place", place, sizeof(place)), UI_PLAIN);
+}
+
 static int show_policy(const json_t *doc, const void *values, int status)
 {
 	static const char *const titles[] = { "SETTING", "VALUE", "SET BY", "WHERE" };
 	static const struct document_table table = { titles, ARRAY_LEN(titles), add_setting };
+	static const char *const user_titles[] = { "AT A SERVICE", "MAY", "WHERE" };
+	static const struct document_table users = { user_titles, ARRAY_LEN(user_titles), add_user };
 	const struct policy_values *v = values;
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	char trust[64], preset[128];
@@ -50,14 +77,32 @@ static int show_policy(const json_t *doc, const void *values, int status)
 	buf_addf(&text, "trust %s, preset %s\n\n", document_text(doc, "trust", trust, sizeof(trust)),
 		 document_text(doc, "preset", preset, sizeof(preset)));
 	document_table(&table, json_object_get(doc, "settings"), /* empty_too= */ true, v->no_color, &text);
+	if (json_array_size(json_object_get(doc, "users")) > 0) {
+		buf_adds(&text, "\n");
+		document_table(&users, json_object_get(doc, "users"), /* empty_too= */ false, v->no_color, &text);
+	}
 	return ui_finish(&text, status);
 }
 
 static int ask_policy(struct brig *b, const void *values, char **ret, struct brig_error *err)
 {
 	const struct policy_values *v = values;
+	AUTO_TEXT settings = NULL;
+	AUTO_TEXT users = NULL;
+	int rc = brig_policy_json(b, v->trust, &settings, err);
+	json_t *doc, *more;
 
-	return brig_policy_json(b, v->trust, ret, err);
+	if (rc == 0)
+		rc = brig_policy_users_json(b, &users, err);
+	if (rc < 0)
+		return rc;
+	doc = document_read(settings);
+	more = document_read(users);
+	if (doc && more && json_object_update(doc, more) == 0)
+		*ret = json_dumps(doc, JSON_INDENT(2));
+	json_decref(doc);
+	json_decref(more);
+	return *ret ? 0 : err_nomem(err);
 }
 
 static int show_main(const struct command *self, int argc, char **argv)

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "cli/source.h"
+#include "cli/srt_settings.h"
 #include "cli/ui.h"
 
 struct run_values {
@@ -95,10 +96,12 @@ static int run_values(const struct command *self, struct run_values *v, const st
 	struct brig_request req = BRIG_REQUEST_INIT;
 	AUTO_BUF code = BUF_INIT(BRIG_CODE_MAX + 1);
 	struct source source;
+	AUTO_SRT srt = SRT_INIT;
 	AUTO_FD input = FD_NONE;
 	bool code_from_stdin = ops->words.n > 0 && str_eq(ops->words.item[0], "-");
 
-	if (load_code(v, ops, &source, &req, &code, &err) < 0 ||
+	if (srt_settings_use(&v->request, &srt, &err) < 0 || load_code(v, ops, &source, &req, &code, &err) < 0 ||
+	    srt_settings_keep(&v->request, &srt, &err) < 0 ||
 	    request_stdin(&v->request, code_from_stdin, &req, &input, &err) < 0)
 		return request_refuse(self, &v->request, &err);
 	req.language = v->lang;

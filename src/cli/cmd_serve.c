@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_serve.c - `brig serve`: the service over HTTP, with its console. */
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/rows.h"
@@ -16,9 +19,10 @@
 #define CONNECTIONS_MAX 60000
 
 struct serve_values {
-	const char *unix_path, *socket, *policy, *preset, *state, *jobs, *queue, *warm, *log, *tls_cert, *tls_key;
-	const char *head_timeout, *body_timeout, *idle_timeout, *drain, *body_limit, *connections;
-	struct words listen, hosts;
+	const char *unix_path, *socket, *policy, *preset, *state, *jobs, *queue, *warm, *log, *tls_cert, *tls_key,
+		*otlp;
+	const char *head_timeout, *body_timeout, *idle_timeout, *drain, *body_limit, *connections, *doors;
+	struct words listen, hosts, refuse_keys;
 	struct wishes settings;
 	bool no_auth;
 };
@@ -34,6 +38,11 @@ static const struct option_row serve_rows[] = {
 	  "$XDG_RUNTIME_DIR/brig/run.sock for others" },
 	{ "no-auth", 0, OPTION_FLAG, NULL, AT(no_auth), NULL,
 	  "serve everybody who can connect; only on loopback and unix sockets" },
+	{ "doors", 0, OPTION_TEXT, "NAMES", AT(doors), NULL,
+	  "wire formats of other clients to serve, too: piston,dify:untrusted or all (docs/DOORS.md); without it those "
+	  "of the policy, which are none" },
+	{ "refuse-keys", 0, OPTION_LIST, "KEYS", AT(refuse_keys), NULL,
+	  "keys that nobody is let in with, not even under --no-auth; may be repeated" },
 	{ "host", 0, OPTION_LIST, "NAME", AT(hosts), NULL,
 	  "name that clients may call this host by, besides its addresses; may be repeated" },
 	{ "tls-cert", 0, OPTION_TEXT, "FILE", AT(tls_cert), NULL,
@@ -54,6 +63,9 @@ static const struct option_row serve_rows[] = {
 	  "until a connection without a request is closed; without it 60s" },
 	{ "drain", 0, OPTION_TEXT, "TIME", AT(drain), NULL,
 	  "that executions have to end after SIGTERM; without it 30s" },
+	{ "otlp", 0, OPTION_TEXT, "URL", AT(otlp), NULL,
+	  "collector of OpenTelemetry that executions are told to as traces; without it "
+	  "$OTEL_EXPORTER_OTLP_ENDPOINT, or none" },
 	{ "log", 0, OPTION_TEXT, "FORM", AT(log), NULL, "text or json: lines about requests on standard error" },
 	ROW_POLICY,
 	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
@@ -100,18 +112,12 @@ static int read_names(const struct serve_values *v, struct serve_options *o, str
 	return 0;
 }
 
-/* What is in the files only the process that uses them looks at: the key is to be in no other's memory. */
+/* What is in the files only the process that uses them looks at. */
 static int read_tls(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
 {
-	const char *files[] = { v->tls_cert, v->tls_key };
-
 	if (!v->tls_cert != !v->tls_key)
 		return err_set(err, BRIG_E_USAGE, 0, "--tls-cert and --tls-key need each other: --%s is missing",
 			       v->tls_cert ? "tls-key" : "tls-cert");
-	for (size_t i = 0; v->tls_cert && i < ARRAY_LEN(files); i++)
-		if (access(files[i], R_OK) < 0)
-			return err_set(err, BRIG_E_USAGE, errno, "--tls-%s %.200s cannot be read", i ? "key" : "cert",
-				       files[i]);
 	o->tls_cert = v->tls_cert;
 	o->tls_key = v->tls_key;
 	return 0;
@@ -148,36 +154,100 @@ static int read_values(const struct serve_values *v, struct serve_options *o, st
 	o->settings = v->settings.item;
 	o->n_settings = v->settings.n;
 	o->no_auth = v->no_auth;
+	o->otlp = v->otlp ? v->otlp : getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+	if (o->otlp && (!*o->otlp || str_eq(o->otlp, "none")))
+		o->otlp = NULL;
 	return 0;
 }
 
+/* What doors are read from, which lives as long as the options. */
+struct doors_of {
+	json_t *policy;
+	struct buf names, keys;
+};
+
 /* What is wrong with the policy is said once and with its own status, before anything listens. */
-static int check_policy(const struct serve_options *o, struct brig_error *err)
+static int check_policy(const struct serve_options *o, struct doors_of *ret, struct brig_error *err)
 {
 	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
 	struct brig *b = NULL;
+	char *text = NULL;
 	int rc;
 
 	opts.policy_file = o->policy;
 	opts.preset = o->preset;
 	opts.state_dir = o->state;
 	rc = brig_open(&opts, &b, err);
+	if (rc == 0)
+		rc = brig_policy_json(b, NULL, &text, err);
 	brig_close(b);
+	if (rc == 0)
+		ret->policy = json_loads(text, 0, NULL);
+	brig_free(text);
 	return rc;
+}
+
+/* The texts of a setting that is a list, one behind the other with commas. */
+static void join_setting(const json_t *policy, const char *key, struct buf *out)
+{
+	const json_t *setting, *item;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(policy, "settings"), i, setting)
+	{
+		const char *name = json_string_value(json_object_get(setting, "key"));
+
+		if (!name || !str_eq(name, key))
+			continue;
+		json_array_foreach(json_object_get(setting, "value"), k, item)
+			buf_addf(out, "%s%s", out->len ? "," : "", json_string_value(item));
+	}
+}
+
+/* Doors of the command line count instead of the policy's, and keys that are refused besides. */
+static int read_doors(const struct serve_values *v, struct doors_of *of, struct serve_options *o,
+		      struct brig_error *err)
+{
+	for (size_t i = 0; i < v->refuse_keys.n; i++)
+		buf_addf(&of->keys, "%s%s", of->keys.len ? "," : "", v->refuse_keys.item[i]);
+	join_setting(of->policy, "refuse_keys", &of->keys);
+	if (v->doors)
+		buf_adds(&of->names, v->doors);
+	else
+		join_setting(of->policy, "doors", &of->names);
+	if (of->keys.no_memory || of->names.no_memory)
+		return err_nomem(err);
+	for (char *at = of->keys.data, *key; (key = at ? strsep(&at, ",") : NULL);) {
+		if (*key == '\0')
+			continue;
+		if (o->n_refused_keys == REFUSED_KEYS_MAX)
+			return err_set(err, BRIG_E_USAGE, 0, "more than %d keys to refuse", REFUSED_KEYS_MAX);
+		o->refused_keys[o->n_refused_keys++] = key;
+	}
+	return doors_parse(buf_str(&of->names), &o->doors, err);
 }
 
 static int serve_with(const struct command *self, const struct serve_values *v)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct serve_options o = { 0 };
+	struct doors_of doors = { .names = BUF_INIT(64 * KiB), .keys = BUF_INIT(64 * KiB) };
 	char usual[SOCKET_PATH_MAX];
+	int rc;
 
 	read_socket(v, usual, &o);
 	if (read_values(v, &o, &err) < 0)
 		return ui_usage(self->name, &err);
-	if (check_policy(&o, &err) < 0)
+	rc = check_policy(&o, &doors, &err);
+	if (rc < 0)
 		return ui_fail(&err);
-	if (serve(&o, &err) < 0)
+	rc = read_doors(v, &doors, &o, &err);
+	if (rc == 0)
+		rc = serve(&o, &err);
+	json_decref(doors.policy);
+	buf_release(&doors.names);
+	buf_release(&doors.keys);
+	if (rc < 0)
 		return err.code == BRIG_E_USAGE ? ui_usage(self->name, &err) : ui_fail(&err);
 	return EXIT_SUCCESS;
 }
@@ -202,6 +272,7 @@ const struct command command_serve = {
 		"  brig serve\n"
 		"  brig serve --listen 127.0.0.1:0 --no-auth   # for trying: any port, no token\n"
 		"  brig serve --unix /run/brig/brig.sock\n"
+		"  brig serve --doors piston,dify              # clients of other services, too\n"
 		"  brig serve --listen 0.0.0.0:8377 --host brig.example.org --tls-cert cert.pem --tls-key key.pem\n",
 	.details = "Prints 'ready http://ADDRESS:PORT' (https with TLS) when it answers.  The console is at that\n"
 		   "address, the description of the API at /openapi.json.  Without a token in the state folder\n"

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "cli/request.h"
+#include "cli/srt_settings.h"
 #include "cli/ui.h"
 
 #define HEAD_LINES     6  /* of a failure's message */
@@ -149,15 +150,19 @@ static int test_values(const struct command *self, struct test_values *v, const 
 	const struct request_way way = { .name = "tests", .quiet = !v->verbose, .end = show_tests, .arg = v };
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig_request req = BRIG_REQUEST_INIT;
+	AUTO_SRT srt = SRT_INIT;
 	AUTO_FD input = FD_NONE;
 
 	if (ops->words.n > 1 || ops->rest.n > 0)
 		(void)err_set(&err, BRIG_E_USAGE, 0, "'brig test' takes one path");
+	else
+		(void)srt_settings_use(&v->request, &srt, &err);
 	if (!v->request.input)
 		v->request.no_input = true; /* tests ask nobody */
 	if (!v->request.workspace && !v->request.files)
 		v->request.workspace = ".";
-	if (err.code || request_stdin(&v->request, false, &req, &input, &err) < 0)
+	if (err.code || srt_settings_keep(&v->request, &srt, &err) < 0 ||
+	    request_stdin(&v->request, false, &req, &input, &err) < 0)
 		return request_refuse(self, &v->request, &err);
 	req.kind = BRIG_KIND_TESTS;
 	req.language = v->framework;

@@ -10,12 +10,12 @@
 #include "cli/document.h"
 #include "cli/request.h"
 #include "cli/rows.h"
-#include "server/tokens.h"
+#include "server/doors.h"
 
 struct token_values {
 	const char *state, *max_trust, *expires, *concurrent, *runs_per_minute, *cpu_seconds, *memory;
-	struct words languages, backends, environments;
-	bool admin, json, no_color;
+	struct words languages, backends, environments, doors;
+	bool admin, make_environments, json, no_color;
 };
 
 #define AT(member) offsetof(struct token_values, member)
@@ -30,6 +30,8 @@ static const struct option_row create_options[] = {
 	  "unasked" },
 	{ "environment", 0, OPTION_LIST, "NAME", AT(environments), NULL,
 	  "an environment that it may use, and then no other, and no packages of its own" },
+	{ "door", 0, OPTION_LIST, "DOOR", AT(doors), NULL,
+	  "a door that it opens, and then no other and not the API; 'api' is that; without this option the API alone" },
 	{ "expires", 0, OPTION_TEXT, "WHEN", AT(expires), NULL,
 	  "until when it is good: 30d, 12h, 2027-01-31, 2027-01-31T08:30:00Z; without this option until it is "
 	  "revoked" },
@@ -41,6 +43,8 @@ static const struct option_row create_options[] = {
 	  "so many seconds of processor time an hour, of executions that ended; then further ones are refused" },
 	{ "memory", 'm', OPTION_TEXT, "SIZE", AT(memory), NULL,
 	  "the sum of the memory limits of what runs at one time: 512m, 4g; more of it waits" },
+	{ "make-environments", 0, OPTION_FLAG, NULL, AT(make_environments), NULL,
+	  "it may make and remove the environments that --environment names" },
 	{ "admin", 0, OPTION_FLAG, NULL, AT(admin), NULL, "it sees what others run and ran, and may cancel it" },
 	ROW_STATE,
 	ROW_JSON,
@@ -67,7 +71,7 @@ static bool take_name(const struct command *self, const struct operands *ops, st
 /* What a token is made of, with the memory of its lists. */
 struct description {
 	struct token token;
-	char *text[3];
+	char *text[4];
 	json_t *languages; /* the library's document: owns their names */
 };
 
@@ -76,6 +80,7 @@ static void description_release(struct description *d)
 	free(d->token.languages.item);
 	free(d->token.backends.item);
 	free(d->token.environments.item);
+	free(d->token.doors.item);
 	for (size_t i = 0; i < ARRAY_LEN(d->text); i++)
 		free(d->text[i]);
 	json_decref(d->languages);
@@ -222,6 +227,17 @@ static int check_backends(const struct token_list *list, struct brig_error *err)
 	return 0;
 }
 
+static int check_doors(const struct token_list *list, struct brig_error *err)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (door_find(list->item[i]) == DOOR_COUNT)
+			return err_set(
+				err, BRIG_E_USAGE, 0,
+				"--door '%.60s' is none: docs/DOORS.md lists them, and 'api' is the service's own API",
+				list->item[i]);
+	return 0;
+}
+
 static int describe(const struct token_values *v, const char *name, struct description *d, struct brig_error *err)
 {
 	struct token *t = &d->token;
@@ -229,6 +245,7 @@ static int describe(const struct token_values *v, const char *name, struct descr
 
 	t->max_trust = TOKEN_UNKNOWN;
 	t->admin = v->admin;
+	t->makes_environments = v->make_environments;
 	t->created = now_s();
 	if (!str_copy(t->name, sizeof(t->name), name))
 		return err_set(err, BRIG_E_USAGE, 0, "the name of a token has at most %d bytes", TOKEN_NAME_MAX);
@@ -247,6 +264,13 @@ static int describe(const struct token_values *v, const char *name, struct descr
 		rc = read_list(&v->environments, "environment", &t->environments, &d->text[2], err);
 	if (rc == 0)
 		rc = check_backends(&t->backends, err);
+	if (rc == 0 && t->makes_environments && t->environments.n == 0)
+		rc = err_set(err, BRIG_E_USAGE, 0,
+			     "--make-environments is for those that --environment names, and it names none: add it");
+	if (rc == 0)
+		rc = read_list(&v->doors, "door", &t->doors, &d->text[3], err);
+	if (rc == 0)
+		rc = check_doors(&t->doors, err);
 	return rc == 0 ? name_languages(v, d, err) : rc;
 }
 
@@ -313,6 +337,7 @@ static const char *may_use(const json_t *row, struct buf *out)
 	add_piece(out, "", document_text(row, "languages", text, sizeof(text)), "");
 	add_piece(out, "on ", document_text(row, "backends", text, sizeof(text)), "");
 	add_piece(out, "with ", document_text(row, "environments", text, sizeof(text)), "");
+	add_piece(out, "through ", document_text(row, "doors", text, sizeof(text)), "");
 	return out->len ? buf_str(out) : "everything";
 }
 

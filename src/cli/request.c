@@ -15,8 +15,6 @@
 #include "cli/report.h"
 #include "cli/service.h"
 
-#define INLINE_MAX (32 * MiB) /* that a service puts into a result */
-
 static enum document_form form_of(const struct request_values *v)
 {
 	return v->events ? DOCUMENT_EVENTS : v->json ? DOCUMENT_JSON : DOCUMENT_TEXT;
@@ -167,17 +165,6 @@ static int fail(const struct request_values *v, const struct brig_error *err, in
 
 /* ---- here or there --------------------------------------------------------------------------------- */
 
-/* Settings that name places of this host, which are this process's to find. */
-static bool names_a_place(const struct brig_option *o)
-{
-	static const char *const keys[] = { "rules_file", "rootfs", "docker_host", "docker_cert_path" };
-
-	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		if (str_eq(o->key, keys[i]))
-			return true;
-	return false;
-}
-
 /* What of the request no service can do; NULL: nothing. */
 static const char *only_here(const struct request_values *v, const struct brig_request *req, bool is_named)
 {
@@ -188,24 +175,15 @@ static const char *only_here(const struct request_values *v, const struct brig_r
 		{ v->policy, "--policy" },
 		{ v->preset, "--preset" },
 		{ v->state, "--state" },
-		{ v->workspace, "a workspace" },
-		{ v->venv, "--venv" },
-		{ v->out_dir, "--out" },
-		{ v->apply || v->apply_git, "--apply" },
-		{ v->project_packages, "--project-packages" },
-		{ v->environment && !is_named,
-		  "--env-name" }, /* which is of this user's own state, unless it is said otherwise */
-		{ req->kind == BRIG_KIND_TESTS, "a test run" },
-		{ req->inline_artifacts > INLINE_MAX, "--inline-artifacts of more than 32m" },
+		{ v->srt_settings, "--srt-settings" },
 	};
+	const char *why;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (rows[i].is_so)
 			return rows[i].what;
-	for (size_t i = 0; i < req->n_options; i++)
-		if (names_a_place(&req->options[i]))
-			return req->options[i].key;
-	return service_own_policy();
+	why = service_only_here(req, is_named);
+	return why ? why : service_own_policy();
 }
 
 /* The handle is the caller's to close, NULL or not.  *ret_status: what to end with if this fails. */
@@ -221,6 +199,10 @@ static int run_here(const struct request_values *v, const struct brig_request *r
 	int rc = brig_open(&opts, ret_b, err);
 
 	if (rc < 0) {
+		if (v->srt_settings && strncmp(err->msg, "BRIG_", strlen("BRIG_")) == 0)
+			(void)err_wrap(err,
+				       "%.200s, whose network.allowedDomains are BRIG_NETWORK_MODE and BRIG_WHITELIST",
+				       v->srt_settings);
 		*ret_status = command_open_failed(v->policy, err);
 		return rc;
 	}

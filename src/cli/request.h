@@ -14,7 +14,7 @@
 
 struct request_values {
 	const char *policy, *preset, *trust, *input, *state, *receipt, *workspace, *out_dir, *inline_artifacts, *files,
-		*out_tar, *venv, *environment;
+		*out_tar, *venv, *environment, *srt_settings;
 	bool json, events, quiet, no_input, watch, summary, raw, no_color, apply, apply_git, overwrite,
 		project_packages, local;
 	struct words env, artifacts, packages;

@@ -22,6 +22,7 @@
 
 #define NAMED_BY      "BRIG_HOST"
 #define POLICY_OF_ALL "/etc/brig/sandbox.yaml"
+#define INLINE_MAX    (32 * MiB) /* that a service puts into a result */
 
 extern char **environ;
 
@@ -111,8 +112,32 @@ const char *service_own_policy(void)
 	return geteuid() != 0 && has_own_file() ? "a policy file of your own" : NULL;
 }
 
-/* 1: it is to run here; -code: a service was named, and cannot do it. */
-static int stay_here(const struct service_place *place, const char *why, struct brig_error *err)
+/* Settings that name places of this host, which are this process's to find. */
+static bool names_a_place(const struct brig_option *o)
+{
+	static const char *const keys[] = { "rules_file", "rootfs", "docker_host", "docker_cert_path" };
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (str_eq(o->key, keys[i]))
+			return true;
+	return false;
+}
+
+const char *service_only_here(const struct brig_request *req, bool is_named)
+{
+	if (req->venv)
+		return "--venv";
+	if (req->environment && !is_named) /* which is of this user's own state, unless it is said otherwise */
+		return "--env-name";
+	if (req->inline_artifacts > INLINE_MAX && !req->workspace && !req->out_dir)
+		return "--inline-artifacts of more than 32m";
+	for (size_t i = 0; i < req->n_options; i++)
+		if (names_a_place(&req->options[i]))
+			return req->options[i].key;
+	return NULL;
+}
+
+int service_stay_here(const struct service_place *place, const char *why, struct brig_error *err)
 {
 	if (!place->is_named)
 		return 1;
@@ -132,8 +157,7 @@ static bool is_trusted(const struct service_place *place, int sock)
 				   (cred.uid == 0 || cred.uid == geteuid()));
 }
 
-/* 0: *ret; 1: it is to run here. */
-static int reach(const struct service_place *place, int *ret, struct brig_error *err)
+int service_reach(const struct service_place *place, int *ret, struct brig_error *err)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	AUTO_FD sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -154,8 +178,7 @@ static int reach(const struct service_place *place, int *ret, struct brig_error 
 
 /* ---- answers ------------------------------------------------------------------------------------------------ */
 
-/* What the service says instead of a result, as an error of the library's; 1: it is to run here. */
-static int refusal(const struct service_place *place, const struct service_answer *a, struct brig_error *err)
+int service_refusal(const struct service_place *place, const struct service_answer *a, struct brig_error *err)
 {
 	json_t *doc = json_loadb(buf_str(&a->text), a->text.len, 0, NULL);
 	const char *text = json_string_value(json_object_get(json_object_get(doc, "error"), "message"));
@@ -179,7 +202,7 @@ static int call(const struct service_place *place, const struct service_ask *ask
 		struct service_answer *answer, struct brig_error *err)
 {
 	AUTO_FD sock = FD_NONE;
-	int rc = reach(place, &sock, err);
+	int rc = service_reach(place, &sock, err);
 
 	if (rc != 0)
 		return rc;
@@ -188,7 +211,7 @@ static int call(const struct service_place *place, const struct service_ask *ask
 		return 1;
 	if (rc < 0)
 		return err_wrap(err, "the service at %.100s", place->path);
-	return answer->status == 200 ? 0 : refusal(place, answer, err);
+	return answer->status == 200 ? 0 : service_refusal(place, answer, err);
 }
 
 /* The artifacts, to where the caller wanted them. */
@@ -208,16 +231,14 @@ static int copy_out(int from, int to, struct brig_error *err)
 	return 0;
 }
 
-int service_run(const struct service_place *place, const char *only_here, struct brig_request *req,
-		struct brig_result **ret, struct brig_error *err)
+/* Asks for it, and does here what is to be done with this user's folders (NULL: none). */
+static int run_with(const struct service_place *place, struct brig_request *req, struct brig_folders *folders,
+		    struct brig_result **ret, struct brig_error *err)
 {
 	struct service_ask ask = SERVICE_ASK_INIT;
 	struct service_answer answer = { .text = BUF_INIT(0) };
-	int rc;
+	int rc = service_ask_fill(&ask, req, folders, err);
 
-	if (only_here)
-		return stay_here(place, only_here, err);
-	rc = service_ask_fill(&ask, req, err);
 	if (rc == -BRIG_E_REFUSED && !place->is_named)
 		rc = 1;
 	if (rc == 0)
@@ -226,9 +247,48 @@ int service_run(const struct service_place *place, const char *only_here, struct
 		rc = brig_result_from_json(buf_str(&answer.text), answer.text.len, ret, err);
 	if (rc == 0 && ask.out >= 0)
 		rc = copy_out(ask.out, req->out_fd, err);
+	if (rc == 0 && ask.left >= 0)
+		rc = brig_folders_finish(folders, ask.left, *ret, err);
+	if (rc < 0) {
+		brig_result_free(*ret);
+		*ret = NULL;
+	}
 	service_ask_release(&ask);
 	buf_release(&answer.text);
 	return rc;
+}
+
+static int run_with_folders(const struct service_place *place, struct brig_request *req, struct brig_result **ret,
+			    struct brig_error *err)
+{
+	struct brig_folders *folders = NULL;
+	struct brig *b = NULL;
+	int too_large = 0, rc = brig_open(NULL, &b, err);
+
+	if (rc == 0 && req->files_fd > 0)
+		rc = service_copy_archive(&req->files_fd, err);
+	if (rc == 0)
+		rc = brig_folders_open(b, req, &folders, &too_large, err);
+	if (rc == 0 && req->files_fd > 0) /* which has been read, to compare with what comes back */
+		(void)lseek(req->files_fd, 0, SEEK_SET);
+	if (rc < 0 && too_large && !place->is_named)
+		rc = 1;
+	if (rc == -BRIG_E_REFUSED) /* as a run of our own would end */
+		rc = brig_result_from_error(err, ret, err);
+	else if (rc == 0)
+		rc = run_with(place, req, folders, ret, err);
+	brig_folders_close(folders);
+	brig_close(b);
+	return rc;
+}
+
+int service_run(const struct service_place *place, const char *only_here, struct brig_request *req,
+		struct brig_result **ret, struct brig_error *err)
+{
+	if (only_here)
+		return service_stay_here(place, only_here, err);
+	return req->workspace || req->out_dir ? run_with_folders(place, req, ret, err)
+					      : run_with(place, req, NULL, ret, err);
 }
 
 int service_check(const struct service_place *place, const char *only_here, const struct brig_check *req,
@@ -241,7 +301,7 @@ int service_check(const struct service_place *place, const char *only_here, cons
 	int rc;
 
 	if (only_here)
-		return stay_here(place, only_here, err);
+		return service_stay_here(place, only_here, err);
 	rc = service_ask_check(&ask, req, err);
 	if (rc == 0)
 		rc = call(place, &ask, NULL, &answer, err);

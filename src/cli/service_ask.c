@@ -27,8 +27,7 @@ static int make_file(const char *name, struct brig_error *err)
 	return fd < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot make a file in memory") : fd;
 }
 
-/* All of it, sealed; *fd is then the copy, at its beginning. */
-static int copy_archive(int *fd, struct brig_error *err)
+int service_copy_archive(int *fd, struct brig_error *err)
 {
 	AUTO_FD copy = make_file("brig-files", err);
 	AUTO_FREE char *piece = malloc(64 * KiB);
@@ -78,26 +77,55 @@ static int add_input(struct service_ask *a, struct brig_error *err)
 	return 0;
 }
 
+/* A file in memory, of which we keep *ret, and the service gets a copy. */
+static int add_file(struct service_ask *a, enum field announces, const char *name, int *ret, struct brig_error *err)
+{
+	int copy;
+
+	*ret = make_file(name, err);
+	copy = *ret < 0 ? FD_NONE : fcntl(*ret, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (copy < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a file in memory for what comes back");
+	add_descriptor(a, announces, copy);
+	return 0;
+}
+
+/* Artifacts are taken from what comes back of the workspace. */
+static int add_folders(struct service_ask *a, const struct brig_folders *folders, struct brig_error *err)
+{
+	int project = brig_folders_project(folders), copy;
+	size_t n;
+	const char *const *hidden = brig_folders_hidden(folders, &n);
+
+	if (project >= 0) {
+		copy = fcntl(project, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if (copy < 0)
+			return err_set(err, BRIG_E_SYSTEM, errno, "cannot hold the project");
+		add_descriptor(a, FIELD_has_project, copy);
+	}
+	for (size_t i = 0; i < n; i++)
+		message_put_text(&a->message, FIELD_hidden, hidden[i]);
+	return add_file(a, FIELD_has_left, "brig-left", &a->left, err);
+}
+
 /* In the order that the message's reader takes them. */
-static int add_descriptors(struct service_ask *a, struct brig_request *req, struct brig_error *err)
+static int add_descriptors(struct service_ask *a, struct brig_request *req, const struct brig_folders *folders,
+			   struct brig_error *err)
 {
 	int rc = 0, copy;
 
 	if (req->files_fd > 0) {
-		rc = copy_archive(&req->files_fd, err);
+		rc = service_copy_archive(&req->files_fd, err);
 		copy = rc == 0 ? fcntl(req->files_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : FD_NONE;
 		if (rc == 0)
 			add_descriptor(a, FIELD_has_files, copy);
 	}
 	if (rc == 0 && req->stdin_fd >= 0)
 		rc = add_input(a, err);
-	if (rc == 0 && req->out_fd > 0) {
-		a->out = make_file("brig-artifacts", err);
-		copy = a->out < 0 ? FD_NONE : fcntl(a->out, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-		if (copy < 0)
-			return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a file in memory for the artifacts");
-		add_descriptor(a, FIELD_has_out_fd, copy);
-	}
+	if (rc == 0 && folders)
+		return add_folders(a, folders, err);
+	if (rc == 0 && req->out_fd > 0)
+		rc = add_file(a, FIELD_has_out_fd, "brig-artifacts", &a->out, err);
 	return rc;
 }
 
@@ -136,10 +164,11 @@ static int check_message(const struct buf *m, struct brig_error *err)
 	return 0;
 }
 
-int service_ask_fill(struct service_ask *a, struct brig_request *req, struct brig_error *err)
+int service_ask_fill(struct service_ask *a, struct brig_request *req, const struct brig_folders *folders,
+		     struct brig_error *err)
 {
 	struct buf *m = &a->message;
-	int rc = add_descriptors(a, req, err);
+	int rc = add_descriptors(a, req, folders, err);
 
 	if (rc < 0)
 		return rc;
@@ -147,11 +176,14 @@ int service_ask_fill(struct service_ask *a, struct brig_request *req, struct bri
 	message_put_number(m, FIELD_route, ROUTE_execute);
 	message_put_number(m, FIELD_stream, 1);
 	message_put_number(m, FIELD_kind, req->kind);
-	message_put_number(m, FIELD_inline_artifacts, req->inline_artifacts);
+	if (!folders)
+		message_put_number(m, FIELD_inline_artifacts, req->inline_artifacts);
 	if (req->flags & BRIG_RUN_NO_CAPTURE)
 		message_put_number(m, FIELD_no_capture, 1);
 	if (req->flags & BRIG_RUN_RECEIPT)
 		message_put_number(m, FIELD_receipt, 1);
+	if (req->flags & BRIG_RUN_PROJECT_PACKAGES)
+		message_put_number(m, FIELD_project_packages, 1);
 	message_put_text(m, FIELD_language, req->language);
 	message_put_text(m, FIELD_file_name, req->file_name);
 	message_put_text(m, FIELD_trust, req->trust);
@@ -163,7 +195,10 @@ int service_ask_fill(struct service_ask *a, struct brig_request *req, struct bri
 	add_list(m, FIELD_arg, req->args, req->n_args);
 	add_list(m, FIELD_variable, req->env, req->n_env);
 	add_list(m, FIELD_package, req->packages, req->n_packages);
-	add_list(m, FIELD_artifact, req->artifacts, req->n_artifacts);
+	if (!folders)
+		add_list(m, FIELD_artifact, req->artifacts, req->n_artifacts);
+	message_put_text(m, FIELD_test_path, req->test_path);
+	message_put_text(m, FIELD_source_path, req->source_path);
 	rc = add_options(m, req, err);
 	return rc < 0 ? rc : check_message(m, err);
 }
@@ -191,5 +226,6 @@ void service_ask_release(struct service_ask *a)
 		fd_closep(&a->fds[i]);
 	fd_closep(&a->input);
 	fd_closep(&a->out);
+	fd_closep(&a->left);
 	buf_release(&a->message);
 }

@@ -27,7 +27,7 @@
 #define CANCEL_NS        (60 * NS_PER_SEC) /* until a service that says nothing more is given up */
 #define RECORDS_OF_ROUND 256
 
-struct wait {
+struct service_call {
 	const struct brig_request *req; /* NULL: there is nothing to tell */
 	struct channel *channel;
 	struct service_answer *answer;
@@ -117,7 +117,7 @@ static void on_output(const struct brig_request *req, enum brig_stream stream, c
 		req->on_output(req->user, stream, bytes, (size_t)n);
 }
 
-static void tell(struct wait *w, enum event_kind kind, const json_t *event)
+static void tell(struct service_call *w, enum event_kind kind, const json_t *event)
 {
 	switch (kind) {
 	case EVENT_started:
@@ -142,7 +142,7 @@ static void tell(struct wait *w, enum event_kind kind, const json_t *event)
 	}
 }
 
-static int take_event(struct wait *w, const struct record *r, struct brig_error *err)
+static int take_event(struct service_call *w, const struct record *r, struct brig_error *err)
 {
 	json_t *event = json_loadb(r->data, r->len, JSON_ALLOW_NUL, NULL);
 
@@ -162,7 +162,7 @@ static int take_event(struct wait *w, const struct record *r, struct brig_error 
 /* ---- the answer ---------------------------------------------------------------------------------------- */
 
 /* The result with what its document has not, as the library reads it. */
-static int take_result(struct wait *w, const char *unlisted, struct brig_error *err)
+static int take_result(struct service_call *w, const char *unlisted, struct brig_error *err)
 {
 	json_t *more = unlisted ? json_loads(unlisted, 0, NULL) : NULL;
 	AUTO_FREE char *text = NULL;
@@ -177,7 +177,7 @@ static int take_result(struct wait *w, const char *unlisted, struct brig_error *
 	return w->answer->text.no_memory ? err_nomem(err) : 0;
 }
 
-static int take_answer(struct wait *w, const struct record *r, struct brig_error *err)
+static int take_answer(struct service_call *w, const struct record *r, struct brig_error *err)
 {
 	const char *why, *body;
 	struct message m;
@@ -187,6 +187,7 @@ static int take_answer(struct wait *w, const struct record *r, struct brig_error
 	w->answer->status = r->status;
 	if (!message_read(r->data, r->len, &m, &why))
 		return err_set(err, BRIG_E_SYSTEM, 0, "the service answers with %s", why);
+	w->answer->retry_after = message_number(&m, FIELD_retry_after, 0);
 	if (r->status == 200 && w->req) {
 		if (!json_is_object(w->result))
 			return err_set(err, BRIG_E_SYSTEM, 0, "the service had no room for the result");
@@ -199,7 +200,7 @@ static int take_answer(struct wait *w, const struct record *r, struct brig_error
 	return w->answer->text.no_memory ? err_nomem(err) : 0;
 }
 
-static int take_records(struct wait *w, struct brig_error *err)
+static int take_records(struct service_call *w, struct brig_error *err)
 {
 	struct record r;
 	int rc = channel_flush(w->channel, err);
@@ -222,14 +223,14 @@ static int take_records(struct wait *w, struct brig_error *err)
 /* ---- the program's input ------------------------------------------------------------------------------- */
 
 /* The program gets its end of file. */
-static void end_input(struct wait *w)
+static void end_input(struct service_call *w)
 {
 	if (w->input >= 0)
 		(void)shutdown(w->input, SHUT_WR);
 	w->source = w->input = FD_NONE;
 }
 
-static void read_piece(struct wait *w)
+static void read_piece(struct service_call *w)
 {
 	ssize_t n = read(w->source, w->piece, sizeof(w->piece));
 
@@ -243,7 +244,7 @@ static void read_piece(struct wait *w)
 	w->piece_len = (size_t)n;
 }
 
-static void write_piece(struct wait *w)
+static void write_piece(struct service_call *w)
 {
 	ssize_t n = send(w->input, w->piece + w->piece_at, w->piece_len - w->piece_at, MSG_DONTWAIT | MSG_NOSIGNAL);
 
@@ -259,7 +260,7 @@ static void write_piece(struct wait *w)
 
 enum { SLOT_CHANNEL, SLOT_CANCEL, SLOT_SOURCE, SLOT_INPUT, SLOT_COUNT };
 
-static void fill_slots(const struct wait *w, struct pollfd slot[SLOT_COUNT])
+static void fill_slots(const struct service_call *w, struct pollfd slot[SLOT_COUNT])
 {
 	bool flows = w->answer->is_accepted && w->input >= 0, has_piece = w->piece_at < w->piece_len;
 
@@ -270,13 +271,13 @@ static void fill_slots(const struct wait *w, struct pollfd slot[SLOT_COUNT])
 	slot[SLOT_INPUT] = (struct pollfd){ .fd = flows && has_piece ? w->input : -1, .events = POLLOUT };
 }
 
-static int cancel(struct wait *w, struct brig_error *err)
+static int cancel(struct service_call *w, struct brig_error *err)
 {
 	w->cancelled_ns = clock_now_ns();
 	return channel_send(w->channel, &(struct record){ .type = RECORD_CANCEL, .tag = 1 }, err);
 }
 
-static int go_on(struct wait *w, struct brig_error *err)
+static int go_on(struct service_call *w, struct brig_error *err)
 {
 	struct pollfd slot[SLOT_COUNT];
 	int rc;
@@ -296,8 +297,10 @@ static int go_on(struct wait *w, struct brig_error *err)
 	return rc;
 }
 
-int service_wait(int *sock, const struct service_ask *a, const struct brig_request *req, struct service_answer *ret,
-		 struct brig_error *err)
+/* ---- calls ------------------------------------------------------------------------------------------------- */
+
+int service_call_new(int *sock, const struct service_ask *a, const struct brig_request *req, struct service_answer *ret,
+		     struct service_call **ret_call, struct brig_error *err)
 {
 	struct record ask = { .tag = 1,
 			      .type = RECORD_ASK,
@@ -305,20 +308,55 @@ int service_wait(int *sock, const struct service_ask *a, const struct brig_reque
 			      .data = a->message.data,
 			      .len = a->message.len,
 			      .n_fds = a->n_fds };
-	struct wait *w = calloc(1, sizeof(*w));
+	struct service_call *w = calloc(1, sizeof(*w));
 	int rc;
 
 	if (!w)
 		return err_nomem(err);
-	*w = (struct wait){ .req = req, .answer = ret, .source = req ? req->stdin_fd : FD_NONE, .input = a->input };
+	*w = (struct service_call){
+		.req = req, .answer = ret, .source = req ? req->stdin_fd : FD_NONE, .input = a->input
+	};
 	memcpy(ask.fds, a->fds, a->n_fds * sizeof(ask.fds[0]));
 	rc = channel_new(sock, &w->channel, err);
 	if (rc == 0)
 		rc = channel_send(w->channel, &ask, err);
-	while (rc == 0 && !w->is_over)
-		rc = go_on(w, err);
+	if (rc < 0) {
+		service_call_free(w);
+		return rc;
+	}
+	*ret_call = w;
+	return 0;
+}
+
+void service_call_free(struct service_call *w)
+{
+	if (!w)
+		return;
 	channel_free(w->channel);
 	json_decref(w->result);
 	free(w);
+}
+
+struct pollfd service_call_waits(const struct service_call *w)
+{
+	return (struct pollfd){ .fd = channel_fd(w->channel), .events = channel_events(w->channel) };
+}
+
+int service_call_step(struct service_call *w, struct brig_error *err)
+{
+	int rc = take_records(w, err);
+
+	return rc < 0 ? rc : w->is_over ? 0 : 1;
+}
+
+int service_wait(int *sock, const struct service_ask *a, const struct brig_request *req, struct service_answer *ret,
+		 struct brig_error *err)
+{
+	struct service_call *w = NULL;
+	int rc = service_call_new(sock, a, req, ret, &w, err);
+
+	while (rc == 0 && !w->is_over)
+		rc = go_on(w, err);
+	service_call_free(w);
 	return rc;
 }

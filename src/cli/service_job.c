@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service_job.c - jobs of a batch through a service
+ *
+ * Each job has a connection of its own, as if it were a command; how many there are at a time is the batch's to say, so what
+ * waits at the service is bounded by that.  Quotas and a full queue (429, 503) make a batch slower and not fail: the job is
+ * asked for again when the service said, as long as nobody cancels.
+ *
+ *	asked -> answered
+ *	  ^        `--- no room: waits for a timer
+ *	  `--------------'
+ */
+#include <string.h>
+#include <sys/timerfd.h>
+
+#include "base/err.h"
+#include "base/fd.h"
+#include "cli/service.h"
+
+#define RETRY_MAX_S 60 /* quotas may name an hour, and may be changed before that */
+
+struct service_job {
+	const struct service_place *place;
+	struct brig_request req; /* with descriptors of our own */
+	struct service_ask ask;
+	struct service_answer answer;
+	struct service_call *call; /* NULL: it waits for the timer, or is over */
+	int timer;
+	bool is_cancelled, has_to_run_here;
+};
+
+static void job_free(struct service_job *j)
+{
+	service_call_free(j->call);
+	service_ask_release(&j->ask);
+	buf_release(&j->answer.text);
+	fd_closep(&j->timer);
+	free(j);
+}
+
+/* 0, or 1: nobody is there. */
+static int ask(struct service_job *j, struct brig_error *err)
+{
+	AUTO_FD sock = FD_NONE;
+	int rc = service_reach(j->place, &sock, err);
+
+	buf_release(&j->answer.text);
+	j->answer = (struct service_answer){ .text = BUF_INIT(0) };
+	return rc != 0 ? rc : service_call_new(&sock, &j->ask, &j->req, &j->answer, &j->call, err);
+}
+
+int service_job_begin(const struct service_place *place, const struct brig_request *req, struct service_job **ret,
+		      struct brig_error *err)
+{
+	struct service_job *j = calloc(1, sizeof(*j));
+	int rc;
+
+	if (!j)
+		return err_nomem(err);
+	*j = (struct service_job){
+		.place = place, .req = *req, .ask = SERVICE_ASK_INIT, .answer.text = BUF_INIT(0), .timer = FD_NONE
+	};
+	rc = service_ask_fill(&j->ask, &j->req, NULL, err);
+	if (j->req.files_fd != req->files_fd) /* a copy, of which the message has another one */
+		fd_closep(&j->req.files_fd);
+	if (rc == -BRIG_E_REFUSED && !place->is_named)
+		rc = 1;
+	if (rc == 0)
+		rc = ask(j, err);
+	if (rc != 0) {
+		job_free(j);
+		return rc;
+	}
+	*ret = j;
+	return 0;
+}
+
+struct pollfd service_job_waits(const struct service_job *j)
+{
+	return j->call ? service_call_waits(j->call) : (struct pollfd){ .fd = j->timer, .events = POLLIN };
+}
+
+/* 1: it waits. */
+static int put_off(struct service_job *j, struct brig_error *err)
+{
+	uint64_t seconds = j->answer.retry_after ? min_u64(j->answer.retry_after, RETRY_MAX_S) : 1;
+	const struct itimerspec when = { .it_value.tv_sec = (time_t)seconds };
+
+	if (j->timer < 0)
+		j->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (j->timer < 0 || timerfd_settime(j->timer, 0, &when, NULL) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the service");
+	return 1;
+}
+
+static bool has_no_room(const struct service_answer *a)
+{
+	return !a->is_accepted && (a->status == 429 || a->status == 503);
+}
+
+int service_job_step(struct service_job *j, struct brig_error *err)
+{
+	uint64_t rang;
+	int rc = 0;
+
+	if (!j->call) {
+		if (j->is_cancelled)
+			return 0;
+		if (read(j->timer, &rang, sizeof(rang)) < 0)
+			return errno == EAGAIN ? 1 : 0;
+		rc = ask(j, err);
+		j->has_to_run_here = rc > 0;
+		return rc > 0 ? 0 : rc < 0 ? rc : 1;
+	}
+	rc = service_call_step(j->call, err);
+	if (rc > 0)
+		return rc;
+	service_call_free(j->call);
+	j->call = NULL;
+	if (rc < 0 && !j->answer.is_accepted && !j->place->is_named) {
+		j->has_to_run_here = true;
+		return 0;
+	}
+	if (rc < 0)
+		return err_wrap(err, "the service at %.100s", j->place->path);
+	return has_no_room(&j->answer) && !j->is_cancelled ? put_off(j, err) : 0;
+}
+
+/* Who hangs up has cancelled what it asked for, and waits for nobody. */
+void service_job_cancel(struct service_job *j)
+{
+	j->is_cancelled = true;
+	service_call_free(j->call);
+	j->call = NULL;
+	j->answer.status = 0;
+}
+
+int service_job_end(struct service_job *j, struct brig_result **ret, struct brig_error *err)
+{
+	int rc = 1;
+
+	if (!j->has_to_run_here)
+		rc = j->answer.status == 200
+			     ? brig_result_from_json(buf_str(&j->answer.text), j->answer.text.len, ret, err)
+			     : service_refusal(j->place, &j->answer, err);
+	job_free(j);
+	return rc;
+}
