@@ -95,6 +95,10 @@ export async function post(path, body, signal) {
 	return (await request(path, { method: "POST", body, signal })).json();
 }
 
+export async function remove(path) {
+	return (await request(path, { method: "DELETE" })).json();
+}
+
 export async function cancelExecution(id) {
 	await request(`/v1/executions/${encodeURIComponent(id)}`, { method: "DELETE" });
 }

@@ -1,83 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// The difference of two texts by lines: what both begin and end with is set aside, the rest is a longest common
-// subsequence.  Beyond the ceiling the middle is shown as taken away and added as a whole.
-const CELLS_MAX = 4_000_000;
-const CONTEXT = 3;
+// A unified diff, as results have one, taken apart by file.
+import { shownText } from "./format.js";
 
-function lines(text) {
-	const found = text.split("\n");
-	if (found[found.length - 1] === "") found.pop();
-	return found;
-}
+const ESCAPES = { n: 10, t: 9, r: 13, '"': 34, "\\": 92 };
 
-function middle(before, after) {
-	const rows = before.length;
-	const columns = after.length;
-	if (rows * columns > CELLS_MAX) {
-		return [...before.map((text) => ({ kind: "-", text })), ...after.map((text) => ({ kind: "+", text }))];
-	}
-	const width = columns + 1;
-	const longest = new Uint32Array((rows + 1) * width);
-	for (let i = rows - 1; i >= 0; i--) {
-		for (let j = columns - 1; j >= 0; j--) {
-			longest[i * width + j] =
-				before[i] === after[j]
-					? longest[(i + 1) * width + j + 1] + 1
-					: Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
-		}
-	}
+// A name in quotes, as git writes one that a line could not hold: octal escapes are bytes.
+function unquoted(text) {
 	const found = [];
-	let i = 0;
-	let j = 0;
-	while (i < rows || j < columns) {
-		if (i < rows && j < columns && before[i] === after[j]) {
-			found.push({ kind: " ", text: before[i++] });
-			j++;
-		} else if (i < rows && (j === columns || longest[(i + 1) * width + j] >= longest[i * width + j + 1])) {
-			found.push({ kind: "-", text: before[i++] });
-		} else {
-			found.push({ kind: "+", text: after[j++] });
-		}
+	for (const match of text.matchAll(/\\([0-7]{3})|\\(.)|([^\\]+)/gu)) {
+		if (match[1]) found.push(Number.parseInt(match[1], 8));
+		else if (match[2]) found.push(ESCAPES[match[2]] ?? match[2].charCodeAt(0));
+		else found.push(...new TextEncoder().encode(match[3]));
 	}
-	return found;
+	return new TextDecoder().decode(new Uint8Array(found));
 }
 
-// Rows { kind: " " | "-" | "+" | "@", text }; "@" stands for lines that are equal and left out.
-export function diffLines(oldText, newText) {
-	const before = lines(oldText);
-	const after = lines(newText);
-	let head = 0;
-	while (head < before.length && head < after.length && before[head] === after[head]) head++;
-	let tail = 0;
-	while (
-		tail < before.length - head &&
-		tail < after.length - head &&
-		before[before.length - 1 - tail] === after[after.length - 1 - tail]
-	)
-		tail++;
-	const same = (list) => list.map((text) => ({ kind: " ", text }));
-	const rows = [
-		...same(before.slice(0, head)),
-		...middle(before.slice(head, before.length - tail), after.slice(head, after.length - tail)),
-		...same(before.slice(before.length - tail)),
-	];
-	return withoutDistant(rows);
+// "a/PATH b/PATH", or both in quotes: the same name twice, so half of the line is one of them.
+function pathOf(line) {
+	const half = line.slice(0, (line.length - 1) / 2);
+	return half.startsWith('"') ? unquoted(half.slice(1, -1)).slice(2) : half.slice(2);
 }
 
-function withoutDistant(rows) {
-	const near = rows.map(() => false);
-	rows.forEach((row, at) => {
-		if (row.kind === " ") return;
-		for (let i = Math.max(0, at - CONTEXT); i <= Math.min(rows.length - 1, at + CONTEXT); i++) near[i] = true;
-	});
-	const found = [];
-	for (let at = 0; at < rows.length; at++) {
-		if (near[at]) found.push(rows[at]);
-		else if (at === 0 || near[at - 1]) {
-			let end = at;
-			while (end < rows.length && !near[end]) end++;
-			found.push({ kind: "@", text: end - at === 1 ? "1 line that is equal" : `${end - at} lines that are equal` });
+const KINDS = { "+": "+", "-": "-", "@": "@", "\\": "\\", " ": " " };
+
+function rowOf(line) {
+	const kind = KINDS[line[0]] || "\\"; // of modes and binary files: a remark
+	return { kind, text: kind === "@" || !KINDS[line[0]] ? line : line.slice(1) };
+}
+
+// The lines that only say again which file it is.
+const isHead = (line) => /^(---|\+\+\+) /.test(line);
+
+// Rows { kind: " " | "-" | "+" | "@" | "\\", text } of each file: a Map by path.
+export function filesOf(diff) {
+	const files = new Map();
+	if (!diff) return files;
+	let rows = null;
+	let inHunk = false;
+	for (const line of shownText(diff.text, diff.encoding).split("\n").slice(0, -1)) {
+		if (line.startsWith("diff --git ")) {
+			const path = pathOf(line.slice("diff --git ".length));
+			rows = files.get(path) || [];
+			files.set(path, rows);
+			inHunk = false;
+		} else if (rows && (inHunk || !isHead(line))) {
+			inHunk = inHunk || line.startsWith("@@");
+			rows.push(rowOf(line));
 		}
 	}
-	return found;
+	return files;
 }

@@ -2,7 +2,7 @@
 // What is in the editor and around it, kept for this tab so that a reload loses nothing, and the job it becomes.
 import { createStore } from "./store.js";
 import { createExecution } from "./execution.js";
-import { jobBytes, textOf } from "./format.js";
+import { jobBytes } from "./format.js";
 import { sampleOf } from "./languages.js";
 
 const KEY = "brig.draft";
@@ -77,14 +77,8 @@ export function jobOf(d) {
 	return job;
 }
 
-// Texts of the files that are sent along: what a changed one is compared with.
-function originalsOf(files) {
-	return Object.fromEntries(files.map((file) => [file.path, textOf(file.data)]).filter(([, text]) => text !== null));
-}
-
 export function runDraft() {
 	const { phase } = current.store.get();
 	if (phase === "waiting" || phase === "running") return;
-	const d = draft.get();
-	current.run(jobOf(d), originalsOf(d.files));
+	current.run(jobOf(draft.get()));
 }

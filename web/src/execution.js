@@ -23,7 +23,6 @@ const EMPTY = {
 	verdict: "",
 	error: null,
 	cancelling: false,
-	originals: {},
 };
 
 // Output is a row of { stream, text } pieces; neighbours of one stream are one piece.
@@ -96,11 +95,11 @@ export function createExecution() {
 		if (name === "verdict" || name === "started" || name === "queued") publish();
 		else if (!timer) timer = setTimeout(publish, FRAME_MS);
 	}
-	async function read(stream, originals) {
+	async function read(stream) {
 		stop?.abort();
 		const mine = new AbortController();
 		stop = mine;
-		state = { ...EMPTY, phase: "waiting", output: [], findings: [], notices: [], length: 0, originals };
+		state = { ...EMPTY, phase: "waiting", output: [], findings: [], notices: [], length: 0 };
 		const own = state;
 		publish();
 		try {
@@ -117,8 +116,8 @@ export function createExecution() {
 	}
 	return {
 		store,
-		run: (job, originals = {}) => read((onEach, signal) => streamExecution(job, onEach, signal), originals),
-		follow: (id) => read((onEach, signal) => followExecution(id, onEach, signal), {}),
+		run: (job) => read((onEach, signal) => streamExecution(job, onEach, signal)),
+		follow: (id) => read((onEach, signal) => followExecution(id, onEach, signal)),
 		leave() {
 			stop?.abort();
 			stop = null;

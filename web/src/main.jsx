@@ -11,6 +11,7 @@ import { useStore } from "./store.js";
 import { theme, toggleTheme } from "./theme.js";
 import { ActivityView } from "./views/activity.jsx";
 import { DoctorView } from "./views/doctor.jsx";
+import { EnvironmentsView } from "./views/environments.jsx";
 import { ExecutionView } from "./views/execution.jsx";
 import { HistoryView } from "./views/history.jsx";
 import { PolicyView } from "./views/policy.jsx";
@@ -22,6 +23,7 @@ const VIEWS = [
 	{ name: "run", title: "Run", show: () => <RunView /> },
 	{ name: "activity", title: "Activity", show: () => <ActivityView /> },
 	{ name: "history", title: "History", show: ({ search }) => <HistoryView search={search} /> },
+	{ name: "environments", title: "Environments", show: () => <EnvironmentsView /> },
 	{ name: "statistics", title: "Statistics", show: () => <StatisticsView /> },
 	{ name: "policy", title: "Policy", show: ({ search }) => <PolicyView search={search} /> },
 	{ name: "doctor", title: "Host", show: () => <DoctorView /> },

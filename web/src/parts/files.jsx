@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of a run: artifacts with their pictures, changes with their difference.  A picture is only ever the source of an
 // <img>: whatever else is in the file, it is not run.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { fetchArtifact } from "../api.js";
-import { diffLines } from "../diff.js";
+import { filesOf } from "../diff.js";
 import { bytes, fromBase64, pathInAddress, pathText, textOf, toBase64 } from "../format.js";
 import { Badge, Failure, Table, download } from "./basics.jsx";
 
@@ -126,17 +126,14 @@ function Artifact({ id, entry }) {
 }
 
 const DIFF_TITLE = { "-": "taken away", "+": "added" };
+const DIFF_CLASS = { " ": "same", "-": "old", "+": "new", "@": "gap", "\\": "gap" };
 
-function Diff({ rows }) {
+function Diff({ name, rows }) {
 	return (
-		<pre class="diff" tabIndex={0} aria-label="Difference">
+		<pre class="diff" tabIndex={0} aria-label={`Changes of ${name}`}>
 			{rows.map((row, at) => (
-				<span
-					key={at}
-					class={`diff-${{ " ": "same", "-": "old", "+": "new", "@": "gap" }[row.kind]}`}
-					title={DIFF_TITLE[row.kind]}
-				>
-					{row.kind === "@" ? `  ... ${row.text}` : `${row.kind} ${row.text}`}
+				<span key={at} class={`diff-${DIFF_CLASS[row.kind]}`} title={DIFF_TITLE[row.kind]}>
+					{row.kind === "@" || row.kind === "\\" ? row.text : `${row.kind} ${row.text}`}
 					{"\n"}
 				</span>
 			))}
@@ -144,30 +141,10 @@ function Diff({ rows }) {
 	);
 }
 
-function givenDiff(text) {
-	return text
-		.split("\n")
-		.map((line) => ({ kind: "+-".includes(line[0]) && line ? line[0] : " ", text: line.slice(1) }));
-}
-
-// A difference needs both sides: the file as it was sent from this page, and as the program left it.
-function Change({ id, change, artifact, original }) {
-	const contents = useContents(id, artifact || change);
+// rows: of the result's diff; undefined: it has none for this one.
+function Change({ change, rows }) {
 	const name = pathText(change);
-	const canShow = Boolean(
-		change.diff ||
-		(artifact && (change.change === "added" || original !== undefined)) ||
-		(change.change === "deleted" && original !== undefined),
-	);
-	let rows = null;
-	if (change.diff) rows = givenDiff(change.diff);
-	else if (change.change === "deleted" && original !== undefined) rows = diffLines(original, "");
-	else if (contents.text !== null) rows = diffLines(original || "", contents.text);
 	const [open, setOpen] = useState(false);
-	function toggle() {
-		if (!open && !rows) contents.load(contents.show);
-		setOpen(!open);
-	}
 	return (
 		<li>
 			<div class="row">
@@ -177,26 +154,56 @@ function Change({ id, change, artifact, original }) {
 					{change.type}
 					{change.size !== undefined && change.change !== "deleted" ? `, ${bytes(change.size)}` : ""}
 				</span>
-				{canShow && (
+				{rows && rows.length > 0 && (
 					<div class="actions">
-						<button type="button" aria-expanded={open} aria-label={`Difference of ${name}`} onClick={toggle}>
+						<button
+							type="button"
+							aria-expanded={open}
+							aria-label={`Difference of ${name}`}
+							onClick={() => setOpen(!open)}
+						>
 							{open ? "Hide" : "Diff"}
 						</button>
 					</div>
 				)}
 			</div>
-			{open && <Failure error={contents.error} />}
-			{open && rows && <Diff rows={rows} />}
+			{open && rows && <Diff name={name} rows={rows} />}
 		</li>
 	);
 }
 
-export function Files({ result, originals = {} }) {
+function Changes({ result }) {
+	const rows = useMemo(() => filesOf(result.diff), [result.diff]);
+	return (
+		<>
+			<h3>Changed files</h3>
+			<ul class="entries">
+				{result.changes.map((change) => (
+					<Change key={change.path} change={change} rows={rows.get(pathText(change))} />
+				))}
+			</ul>
+			{result.diff && result.diff.truncated && (
+				<p class="muted">There are more differences than a result has: those of some files are left out.</p>
+			)}
+			{result.diff && result.diff.text && (
+				<div class="actions">
+					<button type="button" onClick={() => download(`${result.id}.diff`, bytesOfDiff(result.diff))}>
+						Save as a patch
+					</button>
+				</div>
+			)}
+		</>
+	);
+}
+
+const bytesOfDiff = (diff) =>
+	diff.encoding === "base64" ? fromBase64(diff.text) : new TextEncoder().encode(diff.text);
+
+export function Files({ result }) {
 	const artifacts = result.artifacts || [];
 	const changes = result.changes || [];
 	const left = result.left || [];
 	const pictures = artifacts.filter((entry) => pictureType(entry) && entry.size <= PICTURE_MAX);
-	const byPath = new Map(artifacts.map((entry) => [entry.path, entry]));
 	if (artifacts.length + changes.length + left.length === 0) return <p class="empty">The program left no files.</p>;
 	return (
 		<div class="files">
@@ -207,22 +214,7 @@ export function Files({ result, originals = {} }) {
 					))}
 				</div>
 			)}
-			{changes.length > 0 && (
-				<>
-					<h3>Changed files</h3>
-					<ul class="entries">
-						{changes.map((change) => (
-							<Change
-								key={change.path}
-								id={result.id}
-								change={change}
-								artifact={byPath.get(change.path)}
-								original={originals[change.path]}
-							/>
-						))}
-					</ul>
-				</>
-			)}
+			{changes.length > 0 && <Changes result={result} />}
 			{artifacts.length > 0 && (
 				<>
 					<h3>Artifacts</h3>

@@ -382,7 +382,7 @@ function tabsOf(e, findings, onShowFinding) {
 			body: () => <Evidence result={result} />,
 		},
 		{ id: "tried", title: "What it tried", count: tried, body: () => <Tried result={result} /> },
-		{ id: "files", title: "Files", count: files, body: () => <Files result={result} originals={e.originals} /> },
+		{ id: "files", title: "Files", count: files, body: () => <Files result={result} /> },
 		{ id: "details", title: "Details", body: () => <Details result={result} /> },
 	);
 	return tabs;

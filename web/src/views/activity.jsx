@@ -2,7 +2,7 @@
 // What runs and waits now, the queue, and the cells that are kept ready.
 import { useState } from "preact/hooks";
 import { cancelExecution, get, query } from "../api.js";
-import { ago, dateTime, milliseconds } from "../format.js";
+import { ago, bytes, dateTime, milliseconds } from "../format.js";
 import { Badge, Failure, Page, Table, useLoaded } from "../parts/basics.jsx";
 
 const EVERY_MS = 2000;
@@ -42,7 +42,7 @@ const COLUMNS = [
 	},
 	{ title: "Language", cell: (row) => row.language || row.kind },
 	{ title: "Trust", cell: (row) => row.trust },
-	{ title: "Token", cell: (row) => row.token },
+	{ title: "Token", cell: (row) => (row.door ? `${row.token}, through ${row.door}` : row.token) },
 	{
 		title: "Since",
 		cell: (row) => <time title={dateTime(row.started || row.created)}>{ago(row.started || row.created)}</time>,
@@ -91,31 +91,34 @@ function Tile({ title, value }) {
 	);
 }
 
-// A pool is what waits of one backend and language.
-function poolsOf(cells) {
-	const pools = new Map();
-	for (const { backend, language, waiting } of cells) {
-		const name = `${backend} ${language || ""}`;
-		const pool = pools.get(name) || { name, backend, language, waiting: 0, busy: 0 };
-		pools.set(name, { ...pool, [waiting ? "waiting" : "busy"]: pool[waiting ? "waiting" : "busy"] + 1 });
-	}
-	return [...pools.values()];
+const hitRate = ({ hits, misses }) => (hits + misses > 0 ? `${Math.round((100 * hits) / (hits + misses))} %` : "");
+
+function readyText(pool) {
+	if (pool.given_up) return "its interpreter cannot wait";
+	const more = pool.building > 0 ? ` and ${pool.building} being made` : "";
+	return `${pool.ready} of ${pool.wanted}${more}`;
 }
 
-function Pools({ cells }) {
+// A pool is what requests of the same language, packages and policy share.
+function Pools({ pools }) {
 	return (
 		<>
 			<h2>Pools of cells</h2>
 			<Table
 				caption="Cells that are kept ready"
-				rows={poolsOf(cells)}
-				rowKey={(row) => row.name}
-				empty="No cell is kept ready: brig serve --warm N does that."
+				rows={pools}
+				empty="No cell is kept ready: the first run of a language makes some."
 				columns={[
-					{ title: "Backend", cell: (row) => row.backend },
-					{ title: "Language", cell: (row) => row.language || "any" },
-					{ title: "Ready", cell: (row) => row.waiting },
-					{ title: "In use", cell: (row) => row.busy },
+					{ title: "Language", cell: (row) => row.language },
+					{ title: "Environment", cell: (row) => row.environment || "none" },
+					{ title: "Trust", cell: (row) => row.trust },
+					{ title: "Memory limit", cell: (row) => bytes(row.memory_limit) },
+					{ title: "Ready", cell: readyText },
+					{ title: "In use", cell: (row) => row.in_use },
+					{ title: "Made", cell: (row) => row.made },
+					{ title: "Hits", cell: (row) => `${row.hits} of ${row.hits + row.misses}` },
+					{ title: "Hit rate", cell: hitRate },
+					{ title: "Memory", cell: (row) => bytes(row.memory_bytes) },
 				]}
 			/>
 		</>
@@ -189,7 +192,7 @@ export function ActivityView() {
 			<Failure error={executions.error || queue.error} />
 			<Live rows={rows} reload={executions.reload} />
 			{queue.value && <Queue queue={queue.value} />}
-			{cells.value && <Pools cells={cells.value.cells || []} />}
+			{queue.value && <Pools pools={queue.value.pools || []} />}
 			<Lately rows={rows} />
 			{cells.value && <Cells cells={cells.value} />}
 		</Page>

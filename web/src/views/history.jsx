@@ -100,7 +100,7 @@ export function HistoryView({ search }) {
 									</time>
 								),
 							},
-							{ title: "Language", cell: (row) => row.language },
+							{ title: "Language", cell: (row) => (row.door ? `${row.language}, through ${row.door}` : row.language) },
 							{ title: "Trust", cell: (row) => row.trust },
 							{ title: "Wall", class: "term", cell: (row) => milliseconds(row.wall_ms) },
 							{

@@ -75,8 +75,8 @@ function Selectors({ d }) {
 	const { who } = useStore(session);
 	const names = ((environments.value && environments.value.environments) || []).map((row) => ({
 		value: row.name,
-		label: row.name,
-		disabled: Boolean(row.problem),
+		label: row.state === "ready" ? row.name : `${row.name} (${row.state})`,
+		disabled: row.state !== "ready",
 	}));
 	return (
 		<>
