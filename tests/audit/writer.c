@@ -54,7 +54,9 @@ int main(int argc, char **argv)
 		.audit = AUDIT_REQUIRED, .audit_fsync_ms = 1000, .audit_file_size = 64 << 20, .audit_file_days = 30
 	};
 	static struct result res;
-	struct record rec = { .who = "", .res = &res, .set = &set, .policy_origin = "/etc/brig/sandbox.yaml" };
+	struct record rec = {
+		.who = "", .door = "", .res = &res, .set = &set, .policy_origin = "/etc/brig/sandbox.yaml"
+	};
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct statedir state = STATEDIR_INIT;
 	struct audit_log *log = NULL;

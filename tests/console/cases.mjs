@@ -130,8 +130,39 @@ test(
 		equal((await page.locator(".diff-old").textContent()).trim(), "- old line", "what was taken away");
 		equal((await page.locator(".diff-new").textContent()).trim(), "+ new line", "what was added");
 		check((await page.locator(".diff-same").count()) === 2, "the lines around it are missing");
+		const [saved] = await Promise.all([
+			page.waitForEvent("download"),
+			page.getByRole("button", { name: "Save as a patch" }).click(),
+		]);
+		check(/^[a-z2-7]{16}\.diff$/.test(saved.suggestedFilename()), `the patch is called ${saved.suggestedFilename()}`);
+		const shared = await open(`/#/executions/${await executionId(page)}`);
+		await tab(shared, "Files").click();
+		await shared.getByRole("button", { name: "Difference of data.txt" }).click();
+		equal((await shared.locator(".diff-new").textContent()).trim(), "+ new line", "what others see");
 	},
 );
+
+test("result.changes", "changed files are told apart: added, deleted, binary, odd names, no newline", async ({ open }) => {
+	const page = await open();
+	await openSettings(page);
+	await page.getByLabel("Files", { exact: true }).setInputFiles([
+		{ name: "gone.txt", mimeType: "text/plain", buffer: Buffer.from("<b>was here</b>\n") },
+		{ name: "raw.bin", mimeType: "application/octet-stream", buffer: Buffer.from([0, 1, 2]) },
+	]);
+	await page.getByText("raw.bin", { exact: true }).waitFor();
+	const code = `import os\nos.remove("gone.txt")\nopen("raw.bin", "ab").write(b"x")\nopen("a \\"b\\" \u00fc.txt", "w").write("no end")\n`;
+	await run(page, "python", code);
+	await tab(page, "Files").click();
+	const shown = async (name) => {
+		await page.getByRole("button", { name: `Difference of ${name}` }).click();
+		return (await page.getByLabel(`Changes of ${name}`).textContent()).trim().split("\n");
+	};
+	equal((await shown("gone.txt")).pop(), "- <b>was here</b>", "a file that was deleted");
+	check((await shown("raw.bin")).join(" ").includes("Binary files"), "a binary file is not told");
+	const odd = await shown('a "b" \u00fc.txt');
+	equal(odd.slice(-2).join("|"), "+ no end| No newline at end of file", "a name in quotes, and no newline");
+	await picture(page, "changes");
+});
 
 test("inspect.line", "a finding is at its line while one types, with what to do", async ({ open }) => {
 	const page = await open();
@@ -363,6 +394,43 @@ test("activity.waiting", "an execution that waits says its place, is listed, and
 	await hasVerdict(page, "cancelled");
 	for (const one of busy) await one.getByRole("button", { name: "Cancel", exact: true }).click();
 	for (const one of busy) await hasVerdict(one, "cancelled");
+});
+
+test("activity.pools", "cells that are kept ready are listed by kind, with who found one", async ({ open }) => {
+	const page = await open("/#/activity");
+	// Without artifacts, which a cell that was there before could not be asked for.
+	const made = await page.request.post(`${setting.url}/v1/executions`, { data: { language: "python", code: "print(1)" } });
+	equal(made.status(), 200, "a run");
+	const row = page.getByRole("table", { name: "Cells that are kept ready" }).getByRole("row").filter({ hasText: "python" });
+	await row.first().waitFor();
+	await until(async () => /\d+ of \d+/.test((await row.first().textContent()) || ""), "how many are ready, and hits");
+	for (const title of ["Language", "Environment", "Trust", "Ready", "In use", "Made", "Hits"])
+		await page.getByRole("columnheader", { name: title, exact: true }).first().waitFor();
+	await picture(page, "pools");
+});
+
+test("environments.made", "an environment is made, seen, used and removed", async ({ open }) => {
+	const page = await open("/#/environments", { expected: [/status of 422/] });
+	const form = page.getByRole("form", { name: "Make an environment" });
+	await form.getByLabel("Name", { exact: true }).fill("Not A Name");
+	await form.getByLabel("Loaded beforehand", { exact: true }).fill("json, decimal");
+	const refused = page.getByRole("alert");
+	await form.getByRole("button", { name: "Make" }).click();
+	await refused.getByText(/no name for an environment/).waitFor();
+	await form.getByLabel("Name", { exact: true }).fill("tools");
+	await form.getByRole("button", { name: "Make" }).click();
+	const row = page.getByRole("table", { name: "Environments" }).getByRole("row").filter({ hasText: "tools" });
+	await row.getByText("ready").waitFor();
+	check((await row.textContent()).includes("json, decimal"), "what it loads is not shown");
+	await picture(page, "environments");
+	await page.getByRole("link", { name: "Run", exact: true }).click();
+	await choose(page, "Environment", "tools");
+	await run(page, "python", 'import sys\nprint("json" in sys.modules or "no")\n');
+	await choose(page, "Environment", "");
+	await page.goto(`${setting.url}/#/environments`);
+	await row.getByRole("button", { name: "Remove tools" }).click();
+	await row.getByRole("button", { name: "Remove tools" }).click(); // it asks once
+	await row.waitFor({ state: "detached" });
 });
 
 test("history.filters", "the history lists executions and filters them", async ({ open }) => {

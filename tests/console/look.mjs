@@ -2,11 +2,12 @@
 // How the console looks and whom it can be used by: colours, widths, names of controls; and what the browser forbids it.
 import { check, equal, picture, run, setting, tab, test, until, wrote } from "./browser.mjs";
 
-const VIEWS = ["run", "activity", "history", "statistics", "policy", "doctor"];
+const VIEWS = ["run", "activity", "history", "environments", "statistics", "policy", "doctor"];
 const READY = {
 	run: ".cm-content",
 	activity: "h2",
 	history: "[role=status]",
+	environments: "form",
 	statistics: ".tiles",
 	policy: "table",
 	doctor: "table",

@@ -5,6 +5,14 @@
 
 #include "server/message.h"
 
+/* It can be written into a file of lines. */
+static void check_line(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			abort();
+}
+
 static void look_at(const struct message *m, enum field f)
 {
 	size_t len, n = message_count(m, f);
@@ -21,6 +29,8 @@ static void look_at(const struct message *m, enum field f)
 		if (texts[i] < m->bytes || texts[i] > m->bytes + m->len)
 			abort();
 	free(texts);
+	if (bytes && (f == FIELD_job_id || f == FIELD_request_id || f == FIELD_traceparent))
+		check_line(bytes);
 	for (size_t at = 0, i = 0; (bytes = message_next(m, f, &at, &len)); i++)
 		if (i >= n || bytes < m->bytes || bytes + len > m->bytes + m->len)
 			abort();

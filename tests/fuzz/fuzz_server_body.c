@@ -10,8 +10,8 @@
 #include "base/util.h"
 #include "server/front/front.h"
 
-static const enum route routes[] = { ROUTE_execute, ROUTE_command,        ROUTE_tests,
-				     ROUTE_inspect, ROUTE_verify_receipt, ROUTE_batch };
+static const enum route routes[] = { ROUTE_execute,        ROUTE_command, ROUTE_tests,           ROUTE_inspect,
+				     ROUTE_verify_receipt, ROUTE_batch,   ROUTE_environment_make };
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 {

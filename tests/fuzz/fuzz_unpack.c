@@ -32,7 +32,7 @@ static void check_outer(int outer)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct unpack_options o = { .caps = { .entries = 64, .bytes = 1 << 20 },
+	const struct unpack_options o = { .caps = { .entries = 64, .bytes = 1 << 20, .upper = size % 2 },
 					  .uid = UINT32_MAX,
 					  .gid = UINT32_MAX };
 	char folder[] = "/dev/shm/brig-fuzz-XXXXXX";

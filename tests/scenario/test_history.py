@@ -328,7 +328,7 @@ def full_disk(t):
 def make_old(t):
 	"""The database as the first version made it."""
 	db = sqlite3.connect(state(t, "history.db"))
-	db.executescript("ALTER TABLE executions DROP COLUMN trust_source; ALTER TABLE executions DROP COLUMN environment;"
+	db.executescript("ALTER TABLE executions DROP COLUMN trust_source; ALTER TABLE executions DROP COLUMN environment; ALTER TABLE executions DROP COLUMN door;"
 			 "PRAGMA user_version = 1;")
 	db.close()
 

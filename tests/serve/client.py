@@ -6,6 +6,7 @@ Every answer that comes through Client is held against data/openapi.json: its pa
 written by hand (raw) is split into answers by a reader of its own, which is as strict.
 """
 import http.client
+import io
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 
 import harness
@@ -25,7 +27,7 @@ import schema
 PATIENCE = 120	# seconds after which an answer counts as missing; decides no case that works
 with open(os.path.join(ROOT, "data", "openapi.json"), encoding="utf-8") as _f:
 	API = json.load(_f)
-PATHS = [(re.compile("^" + re.sub(r"\{path\}", ".+", re.sub(r"\{id\}", "[^/]+", p)) + "$"), item) for p, item in API["paths"].items()]
+PATHS = [(re.compile("^" + re.sub(r"\{path\}", ".+", re.sub(r"\{(id|item)\}", "[^/]+", p)) + "$"), item) for p, item in API["paths"].items()]
 HOST = b"@HOST@"
 EVENTS = {"verdict": "Verdict", "queued": "Queued", "result": "BatchResult", "done": "BatchSummary"}	# others are Event
 
@@ -172,13 +174,14 @@ def marked():
 
 
 class Server:
-	"""`brig serve` for the length of a case.  With auth, token() makes tokens beside it; without, everybody may everything."""
-	def __init__(self, t, *args, auth=False, env=None, ends=0):
+	"""`brig serve` for the length of a case.  With auth, token() makes tokens beside it; without, everybody may everything.
+	through: words of a program that becomes it."""
+	def __init__(self, t, *args, auth=False, env=None, ends=0, through=()):
 		self.t, self.auth, self.ends = t, auth, ends
 		self.err_path = t.path("serve.err")
 		if "--socket" not in args:
 			args = ("--socket", "none", *args)
-		words = [harness.brig_path(), "serve", "--listen", "127.0.0.1:0", "--state", t.state, *([] if auth else ["--no-auth"]), *map(str, args)]
+		words = [*through, harness.brig_path(), "serve", "--listen", "127.0.0.1:0", "--state", t.state, *([] if auth else ["--no-auth"]), *map(str, args)]
 		with open(self.err_path, "ab") as err:
 			self.p = t.popen(words, env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
 		self.pid = self.p.pid
@@ -276,9 +279,9 @@ class Server:
 		return wait_until(f"{ident} ends", over)
 
 	def processes(self):
-		"""{"front": pid, "runner": pid}, as far as they are there."""
+		"""{"front": pid, "runner": pid, "recorder": pid}, as far as they are there."""
 		found = {read_quietly(f"/proc/{pid}/comm").decode().strip().removeprefix("brig-"): pid for pid in children(self.pid)}
-		return {name: pid for name, pid in found.items() if name in ("front", "runner")}
+		return {name: pid for name, pid in found.items() if name in ("front", "runner", "recorder")}
 
 	def answers(self):
 		try:
@@ -286,6 +289,44 @@ class Server:
 		except (OSError, http.client.HTTPException):
 			return False
 
+
+# ---- files --------------------------------------------------------------------------------------
+
+TAR = {"Content-Type": "application/x-tar"}
+
+
+def archive(files, form=tarfile.PAX_FORMAT, folders=(), edit=None):
+	"""A tar archive of {path: bytes}."""
+	out = io.BytesIO()
+	with tarfile.open(fileobj=out, mode="w", format=form) as tar:
+		for name in folders:
+			info = tarfile.TarInfo(name)
+			info.type = tarfile.DIRTYPE
+			tar.addfile(info)
+		for name, data in files.items():
+			info = tarfile.TarInfo(name)
+			info.size, info.mode = len(data), 0o755 if name.endswith(".sh") else 0o640
+			if edit:
+				edit(info)
+			tar.addfile(info, io.BytesIO(data))
+	return out.getvalue()
+
+
+def unpacked(data):
+	with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+		return {m.name: (tar.extractfile(m).read(), bool(m.mode & 0o100)) for m in tar if m.isfile()}
+
+
+def upload(s, data, token=None, status=201):
+	with s.client(token) as c:
+		return c.ask("POST", "/v1/workspaces", data, TAR, status=status)
+
+
+def content(s, ident, token=None):
+	return {name: data for name, (data, _) in unpacked(s.get(f"/v1/workspaces/{ident}/archive", token, status=200).body).items()}
+
+
+# ---- programs -----------------------------------------------------------------------------------
 
 def sleeper(seconds=60, **more):
 	"""A program that is there until somebody ends it, and can be found."""
@@ -325,14 +366,20 @@ class Client:
 			raise Failed(f"{method} {target} {str(body)[:300]} is answered {a.status}, not {status}: {a}")
 		return a
 
-	def stream(self, method, target, body=None):
+	def stream(self, method, target, body=None, events=EVENTS):
 		r = self.send(method, target, body, {"Accept": "text/event-stream"})
 		a = Answer(r.status, r.getheaders(), b"")
 		if a.status != 200 or not a.header("content-type").startswith("text/event-stream"):
 			raise Failed(f"no stream: {a} {r.read()!r}")
 		if head_trouble(target, a):
 			raise Failed(f"{head_trouble(target, a)}: {a}")
-		return Stream(r)
+		return Stream(r, events)
+
+
+def client_env(path, **more):
+	"""The environment of a command that asks the service at path, and of nothing else of ours: the policy is the service's."""
+	env = {key: None for key in harness.clean_env() if key.startswith("BRIG_")}
+	return {**env, "BRIG_STATE": None, "BRIG_HOST": "unix:" + path if path else None, **more}
 
 
 def ask_unix(path, target, uid=0):
@@ -352,8 +399,8 @@ def ask_unix(path, target, uid=0):
 
 class Stream:
 	"""Server-sent events, one after the other, each held against the description."""
-	def __init__(self, response):
-		self.response, self.seen = response, []
+	def __init__(self, response, events=EVENTS):
+		self.response, self.events, self.seen = response, events, []
 
 	def __iter__(self):
 		return self
@@ -381,8 +428,8 @@ class Stream:
 			elif name != "id":
 				raise Failed(f"not a line of an event: {line!r}")
 		document = json.loads("\n".join(data))
-		trouble = unfit(document, EVENTS.get(event, "Event"))
-		if trouble or event not in EVENTS and document["event"] != event:
+		trouble = unfit(document, self.events.get(event, "Event"))
+		if trouble or event not in self.events and document["event"] != event:
 			raise Failed(f"event {event} is not as described: {trouble} {document}")
 		if self.seen and self.seen[-1][0] == "verdict":
 			raise Failed(f"{event} comes after the verdict")

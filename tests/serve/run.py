@@ -4,9 +4,17 @@
 
 api      what is asked for is done, and told as data/openapi.json says
 access   tokens, quotas, hosts and origins
+restart  processes that die one by one, and what goes on meanwhile
+questions  which take long hold up nobody
+memory   what is known after kill -9: keys, quotas
 hostile  clients that break, cheat, dawdle or come in crowds
 front    what the process that speaks HTTP holds and is given
-cli      commands through the service: the same results, descriptors, users
+compromise  foreign code in that process's place
+recorder what the process that writes audit log and history may, and what becomes of records when it dies
+cli      commands through the service: the same results, descriptors
+folders  their projects, tests and artifacts, with nobody's rights but the caller's; users of the policy
+batch_cli  brig batch through the service
+sessions cells that stay: contexts, processes, files
 drill    signals, kill -9 of each process, and a short soak
 
 A case has a server of its own, so that what a server leaves behind is that case's.

@@ -59,8 +59,9 @@ def bounds(t):
 		t.equal([me["name"], me["max_trust"], me["admin"]], ["low", "untrusted", False], "whoami")
 		r = s.result(low, **PROGRAM, options={"memory": "64m"})
 		t.equal([r["verdict"], r["trust"]], ["ok", "untrusted"], "within them", r)
-		for more in ({"trust": "trusted"}, {"trust": "unknown"}, {"language": "shell"}, {"options": {"memory": "300m"}}):
-			a = s.run(low, 403, **{**PROGRAM, "options": {"memory": "64m"}, **more})
+		for more in ({"trust": "trusted"}, {"trust": "unknown"}, {"language": "shell"}, {"options": {"memory": "300m"}},
+			     {"options": {"memory_mb": 300}}, {"options": {"memory_mb": 300.5}}, {"options": {"memory_limit": "0.5 GiB"}}):
+			a = s.run(low, 403, **{**PROGRAM, "options": {"memory": "64m"}, **more})	# however it is spelt
 			t.check("low" in a.message, "it says whose bound", a)
 		with s.client(low) as c:
 			c.ask("POST", "/v1/commands", {"args": ["true"]}, status=403)
@@ -71,7 +72,7 @@ def bounds(t):
 def loosening(t):
 	with Server(t, auth=True, env={"BRIG_INSPECTION": "guard"}) as s:
 		plain, root = s.token("plain", "--max-trust", "unknown"), s.token("root", "--admin")
-		for options in ({"inspection": "off"}, {"inspect": "report"}, {"rules": "py-process=allow"}, {"rules": "py-process=block, py-network=note"},
+		for options in ({"inspection": "off"}, {"inspection": False}, {"inspection": "OFF"}, {"inspection": "no"}, {"inspect": "report"}, {"rules": "py-process=allow"}, {"rules": "py-process=block, py-network=note"},
 				{"allow_degraded": "landlock"}, {"rootfs": "/"}):
 			a = s.run(plain, 403, **PROGRAM, options=options)
 			t.check("plain" in a.message, "it says whose bound", a)

@@ -1,66 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands through a service: the same results as here, and for an ordinary user the protections of root's keeper."""
 import array
-import contextlib
+import fcntl
 import hashlib
-import http.client
 import io
 import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import tarfile
 import tempfile
 
 import harness
-from client import PATIENCE, Server, ask_unix, mark, marked, wait_until
-from harness import Proc, case
-
-STRANGER = 64987	# a uid that no account has
-OWN = ("id", "usage", "timing", "samples", "audit", "warm", "forked")	# of each run, whoever made it
-PYTHON = ("-l", "python", "-c")
-
-
-def client_env(path, **more):
-	"""The environment of a command that asks the service at path, and of nothing else of ours: the policy is the service's."""
-	env = {key: None for key in harness.clean_env() if key.startswith("BRIG_")}
-	return {**env, "BRIG_STATE": None, "BRIG_HOST": "unix:" + path if path else None, **more}
-
-
-@contextlib.contextmanager
-def service(t, *args, auth=True):
-	"""A server with a socket that every user can reach: (server, path)."""
-	with tempfile.TemporaryDirectory() as folder:
-		os.chmod(folder, 0o755)
-		path = os.path.join(folder, "brig", "run.sock")
-		with Server(t, "--socket", path, *args, auth=auth) as s:
-			yield s, path
-		t.check(not os.path.exists(path), "the socket is gone")
-
-
-def known(s, token, target):
-	"""What the service says of itself over HTTP; whether its documents are as described is not the question here."""
-	with contextlib.closing(http.client.HTTPConnection("127.0.0.1", s.port, timeout=PATIENCE)) as c:
-		c.request("GET", target, headers={"Authorization": "Bearer " + token})
-		return json.loads(c.getresponse().read())
-
-
-def both(t, path, *words, **kw):
-	"""One command here and there: two Procs."""
-	return t.brig(*words, **kw), t.brig(*words, env=client_env(path), **kw)
-
-
-def rows(result):
-	"""A result without what is a run's own; of evidence what was promised and kept."""
-	kept = {key: value for key, value in result.items() if key not in OWN}
-	kept["evidence"] = [(e["check"], e["declared"], e["kept"]) for e in result["evidence"]]
-	return kept
-
-
-def differences(here, there):
-	a, b = rows(here), rows(there)
-	return {key: (a.get(key), b.get(key)) for key in sorted(set(a) | set(b)) if a.get(key) != b.get(key)}
+from client import PATIENCE, Server, ask_unix, client_env, mark, marked, wait_until
+from commands import PYTHON, STRANGER, as_stranger, both, differences, known, need_users, overheard, service, tried
+from harness import case
 
 
 REQUESTS = {
@@ -181,24 +137,6 @@ def cancelled(t):
 			t.equal((last["verdict"], last["token"]), ("cancelled", f"uid:{os.getuid()}"), f"what is known of {pid}")
 
 
-def as_stranger(t, path, *words, uid=STRANGER, **more):
-	"""A command of an ordinary user's, with nothing of ours."""
-	def become():
-		os.setgroups([])
-		os.setresgid(uid, uid, uid)
-		os.setresuid(uid, uid, uid)
-	with tempfile.TemporaryDirectory() as home:
-		os.chown(home, uid, uid)
-		env = harness.clean_env(client_env(path, HOME=home, TMPDIR=home, **more))
-		p = subprocess.run([harness.brig_path(), *map(str, words)], env=env, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, preexec_fn=become, timeout=PATIENCE)
-	return Proc(p.returncode, p.stdout, p.stderr, 0, words)
-
-
-def need_users(t):
-	if os.getuid() != 0:
-		t.skip("needs root, to be several users")
-
-
 @case("an ordinary user has the protections of root's keeper, and not more than its trust", final="a protection was missing")
 def ordinary(t):
 	need_users(t)
@@ -265,7 +203,7 @@ def usual(t):
 @case("a service that is named and cannot do it is an error that says what to do")
 def named(t):
 	with service(t) as (_, path):
-		for words, word in ((("--workspace", "."), "workspace"), (("--out", "x"), "--out"), (("--policy", "/dev/null"), "--policy"), (("--state", "x"), "--state")):
+		for words, word in ((("--venv", "x"), "--venv"), (("--policy", "/dev/null"), "--policy"), (("--state", "x"), "--state")):
 			p = t.brig("run", *words, *PYTHON, "1", stdin=b"", env=client_env(path))
 			t.check(p.rc == 2 and b"--local" in p.err and word.encode() in p.err, f"{words}", p)
 		p = t.brig("run", *PYTHON, "1", stdin=b"", env=client_env(path, BRIG_TIMEOUT="5"))
@@ -288,59 +226,36 @@ def checked(t):
 
 # ---- hostile commands -----------------------------------------------------------------------------
 
-def overheard(t):
-	"""What a command sends: its first record, taken by a service that says nothing."""
-	with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as fake:
-		path = os.path.join(folder, "fake.sock")
-		fake.bind(path)
-		fake.listen()
-		p = t.popen([harness.brig_path(), "run", *PYTHON, "print(1)"], client_env(path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-		fake.settimeout(PATIENCE)
-		with fake.accept()[0] as s:
-			data, fds, _, _ = socket.recv_fds(s, 1 << 20, 8)
-		for fd in fds:
-			os.close(fd)
-		out, err = p.communicate(timeout=PATIENCE)
-		t.check(p.returncode == 121 and b"service" in err, "a service that hangs up is an error", err)
-	t.equal(len(fds), 1, "descriptors beside it: its input")
-	return data
+def with_archive(ask):
+	"""The same, with an archive announced (has_files, the first of fields.def)."""
+	body = struct.pack("<HHIQ", 0, 0, 8, 1) + ask[16:]
+	return ask[:8] + struct.pack("<II", len(body), 0) + body
 
 
-def tried(path, *records):
-	"""Records sent one after the other: statuses of the answers until the service hangs up or has no more to say."""
-	answers = []
-	with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-		s.connect(path)
-		s.settimeout(PATIENCE)
-		for data, fds in records:
-			try:
-				s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
-			except OSError:
-				break
-		while True:
-			try:
-				data = s.recv(1 << 20)
-			except OSError:
-				return answers + ["reset"]
-			if not data:
-				return answers + ["end"]
-			kind, status = int.from_bytes(data[4:6], "little"), int.from_bytes(data[6:8], "little")
-			if kind == 3:	# RECORD_ANSWER
-				return answers + [status]
+def endless():
+	"""A sealed file in memory of terabytes that are not there."""
+	fd = os.memfd_create("endless", os.MFD_ALLOW_SEALING)
+	os.ftruncate(fd, 1 << 42)
+	fcntl.fcntl(fd, 1033, 2 | 4 | 8)	# F_ADD_SEALS: shrink, grow, write
+	return fd
 
 
 @case("records that are none, lie about descriptors or bring those that could stop the service are refused", final="a hostile command had its way")
 def hostile(t):
-	ask = overheard(t)
+	ask, fds = overheard(t, "run", *PYTHON, "print(1)")
+	t.equal(len(fds), 1, "descriptors beside it: its input")
+	os.close(fds[0])
 	ends = socket.socketpair()
 	pipe = os.pipe()
-	plain = os.open(t.path("plain", b"x"), os.O_RDONLY)
+	plain, huge = os.open(t.path("plain", b"x"), os.O_RDONLY), endless()
 	with service(t) as (s, path), ends[0], ends[1]:
 		good = ends[1].fileno()
 		ends[0].shutdown(socket.SHUT_WR)
 		t.equal(tried(path, (ask, [good])), [200], "the real thing")
 		t.equal(tried(path, (ask, [pipe[0]])), [422], "a pipe for input")
 		t.equal(tried(path, (ask, [plain])), [422], "a file for input")
+		for name, archive in (("a file", plain), ("an end that never comes", huge)):
+			t.equal(tried(path, (with_archive(ask), [archive, good])), [422], f"{name} for an archive")
 		t.equal(tried(path, (ask, [])), [400], "a descriptor that is not there")
 		t.equal(tried(path, (ask, [good, good])), [400], "one too many")
 		other = bytearray(ask)
@@ -363,5 +278,5 @@ def hostile(t):
 			c.close()
 		wait_until("it serves again", lambda: t.brig("run", *PYTHON, "print('still')", stdin=b"", env=client_env(path)).out == b"still\n")
 		s.get("/healthz", status=200)
-	for fd in (*pipe, plain):
+	for fd in (*pipe, plain, huge):
 		os.close(fd)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that speaks HTTP, seen from outside: what was taken from it, what it holds, what it is given."""
+import json
 import os
 import re
 import socket
 import subprocess
 
 import harness
-from client import PATIENCE, Server, read_quietly, status_field
+from client import PATIENCE, Server, read_quietly, status_field, wait_until
 from harness import case
 
 
@@ -26,6 +27,20 @@ def confined(t):
 			others = [x for x in links if not x.startswith(("socket:", "anon_inode:[eventpoll]")) and x != "/dev/null"]
 			t.equal(others, [], "what it has open besides sockets and the log")
 			t.check(canary.encode() not in read_quietly(f"/proc/{front}/environ"), "variables of whoever started it are gone")
+
+
+def mapped_kib(pid):
+	return int(status_field(pid, "RssFile").split()[0])
+
+
+@case("front and runner give memory back when they have nothing to do, and serve the next request as before")
+def rest(t):
+	with Server(t) as s:
+		s.result(language="shell", code="echo 1")
+		busy = {pid: mapped_kib(pid) for pid in (s.processes()[name] for name in ("front", "runner"))}
+		wait_until("pages of the program are let go", lambda: all(mapped_kib(pid) < kib / 2 for pid, kib in busy.items()))
+		t.equal(s.result(language="shell", code="echo 2")["stdout"], "2\n", "a request after a rest")
+		t.equal({s.processes()[name] for name in ("front", "runner")}, set(busy), "the processes are the same")
 
 
 @case("sockets that systemd has opened are served in place of the default, and stay when the service ends")
@@ -56,3 +71,39 @@ def given_sockets(t):
 			p.kill()
 			p.wait()
 			p.stdout.close()
+
+
+# Starts a program on a kernel that knows no Landlock: landlock_create_ruleset(2) is answered with ENOSYS.
+WITHOUT_LANDLOCK = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+rows = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x00050000 | 38), (0x06, 0, 0, 0x7fff0000)]	# load nr; 444? ENOSYS : allow
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *r) for r in rows))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(rows), ctypes.addressof(code)))
+if os.geteuid() != 0:
+	libc.prctl(38, 1, 0, 0, 0)
+if libc.prctl(22, 2, program) != 0:
+	sys.exit("no filter: %d" % ctypes.get_errno())
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@case("on a kernel without Landlock the service says that its front has a wall less, and doctor says so too")
+def without_landlock(t):
+	words = ["/usr/bin/python3", "-c", WITHOUT_LANDLOCK, harness.brig_path()]
+	with open(t.path("err"), "wb") as err:
+		p = t.popen([*words, "serve", "--listen", "127.0.0.1:0", "--socket", "none", "--no-auth", "--state", t.state], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err)
+	try:
+		t.check(p.stdout.readline().startswith(b"ready "), "it serves", read_quietly(t.path("err")))
+		p.terminate()
+		t.equal(p.wait(PATIENCE), 0, "its end", read_quietly(t.path("err")))
+	finally:
+		p.kill()
+		p.wait()
+		p.stdout.close()
+	t.check(b"no Landlock" in read_quietly(t.path("err")), "its log", read_quietly(t.path("err")))
+	out = subprocess.run([*words, "doctor", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False).stdout
+	row = [r for r in json.loads(out)["rows"] if r["name"] == "landlock"][0]
+	t.check("front of brig serve" in row["fix"], "doctor", row)
+	with Server(t) as s:
+		t.check("Landlock" not in s.stderr(), "where there is one nothing is said", s.stderr())

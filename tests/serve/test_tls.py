@@ -2,8 +2,10 @@
 """The service behind TLS: who speaks it well is served as everybody else, who does not is let go of."""
 import http.client
 import json
+import os
 import re
 import select
+import signal
 import socket
 import ssl
 import subprocess
@@ -211,8 +213,58 @@ def files(t):
 		t.check(p.rc == rc and text.encode() in p.err and b"ready" not in p.out, f"{words}", p)
 	with SecureServer(t) as s:
 		has_it = {name: b"libssl" in read_quietly(f"/proc/{pid}/maps") for name, pid in s.processes().items()}
-		t.equal(has_it, {"front": True, "runner": False}, "who has OpenSSL")
+		t.equal(has_it, {"front": True, "runner": False, "recorder": False}, "who has OpenSSL")
 		t.check(b"libssl" not in read_quietly(f"/proc/{s.pid}/maps"), "the first process has not")
 	with Server(t) as s:
 		for name, pid in s.processes().items():
 			t.check(b"libssl" not in read_quietly(f"/proc/{pid}/maps"), f"without a certificate {name} has none")
+
+
+def served_certificate(s):
+	"""What a client that believes everything is shown."""
+	with s.plain() as plain, ssl._create_unverified_context().wrap_socket(plain) as c:
+		return c.getpeercert(binary_form=True)
+
+
+def der(path):
+	with open(path, encoding="ascii") as f:
+		return ssl.PEM_cert_to_DER_cert(f.read())
+
+
+@case("SIGHUP: the certificate is read anew, connections go on; a bad one leaves the old one in force, and the next front has what was good", final="a bad certificate replaced a good one")
+def renewed(t):
+	with SecureServer(t) as s, s.client() as c:
+		c.ask("GET", "/healthz", status=200)
+		first, fresh, other = der(s.cert), certificate(t, "fresh"), certificate(t, "other")
+		t.equal(served_certificate(s), first, "the first one")
+
+		def renew(cert, key, said):
+			before = len(s.stderr())
+			for old, new in ((s.cert, cert), (s.key, key)):
+				if new:
+					os.replace(new, old)
+				else:
+					os.unlink(old)
+			s.p.send_signal(signal.SIGHUP)
+			wait_until(f"it says '{said}'", lambda: said in s.stderr()[before:])
+			return s.stderr()[before:]
+
+		second = der(fresh[0])
+		renew(*fresh, "the certificate was read anew")
+		t.equal(served_certificate(s), second, "the second one")
+		c.ask("GET", "/healthz", status=200)	# on the connection of the first
+		with open(t.path("nothing"), "w", encoding="ascii") as f:
+			f.write("-----BEGIN CERTIFICATE-----\nnothing\n-----END CERTIFICATE-----\n")
+		front = s.processes()["front"]
+		for cert, key, why in ((t.path("nothing"), other[1], "has no certificates"), (other[0], None, "cannot be read")):
+			text = renew(cert, key, "the certificate stays as it was")
+			t.check(why in text, "it says why", text)
+			t.equal(served_certificate(s), second, "the second one is in force")
+		t.equal(s.processes()["front"], front, "the front went on")
+		os.kill(front, signal.SIGKILL)
+		wait_until("another front", lambda: s.processes().get("front") not in (None, front))
+		t.equal(served_certificate(s), second, "the next front has the last good one")
+		s.cert = t.path("current.cert")	# what our own clients believe
+		with open(s.cert, "w", encoding="ascii") as f:
+			f.write(ssl.DER_cert_to_PEM_cert(second))
+		t.equal(s.get("/healthz").status, 200, "it serves")

@@ -1,45 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that stay between executions."""
+import base64
 import io
 import json
 import os
+import re
+import shutil
 import tarfile
 
-from client import Server, marked, sleeper, wait_until
-from harness import case
-
-TAR = {"Content-Type": "application/x-tar"}
-
-
-def archive(files, form=tarfile.PAX_FORMAT, folders=(), edit=None):
-	"""A tar archive of {path: bytes}."""
-	out = io.BytesIO()
-	with tarfile.open(fileobj=out, mode="w", format=form) as tar:
-		for name in folders:
-			info = tarfile.TarInfo(name)
-			info.type = tarfile.DIRTYPE
-			tar.addfile(info)
-		for name, data in files.items():
-			info = tarfile.TarInfo(name)
-			info.size, info.mode = len(data), 0o755 if name.endswith(".sh") else 0o640
-			if edit:
-				edit(info)
-			tar.addfile(info, io.BytesIO(data))
-	return out.getvalue()
-
-
-def unpacked(data):
-	with tarfile.open(fileobj=io.BytesIO(data)) as tar:
-		return {m.name: (tar.extractfile(m).read(), bool(m.mode & 0o100)) for m in tar if m.isfile()}
-
-
-def upload(s, data, token=None, status=201):
-	with s.client(token) as c:
-		return c.ask("POST", "/v1/workspaces", data, TAR, status=status)
-
-
-def content(s, ident, token=None):
-	return {name: data for name, (data, _) in unpacked(s.get(f"/v1/workspaces/{ident}/archive", token, status=200).body).items()}
+from client import TAR, Server, archive, content, marked, read_quietly, sleeper, unpacked, upload, wait_until
+from harness import ROOT, Skipped, case
 
 
 @case("a workspace: uploaded, looked at, run on, downloaded, removed; a run changes it only if it is to be kept")
@@ -156,3 +126,61 @@ def meanwhile(t):
 			events = c.stream("GET", f"/v1/batches/{batch}/results")
 			events.until("done")
 			t.equal([d["stdout"] for e, d in events.seen if e == "result"], ["1\n"] * 5, "a batch")
+
+
+@case("what an execution changed comes as a unified diff too: as patch(1) reads it, bounded, binary files named, by text/x-diff or format=unified")
+def unified(t):
+	files = {"a.txt": b"one\ntwo\nthree\n", "no-end": b"x", "d/gone": b"1\n2\n", "bytes": bytes(range(256)), "latin": b"caf\xe9\n", "run.sh": b"echo\n"}
+	change = ("printf 'one\\nTWO\\nthree' > a.txt; printf 'x\\n' > no-end; rm -r d; printf '\\0' >> bytes; printf 'caf\\351s\\n' > latin; "
+		  "printf 'new\\n' > 'a b'; chmod -x run.sh; ln -s a.txt link; : > empty")
+	want = {
+		"a b": "new file mode 100644\n--- /dev/null\n+++ b/a b\n@@ -0,0 +1,1 @@\n+new\n",
+		"a.txt": "--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n-three\n+TWO\n+three\n\\ No newline at end of file\n",
+		"bytes": "Binary files a/bytes and b/bytes differ\n",
+		"d/gone": "deleted file mode 100644\n--- a/d/gone\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-1\n-2\n",
+		"empty": "new file mode 100644\n",
+		"latin": "--- a/latin\n+++ b/latin\n@@ -1,1 +1,1 @@\n-caf\udce9\n+caf\udce9s\n",
+		"link": "new file mode 120000\n--- /dev/null\n+++ b/link\n@@ -0,0 +1,1 @@\n+a.txt\n\\ No newline at end of file\n",
+		"no-end": "--- a/no-end\n+++ b/no-end\n@@ -1,1 +1,1 @@\n-x\n\\ No newline at end of file\n+x\n",
+		"run.sh": "old mode 100755\nnew mode 100644\n",
+	}
+	with Server(t) as s:
+		ident = upload(s, archive(files)).json["id"]
+		r = s.result(kind="shell", code=change, workspace=ident)
+		t.equal([r["verdict"], r["diff"]["encoding"], r["diff"]["truncated"]], ["ok", "base64", False], "a run", r)
+		text = base64.b64decode(r["diff"]["text"])
+		parts = text.decode("utf-8", "surrogateescape").split("diff --git ")[1:]
+		t.equal({p.partition(" b/")[0][2:]: p.partition("\n")[2] for p in parts}, want, "the diff")
+		for target, headers in ((f"?execution={r['id']}&format=unified", {}), ("", {"Accept": "text/x-diff"}), ("?format=unified", {"Accept": "text/*"})):
+			a = s.get(f"/v1/workspaces/{ident}/diff{target}", headers=headers, status=200)
+			t.equal([a.header("content-type"), a.body], ["text/x-diff; charset=utf-8", text], f"{target} {headers}")
+		for target, headers in (("", {}), ("?format=json", {"Accept": "text/x-diff, application/json"}), ("", {"Accept": "application/json"})):
+			t.equal(s.get(f"/v1/workspaces/{ident}/diff{target}", headers=headers, status=200).json["diff"], r["diff"], f"{target} {headers}")
+		s.get(f"/v1/workspaces/{ident}/diff?format=ed", status=400)
+		# More than is shown: whole files, and it says that there is more.
+		r = s.result(kind="shell", code="for i in 1 2 3; do seq 100000 > $i; done", files={"a": "x"})
+		t.equal([r["diff"]["truncated"], r["diff"]["text"].count("diff --git"), r["diff"]["text"][-7:]], [True, 0, ""], "too much", r["diff"]["text"][-200:])
+		r = s.result(kind="shell", code="for i in 1 2 3; do seq 30000 > $i; done", files={"a": "x"})
+		t.equal([r["diff"]["truncated"], r["diff"]["text"].count("diff --git"), r["diff"]["text"][-7:]], [True, 2, "+30000\n"], "too much of some", r["diff"]["text"][-200:])
+		t.check("diff" not in s.result(kind="shell", code="echo"), "without files there is nothing to compare with")
+		r = s.result(kind="shell", code="printf '\\n' >> a", files={"a": "x"})
+		t.equal(r["diff"]["text"], "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,1 +1,1 @@\n-x\n\\ No newline at end of file\n+x\n", "files that came with the request", r["diff"])
+
+
+def unit_capabilities():
+	"""What the unit of systemd leaves to the service."""
+	text = read_quietly(os.path.join(ROOT, "packaging", "systemd", "brig.service.in")).decode()
+	return [word.removeprefix("CAP_").lower() for word in re.search("^CapabilityBoundingSet=(.*)$", text, re.M).group(1).split()]
+
+
+@case("with the capabilities of the unit of systemd and no other, cells that get their files at the same time all begin")
+def as_unit(t):
+	if os.geteuid() != 0 or not shutil.which("setpriv"):
+		raise Skipped("needs root, and setpriv to have less than root's rights")
+	less = ["setpriv", "--inh-caps=-all", "--bounding-set=-all" + "".join(f",+{name}" for name in unit_capabilities())]
+	with Server(t, "--jobs", 4, through=less) as s, s.client() as c:
+		ident = upload(s, archive({"a": b"1\n"})).json["id"]
+		batch = c.ask("POST", "/v1/batches", {"jobs": [{"kind": "command", "args": ["cat", "a"], "workspace": ident}] * 60}, status=202).json["id"]
+		events = c.stream("GET", f"/v1/batches/{batch}/results")
+		events.until("done")
+		t.equal([d["stdout"] or d["reason"] for e, d in events.seen if e == "result"], ["1\n"] * 60, "each has its file")

@@ -28,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define FEW              8 /* more than a handle keeps stacks of */
 #define DEFAULT_RUNS     1000
 #define DEFAULT_TOGETHER 250
 #define STEPS_MAX        10000
@@ -192,12 +193,12 @@ static int turn(struct job *jobs, struct pollfd *slots, int from, int n, int *ba
 }
 
 /* All are begun; so many at a time are stepped. */
-static void many(struct brig *b, int runs, int together)
+/* How many have finished; *ret_bad of them not as they should. */
+static int run_together(struct brig *b, int runs, int together, int *ret_bad)
 {
 	struct job *jobs = calloc((size_t)runs, sizeof(*jobs));
 	struct pollfd *slots = calloc((size_t)runs, sizeof(*slots));
 	int begun = 0, started, from = 0, finished = 0, bad = 0;
-	char what[96], why[32];
 
 	while (jobs && slots && begun < runs && begin(b, &jobs[begun], begun) == 0)
 		begun++;
@@ -213,6 +214,15 @@ static void many(struct brig *b, int runs, int together)
 			(void)brig_run_end(jobs[i].run, NULL, NULL);
 	free(jobs);
 	free(slots);
+	*ret_bad = bad;
+	return finished;
+}
+
+static void many(struct brig *b, int runs, int together)
+{
+	int bad, finished = run_together(b, runs, together, &bad);
+	char what[96], why[32];
+
 	(void)snprintf(what, sizeof(what), "%d runs in one loop, %d side by side, end as they should", runs, together);
 	(void)snprintf(why, sizeof(why), "%d did, %d did not", finished - bad, bad);
 	check(finished == runs && bad == 0, what, why);
@@ -488,6 +498,7 @@ static struct brig *open_handle(const char *state)
 	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct brig *b = NULL;
+	int bad;
 
 	opts.state_dir = state;
 	if (!state || brig_open(&opts, &b, &err) < 0) {
@@ -496,7 +507,8 @@ static struct brig *open_handle(const char *state)
 	}
 	/* What is opened once is opened now; the second run brings the process that keeps the inspection's workers. */
 	brig_free(document(b, 0));
-	brig_free(document(b, 1)); /* a sanitizer opens its log at the first switch of stacks */
+	brig_free(document(b, 1));             /* a sanitizer opens its log at the first switch of stacks */
+	(void)run_together(b, FEW, FEW, &bad); /* a handle keeps some stacks, with what they wait by */
 	descriptors_before = entries("/proc/self/fd");
 	children_before = count_children();
 	return b;

@@ -41,9 +41,12 @@ static int set_up(void **state)
 	(void)str_copy(b->res->id, sizeof(b->res->id), "abcdefgh");
 	(void)str_copy(b->res->language, sizeof(b->res->language), "python");
 	b->res->verdict = VERDICT_ok;
-	b->rec = (struct record){
-		.wall_ns = 1700000000 * NS_PER_SEC, .who = "", .res = b->res, .set = &b->set, .policy_origin = ""
-	};
+	b->rec = (struct record){ .wall_ns = 1700000000 * NS_PER_SEC,
+				  .who = "",
+				  .door = "",
+				  .res = b->res,
+				  .set = &b->set,
+				  .policy_origin = "" };
 	*state = b;
 	return 0;
 }
@@ -64,7 +67,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void append(struct bed *b, int n)
+static inline void append(struct bed *b, int n)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct audit_log *log = NULL;

@@ -116,6 +116,7 @@ static inline int set_up(void **state)
 		.wall_ns = clock_wall_ns(),
 		.uid = 7,
 		.who = "",
+		.door = "",
 		.res = &w->res,
 		.set = &w->set,
 		.code = "print(1)\n",

@@ -30,6 +30,7 @@
 #include "server/routes.h"
 #include "server/serve.h"
 #include "server/tokens.h"
+#include "server/words.h"
 #include "temp_folder.h"
 
 #define PATIENCE_MS 60000 /* for what must come; nothing is decided by it */
@@ -39,9 +40,9 @@
 struct bed {
 	struct serve_options options;
 	char state[256];
-	pid_t runner;
+	pid_t runner, recorder;
 	struct channel *channel;
-	int master;
+	int master, recorder_master;
 	uint32_t tag; /* the last one used */
 };
 
@@ -56,9 +57,37 @@ static inline void wait_readable(int fd)
 	assert_int_equal(rc, 1);
 }
 
+/* The process that writes for the runner; *ret: the runner's end of its socket. */
+static inline void start_recorder(struct bed *b, int *ret)
+{
+	int asked[2], master[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, asked), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, master), 0);
+	b->recorder = fork();
+	assert_true(b->recorder >= 0);
+	if (b->recorder == 0) {
+		const struct recorder_birth birth = { .options = &b->options, .socket = asked[1], .master = master[1] };
+
+		_exit(recorder_main(&birth));
+	}
+	(void)close(asked[1]);
+	(void)close(master[1]);
+	b->recorder_master = master[0];
+	*ret = asked[0];
+}
+
+static inline void end_recorder(struct bed *b)
+{
+	fd_closep(&b->recorder_master); /* it does what waits, and ends */
+	if (b->recorder > 0)
+		assert_int_equal(waitpid(b->recorder, NULL, 0), b->recorder);
+	b->recorder = 0;
+}
+
 static inline void start(struct bed *b)
 {
-	int channel[2], master[2];
+	int channel[2], master[2], recorder = FD_NONE;
 	struct brig_error err = BRIG_ERROR_INIT;
 	char word = 0;
 
@@ -66,12 +95,13 @@ static inline void start(struct bed *b)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, master), 0);
 	b->options.state = b->state;
 	(void)fflush(NULL);
+	start_recorder(b, &recorder);
 	b->runner = fork();
 	assert_true(b->runner >= 0);
 	if (b->runner == 0) {
-		const struct runner_birth birth = { .options = &b->options,
-						    .channel = channel[1],
-						    .master = master[1] };
+		const struct runner_birth birth = {
+			.options = &b->options, .channel = channel[1], .recorder = recorder, .master = master[1]
+		};
 
 		(void)close(channel[0]);
 		(void)close(master[0]);
@@ -79,6 +109,7 @@ static inline void start(struct bed *b)
 	}
 	(void)close(channel[1]);
 	(void)close(master[1]);
+	(void)close(recorder);
 	b->master = master[0];
 	assert_int_equal(channel_new(&channel[0], &b->channel, &err), 0);
 	wait_readable(b->master);
@@ -92,6 +123,7 @@ static inline int end_of(struct bed *b)
 
 	assert_int_equal(waitpid(b->runner, &status, 0), b->runner);
 	b->runner = 0;
+	end_recorder(b);
 	fd_closep(&b->master);
 	channel_free(b->channel);
 	b->channel = NULL;
@@ -115,7 +147,7 @@ static inline int set_up(void **state)
 	*state = b;
 	b->options.no_auth = true;
 	b->options.policy = "";
-	b->master = FD_NONE;
+	b->master = b->recorder_master = FD_NONE;
 	return temp_folder_make(b->state, sizeof(b->state), "runner");
 }
 
@@ -127,6 +159,7 @@ static inline int tear_down(void **state)
 		(void)kill(b->runner, SIGKILL);
 		(void)waitpid(b->runner, NULL, 0);
 	}
+	end_recorder(b);
 	channel_free(b->channel);
 	fd_closep(&b->master);
 	(void)temp_folder_remove(b->state);

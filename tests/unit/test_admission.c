@@ -616,6 +616,53 @@ static void positions_are_true(void **state UNUSED)
 	}
 }
 
+/* ---- meters ------------------------------------------------------------------------------------------ */
+
+struct told {
+	struct admission_meters last;
+	size_t n;
+};
+
+static void tell(const struct admission_meters *m, void *arg)
+{
+	struct told *t = arg;
+
+	t->last = *m;
+	t->n++;
+}
+
+static void meters_go_on_in_another_process(void **state UNUSED)
+{
+	const struct quota q = { .runs_per_minute = 2, .cpu_seconds_per_hour = 1 };
+	struct admission *a = make(10, 10, 0), *b = make(10, 10, 0);
+	struct ticket t[4] = { 0 };
+	struct told told = { 0 }, all = { 0 };
+	uint32_t retry = 0, again = 0;
+
+	assert_int_equal(come(a, "two", &no_bounds, &t[0]), ADMISSION_RUN);
+	assert_false(admission_is_metered(a));
+	assert_int_equal(come_at(a, &q, 0, &t[1], &retry), ADMISSION_RUN);
+	admission_leave(a, &t[1], 2 * S, S); /* an hour more than it may */
+	admission_each_metered(a, 2 * S, tell, &told);
+	assert_int_equal(told.n, 1);
+	assert_string_equal(told.last.token, "one");
+	assert_int_equal(told.last.runs_ns, 28 * S);
+	assert_int_equal(told.last.cpu_ns, 7199 * S);
+	assert_false(admission_is_metered(a));
+	admission_each_metered(a, 2 * S, tell, &told);
+	assert_int_equal(told.n, 1);
+	assert_true(admission_restore(b, &told.last, 100 * S));
+	admission_each_meter(b, 100 * S, tell, &all);
+	assert_int_equal(all.n, 1);
+	assert_int_equal(all.last.cpu_ns, 7199 * S);
+	assert_int_equal(come_at(a, &q, 2 * S, &t[2], &retry), ADMISSION_CPU);
+	assert_int_equal(come_at(b, &q, 100 * S, &t[3], &again), ADMISSION_CPU);
+	assert_int_equal(retry, again);
+	admission_leave(a, &t[0], 0, 2 * S);
+	admission_free(a);
+	admission_free(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -635,6 +682,7 @@ int main(void)
 		cmocka_unit_test(refusals_say_why),
 		cmocka_unit_test(random_steps),
 		cmocka_unit_test(positions_are_true),
+		cmocka_unit_test(meters_go_on_in_another_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

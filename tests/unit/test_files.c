@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
@@ -22,6 +23,7 @@
 #include "base/str.h"
 #include "files/beneath.h"
 #include "files/glob.h"
+#include "files/overlay.h"
 #include "files/pack.h"
 #include "files/pack_format.h"
 #include "files/walk.h"
@@ -573,6 +575,42 @@ static void test_f1_pack_in_part(void **state)
 	assert_int_equal(faccessat(copy, "b", F_OK, 0), -1);
 }
 
+/* The marks of an overlay's upper layer travel for who wants them, and nobody else can be sent any. */
+static void test_pack_upper_layer(void **state)
+{
+	struct pack_caps upper = roomy;
+	struct unpack_options as_upper = into;
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct pack_counts counts;
+	struct stat st;
+	AUTO_FD out = memfd_create("stream", MFD_CLOEXEC);
+	AUTO_FD copy = fresh("copy"), plain = fresh("plain"), dir = FD_NONE;
+	bool has_marks;
+
+	(void)state;
+	upper.upper = as_upper.caps.upper = true;
+	put_dir(tree, "emptied");
+	put_file(tree, "emptied/new", "n");
+	dir = openat(tree, "emptied", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	has_marks = fsetxattr(dir, OVERLAY_OPAQUE, "y", 1, 0) == 0;
+	if (mknodat(tree, "gone", S_IFCHR, 0) < 0)
+		skip();
+	assert_int_equal(pack_tree(tree, &upper, NULL, NULL, out, &counts, &err), 0);
+	assert_int_equal(counts.left_out, 0);
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	assert_int_equal(unpack_tree(copy, out, &as_upper, &counts), 0);
+	assert_int_equal(fstatat(copy, "gone", &st, AT_SYMLINK_NOFOLLOW), 0);
+	assert_true(overlay_is_gone(&st));
+	assert_int_equal(overlay_is_opaque(copy, "emptied"), has_marks);
+	assert_text(copy, "emptied/new", "n");
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	assert_int_equal(unpack_tree(plain, out, &into, &counts), -EPROTO);
+	assert_int_equal(ftruncate(out, 0), 0);
+	assert_int_equal(lseek(out, 0, SEEK_SET), 0);
+	assert_int_equal(pack_tree(tree, &roomy, NULL, NULL, out, &counts, &err), 0);
+	assert_int_equal(counts.left_out, 1);
+}
+
 static void test_pack_to_nobody(void **state)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -742,6 +780,7 @@ int main(void)
 		TEST(test_pack_large_and_holes),
 		TEST(test_pack_refuses_beyond_caps),
 		TEST(test_f1_pack_in_part),
+		TEST(test_pack_upper_layer),
 		TEST(test_pack_to_nobody),
 		TEST(test_unpack_trusts_nothing),
 		TEST(test_unpack_owner),

@@ -472,10 +472,10 @@ static void test_older_database_is_brought_up(void **state)
 	add(w);
 	assert_int_equal(count(w, NULL), 1);
 	exec_sql(w, "ALTER TABLE executions DROP COLUMN trust_source; ALTER TABLE executions DROP COLUMN environment;"
-		    "PRAGMA user_version = 1;");
+		    "ALTER TABLE executions DROP COLUMN door; PRAGMA user_version = 1;");
 	add_many(w, 1);
 	assert_int_equal(count(w, NULL), 2);
-	exec_sql(w, "SELECT trust_source, environment FROM executions;");
+	exec_sql(w, "SELECT trust_source, environment, door FROM executions;");
 }
 
 static void test_database_is_no_file(void **state)

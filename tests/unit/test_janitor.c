@@ -263,6 +263,24 @@ static void a_stopped_one_is_late_and_no_more(void **state UNUSED)
 	release(&w);
 }
 
+/* A process that was forked meanwhile may have a copy of the way to it, and take its time to die. */
+static void one_ends_though_a_copy_of_its_socket_is_held(void **state UNUSED)
+{
+	AUTO_FD copy = FD_NONE;
+	struct watched w;
+
+	janitors.stays = true;
+	w = guard_and_make();
+	copy = fcntl(janitor_fd(w.guarded), F_DUPFD_CLOEXEC, 3);
+	assert_true(copy >= 0);
+	janitor_finish(&janitors, w.guarded, FD_NONE);
+	assert_int_equal(janitor_await(w.guarded, soon()), 0);
+	release(&w);
+	assert_true(has_child());
+	janitor_end(&janitors, clock_now_ns() + 5 * NS_PER_SEC);
+	assert_false(has_child());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +289,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_dead_supervisor_leaves_no_group, open_host, close_host),
 		cmocka_unit_test_setup_teardown(a_killed_one_is_missed_and_replaced, open_host, close_host),
 		cmocka_unit_test_setup_teardown(a_stopped_one_is_late_and_no_more, open_host, close_host),
+		cmocka_unit_test_setup_teardown(one_ends_though_a_copy_of_its_socket_is_held, open_host, close_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "mcp/rpc.h"
-#include "mcp/schema.h"
-#include "mcp/text.h"
+#include "mcp_shared/rpc.h"
+#include "mcp_shared/schema.h"
+#include "mcp_shared/text.h"
 #include "mcp/tools.h"
 
 /* ---- lines ---------------------------------------------------------------------------------------- */
@@ -175,9 +175,8 @@ static void test_schema(void **state)
 /* What clients are shown and what is done agree: the same tools. */
 static void test_tools(void **state)
 {
-	const struct mcp_options options = { .policy = NULL };
 	struct brig_error err = BRIG_ERROR_INIT;
-	json_t *tools = tools_load(&options, &err), *tool;
+	json_t *tools = tools_load(true, &err), *tool;
 	size_t i, rows = 0;
 
 	(void)state;
@@ -191,6 +190,17 @@ static void test_tools(void **state)
 #include "mcp/tools.def"
 #undef TOOL
 	assert_int_equal(rows, json_array_size(tools));
+	json_decref(tools);
+	tools = tools_load(false, &err); /* without a project */
+	assert_non_null(tools);
+	assert_null(tools_entry(tools, "write_file"));
+	assert_non_null(tools_entry(tools, "run_code"));
+	json_array_foreach(tools, i, tool)
+	{
+		assert_null(json_object_get(tool, "without_project"));
+		assert_null(json_object_get(json_object_get(json_object_get(tool, "inputSchema"), "properties"),
+					    "in_project"));
+	}
 	json_decref(tools);
 }
 

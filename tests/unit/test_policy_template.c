@@ -126,6 +126,26 @@ static void the_trust_levels_in_force_say_the_defaults(void **state UNUSED)
 	free(text);
 }
 
+static void the_users_in_force_are_rows(void **state UNUSED)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *text = must_template(), *shown = NULL;
+	AUTO_BUF yaml = BUF_INIT(64 * KiB);
+	struct policy *p;
+
+	for (const char *at = strstr(text, "#users:"); *at == '#'; at += strcspn(at, "\n") + 1)
+		buf_addf(&yaml, "%.*s\n", (int)strcspn(at, "\n") - 1, at + 1);
+	p = must_load_text(buf_str(&yaml));
+	assert_int_equal(policy_users_json(p, &shown, &err), 0);
+	assert_non_null(strstr(shown, "\"user\": \"alice\""));
+	assert_non_null(strstr(shown, "\"memory_max\": 2147483648"));
+	assert_non_null(strstr(shown, "\"group\": \"students\""));
+	assert_non_null(strstr(shown, "\"user\": \"*\""));
+	free(shown);
+	policy_free(p);
+	free(text);
+}
+
 static void comments_alone_are_no_policy(void **state UNUSED)
 {
 	static const struct {
@@ -158,6 +178,7 @@ int main(void)
 		cmocka_unit_test(every_setting_is_in_it_with_its_meaning),
 		cmocka_unit_test(each_line_in_force_says_the_default),
 		cmocka_unit_test(the_trust_levels_in_force_say_the_defaults),
+		cmocka_unit_test(the_users_in_force_are_rows),
 		cmocka_unit_test(comments_alone_are_no_policy),
 	};
 

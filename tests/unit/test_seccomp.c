@@ -196,7 +196,8 @@ struct entry {
 	uint32_t answer[2];
 };
 
-static const char *const groups[] = { "base", "files", "process", "events", "network", "ipc", "jit" };
+static const char *const groups[] = { "base", "files", "process", "events", "network",
+				      "ipc",  "jit",   "signals", "pidfds", "session" };
 static struct entry entries[512];
 static size_t n_entries;
 static unsigned family_groups[FAMILY_COUNT];

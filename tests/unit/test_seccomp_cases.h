@@ -20,6 +20,11 @@ struct call_case {
 	{                                                      \
 		name, { __VA_ARGS__ }, ALLOW, NULL, NO_POINTER \
 	}
+/* Not in a session, where 2 is the steward. */
+#define NOT_STEWARD(group, name, ...)                           \
+	{                                                       \
+		name, { __VA_ARGS__ }, ALLOW, group, NO_POINTER \
+	}
 #define NO(name, ...)                                               \
 	{                                                           \
 		name, { __VA_ARGS__ }, ERR(EPERM), NULL, NO_POINTER \
@@ -202,18 +207,26 @@ static const struct call_case cases[] = {
 
 	/* r1: cell init is out of reach, whoever it belongs to */
 	YES("kill", 0, 15),
-	YES("kill", 2, 15),
-	YES("kill", 0xffffffff, 15), /* -1 spares the init of a pid namespace */
+	NOT_STEWARD("signals", "kill", 2, 15),
+	NOT_STEWARD("signals", "kill", 0xfffffffe, 15),
+	YES("kill", 3, 15),
+	YES("kill", 0xfffffffd, 15),
+	NOT_STEWARD("signals", "kill", 0xffffffff, 15), /* -1 spares the init of a pid namespace */
 	NO("kill", 1, 14),
-	YES("tkill", 2, 15),
+	NOT_STEWARD("signals", "tkill", 2, 15),
+	YES("tkill", 3, 15),
 	NO("tkill", 1, 14),
-	YES("tgkill", 2, 3, 23),
+	NOT_STEWARD("signals", "tgkill", 2, 3, 23),
+	YES("tgkill", 3, 3, 23),
 	NO("tgkill", 1, 1, 14),
-	YES("rt_sigqueueinfo", 2, 15),
+	NOT_STEWARD("signals", "rt_sigqueueinfo", 2, 15),
+	YES("rt_sigqueueinfo", 3, 15),
 	NO("rt_sigqueueinfo", 1, 14),
-	YES("rt_tgsigqueueinfo", 2, 3, 23),
+	NOT_STEWARD("signals", "rt_tgsigqueueinfo", 2, 3, 23),
+	YES("rt_tgsigqueueinfo", 3, 3, 23),
 	NO("rt_tgsigqueueinfo", 1, 1, 14),
-	YES("pidfd_open", 2),
+	NOT_STEWARD("pidfds", "pidfd_open", 2),
+	YES("pidfd_open", 3),
 	NO("pidfd_open", 1),
 	YES("sched_setaffinity", 0, 8),
 	YES("sched_setaffinity", 2, 8),

@@ -52,17 +52,20 @@ static void close_place(struct place *p)
 	(void)unlink(p->path);
 }
 
+static struct host host; /* whose policy names no users */
+
 static const struct token *ask(struct service *s, int peer)
 {
 	struct buf bytes = BUF_INIT(1000);
 	struct message m;
 	const char *wrong;
 	char why[256] = "";
+	uint16_t status = 0;
 	const struct token *t;
 
 	message_put_number(&bytes, FIELD_has_peer, 1);
 	assert_true(message_read(bytes.data, bytes.len, &m, &wrong));
-	t = access_find(s, &m, peer, why, sizeof(why));
+	t = access_find(s, &m, peer, &status, why, sizeof(why));
 	assert_int_equal(t != NULL, *why == '\0');
 	buf_release(&bytes);
 	return t;
@@ -75,7 +78,7 @@ static void the_kernel_says_who_asks(void **state UNUSED)
 	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
 		struct serve_options options = { 0 };
 		struct listener listener = { .is_unix = true };
-		struct service s = { .options = &options, .listener = &listener, .n_listeners = 1 };
+		struct service s = { .options = &options, .listener = &listener, .n_listeners = 1, .host = &host };
 		struct place own;
 		char name[32];
 		const struct token *t;
@@ -96,7 +99,7 @@ static void nothing_else_is_a_client(void **state UNUSED)
 {
 	struct serve_options options = { 0 };
 	struct listener listener = { .is_unix = true };
-	struct service s = { .options = &options, .listener = &listener, .n_listeners = 1 };
+	struct service s = { .options = &options, .listener = &listener, .n_listeners = 1, .host = &host };
 	struct place own, foreign;
 	int pair[2], pipes[2], tcp = socket(AF_INET, SOCK_STREAM, 0), fresh = socket(AF_UNIX, SOCK_STREAM, 0);
 
@@ -133,7 +136,7 @@ static void a_name_alone_is_not_enough(void **state UNUSED)
 {
 	struct serve_options options = { 0 };
 	struct listener listener = { .is_unix = true };
-	struct service s = { .options = &options, .listener = &listener, .n_listeners = 1 };
+	struct service s = { .options = &options, .listener = &listener, .n_listeners = 1, .host = &host };
 	struct place before, own;
 
 	if (getuid() != 0)
@@ -152,7 +155,7 @@ static void a_bound_client_is_not_believed(void **state UNUSED)
 {
 	struct serve_options options = { 0 };
 	struct listener listener = { .is_unix = true };
-	struct service s = { .options = &options, .listener = &listener, .n_listeners = 1 };
+	struct service s = { .options = &options, .listener = &listener, .n_listeners = 1, .host = &host };
 	struct sockaddr_un abstract = { .sun_family = AF_UNIX };
 	struct place own;
 	int sock = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -166,13 +169,92 @@ static void a_bound_client_is_not_believed(void **state UNUSED)
 	close_place(&own);
 }
 
+/* ---- rows of the policy ------------------------------------------------------------------------------- */
+
+static struct users *read_users(const char *text, struct brig_error *err)
+{
+	json_t *rows = json_loads(text, 0, NULL);
+	struct users *u = NULL;
+
+	assert_non_null(rows);
+	(void)users_read(rows, &u, err);
+	json_decref(rows);
+	return u;
+}
+
+/* The place of the row that fits, or "". */
+static const char *fits(const struct users *u, uid_t uid, gid_t gid, const gid_t *groups, size_t n)
+{
+	const struct users_row *row =
+		users_find(u, &(struct users_peer){ .uid = uid, .gid = gid, .groups = groups, .n_groups = n });
+
+	return row ? row->place : "";
+}
+
+static void the_first_row_that_fits_counts(void **state UNUSED)
+{
+	static const gid_t groups[] = { 5, 4001 };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct users *u = read_users("[{\"place\":\"a\",\"user\":\"3001\",\"max_trust\":\"trusted\",\"memory_max\":7,"
+				     "\"languages\":[\"c\",\"go\"]},"
+				     "{\"place\":\"b\",\"group\":\"4001\",\"refuse\":true},"
+				     "{\"place\":\"c\",\"user\":\"root\",\"max_trust\":\"untrusted\"},"
+				     "{\"place\":\"d\",\"user\":\"*\",\"admin\":true}]",
+				     &err);
+	const struct users_row *row;
+
+	assert_non_null(u);
+	assert_string_equal(fits(u, 3001, 1, groups, 2), "a");
+	assert_string_equal(fits(u, 3002, 1, groups, 2), "b");
+	assert_string_equal(fits(u, 3002, 4001, NULL, 0), "b");
+	assert_string_equal(fits(u, 3002, 1, groups, 1), "d");
+	assert_string_equal(fits(u, 0, 4001, groups, 2), "c");
+	assert_string_equal(fits(NULL, 0, 0, NULL, 0), "");
+	row = users_find(u, &(struct users_peer){ .uid = 3001 });
+	assert_int_equal(row->may.max_trust, TOKEN_TRUSTED);
+	assert_int_equal(row->may.quota.memory, 7);
+	assert_int_equal(row->may.languages.n, 2);
+	assert_string_equal(row->may.languages.item[1], "go");
+	users_free(u);
+}
+
+static void rows_about_others_leave_root_alone(void **state UNUSED)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct users *u = read_users("[{\"place\":\"a\",\"group\":\"0\",\"refuse\":true},"
+				     "{\"place\":\"b\",\"user\":\"*\",\"refuse\":true}]",
+				     &err);
+
+	assert_non_null(u);
+	assert_string_equal(fits(u, 0, 0, NULL, 0), "");
+	assert_string_equal(fits(u, geteuid(), 0, NULL, 0), "");
+	assert_string_equal(fits(u, 3001, 0, NULL, 0), "a");
+	assert_string_equal(fits(u, 3001, 1, NULL, 0), "b");
+	users_free(u);
+}
+
+static void names_that_nobody_has_are_told(void **state UNUSED)
+{
+	static const char *const rows[] = { "[{\"place\":\"p:7\",\"user\":\"no-such-user\"}]",
+					    "[{\"place\":\"p:7\",\"group\":\"no-such-group\"}]",
+					    "[{\"place\":\"p:7\",\"user\":\"4294967295\"}]", "[{\"place\":\"p:7\"}]" };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct brig_error err = BRIG_ERROR_INIT;
+
+		assert_null(read_users(rows[i], &err));
+		assert_int_equal(err.code, BRIG_E_POLICY);
+		assert_non_null(strstr(err.msg, "p:7"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_kernel_says_who_asks),
-		cmocka_unit_test(nothing_else_is_a_client),
-		cmocka_unit_test(a_name_alone_is_not_enough),
-		cmocka_unit_test(a_bound_client_is_not_believed),
+		cmocka_unit_test(the_kernel_says_who_asks),       cmocka_unit_test(nothing_else_is_a_client),
+		cmocka_unit_test(a_name_alone_is_not_enough),     cmocka_unit_test(a_bound_client_is_not_believed),
+		cmocka_unit_test(the_first_row_that_fits_counts), cmocka_unit_test(rows_about_others_leave_root_alone),
+		cmocka_unit_test(names_that_nobody_has_are_told),
 	};
 
 	return cmocka_run_group_tests_name("server_access", tests, NULL, NULL);

@@ -268,6 +268,10 @@ static void test_bad_messages(void **state)
 		{ FIELD_language, "py\0hon", 7, 1, "does not end" },
 		{ FIELD_language, "", 0, 1, "length" },
 		{ FIELD_language, long_text, sizeof(long_text), 1, "length" },
+		{ FIELD_job_id, "", 1, 1, "line" },
+		{ FIELD_job_id, "one\ntwo", 8, 1, "line" },
+		{ FIELD_job_id, "no end", 6, 1, "line" },
+		{ FIELD_job_id, "\xff", 2, 1, "line" },
 		{ FIELD_COUNT, "", 0, 1, "nobody knows" },
 	};
 
@@ -282,13 +286,34 @@ static void test_bad_messages(void **state)
 	}
 }
 
+/* A few large files fill the socket, so that what is on its way to a reader that sleeps is bounded in bytes. */
+static void test_large_files_weigh(void **state)
+{
+	const size_t len = 24 * MiB;
+	char *bytes = calloc(1, len);
+	struct ends e = make(false);
+	uint32_t sent = 0;
+
+	(void)state;
+	assert_non_null(bytes);
+	while (channel_waiting(e.a) == 0 && sent < 12)
+		send_bytes(e.a, sent++, bytes, len);
+	assert_true(sent < 12);
+	for (uint32_t i = 0; i < sent; i++) {
+		expect_bytes(e.b, i, bytes, len);
+		assert_int_equal(channel_flush(e.a, NULL), 0);
+	}
+	end(&e);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lengths),      cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_slow_peer),    cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_gone),         cmocka_unit_test(test_message),
-		cmocka_unit_test(test_bad_messages),
+		cmocka_unit_test(test_bad_messages), cmocka_unit_test(test_large_files_weigh),
 	};
 
 	return cmocka_run_group_tests_name("server_channel", tests, NULL, NULL);

@@ -172,7 +172,7 @@ static void a_file_that_others_can_write_is_refused(void **state)
 
 static void keys_are_found_until_they_are_old_or_too_many(void **state UNUSED)
 {
-	struct idempotency t = { .entry = NULL };
+	struct idempotency t = IDEMPOTENCY_INIT;
 	uint8_t name[SHA256_LEN], other[SHA256_LEN], body[SHA256_LEN] = { 1 };
 	char key[32];
 
@@ -183,8 +183,8 @@ static void keys_are_found_until_they_are_old_or_too_many(void **state UNUSED)
 	assert_true(idempotency_add(&t, name, body, "aaaaaaaaaaaaaaaa", 10));
 	assert_string_equal(idempotency_find(&t, name, 10)->id, "aaaaaaaaaaaaaaaa");
 	assert_null(idempotency_find(&t, other, 10));
-	assert_non_null(idempotency_find(&t, name, 9 + IDEMPOTENCY_NS));
-	assert_null(idempotency_find(&t, name, 10 + IDEMPOTENCY_NS));
+	assert_non_null(idempotency_find(&t, name, 9 + IDEMPOTENCY_S));
+	assert_null(idempotency_find(&t, name, 10 + IDEMPOTENCY_S));
 	idempotency_forget(&t, "aaaaaaaaaaaaaaaa");
 	assert_null(idempotency_find(&t, name, 10));
 	assert_true(idempotency_add(&t, name, body, "bbbbbbbbbbbbbbbb", 11));
@@ -197,6 +197,61 @@ static void keys_are_found_until_they_are_old_or_too_many(void **state UNUSED)
 	assert_null(idempotency_find(&t, name, 12));
 	assert_non_null(idempotency_find(&t, other, 12));
 	assert_int_equal(t.n, IDEMPOTENCY_MAX);
+	idempotency_release(&t);
+}
+
+static void open_keys(struct bed *bed, struct idempotency *t)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	idempotency_release(t);
+	assert_int_equal(idempotency_open(t, &bed->ledger.dir, &err), 0);
+}
+
+/* An id for each number: 16 letters of the alphabet of ids. */
+static void id_of(unsigned n, char id[EXECUTION_ID_LEN + 1])
+{
+	memset(id, 'a', EXECUTION_ID_LEN);
+	id[EXECUTION_ID_LEN] = '\0';
+	for (size_t i = 0; n > 0; n /= 26)
+		id[i++] = (char)('a' + n % 26);
+}
+
+static void keys_that_were_kept_are_there_again_and_their_file_has_an_end(void **state)
+{
+	const unsigned many =
+		(unsigned)(JOURNAL_FILE_MAX / 150) + IDEMPOTENCY_MAX; /* a line has more bytes than that */
+	uint64_t now_s = clock_wall_ns() / NS_PER_SEC;
+	struct idempotency t = IDEMPOTENCY_INIT;
+	uint8_t name[SHA256_LEN] = { 0 }, body[SHA256_LEN] = { 1 };
+	char id[EXECUTION_ID_LEN + 1];
+	struct bed *bed = *state;
+	struct stat st;
+
+	open_again(bed);
+	open_keys(bed, &t);
+	for (unsigned i = 0; i <= many; i++) {
+		memcpy(name, &i, sizeof(i));
+		id_of(i, id);
+		assert_true(idempotency_add(&t, name, body, id, now_s));
+		if (i != many - 1)
+			idempotency_keep(&t, id, i == many);
+		if (i == many - 2)
+			idempotency_forget(&t, id);
+		if (i % 1000 == 0 || i == many)
+			assert_int_equal(idempotency_commit(&t, false, NULL), 0);
+	}
+	assert_int_equal(fstatat(bed->ledger.dir.fd, IDEMPOTENCY_NAME, &st, 0), 0);
+	assert_true((uint64_t)st.st_size < JOURNAL_FILE_MAX);
+	open_keys(bed, &t);
+	assert_string_equal(idempotency_find(&t, name, now_s)->id, id);
+	assert_true(idempotency_find(&t, name, now_s)->is_promised);
+	for (unsigned i = many - 2; i < many; i++) { /* one that was forgotten, one that was never kept */
+		memcpy(name, &i, sizeof(i));
+		assert_null(idempotency_find(&t, name, now_s));
+	}
+	memcpy(name, &(unsigned){ many - 3 }, sizeof(unsigned));
+	assert_false(idempotency_find(&t, name, now_s)->is_promised);
 	idempotency_release(&t);
 }
 
@@ -240,6 +295,7 @@ int main(void)
 		CASE(the_oldest_promises_go),
 		CASE(a_file_that_others_can_write_is_refused),
 		cmocka_unit_test(keys_are_found_until_they_are_old_or_too_many),
+		CASE(keys_that_were_kept_are_there_again_and_their_file_has_an_end),
 		cmocka_unit_test(a_request_is_the_same_by_what_it_runs),
 	};
 

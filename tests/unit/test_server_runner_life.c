@@ -61,19 +61,69 @@ static void a_master_that_went_ends_it(void **state)
 	assert_int_equal(end_of(b), 0);
 }
 
-static void what_is_no_message_ends_it(void **state)
+/* The master brings another front. */
+static void bring_front(struct bed *b, uint32_t number)
 {
-	struct bed *b = *state;
-	const struct record r = { .tag = 1, .type = RECORD_ASK, .data = "\xff\xff\0\0\x01\0\0\0x", .len = 9 };
-	const struct record own = { .tag = 1, .type = RECORD_ANSWER };
 	struct brig_error err = BRIG_ERROR_INIT;
+	int ends[2];
+
+	channel_free(MOVE_PTR(b->channel));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(channel_new(&ends[0], &b->channel, &err), 0);
+	assert_int_equal(
+		words_say(b->master,
+			  &(struct word){ .word = WORD_CHANNEL, .number = number, .fds = { ends[1] }, .n_fds = 1 }),
+		0);
+	(void)close(ends[1]);
+}
+
+static void what_is_no_message_cuts_the_front_off(void **state)
+{
+	const struct record nonsense[] = {
+		{ .tag = 1, .type = RECORD_ASK, .data = "\xff\xff\0\0\x01\0\0\0x", .len = 9 },
+		{ .tag = 1, .type = RECORD_ANSWER },
+	};
+	struct bed *b = *state;
+	struct brig_error err = BRIG_ERROR_INIT;
+	AUTO_GOT there = { 0 };
+	struct word w;
+	char id[32];
 
 	start(b);
-	assert_int_equal(channel_send(b->channel, &r, &err), 0);
-	assert_int_equal(end_of(b), 1);
+	begin_async(b, ENDLESS, NULL, id);
+	for (uint32_t i = 0; i < ARRAY_LEN(nonsense); i++) {
+		assert_int_equal(channel_send(b->channel, &nonsense[i], &err), 0);
+		wait_readable(b->master);
+		assert_int_equal(words_hear(b->master, &w), 1);
+		assert_int_equal(w.word, WORD_CUT);
+		assert_int_equal(w.number, i);
+		bring_front(b, i + 1);
+	}
+	there = ask_plain(b, ROUTE_execution, id, NULL);
+	assert_string_equal(text_in(&there, "state"), "running");
+	assert_int_equal(stop(b), 0);
+}
+
+/* Tags of a new front begin anew: what the old one asked for must not be answered to it. */
+static void a_front_that_went_has_hung_up(void **state)
+{
+	struct bed *b = *state;
+	AUTO_GOT both = { 0 };
+	AUTO_GOT list = { 0 };
+	char id[32];
+	struct buf m;
+
+	b->options.jobs = 1;
 	start(b);
-	assert_int_equal(channel_send(b->channel, &own, &err), 0);
-	assert_int_equal(end_of(b), 1);
+	begin_async(b, ENDLESS, NULL, id);
+	begin_code(&m, "shell", "echo");
+	(void)send_ask(b, &m); /* waits for the first */
+	both = ask_plain(b, ROUTE_executions, NULL, NULL);
+	assert_int_equal(json_array_size(json_object_get(both.doc, "executions")), 2);
+	bring_front(b, 1);
+	list = ask_plain(b, ROUTE_executions, NULL, NULL);
+	assert_int_equal(json_array_size(json_object_get(list.doc, "executions")), 1);
+	assert_int_equal(stop(b), 0);
 }
 
 static void a_route_that_is_none_is_answered(void **state)
@@ -126,7 +176,8 @@ int main(void)
 		CASE(a_drain_lets_what_runs_finish_and_takes_nothing_new),
 		CASE(now_means_now),
 		CASE(a_master_that_went_ends_it),
-		CASE(what_is_no_message_ends_it),
+		CASE(what_is_no_message_cuts_the_front_off),
+		CASE(a_front_that_went_has_hung_up),
 		CASE(a_route_that_is_none_is_answered),
 		CASE(a_policy_is_read_anew),
 	};

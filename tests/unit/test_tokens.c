@@ -226,14 +226,16 @@ static void names_are_taken_once(void **state)
 }
 
 static const char *some_languages[] = { "python", "cpp" }, *some_backends[] = { "native" },
-		  *some_environments[] = { "data.v2", "web" };
+		  *some_environments[] = { "data.v2", "web" }, *some_doors[] = { "api", "piston" };
 static const struct token full = {
 	.name = "All.of_it-1",
 	.max_trust = TOKEN_TRUSTED,
 	.languages = { some_languages, 2 },
 	.backends = { some_backends, 1 },
 	.environments = { some_environments, 2 },
+	.doors = { some_doors, 2 },
 	.quota = { .concurrent = 3, .runs_per_minute = 60, .cpu_seconds_per_hour = 7200, .memory = 3 * GiB },
+	.makes_environments = true,
 	.admin = true,
 	.created = NOW,
 	.expires = NOW + 86400,
@@ -286,16 +288,17 @@ static void the_document_tells_all_but_secrets(void **state)
 	make_plain(t, "plain", plain);
 	assert_int_equal(tokens_revoke(t, "plain", NOW + 1, NULL), 0);
 	doc = document(t, NOW + 86400);
-	want = json_pack("{s:[{s:s,s:s,s:s,s:[s,s],s:[s],s:[s,s],s:i,s:i,s:i,s:I,s:b,s:s,s:s,s:n},"
-			 "{s:s,s:s,s:s,s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:b,s:s,s:n,s:s}]}",
+	want = json_pack("{s:[{s:s,s:s,s:s,s:[s,s],s:[s],s:[s,s],s:[s,s],s:i,s:i,s:i,s:I,s:b,s:b,s:s,s:s,s:n},"
+			 "{s:s,s:s,s:s,s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:n,s:b,s:b,s:s,s:n,s:s}]}",
 			 "tokens", "name", "All.of_it-1", "state", "expired", "max_trust", "trusted", "languages",
-			 "python", "cpp", "backends", "native", "environments", "data.v2", "web", "concurrent", 3,
-			 "runs_per_minute", 60, "cpu_seconds_per_hour", 7200, "memory_max",
-			 (json_int_t)3 * (json_int_t)GiB, "admin", 1, "created", "2027-01-15T08:00:00.000Z", "expires",
-			 "2027-01-16T08:00:00.000Z", "revoked", "name", "plain", "state", "revoked", "max_trust",
-			 "unknown", "languages", "backends", "environments", "concurrent", "runs_per_minute",
-			 "cpu_seconds_per_hour", "memory_max", "admin", 0, "created", "2027-01-15T08:00:00.000Z",
-			 "expires", "revoked", "2027-01-15T08:00:01.000Z");
+			 "python", "cpp", "backends", "native", "environments", "data.v2", "web", "doors", "api",
+			 "piston", "concurrent", 3, "runs_per_minute", 60, "cpu_seconds_per_hour", 7200, "memory_max",
+			 (json_int_t)3 * (json_int_t)GiB, "makes_environments", 1, "admin", 1, "created",
+			 "2027-01-15T08:00:00.000Z", "expires", "2027-01-16T08:00:00.000Z", "revoked", "name", "plain",
+			 "state", "revoked", "max_trust", "unknown", "languages", "backends", "environments", "doors",
+			 "concurrent", "runs_per_minute", "cpu_seconds_per_hour", "memory_max", "makes_environments", 0,
+			 "admin", 0, "created", "2027-01-15T08:00:00.000Z", "expires", "revoked",
+			 "2027-01-15T08:00:01.000Z");
 	assert_non_null(want);
 	assert_true(json_equal(doc, want));
 	json_decref(doc);
@@ -671,6 +674,41 @@ static void requests_do_not_exceed_their_token(void **state UNUSED)
 	}
 }
 
+static void environments_are_made_by_those_who_may(void **state UNUSED)
+{
+	static const struct token admin = { .name = "admin", .admin = true };
+	static const struct token listed = { .name = "listed", .environments = { some_environments, 2 } };
+	static const struct token maker = { .name = "maker",
+					    .makes_environments = true,
+					    .environments = { some_environments, 2 } };
+	static const struct token boundless = { .name = "boundless", .makes_environments = true };
+	static const struct token bound = { .name = "bound", .admin = true, .environments = { some_environments, 2 } };
+	const struct {
+		const struct token *token;
+		const char *name, *refusal;
+		bool sees;
+	} rows[] = {
+		{ &admin, "any", NULL, true },
+		{ &listed, "web", "may not make or remove", true },
+		{ &maker, "web", NULL, true },
+		{ &maker, "any", "environment 'any'", false },
+		{ &boundless, "any", "names none", true },
+		{ &bound, "web", NULL, true },
+		{ &bound, "any", "environment 'any'", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct brig_error err = BRIG_ERROR_INIT;
+		int rc = token_makes(rows[i].token, rows[i].name, &err);
+
+		if (rc != (rows[i].refusal ? -BRIG_E_REFUSED : 0))
+			fail_msg("row %zu: %d %s", i, rc, err.msg);
+		if (rows[i].refusal)
+			assert_says(&err, rows[i].refusal);
+		assert_int_equal(token_sees_environment(rows[i].token, rows[i].name), rows[i].sees);
+	}
+}
+
 static void long_lists_are_cut_in_messages(void **state UNUSED)
 {
 	static const char *many[TOKEN_LIST_MAX];
@@ -719,6 +757,7 @@ int main(void)
 		cmocka_unit_test(requests_do_not_exceed_their_token),
 		cmocka_unit_test(long_lists_are_cut_in_messages),
 		cmocka_unit_test(what_is_not_asked_for_is_not_more),
+		cmocka_unit_test(environments_are_made_by_those_who_may),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -201,6 +202,55 @@ static void test_fork(void **state UNUSED)
 	task_free(t);
 }
 
+static void wait_and_fork(void *arg UNUSED)
+{
+	read_pipe(NULL);
+	fork_and_wait(NULL);
+}
+
+/* A stack that children were not to have when there were many of them is there for one that its own task makes. */
+static void test_fork_of_many(void **state UNUSED)
+{
+	struct task *many[40];
+
+	for (size_t i = 0; i < ARRAY_LEN(many); i++)
+		many[i] = make(wait_and_fork);
+	assert_true(task_step(many[0]));
+	for (size_t i = 1; i < ARRAY_LEN(many); i++)
+		task_free(many[i]);
+	assert_int_equal(write(seen.ends[1], "x", 1), 1);
+	assert_false(task_step(many[0]));
+	assert_true(WIFEXITED(seen.after));
+	task_free(many[0]);
+}
+
+/* The second one of a stack begins as the first did, and what was polled for the first hears nothing of it. */
+static void test_spares(void **state UNUSED)
+{
+	struct task_spares spares = { .n = 0 };
+	struct task *first = NULL, *second = NULL;
+	struct epoll_event ev = { .events = EPOLLIN };
+	int outer = epoll_create1(EPOLL_CLOEXEC);
+
+	assert_int_equal(task_take(&spares, call_outside, NULL, &first), 0);
+	assert_true(is_ready(first));
+	assert_int_equal(epoll_ctl(outer, EPOLL_CTL_ADD, task_fd(first), &ev), 0);
+	assert_false(task_step(first));
+	task_put(&spares, first);
+	assert_int_equal(task_take(&spares, read_pipe, NULL, &second), 0);
+	assert_true(SANITIZED || second == first);
+	assert_true(is_ready(second));
+	assert_int_equal(epoll_wait(outer, &ev, 1, 0), 0);
+	assert_true(task_step(second));
+	assert_false(is_ready(second));
+	assert_int_equal(write(seen.ends[1], "x", 1), 1);
+	assert_false(task_step(second));
+	assert_int_equal(seen.ready, 1);
+	task_put(&spares, second);
+	task_spares_release(&spares);
+	(void)close(outer);
+}
+
 static void step_other(void *arg UNUSED)
 {
 	assert_true(task_is_running(seen.other) == false);
@@ -235,6 +285,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gives_way_to_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_outside, begin, end),
 		cmocka_unit_test_setup_teardown(test_fork, begin, end),
+		cmocka_unit_test_setup_teardown(test_fork_of_many, begin, end),
+		cmocka_unit_test_setup_teardown(test_spares, begin, end),
 		cmocka_unit_test_setup_teardown(test_nested, begin, end),
 	};
 

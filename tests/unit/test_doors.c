@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Doors: which are open, how versions are chosen, the hash of the handshake of WebSocket, and sessions of MCP. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/sha1.h"
+#include "base/str.h"
+#include "server/doors.h"
+#include "server/doors/mcp/mcp.h"
+#include "server/doors/piston/semver.h"
+
+static void hashes_are_those_of_the_standard(void **state)
+{
+	/* RFC 3174, 7.3, and texts whose end fills a block, or the room for the length. */
+	static const struct {
+		size_t times;
+		const char *text, *hex;
+	} rows[] = {
+		{ 1, "abc", "a9993e364706816aba3e25717850c26c9cd0d89d" },
+		{ 1, "", "da39a3ee5e6b4b0d3255bfef95601890afd80709" },
+		{ 1, "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+		  "84983e441c3bd26ebaae4aa1f95129e5e54670f1" },
+		{ 55, "a", "c1c8bbdc22796e28c0e15163d20899b65621d65a" },
+		{ 64, "a", "0098ba824b5c16427bd7a1122a5a442a25ec644d" },
+		{ 80, "01234567", "dea356a2cddd90c7a7ecedc5ebb563934f460452" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[1024] = "", hex[2 * SHA1_LEN + 1];
+		uint8_t hash[SHA1_LEN];
+
+		for (size_t k = 0; k < rows[i].times; k++)
+			strcat(text, rows[i].text);
+		sha1(text, strlen(text), hash);
+		for (size_t k = 0; k < SHA1_LEN; k++)
+			(void)snprintf(hex + 2 * k, 3, "%02x", hash[k]);
+		assert_string_equal(hex, rows[i].hex);
+	}
+}
+
+static void versions_are_chosen_as_npm_does(void **state)
+{
+	static const struct {
+		const char *version, *selector;
+		bool fits;
+	} rows[] = {
+		{ "3.11.2", "*", true },
+		{ "3.11.2", "x", true },
+		{ "3.11.2", "3.11.2", true },
+		{ "3.11.2", "v3.11.2", true },
+		{ "3.11.2", "=3.11.2", true },
+		{ "3.11.2", "3.11.3", false },
+		{ "3.11.2", "3", true },
+		{ "3.11.2", "3.x", true },
+		{ "3.11.2", "3.11.*", true },
+		{ "3.11.2", "3.1", false },
+		{ "3.11.2", "^3.0.0", true },
+		{ "3.11.2", "^3.12.0", false },
+		{ "4.0.0", "^3.0.0", false },
+		{ "0.2.5", "^0.2.3", true },
+		{ "0.3.0", "^0.2.3", false },
+		{ "0.0.4", "^0.0.3", false },
+		{ "3.11.2", "~3.11.0", true },
+		{ "3.12.0", "~3.11.0", false },
+		{ "3.12.0", "~3", true },
+		{ "3.11.2", ">=3", true },
+		{ "3.11.2", ">3", false },
+		{ "4.0.0", ">3", true },
+		{ "3.11.2", "<3.11.2", false },
+		{ "3.11.2", "<=3.11", true },
+		{ "3.11.2", ">= 3.0.0 <4", true },
+		{ "3.11.2", ">=3 <3.11", false },
+		{ "3.11.2", "1 || 3", true },
+		{ "3.11.2", "1||2", false },
+		{ "3.11.2", "3.0.0 - 3.12", true },
+		{ "3.11.2", "1.0.0 - 3.11.1", false },
+		{ "3.11.2", "3.11.2-beta.1", true },
+		{ "3.11.2", "", true },
+		{ "3.11.2", "new", false },
+		{ "3.11.2", "3.11.2.1", false },
+		{ "3.11.2", "3..2", false },
+		{ "3.11.2", "=>3", false },
+		{ "3.11.2", "3 |", false },
+		{ "3.11.2", "9999999999", false },
+		{ "none", "*", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (semver_fits(rows[i].version, rows[i].selector) != rows[i].fits)
+			fail_msg("%s and '%s'", rows[i].version, rows[i].selector);
+}
+
+static void doors_are_shut_unless_named(void **state)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct door_set set;
+
+	(void)state;
+	assert_int_equal(doors_parse("", &set, &err), 0);
+	assert_false(doors_any(&set));
+	assert_int_equal(doors_parse("dify:untrusted, piston", &set, &err), 0);
+	assert_true(set.is_open[DOOR_dify] && set.is_open[DOOR_piston] && !set.is_open[DOOR_fusion]);
+	assert_int_equal(set.trust[DOOR_dify], TOKEN_UNTRUSTED);
+	assert_int_equal(set.trust[DOOR_piston], TOKEN_UNKNOWN);
+	assert_true(doors_have_sockets(&set));
+	assert_int_equal(doors_parse("all:untrusted", &set, &err), 0);
+	for (enum door d = DOOR_api + 1; d < DOOR_COUNT; d++)
+		assert_true(set.is_open[d] && set.trust[d] == TOKEN_UNTRUSTED);
+	assert_int_equal(doors_parse("api", &set, &err), -BRIG_E_USAGE);
+	assert_int_equal(doors_parse("dify:root", &set, &err), -BRIG_E_USAGE);
+	assert_int_equal(doors_parse("pistn", &set, &err), -BRIG_E_USAGE);
+	assert_non_null(strstr(err.msg, "did you mean 'piston'"));
+}
+
+static void tokens_open_what_they_were_made_for(void **state)
+{
+	const char *some[] = { "piston", "api" };
+	const struct token plain = { 0 }, listed = { .doors = { some, 1 } }, both = { .doors = { some, 2 } },
+			   anybody = { .is_for_all = true };
+
+	(void)state;
+	assert_true(token_opens(&plain, "api") && !token_opens(&plain, "piston"));
+	assert_true(token_opens(&listed, "piston") && !token_opens(&listed, "api") && !token_opens(&listed, "dify"));
+	assert_true(token_opens(&both, "piston") && token_opens(&both, "api"));
+	assert_true(token_opens(&anybody, "dify") && token_opens(&anybody, "api"));
+}
+
+/* As somebody of that name asks. */
+static void ask_as(struct client *c, const char *name)
+{
+	(void)str_copy(c->req->who, sizeof(c->req->who), name);
+}
+
+static void sessions_are_few_and_forgotten(void **state)
+{
+	static struct front front;
+	static struct request req;
+	struct client c = { .front = &front, .req = &req };
+	char first[MCP_SESSION_ID_LEN + 1], used[MCP_SESSION_ID_LEN + 1], name[16];
+
+	(void)state;
+	front.now_ns = 1;
+	ask_as(&c, "a");
+	assert_null(mcp_session_find(&c, "x"));
+	(void)str_copy(first, sizeof(first), mcp_session_id(mcp_session_new(&c)));
+	(void)str_copy(used, sizeof(used), mcp_session_id(mcp_session_new(&c)));
+	assert_string_not_equal(first, used);
+	assert_non_null(mcp_session_find(&c, first));
+	ask_as(&c, "b");
+	assert_null(mcp_session_find(&c, first)); /* of another token */
+	ask_as(&c, "a");
+	front.now_ns += 50 * 60 * NS_PER_SEC;
+	assert_non_null(mcp_session_find(&c, used));
+	front.now_ns += 11 * 60 * NS_PER_SEC;
+	assert_null(mcp_session_find(&c, first)); /* an hour and a minute */
+	assert_non_null(mcp_session_find(&c, used));
+	for (int i = 0; i < 64; i++)
+		assert_non_null(mcp_session_new(&c));
+	assert_null(mcp_session_find(&c, used)); /* more than one may have */
+	ask_as(&c, "b");
+	(void)str_copy(first, sizeof(first), mcp_session_id(mcp_session_new(&c)));
+	for (int i = 0; i < 1024; i++) {
+		(void)snprintf(name, sizeof(name), "c%d", i / 64);
+		ask_as(&c, name);
+		assert_non_null(mcp_session_new(&c));
+	}
+	ask_as(&c, "b");
+	assert_null(mcp_session_find(&c, first)); /* more than all may have */
+	mcp_sessions_free(&front);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hashes_are_those_of_the_standard),
+		cmocka_unit_test(versions_are_chosen_as_npm_does),
+		cmocka_unit_test(doors_are_shut_unless_named),
+		cmocka_unit_test(tokens_open_what_they_were_made_for),
+		cmocka_unit_test(sessions_are_few_and_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
