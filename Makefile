@@ -14,7 +14,7 @@ MESON        := meson
 NINJA        := ninja
 
 .DEFAULT_GOAL := all
-.PHONY: all demo console python js deb image test test-deb test-podman test-v2 drill-warm drill-kills drill-serve soak bench lint format asan fuzz docs install uninstall clean help
+.PHONY: all demo console python js deb image test test-deb test-docker test-podman test-v2 drill-warm drill-kills drill-serve soak bench lint format asan fuzz docs install uninstall clean help
 
 all: ## build/brig (the default)
 	@tools/bootstrap --check build
@@ -43,10 +43,15 @@ test: ## install what is missing, build, run every test suite
 	@tools/build $(BUILD)
 	@tests/run --build $(BUILD)
 
-test-deb: ## the Debian packages: built, looked at by lintian, installed, upgraded and purged in a copy of this system
+test-deb: ## the Debian packages: built, looked at by lintian, installed, upgraded and purged in a copy of this system, served under systemd in an emulated machine
 	@tools/bootstrap build demo web test deb
 	@tools/build $(BUILD)
 	@tests/deb/run $(BUILD)
+
+test-docker: ## everything that a container could change, with Docker
+	@tools/bootstrap build demo runtimes test engines
+	@tools/build $(BUILD)
+	@tests/docker/run docker --all
 
 test-podman: ## the scenarios of containers with Podman instead of Docker
 	@tools/bootstrap build demo runtimes test engines podman
