@@ -223,6 +223,16 @@ static int fill_process(struct piece_task *p, const struct brig_session_process 
 	return 0;
 }
 
+/* What beginning it came to: its tag, or it is freed. */
+static int piece_begun(struct piece_task *p, int rc, uint64_t *ret_tag)
+{
+	if (rc < 0 && p)
+		piece_free(p);
+	if (rc == 0 && ret_tag)
+		*ret_tag = p->tag;
+	return rc;
+}
+
 int piece_begin_process(struct brig_session *s, const struct brig_session_process *what, uint64_t *ret_tag,
 			struct brig_error *err)
 {
@@ -231,14 +241,7 @@ int piece_begin_process(struct brig_session *s, const struct brig_session_proces
 
 	if (rc == 0)
 		rc = piece_enter(s, p, err);
-	if (rc < 0) {
-		if (p)
-			piece_free(p);
-		return rc;
-	}
-	if (ret_tag)
-		*ret_tag = p->tag;
-	return 0;
+	return piece_begun(p, rc, ret_tag);
 }
 
 static int fill_code(struct brig_session *s, struct piece_task *p, const struct brig_session_code *what,
@@ -285,14 +288,7 @@ int piece_begin_code(struct brig_session *s, const struct brig_session_code *wha
 		if (rc < 0)
 			session_unreserve(s->engine, what->context);
 	}
-	if (rc < 0) {
-		if (p)
-			piece_free(p);
-		return rc;
-	}
-	if (ret_tag)
-		*ret_tag = p->tag;
-	return 0;
+	return piece_begun(p, rc, ret_tag);
 }
 
 /* ---- stepping ---------------------------------------------------------------------------------- */

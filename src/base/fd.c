@@ -242,6 +242,28 @@ int fd_send_record(int sock, struct iovec *pieces, size_t n_pieces, const int *f
 	return sendmsg(sock, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+size_t fd_take_beside(struct msghdr *msg, int *fds, size_t max)
+{
+	size_t n_fds = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS
+				   ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
+				   : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (n_fds < max)
+				fds[n_fds++] = fd;
+			else
+				(void)close(fd);
+		}
+	}
+	return n_fds;
+}
+
 ssize_t fd_receive_record(int sock, struct msghdr *msg, int flags)
 {
 	const struct msghdr asked = *msg;

@@ -39,6 +39,8 @@ int fd_send_record(int sock, struct iovec *pieces, size_t n_pieces, const int *f
  * this process looked, its end.
  */
 ssize_t fd_receive_record(int sock, struct msghdr *msg, int flags);
+/* Descriptors that came beside it, at most max; what is more is closed: room for an odd number has place for one more. */
+size_t fd_take_beside(struct msghdr *msg, int *fds, size_t max);
 /*
  * One descriptor, or the -errno that stands in its place, over a SOCK_SEQPACKET socket: 0 or -errno.  Receiving waits;
  * it gives the descriptor, the other's -errno, or -EPIPE if the other went without a word.

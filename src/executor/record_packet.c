@@ -130,26 +130,6 @@ const char *packet_check(const struct packet_head *head, const char *bytes, size
 									       : NULL;
 }
 
-/* Descriptors that came: the one to answer on, then the one with the fields.  What is more is closed. */
-static void take_fds(struct msghdr *msg, int ret[2], size_t *ret_n)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS
-				   ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
-				   : 0;
-
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (*ret_n < 2)
-				ret[(*ret_n)++] = fd;
-			else
-				(void)close(fd);
-		}
-	}
-}
-
 /* Answers bring no descriptor to answer on: then the first is the file. */
 static const char *read_parts(struct packet_in *m, const struct packet_head *head, size_t n_bytes, int fds[2],
 			      bool is_answer)
@@ -185,7 +165,6 @@ int packet_receive(int sock, bool is_answer, struct packet_in *ret, const char *
 		.msg_iov = pieces, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof(control)
 	};
 	int fds[2] = { FD_NONE, FD_NONE };
-	size_t n_fds = 0;
 	ssize_t n;
 
 	*ret = (struct packet_in)PACKET_IN_INIT;
@@ -198,7 +177,7 @@ int packet_receive(int sock, bool is_answer, struct packet_in *ret, const char *
 	while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return n == 0 ? -EPIPE : errno == EAGAIN ? 0 : -errno;
-	take_fds(&msg, fds, &n_fds);
+	(void)fd_take_beside(&msg, fds, 2); /* the one to answer on, then the one with the fields */
 	if ((size_t)n < sizeof(head) || msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		ret->beside = fd_move(&fds[0]);
 		*ret_why = (size_t)n < sizeof(head) ? "less than a message" : "more than a message may have";

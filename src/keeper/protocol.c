@@ -31,18 +31,6 @@ void keep_message_release(struct keep_message *m)
 	m->n_fds = 0;
 }
 
-static void take_descriptors(struct msghdr *msg, struct keep_message *ret)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t len = c->cmsg_len - CMSG_LEN(0);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || len > sizeof(ret->fds))
-			continue;
-		memcpy(ret->fds, CMSG_DATA(c), len);
-		ret->n_fds = len / sizeof(int);
-	}
-}
-
 int keep_receive(int sock, char *buffer, struct keep_message *ret)
 {
 	union keep_control control;
@@ -64,7 +52,7 @@ int keep_receive(int sock, char *buffer, struct keep_message *ret)
 	n = fd_receive_record(sock, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (n <= 0)
 		return n < 0 ? -errno : 0;
-	take_descriptors(&msg, ret);
+	ret->n_fds = fd_take_beside(&msg, ret->fds, KEEP_FDS_MAX);
 	if (!(msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) && (size_t)n >= sizeof(ret->head) &&
 	    ret->head.magic == KEEP_MAGIC && ret->head.kind > 0 && ret->head.kind < KEEP_KIND_END &&
 	    ret->head.size == (size_t)n - sizeof(ret->head))

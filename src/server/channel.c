@@ -220,27 +220,6 @@ int channel_flush(struct channel *c, struct brig_error *err)
 
 /* ---- receiving ------------------------------------------------------------------------------------------ */
 
-static void take_fds(struct channel *c, struct msghdr *msg)
-{
-	struct record *r = &c->received;
-
-	for (struct cmsghdr *cm = CMSG_FIRSTHDR(msg); cm; cm = CMSG_NXTHDR(msg, cm)) {
-		size_t n = cm->cmsg_level == SOL_SOCKET && cm->cmsg_type == SCM_RIGHTS
-				   ? (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int)
-				   : 0;
-
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(int));
-			if (r->n_fds < CHANNEL_FDS_MAX)
-				r->fds[r->n_fds++] = fd;
-			else
-				(void)close(fd);
-		}
-	}
-}
-
 /* The data are in the first descriptor: sealed, and as long as they say. */
 static bool map_file(struct channel *c, size_t len)
 {
@@ -298,7 +277,7 @@ int channel_receive(struct channel *c, struct record *ret, struct brig_error *er
 		return 0;
 	if (n <= 0)
 		return err_set(err, BRIG_E_SYSTEM, n < 0 ? errno : EPIPE, "the other process of the service has ended");
-	take_fds(c, &msg);
+	c->received.n_fds = fd_take_beside(&msg, c->received.fds, CHANNEL_FDS_MAX);
 	if (!read_head(c, &head, (size_t)n, (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)) {
 		forget_received(c);
 		return err_set(err, BRIG_E_SYSTEM, EPROTO,

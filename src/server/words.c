@@ -21,16 +21,6 @@ int words_say(int sock, const struct word *w)
 	return sock < 0 ? -EPIPE : fd_send_record(sock, &piece, 1, w->fds, w->n_fds, MSG_DONTWAIT);
 }
 
-static void take_fds(struct msghdr *msg, struct word *ret)
-{
-	for (struct cmsghdr *cm = CMSG_FIRSTHDR(msg); cm; cm = CMSG_NXTHDR(msg, cm)) {
-		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
-			continue;
-		ret->n_fds = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int); /* the room below has place for no more */
-		memcpy(ret->fds, CMSG_DATA(cm), ret->n_fds * sizeof(int));
-	}
-}
-
 int words_hear(int sock, struct word *ret)
 {
 	union {
@@ -50,7 +40,7 @@ int words_hear(int sock, struct word *ret)
 		return 0;
 	if (n <= 0)
 		return -EPIPE;
-	take_fds(&msg, ret);
+	ret->n_fds = fd_take_beside(&msg, ret->fds, WORD_FDS_MAX);
 	ret->word = (enum serve_word)record.word;
 	ret->number = record.number;
 	return 1;

@@ -42,18 +42,6 @@ void steward_message_release(struct steward_message *m)
 	m->n_fds = 0;
 }
 
-static void take_descriptors(struct msghdr *msg, struct steward_message *ret)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t len = c->cmsg_len - CMSG_LEN(0);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || len > sizeof(ret->fds))
-			continue;
-		memcpy(ret->fds, CMSG_DATA(c), len);
-		ret->n_fds = len / sizeof(int);
-	}
-}
-
 /* As many strings as the head says, and nothing behind the last one. */
 static bool split_words(struct steward_message *m)
 {
@@ -100,7 +88,7 @@ int steward_receive(int sock, struct steward_message *ret, int flags)
 	n = fd_receive_record(sock, &msg, MSG_CMSG_CLOEXEC | flags);
 	if (n <= 0)
 		return n < 0 ? -errno : 0;
-	take_descriptors(&msg, ret);
+	ret->n_fds = fd_take_beside(&msg, ret->fds, STEWARD_FDS_MAX);
 	if (!(msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC)) && is_sound(ret, (size_t)n))
 		return 1;
 	steward_message_release(ret);

@@ -65,10 +65,12 @@ static int read_level(struct host *h, enum token_trust trust, struct brig_error 
 	return 0;
 }
 
-static int read_languages(struct host *h, struct brig_error *err)
+/* One member of a document of the library's, a new reference. */
+static int read_member(struct host *h, int (*document)(struct brig *b, char **ret, struct brig_error *err),
+		       const char *name, json_t **ret, struct brig_error *err)
 {
 	char *text = NULL;
-	int rc = brig_languages_json(h->b, &text, err);
+	int rc = document(h->b, &text, err);
 	json_t *doc;
 
 	if (rc < 0)
@@ -76,24 +78,24 @@ static int read_languages(struct host *h, struct brig_error *err)
 	doc = read_document(text);
 	if (!doc)
 		return err_nomem(err);
-	h->languages = json_incref(json_object_get(doc, "languages"));
+	*ret = json_incref(json_object_get(doc, name));
 	json_decref(doc);
 	return 0;
 }
 
+static int read_languages(struct host *h, struct brig_error *err)
+{
+	return read_member(h, brig_languages_json, "languages", &h->languages, err);
+}
+
 static int read_users(struct host *h, struct brig_error *err)
 {
-	char *text = NULL;
-	int rc = brig_policy_users_json(h->b, &text, err);
-	json_t *doc;
+	json_t *users = NULL;
+	int rc = read_member(h, brig_policy_users_json, "users", &users, err);
 
-	if (rc < 0)
-		return rc;
-	doc = read_document(text);
-	if (!doc)
-		return err_nomem(err);
-	rc = users_read(json_object_get(doc, "users"), &h->served, err);
-	json_decref(doc);
+	if (rc == 0)
+		rc = users_read(users, &h->served, err);
+	json_decref(users);
 	return rc;
 }
 

@@ -119,7 +119,9 @@ static void wait_or_say(struct service *s, struct ask *ask, struct server_sessio
 	session_go_on(s, x);
 }
 
-void ask_session_pause(struct service *s, struct ask *ask)
+/* What needs nothing but the session. */
+static void ask_plainly(struct service *s, struct ask *ask,
+			int (*begin)(struct brig_session *session, uint64_t *ret_tag, struct brig_error *err))
 {
 	struct server_session *x = session_find(s, ask);
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -128,21 +130,18 @@ void ask_session_pause(struct service *s, struct ask *ask)
 
 	if (!x || !session_can_wait(s, ask, x))
 		return;
-	rc = brig_session_pause(x->inside, &tag, &err);
+	rc = begin(x->inside, &tag, &err);
 	wait_or_say(s, ask, x, rc, tag, &err);
+}
+
+void ask_session_pause(struct service *s, struct ask *ask)
+{
+	ask_plainly(s, ask, brig_session_pause);
 }
 
 void ask_session_resume(struct service *s, struct ask *ask)
 {
-	struct server_session *x = session_find(s, ask);
-	struct brig_error err = BRIG_ERROR_INIT;
-	uint64_t tag = 0;
-	int rc;
-
-	if (!x || !session_can_wait(s, ask, x))
-		return;
-	rc = brig_session_resume(x->inside, &tag, &err);
-	wait_or_say(s, ask, x, rc, tag, &err);
+	ask_plainly(s, ask, brig_session_resume);
 }
 
 /* ---- contexts -------------------------------------------------------------------------------------------------- */
