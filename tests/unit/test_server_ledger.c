@@ -152,7 +152,7 @@ static void the_oldest_promises_go(void **state)
 	number_id(LEDGER_PAST_MAX + MORE - 1, id);
 	assert_string_equal(verdict_of(bed, id), LEDGER_LOST);
 	assert_int_equal(stat(bed->path, &st), 0);
-	assert_true((uint64_t)st.st_size == bed->ledger.bytes);
+	assert_true((uint64_t)st.st_size == bed->ledger.journal.bytes);
 }
 
 static void a_file_that_others_can_write_is_refused(void **state)

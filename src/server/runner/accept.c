@@ -273,7 +273,7 @@ void accept_commit(struct service *s)
 	bool is_written;
 	struct execution *x;
 
-	if (TAILQ_EMPTY(list) && s->ledger.pending.len == 0 && s->idempotency.journal.pending.len == 0)
+	if (TAILQ_EMPTY(list) && s->ledger.journal.pending.len == 0 && s->idempotency.journal.pending.len == 0)
 		return;
 	is_written = idempotency_commit(&s->idempotency, !TAILQ_EMPTY(list), &err) == 0 &&
 		     ledger_commit(&s->ledger, !TAILQ_EMPTY(list), &err) == 0;

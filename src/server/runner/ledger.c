@@ -176,19 +176,12 @@ static void put_past(struct buf *out, const struct ledger_past *p)
 static int write_anew(struct ledger *l, struct brig_error *err)
 {
 	AUTO_BUF text = BUF_INIT(LEDGER_FILE_MAX);
-	int rc;
 
 	for (size_t i = 0; i < l->n_past; i++)
 		put_past(&text, &l->past[i]);
-	if (text.no_memory)
-		return err_nomem(err);
-	rc = statedir_replace(&l->dir, LEDGER_NAME, buf_str(&text), text.len, err);
-	if (rc < 0)
-		return rc;
-	l->bytes = text.len;
-	fd_closep(&l->fd);
-	l->fd = statedir_open_file(&l->dir, LEDGER_NAME, O_WRONLY | O_APPEND, err);
-	return l->fd < 0 ? l->fd : 0;
+	l->journal.dir = &l->dir;
+	l->journal.name = LEDGER_NAME;
+	return journal_replace(&l->journal, &text, err);
 }
 
 /* Nobody works on what an earlier process had promised. */
@@ -223,9 +216,8 @@ int ledger_open(struct ledger *l, const char *state_dir, struct brig *b, struct 
 
 void ledger_close(struct ledger *l)
 {
-	fd_closep(&l->fd);
+	journal_close(&l->journal);
 	statedir_close(&l->dir);
-	buf_release(&l->pending);
 	free(l->past);
 	l->past = NULL;
 	l->n_past = 0;
@@ -238,7 +230,7 @@ static unsigned long long now_s(void)
 
 void ledger_accept(struct ledger *l, const char *id, const char *owner)
 {
-	buf_addf(&l->pending, "a %s %llu %s\n", id, now_s(), owner);
+	buf_addf(&l->journal.pending, "a %s %llu %s\n", id, now_s(), owner);
 }
 
 void ledger_end(struct ledger *l, const char *id, const char *verdict)
@@ -249,26 +241,14 @@ void ledger_end(struct ledger *l, const char *id, const char *verdict)
 		p->ended_s = now_s();
 		(void)str_copy(p->verdict, sizeof(p->verdict), verdict);
 	}
-	buf_addf(&l->pending, "e %s %llu %s\n", id, now_s(), verdict);
+	buf_addf(&l->journal.pending, "e %s %llu %s\n", id, now_s(), verdict);
 }
 
 int ledger_commit(struct ledger *l, bool to_disk, struct brig_error *err)
 {
-	bool is_whole = !l->pending.full && !l->pending.no_memory;
-	int rc = 0;
+	int rc = journal_commit(&l->journal, to_disk, err);
 
-	if (l->pending.len > 0)
-		rc = fd_write_all(l->fd, l->pending.data, l->pending.len);
-	l->bytes += l->pending.len;
-	l->pending.len = 0;
-	l->pending.full = l->pending.no_memory = false;
-	if (rc == 0 && to_disk && fdatasync(l->fd) < 0)
-		rc = -errno;
-	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write '%.200s/" LEDGER_NAME "'", l->dir.path);
-	if (is_whole && l->bytes > LEDGER_FILE_MAX && (rc = read_file(l, err)) == 0)
+	if (rc == 0 && l->journal.bytes > LEDGER_FILE_MAX && (rc = read_file(l, err)) == 0)
 		rc = write_anew(l, err);
-	if (rc < 0)
-		return rc;
-	return is_whole ? 0 : err_nomem(err);
+	return rc;
 }

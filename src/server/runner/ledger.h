@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "server/runner/executions.h"
+#include "server/runner/journal.h"
 #include "sys/statedir.h"
 
 #define LEDGER_NAME     "ledger"
@@ -34,15 +35,14 @@ struct ledger_past {
 
 struct ledger {
 	struct statedir dir;
-	int fd;
-	struct buf pending; /* lines that are not written yet */
-	uint64_t bytes;     /* of the file */
+	struct journal
+		journal; /* how it is written; it is read in two passes, and what is no line of ours says nothing */
 	struct ledger_past *past;
 	size_t n_past;
 };
-#define LEDGER_INIT                                                               \
-	{                                                                         \
-		.dir = STATEDIR_INIT, .fd = FD_NONE, .pending = BUF_INIT(4 * MiB) \
+#define LEDGER_INIT                                           \
+	{                                                     \
+		.dir = STATEDIR_INIT, .journal = JOURNAL_INIT \
 	}
 
 /* Reads the file, asks the history for those without an end, writes it anew. */
