@@ -199,7 +199,7 @@ def large(t):
 		t.check(p.rc == 125 and b"--local" in p.err and b"64 MB" in p.err, "more than half of its memory", p)
 		p = t.brig("run", "--memory", "512m", "--workspace", top, *PYTHON, "import os; print(os.stat('big').st_size)", stdin=b"", env=client_env(path))
 		t.equal((p.rc, p.out), (0, b"%d\n" % (80 << 20)), "less than that", p)
-		p = t.brig("run", "--memory", "128m", "--workspace", top, *PYTHON, "print('here')", stdin=b"", env=client_env("", XDG_RUNTIME_DIR=os.path.dirname(os.path.dirname(path))))
+		p = t.brig("run", "--memory", "128m", "--workspace", top, *PYTHON, "print('here')", stdin=b"", env=client_env("", BRIG_STATE=t.state, XDG_RUNTIME_DIR=os.path.dirname(os.path.dirname(path))))
 		t.check(p.out == b"here\n" if os.getuid() == 0 else b"mem_limit" in p.err, "which runs here where nobody named a service", p)
 
 
