@@ -261,21 +261,36 @@ void process_resize(struct steward *s)
 		steward_done(s, -terminal_resize(p->terminal, (int)number[1], (int)number[2]));
 }
 
-/* The state of a process as /proc has it; 0: it is gone, or is none. */
-static char state_of(const char *pid)
+/* Of /proc/PID/status, from the line of this name on; NULL: it has none. */
+static const char *status_line(const char *text, const char *name)
 {
-	char path[48], text[512];
-	const char *after;
+	const char *at = strstr(text, name);
 
-	(void)snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
-	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return 0;
-	after = strrchr(text, ')'); /* the name before it may hold anything */
-	return after && after[1] == ' ' ? after[2] : 0;
+	return at ? at + strlen(name) : NULL;
 }
 
-/* Sends it to every process but this one and init that is not in one of the states; how many of them may have run since. */
-static size_t signal_others(int sig, const char *states)
+/*
+ * Whether a process runs no further code of its own: it is stopped, dead, or its stop waits for it.  The last is as good: a process
+ * that was sent one makes no other (fork is begun anew after the signal) and comes to no instruction before it stops, but on a busy
+ * machine it may be long until it is given the cpu to do so.
+ */
+static bool is_stopping(const char *pid)
+{
+	char path[48], text[8192];
+	const char *state, *waiting;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.16s/status", pid);
+	n = fd_get_at(AT_FDCWD, path, text, sizeof(text));
+	if (n < 0)
+		return n == -ENOENT || n == -ESRCH; /* it is gone */
+	state = status_line(text, "\nState:\t");
+	waiting = status_line(text, "\nShdPnd:\t");
+	return state && waiting && (strchr("TtZX", *state) || strtoull(waiting, NULL, 16) & 1ULL << (SIGSTOP - 1));
+}
+
+/* Sends it to every process but this one and init, but not where passed_over says so; to how many. */
+static size_t signal_others(int sig, bool (*passed_over)(const char *pid))
 {
 	DIR *dir = opendir("/proc");
 	const struct dirent *e;
@@ -283,10 +298,9 @@ static size_t signal_others(int sig, const char *states)
 
 	while (dir && (e = readdir(dir))) {
 		pid_t pid = (pid_t)atoi(e->d_name);
-		char state = pid > 1 && pid != getpid() ? state_of(e->d_name) : 0;
 
-		if (state && !strchr(states, state))
-			n += kill(pid, sig) == 0 && state != 'D';
+		if (pid > 1 && pid != getpid() && !(passed_over && passed_over(e->d_name)))
+			n += kill(pid, sig) == 0;
 	}
 	if (dir)
 		(void)closedir(dir);
@@ -294,8 +308,8 @@ static size_t signal_others(int sig, const char *states)
 }
 
 /*
- * The filter has no signal to all at once.  A process that was sent one makes no other before it stops, so what a pass does not
- * find was made before it by one that it did: a few passes find all, unless they are made faster than we look.
+ * The filter has no signal to all at once.  What a pass does not find was made before it by one that it did: a few passes find all,
+ * unless they are made faster than we look.
  */
 #define PASSES_MAX 100
 
@@ -303,15 +317,14 @@ void process_pause(struct steward *s)
 {
 	int passes = 0;
 
-	/* T: stopped.  D: it will be, as soon as it runs.  Z, X: it is dead. */
-	while (passes < PASSES_MAX && signal_others(SIGSTOP, "TtZX") > 0)
+	while (passes < PASSES_MAX && signal_others(SIGSTOP, is_stopping) > 0)
 		passes++;
 	steward_done(s, passes < PASSES_MAX ? 0 : EAGAIN);
 }
 
 void process_resume(struct steward *s)
 {
-	(void)signal_others(SIGCONT, "ZX");
+	(void)signal_others(SIGCONT, NULL);
 	steward_done(s, 0);
 }
 
