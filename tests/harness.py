@@ -633,8 +633,9 @@ def why_final(item, left, results, error):
 	"""Why the failure of a case stands at the first try, or nothing."""
 	if left:
 		return "left behind"
-	if any(r.verdict == "violated" and not is_late(r) for r in results):
-		return "a promise was not kept"
+	broken = {check for r in results if r.verdict == "violated" and not is_late(r) for check in unkept(r) - unkept(Host.checked) or {"of an unknown name"}}
+	if broken:
+		return "a promise was not kept: " + ", ".join(sorted(broken))
 	return "not contained" if isinstance(error, Final) else item.final
 
 

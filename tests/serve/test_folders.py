@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders of commands through a service: the same changes, reports and artifacts as here, and nobody's rights but the caller's."""
 import fcntl
+import functools
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import tempfile
 
 import harness
 from client import PATIENCE, ask_unix, mark, marked, wait_until
-from commands import PYTHON, STRANGER, as_stranger, becomes, both, client_env, differences, known, need_users, overheard, service, tried
+from commands import PYTHON, STRANGER, as_stranger, away, away_words, becomes, both, client_env, differences, known, need_users, overheard, service, tried
 from harness import case
 
 TESTS = "import unittest\nclass T(unittest.TestCase):\n\tdef test_a(self): pass\n\tdef test_b(self): self.assertEqual(1, %d)\n"
@@ -60,9 +61,9 @@ def contents(top):
 def compared(t, path, words, names=("a", "b")):
 	"""One command here and there, each with a project of its own at @: both results, and what became of the projects."""
 	ends = []
-	for name, env in zip(names, ({}, client_env(path))):
+	for name, command in zip(names, (t.brig, functools.partial(away, t, path))):
 		top = project(t, name)
-		p = t.brig(*[str(w).replace("@", top) for w in words], stdin=b"", env=env)
+		p = command(*[str(w).replace("@", top) for w in words], stdin=b"")
 		ends.append((p, contents(top)))
 		shutil.rmtree(top)
 	return ends
@@ -99,7 +100,7 @@ def same_folders(t):
 				t.check("second" in b and "gone.txt" not in b and y["workspace"]["state"] == "applied", "it was applied", b)
 		t.check(kept, "changes are kept here")
 		for run in kept:
-			p = t.brig("workspace", "discard", run, env=client_env(""))
+			p = away(t, "", "workspace", "discard", run)
 			t.equal(p.rc, 0, "changes are this user's", p)
 
 
@@ -149,9 +150,9 @@ def out(t):
 			ends.append((p, json.loads(p.out), contents(t.path(name))))
 		t.equal(differences(ends[0][1], ends[1][1]), {}, "of an archive", ends[1][0])
 		t.equal((ends[1][2], ends[1][2]["c.csv"][2]), (ends[0][2], b"oldnew"), "what it changed of it")
-		p = t.brig("run", "--out", "/etc", *PYTHON, "open('x', 'w')", stdin=b"", env=client_env(path))
+		p = away(t, path, "run", "--out", "/etc", *PYTHON, "open('x', 'w')", stdin=b"")
 		t.check(p.rc == 125 and b"/etc" in p.err and not os.path.exists("/etc/x"), "a folder of the system", p)
-		p = t.brig("run", "--workspace", "/", *PYTHON, "1", stdin=b"", env=client_env(path))
+		p = away(t, path, "run", "--workspace", "/", *PYTHON, "1", stdin=b"")
 		t.check(p.rc == 125, "the root as a project", p)
 
 
@@ -195,9 +196,9 @@ def large(t):
 	with open(os.path.join(top, "big"), "wb") as f:
 		f.truncate(80 << 20)
 	with service(t) as (_, path):
-		p = t.brig("run", "--memory", "128m", "--workspace", top, *PYTHON, "1", stdin=b"", env=client_env(path))
+		p = away(t, path, "run", "--memory", "128m", "--workspace", top, *PYTHON, "1", stdin=b"")
 		t.check(p.rc == 125 and b"--local" in p.err and b"64 MB" in p.err, "more than half of its memory", p)
-		p = t.brig("run", "--memory", "512m", "--workspace", top, *PYTHON, "import os; print(os.stat('big').st_size)", stdin=b"", env=client_env(path))
+		p = away(t, path, "run", "--memory", "512m", "--workspace", top, *PYTHON, "import os; print(os.stat('big').st_size)", stdin=b"")
 		t.equal((p.rc, p.out), (0, b"%d\n" % (80 << 20)), "less than that", p)
 		p = t.brig("run", "--memory", "128m", "--workspace", top, *PYTHON, "print('here')", stdin=b"", env=client_env("", BRIG_STATE=t.state, XDG_RUNTIME_DIR=os.path.dirname(os.path.dirname(path))))
 		t.check(p.out == b"here\n" if os.getuid() == 0 else b"mem_limit" in p.err, "which runs here where nobody named a service", p)
@@ -256,10 +257,10 @@ def repository(t):
 	git("add", "file")
 	git("commit", "-qm", "first")
 	with service(t) as (s, path):
-		p = t.brig("exec", "--workspace", top, "--apply-git", "-c", "echo two >> file && git commit -qam second", stdin=b"", env=client_env(path))
+		p = away(t, path, "exec", "--workspace", top, "--apply-git", "-c", "echo two >> file && git commit -qam second", stdin=b"")
 		t.equal((p.rc, git("log", "--format=%s").split(), git("status", "--porcelain")), (0, [b"second", b"first"], b""), "a commit", p)
 		before = contents(top)
-		words = [harness.brig_path(), "exec", "--workspace", top, "--apply", "--", "sh", "-c", "echo three >> file; echo up; sleep 60; :", mark()]
+		words = away_words(t, "exec", "--workspace", top, "--apply", "--", "sh", "-c", "echo three >> file; echo up; sleep 60; :", mark())
 		p = t.popen(words, client_env(path), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 		t.equal(p.stdout.readline(), b"up\n", "it runs")
 		os.kill(s.processes()["runner"], signal.SIGKILL)
