@@ -66,6 +66,7 @@ static bool inspect(struct piece_run *p)
 	struct inspect_request what = { .level = (enum inspection)set->inspection,
 					.text = p->prepared.subject.text,
 					.len = p->prepared.subject.len,
+					.workspace = settings_workspace_alias(set),
 					.strict_commands = set->strict_commands,
 					.allowed_commands = &set->allowed_commands };
 	struct inspect_job *job = NULL;

@@ -32,6 +32,9 @@ static const char *const project_env[] = {
 	"npm_config_audit=false",
 };
 
+/* And with workspace_alias /home/user. */
+static const char *const home_env[] = { "HOME=/home/user", "USER=user", "LOGNAME=user" };
+
 static protection_set degradable(const struct setting_list *names)
 {
 	protection_set set = 0;
@@ -192,7 +195,7 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		    const struct brig_request *req, bool egress, struct brig_error *err)
 {
 	const struct provision *more = pr->provision;
-	bool in_project = req && pr->workspace;
+	bool in_project = req && pr->workspace, is_home = pr->resolved.set.workspace_alias == WORKSPACE_HOME_USER;
 	size_t n = 0;
 	bool ok = true;
 
@@ -201,6 +204,8 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		return err_nomem(err);
 	for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
 		ok = ok && env_put(p->envp, &n, common_env[i]);
+	for (size_t i = 0; is_home && i < ARRAY_LEN(home_env); i++)
+		ok = ok && env_put(p->envp, &n, home_env[i]);
 	for (size_t i = 0; in_project && i < ARRAY_LEN(project_env); i++)
 		ok = ok && env_put(p->envp, &n, project_env[i]);
 	for (size_t i = 0; req && pr->venv_env && pr->venv_env[i]; i++)
@@ -321,7 +326,7 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 		/* The program may start any other, and some compile as they go; only `strict` is for those that do not. */
 		.deny_write_exec = step->deny_write_exec && (!is_run || set->seccomp_profile == SECCOMP_PROFILE_STRICT),
 		.workspace_exec = set->workspace_exec || !is_run,
-		.mnt_data = set->mnt_data,
+		.workspace_alias = set->workspace_alias,
 		.argv = ret->argv,
 		.envp = ret->envp,
 		.start_at_once = !egress, /* else not before its proxy is there */

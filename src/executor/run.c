@@ -160,6 +160,7 @@ static int begin_inspection(struct run *r)
 					.text = r->prepared.subject.text,
 					.len = r->prepared.subject.len,
 					.has_input = r->req->stdin_fd >= 0 || r->req->stdin_len > 0,
+					.workspace = settings_workspace_alias(set),
 					.strict_commands = set->strict_commands,
 					.allowed_commands = &set->allowed_commands };
 

@@ -29,8 +29,9 @@
 
 /* Places outside the workspace that programs may use; below them everything, too. */
 static const char *const open_places[] = {
-	"/tmp",         "/mnt/data",  "/var/tmp",    "/dev/null",   "/dev/zero", "/dev/full", "/dev/random",
-	"/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty",  "/dev/fd",   "/dev/shm",
+	"/workspace",  "/tmp",        "/mnt/data",   "/var/tmp",     "/dev/null",
+	"/dev/zero",   "/dev/full",   "/dev/random", "/dev/urandom", "/dev/stdin",
+	"/dev/stdout", "/dev/stderr", "/dev/tty",    "/dev/fd",      "/dev/shm",
 };
 
 /* Not tolower(): this runs for every rule and must not ask for a locale. */

@@ -28,7 +28,7 @@ static bool is_below_any(const char *path, const char *const *folder, size_t n)
 /* Places outside of the workspace that are as good as inside. */
 static const char *const open_places[] = { "/tmp",        "/var/tmp",  "/dev/null",    "/dev/stdin",  "/dev/stdout",
 					   "/dev/stderr", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/shm",
-					   "/dev/tty",    "/dev/full", "/dev/fd",      "/mnt/data" };
+					   "/dev/tty",    "/dev/full", "/dev/fd",      "/mnt/data",   "/workspace" };
 /* What ordinary programs read to learn about the system they run on; none of it says anything about people. */
 static const char *const common_places[] = {
 	"/etc/os-release",  "/etc/hostname",       "/etc/hosts",        "/etc/timezone",       "/etc/localtime",

@@ -82,7 +82,7 @@ struct plan {
 	bool start_at_once;   /* finish may let the program go as soon as every wall is up */
 	bool deny_write_exec; /* MDWE: no memory both written and executed */
 	bool workspace_exec;
-	bool mnt_data;           /* a link of that name leads to the workspace */
+	enum workspace_alias workspace_alias;
 	const char *const *argv; /* NULL-terminated; argv[0] is an absolute path in the cell */
 	const char *const *envp; /* NULL-terminated and complete */
 	/* Modules that a cell which is made beforehand may load before it is asked, in this order: "numpy,pandas"; NULL: none.

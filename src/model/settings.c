@@ -29,6 +29,11 @@ const char *const workspace_mode_name[] = {
 	[WORKSPACE_COW] = "cow",
 	[WORKSPACE_RW] = "rw",
 };
+const char *const workspace_alias_name[] = {
+	[WORKSPACE_ALIAS_NONE] = "none",
+	[WORKSPACE_MNT_DATA] = "/mnt/data",
+	[WORKSPACE_HOME_USER] = "/home/user",
+};
 const char *const inspection_name[] = {
 	[INSPECTION_OFF] = "off",
 	[INSPECTION_REPORT] = "report",
@@ -54,6 +59,7 @@ static_assert(ARRAY_LEN(audit_mode_name) == AUDIT_MODE_COUNT, "audit_mode_name[]
 static_assert(ARRAY_LEN(audit_fsync_name) == AUDIT_FSYNC_COUNT, "audit_fsync_name[] misses one");
 static_assert(ARRAY_LEN(keep_name) == KEEP_COUNT, "keep_name[] misses one");
 static_assert(ARRAY_LEN(workspace_mode_name) == WORKSPACE_MODE_COUNT, "workspace_mode_name[] misses one");
+static_assert(ARRAY_LEN(workspace_alias_name) == WORKSPACE_ALIAS_COUNT, "workspace_alias_name[] misses one");
 static_assert(ARRAY_LEN(inspection_name) == INSPECTION_COUNT, "inspection_name[] misses one");
 static_assert(ARRAY_LEN(rule_action_name) == ACTION_COUNT, "rule_action_name[] misses one");
 static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
@@ -74,6 +80,7 @@ static_assert(ARRAY_LEN(trust_name) == TRUST_COUNT, "trust_name[] misses one");
 #define choices_inspection      inspection_name
 #define choices_keep_output     keep_name
 #define choices_workspace_mode  workspace_mode_name
+#define choices_workspace_alias workspace_alias_name
 #define choices_default_trust   trust_name
 #define choices_max_trust       trust_name
 
@@ -139,4 +146,9 @@ void setting_list_clear(struct setting_list *list)
 {
 	memset(list->text, 0, list->used);
 	list->used = list->n = 0;
+}
+
+const char *settings_workspace_alias(const struct settings *set)
+{
+	return set->workspace_alias == WORKSPACE_ALIAS_NONE ? NULL : workspace_alias_name[set->workspace_alias];
 }

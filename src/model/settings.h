@@ -52,6 +52,7 @@ enum audit_mode { AUDIT_OFF, AUDIT_OPTIONAL, AUDIT_REQUIRED, AUDIT_MODE_COUNT };
 enum audit_fsync { AUDIT_FSYNC_INTERVAL, AUDIT_FSYNC_ALWAYS, AUDIT_FSYNC_COUNT };
 enum keep { KEEP_NONE, KEEP_HEAD, KEEP_ALL, KEEP_COUNT }; /* of code or output, in the history */
 enum workspace_mode { WORKSPACE_RO, WORKSPACE_COW, WORKSPACE_RW, WORKSPACE_MODE_COUNT };
+enum workspace_alias { WORKSPACE_ALIAS_NONE, WORKSPACE_MNT_DATA, WORKSPACE_HOME_USER, WORKSPACE_ALIAS_COUNT };
 /* How code is judged before it runs, each stricter than the one before; what each does: inspect/rules.h. */
 enum inspection { INSPECTION_OFF, INSPECTION_REPORT, INSPECTION_GUARD, INSPECTION_STRICT, INSPECTION_COUNT };
 /* What the setting `rules` lets one rule do. */
@@ -66,6 +67,7 @@ extern const char *const audit_mode_name[AUDIT_MODE_COUNT];
 extern const char *const audit_fsync_name[AUDIT_FSYNC_COUNT];
 extern const char *const keep_name[KEEP_COUNT];
 extern const char *const workspace_mode_name[WORKSPACE_MODE_COUNT];
+extern const char *const workspace_alias_name[WORKSPACE_ALIAS_COUNT];
 extern const char *const inspection_name[INSPECTION_COUNT];
 extern const char *const rule_action_name[ACTION_COUNT];
 extern const char *const trust_name[TRUST_COUNT];
@@ -140,5 +142,8 @@ static inline const char *setting_list_next(const struct setting_list *list, con
 
 	return next < list->text + list->used ? next : NULL;
 }
+
+/* The other name of the workspace; NULL: it has none. */
+const char *settings_workspace_alias(const struct settings *set);
 
 #endif

@@ -43,6 +43,20 @@ static bool shown_read_only(const struct plan *plan)
 	return plan->workspace && plan->workspace->read_only;
 }
 
+/* Of native cells; in others the workspace has one name, and WITHIN allows for less. */
+static const char *writable_places(const struct plan *plan)
+{
+	static const char *const places[WORKSPACE_ALIAS_COUNT] = {
+		[WORKSPACE_ALIAS_NONE] = "/workspace /tmp /dev/shm",
+		[WORKSPACE_MNT_DATA] = "/workspace /tmp /dev/shm /mnt/data",
+		[WORKSPACE_HOME_USER] = "/workspace /tmp /dev/shm /home/user",
+	};
+
+	if (shown_read_only(plan))
+		return "/tmp /dev/shm";
+	return places[plan->workspace ? WORKSPACE_ALIAS_NONE : plan->workspace_alias];
+}
+
 static bool list_has(const char *list, char separator, const char *word, size_t len)
 {
 	for (const char *p = list; *p;) {

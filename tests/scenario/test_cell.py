@@ -222,3 +222,24 @@ for path in {MACHINE!r}:
 	t.equal(r.stdout, b"", "what could be read", r)
 	row = evidence(r).get("machine_files")
 	t.check(row and row["kept"] and row["enforced"] == "masked", "the masks are not in place", row)
+
+
+# ---- the workspace's other names -------------------------------------------------------------------------
+
+ALIAS = """
+import os, pwd
+os.chdir(%r)
+open('a', 'w').write('x')
+open(%r, 'w').write('y')
+print(os.getcwd(), sorted(os.listdir('/workspace')), pwd.getpwuid(os.getuid()).pw_name, os.environ['HOME'])
+"""
+
+
+@case("the workspace has another name where it is asked for, and evidence tells of it")
+def alias(t):
+	t.native_only("containers have none")
+	for name, account, home in (("/home/user", "user", "/home/user"), ("/mnt/data", "sandbox", "/workspace")):
+		r = t.verdict(t.cell("--set", f"workspace_alias={name}", code=ALIAS % (name, name + "/b"), lang="python"), "ok")
+		t.equal(r.stdout.decode(), f"{name} ['a', 'b', 'program.py'] {account} {home}\n", name)
+		t.check(name in evidence(r)["writable_places"]["enforced"], "it is read back", r)
+	t.verdict(t.cell(code="open('/home/user/b', 'w')", lang="python"), "error", "blocked")

@@ -345,6 +345,9 @@ const char *row_many_files(void)
 			AUTO_GOT past = ask(&m);
 			AUTO_FREE char *text = past.doc ? json_dumps(past.doc, JSON_COMPACT) : NULL;
 
+			/* Its cell came when there was no descriptor left for it, and its record says so. */
+			if (str_eq(member(&past, "verdict"), "failed"))
+				continue;
 			return wrong("cancelled: %d, %.400s", g.status, text ? text : "");
 		}
 	}

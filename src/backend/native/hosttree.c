@@ -21,8 +21,10 @@ static const char *const own_names[] = {
 	".", "..", "dev", "proc", "sys", "tmp", "run", "workspace", "mnt", "media", "boot", "lost+found",
 };
 
-static bool is_own_name(const char *name)
+static bool is_own_name(const struct plan *plan, const char *name)
 {
+	if (plan->workspace_alias == WORKSPACE_HOME_USER && str_eq(name, "home"))
+		return true;
 	for (size_t i = 0; i < ARRAY_LEN(own_names); i++)
 		if (str_eq(name, own_names[i]))
 			return true;
@@ -99,7 +101,7 @@ static int add_rootfs_entries(struct cell *c, const char *rootfs)
 	while ((e = readdir(dir))) {
 		int rc;
 
-		if (is_own_name(e->d_name))
+		if (is_own_name(c->spec.plan, e->d_name))
 			continue;
 		if (str_eq(e->d_name, "etc"))
 			c->spec.own_etc = false;

@@ -96,6 +96,26 @@ int root_open_trees(struct cell_build *b)
 	return 0;
 }
 
+/*
+ * The workspace's other name.  Where the cell has a workspace of its own it will be mounted there, so that the program sees this name
+ * in its working directory, too; a project is found by a link, since what is masked in it is so at one place only.
+ */
+static int make_alias(struct cell_build *b)
+{
+	const char *alias = workspace_alias_name[b->spec->plan->workspace_alias];
+	char above[32];
+
+	if (b->spec->plan->workspace_alias == WORKSPACE_ALIAS_NONE)
+		return 0;
+	(void)str_copy(above, sizeof(above), alias + 1);
+	*strchr(above, '/') = '\0';
+	if (mkdirat(b->root, above, 0755) < 0)
+		return -errno;
+	if (b->spec->plan->workspace)
+		return symlinkat(PLAN_WORKSPACE, b->root, alias + 1) < 0 ? -errno : 0;
+	return mkdirat(b->root, alias + 1, 0755) < 0 ? -errno : 0;
+}
+
 int root_make(struct cell_build *b)
 {
 	const struct mount_param params[] = { { "size", "4m" },
@@ -115,9 +135,9 @@ int root_make(struct cell_build *b)
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
 		if (mkdirat(b->root, dirs[i], 0755) < 0)
 			return -errno;
-	if (b->spec->plan->mnt_data &&
-	    (mkdirat(b->root, "mnt", 0755) < 0 || symlinkat("/workspace", b->root, "mnt/data") < 0))
-		return -errno;
+	rc = make_alias(b);
+	if (rc < 0)
+		return rc;
 	/* Without a python3 the link leads nowhere, which is the same as no link to whoever looks for a program. */
 	return symlinkat("/usr/bin/python3", b->root, "run/brig/bin/python") < 0 ? -errno : 0;
 }
@@ -240,15 +260,20 @@ int root_write_certificates(struct cell_build *b)
 	return rc == 0 && b->spec->own_etc ? link_certificates(b) : rc;
 }
 
+#define PASSWD(user, home, shell)                                                            \
+	"root:x:0:0:root:/:/usr/sbin/nologin\n" user ":x:1000:1000:" user ":" home ":" shell \
+	"\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
+#define GROUP(name) "root:x:0:\n" name ":x:1000:\nnogroup:x:65534:\n"
+
 int root_write_etc(struct cell_build *b)
 {
-	static const struct {
+	const bool is_home = b->spec->plan->workspace_alias == WORKSPACE_HOME_USER;
+	const struct {
 		const char *name, *text;
 	} files[] = {
-		{ "passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n"
-			    "sandbox:x:1000:1000:sandbox:/workspace:/bin/sh\n"
-			    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n" },
-		{ "group", "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n" },
+		{ "passwd",
+		  is_home ? PASSWD("user", "/home/user", "/bin/bash") : PASSWD(PLAN_USER, PLAN_WORKSPACE, "/bin/sh") },
+		{ "group", is_home ? GROUP("user") : GROUP(PLAN_USER) },
 		{ "hosts", "127.0.0.1 localhost cell\n::1 localhost cell\n" },
 		{ "hostname", "cell\n" },
 		/* Debian's Matplotlib has its defaults below /usr, and does not start without a file of this name. */
@@ -411,6 +436,13 @@ int root_open_workspace(struct cell_build *b)
 	return b->workspace < 0 ? -errno : 0;
 }
 
+static int show_alias(struct cell_build *b, const char *alias)
+{
+	AUTO_FD tree = mount_copy(b->scratch, "workspace", b->spec->plan->workspace_exec ? 0 : MNT_NOEXEC);
+
+	return tree < 0 ? tree : mount_attach(tree, b->root, alias + 1);
+}
+
 static int show_empty_workspace(struct cell_build *b)
 {
 	const struct plan *plan = b->spec->plan;
@@ -418,6 +450,8 @@ static int show_empty_workspace(struct cell_build *b)
 
 	if (rc == 0)
 		rc = root_open_workspace(b);
+	if (rc == 0 && plan->workspace_alias != WORKSPACE_ALIAS_NONE)
+		rc = show_alias(b, workspace_alias_name[plan->workspace_alias]);
 	if (rc < 0)
 		return rc;
 	return fchown(b->workspace, plan->uid, plan->gid) < 0 ? -errno : 0;

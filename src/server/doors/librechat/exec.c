@@ -313,7 +313,7 @@ static void run(struct client *c)
 		message_put_text(fields, FIELD_arg, json_string_value(arg));
 	if (json_is_number(time) && json_number_value(time) >= 10 && json_number_value(time) < 1e9)
 		door_put_option(fields, "execution_timeout_ms", (uint64_t)json_number_value(time));
-	message_put_text(fields, FIELD_option, "mnt_data=true");
+	message_put_text(fields, FIELD_option, "workspace_alias=/mnt/data");
 	message_put_text(fields, FIELD_artifact, "**");
 	message_put_number(fields, FIELD_inline_artifacts, FETCH_BYTES);
 	door_ask(c, ROUTE_execute, files, FD_NONE, on_result);
