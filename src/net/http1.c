@@ -241,13 +241,8 @@ static enum http1_trouble read_request_line(const char *bytes, struct http1_text
 
 /* ---- the fields ----------------------------------------------------------------------------------- */
 
-/* Where the two ways to say how long a body is have been seen: judged when all lines have been read. */
-struct framing {
-	bool length, coding;
-};
-
 static enum http1_trouble take_host(const char *bytes, struct http1_head *h, struct http1_text value,
-				    struct framing *f UNUSED)
+				    struct http1_framing *f UNUSED)
 {
 	struct host host;
 	uint16_t port;
@@ -259,8 +254,8 @@ static enum http1_trouble take_host(const char *bytes, struct http1_head *h, str
 	return authority_parse(bytes + value.at, value.len, &host, &port) ? HTTP1_ok : HTTP1_host_value;
 }
 
-static enum http1_trouble take_length(const char *bytes, struct http1_head *h, struct http1_text value,
-				      struct framing *f)
+enum http1_trouble http1_take_length(const char *bytes, struct http1_head *h, struct http1_text value,
+				     struct http1_framing *f)
 {
 	uint64_t n = 0;
 
@@ -279,8 +274,8 @@ static enum http1_trouble take_length(const char *bytes, struct http1_head *h, s
 	return HTTP1_ok;
 }
 
-static enum http1_trouble take_coding(const char *bytes, struct http1_head *h, struct http1_text value,
-				      struct framing *f)
+enum http1_trouble http1_take_coding(const char *bytes, struct http1_head *h, struct http1_text value,
+				     struct http1_framing *f)
 {
 	f->coding = true;
 	h->body = HTTP1_BODY_CHUNKED;
@@ -288,8 +283,8 @@ static enum http1_trouble take_coding(const char *bytes, struct http1_head *h, s
 }
 
 /* A proxy would remove what Connection names; these it must not. */
-static enum http1_trouble take_connection(const char *bytes, struct http1_head *h UNUSED, struct http1_text value,
-					  struct framing *f UNUSED)
+enum http1_trouble http1_take_connection(const char *bytes, struct http1_head *h UNUSED, struct http1_text value,
+					 struct http1_framing *f UNUSED)
 {
 	static const char *const everybodys[] = { "host", "content-length", "transfer-encoding" };
 
@@ -300,7 +295,7 @@ static enum http1_trouble take_connection(const char *bytes, struct http1_head *
 }
 
 static enum http1_trouble take_expect(const char *bytes, struct http1_head *h, struct http1_text value,
-				      struct framing *f UNUSED)
+				      struct http1_framing *f UNUSED)
 {
 	h->expects_continue = true;
 	return http1_is(bytes, value, "100-continue") ? HTTP1_ok : HTTP1_expect;
@@ -310,12 +305,13 @@ static enum http1_trouble take_expect(const char *bytes, struct http1_head *h, s
 static const struct known_field {
 	const char *name;
 	enum http1_trouble twice; /* HTTP1_ok: as often as one likes */
-	enum http1_trouble (*take)(const char *bytes, struct http1_head *h, struct http1_text value, struct framing *f);
+	enum http1_trouble (*take)(const char *bytes, struct http1_head *h, struct http1_text value,
+				   struct http1_framing *f);
 } known_fields[] = {
 	{ "host", HTTP1_host_twice, take_host },
-	{ "content-length", HTTP1_length_twice, take_length },
-	{ "transfer-encoding", HTTP1_coding_twice, take_coding },
-	{ "connection", HTTP1_ok, take_connection },
+	{ "content-length", HTTP1_length_twice, http1_take_length },
+	{ "transfer-encoding", HTTP1_coding_twice, http1_take_coding },
+	{ "connection", HTTP1_ok, http1_take_connection },
 	{ "expect", HTTP1_twice, take_expect },
 	{ "authorization", HTTP1_twice, NULL },
 	{ "content-type", HTTP1_twice, NULL },
@@ -325,7 +321,7 @@ static const struct known_field {
 };
 
 static enum http1_trouble take_field(const char *bytes, struct http1_head *h, const struct http1_line *line,
-				     struct framing *f)
+				     struct http1_framing *f)
 {
 	for (size_t i = 0; i < ARRAY_LEN(known_fields); i++) {
 		const struct known_field *k = &known_fields[i];
@@ -365,14 +361,14 @@ static bool same_host(const char *bytes, const struct http1_head *h)
 	       (port ? port : usual) == (other_port ? other_port : usual);
 }
 
-static bool persists(const char *bytes, const struct http1_head *h)
+bool http1_persists(const char *bytes, const struct http1_head *h)
 {
 	if (http1_has_word(bytes, h, "connection", "close", strlen("close")))
 		return false;
 	return !h->version_1_0 || http1_has_word(bytes, h, "connection", "keep-alive", strlen("keep-alive"));
 }
 
-static enum http1_trouble judge_together(const char *bytes, struct http1_head *h, const struct framing *f)
+static enum http1_trouble judge_together(const char *bytes, struct http1_head *h, const struct http1_framing *f)
 {
 	if (f->length && f->coding)
 		return HTTP1_length_and_coding;
@@ -384,7 +380,7 @@ static enum http1_trouble judge_together(const char *bytes, struct http1_head *h
 		return HTTP1_host_missing;
 	if (h->host.len > 0 && h->form == HTTP1_ABSOLUTE && !same_host(bytes, h))
 		return HTTP1_host_differs;
-	h->keep_alive = persists(bytes, h);
+	h->keep_alive = http1_persists(bytes, h);
 	/* HTTP/1.0 has neither; who passes such a request on may have left them in. */
 	h->upgrade = !h->version_1_0 && http1_find(bytes, h, "upgrade") &&
 		     http1_has_word(bytes, h, "connection", "upgrade", strlen("upgrade"));
@@ -403,8 +399,7 @@ struct http1_text http1_next_line(const char *bytes, struct http1_text *rest)
 	return line;
 }
 
-/* at: a byte of the line that is to blame. */
-static enum http1_parse refuse(const char *bytes, size_t at, enum http1_trouble trouble, struct http1_head *h)
+enum http1_parse http1_refuse(const char *bytes, size_t at, enum http1_trouble trouble, struct http1_head *h)
 {
 	h->trouble = trouble;
 	h->status = http1_trouble_info[trouble].status;
@@ -439,7 +434,7 @@ static enum http1_parse end_line(const char *bytes, size_t i, struct http1_head 
 	if (memchr(bytes, '\n', i))
 		return HTTP1_MORE;
 	t = read_request_line(bytes, line, h);
-	return t == HTTP1_ok ? HTTP1_MORE : refuse(bytes, 0, t, h);
+	return t == HTTP1_ok ? HTTP1_MORE : http1_refuse(bytes, 0, t, h);
 }
 
 /* The same is told of the request line, which was sound, whichever call has read it. */
@@ -449,7 +444,7 @@ static enum http1_parse refuse_byte(const char *bytes, size_t i, enum http1_trou
 
 	if (end)
 		(void)read_request_line(bytes, (struct http1_text){ 0, (size_t)(end - bytes) - 1 }, h);
-	return refuse(bytes, i, trouble, h);
+	return http1_refuse(bytes, i, trouble, h);
 }
 
 static enum http1_parse scan(const char *bytes, size_t len, size_t *seen, struct http1_head *h)
@@ -478,7 +473,7 @@ static enum http1_parse scan(const char *bytes, size_t len, size_t *seen, struct
 static enum http1_parse read_head(const char *bytes, struct http1_head *h)
 {
 	struct http1_text rest = { 0, h->used }, line = http1_next_line(bytes, &rest);
-	struct framing f = { .length = false };
+	struct http1_framing f = { .length = false };
 	enum http1_trouble t = read_request_line(bytes, line, h);
 
 	while (t == HTTP1_ok) {
@@ -494,11 +489,11 @@ static enum http1_parse read_head(const char *bytes, struct http1_head *h)
 			h->line[h->n_lines++] = field;
 	}
 	if (t != HTTP1_ok)
-		return refuse(bytes, line.at, t, h);
+		return http1_refuse(bytes, line.at, t, h);
 	t = judge_together(bytes, h, &f);
 	if (t == HTTP1_ok)
 		return HTTP1_DONE;
-	(void)refuse(bytes, 0, t, h);
+	(void)http1_refuse(bytes, 0, t, h);
 	h->bad_line = 0;
 	return HTTP1_BAD;
 }

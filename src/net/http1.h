@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of HTTP/1.1 as they come in from somebody who may be hostile (RFC 9110, RFC 9112).  One parser for all who
- * listen: the egress proxy and the server.  Nothing is allocated, nothing is copied: what was read is told as places in
+ * Requests of HTTP/1.1 as they come in from somebody who may be hostile (RFC 9110, RFC 9112), and answers of somebody who may
+ * be.  One parser for all who listen: the egress proxy and the server.  Nothing is allocated, nothing is copied: what was read is told as places in
  * the caller's bytes.
  *
  * It is strict: what two readers could understand in two ways is refused, because there may be another reader before or
@@ -38,7 +38,8 @@ enum http1_form {
 	HTTP1_ASTERISK   /* *, of OPTIONS and of nothing else */
 };
 
-enum http1_body { HTTP1_BODY_NONE, HTTP1_BODY_LENGTH, HTTP1_BODY_CHUNKED };
+/* Until the end of the connection: of answers only. */
+enum http1_body { HTTP1_BODY_NONE, HTTP1_BODY_LENGTH, HTTP1_BODY_CHUNKED, HTTP1_BODY_UNTIL_END };
 
 /* A place in the head. */
 struct http1_text {
@@ -52,6 +53,7 @@ struct http1_line {
 struct http1_head {
 	enum http1_form form;
 	struct http1_text method, target;
+	unsigned code;               /* of an answer, which has none of what is above and of the next five */
 	struct http1_text path;      /* still percent-encoded; empty where an absolute target has none: "/" is meant */
 	struct http1_text query;     /* without the question mark */
 	struct http1_text scheme;    /* of an absolute target: http or https, in any case */
@@ -79,6 +81,14 @@ struct http1_head {
  * be another one each time.
  */
 enum http1_parse http1_head_parse(const char *bytes, size_t len, size_t *seen, struct http1_head *ret);
+
+/*
+ * The same of an answer.  is_of_head: the request was HEAD, so that there is no body whatever the fields say.  Refused as above,
+ * with 502: besides what has no status of three digits, Content-Length beside Transfer-Encoding, each of them twice, and codings
+ * other than "chunked".
+ */
+enum http1_parse http1_answer_parse(const char *bytes, size_t len, size_t *seen, bool is_of_head,
+				    struct http1_head *ret);
 
 /* Whether a place holds this word, in any case.  Methods are in capitals: what is "GET" here is GET. */
 bool http1_is(const char *bytes, struct http1_text text, const char *word);

@@ -14,7 +14,9 @@
 void http1_body_begin(struct http1_body_reader *r, const struct http1_head *h)
 {
 	*r = (struct http1_body_reader){ .kind = h->body,
-					 .left = h->body == HTTP1_BODY_LENGTH ? h->length : 0,
+					 .left = h->body == HTTP1_BODY_LENGTH      ? h->length
+						 : h->body == HTTP1_BODY_UNTIL_END ? UINT64_MAX /* which never comes */
+										   : 0,
 					 .done = h->body == HTTP1_BODY_NONE };
 }
 
@@ -154,7 +156,7 @@ static void take_framing(struct http1_body_reader *r, char c)
 
 static bool in_data(const struct http1_body_reader *r)
 {
-	return r->kind == HTTP1_BODY_LENGTH || r->state == HTTP1_CHUNK_DATA;
+	return r->kind != HTTP1_BODY_CHUNKED || r->state == HTTP1_CHUNK_DATA;
 }
 
 static size_t take_data(struct http1_body_reader *r, size_t len)

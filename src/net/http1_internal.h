@@ -25,6 +25,20 @@ struct http1_text http1_trim(const char *bytes, struct http1_text text);
 bool http1_cut(const char *bytes, struct http1_text *rest, char c, struct http1_text *ret);
 /* Cuts the next line off *rest; its CR LF is gone from both. */
 struct http1_text http1_next_line(const char *bytes, struct http1_text *rest);
+/* Fields that say how long a body is, and what Connection may not name. */
+struct http1_framing {
+	bool length, coding;
+};
+enum http1_trouble http1_take_length(const char *bytes, struct http1_head *h, struct http1_text value,
+				     struct http1_framing *f);
+enum http1_trouble http1_take_coding(const char *bytes, struct http1_head *h, struct http1_text value,
+				     struct http1_framing *f);
+enum http1_trouble http1_take_connection(const char *bytes, struct http1_head *h, struct http1_text value,
+					 struct http1_framing *f);
+/* Whether another message may follow on the connection. */
+bool http1_persists(const char *bytes, const struct http1_head *h);
+/* Fills in what is wrong; at: a byte of the line that is to blame. */
+enum http1_parse http1_refuse(const char *bytes, size_t at, enum http1_trouble trouble, struct http1_head *h);
 enum http1_trouble http1_read_field(const char *bytes, struct http1_text text, struct http1_line *ret);
 
 #endif

@@ -2,6 +2,7 @@
 /*
  * Requests of HTTP/1.1, one behind the other as on a connection that is kept.  Whole, byte by byte and cut in two, the same
  * is decided and the same data comes out; places lie within the head, and what is let through has one meaning only.
+ * Then the same bytes as an answer.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -136,12 +137,35 @@ static void check_decoding(const char *bytes, struct http1_text path)
 		REQUIRE(n <= path.len && strlen(dst) == n);
 }
 
+static void check_answer(const char *bytes, size_t size, bool is_of_head)
+{
+	static struct http1_head h, other;
+	size_t seen = 0;
+	enum http1_parse p = http1_answer_parse(bytes, size, &seen, is_of_head, &h), q = HTTP1_MORE;
+
+	seen = 0;
+	for (size_t n = 1; n <= size && q == HTTP1_MORE; n++)
+		q = http1_answer_parse(bytes, n, &seen, is_of_head, &other);
+	REQUIRE(p == q && (p != HTTP1_BAD || (h.status == 502 && h.why)));
+	if (p == HTTP1_MORE)
+		return;
+	require_same(&h, &other);
+	if (p == HTTP1_BAD)
+		return;
+	REQUIRE(h.used >= 4 && memcmp(bytes + h.used - 4, "\r\n\r\n", 4) == 0 && h.code >= 100 && h.code <= 599);
+	REQUIRE(http1_count(bytes, &h, "content-length") + http1_count(bytes, &h, "transfer-encoding") <= 1);
+	REQUIRE(!is_of_head || h.body == HTTP1_BODY_NONE);
+	(void)check_body(bytes + h.used, size - h.used, &h, false);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct http1_head h;
 	const char *bytes = (const char *)data;
 	size_t body;
 
+	check_answer(bytes, size, false);
+	check_answer(bytes, size, true);
 	while (size > 0 && parse_head(bytes, size, &h) == HTTP1_DONE) {
 		check_done(bytes, &h);
 		check_decoding(bytes, h.path);

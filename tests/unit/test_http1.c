@@ -148,17 +148,23 @@ static void bytes_behind_the_head_are_not_looked_at(void **state UNUSED)
 
 static void every_trouble_has_a_case(void **state UNUSED)
 {
-	bool seen[HTTP1_TROUBLE_COUNT] = { [HTTP1_ok] = true,
-					   /* these in heads_are_bounded() and extras_are_bounded() */
-					   [HTTP1_head_too_long] = true,
-					   [HTTP1_line_too_long] = true,
-					   [HTTP1_too_many_lines] = true,
-					   [HTTP1_extra_too_long] = true };
+	bool seen[HTTP1_TROUBLE_COUNT] = {
+		[HTTP1_ok] = true,
+		/* these in heads_are_bounded(), extras_are_bounded() and answers_are_bounded() */
+		[HTTP1_answer_too_long] = true,
+		[HTTP1_answer_lines] = true,
+		[HTTP1_head_too_long] = true,
+		[HTTP1_line_too_long] = true,
+		[HTTP1_too_many_lines] = true,
+		[HTTP1_extra_too_long] = true
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bad_heads); i++)
 		seen[bad_heads[i].trouble] = true;
 	for (size_t i = 0; i < ARRAY_LEN(body_cases); i++)
 		seen[body_cases[i].trouble] = true;
+	for (size_t i = 0; i < ARRAY_LEN(answer_cases); i++)
+		seen[answer_cases[i].trouble] = true;
 	for (size_t i = 0; i < HTTP1_TROUBLE_COUNT; i++)
 		if (!seen[i])
 			fail_msg("trouble %zu has none", i);
@@ -208,6 +214,80 @@ static void lines_are_bounded(void **state UNUSED)
 	assert_int_equal(h.trouble, HTTP1_too_many_lines);
 	assert_int_equal(h.status, 431);
 	assert_int_equal(h.bad_line, HTTP1_LINES_MAX + 2);
+}
+
+/* ---- answers ------------------------------------------------------------------------------------ */
+
+/* In a copy of just this length. */
+static enum http1_parse parse_answer(const char *bytes, size_t len, size_t *seen, bool is_of_head,
+				     struct http1_head *ret)
+{
+	AUTO_FREE char *copy = malloc(len ? len : 1);
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, len);
+	return http1_answer_parse(copy, len, seen, is_of_head, ret);
+}
+
+static bool answer_is(const struct answer_case *a, enum http1_parse p, const struct http1_head *h)
+{
+	if (a->trouble != HTTP1_ok)
+		return p == HTTP1_BAD && h->trouble == a->trouble && h->status == 502 && h->why;
+	return p == HTTP1_DONE && h->code == a->code && h->body == a->body && h->length == a->length &&
+	       h->upgrade == a->upgrade && h->used == a->len;
+}
+
+/* Whole, and byte by byte. */
+static void answers_are_read(void **state UNUSED)
+{
+	for (size_t i = 0; i < ARRAY_LEN(answer_cases); i++) {
+		const struct answer_case *a = &answer_cases[i];
+		size_t seen = 0, n = 0;
+		struct http1_head h;
+		enum http1_parse p = parse_answer(a->bytes, a->len, &seen, a->is_of_head, &h);
+
+		if (!answer_is(a, p, &h))
+			fail_msg("%zu, '%s': %d, %u, %s", i, a->bytes, p, h.code, h.why);
+		for (p = HTTP1_MORE, seen = 0; p == HTTP1_MORE && n < a->len;)
+			p = parse_answer(a->bytes, ++n, &seen, a->is_of_head, &h);
+		if (!answer_is(a, p, &h))
+			fail_msg("%zu, '%s' byte by byte: %d, %u, %s", i, a->bytes, p, h.code, h.why);
+	}
+}
+
+static void answers_are_bounded(void **state UNUSED)
+{
+	static char big[HTTP1_HEAD_MAX + 100];
+	char many[8192] = OK_LINE;
+	size_t len = strlen(many), seen = 0;
+	struct http1_head h;
+
+	memset(big, 'A', sizeof(big));
+	memcpy(big, OK_LINE, strlen(OK_LINE));
+	assert_int_equal(http1_answer_parse(big, HTTP1_HEAD_MAX - 1, &seen, false, &h), HTTP1_MORE);
+	assert_int_equal(http1_answer_parse(big, sizeof(big), &seen, false, &h), HTTP1_BAD);
+	assert_int_equal(h.trouble, HTTP1_answer_too_long);
+	for (int i = 0; i <= HTTP1_LINES_MAX; i++, len += 6)
+		memcpy(many + len, "X: y\r\n", 6);
+	memcpy(many + len, "\r\n", 2);
+	seen = 0;
+	assert_int_equal(http1_answer_parse(many, len + 2, &seen, false, &h), HTTP1_BAD);
+	assert_int_equal(h.trouble, HTTP1_answer_lines);
+}
+
+/* A body without a length has all that comes. */
+static void bodies_of_answers_may_end_with_the_connection(void **state UNUSED)
+{
+	const struct http1_head h = { .body = HTTP1_BODY_UNTIL_END };
+	struct http1_body_reader r;
+	size_t at, n;
+
+	http1_body_begin(&r, &h);
+	assert_false(r.done);
+	assert_int_equal(http1_body_take(&r, "hello", 5, &at, &n), 5);
+	assert_int_equal(at, 0);
+	assert_int_equal(n, 5);
+	assert_false(r.done || r.bad);
 }
 
 static void fields_are_found(void **state UNUSED)
@@ -413,6 +493,9 @@ int main(void)
 		cmocka_unit_test(every_trouble_has_a_case),
 		cmocka_unit_test(heads_are_bounded),
 		cmocka_unit_test(lines_are_bounded),
+		cmocka_unit_test(answers_are_read),
+		cmocka_unit_test(answers_are_bounded),
+		cmocka_unit_test(bodies_of_answers_may_end_with_the_connection),
 		cmocka_unit_test(fields_are_found),
 		cmocka_unit_test(what_was_read_before_the_trouble_is_told),
 		cmocka_unit_test(bodies_end_where_they_say),

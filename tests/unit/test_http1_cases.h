@@ -269,6 +269,63 @@ struct body_case {
 	bool plain; /* the reader takes neither extensions nor trailers */
 };
 
+/* Answers: what of them is read, or why they are none. */
+#define OK_LINE "HTTP/1.1 200 OK" LF
+#define NO_BODY HTTP1_BODY_NONE, 0
+#define TO_END  HTTP1_BODY_UNTIL_END, 0
+#define NOTHING 0, NO_BODY
+
+static const struct answer_case {
+	const char *bytes;
+	size_t len;
+	enum http1_trouble trouble; /* HTTP1_ok: it is read */
+	unsigned code;
+	enum http1_body body;
+	uint64_t length;
+	bool is_of_head, upgrade;
+} answer_cases[] = {
+	{ BYTES(OK_LINE LF), HTTP1_ok, 200, TO_END, false, false },
+	{ BYTES("HTTP/1.1 200" LF LF), HTTP1_ok, 200, TO_END, false, false },
+	{ BYTES("HTTP/1.1 200 " LF LF), HTTP1_ok, 200, TO_END, false, false },
+	{ BYTES("HTTP/1.0 404 Not \xc3\xa4" LF LF), HTTP1_ok, 404, TO_END, false, false },
+	{ BYTES(OK_LINE "Content-Length: 5" LF LF), HTTP1_ok, 200, HTTP1_BODY_LENGTH, 5, false, false },
+	{ BYTES(OK_LINE "Content-Length: 0" LF LF), HTTP1_ok, 200, NO_BODY, false, false },
+	{ BYTES(OK_LINE "Content-Length: 5" LF LF), HTTP1_ok, 200, HTTP1_BODY_NONE, 5, true, false },
+	{ BYTES(OK_LINE "transfer-encoding: Chunked" LF LF), HTTP1_ok, 200, HTTP1_BODY_CHUNKED, 0, false, false },
+	{ BYTES("HTTP/1.1 204 No" LF "Content-Length: 5" LF LF), HTTP1_ok, 204, HTTP1_BODY_NONE, 5, false, false },
+	{ BYTES("HTTP/1.1 304 No" LF LF), HTTP1_ok, 304, NO_BODY, false, false },
+	{ BYTES("HTTP/1.1 100 Go" LF LF), HTTP1_ok, 100, NO_BODY, false, false },
+	{ BYTES("HTTP/1.1 101 S" LF "Connection: Upgrade" LF "Upgrade: websocket" LF LF), HTTP1_ok, 101, NO_BODY, false,
+	  true },
+	{ BYTES("HTTP/1.1 101 S" LF "Upgrade: websocket" LF LF), HTTP1_ok, 101, NO_BODY, false, false },
+	{ BYTES("h"), HTTP1_status_line, NOTHING, false, false },
+	{ BYTES("HTTP/2"), HTTP1_status_line, NOTHING, false, false },
+	{ BYTES("HTTP/1.2 200 OK" LF LF), HTTP1_status_line, NOTHING, false, false },
+	{ BYTES("HTTP/1.1  200 OK" LF LF), HTTP1_status_line, NOTHING, false, false },
+	{ BYTES("HTTP/1.1 20 OK" LF LF), HTTP1_status_line, NOTHING, false, false },
+	{ BYTES("HTTP/1.1 2000" LF LF), HTTP1_status_line, NOTHING, false, false },
+	{ BYTES("HTTP/1.1 099 X" LF LF), HTTP1_status_line, NOTHING, false, false },
+	{ BYTES("HTTP/1.1 600 X" LF LF), HTTP1_status_line, NOTHING, false, false },
+	{ BYTES(LF), HTTP1_status_line, NOTHING, false, false },
+	{ BYTES("HTTP/1.1 200 OK\n"), HTTP1_bare_lf, NOTHING, false, false },
+	{ BYTES("HTTP/1.1 200 OK\rx"), HTTP1_bare_cr, NOTHING, false, false },
+	{ BYTES(OK_LINE "A: b" LF " "), HTTP1_folded, NOTHING, false, false },
+	{ BYTES(OK_LINE "A: \1"), HTTP1_control, NOTHING, false, false },
+	{ BYTES(OK_LINE "A" LF LF), HTTP1_no_colon, NOTHING, false, false },
+	{ BYTES(OK_LINE "Content-Length : 5" LF LF), HTTP1_name_char, NOTHING, false, false },
+	{ BYTES(OK_LINE "Content-Length: 5" LF "Content-Length: 5" LF LF), HTTP1_length_twice, NOTHING, false, false },
+	{ BYTES(OK_LINE "Content-Length: 5, 5" LF LF), HTTP1_length_value, NOTHING, false, false },
+	{ BYTES(OK_LINE "Content-Length: -1" LF LF), HTTP1_length_value, NOTHING, false, false },
+	{ BYTES(OK_LINE "Content-Length: 1" LF "Transfer-Encoding: chunked" LF LF), HTTP1_length_and_coding, NOTHING,
+	  false, false },
+	{ BYTES(OK_LINE "Transfer-Encoding: gzip, chunked" LF LF), HTTP1_coding, NOTHING, false, false },
+	{ BYTES(OK_LINE "Transfer-Encoding: chunked" LF "Transfer-Encoding: chunked" LF LF), HTTP1_coding_twice,
+	  NOTHING, false, false },
+	{ BYTES("HTTP/1.0 200 OK" LF "Transfer-Encoding: chunked" LF LF), HTTP1_coding_1_0, NOTHING, false, false },
+	{ BYTES(OK_LINE "Connection: content-length" LF LF), HTTP1_connection_names, NOTHING, false, false },
+	{ BYTES(OK_LINE "Location: /a" LF "Location: /b" LF LF), HTTP1_twice, NOTHING, false, false },
+};
+
 #define CHUNKED HTTP1_BODY_CHUNKED, 0
 
 static const struct body_case body_cases[] = {
