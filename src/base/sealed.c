@@ -18,7 +18,13 @@ int sealed_make(const char *name, const void *data, size_t len)
 	rc = fd_write_all(fd, data, len);
 	if (rc < 0)
 		return rc;
-	return fcntl(fd, F_ADD_SEALS, SEALS) < 0 ? -errno : fd_move(&fd);
+	rc = sealed_close(fd);
+	return rc < 0 ? rc : fd_move(&fd);
+}
+
+int sealed_close(int fd)
+{
+	return fcntl(fd, F_ADD_SEALS, SEALS) < 0 ? -errno : 0;
 }
 
 void *sealed_map(int fd, size_t len)

@@ -16,8 +16,8 @@
 const char *const event_name[EVENT_KINDS] = {
 	[EVENT_queued] = "queued", [EVENT_started] = "started", [EVENT_finding] = "finding",
 	[EVENT_notice] = "notice", [EVENT_stdout] = "stdout",   [EVENT_stderr] = "stderr",
-	[EVENT_sample] = "sample", [EVENT_verdict] = "verdict", [EVENT_result] = "result",
-	[EVENT_done] = "done",
+	[EVENT_sample] = "sample", [EVENT_changed] = "changed", [EVENT_verdict] = "verdict",
+	[EVENT_result] = "result", [EVENT_done] = "done",
 };
 
 struct record_head {
@@ -169,33 +169,51 @@ static int enqueue(struct channel *c, const struct record_head *head, const void
 	return 0;
 }
 
-int channel_send(struct channel *c, const struct record *r, struct brig_error *err)
+/* file: FD_NONE, or what the data are in; then n_bytes of them go along. */
+static int send_record(struct channel *c, const struct record *r, const void *bytes, size_t n_bytes, int file,
+		       struct brig_error *err)
 {
 	struct record_head head = {
 		.tag = r->tag, .type = (uint16_t)r->type, .status = r->status, .len = (uint32_t)r->len
 	};
 	int fds[CHANNEL_FDS_MAX], rc = 0;
-	size_t n_fds = 0, n_bytes = r->len;
+	size_t n_fds = 0;
+
+	head.in_file = file >= 0;
+	if (file >= 0)
+		fds[n_fds++] = file;
+	for (size_t i = 0; i < r->n_fds; i++)
+		fds[n_fds++] = r->fds[i];
+	if (!c->first)
+		rc = try_send(c, &head, bytes, n_bytes, fds, n_fds);
+	if (rc == 0)
+		return enqueue(c, &head, bytes, n_bytes, fds, n_fds, err);
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot write to the other process of the service") : 0;
+}
+
+int channel_send(struct channel *c, const struct record *r, struct brig_error *err)
+{
 	AUTO_FD file = FD_NONE;
 
 	if (r->len > MESSAGE_MAX || r->n_fds >= CHANNEL_FDS_MAX)
 		return err_set(err, BRIG_E_INTERNAL, 0, "a message of %zu bytes between front and runner", r->len);
-	if (r->len > CHANNEL_INLINE_MAX) {
-		file = sealed_make("brig-message", r->data, r->len);
-		if (file < 0)
-			return err_set(err, BRIG_E_SYSTEM, -file, "cannot keep a message of %zu bytes in memory",
-				       r->len);
-		fds[n_fds++] = file;
-		head.in_file = 1;
-		n_bytes = ballast_of(head.len);
-	}
-	for (size_t i = 0; i < r->n_fds; i++)
-		fds[n_fds++] = r->fds[i];
-	if (!c->first)
-		rc = try_send(c, &head, r->data, n_bytes, fds, n_fds);
-	if (rc == 0)
-		return enqueue(c, &head, r->data, n_bytes, fds, n_fds, err);
-	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot write to the other process of the service") : 0;
+	if (r->len <= CHANNEL_INLINE_MAX)
+		return send_record(c, r, r->data, r->len, FD_NONE, err);
+	file = sealed_make("brig-message", r->data, r->len);
+	if (file < 0)
+		return err_set(err, BRIG_E_SYSTEM, -file, "cannot keep a message of %zu bytes in memory", r->len);
+	return send_record(c, r, r->data, ballast_of((uint32_t)r->len), file, err);
+}
+
+int channel_send_file(struct channel *c, const struct record *r, int file, struct brig_error *err)
+{
+	static char ballast[CHANNEL_INLINE_MAX];
+	size_t n = ballast_of((uint32_t)min_u64(r->len, UINT32_MAX));
+
+	if (r->len == 0 || r->len > MESSAGE_MAX || r->n_fds >= CHANNEL_FDS_MAX ||
+	    pread(file, ballast, n, 0) != (ssize_t)n)
+		return err_set(err, BRIG_E_INTERNAL, 0, "a file of %zu bytes between front and runner", r->len);
+	return send_record(c, r, ballast, n, file, err);
 }
 
 int channel_flush(struct channel *c, struct brig_error *err)

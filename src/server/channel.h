@@ -37,6 +37,7 @@ enum event_kind {
 	EVENT_stdout,
 	EVENT_stderr,
 	EVENT_sample,
+	EVENT_changed, /* below a watched folder of a session */
 	EVENT_verdict, /* the last one: the answer follows, and has nothing to add */
 	EVENT_result,  /* of a batch: a job's; the last one is done */
 	EVENT_done,
@@ -65,6 +66,8 @@ short channel_events(const struct channel *c);
 
 /* Sends or queues; descriptors in r->fds are sent as copies and stay the caller's.  -code: the channel is over. */
 int channel_send(struct channel *c, const struct record *r, struct brig_error *err);
+/* The same of one whose data are a sealed file already, which stays the caller's: r->len says how long it is. */
+int channel_send_file(struct channel *c, const struct record *r, int file, struct brig_error *err);
 /* Sends what waits, as far as the socket takes it. */
 int channel_flush(struct channel *c, struct brig_error *err);
 size_t channel_waiting(const struct channel *c); /* bytes that have not been sent, those in files included */

@@ -36,6 +36,16 @@ void message_put_bytes(struct buf *m, enum field f, const void *bytes, size_t le
 	(void)buf_add(m, bytes, len);
 }
 
+void message_put_head(struct buf *m, enum field f, size_t len)
+{
+	const struct field_head head = { .field = (uint16_t)f, .len = (uint32_t)len };
+
+	if (len > UINT32_MAX || sizeof(head) > m->max - m->len)
+		m->full = true;
+	else
+		(void)buf_add(m, &head, sizeof(head));
+}
+
 void message_put_text(struct buf *m, enum field f, const char *text)
 {
 	if (text)

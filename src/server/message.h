@@ -29,6 +29,9 @@ void message_put_text(struct buf *m, enum field f, const char *text); /* NULL: n
 void message_put_bytes(struct buf *m, enum field f, const void *bytes, size_t len);
 void message_put_number(struct buf *m, enum field f, uint64_t n);
 
+/* The head of one whose bytes are written behind it by somebody else. */
+void message_put_head(struct buf *m, enum field f, size_t len);
+
 /* What a field may have, for who complains in words of its own: bytes of one (of a text without its NUL), and how many. */
 size_t message_max_bytes(enum field f);
 size_t message_max_count(enum field f);

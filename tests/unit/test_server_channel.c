@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "base/sealed.h"
 #include "server/channel.h"
 #include "server/message.h"
 
@@ -93,6 +94,55 @@ static void test_lengths(void **state)
 }
 
 /* Descriptors come beside both kinds, and are the receiver's. */
+/* Data that are in a file already: short and long ones, by and by written, closed and sent. */
+static void test_files(void **state)
+{
+	static const size_t lengths[] = { 1, 1000, CHANNEL_INLINE_MAX + 1, 3 * MiB };
+	char *bytes = malloc(3 * MiB);
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct ends e = make(false);
+	struct record r = { .tag = 7, .type = RECORD_ANSWER, .status = 200 };
+
+	(void)state;
+	memset(bytes, 'f', 3 * MiB);
+	bytes[0] = 'F';
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+		assert_int_equal(fd_write_all(fd, bytes, lengths[i]), 0);
+		assert_int_equal(sealed_close(fd), 0);
+		assert_int_equal(write(fd, "x", 1), -1); /* nobody changes it any more */
+		r.len = lengths[i];
+		assert_int_equal(channel_send_file(e.a, &r, fd, &err), 0);
+		(void)close(fd);
+		expect_bytes(e.b, 7, bytes, lengths[i]);
+	}
+	free(bytes);
+	end(&e);
+}
+
+/* What is shorter than it says, or is said to be longer than any, is not sent; one that is not closed is not taken. */
+static void test_bad_files(void **state)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct ends e = make(false);
+	struct record r = { .tag = 7, .type = RECORD_ANSWER, .len = 100000 }, got;
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	(void)state;
+	assert_true(channel_send_file(e.a, &r, fd, &err) < 0);
+	r.len = MESSAGE_MAX + 1;
+	assert_true(channel_send_file(e.a, &r, fd, &err) < 0);
+	r.len = 0;
+	assert_true(channel_send_file(e.a, &r, fd, &err) < 0);
+	assert_int_equal(ftruncate(fd, 1000), 0);
+	r.len = 1000;
+	assert_int_equal(channel_send_file(e.a, &r, fd, &err), 0);
+	assert_true(channel_receive(e.b, &got, &err) < 0);
+	(void)close(fd);
+	end(&e);
+}
+
 static void test_descriptors(void **state)
 {
 	static char long_one[CHANNEL_INLINE_MAX + 100];
@@ -314,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_slow_peer),    cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_gone),         cmocka_unit_test(test_message),
 		cmocka_unit_test(test_bad_messages), cmocka_unit_test(test_large_files_weigh),
+		cmocka_unit_test(test_files),        cmocka_unit_test(test_bad_files),
 	};
 
 	return cmocka_run_group_tests_name("server_channel", tests, NULL, NULL);

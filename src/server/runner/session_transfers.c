@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_transfers.c - bytes of files on their way out of a cell, or into it
+ *
+ * The runner's loop serves everybody, so a large file is not copied at one go: each turn of the loop carries STEP_BYTES of each
+ * transfer, and the others have their turn between them.  What is read goes into a file in memory that is the answer already,
+ * fields and all, and is handed to the front as it is; what is written comes from one that the front has sent.  An eventfd among
+ * the sessions' descriptors is readable for as long as there is something to carry.
+ *
+ *	begin -> step ... step -> over: answered, and the wait is gone
+ *	   `-- a small one is over at once
+ *
+ * A transfer is its wait's: it ends with it, when the client has gone or the session has ended.  The program may change a file while
+ * it is read: it is as long as it was at first, and one that became shorter is an error.
+ */
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sealed.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+#define STEP_BYTES (1 * MiB)
+#define PIECE      (128 * KiB)
+
+struct session_transfer {
+	TAILQ_ENTRY(session_transfer) in_all;
+	struct server_session *session;
+	struct session_wait *wait;
+	bool reads; /* out of the cell */
+	int from, to;
+	uint64_t at, size; /* of the file */
+	uint64_t before;   /* bytes of the answer before them */
+};
+
+int session_transfers_open(struct sessions *t, struct brig_error *err)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = NULL } };
+
+	TAILQ_INIT(&t->transfers);
+	t->more = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (t->more < 0 || epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->more, &ev) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for files of sessions");
+	return 0;
+}
+
+void session_transfer_free(struct sessions *t, struct session_transfer *f)
+{
+	uint64_t n;
+
+	if (!f)
+		return;
+	TAILQ_REMOVE(&t->transfers, f, in_all);
+	if (TAILQ_EMPTY(&t->transfers))
+		(void)!read(t->more, &n, sizeof(n));
+	f->wait->transfer = NULL;
+	fd_closep(&f->from);
+	fd_closep(&f->to);
+	free(f);
+}
+
+static int write_at(int fd, const char *data, size_t len, uint64_t at)
+{
+	while (len > 0) {
+		ssize_t n = pwrite(fd, data, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENOSPC;
+		data += n;
+		len -= (size_t)n;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* 1: there is more to carry; 0: that was all; -errno. */
+static int carry(struct session_transfer *f)
+{
+	static char piece[PIECE];
+	uint64_t end = min_u64(f->size, f->at + STEP_BYTES);
+
+	while (f->at < end) {
+		ssize_t n = pread(f->from, piece, (size_t)min_u64(sizeof(piece), end - f->at), (off_t)f->at);
+		int rc;
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EBUSY;
+		rc = write_at(f->to, piece, (size_t)n, f->before + f->at);
+		if (rc < 0)
+			return rc;
+		f->at += (uint64_t)n;
+	}
+	return f->at < f->size;
+}
+
+/* It is answered, and gone. */
+static void end(struct service *s, struct session_transfer *f, int rc)
+{
+	struct server_session *x = f->session;
+	struct session_wait *w = f->wait;
+
+	if (rc == 0 && f->reads)
+		answer_send_file(s, w->tag, 200, f->to, f->before + f->size);
+	else
+		session_file_carried(x, w, rc, f->at);
+	session_wait_free(x, w); /* and the transfer with it */
+}
+
+void session_transfers_go_on(struct service *s)
+{
+	struct session_transfer *f, *next;
+
+	for (f = TAILQ_FIRST(&s->sessions.transfers); f; f = next) {
+		int rc = carry(f);
+
+		next = TAILQ_NEXT(f, in_all);
+		if (rc <= 0)
+			end(s, f, rc);
+	}
+}
+
+/* The ends between which bytes go: 0 or -errno. */
+static int open_ends(struct session_transfer *f, struct session_wait *w, int fd)
+{
+	struct stat st;
+
+	if (f->reads) {
+		f->from = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		if (f->from < 0 || fstat(f->from, &st) < 0)
+			return -errno;
+		f->size = (uint64_t)st.st_size;
+		if (f->size > SESSION_FILE_MAX)
+			return -EFBIG;
+		f->to = answer_begin_file("application/octet-stream", w->who, f->size, &f->before);
+		return f->to < 0 ? f->to : 0;
+	}
+	f->to = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	f->from = fd_move(&w->body);
+	if (f->to < 0 || fstat(f->from, &st) < 0)
+		return -errno;
+	f->size = (uint64_t)st.st_size;
+	return f->size > SESSION_FILE_MAX ? -EFBIG : 0;
+}
+
+void session_transfer_begin(struct server_session *x, struct session_wait *w, int fd, bool reads)
+{
+	struct sessions *t = &x->service->sessions;
+	struct session_transfer *f = calloc(1, sizeof(*f));
+	const uint64_t one = 1;
+	int rc;
+
+	if (!f) {
+		session_file_carried(x, w, -ENOMEM, 0);
+		session_wait_free(x, w);
+		return;
+	}
+	f->session = x;
+	f->wait = w;
+	f->reads = reads;
+	f->from = f->to = FD_NONE;
+	w->transfer = f;
+	if (TAILQ_EMPTY(&t->transfers))
+		(void)!write(t->more, &one, sizeof(one));
+	TAILQ_INSERT_TAIL(&t->transfers, f, in_all);
+	rc = open_ends(f, w, fd);
+	if (rc == 0)
+		rc = carry(f);
+	if (rc <= 0)
+		end(x->service, f, rc);
+}
