@@ -75,6 +75,9 @@ int inspect_begin(struct inspectors *from, const struct rule_set *rules, const s
 		  struct inspect_job **ret, struct brig_error *err);
 /* Waits for the findings; the job is gone afterwards, whatever is returned. */
 int inspect_finish(struct inspect_job *job, struct findings *ret, struct brig_error *err);
+/* The same, for a caller that goes on to what somebody waits for: a worker of theirs that has answered is left to them to end. */
+int inspect_finish_beside(struct inspect_job *job, struct inspectors *beside, struct findings *ret,
+			  struct brig_error *err);
 void inspect_cancel(struct inspect_job *job); /* NULL is fine */
 
 #endif

@@ -9,7 +9,7 @@
  *	  (kept by the kernel)  <-----	  its pidfd and its socket		  reads one text of ours, waits
  *	  take: the two descriptors,
  *	  the request ------------------------------------------------------>	  inspect_text()
- *	  findings; SIGKILL  <------------------------------------------------	  header and findings, _exit
+ *	  findings           <------------------------------------------------	  header and findings, rests, _exit
  *	  refill: one byte  --------->	  reaps, forks the next
  *
  * The spare ones wait in the queue of the caller's socket, as descriptors: taking one is one recvmsg().  A worker is used
@@ -44,9 +44,11 @@
 #define ANSWER_MS  1
 
 struct inspectors {
-	int sock;    /* spare workers come from here; does not block */
-	int pid_fd;  /* of the process that makes them */
-	size_t used; /* since the last refill */
+	int sock;                           /* spare workers come from here; does not block */
+	int pid_fd;                         /* of the process that makes them */
+	size_t used;                        /* since the last refill */
+	int retired[INSPECTORS_SPARES_MAX]; /* pidfds of workers that have answered, the oldest at the next place */
+	size_t next;
 };
 
 /* ---- a spare worker ------------------------------------------------------------------------------------- */
@@ -90,7 +92,7 @@ static _Noreturn void wait_for_text(const struct rule_set *rules, int sock, pid_
 	    fd_read_all(0, bytes + WIRE_ASK_HEAD, size - WIRE_ASK_HEAD) != (ssize_t)(size - WIRE_ASK_HEAD) ||
 	    !wire_ask_decode(bytes, size, &ask))
 		_exit(1);
-	worker_work(confined, rules, &ask.req);
+	worker_work(confined, rules, &ask.req, /* rests= */ true);
 }
 
 /* ---- the process that makes them ------------------------------------------------------------------------ */
@@ -237,6 +239,8 @@ int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspec
 	if (pid < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot start the process with spare workers");
 	*made = (struct inspectors){ .pid_fd = (int)syscall(SYS_pidfd_open, pid, 0), .sock = fd_move(&ours) };
+	for (size_t i = 0; i < INSPECTORS_SPARES_MAX; i++)
+		made->retired[i] = FD_NONE;
 	if (made->pid_fd < 0) {
 		err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot hold the process with spare workers");
 		fd_closep(&made->sock);
@@ -256,10 +260,26 @@ bool inspectors_refill(struct inspectors *from)
 	return used == 0 || send(from->sock, bytes, used, MSG_NOSIGNAL) == (ssize_t)used;
 }
 
+static void end_retired(int *pid_fd)
+{
+	if (*pid_fd >= 0) /* dead long since, unless a text has taken it over */
+		(void)syscall(SYS_pidfd_send_signal, *pid_fd, SIGKILL, NULL, 0);
+	fd_closep(pid_fd);
+}
+
+void inspectors_retire(struct inspectors *from, int pid_fd)
+{
+	end_retired(&from->retired[from->next]);
+	from->retired[from->next] = pid_fd;
+	from->next = (from->next + 1) % INSPECTORS_SPARES_MAX;
+}
+
 void inspectors_close(struct inspectors *from)
 {
 	if (!from)
 		return;
+	for (size_t i = 0; i < INSPECTORS_SPARES_MAX; i++)
+		end_retired(&from->retired[i]);
 	fd_closep(&from->sock);
 	if (proc_reap(&from->pid_fd, clock_now_ns() + END_MAX_NS, NULL) < 0) {
 		(void)syscall(SYS_pidfd_send_signal, from->pid_fd, SIGKILL, NULL, 0);

@@ -24,6 +24,7 @@
  * the cell is the wall.
  */
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@
 #define DEATH_NS     (10 * NS_PER_SEC)  /* what was killed is dead long before */
 #define CPU_MAX_SEC  2
 #define MEMORY_EXTRA (400 * MiB)
+#define REST_NS      (3 * NS_PER_MS)
 #define STACK_MAX    (128 * MiB) /* the parser frees its own stack recursively, one frame per token that is still open */
 
 /* ---- the worker ----------------------------------------------------------------------------------------- */
@@ -78,7 +80,16 @@ static void answer(const struct wire_header *h, const struct findings *f)
 		(void)fd_write_all(0, f->row, h->n * sizeof(*f->row));
 }
 
-void worker_work(int confined, const struct rule_set *rules, const struct inspect_request *req)
+/* By the only call to wait with that the filter has. */
+static void rest(void)
+{
+	const struct timespec pause = { .tv_nsec = REST_NS };
+	uint32_t nobody_changes = 0;
+
+	(void)syscall(SYS_futex, &nobody_changes, FUTEX_WAIT_PRIVATE, 0, &pause, NULL, 0);
+}
+
+void worker_work(int confined, const struct rule_set *rules, const struct inspect_request *req, bool rests)
 {
 	struct wire_header h = { .magic = WIRE_MAGIC };
 	struct findings found = { 0 };
@@ -94,6 +105,8 @@ void worker_work(int confined, const struct rule_set *rules, const struct inspec
 		h.dropped = (uint32_t)min_u64(found.dropped, UINT32_MAX);
 	}
 	answer(&h, &found);
+	if (rests)
+		rest();
 	_exit(0);
 }
 
@@ -142,7 +155,7 @@ static void work(void *arg)
 {
 	const struct worker_task *t = arg;
 
-	worker_work(worker_confine(t->to_caller, t->caller), t->rules, t->req);
+	worker_work(worker_confine(t->to_caller, t->caller), t->rules, t->req, /* rests= */ false);
 }
 
 static int start(const struct rule_set *rules, const struct inspect_request *req, struct worker *ret,
@@ -299,7 +312,8 @@ static bool await_answer(struct inspect_job *job, char *bytes, size_t size, size
 	return receive(job->worker.answer_fd, job->deadline, bytes, size, ret_len);
 }
 
-int inspect_finish(struct inspect_job *job_taken, struct findings *ret, struct brig_error *err)
+int inspect_finish_beside(struct inspect_job *job_taken, struct inspectors *beside, struct findings *ret,
+			  struct brig_error *err)
 {
 	AUTO_FREE struct inspect_job *job = job_taken;
 	AUTO_FREE char *bytes = malloc(WIRE_MAX + 1);
@@ -310,6 +324,8 @@ int inspect_finish(struct inspect_job *job_taken, struct findings *ret, struct b
 	size_t len = 0;
 
 	in_time = bytes && await_answer(job, bytes, WIRE_MAX + 1, &len);
+	if (in_time && beside && !job->worker.is_ours && wire_is_whole(bytes, len))
+		inspectors_retire(beside, fd_move(&job->worker.pid_fd));
 	why = finish(&job->worker, in_time);
 	if (!bytes)
 		return err_nomem(err);
@@ -322,6 +338,11 @@ int inspect_finish(struct inspect_job *job_taken, struct findings *ret, struct b
 		return cannot_say(job->rules, &job->req, true, "it needs more than 400 MB of memory", ret, err);
 	*ret = found;
 	return 0;
+}
+
+int inspect_finish(struct inspect_job *job, struct findings *ret, struct brig_error *err)
+{
+	return inspect_finish_beside(job, NULL, ret, err);
 }
 
 void inspect_cancel(struct inspect_job *job)

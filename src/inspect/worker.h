@@ -29,14 +29,20 @@ pid_t worker_fork(void (*child)(void *arg), void *arg);
  * its parent, also with one that is gone already.
  */
 int worker_confine(int fd, pid_t parent);
-/* In the confined worker (confined: what worker_confine() returned): reads the text, answers, ends. */
-_Noreturn void worker_work(int confined, const struct rule_set *rules, const struct inspect_request *req);
+/*
+ * In the confined worker (confined: what worker_confine() returned): reads the text, answers, ends.  rests: not at once.  To take a
+ * process apart costs as much as to read a small text, and on a machine without an idle cpu it would be done first, before what its
+ * caller does with the answer.
+ */
+_Noreturn void worker_work(int confined, const struct rule_set *rules, const struct inspect_request *req, bool rests);
 
 /*
  * Hands the request to a worker that waits.  False: there is none, it died while it waited, or the request is too large
  * for the way to it; then the text has to be read in another way.
  */
 bool inspectors_take(struct inspectors *from, const struct inspect_request *req, struct worker *ret);
+/* One that has answered and ends by itself soon; it is killed later if it does not.  Takes the descriptor. */
+void inspectors_retire(struct inspectors *from, int pid_fd);
 /* Whether a worker can be taken now. */
 bool inspectors_are_ready(const struct inspectors *from);
 

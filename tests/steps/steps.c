@@ -492,6 +492,8 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 	return remove(path);
 }
 
+#define RETIRED 8 /* as INSPECTORS_SPARES_MAX, which is none of the public's business */
+
 /* What is opened once is opened, and the count of descriptors begins. */
 static struct brig *open_handle(const char *state)
 {
@@ -509,6 +511,8 @@ static struct brig *open_handle(const char *state)
 	brig_free(document(b, 0));
 	brig_free(document(b, 1));             /* a sanitizer opens its log at the first switch of stacks */
 	(void)run_together(b, FEW, FEW, &bad); /* a handle keeps some stacks, with what they wait by */
+	for (int i = 0; i < RETIRED; i++)      /* and the last workers of the inspection until they are dead */
+		brig_free(document(b, 1));
 	descriptors_before = entries("/proc/self/fd");
 	children_before = count_children();
 	return b;

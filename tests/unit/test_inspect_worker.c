@@ -287,6 +287,37 @@ static void a_spare_worker_that_fails_is_a_finding(void **state)
 	}
 }
 
+/* Those that have answered end by themselves; one that does not is killed when so many more have been used, or at the end. */
+static void a_worker_that_has_answered_ends(void **state)
+{
+	struct inspectors *from = open_inspectors();
+	int ends[INSPECTORS_SPARES_MAX + 1];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		struct inspect_job *job = NULL;
+		struct findings found = { 0 };
+		pid_t worker;
+
+		await_spare(from);
+		worker = child_of(child_of(getpid()));
+		ends[i] = (int)syscall(SYS_pidfd_open, worker, 0);
+		assert_true(ends[i] >= 0);
+		assert_int_equal(inspect_begin(from, rules, &eval, &job, NULL), 0);
+		assert_int_equal(inspect_finish_beside(job, from, &found, NULL), 0);
+		(void)kill(worker, SIGSTOP); /* it rests, or is gone already */
+		assert_true(found.n > 0);
+		findings_release(&found);
+		assert_true(inspectors_refill(from));
+	}
+	assert_int_equal(proc_await(ends[0], clock_now_ns() + 60 * NS_PER_SEC), 0);
+	inspectors_close(from);
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		assert_int_equal(proc_await(ends[i], clock_now_ns() + 60 * NS_PER_SEC), 0);
+		fd_closep(&ends[i]);
+	}
+}
+
 /* A text that does not fit into the message is read as if there were no spare worker, and leaves it there. */
 static void a_long_text_takes_no_spare_worker(void **state)
 {
@@ -440,6 +471,7 @@ int main(void)
 		cmocka_unit_test(spare_worker_finds_what_the_process_finds),
 		cmocka_unit_test(a_spare_worker_that_is_gone_is_not_missed),
 		cmocka_unit_test(a_spare_worker_that_fails_is_a_finding),
+		cmocka_unit_test(a_worker_that_has_answered_ends),
 		cmocka_unit_test(a_long_text_takes_no_spare_worker),
 		cmocka_unit_test(cancelled_texts_leave_nothing),
 		cmocka_unit_test(a_request_arrives_whole),
