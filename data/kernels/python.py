@@ -13,7 +13,26 @@ MIME = {"text/plain": "text", "text/html": "html", "text/markdown": "markdown", 
         "image/jpeg": "jpeg", "application/pdf": "pdf", "text/latex": "latex", "application/json": "json",
         "application/javascript": "javascript"}
 JSON_MAX = 1 << 20
+CHARTS = ""
 ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
+
+
+def take_place():
+    """Of a kernel that was started before somebody asked for one: its descriptors come over what is its channel until then."""
+    global CHANNEL
+    import _socket
+    steward = _socket.socket(fileno=CHANNEL)
+    steward.send(b"w")
+    came = steward.recvmsg(1, _socket.CMSG_SPACE(16))[1]
+    if not came:
+        os._exit(0)  # nobody has
+    steward.close()
+    places = memoryview(came[0][2]).cast("i")
+    for number in range(3):
+        os.dup2(places[number], number)
+    CHANNEL = fcntl.fcntl(places[3], fcntl.F_DUPFD_CLOEXEC, 64)
+    for place in places:
+        os.close(place)
 
 
 class Channel:
@@ -115,9 +134,22 @@ def show(value, main):
     channel.send("result", [("main", "1" if main else "0")] + list((figure or forms_of(value)).items()))
 
 
-def display(*values, **_):
+def display(*values, raw=False, **_):
     for value in values:
-        show(value, False)
+        if raw and isinstance(value, dict):
+            flush()
+            forms = [(MIME[mime], as_text(MIME[mime], data)) for mime, data in value.items() if mime in MIME]
+            channel.send("result", [("main", "0")] + [form for form in forms if form[1] is not None])
+        else:
+            show(value, False)
+
+
+class StdinNotImplementedError(NotImplementedError):
+    pass
+
+
+def no_input(_prompt=""):
+    raise StdinNotImplementedError("input() was called, but nobody can answer here: pass what the code needs as a value or a file")
 
 
 def figure_forms(value):
@@ -127,16 +159,69 @@ def figure_forms(value):
     import io
     out = io.BytesIO()
     value.savefig(out, format="png", bbox_inches="tight")
+    forms = {"text": repr(value), "png": as_base64(out.getvalue())}
+    try:
+        chart = chart_names()["chart_text"](value)
+        if chart:
+            forms["chart"] = chart
+    except Exception:
+        pass  # it is an extra
     plt = sys.modules.get("matplotlib.pyplot")
     if plt:
         plt.close(value)
-    return {"text": repr(value), "png": as_base64(out.getvalue())}
+    return forms
+
+
+def chart_names():
+    """What charts.py has, which the build puts here as a text; read when it is needed."""
+    if not charts:
+        exec(compile(CHARTS, "<charts>", "exec"), charts)
+    return charts
 
 
 def show_figures():
     plt = sys.modules.get("matplotlib.pyplot")
     for number in plt.get_fignums() if plt else ():
         show(plt.figure(number), False)
+
+
+SHOWN = "class %s:\n    def __init__(self, data=None, **_): self.data = data\n    def _repr_%s_(self): return self.data\n"
+DISPLAY = "from builtins import display\n" + "".join(SHOWN % pair for pair in (
+    ("HTML", "html"), ("Markdown", "markdown"), ("SVG", "svg"), ("Latex", "latex"), ("Math", "latex"), ("JSON", "json"),
+    ("Javascript", "javascript"))) + "def clear_output(*_, **__): pass\n"
+
+
+class Hooks:
+    """Modules that show things are told, when they are imported, where to: IPython prints without a shell of its own, and
+    matplotlib's show() warns. A host without IPython has those parts of it that show something."""
+
+    def find_spec(self, name, path=None, _target=None):
+        if name not in ("IPython", "IPython.display", "IPython.core.display_functions", "matplotlib.pyplot"):
+            return None
+        from importlib import machinery
+        spec = machinery.PathFinder.find_spec(name, path)
+        if spec is None:
+            return machinery.ModuleSpec(name, self, is_package=name == "IPython") if name.startswith("IPython") else None
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            if name == "matplotlib.pyplot":
+                module.show = lambda *_, **__: show_figures()
+                try:
+                    chart_names()["watch_boxes"]()
+                except Exception:
+                    pass  # another version
+            elif name == "IPython.core.display_functions":
+                module.display = display
+        spec.loader.exec_module = exec_module
+        return spec
+
+    def create_module(self, _spec):
+        return None
+
+    def exec_module(self, module):
+        exec("def get_ipython(): return None\n" if module.__name__ == "IPython" else DISPLAY, module.__dict__)
 
 
 def flush():
@@ -165,30 +250,57 @@ def show_sources():
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
 
 
+def without_magic(code, error):
+    """Lines of a notebook that only set how things are shown are left out; others are IPython's, and no Python."""
+    lines = code.split("\n")
+    for i, line in enumerate(lines):
+        if line.lstrip().startswith(("%matplotlib", "%config", "%load_ext", "%autoreload")):
+            lines[i] = line[:len(line) - len(line.lstrip())] + "pass"
+    if lines == code.split("\n"):
+        line = lines[error.lineno - 1].lstrip() if error.lineno and error.lineno <= len(lines) else ""
+        if line.startswith(("!", "%")):
+            error.msg += ": lines of IPython's such as this one are not Python, use subprocess instead"
+        raise error
+    return "\n".join(lines)
+
+
 def execute(code, name):
     sources[name] = code
     show_sources()
-    tree = compile(code, name, "exec", ONLY_AST | TOP_LEVEL_AWAIT, dont_inherit=True)
+    try:
+        tree = compile(code, name, "exec", ONLY_AST | TOP_LEVEL_AWAIT, dont_inherit=True)
+    except SyntaxError as error:
+        tree = compile(without_magic(code, error), name, "exec", ONLY_AST | TOP_LEVEL_AWAIT, dont_inherit=True)
     last = None
     if tree.body and isinstance(tree.body[-1], _ast.Expr) and not code.rstrip().endswith(";"):
         last = _ast.Expression(tree.body.pop().value)
-    if tree.body:
-        run(compile(tree, name, "exec", TOP_LEVEL_AWAIT, dont_inherit=True))
-    if last is None:
-        return None
-    return run(compile(last, name, "eval", TOP_LEVEL_AWAIT, dont_inherit=True))
-
-
-def run(compiled):
-    value = eval(compiled, space)
-    if compiled.co_flags & COROUTINE:
-        import asyncio
-        global loop
-        if loop is None or loop.is_closed():
-            loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(loop)
-        value = loop.run_until_complete(value)
+    parts = [(tree, "exec")] if tree.body else []
+    parts += [(last, "eval")] if last else []
+    compiled = [compile(part, name, mode, TOP_LEVEL_AWAIT, dont_inherit=True) for part, mode in parts]
+    if any(part.co_flags & COROUTINE for part in compiled):
+        return run_awaited(compiled)
+    value = None
+    for part in compiled:
+        value = eval(part, space)
     return value
+
+
+def run_awaited(compiled):
+    """All of a piece that awaits runs in the loop, so that it may make tasks, too."""
+    import asyncio
+    global loop
+
+    async def run():
+        value = None
+        for part in compiled:
+            value = eval(part, space)
+            if part.co_flags & COROUTINE:
+                value = await value
+        return value
+    if loop is None or loop.is_closed():
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+    return loop.run_until_complete(run())
 
 
 def on_interrupt(_signal, _frame):
@@ -233,14 +345,18 @@ interruptible = False
 signal.signal(signal.SIGINT, on_interrupt)
 os.environ.setdefault("MPLBACKEND", "Agg")
 sys.stdout.reconfigure(line_buffering=True)
-sources = {}
+sources, charts = {}, {}
 module = type(sys)("__main__")
 space = module.__dict__
 space["__builtins__"] = builtins
 sys.modules["__main__"] = module
-sys.argv = [""]
+is_spare, sys.argv = len(sys.argv) > 1, [""]
 builtins.display = display
+builtins.input = no_input
+sys.meta_path.insert(0, Hooks())
 loop = None
+if is_spare:
+    take_place()
 channel.send("ready")
 count = 0
 while True:
