@@ -86,6 +86,8 @@ struct brig_session_event {
 	size_t n_fields;
 	uint64_t count; /* of runs in this context, this one included */
 	struct brig_result *result;
+	uint64_t entries, bytes,
+		left_out; /* DONE of a save or load: files and folders, bytes in them, and what was left out */
 };
 #define BRIG_SESSION_MORE      1u /* DONE of a list: there were more files than it was to tell */
 #define BRIG_SESSION_BAD_DIR   2u /* DONE of a process: it is the folder that is not there */
@@ -108,10 +110,11 @@ struct brig_session_opts {
 	brig_notice_fn on_notice;
 	void *user;
 	uint64_t timeout_ms; /* from the beginning on; 0: the policy's session_timeout_ms, which is the most */
+	brig_sample_fn on_sample;
 };
-#define BRIG_SESSION_OPTS_INIT                                                                                  \
-	{                                                                                                       \
-		sizeof(struct brig_session_opts), NULL, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0 \
+#define BRIG_SESSION_OPTS_INIT                                                                                        \
+	{                                                                                                             \
+		sizeof(struct brig_session_opts), NULL, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL \
 	}
 
 /* What the options point to is the caller's, and stays as it is until brig_session_end(). */
@@ -127,8 +130,10 @@ BRIG_API void brig_session_stop(struct brig_session *s, const char *reason);
 /* The record of the cell: verdict, usage and evidence of all that was in it; "cancelled" if it had not ended.  ret may be
  * NULL. */
 BRIG_API int brig_session_end(struct brig_session *s, struct brig_result **ret, struct brig_error *err);
-/* It ends so long from now on, at most the policy's session_timeout_ms after its beginning. */
+/* It ends so long from now on, at most the policy's session_timeout_ms after its beginning; UINT64_MAX: then. */
 BRIG_API int brig_session_set_timeout(struct brig_session *s, uint64_t timeout_ms, struct brig_error *err);
+/* How long it lasts from now on if nothing changes that, and how long it may at most: milliseconds. */
+BRIG_API void brig_session_times(const struct brig_session *s, uint64_t *ret_left_ms, uint64_t *ret_most_ms);
 
 struct brig_session_process {
 	uint32_t size;
@@ -155,7 +160,7 @@ struct brig_session_process {
  */
 BRIG_API int brig_session_start(struct brig_session *s, const struct brig_session_process *what, uint64_t *ret_tag,
 				struct brig_error *err);
-/* Takes all or, if more than a megabyte waits for the process already, nothing (BRIG_E_REFUSED). */
+/* Takes all or, if more than four megabytes wait for the process then, nothing (BRIG_E_REFUSED). */
 BRIG_API int brig_session_input(struct brig_session *s, uint64_t process, const void *data, size_t len,
 				struct brig_error *err);
 /* After what was taken.  Of a terminal it is its end-of-file character that is sent. */
@@ -191,12 +196,27 @@ BRIG_API int brig_session_watch(struct brig_session *s, const char *path, int re
 BRIG_API int brig_session_unwatch(struct brig_session *s, uint64_t watch, uint64_t *ret_tag, struct brig_error *err);
 /* A server of the cell's on its loopback: the DONE has a TCP socket that is connected to it, or about to be. */
 BRIG_API int brig_session_connect(struct brig_session *s, uint16_t port, uint64_t *ret_tag, struct brig_error *err);
-/* Stops every process in it, and lets them go on; its time passes meanwhile. */
+/*
+ * The workspace with all that is in it, into a file of the caller's and from there into the workspace of another session, which is
+ * made to have them: links of both kinds, modes, times, holes, empty folders and FIFOs.  Sockets, devices and extended attributes
+ * are left out.  Processes do not come along; those of the first are stopped for as long as it takes, so that all is of one moment.
+ * What is in the file is the programs' word: it is for brig_session_load() and nobody else.  Written are at most so many bytes
+ * (EFBIG in the DONE; E2BIG: more than a million entries); files may be at most 128 folders deep (ENAMETOOLONG).  It is read or
+ * written from its beginning on.  One of these at a time in a session (BRIG_E_REFUSED).
+ */
+BRIG_API int brig_session_save(struct brig_session *s, int file, uint64_t most_bytes, uint64_t *ret_tag,
+			       struct brig_error *err);
+BRIG_API int brig_session_load(struct brig_session *s, int file, uint64_t *ret_tag, struct brig_error *err);
+/*
+ * Stops every process in it, and lets them go on.  Its own time passes meanwhile; limits of what runs in it, and the time without an
+ * ask, stand still.  Files can be used, saved and loaded; what needs a process to answer is refused (BRIG_E_REFUSED): processes and
+ * runs, contexts, connections, and signals but SIGKILL.
+ */
 BRIG_API int brig_session_pause(struct brig_session *s, uint64_t *ret_tag, struct brig_error *err);
 BRIG_API int brig_session_resume(struct brig_session *s, uint64_t *ret_tag, struct brig_error *err);
 
-/* An interpreter that keeps its state: "python", "javascript", "bash".  *ret_context is its name below; a DONE with this tag tells
- * that it is ready.  One that dies is started anew with the next run, and has forgotten everything. */
+/* An interpreter that keeps its state: "python", "javascript", "typescript", "bash", "r", as far as they are installed.
+ * *ret_context is its name below; a DONE with this tag tells that it is ready.  One that dies is started anew with the next run, and has forgotten everything. */
 BRIG_API int brig_session_context(struct brig_session *s, const char *language, const char *cwd, uint64_t *ret_context,
 				  struct brig_error *err);
 struct brig_session_code {
@@ -214,13 +234,15 @@ struct brig_session_code {
 	}
 /*
  * Runs a piece of code: inspected first, then OUTPUT and RESULT events, then RAN, whose result has verdict, findings and usage, and
- * is recorded.  One at a time in a context (BRIG_E_REFUSED); contexts run side by side.  What is pointed to may change after the
- * call.
+ * is recorded.  One at a time in a context: those that come meanwhile wait, in their order, and are refused (BRIG_E_REFUSED) when 128
+ * do.  Contexts run side by side.  What is pointed to may change after the call.
  */
 BRIG_API int brig_session_run(struct brig_session *s, const struct brig_session_code *what, uint64_t *ret_tag,
 			      struct brig_error *err);
 /* Interrupts what runs in it, as the terminal's ^C would: the run ends with an error, and the state stays. */
 BRIG_API int brig_session_interrupt(struct brig_session *s, uint64_t context, struct brig_error *err);
+/* Nobody wants this run any more: it is interrupted, or does not begin; its RAN follows.  Others in its context are not touched. */
+BRIG_API int brig_session_cancel(struct brig_session *s, uint64_t run, struct brig_error *err);
 /* Begins it anew: a DONE with its tag tells that it is ready. */
 BRIG_API int brig_session_restart(struct brig_session *s, uint64_t context, struct brig_error *err);
 BRIG_API int brig_session_close_context(struct brig_session *s, uint64_t context, struct brig_error *err);

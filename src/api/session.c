@@ -68,6 +68,7 @@ static int read_request(struct brig_session *s, struct brig_error *err)
 	s->req.args = NULL;
 	s->req.n_args = 0;
 	s->req.on_notice = s->opts.on_notice;
+	s->req.on_sample = s->opts.on_sample;
 	s->req.user = s->opts.user;
 	if (!s->req.id && id_random(s->id, RUN_ID_LEN) < 0)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
@@ -103,7 +104,7 @@ static int watch_both(struct brig_session *s)
 
 	s->cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->cancel < 0 || s->epoll < 0 || task_new(cell_main, s, &s->task) < 0 ||
+	if (s->cancel < 0 || s->epoll < 0 || task_take(s->tasks, cell_main, s, &s->task) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, task_fd(s->task), &ev) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, session_fd(s->engine), &ev) < 0)
 		return -errno;
@@ -114,7 +115,7 @@ static int watch_both(struct brig_session *s)
 static void session_release(struct brig_session *s)
 {
 	session_free(s->engine);
-	task_free(s->task);
+	task_put(s->tasks, s->task);
 	brig_result_free(s->result);
 	fd_closep(&s->epoll);
 	fd_closep(&s->cancel);
@@ -137,6 +138,7 @@ int brig_session_begin(struct brig *b, const struct brig_session_opts *opts, str
 	s->epoll = s->cancel = s->control = FD_NONE;
 	s->link = (struct session_link){ .on_control = on_control, .arg = s };
 	s->x = handle_executor(b);
+	s->tasks = &b->tasks;
 	s->x.session = &s->link;
 	rc = versioned_read(&s->opts, sizeof(s->opts), opts, "brig_session_opts", err);
 	if (rc == 0)

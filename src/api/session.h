@@ -21,6 +21,7 @@ struct brig_session {
 	char id[RUN_ID_LEN + 1];
 	struct brig_result *result;
 	struct task *task;
+	struct task_spares *tasks; /* of the handle */
 	struct session *engine;
 	int epoll, cancel;
 	int control; /* from the task to the step that attaches it */
@@ -37,5 +38,6 @@ int piece_begin_process(struct brig_session *s, const struct brig_session_proces
 			struct brig_error *err);
 int piece_begin_code(struct brig_session *s, const struct brig_session_code *what, uint64_t *ret_tag,
 		     struct brig_error *err);
+int piece_cancel(struct brig_session *s, uint64_t tag, struct brig_error *err);
 
 #endif

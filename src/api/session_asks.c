@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is asked of a session and answered by its steward: files, ports, signals. */
+#include <signal.h>
+
 #include "api/request.h"
 #include "api/session.h"
 #include "backend/guest/steward.h"
@@ -14,6 +16,14 @@ static int ask(struct brig_session *s, const struct session_ask *what, uint64_t 
 	int rc = need(s, err);
 
 	return rc < 0 ? rc : session_ask(s->engine, what, ret_tag, err);
+}
+
+/* What would wait for a process of it, or make one. */
+static int need_awake(const struct brig_session *s, struct brig_error *err)
+{
+	int rc = need(s, err);
+
+	return rc < 0 ? rc : session_check_awake(s->engine, err);
 }
 
 /* A path is never missing: the empty one is refused by the session. */
@@ -71,7 +81,9 @@ int brig_session_unwatch(struct brig_session *s, uint64_t watch, uint64_t *ret_t
 
 int brig_session_connect(struct brig_session *s, uint16_t port, uint64_t *ret_tag, struct brig_error *err)
 {
-	return ask(s, &(struct session_ask){ STEWARD_CONNECT, { port }, { NULL } }, ret_tag, err);
+	int rc = need_awake(s, err);
+
+	return rc < 0 ? rc : ask(s, &(struct session_ask){ STEWARD_CONNECT, { port }, { NULL } }, ret_tag, err);
 }
 
 int brig_session_pause(struct brig_session *s, uint64_t *ret_tag, struct brig_error *err)
@@ -84,6 +96,20 @@ int brig_session_resume(struct brig_session *s, uint64_t *ret_tag, struct brig_e
 	return ask(s, &(struct session_ask){ STEWARD_RESUME, { 0 }, { NULL } }, ret_tag, err);
 }
 
+int brig_session_save(struct brig_session *s, int file, uint64_t most_bytes, uint64_t *ret_tag, struct brig_error *err)
+{
+	int rc = need(s, err);
+
+	return rc < 0 ? rc : session_copy(s->engine, file, true, most_bytes, ret_tag, err);
+}
+
+int brig_session_load(struct brig_session *s, int file, uint64_t *ret_tag, struct brig_error *err)
+{
+	int rc = need(s, err);
+
+	return rc < 0 ? rc : session_copy(s->engine, file, false, UINT64_MAX, ret_tag, err);
+}
+
 int brig_session_set_timeout(struct brig_session *s, uint64_t timeout_ms, struct brig_error *err)
 {
 	int rc = need(s, err);
@@ -91,11 +117,18 @@ int brig_session_set_timeout(struct brig_session *s, uint64_t timeout_ms, struct
 	return rc < 0 ? rc : session_set_timeout(s->engine, timeout_ms, err);
 }
 
+void brig_session_times(const struct brig_session *s, uint64_t *ret_left_ms, uint64_t *ret_most_ms)
+{
+	*ret_left_ms = *ret_most_ms = 0;
+	if (s && s->engine && !s->finished)
+		session_times(s->engine, ret_left_ms, ret_most_ms);
+}
+
 int brig_session_start(struct brig_session *s, const struct brig_session_process *what, uint64_t *ret_tag,
 		       struct brig_error *err)
 {
 	struct brig_session_process known;
-	int rc = need(s, err);
+	int rc = need_awake(s, err);
 
 	if (rc == 0 && !what)
 		rc = err_set(err, BRIG_E_USAGE, 0, "brig_session_start needs a process");
@@ -108,7 +141,7 @@ int brig_session_run(struct brig_session *s, const struct brig_session_code *wha
 		     struct brig_error *err)
 {
 	struct brig_session_code known;
-	int rc = need(s, err);
+	int rc = need_awake(s, err);
 
 	if (rc == 0 && (!what || !what->code))
 		rc = err_set(err, BRIG_E_USAGE, 0, "brig_session_run needs code");
@@ -140,7 +173,7 @@ int brig_session_flow(struct brig_session *s, uint64_t process_or_context, int r
 
 int brig_session_signal(struct brig_session *s, uint64_t process, int signal, uint64_t *ret_tag, struct brig_error *err)
 {
-	int rc = need(s, err);
+	int rc = signal == SIGKILL ? need(s, err) : need_awake(s, err);
 
 	return rc < 0 ? rc : session_signal(s->engine, process, signal, ret_tag, err);
 }
@@ -156,21 +189,28 @@ int brig_session_resize(struct brig_session *s, uint64_t process, uint32_t rows,
 int brig_session_context(struct brig_session *s, const char *language, const char *cwd, uint64_t *ret_context,
 			 struct brig_error *err)
 {
-	int rc = need(s, err);
+	int rc = need_awake(s, err);
 
 	return rc < 0 ? rc : session_context(s->engine, language, cwd, ret_context, err);
 }
 
 int brig_session_interrupt(struct brig_session *s, uint64_t context, struct brig_error *err)
 {
-	int rc = need(s, err);
+	int rc = need_awake(s, err);
 
 	return rc < 0 ? rc : session_interrupt(s->engine, context, err);
 }
 
-int brig_session_restart(struct brig_session *s, uint64_t context, struct brig_error *err)
+int brig_session_cancel(struct brig_session *s, uint64_t run, struct brig_error *err)
 {
 	int rc = need(s, err);
+
+	return rc < 0 ? rc : piece_cancel(s, run, err);
+}
+
+int brig_session_restart(struct brig_session *s, uint64_t context, struct brig_error *err)
+{
+	int rc = need_awake(s, err);
 
 	return rc < 0 ? rc : session_restart(s->engine, context, err);
 }

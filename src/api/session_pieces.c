@@ -6,6 +6,8 @@
  *	task: resolve, inspect      step: sees that it may run, asks the session      session: on_end
  *	      wait for an eventfd   <--------------------------------------------------'
  *	      verdict, record
+ *
+ * Code of one context runs in the order in which it came: what is inspected sooner than what came before it waits.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,7 +35,7 @@ struct piece_task {
 	char *code;
 	char file_name[RUN_ID_LEN + 16];
 	int woken; /* eventfd */
-	bool may_run, asked, ended, finished;
+	bool may_run, asked, ended, finished, is_cancelled;
 	struct recording *recording; /* while it runs */
 	struct run_outcome outcome;
 };
@@ -65,17 +67,24 @@ static char **words_copy(const char *const *a, size_t n_a, const char *const *b,
 static void judge(const struct piece_task *p, struct result *r)
 {
 	const struct run_outcome *o = &p->outcome;
-	static const enum verdict verdicts[] = { [RUN_DONE] = VERDICT_ok,         [RUN_ERROR] = VERDICT_error,
-						 [RUN_TIMEOUT] = VERDICT_timeout, [RUN_OUTPUT] = VERDICT_output_limit,
-						 [RUN_DIED] = VERDICT_crash,      [RUN_ENDED] = VERDICT_cancelled,
-						 [RUN_UNBORN] = VERDICT_error };
+	static const enum verdict verdicts[] = { [RUN_DONE] = VERDICT_ok,
+						 [RUN_ERROR] = VERDICT_error,
+						 [RUN_TIMEOUT] = VERDICT_timeout,
+						 [RUN_OUTPUT] = VERDICT_output_limit,
+						 [RUN_CPU] = VERDICT_cpu_limit,
+						 [RUN_DIED] = VERDICT_crash,
+						 [RUN_ENDED] = VERDICT_cancelled,
+						 [RUN_UNBORN] = VERDICT_error,
+						 [RUN_CANCELLED] = VERDICT_cancelled };
 	static const char *const reasons[] = { [RUN_DONE] = "",
 					       [RUN_ERROR] = "",
 					       [RUN_TIMEOUT] = "it ran longer than its time limit",
 					       [RUN_OUTPUT] = "it wrote more than output_limit",
+					       [RUN_CPU] = "it used more cpu time than cpu_time_ms",
 					       [RUN_DIED] = "its interpreter ended, and what it knew is gone",
 					       [RUN_ENDED] = "the session ended first",
-					       [RUN_UNBORN] = "it could not be started" };
+					       [RUN_UNBORN] = "it could not be started",
+					       [RUN_CANCELLED] = "it was cancelled before it began" };
 
 	r->verdict = verdicts[o->ending];
 	(void)str_copy(r->reason, sizeof(r->reason), reasons[o->ending]);
@@ -152,7 +161,8 @@ static void on_end(void *arg, const struct run_outcome *how)
 
 static void piece_free(struct piece_task *p)
 {
-	task_free(p->task);
+	if (p->task)
+		task_put(p->session->tasks, p->task);
 	brig_result_free(p->result);
 	words_free(p->words);
 	free(p->code);
@@ -172,7 +182,7 @@ static int piece_enter(struct brig_session *s, struct piece_task *p, struct brig
 	p->run.hooks = (struct run_hooks){ .on_output = on_output, .on_end = on_end, .arg = p };
 	p->woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->result = result_new();
-	if (p->woken < 0 || !p->result || task_new(piece_main, p, &p->task) < 0 ||
+	if (p->woken < 0 || !p->result || task_take(s->tasks, piece_main, p, &p->task) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, task_fd(p->task), &ev) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot begin a run in a session");
 	p->tag = session_next_tag(s->engine);
@@ -297,9 +307,14 @@ int piece_begin_code(struct brig_session *s, const struct brig_session_code *wha
 static void ask_session(struct piece_task *p)
 {
 	struct session *engine = p->session->engine;
-	const struct run_outcome unborn = { .ending = RUN_ENDED };
+	const struct run_outcome unborn = { .ending = p->context ? RUN_UNBORN : RUN_ENDED };
+	const struct run_outcome cancelled = { .ending = RUN_CANCELLED };
 	int rc;
 
+	if (p->is_cancelled) {
+		end(p, &cancelled);
+		return;
+	}
 	p->asked = true;
 	p->run.tag = p->tag;
 	if (p->context)
@@ -334,11 +349,19 @@ static void tell(struct piece_task *p)
 
 static void piece_step(struct piece_task *p)
 {
-	if (p->finished || task_is_running(p->task))
+	/* While it waits for its turn or for its end, nothing but end() gives it anything to do. */
+	if (p->finished || (p->may_run && !p->ended) || task_is_running(p->task))
 		return;
 	p->finished = !task_step(p->task);
-	if (p->may_run && !p->asked)
-		ask_session(p);
+}
+
+/* Nothing that came before it is still to run in its context. */
+static bool is_its_turn(const struct piece_task *p)
+{
+	for (const struct piece_task *each = p->session->pieces; each && p->context; each = each->next)
+		if (each->context == p->context && each->tag < p->tag && !each->ended && !each->finished)
+			return false;
+	return true;
 }
 
 static void collect(struct brig_session *s)
@@ -363,6 +386,26 @@ void pieces_step(struct brig_session *s)
 	for (struct piece_task *p = s->pieces; p; p = p->next)
 		piece_step(p);
 	collect(s);
+	for (struct piece_task *p = s->pieces; p; p = p->next)
+		if (p->may_run && !p->asked && !p->ended && is_its_turn(p))
+			ask_session(p);
+}
+
+int piece_cancel(struct brig_session *s, uint64_t tag, struct brig_error *err)
+{
+	const struct run_outcome cancelled = { .ending = RUN_CANCELLED };
+	struct piece_task *p = s->pieces;
+
+	while (p && (p->tag != tag || !p->context))
+		p = p->next;
+	if (!p)
+		return err_set(err, BRIG_E_USAGE, ENOENT, "the session has no such run");
+	p->is_cancelled = true;
+	if (p->asked)
+		session_cancel(s->engine, p->context, tag);
+	else if (p->may_run)
+		end(p, &cancelled);
+	return 0;
 }
 
 void pieces_finish(struct brig_session *s)

@@ -59,33 +59,51 @@ static bool block(struct piece_run *p, const struct findings *f)
 	return false;
 }
 
-static bool inspect(struct piece_run *p)
+/* *ret is NULL if there is nothing to inspect. */
+static bool inspect_start(struct piece_run *p, struct inspect_job **ret)
 {
 	const struct settings *set = &p->prepared.resolved.set;
-	struct findings *found = &p->result->findings;
 	struct inspect_request what = { .level = (enum inspection)set->inspection,
 					.text = p->prepared.subject.text,
 					.len = p->prepared.subject.len,
 					.workspace = settings_workspace_alias(set),
 					.strict_commands = set->strict_commands,
 					.allowed_commands = &set->allowed_commands };
-	struct inspect_job *job = NULL;
 
 	if (!set->inspection || !subject_inspection(&p->prepared.subject, p->prepared.source_name, &what.kind))
 		return true;
 	if (rulebook_get(p->x->rules, &p->prepared.resolved, &p->judged_by, &p->err) < 0 ||
-	    inspect_begin(rulebook_spares(p->x->rules, &p->judged_by), p->judged_by.set, &what, &job, &p->err) < 0 ||
-	    inspect_finish(job, found, &p->err) < 0)
+	    inspect_begin(rulebook_spares(p->x->rules, &p->judged_by), p->judged_by.set, &what, ret, &p->err) < 0)
 		return refuse(p);
-	if (set->network_mode == NETWORK_ALLOWLIST)
+	return true;
+}
+
+static bool inspect_end(struct piece_run *p, struct inspect_job *job)
+{
+	struct findings *found = &p->result->findings;
+
+	if (inspect_finish_beside(job, rulebook_spares(p->x->rules, &p->judged_by), found, &p->err) < 0)
+		return refuse(p);
+	if (p->prepared.resolved.set.network_mode == NETWORK_ALLOWLIST)
 		inspection_allow_network(p->judged_by.set, found);
 	inspection_tell_permits(&p->prepared.resolved, found);
 	return found->worst == SEVERITY_CRITICAL ? block(p, found) : true;
 }
 
-static bool may_record(struct piece_run *p)
+/* The inspection is another process's work: whether the run can be recorded is found out meanwhile. */
+static bool may_run(struct piece_run *p)
 {
-	return record_prepare(p->x->recorder, &p->recording, p->result, &p->err) < 0 ? refuse(p) : true;
+	struct brig_error why = BRIG_ERROR_INIT;
+	struct inspect_job *job = NULL;
+	int rc;
+
+	if (!inspect_start(p, &job))
+		return false;
+	rc = record_prepare(p->x->recorder, &p->recording, p->result, &why);
+	if (job && !inspect_end(p, job))
+		return false;
+	p->err = why;
+	return rc < 0 ? refuse(p) : true;
 }
 
 void executor_run_piece(const struct executor *x, const struct piece *piece, struct result *ret)
@@ -102,7 +120,7 @@ void executor_run_piece(const struct executor *x, const struct piece *piece, str
 	p->recording.rec.wall_ns = clock_wall_ns();
 	(void)str_copy(ret->backend, sizeof(ret->backend), backend_kind_name[BACKEND_NATIVE]);
 	ret->exit_code = -1;
-	if (resolve(p) && inspect(p) && may_record(p)) {
+	if (resolve(p) && may_run(p)) {
 		mark = clock_now_ns();
 		piece->execute(piece->arg, &p->recording, ret);
 		ret->phase_ns[PHASE_RUN] = clock_now_ns() - mark;

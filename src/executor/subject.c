@@ -219,6 +219,17 @@ static int prefer_variant(const struct subject *s, const char *source, const str
 			       : lang_command_make(variant, &variant->run, source, ret, NULL);
 }
 
+/* Contexts of TypeScript need what removes its types; where that is not installed they say so. */
+static void show_esbuild(struct lang_command *ret)
+{
+	const struct language *lang = lang_by_name("typescript");
+	bool bind = false;
+
+	if (lang && lang_find_tool(lang, &lang->compile, ret->tool, sizeof(ret->tool), &bind, NULL) == 0 && bind)
+		(void)snprintf(ret->tool_target, sizeof(ret->tool_target), "%s%s", LANG_TOOL_DIR,
+			       strrchr(ret->tool, '/'));
+}
+
 int subject_command(const struct subject *s, const struct lang_step *step, const char *source,
 		    const struct subject_place *place, struct lang_command *ret, size_t *ret_skip,
 		    struct brig_error *err)
@@ -226,6 +237,8 @@ int subject_command(const struct subject *s, const struct lang_step *step, const
 	*ret_skip = 0;
 	if (s->req->kind == SUBJECT_SESSION) {
 		*ret = (struct lang_command){ .argv = { STEWARD_PATH }, .argc = 1 };
+		if (!place->in_image)
+			show_esbuild(ret);
 		return 0;
 	}
 	if (s->req->kind == BRIG_KIND_COMMAND && is_found_on_host(s, place)) {

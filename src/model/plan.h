@@ -99,7 +99,8 @@ struct plan {
 	/*
 	 * A cell that is made before there is a request for it: the path in the cell of the program's file, which is empty.
 	 * Somebody waits in the cell until a request has filled it (guest/wait.h): the interpreter, which is started and stops
-	 * when it opens that file, or the process that is going to execute it.  NULL: an ordinary cell.
+	 * when it opens that file, or the process that is going to execute it.  Of a session there is no such file, and its
+	 * steward waits for its owner.  NULL: an ordinary cell.
 	 */
 	const char *waits_at;
 	bool interpreter_waits;

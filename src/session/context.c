@@ -5,25 +5,31 @@
  *	STARTING --ready--> IDLE --run--> RUNNING --done--> IDLE
  *	   any of them --the kernel ends--> DEAD --run, restart--> STARTING
  *
- * A run that comes while the kernel starts waits in it.  RESERVED is a mark beside the state: the run's code is being inspected.
+ * A run that comes while the kernel starts waits in it.  Beside the state is counted what is to run later: code that is being
+ * inspected, or waits for the run before it (api/session_pieces.c has them in their order).
  */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "lang/lang.h"
 #include "session/inside.h"
 
-#define KERNEL_WORDS 8
-#define CODE_MAX     (BRIG_CODE_MAX + MiB) /* and the variables of a run */
-#define FRAME_ROOM   MiB                   /* that a frame may have beyond the output limit */
+#define KERNEL_WORDS  8
+#define VARIABLES_MAX 1024                  /* of one run */
+#define CODE_MAX      (BRIG_CODE_MAX + MiB) /* and the variables of a run */
+#define CPU_PACE_MS   20                    /* the steward is asked for cpu time no sooner */
+#define FRAME_ROOM    MiB                   /* that a frame may have beyond the output limit */
 
-extern const unsigned char kernel_python_bytes[], kernel_javascript_bytes[], kernel_bash_bytes[];
-extern const size_t kernel_python_size, kernel_javascript_size, kernel_bash_size;
+extern const unsigned char kernel_python_bytes[], kernel_javascript_bytes[], kernel_bash_bytes[], kernel_r_bytes[];
+extern const size_t kernel_python_size, kernel_javascript_size, kernel_bash_size, kernel_r_size;
 
 struct kernel {
 	const char *language, *names;
@@ -44,8 +50,9 @@ struct context {
 	const struct kernel *kernel;
 	char *cwd; /* heap; NULL: the workspace */
 	enum context_state state;
-	bool reserved, closing, told; /* told: the one who made it waits for a DONE */
-	struct process *process;      /* NULL: it is dead */
+	unsigned reserved;       /* runs that are to come */
+	bool closing, told;      /* told: the one who made it waits for a DONE */
+	struct process *process; /* NULL: it is dead */
 	struct outgoing channel;
 	struct frame_reader reader;
 	uint64_t count;
@@ -57,6 +64,9 @@ struct context {
 	uint64_t signal_tag;            /* of an interrupt that may not have reached the kernel yet; 0: none */
 	uint64_t begun_ns, deadline_ns; /* the first when it was sent; the second: to interrupt, then to kill */
 	bool interrupted;
+	uint64_t cpu_next_ns;          /* when to ask what it has used; 0: it cannot reach its cpu limit */
+	uint64_t cpu_tag, cpu_base_ms; /* tag of a question that has no answer yet, or 0; what earlier runs used */
+	bool cpu_known;                /* the latter */
 };
 
 static struct context *find(const struct session *s, uint64_t tag)
@@ -95,7 +105,8 @@ static const struct kernel *find_kernel(const char *language, struct brig_error 
 	for (size_t i = 0; i < ARRAY_LEN(kernels); i++)
 		if (has_name(kernels[i].names, language))
 			return &kernels[i];
-	(void)err_set(err, BRIG_E_USAGE, 0, "there are no contexts of '%.40s': python, javascript and bash have some",
+	(void)err_set(err, BRIG_E_USAGE, 0,
+		      "there are no contexts of '%.40s': python, javascript, typescript, bash and r have some",
 		      language);
 	return NULL;
 }
@@ -121,12 +132,19 @@ static void end_run(struct session *s, struct context *c)
 	if (!c->has_run)
 		return;
 	c->has_run = false;
-	c->deadline_ns = 0;
+	c->deadline_ns = c->cpu_next_ns = 0;
 	c->code.len = 0;
 	c->outcome.count = c->count;
 	c->outcome.wall_ns = c->begun_ns ? clock_now_ns() - c->begun_ns : 0;
 	session_is_active(s);
 	c->run.hooks.on_end(c->run.hooks.arg, &c->outcome);
+}
+
+static uint64_t n_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? (uint64_t)n : 1;
 }
 
 /* Its time begins when the kernel could take it. */
@@ -136,7 +154,11 @@ static void send_run(struct session *s, struct context *c)
 	c->count++;
 	c->begun_ns = clock_now_ns();
 	c->deadline_ns = c->begun_ns + c->run.timeout_ms * NS_PER_MS;
-	c->interrupted = false;
+	c->interrupted = c->cpu_known = false;
+	c->cpu_tag = 0; /* an answer that was meant for an earlier run is nobody's */
+	c->cpu_next_ns = 0;
+	if (s->config.cpu_ms && c->run.timeout_ms * n_cpus() > s->config.cpu_ms)
+		c->cpu_next_ns = c->begun_ns + CPU_PACE_MS * NS_PER_MS;
 	c->channel.bytes.len = c->channel.at = 0;
 	(void)buf_add(&c->channel.bytes, c->code.data, c->code.len);
 	outgoing_flush(s, &c->channel);
@@ -147,6 +169,16 @@ static void send_run(struct session *s, struct context *c)
 static void interrupt(struct session *s, struct context *c)
 {
 	c->signal_tag = process_kill(s, c->process, SIGINT);
+}
+
+/* At a limit that is not of time; the interpreter has a while to stop by itself. */
+static void stop_run(struct session *s, struct context *c, enum run_ending why)
+{
+	c->outcome.ending = why;
+	c->deadline_ns = clock_now_ns() + GRACE_MS * NS_PER_MS;
+	c->interrupted = true;
+	interrupt(s, c);
+	session_set_timer(s);
 }
 
 static void send_if_ready(struct session *s, struct context *c)
@@ -180,13 +212,8 @@ void context_output(struct session *s, struct context *c, enum brig_stream strea
 		c->run.hooks.on_output(c->run.hooks.arg, stream, data, e.len);
 	if (e.len > 0)
 		session_tell(s, &e);
-	if (e.len < len && c->outcome.ending == RUN_DONE) {
-		c->outcome.ending = RUN_OUTPUT;
-		c->deadline_ns = clock_now_ns() + GRACE_MS * NS_PER_MS;
-		c->interrupted = true;
-		interrupt(s, c);
-		session_set_timer(s);
-	}
+	if (e.len < len && c->outcome.ending == RUN_DONE)
+		stop_run(s, c, RUN_OUTPUT);
 }
 
 /* ---- frames of the kernel ---------------------------------------------------------------------- */
@@ -338,7 +365,7 @@ void context_kernel_started(struct session *s, struct context *c, int error)
 		kill_kernel(s, c);
 	if (error == 0)
 		return;
-	c->outcome.ending = RUN_DIED;
+	c->outcome.ending = RUN_UNBORN;
 	if (!c->closing)
 		tell_ready(s, c, error);
 	context_kernel_gone(s, c, 0);
@@ -406,6 +433,19 @@ static struct context *context_new(struct session *s, const struct kernel *k, co
 	return c;
 }
 
+/* The steward would find that out, too, but not what to do about it. */
+static int check_installed(const struct kernel *k, struct brig_error *err)
+{
+	const struct language *lang = lang_by_name(k->language);
+	struct brig_error why = BRIG_ERROR_INIT;
+	char path[PATH_MAX];
+	bool bind;
+
+	if (!lang || lang_find_tool(lang, &lang->run, path, sizeof(path), &bind, &why) == 0)
+		return 0;
+	return err_set(err, BRIG_E_USAGE, 0, "there are no contexts of '%s' on this host: %s", k->language, why.msg);
+}
+
 int session_context(struct session *s, const char *language, const char *cwd, uint64_t *ret_tag, struct brig_error *err)
 {
 	const struct kernel *k = find_kernel(language ? language : "python", err);
@@ -415,6 +455,9 @@ int session_context(struct session *s, const char *language, const char *cwd, ui
 
 	if (!k)
 		return -BRIG_E_USAGE;
+	rc = check_installed(k, err);
+	if (rc < 0)
+		return rc;
 	for (c = s->contexts; c; c = c->next)
 		n++;
 	if (n >= CONTEXTS_MAX)
@@ -438,9 +481,10 @@ int session_reserve(struct session *s, uint64_t context, struct brig_error *err)
 
 	if (!c)
 		return -BRIG_E_USAGE;
-	if (c->reserved || c->has_run)
-		return err_set(err, BRIG_E_REFUSED, EBUSY, "something runs in this context already");
-	c->reserved = true;
+	if (c->reserved >= CONTEXT_QUEUE_MAX)
+		return err_set(err, BRIG_E_REFUSED, EBUSY, "%d runs wait in this context already: wait for one of them",
+			       CONTEXT_QUEUE_MAX);
+	c->reserved++;
 	return 0;
 }
 
@@ -448,24 +492,27 @@ void session_unreserve(struct session *s, uint64_t context)
 {
 	struct context *c = find(s, context);
 
-	if (c)
-		c->reserved = false;
+	if (c && c->reserved > 0)
+		c->reserved--;
 }
 
 static int fill_code(struct context *c, const struct session_run *run, struct brig_error *err)
 {
-	size_t n = run->n_env + 1;
+	const size_t n = run->n_env + 2;
 	AUTO_FREE struct brig_session_field *fields = calloc(n, sizeof(*fields));
 
 	if (!fields)
 		return err_nomem(err);
-	if (n > FRAME_FIELDS_MAX)
-		return err_set(err, BRIG_E_USAGE, 0, "more than %d variables of one run", FRAME_FIELDS_MAX - 1);
+	if (run->n_env > VARIABLES_MAX)
+		return err_set(err, BRIG_E_USAGE, 0, "more than %d variables of one run", VARIABLES_MAX);
 	fields[0] = (struct brig_session_field){ .name = "code", .value = run->code, .len = run->code_len };
-	for (size_t i = 1; i < n; i++)
+	fields[1] = (struct brig_session_field){ .name = "language",
+						 .value = c->kernel->language,
+						 .len = strlen(c->kernel->language) };
+	for (size_t i = 2; i < n; i++)
 		fields[i] = (struct brig_session_field){ .name = "env",
-							 .value = run->env[i - 1],
-							 .len = strlen(run->env[i - 1]) };
+							 .value = run->env[i - 2],
+							 .len = strlen(run->env[i - 2]) };
 	c->code.len = 0;
 	c->code.full = false;
 	frame_write(&c->code, "run", fields, n);
@@ -479,7 +526,8 @@ int session_run(struct session *s, const struct session_run *run, struct brig_er
 
 	if (!c)
 		return -BRIG_E_USAGE;
-	c->reserved = false;
+	if (c->reserved > 0)
+		c->reserved--;
 	if (c->has_run)
 		return err_set(err, BRIG_E_REFUSED, EBUSY, "something runs in this context already");
 	rc = fill_code(c, run, err);
@@ -508,6 +556,20 @@ int session_interrupt(struct session *s, uint64_t context, struct brig_error *er
 	if (c->state == CONTEXT_RUNNING)
 		interrupt(s, c);
 	return 0;
+}
+
+void session_cancel(struct session *s, uint64_t context, uint64_t run)
+{
+	struct context *c = find(s, context);
+
+	if (!c || !c->has_run || c->run.tag != run)
+		return;
+	if (c->state == CONTEXT_RUNNING) {
+		interrupt(s, c);
+		return;
+	}
+	c->outcome.ending = RUN_CANCELLED; /* the kernel has not heard of it */
+	end_run(s, c);
 }
 
 int session_restart(struct session *s, uint64_t context, struct brig_error *err)
@@ -541,6 +603,46 @@ int session_close_context(struct session *s, uint64_t context, struct brig_error
 	return 0;
 }
 
+/* ---- cpu time ----------------------------------------------------------------------------------- */
+
+/*
+ * The steward knows what a kernel and its children have used.  It is asked CPU_PACE_MS after a run began, which short runs do not
+ * reach, and from there on when the limit could be reached at the earliest, on all cpus.
+ */
+static void ask_cpu(struct session *s, struct context *c, uint64_t now)
+{
+	if (!c->has_run || c->state != CONTEXT_RUNNING || c->interrupted || c->cpu_tag || !c->cpu_next_ns ||
+	    now < c->cpu_next_ns)
+		return;
+	c->cpu_tag = c->process ? process_ask_cpu(s, c->process) : 0;
+	c->cpu_next_ns = now + CPU_PACE_MS * NS_PER_MS; /* of one that could not be asked */
+}
+
+void context_cpu_told(struct session *s, uint64_t tag, uint64_t ms)
+{
+	struct context *c = s->contexts;
+	uint64_t used, left;
+
+	while (c && c->cpu_tag != tag)
+		c = c->next;
+	if (!c)
+		return;
+	c->cpu_tag = 0;
+	if (!c->has_run || c->state != CONTEXT_RUNNING || c->outcome.ending != RUN_DONE)
+		return;
+	if (!c->cpu_known)
+		c->cpu_base_ms = ms;
+	c->cpu_known = true;
+	used = ms - min_u64(ms, c->cpu_base_ms);
+	left = s->config.cpu_ms - min_u64(s->config.cpu_ms, used);
+	if (left == 0) {
+		stop_run(s, c, RUN_CPU);
+		return;
+	}
+	c->cpu_next_ns = clock_now_ns() + (left / n_cpus() + CPU_PACE_MS) * NS_PER_MS;
+	session_set_timer(s);
+}
+
 /* ---- clocks and ends --------------------------------------------------------------------------- */
 
 bool context_any_runs(const struct session *s)
@@ -556,14 +658,27 @@ uint64_t context_next_deadline(const struct session *s)
 	uint64_t at = UINT64_MAX;
 
 	for (const struct context *c = s->contexts; c; c = c->next)
-		if (c->has_run && c->deadline_ns)
-			at = min_u64(at, c->deadline_ns);
+		if (c->has_run) {
+			at = min_u64(at, c->deadline_ns ? c->deadline_ns : UINT64_MAX);
+			at = min_u64(at,
+				     c->cpu_next_ns && !c->cpu_tag && !c->interrupted ? c->cpu_next_ns : UINT64_MAX);
+		}
 	return at;
+}
+
+void context_put_off(struct session *s, uint64_t ns)
+{
+	for (struct context *c = s->contexts; c; c = c->next)
+		if (c->has_run) {
+			c->deadline_ns += c->deadline_ns ? ns : 0;
+			c->cpu_next_ns += c->cpu_next_ns ? ns : 0;
+		}
 }
 
 void context_check_deadlines(struct session *s, uint64_t now)
 {
 	for (struct context *c = s->contexts; c; c = c->next) {
+		ask_cpu(s, c, now);
 		if (!c->has_run || !c->deadline_ns || now < c->deadline_ns)
 			continue;
 		c->deadline_ns = c->interrupted ? 0 : now + GRACE_MS * NS_PER_MS;

@@ -6,7 +6,7 @@
  *	"KIND COUNT\n", then COUNT times "NAME LENGTH\n", LENGTH bytes, "\n"
  *
  *	session -> kernel
- *	  run		code; env, each KEY=VALUE, as often as there are such
+ *	  run		code; language, for kernels that have several; env, each KEY=VALUE, as often as there are such
  *	kernel -> session
  *	  ready		it can be asked
  *	  result	struct brig_session_field; as often as the code shows something

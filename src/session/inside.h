@@ -9,11 +9,13 @@
 #include "session/frames.h"
 #include "session/session.h"
 
-#define ASKED_MAX    1024
-#define INPUT_MAX    (1 * MiB)
-#define PIECE        32768
-#define GRACE_MS     2000
-#define CONTEXTS_MAX 32
+#define ASKED_MAX           1024
+#define INPUT_MAX           (4 * MiB)
+#define PIECE               32768
+#define GRACE_MS            2000
+#define CONTEXTS_MAX        32
+#define CONTEXT_QUEUE_MAX   128     /* runs that wait in one */
+#define SESSION_ENTRIES_MAX 1000000 /* of a workspace that is copied */
 
 /* Something in the session's epoll. */
 struct source {
@@ -53,6 +55,16 @@ struct process {
 	bool told_end, held;
 };
 
+/* The workspace on its way to or from a file; one at a time. */
+struct copy {
+	uint64_t tag; /* 0: there is none */
+	bool saves, is_over, is_answered;
+	int file, error;
+	struct source end; /* ours; the steward has the other */
+	uint64_t at, most, deadline_ns;
+	struct brig_session_event done;
+};
+
 struct message {
 	struct message *next;
 	struct steward_head head;
@@ -74,11 +86,13 @@ struct session {
 	struct source control, timer;
 	bool ready, stopping, lost, must_end;
 	uint64_t next_tag, begun_ns, end_ns, active_ns;
+	uint64_t paused_ns; /* since when; 0: it is not paused */
 	struct message *queue, **queue_end;
 	struct asked asked[ASKED_MAX];
 	uint64_t watches[STEWARD_WATCHES_MAX]; /* tags; 0: a free row */
 	struct process *processes;
 	struct context *contexts;
+	struct copy copy;
 	struct steward_message *received;
 	char piece[PIECE];
 };
@@ -100,10 +114,21 @@ void process_started(struct session *s, struct process *p, int error, int64_t pi
 void process_listen(struct session *s, struct process *p); /* nobody is told of output before it has begun */
 void process_exited(struct session *s, struct process *p, const struct steward_head *head);
 uint64_t process_kill(struct session *s, struct process *p, int signal); /* its tag; 0: it was not sent */
+uint64_t process_ask_cpu(struct session *s, const struct process *p);    /* likewise */
 void process_read(struct session *s, struct process *p);                 /* what is there of its output */
 uint64_t process_next_deadline(const struct session *s);
 void process_check_deadlines(struct session *s, uint64_t now);
 void process_free(struct session *s, struct process *p);
+
+/* pause.c */
+void pause_begin(struct session *s);
+void pause_end(struct session *s);
+
+/* copies.c */
+void copy_answered(struct session *s, uint64_t tag, const int64_t *number, int error);
+uint64_t copy_deadline(const struct session *s);
+void copy_check_deadline(struct session *s, uint64_t now);
+void copy_abandon(struct session *s); /* nobody is told */
 
 /* context.c */
 void context_output(struct session *s, struct context *c, enum brig_stream stream, const char *data, size_t len);
@@ -111,8 +136,10 @@ void context_kernel_started(struct session *s, struct context *c, int error);
 void context_kernel_gone(struct session *s, struct context *c, int signal);
 struct process *context_kernel(const struct session *s, uint64_t tag); /* NULL: there is none */
 void context_signal_sent(struct session *s, uint64_t tag);
+void context_cpu_told(struct session *s, uint64_t tag, uint64_t ms);
 uint64_t context_next_deadline(const struct session *s);
 void context_check_deadlines(struct session *s, uint64_t now);
+void context_put_off(struct session *s, uint64_t ns); /* deadlines, by so much */
 bool context_any_runs(const struct session *s);
 void context_free_all(struct session *s);
 

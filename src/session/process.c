@@ -395,6 +395,13 @@ uint64_t process_kill(struct session *s, struct process *p, int signal)
 	return head.tag;
 }
 
+uint64_t process_ask_cpu(struct session *s, const struct process *p)
+{
+	const struct steward_head head = { .kind = STEWARD_CPU, .tag = session_next_tag(s), .number = { p->pid } };
+
+	return session_send(s, &head, NULL, 0, NULL, 0, true, NULL) < 0 ? 0 : head.tag;
+}
+
 static int ask_process(struct session *s, uint64_t tag, struct steward_head *head, uint64_t *ret_tag,
 		       struct brig_error *err)
 {

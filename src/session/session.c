@@ -73,7 +73,7 @@ void session_is_active(struct session *s)
 
 static uint64_t idle_deadline(const struct session *s)
 {
-	bool busy = context_any_runs(s);
+	bool busy = context_any_runs(s) || s->copy.tag;
 
 	for (const struct process *p = s->processes; p && !busy; p = p->next)
 		busy = !p->context;
@@ -81,11 +81,19 @@ static uint64_t idle_deadline(const struct session *s)
 }
 
 /* The next moment at which something is to be done without being asked. */
+static uint64_t next_moment(const struct session *s)
+{
+	uint64_t at = s->stopping ? s->end_ns : min_u64(s->end_ns, copy_deadline(s));
+
+	if (s->stopping || s->paused_ns)
+		return at;
+	at = min_u64(at, idle_deadline(s));
+	return min_u64(at, min_u64(process_next_deadline(s), context_next_deadline(s)));
+}
+
 void session_set_timer(struct session *s)
 {
-	uint64_t at = s->stopping ? s->end_ns
-				  : min_u64(min_u64(s->end_ns, idle_deadline(s)),
-					    min_u64(process_next_deadline(s), context_next_deadline(s)));
+	uint64_t at = next_moment(s);
 	struct itimerspec when = { .it_value = { .tv_sec = (time_t)(at / NS_PER_SEC),
 						 .tv_nsec = (long)(at % NS_PER_SEC) } };
 
@@ -105,11 +113,14 @@ static void serve_timer(struct session *s, void *owner UNUSED, uint32_t events U
 		session_set_timer(s);
 		return;
 	}
-	process_check_deadlines(s, now);
-	context_check_deadlines(s, now);
+	if (!s->paused_ns) {
+		process_check_deadlines(s, now);
+		context_check_deadlines(s, now);
+	}
+	copy_check_deadline(s, now);
 	if (now >= s->end_ns)
 		session_stop(s, "its time is over");
-	else if (now >= idle_deadline(s))
+	else if (!s->paused_ns && now >= idle_deadline(s))
 		session_stop(s, "nothing was asked of it for session_idle_ms");
 	session_set_timer(s);
 }
@@ -118,6 +129,11 @@ int session_set_timeout(struct session *s, uint64_t ms, struct brig_error *err)
 {
 	uint64_t now = clock_now_ns(), most = s->begun_ns + s->config.most_ms * NS_PER_MS;
 
+	if (ms == UINT64_MAX && now < most) {
+		s->end_ns = most;
+		session_set_timer(s);
+		return 0;
+	}
 	if (ms > s->config.most_ms || now + ms * NS_PER_MS > most)
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "the session cannot last so long: session_timeout_ms is %llu ms from its beginning on",
@@ -125,6 +141,14 @@ int session_set_timeout(struct session *s, uint64_t ms, struct brig_error *err)
 	s->end_ns = now + ms * NS_PER_MS;
 	session_set_timer(s);
 	return 0;
+}
+
+void session_times(const struct session *s, uint64_t *ret_left_ms, uint64_t *ret_most_ms)
+{
+	uint64_t now = clock_now_ns(), most = s->begun_ns + s->config.most_ms * NS_PER_MS;
+
+	*ret_left_ms = s->end_ns > now ? (s->end_ns - now) / NS_PER_MS : 0;
+	*ret_most_ms = most > now ? (most - now) / NS_PER_MS : 0;
 }
 
 /* ---- asking ------------------------------------------------------------------------------------ */
@@ -297,6 +321,10 @@ int session_ask(struct session *s, const struct session_ask *what, uint64_t *ret
 		rc = session_send(s, &head, words, n, NULL, 0, false, err);
 	if (rc < 0)
 		return rc;
+	if (what->kind == STEWARD_PAUSE)
+		pause_begin(s);
+	else if (what->kind == STEWARD_RESUME)
+		pause_end(s);
 	if (watch)
 		*watch = head.tag;
 	if (what->kind == STEWARD_UNWATCH && (watch = find_watch(s, (uint64_t)what->number[0])))
@@ -383,11 +411,21 @@ static void take_done(struct session *s, struct steward_message *m)
 			process_listen(s, p);
 		return;
 	}
+	if (was.kind == STEWARD_CPU) {
+		context_cpu_told(s, was.tag, e.error ? 0 : (uint64_t)number[1]);
+		return;
+	}
+	if (was.kind == STEWARD_SAVE || was.kind == STEWARD_LOAD) {
+		copy_answered(s, was.tag, number, e.error);
+		return;
+	}
 	if (e.error == 0 && (was.kind == STEWARD_OPEN || was.kind == STEWARD_CONNECT)) {
 		e.fd = take_descriptor(m, was.kind);
 		e.error = e.fd < 0 ? EPROTO : 0;
 		e.fd = e.fd < 0 ? -1 : e.fd;
 	}
+	if (was.kind == STEWARD_PAUSE && e.error)
+		pause_end(s); /* none is stopped */
 	if (was.kind == STEWARD_SIGNAL && was.quiet)
 		context_signal_sent(s, was.tag);
 	if (was.kind == STEWARD_LIST && number[1])
@@ -497,7 +535,7 @@ int session_new(const struct session_config *config, struct session **ret, struc
 	if (!s)
 		return err_nomem(err);
 	s->config = *config;
-	s->control.fd = s->timer.fd = FD_NONE;
+	s->control.fd = s->timer.fd = s->copy.end.fd = s->copy.file = FD_NONE;
 	s->queue_end = &s->queue;
 	s->begun_ns = s->active_ns = clock_now_ns();
 	s->end_ns = s->begun_ns + config->timeout_ms * NS_PER_MS;
@@ -519,6 +557,7 @@ int session_new(const struct session_config *config, struct session **ret, struc
 void session_abandon(struct session *s)
 {
 	s->stopping = true;
+	copy_abandon(s);
 	context_free_all(s);
 	while (s->processes)
 		process_free(s, s->processes);
@@ -580,6 +619,7 @@ void session_stop(struct session *s, const char *reason)
 
 	if (s->stopping)
 		return;
+	copy_abandon(s); /* the steward waits for it */
 	if (!s->lost && s->ready)
 		(void)session_send(s, &head, NULL, 0, NULL, 0, true, NULL);
 	else if (!s->ready)

@@ -12,6 +12,7 @@
  *	queue		messages that wait for the steward, in their order; sent as far as its socket takes them
  *	asked		what was sent and is not answered: an answer to anything else is dropped, and its descriptors are closed
  *	processes	each with the pipes that its session made, the input that waits for it, and a deadline
+ *	copy		the workspace on its way to or from a file of the owner's
  *	contexts	a process each, the kernel (kernel.def), and a channel to it with frames (frames.h)
  *
  * All that comes from the cell is somebody else's word (frames.h, session.c): lengths and kinds are checked, descriptors are
@@ -55,16 +56,19 @@ void session_stop(struct session *s, const char *reason);
 bool session_must_end(const struct session *s);
 bool session_is_stopping(const struct session *s);
 int session_set_timeout(struct session *s, uint64_t ms, struct brig_error *err);
+void session_times(const struct session *s, uint64_t *ret_left_ms, uint64_t *ret_most_ms);
 
 /* How a run in a context, or a process, went. */
 enum run_ending {
 	RUN_DONE,
-	RUN_ERROR,   /* the code's own, and error_name says which */
-	RUN_TIMEOUT, /* at its time limit */
-	RUN_OUTPUT,  /* at its output limit */
-	RUN_DIED,    /* the interpreter ended, by itself or because it did not stop; its state is gone */
-	RUN_ENDED,   /* the session did */
-	RUN_UNBORN,  /* the process could not be started */
+	RUN_ERROR,     /* the code's own, and error_name says which */
+	RUN_TIMEOUT,   /* at its time limit */
+	RUN_OUTPUT,    /* at its output limit */
+	RUN_CPU,       /* at its cpu limit; of a context */
+	RUN_DIED,      /* the interpreter ended, by itself or because it did not stop; its state is gone */
+	RUN_ENDED,     /* the session did */
+	RUN_UNBORN,    /* the process could not be started, or the context is gone */
+	RUN_CANCELLED, /* nobody wanted it any more before it began */
 };
 struct run_outcome {
 	enum run_ending ending;
@@ -98,11 +102,19 @@ struct session_ask {
 	int64_t number[2];
 	const char *path[2]; /* NULL: none */
 };
+/* -BRIG_E_REFUSED: it is paused. */
+int session_check_awake(const struct session *s, struct brig_error *err);
 int session_ask(struct session *s, const struct session_ask *what, uint64_t *ret_tag, struct brig_error *err);
+
+/* The workspace, into a file or out of it; at most so many bytes.  The file is the caller's, and may be closed. */
+int session_copy(struct session *s, int file, bool saves, uint64_t most_bytes, uint64_t *ret_tag,
+		 struct brig_error *err);
 
 int session_context(struct session *s, const char *language, const char *cwd, uint64_t *ret_tag,
 		    struct brig_error *err);
 int session_interrupt(struct session *s, uint64_t context, struct brig_error *err);
+/* Interrupts this run, and no other; one that waits for the kernel to be ready ends at once. */
+void session_cancel(struct session *s, uint64_t context, uint64_t run);
 int session_restart(struct session *s, uint64_t context, struct brig_error *err);
 int session_close_context(struct session *s, uint64_t context, struct brig_error *err);
 /* The name of its language, as the policy and the inspection have it; NULL: there is no such context. */
@@ -120,7 +132,7 @@ struct session_run {
 uint64_t session_next_tag(struct session *s);
 /* What it points to is not kept.  BRIG_E_REFUSED: something runs there already. */
 int session_run(struct session *s, const struct session_run *run, struct brig_error *err);
-/* Whether a run could begin there, and that one is about to; session_run() or session_unreserve() follows. */
+/* A run is about to come, and the context is not idle until then; session_run() or session_unreserve() follows. */
 int session_reserve(struct session *s, uint64_t context, struct brig_error *err);
 void session_unreserve(struct session *s, uint64_t context);
 

@@ -11,6 +11,7 @@
 #include <brig/session.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -146,6 +147,9 @@ static void on_event(void *user, const struct brig_session_event *e)
 		json_object_set_new(line, "error", json_string(e->error ? strerrorname_np(e->error) : ""));
 		json_object_set_new(line, "flags", json_integer(e->flags));
 		json_object_set_new(line, "pid", json_integer(e->pid));
+		json_object_set_new(line, "entries", json_integer((json_int_t)e->entries));
+		json_object_set_new(line, "bytes", json_integer((json_int_t)e->bytes));
+		json_object_set_new(line, "left_out", json_integer((json_int_t)e->left_out));
 		if (e->fd >= 0)
 			take_descriptor(line, e->fd);
 		break;
@@ -266,6 +270,20 @@ static int open_file(struct brig_session *s, json_t *asked, uint64_t *ret, struc
 	return brig_session_open(s, text_of(asked, "path"), content ? BRIG_OPEN_WRITE : BRIG_OPEN_READ, 0644, ret, err);
 }
 
+static int copy(struct brig_session *s, bool saves, json_t *asked, uint64_t *ret, struct brig_error *err)
+{
+	uint64_t most = number_of(asked, "most");
+	int fd = open(text_of(asked, "file"), saves ? O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC : O_RDONLY | O_CLOEXEC,
+		      0600);
+	int rc = fd < 0  ? -BRIG_E_SYSTEM
+		 : saves ? brig_session_save(s, fd, most ? most : UINT64_MAX, ret, err)
+			 : brig_session_load(s, fd, ret, err);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return rc;
+}
+
 static int ask(struct brig_session *s, const char *what, json_t *a, uint64_t *ret, struct brig_error *err)
 {
 	const char *path = text_of(a, "path");
@@ -286,6 +304,8 @@ static int ask(struct brig_session *s, const char *what, json_t *a, uint64_t *re
 	       : IS("connect")     ? brig_session_connect(s, (uint16_t)number_of(a, "port"), ret, err)
 	       : IS("pause")       ? brig_session_pause(s, ret, err)
 	       : IS("resume")      ? brig_session_resume(s, ret, err)
+	       : IS("save")        ? copy(s, true, a, ret, err)
+	       : IS("load")        ? copy(s, false, a, ret, err)
 	       : IS("context")     ? brig_session_context(s, text_of(a, "language"), text_of(a, "cwd"), ret, err)
 	       : IS("interrupt")   ? brig_session_interrupt(s, of, err)
 	       : IS("restart")     ? brig_session_restart(s, of, err)
@@ -297,11 +317,22 @@ static int ask(struct brig_session *s, const char *what, json_t *a, uint64_t *re
 							json_string_length(json_object_get(a, "data")), err)
 	       : IS("close_input") ? brig_session_close_input(s, of, err)
 	       : IS("flow")        ? brig_session_flow(s, of, (int)number_of(a, "reads"), err)
-	       : IS("flow")        ? brig_session_flow(s, of, (int)number_of(a, "reads"), err)
+	       : IS("cancel")      ? brig_session_cancel(s, of, err)
 	       : IS("timeout")     ? brig_session_set_timeout(s, number_of(a, "timeout_ms"), err)
 	       : IS("stop")        ? (brig_session_stop(s, text_of(a, "reason")), 0)
 				   : -BRIG_E_USAGE;
 #undef IS
+}
+
+static int tell_pools(struct brig_error *err)
+{
+	char *text = NULL;
+	int rc = brig_pools_json(handle, &text, err);
+
+	if (rc == 0)
+		say(json_pack("{ssso}", "event", "pools", "pools", json_loads(text, 0, NULL)));
+	brig_free(text);
+	return rc;
 }
 
 static void serve_line(const char *line)
@@ -314,6 +345,8 @@ static void serve_line(const char *line)
 
 	if (what && strcmp(what, "begin") == 0)
 		rc = n_held < SESSIONS_MAX ? begin(asked, &number, &err) : -1;
+	else if (what && strcmp(what, "pools") == 0)
+		rc = tell_pools(&err);
 	else if (what && session < n_held && !held[session].over)
 		rc = ask(held[session].s, what, asked, &number, &err);
 	say(json_pack("{sssIsiss}", "event", "asked", "tag", (json_int_t)number, "rc", rc, "message", err.msg));

@@ -3,7 +3,8 @@
 """The session suite: cells that stay, through the public library (driver.c).
 
 contexts: interpreters that keep their state.  processes: pipes, terminals, signals.  files, ports.
-life: clocks, pause, the steward's end, the owner's.  walls: what a session is to another and to its host.
+copies: the workspace of one in another.  ready: sessions that are made ahead.  life: clocks, pause, the steward's end, the owner's.
+walls: what a session is to another and to its host.
 """
 import os
 import sys

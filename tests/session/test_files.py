@@ -32,7 +32,9 @@ def plain(t):
 		same("there", s.done("open", path="f/g")["content"], "hällo\n")
 		same("to another mount and back", [s.done("move", path="f/g", to="/tmp/x/g")["error"], s.done("move", path="/tmp/x/g", to="f/g")["error"]], ["", ""])
 		same("as it was", (s.done("open", path="f/g")["content"], stat.S_IMODE(entry(s, "f/g")["mode"]), entry(s, "/tmp/x/g")), ("hällo\n", 0o644, "ENOENT"))
-		same("a folder is not copied", s.done("move", path="f", to="/tmp/f")["error"], "EXDEV")
+		same("a folder with all that is in it", [s.done("move", path="f", to="/tmp/y/f")["error"], s.done("move", path="/tmp/y/f", to="f")["error"]], ["", ""])
+		same("not onto one that has files", [s.done("open", path="/tmp/z/file", content="x")["error"], s.done("move", path="f", to="/tmp/z")["error"]], ["", "ENOTEMPTY"])
+		same("as it was then", s.done("open", path="f/g")["content"], "hällo\n")
 		same("removed", s.done("remove", path="f")["error"], "")
 		same("gone too", entry(s, "f/g"), "ENOENT")
 		same("what is not there", (s.done("open", path="nope")["error"], s.done("open", path="d")["error"],

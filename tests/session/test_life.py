@@ -3,9 +3,10 @@
 import json
 import os
 import signal
+import time
 
 from harness import case
-from owner import PATIENCE, PTY, Owner, holds, same
+from owner import PATIENCE, PTY, Owner, find_below, holds, same
 
 
 @case("a session has the walls of a run, and evidence of each")
@@ -45,18 +46,6 @@ def idle(t):
 		s.wait("over")
 
 
-def find_below(pid, command):
-	"""The pid that the host has for a program below a process."""
-	for task in os.listdir(f"/proc/{pid}/task"):
-		for child in open(f"/proc/{pid}/task/{task}/children").read().split():
-			if open(f"/proc/{child}/cmdline").read().startswith(command):
-				return int(child)
-			found = find_below(child, command)
-			if found:
-				return found
-	return None
-
-
 @case("pause stops every process of it, resume lets them go on")
 def pause(t):
 	with Owner(t) as owner:
@@ -74,6 +63,27 @@ def pause(t):
 		while s.output(p.tag, 1).count("tick") <= before + 5:
 			owner.kept.append(owner.next())
 		same("the context", c.run("1 + 1").text, "2")
+
+
+@case("while it is paused files can be used and nothing can be run; limits of what runs stand still, and nobody takes it for idle")
+def paused(t):
+	with Owner(t) as owner:
+		s = owner.session({"session_idle_ms": "1000"})
+		c = s.context()
+		r = c.begin("import os, time\nprint('begun', flush=True)\nwhile not os.path.exists('go'): time.sleep(0.01)", timeout_ms=3000)
+		r.said("begun")
+		p = s.start("sleep", "1000")
+		same("paused", s.done("pause")["error"], "")
+		time.sleep(3.2)	# longer than both limits: what does not stand still is over
+		for what, members in (("start", {"argv": ["true"]}), ("run", {"context": c.tag, "code": "1"}), ("context", {"language": "bash"}), ("restart", {"of": c.tag}),
+				("interrupt", {"of": c.tag}), ("connect", {"port": 80}), ("signal", {"of": p.tag, "signal": signal.SIGCONT})):
+			holds(what, s.ask(what, refused=True, **members), "the session is paused: resume it first")
+		same("a file", s.done("open", path="go", content="x")["written"], 1)
+		same("read", s.done("open", path="go")["content"], "x")
+		same("killed", p.signal(signal.SIGKILL), "")
+		same("its end", s.wait("exited", p.tag)["signal"], signal.SIGKILL)
+		same("resumed", s.done("resume")["error"], "")
+		same("the run", r.finish().verdict, "ok")
 
 
 @case("a steward that is killed ends the session, with a clear verdict")
@@ -136,7 +146,7 @@ def apart(t):
 				 "n = 0\nfor p in range(3, 3000):\n    try:\n        if p != os.getpid(): os.kill(p, 9); n += 1\n    except OSError: pass\nprint(n)")
 		words = look.out.split()
 		same("what it saw", words[:4], ["False", "False", "False", "False"])
-		same("whom it killed", words[5], "0")
+		same("whom it killed, but for the Python that one which was made ahead has", words[5], str(int(b.is_ready)))
 		same("the server", a.command("python3", "-c", "import socket; print(socket.socket().connect_ex(('127.0.0.1', 8200)))").out, "0\n")
 
 

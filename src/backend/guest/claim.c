@@ -103,8 +103,8 @@ static int copy_all(int from, int to, uint64_t size)
 /* The file is there, with the right owner and mode; it stays the same file, of which an interpreter may know things. */
 static int fill_program(const char *path, int from, uint64_t size)
 {
-	long to = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
-	int rc = to < 0 ? -errno : copy_all(from, (int)to, size);
+	long to = path ? syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC) : -1;
+	int rc = !path ? (size == 0 ? 0 : -EPROTO) : to < 0 ? -errno : copy_all(from, (int)to, size);
 
 	if (to >= 0 && close((int)to) < 0 && rc == 0)
 		rc = -errno;

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* Fills the file at path, which is there; *ret_go: the word to go on came with the claim. */
+/* Fills the file at path, which is there; *ret_go: the word to go on came with the claim.  path NULL: there is no program. */
 int guest_claim_take(int sock, const char *path, bool *ret_go);
 int guest_claim_await_go(int sock);
 

@@ -31,6 +31,7 @@
  *	                   seconds, rows, columns                                                      (a terminal: in and out)
  *	  SIGNAL           pid, signal, whole group?                 -                                  -
  *	  RESIZE           pid, rows, columns                        -                                  -
+ *	  CPU              pid                                       -                                  -
  *	  OPEN             flags (enum steward_open), mode           path                               -
  *	  STAT             -                                         path                               -
  *	  LIST             depth, at most so many                    path                               -
@@ -41,6 +42,8 @@
  *	  UNWATCH          tag of the WATCH                          -                                  -
  *	  CONNECT          port                                      -                                  -
  *	  PAUSE, RESUME    -                                         -                                  -
+ *	  SAVE             at most so many entries, bytes            -                                  where to write
+ *	  LOAD             -                                         -                                  where to read
  *	  END              -                                         -                                  -
  *	steward -> owner
  *	  READY            its pid                                   -                                  -
@@ -49,6 +52,9 @@
  *	    OPEN           -                                         -                                  the file
  *	    LIST           1: there was more                         -                                  -
  *	    CONNECT        -                                         -                                  the connection
+ *	    CPU            milliseconds, with all that descend from  -                                  -
+ *	                   the process
+ *	    SAVE, LOAD     entries, bytes in files, left out         -                                  -
  *	  ENTRY            mode, size, seconds, nanoseconds, uid,    path, where a link leads           -
  *	                   gid, mode of what a link leads to         (resolved; "": nowhere)
  *	  CHANGED          enum steward_change                       name below the watched folder      -
@@ -70,10 +76,11 @@ extern const size_t steward_program_size;
 
 #define STEWARD_PATH "/run/brig/steward" /* what it is called in its own words; there is no such file */
 
-#define STEWARD_MAGIC         0x53545744u /* "STWD" */
-#define STEWARD_NUMBERS       8
-#define STEWARD_WORDS_MAX     1000        /* with the head they are pieces of one sendmsg(2) */
-#define STEWARD_BYTES_MAX     (96u << 10) /* of words; fits into one record everywhere */
+#define STEWARD_MAGIC     0x53545744u /* "STWD" */
+#define STEWARD_NUMBERS   8
+#define STEWARD_WORDS_MAX 1000 /* with the head they are pieces of one sendmsg(2) */
+#define STEWARD_BYTES_MAX \
+	(160u << 10) /* of words: the longest that the kernel takes, and more; fits into one record of a usual socket */
 #define STEWARD_FDS_MAX       4
 #define STEWARD_PROCESSES_MAX 128
 #define STEWARD_WATCHES_MAX   256 /* folders that are looked at, all watches together */
@@ -95,6 +102,9 @@ enum steward_kind {
 	STEWARD_CONNECT,
 	STEWARD_PAUSE,
 	STEWARD_RESUME,
+	STEWARD_SAVE,
+	STEWARD_LOAD,
+	STEWARD_CPU,
 	STEWARD_END,
 	STEWARD_ASKED_END, /* those above are the owner's */
 	STEWARD_READY = STEWARD_ASKED_END,

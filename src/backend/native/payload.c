@@ -69,14 +69,17 @@ static int await_tree(struct cell_build *b UNUSED)
 	return root.st_dev == tree.root_dev && root.st_ino == tree.root_ino ? 0 : -EXDEV;
 }
 
-static int enter_workspace(struct cell_build *b UNUSED)
+static int enter_workspace(struct cell_build *b)
 {
+	const struct plan *plan = b->spec->plan;
+	bool has_alias = plan->workspace_alias != WORKSPACE_ALIAS_NONE && !plan->workspace;
+	const char *place = has_alias ? workspace_alias_name[plan->workspace_alias] : PLAN_WORKSPACE;
 	char cwd[64];
 
-	if (chdir(PLAN_WORKSPACE) < 0)
+	if (chdir(place) < 0)
 		return -errno;
 	/* "(unreachable)/..." would mean that we are outside of our root. */
-	if (!getcwd(cwd, sizeof(cwd)) || strcmp(cwd, PLAN_WORKSPACE) != 0)
+	if (!getcwd(cwd, sizeof(cwd)) || strcmp(cwd, place) != 0)
 		return -EXDEV;
 	return 0;
 }
@@ -117,14 +120,14 @@ static void await_go(void)
 		guest_end(125);
 }
 
-/* The interpreter of a waiting cell gets two descriptors, which are gone when it goes on. */
+/* The interpreter of a waiting cell gets two descriptors, which are gone when it goes on; a steward needs no library to wait. */
 static int pass_to_interpreter(const struct cell_spec *spec)
 {
-	if (spec->wait_library < 0)
+	if (!spec->plan->waits_at || (spec->wait_library < 0 && spec->steward < 0))
 		return 0;
-	if (dup2(LIBRARY_FD, GUEST_WAIT_LIBRARY) < 0 || fcntl(GUEST_WAIT_SOCKET, F_SETFD, 0) < 0)
+	if (spec->wait_library >= 0 && dup2(LIBRARY_FD, GUEST_WAIT_LIBRARY) < 0)
 		return -errno;
-	return 0;
+	return fcntl(GUEST_WAIT_SOCKET, F_SETFD, 0) < 0 ? -errno : 0;
 }
 
 /* Of a waiting cell whose interpreter does not wait: we do, with nothing left to be done but exec. */
@@ -181,7 +184,7 @@ _Noreturn void payload_main(struct cell_build *b)
 	if (report_send(GO_FD, &confined, &b->confine.listener, b->confine.listener >= 0) < 0)
 		guest_end(125);
 	await_go();
-	if (b->spec->plan->waits_at && b->spec->wait_library < 0) {
+	if (b->spec->plan->waits_at && b->spec->wait_library < 0 && b->spec->steward < 0) {
 		rc = await_claim(b->spec->plan);
 		if (rc < 0)
 			give_up(GO_FD, STEP_claim, rc);

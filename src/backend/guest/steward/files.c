@@ -172,8 +172,22 @@ void files_mkdir(struct steward *s)
 	steward_done(s, -rc);
 }
 
-/* The workspace and /tmp are mounts of their own: from one to the other a file is copied.  A folder is not (EXDEV). */
-static int copy_over(const char *from, const char *to)
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+	(void)st;
+	(void)flag;
+	(void)at;
+	return remove(path) < 0 && errno != ENOENT ? errno : 0;
+}
+
+static int remove_all(const char *path)
+{
+	int rc = nftw(path, remove_one, WALK_FDS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+
+	return rc < 0 ? -errno : -rc;
+}
+
+static int copy_file(const char *from, const char *to)
 {
 	AUTO_FD source = open_regular(from, O_RDONLY | O_NOFOLLOW, 0);
 	AUTO_FD copy = FD_NONE;
@@ -183,7 +197,7 @@ static int copy_over(const char *from, const char *to)
 	int rc = 0;
 
 	if (source < 0)
-		return source == -EISDIR ? -EXDEV : source;
+		return source;
 	if (fstat(source, &st) < 0)
 		return -errno;
 	copy = open_regular(to, O_WRONLY | O_CREAT | O_TRUNC, st.st_mode & 0777);
@@ -191,12 +205,59 @@ static int copy_over(const char *from, const char *to)
 		return copy;
 	while (rc == 0 && (n = read(source, piece, sizeof(piece))) > 0)
 		rc = fd_write_all(copy, piece, (size_t)n);
-	if (rc == 0 && n < 0)
-		rc = -errno;
-	if (rc < 0) /* no room: the file stays where it was */
-		(void)unlink(to);
-	else if (unlink(from) < 0)
-		rc = -errno;
+	return rc == 0 && n < 0 ? -errno : rc;
+}
+
+static int copy_link(const char *from, const char *to)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(from, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return -errno;
+	target[n] = '\0';
+	return symlink(target, to) < 0 ? -errno : 0;
+}
+
+/* For who is called with every file of a tree: where it is, and where it is to be. */
+static const char *copied_from, *copied_to;
+
+static int copy_one(const char *path, const struct stat *st, int flag, struct FTW *at)
+{
+	char to[PATH_MAX];
+
+	(void)flag;
+	(void)at;
+	if (snprintf(to, sizeof(to), "%s%s", copied_to, path + strlen(copied_from)) >= (int)sizeof(to))
+		return ENAMETOOLONG;
+	if (S_ISDIR(st->st_mode)) /* which is written into, whatever it was */
+		return mkdir(to, (st->st_mode & 0777) | 0700) < 0 ? errno : 0;
+	return S_ISLNK(st->st_mode) ? -copy_link(path, to) : -copy_file(path, to);
+}
+
+/*
+ * The workspace and /tmp are mounts of their own: from one to the other a file is copied, and a folder with all that is in it.  What is
+ * there already gives way as it would to rename(2): a file to a file, an empty folder to a folder.
+ */
+static int copy_over(const char *from, const char *to)
+{
+	struct stat st;
+	int rc;
+
+	if (lstat(from, &st) < 0)
+		return -errno;
+	if (S_ISDIR(st.st_mode) && rmdir(to) < 0 && errno != ENOENT)
+		return -errno;
+	if (S_ISLNK(st.st_mode) && unlink(to) < 0 && errno != ENOENT)
+		return -errno;
+	copied_from = from;
+	copied_to = to;
+	rc = nftw(from, copy_one, WALK_FDS, FTW_PHYS | FTW_MOUNT);
+	rc = rc < 0 ? -errno : -rc;
+	if (rc < 0) /* no room: it stays where it was */
+		(void)remove_all(to);
+	else
+		rc = remove_all(from);
 	return rc;
 }
 
@@ -218,17 +279,7 @@ void files_move(struct steward *s)
 	steward_done(s, -rc);
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *at)
-{
-	(void)st;
-	(void)flag;
-	(void)at;
-	return remove(path) < 0 && errno != ENOENT ? errno : 0;
-}
-
 void files_remove(struct steward *s)
 {
-	int rc = nftw(s->asked.word[0], remove_one, WALK_FDS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-
-	steward_done(s, rc < 0 ? errno : rc);
+	steward_done(s, -remove_all(s->asked.word[0]));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steward inside (backend/guest/steward.h says what it is for).  One process, one thread, one poll loop; the only thing that
- * it waits for besides is an exec, which has its own end.
+ * The steward inside (backend/guest/steward.h says what it is for).  One process, one thread, one poll loop; the only things that
+ * it waits for besides are an exec, which has its own end, and the other end of a workspace that is copied, which has the owner's.
  */
 #ifndef STEWARD_INSIDE_H
 #define STEWARD_INSIDE_H
@@ -44,8 +44,27 @@ struct watched {
 	char *path, *name; /* heap: of the folder, and below the one that was asked for ("" or "a/b/") */
 };
 
+/* A process that is to be started. */
+struct start {
+	const char *folder;
+	const char *const *argv, *const *env; /* n of each */
+	size_t n_argv, n_env;
+	bool pty;
+	int64_t cpu_seconds; /* 0: as the cell has it */
+	int fds[STEWARD_FDS_MAX];
+	size_t n_fds;
+};
+
+/* A kernel that nobody has asked for yet (spare.c); pid 0: there is none. */
+struct spare {
+	pid_t pid;
+	int sock;
+};
+
 struct steward {
 	int control, signals, inotify;
+	bool is_paused; /* by the owner */
+	struct spare spare;
 	struct process process[STEWARD_PROCESSES_MAX];
 	struct watched watched[STEWARD_WATCHES_MAX];
 	struct steward_message asked; /* the one that is being answered */
@@ -58,16 +77,27 @@ void steward_tell(const struct steward *s, enum steward_kind kind, uint64_t tag,
 void steward_done(const struct steward *s, int sys);
 
 /* process.c */
+/* The child's pid, or -errno; *ret_stage says where it failed.  Returns when it has become its program, or could not. */
+int64_t process_spawn(struct start *st, int *ret_stage);
 void process_start(struct steward *s);
 void process_signal(struct steward *s);
 void process_resize(struct steward *s);
 void process_pause(struct steward *s);
 void process_resume(struct steward *s);
 void process_reap(struct steward *s);
+/* Every process but init and this one: 0 or -EAGAIN, and none is stopped. */
+int process_stop_others(void);
+void process_continue_others(void);
 /* The terminals' descriptors, at most 3 for each; how many.  Then, with the same rows, what is to be done. */
 #define TERMINAL_SLOTS 3
 size_t process_fill(struct steward *s, struct pollfd *slots);
 void process_serve(struct steward *s, const struct pollfd *slots);
+
+/* spare.c */
+void spare_begin(struct steward *s); /* returns when it waits, or there is none */
+/* The process that this start gets, which is started already; 0: none. */
+pid_t spare_take(struct steward *s, const struct start *st);
+void spare_died(struct steward *s);
 
 /* terminal.c: 0 or -errno.  *ret_slave is the process's end, close-on-exec. */
 int terminal_open(int rows, int columns, int in, int out, struct terminal **ret, int *ret_slave);
@@ -94,5 +124,12 @@ void watches_serve(struct steward *s);
 
 /* ports.c */
 void ports_connect(struct steward *s);
+
+/* usage.c */
+void usage_cpu(struct steward *s);
+
+/* copies.c */
+void copies_save(struct steward *s);
+void copies_load(struct steward *s);
 
 #endif

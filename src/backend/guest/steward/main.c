@@ -7,7 +7,9 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 
+#include "backend/guest/claim.h"
 #include "backend/guest/steward/inside.h"
+#include "backend/guest/wait.h"
 #include "base/fd.h"
 
 #define CONTROL_FD_MIN 16 /* out of the way of what a child fills one by one */
@@ -53,7 +55,8 @@ static const struct {
 	[STEWARD_REMOVE] = { files_remove, 1, 0 },   [STEWARD_WATCH] = { watches_begin, 1, 0 },
 	[STEWARD_UNWATCH] = { watches_end, 0, 0 },   [STEWARD_CONNECT] = { ports_connect, 0, 0 },
 	[STEWARD_PAUSE] = { process_pause, 0, 0 },   [STEWARD_RESUME] = { process_resume, 0, 0 },
-	[STEWARD_END] = { end_session, 0, 0 },
+	[STEWARD_SAVE] = { copies_save, 0, 1 },      [STEWARD_LOAD] = { copies_load, 0, 1 },
+	[STEWARD_CPU] = { usage_cpu, 0, 0 },         [STEWARD_END] = { end_session, 0, 0 },
 };
 
 static void serve_owner(struct steward *s)
@@ -124,16 +127,47 @@ static int take_signals(struct steward *s)
 	return s->signals < 0 ? -errno : 0;
 }
 
+/* Of a session that is made ahead: says over the socket that it stands, and goes on when it is somebody's. */
+static int await_owner(struct steward *s, int sock)
+{
+	struct guest_word waiting = { .magic = GUEST_WORD_MAGIC, .kind = GUEST_WAITING };
+	struct iovec whole = { .iov_base = &waiting, .iov_len = sizeof(waiting) };
+	bool may_go = false;
+	int rc;
+
+	spare_begin(s);
+	rc = fd_send_record(sock, &whole, 1, NULL, 0, 0);
+	if (rc == 0)
+		rc = guest_claim_take(sock, NULL, &may_go);
+	if (rc == 0 && !may_go)
+		rc = guest_claim_await_go(sock);
+	(void)close(sock); /* that it has begun is known by this */
+	return rc;
+}
+
+/* The payload has left nothing open behind standard error but what a waiting one waits on. */
+static int take_wait_socket(void)
+{
+	int sock = fcntl(GUEST_WAIT_SOCKET, F_DUPFD_CLOEXEC, CONTROL_FD_MIN);
+
+	if (sock >= 0)
+		(void)close(GUEST_WAIT_SOCKET);
+	return sock;
+}
+
 int main(void)
 {
 	struct steward *s = &the_steward;
 	const int64_t pid = getpid();
+	int sock = take_wait_socket();
 
-	s->inotify = FD_NONE;
+	s->inotify = s->spare.sock = FD_NONE;
 	for (size_t i = 0; i < STEWARD_WATCHES_MAX; i++)
 		s->watched[i].wd = -1;
 	/* Programs of the same user cannot look into it, and find none of its descriptors below /proc. */
 	if (prctl(PR_SET_DUMPABLE, 0) < 0 || take_control(s) < 0 || take_signals(s) < 0)
+		return FAILED;
+	if (sock >= 0 && await_owner(s, sock) < 0)
 		return FAILED;
 	steward_tell(s, STEWARD_READY, 0, &pid, 1, NULL, 0, FD_NONE);
 	for (;;)

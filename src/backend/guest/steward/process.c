@@ -12,20 +12,10 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "backend/guest/steward/inside.h"
 #include "base/fd.h"
-
-/* What a child needs of the message. */
-struct start {
-	const char *folder;
-	const char *const *argv, *const *env; /* n of each */
-	size_t n_argv, n_env;
-	bool pty;
-	int64_t cpu_seconds; /* 0: as the cell has it */
-	int fds[STEWARD_FDS_MAX];
-	size_t n_fds;
-};
 
 struct stage_failed {
 	int32_t stage, sys;
@@ -132,8 +122,7 @@ static _Noreturn void become(struct start *st, int tell)
 
 /* ---- starting ---------------------------------------------------------------------------------- */
 
-/* The child's pid, or -errno; *ret_stage says where it failed.  Returns when it has become its program, or could not. */
-static int64_t spawn(struct start *st, int *ret_stage)
+int64_t process_spawn(struct start *st, int *ret_stage)
 {
 	struct stage_failed f = { 0 };
 	int ends[2];
@@ -222,7 +211,9 @@ void process_start(struct steward *s)
 			return;
 		}
 	}
-	pid = spawn(&st, &stage);
+	pid = spare_take(s, &st);
+	if (pid == 0)
+		pid = process_spawn(&st, &stage);
 	if (pid < 0) {
 		terminal_close(p->terminal);
 		p->terminal = NULL;
@@ -233,6 +224,8 @@ void process_start(struct steward *s)
 		p->tag = s->asked.head.tag;
 		p->ended = false;
 		number[1] = pid;
+		if (s->is_paused) /* it was on its way before that */
+			(void)kill(p->pid, SIGSTOP);
 	}
 	steward_tell(s, STEWARD_DONE, s->asked.head.tag, number, ARRAY_LEN(number), NULL, 0, FD_NONE);
 }
@@ -309,22 +302,62 @@ static size_t signal_others(int sig, bool (*passed_over)(const char *pid))
 
 /*
  * The filter has no signal to all at once.  What a pass does not find was made before it by one that it did: a few passes find all,
- * unless they are made faster than we look.
+ * unless they are made faster than we look.  Of a process with threads the stop waits for none once one of them has taken it, and
+ * its state is that of its first one until that has stopped as well: it is given ever more time for it, two seconds in all.
  */
-#define PASSES_MAX 100
+#define PASSES_MAX   120
+#define PASS_MOST_NS (20 * NS_PER_MS)
+#define PIDS_MAX     4096
+
+/* The youngest first: a shell that goes on before its children would find them stopped, and take them for jobs that were. */
+void process_continue_others(void)
+{
+	static pid_t pids[PIDS_MAX];
+	DIR *dir = opendir("/proc");
+	const struct dirent *e;
+	size_t n = 0;
+
+	while (dir && n < PIDS_MAX && (e = readdir(dir))) {
+		pid_t pid = (pid_t)atoi(e->d_name);
+
+		if (pid > 1 && pid != getpid())
+			pids[n++] = pid;
+	}
+	if (dir)
+		(void)closedir(dir);
+	if (n == PIDS_MAX) /* and there may be more */
+		(void)signal_others(SIGCONT, NULL);
+	while (n-- > 0)
+		(void)kill(pids[n], SIGCONT);
+}
+
+int process_stop_others(void)
+{
+	uint64_t passes = 0;
+
+	for (; passes < PASSES_MAX && signal_others(SIGSTOP, is_stopping) > 0; passes++) {
+		const struct timespec rest = { .tv_nsec = (long)min_u64(passes * NS_PER_MS / 4, PASS_MOST_NS) };
+
+		(void)nanosleep(&rest, NULL);
+	}
+	if (passes < PASSES_MAX)
+		return 0;
+	process_continue_others();
+	return -EAGAIN;
+}
 
 void process_pause(struct steward *s)
 {
-	int passes = 0;
+	int rc = process_stop_others();
 
-	while (passes < PASSES_MAX && signal_others(SIGSTOP, is_stopping) > 0)
-		passes++;
-	steward_done(s, passes < PASSES_MAX ? 0 : EAGAIN);
+	s->is_paused = rc == 0;
+	steward_done(s, -rc);
 }
 
 void process_resume(struct steward *s)
 {
-	(void)signal_others(SIGCONT, NULL);
+	process_continue_others();
+	s->is_paused = false;
 	steward_done(s, 0);
 }
 
@@ -361,6 +394,8 @@ void process_reap(struct steward *s)
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		struct process *p = find(s, pid);
 
+		if (pid == s->spare.pid)
+			spare_died(s);
 		if (!p)
 			continue;
 		p->status = status;

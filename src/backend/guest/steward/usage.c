@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cpu time of a process and of all that descend from it, those that it has waited for among them.  What has left the family (its
+ * parent ended first) is not found any more: the session's own cpu limit counts it.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/guest/steward/inside.h"
+#include "base/fd.h"
+
+#define FAMILY_MAX 4096
+
+struct member {
+	pid_t pid, parent;
+	uint64_t ticks;
+	bool counts;
+};
+
+/* The name may have anything in it, and ends with the last bracket.  False: it is gone. */
+static bool read_member(const char *pid, struct member *ret)
+{
+	unsigned long used[4] = { 0 };
+	char path[48], text[1024];
+	const char *at;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.16s/stat", pid);
+	if (fd_get_at(AT_FDCWD, path, text, sizeof(text)) < 0 || !(at = strrchr(text, ')')))
+		return false;
+	*ret = (struct member){ .pid = (pid_t)atoi(pid) };
+	if (sscanf(at + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &ret->parent, &used[0],
+		   &used[1], &used[2], &used[3]) != 5)
+		return false;
+	ret->ticks = used[0] + used[1] + used[2] + used[3];
+	return true;
+}
+
+static size_t read_all(struct member *all)
+{
+	DIR *dir = opendir("/proc");
+	const struct dirent *e;
+	size_t n = 0;
+
+	while (dir && n < FAMILY_MAX && (e = readdir(dir)))
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
+			n += read_member(e->d_name, &all[n]);
+	if (dir)
+		(void)closedir(dir);
+	return n;
+}
+
+static bool counts(const struct member *all, size_t n, pid_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i].pid == pid)
+			return all[i].counts;
+	return false;
+}
+
+/* The kernel lists processes by their numbers, and children come behind their parents but where numbers began anew: until no more
+ * are found. */
+static uint64_t family_ticks(struct member *all, size_t n, pid_t root)
+{
+	uint64_t ticks = 0;
+	bool found = true;
+
+	while (found) {
+		found = false;
+		for (size_t i = 0; i < n; i++) {
+			if (all[i].counts || (all[i].pid != root && !counts(all, n, all[i].parent)))
+				continue;
+			all[i].counts = found = true;
+			ticks += all[i].ticks;
+		}
+	}
+	return ticks;
+}
+
+void usage_cpu(struct steward *s)
+{
+	static struct member all[FAMILY_MAX];
+	uint64_t ticks = family_ticks(all, read_all(all), (pid_t)s->asked.head.number[0]);
+	const int64_t number[] = { 0, (int64_t)(ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK)) };
+
+	steward_tell(s, STEWARD_DONE, s->asked.head.tag, number, ARRAY_LEN(number), NULL, 0, FD_NONE);
+}
