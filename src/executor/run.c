@@ -38,7 +38,8 @@
 #include "keeper/keeper.h"
 #include "sys/proc.h"
 
-#define TRIES_MAX 3 /* a cell that was made ahead, one that is made for the run, another keeper */
+#define TRIES_MAX         3 /* a cell that was made ahead, one that is made for the run, another keeper */
+#define SESSION_SAMPLE_MS 1000
 
 struct run {
 	const struct executor *x;
@@ -198,7 +199,8 @@ static int await_inspection(struct run *r)
 		return -1;
 	if (!r->inspection)
 		return 0;
-	if (inspect_finish(MOVE_PTR(r->inspection), found, &r->err) < 0)
+	if (inspect_finish_beside(MOVE_PTR(r->inspection), rulebook_spares(r->x->rules, &r->judged_by), found,
+				  &r->err) < 0)
 		return end_with_error(r);
 	if (r->prepared.resolved.set.network_mode == NETWORK_ALLOWLIST)
 		inspection_allow_network(r->judged_by.set, found);
@@ -541,6 +543,17 @@ static int step_compile(struct run *r)
 	return -1;
 }
 
+/* A session lasts, and may be one of hundreds that do nothing: looking at each ten times a second would keep a cpu busy. */
+static uint64_t sample_interval_ms(const struct run *r)
+{
+	const struct settings *set = &r->prepared.resolved.set;
+
+	if (!set->monitoring_enabled)
+		return 0;
+	return r->req->kind == SUBJECT_SESSION ? max_u64(set->monitoring_interval_ms, SESSION_SAMPLE_MS)
+					       : set->monitoring_interval_ms;
+}
+
 static int step_run(struct run *r)
 {
 	CLEANUP(prepared_release)
@@ -553,7 +566,7 @@ static int step_run(struct run *r)
 			   .result = r->result,
 			   .with_stdin = true,
 			   .with_output = true,
-			   .sample_interval_ms = set->monitoring_enabled ? set->monitoring_interval_ms : 0,
+			   .sample_interval_ms = sample_interval_ms(r),
 			   .keep_out = keep ? &r->result->out : NULL,
 			   .keep_err = keep ? &r->result->err : NULL,
 			   .record_out = &r->recording.rec.out,

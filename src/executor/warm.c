@@ -7,7 +7,7 @@
  * that lets nobody execute from memory.  It is the same cell (INV-6).
  *
  * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a project,
- * arguments, variables or a network of its own.
+ * arguments, variables or a network of its own; and for sessions without the latter two, with their steward and a Python in them.
  *
  * A keeper is started by the first run that needs it, with ceilings made of the policy as it was read then: the most that any
  * trust level could have, the root, what may be missing, the folders below which packages lie.  A run for which these are too
@@ -15,12 +15,14 @@
  */
 #include "executor/warm.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "executor/record.h"
 #include "keeper/keeper.h"
+#include "lang/lang.h"
 #include "policy/policy.h"
 
 #define STARTS_MAX      8
@@ -114,14 +116,21 @@ static struct limits most_limits(void)
 				.cleanup_ms = most(SET_cleanup_timeout_ms) };
 }
 
-/* Packages lie in the state folder, and nowhere else. */
+/* Packages lie in the state folder, and nowhere else.  What contexts of TypeScript need every session is shown. */
 static void name_shown(struct recorder *recorder, struct keep_hello *h)
 {
+	const struct language *typescript = lang_by_name("typescript");
 	const struct statedir *dir;
 	struct brig_error err = BRIG_ERROR_INIT;
+	char tool[PATH_MAX];
+	bool is_elsewhere = false;
 
 	if (recorder_dir(recorder, &dir, &err) == 0)
 		(void)str_copy(h->shown[0], sizeof(h->shown[0]), dir->path);
+	if (typescript &&
+	    lang_find_tool(typescript, &typescript->compile, tool, sizeof(tool), &is_elsewhere, NULL) == 0 &&
+	    is_elsewhere)
+		(void)str_copy(h->shown[1], sizeof(h->shown[1]), tool);
 }
 
 static bool fits(const struct keeper_use *k, const struct plan *plan, bool limits_disks)
@@ -200,8 +209,12 @@ static bool can_wait(const struct warm_ask *ask, const struct plan *plan)
 	for (size_t i = 0; i < plan->n_binds; i++)
 		if (plan->binds[i].checked)
 			return false;
-	return ask->may_wait && ask->req->kind == BRIG_KIND_CODE && !plan->wants_view && !plan->egress &&
-	       plan->n_files == 1 && is_small(plan) && ask->request->subject.n_args == 0 && ask->req->n_env == 0;
+	if (!ask->may_wait || plan->wants_view || plan->egress || ask->req->n_env > 0)
+		return false;
+	if (plan->session)
+		return plan->n_files == 0;
+	return ask->req->kind == BRIG_KIND_CODE && plan->n_files == 1 && is_small(plan) &&
+	       ask->request->subject.n_args == 0;
 }
 
 /* Which word names the program's file: an argument of its interpreter, or what is executed; NULL: none does. */
@@ -230,6 +243,11 @@ static bool may_fork(const struct warm_ask *ask, const struct plan *plan)
 /* Its program, or its interpreter, may be there before it. */
 static void make_wait(const struct warm_ask *ask, struct plan *plan)
 {
+	if (plan->session) {
+		plan->waits_at = plan->argv[0];
+		plan->interpreter_waits = true;
+		return;
+	}
 	plan->waits_at = program_path(plan);
 	plan->interpreter_waits = plan->waits_at && ask->request->lang->run.waits;
 	plan->forks = plan->waits_at && may_fork(ask, plan);

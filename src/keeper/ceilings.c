@@ -94,6 +94,12 @@ static bool waits_for_its_file(const struct plan *plan)
 	       plan->files[0].name[0] != '.';
 }
 
+/* The steward of a session waits for its owner, and for no program. */
+static bool may_wait(const struct plan *plan)
+{
+	return plan->session ? plan->n_files == 0 : waits_for_its_file(plan);
+}
+
 int ceilings_check(const struct keep_hello *most, const struct plan *plan, struct brig_error *err)
 {
 	int rc = check_limits(&most->most, &plan->limits, err);
@@ -114,7 +120,7 @@ int ceilings_check(const struct keep_hello *most, const struct plan *plan, struc
 	for (size_t i = 0; i < plan->n_files; i++)
 		if (!is_plain_below(plan->files[i].name))
 			return too_much("a file that lies elsewhere than in the workspace", err);
-	if (plan->waits_at && !waits_for_its_file(plan))
+	if (plan->waits_at && !may_wait(plan))
 		return too_much("a program that lies elsewhere than in the workspace", err);
 	return check_way_out(plan->egress, err);
 }

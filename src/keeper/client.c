@@ -413,10 +413,11 @@ static int send_job(struct cell *c, struct brig_error *err)
 	return rc < 0 ? rc : send_said(c, &s, err);
 }
 
-/* The keeper goes on to remove it, and settle listens; but of a warm cell a removal takes longer than its whole run. */
+/* The keeper goes on to remove it, and settle listens; but of a warm cell of a run a removal takes longer than that whole run. */
 static void leave_talk(struct cell *c)
 {
-	struct ended *e = c->has_final && !c->plan->waits_at ? calloc(1, sizeof(*e)) : NULL;
+	bool listens = c->has_final && (!c->plan->waits_at || c->plan->session);
+	struct ended *e = listens ? calloc(1, sizeof(*e)) : NULL;
 
 	if (!e)
 		return;

@@ -123,6 +123,11 @@ static struct kept *find_cell(struct keeper *k, struct job *job, struct brig_err
 	}
 	zygotes_await(k, kind);
 	c = kind_take(k, kind);
+	/* Where none waits one that is made for the request is there sooner: it has no interpreter started that may not be wanted. */
+	if (!c && kind->job->plan.session) {
+		(void)err_set(err, BRIG_E_SYSTEM, 0, "no session of this kind waits");
+		return NULL;
+	}
 	return c ? c : kept_begin(k, kind, err);
 }
 

@@ -176,7 +176,8 @@ static void more_than_the_ceilings(void **state)
 	REFUSED((p.files = &up_file, p.waits_at = "/workspace/../main.py"), "elsewhere");
 	REFUSED((p.files = &hidden, p.waits_at = "/workspace/.main.py"), "elsewhere");
 	REFUSED(p.n_files = 0, "elsewhere");
-	base.waits_at = NULL; /* cells that are made for the request */
+	REFUSED(p.session = true, "elsewhere"); /* its steward waits for no program */
+	base.waits_at = NULL;                   /* cells that are made for the request */
 	REFUSED(p.files = &up_file, "elsewhere");
 	REFUSED(p.files = &absolute, "elsewhere");
 	REFUSED(p.files = &inside_out, "elsewhere");
