@@ -529,14 +529,15 @@ struct brig_history {
 	const char *language; /* a name or one of its aliases */
 	const char *trust;    /* "untrusted", "unknown", "trusted" */
 	const char *since,
-		*until;  /* "2h", "7d": so long ago; "2026-11-16", "2026-11-16T08:30:00Z"; until: not included */
-	uint32_t limit;  /* the youngest so many; 0: all, up to 100000 */
-	uint32_t flags;  /* must be 0 */
-	const char *who; /* as the request named who asked */
+		*until;   /* "2h", "7d": so long ago; "2026-11-16", "2026-11-16T08:30:00Z"; until: not included */
+	uint32_t limit;   /* the youngest so many; 0: all, up to 100000 */
+	uint32_t flags;   /* must be 0 */
+	const char *who;  /* as the request named who asked */
+	const char *door; /* and the protocol that it was asked in; "none": brig's own */
 };
-#define BRIG_HISTORY_INIT                                                             \
-	{                                                                             \
-		sizeof(struct brig_history), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL \
+#define BRIG_HISTORY_INIT                                                                   \
+	{                                                                                   \
+		sizeof(struct brig_history), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL \
 	}
 
 /*

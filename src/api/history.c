@@ -57,7 +57,7 @@ static int understand(const struct brig_history *req, struct history_query *ret,
 	if (req->flags != 0)
 		return err_set(err, BRIG_E_USAGE, 0, "flags has bits that mean nothing: 0x%x", req->flags);
 	*ret = (struct history_query){
-		.verdict = req->verdict, .trust = req->trust, .who = req->who, .limit = req->limit
+		.verdict = req->verdict, .trust = req->trust, .who = req->who, .door = req->door, .limit = req->limit
 	};
 	if (req->language && !(ret->language = lang_label(req->language)))
 		return err_set(err, BRIG_E_USAGE, 0, "there is no language '%.40s'; 'brig languages' lists them",

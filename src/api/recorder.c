@@ -23,6 +23,7 @@ static void put_history(struct packet_out *w, const struct brig_history *req)
 	packet_text(w, PACKET_until, req->until);
 	packet_number(w, PACKET_limit, req->limit);
 	packet_text(w, PACKET_who, req->who);
+	packet_text(w, PACKET_door, req->door);
 }
 
 static int put_question(struct packet_out *w, const struct brig_question *q, struct brig_error *err)
@@ -140,6 +141,7 @@ static int answer(void *arg, const struct packet_in *q, char **ret, struct brig_
 		history.until = q->at[PACKET_until];
 		history.limit = (uint32_t)min_u64(packet_get_number(q, PACKET_limit, 0), UINT32_MAX);
 		history.who = q->at[PACKET_who];
+		history.door = q->at[PACKET_door];
 		return brig_history_json(b, &history, ret, err);
 	case PACKET_KIND_ask_show:
 		return brig_show_json(b, q->at[PACKET_prefix], ret, err);

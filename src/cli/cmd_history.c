@@ -15,7 +15,7 @@
 #define NOTE_SHOWN    60 /* columns of a reason in the table; `brig show` has all of it */
 
 struct history_values {
-	const char *verdict, *since, *until, *lang, *trust, *limit, *policy, *state;
+	const char *verdict, *since, *until, *lang, *trust, *door, *limit, *policy, *state;
 	bool json, no_color;
 };
 
@@ -28,6 +28,8 @@ static const struct option_row history_options[] = {
 	{ "until", 0, OPTION_TEXT, "TIME", AT(until), NULL, "only older ones" },
 	{ "lang", 'l', OPTION_TEXT, "LANGUAGE", AT(lang), NULL, "only programs in this language" },
 	{ "trust", 't', OPTION_TEXT, "LEVEL", AT(trust), NULL, "only at this trust level" },
+	{ "door", 0, OPTION_TEXT, "DOOR", AT(door), NULL,
+	  "only what came through this door of the service; none: what came through none" },
 	{ "limit", 'n', OPTION_TEXT, "COUNT", AT(limit), NULL, "so many at most (20; 0: all)" },
 	{ "state", 0, OPTION_TEXT, "DIR", AT(state), NULL,
 	  "folder of the history; without it $BRIG_STATE, then the usual place" },
@@ -136,6 +138,7 @@ static int show_history(const struct command *self, const struct history_values 
 	q.what.trust = v->trust;
 	q.what.since = v->since;
 	q.what.until = v->until;
+	q.what.door = v->door;
 	q.what.limit = (uint32_t)limit;
 	return document_view(&(struct document_view){
 		.opts = { .size = sizeof(struct brig_open_opts), .policy_file = v->policy, .state_dir = v->state },

@@ -73,6 +73,7 @@ bool history_has_database(const struct history_place *place);
 /* Which executions; NULL and 0 mean any. */
 struct history_query {
 	const char *verdict, *language, *trust, *who; /* NULL: any */
+	const char *door;                             /* likewise; "none": those that came through none */
 	uint64_t since_ns, until_ns;                  /* until_ns: not included */
 	uint64_t limit;                               /* of executions, the youngest first; 0: all */
 };

@@ -162,7 +162,8 @@ static int after_failure(struct query *q, const struct history_place *place, str
 #define LIST_WHERE                                                                                                   \
 	" FROM executions e LEFT JOIN usage u ON u.execution = e.n"                                                  \
 	" WHERE (?1 IS NULL OR e.verdict = ?1) AND (?2 IS NULL OR e.language = ?2) AND (?3 IS NULL OR e.trust = ?3)" \
-	" AND e.at_ns >= ?4 AND e.at_ns < ?5 AND (?7 IS NULL OR e.who = ?7)"
+	" AND e.at_ns >= ?4 AND e.at_ns < ?5 AND (?7 IS NULL OR e.who = ?7)"                                         \
+	" AND (?8 IS NULL OR e.door = ?8 OR (?8 = 'none' AND e.door IS NULL))"
 
 static const char list_sql[] =
 	"SELECT e.id, e.at_ns, e.verdict, e.reason, e.exit_code, e.signal, e.step, e.language, e.backend, e.trust, "
@@ -190,6 +191,7 @@ static void bind_filter(struct query *q, const struct history_query *what)
 	bind_word(q, 2, what->language);
 	bind_word(q, 3, what->trust);
 	bind_word(q, 7, what->who);
+	bind_word(q, 8, what->door);
 	(void)q->db.api.bind_int64(q->st, 4, (int64_t)min_u64(what->since_ns, INT64_MAX));
 	(void)q->db.api.bind_int64(q->st, 5, (int64_t)min_u64(until, INT64_MAX));
 }
