@@ -173,6 +173,26 @@ const struct token *access_find(struct service *s, const struct message *m, int 
 	return NULL;
 }
 
+const struct token *access_of_owner(struct service *s, const char *owner, const struct quota *quota, char *ret_why,
+				    size_t why_size)
+{
+	static struct token t;
+	struct brig_error err = BRIG_ERROR_INIT;
+	const struct token *made;
+
+	t = (struct token){ .max_trust = TOKEN_TRUSTED, .quota = *quota, .is_for_all = true };
+	(void)str_copy(t.name, sizeof(t.name), owner);
+	if (s->options->no_auth || strchr(owner, ':')) /* who was known by his user needs none */
+		return &t;
+	if (tokens_refresh(s->tokens, &err) < 0)
+		(void)fprintf(stderr, "brig serve: runner: %s\n", err.msg);
+	made = tokens_named(s->tokens, owner);
+	if (made && !made->revoked && (!made->expires || made->expires > (int64_t)(clock_wall_ns() / NS_PER_SEC)))
+		return &t;
+	(void)snprintf(ret_why, why_size, "the token %s, which made the session, is not good any more", owner);
+	return NULL;
+}
+
 bool access_owns(const struct token *token, const char *owner)
 {
 	return token->admin || str_eq(token->name, owner);
@@ -321,6 +341,26 @@ static int choose_trust(const struct host *h, const struct token *token, const s
 	return 0;
 }
 
+/*
+ * Limits of other protocols are no wishes for more: what the policy allows is as good.  Those of E2B's sandboxes are the door's own,
+ * since its clients name none and end each run by their own clock: the most that a request may have, unless the operator says how much.
+ */
+static void lower_wishes(struct job *job, const struct host_level *level, size_t n_operators)
+{
+	static const char *const time[] = { "execution_timeout_ms", "timeout", "max_execution_time" };
+	static const char *const output[] = { "output_limit" };
+	const bool is_doors = access_door(&job->m) == DOOR_e2b;
+
+	job_lower(job, n_operators, "mem_limit", level->memory, 0);
+	job_lower(job, n_operators, "execution_timeout_ms", is_doors ? level->most_ms : level->time_ms, 1);
+	job_lower(job, n_operators, "cpu_time_ms", level->cpu_ms, 2);
+	job_lower(job, n_operators, "output_limit", level->most_output, 3);
+	if (is_doors) {
+		job_leave(job, n_operators, time, ARRAY_LEN(time));
+		job_leave(job, n_operators, output, ARRAY_LEN(output));
+	}
+}
+
 int access_check(const struct host *h, const struct token *token, const struct door_set *doors, struct job *job,
 		 uint64_t *ret_memory, struct brig_error *err)
 {
@@ -338,12 +378,8 @@ int access_check(const struct host *h, const struct token *token, const struct d
 	if (!req->trust && trust != h->default_trust) /* else the policy chooses, and the result says so */
 		req->trust = wish.trust;
 	level = &h->level[trust];
-	if (access_door(&job->m) != DOOR_api) {
-		/* Limits of other protocols are no wishes for more: what the policy allows is as good. */
-		job_lower(job, n_operators, "mem_limit", level->memory, 0);
-		job_lower(job, n_operators, "execution_timeout_ms", level->time_ms, 1);
-		job_lower(job, n_operators, "cpu_time_ms", level->cpu_ms, 2);
-	}
+	if (access_door(&job->m) != DOOR_api)
+		lower_wishes(job, level, n_operators);
 	wish.language = language_of(h, req);
 	wish.environment = environment_of(job, level);
 	wish.packages = req->n_packages > 0 && !job->env.name;

@@ -23,6 +23,11 @@ int access_check(const struct host *h, const struct token *token, const struct d
 /* Which door a message came through; DOOR_api: none. */
 enum door access_door(const struct message *m);
 
+/* Who made something, for somebody who was let in on that account: no administrator, whatever the token is.  NULL: the token is
+ * not good any more.  It holds until the next call. */
+const struct token *access_of_owner(struct service *s, const char *owner, const struct quota *quota, char *ret_why,
+				    size_t why_size);
+
 /* Whether somebody may see and cancel what this one owns. */
 bool access_owns(const struct token *token, const char *owner);
 

@@ -33,21 +33,53 @@ static void read_setting(struct host *h, struct host_level *level, const json_t 
 		level->time_ms = (uint64_t)json_integer_value(json_object_get(setting, "value"));
 	else if (str_eq(key, "cpu_time_ms"))
 		level->cpu_ms = (uint64_t)json_integer_value(json_object_get(setting, "value"));
+	else if (str_eq(key, "session_timeout_ms"))
+		level->session_ms = (uint64_t)json_integer_value(json_object_get(setting, "value"));
+	else if (str_eq(key, "cpu_quota_percent"))
+		level->cpu_percent = (uint64_t)json_integer_value(json_object_get(setting, "value"));
+	else if (str_eq(key, "disk_limit"))
+		level->disk = (uint64_t)json_integer_value(json_object_get(setting, "value"));
 	else if (str_eq(key, "environment"))
 		(void)str_copy(level->environment, sizeof(level->environment), text_of(setting));
 	else if (str_eq(key, "backend") && !str_eq(text_of(setting), "auto"))
 		(void)str_copy(level->backend, sizeof(level->backend), text_of(setting));
 	else if (str_eq(key, "inspection"))
 		(void)str_copy(level->inspection, sizeof(level->inspection), text_of(setting));
+	else if (str_eq(key, "network_mode"))
+		(void)str_copy(level->network, sizeof(level->network), text_of(setting));
 	else if (str_eq(key, "default_trust"))
 		(void)token_trust_parse(text_of(setting), &h->default_trust);
+}
+
+/* How much of a limit may be wished for: of one that nobody states its maximum, at trust `unknown`; whoever states it may mean it. */
+static uint64_t most_of(const json_t *settings, enum token_trust trust, const char *limit_key, const char *most_key)
+{
+	uint64_t limit = 0, most = 0;
+	bool is_stated = true;
+	const json_t *setting;
+	size_t i;
+
+	json_array_foreach(settings, i, setting)
+	{
+		const char *key = json_string_value(json_object_get(setting, "key"));
+		const char *layer = json_string_value(json_object_get(setting, "layer"));
+		uint64_t value = (uint64_t)json_integer_value(json_object_get(setting, "value"));
+
+		if (key && str_eq(key, limit_key)) {
+			limit = value;
+			is_stated = !layer || (!str_eq(layer, "built-in") && !str_eq(layer, "preset"));
+		} else if (key && str_eq(key, most_key)) {
+			most = value;
+		}
+	}
+	return trust == TOKEN_UNKNOWN && !is_stated && most > limit ? most : limit;
 }
 
 static int read_level(struct host *h, enum token_trust trust, struct brig_error *err)
 {
 	struct brig_error why = BRIG_ERROR_INIT;
 	char *text = NULL;
-	json_t *doc, *setting;
+	json_t *doc, *settings, *setting;
 	size_t i;
 
 	if (brig_policy_json(h->b, token_trust_name(trust), &text, &why) < 0) {
@@ -60,7 +92,10 @@ static int read_level(struct host *h, enum token_trust trust, struct brig_error 
 	if (!doc)
 		return err_nomem(err);
 	h->level[trust].is_known = true;
-	json_array_foreach(json_object_get(doc, "settings"), i, setting) read_setting(h, &h->level[trust], setting);
+	settings = json_object_get(doc, "settings");
+	json_array_foreach(settings, i, setting) read_setting(h, &h->level[trust], setting);
+	h->level[trust].most_output = most_of(settings, trust, "output_limit", "max_output_limit");
+	h->level[trust].most_ms = most_of(settings, trust, "execution_timeout_ms", "max_execution_timeout_ms");
 	json_decref(doc);
 	return 0;
 }

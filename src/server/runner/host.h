@@ -18,9 +18,13 @@ struct host_level {
 	bool is_known; /* false: the policy lets no request have this trust */
 	uint64_t memory;
 	uint64_t time_ms, cpu_ms;             /* of the wall and of the processor */
+	uint64_t session_ms;                  /* that a session may last */
+	uint64_t most_output, most_ms;        /* that a request may wish for: bytes; of the wall */
+	uint64_t cpu_percent, disk;           /* of one cpu; bytes */
 	char environment[TOKEN_WORD_MAX + 1]; /* "": none */
 	char backend[TOKEN_WORD_MAX + 1];     /* "": the library chooses */
 	char inspection[TOKEN_WORD_MAX + 1];
+	char network[TOKEN_WORD_MAX + 1]; /* network_mode */
 };
 
 struct host {

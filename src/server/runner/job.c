@@ -90,6 +90,21 @@ void job_lower(struct job *job, size_t from, const char *key, uint64_t most, siz
 		}
 }
 
+void job_leave(struct job *job, size_t from, const char *const *names, size_t n)
+{
+	bool is_said = false;
+	size_t left = from;
+
+	for (size_t i = 0; i < from; i++)
+		for (size_t k = 0; k < n; k++)
+			is_said |= str_eq(job->options[i].key, names[k]);
+	for (size_t i = from; i < job->n_options; i++)
+		if (!is_said || !str_eq(job->options[i].key, names[0]))
+			job->options[left++] = job->options[i];
+	job->n_options = left;
+	job->req.n_options = left;
+}
+
 const char *job_wish(const struct job *job, const char *const *names, size_t n, size_t *ret_which)
 {
 	for (size_t i = job->n_options; i-- > 0;)

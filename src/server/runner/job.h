@@ -19,7 +19,7 @@ struct job {
 	size_t n_options;
 	int files, input, out, project, left; /* FD_NONE: none */
 	char backend[TOKEN_WORD_MAX + 1];     /* that the token chose; "": none */
-	char lowered[3][24];                  /* values that job_lower() wrote */
+	char lowered[4][24];                  /* values that job_lower() wrote */
 	uint64_t held;                        /* bytes of message and files */
 	struct brig_request req;              /* points to the above; callbacks, id and who are the caller's to set */
 	struct brig_environment env;          /* that it makes, instead of what the request says; name NULL: none */
@@ -56,6 +56,8 @@ const char *job_wish(const struct job *job, const char *const *names, size_t n, 
 const struct brig_environment *job_environment(struct job *job);
 /* What is wished of this setting becomes at most so much; which: one of lowered. */
 void job_lower(struct job *job, size_t from, const char *key, uint64_t most, size_t which);
+/* Forgets what is wished of the first of n names if the operator sets it, by any of them; from: where the operator's end. */
+void job_leave(struct job *job, size_t from, const char *const *names, size_t n);
 /* One wish more. */
 void job_wish_backend(struct job *job, const char *name);
 

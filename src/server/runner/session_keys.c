@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_keys.c - asks with the key of a session instead of a token
+ *
+ * The runner makes a key for each session and tells it to who may look at the session.  Whoever shows it, or a signature that was
+ * made with it, does what concerns this session as the token would that owns it, for as long as that token is good; no other route is
+ * open to it.  A session that is named is compared with alone; else the key is compared with that of every session, each time in full.
+ */
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "server/runner/access.h"
+#include "server/runner/answer.h"
+#include "server/runner/sessions.h"
+#include "sys/crypto.h"
+
+#define ROUTES_OF_ONE "/v1/sessions/{id}"
+
+static bool is_key(const struct server_session *x, const char *key)
+{
+	return strlen(key) == SESSION_KEY_LEN && crypto_same(x->key, key, SESSION_KEY_LEN);
+}
+
+/* Base64 without its padding, of a hash of the text, the key and, if there is an end, that. */
+static bool is_signed(const struct server_session *x, const struct message *m)
+{
+	const char *given = message_text(m, FIELD_signature), *text = message_text(m, FIELD_signed_text);
+	uint64_t expires = message_number(m, FIELD_expires, 0);
+	char until[24] = "", made[(SHA256_LEN + 2) / 3 * 4 + 1] = "";
+	uint8_t hash[SHA256_LEN];
+	struct sha256 h;
+	size_t len;
+
+	if (message_has(m, FIELD_expires)) {
+		if (expires <= clock_wall_ns() / NS_PER_SEC)
+			return false;
+		(void)snprintf(until, sizeof(until), ":%llu", (unsigned long long)expires);
+	}
+	sha256_begin(&h);
+	sha256_add(&h, text ? text : "", text ? strlen(text) : 0);
+	sha256_add(&h, x->key, SESSION_KEY_LEN);
+	sha256_add(&h, until, strlen(until));
+	sha256_end(&h, hash);
+	base64_put(made, hash, sizeof(hash));
+	len = strcspn(made, "=");
+	return strlen(given) == len && crypto_same(given, made, len);
+}
+
+static bool opens(const struct server_session *x, enum route route, const struct message *m)
+{
+	const char *key = message_text(m, FIELD_session_key);
+
+	return key ? is_key(x, key) : message_has(m, FIELD_link) ? session_link_holds(x, route, m) : is_signed(x, m);
+}
+
+/* The session that is meant; NULL: there is none.  Of those that are not named only one that is opened can be. */
+static struct server_session *find(struct service *s, enum route route, const struct message *m)
+{
+	const char *id = message_text(m, FIELD_id);
+	struct server_session *x, *found = NULL;
+
+	TAILQ_FOREACH(x, &s->sessions.all, in_all)
+	if (id ? str_eq(x->id, id) : opens(x, route, m))
+		found = x;
+	return found;
+}
+
+/* A signature is for bytes of files. */
+static bool is_for(const struct ask *ask)
+{
+	const char *path = route_rows[ask->route].path;
+
+	if (strncmp(path, ROUTES_OF_ONE, strlen(ROUTES_OF_ONE)) != 0)
+		return false;
+	if (message_has(ask->m, FIELD_link)) /* which says itself what it is for */
+		return true;
+	return message_has(ask->m, FIELD_session_key) || ask->route == ROUTE_session ||
+	       ask->route == ROUTE_session_file || ask->route == ROUTE_session_file_put;
+}
+
+bool session_has_key(const struct message *m)
+{
+	return message_has(m, FIELD_session_key) || message_has(m, FIELD_signature) || message_has(m, FIELD_link);
+}
+
+bool session_let_in(struct service *s, struct ask *ask)
+{
+	struct server_session *x;
+	char why[256] = "";
+
+	if (!is_for(ask)) {
+		answer_error(s, ask, 403, "the key of a session opens what concerns this session only");
+		return false;
+	}
+	x = find(s, ask->route, ask->m);
+	if (!x) {
+		if (message_has(ask->m, FIELD_id))
+			answer_error(s, ask, 404, "there is no session of this name");
+		else
+			answer_error(s, ask, 401, "this is the key of no session, or its time is over");
+	} else if (!x->inside || x->is_stopping) {
+		answer_error(s, ask, 410, "the session %s has ended: %s", x->id, x->reason);
+	} else if (!opens(x, ask->route, ask->m)) {
+		answer_error(s, ask, 401, "this is not the key of the session %s, or its time is over", x->id);
+	} else {
+		ask->token = access_of_owner(s, x->owner, &x->quota, why, sizeof(why));
+		if (!ask->token)
+			answer_error(s, ask, 401, "%s", why);
+	}
+	ask->session = ask->token ? x : NULL;
+	return ask->token != NULL;
+}
