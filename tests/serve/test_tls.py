@@ -13,6 +13,7 @@ import warnings
 
 from client import PATIENCE, Client, Raw, Server, marked, read_quietly, request, sleeper, wait_until
 from harness import Failed, case
+from session import Session, echoing
 
 
 def certificate(t, name="host", *more):
@@ -268,3 +269,20 @@ def renewed(t):
 		with open(s.cert, "w", encoding="ascii") as f:
 			f.write(ssl.DER_cert_to_PEM_cert(second))
 		t.equal(s.get("/healthz").status, 200, "it serves")
+
+
+@case("servers of sessions behind TLS: long bodies both ways, addresses of links, a cookie that plain connections never see")
+def ports(t):
+	with SecureServer(t) as s, Session(s) as x, s.client() as c:
+		at, big = echoing(x, c), bytes(range(256)) * 8192
+		with s.client() as k:
+			t.equal(k.send("PUT", at + "/", big).read().partition(b"\r\n\r\n")[2], big, "2 MB, there and back")
+			t.equal(len(k.send("GET", at + "/flood").read()), 1 << 26, "64 MB")
+			made = x.ask("POST", "/links", {"port": 3000}, 201).json
+			host = f"3000-{x.id}.localhost:{s.port}"
+			t.check(made["url"].startswith(f"https://{host}/?"), "the address", made)
+			r = k.send("GET", "/?" + made["url"].partition("?")[2], None, {"Host": host})
+			t.equal([r.status, r.getheader("Set-Cookie").endswith("; Secure")], [303, True], "the cookie")
+			r.read()
+			r = k.send("GET", "/", None, {"Host": host, "Cookie": r.getheader("Set-Cookie").partition(";")[0], "Origin": "https://" + host})
+			t.check(b"X-Forwarded-Proto: https" in r.read(), "by its name")

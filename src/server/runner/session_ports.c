@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_ports.c - connections to servers in a session, and links
+ *
+ * A server that a program of the session has on the cell's loopback is reached by a socket that the cell itself connects, so that
+ * no name or address of a client's is ever looked for outside.  It goes to the front as a descriptor beside the answer: what a
+ * server of strangers says is read there, and never here.
+ *
+ * A link lets whoever has it do one thing for some time: read a file, write it, or reach a port.  It is a message authentication
+ * code (HMAC-SHA-256) with the session's key over what it is for, the session and its end, so nothing of it is kept, and all end
+ * with the session, or with the token that owns that.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/when.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+#include "sys/crypto.h"
+
+#define LINK_SECONDS     (3600)          /* where nothing is said */
+#define LINK_SECONDS_MAX (7 * 24 * 3600) /* longer than any session */
+#define LINK_MESSAGE_MAX (8 * KiB)
+#define LINK_URL_MAX     (20 * KiB)
+#define PLAIN_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-~"
+
+/* ---- ports ------------------------------------------------------------------------------------------------------- */
+
+static bool read_port(const struct message *m, uint16_t *ret)
+{
+	uint64_t n = message_number(m, FIELD_item, 0);
+
+	*ret = (uint16_t)n;
+	return n >= 1 && n <= UINT16_MAX;
+}
+
+void ask_session_port(struct service *s, struct ask *ask)
+{
+	struct server_session *x = session_find(s, ask);
+	struct brig_error err = BRIG_ERROR_INIT;
+	uint64_t tag = 0;
+	uint16_t port;
+
+	if (!x)
+		return;
+	if (!read_port(ask->m, &port)) {
+		answer_error(s, ask, 404, "a port is a number from 1 to 65535");
+		return;
+	}
+	if (message_number(ask->m, FIELD_only_check, 0)) {
+		answer_json(s, ask, 200, json_object());
+		return;
+	}
+	if (!session_can_wait(s, ask, x))
+		return;
+	if (brig_session_connect(x->inside, port, &tag, &err) < 0)
+		session_trouble(s, ask, &err);
+	else
+		(void)session_wait_for(s, ask, x, tag);
+	session_go_on(s, x);
+}
+
+void session_port_event(struct server_session *x, struct session_wait *w, const struct brig_session_event *event)
+{
+	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+
+	if (event->kind != BRIG_SESSION_DONE)
+		return;
+	if (event->error == ECONNREFUSED)
+		answer_error(x->service, &ask, 502,
+			     "nobody in the session listens at this port on 127.0.0.1 or ::1: start a server there");
+	else if (event->error || event->fd < 0)
+		answer_error(x->service, &ask, 502, "the session cannot connect to this port: %s",
+			     strerror(event->error ? event->error : EPROTO));
+	else
+		answer_send(x->service, w->tag, &(struct answer){ .status = 200, .who = w->who, .fd = &event->fd });
+	session_wait_free(x, w);
+}
+
+/* ---- links ------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *operation;
+	enum route route;
+} operations[] = {
+	{ "read", ROUTE_session_file },
+	{ "write", ROUTE_session_file_put },
+	{ "port", ROUTE_session_port },
+};
+
+static const char *operation_of(enum route route)
+{
+	for (size_t i = 0; i < ARRAY_LEN(operations); i++)
+		if (operations[i].route == route)
+			return operations[i].operation;
+	return NULL;
+}
+
+/* Parts end with a line feed, which none but the last can have. */
+static bool make_code(const struct server_session *x, const char *operation, const char *what, uint64_t expires,
+		      uint8_t ret[SHA256_LEN])
+{
+	AUTO_BUF text = BUF_INIT(LINK_MESSAGE_MAX);
+	struct hmac256 key;
+
+	_Static_assert(SESSION_KEY_LEN == SHA256_LEN, "the key is used as it is");
+	if (!buf_addf(&text, "brig link\n%s\n%s\n%llu\n%s", operation, x->id, (unsigned long long)expires, what))
+		return false;
+	hmac256_key(&key, (const uint8_t *)x->key);
+	hmac256(&key, text.data, text.len, ret);
+	crypto_wipe(&key, sizeof(key));
+	return true;
+}
+
+bool session_link_holds(const struct server_session *x, enum route route, const struct message *m)
+{
+	const char *given = message_text(m, FIELD_link), *operation = operation_of(route);
+	const char *path = message_text(m, FIELD_path);
+	uint64_t expires = message_number(m, FIELD_expires, 0);
+	uint8_t made[SHA256_LEN], shown[SHA256_LEN];
+	char port[24];
+
+	(void)snprintf(port, sizeof(port), "%llu", (unsigned long long)message_number(m, FIELD_item, 0));
+	return given && operation && expires > clock_wall_ns() / NS_PER_SEC && strlen(given) == SHA256_HEX &&
+	       hex_get(given, shown, sizeof(shown)) &&
+	       make_code(x, operation,
+			 route == ROUTE_session_port ? port
+			 : path                      ? path
+						     : "",
+			 expires, made) &&
+	       crypto_same(made, shown, sizeof(made));
+}
+
+/* A path as a request would have it: below the workspace, each part a name. */
+static bool is_plain_path(const char *path)
+{
+	const char *at = path;
+
+	for (;;) {
+		size_t len = strcspn(at, "/");
+
+		if (len == 0 || (len == 1 && at[0] == '.') || (len == 2 && at[0] == '.' && at[1] == '.'))
+			return false;
+		if (at[len] == '\0')
+			return str_is_utf8(path, strlen(path));
+		at += len + 1;
+	}
+}
+
+static void add_escaped(struct buf *url, const char *path)
+{
+	for (; *path; path++)
+		if (*path == '/' || strchr(PLAIN_CHARACTERS, *path))
+			(void)buf_add(url, path, 1);
+		else
+			(void)buf_addf(url, "%%%02X", (unsigned char)*path);
+}
+
+/* "http://127.0.0.1:8377" becomes "http://3000-ID.localhost:8377". */
+static void add_port_origin(const struct service *s, const struct server_session *x, const char *origin, uint16_t port,
+			    struct buf *url)
+{
+	const char *host = strstr(origin, "://"), *colon;
+
+	if (!host)
+		return;
+	host += 3;
+	colon = strrchr(host, ':');
+	if (colon && strchr(colon, ']')) /* of an address, which has no port behind it */
+		colon = NULL;
+	(void)buf_addf(url, "%.*s%u-%s.%s%s", (int)(host - origin), origin, (unsigned)port, x->id,
+		       s->options->port_domain, colon ? colon : "");
+}
+
+struct link {
+	const char *operation, *path, *origin;
+	uint16_t port;
+	uint64_t expires;
+	char code[SHA256_HEX + 1];
+};
+
+static void add_url(const struct service *s, const struct server_session *x, const struct link *l, struct buf *url)
+{
+	if (l->path) {
+		(void)buf_addf(url, "%s/v1/sessions/%s/files/", l->origin, x->id);
+		add_escaped(url, l->path);
+		(void)buf_addf(url, "?expires=%llu&link=%s", (unsigned long long)l->expires, l->code);
+	} else {
+		add_port_origin(s, x, l->origin, l->port, url);
+		(void)buf_addf(url, "/?brig_token=%llu.%s", (unsigned long long)l->expires, l->code);
+	}
+}
+
+static void answer_link(struct service *s, const struct ask *ask, const struct server_session *x, const struct link *l)
+{
+	AUTO_BUF url = BUF_INIT(LINK_URL_MAX);
+	char when[WHEN_TEXT_MAX];
+	json_t *doc;
+
+	add_url(s, x, l, &url);
+	doc = json_pack("{s:s, s:s, s:s, s:s}", "url", buf_str(&url), "operation", l->operation, "method",
+			str_eq(l->operation, "write") ? "PUT" : "GET", "expires",
+			when_utc(when, sizeof(when), l->expires * NS_PER_SEC));
+	if (doc && !l->path)
+		(void)json_object_set_new(doc, "token",
+					  json_sprintf("%llu.%s", (unsigned long long)l->expires, l->code));
+	answer_json(s, ask, 201, doc);
+}
+
+/* NULL: it can be made; else what is wrong with the wish. */
+static const char *wrong_with(const struct ask *ask, struct link *l)
+{
+	l->path = message_text(ask->m, FIELD_path);
+	l->operation = message_text(ask->m, FIELD_operation);
+	if (!l->path == !message_has(ask->m, FIELD_item))
+		return "a link has a \"path\" or a \"port\", and not both";
+	if (!l->path)
+		l->operation = l->operation ? l->operation : "port";
+	else if (!l->operation)
+		l->operation = "read";
+	if (str_eq(l->operation, "port") != !l->path ||
+	    (l->path && !str_eq(l->operation, "read") && !str_eq(l->operation, "write")))
+		return "\"operation\" of a path is \"read\" or \"write\"";
+	if (l->path && !is_plain_path(l->path))
+		return "\"path\" must be below the workspace, without empty parts, \".\" and \"..\"";
+	return l->path || read_port(ask->m, &l->port) ? NULL : "\"port\" must be a number from 1 to 65535";
+}
+
+void ask_session_link(struct service *s, struct ask *ask)
+{
+	const struct server_session *x = session_find(s, ask);
+	uint64_t seconds = message_number(ask->m, FIELD_timeout_ms, 0) / 1000;
+	const char *origin = message_text(ask->m, FIELD_origin), *why;
+	struct link l = { .origin = origin ? origin : "" };
+	uint8_t code[SHA256_LEN];
+	char port[8];
+
+	if (!x)
+		return;
+	why = wrong_with(ask, &l);
+	if (why) {
+		answer_error(s, ask, 422, "%s", why);
+		return;
+	}
+	(void)snprintf(port, sizeof(port), "%u", (unsigned)l.port);
+	l.expires = clock_wall_ns() / NS_PER_SEC + min_u64(seconds ? seconds : LINK_SECONDS, LINK_SECONDS_MAX);
+	if (!make_code(x, l.operation, l.path ? l.path : port, l.expires, code)) {
+		answer_retry(s, ask, 503, 1, "there is no memory for the link");
+		return;
+	}
+	(void)hex_put(l.code, code, sizeof(code));
+	answer_link(s, ask, x, &l);
+}
