@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_metadata.c - what was said of files of a session when they were written
+ *
+ * Extended attributes would be the place for it, but not every file system of a cell has them.  So it is a table by path that
+ * belongs to the session: it follows what is moved, removed or written anew through the service, and not what programs do.
+ * It is bounded: SESSION_METADATA_MAX files, each with what one ask can carry.
+ */
+#include <string.h>
+
+#include "base/str.h"
+#include "server/runner/asks.h"
+#include "server/runner/sessions.h"
+
+#define BYTES_MAX (4 * KiB) /* of one file: names and values */
+
+int session_metadata_read(const struct server_session *x, const struct ask *ask, json_t **ret, struct brig_error *err)
+{
+	json_t *values = json_object();
+	const char *text;
+	size_t at = 0, len, bytes = 0;
+
+	*ret = NULL;
+	while (values && (text = message_next(ask->m, FIELD_file_metadata, &at, &len))) {
+		const char *value = strchr(text, '=');
+		AUTO_FREE char *name = value ? strndup(text, (size_t)(value - text)) : NULL;
+
+		bytes += strlen(text);
+		if (name)
+			(void)json_object_set_new(values, name, json_string(value + 1));
+	}
+	if (json_object_size(values) == 0) {
+		json_decref(values);
+		return values ? 0 : err_nomem(err);
+	}
+	if (bytes > BYTES_MAX || json_object_size(x->metadata) >= SESSION_METADATA_MAX) {
+		json_decref(values);
+		return err_set(err, BRIG_E_REFUSED, ENOSPC,
+			       "metadata has at most %d bytes, of at most %d files of a session", (int)BYTES_MAX,
+			       SESSION_METADATA_MAX);
+	}
+	*ret = values;
+	return 0;
+}
+
+void session_metadata_set(struct server_session *x, const char *path, json_t *values)
+{
+	if (!values) {
+		(void)json_object_del(x->metadata, path);
+		return;
+	}
+	if (!x->metadata)
+		x->metadata = json_object();
+	(void)json_object_set(x->metadata, path, values);
+}
+
+json_t *session_metadata_get(const struct server_session *x, const char *path)
+{
+	return json_object_get(x->metadata, path);
+}
+
+void session_metadata_move(struct server_session *x, const char *path, const char *to)
+{
+	size_t len = strlen(path);
+	const char *own;
+	json_t *values;
+	void *next;
+
+	if (!x->metadata || (to && str_eq(path, to)))
+		return;
+	if (to) /* what was there is no more */
+		session_metadata_move(x, to, NULL);
+	/* What is put while the table is walked may be met again, but is not below the path any more, unless that moves into itself,
+	 * which is impossible. */
+	json_object_foreach_safe(x->metadata, next, own, values)
+	{
+		AUTO_BUF moved = BUF_INIT(8 * KiB);
+		bool is_below = strncmp(own, path, len) == 0 && (own[len] == '/' || own[len] == '\0');
+
+		if (!is_below)
+			continue;
+		(void)buf_addf(&moved, "%s%s", to ? to : "", own + len);
+		if (to && !moved.full)
+			(void)json_object_set(x->metadata, buf_str(&moved), values);
+		(void)json_object_del(x->metadata, own);
+	}
+}
