@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/runner/snapshots.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "base/when.h"
+#include "server/runner/access.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+#define FILE_NAME_MAX 40
+#define TREE          ".tree"
+#define PART          ".part"
+
+static uint64_t now_s(void)
+{
+	return clock_wall_ns() / NS_PER_SEC;
+}
+
+static const char *file_name(const char *id, const char *ending, char dst[FILE_NAME_MAX])
+{
+	(void)snprintf(dst, FILE_NAME_MAX, "%s%s", id, ending);
+	return dst;
+}
+
+/* ---- the list --------------------------------------------------------------------------------------------- */
+
+void snapshots_init(struct snapshots *t)
+{
+	TAILQ_INIT(&t->all);
+	t->dir = (struct statedir)STATEDIR_INIT;
+}
+
+static void forget(struct snapshots *t, struct snapshot *x)
+{
+	TAILQ_REMOVE(&t->all, x, in_age);
+	t->n--;
+	t->bytes -= x->bytes;
+	json_decref(x->about);
+	free(x);
+}
+
+static void remove_one(struct snapshots *t, struct snapshot *x)
+{
+	char name[FILE_NAME_MAX];
+
+	(void)unlinkat(t->dir.fd, x->id, 0);
+	(void)unlinkat(t->dir.fd, file_name(x->id, TREE, name), 0);
+	forget(t, x);
+}
+
+static void sweep(struct snapshots *t)
+{
+	struct snapshot *x, *next;
+
+	for (x = TAILQ_FIRST(&t->all); x; x = next) {
+		next = TAILQ_NEXT(x, in_age);
+		if (x->used_s + SNAPSHOT_UNUSED_S < now_s())
+			remove_one(t, x);
+	}
+}
+
+/* How many bytes more this owner may have in one; 0: *err says why none. */
+static uint64_t room_for(const struct snapshots *t, const char *owner, struct brig_error *err)
+{
+	uint64_t own = 0, left;
+	const struct snapshot *x;
+	size_t n = 0;
+
+	TAILQ_FOREACH(x, &t->all, in_age)
+	if (str_eq(x->owner, owner)) {
+		n++;
+		own += x->bytes;
+	}
+	if (n >= SNAPSHOTS_OF_TOKEN || own >= SNAPSHOTS_TOKEN_BYTES) {
+		(void)err_set(err, BRIG_E_REFUSED, 0,
+			      "the token %s may have %d snapshots of %llu MB together: remove one", owner,
+			      SNAPSHOTS_OF_TOKEN, (unsigned long long)(SNAPSHOTS_TOKEN_BYTES / MiB));
+		return 0;
+	}
+	if (t->n >= SNAPSHOTS_MAX || t->bytes >= SNAPSHOTS_BYTES_MAX) {
+		(void)err_set(err, BRIG_E_NOMEM, 0, "there is no room for more snapshots: try again later");
+		return 0;
+	}
+	left = min_u64(SNAPSHOTS_TOKEN_BYTES - own, SNAPSHOTS_BYTES_MAX - t->bytes);
+	return min_u64(left, SNAPSHOT_BYTES_MAX);
+}
+
+struct snapshot *snapshot_find(struct service *s, const struct ask *ask, const char *id)
+{
+	struct snapshot *x;
+
+	sweep(&s->snapshots);
+	TAILQ_FOREACH(x, &s->snapshots.all, in_age)
+	if (id && str_eq(x->id, id) && access_owns(ask->token, x->owner))
+		return x;
+	answer_error(s, ask, 404, "there is no snapshot '%.20s'%s", id ? id : "",
+		     ask->token->admin ? "" : " of this token");
+	return NULL;
+}
+
+/* ---- files -------------------------------------------------------------------------------------------------- */
+
+static int open_part(const struct snapshots *t, const char *id, struct brig_error *err)
+{
+	char name[FILE_NAME_MAX];
+
+	return statedir_open_file(&t->dir, file_name(id, PART, name), O_CREAT | O_EXCL | O_RDWR, err);
+}
+
+int snapshots_temporary(const struct service *s, struct brig_error *err)
+{
+	char id[EXECUTION_ID_LEN + 1], name[FILE_NAME_MAX];
+	int fd;
+
+	if (id_random(id, EXECUTION_ID_LEN) < 0)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
+	fd = open_part(&s->snapshots, id, err);
+	if (fd >= 0)
+		(void)unlinkat(s->snapshots.dir.fd, file_name(id, PART, name), 0);
+	return fd;
+}
+
+int snapshot_read(struct service *s, struct snapshot *x, struct brig_error *err)
+{
+	char name[FILE_NAME_MAX];
+	int fd = statedir_open_file(&s->snapshots.dir, file_name(x->id, TREE, name), O_RDONLY, err);
+
+	if (fd < 0)
+		return fd;
+	(void)futimens(fd, NULL); /* the time of its use, for the next process, too */
+	x->used_s = now_s();
+	return fd;
+}
+
+static struct snapshot *add(struct snapshots *t, const char *id, json_t *about, uint64_t bytes, uint64_t used_s)
+{
+	const char *owner = json_string_value(json_object_get(about, "token"));
+	struct snapshot *x = calloc(1, sizeof(*x));
+
+	if (!x || !owner || !str_copy(x->owner, sizeof(x->owner), owner) || !str_copy(x->id, sizeof(x->id), id)) {
+		free(x);
+		json_decref(about);
+		return NULL;
+	}
+	x->about = about;
+	x->bytes = bytes;
+	x->used_s = used_s;
+	TAILQ_INSERT_TAIL(&t->all, x, in_age);
+	t->n++;
+	t->bytes += bytes;
+	return x;
+}
+
+/* It need not be on disk before the answer, but is whole whenever it is there; the other file says itself whether it is. */
+static int write_about(const struct snapshots *t, const char *id, const char *text, struct brig_error *err)
+{
+	char part[FILE_NAME_MAX];
+	AUTO_FD fd = open_part(t, id, err);
+	int rc = fd < 0 ? fd : fd_write_all(fd, text, strlen(text));
+
+	if (fd < 0)
+		return rc;
+	if (rc == 0 && renameat(t->dir.fd, file_name(id, PART, part), t->dir.fd, id) < 0)
+		rc = -errno;
+	if (rc == 0)
+		return 0;
+	(void)unlinkat(t->dir.fd, file_name(id, PART, part), 0);
+	return err_set(err, BRIG_E_SYSTEM, -rc, "cannot write '%.200s/%s'", t->dir.path, id);
+}
+
+/* Takes the document.  NULL: *err. */
+static struct snapshot *keep(struct snapshots *t, const char *id, json_t *about, uint64_t bytes, struct brig_error *err)
+{
+	AUTO_FREE char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
+	char part[FILE_NAME_MAX], tree[FILE_NAME_MAX];
+	struct snapshot *x;
+
+	if (text && strlen(text) >= SNAPSHOT_ABOUT_MAX)
+		(void)err_set(err, BRIG_E_REFUSED, 0, "the options of the session have more than %llu KB",
+			      (unsigned long long)(SNAPSHOT_ABOUT_MAX / KiB));
+	else if (!text)
+		(void)err_nomem(err);
+	else if (renameat(t->dir.fd, file_name(id, PART, part), t->dir.fd, file_name(id, TREE, tree)) < 0)
+		(void)err_set(err, BRIG_E_SYSTEM, errno, "cannot write '%.200s/%s'", t->dir.path, tree);
+	else if (write_about(t, id, text, err) == 0) {
+		x = add(t, id, about, bytes, now_s());
+		return x ? x : (err_nomem(err), NULL);
+	} else
+		(void)unlinkat(t->dir.fd, tree, 0);
+	json_decref(about);
+	return NULL;
+}
+
+/* ---- what an earlier process left ------------------------------------------------------------------------------ */
+
+static bool is_id(const char *name)
+{
+	return strlen(name) == EXECUTION_ID_LEN && strspn(name, ID_ALPHABET) == EXECUTION_ID_LEN;
+}
+
+static void read_one(struct snapshots *t, const char *id)
+{
+	AUTO_FREE char *text = malloc(SNAPSHOT_ABOUT_MAX + 1);
+	char name[FILE_NAME_MAX];
+	struct stat st;
+	json_t *about;
+
+	if (!text || t->n == SNAPSHOTS_MAX || statedir_read(&t->dir, id, text, SNAPSHOT_ABOUT_MAX + 1, NULL) < 0 ||
+	    fstatat(t->dir.fd, file_name(id, TREE, name), &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return;
+	about = json_loads(text, 0, NULL);
+	if (about)
+		(void)add(t, id, about, (uint64_t)st.st_size, (uint64_t)st.st_mtime);
+}
+
+/* What no document belongs to was not finished. */
+static void remove_rest(const struct snapshots *t, const char *name)
+{
+	const struct snapshot *x;
+
+	TAILQ_FOREACH(x, &t->all, in_age)
+	if (strncmp(name, x->id, EXECUTION_ID_LEN) == 0)
+		return;
+	if (strstr(name, PART) || strstr(name, TREE))
+		(void)unlinkat(t->dir.fd, name, 0);
+}
+
+static int each_name(struct snapshots *t, bool ids, struct brig_error *err)
+{
+	int fd = openat(t->dir.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+
+	if (!dir) {
+		int rc = err_set(err, BRIG_E_SYSTEM, errno, "cannot list '%.200s'", t->dir.path);
+
+		if (fd >= 0)
+			(void)close(fd);
+		return rc;
+	}
+	while ((entry = readdir(dir)))
+		if (!ids)
+			remove_rest(t, entry->d_name);
+		else if (is_id(entry->d_name))
+			read_one(t, entry->d_name);
+	(void)closedir(dir);
+	return 0;
+}
+
+int snapshots_open(struct service *s, struct brig_error *err)
+{
+	struct snapshots *t = &s->snapshots;
+	int rc = statedir_open_sub(&s->ledger.dir, "snapshots", true, &t->dir, err);
+
+	if (rc < 0 || (rc = each_name(t, true, err)) < 0 || (rc = each_name(t, false, err)) < 0)
+		return rc;
+	sweep(t);
+	return 0;
+}
+
+void snapshots_close(struct service *s)
+{
+	struct snapshot *x;
+
+	while ((x = TAILQ_FIRST(&s->snapshots.all)))
+		forget(&s->snapshots, x);
+	statedir_close(&s->snapshots.dir);
+}
+
+/* ---- making one -------------------------------------------------------------------------------------------------- */
+
+void ask_snapshot_make(struct service *s, struct ask *ask)
+{
+	struct server_session *x = session_find(s, ask);
+	char id[EXECUTION_ID_LEN + 1], name[FILE_NAME_MAX];
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct session_wait *w;
+	AUTO_FD file = FD_NONE;
+	uint64_t tag = 0, most;
+
+	if (!x || !session_can_wait(s, ask, x) || !session_copy_is_allowed(s, ask, x))
+		return;
+	sweep(&s->snapshots);
+	most = room_for(&s->snapshots, ask->token->name, &err);
+	if (most == 0 || id_random(id, EXECUTION_ID_LEN) < 0) {
+		answer_trouble(s, ask, &err);
+		return;
+	}
+	file = open_part(&s->snapshots, id, &err);
+	if (file < 0) {
+		answer_trouble(s, ask, &err);
+		return;
+	}
+	if (brig_session_save(x->inside, file, most, &tag, &err) < 0)
+		session_trouble(s, ask, &err);
+	else if ((w = session_wait_for(s, ask, x, tag))) {
+		w->body = fd_move(&file);
+		(void)str_copy(w->snapshot, sizeof(w->snapshot), id);
+		(void)str_copy(w->name, sizeof(w->name),
+			       message_text(ask->m, FIELD_name) ? message_text(ask->m, FIELD_name) : "");
+	}
+	if (file >= 0)
+		(void)unlinkat(s->snapshots.dir.fd, file_name(id, PART, name), 0);
+	session_go_on(s, x);
+}
+
+static json_t *document(const struct snapshot *x)
+{
+	json_t *doc = json_copy(x->about);
+	char when[WHEN_TEXT_MAX];
+
+	(void)json_object_set_new(doc, "stored_bytes", json_integer((json_int_t)x->bytes));
+	(void)json_object_set_new(
+		doc, "expires",
+		json_string(when_utc(when, sizeof(when), (x->used_s + SNAPSHOT_UNUSED_S) * NS_PER_SEC)));
+	return doc;
+}
+
+void snapshot_event(struct server_session *x, struct session_wait *w, const struct brig_session_event *event)
+{
+	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	struct snapshots *t = &x->service->snapshots;
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct snapshot *made = NULL;
+	char when[WHEN_TEXT_MAX];
+	struct stat st;
+
+	if (event->error) {
+		session_copy_refuse(x, w->tag, w->request_id, event->error);
+		session_wait_free(x, w); /* and its file */
+		return;
+	}
+	if (fstat(w->body, &st) < 0)
+		(void)err_set(&err, BRIG_E_SYSTEM, errno, "cannot look at a snapshot");
+	else if (room_for(t, w->who, &err) >= (uint64_t)st.st_size) /* others may have come meanwhile */
+		made = keep(t, w->snapshot,
+			    session_settings(x, json_pack("{s:s, s:s, s:s, s:s?, s:s, s:I, s:I, s:I}", "id",
+							  w->snapshot, "token", w->who, "session", x->id, "name",
+							  w->name[0] ? w->name : NULL, "created",
+							  when_utc(when, sizeof(when), clock_wall_ns()), "files",
+							  (json_int_t)event->entries, "bytes", (json_int_t)event->bytes,
+							  "left_out", (json_int_t)event->left_out)),
+			    (uint64_t)st.st_size, &err);
+	if (made) {
+		w->snapshot[0] = '\0'; /* it stays */
+		answer_json(x->service, &ask, 201, document(made));
+	} else if (err.code) {
+		answer_trouble(x->service, &ask, &err);
+	} else {
+		answer_error(x->service, &ask, 413, "there is no room for a snapshot of so many bytes: remove one");
+	}
+	session_wait_free(x, w);
+}
+
+void snapshot_drop(const struct service *s, const char *id)
+{
+	char name[FILE_NAME_MAX];
+
+	(void)unlinkat(s->snapshots.dir.fd, file_name(id, PART, name), 0);
+	(void)unlinkat(s->snapshots.dir.fd, file_name(id, TREE, name), 0);
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------------ */
+
+void ask_snapshots(struct service *s, struct ask *ask)
+{
+	json_t *list = json_array();
+	const struct snapshot *x;
+
+	sweep(&s->snapshots);
+	TAILQ_FOREACH_REVERSE(x, &s->snapshots.all, snapshot_list, in_age)
+	if (access_owns(ask->token, x->owner))
+		(void)json_array_append_new(list, document(x));
+	answer_json(s, ask, 200, json_pack("{s:o}", "snapshots", list));
+}
+
+void ask_snapshot(struct service *s, struct ask *ask)
+{
+	const struct snapshot *x = snapshot_find(s, ask, message_text(ask->m, FIELD_id));
+
+	if (x)
+		answer_json(s, ask, 200, document(x));
+}
+
+void ask_snapshot_delete(struct service *s, struct ask *ask)
+{
+	struct snapshot *x = snapshot_find(s, ask, message_text(ask->m, FIELD_id));
+
+	if (!x)
+		return;
+	answer_json(s, ask, 200, document(x));
+	remove_one(&s->snapshots, x);
+}
