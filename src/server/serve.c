@@ -39,6 +39,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "net/host.h"
 #include "server/listen.h"
 #include "server/serve.h"
 #include "server/words.h"
@@ -77,7 +78,7 @@ struct master {
 	bool recorder_may_end;        /* nobody is left who could ask it for anything, and it was told so */
 	int signals;                  /* a byte for each: 's' to stop, 'h' to reload */
 	enum phase phase;
-	bool is_announced;
+	bool is_announced, input_has_ended;
 	uint64_t deadline_ns;               /* of the phase; UINT64_MAX: none */
 	uint32_t channel_number;            /* of the last one that was made */
 	struct certificate in_use, offered; /* offered: the front has not said yet whether it is good */
@@ -539,6 +540,18 @@ static void on_signals(struct master *m)
 			on_stop(m);
 }
 
+/* Whoever holds the other end has gone, or wants it to end. */
+static void on_input(struct master *m)
+{
+	char words[64];
+	ssize_t n = read(STDIN_FILENO, words, sizeof(words));
+
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	m->input_has_ended = true;
+	on_stop(m);
+}
+
 static int patience_ms(const struct master *m)
 {
 	uint64_t now = clock_now_ns();
@@ -551,7 +564,11 @@ static int patience_ms(const struct master *m)
 /* 1: it goes on; 0: it is over; -code. */
 static int go_on(struct master *m, struct brig_error *err)
 {
-	struct pollfd p[1 + 2 * CHILDREN] = { { .fd = m->signals, .events = POLLIN } };
+	bool minds_input = m->options->ends_with_input && !m->input_has_ended;
+	struct pollfd p[2 + 2 * CHILDREN] = {
+		{ .fd = m->signals, .events = POLLIN },
+		[1 + 2 * CHILDREN] = { .fd = minds_input ? STDIN_FILENO : -1, .events = POLLIN },
+	};
 
 	for (size_t i = 0; i < CHILDREN; i++) {
 		p[1 + i] = (struct pollfd){ .fd = m->child[i].words, .events = POLLIN };
@@ -561,6 +578,8 @@ static int go_on(struct master *m, struct brig_error *err)
 		return errno == EINTR ? 1 : err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the service");
 	if (p[0].revents)
 		on_signals(m);
+	if (p[1 + 2 * CHILDREN].revents)
+		on_input(m);
 	for (enum child_kind i = 0; i < CHILDREN; i++) {
 		if (p[1 + i].revents)
 			on_word(m, i);
@@ -603,6 +622,20 @@ static void kill_rest(struct master *m)
 			on_end(m, i);
 }
 
+/* Names of servers of sessions. */
+static int check_domain(struct serve_options *o, struct brig_error *err)
+{
+	struct host host;
+
+	if (!o->port_domain)
+		o->port_domain = "localhost";
+	if (host_parse(o->port_domain, strlen(o->port_domain), false, &host) && !host.is_address)
+		return 0;
+	return err_set(err, BRIG_E_USAGE, 0,
+		       "--port-domain '%.100s' is no name of a domain: give one such as sandbox.example.org",
+		       o->port_domain);
+}
+
 int serve(const struct serve_options *options, struct brig_error *err)
 {
 	struct serve_options own = *options;
@@ -619,7 +652,9 @@ int serve(const struct serve_options *options, struct brig_error *err)
 	for (size_t i = 0; i < CHILDREN; i++)
 		m.child[i].pidfd = m.child[i].words = FD_NONE;
 	raise_files();
-	rc = own.tls_cert ? certificate_read(own.tls_cert, own.tls_key, &m.in_use, err) : 0;
+	rc = check_domain(&own, err);
+	if (rc == 0 && own.tls_cert)
+		rc = certificate_read(own.tls_cert, own.tls_key, &m.in_use, err);
 	if (rc == 0)
 		rc = listeners_open(&m.listeners, options, err);
 	for (size_t i = 0; i < m.listeners.n && !own.unix_path; i++) /* which systemd may have made */

@@ -34,13 +34,14 @@ struct serve_options {
 	size_t n_settings;
 	const char *host_names[HOST_NAMES_MAX]; /* names that clients may call this host by, besides its addresses */
 	size_t n_host_names;
+	const char *port_domain;        /* servers of sessions have names below it: PORT-SESSION.DOMAIN */
 	const char *tls_cert, *tls_key; /* files; NULL: no TLS */
 	const char *otlp;               /* where traces are exported to (server/exporter.h); NULL: nowhere */
 	uint32_t jobs, queue, warm;     /* cells at once, executions that may wait, cells kept ready; 0: defaults */
 	uint64_t head_ms, body_ms, idle_ms, drain_ms; /* deadlines; 0: defaults */
 	uint64_t body_max;                            /* bytes; 0: the default */
 	uint32_t connections;                         /* at once; 0: the default */
-	bool no_auth, json_log;
+	bool no_auth, json_log, ends_with_input;
 	struct door_set doors;
 	const char *refused_keys[REFUSED_KEYS_MAX]; /* that nobody is let in with, not even under no_auth */
 	size_t n_refused_keys;

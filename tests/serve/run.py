@@ -15,6 +15,9 @@ cli      commands through the service: the same results, descriptors
 folders  their projects, tests and artifacts, with nobody's rights but the caller's; users of the policy
 batch_cli  brig batch through the service
 sessions cells that stay: contexts, processes, files
+ports    watches of their files, servers in them, links
+floods   a session that floods the service, while others are served
+session_cli  brig session: the same from the command line
 drill    signals, kill -9 of each process, and a short soak
 
 A case has a server of its own, so that what a server leaves behind is that case's.

@@ -2,48 +2,12 @@
 """Sessions through the service: cells that stay, each its token's."""
 import base64
 import os
+import re
 import threading
 
 from client import Server, mark, marked, wait_until
 from harness import case
-
-EVENTS = {"verdict": "SessionVerdict", "result": "SessionShown", "started": "SessionStarted"}
-
-
-class Session:
-	"""One, and a connection to ask things of it."""
-	def __init__(self, server, token=None, **wish):
-		self.server, self.token = server, token
-		self.c = server.client(token)
-		made = self.c.ask("POST", "/v1/sessions", wish, status=201)
-		self.made, self.id = made.json, made.json["id"]
-		self.at = "/v1/sessions/" + self.id
-		if made.header("location") != self.at:
-			raise AssertionError(made)
-
-	def __enter__(self):
-		return self
-
-	def __exit__(self, *_):
-		self.c.c.close()
-
-	def ask(self, method, rest, body=None, status=200, **kw):
-		return self.c.ask(method, self.at + rest, body, status=status, **kw)
-
-	def run(self, code, status=200, **more):
-		return self.ask("POST", "/runs", {"code": code, **more}, status).json
-
-	def process(self, *args, status=200, **more):
-		return self.ask("POST", "/processes", {"args": list(args), **more}, status).json
-
-	def stream(self, client, method, rest, body=None):
-		return client.stream(method, self.at + rest, body, EVENTS)
-
-	def state(self):
-		return self.ask("GET", "").json
-
-	def put(self, path, data):
-		return self.ask("PUT", "/files/" + path, data, headers={"Content-Type": "application/octet-stream"}).json
+from session import Session
 
 
 def ended(events):
@@ -74,6 +38,12 @@ def contexts(t):
 		first = x.state()["contexts"][0]["id"]
 		x.ask("POST", f"/contexts/{first}/restart")
 		t.equal(x.run("'n' in globals()", context=first)["results"][0]["text"], "False", "restarted")
+		listed = x.ask("GET", "/contexts").json["contexts"]
+		t.equal([(c["id"], c["default"], c["cwd"]) for c in listed[:2]], [(first, True, "/workspace"), (other, False, "/workspace")], "contexts", listed)
+		x.process("mkdir", "sub")
+		sub = x.ask("POST", "/contexts", {"cwd": "/workspace/sub"}, 201).json
+		t.equal([sub["cwd"], x.run("import os; os.getcwd()", context=sub["id"])["results"][0]["text"]], ["/workspace/sub"] * 2, "a folder of its own", sub)
+		x.ask("POST", "/contexts", {"cwd": "/workspace/none"}, 404)
 		x.ask("DELETE", f"/contexts/{other}")
 		x.run("1", context=other, status=404)
 		x.ask("POST", "/contexts", {"language": "cobol"}, 422)
@@ -81,14 +51,15 @@ def contexts(t):
 		x.ask("POST", "/runs", {"code": "1", "args": []}, 400)
 
 
-@case("a run that streams: output and results as they come; an interrupt ends it and keeps the state, and so does its client's end; one at a time")
+@case("a run that streams: output and results as they come; an interrupt ends it and keeps the state, and so does its client's end; runs wait for each other")
 def streamed(t):
 	with Server(t) as s, Session(s) as x, s.client() as c:
 		x.run("a = 1")
 		context = x.state()["contexts"][0]["id"]
 		events = x.stream(c, "POST", "/runs", {"code": "display('shown')\nprint('busy', flush=True)\nwhile True: pass"})
 		events.until("stdout")
-		x.run("a", status=409)
+		with s.client() as gone:	# whether it has begun by then or waits: it must not go on
+			gone.c.request("POST", x.at + "/runs", '{"code": "while True: pass"}', {"Content-Type": "application/json"})
 		x.ask("POST", f"/contexts/{context}/interrupt")
 		end = ended(events)
 		t.equal([end["verdict"], end["result"]["error"]["name"], events.text()], ["error", "KeyboardInterrupt", "busy\n"], "interrupted", end)
@@ -131,13 +102,16 @@ def processes(t):
 		watch = x.stream(c, "GET", f"/processes/{p}/events")
 		while "one" not in watch.text():
 			watch.until("stdout")
-		t.equal([r["state"] for r in x.ask("GET", "/processes").json["processes"]], ["running"], "the list")
+		listed, = x.ask("GET", "/processes").json["processes"]
+		t.equal([listed["state"], listed["args"][0], listed["env"], listed["pid"] > 1], ["running", listed["command"], {}, True], "the list", listed)
 		x.ask("POST", f"/processes/{p}/input", {"data": {"base64": base64.b64encode(b"two\n").decode()}, "close": True})
 		end = ended(watch)
-		t.equal([end["verdict"], watch.text(), watch.seen[0]], ["ok", "up\none\ntwo\nend\n", ("started", {"event": "started", "process": p})], "its events", watch.seen)
+		t.equal([end["verdict"], watch.text(), watch.seen[0]], ["ok", "up\none\ntwo\nend\n", ("started", {"event": "started", "process": p, "pid": listed["pid"], "pty": False})], "its events", watch.seen)
 		t.equal([x.ask("GET", f"/processes/{p}").json["result"]["stdout"], x.ask("GET", f"/processes/{p}").json["state"]], ["up\none\ntwo\nend\n", "finished"], "later")
 		late = x.stream(c, "GET", f"/processes/{p}/events")
 		t.equal([ended(late)["verdict"], late.text()], ["ok", "up\none\ntwo\nend\n"], "its events once more")
+		late = x.stream(c, "GET", f"/processes/{p}/events?live=1")
+		t.equal([ended(late)["verdict"], late.text(), late.seen[0][0]], ["ok", "", "started"], "its end only")
 		x.ask("POST", f"/processes/{p}/input", {"data": "x"}, 404)
 		p = x.process("sh", "-c", "trap 'echo got; exit 5' USR1; echo up; while :; do sleep 0.01; done", **{"async": True}, status=202)["process"]
 		watch = x.stream(c, "GET", f"/processes/{p}/events")
@@ -152,7 +126,13 @@ def processes(t):
 		x.ask("POST", f"/processes/{p}/input", {"data": "\n"})
 		ended(terminal)
 		t.check("30 90" in terminal.text() and "40 100" in terminal.text(), "a terminal", terminal.seen)
-		t.equal([x.ask("POST", "/pause").json["state"], x.ask("POST", "/resume").json["state"]], ["paused", "ready"], "a pause")
+		paused = x.ask("POST", "/pause").json
+		t.equal([paused["state"], paused["paused_by"]], ["paused", "signals"], "a pause")
+		for rest, body in (("/runs", {"code": "1"}), ("/runs", {"code": "1", "language": "bash"}), ("/processes", {"args": ["true"]}), ("/contexts", {})):
+			t.check("resume it first" in x.ask("POST", rest, body, 409).message, "what is asked of it then")
+		x.put("while-paused", b"1")
+		t.equal(x.ask("GET", "/files/while-paused").body, b"1", "files")
+		t.equal(x.ask("POST", "/resume").json["state"], "ready", "its end")
 		t.equal(x.process("sleep", "60", timeout=0.2)["verdict"], "timeout", "a time limit")
 
 
@@ -216,8 +196,42 @@ def owned(t):
 			x.ask("GET", "/files/f", status=410)
 			x.ask("DELETE", "")
 			x.c.ask("GET", "/v1/sessions/" + "a" * 16, status=404)
+			text = s.get("/metrics", root).body.decode()
+			t.equal(re.findall(r"^brig_service_(sess[^ ]*) (\d+)$", text, re.M), [("sessions", "0"), ("sessions_started_total", "2"), ('sessions_ended_total{reason="expired"}', "1"), ('sessions_ended_total{reason="asked"}', "1"),
+				('sessions_ended_total{reason="service"}', "0"), ('sessions_ended_total{reason="broken"}', "0"), ('sessions_ended_total{reason="unbegun"}', "0"), ("session_runs_total", "1")], "they are counted", text)
 			rows = s.get("/v1/history", root).json
 			t.equal(sorted([r["language"], r["who"], r["verdict"]] for r in rows["executions"]), [["command", "ada", "cancelled"], ["session", "ada", "ok"], ["session", "ada", "ok"]], "the history", rows)
+
+
+@case("a session that is asked for again with its Idempotency-Key is made once, of each token; another body, and one that has ended, is 409")
+def repeated(t):
+	with Server(t, auth=True) as s:
+		ada, bob = s.token("ada"), s.token("bob")
+
+		def made(key, body, token=ada, at="/v1/sessions", status=201):
+			with s.client(token) as c:
+				a = c.ask("POST", at, body, {"Idempotency-Key": key}, status=status)
+				return a.json["id"] if status == 201 else a.message
+		first = made("k", {"timeout": 60})
+		t.equal(made("k", {"timeout": 60}), first, "the same")
+		t.check(made("k", {"timeout": 60}, bob) != first, "another token's")
+		t.check(first in made("k", {"timeout": 61}, status=409), "another body")
+		together = []
+		threads = [threading.Thread(target=lambda: together.append(made("both", {}))) for _ in range(4)]
+		for thread in threads:
+			thread.start()
+		for thread in threads:
+			thread.join()
+		t.equal([len(together), len(set(together))], [4, 1], "at the same time")
+		fork = made("fork", {}, at=f"/v1/sessions/{first}/fork")
+		t.equal(made("fork", {}, at=f"/v1/sessions/{first}/fork"), fork, "a fork")
+		with s.client(ada) as c:
+			t.equal({x["id"] for x in c.ask("GET", "/v1/sessions").json["sessions"]}, {first, fork, together[0]}, "no others")
+			c.ask("DELETE", "/v1/sessions/" + first, status=202)
+			t.check("has ended" in made("k", {"timeout": 60}, status=409), "one that ends")
+			t.equal(made("fork", {}, at=f"/v1/sessions/{first}/fork"), fork, "its fork is there all the same")
+			c.ask("POST", "/v1/sessions", {"timeout": 1e6}, {"Idempotency-Key": "new"}, status=403)
+			t.check(made("new", {}), "a key whose session was refused stands for nothing")
 
 
 @case("the service ends, or is killed: sessions end with it, and nothing is left", final="something of a session outlived the service")

@@ -27,6 +27,14 @@ static bool is_given_name(const struct client *c, const char *name)
 	return false;
 }
 
+/* Of a server of a session: likewise. */
+static bool is_port_name(const struct client *c, const char *name)
+{
+	const char *domain = c->front->options->port_domain, *dot = strchr(name, '.');
+
+	return dot && domain && !str_eq(domain, "localhost") && strcasecmp(dot + 1, domain) == 0;
+}
+
 static bool names_us(const struct client *c, const char *bytes, struct http1_text written)
 {
 	struct host host;
@@ -43,8 +51,7 @@ static bool names_us(const struct client *c, const char *bytes, struct http1_tex
 }
 
 /* "http://HOST", or https, with the Host of this very request. */
-static bool is_own_origin(const struct client *c, const char *bytes, struct http1_text written,
-			  struct http1_text origin)
+bool check_origin(const struct client *c, const char *bytes, struct http1_text written, struct http1_text origin)
 {
 	static const char tls[] = "https://";
 	const char *own = c->is_tls ? tls : "http://";
@@ -52,8 +59,9 @@ static bool is_own_origin(const struct client *c, const char *bytes, struct http
 	struct host host;
 	uint16_t port;
 
-	if (authority_parse(bytes + written.at, written.len, &host, &port) && is_given_name(c, host.text) &&
-	    origin.len > strlen(tls) && strncasecmp(bytes + origin.at, tls, strlen(tls)) == 0)
+	if (authority_parse(bytes + written.at, written.len, &host, &port) &&
+	    (is_given_name(c, host.text) || is_port_name(c, host.text)) && origin.len > strlen(tls) &&
+	    strncasecmp(bytes + origin.at, tls, strlen(tls)) == 0)
 		len = strlen(tls);
 	else if (origin.len <= len || strncasecmp(bytes + origin.at, own, len) != 0)
 		return false;
@@ -73,7 +81,7 @@ bool check_host(struct client *c, const char *bytes, const struct http1_head *he
 			     (int)min_u64(host.len, 100), bytes + host.at);
 		return false;
 	}
-	if (origin && (http1_count(bytes, head, "Origin") > 1 || !is_own_origin(c, bytes, host, origin->value))) {
+	if (origin && (http1_count(bytes, head, "Origin") > 1 || !check_origin(c, bytes, host, origin->value))) {
 		reply_refuse(c, 403, "Origin '%.*s' is not this service's: pages of others cannot use it",
 			     (int)min_u64(origin->value.len, 100), bytes + origin->value.at);
 		return false;
@@ -131,10 +139,25 @@ static const char *find_credential(const char *bytes, const struct http1_head *h
 	return text;
 }
 
+/* A link to a file needs none. */
+static bool has_link(const struct request *req, const char *bytes, const struct http1_head *head)
+{
+	static const char name[] = "link=";
+	const char *at = bytes + head->query.at;
+
+	if (req->route != ROUTE_session_file && req->route != ROUTE_session_file_put)
+		return false;
+	for (size_t i = 0; i + strlen(name) < head->query.len; i++)
+		if ((i == 0 || at[i - 1] == '&') && memcmp(at + i, name, strlen(name)) == 0)
+			return true;
+	return false;
+}
+
 bool check_credentials(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	struct request *req = c->req;
-	bool needs_one = route_rows[req->route].access != ACCESS_OPEN && !c->front->options->no_auth;
+	bool needs_one = route_rows[req->route].access != ACCESS_OPEN && !c->front->options->no_auth &&
+			 !has_link(req, bytes, head); /* at which the runner looks */
 	char text[257];
 	const char *credential = find_credential(bytes, head, text);
 	bool is_sound = credential != NULL, is_sent = credential && *credential;
@@ -189,7 +212,7 @@ static bool accepts(const char *bytes, const struct http1_head *head, const char
 static bool check_accept(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	const struct route_row *row = &route_rows[c->req->route];
-	bool is_events = c->req->route == ROUTE_execution_events || c->req->route == ROUTE_process_events;
+	bool is_events = route_is_events(c->req->route);
 	bool can_stream =
 		row->body == BODY_JOB || row->body == BODY_PIECE || is_events || c->req->route == ROUTE_batch_results;
 	bool named_stream, named_json, named_diff;

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "server/front/port.h"
 #include "server/front/websocket.h"
 
 #define ACCEPTS_OF_ROUND 64
@@ -292,7 +293,7 @@ static void close_gap(struct client *c)
 	c->out_at = 0;
 }
 
-static void write_out(struct client *c)
+void client_write(struct client *c)
 {
 	struct iovec piece = { c->out.data + c->out_at, client_pending(c) };
 	ssize_t sent = client_pending(c) ? send_now(c, &piece, 1) : 0;
@@ -308,15 +309,17 @@ static void write_out(struct client *c)
 		return;
 	}
 	if (sent > 0)
-		deadline_set(c, DEADLINE_WRITE);
+		deadline_set(c, c->state == CLIENT_PORT ? DEADLINE_PORT : DEADLINE_WRITE);
 	if (client_pending(c) == 0) { /* a stream that goes on */
 		release_out(c);
+		if (c->state == CLIENT_PORT)
+			return;
 		if (c->state == CLIENT_SOCKET) {
 			websocket_on_drained(c);
 			front_watch(c->front, &c->source, EPOLLIN | EPOLLRDHUP);
 			return;
 		}
-		deadline_set(c, DEADLINE_PING);
+		stream_rest(c);
 		front_watch(c->front, &c->source, EPOLLRDHUP);
 	}
 }
@@ -332,8 +335,14 @@ static void release_in(struct client *c)
 	c->in_at = 0;
 }
 
+void client_used(struct client *c, size_t len)
+{
+	c->in_at += len;
+	release_in(c);
+}
+
 /* Pipelined requests leave a gap in front; it is closed before more is read. */
-static bool keep(struct client *c, const char *bytes, size_t len)
+bool client_keep(struct client *c, const char *bytes, size_t len)
 {
 	if (c->in_at > 0) {
 		memmove(c->in.data, c->in.data + c->in_at, c->in.len - c->in_at);
@@ -491,7 +500,7 @@ static bool begin_tls(struct client *c)
 }
 
 /* As recv(), of what is inside of TLS, if there is any. */
-static ssize_t receive(struct client *c)
+ssize_t client_receive(struct client *c)
 {
 	struct front *f = c->front;
 	ssize_t n;
@@ -511,7 +520,7 @@ static void read_in(struct client *c)
 
 	if (c->is_tls && !c->tls && !begin_tls(c))
 		return;
-	n = receive(c);
+	n = client_receive(c);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
@@ -526,7 +535,7 @@ static void read_in(struct client *c)
 		used = feed_body(c, bytes, (size_t)n);
 	if (used < 0)
 		return;
-	if (!keep(c, bytes + used, (size_t)(n - used))) {
+	if (!client_keep(c, bytes + used, (size_t)(n - used))) {
 		client_close(c, true);
 		return;
 	}
@@ -559,19 +568,22 @@ void client_on_event(struct client *c, uint32_t events)
 		if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 			client_close(c, false);
 		else if (events & EPOLLOUT)
-			write_out(c);
+			client_write(c);
 		return;
 	case CLIENT_SOCKET:
 		if (events & EPOLLOUT)
-			write_out(c);
+			client_write(c);
 		if (events & ~(uint32_t)EPOLLOUT && c->state == CLIENT_SOCKET)
 			read_in(c);
+		return;
+	case CLIENT_PORT:
+		port_on_client(c, events);
 		return;
 	case CLIENT_ANSWER:
 		if (events & EPOLLERR)
 			client_close(c, true);
 		else
-			write_out(c);
+			client_write(c);
 		client_advance(c);
 		return;
 	case CLIENT_DEAD:
@@ -605,6 +617,9 @@ void client_on_deadline(struct client *c)
 		return;
 	case CLIENT_SOCKET:
 		websocket_on_deadline(c);
+		return;
+	case CLIENT_PORT:
+		port_on_deadline(c);
 		return;
 	case CLIENT_STREAM:
 		if (client_pending(c) == 0) {

@@ -20,6 +20,7 @@
  *	../doors/   the wire formats of other clients (doors/door.h)
  *	tls.c       what is between the socket of a connection and client.c, if the service has a certificate
  *	page.c      the console and the description of the API
+ *	port.c      servers of sessions (port.h)
  *	relay.c     the command line's own socket: records instead of HTTP
  *	log.c       one line per request
  *
@@ -30,6 +31,7 @@
  *	                        asked -> stream -> idle
  *	                                 answer -> linger    the last one: a moment for the client to read it
  *	          a handshake -> socket -> linger            a WebSocket, until either side closes it
+ *	                        asked -> port -> idle        a server of a session has it, until its answer is whole
  *
  *   RULE F1  A descriptor leaves the epoll set before it is closed, and a connection is freed only after the whole round.
  *   RULE F2  Each state but asked has a deadline.  Each kind of deadline has one length, so its list is sorted by itself.
@@ -63,6 +65,7 @@
 #define FRONT_BODY_PERIODS 60         /* and how many it may last */
 #define REQUEST_ID_MAX     64
 #define TRACE_TEXT_LEN     55
+#define FRONT_PORTS_MAX    256        /* connections to servers of sessions */
 #define RELAYS_MAX         256        /* commands at once */
 #define RELAYS_OF_USER     192        /* of one user that is not root */
 #define RELAY_QUEUE_MAX    (64 * MiB) /* events that wait for one command */
@@ -78,6 +81,7 @@ enum client_state {
 	CLIENT_ANSWER,
 	CLIENT_STREAM,
 	CLIENT_SOCKET,
+	CLIENT_PORT,
 	CLIENT_LINGER,
 	CLIENT_DEAD, /* freed at the end of the round */
 };
@@ -89,12 +93,22 @@ enum deadline_kind {
 	DEADLINE_IDLE,
 	DEADLINE_LINGER,
 	DEADLINE_PING,
+	DEADLINE_SOON,    /* likewise, of a stream whose protocol promises more (door_call.pings_soon) */
 	DEADLINE_OPENING, /* of a WebSocket whose client has to speak first */
+	DEADLINE_PORT,    /* neither a client nor a server of a session says anything */
 	DEADLINE_KINDS,
 	DEADLINE_NONE = DEADLINE_KINDS
 };
 
-enum source_kind { SOURCE_LISTENER, SOURCE_CHANNEL, SOURCE_MASTER, SOURCE_CLIENT, SOURCE_RELAY, SOURCE_INPUT };
+enum source_kind {
+	SOURCE_LISTENER,
+	SOURCE_CHANNEL,
+	SOURCE_MASTER,
+	SOURCE_CLIENT,
+	SOURCE_RELAY,
+	SOURCE_INPUT,
+	SOURCE_PORT
+};
 
 /* What epoll points to; first member of what it is. */
 struct source {
@@ -118,6 +132,7 @@ struct watched_listener {
 enum request_media { MEDIA_JSON, MEDIA_FORM, MEDIA_LINES, MEDIA_TAR, MEDIA_FILE };
 
 struct door_call;
+struct port;
 struct websocket;
 struct input;
 
@@ -125,6 +140,7 @@ struct request {
 	uint32_t tag;     /* 0: the runner has not been asked */
 	enum route route; /* ROUTE_COUNT: none was found */
 	bool is_head, keep_alive, version_1_0, wants_stream, takes_gzip, was_streaming;
+	bool keeps_body; /* for one ask: somebody reads it afterwards */
 	char id[REQUEST_ID_MAX + 1];
 	char trace[TRACE_TEXT_LEN + 1]; /* traceparent, with this request as the parent; "": none came */
 	char method[16];
@@ -140,6 +156,7 @@ struct request {
 	char who[65];           /* the token's name, for the log */
 	char path[4097];        /* of an artifact or asset */
 	struct door_call *call; /* NULL: it came to the API */
+	struct port *port;      /* to a server of a session; NULL: it is for none */
 };
 
 struct client {
@@ -173,6 +190,7 @@ struct deadline_list {
 
 struct relay;
 TAILQ_HEAD(relay_list, relay);
+LIST_HEAD(port_list, port);
 
 struct front {
 	const struct serve_options *options;
@@ -186,13 +204,15 @@ struct front {
 	struct client *by_tag[TAG_BUCKETS];
 	struct peer *peers[PEER_BUCKETS];
 	struct client *dead;
+	struct port_list ports;
+	struct port *dead_ports;
 	struct relay *relay_by_tag[TAG_BUCKETS];
 	struct relay_list relays, idle_relays,
 		dead_relays;      /* idle ones: who is without an ask for the longest time first */
 	struct json_t *languages; /* as doors last heard of them; NULL: never */
 	uint64_t languages_ns;
 	struct mcp_sessions *mcp; /* of the door; NULL: there was none yet */
-	uint32_t last_tag, n_relays, n_clients, connections, connections_of_peer;
+	uint32_t last_tag, n_relays, n_ports, n_clients, connections, connections_of_peer;
 	uint32_t n_active; /* with a request that is not answered */
 	uint64_t now_ns, body_max, spooled, pending, log_lost;
 	bool draining, over, failed, is_paused, was_busy;
@@ -233,6 +253,12 @@ bool client_put(struct client *c, const struct iovec *pieces, size_t n);
 size_t client_pending(const struct client *c);
 /* What was put is the whole answer: when it is out the next request may come. */
 void client_finish(struct client *c);
+/* For who reads and writes the bytes of a connection itself (port.c): as recv(), into front->scratch; bytes that were read and are
+ * for the next one; those that were and are not needed any more; what waits goes out. */
+ssize_t client_receive(struct client *c);
+bool client_keep(struct client *c, const char *bytes, size_t len);
+void client_used(struct client *c, size_t len);
+void client_write(struct client *c);
 void client_close(struct client *c, bool at_once); /* at once: what the client has not taken is thrown away */
 
 /* request.c */
@@ -246,10 +272,12 @@ void request_read_body(struct client *c, const struct http1_head *head);
 void request_finish(struct client *c);
 /* Asks the runner what its fields say, with these descriptors beside them (FD_NONE: none), which stay the caller's. */
 void request_ask(struct client *c, int files, int input);
-void request_on_answer(struct client *c, const struct record *r);
+void request_on_answer(struct client *c, struct record *r); /* may take its descriptors */
 
 /* check.c: each answers and returns false if the request is not to be served */
 bool check_host(struct client *c, const char *bytes, const struct http1_head *head);
+/* Whether an Origin is that of this request's Host. */
+bool check_origin(const struct client *c, const char *bytes, struct http1_text host, struct http1_text origin);
 bool check_credentials(struct client *c, const char *bytes, const struct http1_head *head);
 bool check_media(struct client *c, const char *bytes, const struct http1_head *head);
 void check_id(struct request *req, const char *bytes, const struct http1_head *head);
@@ -268,6 +296,8 @@ struct route_match {
 	const char *why;         /* of a path that cannot be: a sentence; NULL: it is just unknown */
 };
 void route_find(const char *method, size_t method_len, const char *path, size_t len, struct route_match *ret);
+/* What is answered with events and with nothing else. */
+bool route_is_events(enum route route);
 /* Whether a path, to its end, is of a pattern as of routes.def; what the pattern names is in ret. */
 bool route_fits(const char *pattern, const char *path, const char *end, struct route_match *ret);
 /* Parameters behind the question mark, as fields: 0 or -BRIG_E_USAGE. */
@@ -322,6 +352,7 @@ bool stream_begin(struct client *c, const char *content_type);          /* false
 bool stream_put(struct client *c, const struct iovec *parts, size_t n); /* at most STREAM_PARTS_MAX */
 void stream_event(struct client *c, const struct record *r);
 void stream_ping(struct client *c);
+void stream_rest(struct client *c); /* nothing waits to be sent: the next ping's time begins */
 void stream_end(struct client *c);
 
 /* input.c: what is written goes to a socket whose other end, the caller's, is for the runner (FIELD_has_input_fd).  -errno. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "server/doors/door.h"
+#include "server/front/port.h"
 #include "server/front/websocket.h"
 #include "server/words.h"
 #include "sys/memory.h"
@@ -206,7 +207,7 @@ static void on_door_event(struct client *c, const struct record *r)
 		c->req->call->on_event(c, (enum event_kind)r->status, r->data, r->len);
 }
 
-static void on_record(struct front *f, const struct record *r)
+static void on_record(struct front *f, struct record *r)
 {
 	struct client *c = front_by_tag(f, r->tag);
 
@@ -332,6 +333,9 @@ static void dispatch(struct front *f, struct source *s, uint32_t events)
 	case SOURCE_INPUT:
 		input_on_event((struct input *)s);
 		return;
+	case SOURCE_PORT:
+		port_on_event((struct port *)s, events);
+		return;
 	case SOURCE_RELAY:
 		relay_on_event((struct relay *)s, events);
 		return;
@@ -357,6 +361,7 @@ static void bury(struct front *f)
 		input_free(c->input);
 		free(c);
 	}
+	ports_bury(f);
 	relays_bury(f);
 }
 

@@ -16,11 +16,12 @@
 #include "server/words.h"
 
 #define SAFE_FD     64
-#define OTHER_FILES (128 + RELAYS_MAX) /* descriptors that are no connections of HTTP */
+#define OTHER_FILES (128 + RELAYS_MAX + FRONT_PORTS_MAX) /* descriptors that are no connections of HTTP */
 
 static const uint64_t default_ms[DEADLINE_KINDS] = {
-	[DEADLINE_HEAD] = 5000,   [DEADLINE_BODY] = 10000, [DEADLINE_WRITE] = 10000,  [DEADLINE_IDLE] = 60000,
-	[DEADLINE_LINGER] = 2000, [DEADLINE_PING] = 15000, [DEADLINE_OPENING] = 1000,
+	[DEADLINE_HEAD] = 5000,    [DEADLINE_BODY] = 10000,  [DEADLINE_WRITE] = 10000,
+	[DEADLINE_IDLE] = 60000,   [DEADLINE_LINGER] = 2000, [DEADLINE_PING] = 15000,
+	[DEADLINE_OPENING] = 1000, [DEADLINE_SOON] = 5000,   [DEADLINE_PORT] = 600000,
 };
 
 static void set_deadlines(struct front *f)

@@ -74,7 +74,7 @@ static void add_head(struct buf *head, const struct client *c, const struct repl
 	reply_date(date);
 	(void)buf_addf(head, "HTTP/1.1 %u %s\r\nDate: %s\r\nX-Request-Id: %s\r\n", a->status, reply_reason(a->status),
 		       date, req->id);
-	if (a->status != 304)
+	if (a->status != 304 && a->status != 204)
 		(void)buf_addf(head, "Content-Type: %s\r\nContent-Length: %zu\r\n",
 			       a->content_type ? a->content_type : "application/json", a->len);
 	(void)buf_addf(head,
@@ -108,6 +108,8 @@ void reply_send(struct client *c, const struct reply *a)
 	struct iovec pieces[2] = { 0 };
 
 	c->is_last |= !c->req->keep_alive || c->front->draining;
+	if (c->req->port && !c->req->reader.done) /* its body has not been read: it is no request */
+		c->is_last = true;
 	add_head(&head, c, a);
 	if (head.full || head.no_memory) {
 		client_close(c, true);

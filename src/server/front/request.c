@@ -10,6 +10,7 @@
 #include "base/sealed.h"
 #include "base/str.h"
 #include "server/doors/door.h"
+#include "server/front/port.h"
 
 #define ID_LEN          16
 #define IDEMPOTENCY_MAX 128
@@ -55,6 +56,7 @@ void request_free(struct client *c)
 	forget_body(c);
 	forget_fields(c->req);
 	door_call_free(c->req->call);
+	port_close(c->req->port);
 	free(c->req);
 	c->req = NULL;
 	c->front->n_active--;
@@ -62,12 +64,22 @@ void request_free(struct client *c)
 
 /* ---- heads -------------------------------------------------------------------------------------------- */
 
+/* There is no memory for it. */
+static bool refuse_lost(struct client *c, const struct http1_head *head)
+{
+	c->is_last |= head->body != HTTP1_BODY_NONE;
+	reply_error(c, 503, "the service has too much to do: try again in a moment");
+	return false;
+}
+
 static bool find_route(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	struct request *req = c->req;
 	struct route_match m;
 	size_t len = head->path.len;
 
+	if (door_owns(c, bytes, head))
+		return door_find_route(c, bytes, head) || refuse_lost(c, head);
 	route_find(bytes + head->method.at, head->method.len, len ? bytes + head->path.at : "/", len ? len : 1, &m);
 	if ((m.route == ROUTE_COUNT || m.is_wrong_method) && door_find_route(c, bytes, head))
 		return true;
@@ -81,8 +93,7 @@ static bool find_route(struct client *c, const char *bytes, const struct http1_h
 			reply_not_allowed(c, route_rows[m.route].path, m.allow);
 		return false;
 	}
-	if ((m.route == ROUTE_execution_events || m.route == ROUTE_process_events) &&
-	    req->is_head) { /* a stream has no length to tell */
+	if (route_is_events(m.route) && req->is_head) { /* a stream has no length to tell */
 		reply_not_allowed(c, route_rows[m.route].path, "GET");
 		return false;
 	}
@@ -112,9 +123,12 @@ static bool read_query(struct client *c, const char *bytes, const struct http1_h
 }
 
 /* What is begun by it may be asked for twice. */
-static bool takes_key(enum route_body body)
+static bool takes_key(enum route route)
 {
-	return body == BODY_JOB || body == BODY_BATCH || body == BODY_ENVIRONMENT;
+	enum route_body body = route_rows[route].body;
+
+	return route == ROUTE_session_make || route == ROUTE_session_fork || body == BODY_JOB || body == BODY_BATCH ||
+	       body == BODY_ENVIRONMENT;
 }
 
 static bool read_idempotency(struct client *c, const char *bytes, const struct http1_head *head)
@@ -122,7 +136,7 @@ static bool read_idempotency(struct client *c, const char *bytes, const struct h
 	const struct http1_line *line = http1_find(bytes, head, "Idempotency-Key");
 	char text[IDEMPOTENCY_MAX + 1];
 
-	if (!line || !takes_key(route_rows[c->req->route].body))
+	if (!line || !takes_key(c->req->route))
 		return true;
 	if (line->value.len == 0 || line->value.len > IDEMPOTENCY_MAX ||
 	    http1_count(bytes, head, "Idempotency-Key") > 1) {
@@ -166,7 +180,8 @@ void request_begin(struct client *c, const char *bytes, const struct http1_head 
 		reply_not_allowed(c, "*", "GET, HEAD, POST, PUT, DELETE");
 		return;
 	}
-	if (!check_host(c, bytes, head) || !find_route(c, bytes, head))
+	if (port_take_host(c, bytes, head) || !check_host(c, bytes, head) || port_take_path(c, bytes, head) ||
+	    !find_route(c, bytes, head))
 		return;
 	if (req->call) {
 		door_begin(c, bytes, head);
@@ -175,6 +190,8 @@ void request_begin(struct client *c, const char *bytes, const struct http1_head 
 	if (!check_credentials(c, bytes, head) || !check_media(c, bytes, head) || !read_query(c, bytes, head) ||
 	    !read_idempotency(c, bytes, head))
 		return;
+	if (req->route == ROUTE_session_link)
+		port_put_origin(c, bytes, head);
 	if (req->wants_stream)
 		message_put_number(&req->fields, FIELD_stream, 1);
 	if (head->body != HTTP1_BODY_NONE)
@@ -228,7 +245,9 @@ void request_ask(struct client *c, int files, int input)
 	struct request *req = c->req;
 	struct record r = { .type = RECORD_ASK };
 
-	forget_body(c);
+	if (!req->keeps_body)
+		forget_body(c);
+	req->keeps_body = false;
 	if (files >= 0) {
 		message_put_number(&req->fields, FIELD_has_files, 1);
 		r.fds[r.n_fds++] = files;
@@ -307,7 +326,7 @@ static const char *line_text(const struct message *m, enum field f)
 	return text;
 }
 
-void request_on_answer(struct client *c, const struct record *r)
+void request_on_answer(struct client *c, struct record *r)
 {
 	struct request *req = c->req;
 	struct reply a = { .status = r->status };
@@ -324,6 +343,10 @@ void request_on_answer(struct client *c, const struct record *r)
 	who = message_text(&m, FIELD_who);
 	if (who)
 		(void)str_copy(req->who, sizeof(req->who), who);
+	if (req->port) {
+		port_on_answer(c, r, &m);
+		return;
+	}
 	if (req->call) {
 		req->call->on_answer(c, r->status, &m);
 		return;

@@ -14,6 +14,7 @@
 
 #define SEGMENT_MAX 1025
 #define NUMBER_MAX  1000000
+#define MOMENT_MAX  100000000000 /* seconds since 1970 */
 #define VALUE_MAX   4097
 
 /* ---- paths ------------------------------------------------------------------------------------------ */
@@ -135,6 +136,11 @@ void route_find(const char *method, size_t method_len, const char *path, size_t 
 	ret->why = ret->is_wrong_method ? NULL : m.why;
 }
 
+bool route_is_events(enum route route)
+{
+	return route == ROUTE_execution_events || route == ROUTE_process_events || route == ROUTE_session_watch;
+}
+
 /* ---- parameters --------------------------------------------------------------------------------------------- */
 
 static const struct query_row {
@@ -142,10 +148,13 @@ static const struct query_row {
 	const char *name;
 	enum field field;
 	bool is_number;
-	const char *words; /* with blanks between them; NULL: any */
+	uint64_t least, most; /* of a number */
+	const char *words;    /* with blanks between them; NULL: any */
 } queries[] = {
-#define QUERY_TEXT                             false
-#define QUERY_NUMBER                           true
+#define QUERY_TEXT                             false, 0, 0
+#define QUERY_NUMBER                           true, 1, NUMBER_MAX
+#define QUERY_COUNT                            true, 0, NUMBER_MAX
+#define QUERY_MOMENT                           true, 1, MOMENT_MAX
 #define QUERY(route, name, field, kind, words) { ROUTE_##route, name, FIELD_##field, QUERY_##kind, words },
 #include "server/front/query.def"
 #undef QUERY
@@ -190,9 +199,9 @@ static int put_parameter(const struct query_row *row, const char *value, struct 
 		message_put_text(fields, row->field, value);
 		return 0;
 	}
-	if (!str_to_u64(value, &n) || n == 0 || n > NUMBER_MAX)
-		return err_set(err, BRIG_E_USAGE, 0, "parameter '%s' must be a number from 1 to %d", row->name,
-			       NUMBER_MAX);
+	if (!str_to_u64(value, &n) || n < row->least || n > row->most)
+		return err_set(err, BRIG_E_USAGE, 0, "parameter '%s' must be a number from %llu to %llu", row->name,
+			       (unsigned long long)row->least, (unsigned long long)row->most);
 	message_put_number(fields, row->field, n);
 	return 0;
 }

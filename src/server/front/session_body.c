@@ -11,12 +11,12 @@
 #define TERMINAL_MAX 10000
 
 struct wanted {
-	const char *language, *trust, *environment, *cwd, *path, *to;
+	const char *language, *trust, *environment, *snapshot, *name, *cwd, *path, *to, *operation;
 	struct bytes code, input;
 	struct json_strings args, env;
 	struct json_settings settings;
-	bool async, pty, interactive, close;
-	uint64_t timeout_ms, context, signal, rows, columns; /* 0: none */
+	bool async, pty, interactive, close, recursive;
+	uint64_t timeout_ms, context, signal, rows, columns, port; /* 0: none */
 };
 
 /* ---- values --------------------------------------------------------------------------------------------- */
@@ -74,6 +74,8 @@ static const struct json_member members[] = {
 	{ "language", json_read_string, AT(language) },
 	{ "trust", json_read_string, AT(trust) },
 	{ "environment", json_read_string, AT(environment) },
+	{ "snapshot", json_read_string, AT(snapshot) },
+	{ "name", json_read_string, AT(name) },
 	{ "options", json_read_settings, AT(settings) },
 	{ "env", json_read_env, AT(env) },
 	{ "timeout", read_seconds, AT(timeout_ms) },
@@ -91,7 +93,11 @@ static const struct json_member members[] = {
 	{ "close", json_read_bool, AT(close) },
 	{ "signal", read_signal, AT(signal) },
 	{ "path", json_read_string, AT(path) },
+	{ "recursive", json_read_bool, AT(recursive) },
 	{ "to", json_read_string, AT(to) },
+	{ "operation", json_read_string, AT(operation) },
+	{ "port", read_count, AT(port) },
+	{ "seconds", read_seconds, AT(timeout_ms) },
 };
 #undef AT
 
@@ -100,7 +106,9 @@ static const struct known {
 	const char *names;  /* with blanks around each */
 	const char *needed; /* NULL: none */
 } routes[] = {
-	{ ROUTE_session_make, " trust environment options env timeout ", NULL },
+	{ ROUTE_session_make, " trust environment snapshot options env timeout ", NULL },
+	{ ROUTE_session_fork, " timeout ", NULL },
+	{ ROUTE_snapshot_make, " name ", NULL },
 	{ ROUTE_session_timeout, " timeout ", "timeout" },
 	{ ROUTE_context_make, " language cwd ", NULL },
 	{ ROUTE_session_run, " code context language env timeout ", "code" },
@@ -109,7 +117,9 @@ static const struct known {
 	{ ROUTE_process_signal, " signal ", "signal" },
 	{ ROUTE_process_resize, " rows columns ", NULL },
 	{ ROUTE_session_folder, " path ", "path" },
+	{ ROUTE_session_watch_make, " path recursive ", NULL },
 	{ ROUTE_session_move, " path to ", "to" },
+	{ ROUTE_session_link, " path port operation seconds ", NULL },
 };
 
 static bool is_among(const char *names, const char *name)
@@ -138,11 +148,13 @@ static void put_numbers(struct buf *fields, const struct wanted *w)
 	} rows[] = { { FIELD_timeout_ms, w->timeout_ms },
 		     { FIELD_context, w->context },
 		     { FIELD_signal, w->signal },
+		     { FIELD_item, w->port },
 		     { FIELD_rows, w->rows },
 		     { FIELD_columns, w->columns },
 		     { FIELD_async, w->async },
 		     { FIELD_pty, w->pty },
 		     { FIELD_interactive, w->interactive },
+		     { FIELD_recursive, w->recursive },
 		     { FIELD_close, w->close } };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -170,9 +182,12 @@ int session_read(struct json_reader *r, enum route route, json_t *doc, struct bu
 	if (body_put_text(fields, FIELD_language, "language", w.language, r->err) < 0 ||
 	    body_put_text(fields, FIELD_trust, "trust", w.trust, r->err) < 0 ||
 	    body_put_text(fields, FIELD_environment, "environment", w.environment, r->err) < 0 ||
+	    body_put_text(fields, FIELD_snapshot, "snapshot", w.snapshot, r->err) < 0 ||
+	    body_put_text(fields, FIELD_name, "name", w.name, r->err) < 0 ||
 	    body_put_text(fields, FIELD_cwd, "cwd", w.cwd, r->err) < 0 ||
 	    body_put_text(fields, FIELD_path, "path", w.path, r->err) < 0 ||
 	    body_put_text(fields, FIELD_to, "to", w.to, r->err) < 0 ||
+	    body_put_text(fields, FIELD_operation, "operation", w.operation, r->err) < 0 ||
 	    body_put_bytes(fields, FIELD_code, "code", &w.code, r->err) < 0 ||
 	    body_put_bytes(fields, FIELD_input, "stdin", &w.input, r->err) < 0 ||
 	    body_put_texts(fields, FIELD_arg, "args", &w.args, r->err) < 0 ||

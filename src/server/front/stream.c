@@ -12,6 +12,11 @@
 
 #include "server/doors/door.h"
 
+void stream_rest(struct client *c)
+{
+	deadline_set(c, c->req->call && c->req->call->pings_soon ? DEADLINE_SOON : DEADLINE_PING);
+}
+
 bool stream_put(struct client *c, const struct iovec *parts, size_t n)
 {
 	struct iovec pieces[STREAM_PARTS_MAX + 2];
@@ -34,7 +39,7 @@ bool stream_put(struct client *c, const struct iovec *parts, size_t n)
 	if (client_pending(c) > 0 && c->deadline_kind != DEADLINE_WRITE)
 		deadline_set(c, DEADLINE_WRITE);
 	else if (client_pending(c) == 0)
-		deadline_set(c, DEADLINE_PING);
+		stream_rest(c);
 	front_watch(c->front, &c->source, client_pending(c) ? EPOLLRDHUP | EPOLLOUT : EPOLLRDHUP);
 	return true;
 }
@@ -99,7 +104,7 @@ void stream_ping(struct client *c)
 	char ping[] = ": ping\n\n";
 
 	if (c->req->call) { /* whose protocol may know none */
-		deadline_set(c, DEADLINE_PING);
+		stream_rest(c);
 		if (c->req->call->on_quiet)
 			c->req->call->on_quiet(c);
 		return;

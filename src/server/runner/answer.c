@@ -3,8 +3,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
+#include "base/sealed.h"
 #include "base/str.h"
 
 static const struct {
@@ -13,7 +16,7 @@ static const struct {
 } error_codes[] = {
 	{ 400, "bad_request" },       { 401, "unauthorized" }, { 403, "forbidden" },   { 404, "not_found" },
 	{ 409, "conflict" },          { 410, "ended" },        { 413, "too_large" },   { 422, "unusable" },
-	{ 429, "too_many_requests" }, { 500, "internal" },     { 503, "unavailable" },
+	{ 429, "too_many_requests" }, { 500, "internal" },     { 502, "bad_gateway" }, { 503, "unavailable" },
 };
 
 static const char *code_of(uint16_t status)
@@ -52,6 +55,8 @@ static bool put_fields(struct buf *m, const struct answer *a)
 {
 	if (a->retry_after)
 		message_put_number(m, FIELD_retry_after, a->retry_after);
+	if (a->error > 0)
+		message_put_number(m, FIELD_error_number, (uint64_t)a->error);
 	message_put_text(m, FIELD_content_type, a->content_type);
 	message_put_text(m, FIELD_location, a->location);
 	message_put_text(m, FIELD_unlisted, a->unlisted);
@@ -77,7 +82,40 @@ void answer_send(struct service *s, uint32_t tag, const struct answer *a)
 	}
 	r.data = m.data;
 	r.len = m.no_memory ? 0 : m.len;
+	if (a->fd && r.status == a->status)
+		r.fds[r.n_fds++] = *a->fd;
 	channel_put(s, &r);
+}
+
+int answer_begin_file(const char *content_type, const char *who, uint64_t len, uint64_t *ret_before)
+{
+	AUTO_FD fd = memfd_create("brig-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	AUTO_BUF m = BUF_INIT(4 * KiB);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	message_put_text(&m, FIELD_content_type, content_type);
+	message_put_text(&m, FIELD_who, who);
+	message_put_head(&m, FIELD_body, len);
+	if (m.full || m.no_memory)
+		return -ENOMEM;
+	rc = fd_write_all(fd, m.data, m.len);
+	*ret_before = m.len;
+	return rc < 0 ? rc : fd_move(&fd);
+}
+
+void answer_send_file(struct service *s, uint32_t tag, uint16_t status, int file, uint64_t len)
+{
+	const struct record r = { .tag = tag, .type = RECORD_ANSWER, .status = status, .len = len };
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (sealed_close(file) < 0) {
+		answer_send(s, tag, &(struct answer){ .status = 500 });
+		return;
+	}
+	if (s->channel && !s->channel_is_bad && channel_send_file(s->channel, &r, file, &err) < 0)
+		service_cut_front(s, &err);
 }
 
 /* ---- documents ------------------------------------------------------------------------------------------ */
@@ -87,12 +125,20 @@ static const char *who_asks(const struct ask *ask)
 	return ask->token ? ask->token->name : NULL;
 }
 
-static void send_text(struct service *s, const struct ask *ask, uint16_t status, uint32_t retry_after, const char *text)
+/* How an error is told besides its words. */
+struct how {
+	uint16_t status;
+	uint32_t retry_after;
+	int error;
+};
+
+static void send_text(struct service *s, const struct ask *ask, const struct how *how, const char *text)
 {
 	answer_send(s, ask->tag,
-		    &(struct answer){ .status = text ? status : 500,
+		    &(struct answer){ .status = text ? how->status : 500,
 				      .who = who_asks(ask),
-				      .retry_after = retry_after,
+				      .retry_after = how->retry_after,
+				      .error = how->error,
 				      .body = text,
 				      .len = text ? strlen(text) : 0 });
 }
@@ -102,25 +148,24 @@ void answer_json(struct service *s, const struct ask *ask, uint16_t status, json
 	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 
 	json_decref(doc);
-	send_text(s, ask, status, 0, text);
+	send_text(s, ask, &(struct how){ .status = status }, text);
 }
 
 void answer_document(struct service *s, const struct ask *ask, char *text)
 {
-	send_text(s, ask, 200, 0, text);
+	send_text(s, ask, &(struct how){ .status = 200 }, text);
 	brig_free(text);
 }
 
-static void send_error(struct service *s, const struct ask *ask, uint16_t status, uint32_t retry_after,
-		       const char *message)
+static void send_error(struct service *s, const struct ask *ask, const struct how *how, const char *message)
 {
 	size_t len = str_utf8_prefix(message, strlen(message));
-	json_t *doc = json_pack("{s:{s:s, s:s%, s:s}}", "error", "code", code_of(status), "message", message, len,
+	json_t *doc = json_pack("{s:{s:s, s:s%, s:s}}", "error", "code", code_of(how->status), "message", message, len,
 				"request_id", ask->request_id);
 	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 
 	json_decref(doc);
-	send_text(s, ask, status, retry_after, text);
+	send_text(s, ask, how, text);
 }
 
 void answer_error(struct service *s, const struct ask *ask, uint16_t status, const char *fmt, ...)
@@ -131,7 +176,7 @@ void answer_error(struct service *s, const struct ask *ask, uint16_t status, con
 	va_start(ap, fmt);
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	send_error(s, ask, status, 0, message);
+	send_error(s, ask, &(struct how){ .status = status }, message);
 }
 
 void answer_retry(struct service *s, const struct ask *ask, uint16_t status, uint32_t retry_after, const char *fmt, ...)
@@ -142,7 +187,18 @@ void answer_retry(struct service *s, const struct ask *ask, uint16_t status, uin
 	va_start(ap, fmt);
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	send_error(s, ask, status, retry_after, message);
+	send_error(s, ask, &(struct how){ .status = status, .retry_after = retry_after }, message);
+}
+
+void answer_errno(struct service *s, const struct ask *ask, uint16_t status, int error, const char *fmt, ...)
+{
+	char message[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	send_error(s, ask, &(struct how){ .status = status, .error = error }, message);
 }
 
 void answer_trouble(struct service *s, const struct ask *ask, const struct brig_error *err)
@@ -153,5 +209,6 @@ void answer_trouble(struct service *s, const struct ask *ask, const struct brig_
 	};
 	uint16_t with = err->code > 0 && (size_t)err->code < ARRAY_LEN(status) ? status[err->code] : 500;
 
-	send_error(s, ask, with, with == 503 ? 1 : 0, err->msg);
+	send_error(s, ask, &(struct how){ .status = with, .retry_after = with == 503 ? 1 : 0, .error = err->sys },
+		   err->msg);
 }

@@ -34,6 +34,12 @@ static void (*const handlers[ROUTE_COUNT])(struct service *s, struct ask *ask) =
 	[ROUTE_session_timeout] = ask_session_timeout,
 	[ROUTE_session_pause] = ask_session_pause,
 	[ROUTE_session_resume] = ask_session_resume,
+	[ROUTE_session_fork] = ask_session_fork,
+	[ROUTE_snapshot_make] = ask_snapshot_make,
+	[ROUTE_snapshots] = ask_snapshots,
+	[ROUTE_snapshot] = ask_snapshot,
+	[ROUTE_snapshot_delete] = ask_snapshot_delete,
+	[ROUTE_contexts] = ask_contexts,
 	[ROUTE_context_make] = ask_context_make,
 	[ROUTE_context_delete] = ask_context_delete,
 	[ROUTE_context_restart] = ask_context_restart,
@@ -52,6 +58,12 @@ static void (*const handlers[ROUTE_COUNT])(struct service *s, struct ask *ask) =
 	[ROUTE_session_file_delete] = ask_session_file_delete,
 	[ROUTE_session_folder] = ask_session_folder,
 	[ROUTE_session_move] = ask_session_move,
+	[ROUTE_session_watch] = ask_session_watch,
+	[ROUTE_session_port] = ask_session_port,
+	[ROUTE_session_link] = ask_session_link,
+	[ROUTE_session_watch_make] = ask_session_watch,
+	[ROUTE_session_watch_changes] = ask_session_watch_changes,
+	[ROUTE_session_watch_delete] = ask_session_watch_delete,
 	[ROUTE_inspect] = ask_inspect,
 	[ROUTE_languages] = ask_languages,
 	[ROUTE_environments] = ask_environments,
@@ -81,6 +93,8 @@ static bool let_in(struct service *s, struct ask *ask, int peer)
 
 	if (access == ACCESS_OPEN)
 		return true;
+	if (session_has_key(ask->m))
+		return session_let_in(s, ask);
 	ask->token = access_find(s, ask->m, peer, &status, why, sizeof(why));
 	if (!ask->token) {
 		answer_error(s, ask, status, "%s", why);
@@ -165,7 +179,8 @@ bool asks_take(struct service *s, struct record *r)
 			executions_gone(s, r->tag);
 		break;
 	case RECORD_CANCEL:
-		executions_cancel(s, r->tag);
+		if (!sessions_cancel(s, r->tag))
+			executions_cancel(s, r->tag);
 		break;
 	default:
 		(void)fprintf(stderr, "brig serve: runner: the front sent a record of its own side\n");

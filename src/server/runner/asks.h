@@ -45,8 +45,15 @@ void ask_sessions(struct service *s, struct ask *ask);
 void ask_session(struct service *s, struct ask *ask);
 void ask_session_delete(struct service *s, struct ask *ask);
 void ask_session_timeout(struct service *s, struct ask *ask);
+void ask_session_fork(struct service *s, struct ask *ask); /* session_copies.c */
+void ask_session_restore(struct service *s, struct ask *ask);
+void ask_snapshot_make(struct service *s, struct ask *ask); /* snapshots.c */
+void ask_snapshots(struct service *s, struct ask *ask);
+void ask_snapshot(struct service *s, struct ask *ask);
+void ask_snapshot_delete(struct service *s, struct ask *ask);
 void ask_session_pause(struct service *s, struct ask *ask); /* session_asks.c */
 void ask_session_resume(struct service *s, struct ask *ask);
+void ask_contexts(struct service *s, struct ask *ask);
 void ask_context_make(struct service *s, struct ask *ask);
 void ask_context_delete(struct service *s, struct ask *ask);
 void ask_context_restart(struct service *s, struct ask *ask);
@@ -65,6 +72,11 @@ void ask_session_file_put(struct service *s, struct ask *ask);
 void ask_session_file_delete(struct service *s, struct ask *ask);
 void ask_session_folder(struct service *s, struct ask *ask);
 void ask_session_move(struct service *s, struct ask *ask);
+void ask_session_port(struct service *s, struct ask *ask); /* session_ports.c */
+void ask_session_link(struct service *s, struct ask *ask);
+void ask_session_watch(struct service *s, struct ask *ask); /* session_watches.c */
+void ask_session_watch_changes(struct service *s, struct ask *ask);
+void ask_session_watch_delete(struct service *s, struct ask *ask);
 
 void ask_environments(struct service *s, struct ask *ask); /* environments.c */
 void ask_environment(struct service *s, struct ask *ask);

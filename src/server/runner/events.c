@@ -279,16 +279,20 @@ void events_finish(struct execution *x)
 	x->n_listeners = 0;
 }
 
-void events_replay(const struct execution *x, uint32_t tag)
+void events_replay_end(const struct execution *x, uint32_t tag)
 {
 	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
 
+	make_verdict(x, &text);
+	send_verdict(x, tag, &text);
+}
+
+void events_replay(const struct execution *x, uint32_t tag)
+{
 	for (size_t i = 0; i < x->n_logged; i++)
 		event_send(x->service, tag, x->log[i].kind, x->log[i].text, x->log[i].len);
 	if (x->log_is_cut)
 		event_send(x->service, tag, EVENT_notice, cut_notice, sizeof(cut_notice) - 1);
-	if (x->state != EXECUTION_FINISHED)
-		return;
-	make_verdict(x, &text);
-	send_verdict(x, tag, &text);
+	if (x->state == EXECUTION_FINISHED)
+		events_replay_end(x, tag);
 }

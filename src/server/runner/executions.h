@@ -160,6 +160,7 @@ void events_queued(struct execution *x, size_t position);
 void events_finish(struct execution *x);
 /* What has happened so far, and the end if it has come, to one who watches from now on. */
 void events_replay(const struct execution *x, uint32_t tag);
+void events_replay_end(const struct execution *x, uint32_t tag); /* of one that has finished: nothing else of it */
 void events_release(struct execution *x);
 
 #endif

@@ -413,8 +413,8 @@ static int open_parts(struct service *s, struct brig_error *err)
 	    (rc = ledger_open(&s->ledger, o->state, s->host->b, err)) < 0 ||
 	    (rc = idempotency_open(&s->idempotency, &s->ledger.dir, err)) < 0 ||
 	    (rc = meters_open(&s->meters, &s->ledger.dir, s->admission, err)) < 0 || (rc = batches_open(s, err)) < 0 ||
-	    (rc = workspaces_open(s, err)) < 0 || (rc = answerers_open(&s->answerers, err)) < 0 ||
-	    (rc = sessions_open(&s->sessions, err)) < 0)
+	    (rc = workspaces_open(s, err)) < 0 || (rc = snapshots_open(s, err)) < 0 ||
+	    (rc = answerers_open(&s->answerers, err)) < 0 || (rc = sessions_open(&s->sessions, err)) < 0)
 		return rc;
 	if (o->doors.is_open[DOOR_piston])
 		s->versions = versions_ask(s->host);
@@ -438,6 +438,7 @@ static void close_parts(struct service *s)
 		executions_release(s);
 	batches_close(s);
 	workspaces_close(s);
+	snapshots_close(s);
 	recorded_close(&s->recorded);
 	(void)idempotency_commit(&s->idempotency, false, NULL);
 	idempotency_release(&s->idempotency);
@@ -515,6 +516,7 @@ int runner_main(const struct runner_birth *birth)
 	answerers_init(&s.answerers);
 	sessions_init(&s.sessions);
 	workspaces_init(&s.workspaces);
+	snapshots_init(&s.snapshots);
 	fds = descriptors();
 	s.jobs = choose_jobs(birth->options, fds);
 	s.fds_max = fds > (uint64_t)s.jobs * FDS_CELL ? fds - (uint64_t)s.jobs * FDS_CELL : 0;

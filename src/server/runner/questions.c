@@ -167,6 +167,7 @@ void ask_history(struct service *s, struct ask *ask)
 	req.trust = message_text(ask->m, FIELD_trust);
 	req.since = message_text(ask->m, FIELD_since);
 	req.until = message_text(ask->m, FIELD_until);
+	req.door = message_text(ask->m, FIELD_through);
 	req.limit = (uint32_t)max_u64(1, min_u64(limit, HISTORY_MAX));
 	req.who = ask->token->admin ? NULL : ask->token->name;
 	q.history = &req;
@@ -237,6 +238,7 @@ struct count_list {
 	const struct token *token;
 	json_t *list;
 	struct buf *text; /* of the metrics */
+	const char *name; /* of one of them */
 };
 
 static void add_count(const struct admission_count *c, void *arg)
@@ -285,52 +287,56 @@ void ask_queue(struct service *s, struct ask *ask)
 			      "pools", pool_list(s, ask->token)));
 }
 
-static void add_gauge(struct buf *out, const char *name, const char *type, const char *help, uint64_t value)
+static void add_number(struct buf *out, const char *name, uint64_t value)
 {
-	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name, (unsigned long long)value);
+	buf_addf(out, "%s %llu\n", name, (unsigned long long)value);
+}
+
+static void add_session_ends(const struct service *s, const char *name, struct buf *out)
+{
+	static const char *const reasons[] = {
+#define SESSION_END(word) #word,
+#include "server/runner/metrics.def"
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+		buf_addf(out, "%s{reason=\"%s\"} %llu\n", name, reasons[i],
+			 (unsigned long long)s->counts.session_ends[i]);
 }
 
 /* Names have no character that a label could not. */
-static void add_token_gauge(const struct admission_count *c, void *arg)
+static void add_token(const struct admission_count *c, void *arg)
 {
 	struct count_list *into = arg;
 
-	buf_addf(into->text,
-		 "brig_service_token_executions{token=\"%s\",state=\"running\"} %zu\n"
-		 "brig_service_token_executions{token=\"%s\",state=\"queued\"} %zu\n",
-		 c->token, c->running, c->token, c->waiting);
+	buf_addf(into->text, "%s{token=\"%s\",state=\"running\"} %zu\n%s{token=\"%s\",state=\"queued\"} %zu\n",
+		 into->name, c->token, c->running, into->name, c->token, c->waiting);
+}
+
+static void add_tokens(const struct service *s, const char *name, struct buf *out)
+{
+	struct count_list into = { .text = out, .name = name };
+
+	admission_each(s->admission, add_token, &into);
 }
 
 static void add_service(const struct service *s, bool of_all, struct buf *out)
 {
-	struct count_list into = { .text = out };
+	struct exporter_counts spans = { 0 };
 
-	add_gauge(out, "brig_service_running", "gauge", "Executions that run now.", admission_running(s->admission));
-	add_gauge(out, "brig_service_queued", "gauge", "Executions that wait.", admission_waiting(s->admission));
-	add_gauge(out, "brig_service_jobs", "gauge", "Executions that may run at one time.", s->jobs);
-	add_gauge(out, "brig_service_kept", "gauge", "Finished executions in memory.", s->executions.n_finished);
-	add_gauge(out, "brig_service_held_bytes", "gauge", "Code, input and files of what runs and waits.",
-		  s->held_bytes);
-	add_gauge(out, "brig_service_accepted_total", "counter", "Executions that were accepted.", s->counts.accepted);
-	add_gauge(out, "brig_service_finished_total", "counter", "Executions that have finished.", s->counts.finished);
-	add_gauge(out, "brig_service_cancelled_total", "counter", "Executions that were cancelled.",
-		  s->counts.cancelled);
-	add_gauge(out, "brig_service_refused_total", "counter", "Executions that quotas or the queue refused.",
-		  s->counts.refused);
-	if (s->exporter) {
-		struct exporter_counts spans;
-
+	if (s->exporter)
 		exporter_counts(s->exporter, &spans);
-		add_gauge(out, "brig_service_spans_exported_total", "counter", "Spans that the collector has taken.",
-			  spans.exported);
-		add_gauge(out, "brig_service_spans_dropped_total", "counter",
-			  "Spans that did not fit into the queue, or that the collector did not take.", spans.dropped);
+#define ONE(number)    add_number(out, name, number)
+#define EACH(function) function(s, name, out)
+#define SERVICE_METRIC(id, type, labels, condition, lines, help)                        \
+	if (condition) {                                                                \
+		const char *name = #id;                                                 \
+		buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, #type); \
+		lines;                                                                  \
 	}
-	if (!of_all)
-		return;
-	buf_adds(out, "# HELP brig_service_token_executions Executions of a token.\n"
-		      "# TYPE brig_service_token_executions gauge\n");
-	admission_each(s->admission, add_token_gauge, &into);
+#include "server/runner/metrics.def"
+#undef ONE
+#undef EACH
 }
 
 static void answer_metrics(struct service *s, const struct ask *ask, const char *id UNUSED, int rc, char *text,

@@ -14,6 +14,7 @@
  *	environments  package sets that have a name
  *	workspaces    files that clients leave for executions to come
  *	sessions      cells that stay
+ *	snapshots     what was in the workspaces of sessions
  *	traces        executions as spans, for the exporter
  *	ledger        which asynchronous executions were promised: a file
  *	idempotency   which key of which token stands for which execution: a file, too
@@ -47,6 +48,7 @@
 #include "server/runner/meters.h"
 #include "server/runner/recorded.h"
 #include "server/runner/sessions.h"
+#include "server/runner/snapshots.h"
 #include "server/runner/workspaces.h"
 #include "server/serve.h"
 #include "server/tokens.h"
@@ -57,6 +59,7 @@
 /* What the service counts of itself since it began. */
 struct service_counts {
 	uint64_t accepted, finished, cancelled, refused;
+	uint64_t sessions, session_runs, session_ends[SESSION_END_COUNT];
 };
 
 struct service {
@@ -79,6 +82,7 @@ struct service {
 	struct batches batches;
 	struct workspaces workspaces;
 	struct sessions sessions;
+	struct snapshots snapshots;
 	struct answerers answerers;
 	struct exporter *exporter; /* of traces; NULL: none is wanted */
 	struct recorded recorded;
@@ -101,9 +105,10 @@ struct ask {
 	uint32_t tag;
 	enum route route;
 	const struct message *m;
-	const char *request_id;        /* "": none */
-	const struct token *token;     /* who asks; NULL: nobody needs to know */
-	struct job_descriptors beside; /* of what is to be run; whoever uses one takes it */
+	const char *request_id;         /* "": none */
+	const struct token *token;      /* who asks; NULL: nobody needs to know */
+	struct server_session *session; /* whose key was shown; NULL: a token was */
+	struct job_descriptors beside;  /* of what is to be run; whoever uses one takes it */
 };
 
 /* loop.c: runs that may start do; call it after anything that frees a place. */

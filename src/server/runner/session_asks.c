@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_asks.c - asks that an event of the session answers, and events that are for no run */
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,16 @@ bool session_can_wait(struct service *s, const struct ask *ask, const struct ser
 	return false;
 }
 
+static struct session_wait *find_wait(const struct server_session *x, uint64_t event)
+{
+	struct session_wait *w;
+
+	TAILQ_FOREACH(w, &x->waits, in_session)
+	if (w->event == event)
+		return w;
+	return NULL;
+}
+
 struct session_wait *session_wait_for(struct service *s, const struct ask *ask, struct server_session *x,
 				      uint64_t event)
 {
@@ -35,6 +46,7 @@ struct session_wait *session_wait_for(struct service *s, const struct ask *ask, 
 	w->event = event;
 	w->tag = ask->tag;
 	w->route = ask->route;
+	w->door = access_door(ask->m);
 	w->body = FD_NONE;
 	(void)str_copy(w->request_id, sizeof(w->request_id), ask->request_id);
 	(void)str_copy(w->who, sizeof(w->who), ask->token->name);
@@ -47,8 +59,14 @@ void session_wait_free(struct server_session *x, struct session_wait *w)
 {
 	TAILQ_REMOVE(&x->waits, w, in_session);
 	x->n_waits--;
+	session_transfer_free(&x->service->sessions, w->transfer);
 	fd_closep(&w->body);
+	if (w->snapshot[0])
+		snapshot_drop(x->service, w->snapshot);
 	json_decref(w->files);
+	json_decref(w->metadata);
+	free(w->path);
+	free(w->to);
 	free(w);
 }
 
@@ -62,10 +80,12 @@ void session_wait_refuse(struct server_session *x, struct session_wait *w, uint1
 
 void session_trouble(struct service *s, const struct ask *ask, const struct brig_error *err)
 {
-	if (err->code == BRIG_E_REFUSED)
-		answer_error(s, ask, 409, "%s", err->msg);
+	if (err->sys == EAGAIN) /* a process that reads slower than it is written to */
+		answer_retry(s, ask, 503, 1, "%s", err->msg);
+	else if (err->code == BRIG_E_REFUSED)
+		answer_errno(s, ask, 409, err->sys, "%s", err->msg);
 	else if (err->sys == ENOENT)
-		answer_error(s, ask, 404, "%s", err->msg);
+		answer_errno(s, ask, 404, err->sys, "%s", err->msg);
 	else
 		answer_trouble(s, ask, err);
 }
@@ -88,22 +108,79 @@ static const char *state_of(const struct server_session *x)
 					      : "ready";
 }
 
+static json_t *context_document(const struct session_context *context)
+{
+	const char *cwd = context->cwd ? context->cwd : "/workspace";
+
+	return json_pack("{s:I, s:s, s:s%, s:b}", "id", (json_int_t)context->tag, "language", context->language, "cwd",
+			 cwd, str_utf8_prefix(cwd, strlen(cwd)), "default", context->is_default);
+}
+
 static json_t *contexts_of(const struct server_session *x)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < x->n_contexts; i++)
-		(void)json_array_append_new(list, json_pack("{s:I, s:s}", "id", (json_int_t)x->context[i].tag,
-							    "language", x->context[i].language));
+		(void)json_array_append_new(list, context_document(&x->context[i]));
 	return list;
+}
+
+/* When its time is over, of one that has not ended. */
+static uint64_t ends_ns(const struct server_session *x)
+{
+	uint64_t left = 0, most;
+
+	if (!x->inside || x->is_stopping)
+		return 0;
+	brig_session_times(x->inside, &left, &most);
+	if (x->pauses && x->pause_at_ns > clock_now_ns() && !x->is_paused)
+		left = min_u64(left, (x->pause_at_ns - clock_now_ns()) / NS_PER_MS);
+	return clock_wall_ns() + left * NS_PER_MS;
+}
+
+#define SAMPLES_APART_MS 1000
+
+void session_on_sample(void *user, const struct brig_sample *sample)
+{
+	struct server_session *x = user;
+
+	if (sample->at_ms >= x->before.at_ms + 2 * SAMPLES_APART_MS)
+		x->before = x->sample;
+	x->sample = *sample;
+}
+
+/* Of one cpu, over the last second or two. */
+static double cpu_used(const struct server_session *x)
+{
+	uint64_t ms = x->sample.at_ms - x->before.at_ms, cpu_ms = x->sample.cpu_ms - x->before.cpu_ms;
+
+	return ms > 0 && x->sample.cpu_ms >= x->before.cpu_ms ? 100.0 * (double)cpu_ms / (double)ms : 0;
+}
+
+/* What doors need of it beyond that, each of which says of it what its protocol does. */
+static json_t *more_for_doors(const struct server_session *x)
+{
+	return json_pack("{s:s, s:s?, s:s, s:I, s:I, s:f, s:I, s:I}", "key", x->key, "note", x->note, "network",
+			 x->network, "memory", (json_int_t)x->memory, "memory_used", (json_int_t)x->sample.memory_bytes,
+			 "cpu_used_percent", cpu_used(x), "cpu_percent", (json_int_t)x->cpu_percent, "disk",
+			 (json_int_t)x->disk);
 }
 
 json_t *session_document(const struct server_session *x)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "id", x->id, "state", state_of(x), "token",
-			 x->owner, "trust", x->trust, "created", moment(x->created_ns), "ended", moment(x->ended_ns),
-			 "verdict", x->verdict[0] ? json_string(x->verdict) : json_null(), "reason",
-			 x->reason[0] ? json_string(x->reason) : json_null(), "contexts", contexts_of(x));
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?, s:s?, s:o}", "id", x->id, "state", state_of(x),
+			 "token", x->owner, "trust", x->trust, "created", moment(x->created_ns), "ends",
+			 moment(ends_ns(x)), "ended", moment(x->ended_ns), "verdict", x->verdict[0] ? x->verdict : NULL,
+			 "reason", x->reason[0] ? x->reason : NULL, "contexts", contexts_of(x));
+}
+
+json_t *session_document_for(const struct server_session *x, enum door door)
+{
+	json_t *doc = session_document(x);
+
+	if (doc && door != DOOR_api)
+		(void)json_object_update_new(doc, more_for_doors(x));
+	return doc;
 }
 
 /* ---- the session itself ------------------------------------------------------------------------------------------ */
@@ -149,25 +226,70 @@ void ask_session_resume(struct service *s, struct ask *ask)
 /* As contexts, history and inspection call it: both shells are one, whose interpreter is bash. */
 const char *session_language(const struct server_session *x, const char *name)
 {
-	const char *own = host_language(x->host, name);
+	char lower[TOKEN_WORD_MAX + 1];
+	const char *own;
+	size_t n = 0;
 
+	for (; name[n] && n < sizeof(lower) - 1; n++)
+		lower[n] = (char)tolower((unsigned char)name[n]);
+	lower[n] = '\0';
+	own = host_language(x->host, lower);
 	return !own ? name : str_eq(own, "bash") ? "shell" : own;
 }
 
-int session_context_make(struct server_session *x, const char *language, const char *cwd, uint64_t *ret,
-			 struct brig_error *err)
+/* A context, and its place in the table; NULL: err says why there is none. */
+static struct session_context *make_context(struct server_session *x, const char *language, const char *cwd,
+					    struct brig_error *err)
 {
-	int rc;
+	struct session_context made = { 0 };
 
-	if (x->n_contexts == SESSION_CONTEXTS_MAX)
-		return err_set(err, BRIG_E_REFUSED, 0, "a session has at most %d contexts", SESSION_CONTEXTS_MAX);
-	rc = brig_session_context(x->inside, language, cwd, ret, err);
-	if (rc < 0)
-		return rc;
-	x->context[x->n_contexts].tag = *ret;
-	(void)str_copy(x->context[x->n_contexts].language, sizeof(x->context[0].language),
-		       session_language(x, language));
-	x->n_contexts++;
+	if (x->n_contexts == SESSION_CONTEXTS_MAX) {
+		(void)err_set(err, BRIG_E_REFUSED, 0, "a session has at most %d contexts", SESSION_CONTEXTS_MAX);
+		return NULL;
+	}
+	if (cwd && !(made.cwd = strdup(cwd))) {
+		(void)err_nomem(err);
+		return NULL;
+	}
+	if (brig_session_context(x->inside, language, cwd, &made.tag, err) < 0) {
+		free(made.cwd);
+		return NULL;
+	}
+	(void)str_copy(made.language, sizeof(made.language), session_language(x, language));
+	x->context[x->n_contexts] = made;
+	return &x->context[x->n_contexts++];
+}
+
+/* Those that are left keep their order, in which they are told. */
+static void drop_context(struct server_session *x, size_t i)
+{
+	free(x->context[i].cwd);
+	memmove(&x->context[i], &x->context[i + 1], (--x->n_contexts - i) * sizeof(x->context[0]));
+}
+
+void session_contexts_release(struct server_session *x)
+{
+	while (x->n_contexts > 0)
+		drop_context(x, x->n_contexts - 1);
+}
+
+static struct session_context *find_default(struct server_session *x, const char *language)
+{
+	for (size_t i = 0; i < x->n_contexts; i++)
+		if (x->context[i].is_default && str_eq(x->context[i].language, session_language(x, language)))
+			return &x->context[i];
+	return NULL;
+}
+
+int session_context_default(struct server_session *x, const char *language, const char *cwd, uint64_t *ret,
+			    struct brig_error *err)
+{
+	struct session_context *found = find_default(x, language);
+
+	if (!found && !(found = make_context(x, language, cwd, err)))
+		return -err->code;
+	found->is_default = true;
+	*ret = found->tag;
 	return 0;
 }
 
@@ -175,14 +297,30 @@ void ask_context_make(struct service *s, struct ask *ask)
 {
 	struct server_session *x = session_find(s, ask);
 	const char *language = message_text(ask->m, FIELD_language);
+	const struct session_context *made;
 	struct brig_error err = BRIG_ERROR_INIT;
-	uint64_t tag = 0;
-	int rc;
 
 	if (!x || !session_can_wait(s, ask, x))
 		return;
-	rc = session_context_make(x, language ? language : "python", message_text(ask->m, FIELD_cwd), &tag, &err);
-	wait_or_say(s, ask, x, rc, tag, &err);
+	made = make_context(x, language ? language : "python", message_text(ask->m, FIELD_cwd), &err);
+	wait_or_say(s, ask, x, made ? 0 : -1, made ? made->tag : 0, &err);
+}
+
+void ask_contexts(struct service *s, struct ask *ask)
+{
+	struct server_session *x = session_find(s, ask);
+	const char *language =
+		message_text(ask->m, FIELD_language); /* of doors whose sessions have a default one at once */
+	struct brig_error err = BRIG_ERROR_INIT;
+	uint64_t tag;
+
+	if (!x)
+		return;
+	if (language && session_context_default(x, language, message_text(ask->m, FIELD_cwd), &tag, &err) < 0)
+		session_trouble(s, ask, &err);
+	else
+		answer_json(s, ask, 200, json_pack("{s:o}", "contexts", contexts_of(x)));
+	session_go_on(s, x);
 }
 
 static size_t find_context(const struct server_session *x, uint64_t tag)
@@ -192,6 +330,15 @@ static size_t find_context(const struct server_session *x, uint64_t tag)
 	while (i < x->n_contexts && x->context[i].tag != tag)
 		i++;
 	return i;
+}
+
+/* The library says nothing of what is gone. */
+static void refuse_waits(struct server_session *x, uint64_t event, const char *why)
+{
+	struct session_wait *w;
+
+	while ((w = find_wait(x, event)))
+		session_wait_refuse(x, w, 404, why);
 }
 
 void ask_context_delete(struct service *s, struct ask *ask)
@@ -211,7 +358,8 @@ void ask_context_delete(struct service *s, struct ask *ask)
 	if (brig_session_close_context(x->inside, tag, &err) < 0) {
 		session_trouble(s, ask, &err);
 	} else {
-		x->context[i] = x->context[--x->n_contexts];
+		refuse_waits(x, tag, "the context was closed");
+		drop_context(x, i);
 		answer_json(s, ask, 200, session_document(x));
 	}
 	session_go_on(s, x);
@@ -256,12 +404,12 @@ void ask_context_interrupt(struct service *s, struct ask *ask)
 /* NULL: there is none that runs, and it has been answered. */
 static struct session_piece *find_process(struct service *s, const struct ask *ask, struct server_session *x)
 {
-	uint64_t tag = message_number(ask->m, FIELD_item, 0);
-	struct session_piece *p = session_piece_find(x, tag);
+	struct session_piece *p = session_process_find(x, ask);
 
-	if (p && p->context == 0 && p->is_started && p->x.state != EXECUTION_FINISHED)
+	if (p && p->is_started && p->x.state != EXECUTION_FINISHED)
 		return p;
-	answer_error(s, ask, 404, "no process %llu runs in this session", (unsigned long long)tag);
+	answer_errno(s, ask, 404, ESRCH, "no process %llu runs in this session",
+		     (unsigned long long)message_number(ask->m, FIELD_item, message_number(ask->m, FIELD_pid, 0)));
 	return NULL;
 }
 
@@ -320,57 +468,56 @@ void ask_process_resize(struct service *s, struct ask *ask)
 
 /* ---- events ------------------------------------------------------------------------------------------------------- */
 
-static struct session_wait *find_wait(const struct server_session *x, uint64_t event)
+void session_answer_made(struct server_session *x, uint32_t tag, const char *who, enum door door)
+{
+	json_t *doc = session_document_for(x, door);
+	AUTO_FREE char *text = NULL;
+	char self[64];
+
+	(void)snprintf(self, sizeof(self), "/v1/sessions/%s", x->id);
+	session_tell_origin(x, doc);
+	text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+	json_decref(doc);
+	answer_send(x->service, tag,
+		    &(struct answer){ .status = text ? 201 : 500,
+				      .location = self,
+				      .who = who,
+				      .body = text,
+				      .len = text ? strlen(text) : 0 });
+}
+
+void session_answer_ready(struct server_session *x)
 {
 	struct session_wait *w;
 
-	TAILQ_FOREACH(w, &x->waits, in_session)
-	if (w->event == event)
-		return w;
-	return NULL;
-}
-
-static void answer_ready(struct server_session *x)
-{
-	struct session_wait *w = find_wait(x, 0);
-	char self[64];
-	AUTO_FREE char *text = NULL;
-	json_t *doc;
-
 	x->state = SESSION_READY;
-	if (!w)
-		return;
-	(void)snprintf(self, sizeof(self), "/v1/sessions/%s", x->id);
-	doc = session_document(x);
-	text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
-	json_decref(doc);
-	answer_send(x->service, w->tag,
-		    &(struct answer){ .status = text ? 201 : 500,
-				      .location = self,
-				      .who = w->who,
-				      .body = text,
-				      .len = text ? strlen(text) : 0 });
-	session_wait_free(x, w);
+	session_begin_time(x);
+	while ((w = find_wait(x, 0))) { /* of one that is shared, or asked for again, there may be several */
+		session_answer_made(x, w->tag, w->who, w->door);
+		session_wait_free(x, w);
+	}
 }
 
 static void answer_done(struct server_session *x, struct session_wait *w, int error)
 {
 	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
 	size_t i = find_context(x, w->event);
+	json_t *doc;
 
 	if (error) {
 		if (w->route == ROUTE_context_make && i < x->n_contexts)
-			x->context[i] = x->context[--x->n_contexts];
-		answer_error(x->service, &ask, error == ENOENT || error == ESRCH ? 404 : 422, "the session says: %s",
-			     strerror(error));
+			drop_context(x, i);
+		answer_errno(x->service, &ask, error == ENOENT || error == ESRCH ? 404 : 422, error,
+			     "the session says: %s", strerror(error));
 	} else if (w->route == ROUTE_context_make) {
-		answer_json(x->service, &ask, 201,
-			    json_pack("{s:I, s:s}", "id", (json_int_t)w->event, "language",
-				      i < x->n_contexts ? x->context[i].language : ""));
+		answer_json(x->service, &ask, 201, i < x->n_contexts ? context_document(&x->context[i]) : NULL);
 	} else {
 		if (w->route == ROUTE_session_pause || w->route == ROUTE_session_resume)
 			x->is_paused = w->route == ROUTE_session_pause;
-		answer_json(x->service, &ask, 200, session_document(x));
+		doc = session_document(x);
+		if (doc && w->route == ROUTE_session_pause)
+			(void)json_object_set_new(doc, "paused_by", json_string("signals"));
+		answer_json(x->service, &ask, 200, doc);
 	}
 	session_wait_free(x, w);
 }
@@ -393,19 +540,35 @@ void session_on_event(void *user, const struct brig_session_event *event)
 	struct server_session *x = user;
 	struct session_piece *p = session_piece_find(x, event->tag);
 	struct session_wait *w = event->tag ? find_wait(x, event->tag) : NULL;
+	struct session_watch *watch = event->tag ? session_watch_find(x, event->tag) : NULL;
+	struct session_watch *asker = event->tag && !watch ? session_watch_of_entry(x, event->tag) : NULL;
 	int fd = event->fd;
 
-	if (event->kind == BRIG_SESSION_READY)
-		answer_ready(x);
+	if (event->kind == BRIG_SESSION_READY) {
+		if (!x->is_unfilled)
+			session_answer_ready(x);
+	} else if (event->tag && event->tag == x->filling)
+		session_filled(x, event);
+	else if (event->tag && event->tag == x->fork.tag)
+		session_saved(x, event);
 	else if (event->kind == BRIG_SESSION_STOPPING)
 		take_stop(x, event->name);
 	else if (p)
 		session_piece_event(p, event);
+	else if (watch)
+		session_watch_event(x, watch, event);
+	else if (asker)
+		session_watch_entry(x, asker, event);
 	else if (event->kind == BRIG_SESSION_RAN)
 		brig_result_free(event->result);
+	else if (w && w->route == ROUTE_snapshot_make)
+		snapshot_event(x, w, event);
 	else if (w && is_of_files(w->route))
 		session_file_event(x, w, event);
-	else if (w && event->kind == BRIG_SESSION_DONE)
-		answer_done(x, w, event->error);
+	else if (w && w->route == ROUTE_session_port)
+		session_port_event(x, w, event);
+	else if (event->kind == BRIG_SESSION_DONE)
+		for (; w; w = find_wait(x, event->tag)) /* several may have asked for one context */
+			answer_done(x, w, event->error);
 	fd_closep(&fd); /* which nobody else has taken */
 }

@@ -20,7 +20,11 @@
 #include "server/runner/asks.h"
 
 #define PROCESS_MS_MAX  (24 * 3600 * 1000) /* longer than any session */
-#define LONG_EVENTS_MAX 64                 /* results of a run that are told before its end though they fit no record */
+#define START_BYTES_MAX (152 * KiB)        /* of a message to the cell, which has folder and head besides */
+#define COMMAND_KEPT    200
+#define WORDS_KEPT      256
+#define WORD_KEPT       (4 * KiB)
+#define LONG_EVENTS_MAX 64 /* results of a run that are told before its end though they fit no record */
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
@@ -34,6 +38,33 @@ struct session_piece *session_piece_find(const struct server_session *x, uint64_
 	return NULL;
 }
 
+static bool is_named(const struct session_piece *p, const struct message *m)
+{
+	const char *label = message_text(m, FIELD_label);
+	uint64_t pid = message_number(m, FIELD_pid, 0);
+
+	return label ? p->label && str_eq(p->label, label) : pid && p->pid == (int64_t)pid;
+}
+
+struct session_piece *session_process_find(const struct server_session *x, const struct ask *ask)
+{
+	struct session_piece *p, *ended = NULL;
+
+	if (message_has(ask->m, FIELD_item)) {
+		p = session_piece_find(x, message_number(ask->m, FIELD_item, 0));
+		return p && p->context == 0 ? p : NULL;
+	}
+	TAILQ_FOREACH_REVERSE(p, &x->pieces, session_pieces, in_session)
+	{
+		if (p->context || !is_named(p, ask->m))
+			continue;
+		if (p->x.state != EXECUTION_FINISHED)
+			return p;
+		ended = ended ? ended : p;
+	}
+	return ended;
+}
+
 void session_piece_free(struct session_piece *p)
 {
 	TAILQ_REMOVE(&p->session->pieces, p, in_session);
@@ -45,6 +76,8 @@ void session_piece_free(struct session_piece *p)
 	brig_free(p->x.unlisted);
 	json_decref(p->results);
 	json_decref(p->error);
+	json_decref(p->config);
+	free(p->label);
 	free(p->input);
 	free(p->command);
 	buf_release(&p->output[0]);
@@ -139,8 +172,9 @@ static json_t *forms_of(const struct brig_session_event *e, size_t *ret_bytes)
 static void tell_result(struct session_piece *p, json_t *forms, size_t bytes)
 {
 	if (bytes > CHANNEL_INLINE_MAX / 6 && json_array_size(p->results) > LONG_EVENTS_MAX)
-		return;
-	events_put(&p->x, EVENT_result, json_pack("{s:s, s:O}", "event", "result", "result", forms));
+		p->results_are_late = true; /* with all that follow: their order is told, too */
+	if (!p->results_are_late)
+		events_put(&p->x, EVENT_result, json_pack("{s:s, s:O}", "event", "result", "result", forms));
 }
 
 static void take_forms(struct session_piece *p, const struct brig_session_event *e)
@@ -189,6 +223,10 @@ static void add_shown(json_t *doc, const struct session_piece *p, uint64_t count
 {
 	if (p->context == 0) {
 		(void)json_object_set_new(doc, "process", json_integer((json_int_t)p->tag));
+		if (p->start_error)
+			(void)json_object_set_new(doc, "start_error", json_integer(p->start_error));
+		if (p->is_bad_cwd)
+			(void)json_object_set_new(doc, "bad_cwd", json_true());
 		return;
 	}
 	(void)json_object_set_new(doc, "context", json_integer((json_int_t)p->context));
@@ -230,13 +268,20 @@ static void answer_promise(struct session_piece *p)
 		    json_pack("{s:I, s:s}", "process", (json_int_t)p->tag, "state", "running"));
 }
 
+static json_t *started_event(const struct session_piece *p)
+{
+	return json_pack("{s:s, s:I, s:I, s:b}", "event", "started", "process", (json_int_t)p->tag, "pid",
+			 (json_int_t)p->pid, "pty", p->is_pty);
+}
+
 /* It runs: what it is to read is sent, and who does not wait for its end is answered. */
-static void take_start(struct session_piece *p)
+static void take_start(struct session_piece *p, int64_t pid)
 {
 	struct brig_session *inside = p->session->inside;
 
 	p->is_started = true;
-	events_put(&p->x, EVENT_started, json_pack("{s:s, s:I}", "event", "started", "process", (json_int_t)p->tag));
+	p->pid = pid;
+	events_put(&p->x, EVENT_started, started_event(p));
 	if (p->input && p->input_len > 0)
 		(void)brig_session_input(inside, p->tag, p->input, p->input_len, NULL);
 	if (p->input && !p->stays_open)
@@ -249,7 +294,7 @@ static void take_start(struct session_piece *p)
 }
 
 /* It did not begin: who has not been answered yet hears why, as the result. */
-static void take_failure(struct session_piece *p)
+static void answer_failure(struct session_piece *p)
 {
 	uint32_t tag = p->promise_tag;
 	const struct ask ask = { .tag = tag, .request_id = "-" };
@@ -260,12 +305,19 @@ static void take_failure(struct session_piece *p)
 		answer_retry(p->session->service, &ask, 503, 1, "there is no memory for the process");
 }
 
+static void take_failure(struct session_piece *p, const struct brig_session_event *event)
+{
+	p->start_error = event->error;
+	p->is_bad_cwd = (event->flags & BRIG_SESSION_BAD_DIR) != 0;
+	answer_failure(p);
+}
+
 static void finish(struct session_piece *p)
 {
 	struct execution *x = &p->x;
 
 	if (p->promise_tag)
-		take_failure(p);
+		answer_failure(p);
 	x->state = EXECUTION_FINISHED;
 	x->ended_ns = clock_wall_ns();
 	events_finish(x);
@@ -295,6 +347,8 @@ static void keep_output(struct session_piece *p, struct buf *output, const struc
 {
 	size_t n = p->x.is_async ? 2 * event->len : event->len; /* with its event, which is kept then */
 
+	if (p->has_no_capture)
+		return;
 	if (hold(p, n)) {
 		(void)buf_add(output, event->data, event->len);
 		return;
@@ -308,9 +362,9 @@ void session_piece_event(struct session_piece *p, const struct brig_session_even
 	switch (event->kind) {
 	case BRIG_SESSION_DONE:
 		if (p->context == 0 && event->error == 0)
-			take_start(p);
+			take_start(p, event->pid);
 		else if (p->context == 0)
-			take_failure(p);
+			take_failure(p, event);
 		break;
 	case BRIG_SESSION_OUTPUT:
 		keep_output(p, &p->output[event->stream == BRIG_STDERR], event);
@@ -360,7 +414,7 @@ static void end_unwanted(struct session_piece *p)
 		return;
 	p->is_unwanted = true; /* one that has not begun ends then */
 	if (p->context)
-		(void)brig_session_interrupt(inside, p->context, NULL);
+		(void)brig_session_cancel(inside, p->tag, NULL);
 	else
 		(void)brig_session_signal(inside, p->tag, SIGKILL, NULL, NULL);
 }
@@ -387,6 +441,17 @@ bool session_piece_gone(struct session_piece *p, uint32_t tag)
 	return false;
 }
 
+bool session_piece_cancel(struct session_piece *p, uint32_t tag)
+{
+	for (size_t i = 0; i < p->x.n_listeners; i++)
+		if (p->x.listener[i].tag == tag) {
+			if (p->x.listener[i].is_starter)
+				end_unwanted(p);
+			return true;
+		}
+	return false;
+}
+
 void session_piece_all_gone(struct session_piece *p)
 {
 	bool had_starter = false;
@@ -401,7 +466,7 @@ void session_piece_all_gone(struct session_piece *p)
 
 /* ---- runs -------------------------------------------------------------------------------------------------------------- */
 
-/* The first context of the language that the ask means; one that there is not is made. */
+/* The context that the ask names, or the default one of its language, which is made if there is none. */
 static int choose_context(struct server_session *x, const struct ask *ask, uint64_t *ret, struct brig_error *err)
 {
 	const char *language = message_text(ask->m, FIELD_language);
@@ -414,12 +479,7 @@ static int choose_context(struct server_session *x, const struct ask *ask, uint6
 		return err_set(err, BRIG_E_USAGE, ENOENT, "the session has no context %llu", (unsigned long long)*ret);
 	if (!language)
 		language = "python";
-	for (size_t i = 0; i < x->n_contexts; i++)
-		if (str_eq(x->context[i].language, session_language(x, language))) {
-			*ret = x->context[i].tag;
-			return 0;
-		}
-	return session_context_make(x, language, NULL, ret, err);
+	return session_context_default(x, language, message_text(ask->m, FIELD_cwd), ret, err);
 }
 
 static int begin_run(struct session_piece *p, const struct ask *ask, struct brig_error *err)
@@ -437,17 +497,26 @@ static int begin_run(struct session_piece *p, const struct ask *ask, struct brig
 	what.env = env;
 	what.n_env = message_count(ask->m, FIELD_variable);
 	what.timeout_ms = message_number(ask->m, FIELD_timeout_ms, 0);
-	return brig_session_run(p->session->inside, &what, &p->tag, err);
+	if (brig_session_run(p->session->inside, &what, &p->tag, err) < 0)
+		return -err->code;
+	/* It may have to wait for others: who watches hears at once that it was taken. */
+	events_put(&p->x, EVENT_started,
+		   json_pack("{s:s, s:I}", "event", "started", "context", (json_int_t)p->context));
+	return 0;
 }
 
 /* Its starter listens, or is to be told that it runs. */
 static bool listen_to(struct session_piece *p, const struct ask *ask)
 {
 	bool watches = message_number(ask->m, FIELD_stream, 0) != 0;
+	bool is_detached = watches && p->context == 0 && message_number(ask->m, FIELD_detached, 0) != 0;
 
+	p->has_no_capture = message_number(ask->m, FIELD_no_capture, 0) != 0;
 	p->x.is_async = message_number(ask->m, FIELD_async, 0) != 0 && !watches && p->context == 0;
 	p->x.log_is_cut = !p->x.is_async; /* nobody can ask for its events later */
-	if (p->x.is_async) {
+	if (is_detached) {
+		p->x.is_async = true;
+	} else if (p->x.is_async) {
 		p->promise_tag = ask->tag;
 		return true;
 	}
@@ -467,6 +536,8 @@ static void begin(struct service *s, struct ask *ask, struct server_session *x, 
 	} else if (fn(p, ask, &err) < 0) {
 		session_piece_free(p);
 		session_trouble(s, ask, &err);
+	} else {
+		s->counts.session_runs++;
 	}
 	session_go_on(s, x);
 }
@@ -507,6 +578,61 @@ static int keep_input(struct session_piece *p, const struct ask *ask, struct bri
 	return 0;
 }
 
+/* What the cell can be asked in one message. */
+static int check_words(const char *const *words, size_t n, struct brig_error *err)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += strlen(words[i]) + 1;
+	if (bytes <= START_BYTES_MAX)
+		return 0;
+	return err_set(err, BRIG_E_USAGE, E2BIG,
+		       "arguments and variables have %zu bytes, more than %d: write them to a file", bytes,
+		       (int)START_BYTES_MAX);
+}
+
+/* Of how it was started, for lists: of long words the beginning. */
+static json_t *words_list(const char *const *words, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++)
+		(void)json_array_append_new(
+			list, json_stringn(words[i], str_utf8_prefix(words[i], min_u64(strlen(words[i]), WORD_KEPT))));
+	return list;
+}
+
+json_t *session_variables(const char *const *words, size_t n, size_t max)
+{
+	json_t *env = json_object();
+
+	for (size_t i = 0; i < n; i++) {
+		const char *value = strchr(words[i], '=');
+		AUTO_FREE char *name = value ? strndup(words[i], (size_t)(value - words[i])) : NULL;
+
+		if (name)
+			(void)json_object_set_new(
+				env, name,
+				json_stringn(value + 1, str_utf8_prefix(value + 1, min_u64(strlen(value + 1), max))));
+	}
+	return env;
+}
+
+/* words: arguments, then variables. */
+static int keep_config(struct session_piece *p, const struct ask *ask, const char *const *words, size_t n_argv,
+		       struct brig_error *err)
+{
+	const char *label = message_text(ask->m, FIELD_label), *cwd = message_text(ask->m, FIELD_cwd);
+	size_t n_env = message_count(ask->m, FIELD_variable);
+
+	p->label = label ? strdup(label) : NULL;
+	p->config = json_pack("{s:o, s:o, s:s?}", "args", words_list(words, min_u64(n_argv, WORDS_KEPT)), "env",
+			      session_variables(words + n_argv, min_u64(n_env, WORDS_KEPT), WORD_KEPT), "cwd",
+			      cwd && str_is_utf8(cwd, strlen(cwd)) ? cwd : NULL);
+	return p->config && (p->label || !label) ? 0 : err_nomem(err);
+}
+
 static int begin_process(struct session_piece *p, const struct ask *ask, struct brig_error *err)
 {
 	struct brig_session_process what = BRIG_SESSION_PROCESS_INIT;
@@ -531,7 +657,13 @@ static int begin_process(struct session_piece *p, const struct ask *ask, struct 
 	what.rows = (uint32_t)min_u64(message_number(ask->m, FIELD_rows, 0), 65535);
 	what.columns = (uint32_t)min_u64(message_number(ask->m, FIELD_columns, 0), 65535);
 	what.timeout_ms = min_u64(message_number(ask->m, FIELD_timeout_ms, 0), PROCESS_MS_MAX);
-	p->command = strndup(n_argv > 0 ? words[0] : "", 200);
+	p->is_pty = (what.flags & BRIG_PROCESS_PTY) != 0;
+	p->command = n_argv > 0 ? strndup(words[0], COMMAND_KEPT) : NULL;
+	rc = check_words(words, n_argv + n_env, err);
+	if (rc == 0)
+		rc = keep_config(p, ask, words, n_argv, err);
+	if (rc < 0)
+		return rc;
 	return brig_session_start(p->session->inside, &what, &p->tag, err);
 }
 
@@ -552,6 +684,11 @@ static json_t *process_document(const struct session_piece *p, bool with_result)
 				is_over ? p->x.verdict : NULL);
 	json_t *result = with_result && is_over && p->x.result ? json_loads(p->x.result, JSON_ALLOW_NUL, NULL) : NULL;
 
+	(void)json_object_update(doc, p->config);
+	if (p->pid)
+		(void)json_object_set_new(doc, "pid", json_integer(p->pid));
+	if (p->label)
+		(void)json_object_set_new(doc, "label", json_string(p->label));
 	if (doc && with_result)
 		(void)json_object_set_new(doc, "result", result ? result : json_null());
 	return doc;
@@ -575,13 +712,13 @@ void ask_processes(struct service *s, struct ask *ask)
 static struct session_piece *find_process(struct service *s, const struct ask *ask)
 {
 	const struct server_session *x = session_find(s, ask);
-	uint64_t tag = message_number(ask->m, FIELD_item, 0);
-	struct session_piece *p = x ? session_piece_find(x, tag) : NULL;
+	struct session_piece *p = x ? session_process_find(x, ask) : NULL;
 
-	if (!x || (p && p->context == 0))
-		return p;
-	answer_error(s, ask, 404, "there is no process %llu in this session", (unsigned long long)tag);
-	return NULL;
+	if (x && !p)
+		answer_errno(
+			s, ask, 404, ESRCH, "there is no process %llu in this session",
+			(unsigned long long)message_number(ask->m, FIELD_item, message_number(ask->m, FIELD_pid, 0)));
+	return p;
 }
 
 void ask_process(struct service *s, struct ask *ask)
@@ -592,6 +729,19 @@ void ask_process(struct service *s, struct ask *ask)
 		answer_json(s, ask, 200, process_document(p, true));
 }
 
+/* What it is, and its end if that has been; the rest as it comes. */
+static void tell_from_now(struct service *s, struct session_piece *p, uint32_t tag)
+{
+	json_t *event = p->is_started ? started_event(p) : NULL; /* else it is told when it has */
+	AUTO_FREE char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
+
+	json_decref(event);
+	if (text)
+		event_send(s, tag, EVENT_started, text, strlen(text));
+	if (p->x.state == EXECUTION_FINISHED)
+		events_replay_end(&p->x, tag);
+}
+
 void ask_process_events(struct service *s, struct ask *ask)
 {
 	struct session_piece *p = find_process(s, ask);
@@ -600,6 +750,8 @@ void ask_process_events(struct service *s, struct ask *ask)
 		return;
 	if (p->x.state != EXECUTION_FINISHED && !execution_listen(&p->x, ask->tag, WATCHES, false))
 		answer_retry(s, ask, 503, 1, "too many wait for this process already");
+	else if (message_number(ask->m, FIELD_live, 0))
+		tell_from_now(s, p, ask->tag);
 	else
 		events_replay(&p->x, ask->tag);
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -11,6 +12,7 @@
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
 #include "server/runner/asks.h"
+#include "sys/crypto.h"
 
 #define EVENTS_OF_A_TURN 32
 
@@ -21,13 +23,15 @@ static const char being_stopped[] = "the service is being stopped";
 void sessions_init(struct sessions *t)
 {
 	TAILQ_INIT(&t->all);
-	t->epoll = FD_NONE;
+	TAILQ_INIT(&t->transfers);
+	t->epoll = t->more = FD_NONE;
 }
 
 int sessions_open(struct sessions *t, struct brig_error *err)
 {
 	t->epoll = epoll_create1(EPOLL_CLOEXEC);
-	return t->epoll < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for sessions") : 0;
+	return t->epoll < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for sessions")
+			    : session_transfers_open(t, err);
 }
 
 static struct server_session *find_any(struct service *s, const struct ask *ask)
@@ -35,6 +39,8 @@ static struct server_session *find_any(struct service *s, const struct ask *ask)
 	const char *id = message_text(ask->m, FIELD_id);
 	struct server_session *x;
 
+	if (ask->session)
+		return ask->session;
 	TAILQ_FOREACH(x, &s->sessions.all, in_all)
 	if (id && str_eq(x->id, id) && access_owns(ask->token, x->owner))
 		return x;
@@ -56,8 +62,14 @@ struct server_session *session_find(struct service *s, const struct ask *ask)
 static void forget(struct service *s, struct server_session *x)
 {
 	TAILQ_REMOVE(&s->sessions.all, x, in_all);
+	session_contexts_release(x);
 	job_free(x->job);
 	host_leave(x->host);
+	json_decref(x->metadata);
+	fd_closep(&x->pause_timer);
+	fd_closep(&x->fork.file);
+	free(x->note);
+	crypto_wipe(x->key, sizeof(x->key));
 	free(x);
 }
 
@@ -150,7 +162,7 @@ static void take_result(struct server_session *x, const struct brig_result *r)
 	if (cpu_ns > x->charged_ns)
 		session_charge(x, cpu_ns - x->charged_ns);
 	(void)str_copy(x->verdict, sizeof(x->verdict), brig_result_verdict(r));
-	if (!x->reason[0] || x->state == SESSION_STARTING)
+	if (!x->reason[0] || (x->state == SESSION_STARTING && !x->failed_status))
 		(void)str_copy(x->reason, sizeof(x->reason), brig_result_reason(r));
 	x->reason[str_utf8_prefix(x->reason, strlen(x->reason))] = '\0';
 }
@@ -162,6 +174,7 @@ static void tell_waiting(struct server_session *x)
 	struct session_piece *p;
 	char why[SESSION_REASON_MAX + 64];
 
+	session_watches_end(x);
 	while ((p = TAILQ_FIRST(&x->pieces)))
 		session_piece_abandon(p);
 	while ((w = TAILQ_FIRST(&x->waits))) {
@@ -169,8 +182,20 @@ static void tell_waiting(struct server_session *x)
 
 		(void)snprintf(why, sizeof(why), "the session %s: %s",
 			       x->state == SESSION_STARTING ? "could not begin" : "has ended", x->reason);
-		session_wait_refuse(x, w, was_refused ? 403 : w->event == 0 ? 500 : 410, why);
+		session_wait_refuse(x, w,
+				    was_refused        ? 403
+				    : w->event != 0    ? 410
+				    : x->failed_status ? x->failed_status
+						       : 500,
+				    why);
 	}
+}
+
+static enum session_end end_of(const struct server_session *x)
+{
+	if (x->state == SESSION_STARTING)
+		return SESSION_END_unbegun;
+	return str_eq(x->verdict, "ok") ? x->end : SESSION_END_broken;
 }
 
 static void finish(struct service *s, struct server_session *x)
@@ -180,20 +205,24 @@ static void finish(struct service *s, struct server_session *x)
 	bool had_begun = x->state != SESSION_STARTING;
 
 	(void)epoll_ctl(s->sessions.epoll, EPOLL_CTL_DEL, brig_session_fd(x->inside), NULL);
+	fd_closep(&x->pause_timer); /* which takes it out of the set, too */
 	if (brig_session_end(x->inside, &r, &err) < 0)
 		(void)brig_result_from_error(&err, &r, NULL);
 	x->inside = NULL;
 	if (r)
 		take_result(x, r);
 	brig_result_free(r);
+	s->counts.session_ends[end_of(x)]++;
+	session_fork_lost(x);
 	tell_waiting(x);
 	x->state = SESSION_ENDED;
 	x->ended_ns = clock_wall_ns();
-	x->n_contexts = 0;
+	session_contexts_release(x);
 	job_free(MOVE_PTR(x->job));
 	host_leave(MOVE_PTR(x->host));
 	s->sessions.n_live--;
 	if (!had_begun) { /* who asked for it was told why, and nobody else knows of it */
+		idempotency_forget(&s->idempotency, x->id);
 		forget(s, x);
 		return;
 	}
@@ -210,34 +239,95 @@ static bool is_wanted(const struct server_session *x)
 	return x->n_waits > 0;
 }
 
-static void stop(struct server_session *x, const char *reason)
+void server_session_stop(struct server_session *x, const char *reason)
 {
 	if (x->is_stopping)
 		return;
 	x->is_stopping = true;
+	x->end = x->service->draining ? SESSION_END_service : SESSION_END_asked;
 	(void)str_copy(x->reason, sizeof(x->reason), reason);
 	brig_session_stop(x->inside, reason);
+}
+
+/* ---- sessions that are paused at their timeout --------------------------------------------------------------- */
+
+static void pause_in(struct server_session *x, uint64_t ms)
+{
+	struct itimerspec when = { .it_value = { 0 } };
+
+	x->pause_at_ns = clock_now_ns() + ms * NS_PER_MS;
+	when.it_value.tv_sec = (time_t)(x->pause_at_ns / NS_PER_SEC);
+	when.it_value.tv_nsec = (long)(x->pause_at_ns % NS_PER_SEC);
+	(void)timerfd_settime(x->pause_timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+void session_begin_time(struct server_session *x)
+{
+	if (x->pauses)
+		pause_in(x, x->timeout_ms);
+}
+
+/* Nobody waits for it; what is asked next is asked of a session that is paused. */
+static void pause_if_due(struct server_session *x)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	uint64_t times, tag;
+
+	if (!x->pause_at_ns || clock_now_ns() < x->pause_at_ns)
+		return;
+	(void)!read(x->pause_timer, &times, sizeof(times));
+	x->pause_at_ns = 0;
+	if (x->is_paused || x->is_stopping)
+		return;
+	if (brig_session_pause(x->inside, &tag, &err) == 0) {
+		x->is_paused = true;
+	} else {
+		server_session_stop(x, "its time is over, and it cannot be paused");
+		x->end = SESSION_END_expired;
+	}
+}
+
+/* Its timer is made before it begins, so that it cannot fail when it is to be set. */
+static int make_timer(struct service *s, struct server_session *x, struct brig_error *err)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = x } };
+
+	x->pause_timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (x->pause_timer < 0 || epoll_ctl(s->sessions.epoll, EPOLL_CTL_ADD, x->pause_timer, &ev) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for a session");
+	return 0;
 }
 
 void session_go_on(struct service *s, struct server_session *x)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
+	pause_if_due(x);
 	if (s->draining && !is_wanted(x))
-		stop(x, being_stopped);
+		server_session_stop(x, being_stopped);
 	if (brig_session_step(x->inside, &err) <= 0)
 		finish(s, x);
 	else if (s->draining && !x->is_stopping && !is_wanted(x))
-		stop(x, being_stopped);
+		server_session_stop(x, being_stopped);
 }
 
 void sessions_go_on(struct service *s)
 {
 	struct epoll_event ev[EVENTS_OF_A_TURN];
 	int n = epoll_wait(s->sessions.epoll, ev, EVENTS_OF_A_TURN, 0);
+	bool carries = false;
 
-	for (int i = 0; i < n; i++) /* each has one descriptor, so that none is here twice; ending one ends no other */
-		session_go_on(s, ev[i].data.ptr);
+	/* One is here twice if its timer is due, which is set only of those that are kept when they end; ending one ends no other. */
+	for (int i = 0; i < n; i++) {
+		struct server_session *x = ev[i].data.ptr;
+
+		if (!x)
+			carries = true;
+		else if (x->inside)
+			session_go_on(s, x);
+	}
+	if (carries) /* behind them: it answers, and ends no session */
+		session_transfers_go_on(s);
 }
 
 void sessions_drain(struct service *s)
@@ -247,7 +337,7 @@ void sessions_drain(struct service *s)
 	for (x = TAILQ_FIRST(&s->sessions.all); x; x = next) {
 		next = TAILQ_NEXT(x, in_all);
 		if (x->inside && !is_wanted(x)) {
-			stop(x, being_stopped);
+			server_session_stop(x, being_stopped);
 			session_go_on(s, x);
 		}
 	}
@@ -261,7 +351,7 @@ void sessions_stop(struct service *s)
 		next = TAILQ_NEXT(x, in_all);
 		if (!x->inside)
 			continue;
-		stop(x, being_stopped);
+		server_session_stop(x, being_stopped);
 		session_go_on(s, x);
 	}
 }
@@ -280,8 +370,11 @@ void sessions_release(struct service *s)
 			session_piece_free(TAILQ_FIRST(&x->pieces));
 		while (!TAILQ_EMPTY(&x->waits))
 			session_wait_free(x, TAILQ_FIRST(&x->waits));
+		while (!TAILQ_EMPTY(&x->watches))
+			session_watch_free(x, TAILQ_FIRST(&x->watches));
 		forget(s, x);
 	}
+	fd_closep(&s->sessions.more);
 	fd_closep(&s->sessions.epoll);
 }
 
@@ -298,17 +391,36 @@ bool sessions_gone(struct service *s, uint32_t tag)
 		TAILQ_FOREACH(p, &x->pieces, in_session)
 		if (session_piece_gone(p, tag))
 			return true;
+		if (session_watch_gone(x, tag))
+			return true;
 		TAILQ_FOREACH(w, &x->waits, in_session)
 		if (w->tag == tag) {
 			bool is_unborn = w->event == 0; /* and nobody knows its name */
 
 			session_wait_refuse(x, w, 503, "who asked has gone");
+			TAILQ_FOREACH(w, &x->waits, in_session) /* but who asked for the same one */
+			is_unborn &= w->event != 0;
 			if (is_unborn) {
-				stop(x, "who asked for it has gone");
+				server_session_stop(x, "who asked for it has gone");
 				session_go_on(s, x);
 			}
 			return true;
 		}
+	}
+	return false;
+}
+
+bool sessions_cancel(struct service *s, uint32_t tag)
+{
+	struct server_session *x;
+	struct session_piece *p;
+
+	TAILQ_FOREACH(x, &s->sessions.all, in_all)
+	TAILQ_FOREACH(p, &x->pieces, in_session)
+	if (session_piece_cancel(p, tag)) {
+		if (x->inside)
+			session_go_on(s, x);
+		return true;
 	}
 	return false;
 }
@@ -323,9 +435,10 @@ void sessions_all_gone(struct service *s)
 	{
 		TAILQ_FOREACH(p, &x->pieces, in_session)
 		session_piece_all_gone(p);
+		session_watches_all_gone(x);
 		while ((w = TAILQ_FIRST(&x->waits))) {
 			if (w->event == 0)
-				stop(x, "who asked for it has gone");
+				server_session_stop(x, "who asked for it has gone");
 			session_wait_free(x, w);
 		}
 	}
@@ -361,6 +474,14 @@ static int make_job(struct service *s, struct ask *ask, struct job **ret, uint64
 	return rc;
 }
 
+static const struct host_level *level_of(const struct server_session *x)
+{
+	enum token_trust trust = x->host->default_trust;
+
+	(void)token_trust_parse(x->trust, &trust);
+	return &x->host->level[trust];
+}
+
 static int begin(struct service *s, const struct ask *ask, struct server_session *x, struct brig_error *err)
 {
 	struct brig_session_opts opts = BRIG_SESSION_OPTS_INIT;
@@ -377,8 +498,18 @@ static int begin(struct service *s, const struct ask *ask, struct server_session
 	opts.id = x->id;
 	opts.who = x->owner;
 	opts.on_event = session_on_event;
+	opts.on_sample = session_on_sample;
 	opts.user = x;
 	opts.timeout_ms = message_number(ask->m, FIELD_timeout_ms, 0);
+	if (access_door(ask->m) != DOOR_api && opts.timeout_ms > level_of(x)->session_ms)
+		opts.timeout_ms = 0; /* limits of other protocols are no wishes for more */
+	x->timeout_ms = opts.timeout_ms ? opts.timeout_ms : level_of(x)->session_ms;
+	x->pauses = message_number(ask->m, FIELD_pauses, 0) != 0;
+	if (x->pauses)
+		opts.timeout_ms = 0;
+	rc = x->pauses ? make_timer(s, x, err) : 0;
+	if (rc < 0)
+		return rc;
 	rc = brig_session_begin(x->host->b, &opts, &x->inside, err);
 	if (rc < 0)
 		return rc;
@@ -393,13 +524,20 @@ static int begin(struct service *s, const struct ask *ask, struct server_session
 static struct server_session *session_new(struct service *s, const struct ask *ask, struct job *job, uint64_t memory)
 {
 	struct server_session *x = calloc(1, sizeof(*x));
+	const char *note = message_text(ask->m, FIELD_note), *wish;
+	static const char *const network = "network_mode";
+	size_t which;
 
-	if (!x || id_random(x->id, EXECUTION_ID_LEN) < 0) {
+	if (!x || id_random(x->id, EXECUTION_ID_LEN) < 0 || id_random(x->key, SESSION_KEY_LEN) < 0 ||
+	    (note && !(x->note = strdup(note)))) {
 		free(x);
 		return NULL;
 	}
 	TAILQ_INIT(&x->waits);
 	TAILQ_INIT(&x->pieces);
+	TAILQ_INIT(&x->watches);
+	x->pause_timer = FD_NONE;
+	x->fork.file = FD_NONE;
 	x->service = s;
 	x->job = job;
 	x->host = host_keep(s->host);
@@ -409,6 +547,12 @@ static struct server_session *session_new(struct service *s, const struct ask *a
 	(void)str_copy(x->owner, sizeof(x->owner), ask->token->name);
 	(void)str_copy(x->trust, sizeof(x->trust),
 		       job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust));
+	x->cpu_percent = level_of(x)->cpu_percent;
+	x->disk = level_of(x)->disk;
+	wish = job_wish(job, &network, 1, &which);
+	(void)str_copy(x->network, sizeof(x->network), wish ? wish : level_of(x)->network);
+	if (message_has(ask->m, FIELD_shared_id))
+		(void)str_copy(x->shared_id, sizeof(x->shared_id), message_text(ask->m, FIELD_shared_id));
 	TAILQ_INSERT_TAIL(&s->sessions.all, x, in_all);
 	return x;
 }
@@ -422,7 +566,34 @@ static void answer_refused(struct service *s, const struct ask *ask, const struc
 		answer_trouble(s, ask, err);
 }
 
-void ask_session_make(struct service *s, struct ask *ask)
+/*
+ * Who asks for a session by an id of his own choice shares it with whoever else does: only where nobody is kept from anything
+ * anyway.  True: it is there, or on its way, and the ask is answered by that.
+ */
+static bool is_shared(struct service *s, const struct ask *ask)
+{
+	const char *id = message_text(ask->m, FIELD_shared_id);
+	struct server_session *x;
+
+	if (!id)
+		return false;
+	if (!s->options->no_auth) {
+		answer_error(s, ask, 403, "a session is shared without a token only with --no-auth");
+		return true;
+	}
+	TAILQ_FOREACH(x, &s->sessions.all, in_all)
+	if (str_eq(x->shared_id, id) && x->inside && !x->is_stopping)
+		break;
+	if (!x)
+		return false;
+	if (x->state == SESSION_READY)
+		answer_json(s, ask, 200, session_document_for(x, access_door(ask->m)));
+	else if (session_can_wait(s, ask, x))
+		(void)session_wait_for(s, ask, x, 0);
+	return true;
+}
+
+struct server_session *session_make(struct service *s, struct ask *ask, bool is_unfilled)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct server_session *x;
@@ -431,28 +602,52 @@ void ask_session_make(struct service *s, struct ask *ask)
 
 	if (s->draining) {
 		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
-		return;
+		return NULL;
 	}
 	while (s->sessions.n_ended > SESSIONS_ENDED_MAX)
 		forget_oldest(s);
 	if (make_job(s, ask, &job, &memory, &err) < 0) {
 		job_free(job);
 		answer_refused(s, ask, &err);
-		return;
+		return NULL;
 	}
-	x = session_is_metered(s, ask, NULL) ? NULL : session_new(s, ask, job, memory);
+	if (session_is_metered(s, ask, NULL)) {
+		job_free(job);
+		return NULL;
+	}
+	x = session_new(s, ask, job, memory);
 	if (!x) {
 		job_free(job);
-		return;
+		answer_retry(s, ask, 503, 1, "there is no memory for another session");
+		return NULL;
 	}
+	x->is_unfilled = is_unfilled;
 	if (begin(s, ask, x, &err) < 0) {
 		forget(s, x);
 		answer_trouble(s, ask, &err);
-		return;
+		return NULL;
 	}
 	s->sessions.n_live++;
+	s->counts.sessions++;
 	if (!session_wait_for(s, ask, x, 0))
-		stop(x, "there was no memory for it");
+		server_session_stop(x, "there was no memory for it");
+	return x;
+}
+
+void ask_session_make(struct service *s, struct ask *ask)
+{
+	struct server_session *x;
+
+	if (session_is_repeated(s, ask))
+		return;
+	if (message_has(ask->m, FIELD_snapshot)) {
+		ask_session_restore(s, ask);
+		return;
+	}
+	x = is_shared(s, ask) ? NULL : session_make(s, ask, false);
+	if (!x)
+		return;
+	session_remember(s, ask, x);
 	session_go_on(s, x);
 }
 
@@ -465,16 +660,20 @@ void ask_sessions(struct service *s, struct ask *ask)
 
 	TAILQ_FOREACH_REVERSE(x, &s->sessions.all, session_list, in_all)
 	if (access_owns(ask->token, x->owner))
-		(void)json_array_append_new(list, session_document(x));
+		(void)json_array_append_new(list, session_document_for(x, access_door(ask->m)));
 	answer_json(s, ask, 200, json_pack("{s:o}", "sessions", list));
 }
 
 void ask_session(struct service *s, struct ask *ask)
 {
 	const struct server_session *x = find_any(s, ask);
+	json_t *doc = x ? session_document_for(x, access_door(ask->m)) : NULL;
 
+	if (doc && x->job && message_number(ask->m, FIELD_with_variables, 0))
+		(void)json_object_set_new(doc, "variables",
+					  session_variables(x->job->req.env, x->job->req.n_env, BRIG_STRING_MAX));
 	if (x)
-		answer_json(s, ask, 200, session_document(x));
+		answer_json(s, ask, 200, doc);
 }
 
 void ask_session_delete(struct service *s, struct ask *ask)
@@ -483,23 +682,68 @@ void ask_session_delete(struct service *s, struct ask *ask)
 
 	if (!x)
 		return;
+	if (access_door(ask->m) != DOOR_api &&
+	    (!x->inside || x->is_stopping)) { /* whose clients tell the first from others */
+		answer_error(s, ask, 410, "the session %s has ended", x->id);
+		return;
+	}
 	if (x->inside)
-		stop(x, "it was asked to");
+		server_session_stop(x, "it was asked to");
 	answer_json(s, ask, x->inside ? 202 : 200, session_document(x));
 	if (x->inside)
 		session_go_on(s, x);
 }
 
+/* A note that comes with it stands for the one that there was.  False: there is no memory, and it has been answered. */
+static bool keep_note(struct service *s, const struct ask *ask, struct server_session *x)
+{
+	const char *note = message_text(ask->m, FIELD_note);
+	char *copy = note ? strdup(note) : NULL;
+
+	if (note && !copy) {
+		answer_retry(s, ask, 503, 1, "there is no memory for the request");
+		return false;
+	}
+	if (copy) {
+		free(x->note);
+		x->note = copy;
+	}
+	return true;
+}
+
+static void time_pause(struct service *s, struct ask *ask, struct server_session *x, uint64_t wanted, uint64_t most)
+{
+	uint64_t at = clock_now_ns() + min_u64(wanted, most) * NS_PER_MS;
+
+	if (message_has(ask->m, FIELD_timeout_ms) &&
+	    (!message_number(ask->m, FIELD_at_least, 0) || at > x->pause_at_ns))
+		pause_in(x, min_u64(wanted, most));
+	answer_json(s, ask, 200, session_document_for(x, access_door(ask->m)));
+	session_go_on(s, x);
+}
+
 void ask_session_timeout(struct service *s, struct ask *ask)
 {
 	struct server_session *x = session_find(s, ask);
+	uint64_t wanted = message_number(ask->m, FIELD_timeout_ms, 0), left, most;
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (!x)
 		return;
-	if (brig_session_set_timeout(x->inside, message_number(ask->m, FIELD_timeout_ms, 0), &err) < 0)
+	if (!keep_note(s, ask, x))
+		return;
+	brig_session_times(x->inside, &left, &most);
+	if (x->pauses) {
+		time_pause(s, ask, x, wanted, most);
+		return;
+	}
+	if (access_door(ask->m) != DOOR_api && wanted >= most)
+		wanted = UINT64_MAX;
+	if (!message_has(ask->m, FIELD_timeout_ms) || (message_number(ask->m, FIELD_at_least, 0) && wanted <= left))
+		answer_json(s, ask, 200, session_document_for(x, access_door(ask->m)));
+	else if (brig_session_set_timeout(x->inside, wanted, &err) < 0)
 		session_trouble(s, ask, &err);
 	else
-		answer_json(s, ask, 200, session_document(x));
+		answer_json(s, ask, 200, session_document_for(x, access_door(ask->m)));
 	session_go_on(s, x);
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_repeats.c - a session that is asked for again, with the Idempotency-Key that it was made with
+ *
+ * A key stands for the session that it made (idempotency.h), and who repeats himself gets that one, or waits for it with who asked first.
+ * It is forgotten if the session never began, and is not written to the file: no session is there after its process.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "server/runner/answer.h"
+#include "server/runner/sessions.h"
+
+static struct server_session *find_made(struct service *s, const char *id)
+{
+	struct server_session *x;
+
+	TAILQ_FOREACH(x, &s->sessions.all, in_all)
+	if (str_eq(x->id, id))
+		return x;
+	return NULL;
+}
+
+/* 0, or -errno: then it has been answered. */
+static int hash_of(struct service *s, const struct ask *ask, uint8_t name[SHA256_LEN], uint8_t body[SHA256_LEN])
+{
+	int rc = idempotency_hash(ask->m, ask->route, ask->beside.files, body);
+
+	if (rc < 0)
+		answer_retry(s, ask, 503, 1, "the request cannot be compared with earlier ones of its key");
+	idempotency_name(ask->token->name, message_text(ask->m, FIELD_idempotency_key), name);
+	return rc;
+}
+
+bool session_is_repeated(struct service *s, const struct ask *ask)
+{
+	uint8_t name[SHA256_LEN], body[SHA256_LEN];
+	const struct idempotency_entry *e;
+	struct server_session *x;
+
+	if (!message_has(ask->m, FIELD_idempotency_key))
+		return false;
+	if (hash_of(s, ask, name, body) < 0)
+		return true;
+	e = idempotency_find(&s->idempotency, name, clock_wall_ns() / NS_PER_SEC);
+	if (!e)
+		return false;
+	x = find_made(s, e->id);
+	if (memcmp(e->body, body, SHA256_LEN) != 0)
+		answer_error(s, ask, 409,
+			     "this Idempotency-Key stands for another request, which made %s: use a new key", e->id);
+	else if (x && x->state == SESSION_STARTING && x->is_stopping)
+		answer_retry(s, ask, 503, 1,
+			     "the session of this Idempotency-Key could not begin: try again in a moment");
+	else if (!x || !x->inside || x->is_stopping)
+		answer_error(s, ask, 409, "the session %s of this Idempotency-Key has ended: use a new key", e->id);
+	else if (x->state == SESSION_READY)
+		session_answer_made(x, ask->tag, ask->token->name, DOOR_api);
+	else if (session_can_wait(s, ask, x))
+		(void)session_wait_for(s, ask, x, 0);
+	return true;
+}
+
+void session_remember(struct service *s, const struct ask *ask, struct server_session *x)
+{
+	uint8_t name[SHA256_LEN], body[SHA256_LEN];
+
+	if (!message_has(ask->m, FIELD_idempotency_key))
+		return;
+	idempotency_name(ask->token->name, message_text(ask->m, FIELD_idempotency_key), name);
+	if (idempotency_hash(ask->m, ask->route, ask->beside.files, body) < 0 ||
+	    !idempotency_add(&s->idempotency, name, body, x->id, clock_wall_ns() / NS_PER_SEC)) {
+		x->failed_status = 503;
+		server_session_stop(x, "there was no memory for its Idempotency-Key");
+	}
+}
