@@ -15,6 +15,7 @@ enum door {
 };
 
 enum door_key { DOOR_KEY_BEARER = 1, DOOR_KEY_BASIC = 2, DOOR_KEY_HEADER = 4 };
+enum door_access { DOOR_ACCESS_KEY, DOOR_ACCESS_OPEN, DOOR_ACCESS_SESSION };
 enum door_body { DOOR_BODY_NONE, DOOR_BODY_BODY, DOOR_BODY_SOCKET };
 
 struct door_row {

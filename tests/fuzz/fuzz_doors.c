@@ -4,6 +4,7 @@
  * second what the runner says; the rest is the body, or what is typed into a WebSocket.  Whatever comes, the runner is asked in messages
  * that it understands, and each request is answered, or its connection over.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,8 +34,14 @@ void log_trouble(struct front *f, const char *text)
 	(void)f, (void)text;
 }
 
-static const char *const requests[] = {
-#define DOOR_ROUTE(door, method, path, body, access, handler, summary) #method " " path,
+static const struct {
+	enum door door;
+	const char *row;
+	enum door_access access;
+	enum door_body body;
+} requests[] = {
+#define DOOR_ROUTE(door, method, path, body, access, handler, summary) \
+	{ DOOR_##door, #method " " path, DOOR_ACCESS_##access, DOOR_BODY_##body },
 #include "server/doors.def"
 };
 
@@ -42,6 +49,13 @@ static const char languages[] = "{\"languages\":[{\"name\":\"python\",\"aliases\
 				"\"compiles\":false,\"installed\":true,"
 				"\"version\":\"3.11.2\"},{\"name\":\"cpp\",\"aliases\":[\"c++\"],\"extensions\":[\"."
 				"cpp\"],\"compiles\":true,\"installed\":true}]}";
+static const char files[] = "{\"files\":[{\"path\":\"/workspace/b\",\"type\":\"link\",\"target\":\"/workspace/"
+			    "a\",\"target_type\":\"folder\",\"mode\":511},{\"path\":\"/workspace/a\",\"type\":"
+			    "\"folder\"}]}";
+static const char processes[] = "{\"processes\":[{\"state\":\"running\",\"pid\":5,\"args\":[\"a\",\"b\"],"
+				"\"env\":{},\"label\":\"x\",\"cwd\":\"/workspace\"}]}";
+static const char changes[] = "{\"watch\":7,\"changes\":[{\"change\":\"created\",\"name\":\"a\"},{\"change\":"
+			      "\"lost\",\"name\":\"\"}]}";
 static const char *const results[] = {
 	"{\"id\":\"aaaaaaaaaaaaaaaa\",\"verdict\":\"ok\",\"exit_code\":0,\"stdout\":\"x\",\"stderr\":\"\","
 	"\"artifacts\":[{\"path\":\"a\","
@@ -51,6 +65,16 @@ static const char *const results[] = {
 	"w==\",\"stderr_encoding\":\"base64\"}",
 	"{\"verdict\":\"refused\",\"reason\":\"no\"}",
 	"[]",
+};
+
+static const char *const sessions[] = {
+	"{\"id\":\"aaaaaaaaaaaaaaaa\",\"state\":\"ready\",\"token\":\"\",\"created\":\"2026-11-17T22:26:48.150Z\","
+	"\"ends\":\"2026-11-17T23:26:48.150Z\",\"key\":\"k\",\"network\":\"none\",\"memory\":536870912,"
+	"\"note\":\"{\\\"templateID\\\":\\\"base\\\",\\\"metadata\\\":{\\\"a\\\":\\\"b\\\"}}\"}",
+	"{\"id\":\"aaaaaaaaaaaaaaaa\",\"state\":\"paused\",\"note\":\"{\"}",
+	"{\"id\":\"aaaaaaaaaaaaaaaa\",\"state\":\"ended\"}",
+	"{\"sessions\":[{\"id\":\"a\",\"state\":\"ready\",\"token\":\"\",\"created\":\"2026-11-17T22:26:48.150Z\"},"
+	"{\"id\":\"b\",\"state\":\"paused\",\"token\":\"\",\"note\":\"[]\"},7]}",
 };
 
 struct world {
@@ -109,8 +133,14 @@ static void close_world(struct world *w)
 static void put_answer(struct buf *m, enum route route, unsigned char choice, unsigned *ret_status)
 {
 	static const struct bytes content = { "text", 4 };
-	const char *text = route == ROUTE_languages       ? languages
-			   : route == ROUTE_execute       ? results[choice % ARRAY_LEN(results)]
+	const char *text = route == ROUTE_languages ? languages
+			   : route == ROUTE_execute ? results[choice % ARRAY_LEN(results)]
+			   : route == ROUTE_session ? sessions[(choice & 3) % 3]
+			   : route == ROUTE_session_make || route == ROUTE_session_timeout             ? sessions[0]
+			   : route == ROUTE_sessions                                                   ? sessions[3]
+			   : route == ROUTE_session_files                                              ? files
+			   : route == ROUTE_processes                                                  ? processes
+			   : route == ROUTE_session_watch_make || route == ROUTE_session_watch_changes ? changes
 			   : route == ROUTE_workspace_put ? "{\"id\":\"aaaaaaaaaaaaaaaa\"}"
 			   : route == ROUTE_workspace && !(choice & 0x10)
 				   ? "{\"created\":\"t\",\"files\":[{\"path\":\"faaaaaaaaaaaaaaaaaaaa/a.b\","
@@ -118,14 +148,40 @@ static void put_answer(struct buf *m, enum route route, unsigned char choice, un
 				   : "{}";
 	AUTO_BUF tar = BUF_INIT(64 * KiB);
 
-	*ret_status = route == ROUTE_workspace_put ? 201 : 200;
-	if (choice & 0x80)
+	*ret_status = route == ROUTE_workspace_put || route == ROUTE_session_watch_make || route == ROUTE_session_make
+			      ? 201
+			      : 200;
+	if (choice & 0x80 && route != ROUTE_session)
 		*ret_status = choice & 0x40 ? 403 : 503;
 	if (route == ROUTE_workspace_archive && ustar_add_file(&tar, "faaaaaaaaaaaaaaaaaaaa/a.txt", &content) &&
 	    ustar_add_end(&tar))
 		message_put_bytes(m, FIELD_body, tar.data, tar.len);
 	else
 		message_put_bytes(m, FIELD_body, text, strlen(text));
+}
+
+/* What comes before the answer of who asked for events. */
+static void tell_events(struct client *c, enum route route, unsigned char choice)
+{
+	char verdict[2048];
+	const struct {
+		enum event_kind kind;
+		const char *text;
+	} events[] = {
+		{ EVENT_started, "{\"pid\":5,\"pty\":false}" },
+		{ EVENT_stdout, "{\"data\":\"x\"}" },
+		{ EVENT_stderr, "{\"data\":\"/w==\",\"encoding\":\"base64\"}" },
+		{ EVENT_changed, "{\"change\":\"written\",\"name\":\"a\",\"entry\":{\"path\":\"/a\"}}" },
+		{ EVENT_verdict, verdict },
+	};
+
+	if (route != ROUTE_process_start && route != ROUTE_process_events && route != ROUTE_session_watch)
+		return;
+	(void)snprintf(verdict, sizeof(verdict), "{\"verdict\":\"%s\",\"result\":%s}", choice & 2 ? "error" : "blocked",
+		       results[choice % ARRAY_LEN(results)]);
+	for (size_t i = choice & 1; i < ARRAY_LEN(events); i++)
+		if (c->state != CLIENT_DEAD && c->req && c->req->call->on_event)
+			c->req->call->on_event(c, events[i].kind, events[i].text, strlen(events[i].text));
 }
 
 /* Answers asks until there are no more; a door that asks without end would be a fault of its own. */
@@ -146,6 +202,9 @@ static void be_runner(struct world *w, unsigned char choice)
 		} while (ask.type != RECORD_ASK);
 		if (!message_read(ask.data, ask.len, &got, &why))
 			abort();
+		tell_events(w->c, (enum route)message_number(&got, FIELD_route, 0), choice);
+		if (w->c->state == CLIENT_DEAD)
+			return;
 		put_answer(&m, (enum route)message_number(&got, FIELD_route, 0), choice, &status);
 		answer.tag = ask.tag;
 		answer.status = (uint16_t)status;
@@ -155,22 +214,38 @@ static void be_runner(struct world *w, unsigned char choice)
 	}
 }
 
+/* As a client would write it, but for what means something in a query. */
+static void add_query(struct buf *head, const unsigned char *data, size_t len)
+{
+	(void)buf_adds(head, "?");
+	for (size_t i = 0; i < len && i < 2000; i++)
+		(void)buf_addf(head, data[i] > 0x20 && data[i] < 0x7f && data[i] != '#' ? "%c" : "%%%02X", data[i]);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 {
 	static bool is_loaded;
 	AUTO_BUF head = BUF_INIT(8 * KiB);
 	struct world w = { 0 };
 	const char *row;
-	bool is_socket;
+	bool is_socket, is_sandbox, is_list;
+	size_t which;
 
 	if (len < 2)
 		return 0;
 	if (!is_loaded && websocket_load(NULL) < 0)
 		abort();
 	is_loaded = true;
-	row = requests[data[0] % ARRAY_LEN(requests)];
-	is_socket = strstr(row, "/connect") != NULL;
+	which = data[0] % ARRAY_LEN(requests);
+	row = requests[which].row;
+	is_sandbox = requests[which].access == DOOR_ACCESS_SESSION;
+	is_socket = requests[which].body == DOOR_BODY_SOCKET;
+	is_list = requests[which].door == DOOR_e2b && !is_sandbox && requests[which].body == DOOR_BODY_NONE;
 	open_world(&w);
+	if (strncmp(row, "ANY ", 4) == 0) {
+		(void)buf_adds(&head, "PATCH ");
+		row += 4;
+	}
 	for (const char *at = row; *at;) /* what the path names */
 		if (strncmp(at, "{id}", 4) == 0 || strncmp(at, "{path}", 6) == 0) {
 			(void)buf_adds(&head, at[1] == 'i' ? "aaaaaaaaaaaaaaaa" : "faaaaaaaaaaaaaaaaaaaa");
@@ -178,7 +253,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 		} else {
 			(void)buf_add(&head, at++, 1);
 		}
-	(void)buf_adds(&head, " HTTP/1.1\r\nHost: x\r\n");
+	if (is_list)
+		add_query(&head, data + 2, len - 2);
+	(void)buf_adds(&head,
+		       is_sandbox ? "?path=a&username=user HTTP/1.1\r\nHost: x\r\n" : " HTTP/1.1\r\nHost: x\r\n");
 	if (is_socket)
 		(void)buf_adds(&head, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
 				      "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n");
@@ -188,11 +266,21 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 						"Mcp-Name: run_code\r\n"
 					      : "",
 			       len - 2);
+	else if (is_list)
+		(void)buf_adds(&head, "\r\n");
+	else if (is_sandbox)
+		(void)buf_addf(&head,
+			       "E2b-Sandbox-Id: aaaaaaaaaaaaaaaa\r\nX-Access-Token: k\r\nX-Metadata-A: b\r\n"
+			       "Content-Type: %s\r\n%sContent-Length: %zu\r\n\r\n",
+			       data[1] & 0x20 ? "application/connect+json"
+			       : data[1] & 8  ? "application/json"
+					      : "multipart/form-data; boundary=x",
+			       data[1] & 4 ? "Content-Encoding: gzip\r\n" : "", len - 2);
 	else
 		(void)buf_addf(&head, "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: %zu\r\n\r\n",
 			       len - 2);
 	(void)buf_add(&w.c->in, head.data, head.len);
-	if (!is_socket)
+	if (!is_socket && !is_list)
 		(void)buf_add(&w.c->in, data + 2, len - 2);
 	client_advance(w.c);
 	be_runner(&w, data[1]);

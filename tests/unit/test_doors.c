@@ -13,6 +13,8 @@
 #include "base/sha1.h"
 #include "base/str.h"
 #include "server/doors.h"
+#include "server/doors/e2b/connect.h"
+#include "server/doors/e2b/filesystem.h"
 #include "server/doors/mcp/mcp.h"
 #include "server/doors/piston/semver.h"
 
@@ -178,6 +180,73 @@ static void sessions_are_few_and_forgotten(void **state)
 	mcp_sessions_free(&front);
 }
 
+#define FRAME(flag, len, text) flag "\0\0\0" len text
+
+static void frames_are_whole_or_none(void **state)
+{
+	static const struct {
+		struct bytes body;
+		size_t messages;
+		enum connect_frame last;
+	} rows[] = {
+		{ { "", 0 }, 0, CONNECT_NO_MORE },
+		{ { FRAME("\0", "\2", "{}"), 7 }, 1, CONNECT_NO_MORE },
+		{ { FRAME("\0", "\2", "{}") FRAME("\0", "\0", ""), 12 }, 2, CONNECT_NO_MORE },
+		{ { FRAME("\0", "\2", "{}") FRAME("\2", "\2", "{}") "more", 18 }, 1, CONNECT_NO_MORE },
+		{ { FRAME("\0", "\2", "{}"), 6 }, 0, CONNECT_BAD },
+		{ { FRAME("\0", "\2", "{}"), 4 }, 0, CONNECT_BAD },
+		{ { "\0\xff\xff\xff\xff{}", 7 }, 0, CONNECT_BAD },
+		{ { FRAME("\1", "\2", "{}"), 7 }, 0, CONNECT_BAD },
+		{ { FRAME("\2", "\3", "{}"), 7 }, 0, CONNECT_BAD },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		enum connect_frame what;
+		const char *why = NULL;
+		struct bytes text;
+		size_t at = 0, n = 0;
+
+		while ((what = connect_next(rows[i].body.data, rows[i].body.len, &at, &text, &why)) == CONNECT_FRAME) {
+			assert_true(text.data + text.len <= rows[i].body.data + rows[i].body.len);
+			n++;
+		}
+		assert_int_equal(n, rows[i].messages);
+		assert_int_equal(what, rows[i].last);
+		assert_true((what == CONNECT_BAD) == (why != NULL));
+	}
+}
+
+static void paths_are_made_plain(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "", E2B_HOME },
+		{ "~", E2B_HOME },
+		{ "~/", E2B_HOME },
+		{ "a", E2B_HOME "/a" },
+		{ "~/a/", E2B_HOME "/a" },
+		{ "./a/../b//c/.", E2B_HOME "/b/c" },
+		{ "../x", "/home/x" },
+		{ "/", "/" },
+		{ "/..", "/" },
+		{ "/a/../../b", "/b" },
+		{ "/...", "/..." },
+		{ "/home/user", E2B_HOME },
+		{ "~a", NULL },
+		{ "a/~", E2B_HOME "/a/~" },
+	};
+	char path[E2B_PATH_MAX + 1], shown[E2B_PATH_MAX + 1];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		assert_true(filesystem_path(rows[i][0], path) == (rows[i][1] != NULL));
+		if (!rows[i][1])
+			continue;
+		e2b_shown_path(path, shown);
+		assert_string_equal(shown, rows[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +255,8 @@ int main(void)
 		cmocka_unit_test(doors_are_shut_unless_named),
 		cmocka_unit_test(tokens_open_what_they_were_made_for),
 		cmocka_unit_test(sessions_are_few_and_forgotten),
+		cmocka_unit_test(frames_are_whole_or_none),
+		cmocka_unit_test(paths_are_made_plain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

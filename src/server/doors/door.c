@@ -17,16 +17,49 @@
 #define KEY_ALPHABET "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 static const struct door_route routes[] = {
-#define DOOR_ROUTE(d, verb, pattern, takes, access, function, text) \
+#define DOOR_ROUTE(d, verb, pattern, takes, opened, function, text) \
 	{ .door = DOOR_##d,                                         \
 	  .method = #verb,                                          \
 	  .path = pattern,                                          \
 	  .summary = text,                                          \
 	  .body = DOOR_BODY_##takes,                                \
-	  .is_open = DOOR_IS_##access,                              \
+	  .access = DOOR_ACCESS_##opened,                           \
 	  .handler = function },
-#define DOOR_IS_OPEN true
-#define DOOR_IS_KEY  false
+#include "server/doors.def"
+};
+
+/* Of requests that no row of their door answers. */
+static const struct {
+	const char *line;
+	struct door_route row;
+} owns[] = {
+#define DOOR_OWN(d, name, function)               \
+	{ .line = name,                           \
+	  .row = { .door = DOOR_##d,              \
+		   .method = "ANY",               \
+		   .path = "/{path}",             \
+		   .body = DOOR_BODY_BODY,        \
+		   .access = DOOR_ACCESS_SESSION, \
+		   .handler = function } },
+#include "server/doors.def"
+};
+
+/* Likewise at a name of their own. */
+static const struct {
+	uint16_t port;
+	const char *session_line, *port_line;
+	struct door_route row;
+} ports[] = {
+#define DOOR_PORT(d, number, of_session, of_port, function) \
+	{ .port = (number),                                 \
+	  .session_line = of_session,                       \
+	  .port_line = of_port,                             \
+	  .row = { .door = DOOR_##d,                        \
+		   .method = "ANY",                         \
+		   .path = "/{path}",                       \
+		   .body = DOOR_BODY_BODY,                  \
+		   .access = DOOR_ACCESS_SESSION,           \
+		   .handler = function } },
 #include "server/doors.def"
 };
 
@@ -55,6 +88,20 @@ void door_call_free(struct door_call *call)
 	free(call);
 }
 
+/* What owns a request by a line of its head; NULL: nobody. */
+static const struct door_route *find_owner(const struct client *c, const char *bytes, const struct http1_head *head)
+{
+	for (size_t i = 0; i < ARRAY_LEN(owns); i++)
+		if (c->front->options->doors.is_open[owns[i].row.door] && http1_find(bytes, head, owns[i].line))
+			return &owns[i].row;
+	return NULL;
+}
+
+bool door_owns(const struct client *c, const char *bytes, const struct http1_head *head)
+{
+	return find_owner(c, bytes, head) != NULL;
+}
+
 /* Whether a request is for this row; *ret_is_path: its path is, whatever its method. */
 static bool is_for(const struct client *c, const struct door_route *row, const char *method, size_t method_len,
 		   struct http1_text path, const char *bytes, struct route_match *m, bool *ret_is_path)
@@ -63,7 +110,8 @@ static bool is_for(const struct client *c, const struct door_route *row, const c
 	    !route_fits(row->path, bytes + path.at, bytes + path.at + path.len, m))
 		return false;
 	*ret_is_path = true;
-	return strlen(row->method) == method_len && memcmp(row->method, method, method_len) == 0;
+	return str_eq(row->method, "ANY") ||
+	       (strlen(row->method) == method_len && memcmp(row->method, method, method_len) == 0);
 }
 
 /* "/t/KEY/rest": the rest is what the path is; false: there is no key in it. */
@@ -99,7 +147,8 @@ static bool make_call(struct client *c, const struct door_route *row, const stru
 	return true;
 }
 
-bool door_find_route(struct client *c, const char *bytes, const struct http1_head *head)
+/* owner: whose SESSION rows answer, or else itself; NULL: any row may. */
+static bool find_row(struct client *c, const char *bytes, const struct http1_head *head, const struct door_route *owner)
 {
 	struct http1_text path = head->path, key = { 0 };
 	const char *method = bytes + head->method.at;
@@ -112,15 +161,24 @@ bool door_find_route(struct client *c, const char *bytes, const struct http1_hea
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
 		bool is_path = false;
 
+		if (owner && (routes[i].door != owner->door || routes[i].access != DOOR_ACCESS_SESSION))
+			continue;
 		if (is_for(c, &routes[i], method, head->method.len, path, bytes, &m, &is_path))
 			return make_call(c, &routes[i], &m);
 		if (is_path && !by_path)
 			by_path = &routes[i];
 	}
+	if (owner && !by_path)
+		return make_call(c, owner, &m);
 	if (!by_path || !make_call(c, by_path, &m))
 		return false;
 	c->req->call->route = NULL; /* of another method: door_begin() says so */
 	return true;
+}
+
+bool door_find_route(struct client *c, const char *bytes, const struct http1_head *head)
+{
+	return find_row(c, bytes, head, find_owner(c, bytes, head));
 }
 
 /* ---- who asks ----------------------------------------------------------------------------------------------- */
@@ -195,7 +253,8 @@ static bool take_key(struct client *c, const char *bytes, const struct http1_hea
 {
 	struct door_call *call = c->req->call;
 	char key[KEY_MAX + 1] = "";
-	bool is_sent, is_good = find_key(c, bytes, head, key, &is_sent);
+	bool is_session = call->route->access == DOOR_ACCESS_SESSION, is_sent = false;
+	bool is_good = !is_session && find_key(c, bytes, head, key, &is_sent);
 
 	message_put_text(&call->head, FIELD_request_id, c->req->id);
 	message_put_text(&call->head, FIELD_traceparent, c->req->trace[0] ? c->req->trace : NULL);
@@ -203,7 +262,8 @@ static bool take_key(struct client *c, const char *bytes, const struct http1_hea
 	if (is_good)
 		message_put_text(&call->head, FIELD_credential, key);
 	explicit_bzero(key, sizeof(key));
-	if (is_good || call->route->is_open || c->front->options->no_auth || (!is_sent && c->listener->is_unix))
+	if (is_good || call->route->access != DOOR_ACCESS_KEY || c->front->options->no_auth ||
+	    (!is_sent && c->listener->is_unix))
 		return true;
 	reply_refuse(c, 401, "%s",
 		     is_sent ? "the key is no token of brig's"
@@ -239,6 +299,44 @@ static void keep_line(struct door_call *call, const char *name, const char *byte
 		(void)buf_add(&call->lines, "", 1);
 }
 
+/* Each line that begins with the prefix, by its own name: the rest of that in small letters. */
+static void keep_prefixed(struct door_call *call, const char *prefix, size_t len, const char *bytes,
+			  const struct http1_head *head)
+{
+	for (size_t i = 0; i < head->n_lines; i++) {
+		const struct http1_text *name = &head->line[i].name, *value = &head->line[i].value;
+
+		if (name->len <= len || strncasecmp(bytes + name->at, prefix, len) != 0)
+			continue;
+		(void)buf_add(&call->lines, prefix, len);
+		for (size_t k = len; k < name->len; k++) {
+			char letter = bytes[name->at + k];
+
+			letter = (char)(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
+			(void)buf_add(&call->lines, &letter, 1);
+		}
+		(void)buf_add(&call->lines, "", 1);
+		(void)buf_add(&call->lines, bytes + value->at, value->len);
+		(void)buf_add(&call->lines, "", 1);
+	}
+}
+
+const char *door_next_line(const struct client *c, const char *prefix, size_t *at, const char **ret_value)
+{
+	const struct buf *kept = &c->req->call->lines;
+
+	while (*at < kept->len) {
+		const char *name = kept->data + *at, *value = name + strlen(name) + 1;
+
+		*at += strlen(name) + 1 + strlen(value) + 1;
+		if (strncmp(name, prefix, strlen(prefix)) == 0) {
+			*ret_value = value;
+			return name;
+		}
+	}
+	return NULL;
+}
+
 const char *door_line(const struct client *c, const char *name)
 {
 	const struct buf *kept = &c->req->call->lines;
@@ -262,7 +360,9 @@ static void keep_lines(struct client *c, const char *bytes, const struct http1_h
 	memcpy(call->query, bytes + head->query.at, len);
 	call->query[len] = '\0';
 	for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-		if (lines[i].door == call->door)
+		if (lines[i].door == call->door && lines[i].name[strlen(lines[i].name) - 1] == '*')
+			keep_prefixed(call, lines[i].name, strlen(lines[i].name) - 1, bytes, head);
+		else if (lines[i].door == call->door)
 			keep_line(call, lines[i].name, bytes, head);
 	if (!type || type->value.len >= sizeof(c->req->content_type))
 		return;
@@ -281,7 +381,7 @@ void door_begin(struct client *c, const char *bytes, const struct http1_head *he
 	}
 	if (!take_key(c, bytes, head))
 		return;
-	if (http1_find(bytes, head, "Content-Encoding")) {
+	if (http1_find(bytes, head, "Content-Encoding") && call->route->access != DOOR_ACCESS_SESSION) {
 		reply_refuse(c, 415, "a Content-Encoding is not taken: send the body as it is");
 		return;
 	}
@@ -297,6 +397,46 @@ void door_begin(struct client *c, const char *bytes, const struct http1_head *he
 		request_read_body(c, head);
 	else
 		request_finish(c);
+}
+
+/* ---- names of ports --------------------------------------------------------------------------------------------- */
+
+/* ARRAY_LEN(ports): none. */
+static size_t find_port(const struct client *c, uint16_t port)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(ports) && (ports[i].port != port || !c->front->options->doors.is_open[ports[i].row.door]))
+		i++;
+	return i;
+}
+
+bool door_has_port(const struct client *c, uint16_t port)
+{
+	return find_port(c, port) < ARRAY_LEN(ports);
+}
+
+static void put_line(struct door_call *call, const char *name, const char *value)
+{
+	(void)buf_add(&call->lines, name, strlen(name) + 1);
+	(void)buf_add(&call->lines, value, strlen(value) + 1);
+}
+
+void door_begin_port(struct client *c, const char *bytes, const struct http1_head *head, const char *session,
+		     uint16_t port)
+{
+	size_t i = find_port(c, port);
+	char number[8];
+
+	if (!find_row(c, bytes, head, &ports[i].row)) {
+		reply_refuse(c, 503, "the service has too much to do: try again in a moment");
+		return;
+	}
+	(void)snprintf(number, sizeof(number), "%u", port);
+	put_line(c->req->call, ports[i].session_line,
+		 session); /* before those of the head: the first of a name counts */
+	put_line(c->req->call, ports[i].port_line, number);
+	door_begin(c, bytes, head);
 }
 
 /* ---- asks ------------------------------------------------------------------------------------------------------ */
@@ -319,6 +459,11 @@ void door_ask(struct client *c, enum route route, int files, int input,
 	message_put_number(&c->req->fields, FIELD_route, route);
 	c->req->call->on_answer = on_answer;
 	request_ask(c, files, input);
+}
+
+void door_keep_body(struct client *c)
+{
+	c->req->keeps_body = true;
 }
 
 void door_give_up(struct client *c)

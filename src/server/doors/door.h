@@ -39,7 +39,9 @@ struct door_call {
 	enum door door;
 	const struct door_route *route;
 	char id[65], path[4097]; /* of the path, as in routes.def; "": the row has none */
-	char query[1025];        /* raw, without the question mark; cut where it is longer */
+	char session[65];        /* of a SESSION row, when its session was found; "": not yet */
+	bool has_id;             /* it was named: asks have its id */
+	char query[8193];        /* raw, without the question mark; cut where it is longer */
 	struct buf head;         /* fields of every ask: who asks, through which door */
 	struct buf lines;        /* of the head: DOOR_LINE rows, each name and value with a NUL */
 	void *state;
@@ -48,6 +50,7 @@ struct door_call {
 	void (*on_event)(struct client *c, enum event_kind kind, const char *text,
 			 size_t len);       /* NULL: they are left out */
 	void (*on_quiet)(struct client *c); /* a stream had nothing to send for 15 s; NULL: it may be so */
+	bool pings_soon;                    /* 5 s instead */
 	bool is_fresh;                      /* the languages were asked for with this call's key */
 	void (*then)(struct client *c, json_t *languages); /* of door_with_languages() */
 	void (*then_let_in)(struct client *c);             /* of door_when_let_in() */
@@ -58,7 +61,7 @@ struct door_route {
 	enum door door;
 	const char *method, *path, *summary;
 	enum door_body body;
-	bool is_open; /* without a key */
+	enum door_access access;
 	void (*handler)(struct client *c);
 };
 
@@ -74,6 +77,12 @@ bool door_query(const struct client *c, const char *name, char *dst, size_t size
 /* What a line of the head says, of several with a comma and a blank between them; NULL: there was none, or no DOOR_LINE names it. */
 const char *door_line(const struct client *c, const char *name);
 
+/*
+ * Of a DOOR_LINE with a star: the next line that begins with the prefix, from *at (0 at first) on; its name is the prefix and then in
+ * small letters, with its value in *ret_value.  NULL: no more.
+ */
+const char *door_next_line(const struct client *c, const char *prefix, size_t *at, const char **ret_value);
+
 /* Answers.  Takes the document; NULL: there was no memory for it. */
 void door_reply(struct client *c, unsigned status, json_t *doc);
 void door_reply_bytes(struct client *c, unsigned status, const char *content_type, const void *body, size_t len);
@@ -83,6 +92,8 @@ struct buf *door_fields(struct client *c);
 /* Asks the runner what it was put.  files, input: descriptors beside the message, FD_NONE: none; they stay the caller's. */
 void door_ask(struct client *c, enum route route, int files, int input,
 	      void (*on_answer)(struct client *c, unsigned status, const struct message *m));
+/* The next ask leaves the body where it is, for another one; else asking frees it. */
+void door_keep_body(struct client *c);
 /* What was asked is to end, and its answer is not waited for. */
 void door_give_up(struct client *c);
 /* Calls then() if the key is good; else the request is answered. */
@@ -117,8 +128,14 @@ void door_stream_end(struct client *c);
 
 /* ---- for the front ---------------------------------------------------------------------------------------- */
 
+/* Whether a line of the head makes this a request for one door: then door_find_route() finds it, whatever its path. */
+bool door_owns(const struct client *c, const char *bytes, const struct http1_head *head);
 /* The row of a door that is open, and what of the path it names.  False: none has it. */
 bool door_find_route(struct client *c, const char *bytes, const struct http1_head *head);
+/* Whether a port of every session is a service of a door that is open; a request to its name is answered by that door. */
+bool door_has_port(const struct client *c, uint16_t port);
+void door_begin_port(struct client *c, const char *bytes, const struct http1_head *head, const char *session,
+		     uint16_t port);
 /* Its head is read: on to the body, the handler or a refusal. */
 void door_begin(struct client *c, const char *bytes, const struct http1_head *head);
 void door_call_free(struct door_call *call); /* NULL is fine */
@@ -127,6 +144,8 @@ void door_error(struct client *c, unsigned status, const char *message);
 
 #define DOOR(name, title, keys, trust, move)                           void name##_error(struct client *c, unsigned status, const char *message);
 #define DOOR_ROUTE(door, method, path, body, access, handler, summary) void handler(struct client *c);
+#define DOOR_OWN(door, name, handler)                                  void handler(struct client *c);
+#define DOOR_PORT(door, port, session_line, port_line, handler)        void handler(struct client *c);
 #include "server/doors.def"
 
 #endif

@@ -11,16 +11,29 @@
 #define FINDINGS_SHOWN 20
 #define LANGUAGES_NS   (10 * NS_PER_SEC)
 
+/* A value as forms write it: a plus is a blank. */
+static bool read_value(const char *raw, size_t len, char *dst, size_t size)
+{
+	char text[sizeof(((struct door_call *)0)->query)];
+	size_t n;
+
+	memcpy(text, raw, len);
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '+')
+			text[i] = ' ';
+	return http1_decode(text, len, dst, size, &n) && str_is_utf8(dst, n);
+}
+
 bool door_query(const struct client *c, const char *name, char *dst, size_t size)
 {
 	const char *at = c->req->call->query;
-	size_t n = strlen(name), len;
+	size_t n = strlen(name);
 
 	while (*at) {
 		size_t stop = strcspn(at, "&");
 
 		if (stop > n && at[n] == '=' && memcmp(at, name, n) == 0)
-			return http1_decode(at + n + 1, stop - n - 1, dst, size, &len) && str_is_utf8(dst, len);
+			return read_value(at + n + 1, stop - n - 1, dst, size);
 		at += stop + (at[stop] == '&');
 	}
 	return false;

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files.c - /files: bytes of files of a sandbox
+ *
+ * An upload is one file as it is, or a form of several whose file names are whole paths.  The body stays here until the runner has
+ * taken every file of it, one ask each; when one fails the client hears of that one, and those before it are written.  What is packed
+ * (gzip) is unpacked here, where it can do least harm, and never to more than a body may have.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <zlib.h>
+
+#include "base/sealed.h"
+#include "base/str.h"
+#include "net/multipart.h"
+#include "server/doors/e2b/connect.h"
+#include "server/doors/e2b/filesystem.h"
+
+#define METADATA_PREFIX  "X-Metadata-"
+#define METADATA_KEY_MAX 246
+#define METADATA_MAX     4096
+#define PACKED_MAX       (4 * MiB) /* what is longer is sent as it is: packing it would hold up everybody */
+#define GZIP_WINDOW      (15 + 16)
+
+/* ---- refusals --------------------------------------------------------------------------------------------------------- */
+
+/* What the runner says of a file, as the original would. */
+static void refuse(struct client *c, unsigned status, const struct message *m, const char *path)
+{
+	uint64_t error = message_number(m, FIELD_error_number, 0);
+	char shown[E2B_PATH_MAX + 1], text[E2B_PATH_MAX + 100];
+	json_t *doc;
+
+	if (e2b_is_gone(status, m)) {
+		e2b_gone(c);
+		return;
+	}
+	e2b_shown_path(path, shown);
+	doc = door_answer_json(m);
+	(void)snprintf(text, sizeof(text), "path '%s': %s", shown, door_answer_message(doc));
+	json_decref(doc);
+	if (error == ENOENT || error == ENOTDIR)
+		(void)snprintf(text, sizeof(text), "path '%s' does not exist", shown);
+	else if (error == EISDIR)
+		(void)snprintf(text, sizeof(text), "path '%s' is a directory", shown);
+	e2b_reply_error(c,
+			error == ENOENT || error == ENOTDIR        ? 404
+			: error == EISDIR || error == ENXIO        ? 400
+			: error == ENOSPC || error == EDQUOT       ? 507
+			: error == ENAMETOOLONG || error == EINVAL ? 400
+								   : status,
+			text);
+}
+
+/* The user that the address names, or the head; false: it was refused. */
+static bool check_user(struct client *c)
+{
+	char name[65];
+
+	if (!door_query(c, "username", name, sizeof(name)) || connect_is_user(name))
+		return connect_check_user(c);
+	e2b_reply_error(c, 401, "there is no such user");
+	return false;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------------- */
+
+struct reading {
+	char path[E2B_PATH_MAX + 1];
+};
+
+/* Who names nothing but gzip wants it. */
+static bool wants_gzip(const struct client *c)
+{
+	const char *accept = door_line(c, "Accept-Encoding");
+
+	return accept && str_eq(accept, "gzip");
+}
+
+static bool pack(const char *bytes, size_t len, struct buf *out)
+{
+	z_stream z = { 0 };
+	char piece[16 * KiB];
+	int rc;
+
+	if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return false;
+	memcpy(&z.next_in, &bytes, sizeof(bytes)); /* which is only read */
+	z.avail_in = (uInt)len;
+	do {
+		z.next_out = (Bytef *)piece;
+		z.avail_out = sizeof(piece);
+		rc = deflate(&z, Z_FINISH);
+		(void)buf_add(out, piece, sizeof(piece) - z.avail_out);
+	} while (rc == Z_OK);
+	(void)deflateEnd(&z);
+	return rc == Z_STREAM_END && !out->full && !out->no_memory;
+}
+
+static void on_bytes(struct client *c, unsigned status, const struct message *m)
+{
+	const struct reading *r = c->req->call->state;
+	struct reply a = { .status = 200, .content_type = "application/octet-stream" };
+	AUTO_BUF packed = BUF_INIT(2 * PACKED_MAX);
+
+	if (status != 200) {
+		refuse(c, status, m, r->path);
+		return;
+	}
+	a.body = message_bytes(m, FIELD_body, &a.len);
+	if (wants_gzip(c) && a.len > 0 && a.len <= PACKED_MAX && pack(a.body, a.len, &packed)) {
+		a.body = packed.data;
+		a.len = packed.len;
+		a.more = "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
+	}
+	reply_send(c, &a);
+}
+
+static void read_found(struct client *c)
+{
+	char path[E2B_PATH_MAX + 1] = "";
+	struct reading *r;
+	struct buf *fields;
+
+	if (!check_user(c))
+		return;
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		e2b_reply_error(c, 503, "there is no memory for the request");
+		return;
+	}
+	c->req->call->state = r;
+	c->req->call->release = free;
+	if (!door_query(c, "path", path, sizeof(path)) || !filesystem_path(path, r->path)) {
+		e2b_reply_error(c, 400, "path is missing, or is no path of this user");
+		return;
+	}
+	fields = door_fields(c);
+	message_put_text(fields, FIELD_path, r->path);
+	door_ask(c, ROUTE_session_file, FD_NONE, FD_NONE, on_bytes);
+}
+
+void e2b_file_read(struct client *c)
+{
+	e2b_with_sandbox(c, E2B_ENVD, read_found);
+}
+
+/* ---- writing: what ------------------------------------------------------------------------------------------------------ */
+
+struct upload {
+	char *path;
+	size_t at, len; /* of the bytes */
+};
+
+/* Each of the files that came, and how far it is. */
+struct writing {
+	struct front *front;
+	struct buf bytes;
+	size_t counted; /* of the front's bodies */
+	struct upload *file;
+	size_t n, done;
+	json_t *metadata, *written;
+};
+
+static void writing_free(void *state)
+{
+	struct writing *w = state;
+
+	w->front->spooled -= w->counted;
+	for (size_t i = 0; i < w->n; i++)
+		free(w->file[i].path);
+	free(w->file);
+	buf_release(&w->bytes);
+	json_decref(w->metadata);
+	json_decref(w->written);
+	free(w);
+}
+
+/* NULL or why not. */
+static const char *add_file(struct writing *w, const char *path)
+{
+	char plain[E2B_PATH_MAX + 1];
+	struct upload *more;
+
+	if (!filesystem_path(path, plain))
+		return "a file has no path, or one of another user";
+	more = reallocarray(w->file, w->n + 1, sizeof(*more));
+	if (!more)
+		return "there is no memory for the files";
+	w->file = more;
+	w->file[w->n] = (struct upload){ .path = strdup(plain), .at = w->bytes.len };
+	return w->file[w->n++].path ? NULL : "there is no memory for the files";
+}
+
+/* Undoes what forms escape in a file name: a quotation mark and a line feed. */
+static void unescape(const char *text, char *dst, size_t size)
+{
+	size_t n = 0;
+
+	for (; *text && n + 1 < size; text++) {
+		bool is_quote = strncmp(text, "%22", 3) == 0, is_feed = strncasecmp(text, "%0A", 3) == 0;
+
+		dst[n++] = (char)(is_quote ? '"' : is_feed ? '\n' : *text);
+		text += is_quote || is_feed ? 2 : 0;
+	}
+	dst[n] = '\0';
+}
+
+struct part_reader {
+	struct writing *w;
+	const char *path; /* of the address; NULL: each file says its own */
+	bool is_file;     /* the part that comes is one */
+};
+
+static const char *take_part(struct part_reader *r, const struct multipart *m, enum multipart_event event,
+			     const struct bytes *data)
+{
+	char name[E2B_PATH_MAX + 1];
+
+	if (event == MULTIPART_BAD)
+		return m->why;
+	if (event == MULTIPART_PART) {
+		r->is_file = str_eq(m->name, "file");
+		if (!r->is_file)
+			return NULL;
+		if (r->path && r->w->n > 0)
+			return "there is one path, and more than one file";
+		unescape(m->file_name ? m->file_name : "", name, sizeof(name));
+		if (!r->path && !*name)
+			return "a file has no name";
+		return add_file(r->w, r->path ? r->path : name);
+	}
+	if (event == MULTIPART_DATA && r->is_file) {
+		r->w->file[r->w->n - 1].len += data->len;
+		if (buf_add(&r->w->bytes, data->data, data->len) < data->len)
+			return "there is no memory for the files";
+	}
+	return NULL;
+}
+
+static const char *read_form(struct writing *w, const char *type, const struct bytes *form, const char *path)
+{
+	struct part_reader r = { .w = w, .path = path };
+	enum multipart_event event;
+	struct multipart m;
+	const char *why;
+	size_t at = 0;
+
+	if (!multipart_begin(&m, type, strlen(type)))
+		return m.why;
+	do {
+		struct bytes data = { 0 };
+		size_t used = 0;
+
+		event = multipart_take(&m, form->data + at, form->len - at, &used, &data.data, &data.len);
+		at += used;
+		why = take_part(&r, &m, event, &data);
+		if (why)
+			return why;
+	} while (event != MULTIPART_MORE);
+	if (!multipart_end(&m))
+		return m.why;
+	return w->n > 0 ? NULL : "the form has no file";
+}
+
+/* ---- writing: bodies ------------------------------------------------------------------------------------------------------ */
+
+/* NULL or why not; what comes out is bounded by the buffer. */
+static const char *unpack(const struct bytes *packed, struct buf *out)
+{
+	z_stream z = { 0 };
+	char piece[64 * KiB];
+	int rc;
+
+	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
+		return "there is no memory for the body";
+	memcpy(&z.next_in, &packed->data, sizeof(packed->data)); /* which is only read */
+	z.avail_in = (uInt)packed->len;
+	do {
+		z.next_out = (Bytef *)piece;
+		z.avail_out = sizeof(piece);
+		rc = inflate(&z, Z_NO_FLUSH);
+		(void)buf_add(out, piece, sizeof(piece) - z.avail_out);
+	} while (rc == Z_OK && !out->full && !out->no_memory);
+	(void)inflateEnd(&z);
+	if (out->full || out->no_memory)
+		return "the body is too long when it is unpacked";
+	return rc == Z_STREAM_END ? NULL : "the body is no gzip, or not whole";
+}
+
+static bool is_type(const char *type, const char *wanted)
+{
+	return strncasecmp(type, wanted, strlen(wanted)) == 0;
+}
+
+static const char *read_plain(struct client *c, struct writing *w, const struct bytes *body)
+{
+	char path[E2B_PATH_MAX + 1];
+	bool has_path = door_query(c, "path", path, sizeof(path)) && *path;
+	const char *why;
+
+	if (is_type(c->req->content_type, "multipart/form-data"))
+		return read_form(w, c->req->content_type, body, has_path ? path : NULL);
+	if (!has_path)
+		return "path is missing";
+	why = add_file(w, path);
+	if (!why && buf_add(&w->bytes, body->data, body->len) < body->len)
+		why = "there is no memory for the file";
+	if (!why)
+		w->file[0].len = body->len;
+	return why;
+}
+
+static const char *read_body(struct client *c, struct writing *w)
+{
+	const char *encoding = door_line(c, "Content-Encoding"), *why = NULL;
+	AUTO_BUF plain = BUF_INIT(c->front->body_max);
+	struct bytes body = { buf_str(&c->req->body), c->req->body.len };
+
+	if (encoding && !str_eq(encoding, "identity")) {
+		if (!str_eq(encoding, "gzip"))
+			return "the Content-Encoding must be gzip, or none";
+		why = unpack(&body, &plain);
+		body = (struct bytes){ buf_str(&plain), plain.len };
+	}
+	return why ? why : read_plain(c, w, &body);
+}
+
+/* Of the head; NULL or why not. */
+static const char *read_metadata(const struct client *c, json_t *metadata)
+{
+	const char *name, *value;
+	size_t at = 0, bytes = 0;
+
+	while ((name = door_next_line(c, METADATA_PREFIX, &at, &value))) {
+		const char *key = name + strlen(METADATA_PREFIX);
+		json_t *text = json_string(value);
+
+		bytes += strlen(key) + strlen(value);
+		for (const char *p = value; *p; p++)
+			if (*p < 0x20 || *p > 0x7e)
+				bytes = SIZE_MAX / 2;
+		if (!*key || strlen(key) > METADATA_KEY_MAX || bytes > METADATA_MAX || !text) {
+			json_decref(text);
+			return "metadata must be printable ASCII, 4096 bytes together, and a key at most 246";
+		}
+		(void)json_object_set_new(metadata, key, text);
+	}
+	return NULL;
+}
+
+/* ---- writing: one after the other -------------------------------------------------------------------------------------------- */
+
+static void write_next(struct client *c);
+
+static void on_written(struct client *c, unsigned status, const struct message *m)
+{
+	struct writing *w = c->req->call->state;
+	const struct upload *f = &w->file[w->done];
+	char path[E2B_PATH_MAX + 1];
+	json_t *row;
+
+	if (status != 200) {
+		refuse(c, status, m, f->path);
+		return;
+	}
+	e2b_shown_path(f->path, path);
+	row = json_pack("{s:s, s:s, s:s}", "path", path, "name", filesystem_name(path), "type", "file");
+	if (json_object_size(w->metadata) > 0)
+		(void)json_object_set(row, "metadata", w->metadata);
+	(void)json_array_append_new(w->written, row);
+	w->done++;
+	if (w->done < w->n)
+		write_next(c);
+	else
+		door_reply(c, 200, json_incref(w->written));
+}
+
+static void write_next(struct client *c)
+{
+	struct writing *w = c->req->call->state;
+	const struct upload *f = &w->file[w->done];
+	AUTO_FD bytes = sealed_make("file", buf_str(&w->bytes) + f->at, f->len);
+	struct buf *fields = door_fields(c);
+	const char *name;
+	json_t *value;
+
+	if (bytes < 0) {
+		e2b_reply_error(c, 503, "there is no memory for the file");
+		return;
+	}
+	message_put_text(fields, FIELD_path, f->path);
+	json_object_foreach(w->metadata, name, value)
+	{
+		AUTO_BUF text = BUF_INIT(METADATA_MAX + 2);
+
+		(void)buf_addf(&text, "%s=%s", name, json_string_value(value));
+		message_put_text(fields, FIELD_file_metadata, buf_str(&text));
+	}
+	door_ask(c, ROUTE_session_file_put, bytes, FD_NONE, on_written);
+}
+
+/* What is written is counted as a body that came in, as long as it is here. */
+static void count(struct writing *w)
+{
+	w->counted = w->bytes.len;
+	w->front->spooled += w->counted;
+}
+
+static void write_found(struct client *c)
+{
+	struct writing *w;
+	const char *why;
+
+	if (!check_user(c))
+		return;
+	w = calloc(1, sizeof(*w));
+	if (!w) {
+		e2b_reply_error(c, 503, "there is no memory for the request");
+		return;
+	}
+	c->req->call->state = w;
+	c->req->call->release = writing_free;
+	w->front = c->front;
+	w->bytes = (struct buf)BUF_INIT(c->front->body_max);
+	w->metadata = json_object();
+	w->written = json_array();
+	why = read_metadata(c, w->metadata);
+	if (!why)
+		why = read_body(c, w);
+	count(w);
+	if (why)
+		e2b_reply_error(c, 400, why);
+	else
+		write_next(c);
+}
+
+void e2b_file_write(struct client *c)
+{
+	e2b_with_sandbox(c, E2B_ENVD, write_found);
+}
