@@ -78,6 +78,9 @@ see("wrapper: side by side", async () => {
 for (const selector of ["*", "3.x", "^3.0.0", ">=3", "3", "1 || 3.*"])
 	see(`wrapper: version ${selector}`, async () => assert.equal((await wrapper.execute({ language: "python", version: selector, files: [{ content: "print(1)" }] })).data.run.code, 0));
 
+for (const [alias, language] of [["py3", "python"], ["node-javascript", "javascript"], ["node-js", "javascript"], ["cpp", "c++"]])
+	see(`wrapper: by the name ${alias}`, async () => assert.equal((await run({ language: alias, files: [{ content: language === "c++" ? "int main() {}" : "" }] })).language, language));
+
 // ---- piston-api, which holds every answer against a schema
 const api = new Api({ baseUrl: url });
 see("api: an instance", async () => assert.ok(await api.validateInstance()));
@@ -133,6 +136,10 @@ see("socket: the order of things", async () => {
 	assert.equal(r.seen.map((m) => m.data ?? "").join(""), "o\n");
 	assert.deepEqual(r.seen.at(-1), { type: "exit", stage: "run", code: 0, signal: null });
 	assert.deepEqual([r.code, r.reason], [4999, "Job Completed"]);
+});
+see("socket: input that comes at once with init", async () => {
+	const r = await talk([init("print(input() + input())"), { type: "data", stream: "stdin", data: "ü😀\n" }, { type: "data", stream: "stdin", data: "2\n" }]);
+	assert.equal(r.seen.map((m) => m.data ?? "").join(""), "ü😀2\n");
 });
 see("socket: stages of what is compiled", async () => {
 	const r = await talk([init("int main() { return 3; }", { language: "c" })]);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The doors suite: `brig serve` as clients of other services meet it.
 
+e2b         its npm packages, unchanged (e2b.mjs and others), and what they do not send
 piston      its three npm packages, unchanged (piston.mjs), and what they do not send
 mcp         the two npm packages of the protocol, unchanged (mcp.mjs), in both eras, and what they do not send
 dify, fusion, librechat    the recorded shapes of their wire formats, over plain HTTP

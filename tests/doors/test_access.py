@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who opens which door."""
 import base64
+import json
 
 from harness import case
 from table import ANY, answer, ask, check, like, serve
@@ -59,6 +60,10 @@ def opened(t):
 		s.result(language="python", code="print(1)")
 		t.equal([r["door"] for r in s.get("/v1/executions").json["executions"]], [None, "fusion"], "doors of the list")
 		t.equal([r["door"] for r in s.get("/v1/history", status=200).json["executions"]], [None, "fusion"], "doors of the history")
+		for door, want in (("fusion", ["fusion"]), ("none", [None]), ("piston", [])):
+			t.equal([r["door"] for r in s.get(f"/v1/history?door={door}", status=200).json["executions"]], want, f"the history of {door}")
+			p = t.brig("history", "--json", "--door", door, "--state", t.state)
+			t.equal([r["door"] for r in json.loads(p.out)["executions"]], want, f"what brig history says of {door}")
 		t.equal(s.get(f"/v1/history/{row['id']}", status=200).json["door"], "fusion", "one of it")
 	with open(t.path("policy.yaml"), "w", encoding="utf-8") as f:
 		f.write("doors: [piston, dify]\nrefuse_keys: [secret]\n")

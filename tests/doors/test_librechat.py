@@ -58,6 +58,13 @@ ROWS = [
 	("what does not compile", "int main() { return x; }", "c", {}, plain("", like("undeclared"))),
 	("a language that is not here", "", "f90", {}, {"stdout": "", "stderr": like("language")}),
 	("the folder of files", "import os; open('a', 'w'); print(os.path.exists('/mnt/data/a'))", "py", {}, plain("True\n")),
+	("where a program starts", "import os; print(os.getcwd())", "py", {}, plain("/mnt/data\n")),
+	("where a command does", "pwd; echo $PWD", "bash", {}, plain("/mnt/data\n/mnt/data\n")),
+	("where what is compiled does", "#include <unistd.h>\n#include <stdio.h>\nint main() { char at[99]; puts(getcwd(at, 99)); }", "c", {}, plain("/mnt/data\n")),
+	("arguments of a command", 'echo "$1-$2"', "bash", {"args": ["a", "b c"]}, plain("a-b c\n")),
+	("a command that fails", "echo out; echo err >&2; exit 3", "bash", {}, plain("out\n", "err\n")),
+	("much", "print('ü' * 500000)", "py", {}, plain("ü" * 500000 + "\n")),
+	("nothing is typed", "import sys; print(repr(sys.stdin.read()))", "py", {}, plain("''\n")),
 	("no network", "import socket\ntry: socket.create_connection(('1.1.1.1', 80), 1)\nexcept OSError: print('none')", "py", {}, plain("none\n")),
 	("letters", "print('grüße 😀')", "py", {}, plain("grüße 😀\n")),
 	("bytes", "import sys; sys.stdout.buffer.write(b'a\\xff')", "py", {}, plain("a\ufffd")),
@@ -164,6 +171,8 @@ def owners(t):
 			("nor anybody's", "GET", path, None, {}, 401, {"error": ANY}),
 			("by header", "GET", path, None, {"X-API-Key": a}, 200, b"s3cret"),
 			("in a run", "POST", f"/t/{a}{EXEC}", job, {}, 200, {"stdout": "True\n"}),
+			("with the JWT of an installation that signs", "POST", f"/t/{a}{EXEC}", job, {"Authorization": "Bearer eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ1In0.c2ln"}, 200, {"stdout": "True\n"}),
+			("which alone is no key", "POST", EXEC, job, {"Authorization": "Bearer eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJ1In0.c2ln"}, 401, {"error": ANY}),
 			("not in another's", "POST", f"/t/{b}{EXEC}", job, {}, 200, {"stdout": "False\n"}),
 			("nor removed by that one", "DELETE", f"/t/{b}{path.replace('download', 'files')}", None, {}, 404, {"error": ANY}),
 			("a wrong key", "POST", EXEC, job, {"Authorization": "Bearer bad"}, 401, {"error": ANY}),
@@ -177,14 +186,14 @@ def owners(t):
 TOOLS = [{"name": "get-weather", "description": "", "parameters": {}}, {"name": "2nd tool", "parameters": {}}, {"name": "import"}]
 
 
-def rounds(s, code, tools, **more):
+def rounds(s, code, host, **more):
 	"""Plays the host: answers, calls that were made, in order."""
-	a, made = ask(s, "POST", "/v1/exec/programmatic", {"code": code, "tools": TOOLS, "timeout": 15000, **more}, AGENT), []
+	a, made = ask(s, "POST", "/v1/exec/programmatic", {"code": code, "timeout": 15000, "tools": TOOLS, **more}, AGENT), []
 	while a.status == 200 and a.json["status"] == "tool_call_required":
 		results = []
 		for call in a.json["tool_calls"]:
 			made.append((call["id"], call["name"], call["input"]))
-			results.append({"call_id": call["id"], **tools(call)})
+			results.append({"call_id": call["id"], **host(call)})
 		a = ask(s, "POST", "/v1/exec/programmatic", {"continuation_token": a.json["continuation_token"], "tool_results": results}, AGENT)
 	return a, made
 
@@ -206,6 +215,10 @@ def programmatic(t):
 		t.equal(a.json["stdout"], "no: broken\n", "a tool that fails", a)
 		a, made = rounds(s, "open('out.txt', 'w').write('x'); print(1)", lambda call: good(None))
 		t.equal((a.json["status"], made, [f["name"] for f in a.json["files"]]), ("completed", [], ["out.txt"]), "without a call, with a file", a)
+		a, made = rounds(s, "a, b = await asyncio.gather(get_weather(city='x'), get_weather(city='y'))\nprint(json.dumps([a, b]))", lambda call: good(call["input"]["city"]))
+		t.equal((a.json["stdout"], len(made)), ('["x", "y"]\n', 2), "asyncio and json are there", a)
+		a, _ = rounds(s, "w = await get_weather()\nprint(w)\nif w:\n    return\nprint('never')", lambda call: good("w"))
+		t.equal((a.json["status"], a.json["stdout"]), ("completed", "w\n"), "it may return", a)
 		a, _ = rounds(s, "1 / 0", lambda call: good(None))
 		t.equal(answer(a, 200, {"status": "error", "error": "Sandbox exited with code 1", "stderr": like("ZeroDivisionError")}), None, "an exception", a)
 		a, _ = rounds(s, "import time; time.sleep(20)", lambda call: good(None), timeout=300)
@@ -220,7 +233,43 @@ def programmatic(t):
 			("no such thing to go on with", {"continuation_token": "a" * 16, "tool_results": []}, 400, {"error": ANY}),
 			("nothing to go on with", {"continuation_token": 5}, 400, {"error": ANY}),
 			("a tool without a name", {"code": "1", "tools": [{}]}, 400, {"error": ANY}),
-			("bash", {"code": "1", "tools": TOOLS, "lang": "bash"}, 200, {"status": "error"}),
+			("another language", {"code": "1", "tools": TOOLS, "lang": "js"}, 200, {"status": "error"}),
 			("a list", [], 400, {"error": ANY}),
 		], lambda body, status, want: answer(ask(s, "POST", "/v1/exec/programmatic", body), status, want))
 		t.equal(answer(ask(s, "POST", "/v1/exec/programmatic/cancel", {"request_id": "x"}), 200), None, "to cancel")
+
+
+BASH = [
+	("no call", "echo hi", "hi\n", 0),
+	("a call", """w=$(get_weather '{"city": "Köln"}'); echo "it is $w" """, 'it is {"city":"Köln"}\n', 1),
+	("one that writes itself", """get_weather '{"city": "it'"'"'s $HOME \\"q\\""}' | python3 -c 'import json; print(json.load(open(0))["city"])'""", 'it\'s $HOME "q"\n', 1),
+	("a text is as it is", "_2nd_tool '{}'", "a 'text'\n", 1),
+	("without input", "import; for_tool", "{}\n{}\n", 2),
+	("one after the other", """for c in a b c; do get_weather "{\\"city\\": \\"$c\\"}"; done""", '{"city":"a"}\n{"city":"b"}\n{"city":"c"}\n', 3),
+	("two alike", """echo "$(get_weather '{}')$(get_weather '{}')" """, "{}{}\n", 2),
+	("side by side", """{ a=$(get_weather '{"city": "a"}'); echo "$a" >/mnt/data/a; } &\n{ b=$(get_weather '{"city": "b"}'); echo "$b" >b; } &\nwait\ncat a b""", '{"city":"a"}\n{"city":"b"}\n', 2),
+	("the result decides", """if [ "$(get_weather '{}')" = '{}' ]; then get_weather '{"yes": 1}'; else get_weather '{"no": 1}'; fi""", '{"yes":1}\n', 2),
+	("its standard input is the program's", "printf 'a\\nb\\n' | while read -r x; do get_weather '{}'; echo $x; done", "{}\na\n{}\nb\n", 2),
+]
+
+
+@case("LibreChat: programs of Bash that call tools of the host")
+def programmatic_bash(t):
+	tools = [{"name": "get-weather"}, {"name": "2nd.tool"}, {"name": "import"}, {"name": "for"}]
+
+	def play(code, stdout, calls):
+		a, made = rounds(s, f": &\nwait \"$!\"\n{code}", lambda call: good("a 'text'" if call["name"] == "2nd.tool" else call["input"]), lang="bash", tools=tools)
+		return answer(a, 200, {"status": "completed", "session_id": ANY, "stdout": stdout, "stderr": ""}) or (None if len(made) == calls else f"{made}")
+
+	with serve(t, "librechat") as s:
+		check(t, BASH, play)
+		a, _ = rounds(s, "if x=$(get_weather '{}'); then echo yes; else echo \"no $?\"; fi", lambda call: {"result": None, "is_error": True, "error_message": "broken"}, lang="bash", tools=tools)
+		t.equal((a.json["stdout"], a.json["stderr"]), ("no 1\n", "broken\n"), "a tool that fails", a)
+		a, made = rounds(s, "get_weather 'no JSON'", lambda call: good("w"), lang="bash", tools=tools)
+		t.equal((a.json["stdout"], made), ("w\n", [("call_001", "get-weather", "no JSON")]), "input that is no object is a text", a)
+		a, _ = rounds(s, "raw=$(get_weather '{}'); printf '%s' \"$raw\" > out.json; exit 4", lambda call: good("w"), lang="bash", tools=tools)
+		t.equal(answer(a, 200, {"status": "error", "error": "Sandbox exited with code 4"}), None, "an exit code", a)
+		a, _ = rounds(s, "raw=$(get_weather '{}'); printf '%s' \"$raw\" > out.json", lambda call: good("w"), lang="bash", tools=tools)
+		t.equal([f["name"] for f in a.json["files"]], ["out.json"], "a file, and none of the calls'", a)
+		a, _ = rounds(s, "rm -rf /", lambda call: good(None), lang="bash", tools=tools)
+		t.equal(answer(a, 200, {"status": "error", "stderr": like("sh-delete-tree")}), None, "the inspection reads it", a)

@@ -43,6 +43,12 @@ json_t *librechat_errors(const json_t *result); /* its stderr, and what brig has
 char *librechat_wrap(const json_t *doc);
 /* True: it was answered. */
 bool librechat_take_calls(struct client *c, const json_t *result);
+/* A tool's name as a function's: one of joins is "_", other signs are nothing, no digit in front, none of the words (up to NULL). */
+void librechat_function_name(const char *tool, const char *joins, const char *const words[], char *dst, size_t size);
+
+/* bash.c: the same for a program of Bash.  The calls get numbers, which doc keeps; NULL: it wants none. */
+char *librechat_wrap_bash(const json_t *doc);
+json_t *librechat_bash_calls(json_t *doc, const json_t *result);
 
 /* A new id of a file. */
 void librechat_new_id(bool read_only, char dst[LIBRECHAT_ID_LEN + 1]);

@@ -9,7 +9,8 @@
  * results so far are a workspace of the runner's, whose id is the token to go on with; who has another key has no use for it.
  *
  * Programs may await at their top level, which Python takes only from code that is compiled so.  So the program stands in the one that is run as
- * a text, which the inspection reads as well, and more strictly than if it stood there itself.
+ * a text, which the inspection reads as well, and more strictly than if it stood there itself.  One that returns from its top level, which
+ * upstream lets it, becomes a function.  Programs of Bash are bash.c's.
  */
 #include <stdio.h>
 #include <string.h>
@@ -54,21 +55,27 @@ static const char program[] =
 	"    with open('" CALLS_FILE "', 'w') as f:\n"
 	"        json.dump(_pending, f)\n"
 	"    task.cancel()\n"
-	"_space = {'__name__': '__main__', **{own: _make(name) for own, name in _tools.items()}}\n"
-	"_started = eval(compile(_source, 'main.py', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), _space)\n"
+	"def _compile():\n"
+	"    tree = compile(_source, 'main.py', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST)\n"
+	"    try:\n"
+	"        return compile(tree, 'main.py', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n"
+	"    except SyntaxError as error:\n"
+	"        if \"'return' outside function\" not in str(error):\n"
+	"            raise\n"
+	"    whole = compile('async def _program(): pass\\nawait _program()', 'main.py', 'exec',\n"
+	"                    flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST)\n"
+	"    whole.body[0].body = tree.body\n"
+	"    return compile(whole, 'main.py', 'exec', flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)\n"
+	"_space = {'__name__': '__main__', 'asyncio': asyncio, 'json': json,\n" /* programs count on these two */
+	"          **{own: _make(name) for own, name in _tools.items()}}\n"
+	"_started = eval(_compile(), _space)\n"
 	"if _started is not None:\n" /* else it awaits nothing, and is over */
 	"    asyncio.run(_main(_started))\n";
 
 /* ---- the program ------------------------------------------------------------------------------------------------ */
 
-/* A tool's name as a function's: signs and blanks are "_" or nothing, no digit in front, no word of the language. */
-static void function_name(const char *tool, char *dst, size_t size)
+void librechat_function_name(const char *tool, const char *joins, const char *const words[], char *dst, size_t size)
 {
-	static const char *const words[] = { "False",  "None",   "True",    "and",      "as",       "assert", "async",
-					     "await",  "break",  "class",   "continue", "def",      "del",    "elif",
-					     "else",   "except", "finally", "for",      "from",     "global", "if",
-					     "import", "in",     "is",      "lambda",   "nonlocal", "not",    "or",
-					     "pass",   "raise",  "return",  "try",      "while",    "with",   "yield" };
 	size_t n = 0;
 
 	if (*tool >= '0' && *tool <= '9')
@@ -77,17 +84,23 @@ static void function_name(const char *tool, char *dst, size_t size)
 		bool is_letter = (*tool >= 'a' && *tool <= 'z') || (*tool >= 'A' && *tool <= 'Z') ||
 				 (*tool >= '0' && *tool <= '9') || *tool == '_';
 
-		if (is_letter || *tool == '-' || *tool == ' ')
+		if (is_letter || strchr(joins, *tool))
 			dst[n++] = is_letter ? *tool : '_';
 	}
 	dst[n] = '\0';
-	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+	for (size_t i = 0; words[i]; i++)
 		if (str_eq(words[i], dst))
 			(void)memcpy(dst + n, "_tool", sizeof("_tool"));
 }
 
 static json_t *functions_of(const json_t *doc)
 {
+	static const char *const words[] = { "False",  "None",     "True",  "and",    "as",       "assert",
+					     "async",  "await",    "break", "class",  "continue", "def",
+					     "del",    "elif",     "else",  "except", "finally",  "for",
+					     "from",   "global",   "if",    "import", "in",       "is",
+					     "lambda", "nonlocal", "not",   "or",     "pass",     "raise",
+					     "return", "try",      "while", "with",   "yield",    NULL };
 	json_t *functions = json_object(), *tool;
 	size_t i;
 
@@ -95,7 +108,8 @@ static json_t *functions_of(const json_t *doc)
 	{
 		char name[128];
 
-		function_name(json_string_value(json_object_get(tool, "name")), name, sizeof(name));
+		librechat_function_name(json_string_value(json_object_get(tool, "name")), "- \t", words, name,
+					sizeof(name));
 		(void)json_object_set(functions, name, json_object_get(tool, "name"));
 	}
 	return functions;
@@ -115,11 +129,20 @@ static bool add_document(struct buf *out, const char *name, json_t *doc)
 	return literal != NULL;
 }
 
+static bool is_bash(const json_t *doc)
+{
+	const char *lang = json_string_value(json_object_get(doc, "lang"));
+
+	return lang && str_eq(lang, "bash");
+}
+
 char *librechat_wrap(const json_t *doc)
 {
 	AUTO_FREE char *source = json_dumps(json_object_get(doc, "code"), JSON_ENCODE_ANY);
 	AUTO_BUF out = BUF_INIT(MESSAGE_MAX);
 
+	if (is_bash(doc))
+		return librechat_wrap_bash(doc);
 	if (!source)
 		return NULL;
 	(void)buf_adds(&out, "import ast, asyncio, json\n_source = ");
@@ -217,7 +240,8 @@ bool librechat_take_calls(struct client *c, const json_t *result)
 		{ "crash", "Execution failed or timed out" },
 	};
 	const char *verdict = text_of(result, "verdict");
-	json_t *calls = calls_of(result);
+	json_t *doc = ((struct librechat_exec *)c->req->call->state)->doc;
+	json_t *calls = is_bash(doc) ? librechat_bash_calls(doc, result) : calls_of(result);
 	char text[64];
 
 	if (calls) {
@@ -256,32 +280,6 @@ static const char *add_results(json_t *state, const json_t *list)
 	return NULL;
 }
 
-static void on_state(struct client *c, unsigned status, const struct message *m)
-{
-	struct librechat_exec *e = c->req->call->state;
-	struct brig_error err = BRIG_ERROR_INIT;
-	size_t len = 0;
-	const char *bytes = status == 200 ? message_bytes(m, FIELD_body, &len) : NULL, *why;
-	struct archive a = { .bytes = bytes, .len = len };
-	struct archive_file f;
-	json_t *state = NULL;
-
-	if (bytes && archive_next(&a, &f, NULL) > 0 && str_eq(f.path, STATE_FILE))
-		state = door_parse(f.data, f.len, &err);
-	if (!state || !json_is_object(json_object_get(state, "results"))) {
-		json_decref(state);
-		door_error(c, status == 200 || status == 404 ? 400 : status, "there is nothing to go on with");
-		return;
-	}
-	why = add_results(state, json_object_get(e->doc, "tool_results"));
-	json_decref(e->doc);
-	e->doc = state;
-	if (why)
-		door_error(c, 400, why);
-	else
-		librechat_start(c);
-}
-
 /* NULL: tools are as they must be. */
 static const char *wrong_with(const json_t *doc)
 {
@@ -298,20 +296,50 @@ static const char *wrong_with(const json_t *doc)
 	return NULL;
 }
 
+static void on_state(struct client *c, unsigned status, const struct message *m)
+{
+	struct librechat_exec *e = c->req->call->state;
+	struct brig_error err = BRIG_ERROR_INIT;
+	size_t len = 0;
+	const char *bytes = status == 200 ? message_bytes(m, FIELD_body, &len) : NULL, *why;
+	struct archive a = { .bytes = bytes, .len = len };
+	struct archive_file f;
+	json_t *state = NULL;
+
+	if (bytes && archive_next(&a, &f, NULL) > 0 && str_eq(f.path, STATE_FILE))
+		state = door_parse(f.data, f.len, &err);
+	/* A workspace can have been made otherwise, with anything in it. */
+	if (!state || !json_is_object(json_object_get(state, "results")) || wrong_with(state)) {
+		json_decref(state);
+		door_error(c, status == 200 || status == 404 ? 400 : status, "there is nothing to go on with");
+		return;
+	}
+	why = add_results(state, json_object_get(e->doc, "tool_results"));
+	json_decref(e->doc);
+	e->doc = state;
+	if (why)
+		door_error(c, 400, why);
+	else
+		librechat_start(c);
+}
+
 static void first_round(struct client *c)
 {
 	struct librechat_exec *e = c->req->call->state;
 	const char *why = wrong_with(e->doc), *lang = text_of(e->doc, "lang");
+	bool is_python = !*lang || str_eq(lang, "py") || str_eq(lang, "python");
 
 	if (why) {
 		door_error(c, 400, why);
-	} else if (*lang && !str_eq(lang, "py") && !str_eq(lang, "python")) {
+	} else if (!is_python && !is_bash(e->doc)) {
 		door_reply(c, 200,
 			   json_pack("{s:s, s:s}", "status", "error", "error",
-				     "only programs of Python can call tools here"));
+				     "only programs of Python and Bash can call tools here"));
 	} else {
-		(void)json_object_set_new(e->doc, "lang", json_string("py"));
+		if (is_python)
+			(void)json_object_set_new(e->doc, "lang", json_string("py"));
 		(void)json_object_set_new(e->doc, "results", json_object());
+		(void)json_object_set_new(e->doc, "keys", json_object());
 		librechat_start(c);
 	}
 }

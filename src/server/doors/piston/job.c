@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/json_read.h"
 #include "base/str.h"
 #include "base/ustar.h"
@@ -167,6 +166,30 @@ static size_t read_hex(char *dst, const char *text, size_t len)
 	return n;
 }
 
+/* As Node reads it: signs that are none are nothing, of both alphabets, with and without an end; dst may be as long as the text. */
+static size_t read_base64(char *dst, const char *text, size_t len)
+{
+	uint32_t bits = 0;
+	size_t n = 0, digits = 0;
+
+	for (size_t i = 0; i < len && text[i] != '='; i++) {
+		char c = text[i];
+		int digit = c >= 'A' && c <= 'Z'   ? c - 'A'
+			    : c >= 'a' && c <= 'z' ? c - 'a' + 26
+			    : c >= '0' && c <= '9' ? c - '0' + 52
+			    : c == '+' || c == '-' ? 62
+			    : c == '/' || c == '_' ? 63
+						   : -1;
+
+		if (digit < 0)
+			continue;
+		bits = bits << 6 | (uint32_t)digit;
+		if (++digits % 4 != 1) /* the first of four gives no byte yet */
+			dst[n++] = (char)(bits >> (6 - 2 * ((digits - 1) % 4)));
+	}
+	return n;
+}
+
 static int add_file(struct buf *tar, const json_t *file, size_t index, struct brig_error *err)
 {
 	const json_t *content = json_object_get(file, "content");
@@ -175,16 +198,13 @@ static int add_file(struct buf *tar, const json_t *file, size_t index, struct br
 	struct bytes what = { json_string_value(content), len };
 	char usual[32];
 	const char *name = name_of(file);
-	ssize_t n = 0;
 
 	if (!bytes)
 		return err_nomem(err);
-	if (encoding_of(file) == BASE64 && (n = base64_get(bytes, what.data, len)) < 0)
-		return err_set(err, BRIG_E_USAGE, 0, "files[%zu].content is no base64", index);
-	if (encoding_of(file) == HEX)
-		n = (ssize_t)read_hex(bytes, what.data, len);
-	if (encoding_of(file) != UTF8)
-		what = (struct bytes){ bytes, (size_t)n };
+	if (encoding_of(file) == BASE64)
+		what = (struct bytes){ bytes, read_base64(bytes, what.data, len) };
+	else if (encoding_of(file) == HEX)
+		what = (struct bytes){ bytes, read_hex(bytes, what.data, len) };
 	(void)snprintf(usual, sizeof(usual), "file%zu.code", index);
 	return ustar_add_file(tar, name ? name : usual, &what) ? 0
 							       : err_set(err, BRIG_E_USAGE, 0, "files are too long");

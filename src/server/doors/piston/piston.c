@@ -31,6 +31,16 @@ static void answer(struct client *c, unsigned status, const struct brig_error *e
 		piston_error(c, status, err->msg);
 }
 
+static void not_found(struct client *c)
+{
+	piston_error(c, 404, "Not Found");
+}
+
+void piston_no_path(struct client *c)
+{
+	door_when_let_in(c, not_found);
+}
+
 /* ---- runtimes and packages ------------------------------------------------------------------------------ */
 
 static const char *text_of(const json_t *object, const char *name)

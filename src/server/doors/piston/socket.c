@@ -17,9 +17,10 @@ enum { CLOSE_TWICE = 4000, CLOSE_LATE, CLOSE_ERROR, CLOSE_EARLY, CLOSE_STREAM, C
 
 struct session {
 	struct piston_job job; /* first: piston_job_free() frees both */
-	bool is_begun;         /* init has come */
-	bool is_running;       /* the program has started */
-	const char *signal;    /* that it was sent; NULL: none */
+	int input;       /* the end that the program will have: there from init on, since clients do not wait to type */
+	bool is_begun;   /* init has come */
+	bool is_running; /* the program has started */
+	const char *signal; /* that it was sent; NULL: none */
 };
 
 static struct session *session_of(struct client *c)
@@ -139,17 +140,17 @@ static void run(struct client *c, json_t *languages)
 {
 	struct session *s = session_of(c);
 	struct brig_error err = BRIG_ERROR_INIT;
-	AUTO_FD files = FD_NONE, input = FD_NONE;
+	AUTO_FD files = FD_NONE, input = s->input;
 	struct buf *fields;
 
+	s->input = FD_NONE;
 	if (piston_choose(&s->job, languages, &err) < 0) {
 		piston_socket_error(c, err.msg);
 		return;
 	}
 	(void)json_object_del(s->job.doc, "stdin"); /* it is typed */
 	fields = door_fields(c);
-	if (piston_put(&s->job, fields, &files, &err) < 0 ||
-	    (input_open(c, &input) < 0 && err_set(&err, BRIG_E_SYSTEM, errno, "no room for the program's input"))) {
+	if (piston_put(&s->job, fields, &files, &err) < 0) {
 		piston_socket_error(c, err.msg);
 		return;
 	}
@@ -177,6 +178,8 @@ static void take_init(struct client *c, json_t *doc)
 	websocket_opened(c);
 	if (piston_read(&s->job, json_incref(doc), &err) < 0)
 		piston_socket_error(c, err.msg);
+	else if (input_open(c, &s->input) < 0)
+		piston_socket_error(c, "no room for the program's input");
 	else
 		door_with_languages(c, true, run);
 }
@@ -254,6 +257,14 @@ static void on_late(struct client *c)
 	websocket_close(c, CLOSE_LATE, "Initialization Timeout");
 }
 
+static void session_free(void *p)
+{
+	struct session *s = p;
+
+	fd_closep(&s->input);
+	piston_job_free(s);
+}
+
 static void begin(struct client *c)
 {
 	static const struct websocket_use use = { .on_message = on_message, .on_late = on_late };
@@ -263,8 +274,9 @@ static void begin(struct client *c)
 		door_error(c, 503, "there is no memory");
 		return;
 	}
+	s->input = FD_NONE;
 	c->req->call->state = s;
-	c->req->call->release = piston_job_free;
+	c->req->call->release = session_free;
 	(void)websocket_accept(c, &use);
 }
 
