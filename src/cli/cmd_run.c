@@ -28,21 +28,6 @@ static const struct option_row run_options[] = {
 
 /* ---- the code -------------------------------------------------------------------------------- */
 
-/* Everything from a descriptor, up to what the library accepts and one byte more, for it to refuse. */
-static int read_code(int fd, const char *name, struct buf *ret, struct brig_error *err)
-{
-	char piece[16384];
-	ssize_t n;
-
-	do {
-		n = fd_read_all(fd, piece, sizeof(piece));
-		if (n < 0)
-			return err_set(err, BRIG_E_USAGE, (int)-n, "cannot read '%.200s'", name);
-		buf_add(ret, piece, (size_t)n);
-	} while ((size_t)n == sizeof(piece) && !ret->full);
-	return ret->no_memory ? err_nomem(err) : 0;
-}
-
 /* A file, or one that a folder's program begins in. */
 static int load_file(struct run_values *v, const char *path, struct source *source, struct brig_request *req,
 		     struct buf *code, struct brig_error *err)
@@ -61,7 +46,7 @@ static int load_file(struct run_values *v, const char *path, struct source *sour
 		v->request.workspace = source->workspace;
 	if (source->in_workspace[0])
 		req->source_path = source->in_workspace;
-	return read_code(fd, source->file, code, err);
+	return request_read_all(fd, source->file, code, err);
 }
 
 /* Where the code comes from: -c, '-', a file or a folder.  Exactly one of them. */
@@ -82,7 +67,7 @@ static int load_code(struct run_values *v, const struct operands *ops, struct so
 		return 0;
 	}
 	if (str_eq(ops->words.item[0], "-"))
-		rc = read_code(STDIN_FILENO, "standard input", code, err);
+		rc = request_read_all(STDIN_FILENO, "standard input", code, err);
 	else
 		rc = load_file(v, ops->words.item[0], source, req, code, err);
 	req->code = buf_str(code);

@@ -20,11 +20,11 @@
 
 struct serve_values {
 	const char *unix_path, *socket, *policy, *preset, *state, *jobs, *queue, *warm, *log, *tls_cert, *tls_key,
-		*otlp;
+		*otlp, *port_domain;
 	const char *head_timeout, *body_timeout, *idle_timeout, *drain, *body_limit, *connections, *doors;
 	struct words listen, hosts, refuse_keys;
 	struct wishes settings;
-	bool no_auth;
+	bool no_auth, end_with_stdin;
 };
 
 #define AT(member) offsetof(struct serve_values, member)
@@ -45,6 +45,8 @@ static const struct option_row serve_rows[] = {
 	  "keys that nobody is let in with, not even under --no-auth; may be repeated" },
 	{ "host", 0, OPTION_LIST, "NAME", AT(hosts), NULL,
 	  "name that clients may call this host by, besides its addresses; may be repeated" },
+	{ "port-domain", 0, OPTION_TEXT, "NAME", AT(port_domain), NULL,
+	  "servers of sessions are at PORT-SESSION.NAME; without it localhost" },
 	{ "tls-cert", 0, OPTION_TEXT, "FILE", AT(tls_cert), NULL,
 	  "certificate of this host and those above it (PEM): TCP is served as https" },
 	{ "tls-key", 0, OPTION_TEXT, "FILE", AT(tls_key), NULL, "its private key (PEM, without a passphrase)" },
@@ -63,6 +65,8 @@ static const struct option_row serve_rows[] = {
 	  "until a connection without a request is closed; without it 60s" },
 	{ "drain", 0, OPTION_TEXT, "TIME", AT(drain), NULL,
 	  "that executions have to end after SIGTERM; without it 30s" },
+	{ "end-with-stdin", 0, OPTION_FLAG, NULL, AT(end_with_stdin), NULL,
+	  "end when standard input does: for a program that starts a service for itself, and may be killed" },
 	{ "otlp", 0, OPTION_TEXT, "URL", AT(otlp), NULL,
 	  "collector of OpenTelemetry that executions are told to as traces; without it "
 	  "$OTEL_EXPORTER_OTLP_ENDPOINT, or none" },
@@ -106,6 +110,7 @@ static int read_names(const struct serve_values *v, struct serve_options *o, str
 		o->listen[o->n_listen++] = v->listen.item[i];
 	for (size_t i = 0; i < v->hosts.n; i++)
 		o->host_names[o->n_host_names++] = v->hosts.item[i];
+	o->port_domain = v->port_domain ? v->port_domain : "localhost";
 	if (v->log && !str_eq(v->log, "text") && !str_eq(v->log, "json"))
 		return err_set(err, BRIG_E_USAGE, 0, "--log '%.40s' is neither text nor json", v->log);
 	o->json_log = v->log && str_eq(v->log, "json");
@@ -154,6 +159,7 @@ static int read_values(const struct serve_values *v, struct serve_options *o, st
 	o->settings = v->settings.item;
 	o->n_settings = v->settings.n;
 	o->no_auth = v->no_auth;
+	o->ends_with_input = v->end_with_stdin;
 	o->otlp = v->otlp ? v->otlp : getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
 	if (o->otlp && (!*o->otlp || str_eq(o->otlp, "none")))
 		o->otlp = NULL;

@@ -48,6 +48,23 @@ const struct command *const commands[] = {
 	&command_workspace_diff,
 	&command_workspace_apply,
 	&command_workspace_discard,
+	&command_session_start,
+	&command_session_list,
+	&command_session_show,
+	&command_session_run,
+	&command_session_exec,
+	&command_session_attach,
+	&command_session_open,
+	&command_session_files,
+	&command_session_contexts,
+	&command_session_interrupt,
+	&command_session_restart,
+	&command_session_pause,
+	&command_session_resume,
+	&command_session_timeout,
+	&command_session_fork,
+	&command_session_snapshot,
+	&command_session_stop,
 	&command_stats,
 	&command_token_create,
 	&command_token_list,
@@ -100,7 +117,7 @@ static int complain_group(const char *word, struct brig_error *err)
 
 const struct command *command_find(int argc, char **argv, int *ret_words, struct brig_error *err)
 {
-	const char *names[64], *near;
+	const char *names[96], *near;
 	size_t n = 0;
 
 	for (size_t i = 0; i < command_count; i++) {

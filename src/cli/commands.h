@@ -41,6 +41,11 @@ extern const struct command command_cache_verify;
 extern const struct command command_env_create, command_env_list, command_env_show, command_env_remove;
 extern const struct command command_workspace_list, command_workspace_show, command_workspace_diff,
 	command_workspace_apply, command_workspace_discard;
+extern const struct command command_session_start, command_session_list, command_session_show, command_session_run,
+	command_session_exec, command_session_attach, command_session_open, command_session_files,
+	command_session_contexts, command_session_interrupt, command_session_restart, command_session_pause,
+	command_session_resume, command_session_timeout, command_session_fork, command_session_snapshot,
+	command_session_stop;
 extern const struct command command_stats;
 extern const struct command command_token_create, command_token_list, command_token_revoke;
 extern const struct command command_mcp;

@@ -27,8 +27,7 @@ int request_refuse(const struct command *self, const struct request_values *v, c
 
 /* ---- the program's input ---------------------------------------------------------------------- */
 
-/* Reading from a terminal that belongs to somebody else would stop us. */
-static bool may_read_own_stdin(void)
+bool request_may_read_stdin(void)
 {
 	return !isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
@@ -45,6 +44,20 @@ int request_open(const char *path, unsigned also, struct brig_error *err)
 					       "name /dev/stdin"
 					     : "");
 	return fd < 0 ? err_set(err, BRIG_E_USAGE, -fd, "cannot open '%.200s'", path) : fd;
+}
+
+int request_read_all(int fd, const char *name, struct buf *ret, struct brig_error *err)
+{
+	char piece[16384];
+	ssize_t n;
+
+	do {
+		n = fd_read_all(fd, piece, sizeof(piece));
+		if (n < 0)
+			return err_set(err, BRIG_E_USAGE, (int)-n, "cannot read '%.200s'", name);
+		buf_add(ret, piece, (size_t)n);
+	} while ((size_t)n == sizeof(piece) && !ret->full);
+	return ret->no_memory ? err_nomem(err) : 0;
 }
 
 int request_stdin(const struct request_values *v, bool code_from_stdin, struct brig_request *req, int *ret_fd,
@@ -64,7 +77,7 @@ int request_stdin(const struct request_values *v, bool code_from_stdin, struct b
 		if (taken)
 			return err_set(err, BRIG_E_USAGE, 0, "standard input cannot be both %s and the program's input",
 				       code_from_stdin ? "the code" : "the archive of files");
-		req->stdin_fd = may_read_own_stdin() ? STDIN_FILENO : -1;
+		req->stdin_fd = request_may_read_stdin() ? STDIN_FILENO : -1;
 		return 0;
 	}
 	*ret_fd = request_open(wanted, FILE_STREAMS | FILE_DEVICES, err);

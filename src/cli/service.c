@@ -88,7 +88,7 @@ static bool has_own_file(void)
 /* Variables that choose a program, a service or a test, and nothing of how it runs. */
 static bool is_no_policy(const char *variable)
 {
-	static const char *const others[] = { NAMED_BY "=", "BRIG_BIN=", "BRIG_TEST_", "BRIG_BENCH_" };
+	static const char *const others[] = { NAMED_BY "=", "BRIG_TOKEN=", "BRIG_BIN=", "BRIG_TEST_", "BRIG_BENCH_" };
 
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		if (strncmp(variable, others[i], strlen(others[i])) == 0)

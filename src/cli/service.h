@@ -15,9 +15,11 @@
 #define CLI_SERVICE_H
 
 #include <brig/brig.h>
+#include <jansson.h>
 #include <poll.h>
 
 #include "base/buf.h"
+#include "server/channel.h"
 #include "server/socket_path.h"
 
 /* A service that may be there. */
@@ -85,6 +87,8 @@ int service_ask_fill(struct service_ask *a, struct brig_request *req, const stru
 		     struct brig_error *err);
 /* All of an archive in memory, sealed; *fd is then the copy, at its beginning. */
 int service_copy_archive(int *fd, struct brig_error *err);
+/* Settings, as "key=value" each. */
+int service_ask_options(struct buf *m, const struct brig_option *option, size_t n, struct brig_error *err);
 int service_ask_check(struct service_ask *a, const struct brig_check *req, struct brig_error *err);
 void service_ask_release(struct service_ask *a);
 
@@ -107,6 +111,19 @@ int service_call_new(int *sock, const struct service_ask *a, const struct brig_r
 struct pollfd service_call_waits(const struct service_call *c);
 int service_call_step(struct service_call *c, struct brig_error *err);
 void service_call_free(struct service_call *c); /* NULL is fine */
+/* What it asked for is to end; the answer is still waited for.  Once is enough. */
+int service_call_cancel(struct service_call *c, struct brig_error *err);
+
+/* Who is told of events when there is no request with callbacks: of what is run in a session.  An answer of 200 is then the
+ * result that came with the last event. */
+struct service_listener {
+	void (*on_event)(void *user, enum event_kind kind, const json_t *event);
+	void *user;
+};
+void service_call_listen(struct service_call *c, const struct service_listener *listener);
+/* What a program wrote, by an event of the kind stdout or stderr. */
+void service_output(const json_t *event, enum brig_stream stream,
+		    void (*on_output)(void *user, enum brig_stream stream, const void *data, size_t len), void *user);
 
 /* Takes the socket.  req: whose callbacks, input and wish to cancel count; NULL: none.  -code: the service broke off. */
 int service_wait(int *sock, const struct service_ask *a, const struct brig_request *req, struct service_answer *ret,

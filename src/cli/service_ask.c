@@ -135,14 +135,14 @@ static void add_list(struct buf *m, enum field f, const char *const *list, size_
 		message_put_text(m, f, list[i]);
 }
 
-static int add_options(struct buf *m, const struct brig_request *req, struct brig_error *err)
+int service_ask_options(struct buf *m, const struct brig_option *option, size_t n, struct brig_error *err)
 {
-	for (size_t i = 0; i < req->n_options; i++) {
+	for (size_t i = 0; i < n; i++) {
 		AUTO_BUF text = BUF_INIT(m->max);
 
-		buf_adds(&text, req->options[i].key);
+		buf_adds(&text, option[i].key);
 		buf_adds(&text, "=");
-		buf_adds(&text, req->options[i].value);
+		buf_adds(&text, option[i].value);
 		if (text.no_memory)
 			return err_nomem(err);
 		message_put_text(m, FIELD_option, buf_str(&text));
@@ -199,7 +199,7 @@ int service_ask_fill(struct service_ask *a, struct brig_request *req, const stru
 		add_list(m, FIELD_artifact, req->artifacts, req->n_artifacts);
 	message_put_text(m, FIELD_test_path, req->test_path);
 	message_put_text(m, FIELD_source_path, req->source_path);
-	rc = add_options(m, req, err);
+	rc = service_ask_options(m, req->options, req->n_options, err);
 	return rc < 0 ? rc : check_message(m, err);
 }
 

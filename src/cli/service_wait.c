@@ -28,7 +28,8 @@
 #define RECORDS_OF_ROUND 256
 
 struct service_call {
-	const struct brig_request *req; /* NULL: there is nothing to tell */
+	const struct brig_request *req;          /* NULL: there is nothing to tell */
+	const struct service_listener *listener; /* is told instead */
 	struct channel *channel;
 	struct service_answer *answer;
 	json_t *result;    /* NULL: it has not come */
@@ -97,7 +98,8 @@ static void on_sample(const struct brig_request *req, const json_t *event)
 		req->on_sample(req->user, &s);
 }
 
-static void on_output(const struct brig_request *req, enum brig_stream stream, const json_t *event)
+void service_output(const json_t *event, enum brig_stream stream,
+		    void (*on_output)(void *user, enum brig_stream stream, const void *data, size_t len), void *user)
 {
 	const json_t *data = json_object_get(event, "data");
 	const char *text = json_string_value(data);
@@ -105,16 +107,16 @@ static void on_output(const struct brig_request *req, enum brig_stream stream, c
 	AUTO_FREE char *bytes = NULL;
 	ssize_t n;
 
-	if (!req->on_output || !text)
+	if (!text)
 		return;
 	if (!str_eq(text_of(event, "encoding"), "base64")) {
-		req->on_output(req->user, stream, text, len);
+		on_output(user, stream, text, len);
 		return;
 	}
 	bytes = malloc(len + 1);
 	n = bytes ? base64_get(bytes, text, len) : -1;
 	if (n >= 0)
-		req->on_output(req->user, stream, bytes, (size_t)n);
+		on_output(user, stream, bytes, (size_t)n);
 }
 
 static void tell(struct service_call *w, enum event_kind kind, const json_t *event)
@@ -131,7 +133,9 @@ static void tell(struct service_call *w, enum event_kind kind, const json_t *eve
 		return;
 	case EVENT_stdout:
 	case EVENT_stderr:
-		on_output(w->req, kind == EVENT_stdout ? BRIG_STDOUT : BRIG_STDERR, event);
+		if (w->req->on_output)
+			service_output(event, kind == EVENT_stdout ? BRIG_STDOUT : BRIG_STDERR, w->req->on_output,
+				       w->req->user);
 		return;
 	case EVENT_notice:
 		if (w->req->on_notice)
@@ -146,14 +150,16 @@ static int take_event(struct service_call *w, const struct record *r, struct bri
 {
 	json_t *event = json_loadb(r->data, r->len, JSON_ALLOW_NUL, NULL);
 
-	if (!event || !w->req || r->status >= EVENT_KINDS) {
+	if (!event || (!w->req && !w->listener) || r->status >= EVENT_KINDS) {
 		json_decref(event);
 		return err_set(err, BRIG_E_SYSTEM, 0, "the service tells of something that is no event");
 	}
 	w->answer->is_accepted = true;
 	if (r->status == EVENT_verdict && !w->result)
 		w->result = json_incref(json_object_get(event, "result"));
-	else
+	if (w->listener)
+		w->listener->on_event(w->listener->user, (enum event_kind)r->status, event);
+	else if (r->status != EVENT_verdict)
 		tell(w, (enum event_kind)r->status, event);
 	json_decref(event);
 	return 0;
@@ -188,7 +194,7 @@ static int take_answer(struct service_call *w, const struct record *r, struct br
 	if (!message_read(r->data, r->len, &m, &why))
 		return err_set(err, BRIG_E_SYSTEM, 0, "the service answers with %s", why);
 	w->answer->retry_after = message_number(&m, FIELD_retry_after, 0);
-	if (r->status == 200 && w->req) {
+	if (r->status == 200 && (w->req || w->listener)) {
 		if (!json_is_object(w->result))
 			return err_set(err, BRIG_E_SYSTEM, 0, "the service had no room for the result");
 		return take_result(w, message_text(&m, FIELD_unlisted), err);
@@ -337,6 +343,16 @@ void service_call_free(struct service_call *w)
 	free(w);
 }
 
+void service_call_listen(struct service_call *w, const struct service_listener *listener)
+{
+	w->listener = listener;
+}
+
+int service_call_cancel(struct service_call *w, struct brig_error *err)
+{
+	return w->cancelled_ns ? 0 : cancel(w, err);
+}
+
 struct pollfd service_call_waits(const struct service_call *w)
 {
 	return (struct pollfd){ .fd = channel_fd(w->channel), .events = channel_events(w->channel) };
@@ -355,6 +371,8 @@ int service_wait(int *sock, const struct service_ask *a, const struct brig_reque
 	struct service_call *w = NULL;
 	int rc = service_call_new(sock, a, req, ret, &w, err);
 
+	if (!w)
+		return rc;
 	while (rc == 0 && !w->is_over)
 		rc = go_on(w, err);
 	service_call_free(w);

@@ -22,7 +22,8 @@ static const struct {
 
 /* Variables that belong to other parts of brig; one that ends in "_" stands for all that begin so. */
 static const char *const reserved[] = {
-	"BRIG_POLICY", "BRIG_STATE", "BRIG_HOST", "BRIG_LIBEXEC", "BRIG_BIN", "BRIG_TRACE", "BRIG_TEST_", "BRIG_BENCH_",
+	"BRIG_POLICY", "BRIG_STATE", "BRIG_HOST",  "BRIG_TOKEN",  "BRIG_LIBEXEC",
+	"BRIG_BIN",    "BRIG_TRACE", "BRIG_TEST_", "BRIG_BENCH_",
 };
 
 bool env_is_reserved(const char *name)
