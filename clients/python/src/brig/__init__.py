@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from ._errors import (
     ProcessLimit,
     ProgramError,
     Refused,
+    ServiceError,
     TimeLimit,
     TransportError,
     UsageError,
@@ -43,6 +45,7 @@ from ._events import (
     OutputEvent,
     ResultEvent,
     SampleEvent,
+    ShownEvent,
     StartedEvent,
 )
 from ._files import FileMissing, Files, MemoryFiles, ProjectFiles
@@ -68,6 +71,8 @@ from ._transport import Transport
 
 if TYPE_CHECKING:
     from ._async import AsyncFiles, AsyncSandbox, AsyncStream
+    from ._session import Context, Contexts, Session, SessionFiles
+    from ._session_async import AsyncSession
 
 __version__ = "0.1.0"
 
@@ -75,6 +80,7 @@ __all__ = [
     "Artifact",
     "AsyncFiles",
     "AsyncSandbox",
+    "AsyncSession",
     "AsyncStream",
     "BinaryNotFound",
     "Blocked",
@@ -84,6 +90,8 @@ __all__ = [
     "Check",
     "ClosedError",
     "CommandError",
+    "Context",
+    "Contexts",
     "Crashed",
     "Degraded",
     "Denied",
@@ -112,6 +120,10 @@ __all__ = [
     "Sample",
     "SampleEvent",
     "Sandbox",
+    "ServiceError",
+    "Session",
+    "SessionFiles",
+    "ShownEvent",
     "StartedEvent",
     "Stream",
     "TestFailure",
@@ -139,13 +151,21 @@ __all__ = [
 # Whoever wants to hear of it attaches a handler.
 logging.getLogger("brig").addHandler(logging.NullHandler())
 
-_LATER = ("AsyncSandbox", "AsyncStream", "AsyncFiles")
+_LATER = {
+    "AsyncSandbox": "_async",
+    "AsyncStream": "_async",
+    "AsyncFiles": "_async",
+    "AsyncSession": "_session_async",
+    "Context": "_session",
+    "Contexts": "_session",
+    "Session": "_session",
+    "SessionFiles": "_session",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """asyncio is loaded when somebody asks for it: most of the time that importing this package would take."""
+    """asyncio and HTTP are loaded when somebody asks for them: most of the time that importing this package would
+    take."""
     if name in _LATER:
-        from . import _async
-
-        return getattr(_async, name)
+        return getattr(importlib.import_module("." + _LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

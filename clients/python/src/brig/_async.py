@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
-from typing import Any, AsyncIterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, List, Mapping, Optional, Sequence, Type, Union
 
 from ._core import Code, Command, Core
 from ._errors import TransportError
@@ -104,6 +104,15 @@ class AsyncFiles:
 
 class AsyncSandbox(Core):
     """Sandbox for asyncio: the same arguments, the same results; any number of runs may be under way at once."""
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *args: Any, session: bool = False, **wishes: Any) -> "AsyncSandbox":
+            if not session or cls is not AsyncSandbox:
+                return super().__new__(cls)
+            from ._session_async import AsyncSession
+
+            return super().__new__(AsyncSession)
 
     async def __aenter__(self) -> "AsyncSandbox":
         self._check_open()

@@ -56,7 +56,13 @@ class Core:
         env: Optional[Mapping[str, str]] = None,
         state: Optional[PathLike] = None,
         transport: Optional[Transport] = None,
+        session: bool = False,
+        host: Optional[str] = None,
+        token: Optional[str] = None,
+        session_timeout: Optional[Time] = None,
     ) -> None:
+        if not session and (host, token, session_timeout) != (None, None, None):
+            raise UsageError("host, token and session_timeout are of sessions: session=True")
         self.language = language
         self.options = Options(
             timeout=timeout,

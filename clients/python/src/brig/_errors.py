@@ -33,6 +33,17 @@ class CommandError(BrigError):
         self.status = status
 
 
+class ServiceError(BrigError):
+    """A service refused what was asked of it; `status` is that of HTTP, `code` its word for it."""
+
+    def __init__(self, message: str, status: int, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+    def __reduce__(self) -> "tuple[type[ServiceError], tuple[str, int, str]]":
+        return type(self), (str(self), self.status, self.code)
+
+
 class ClosedError(BrigError):
     """The sandbox was closed before."""
 

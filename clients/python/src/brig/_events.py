@@ -62,6 +62,13 @@ class SampleEvent(Event):
 
 
 @dataclass(frozen=True)
+class ShownEvent(Event):
+    """What code in a session shows: a value in every form it has ("text", "html", "png" ...), or an error."""
+
+    forms: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class ResultEvent(Event):
     """The last one."""
 

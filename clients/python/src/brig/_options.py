@@ -34,6 +34,21 @@ def time_text(value: Time) -> str:
     return f"{milliseconds}ms"
 
 
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+
+
+def seconds_of(value: Time) -> float:
+    """The same as a number of seconds, as services take it."""
+    if isinstance(value, str):
+        number = value.rstrip("hms")
+        try:
+            return float(number) * _UNITS[value[len(number) :] or "s"]
+        except (KeyError, ValueError):
+            raise UsageError(f"{value!r} is no time: '1.5s', '200ms', '2m' are") from None
+    time_text(value)
+    return float(value)
+
+
 def value_text(value: Any) -> str:
     """A value of any setting as the command line and variables take it."""
     if isinstance(value, bool):

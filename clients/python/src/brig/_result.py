@@ -482,6 +482,27 @@ class Result:
         row = self.raw.get("tests")
         return TestReport.of(row) if row else None
 
+    # ---- what code in a session shows ----
+
+    @property
+    def results(self) -> List[Mapping[str, Any]]:
+        """All that was shown, each in every form it has: "text", "html", "png" (base64) ...; [] without a session."""
+        return list(self.raw.get("results") or ())
+
+    @property
+    def text(self) -> Optional[str]:
+        """The value of the last expression as text; None if it has none, or this is no run of a session's context."""
+        for shown in reversed(self.results):
+            if shown.get("main"):
+                return _optional_str(shown.get("text"))
+        return None
+
+    @property
+    def error(self) -> Optional[Mapping[str, Any]]:
+        """What code in a session raised: "name", "value" and "traceback"."""
+        error = self.raw.get("error")
+        return dict(error) if error else None
+
     # ---- files ----
 
     @cached_property

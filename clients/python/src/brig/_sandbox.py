@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Sequence, Type, Union
 
 from ._core import Code, Command, Core
 from ._errors import TransportError
@@ -79,7 +79,18 @@ class Sandbox(Core):
     Limits (`timeout` in seconds, `memory` as "512m" ...), `trust`, `packages`, `backend` and all others hold for every
     run, and a run may name others; `network` lists the hosts that programs may reach.  What the policy does not allow
     is refused, and the result says why.  The sandbox may be used by several threads.
+
+    With `session=True` it is a `Session`: one cell that stays, with interpreters that keep their state.
     """
+
+    if not TYPE_CHECKING:  # which would forget the arguments
+
+        def __new__(cls, *args: Any, session: bool = False, **wishes: Any) -> "Sandbox":
+            if not session or cls is not Sandbox:
+                return super().__new__(cls)
+            from ._session import Session
+
+            return super().__new__(Session)
 
     def __enter__(self) -> "Sandbox":
         self._check_open()
