@@ -29,6 +29,18 @@ export class TransportError extends BrigError {}
 /** A command of brig (`workspace apply`, `history` ...) said no. */
 export class CommandError extends BrigError {}
 
+/** A service refused what was asked of it: `status` is that of HTTP, `code` its word for it. */
+export class ServiceError extends BrigError {
+	readonly status: number;
+	readonly code: string;
+
+	constructor(message: string, status: number, code: string) {
+		super(message);
+		this.status = status;
+		this.code = code;
+	}
+}
+
 /** The sandbox was closed, by whoever owns it. */
 export class ClosedError extends BrigError {}
 

@@ -74,6 +74,14 @@ export interface SandboxOptions extends HostOptions, Omit<RunOptions, "stdin" | 
 	network?: readonly string[] | false;
 	/** Files to begin with, if there is no workspace. */
 	files?: Readonly<Record<string, Contents>>;
+	/** One cell that stays, at a service: the sandbox is a `Session`. */
+	session?: boolean;
+	/** Of a session: its service, "http://HOST:PORT", "https://HOST:PORT" or "unix:PATH"; else $BRIG_HOST, a usual place, or one of its own. */
+	host?: string;
+	/** Of a session: the token for that; else $BRIG_TOKEN. */
+	token?: string;
+	/** Of a session: how long it may last; `timeout` is that of each run. */
+	sessionTimeout?: number | string;
 	/** Milliseconds between SIGTERM and SIGKILL when a run is cancelled. */
 	graceMs?: number;
 }
@@ -130,7 +138,8 @@ const CHECK_ROWS: Record<string, Words> = {
 };
 
 /** Handled where the process is made. */
-const OTHERS = new Set(["language", "stdin", "args", "signal", "receipt", "binary", "network", "files", "graceMs"]);
+const OTHERS = new Set(["language", "stdin", "args", "signal", "receipt", "binary", "network", "files", "graceMs", "session"]);
+const OF_SESSIONS = new Set(["host", "token", "sessionTimeout"]);
 
 function words(rows: Record<string, Words>, options: object): string[] {
 	return Object.entries(options).flatMap(([name, value]) => {
@@ -150,8 +159,20 @@ export function checkWords(options: object): string[] {
 /** A misspelt limit that nobody notices is a limit that is not there. */
 export function refuseUnknown(options: object): void {
 	for (const name of Object.keys(options)) {
+		if (OF_SESSIONS.has(name) && (options as SandboxOptions).session) continue;
+		if (OF_SESSIONS.has(name)) throw new UsageError(`'${name}' is of sessions`, "make it with session: true");
 		if (!(name in RUN_ROWS) && !OTHERS.has(name)) throw new UsageError(`no option is called '${name}'`);
 	}
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };
+
+/** A time as services take it. */
+export function secondsOf(time: number | string): number {
+	const found = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(String(time));
+	const seconds = found ? Number(found[1]) * UNITS[found[2] ?? "s"]! : 0;
+	if (!(seconds > 0)) throw new UsageError(`${JSON.stringify(time)} is no time`, 'give seconds as a number, or text like "1.5s", "200ms", "2m"');
+	return seconds;
 }
 
 /** The environment of brig itself.  Only policy layers can open the network, and the environment is one of them. */

@@ -270,6 +270,21 @@ export class Result {
 		return this.document["trust"] as string;
 	}
 
+	/** What code in a session showed, each in every form that it has: "text", "html", "png" (base64) ...; [] of other runs. */
+	get results(): readonly Readonly<Record<string, unknown>>[] {
+		return (this.document["results"] as Record<string, unknown>[] | undefined) ?? [];
+	}
+
+	/** In a session: the value of the last expression as text; null if it has none. */
+	get text(): string | null {
+		return (this.results.filter((shown) => shown["main"]).pop()?.["text"] as string | undefined) ?? null;
+	}
+
+	/** In a session: what the code raised. */
+	get error(): { readonly name: string; readonly value: string; readonly traceback: string } | null {
+		return (this.document["error"] as { name: string; value: string; traceback: string } | null | undefined) ?? null;
+	}
+
 	get stdout(): string {
 		return streamText(this.document["stdout"] as string, this.document["stdout_encoding"]);
 	}

@@ -17,6 +17,14 @@ function defined<T extends object>(options: T): T {
 	return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }
 
+/** Sessions are sandboxes, and this module is below theirs. */
+let makeSession: ((options: SandboxOptions) => Sandbox) | null = null;
+
+/** @internal */
+export function useSessions(make: (options: SandboxOptions) => Sandbox): void {
+	makeSession = make;
+}
+
 export class Sandbox {
 	/** Its files: in memory, or with a workspace the project's. */
 	readonly files: Files;
@@ -34,6 +42,10 @@ export class Sandbox {
 		}
 		this.#memory = options.workspace === undefined ? new MemoryFiles(options.files) : null;
 		this.files = this.#memory ?? new WorkspaceFiles(this, options.apply === true);
+		if (options.session && new.target === Sandbox) {
+			if (!makeSession) throw new UsageError("sessions are not loaded", 'import { Session } from "brig"');
+			return makeSession(options);
+		}
 	}
 
 	/** Runs code. Whatever becomes of it is a result; see `raiseForVerdict()`. */

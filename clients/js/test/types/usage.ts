@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the package is used, for the type checker alone: no types of Node.js, libraries checked too.
 import {
-	Blocked, BrigError, type Change, dispatch, doctor, type Finding, history, metrics, policy, Result, run, type RunEvent, Sandbox, TimeLimit, toolSchemas,
+	Blocked, BrigError, type Change, type Context, dispatch, doctor, type Finding, history, metrics, policy, Result, run, type RunEvent, Sandbox, Session, TimeLimit, toolSchemas,
 	VerdictError,
 } from "brig";
 
@@ -61,3 +61,13 @@ new Sandbox({ trust: "blind" });
 new Sandbox({ stdin: "x" });
 // @ts-expect-error no such style
 toolSchemas({ style: "other" });
+
+/** A session. */
+export async function stays(): Promise<string | null> {
+	await using session = new Session({ timeout: 5, sessionTimeout: "10m", token: "brig_x" });
+	const context: Context = await session.contexts.create("python", { cwd: "/tmp" });
+	await session.files.move("a", "b");
+	await session.interrupt(context);
+	const result: Result = await session.run("1", { context });
+	return result.error?.name ?? result.text;
+}
