@@ -23,6 +23,8 @@ import {
 	wrote,
 } from "./browser.mjs";
 import "./look.mjs";
+import "./ports.mjs";
+import "./sessions.mjs";
 
 const ENDLESS = 'import time\nprint("first line", flush=True)\nwhile True:\n    time.sleep(0.05)\n';
 const SECRETS = 'import subprocess\nsubprocess.run(["cat", "/etc/shadow"])\n';

@@ -2,9 +2,10 @@
 // How the console looks and whom it can be used by: colours, widths, names of controls; and what the browser forbids it.
 import { check, equal, picture, run, setting, tab, test, until, wrote } from "./browser.mjs";
 
-const VIEWS = ["run", "activity", "history", "environments", "statistics", "policy", "doctor"];
+const VIEWS = ["run", "sessions", "activity", "history", "environments", "statistics", "policy", "doctor"];
 const READY = {
 	run: ".cm-content",
+	sessions: "form",
 	activity: "h2",
 	history: "[role=status]",
 	environments: "form",
@@ -23,7 +24,7 @@ async function visit(page, view) {
 const PROGRAM =
 	'import sys, time\nfor i in range(4):\n    print("step", i, flush=True)\n    sum(n * n for n in range(300_000))\n    time.sleep(0.15)\nprint("a word that is " + "very" * 60 + " long")\nprint("done", file=sys.stderr)\n';
 
-async function overflow(page) {
+export async function overflow(page) {
 	return page.evaluate(() => {
 		const { clientWidth, scrollWidth } = document.documentElement;
 		if (scrollWidth <= clientWidth) return "";
@@ -189,7 +190,7 @@ const NAMED = new Set([
 ]);
 
 // What a screen reader is told, shadow roots included.
-async function nameless(page) {
+export async function nameless(page) {
 	const client = await page.context().newCDPSession(page);
 	const { nodes } = await client.send("Accessibility.getFullAXTree");
 	const bad = nodes.filter((node) => !node.ignored && NAMED.has(node.role?.value) && !node.name?.value?.trim());
@@ -197,7 +198,7 @@ async function nameless(page) {
 	return { seen, bad: bad.map((node) => node.role.value) };
 }
 
-async function structure(page) {
+export async function structure(page) {
 	return page.evaluate(() => {
 		const found = [];
 		const headings = document.querySelectorAll("h1").length;

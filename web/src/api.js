@@ -61,11 +61,13 @@ async function errorOf(response) {
 	return new ApiError(response.status, code, message, response.headers.get("Retry-After"));
 }
 
-async function request(path, { method = "GET", body, accept = "application/json", signal } = {}) {
+// body: a document; data: bytes as they are.
+async function request(path, { method = "GET", body, data, accept = "application/json", signal } = {}) {
 	const headers = { Accept: accept };
 	const sent = token;
 	if (sent) headers.Authorization = `Bearer ${sent}`;
 	if (body !== undefined) headers["Content-Type"] = "application/json";
+	else if (data !== undefined) headers["Content-Type"] = "application/octet-stream";
 	let response;
 	try {
 		response = await fetch(path, {
@@ -75,7 +77,7 @@ async function request(path, { method = "GET", body, accept = "application/json"
 			cache: "no-store",
 			credentials: "omit",
 			redirect: "error",
-			body: body === undefined ? undefined : JSON.stringify(body),
+			body: body === undefined ? data : JSON.stringify(body),
 		});
 	} catch (error) {
 		if (error.name === "AbortError") throw error;
@@ -100,25 +102,30 @@ export async function remove(path) {
 }
 
 export async function cancelExecution(id) {
-	await request(`/v1/executions/${encodeURIComponent(id)}`, { method: "DELETE" });
+	await request(executionPath(id), { method: "DELETE" });
 }
 
-export async function streamExecution(job, onEvent, signal) {
-	const accept = "text/event-stream";
-	await readEvents(await request("/v1/executions", { method: "POST", body: job, accept, signal }), onEvent);
+// Posts the document and reads the events that answer it.
+export async function streamFrom(path, body, onEvent, signal) {
+	await readEvents(await request(path, { method: "POST", body, accept: "text/event-stream", signal }), onEvent);
 }
 
-export async function followExecution(id, onEvent, signal) {
-	const path = `/v1/executions/${encodeURIComponent(id)}/events`;
+export async function followEvents(path, onEvent, signal) {
 	await readEvents(await request(path, { accept: "text/event-stream", signal }), onEvent);
 }
 
-// encodedPath: each segment already percent-encoded (format.js).
-export async function fetchArtifact(id, encodedPath, signal) {
-	const path = `/v1/executions/${encodeURIComponent(id)}/artifacts/${encodedPath}`;
+// Paths have each segment already percent-encoded (format.js).
+export async function fetchBytes(path, signal) {
 	const response = await request(path, { accept: "*/*", signal });
 	return new Uint8Array(await response.arrayBuffer());
 }
+
+export async function putBytes(path, data) {
+	return (await request(path, { method: "PUT", data })).json();
+}
+
+export const executionPath = (id) => `/v1/executions/${encodeURIComponent(id)}`;
+export const sessionPath = (id) => `/v1/sessions/${encodeURIComponent(id)}`;
 
 export function query(path, members) {
 	const given = Object.entries(members).filter(([, value]) => value !== "" && value !== undefined && value !== null);

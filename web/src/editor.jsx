@@ -114,24 +114,45 @@ const replaceSelected = EditorView.domEventHandlers({
 	},
 });
 
+const named = (label) => EditorView.contentAttributes.of({ "aria-label": label });
+
 // Tab indents where the editor has been told so; Escape and then Tab leaves it, as CodeMirror documents it.
 const keys = [...lintKeymap, ...historyKeymap, ...defaultKeymap, { key: "Tab", run: indentMore, shift: indentLess }];
 
 // edition: changes whenever value is another text than the one that was typed.
-// handle.current gets { show(line) } for whoever wants to lead to a place.
-export function Editor({ label, value, edition, language, findings, onChange, onRun, handle }) {
+// onRunOn: what Shift+Enter does, if it is not a new line.  focus: another number than 0 or the one before takes the focus.
+// handle.current gets { show(line), focus() } for whoever wants to lead to a place.
+export function Editor({
+	label,
+	value,
+	edition,
+	language,
+	findings,
+	onChange,
+	onRun,
+	onRunOn,
+	handle,
+	focus = 0,
+	class: extra = "",
+}) {
 	const host = useRef(null);
 	const view = useRef(null);
 	const live = useRef({});
-	live.current = { onChange, onRun };
+	live.current = { onChange, onRun, onRunOn };
 	const mode = useRef(new Compartment());
+	const name = useRef(new Compartment());
 
 	useEffect(() => {
 		const root = host.current.shadowRoot || host.current.attachShadow({ mode: "open" });
 		const state = EditorState.create({
 			doc: value,
 			extensions: [
-				Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => (live.current.onRun(), true) }])),
+				Prec.highest(
+					keymap.of([
+						{ key: "Mod-Enter", run: () => (live.current.onRun(), true) },
+						{ key: "Shift-Enter", run: () => !!live.current.onRunOn && (live.current.onRunOn(), true) },
+					]),
+				),
 				lineNumbers(),
 				lintGutter(),
 				history(),
@@ -145,7 +166,7 @@ export function Editor({ label, value, edition, language, findings, onChange, on
 				look,
 				replaceSelected,
 				mode.current.of(modeOf(language)),
-				EditorView.contentAttributes.of({ "aria-label": label }),
+				name.current.of(named(label)),
 				EditorView.updateListener.of(
 					(update) => update.docChanged && live.current.onChange(update.state.doc.toString()),
 				),
@@ -157,6 +178,10 @@ export function Editor({ label, value, edition, language, findings, onChange, on
 		return () => view.current.destroy();
 	}, []);
 	useEffect(() => view.current.dispatch({ effects: mode.current.reconfigure(modeOf(language)) }), [language]);
+	useEffect(() => view.current.dispatch({ effects: name.current.reconfigure(named(label)) }), [label]);
+	useEffect(() => {
+		if (focus) view.current.focus();
+	}, [focus]);
 	// Only a text from elsewhere is put in.  What was typed comes back as value too, later than the next key perhaps:
 	// writing that would undo the key.
 	useEffect(() => {
@@ -167,7 +192,7 @@ export function Editor({ label, value, edition, language, findings, onChange, on
 		() => view.current.dispatch(setDiagnostics(view.current.state, diagnosticsOf(view.current.state.doc, findings))),
 		[findings],
 	);
-	return <div class="editor" ref={host} />;
+	return <div class={`editor ${extra}`} ref={host} />;
 }
 
 function show(view, line, column) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An execution as it comes: events in, one value to show out.  It lives outside of the views, so that looking at the
 // history does not end a run.
-import { cancelExecution, followExecution, streamExecution } from "./api.js";
+import { cancelExecution, executionPath, followEvents, streamFrom } from "./api.js";
 import { createStore } from "./store.js";
 import { shownText } from "./format.js";
 
@@ -116,8 +116,8 @@ export function createExecution() {
 	}
 	return {
 		store,
-		run: (job) => read((onEach, signal) => streamExecution(job, onEach, signal)),
-		follow: (id) => read((onEach, signal) => followExecution(id, onEach, signal)),
+		run: (job) => read((onEach, signal) => streamFrom("/v1/executions", job, onEach, signal)),
+		follow: (id, path = executionPath(id)) => read((onEach, signal) => followEvents(`${path}/events`, onEach, signal)),
 		leave() {
 			stop?.abort();
 			stop = null;

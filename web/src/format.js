@@ -44,6 +44,13 @@ export function ago(text, now = Date.now()) {
 	return `${Math.floor(seconds / 86400)} d ago`;
 }
 
+// How long it is until then: "4 min 10 s".
+export function untilThen(text, now = Date.now()) {
+	const at = new Date(text).getTime();
+	if (!text || Number.isNaN(at)) return "";
+	return milliseconds(Math.max(0, Math.round((at - now) / 1000)) * 1000).replace(/^(\d+)\.\d+ s$/, "$1 s");
+}
+
 export const plural = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 export const words = (name) => String(name).replaceAll("_", " ");
 

@@ -38,5 +38,8 @@ const SAMPLES = {
 	r: 'cat("hello from R\\n")\n',
 };
 
+// Languages that have contexts: interpreters of a session that keep their state.
+export const CONTEXT_LANGUAGES = ["python", "javascript", "typescript", "bash", "r"];
+
 export const sampleOf = (language) => SAMPLES[language] || "";
 export const isSample = (code) => code.trim() === "" || Object.values(SAMPLES).includes(code);

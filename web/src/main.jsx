@@ -16,11 +16,18 @@ import { ExecutionView } from "./views/execution.jsx";
 import { HistoryView } from "./views/history.jsx";
 import { PolicyView } from "./views/policy.jsx";
 import { RunView } from "./views/run.jsx";
+import { SessionView } from "./views/session.jsx";
+import { SessionsView } from "./views/sessions.jsx";
 import { StatisticsView } from "./views/statistics.jsx";
 
 // name in the address, title in the menu, what shows it; rows without a title are reached by links.
 const VIEWS = [
 	{ name: "run", title: "Run", show: () => <RunView /> },
+	{
+		name: "sessions",
+		title: "Sessions",
+		show: ({ id, search }) => (id ? <SessionView key={id} id={id} search={search} /> : <SessionsView />),
+	},
 	{ name: "activity", title: "Activity", show: () => <ActivityView /> },
 	{ name: "history", title: "History", show: ({ search }) => <HistoryView search={search} /> },
 	{ name: "environments", title: "Environments", show: () => <EnvironmentsView /> },

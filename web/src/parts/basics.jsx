@@ -9,7 +9,12 @@ const TONE = {
 	ok: "good",
 	kept: "good",
 	works: "good",
+	ready: "good",
 	running: "busy",
+	starting: "busy",
+	ending: "busy",
+	paused: "warn",
+	ended: "quiet",
 	queued: "busy",
 	waiting: "busy",
 	info: "quiet",
@@ -217,6 +222,38 @@ export function Page({ title, actions, children }) {
 				{actions && <div class="actions">{actions}</div>}
 			</div>
 			{children}
+		</>
+	);
+}
+
+// A button that asks once more before it does something that cannot be undone, and tells what went wrong.
+// act(): what it does; sure: what it says the second time.
+export function ActionButton({ label, act, onDone, sure, disabled, children }) {
+	const [state, setState] = useState({ asked: false, busy: false, error: null });
+	async function onClick() {
+		if (sure && !state.asked) return setState({ asked: true, busy: false, error: null });
+		setState({ asked: false, busy: true, error: null });
+		let error = null;
+		try {
+			await act();
+		} catch (trouble) {
+			error = trouble;
+		}
+		setState({ asked: false, busy: false, error });
+		if (onDone) onDone();
+		return undefined;
+	}
+	return (
+		<>
+			<button type="button" disabled={disabled || state.busy} aria-label={label} onClick={onClick}>
+				{state.asked ? sure : children}
+			</button>
+			{state.error && (
+				<span class="muted" role="alert">
+					{" "}
+					{state.error.message}
+				</span>
+			)}
 		</>
 	);
 }

@@ -2,7 +2,7 @@
 // Files of a run: artifacts with their pictures, changes with their difference.  A picture is only ever the source of an
 // <img>: whatever else is in the file, it is not run.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { fetchArtifact } from "../api.js";
+import { executionPath, fetchBytes } from "../api.js";
 import { filesOf } from "../diff.js";
 import { bytes, fromBase64, pathInAddress, pathText, textOf, toBase64 } from "../format.js";
 import { Badge, Failure, Table, download } from "./basics.jsx";
@@ -17,20 +17,20 @@ const PICTURES = {
 	avif: "image/avif",
 	bmp: "image/bmp",
 };
-const PICTURE_MAX = 16 * 1024 * 1024;
-const TEXT_MAX = 512 * 1024;
+export const PICTURE_MAX = 16 * 1024 * 1024;
+export const TEXT_MAX = 512 * 1024;
 
-const pictureType = (entry) => PICTURES[pathText(entry).split(".").pop().toLowerCase()];
+export const pictureType = (entry) => PICTURES[pathText(entry).split(".").pop().toLowerCase()];
 
 async function contentsOf(id, entry, signal) {
 	if (entry.content !== undefined) {
 		return entry.content_encoding === "base64" ? fromBase64(entry.content) : new TextEncoder().encode(entry.content);
 	}
-	return fetchArtifact(id, pathInAddress(entry), signal);
+	return fetchBytes(`${executionPath(id)}/artifacts/${pathInAddress(entry)}`, signal);
 }
 
 // An SVG from a blob: address would be a document of this origin if somebody opened it alone; data: has no origin.
-function addressOf(data, type) {
+export function addressOf(data, type) {
 	if (type === "image/svg+xml") return `data:${type};base64,${toBase64(data)}`;
 	return URL.createObjectURL(new Blob([data], { type }));
 }

@@ -317,6 +317,7 @@ function Details({ result }) {
 					["Step", result.step],
 					["Environment", result.environment],
 					["Asked for by", result.who],
+					["Through", result.door],
 					["Audit log", audit],
 					["Compile cache", result.cache && result.cache.compile],
 					["Packages", result.packages && `${result.packages.ecosystem}: ${result.packages.state}`],

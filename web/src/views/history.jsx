@@ -21,6 +21,7 @@ const VERDICTS = [
 	"failed",
 	"cancelled",
 ];
+const DOORS = BRIG_DOORS; // web/build knows them
 const TRUST = ["untrusted", "unknown", "trusted"];
 const SINCE = { "1h": "last hour", "24h": "last day", "7d": "last 7 days", "30d": "last 30 days" };
 const any = (names) => [
@@ -30,7 +31,7 @@ const any = (names) => [
 
 export function HistoryView({ search }) {
 	const filter = Object.fromEntries(
-		["verdict", "language", "trust", "since", "limit"].map((name) => [name, search.get(name) || ""]),
+		["verdict", "language", "trust", "door", "since", "limit"].map((name) => [name, search.get(name) || ""]),
 	);
 	const limit = Number(filter.limit) || 50;
 	const languages = useLoaded((signal) => get("/v1/languages", signal));
@@ -56,6 +57,7 @@ export function HistoryView({ search }) {
 					options={any(((languages.value && languages.value.languages) || []).map((row) => row.name))}
 				/>
 				<Select label="Trust" value={filter.trust} onChange={set("trust")} options={any(TRUST)} />
+				<Select label="Door" value={filter.door} onChange={set("door")} options={any(["none", ...DOORS])} />
 				<Select
 					label="Since"
 					value={filter.since}
@@ -100,7 +102,8 @@ export function HistoryView({ search }) {
 									</time>
 								),
 							},
-							{ title: "Language", cell: (row) => (row.door ? `${row.language}, through ${row.door}` : row.language) },
+							{ title: "Language", cell: (row) => row.language },
+							{ title: "Door", cell: (row) => row.door || "" },
 							{ title: "Trust", cell: (row) => row.trust },
 							{ title: "Wall", class: "term", cell: (row) => milliseconds(row.wall_ms) },
 							{

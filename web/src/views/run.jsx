@@ -1,48 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Write a program, see what the inspection says of it, run it, watch it.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, post, session } from "../api.js";
+import { get, session } from "../api.js";
 import { FILES_MAX, current, draft, runDraft, setCode } from "../draft.js";
 import { Editor } from "../editor.jsx";
 import { bytes, plural } from "../format.js";
+import { inspectionText, useInspection } from "../inspection.js";
 import { isSample, sampleOf } from "../languages.js";
 import { Failure, Field, Select, TextField, useLoaded } from "../parts/basics.jsx";
+import { environmentOptions, trustOptions } from "../parts/choices.js";
 import { ExecutionResult, FindingList } from "../parts/result.jsx";
 import { useStore } from "../store.js";
-
-const TRUST = ["untrusted", "unknown", "trusted"];
-const INSPECT_AFTER_MS = 350;
-const INSPECTED_MAX = 1024 * 1024; // characters; longer programs are inspected when they are run
-
-// What the inspection says of the code as it stands, a moment after the last key.
-function useInspection({ code, language, trust }) {
-	const { version } = useStore(session);
-	const [state, setState] = useState({ findings: [], blocked: false, error: null, inspected: true, done: false });
-	useEffect(() => {
-		const stop = new AbortController();
-		const timer = setTimeout(async () => {
-			if (code.trim() === "" || code.length > INSPECTED_MAX)
-				return setState({ findings: [], blocked: false, error: null, inspected: code.trim() === "", done: true });
-			try {
-				const found = await post("/v1/inspections", { code, language, ...(trust ? { trust } : {}) }, stop.signal);
-				setState({
-					findings: found.findings || [],
-					blocked: found.blocked,
-					error: null,
-					inspected: found.inspected,
-					done: true,
-				});
-			} catch (error) {
-				if (!stop.signal.aborted) setState({ findings: [], blocked: false, error, inspected: false, done: true });
-			}
-		}, INSPECT_AFTER_MS);
-		return () => {
-			clearTimeout(timer);
-			stop.abort();
-		};
-	}, [code, language, trust, version]);
-	return state;
-}
 
 function chooseLanguage(language) {
 	const { code } = draft.get();
@@ -61,23 +29,10 @@ function languageOptions(known, chosen) {
 	return rows.some((row) => row.value === chosen) ? rows : [{ value: chosen, label: chosen }, ...rows];
 }
 
-function trustOptions(who) {
-	const ceiling = who && TRUST.includes(who.max_trust) ? TRUST.indexOf(who.max_trust) : TRUST.length - 1;
-	return [
-		{ value: "", label: "default" },
-		...TRUST.map((name, at) => ({ value: name, label: name, disabled: at > ceiling })),
-	];
-}
-
 function Selectors({ d }) {
 	const languages = useLoaded((signal) => get("/v1/languages", signal));
 	const environments = useLoaded((signal) => get("/v1/environments", signal));
 	const { who } = useStore(session);
-	const names = ((environments.value && environments.value.environments) || []).map((row) => ({
-		value: row.name,
-		label: row.state === "ready" ? row.name : `${row.name} (${row.state})`,
-		disabled: row.state !== "ready",
-	}));
 	return (
 		<>
 			<Select
@@ -90,7 +45,7 @@ function Selectors({ d }) {
 				label="Environment"
 				value={d.environment}
 				onChange={(environment) => draft.set({ environment })}
-				options={[{ value: "", label: "none" }, ...names]}
+				options={environmentOptions(environments.value)}
 			/>
 			<Select label="Trust" value={d.trust} onChange={(trust) => draft.set({ trust })} options={trustOptions(who)} />
 			<Failure
@@ -229,14 +184,6 @@ function Settings({ d }) {
 			<FilesToSend files={d.files} />
 		</details>
 	);
-}
-
-function inspectionText({ findings, blocked, error, inspected, done }) {
-	if (error) return error.status === 401 ? "" : `The inspection could not be asked: ${error.message}`;
-	if (!done) return "The code is being inspected.";
-	if (!inspected) return "This language is not inspected.";
-	if (findings.length === 0) return "The inspection finds nothing.";
-	return `${plural(findings.length, "finding")}${blocked ? "; this program would be blocked" : ""}`;
 }
 
 export function RunView() {
