@@ -14,7 +14,7 @@ MESON        := meson
 NINJA        := ninja
 
 .DEFAULT_GOAL := all
-.PHONY: all demo console python js deb image test test-deb test-docker test-podman test-v2 drill-warm drill-kills drill-serve soak bench lint format asan fuzz docs install uninstall clean help
+.PHONY: all demo console python js deb image test test-deb test-docker test-podman test-v2 test-session-attacks drill-warm drill-kills drill-serve soak bench lint format asan fuzz docs install uninstall clean help
 
 all: ## build/brig (the default)
 	@tools/bootstrap --check build
@@ -42,6 +42,12 @@ test: ## install what is missing, build, run every test suite
 	@tools/bootstrap build demo runtimes test engines python web console
 	@tools/build $(BUILD)
 	@tests/run --build $(BUILD)
+
+test-session-attacks: ## every attack from inside sessions, another session beside each
+	@tools/bootstrap build demo runtimes test
+	@tools/build $(BUILD)
+	@BRIG=$(BUILD)/brig BRIG_ATTACKS_IN=session tests/attacks/run.py --jobs 2
+	@BRIG=$(BUILD)/brig BRIG_ATTACKS_IN=context tests/attacks/run.py --jobs 2
 
 test-deb: ## the Debian packages: built, looked at by lintian, installed, upgraded and purged in a copy of this system, served under systemd in an emulated machine
 	@tools/bootstrap build demo web test deb

@@ -23,6 +23,7 @@ import subprocess
 import tempfile
 
 import harness
+import in_session
 from harness import Failed, Proc, add, brig_path, libc
 
 CATEGORIES = {"FS": "filesystem", "PR": "process view", "NS": "namespaces", "CA": "capabilities", "SY": "system calls", "TT": "terminal",
@@ -305,6 +306,8 @@ class Canaries:
 
 def make_hooks(world, base):
 	canaries = Canaries(world, base)
+	if in_session.PLACE:
+		in_session.only_sessions()
 	return [canaries.check]
 
 
@@ -313,9 +316,14 @@ def make_hooks(world, base):
 HARMLESS = []	# (id, language, program, judge): may run bare in --self-test
 
 
-def limit_words(t, overrides):
+def limits_with(t, overrides):
 	limits = {**LIMITS, **overrides}
 	limits["timeout"] = overrides["timeout"] if "timeout" in overrides else t.secs(limits["timeout"])
+	return limits
+
+
+def limit_words(t, overrides):
+	limits = limits_with(t, overrides)
 	words = []
 	for key in ("timeout", "memory", "pids", "disk"):
 		if limits[key] is not None:
@@ -329,8 +337,12 @@ def limit_words(t, overrides):
 def in_cell(t, lang, code, *words, limits=None, args=(), stdin=b"", **kw):
 	"""Runs a program of an attack in a cell and keeps the result for the canaries."""
 	source = PRELUDE[lang] + Canaries.current.fill(code)
-	tail = ["--", *map(Canaries.current.fill, args)] if args else []
-	r = t.cell(*limit_words(t, limits or {}), *words, *tail, code=source, lang=lang, stdin=stdin, **kw)
+	args = [Canaries.current.fill(word) for word in args]
+	if in_session.PLACE:
+		r = in_session.run(t, lang, source, words, limits_with(t, limits or {}), args, stdin, kw)
+	else:
+		tail = ["--", *args] if args else []
+		r = t.cell(*limit_words(t, limits or {}), *words, *tail, code=source, lang=lang, stdin=stdin, **kw)
 	t.results = getattr(t, "results", []) + [r]
 	return r
 
@@ -350,7 +362,8 @@ def attack(ident, title, lang, code, judge=None, needs=(), harmless=False, words
 	def run(t):
 		r = to_its_limit(t, lang, code, *words, limits=limits, stdin=stdin)
 		judge(t, r, Seen(r.stdout))
-	add(ident, title, says(run, getattr(judge, "says", "gains nothing")), CATEGORIES[ident[:2]], needs)
+	if in_session.has(ident, lang, stdin):
+		add(ident, title, says(run, getattr(judge, "says", "gains nothing")), CATEGORIES[ident[:2]], needs)
 	if harmless:
 		HARMLESS.append((ident, lang, code, judge))
 
@@ -358,7 +371,8 @@ def attack(ident, title, lang, code, judge=None, needs=(), harmless=False, words
 def hosted(ident, title, needs=()):
 	"""An attack whose judge plays a part outside while it runs."""
 	def register(fn):
-		add(ident, title, fn, CATEGORIES[ident[:2]], needs)
+		if in_session.PLACE != "context":
+			add(ident, title, fn, CATEGORIES[ident[:2]], needs)
 		return fn
 	return register
 
