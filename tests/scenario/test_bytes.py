@@ -189,11 +189,20 @@ def stdin_killed_group(t):
 
 # ---- leftovers -------------------------------------------------------------------------------------
 
+def has_process(group):
+	with open(os.path.join(group, "cgroup.procs"), encoding="utf-8") as f:
+		return bool(f.read())
+
+
 def groups_of(pid):
-	"""The control groups of the cell that a brig has made."""
+	"""The control groups of the cell that a brig has made, as far as somebody is in them: one that is tried, or not ready, may go again."""
 	with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as f:
 		roots = [w[4] for w in map(str.split, f) if w[w.index("-") + 1] in ("cgroup", "cgroup2")]
-	return [path for root in roots for path, _, _ in os.walk(root) if os.path.basename(path).startswith("brig-") and f"-{pid}-" in path]
+	found = [path for root in roots for path, _, _ in os.walk(root) if os.path.basename(path).startswith("brig-") and f"-{pid}-" in path]
+	try:
+		return [path for path in found if has_process(path)]
+	except OSError:	# gone meanwhile
+		return []
 
 
 @case("what clean-up leaves behind is in the result, in the audit entry, in the history and in the metrics")
