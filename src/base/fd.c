@@ -29,6 +29,24 @@ int fd_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
+int fd_write_all_at(int fd, const void *data, size_t len, uint64_t at)
+{
+	const char *p = data;
+
+	while (len > 0) {
+		ssize_t n = pwrite(fd, p, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENOSPC;
+		p += n;
+		len -= (size_t)n;
+		at += (uint64_t)n;
+	}
+	return 0;
+}
+
 ssize_t fd_read_all(int fd, void *data, size_t len)
 {
 	char *p = data;

@@ -9,6 +9,8 @@
 
 /* Writes everything; 0 or -errno. */
 int fd_write_all(int fd, const void *data, size_t len);
+/* Likewise from this place of a file on, which does not move its offset. */
+int fd_write_all_at(int fd, const void *data, size_t len, uint64_t at);
 /* Reads until len bytes or end of file; the count or -errno. */
 ssize_t fd_read_all(int fd, void *data, size_t len);
 /* One file beneath a directory (or AT_FDCWD), never created, in one write: for /proc and cgroup files. 0 or -errno. */

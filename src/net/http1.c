@@ -302,12 +302,7 @@ static enum http1_trouble take_expect(const char *bytes, struct http1_head *h, s
 }
 
 /* Fields that mean something here, or of which two readers could choose two. */
-static const struct known_field {
-	const char *name;
-	enum http1_trouble twice; /* HTTP1_ok: as often as one likes */
-	enum http1_trouble (*take)(const char *bytes, struct http1_head *h, struct http1_text value,
-				   struct http1_framing *f);
-} known_fields[] = {
+static const struct http1_field known_fields[] = {
 	{ "host", HTTP1_host_twice, take_host },
 	{ "content-length", HTTP1_length_twice, http1_take_length },
 	{ "transfer-encoding", HTTP1_coding_twice, http1_take_coding },
@@ -320,17 +315,15 @@ static const struct known_field {
 	{ "x-api-key", HTTP1_twice, NULL },
 };
 
-static enum http1_trouble take_field(const char *bytes, struct http1_head *h, const struct http1_line *line,
-				     struct http1_framing *f)
+enum http1_trouble http1_take_field(const struct http1_field *known, size_t n, const char *bytes, struct http1_head *h,
+				    const struct http1_line *line, struct http1_framing *f)
 {
-	for (size_t i = 0; i < ARRAY_LEN(known_fields); i++) {
-		const struct known_field *k = &known_fields[i];
-
-		if (!http1_is(bytes, line->name, k->name))
+	for (size_t i = 0; i < n; i++) {
+		if (!http1_is(bytes, line->name, known[i].name))
 			continue;
-		if (k->twice != HTTP1_ok && http1_find(bytes, h, k->name))
-			return k->twice;
-		return k->take ? k->take(bytes, h, line->value, f) : HTTP1_ok;
+		if (known[i].twice != HTTP1_ok && http1_find(bytes, h, known[i].name))
+			return known[i].twice;
+		return known[i].take ? known[i].take(bytes, h, line->value, f) : HTTP1_ok;
 	}
 	return HTTP1_ok;
 }
@@ -484,7 +477,7 @@ static enum http1_parse read_head(const char *bytes, struct http1_head *h)
 			break;
 		t = h->n_lines == HTTP1_LINES_MAX ? HTTP1_too_many_lines : http1_read_field(bytes, line, &field);
 		if (t == HTTP1_ok)
-			t = take_field(bytes, h, &field, &f);
+			t = http1_take_field(known_fields, ARRAY_LEN(known_fields), bytes, h, &field, &f);
 		if (t == HTTP1_ok)
 			h->line[h->n_lines++] = field;
 	}

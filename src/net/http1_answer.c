@@ -8,33 +8,13 @@
 
 #include "net/http1_internal.h"
 
-static const struct known_field {
-	const char *name;
-	enum http1_trouble twice; /* HTTP1_ok: as often as one likes */
-	enum http1_trouble (*take)(const char *bytes, struct http1_head *h, struct http1_text value,
-				   struct http1_framing *f);
-} known_fields[] = {
+static const struct http1_field known_fields[] = {
 	{ "content-length", HTTP1_length_twice, http1_take_length },
 	{ "transfer-encoding", HTTP1_coding_twice, http1_take_coding },
 	{ "connection", HTTP1_ok, http1_take_connection },
 	{ "content-type", HTTP1_twice, NULL },
 	{ "location", HTTP1_twice, NULL },
 };
-
-static enum http1_trouble take_field(const char *bytes, struct http1_head *h, const struct http1_line *line,
-				     struct http1_framing *f)
-{
-	for (size_t i = 0; i < ARRAY_LEN(known_fields); i++) {
-		const struct known_field *k = &known_fields[i];
-
-		if (!http1_is(bytes, line->name, k->name))
-			continue;
-		if (k->twice != HTTP1_ok && http1_find(bytes, h, k->name))
-			return k->twice;
-		return k->take ? k->take(bytes, h, line->value, f) : HTTP1_ok;
-	}
-	return HTTP1_ok;
-}
 
 /* "HTTP/1.1 200 OK"; some leave out the reason with its blank. */
 static enum http1_trouble read_status_line(const char *bytes, struct http1_text line, struct http1_head *h)
@@ -85,7 +65,7 @@ static enum http1_parse read_head(const char *bytes, bool is_of_head, struct htt
 			break;
 		t = h->n_lines == HTTP1_LINES_MAX ? HTTP1_answer_lines : http1_read_field(bytes, line, &field);
 		if (t == HTTP1_ok)
-			t = take_field(bytes, h, &field, &f);
+			t = http1_take_field(known_fields, ARRAY_LEN(known_fields), bytes, h, &field, &f);
 		if (t == HTTP1_ok)
 			h->line[h->n_lines++] = field;
 	}

@@ -29,6 +29,16 @@ struct http1_text http1_next_line(const char *bytes, struct http1_text *rest);
 struct http1_framing {
 	bool length, coding;
 };
+/* A field that means something here, or of which two readers could choose two. */
+struct http1_field {
+	const char *name;
+	enum http1_trouble twice; /* HTTP1_ok: as often as one likes */
+	enum http1_trouble (*take)(const char *bytes, struct http1_head *h, struct http1_text value,
+				   struct http1_framing *f); /* NULL: it is looked at elsewhere */
+};
+/* What a line says, if it is one of these n. */
+enum http1_trouble http1_take_field(const struct http1_field *known, size_t n, const char *bytes, struct http1_head *h,
+				    const struct http1_line *line, struct http1_framing *f);
 enum http1_trouble http1_take_length(const char *bytes, struct http1_head *h, struct http1_text value,
 				     struct http1_framing *f);
 enum http1_trouble http1_take_coding(const char *bytes, struct http1_head *h, struct http1_text value,

@@ -47,22 +47,6 @@ static void close_end(struct session *s, int error)
 		tell(s);
 }
 
-static int write_at(int fd, const char *data, size_t len, uint64_t at)
-{
-	while (len > 0) {
-		ssize_t n = pwrite(fd, data, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
-		data += n;
-		len -= (size_t)n;
-		at += (uint64_t)n;
-	}
-	return 0;
-}
-
 /* 1: there may be more now, 0: not now, or -errno; -ENODATA: that was all. */
 static int carry_out(struct session *s)
 {
@@ -76,7 +60,7 @@ static int carry_out(struct session *s)
 		return -ENODATA;
 	if ((uint64_t)n > c->most - c->at)
 		return -EFBIG;
-	rc = write_at(c->file, s->piece, (size_t)n, c->at);
+	rc = fd_write_all_at(c->file, s->piece, (size_t)n, c->at);
 	c->at += (uint64_t)n;
 	return rc < 0 ? rc : 1;
 }

@@ -63,22 +63,6 @@ void session_transfer_free(struct sessions *t, struct session_transfer *f)
 	free(f);
 }
 
-static int write_at(int fd, const char *data, size_t len, uint64_t at)
-{
-	while (len > 0) {
-		ssize_t n = pwrite(fd, data, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENOSPC;
-		data += n;
-		len -= (size_t)n;
-		at += (uint64_t)n;
-	}
-	return 0;
-}
-
 /* 1: there is more to carry; 0: that was all; -errno. */
 static int carry(struct session_transfer *f)
 {
@@ -91,7 +75,7 @@ static int carry(struct session_transfer *f)
 
 		if (n <= 0)
 			return n < 0 ? -errno : -EBUSY;
-		rc = write_at(f->to, piece, (size_t)n, f->before + f->at);
+		rc = fd_write_all_at(f->to, piece, (size_t)n, f->before + f->at);
 		if (rc < 0)
 			return rc;
 		f->at += (uint64_t)n;
