@@ -112,4 +112,12 @@ struct plan {
 	protection_set may_degrade; /* allow_degraded */
 };
 
+/* Where the program of a native cell begins: in its workspace, by the name that it is to see. */
+static inline const char *plan_working_folder(const struct plan *plan)
+{
+	bool is_mounted_there = plan->workspace_alias != WORKSPACE_ALIAS_NONE && !plan->workspace;
+
+	return is_mounted_there ? workspace_alias_name[plan->workspace_alias] : PLAN_WORKSPACE;
+}
+
 #endif

@@ -195,6 +195,15 @@ def forked_evidence(t):
 			t.equal(row_of(b), row_of(a), f"evidence of {a['check']}")
 
 
+@case("a program begins in its workspace by the name that it is to see, forked, waiting or cold")
+def working_folder(t):
+	t.native_only("containers have one name for it")
+	for name in ("/home/user", "/mnt/data"):
+		rows = batch(t, ["import os; print(os.getcwd())"] * 20, "--jobs", "1", "--warm", "1", "--set", f"workspace_alias={name}")
+		t.equal(set(outputs(t, rows)), {name + "\n"}, "where each began", [(r["warm"], r["forked"]) for r in rows])
+		t.check(not is_root() or any(r["forked"] for r in rows), "no fork in twenty runs")
+
+
 HOSTILE = [
 	"import ctypes; ctypes.string_at(0)",	# dies of its own memory
 	"import ctypes; ctypes.memset(id(int), 0, 4096); print(int)",

@@ -71,9 +71,7 @@ static int await_tree(struct cell_build *b UNUSED)
 
 static int enter_workspace(struct cell_build *b)
 {
-	const struct plan *plan = b->spec->plan;
-	bool has_alias = plan->workspace_alias != WORKSPACE_ALIAS_NONE && !plan->workspace;
-	const char *place = has_alias ? workspace_alias_name[plan->workspace_alias] : PLAN_WORKSPACE;
+	const char *place = plan_working_folder(b->spec->plan);
 	char cwd[64];
 
 	if (chdir(place) < 0)

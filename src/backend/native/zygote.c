@@ -44,6 +44,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/id.h"
+#include "base/str.h"
 #include "sys/caps.h"
 #include "sys/mnt.h"
 #include "sys/proc.h"
@@ -180,6 +181,8 @@ static int write_walls(struct zygote *z)
 
 	if (!bytes)
 		return -ENOMEM;
+	if (!str_copy(w.folder, sizeof(w.folder), plan_working_folder(z->frame->spec.plan)))
+		return -ENAMETOOLONG;
 	arm_fault(&w);
 	memcpy(bytes, &w, sizeof(w));
 	rc = fill_rules(c, (struct guest_rule *)(void *)(bytes + sizeof(w)));

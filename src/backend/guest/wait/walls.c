@@ -18,7 +18,6 @@
 #include "backend/guest/wait/library.h"
 #include "sys/caps.h"
 
-#define WORKSPACE "/workspace"
 #define SOCKET_FD 63 /* above what the program will use, below where the kernel's table would have to grow */
 
 struct child {
@@ -94,11 +93,10 @@ static int enter_workspace(struct child *c)
 {
 	char cwd[64];
 
-	(void)c;
-	if (chdir(WORKSPACE) < 0)
+	if (chdir(c->walls->folder) < 0)
 		return -errno;
 	/* "(unreachable)/..." would mean that we are outside of our root. */
-	return getcwd(cwd, sizeof(cwd)) && strcmp(cwd, WORKSPACE) == 0 ? 0 : -EXDEV;
+	return getcwd(cwd, sizeof(cwd)) && strcmp(cwd, c->walls->folder) == 0 ? 0 : -EXDEV;
 }
 
 static int apply_landlock(struct child *c)
