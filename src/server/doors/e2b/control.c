@@ -228,15 +228,21 @@ static bool put_variables(struct buf *fields, json_t *variables)
 	return true;
 }
 
-static void on_created(struct client *c, unsigned status, const struct message *m)
+/* The sandbox of an answer with the status that tells of one; replied: what the client is told then. */
+static void reply_sandbox(struct client *c, unsigned status, const struct message *m, unsigned good, unsigned replied)
 {
-	json_t *doc = status == 201 ? door_answer_json(m) : NULL;
+	json_t *doc = status == good ? door_answer_json(m) : NULL;
 
 	if (doc)
-		door_reply(c, 201, e2b_sandbox(c, doc));
+		door_reply(c, replied, e2b_sandbox(c, doc));
 	else
 		e2b_fail(c, status, m);
 	json_decref(doc);
+}
+
+static void on_created(struct client *c, unsigned status, const struct message *m)
+{
+	reply_sandbox(c, status, m, 201, 201);
 }
 
 /* Names that E2B's own clients send when their user names none. */
@@ -340,24 +346,12 @@ void e2b_create(struct client *c)
 
 static void on_running(struct client *c, unsigned status, const struct message *m)
 {
-	json_t *doc = status == 200 ? door_answer_json(m) : NULL;
-
-	if (doc)
-		door_reply(c, 200, e2b_sandbox(c, doc));
-	else
-		e2b_fail(c, status, m);
-	json_decref(doc);
+	reply_sandbox(c, status, m, 200, 200);
 }
 
 static void on_resumed_for(struct client *c, unsigned status, const struct message *m)
 {
-	json_t *doc = status == 200 ? door_answer_json(m) : NULL;
-
-	if (doc)
-		door_reply(c, 201, e2b_sandbox(c, doc));
-	else
-		e2b_fail(c, status, m);
-	json_decref(doc);
+	reply_sandbox(c, status, m, 200, 201);
 }
 
 /* at_least: it is never shortened by it. */
