@@ -195,7 +195,9 @@ static int fill_env(struct prepared *p, const struct lang_step *step, const stru
 		    const struct brig_request *req, bool egress, struct brig_error *err)
 {
 	const struct provision *more = pr->provision;
-	bool in_project = req && pr->workspace, is_home = pr->resolved.set.workspace_alias == WORKSPACE_HOME_USER;
+	bool in_project = req && pr->workspace;
+	bool is_home =
+		pr->resolved.set.workspace_alias == WORKSPACE_HOME_USER && !pr->brings_runtimes; /* images have none */
 	size_t n = 0;
 	bool ok = true;
 
