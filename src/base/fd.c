@@ -112,13 +112,31 @@ ssize_t fd_get_at(int dir, const char *path, char *text, size_t size)
 	return n;
 }
 
+/* One line, which is there at the first read: no second one is made to see its end, as fd_get_at() would. */
+static int get_line_at(int dir, const char *path, char *text, size_t size)
+{
+	AUTO_FD fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	do
+		n = read(fd, text, size - 1);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return 0;
+}
+
 int fd_get_u64_at(int dir, const char *path, uint64_t *ret)
 {
 	char text[64];
-	ssize_t n = fd_get_at(dir, path, text, sizeof(text));
+	int rc = get_line_at(dir, path, text, sizeof(text));
 
-	if (n < 0)
-		return (int)n;
+	if (rc < 0)
+		return rc;
 	if (strcmp(text, "max") == 0) {
 		*ret = UINT64_MAX;
 		return 0;

@@ -204,6 +204,10 @@ int cell_begin(struct backend_host *h, const struct plan *plan, bool joined, str
 int cell_let_go(struct cell *c, struct brig_error *err);
 /* Init's wall clock runs from now on.  0 or -errno. */
 int cell_begin_time(struct cell *c);
+/* What is counted until the program's end, read when it is there. */
+void cell_note_end(struct cell *c);
+/* Whether init ends when the cell is destroyed, and not before, if nobody else is left. */
+bool cell_dies_last(const struct cell *c);
 /* After the last look at them: with our descriptors gone, namespaces and mounts are taken down by the dying, not by us
  * afterwards. */
 void cell_let_go_of(struct cell *c);

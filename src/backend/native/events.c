@@ -153,8 +153,11 @@ static void part(struct cell *c)
 {
 	c->parted = true;
 	cell_read_back_silent(c);
-	cell_let_go_of(c);
-	(void)send(c->ctl, "e", 1, MSG_NOSIGNAL); /* if it fails, init is dead already */
+	cell_note_end(c);
+	if (!cell_dies_last(c)) {
+		cell_let_go_of(c);
+		(void)send(c->ctl, "e", 1, MSG_NOSIGNAL); /* if it fails, init is dead already */
+	}
 	if (c->cgroup)
 		(void)cgroup_read(c->cgroup, &c->last_usage);
 }

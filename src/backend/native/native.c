@@ -430,10 +430,14 @@ static uint64_t native_oom_kills(struct cell *c)
 	return n;
 }
 
-void cell_let_go_of(struct cell *c)
+void cell_note_end(struct cell *c)
 {
 	note_disk(c);
 	c->cpu_ns_seen = native_cpu_ns(c);
+}
+
+void cell_let_go_of(struct cell *c)
+{
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		if (i != HANDED_WORKSPACE && !cell_project_needs(c, i))
 			fd_closep(&c->handed[i]);
@@ -451,6 +455,15 @@ bool native_dies_alone(struct cell *c)
 		c->alone = c->parted && c->ended && !plan->workspace && !plan->wants_view && c->cgroup &&
 			   cgroup_count_tasks(c->cgroup, c->init_pid) == 0;
 	return c->alone;
+}
+
+/*
+ * Of a cell that was there before its request, who asked gets the answer first, and init ends when the cell is destroyed, which
+ * is right after that: its death, which takes the kernel longer than the rest of the answer, would have the cpu of whoever tells it.
+ */
+bool cell_dies_last(const struct cell *c)
+{
+	return c->spec.plan->waits_at != NULL;
 }
 
 /* Init's end is that of everything in its pid namespace. */
@@ -473,10 +486,17 @@ static int native_stop(struct cell *c, struct brig_error *err)
 
 	if (c->init_pidfd < 0)
 		return 0;
+	if (cell_dies_last(c) && native_dies_alone(c)) {
+		c->dying = fd_move(&c->init_pidfd);
+		c->tasks_left = 0;
+		cell_denied_stopped(c);
+		return 0;
+	}
 	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
 	/* A limit may strike before the program is seen to have started: the cell is there all the same. */
 	if (c->ready && !c->parted)
 		cell_read_back_dying(c); /* costs no time: the kernel is busy with the cell's end */
+	cell_note_end(c);
 	cell_let_go_of(c);
 	if (c->cgroup && !c->ended) /* a program that ended by itself has nothing left to wait for */
 		cgroup_lift_quota(c->cgroup);
@@ -574,6 +594,8 @@ static int native_destroy(struct cell *c, char *leftovers, size_t size)
 	}
 	cell_project_release(&c->project);
 	close_all(c);
+	if (c->dying >= 0) /* with our descriptors gone, it is the dying who takes namespaces and mounts down */
+		(void)pidfd_send_signal(c->dying, SIGKILL, NULL, 0);
 	if (c->cgroup && !c->guarded)
 		cgroup_free(MOVE_PTR(c->cgroup)); /* nothing was made */
 	if (c->cgroup)
