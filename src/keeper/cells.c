@@ -245,16 +245,20 @@ void kept_end_talks(struct keeper *k)
 }
 
 /* Every process is dead, or dying alone. */
-static void remove_cell(struct keeper *k, struct kept *c)
+static void conclude(struct keeper *k, struct kept *c)
 {
-	char leftovers[256];
-
 	if (c->tied && !c->told_final)
 		tell_final(c);
 	k->busy_ns = c->tied ? clock_now_ns() : k->busy_ns;
 	keeper_unwatch(k, &c->of_cell);
 	leave_listener(k, c);
 	keeper_unwatch(k, &c->of_talk);
+}
+
+static void remove_cell(struct keeper *k, struct kept *c)
+{
+	char leftovers[256];
+
 	(void)native_backend.destroy(c->cell, leftovers, sizeof(leftovers));
 	c->cell = NULL;
 	leave(k, c, leftovers);
@@ -272,7 +276,29 @@ static void end_cell(struct keeper *k, struct kept *c)
 		kept_refuse(c->talk, &err);
 		c->told_final = true;
 	}
+	conclude(k, c);
 	remove_cell(k, c);
+}
+
+/* A result that waits for the removal, or for nobody, has nothing to gain by a later one. */
+static bool may_stay(const struct kept *c)
+{
+	return c->tied && !c->kind->single && !c->plan.session;
+}
+
+/* The program has ended by itself, and nobody but init is left. */
+static void finish(struct keeper *k, struct kept *c)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (!may_stay(c) || native_backend.stop(c->cell, &err) < 0) {
+		end_cell(k, c);
+		return;
+	}
+	conclude(k, c);
+	enter_state(c, KEPT_ANSWERED);
+	set_deadline(c, ANSWER_MS);
+	k->n_answered++;
 }
 
 /* ---- events ------------------------------------------------------------------------------------- */
@@ -382,7 +408,7 @@ static void serve_running(struct keeper *k, struct kept *c)
 	case CELL_FINISHED:
 		c->ended = true;
 		if (native_dies_alone(c->cell))
-			end_cell(k, c);
+			finish(k, c);
 		else
 			kept_kill(c);
 		return;
@@ -409,12 +435,14 @@ static void serve_cell(struct keeper *k, struct kept *c)
 	case KEPT_RUNNING:
 		serve_running(k, c);
 		break;
+	case KEPT_ANSWERED:
+		return; /* of an event that was there before */
 	case KEPT_DYING:
 		if (native_waiting_is_dead(c->cell))
 			end_cell(k, c);
 		break;
 	}
-	if (!c->gone)
+	if (!c->gone && c->state != KEPT_ANSWERED)
 		follow_listener(k, c);
 }
 
@@ -516,6 +544,9 @@ void kept_check_deadlines(struct keeper *k)
 				      c->state == KEPT_BUILDING ? "ready" : "let go",
 				      (unsigned long long)c->plan.limits.startup_ms);
 			fail(c, &late);
+		} else if (c->state == KEPT_ANSWERED) {
+			remove_cell(k, c);
+			k->n_answered--;
 		} else if (c->state == KEPT_DYING) {
 			end_cell(k, c); /* says that it did not die in time */
 		}

@@ -14,9 +14,13 @@
  *	WAITING    nobody's: the next request of its kind gets it
  *	CLAIMED    has the program of a request, which has not begun
  *	RUNNING    until it ends, is stopped, or nobody wants to know any more
+ *	ANSWERED   the program's last process is dead and the request knows all; init and the rest go when that answer is on its way
  *	DYING      killed; when the last process is dead the request is told, and the rest is removed
  */
-enum kept_state { KEPT_BUILDING, KEPT_WAITING, KEPT_CLAIMED, KEPT_RUNNING, KEPT_DYING };
+enum kept_state { KEPT_BUILDING, KEPT_WAITING, KEPT_CLAIMED, KEPT_RUNNING, KEPT_ANSWERED, KEPT_DYING };
+
+/* In which who was told of an end tells others, with the cpus that removing the cell would take. */
+#define ANSWER_MS 1
 
 struct keeper;
 struct kept;
@@ -46,7 +50,7 @@ struct kept {
 	int told; /* the cell's listener that is watched, as the cell calls it */
 	uint64_t program_size;
 	uint64_t bytes;       /* of memory, when it began to wait */
-	uint64_t deadline_ns; /* of building, or of dying */
+	uint64_t deadline_ns; /* of building, of dying, or of staying when all is said */
 	bool ended;
 	struct exit_info exit;
 	struct facts *facts; /* read while there were processes; NULL: it was not killed */
@@ -96,7 +100,7 @@ struct keeper {
 	struct keep_hello ceilings;
 	struct backend_host *host;
 	struct kept *cells;
-	size_t n_cells;
+	size_t n_cells, n_answered;
 	struct kind kinds[KINDS_MAX];
 	struct leaving *leaving;
 	int epoll, caller;
@@ -164,7 +168,7 @@ struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *
 /* From now on the cell is this request's; takes both descriptors. */
 void kept_tie(struct keeper *k, struct kept *c, const char *run, int talk, int program, uint64_t size);
 void kept_kill(struct kept *c); /* it ends when all is dead */
-/* Those whose time to be built, or to die, is over. */
+/* Those whose time to be built, to die, or to stay when all is said, is over. */
 void kept_check_deadlines(struct keeper *k);
 /* Frees what is gone; no event may name it any more. */
 void kept_sweep(struct keeper *k);

@@ -18,7 +18,6 @@
 #include "keeper/inside.h"
 
 #define LOST_MAX  3
-#define ANSWER_MS 1
 #define PAUSE_MS  4
 #define LOOK_MS   500 /* whether one has been wanted by nobody for too long */
 

@@ -221,7 +221,7 @@ static void settle(struct keeper *k)
 /* Until when nothing is to be done unless something happens, in ms. */
 static int pause_ms(const struct keeper *k)
 {
-	int refill = kinds_pause_ms(k), look = LOOK_MS;
+	int refill = kinds_pause_ms(k), look = k->n_answered > 0 ? ANSWER_MS : LOOK_MS;
 
 	if (k->n_cells == 0 && !(k->host && native_has_remains(k->host)))
 		look = -1;
