@@ -17,9 +17,9 @@
 #include "base/str.h"
 #include "keeper/inside.h"
 
-#define LOST_MAX  3
-#define PAUSE_MS  4
-#define LOOK_MS   500 /* whether one has been wanted by nobody for too long */
+#define LOST_MAX 3
+#define PAUSE_MS 4
+#define LOOK_MS  500 /* whether one has been wanted by nobody for too long */
 
 static struct kind *oldest(struct keeper *k)
 {
