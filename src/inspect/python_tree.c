@@ -31,10 +31,11 @@ static bool operator_of[TS_SYMBOLS_MAX];
 static uint8_t field_of[TS_FIELDS_MAX];
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 
+/* Most pairs differ in their first letter: a call for each of them would be a tenth of a millisecond of every single run. */
 static uint16_t find_symbol(const struct symbol_name *row, size_t n, const char *text)
 {
 	for (size_t i = 0; text && i < n; i++)
-		if (strcmp(row[i].text, text) == 0)
+		if (row[i].text[0] == text[0] && strcmp(row[i].text, text) == 0)
 			return row[i].symbol;
 	return 0;
 }
