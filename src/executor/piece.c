@@ -28,8 +28,10 @@ static bool refuse(struct piece_run *p)
 static bool resolve(struct piece_run *p)
 {
 	struct result *res = p->result;
-	int rc = prepare_request(p->x->policy, p->piece->req, &p->prepared, &p->err);
+	int rc;
 
+	p->prepared.in_session = true;
+	rc = prepare_request(p->x->policy, p->piece->req, &p->prepared, &p->err);
 	(void)str_copy(res->id, sizeof(res->id), p->prepared.id);
 	res->trust = p->prepared.resolved.trust;
 	(void)str_copy(res->trust_source, sizeof(res->trust_source),
