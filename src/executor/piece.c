@@ -74,6 +74,8 @@ static bool inspect_start(struct piece_run *p, struct inspect_job **ret)
 
 	if (!set->inspection || !subject_inspection(&p->prepared.subject, p->prepared.source_name, &what.kind))
 		return true;
+	if (what.kind == INSPECT_PYTHON) /* its kernel takes more than that */
+		what.kind = INSPECT_NOTEBOOK;
 	if (rulebook_get(p->x->rules, &p->prepared.resolved, &p->judged_by, &p->err) < 0 ||
 	    inspect_begin(rulebook_spares(p->x->rules, &p->judged_by), p->judged_by.set, &what, ret, &p->err) < 0)
 		return refuse(p);
