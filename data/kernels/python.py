@@ -3,6 +3,7 @@
 # the last expression in every form that it has, and figures of matplotlib where that is installed.  It imports what every
 # interpreter has loaded already, and all else when it is needed: a context is there as soon as Python is.
 import _ast, builtins, fcntl, os, _signal as signal, sys
+from time import process_time_ns
 
 CHANNEL = fcntl.fcntl(3, fcntl.F_DUPFD_CLOEXEC, 64)
 os.close(3)
@@ -14,6 +15,8 @@ MIME = {"text/plain": "text", "text/html": "html", "text/markdown": "markdown", 
         "application/javascript": "javascript"}
 JSON_MAX = 1 << 20
 CHARTS = ""
+NOTEBOOK = ""
+DISPLAY = ""
 ONLY_AST, TOP_LEVEL_AWAIT, COROUTINE = 0x400, 0x2000, 0x80
 
 
@@ -134,7 +137,16 @@ def show(value, main):
     channel.send("result", [("main", "1" if main else "0")] + list((figure or forms_of(value)).items()))
 
 
-def display(*values, raw=False, **_):
+class DisplayHandle:
+    """Of something that is shown and may be shown anew: what was told cannot be taken back, so it is told again."""
+
+    def display(self, value, **options):
+        display(value, **options)
+
+    update = display
+
+
+def display(*values, raw=False, display_id=None, **_):
     for value in values:
         if raw and isinstance(value, dict):
             flush()
@@ -142,6 +154,7 @@ def display(*values, raw=False, **_):
             channel.send("result", [("main", "0")] + [form for form in forms if form[1] is not None])
         else:
             show(value, False)
+    return DisplayHandle() if display_id else None
 
 
 class StdinNotImplementedError(NotImplementedError):
@@ -185,12 +198,6 @@ def show_figures():
         show(plt.figure(number), False)
 
 
-SHOWN = "class %s:\n    def __init__(self, data=None, **_): self.data = data\n    def _repr_%s_(self): return self.data\n"
-DISPLAY = "from builtins import display\n" + "".join(SHOWN % pair for pair in (
-    ("HTML", "html"), ("Markdown", "markdown"), ("SVG", "svg"), ("Latex", "latex"), ("Math", "latex"), ("JSON", "json"),
-    ("Javascript", "javascript"))) + "def clear_output(*_, **__): pass\n"
-
-
 class Hooks:
     """Modules that show things are told, when they are imported, where to: IPython prints without a shell of its own, and
     matplotlib's show() warns. A host without IPython has those parts of it that show something."""
@@ -221,7 +228,7 @@ class Hooks:
         return None
 
     def exec_module(self, module):
-        exec("def get_ipython(): return None\n" if module.__name__ == "IPython" else DISPLAY, module.__dict__)
+        exec("from builtins import get_ipython\n" if module.__name__ == "IPython" else DISPLAY, module.__dict__)
 
 
 def flush():
@@ -238,6 +245,12 @@ def tell_error(kind, value, tb, name):
     # The frames of this file are nobody's business.
     while tb and tb.tb_frame.f_code.co_filename != name:
         tb = tb.tb_next
+    at = tb
+    while at and at.tb_next:
+        if at.tb_next.tb_frame.f_code.co_filename == "<notebook>":
+            at.tb_next = at.tb_next.tb_next
+        else:
+            at = at.tb_next
     text = "".join(traceback.format_exception(kind, value, tb))
     channel.send("error", [("name", kind.__name__), ("value", str(value)), ("traceback", text)])
 
@@ -250,38 +263,67 @@ def show_sources():
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
 
 
-def without_magic(code, error):
-    """Lines of a notebook that only set how things are shown are left out; others are IPython's, and no Python."""
-    lines = code.split("\n")
-    for i, line in enumerate(lines):
-        if line.lstrip().startswith(("%matplotlib", "%config", "%load_ext", "%autoreload")):
-            lines[i] = line[:len(line) - len(line.lstrip())] + "pass"
-    if lines == code.split("\n"):
-        line = lines[error.lineno - 1].lstrip() if error.lineno and error.lineno <= len(lines) else ""
-        if line.startswith(("!", "%")):
-            error.msg += ": lines of IPython's such as this one are not Python, use subprocess instead"
-        raise error
-    return "\n".join(lines)
+def notebook_names():
+    """What notebook.py has, which the build puts here as a text; read when code is none of Python's."""
+    if not notebook:
+        notebook.update(space=space, flush=flush, display=display)
+        exec(compile(NOTEBOOK, "<notebook>", "exec"), notebook)
+    return notebook
+
+
+def get_ipython():
+    if "shell_" not in notebook_names():
+        notebook["shell_"] = notebook["Shell"]()
+    return notebook["shell_"]
+
+
+def parse(code, name):
+    """The tree of a piece, and the Python that it was made of."""
+    def read(text):
+        return compile(text, name, "exec", ONLY_AST | TOP_LEVEL_AWAIT, dont_inherit=True), text
+    try:
+        return read(code)
+    except SyntaxError as error:
+        if not isinstance(error, IndentationError) and not any(sign in code for sign in "!%?"):
+            raise
+    return notebook_names()["as_python"](code, read)
+
+
+def is_silent(last, code):
+    """Of an expression with a semicolon behind it the value is not shown."""
+    return code.encode().splitlines()[last.end_lineno - 1][last.end_col_offset:].lstrip().startswith(b";")
 
 
 def execute(code, name):
     sources[name] = code
     show_sources()
-    try:
-        tree = compile(code, name, "exec", ONLY_AST | TOP_LEVEL_AWAIT, dont_inherit=True)
-    except SyntaxError as error:
-        tree = compile(without_magic(code, error), name, "exec", ONLY_AST | TOP_LEVEL_AWAIT, dont_inherit=True)
+    tree, text = parse(code, name)
     last = None
-    if tree.body and isinstance(tree.body[-1], _ast.Expr) and not code.rstrip().endswith(";"):
+    if tree.body and isinstance(tree.body[-1], _ast.Expr) and not is_silent(tree.body[-1], text):
         last = _ast.Expression(tree.body.pop().value)
     parts = [(tree, "exec")] if tree.body else []
     parts += [(last, "eval")] if last else []
     compiled = [compile(part, name, mode, TOP_LEVEL_AWAIT, dont_inherit=True) for part, mode in parts]
     if any(part.co_flags & COROUTINE for part in compiled):
-        return run_awaited(compiled)
+        return finished(run_awaited, compiled)
+    return finished(run_parts, compiled)
+
+
+def run_parts(compiled):
     value = None
     for part in compiled:
         value = eval(part, space)
+    return value
+
+
+def finished(run, compiled):
+    """The value of what is run; magics of the whole piece have the last word of it, however it ends."""
+    value = None
+    try:
+        value = run(compiled)
+    finally:
+        if "shell_" in notebook:
+            value = notebook["shell_"].finish_cell(value)
     return value
 
 
@@ -309,6 +351,12 @@ def on_interrupt(_signal, _frame):
     if interruptible:
         interruptible = False
         raise KeyboardInterrupt
+
+
+def used_us():
+    """Cpu time of this process and of the children that it has waited for."""
+    used = os.times()
+    return int((used[2] + used[3]) * 1e6) + process_time_ns() // 1000
 
 
 def serve(code, env, number):
@@ -345,7 +393,7 @@ interruptible = False
 signal.signal(signal.SIGINT, on_interrupt)
 os.environ.setdefault("MPLBACKEND", "Agg")
 sys.stdout.reconfigure(line_buffering=True)
-sources, charts = {}, {}
+sources, charts, notebook = {}, {}, {}
 module = type(sys)("__main__")
 space = module.__dict__
 space["__builtins__"] = builtins
@@ -353,6 +401,7 @@ sys.modules["__main__"] = module
 is_spare, sys.argv = len(sys.argv) > 1, [""]
 builtins.display = display
 builtins.input = no_input
+builtins.get_ipython = get_ipython
 sys.meta_path.insert(0, Hooks())
 loop = None
 if is_spare:
@@ -364,7 +413,8 @@ while True:
     if kind != "run":
         continue
     count += 1
+    used = used_us()
     env = [field[1].decode("utf-8", "surrogateescape").partition("=")[::2] for field in fields if field[0] == "env"]
     source = b"".join(field[1] for field in fields if field[0] == "code")
     serve(source.decode("utf-8", "replace"), env, count)
-    channel.send("done")
+    channel.send("done", [("cpu", str(used_us() - used))])

@@ -139,6 +139,7 @@ struct brig_sample {
 	uint64_t memory_bytes;
 	uint64_t pids;
 	uint64_t output_bytes;
+	uint64_t disk_bytes; /* that its own files take; 0: none, or the backend does not know */
 };
 
 enum brig_stream { BRIG_STDOUT = 1, BRIG_STDERR = 2 };

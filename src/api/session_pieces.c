@@ -76,7 +76,8 @@ static void judge(const struct piece_task *p, struct result *r)
 						 [RUN_DIED] = VERDICT_crash,
 						 [RUN_ENDED] = VERDICT_cancelled,
 						 [RUN_UNBORN] = VERDICT_error,
-						 [RUN_CANCELLED] = VERDICT_cancelled };
+						 [RUN_CANCELLED] = VERDICT_cancelled,
+						 [RUN_STUBBORN] = VERDICT_cancelled };
 	static const char *const reasons[] = { [RUN_DONE] = "",
 					       [RUN_ERROR] = "",
 					       [RUN_TIMEOUT] = "it ran longer than its time limit",
@@ -85,7 +86,10 @@ static void judge(const struct piece_task *p, struct result *r)
 					       [RUN_DIED] = "its interpreter ended, and what it knew is gone",
 					       [RUN_ENDED] = "the session ended first",
 					       [RUN_UNBORN] = "it could not be started",
-					       [RUN_CANCELLED] = "it was cancelled before it began" };
+					       [RUN_CANCELLED] = "it was cancelled before it began",
+					       [RUN_STUBBORN] =
+						       "it was interrupted and did not stop: its interpreter was "
+						       "ended, and what it knew is gone" };
 
 	r->verdict = verdicts[o->ending];
 	(void)str_copy(r->reason, sizeof(r->reason), reasons[o->ending]);

@@ -144,6 +144,8 @@ struct backend_ops {
 	int (*sample)(struct cell *c, struct sample *ret); /* output_bytes and at_ms are the watcher's */
 	uint64_t (*cpu_ns)(struct cell *c);                /* cheap: asked often */
 	uint64_t (*oom_kills)(struct cell *c);
+	/* What its files took at the last sample.  NULL: nobody knows. */
+	uint64_t (*disk_bytes)(struct cell *c);
 	/* Reads back what is in force, while the cell still exists and the program has ended or been stopped. */
 	void (*read_back)(struct cell *c, struct facts *ret);
 	/* Kills every process of the cell and waits for the last one.  Output pipes reach end of file. */

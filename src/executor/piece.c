@@ -28,8 +28,10 @@ static bool refuse(struct piece_run *p)
 static bool resolve(struct piece_run *p)
 {
 	struct result *res = p->result;
-	int rc = prepare_request(p->x->policy, p->piece->req, &p->prepared, &p->err);
+	int rc;
 
+	p->prepared.in_session = true;
+	rc = prepare_request(p->x->policy, p->piece->req, &p->prepared, &p->err);
 	(void)str_copy(res->id, sizeof(res->id), p->prepared.id);
 	res->trust = p->prepared.resolved.trust;
 	(void)str_copy(res->trust_source, sizeof(res->trust_source),
@@ -72,6 +74,8 @@ static bool inspect_start(struct piece_run *p, struct inspect_job **ret)
 
 	if (!set->inspection || !subject_inspection(&p->prepared.subject, p->prepared.source_name, &what.kind))
 		return true;
+	if (what.kind == INSPECT_PYTHON) /* its kernel takes more than that */
+		what.kind = INSPECT_NOTEBOOK;
 	if (rulebook_get(p->x->rules, &p->prepared.resolved, &p->judged_by, &p->err) < 0 ||
 	    inspect_begin(rulebook_spares(p->x->rules, &p->judged_by), p->judged_by.set, &what, ret, &p->err) < 0)
 		return refuse(p);

@@ -49,12 +49,13 @@ static protection_set degradable(const struct setting_list *names)
 }
 
 /* What a variable would load or start is inspected by nobody. */
-static int check_env(const struct brig_request *req, const struct policy_resolved *r, struct brig_error *err)
+static int check_env(const struct brig_request *req, const struct policy_resolved *r, bool in_session,
+		     struct brig_error *err)
 {
 	char why[256];
 
 	for (size_t i = 0; i < req->n_env; i++) {
-		if (!lang_env_is_refused(req->env[i], r->trust, why, sizeof(why)))
+		if (!lang_env_is_refused(req->env[i], r->trust, in_session, why, sizeof(why)))
 			continue;
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "environment variable '%.*s' is refused at trust '%s': %s; leave it out, %s",
@@ -80,7 +81,7 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 	if (rc == 0)
 		rc = policy_resolve(policy, req->trust, req->options, req->n_options, &ret->resolved, err);
 	if (rc == 0)
-		rc = check_env(req, &ret->resolved, err);
+		rc = check_env(req, &ret->resolved, ret->in_session || req->kind == SUBJECT_SESSION, err);
 	if (rc == 0 && req->files_fd)
 		rc = workspace_from_archive(req->files_fd, req->cancel_fd, set, &ret->archive, err);
 	if (rc == 0 && req->project_fd)

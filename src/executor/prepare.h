@@ -63,6 +63,7 @@ struct prepared_request {
 	const struct plan_workspace *sources; /* what a compile step is shown of it; NULL: the source alone */
 	const struct language *run_lang;      /* not NULL: lang with another name for its output */
 	unsigned source_mode;                 /* of the staged program: the project's own, if it covers that file */
+	bool in_session;                      /* set by who prepares it: it is a piece of one */
 	bool wants_view;                      /* what the run leaves will be read */
 	bool brings_runtimes;                 /* tools are those of the backend's image, not the host's */
 };

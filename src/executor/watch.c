@@ -207,6 +207,7 @@ static void take_sample(struct watch *w, uint64_t now)
 	public.memory_bytes = s.memory_bytes;
 	public.pids = s.pids;
 	public.output_bytes = s.output_bytes;
+	public.disk_bytes = w->backend->disk_bytes ? w->backend->disk_bytes(w->cell) : 0;
 	if (w->req->on_sample)
 		w->req->on_sample(w->req->user, &public);
 	/* cgroup v1 kills one process, not the group: the rest must not run on as if nothing had happened. */

@@ -16,6 +16,7 @@
 
 const char *const inspect_kind_name[] = {
 	[INSPECT_PYTHON] = "python",
+	[INSPECT_NOTEBOOK] = "notebook",
 	[INSPECT_JAVASCRIPT] = "javascript",
 	[INSPECT_TYPESCRIPT] = "typescript",
 	[INSPECT_TSX] = "tsx",
@@ -30,6 +31,7 @@ enum rule_language inspect_language(enum inspect_kind kind)
 {
 	static const enum rule_language language[INSPECT_KIND_COUNT] = {
 		[INSPECT_PYTHON] = RULE_PYTHON,
+		[INSPECT_NOTEBOOK] = RULE_PYTHON,
 		[INSPECT_JAVASCRIPT] = RULE_JAVASCRIPT,
 		[INSPECT_TYPESCRIPT] = RULE_TYPESCRIPT,
 		[INSPECT_TSX] = RULE_TYPESCRIPT,
@@ -60,6 +62,9 @@ static void run_inspector(struct judge *j, enum inspect_kind kind, const char *t
 	switch (kind) {
 	case INSPECT_PYTHON:
 		inspect_python(j, text, len);
+		break;
+	case INSPECT_NOTEBOOK:
+		inspect_notebook(j, text, len);
 		break;
 	case INSPECT_JAVASCRIPT:
 	case INSPECT_TYPESCRIPT:

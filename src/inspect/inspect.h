@@ -14,6 +14,7 @@
 /* What the text is.  C has no inspector. */
 enum inspect_kind {
 	INSPECT_PYTHON,
+	INSPECT_NOTEBOOK, /* Python with commands and magics between its lines, as kernels take it */
 	INSPECT_JAVASCRIPT,
 	INSPECT_TYPESCRIPT,
 	INSPECT_TSX,

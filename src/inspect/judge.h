@@ -65,6 +65,7 @@ bool judge_looks_like_path(const char *text, size_t len);
 
 /* The inspectors.  Each walks without recursion over the tree and stays within the judge's budgets. */
 void inspect_python(struct judge *j, const char *text, size_t len);
+void inspect_notebook(struct judge *j, const char *text, size_t len);
 void inspect_javascript(struct judge *j, enum inspect_kind kind, const char *text, size_t len);
 void inspect_go(struct judge *j, const char *text, size_t len);
 void inspect_shell(struct judge *j, const char *text, size_t len);

@@ -475,6 +475,7 @@ static void tell_counts(struct kept *c)
 	if (native_backend.sample(c->cell, &s) == 0) {
 		counts.memory_bytes = s.memory_bytes;
 		counts.pids = s.pids;
+		counts.disk_bytes = native_backend.disk_bytes(c->cell);
 	}
 	counts.cpu_ns = native_backend.cpu_ns(c->cell);
 	counts.oom_kills = native_backend.oom_kills(c->cell);

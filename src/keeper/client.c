@@ -556,6 +556,11 @@ static uint64_t keeper_oom_kills(struct cell *c)
 	return c->counts.oom_kills;
 }
 
+static uint64_t keeper_disk_bytes(struct cell *c)
+{
+	return c->counts.disk_bytes;
+}
+
 static bool await_final(struct cell *c)
 {
 	if (c->has_final || c->lost)
@@ -691,6 +696,7 @@ const struct backend_ops keeper_backend = {
 	.sample = keeper_sample,
 	.cpu_ns = keeper_cpu_ns,
 	.oom_kills = keeper_oom_kills,
+	.disk_bytes = keeper_disk_bytes,
 	.read_back = keeper_read_back,
 	.stop = keeper_stop,
 	.usage = keeper_usage,

@@ -119,7 +119,7 @@ struct keep_pool {
 };
 
 struct keep_counts {
-	uint64_t cpu_ns, memory_bytes, pids, oom_kills;
+	uint64_t cpu_ns, memory_bytes, pids, oom_kills, disk_bytes;
 };
 
 struct keep_final {

@@ -14,13 +14,14 @@
 
 #include "lang/lang.h"
 
-enum rule { RULE_READER, RULE_ALLOW, RULE_PREFIX, RULE_NAME, RULE_WORD, RULE_ENDING };
+enum rule { RULE_READER, RULE_LOADER, RULE_ALLOW, RULE_PREFIX, RULE_NAME, RULE_WORD, RULE_ENDING };
 
 static const struct {
 	enum rule rule;
 	const char *text;
 } rules[] = {
 #define READER(name) { RULE_READER, name },
+#define LOADER(name) { RULE_LOADER, name },
 #define ALLOW(name)  { RULE_ALLOW, name },
 #define PREFIX(text) { RULE_PREFIX, text },
 #define NAME(name)   { RULE_NAME, name },
@@ -53,6 +54,7 @@ static bool matches(enum rule rule, const char *text, const char *name, enum tru
 	case RULE_ENDING:
 		return trust == TRUST_UNTRUSTED && name_len >= len && strcasecmp(name + name_len - len, text) == 0;
 	case RULE_READER:
+	case RULE_LOADER:
 	case RULE_ALLOW:
 		break;
 	}
@@ -60,23 +62,27 @@ static bool matches(enum rule rule, const char *text, const char *name, enum tru
 }
 
 /* Who lets code in by a variable of this name; NULL: nobody that we know of. */
-static const char *reader_of(const char *name, enum trust trust)
+static const char *reader_of(const char *name, enum trust trust, bool in_session)
 {
+	const bool only_loaders = in_session && trust != TRUST_UNTRUSTED;
 	const char *reader = NULL;
+	bool counts = true;
 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
 		if (rules[i].rule == RULE_ALLOW && strcmp(rules[i].text, name) == 0)
 			return NULL;
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-		if (rules[i].rule == RULE_READER)
+		if (rules[i].rule == RULE_READER || rules[i].rule == RULE_LOADER) {
 			reader = rules[i].text;
-		else if (matches(rules[i].rule, rules[i].text, name, trust))
+			counts = !only_loaders || rules[i].rule == RULE_LOADER;
+		} else if (counts && matches(rules[i].rule, rules[i].text, name, trust)) {
 			return reader;
+		}
 	}
 	return NULL;
 }
 
-bool lang_env_is_refused(const char *entry, enum trust trust, char *ret_why, size_t size)
+bool lang_env_is_refused(const char *entry, enum trust trust, bool in_session, char *ret_why, size_t size)
 {
 	const char *equals = strchrnul(entry, '='), *value = *equals ? equals + 1 : equals, *reader = NULL;
 	const char *why = "";
@@ -93,7 +99,7 @@ bool lang_env_is_refused(const char *entry, enum trust trust, char *ret_why, siz
 	} else if (strncmp(value + strspn(value, " \t"), "()", 2) == 0) {
 		why = "its value is the text of a shell function";
 	} else {
-		reader = reader_of(name, trust);
+		reader = reader_of(name, trust, in_session);
 		if (!reader)
 			return false;
 	}

@@ -105,9 +105,10 @@ int lang_find_tool(const struct language *lang, const struct lang_step *step, ch
 
 /*
  * Whether a variable that a request sets decides what code is loaded or started (env.def), so that it is refused below
- * trust `trusted`: then *ret_why, if not NULL, is the reason, as the rest of a sentence about it.
+ * trust `trusted`: then *ret_why, if not NULL, is the reason, as the rest of a sentence about it.  in_session: of what a
+ * session, or something in one, is to have.
  */
-bool lang_env_is_refused(const char *entry, enum trust trust, char *ret_why, size_t size);
+bool lang_env_is_refused(const char *entry, enum trust trust, bool in_session, char *ret_why, size_t size);
 
 /*
  * Appends a text that changes whenever the toolchain of a compile step may have changed: the tool, its companions

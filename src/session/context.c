@@ -2,11 +2,14 @@
 /*
  * Contexts: interpreters that keep their state.
  *
- *	STARTING --ready--> IDLE --run--> RUNNING --done--> IDLE
+ *	STARTING --ready--> IDLE --run--> RUNNING --done--> COUNTING --cpu time--> IDLE
  *	   any of them --the kernel ends--> DEAD --run, restart--> STARTING
  *
  * A run that comes while the kernel starts waits in it.  Beside the state is counted what is to run later: code that is being
  * inspected, or waits for the run before it (api/session_pieces.c has them in their order).
+ *
+ * What a run has used is told by the steward, and by the kernel itself if it can (kernels.def): then a short run need not wait for
+ * the steward's answer, and the larger number counts, for code in a kernel can have it say what it likes.
  */
 #include <limits.h>
 #include <signal.h>
@@ -35,14 +38,16 @@ struct kernel {
 	const char *language, *names;
 	const unsigned char *text;
 	const size_t *size;
+	bool tells_cpu;
 	const char *words[KERNEL_WORDS];
 };
 static const struct kernel kernels[] = {
-#define KERNEL(language, names, text, ...) { language, names, text##_bytes, &text##_size, { __VA_ARGS__ } },
+#define KERNEL(language, names, text, tells_cpu, ...) \
+	{ language, names, text##_bytes, &text##_size, tells_cpu, { __VA_ARGS__ } },
 #include "session/kernels.def"
 };
 
-enum context_state { CONTEXT_DEAD, CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_RUNNING };
+enum context_state { CONTEXT_DEAD, CONTEXT_STARTING, CONTEXT_IDLE, CONTEXT_RUNNING, CONTEXT_COUNTING };
 
 struct context {
 	struct context *next;
@@ -63,10 +68,12 @@ struct context {
 	struct run_outcome outcome;
 	uint64_t signal_tag;            /* of an interrupt that may not have reached the kernel yet; 0: none */
 	uint64_t begun_ns, deadline_ns; /* the first when it was sent; the second: to interrupt, then to kill */
-	bool interrupted;
-	uint64_t cpu_next_ns;          /* when to ask what it has used; 0: it cannot reach its cpu limit */
-	uint64_t cpu_tag, cpu_base_ms; /* tag of a question that has no answer yet, or 0; what earlier runs used */
-	bool cpu_known;                /* the latter */
+	bool interrupted, cancelled;    /* the latter: who asked for it is gone */
+	bool forgot;                    /* a kernel was killed, which nobody has been told: the next run says it */
+	bool cpu_limited;               /* it could reach its cpu limit */
+	uint64_t cpu_next_ns;           /* when to ask what it has used; 0: not until it ends */
+	uint64_t cpu_tag, cpu_base_ms;  /* tag of a question that has no answer yet, or 0; what earlier runs used */
+	bool cpu_known;                 /* the latter */
 };
 
 static struct context *find(const struct session *s, uint64_t tag)
@@ -127,6 +134,13 @@ struct process *context_kernel(const struct session *s, uint64_t tag)
 
 /* ---- runs -------------------------------------------------------------------------------------- */
 
+static uint64_t n_cpus(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return n > 0 ? (uint64_t)n : 1;
+}
+
 static void end_run(struct session *s, struct context *c)
 {
 	if (!c->has_run)
@@ -136,16 +150,14 @@ static void end_run(struct session *s, struct context *c)
 	c->code.len = 0;
 	c->outcome.count = c->count;
 	c->outcome.wall_ns = c->begun_ns ? clock_now_ns() - c->begun_ns : 0;
+	/* Whatever the cell says, it has no more cpus than there are. */
+	c->outcome.cpu_us = min_u64(c->outcome.cpu_us, (c->outcome.wall_ns / 1000 + CPU_PACE_MS * 1000) * n_cpus());
 	session_is_active(s);
 	c->run.hooks.on_end(c->run.hooks.arg, &c->outcome);
 }
 
-static uint64_t n_cpus(void)
-{
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return n > 0 ? (uint64_t)n : 1;
-}
+static const char state_is_gone[] = "brig: an earlier run did not stop when it was interrupted, so its interpreter was "
+				    "ended: what it knew is gone\n";
 
 /* Its time begins when the kernel could take it. */
 static void send_run(struct session *s, struct context *c)
@@ -154,15 +166,18 @@ static void send_run(struct session *s, struct context *c)
 	c->count++;
 	c->begun_ns = clock_now_ns();
 	c->deadline_ns = c->begun_ns + c->run.timeout_ms * NS_PER_MS;
-	c->interrupted = c->cpu_known = false;
-	c->cpu_tag = 0; /* an answer that was meant for an earlier run is nobody's */
-	c->cpu_next_ns = 0;
-	if (s->config.cpu_ms && c->run.timeout_ms * n_cpus() > s->config.cpu_ms)
-		c->cpu_next_ns = c->begun_ns + CPU_PACE_MS * NS_PER_MS;
+	c->interrupted = c->cancelled = c->cpu_known = false;
+	/* An answer that was meant for an earlier run is nobody's. */
+	c->cpu_tag = c->kernel->tells_cpu ? 0 : process_ask_cpu(s, c->process);
+	c->cpu_next_ns = c->begun_ns + CPU_PACE_MS * NS_PER_MS;
+	c->cpu_limited = s->config.cpu_ms && c->run.timeout_ms * n_cpus() > s->config.cpu_ms;
 	c->channel.bytes.len = c->channel.at = 0;
 	(void)buf_add(&c->channel.bytes, c->code.data, c->code.len);
 	outgoing_flush(s, &c->channel);
 	session_set_timer(s);
+	if (c->forgot)
+		context_output(s, c, BRIG_STDERR, state_is_gone, strlen(state_is_gone));
+	c->forgot = false;
 }
 
 /* What was meant for one run must not reach the next: that one waits until the steward has sent it. */
@@ -262,6 +277,31 @@ static void tell_ready(struct session *s, struct context *c, int error)
 	session_tell(s, &e);
 }
 
+static void finish_counting(struct session *s, struct context *c)
+{
+	c->state = CONTEXT_IDLE;
+	end_run(s, c);
+}
+
+/* The code has ended; told: microseconds, if the kernel says so. */
+static void finish_run(struct session *s, struct context *c, const char *told)
+{
+	uint64_t us = 0, now = clock_now_ns();
+
+	if (told && str_to_u64(told, &us))
+		c->outcome.cpu_us = max_u64(c->outcome.cpu_us, us);
+	c->state = CONTEXT_COUNTING;
+	c->cpu_tag = 0; /* what it used until then is of no interest any more */
+	if (c->cpu_known || !c->kernel->tells_cpu)
+		c->cpu_tag = process_ask_cpu(s, c->process);
+	if (!c->cpu_tag) {
+		finish_counting(s, c);
+		return;
+	}
+	c->deadline_ns = now + GRACE_MS * NS_PER_MS;
+	session_set_timer(s);
+}
+
 /* False: it says what it should not. */
 static bool take_frame(struct session *s, struct context *c, const struct frame *f)
 {
@@ -280,8 +320,7 @@ static bool take_frame(struct session *s, struct context *c, const struct frame 
 	if (!str_eq(f->kind, "done"))
 		return false;
 	process_read(s, c->process);
-	c->state = CONTEXT_IDLE;
-	end_run(s, c);
+	finish_run(s, c, frame_value(f, "cpu"));
 	return true;
 }
 
@@ -389,15 +428,17 @@ static void context_free(struct session *s, struct context *c)
 void context_kernel_gone(struct session *s, struct context *c, int signal)
 {
 	bool began = c->state != CONTEXT_STARTING; /* one that dies before it is ready is not tried again */
+	bool had_ended;                            /* the run, before its kernel */
 
 	/* What it said last is in the channel. */
 	if (c->channel.to.fd >= 0 && !c->closing)
 		serve_channel(s, c, EPOLLIN);
+	had_ended = c->state == CONTEXT_COUNTING;
 	c->process = NULL;
 	c->state = CONTEXT_DEAD;
 	source_close(s, &c->channel.to);
 	if (c->has_run) {
-		if (c->outcome.ending == RUN_DONE)
+		if (c->outcome.ending == RUN_DONE && !had_ended)
 			c->outcome.ending = s->stopping ? RUN_ENDED : RUN_DIED;
 		c->outcome.signal = signal;
 		end_run(s, c);
@@ -564,12 +605,19 @@ void session_cancel(struct session *s, uint64_t context, uint64_t run)
 
 	if (!c || !c->has_run || c->run.tag != run)
 		return;
-	if (c->state == CONTEXT_RUNNING) {
-		interrupt(s, c);
+	if (c->state == CONTEXT_COUNTING)
+		return; /* it ends anyway */
+	if (c->state != CONTEXT_RUNNING) {
+		c->outcome.ending = RUN_CANCELLED; /* the kernel has not heard of it */
+		end_run(s, c);
 		return;
 	}
-	c->outcome.ending = RUN_CANCELLED; /* the kernel has not heard of it */
-	end_run(s, c);
+	interrupt(s, c);
+	if (c->interrupted)
+		return;
+	c->interrupted = c->cancelled = true;
+	c->deadline_ns = clock_now_ns() + GRACE_MS * NS_PER_MS;
+	session_set_timer(s);
 }
 
 int session_restart(struct session *s, uint64_t context, struct brig_error *err)
@@ -607,7 +655,8 @@ int session_close_context(struct session *s, uint64_t context, struct brig_error
 
 /*
  * The steward knows what a kernel and its children have used.  It is asked CPU_PACE_MS after a run began, which short runs do not
- * reach, and from there on when the limit could be reached at the earliest, on all cpus.
+ * reach, from there on when the limit could be reached at the earliest, on all cpus, and at the end.  Of a kernel that tells nothing
+ * by itself it is asked at the beginning, too; of others the first milliseconds are the kernel's word alone.
  */
 static void ask_cpu(struct session *s, struct context *c, uint64_t now)
 {
@@ -628,12 +677,21 @@ void context_cpu_told(struct session *s, uint64_t tag, uint64_t ms)
 	if (!c)
 		return;
 	c->cpu_tag = 0;
-	if (!c->has_run || c->state != CONTEXT_RUNNING || c->outcome.ending != RUN_DONE)
+	if (!c->has_run || (c->state != CONTEXT_RUNNING && c->state != CONTEXT_COUNTING))
 		return;
 	if (!c->cpu_known)
 		c->cpu_base_ms = ms;
 	c->cpu_known = true;
-	used = ms - min_u64(ms, c->cpu_base_ms);
+	used = min_u64(ms - min_u64(ms, c->cpu_base_ms), UINT32_MAX);
+	c->outcome.cpu_us = max_u64(c->outcome.cpu_us, used * 1000);
+	if (c->state == CONTEXT_COUNTING) {
+		finish_counting(s, c);
+		send_if_ready(s, c);
+		return;
+	}
+	c->cpu_next_ns = 0;
+	if (!c->cpu_limited || c->outcome.ending != RUN_DONE)
+		return;
 	left = s->config.cpu_ms - min_u64(s->config.cpu_ms, used);
 	if (left == 0) {
 		stop_run(s, c, RUN_CPU);
@@ -675,17 +733,29 @@ void context_put_off(struct session *s, uint64_t ns)
 		}
 }
 
+/* It had a while to stop by itself. */
+static void end_kernel(struct session *s, struct context *c)
+{
+	c->forgot = c->state == CONTEXT_RUNNING;
+	kill_kernel(s, c);
+}
+
 void context_check_deadlines(struct session *s, uint64_t now)
 {
 	for (struct context *c = s->contexts; c; c = c->next) {
 		ask_cpu(s, c, now);
 		if (!c->has_run || !c->deadline_ns || now < c->deadline_ns)
 			continue;
+		if (c->state == CONTEXT_COUNTING) {
+			c->cpu_tag = 0;
+			finish_counting(s, c); /* the steward has other things to do */
+			continue;
+		}
 		c->deadline_ns = c->interrupted ? 0 : now + GRACE_MS * NS_PER_MS;
 		if (c->outcome.ending == RUN_DONE)
-			c->outcome.ending = RUN_TIMEOUT;
+			c->outcome.ending = c->cancelled ? RUN_STUBBORN : RUN_TIMEOUT;
 		if (c->interrupted || c->state != CONTEXT_RUNNING)
-			kill_kernel(s, c);
+			end_kernel(s, c);
 		else
 			interrupt(s, c);
 		c->interrupted = true;

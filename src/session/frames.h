@@ -11,7 +11,7 @@
  *	  ready		it can be asked
  *	  result	struct brig_session_field; as often as the code shows something
  *	  error		name, value, traceback
- *	  done		the run has ended; all that it wrote before is in its pipes
+ *	  done		the run has ended; all that it wrote before is in its pipes; cpu: microseconds that it used, with children
  *
  * The reader takes it for what it is, words of a stranger: KIND and NAME are up to FRAME_NAME_MAX letters, numbers are bounded
  * before anything is kept, and whatever is different makes the channel unsound for good.

@@ -19,8 +19,8 @@
  * looked at before they are handed on, and a message that is unsound ends the session.  What a program can write is bounded by the
  * output limit of its run, what waits for it by INPUT_MAX, what is asked at one time by ASKED_MAX.
  *
- * A run in a context is interrupted at its time limit (SIGINT, as ^C would); an interpreter that goes on for GRACE_MS is killed,
- * and begins anew with the next run.
+ * A run in a context is interrupted at its time limit, and when nobody wants it any more (SIGINT, as ^C would); an interpreter that
+ * goes on for GRACE_MS is killed, and begins anew with the next run, which says so.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -69,12 +69,13 @@ enum run_ending {
 	RUN_ENDED,     /* the session did */
 	RUN_UNBORN,    /* the process could not be started, or the context is gone */
 	RUN_CANCELLED, /* nobody wanted it any more before it began */
+	RUN_STUBBORN,  /* nobody wanted it any more, and it did not stop: its interpreter was killed */
 };
 struct run_outcome {
 	enum run_ending ending;
 	char error_name[64], error_value[256]; /* of RUN_ERROR, as the program says */
 	uint64_t count, wall_ns, output_bytes;
-	uint64_t cpu_us;       /* of a process, with the children that it waited for */
+	uint64_t cpu_us;       /* with children; of a process those that it waited for */
 	int exit_code, signal; /* of a process; of RUN_DIED the latter */
 };
 /* Who records it. */

@@ -15,6 +15,12 @@ def sandboxes(t):
 		run_client(t, s, "e2b.mjs", 36)
 
 
+@case("an older client of E2B's, with the first version of its addresses")
+def older(t):
+	with serve(t, "all", "--refuse-keys", "e2b_bad,bad") as s:
+		run_client(t, s, "e2b_older.mjs", 13)
+
+
 GONE = {"message": "The sandbox was not found", "code": 502}
 
 

@@ -366,8 +366,8 @@ class Client:
 			raise Failed(f"{method} {target} {str(body)[:300]} is answered {a.status}, not {status}: {a}")
 		return a
 
-	def stream(self, method, target, body=None, events=EVENTS):
-		r = self.send(method, target, body, {"Accept": "text/event-stream"})
+	def stream(self, method, target, body=None, events=EVENTS, headers=()):
+		r = self.send(method, target, body, {"Accept": "text/event-stream", **dict(headers)})
 		a = Answer(r.status, r.getheaders(), b"")
 		if a.status != 200 or not a.header("content-type").startswith("text/event-stream"):
 			raise Failed(f"no stream: {a} {r.read()!r}")

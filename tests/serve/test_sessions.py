@@ -7,7 +7,7 @@ import threading
 
 from client import Server, mark, marked, wait_until
 from harness import case
-from session import Session
+from session import EVENTS, Session
 
 
 def ended(events):
@@ -232,6 +232,33 @@ def repeated(t):
 			t.equal(made("fork", {}, at=f"/v1/sessions/{first}/fork"), fork, "its fork is there all the same")
 			c.ask("POST", "/v1/sessions", {"timeout": 1e6}, {"Idempotency-Key": "new"}, status=403)
 			t.check(made("new", {}), "a key whose session was refused stands for nothing")
+
+
+@case("a run, and a process, that is asked for again with its Idempotency-Key is run once, and goes on without who asked first; another body is 409")
+def repeated_runs(t):
+	with Server(t) as s, Session(s) as x, Session(s) as other:
+		one, count = {"Idempotency-Key": "one"}, {"code": "n = globals().get('n', 0) + 1\nprint('once')\nn"}
+		first, again = (x.ask("POST", "/runs", count, headers=one).json for _ in range(2))
+		t.equal([again, again["results"][0]["text"], again["stdout"]], [first, "1", "once\n"], "the same result")
+		t.equal(x.run("n")["results"][0]["text"], "1", "what it did")
+		x.ask("POST", "/runs", {"code": "2"}, 409, headers=one)
+		t.equal(other.ask("POST", "/runs", count, headers=one).json["id"] != first["id"], True, "another session's key")
+		with s.client() as c, s.client() as d:
+			late = {"code": "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('late')", "context": first["context"]}
+			two = {"Idempotency-Key": "two"}
+			gone = c.stream("POST", x.at + "/runs", late, EVENTS, headers=two)
+			gone.until("started")
+			c.c.close()
+			events = d.stream("POST", x.at + "/runs", late, EVENTS, headers=two)
+			events.until("started")
+			x.put("go", b"")
+			t.equal(ended(events)["result"]["stdout"], "late\n", "one whose first client has gone")
+		added = {"args": ["sh", "-c", "echo x >> lines; wc -l < lines"]}
+		both = [x.ask("POST", "/processes", added, headers={"Idempotency-Key": "three"}).json for _ in range(2)]
+		t.equal([b["stdout"].strip() for b in both], ["1", "1"], "a process", both)
+		promised = {"args": ["sleep", "100"], "async": True}
+		both = [x.ask("POST", "/processes", promised, 202, headers={"Idempotency-Key": "four"}).json["process"] for _ in range(2)]
+		t.equal(both[0], both[1], "one that is not waited for")
 
 
 @case("the service ends, or is killed: sessions end with it, and nothing is left", final="something of a session outlived the service")

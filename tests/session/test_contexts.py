@@ -51,9 +51,6 @@ def python_shows(t):
 		c = s.context()
 		r = c.run("from IPython.display import display as d, HTML\nd(HTML('<b>'), 5)\nd({'text/html': '<i>', 'text/plain': 't'}, raw=True)")
 		same("IPython", ([x.get("html") for x in r.results], r.results[1]["text"], r.out, r.errors), (["<b>", None, "<i>"], "5", "", []))
-		same("a line of how things are shown", c.run("%matplotlib inline\n6 * 7").text, "42")
-		holds("another line of IPython's", c.run("!ls").errors[0]["value"], "use subprocess")
-		same("text that only looks like it", c.run("x = \"\"\"\n%matplotlib\n!ls\"\"\"\nx").text, "\n%matplotlib\n!ls")
 		same("input", c.run("input('name? ')").errors[0]["name"], "StdinNotImplementedError")
 		# A library of this name that has what is used of it; the real one is large, and not everywhere.
 		c.run("import os\nos.makedirs('matplotlib')\nfor n, text in (('__init__', ''), ('figure', 'class Figure:\\n def savefig(self, out, **_): out.write(b\"PNG\")'), "
@@ -61,6 +58,45 @@ def python_shows(t):
 		      "def close(f): open_.clear()\\ndef show(): raise OSError')):\n    open(f'matplotlib/{n}.py', 'w').write(text)")
 		r = c.run("import sys; sys.path.insert(0, '.')\nimport matplotlib.pyplot as plt\nplt.show()\nprint('after')")
 		same("show()", ([x.get("png") for x in r.results], r.out, r.errors), ([base64.b64encode(b"PNG").decode()], "after\n", []))
+
+
+@case("lines of notebooks that are no Python: commands, magics, questions; where Python has such signs itself they stay its own")
+def python_lines(t):
+	with Owner(t) as owner:
+		c = owner.session().context()
+		for what, code, out, text in (
+				("a command", "!echo one; echo two", "one\ntwo\n", None),
+				("with values of the program, and of the shell", "x = [3]\n!echo {x[0] + 1} $x ${HOME} {a,b} '{print $1}'", "4 [3] /workspace a b {print $1}\n", None),
+				("its lines", "lines = !printf 'a\\nb\\n'\nlines, lines.s", "", "(['a', 'b'], 'a b')"),
+				("in a block, with an odd quote", "def f(n):\n    !echo \"it's {n}\"\nfor i in (1, 2): f(i)\nprint('after')", "it's 1\nit's 2\nafter\n", None),
+				("over several lines", "!echo a \\\n  b\n_exit_code", "a b\n", "0"),
+				("one that fails", "!exit 3\n_exit_code", "", "3"),
+				("%cd, %pwd", "%cd -q /tmp\nhere = %pwd\n%cd -q -\nhere", "", "/tmp"),
+				("%env", "%env A=1\nimport os\nos.environ['A']", "env: A=1\n", "1"),
+				("how things are shown", "%matplotlib inline\n%load_ext autoreload\n6 * 7", "", "42"),
+				("%%bash", "%%bash\nn=4\necho $n", "4\n", None),
+				("%%writefile", "%%writefile w.txt\nline", "Writing w.txt\n", None),
+				("what it wrote", "open('w.txt').read()", "", "line"),
+				("%%capture", "%%capture kept\nprint('quiet')\n5", "", None),
+				("what it captured", "kept.stdout", "", "quiet"),
+				("text that only looks like it", "x = \"\"\"\n%matplotlib\n!ls\"\"\"\nx", "", "\n%matplotlib\n!ls"),
+				("Python's own", "(7\n %4)", "", "3"),
+				("code that is indented as a whole", "\n    if True:\n        y = 8\n    y", "", "8"),
+				("a semicolon in a comment", "y # ;", "", "8"), ("one behind a value", "y ; # quiet", "", None)):
+			r = c.run(code)
+			same(what, (r.errors, r.out, r.text and r.text.strip("\n") if "looks" not in what else r.text), ([], out, text))
+		r = c.run("%%time\nimport asyncio\nawait asyncio.sleep(0, 7)")
+		same("%%time", (r.text, r.out.splitlines()[-1][:11]), ("7", "Wall time: "))
+		holds("%timeit", c.run("%timeit -n 3 -r 2 f").out, "2 runs, 3 loops each")
+		holds("a question", c.run("len?").out, "Return the number of items")
+		same("%%html", c.run("%%html\n<b>").results[0]["html"], "<b>")
+		for code, name, value in (("%nothing", "UsageError", "%nothing"), ("%%nothing\n1", "UsageError", "%%nothing"), ("%pip install x", "UsageError", "brig env create"), ("!pip install x", "UsageError", "brig env create"),
+				("%%bash\nexit 4", "CalledProcessError", "exit status 4"), ("!true\nx = = 1", "SyntaxError", "line 2"), ("%time 1 / 0", "ZeroDivisionError", "division")):
+			error = c.run(code).errors[0]
+			same(code, error["name"], name)
+			holds(code, error["value"], value)
+			if "<notebook>" in error["traceback"]:
+				raise Failed(f"the kernel's own frames are in it: {error['traceback']}")
 
 
 FIGURES = """import datetime, json, matplotlib.pyplot as plt
@@ -246,6 +282,38 @@ def cancel(t):
 		same("interrupted", run.finish().errors[0]["name"], "KeyboardInterrupt")
 		same("the next, with the state", (after.finish().text, after.verdict), ("2", "ok"))
 		holds("what is over", s.ask("cancel", of=run.tag, refused=True), "no such run")
+
+
+@case("a run that nobody wants any more and that does not stop loses its interpreter, and the next one says so")
+def stubborn(t):
+	with Owner(t) as owner:
+		s = owner.session({"execution_timeout_ms": "300000"})
+		c = s.context()
+		run = c.begin("while True:\n    try:\n        print('busy', flush=True)\n        while True: n = 1\n    except BaseException: pass")
+		run.said("busy")
+		s.ask("cancel", of=run.tag)
+		r = run.finish()
+		same("verdict", r.verdict, "cancelled")
+		holds("why", r.result["reason"], "did not stop")
+		after = c.run("1 + 1")
+		same("the next", (after.text, after.count), ("2", 1))
+		holds("what it says", after.err, "what it knew is gone")
+		same("and the one behind it", c.run("2").err, "")
+
+
+@case("the cpu time of a run is its own and its children's, of every language")
+def cpu_time(t):
+	with Owner(t) as owner:
+		s = owner.session()
+		for language, busy, idle in (
+				("python", "import os, time\nwhile time.process_time() < 0.15: pass", "import time; time.sleep(0.1)"),
+				("python", "!i=0; while [ $i -lt 25000 ]; do i=$((i+1)); done", "!sleep 0.1"),
+				("javascript", "while (process.cpuUsage().user < 200000) ;", "await new Promise((r) => setTimeout(r, 100))"),
+				("bash", "for ((i = 0; i < 25000; i++)); do :; done", "sleep 0.1")):
+			c = s.context(language)
+			used = [c.run(code).result["usage"] for code in (busy, idle)]
+			t.check(used[0]["cpu_ms"] >= 40 and used[0]["cpu_ms"] <= 2 * used[0]["wall_ms"] + 100, f"{language}: {busy}", used)
+			t.check(used[1]["cpu_ms"] < used[0]["cpu_ms"], f"{language}: {idle}", used)
 
 
 @case("contexts of several languages run side by side")

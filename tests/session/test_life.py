@@ -197,7 +197,7 @@ def variables(t):
 		s = owner.session()
 		tag = s.ask("start", argv=["true"], env=["LD_PRELOAD=/workspace/x.so"])
 		same("a process", (s.wait("done", tag)["error"], s.wait("ran", tag)["result"]["verdict"]), ("EPERM", "refused"))
-		same("a run", s.context().run("1", env=["PYTHONPATH=/workspace"]).verdict, "refused")
+		same("a run", s.context().run("1", env=["LD_AUDIT=/workspace"]).verdict, "refused")
 		refused = owner.session(env=["LD_PRELOAD=/workspace/x.so"])
 		same("the session", refused.wait("over")["result"]["verdict"], "refused")
 

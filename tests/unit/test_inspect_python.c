@@ -605,9 +605,66 @@ static int close_rules(void **state UNUSED)
 	return 0;
 }
 
+/* ---- notebooks ---- */
+
+/* Lines that are no Python are judged as what they are, and the rest of the code as ever. */
+static void lines_of_notebooks(void **state)
+{
+	static const struct {
+		bool blocked; /* else nothing above MEDIUM */
+		const char *code;
+	} rows[] = {
+		{ false, "!ls -la" },
+		{ true, "!rm -rf /" },
+		{ true, "x = !rm -rf /" },
+		{ true, "for i in range(3):\n    !rm \\\n  -rf /" },
+		{ true, "!echo it's\n!rm -rf /" },
+		{ true, "%sx rm -rf /" },
+		{ true, "%rm -rf /" },
+		{ true, "%%bash\nls\nrm -rf /" },
+		{ false, "%%bash\nfor i in 1 2; do\n  echo $i\ndone" },
+		{ true, "%%script bash -e\nrm -rf /" },
+		{ true, "\n%%time\nimport os\nos.system('rm -rf /')" },
+		{ false, "%%time\nfor i in range(3): pass" },
+		{ false, "%%writefile x.sh\nrm -rf /" },
+		{ false, "%time f()" },
+		{ false, "r = %timeit -o -n 10 -r3 f()\nr" },
+		{ true, "import os\n%time os.system('rm -rf /')" },
+		{ true, "import os\nr = %timeit -n 10 os.system('rm -rf /')" },
+		{ true, "%%timeit __import__('os').system('rm -rf /')\npass" },
+		{ false, "%matplotlib inline\n%cd /tmp\nimport math\nmath.pi" },
+		{ false, "len?\n?len\nx = 1 if a else 2" },
+		{ false, "s = '''\n%time\n'''\na = (1\n %2)" },
+		{ true, "import os\na = (1\n%os.system('rm -rf /'))\n!ls" },
+		{ true, "import os\na = (1\n%time(os.system('rm -rf /')))\n!ls" },
+		{ true, "import os\na = (1\n%env[os.system('rm -rf /')])\n!ls" },
+		{ false, "\n    x = 1\n    if x:\n        print(x)\n" },
+		{ true, "\n    import os\n    os.system('rm -rf /')\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct inspect_request req = { .kind = INSPECT_NOTEBOOK,
+					       .level = INSPECTION_GUARD,
+					       .text = rows[i].code,
+					       .len = strlen(rows[i].code) };
+		struct findings found = { 0 };
+		bool right;
+
+		assert_int_equal(inspect_text(rules, &req, &found, NULL), 0);
+		right = rows[i].blocked ? found.worst == SEVERITY_CRITICAL : found.worst <= SEVERITY_MEDIUM;
+		if (!right)
+			print_error("worst is %s (%s):\n%s\n", severity_name[found.worst],
+				    found.n ? found.row[0].rule : "no finding", rows[i].code);
+		findings_release(&found);
+		assert_true(right);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_of_notebooks),
 		cmocka_unit_test(a_module_is_known_by_any_name),
 		cmocka_unit_test(a_module_out_of_sight_is_reported),
 		cmocka_unit_test(a_builtin_counts_wherever_it_is_mentioned),

@@ -608,17 +608,46 @@ static void i1_environment_below_trusted(void **state)
 		for (enum trust t = 0; t < TRUST_COUNT; t++) {
 			bool refused = rows[i].up_to != TRUST_COUNT && t <= rows[i].up_to;
 
-			if (lang_env_is_refused(rows[i].entry, t, why, sizeof(why)) != refused)
+			if (lang_env_is_refused(rows[i].entry, t, false, why, sizeof(why)) != refused)
 				fail_msg("%s at %s", rows[i].entry, trust_name[t]);
 			if (refused)
 				assert_true(strlen(why) > 20);
 		}
 }
 
+/* Of a session's programs only what every program obeys is refused, but where whoever asks is taken for hostile. */
+static void variables_of_sessions(void **state)
+{
+	static const struct {
+		const char *entry;
+		enum trust up_to; /* TRUST_COUNT: refused nowhere */
+	} rows[] = {
+		{ "PATH=/workspace/bin:/usr/bin", TRUST_UNTRUSTED },
+		{ "HOME=/tmp", TRUST_UNTRUSTED },
+		{ "PYTHONPATH=/workspace/lib", TRUST_UNTRUSTED },
+		{ "NODE_OPTIONS=--max-old-space-size=64", TRUST_UNTRUSTED },
+		{ "PS1=$ ", TRUST_UNTRUSTED },
+		{ "LD_PRELOAD=x.so", TRUST_UNKNOWN },
+		{ "LD_LIBRARY_PATH=/workspace", TRUST_UNKNOWN },
+		{ "GLIBC_TUNABLES=x", TRUST_UNKNOWN },
+		{ "BASH_FUNC_ls%%=() { id; }", TRUST_UNKNOWN },
+		{ "X=() { id; }", TRUST_UNKNOWN },
+		{ "SEED=7", TRUST_COUNT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (enum trust t = 0; t < TRUST_COUNT; t++)
+			if (lang_env_is_refused(rows[i].entry, t, true, NULL, 0) !=
+			    (rows[i].up_to != TRUST_COUNT && t <= rows[i].up_to))
+				fail_msg("%s at %s", rows[i].entry, trust_name[t]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_rows_are_complete),
+		cmocka_unit_test(variables_of_sessions),
 		cmocka_unit_test(table_words_are_unique),
 		cmocka_unit_test(detection_follows_the_order),
 		cmocka_unit_test(only_general_words_leave_the_choice),

@@ -107,6 +107,7 @@ struct cell {
 	int landlock_probe;
 	uint64_t root_free_blocks, root_free_inodes; /* when it was sealed */
 	bool disk_full;
+	uint64_t disk_bytes; /* in use at the last sample */
 	uint64_t cpu_ns_seen;
 	uint64_t cpu_ns_before; /* of a waiting cell: what its interpreter used to come to where it waits */
 	struct looks *looks;

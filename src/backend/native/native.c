@@ -375,6 +375,12 @@ static void note_disk(struct cell *c)
 	/* A write fails when its last page does not fit; so "full" is less than a page cluster left. */
 	if (now.f_bavail <= 4 || now.f_ffree == 0)
 		c->disk_full = true;
+	c->disk_bytes = (uint64_t)(now.f_blocks - now.f_bfree) * (uint64_t)now.f_bsize;
+}
+
+static uint64_t native_disk_bytes(struct cell *c)
+{
+	return c->disk_bytes;
 }
 
 /* What the program has used: a cell that waited was not idle before. */
@@ -629,6 +635,7 @@ const struct backend_ops native_backend = {
 	.sample = native_sample,
 	.cpu_ns = native_cpu_ns,
 	.oom_kills = native_oom_kills,
+	.disk_bytes = native_disk_bytes,
 	.read_back = cell_read_back,
 	.stop = native_stop,
 	.usage = native_usage,

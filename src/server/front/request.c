@@ -127,8 +127,8 @@ static bool takes_key(enum route route)
 {
 	enum route_body body = route_rows[route].body;
 
-	return route == ROUTE_session_make || route == ROUTE_session_fork || body == BODY_JOB || body == BODY_BATCH ||
-	       body == BODY_ENVIRONMENT;
+	return route == ROUTE_session_make || route == ROUTE_session_fork || route == ROUTE_session_run ||
+	       route == ROUTE_process_start || body == BODY_JOB || body == BODY_BATCH || body == BODY_ENVIRONMENT;
 }
 
 static bool read_idempotency(struct client *c, const char *bytes, const struct http1_head *head)

@@ -160,10 +160,10 @@ static double cpu_used(const struct server_session *x)
 /* What doors need of it beyond that, each of which says of it what its protocol does. */
 static json_t *more_for_doors(const struct server_session *x)
 {
-	return json_pack("{s:s, s:s?, s:s, s:I, s:I, s:f, s:I, s:I}", "key", x->key, "note", x->note, "network",
+	return json_pack("{s:s, s:s?, s:s, s:I, s:I, s:f, s:I, s:I, s:I}", "key", x->key, "note", x->note, "network",
 			 x->network, "memory", (json_int_t)x->memory, "memory_used", (json_int_t)x->sample.memory_bytes,
 			 "cpu_used_percent", cpu_used(x), "cpu_percent", (json_int_t)x->cpu_percent, "disk",
-			 (json_int_t)x->disk);
+			 (json_int_t)x->disk, "disk_used", (json_int_t)x->sample.disk_bytes);
 }
 
 json_t *session_document(const struct server_session *x)

@@ -252,6 +252,7 @@ void ask_session_restore(struct service *s, struct ask *ask)
 		return;
 	session_remember(s, ask, x);
 	x->left_out = (uint64_t)json_integer_value(json_object_get(snapshot->about, "left_out"));
+	x->metadata = json_deep_copy(snapshot_file_metadata(snapshot));
 	fill(x, file);
 	session_go_on(s, x);
 }

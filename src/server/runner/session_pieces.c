@@ -259,13 +259,21 @@ static void keep_result(struct session_piece *p, const struct brig_result *r, ui
 
 /* ---- events --------------------------------------------------------------------------------------------------------- */
 
+void session_piece_answer_promise(struct session_piece *p, uint32_t tag)
+{
+	const struct ask ask = { .tag = tag, .request_id = "-" };
+
+	answer_json(p->session->service, &ask, 202,
+		    json_pack("{s:I, s:s}", "process", (json_int_t)p->tag, "state",
+			      p->x.state == EXECUTION_FINISHED ? "finished" : "running"));
+}
+
 static void answer_promise(struct session_piece *p)
 {
-	const struct ask ask = { .tag = p->promise_tag, .request_id = "-" };
+	uint32_t tag = p->promise_tag;
 
 	p->promise_tag = 0;
-	answer_json(p->session->service, &ask, 202,
-		    json_pack("{s:I, s:s}", "process", (json_int_t)p->tag, "state", "running"));
+	session_piece_answer_promise(p, tag);
 }
 
 static json_t *started_event(const struct session_piece *p)
@@ -510,13 +518,15 @@ static bool listen_to(struct session_piece *p, const struct ask *ask)
 {
 	bool watches = message_number(ask->m, FIELD_stream, 0) != 0;
 	bool is_detached = watches && p->context == 0 && message_number(ask->m, FIELD_detached, 0) != 0;
+	bool is_promised;
 
 	p->has_no_capture = message_number(ask->m, FIELD_no_capture, 0) != 0;
-	p->x.is_async = message_number(ask->m, FIELD_async, 0) != 0 && !watches && p->context == 0;
+	is_promised = message_number(ask->m, FIELD_async, 0) != 0 && !watches && p->context == 0;
+	p->x.is_async = is_promised || p->has_key;
 	p->x.log_is_cut = !p->x.is_async; /* nobody can ask for its events later */
 	if (is_detached) {
 		p->x.is_async = true;
-	} else if (p->x.is_async) {
+	} else if (is_promised) {
 		p->promise_tag = ask->tag;
 		return true;
 	}
@@ -529,7 +539,9 @@ static void begin(struct service *s, struct ask *ask, struct server_session *x, 
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct session_piece *p = piece_new(x, context);
 
-	if (!p || !listen_to(p, ask)) {
+	if (p && !session_piece_remember(s, ask, p)) {
+		session_piece_free(p);
+	} else if (!p || !listen_to(p, ask)) {
 		if (p)
 			session_piece_free(p);
 		answer_retry(s, ask, 503, 1, "there is no memory for the run");
@@ -548,7 +560,7 @@ void ask_session_run(struct service *s, struct ask *ask)
 	struct brig_error err = BRIG_ERROR_INIT;
 	uint64_t context = 0;
 
-	if (!x || !has_room(s, ask, x))
+	if (!x || session_piece_is_repeated(s, ask, x) || !has_room(s, ask, x))
 		return;
 	if (choose_context(x, ask, &context, &err) < 0) {
 		session_trouble(s, ask, &err);
@@ -671,7 +683,7 @@ void ask_process_start(struct service *s, struct ask *ask)
 {
 	struct server_session *x = session_find(s, ask);
 
-	if (x && has_room(s, ask, x))
+	if (x && !session_piece_is_repeated(s, ask, x) && has_room(s, ask, x))
 		begin(s, ask, x, 0, begin_process);
 }
 

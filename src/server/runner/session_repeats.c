@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_repeats.c - a session that is asked for again, with the Idempotency-Key that it was made with
+ * session_repeats.c - a session that is asked for again, or something in one, with the Idempotency-Key that it was made with
  *
  * A key stands for the session that it made (idempotency.h), and who repeats himself gets that one, or waits for it with who asked first.
  * It is forgotten if the session never began, and is not written to the file: no session is there after its process.
+ *
+ * The key of a run or process belongs to the session.  It is good for as long as the session knows the run, which is kept with its
+ * result as an asynchronous process is.
  */
 #include <string.h>
 
@@ -74,4 +77,61 @@ void session_remember(struct service *s, const struct ask *ask, struct server_se
 		x->failed_status = 503;
 		server_session_stop(x, "there was no memory for its Idempotency-Key");
 	}
+}
+
+/* ---- runs and processes ------------------------------------------------------------------------------------------ */
+
+static struct session_piece *find_piece(const struct server_session *x, const uint8_t key[SHA256_LEN])
+{
+	struct session_piece *p;
+
+	TAILQ_FOREACH(p, &x->pieces, in_session)
+	if (p->has_key && memcmp(p->key, key, SHA256_LEN) == 0)
+		return p;
+	return NULL;
+}
+
+/* As who asked first was answered, or will be. */
+static void join(struct service *s, const struct ask *ask, struct session_piece *p)
+{
+	bool watches = message_number(ask->m, FIELD_stream, 0) != 0;
+	bool is_over = p->x.state == EXECUTION_FINISHED;
+
+	if (message_number(ask->m, FIELD_async, 0) && !watches && p->context == 0) {
+		if (p->is_started)
+			session_piece_answer_promise(p, ask->tag);
+		else
+			answer_retry(s, ask, 503, 1, "the process of this Idempotency-Key has not begun yet");
+		return;
+	}
+	if (is_over && !watches)
+		execution_answer_result(s, &p->x, ask->tag);
+	else if (!is_over && !execution_listen(&p->x, ask->tag, watches ? WATCHES : WAITS_FOR_RESULT, false))
+		answer_retry(s, ask, 503, 1, "too many wait for this already");
+	else if (watches)
+		events_replay(&p->x, ask->tag);
+}
+
+bool session_piece_is_repeated(struct service *s, const struct ask *ask, struct server_session *x)
+{
+	uint8_t name[SHA256_LEN], body[SHA256_LEN];
+	struct session_piece *p;
+
+	if (!message_has(ask->m, FIELD_idempotency_key))
+		return false;
+	if (hash_of(s, ask, name, body) < 0)
+		return true;
+	p = find_piece(x, name);
+	if (p && memcmp(p->asked, body, SHA256_LEN) != 0)
+		answer_error(s, ask, 409,
+			     "this Idempotency-Key stands for another request in this session: use a new key");
+	else if (p)
+		join(s, ask, p);
+	return p != NULL;
+}
+
+bool session_piece_remember(struct service *s, const struct ask *ask, struct session_piece *p)
+{
+	p->has_key = message_has(ask->m, FIELD_idempotency_key);
+	return !p->has_key || hash_of(s, ask, p->key, p->asked) == 0;
 }

@@ -34,6 +34,7 @@
 #include "server/quota.h"
 #include "server/runner/executions.h"
 #include "server/runner/snapshots.h"
+#include "sys/crypto.h"
 
 #define SESSIONS_MAX          256
 #define SESSIONS_OF_TOKEN     64
@@ -100,6 +101,9 @@ struct session_piece {
 	bool is_bad_cwd;      /* then: because of its folder */
 	uint32_t promise_tag; /* of an asynchronous one that has not been answered; 0: none */
 	char *command;        /* for lists */
+	/* Its Idempotency-Key and what was asked with it: who asks again has this one, and it goes on without who asked first. */
+	bool has_key;
+	uint8_t key[SHA256_LEN], asked[SHA256_LEN];
 };
 
 /* A change whose file is looked at before it is told. */
@@ -266,6 +270,9 @@ void session_answer_ready(struct server_session *x);
 bool session_is_repeated(struct service *s, const struct ask *ask);
 /* The ask has made this one. */
 void session_remember(struct service *s, const struct ask *ask, struct server_session *x);
+/* The same of what is run in a session; the latter before anybody listens to it.  False: it has been answered. */
+bool session_piece_is_repeated(struct service *s, const struct ask *ask, struct server_session *x);
+bool session_piece_remember(struct service *s, const struct ask *ask, struct session_piece *p);
 
 /* ---- session_copies.c -------------------------------------------------------------------------------------- */
 
@@ -291,6 +298,8 @@ struct session_piece *session_piece_find(const struct server_session *x, uint64_
 /* The process that an ask names: by its number, or the latest that has this pid or label, one that runs first; NULL: none. */
 struct session_piece *session_process_find(const struct server_session *x, const struct ask *ask);
 void session_piece_free(struct session_piece *p);
+/* That an asynchronous one runs, to who asked for it. */
+void session_piece_answer_promise(struct session_piece *p, uint32_t tag);
 void session_piece_event(struct session_piece *p, const struct brig_session_event *event);
 /* Its session has ended without a word about it. */
 void session_piece_abandon(struct session_piece *p);

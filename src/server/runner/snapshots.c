@@ -18,6 +18,7 @@
 
 #define FILE_NAME_MAX 40
 #define TREE          ".tree"
+#define FILE_METADATA "file_metadata"
 #define PART          ".part"
 
 static uint64_t now_s(void)
@@ -318,11 +319,40 @@ static json_t *document(const struct snapshot *x)
 	json_t *doc = json_copy(x->about);
 	char when[WHEN_TEXT_MAX];
 
+	(void)json_object_del(doc, FILE_METADATA); /* who looks at files is told */
+
 	(void)json_object_set_new(doc, "stored_bytes", json_integer((json_int_t)x->bytes));
 	(void)json_object_set_new(
 		doc, "expires",
 		json_string(when_utc(when, sizeof(when), (x->used_s + SNAPSHOT_UNUSED_S) * NS_PER_SEC)));
 	return doc;
+}
+
+static json_t *about_of(const struct server_session *x, const struct session_wait *w,
+			const struct brig_session_event *event)
+{
+	char when[WHEN_TEXT_MAX];
+
+	return session_settings(x, json_pack("{s:s, s:s, s:s, s:s?, s:s, s:I, s:I, s:I}", "id", w->snapshot, "token",
+					     w->who, "session", x->id, "name", w->name[0] ? w->name : NULL, "created",
+					     when_utc(when, sizeof(when), clock_wall_ns()), "files",
+					     (json_int_t)event->entries, "bytes", (json_int_t)event->bytes, "left_out",
+					     (json_int_t)event->left_out));
+}
+
+/* What was said of files goes with them, if there is room for it. */
+static json_t *with_metadata(json_t *about, json_t *metadata)
+{
+	AUTO_FREE char *text = metadata ? json_dumps(metadata, JSON_COMPACT) : NULL;
+
+	if (about && text && strlen(text) <= SNAPSHOT_ABOUT_MAX / 2)
+		(void)json_object_set(about, FILE_METADATA, metadata);
+	return about;
+}
+
+json_t *snapshot_file_metadata(const struct snapshot *x)
+{
+	return json_object_get(x->about, FILE_METADATA);
 }
 
 void snapshot_event(struct server_session *x, struct session_wait *w, const struct brig_session_event *event)
@@ -331,7 +361,6 @@ void snapshot_event(struct server_session *x, struct session_wait *w, const stru
 	struct snapshots *t = &x->service->snapshots;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct snapshot *made = NULL;
-	char when[WHEN_TEXT_MAX];
 	struct stat st;
 
 	if (event->error) {
@@ -342,14 +371,8 @@ void snapshot_event(struct server_session *x, struct session_wait *w, const stru
 	if (fstat(w->body, &st) < 0)
 		(void)err_set(&err, BRIG_E_SYSTEM, errno, "cannot look at a snapshot");
 	else if (room_for(t, w->who, &err) >= (uint64_t)st.st_size) /* others may have come meanwhile */
-		made = keep(t, w->snapshot,
-			    session_settings(x, json_pack("{s:s, s:s, s:s, s:s?, s:s, s:I, s:I, s:I}", "id",
-							  w->snapshot, "token", w->who, "session", x->id, "name",
-							  w->name[0] ? w->name : NULL, "created",
-							  when_utc(when, sizeof(when), clock_wall_ns()), "files",
-							  (json_int_t)event->entries, "bytes", (json_int_t)event->bytes,
-							  "left_out", (json_int_t)event->left_out)),
-			    (uint64_t)st.st_size, &err);
+		made = keep(t, w->snapshot, with_metadata(about_of(x, w, event), x->metadata), (uint64_t)st.st_size,
+			    &err);
 	if (made) {
 		w->snapshot[0] = '\0'; /* it stays */
 		answer_json(x->service, &ask, 201, document(made));

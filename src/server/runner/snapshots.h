@@ -57,6 +57,8 @@ void snapshots_close(struct service *s);
 
 /* A file that nobody else finds, for what is on its way from one session to another; -code. */
 int snapshots_temporary(const struct service *s, struct brig_error *err);
+/* What was said of its files when they were written, as the session had it; NULL: nothing. */
+json_t *snapshot_file_metadata(const struct snapshot *x);
 /* The one of this id that the token of the ask may see; NULL: it has been answered. */
 struct snapshot *snapshot_find(struct service *s, const struct ask *ask, const char *id);
 /* Its file, from the beginning on; -code. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend/guest/steward/inside.h"
@@ -17,13 +18,25 @@
 
 struct member {
 	pid_t pid, parent;
-	uint64_t ticks;
+	uint64_t ms;
 	bool counts;
 };
+
+/* Its own clock is exact where the numbers of its status are multiples of 10 ms: short runs would have used none. */
+static uint64_t own_ms(pid_t pid, uint64_t status_ms)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) < 0)
+		return status_ms;
+	return (uint64_t)used.tv_sec * 1000 + (uint64_t)used.tv_nsec / 1000000;
+}
 
 /* The name may have anything in it, and ends with the last bracket.  False: it is gone. */
 static bool read_member(const char *pid, struct member *ret)
 {
+	const uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	unsigned long used[4] = { 0 };
 	char path[48], text[1024];
 	const char *at;
@@ -35,7 +48,7 @@ static bool read_member(const char *pid, struct member *ret)
 	if (sscanf(at + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &ret->parent, &used[0],
 		   &used[1], &used[2], &used[3]) != 5)
 		return false;
-	ret->ticks = used[0] + used[1] + used[2] + used[3];
+	ret->ms = own_ms(ret->pid, (used[0] + used[1]) * tick_ms) + (used[2] + used[3]) * tick_ms;
 	return true;
 }
 
@@ -63,9 +76,9 @@ static bool counts(const struct member *all, size_t n, pid_t pid)
 
 /* The kernel lists processes by their numbers, and children come behind their parents but where numbers began anew: until no more
  * are found. */
-static uint64_t family_ticks(struct member *all, size_t n, pid_t root)
+static uint64_t family_ms(struct member *all, size_t n, pid_t root)
 {
-	uint64_t ticks = 0;
+	uint64_t ms = 0;
 	bool found = true;
 
 	while (found) {
@@ -74,17 +87,16 @@ static uint64_t family_ticks(struct member *all, size_t n, pid_t root)
 			if (all[i].counts || (all[i].pid != root && !counts(all, n, all[i].parent)))
 				continue;
 			all[i].counts = found = true;
-			ticks += all[i].ticks;
+			ms += all[i].ms;
 		}
 	}
-	return ticks;
+	return ms;
 }
 
 void usage_cpu(struct steward *s)
 {
 	static struct member all[FAMILY_MAX];
-	uint64_t ticks = family_ticks(all, read_all(all), (pid_t)s->asked.head.number[0]);
-	const int64_t number[] = { 0, (int64_t)(ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK)) };
+	const int64_t number[] = { 0, (int64_t)family_ms(all, read_all(all), (pid_t)s->asked.head.number[0]) };
 
 	steward_tell(s, STEWARD_DONE, s->asked.head.tag, number, ARRAY_LEN(number), NULL, 0, FD_NONE);
 }

@@ -378,7 +378,8 @@ static json_t *metric(const json_t *session)
 			 percent > 100 ? (percent + 99) / 100 : (json_int_t)1, "cpuUsedPct",
 			 json_number_value(json_object_get(session, "cpu_used_percent")), "memUsed",
 			 number_of(session, "memory_used"), "memTotal", number_of(session, "memory"), "memCache",
-			 (json_int_t)0, "diskUsed", (json_int_t)0, "diskTotal", number_of(session, "disk"));
+			 (json_int_t)0, "diskUsed", number_of(session, "disk_used"), "diskTotal",
+			 number_of(session, "disk"));
 }
 
 /* The same as envd has it. */
@@ -390,7 +391,8 @@ static json_t *envd_metric(const json_t *session)
 			 "cpu_count", percent > 100 ? (percent + 99) / 100 : (json_int_t)1, "cpu_used_pct",
 			 json_number_value(json_object_get(session, "cpu_used_percent")), "mem_used",
 			 number_of(session, "memory_used"), "mem_total", number_of(session, "memory"), "mem_cache",
-			 (json_int_t)0, "disk_used", (json_int_t)0, "disk_total", number_of(session, "disk"));
+			 (json_int_t)0, "disk_used", number_of(session, "disk_used"), "disk_total",
+			 number_of(session, "disk"));
 }
 
 static void on_metrics(struct client *c, unsigned status, const struct message *m)

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define FUZZ_KIND INSPECT_NOTEBOOK
+#include "fuzz_inspect.h"
