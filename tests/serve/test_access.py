@@ -166,9 +166,12 @@ def places(t):
 			t.check(a.status in (403, 405) and not any(h.startswith("access-control") for h in a.headers), "no preflight", a)
 
 
-@case("the first start makes a token, shows it once, and it works; the second start makes none")
+@case("the first start shows a token to a person only: once, if it is asked for or at a terminal; the second start makes none")
 def first_token(t):
 	with Server(t, auth=True) as s:
+		t.check("brig_" not in s.stderr() and "brig token create NAME --admin --state" in s.stderr(), "a log has no secret, but where to get one", s.stderr())
+		t.equal(t.brig("token", "list", "--state", t.state, "--json").out.count(b'"name"'), 0, "none was made")
+	with Server(t, "--show-token", auth=True) as s:
 		found = re.findall(r"brig_[a-z2-7]{32}", wait_until("it is shown", lambda: re.search("token brig_", s.stderr()) and s.stderr()))
 		t.check(found and len(set(found)) == 1, "a token is shown", s.stderr())
 		t.equal(s.get("/v1/whoami", found[0], status=200).json["name"], "first", "its name")
