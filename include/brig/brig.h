@@ -108,6 +108,11 @@ struct brig_open_opts {
 BRIG_API int brig_open(const struct brig_open_opts *opts, struct brig **ret, struct brig_error *err);
 BRIG_API void brig_close(struct brig *b); /* NULL is fine */
 /*
+ * For a handle that is kept while nothing is asked of it: ends processes that wait for texts to inspect, which have some
+ * megabytes.  The next run takes a few milliseconds more, and has them started again.  Not while runs are under way.
+ */
+BRIG_API void brig_rest(struct brig *b); /* NULL is fine */
+/*
  * For programs whose first act is one short run: forks the process that will make cells (docs/WARM.md), which otherwise is
  * started when the first run needs it and takes that run about a millisecond.  Call it at the beginning of main(), with one
  * thread, before anything was read: what this process knows, the other one knows too.  It ends with the next brig_close(),

@@ -36,6 +36,12 @@ void brig_free(void *p)
 	free(p);
 }
 
+void brig_rest(struct brig *b)
+{
+	if (b)
+		rulebook_rest(&b->rules);
+}
+
 void brig_fork_keeper(void)
 {
 	keeper_fork();

@@ -228,6 +228,15 @@ int keyring_load(const struct statedir *state, bool make, struct keyring *ret, s
 	return rc;
 }
 
+/* The folder of keys, locked, and a ring that has one to sign with.  ring may be NULL: there is no memory. */
+static int enter_with_key(const struct statedir *state, struct statedir *dir, int *lock, struct keyring *ring,
+			  struct brig_error *err)
+{
+	int rc = ring ? keys_enter(state, dir, lock, err) : err_nomem(err);
+
+	return rc < 0 ? rc : ring_with_key(dir, ring, err);
+}
+
 int keys_sign(const struct statedir *state, const void *data, size_t len, uint8_t sig[SIGN_LEN],
 	      struct public_key *ret_key, struct brig_error *err)
 {
@@ -237,11 +246,7 @@ int keys_sign(const struct statedir *state, const void *data, size_t len, uint8_
 	uint8_t seed[SIGN_SEED_LEN];
 	int rc;
 
-	if (!ring)
-		return err_nomem(err);
-	rc = keys_enter(state, &dir, &lock, err);
-	if (rc == 0)
-		rc = ring_with_key(&dir, ring, err);
+	rc = enter_with_key(state, &dir, &lock, ring, err);
 	if (rc < 0)
 		return rc;
 	*ret_key = ring->key[ring->n - 1];
@@ -271,11 +276,7 @@ int keys_rotate(const struct statedir *state, key_announce_fn announce, void *ar
 	struct public_key now, *old;
 	int rc;
 
-	if (!ring)
-		return err_nomem(err);
-	rc = keys_enter(state, &dir, &lock, err);
-	if (rc == 0)
-		rc = ring_with_key(&dir, ring, err);
+	rc = enter_with_key(state, &dir, &lock, ring, err);
 	if (rc < 0)
 		return rc;
 	if (ring->n == KEYS_MAX)

@@ -19,8 +19,9 @@
 #include "base/str.h"
 #include "cli/ui.h"
 
-#define FDS_OURS 32 /* streams, files, what the handle holds */
-#define FDS_CELL 48 /* what a cell needs while it is made, with its proxy and its archive; seen: 27 */
+#define FDS_OURS         32  /* streams, files, what the handle holds */
+#define SERVICE_JOBS_MAX 128 /* at a time, of the connections that one user may have */
+#define FDS_CELL         48  /* what a cell needs while it is made, with its proxy and its archive; seen: 27 */
 
 enum { FD_CANCEL, FD_INPUT, FD_OUTPUT, FD_SLOTS };
 
@@ -237,6 +238,21 @@ static int turn(struct batch_pool *p, bool wants_jobs, struct brig_error *err)
 	if (p->fds[FD_CANCEL].revents)
 		batch_pool_cancel(p);
 	return 0;
+}
+
+int batch_pool_choose(struct batch_pool *p, bool local, const char *only_here, struct brig_error *err)
+{
+	int rc = service_find(local, &p->place, err);
+
+	if (!only_here)
+		only_here = service_own_policy();
+	if (rc > 0 && only_here)
+		return service_stay_here(&p->place, only_here, err) < 0 ? -err->code : 0;
+	if (rc > 0) {
+		p->makers.place = &p->place;
+		p->n_slots = min_u64(p->n_slots, SERVICE_JOBS_MAX);
+	}
+	return rc < 0 ? rc : 0;
 }
 
 int batch_pool_run(struct batch_pool *p, struct brig_error *err)

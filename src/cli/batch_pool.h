@@ -45,7 +45,14 @@ struct batch_pool {
 	struct pollfd *fds;
 	size_t n_busy;
 	struct brig_error lost; /* the service has gone: why */
+	struct service_place place;
 };
+
+/*
+ * Whether a service makes the cells, from then on; negative: one was named, and cannot.  only_here: an option that is this process's to
+ * obey, or NULL.  Before batch_pool_run(), with n_slots as they are for cells of our own.
+ */
+int batch_pool_choose(struct batch_pool *p, bool local, const char *only_here, struct brig_error *err);
 
 /* Until all is done or cancelled.  Negative: it could not go on, and nothing runs any more. */
 int batch_pool_run(struct batch_pool *p, struct brig_error *err);

@@ -15,9 +15,8 @@
 #include "cli/request.h"
 #include "cli/ui.h"
 
-#define EXIT_FAIL_ON     1
-#define SERVICE_JOBS_MAX 128  /* at a time, of the connections that one user may have */
-#define LAST_WORD_MS     2000 /* how long a reader may take for what is left when the batch was cancelled */
+#define EXIT_FAIL_ON 1
+#define LAST_WORD_MS 2000 /* how long a reader may take for what is left when the batch was cancelled */
 
 struct batch_values {
 	const char *policy, *preset, *trust, *state, *lang, *jobs, *warm, *out, *fail_on;
@@ -62,7 +61,6 @@ struct batch {
 	uint64_t number;       /* of the next job */
 	uint64_t failed;       /* jobs with a word of --fail-on */
 	uint32_t warm;         /* cells kept ready */
-	struct service_place place;
 };
 
 /* ---- jobs in ------------------------------------------------------------------------------------- */
@@ -240,24 +238,10 @@ static int end_batch(struct batch *b)
 	return b->failed > 0 ? EXIT_FAIL_ON : EXIT_SUCCESS;
 }
 
-/* Whether a service makes the cells; negative: one was named, and cannot. */
-static int choose_service(struct batch *b)
+/* What of the options is this process's to obey; NULL: nothing. */
+static const char *only_here(const struct batch_values *v)
 {
-	const struct batch_values *v = b->v;
-	const char *why = v->policy   ? "--policy"
-			  : v->preset ? "--preset"
-			  : v->state  ? "--state"
-			  : v->warm   ? "--warm"
-				      : service_own_policy();
-	int rc = service_find(v->local, &b->place, &b->err);
-
-	if (rc > 0 && why)
-		return service_stay_here(&b->place, why, &b->err) < 0 ? -b->err.code : 0;
-	if (rc > 0) {
-		b->pool.makers.place = &b->place;
-		b->pool.n_slots = min_u64(b->pool.n_slots, SERVICE_JOBS_MAX);
-	}
-	return rc < 0 ? rc : 0;
+	return v->policy ? "--policy" : v->preset ? "--preset" : v->state ? "--state" : v->warm ? "--warm" : NULL;
 }
 
 static int open_and_run(struct batch *b)
@@ -268,7 +252,7 @@ static int open_and_run(struct batch *b)
 					     .state_dir = b->v->state,
 					     .warm_cells = b->warm };
 
-	if (choose_service(b) < 0)
+	if (batch_pool_choose(&b->pool, b->v->local, only_here(b->v), &b->err) < 0)
 		return ui_fail(&b->err);
 	if (brig_open(&opts, &b->pool.makers.b, &b->err) < 0)
 		return command_open_failed(b->v->policy, &b->err);

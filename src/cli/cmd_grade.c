@@ -17,7 +17,7 @@
 
 struct grade_values {
 	const char *policy, *preset, *trust, *state, *lang, *jobs, *cases, *checker, *compare, *tolerance, *csv;
-	bool json, quiet, no_color;
+	bool json, quiet, no_color, local;
 	struct wishes wishes;
 };
 
@@ -40,6 +40,8 @@ static const struct option_row grade_options[] = {
 	  "the language of all; without it each file's extension decides" },
 	{ "quiet", 'q', OPTION_FLAG, NULL, offsetof(struct grade_values, quiet), NULL, "no progress and no summary" },
 	{ "no-color", 0, OPTION_FLAG, NULL, offsetof(struct grade_values, no_color), NULL, "no colours" },
+	{ "local", 0, OPTION_FLAG, NULL, offsetof(struct grade_values, local), NULL,
+	  "make the cells here, even if a service ('brig serve') could" },
 	{ "state", 0, OPTION_TEXT, "DIR", offsetof(struct grade_values, state), NULL,
 	  "folder of audit log, history and cache, as of 'brig run'" },
 #define AT(member) offsetof(struct grade_values, member)
@@ -261,6 +263,12 @@ static int show(const struct grading *g, int csv)
 	return ui_finish(&page, status);
 }
 
+/* What of the options is this process's to obey; NULL: nothing. */
+static const char *only_here(const struct grade_values *v)
+{
+	return v->policy ? "--policy" : v->preset ? "--preset" : v->state ? "--state" : NULL;
+}
+
 static int open_and_run(struct grading *g, int csv)
 {
 	struct brig_open_opts opts = {
@@ -268,7 +276,8 @@ static int open_and_run(struct grading *g, int csv)
 	};
 
 	(void)batch_pool_warm(NULL, g->pool.n_slots, &opts.warm_cells, &g->err);
-
+	if (batch_pool_choose(&g->pool, g->v->local, only_here(g->v), &g->err) < 0)
+		return ui_fail(&g->err);
 	g->pool.cancel_fd = cancel_open();
 	if (g->pool.cancel_fd < 0) {
 		(void)err_set(&g->err, BRIG_E_SYSTEM, -g->pool.cancel_fd, "cannot prepare for signals");

@@ -24,7 +24,7 @@ struct serve_values {
 	const char *head_timeout, *body_timeout, *idle_timeout, *drain, *body_limit, *connections, *doors;
 	struct words listen, hosts, refuse_keys;
 	struct wishes settings;
-	bool no_auth, end_with_stdin;
+	bool no_auth, end_with_stdin, show_token;
 };
 
 #define AT(member) offsetof(struct serve_values, member)
@@ -38,6 +38,8 @@ static const struct option_row serve_rows[] = {
 	  "$XDG_RUNTIME_DIR/brig/run.sock for others" },
 	{ "no-auth", 0, OPTION_FLAG, NULL, AT(no_auth), NULL,
 	  "serve everybody who can connect; only on loopback and unix sockets" },
+	{ "show-token", 0, OPTION_FLAG, NULL, AT(show_token), NULL,
+	  "make the first token also if standard error is no terminal, and show it there" },
 	{ "doors", 0, OPTION_TEXT, "NAMES", AT(doors), NULL,
 	  "wire formats of other clients to serve, too: piston,dify:untrusted or all (docs/DOORS.md); without it those "
 	  "of the policy, which are none" },
@@ -160,6 +162,7 @@ static int read_values(const struct serve_values *v, struct serve_options *o, st
 	o->n_settings = v->settings.n;
 	o->no_auth = v->no_auth;
 	o->ends_with_input = v->end_with_stdin;
+	o->show_token = v->show_token;
 	o->otlp = v->otlp ? v->otlp : getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
 	if (o->otlp && (!*o->otlp || str_eq(o->otlp, "none")))
 		o->otlp = NULL;
@@ -282,7 +285,7 @@ const struct command command_serve = {
 		"  brig serve --listen 0.0.0.0:8377 --host brig.example.org --tls-cert cert.pem --tls-key key.pem\n",
 	.details = "Prints 'ready http://ADDRESS:PORT' (https with TLS) when it answers.  The console is at that\n"
 		   "address, the description of the API at /openapi.json.  Without a token in the state folder\n"
-		   "it makes one and shows it once; 'brig token create' makes others.\n\n"
+		   "it makes one and shows it once, on a terminal; 'brig token create' makes others.\n\n"
 		   "SIGTERM and SIGINT: nothing new is taken, what runs ends; a second one ends it at once.\n"
 		   "SIGHUP: tokens and policy are read anew.\n\n"
 		   "Exit status: 0 when it was told to stop, 2 wrong use, 125 if the policy is wrong, 121 if it\n"

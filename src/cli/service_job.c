@@ -21,7 +21,8 @@
 
 struct service_job {
 	const struct service_place *place;
-	struct brig_request req; /* with descriptors of our own */
+	struct brig_request req;      /* with descriptors of our own */
+	struct brig_folders *folders; /* NULL: it has none */
 	struct service_ask ask;
 	struct service_answer answer;
 	struct service_call *call; /* NULL: it waits for the timer, or is over */
@@ -33,6 +34,7 @@ static void job_free(struct service_job *j)
 {
 	service_call_free(j->call);
 	service_ask_release(&j->ask);
+	brig_folders_close(j->folders);
 	buf_release(&j->answer.text);
 	fd_closep(&j->timer);
 	free(j);
@@ -49,8 +51,28 @@ static int ask(struct service_job *j, struct brig_error *err)
 	return rc != 0 ? rc : service_call_new(&sock, &j->ask, &j->req, &j->answer, &j->call, err);
 }
 
-int service_job_begin(const struct service_place *place, const struct brig_request *req, struct service_job **ret,
-		      struct brig_error *err)
+/* 1: its project is more than a service is sent. */
+static int open_folders(struct service_job *j, struct brig *b, struct brig_error *err)
+{
+	int too_large = 0, rc;
+
+	if (!j->req.workspace)
+		return 0;
+	rc = brig_folders_open(b, &j->req, &j->folders, &too_large, err);
+	return rc < 0 && too_large && !j->place->is_named ? 1 : rc;
+}
+
+static int fill(struct service_job *j, struct brig_error *err)
+{
+	int files = j->req.files_fd, rc = service_ask_fill(&j->ask, &j->req, j->folders, err);
+
+	if (j->req.files_fd != files) /* a copy, of which the message has another one */
+		fd_closep(&j->req.files_fd);
+	return rc == -BRIG_E_REFUSED && !j->place->is_named ? 1 : rc;
+}
+
+int service_job_begin(const struct service_place *place, struct brig *b, const struct brig_request *req,
+		      struct service_job **ret, struct brig_error *err)
 {
 	struct service_job *j = calloc(1, sizeof(*j));
 	int rc;
@@ -60,11 +82,9 @@ int service_job_begin(const struct service_place *place, const struct brig_reque
 	*j = (struct service_job){
 		.place = place, .req = *req, .ask = SERVICE_ASK_INIT, .answer.text = BUF_INIT(0), .timer = FD_NONE
 	};
-	rc = service_ask_fill(&j->ask, &j->req, NULL, err);
-	if (j->req.files_fd != req->files_fd) /* a copy, of which the message has another one */
-		fd_closep(&j->req.files_fd);
-	if (rc == -BRIG_E_REFUSED && !place->is_named)
-		rc = 1;
+	rc = open_folders(j, b, err);
+	if (rc == 0)
+		rc = fill(j, err);
 	if (rc == 0)
 		rc = ask(j, err);
 	if (rc != 0) {
@@ -139,10 +159,17 @@ int service_job_end(struct service_job *j, struct brig_result **ret, struct brig
 {
 	int rc = 1;
 
+	*ret = NULL;
 	if (!j->has_to_run_here)
 		rc = j->answer.status == 200
 			     ? brig_result_from_json(buf_str(&j->answer.text), j->answer.text.len, ret, err)
 			     : service_refusal(j->place, &j->answer, err);
+	if (rc == 0 && j->folders)
+		rc = brig_folders_finish(j->folders, j->ask.left, *ret, err);
+	if (rc < 0) {
+		brig_result_free(*ret);
+		*ret = NULL;
+	}
 	job_free(j);
 	return rc;
 }

@@ -127,6 +127,12 @@ void rulebook_refill(struct rulebook *book, const struct rules_in_use *used)
 	inspectors_close(old); /* last: it may give way to another run of this handle */
 }
 
+void rulebook_rest(struct rulebook *book)
+{
+	book->inspectors_number = 0;
+	inspectors_close(MOVE_PTR(book->inspectors));
+}
+
 void rules_put(struct rules_in_use *used)
 {
 	rules_free(used->adjusted);

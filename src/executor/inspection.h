@@ -44,6 +44,8 @@ struct inspectors *rulebook_spares(const struct rulebook *book, const struct rul
  * for a process without children.
  */
 void rulebook_refill(struct rulebook *book, const struct rules_in_use *used);
+/* When nothing is asked for in a while: spare workers go, and come again with the next refill. */
+void rulebook_rest(struct rulebook *book);
 void rulebook_release(struct rulebook *book);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * serve.c - the master
  *
- *	master    opens what is listened at, forks the others, and from then on only waits: for signals, words and ends
+ *	master    opens what is listened at, starts the others, and from then on only waits: for signals, words and ends
  *	recorder  (recorder/) there before the runner and after it; joined to it by a socket that the master keeps both ends of
  *	runner    (runner/) joined to the front by a channel
  *	front     (front/); each is joined to the master by a socket for words (words.h)
@@ -22,15 +22,14 @@
  * master: the kernel sends them a signal, and their sockets end.
  *
  * The master reads nothing of strangers' and holds nothing but the listeners and the certificate's files, which it reads anew
- * at SIGHUP and hands to the front; what is in them it does not look at.  It forks without executing, so nobody may have
- * started a thread before; signals come in through a pipe, and mean nothing to the children.
+ * at SIGHUP and hands to the front; what is in them it does not look at.  The others are the same program, executed anew
+ * (birth.h): nothing of the master's memory is in them.  Signals come in through a pipe, and mean nothing to the others.
  */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -40,6 +39,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "net/host.h"
+#include "server/birth.h"
 #include "server/listen.h"
 #include "server/serve.h"
 #include "server/words.h"
@@ -51,9 +51,6 @@
 #define STARTS_MAX      300 /* in START_WINDOW_NS: what dies for a reason of its own dies faster than that */
 #define START_WINDOW_NS (60 * NS_PER_SEC)
 #define VAIN_STARTS_MAX 5 /* one after the other, that led to nothing */
-
-enum child_kind { CHILD_RECORDER, CHILD_RUNNER, CHILD_FRONT, CHILDREN };
-static const char *const child_name[CHILDREN] = { "recorder", "runner", "front" };
 
 struct child {
 	pid_t pid;
@@ -73,9 +70,10 @@ enum phase {
 struct master {
 	const struct serve_options *options;
 	struct listeners listeners;
-	struct child child[CHILDREN];
+	struct child child[ROLES];
 	int to_recorder, of_recorder; /* the two ends of its socket */
 	bool recorder_may_end;        /* nobody is left who could ask it for anything, and it was told so */
+	int program;                  /* that this is, and that the others are started from */
 	int signals;                  /* a byte for each: 's' to stop, 'h' to reload */
 	enum phase phase;
 	bool is_announced, input_has_ended;
@@ -99,10 +97,6 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-static void on_nothing(int sig UNUSED)
-{
-}
-
 static const int handled[] = { SIGINT, SIGTERM, SIGHUP };
 
 static int catch_signals(struct master *m, struct brig_error *err)
@@ -123,113 +117,63 @@ static int catch_signals(struct master *m, struct brig_error *err)
 
 /* ---- children -------------------------------------------------------------------------------------------- */
 
-/* A handler rather than SIG_IGN: what is executed later has the usual meaning again. */
-static void leave_master(const struct master *m)
-{
-	const struct sigaction act = { .sa_handler = on_nothing, .sa_flags = SA_RESTART };
-
-	for (size_t i = 0; i < ARRAY_LEN(handled); i++)
-		(void)sigaction(handled[i], &act, NULL);
-	(void)signal(SIGPIPE, SIG_DFL);
-	(void)close(signal_pipe);
-	(void)close(m->signals);
-	(void)setpgid(0, 0); /* Ctrl-C is the master's */
-}
-
-static _Noreturn void be_front(struct master *m, int channel, int words)
-{
-	struct front_birth birth = {
-		.options = m->options, .channel = channel, .master = words, .certificate = m->in_use
-	};
-
-	birth.n_listeners = m->listeners.n;
-	memcpy(birth.listener, m->listeners.item, m->listeners.n * sizeof(birth.listener[0]));
-	_exit(front_main(&birth));
-}
-
-static _Noreturn void be_runner(struct master *m, int channel, int words, const char *url)
-{
-	const struct runner_birth birth = { .options = m->options,
-					    .channel = channel,
-					    .channel_number = m->channel_number,
-					    .master = words,
-					    .recorder = m->to_recorder,
-					    .url = url,
-					    .listener = m->listeners.item,
-					    .n_listeners = m->listeners.n };
-
-	for (size_t i = 0; i < m->listeners.n; i++)
-		fd_closep(&m->listeners.item[i].fd);
-	certificate_close(&m->in_use);
-	certificate_close(&m->offered);
-	exit(runner_main(&birth));
-}
-
-static _Noreturn void be_recorder(struct master *m, int words)
-{
-	const struct recorder_birth birth = { .options = m->options, .socket = m->of_recorder, .master = words };
-
-	_exit(recorder_main(&birth)); /* which closes what is not its own */
-}
-
 static const char *scheme_of(const struct master *m)
 {
 	return m->options->tls_cert ? "https" : "http";
 }
 
-/* Where the console is, or NULL. */
-static const char *url_of(const struct master *m, char *dst, size_t size)
+/* Where the console is, or nothing. */
+static void name_url(const struct master *m, char *dst, size_t size)
 {
-	for (size_t i = 0; i < m->listeners.n; i++)
-		if (!m->listeners.item[i].is_unix) {
-			(void)snprintf(dst, size, "%s://%s", scheme_of(m), m->listeners.item[i].address);
-			return dst;
-		}
-	return NULL;
+	for (size_t i = m->listeners.n; i > 0; i--)
+		if (!m->listeners.item[i - 1].is_unix)
+			(void)snprintf(dst, size, "%s://%s", scheme_of(m), m->listeners.item[i - 1].address);
 }
 
-/* What a child has of the master's that is not its own goes: an end of a socket that is left must be seen by its other end. */
-static _Noreturn void be_child(struct master *m, enum child_kind kind, int channel, int words, pid_t parent)
+/* What each of them is given, and nothing else. */
+static struct birth birth_of(const struct master *m, enum serve_role role, int channel, int words)
 {
-	char url[160];
+	struct birth b = { .role = role,
+			   .master_pid = getpid(),
+			   .options = *m->options,
+			   .n_listeners = m->listeners.n,
+			   .channel_number = m->channel_number,
+			   .words = words,
+			   .channel = channel,
+			   .recorder = role == ROLE_RUNNER     ? m->to_recorder
+				       : role == ROLE_RECORDER ? m->of_recorder
+							       : FD_NONE,
+			   .certificate = CERTIFICATE_NONE };
 
-	leave_master(m);
-	/* The front does this again when it has changed its ids, which makes the kernel forget it. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(1);
-	for (size_t i = 0; i < CHILDREN; i++) {
-		fd_closep(&m->child[i].words);
-		fd_closep(&m->child[i].pidfd);
-	}
-	if (kind == CHILD_RECORDER)
-		be_recorder(m, words);
-	fd_closep(&m->of_recorder);
-	if (kind == CHILD_FRONT)
-		be_front(m, channel, words); /* which closes what is not its own */
-	be_runner(m, channel, words, url_of(m, url, sizeof(url)));
+	memcpy(b.listener, m->listeners.item, m->listeners.n * sizeof(b.listener[0]));
+	for (size_t i = 0; i < m->listeners.n && role != ROLE_FRONT; i++)
+		b.listener[i].fd = FD_NONE;
+	if (role == ROLE_FRONT)
+		b.certificate = m->in_use;
+	name_url(m, b.url, sizeof(b.url));
+	return b;
 }
 
-static int start_child(struct master *m, enum child_kind kind, int channel, int other_end, struct brig_error *err)
+static int start_child(struct master *m, enum serve_role role, int channel, struct brig_error *err)
 {
-	struct child *c = &m->child[kind];
+	struct child *c = &m->child[role];
 	AUTO_FD theirs = FD_NONE;
-	pid_t parent = getpid();
+	struct birth birth;
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a socket for the %s", child_name[kind]);
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a socket for the %s", role_name[role]);
 	c->words = ends[0];
 	theirs = ends[1];
 	c->is_ready = false;
+	birth = birth_of(m, role, channel, theirs);
 	c->pid = fork();
-	if (c->pid == 0) {
-		(void)close(other_end);
-		be_child(m, kind, channel, theirs, parent);
-	}
+	if (c->pid == 0)
+		birth_execute(&birth, m->program);
 	if (c->pid < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot start the %s", child_name[kind]);
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot start the %s", role_name[role]);
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-	return c->pidfd < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot watch the %s", child_name[kind]) : 0;
+	return c->pidfd < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot watch the %s", role_name[role]) : 0;
 }
 
 static bool is_there(const struct child *c)
@@ -243,9 +187,9 @@ static void kill_child(const struct child *c)
 		(void)syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
 }
 
-static void tell(struct master *m, enum child_kind kind, enum serve_word word)
+static void tell(struct master *m, enum serve_role role, enum serve_word word)
 {
-	(void)words_say(m->child[kind].words, &(struct word){ .word = word });
+	(void)words_say(m->child[role].words, &(struct word){ .word = word });
 }
 
 static int join_recorder(struct master *m, struct brig_error *err)
@@ -278,27 +222,27 @@ static int start_all(struct master *m, struct brig_error *err)
 
 	rc = join_recorder(m, err);
 	if (rc == 0)
-		rc = start_child(m, CHILD_RECORDER, FD_NONE, FD_NONE, err);
+		rc = start_child(m, ROLE_RECORDER, FD_NONE, err);
 	if (rc == 0)
-		rc = start_child(m, CHILD_RUNNER, runner, front, err);
-	return rc < 0 ? rc : start_child(m, CHILD_FRONT, front, runner, err);
+		rc = start_child(m, ROLE_RUNNER, runner, err);
+	return rc < 0 ? rc : start_child(m, ROLE_FRONT, front, err);
 }
 
 /* One that has ended.  If the other one is about to end, too, its own successor gets a channel of its own. */
-static int start_again(struct master *m, enum child_kind kind, struct brig_error *err)
+static int start_again(struct master *m, enum serve_role role, struct brig_error *err)
 {
-	const struct child *other = &m->child[kind == CHILD_FRONT ? CHILD_RUNNER : CHILD_FRONT];
+	const struct child *other = &m->child[role == ROLE_FRONT ? ROLE_RUNNER : ROLE_FRONT];
 	int ends[2], rc;
 
-	if (kind == CHILD_RECORDER)
-		return start_child(m, kind, FD_NONE, FD_NONE, err);
+	if (role == ROLE_RECORDER)
+		return start_child(m, role, FD_NONE, err);
 	rc = make_channel(m, ends, err);
 	if (rc < 0)
 		return rc;
 	AUTO_FD ours = ends[0];
 	AUTO_FD theirs = ends[1];
 
-	rc = start_child(m, kind, ours, theirs, err);
+	rc = start_child(m, role, ours, err);
 	if (rc == 0 && words_say(other->words, &(struct word){ .word = WORD_CHANNEL,
 							       .number = m->channel_number,
 							       .fds = { theirs },
@@ -317,7 +261,7 @@ static void offer_certificate(struct master *m)
 	if (!certificate_is_there(&m->offered))
 		return;
 	memcpy(w.fds, m->offered.fd, sizeof(m->offered.fd));
-	(void)words_say(m->child[CHILD_FRONT].words, &w);
+	(void)words_say(m->child[ROLE_FRONT].words, &w);
 }
 
 static void say_certificate_stays(const char *why)
@@ -359,8 +303,8 @@ static void enter(struct master *m, enum phase phase, enum serve_word word, uint
 {
 	m->phase = phase;
 	m->deadline_ns = clock_now_ns() + patience_ns;
-	tell(m, CHILD_RUNNER, word);
-	tell(m, CHILD_FRONT, word);
+	tell(m, ROLE_RUNNER, word);
+	tell(m, ROLE_FRONT, word);
 }
 
 /* It does what waits for it, and ends, when nobody is left who could ask it for more. */
@@ -368,7 +312,7 @@ static void end_recorder(struct master *m)
 {
 	m->recorder_may_end = true;
 	m->deadline_ns = clock_now_ns() + END_NS;
-	tell(m, CHILD_RECORDER, WORD_NOW);
+	tell(m, ROLE_RECORDER, WORD_NOW);
 }
 
 static void drain(struct master *m)
@@ -394,8 +338,8 @@ static void on_late(struct master *m)
 		return;
 	}
 	m->deadline_ns = clock_now_ns() + END_NS;
-	for (enum child_kind i = 0; i < CHILDREN; i++)
-		if (i != CHILD_RECORDER || m->recorder_may_end)
+	for (enum serve_role i = 0; i < ROLES; i++)
+		if (i != ROLE_RECORDER || m->recorder_may_end)
 			kill_child(&m->child[i]);
 }
 
@@ -426,49 +370,49 @@ static bool is_worth_a_start(struct child *c)
 }
 
 /* What the others still do, they may finish. */
-static void replace(struct master *m, enum child_kind kind)
+static void replace(struct master *m, enum serve_role role)
 {
-	if (!is_worth_a_start(&m->child[kind]))
+	if (!is_worth_a_start(&m->child[role]))
 		(void)err_set(&m->why, BRIG_E_SYSTEM, 0,
-			      "the %s of the service dies as often as it is started: it is given up", child_name[kind]);
-	else if (start_again(m, kind, &m->why) == 0) {
-		if (kind == CHILD_FRONT)
+			      "the %s of the service dies as often as it is started: it is given up", role_name[role]);
+	else if (start_again(m, role, &m->why) == 0) {
+		if (role == ROLE_FRONT)
 			offer_certificate(m);
 		return;
 	}
 	if (m->phase == PHASE_SERVING)
 		drain(m);
-	else if (kind == CHILD_RECORDER)
+	else if (role == ROLE_RECORDER)
 		enter(m, PHASE_ENDING, WORD_NOW, END_NS); /* what runs cannot be recorded */
 }
 
 /* That it ended by itself is how the recorder reads the policy anew. */
-static bool is_reload(enum child_kind kind, const siginfo_t *how)
+static bool is_reload(enum serve_role role, const siginfo_t *how)
 {
-	return kind == CHILD_RECORDER && how->si_code == CLD_EXITED && how->si_status == 0;
+	return role == ROLE_RECORDER && how->si_code == CLD_EXITED && how->si_status == 0;
 }
 
 /* Who is started anew: while it serves everybody, the recorder for as long as there are records to come. */
-static bool is_needed(const struct master *m, enum child_kind kind)
+static bool is_needed(const struct master *m, enum serve_role role)
 {
-	return m->phase == PHASE_SERVING || (kind == CHILD_RECORDER && m->is_announced && !m->recorder_may_end);
+	return m->phase == PHASE_SERVING || (role == ROLE_RECORDER && m->is_announced && !m->recorder_may_end);
 }
 
 /* The end of a child; what it means is said by the phase. */
-static void on_end(struct master *m, enum child_kind kind)
+static void on_end(struct master *m, enum serve_role role)
 {
-	struct child *c = &m->child[kind];
+	struct child *c = &m->child[role];
 	siginfo_t how = { 0 };
 
 	if (proc_reap(&c->pidfd, clock_now_ns() + END_NS, &how) < 0)
 		fd_closep(&c->pidfd);
 	fd_closep(&c->words);
-	if ((is_needed(m, kind) && !is_reload(kind, &how)) || (m->phase == PHASE_STARTING && how.si_code != CLD_EXITED))
-		(void)dprintf(STDERR_FILENO, "brig: the %s of the service has ended (%s %d)%s\n", child_name[kind],
+	if ((is_needed(m, role) && !is_reload(role, &how)) || (m->phase == PHASE_STARTING && how.si_code != CLD_EXITED))
+		(void)dprintf(STDERR_FILENO, "brig: the %s of the service has ended (%s %d)%s\n", role_name[role],
 			      how.si_code == CLD_EXITED ? "status" : "signal", how.si_status,
-			      is_needed(m, kind) ? "; it is started anew" : "");
-	if (is_needed(m, kind))
-		replace(m, kind);
+			      is_needed(m, role) ? "; it is started anew" : "");
+	if (is_needed(m, role))
+		replace(m, role);
 	else if (m->phase == PHASE_STARTING || (m->why.code != 0 && !m->is_announced))
 		on_failed_start(m, &how);
 }
@@ -493,7 +437,7 @@ static void on_ready(struct master *m, struct child *c)
 {
 	c->is_ready = true;
 	c->n_vain = 0;
-	for (size_t i = 0; i < CHILDREN; i++)
+	for (size_t i = 0; i < ROLES; i++)
 		if (!m->child[i].is_ready)
 			return;
 	if (m->phase != PHASE_STARTING)
@@ -503,9 +447,9 @@ static void on_ready(struct master *m, struct child *c)
 	announce(m);
 }
 
-static void on_word(struct master *m, enum child_kind kind)
+static void on_word(struct master *m, enum serve_role role)
 {
-	struct child *c = &m->child[kind];
+	struct child *c = &m->child[role];
 	struct word w;
 	int rc = words_hear(c->words, &w);
 
@@ -513,18 +457,18 @@ static void on_word(struct master *m, enum child_kind kind)
 		fd_closep(&c->words); /* its end comes by itself */
 	else if (rc > 0 && w.word == WORD_READY)
 		on_ready(m, c);
-	else if (rc > 0 && w.word == WORD_CUT && kind == CHILD_RUNNER && w.number == m->channel_number)
-		kill_child(&m->child[CHILD_FRONT]);
-	else if (rc > 0 && w.word == WORD_RELOAD && kind == CHILD_RUNNER)
-		tell(m, CHILD_RECORDER, WORD_RELOAD); /* which could not go on with a policy that is wrong */
-	else if (rc > 0 && (w.word == WORD_TAKEN || w.word == WORD_REFUSED) && kind == CHILD_FRONT)
+	else if (rc > 0 && w.word == WORD_CUT && role == ROLE_RUNNER && w.number == m->channel_number)
+		kill_child(&m->child[ROLE_FRONT]);
+	else if (rc > 0 && w.word == WORD_RELOAD && role == ROLE_RUNNER)
+		tell(m, ROLE_RECORDER, WORD_RELOAD); /* which could not go on with a policy that is wrong */
+	else if (rc > 0 && (w.word == WORD_TAKEN || w.word == WORD_REFUSED) && role == ROLE_FRONT)
 		on_certificate(m, &w);
 	words_close(&w);
 }
 
 static void on_reload(struct master *m)
 {
-	tell(m, CHILD_RUNNER, WORD_RELOAD);
+	tell(m, ROLE_RUNNER, WORD_RELOAD);
 	reload_certificate(m);
 }
 
@@ -565,34 +509,34 @@ static int patience_ms(const struct master *m)
 static int go_on(struct master *m, struct brig_error *err)
 {
 	bool minds_input = m->options->ends_with_input && !m->input_has_ended;
-	struct pollfd p[2 + 2 * CHILDREN] = {
+	struct pollfd p[2 + 2 * ROLES] = {
 		{ .fd = m->signals, .events = POLLIN },
-		[1 + 2 * CHILDREN] = { .fd = minds_input ? STDIN_FILENO : -1, .events = POLLIN },
+		[1 + 2 * ROLES] = { .fd = minds_input ? STDIN_FILENO : -1, .events = POLLIN },
 	};
 
-	for (size_t i = 0; i < CHILDREN; i++) {
+	for (size_t i = 0; i < ROLES; i++) {
 		p[1 + i] = (struct pollfd){ .fd = m->child[i].words, .events = POLLIN };
-		p[1 + CHILDREN + i] = (struct pollfd){ .fd = m->child[i].pidfd, .events = POLLIN };
+		p[1 + ROLES + i] = (struct pollfd){ .fd = m->child[i].pidfd, .events = POLLIN };
 	}
 	if (poll(p, ARRAY_LEN(p), patience_ms(m)) < 0)
 		return errno == EINTR ? 1 : err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for the service");
 	if (p[0].revents)
 		on_signals(m);
-	if (p[1 + 2 * CHILDREN].revents)
+	if (p[1 + 2 * ROLES].revents)
 		on_input(m);
-	for (enum child_kind i = 0; i < CHILDREN; i++) {
+	for (enum serve_role i = 0; i < ROLES; i++) {
 		if (p[1 + i].revents)
 			on_word(m, i);
-		if (p[1 + CHILDREN + i].revents)
+		if (p[1 + ROLES + i].revents)
 			on_end(m, i);
 	}
 	if (clock_now_ns() >= m->deadline_ns)
 		on_late(m);
-	if (is_there(&m->child[CHILD_RUNNER]) || is_there(&m->child[CHILD_FRONT]))
+	if (is_there(&m->child[ROLE_RUNNER]) || is_there(&m->child[ROLE_FRONT]))
 		return 1;
 	if (!m->recorder_may_end)
 		end_recorder(m);
-	if (is_there(&m->child[CHILD_RECORDER]))
+	if (is_there(&m->child[ROLE_RECORDER]))
 		return 1;
 	if (m->why.code != 0)
 		*err = m->why;
@@ -612,12 +556,19 @@ static void raise_files(void)
 	}
 }
 
+/* By descriptor, so that an upgrade of the package does not start parts of another version. */
+static int open_program(struct master *m, struct brig_error *err)
+{
+	m->program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	return m->program < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot open this program to start its parts") : 0;
+}
+
 static void kill_rest(struct master *m)
 {
 	m->phase = PHASE_ENDING;
 	m->recorder_may_end = true;
 	on_late(m);
-	for (enum child_kind i = 0; i < CHILDREN; i++)
+	for (enum serve_role i = 0; i < ROLES; i++)
 		if (is_there(&m->child[i]))
 			on_end(m, i);
 }
@@ -642,6 +593,7 @@ int serve(const struct serve_options *options, struct brig_error *err)
 	struct master m = { .options = &own,
 			    .to_recorder = FD_NONE,
 			    .of_recorder = FD_NONE,
+			    .program = FD_NONE,
 			    .signals = FD_NONE,
 			    .deadline_ns = UINT64_MAX,
 			    .why = BRIG_ERROR_INIT,
@@ -649,10 +601,12 @@ int serve(const struct serve_options *options, struct brig_error *err)
 			    .offered = CERTIFICATE_NONE };
 	int rc;
 
-	for (size_t i = 0; i < CHILDREN; i++)
+	for (size_t i = 0; i < ROLES; i++)
 		m.child[i].pidfd = m.child[i].words = FD_NONE;
 	raise_files();
-	rc = check_domain(&own, err);
+	rc = open_program(&m, err);
+	if (rc == 0)
+		rc = check_domain(&own, err);
 	if (rc == 0 && own.tls_cert)
 		rc = certificate_read(own.tls_cert, own.tls_key, &m.in_use, err);
 	if (rc == 0)
@@ -675,6 +629,7 @@ int serve(const struct serve_options *options, struct brig_error *err)
 	kill_rest(&m);
 	fd_closep(&m.to_recorder);
 	fd_closep(&m.of_recorder);
+	fd_closep(&m.program);
 	listeners_close(&m.listeners);
 	certificate_close(&m.in_use);
 	certificate_close(&m.offered);

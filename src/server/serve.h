@@ -23,6 +23,7 @@
 #define HOST_NAMES_MAX   16
 #define REFUSED_KEYS_MAX 32
 
+/* What is a pointer here is known to birth.c, too, which hands all of it to the processes. */
 struct serve_options {
 	const char *listen[LISTENERS_MAX]; /* "127.0.0.1:0", "[::1]:8377"; none: the default */
 	size_t n_listen;
@@ -42,6 +43,7 @@ struct serve_options {
 	uint64_t body_max;                            /* bytes; 0: the default */
 	uint32_t connections;                         /* at once; 0: the default */
 	bool no_auth, json_log, ends_with_input;
+	bool show_token; /* the first one, also if nobody sits at a terminal */
 	struct door_set doors;
 	const char *refused_keys[REFUSED_KEYS_MAX]; /* that nobody is let in with, not even under no_auth */
 	size_t n_refused_keys;
@@ -49,7 +51,7 @@ struct serve_options {
 
 /*
  * Serves until SIGTERM or SIGINT, which this function handles while it lasts, as it does SIGHUP: 0 when it was told to stop.
- * Nobody may have started a thread before.  Writes "ready http://..." to standard output.
+ * Writes "ready http://..." to standard output.
  */
 int serve(const struct serve_options *options, struct brig_error *err);
 
@@ -62,7 +64,7 @@ struct listener {
 	char address[128]; /* "127.0.0.1:8377"; of a unix socket its path */
 };
 
-/* What a process is given by the master; descriptors are its own. */
+/* What a process is given by the master (birth.h); descriptors are its own. */
 struct front_birth {
 	const struct serve_options *options;
 	struct listener listener[LISTENERS_MAX];

@@ -10,7 +10,7 @@
  * requests have brought (her token), and would like to have what is alice's, the host's or an administrator's.
  *
  * Rows are told on standard error, "ok - NAME" or "not ok - NAME: WHY".  A row that breaks the channel's format ends this front,
- * and the next one, which the master starts, goes on behind it: how far the drill is, is in memory that all of them share.
+ * and the next one, which the master starts, goes on behind it: how far the drill is, is in a file that all of them map.
  * After each row an honest request must be answered as ever.
  */
 #include <fcntl.h>
@@ -25,6 +25,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "hostile.h"
+#include "server/birth.h"
 
 #define FLOOD 100000
 
@@ -609,11 +610,46 @@ int __wrap_front_run(struct front *f)
 	return why ? 1 : wait_for_master();
 }
 
+/* Where it is told from, and how far it is: of each process that it starts the master's words are known. */
+static bool share(const char *state)
+{
+	char path[512];
+	AUTO_FD fd = FD_NONE;
+
+	(void)snprintf(path, sizeof(path), "%s.drill", state);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, sizeof(*shared)) < 0)
+		return false;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return shared != MAP_FAILED;
+}
+
+/* A process of the service: the words that the drill was started with are its master's. */
+static bool learn_words(void)
+{
+	static char text[4096];
+	char path[64], *word[7], *at = text;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)getppid());
+	n = fd_get_at(AT_FDCWD, path, text, sizeof(text));
+	for (size_t i = 0; i < ARRAY_LEN(word); i++, at += strlen(at) + 1) {
+		if (n < 0 || at >= text + n)
+			return false;
+		word[i] = at;
+	}
+	mallory = word[5];
+	alice = word[6];
+	return share(word[2]);
+}
+
 int main(int argc, char **argv)
 {
 	struct serve_options options_of_serve = { .listen = { "127.0.0.1:0" }, .n_listen = 1, .jobs = 3 };
 	struct brig_error err = BRIG_ERROR_INIT;
 
+	if (is_being_born(argc, argv))
+		return learn_words() ? be_born() : 1;
 	if (argc == 3 && str_eq(argv[1], "calls"))
 		return hostile_calls(argv[2]);
 	if (argc != 7)
@@ -621,10 +657,7 @@ int main(int argc, char **argv)
 	options_of_serve.state = argv[2];
 	options_of_serve.policy = argv[3];
 	options_of_serve.socket_path = argv[4];
-	mallory = argv[5];
-	alice = argv[6];
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED || setrlimit(RLIMIT_NOFILE, &(struct rlimit){ FILES_MAX, FILES_MAX }) < 0)
+	if (!share(argv[2]) || setrlimit(RLIMIT_NOFILE, &(struct rlimit){ FILES_MAX, FILES_MAX }) < 0)
 		return 1;
 	if (serve(&options_of_serve, &err) < 0) {
 		(void)dprintf(STDERR_FILENO, "hostile-front: %s\n", err.msg);

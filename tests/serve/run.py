@@ -9,6 +9,7 @@ questions  which take long hold up nobody
 memory   what is known after kill -9: keys, quotas
 hostile  clients that break, cheat, dawdle or come in crowds
 front    what the process that speaks HTTP holds and is given
+runner   what the process that runs cells has of root's rights; that each process is executed anew
 compromise  foreign code in that process's place
 recorder what the process that writes audit log and history may, and what becomes of records when it dies
 cli      commands through the service: the same results, descriptors

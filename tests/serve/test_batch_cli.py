@@ -36,7 +36,7 @@ def lines_of(text):
 
 def judged(line):
 	"""A line without what is each run's own, of its cases too."""
-	line = {**line, "stdout": "" if line["job"] == "tests" else line["stdout"]}	# which has times in it
+	line = {**line, **({"stdout": "", "stderr": ""} if line["job"] == "tests" else {})}	# which have times in them
 	if "judged" in line:
 		line["judged"] = {**line["judged"], "cases": [{k: c[k] for k in ("name", "judgement", "message", "verdict", "exit_code")} for c in line["judged"]["cases"]]}
 	return line
@@ -97,3 +97,29 @@ def interrupted(t):
 			wait_until("nothing of it runs", lambda: not marked())
 	p = t.brig("batch", "-q", file, env=client_env(path))
 	t.check(p.rc == 121 and p.out == b"" and path.encode() in p.err, "a service that is named and not there", p)
+
+
+@case("brig grade gives the same marks through the service, of files and of folders")
+def same_grades(t):
+	for name, text in {"good.py": "print(int(input()) * 2)", "wrong.py": "print(3)", "bad.py": "1 +", "folder/main.py": "import helper\nprint(helper.twice(int(input())))",
+			"folder/helper.py": "def twice(x): return 2 * x", "folder/.env": "SECRET=1"}.items():
+		path = os.path.join(t.path("submissions"), name)
+		os.makedirs(os.path.dirname(path), exist_ok=True)
+		with open(path, "w", encoding="utf-8") as f:
+			f.write(text)
+	cases = t.path("cases.jsonl", "".join(json.dumps({"name": str(i), "stdin": f"{i}\n", "expected": f"{2 * i}\n"}) + "\n" for i in (1, 7)))
+	checker = t.path("check.py", "import sys\nsys.exit(open(sys.argv[2]).read() != open(sys.argv[3]).read())\n")
+
+	def marks(p):
+		doc = json.loads(p.out)
+		return [(s["submission"], [(c["case"], c["judgement"]) for c in s["cases"]]) for s in doc["submissions"]]
+	with service(t) as (s, path):
+		for more in ((), ("--checker", checker)):
+			here, there = both(t, path, "grade", "-q", "--json", *more, t.path("submissions"), "--cases", cases)
+			t.equal((there.rc, there.err), (here.rc, here.err), "status", there)
+			t.equal(marks(there), marks(here), "marks", there)
+			t.check("wrong_answer" in there.out.decode() and there.out.count(b'"accepted"') >= 4, "some are good and some are not", there)
+		ran = known(s, s.token("admin", "--admin"), "/v1/executions?limit=100")["executions"]
+		t.check(len(ran) >= 16, "they were run by the service", len(ran))
+		p = t.brig("grade", "-q", "--state", t.state, t.path("submissions"), "--cases", cases, env=client_env(path))
+		t.check(p.rc not in (0, None) and b"--state" in p.err and b"--local" in p.err, "what does not travel", p)

@@ -122,7 +122,7 @@ def same_tests(t):
 			os.mkdir(top)
 			t.path(f"{name}/test_x.py", text)
 			here, there = both(t, path, "test", "--json", "--workspace", top, *words, stdin=b"")
-			a, b = ({**r, "stdout": re.sub(r"in [0-9.]+s", "", r["stdout"])} for r in map(json.loads, (here.out, there.out)))
+			a, b = ({**r, **{k: re.sub(r"in [0-9.]+s", "", r[k]) for k in ("stdout", "stderr")}} for r in map(json.loads, (here.out, there.out)))
 			t.equal(differences(a, b), {}, name, there)
 			t.equal((there.rc, there.err), (here.rc, here.err), f"status of {name}")
 			t.check(status is None or there.rc == status, name, there)

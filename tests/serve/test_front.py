@@ -7,7 +7,7 @@ import socket
 import subprocess
 
 import harness
-from client import PATIENCE, Server, read_quietly, status_field, wait_until
+from client import PATIENCE, Server, children, read_quietly, status_field, wait_until
 from harness import case
 
 
@@ -33,13 +33,29 @@ def mapped_kib(pid):
 	return int(status_field(pid, "RssFile").split()[0])
 
 
-@case("front and runner give memory back when they have nothing to do, and serve the next request as before")
+def named(pids, *names):
+	return [p for p in pids if read_quietly(f"/proc/{p}/comm").decode().strip() in names]
+
+
+def resident_mib(s):
+	"""Of all processes of the service without its cells, whose first processes are the keeper's children, too."""
+	runner = children(s.processes()["runner"])
+	janitors = [j for k in named(runner, "brig-keeper") for j in named(children(k), "brig-janitor")]
+	return sum(int(status_field(p, "VmRSS").split()[0]) for p in (s.pid, *s.processes().values(), *runner, *janitors)) / 1024
+
+
+@case("front and runner give memory back when they have nothing to do, and serve the next request as before; 20 MB are enough for all")
 def rest(t):
 	with Server(t) as s:
+		for _ in range(3):	# from the second on there are inspectors that wait
+			s.result(language="python", code="print(1)", options={"inspection": "guard"})
 		s.result(language="shell", code="echo 1")
 		busy = {pid: mapped_kib(pid) for pid in (s.processes()[name] for name in ("front", "runner"))}
 		wait_until("pages of the program are let go", lambda: all(mapped_kib(pid) < kib / 2 for pid, kib in busy.items()))
+		wait_until("nobody waits for texts", lambda: not named(children(s.processes()["runner"]), "brig-inspectors"))
+		t.check("asan" in harness.brig_path() or resident_mib(s) <= 20, "resident MB of all", resident_mib(s))
 		t.equal(s.result(language="shell", code="echo 2")["stdout"], "2\n", "a request after a rest")
+		t.equal(s.result(language="shell", code="rm -rf /", options={"inspection": "guard"})["verdict"], "blocked", "and what is inspected after it")
 		t.equal({s.processes()[name] for name in ("front", "runner")}, set(busy), "the processes are the same")
 
 

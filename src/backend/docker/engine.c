@@ -173,6 +173,27 @@ int ask_good(struct engine *e, struct ask *a, struct http_answer *ret, struct br
 	return rc;
 }
 
+int ask_list(struct engine *e, struct ask *a, bool (*is_one)(const json_t *list), const char *of, json_t **ret,
+	     struct brig_error *err)
+{
+	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
+	json_t *list;
+	int rc = ask_good(e, a, &answer, err);
+
+	if (rc < 0)
+		return rc;
+	list = answer_parse(buf_str(&answer.body), answer.body.len, err);
+	if (list && !is_one(list)) {
+		json_decref(list);
+		list = NULL;
+		(void)err_set(err, BRIG_E_SYSTEM, 0, "its list of %s is not one", of);
+	}
+	if (!list)
+		return engine_nonsense(e, a->what, err);
+	*ret = list;
+	return 0;
+}
+
 /* ---- opening --------------------------------------------------------------------------------------- */
 
 static int no_engine(struct engine *e, struct brig_error *err)

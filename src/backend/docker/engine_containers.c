@@ -278,26 +278,11 @@ static bool is_container_list(const json_t *list)
 int engine_list(struct engine *e, const char *label, json_t **ret, struct brig_error *err)
 {
 	AUTO_ASK a = ASK_INIT("GET", "list containers");
-	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
-	json_t *list;
-	int rc;
 
 	(void)buf_adds(&a.path, "/containers/json");
 	ask_query(&a, "all", "1");
 	ask_label(&a, label);
-	rc = ask_good(e, &a, &answer, err);
-	if (rc < 0)
-		return rc;
-	list = answer_parse(buf_str(&answer.body), answer.body.len, err);
-	if (list && !is_container_list(list)) {
-		json_decref(list);
-		list = NULL;
-		(void)err_set(err, BRIG_E_SYSTEM, 0, "its list of containers is not one");
-	}
-	if (!list)
-		return engine_nonsense(e, a.what, err);
-	*ret = list;
-	return 0;
+	return ask_list(e, &a, is_container_list, "containers", ret, err);
 }
 
 /* ---- readings -------------------------------------------------------------------------------------- */

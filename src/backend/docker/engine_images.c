@@ -128,28 +128,18 @@ int engine_image_inspect(struct engine *e, const char *name, json_t **ret, struc
 	return 0;
 }
 
+static bool is_array(const json_t *list)
+{
+	return json_is_array(list);
+}
+
 int engine_image_list(struct engine *e, const char *label, json_t **ret, struct brig_error *err)
 {
 	AUTO_ASK a = ASK_INIT("GET", "list images");
-	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
-	json_t *list;
-	int rc;
 
 	(void)buf_adds(&a.path, "/images/json");
 	ask_label(&a, label);
-	rc = ask_good(e, &a, &answer, err);
-	if (rc < 0)
-		return rc;
-	list = answer_parse(buf_str(&answer.body), answer.body.len, err);
-	if (list && !json_is_array(list)) {
-		json_decref(list);
-		list = NULL;
-		(void)err_set(err, BRIG_E_SYSTEM, 0, "its list of images is not one");
-	}
-	if (!list)
-		return engine_nonsense(e, a.what, err);
-	*ret = list;
-	return 0;
+	return ask_list(e, &a, is_array, "images", ret, err);
 }
 
 int engine_image_import(struct engine *e, int tar_fd, const char *repo, const char *tag, const char *const *changes,

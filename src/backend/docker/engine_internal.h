@@ -64,6 +64,9 @@ int ask_check(const struct ask *a, struct brig_error *err);
 int ask_any(struct engine *e, struct ask *a, struct http_answer *ret, struct brig_error *err);
 /* Sends it; an answer of 400 and more fails with the engine's own words. */
 int ask_good(struct engine *e, struct ask *a, struct http_answer *ret, struct brig_error *err);
+/* The same for a list of such things, which is the caller's then. */
+int ask_list(struct engine *e, struct ask *a, bool (*is_one)(const json_t *list), const char *of, json_t **ret,
+	     struct brig_error *err);
 /* The sentence for an answer that says no. */
 int engine_said_no(struct engine *e, const char *what, const struct http_answer *a, struct brig_error *err);
 /* The sentence for an answer that there is not. */

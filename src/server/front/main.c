@@ -14,6 +14,7 @@
 #include "server/doors/door.h"
 #include "server/front/websocket.h"
 #include "server/words.h"
+#include "sys/memory.h"
 
 #define SAFE_FD     64
 #define OTHER_FILES (128 + RELAYS_MAX + FRONT_PORTS_MAX) /* descriptors that are no connections of HTTP */
@@ -104,6 +105,8 @@ static int set_up(struct front *f, const struct front_birth *birth, struct brig_
 	f->options = birth->options;
 	f->body_max = birth->options->body_max ? birth->options->body_max : FRONT_BODY_MAX;
 	f->now_ns = clock_now_ns();
+	f->was_busy = true; /* what its start took is given back like that of a request */
+	f->rest_ns = f->now_ns + MEMORY_REST_NS;
 	relays_init(f);
 	set_deadlines(f);
 	set_connections(f);

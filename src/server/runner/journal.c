@@ -30,26 +30,35 @@ static size_t read_lines(FILE *in, bool (*take)(void *arg, const char *line), vo
 	return 0;
 }
 
-int journal_open(struct journal *j, const struct statedir *dir, const char *name, const char *loss,
-		 bool (*take)(void *arg, const char *line), void *arg, struct brig_error *err)
+int journal_open_file(const struct statedir *dir, const char *name, FILE **ret, struct brig_error *err)
 {
 	struct brig_error why = BRIG_ERROR_INIT;
 	AUTO_FD fd = statedir_open_file(dir, name, O_RDONLY, &why);
-	size_t bad;
-	FILE *in;
 
-	j->dir = dir;
-	j->name = name;
 	if (fd < 0 && why.sys == ENOENT)
 		return 0;
 	if (fd < 0) {
 		*err = why;
 		return fd;
 	}
-	in = fdopen(fd, "r");
-	if (!in)
+	*ret = fdopen(fd, "r");
+	if (!*ret)
 		return err_nomem(err);
 	(void)fd_move(&fd);
+	return 0;
+}
+
+int journal_open(struct journal *j, const struct statedir *dir, const char *name, const char *loss,
+		 bool (*take)(void *arg, const char *line), void *arg, struct brig_error *err)
+{
+	FILE *in = NULL;
+	int rc = journal_open_file(dir, name, &in, err);
+	size_t bad;
+
+	j->dir = dir;
+	j->name = name;
+	if (rc < 0 || !in)
+		return rc;
 	bad = read_lines(in, take, arg);
 	(void)fclose(in);
 	if (bad == 0)

@@ -10,6 +10,8 @@
 #ifndef SERVER_RUNNER_JOURNAL_H
 #define SERVER_RUNNER_JOURNAL_H
 
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "sys/statedir.h"
@@ -35,6 +37,8 @@ struct journal {
  */
 int journal_open(struct journal *j, const struct statedir *dir, const char *name, const char *loss,
 		 bool (*take)(void *arg, const char *line), void *arg, struct brig_error *err);
+/* A file of lines, to be read; *ret stays what it is if there is none.  The caller's to fclose(). */
+int journal_open_file(const struct statedir *dir, const char *name, FILE **ret, struct brig_error *err);
 /* The file has these lines from now on, and whatever is committed behind them. */
 int journal_replace(struct journal *j, const struct buf *lines, struct brig_error *err);
 bool journal_has_grown(const struct journal *j);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/runner/ledger.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "server/runner/journal.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------ */
 
@@ -98,21 +98,12 @@ static void read_ends(struct ledger *l, FILE *in)
 
 static int read_file(struct ledger *l, struct brig_error *err)
 {
-	struct brig_error why = BRIG_ERROR_INIT;
-	AUTO_FD fd = statedir_open_file(&l->dir, LEDGER_NAME, O_RDONLY, &why);
-	FILE *in;
+	FILE *in = NULL;
+	int rc = journal_open_file(&l->dir, LEDGER_NAME, &in, err);
 
 	l->n_past = 0;
-	if (fd < 0 && why.sys == ENOENT)
-		return 0;
-	if (fd < 0) {
-		*err = why;
-		return fd;
-	}
-	in = fdopen(fd, "r");
-	if (!in)
-		return err_nomem(err);
-	(void)fd_move(&fd);
+	if (rc < 0 || !in)
+		return rc;
 	read_promises(l, in);
 	rewind(in);
 	read_ends(l, in);

@@ -2,7 +2,7 @@
 /*
  * loop.c - the runner's life
  *
- *	birth     file limits, policy, tokens, ledger; then the word to the master that it is ready
+ *	birth     rights given up, file limits, policy, tokens, ledger; then the word to the master that it is ready
  *	a turn    what is ready (channel, master, runs); who may start does; promises go to the disk; answers go out
  *	drain     nothing new; when nothing is left to do it ends
  *	now       what waits is turned away, what runs is cancelled, and then as above
@@ -21,12 +21,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "server/exporter.h"
 #include "server/runner/answer.h"
 #include "server/runner/asks.h"
+#include "server/runner/confine.h"
 #include "server/runner/versions.h"
 #include "server/words.h"
 #include "sys/memory.h"
@@ -324,6 +326,7 @@ static int wait_for_events(struct service *s, struct epoll_event *ev, int wait_m
 	if (n != 0)
 		s->rests = false;
 	if (n == 0 && may_rest) {
+		brig_rest(s->host->b);
 		memory_rest();
 		s->rests = true;
 	}
@@ -473,7 +476,10 @@ static void leave_signals_to_master(void)
 		(void)sigaction(signals[i], &catch, NULL);
 }
 
-/* Whoever starts the service for the first time has nothing to ask it with; who revoked all tokens is not given one. */
+/*
+ * Whoever starts the service for the first time has nothing to ask it with; who revoked all tokens is not given one.  A secret is
+ * shown to a person only: what a service manager or an engine reads is kept, and for others to see.
+ */
 static int make_first_token(const struct service *s, const char *url, struct brig_error *err)
 {
 	const struct token what = { .name = "first",
@@ -485,6 +491,13 @@ static int make_first_token(const struct service *s, const char *url, struct bri
 
 	if (!s->tokens || !url || !tokens_is_empty(s->tokens))
 		return 0;
+	if (!s->options->show_token && !isatty(STDERR_FILENO)) {
+		(void)dprintf(STDERR_FILENO,
+			      "brig: there is no token yet: 'brig token create NAME --admin%s%s' makes "
+			      "one, and 'brig serve --show-token' shows one here\n",
+			      s->options->state ? " --state " : "", s->options->state ? s->options->state : "");
+		return 0;
+	}
 	rc = tokens_create(s->tokens, &what, secret, err);
 	if (rc == 0)
 		(void)dprintf(STDERR_FILENO, "token %s (shown once)\nconsole %s/#token=%s\n", secret, url, secret);
@@ -520,7 +533,9 @@ int runner_main(const struct runner_birth *birth)
 	fds = descriptors();
 	s.jobs = choose_jobs(birth->options, fds);
 	s.fds_max = fds > (uint64_t)s.jobs * FDS_CELL ? fds - (uint64_t)s.jobs * FDS_CELL : 0;
-	rc = channel_new(&sock, &s.channel, &err);
+	rc = runner_confine(&err);
+	if (rc == 0)
+		rc = channel_new(&sock, &s.channel, &err);
 	if (rc == 0 && birth->options->otlp) /* before there is anything in our memory that it should not have */
 		rc = exporter_start(birth->options->otlp, &s.exporter, &err);
 	if (rc == 0)

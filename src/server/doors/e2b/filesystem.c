@@ -208,16 +208,21 @@ static void on_made(struct client *c, unsigned status, const struct message *m)
 		connect_refuse(c, status, m);
 }
 
-static void ask_make_dir(struct client *c, const json_t *request)
+/* Of routes that need no more than the path. */
+static void ask_of_path(struct client *c, const json_t *request, enum route route,
+			void (*on_answer)(struct client *c, unsigned status, const struct message *m))
 {
 	const struct wanted *w = keep_path(c, connect_text(request, "path"));
-	struct buf *fields;
 
 	if (!w)
 		return;
-	fields = door_fields(c);
-	message_put_text(fields, FIELD_path, w->path);
-	door_ask(c, ROUTE_session_folder, FD_NONE, FD_NONE, on_made);
+	message_put_text(door_fields(c), FIELD_path, w->path);
+	door_ask(c, route, FD_NONE, FD_NONE, on_answer);
+}
+
+static void ask_make_dir(struct client *c, const json_t *request)
+{
+	ask_of_path(c, request, ROUTE_session_folder, on_made);
 }
 
 static void on_moved(struct client *c, unsigned status, const struct message *m)
@@ -258,14 +263,7 @@ static void on_removed(struct client *c, unsigned status, const struct message *
 
 static void ask_remove(struct client *c, const json_t *request)
 {
-	const struct wanted *w = keep_path(c, connect_text(request, "path"));
-	struct buf *fields;
-
-	if (!w)
-		return;
-	fields = door_fields(c);
-	message_put_text(fields, FIELD_path, w->path);
-	door_ask(c, ROUTE_session_file_delete, FD_NONE, FD_NONE, on_removed);
+	ask_of_path(c, request, ROUTE_session_file_delete, on_removed);
 }
 
 /* ---- folders ------------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * birth.c - from a fork of the master to a process of its own
+ *
+ *	descriptor 3	a sealed file in memory: struct birth, and behind it its strings in the order of each_text()
+ *	4 and up	the descriptors in the struct, in the order of descriptors_of(); all others are closed
+ *	0, 1, 2 	the master's
+ *	variables	for runner and recorder, who look for policy and state by them; the front has those of kept_variables
+ *
+ * Both ends are one program, so the struct travels as it is; pointers in it mean nothing to the other and are set anew.
+ * Signals that are the master's are blocked from the fork on until the new process has said what it does with them.
+ */
+#include "server/birth.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/sealed.h"
+#include "base/str.h"
+
+#define BIRTH_FD        3
+#define BIRTH_MAX       MiB
+#define SAFE_FD         64 /* above the places that descriptors are put to */
+#define NO_TEXT         UINT32_MAX
+#define DESCRIPTORS_MAX (3 + LISTENERS_MAX + CERTIFICATE_FILES)
+
+const char *const role_name[ROLES] = { "recorder", "runner", "front" };
+static char *const process_name[ROLES] = { (char[]){ "brig-recorder" }, (char[]){ "brig-runner" },
+					   (char[]){ "brig-front" } };
+static const int signals_of_master[] = { SIGINT, SIGTERM, SIGHUP };
+
+/* What the loader, and a build with sanitizers, go by.  Others may be secrets of whoever started the service. */
+static const char *const kept_variables[] = { "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS" };
+
+/* ---- what travels ------------------------------------------------------------------------------------------- */
+
+typedef bool (*text_fn)(void *arg, const char **text);
+
+static bool each_of(const char **list, size_t n, text_fn fn, void *arg)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!fn(arg, &list[i]))
+			return false;
+	return true;
+}
+
+/* All strings of the options; those of settings are in a copy that can be written to. */
+static bool each_text(struct serve_options *o, struct brig_option *settings, text_fn fn, void *arg)
+{
+	const char **one[] = { &o->unix_path,   &o->socket_path, &o->policy,  &o->preset, &o->state,
+			       &o->port_domain, &o->tls_cert,    &o->tls_key, &o->otlp };
+
+	for (size_t i = 0; i < ARRAY_LEN(one); i++)
+		if (!fn(arg, one[i]))
+			return false;
+	for (size_t i = 0; i < o->n_settings; i++)
+		if (!fn(arg, &settings[i].key) || !fn(arg, &settings[i].value))
+			return false;
+	return each_of(o->listen, o->n_listen, fn, arg) && each_of(o->host_names, o->n_host_names, fn, arg) &&
+	       each_of(o->refused_keys, o->n_refused_keys, fn, arg);
+}
+
+static size_t descriptors_of(struct birth *b, int *ret[DESCRIPTORS_MAX])
+{
+	int *all[DESCRIPTORS_MAX] = { &b->words, &b->channel, &b->recorder };
+	size_t n = 3, found = 0;
+
+	for (size_t i = 0; i < b->n_listeners; i++)
+		all[n++] = &b->listener[i].fd;
+	for (size_t i = 0; i < CERTIFICATE_FILES; i++)
+		all[n++] = &b->certificate.fd[i];
+	for (size_t i = 0; i < n; i++)
+		if (*all[i] >= 0)
+			ret[found++] = all[i];
+	return found;
+}
+
+/* ---- the child of the master ------------------------------------------------------------------------------------ */
+
+static bool put_text(void *arg, const char **text)
+{
+	struct buf *to = arg;
+	uint32_t len = *text ? (uint32_t)strlen(*text) : NO_TEXT;
+
+	(void)buf_add(to, &len, sizeof(len));
+	if (*text)
+		(void)buf_add(to, *text, len + 1);
+	return true;
+}
+
+/* The descriptor of the sealed file, or -errno. */
+static int write_down(const struct birth *given)
+{
+	struct birth b = *given;
+	AUTO_BUF bytes = BUF_INIT(BIRTH_MAX);
+
+	(void)buf_add(&bytes, &b, sizeof(b));
+	(void)each_text(&b.options, (struct brig_option *)(uintptr_t)b.options.settings, put_text, &bytes);
+	if (bytes.full || bytes.no_memory)
+		return bytes.full ? -E2BIG : -ENOMEM;
+	return sealed_make("brig-birth", bytes.data, bytes.len);
+}
+
+/* At this number from now on, also for what is executed. */
+static int put_at(int *fd, int number)
+{
+	if (dup2(*fd, number) < 0)
+		return -errno;
+	*fd = number;
+	return 0;
+}
+
+/* Moved up first, so that none is in the way of another. */
+static int arrange(struct birth *b, int *program)
+{
+	int *fds[DESCRIPTORS_MAX], rc = fd_move_up(program, SAFE_FD), file;
+	size_t n = descriptors_of(b, fds);
+
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = fd_move_up(fds[i], SAFE_FD);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = put_at(fds[i], BIRTH_FD + 1 + (int)i);
+	file = rc < 0 ? rc : write_down(b);
+	rc = file < 0 ? file : fd_move_up(&file, SAFE_FD);
+	if (rc == 0)
+		rc = put_at(&file, BIRTH_FD);
+	if (rc == 0 && close_range((unsigned)(BIRTH_FD + 1 + (int)n), ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+		rc = -errno;
+	return rc;
+}
+
+/* At most as many as there are names, and NULL. */
+static char **variables_of(enum serve_role role, char *kept[ARRAY_LEN(kept_variables) + 1])
+{
+	size_t n = 0;
+
+	if (role != ROLE_FRONT)
+		return environ;
+	for (char **e = environ; e && *e; e++)
+		for (size_t i = 0; i < ARRAY_LEN(kept_variables) && n < ARRAY_LEN(kept_variables); i++)
+			if (strncmp(*e, kept_variables[i], strlen(kept_variables[i])) == 0 &&
+			    (*e)[strlen(kept_variables[i])] == '=')
+				kept[n++] = *e;
+	kept[n] = NULL;
+	return kept;
+}
+
+static void block_signals(int how)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_LEN(signals_of_master); i++)
+		(void)sigaddset(&set, signals_of_master[i]);
+	(void)sigprocmask(how, &set, NULL);
+}
+
+_Noreturn void birth_execute(const struct birth *given, int program)
+{
+	struct birth b = *given;
+	char *argv[] = { process_name[b.role], NULL }, *kept[ARRAY_LEN(kept_variables) + 1];
+	int rc;
+
+	block_signals(SIG_BLOCK);
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)setpgid(0, 0); /* Ctrl-C is the master's */
+	rc = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : arrange(&b, &program);
+	if (rc == 0) {
+		(void)syscall(SYS_execveat, program, "", argv, variables_of(b.role, kept), AT_EMPTY_PATH);
+		rc = -errno;
+	}
+	(void)dprintf(STDERR_FILENO, "brig: the %s cannot be started: %s\n", role_name[b.role], strerrordesc_np(-rc));
+	_exit(BRIG_E_SYSTEM);
+}
+
+/* ---- the new process -------------------------------------------------------------------------------------------- */
+
+bool is_being_born(int argc, char **argv)
+{
+	if (argc != 1)
+		return false;
+	for (size_t i = 0; i < ROLES; i++)
+		if (str_eq(argv[0], process_name[i]))
+			return true;
+	return false;
+}
+
+struct reader {
+	const char *at, *end;
+};
+
+static bool take_text(void *arg, const char **ret)
+{
+	struct reader *r = arg;
+	uint32_t len;
+
+	if ((size_t)(r->end - r->at) < sizeof(len))
+		return false;
+	memcpy(&len, r->at, sizeof(len));
+	r->at += sizeof(len);
+	*ret = len == NO_TEXT ? NULL : r->at;
+	if (len == NO_TEXT)
+		return true;
+	if (len >= (size_t)(r->end - r->at) || r->at[len] != '\0')
+		return false;
+	r->at += len + 1;
+	return true;
+}
+
+/* Strings stay where they are, in memory that nobody can write to, as long as the process lives. */
+static bool read_birth(struct birth *ret)
+{
+	off_t size = lseek(BIRTH_FD, 0, SEEK_END);
+	const char *bytes = size > (off_t)sizeof(*ret) ? sealed_map(BIRTH_FD, (size_t)size) : NULL;
+	struct reader r = { bytes, bytes + size };
+	struct brig_option *settings;
+
+	if (!bytes)
+		return false;
+	memcpy(ret, bytes, sizeof(*ret));
+	r.at += sizeof(*ret);
+	settings = calloc(ret->options.n_settings + 1, sizeof(*settings));
+	ret->options.settings = settings;
+	return settings && each_text(&ret->options, settings, take_text, &r) && r.at == r.end;
+}
+
+static void do_nothing(int sig UNUSED)
+{
+}
+
+/* A handler rather than SIG_IGN: what is executed later has the usual meaning again. */
+static void leave_signals_to_master(void)
+{
+	const struct sigaction act = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+
+	for (size_t i = 0; i < ARRAY_LEN(signals_of_master); i++)
+		(void)sigaction(signals_of_master[i], &act, NULL);
+	block_signals(SIG_UNBLOCK);
+}
+
+static bool take_descriptors(struct birth *b)
+{
+	int *fds[DESCRIPTORS_MAX];
+	size_t n = descriptors_of(b, fds);
+
+	for (size_t i = 0; i < n; i++)
+		if (fcntl(*fds[i], F_SETFD, FD_CLOEXEC) < 0)
+			return false;
+	return close(BIRTH_FD) == 0;
+}
+
+/* Under its filter nothing is left to be done at the end, and little could be. */
+static int live_as_front(const struct birth *b)
+{
+	struct front_birth birth = { .options = &b->options,
+				     .n_listeners = b->n_listeners,
+				     .channel = b->channel,
+				     .master = b->words,
+				     .certificate = b->certificate };
+
+	memcpy(birth.listener, b->listener, sizeof(birth.listener));
+	_exit(front_main(&birth));
+}
+
+static int live_as_runner(const struct birth *b)
+{
+	const struct runner_birth birth = { .options = &b->options,
+					    .channel = b->channel,
+					    .channel_number = b->channel_number,
+					    .master = b->words,
+					    .recorder = b->recorder,
+					    .url = *b->url ? b->url : NULL,
+					    .listener = b->listener,
+					    .n_listeners = b->n_listeners };
+
+	return runner_main(&birth);
+}
+
+static int live_as_recorder(const struct birth *b)
+{
+	const struct recorder_birth birth = { .options = &b->options, .socket = b->recorder, .master = b->words };
+
+	_exit(recorder_main(&birth));
+}
+
+int be_born(void)
+{
+	static int (*const live[ROLES])(const struct birth *b) = { live_as_recorder, live_as_runner, live_as_front };
+	static struct birth b; /* what is born borrows from it to its end */
+
+	leave_signals_to_master();
+	if (!read_birth(&b) || (unsigned)b.role >= ROLES || b.n_listeners > LISTENERS_MAX || !take_descriptors(&b)) {
+		(void)dprintf(STDERR_FILENO, "brig: this is a part of 'brig serve', which starts it\n");
+		return BRIG_E_USAGE;
+	}
+	/* The front does this again when it has changed its ids, which makes the kernel forget it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b.master_pid)
+		return BRIG_E_SYSTEM;
+	return live[b.role](&b);
+}
