@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scale_measure.py - the numbers that bench/scale calculates with: what a run costs a node, and what a message costs NATS.
+
+Both are accounted as cpu time, by control group and by process: on a machine that others use, that stays what it is while wall clocks do
+not.  Nodes are control groups (v1: cpu and cpuacct) with a share of a cpu, so that three of them fit on a machine with two.
+"""
+import contextlib
+import http.client
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import measure
+import memory
+import nats_lines
+
+GROUPS = "/sys/fs/cgroup"
+PERIOD_US = 20000
+WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scale-worker")
+
+
+class CannotMeasure(Exception):
+    pass
+
+
+# ---- nodes -------------------------------------------------------------------------------------------------------------------------
+
+
+class Group:
+    """A control group that a node's processes live in; its cells are made below it, and are counted with it."""
+    def __init__(self, name, share=None):
+        self.paths = [os.path.join(GROUPS, tree, name) for tree in ("cpu", "cpuacct")]
+        self.share = share
+
+    def __enter__(self):
+        for path in self.paths:
+            if not os.path.exists(os.path.dirname(path) + "/cgroup.procs"):
+                raise CannotMeasure(f"needs the v1 hierarchies cpu and cpuacct below {GROUPS}, and to be root")
+            os.mkdir(path)
+        if self.share:
+            self.write(0, "cpu.cfs_period_us", PERIOD_US)
+            self.write(0, "cpu.cfs_quota_us", int(self.share * PERIOD_US))
+        return self
+
+    def __exit__(self, *_):
+        for path in self.paths:
+            deadline = time.monotonic() + 20
+            while True:
+                try:
+                    for folder, _, _ in os.walk(path, topdown=False):
+                        os.rmdir(folder)
+                    break
+                except OSError:
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.05)
+
+    def write(self, tree, name, value):
+        with open(os.path.join(self.paths[tree], name), "w", encoding="ascii") as f:
+            f.write(str(value))
+
+    def enter(self):
+        """For preexec_fn: this process and what it starts are the node's."""
+        for path in self.paths:
+            with open(os.path.join(path, "cgroup.procs"), "w", encoding="ascii") as f:
+                f.write(str(os.getpid()))
+
+    def cpu_seconds(self):
+        with open(os.path.join(self.paths[1], "cpuacct.usage"), encoding="ascii") as f:
+            return int(f.read()) / 1e9
+
+
+def jobs_file(path, count, members):
+    with open(path, "w", encoding="utf-8") as f:
+        for number in range(count):
+            f.write(json.dumps({"id": f"j{number}", "language": "python", "code": "pass", **members}) + "\n")
+
+
+def batch_cpu(work, count, members):
+    """Cpu seconds of a job, bytes of a result, and jobs that had a warm cell, by `brig batch` in a group of its own."""
+    jobs, out, state = (os.path.join(work, name) for name in ("jobs", "out", "state"))
+    jobs_file(jobs, count, members)
+    with Group(f"brig-scale-{os.getpid()}") as group:
+        with open(jobs, "rb") as stdin, open(out, "wb") as stdout:
+            begin = time.monotonic()
+            done = subprocess.run([measure.find_brig(), "batch", "--local", "--quiet", "--state", state, "--jobs", "2", "--warm", "4", "-"], stdin=stdin, stdout=stdout,
+                                  stderr=subprocess.PIPE, env=measure.ENV, preexec_fn=group.enter, check=False)
+            seconds = time.monotonic() - begin
+        cpu = group.cpu_seconds()
+    if done.returncode:
+        raise CannotMeasure(f"brig batch ended with {done.returncode}: {done.stderr.decode()[-300:]}")
+    with open(out, "rb") as f:
+        lines = f.read().splitlines()
+    results = [json.loads(line) for line in lines]
+    bad = [r for r in results if r["verdict"] != "ok"]
+    if bad or len(results) != count:
+        raise CannotMeasure(f"{len(results)} of {count} results, {len(bad)} not ok: {bad[:1]}")
+    return {"cpu_ms": 1000 * cpu / count, "result_bytes": statistics.mean(map(len, lines)), "warm": sum(bool(r["warm"]) for r in results) / count,
+            "wall_per_second": count / seconds, "program_cpu_ms": statistics.mean(r["usage"]["cpu_ms"] for r in results)}
+
+
+# A program with an argument gets no cell that was there before it.
+KINDS = {"warm": {}, "cold": {"args": ["x"]}}
+
+
+def measure_node(runs):
+    """The marginal cost: what the jobs of a long batch take more than those of a short one, so that its start does not count."""
+    found = {}
+    with tempfile.TemporaryDirectory() as work:
+        for name, members in KINDS.items():
+            short, long = batch_cpu(work, runs // 4, members), batch_cpu(work, runs, members)
+            cpu = (long["cpu_ms"] * runs - short["cpu_ms"] * (runs // 4)) / (runs - runs // 4)
+            found[name] = {**long, "cpu_ms": cpu, "runs": runs}
+    return found
+
+
+def measure_imports(code):
+    """Milliseconds of cpu that an interpreter takes to import something: what a node without that environment warm pays besides."""
+    def cpu(text):
+        before = os.times()
+        if subprocess.run(["/usr/bin/python3", "-I", "-c", text], env=measure.ENV, stderr=subprocess.DEVNULL, check=False).returncode:
+            return None
+        after = os.times()
+        return 1000 * (after.children_user + after.children_system - before.children_user - before.children_system)
+    with_it, without = ([cpu(text) for _ in range(5)] for text in (code, "pass"))
+    return None if None in with_it else statistics.median(with_it) - statistics.median(without)
+
+
+def warm_runs(pause, count):
+    """A program that runs `count` requests with pauses between them, and says a line after each."""
+    return [os.path.join(measure.REPO, "build", "bench", "warm-runs"), "--lang", "python", "--code", "pass", "--pause", str(pause), str(count), "/bin/true"]
+
+
+def measure_cell():
+    """MiB of private memory of a cell that waits, its init and its janitor with it."""
+    with tempfile.TemporaryDirectory() as state:
+        found = memory.waiting(warm_runs(60000, 1), {**measure.ENV, "BRIG_STATE": state})
+    if not found:
+        raise CannotMeasure("no cell came to rest")
+    return found["cell_kib"] / 1024
+
+
+def measure_zygote():
+    """MiB of private memory of an interpreter that others are forked from: the keeper's own child that is no program of brig's."""
+    with tempfile.TemporaryDirectory() as state, subprocess.Popen(warm_runs(500, 12), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                                                  env={**measure.ENV, "BRIG_STATE": state}) as run:
+        try:
+            for _ in range(10):
+                run.stdout.readline()
+            keeper = next(p for p in memory.children(run.pid) if memory.comm(p) == "brig-keeper")
+            found = [memory.private_kib(p) for p in memory.children(keeper) if not memory.comm(p).startswith("brig-")]
+        finally:
+            run.kill()
+    if not found:
+        raise CannotMeasure("the keeper has no interpreter to fork from; it takes root")
+    return max(found) / 1024
+
+
+def measure_front(count):
+    """Milliseconds of cpu of the processes of `brig serve`, without cells, for a request that is refused before anything runs: what is left
+    when executions go elsewhere is reading, checking and answering, and this is the nearest that a service without a queue does."""
+    with tempfile.TemporaryDirectory() as work, Group(f"brig-scale-{os.getpid()}") as group:
+        server = subprocess.Popen([measure.find_brig(), "serve", "--no-auth", "--listen", "127.0.0.1:0", "--socket", "none", "--state", work],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=measure.ENV, preexec_fn=group.enter)
+        try:
+            port = int(server.stdout.readline().rsplit(b":", 1)[1])
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            body = json.dumps({"language": "no such language", "code": "pass"})
+            ask_all(connection, body, 50)
+            before = group.cpu_seconds()
+            ask_all(connection, body, count)
+            return 1000 * (group.cpu_seconds() - before) / count
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def ask_all(connection, body, count):
+    for _ in range(count):
+        connection.request("POST", "/v1/executions", body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        text = answer.read()
+        if answer.status != 200 or b'"refused"' not in text:
+            raise CannotMeasure(f"the service answers {answer.status}: {text[:200]}")
+
+
+# ---- NATS --------------------------------------------------------------------------------------------------------------------------
+
+
+def leader_of(connection, stream):
+    return int(connection.api(f"STREAM.INFO.{stream}", {})["cluster"]["leader"][1:])
+
+
+def pipelined(connection, subject, data, count, window=64):
+    """Publishes `count` messages, `window` without an answer at a time."""
+    sent = answered = 0
+    while answered < count:
+        while sent < count and sent - answered < window:
+            connection.publish(subject, data, f"{connection.inbox}.p")
+            sent += 1
+        connection.flush()
+        message = connection.read()
+        if b'"error"' in message.data or message.status:
+            raise CannotMeasure(f"a publication was refused: {message.data[:200]} {message.status}")
+        answered += 1
+
+
+def measure_publishing(servers, connection, size, count):
+    """Cpu of the leader's server for a message of `size` bytes, and messages in a second as the clock saw it."""
+    leader, data = leader_of(connection, "JOBS"), os.urandom(size // 2).hex().encode()
+    before, begin = servers.cpu_seconds(leader), time.monotonic()
+    pipelined(connection, "jobs.a", data, count)
+    seconds, cpu = time.monotonic() - begin, servers.cpu_seconds(leader) - before
+    return {"size": size, "messages": count, "leader_cpu_us": 1e6 * cpu / count, "per_second": count / seconds}
+
+
+def measure_waits(connection, count=200):
+    times = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        connection.ask("jobs.a", b"x" * 1024)
+        times.append(1000 * (time.perf_counter() - begin))
+    return {"median_ms": statistics.median(times), "min_ms": min(times)}
+
+
+def measure_fetching(servers, connection, count):
+    """Cpu of the leader's server for handing a message over and hearing that it was done."""
+    connection.make_consumer("JOBS", "w")
+    leader = leader_of(connection, "JOBS")
+    before, begin, got, place = servers.cpu_seconds(leader), time.monotonic(), 0, f"{connection.inbox}.f"
+    wanted = 0
+    while got < count:
+        if wanted == 0:
+            wanted = min(64, count - got)
+            connection.pull("JOBS", "w", wanted, place)
+            connection.flush()
+        message = connection.read()
+        if message.subject == place and message.status:
+            wanted = 0
+        elif message.reply.startswith("$JS.ACK"):
+            connection.publish(message.reply, nats_lines.ACK)
+            got, wanted = got + 1, wanted - 1
+    connection.flush()
+    # The acknowledgements are written when the consumer says that none is missing.
+    while connection.api("CONSUMER.INFO.JOBS.w", {})["num_ack_pending"]:
+        time.sleep(0.02)
+    seconds, cpu = time.monotonic() - begin, servers.cpu_seconds(leader) - before
+    return {"messages": count, "leader_cpu_us": 1e6 * cpu / count, "per_second": count / seconds}
+
+
+def measure_election(servers, connection):
+    """Seconds without an answer after the stream's leader was killed."""
+    leader = leader_of(connection, "JOBS")
+    other = servers.connect((leader + 1) % servers.count)
+    begin = time.monotonic()
+    servers.children[leader].kill()
+    while True:
+        try:
+            answer = other.ask("jobs.a", b"after", patience=0.5)
+            if answer.data and b'"seq"' in answer.data:
+                return time.monotonic() - begin
+        except (TimeoutError, OSError):
+            pass
+        if time.monotonic() - begin > 60:
+            raise CannotMeasure("no server has become leader of the stream")
+        time.sleep(0.02)
+
+
+def measure_nats(count):
+    if not nats_lines.find_server():
+        raise CannotMeasure("needs nats-server (package nats-server)")
+    with tempfile.TemporaryDirectory() as work, nats_lines.Servers(3, work) as servers:
+        connection = servers.connect()
+        connection.make_stream("JOBS", "jobs.*", 3)
+        connection = servers.connect(leader_of(connection, "JOBS"))
+        waits = measure_waits(connection)
+        found = {"publish": [measure_publishing(servers, connection, size, max(200, count // max(1, size // 2048))) for size in (1024, 16384, 65536)]}
+        found.update({"publish_wait": waits, "fetch": measure_fetching(servers, connection, count), "election_s": measure_election(servers, connection)})
+    small, large = found["publish"][0], found["publish"][-1]
+    found["leader_ns_per_byte"] = max(0.0, 1000 * (large["leader_cpu_us"] - small["leader_cpu_us"]) / (large["size"] - small["size"]))
+    return found
+
+
+# ---- three nodes -------------------------------------------------------------------------------------------------------------------
+
+# Cpu that a program takes, most of it in one loop.
+BURN = "n = 0\nfor i in range(200000):\n    n += i * i\nprint(n)"
+RESULT_LINE = re.compile(rb'"job": ?"([^"]+)"')
+
+
+def has_worker():
+    """Whether this brig has workers of its own; without them bench/scale-worker stands in."""
+    done = subprocess.run([measure.find_brig(), "worker", "--help"], capture_output=True, env=measure.ENV, check=False)
+    return done.returncode == 0 and b"nats://" in done.stdout
+
+
+def start_worker(servers, number, group, work):
+    """The stand-in: a process that pulls jobs and has `brig batch` run them.  See bench/scale-worker for what it does of a worker's work."""
+    with open(os.path.join(work, f"worker{number}.log"), "wb") as log:
+        return subprocess.Popen([sys.executable, WORKER, str(servers.ports[number % servers.count]), measure.find_brig(), os.path.join(work, f"state{number}")],
+                                stdin=subprocess.PIPE, stdout=log, stderr=log, env=measure.ENV, preexec_fn=group.enter)
+
+
+def measure_nodes(nodes, share, jobs, settle=30):
+    """`jobs` programs by `nodes` nodes of `share` of a cpu each, all in the stream before the first worker starts."""
+    with contextlib.ExitStack() as stack:
+        work = stack.enter_context(tempfile.TemporaryDirectory())
+        servers = stack.enter_context(nats_lines.Servers(3, work))
+        front = servers.connect()
+        for name in ("JOBS", "CLAIMS", "RESULTS"):
+            front.make_stream(name, f"{name.lower()}.*", 3, "workqueue" if name == "JOBS" else "limits")
+        front.make_consumer("JOBS", "w")
+        front.subscribe("results.*")
+        for number in range(jobs + nodes * settle):
+            front.publish("jobs.a", json.dumps({"id": f"j{number}", "language": "python", "code": BURN}).encode())
+        front.flush()
+        groups = [stack.enter_context(Group(f"brig-scale-{os.getpid()}-{i}", share)) for i in range(nodes)]
+        workers = [start_worker(servers, i, groups[i], work) for i in range(nodes)]
+        try:
+            return count_results(front, groups, jobs, nodes * settle)
+        finally:
+            for worker in workers:
+                worker.stdin.close()
+            for worker in workers:
+                worker.wait()
+
+
+def count_results(front, groups, jobs, settle):
+    """From the `settle`th result on, when every node has its cells, until `jobs` more have come; each of them once."""
+    seen = set()
+    begin = cpu = None
+    while len(seen) < settle + jobs:
+        message = front.read()
+        if not message.subject.startswith("results."):
+            continue
+        ident = RESULT_LINE.search(message.data).group(1)
+        if ident in seen or b'"verdict": "ok"' not in message.data and b'"verdict":"ok"' not in message.data:
+            raise CannotMeasure(f"a job has two results, or one that is not ok: {message.data[:200]}")
+        seen.add(ident)
+        if len(seen) == settle:
+            begin, cpu = time.monotonic(), [group.cpu_seconds() for group in groups]
+    seconds = time.monotonic() - begin
+    used = [group.cpu_seconds() - before for group, before in zip(groups, cpu)]
+    return {"nodes": len(groups), "jobs": jobs, "seconds": seconds, "per_second": jobs / seconds, "cpu_s": used, "cpu_ms_per_job": 1000 * sum(used) / jobs,
+            "got": [u / seconds for u in used]}
