@@ -99,8 +99,9 @@ def as_text(form, value):
 
 
 def forms_of(value):
-    """Every form that a value has, text first."""
-    forms = {"text": value if isinstance(value, str) else repr(value)}
+    """Every form that a value has, text first: of a string itself, unless whoever runs the code wants what Python shows."""
+    plain = isinstance(value, str) and os.environ.get("BRIG_SHOW") != "repr"
+    forms = {"text": value if plain else repr(value)}
     bundle = getattr(type(value), "_repr_mimebundle_", None)
     if bundle:
         try:

@@ -252,6 +252,10 @@ struct brig_request {
 	const char *const *hidden;
 	size_t n_hidden;
 	int left_fd; /* what is in the workspace at the end is written to it, for brig_folders_finish(); 0: none */
+	/* BRIG_KIND_CODE in a language that is compiled, whose code lies in the workspace: other files there, by their paths below
+	 * it, that its compiler is given beside the code. */
+	const char *const *sources;
+	size_t n_sources;
 };
 
 /* What a request runs. */
@@ -276,7 +280,7 @@ enum brig_kind {
 	{                                                                                                            \
 		sizeof(struct brig_request), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, 0, NULL, 0, -1, -1,  \
 			NULL, NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, \
-			NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0                                      \
+			NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, NULL, 0                             \
 	}
 
 struct brig_result;
@@ -314,6 +318,9 @@ BRIG_API int brig_run_fd(const struct brig_run *run);
 BRIG_API int brig_run_step(struct brig_run *run, struct brig_error *err);
 /* As if cancel_fd had turned readable: goes on with steps, to the verdict "cancelled" unless it had ended already. */
 BRIG_API int brig_run_cancel(struct brig_run *run);
+/* Sends its program a signal, which that may catch.  -BRIG_E_USAGE: there is no such signal; -BRIG_E_REFUSED: no program runs
+ * now, but the compiler perhaps, or its backend cannot send it one: brig_run_cancel() ends it all the same. */
+BRIG_API int brig_run_signal(struct brig_run *run, int signal);
 /* Takes the run, finished or not.  One that is not is cancelled, and waited for until nothing of it is left: that blocks, for
  * cleanup_timeout_ms at most where the kernel does its part.  ret may be NULL. */
 BRIG_API int brig_run_end(struct brig_run *run, struct brig_result **ret, struct brig_error *err);

@@ -18,6 +18,7 @@
 #define ENV_MAX        1024
 #define OPTIONS_MAX    256
 #define ARTIFACTS_MAX  64
+#define SOURCES_MAX    256
 #define HIDDEN_MAX     1024 /* as many as a project may have (workspace/hide.c) */
 #define NAME_MAX_BYTES 255  /* of a file name in the cell */
 #define WORD_MAX_BYTES 64   /* of a language, trust level or environment */
@@ -69,13 +70,18 @@ static int check_file_name(const char *name, struct brig_error *err)
 	return 0;
 }
 
+static bool has_workspace(const struct brig_request *req)
+{
+	return req->workspace || req->project_fd || req->files_fd;
+}
+
 static int check_source_path(const struct brig_request *req, struct brig_error *err)
 {
 	const char *path = req->source_path;
 
 	if (!path)
 		return 0;
-	if (req->kind != BRIG_KIND_CODE || (!req->workspace && !req->project_fd))
+	if (req->kind != BRIG_KIND_CODE || !has_workspace(req))
 		return err_set(err, BRIG_E_USAGE, 0, "source_path is for code that lies in a workspace");
 	if (!beneath_is_path(path, strnlen(path, PATH_MAX)))
 		return err_set(err, BRIG_E_USAGE, 0, "source_path '%.80s' is no path below the workspace", path);
@@ -317,11 +323,27 @@ static int check_packed(const struct brig_request *req, struct brig_error *err)
 	return rc;
 }
 
+static int check_sources(const struct brig_request *req, struct brig_error *err)
+{
+	size_t strings = 0;
+	int rc = check_strings("sources", req->sources, req->n_sources, SOURCES_MAX, &strings, err);
+
+	if (rc == 0 && req->n_sources > 0 && (req->kind != BRIG_KIND_CODE || !has_workspace(req)))
+		rc = err_set(err, BRIG_E_USAGE, 0, "sources are for code that lies in a workspace, beside them");
+	for (size_t i = 0; i < req->n_sources && rc == 0; i++)
+		if (!beneath_is_path(req->sources[i], strlen(req->sources[i])))
+			rc = err_set(err, BRIG_E_USAGE, 0, "source '%.80s' is no path below the workspace",
+				     req->sources[i]);
+	return rc;
+}
+
 /* What is read from a project, changed in it, fetched from it. */
 static int check_work(const struct brig_request *req, struct brig_error *err)
 {
 	int rc = check_folder("workspace", req->workspace, err);
 
+	if (rc == 0)
+		rc = check_sources(req, err);
 	if (rc == 0)
 		rc = check_folder("venv", req->venv, err);
 	if (rc == 0)

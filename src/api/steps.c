@@ -9,6 +9,7 @@
  */
 #include <brig/brig.h>
 
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -17,6 +18,7 @@
 #include "base/fd.h"
 #include "base/wait.h"
 #include "executor/environment.h"
+#include "executor/watch.h"
 
 struct brig_run {
 	struct executor x;
@@ -30,6 +32,7 @@ struct brig_run {
 	struct task_spares *tasks; /* of the handle */
 	int cancel;                /* eventfd */
 	int either;                /* epoll of that and the caller's cancel_fd; FD_NONE: there is none */
+	struct live live;          /* its program, while it runs */
 	bool finished;
 };
 
@@ -140,6 +143,7 @@ static struct brig_run *run_new(struct brig *b)
 	run->cancel = run->either = FD_NONE;
 	run->failure = (struct brig_error)BRIG_ERROR_INIT;
 	run->x = handle_executor(b);
+	run->x.live = &run->live;
 	run->tasks = &b->tasks;
 	return run;
 }
@@ -266,6 +270,16 @@ int brig_run_cancel(struct brig_run *run)
 	if (!run)
 		return -BRIG_E_USAGE;
 	(void)!write(run->cancel, &one, sizeof(one)); /* fails only if it has been said often enough */
+	return 0;
+}
+
+int brig_run_signal(struct brig_run *run, int signal)
+{
+	if (!run || signal < 1 || signal >= NSIG)
+		return -BRIG_E_USAGE;
+	if (!run->live.cell || !run->live.backend->send_signal)
+		return -BRIG_E_REFUSED;
+	run->live.backend->send_signal(run->live.cell, signal);
 	return 0;
 }
 

@@ -141,6 +141,9 @@ struct backend_ops {
 	int (*start)(struct cell *c, struct cell_fds *ret, struct brig_error *err);
 	enum cell_event (*on_event)(struct cell *c, struct exit_info *info, struct brig_error *err);
 	void (*close_stdin)(struct cell *c);
+	/* Between start and stop: sends the program a signal, which it may catch; it may have ended already.  Never waits.
+	 * NULL: it cannot. */
+	void (*send_signal)(struct cell *c, int signal);
 	int (*sample)(struct cell *c, struct sample *ret); /* output_bytes and at_ms are the watcher's */
 	uint64_t (*cpu_ns)(struct cell *c);                /* cheap: asked often */
 	uint64_t (*oom_kills)(struct cell *c);

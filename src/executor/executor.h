@@ -9,6 +9,7 @@ struct kept_hosts;
 struct policy;
 struct recorder;
 struct rulebook;
+struct live;
 struct session_link;
 struct warm;
 
@@ -21,6 +22,7 @@ struct executor {
 	struct kept_hosts *hosts;
 	struct warm *warm;
 	const struct session_link *session; /* of a request of kind SUBJECT_SESSION; NULL: it is none */
+	struct live *live;                  /* where its program is told while it runs (watch.h); NULL: nobody asks */
 };
 
 /*

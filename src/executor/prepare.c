@@ -242,6 +242,40 @@ static int fill_argv(struct prepared *p, const char *const *args, size_t extra, 
 	return 0;
 }
 
+/* Of the command's words, the place behind the source: libraries are looked through for those that stand before them. */
+static size_t behind_source(const struct prepared *p, const char *source)
+{
+	for (size_t i = 1; i < p->command.argc; i++)
+		if (strncmp(p->argv[i], PLAN_WORKSPACE "/", strlen(PLAN_WORKSPACE "/")) == 0 &&
+		    str_eq(p->argv[i] + strlen(PLAN_WORKSPACE "/"), source))
+			return i + 1;
+	return p->command.argc;
+}
+
+/* The compiler is given files of the project beside the source. */
+static int add_sources(struct prepared *p, const char *source, const struct brig_request *req, struct brig_error *err)
+{
+	AUTO_BUF words = BUF_INIT(BRIG_STRINGS_MAX + req->n_sources * sizeof(PLAN_WORKSPACE "/"));
+	size_t at = behind_source(p, source);
+	const char **argv = calloc(p->command.argc + req->n_sources + 1, sizeof(*argv));
+
+	for (size_t i = 0; i < req->n_sources; i++)
+		(void)(buf_addf(&words, PLAN_WORKSPACE "/%s", req->sources[i]) && buf_add(&words, "", 1));
+	p->sources = argv && !words.full ? buf_take(&words) : NULL;
+	if (!p->sources) {
+		free(argv);
+		return err_nomem(err);
+	}
+	memcpy(argv, p->argv, at * sizeof(*argv));
+	argv[at] = p->sources;
+	for (size_t i = 1; i < req->n_sources; i++)
+		argv[at + i] = argv[at + i - 1] + strlen(argv[at + i - 1]) + 1;
+	memcpy(argv + at + req->n_sources, p->argv + at, (p->command.argc - at) * sizeof(*argv));
+	free(p->argv);
+	p->argv = argv;
+	return 0;
+}
+
 int prepared_provide(struct prepared *p, const struct provision *v, bool is_run, struct brig_error *err)
 {
 	struct plan *plan = &p->plan;
@@ -305,6 +339,8 @@ static int fill_plan(const struct prepared_request *pr, const struct brig_reques
 
 	if (rc == 0)
 		rc = fill_argv(ret, what.args + skip, is_run ? what.n_args - skip : 0, err);
+	if (rc == 0 && !is_run && workspace && req->n_sources > 0)
+		rc = add_sources(ret, source_shown(pr, req), req, err);
 	if (rc == 0)
 		rc = fill_env(ret, step, pr, is_run ? req : NULL, egress, err);
 	if (rc == 0 && egress)
@@ -363,7 +399,7 @@ int prepare_compile(const struct prepared_request *pr, const struct brig_request
 	ret->file = (struct plan_file){
 		.name = source_shown(pr, req), .data = req->code, .len = req->code_len, .mode = 0644
 	};
-	if (sources_shown(pr, req) && pr->lang->project_argv[0])
+	if (sources_shown(pr, req) && pr->lang->project_argv[0] && req->n_sources == 0)
 		memcpy(step.argv, pr->lang->project_argv, sizeof(step.argv));
 	return fill_plan(pr, req, &step, "compile", ret, err);
 }
@@ -450,6 +486,7 @@ void prepared_release(struct prepared *p)
 	free(p->argv);
 	free(p->envp);
 	free(p->joined);
-	p->joined = NULL;
+	free(p->sources);
+	p->joined = p->sources = NULL;
 	p->argv = p->envp = NULL;
 }

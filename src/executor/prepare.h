@@ -34,7 +34,8 @@ struct prepared {
 	struct lang_command command;
 	const char **argv;
 	const char **envp;
-	char *joined; /* heap: an entry of envp that two have a part in */
+	char *joined;  /* heap: an entry of envp that two have a part in */
+	char *sources; /* heap: words of argv, of files that are compiled with the code */
 	struct plan_file file;
 	struct plan_file files[PREPARED_FILES_MAX]; /* that one and those of the provision */
 	struct plan_bind binds[PREPARED_BINDS_MAX];

@@ -576,6 +576,7 @@ static int step_run(struct run *r)
 			   .on_ready = tell_started,
 			   .between_arg = r,
 			   .session = r->x->session,
+			   .live = r->x->live,
 			   .work = &r->work };
 
 	if (set->network_mode == NETWORK_ALLOWLIST)

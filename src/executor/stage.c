@@ -231,6 +231,7 @@ static int step_watch(struct stage *s)
 	w->out = (struct stream_sink){ .stream = BRIG_STDOUT, .keep = s->keep_out, .record = s->record_out };
 	w->err = (struct stream_sink){ .stream = BRIG_STDERR, .keep = s->keep_err, .record = s->record_err };
 	w->session = s->session;
+	w->live = s->live;
 	if (s->on_tick) {
 		w->on_tick = tick;
 		w->tick_arg = s;

@@ -41,6 +41,7 @@ struct stage {
 	void (*on_tick)(struct stage *s, void *arg);
 	void *tick_arg;
 	const struct session_link *session; /* of plan->session; NULL: it is none */
+	struct live *live;                  /* of a program; NULL: nobody wants to know */
 	struct work *work;                  /* its workspace and artifacts (work.h); NULL: neither */
 	/* Called with the cell dead and judged: may change verdict, exit_code and reason.  NULL: nobody has a say. */
 	void (*conclude)(struct stage *s, void *arg);

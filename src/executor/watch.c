@@ -306,6 +306,12 @@ static uint64_t cpu_percent_kept(const struct plan *plan)
 	return quota || cpus < 1 ? plan->limits.cpu_percent : max_u64(plan->limits.cpu_percent, 100 * (uint64_t)cpus);
 }
 
+static void tell_live(struct watch *w, struct cell *cell)
+{
+	if (w->live)
+		*w->live = (struct live){ .backend = w->backend, .cell = cell };
+}
+
 void watch_run(struct watch *w, struct brig_error *err)
 {
 	const struct limits *l = &w->plan->limits;
@@ -330,7 +336,9 @@ void watch_run(struct watch *w, struct brig_error *err)
 	} else {
 		begin_input(w);
 	}
+	tell_live(w, w->cell);
 	loop(w, &pace, err);
+	tell_live(w, NULL);
 	/* By the cell's own word where it gave one: we may have been held up since. */
 	ended_ns = w->exit.at_ns > w->started_ns ? w->exit.at_ns : clock_now_ns();
 	w->wall_ns = ended_ns - w->started_ns;

@@ -27,6 +27,15 @@ struct session_link {
 	void *arg;
 };
 
+/*
+ * The program that runs now, for who has something to send it from outside of the task that watches it: what it is sent by is
+ * called there, and waits for nothing.
+ */
+struct live {
+	const struct backend_ops *backend;
+	struct cell *cell; /* NULL: none runs */
+};
+
 struct watch {
 	/* filled by the caller */
 	const struct backend_ops *backend;
@@ -39,6 +48,7 @@ struct watch {
 	void (*on_tick)(void *arg);     /* called in place of taking samples; NULL: they are taken */
 	void *tick_arg;
 	const struct session_link *session; /* whose owner has the program's input; NULL: it is no session */
+	struct live *live;                  /* NULL: nobody wants to know */
 	struct sample_series *samples;
 	struct stream_sink out, err;
 	/* filled by watch_run */

@@ -63,7 +63,7 @@ static void show_sources(struct work *w, struct prepared_request *pr)
 	const char *needed = pr->lang->project_file;
 	unsigned mode;
 
-	if (needed && workspace_at(w->project, needed, NULL, 0, &mode) == WORKSPACE_ABSENT)
+	if (needed && w->req->n_sources == 0 && workspace_at(w->project, needed, NULL, 0, &mode) == WORKSPACE_ABSENT)
 		return;
 	w->sources = *workspace_plan(w->project);
 	w->sources.covered = pr->source_name;

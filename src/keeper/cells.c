@@ -482,6 +482,19 @@ static void tell_counts(struct kept *c)
 	(void)keep_send(c->talk, KEEP_COUNTS, &counts, sizeof(counts), NULL, 0, NULL, 0);
 }
 
+/* False: it is none. */
+static bool send_signal(struct kept *c, const struct keep_message *m)
+{
+	struct keep_signal s;
+
+	if (m->head.kind != KEEP_SIGNAL || m->head.size != sizeof(s) || m->n_fds != 0)
+		return false;
+	memcpy(&s, m->body, sizeof(s));
+	if (c->state == KEPT_RUNNING)
+		native_backend.send_signal(c->cell, s.number);
+	return true;
+}
+
 static void serve_talk(struct keeper *k, struct kept *c)
 {
 	struct keep_message m;
@@ -506,6 +519,8 @@ static void serve_talk(struct keeper *k, struct kept *c)
 			return;
 		}
 	}
+	if (rc > 0 && send_signal(c, &m))
+		return;
 	/* The end, or what nobody sane says: nobody wants to know any more. */
 	if (rc > 0)
 		keep_message_release(&m);

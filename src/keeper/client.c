@@ -575,6 +575,14 @@ static void keeper_read_back(struct cell *c, struct facts *ret)
 		*ret = c->final.facts;
 }
 
+static void keeper_send_signal(struct cell *c, int signal)
+{
+	const struct keep_signal body = { .number = signal };
+
+	if (!c->lost && !c->has_final)
+		(void)keep_send(c->talk, KEEP_SIGNAL, &body, sizeof(body), NULL, 0, NULL, 0);
+}
+
 static int keeper_stop(struct cell *c, struct brig_error *err)
 {
 	if (await_final(c))
@@ -693,6 +701,7 @@ const struct backend_ops keeper_backend = {
 	.start = keeper_go,
 	.on_event = keeper_on_event,
 	.close_stdin = keeper_close_stdin,
+	.send_signal = keeper_send_signal,
 	.sample = keeper_sample,
 	.cpu_ns = keeper_cpu_ns,
 	.oom_kills = keeper_oom_kills,

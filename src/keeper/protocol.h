@@ -20,6 +20,7 @@
  *	  KEEP_GO	the program may begin; before KEEP_BORN if the plan says start_at_once and the program is not waited for
  *	  KEEP_STOP	kill it
  *	  KEEP_ASK	for KEEP_COUNTS
+ *	  KEEP_SIGNAL	struct keep_signal: for the program, which may catch it
  *	  end of file	nobody wants to know any more: kill it
  *
  * A caller that goes away takes its talks with it, and so its cells.  The keeper believes nothing that it is sent, and the
@@ -32,7 +33,7 @@
 #include "model/job.h"
 
 #define KEEP_MAGIC   0x4b454550u /* "KEEP" */
-#define KEEP_VERSION 2u
+#define KEEP_VERSION 3u
 
 enum keep_kind {
 	KEEP_HELLO = 1,
@@ -46,6 +47,7 @@ enum keep_kind {
 	KEEP_ASK,
 	KEEP_LEFT,
 	KEEP_POOLS,
+	KEEP_SIGNAL,
 	KEEP_KIND_END
 };
 
@@ -116,6 +118,10 @@ struct keep_pool {
 	uint64_t asked, hits, made;
 	uint64_t bytes;        /* of memory, of those that are ready and of the interpreter */
 	uint64_t memory_limit; /* of each cell */
+};
+
+struct keep_signal {
+	int32_t number;
 };
 
 struct keep_counts {

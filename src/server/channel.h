@@ -25,6 +25,7 @@ enum record_type {
 	RECORD_EVENT,  /* runner to front: status is an enum event_kind, the payload one JSON object */
 	RECORD_ANSWER, /* runner to front: status is that of HTTP, the payload fields; the tag is free again */
 	RECORD_CANCEL, /* front to runner: what was asked for is to end; its answer is waited for */
+	RECORD_SIGNAL, /* front to runner: status is a signal for the program; it has no answer of its own */
 	RECORD_TYPES
 };
 

@@ -78,7 +78,23 @@ see("wrapper: side by side", async () => {
 for (const selector of ["*", "3.x", "^3.0.0", ">=3", "3", "1 || 3.*"])
 	see(`wrapper: version ${selector}`, async () => assert.equal((await wrapper.execute({ language: "python", version: selector, files: [{ content: "print(1)" }] })).data.run.code, 0));
 
-for (const [alias, language] of [["py3", "python"], ["node-javascript", "javascript"], ["node-js", "javascript"], ["cpp", "c++"]])
+const file = (name, content) => ({ name, content });
+for (const [what, language, files, out] of [
+	["C: two sources and a header", "c", [file("main.c", '#include <stdio.h>\n#include "twice.h"\nint main() { printf("%d\\n", twice(4)); }'), file("twice.c", '#include "twice.h"\nint twice(int a) { return 2 * a; }'), file("twice.h", "int twice(int);")], "8\n"],
+	["C: sources without a name, the second needs a library", "c", [{ content: '#include <stdio.h>\ndouble root(double); int main() { printf("%.0f\\n", root(9)); }' }, { content: "#include <math.h>\ndouble root(double a) { return sqrt(a); }" }], "3\n"],
+	["C: folders, and a file to be read", "c", [file("src/main.c", '#include <stdio.h>\n#include "../inc/a.h"\nint main() { FILE *f = fopen("d.txt", "r"); printf("%d %c\\n", A, fgetc(f)); }'), file("inc/a.h", "#define A 7"), file("d.txt", "x")], "7 x\n"],
+	["C++: endings of all kinds", "c++", [file("m.cpp", "#include <iostream>\nint f(); int main() { std::cout << f() << std::endl; }"), file("f.cc", "int f() { return 6; }")], "6\n"],
+	["TypeScript: what it imports", "typescript", [file("m.ts", 'import { a } from "./a";\nconst n: number = a;\nconsole.log(n)'), file("a.ts", "export const a: number = 5;")], "5\n"],
+])
+	see(`wrapper: ${what}`, async () => assert.equal((await run({ language, files })).run.stdout, out));
+see("wrapper: C that two sources are wrong with", async () => {
+	const r = await run({ language: "c", files: [file("a.c", "int main() { return 0; }"), file("b.c", "int f() { return x; }")] });
+	assert.deepEqual([r.compile.code, r.run.code], [1, 1]);
+	assert.match(r.compile.stderr, /b\.c.*undeclared/s);
+});
+see("wrapper: nothing as input is an empty line", async () => assert.equal((await run({ language: "python", files: [{ content: "print([input()])" }] })).run.stdout, "['']\n"));
+
+for (const [alias, language] of [["py3", "python"], ["node-javascript", "javascript"], ["node-js", "javascript"], ["sh", "bash"], ["cpp", "c++"]])
 	see(`wrapper: by the name ${alias}`, async () => assert.equal((await run({ language: alias, files: [{ content: language === "c++" ? "int main() {}" : "" }] })).language, language));
 
 // ---- piston-api, which holds every answer against a schema
@@ -149,6 +165,32 @@ see("socket: stages of what is compiled", async () => {
 see("socket: what does not compile", async () => {
 	const r = await talk([init("int main( {", { language: "c" })]);
 	assert.deepEqual([r.seen.at(-1).type, r.seen.at(-1).stage, r.seen.at(-1).code, r.code], ["exit", "compile", 1, 4999]);
+});
+const signal = (name, text = "up") => {
+	let isSent = false;
+	return (ws, m) => {
+		if (isSent || m.type !== "data" || !m.data.includes(text)) return;
+		isSent = true;
+		ws.send(JSON.stringify({ type: "signal", signal: name }));
+	};
+};
+const texts = (r) => r.seen.map((m) => m.data ?? "").join("");
+see("socket: signals that it catches", async () => {
+	const r = await talk([init("import signal, sys, time\ndef on(n, f):\n    print('got', n, flush=True)\n    if n == 15: sys.exit(7)\nfor n in (10, 15): signal.signal(n, on)\nprint('up', flush=True)\ntime.sleep(2.9)\ntime.sleep(2.9)"), signal("SIGUSR1"), signal("SIGTERM", "got 10")]);
+	assert.equal(texts(r), "up\ngot 10\ngot 15\n");
+	assert.deepEqual(r.seen.at(-1), { type: "exit", stage: "run", code: 7, signal: null });
+});
+see("socket: SIGINT as a program of C has it", async () => {
+	const r = await talk([init('#include <signal.h>\n#include <stdio.h>\n#include <unistd.h>\nvoid on(int n) { _exit(n + 40); }\nint main() { signal(SIGINT, on); puts("up"); fflush(stdout); for (;;) pause(); }', { language: "c" }), signal("SIGINT")]);
+	assert.equal(r.seen.at(-1).code, 42);
+});
+see("socket: SIGWINCH ends nothing, SIGKILL all", async () => {
+	const r = await talk([init("import time\nprint('up', flush=True)\ntime.sleep(0.1)\nprint('on', flush=True)\ntime.sleep(2.9)"), signal("SIGWINCH"), signal("SIGKILL", "on")]);
+	assert.deepEqual(r.seen.at(-1), { type: "exit", stage: "run", code: null, signal: "SIGKILL" });
+});
+see("socket: SIGTERM while it is compiled", async () => {
+	const r = await talk([init('#include <regex>\nint main() { std::regex r("a"); for (;;); }', { language: "c++" }), (ws, m) => m.stage === "compile" && m.type === "stage" && ws.send(JSON.stringify({ type: "signal", signal: "SIGTERM" }))]);
+	assert.deepEqual([r.seen.at(-1).type, r.seen.at(-1).signal, r.code], ["exit", "SIGTERM", 4999]);
 });
 see("socket: SIGTERM ends it", async () => {
 	const r = await talk([init("import time\nprint('up', flush=True)\ntime.sleep(2.9)"), (ws, m) => m.type === "data" && ws.send(JSON.stringify({ type: "signal", signal: "SIGTERM" }))]);

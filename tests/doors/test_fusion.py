@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SandboxFusion: /run_code as trainers use it."""
+"""SandboxFusion: /run_code as trainers use it, cells of notebooks, judgements."""
 import base64
 
 from harness import case
@@ -88,3 +88,92 @@ def busy(t):
 		t.equal(answer(ask(s, "POST", f"/t/{token}{RUN}", python("print(1)")), 200, whole("Success", result(0, "1\n"))), None, "its own")
 		t.equal(answer(ask(s, "POST", f"/t/{token}{RUN}", python("print(1)")), 504, {"detail": like("minute")}), None, "over the quota: the one status that is tried again")
 		t.equal(answer(ask(s, "POST", RUN, python("")), 401, {"detail": ANY}), None, "without")
+
+
+def cell(stdout="", stderr="", display=(), error=()):
+	return {"stdout": stdout, "stderr": stderr, "display": list(display), "error": [{"ename": name, "evalue": ANY, "traceback": ANY} for name in error]}
+
+
+def notebook(cells, status="Success", driver="Finished", files=None):
+	return {"status": status, "message": "", "driver": {"status": driver}, "cells": cells, "executor_pod_name": None, "files": files or {}}
+
+
+CELLS = [
+	("the example of its documents", {"cells": ["a = 123", "a", "print(a)", "import sys; _ = sys.stderr.write('stderr message')", "raise RuntimeError('error message')"]}, 200,
+		notebook([cell(), cell(display=[{"text/plain": "123"}]), cell("123\n"), cell(stderr="stderr message"), cell(error=["RuntimeError"])])),
+	("a string is shown as Python does, and an exception ends nothing", {"cells": ["a = 'hi'", "a", "assert False", "print(a)"]}, 200,
+		notebook([cell(), cell(display=[{"text/plain": "'hi'"}]), cell(error=["AssertionError"]), cell("hi\n")])),
+	("files", {"cells": ["print(open('d/a').read()); _ = open('o', 'wb').write(b'\\xff')"], "files": {"d/a": b64("ü"), "no": None}, "fetch_files": ["o", "./d/a", "none"]}, 200,
+		notebook([cell("ü\n")], files={"o": "/w==", "./d/a": b64("ü")})),
+	("a cell's time", {"cells": ["while True: pass", "print(2)"], "cell_timeout": 0.3}, 200, notebook([cell(error=["TimeoutError"]), cell("2\n")])),
+	("the time of all", {"cells": ["import time; time.sleep(9)", "print(3)"], "total_timeout": 0.5}, 200, notebook([ANY], "Failed", "TimeLimitExceeded")),
+	("a kernel that dies", {"cells": ["import os; os._exit(3)", "print(4)"]}, 200, notebook([cell(error=["DeadKernelError"]), cell("4\n")])),
+	("code that is blocked", {"cells": ["import os\nos.system('rm -rf /')", "print(5)"]}, 200, notebook([cell(error=["BlockedByPolicy"]), cell("5\n")])),
+	("forms", {"cells": ["class A:\n  def _repr_html_(self): return '<b>'\nA()"]}, 200, notebook([cell(display=[{"text/html": "<b>", "text/plain": like("A object")}])])),
+	("no cells", {"cells": []}, 200, notebook([])),
+	("a file that is no base64", {"cells": ["1"], "files": {"a": "%"}}, 200, {"status": "SandboxError", "message": like("base64"), "driver": None}),
+	("another kernel", {"cells": [], "kernel": "ir"}, 422, invalid("literal_error", "kernel")),
+	("no list of cells", {}, 422, invalid("missing", "cells")),
+	("cells of another kind", {"cells": [1]}, 422, invalid("list_type", "cells")),
+]
+
+
+@case("SandboxFusion: run_jupyter")
+def cells(t):
+	with serve(t, "fusion") as s:
+		check(t, CELLS, lambda body, status, want: answer(ask(s, "POST", "/run_jupyter", body), status, want))
+		left = [x for x in ask(s, "GET", "/v1/sessions").json["sessions"] if x["state"] == "ready" and x["token"] != ""]
+		t.equal(left, [], "no session is left")
+
+
+def fenced(code, language="python"):
+	return f"Here it is:\n```{language}\n{code}\n```\nThat is all."
+
+
+def problem(completion, tests, language="python", **extra):
+	test = [{"input": {"stdin": i}, "output": {"stdout": o}} for i, o in tests] if isinstance(tests, list) else tests
+	return {"dataset": "any", "id": 7, "completion": completion, "config": {"dataset_type": "CommonOJDataset", "language": language, "provided_data": {"id": 7, "test": test}, "extra": extra}}
+
+
+def tested(completion, code, language="python", **more):
+	return {"dataset": "any", "id": "p", "completion": completion, "config": {"dataset_type": "AutoEvalDataset", "provided_data": {"labels": {"programming_language": language}, "test": {"code": code, **more}}}}
+
+
+def judged(*passed, **more):
+	return {"id": ANY, "accepted": all(passed), "tests": [{"passed": p, "exec_info": ANY, "test_info": ANY} for p in passed], **more}
+
+
+DOUBLE = fenced("print(int(input()) * 2)")
+ADD = fenced("def add(a, b):\n    return a + b")
+SUBMISSIONS = [
+	("right", problem(DOUBLE, [("1", "2"), ("4", "8\n")]), 200, judged(True, True, id=7, extracted_code="print(int(input()) * 2)", full_code=None)),
+	("wrong: the rest is not told", problem(DOUBLE, [("1", "2"), ("4", "9"), ("5", "10")]), 200, judged(True, False)),
+	("wrong: the rest as well", problem(DOUBLE, [("1", "3"), ("4", "8")], run_all_cases=True), 200, judged(False, True)),
+	("case, blanks and digits", problem(fenced("print('HELLO ')\nprint(1 / 3)"), [("", "hello\n0.33333334\n\n")]), 200, judged(True)),
+	("a line too many", problem(fenced("print(1)\nprint(2)"), [("", "1")]), 200, judged(False)),
+	("an exception", problem(fenced("1 / 0"), [("", "")]), 200, judged(False)),
+	("blocked is wrong", problem(fenced("import os\nos.system('rm -rf /')"), [("", "")]), 200, {"accepted": False, "tests": [{"exec_info": {"status": "Failed", "run_result": {"return_code": 126}}}]}),
+	("C++", problem(fenced("#include <iostream>\nint main() { int a; std::cin >> a; std::cout << a + 1; }", "cpp"), [("1", "2"), ("2", "3")], "cpp"), 200, judged(True, True)),
+	("C++ that does not compile", problem(fenced("int main(", "cpp"), [("1", "2")], "cpp"), 200, {"accepted": False, "tests": [{"exec_info": {"compile_result": {"return_code": 1}, "run_result": None}}]}),
+	("of several blocks the one in its language", problem(fenced("echo 1", "bash") + fenced("print(7)"), [("", "7")]), 200, judged(True)),
+	("a fence that is not closed", problem("```python\nprint(7)", [("", "7")]), 200, judged(True)),
+	("no fence at all", problem("so\ndef f():\n    return 7\nprint(f())", [("", "7")]), 200, judged(False, extracted_code="def f():\n    return 7\n")),
+	("tests as a text", problem(DOUBLE, '[{"input": {"stdin": "1"}, "output": {"stdout": "2"}}]'), 200, judged(True)),
+	("a test behind the code", tested(ADD, "assert add(1, 2) == 3"), 200, judged(True, full_code="def add(a, b):\n    return a + b\nassert add(1, 2) == 3")),
+	("a test that fails", tested(ADD, "assert add(1, 2) == 4"), 200, judged(False)),
+	("a test around the code, and a file", tested(fenced("def f():\n    return open('d').read()"), "import json\n#<INSERT>\nassert f() == 'x'", asset={"d": b64("x")}), 200, judged(True)),
+	("a language that is not here", problem(DOUBLE, [("1", "2")], "verilog"), 400, {"detail": like("language")}),
+	("no language", problem(DOUBLE, [("1", "2")], None), 400, {"detail": like("config.language")}),
+	("no tests", problem(DOUBLE, []), 400, {"detail": like("test")}),
+	("a dataset of its own", {"dataset": "humaneval_python", "id": 0, "completion": "", "config": {}}, 400, {"detail": like("no eval class")}),
+	("a database", {"dataset": "code_contests", "id": 0, "completion": "", "config": {"language": "python"}}, 400, {"detail": like("provided_data")}),
+	("code for the service", {"dataset": "code_contests", "id": 0, "completion": "", "config": {"provided_data": {}, "custom_extract_logic": "x"}}, 400, {"detail": like("custom_extract_logic")}),
+	("no id", {"dataset": "x", "completion": "", "config": {}}, 422, invalid("missing", "id")),
+	("settings of another kind", {"dataset": "x", "id": 1, "completion": "", "config": {"run_timeout": "x"}}, 422, invalid("float_type", "run_timeout")),
+]
+
+
+@case("SandboxFusion: submit")
+def submissions(t):
+	with serve(t, "fusion") as s:
+		check(t, SUBMISSIONS, lambda body, status, want: answer(ask(s, "POST", "/submit", body), status, want))

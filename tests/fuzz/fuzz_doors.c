@@ -133,15 +133,15 @@ static void close_world(struct world *w)
 static void put_answer(struct buf *m, enum route route, unsigned char choice, unsigned *ret_status)
 {
 	static const struct bytes content = { "text", 4 };
-	const char *text = route == ROUTE_languages ? languages
-			   : route == ROUTE_execute ? results[choice % ARRAY_LEN(results)]
-			   : route == ROUTE_session ? sessions[(choice & 3) % 3]
+	const char *text = route == ROUTE_languages                               ? languages
+			   : route == ROUTE_execute || route == ROUTE_session_run ? results[choice % ARRAY_LEN(results)]
+			   : route == ROUTE_session                               ? sessions[(choice & 3) % 3]
 			   : route == ROUTE_session_make || route == ROUTE_session_timeout             ? sessions[0]
 			   : route == ROUTE_sessions                                                   ? sessions[3]
 			   : route == ROUTE_session_files                                              ? files
 			   : route == ROUTE_processes                                                  ? processes
 			   : route == ROUTE_session_watch_make || route == ROUTE_session_watch_changes ? changes
-			   : route == ROUTE_workspace_put ? "{\"id\":\"aaaaaaaaaaaaaaaa\"}"
+			   : route == ROUTE_workspace_put || route == ROUTE_batch ? "{\"id\":\"aaaaaaaaaaaaaaaa\"}"
 			   : route == ROUTE_workspace && !(choice & 0x10)
 				   ? "{\"created\":\"t\",\"files\":[{\"path\":\"faaaaaaaaaaaaaaaaaaaa/a.b\","
 				     "\"size\":1}]}"
@@ -151,6 +151,8 @@ static void put_answer(struct buf *m, enum route route, unsigned char choice, un
 	*ret_status = route == ROUTE_workspace_put || route == ROUTE_session_watch_make || route == ROUTE_session_make
 			      ? 201
 			      : 200;
+	if (route == ROUTE_batch)
+		*ret_status = 202;
 	if (choice & 0x80 && route != ROUTE_session)
 		*ret_status = choice & 0x40 ? 403 : 503;
 	if (route == ROUTE_workspace_archive && ustar_add_file(&tar, "faaaaaaaaaaaaaaaaaaaa/a.txt", &content) &&
@@ -158,6 +160,18 @@ static void put_answer(struct buf *m, enum route route, unsigned char choice, un
 		message_put_bytes(m, FIELD_body, tar.data, tar.len);
 	else
 		message_put_bytes(m, FIELD_body, text, strlen(text));
+}
+
+/* Of jobs, some of which were never asked for. */
+static void tell_results(struct client *c, unsigned char choice)
+{
+	char text[2048];
+
+	for (int i = 0; i < 4 && c->state != CLIENT_DEAD && c->req && c->req->call->on_event; i++) {
+		(void)snprintf(text, sizeof(text), "{\"job\":\"%d\",%s", (i + choice) % 4,
+			       results[choice % (ARRAY_LEN(results) - 1)] + 1);
+		c->req->call->on_event(c, EVENT_result, text, strlen(text));
+	}
 }
 
 /* What comes before the answer of who asked for events. */
@@ -175,6 +189,10 @@ static void tell_events(struct client *c, enum route route, unsigned char choice
 		{ EVENT_verdict, verdict },
 	};
 
+	if (route == ROUTE_batch_results) {
+		tell_results(c, choice);
+		return;
+	}
 	if (route != ROUTE_process_start && route != ROUTE_process_events && route != ROUTE_session_watch)
 		return;
 	(void)snprintf(verdict, sizeof(verdict), "{\"verdict\":\"%s\",\"result\":%s}", choice & 2 ? "error" : "blocked",
@@ -203,8 +221,10 @@ static void be_runner(struct world *w, unsigned char choice)
 		if (!message_read(ask.data, ask.len, &got, &why))
 			abort();
 		tell_events(w->c, (enum route)message_number(&got, FIELD_route, 0), choice);
-		if (w->c->state == CLIENT_DEAD)
+		if (w->c->state == CLIENT_DEAD || !w->c->req)
 			return;
+		if (w->c->req->tag != ask.tag) /* it has heard enough */
+			continue;
 		put_answer(&m, (enum route)message_number(&got, FIELD_route, 0), choice, &status);
 		answer.tag = ask.tag;
 		answer.status = (uint16_t)status;

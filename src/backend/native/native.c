@@ -383,6 +383,23 @@ static uint64_t native_disk_bytes(struct cell *c)
 	return c->disk_bytes;
 }
 
+/*
+ * A pid is another process's when the program has ended and was buried, which init may do at any time: so it is held first, and sent
+ * the signal only if it is a process of this cell.
+ */
+static void native_send_signal(struct cell *c, int signal)
+{
+	char path[48];
+	struct stat its, cells;
+	AUTO_FD pidfd = c->payload_pid > 0 && !c->ended ? pidfd_open(c->payload_pid, 0) : FD_NONE;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", c->payload_pid);
+	if (pidfd < 0 || c->handed[HANDED_NS_PID] < 0 || fstat(c->handed[HANDED_NS_PID], &cells) < 0 ||
+	    stat(path, &its) < 0 || its.st_ino != cells.st_ino || its.st_dev != cells.st_dev)
+		return;
+	(void)pidfd_send_signal(pidfd, signal, NULL, 0);
+}
+
 /* What the program has used: a cell that waited was not idle before. */
 static uint64_t own_cpu_ns(const struct cell *c, uint64_t ns)
 {
@@ -632,6 +649,7 @@ const struct backend_ops native_backend = {
 	.start = native_start,
 	.on_event = cell_on_event,
 	.close_stdin = native_close_stdin,
+	.send_signal = native_send_signal,
 	.sample = native_sample,
 	.cpu_ns = native_cpu_ns,
 	.oom_kills = native_oom_kills,

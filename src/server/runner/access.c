@@ -355,6 +355,7 @@ static void lower_wishes(struct job *job, const struct host_level *level, size_t
 	job_lower(job, n_operators, "execution_timeout_ms", is_doors ? level->most_ms : level->time_ms, 1);
 	job_lower(job, n_operators, "cpu_time_ms", level->cpu_ms, 2);
 	job_lower(job, n_operators, "output_limit", level->most_output, 3);
+	job_lower(job, n_operators, "compile_timeout_ms", level->compile_ms, 4);
 	if (is_doors) {
 		job_leave(job, n_operators, time, ARRAY_LEN(time));
 		job_leave(job, n_operators, output, ARRAY_LEN(output));

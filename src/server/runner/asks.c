@@ -182,6 +182,9 @@ bool asks_take(struct service *s, struct record *r)
 		if (!sessions_cancel(s, r->tag))
 			executions_cancel(s, r->tag);
 		break;
+	case RECORD_SIGNAL:
+		executions_signal(s, r->tag, r->status);
+		break;
 	default:
 		(void)fprintf(stderr, "brig serve: runner: the front sent a record of its own side\n");
 		is_good = false;

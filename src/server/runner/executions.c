@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/runner/executions.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -273,6 +274,29 @@ void executions_cancel(struct service *s, uint32_t tag)
 		if (i == x->n_listeners)
 			continue;
 		if (x->listener[i].is_starter)
+			execution_cancel(s, x);
+		return;
+	}
+}
+
+/* Of a program that no signal can be sent to. */
+static bool asks_for_end(int signal)
+{
+	return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+}
+
+void executions_signal(struct service *s, uint32_t tag, int signal)
+{
+	struct execution *x;
+
+	TAILQ_FOREACH(x, &s->executions.all, in_age)
+	{
+		size_t i = find_listener(x, tag);
+
+		if (i == x->n_listeners)
+			continue;
+		if (x->listener[i].is_starter && x->run && brig_run_signal(x->run, signal) == -BRIG_E_REFUSED &&
+		    asks_for_end(signal))
 			execution_cancel(s, x);
 		return;
 	}

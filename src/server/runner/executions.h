@@ -145,6 +145,8 @@ void executions_gone(struct service *s, uint32_t tag);
 void executions_all_gone(struct service *s);
 /* Who asked with this tag, and for whom it runs, wants it to end. */
 void executions_cancel(struct service *s, uint32_t tag);
+/* Likewise wants its program to have a signal. */
+void executions_signal(struct service *s, uint32_t tag, int signal);
 /* The present answer of one that has finished: 200 and the result. */
 void execution_answer_result(struct service *s, const struct execution *x, uint32_t tag);
 

@@ -33,6 +33,8 @@ static void read_setting(struct host *h, struct host_level *level, const json_t 
 		level->time_ms = (uint64_t)json_integer_value(json_object_get(setting, "value"));
 	else if (str_eq(key, "cpu_time_ms"))
 		level->cpu_ms = (uint64_t)json_integer_value(json_object_get(setting, "value"));
+	else if (str_eq(key, "compile_timeout_ms"))
+		level->compile_ms = (uint64_t)json_integer_value(json_object_get(setting, "value"));
 	else if (str_eq(key, "session_timeout_ms"))
 		level->session_ms = (uint64_t)json_integer_value(json_object_get(setting, "value"));
 	else if (str_eq(key, "cpu_quota_percent"))

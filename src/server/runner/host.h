@@ -18,6 +18,7 @@ struct host_level {
 	bool is_known; /* false: the policy lets no request have this trust */
 	uint64_t memory;
 	uint64_t time_ms, cpu_ms;             /* of the wall and of the processor */
+	uint64_t compile_ms;                  /* of a compiler */
 	uint64_t session_ms;                  /* that a session may last */
 	uint64_t most_output, most_ms;        /* that a request may wish for: bytes; of the wall */
 	uint64_t cpu_percent, disk;           /* of one cpu; bytes */

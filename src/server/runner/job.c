@@ -33,7 +33,8 @@ static int read_lists(struct job *job, struct brig_error *err)
 	struct brig_request *req = &job->req;
 	size_t at = 0, n = message_count(&job->m, FIELD_arg) + message_count(&job->m, FIELD_variable) +
 			   message_count(&job->m, FIELD_package) + message_count(&job->m, FIELD_warm) +
-			   message_count(&job->m, FIELD_artifact) + message_count(&job->m, FIELD_hidden);
+			   message_count(&job->m, FIELD_artifact) + message_count(&job->m, FIELD_hidden) +
+			   message_count(&job->m, FIELD_source);
 
 	job->strings = calloc(n + 1, sizeof(*job->strings));
 	if (!job->strings)
@@ -44,6 +45,7 @@ static int read_lists(struct job *job, struct brig_error *err)
 	job->env.warm = take_list(job, FIELD_warm, &at, &job->env.n_warm);
 	req->artifacts = take_list(job, FIELD_artifact, &at, &req->n_artifacts);
 	req->hidden = take_list(job, FIELD_hidden, &at, &req->n_hidden);
+	req->sources = take_list(job, FIELD_source, &at, &req->n_sources);
 	return 0;
 }
 

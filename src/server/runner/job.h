@@ -19,7 +19,7 @@ struct job {
 	size_t n_options;
 	int files, input, out, project, left; /* FD_NONE: none */
 	char backend[TOKEN_WORD_MAX + 1];     /* that the token chose; "": none */
-	char lowered[4][24];                  /* values that job_lower() wrote */
+	char lowered[5][24];                  /* values that job_lower() wrote */
 	uint64_t held;                        /* bytes of message and files */
 	struct brig_request req;              /* points to the above; callbacks, id and who are the caller's to set */
 	struct brig_environment env;          /* that it makes, instead of what the request says; name NULL: none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fusion.c - SandboxFusion's /run_code
+ * fusion.c - SandboxFusion's /run_code (fusion.h)
  *
  * Trainers learn from these answers, so whose fault a failure is must be told right: what the program did, a finding of the inspection
  * included, is Failed, or it would pay to be blocked; what the service did is SandboxError, which counts for nobody; and too
@@ -15,7 +15,7 @@
 #include "base/json_read.h"
 #include "base/str.h"
 #include "base/ustar.h"
-#include "server/doors/door.h"
+#include "server/doors/fusion/fusion.h"
 
 #define TIME_USUAL  10.0 /* seconds */
 #define FETCH_MAX   256
@@ -23,11 +23,7 @@
 #define CODE_MEMORY 137
 #define CODE_OTHER  123
 
-/* Their languages; ours: NULL: there is none here. */
-static const struct language {
-	const char *theirs, *ours;
-	bool compiles;
-} languages[] = {
+static const struct fusion_language languages[] = {
 	{ "python", "python", false },
 	{ "cpp", "cpp", true },
 	{ "nodejs", "javascript", false },
@@ -62,7 +58,7 @@ static const struct language {
 
 struct job {
 	json_t *doc;
-	const struct language *language;
+	const struct fusion_language *language;
 };
 
 static void job_free(void *job)
@@ -85,39 +81,46 @@ void fusion_ping(struct client *c)
 
 /* ---- what is wrong with a request ---------------------------------------------------------------------------- */
 
-/* The answer of a request that is none; takes the input. */
-static void refuse(struct client *c, const char *type, const char *field, const char *msg, json_t *input)
+const struct fusion_language *fusion_language_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+		if (str_eq(languages[i].theirs, name))
+			return &languages[i];
+	return NULL;
+}
+
+void fusion_refuse(struct client *c, const char *type, const char *field, const char *msg, json_t *input)
 {
 	door_reply(c, 422,
 		   json_pack("{s:[{s:s, s:[s, s], s:s, s:o}]}", "detail", "type", type, "loc", "body", field, "msg",
 			     msg, "input", input ? input : json_null()));
 }
 
-static bool is_text(const json_t *v)
+bool fusion_is_text(const json_t *v)
 {
 	return json_is_string(v);
 }
 
-static bool is_maybe_text(const json_t *v)
+bool fusion_is_maybe_text(const json_t *v)
 {
 	return json_is_string(v) || json_is_null(v);
 }
 
-static bool is_number(const json_t *v)
+bool fusion_is_number(const json_t *v)
 {
 	return json_is_number(v);
 }
 
-static bool is_dictionary(const json_t *v)
+bool fusion_is_files(const json_t *v)
 {
 	const json_t *item;
 	const char *key;
 
-	json_object_foreach((json_t *)(uintptr_t)v, key, item) if (!is_maybe_text(item)) return false;
+	json_object_foreach((json_t *)(uintptr_t)v, key, item) if (!fusion_is_maybe_text(item)) return false;
 	return json_is_object(v);
 }
 
-static bool is_list(const json_t *v)
+bool fusion_is_list(const json_t *v)
 {
 	const json_t *item;
 	size_t i;
@@ -126,74 +129,78 @@ static bool is_list(const json_t *v)
 	return json_is_array(v);
 }
 
-static const struct member {
-	const char *name;
-	bool must;
-	bool (*is)(const json_t *value);
-	const char *type, *msg;
-} members[] = {
-	{ "code", true, is_text, "string_type", "Input should be a valid string" },
-	{ "language", true, is_text, "string_type", "Input should be a valid string" },
-	{ "compile_timeout", false, is_number, "float_type", "Input should be a valid number" },
-	{ "run_timeout", false, is_number, "float_type", "Input should be a valid number" },
-	{ "memory_limit_MB", false, is_number, "int_type", "Input should be a valid integer" },
-	{ "stdin", false, is_maybe_text, "string_type", "Input should be a valid string" },
-	{ "files", false, is_dictionary, "dict_type", "Input should be a valid dictionary" },
-	{ "fetch_files", false, is_list, "list_type", "Input should be a valid list" },
+bool fusion_is_maybe_number(const json_t *v)
+{
+	return json_is_number(v) || json_is_null(v);
+}
+
+bool fusion_is_object(const json_t *v)
+{
+	return json_is_object(v);
+}
+
+static const struct fusion_member members[] = {
+	{ "code", true, fusion_is_text, "string_type", "Input should be a valid string" },
+	{ "language", true, fusion_is_text, "string_type", "Input should be a valid string" },
+	{ "compile_timeout", false, fusion_is_number, "float_type", "Input should be a valid number" },
+	{ "run_timeout", false, fusion_is_number, "float_type", "Input should be a valid number" },
+	{ "memory_limit_MB", false, fusion_is_number, "int_type", "Input should be a valid integer" },
+	{ "stdin", false, fusion_is_maybe_text, "string_type", "Input should be a valid string" },
+	{ "files", false, fusion_is_files, "dict_type", "Input should be a valid dictionary" },
+	{ "fetch_files", false, fusion_is_list, "list_type", "Input should be a valid list" },
 };
+
+bool fusion_check(struct client *c, const json_t *doc, const struct fusion_member *rows, size_t n)
+{
+	if (!json_is_object(doc)) {
+		fusion_refuse(c, "model_attributes_type", "",
+			      "Input should be a valid dictionary or object to extract fields from",
+			      json_incref((json_t *)(uintptr_t)doc));
+		return false;
+	}
+	for (size_t k = 0; k < n; k++) {
+		json_t *value = json_object_get(doc, rows[k].name);
+
+		if (!value && rows[k].must) {
+			fusion_refuse(c, "missing", rows[k].name, "Field required", json_object());
+			return false;
+		}
+		if (value && !rows[k].is(value)) {
+			fusion_refuse(c, rows[k].type, rows[k].name, rows[k].msg, json_incref(value));
+			return false;
+		}
+	}
+	return true;
+}
 
 /* False: it was answered. */
 static bool check(struct client *c, struct job *job)
 {
-	size_t i = 0;
-
-	if (!json_is_object(job->doc)) {
-		refuse(c, "model_attributes_type", "",
-		       "Input should be a valid dictionary or object to extract fields from", json_incref(job->doc));
+	if (!fusion_check(c, job->doc, members, ARRAY_LEN(members)))
 		return false;
-	}
-	for (size_t k = 0; k < ARRAY_LEN(members); k++) {
-		json_t *value = json_object_get(job->doc, members[k].name);
-
-		if (!value && members[k].must) {
-			refuse(c, "missing", members[k].name, "Field required", json_object());
-			return false;
-		}
-		if (value && !members[k].is(value)) {
-			refuse(c, members[k].type, members[k].name, members[k].msg, json_incref(value));
-			return false;
-		}
-	}
-	while (i < ARRAY_LEN(languages) &&
-	       !str_eq(languages[i].theirs, json_string_value(json_object_get(job->doc, "language"))))
-		i++;
-	if (i == ARRAY_LEN(languages)) {
-		refuse(c, "literal_error", "language", "Input should be a language that is known",
-		       json_incref(json_object_get(job->doc, "language")));
-		return false;
-	}
-	job->language = &languages[i];
-	return true;
+	job->language = fusion_language_of(fusion_text(job->doc, "language"));
+	if (!job->language)
+		fusion_refuse(c, "literal_error", "language", "Input should be a language that is known",
+			      json_incref(json_object_get(job->doc, "language")));
+	return job->language != NULL;
 }
 
 /* ---- results --------------------------------------------------------------------------------------------------- */
 
 /* Takes the rest. */
-static void reply(struct client *c, const char *status, const char *message, json_t *compile, json_t *run,
-		  json_t *files)
+static json_t *response(const char *status, const char *message, json_t *compile, json_t *run, json_t *files)
 {
-	door_reply(c, 200,
-		   json_pack("{s:s, s:s%, s:o, s:o, s:n, s:o}", "status", status, "message", message,
-			     str_utf8_prefix(message, strlen(message)), "compile_result", compile, "run_result", run,
-			     "executor_pod_name", "files", files));
+	return json_pack("{s:s, s:s%, s:o, s:o, s:n, s:o}", "status", status, "message", message,
+			 str_utf8_prefix(message, strlen(message)), "compile_result", compile, "run_result", run,
+			 "executor_pod_name", "files", files);
 }
 
-static void fail(struct client *c, const char *message)
+static json_t *trouble(const char *message)
 {
-	reply(c, "SandboxError", message, json_null(), json_null(), json_object());
+	return response("SandboxError", message, json_null(), json_null(), json_object());
 }
 
-static const char *text_of(const json_t *object, const char *name)
+const char *fusion_text(const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 
@@ -215,7 +222,7 @@ static long signal_code(const char *name)
 static long code_of(const json_t *result)
 {
 	const json_t *code = json_object_get(result, "exit_code");
-	const char *verdict = text_of(result, "verdict");
+	const char *verdict = fusion_text(result, "verdict");
 
 	if (str_eq(verdict, "blocked"))
 		return 126;
@@ -223,15 +230,15 @@ static long code_of(const json_t *result)
 		return CODE_MEMORY;
 	if (json_is_integer(code))
 		return (long)json_integer_value(code);
-	return str_eq(verdict, "crash") ? signal_code(text_of(result, "signal")) : CODE_OTHER;
+	return str_eq(verdict, "crash") ? signal_code(fusion_text(result, "signal")) : CODE_OTHER;
 }
 
-static json_t *output_of(const json_t *result, const char *stream)
+json_t *fusion_output(const json_t *result, const char *stream)
 {
 	char encoding[32];
 
 	(void)snprintf(encoding, sizeof(encoding), "%s_encoding", stream);
-	if (str_eq(text_of(result, encoding), "base64"))
+	if (str_eq(fusion_text(result, encoding), "base64"))
 		return json_string("[DecodeError] the output is not UTF-8");
 	return door_output(result, stream);
 }
@@ -240,35 +247,38 @@ static json_t *errors_of(const json_t *result)
 {
 	AUTO_BUF text = BUF_INIT(256 * KiB);
 
-	if (!str_eq(text_of(result, "verdict"), "blocked"))
-		return output_of(result, "stderr");
+	if (!str_eq(fusion_text(result, "verdict"), "blocked"))
+		return fusion_output(result, "stderr");
 	door_findings_text(result, &text);
 	return json_stringn(buf_str(&text), str_utf8_prefix(buf_str(&text), text.len));
 }
 
+json_t *fusion_stage(bool is_late, double seconds, long code, json_t *output, json_t *errors)
+{
+	return json_pack("{s:s, s:f, s:o, s:o, s:o}", "status", is_late ? "TimeLimitExceeded" : "Finished",
+			 "execution_time", seconds, "return_code", is_late ? json_null() : json_integer(code), "stdout",
+			 output, "stderr", errors);
+}
+
 static json_t *stage(const json_t *result, bool is_late)
 {
-	double seconds =
-		(double)json_integer_value(json_object_get(json_object_get(result, "usage"), "wall_ms")) / 1000;
+	double ms = (double)json_integer_value(json_object_get(json_object_get(result, "usage"), "wall_ms"));
 
-	return json_pack("{s:s, s:f, s:o, s:o, s:o}", "status", is_late ? "TimeLimitExceeded" : "Finished",
-			 "execution_time", seconds, "return_code",
-			 is_late ? json_null() : json_integer(code_of(result)), "stdout", output_of(result, "stdout"),
-			 "stderr", errors_of(result));
+	return fusion_stage(is_late, ms / 1000, code_of(result), fusion_output(result, "stdout"), errors_of(result));
 }
 
 /* Of the files that were asked for, those that there are: the name as it was asked for, and the content in base64. */
-static json_t *fetched(const json_t *doc, const json_t *result)
+static json_t *fetched(const json_t *wanted, const json_t *result)
 {
-	const json_t *wanted = json_object_get(doc, "fetch_files"), *artifacts = json_object_get(result, "artifacts");
+	const json_t *artifacts = json_object_get(result, "artifacts");
 	json_t *files = json_object(), *name, *artifact;
 	size_t i, k;
 
 	json_array_foreach(wanted, i, name) json_array_foreach(artifacts, k, artifact)
 	{
-		const char *path = text_of(artifact, "path"), *own = json_string_value(name);
+		const char *path = fusion_text(artifact, "path"), *own = json_string_value(name);
 		json_t *content = json_object_get(artifact, "content");
-		bool is_text = str_eq(text_of(artifact, "content_encoding"), "utf-8");
+		bool is_text = str_eq(fusion_text(artifact, "content_encoding"), "utf-8");
 		AUTO_FREE char *coded = NULL;
 
 		if (!str_eq(path, strncmp(own, "./", 2) == 0 ? own + 2 : own) || !json_is_string(content))
@@ -286,34 +296,40 @@ static json_t *fetched(const json_t *doc, const json_t *result)
 	return files;
 }
 
-static json_t *compiled_well(void)
+json_t *fusion_response(const struct fusion_language *language, const json_t *fetch, const json_t *result)
 {
-	return json_pack("{s:s, s:f, s:i, s:s, s:s}", "status", "Finished", "execution_time", 0.0, "return_code", 0,
-			 "stdout", "", "stderr", "");
+	static const char *const ours[] = { "refused", "violated", "failed", "cancelled" };
+	const char *verdict = fusion_text(result, "verdict");
+	bool is_late = str_eq(verdict, "timeout") || str_eq(verdict, "cpu_limit");
+	json_t *one;
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		if (str_eq(verdict, ours[i]))
+			return trouble(fusion_text(result, "reason"));
+	one = stage(result, is_late);
+	if (str_eq(fusion_text(result, "step"), "compile"))
+		return response("Failed", "", one, json_null(), json_object());
+	return response(str_eq(verdict, "ok") ? "Success" : "Failed", "",
+			language->compiles ? fusion_stage(false, 0, 0, json_string(""), json_string("")) : json_null(),
+			one, fetched(fetch, result));
+}
+
+bool fusion_is_ours(const json_t *doc)
+{
+	return str_eq(fusion_text(doc, "status"), "SandboxError");
 }
 
 static void on_result(struct client *c, unsigned status, const struct message *m)
 {
 	const struct job *job = c->req->call->state;
-	json_t *result = door_answer_json(m), *one;
-	const char *verdict = text_of(result, "verdict");
-	bool is_late = str_eq(verdict, "timeout") || str_eq(verdict, "cpu_limit");
+	json_t *result = door_answer_json(m);
 
-	if (status == 422 || status == 403 || status == 500) {
-		fail(c, door_answer_message(result));
-	} else if (status != 200) {
+	if (status == 422 || status == 403 || status == 500)
+		door_reply(c, 200, trouble(door_answer_message(result)));
+	else if (status != 200)
 		fusion_error(c, status, door_answer_message(result));
-	} else if (str_eq(verdict, "refused") || str_eq(verdict, "violated") || str_eq(verdict, "failed") ||
-		   str_eq(verdict, "cancelled")) {
-		fail(c, text_of(result, "reason"));
-	} else {
-		one = stage(result, is_late);
-		if (str_eq(text_of(result, "step"), "compile"))
-			reply(c, "Failed", "", one, json_null(), json_object());
-		else
-			reply(c, str_eq(verdict, "ok") ? "Success" : "Failed", "",
-			      job->language->compiles ? compiled_well() : json_null(), one, fetched(job->doc, result));
-	}
+	else
+		door_reply(c, 200, fusion_response(job->language, json_object_get(job->doc, "fetch_files"), result));
 	json_decref(result);
 }
 
@@ -329,11 +345,10 @@ static bool add_file(struct buf *tar, const char *path, const json_t *content)
 	return n >= 0 && *path && ustar_add_file(tar, strncmp(path, "./", 2) == 0 ? path + 2 : path, &what);
 }
 
-/* FD_NONE: there are none, or *ret_why says what is wrong. */
-static int files_of(const json_t *doc, const char **ret_why)
+int fusion_files(const json_t *doc, const char **ret_why)
 {
 	AUTO_BUF tar = BUF_INIT(JSON_FILES_MAX);
-	json_t *files = json_object_get(doc, "files"), *content;
+	json_t *files = (json_t *)(uintptr_t)doc, *content;
 	const char *path;
 	int fd;
 
@@ -350,16 +365,24 @@ static int files_of(const json_t *doc, const char **ret_why)
 	return fd < 0 ? FD_NONE : fd;
 }
 
-static void put_limits(const json_t *doc, struct buf *fields)
+void fusion_put_limits(struct buf *fields, const json_t *time, double usual, const json_t *memory)
 {
-	const json_t *time = json_object_get(doc, "run_timeout"), *memory = json_object_get(doc, "memory_limit_MB");
-	double seconds = json_is_number(time) ? json_number_value(time) : TIME_USUAL, mb = json_number_value(memory);
+	double seconds = json_is_number(time) ? json_number_value(time) : usual, mb = json_number_value(memory);
 
 	if (!isfinite(seconds) || seconds < 0.01 || seconds > 86400)
 		seconds = seconds < 0.01 ? 0.01 : 86400;
 	door_put_option(fields, "execution_timeout_ms", (uint64_t)(seconds * 1000));
 	if (json_is_number(memory) && mb >= 1 && mb < 1e6)
 		door_put_option(fields, "mem_limit", max_u64((uint64_t)mb, 8) * MiB);
+}
+
+/* The usual one is the policy's: some compilers need longer for their first program. */
+static void put_compiler_time(struct buf *fields, const json_t *time)
+{
+	double seconds = json_number_value(time);
+
+	if (seconds >= 0.01 && seconds < TIME_USUAL)
+		door_put_option(fields, "compile_timeout_ms", (uint64_t)(seconds * 1000));
 }
 
 static void put_fetched(const json_t *doc, struct buf *fields)
@@ -381,7 +404,7 @@ static void run(struct client *c, const struct job *job)
 	const json_t *code = json_object_get(job->doc, "code"), *input = json_object_get(job->doc, "stdin");
 	struct buf *fields = door_fields(c);
 	const char *why = NULL;
-	AUTO_FD files = files_of(job->doc, &why);
+	AUTO_FD files = fusion_files(json_object_get(job->doc, "files"), &why);
 
 	if (!job->language->ours)
 		why = "this language is not one that brig has";
@@ -389,7 +412,7 @@ static void run(struct client *c, const struct job *job)
 	    json_string_length(input) > message_max_bytes(FIELD_input))
 		why = "code or stdin is too long";
 	if (why) {
-		fail(c, why);
+		door_reply(c, 200, trouble(why));
 		return;
 	}
 	message_put_number(fields, FIELD_kind, BRIG_KIND_CODE);
@@ -397,7 +420,10 @@ static void run(struct client *c, const struct job *job)
 	message_put_bytes(fields, FIELD_code, json_string_value(code), json_string_length(code));
 	if (json_is_string(input))
 		message_put_bytes(fields, FIELD_input, json_string_value(input), json_string_length(input));
-	put_limits(job->doc, fields);
+	fusion_put_limits(fields, json_object_get(job->doc, "run_timeout"), TIME_USUAL,
+			  json_object_get(job->doc, "memory_limit_MB"));
+	if (job->language->compiles)
+		put_compiler_time(fields, json_object_get(job->doc, "compile_timeout"));
 	put_fetched(job->doc, fields);
 	door_ask(c, ROUTE_execute, files, FD_NONE, on_result);
 }
@@ -415,7 +441,7 @@ void fusion_run(struct client *c)
 	c->req->call->release = job_free;
 	job->doc = door_json(c, &err);
 	if (!job->doc)
-		refuse(c, "json_invalid", "0", err.msg, json_object());
+		fusion_refuse(c, "json_invalid", "0", err.msg, json_object());
 	else if (check(c, job))
 		run(c, job);
 }

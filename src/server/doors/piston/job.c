@@ -4,19 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_read.h"
 #include "base/str.h"
-#include "base/ustar.h"
 #include "server/doors/piston/semver.h"
 
 #define FILES_MAX      256
-#define VERSION_NONE   "1.0.0" /* of a runtime whose own nobody could tell */
 #define MEMORY_MIN     (8 * MiB)
 #define TIME_MIN_MS    10
 #define RUN_LIMIT_MS   3000
 #define COMPILE_MAX_MS 10000
-
-enum encoding { UTF8, BASE64, HEX };
 
 /* ---- without the languages ------------------------------------------------------------------------------ */
 
@@ -45,55 +40,6 @@ int piston_read(struct piston_job *job, json_t *doc, struct brig_error *err)
 }
 
 /* ---- with them ---------------------------------------------------------------------------------------------- */
-
-const char *piston_version(const json_t *language)
-{
-	const char *text = json_string_value(json_object_get(language, "version"));
-
-	return text ? text : VERSION_NONE;
-}
-
-const char *piston_name(const json_t *language)
-{
-	const char *name = json_string_value(json_object_get(language, "name"));
-
-	return !name ? "" : str_eq(name, "cpp") ? "c++" : name;
-}
-
-static enum encoding encoding_of(const json_t *file)
-{
-	const char *text = json_string_value(json_object_get(file, "encoding"));
-
-	return !text ? UTF8 : str_eq(text, "base64") ? BASE64 : str_eq(text, "hex") ? HEX : UTF8;
-}
-
-static const char *name_of(const json_t *file)
-{
-	const json_t *name = json_object_get(file, "name");
-
-	return is_text(name) && strlen(json_string_value(name)) == json_string_length(name) ? json_string_value(name)
-											    : NULL;
-}
-
-/* The last part of the entry's name, if that is a name of the language's: a compiler goes by it. */
-static const char *usable_name(const json_t *language, const json_t *file)
-{
-	const char *name = name_of(file), *slash = name ? strrchr(name, '/') : NULL;
-	const json_t *extension;
-	size_t i;
-
-	if (slash)
-		name = slash + 1;
-	json_array_foreach(json_object_get(language, "extensions"), i, extension)
-	{
-		size_t n = json_string_length(extension);
-
-		if (name && strlen(name) > n && strlen(name) <= message_max_bytes(FIELD_file_name) &&
-		    str_eq(name + strlen(name) - n, json_string_value(extension)))
-			return name;
-	}
-	return NULL;
-}
 
 static int check_limit(const json_t *doc, const char *name, double most, struct brig_error *err)
 {
@@ -133,117 +79,22 @@ int piston_choose(struct piston_job *job, json_t *languages, struct brig_error *
 {
 	const char *name = json_string_value(json_object_get(job->doc, "language"));
 	const char *selector = json_string_value(json_object_get(job->doc, "version"));
-	json_t *language = door_language(languages, name), *files = json_object_get(job->doc, "files"), *file;
+	json_t *language = piston_find(languages, name), *files = json_object_get(job->doc, "files"), *file;
 
 	if (!language || !semver_fits(piston_version(language), selector))
 		return err_set(err, BRIG_E_USAGE, 0, "%.100s-%.100s runtime is unknown", name, selector);
 	(void)str_copy(job->language, sizeof(job->language), piston_name(language));
 	(void)str_copy(job->version, sizeof(job->version), piston_version(language));
 	job->compiles = json_is_true(json_object_get(language, "compiles"));
-	json_array_foreach(files, job->entry, file) if (encoding_of(file) == UTF8) break;
+	json_array_foreach(files, job->entry, file) if (piston_encoding_of(file) == PISTON_UTF8) break;
 	if (job->entry == json_array_size(files))
 		return err_set(err, BRIG_E_USAGE, 0, "files must include at least one utf8 encoded file");
-	job->file_name = usable_name(language, json_array_get(files, job->entry));
+	job->row = language;
+	job->file_name = piston_usable_name(language, json_array_get(files, job->entry));
 	return check_limits(job->doc, err);
 }
 
 /* ---- as fields ------------------------------------------------------------------------------------------------- */
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-}
-
-/* As Node reads them: up to the first character that does not belong there. */
-static size_t read_hex(char *dst, const char *text, size_t len)
-{
-	size_t n = 0;
-
-	while (2 * n + 1 < len && hex_digit(text[2 * n]) >= 0 && hex_digit(text[2 * n + 1]) >= 0) {
-		dst[n] = (char)(hex_digit(text[2 * n]) << 4 | hex_digit(text[2 * n + 1]));
-		n++;
-	}
-	return n;
-}
-
-/* As Node reads it: signs that are none are nothing, of both alphabets, with and without an end; dst may be as long as the text. */
-static size_t read_base64(char *dst, const char *text, size_t len)
-{
-	uint32_t bits = 0;
-	size_t n = 0, digits = 0;
-
-	for (size_t i = 0; i < len && text[i] != '='; i++) {
-		char c = text[i];
-		int digit = c >= 'A' && c <= 'Z'   ? c - 'A'
-			    : c >= 'a' && c <= 'z' ? c - 'a' + 26
-			    : c >= '0' && c <= '9' ? c - '0' + 52
-			    : c == '+' || c == '-' ? 62
-			    : c == '/' || c == '_' ? 63
-						   : -1;
-
-		if (digit < 0)
-			continue;
-		bits = bits << 6 | (uint32_t)digit;
-		if (++digits % 4 != 1) /* the first of four gives no byte yet */
-			dst[n++] = (char)(bits >> (6 - 2 * ((digits - 1) % 4)));
-	}
-	return n;
-}
-
-static int add_file(struct buf *tar, const json_t *file, size_t index, struct brig_error *err)
-{
-	const json_t *content = json_object_get(file, "content");
-	size_t len = json_string_length(content);
-	AUTO_FREE char *bytes = malloc(len + 1);
-	struct bytes what = { json_string_value(content), len };
-	char usual[32];
-	const char *name = name_of(file);
-
-	if (!bytes)
-		return err_nomem(err);
-	if (encoding_of(file) == BASE64)
-		what = (struct bytes){ bytes, read_base64(bytes, what.data, len) };
-	else if (encoding_of(file) == HEX)
-		what = (struct bytes){ bytes, read_hex(bytes, what.data, len) };
-	(void)snprintf(usual, sizeof(usual), "file%zu.code", index);
-	return ustar_add_file(tar, name ? name : usual, &what) ? 0
-							       : err_set(err, BRIG_E_USAGE, 0, "files are too long");
-}
-
-/* Names that lead out of the folder, which the original answers like a fault of its own. */
-static int check_name(const json_t *file, struct brig_error *err)
-{
-	const char *name = name_of(file);
-
-	for (const char *at = name; at && *at; at += strcspn(at, "/"), at += *at == '/')
-		if (*at == '/' || (at[0] == '.' && at[1] == '.' && (at[2] == '/' || !at[2])))
-			return err_set(err, BRIG_E_REFUSED, 0, "a file's name leads elsewhere");
-	return 0;
-}
-
-static int put_files(const struct piston_job *job, int *ret_files, struct brig_error *err)
-{
-	AUTO_BUF tar = BUF_INIT(JSON_FILES_MAX);
-	const json_t *files = json_object_get(job->doc, "files"), *file;
-	size_t i;
-
-	json_array_foreach(files, i, file)
-	{
-		const char *name = name_of(file);
-
-		if (check_name(file, err) < 0)
-			return -err->code;
-		/* The entry is the code itself, and besides that a file only where its name is another than the code's. */
-		if (i == job->entry && (!name || (job->file_name && str_eq(name, job->file_name))))
-			continue;
-		if (add_file(&tar, file, i, err) < 0)
-			return -err->code;
-	}
-	if (tar.len == 0)
-		return 0;
-	*ret_files = ustar_to_file(&tar);
-	return *ret_files < 0 ? err_set(err, BRIG_E_SYSTEM, -*ret_files, "cannot keep the files that were sent") : 0;
-}
 
 static void put_limit(const struct piston_job *job, struct buf *fields, const char *name, const char *key,
 		      uint64_t usual, uint64_t least)
@@ -254,6 +105,15 @@ static void put_limit(const struct piston_job *job, struct buf *fields, const ch
 
 	if (n > 0)
 		door_put_option(fields, key, max_u64(n, least));
+}
+
+/* The usual one is the policy's: some compilers need longer for their first program. */
+static void put_compiler_time(const struct piston_job *job, struct buf *fields)
+{
+	double ms = json_number_value(json_object_get(job->doc, "compile_timeout"));
+
+	if (ms >= 1 && ms < COMPILE_MAX_MS)
+		door_put_option(fields, "compile_timeout_ms", max_u64((uint64_t)ms, TIME_MIN_MS));
 }
 
 static int put_args(const json_t *args, struct buf *fields, struct brig_error *err)
@@ -283,10 +143,9 @@ static int put_input(const json_t *input, struct buf *fields, struct brig_error 
 
 	if (input && !json_is_null(input) && !json_is_string(input))
 		return err_set(err, BRIG_E_USAGE, 0, "stdin must be a string");
-	if (len == 0)
-		return 0;
-	buf_add(&text, json_string_value(input), len);
-	if (text.len > 0 && text.data[text.len - 1] != '\n')
+	if (len > 0)
+		buf_add(&text, json_string_value(input), len);
+	if (len == 0 || json_string_value(input)[len - 1] != '\n') /* also of nothing, as the original does */
 		buf_adds(&text, "\n");
 	if (text.full || text.no_memory)
 		return err_set(err, BRIG_E_USAGE, 0, "stdin is too long");
@@ -303,15 +162,16 @@ int piston_put(const struct piston_job *job, struct buf *fields, int *ret_files,
 		return err_set(err, BRIG_E_USAGE, 0, "files[%zu].content is too long", job->entry);
 	message_put_number(fields, FIELD_kind, BRIG_KIND_CODE);
 	message_put_text(fields, FIELD_language, job->language);
-	message_put_text(fields, FIELD_file_name, job->file_name);
 	message_put_bytes(fields, FIELD_code, json_string_value(code), json_string_length(code));
 	put_limit(job, fields, "run_timeout", "execution_timeout_ms", RUN_LIMIT_MS, TIME_MIN_MS);
 	put_limit(job, fields, "run_cpu_time", "cpu_time_ms", RUN_LIMIT_MS, TIME_MIN_MS);
 	put_limit(job, fields, "run_memory_limit", "mem_limit", 0, MEMORY_MIN);
+	if (job->compiles)
+		put_compiler_time(job, fields);
 	if (put_args(json_object_get(job->doc, "args"), fields, err) < 0 ||
 	    put_input(json_object_get(job->doc, "stdin"), fields, err) < 0)
 		return -err->code;
-	return put_files(job, ret_files, err);
+	return piston_put_files(job, fields, ret_files, err);
 }
 
 void piston_job_free(void *job)

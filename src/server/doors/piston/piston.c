@@ -61,8 +61,8 @@ static void list_runtimes(struct client *c, json_t *languages)
 
 		if (!json_is_true(json_object_get(row, "installed")))
 			continue;
-		json_t *entry = json_pack("{s:s, s:s, s:O}", "language", name, "version", piston_version(row),
-					  "aliases", json_object_get(row, "aliases"));
+		json_t *entry = json_pack("{s:s, s:s, s:o}", "language", name, "version", piston_version(row),
+					  "aliases", piston_aliases(row));
 
 		if (str_eq(name, "javascript") || str_eq(name, "typescript"))
 			(void)json_object_set_new(entry, "runtime", json_string("node"));
@@ -99,7 +99,7 @@ static void find_package(struct client *c, json_t *languages)
 {
 	const json_t *doc = ((struct piston_job *)c->req->call->state)->doc;
 	const char *name = text_of(doc, "language"), *version = text_of(doc, "version");
-	json_t *row = door_language(languages, name);
+	json_t *row = piston_find(languages, name);
 
 	if (!row || !semver_fits(piston_version(row), version)) {
 		struct brig_error err = BRIG_ERROR_INIT;

@@ -4,9 +4,11 @@
  *
  *	connect -> who is it? -> 101 -> init -> which language? -> runtime, stage -> data both ways -> exit -> 4999
  *
- * A signal that would end the program ends it: the run is cancelled, and told with that signal.  The program itself is not shown it,
- * for nothing of brig's runs beside a program that could be told to send it one.
+ * A signal is the program's, which may catch it; while there is none yet, the compiler's time, one that would end it ends the run, and is
+ * told as what did.
  */
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -19,8 +21,9 @@ struct session {
 	struct piston_job job; /* first: piston_job_free() frees both */
 	int input;       /* the end that the program will have: there from init on, since clients do not wait to type */
 	bool is_begun;   /* init has come */
+	bool is_asked;   /* and the runner has the job */
 	bool is_running; /* the program has started */
-	const char *signal; /* that it was sent; NULL: none */
+	int signal;      /* that ended it before there was a program; 0: none */
 };
 
 static struct session *session_of(struct client *c)
@@ -43,7 +46,7 @@ static bool say(struct client *c, json_t *doc)
 void piston_socket_error(struct client *c, const char *message)
 {
 	if (say(c, json_pack("{s:s, s:s}", "type", "error", "message", message)))
-		websocket_close(c, CLOSE_ERROR, "Error");
+		websocket_close(c, CLOSE_ERROR, "Notified Error");
 }
 
 /* ---- the run --------------------------------------------------------------------------------------------- */
@@ -82,6 +85,14 @@ static bool say_findings(struct client *c, const json_t *result, json_t *stage)
 	return say_data(c, "stderr", json_incref(json_object_get(stage, "stderr")));
 }
 
+static json_t *signal_name(int number)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "SIG%s", sigabbrev_np(number));
+	return json_string(name);
+}
+
 static void finish(struct client *c, const json_t *result)
 {
 	const char *step = json_string_value(json_object_get(result, "step"));
@@ -97,7 +108,7 @@ static void finish(struct client *c, const json_t *result)
 	}
 	if (!is_compile)
 		start(c);
-	signal = s->signal && verdict && str_eq(verdict, "cancelled") ? json_string(s->signal)
+	signal = s->signal && verdict && str_eq(verdict, "cancelled") ? signal_name(s->signal)
 								      : json_incref(json_object_get(stage, "signal"));
 	if (c->state == CLIENT_SOCKET && say_findings(c, result, stage) &&
 	    say(c, json_pack("{s:s, s:s, s:O, s:O}", "type", "exit", "stage", is_compile ? "compile" : "run", "code",
@@ -136,6 +147,15 @@ static void on_answer(struct client *c, unsigned status, const struct message *m
 	json_decref(doc);
 }
 
+/* It was sent a signal before there was a program to have it. */
+static void end_early(struct client *c)
+{
+	const struct session *s = session_of(c);
+
+	if (s->signal && s->is_asked && c->req->tag)
+		front_send(c->front, &(struct record){ .type = RECORD_CANCEL, .tag = c->req->tag });
+}
+
 static void run(struct client *c, json_t *languages)
 {
 	struct session *s = session_of(c);
@@ -159,8 +179,12 @@ static void run(struct client *c, json_t *languages)
 	c->req->call->on_event = on_event;
 	if (say(c, json_pack("{s:s, s:s, s:s}", "type", "runtime", "language", s->job.language, "version",
 			     s->job.version)) &&
-	    (!s->job.compiles || say_stage(c, "compile")))
+	    (!s->job.compiles || say_stage(c, "compile"))) {
+		s->is_asked = true;
 		door_ask(c, ROUTE_execute, files, input, on_answer);
+		if (c->state == CLIENT_SOCKET)
+			end_early(c);
+	}
 }
 
 /* ---- what the client says ----------------------------------------------------------------------------------- */
@@ -199,40 +223,51 @@ static void take_data(struct client *c, const json_t *doc)
 		piston_socket_error(c, "the program does not read what it is sent");
 }
 
-static void take_signal(struct client *c, const json_t *doc)
+/* Of signals, those that programs which do nothing about them go on with. */
+static bool is_ignored(int number)
+{
+	static const int rows[] = { SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH };
+	size_t i = 0;
+
+	while (i < ARRAY_LEN(rows) && rows[i] != number)
+		i++;
+	return i < ARRAY_LEN(rows);
+}
+
+/* "SIGTERM"; 0: there is no such signal. */
+static int signal_of(const char *name)
 {
 	static const struct {
 		const char *name;
-		bool ends; /* a program that does nothing about it */
-	} rows[] = {
-		{ "SIGKILL", true },   { "SIGTERM", true },  { "SIGINT", true },    { "SIGQUIT", true },
-		{ "SIGHUP", true },    { "SIGABRT", true },  { "SIGALRM", true },   { "SIGBUS", true },
-		{ "SIGFPE", true },    { "SIGILL", true },   { "SIGIO", true },     { "SIGIOT", true },
-		{ "SIGPIPE", true },   { "SIGPOLL", true },  { "SIGPROF", true },   { "SIGPWR", true },
-		{ "SIGSEGV", true },   { "SIGSYS", true },   { "SIGSTKFLT", true }, { "SIGTRAP", true },
-		{ "SIGUSR1", true },   { "SIGUSR2", true },  { "SIGVTALRM", true }, { "SIGXCPU", true },
-		{ "SIGXFSZ", true },   { "SIGCHLD", false }, { "SIGCONT", false },  { "SIGSTOP", false },
-		{ "SIGTSTP", false },  { "SIGTTIN", false }, { "SIGTTOU", false },  { "SIGURG", false },
-		{ "SIGWINCH", false },
-	};
+		int number;
+	} others[] = { { "SIGIOT", SIGABRT }, { "SIGIO", SIGIO }, { "SIGPOLL", SIGPOLL } };
+
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (str_eq(others[i].name, name))
+			return others[i].number;
+	for (int n = 1; n < SIGRTMIN && strncmp(name, "SIG", 3) == 0; n++)
+		if (sigabbrev_np(n) && str_eq(sigabbrev_np(n), name + 3))
+			return n;
+	return 0;
+}
+
+static void take_signal(struct client *c, const json_t *doc)
+{
 	const char *name = json_string_value(json_object_get(doc, "signal"));
 	struct session *s = session_of(c);
-	size_t i = 0;
+	int number = name ? signal_of(name) : 0;
 
 	if (!s->is_begun) {
 		websocket_close(c, CLOSE_EARLY, "Not yet initialized");
-		return;
-	}
-	while (i < ARRAY_LEN(rows) && (!name || !str_eq(rows[i].name, name)))
-		i++;
-	if (i == ARRAY_LEN(rows)) {
+	} else if (number == 0) {
 		websocket_close(c, CLOSE_SIGNAL, "Invalid signal");
-		return;
+	} else if (s->is_running && c->req->tag) {
+		front_send(c->front,
+			   &(struct record){ .type = RECORD_SIGNAL, .tag = c->req->tag, .status = (uint16_t)number });
+	} else if (!s->is_running && !is_ignored(number) && s->signal == 0) {
+		s->signal = number;
+		end_early(c);
 	}
-	if (!rows[i].ends || s->signal || c->req->tag == 0)
-		return;
-	s->signal = rows[i].name;
-	front_send(c->front, &(struct record){ .type = RECORD_CANCEL, .tag = c->req->tag });
 }
 
 static void on_message(struct client *c, const char *text, size_t len, bool is_text UNUSED)
