@@ -5,7 +5,8 @@
  *	master    opens what is listened at, forks the others, and from then on only waits: for signals, words and ends
  *	recorder  (recorder/) there before the runner and after it; joined to it by a socket that the master keeps both ends of
  *	runner    (runner/) joined to the front by a channel
- *	front     (front/); each is joined to the master by a socket for words (words.h)
+ *	front     (front/), but for a worker, which has none
+ *	link      (link/), where there is a queue, joined to the runner by a channel of its own; each is joined to the master by a socket for words (words.h)
  *
  * Who dies is started anew, and only that one: the master makes a new channel, gives the new process one end at its birth and
  * tells the other process of the other end (WORD_CHANNEL).  What was on its way in the old one is lost, and each side knows
@@ -52,8 +53,8 @@
 #define START_WINDOW_NS (60 * NS_PER_SEC)
 #define VAIN_STARTS_MAX 5 /* one after the other, that led to nothing */
 
-enum child_kind { CHILD_RECORDER, CHILD_RUNNER, CHILD_FRONT, CHILDREN };
-static const char *const child_name[CHILDREN] = { "recorder", "runner", "front" };
+enum child_kind { CHILD_RECORDER, CHILD_RUNNER, CHILD_FRONT, CHILD_LINK, CHILDREN };
+static const char *const child_name[CHILDREN] = { "recorder", "runner", "front", "link" };
 
 struct child {
 	pid_t pid;
@@ -147,10 +148,18 @@ static _Noreturn void be_front(struct master *m, int channel, int words)
 	_exit(front_main(&birth));
 }
 
-static _Noreturn void be_runner(struct master *m, int channel, int words, const char *url)
+static _Noreturn void be_link(const struct master *m, int channel, int words)
+{
+	const struct link_birth birth = { .options = m->options, .channel = channel, .master = words };
+
+	_exit(link_main(&birth)); /* which closes what is not its own */
+}
+
+static _Noreturn void be_runner(struct master *m, int channel, int link, int words, const char *url)
 {
 	const struct runner_birth birth = { .options = m->options,
 					    .channel = channel,
+					    .link = link,
 					    .channel_number = m->channel_number,
 					    .master = words,
 					    .recorder = m->to_recorder,
@@ -188,8 +197,21 @@ static const char *url_of(const struct master *m, char *dst, size_t size)
 	return NULL;
 }
 
+/* Of channels, what a child is born with; FD_NONE: none. */
+struct ends {
+	int own, link; /* link: of the runner, the one to the link */
+	int other[2];  /* that are not its own */
+};
+#define ENDS_NONE                        \
+	{                                \
+		FD_NONE, FD_NONE,        \
+		{                        \
+			FD_NONE, FD_NONE \
+		}                        \
+	}
+
 /* What a child has of the master's that is not its own goes: an end of a socket that is left must be seen by its other end. */
-static _Noreturn void be_child(struct master *m, enum child_kind kind, int channel, int words, pid_t parent)
+static _Noreturn void be_child(struct master *m, enum child_kind kind, const struct ends *ends, int words, pid_t parent)
 {
 	char url[160];
 
@@ -205,11 +227,13 @@ static _Noreturn void be_child(struct master *m, enum child_kind kind, int chann
 		be_recorder(m, words);
 	fd_closep(&m->of_recorder);
 	if (kind == CHILD_FRONT)
-		be_front(m, channel, words); /* which closes what is not its own */
-	be_runner(m, channel, words, url_of(m, url, sizeof(url)));
+		be_front(m, ends->own, words); /* which closes what is not its own */
+	if (kind == CHILD_LINK)
+		be_link(m, ends->own, words);
+	be_runner(m, ends->own, ends->link, words, url_of(m, url, sizeof(url)));
 }
 
-static int start_child(struct master *m, enum child_kind kind, int channel, int other_end, struct brig_error *err)
+static int start_child(struct master *m, enum child_kind kind, const struct ends *channels, struct brig_error *err)
 {
 	struct child *c = &m->child[kind];
 	AUTO_FD theirs = FD_NONE;
@@ -223,8 +247,10 @@ static int start_child(struct master *m, enum child_kind kind, int channel, int 
 	c->is_ready = false;
 	c->pid = fork();
 	if (c->pid == 0) {
-		(void)close(other_end);
-		be_child(m, kind, channel, theirs, parent);
+		for (size_t i = 0; i < ARRAY_LEN(channels->other); i++)
+			if (channels->other[i] >= 0)
+				(void)close(channels->other[i]);
+		be_child(m, kind, channels, theirs, parent);
 	}
 	if (c->pid < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot start the %s", child_name[kind]);
@@ -259,52 +285,97 @@ static int join_recorder(struct master *m, struct brig_error *err)
 	return 0;
 }
 
-static int make_channel(struct master *m, int ret[2], struct brig_error *err)
+static bool has_child(const struct master *m, enum child_kind kind)
 {
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot join front and runner");
-	m->channel_number++;
+	if (kind == CHILD_FRONT)
+		return !m->options->is_worker;
+	return kind != CHILD_LINK || m->options->queue_url;
+}
+
+/* The runner's end, and the other's; both are FD_NONE if there is no other. */
+static int make_channel(struct master *m, enum child_kind other, int *ret_runner, int *ret_other,
+			struct brig_error *err)
+{
+	int ends[2];
+
+	if (!has_child(m, other))
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot join %s and runner", child_name[other]);
+	*ret_runner = ends[0];
+	*ret_other = ends[1];
+	if (other == CHILD_FRONT)
+		m->channel_number++;
 	return 0;
 }
 
 static int start_all(struct master *m, struct brig_error *err)
 {
-	int ends[2], rc = make_channel(m, ends, err);
+	AUTO_FD runner = FD_NONE;
+	AUTO_FD front = FD_NONE;
+	AUTO_FD runner_link = FD_NONE;
+	AUTO_FD link = FD_NONE;
+	int rc;
 
-	if (rc < 0)
+	if ((rc = make_channel(m, CHILD_FRONT, &runner, &front, err)) < 0 ||
+	    (rc = make_channel(m, CHILD_LINK, &runner_link, &link, err)) < 0 || (rc = join_recorder(m, err)) < 0 ||
+	    (rc = start_child(m, CHILD_RECORDER, &(struct ends)ENDS_NONE, err)) < 0 ||
+	    (rc = start_child(m, CHILD_RUNNER, &(struct ends){ runner, runner_link, { front, link } }, err)) < 0)
 		return rc;
-	AUTO_FD runner = ends[0];
-	AUTO_FD front = ends[1];
-
-	rc = join_recorder(m, err);
-	if (rc == 0)
-		rc = start_child(m, CHILD_RECORDER, FD_NONE, FD_NONE, err);
-	if (rc == 0)
-		rc = start_child(m, CHILD_RUNNER, runner, front, err);
-	return rc < 0 ? rc : start_child(m, CHILD_FRONT, front, runner, err);
+	fd_closep(&runner);
+	fd_closep(&runner_link);
+	if (has_child(m, CHILD_LINK))
+		rc = start_child(m, CHILD_LINK, &(struct ends){ link, FD_NONE, { front, FD_NONE } }, err);
+	fd_closep(&link);
+	if (rc == 0 && has_child(m, CHILD_FRONT))
+		rc = start_child(m, CHILD_FRONT, &(struct ends){ front, FD_NONE, { FD_NONE, FD_NONE } }, err);
+	return rc;
 }
 
-/* One that has ended.  If the other one is about to end, too, its own successor gets a channel of its own. */
+/* Who is there learns of the other end; one that has not listened for hundreds of words is ended. */
+static void bring_channel(struct master *m, enum child_kind to, enum serve_word word, int end)
+{
+	const struct word w = { .word = word, .number = m->channel_number, .fds = { end }, .n_fds = 1 };
+
+	if (end >= 0 && words_say(m->child[to].words, &w) == -EAGAIN)
+		kill_child(&m->child[to]);
+}
+
+/* One that has ended.  If another one is about to end, too, its own successor gets a channel of its own. */
 static int start_again(struct master *m, enum child_kind kind, struct brig_error *err)
 {
-	const struct child *other = &m->child[kind == CHILD_FRONT ? CHILD_RUNNER : CHILD_FRONT];
-	int ends[2], rc;
+	AUTO_FD runner = FD_NONE;
+	AUTO_FD front = FD_NONE;
+	AUTO_FD runner_link = FD_NONE;
+	AUTO_FD link = FD_NONE;
+	int rc = 0;
 
 	if (kind == CHILD_RECORDER)
-		return start_child(m, kind, FD_NONE, FD_NONE, err);
-	rc = make_channel(m, ends, err);
+		return start_child(m, kind, &(struct ends)ENDS_NONE, err);
+	if (kind != CHILD_LINK)
+		rc = make_channel(m, CHILD_FRONT, &runner, &front, err);
+	if (rc == 0 && kind != CHILD_FRONT)
+		rc = make_channel(m, CHILD_LINK, &runner_link, &link, err);
 	if (rc < 0)
 		return rc;
-	AUTO_FD ours = ends[0];
-	AUTO_FD theirs = ends[1];
-
-	rc = start_child(m, kind, ours, theirs, err);
-	if (rc == 0 && words_say(other->words, &(struct word){ .word = WORD_CHANNEL,
-							       .number = m->channel_number,
-							       .fds = { theirs },
-							       .n_fds = 1 }) == -EAGAIN)
-		kill_child(other); /* it has not listened for hundreds of words */
-	return rc;
+	if (kind == CHILD_RUNNER)
+		rc = start_child(m, kind, &(struct ends){ runner, runner_link, { front, link } }, err);
+	else
+		rc = start_child(m, kind,
+				 &(struct ends){ kind == CHILD_FRONT ? front : link,
+						 FD_NONE,
+						 { kind == CHILD_FRONT ? runner : runner_link, FD_NONE } },
+				 err);
+	if (rc < 0)
+		return rc;
+	if (kind == CHILD_RUNNER) {
+		bring_channel(m, CHILD_FRONT, WORD_CHANNEL, front);
+		bring_channel(m, CHILD_LINK, WORD_CHANNEL, link);
+	} else {
+		bring_channel(m, CHILD_RUNNER, kind == CHILD_FRONT ? WORD_CHANNEL : WORD_LINK,
+			      kind == CHILD_FRONT ? runner : runner_link);
+	}
+	return 0;
 }
 
 /* ---- the certificate ---------------------------------------------------------------------------------------- */
@@ -361,6 +432,7 @@ static void enter(struct master *m, enum phase phase, enum serve_word word, uint
 	m->deadline_ns = clock_now_ns() + patience_ns;
 	tell(m, CHILD_RUNNER, word);
 	tell(m, CHILD_FRONT, word);
+	tell(m, CHILD_LINK, word);
 }
 
 /* It does what waits for it, and ends, when nobody is left who could ask it for more. */
@@ -485,6 +557,8 @@ static void announce(const struct master *m)
 	for (size_t i = 0; i < m->listeners.n; i++)
 		if (m->listeners.item[i].is_unix && !m->listeners.item[i].is_records)
 			(void)buf_addf(&text, "ready unix:%s\n", m->listeners.item[i].address);
+	if (m->options->is_worker)
+		(void)buf_addf(&text, "ready worker %s\n", m->options->node_name);
 	(void)fd_write_all(STDOUT_FILENO, buf_str(&text), text.len);
 	memory_rest(); /* from now on it only waits */
 }
@@ -493,8 +567,8 @@ static void on_ready(struct master *m, struct child *c)
 {
 	c->is_ready = true;
 	c->n_vain = 0;
-	for (size_t i = 0; i < CHILDREN; i++)
-		if (!m->child[i].is_ready)
+	for (enum child_kind i = 0; i < CHILDREN; i++)
+		if (has_child(m, i) && !m->child[i].is_ready)
 			return;
 	if (m->phase != PHASE_STARTING)
 		return;
@@ -588,7 +662,7 @@ static int go_on(struct master *m, struct brig_error *err)
 	}
 	if (clock_now_ns() >= m->deadline_ns)
 		on_late(m);
-	if (is_there(&m->child[CHILD_RUNNER]) || is_there(&m->child[CHILD_FRONT]))
+	if (is_there(&m->child[CHILD_RUNNER]) || is_there(&m->child[CHILD_FRONT]) || is_there(&m->child[CHILD_LINK]))
 		return 1;
 	if (!m->recorder_may_end)
 		end_recorder(m);
@@ -655,14 +729,14 @@ int serve(const struct serve_options *options, struct brig_error *err)
 	rc = check_domain(&own, err);
 	if (rc == 0 && own.tls_cert)
 		rc = certificate_read(own.tls_cert, own.tls_key, &m.in_use, err);
-	if (rc == 0)
+	if (rc == 0 && !own.is_worker)
 		rc = listeners_open(&m.listeners, options, err);
 	for (size_t i = 0; i < m.listeners.n && !own.unix_path; i++) /* which systemd may have made */
 		if (m.listeners.item[i].is_unix)
 			own.unix_path = m.listeners.item[i].address;
 	if (rc == 0)
 		rc = catch_signals(&m, err);
-	if (rc == 0 && options->no_auth)
+	if (rc == 0 && options->no_auth && !options->is_worker)
 		(void)dprintf(STDERR_FILENO,
 			      "brig: NO AUTHENTICATION: everybody on this machine who can connect may run "
 			      "programs here (--no-auth)\n");
