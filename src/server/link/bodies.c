@@ -156,11 +156,23 @@ void bodies_send(struct link *l, struct buf *whole, body_fn fn, void *arg)
 
 /* ---- in ------------------------------------------------------------------------------------------------------- */
 
-static void refuse(struct link *l, const struct destination *to, const char *why)
+/* A broker could not give it now: who asked asks again, and the stream delivers again. */
+static void put_off(struct link *l, const struct destination *to, const char *why)
 {
-	link_complain(l, to->subject, why);
 	if (to->tag)
 		ops_trouble(l, to->tag, why);
+	else if (to->op == LINK_JOB)
+		pulls_return(l, to->subject, false);
+}
+
+/* What is there is no sealed message, and never will be: who asked is told that something is, but nothing that counts. */
+static void refuse(struct link *l, const struct destination *to, const char *why)
+{
+	link_complain(l, to->subject[0] ? to->subject : "a bucket", why);
+	if (to->tag)
+		ops_done(l, to->tag, "ok", to->revision);
+	else if (to->op == LINK_JOB)
+		pulls_return(l, to->subject, true);
 }
 
 /* Whole bytes as a message for the runner. */
@@ -203,8 +215,13 @@ static void on_piece(void *user, uint64_t number, const struct broker_message *m
 	if (!t)
 		return;
 	wanted = min_u64(t->len - t->whole.len, LINK_WHOLE_MAX);
-	if (!m || m->status != 0 || m->len != wanted) {
-		fail_in(l, t, "a piece that is gone, or has another length");
+	if (!m || m->status != 0) {
+		put_off(l, &t->to, "a piece of it is not there, or not yet");
+		end(l, t);
+		return;
+	}
+	if (m->len != wanted) {
+		fail_in(l, t, "a piece that has another length");
 		return;
 	}
 	(void)buf_add(&t->whole, m->data, m->len);
@@ -218,15 +235,18 @@ static void get_piece(struct link *l, struct transfer *t)
 	uint8_t hash[SHA256_LEN];
 
 	if (t->whole.no_memory || t->whole.full) {
-		fail_in(l, t, "more bytes than there is memory for");
+		put_off(l, &t->to, "there is no memory for it");
+		end(l, t);
 		return;
 	}
 	if (t->whole.len < t->len) {
 		(void)snprintf(before, sizeof(before), "$JS.API.DIRECT.GET.KV_%s.", link_bucket_name(BUCKET_BODIES));
 		name_piece(t, before, subject);
 		if (broker_request(l->broker, &(struct broker_message){ .subject = subject }, LINK_REQUEST_NS, on_piece,
-				   t->number) < 0)
-			fail_in(l, t, "pieces that no broker gives");
+				   t->number) < 0) {
+			put_off(l, &t->to, "no broker gives its pieces now");
+			end(l, t);
+		}
 		return;
 	}
 	sha256(t->whole.data, t->whole.len, hash);
@@ -255,7 +275,7 @@ void bodies_deliver(struct link *l, const struct destination *to, const void *by
 	}
 	t = begin(l);
 	if (!t) {
-		refuse(l, to, "more long messages at one time than are fetched");
+		put_off(l, to, "more long messages at one time than are fetched");
 		return;
 	}
 	t->to = *to;

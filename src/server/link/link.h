@@ -91,6 +91,8 @@ void pulls_set_classes(struct link *l, const struct message *m);
 void pulls_forget(struct link *l); /* there is another broker, or none: what was asked of the last one is void */
 void pulls_step(struct link *l);
 int pulls_patience(const struct link *l, int wait_ms);
+/* A job that the runner does not get: to another node, or, if it is for nobody, out of the stream. */
+void pulls_return(struct link *l, const char *ack, bool is_for_nobody);
 /* A message that came for a pull; false: it is none. */
 bool pulls_on_message(struct link *l, const struct broker_message *m);
 

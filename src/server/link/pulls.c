@@ -138,6 +138,16 @@ int pulls_patience(const struct link *l, int wait_ms)
 	return l->n_consumers > 0 && (wait_ms < 0 || wait_ms > 500) ? 500 : wait_ms;
 }
 
+void pulls_return(struct link *l, const char *ack, bool is_for_nobody)
+{
+	const char *word = is_for_nobody ? "+TERM" : NAK_LATER;
+
+	if (l->given > 0)
+		l->given--;
+	(void)broker_publish(l->broker, &(struct broker_message){ .subject = ack, .data = word, .len = strlen(word) });
+	pulls_step(l);
+}
+
 static void give(struct link *l, const struct broker_message *m)
 {
 	struct destination to = { .op = LINK_JOB };

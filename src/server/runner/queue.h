@@ -32,6 +32,7 @@
 #define QUEUE_EXPIRES_S     3600
 #define QUEUE_PATIENCE_MS   30000
 #define QUEUE_PUBLISH_NS    (15 * NS_PER_SEC)
+#define QUEUE_ABSENT_NS     (2 * NS_PER_SEC) /* while no broker is there */
 #define QUEUE_CLAIM_NS      (60 * NS_PER_SEC)
 #define QUEUE_STORE_NS      (3600 * NS_PER_SEC)
 #define QUEUE_ASK_NS        (10 * NS_PER_SEC)

@@ -293,7 +293,8 @@ void remote_start(struct service *s, struct execution *x)
 	name_class(s, x, class, sizeof(class));
 	message_put_text(&m, FIELD_key, x->id);
 	message_put_text(&m, FIELD_class, class);
-	if (!queue_seal(s, &inner, &m) || !queue_ask(s, LINK_PUBLISH, &m, QUEUE_PUBLISH_NS, on_published, x->id))
+	if (!queue_seal(s, &inner, &m) ||
+	    !queue_ask(s, LINK_PUBLISH, &m, s->queue.is_up ? QUEUE_PUBLISH_NS : QUEUE_ABSENT_NS, on_published, x->id))
 		turn_away(s, x, "too much is on its way already");
 }
 

@@ -40,7 +40,7 @@ struct delivery {
 	LIST_ENTRY(delivery) in_list;
 	char id[EXECUTION_ID_LEN + 1];
 	char ack[LINK_SUBJECT_MAX]; /* where words about it go */
-	char *bytes;                  /* the sealed job */
+	char *bytes;                /* the sealed job */
 	struct message m;
 	uint8_t hash[SHA256_LEN];
 	uint64_t attempt, nonce; /* nonce: by which we know a claim for ours, and not for that of an earlier life */
