@@ -26,7 +26,7 @@ static const struct {
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
 /* Processes of brig's own: a list is all they may do.  The names are members of struct seccomp_arch_filters. */
-static const char *const own_lists[] = { "init", "inspect", "front", "recorder" };
+static const char *const own_lists[] = { "init", "inspect", "front", "recorder", "link" };
 #define OWN_LISTS (sizeof(own_lists) / sizeof(own_lists[0]))
 #define KEEPER    "keeper" /* one more, whose list is not all */
 

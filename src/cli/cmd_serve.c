@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "cli/commands.h"
+#include "cli/queue.h"
 #include "cli/rows.h"
 #include "cli/ui.h"
 #include "server/serve.h"
@@ -24,6 +25,7 @@ struct serve_values {
 	const char *head_timeout, *body_timeout, *idle_timeout, *drain, *body_limit, *connections, *doors;
 	struct words listen, hosts, refuse_keys;
 	struct wishes settings;
+	struct queue_values with;
 	bool no_auth, end_with_stdin, show_token;
 };
 
@@ -54,7 +56,16 @@ static const struct option_row serve_rows[] = {
 	{ "tls-key", 0, OPTION_TEXT, "FILE", AT(tls_key), NULL, "its private key (PEM, without a passphrase)" },
 	{ "jobs", 0, OPTION_TEXT, "COUNT", AT(jobs), NULL,
 	  "cells at once; without it two for each cpu, and at least four" },
-	{ "queue", 0, OPTION_TEXT, "COUNT", AT(queue), NULL, "executions that may wait; without it 4096" },
+	{ "queue", 0, OPTION_TEXT, "COUNT|URL", AT(queue), NULL,
+	  "executions that may wait, without it 4096; or nats://HOST:PORT,...: executions run on workers of that "
+	  "queue" },
+	ROW_NODES,
+	ROW_NODE_NAME,
+	ROW_QUEUE_CA,
+	ROW_QUEUE_CERT,
+	ROW_QUEUE_KEY,
+	ROW_QUEUE_CREDENTIALS,
+	ROW_QUEUE_PATIENCE,
 	{ "warm", 0, OPTION_TEXT, "COUNT", AT(warm), NULL,
 	  "cells of each kind that are kept ready; without it one for each of --jobs, up to 16" },
 	{ "connections", 0, OPTION_TEXT, "COUNT", AT(connections), NULL, "connections at once; without it 4096" },
@@ -144,7 +155,8 @@ static void read_socket(const struct serve_values *v, char usual[SOCKET_PATH_MAX
 static int read_values(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
 {
 	if (read_names(v, o, err) < 0 || read_count("jobs", v->jobs, JOBS_MAX, &o->jobs, err) < 0 ||
-	    read_count("queue", v->queue, QUEUE_MAX, &o->queue, err) < 0 ||
+	    (queue_is_url(v->queue) ? queue_read(v->queue, &v->with, o, err)
+				    : read_count("queue", v->queue, QUEUE_MAX, &o->queue, err)) < 0 ||
 	    read_count("warm", v->warm, WARM_MAX, &o->warm, err) < 0 ||
 	    read_count("connections", v->connections, CONNECTIONS_MAX, &o->connections, err) < 0 ||
 	    read_time("head-timeout", v->head_timeout, &o->head_ms, err) < 0 ||
@@ -279,6 +291,7 @@ const struct command command_serve = {
 	.summary = "serve executions over HTTP, with a console",
 	.examples =
 		"  brig serve\n"
+		"  brig serve --queue nats://10.0.0.1:4222 --nodes nodes.list   # executions run on workers\n"
 		"  brig serve --listen 127.0.0.1:0 --no-auth   # for trying: any port, no token\n"
 		"  brig serve --unix /run/brig/brig.sock\n"
 		"  brig serve --doors piston,dify              # clients of other services, too\n"

@@ -72,6 +72,7 @@ const struct command *const commands[] = {
 	&command_upgrade_state,
 	&command_mcp,
 	&command_serve,
+	&command_worker,
 	&command_completions,
 	&command_version,
 	&command_help,

@@ -49,7 +49,7 @@ extern const struct command command_session_start, command_session_list, command
 extern const struct command command_stats;
 extern const struct command command_token_create, command_token_list, command_token_revoke;
 extern const struct command command_mcp;
-extern const struct command command_serve;
+extern const struct command command_serve, command_worker;
 extern const struct command command_upgrade_state;
 extern const struct command command_version;
 extern const struct command command_help;

@@ -5,7 +5,7 @@
  *	descriptor 3	a sealed file in memory: struct birth, and behind it its strings in the order of each_text()
  *	4 and up	the descriptors in the struct, in the order of descriptors_of(); all others are closed
  *	0, 1, 2 	the master's
- *	variables	for runner and recorder, who look for policy and state by them; the front has those of kept_variables
+ *	variables	for runner and recorder, who look for policy and state by them; the others have those of kept_variables
  *
  * Both ends are one program, so the struct travels as it is; pointers in it mean nothing to the other and are set anew.
  * Signals that are the master's are blocked from the fork on until the new process has said what it does with them.
@@ -28,11 +28,11 @@
 #define BIRTH_MAX       MiB
 #define SAFE_FD         64 /* above the places that descriptors are put to */
 #define NO_TEXT         UINT32_MAX
-#define DESCRIPTORS_MAX (3 + LISTENERS_MAX + CERTIFICATE_FILES)
+#define DESCRIPTORS_MAX (4 + LISTENERS_MAX + CERTIFICATE_FILES)
 
-const char *const role_name[ROLES] = { "recorder", "runner", "front" };
+const char *const role_name[ROLES] = { "recorder", "runner", "front", "link" };
 static char *const process_name[ROLES] = { (char[]){ "brig-recorder" }, (char[]){ "brig-runner" },
-					   (char[]){ "brig-front" } };
+					   (char[]){ "brig-front" }, (char[]){ "brig-link" } };
 static const int signals_of_master[] = { SIGINT, SIGTERM, SIGHUP };
 
 /* What the loader, and a build with sanitizers, go by.  Others may be secrets of whoever started the service. */
@@ -53,8 +53,10 @@ static bool each_of(const char **list, size_t n, text_fn fn, void *arg)
 /* All strings of the options; those of settings are in a copy that can be written to. */
 static bool each_text(struct serve_options *o, struct brig_option *settings, text_fn fn, void *arg)
 {
-	const char **one[] = { &o->unix_path,   &o->socket_path, &o->policy,  &o->preset, &o->state,
-			       &o->port_domain, &o->tls_cert,    &o->tls_key, &o->otlp };
+	const char **one[] = { &o->unix_path, &o->socket_path,       &o->policy,     &o->preset,
+			       &o->state,     &o->port_domain,       &o->tls_cert,   &o->tls_key,
+			       &o->otlp,      &o->queue_url,         &o->queue_ca,   &o->queue_cert,
+			       &o->queue_key, &o->queue_credentials, &o->nodes_file, &o->node_name };
 
 	for (size_t i = 0; i < ARRAY_LEN(one); i++)
 		if (!fn(arg, one[i]))
@@ -68,8 +70,8 @@ static bool each_text(struct serve_options *o, struct brig_option *settings, tex
 
 static size_t descriptors_of(struct birth *b, int *ret[DESCRIPTORS_MAX])
 {
-	int *all[DESCRIPTORS_MAX] = { &b->words, &b->channel, &b->recorder };
-	size_t n = 3, found = 0;
+	int *all[DESCRIPTORS_MAX] = { &b->words, &b->channel, &b->link, &b->recorder };
+	size_t n = 4, found = 0;
 
 	for (size_t i = 0; i < b->n_listeners; i++)
 		all[n++] = &b->listener[i].fd;
@@ -140,7 +142,7 @@ static char **variables_of(enum serve_role role, char *kept[ARRAY_LEN(kept_varia
 {
 	size_t n = 0;
 
-	if (role != ROLE_FRONT)
+	if (role == ROLE_RUNNER || role == ROLE_RECORDER)
 		return environ;
 	for (char **e = environ; e && *e; e++)
 		for (size_t i = 0; i < ARRAY_LEN(kept_variables) && n < ARRAY_LEN(kept_variables); i++)
@@ -272,6 +274,7 @@ static int live_as_runner(const struct birth *b)
 {
 	const struct runner_birth birth = { .options = &b->options,
 					    .channel = b->channel,
+					    .link = b->link,
 					    .channel_number = b->channel_number,
 					    .master = b->words,
 					    .recorder = b->recorder,
@@ -289,9 +292,17 @@ static int live_as_recorder(const struct birth *b)
 	_exit(recorder_main(&birth));
 }
 
+static int live_as_link(const struct birth *b)
+{
+	const struct link_birth birth = { .options = &b->options, .channel = b->channel, .master = b->words };
+
+	_exit(link_main(&birth));
+}
+
 int be_born(void)
 {
-	static int (*const live[ROLES])(const struct birth *b) = { live_as_recorder, live_as_runner, live_as_front };
+	static int (*const live[ROLES])(const struct birth *b) = { live_as_recorder, live_as_runner, live_as_front,
+								   live_as_link };
 	static struct birth b; /* what is born borrows from it to its end */
 
 	leave_signals_to_master();
@@ -299,7 +310,7 @@ int be_born(void)
 		(void)dprintf(STDERR_FILENO, "brig: this is a part of 'brig serve', which starts it\n");
 		return BRIG_E_USAGE;
 	}
-	/* The front does this again when it has changed its ids, which makes the kernel forget it. */
+	/* Front and link do this again when they have changed their ids, which makes the kernel forget it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b.master_pid)
 		return BRIG_E_SYSTEM;
 	return live[b.role](&b);

@@ -8,7 +8,7 @@
 
 #include "server/serve.h"
 
-enum serve_role { ROLE_RECORDER, ROLE_RUNNER, ROLE_FRONT, ROLES };
+enum serve_role { ROLE_RECORDER, ROLE_RUNNER, ROLE_FRONT, ROLE_LINK, ROLES };
 extern const char *const role_name[ROLES];
 
 struct birth {
@@ -20,7 +20,8 @@ struct birth {
 	char url[160]; /* where the console is; "": on unix sockets only */
 	uint32_t channel_number;
 	int words;                      /* to the master */
-	int channel;                    /* between front and runner; FD_NONE: none */
+	int channel;                    /* between front and runner, or the link's to the runner; FD_NONE: none */
+	int link;                       /* the runner's to the link; FD_NONE: none */
 	int recorder;                   /* the runner's end of that socket, or the recorder's; FD_NONE: none */
 	struct certificate certificate; /* for the front */
 };

@@ -14,10 +14,11 @@ struct field_head {
 };
 
 static const struct field_row {
+	const char *name;
 	enum field_kind kind;
 	uint32_t max, many;
 } rows[] = {
-#define FIELD(name, kind, max, many) [FIELD_##name] = { KIND_##kind, max, many },
+#define FIELD(name, kind, max, many) [FIELD_##name] = { #name, KIND_##kind, max, many },
 #include "server/fields.def"
 #undef FIELD
 };
@@ -195,6 +196,41 @@ const char *message_next(const struct message *m, enum field f, size_t *at, size
 			return bytes;
 	}
 	return NULL;
+}
+
+const char *message_walk(const struct message *m, size_t *at, enum field *ret, size_t *ret_len)
+{
+	struct field_head head;
+	const char *bytes;
+
+	if (*at >= m->len)
+		return NULL;
+	memcpy(&head, m->bytes + *at, sizeof(head));
+	bytes = m->bytes + *at + sizeof(head);
+	*at += sizeof(head) + head.len;
+	*ret = (enum field)head.field;
+	*ret_len = head.len;
+	return bytes;
+}
+
+const char *message_field_name(enum field f)
+{
+	return rows[f].name;
+}
+
+bool message_field_named(const char *name, enum field *ret)
+{
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		if (str_eq(rows[i].name, name)) {
+			*ret = (enum field)i;
+			return true;
+		}
+	return false;
+}
+
+bool message_is_number(enum field f)
+{
+	return rows[f].kind == KIND_NUMBER;
 }
 
 void message_beside(const struct message *m, int ret[BESIDE_COUNT], size_t *ret_n)

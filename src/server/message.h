@@ -14,7 +14,8 @@
 #include "base/buf.h"
 #include "server/batch.h"
 
-#define MESSAGE_MAX (96 * MiB)
+#define MESSAGE_MAX  (96 * MiB)
+#define SEAL_KEY_HEX 64 /* of a public key of Ed25519 */
 
 enum field {
 #define FIELD(name, kind, max, many) FIELD_##name,
@@ -61,6 +62,15 @@ static inline size_t message_count(const struct message *m, enum field f)
 /* The field of its kind at or behind *at (0 at first), and *at moved behind it; NULL: no more. */
 const char *message_next(const struct message *m, enum field f, size_t *at, size_t *ret_len);
 void message_texts(const struct message *m, enum field f, const char **ret);
+
+/* Every field in its order, from *at (0 at first) on, which is moved behind it; NULL: that was all. */
+const char *message_walk(const struct message *m, size_t *at, enum field *ret, size_t *ret_len);
+
+/* ---- fields by their names, for who speaks to other versions (server/seal.h) ------------------------------------- */
+
+const char *message_field_name(enum field f);
+bool message_field_named(const char *name, enum field *ret);
+bool message_is_number(enum field f);
 
 /* A number that stands for this version of brig, its fields and its routes: who has another one does not understand us. */
 uint16_t message_protocol(void);

@@ -5,7 +5,10 @@
  *	master    opens what is listened at, starts the others, and from then on only waits: for signals, words and ends
  *	recorder  (recorder/) there before the runner and after it; joined to it by a socket that the master keeps both ends of
  *	runner    (runner/) joined to the front by a channel
- *	front     (front/); each is joined to the master by a socket for words (words.h)
+ *	front     (front/), but for a worker, which has none
+ *	link      (link/), where there is a queue: joined to the runner by a channel of its own
+ *
+ * Each of them is joined to the master by a socket for words (words.h).
  *
  * Who dies is started anew, and only that one: the master makes a new channel, gives the new process one end at its birth and
  * tells the other process of the other end (WORD_CHANNEL).  What was on its way in the old one is lost, and each side knows
@@ -131,7 +134,7 @@ static void name_url(const struct master *m, char *dst, size_t size)
 }
 
 /* What each of them is given, and nothing else. */
-static struct birth birth_of(const struct master *m, enum serve_role role, int channel, int words)
+static struct birth birth_of(const struct master *m, enum serve_role role, int channel, int link, int words)
 {
 	struct birth b = { .role = role,
 			   .master_pid = getpid(),
@@ -140,6 +143,7 @@ static struct birth birth_of(const struct master *m, enum serve_role role, int c
 			   .channel_number = m->channel_number,
 			   .words = words,
 			   .channel = channel,
+			   .link = link,
 			   .recorder = role == ROLE_RUNNER     ? m->to_recorder
 				       : role == ROLE_RECORDER ? m->of_recorder
 							       : FD_NONE,
@@ -154,7 +158,8 @@ static struct birth birth_of(const struct master *m, enum serve_role role, int c
 	return b;
 }
 
-static int start_child(struct master *m, enum serve_role role, int channel, struct brig_error *err)
+/* link: of the runner, the channel to the link; of others FD_NONE. */
+static int start_child(struct master *m, enum serve_role role, int channel, int link, struct brig_error *err)
 {
 	struct child *c = &m->child[role];
 	AUTO_FD theirs = FD_NONE;
@@ -166,7 +171,7 @@ static int start_child(struct master *m, enum serve_role role, int channel, stru
 	c->words = ends[0];
 	theirs = ends[1];
 	c->is_ready = false;
-	birth = birth_of(m, role, channel, theirs);
+	birth = birth_of(m, role, channel, link, theirs);
 	c->pid = fork();
 	if (c->pid == 0)
 		birth_execute(&birth, m->program);
@@ -203,51 +208,92 @@ static int join_recorder(struct master *m, struct brig_error *err)
 	return 0;
 }
 
-static int make_channel(struct master *m, int ret[2], struct brig_error *err)
+static bool has_child(const struct master *m, enum serve_role role)
 {
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot join front and runner");
-	m->channel_number++;
+	if (role == ROLE_FRONT)
+		return !m->options->is_worker;
+	return role != ROLE_LINK || m->options->queue_url;
+}
+
+/* The runner's end, and the other's; both stay as they are if there is no other. */
+static int make_channel(struct master *m, enum serve_role other, int *ret_runner, int *ret_other,
+			struct brig_error *err)
+{
+	int ends[2];
+
+	if (!has_child(m, other))
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot join %s and runner", role_name[other]);
+	*ret_runner = ends[0];
+	*ret_other = ends[1];
+	if (other == ROLE_FRONT)
+		m->channel_number++;
 	return 0;
 }
 
 static int start_all(struct master *m, struct brig_error *err)
 {
-	int ends[2], rc = make_channel(m, ends, err);
+	AUTO_FD runner = FD_NONE;
+	AUTO_FD front = FD_NONE;
+	AUTO_FD runner_link = FD_NONE;
+	AUTO_FD link = FD_NONE;
+	int rc;
 
-	if (rc < 0)
+	if ((rc = make_channel(m, ROLE_FRONT, &runner, &front, err)) < 0 ||
+	    (rc = make_channel(m, ROLE_LINK, &runner_link, &link, err)) < 0 || (rc = join_recorder(m, err)) < 0 ||
+	    (rc = start_child(m, ROLE_RECORDER, FD_NONE, FD_NONE, err)) < 0 ||
+	    (rc = start_child(m, ROLE_RUNNER, runner, runner_link, err)) < 0)
 		return rc;
-	AUTO_FD runner = ends[0];
-	AUTO_FD front = ends[1];
-
-	rc = join_recorder(m, err);
-	if (rc == 0)
-		rc = start_child(m, ROLE_RECORDER, FD_NONE, err);
-	if (rc == 0)
-		rc = start_child(m, ROLE_RUNNER, runner, err);
-	return rc < 0 ? rc : start_child(m, ROLE_FRONT, front, err);
+	if (has_child(m, ROLE_LINK))
+		rc = start_child(m, ROLE_LINK, link, FD_NONE, err);
+	if (rc == 0 && has_child(m, ROLE_FRONT))
+		rc = start_child(m, ROLE_FRONT, front, FD_NONE, err);
+	return rc;
 }
 
-/* One that has ended.  If the other one is about to end, too, its own successor gets a channel of its own. */
+/* Who is there learns of the other end; one that has not listened for hundreds of words is ended. */
+static void bring_channel(struct master *m, enum serve_role to, enum serve_word word, int end)
+{
+	const struct word w = { .word = word, .number = m->channel_number, .fds = { end }, .n_fds = 1 };
+
+	if (end >= 0 && words_say(m->child[to].words, &w) == -EAGAIN)
+		kill_child(&m->child[to]);
+}
+
+static int start_runner_again(struct master *m, struct brig_error *err)
+{
+	AUTO_FD runner = FD_NONE;
+	AUTO_FD front = FD_NONE;
+	AUTO_FD runner_link = FD_NONE;
+	AUTO_FD link = FD_NONE;
+	int rc;
+
+	if ((rc = make_channel(m, ROLE_FRONT, &runner, &front, err)) < 0 ||
+	    (rc = make_channel(m, ROLE_LINK, &runner_link, &link, err)) < 0 ||
+	    (rc = start_child(m, ROLE_RUNNER, runner, runner_link, err)) < 0)
+		return rc;
+	bring_channel(m, ROLE_FRONT, WORD_CHANNEL, front);
+	bring_channel(m, ROLE_LINK, WORD_CHANNEL, link);
+	return 0;
+}
+
+/* One that has ended.  If another one is about to end, too, its own successor gets a channel of its own. */
 static int start_again(struct master *m, enum serve_role role, struct brig_error *err)
 {
-	const struct child *other = &m->child[role == ROLE_FRONT ? ROLE_RUNNER : ROLE_FRONT];
-	int ends[2], rc;
+	AUTO_FD runner = FD_NONE;
+	AUTO_FD own = FD_NONE;
+	int rc;
 
 	if (role == ROLE_RECORDER)
-		return start_child(m, role, FD_NONE, err);
-	rc = make_channel(m, ends, err);
-	if (rc < 0)
-		return rc;
-	AUTO_FD ours = ends[0];
-	AUTO_FD theirs = ends[1];
-
-	rc = start_child(m, role, ours, err);
-	if (rc == 0 && words_say(other->words, &(struct word){ .word = WORD_CHANNEL,
-							       .number = m->channel_number,
-							       .fds = { theirs },
-							       .n_fds = 1 }) == -EAGAIN)
-		kill_child(other); /* it has not listened for hundreds of words */
+		return start_child(m, role, FD_NONE, FD_NONE, err);
+	if (role == ROLE_RUNNER)
+		return start_runner_again(m, err);
+	rc = make_channel(m, role, &runner, &own, err);
+	if (rc == 0)
+		rc = start_child(m, role, own, FD_NONE, err);
+	if (rc == 0)
+		bring_channel(m, ROLE_RUNNER, role == ROLE_FRONT ? WORD_CHANNEL : WORD_LINK, runner);
 	return rc;
 }
 
@@ -305,6 +351,7 @@ static void enter(struct master *m, enum phase phase, enum serve_word word, uint
 	m->deadline_ns = clock_now_ns() + patience_ns;
 	tell(m, ROLE_RUNNER, word);
 	tell(m, ROLE_FRONT, word);
+	tell(m, ROLE_LINK, word);
 }
 
 /* It does what waits for it, and ends, when nobody is left who could ask it for more. */
@@ -429,6 +476,8 @@ static void announce(const struct master *m)
 	for (size_t i = 0; i < m->listeners.n; i++)
 		if (m->listeners.item[i].is_unix && !m->listeners.item[i].is_records)
 			(void)buf_addf(&text, "ready unix:%s\n", m->listeners.item[i].address);
+	if (m->options->is_worker)
+		(void)buf_addf(&text, "ready worker %s\n", m->options->node_name);
 	(void)fd_write_all(STDOUT_FILENO, buf_str(&text), text.len);
 	memory_rest(); /* from now on it only waits */
 }
@@ -437,8 +486,8 @@ static void on_ready(struct master *m, struct child *c)
 {
 	c->is_ready = true;
 	c->n_vain = 0;
-	for (size_t i = 0; i < ROLES; i++)
-		if (!m->child[i].is_ready)
+	for (enum serve_role i = 0; i < ROLES; i++)
+		if (has_child(m, i) && !m->child[i].is_ready)
 			return;
 	if (m->phase != PHASE_STARTING)
 		return;
@@ -532,7 +581,7 @@ static int go_on(struct master *m, struct brig_error *err)
 	}
 	if (clock_now_ns() >= m->deadline_ns)
 		on_late(m);
-	if (is_there(&m->child[ROLE_RUNNER]) || is_there(&m->child[ROLE_FRONT]))
+	if (is_there(&m->child[ROLE_RUNNER]) || is_there(&m->child[ROLE_FRONT]) || is_there(&m->child[ROLE_LINK]))
 		return 1;
 	if (!m->recorder_may_end)
 		end_recorder(m);
@@ -609,14 +658,14 @@ int serve(const struct serve_options *options, struct brig_error *err)
 		rc = check_domain(&own, err);
 	if (rc == 0 && own.tls_cert)
 		rc = certificate_read(own.tls_cert, own.tls_key, &m.in_use, err);
-	if (rc == 0)
+	if (rc == 0 && !own.is_worker)
 		rc = listeners_open(&m.listeners, options, err);
 	for (size_t i = 0; i < m.listeners.n && !own.unix_path; i++) /* which systemd may have made */
 		if (m.listeners.item[i].is_unix)
 			own.unix_path = m.listeners.item[i].address;
 	if (rc == 0)
 		rc = catch_signals(&m, err);
-	if (rc == 0 && options->no_auth)
+	if (rc == 0 && options->no_auth && !options->is_worker)
 		(void)dprintf(STDERR_FILENO,
 			      "brig: NO AUTHENTICATION: everybody on this machine who can connect may run "
 			      "programs here (--no-auth)\n");

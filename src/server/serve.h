@@ -5,6 +5,7 @@
  *	serve       the master: listeners, the three processes below, signals, starting anew what died; words: what it tells them
  *	front/      HTTP: connections, routes, bodies, streams of events, the console; no privilege, no secret, no file
  *	runner/     the library's handle, tokens, the queue, executions; reads flat messages only
+ *	link/       speaks to brokers, where executions come from a queue or go there; no privilege, no secret of ours, no file
  *	recorder/   writes audit log and history for the runner, which cannot; no privilege, no network, one folder
  *	channel     the way between front and runner; message and fields.def: what travels on it; routes.def: what is answered
  *	tokens      who may ask for what; admission: who is next
@@ -45,6 +46,14 @@ struct serve_options {
 	bool no_auth, json_log, ends_with_input;
 	bool show_token; /* the first one, also if nobody sits at a terminal */
 	struct door_set doors;
+	/* Of a queue (docs/QUEUE.md): executions are given to it, or taken from it.  NULL: none. */
+	const char *queue_url;                         /* "nats://a:4222,b:4222" */
+	const char *queue_ca, *queue_cert, *queue_key; /* files, for TLS */
+	const char *queue_credentials;                 /* file */
+	const char *nodes_file;                        /* who is known there (runner/peers.h) */
+	const char *node_name;                         /* how this one is called */
+	uint64_t queue_patience_ms; /* how long a node may say nothing of a job that it has; 0: the default */
+	bool is_worker;             /* jobs are taken: there is no front, and no listener */
 	const char *refused_keys[REFUSED_KEYS_MAX]; /* that nobody is let in with, not even under no_auth */
 	size_t n_refused_keys;
 };
@@ -75,12 +84,18 @@ struct front_birth {
 };
 struct runner_birth {
 	const struct serve_options *options;
-	int channel, master;
+	int channel, master; /* channel: FD_NONE of a worker */
 	uint32_t channel_number;
+	int link;        /* FD_NONE: there is no queue */
 	int recorder;    /* socket to the recorder (brig_open_opts) */
 	const char *url; /* where the console is: "http://127.0.0.1:8377"; NULL: on a unix socket only */
 	const struct listener *listener; /* whose descriptors are closed */
 	size_t n_listeners;
+};
+
+struct link_birth {
+	const struct serve_options *options;
+	int channel, master;
 };
 
 struct recorder_birth {
@@ -92,6 +107,7 @@ struct recorder_birth {
 /* Their mains, which take the descriptors: return the exit status, 0 or the enum brig_code of what went wrong. */
 int front_main(const struct front_birth *birth);
 int runner_main(const struct runner_birth *birth);
+int link_main(const struct link_birth *birth);
 int recorder_main(const struct recorder_birth *birth);
 
 #endif

@@ -19,6 +19,7 @@ enum serve_word {
 		'h', /* to the runner: tokens and policy are read anew; back: the policy is good; to the recorder: end, and be started anew */
 	WORD_CHANNEL =
 		'c', /* to front and runner: the other one is new, and this descriptor leads to it; the number is the channel's */
+	WORD_LINK = 'l',        /* to the runner: likewise of the link, which is told by WORD_CHANNEL */
 	WORD_CERTIFICATE = 'k', /* to the front: this chain and this key from now on; it answers with one of these */
 	WORD_TAKEN = 'y',       /* from the front: what had this number is in use */
 	WORD_REFUSED = 'n',     /* from the front: it is not, and it has said why */

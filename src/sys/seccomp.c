@@ -73,6 +73,11 @@ struct seccomp_filter seccomp_filter_recorder(void)
 	return own_filters()->recorder;
 }
 
+struct seccomp_filter seccomp_filter_link(void)
+{
+	return own_filters()->link;
+}
+
 struct seccomp_filter seccomp_filter_keeper(void)
 {
 	return own_filters()->keeper;

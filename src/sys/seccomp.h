@@ -41,6 +41,7 @@ struct seccomp_filter seccomp_filter_inspect(void);
 struct seccomp_filter seccomp_filter_front(void);
 /* The filter of the process that writes audit log and history: files of one folder, children, no socket. */
 struct seccomp_filter seccomp_filter_recorder(void);
+struct seccomp_filter seccomp_filter_link(void);
 /* The filter of the keeper, which its cells inherit: it refuses nothing that the filters of programs allow. */
 struct seccomp_filter seccomp_filter_keeper(void);
 /* Async-signal-safe; needs no_new_privs or CAP_SYS_ADMIN.  0 or -errno. */

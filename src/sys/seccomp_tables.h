@@ -20,6 +20,7 @@ struct seccomp_arch_filters {
 	struct seccomp_filter inspect;
 	struct seccomp_filter front;
 	struct seccomp_filter recorder;
+	struct seccomp_filter link;
 	struct seccomp_filter keeper;
 	struct seccomp_filter family[FAMILY_COUNT][2][2]; /* default, strict; plain, telling */
 	const struct seccomp_call *call;                  /* SECCOMP_CALLS of them, by number */

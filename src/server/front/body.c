@@ -77,6 +77,17 @@ static int read_priority(struct json_reader *r, json_t *value, void *into)
 	return 0;
 }
 
+/* What a queue does with a job whose node went away (docs/QUEUE.md): bool, whether it is never begun again. */
+static int read_retry(struct json_reader *r, json_t *value, void *into)
+{
+	const char *text = json_string_value(value);
+
+	if (!text || (!str_eq(text, "never") && !str_eq(text, "allowed")))
+		return json_complain(r, "must be \"never\" or \"allowed\"");
+	*(bool *)into = str_eq(text, "never");
+	return 0;
+}
+
 /* ---- members as fields -------------------------------------------------------------------------------- */
 
 static int complain_length(const char *member, size_t max, struct brig_error *err)
@@ -144,7 +155,7 @@ struct job {
 	struct bytes code, input;
 	struct json_strings args, env, packages, artifacts;
 	struct json_settings settings;
-	bool async, receipt, keep;
+	bool async, receipt, keep, never_again;
 	int priority; /* -1: none */
 	int files;
 };
@@ -171,6 +182,7 @@ static const struct json_member job_members[] = {
 	{ "async", json_read_bool, JOB(async) },
 	{ "receipt", json_read_bool, JOB(receipt) },
 	{ "priority", read_priority, JOB(priority) },
+	{ "retry", read_retry, JOB(never_again) },
 };
 _Static_assert(ARRAY_LEN(job_members) <= JSON_MEMBERS_MAX, "no room for all names in a complaint");
 
@@ -224,6 +236,8 @@ static int put_job(enum route route, const struct job *job, struct buf *fields, 
 	message_put_number(fields, FIELD_diff, 1); /* of files that a form may bring, too */
 	if (job->async)
 		message_put_number(fields, FIELD_async, 1);
+	if (job->never_again)
+		message_put_number(fields, FIELD_retry_never, 1);
 	if (job->receipt)
 		message_put_number(fields, FIELD_receipt, 1);
 	if (job->priority >= 0)

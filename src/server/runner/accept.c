@@ -144,10 +144,11 @@ static void begin(struct service *s, const struct ask *ask, struct execution *x,
 	if (x->is_async) {
 		if (x->has_key)
 			idempotency_keep(&s->idempotency, x->id, true);
-		ledger_accept(&s->ledger, x->id, x->owner);
-		x->is_promised = true;
 		x->promise_tag = ask->tag;
-		TAILQ_INSERT_TAIL(&s->executions.promised, x, in_promised);
+		if (!remote_is_possible(s, x)) { /* else it is promised by the stream, which any front can ask */
+			ledger_accept(&s->ledger, x->id, x->owner);
+			accept_promise(s, x);
+		}
 	} else if (!execution_listen(x, ask->tag, watches ? WATCHES : WAITS_FOR_RESULT, true)) {
 		idempotency_forget(&s->idempotency, x->id);
 		answer_retry(s, ask, 503, 1, "there is no memory for the execution");
@@ -158,6 +159,12 @@ static void begin(struct service *s, const struct ask *ask, struct execution *x,
 		events_queued(x, admission_position(s->admission, &x->ticket));
 	else
 		execution_start(s, x);
+}
+
+void accept_promise(struct service *s, struct execution *x)
+{
+	x->is_promised = true;
+	TAILQ_INSERT_TAIL(&s->executions.promised, x, in_promised);
 }
 
 static void enter(struct service *s, const struct ask *ask, struct job *job, uint64_t memory, const uint8_t *name,

@@ -13,6 +13,8 @@ bool asks_take(struct service *s, struct record *r);
 void ask_execute(struct service *s, struct ask *ask); /* accept.c */
 /* Answers of 202 whose promise is on disk; call it once in each turn of the loop. */
 void accept_commit(struct service *s);
+/* One that is promised where all can find it: its answer waits for the next commit. */
+void accept_promise(struct service *s, struct execution *x);
 
 void ask_executions(struct service *s, struct ask *ask); /* look.c */
 void ask_execution(struct service *s, struct ask *ask);

@@ -86,6 +86,15 @@ void events_release(struct execution *x)
 
 /* ---- events ------------------------------------------------------------------------------------------- */
 
+/* To who watches, and into the log.  Takes the text. */
+static void spread(struct execution *x, enum event_kind kind, char *text, size_t len)
+{
+	for (size_t i = 0; i < x->n_listeners; i++)
+		if (x->listener[i].kind == WATCHES)
+			event_send(x->service, x->listener[i].tag, kind, text, len);
+	log_event(x, kind, text, len);
+}
+
 /* Takes the object; one that there is no memory for is left out, and the log says so. */
 void events_put(struct execution *x, enum event_kind kind, json_t *event)
 {
@@ -97,10 +106,22 @@ void events_put(struct execution *x, enum event_kind kind, json_t *event)
 		x->log_is_cut = true;
 		return;
 	}
-	for (size_t i = 0; i < x->n_listeners; i++)
-		if (x->listener[i].kind == WATCHES)
-			event_send(x->service, x->listener[i].tag, kind, text, len);
-	log_event(x, kind, text, len);
+	if (x->delivery)
+		worker_event(x, kind, text, len);
+	spread(x, kind, text, len);
+}
+
+void events_pass_on(struct execution *x, enum event_kind kind, const char *text, size_t len)
+{
+	char *own = malloc(len + 1);
+
+	if (!own) {
+		x->log_is_cut = true;
+		return;
+	}
+	memcpy(own, text, len);
+	own[len] = '\0';
+	spread(x, kind, own, len);
 }
 
 void events_queued(struct execution *x, size_t position)

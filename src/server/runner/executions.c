@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
+#include "server/runner/queue.h"
 #include "server/runner/traces.h"
 
 const char *const execution_state_name[] = {
@@ -54,15 +55,19 @@ struct execution *executions_find(const struct executions *e, const char *id)
 
 struct execution *execution_new(struct service *s, const struct token *owner, struct job *job)
 {
+	char id[EXECUTION_ID_LEN + 1];
+
+	return id_random(id, EXECUTION_ID_LEN) < 0 ? NULL : execution_new_named(s, owner, job, id);
+}
+
+struct execution *execution_new_named(struct service *s, const struct token *owner, struct job *job, const char *id)
+{
 	struct execution *x = calloc(1, sizeof(*x));
 	const struct brig_request *req = &job->req;
 
 	if (!x)
 		return NULL;
-	if (id_random(x->id, EXECUTION_ID_LEN) < 0) {
-		free(x);
-		return NULL;
-	}
+	(void)str_copy(x->id, sizeof(x->id), id);
 	x->service = s;
 	x->host = host_keep(s->host);
 	x->job = job;
@@ -120,6 +125,9 @@ void execution_drop(struct service *s, struct execution *x)
 	traces_release(x);
 	free(x->listener);
 	free(x->result);
+	if (x->remote && x->state == EXECUTION_RUNNING)
+		e->n_runs--;
+	free(x->remote);
 	brig_free(x->unlisted);
 	free(x);
 }
@@ -344,17 +352,11 @@ static void take_result(struct execution *x, const struct brig_result *r, uint64
 	keep_result(x, r);
 }
 
-/* Takes the result; NULL: there was no memory for one. */
-static void finish(struct service *s, struct execution *x, struct brig_result *r)
+/* What it was, and how it ended, is known. */
+static void conclude(struct service *s, struct execution *x, uint64_t cpu_ns)
 {
 	struct executions *e = &s->executions;
-	uint64_t cpu_ns = 0;
 
-	(void)str_copy(x->verdict, sizeof(x->verdict), "failed");
-	if (r)
-		take_result(x, r, &cpu_ns);
-	workspace_on_end(s, x);
-	brig_result_free(r);
 	x->state = EXECUTION_FINISHED;
 	x->ended_ns = clock_wall_ns();
 	admission_leave(s->admission, &x->ticket, cpu_ns, clock_now_ns());
@@ -362,10 +364,12 @@ static void finish(struct service *s, struct execution *x, struct brig_result *r
 	forget_job(s, x);
 	s->counts.finished++;
 	s->counts.cancelled += str_eq(x->verdict, "cancelled");
-	if (x->is_async)
+	if (x->delivery)
+		worker_on_end(s, x, cpu_ns);
+	else if (x->is_async && !x->remote)
 		ledger_end(&s->ledger, x->id, x->verdict);
 	else if (x->has_key)
-		idempotency_keep(&s->idempotency, x->id, false);
+		idempotency_keep(&s->idempotency, x->id, x->is_async);
 	events_finish(x);
 	if (x->batch)
 		batch_on_end(s, x);
@@ -373,6 +377,28 @@ static void finish(struct service *s, struct execution *x, struct brig_result *r
 	e->n_finished++;
 	e->finished_bytes += kept_bytes(x);
 	drop_oldest(s);
+}
+
+/* Takes the result; NULL: there was no memory for one. */
+static void finish(struct service *s, struct execution *x, struct brig_result *r)
+{
+	uint64_t cpu_ns = 0;
+
+	(void)str_copy(x->verdict, sizeof(x->verdict), "failed");
+	if (r)
+		take_result(x, r, &cpu_ns);
+	workspace_on_end(s, x);
+	brig_result_free(r);
+	conclude(s, x, cpu_ns);
+}
+
+void execution_conclude(struct service *s, struct execution *x, char *result, char *unlisted, uint64_t cpu_ns)
+{
+	x->result = result;
+	x->result_len = result ? strlen(result) : 0;
+	x->unlisted = unlisted;
+	s->executions.n_runs--;
+	conclude(s, x, cpu_ns);
 }
 
 void execution_step(struct service *s, struct execution *x)
@@ -407,6 +433,11 @@ void execution_start(struct service *s, struct execution *x)
 
 	x->state = EXECUTION_RUNNING;
 	x->started_ns = clock_wall_ns();
+	if (remote_is_possible(s, x)) {
+		s->executions.n_runs++;
+		remote_start(s, x);
+		return;
+	}
 	req->id = x->id;
 	req->who = x->owner;
 	req->door = x->door == DOOR_api ? NULL : door_rows[x->door].name;
@@ -429,6 +460,10 @@ void execution_cancel(struct service *s, struct execution *x)
 	if (x->is_cancelled || x->state == EXECUTION_FINISHED)
 		return;
 	x->is_cancelled = true;
+	if (x->remote) {
+		remote_cancel(s, x);
+		return;
+	}
 	if (x->run) {
 		(void)brig_run_cancel(x->run);
 		return;

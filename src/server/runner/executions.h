@@ -61,6 +61,8 @@ struct cut_character {
 
 struct service;
 struct batch;
+struct delivery;
+struct remote;
 
 struct execution {
 	TAILQ_ENTRY(execution) in_age; /* of all, the youngest first */
@@ -82,9 +84,12 @@ struct execution {
 	int kept; /* what it changed, as an archive, while it runs; FD_NONE: nothing is to be kept */
 	uint64_t created_ns, started_ns, ended_ns; /* time of day; 0: not yet */
 	struct ticket ticket;
-	struct host *host;    /* NULL when it has finished */
-	struct job *job;      /* likewise */
-	struct brig_run *run; /* NULL: none is under way */
+	struct host *host;         /* NULL when it has finished */
+	struct job *job;           /* likewise */
+	struct brig_run *run;      /* NULL: none is under way */
+	struct delivery *delivery; /* of the queue, that it is run for here; NULL: of none (queue_worker.c) */
+	struct remote *remote;     /* it runs elsewhere (queue_front.c); NULL: here */
+	bool is_lost;              /* nobody knows how it would have ended */
 	/* what is told of it */
 	const char *kind;
 	char makes[TOKEN_WORD_MAX + 1]; /* the environment that it makes; "": none */
@@ -124,6 +129,10 @@ struct execution *executions_find(const struct executions *e, const char *id);
 
 /* One that is in no queue yet; takes the job.  NULL: no memory, and the job is still the caller's. */
 struct execution *execution_new(struct service *s, const struct token *owner, struct job *job);
+/* Likewise with an id that it has already. */
+struct execution *execution_new_named(struct service *s, const struct token *owner, struct job *job, const char *id);
+/* Ends one that ran elsewhere and whose verdict is set; takes both texts, which may be NULL. */
+void execution_conclude(struct service *s, struct execution *x, char *result, char *unlisted, uint64_t cpu_ns);
 /* Begins its run, and goes on with it as far as that is possible now. */
 void execution_start(struct service *s, struct execution *x);
 /* Goes on with it; it may have finished when this returns. */
@@ -157,6 +166,8 @@ void events_attach(struct execution *x, struct brig_request *req);
 /* One piece of output, and any other event, which is taken. */
 void events_output(struct execution *x, enum brig_stream stream, const void *data, size_t len);
 void events_put(struct execution *x, enum event_kind kind, json_t *event);
+/* An event of an execution that runs elsewhere, as it came. */
+void events_pass_on(struct execution *x, enum event_kind kind, const char *text, size_t len);
 void events_queued(struct execution *x, size_t position);
 /* The last pieces of output, and the verdict; each listener that watches is answered and gone. */
 void events_finish(struct execution *x);

@@ -96,7 +96,7 @@ static json_t *execution_document(const struct service *s, const struct executio
 	size_t position = admission_position(s->admission, &x->ticket);
 
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "id", x->id, "state",
-			 execution_state_name[x->state], "kind", x->kind, "language", word(x->language), "trust",
+			 x->is_lost ? LEDGER_LOST : execution_state_name[x->state], "kind", x->kind, "language", word(x->language), "trust",
 			 word(x->trust), "token", x->owner, "door",
 			 word(x->door == DOOR_api ? "" : door_rows[x->door].name), "priority", (json_int_t)x->priority,
 			 "created", moment(x->created_ns), "started", moment(x->started_ns), "ended",
@@ -205,6 +205,8 @@ static void answer_from_history(struct service *s, const struct ask *ask, const 
 		answer_with(s, ask, record_document(id, text), "record", text);
 	else if (p && access_owns(ask->token, p->owner))
 		answer_json(s, ask, 200, past_document(p));
+	else if (s->queue.is_on)
+		front_look_up(s, ask, id);
 	else
 		answer_none(s, ask, id);
 	brig_free(text);

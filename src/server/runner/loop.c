@@ -46,7 +46,7 @@
 	96 /* what a cell needs while it is made, with its archive, its proxy and the one kept ready behind it */
 
 /* Marks in the epoll that are no executions. */
-static char channel_mark, master_mark, answerers_mark, recorded_mark, sessions_mark;
+static char channel_mark, master_mark, answerers_mark, recorded_mark, sessions_mark, link_mark;
 
 static void complain(const struct brig_error *err)
 {
@@ -106,6 +106,21 @@ static void watch_channel(struct service *s)
 	s->channel_events = events;
 }
 
+bool service_watch_link(struct service *s, bool is_on)
+{
+	struct queue *q = &s->queue;
+	short events = is_on ? channel_events(q->channel) : 0;
+	uint32_t wanted = EPOLLIN | (events & POLLOUT ? (uint32_t)EPOLLOUT : 0);
+	int op = q->events == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+
+	if (events == q->events)
+		return true;
+	if (watch_plain(s, op, channel_fd(q->channel), wanted, &link_mark) < 0)
+		return false;
+	q->events = events;
+	return true;
+}
+
 /* ---- who may start -------------------------------------------------------------------------------------------- */
 
 static struct execution *execution_of(struct ticket *t)
@@ -163,6 +178,7 @@ static void reload(struct service *s)
 	brig_free(s->capabilities);
 	s->capabilities = NULL;
 	s->reloaded_ns = clock_now_ns();
+	queue_reload(s);
 }
 
 /* Who waits is turned away; who was promised an execution that never began will find it lost. */
@@ -275,6 +291,10 @@ static void heed(struct service *s, struct word *w)
 		if (w->n_fds == 1)
 			join_front(s, &w->fds[0], w->number);
 		break;
+	case WORD_LINK:
+		if (w->n_fds == 1 && s->queue.is_on)
+			queue_join(s, &w->fds[0]);
+		break;
 	default:
 		break;
 	}
@@ -306,6 +326,8 @@ static void handle(struct service *s, const struct epoll_event *ev)
 		recorded_step(s);
 	else if (ev->data.ptr == &sessions_mark)
 		sessions_go_on(s);
+	else if (ev->data.ptr == &link_mark)
+		queue_hear(s);
 	else
 		execution_step(s, ev->data.ptr);
 }
@@ -314,7 +336,8 @@ static bool is_idle(const struct service *s)
 {
 	return s->executions.n_runs == 0 && admission_waiting(s->admission) == 0 &&
 	       TAILQ_EMPTY(&s->executions.promised) && s->batches.n_held == 0 && s->answerers.n == 0 &&
-	       s->sessions.n_live == 0 && s->recorded.n == 0 && (!s->channel || channel_waiting(s->channel) == 0);
+	       s->sessions.n_live == 0 && s->recorded.n == 0 && queue_is_idle(s) &&
+	       (!s->channel || channel_waiting(s->channel) == 0);
 }
 
 /* Like epoll_wait(2); after a while without anything to do memory is given back. */
@@ -349,6 +372,7 @@ static void turn(struct service *s)
 
 	service_start_next(s);
 	wait_ms = answerers_patience(&s->answerers, s->stopping ? -1 : batches_patience(s, patience(s)));
+	wait_ms = queue_tick(s, wait_ms);
 	accept_commit(s);
 	write_meters(s);
 	if (s->channel_is_bad) {
@@ -400,7 +424,8 @@ static uint32_t choose_jobs(const struct serve_options *options, uint64_t fds)
 	return (uint32_t)min_u64(min_u64(n, JOBS_MAX), cells);
 }
 
-static int open_parts(struct service *s, struct brig_error *err)
+/* Takes the socket of the link. */
+static int open_parts(struct service *s, int *link, struct brig_error *err)
 {
 	const struct serve_options *o = s->options;
 	struct admission_opts limits = { .running_max = s->jobs,
@@ -422,7 +447,8 @@ static int open_parts(struct service *s, struct brig_error *err)
 	if (o->doors.is_open[DOOR_piston])
 		s->versions = versions_ask(s->host);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll < 0 || watch_plain(s, EPOLL_CTL_ADD, channel_fd(s->channel), EPOLLIN, &channel_mark) < 0 ||
+	if (s->epoll < 0 ||
+	    (s->channel && watch_plain(s, EPOLL_CTL_ADD, channel_fd(s->channel), EPOLLIN, &channel_mark) < 0) ||
 	    watch_plain(s, EPOLL_CTL_ADD, s->master, EPOLLIN, &master_mark) < 0 ||
 	    watch_plain(s, EPOLL_CTL_ADD, s->answerers.epoll, EPOLLIN, &answerers_mark) < 0 ||
 	    watch_plain(s, EPOLL_CTL_ADD, s->sessions.epoll, EPOLLIN, &sessions_mark) < 0 ||
@@ -430,12 +456,13 @@ static int open_parts(struct service *s, struct brig_error *err)
 	    watch_plain(s, EPOLL_CTL_ADD, s->recorded.epoll, EPOLLIN, &recorded_mark) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for front, master and recorder");
 	s->channel_events = POLLIN;
-	return 0;
+	return queue_open(s, link, err);
 }
 
 static void close_parts(struct service *s)
 {
 	answerers_release(&s->answerers);
+	queue_close(s);
 	sessions_release(s);
 	if (s->admission)
 		executions_release(s);
@@ -489,7 +516,7 @@ static int make_first_token(const struct service *s, const char *url, struct bri
 	char secret[TOKEN_SECRET_SIZE];
 	int rc;
 
-	if (!s->tokens || !url || !tokens_is_empty(s->tokens))
+	if (!s->tokens || !url || !tokens_is_empty(s->tokens)) /* a worker has no address */
 		return 0;
 	if (!s->options->show_token && !isatty(STDERR_FILENO)) {
 		(void)dprintf(STDERR_FILENO,
@@ -519,7 +546,7 @@ int runner_main(const struct runner_birth *birth)
 			     .idempotency = IDEMPOTENCY_INIT,
 			     .meters = METERS_INIT };
 	struct brig_error err = BRIG_ERROR_INIT;
-	int sock = birth->channel, rc;
+	int sock = birth->channel, link = birth->link, rc = 0;
 	uint64_t fds;
 
 	leave_signals_to_master();
@@ -534,12 +561,12 @@ int runner_main(const struct runner_birth *birth)
 	s.jobs = choose_jobs(birth->options, fds);
 	s.fds_max = fds > (uint64_t)s.jobs * FDS_CELL ? fds - (uint64_t)s.jobs * FDS_CELL : 0;
 	rc = runner_confine(&err);
-	if (rc == 0)
+	if (rc == 0 && sock >= 0)
 		rc = channel_new(&sock, &s.channel, &err);
 	if (rc == 0 && birth->options->otlp) /* before there is anything in our memory that it should not have */
 		rc = exporter_start(birth->options->otlp, &s.exporter, &err);
 	if (rc == 0)
-		rc = open_parts(&s, &err);
+		rc = open_parts(&s, &link, &err);
 	if (rc == 0)
 		rc = make_first_token(&s, birth->url, &err);
 	if (rc == 0 && words_say(s.master, &(struct word){ .word = WORD_READY }) < 0)

@@ -19,6 +19,7 @@
  *	ledger        which asynchronous executions were promised: a file
  *	idempotency   which key of which token stands for which execution: a file, too
  *	meters        what tokens have used of their quotas: a file
+ *	queue         jobs of other machines, or for them (docs/QUEUE.md)
  *	journal       files of lines that outlive this process
  *	questions     documents of the library, numbers of the service
  *	answerers     processes that each answer one ask which may take long
@@ -46,6 +47,7 @@
 #include "server/runner/idempotency.h"
 #include "server/runner/ledger.h"
 #include "server/runner/meters.h"
+#include "server/runner/queue.h"
 #include "server/runner/recorded.h"
 #include "server/runner/sessions.h"
 #include "server/runner/snapshots.h"
@@ -83,6 +85,7 @@ struct service {
 	struct workspaces workspaces;
 	struct sessions sessions;
 	struct snapshots snapshots;
+	struct queue queue;
 	struct answerers answerers;
 	struct exporter *exporter; /* of traces; NULL: none is wanted */
 	struct recorded recorded;
@@ -116,6 +119,9 @@ void service_start_next(struct service *s);
 /* The run of this execution is stepped when there is something to do, until it is unwatched: 0 or -errno. */
 int service_watch(struct service *s, struct execution *x);
 void service_unwatch(struct service *s, const struct execution *x);
+
+/* The channel to the link is waited for, as it is now, or no longer: false: it cannot be. */
+bool service_watch_link(struct service *s, bool is_on);
 
 /* The front has gone, or is not to be listened to any more: the master is told, unless the front's end tells him. */
 void service_cut_front(struct service *s, const struct brig_error *why);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libnats, loaded when a process is about to speak to a broker.  Only its headers are there at build time. */
+#ifndef QUEUE_NATS_H
+#define QUEUE_NATS_H
+
+#include <nats/nats.h>
+
+#include "base/err.h"
+
+struct nats_library {
+	void *handle;
+#define NATS_FUNCTION(name) __typeof__(name) *name;
+#include "queue/nats.def"
+};
+
+/* The library, or NULL and a reason. */
+const struct nats_library *nats_library(struct brig_error *err);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops.c - what the runner wants done
+ *
+ * Buckets are streams with one message for each key; what is put says which revision it replaces, and the stream's leader
+ * compares (Nats-Expected-Last-Subject-Sequence).  What is read is asked of the leader, too, and not of whoever has a copy: who
+ * decides by it decides by the last word.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "server/link/link.h"
+
+#define WRONG_REVISION 10071
+#define NOT_FOUND      10037
+
+/* ---- answers of brokers ------------------------------------------------------------------------------------- */
+
+static json_t *read_answer(const struct broker_message *m)
+{
+	json_t *doc = m->status == 0 ? json_loadb(m->data ? m->data : "", m->len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+
+	if (json_is_object(doc))
+		return doc;
+	json_decref(doc);
+	return NULL;
+}
+
+static int error_of(const json_t *doc)
+{
+	const json_t *error = json_object_get(doc, "error");
+	json_int_t code = json_integer_value(json_object_get(error, "err_code"));
+
+	if (!error)
+		return 0;
+	return code > 0 && code < 100000 ? (int)code : 1;
+}
+
+int ops_error_of(const struct broker_message *m, uint64_t *ret_sequence)
+{
+	json_t *doc = read_answer(m);
+	int error = doc ? error_of(doc) : -1;
+
+	*ret_sequence = (uint64_t)json_integer_value(json_object_get(doc, "seq"));
+	json_decref(doc);
+	return error;
+}
+
+/* ---- answers to the runner ------------------------------------------------------------------------------------ */
+
+void ops_done(struct link *l, uint32_t tag, const char *state, uint64_t revision)
+{
+	AUTO_BUF m = BUF_INIT(KiB);
+
+	message_put_text(&m, FIELD_state, state);
+	if (revision)
+		message_put_number(&m, FIELD_revision, revision);
+	link_send(l, tag, LINK_DONE, &m);
+}
+
+void ops_trouble(struct link *l, uint32_t tag, const char *why)
+{
+	AUTO_BUF m = BUF_INIT(KiB);
+
+	message_put_text(&m, FIELD_trouble, why);
+	link_send(l, tag, LINK_DONE, &m);
+}
+
+/* ---- putting ------------------------------------------------------------------------------------------------------- */
+
+/* What is to be sent when its body is in place. */
+struct put {
+	uint32_t tag;
+	char subject[BROKER_SUBJECT_MAX];
+	char header[40], value[BROKER_SUBJECT_MAX]; /* "": none */
+};
+
+static void on_put(void *user, uint64_t tag, const struct broker_message *m)
+{
+	struct link *l = user;
+	uint64_t sequence = 0;
+	int error = m ? ops_error_of(m, &sequence) : -1;
+	char why[80];
+
+	if (error == 0) {
+		ops_done(l, (uint32_t)tag, "ok", sequence);
+	} else if (error == WRONG_REVISION) {
+		ops_done(l, (uint32_t)tag, "taken", 0);
+	} else {
+		(void)snprintf(why, sizeof(why),
+			       error > 0 ? "the broker refuses it with error %d" : "no broker answers", error);
+		ops_trouble(l, (uint32_t)tag, why);
+	}
+}
+
+static void send_put(struct link *l, void *arg, const void *bytes, size_t len)
+{
+	const struct put *p = arg;
+	struct broker_message m = { .subject = p->subject, .data = bytes, .len = len };
+
+	if (p->header[0])
+		m.header[0] = (struct broker_header){ p->header, p->value };
+	if (!bytes || broker_request(l->broker, &m, LINK_REQUEST_NS, on_put, p->tag) < 0)
+		ops_trouble(l, p->tag, "no broker takes it now");
+}
+
+/* What the runner sealed, as brokers carry it. */
+static bool write_sealed(const struct message *m, struct buf *out)
+{
+	size_t len, sig_len;
+	const char *bytes = message_bytes(m, FIELD_sealed, &len), *sig = message_bytes(m, FIELD_seal, &sig_len), *why;
+	struct message inner;
+
+	return bytes && sig && sig_len == SIGN_LEN && message_read(bytes, len, &inner, &why) &&
+	       seal_write(&inner, (const uint8_t *)sig, out);
+}
+
+/* A word of a subject: nothing in it steers. */
+static bool is_plain(const char *text)
+{
+	return text && *text && !strpbrk(text, " \t\r\n*>") && text[0] != '.' && !strstr(text, "..") &&
+	       text[strlen(text) - 1] != '.';
+}
+
+static bool publish(struct link *l, uint32_t tag, const struct message *m, const char *subject, const char *header,
+		    const char *value)
+{
+	AUTO_BUF whole = BUF_INIT(MESSAGE_MAX + MiB);
+	struct put *p = calloc(1, sizeof(*p));
+
+	if (!p || !write_sealed(m, &whole)) {
+		free(p);
+		return false;
+	}
+	p->tag = tag;
+	(void)str_copy(p->subject, sizeof(p->subject), subject);
+	if (header) {
+		(void)str_copy(p->header, sizeof(p->header), header);
+		(void)str_copy(p->value, sizeof(p->value), value);
+	}
+	bodies_send(l, &whole, send_put, p);
+	return true;
+}
+
+static bool op_publish(struct link *l, uint32_t tag, const struct message *m)
+{
+	const char *key = message_text(m, FIELD_key), *class = message_text(m, FIELD_class);
+	char subject[BROKER_SUBJECT_MAX];
+
+	if (!is_plain(key) || !is_plain(class))
+		return false;
+	if (!l->is_up) {
+		ops_trouble(l, tag, "there is no broker now");
+		return true;
+	}
+	(void)snprintf(subject, sizeof(subject), "%s%s.%s", LINK_JOBS, class, key);
+	return publish(l, tag, m, subject, "Nats-Msg-Id", key);
+}
+
+static bool op_put(struct link *l, uint32_t tag, const struct message *m)
+{
+	uint64_t bucket = message_number(m, FIELD_bucket, BUCKETS_OF_LINK);
+	uint64_t revision = message_number(m, FIELD_revision, 0);
+	const char *key = message_text(m, FIELD_key);
+	char subject[BROKER_SUBJECT_MAX], number[24];
+
+	if (!is_plain(key) || bucket >= BUCKETS_OF_LINK)
+		return false;
+	if (!l->is_up) {
+		ops_trouble(l, tag, "there is no broker now");
+		return true;
+	}
+	(void)snprintf(subject, sizeof(subject), "$KV.%s.%s", link_bucket_name((enum link_bucket)bucket), key);
+	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)revision);
+	return publish(l, tag, m, subject, revision == LINK_ANY ? NULL : "Nats-Expected-Last-Subject-Sequence", number);
+}
+
+/* ---- getting --------------------------------------------------------------------------------------------------------- */
+
+/* { "message": { "seq", "data": base64 } } */
+static void on_got(void *user, uint64_t tag, const struct broker_message *m)
+{
+	struct link *l = user;
+	json_t *doc = m ? read_answer(m) : NULL;
+	const json_t *message = json_object_get(doc, "message");
+	const char *text = json_string_value(json_object_get(message, "data"));
+	size_t len = json_string_length(json_object_get(message, "data"));
+	struct destination to = { .op = LINK_DONE,
+				  .tag = (uint32_t)tag,
+				  .revision = (uint64_t)json_integer_value(json_object_get(message, "seq")) };
+	AUTO_FREE char *bytes = text ? malloc(len / 4 * 3 + 1) : NULL;
+	ssize_t n = bytes ? base64_get(bytes, text, len) : -1;
+
+	if (n >= 0)
+		bodies_deliver(l, &to, bytes, (size_t)n);
+	else if (doc && error_of(doc) == NOT_FOUND)
+		ops_done(l, to.tag, "none", 0);
+	else
+		ops_trouble(l, to.tag, doc ? "the broker does not say what is there" : "no broker answers");
+	json_decref(doc);
+}
+
+static bool op_get(struct link *l, uint32_t tag, const struct message *m)
+{
+	uint64_t bucket = message_number(m, FIELD_bucket, BUCKETS_OF_LINK + 1);
+	const char *key = message_text(m, FIELD_key);
+	char subject[BROKER_SUBJECT_MAX], body[BROKER_SUBJECT_MAX];
+
+	if (!is_plain(key) || strpbrk(key, "\"\\") || bucket > BUCKET_JOBS)
+		return false;
+	if (bucket == BUCKET_JOBS) {
+		(void)snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.%s", LINK_STREAM);
+		(void)snprintf(body, sizeof(body), "{\"last_by_subj\":\"%s*.*.%s\"}", LINK_JOBS, key);
+	} else {
+		const char *name = link_bucket_name((enum link_bucket)bucket);
+
+		(void)snprintf(subject, sizeof(subject), "$JS.API.STREAM.MSG.GET.KV_%s", name);
+		(void)snprintf(body, sizeof(body), "{\"last_by_subj\":\"$KV.%s.%s\"}", name, key);
+	}
+	if (!l->is_up ||
+	    broker_request(l->broker, &(struct broker_message){ .subject = subject, .data = body, .len = strlen(body) },
+			   LINK_REQUEST_NS, on_got, tag) < 0)
+		ops_trouble(l, tag, "no broker can be asked now");
+	return true;
+}
+
+/* ---- saying ------------------------------------------------------------------------------------------------------------ */
+
+static bool op_tell(struct link *l, const struct message *m)
+{
+	AUTO_BUF whole = BUF_INIT(LINK_WHOLE_MAX);
+	const char *subject = message_text(m, FIELD_subject);
+
+	if (!is_plain(subject))
+		return false;
+	if (write_sealed(m, &whole)) /* what is too long for one message is only told at the end, by the result */
+		(void)broker_publish(l->broker, &(struct broker_message){
+							.subject = subject, .data = whole.data, .len = whole.len });
+	return true;
+}
+
+static bool op_word(struct link *l, const struct message *m)
+{
+	const char *subject = message_text(m, FIELD_subject), *word = message_text(m, FIELD_word);
+
+	if (!is_plain(subject) || strncmp(subject, "$JS.ACK.", 8) != 0 || !word)
+		return false;
+	(void)broker_publish(l->broker,
+			     &(struct broker_message){ .subject = subject, .data = word, .len = strlen(word) });
+	return true;
+}
+
+static bool op_listen(struct link *l, const struct message *m)
+{
+	const char *subject = message_text(m, FIELD_subject);
+
+	return subject && broker_subscribe(l->broker, subject) == 0;
+}
+
+bool ops_take(struct link *l, const struct record *r)
+{
+	struct message m;
+	const char *why;
+
+	if (r->type != RECORD_ASK || !message_read(r->data, r->len, &m, &why))
+		return false;
+	switch (r->status) {
+	case LINK_PUBLISH:
+		return op_publish(l, r->tag, &m);
+	case LINK_PUT:
+		return op_put(l, r->tag, &m);
+	case LINK_GET:
+		return op_get(l, r->tag, &m);
+	case LINK_TELL:
+		return op_tell(l, &m);
+	case LINK_WORD:
+		return op_word(l, &m);
+	case LINK_LISTEN:
+		return op_listen(l, &m);
+	case LINK_CREDIT:
+		l->credit = message_number(&m, FIELD_credit, 0);
+		pulls_step(l);
+		return true;
+	case LINK_CLASSES:
+		pulls_set_classes(l, &m);
+		pulls_step(l);
+		return true;
+	default:
+		return false;
+	}
+}
+
+void ops_on_message(struct link *l, const struct broker_message *m)
+{
+	struct destination to = { .op = LINK_TOLD };
+
+	if (pulls_on_message(l, m) || !str_copy(to.subject, sizeof(to.subject), m->subject) || m->len > LINK_WHOLE_MAX)
+		return;
+	bodies_deliver(l, &to, m->data, m->len);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * places.c - where jobs, claims, results, bodies and nodes are kept
+ *
+ * Each place is made if it is not there; one that is there stays as it is, so that an operator may have made it with more
+ * replicas or other limits.  They are made one after the other, again and again until a broker has answered for each:
+ * a cluster that is about to choose a leader answers nobody.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "server/link/link.h"
+
+#define AGAIN_NS     (300 * NS_PER_MS)
+#define IN_USE       10058 /* there is one of that name, with other settings */
+#define DAY_S        (24 * 3600)
+#define JOBS_MAX     1000000
+#define DUPLICATES_S 120
+
+/* In the order of enum link_bucket. */
+static const struct place {
+	const char *bucket; /* NULL: the stream of jobs */
+	uint64_t age_s;
+} places[] = {
+	[BUCKET_CLAIMS] = { "brig-claims", DAY_S },
+	[BUCKET_RESULTS] = { "brig-results", DAY_S },
+	[BUCKET_BODIES] = { "brig-bodies", DAY_S },
+	[BUCKET_NODES] = { "brig-nodes", 60 },
+	[BUCKET_JOBS] = { NULL, DAY_S },
+};
+
+const char *link_bucket_name(enum link_bucket bucket)
+{
+	return places[bucket].bucket;
+}
+
+bool places_are_there(const struct link *l)
+{
+	return l->n_places == ARRAY_LEN(places);
+}
+
+static void describe(const struct place *p, unsigned replicas, struct buf *subject, struct buf *body)
+{
+	if (!p->bucket) {
+		(void)buf_addf(subject, "$JS.API.STREAM.CREATE.%s", LINK_STREAM);
+		(void)buf_addf(
+			body,
+			"{\"name\":\"%s\",\"subjects\":[\"%s>\"],\"retention\":\"workqueue\",\"storage\":\"file\","
+			"\"discard\":\"new\",\"max_msgs\":%d,\"max_age\":%llu000000000,\"num_replicas\":%u,"
+			"\"duplicate_window\":%d000000000}",
+			LINK_STREAM, LINK_JOBS, JOBS_MAX, (unsigned long long)p->age_s, replicas, DUPLICATES_S);
+		return;
+	}
+	(void)buf_addf(subject, "$JS.API.STREAM.CREATE.KV_%s", p->bucket);
+	(void)buf_addf(body,
+		       "{\"name\":\"KV_%s\",\"subjects\":[\"$KV.%s.>\"],\"retention\":\"limits\",\"storage\":\"file\","
+		       "\"discard\":\"new\",\"max_msgs_per_subject\":1,\"max_age\":%llu000000000,\"num_replicas\":%u,"
+		       "\"allow_rollup_hdrs\":true,\"deny_delete\":true,\"allow_direct\":true,"
+		       "\"duplicate_window\":%llu000000000}",
+		       p->bucket, p->bucket, (unsigned long long)p->age_s, replicas,
+		       (unsigned long long)min_u64(p->age_s, DUPLICATES_S));
+}
+
+static void on_made(void *user, uint64_t arg, const struct broker_message *m)
+{
+	struct link *l = user;
+	uint64_t sequence;
+	int error = m ? ops_error_of(m, &sequence) : -1;
+
+	l->is_placing = false;
+	if (arg != l->n_places)
+		return;
+	if (error == 0 || error == IN_USE) {
+		l->n_places++;
+		l->place_again_ns = 0;
+	} else if (error > 0) {
+		char why[64];
+
+		(void)snprintf(why, sizeof(why), "a broker's error %d", error);
+		link_complain(l, places[arg].bucket ? places[arg].bucket : LINK_STREAM, why);
+	}
+	places_step(l);
+}
+
+void places_begin(struct link *l)
+{
+	l->n_places = 0;
+	l->is_placing = false;
+	l->place_again_ns = 0;
+}
+
+void places_step(struct link *l)
+{
+	AUTO_BUF subject = BUF_INIT(BROKER_SUBJECT_MAX);
+	AUTO_BUF body = BUF_INIT(4 * KiB);
+	uint64_t now = clock_now_ns();
+
+	if (!broker_is_up(l->broker) || l->is_placing || places_are_there(l) || now < l->place_again_ns)
+		return;
+	describe(&places[l->n_places], l->replicas, &subject, &body);
+	l->place_again_ns = now + AGAIN_NS;
+	l->is_placing = broker_request(l->broker,
+				       &(struct broker_message){
+					       .subject = buf_str(&subject), .data = buf_str(&body), .len = body.len },
+				       LINK_REQUEST_NS, on_made, l->n_places) == 0;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pulls.c - jobs, as many as the runner has room for
+ *
+ * For each class there is a consumer of the stream, the same for all nodes that take the class, and a stream for work lets no
+ * two consumers have the same messages.  One job is asked for at a time, of each class: a question costs less than a cell.
+ * What comes although there is no room any more, since several classes were asked, goes back to the stream at once; it was not
+ * begun, and its claims are what is counted (runner/queue_worker.c), not how often it was handed around.
+ *
+ * Credit is a sum since the channel began and not a number of free places: so no job on its way is counted twice.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/str.h"
+#include "server/link/link.h"
+
+#define PULL_S       5
+#define PULL_NS      (PULL_S * NS_PER_SEC)
+#define PULL_LATE_NS (2 * NS_PER_SEC)
+#define NAK_LATER    "-NAK {\"delay\": 20000000}"
+
+static bool is_word(const char *text, const char *also)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+	for (; *text; text++)
+		if (!strchr(plain, *text) && !strchr(also, *text))
+			return false;
+	return true;
+}
+
+void pulls_set_classes(struct link *l, const struct message *m)
+{
+	size_t n = message_count(m, FIELD_class);
+	AUTO_FREE const char **texts = calloc(n + 1, sizeof(*texts));
+	struct link_consumer *list = calloc(n + 1, sizeof(*list));
+
+	if (!texts || !list) {
+		free(list);
+		return;
+	}
+	message_texts(m, FIELD_class, texts);
+	free(l->consumer);
+	l->consumer = list;
+	l->n_consumers = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct link_consumer *c = &list[l->n_consumers];
+
+		if (!is_word(texts[i], "."))
+			continue;
+		(void)str_copy(c->class, sizeof(c->class), texts[i]);
+		(void)str_copy(c->name, sizeof(c->name), texts[i]);
+		for (char *at = c->name; *at; at++)
+			if (*at == '.')
+				*at = '_';
+		l->n_consumers++;
+	}
+}
+
+void pulls_forget(struct link *l)
+{
+	for (size_t i = 0; i < l->n_consumers; i++)
+		l->consumer[i].is_pulling = l->consumer[i].is_asked = l->consumer[i].is_made = false;
+}
+
+/* ---- consumers ------------------------------------------------------------------------------------------------ */
+
+static void on_made(void *user, uint64_t i, const struct broker_message *m)
+{
+	struct link *l = user;
+	uint64_t sequence;
+
+	if (i >= l->n_consumers)
+		return;
+	l->consumer[i].is_asked = false;
+	l->consumer[i].is_made = m && ops_error_of(m, &sequence) == 0;
+	pulls_step(l);
+}
+
+static void make(struct link *l, size_t i)
+{
+	struct link_consumer *c = &l->consumer[i];
+	AUTO_BUF subject = BUF_INIT(BROKER_SUBJECT_MAX);
+	AUTO_BUF body = BUF_INIT(KiB);
+
+	(void)buf_addf(&subject, "$JS.API.CONSUMER.DURABLE.CREATE.%s.%s", LINK_STREAM, c->name);
+	(void)buf_addf(&body,
+		       "{\"stream_name\":\"%s\",\"config\":{\"durable_name\":\"%s\",\"filter_subject\":\"%s%s.*\","
+		       "\"deliver_policy\":\"all\",\"replay_policy\":\"instant\",\"ack_policy\":\"explicit\","
+		       "\"ack_wait\":%llu,\"max_deliver\":-1,\"max_ack_pending\":65536,\"max_waiting\":8192}}",
+		       LINK_STREAM, c->name, LINK_JOBS, c->class, (unsigned long long)l->patience_ns);
+	c->is_asked = broker_request(l->broker,
+				     &(struct broker_message){
+					     .subject = buf_str(&subject), .data = buf_str(&body), .len = body.len },
+				     LINK_REQUEST_NS, on_made, i) == 0;
+}
+
+/* ---- jobs -------------------------------------------------------------------------------------------------------- */
+
+static void pull(struct link *l, size_t i)
+{
+	struct link_consumer *c = &l->consumer[i];
+	char subject[BROKER_SUBJECT_MAX], reply[128], body[64];
+	int len = snprintf(body, sizeof(body), "{\"batch\":1,\"expires\":%d000000000}", PULL_S);
+
+	(void)snprintf(subject, sizeof(subject), "$JS.API.CONSUMER.MSG.NEXT.%s.%s", LINK_STREAM, c->name);
+	(void)snprintf(reply, sizeof(reply), "%s.p.%zu", broker_inbox(l->broker), i);
+	c->until_ns = clock_now_ns() + PULL_NS + PULL_LATE_NS;
+	c->is_pulling =
+		broker_publish(l->broker,
+			       &(struct broker_message){
+				       .subject = subject, .reply = reply, .data = body, .len = (size_t)len }) == 0;
+}
+
+void pulls_step(struct link *l)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!l->is_up || !l->channel)
+		return;
+	for (size_t i = 0; i < l->n_consumers; i++) {
+		struct link_consumer *c = &l->consumer[i];
+
+		if (!c->is_made && !c->is_asked)
+			make(l, i);
+		if (c->is_pulling && c->until_ns <= now)
+			c->is_pulling = false;
+		if (c->is_made && !c->is_pulling && l->given < l->credit && !l->draining)
+			pull(l, i);
+	}
+}
+
+int pulls_patience(const struct link *l, int wait_ms)
+{
+	return l->n_consumers > 0 && (wait_ms < 0 || wait_ms > 500) ? 500 : wait_ms;
+}
+
+void pulls_return(struct link *l, const char *ack, bool is_for_nobody)
+{
+	const char *word = is_for_nobody ? "+TERM" : NAK_LATER;
+
+	if (l->given > 0)
+		l->given--;
+	(void)broker_publish(l->broker, &(struct broker_message){ .subject = ack, .data = word, .len = strlen(word) });
+	pulls_step(l);
+}
+
+static void give(struct link *l, const struct broker_message *m)
+{
+	struct destination to = { .op = LINK_JOB };
+
+	if (strncmp(m->reply, "$JS.ACK.", 8) != 0 || !str_copy(to.subject, sizeof(to.subject), m->reply)) {
+		link_complain(l, m->subject, "a job that cannot be acknowledged");
+		return;
+	}
+	if (!l->channel || l->given >= l->credit || l->draining) {
+		(void)broker_publish(l->broker, &(struct broker_message){ .subject = m->reply,
+									  .data = NAK_LATER,
+									  .len = sizeof(NAK_LATER) - 1 });
+		return;
+	}
+	l->given++;
+	bodies_deliver(l, &to, m->data, m->len);
+}
+
+bool pulls_on_message(struct link *l, const struct broker_message *m)
+{
+	const char *inbox = broker_inbox(l->broker);
+	size_t len = strlen(inbox);
+	uint64_t i;
+
+	if (strncmp(m->subject, inbox, len) == 0 && strncmp(m->subject + len, ".p.", 3) == 0 && m->status != 0) {
+		if (m->status != 100 && str_to_u64(m->subject + len + 3, &i) && i < l->n_consumers)
+			l->consumer[i].is_pulling = false; /* its time is over, or there is nothing */
+		pulls_step(l);
+		return true;
+	}
+	if (strncmp(m->subject, LINK_JOBS, strlen(LINK_JOBS)) != 0)
+		return false;
+	/* A job has the subject that it was published with: whose pull it came for its class tells. */
+	for (i = 0; i < l->n_consumers; i++) {
+		size_t n = strlen(l->consumer[i].class);
+
+		if (strncmp(m->subject + strlen(LINK_JOBS), l->consumer[i].class, n) == 0 &&
+		    m->subject[strlen(LINK_JOBS) + n] == '.')
+			l->consumer[i].is_pulling = false;
+	}
+	give(l, m);
+	pulls_step(l);
+	return true;
+}

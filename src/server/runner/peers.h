@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is known on the queue, and this node's own key.
+ *
+ * The operator's file (--nodes) has a line for each: what it may be, its name, its public key in hex.
+ *
+ *	front  web-1   9f2c...
+ *	worker cell-7  03aa...
+ *	both   lab     77d0...
+ *
+ * This node's own key lies in STATE/queue/key.  It is not the one that signs receipts and checkpoints of the audit log: that
+ * one is the recorder's alone, and whoever takes the runner over has none of it.
+ */
+#ifndef SERVER_RUNNER_PEERS_H
+#define SERVER_RUNNER_PEERS_H
+
+#include "base/err.h"
+#include "server/message.h"
+#include "sys/crypto.h"
+
+#define PEERS_MAX     16384
+#define PEER_NAME_MAX 64
+
+enum peer_role { PEER_FRONT = 1, PEER_WORKER = 2 };
+
+struct peer {
+	unsigned roles; /* enum peer_role */
+	char name[PEER_NAME_MAX + 1];
+	char key[SEAL_KEY_HEX + 1];
+	uint8_t pub[SIGN_PUB_LEN];
+};
+
+struct peers {
+	struct peer *item;
+	size_t n;
+};
+
+int peers_read(const char *path, struct peers *ret, struct brig_error *err);
+void peers_release(struct peers *p);
+/* NULL: nobody of this key is known as one. */
+const struct peer *peers_find(const struct peers *p, const char *key, enum peer_role role);
+
+/* The seed and the public key, in hex; makes them on first use. */
+int node_key_open(const char *state_dir, uint8_t seed[SIGN_SEED_LEN], char ret[SEAL_KEY_HEX + 1],
+		  struct brig_error *err);
+
+#endif

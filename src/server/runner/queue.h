@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runner on a queue (docs/QUEUE.md): what it has the link do, and what it makes of what comes back.
+ *
+ *	queue         the channel to the link, asks that are answered later, seals
+ *	queue_worker  jobs of the queue become executions here, and their results go back
+ *	queue_front   executions that were asked for here become jobs of the queue, and their results come back
+ *	peers         whose seals count
+ *
+ * An ask is kept until it is answered, and asked again when a broker did not answer or the link has died: each can be asked
+ * twice, since what is put says what it replaces, and what is published has its own name.
+ *
+ *   RULE Q1  Nothing of brokers is believed that no known key has sealed (server/seal.h).  What is sealed wrongly is named on
+ *            standard error, counted, and as if it had not come.
+ *   RULE Q2  A job begins when a claim with its number is in the bucket, and not before.
+ *   RULE Q3  A job ends with one result in the bucket, which is put where none is, or not at all.
+ */
+#ifndef SERVER_RUNNER_QUEUE_H
+#define SERVER_RUNNER_QUEUE_H
+
+#include <sys/queue.h>
+
+#include "base/buf.h"
+#include "server/channel.h"
+#include "server/link/protocol.h"
+#include "server/runner/executions.h"
+#include "server/runner/peers.h"
+#include "server/seal.h"
+
+#define QUEUE_OPS_MAX       16384
+#define QUEUE_ATTEMPTS_MAX  3
+#define QUEUE_EXPIRES_S     3600
+#define QUEUE_PATIENCE_MS   30000
+#define QUEUE_PUBLISH_NS    (15 * NS_PER_SEC)
+#define QUEUE_ABSENT_NS     (2 * NS_PER_SEC) /* while no broker is there */
+#define QUEUE_CLAIM_NS      (60 * NS_PER_SEC)
+#define QUEUE_STORE_NS      (3600 * NS_PER_SEC)
+#define QUEUE_ASK_NS        (10 * NS_PER_SEC)
+#define QUEUE_SUBJECT_FRONT "brig.front."
+#define QUEUE_SUBJECT_STOP  "brig.cancel."
+#define QUEUE_LOST          "lost"
+
+enum queue_how { QUEUE_OK, QUEUE_TAKEN, QUEUE_NONE, QUEUE_FAILED };
+
+struct queue_answer {
+	enum queue_how how;
+	uint64_t revision;
+	const struct message *m; /* the record's, with what is sealed in it; of QUEUE_OK of a question */
+	const char *trouble;     /* of QUEUE_FAILED */
+};
+
+struct service;
+struct queue_op;
+typedef void (*queue_fn)(struct service *s, const struct queue_op *op, const struct queue_answer *a);
+
+/* What is asked of the link. */
+struct queue_op {
+	TAILQ_ENTRY(queue_op) in_list;
+	uint32_t tag;
+	enum link_op op;
+	struct buf message;
+	uint64_t deadline_ns, again_ns; /* again_ns: when it is asked again; UINT64_MAX: it is being asked */
+	queue_fn fn;
+	char id[EXECUTION_ID_LEN + 1]; /* what it is about, for fn */
+	uint64_t number;               /* likewise */
+	void *arg;                     /* likewise, freed with it */
+};
+TAILQ_HEAD(queue_op_list, queue_op);
+
+struct delivery;
+LIST_HEAD(delivery_list, delivery);
+
+struct queue_counts {
+	uint64_t published, taken, begun, stored, late, lost, refused, returned, redelivered;
+};
+
+struct queue_node; /* of another node, as it says */
+
+struct queue {
+	bool is_on, is_worker;
+	struct channel *channel; /* NULL: there is no link now */
+	short events;
+	bool channel_is_bad, is_up;
+	uint8_t seed[SIGN_SEED_LEN];
+	char key[SEAL_KEY_HEX + 1];
+	struct peers peers;
+	char front_id[EXECUTION_ID_LEN + 1];
+	struct queue_op_list ops;
+	size_t n_ops;
+	uint32_t last_tag;
+	uint64_t patience_ns, tick_ns; /* tick_ns: when queue_tick() has to be called next */
+	/* of a worker */
+	struct delivery_list deliveries;
+	size_t n_deliveries;
+	uint64_t taken, credit; /* since the channel began */
+	uint64_t progress_ns, beat_ns, pressure_ns;
+	uint64_t places; /* for jobs, as far as the host has cpu and memory to spare */
+	struct queue_node *node;
+	size_t n_nodes;
+	struct queue_counts counts;
+};
+
+/* ---- queue.c --------------------------------------------------------------------------------------------------- */
+
+int queue_open(struct service *s, int *sock, struct brig_error *err);
+void queue_close(struct service *s);
+/* The policy or the list of nodes is read anew; what is wrong leaves the old one. */
+void queue_reload(struct service *s);
+/* Takes the socket of a new link. */
+void queue_join(struct service *s, int *sock);
+void queue_hear(struct service *s);
+/* Once in a turn: the milliseconds that may be waited. */
+int queue_tick(struct service *s, int wait_ms);
+bool queue_is_idle(const struct service *s);
+
+void queue_tell(struct service *s, enum link_op op, const struct buf *m);
+/* Takes the message.  False: there are too many asks already, and fn was not and will not be called. */
+struct queue_op *queue_ask(struct service *s, enum link_op op, struct buf *m, uint64_t patience_ns, queue_fn fn,
+			   const char *id);
+struct queue_op *queue_get(struct service *s, enum link_bucket bucket, const char *id, queue_fn fn);
+/* inner is what queue_begin() began: it is sealed, and put. */
+void queue_begin(const struct service *s, struct buf *inner, const char *as);
+bool queue_seal(const struct service *s, const struct buf *inner, struct buf *out);
+struct queue_op *queue_put(struct service *s, enum link_bucket bucket, const char *id, uint64_t revision,
+			   const struct buf *inner, uint64_t patience_ns, queue_fn fn);
+/* What came sealed: false, and it was named on standard error.  ret points into m. */
+struct queue_sealed {
+	struct message m;
+	const struct peer *by;
+	const uint8_t *sig;
+};
+bool queue_unseal(struct service *s, const struct message *m, const char *as, unsigned roles, struct queue_sealed *ret);
+void queue_complain(struct service *s, const char *fmt, ...) PRINTF(2, 3);
+
+/* ---- queue_worker.c ---------------------------------------------------------------------------------------------- */
+
+void worker_on_job(struct service *s, const struct message *m);
+void worker_on_told(struct service *s, const struct message *m);
+void worker_begin(struct service *s); /* there is a new link */
+void worker_tick(struct service *s);
+void worker_event(struct execution *x, enum event_kind kind, const char *text, size_t len);
+void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns);
+void worker_release(struct service *s);
+
+/* ---- queue_front.c ------------------------------------------------------------------------------------------------- */
+
+/* An execution that is elsewhere. */
+struct remote {
+	uint8_t hash[SHA256_LEN];
+	uint64_t serial; /* of the last event */
+	uint64_t look_ns, expires_s;
+	unsigned looks;
+	bool is_published, is_looking, is_missed;
+};
+
+/* Whether it can be run elsewhere: what it needs travels. */
+bool remote_is_possible(const struct service *s, const struct execution *x);
+void remote_start(struct service *s, struct execution *x);
+void remote_cancel(struct service *s, struct execution *x);
+void front_on_told(struct service *s, const struct message *m);
+void front_begin(struct service *s);
+void front_tick(struct service *s);
+/* Somebody asks for an execution that is not at hand here. */
+struct ask;
+void front_look_up(struct service *s, const struct ask *ask, const char *id);
+
+#endif

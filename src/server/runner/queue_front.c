@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * queue_front.c - an execution that was asked for here, and runs elsewhere
+ *
+ *	admitted -> sealed and published -> promised, if it is asynchronous -> looked for -> finished
+ *	                 |                                                        |
+ *	                 +- no broker: 503, and nothing was promised              +- neither the stream nor a result has it: lost
+ *
+ * Whoever runs it says when there is something to fetch, and what happens meanwhile; since such words may be lost, the bucket
+ * of results is looked at now and then as well.  Only what is in the bucket is the result.  A front has nothing that another one
+ * could not find: who asks another for the same id is answered from the buckets (front_look_up).
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+#include "base/when.h"
+#include "server/runner/access.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+#include "server/runner/service.h"
+
+#define LOOK_NS       (3 * NS_PER_SEC)
+#define LOOKS_TO_MISS 3 /* without a result, until it is asked whether the stream still has the job */
+
+/* ---- what is published ---------------------------------------------------------------------------------------- */
+
+/* Of what is to be run, what a node has to know; options are those that token and policy have left. */
+static const enum field travels[] = {
+	FIELD_kind,     FIELD_file_name, FIELD_environment, FIELD_test_path,  FIELD_inline_artifacts,
+	FIELD_code,     FIELD_input,     FIELD_arg,         FIELD_variable,   FIELD_package,
+	FIELD_artifact, FIELD_receipt,   FIELD_diff,        FIELD_no_capture, FIELD_request_id,
+};
+
+bool remote_is_possible(const struct service *s, const struct execution *x)
+{
+	const struct job *job = x->job;
+
+	return s->queue.is_on && !s->queue.is_worker && !job->env.name && job->input < 0 && job->out < 0 &&
+	       job->project < 0 && job->left < 0 && !x->keeps;
+}
+
+static bool put_files(const struct job *job, struct buf *inner)
+{
+	struct stat st;
+	AUTO_FREE char *bytes = NULL;
+
+	if (job->files < 0)
+		return true;
+	if (fstat(job->files, &st) < 0 || (uint64_t)st.st_size > MESSAGE_MAX)
+		return false;
+	bytes = malloc((size_t)st.st_size + 1);
+	if (!bytes || pread(job->files, bytes, (size_t)st.st_size, 0) != st.st_size)
+		return false;
+	message_put_bytes(inner, FIELD_archive, bytes, (size_t)st.st_size);
+	return true;
+}
+
+static bool is_watched(const struct execution *x)
+{
+	for (size_t i = 0; i < x->n_listeners; i++)
+		if (x->listener[i].kind == WATCHES)
+			return true;
+	return x->is_async;
+}
+
+static bool put_job(const struct service *s, const struct execution *x, struct buf *inner)
+{
+	const struct job *job = x->job;
+	uint64_t now_s = clock_wall_ns() / NS_PER_SEC;
+
+	queue_begin(s, inner, "job");
+	message_put_text(inner, FIELD_id, x->id);
+	message_put_number(inner, FIELD_issued, now_s);
+	message_put_number(inner, FIELD_expires, now_s + QUEUE_EXPIRES_S);
+	message_put_text(inner, FIELD_reply_to, s->queue.front_id);
+	message_put_text(inner, FIELD_who, x->owner);
+	message_put_text(inner, FIELD_trust, x->trust);
+	message_put_text(inner, FIELD_language, x->language[0] ? x->language : NULL);
+	if (message_number(&job->m, FIELD_retry_never, 0))
+		message_put_number(inner, FIELD_retry_never, 1);
+	if (is_watched(x))
+		message_put_number(inner, FIELD_stream, 1);
+	for (size_t i = 0; i < ARRAY_LEN(travels); i++) {
+		const char *bytes;
+		size_t at = 0, len;
+
+		while ((bytes = message_next(&job->m, travels[i], &at, &len)))
+			message_put_bytes(inner, travels[i], bytes, len);
+	}
+	for (size_t i = 0; i < job->n_options; i++) {
+		AUTO_BUF text = BUF_INIT(message_max_bytes(FIELD_option));
+
+		if (!buf_addf(&text, "%s=%s", job->options[i].key, job->options[i].value))
+			return false;
+		message_put_text(inner, FIELD_option, buf_str(&text));
+	}
+	return put_files(job, inner) && !inner->full && !inner->no_memory;
+}
+
+/* "unknown.python", a word of a subject each. */
+static void name_class(const struct service *s, const struct execution *x, char *dst, size_t size)
+{
+	const struct brig_request *req = &x->job->req;
+	const char *language = req->language ? host_language(s->host, req->language) : NULL;
+	char what[TOKEN_WORD_MAX + 8];
+
+	if (req->kind != BRIG_KIND_CODE)
+		(void)str_copy(what, sizeof(what), x->kind);
+	else if (req->environment)
+		(void)snprintf(what, sizeof(what), "env-%.60s", req->environment);
+	else
+		(void)str_copy(what, sizeof(what), language ? language : "any");
+	for (char *at = what; *at; at++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", *at))
+			*at = '_';
+	(void)snprintf(dst, size, "%s.%s", x->trust, what);
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------------------- */
+
+/* Who waits is told that nothing was promised. */
+static void turn_away(struct service *s, struct execution *x, const char *why)
+{
+	if (x->is_async && x->promise_tag) {
+		const struct ask ask = { .tag = x->promise_tag, .request_id = execution_request_id(x) };
+
+		answer_retry(s, &ask, 503, 5, "the execution could not be given to the queue: %s", why);
+	}
+	for (size_t i = 0; i < x->n_listeners; i++) {
+		const struct ask ask = { .tag = x->listener[i].tag, .request_id = execution_request_id(x) };
+
+		answer_retry(s, &ask, 503, 5, "the execution could not be given to the queue: %s", why);
+	}
+	x->n_listeners = 0;
+	idempotency_forget(&s->idempotency, x->id);
+	execution_drop(s, x);
+}
+
+static void end_as_lost(struct service *s, struct execution *x, const char *why)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig_result *r = NULL;
+	char *text = NULL;
+
+	(void)err_set(&err, BRIG_E_SYSTEM, 0, "the execution was lost: %s", why);
+	if (brig_result_from_error(&err, &r, NULL) == 0)
+		(void)brig_result_json(r, &text, NULL);
+	brig_result_free(r);
+	s->queue.counts.lost++;
+	x->is_lost = true;
+	(void)str_copy(x->verdict, sizeof(x->verdict), "failed");
+	execution_conclude(s, x, text, NULL, 0);
+}
+
+/* Whether a sealed result is that of this job, and not of another one or of nobody. */
+static bool is_result_of(struct service *s, const struct execution *x, const struct queue_sealed *r)
+{
+	size_t len;
+	const char *id = message_text(&r->m, FIELD_id), *hash = message_bytes(&r->m, FIELD_job_hash, &len);
+
+	if (id && str_eq(id, x->id) && hash && len == SHA256_LEN && crypto_same(hash, x->remote->hash, SHA256_LEN))
+		return true;
+	queue_complain(s, "refused a result of %s in the place of %s: it is that of another job", r->by->name, x->id);
+	return false;
+}
+
+static void take_result(struct service *s, struct execution *x, const struct message *m)
+{
+	const char *verdict = message_text(m, FIELD_verdict), *why = message_text(m, FIELD_reason);
+	const char *language = message_text(m, FIELD_language), *unlisted = message_text(m, FIELD_unlisted);
+	size_t len;
+	const char *body = message_bytes(m, FIELD_body, &len);
+
+	if (!verdict || str_eq(verdict, QUEUE_LOST)) {
+		end_as_lost(s, x, why ? why : "no reason was given");
+		return;
+	}
+	(void)str_copy(x->verdict, sizeof(x->verdict), verdict);
+	if (language)
+		(void)str_copy(x->language, sizeof(x->language), language);
+	execution_conclude(s, x, body ? strndup(body, len) : NULL, unlisted ? strdup(unlisted) : NULL,
+			   message_number(m, FIELD_cpu_ns, 0));
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------------------------ */
+
+static struct execution *find_remote(const struct service *s, const char *id)
+{
+	struct execution *x = executions_find(&s->executions, id);
+
+	return x && x->remote && x->state != EXECUTION_FINISHED ? x : NULL;
+}
+
+static void look(struct service *s, struct execution *x);
+
+/* The stream has it, or it was asked for a moment too early; or nobody has it. */
+static void on_stream_looked(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct execution *x = find_remote(s, op->id);
+
+	if (!x)
+		return;
+	x->remote->is_looking = false;
+	x->remote->is_missed = a->how == QUEUE_NONE;
+	x->remote->look_ns = x->remote->is_missed ? 0 : clock_now_ns() + LOOK_NS;
+}
+
+static void on_looked(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct execution *x = find_remote(s, op->id);
+	struct queue_sealed r;
+
+	if (!x)
+		return;
+	x->remote->is_looking = false;
+	x->remote->look_ns = clock_now_ns() + LOOK_NS;
+	if (a->how == QUEUE_OK && queue_unseal(s, a->m, "result", PEER_WORKER, &r) && is_result_of(s, x, &r)) {
+		take_result(s, x, &r.m);
+		return;
+	}
+	if (a->how == QUEUE_NONE && x->remote->is_missed) {
+		end_as_lost(s, x, "the stream has it no longer, and nobody has recorded a result");
+		return;
+	}
+	x->remote->is_missed = false;
+	if (clock_wall_ns() / NS_PER_SEC > x->remote->expires_s + 600)
+		end_as_lost(s, x, "no result that a known node has sealed came in time");
+	else if (a->how == QUEUE_NONE && ++x->remote->looks % LOOKS_TO_MISS == 0)
+		x->remote->is_looking = queue_get(s, BUCKET_JOBS, x->id, on_stream_looked) != NULL;
+}
+
+static void look(struct service *s, struct execution *x)
+{
+	if (!x->remote->is_looking && x->remote->is_published)
+		x->remote->is_looking = queue_get(s, BUCKET_RESULTS, x->id, on_looked) != NULL;
+}
+
+void front_tick(struct service *s)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!s->queue.is_up)
+		return;
+	for (struct execution *x = TAILQ_FIRST(&s->executions.all), *next; x; x = next) {
+		next = TAILQ_NEXT(x, in_age);
+		if (x->remote && x->state != EXECUTION_FINISHED && x->remote->look_ns <= now)
+			look(s, x);
+	}
+}
+
+/* ---- beginning ----------------------------------------------------------------------------------------------------------- */
+
+static void on_published(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct execution *x = find_remote(s, op->id);
+
+	if (!x)
+		return;
+	if (a->how != QUEUE_OK) {
+		turn_away(s, x, a->trouble ? a->trouble : "its place is taken");
+		return;
+	}
+	s->queue.counts.published++;
+	x->remote->is_published = true;
+	x->remote->look_ns = clock_now_ns() + LOOK_NS;
+	if (x->is_async)
+		accept_promise(s, x);
+	if (x->is_cancelled)
+		remote_cancel(s, x);
+}
+
+void remote_start(struct service *s, struct execution *x)
+{
+	AUTO_BUF inner = BUF_INIT(MESSAGE_MAX);
+	AUTO_BUF m = BUF_INIT(MESSAGE_MAX);
+	char class[160];
+	struct message read;
+	const char *why;
+
+	x->remote = calloc(1, sizeof(*x->remote));
+	if (!x->remote || !put_job(s, x, &inner) || !message_read(inner.data, inner.len, &read, &why) ||
+	    !seal_hash(&read, x->remote->hash)) {
+		turn_away(s, x, "it has more bytes than can be sent");
+		return;
+	}
+	x->remote->expires_s = message_number(&read, FIELD_expires, 0);
+	x->remote->look_ns = UINT64_MAX;
+	name_class(s, x, class, sizeof(class));
+	message_put_text(&m, FIELD_key, x->id);
+	message_put_text(&m, FIELD_class, class);
+	if (!queue_seal(s, &inner, &m) ||
+	    !queue_ask(s, LINK_PUBLISH, &m, s->queue.is_up ? QUEUE_PUBLISH_NS : QUEUE_ABSENT_NS, on_published, x->id))
+		turn_away(s, x, "too much is on its way already");
+}
+
+/* ---- cancelling ------------------------------------------------------------------------------------------------------------ */
+
+static void put_cancel(const struct service *s, const char *id, struct buf *inner, const char *as)
+{
+	queue_begin(s, inner, as);
+	message_put_text(inner, FIELD_id, id);
+	message_put_number(inner, FIELD_attempt, 0);
+	message_put_number(inner, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
+}
+
+/* Somebody has begun it: that one is told. */
+static void on_claim_put(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	AUTO_BUF inner = BUF_INIT(KiB);
+	AUTO_BUF m = BUF_INIT(4 * KiB);
+	char subject[64];
+
+	if (a->how != QUEUE_TAKEN)
+		return;
+	put_cancel(s, op->id, &inner, "cancel");
+	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_STOP, op->id);
+	message_put_text(&m, FIELD_subject, subject);
+	if (queue_seal(s, &inner, &m))
+		queue_tell(s, LINK_TELL, &m);
+}
+
+void remote_cancel(struct service *s, struct execution *x)
+{
+	AUTO_BUF inner = BUF_INIT(KiB);
+
+	if (!x->remote->is_published)
+		return; /* it is cancelled when it is */
+	put_cancel(s, x->id, &inner, "claim");
+	(void)queue_put(s, BUCKET_CLAIMS, x->id, 0, &inner, QUEUE_CLAIM_NS, on_claim_put);
+}
+
+/* ---- what is told ------------------------------------------------------------------------------------------------------------ */
+
+void front_begin(struct service *s)
+{
+	AUTO_BUF m = BUF_INIT(KiB);
+	char subject[64];
+
+	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, s->queue.front_id);
+	message_put_text(&m, FIELD_subject, subject);
+	queue_tell(s, LINK_LISTEN, &m);
+}
+
+void front_on_told(struct service *s, const struct message *m)
+{
+	struct queue_sealed said;
+	struct execution *x;
+	uint64_t kind, serial;
+	size_t len;
+	const char *text;
+
+	if (!queue_unseal(s, m, "event", PEER_WORKER, &said) || !message_text(&said.m, FIELD_id))
+		return;
+	x = find_remote(s, message_text(&said.m, FIELD_id));
+	kind = message_number(&said.m, FIELD_event, EVENT_KINDS);
+	serial = message_number(&said.m, FIELD_serial, 0);
+	text = message_bytes(&said.m, FIELD_text, &len);
+	if (!x || kind >= EVENT_KINDS)
+		return;
+	if (kind == EVENT_done) {
+		look(s, x);
+	} else if (text && serial > x->remote->serial && kind != EVENT_verdict && kind != EVENT_result) {
+		x->remote->serial = serial; /* an event that comes again says nothing */
+		events_pass_on(x, (enum event_kind)kind, text, len);
+	}
+}
+
+/* ---- executions of other fronts ----------------------------------------------------------------------------------------------- */
+
+/* Who asks, until the buckets have answered. */
+struct asker {
+	uint32_t tag;
+	bool admin;
+	char name[TOKEN_NAME_MAX + 1], request_id[129];
+};
+
+static void answer_asker(struct service *s, const struct asker *who, json_t *doc, uint16_t status)
+{
+	struct token token = { .admin = who->admin };
+	const struct ask ask = { .tag = who->tag, .request_id = who->request_id, .token = &token };
+
+	(void)str_copy(token.name, sizeof(token.name), who->name);
+	answer_json(s, &ask, status, doc);
+}
+
+static void answer_asker_error(struct service *s, const struct asker *who, uint16_t status, const char *id,
+			       const char *what)
+{
+	const struct ask ask = { .tag = who->tag, .request_id = who->request_id };
+
+	answer_error(s, &ask, status, "%s '%.20s'", what, id);
+}
+
+static bool may_see(const struct asker *who, const struct message *m)
+{
+	const char *owner = message_text(m, FIELD_who);
+
+	return who->admin || (owner && str_eq(owner, who->name));
+}
+
+static json_t *document(const char *id, const char *state, const struct message *m)
+{
+	const char *verdict = message_text(m, FIELD_verdict), *owner = message_text(m, FIELD_who);
+	const char *language = message_text(m, FIELD_language), *trust = message_text(m, FIELD_trust);
+	const char *why = message_text(m, FIELD_reason);
+	size_t len;
+	const char *body = message_bytes(m, FIELD_body, &len);
+	bool is_lost = verdict && str_eq(verdict, QUEUE_LOST);
+
+	return json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:o}", "id", id, "state", is_lost ? "lost" : state,
+			 "language", language, "trust", trust, "token", owner, "verdict", is_lost ? NULL : verdict,
+			 "reason", why, "result", body ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : json_null());
+}
+
+static void pass_asker(struct queue_op *next, const struct queue_op *op)
+{
+	if (next && (next->arg = malloc(sizeof(struct asker))))
+		memcpy(next->arg, op->arg, sizeof(struct asker));
+}
+
+static void on_other_claim(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	const struct asker *who = op->arg;
+
+	if (who)
+		answer_asker(s, who,
+			     json_pack("{s:s, s:s, s:n}", "id", op->id, "state",
+				       a->how == QUEUE_OK ? "running" : "queued", "result"),
+			     200);
+}
+
+static void on_other_job(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	const struct asker *who = op->arg;
+	struct queue_sealed job;
+
+	if (!who)
+		return;
+	if (a->how == QUEUE_FAILED)
+		answer_asker_error(s, who, 503, op->id, "no broker says what became of execution");
+	else if (a->how == QUEUE_NONE || !queue_unseal(s, a->m, "job", PEER_FRONT, &job) || !may_see(who, &job.m))
+		answer_asker_error(s, who, 404, op->id, "there is no execution");
+	else
+		pass_asker(queue_get(s, BUCKET_CLAIMS, op->id, on_other_claim), op);
+}
+
+static void on_other_result(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	const struct asker *who = op->arg;
+	struct queue_sealed r;
+
+	if (!who)
+		return;
+	if (a->how == QUEUE_NONE)
+		pass_asker(queue_get(s, BUCKET_JOBS, op->id, on_other_job), op);
+	else if (a->how == QUEUE_FAILED)
+		answer_asker_error(s, who, 503, op->id, "no broker says what became of execution");
+	else if (!queue_unseal(s, a->m, "result", PEER_WORKER, &r) || !message_text(&r.m, FIELD_id) ||
+		 !str_eq(message_text(&r.m, FIELD_id), op->id) || !may_see(who, &r.m))
+		answer_asker_error(s, who, 404, op->id, "there is no execution");
+	else
+		answer_asker(s, who, document(op->id, "finished", &r.m), 200);
+}
+
+void front_look_up(struct service *s, const struct ask *ask, const char *id)
+{
+	struct asker *who = calloc(1, sizeof(*who));
+	struct queue_op *op = who ? queue_get(s, BUCKET_RESULTS, id, on_other_result) : NULL;
+
+	if (!op) {
+		free(who);
+		answer_retry(s, ask, 503, 1, "the service has too much to do: try again in a moment");
+		return;
+	}
+	who->tag = ask->tag;
+	who->admin = ask->token->admin;
+	(void)str_copy(who->name, sizeof(who->name), ask->token->name);
+	(void)str_copy(who->request_id, sizeof(who->request_id), ask->request_id);
+	op->arg = who;
+}

@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * queue_worker.c - a job of the queue, from its delivery to its result
+ *
+ *	delivered -> known front, in time? -> claim -> run -> result -> acknowledged
+ *	                 |                      |       |        |
+ *	                 |                      |       |        +- another one is there: it counts, ours came late
+ *	                 |                      |       +- this node is stopped: back to the stream, or lost
+ *	                 |                      +- taken: who has it did not end it in time.  Begun once more, if it may be
+ *	                 |                         and was not too often; else its result is that it is lost
+ *	                 +- no: named, and taken from the stream
+ *
+ * While a job is here the stream is told so again and again (+WPI); when that stays away it is given to another node.  So two
+ * nodes may run the same job at one time, when one cannot reach the brokers: the claim has a number, which the result tells,
+ * and of two results the first one counts.  A job that says "never" is not begun under a second number.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/sealed.h"
+#include "base/str.h"
+#include "server/runner/access.h"
+#include "server/runner/service.h"
+
+#define BEAT_NS       (5 * NS_PER_SEC)
+#define LEASE_S       15
+#define PRESSURE_NS   NS_PER_SEC
+#define MEMORY_MOST   20.0 /* per cent of time in which somebody waits for memory */
+#define CPU_MOST      90.0 /* likewise for a processor */
+#define WORD_ACK      "+ACK"
+#define WORD_NAK      "-NAK {\"delay\": 200000000}"
+#define WORD_TERM     "+TERM"
+#define WORD_PROGRESS "+WPI"
+
+struct delivery {
+	LIST_ENTRY(delivery) in_list;
+	char id[EXECUTION_ID_LEN + 1];
+	char ack[LINK_SUBJECT_MAX]; /* where words about it go */
+	char *bytes;                /* the sealed job */
+	struct message m;
+	uint8_t hash[SHA256_LEN];
+	uint64_t attempt, nonce; /* nonce: by which we know a claim for ours, and not for that of an earlier life */
+	bool is_begun, is_ended, has_events;
+	uint64_t serial;
+	struct execution *x; /* NULL: it does not run */
+	struct buf result;   /* what is to be recorded, when it has ended */
+};
+
+static struct delivery *find(const struct service *s, const char *id)
+{
+	struct delivery *d;
+
+	LIST_FOREACH(d, &s->queue.deliveries, in_list)
+	if (str_eq(d->id, id))
+		return d;
+	return NULL;
+}
+
+static void say(struct service *s, const char *ack, const char *word)
+{
+	AUTO_BUF m = BUF_INIT(KiB);
+
+	message_put_text(&m, FIELD_subject, ack);
+	message_put_text(&m, FIELD_word, word);
+	queue_tell(s, LINK_WORD, &m);
+}
+
+/* It is no longer here; the stream is told why. */
+static void drop(struct service *s, struct delivery *d, const char *word)
+{
+	if (word)
+		say(s, d->ack, word);
+	if (d->x)
+		d->x->delivery = NULL;
+	LIST_REMOVE(d, in_list);
+	s->queue.n_deliveries--;
+	s->queue.tick_ns = 0; /* there is room */
+	buf_release(&d->result);
+	free(d->bytes);
+	free(d);
+}
+
+static void give_back(struct service *s, struct delivery *d)
+{
+	s->queue.counts.returned++;
+	drop(s, d, WORD_NAK);
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------------ */
+
+static void store(struct service *s, struct delivery *d, uint64_t revision);
+
+/* To the front that waits: there is a result. */
+static void hint(struct service *s, const struct delivery *d)
+{
+	const char *to = message_text(&d->m, FIELD_reply_to);
+	char subject[128];
+	AUTO_BUF inner = BUF_INIT(KiB);
+	AUTO_BUF m = BUF_INIT(4 * KiB);
+
+	if (!to)
+		return;
+	queue_begin(s, &inner, "event");
+	message_put_text(&inner, FIELD_id, d->id);
+	message_put_number(&inner, FIELD_event, EVENT_done);
+	message_put_number(&inner, FIELD_serial, UINT64_MAX);
+	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, to);
+	message_put_text(&m, FIELD_subject, subject);
+	if (queue_seal(s, &inner, &m))
+		queue_tell(s, LINK_TELL, &m);
+}
+
+static void on_there(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct delivery *d = find(s, op->id);
+	struct queue_sealed there;
+
+	if (!d || !d->is_ended)
+		return;
+	if (a->how == QUEUE_NONE) {
+		store(s, d, 0);
+		return;
+	}
+	if (a->how != QUEUE_OK) {
+		give_back(s, d);
+		return;
+	}
+	if (!queue_unseal(s, a->m, "result", PEER_WORKER, &there) || !message_text(&there.m, FIELD_id) ||
+	    !str_eq(message_text(&there.m, FIELD_id), d->id)) {
+		store(s, d, a->revision); /* a forgery does not keep the true one out */
+		return;
+	}
+	if (!str_eq(there.by->key, s->queue.key) || message_number(&there.m, FIELD_attempt, 0) != d->attempt) {
+		s->queue.counts.late++;
+		queue_complain(s, "the result of %s comes late: that of %s, of attempt %llu, is recorded", d->id,
+			       there.by->name, (unsigned long long)message_number(&there.m, FIELD_attempt, 0));
+	}
+	hint(s, d);
+	drop(s, d, WORD_ACK);
+}
+
+static void on_stored(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct delivery *d = find(s, op->id);
+
+	if (!d || !d->is_ended)
+		return;
+	if (a->how == QUEUE_OK) {
+		s->queue.counts.stored++;
+		hint(s, d);
+		drop(s, d, WORD_ACK);
+	} else if (a->how != QUEUE_TAKEN || !queue_get(s, BUCKET_RESULTS, d->id, on_there)) {
+		queue_complain(s, "the result of %s could not be recorded: %s", d->id, a->trouble ? a->trouble : "-");
+		give_back(s, d);
+	}
+}
+
+static void store(struct service *s, struct delivery *d, uint64_t revision)
+{
+	if (!queue_put(s, BUCKET_RESULTS, d->id, revision, &d->result, QUEUE_STORE_NS, on_stored))
+		give_back(s, d);
+}
+
+static void begin_result(struct service *s, struct delivery *d, const char *verdict)
+{
+	d->is_ended = true;
+	buf_release(&d->result);
+	d->result = (struct buf)BUF_INIT(MESSAGE_MAX);
+	queue_begin(s, &d->result, "result");
+	message_put_text(&d->result, FIELD_id, d->id);
+	message_put_bytes(&d->result, FIELD_job_hash, d->hash, sizeof(d->hash));
+	message_put_number(&d->result, FIELD_attempt, d->attempt);
+	message_put_number(&d->result, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
+	message_put_text(&d->result, FIELD_who, message_text(&d->m, FIELD_who));
+	message_put_text(&d->result, FIELD_verdict, verdict);
+}
+
+/* It will not be begun any more. */
+static void lose(struct service *s, struct delivery *d, const char *why)
+{
+	s->queue.counts.lost++;
+	begin_result(s, d, QUEUE_LOST);
+	message_put_text(&d->result, FIELD_reason, why);
+	store(s, d, 0);
+}
+
+void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns)
+{
+	struct delivery *d = x->delivery;
+
+	d->x = NULL;
+	x->delivery = NULL;
+	if (s->stopping && str_eq(x->verdict, "cancelled")) {
+		if (message_number(&d->m, FIELD_retry_never, 0))
+			lose(s, d, "the node that ran it was stopped, and it is not to be begun twice");
+		else
+			give_back(s, d);
+		return;
+	}
+	begin_result(s, d, x->verdict);
+	message_put_number(&d->result, FIELD_cpu_ns, cpu_ns);
+	message_put_text(&d->result, FIELD_language, x->language[0] ? x->language : NULL);
+	message_put_text(&d->result, FIELD_trust, x->trust);
+	message_put_text(&d->result, FIELD_unlisted, x->unlisted);
+	if (x->result)
+		message_put_bytes(&d->result, FIELD_body, x->result, x->result_len);
+	if (d->result.full || d->result.no_memory)
+		lose(s, d, "its result has more bytes than can be sent");
+	else
+		store(s, d, 0);
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------------------- */
+
+/* What it cannot be run for is its result, as if it had been asked for here. */
+static void refuse(struct service *s, struct delivery *d, const struct brig_error *why)
+{
+	struct brig_result *r = NULL;
+	char *text = NULL;
+
+	if (brig_result_from_error(why, &r, NULL) < 0 || brig_result_json(r, &text, NULL) < 0) {
+		brig_result_free(r);
+		lose(s, d, "there was no memory for its result");
+		return;
+	}
+	begin_result(s, d, brig_result_verdict(r));
+	message_put_bytes(&d->result, FIELD_body, text, strlen(text));
+	brig_free(text);
+	brig_result_free(r);
+	store(s, d, 0);
+}
+
+static int make_job(struct service *s, struct delivery *d, const struct token *token, struct job **ret,
+		    struct brig_error *err)
+{
+	const struct serve_options *o = s->options;
+	struct job_descriptors beside = JOB_DESCRIPTORS_NONE;
+	static const struct door_set none;
+	uint64_t memory;
+	size_t len;
+	const char *archive = message_bytes(&d->m, FIELD_archive, &len);
+	int rc;
+
+	if (archive) {
+		beside.files = sealed_make("brig-job", archive, len);
+		if (beside.files < 0)
+			return err_set(err, BRIG_E_SYSTEM, -beside.files, "there is no room for the files of a job");
+	}
+	rc = job_check_descriptors(&beside, err);
+	if (rc == 0)
+		rc = job_new(&d->m, ROUTE_execute, &beside, o->settings, o->n_settings, ret, err);
+	if (rc == 0)
+		rc = access_check(s->host, token, &none, *ret, &memory, err);
+	if (rc == 0)
+		rc = brig_request_check(&(*ret)->req, err);
+	fd_closep(&beside.files);
+	return rc;
+}
+
+/* The front has checked who asks for what; here the policy of this node is the ceiling. */
+static void begin(struct service *s, struct delivery *d, bool is_cancelled)
+{
+	const char *who = message_text(&d->m, FIELD_who);
+	struct token token = { .max_trust = TOKEN_TRUSTED, .admin = true, .is_for_all = true };
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct job *job = NULL;
+	struct execution *x;
+
+	if (d->is_begun)
+		return;
+	d->is_begun = true;
+	s->queue.counts.begun++;
+	(void)str_copy(token.name, sizeof(token.name), who ? who : "queue");
+	if (make_job(s, d, &token, &job, &err) < 0) {
+		job_free(job);
+		refuse(s, d, &err);
+		return;
+	}
+	x = execution_new_named(s, &token, job, d->id);
+	if (!x) {
+		job_free(job);
+		give_back(s, d);
+		return;
+	}
+	d->x = x;
+	x->delivery = d;
+	x->is_async = true; /* nobody here waits for it */
+	x->is_cancelled = is_cancelled;
+	s->counts.accepted++;
+	execution_start(s, x);
+}
+
+/* ---- claims ------------------------------------------------------------------------------------------------------------ */
+
+static void claim(struct service *s, struct delivery *d, uint64_t revision);
+
+static void on_claim_there(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct delivery *d = find(s, op->id);
+	struct queue_sealed there;
+	uint64_t attempt;
+	char why[200];
+
+	if (!d || d->is_begun)
+		return;
+	if (a->how == QUEUE_FAILED) {
+		give_back(s, d);
+		return;
+	}
+	if (a->how == QUEUE_NONE || !queue_unseal(s, a->m, "claim", PEER_WORKER | PEER_FRONT, &there) ||
+	    !message_text(&there.m, FIELD_id) || !str_eq(message_text(&there.m, FIELD_id), d->id)) {
+		d->attempt = 1;
+		claim(s, d, a->revision);
+		return;
+	}
+	attempt = message_number(&there.m, FIELD_attempt, 0);
+	(void)snprintf(why, sizeof(why), "%s has begun it, as attempt %llu, and did not end it in time", there.by->name,
+		       (unsigned long long)attempt);
+	if (attempt == 0) {
+		begin(s, d, true);
+	} else if (str_eq(there.by->key, s->queue.key) && message_number(&there.m, FIELD_serial, 0) == d->nonce) {
+		begin(s, d, false); /* our own, whose acknowledgement was lost */
+	} else if (message_number(&d->m, FIELD_retry_never, 0) || attempt >= QUEUE_ATTEMPTS_MAX) {
+		d->attempt = attempt;
+		lose(s, d, why);
+	} else {
+		s->queue.counts.redelivered++;
+		d->attempt = attempt + 1;
+		claim(s, d, a->revision);
+	}
+}
+
+/* A claim is there: the job may have ended, and only its acknowledgement was lost. */
+static void on_result_there(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct delivery *d = find(s, op->id);
+	struct queue_sealed there;
+
+	if (!d || d->is_begun)
+		return;
+	if (a->how == QUEUE_OK && queue_unseal(s, a->m, "result", PEER_WORKER, &there) &&
+	    message_text(&there.m, FIELD_id) && str_eq(message_text(&there.m, FIELD_id), d->id)) {
+		drop(s, d, WORD_ACK);
+		return;
+	}
+	if (a->how == QUEUE_FAILED || !queue_get(s, BUCKET_CLAIMS, d->id, on_claim_there))
+		give_back(s, d);
+}
+
+static void on_claimed(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct delivery *d = find(s, op->id);
+
+	if (!d || d->is_begun)
+		return;
+	if (a->how == QUEUE_OK)
+		begin(s, d, false);
+	else if (a->how != QUEUE_TAKEN || !queue_get(s, BUCKET_RESULTS, d->id, on_result_there))
+		give_back(s, d);
+}
+
+static void claim(struct service *s, struct delivery *d, uint64_t revision)
+{
+	AUTO_BUF inner = BUF_INIT(4 * KiB);
+
+	queue_begin(s, &inner, "claim");
+	message_put_text(&inner, FIELD_id, d->id);
+	message_put_bytes(&inner, FIELD_job_hash, d->hash, sizeof(d->hash));
+	message_put_number(&inner, FIELD_attempt, d->attempt);
+	message_put_number(&inner, FIELD_serial, d->nonce);
+	message_put_number(&inner, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
+	if (!queue_put(s, BUCKET_CLAIMS, d->id, revision, &inner, QUEUE_CLAIM_NS, on_claimed))
+		give_back(s, d);
+}
+
+/* ---- deliveries ---------------------------------------------------------------------------------------------------------- */
+
+/* A copy of the sealed job, which lives no longer than the record. */
+static struct delivery *keep(struct service *s, const struct queue_sealed *job, const char *id, const char *ack)
+{
+	struct delivery *d = calloc(1, sizeof(*d));
+	const char *why;
+
+	if (d)
+		d->bytes = malloc(job->m.len + 1);
+	if (!d || !d->bytes) {
+		free(d);
+		return NULL;
+	}
+	memcpy(d->bytes, job->m.bytes, job->m.len);
+	d->result = (struct buf)BUF_INIT(0);
+	if (!message_read(d->bytes, job->m.len, &d->m, &why) || !seal_hash(&d->m, d->hash) ||
+	    crypto_random(&d->nonce, sizeof(d->nonce)) < 0) {
+		free(d->bytes);
+		free(d);
+		return NULL;
+	}
+	(void)str_copy(d->id, sizeof(d->id), id);
+	(void)str_copy(d->ack, sizeof(d->ack), ack);
+	d->attempt = 1;
+	d->has_events = message_number(&d->m, FIELD_stream, 0) != 0;
+	LIST_INSERT_HEAD(&s->queue.deliveries, d, in_list);
+	s->queue.n_deliveries++;
+	return d;
+}
+
+static bool is_id(const char *id)
+{
+	return id && strlen(id) == EXECUTION_ID_LEN && strspn(id, ID_ALPHABET) == EXECUTION_ID_LEN;
+}
+
+/* One that ended here: whether its result is recorded the bucket knows, and not we. */
+static void forget_ended(struct service *s, const char *id)
+{
+	struct execution *x = executions_find(&s->executions, id);
+
+	if (x && x->state == EXECUTION_FINISHED && !x->delivery)
+		execution_drop(s, x);
+}
+
+void worker_on_job(struct service *s, const struct message *m)
+{
+	const char *ack = message_text(m, FIELD_subject), *id;
+	struct queue_sealed job;
+	struct delivery *d;
+
+	s->queue.taken++;
+	s->queue.counts.taken++;
+	if (!ack)
+		return;
+	if (!queue_unseal(s, m, "job", PEER_FRONT, &job) || !is_id(id = message_text(&job.m, FIELD_id))) {
+		say(s, ack, WORD_TERM); /* it will never be good; the front that misses it says so */
+		return;
+	}
+	d = find(s, id);
+	if (d) { /* the stream has missed our words: it is here all the same */
+		(void)str_copy(d->ack, sizeof(d->ack), ack);
+		say(s, ack, WORD_PROGRESS);
+		return;
+	}
+	forget_ended(s, id);
+	if (s->draining || s->queue.n_deliveries >= (size_t)s->jobs * 2 || executions_find(&s->executions, id) ||
+	    !(d = keep(s, &job, id, ack))) {
+		say(s, ack, WORD_NAK);
+		return;
+	}
+	if (message_number(&d->m, FIELD_expires, 0) <= clock_wall_ns() / NS_PER_SEC)
+		lose(s, d, "it was not begun before its time was over");
+	else
+		claim(s, d, 0);
+}
+
+void worker_on_told(struct service *s, const struct message *m)
+{
+	struct queue_sealed said;
+	const char *id;
+	const struct delivery *d;
+
+	if (!queue_unseal(s, m, "cancel", PEER_FRONT, &said))
+		return;
+	id = message_text(&said.m, FIELD_id);
+	d = id ? find(s, id) : NULL;
+	if (d && d->x)
+		execution_cancel(s, d->x);
+}
+
+void worker_event(struct execution *x, enum event_kind kind, const char *text, size_t len)
+{
+	struct service *s = x->service;
+	struct delivery *d = x->delivery;
+	const char *to = message_text(&d->m, FIELD_reply_to);
+	char subject[128];
+	AUTO_BUF inner = BUF_INIT(LINK_WHOLE_MAX);
+	AUTO_BUF m = BUF_INIT(MiB);
+
+	if (!d->has_events || !to)
+		return;
+	queue_begin(s, &inner, "event");
+	message_put_text(&inner, FIELD_id, d->id);
+	message_put_number(&inner, FIELD_event, kind);
+	message_put_number(&inner, FIELD_serial, ++d->serial);
+	message_put_bytes(&inner, FIELD_text, text, len);
+	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, to);
+	message_put_text(&m, FIELD_subject, subject);
+	if (queue_seal(s, &inner, &m))
+		queue_tell(s, LINK_TELL, &m);
+}
+
+/* ---- what this node takes ---------------------------------------------------------------------------------------------- */
+
+static void put_class(struct buf *m, const char *trust, const char *what)
+{
+	char class[160];
+
+	(void)snprintf(class, sizeof(class), "%s.%s", trust, what);
+	message_put_text(m, FIELD_class, class);
+}
+
+/* For each trust that the policy lets anybody have: languages that are there, and what needs none. */
+static void put_classes(const struct service *s, struct buf *m)
+{
+	static const char *const others[] = { "any", "command", "shell", "tests" };
+	const json_t *language;
+	size_t i;
+
+	for (enum token_trust t = 0; t < TOKEN_TRUST_COUNT; t++) {
+		if (!s->host->level[t].is_known)
+			continue;
+		for (i = 0; i < ARRAY_LEN(others); i++)
+			put_class(m, token_trust_name(t), others[i]);
+		json_array_foreach(s->host->languages, i, language)
+		{
+			const char *name = json_string_value(json_object_get(language, "name"));
+
+			if (name && json_is_true(json_object_get(language, "installed")))
+				put_class(m, token_trust_name(t), name);
+		}
+	}
+}
+
+void worker_begin(struct service *s)
+{
+	AUTO_BUF classes = BUF_INIT(256 * KiB);
+	AUTO_BUF listen = BUF_INIT(KiB);
+
+	put_classes(s, &classes);
+	queue_tell(s, LINK_CLASSES, &classes);
+	message_put_text(&listen, FIELD_subject, QUEUE_SUBJECT_STOP "*");
+	queue_tell(s, LINK_LISTEN, &listen);
+	s->queue.progress_ns = s->queue.beat_ns = 0;
+}
+
+/* "some avg10=1.23 ..."; less than nothing: the kernel does not say. */
+static double pressure_of(const char *file)
+{
+	char text[256];
+	const char *at;
+
+	if (fd_get_at(AT_FDCWD, file, text, sizeof(text)) < 0)
+		return -1;
+	at = strstr(text, "avg10=");
+	return at ? strtod(at + 6, NULL) : -1;
+}
+
+static void send_credit(struct service *s)
+{
+	struct queue *q = &s->queue;
+	uint64_t places = s->draining ? 0 : min_u64(s->jobs, q->places), credit;
+	AUTO_BUF m = BUF_INIT(KiB);
+
+	credit = q->taken + (q->n_deliveries < places ? places - q->n_deliveries : 0);
+	if (credit == q->credit)
+		return;
+	q->credit = credit;
+	message_put_number(&m, FIELD_credit, credit);
+	queue_tell(s, LINK_CREDIT, &m);
+}
+
+/* What others may know of this node: for as long as the lease lasts. */
+static void beat(struct service *s)
+{
+	AUTO_BUF inner = BUF_INIT(256 * KiB);
+	uint64_t now_s = clock_wall_ns() / NS_PER_SEC;
+
+	queue_begin(s, &inner, "node");
+	message_put_text(&inner, FIELD_node_name, s->options->node_name);
+	message_put_number(&inner, FIELD_issued, now_s);
+	message_put_number(&inner, FIELD_expires, now_s + LEASE_S);
+	message_put_number(&inner, FIELD_running, s->queue.n_deliveries);
+	message_put_number(&inner, FIELD_slots, s->draining ? 0 : s->jobs);
+	put_classes(s, &inner);
+	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL); /* the next one comes soon */
+}
+
+void worker_tick(struct service *s)
+{
+	struct queue *q = &s->queue;
+	uint64_t now = clock_now_ns();
+	const struct delivery *d;
+
+	if (now - q->pressure_ns >= PRESSURE_NS) {
+		q->pressure_ns = now;
+		q->places = pressure_of("/proc/pressure/memory") > MEMORY_MOST ? 1
+			    : pressure_of("/proc/pressure/cpu") > CPU_MOST     ? s->jobs / 2 + 1
+									       : s->jobs;
+	}
+	send_credit(s);
+	if (!q->is_up)
+		return;
+	if (now - q->progress_ns >= q->patience_ns / 4) {
+		q->progress_ns = now;
+		LIST_FOREACH(d, &q->deliveries, in_list)
+		say(s, d->ack, WORD_PROGRESS);
+	}
+	if (now - q->beat_ns >= BEAT_NS && !s->draining) {
+		q->beat_ns = now;
+		beat(s);
+	}
+}
+
+void worker_release(struct service *s)
+{
+	while (!LIST_EMPTY(&s->queue.deliveries))
+		drop(s, LIST_FIRST(&s->queue.deliveries), NULL);
+}

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each accepted job ends in exactly one recorded result."""
+import json
+import signal
+import time
+
+from cluster import SLEEP, Cluster, began, children, wait_until
+from harness import case
+
+
+@case("a program, its stream, its files and a result longer than a message, through the queue")
+def end_to_end(t):
+	with Cluster(t) as c:
+		f = c.fronts[0]
+		a = f.run("print(6 * 7)")
+		t.equal((a.status, a.json["verdict"], a.json["stdout"]), (200, "ok", "42\n"), "the result")
+		a = f.run("1 / 0")
+		t.equal(a.json["verdict"], "error", "a program's error is its own")
+		a = f.run("import os; os.system('rm -rf /')", options={"inspection": "guard"})
+		t.equal(a.json["verdict"], "blocked", "inspection is the worker's")
+		a = f.run("print(len(open('in').read())); open('out','w').write('y' * 2000000)", files={"in": "x" * 1500000}, artifacts=["out"])
+		t.equal(a.json["stdout"], "1500000\n", "long files arrive whole")
+		t.equal(len(a.json["artifacts"][0]["content"]), 2000000, "and so do artifacts")
+		a = f.ask("POST", "/v1/executions", {"language": "python", "code": "print('now')"}, {"Accept": "text/event-stream"})
+		events = [line[7:] for line in a.body.decode().splitlines() if line.startswith("event: ")]
+		t.equal([e for e in events if e != "sample"], ["started", "stdout", "verdict"], "live events")
+		n = c.nats()
+		wait_until("the stream is empty", lambda: n.messages("BRIG_JOBS") == 0)
+		n.close()
+		good, text = c.workers[0].verified()
+		t.check(good, f"the worker's audit log: {text}")
+
+
+@case("a front is killed: another one answers for what it had promised")
+def another_front(t):
+	with Cluster(t, fronts=2) as c:
+		first, second = c.fronts
+		ident = first.accept(SLEEP.format(2))
+		began(c)
+		t.equal(second.look(ident).json["state"], "running", "what runs")
+		first.kill()
+		t.equal(second.result(ident)["result"]["stdout"], "up\nwhole\n", "what became of it")
+		t.equal(second.look("a" * 16).status, 404, "what never was")
+
+
+@case("kill -9 of a worker: its job is begun again elsewhere; one that says never is lost; no job has two results")
+def worker_dies(t):
+	with Cluster(t, workers=2, jobs=2) as c:
+		f, (w1, w2) = c.fronts[0], c.workers
+		w2.proc.send_signal(signal.SIGSTOP)	# so that the first one gets both
+		again, never = f.accept(SLEEP.format(4)), f.accept(SLEEP.format(4), retry="never")
+		began(c, 2)
+		w1.kill()
+		w2.proc.send_signal(signal.SIGCONT)
+		r = f.result(again)
+		t.equal((r["state"], r["result"]["stdout"]), ("finished", "up\nwhole\n"), "begun again")
+		r = f.result(never)
+		t.equal(r["state"], "lost", "not begun again")
+		t.check(w1.name in r["result"]["reason"], f"who had it is named: {r['result']['reason']}")
+		n = c.nats()
+		t.equal(n.messages("KV_brig-results"), 2, "results")
+		n.close()
+
+
+@case("kill -9 of links and of runners: what runs goes on, or is begun again, and ends once")
+def processes_die(t):
+	with Cluster(t, jobs=4) as c:
+		f, w = c.fronts[0], c.workers[0]
+		ident = f.accept(SLEEP.format(2))
+		began(c)
+		t.check(w.kill("brig-link"), "the worker's link is there")
+		t.check(f.kill("brig-link"), "the front's link is there")
+		t.equal(f.result(ident)["result"]["stdout"], "up\nwhole\n", "after the links' end")
+		again, never = f.accept(SLEEP.format(2)), f.accept(SLEEP.format(2), retry="never")
+		began(c, 3)
+		t.check(w.kill("brig-runner"), "the runner is there")
+		t.equal(f.result(again)["result"]["stdout"], "up\nwhole\n", "after the runner's end")
+		t.equal(f.result(never)["state"], "lost", "one that says never")
+		t.equal(f.run("print(1)").json["stdout"], "1\n", "a new one")
+
+
+@case("SIGTERM: a worker ends what it runs, takes nothing new and leaves; a second one gives it back")
+def drain(t):
+	with Cluster(t, workers=2, jobs=1) as c:
+		f, (w1, w2) = c.fronts[0], c.workers
+		ids = [f.accept(SLEEP.format(2)) for _ in range(2)]
+		began(c, 2)
+		w1.proc.terminate()
+		last = f.accept("print('next')")
+		t.equal([f.result(i)["result"]["stdout"] for i in ids], ["up\nwhole\n"] * 2, "what ran")
+		t.equal(f.result(last)["result"]["stdout"], "next\n", "what came later")
+		t.equal(w1.proc.wait(30), 0, "exit status")
+		ident = f.accept(SLEEP.format(3))
+		began(c, 4)
+		w1.begin()
+		w1.wait()
+		w2.proc.terminate()
+		time.sleep(0.3)
+		w2.proc.terminate()
+		t.equal(f.result(ident)["result"]["stdout"], "up\nwhole\n", "what was given back")
+
+
+@case("a worker that cannot reach its brokers: the job is lost or done elsewhere, and its own late result is refused")
+def cut_off(t):
+	with Cluster(t, workers=2, jobs=2) as c:
+		f, (w1, w2) = c.fronts[0], c.workers
+		w2.proc.send_signal(signal.SIGSTOP)
+		again, never = f.accept(SLEEP.format(8)), f.accept(SLEEP.format(8), retry="never")
+		began(c, 2)
+		w1.cut()
+		w2.proc.send_signal(signal.SIGCONT)
+		t.equal(f.result(never)["state"], "lost", "presumed dead")
+		time.sleep(5)
+		w1.mend()
+		r = f.result(again)
+		t.equal(r["result"]["stdout"], "up\nwhole\n", "one result")
+		wait_until("the late one is refused", lambda: "comes late" in w1.said() or "comes late" in w2.said())
+		t.equal(f.look(never).json["state"], "lost", "lost stays lost")
+		t.equal(f.look(again).json["result"], r["result"], "a result stays what it was")
+		n = c.nats()
+		t.equal(n.messages("KV_brig-results"), 2, "results")
+		n.close()
+
+
+@case("cancelling: what runs elsewhere ends, what waits never begins")
+def cancel(t):
+	with Cluster(t, jobs=1) as c:
+		f = c.fronts[0]
+		first = f.accept(SLEEP.format(20))
+		began(c)
+		second = f.accept("open('x','w'); print('begun')")
+		t.equal(f.ask("DELETE", f"/v1/executions/{second}").status, 202, "one that waits")
+		t.equal(f.ask("DELETE", f"/v1/executions/{first}").status, 202, "one that runs")
+		t.equal(f.result(first)["verdict"], "cancelled", "what ran")
+		r = f.result(second)
+		t.equal((r["verdict"], r["result"]["stdout"]), ("cancelled", ""), "what waited")
+
+
+@case("no broker: 503 and nothing promised; brokers come back: what waited goes on")
+def brokers_away(t):
+	with Cluster(t) as c:
+		f, b = c.fronts[0], c.brokers[0]
+		ident = f.accept(SLEEP.format(1))
+		began(c)
+		b.kill()
+		a = f.run("print(1)")
+		t.equal(a.status, 503, "without a broker")
+		b.begin()
+		t.equal(f.result(ident)["result"]["stdout"], "up\nwhole\n", "what ran meanwhile")
+		t.equal(f.run("print(1)").json["stdout"], "1\n", "a new one")
+
+
+@case("the same request with the same key is one job")
+def same_key(t):
+	with Cluster(t) as c:
+		f = c.fronts[0]
+		job = {"language": "python", "code": "print(1)", "async": True}
+		ids = {f.ask("POST", "/v1/executions", job, {"Idempotency-Key": "k"}).json["id"] for _ in range(3)}
+		t.equal(len(ids), 1, f"ids: {json.dumps(sorted(ids))}")
+		f.result(ids.pop())
+		n = c.nats()
+		t.equal((n.messages("KV_brig-claims"), n.messages("KV_brig-results")), (1, 1), "claims and results")
+		n.close()
+		t.check("brig-link" in children(f.proc.pid), "the link is a process of its own")
