@@ -26,7 +26,7 @@ struct serve_values {
 	struct words listen, hosts, refuse_keys;
 	struct wishes settings;
 	struct queue_values with;
-	bool no_auth, end_with_stdin, show_token;
+	bool no_auth, end_with_stdin;
 };
 
 #define AT(member) offsetof(struct serve_values, member)
@@ -40,8 +40,6 @@ static const struct option_row serve_rows[] = {
 	  "$XDG_RUNTIME_DIR/brig/run.sock for others" },
 	{ "no-auth", 0, OPTION_FLAG, NULL, AT(no_auth), NULL,
 	  "serve everybody who can connect; only on loopback and unix sockets" },
-	{ "show-token", 0, OPTION_FLAG, NULL, AT(show_token), NULL,
-	  "make the first token also if standard error is no terminal, and show it there" },
 	{ "doors", 0, OPTION_TEXT, "NAMES", AT(doors), NULL,
 	  "wire formats of other clients to serve, too: piston,dify:untrusted or all (docs/DOORS.md); without it those "
 	  "of the policy, which are none" },
@@ -174,7 +172,6 @@ static int read_values(const struct serve_values *v, struct serve_options *o, st
 	o->n_settings = v->settings.n;
 	o->no_auth = v->no_auth;
 	o->ends_with_input = v->end_with_stdin;
-	o->show_token = v->show_token;
 	o->otlp = v->otlp ? v->otlp : getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
 	if (o->otlp && (!*o->otlp || str_eq(o->otlp, "none")))
 		o->otlp = NULL;

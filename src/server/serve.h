@@ -44,7 +44,6 @@ struct serve_options {
 	uint64_t body_max;                            /* bytes; 0: the default */
 	uint32_t connections;                         /* at once; 0: the default */
 	bool no_auth, json_log, ends_with_input;
-	bool show_token; /* the first one, also if nobody sits at a terminal */
 	struct door_set doors;
 	/* Of a queue (docs/QUEUE.md): executions are given to it, or taken from it.  NULL: none. */
 	const char *queue_url;                         /* "nats://a:4222,b:4222" */

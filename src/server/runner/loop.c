@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -25,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/str.h"
 #include "server/exporter.h"
 #include "server/runner/answer.h"
 #include "server/runner/asks.h"
@@ -503,10 +505,20 @@ static void leave_signals_to_master(void)
 		(void)sigaction(signals[i], &catch, NULL);
 }
 
-/*
- * Whoever starts the service for the first time has nothing to ask it with; who revoked all tokens is not given one.  A secret is
- * shown to a person only: what a service manager or an engine reads is kept, and for others to see.
- */
+/* Whether what we say goes into a journal, which is kept and has other readers: systemd names the stream that it reads. */
+static bool speaks_to_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	char ours[64];
+	struct stat st;
+
+	if (!stream || fstat(STDERR_FILENO, &st) < 0)
+		return false;
+	(void)snprintf(ours, sizeof(ours), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	return str_eq(stream, ours);
+}
+
+/* Whoever starts the service for the first time has nothing to ask it with; who revoked all tokens is not given one. */
 static int make_first_token(const struct service *s, const char *url, struct brig_error *err)
 {
 	const struct token what = { .name = "first",
@@ -518,10 +530,10 @@ static int make_first_token(const struct service *s, const char *url, struct bri
 
 	if (!s->tokens || !url || !tokens_is_empty(s->tokens)) /* a worker has no address */
 		return 0;
-	if (!s->options->show_token && !isatty(STDERR_FILENO)) {
+	if (speaks_to_journal()) {
 		(void)dprintf(STDERR_FILENO,
-			      "brig: there is no token yet: 'brig token create NAME --admin%s%s' makes "
-			      "one, and 'brig serve --show-token' shows one here\n",
+			      "brig: there is no token yet, and a journal is no place for one: 'brig token create NAME "
+			      "--admin%s%s' makes one\n",
 			      s->options->state ? " --state " : "", s->options->state ? s->options->state : "");
 		return 0;
 	}
