@@ -14,6 +14,7 @@ export {
 	type Severity, type TestReport, type Usage, type Verdict, type WorkspaceState,
 } from "./result.js";
 export { run, Sandbox } from "./sandbox.js";
+export { type FileChange, type Snapshot, Terminal, type TerminalOptions, Watch } from "./session-parts.js";
 export { type Context, Contexts, Session, type SessionExecOptions, SessionFiles, type SessionRunOptions, type ShownEvent } from "./session.js";
 export {
 	type AnthropicTool, dispatch, type DispatchOptions, type OpenAITool, type ParameterSchema, type ToolName, type ToolResult, toolSchemas,

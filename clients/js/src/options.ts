@@ -82,6 +82,8 @@ export interface SandboxOptions extends HostOptions, Omit<RunOptions, "stdin" | 
 	token?: string;
 	/** Of a session: how long it may last; `timeout` is that of each run. */
 	sessionTimeout?: number | string;
+	/** Of a session: what its snapshot() gave, or the id of that: it begins with those files. */
+	snapshot?: string | { readonly id: string };
 	/** Milliseconds between SIGTERM and SIGKILL when a run is cancelled. */
 	graceMs?: number;
 }
@@ -139,7 +141,7 @@ const CHECK_ROWS: Record<string, Words> = {
 
 /** Handled where the process is made. */
 const OTHERS = new Set(["language", "stdin", "args", "signal", "receipt", "binary", "network", "files", "graceMs", "session"]);
-const OF_SESSIONS = new Set(["host", "token", "sessionTimeout"]);
+const OF_SESSIONS = new Set(["host", "token", "sessionTimeout", "snapshot"]);
 
 function words(rows: Record<string, Words>, options: object): string[] {
 	return Object.entries(options).flatMap(([name, value]) => {

@@ -177,8 +177,8 @@ export class Service {
 	}
 
 	/** The events of a run as they come; whoever leaves the loop ends the run. */
-	async *events(path: string, body: unknown, signal?: AbortSignal): AsyncGenerator<Record<string, unknown>, void, undefined> {
-		const answer = await this.#answer("POST", path, body, "text/event-stream", signal);
+	async *events(path: string, body: unknown, signal?: AbortSignal, method = "POST"): AsyncGenerator<Record<string, unknown>, void, undefined> {
+		const answer = await this.#answer(method, path, body, "text/event-stream", signal);
 		try {
 			if (answer.statusCode! >= 400) throw refusal(answer.statusCode!, (await whole(answer)).toString());
 			for await (const line of createInterface({ input: answer, crlfDelay: Infinity })) {

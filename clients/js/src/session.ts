@@ -10,6 +10,7 @@ import { cleanPath } from "./names.js";
 import { type Contents, type RunOptions, type SandboxOptions, secondsOf, type Work } from "./options.js";
 import { type Document, Result } from "./result.js";
 import { Sandbox, useSessions } from "./sandbox.js";
+import { type Listen, listenTo, type Snapshot, Terminal, type TerminalOptions, Watch } from "./session-parts.js";
 import { findService, type OwnService, Service, startService } from "./service.js";
 
 const STDIN_MAX = 1 << 20;
@@ -49,11 +50,19 @@ function isTop(path: string): boolean {
 /** The files of a session, which its cell opens: with the rights of its programs, and where its links lead. */
 export class SessionFiles extends Files {
 	readonly #ask: Ask;
+	readonly #listen: Listen;
 
 	/** @internal */
-	constructor(ask: Ask) {
+	constructor(ask: Ask, listen: Listen) {
 		super();
 		this.#ask = ask;
+		this.#listen = listen;
+	}
+
+	/** What changes below a folder, from now on and as it happens. */
+	async watch(folder = ".", options: { recursive?: boolean } = {}): Promise<Watch> {
+		const query = new URLSearchParams({ path: isTop(folder) ? "." : cleanPath(folder), ...(options.recursive ? { recursive: "1" } : {}) });
+		return new Watch(...(await listenTo(this.#listen, `/watches?${query}`)));
 	}
 
 	async #file(method: string, path: string, body?: unknown): Promise<Uint8Array> {
@@ -178,7 +187,7 @@ export class Session extends Sandbox {
 		if (options.backend !== undefined && !["auto", "native"].includes(options.backend)) throw new UsageError("sessions need native cells");
 		this.#options = { ...options };
 		const ask: Ask = (method, rest, body, signal) => this.#ask(method, rest, body, signal);
-		this.files = new SessionFiles(ask);
+		this.files = new SessionFiles(ask, (rest, signal) => this.#listen(rest, signal));
 		this.contexts = new Contexts(ask);
 	}
 
@@ -187,6 +196,11 @@ export class Session extends Sandbox {
 		if (this.#ended) throw new ClosedError("the session is closed", "make another one");
 		this.#begun ??= this.#begin();
 		return this.#begun;
+	}
+
+	async #listen(rest: string, signal: AbortSignal): ReturnType<Listen> {
+		const id = await this.id();
+		return this.#service!.events(`/v1/sessions/${id}${rest}`, undefined, signal, "GET");
 	}
 
 	async #connect(): Promise<Service> {
@@ -203,11 +217,12 @@ export class Session extends Sandbox {
 	}
 
 	async #begin(): Promise<string> {
-		const { trust, environment, env, sessionTimeout, files } = this.#options;
+		const { trust, environment, env, sessionTimeout, snapshot, files } = this.#options;
 		this.#service = await this.#connect();
 		const wish = {
 			options: settingsOf(this.#options), trust, environment, env,
 			timeout: sessionTimeout === undefined ? undefined : secondsOf(sessionTimeout),
+			snapshot: typeof snapshot === "object" ? snapshot.id : snapshot,
 		};
 		const id = (await this.#service.json("POST", "/v1/sessions", wish))["id"] as string;
 		for (const [path, contents] of Object.entries(files ?? {})) {
@@ -257,6 +272,43 @@ export class Session extends Sandbox {
 	/** How long the session lasts from now on: seconds, or "10m". */
 	async setTimeout(timeout: number | string): Promise<void> {
 		await this.#ask("POST", "/timeout", { timeout: secondsOf(timeout) });
+	}
+
+	/** A new session with a copy of its files, options and variables, and none of its processes. Where the service is our own it ends with the first. */
+	async fork(options: { sessionTimeout?: number | string } = {}): Promise<Session> {
+		const body = options.sessionTimeout === undefined ? {} : { timeout: secondsOf(options.sessionTimeout) };
+		const made = JSON.parse(new TextDecoder().decode(await this.#ask("POST", "/fork", body))) as { id: string };
+		const { policy: _policy, preset: _preset, network: _network, files: _files, snapshot: _snapshot, ...wishes } = this.#options;
+		const other = new Session({ ...wishes, host: this.#service!.address });
+		other.#service = new Service(this.#service!.address, this.#options.token);
+		other.#begun = Promise.resolve(made.id);
+		return other;
+	}
+
+	/** Keeps its files for sessions to come. */
+	async snapshot(name?: string): Promise<Snapshot> {
+		return JSON.parse(new TextDecoder().decode(await this.#ask("POST", "/snapshots", { name }))) as Snapshot;
+	}
+
+	/** Those that there are, of every session of this token; the newest first. */
+	async snapshots(): Promise<readonly Snapshot[]> {
+		await this.id();
+		return (await this.#service!.json("GET", "/v1/snapshots"))["snapshots"] as Snapshot[];
+	}
+
+	async removeSnapshot(snapshot: Snapshot | string): Promise<void> {
+		await this.id();
+		await this.#service!.json("DELETE", `/v1/snapshots/${encodeURIComponent(typeof snapshot === "string" ? snapshot : snapshot.id)}`);
+	}
+
+	/** A shell, or another command, on a terminal. */
+	async terminal(command: string | readonly string[] = "exec bash -i", options: TerminalOptions = {}): Promise<Terminal> {
+		const args = typeof command === "string" ? ["sh", "-c", command] : command;
+		const { timeout, ...others } = options;
+		const body = { args, ...others, timeout: timeout === undefined ? undefined : secondsOf(timeout), pty: true, interactive: true, async: true };
+		const { process } = JSON.parse(new TextDecoder().decode(await this.#ask("POST", "/processes", body))) as { process: number };
+		const told = await listenTo((rest, signal) => this.#listen(rest, signal), `/processes/${process}/events`);
+		return new Terminal(process, ...told, (rest, sent) => this.#ask("POST", rest, sent));
 	}
 
 	/** Runs code in a context. `text` of the result is the value of the last expression, `results` is all that was shown. */

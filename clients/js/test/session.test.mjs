@@ -36,6 +36,59 @@ async function free(session, code) {
 	}, "a context that is free");
 }
 
+test("session.copies: a fork and a snapshot have the files, and none of the state", () =>
+	withSession(async (session) => {
+		await session.files.write("kept.txt", "one");
+		await session.run("x = 1");
+		const other = await session.fork({ sessionTimeout: 600 });
+		await other.files.write("kept.txt", "two");
+		assert.equal((await other.run("'x' in globals()")).text, "False");
+		assert.equal(new TextDecoder().decode(await session.files.read("kept.txt")), "one");
+		const snapshot = await session.snapshot("first");
+		assert.deepEqual((await session.snapshots()).map(({ id, name }) => [id, name]), [[snapshot.id, "first"]]);
+		const host = `unix:${join(tmpdir(), sockets()[0])}`;
+		const again = new Session({ host, snapshot });
+		assert.equal(new TextDecoder().decode(await again.files.read("kept.txt")), "one");
+		await Promise.all([other.close(), again.close()]);
+		await session.removeSnapshot(snapshot);
+		const late = new Session({ host, snapshot: snapshot.id });
+		await assert.rejects(late.run("1"), ServiceError);
+		await late.close();
+	}));
+
+test("session.watch: changes below a folder as they happen", () =>
+	withSession(async (session) => {
+		await session.files.mkdir("out/in");
+		const watch = await session.files.watch("out", { recursive: true });
+		await session.files.write("out/in/a.txt", "x");
+		for await (const { change, name } of watch) {
+			assert.equal(name, "in/a.txt");
+			if (change === "written") watch.close();
+		}
+		await assert.rejects(session.files.watch("none"), ServiceError);
+	}));
+
+test("session.terminal: a program on a terminal: typed to, of another size, its end", () =>
+	withSession(async (session) => {
+		const terminal = await session.terminal(["sh"], { rows: 31, columns: 97, env: { PS1: "> " } });
+		let out = "";
+		await terminal.write("stty size; read x; stty size; exit 3\n");
+		let typed = false;
+		for await (const piece of terminal) {
+			out += new TextDecoder().decode(piece);
+			if (out.includes("31 97") && !typed) {
+				typed = true;
+				await terminal.resize(11, 33);
+				await terminal.write("\n");
+			}
+		}
+		assert.match(out, /11 33/);
+		assert.equal(terminal.result.exitCode, 3);
+		const killed = await session.terminal("sleep 1000");
+		await killed.kill();
+		assert.equal((await killed.wait()).verdict, "crash");
+	}));
+
 test("session.state: interpreters keep their state; results, errors and limits", () =>
 	withSession(async (session) => {
 		assert.ok(session instanceof Session && session instanceof Sandbox);

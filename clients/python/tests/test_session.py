@@ -47,6 +47,53 @@ def serving(folder):
             p.terminate()
 
 
+def test_forks_and_snapshots(session):
+    session.files.write("kept.txt", "one")
+    session.run("x = 1")
+    with session.fork(session_timeout=600) as other:
+        assert other.id != session.id
+        other.files.write("kept.txt", "two")
+        assert other.run("'x' in globals()").text == "False"
+        assert (session.files.read("kept.txt"), other.files.read("kept.txt")) == (b"one", b"two")
+    snapshot = session.snapshot("first")
+    assert snapshot.name == "first" and snapshot in session.snapshots()
+    address = session._service.address
+    with brig.Session(host=address, snapshot=snapshot) as again:
+        assert again.files.read("kept.txt") == b"one"
+    session.remove_snapshot(snapshot)
+    with pytest.raises(brig.ServiceError):
+        brig.Session(host=address, snapshot=snapshot.id).run("1")
+
+
+def test_watches(session):
+    session.files.mkdir("out/in")
+    with session.files.watch("out", recursive=True) as watch:
+        session.files.write("out/in/a.txt", "x")
+        for change in watch:
+            assert change.name == "in/a.txt"
+            if change.change == "written":
+                break
+    with pytest.raises(brig.ServiceError):
+        session.files.watch("none")
+
+
+def test_terminals(session):
+    with session.terminal(["sh"], rows=31, columns=97, env={"PS1": "> "}) as terminal:
+        terminal.write("stty size\n")
+        out = b""
+        for piece in terminal:
+            out += piece
+            if b"31 97" in out:
+                break
+        terminal.resize(11, 33)
+        terminal.write("stty size; exit 3\n")
+        out = b"".join(terminal)
+        assert b"11 33" in out and terminal.result.exit_code == 3
+    with session.terminal("sleep 1000") as terminal:
+        terminal.kill()
+        assert terminal.wait().verdict == "crash"
+
+
 def test_state_stays(session):
     assert isinstance(session, brig.Session) and re.fullmatch("[a-z2-7]{16}", session.id)
     assert session.run("x = 20").text is None

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from ._async import AsyncFiles, AsyncSandbox, AsyncStream
     from ._session import Context, Contexts, Session, SessionFiles
     from ._session_async import AsyncSession
+    from ._session_parts import FileChange, Snapshot, Terminal, Watch
 
 __version__ = "0.1.0"
 
@@ -99,6 +100,7 @@ __all__ = [
     "Event",
     "Evidence",
     "Failed",
+    "FileChange",
     "FileMissing",
     "Files",
     "Finding",
@@ -124,8 +126,10 @@ __all__ = [
     "Session",
     "SessionFiles",
     "ShownEvent",
+    "Snapshot",
     "StartedEvent",
     "Stream",
+    "Terminal",
     "TestFailure",
     "TestReport",
     "TimeLimit",
@@ -135,6 +139,7 @@ __all__ = [
     "UsageError",
     "VerdictError",
     "Violated",
+    "Watch",
     "check",
     "doctor",
     "find_binary",
@@ -160,6 +165,10 @@ _LATER = {
     "Contexts": "_session",
     "Session": "_session",
     "SessionFiles": "_session",
+    "FileChange": "_session_parts",
+    "Snapshot": "_session_parts",
+    "Terminal": "_session_parts",
+    "Watch": "_session_parts",
 }
 
 

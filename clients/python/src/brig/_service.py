@@ -265,10 +265,12 @@ class Service:
         except ValueError as e:
             raise TransportError(f"the service at {self.address} gave no document: {e}") from e
 
-    def events(self, path: str, body: Any, call: Call) -> Iterator[Dict[str, Any]]:
+    def events(
+        self, path: str, body: Any, call: Call, method: str = "POST"
+    ) -> Iterator[Dict[str, Any]]:
         """The events of a run while it lasts; the last one has the member `result`.  Leaving early ends the run."""
         try:
-            answer = self._send(call, "POST", path, body, "text/event-stream")
+            answer = self._send(call, method, path, body, "text/event-stream")
             if answer.status >= 400:
                 raise _refusal(answer.status, answer.read())
             while True:

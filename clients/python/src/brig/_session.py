@@ -19,6 +19,7 @@ from ._files import Data, FileMissing, Files
 from ._options import Options, Time, seconds_of, value_text
 from ._result import Files as FetchedFiles, Result
 from ._sandbox import Sandbox, Stream
+from ._session_parts import Snapshot, Terminal, Watch
 from ._transport import Reply, Stdin
 
 MAX_STDIN = 1 << 20
@@ -41,6 +42,10 @@ ContextLike = Union[int, Context]
 
 def _number(context: ContextLike) -> int:
     return context.id if isinstance(context, Context) else int(context)
+
+
+def _folder(path: str) -> str:
+    return clean_path(path) if path.strip("/") not in ("", ".", "workspace") else "."
 
 
 class Contexts:
@@ -104,9 +109,13 @@ class SessionFiles(Files):
         """Makes a folder, and those above it."""
         self._ask("POST", "/folders", {"path": clean_path(path)}, path)
 
+    def watch(self, folder: str = "", recursive: bool = False) -> Watch:
+        """What changes below a folder, from now on and as it happens."""
+        query = {"path": _folder(folder), **({"recursive": 1} if recursive else {})}
+        return Watch(self._session, "/watches?" + urllib.parse.urlencode(query))
+
     def _rows(self, folder: str, depth: int = 64) -> "List[Dict[str, Any]]":
-        where = clean_path(folder) if folder.strip("/") not in ("", ".", "workspace") else "."
-        query = urllib.parse.urlencode({"path": where, "depth": depth})
+        query = urllib.parse.urlencode({"path": _folder(folder), "depth": depth})
         answer = self._session._json("GET", f"/files?{query}")
         return [dict(row) for row in answer["files"]]
 
@@ -182,7 +191,8 @@ class Session(Sandbox):
     The service is `host`, else $BRIG_HOST (http://HOST:PORT, https://HOST:PORT or unix:PATH) with `token`, else
     $BRIG_TOKEN; else one at the usual place; else one that is started for this session and ends with it.  The session
     begins with the first thing that is asked of it.  `timeout` is the limit of each run, `session_timeout` that of the
-    session.  It may be used by several threads: contexts run side by side.
+    session.  `snapshot` is one of snapshot(), whose files it begins with.  It may be used by several threads: contexts
+    run side by side.
     """
 
     def __init__(
@@ -192,6 +202,7 @@ class Session(Sandbox):
         token: Optional[str] = None,
         session_timeout: Optional[Time] = None,
         session: bool = True,
+        snapshot: Union[str, Snapshot, None] = None,
         files: Optional[Mapping[str, Data]] = None,
         **wishes: Any,
     ) -> None:
@@ -202,6 +213,7 @@ class Session(Sandbox):
         super().__init__(**wishes)
         self._first = dict(files or {})
         self._host, self._token, self._session_timeout = host, token, session_timeout
+        self._snapshot, self._wishes = snapshot, wishes
         self._begin_lock = threading.Lock()
         self._own: Optional[_service.Own] = None
         self._id: Optional[str] = None
@@ -254,6 +266,9 @@ class Session(Sandbox):
             wish["env"] = dict(o.env)
         if self._session_timeout is not None:
             wish["timeout"] = seconds_of(self._session_timeout)
+        if self._snapshot is not None:
+            snapshot = self._snapshot
+            wish["snapshot"] = snapshot.id if isinstance(snapshot, Snapshot) else snapshot
         return wish
 
     @property
@@ -350,7 +365,48 @@ class Session(Sandbox):
         """How long the session lasts from now on."""
         self._json("POST", "/timeout", {"timeout": seconds_of(timeout)})
 
+    # ---- copies ----
+
+    def fork(self, session_timeout: Optional[Time] = None) -> "Session":
+        """A new session with a copy of its files, options and variables, and none of its processes.  Where the service
+        is one's own it ends with the first."""
+        body = {} if session_timeout is None else {"timeout": seconds_of(session_timeout)}
+        made = self._json("POST", "/fork", body)
+        own = ("policy", "preset", "network")  # the service has them
+        wishes = {name: wish for name, wish in self._wishes.items() if name not in own}
+        other = type(self)(host=self._service.address, token=self._token, **wishes)
+        other._service_or_none = _service.Service(self._service.address, self._token)
+        other._id = str(made["id"])
+        return other
+
+    def snapshot(self, name: Optional[str] = None) -> Snapshot:
+        """Keeps its files for sessions to come."""
+        return Snapshot.of(self._json("POST", "/snapshots", {} if name is None else {"name": name}))
+
+    def snapshots(self) -> "List[Snapshot]":
+        """Those that there are, of every session of this token; the newest first."""
+        rows = self._service.json("GET", "/v1/snapshots")["snapshots"]
+        return [Snapshot.of(row) for row in rows]
+
+    def remove_snapshot(self, snapshot: Union[str, Snapshot]) -> None:
+        named = snapshot.id if isinstance(snapshot, Snapshot) else snapshot
+        self._service.json("DELETE", "/v1/snapshots/" + urllib.parse.quote(named, safe=""))
+
     # ---- runs ----
+
+    def terminal(
+        self,
+        command: Command = "exec bash -i",
+        *,
+        rows: int = 24,
+        columns: int = 80,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+        timeout: Optional[Time] = None,
+    ) -> Terminal:
+        """A shell, or another command, on a terminal."""
+        body = self._process_body(command, None, cwd, env, timeout, {})
+        return Terminal(self, {**body, "rows": rows, "columns": columns})
 
     def _run_body(
         self,

@@ -13,6 +13,7 @@ from ._events import Event
 from ._options import Time
 from ._result import Result
 from ._sandbox import Stream
+from ._session_parts import Snapshot
 from ._session import Context, ContextLike, Session
 from ._transport import Stdin
 
@@ -148,6 +149,15 @@ class AsyncSession(AsyncSandbox):
 
     async def set_timeout(self, timeout: Time) -> None:
         await asyncio.to_thread(self.sync.set_timeout, timeout)
+
+    async def fork(self, session_timeout: Optional[Time] = None) -> "AsyncSession":
+        """As of Session."""
+        other = AsyncSession()
+        other.sync = await asyncio.to_thread(self.sync.fork, session_timeout)
+        return other
+
+    async def snapshot(self, name: Optional[str] = None) -> Snapshot:
+        return await asyncio.to_thread(self.sync.snapshot, name)
 
     async def _result(self, begin: Callable[[], Stream]) -> Result:
         stream = await asyncio.to_thread(begin)
