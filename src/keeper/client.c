@@ -162,9 +162,17 @@ static void keeper_close(struct backend_host *h)
 
 /* ---- what the keeper says ----------------------------------------------------------------------- */
 
+/* A keeper that lives and leaves a talk without a word had no room for it. */
 static int lose(struct cell *c, int rc)
 {
-	if (!c->lost)
+	bool is_full = rc == -EMFILE || (rc == 0 && keeper_is_alive(c->host));
+
+	if (!c->lost && is_full)
+		(void)err_set(&c->why, BRIG_E_SYSTEM, 0,
+			      "no descriptor is left for another cell in %s: raise the limit on open files (ulimit -n, "
+			      "LimitNOFILE= of a unit) or have fewer cells at once (--jobs)",
+			      rc < 0 ? "the process that asked" : "the keeper of cells");
+	else if (!c->lost)
 		(void)err_set(&c->why, BRIG_E_SYSTEM, rc < 0 ? -rc : 0,
 			      rc < 0 ? "the keeper of cells does not answer as it should"
 				     : "the keeper of cells has ended");

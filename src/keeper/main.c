@@ -186,7 +186,7 @@ static bool serve_caller(struct keeper *k)
 	int rc = keep_receive(k->caller, k->buffer, &m);
 	bool sound;
 
-	if (rc == -EAGAIN)
+	if (rc == -EAGAIN || rc == -EMFILE) /* who asked sees the end of its talk; the other cells go on */
 		return true;
 	if (rc <= 0)
 		return false;

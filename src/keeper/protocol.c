@@ -58,5 +58,5 @@ int keep_receive(int sock, char *buffer, struct keep_message *ret)
 	    ret->head.size == (size_t)n - sizeof(ret->head))
 		return 1;
 	keep_message_release(ret);
-	return -EPROTO;
+	return msg.msg_flags & MSG_CTRUNC ? -EMFILE : -EPROTO;
 }

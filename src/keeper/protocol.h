@@ -157,8 +157,8 @@ struct keep_message {
 int keep_send(int sock, enum keep_kind kind, const void *body, size_t len, const void *rest, size_t rest_len,
 	      const int *fds, size_t n_fds);
 /*
- * One record into buffer, of KEEP_BODY_MAX bytes.  1, 0 at end of file, -EAGAIN, -EPROTO for an unsound one, whose
- * descriptors are closed.  Never waits.
+ * One record into buffer, of KEEP_BODY_MAX bytes.  1, 0 at end of file, -EAGAIN, -EPROTO for an unsound one, -EMFILE for one whose
+ * descriptors found no room; they are closed.  Never waits.
  */
 int keep_receive(int sock, char *buffer, struct keep_message *ret);
 void keep_message_release(struct keep_message *m);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -487,6 +488,29 @@ static void replayed_jobs(void **state)
 	keeper_backend.close(h);
 }
 
+/* Descriptors that find no room are said to have found none: the record is not taken for unsound. */
+static void no_room_for_descriptors(void **state UNUSED)
+{
+	const int beside[] = { STDIN_FILENO, STDIN_FILENO };
+	struct rlimit was, none;
+	struct keep_message m;
+	int ours, theirs, rc;
+
+	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
+	assert_int_equal(keep_send(ours, KEEP_BORN, NULL, 0, NULL, 0, beside, ARRAY_LEN(beside)), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = (rlim_t)dup(STDIN_FILENO); /* the lowest that is free */
+	assert_int_equal(close((int)none.rlim_cur), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	rc = keep_receive(theirs, buffer, &m);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(rc, -EMFILE);
+	assert_int_equal(m.n_fds, 0);
+	(void)close(ours);
+	(void)close(theirs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +525,7 @@ int main(void)
 		cmocka_unit_test(it_filters_itself),
 		cmocka_unit_test(words_at_the_wrong_time),
 		cmocka_unit_test(replayed_jobs),
+		cmocka_unit_test(no_room_for_descriptors),
 	};
 
 	return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);

@@ -112,7 +112,12 @@ static int drain(struct cell *c, int *sock, const char *who, struct brig_error *
 		if (rc == 0) {
 			(void)epoll_ctl(c->poll, EPOLL_CTL_DEL, *sock, NULL);
 			fd_closep(sock);
-		} else if (rc < 0)
+		} else if (rc == -EMFILE)
+			return err_set(err, BRIG_E_SYSTEM, 0,
+				       "no descriptor is left for what %s hands over: raise the limit on open files "
+				       "(ulimit -n, LimitNOFILE= of a unit) or have fewer cells at once (--jobs)",
+				       who);
+		else if (rc < 0)
 			return err_set(err, BRIG_E_INTERNAL, -rc, "unsound record from %s", who);
 		else if (take_report(c, &r, err) < 0)
 			return -err->code;

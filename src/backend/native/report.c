@@ -157,5 +157,5 @@ int report_receive(int sock, bool wait, struct received *ret)
 	for (size_t i = 0; i < HANDED_COUNT; i++)
 		fd_closep(&ret->fds[i]);
 	ret->n_fds = 0;
-	return -EPROTO;
+	return msg.msg_flags & MSG_CTRUNC ? -EMFILE : -EPROTO;
 }

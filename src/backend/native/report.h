@@ -95,8 +95,8 @@ struct received {
 	size_t n_fds;
 	pid_t sender; /* as the kernel sees it from here; needs SO_PASSCRED */
 };
-/* One record, waiting for it or not.  1, 0 at end of file, -EAGAIN, -EPROTO for an unsound one (its descriptors
- * are closed).  Async-signal-safe. */
+/* One record, waiting for it or not.  1, 0 at end of file, -EAGAIN, -EPROTO for an unsound one, -EMFILE for one whose
+ * descriptors found no room (they are closed).  Async-signal-safe. */
 int report_receive(int sock, bool wait, struct received *ret);
 
 #endif
