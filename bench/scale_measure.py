@@ -8,11 +8,11 @@ import contextlib
 import http.client
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import measure
@@ -21,6 +21,7 @@ import nats_lines
 
 GROUPS = "/sys/fs/cgroup"
 PERIOD_US = 20000
+CONNECTIONS = 16
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scale-worker")
 
 
@@ -290,61 +291,128 @@ def measure_nats(count):
 
 # Cpu that a program takes, most of it in one loop.
 BURN = "n = 0\nfor i in range(200000):\n    n += i * i\nprint(n)"
-RESULT_LINE = re.compile(rb'"job": ?"([^"]+)"')
 
 
 def has_worker():
     """Whether this brig has workers of its own; without them bench/scale-worker stands in."""
     done = subprocess.run([measure.find_brig(), "worker", "--help"], capture_output=True, env=measure.ENV, check=False)
-    return done.returncode == 0 and b"nats://" in done.stdout
+    return done.returncode == 0 and b"--nodes" in done.stdout
 
 
-def start_worker(servers, number, group, work):
-    """The stand-in: a process that pulls jobs and has `brig batch` run them.  See bench/scale-worker for what it does of a worker's work."""
-    with open(os.path.join(work, f"worker{number}.log"), "wb") as log:
-        return subprocess.Popen([sys.executable, WORKER, str(servers.ports[number % servers.count]), measure.find_brig(), os.path.join(work, f"state{number}")],
-                                stdin=subprocess.PIPE, stdout=log, stderr=log, env=measure.ENV, preexec_fn=group.enter)
+class StandIns:
+    """Nodes without `brig worker`: bench/scale-worker says what they do of a worker's work, and what they leave out."""
+    name, results = "bench/scale-worker with brig batch as nodes", "RESULTS"
+
+    def __init__(self, servers, work, nodes):
+        self.servers, self.work, self.nodes, self.children = servers, work, nodes, []
+
+    def __enter__(self):
+        connection = self.servers.connect()
+        for name in ("JOBS", "CLAIMS", "RESULTS"):
+            connection.make_stream(name, f"{name.lower()}.*", 3, "workqueue" if name == "JOBS" else "limits")
+        connection.make_consumer("JOBS", "w")
+        self.connection = connection
+        return self
+
+    def publish(self, count):
+        for number in range(count):
+            self.connection.publish("jobs.a", json.dumps({"id": f"j{number}", "language": "python", "code": BURN}).encode())
+        self.connection.flush()
+
+    def start(self, number, group):
+        self.spawn([sys.executable, WORKER, str(self.servers.ports[number % self.servers.count]), measure.find_brig(), os.path.join(self.work, f"state{number}")],
+                   f"worker{number}.log", preexec_fn=group.enter)
+
+    def spawn(self, words, log, **options):
+        with open(os.path.join(self.work, log), "wb") as f:
+            self.children.append(subprocess.Popen(words, stdin=subprocess.PIPE, stderr=f, env=measure.ENV, **{"stdout": f, **options}))
+        return self.children[-1]
+
+    def __exit__(self, *_):
+        for child in self.children:
+            child.stdin.close()
+        for child in self.children:
+            child.wait()
+
+
+class Workers(StandIns):
+    """`brig worker` as nodes, and a front that belongs to none of them."""
+    name, results = "brig worker", "KV_brig-results"
+
+    def __enter__(self):
+        self.queue = "nats://" + ",".join(f"127.0.0.1:{port}" for port in self.servers.ports)
+        self.list = os.path.join(self.work, "nodes")
+        names = ["front", *(f"w{i}" for i in range(self.nodes))]
+        with open(self.list, "w", encoding="utf-8") as f:
+            for name in names:
+                key = subprocess.run([measure.find_brig(), "worker", "--show-key", "--state", os.path.join(self.work, name)], capture_output=True,
+                                     env=measure.ENV, check=True).stdout.decode().strip()
+                f.write(f"{'front' if name == 'front' else 'worker'} {name} {key}\n")
+        front = self.spawn(self.words("serve", "front", "--no-auth", "--listen", "127.0.0.1:0", "--socket", "none"), "front.log", stdout=subprocess.PIPE)
+        self.port = int(front.stdout.readline().rsplit(b":", 1)[1])
+        self.connection = self.servers.connect()
+        return self
+
+    def words(self, command, name, *more):
+        return [measure.find_brig(), command, "--queue", self.queue, "--nodes", self.list, "--node-name", name, "--state", os.path.join(self.work, name),
+                "--end-with-stdin", *more]
+
+    def publish(self, count):
+        """Beside what counts the results, on several connections: a front answers when the stream has the job."""
+        waiting = list(range(count))
+        for _ in range(CONNECTIONS):
+            threading.Thread(target=self.publish_some, args=(waiting,), daemon=True).start()
+
+    def publish_some(self, waiting):
+        front, body = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600), json.dumps({"language": "python", "code": BURN, "async": True})
+        while waiting:
+            waiting.pop()
+            answered = False
+            while not answered:
+                front.request("POST", "/v1/executions", body, {"Content-Type": "application/json"})
+                answer = front.getresponse()
+                answer.read()
+                answered = answer.status == 202
+                # A full queue says so; anything else is tried again, too, and the count of results says whether all came.
+                if not answered:
+                    time.sleep(0.2)
+
+    def start(self, number, group):
+        self.spawn(self.words("worker", f"w{number}", "--jobs", "4", "--drain", "1s"), f"worker{number}.log", preexec_fn=group.enter)
 
 
 def measure_nodes(nodes, share, jobs, settle=30):
-    """`jobs` programs by `nodes` nodes of `share` of a cpu each, all in the stream before the first worker starts."""
+    """`jobs` programs by `nodes` nodes of `share` of a cpu each, published as fast as a front takes them.
+
+    What came before the first `settle` results of each node, while it started and filled its cells, does not count.
+    """
+    kind = Workers if has_worker() else StandIns
     with contextlib.ExitStack() as stack:
         work = stack.enter_context(tempfile.TemporaryDirectory())
         servers = stack.enter_context(nats_lines.Servers(3, work))
-        front = servers.connect()
-        for name in ("JOBS", "CLAIMS", "RESULTS"):
-            front.make_stream(name, f"{name.lower()}.*", 3, "workqueue" if name == "JOBS" else "limits")
-        front.make_consumer("JOBS", "w")
-        front.subscribe("results.*")
-        for number in range(jobs + nodes * settle):
-            front.publish("jobs.a", json.dumps({"id": f"j{number}", "language": "python", "code": BURN}).encode())
-        front.flush()
         groups = [stack.enter_context(Group(f"brig-scale-{os.getpid()}-{i}", share)) for i in range(nodes)]
-        workers = [start_worker(servers, i, groups[i], work) for i in range(nodes)]
-        try:
-            return count_results(front, groups, jobs, nodes * settle)
-        finally:
-            for worker in workers:
-                worker.stdin.close()
-            for worker in workers:
-                worker.wait()
+        cluster = stack.enter_context(kind(servers, work, nodes))
+        for number, group in enumerate(groups):
+            cluster.start(number, group)
+        cluster.publish(jobs + nodes * settle)
+        return {"worker": kind.name, **count_results(cluster, groups, jobs, nodes * settle)}
 
 
-def count_results(front, groups, jobs, settle):
-    """From the `settle`th result on, when every node has its cells, until `jobs` more have come; each of them once."""
-    seen = set()
+def count_results(cluster, groups, jobs, settle):
     begin = cpu = None
-    while len(seen) < settle + jobs:
-        message = front.read()
-        if not message.subject.startswith("results."):
-            continue
-        ident = RESULT_LINE.search(message.data).group(1)
-        if ident in seen or b'"verdict": "ok"' not in message.data and b'"verdict":"ok"' not in message.data:
-            raise CannotMeasure(f"a job has two results, or one that is not ok: {message.data[:200]}")
-        seen.add(ident)
-        if len(seen) == settle:
-            begin, cpu = time.monotonic(), [group.cpu_seconds() for group in groups]
+    first, deadline = 0, time.monotonic() + 600
+    while True:
+        if time.monotonic() > deadline:
+            raise CannotMeasure("the results did not come within ten minutes")
+        info = cluster.connection.api(f"STREAM.INFO.{cluster.results}", {})
+        count = info["state"]["messages"]
+        if begin is None and count >= settle:
+            begin, first, cpu = time.monotonic(), count, [group.cpu_seconds() for group in groups]
+        if count >= settle + jobs:
+            break
+        time.sleep(0.02)
     seconds = time.monotonic() - begin
     used = [group.cpu_seconds() - before for group, before in zip(groups, cpu)]
-    return {"nodes": len(groups), "jobs": jobs, "seconds": seconds, "per_second": jobs / seconds, "cpu_s": used, "cpu_ms_per_job": 1000 * sum(used) / jobs,
+    done = count - first
+    return {"nodes": len(groups), "jobs": done, "seconds": seconds, "per_second": done / seconds, "cpu_s": used, "cpu_ms_per_job": 1000 * sum(used) / done,
             "got": [u / seconds for u in used]}
