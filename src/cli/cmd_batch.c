@@ -9,6 +9,7 @@
 #include "cli/batch_output.h"
 #include "cli/batch_pool.h"
 #include "cli/batch_progress.h"
+#include "cli/batch_queue.h"
 #include "cli/batch_resume.h"
 #include "cli/cancel.h"
 #include "cli/commands.h"
@@ -16,6 +17,7 @@
 #include "cli/ui.h"
 
 #define EXIT_FAIL_ON     1
+#define QUEUE_JOBS       64   /* at a time, on a queue, if nothing is said */
 #define SERVICE_JOBS_MAX 128  /* at a time, of the connections that one user may have */
 #define LAST_WORD_MS     2000 /* how long a reader may take for what is left when the batch was cancelled */
 
@@ -23,6 +25,8 @@ struct batch_values {
 	const char *policy, *preset, *trust, *state, *lang, *jobs, *warm, *out, *fail_on;
 	bool ordered, resume, quiet, local;
 	struct wishes wishes;
+	const char *queue;
+	struct queue_values with;
 };
 
 static const struct option_row batch_options[] = {
@@ -46,6 +50,16 @@ static const struct option_row batch_options[] = {
 	{ "local", 0, OPTION_FLAG, NULL, offsetof(struct batch_values, local), NULL,
 	  "make the cells here, even if a service ('brig serve') could" },
 #define AT(member) offsetof(struct batch_values, member)
+	{ "queue", 0, OPTION_TEXT, "URL", AT(queue), NULL,
+	  "jobs run on workers of this queue (docs/QUEUE.md): nats://HOST:PORT,HOST:PORT...; --jobs, or 64, are there "
+	  "at a time" },
+	ROW_NODES,
+	ROW_NODE_NAME,
+	ROW_QUEUE_CA,
+	ROW_QUEUE_CERT,
+	ROW_QUEUE_KEY,
+	ROW_QUEUE_CREDENTIALS,
+	ROW_QUEUE_PATIENCE,
 #include "cli/wish_options.def"
 #undef AT
 };
@@ -63,6 +77,7 @@ struct batch {
 	uint64_t failed;       /* jobs with a word of --fail-on */
 	uint32_t warm;         /* cells kept ready */
 	struct service_place place;
+	struct batch_queue queue;
 };
 
 /* ---- jobs in ------------------------------------------------------------------------------------- */
@@ -240,6 +255,25 @@ static int end_batch(struct batch *b)
 	return b->failed > 0 ? EXIT_FAIL_ON : EXIT_SUCCESS;
 }
 
+/* A front of our own, for workers elsewhere. */
+static int use_queue(struct batch *b)
+{
+	const struct batch_values *v = b->v;
+	struct serve_options checked = { 0 };
+
+	if (v->policy || v->preset || v->local || v->warm)
+		return err_set(
+			&b->err, BRIG_E_USAGE, 0,
+			"--queue has jobs run by workers, whose policy counts: leave out --policy, --preset, --local "
+			"and --warm");
+	if (queue_read(v->queue, &v->with, &checked, &b->err) < 0 ||
+	    batch_queue_start(&b->queue, v->queue, &v->with, v->state, &b->place, &b->err) < 0)
+		return -b->err.code;
+	b->pool.makers.place = &b->place;
+	b->pool.n_slots = min_u64(b->pool.n_slots, SERVICE_JOBS_MAX);
+	return 0;
+}
+
 /* Whether a service makes the cells; negative: one was named, and cannot. */
 static int choose_service(struct batch *b)
 {
@@ -249,8 +283,11 @@ static int choose_service(struct batch *b)
 			  : v->state  ? "--state"
 			  : v->warm   ? "--warm"
 				      : service_own_policy();
-	int rc = service_find(v->local, &b->place, &b->err);
+	int rc;
 
+	if (v->queue)
+		return use_queue(b);
+	rc = service_find(v->local, &b->place, &b->err);
 	if (rc > 0 && why)
 		return service_stay_here(&b->place, why, &b->err) < 0 ? -b->err.code : 0;
 	if (rc > 0) {
@@ -268,14 +305,19 @@ static int open_and_run(struct batch *b)
 					     .state_dir = b->v->state,
 					     .warm_cells = b->warm };
 
-	if (choose_service(b) < 0)
+	if (choose_service(b) < 0) {
+		batch_queue_end(&b->queue);
 		return ui_fail(&b->err);
-	if (brig_open(&opts, &b->pool.makers.b, &b->err) < 0)
+	}
+	if (brig_open(&opts, &b->pool.makers.b, &b->err) < 0) {
+		batch_queue_end(&b->queue);
 		return command_open_failed(b->v->policy, &b->err);
+	}
 	if (!b->v->quiet)
 		b->progress.total = batch_lines_count(b->lines.fd);
 	(void)batch_pool_run(&b->pool, &b->err);
 	brig_close(b->pool.makers.b);
+	batch_queue_end(&b->queue);
 	return end_batch(b);
 }
 
@@ -291,6 +333,8 @@ static int prepare(struct batch *b, const struct operands *ops, int *input, int 
 	if (batch_pool_slots(v->jobs, &b->pool.n_slots, err) < 0 ||
 	    batch_pool_warm(v->warm, b->pool.n_slots, &b->warm, err) < 0)
 		return -err->code;
+	if (v->queue && !v->jobs)
+		b->pool.n_slots = QUEUE_JOBS;
 	if (!str_eq(name, "-")) {
 		*input = request_open(name, FILE_STREAMS, err);
 		if (*input < 0)
@@ -349,9 +393,11 @@ const struct command command_batch = {
 	.name = "batch",
 	.synopsis = "[OPTIONS] JOBS.jsonl|-",
 	.summary = "run many programs, one job and one result per line",
-	.examples = "  brig batch jobs.jsonl > results.jsonl\n"
-		    "  brig batch --jobs 8 --ordered --timeout 2 jobs.jsonl\n"
-		    "  brig batch --out results.jsonl --resume jobs.jsonl   # go on after an interruption\n",
+	.examples =
+		"  brig batch jobs.jsonl > results.jsonl\n"
+		"  brig batch --jobs 8 --ordered --timeout 2 jobs.jsonl\n"
+		"  brig batch --out results.jsonl --resume jobs.jsonl   # go on after an interruption\n"
+		"  brig batch --queue nats://10.0.0.1:4222 --nodes nodes.list jobs.jsonl   # on workers elsewhere\n",
 	.details = "Each line of JOBS is a JSON object: id, kind, language, code, args, env, stdin, files, packages,\n"
 		   "trust, options; and to be judged: expected, cases, checker.  Each line that is printed is a\n"
 		   "result with the job's id as \"job\", and with its \"judgement\".  A line that is no job gets a\n"
