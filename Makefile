@@ -8,13 +8,14 @@ FUZZ_SECONDS ?= 60
 DRILL_RUNS   ?= 10000
 DRILL_KILLS  ?= 1000
 SOAK         ?= 100000
+DRILL_JOBS   ?= 10000
 # Where an installed brig looks for esbuild.
 TOOLS         = $(DESTDIR)$(PREFIX)/lib/brig
 MESON        := meson
 NINJA        := ninja
 
 .DEFAULT_GOAL := all
-.PHONY: all demo console python js deb image test test-deb test-docker test-podman test-v2 test-session-attacks drill-warm drill-kills drill-serve soak bench lint format asan fuzz docs install uninstall clean help
+.PHONY: all demo console python js deb image test test-deb test-docker test-podman test-v2 test-session-attacks drill-warm drill-kills drill-serve drill-queue demo-cluster soak bench lint format asan fuzz docs install uninstall clean help
 
 all: ## build/brig (the default)
 	@tools/bootstrap --check build
@@ -39,7 +40,7 @@ js: ## the JavaScript package: build/js/brig-VERSION.tgz
 	@clients/js/pack $(BUILD)
 
 test: ## install what is missing, build, run every test suite
-	@tools/bootstrap build demo runtimes test engines python web console
+	@tools/bootstrap build demo runtimes test engines python web console queue
 	@tools/build $(BUILD)
 	@tests/run --build $(BUILD)
 
@@ -83,6 +84,16 @@ drill-serve: ## DRILL_KILLS (1000) kill -9 on the processes of the service: noth
 	@tools/bootstrap build demo
 	@tools/build $(BUILD)
 	@BRIG_TEST_KILLS=$(DRILL_KILLS) BRIG=$(BUILD)/brig tests/serve/run.py --case drill.kill_at_random
+
+drill-queue: ## DRILL_JOBS (10000) jobs on three brokers and three workers, kill -9 and cut links at random: each has one result or is lost by id
+	@tools/bootstrap build demo queue
+	@tools/build $(BUILD)
+	@BRIG_TEST_QUEUE_JOBS=$(DRILL_JOBS) BRIG=$(BUILD)/brig tests/queue/run.py --case drill.at_random
+
+demo-cluster: ## three brokers, three workers, a batch with a live table; one node is killed in the middle, and nothing is lost
+	@tools/bootstrap build demo queue
+	@tools/build $(BUILD)
+	@BRIG=$(BUILD)/brig tools/demo-cluster
 
 soak: ## SOAK (100000) programs through one server: no error, and nothing grows
 	@tools/bootstrap build demo

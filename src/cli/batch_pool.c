@@ -240,6 +240,12 @@ static int turn(struct batch_pool *p, bool wants_jobs, struct brig_error *err)
 	return 0;
 }
 
+void batch_pool_use_place(struct batch_pool *p)
+{
+	p->makers.place = &p->place;
+	p->n_slots = min_u64(p->n_slots, SERVICE_JOBS_MAX);
+}
+
 int batch_pool_choose(struct batch_pool *p, bool local, const char *only_here, struct brig_error *err)
 {
 	int rc = service_find(local, &p->place, err);
@@ -248,10 +254,8 @@ int batch_pool_choose(struct batch_pool *p, bool local, const char *only_here, s
 		only_here = service_own_policy();
 	if (rc > 0 && only_here)
 		return service_stay_here(&p->place, only_here, err) < 0 ? -err->code : 0;
-	if (rc > 0) {
-		p->makers.place = &p->place;
-		p->n_slots = min_u64(p->n_slots, SERVICE_JOBS_MAX);
-	}
+	if (rc > 0)
+		batch_pool_use_place(p);
 	return rc < 0 ? rc : 0;
 }
 

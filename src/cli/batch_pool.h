@@ -48,6 +48,8 @@ struct batch_pool {
 	struct service_place place;
 };
 
+/* Cells are made at the service of p->place. */
+void batch_pool_use_place(struct batch_pool *p);
 /*
  * Whether a service makes the cells, from then on; negative: one was named, and cannot.  only_here: an option that is this process's to
  * obey, or NULL.  Before batch_pool_run(), with n_slots as they are for cells of our own.

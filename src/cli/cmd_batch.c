@@ -9,6 +9,7 @@
 #include "cli/batch_output.h"
 #include "cli/batch_pool.h"
 #include "cli/batch_progress.h"
+#include "cli/batch_queue.h"
 #include "cli/batch_resume.h"
 #include "cli/cancel.h"
 #include "cli/commands.h"
@@ -16,12 +17,15 @@
 #include "cli/ui.h"
 
 #define EXIT_FAIL_ON 1
+#define QUEUE_JOBS   64   /* at a time, on a queue, if nothing is said */
 #define LAST_WORD_MS 2000 /* how long a reader may take for what is left when the batch was cancelled */
 
 struct batch_values {
 	const char *policy, *preset, *trust, *state, *lang, *jobs, *warm, *out, *fail_on;
 	bool ordered, resume, quiet, local;
 	struct wishes wishes;
+	const char *queue;
+	struct queue_values with;
 };
 
 static const struct option_row batch_options[] = {
@@ -45,6 +49,16 @@ static const struct option_row batch_options[] = {
 	{ "local", 0, OPTION_FLAG, NULL, offsetof(struct batch_values, local), NULL,
 	  "make the cells here, even if a service ('brig serve') could" },
 #define AT(member) offsetof(struct batch_values, member)
+	{ "queue", 0, OPTION_TEXT, "URL", AT(queue), NULL,
+	  "jobs run on workers of this queue (docs/QUEUE.md): nats://HOST:PORT,HOST:PORT...; --jobs, or 64, are there "
+	  "at a time" },
+	ROW_NODES,
+	ROW_NODE_NAME,
+	ROW_QUEUE_CA,
+	ROW_QUEUE_CERT,
+	ROW_QUEUE_KEY,
+	ROW_QUEUE_CREDENTIALS,
+	ROW_QUEUE_PATIENCE,
 #include "cli/wish_options.def"
 #undef AT
 };
@@ -61,6 +75,7 @@ struct batch {
 	uint64_t number;       /* of the next job */
 	uint64_t failed;       /* jobs with a word of --fail-on */
 	uint32_t warm;         /* cells kept ready */
+	struct batch_queue queue;
 };
 
 /* ---- jobs in ------------------------------------------------------------------------------------- */
@@ -238,6 +253,24 @@ static int end_batch(struct batch *b)
 	return b->failed > 0 ? EXIT_FAIL_ON : EXIT_SUCCESS;
 }
 
+/* A front of our own, for workers elsewhere. */
+static int use_queue(struct batch *b)
+{
+	const struct batch_values *v = b->v;
+	struct serve_options checked = { 0 };
+
+	if (v->policy || v->preset || v->local || v->warm)
+		return err_set(
+			&b->err, BRIG_E_USAGE, 0,
+			"--queue has jobs run by workers, whose policy counts: leave out --policy, --preset, --local "
+			"and --warm");
+	if (queue_read(v->queue, &v->with, &checked, &b->err) < 0 ||
+	    batch_queue_start(&b->queue, v->queue, &v->with, v->state, &b->pool.place, &b->err) < 0)
+		return -b->err.code;
+	batch_pool_use_place(&b->pool);
+	return 0;
+}
+
 /* What of the options is this process's to obey; NULL: nothing. */
 static const char *only_here(const struct batch_values *v)
 {
@@ -252,14 +285,19 @@ static int open_and_run(struct batch *b)
 					     .state_dir = b->v->state,
 					     .warm_cells = b->warm };
 
-	if (batch_pool_choose(&b->pool, b->v->local, only_here(b->v), &b->err) < 0)
+	if ((b->v->queue ? use_queue(b) : batch_pool_choose(&b->pool, b->v->local, only_here(b->v), &b->err)) < 0) {
+		batch_queue_end(&b->queue);
 		return ui_fail(&b->err);
-	if (brig_open(&opts, &b->pool.makers.b, &b->err) < 0)
+	}
+	if (brig_open(&opts, &b->pool.makers.b, &b->err) < 0) {
+		batch_queue_end(&b->queue);
 		return command_open_failed(b->v->policy, &b->err);
+	}
 	if (!b->v->quiet)
 		b->progress.total = batch_lines_count(b->lines.fd);
 	(void)batch_pool_run(&b->pool, &b->err);
 	brig_close(b->pool.makers.b);
+	batch_queue_end(&b->queue);
 	return end_batch(b);
 }
 
@@ -275,6 +313,8 @@ static int prepare(struct batch *b, const struct operands *ops, int *input, int 
 	if (batch_pool_slots(v->jobs, &b->pool.n_slots, err) < 0 ||
 	    batch_pool_warm(v->warm, b->pool.n_slots, &b->warm, err) < 0)
 		return -err->code;
+	if (v->queue && !v->jobs)
+		b->pool.n_slots = QUEUE_JOBS;
 	if (!str_eq(name, "-")) {
 		*input = request_open(name, FILE_STREAMS, err);
 		if (*input < 0)
@@ -333,9 +373,11 @@ const struct command command_batch = {
 	.name = "batch",
 	.synopsis = "[OPTIONS] JOBS.jsonl|-",
 	.summary = "run many programs, one job and one result per line",
-	.examples = "  brig batch jobs.jsonl > results.jsonl\n"
-		    "  brig batch --jobs 8 --ordered --timeout 2 jobs.jsonl\n"
-		    "  brig batch --out results.jsonl --resume jobs.jsonl   # go on after an interruption\n",
+	.examples =
+		"  brig batch jobs.jsonl > results.jsonl\n"
+		"  brig batch --jobs 8 --ordered --timeout 2 jobs.jsonl\n"
+		"  brig batch --out results.jsonl --resume jobs.jsonl   # go on after an interruption\n"
+		"  brig batch --queue nats://10.0.0.1:4222 --nodes nodes.list jobs.jsonl   # on workers elsewhere\n",
 	.details = "Each line of JOBS is a JSON object: id, kind, language, code, args, env, stdin, files, packages,\n"
 		   "trust, options; and to be judged: expected, cases, checker.  Each line that is printed is a\n"
 		   "result with the job's id as \"job\", and with its \"judgement\".  A line that is no job gets a\n"

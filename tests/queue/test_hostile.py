@@ -102,7 +102,7 @@ def floods(t):
 			n.publish("brig.cancel.x", b"x" * 1000000)
 		for _ in range(20000):
 			n.publish("brig.cancel.x", b"y" * 100)
-			n.publish("brig.jobs.unknown.command.q", b"z")
+			n.publish("brig.jobs.unknown.kind-command.q", b"z")
 		n.flush()
 		begin = time.monotonic()
 		t.equal(f.run("print(1)").json["stdout"], "1\n", "a program meanwhile")

@@ -52,6 +52,7 @@ struct link {
 	size_t n_places; /* that are there */
 	bool is_placing;
 	uint64_t place_again_ns;
+	uint64_t stats_ns; /* when the stream was last asked how it is */
 	/* pulls.c */
 	struct link_consumer *consumer;
 	size_t n_consumers;
@@ -76,6 +77,7 @@ const char *link_bucket_name(enum link_bucket bucket);
 void places_begin(struct link *l); /* a broker is there */
 void places_step(struct link *l);
 bool places_are_there(const struct link *l);
+void places_count(struct link *l); /* how many jobs there are, now and then */
 
 /* ops.c */
 /* False: the runner does not speak its language. */

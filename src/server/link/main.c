@@ -151,6 +151,8 @@ static int live(struct link *l)
 
 		if (!places_are_there(l))
 			wait_ms = 100;
+		else if (wait_ms < 0)
+			wait_ms = 1000;
 		if (poll(p, ARRAY_LEN(p), wait_ms) < 0 && errno != EINTR)
 			return BRIG_E_SYSTEM;
 		if (p[0].revents)
@@ -159,6 +161,7 @@ static int live(struct link *l)
 			hear_runner(l);
 		broker_step(l->broker);
 		places_step(l);
+		places_count(l);
 		tell_up(l, false);
 		pulls_step(l);
 	}

@@ -9,12 +9,14 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "server/link/link.h"
 
 #define AGAIN_NS     (300 * NS_PER_MS)
+#define COUNT_NS     (2 * NS_PER_SEC)
 #define IN_USE       10058 /* there is one of that name, with other settings */
 #define DAY_S        (24 * 3600)
 #define JOBS_MAX     1000000
@@ -83,6 +85,37 @@ static void on_made(void *user, uint64_t arg, const struct broker_message *m)
 		link_complain(l, places[arg].bucket ? places[arg].bucket : LINK_STREAM, why);
 	}
 	places_step(l);
+}
+
+/* { "state": { "messages", "first_ts": "2026-11-18T02:04:35.1Z" } } */
+static void on_counted(void *user, uint64_t arg UNUSED, const struct broker_message *m)
+{
+	struct link *l = user;
+	json_t *doc = m ? json_loadb(m->data ? m->data : "", m->len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	const json_t *state = json_object_get(doc, "state");
+	const char *first = json_string_value(json_object_get(state, "first_ts"));
+	json_int_t n = json_integer_value(json_object_get(state, "messages"));
+	struct tm tm = { 0 };
+	AUTO_BUF out = BUF_INIT(KiB);
+
+	if (json_is_object(state) && n >= 0) {
+		message_put_number(&out, FIELD_stream_depth, (uint64_t)n);
+		if (n > 0 && first && strptime(first, "%Y-%m-%dT%H:%M:%S", &tm))
+			message_put_number(&out, FIELD_oldest, (uint64_t)timegm(&tm));
+		link_send(l, 0, LINK_STATS, &out);
+	}
+	json_decref(doc);
+}
+
+void places_count(struct link *l)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!l->is_up || l->options->is_worker || now - l->stats_ns < COUNT_NS)
+		return;
+	l->stats_ns = now;
+	(void)broker_request(l->broker, &(struct broker_message){ .subject = "$JS.API.STREAM.INFO." LINK_STREAM },
+			     LINK_REQUEST_NS, on_counted, 0);
 }
 
 void places_begin(struct link *l)

@@ -24,6 +24,7 @@ enum link_op {
 	LINK_JOB,     /* subject (for LINK_WORD), sealed, seal */
 	LINK_TOLD,    /* subject, sealed, seal */
 	LINK_UP,      /* credit: 1: everything is there; 0: there is no broker now */
+	LINK_STATS,   /* depth, oldest: of the stream */
 	LINK_TROUBLE, /* trouble: what somebody sent that is no sealed message, or where it was lost */
 };
 #define LINK_ANY UINT64_MAX

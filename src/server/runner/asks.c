@@ -82,6 +82,7 @@ static void (*const handlers[ROUTE_COUNT])(struct service *s, struct ask *ask) =
 	[ROUTE_verify_receipt] = ask_verify_receipt,
 	[ROUTE_readyz] = ask_readyz,
 	[ROUTE_metrics] = ask_metrics,
+	[ROUTE_nodes] = ask_nodes,
 };
 
 /* True: whoever asks may use the route. */

@@ -102,5 +102,6 @@ void ask_whoami(struct service *s, struct ask *ask);
 void ask_verify_receipt(struct service *s, struct ask *ask);
 void ask_readyz(struct service *s, struct ask *ask);
 void ask_metrics(struct service *s, struct ask *ask);
+void ask_nodes(struct service *s, struct ask *ask); /* queue_nodes.c */
 
 #endif

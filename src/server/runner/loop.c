@@ -572,6 +572,8 @@ int runner_main(const struct runner_birth *birth)
 	fds = descriptors();
 	s.jobs = choose_jobs(birth->options, fds);
 	s.fds_max = fds > (uint64_t)s.jobs * FDS_CELL ? fds - (uint64_t)s.jobs * FDS_CELL : 0;
+	if (birth->options->queue_url && !birth->options->is_worker && !birth->options->jobs)
+		s.jobs = JOBS_MAX; /* that are elsewhere, most of them */
 	rc = runner_confine(&err);
 	if (rc == 0 && sock >= 0)
 		rc = channel_new(&sock, &s.channel, &err);

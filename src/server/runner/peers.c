@@ -47,8 +47,9 @@ static int read_line(struct peers *ret, const char *path, size_t number, char *l
 		return 0;
 	if (!p.roles)
 		return complain(path, number, "no role", err);
-	if (!name || !str_copy(p.name, sizeof(p.name), name))
-		return complain(path, number, "no name of at most 64 bytes", err);
+	if (!name || !str_copy(p.name, sizeof(p.name), name) ||
+	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
+		return complain(path, number, "no name of at most 64 letters, digits, '.', '_' and '-'", err);
 	if (!key || more || strlen(key) != SEAL_KEY_HEX || !hex_get(key, p.pub, sizeof(p.pub)))
 		return complain(path, number, "no public key", err);
 	if (ret->n == PEERS_MAX)

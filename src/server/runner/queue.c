@@ -28,6 +28,14 @@ void queue_complain(struct service *s, const char *fmt, ...)
 	(void)fprintf(stderr, "brig %s: queue: %s\n", s->queue.is_worker ? "worker" : "serve", text);
 }
 
+void queue_class(const char *trust, const char *what, char *dst, size_t size)
+{
+	(void)snprintf(dst, size, "%s.%s", trust, what);
+	for (char *at = dst + min_u64(strlen(trust) + 1, strlen(dst)); *at; at++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", *at))
+			*at = '_';
+}
+
 /* ---- the channel ------------------------------------------------------------------------------------------------ */
 
 static void leave_link(struct service *s)
@@ -285,6 +293,10 @@ static bool take_record(struct service *s, const struct record *r)
 		return true;
 	case LINK_UP:
 		on_up(s, &m);
+		return true;
+	case LINK_STATS:
+		s->queue.depth = message_number(&m, FIELD_stream_depth, 0);
+		s->queue.oldest_s = message_number(&m, FIELD_oldest, 0);
 		return true;
 	case LINK_TROUBLE:
 		trouble = message_text(&m, FIELD_trouble);

@@ -38,6 +38,7 @@
 #define QUEUE_ASK_NS        (10 * NS_PER_SEC)
 #define QUEUE_SUBJECT_FRONT "brig.front."
 #define QUEUE_SUBJECT_STOP  "brig.cancel."
+#define QUEUE_SUBJECT_NODES "$KV.brig-nodes."
 #define QUEUE_LOST          "lost"
 
 enum queue_how { QUEUE_OK, QUEUE_TAKEN, QUEUE_NONE, QUEUE_FAILED };
@@ -74,7 +75,13 @@ struct queue_counts {
 	uint64_t published, taken, begun, stored, late, lost, refused, returned, redelivered;
 };
 
-struct queue_node; /* of another node, as it says */
+/* A worker, as it says. */
+#define QUEUE_CLASSES_MAX 4096 /* bytes of their names that are shown */
+struct queue_node {
+	char key[SEAL_KEY_HEX + 1], name[PEER_NAME_MAX + 1];
+	uint64_t issued_s, expires_s, running, slots, begun, begun_again;
+	char classes[QUEUE_CLASSES_MAX]; /* with a space between each two */
+};
 
 struct queue {
 	bool is_on, is_worker;
@@ -97,6 +104,8 @@ struct queue {
 	uint64_t places; /* for jobs, as far as the host has cpu and memory to spare */
 	struct queue_node *node;
 	size_t n_nodes;
+	/* of a front */
+	uint64_t depth, oldest_s;
 	struct queue_counts counts;
 };
 
@@ -130,6 +139,8 @@ struct queue_sealed {
 	const uint8_t *sig;
 };
 bool queue_unseal(struct service *s, const struct message *m, const char *as, unsigned roles, struct queue_sealed *ret);
+/* "unknown.python": two words of a subject. */
+void queue_class(const char *trust, const char *what, char *dst, size_t size);
 void queue_complain(struct service *s, const char *fmt, ...) PRINTF(2, 3);
 
 /* ---- queue_worker.c ---------------------------------------------------------------------------------------------- */
@@ -152,6 +163,16 @@ struct remote {
 	unsigned looks;
 	bool is_published, is_looking, is_missed;
 };
+
+/* queue_nodes.c: an entry of a worker; and what is known of all of them, for who asks */
+void nodes_on_told(struct service *s, const struct message *m);
+size_t nodes_live(const struct service *s);
+uint64_t queue_oldest_age(const struct service *s); /* seconds */
+/* Lines of metrics, one for each worker that is there. */
+void nodes_add_running(const struct service *s, const char *name, struct buf *out);
+void nodes_add_slots(const struct service *s, const char *name, struct buf *out);
+void nodes_add_begun(const struct service *s, const char *name, struct buf *out);
+void nodes_add_again(const struct service *s, const char *name, struct buf *out);
 
 /* Whether it can be run elsewhere: what it needs travels. */
 bool remote_is_possible(const struct service *s, const struct execution *x);

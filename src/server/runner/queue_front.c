@@ -109,16 +109,13 @@ static void name_class(const struct service *s, const struct execution *x, char 
 	const char *language = req->language ? host_language(s->host, req->language) : NULL;
 	char what[TOKEN_WORD_MAX + 8];
 
-	if (req->kind != BRIG_KIND_CODE)
-		(void)str_copy(what, sizeof(what), x->kind);
-	else if (req->environment)
+	if (req->environment)
 		(void)snprintf(what, sizeof(what), "env-%.60s", req->environment);
+	else if (req->kind != BRIG_KIND_CODE)
+		(void)snprintf(what, sizeof(what), "kind-%.60s", x->kind);
 	else
 		(void)str_copy(what, sizeof(what), language ? language : "any");
-	for (char *at = what; *at; at++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", *at))
-			*at = '_';
-	(void)snprintf(dst, size, "%s.%s", x->trust, what);
+	queue_class(x->trust, what, dst, size);
 }
 
 /* ---- the end ---------------------------------------------------------------------------------------------------------- */
@@ -338,12 +335,15 @@ void remote_cancel(struct service *s, struct execution *x)
 
 void front_begin(struct service *s)
 {
-	AUTO_BUF m = BUF_INIT(KiB);
+	AUTO_BUF own = BUF_INIT(KiB);
+	AUTO_BUF nodes = BUF_INIT(KiB);
 	char subject[64];
 
 	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, s->queue.front_id);
-	message_put_text(&m, FIELD_subject, subject);
-	queue_tell(s, LINK_LISTEN, &m);
+	message_put_text(&own, FIELD_subject, subject);
+	queue_tell(s, LINK_LISTEN, &own);
+	message_put_text(&nodes, FIELD_subject, QUEUE_SUBJECT_NODES "*");
+	queue_tell(s, LINK_LISTEN, &nodes);
 }
 
 void front_on_told(struct service *s, const struct message *m)
@@ -352,8 +352,12 @@ void front_on_told(struct service *s, const struct message *m)
 	struct execution *x;
 	uint64_t kind, serial;
 	size_t len;
-	const char *text;
+	const char *text, *subject = message_text(m, FIELD_subject);
 
+	if (subject && strncmp(subject, QUEUE_SUBJECT_NODES, strlen(QUEUE_SUBJECT_NODES)) == 0) {
+		nodes_on_told(s, m);
+		return;
+	}
 	if (!queue_unseal(s, m, "event", PEER_WORKER, &said) || !message_text(&said.m, FIELD_id))
 		return;
 	x = find_remote(s, message_text(&said.m, FIELD_id));

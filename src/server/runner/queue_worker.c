@@ -496,14 +496,39 @@ static void put_class(struct buf *m, const char *trust, const char *what)
 {
 	char class[160];
 
-	(void)snprintf(class, sizeof(class), "%s.%s", trust, what);
+	queue_class(trust, what, class, sizeof(class));
 	message_put_text(m, FIELD_class, class);
+}
+
+/* Sets of packages that have a name here. */
+static void put_environments(const struct service *s, const char *trust, struct buf *m)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *text = NULL, what[80];
+	const json_t *environment;
+	json_t *doc;
+	size_t i;
+
+	if (brig_environments_json(s->host->b, &text, &err) < 0)
+		return;
+	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
+	brig_free(text);
+	json_array_foreach(json_object_get(doc, "environments"), i, environment)
+	{
+		const char *name = json_string_value(json_object_get(environment, "name"));
+
+		if (name) {
+			(void)snprintf(what, sizeof(what), "env-%.60s", name);
+			put_class(m, trust, what);
+		}
+	}
+	json_decref(doc);
 }
 
 /* For each trust that the policy lets anybody have: languages that are there, and what needs none. */
 static void put_classes(const struct service *s, struct buf *m)
 {
-	static const char *const others[] = { "any", "command", "shell", "tests" };
+	static const char *const others[] = { "any", "kind-command", "kind-shell", "kind-tests" };
 	const json_t *language;
 	size_t i;
 
@@ -519,6 +544,7 @@ static void put_classes(const struct service *s, struct buf *m)
 			if (name && json_is_true(json_object_get(language, "installed")))
 				put_class(m, token_trust_name(t), name);
 		}
+		put_environments(s, token_trust_name(t), m);
 	}
 }
 
@@ -572,6 +598,8 @@ static void beat(struct service *s)
 	message_put_number(&inner, FIELD_expires, now_s + LEASE_S);
 	message_put_number(&inner, FIELD_running, s->queue.n_deliveries);
 	message_put_number(&inner, FIELD_slots, s->draining ? 0 : s->jobs);
+	message_put_number(&inner, FIELD_begun, s->queue.counts.begun);
+	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
 	put_classes(s, &inner);
 	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL); /* the next one comes soon */
 }
