@@ -324,7 +324,7 @@ _arguments() { print -rl -- "$@" }
 try() { words=("$@") CURRENT=$#; source "$script" }
 try brig works; try brig workspace disc; try brig run --timeo
 """
-COMPLETE_FISH = 'source $argv[1]; for line in "wo" "workspace disc" "run --timeo" "workspace discard --al" "run --trust un"; complete -C "brig $line"; end'
+COMPLETE_FISH = 'source $argv[1]; for line in "works" "workspace disc" "run --timeo" "workspace discard --al" "run --trust un"; complete -C "brig $line"; end'
 
 
 def in_shell(t, shell, *words):
