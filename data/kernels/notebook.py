@@ -3,13 +3,14 @@
 # this file as a text (tools/join-kernel) and reads it when a piece of code does not compile: until then it costs nothing.
 #
 # Each such line becomes a call of get_ipython(), in its place and on its line.  Which ones do is Python's word: only a line that it
-# stumbles over is replaced, so text in strings stays text.  src/inspect/notebook.c reads the same lines before anything runs, and its
-# table has the names that are here.
+# stumbles over is replaced, so text in strings stays text.  src/inspect/notebook.c reads the same lines before anything runs: its table
+# has the names that are here, and what is blank to one of them is blank to the other.
 import builtins, os, re, subprocess, sys, time
 
-ASSIGNED = re.compile(r"(\s*)([A-Za-z_][\w.\[\]'\", ]*=\s*)([!%])(?!=)(.*)", re.S)
-ASKED = re.compile(r"\s*(?:\?{1,2}\s*([%\w.]+)|([%\w.]+)\?{1,2})\s*")
-MAGIC = re.compile(r"%{1,2}([A-Za-z_]\w*)(?![\w(\[.=])[ \t]*(.*)", re.S)
+BLANK = " \t"
+ASSIGNED = re.compile(r"([ \t]*)([A-Za-z_][A-Za-z0-9_.\[\]'\", ]*=[ \t]*)([!%])(?!=)(.*)", re.S)
+ASKED = re.compile(r"[ \t]*(?:\?{1,2}[ \t]*([%A-Za-z0-9_.]+)|([%A-Za-z0-9_.]+)\?{1,2})[ \t]*")
+MAGIC = re.compile(r"%{1,2}([A-Za-z_][A-Za-z0-9_]*)(?![\w(\[.=])[ \t]*(.*)", re.S)
 EXPRESSION = re.compile(r"(?<!\$)\{([^{}]*)\}|\$\$|\$([A-Za-z_]\w*)")
 INSTALLS = re.compile(r"\s*(?:sudo\s+)?(?:pip3?|python3?\s+-m\s+pip|uv\s+pip|conda|mamba)\s+(?:install|download|wheel)\b")
 NO_PACKAGES = ("packages cannot be installed while a sandbox runs, for it has no network: the operator of the service makes an "
@@ -29,11 +30,11 @@ def call(method, *words):
 def replaced(line):
     """The Python that a line stands for; None: it is none of ours."""
     assigned = ASSIGNED.fullmatch(line)
-    indent = line[:len(line) - len(line.lstrip())]
+    indent = line[:len(line) - len(line.lstrip(BLANK))]
     left, rest = (assigned[2], assigned[3] + assigned[4]) if assigned else ("", line[len(indent):])
     indent = assigned[1] if assigned else indent
     asked = None if left else ASKED.fullmatch(line)
-    if rest.startswith("!"):
+    if rest.startswith("!") and not rest.startswith("!="):
         twice = rest.startswith("!!")
         return indent + left + call("getoutput" if left or twice else "system", rest[1 + twice:].strip())
     if asked:
@@ -61,15 +62,15 @@ def replace_at(lines, at):
 
 def without_indent(code):
     """Code that is indented as a whole, as it is in the middle of another program, begins at the margin."""
-    first = next((line for line in code.split("\n") if line.strip()), "")
-    indent = first[:len(first) - len(first.lstrip())]
+    first = next((line for line in code.split("\n") if line.strip(BLANK) and not line.strip(BLANK).startswith("#")), "")
+    indent = first[:len(first) - len(first.lstrip(BLANK))]
     return "\n".join(line.removeprefix(indent) for line in code.split("\n")) if indent else code
 
 
 def as_python(code, parse):
     """What parse() makes of the code once its lines are Python."""
-    code = without_indent(code)
-    if code.lstrip().startswith("%%"):
+    code = without_indent(code.replace("\r\n", "\n").replace("\r", "\n"))
+    if code.lstrip(BLANK + "\n").startswith("%%"):
         code = cell(code)
     lines, error = code.split("\n"), None
     for _ in range(2 * len(lines) + 1):
@@ -88,12 +89,12 @@ def as_python(code, parse):
 
 def cell(code):
     """A piece that is a magic's as a whole: what begins it on its first line; the body stays where it is if it is Python."""
-    head, _, body = code.lstrip().partition("\n")
+    head, _, body = code.lstrip(BLANK + "\n").partition("\n")
     magic = MAGIC.fullmatch(head)
     if not magic:
         return code
     if magic[1] in CELLS_AROUND:
-        blank = "\n" * (code[:len(code) - len(code.lstrip())].count("\n"))
+        blank = "\n" * (code[:len(code) - len(code.lstrip(BLANK + "\n"))].count("\n"))
         return f"{blank}{call('begin_cell', magic[1], magic[2].strip())}\n{body}"
     return call("run_cell_magic", magic[1], magic[2].strip(), body)
 

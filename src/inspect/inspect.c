@@ -15,15 +15,9 @@
 #define STEPS_MAX   20000000
 
 const char *const inspect_kind_name[] = {
-	[INSPECT_PYTHON] = "python",
-	[INSPECT_NOTEBOOK] = "notebook",
-	[INSPECT_JAVASCRIPT] = "javascript",
-	[INSPECT_TYPESCRIPT] = "typescript",
-	[INSPECT_TSX] = "tsx",
-	[INSPECT_GO] = "go",
-	[INSPECT_SHELL] = "shell",
-	[INSPECT_COMMAND] = "command",
-	[INSPECT_PATH] = "path",
+	[INSPECT_PYTHON] = "python",         [INSPECT_NOTEBOOK] = "notebook", [INSPECT_JAVASCRIPT] = "javascript",
+	[INSPECT_TYPESCRIPT] = "typescript", [INSPECT_TSX] = "tsx",           [INSPECT_GO] = "go",
+	[INSPECT_SHELL] = "shell",           [INSPECT_COMMAND] = "command",   [INSPECT_PATH] = "path",
 };
 static_assert(ARRAY_LEN(inspect_kind_name) == INSPECT_KIND_COUNT, "inspect_kind_name[] misses one");
 

@@ -5,8 +5,8 @@
  * The kernel of a context makes calls of these lines (data/kernels/notebook.py), and only of those that Python itself stumbles over.
  * Here they are told from Python by where they stand: at the beginning of a line, or behind the sign of an assignment, outside of
  * strings and brackets.  Commands are judged as commands, code behind a magic as code; then they are blanked, byte by byte so that
- * places stay, and the rest is Python as ever.  A line that begins with '!' is no Python wherever it stands, so it is judged also
- * where it seems to be in a string: the kernel may see that otherwise.  A magic that nobody knows here stays, and is a parse error.
+ * places stay, and the rest is Python as ever.  Inside of strings and brackets, and behind a line that goes on, they are judged
+ * besides and stay: the kernel may see that otherwise.  A magic that nobody knows here stays, and is a parse error.
  *
  * A text whose first line begins with "%%" is one magic's as a whole.
  */
@@ -61,6 +61,7 @@ struct notebook {
 	/* At the beginning of a line: */
 	unsigned depth; /* of brackets */
 	char quote;     /* of a string that goes on; 0: there is none */
+	bool goes_on;   /* the line before ends with a backslash */
 };
 
 /* ---- names -------------------------------------------------------------------------------------------------------- */
@@ -121,7 +122,7 @@ static size_t find_sign(const char *text, size_t at, size_t end, bool *is_value)
 	*is_value = false;
 	at = skip_blanks(text, at, end);
 	if (at < end && (text[at] == '!' || text[at] == '%'))
-		return at;
+		return at + 1 < end && text[at + 1] == '=' ? end : at;
 	if (at == end || !is_name_byte(text[at]) || isdigit((unsigned char)text[at]))
 		return end;
 	while (at < end && (is_name_byte(text[at]) || strchr(".[]'\", ", text[at])))
@@ -173,8 +174,18 @@ static void judge_run(struct notebook *n, size_t at, size_t end, struct span whe
 	judge_command(n->j, buf_str(&command), command.len, where);
 }
 
-/* From the '%' on; false: it is none. */
-static bool take_magic(struct notebook *n, size_t sign, size_t end, bool is_value)
+/* What is behind it stays as the code that it is. */
+static void blank_head(struct notebook *n, size_t sign, size_t code, size_t end, bool is_value)
+{
+	blank(n, sign, code);
+	if (!is_value || code == end)
+		n->text[sign] = '0';
+	if (!is_value && code > sign + 1)
+		n->text[sign + 1] = ';';
+}
+
+/* From the '%' on; false: it is none, or stays because it is inside of something. */
+static bool take_magic(struct notebook *n, size_t sign, size_t end, bool is_value, bool is_inside)
 {
 	const struct span where = { (uint32_t)sign, (uint32_t)end };
 	size_t at, rest;
@@ -184,12 +195,11 @@ static bool take_magic(struct notebook *n, size_t sign, size_t end, bool is_valu
 	switch (use) {
 	case USE_CODE:
 		rest = skip_options(n->text, rest, end);
-		blank(n, sign, rest);
-		if (!is_value || rest == end)
-			n->text[sign] = '0';
-		if (!is_value && rest > sign + 1)
-			n->text[sign + 1] = ';';
-		return true;
+		if (is_inside)
+			judge_code(n->j, INSPECT_PYTHON, n->text + rest, end - rest, where);
+		else
+			blank_head(n, sign, rest, end, is_value);
+		return !is_inside;
 	case USE_COMMAND:
 		judge_command(n->j, n->text + rest, end - rest, where);
 		break;
@@ -204,8 +214,9 @@ static bool take_magic(struct notebook *n, size_t sign, size_t end, bool is_valu
 	default:
 		return false;
 	}
-	blank_value(n, sign, end);
-	return true;
+	if (!is_inside)
+		blank_value(n, sign, end);
+	return !is_inside;
 }
 
 static void take_command(struct notebook *n, size_t sign, size_t end)
@@ -218,7 +229,7 @@ static void take_command(struct notebook *n, size_t sign, size_t end)
 /* True: it was a line of the notebook's own. */
 static bool take_line(struct notebook *n, size_t at, size_t end)
 {
-	bool is_value, is_inside = n->depth > 0 || n->quote;
+	bool is_value, is_inside = n->depth > 0 || n->quote || n->goes_on;
 	size_t sign = find_sign(n->text, at, end, &is_value);
 
 	if (sign < end && n->text[sign] == '!') {
@@ -227,11 +238,9 @@ static bool take_line(struct notebook *n, size_t at, size_t end)
 			blank_value(n, sign, end);
 		return !is_inside;
 	}
-	if (is_inside)
-		return false;
 	if (sign < end)
-		return take_magic(n, sign, end, is_value);
-	if (!is_question(n->text, at, end))
+		return take_magic(n, sign, end, is_value, is_inside);
+	if (is_inside || !is_question(n->text, at, end))
 		return false;
 	blank_value(n, skip_blanks(n->text, at, end), end);
 	return true;
@@ -299,10 +308,12 @@ static void take_lines(struct notebook *n, size_t at)
 		while (whole > at && whole < n->len && n->text[whole - 1] == '\\')
 			whole = line_end(n, whole + 1);
 		if (take_line(n, at, whole)) {
+			n->goes_on = false;
 			at = whole + 1;
 			continue;
 		}
 		scan_line(n, at, end);
+		n->goes_on = end > at && n->text[end - 1] == '\\';
 		at = end + 1;
 	}
 	inspect_python(n->j, n->text, n->len);

@@ -165,6 +165,15 @@ see("on again when something is asked of it", async () => {
 	assert.equal((await other.getInfo()).state, "running");
 	assert.equal(await other.kill(), true);
 });
+see("what files take", async () => {
+	await box.files.write("large", "x".repeat(5_000_000), { metadata: { of: "test" } });
+	let metric;
+	for (let i = 0; i < 1200 && !(metric?.diskUsed >= 5_000_000); i++) {
+		await new Promise((resolve) => setTimeout(resolve, 50));
+		[metric] = await box.getMetrics();
+	}
+	assert.ok(metric.diskUsed >= 5_000_000 && metric.diskUsed < metric.diskTotal, JSON.stringify(metric));
+});
 see("metrics", async () => {
 	const [metric] = await box.getMetrics();
 	assert.ok(metric.cpuCount >= 1 && metric.cpuUsedPct >= 0 && metric.memTotal > 0 && metric.memUsed >= 0 && metric.diskTotal > 0);
@@ -205,6 +214,7 @@ see("a snapshot is a template", async () => {
 		assert.equal(await other.files.read("kept/ü.txt"), "content");
 		assert.equal((await other.commands.run("echo $A")).stdout, "b\n");
 		assert.deepEqual((await other.getInfo()).metadata, { of: "snapshot" });
+		assert.deepEqual((await other.files.getInfo("large")).metadata, { of: "test" });
 		assert.equal(await other.kill(), true);
 	}
 	await box.createSnapshot();
@@ -311,6 +321,8 @@ see("debug mode: one sandbox that nobody made", async () => {
 	assert.deepEqual(await debug.getMetrics(), []);
 	const asked = () => fetch(url + "/nothing", { headers: { "E2b-Sandbox-Id": "debug_sandbox_id" } });
 	assert.deepEqual((await Promise.all([asked(), asked(), asked()])).map((r) => r.status), [404, 404, 404]);
+	const older = await fetch(url + "/process.Process/List", { method: "POST", headers: { "Content-Type": "application/json" }, body: "{}" });
+	assert.deepEqual(await older.json(), { processes: [] }, "a client that does not even name it");
 	const made = (await all()).filter((s) => s.sandboxId !== box.sandboxId);
 	assert.equal(made.length, 1, "all three had the same one");
 	assert.equal(await Sandbox.kill(made[0].sandboxId), true);

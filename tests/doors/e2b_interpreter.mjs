@@ -93,6 +93,24 @@ see("input() says why it cannot be", async () => {
 });
 see("await", async () => assert.equal(await text("import asyncio\nawait asyncio.sleep(0, 'slept')"), "slept"));
 
+see("commands and magics between lines of Python", async () => {
+	const e = await run("found = !echo one\n!echo {found[0]} two\n%time 6 * 7");
+	assert.deepEqual([e.error, e.text, e.logs.stdout.join("").split("\n")[0]], [undefined, "42", "one two"]);
+	assert.equal((await run("%%bash\necho $((6 * 7))")).logs.stdout.join(""), "42\n");
+	assert.match((await run("!pip install cowsay")).error.value, /brig env create/);
+	assert.equal((await run("!rm -rf /")).error.name, "BlockedByPolicy");
+});
+see("code that is indented as a whole, as in a template", async () => assert.equal(await text(`
+	if True:
+		n = 3
+	n
+`), "3"));
+see("pictures of IPython.display", async () => {
+	const e = await run("from IPython.display import Image, HTML\ndisplay(HTML('<b>'))\nImage(data=b'\\x89PNG')");
+	assert.deepEqual([e.error, e.results[0].html, e.results[1].png.trim()], [undefined, "<b>", "iVBORw=="]);
+});
+see("variables that programs look for others by", async () => assert.equal(await text("import os; os.environ['PATH'] + os.environ['PYTHONPATH']", { envs: { PATH: "/a:", PYTHONPATH: "/b" } }), "/a:/b"));
+
 // ---- results
 see("every form of a result", async () => {
 	const e = await run(`class Shown:

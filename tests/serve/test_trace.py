@@ -9,6 +9,7 @@ import time
 
 from client import Server, children, read_quietly, status_field, tree, wait_until
 from harness import Failed, case
+from session import Session
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PARENT = f"00-{TRACE}-{SPAN}-01"
@@ -139,6 +140,14 @@ def exported(t):
 		root = wait_until("its spans", lambda: [x for x in collector.spans if attributes(x).get("brig.execution.id") == ident])[0]
 		t.equal(["parentSpanId" in root, root["status"]["code"]], [False, 2], "without a parent", root)
 		t.equal(collector.of("a" * 32), [], "what is not sampled")
+		with Session(s) as x:
+			for rest, body, name, verdict in (("/runs", {"code": "1"}, "run", "ok"), ("/runs", {"code": "1 / 0"}, "run", "error"), ("/processes", {"args": ["true"]}, "process", "ok")):
+				trace_id = f"{len(collector.spans):032x}"
+				a = x.ask("POST", rest, body, headers={"traceparent": f"00-{trace_id}-{SPAN}-01"})
+				root = wait_until("the span of what is run in a session", lambda: collector.of(trace_id))[0]
+				said = attributes(root)
+				t.equal([root["name"], root["spanId"], root["parentSpanId"], root["status"]["code"]], [name, a.header("traceparent").split("-")[2], SPAN, 1 if verdict == "ok" else 2], "it", root)
+				t.equal([said["brig.execution.id"], said["brig.verdict"], said["brig.session.id"]], [a.json["id"], verdict, x.id], "what it says", said)
 		wait_until("it is counted", lambda: metric(s, "brig_service_spans_exported_total") == len(collector.spans))
 		t.equal(metric(s, "brig_service_spans_dropped_total"), 0, "dropped")
 		runner = s.processes()["runner"]

@@ -638,6 +638,10 @@ static void lines_of_notebooks(void **state)
 		{ true, "import os\na = (1\n%os.system('rm -rf /'))\n!ls" },
 		{ true, "import os\na = (1\n%time(os.system('rm -rf /')))\n!ls" },
 		{ true, "import os\na = (1\n%env[os.system('rm -rf /')])\n!ls" },
+		{ true, "import os\na = 7 \\\n%env [os.system('rm -rf /')]\n!ls" },
+		{ true, "(\n%sx rm -rf /\n)" },
+		{ true, "import os\n(\n%time os.system('rm -rf /')\n)" },
+		{ false, "if (a\n    != b):\n    print('%d' % 3)" },
 		{ false, "\n    x = 1\n    if x:\n        print(x)\n" },
 		{ true, "\n    import os\n    os.system('rm -rf /')\n" },
 	};

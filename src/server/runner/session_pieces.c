@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "server/runner/answer.h"
 #include "server/runner/asks.h"
+#include "server/runner/traces.h"
 
 #define PROCESS_MS_MAX  (24 * 3600 * 1000) /* longer than any session */
 #define START_BYTES_MAX (152 * KiB)        /* of a message to the cell, which has folder and head besides */
@@ -71,6 +72,7 @@ void session_piece_free(struct session_piece *p)
 	p->session->n_pieces--;
 	p->session->service->sessions.held -= p->held;
 	events_release(&p->x);
+	traces_release(&p->x);
 	free(p->x.listener);
 	free(p->x.result);
 	brig_free(p->x.unlisted);
@@ -99,6 +101,11 @@ static struct session_piece *piece_new(struct server_session *x, uint64_t contex
 	p->x.state = EXECUTION_RUNNING;
 	p->x.created_ns = clock_wall_ns();
 	(void)str_copy(p->x.owner, sizeof(p->x.owner), x->owner);
+	(void)str_copy(p->x.trust, sizeof(p->x.trust), x->trust);
+	p->x.kind = context ? "code" : "command";
+	for (size_t i = 0; i < x->n_contexts; i++)
+		if (context && x->context[i].tag == context)
+			(void)str_copy(p->x.language, sizeof(p->x.language), x->context[i].language);
 	TAILQ_INSERT_TAIL(&x->pieces, p, in_session);
 	x->n_pieces++;
 	return p;
@@ -328,6 +335,7 @@ static void finish(struct session_piece *p)
 		answer_failure(p);
 	x->state = EXECUTION_FINISHED;
 	x->ended_ns = clock_wall_ns();
+	traces_finish(x);
 	events_finish(x);
 	if (!x->is_async)
 		session_piece_free(p);
@@ -539,6 +547,8 @@ static void begin(struct service *s, struct ask *ask, struct server_session *x, 
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct session_piece *p = piece_new(x, context);
 
+	if (p)
+		traces_attach_piece(&p->x, ask->m, context ? "run" : "process", x->id);
 	if (p && !session_piece_remember(s, ask, p)) {
 		session_piece_free(p);
 	} else if (!p || !listen_to(p, ask)) {

@@ -6,6 +6,7 @@
  *	                   the one that the answer's traceparent has
  *	  queued           until it began
  *	  STAGE.STEP       each step of the run (brig_trace): "resolve", "run.begin", "run.watch" ...
+ *	run, process       the same of what is run in a session, which has no steps; its attributes name the session
  *
  * A request without a traceparent begins a trace of its own.  One whose flags say that it is not sampled is not exported.
  */
@@ -32,6 +33,10 @@
 enum span_kind { SPAN_INTERNAL = 1, SPAN_SERVER = 2 };
 enum span_status { STATUS_UNSET = 0, STATUS_OK = 1, STATUS_ERROR = 2 };
 
+struct trace_place {
+	char trace[TRACE_LEN + 1], span[SPAN_LEN + 1], parent[SPAN_LEN + 1]; /* parent "": none */
+};
+
 struct trace_step {
 	char name[64];
 	uint64_t begin_ns, end_ns; /* monotonic */
@@ -40,6 +45,9 @@ struct trace_step {
 struct trace_steps {
 	struct trace_step step[TRACE_STEPS_MAX];
 	size_t n, left_out;
+	struct trace_place place; /* of a piece of a session, whose request is gone when it ends */
+	const char *name;         /* of that; NULL: it is an execution */
+	char session[EXECUTION_ID_LEN + 1];
 };
 
 /* ---- steps ------------------------------------------------------------------------------------------------ */
@@ -76,10 +84,6 @@ void traces_release(struct execution *x)
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------------ */
-
-struct trace_place {
-	char trace[TRACE_LEN + 1], span[SPAN_LEN + 1], parent[SPAN_LEN + 1]; /* parent "": none */
-};
 
 /* Random, and not 0. */
 static bool make_number(char *dst, size_t len)
@@ -193,7 +197,21 @@ static json_t *describe(const struct execution *x)
 	add_attribute(list, "brig.token", x->owner);
 	add_attribute(list, "brig.verdict", x->verdict);
 	add_attribute(list, "brig.environment", x->makes);
+	add_attribute(list, "brig.session.id", x->trace->session);
 	return list;
+}
+
+void traces_attach_piece(struct execution *x, const struct message *m, const char *name, const char *session)
+{
+	if (!x->service->exporter)
+		return;
+	x->trace = calloc(1, sizeof(*x->trace));
+	if (!x->trace)
+		return;
+	x->trace->name = name;
+	(void)str_copy(x->trace->session, sizeof(x->trace->session), session);
+	if (!find_place(m, &x->trace->place))
+		traces_release(x);
 }
 
 void traces_finish(struct execution *x)
@@ -203,10 +221,12 @@ void traces_finish(struct execution *x)
 	struct trace_place place;
 	uint32_t n = 0;
 
-	if (!x->trace || !x->job || !find_place(&x->job->m, &place))
+	if (!x->trace || (!x->trace->name && (!x->job || !find_place(&x->job->m, &place))))
 		return;
+	if (x->trace->name)
+		place = x->trace->place;
 	put_span(&out, &place,
-		 &(struct span){ .name = "execution",
+		 &(struct span){ .name = x->trace->name ? x->trace->name : "execution",
 				 .id = place.span,
 				 .parent = place.parent,
 				 .kind = SPAN_SERVER,
@@ -215,7 +235,8 @@ void traces_finish(struct execution *x)
 				 .attributes = describe(x),
 				 .status = str_eq(x->verdict, "ok") ? STATUS_OK : STATUS_ERROR },
 		 &n);
-	put_child(&out, &place, "queued", x->created_ns, x->started_ns, &n);
+	if (!x->trace->name)
+		put_child(&out, &place, "queued", x->created_ns, x->started_ns, &n);
 	for (size_t i = 0; i < x->trace->n; i++)
 		put_child(&out, &place, x->trace->step[i].name, x->trace->step[i].begin_ns + offset_ns,
 			  x->trace->step[i].end_ns + offset_ns, &n);

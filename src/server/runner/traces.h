@@ -11,7 +11,9 @@ struct trace_steps;
 
 /* Steps of its run are written down from now on, if there is an exporter. */
 void traces_attach(struct execution *x, struct brig_request *req);
-/* It has ended, and has its job still: what was written down goes out. */
+/* The same of what is run in a session; name: "run" or "process", which stays.  It has no steps. */
+void traces_attach_piece(struct execution *x, const struct message *m, const char *name, const char *session);
+/* It has ended, and has its job still, if it had one: what was written down goes out. */
 void traces_finish(struct execution *x);
 void traces_release(struct execution *x);
 
