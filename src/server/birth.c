@@ -163,13 +163,12 @@ static void block_signals(int how)
 	(void)sigprocmask(how, &set, NULL);
 }
 
-_Noreturn void birth_execute(const struct birth *given, int program)
+static _Noreturn void execute(const struct birth *given, int program)
 {
 	struct birth b = *given;
 	char *argv[] = { process_name[b.role], NULL }, *kept[ARRAY_LEN(kept_variables) + 1];
 	int rc;
 
-	block_signals(SIG_BLOCK);
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)setpgid(0, 0); /* Ctrl-C is the master's */
 	rc = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : arrange(&b, &program);
@@ -179,6 +178,20 @@ _Noreturn void birth_execute(const struct birth *given, int program)
 	}
 	(void)dprintf(STDERR_FILENO, "brig: the %s cannot be started: %s\n", role_name[b.role], strerrordesc_np(-rc));
 	_exit(BRIG_E_SYSTEM);
+}
+
+pid_t birth_begin(const struct birth *b, int program)
+{
+	pid_t pid;
+
+	block_signals(SIG_BLOCK); /* or the child would hear those of its group with the master's handlers */
+	pid = fork();
+	if (pid == 0)
+		execute(b, program);
+	if (pid < 0)
+		pid = -errno;
+	block_signals(SIG_UNBLOCK);
+	return pid;
 }
 
 /* ---- the new process -------------------------------------------------------------------------------------------- */

@@ -26,10 +26,10 @@ struct birth {
 	struct certificate certificate; /* for the front */
 };
 
-/* In a child of the master: becomes that process.  program: this one, opened. */
-_Noreturn void birth_execute(const struct birth *b, int program);
+/* A child of the master that becomes that process: its id, or -errno.  program: this one, opened. */
+pid_t birth_begin(const struct birth *b, int program);
 
-/* Whether this process was started by birth_execute(): then be_born() is its main function, and returns its exit status. */
+/* Whether this process was started by birth_begin(): then be_born() is its main function, and returns its exit status. */
 bool is_being_born(int argc, char **argv);
 int be_born(void);
 

@@ -172,11 +172,9 @@ static int start_child(struct master *m, enum serve_role role, int channel, int 
 	theirs = ends[1];
 	c->is_ready = false;
 	birth = birth_of(m, role, channel, link, theirs);
-	c->pid = fork();
-	if (c->pid == 0)
-		birth_execute(&birth, m->program);
+	c->pid = birth_begin(&birth, m->program);
 	if (c->pid < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot start the %s", role_name[role]);
+		return err_set(err, BRIG_E_SYSTEM, -c->pid, "cannot start the %s", role_name[role]);
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	return c->pidfd < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot watch the %s", role_name[role]) : 0;
 }

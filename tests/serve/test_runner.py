@@ -8,13 +8,18 @@ from client import Server, children, read_quietly, status_field, tree
 from harness import ROOT, case
 
 # linux/capability.h
-NUMBERS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8, "NET_ADMIN": 12, "SETFCAP": 31}
+NUMBERS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8, "NET_ADMIN": 12, "SYS_ADMIN": 21, "SETFCAP": 31}
 
 
 def table():
-	"""{name: whether it cannot be done without}"""
+	"""{name: how it is needed}"""
 	text = read_quietly(os.path.join(ROOT, "src/server/runner/capabilities.def")).decode()
-	return {name: need == "IS_NEEDED" for name, need in re.findall(r"^CAPABILITY\((\w+), +(IS_NEEDED|IS_STRICTER),", text, re.M)}
+	return dict(re.findall(r"^CAPABILITY\((\w+), +IS_(NEEDED|STRICTER|FALLBACK),", text, re.M))
+
+
+def set_of(*needs):
+	"""Those of the table, as far as we have them ourselves."""
+	return sum(1 << NUMBERS[name] for name, need in table().items() if need in needs) & int(status_field("self", "CapPrm"), 16)
 
 
 def named(path, pattern):
@@ -23,8 +28,7 @@ def named(path, pattern):
 
 @case("the runner, and all that it starts, have no capability that is not in its table", final="the process that runs cells has a right too many")
 def confined(t):
-	ours = int(status_field("self", "CapPrm"), 16)
-	most = sum(1 << NUMBERS[name] for name in table()) & ours
+	most = set_of("NEEDED", "STRICTER")
 	with Server(t) as s:
 		t.equal(s.result(language="python", code="print(1)")["stdout"], "1\n", "it runs programs")
 		runner = s.processes()["runner"]
@@ -36,6 +40,35 @@ def confined(t):
 			own = os.path.exists(f"/proc/{pid}/ns/user") and os.readlink(f"/proc/{pid}/ns/user") == os.readlink("/proc/self/ns/user")
 			t.check(not own or held & ~most == 0, f"rights of {read_quietly(f'/proc/{pid}/comm')}", hex(held))
 		t.check(any(read_quietly(f"/proc/{p}/comm") == b"brig-keeper\n" for p in children(runner)), "the keeper was among them")
+
+
+# Becomes a program on a host that lets nobody make a user namespace: in one in which all ids are themselves.
+NO_NAMESPACES = """
+import ctypes, os, sys
+libc, (r, w), (r2, w2) = ctypes.CDLL(None, use_errno=True), os.pipe(), os.pipe()
+pid = os.fork()
+if pid == 0:
+	os.read(r, 1)
+	for kind in ("uid", "gid"):
+		with open(f"/proc/{os.getppid()}/{kind}_map", "w") as f: f.write("0 0 4294967295")
+	os.write(w2, b"x")
+	os._exit(0)
+if libc.unshare(0x10000000) != 0: sys.exit("no user namespace: %d" % ctypes.get_errno())
+os.write(w, b"x")
+os.read(r2, 1)
+os.waitpid(pid, 0)
+with open("/proc/sys/user/max_user_namespaces", "w") as f: f.write("0")
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@case("on a host that lets nobody else make user namespaces the runner keeps what it needs for that, and says so")
+def fallback(t):
+	if os.geteuid() != 0:
+		t.skip("only root has something to keep")
+	with Server(t, through=["/usr/bin/python3", "-c", NO_NAMESPACES]) as s:
+		t.equal(int(status_field(s.processes()["runner"], "CapPrm"), 16), set_of("NEEDED", "STRICTER", "FALLBACK"), "its rights")
+		t.check("the runner keeps it" in s.stderr(), "its log", s.stderr())
 
 
 @case("each process of the service is a program that was executed anew: nothing of the master's memory, no address in common")
@@ -53,7 +86,7 @@ def executed(t):
 
 @case("what the table names is what the unit of systemd and the container's command line give")
 def same_lists(t):
-	needed = {name for name, is_needed in table().items() if is_needed}
+	needed = {name for name, need in table().items() if need == "NEEDED"}
 	t.equal(set(table()) - set(NUMBERS), set(), "numbers that this case knows")
 	t.equal(named("packaging/systemd/brig.service.in", r"(?<=CAP_)([A-Z_]+)"), needed, "CapabilityBoundingSet")
 	t.equal(named("docs/CONTAINER.md", r"--cap-add ([A-Z_]+)"), needed, "--cap-add")

@@ -6,27 +6,67 @@
  * rights; but of root's it keeps only those of capabilities.def.  It has no CAP_SYS_ADMIN above all: what is mounted is mounted
  * in user namespaces, which whoever makes them owns.  It is done at its birth, so that everything below is born without them.
  *
+ * Hosts may let only CAP_SYS_ADMIN make user namespaces, or have rights in them; how is theirs to choose (a sysctl, AppArmor).
+ * So it is tried, by a child that has given up the rest: where such a one cannot mount, the runner keeps that capability,
+ * and says so.
+ *
  * An ordinary user has no capability, and needs newuidmap, a program with rights of its own: no_new_privs is for root only.
  */
 #include "server/runner/confine.h"
 
 #include <linux/capability.h>
+#include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/util.h"
 #include "sys/caps.h"
+#include "sys/private_fs.h"
+#include "sys/proc.h"
 
-static const uint64_t kept = 0
-#define CAPABILITY(name, need, reason) | (uint64_t)1 << CAP_##name
+enum capability_need { IS_NEEDED, IS_STRICTER, IS_FALLBACK };
+
+static const struct {
+	unsigned number;
+	enum capability_need need;
+} capabilities[] = {
+#define CAPABILITY(name, need, reason) { CAP_##name, need },
 #include "server/runner/capabilities.def"
-	;
+};
+
+static uint64_t set_of(bool with_fallback)
+{
+	uint64_t set = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(capabilities); i++)
+		if (with_fallback || capabilities[i].need != IS_FALLBACK)
+			set |= (uint64_t)1 << capabilities[i].number;
+	return set;
+}
+
+/* What cells are made of, with no more than would be kept: a user namespace, and a mount in it. */
+static bool can_do_without_fallback(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(caps_keep(set_of(false)) < 0 || private_fs(MiB, 16) < 0);
+	status = pid < 0 ? -errno : proc_wait(pid);
+	return status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
 
 int runner_confine(struct brig_error *err)
 {
-	int rc = caps_keep(kept);
+	bool is_root = geteuid() == 0, falls_back = is_root && !can_do_without_fallback();
+	int rc = caps_keep(set_of(falls_back));
 
-	if (rc == 0 && geteuid() == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+	if (falls_back)
+		(void)fprintf(stderr,
+			      "brig serve: runner: this host lets only CAP_SYS_ADMIN make namespaces for cells: "
+			      "the runner keeps it\n");
+	if (rc == 0 && is_root && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		rc = -errno;
 	return rc < 0 ? err_set(err, BRIG_E_REFUSED, -rc,
 				"the runner cannot give up capabilities that it does not need")
