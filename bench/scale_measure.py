@@ -398,6 +398,12 @@ def measure_nodes(nodes, share, jobs, settle=30):
         return {"worker": kind.name, **count_results(cluster, groups, jobs, nodes * settle)}
 
 
+def messages_written(connection):
+    """By all streams but that of nodes, which tell of themselves every so often whether jobs come or not."""
+    names = [name for name in connection.api("STREAM.NAMES", {})["streams"] if not name.endswith("nodes")]
+    return sum(connection.api(f"STREAM.INFO.{name}", {})["state"]["last_seq"] for name in names)
+
+
 def count_results(cluster, groups, jobs, settle):
     begin = cpu = None
     first, deadline = 0, time.monotonic() + 600
@@ -414,5 +420,5 @@ def count_results(cluster, groups, jobs, settle):
     seconds = time.monotonic() - begin
     used = [group.cpu_seconds() - before for group, before in zip(groups, cpu)]
     done = count - first
-    return {"nodes": len(groups), "jobs": done, "seconds": seconds, "per_second": done / seconds, "cpu_s": used, "cpu_ms_per_job": 1000 * sum(used) / done,
+    return {"messages": messages_written(cluster.connection) / count, "nodes": len(groups), "jobs": done, "seconds": seconds, "per_second": done / seconds, "cpu_s": used, "cpu_ms_per_job": 1000 * sum(used) / done,
             "got": [u / seconds for u in used]}
