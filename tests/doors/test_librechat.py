@@ -183,6 +183,40 @@ def owners(t):
 		t.equal(answer(late, 429, {"error": "rate_limited", "retry_after_seconds": lambda n: n >= 1}), None, "too many runs", late)
 
 
+@case("LibreChat: stateful sessions")
+def stateful(t):
+	with serve(t, "librechat", auth=True) as s:
+		keys = {name: s.token(name, "--door", "librechat") for name in ("one", "two")}
+		seen = {}
+
+		def call(key, hint, lang, code, status, want, more=None):
+			a = ask(s, "POST", f"/t/{keys[key]}{EXEC}", {"lang": lang, "code": code, **({"runtime_session_hint": hint} if hint else {}), **(more or {})}, AGENT)
+			names = sorted(f["name"] for f in a.json.get("files", []) if not f.get("inherited")) if a.status == 200 else None
+			have = {"stdout": a.json["stdout"], "files": names, "status": a.json.get("runtime_status")}
+			seen.setdefault((key, hint), a.json.get("runtime_session_id"))
+			same = seen[key, hint] == a.json.get("runtime_session_id")
+			first = a.json.get("files", [{}])[0]
+			seen["ref"] = seen.get("ref") or {**first, "kind": "user", "resource_id": "user-1"}
+			return None if have == {"stdout": want, "files": status[1], "status": status[0]} and same else f"{have}, {a}"
+
+		check(t, [
+			("the first call", "one", "h", "py", "open('/mnt/data/n', 'w').write('1')", ("new", ["n"]), ""),
+			("its file is there, and not new", "one", "h", "py", "print(open('n').read())", ("reused", []), "1\n"),
+			("in another language", "one", "h", "bash", "echo 2 >>n; mkdir d; echo x >d/y; cat n", ("reused", ["d/y", "n"]), "12\n"),
+			("what is deleted stays so, /tmp does not stay", "one", "h", "bash", "rm n; touch /tmp/q", ("reused", []), ""),
+			("afterwards", "one", "h", "bash", "ls -d n d/y /tmp/q 2>/dev/null", ("reused", []), "d/y\n"),
+			("another hint", "one", "g", "bash", "ls -d d", ("new", []), ""),
+			("another token", "two", "h", "bash", "ls -d d", ("new", []), ""),
+			("no hint", "one", None, "bash", "ls -d d", (None, []), ""),
+		], call)
+		t.equal(call("one", "h", "py", "print(open('n').read(), open('d/y').read())", ("reused", []), "1 x\n\n", {"files": [seen["ref"]]}), None, "a file that the call names")
+		t.equal(call("one", "h", "py", "print(open('n').read())", ("reused", []), "1\n"), None, "and that stays")
+		first = ask(s, "POST", f"/t/{keys['one']}/v1/exec/programmatic", {"code": "open('p', 'w').write(str(await f()))", "tools": [{"name": "f"}], "runtime_session_hint": "h"}).json
+		done = ask(s, "POST", f"/t/{keys['one']}/v1/exec/programmatic", {"continuation_token": first["continuation_token"], "tool_results": [{"call_id": "call_001", "result": 9}]})
+		t.equal(answer(done, 200, {"status": "completed", "runtime_status": "reused"}), None, "of a program that calls tools")
+		t.equal(call("one", "h", "py", "print(open('p').read(), open('n').read())", ("reused", []), "9 1\n"), None, "what it left")
+
+
 TOOLS = [{"name": "get-weather", "description": "", "parameters": {}}, {"name": "2nd tool", "parameters": {}}, {"name": "import"}]
 
 

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/ustar.h"
 #include "server/doors/door.h"
+#include "server/doors/librechat/librechat.h"
 #include "server/doors/mcp/mcp.h"
 #include "server/front/websocket.h"
 
@@ -126,6 +127,7 @@ static void close_world(struct world *w)
 	(void)close(w->other);
 	json_decref(w->f->languages);
 	mcp_sessions_free(w->f);
+	librechat_runtimes_free(w->f);
 	free(w->f);
 }
 

@@ -211,7 +211,8 @@ struct front {
 		dead_relays;      /* idle ones: who is without an ask for the longest time first */
 	struct json_t *languages; /* as doors last heard of them; NULL: never */
 	uint64_t languages_ns;
-	struct mcp_sessions *mcp; /* of the door; NULL: there was none yet */
+	struct mcp_sessions *mcp;             /* of the door; NULL: there was none yet */
+	struct librechat_runtimes *librechat; /* likewise */
 	uint32_t last_tag, n_relays, n_ports, n_clients, connections, connections_of_peer;
 	uint32_t n_active; /* with a request that is not answered */
 	uint64_t now_ns, body_max, spooled, pending, log_lost;

@@ -4,6 +4,8 @@
  *
  *	files that it names, from each storage session -> the run -> what it left as a new storage session -> the answer
  *
+ * With a hint it is a call of a stateful session, which has files of its own (runtime.c).
+ *
  * The client shows a model neither bodies of errors nor their codes: what the model is to know is a 200 with the reason on stderr.
  */
 #include <stdio.h>
@@ -26,6 +28,8 @@ static void exec_free(void *p)
 	json_decref(e->files);
 	json_decref(e->fresh);
 	buf_release(&e->tar);
+	buf_release(&e->kept);
+	buf_release(&e->before);
 	free(e);
 }
 
@@ -60,6 +64,10 @@ static void answer(struct client *c)
 	}
 	if (e->calls_tools)
 		(void)json_object_set_new(e->answer, "status", json_string("completed"));
+	if (e->hint) {
+		(void)json_object_set_new(e->answer, "runtime_session_id", json_string(e->runtime));
+		(void)json_object_set_new(e->answer, "runtime_status", json_string(e->is_reused ? "reused" : "new"));
+	}
 	door_reply(c, 200, json_incref(e->answer));
 }
 
@@ -83,7 +91,7 @@ static void on_put(struct client *c, unsigned status, const struct message *m)
 	answer(c);
 }
 
-static struct librechat_ref *ref_of(struct librechat_exec *e, const char *name)
+struct librechat_ref *librechat_ref_of(struct librechat_exec *e, const char *name)
 {
 	for (size_t i = 0; i < e->n_refs; i++)
 		if (e->ref[i].is_there && str_eq(e->ref[i].name, name))
@@ -91,27 +99,32 @@ static struct librechat_ref *ref_of(struct librechat_exec *e, const char *name)
 	return NULL;
 }
 
+struct bytes librechat_content(const json_t *artifact, char **raw)
+{
+	const json_t *content = json_object_get(artifact, "content");
+	size_t len = json_string_length(content);
+	ssize_t n;
+
+	if (!content || !str_eq(text_of(artifact, "content_encoding"), "base64"))
+		return (struct bytes){ json_string_value(content), len };
+	*raw = malloc(len / 4 * 3 + 1);
+	n = *raw ? base64_get(*raw, json_string_value(content), len) : -1;
+	return (struct bytes){ n < 0 ? NULL : *raw, n < 0 ? 0 : (size_t)n };
+}
+
 /* A file that is new or another now. */
 static void take_artifact(struct librechat_exec *e, const json_t *artifact)
 {
-	const json_t *content = json_object_get(artifact, "content");
 	const char *name = text_of(artifact, "path");
-	size_t len = json_string_length(content);
-	struct librechat_ref *from = ref_of(e, name);
-	struct bytes bytes = { json_string_value(content), len };
+	struct librechat_ref *from = librechat_ref_of(e, name);
 	AUTO_FREE char *raw = NULL;
+	struct bytes bytes = librechat_content(artifact, &raw);
 	char id[LIBRECHAT_ID_LEN + 1], path[ARCHIVE_PATH_MAX + 1];
 	json_t *file;
-	ssize_t n;
 
 	if (from && librechat_is_read_only(from->id))
 		return;
 	librechat_new_id(false, id);
-	if (content && str_eq(text_of(artifact, "content_encoding"), "base64")) {
-		raw = malloc(len / 4 * 3 + 1);
-		n = raw ? base64_get(raw, bytes.data, len) : -1;
-		bytes = (struct bytes){ n < 0 ? NULL : raw, n < 0 ? 0 : (size_t)n };
-	}
 	(void)snprintf(path, sizeof(path), "%s/%s", id, name);
 	if (!bytes.data || !id[0] || !str_eq(text_of(artifact, "path_encoding"), "utf-8") || !librechat_is_name(name) ||
 	    !ustar_add_file(&e->tar, path, &bytes)) {
@@ -127,7 +140,7 @@ static void take_artifact(struct librechat_exec *e, const json_t *artifact)
 	(void)json_array_append_new(e->fresh, file);
 }
 
-static bool is_deleted(const json_t *result, const char *name)
+bool librechat_is_deleted(const json_t *result, const char *name)
 {
 	const json_t *change;
 	size_t i;
@@ -154,7 +167,7 @@ static void take_inputs(struct librechat_exec *e, const json_t *result)
 
 		if (!r->is_there)
 			continue;
-		if (is_deleted(result, r->name) && !librechat_is_read_only(r->id)) {
+		if (librechat_is_deleted(result, r->name) && !librechat_is_read_only(r->id)) {
 			(void)json_array_append_new(gone, json_string(r->name));
 			continue;
 		}
@@ -219,21 +232,11 @@ static void refuse(struct client *c, unsigned status, const struct message *m)
 	json_decref(doc);
 }
 
-void librechat_take_result(struct client *c, const json_t *result)
+static void put_fresh(struct client *c)
 {
 	struct librechat_exec *e = exec_of(c);
-	json_t *artifact;
-	size_t i;
 	AUTO_FD files = FD_NONE;
 
-	buf_release(&e->tar);
-	e->tar = (struct buf)BUF_INIT(ARCHIVE_BYTES_MAX);
-	e->files = json_array();
-	e->fresh = json_array();
-	e->answer = json_pack("{s:s, s:o, s:o}", "session_id", text_of(result, "id"), "stdout",
-			      door_output(result, "stdout"), "stderr", librechat_errors(result));
-	json_array_foreach(json_object_get(result, "artifacts"), i, artifact) take_artifact(e, artifact);
-	take_inputs(e, result);
 	if (json_array_size(e->fresh) == 0) {
 		answer(c);
 		return;
@@ -241,6 +244,26 @@ void librechat_take_result(struct client *c, const json_t *result)
 	files = ustar_to_file(&e->tar);
 	(void)door_fields(c);
 	door_ask(c, ROUTE_workspace_put, files < 0 ? FD_NONE : files, FD_NONE, on_put);
+}
+
+void librechat_take_result(struct client *c, const json_t *result)
+{
+	struct librechat_exec *e = exec_of(c);
+	json_t *artifact;
+	size_t i;
+
+	e->before = e->tar;
+	e->tar = (struct buf)BUF_INIT(ARCHIVE_BYTES_MAX);
+	e->files = json_array();
+	e->fresh = json_array();
+	e->answer = json_pack("{s:s, s:o, s:o}", "session_id", text_of(result, "id"), "stdout",
+			      door_output(result, "stdout"), "stderr", librechat_errors(result));
+	json_array_foreach(json_object_get(result, "artifacts"), i, artifact) take_artifact(e, artifact);
+	take_inputs(e, result);
+	if (e->hint)
+		librechat_keep_runtime(c, result, put_fresh);
+	else
+		put_fresh(c);
 }
 
 static void on_result(struct client *c, unsigned status, const struct message *m)
@@ -293,11 +316,16 @@ static void run(struct client *c)
 {
 	struct librechat_exec *e = exec_of(c);
 	const json_t *code = json_object_get(e->doc, "code"), *time = json_object_get(e->doc, "timeout"), *arg;
-	AUTO_FD files = e->tar.len > 0 ? ustar_to_file(&e->tar) : FD_NONE;
+	bool has_room = librechat_add_kept(e);
+	AUTO_FD files = has_room && e->tar.len > 0 ? ustar_to_file(&e->tar) : FD_NONE;
 	AUTO_FREE char *wrapped = e->calls_tools ? librechat_wrap(e->doc) : NULL;
 	struct buf *fields = door_fields(c);
 	size_t i;
 
+	if (!has_room) {
+		say_refused(c, "the files of the session and those of the call are too long together\n");
+		return;
+	}
 	if (e->calls_tools && (!wrapped || strlen(wrapped) > message_max_bytes(FIELD_code))) {
 		say_refused(c, "the program and the results of its tools are too long\n");
 		return;
@@ -419,9 +447,20 @@ struct librechat_exec *librechat_new(struct client *c)
 		return NULL;
 	}
 	e->tar = (struct buf)BUF_INIT(JSON_FILES_MAX);
+	e->kept = e->before = (struct buf)BUF_INIT(ARCHIVE_BYTES_MAX + MiB);
 	c->req->call->state = e;
 	c->req->call->release = exec_free;
 	return e;
+}
+
+/* NULL: there is none that could be one. */
+static const char *hint_of(const json_t *doc)
+{
+	const json_t *hint = json_object_get(doc, "runtime_session_hint");
+	const char *text = json_string_value(hint);
+
+	return text && *text && strlen(text) == json_string_length(hint) && strlen(text) <= LIBRECHAT_HINT_MAX ? text
+													       : NULL;
 }
 
 void librechat_start(struct client *c)
@@ -431,10 +470,14 @@ void librechat_start(struct client *c)
 
 	if (!why)
 		why = read_refs(e);
+	if (!why)
+		e->hint = hint_of(e->doc);
 	if (why || !language)
 		door_error(c, 400, why ? why : "lang is required");
 	else if (!*language)
 		say_refused(c, "this language is not one that the sandbox has\n");
+	else if (e->hint)
+		librechat_with_runtime(c, fetch_next);
 	else
 		fetch_next(c);
 }

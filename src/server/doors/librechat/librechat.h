@@ -11,8 +11,10 @@
 #include "server/archive.h"
 #include "server/doors/door.h"
 
-#define LIBRECHAT_ID_LEN   21
-#define LIBRECHAT_REFS_MAX 256
+#define LIBRECHAT_ID_LEN      21
+#define LIBRECHAT_REFS_MAX    256
+#define LIBRECHAT_HINT_MAX    256
+#define LIBRECHAT_RUNTIME_LEN 21
 
 /* A file that a request names. */
 struct librechat_ref {
@@ -30,6 +32,13 @@ struct librechat_exec {
 	json_t *answer, *files, *fresh; /* fresh: of files, those that are new */
 	size_t n_lost;                  /* files that did not come out */
 	bool calls_tools;               /* programmatic.c: it is written anew, and its result looked at there first */
+	/* runtime.c: of a stateful session */
+	const char *hint;                        /* of the document; NULL: it is none */
+	char runtime[LIBRECHAT_RUNTIME_LEN + 1]; /* its id */
+	char workspace[65];                      /* that it had before this call; "": none */
+	bool is_reused;
+	struct buf kept, before; /* that workspace; all that went in */
+	void (*then)(struct client *c);
 };
 
 /* exec.c: makes the state of the call; NULL: it was answered.  Then, with doc in it, checks and runs. */
@@ -38,6 +47,19 @@ void librechat_start(struct client *c);
 /* What a program left becomes its answer. */
 void librechat_take_result(struct client *c, const json_t *result);
 json_t *librechat_errors(const json_t *result); /* its stderr, and what brig has to say */
+
+struct librechat_ref *librechat_ref_of(struct librechat_exec *e,
+				       const char *name); /* NULL: no file that is there has it */
+bool librechat_is_deleted(const json_t *result, const char *name);
+/* The content of an artifact; raw: what it may lie in, for free().  NULL: it is not there. */
+struct bytes librechat_content(const json_t *artifact, char **raw);
+
+/* runtime.c: looks for the session that the hint stands for, then goes on. */
+void librechat_with_runtime(struct client *c, void (*then)(struct client *c));
+bool librechat_add_kept(struct librechat_exec *e); /* its files, to what goes in; false: too much */
+/* What the run left becomes the session's, then goes on. */
+void librechat_keep_runtime(struct client *c, const json_t *result, void (*then)(struct client *c));
+void librechat_runtimes_free(struct front *f);
 
 /* programmatic.c: the program that calls tools, as one that can be run: for free(); NULL: no memory. */
 char *librechat_wrap(const json_t *doc);
