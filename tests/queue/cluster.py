@@ -186,7 +186,7 @@ class Node(Place):
 		if p.returncode:
 			raise harness.Failed(f"brig worker --show-key: {p.stderr}")
 		self.key = p.stdout.strip()
-		self.extra = []
+		self.extra = ["--jobs", str(cluster.jobs)] if kind == "worker" else []
 
 	def begin(self, *extra):
 		self.extra = list(extra) or self.extra
@@ -238,7 +238,8 @@ class Node(Place):
 
 
 class Cluster:
-	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4):
+	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0):
+		"""later: so many of the workers are known, and begin when the case says so."""
 		for need in ("nats-server", "nsenter", "ip"):
 			if not any(os.access(os.path.join(d, need), os.X_OK) for d in os.environ.get("PATH", "/usr/bin:/usr/sbin").split(":") + ["/usr/sbin", "/sbin"]):
 				raise harness.Skipped(f"needs {need}: tools/bootstrap queue")
@@ -247,7 +248,7 @@ class Cluster:
 		self.t, self.dir, self.places, self.addresses = t, os.path.join(t.dir, "cluster"), [], itertools.count(1)
 		os.makedirs(self.dir)
 		self.hub = None
-		self.jobs = jobs
+		self.jobs, self.later = jobs, later
 		self.sizes = (brokers, workers, fronts)
 
 	def next_address(self):
@@ -268,11 +269,12 @@ class Cluster:
 			self.write_nodes()
 			for b in self.brokers:
 				b.begin()
-			for n in self.workers:
+			begun = self.workers[:workers - self.later]
+			for n in begun:
 				n.begin("--jobs", str(self.jobs))
 			for n in self.fronts:
 				n.begin()
-			for n in self.workers + self.fronts:
+			for n in begun + self.fronts:
 				n.wait()
 		except BaseException:
 			self.__exit__(None, None, None)

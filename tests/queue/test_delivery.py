@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each accepted job ends in exactly one recorded result."""
 import json
-import signal
 import time
 
 from cluster import SLEEP, Cluster, began, children, wait_until
@@ -45,13 +44,12 @@ def another_front(t):
 
 @case("kill -9 of a worker: its job is begun again elsewhere; one that says never is lost; no job has two results")
 def worker_dies(t):
-	with Cluster(t, workers=2, jobs=2) as c:
+	with Cluster(t, workers=2, jobs=2, later=1) as c:
 		f, (w1, w2) = c.fronts[0], c.workers
-		w2.proc.send_signal(signal.SIGSTOP)	# so that the first one gets both
 		again, never = f.accept(SLEEP.format(4)), f.accept(SLEEP.format(4), retry="never")
 		began(c, 2)
 		w1.kill()
-		w2.proc.send_signal(signal.SIGCONT)
+		w2.begin()
 		r = f.result(again)
 		t.equal((r["state"], r["result"]["stdout"]), ("finished", "up\nwhole\n"), "begun again")
 		r = f.result(never)
@@ -102,13 +100,12 @@ def drain(t):
 
 @case("a worker that cannot reach its brokers: the job is lost or done elsewhere, and its own late result is refused")
 def cut_off(t):
-	with Cluster(t, workers=2, jobs=2) as c:
+	with Cluster(t, workers=2, jobs=2, later=1) as c:
 		f, (w1, w2) = c.fronts[0], c.workers
-		w2.proc.send_signal(signal.SIGSTOP)
 		again, never = f.accept(SLEEP.format(8)), f.accept(SLEEP.format(8), retry="never")
 		began(c, 2)
 		w1.cut()
-		w2.proc.send_signal(signal.SIGCONT)
+		w2.begin()
 		t.equal(f.result(never)["state"], "lost", "presumed dead")
 		time.sleep(5)
 		w1.mend()
