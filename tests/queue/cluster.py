@@ -209,7 +209,7 @@ class Node(Place):
 		return self
 
 	def wait_again(self):
-		wait_until(f"{self.name} is ready again", lambda: self.said("out").count("ready") >= 2 and self.said().count("the brokers are there") >= 2)
+		wait_until(f"{self.name} is ready again", lambda: self.said("out").count("ready http") >= 2 and self.said().count("the brokers are there") >= 2)
 		return self
 
 	def command(self, *words):

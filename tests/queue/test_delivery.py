@@ -184,7 +184,7 @@ def tls(t):
 		stranger = c.fronts[0]
 		stranger.end()
 		stranger.begin("--queue-ca", c.other_ca)
-		wait_until("it is ready", lambda: stranger.said("out").count("ready") >= 2)
+		wait_until("it is ready", lambda: stranger.said("out").count("ready http") >= 2)
 		t.equal(stranger.run("print(1)").status, 503, "whose certificate is another's")
 
 
