@@ -168,6 +168,9 @@ class Broker(Place):
 		others = [f"nats://{b.address}:6222" for b in self.cluster.brokers]
 		config = [f'server_name: {self.name}', f'listen: "{self.address}:4222"', 'http: "127.0.0.1:8222"',
 			  f'jetstream {{ store_dir: "{self.dir}/js", max_file: 8G, max_mem: 256M }}']
+		if self.cluster.tls:
+			config.append(f'tls {{ cert_file: "{self.cluster.dir}/right.pem", key_file: "{self.cluster.dir}/right.key" }}')
+			config.append("authorization { user: brig, password: secret }")
 		if len(others) > 1:
 			config.append(f'cluster {{ name: brig, listen: "{self.address}:6222", routes: {json.dumps(others)} }}')
 		path = os.path.join(self.dir, "nats.conf")
@@ -186,11 +189,13 @@ class Node(Place):
 		if p.returncode:
 			raise harness.Failed(f"brig worker --show-key: {p.stderr}")
 		self.key = p.stdout.strip()
-		self.extra = []
+		self.extra = ["--jobs", str(cluster.jobs)] if kind == "worker" else []
 
 	def begin(self, *extra):
-		self.extra = list(extra) or self.extra
 		c = self.cluster
+		if c.tls and not extra:
+			self.extra += ["--queue-ca", c.ca]
+		self.extra = list(extra) or self.extra
 		words = [harness.brig_path(), "worker" if self.kind == "worker" else "serve", "--queue", c.url, "--nodes", c.nodes_file,
 			 "--node-name", self.name, "--state", self.state, "--queue-patience", f"{WORKER_PATIENCE}s"]
 		if self.kind == "front":
@@ -202,6 +207,13 @@ class Node(Place):
 		wait_until(f"{self.name} is ready and hears brokers: {self.said()}",
 			   lambda: "ready" in self.said("out") and "the brokers are there" in self.said())
 		return self
+
+	def wait_again(self):
+		wait_until(f"{self.name} is ready again", lambda: self.said("out").count("ready http") >= 2 and self.said().count("the brokers are there") >= 2)
+		return self
+
+	def command(self, *words):
+		return subprocess.run([*self.net.enter(), harness.brig_path(), *words], capture_output=True, text=True, env=harness.clean_env(), cwd=self.dir)
 
 	def ask(self, method, path, body=None, headers=(), timeout=PATIENCE):
 		c = UnixConnection(self.socket, timeout)
@@ -238,7 +250,8 @@ class Node(Place):
 
 
 class Cluster:
-	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4):
+	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0, tls=False):
+		"""later: so many of the workers are known, and begin when the case says so."""
 		for need in ("nats-server", "nsenter", "ip"):
 			if not any(os.access(os.path.join(d, need), os.X_OK) for d in os.environ.get("PATH", "/usr/bin:/usr/sbin").split(":") + ["/usr/sbin", "/sbin"]):
 				raise harness.Skipped(f"needs {need}: tools/bootstrap queue")
@@ -247,7 +260,7 @@ class Cluster:
 		self.t, self.dir, self.places, self.addresses = t, os.path.join(t.dir, "cluster"), [], itertools.count(1)
 		os.makedirs(self.dir)
 		self.hub = None
-		self.jobs = jobs
+		self.jobs, self.later, self.tls = jobs, later, tls
 		self.sizes = (brokers, workers, fronts)
 
 	def next_address(self):
@@ -262,22 +275,35 @@ class Cluster:
 			brokers, workers, fronts = self.sizes
 			self.brokers = [Broker(self) for _ in range(brokers)]
 			self.url = ",".join(b.url for b in self.brokers)
+			if self.tls:
+				self.make_certificates()
 			self.nodes_file = os.path.join(self.dir, "nodes")
 			self.workers = [Node(self, "worker") for _ in range(workers)]
 			self.fronts = [Node(self, "front") for _ in range(fronts)]
 			self.write_nodes()
 			for b in self.brokers:
 				b.begin()
-			for n in self.workers:
-				n.begin("--jobs", str(self.jobs))
+			begun = self.workers[:workers - self.later]
+			for n in begun:
+				n.begin()
 			for n in self.fronts:
 				n.begin()
-			for n in self.workers + self.fronts:
+			for n in begun + self.fronts:
 				n.wait()
 		except BaseException:
 			self.__exit__(None, None, None)
 			raise
 		return self
+
+	def make_certificates(self):
+		for name in ("right", "other"):
+			p = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+					    "-subj", "/CN=localhost", "-addext", f"subjectAltName=IP:{self.brokers[0].address}",
+					    "-keyout", os.path.join(self.dir, f"{name}.key"), "-out", os.path.join(self.dir, f"{name}.pem")], capture_output=True)
+			if p.returncode:
+				raise harness.Failed(f"openssl: {p.stderr}")
+		self.url = f"tls://brig:secret@{self.brokers[0].address}:4222"
+		self.ca, self.other_ca = os.path.join(self.dir, "right.pem"), os.path.join(self.dir, "other.pem")
 
 	def write_nodes(self):
 		with open(self.nodes_file, "w") as f:
@@ -302,8 +328,24 @@ class Cluster:
 		if self.hub:
 			self.hub.remove()
 
-	def nats(self):
-		return Nats(self.hub, self.brokers[0].address)
+	def nats(self, broker=0):
+		return Nats(self.hub, self.brokers[broker].address)
+
+	def asked(self, question, patience=PATIENCE):
+		"""What a broker answers, of several times and brokers: while a leader is chosen nobody does."""
+		end = time.monotonic() + patience
+		for broker in itertools.cycle(range(len(self.brokers))):
+			try:
+				nats = self.nats(broker)
+				nats.patience = 3
+				try:
+					return question(nats)
+				finally:
+					nats.close()
+			except (OSError, KeyError, ValueError, harness.Failed):
+				if time.monotonic() > end:
+					raise
+				time.sleep(0.2)
 
 
 class Nats:
@@ -324,7 +366,7 @@ class Nats:
 			os.close(there)
 		self.file = self.sock.makefile("rb")
 		self.file.readline()
-		self.serial = 0
+		self.serial, self.patience = 0, PATIENCE
 		self.send(b'CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true}\r\n')
 
 	def send(self, data):
@@ -347,9 +389,9 @@ class Nats:
 		while self.file.readline() != b"PONG\r\n":
 			pass
 
-	def next(self, patience=PATIENCE):
+	def next(self):
 		"""The next message: its subject and its bytes, without headers."""
-		self.sock.settimeout(patience)
+		self.sock.settimeout(self.patience)
 		while True:
 			words = self.file.readline().decode().split()
 			if not words:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each accepted job ends in exactly one recorded result."""
 import json
-import signal
 import time
 
 from cluster import SLEEP, Cluster, began, children, wait_until
@@ -45,13 +44,12 @@ def another_front(t):
 
 @case("kill -9 of a worker: its job is begun again elsewhere; one that says never is lost; no job has two results")
 def worker_dies(t):
-	with Cluster(t, workers=2, jobs=2) as c:
+	with Cluster(t, workers=2, jobs=2, later=1) as c:
 		f, (w1, w2) = c.fronts[0], c.workers
-		w2.proc.send_signal(signal.SIGSTOP)	# so that the first one gets both
 		again, never = f.accept(SLEEP.format(4)), f.accept(SLEEP.format(4), retry="never")
 		began(c, 2)
 		w1.kill()
-		w2.proc.send_signal(signal.SIGCONT)
+		w2.begin()
 		r = f.result(again)
 		t.equal((r["state"], r["result"]["stdout"]), ("finished", "up\nwhole\n"), "begun again")
 		r = f.result(never)
@@ -102,13 +100,12 @@ def drain(t):
 
 @case("a worker that cannot reach its brokers: the job is lost or done elsewhere, and its own late result is refused")
 def cut_off(t):
-	with Cluster(t, workers=2, jobs=2) as c:
+	with Cluster(t, workers=2, jobs=2, later=1) as c:
 		f, (w1, w2) = c.fronts[0], c.workers
-		w2.proc.send_signal(signal.SIGSTOP)
 		again, never = f.accept(SLEEP.format(8)), f.accept(SLEEP.format(8), retry="never")
 		began(c, 2)
 		w1.cut()
-		w2.proc.send_signal(signal.SIGCONT)
+		w2.begin()
 		t.equal(f.result(never)["state"], "lost", "presumed dead")
 		time.sleep(5)
 		w1.mend()
@@ -162,3 +159,41 @@ def same_key(t):
 		t.equal((n.messages("KV_brig-claims"), n.messages("KV_brig-results")), (1, 1), "claims and results")
 		n.close()
 		t.check("brig-link" in children(f.proc.pid), "the link is a process of its own")
+
+
+@case("the same key after the front was killed is the same job, and its state is that of the queue")
+def same_key_again(t):
+	with Cluster(t) as c:
+		f = c.fronts[0]
+		job = {"language": "python", "code": SLEEP.format(1), "async": True}
+		first = f.ask("POST", "/v1/executions", job, {"Idempotency-Key": "k"}).json["id"]
+		f.kill()
+		f.begin()
+		f.wait_again()
+		t.equal(f.ask("POST", "/v1/executions", job, {"Idempotency-Key": "k"}).json["id"], first, "the id")
+		t.equal(f.result(first)["result"]["stdout"], "up\nwhole\n", "the result")
+		n = c.nats()
+		t.equal(n.messages("KV_brig-results"), 1, "results")
+		n.close()
+
+
+@case("brokers behind TLS, by name, with a user and a password; one with another certificate is not spoken to")
+def tls(t):
+	with Cluster(t, tls=True) as c:
+		t.equal(c.fronts[0].run("print(1)").json["stdout"], "1\n", "a program")
+		stranger = c.fronts[0]
+		stranger.end()
+		stranger.begin("--queue-ca", c.other_ca)
+		wait_until("it is ready", lambda: stranger.said("out").count("ready http") >= 2)
+		t.equal(stranger.run("print(1)").status, 503, "whose certificate is another's")
+
+
+@case("a batch through the queue: each job has its result, in order")
+def batch(t):
+	with Cluster(t, fronts=1) as c:
+		jobs = t.path("jobs.jsonl", "".join(json.dumps({"id": f"j{i}", "language": "python", "code": f"print({i})"}) + "\n" for i in range(20)))
+		f = c.fronts[0]
+		f.end()
+		p = f.command("batch", "--queue", c.url, "--nodes", c.nodes_file, "--state", f.state, "--ordered", "--quiet", jobs)
+		t.equal(p.returncode, 0, f"exit status: {p.stderr}")
+		t.equal([json.loads(line)["stdout"] for line in p.stdout.splitlines()], [f"{i}\n" for i in range(20)], "results")

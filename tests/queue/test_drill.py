@@ -58,12 +58,10 @@ class Trouble(threading.Thread):
 	def broker(self):
 		b = self.rng.choice(self.c.brokers)
 		try:
-			n = self.c.nats()
-			leader = n.leader("BRIG_JOBS")
-			n.close()
+			leader = self.c.asked(lambda n: n.leader("BRIG_JOBS"), 5)
 			b = next(x for x in self.c.brokers if x.name == leader)
 		except (OSError, StopIteration, KeyError, Failed, ValueError):
-			pass
+			pass	# there is none now: any will do
 		b.kill()
 		time.sleep(0.5)
 		b.begin()
@@ -98,16 +96,7 @@ def attempt(claim):
 
 def most(c, n):
 	"""Waits until there are so many results, while everything is in trouble."""
-	def there():
-		try:
-			nats = c.nats()
-			try:
-				return nats.messages("KV_brig-results") >= n
-			finally:
-				nats.close()
-		except (OSError, KeyError, ValueError, Failed):
-			return False
-	wait_until(f"{n} results", there, 120 + JOBS, 0.5)
+	wait_until(f"{n} results", lambda: c.asked(lambda nats: nats.messages("KV_brig-results"), 120) >= n, 120 + JOBS, 0.5)
 
 
 @case("jobs on three brokers and three workers, two fronts; kills and cuts at random: each accepted one has one result or is lost by id")
@@ -150,14 +139,12 @@ def at_random(t):
 				lost.append((ident, never))
 			else:
 				t.equal(r["result"]["stdout"], f"job {number}\n", f"the result of {ident}, seed {seed}")
-		n = c.nats()
 		again = 0
 		for ident, (_, never) in accepted.items():
-			t.check(n.get("results", ident) is not None, f"{ident} is recorded (seed {seed})")
-			number = attempt(n.get("claims", ident))
+			t.check(c.asked(lambda n, i=ident: n.get("results", i)) is not None, f"{ident} is recorded (seed {seed})")
+			number = attempt(c.asked(lambda n, i=ident: n.get("claims", i)))
 			again += number > 1
 			t.check(not never or number == 1, f"{ident} said never, and has a claim of number {number} (seed {seed})")
-		n.close()
 		t.check(all(never for _, never in lost) or len(lost) < JOBS / 20, f"lost without having said never: {lost} (seed {seed})")
 		runs = collections.Counter()
 		for w in [w for w in c.workers if os.path.exists(os.path.join(w.state, "audit"))]:	# others have run nothing

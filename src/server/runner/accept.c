@@ -77,6 +77,8 @@ static const char *state_of_past(const struct service *s, const struct idempoten
 {
 	const struct ledger_past *p = ledger_find(&s->ledger, e->id);
 
+	if (s->queue.is_on && !p)
+		return execution_state_name[EXECUTION_QUEUED]; /* or beyond: who asks for it by its id is told */
 	if (p && str_eq(p->verdict, LEDGER_LOST))
 		return LEDGER_LOST;
 	if (!p && e->is_past && s->ledger.n_past < LEDGER_PAST_MAX)
@@ -142,8 +144,6 @@ static void begin(struct service *s, const struct ask *ask, struct execution *x,
 	s->counts.accepted++;
 	x->is_async = (message_number(ask->m, FIELD_async, 0) != 0 || x->makes[0]) && !watches;
 	if (x->is_async) {
-		if (x->has_key)
-			idempotency_keep(&s->idempotency, x->id, true);
 		x->promise_tag = ask->tag;
 		if (!remote_is_possible(s, x)) { /* else it is promised by the stream, which any front can ask */
 			ledger_accept(&s->ledger, x->id, x->owner);
@@ -163,6 +163,8 @@ static void begin(struct service *s, const struct ask *ask, struct execution *x,
 
 void accept_promise(struct service *s, struct execution *x)
 {
+	if (x->has_key)
+		idempotency_keep(&s->idempotency, x->id, true);
 	x->is_promised = true;
 	TAILQ_INSERT_TAIL(&s->executions.promised, x, in_promised);
 }

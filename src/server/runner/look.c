@@ -96,8 +96,8 @@ static json_t *execution_document(const struct service *s, const struct executio
 	size_t position = admission_position(s->admission, &x->ticket);
 
 	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "id", x->id, "state",
-			 x->is_lost ? LEDGER_LOST : execution_state_name[x->state], "kind", x->kind, "language", word(x->language), "trust",
-			 word(x->trust), "token", x->owner, "door",
+			 x->is_lost ? LEDGER_LOST : execution_state_name[x->state], "kind", x->kind, "language",
+			 word(x->language), "trust", word(x->trust), "token", x->owner, "door",
 			 word(x->door == DOOR_api ? "" : door_rows[x->door].name), "priority", (json_int_t)x->priority,
 			 "created", moment(x->created_ns), "started", moment(x->started_ns), "ended",
 			 moment(x->ended_ns), "verdict", word(x->verdict), "position",

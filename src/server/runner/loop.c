@@ -196,6 +196,8 @@ static void stop(struct service *s)
 		next = TAILQ_NEXT(x, in_age);
 		if (x->run)
 			execution_cancel(s, x);
+		else if (x->remote && x->state == EXECUTION_RUNNING && !x->is_promised)
+			remote_leave(s, x);
 		else if (x->state == EXECUTION_QUEUED && !x->is_promised)
 			execution_turn_away(s, x);
 	}

@@ -178,6 +178,8 @@ void nodes_add_again(const struct service *s, const char *name, struct buf *out)
 bool remote_is_possible(const struct service *s, const struct execution *x);
 void remote_start(struct service *s, struct execution *x);
 void remote_cancel(struct service *s, struct execution *x);
+/* The service is stopped: who waits is told; what is asynchronous goes on without this front. */
+void remote_leave(struct service *s, struct execution *x);
 void front_on_told(struct service *s, const struct message *m);
 void front_begin(struct service *s);
 void front_tick(struct service *s);

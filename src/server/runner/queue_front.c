@@ -237,14 +237,34 @@ static void look(struct service *s, struct execution *x)
 		x->remote->is_looking = queue_get(s, BUCKET_RESULTS, x->id, on_looked) != NULL;
 }
 
+/* Any other front can answer for it. */
+static bool remote_may_leave(const struct execution *x)
+{
+	return x->remote && x->remote->is_published && x->state == EXECUTION_RUNNING && x->is_async &&
+	       !x->is_promised && x->n_listeners == 0 && !x->batch;
+}
+
+void remote_leave(struct service *s, struct execution *x)
+{
+	if (!x->is_async && !x->is_cancelled) {
+		x->is_cancelled = true;
+		remote_cancel(s, x);
+	}
+	execution_turn_away(s, x);
+}
+
 void front_tick(struct service *s)
 {
 	uint64_t now = clock_now_ns();
 
-	if (!s->queue.is_up)
+	if (!s->queue.is_up && !s->draining)
 		return;
 	for (struct execution *x = TAILQ_FIRST(&s->executions.all), *next; x; x = next) {
 		next = TAILQ_NEXT(x, in_age);
+		if (s->draining && remote_may_leave(x)) {
+			execution_drop(s, x);
+			continue;
+		}
 		if (x->remote && x->state != EXECUTION_FINISHED && x->remote->look_ns <= now)
 			look(s, x);
 	}
