@@ -265,16 +265,12 @@ def quantile(values, share):
     return values[min(len(values) - 1, int(share * len(values)))]
 
 
-def summary(simulation, warm_up=0.2):
-    """What a run of it says, without its beginning, when nothing waits yet and nothing is warm."""
-    p, jobs = simulation.p, simulation.done[int(warm_up * len(simulation.done)):]
-    first, last = min(j.came for j in jobs), max(j.finished for j in jobs)
-    ends = sorted(j.finished for j in jobs)
-    middle = [ends[int(len(ends) * 0.1)], ends[int(len(ends) * 0.9)]]
+def summary(simulation):
+    """What the second half of the time says in which jobs come: by then places are used and cells are warm, or never will be."""
+    end = simulation.jobs[-1].came
+    begin = end / 2
+    finished = sum(begin < j.finished <= end for j in simulation.done)
+    jobs = [j for j in simulation.done if j.came > begin]
     times = [j.finished - j.came for j in jobs]
-    whole = max(j.finished for j in simulation.done)
-    usage = {"node cpus": sum(n.busy for n in simulation.nodes) / (whole * p.nodes * p.cores), "fronts": max(s.busy for s in simulation.fronts) / whole}
-    usage.update({kind: max(s.busy for s in servers) / whole for kind, servers in simulation.leaders.items()})
-    return {"throughput": 0.8 * len(ends) / (middle[1] - middle[0]) if middle[1] > middle[0] else 0.0, "p50": quantile(times, 0.5),
-            "p99": quantile(times, 0.99), "usage": usage, "busiest": max(usage, key=usage.get), "cold": sum(j.cold for j in jobs) / len(jobs),
-            "again": simulation.again, "most_waiting": simulation.most_waiting, "seconds": last - first}
+    return {"throughput": finished / (end - begin), "p50": quantile(times, 0.5), "p99": quantile(times, 0.99), "cold": sum(j.cold for j in jobs) / len(jobs),
+            "again": simulation.again, "most_waiting": simulation.most_waiting}
