@@ -98,6 +98,11 @@ static const char *wrong_with(const struct field_row *row, const char *bytes, si
 	return "a field of no kind";
 }
 
+bool message_takes(enum field f, const char *text)
+{
+	return !wrong_with(&rows[f], text, strlen(text) + 1);
+}
+
 /* The field that begins at *at; moves *at behind it. */
 static const char *read_field(struct message *m, size_t *at)
 {

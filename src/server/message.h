@@ -35,6 +35,8 @@ void message_put_head(struct buf *m, enum field f, size_t len);
 
 /* What a field may have, for who complains in words of its own: bytes of one (of a text without its NUL), and how many. */
 size_t message_max_bytes(enum field f);
+/* Whether a text of ours can be that of a field: of a LINE, nothing but what can be printed. */
+bool message_takes(enum field f, const char *text);
 size_t message_max_count(enum field f);
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #include <linux/seccomp.h>
 #include <mntent.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -332,6 +333,35 @@ static void beside(struct brig *b)
 	check_left("waiting");
 }
 
+/* ---- signals ----------------------------------------------------------------------------------- */
+
+/* The program may catch what it is sent, and goes on with its trap; before there is one nothing can be sent. */
+static void signals(struct brig *b)
+{
+	struct brig_request req = request("trap 'echo caught; exit 7' TERM; echo up; while :; do sleep 0.02; done");
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct brig_result *r = NULL;
+	struct brig_run *run = NULL;
+	size_t heard = 0;
+	int bad = 0, more = 1;
+
+	req.on_output = count_output;
+	req.user = &heard;
+	bad += brig_run_begin(b, &req, &run, &err) < 0;
+	bad = bad || brig_run_signal(run, 0) != -BRIG_E_USAGE || brig_run_signal(NULL, SIGTERM) != -BRIG_E_USAGE ||
+	      brig_run_signal(run, SIGTERM) != -BRIG_E_REFUSED;
+	while (!bad && more > 0 && heard == 0)
+		more = brig_run_step(run, &err);
+	bad = bad || brig_run_signal(run, SIGTERM) != 0;
+	while (!bad && (more = brig_run_step(run, &err)) > 0)
+		(void)poll(&(struct pollfd){ .fd = brig_run_fd(run), .events = POLLIN }, 1, 60000);
+	bad = bad || brig_run_signal(run, SIGTERM) != -BRIG_E_REFUSED || brig_run_end(run, &r, &err) < 0 ||
+	      strcmp(brig_result_output(r, BRIG_STDOUT, NULL), "up\ncaught\n") != 0 || brig_result_exit_code(r) != 7;
+	check(!bad, "a program catches a signal that it is sent", r ? brig_result_reason(r) : err.msg);
+	brig_result_free(r);
+	check_left("signals");
+}
+
 /* ---- late -------------------------------------------------------------------------------------- */
 
 #define LATE_RUNS    12
@@ -602,6 +632,7 @@ int main(int argc, char **argv)
 	if (b) {
 		same(b);
 		beside(b);
+		signals(b);
 		late(b);
 		from_callback(b);
 		cancel_everywhere(b, 0);

@@ -100,6 +100,9 @@ int body_put_text(struct buf *fields, enum field f, const char *member, const ch
 {
 	if (text && strlen(text) > message_max_bytes(f))
 		return complain_length(member, message_max_bytes(f), err);
+	if (text && !message_takes(f, text))
+		return err_set(err, BRIG_E_USAGE, 0, "%s is empty, or has a character in it that cannot be printed",
+			       member);
 	message_put_text(fields, f, text);
 	return 0;
 }
