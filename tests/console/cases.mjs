@@ -22,6 +22,7 @@ import {
 	write,
 	wrote,
 } from "./browser.mjs";
+import "./cluster.mjs";
 import "./look.mjs";
 import "./ports.mjs";
 import "./sessions.mjs";

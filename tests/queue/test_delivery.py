@@ -1,10 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each accepted job ends in exactly one recorded result."""
 import json
+import os
+import signal
+import sys
 import time
 
+import harness
 from cluster import SLEEP, Cluster, began, children, wait_until
 from harness import case
+
+sys.path.insert(0, os.path.join(harness.TESTS, "scenario"))
+import schema
+
+with open(os.path.join(harness.ROOT, "data", "openapi.json"), encoding="utf-8") as _f:
+	API = json.load(_f)
+
+
+def described(t, document, name):
+	t.equal(schema.errors(document, {"$ref": "#/components/schemas/" + name}, API), [], f"where it is no {name}")
 
 
 @case("a program, its stream, its files and a result longer than a message, through the queue")
@@ -30,15 +44,48 @@ def end_to_end(t):
 		t.check(good, f"the worker's audit log: {text}")
 
 
+@case("a worker says what it can enforce, what it takes and what waits ready; executions say where they ran")
+def told(t):
+	with Cluster(t) as c:
+		f, w = c.fronts[0], c.workers[0]
+		ident = f.accept("print(1)")
+		ran = f.result(ident)
+		described(t, ran, "Execution")
+		t.equal(ran["node"], w.name, "where it ran")
+		of_node, of_others = (f.ask("GET", f"/v1/executions?node={name}").json["executions"] for name in (w.name, "nobody"))
+		t.equal(([x["id"] for x in of_node], of_others), ([ident], []), "executions by node")
+		described(t, {"executions": of_node}, "Executions")
+
+		def entry():
+			nodes = f.ask("GET", "/v1/nodes").json
+			found = nodes["nodes"] and nodes["nodes"][0]
+			return nodes if found and found["begun"] == 1 and found["protections"] and found["ready"] else None
+		nodes = wait_until("the node has told all", entry)
+		described(t, nodes, "Nodes")
+		t.equal((nodes["brokers"], nodes["published"], nodes["lost"], nodes["begun_again"]), (True, 1, 0, 0), "what was counted")
+		node = nodes["nodes"][0]
+		t.equal((node["name"], node["key"], node["state"], node["slots"]), (w.name, w.key, "live", c.jobs), "who it is")
+		t.check(1 <= node["places"] <= c.jobs and node["until"] > node["seen"], f"places and lease: {node}")
+		there = {row["protection"]: row["status"] == "ok" for row in f.ask("GET", "/v1/capabilities").json["rows"] if row["protection"]}
+		t.equal({**dict.fromkeys(node["protections"], True), **dict.fromkeys(node["lacks"], False)}, there, "protections: the same host")
+		t.check("native" in node["backends"] and "unknown.python" in node["classes"], f"backends and classes: {node}")
+		t.equal(node["ready"], ["unknown.python"], "cells that wait")
+		t.equal(f.ask("GET", "/v1/whoami").json["nodes"], True, "an admin may see them")
+		text = f.ask("GET", "/metrics").body.decode()
+		t.check(f'brig_queue_node_places{{node="{w.name}"}}' in text, "places in the metrics")
+
+
 @case("a front is killed: another one answers for what it had promised")
 def another_front(t):
 	with Cluster(t, fronts=2) as c:
 		first, second = c.fronts
 		ident = first.accept(SLEEP.format(2))
 		began(c)
-		t.equal(second.look(ident).json["state"], "running", "what runs")
+		t.equal([second.look(ident).json[member] for member in ("state", "node")], ["running", c.workers[0].name], "what runs")
 		first.kill()
-		t.equal(second.result(ident)["result"]["stdout"], "up\nwhole\n", "what became of it")
+		ended = second.result(ident)
+		t.equal((ended["result"]["stdout"], ended["node"]), ("up\nwhole\n", c.workers[0].name), "what became of it")
+		described(t, ended, "Execution")
 		t.equal(second.look("a" * 16).status, 404, "what never was")
 
 

@@ -54,6 +54,12 @@ export function untilThen(text, now = Date.now()) {
 export const plural = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 export const words = (name) => String(name).replaceAll("_", " ");
 
+// A name of somebody else's on one line: nothing in it moves, hides or turns what is beside it, and there is an end to it.
+export function oneLine(name, most = 64) {
+	const text = String(name).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, "\uFFFD");
+	return text.length > most ? `${text.slice(0, most)}\u2026` : text;
+}
+
 export function fromBase64(text) {
 	const raw = atob(text);
 	const result = new Uint8Array(raw.length);

@@ -10,6 +10,7 @@ import { useRoute } from "./route.js";
 import { useStore } from "./store.js";
 import { theme, toggleTheme } from "./theme.js";
 import { ActivityView } from "./views/activity.jsx";
+import { ClusterView } from "./views/cluster.jsx";
 import { DoctorView } from "./views/doctor.jsx";
 import { EnvironmentsView } from "./views/environments.jsx";
 import { ExecutionView } from "./views/execution.jsx";
@@ -20,7 +21,8 @@ import { SessionView } from "./views/session.jsx";
 import { SessionsView } from "./views/sessions.jsx";
 import { StatisticsView } from "./views/statistics.jsx";
 
-// name in the address, title in the menu, what shows it; rows without a title are reached by links.
+// name in the address, title in the menu, what shows it; rows without a title are reached by links, and some are only for
+// who can have something of them.
 const VIEWS = [
 	{ name: "run", title: "Run", show: () => <RunView /> },
 	{
@@ -28,7 +30,8 @@ const VIEWS = [
 		title: "Sessions",
 		show: ({ id, search }) => (id ? <SessionView key={id} id={id} search={search} /> : <SessionsView />),
 	},
-	{ name: "activity", title: "Activity", show: () => <ActivityView /> },
+	{ name: "activity", title: "Activity", show: ({ search }) => <ActivityView search={search} /> },
+	{ name: "cluster", title: "Cluster", show: () => <ClusterView />, isFor: (who) => who && who.nodes },
 	{ name: "history", title: "History", show: ({ search }) => <HistoryView search={search} /> },
 	{ name: "environments", title: "Environments", show: () => <EnvironmentsView /> },
 	{ name: "statistics", title: "Statistics", show: () => <StatisticsView /> },
@@ -37,12 +40,13 @@ const VIEWS = [
 	{
 		name: "executions",
 		parent: "history",
-		show: ({ id }) => (id ? <ExecutionView key={id} id={id} /> : <ActivityView />),
+		show: ({ id, search }) => (id ? <ExecutionView key={id} id={id} /> : <ActivityView search={search} />),
 	},
 ];
 
 function Menu({ active }) {
 	const [open, setOpen] = useState(false);
+	const { who } = useStore(session);
 	return (
 		<>
 			<button
@@ -55,7 +59,7 @@ function Menu({ active }) {
 				Menu
 			</button>
 			<nav id="menu" aria-label="Views" class={open ? "is-open" : ""}>
-				{VIEWS.filter((view) => view.title).map((view) => (
+				{VIEWS.filter((view) => view.title && (!view.isFor || view.isFor(who))).map((view) => (
 					<a
 						key={view.name}
 						href={`#/${view.name}`}

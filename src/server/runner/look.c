@@ -91,16 +91,22 @@ static json_t *word(const char *text)
 	return *text ? json_stringn(text, str_utf8_prefix(text, strlen(text))) : json_null();
 }
 
+/* The node of the queue that it runs or ran on; "": none is known, or it is here. */
+static const char *node_of(const struct execution *x)
+{
+	return x->remote ? x->remote->node : "";
+}
+
 static json_t *execution_document(const struct service *s, const struct execution *x)
 {
 	size_t position = admission_position(s->admission, &x->ticket);
 
-	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "id", x->id, "state",
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "id", x->id, "state",
 			 x->is_lost ? LEDGER_LOST : execution_state_name[x->state], "kind", x->kind, "language",
 			 word(x->language), "trust", word(x->trust), "token", x->owner, "door",
 			 word(x->door == DOOR_api ? "" : door_rows[x->door].name), "priority", (json_int_t)x->priority,
 			 "created", moment(x->created_ns), "started", moment(x->started_ns), "ended",
-			 moment(x->ended_ns), "verdict", word(x->verdict), "position",
+			 moment(x->ended_ns), "verdict", word(x->verdict), "node", word(node_of(x)), "position",
 			 position ? json_integer((json_int_t)position) : json_null());
 }
 
@@ -135,7 +141,7 @@ static bool is_state(const char *name)
 void ask_executions(struct service *s, struct ask *ask)
 {
 	uint64_t left = min_u64(message_number(ask->m, FIELD_limit, LIST_USUAL), LIST_MAX);
-	const char *state = message_text(ask->m, FIELD_state);
+	const char *state = message_text(ask->m, FIELD_state), *node = message_text(ask->m, FIELD_node_name);
 	json_t *list;
 	const struct execution *x;
 
@@ -148,12 +154,13 @@ void ask_executions(struct service *s, struct ask *ask)
 	{
 		if (left == 0)
 			break;
-		if (!access_owns(ask->token, x->owner) || (state && !str_eq(state, execution_state_name[x->state])))
+		if (!access_owns(ask->token, x->owner) || (state && !str_eq(state, execution_state_name[x->state])) ||
+		    (node && !str_eq(node, node_of(x))))
 			continue;
 		(void)json_array_append_new(list, execution_document(s, x));
 		left--;
 	}
-	for (size_t i = 0; i < s->ledger.n_past && left > 0 && state && str_eq(state, LEDGER_LOST); i++) {
+	for (size_t i = 0; i < s->ledger.n_past && left > 0 && !node && state && str_eq(state, LEDGER_LOST); i++) {
 		const struct ledger_past *p = &s->ledger.past[i];
 
 		if (!str_eq(p->verdict, LEDGER_LOST) || !access_owns(ask->token, p->owner))

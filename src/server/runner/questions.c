@@ -230,8 +230,16 @@ void ask_whoami(struct service *s, struct ask *ask)
 	struct brig_error err = BRIG_ERROR_INIT;
 	char *text = NULL;
 	int rc = token_json(ask->token, (int64_t)(clock_wall_ns() / NS_PER_SEC), &text, &err);
+	json_t *doc;
 
-	answer_either(s, ask, rc, text, &err);
+	if (rc < 0) {
+		answer_trouble(s, ask, &err);
+		return;
+	}
+	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
+	brig_free(text);
+	(void)json_object_set_new(doc, "nodes", json_boolean(s->queue.is_on && ask->token->admin));
+	answer_json(s, ask, 200, doc);
 }
 
 struct count_list {

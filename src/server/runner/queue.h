@@ -4,6 +4,7 @@
  *
  *	queue         the channel to the link, asks that are answered later, seals
  *	queue_worker  jobs of the queue become executions here, and their results go back
+ *	queue_host    what a worker says of the host that it is on
  *	queue_front   executions that were asked for here become jobs of the queue, and their results come back
  *	peers         whose seals count
  *
@@ -79,8 +80,11 @@ struct queue_counts {
 #define QUEUE_CLASSES_MAX 4096 /* bytes of their names that are shown */
 struct queue_node {
 	char key[SEAL_KEY_HEX + 1], name[PEER_NAME_MAX + 1];
-	uint64_t issued_s, expires_s, running, slots, begun, begun_again;
-	char classes[QUEUE_CLASSES_MAX]; /* with a space between each two */
+	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again;
+	uint64_t pressure_cpu, pressure_memory; /* as the fields; UINT64_MAX: its kernel does not say */
+	/* with a space between each two */
+	char classes[QUEUE_CLASSES_MAX], ready[QUEUE_CLASSES_MAX / 2];
+	char protections[QUEUE_CLASSES_MAX / 4], lacks[QUEUE_CLASSES_MAX / 4], backends[QUEUE_CLASSES_MAX / 16];
 };
 
 struct queue {
@@ -101,7 +105,9 @@ struct queue {
 	size_t n_deliveries;
 	uint64_t taken, credit; /* since the channel began */
 	uint64_t progress_ns, beat_ns, pressure_ns;
-	uint64_t places; /* for jobs, as far as the host has cpu and memory to spare */
+	uint64_t places;                      /* for jobs, as far as the host has cpu and memory to spare */
+	double pressure_cpu, pressure_memory; /* less than nothing: the kernel does not say */
+	uint64_t host_ns;                     /* when the host was looked at */
 	struct queue_node *node;
 	size_t n_nodes;
 	/* of a front */
@@ -153,6 +159,10 @@ void worker_event(struct execution *x, enum event_kind kind, const char *text, s
 void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns);
 void worker_release(struct service *s);
 
+/* queue_host.c: it is time to look at the host; and what is known of it, for the entry of this node */
+void worker_look_at_host(struct service *s);
+void worker_put_host(const struct service *s, struct buf *m);
+
 /* ---- queue_front.c ------------------------------------------------------------------------------------------------- */
 
 /* An execution that is elsewhere. */
@@ -162,6 +172,7 @@ struct remote {
 	uint64_t look_ns, expires_s;
 	unsigned looks;
 	bool is_published, is_looking, is_missed;
+	char node[PEER_NAME_MAX + 1]; /* the last one that said something of it; "": none has */
 };
 
 /* queue_nodes.c: an entry of a worker; and what is known of all of them, for who asks */
@@ -171,6 +182,7 @@ uint64_t queue_oldest_age(const struct service *s); /* seconds */
 /* Lines of metrics, one for each worker that is there. */
 void nodes_add_running(const struct service *s, const char *name, struct buf *out);
 void nodes_add_slots(const struct service *s, const char *name, struct buf *out);
+void nodes_add_places(const struct service *s, const char *name, struct buf *out);
 void nodes_add_begun(const struct service *s, const char *name, struct buf *out);
 void nodes_add_again(const struct service *s, const char *name, struct buf *out);
 

@@ -166,8 +166,9 @@ static bool is_result_of(struct service *s, const struct execution *x, const str
 	return false;
 }
 
-static void take_result(struct service *s, struct execution *x, const struct message *m)
+static void take_result(struct service *s, struct execution *x, const struct queue_sealed *r)
 {
+	const struct message *m = &r->m;
 	const char *verdict = message_text(m, FIELD_verdict), *why = message_text(m, FIELD_reason);
 	const char *language = message_text(m, FIELD_language), *unlisted = message_text(m, FIELD_unlisted);
 	size_t len;
@@ -177,6 +178,7 @@ static void take_result(struct service *s, struct execution *x, const struct mes
 		end_as_lost(s, x, why ? why : "no reason was given");
 		return;
 	}
+	(void)str_copy(x->remote->node, sizeof(x->remote->node), r->by->name);
 	(void)str_copy(x->verdict, sizeof(x->verdict), verdict);
 	if (language)
 		(void)str_copy(x->language, sizeof(x->language), language);
@@ -217,7 +219,7 @@ static void on_looked(struct service *s, const struct queue_op *op, const struct
 	x->remote->is_looking = false;
 	x->remote->look_ns = clock_now_ns() + LOOK_NS;
 	if (a->how == QUEUE_OK && queue_unseal(s, a->m, "result", PEER_WORKER, &r) && is_result_of(s, x, &r)) {
-		take_result(s, x, &r.m);
+		take_result(s, x, &r);
 		return;
 	}
 	if (a->how == QUEUE_NONE && x->remote->is_missed) {
@@ -386,6 +388,7 @@ void front_on_told(struct service *s, const struct message *m)
 	text = message_bytes(&said.m, FIELD_text, &len);
 	if (!x || kind >= EVENT_KINDS)
 		return;
+	(void)str_copy(x->remote->node, sizeof(x->remote->node), said.by->name);
 	if (kind == EVENT_done) {
 		look(s, x);
 	} else if (text && serial > x->remote->serial && kind != EVENT_verdict && kind != EVENT_result) {
@@ -427,8 +430,9 @@ static bool may_see(const struct asker *who, const struct message *m)
 	return who->admin || (owner && str_eq(owner, who->name));
 }
 
-static json_t *document(const char *id, const char *state, const struct message *m)
+static json_t *document(const char *id, const char *state, const struct queue_sealed *r)
 {
+	const struct message *m = &r->m;
 	const char *verdict = message_text(m, FIELD_verdict), *owner = message_text(m, FIELD_who);
 	const char *language = message_text(m, FIELD_language), *trust = message_text(m, FIELD_trust);
 	const char *why = message_text(m, FIELD_reason);
@@ -436,9 +440,10 @@ static json_t *document(const char *id, const char *state, const struct message 
 	const char *body = message_bytes(m, FIELD_body, &len);
 	bool is_lost = verdict && str_eq(verdict, QUEUE_LOST);
 
-	return json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:o}", "id", id, "state", is_lost ? "lost" : state,
-			 "language", language, "trust", trust, "token", owner, "verdict", is_lost ? NULL : verdict,
-			 "reason", why, "result", body ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : json_null());
+	return json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o}", "id", id, "state",
+			 is_lost ? "lost" : state, "language", language, "trust", trust, "token", owner, "verdict",
+			 is_lost ? NULL : verdict, "node", is_lost ? NULL : r->by->name, "reason", why, "result",
+			 body ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : json_null());
 }
 
 static void pass_asker(struct queue_op *next, const struct queue_op *op)
@@ -450,11 +455,15 @@ static void pass_asker(struct queue_op *next, const struct queue_op *op)
 static void on_other_claim(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	const struct asker *who = op->arg;
+	struct queue_sealed claim;
+	bool is_begun = a->how == QUEUE_OK && queue_unseal(s, a->m, "claim", PEER_WORKER | PEER_FRONT, &claim) &&
+			message_number(&claim.m, FIELD_attempt, 0) > 0;
 
 	if (who)
 		answer_asker(s, who,
-			     json_pack("{s:s, s:s, s:n}", "id", op->id, "state",
-				       a->how == QUEUE_OK ? "running" : "queued", "result"),
+			     json_pack("{s:s, s:s, s:s?, s:n}", "id", op->id, "state",
+				       a->how == QUEUE_OK ? "running" : "queued", "node",
+				       is_begun ? claim.by->name : NULL, "result"),
 			     200);
 }
 
@@ -488,7 +497,7 @@ static void on_other_result(struct service *s, const struct queue_op *op, const 
 		 !str_eq(message_text(&r.m, FIELD_id), op->id) || !may_see(who, &r.m))
 		answer_asker_error(s, who, 404, op->id, "there is no execution");
 	else
-		answer_asker(s, who, document(op->id, "finished", &r.m), 200);
+		answer_asker(s, who, document(op->id, "finished", &r), 200);
 }
 
 void front_look_up(struct service *s, const struct ask *ask, const char *id)

@@ -33,15 +33,27 @@ static struct queue_node *find_or_add(struct service *s, const char *key)
 	return &list[q->n_nodes++];
 }
 
-static void read_classes(const struct message *m, struct queue_node *node)
+static void read_words(const struct message *m, enum field f, char *dst, size_t size)
 {
-	AUTO_BUF text = BUF_INIT(sizeof(node->classes) - 1);
+	AUTO_BUF text = BUF_INIT(size - 1);
 	size_t at = 0, len;
-	const char *class;
+	const char *word;
 
-	while ((class = message_next(m, FIELD_class, &at, &len)))
-		(void)buf_addf(&text, "%s%s", text.len ? " " : "", class);
-	(void)str_copy(node->classes, sizeof(node->classes), buf_str(&text));
+	while ((word = message_next(m, f, &at, &len)))
+		(void)buf_addf(&text, "%s%s", text.len ? " " : "", word);
+	(void)str_copy(dst, size, buf_str(&text));
+}
+
+static void read_host(const struct message *m, struct queue_node *node)
+{
+	node->places = message_number(m, FIELD_places, node->slots);
+	node->pressure_cpu = message_number(m, FIELD_pressure_cpu, UINT64_MAX);
+	node->pressure_memory = message_number(m, FIELD_pressure_memory, UINT64_MAX);
+	read_words(m, FIELD_class, node->classes, sizeof(node->classes));
+	read_words(m, FIELD_ready, node->ready, sizeof(node->ready));
+	read_words(m, FIELD_protection, node->protections, sizeof(node->protections));
+	read_words(m, FIELD_lacks, node->lacks, sizeof(node->lacks));
+	read_words(m, FIELD_backend, node->backends, sizeof(node->backends));
 }
 
 void nodes_on_told(struct service *s, const struct message *m)
@@ -70,7 +82,7 @@ void nodes_on_told(struct service *s, const struct message *m)
 	node->slots = message_number(&said.m, FIELD_slots, 0);
 	node->begun = message_number(&said.m, FIELD_begun, 0);
 	node->begun_again = message_number(&said.m, FIELD_begun_again, 0);
-	read_classes(&said.m, node);
+	read_host(&said.m, node);
 }
 
 static bool is_live(const struct queue_node *node)
@@ -105,47 +117,71 @@ uint64_t queue_oldest_age(const struct service *s)
 	}
 ADD_EACH(nodes_add_running, running)
 ADD_EACH(nodes_add_slots, slots)
+ADD_EACH(nodes_add_places, places)
 ADD_EACH(nodes_add_begun, begun)
 ADD_EACH(nodes_add_again, begun_again)
 #undef ADD_EACH
 
-static json_t *class_list(const char *classes)
+/* What is no UTF-8, which no node of ours says, is left out. */
+static json_t *word_list(const char *words)
 {
 	json_t *list = json_array();
 
-	while (*classes) {
-		size_t len = strcspn(classes, " ");
+	while (*words) {
+		size_t len = strcspn(words, " ");
 
-		(void)json_array_append_new(list, json_stringn(classes, len));
-		classes += len + (classes[len] == ' ');
+		(void)json_array_append_new(list, json_stringn(words, len));
+		words += len + (words[len] == ' ');
 	}
 	return list;
+}
+
+/* Per cent of the time. */
+static json_t *pressure(uint64_t hundredths)
+{
+	return hundredths <= 10000 ? json_real((double)hundredths / 100) : json_null();
+}
+
+static json_t *node_document(const struct queue_node *n)
+{
+	char seen[WHEN_TEXT_MAX], until[WHEN_TEXT_MAX];
+	json_t *doc =
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", n->name, "key", n->key, "state",
+			  is_live(n) ? "live" : "gone", "seen", when_utc(seen, sizeof(seen), n->issued_s * NS_PER_SEC),
+			  "until", when_utc(until, sizeof(until), n->expires_s * NS_PER_SEC), "running",
+			  (json_int_t)n->running, "slots", (json_int_t)n->slots, "places", (json_int_t)n->places,
+			  "begun", (json_int_t)n->begun, "begun_again", (json_int_t)n->begun_again);
+
+	(void)json_object_set_new(doc, "pressure_cpu", pressure(n->pressure_cpu));
+	(void)json_object_set_new(doc, "pressure_memory", pressure(n->pressure_memory));
+	(void)json_object_set_new(doc, "classes", word_list(n->classes));
+	(void)json_object_set_new(doc, "ready", word_list(n->ready));
+	(void)json_object_set_new(doc, "protections", word_list(n->protections));
+	(void)json_object_set_new(doc, "lacks", word_list(n->lacks));
+	(void)json_object_set_new(doc, "backends", word_list(n->backends));
+	return doc;
 }
 
 void ask_nodes(struct service *s, struct ask *ask)
 {
 	const struct queue *q = &s->queue;
-	json_t *list = json_array();
+	const struct queue_counts *c = &q->counts;
+	uint64_t again = 0;
+	json_t *list;
 
 	if (!q->is_on) {
-		json_decref(list);
 		answer_error(s, ask, 404,
 			     "this service has no queue, and no nodes: start it with --queue nats://HOST:PORT");
 		return;
 	}
+	list = json_array();
 	for (size_t i = 0; i < q->n_nodes; i++) {
-		const struct queue_node *n = &q->node[i];
-		char seen[WHEN_TEXT_MAX];
-
-		(void)json_array_append_new(list,
-					    json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "name", n->name,
-						      "key", n->key, "state", is_live(n) ? "live" : "gone", "seen",
-						      when_utc(seen, sizeof(seen), n->issued_s * NS_PER_SEC), "running",
-						      (json_int_t)n->running, "slots", (json_int_t)n->slots, "begun",
-						      (json_int_t)n->begun, "begun_again", (json_int_t)n->begun_again,
-						      "classes", class_list(n->classes)));
+		(void)json_array_append_new(list, node_document(&q->node[i]));
+		again += q->node[i].begun_again;
 	}
 	answer_json(s, ask, 200,
-		    json_pack("{s:b, s:I, s:I, s:o}", "brokers", q->is_up, "depth", (json_int_t)q->depth,
-			      "oldest_seconds", (json_int_t)queue_oldest_age(s), "nodes", list));
+		    json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "brokers", q->is_up, "depth",
+			      (json_int_t)q->depth, "oldest_seconds", (json_int_t)queue_oldest_age(s), "begun_again",
+			      (json_int_t)again, "published", (json_int_t)c->published, "lost", (json_int_t)c->lost,
+			      "refused", (json_int_t)c->refused, "nodes", list));
 }

@@ -600,7 +600,9 @@ static void beat(struct service *s)
 	message_put_number(&inner, FIELD_slots, s->draining ? 0 : s->jobs);
 	message_put_number(&inner, FIELD_begun, s->queue.counts.begun);
 	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
+	message_put_number(&inner, FIELD_places, s->draining ? 0 : min_u64(s->jobs, s->queue.places));
 	put_classes(s, &inner);
+	worker_put_host(s, &inner);
 	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL); /* the next one comes soon */
 }
 
@@ -612,10 +614,13 @@ void worker_tick(struct service *s)
 
 	if (now - q->pressure_ns >= PRESSURE_NS) {
 		q->pressure_ns = now;
-		q->places = pressure_of("/proc/pressure/memory") > MEMORY_MOST ? 1
-			    : pressure_of("/proc/pressure/cpu") > CPU_MOST     ? s->jobs / 2 + 1
-									       : s->jobs;
+		q->pressure_memory = pressure_of("/proc/pressure/memory");
+		q->pressure_cpu = pressure_of("/proc/pressure/cpu");
+		q->places = q->pressure_memory > MEMORY_MOST ? 1
+			    : q->pressure_cpu > CPU_MOST     ? s->jobs / 2 + 1
+							     : s->jobs;
 	}
+	worker_look_at_host(s);
 	send_credit(s);
 	if (!q->is_up)
 		return;

@@ -117,6 +117,15 @@ export function TextField({ label, value, onChange, hint, placeholder, type = "t
 	);
 }
 
+export function Tile({ title, value }) {
+	return (
+		<div class="tile">
+			<dt>{title}</dt>
+			<dd>{value}</dd>
+		</div>
+	);
+}
+
 // columns: [{ title, cell(row), class? }]; on a phone each row is a card, and data-title names its cells.
 export function Table({ caption, columns, rows, rowKey, rowClass, empty = "There is nothing here." }) {
 	if (rows.length === 0) return <p class="empty">{empty}</p>;

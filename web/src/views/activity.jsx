@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs and waits now, the queue, and the cells that are kept ready.
 import { useState } from "preact/hooks";
-import { cancelExecution, get, query } from "../api.js";
-import { ago, bytes, dateTime, milliseconds } from "../format.js";
-import { Badge, Failure, Page, Table, useLoaded } from "../parts/basics.jsx";
+import { cancelExecution, get, query, session } from "../api.js";
+import { ago, bytes, dateTime, milliseconds, oneLine } from "../format.js";
+import { Badge, Failure, Page, Select, Table, Tile, useLoaded } from "../parts/basics.jsx";
+import { go } from "../route.js";
+import { useStore } from "../store.js";
 
 const EVERY_MS = 2000;
 const LATELY = 20;
@@ -49,6 +51,26 @@ const COLUMNS = [
 	},
 ];
 
+// Only where there are nodes.
+const NODE = { title: "Node", cell: (row) => (row.node ? <code>{oneLine(row.node)}</code> : "") };
+const columnsOf = (rows) => (rows.some((row) => row.node) ? [...COLUMNS, NODE] : COLUMNS);
+
+function NodeFilter({ node }) {
+	const cluster = useLoaded((signal) => get("/v1/nodes", signal));
+	const names = new Set(((cluster.value && cluster.value.nodes) || []).map((one) => one.name));
+	if (node) names.add(node);
+	return (
+		<form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+			<Select
+				label="Node"
+				value={node}
+				onChange={(value) => go(query("#/activity", { node: value }))}
+				options={[{ value: "", label: "any" }, ...[...names].sort().map((value) => ({ value, label: oneLine(value) }))]}
+			/>
+		</form>
+	);
+}
+
 function Live({ rows, reload }) {
 	return (
 		<>
@@ -58,7 +80,7 @@ function Live({ rows, reload }) {
 				rows={rows.filter(isLive)}
 				rowKey={(row) => row.id}
 				empty="Nothing runs and nothing waits."
-				columns={[...COLUMNS, { title: "Action", cell: (row) => <CancelButton row={row} onDone={reload} /> }]}
+				columns={[...columnsOf(rows), { title: "Action", cell: (row) => <CancelButton row={row} onDone={reload} /> }]}
 			/>
 		</>
 	);
@@ -73,21 +95,12 @@ function Lately({ rows }) {
 				rows={rows.filter((row) => !isLive(row)).slice(0, LATELY)}
 				rowKey={(row) => row.id}
 				empty="Nothing was run lately."
-				columns={COLUMNS}
+				columns={columnsOf(rows)}
 			/>
 			<p>
 				<a href="#/history">All of them are in the history.</a>
 			</p>
 		</>
-	);
-}
-
-function Tile({ title, value }) {
-	return (
-		<div class="tile">
-			<dt>{title}</dt>
-			<dd>{value}</dd>
-		</div>
 	);
 }
 
@@ -177,8 +190,14 @@ function Cells({ cells }) {
 	);
 }
 
-export function ActivityView() {
-	const executions = useLoaded((signal) => get(query("/v1/executions", { limit: 100 }), signal), [], EVERY_MS);
+export function ActivityView({ search }) {
+	const node = search.get("node") || "";
+	const { who } = useStore(session);
+	const executions = useLoaded(
+		(signal) => get(query("/v1/executions", { limit: 100, node }), signal),
+		[node],
+		EVERY_MS,
+	);
 	const queue = useLoaded((signal) => get("/v1/queue", signal), [], EVERY_MS);
 	// Only an administrator's token may see every cell of the host.
 	const cells = useLoaded(
@@ -190,6 +209,7 @@ export function ActivityView() {
 	return (
 		<Page title="Activity">
 			<Failure error={executions.error || queue.error} />
+			{who && who.nodes && <NodeFilter node={node} />}
 			<Live rows={rows} reload={executions.reload} />
 			{queue.value && <Queue queue={queue.value} />}
 			{queue.value && <Pools pools={queue.value.pools || []} />}

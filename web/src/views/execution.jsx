@@ -4,6 +4,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { get, session } from "../api.js";
 import { draft, setCode } from "../draft.js";
 import { createExecution } from "../execution.js";
+import { oneLine } from "../format.js";
 import { go } from "../route.js";
 import { CopyButton, Failure, Page, useLoaded } from "../parts/basics.jsx";
 import { ExecutionResult } from "../parts/result.jsx";
@@ -15,8 +16,10 @@ const isLive = (state) => state === "queued" || state === "running";
 async function loadExecution(id, signal) {
 	const name = encodeURIComponent(id);
 	const found = await orNothing(get(`/v1/executions/${name}`, signal));
-	if (found && isLive(found.state)) return { id, state: found.state, position: found.position, result: null };
-	const old = await orNothing(get(`/v1/history/${name}`, signal));
+	if (found && isLive(found.state))
+		return { id, state: found.state, position: found.position, node: found.node, result: null };
+	// What ran on a node is in that one's history.
+	const old = found && found.node ? null : await orNothing(get(`/v1/history/${name}`, signal));
 	if (!found && !old) throw new Error(`There is no execution ${id}, or it is not yours to see.`);
 	return merged(id, found || {}, old || {});
 }
@@ -35,6 +38,8 @@ function merged(id, found, old) {
 	return {
 		id,
 		state: found.state || "finished",
+		node: found.node,
+		reason: found.reason,
 		result: result ? { ...old, ...result } : old.verdict ? old : null,
 		code: old.code,
 		language: old.language,
@@ -94,7 +99,16 @@ export function ExecutionView({ id }) {
 		>
 			<Failure error={loaded.error} retry={loaded.reload} />
 			{loaded.loading && <p class="muted">Loading.</p>}
-			{lost && <p class="remark">The server ended while this was under way, and nobody knows what became of it.</p>}
+			{found && found.node && (
+				<p>
+					{live ? "Runs" : "Ran"} on the node <code>{oneLine(found.node)}</code>.
+				</p>
+			)}
+			{lost && (found.reason || !found.result) && (
+				<p class="remark">
+					{found.reason || "The server ended while this was under way, and nobody knows what became of it."}
+				</p>
+			)}
 			{found && (live || found.result || e.phase !== "idle") && (
 				<div class="panel">
 					<ExecutionResult e={withResult(shown, found)} />

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was run, with filters that are part of the address.
-import { get, query } from "../api.js";
+import { get, query, session } from "../api.js";
 import { ago, bytes, dateTime, milliseconds } from "../format.js";
 import { go } from "../route.js";
 import { Badge, Failure, Page, Select, Table, useLoaded } from "../parts/basics.jsx";
+import { useStore } from "../store.js";
 
 const VERDICTS = [
 	"ok",
@@ -34,6 +35,7 @@ export function HistoryView({ search }) {
 		["verdict", "language", "trust", "door", "since", "limit"].map((name) => [name, search.get(name) || ""]),
 	);
 	const limit = Number(filter.limit) || 50;
+	const { who } = useStore(session);
 	const languages = useLoaded((signal) => get("/v1/languages", signal));
 	const loaded = useLoaded((signal) => get(query("/v1/history", { ...filter, limit }), signal), [search.toString()]);
 	const set = (name) => (value) => go(query("#/history", { ...filter, [name]: value }));
@@ -66,6 +68,12 @@ export function HistoryView({ search }) {
 				/>
 			</form>
 			<Failure error={loaded.error} retry={loaded.reload} />
+			{who && who.nodes && (
+				<p class="remark">
+					This is what ran on this server itself. Each node of the queue has the history of what ran there; the last
+					executions that this server gave to them, and where they ran, are under <a href="#/activity">Activity</a>.
+				</p>
+			)}
 			{loaded.value &&
 				(loaded.value.history_warnings || []).map((text) => (
 					<p class="remark" key={text}>
