@@ -314,7 +314,7 @@ def name_changes(t):
 COMPLETE = r"""
 source "$1"
 try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _brig; echo "${COMPREPLY[*]}"; }
-try brig wo; try brig workspace disc; try brig run --timeo; try brig workspace discard --al; try brig run --trust un; try brig run --inspect g
+try brig works; try brig workspace disc; try brig run --timeo; try brig workspace discard --al; try brig run --trust un; try brig run --inspect g
 """
 # What _arguments would complete is shown as it is called: completing itself needs a terminal.
 COMPLETE_ZSH = r"""
@@ -322,9 +322,9 @@ script=$1
 compadd() { shift; print -r -- "$@" }
 _arguments() { print -rl -- "$@" }
 try() { words=("$@") CURRENT=$#; source "$script" }
-try brig wo; try brig workspace disc; try brig run --timeo
+try brig works; try brig workspace disc; try brig run --timeo
 """
-COMPLETE_FISH = 'source $argv[1]; for line in "wo" "workspace disc" "run --timeo" "workspace discard --al" "run --trust un"; complete -C "brig $line"; end'
+COMPLETE_FISH = 'source $argv[1]; for line in "works" "workspace disc" "run --timeo" "workspace discard --al" "run --trust un"; complete -C "brig $line"; end'
 
 
 def in_shell(t, shell, *words):

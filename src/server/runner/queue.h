@@ -161,7 +161,7 @@ struct remote {
 	uint64_t serial; /* of the last event */
 	uint64_t look_ns, expires_s;
 	unsigned looks;
-	bool is_published, is_looking, is_missed;
+	bool is_published, is_told /* that there is a result */, is_looking, is_missed;
 };
 
 /* queue_nodes.c: an entry of a worker; and what is known of all of them, for who asks */

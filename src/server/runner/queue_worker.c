@@ -31,6 +31,7 @@
 
 #define BEAT_NS       (5 * NS_PER_SEC)
 #define LEASE_S       15
+#define HINT_MAX      (40 * KiB) /* so that it fits a record */
 #define PRESSURE_NS   NS_PER_SEC
 #define MEMORY_MOST   20.0 /* per cent of time in which somebody waits for memory */
 #define CPU_MOST      90.0 /* likewise for a processor */
@@ -98,13 +99,14 @@ static void give_back(struct service *s, struct delivery *d)
 
 static void store(struct service *s, struct delivery *d, uint64_t revision);
 
-/* To the front that waits: there is a result. */
-static void hint(struct service *s, const struct delivery *d)
+/* To the front that waits: there is a result; if it is ours and short, here it is. */
+static void hint(struct service *s, const struct delivery *d, bool is_ours)
 {
 	const char *to = message_text(&d->m, FIELD_reply_to);
+	bool is_whole = is_ours && d->result.len <= HINT_MAX;
 	char subject[128];
 	AUTO_BUF inner = BUF_INIT(KiB);
-	AUTO_BUF m = BUF_INIT(4 * KiB);
+	AUTO_BUF m = BUF_INIT(HINT_MAX + 4 * KiB);
 
 	if (!to)
 		return;
@@ -114,7 +116,7 @@ static void hint(struct service *s, const struct delivery *d)
 	message_put_number(&inner, FIELD_serial, UINT64_MAX);
 	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, to);
 	message_put_text(&m, FIELD_subject, subject);
-	if (queue_seal(s, &inner, &m))
+	if (queue_seal(s, is_whole ? &d->result : &inner, &m))
 		queue_tell(s, LINK_TELL, &m);
 }
 
@@ -143,7 +145,7 @@ static void on_there(struct service *s, const struct queue_op *op, const struct 
 		queue_complain(s, "the result of %s comes late: that of %s, of attempt %llu, is recorded", d->id,
 			       there.by->name, (unsigned long long)message_number(&there.m, FIELD_attempt, 0));
 	}
-	hint(s, d);
+	hint(s, d, false);
 	drop(s, d, WORD_ACK);
 }
 
@@ -155,7 +157,7 @@ static void on_stored(struct service *s, const struct queue_op *op, const struct
 		return;
 	if (a->how == QUEUE_OK) {
 		s->queue.counts.stored++;
-		hint(s, d);
+		hint(s, d, true);
 		drop(s, d, WORD_ACK);
 	} else if (a->how != QUEUE_TAKEN || !queue_get(s, BUCKET_RESULTS, d->id, on_there)) {
 		queue_complain(s, "the result of %s could not be recorded: %s", d->id, a->trouble ? a->trouble : "-");
