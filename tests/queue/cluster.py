@@ -18,8 +18,8 @@ import time
 
 import harness
 
-PATIENCE = 30 * max(harness.SLACK, 1)
-WORKER_PATIENCE = 3	# seconds, after which a node that says nothing of a job is taken for dead
+PATIENCE = 120 * max(harness.SLACK, 1)
+SOON = 3	# seconds, after which a node that says nothing of a job is taken for dead, in cases in which one dies
 CLONE_NEWNET = 0x40000000
 SLEEP = "import time\nprint('up', flush=True)\ntime.sleep({})\nprint('whole')"
 
@@ -197,7 +197,7 @@ class Node(Place):
 			self.extra += ["--queue-ca", c.ca]
 		self.extra = list(extra) or self.extra
 		words = [harness.brig_path(), "worker" if self.kind == "worker" else "serve", "--queue", c.url, "--nodes", c.nodes_file,
-			 "--node-name", self.name, "--state", self.state, "--queue-patience", f"{WORKER_PATIENCE}s"]
+			 "--node-name", self.name, "--state", self.state, "--queue-patience", f"{c.patience}s"]
 		if self.kind == "front":
 			self.socket = os.path.join(self.dir, "s")
 			words += ["--unix", self.socket, "--listen", "127.0.0.1:0", "--socket", "none"]
@@ -250,7 +250,7 @@ class Node(Place):
 
 
 class Cluster:
-	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0, tls=False):
+	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0, tls=False, patience=60):
 		"""later: so many of the workers are known, and begin when the case says so."""
 		for need in ("nats-server", "nsenter", "ip"):
 			if not any(os.access(os.path.join(d, need), os.X_OK) for d in os.environ.get("PATH", "/usr/bin:/usr/sbin").split(":") + ["/usr/sbin", "/sbin"]):
@@ -260,7 +260,7 @@ class Cluster:
 		self.t, self.dir, self.places, self.addresses = t, os.path.join(t.dir, "cluster"), [], itertools.count(1)
 		os.makedirs(self.dir)
 		self.hub = None
-		self.jobs, self.later, self.tls = jobs, later, tls
+		self.jobs, self.later, self.tls, self.patience = jobs, later, tls, patience
 		self.sizes = (brokers, workers, fronts)
 
 	def next_address(self):

@@ -2,12 +2,11 @@
 """Each accepted job ends in exactly one recorded result."""
 import json
 import os
-import signal
 import sys
 import time
 
 import harness
-from cluster import SLEEP, Cluster, began, children, wait_until
+from cluster import SLEEP, SOON, Cluster, began, children, wait_until
 from harness import case
 
 sys.path.insert(0, os.path.join(harness.TESTS, "scenario"))
@@ -91,7 +90,7 @@ def another_front(t):
 
 @case("kill -9 of a worker: its job is begun again elsewhere; one that says never is lost; no job has two results")
 def worker_dies(t):
-	with Cluster(t, workers=2, jobs=2, later=1) as c:
+	with Cluster(t, workers=2, jobs=2, later=1, patience=SOON) as c:
 		f, (w1, w2) = c.fronts[0], c.workers
 		again, never = f.accept(SLEEP.format(4)), f.accept(SLEEP.format(4), retry="never")
 		began(c, 2)
@@ -109,7 +108,7 @@ def worker_dies(t):
 
 @case("kill -9 of links and of runners: what runs goes on, or is begun again, and ends once")
 def processes_die(t):
-	with Cluster(t, jobs=4) as c:
+	with Cluster(t, jobs=4, patience=SOON) as c:
 		f, w = c.fronts[0], c.workers[0]
 		ident = f.accept(SLEEP.format(2))
 		began(c)
@@ -147,7 +146,7 @@ def drain(t):
 
 @case("a worker that cannot reach its brokers: the job is lost or done elsewhere, and its own late result is refused")
 def cut_off(t):
-	with Cluster(t, workers=2, jobs=2, later=1) as c:
+	with Cluster(t, workers=2, jobs=2, later=1, patience=SOON) as c:
 		f, (w1, w2) = c.fronts[0], c.workers
 		again, never = f.accept(SLEEP.format(8)), f.accept(SLEEP.format(8), retry="never")
 		began(c, 2)

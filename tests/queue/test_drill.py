@@ -11,7 +11,7 @@ import threading
 import time
 
 import harness
-from cluster import Cluster, wait_until
+from cluster import SOON, Cluster, wait_until
 from harness import Failed, case
 
 JOBS = int(os.environ.get("BRIG_TEST_QUEUE_JOBS", "60"))
@@ -103,7 +103,7 @@ def most(c, n):
 def at_random(t):
 	seed = int(os.environ.get("BRIG_TEST_SEED", random.randrange(1 << 30)))
 	rng = random.Random(seed)
-	with Cluster(t, brokers=3, workers=3, fronts=2, jobs=3) as c:
+	with Cluster(t, brokers=3, workers=3, fronts=2, jobs=3, patience=SOON) as c:
 		accepted, trouble, threads = {}, Trouble(c, seed), []
 		numbers = iter(range(JOBS))
 		lock = threading.Lock()

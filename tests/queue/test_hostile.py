@@ -34,6 +34,28 @@ def jobs(t):
 			one.close()
 
 
+@case("copies of a job that runs: neither begun again nor a reason to call it lost")
+def copies(t):
+	with Cluster(t, workers=2, jobs=2) as c:
+		f = c.fronts[0]
+		spy, n = c.nats(), c.nats()
+		spy.subscribe("brig.jobs.>")
+		for words in ({"retry": "never"}, {}):
+			ident = f.accept(SLEEP.format(3), **words)
+			began(c)
+			subject, job = spy.next()
+			for _ in range(6):
+				n.publish(subject, job)
+				spy.next()
+			t.equal(f.result(ident)["result"]["stdout"], "up\nwhole\n", f"with {words}")
+		wait_until("they are named", lambda: "refused a copy of job" in c.workers[0].said() + c.workers[1].said())
+		wait_until("and gone", lambda: n.messages("BRIG_JOBS") == 0)
+		for w in c.workers:
+			t.check("begun it" not in w.said(), "nobody took it for lost", w.said())
+		spy.close()
+		n.close()
+
+
 @case("a result that was forged or is another job's: refused by the front; the true one takes its place")
 def results(t):
 	with Cluster(t) as c:
@@ -63,7 +85,9 @@ def claims(t):
 		first = f.accept(SLEEP.format(2))
 		began(c)
 		claim = n.get("claims", first)
-		waiting = [f.accept("print('begun')", retry="never") for _ in range(2)]
+		waiting = [f.accept("print('begun')") for _ in range(2)]
+		never = f.accept("print('begun')", retry="never")
+		n.put("claims", never, b"nonsense")
 		n.put("claims", waiting[0], b"nonsense")
 		n.put("claims", waiting[1], claim.replace(first.encode(), waiting[1].encode()))
 		n.publish(f"brig.cancel.{first}", b"nonsense")
@@ -72,6 +96,7 @@ def claims(t):
 		t.equal(f.result(first)["result"]["stdout"], "up\nwhole\n", "nobody could cancel it")
 		for ident in waiting:
 			t.equal(f.result(ident)["result"]["stdout"], "begun\n", "a forged claim keeps nobody out")
+		t.equal(f.result(never)["state"], "lost", "one that says never, and of whose claim nobody knows")
 		t.check("refused a claim where a cancel has to be" in w.said(), "it is named", w.said())
 		n.close()
 

@@ -171,7 +171,7 @@ struct remote {
 	uint64_t serial; /* of the last event */
 	uint64_t look_ns, expires_s;
 	unsigned looks;
-	bool is_published, is_looking, is_missed;
+	bool is_published, is_told /* that there is a result */, is_looking, is_missed;
 	char node[PEER_NAME_MAX + 1]; /* the last one that said something of it; "": none has */
 };
 

@@ -6,8 +6,8 @@
  *	                 |                                                        |
  *	                 +- no broker: 503, and nothing was promised              +- neither the stream nor a result has it: lost
  *
- * Whoever runs it says when there is something to fetch, and what happens meanwhile; since such words may be lost, the bucket
- * of results is looked at now and then as well.  Only what is in the bucket is the result.  A front has nothing that another one
+ * Whoever runs it says when there is something to fetch, or what it has just put, if that is short, and what happens meanwhile;
+ * since such words may be lost, the bucket of results is looked at now and then as well.  A front has nothing that another one
  * could not find: who asks another for the same id is answered from the buckets (front_look_up).
  */
 #include <jansson.h>
@@ -287,6 +287,8 @@ static void on_published(struct service *s, const struct queue_op *op, const str
 	s->queue.counts.published++;
 	x->remote->is_published = true;
 	x->remote->look_ns = clock_now_ns() + LOOK_NS;
+	if (x->remote->is_told)
+		look(s, x);
 	if (x->is_async)
 		accept_promise(s, x);
 	if (x->is_cancelled)
@@ -368,6 +370,33 @@ void front_begin(struct service *s)
 	queue_tell(s, LINK_LISTEN, &nodes);
 }
 
+static bool is_result(const struct message *m)
+{
+	size_t len;
+	const char *bytes = message_bytes(m, FIELD_sealed, &len), *why, *as;
+	struct message inner;
+
+	if (!bytes || !message_read(bytes, len, &inner, &why))
+		return false;
+	as = message_text(&inner, FIELD_sealed_as);
+	return as && str_eq(as, "result");
+}
+
+/* A worker has put it into the bucket, and says it at once: so it need not be fetched. */
+static void on_result_told(struct service *s, const struct message *m)
+{
+	struct queue_sealed r;
+	struct execution *x;
+
+	if (!queue_unseal(s, m, "result", PEER_WORKER, &r) || !message_text(&r.m, FIELD_id))
+		return;
+	x = find_remote(s, message_text(&r.m, FIELD_id));
+	if (x)
+		x->remote->is_told = true; /* perhaps before the stream has said that it has the job */
+	if (x && x->remote->is_published && is_result_of(s, x, &r))
+		take_result(s, x, &r.m);
+}
+
 void front_on_told(struct service *s, const struct message *m)
 {
 	struct queue_sealed said;
@@ -380,6 +409,10 @@ void front_on_told(struct service *s, const struct message *m)
 		nodes_on_told(s, m);
 		return;
 	}
+	if (is_result(m)) {
+		on_result_told(s, m);
+		return;
+	}
 	if (!queue_unseal(s, m, "event", PEER_WORKER, &said) || !message_text(&said.m, FIELD_id))
 		return;
 	x = find_remote(s, message_text(&said.m, FIELD_id));
@@ -390,6 +423,7 @@ void front_on_told(struct service *s, const struct message *m)
 		return;
 	(void)str_copy(x->remote->node, sizeof(x->remote->node), said.by->name);
 	if (kind == EVENT_done) {
+		x->remote->is_told = true;
 		look(s, x);
 	} else if (text && serial > x->remote->serial && kind != EVENT_verdict && kind != EVENT_result) {
 		x->remote->serial = serial; /* an event that comes again says nothing */

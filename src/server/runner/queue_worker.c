@@ -13,6 +13,9 @@
  * While a job is here the stream is told so again and again (+WPI); when that stays away it is given to another node.  So two
  * nodes may run the same job at one time, when one cannot reach the brokers: the claim has a number, which the result tells,
  * and of two results the first one counts.  A job that says "never" is not begun under a second number.
+ *
+ * A claim also names the message of the stream that it is of: another message with the same job is a copy, whoever published
+ * it, and is neither begun nor taken for a sign that the job's node has gone.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,6 +31,7 @@
 
 #define BEAT_NS       (5 * NS_PER_SEC)
 #define LEASE_S       15
+#define HINT_MAX      (40 * KiB) /* so that it fits a record */
 #define PRESSURE_NS   NS_PER_SEC
 #define MEMORY_MOST   20.0 /* per cent of time in which somebody waits for memory */
 #define CPU_MOST      90.0 /* likewise for a processor */
@@ -43,6 +47,7 @@ struct delivery {
 	char *bytes;                /* the sealed job */
 	struct message m;
 	uint8_t hash[SHA256_LEN];
+	uint64_t sequence;       /* of its message in the stream */
 	uint64_t attempt, nonce; /* nonce: by which we know a claim for ours, and not for that of an earlier life */
 	bool is_begun, is_ended, has_events;
 	uint64_t serial;
@@ -94,13 +99,14 @@ static void give_back(struct service *s, struct delivery *d)
 
 static void store(struct service *s, struct delivery *d, uint64_t revision);
 
-/* To the front that waits: there is a result. */
-static void hint(struct service *s, const struct delivery *d)
+/* To the front that waits: there is a result; if it is ours and short, here it is. */
+static void hint(struct service *s, const struct delivery *d, bool is_ours)
 {
 	const char *to = message_text(&d->m, FIELD_reply_to);
+	bool is_whole = is_ours && d->result.len <= HINT_MAX;
 	char subject[128];
 	AUTO_BUF inner = BUF_INIT(KiB);
-	AUTO_BUF m = BUF_INIT(4 * KiB);
+	AUTO_BUF m = BUF_INIT(HINT_MAX + 4 * KiB);
 
 	if (!to)
 		return;
@@ -110,7 +116,7 @@ static void hint(struct service *s, const struct delivery *d)
 	message_put_number(&inner, FIELD_serial, UINT64_MAX);
 	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, to);
 	message_put_text(&m, FIELD_subject, subject);
-	if (queue_seal(s, &inner, &m))
+	if (queue_seal(s, is_whole ? &d->result : &inner, &m))
 		queue_tell(s, LINK_TELL, &m);
 }
 
@@ -139,7 +145,7 @@ static void on_there(struct service *s, const struct queue_op *op, const struct 
 		queue_complain(s, "the result of %s comes late: that of %s, of attempt %llu, is recorded", d->id,
 			       there.by->name, (unsigned long long)message_number(&there.m, FIELD_attempt, 0));
 	}
-	hint(s, d);
+	hint(s, d, false);
 	drop(s, d, WORD_ACK);
 }
 
@@ -151,7 +157,7 @@ static void on_stored(struct service *s, const struct queue_op *op, const struct
 		return;
 	if (a->how == QUEUE_OK) {
 		s->queue.counts.stored++;
-		hint(s, d);
+		hint(s, d, true);
 		drop(s, d, WORD_ACK);
 	} else if (a->how != QUEUE_TAKEN || !queue_get(s, BUCKET_RESULTS, d->id, on_there)) {
 		queue_complain(s, "the result of %s could not be recorded: %s", d->id, a->trouble ? a->trouble : "-");
@@ -314,10 +320,18 @@ static void on_claim_there(struct service *s, const struct queue_op *op, const s
 	if (a->how == QUEUE_NONE || !queue_unseal(s, a->m, "claim", PEER_WORKER | PEER_FRONT, &there) ||
 	    !message_text(&there.m, FIELD_id) || !str_eq(message_text(&there.m, FIELD_id), d->id)) {
 		d->attempt = 1;
-		claim(s, d, a->revision);
+		if (a->how == QUEUE_OK && message_number(&d->m, FIELD_retry_never, 0))
+			lose(s, d, "somebody wrote over its claim, so that nobody knows whether it was begun");
+		else
+			claim(s, d, a->revision);
 		return;
 	}
 	attempt = message_number(&there.m, FIELD_attempt, 0);
+	if (attempt > 0 && message_number(&there.m, FIELD_sequence, 0) != d->sequence) {
+		queue_complain(s, "refused a copy of job %s, which %s has begun", d->id, there.by->name);
+		drop(s, d, WORD_TERM);
+		return;
+	}
 	(void)snprintf(why, sizeof(why), "%s has begun it, as attempt %llu, and did not end it in time", there.by->name,
 		       (unsigned long long)attempt);
 	if (attempt == 0) {
@@ -372,12 +386,35 @@ static void claim(struct service *s, struct delivery *d, uint64_t revision)
 	message_put_bytes(&inner, FIELD_job_hash, d->hash, sizeof(d->hash));
 	message_put_number(&inner, FIELD_attempt, d->attempt);
 	message_put_number(&inner, FIELD_serial, d->nonce);
+	message_put_number(&inner, FIELD_sequence, d->sequence);
 	message_put_number(&inner, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
 	if (!queue_put(s, BUCKET_CLAIMS, d->id, revision, &inner, QUEUE_CLAIM_NS, on_claimed))
 		give_back(s, d);
 }
 
 /* ---- deliveries ---------------------------------------------------------------------------------------------------------- */
+
+/*
+ * The number of a message in its stream, from the place where words about it go:
+ * $JS.ACK.STREAM.CONSUMER.TIMES.NUMBER..., with two words more behind ACK from brokers that name domain and account.
+ */
+static uint64_t sequence_of(const char *ack)
+{
+	size_t n_words = 1, wanted;
+	uint64_t n = 0;
+	char word[24];
+
+	for (const char *at = ack; *at; at++)
+		n_words += *at == '.';
+	wanted = n_words >= 11 ? 7 : 5;
+	for (; wanted > 0 && ack; wanted--) {
+		ack = strchr(ack, '.');
+		ack = ack ? ack + 1 : NULL;
+	}
+	if (ack)
+		(void)snprintf(word, sizeof(word), "%.*s", (int)min_u64(strcspn(ack, "."), sizeof(word) - 1), ack);
+	return ack && str_to_u64(word, &n) ? n : 0;
+}
 
 /* A copy of the sealed job, which lives no longer than the record. */
 static struct delivery *keep(struct service *s, const struct queue_sealed *job, const char *id, const char *ack)
@@ -401,6 +438,7 @@ static struct delivery *keep(struct service *s, const struct queue_sealed *job, 
 	}
 	(void)str_copy(d->id, sizeof(d->id), id);
 	(void)str_copy(d->ack, sizeof(d->ack), ack);
+	d->sequence = sequence_of(ack);
 	d->attempt = 1;
 	d->has_events = message_number(&d->m, FIELD_stream, 0) != 0;
 	LIST_INSERT_HEAD(&s->queue.deliveries, d, in_list);
@@ -437,9 +475,14 @@ void worker_on_job(struct service *s, const struct message *m)
 		return;
 	}
 	d = find(s, id);
-	if (d) { /* the stream has missed our words: it is here all the same */
+	if (d && d->sequence == sequence_of(ack)) { /* the stream has missed our words: it is here all the same */
 		(void)str_copy(d->ack, sizeof(d->ack), ack);
 		say(s, ack, WORD_PROGRESS);
+		return;
+	}
+	if (d) {
+		queue_complain(s, "refused a copy of job %s, which is here", id);
+		say(s, ack, WORD_TERM);
 		return;
 	}
 	forget_ended(s, id);
