@@ -394,7 +394,7 @@ static void on_result_told(struct service *s, const struct message *m)
 	if (x)
 		x->remote->is_told = true; /* perhaps before the stream has said that it has the job */
 	if (x && x->remote->is_published && is_result_of(s, x, &r))
-		take_result(s, x, &r.m);
+		take_result(s, x, &r);
 }
 
 void front_on_told(struct service *s, const struct message *m)
