@@ -11,6 +11,8 @@ GOOD = {
 	"/api/v2/execute": {"language": "python", "version": "*", "files": [{"content": "print(1)"}]},
 	"/v1/sandbox/run": {"language": "python3", "code": "print(1)"},
 	"/run_code": {"language": "python", "code": "print(1)"},
+	"/run_jupyter": {"cells": ["1"], "kernel": "python3", "files": {}, "fetch_files": [], "cell_timeout": 1},
+	"/submit": {"dataset": "x", "id": 1, "completion": "```\nprint(1)\n```", "config": {"dataset_type": "CommonOJDataset", "language": "python", "provided_data": {"test": [{"input": {"stdin": ""}, "output": {"stdout": "1"}}]}}},
 	"/v1/exec": {"lang": "py", "code": "print(1)"},
 	"/mcp": {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}},
 	"/v1/exec/programmatic": {"code": "print(1)", "tools": [{"name": "a"}]},

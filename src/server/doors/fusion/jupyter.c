@@ -22,13 +22,14 @@
 #define MARGIN_MS   30000 /* for files, and for the session's own beginning */
 #define CELLS_MAX   1024
 #define FETCH_MAX   256
+#define BYTES_MAX   (64 * MiB) /* of all that comes out */
 #define PLACE       "/workspace/"
 
 struct notebook {
-	json_t *doc, *cells, *files; /* the request; what has come out */
-	void *file;                  /* of the request's files, the next one to be put; NULL: none */
-	size_t cell, fetch;          /* the next ones */
-	uint64_t began_ns, total_ms;
+	json_t *doc, *cells, *files;        /* the request; what has come out */
+	void *file;                         /* of the request's files, the next one to be put; NULL: none */
+	size_t cell, fetch;                 /* the next ones */
+	uint64_t began_ns, total_ms, bytes; /* bytes: that have come out */
 	char session[65];
 	bool is_late;
 	char trouble[512]; /* of the service's; "": none */
@@ -112,6 +113,16 @@ static bool place_of(const char *path, char dst[1100])
 	return *path && snprintf(dst, 1100, PLACE "%s", path) < 1100;
 }
 
+/* Whether there is room for what an answer of the runner's has. */
+static bool has_room(struct notebook *n, const struct message *m)
+{
+	size_t len = 0;
+
+	(void)message_bytes(m, FIELD_body, &len);
+	n->bytes += len;
+	return n->bytes <= BYTES_MAX;
+}
+
 static void fetch_next(struct client *c);
 
 /* What is not there, or no file, is left out. */
@@ -123,6 +134,10 @@ static void on_fetched(struct client *c, unsigned status, const struct message *
 	const char *bytes = status == 200 ? message_bytes(m, FIELD_body, &len) : NULL;
 	AUTO_FREE char *coded = bytes ? malloc(base64_len(len) + 1) : NULL;
 
+	if (!has_room(n, m)) {
+		fail(c, "the files that are wanted have too many bytes");
+		return;
+	}
 	if (coded) {
 		base64_put(coded, bytes, len);
 		(void)json_object_set_new(n->files, json_string_value(name), json_stringn(coded, base64_len(len)));
@@ -250,6 +265,8 @@ static void on_ran(struct client *c, unsigned status, const struct message *m)
 	}
 	if (is_trouble) {
 		fail(c, fusion_text(result, "reason"));
+	} else if (!has_room(n, m)) {
+		fail(c, "the cells wrote and showed too many bytes");
 	} else {
 		add_cell(n, result);
 		n->cell++;

@@ -20,7 +20,8 @@
 #include "server/doors/fusion/fusion.h"
 
 #define TESTS_MAX      1000
-#define SHOWN_MAX      1000 /* characters of a test, in an answer */
+#define BYTES_MAX      (128 * MiB) /* of all results */
+#define SHOWN_MAX      1000        /* characters of a test, in an answer */
 #define SECONDS_OJ     10.0
 #define SECONDS_SCRIPT 20.0
 #define INSERT         "#<INSERT>"
@@ -35,6 +36,7 @@ struct submission {
 	json_t *outcomes;        /* told to the client */
 	bool is_wrong, runs_all; /* one has failed; the others are to be told as well */
 	char batch[65];
+	uint64_t bytes; /* of results so far */
 };
 
 static void submission_free(void *p)
@@ -238,6 +240,13 @@ static void on_event(struct client *c, enum event_kind kind, const char *text, s
 	json_t *event = kind == EVENT_result ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
 	uint64_t number;
 
+	s->bytes += len;
+	if (s->bytes > BYTES_MAX) {
+		json_decref(event);
+		door_give_up(c);
+		fusion_error(c, 500, "Failed to check stdio test case: the tests wrote too many bytes");
+		return;
+	}
 	if (event && str_to_u64(fusion_text(event, "job"), &number) && number < s->n_tests && !s->result[number]) {
 		s->result[number] = json_incref(event);
 		if (number == s->judged && judge_more(c)) {
