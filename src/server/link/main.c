@@ -125,10 +125,10 @@ static void hear_master(struct link *l)
 	struct word w;
 	int rc = words_hear(l->master, &w);
 
-	if (rc < 0 || (rc > 0 && w.word == WORD_NOW))
+	if (rc < 0)
 		l->is_over = true;
-	else if (rc > 0 && w.word == WORD_DRAIN)
-		l->draining = true;
+	else if (rc > 0 && (w.word == WORD_DRAIN || w.word == WORD_NOW))
+		l->draining = true; /* what the runner gives back, or has ended, goes out before */
 	else if (rc > 0 && w.word == WORD_CHANNEL && w.n_fds == 1)
 		join_runner(l, &w.fds[0]);
 	words_close(&w);
