@@ -176,7 +176,7 @@ const signal = (name, text = "up") => {
 };
 const texts = (r) => r.seen.map((m) => m.data ?? "").join("");
 see("socket: signals that it catches", async () => {
-	const r = await talk([init("import signal, sys, time\ndef on(n, f):\n    print('got', n, flush=True)\n    if n == 15: sys.exit(7)\nfor n in (10, 15): signal.signal(n, on)\nprint('up', flush=True)\ntime.sleep(2.9)\ntime.sleep(2.9)"), signal("SIGUSR1"), signal("SIGTERM", "got 10")]);
+	const r = await talk([init("import os, signal, sys, time\ndef on(n, f):\n    os.write(1, b'got %d\\n' % n)\n    if n == 15: sys.exit(7)\nfor n in (10, 15): signal.signal(n, on)\nos.write(1, b'up\\n')\ntime.sleep(2.9)\ntime.sleep(2.9)"), signal("SIGUSR1"), signal("SIGTERM", "got 10")]);
 	assert.equal(texts(r), "up\ngot 10\ngot 15\n");
 	assert.deepEqual(r.seen.at(-1), { type: "exit", stage: "run", code: 7, signal: null });
 });
