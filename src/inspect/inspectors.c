@@ -42,6 +42,7 @@
 
 #define END_MAX_NS NS_PER_SEC /* until the inspectors have seen that their caller is gone */
 #define ANSWER_MS  1
+#define REAP_MS    30 /* more than workers rest when they have answered */
 
 struct inspectors {
 	int sock;                           /* spare workers come from here; does not block */
@@ -169,11 +170,20 @@ static _Noreturn void end_with_workers(void)
 	_exit(0);
 }
 
-/* The workers that wait stay as they are: somebody will wait for one of them. */
+static void reap(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+/* The workers that wait stay as they are: somebody will wait for one of them.  Those that have answered are dead by REAP_MS. */
 static void rest_until_asked(void)
 {
 	struct pollfd p = { .fd = 0, .events = POLLIN };
 
+	if (poll(&p, 1, REAP_MS) != 0)
+		return;
+	reap();
 	if (poll(&p, 1, MEMORY_REST_MS) == 0)
 		memory_rest();
 }
@@ -188,8 +198,7 @@ static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t
 		_exit(1);
 	warm_up(rules);
 	do {
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
+		reap();
 		while (waiting < spares && make_worker(rules, 0))
 			waiting++;
 		rest_until_asked();

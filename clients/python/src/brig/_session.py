@@ -111,7 +111,7 @@ class SessionFiles(Files):
 
     def watch(self, folder: str = "", recursive: bool = False) -> Watch:
         """What changes below a folder, from now on and as it happens."""
-        query = {"path": _folder(folder), **({"recursive": 1} if recursive else {})}
+        query = {"path": _folder(folder), **({"recursive": "1"} if recursive else {})}
         return Watch(self._session, "/watches?" + urllib.parse.urlencode(query))
 
     def _rows(self, folder: str, depth: int = 64) -> "List[Dict[str, Any]]":
