@@ -21,7 +21,9 @@ def warm_first(t):
 		w2.begin()
 		first = wait_until("the other one takes jobs", lambda: (entry(w2) or {"classes": []})["classes"] and entry(w2))
 		t.equal((first["ready"], first["cannot"]), ([], []), "it is cold, and able")
-		wait_until("it has heard of the first one", lambda: entry(w1)["seen"] > first["seen"])
+		heard = wait_until("the first one says so again", lambda: entry(w1)["seen"] > first["seen"] and entry(w1)["seen"])
+		wait_until("the other one has heard it, and said something since", lambda: entry(w2)["seen"] > heard)
+		t.equal(entry(w2)["ready"], [], "it is still cold")
 		where = [ran_on(f.accept("pass")) for _ in range(JOBS)]
 		t.check(where.count(w1.name) >= JOBS * 3 // 4, f"jobs of a kind that one of them is warm in: {where}")
 		together = [f.accept(SLEEP.format(2)) for _ in range(4)]

@@ -18,6 +18,7 @@
  * broker has as many looks with a thousand nodes as with two.  No node looks more often than once in LOOK_MS for all classes.
  * The pause is a fraction of what a cold start takes, so to wait for a warm place in vain is cheap beside not to wait.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"

@@ -508,6 +508,7 @@ void worker_on_told(struct service *s, const struct message *m)
 
 	if (subject && strncmp(subject, QUEUE_SUBJECT_NODES, strlen(QUEUE_SUBJECT_NODES)) == 0) {
 		nodes_on_told(s, m);
+		s->queue.tick_ns = 0; /* for who waits for what may be others' now */
 		return;
 	}
 	if (!queue_unseal(s, m, "cancel", PEER_FRONT, &said))
