@@ -36,7 +36,10 @@
 struct link_consumer {
 	char class[161], name[161];
 	bool is_made, is_asked, is_pulling;
+	bool is_later;     /* others have it warm: it is looked for now and then, and not waited for */
+	bool is_standing;  /* the pull waits at the broker, and is no look */
 	uint64_t until_ns; /* that the pull lasts */
+	uint64_t look_ns;  /* of a later one: when it is looked for next */
 };
 
 struct transfer;
@@ -57,6 +60,7 @@ struct link {
 	struct link_consumer *consumer;
 	size_t n_consumers;
 	uint64_t credit, given;
+	uint64_t pause_ns; /* between two looks for jobs of a class */
 	uint64_t patience_ns;
 	/* bodies.c */
 	struct transfer *transfers;
@@ -90,6 +94,7 @@ int ops_error_of(const struct broker_message *m, uint64_t *ret_sequence);
 
 /* pulls.c */
 void pulls_set_classes(struct link *l, const struct message *m);
+void pulls_set_later(struct link *l, const struct message *m);
 void pulls_forget(struct link *l); /* there is another broker, or none: what was asked of the last one is void */
 void pulls_step(struct link *l);
 int pulls_patience(const struct link *l, int wait_ms);

@@ -285,6 +285,10 @@ bool ops_take(struct link *l, const struct record *r)
 		l->credit = message_number(&m, FIELD_credit, 0);
 		pulls_step(l);
 		return true;
+	case LINK_LATER:
+		pulls_set_later(l, &m);
+		pulls_step(l);
+		return true;
 	case LINK_CLASSES:
 		pulls_set_classes(l, &m);
 		pulls_step(l);

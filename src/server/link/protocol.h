@@ -18,6 +18,7 @@ enum link_op {
 	LINK_WORD, /* subject, word: to the stream, of a job that was handed over */
 	LINK_CREDIT,  /* credit */
 	LINK_CLASSES, /* class ...: that jobs are taken of */
+	LINK_LATER,   /* class ..., pause: those of them that other nodes have warm (runner/queue_placement.c) */
 	LINK_LISTEN,  /* subject */
 	/* to the runner */
 	LINK_DONE,    /* tag: state ("ok", "taken", "none"), revision; of LINK_GET sealed, seal; or trouble */

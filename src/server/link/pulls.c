@@ -7,6 +7,10 @@
  * What comes although there is no room any more, since several classes were asked, goes back to the stream at once; it was not
  * begun, and its claims are what is counted (runner/queue_worker.c), not how often it was handed around.
  *
+ * A class that other nodes have warm is not waited for but looked for, with a pause between two looks: a broker gives a job to
+ * whoever waits, so a look finds only what nobody with a warm cell had a place for.  What comes for a pull that waited already
+ * when the class became one of those goes back at once, to who waits for it still; that happens once for each such pull.
+ *
  * Credit is a sum since the channel began and not a number of free places: so no job on its way is counted twice.
  */
 #include <stdio.h>
@@ -21,6 +25,7 @@
 #define PULL_NS      (PULL_S * NS_PER_SEC)
 #define PULL_LATE_NS (2 * NS_PER_SEC)
 #define NAK_LATER    "-NAK {\"delay\": 20000000}"
+#define NAK_NOW      "-NAK"
 
 static bool is_word(const char *text, const char *also)
 {
@@ -57,6 +62,27 @@ void pulls_set_classes(struct link *l, const struct message *m)
 			if (*at == '.')
 				*at = '_';
 		l->n_consumers++;
+	}
+}
+
+void pulls_set_later(struct link *l, const struct message *m)
+{
+	size_t n = message_count(m, FIELD_class);
+	AUTO_FREE const char **texts = calloc(n + 1, sizeof(*texts));
+
+	if (!texts)
+		return;
+	message_texts(m, FIELD_class, texts);
+	l->pause_ns = message_number(m, FIELD_pause, 0) * NS_PER_MS;
+	for (size_t i = 0; i < l->n_consumers; i++) {
+		struct link_consumer *c = &l->consumer[i];
+		bool was_later = c->is_later;
+
+		c->is_later = false;
+		for (size_t k = 0; k < n && !c->is_later; k++)
+			c->is_later = str_eq(texts[k], c->class);
+		if (c->is_later && !was_later)
+			c->look_ns = clock_now_ns() + l->pause_ns;
 	}
 }
 
@@ -104,11 +130,13 @@ static void pull(struct link *l, size_t i)
 {
 	struct link_consumer *c = &l->consumer[i];
 	char subject[BROKER_SUBJECT_MAX], reply[128], body[64];
-	int len = snprintf(body, sizeof(body), "{\"batch\":1,\"expires\":%d000000000}", PULL_S);
+	int len = c->is_later ? snprintf(body, sizeof(body), "{\"batch\":1,\"no_wait\":true}")
+			      : snprintf(body, sizeof(body), "{\"batch\":1,\"expires\":%d000000000}", PULL_S);
 
 	(void)snprintf(subject, sizeof(subject), "$JS.API.CONSUMER.MSG.NEXT.%s.%s", LINK_STREAM, c->name);
 	(void)snprintf(reply, sizeof(reply), "%s.p.%zu", broker_inbox(l->broker), i);
-	c->until_ns = clock_now_ns() + PULL_NS + PULL_LATE_NS;
+	c->is_standing = !c->is_later;
+	c->until_ns = clock_now_ns() + (c->is_standing ? PULL_NS : 0) + PULL_LATE_NS;
 	c->is_pulling =
 		broker_publish(l->broker,
 			       &(struct broker_message){
@@ -128,14 +156,26 @@ void pulls_step(struct link *l)
 			make(l, i);
 		if (c->is_pulling && c->until_ns <= now)
 			c->is_pulling = false;
-		if (c->is_made && !c->is_pulling && l->given < l->credit && !l->draining)
+		if (c->is_made && !c->is_pulling && l->given < l->credit && !l->draining &&
+		    (!c->is_later || c->look_ns <= now))
 			pull(l, i);
 	}
 }
 
 int pulls_patience(const struct link *l, int wait_ms)
 {
-	return l->n_consumers > 0 && (wait_ms < 0 || wait_ms > 500) ? 500 : wait_ms;
+	uint64_t now = clock_now_ns(), most_ns = 500 * NS_PER_MS;
+
+	if (l->n_consumers == 0)
+		return wait_ms;
+	for (size_t i = 0; i < l->n_consumers && l->given < l->credit; i++) {
+		const struct link_consumer *c = &l->consumer[i];
+
+		if (c->is_made && c->is_later && !c->is_pulling)
+			most_ns = min_u64(most_ns, c->look_ns > now ? c->look_ns - now : 0);
+	}
+	/* a look that is due goes out in the same turn: one millisecond more is no loss, and a turn without end would be */
+	return (int)min_u64(wait_ms < 0 ? 500 : (uint64_t)wait_ms, most_ns / NS_PER_MS + 1);
 }
 
 void pulls_return(struct link *l, const char *ack, bool is_for_nobody)
@@ -148,7 +188,14 @@ void pulls_return(struct link *l, const char *ack, bool is_for_nobody)
 	pulls_step(l);
 }
 
-static void give(struct link *l, const struct broker_message *m)
+static void hand_back(struct link *l, const struct broker_message *m, const char *word)
+{
+	(void)broker_publish(l->broker,
+			     &(struct broker_message){ .subject = m->reply, .data = word, .len = strlen(word) });
+}
+
+/* c is NULL: it is of a class that is not taken here any more. */
+static void give(struct link *l, struct link_consumer *c, const struct broker_message *m)
 {
 	struct destination to = { .op = LINK_JOB };
 
@@ -156,12 +203,17 @@ static void give(struct link *l, const struct broker_message *m)
 		link_complain(l, m->subject, "a job that cannot be acknowledged");
 		return;
 	}
-	if (!l->channel || l->given >= l->credit || l->draining) {
-		(void)broker_publish(l->broker, &(struct broker_message){ .subject = m->reply,
-									  .data = NAK_LATER,
-									  .len = sizeof(NAK_LATER) - 1 });
+	if (!c || !l->channel || l->given >= l->credit || l->draining) {
+		hand_back(l, m, NAK_LATER);
 		return;
 	}
+	if (c->is_later && c->is_standing) {
+		c->is_standing = false;
+		c->look_ns = clock_now_ns() + l->pause_ns;
+		hand_back(l, m, NAK_NOW);
+		return;
+	}
+	c->look_ns = 0; /* where one waited there may be more */
 	l->given++;
 	bodies_deliver(l, &to, m->data, m->len);
 }
@@ -170,11 +222,14 @@ bool pulls_on_message(struct link *l, const struct broker_message *m)
 {
 	const char *inbox = broker_inbox(l->broker);
 	size_t len = strlen(inbox);
+	struct link_consumer *c = NULL;
 	uint64_t i;
 
 	if (strncmp(m->subject, inbox, len) == 0 && strncmp(m->subject + len, ".p.", 3) == 0 && m->status != 0) {
-		if (m->status != 100 && str_to_u64(m->subject + len + 3, &i) && i < l->n_consumers)
+		if (m->status != 100 && str_to_u64(m->subject + len + 3, &i) && i < l->n_consumers) {
 			l->consumer[i].is_pulling = false; /* its time is over, or there is nothing */
+			l->consumer[i].look_ns = clock_now_ns() + l->pause_ns;
+		}
 		pulls_step(l);
 		return true;
 	}
@@ -185,10 +240,12 @@ bool pulls_on_message(struct link *l, const struct broker_message *m)
 		size_t n = strlen(l->consumer[i].class);
 
 		if (strncmp(m->subject + strlen(LINK_JOBS), l->consumer[i].class, n) == 0 &&
-		    m->subject[strlen(LINK_JOBS) + n] == '.')
-			l->consumer[i].is_pulling = false;
+		    m->subject[strlen(LINK_JOBS) + n] == '.') {
+			c = &l->consumer[i];
+			c->is_pulling = false;
+		}
 	}
-	give(l, m);
+	give(l, c, m);
 	pulls_step(l);
 	return true;
 }

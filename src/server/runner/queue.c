@@ -36,6 +36,22 @@ void queue_class(const char *trust, const char *what, char *dst, size_t size)
 			*at = '_';
 }
 
+/* "unknown.python", a word of a subject each. */
+void queue_class_of(const struct service *s, const struct execution *x, char *dst, size_t size)
+{
+	const struct brig_request *req = &x->job->req;
+	const char *language = req->language ? host_language(s->host, req->language) : NULL;
+	char what[TOKEN_WORD_MAX + 8];
+
+	if (req->environment)
+		(void)snprintf(what, sizeof(what), "env-%.60s", req->environment);
+	else if (req->kind != BRIG_KIND_CODE)
+		(void)snprintf(what, sizeof(what), "kind-%.60s", x->kind);
+	else
+		(void)str_copy(what, sizeof(what), language ? language : "any");
+	queue_class(x->trust, what, dst, size);
+}
+
 /* ---- the channel ------------------------------------------------------------------------------------------------ */
 
 static void leave_link(struct service *s)
@@ -397,8 +413,9 @@ void queue_reload(struct service *s)
 	}
 	peers_release(&s->queue.peers);
 	s->queue.peers = fresh;
+	s->queue.host_ns = 0; /* another policy needs other protections */
 	if (s->queue.is_worker && s->queue.channel)
-		worker_begin(s);
+		worker_tell_classes(s);
 }
 
 void queue_close(struct service *s)
@@ -413,5 +430,6 @@ void queue_close(struct service *s)
 	channel_free(MOVE_PTR(q->channel));
 	peers_release(&q->peers);
 	free(q->node);
+	buf_release(&q->later);
 	crypto_wipe(q->seed, sizeof(q->seed));
 }

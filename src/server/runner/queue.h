@@ -5,6 +5,7 @@
  *	queue         the channel to the link, asks that are answered later, seals
  *	queue_worker  jobs of the queue become executions here, and their results go back
  *	queue_host    what a worker says of the host that it is on
+ *	queue_placement  which jobs it waits for, and which it leaves to others for a while
  *	queue_front   executions that were asked for here become jobs of the queue, and their results come back
  *	peers         whose seals count
  *
@@ -73,18 +74,19 @@ struct delivery;
 LIST_HEAD(delivery_list, delivery);
 
 struct queue_counts {
-	uint64_t published, taken, begun, stored, late, lost, refused, returned, redelivered;
+	uint64_t published, taken, begun, stored, late, lost, refused, returned, redelivered, warm;
 };
 
 /* A worker, as it says. */
 #define QUEUE_CLASSES_MAX 4096 /* bytes of their names that are shown */
 struct queue_node {
 	char key[SEAL_KEY_HEX + 1], name[PEER_NAME_MAX + 1];
-	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again;
+	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again, begun_warm;
 	uint64_t pressure_cpu, pressure_memory; /* as the fields; UINT64_MAX: its kernel does not say */
 	/* with a space between each two */
 	char classes[QUEUE_CLASSES_MAX], ready[QUEUE_CLASSES_MAX / 2];
 	char protections[QUEUE_CLASSES_MAX / 4], lacks[QUEUE_CLASSES_MAX / 4], backends[QUEUE_CLASSES_MAX / 16];
+	char cannot[QUEUE_CLASSES_MAX]; /* a line each */
 };
 
 struct queue {
@@ -108,6 +110,10 @@ struct queue {
 	uint64_t places;                      /* for jobs, as far as the host has cpu and memory to spare */
 	double pressure_cpu, pressure_memory; /* less than nothing: the kernel does not say */
 	uint64_t host_ns;                     /* when the host was looked at */
+	bool is_able[TOKEN_TRUST_COUNT];  /* that the host keeps the policy of this trust, as far as was found out */
+	uint64_t able_ns;                 /* of the capabilities that tell so; 0: of none */
+	char warm[QUEUE_CLASSES_MAX / 2]; /* kinds that cells are kept ready for, with a space between each two */
+	struct buf later;                 /* what the link was told last of kinds that others have warm */
 	struct queue_node *node;
 	size_t n_nodes;
 	/* of a front */
@@ -147,6 +153,7 @@ struct queue_sealed {
 bool queue_unseal(struct service *s, const struct message *m, const char *as, unsigned roles, struct queue_sealed *ret);
 /* "unknown.python": two words of a subject. */
 void queue_class(const char *trust, const char *what, char *dst, size_t size);
+void queue_class_of(const struct service *s, const struct execution *x, char *dst, size_t size);
 void queue_complain(struct service *s, const char *fmt, ...) PRINTF(2, 3);
 
 /* ---- queue_worker.c ---------------------------------------------------------------------------------------------- */
@@ -154,6 +161,7 @@ void queue_complain(struct service *s, const char *fmt, ...) PRINTF(2, 3);
 void worker_on_job(struct service *s, const struct message *m);
 void worker_on_told(struct service *s, const struct message *m);
 void worker_begin(struct service *s); /* there is a new link */
+void worker_tell_classes(struct service *s);
 void worker_tick(struct service *s);
 void worker_event(struct execution *x, enum event_kind kind, const char *text, size_t len);
 void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns);
@@ -162,6 +170,14 @@ void worker_release(struct service *s);
 /* queue_host.c: it is time to look at the host; and what is known of it, for the entry of this node */
 void worker_look_at_host(struct service *s);
 void worker_put_host(const struct service *s, struct buf *m);
+/* Which kinds are warm here: true if they are others than before. */
+bool worker_look_at_pools(struct service *s);
+/* What the capabilities that are known tell of the policy: true if they are others than before. */
+bool worker_look_at_policy(struct service *s);
+
+/* queue_placement.c */
+void worker_place(struct service *s);
+bool placement_has(const char *words, const char *word, size_t len);
 
 /* ---- queue_front.c ------------------------------------------------------------------------------------------------- */
 
@@ -178,6 +194,7 @@ struct remote {
 /* queue_nodes.c: an entry of a worker; and what is known of all of them, for who asks */
 void nodes_on_told(struct service *s, const struct message *m);
 size_t nodes_live(const struct service *s);
+bool node_is_live(const struct queue_node *node);
 uint64_t queue_oldest_age(const struct service *s); /* seconds */
 /* Lines of metrics, one for each worker that is there. */
 void nodes_add_running(const struct service *s, const char *name, struct buf *out);
@@ -185,6 +202,7 @@ void nodes_add_slots(const struct service *s, const char *name, struct buf *out)
 void nodes_add_places(const struct service *s, const char *name, struct buf *out);
 void nodes_add_begun(const struct service *s, const char *name, struct buf *out);
 void nodes_add_again(const struct service *s, const char *name, struct buf *out);
+void nodes_add_warm(const struct service *s, const char *name, struct buf *out);
 
 /* Whether it can be run elsewhere: what it needs travels. */
 bool remote_is_possible(const struct service *s, const struct execution *x);

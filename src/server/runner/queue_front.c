@@ -102,22 +102,6 @@ static bool put_job(const struct service *s, const struct execution *x, struct b
 	return put_files(job, inner) && !inner->full && !inner->no_memory;
 }
 
-/* "unknown.python", a word of a subject each. */
-static void name_class(const struct service *s, const struct execution *x, char *dst, size_t size)
-{
-	const struct brig_request *req = &x->job->req;
-	const char *language = req->language ? host_language(s->host, req->language) : NULL;
-	char what[TOKEN_WORD_MAX + 8];
-
-	if (req->environment)
-		(void)snprintf(what, sizeof(what), "env-%.60s", req->environment);
-	else if (req->kind != BRIG_KIND_CODE)
-		(void)snprintf(what, sizeof(what), "kind-%.60s", x->kind);
-	else
-		(void)str_copy(what, sizeof(what), language ? language : "any");
-	queue_class(x->trust, what, dst, size);
-}
-
 /* ---- the end ---------------------------------------------------------------------------------------------------------- */
 
 /* Who waits is told that nothing was promised. */
@@ -311,7 +295,7 @@ void remote_start(struct service *s, struct execution *x)
 	}
 	x->remote->expires_s = message_number(&read, FIELD_expires, 0);
 	x->remote->look_ns = UINT64_MAX;
-	name_class(s, x, class, sizeof(class));
+	queue_class_of(s, x, class, sizeof(class));
 	message_put_text(&m, FIELD_key, x->id);
 	message_put_text(&m, FIELD_class, class);
 	if (!queue_seal(s, &inner, &m) ||

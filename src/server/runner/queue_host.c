@@ -4,7 +4,8 @@
  *
  * Which protections cells have here, and which backends can keep the policy, is found out by trying, in an answerer, as for
  * anybody who asks for /v1/capabilities: at first, and again now and then, since hosts change.  A worker has no front, so
- * nobody is answered and the document is kept.  Until there is one, nothing is said of either.
+ * nobody is answered and the document is kept.  Until there is one, nothing is said of either, and no job is asked for: one
+ * that this host would refuse may be good for another.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -38,9 +39,8 @@ static void put_word(struct buf *m, enum field f, const char *word, size_t *n)
 	++*n;
 }
 
-static void put_capabilities(const struct service *s, struct buf *m)
+static void put_capabilities(const json_t *doc, struct buf *m)
 {
-	json_t *doc = s->capabilities ? json_loads(s->capabilities, JSON_ALLOW_NUL, NULL) : NULL;
 	size_t i, n_has = 0, n_lacks = 0, n_backends = 0;
 	const json_t *row;
 
@@ -57,21 +57,123 @@ static void put_capabilities(const struct service *s, struct buf *m)
 		else if (works && name && area && str_eq(area, "backends"))
 			put_word(m, FIELD_backend, name, &n_backends);
 	}
-	json_decref(doc);
 }
 
-/* Kinds of jobs that find a cell which waits for them; pools of one kind may differ in more than is said here. */
-static void put_ready(const struct service *s, struct buf *m)
+/* ---- what the policy needs ------------------------------------------------------------------------------------------ */
+
+static bool is_missing(const json_t *row)
 {
-	char *text = NULL, what[80], class[160];
-	json_t *doc, *said;
+	const char *status = json_string_value(json_object_get(row, "status"));
+
+	return status && str_eq(status, "missing");
+}
+
+/* The row of the backend that jobs of this trust have to be run by; NULL: the policy names none, or there is no such row. */
+static const json_t *named_backend(const struct service *s, enum token_trust trust, const json_t *doc)
+{
+	const char *wanted = s->host->level[trust].backend, *area, *name;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(doc, "rows"), i, row)
+	{
+		area = json_string_value(json_object_get(row, "area"));
+		name = json_string_value(json_object_get(row, "name"));
+		if (*wanted && area && name && str_eq(area, "backends") && str_eq(name, wanted))
+			return row;
+	}
+	return NULL;
+}
+
+bool worker_look_at_policy(struct service *s)
+{
+	struct queue *q = &s->queue;
+	uint64_t of_ns = s->capabilities ? s->capabilities_ns : 0;
+	bool is_changed = false;
+	json_t *doc;
+
+	if (of_ns == q->able_ns)
+		return false;
+	q->able_ns = of_ns;
+	doc = s->capabilities ? json_loads(s->capabilities, JSON_ALLOW_NUL, NULL) : NULL;
+	for (enum token_trust t = 0; t < TOKEN_TRUST_COUNT; t++) {
+		const json_t *backend = named_backend(s, t, doc);
+		bool is_able = backend ? !is_missing(backend) : json_is_true(json_object_get(doc, "ok"));
+
+		is_changed |= is_able != q->is_able[t];
+		q->is_able[t] = is_able;
+	}
+	json_decref(doc);
+	return is_changed;
+}
+
+static void put_reason(struct buf *m, const char *trust, const json_t *row, size_t *n)
+{
+	const char *name = json_string_value(json_object_get(row, "name"));
+	const char *detail = json_string_value(json_object_get(row, "detail"));
+	const char *fix = json_string_value(json_object_get(row, "fix"));
+	char text[400];
+
+	(void)snprintf(text, sizeof(text), "%s%s%s: %.200s%s%.120s", trust ? trust : "", trust ? ": " : "",
+		       name ? name : "-", detail ? detail : "-", fix && *fix ? "; " : "", fix ? fix : "");
+	for (char *at = text; *at; at++)
+		*at = *at == '\n' ? ' ' : *at; /* one line each */
+	put_word(m, FIELD_cannot, text, n);
+}
+
+/* In words of the doctor, why jobs of some trust are not asked for. */
+static void put_cannot(const struct service *s, const json_t *doc, struct buf *m)
+{
+	bool needs_any = false; /* whatever backend can keep it */
 	const json_t *row;
 	size_t i, n = 0;
 
-	if (brig_pools_json(s->host->b, &text, NULL) < 0)
+	if (!doc) {
+		put_word(m, FIELD_cannot, "what this host can enforce is not known yet", &n);
 		return;
+	}
+	for (enum token_trust t = 0; t < TOKEN_TRUST_COUNT; t++) {
+		const json_t *backend = named_backend(s, t, doc);
+
+		if (!s->host->level[t].is_known || s->queue.is_able[t])
+			continue;
+		if (backend)
+			put_reason(m, token_trust_name(t), backend, &n);
+		needs_any |= !backend;
+	}
+	if (!needs_any)
+		return;
+	json_array_foreach(json_object_get(doc, "rows"), i,
+			   row) if (is_missing(row) && json_is_true(json_object_get(row, "required")))
+		put_reason(m, NULL, row, &n);
+	if (n == 0)
+		put_word(m, FIELD_cannot, "the policy cannot be kept here; run: brig doctor", &n);
+}
+
+/* ---- what is warm ---------------------------------------------------------------------------------------------------- */
+
+/* One whose cells are all in use just now is as good: others are on their way. */
+static bool is_warm(const json_t *row)
+{
+	return !json_is_true(json_object_get(row, "given_up")) &&
+	       (json_integer_value(json_object_get(row, "ready")) > 0 ||
+		(json_integer_value(json_object_get(row, "made")) > 0 &&
+		 json_integer_value(json_object_get(row, "wanted")) > 0));
+}
+
+/* Kinds of jobs that cells are kept ready for; pools of one kind may differ in more than is said here. */
+bool worker_look_at_pools(struct service *s)
+{
+	AUTO_BUF words = BUF_INIT(sizeof(s->queue.warm) - 1);
+	char *text = NULL, what[80], class[160];
+	json_t *doc;
+	const json_t *row;
+	bool is_changed;
+	size_t i;
+
+	if (brig_pools_json(s->host->b, &text, NULL) < 0)
+		return false;
 	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
-	said = json_object();
 	brig_free(text);
 	json_array_foreach(json_object_get(doc, "pools"), i, row)
 	{
@@ -79,18 +181,33 @@ static void put_ready(const struct service *s, struct buf *m)
 		const char *environment = json_string_value(json_object_get(row, "environment"));
 		const char *trust = json_string_value(json_object_get(row, "trust"));
 
-		if (!trust || !language || json_integer_value(json_object_get(row, "ready")) < 1)
+		if (!trust || !language || !is_warm(row))
 			continue;
 		(void)snprintf(what, sizeof(what), "%s%.60s", environment ? "env-" : "",
 			       environment ? environment : language);
 		queue_class(trust, what, class, sizeof(class));
-		if (json_object_get(said, class))
-			continue;
-		(void)json_object_set_new(said, class, json_true());
-		put_word(m, FIELD_ready, class, &n);
+		if (!placement_has(buf_str(&words), class, strlen(class)))
+			(void)buf_addf(&words, "%s%s", words.len ? " " : "", class);
 	}
-	json_decref(said);
 	json_decref(doc);
+	is_changed = !str_eq(buf_str(&words), s->queue.warm);
+	(void)str_copy(s->queue.warm, sizeof(s->queue.warm), buf_str(&words));
+	return is_changed;
+}
+
+static void put_ready(const struct service *s, struct buf *m)
+{
+	const char *at = s->queue.warm;
+	char class[160];
+	size_t n = 0;
+
+	while (*at) {
+		size_t len = strcspn(at, " ");
+
+		(void)snprintf(class, sizeof(class), "%.*s", (int)len, at);
+		put_word(m, FIELD_ready, class, &n);
+		at += len + (at[len] == ' ');
+	}
 }
 
 static void put_pressure(struct buf *m, enum field f, double per_cent)
@@ -101,8 +218,12 @@ static void put_pressure(struct buf *m, enum field f, double per_cent)
 
 void worker_put_host(const struct service *s, struct buf *m)
 {
+	json_t *doc = s->capabilities ? json_loads(s->capabilities, JSON_ALLOW_NUL, NULL) : NULL;
+
 	put_pressure(m, FIELD_pressure_cpu, s->queue.pressure_cpu);
 	put_pressure(m, FIELD_pressure_memory, s->queue.pressure_memory);
-	put_capabilities(s, m);
+	put_capabilities(doc, m);
+	put_cannot(s, doc, m);
 	put_ready(s, m);
+	json_decref(doc);
 }

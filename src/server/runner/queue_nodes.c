@@ -33,14 +33,14 @@ static struct queue_node *find_or_add(struct service *s, const char *key)
 	return &list[q->n_nodes++];
 }
 
-static void read_words(const struct message *m, enum field f, char *dst, size_t size)
+static void read_words(const struct message *m, enum field f, const char *between, char *dst, size_t size)
 {
 	AUTO_BUF text = BUF_INIT(size - 1);
 	size_t at = 0, len;
 	const char *word;
 
 	while ((word = message_next(m, f, &at, &len)))
-		(void)buf_addf(&text, "%s%s", text.len ? " " : "", word);
+		(void)buf_addf(&text, "%s%s", text.len ? between : "", word);
 	(void)str_copy(dst, size, buf_str(&text));
 }
 
@@ -49,11 +49,12 @@ static void read_host(const struct message *m, struct queue_node *node)
 	node->places = message_number(m, FIELD_places, node->slots);
 	node->pressure_cpu = message_number(m, FIELD_pressure_cpu, UINT64_MAX);
 	node->pressure_memory = message_number(m, FIELD_pressure_memory, UINT64_MAX);
-	read_words(m, FIELD_class, node->classes, sizeof(node->classes));
-	read_words(m, FIELD_ready, node->ready, sizeof(node->ready));
-	read_words(m, FIELD_protection, node->protections, sizeof(node->protections));
-	read_words(m, FIELD_lacks, node->lacks, sizeof(node->lacks));
-	read_words(m, FIELD_backend, node->backends, sizeof(node->backends));
+	read_words(m, FIELD_class, " ", node->classes, sizeof(node->classes));
+	read_words(m, FIELD_ready, " ", node->ready, sizeof(node->ready));
+	read_words(m, FIELD_protection, " ", node->protections, sizeof(node->protections));
+	read_words(m, FIELD_lacks, " ", node->lacks, sizeof(node->lacks));
+	read_words(m, FIELD_backend, " ", node->backends, sizeof(node->backends));
+	read_words(m, FIELD_cannot, "\n", node->cannot, sizeof(node->cannot));
 }
 
 void nodes_on_told(struct service *s, const struct message *m)
@@ -82,10 +83,11 @@ void nodes_on_told(struct service *s, const struct message *m)
 	node->slots = message_number(&said.m, FIELD_slots, 0);
 	node->begun = message_number(&said.m, FIELD_begun, 0);
 	node->begun_again = message_number(&said.m, FIELD_begun_again, 0);
+	node->begun_warm = message_number(&said.m, FIELD_begun_warm, 0);
 	read_host(&said.m, node);
 }
 
-static bool is_live(const struct queue_node *node)
+bool node_is_live(const struct queue_node *node)
 {
 	return node->expires_s >= clock_wall_ns() / NS_PER_SEC;
 }
@@ -95,7 +97,7 @@ size_t nodes_live(const struct service *s)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->queue.n_nodes; i++)
-		n += is_live(&s->queue.node[i]);
+		n += node_is_live(&s->queue.node[i]);
 	return n;
 }
 
@@ -111,7 +113,7 @@ uint64_t queue_oldest_age(const struct service *s)
 	void function(const struct service *s, const char *name, struct buf *out)                    \
 	{                                                                                            \
 		for (size_t i = 0; i < s->queue.n_nodes; i++)                                        \
-			if (is_live(&s->queue.node[i]))                                              \
+			if (node_is_live(&s->queue.node[i]))                                         \
 				buf_addf(out, "%s{node=\"%s\"} %llu\n", name, s->queue.node[i].name, \
 					 (unsigned long long)s->queue.node[i].member);               \
 	}
@@ -120,18 +122,19 @@ ADD_EACH(nodes_add_slots, slots)
 ADD_EACH(nodes_add_places, places)
 ADD_EACH(nodes_add_begun, begun)
 ADD_EACH(nodes_add_again, begun_again)
+ADD_EACH(nodes_add_warm, begun_warm)
 #undef ADD_EACH
 
 /* What is no UTF-8, which no node of ours says, is left out. */
-static json_t *word_list(const char *words)
+static json_t *word_list(const char *words, const char *between)
 {
 	json_t *list = json_array();
 
 	while (*words) {
-		size_t len = strcspn(words, " ");
+		size_t len = strcspn(words, between);
 
 		(void)json_array_append_new(list, json_stringn(words, len));
-		words += len + (words[len] == ' ');
+		words += len + (words[len] != '\0');
 	}
 	return list;
 }
@@ -145,20 +148,22 @@ static json_t *pressure(uint64_t hundredths)
 static json_t *node_document(const struct queue_node *n)
 {
 	char seen[WHEN_TEXT_MAX], until[WHEN_TEXT_MAX];
-	json_t *doc =
-		json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", n->name, "key", n->key, "state",
-			  is_live(n) ? "live" : "gone", "seen", when_utc(seen, sizeof(seen), n->issued_s * NS_PER_SEC),
-			  "until", when_utc(until, sizeof(until), n->expires_s * NS_PER_SEC), "running",
-			  (json_int_t)n->running, "slots", (json_int_t)n->slots, "places", (json_int_t)n->places,
-			  "begun", (json_int_t)n->begun, "begun_again", (json_int_t)n->begun_again);
+	json_t *doc = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", n->name, "key", n->key,
+				"state", node_is_live(n) ? "live" : "gone", "seen",
+				when_utc(seen, sizeof(seen), n->issued_s * NS_PER_SEC), "until",
+				when_utc(until, sizeof(until), n->expires_s * NS_PER_SEC), "running",
+				(json_int_t)n->running, "slots", (json_int_t)n->slots, "places", (json_int_t)n->places,
+				"begun", (json_int_t)n->begun, "begun_again", (json_int_t)n->begun_again);
 
+	(void)json_object_set_new(doc, "begun_warm", json_integer((json_int_t)n->begun_warm));
 	(void)json_object_set_new(doc, "pressure_cpu", pressure(n->pressure_cpu));
 	(void)json_object_set_new(doc, "pressure_memory", pressure(n->pressure_memory));
-	(void)json_object_set_new(doc, "classes", word_list(n->classes));
-	(void)json_object_set_new(doc, "ready", word_list(n->ready));
-	(void)json_object_set_new(doc, "protections", word_list(n->protections));
-	(void)json_object_set_new(doc, "lacks", word_list(n->lacks));
-	(void)json_object_set_new(doc, "backends", word_list(n->backends));
+	(void)json_object_set_new(doc, "classes", word_list(n->classes, " "));
+	(void)json_object_set_new(doc, "ready", word_list(n->ready, " "));
+	(void)json_object_set_new(doc, "protections", word_list(n->protections, " "));
+	(void)json_object_set_new(doc, "lacks", word_list(n->lacks, " "));
+	(void)json_object_set_new(doc, "backends", word_list(n->backends, " "));
+	(void)json_object_set_new(doc, "cannot", word_list(n->cannot, "\n"));
 	return doc;
 }
 

@@ -275,6 +275,7 @@ static void begin(struct service *s, struct delivery *d, bool is_cancelled)
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct job *job = NULL;
 	struct execution *x;
+	char class[160];
 
 	if (d->is_begun)
 		return;
@@ -296,6 +297,8 @@ static void begin(struct service *s, struct delivery *d, bool is_cancelled)
 	x->delivery = d;
 	x->is_async = true; /* nobody here waits for it */
 	x->is_cancelled = is_cancelled;
+	queue_class_of(s, x, class, sizeof(class));
+	s->queue.counts.warm += placement_has(s->queue.warm, class, strlen(class));
 	s->counts.accepted++;
 	execution_start(s, x);
 }
@@ -499,10 +502,15 @@ void worker_on_job(struct service *s, const struct message *m)
 
 void worker_on_told(struct service *s, const struct message *m)
 {
+	const char *id, *subject = message_text(m, FIELD_subject);
 	struct queue_sealed said;
-	const char *id;
 	const struct delivery *d;
 
+	if (subject && strncmp(subject, QUEUE_SUBJECT_NODES, strlen(QUEUE_SUBJECT_NODES)) == 0) {
+		nodes_on_told(s, m);
+		s->queue.tick_ns = 0; /* for who waits for what may be others' now */
+		return;
+	}
 	if (!queue_unseal(s, m, "cancel", PEER_FRONT, &said))
 		return;
 	id = message_text(&said.m, FIELD_id);
@@ -568,7 +576,7 @@ static void put_environments(const struct service *s, const char *trust, struct 
 	json_decref(doc);
 }
 
-/* For each trust that the policy lets anybody have: languages that are there, and what needs none. */
+/* For each trust that the policy lets anybody have and the host can keep it: languages that are there, and what needs none. */
 static void put_classes(const struct service *s, struct buf *m)
 {
 	static const char *const others[] = { "any", "kind-command", "kind-shell", "kind-tests" };
@@ -576,7 +584,7 @@ static void put_classes(const struct service *s, struct buf *m)
 	size_t i;
 
 	for (enum token_trust t = 0; t < TOKEN_TRUST_COUNT; t++) {
-		if (!s->host->level[t].is_known)
+		if (!s->host->level[t].is_known || !s->queue.is_able[t])
 			continue;
 		for (i = 0; i < ARRAY_LEN(others); i++)
 			put_class(m, token_trust_name(t), others[i]);
@@ -591,15 +599,27 @@ static void put_classes(const struct service *s, struct buf *m)
 	}
 }
 
-void worker_begin(struct service *s)
+void worker_tell_classes(struct service *s)
 {
 	AUTO_BUF classes = BUF_INIT(256 * KiB);
-	AUTO_BUF listen = BUF_INIT(KiB);
 
+	(void)worker_look_at_policy(s);
 	put_classes(s, &classes);
 	queue_tell(s, LINK_CLASSES, &classes);
+	buf_release(&s->queue.later); /* which is told anew, of the new list */
+	s->queue.beat_ns = 0;
+}
+
+void worker_begin(struct service *s)
+{
+	AUTO_BUF listen = BUF_INIT(KiB);
+	AUTO_BUF nodes = BUF_INIT(KiB);
+
+	worker_tell_classes(s);
 	message_put_text(&listen, FIELD_subject, QUEUE_SUBJECT_STOP "*");
 	queue_tell(s, LINK_LISTEN, &listen);
+	message_put_text(&nodes, FIELD_subject, QUEUE_SUBJECT_NODES "*");
+	queue_tell(s, LINK_LISTEN, &nodes);
 	s->queue.progress_ns = s->queue.beat_ns = 0;
 }
 
@@ -643,6 +663,7 @@ static void beat(struct service *s)
 	message_put_number(&inner, FIELD_slots, s->draining ? 0 : s->jobs);
 	message_put_number(&inner, FIELD_begun, s->queue.counts.begun);
 	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
+	message_put_number(&inner, FIELD_begun_warm, s->queue.counts.warm);
 	message_put_number(&inner, FIELD_places, s->draining ? 0 : min_u64(s->jobs, s->queue.places));
 	put_classes(s, &inner);
 	worker_put_host(s, &inner);
@@ -662,8 +683,13 @@ void worker_tick(struct service *s)
 		q->places = q->pressure_memory > MEMORY_MOST ? 1
 			    : q->pressure_cpu > CPU_MOST     ? s->jobs / 2 + 1
 							     : s->jobs;
+		if (worker_look_at_pools(s))
+			q->beat_ns = 0; /* who is cold in it has to know */
 	}
 	worker_look_at_host(s);
+	if (worker_look_at_policy(s))
+		worker_tell_classes(s);
+	worker_place(s);
 	send_credit(s);
 	if (!q->is_up)
 		return;
