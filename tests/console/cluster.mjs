@@ -120,6 +120,7 @@ const SAID = {
 	places: 4,
 	begun: 0,
 	begun_again: 0,
+	begun_warm: 0,
 	pressure_cpu: null,
 	pressure_memory: null,
 	classes: [],
@@ -127,6 +128,7 @@ const SAID = {
 	protections: [],
 	lacks: [],
 	backends: [],
+	cannot: [],
 };
 const numbered = (n, more = {}) => ({ ...SAID, name: `node-${n}`, key: n.toString(16).padStart(64, "0"), ...more });
 const SCRIPT = '<img src=x onerror="alert(1)"><script>alert(2)</script>';
