@@ -189,18 +189,23 @@ def stdin_killed_group(t):
 
 # ---- leftovers -------------------------------------------------------------------------------------
 
-def has_process(group):
+def has_program(group):
 	with open(os.path.join(group, "cgroup.procs"), encoding="utf-8") as f:
-		return bool(f.read())
+		pids = f.read().split()
+	for pid in pids:
+		with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as f:
+			if f.read().startswith("python"):
+				return True
+	return False
 
 
 def groups_of(pid):
-	"""The control groups of the cell that a brig has made, as far as somebody is in them: one that is tried, or not ready, may go again."""
+	"""The control groups of the cell that a brig has made, as far as its program is in them: one that is tried, or not ready, may go again."""
 	with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as f:
 		roots = [w[4] for w in map(str.split, f) if w[w.index("-") + 1] in ("cgroup", "cgroup2")]
 	found = [path for root in roots for path, _, _ in os.walk(root) if os.path.basename(path).startswith("brig-") and f"-{pid}-" in path]
 	try:
-		return [path for path in found if has_process(path)]
+		return [path for path in found if has_program(path)]
 	except OSError:	# gone meanwhile
 		return []
 
