@@ -57,4 +57,8 @@ bool python_fork_before(void);
 void python_fork_parent(void);
 void python_fork_child(void);
 
+/* node.c: which modules it loads first, said to a Node before its main(), and taken back in the thread that waits. */
+void node_before_main(const struct wait_order *o);
+void node_before(void);
+
 #endif
