@@ -47,7 +47,7 @@ _Noreturn void walls_failed(int sock, enum guest_join step, int rc);
 /* For the fault suite: whether the step is to fail or be left out instead of being taken; *ret_rc is then its value. */
 bool walls_fault(const struct guest_walls *w, enum guest_join step, int *ret_rc);
 /* pages.c: what memory it has is made its own now, so that nobody waits for it later. */
-void pages_copy(void);
+void pages_copy(bool has_huge_pages);
 
 /* python.c: around the wait, in the thread that waits.  Nothing is done in other interpreters. */
 void python_before(const struct wait_order *o);
