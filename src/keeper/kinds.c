@@ -238,7 +238,7 @@ static void describe(const struct keeper *k, const struct kind *kind, struct kee
 				   .ready = kind->waiting,
 				   .building = kind->building,
 				   .wanted = kind->wanted,
-				   .forks = plan->forks && k->ceilings.forks > 0,
+				   .forks = plan->forks && k->ceilings.forks > 0 && zygote_possible(k->host),
 				   .fork_ready = kind->zygote.zygote && kind->zygote.ready,
 				   .is_given_up = kind->never_waits,
 				   .asked = kind->asked,

@@ -94,6 +94,9 @@ static int open_host(struct keeper *k, struct brig_error *err)
 	if (rc == 0)
 		native_set_owner(k->host, owner_of(k->caller));
 	if (rc == 0)
+		(void)native_enter_range(
+			k->host); /* else cells are made with the helpers, as by any other supervisor */
+	if (rc == 0)
 		rc = keeper_confine(native_runs_helpers(k->host), err);
 	if (rc < 0) {
 		native_backend.close(k->host);

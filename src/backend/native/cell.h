@@ -118,7 +118,13 @@ struct cell {
 
 /* idmap.c */
 int idmap_write(struct cell *c);                                                   /* 0 or -errno */
+uint64_t idmap_of_init(const struct cell *c);                                      /* likewise */
 void idmap_of_program(const struct cell *c, uint64_t *ret_uid, uint64_t *ret_gid); /* host ids; not with IDMAP_OWN */
+/* In the user namespace of this process each id of the range, and our own, is from now on what it is here.  0 or -errno. */
+int idmap_write_range(const struct idmap *ids, pid_t pid);
+/* Until idmap_act_as_ourselves(), which is told who that is: our effective id is this one, and files are opened as ever.  0 or -errno. */
+int idmap_act_as(uint64_t uid);
+void idmap_act_as_ourselves(uid_t own);
 /* spawn.c */
 int cell_open_pipes(struct cell *c, struct brig_error *err);
 int cell_clone_init(struct cell *c, struct brig_error *err); /* closes the child's ends here, if it succeeds */

@@ -12,6 +12,9 @@
 
 /* Cells that are made for a request are listed as this process's, which asked for them. */
 void native_set_owner(struct backend_host *h, pid_t owner);
+/* This process, with one thread, goes into a user namespace that has the ids for its cells (range_ns.c).  False: it stays, because it is
+ * root or has no range, or because that cannot be had; nothing has changed then. */
+bool native_enter_range(struct backend_host *h);
 enum cell_readiness native_made_pump(struct cell *c, struct brig_error *err);
 int native_made_let_go(struct cell *c, struct brig_error *err);
 uint64_t native_made_started_ns(const struct cell *c); /* when it was let go */
