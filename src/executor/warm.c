@@ -3,7 +3,7 @@
  * Who makes the cell of a run.
  *
  * Native cells are made by a keeper (src/keeper), a process beside this one that reads jobs and no text: a run gets one as far as
- * a job can say its plan.  What it cannot say yet, a project above all, is made by this process, and so is everything on a host
+ * a job can say its plan, projects included.  What is too large for one is made by this process, and so is everything on a host
  * that lets nobody execute from memory.  It is the same cell (INV-6).
  *
  * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a project,
@@ -209,7 +209,7 @@ static bool can_wait(const struct warm_ask *ask, const struct plan *plan)
 	for (size_t i = 0; i < plan->n_binds; i++)
 		if (plan->binds[i].checked)
 			return false;
-	if (!ask->may_wait || plan->wants_view || plan->egress || ask->req->n_env > 0)
+	if (!ask->may_wait || plan->workspace || plan->wants_view || plan->egress || ask->req->n_env > 0)
 		return false;
 	if (plan->session)
 		return plan->n_files == 0;
@@ -253,10 +253,9 @@ static void make_wait(const struct warm_ask *ask, struct plan *plan)
 	plan->forks = plan->waits_at && may_fork(ask, plan);
 }
 
-/* An ordinary user reads what a program left by a process in the cell's user namespace, which is not the keeper's to make. */
 static bool is_served(const struct warm_ask *ask, const struct plan *plan)
 {
-	return ask->chosen->ops == &native_backend && !job_lacks(plan) && (!plan->wants_view || geteuid() == 0);
+	return ask->chosen->ops == &native_backend && !job_lacks(plan);
 }
 
 struct backend_host *warm_take(struct warm *w, const struct warm_ask *ask, struct plan *plan, struct keeper_use **use)

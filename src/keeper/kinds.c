@@ -75,7 +75,7 @@ static struct kind *find_place(struct keeper *k)
 	}
 	if (place) {
 		zygotes_end(k, place);
-		free(place->job);
+		job_destroy(place->job);
 		*place = (struct kind){ .job = NULL };
 	}
 	return place;
@@ -86,11 +86,11 @@ struct kind *kind_of(struct keeper *k, struct job *job)
 	struct kind *kind = find(k, job);
 
 	if (kind) {
-		free(job);
+		job_destroy(job);
 	} else {
 		kind = find_place(k);
 		if (!kind) {
-			free(job);
+			job_destroy(job);
 			empty(k, oldest(k)); /* the next one finds a place */
 			return NULL;
 		}

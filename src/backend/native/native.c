@@ -316,7 +316,7 @@ static int check_core_dumps(struct brig_error *err)
 static int blame(struct cell *c, int rc, struct brig_error *err)
 {
 	(void)native_stop(c, NULL);
-	return cell_project_blame(&c->project, rc, err);
+	return project_stream_blame(&c->project.stream, rc, err);
 }
 
 int cell_begin(struct backend_host *h, const struct plan *plan, bool joined, struct zygote *from, struct cell **ret,
