@@ -19,6 +19,7 @@
 #define PINGS_OUT         2
 #define STEP_MESSAGES     256 /* of one step, so that others have their turn */
 #define BUCKETS           1024
+#define SUBSCRIPTIONS_MAX 16
 #define LOOK_MS           100 /* how often it is seen whose time is over */
 #define LOOK_NS           (LOOK_MS * NS_PER_MS)
 
@@ -46,6 +47,8 @@ struct broker {
 	uint64_t last_request, looked_ns; /* when it was seen whose time is over */
 	struct request *bucket[BUCKETS], *oldest, *youngest;
 	size_t n_requests;
+	natsSubscription *subscription[SUBSCRIPTIONS_MAX]; /* but that of the inbox */
+	size_t n_subscriptions;
 	/* what threads of the library put here */
 	pthread_mutex_t lock;
 	struct came *first, **last;
@@ -279,9 +282,20 @@ const char *broker_inbox(const struct broker *b)
 
 int broker_subscribe(struct broker *b, const char *subject)
 {
-	natsSubscription *sub = NULL;
+	natsSubscription **sub = &b->subscription[b->n_subscriptions];
 
-	return b->nats->natsConnection_Subscribe(&sub, b->connection, subject, on_message, b) == NATS_OK ? 0 : -EIO;
+	if (b->n_subscriptions == SUBSCRIPTIONS_MAX)
+		return -ENOSPC;
+	if (b->nats->natsConnection_Subscribe(sub, b->connection, subject, on_message, b) != NATS_OK)
+		return -EIO;
+	b->n_subscriptions++;
+	return 0;
+}
+
+void broker_unsubscribe(struct broker *b)
+{
+	while (b->n_subscriptions > 0)
+		b->nats->natsSubscription_Destroy(b->subscription[--b->n_subscriptions]);
 }
 
 int broker_publish(struct broker *b, const struct broker_message *m)

@@ -69,6 +69,8 @@ size_t broker_waiting(const struct broker *b);   /* requests without a reply */
 
 /* 0, or -errno: nothing was sent. */
 int broker_subscribe(struct broker *b, const char *subject);
+/* All that was subscribed to by the above; what has come already is handed over all the same. */
+void broker_unsubscribe(struct broker *b);
 int broker_publish(struct broker *b, const struct broker_message *m);
 /* fn is called once, with arg, from broker_step(): never before this returns. */
 int broker_request(struct broker *b, const struct broker_message *m, uint64_t patience_ns, broker_reply_fn fn,

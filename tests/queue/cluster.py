@@ -178,6 +178,22 @@ class Broker(Place):
 			f.write("\n".join(config) + "\n")
 		self.start("nats-server", "-c", path)
 
+	def subscriptions(self):
+		"""How often clients listen to what, but for their inboxes: { subject: n }."""
+		found = {}
+		with Inside(self.net):
+			c = http.client.HTTPConnection("127.0.0.1", 8222, timeout=PATIENCE)
+			c.connect()
+		try:
+			c.request("GET", "/connz?subs=1")
+			for row in json.load(c.getresponse())["connections"]:
+				for subject in row.get("subscriptions_list", []):
+					if not subject.startswith("_INBOX."):
+						found[subject] = found.get(subject, 0) + 1
+		finally:
+			c.close()
+		return found
+
 
 class Node(Place):
 	"""A worker or a front."""
@@ -348,22 +364,31 @@ class Cluster:
 				time.sleep(0.2)
 
 
+class Inside:
+	"""What is connected by this thread meanwhile is connected from that network namespace."""
+	def __init__(self, net):
+		self.libc = ctypes.CDLL(None, use_errno=True)
+		self.net = net
+
+	def __enter__(self):
+		self.here = os.open("/proc/self/ns/net", os.O_RDONLY)
+		there = os.open(self.net.path, os.O_RDONLY)
+		try:
+			if self.libc.setns(there, CLONE_NEWNET):
+				raise OSError(ctypes.get_errno(), "setns")
+		finally:
+			os.close(there)
+
+	def __exit__(self, kind, value, trace):
+		self.libc.setns(self.here, CLONE_NEWNET)
+		os.close(self.here)
+
+
 class Nats:
 	"""A neighbour on the same brokers, who may say whatever he wants: the plain protocol of NATS."""
 	def __init__(self, net, address):
-		libc = ctypes.CDLL(None, use_errno=True)
-		here = os.open("/proc/self/ns/net", os.O_RDONLY)
-		there = os.open(net.path, os.O_RDONLY)
-		try:
-			if libc.setns(there, CLONE_NEWNET):
-				raise OSError(ctypes.get_errno(), "setns")
-			try:
-				self.sock = socket.create_connection((address, 4222), PATIENCE)
-			finally:
-				libc.setns(here, CLONE_NEWNET)
-		finally:
-			os.close(here)
-			os.close(there)
+		with Inside(net):
+			self.sock = socket.create_connection((address, 4222), PATIENCE)
 		self.file = self.sock.makefile("rb")
 		self.file.readline()
 		self.serial, self.patience = 0, PATIENCE

@@ -29,6 +29,7 @@ static void leave_runner(struct link *l)
 {
 	channel_free(MOVE_PTR(l->channel));
 	bodies_forget(l);
+	broker_unsubscribe(l->broker); /* what the next one listens to it says itself: twice would be heard twice */
 	l->credit = l->given = 0;
 }
 

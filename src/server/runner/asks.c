@@ -176,7 +176,8 @@ bool asks_take(struct service *s, struct record *r)
 		is_good = take_message(s, r);
 		break;
 	case RECORD_GONE:
-		if (!batches_gone(s, r->tag) && !answerers_gone(s, r->tag) && !sessions_gone(s, r->tag))
+		if (!batches_gone(s, r->tag) && !answerers_gone(s, r->tag) && !sessions_gone(s, r->tag) &&
+		    !front_gone(s, r->tag))
 			executions_gone(s, r->tag);
 		break;
 	case RECORD_CANCEL:

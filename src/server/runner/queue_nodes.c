@@ -68,7 +68,7 @@ void nodes_on_told(struct service *s, const struct message *m)
 		return;
 	issued = message_number(&said.m, FIELD_issued, 0);
 	expires = message_number(&said.m, FIELD_expires, 0);
-	if (!str_eq(subject + strlen(QUEUE_SUBJECT_NODES), said.by->key) || expires < now_s ||
+	if (!str_eq(subject + strlen(QUEUE_SUBJECT_NODES), said.by->key) || expires + QUEUE_LEASE_S < now_s ||
 	    expires > issued + 3600) {
 		queue_complain(s, "refused an entry of %s that is old, or in the place of another node", said.by->name);
 		return;
@@ -87,9 +87,15 @@ void nodes_on_told(struct service *s, const struct message *m)
 	read_host(&said.m, node);
 }
 
+/* One that is being stopped ends what it has. */
+static const char *state_of(const struct queue_node *node)
+{
+	return !node_is_live(node) ? "gone" : node->slots == 0 ? "draining" : "live";
+}
+
 bool node_is_live(const struct queue_node *node)
 {
-	return node->expires_s >= clock_wall_ns() / NS_PER_SEC;
+	return node->expires_s > clock_wall_ns() / NS_PER_SEC;
 }
 
 size_t nodes_live(const struct service *s)
@@ -149,7 +155,7 @@ static json_t *node_document(const struct queue_node *n)
 {
 	char seen[WHEN_TEXT_MAX], until[WHEN_TEXT_MAX];
 	json_t *doc = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", n->name, "key", n->key,
-				"state", node_is_live(n) ? "live" : "gone", "seen",
+				"state", state_of(n), "seen",
 				when_utc(seen, sizeof(seen), n->issued_s * NS_PER_SEC), "until",
 				when_utc(until, sizeof(until), n->expires_s * NS_PER_SEC), "running",
 				(json_int_t)n->running, "slots", (json_int_t)n->slots, "places", (json_int_t)n->places,
