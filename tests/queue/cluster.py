@@ -164,19 +164,23 @@ class Broker(Place):
 		super().__init__(cluster, "broker")
 		self.url = f"nats://{self.address}:4222"
 
-	def begin(self):
+	def configure(self):
 		others = [f"nats://{b.address}:6222" for b in self.cluster.brokers]
 		config = [f'server_name: {self.name}', f'listen: "{self.address}:4222"', 'http: "127.0.0.1:8222"',
 			  f'jetstream {{ store_dir: "{self.dir}/js", max_file: 8G, max_mem: 256M }}']
 		if self.cluster.tls:
 			config.append(f'tls {{ cert_file: "{self.cluster.dir}/right.pem", key_file: "{self.cluster.dir}/right.key" }}')
 			config.append("authorization { user: brig, password: secret }")
+		config += self.cluster.broker_lines
 		if len(others) > 1:
 			config.append(f'cluster {{ name: brig, listen: "{self.address}:6222", routes: {json.dumps(others)} }}')
 		path = os.path.join(self.dir, "nats.conf")
 		with open(path, "w") as f:
 			f.write("\n".join(config) + "\n")
-		self.start("nats-server", "-c", path)
+		return path
+
+	def begin(self):
+		self.start("nats-server", "-c", self.configure())
 
 	def subscriptions(self):
 		"""How often clients listen to what, but for their inboxes: { subject: n }."""
@@ -217,7 +221,7 @@ class Node(Place):
 		if self.kind == "front":
 			self.socket = os.path.join(self.dir, "s")
 			words += ["--unix", self.socket, "--listen", "127.0.0.1:0", "--socket", "none"]
-		self.start(*words, *self.extra)
+		self.start(*words, *self.extra, *c.node_words)
 
 	def wait(self):
 		wait_until(f"{self.name} is ready and hears brokers: {self.said()}",
@@ -266,8 +270,9 @@ class Node(Place):
 
 
 class Cluster:
-	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0, tls=False, patience=60):
-		"""later: so many of the workers are known, and begin when the case says so."""
+	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0, tls=False, patience=60, url=None, broker_lines=(), node_words=()):
+		"""later: so many of the workers are known, and begin when the case says so.  url: of the first broker, for all nodes;
+		broker_lines and node_words: what configurations of brokers and commands of nodes have besides."""
 		for need in ("nats-server", "nsenter", "ip"):
 			if not any(os.access(os.path.join(d, need), os.X_OK) for d in os.environ.get("PATH", "/usr/bin:/usr/sbin").split(":") + ["/usr/sbin", "/sbin"]):
 				raise harness.Skipped(f"needs {need}: tools/bootstrap queue")
@@ -278,6 +283,7 @@ class Cluster:
 		self.hub = None
 		self.jobs, self.later, self.tls, self.patience = jobs, later, tls, patience
 		self.sizes = (brokers, workers, fronts)
+		self.own_url, self.broker_lines, self.node_words = url, list(broker_lines), list(node_words)
 
 	def next_address(self):
 		return next(self.addresses)
@@ -290,7 +296,7 @@ class Cluster:
 			self.hub.ip("addr", "add", "10.88.0.254/24", "dev", "bridge")
 			brokers, workers, fronts = self.sizes
 			self.brokers = [Broker(self) for _ in range(brokers)]
-			self.url = ",".join(b.url for b in self.brokers)
+			self.url = self.own_url or ",".join(b.url for b in self.brokers)
 			if self.tls:
 				self.make_certificates()
 			self.nodes_file = os.path.join(self.dir, "nodes")
