@@ -57,7 +57,7 @@ struct broker {
 	struct broker_callbacks call;
 	natsOptions *options;
 	bool has_tls, has_certificate;
-	natsConnection *connection; /* NULL: a thread tries to open it */
+	natsConnection *connection;                          /* NULL: a thread tries to open it */
 	struct subscription subscription[SUBSCRIPTIONS_MAX]; /* the first is the inbox */
 	size_t n_subscriptions;
 	char *jwt, *seed; /* of the credentials */
