@@ -215,9 +215,10 @@ struct remote {
 	bool is_published, is_told /* that there is a result */, is_looking, is_missed;
 	uint64_t attempt; /* that the last event was of; 0: none has said so */
 	/* of one that another front has promised (queue_elsewhere.c) */
-	bool is_adopted, is_heard /* events come */, is_over /* there is a result, and its node was asked for the log */;
-	uint64_t nonce;    /* of words to its node, and of events that answer them */
-	uint64_t watch_ns; /* when its node is told again that somebody watches */
+	bool is_adopted, is_heard /* events come */,
+		is_over /* there is a result, and its node was asked for the log */;
+	uint64_t nonce;               /* of words to its node, and of events that answer them */
+	uint64_t watch_ns;            /* when its node is told again that somebody watches */
 	char node[PEER_NAME_MAX + 1]; /* the last one that said something of it; "": none has */
 };
 

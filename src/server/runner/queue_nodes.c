@@ -155,9 +155,8 @@ static json_t *node_document(const struct queue_node *n)
 {
 	char seen[WHEN_TEXT_MAX], until[WHEN_TEXT_MAX];
 	json_t *doc = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", n->name, "key", n->key,
-				"state", state_of(n), "seen",
-				when_utc(seen, sizeof(seen), n->issued_s * NS_PER_SEC), "until",
-				when_utc(until, sizeof(until), n->expires_s * NS_PER_SEC), "running",
+				"state", state_of(n), "seen", when_utc(seen, sizeof(seen), n->issued_s * NS_PER_SEC),
+				"until", when_utc(until, sizeof(until), n->expires_s * NS_PER_SEC), "running",
 				(json_int_t)n->running, "slots", (json_int_t)n->slots, "places", (json_int_t)n->places,
 				"begun", (json_int_t)n->begun, "begun_again", (json_int_t)n->begun_again);
 
