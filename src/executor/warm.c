@@ -2,12 +2,13 @@
 /*
  * Who makes the cell of a run.
  *
- * Native cells are made by a keeper (src/keeper), a process beside this one that reads jobs and no text: a run gets one as far as
- * a job can say its plan.  What it cannot say yet, a project above all, is made by this process, and so is everything on a host
- * that lets nobody execute from memory.  It is the same cell (INV-6).
+ * Native cells are created by a keeper (src/keeper), a separate process that reads jobs and no text, as far as a job
+ * can describe the plan.  For what it cannot describe yet, projects above all, this process creates the cell, and so is
+ * everything on a host that lets nobody execute from memory.  It is the same cell (INV-6).
  *
- * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a project,
- * arguments, variables or a network of its own; and for sessions without the latter two, with their steward and a Python in them.
+ * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a
+ * project, arguments, variables or a network of its own; and for sessions without the latter two, with their steward
+ * and a Python in them.
  *
  * A keeper is started by the first run that needs it, with ceilings made of the policy as it was read then: the most that any
  * trust level could have, the root, what may be missing, the folders below which packages lie.  A run for which these are too
@@ -230,8 +231,8 @@ static const char *program_path(const struct plan *plan)
 }
 
 /*
- * Whether the program may be a fork of an interpreter that serves others, too.  Packages that a request brought are nobody
- * else's business: what they do when they are loaded is done in a cell of that request only.
+ * Whether the program may be a fork of an interpreter that serves others, too.  Packages that a request brought stay
+ * its own: what they do when they are loaded is done only in a cell of that request.
  */
 static bool may_fork(const struct warm_ask *ask, const struct plan *plan)
 {
