@@ -2,8 +2,8 @@
 /*
  * brig.c - the public functions of include/brig/brig.h.
  *
- * This layer holds no knowledge of sandboxes: it checks what callers hand in, calls the layer below and
- * hands out what comes back.  Below it, pointers and sizes are sound.
+ * This layer knows nothing about sandboxes: it checks what callers pass in, calls the layer below and hands out what
+ * comes back.  Below it, pointers and sizes are sound.
  */
 #include <brig/brig.h>
 

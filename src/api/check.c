@@ -106,7 +106,7 @@ static int resolve(const struct policy *policy, const struct brig_check *req, st
 	return policy_resolve(policy, req->trust, wishes, n, ret, err);
 }
 
-/* Who asks is told, even if runs are not inspected: as strictly as the trust is by itself. */
+/* A check always answers, even if runs are not inspected: at the default level of the trust. */
 static enum inspection level_of(const struct brig_check *req, const struct policy_resolved *r)
 {
 	static const enum inspection of_trust[TRUST_COUNT] = {

@@ -164,7 +164,7 @@ static bool is_userns_switch(enum probe_id id)
 	return false;
 }
 
-/* What takes user namespaces away here, if that can be told: mending it mends everything built on them. */
+/* What prevents user namespaces here, if that can be determined: fixing it fixes everything built on them. */
 static const char *userns_fix(const struct doctor_facts *f)
 {
 	if (f->host.row[PROBE_user_ns].status != PROBE_MISSING)
@@ -225,7 +225,7 @@ static void add_cgroups(struct document *d)
 			       });
 }
 
-/* Protections that neither a probe nor a cgroup speaks for: the backend's word is all there is. */
+/* Protections that neither a probe nor a cgroup covers: only the backend knows. */
 static void add_others(struct document *d)
 {
 	protection_set shown = 0;
@@ -319,7 +319,7 @@ int doctor_render(const struct doctor_facts *facts, char **ret, struct brig_erro
 	return 0;
 }
 
-/* Not about what can be enforced, but what brig itself takes of this host must be visible, too. */
+/* Not about what can be enforced, but what brig itself uses on this host must be visible, too. */
 static void gather_changes(const struct settings *set, const char *state, struct doctor_facts *f)
 {
 	struct doctor_row *r = &f->extra[f->n_extra < DOCTOR_ROWS_MAX ? f->n_extra++ : DOCTOR_ROWS_MAX - 1];

@@ -2,9 +2,9 @@
 /*
  * result_read.c - a result from its document (docs/RESULT.md), as another process has made it
  *
- * The opposite of model/result.c: tables say what an object has, and where it goes.  The document comes from elsewhere, so it
- * is believed as little as any other: a member that is missing, unknown, of another type or longer than its place is an error
- * that names it, and nothing is kept.  What is read gives the very same document again.
+ * The opposite of model/result.c: tables say what an object has, and where it goes.  The document comes from elsewhere,
+ * so it is not trusted: a member that is missing, unknown, of another type or too long is an error that names it, and
+ * nothing is kept.  What is read produces the same document again.
  *
  * Two members are not of the document proper, and may be missing: "receipt", which a service adds when one was asked for, and
  * "unlisted", what the library tells its caller of a result and no document has (brig_result_unlisted_json).

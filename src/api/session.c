@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions of the library: a cell that the executor makes and watches in a task, as of any stepped run, and beside it the session
- * (src/session) that speaks over the cell's socket.  The one ends with the other: the steward is asked to, and what does not end
+ * Sessions of the library: a cell that the executor makes and watches in a task, as of any stepped run, and the session
+ * (src/session) that talks over the cell's socket.  They end together: the steward is asked to, and what does not end
  * then is cancelled.
  */
 #include "api/session.h"

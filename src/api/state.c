@@ -2,9 +2,9 @@
 /*
  * state.c - the forms of what brig keeps: brig_state_upgrade().
  *
- * Each part of the state folder says by itself which form it has.  All are looked at before anything is changed, so that a
- * folder which a newer brig has used is left alone as a whole.  Writers bring an old database up by themselves; this does the
- * same on request, and tells.  Parts that have had one form only, so far, have nothing to be brought up by.
+ * Each part of the state directory states its own format version.  All are checked before anything is changed, so that
+ * a directory which a newer brig has used is left alone as a whole.  Writers migrate an old database automatically;
+ * this does the same on request, and reports it.  Parts that have had only one format so far need no migration.
  */
 #include <dirent.h>
 #include <fcntl.h>

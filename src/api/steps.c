@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run that its caller steps.  The executor's own code, unchanged, in a task (base/wait.c): it goes on until it has to
+ * A run that its caller steps.  The executor's own code, unchanged, in a task (base/wait.c): it runs until it has to
  * wait, and the caller polls one descriptor for all that it may be waiting for.
  *
- * Callbacks of the request are made on the caller's own stack: what they are, and how much of it they need, is not for us
- * to say.  A wish to cancel is a descriptor to the executor; here it is one of our own and, if the caller brought one, an
- * epoll of both.
+ * Callbacks of the request run on the caller's own stack: how much of it they need is unknown.  A wish to cancel is a
+ * descriptor to the executor; here it is one of our own and, if the caller brought one, an epoll of both.
  */
 #include <brig/brig.h>
 

@@ -7,15 +7,15 @@
  *	<state>/audit/log.key            key of the entries' codes, 0600
  *	<state>/keys/                    the signing key and the public keys of all times (keys.h)
  *
- * Each entry holds its number, the hash of the one before it, its own hash, and a code (HMAC) that only the log's
- * key makes: editing, inserting, deleting or reordering breaks one of them.  Every CHECKPOINT_ENTRIES entries, after
+ * Each entry holds its number, the hash of the one before it, its own hash, and a MAC (HMAC) that only the log's key
+ * can produce: editing, inserting, deleting or reordering breaks one of them.  Every CHECKPOINT_ENTRIES entries, after
  * CHECKPOINT_NS, and at the end of each file a checkpoint signs the chain with the host's Ed25519 key.  The head, with
- * a code of its own, says where the log ends: cutting off its end is noticed too.  What is not: putting back an old
- * copy of the whole folder, and whatever somebody does who can read the keys (docs/AUDIT.md).
+ * its own MAC, says where the log ends: truncation is detected too.  What is not: restoring an old copy of the whole
+ * directory, and anything done by someone who can read the keys (docs/AUDIT.md).
  *
- * Writing, under the head's lock: read the head, append the line with one write(), rewrite the head.  A writer that
- * is killed in between leaves a whole line behind the head's end, which the next one adopts, or a piece of a line,
- * which the next one cuts off and says so in an entry.  The cost does not depend on the log's length.
+ * Writing, under the head's lock: read the head, append the line with one write(), rewrite the head.  A writer that is
+ * killed in between leaves a complete line after the head's end, which the next one adopts, or a partial line, which
+ * the next one cuts off and records in an entry.  The cost does not depend on the log's length.
  */
 #ifndef AUDIT_AUDIT_H
 #define AUDIT_AUDIT_H
@@ -32,7 +32,7 @@ struct audit_log;
 /* Opens the log for writing, and makes it if there is none. */
 int audit_open(const struct statedir *state, struct audit_log **ret, struct brig_error *err);
 void audit_close(struct audit_log *log); /* NULL is fine */
-/* Before a run: whether its entry will find room; makes sure that it does where the file system lets us.  New files and
+/* Before a run: whether there is room for its entry; reserves it where the file system allows.  New files and
  * checkpoints are made here when they are due. */
 int audit_ready(struct audit_log *log, const struct settings *set, struct brig_error *err);
 /* Appends the request's entry and fills rec->audit_*. */
@@ -42,8 +42,8 @@ int audit_append_leftover(struct audit_log *log, const struct settings *set, con
 			  struct brig_error *err);
 
 /*
- * audit_append() in two halves, for those who run and those who write it down may be two processes.  The body is what an
- * entry says of a run, between its time and its hashes; the writer believes nothing of it but that it has the form of one.
+ * audit_append() in two halves, because the run and its record may be handled by two processes.  The body is what an
+ * entry says about a run, between its time and its hashes; the writer only relies on its form, which it validates.
  */
 #define AUDIT_BODY_MAX (AUDIT_ENTRY_MAX - 1024)
 int audit_body(const struct record *rec, struct buf *out, struct brig_error *err);
@@ -58,7 +58,7 @@ struct audit_said {
 	const char *id, *body; /* which audit_body_fault() has found in order */
 	size_t len;
 	uint64_t wall_ns;
-	bool may_be_there; /* somebody may have written it before and died: then it is not written again */
+	bool may_be_there; /* another process may have written it and died: then it is not written again */
 };
 int audit_append_body(struct audit_log *log, const struct settings *set, const struct audit_said *said,
 		      struct audit_place *ret, struct brig_error *err);

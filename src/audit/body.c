@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * body.c - what an entry says of a run, made by one process and looked through by the one that writes it down
+ * body.c - what an entry says of a run, made by one process and validated by the one that writes it
  *
- * The reader goes by events.def: the same members in the same order, each with a value as entry.c writes them.  So whoever
- * made the body can say what it likes about its run, and nothing else: it cannot end the line, add a member, or name
- * another entry's number, time or hash.
+ * The reader goes by events.def: the same members in the same order, each with a value as entry.c writes them.  So the
+ * process that made the body can state anything about its run, and nothing else: it cannot end the line, add a member,
+ * or name another entry's number, time or hash.
  */
 #include <string.h>
 

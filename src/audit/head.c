@@ -2,8 +2,8 @@
 /*
  * head.c - the end of the log, in one small file that is rewritten in place.
  *
- * It lies within one sector and one page, so that neither a killed writer nor a power cut leaves half of it; its code
- * (HMAC with the log's key) shows whether somebody else wrote it.
+ * It lies within one sector and one page, so that neither a killed writer nor a power failure leaves half of it; its
+ * MAC (HMAC with the log's key) shows whether somebody else wrote it.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -265,7 +265,7 @@ size_t key_rotation_text(char dst[KEY_ROTATION_TEXT_MAX], const char *old_id, co
 				hex_put(hex, now, SIGN_PUB_LEN));
 }
 
-/* Announced before the ring changes: a key that signs without having been announced would be the worse surprise. */
+/* Announced before the ring changes: a key that signs without having been announced would be worse. */
 int keys_rotate(const struct statedir *state, key_announce_fn announce, void *arg, struct brig_error *err)
 {
 	AUTO_STATEDIR dir = STATEDIR_INIT;

@@ -6,7 +6,7 @@
  *	<state>/keys/<id>.secret   the seed of the current one, 0600; those of retired keys are wiped and removed
  *	<state>/keys/lock          held while these are changed
  *
- * An id is the first eight bytes of the public key's SHA-256.  Whoever can read the secret can sign: keep the folder
+ * An id is the first eight bytes of the public key's SHA-256.  Anyone who can read the secret can sign: keep the folder
  * to the user that brig runs as.
  */
 #ifndef AUDIT_KEYS_H

@@ -6,9 +6,10 @@
  * agreement first, so that what follows only ever appends to a log whose end is known:
  *
  *	the file is longer    whole entries that continue the chain are adopted: their writer was killed before it could
- *	                      rewrite the head.  A piece without a newline is cut off: its writer was killed, or found no
- *	                      room.  Anything else was written by somebody else; it stays for `brig audit verify` to name.
- *	the file is shorter,  somebody cut it, or the power failed before it was on disk.  The chain goes on from what the
+ *	                      rewrite the head.  A piece without a newline is cut off: its writer was killed, or found
+ *	                      no room.  Anything else was not written by brig; it stays for `brig audit verify` to name.
+ *	the file is shorter, it was truncated, or the power failed before it was on disk.  The chain goes on from what
+ *	the
  *	or gone               head says, so that the gap shows for ever.
  *	the head is no good   the chain goes on from the last entry there is.
  *
@@ -88,7 +89,7 @@ static int log_trouble(const struct audit_log *log, int sys, const char *what, s
 	return statedir_trouble(err, sys, what, log->dir.path, name);
 }
 
-/* Somebody moved the folder away under an open handle: what is written there would be lost. */
+/* The directory was moved away under an open handle: what is written there would be lost. */
 static bool is_gone(int fd)
 {
 	struct stat st;
@@ -297,7 +298,7 @@ static int rebuild_head(struct audit_log *log, struct brig_error *err)
 	if (rc < 0)
 		return rc;
 	log->head = (struct head){ .file = last ? last : 1 };
-	/* A new log has its head before anything else: whoever is killed from here on leaves a log with a head. */
+	/* A new log gets its head first: a process killed from here on leaves a log with a head. */
 	if (last == 0)
 		rc = head_write(log->head_fd, &log->key, &log->head);
 	if (rc == 0 && last == 0 && fsync(log->head_fd) < 0)
@@ -590,7 +591,7 @@ int audit_append_body(struct audit_log *log, const struct settings *set, const s
 
 /* ---- room -------------------------------------------------------------------------------------------------- */
 
-/* Blocks behind the end are ours to fill: an entry that was promised does not fail for want of room. */
+/* Preallocated blocks after the end: a promised entry does not fail for lack of space. */
 static int reserve(struct audit_log *log, struct brig_error *err)
 {
 	struct statvfs fs;
@@ -609,7 +610,7 @@ static int reserve(struct audit_log *log, struct brig_error *err)
 	return 0;
 }
 
-/* Whatever may fail or take its time is done here, before the run: the entry itself is one write. */
+/* Everything that may fail or take long is done here, before the run: the entry itself is one write. */
 int audit_ready(struct audit_log *log, const struct settings *set, struct brig_error *err)
 {
 	uint64_t now;

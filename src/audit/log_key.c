@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_key.c - the key of the entries' codes: 32 random bytes in hex, made with the log and never changed. */
+/* log_key.c - the key of the entries' MACs: 32 random bytes in hex, created with the log and never changed. */
 #include <string.h>
 
 #include "audit/internal.h"

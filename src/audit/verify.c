@@ -2,8 +2,8 @@
 /*
  * verify.c - is the log whole, and if not, what was done to it?
  *
- * One pass over every line.  A line is true if its hash and its code are right; a true line was written by brig, as it
- * stands, with the number it has.  So the numbers of true lines tell the story:
+ * One pass over every line.  A line is authentic if its hash and its MAC are right; such a line was written by brig,
+ * unchanged, with this number.  So the numbers of authentic lines show what happened:
  *
  *	a line that is not true        inserted, if the next true one has the number that was expected here; else edited
  *	a number too high              deleted, unless the missing ones turn up later: reordered.  One missing entry, and

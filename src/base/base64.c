@@ -47,7 +47,7 @@ ssize_t base64_get(void *dst, const char *text, size_t len)
 			v = v << 6 | digit;
 		}
 		if (v & (padding == 2 ? 0xffff : padding == 1 ? 0xff : 0))
-			return -1; /* two texts for the same bytes */
+			return -1; /* otherwise two texts would decode to the same bytes */
 		for (size_t k = 0; k < 3 - padding; k++)
 			*out++ = (unsigned char)(v >> (16 - 8 * k));
 	}

@@ -15,8 +15,8 @@ static inline size_t base64_len(size_t len)
 
 /* dst has base64_len(len) bytes; no NUL is added. */
 void base64_put(char *dst, const void *data, size_t len);
-/* The bytes that a text stands for, at most len / 4 * 3 of them into dst; how many, or -1 if it is not base64, padding and
- * unused bits included. */
+/* Decodes into dst, at most len / 4 * 3 bytes.  Returns their number, or -1 if the text is not valid base64, including
+ * padding and unused bits. */
 ssize_t base64_get(void *dst, const char *text, size_t len);
 
 #endif

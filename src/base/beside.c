@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* The directory of the running executable, of a build tree the tree itself; "" if unknown. */
+/* The directory of the running executable, or the build tree itself; "" if unknown. */
 static void executable_dir(char *dst, size_t size)
 {
 	static const char inside_build[] = "/src/cli";

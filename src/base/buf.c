@@ -12,7 +12,7 @@ static bool buf_grow(struct buf *b, size_t len)
 	size_t cap = b->cap ? b->cap : 256;
 	char *data;
 
-	assert(len <= b->max && b->len <= b->max - len); /* INV-7: who adds has looked at the ceiling */
+	assert(len <= b->max && b->len <= b->max - len); /* INV-7: the caller has checked the ceiling */
 	if (want <= b->cap)
 		return true;
 	while (cap < want)

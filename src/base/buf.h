@@ -7,7 +7,7 @@
 
 #include "base/util.h"
 
-/* Bytes of somebody else's; data is NULL if there are none. */
+/* Borrowed bytes; data is NULL if there are none. */
 struct bytes {
 	const char *data;
 	size_t len;
@@ -19,7 +19,7 @@ struct buf {
 	size_t cap;
 	size_t max;
 	bool full;      /* something did not fit below max */
-	bool no_memory; /* something did not fit in memory: contents are incomplete */
+	bool no_memory; /* out of memory: contents are incomplete */
 };
 
 #define BUF_INIT(ceiling)        \
@@ -35,7 +35,7 @@ bool buf_addf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
 bool buf_vaddf(struct buf *b, const char *fmt, va_list ap) PRINTF(2, 0);
 /* The contents as a string, "" when empty; belongs to the buffer. */
 const char *buf_str(const struct buf *b);
-/* The contents as a heap string that is now the caller's; the buffer is empty again. NULL: no memory. */
+/* The contents as a heap string, now owned by the caller; the buffer is empty again. NULL: out of memory. */
 char *buf_take(struct buf *b);
 void buf_release(struct buf *b);
 #define AUTO_BUF             \

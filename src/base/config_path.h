@@ -4,8 +4,8 @@
 
 #include "base/util.h"
 
-/* The policy file of the caller's own: brig/sandbox.yaml below $XDG_CONFIG_HOME, or below ~/.config.  False: there is no
- * such place, or it has no room in dst. */
+/* The user's own policy file: brig/sandbox.yaml below $XDG_CONFIG_HOME, or below ~/.config.  False: there is no such
+ * place, or it does not fit into dst. */
 bool config_path(char *dst, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The error rule, whole: a function that can fail returns 0 or a negative value and fills the
- * caller's struct brig_error (declared in the public header, so that it crosses the library border
- * unchanged).  Filling never allocates, logs or exits.  Context is added while unwinding.
+ * The error convention: a function that can fail returns 0 or a negative value and fills the caller's struct brig_error
+ * (declared in the public header, so that it crosses the library boundary unchanged).  Filling never allocates, logs or
+ * exits.  Context is added while unwinding.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -13,7 +13,7 @@
 
 /* Fills *err and returns -code.  sys is an errno value whose text is appended, or 0.  err may be NULL. */
 int err_set(struct brig_error *err, enum brig_code code, int sys, const char *fmt, ...) PRINTF(4, 5);
-/* Puts "context: " in front of what *err says already; returns -err->code. */
+/* Prepends "context: " to the message in *err; returns -err->code. */
 int err_wrap(struct brig_error *err, const char *fmt, ...) PRINTF(2, 3);
 int err_nomem(struct brig_error *err);
 

@@ -74,7 +74,7 @@ int fd_put_at(int dir, const char *path, const char *text)
 
 	if (fd < 0)
 		return -errno;
-	n = write(fd, text, len); /* one write: the kernel parses each write of such a file on its own */
+	n = write(fd, text, len); /* one write: the kernel parses each write to such a file separately */
 	if (n < 0)
 		return -errno;
 	return (size_t)n == len ? 0 : -EIO;
@@ -112,7 +112,7 @@ ssize_t fd_get_at(int dir, const char *path, char *text, size_t size)
 	return n;
 }
 
-/* One line, which is there at the first read: no second one is made to see its end, as fd_get_at() would. */
+/* One line, which the first read returns: unlike fd_get_at(), no second read looks for its end. */
 static int get_line_at(int dir, const char *path, char *text, size_t size)
 {
 	AUTO_FD fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
@@ -153,7 +153,8 @@ int fd_set_nonblock(int fd)
 	return 0;
 }
 
-/* A blocking flock() has no time limit of its own, and a library has no signal to end it with: ask again, ever more rarely. */
+/* A blocking flock() has no time limit of its own, and a library has no signal to end it with: retry, with growing
+ * pauses. */
 int fd_lock(int fd, int how, uint64_t patience_ns)
 {
 	const uint64_t longest = 5 * NS_PER_MS;
@@ -194,7 +195,7 @@ int fd_pipe_to_child(int *child, int *ours, bool child_reads, int min)
 		return -errno;
 	*child = ends[child_reads ? 0 : 1];
 	*ours = ends[child_reads ? 1 : 0];
-	/* By way of /proc/self/fd whoever has this end can open it again, whatever its user id is, and only that end. */
+	/* Through /proc/self/fd a process that has this end can reopen it, whatever its user id, and only this end. */
 	if (fchmod(*child, child_reads ? 0444 : 0222) < 0)
 		return -errno;
 	/* Only our end: O_NONBLOCK is a property of the open file, and each end has its own. */
@@ -310,7 +311,7 @@ ssize_t fd_receive_record(int sock, struct msghdr *msg, int flags)
 
 		if (n > 0 || (n == 0 && ended) || (n < 0 && errno != EINTR && errno != ECONNRESET))
 			return n;
-		/* Between "there is nothing" and "it has ended" a last record may have come; behind the end none does. */
+		/* A last record may have arrived between EAGAIN and the hang-up; none does after the hang-up. */
 		ended = ended || n == 0;
 		*msg = asked;
 	}

@@ -9,7 +9,7 @@
 
 /* Writes everything; 0 or -errno. */
 int fd_write_all(int fd, const void *data, size_t len);
-/* Likewise from this place of a file on, which does not move its offset. */
+/* The same from this offset, without moving the file position. */
 int fd_write_all_at(int fd, const void *data, size_t len, uint64_t at);
 /* Reads until len bytes or end of file; the count or -errno. */
 ssize_t fd_read_all(int fd, void *data, size_t len);
@@ -27,25 +27,26 @@ int fd_move_up(int *fd, int min);
 int fd_pipe_to_child(int *child, int *ours, bool child_reads, int min);
 /*
  * flock() with how (LOCK_EX, LOCK_SH), waiting for others at most patience_ns: 0, -ETIMEDOUT or -errno.  Closing the
- * descriptor, or LOCK_UN, ends it; the kernel does when the process dies.
+ * descriptor, or LOCK_UN, releases it; so does the kernel when the process dies.
  */
 int fd_lock(int fd, int how, uint64_t patience_ns);
 struct msghdr;
 struct iovec;
-/* One record of pieces, with descriptors beside it (at most FD_BESIDE_MAX): 0 or -errno.  No SIGPIPE. */
+/* One record from several pieces, with descriptors attached (at most FD_BESIDE_MAX): 0 or -errno.  No SIGPIPE. */
 #define FD_BESIDE_MAX 48
 int fd_send_record(int sock, struct iovec *pieces, size_t n_pieces, const int *fds, size_t n_fds, int flags);
 /*
- * recvmsg(2) of one record of a SOCK_SEQPACKET socket of the Unix domain, which gives what is there in its order.  The kernel
- * does not: a peer that went with unread words of ours is told of before its own last words, and so is, if they came while
- * this process looked, its end.
+ * recvmsg(2) of one record from a Unix SOCK_SEQPACKET socket, in order.  The kernel does not guarantee that: if the
+ * peer closed with unread records of ours, that error is reported before its own last records, and so is its hang-up if
+ * they arrived during the call.
  */
 ssize_t fd_receive_record(int sock, struct msghdr *msg, int flags);
-/* Descriptors that came beside it, at most max; what is more is closed: room for an odd number has place for one more. */
+/* Descriptors that came with it, at most max; further ones are closed: because of alignment, the buffer for an odd
+ * number has room for one more. */
 size_t fd_take_beside(struct msghdr *msg, int *fds, size_t max);
 /*
- * One descriptor, or the -errno that stands in its place, over a SOCK_SEQPACKET socket: 0 or -errno.  Receiving waits;
- * it gives the descriptor, the other's -errno, or -EPIPE if the other went without a word.
+ * One descriptor, or an -errno in its place, over a SOCK_SEQPACKET socket: 0 or -errno.  Receiving blocks; it returns
+ * the descriptor, the peer's -errno, or -EPIPE if the peer closed without sending.
  */
 int fd_send(int sock, int fd);
 int fd_receive(int sock);

@@ -44,7 +44,7 @@ static bool is_stream(const char *path, int *ret)
 	return false;
 }
 
-/* It is open already, so nothing waits here: whoever gave it to us holds, or has closed, the other end. */
+/* It is already open, so nothing blocks here: the process that passed it holds, or has closed, the other end. */
 static int open_stream(int of, struct stat *st)
 {
 	int fd = fcntl(of, F_DUPFD_CLOEXEC, 3);
@@ -72,7 +72,7 @@ int file_open(const char *path, unsigned also, struct stat *st)
 	if (!S_ISREG(st->st_mode) && !(also & FILE_FOLDERS && S_ISDIR(st->st_mode)) &&
 	    !(also & FILE_DEVICES && S_ISCHR(st->st_mode)))
 		return -EINVAL;
-	/* The very one that was looked at, whatever the path has come to mean. */
+	/* The file that was checked, whatever the path names by now. */
 	(void)snprintf(again, sizeof(again), "/proc/self/fd/%d", look);
 	fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;

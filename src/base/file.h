@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that a caller names.  A path may lead to anything: to open a FIFO that nobody writes to waits for ever, and to
- * open a device may do something.  So it is looked at first, and only what is wanted is opened.
+ * Files that a caller names.  A path may lead to anything: opening a FIFO without a writer blocks forever, and opening
+ * a device may have side effects.  So its type is checked first, and only acceptable files are opened.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
@@ -10,9 +10,9 @@
 
 #include "base/util.h"
 
-/* What is taken besides regular files. */
+/* What is accepted besides regular files. */
 enum file_also {
-	FILE_STREAMS = 1, /* what this process was given open, whatever it is: /dev/stdin, /dev/fd/N, /proc/self/fd/N */
+	FILE_STREAMS = 1, /* inherited descriptors of any kind: /dev/stdin, /dev/fd/N, /proc/self/fd/N */
 	FILE_FOLDERS = 2,
 	FILE_DEVICES = 4, /* character devices, such as /dev/null; opened without blocking */
 };

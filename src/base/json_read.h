@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A JSON document of somebody else's becomes a struct.  Each kind of object has a table of its members; one walk reads any of
- * them, so that every complaint says where it is ("cases[2].expected.compare") and an unknown member is answered with the one
- * that was probably meant.
+ * Parses an untrusted JSON document into a struct.  Each kind of object has a table of its members; one walk handles
+ * all of them, so that every error says where it is ("cases[2].expected.compare") and an unknown member gets a
+ * suggestion.
  */
 #ifndef BASE_JSON_READ_H
 #define BASE_JSON_READ_H
@@ -15,7 +15,7 @@
 #define JSON_FILES_MAX   (64 * MiB) /* of the archive that is made of files */
 #define JSON_MEMBERS_MAX 32         /* of one table */
 
-/* What is read may need memory beyond the document's: it is the caller's, who frees it at once. */
+/* What is read may need memory beyond the document: it belongs to the caller, who frees it as a whole. */
 struct json_block {
 	struct json_block *next;
 	max_align_t data[];
@@ -24,11 +24,11 @@ struct json_block {
 void *json_blocks_alloc(struct json_block **blocks, size_t n, size_t size);
 void json_blocks_free(struct json_block **blocks);
 
-/* One document on its way: where one is in it, and whose memory is used. */
+/* The state of one walk: the current position, and the memory in use. */
 struct json_reader {
 	struct brig_error *err;
 	struct json_block **blocks;
-	const char *whole;                            /* what a complaint about all of it begins with: "the line" */
+	const char *whole;                            /* the name of the whole document in error messages: "the line" */
 	const char *(*setting_of)(const char *alias); /* another name of a setting; NULL: there are none */
 	char path[200];                               /* "cases[2].expected" */
 };
@@ -41,7 +41,7 @@ struct json_member {
 	size_t offset;
 };
 
-/* Strings that belong to the document or the blocks, as does all that is read. */
+/* Strings are owned by the document or the blocks, like everything that is read. */
 struct json_strings {
 	const char **item;
 	size_t n;
@@ -52,17 +52,18 @@ struct json_settings {
 	size_t n;
 };
 
-/* UTF-8 and one value: a new reference; NULL: none, and why.  flags: of jansson, beyond refusing a member that is there twice. */
+/* Accepts UTF-8 with one value: a new reference; NULL with the reason otherwise.  flags: of jansson, in addition to
+ * rejecting duplicate members. */
 json_t *json_read_text(const char *text, size_t len, size_t flags, struct brig_error *err);
-/* Names in a complaint are cut, perhaps in the middle of a character. */
+/* Names in error messages are truncated, possibly in the middle of a character. */
 void json_read_mend(struct brig_error *err);
 
-/* "args[1] must be a string": what is wrong with the value at which one is. */
+/* "args[1] must be a string": what is wrong with the current value. */
 int json_complain(struct json_reader *r, const char *what);
-/* Goes on below a name or, if that is NULL, a number; the path's former length, for json_leave(). */
+/* Descends into a member or, if name is NULL, an index; returns the former length of the path, for json_leave(). */
 size_t json_enter(struct json_reader *r, const char *name, size_t index);
 void json_leave(struct json_reader *r, size_t len);
-/* Every member of an object by its row; into is the struct that the rows' offsets are of. */
+/* Reads every member of an object by its row; into is the struct that the rows' offsets refer to. */
 int json_read_members(struct json_reader *r, json_t *object, const struct json_member *table, size_t n, void *into);
 
 /* ---- single values: rows of such tables ---------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries that brig can do without, loaded when they are first needed: most runs never are in need of them, and loading
- * one costs more than a cell.  What is called of a library is a table: names, and where each address goes in the
- * caller's struct of function pointers.
+ * Optional libraries, loaded when they are first needed: most runs never need them, and loading one costs more than a
+ * cell.  The functions used are a table: names, and where each address goes in the caller's struct of function
+ * pointers.
  */
 #ifndef BASE_LIBRARY_H
 #define BASE_LIBRARY_H
@@ -15,14 +15,14 @@ struct library_function {
 };
 
 struct library {
-	const char *const *names; /* of its file, the first that is there is taken; NULL at the end */
+	const char *const *names; /* file names, the first that exists is used; NULL-terminated */
 	const struct library_function *functions;
 	size_t n_functions;
 };
 
 /*
- * Loads it and fills all pointers of the struct.  0, and *ret_handle for dlclose(); -ENOENT: it is not there, and *ret_why
- * is the loader's sentence; -ENOSYS: it has no function *ret_why.  On failure nothing stays loaded.
+ * Loads it and fills all pointers of the struct.  0, and *ret_handle for dlclose(); -ENOENT: it is not installed, and
+ * *ret_why is the loader's message; -ENOSYS: it lacks the function *ret_why.  On failure nothing stays loaded.
  */
 int library_load(const struct library *what, void *pointers, void **ret_handle, const char **ret_why);
 

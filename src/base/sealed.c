@@ -31,7 +31,7 @@ void *sealed_map(int fd, size_t len)
 {
 	void *at;
 
-	/* No fstat(): that is a call by name on some C libraries. */
+	/* No fstat(): some C libraries implement it as a system call with a path. */
 	if (len == 0 || fcntl(fd, F_GET_SEALS) != SEALS || lseek(fd, 0, SEEK_END) != (off_t)len)
 		return NULL;
 	at = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);

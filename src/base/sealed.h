@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes in a file in memory that nobody can change any more: how what is long travels beside a message. */
+/* Immutable bytes in a sealed memory file: how large data is passed along with a message. */
 #ifndef BASE_SEALED_H
 #define BASE_SEALED_H
 
@@ -7,9 +7,9 @@
 
 /* The descriptor, or -errno. */
 int sealed_make(const char *name, const void *data, size_t len);
-/* One that was made with MFD_ALLOW_SEALING, and filled: 0 or -errno. */
+/* Seals a file that was created with MFD_ALLOW_SEALING and filled: 0 or -errno. */
 int sealed_close(int fd);
-/* Maps it to be read: NULL if it is not sealed, or has not exactly len bytes, of which there is at least one. */
+/* Maps it for reading: NULL if it is not sealed, or does not have exactly len bytes, at least one. */
 void *sealed_map(int fd, size_t len);
 
 #endif

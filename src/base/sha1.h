@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-1 (RFC 3174), for protocols that are built on it, such as the handshake of WebSocket: it protects nothing any more. */
+/* SHA-1 (RFC 3174), for protocols that require it, such as the WebSocket handshake: it is not secure. */
 #ifndef BASE_SHA1_H
 #define BASE_SHA1_H
 

@@ -141,7 +141,7 @@ const char *str_bytes(char *dst, size_t size, uint64_t bytes)
 	return dst;
 }
 
-#define NEAREST_MAX 48 /* longer words are nobody's typo */
+#define NEAREST_MAX 48 /* longer words are not typos */
 
 static size_t edit_distance(const char *a, const char *b)
 {
@@ -229,7 +229,7 @@ size_t str_utf8_prefix(const char *s, size_t len)
 
 bool str_utf8_is_cut(const char *s, size_t len)
 {
-	/* One of these fits any lead byte; behind the second byte every continuation byte does. */
+	/* One of these fits any lead byte; after the second byte every continuation byte does. */
 	static const char second[] = { '\x80', '\x90', '\xa0' };
 
 	if (len == 0 || len > 3)

@@ -21,7 +21,7 @@ const char *str_bytes(char *dst, size_t size, uint64_t bytes);
 const char *str_nearest(const char *word, const char *const *candidates, size_t n);
 /* Length of the longest valid UTF-8 prefix. */
 size_t str_utf8_prefix(const char *s, size_t len);
-/* Whether these bytes, which are not UTF-8, would be with a few more: a character that was cut. */
+/* Whether these bytes, which are not UTF-8, could be completed to it: a truncated character. */
 bool str_utf8_is_cut(const char *s, size_t len);
 static inline bool str_is_utf8(const char *s, size_t len)
 {

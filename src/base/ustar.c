@@ -10,7 +10,8 @@
 
 #define NAME_LEN 100
 
-/* One head; numbers are octal, with a NUL behind them, and the sum is that of all bytes with its own place blank. */
+/* One header; numbers are octal and NUL-terminated, and the checksum is the sum of all bytes with its own field blank.
+ */
 static bool add_block(struct buf *out, const char *name, char type, unsigned mode, uint64_t size)
 {
 	char block[USTAR_BLOCK + 1] = { 0 }; /* and a NUL that is not written */

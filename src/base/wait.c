@@ -2,10 +2,10 @@
 /*
  * Theory of operation
  *
- * A run is a long story: resolve, build, inspect, watch, read back, remove, record.  It is written down in that order, and
- * at some forty places it waits.  So that one thread can have a thousand runs under way, each can be told in steps: it
- * then has a stack of its own (a task), and wherever it would wait it leaves a note of what for, and the stack as it is,
- * and returns to whoever steps it.
+ * A run is a long sequence: resolve, build, inspect, watch, read back, remove, record.  The code is written in that
+ * order and waits in some forty places.  So that one thread can drive a thousand runs, each can be executed in steps:
+ * it then has a stack of its own (a task), and wherever it would block it registers what it waits for, keeps its stack
+ * as it is, and returns to the stepper.
  *
  *	stepper                               task
  *	task_step  ---- swapcontext ---->     ... wait_poll(fds, timeout):
@@ -13,25 +13,25 @@
  *	poll task_fd() <-- swapcontext --         (asleep)
  *	task_step  ---- swapcontext ---->         take them out again, poll(fds, 0), go on
  *
- * Code that runs in no task (brig_run(), a child process, a helper thread) comes to the same functions, which then are
- * poll(2) and nanosleep(2) and cost one comparison more.
+ * Code that runs in no task (brig_run(), a child process, a helper thread) uses the same functions, which are then
+ * poll(2) and nanosleep(2) at the cost of one comparison.
  *
- * What keeps that sound:
+ * What keeps this correct:
  *
- *   - Nothing is kept from one step to the next but the task.  Descriptors are in the epoll only while it sleeps, so they
- *     may be closed and made anew between two waits, and copies of them in forked children keep nothing alive.
- *   - A fork copies the task, too.  A child that came to wait here must not wake up its parent's caller: the page of the
+ *   - Nothing but the task is kept from one step to the next.  Descriptors are in the epoll only while it sleeps, so
+ *     they may be closed and recreated between two waits, and copies of them in forked children keep nothing alive.
+ *   - A fork copies the task, too.  A child that waits here must not wake up its parent's caller: the page of the
  *     task that says "here" is one that the kernel wipes on fork (MADV_WIPEONFORK), by whatever call the fork was made,
  *     and in whatever pid namespace the child is.
- *   - swapcontext() gives each side its own signal mask.  A signal that was raised for the thread does not know of sides:
- *     whoever blocks SIGPIPE to write must take it away again before the next wait.
- *   - A lock that is held while others step is held for long.  Waiting for the short locks of files (fd_lock()) therefore is
- *     no wait of this kind: it blocks as a slow disk would, and is over before anybody else of this thread can come.
- *   - All steps of one task are made by one thread: the compiler may remember where errno is.
- *   - A task that always finds something ready gives way after TURNS_MAX waits, and is ready again at once.
+ *   - swapcontext() gives each side its own signal mask.  A signal sent to the thread does not know about sides:
+ *     code that blocks SIGPIPE to write must consume it before the next wait.
+ *   - A lock that is held while others step is held for long.  Waiting for the short file locks (fd_lock()) therefore
+ *     does not yield: it blocks like a slow disk, and is over before anything else can run in this thread.
+ *   - All steps of one task are made by one thread: the compiler may cache the address of errno.
+ *   - A task that always finds something ready yields after TURNS_MAX waits, and is immediately ready again.
  *
- * The stack is memory that is not there until it is touched, with a page below it that may not be touched.  What needs much
- * of it, or calls code that is not ours, goes back to the stepper's for that time: wait_outside().
+ * The stack is allocated lazily by the kernel, with a guard page below it.  Code that needs much of it, or that calls
+ * code that is not ours, switches back to the stepper's stack meanwhile: wait_outside().
  */
 #include "base/wait.h"
 
@@ -49,7 +49,7 @@
 #include "base/fd.h"
 
 #define STACK_BYTES ((size_t)MiB)
-#define TURNS_MAX   32 /* waits that end at once before others have their turn */
+#define TURNS_MAX   32 /* waits that end immediately before others get their turn */
 #define SPARES_MAX  4
 #define FEW_TASKS   16
 
@@ -210,11 +210,11 @@ static void sleep_once(struct task *t, const struct pollfd *fds, nfds_t n, int64
 		set_timer(t, ns);
 	give_way(t);
 	if (ns > 0)
-		set_timer(t, 0); /* also takes an expiry away that nobody has read */
+		set_timer(t, 0); /* also discards an unread expiry */
 	take_out(t, fds, n);
 }
 
-/* poll() without waiting; what is ready at once is taken at once, but not for ever. */
+/* poll() without waiting; what is ready is used immediately, but not forever. */
 static int look(struct task *t, struct pollfd *fds, nfds_t n, bool waits)
 {
 	int ready = poll(fds, n, 0);
@@ -277,7 +277,7 @@ static int map_memory(struct task *t)
 	return 0;
 }
 
-/* Whether there is a step to make: the first one, or to see that it has ended.  (A timer of no time would do, and cost more.) */
+/* Whether a step is due: the first one, or the one that notices the end.  (A zero timer would do, but costs more.) */
 static int set_always(const struct task *t, bool ready)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -402,7 +402,7 @@ static void begin(struct task *t)
 	makecontext(&t->own.context, task_main, 0);
 }
 
-/* A fork copies what there is.  Where there are many stacks, that is only the one which made it. */
+/* A fork copies every mapping.  With many stacks, only the forking one is inherited. */
 static void hide(struct task *t, bool hidden)
 {
 	if (hidden != t->is_hidden)
@@ -427,6 +427,6 @@ bool task_step(struct task *t)
 	hide(t, n_tasks > FEW_TASKS);
 	t->running = false;
 	if (t->ended)
-		(void)set_always(t, true); /* whoever polls finds that out */
+		(void)set_always(t, true); /* the next poll finds out */
 	return !t->ended;
 }

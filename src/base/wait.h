@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waiting, as the library does it everywhere, and work that is done in steps.  Code that waits is written as if it
- * blocked; whether it does is decided by who called it (wait.c).
+ * Waiting, used throughout the library, and work that is done in steps.  Code that waits is written as if it blocked;
+ * whether it does depends on the caller (wait.c).
  */
 #ifndef BASE_WAIT_H
 #define BASE_WAIT_H
@@ -10,25 +10,25 @@
 
 #include "base/util.h"
 
-/* poll(2).  In a task it returns to whoever steps the task until a descriptor is ready or the time is over. */
+/* poll(2).  In a task it returns to the stepper until a descriptor is ready or the timeout expires. */
 int wait_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 /* nanosleep(2), likewise. */
 void wait_sleep(uint64_t ns);
-/* Whether they do: for who has another way to wait, which would not. */
+/* Whether they yield: for callers with another way to wait, which would not. */
 bool wait_gives_way(void);
-/* Calls fn on the stack of whoever steps the task; outside of one, directly.  For what may need more of a stack than a
- * task has, and for callbacks: theirs is not ours to choose. */
+/* Calls fn on the stepper's stack; outside a task, directly.  For code that may need more stack than a task has, and
+ * for callbacks, whose stack use is unknown. */
 void wait_outside(void (*fn)(void *arg), void *arg);
 
 struct task;
 
-/* fn runs by and by, from the first task_step() on.  0 or -errno. */
+/* fn runs in steps, from the first task_step() on.  0 or -errno. */
 int task_new(void (*fn)(void *arg), void *arg, struct task **ret);
-/* Only of a task that has not begun or has ended.  NULL is fine. */
+/* Only for a task that has not started or has ended.  NULL is fine. */
 void task_free(struct task *t);
 /*
- * Tasks that have ended, whose stacks the next ones get: to make one takes longer than a step.  (What is polled is made anew:
- * whoever has not stopped to poll must not hear of another task.)  All zero is empty; not for several threads at a time.
+ * Ended tasks, whose stacks are reused: creating one takes longer than a step.  (The polled descriptor is created anew:
+ * a caller that still polls the old one must not be woken by another task.)  All zero is empty; not thread-safe.
  */
 struct task_spares {
 	struct task *first;
@@ -40,9 +40,9 @@ void task_put(struct task_spares *to, struct task *t);
 void task_spares_release(struct task_spares *s);
 /* Readable when task_step() has something to do; belongs to the task. */
 int task_fd(const struct task *t);
-/* Goes on with it until it waits or ends; never waits.  True: there is more to do. */
+/* Runs it until it waits or ends; never blocks.  True: there is more to do. */
 bool task_step(struct task *t);
-/* Whether it is being stepped now: by a caller of this function, then. */
+/* Whether it is being stepped now, which means by a caller of this function. */
 bool task_is_running(const struct task *t);
 
 #endif

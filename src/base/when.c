@@ -30,7 +30,7 @@ static bool take(const char **s, char c)
 	return true;
 }
 
-/* "7d" and its like; false if it is none. */
+/* "7d" and the like; false if it is not one. */
 static bool parse_age(const char *s, uint64_t now_ns, uint64_t *ret_ns)
 {
 	static const struct {
@@ -145,7 +145,7 @@ static bool parse_date(const char *s, uint64_t *ret_ns)
 	}
 	asked = tm;
 	t = zoned ? timegm(&tm) - east : mktime(&tm);
-	/* A day that the month does not have was turned into another one. */
+	/* A day that the month does not have was normalised to another one. */
 	if (*s || t < 0 || tm.tm_mday != asked.tm_mday)
 		return false;
 	return !__builtin_mul_overflow((uint64_t)t, NS_PER_SEC, ret_ns) && !__builtin_add_overflow(*ret_ns, ns, ret_ns);

@@ -2,8 +2,8 @@
 /*
  * batch_job.c - a line of JSON becomes a job (base/json_read.h)
  *
- * A line names nothing of the host: neither files nor folders.  So whoever passes on lines of other people gives them no
- * more than the policy does.
+ * A line names nothing on the host: neither files nor folders.  So passing on other people's lines gives them no more
+ * than the policy does.
  */
 #include "cli/batch_job.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A judgement follows from the verdict, which the program cannot write, and from a comparison made here, outside of its
- * cell.  Output is only ever compared: nothing that a program prints is read as a statement about it.
+ * cell.  Output is only ever compared: nothing that a program prints is interpreted.
  */
 #include "cli/batch_judge.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line is handed out where it lies in the buffer; what was handed out is moved out of the way when more is read.  Of a line
- * that is too long nothing is kept but that it was there.
+ * A line is returned in place in the buffer; returned lines are discarded when more is read.  Of a line that is too
+ * long nothing is kept but that it was there.
  */
 #include "cli/batch_lines.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines stand in a queue until the reader takes them.  While the queue is long no new job is begun, so a slow reader slows the
- * batch and costs no memory.  In order, a line waits in a window for those before it; a job whose line would not fit into
- * the window is not begun either.  The job that all others wait for has been begun, so that nothing waits for ever.
+ * Lines are queued until the reader takes them.  While the queue is long no new job is started, so a slow reader slows
+ * the batch down and costs no memory.  In order, a line waits in a window for those before it; a job whose line would
+ * not fit into the window is not started either.  The job that all others wait for has been started, so nothing waits
+ * forever.
  */
 #include "cli/batch_output.h"
 

@@ -7,8 +7,8 @@
  * so no reader, writer or program holds up another one.  Memory is bounded by the slots: a job is read when there is a slot
  * for it.
  *
- * When it is cancelled the cells are told to end and stepped until they have; results that they still give are not handed on,
- * since they tell of us and not of the programs.
+ * When it is cancelled the cells are told to end and stepped until they have; results that they still produce are
+ * dropped, since they tell of us and not of the programs.
  */
 #include "cli/batch_pool.h"
 
@@ -108,7 +108,7 @@ static void end_cell(struct batch_task *t, int rc, const struct brig_error *stuc
 		batch_task_take(t, r);
 }
 
-/* The service has gone with what it was doing: whether a job ran nobody knows, so nothing is said of it. */
+/* The service died: whether a job ran is unknown, so nothing is reported about it. */
 static void lose(struct batch_pool *p, const struct brig_error *why)
 {
 	if (!p->lost.code)

@@ -2,10 +2,10 @@
 /*
  * `brig batch --queue`: jobs run on workers of a queue.
  *
- * The command itself speaks to no broker and holds no key: it starts a front of its own, `brig serve --queue` at a socket in a folder
- * that goes with it, and has the jobs run through that one as through any service (service_job.c).  So a batch on a queue is a
- * batch like any other: its memory is flat, it can be resumed, and a full queue makes it slower.  The front ends with the
- * command, whatever ends that.
+ * The command itself talks to no broker and holds no key: it starts its own front, `brig serve --queue` at a socket in
+ * a folder that goes with it, and has the jobs run through that one as through any service (service_job.c).  So a batch
+ * on a queue is a batch like any other: its memory is flat, it can be resumed, and a full queue makes it slower.  The
+ * front ends with the command, whatever ends that.
  */
 #ifndef CLI_BATCH_QUEUE_H
 #define CLI_BATCH_QUEUE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line is written front to back, so whatever ended a batch, all lines of its file are whole but perhaps the last.  That one is
- * cut off; its job runs again.  The file is read once, line by line; of each only the id is kept.
+ * A line is written front to back, so whatever ended a batch, all lines of its file except possibly the last are
+ * complete.  A partial one is cut off; its job runs again.  The file is read once, line by line; of each only the id is
+ * kept.
  */
 #include "cli/batch_resume.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals become one readable descriptor, so that the library, which must not touch signals, can be told
- * to give up.  Handlers rather than a blocked mask: a mask would be inherited by what is executed.
+ * Turns signals into one readable descriptor, so that the library, which must not touch signals, can be cancelled.
+ * Handlers rather than a blocked mask: a mask would be inherited by what is executed.
  */
 #include "cli/cancel.h"
 

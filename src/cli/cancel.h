@@ -3,13 +3,13 @@
 #define CLI_CANCEL_H
 
 /*
- * A descriptor that turns readable, and stays so, at Ctrl-C, SIGTERM or SIGHUP; for brig_request.cancel_fd.
- * Signals that are ignored from outside (nohup, background jobs) stay ignored.  -errno on failure.
+ * A descriptor that becomes readable, and stays so, on Ctrl-C, SIGTERM or SIGHUP; for brig_request.cancel_fd. Signals
+ * that are ignored from outside (nohup, background jobs) stay ignored.  -errno on failure.
  */
 int cancel_open(void);
 /*
- * The same, and when whoever reads from fd, a pipe or a socket, goes away: for answers that only a program wants, so that
- * one which is killed leaves nothing running.  Other kinds of files have no reader that could go.
+ * The same, and when the reader of fd, a pipe or a socket, closes it: for answers to programs, so that a killed one
+ * leaves nothing running.  Other kinds of files have no reader.
  */
 int cancel_open_for_reader(int fd);
 /* The same as a signal, for reasons of our own. */

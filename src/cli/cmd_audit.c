@@ -126,9 +126,9 @@ static void put_sentence(struct writer *w, const char *text)
 }
 
 /*
- * A member of an entry, as far as it fits.  Not a parser: a log of a million entries is to be shown in seconds.  It rests
- * on the form of the log's lines, in which the bytes `"name":` can only be a member's name; the worst that another form
- * leads to is a strange word in a table.
+ * A member of an entry, as far as it fits.  Not a parser: a log of a million entries must be shown in seconds.  It
+ * relies on the form of the log's lines, in which the bytes `"name":` can only be a member's name; the worst that
+ * another form leads to is a strange word in a table.
  */
 static const char *member(const char *line, size_t len, const char *name, char *dst, size_t size)
 {

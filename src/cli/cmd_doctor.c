@@ -58,7 +58,7 @@ static const char *fix_of(const json_t *row, char *dst, size_t size)
 	return dst;
 }
 
-/* The names of all rows from at on that one fix mends; false if an earlier row has named them already. */
+/* The names of all rows from at on that share one fix; false if an earlier row has already named them. */
 static bool names_of_fix(const json_t *rows, size_t at, const char *fix, struct buf *names)
 {
 	char name[128], other[4096];
@@ -77,7 +77,7 @@ static bool names_of_fix(const json_t *rows, size_t at, const char *fix, struct 
 	return true;
 }
 
-/* Fixes are sentences and commands: too long for a column.  Each is said once, with all that it mends. */
+/* Fixes are sentences and commands: too long for a column.  Each is printed once, with everything that it fixes. */
 static void add_fixes(struct buf *out, const json_t *rows, bool has_color)
 {
 	char fix[4096];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `brig kill`: asks the brig that runs a cell to give up.  It takes its cell down and records the run as cancelled, which
- * nobody else could do.
+ * `brig kill`: asks the brig that runs a cell to cancel.  It tears its cell down and records the run as cancelled,
+ * which nobody else could do.
  *
- * A cell is known by the pid of its owner, and a pid may be given away again.  So a descriptor of that process is opened
- * first, and then the cells are looked at once more: a process that is still the owner then, which means that it is older
- * than its cell, is the one that the descriptor holds.
+ * A cell is known by the pid of its owner, and pids are reused.  So a descriptor of that process is opened first, and
+ * then the cells are looked at once more: a process that is still the owner then, which means that it is older than its
+ * cell, is the one that the descriptor holds.
  */
 #include <fcntl.h>
 #include <poll.h>

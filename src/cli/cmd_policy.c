@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `brig policy show`: every effective value and who set it.  `brig policy check`: every complaint at once. */
+/* `brig policy show`: every effective value and the layer that set it.  `brig policy check`: all errors at once. */
 #include <stdio.h>
 #include <string.h>
 

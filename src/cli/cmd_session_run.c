@@ -2,8 +2,8 @@
 /*
  * `brig session run`: code in an interpreter of a session, which keeps its state.
  *
- * What is written is shown as it comes, and so is the text of each result, as a notebook would.  A picture goes to a file of
- * --out, under a name that was free.  Ctrl-C interrupts the code; how it ended is waited for, as of any other run.
+ * Output is shown as it is written, and so is the text of each result, as in a notebook.  An image is written to a new
+ * file in --out.  Ctrl-C interrupts the code and then waits for its end, as for any other run.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each event is one line, written when it happens through the queue of live.c: a reader that is slow does not keep the run
- * from being watched.  What the program wrote is text if it is UTF-8.  Pieces come as the pipe gave them, so a character may
- * arrive in two: its beginning waits for the rest.  A piece that is no UTF-8 is base64, whole.
+ * Each event is one line, written when it happens through the queue of live.c: a slow reader does not keep the run from
+ * being monitored.  What the program wrote is text if it is UTF-8.  Pieces come as the pipe gave them, so a character
+ * may arrive in two: its beginning waits for the rest.  A piece that is no UTF-8 is base64, whole.
  *
  * A cancelled run has a result like any other, so waiting for the reader is not ended by the wish to cancel.
  */

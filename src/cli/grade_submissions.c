@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What others handed in.  Their folder is read as hostile: a link could lead to the cases, and a program that is made of what
- * it is judged by would know it.  So nothing is followed, and a folder that holds the cases is no submission.
+ * Submissions.  Their folder is treated as hostile: a link could lead to the cases, and the program would then know
+ * what it is judged by.  So no link is followed, and a folder that contains the cases is not a submission.
  */
 #include <dirent.h>
 #include <fcntl.h>

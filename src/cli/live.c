@@ -2,13 +2,13 @@
 /*
  * live.c - what is seen while the program runs
  *
- * To a file or a pipe the program's bytes go as they are.  To a terminal they go through the sanitizer,
- * unless --raw.  A reader that goes away (EPIPE on standard output) ends the run: nobody would see the
- * rest.  Standard error going away does not: the result is still wanted.
+ * To a file or a pipe the program's bytes go as they are.  To a terminal they go through the sanitizer, unless --raw.
+ * If the reader goes away (EPIPE on standard output) the run is cancelled: nobody would see the rest.  Standard error
+ * going away does not: the result is still wanted.
  *
- * A reader that is slow, or does not read at all, must not keep the run from being watched: its limits hold
- * all the same.  So callbacks wait for it only a moment; what it does not take is queued, taken up again at the
- * next output or sample, and waited for when the run is over and its verdict fixed.
+ * A slow reader, or one that does not read at all, must not keep the run from being monitored: its limits apply
+ * regardless.  So callbacks wait for it only a moment; what it does not take is queued, retried at the next output or
+ * sample, and waited for when the run is over and its verdict fixed.
  *
  * --watch writes one line per sample to standard error; on a terminal it is one line that updates, taken
  * away before program output is shown there.

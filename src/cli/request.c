@@ -151,7 +151,7 @@ static int open_receipt(const char *path, int *ret, struct brig_error *err)
 	return *ret < 0 ? err_set(err, BRIG_E_USAGE, errno, "cannot open '%.200s' for the receipt", path) : 0;
 }
 
-/* The exit status: a run that ended well without the receipt that was asked for did not end well. */
+/* The exit status: a successful run without the requested receipt is a failure. */
 static int write_receipt(const char *path, int fd, const char *text, int status)
 {
 	AUTO_BUF line = BUF_INIT(UI_TEXT_MAX);

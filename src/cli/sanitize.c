@@ -8,7 +8,8 @@
 #define IN_STREAM (1u << SANITIZE_STREAM)
 #define IN_LINES  (1u << SANITIZE_LINES)
 
-/* Characters that steer a terminal, deceive a reader or are not seen, and the kinds of text in which they pass all the same. */
+/* Characters that control a terminal, deceive a reader or are invisible, and the kinds of text in which they pass
+ * nevertheless. */
 static const struct {
 	uint32_t first, last;
 	unsigned passes;

@@ -2,9 +2,9 @@
 /*
  * service.c - commands through a service that runs here
  *
- * Where it is: $BRIG_HOST says unix:PATH, or none; else the usual place of this user's own, then the system's.  One that nobody
- * named and that does not answer, or lets this user not have what is asked for, is no reason to fail: it runs here, as it does
- * where there is no service.  One that was named is.
+ * Where it is: $BRIG_HOST says unix:PATH, or none; else the usual place of this user's own, then the system's.  A
+ * service that was not named explicitly and does not answer, or refuses the request, is not a reason to fail: it runs
+ * here, as it does where there is no service.  One that was named is.
  */
 #include "cli/service.h"
 
@@ -189,7 +189,7 @@ int service_refusal(const struct service_place *place, const struct service_answ
 		code = BRIG_E_USAGE;
 	else if (a->status == 401 || a->status == 403 || a->status == 429)
 		code = BRIG_E_REFUSED;
-	/* Who may not, or comes at a bad time, or has another version, is where he would be without a service. */
+	/* A user who is refused, comes at a bad time, or has another version is served as without a service. */
 	if (place->is_named || a->is_accepted ||
 	    (a->status != 401 && a->status != 403 && a->status != 426 && a->status != 503))
 		rc = err_set(err, code, 0, "%s", text ? text : "the service did not say why it does not do it");

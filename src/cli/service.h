@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands through a service that runs here (`brig serve`), whose keeper may give protections that this user cannot have.
+ * Commands through a service on this host (`brig serve`), whose keeper may provide protections that are not available
+ * to this user.
  *
  *	service.c       where it is, whether it may be asked, what it says instead of a result
  *	service_ask.c   a request as a message, with descriptors beside it
  *	service_wait.c  records until the answer: events to callbacks, input to the program, the wish to cancel
  *	service_job.c   many calls at once, each a step at a time: jobs of a batch
  *
- * What the command shows afterwards is a result like any other (brig_result_from_json).  No path travels: the service opens
- * none for anybody.  Folders are read and written by this process alone (brig_folders_open()); what names other places of this
- * host runs here, as it does where there is no service.
+ * What the command shows afterwards is a result like any other (brig_result_from_json).  No path is sent: the service
+ * opens none on a caller's behalf.  Folders are read and written by this process alone (brig_folders_open()); what
+ * names other places of this host runs here, as it does where there is no service.
  */
 #ifndef CLI_SERVICE_H
 #define CLI_SERVICE_H

@@ -2,8 +2,9 @@
 /*
  * service_ask.c - a request as a message, with descriptors beside it
  *
- * The service takes no descriptor that could make it wait (runner/job.c), so none of ours travels as it is: an archive is copied
- * to a file in memory, artifacts come in one, and the program's input goes through a socket that we fill.
+ * The service accepts no descriptor that could make it block (runner/job.c), so none of ours is sent as it is: an
+ * archive is copied to a memory file, artifacts come back in one, and the program's input goes through a socket that we
+ * fill.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /*
  * service_job.c - jobs of a batch through a service
  *
- * Each job has a connection of its own, as if it were a command; how many there are at a time is the batch's to say, so what
- * waits at the service is bounded by that.  Quotas and a full queue (429, 503) make a batch slower and not fail: the job is
- * asked for again when the service said, as long as nobody cancels.
+ * Each job has a connection of its own, as if it were a command; the batch decides how many there are at a time, which
+ * bounds what waits at the service.  Quotas and a full queue (429, 503) slow a batch down instead of making it fail:
+ * the job is asked for again when the service said, as long as nobody cancels.
  *
  *	asked -> answered
  *	  ^        `--- no room: waits for a timer

@@ -7,7 +7,7 @@
  *	                      to run here, with all of its input
  *	the wish to cancel    RECORD_CANCEL; the answer is still waited for, since a cancelled run has a result like any other
  *
- * The service may be another user's, so what it sends is read with the care that anybody's words are.
+ * The service may belong to another user, so what it sends is not trusted.
  */
 #include <jansson.h>
 #include <poll.h>

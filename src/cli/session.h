@@ -7,8 +7,9 @@
  *	terminal.c         the user's terminal while a program of a session has it
  *	cmd_session*.c     the commands
  *
- * They go the way that `brig run` goes to a service (cli/service.h), by the same records: each ask is a route of the API with
- * its fields, who asks is known by the kernel.  Sessions belong to the service, so that nothing of this runs here instead.
+ * They go the way that `brig run` goes to a service (cli/service.h), by the same records: each ask is a route of the
+ * API with its fields, the kernel identifies the caller.  Sessions belong to the service, so nothing of this can run
+ * here instead.
  */
 #ifndef CLI_SESSION_H
 #define CLI_SESSION_H

@@ -2,14 +2,16 @@
 /*
  * session_process.c - a program of a session on our own descriptors
  *
- * Two connections: on one the program's events come until its result, on the other go its input, our signals and the size of
- * our terminal, one ask at a time and each behind the answer of the one before it, so that nothing overtakes.
+ * Two connections: one delivers the program's events until its result, the other sends its input, our signals and the
+ * size of our terminal, one request at a time and each after the answer to the previous one, so that nothing is
+ * reordered.
  *
  *	our input    -> process_input, a piece at a time; 503: the program is behind, and the piece is sent again later
  *	signals      -> process_signal, before waiting input; SIGWINCH -> process_resize; SIGTSTP stops us, not the program
  *	our end      -> the service kills the program, whatever our end was
  *
- * A signal that comes before the program has begun waits for it.  A second one does not: then we go, and the program with us.
+ * A signal that arrives before the program has started waits for it.  A second one does not: then we exit, and the
+ * program with us.
  *
  * A program that another command has started (w->process) is watched: SIGTERM and SIGHUP are then ours, and it goes on when we
  * have gone.
@@ -214,7 +216,7 @@ static void fill_slots(const struct attached *p, struct pollfd slot[SLOT_COUNT])
 	slot[SLOT_SIDE] = p->side ? service_call_waits(p->side) : (struct pollfd){ .fd = -1 };
 	slot[SLOT_SIGNALS] = (struct pollfd){ .fd = p->signals, .events = POLLIN };
 	slot[SLOT_SOURCE] = (struct pollfd){ .fd = reads ? p->source : -1, .events = POLLIN };
-	/* Documents are for a program, which may be killed: that it has gone is told without being asked for. */
+	/* Documents are for a program, which may be killed: poll() reports its hang-up unasked. */
 	slot[SLOT_READER] = (struct pollfd){ .fd = p->is_for_program ? STDOUT_FILENO : -1 };
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which file a path means, and where that is in the workspace.  Only paths are worked out here: the library compares the
+ * Which file a path names, and its path in the workspace.  Only paths are computed here: the library compares the
  * file's content with what is at that place of the project, beneath the project's own descriptor.
  */
 #include "cli/source.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is read in two steps: each object's members are put where their rows say, so that an unknown one is refused with
- * its place; then every row is judged by its kind.  What is left are lists, of domains (srt_domains.c) and of paths
- * (srt_paths.c).  Nothing is taken for a default: a file that is wrong anywhere is refused whole.
+ * The file is read in two steps: each object's members are put where their rows say, so that an unknown one is refused
+ * with its place; then every row is judged by its kind.  What is left are lists, of domains (srt_domains.c) and of
+ * paths (srt_paths.c).  Nothing falls back to a default: a file with any error is refused as a whole.
  */
 #include "cli/srt.h"
 

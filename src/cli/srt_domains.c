@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * srt has a list of what is allowed and one of exceptions; a whitelist of brig's has no exceptions.  So an entry that is
- * denied whole is left out, and one that is denied in part is refused: to leave it out would surprise, to let it in would be
- * weaker.  Entries without a port are for any port there, as with ":*" here.
+ * srt has a list of what is allowed and one of exceptions; a whitelist of brig's has no exceptions.  So an entry that
+ * is denied completely is left out, and one that is denied in part is refused: leaving it out would be surprising,
+ * allowing it would be weaker.  Entries without a port are for any port there, as with ":*" here.
  */
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a request can only tighten goes as a wish: hidden files, a workspace that is read-only, no network, a backend that
- * isolates.  A way out into the network is no request's to have.  It goes as variables of the environment, as if the caller
- * had set them: without a policy file the person at the command line decides, and against one that says otherwise brig
- * refuses to start.
+ * What a request can only tighten goes as a wish: hidden files, a workspace that is read-only, no network, a backend
+ * that isolates.  No request can grant network access.  It is passed as environment variables, as if the caller had set
+ * them: without a policy file the person at the command line decides, and against one that says otherwise brig refuses
+ * to start.
  */
 #include "cli/srt_settings.h"
 

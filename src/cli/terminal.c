@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 
 /*
- * Waits for a word; none means that whoever would have said it is gone.  It is in a process group of its own, so that a signal
- * to ours does not reach it, and being in the background it must not be stopped for touching the terminal.
+ * Waits for a message; end of file means that the sender is dead.  It is in its own process group, so that a signal to
+ * ours does not reach it, and being in the background it must not be stopped for touching the terminal.
  */
 static void guard(int fd, int words, const struct termios *before)
 {

@@ -3,8 +3,8 @@
  * The user's terminal while a program of a session has it: each key goes to the program, and what the program prints steers
  * the terminal.
  *
- * A terminal that stays raw is of no use to anybody, so its state is put back whatever happens to this process: a small
- * process of its own waits at a pipe for our end, and does it if we could not (kill -9, a crash).
+ * A terminal left in raw mode is unusable, so its state is restored whatever happens to this process: a small helper
+ * process waits on a pipe for our death, and restores it if we could not (kill -9, a crash).
  */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H

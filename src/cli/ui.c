@@ -32,7 +32,7 @@ static size_t color_length(const char *s)
 	return 0;
 }
 
-/* Of what steers terminals only newlines, tabs and our own colours pass, whatever a command forgot. */
+/* Of the control characters only newlines, tabs and our own colours pass, whatever a command forgot. */
 static void add_gated(const struct buf *text, struct buf *out)
 {
 	const char *at = buf_str(text), *end = at + text->len;

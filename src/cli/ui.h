@@ -28,7 +28,7 @@ int ui_put_bytes(int fd, const struct buf *text, bool is_json);
 int ui_written(int rc, int ok_status);
 /* Writes a composed text to standard output: the exit status, ok_status unless writing failed. */
 int ui_finish(const struct buf *text, int ok_status);
-/* Appends a name or a message of somebody else's: in visible form, newlines as well, so that it stays one line. */
+/* Appends an untrusted name or message: made visible, including newlines, so that it stays one line. */
 void ui_line(const char *text, struct buf *out);
 /* Appends what somebody else wrote in lines. */
 void ui_lines(const char *text, size_t len, struct buf *out);

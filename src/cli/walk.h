@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files beneath a directory, in the order of their names.  Links are not followed, not even while the tree
- * changes underneath: every step is an openat() without following.  Folders of other people's code are left out.
+ * The files beneath a directory, in the order of their names.  Links are not followed, not even while the tree changes
+ * underneath: every step is an openat() without following.  Folders with third-party code are skipped.
  */
 #ifndef CLI_WALK_H
 #define CLI_WALK_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection of the program, from its first byte until bytes flow or it is refused.
+ * One connection of the program, from its first byte until data flows or it is refused.
  *
- * The decision is made here, in this order: is the request sound; is the host listed with this port; has the run
- * connections and bytes left; which addresses does the name have; is each of them public, or listed itself.  Only then
- * a socket is made, and it is connected to one of the addresses that were judged: the name is not looked up again, so
- * it cannot lead elsewhere the second time (DNS rebinding).
+ * The decision is made here, in this order: is the request well-formed; is the host listed with this port; does the run
+ * have connections and bytes left; which addresses does the name have; is each of them public, or listed itself.  Only
+ * then is a socket created, and connected to one of the checked addresses: the name is not looked up again, so it
+ * cannot lead elsewhere the second time (DNS rebinding).
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -58,7 +58,7 @@ static void answer_socks(struct conn *c, enum why why)
 	pipe_put(&c->down, reply, why == WHY_socks_method ? 2 : sizeof(reply));
 }
 
-/* Nothing can be said on a connection that is meant for somebody else; but it can end as broken ones do. */
+/* There is no way to answer on a connection that is meant for another server; but it can be reset. */
 static void reset(struct conn *c)
 {
 	const struct linger at_once = { .l_onoff = 1 };
@@ -239,7 +239,7 @@ static bool replace_head(struct conn *c)
 	return true;
 }
 
-/* A sound request: from here on the client is not listened to until there is somebody to pass its bytes to. */
+/* A valid request: from here on nothing is read from the client until its bytes can be passed on. */
 static void decide(struct conn *c)
 {
 	enum why why = judge_request(c);
@@ -315,7 +315,7 @@ static enum parse parse_request(struct conn *c)
 	return socks_parse_request(c->up.data + c->up.first, c->up.len, &c->req);
 }
 
-/* A client that connects and says nothing has not tried anything. */
+/* A client that connects and sends nothing has not attempted anything. */
 static void end_early(struct conn *c)
 {
 	if (c->up.len > 0 || c->greeted)

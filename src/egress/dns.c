@@ -86,7 +86,7 @@ bool dns_parse(const uint8_t *bytes, size_t len, struct dns_query *ret)
 {
 	*ret = (struct dns_query){ .code = DNS_MALFORMED };
 	if (len < HEADER || bytes[2] & IS_ANSWER)
-		return false; /* an answer to an answer would come back for ever */
+		return false; /* an answer to an answer would loop forever */
 	if (bytes[2] & OPERATION)
 		ret->code = DNS_NOT_DONE;
 	else if (len <= DNS_QUERY_MAX && get16(bytes + 4) == 1 && get16(bytes + 6) == 0 && get16(bytes + 8) == 0)

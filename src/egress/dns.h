@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions of DNS (RFC 1035), as resolvers of programs write them, and answers to them.  Neither asks anybody: who may
- * be told what is the caller's to know.
+ * Parses DNS queries (RFC 1035) from programs' resolvers, and builds answers.  Nothing is looked up here: what may be
+ * answered is the caller's decision.
  */
 #ifndef EGRESS_DNS_H
 #define EGRESS_DNS_H
@@ -21,14 +21,14 @@ enum dns_code { /* of an answer */
 };
 
 struct dns_query {
-	enum dns_code code; /* DNS_OK: it is a sound question; else the only answer there is */
+	enum dns_code code; /* DNS_OK: a valid query; otherwise the answer code */
 	bool is_host;       /* its name can be one of a host, which is then in host */
 	struct host host;
 	uint16_t type;
 	size_t end; /* of the question in the bytes; 0: there is none to repeat */
 };
 
-/* False: no question at all, and nothing to be said to it. */
+/* False: not a query, and not to be answered. */
 bool dns_parse(const uint8_t *bytes, size_t len, struct dns_query *ret);
 /* The answer to it: its code, with the address (in host order; 0: none) if it is DNS_OK.  Its length. */
 size_t dns_answer(const uint8_t *bytes, const struct dns_query *q, enum dns_code code, uint32_t address,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Egress by allow-list.  A cell has no interface but its own loopback; on it are sockets, made inside the cell's network
- * namespace and served from outside by a process of ours that holds no privilege: a proxy (HTTP CONNECT, plain HTTP and
- * SOCKS5 on the same port), lookups, and listeners on addresses that stand for the hosts of the list.  That process alone
+ * Egress by allow-list.  A cell has no interface but its own loopback; on it are sockets, made inside the cell's
+ * network namespace and served from outside by an unprivileged process of ours: a proxy (HTTP CONNECT, plain HTTP and
+ * SOCKS5 on the same port), DNS lookups, and listeners on addresses that stand for the listed hosts.  Only that process
  * resolves names and opens connections, and only to what is listed.
  */
 #ifndef EGRESS_EGRESS_H
@@ -17,7 +17,7 @@ struct egress_rules {
 	const struct setting_list *hosts; /* "host", "*.host", "host:port", "10.1.2.3", "[::1]:8080" */
 	uint64_t connections;             /* of one run */
 	uint64_t bytes;                   /* of one run, both directions together */
-	/* As root: pairs of user ids that belong to nobody, of which the proxy takes one, by a number that no cell has. */
+	/* As root: pairs of unused user ids, of which the proxy takes one, by a number that no cell has. */
 	uint64_t first_id, ids;
 };
 
@@ -31,8 +31,8 @@ struct egress; /* a proxy process */
 
 /* Takes those sockets, offered by loopback_offer().  The process is there and serving when this returns, and dies with the caller. */
 int egress_start(int *offer, const struct egress_rules *rules, struct egress **ret, struct brig_error *err);
-/* When the cell is dead: lets it deliver what the program had sent, ends it and says what was asked of it: every attempt
- * in net, refused ones in denied as well, unless that is NULL.  No proxy is fine, too. */
+/* When the cell is dead: lets it deliver what the program had sent, stops it and reports what was requested: every
+ * attempt in net, refused ones also in denied, unless that is NULL.  NULL is fine. */
 void egress_stop(struct egress *e, struct network *net, struct denied *denied);
 
 /* Bytes that the program has received so far.  No proxy: 0. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lookups of the program's, which come as datagrams to 127.0.0.1 of the cell.  A listed name has an IPv4 address of the
- * cell's own loopback and no other record; localhost is the cell itself; nothing else exists.  Nobody outside hears of
- * any of it: a listed name is resolved when somebody connects to its address, and by the same way as for the proxy.
+ * The program's lookups, which arrive as datagrams on the cell's 127.0.0.1.  A listed name has an IPv4 address of the
+ * cell's own loopback and no other record; localhost is the cell itself; nothing else exists.  None of this gets out: a
+ * listed name is resolved when the program connects to its address, in the same way as for the proxy.
  *
- * Every question is answered at once, also with no, so that no program waits for what will not come.
+ * Every query is answered immediately, also negatively, so that no program waits in vain.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bool is_reverse(const char *name)
 	return len >= strlen(end) && str_eq(name + len - strlen(end), end);
 }
 
-/* Refused names are told once for each time that a program wants one: it asks for both kinds of addresses together. */
+/* A refused name is counted once per lookup: resolvers query both address families together. */
 static void note(struct server *s, const struct dns_query *q, enum why why)
 {
 	if (q->type != DNS_AAAA && !is_reverse(q->host.text))

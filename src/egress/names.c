@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A name that is listed has an address from the beginning, with a socket for each port that the list allows it.  For what
- * is below a wildcard there is a stock of addresses, each with a socket for every port of any wildcard: which of them a
- * name may use is judged when it is used, as ever.  An address stays with its name for as long as the cell lives: one
- * that came to stand for another would lead connections astray.
+ * A name that is listed has an address from the beginning, with a socket for each port that the list allows it.  For
+ * what is below a wildcard there is a stock of addresses, each with a socket for every port of any wildcard: which of
+ * them a name may use is checked on use, as always.  An address stays with its name for as long as the cell lives:
+ * reassigning it would misdirect connections.
  *
  * With `:*` any port is allowed, but sockets can only be where they are known to be needed: those of the web.
  *
- * The plan is made twice, before the cell for its sockets and in the proxy for their meaning, and by the same list comes
- * out the same.
+ * The plan is computed twice, before the cell for its sockets and in the proxy for their meaning; the same list gives
+ * the same plan.
  */
 #include "egress/names.h"
 

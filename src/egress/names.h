@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses of the cell's own loopback that stand for names of the whitelist: whoever connects to one of them means that
- * name, and the port of the listener is the port that is meant.
+ * Addresses of the cell's own loopback that stand for names of the whitelist: a connection to one of them is meant for
+ * that name, on the port of the listener.
  */
 #ifndef EGRESS_NAMES_H
 #define EGRESS_NAMES_H
@@ -9,7 +9,7 @@
 #include "egress/rules.h"
 #include "model/plan.h"
 
-#define NAMES_FIRST 0x7f420001u /* 127.66.0.1: nobody's habit */
+#define NAMES_FIRST 0x7f420001u /* 127.66.0.1: not in common use */
 #define NAMES_BELOW 64          /* addresses for names below wildcards: they are given away as they are asked for */
 #define NAMES_MAX   (SETTING_LIST_MAX + NAMES_BELOW)
 

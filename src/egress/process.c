@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The proxy is a process of its own, because it reads what the program writes (INV-1).
+ * The proxy is a separate process, because it parses what the program writes (INV-1).
  *
  *	supervisor				proxy
  *	  table, channel, fork  --------------->  0-2 /dev/null, 3 the offered sockets, 4 the channel, nothing else open
@@ -70,7 +70,7 @@ struct egress {
 
 /* ---- the proxy's side ---------------------------------------------------------------------------------- */
 
-/* What is said on the channel before the first connection is served. */
+/* The message on the channel before the first connection is served. */
 struct hello {
 	int32_t rc; /* 0 or -errno */
 	char step[24];
@@ -115,7 +115,7 @@ static uint64_t own_number(uint64_t ids)
 	return ids - 1 - (uint64_t)getpid() % (ids / 2 + 1);
 }
 
-/* As root: an id that belongs to nobody, this process' alone.  Else there is nothing to give up but capabilities. */
+/* As root: an unused id, for this process alone.  Otherwise there is nothing to drop but capabilities. */
 static int give_up_ids(struct birth *b)
 {
 	const struct egress_rules *r = b->rules;
@@ -430,7 +430,7 @@ int egress_start(int *offer, const struct egress_rules *rules, struct egress **r
 	return 0;
 }
 
-/* It never ends by itself while nobody has told it to. */
+/* It never exits on its own before it is told to. */
 static bool is_dead(const struct egress *e)
 {
 	struct pollfd p = { .fd = e->pidfd, .events = POLLIN };

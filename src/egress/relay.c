@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moving bytes.  What is counted is what the host was sent and what it sent, the rewritten head of a forwarded request
- * included; not what the proxy and the program say to each other.  At the run's limit nothing more moves in either
- * direction: the last byte allowed is the last byte moved.
+ * Moving bytes.  What is counted is what the host was sent and what it sent, including the rewritten head of a
+ * forwarded request; not what proxy and program exchange.  At the run's limit nothing more moves in either direction:
+ * the last byte allowed is the last byte moved.
  *
- * A tunnel knows half-closed connections: the end of one direction is passed on when everything before it has been.
+ * A tunnel supports half-closed connections: the end of one direction is passed on after everything before it.
  */
 #include <string.h>
 

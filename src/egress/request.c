@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests that programs make of the proxy, in HTTP: CONNECT host:port, or an http:// address.  Whether they are sound is
- * judged by net/http1.c; here what a proxy can do for them, and the head that goes on to the host.
+ * HTTP requests to the proxy: CONNECT host:port, or an http:// URL.  net/http1.c checks whether they are well-formed;
+ * this file decides what a proxy can do with them, and writes the head that is sent to the host.
  */
 #include "egress/request.h"
 
@@ -83,7 +83,7 @@ enum parse http_parse(const char *bytes, size_t len, size_t *seen, struct reques
 	if (h.authority.len > 0)
 		read_host(bytes, &h, ret);
 	http1_body_begin(&ret->body, &h);
-	/* The chunks go on as they are: what nobody here has looked at must not be in them. */
+	/* The chunks are forwarded unchanged: they must not contain anything that was not checked here. */
 	ret->body.plain = true;
 	return ret->why == WHY_ok ? PARSE_DONE : PARSE_BAD;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What programs say to the proxy.  Both parsers are given all bytes that have come so far, again and again, until they
- * have seen a whole request; neither keeps anything between two calls.  They are strict: what two readers could
- * understand in two ways is refused, because the server behind us is the other reader.  HTTP itself is read by
- * net/http1.h; here are the rules about what a proxy is asked for and what it passes on.
+ * What programs send to the proxy.  Both parsers are given all bytes received so far, again and again, until they have
+ * seen a complete request; neither keeps anything between two calls.  They are strict: anything ambiguous is refused,
+ * because the server behind us is the other parser.  HTTP itself is read by net/http1.h; here are the rules about what
+ * a proxy is asked for and what it passes on.
  */
 #ifndef EGRESS_REQUEST_H
 #define EGRESS_REQUEST_H
@@ -32,9 +32,9 @@ enum parse http_parse(const char *bytes, size_t len, size_t *seen, struct reques
 size_t http_rewrite(const char *head, const struct request *req, char *dst, size_t size);
 
 /*
- * Of what has come behind the head: how many bytes belong to the body of a forwarded request.  Behind it nothing is passed
- * on: a server that keeps the connection open in spite of us must not find a second request there, with a Host that
- * nobody has looked at.
+ * Of what has come behind the head: how many bytes belong to the body of a forwarded request.  Behind it nothing is
+ * passed on: a server that keeps the connection open nevertheless must not find a second request there, with an
+ * unchecked Host.
  */
 size_t http_body_take(struct http1_body_reader *body, const char *bytes, size_t len);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two bounded rings under one lock: questions for the threads, answers for the loop, and an eventfd that wakes it.  A
- * server that does not answer holds a thread for as long as the system's resolver likes; the loop gives up earlier and
- * forgets the ticket.
+ * server that does not answer occupies a thread for as long as the system's resolver waits; the loop gives up earlier
+ * and drops the ticket.
  *
- * Only the name itself is asked for: search domains of the host would turn a name of the whitelist into others.
+ * Only the name itself is looked up: the host's search domains would turn a whitelisted name into others.
  */
 #include "egress/resolve.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names to addresses beside the loop: getaddrinfo() waits, so a few threads do it. */
+/* Name resolution outside the event loop: getaddrinfo() blocks, so a few threads call it. */
 #ifndef EGRESS_RESOLVE_H
 #define EGRESS_RESOLVE_H
 

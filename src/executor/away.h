@@ -2,19 +2,19 @@
 /*
  * The folders of a request that another process runs (brig_folders_*() of brig.h).
  *
- * Who reads what decides the form.  The other process may be root's, and who asks may not: were it given a folder, by path or
- * by descriptor, it would read and write there with its own rights, follow links of others, enter what was closed to the one
- * who asked.  So it gets none.  This process opens the project, finds what is to be hidden and packs the rest, as for a cell
- * that cannot read it (files/pack.h), with the rights of whoever started it; the other one unpacks that in memory and runs on a
- * copy; what is in the workspace at the end comes back in the same form, and is compared with the project, kept, applied and
- * copied out here, by the code of a run of our own (work.c).
+ * The privileges decide the protocol.  The other process may run as root while the caller does not: given a folder, by
+ * path or by descriptor, it would read and write there with its own rights, follow other users' links, and enter what
+ * is closed to the caller.  So it gets none.  This process opens the project, determines what is hidden and packs the
+ * rest, as for a cell that cannot read it (files/pack.h), with the rights of its user; the other one unpacks it in
+ * memory and runs on a copy; the contents of the workspace at the end come back in the same form, and is compared with
+ * the project, kept, applied and copied out here, by the code of a run of our own (work.c).
  *
  *	here                             there
  *	away_open    folders, hide, pack -> project_fd, hidden -> workspace_from_tree()
  *	away_finish  unpack, work_take() <- left_fd            <- hand_over() of work.c
  *
- * Neither believes the other: unpack_tree() checks names, counts and bytes, everything is made beneath a file system in memory
- * that nobody else can reach, and what may come into a folder of the host's is for files/foreign.h and workspace/judge.c.
+ * Neither trusts the other: unpack_tree() checks names, counts and bytes, everything is created in a private in-memory
+ * file system, and files/foreign.h and workspace/judge.c decide what may be written to a folder of the host.
  */
 #ifndef EXECUTOR_AWAY_H
 #define EXECUTOR_AWAY_H

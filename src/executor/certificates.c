@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cell has an /etc of its own, or an image's; whom the host trusts is not in it.  So the host's bundle is brought along
- * into every cell that can reach something: the file that SSL_CERT_FILE names, as for every other program here, else the
- * system's.  Backends write the bytes where the program cannot change them for anybody but itself.
+ * A cell has its own /etc, or an image's, without the host's trusted certificates.  So the host's bundle is put into
+ * every cell with network access: the file that SSL_CERT_FILE names, as for every other program here, else the
+ * system's.  Backends write it where the program can at most change it for itself.
  */
 #include "executor/certificates.h"
 

@@ -7,13 +7,13 @@
  * family of system calls, profile, trust level, protections that are missing here.  So
  *  - what is found was made from exactly this source; whoever can influence it is whoever wrote the source, and they
  *    could have written the result into the source;
- *  - what an untrusted request's cell left is never run for a trusted one, nor that of a cell with fewer walls for
- *    one with more: should a source manage to fool its compiler, it fools nobody but its own kind.
+ *  - what an untrusted request's cell left is never run for a trusted one, nor that of a cell with fewer walls for one
+ *    with more: should a source subvert its compiler, it affects only runs of the same kind.
  * Limits are not part of it: only whole successes are kept, and a limit decides whether there is one, not which.
  *
- * Kept is only what a cell left that ended well and whose every promise was kept; a failed compile is tried anew each
- * time.  The state folder belongs to one user, so nothing passes from one user to another.  Where the toolchain
- * cannot be known (an image of its own, another root) nothing is looked for.
+ * Only the output of a cell that succeeded and kept every promise is stored; a failed compile is retried each time.
+ * The state directory belongs to one user, so nothing passes from one user to another.  Where the toolchain cannot be
+ * known (an image of its own, another root) nothing is looked for.
  *
  * A hit means that there was no compile cell and thus no evidence of one: result.cache says so.
  */

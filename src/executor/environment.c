@@ -2,12 +2,12 @@
 /*
  * Which environment a run uses, and the care of those that there are.
  *
- * An environment gives a set of packages a name.  What a run gets by that name is the very set that was installed when the
- * environment was made: nothing is resolved or installed again, and nothing removes it but the removal of the environment
+ * An environment gives a set of packages a name.  A run that names it gets exactly the set that was installed when the
+ * environment was created: nothing is resolved or installed again, and only removing the environment removes it
  * (store_pin).  It is shown, verified and judged like a set that the request asks for by its packages; the policy says
  * which names requests may use (environments), not whether they may ask for packages, for here they do not.
  *
- * The warm-up list changes no run: it goes with the plan, to those who make cells beforehand.
+ * The warm-up list changes no run: it is passed with the plan, for warm cells.
  */
 #include "executor/environment.h"
 

@@ -31,8 +31,9 @@ void environment_drop(struct used_environment *u);
 /* ---- care ---------------------------------------------------------------------------------------- */
 
 /*
- * Makes one: installs its packages and loads the modules of its warm-up list in cells, as a run does, and keeps it if all
- * of that went well.  What went wrong is a verdict of *ret (initialised by the caller); negative: the wish is no wish.
+ * Makes one: installs its packages and loads the modules of its warm-up list in cells, as a run does, and keeps it if
+ * all of that went well.  What went wrong is a verdict of *ret (initialised by the caller); negative: the request is
+ * invalid.
  */
 int environment_create(const struct executor *x, const struct brig_environment *wish, struct result *ret,
 		       struct brig_error *err);

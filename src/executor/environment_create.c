@@ -4,8 +4,8 @@
  * packages asked for as any request does.  So everything that holds for requests holds here: the policy's questions, the
  * install cell, the evidence, the record.  If it ends well, the set that it was given is pinned and the document written.
  *
- * That a module was loaded is the word of code in the cell.  A package that lies about it gains nothing: the list decides
- * how long a program's start takes.
+ * That a module was loaded is claimed by code in the cell.  A package that lies about it gains nothing: the list
+ * decides how long a program's start takes.
  */
 #include <stdio.h>
 #include <string.h>

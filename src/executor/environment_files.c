@@ -2,9 +2,9 @@
 /*
  *	environments/NAME.json    the document (packages/environment.c), replaced as a whole
  *
- * and for each that has packages a pin in the store of package sets, beneath a key of the environment's own.  Who makes or
- * removes one holds the lock of the folder.  The pin is there before the document, and goes after it: killed in between,
- * it is a pin that no document names, and the next one who has the lock removes it.
+ * and for each that has packages a pin in the store of package sets, beneath a key of the environment's own.  Creating
+ * or removing one requires the lock of the folder.  The pin is there before the document, and goes after it: killed in
+ * between, it is a pin that no document names, and the next one who has the lock removes it.
  */
 #include "executor/environment_files.h"
 

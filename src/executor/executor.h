@@ -26,9 +26,9 @@ struct executor {
 };
 
 /*
- * Runs one request under the policy.  Always fills *ret (initialised by the caller): whatever goes
- * wrong is a verdict.  Rules of the inspection are loaded into the book, and the recorder's
- * files opened, when first needed.  The request was checked by the caller (api/): pointers and sizes are sound.
+ * Runs one request under the policy.  Always fills *ret (initialised by the caller): every failure is a verdict.  Rules
+ * of the inspection are loaded into the book, and the recorder's files opened, when first needed.  The request was
+ * checked by the caller (api/): pointers and sizes are sound.
  */
 void executor_run(const struct executor *x, const struct brig_request *req, struct result *ret);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runtimes say what they could not find in a fixed form of words, with the name behind them; the last such line counts.
- * Each form has its own strict idea of a name, and a text without one gives no hint: the program wrote it.
+ * Each pattern has its own strict syntax for names, and a text without one gives no hint: the program wrote it.
  */
 #include "executor/hint.h"
 

@@ -39,9 +39,9 @@ void rules_put(struct rules_in_use *used);
 /* Spare workers that have these rules; NULL: none. */
 struct inspectors *rulebook_spares(const struct rulebook *book, const struct rules_in_use *used);
 /*
- * When nobody waits any more: replaces the workers that were used, and starts with them at the second request in a row
- * with the same rules.  So a handle for one request never pays for it.  Not before cgroups are divided: on v2 that asks
- * for a process without children.
+ * When nothing waits for the result any more: replaces used workers, starting with the second request in a row with the
+ * same rules.  So a handle for one request never pays for it.  Not before cgroups are divided: on v2 that asks for a
+ * process without children.
  */
 void rulebook_refill(struct rulebook *book, const struct rules_in_use *used);
 /* When nothing is asked for in a while: spare workers go, and come again with the next refill. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which modules an inspection by allow-list lets through because the request asks for their packages.
+ * Which modules an inspection by allow-list permits because the request uses their packages.
  *
  * The code is read before anything is installed: what installs is a program too, and is not started for code that will
  * be blocked.  So only names count: the package's own, in the spellings that imports have, and what hints.def knows of

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between backend and egress, which do not know each other: one makes the socket in the cell's network, the other serves
- * it.  The program is let go only when the proxy is there, so a proxy that cannot be had refuses the run before it begins.
+ * Connects backend and egress, which do not know each other: one creates the socket in the cell's network, the other
+ * serves it.  The program is released only when the proxy is ready, so a proxy that cannot be started refuses the run
+ * before it begins.
  */
 #include "executor/outside.h"
 

@@ -3,12 +3,13 @@
  * Packages: installed in one cell, used in another.
  *
  * The install cell is a cell like any other, with one difference: the egress proxy lets it reach the registries, and
- * nothing else.  It is given the files that say what a project needs and not the project; what packages run while they
- * are installed runs there.  When it is dead, every promise to it was kept, and what was asked for is in it, the tree that
- * it left is copied into the store beneath a key made of everything that decides about it: what was asked for, byte for byte, the installer's
- * script and environment, the runtime, the machine and its C library, the registry, and of the cell the trust level and
- * the protections that are missing here (see compile_cache.c for why).  The cells that compile and run the program have
- * no network; they are shown the tree, read-only and verified file by file at each use.
+ * nothing else.  It gets the files that name a project's dependencies and not the project; code that packages run
+ * during installation runs there.  When it is dead, every promise to it was kept, and what was asked for is in it, the
+ * tree that it left is copied into the store beneath a key made of everything that decides about it: what was asked
+ * for, byte for byte, the installer's script and environment, the runtime, the machine and its C library, the registry,
+ * and of the cell the trust level and the protections that are missing here (see compile_cache.c for why).  The cells
+ * that compile and run the program have no network; they are shown the tree, read-only and verified file by file at
+ * each use.
  *
  * Of several that want the same set one installs it and the others wait (store_claim).  The set is in use, and safe from
  * those who make room, until the request ends.

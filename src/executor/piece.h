@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A piece of code that runs in a session: resolved, inspected and recorded like any request, and executed by somebody else in a
- * cell that is there already.  The walls are the session's; its record has the evidence of them.
+ * A piece of code that runs in a session: resolved, inspected and recorded like any request, and executed by the
+ * session in its existing cell.  The protections are the session's; its record has the evidence for them.
  */
 #ifndef EXECUTOR_PIECE_H
 #define EXECUTOR_PIECE_H

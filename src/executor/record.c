@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order in which a finished request is written down: audit first, because the others may name its entry, then
- * history, then metrics.  Each of them may be off, and one that fails does not keep the others from their part.
+ * The order in which a finished request is recorded: audit first, because the others may name its entry, then history,
+ * then metrics.  Each of them may be off, and one that fails does not keep the others from their part.
  *
  * What needs only the request (hashes of code and policy, opening files) is done in record_prepare(), which the
  * executor calls while the cell is being built by another process: there it costs no time of its own.
@@ -232,7 +232,7 @@ static int add_history(struct recorder *r, const struct record *rec, struct hist
 	return rc < 0 ? rc : history_add(&place, rec, notes, err);
 }
 
-/* The history is no proof: a run that it cannot remember is a run all the same, and says so. */
+/* The history is not a proof: a run that it cannot store is still valid, and says so. */
 static void write_history(struct recorder *r, const struct record *rec, struct result *res)
 {
 	struct brig_error err = BRIG_ERROR_INIT;

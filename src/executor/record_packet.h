@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder: a process of its own that writes audit log and history, and signs receipts, for others that run programs.
+ * The recorder: a separate process that writes audit log and history, and signs receipts, for processes that run
+ * programs.
  *
  *	record.c           the record step of a run, which has two ways: write it in this process, or let the recorder
  *	record_link.c      the way there: asks over a socket and awaits the answer
@@ -15,12 +16,12 @@
  * message it had taken see the end of theirs and ask again, and the others' messages wait in the socket for the next
  * recorder: so whoever starts recorders keeps both ends open.
  *
- *   RULE W1  The recorder believes nothing: lengths, kinds, texts, the forms of entries, records and claims are checked
+ *   RULE W1 The recorder trusts nothing: lengths, kinds, texts, the forms of entries, records and claims are checked
  *            before they are used, and what is wrong is answered with why and changes nothing.
- *   RULE W2  It only adds.  Of an entry it takes what is said of the run; number, chain, codes, signatures and limits of its
- *            time are its own, as is when a file is full and what the history forgets.
- *   RULE W3  What is asked twice is written once: a run has one entry.
- *   RULE W4  Questions, and bringing the spool into the database, are done by children of the recorder: what takes long, or
+ *   RULE W2 It only appends.  It accepts what an entry says about the run; number, chain, MACs, signatures and time
+ *   bounds are its own, and it decides when a file is full and what the history removes. RULE W3 What is asked twice is
+ *   written once: a run has one entry. RULE W4 Questions, and bringing the spool into the database, are done by
+ *   children of the recorder: what takes long, or
  *            reads text of strangers, neither keeps runs waiting nor sees the log's key.
  */
 #ifndef EXECUTOR_RECORD_PACKET_H
@@ -91,8 +92,8 @@ struct packet_in {
 	}
 
 /*
- * The next message, which is an answer or is to be answered: 1; 0: there is none now; -errno: -EPIPE at the end of the socket, -EBADMSG if what came is no message: *ret_why
- * says why not, and ret->beside may be there to answer on.
+ * The next message, which is an answer or is to be answered: 1; 0: there is none now; -errno: -EPIPE at the end of the
+ * socket, -EBADMSG if what came is no message: *ret_why says why not, and ret->beside may be there to answer on.
  */
 int packet_receive(int sock, bool is_answer, struct packet_in *ret, const char **ret_why);
 void packet_forget(struct packet_in *m);

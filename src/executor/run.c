@@ -78,7 +78,7 @@ static int end_with_error(struct run *r)
 	return end_with(r, fault ? VERDICT_failed : VERDICT_refused, r->err.msg);
 }
 
-/* What it waits for while it prepares, an archive, may never come: then somebody gave up. */
+/* What it waits for while it prepares, an archive, may never arrive: then the caller cancels. */
 static int end_unprepared(struct run *r)
 {
 	return r->err.sys == ECANCELED ? end_with(r, VERDICT_cancelled, r->err.msg) : end_with_error(r);
@@ -107,7 +107,7 @@ static int step_resolve(struct run *r)
 		res->inspection = (enum inspection)r->prepared.resolved.set.inspection;
 	(void)str_copy(res->trust_source, sizeof(res->trust_source),
 		       policy_layer_name[r->prepared.resolved.trust_from]);
-	/* What could not be resolved is recorded as the policy says for nobody in particular. */
+	/* What could not be resolved is recorded according to the policy's base values. */
 	record_begin(&r->recording, &r->prepared.subject,
 		     rc < 0 ? policy_base(r->x->policy) : &r->prepared.resolved.set);
 	if (rc < 0)

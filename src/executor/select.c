@@ -4,7 +4,7 @@
  * decides whether that may be missing.  Three things can excuse a missing protection:
  *
  *	allow_degraded names it           for any backend
- *	the backend gives it nowhere      if the backend was chosen by name: whoever names it accepts its nature
+ *	the backend gives it nowhere      if the backend was chosen by name: naming it accepts its nature
  *	the same, and auto found it       too, but an essential one not for untrusted code
  *
  * All three are listed in degraded[] of the result; nothing is excused in silence.  What a backend gives elsewhere but
@@ -14,8 +14,8 @@
  * than a small program, and on cgroup v2 brig has to be alone in its group for it, which it is only before its first cell.
  *
  * The order puts native first, so a host on which it works pays for nothing else: the others are not even opened.
- * Whoever names an image (docker_image) wants its programs, which only a container has: then docker is asked first, and
- * a choice other than that says that the image is not used.
+ * Configuring an image (docker_image) asks for its programs, which only a container has: then docker is tried first,
+ * and a choice other than that says that the image is not used.
  */
 #include "executor/select.h"
 

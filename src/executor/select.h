@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which backend makes the cells of a request.  A backend that the policy or the request names is taken or
- * refuses; it is never exchanged for another one.  `auto` asks one after another and takes the first that can
- * keep the policy; whenever that is not the first one asked, the selection says why.
+ * Which backend makes the cells of a request.  A backend that the policy or the request names is used or refuses; it is
+ * never replaced by another one.  `auto` tries one after another and uses the first that can keep the policy; whenever
+ * that is not the first one asked, the selection says why.
  */
 #ifndef EXECUTOR_SELECT_H
 #define EXECUTOR_SELECT_H
@@ -40,8 +40,8 @@ enum backend_kind select_kind(const struct settings *set);
 /* Negative: none can keep the policy, and err says what each of them lacks. */
 int select_backend(const struct select_ask *ask, struct selection *ret, struct brig_error *err);
 /*
- * The chosen backend has turned out not to be able to make the cell, for the reason in err: some walls only show
- * by building them.  Takes the next one that auto allows; negative, with further reasons added to err, if there is none.
+ * The chosen backend has turned out not to be able to make the cell, for the reason in err: some protections only show
+ * on trying.  Takes the next one that auto allows; negative, with further reasons added to err, if there is none.
  * Either way the old one is closed.
  */
 int select_next(const struct select_ask *ask, struct selection *s, struct brig_error *err);

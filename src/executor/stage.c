@@ -55,7 +55,7 @@ static bool cpu_is_over(const struct stage *s)
 	return s->usage.cpu_ms >= s->plan->limits.cpu_time_ms;
 }
 
-/* A cap that let the program fail by itself: known by the kernel's counters, not by what the program says. */
+/* A limit that made the program fail: known from the kernel's counters, not from what the program says. */
 static bool judge_caps(struct stage *s, const struct exit_info *e)
 {
 	char text[32];

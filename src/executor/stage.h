@@ -22,7 +22,8 @@ struct stage {
 	/* Called while the cell is built, before anything can run in it: negative ends the stage, and err says why.  NULL:
 	 * there is nothing to do meanwhile. */
 	int (*between)(void *arg, struct brig_error *err);
-	/* Called when every wall is up and nothing stands against the program, before it is watched; NULL: nobody is told. */
+	/* Called when all protections are in force and the inspection has passed, before the program is watched; NULL:
+	 * not called. */
 	void (*on_ready)(void *arg);
 	void *between_arg; /* of both */
 	bool with_stdin, with_output;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells the caller of each step that is over (on_trace): where the time of a run goes, without a log of ours. */
+/* Reports each completed step to the caller (on_trace): where the time of a run goes, without a log of our own. */
 #ifndef EXECUTOR_TRACE_H
 #define EXECUTOR_TRACE_H
 

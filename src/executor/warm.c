@@ -6,8 +6,9 @@
  * a job can say its plan, projects included.  What is too large for one is made by this process, and so is everything on a host
  * that lets nobody execute from memory.  It is the same cell (INV-6).
  *
- * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a project,
- * arguments, variables or a network of its own; and for sessions without the latter two, with their steward and a Python in them.
+ * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a
+ * project, arguments, variables or a network of its own; and for sessions without the latter two, with their steward
+ * and a Python in them.
  *
  * A keeper is started by the first run that needs it, with ceilings made of the policy as it was read then: the most that any
  * trust level could have, the root, what may be missing, the folders below which packages lie.  A run for which these are too
@@ -230,8 +231,8 @@ static const char *program_path(const struct plan *plan)
 }
 
 /*
- * Whether the program may be a fork of an interpreter that serves others, too.  Packages that a request brought are nobody
- * else's business: what they do when they are loaded is done in a cell of that request only.
+ * Whether the program may be a fork of an interpreter that serves others, too.  Packages that a request brought stay
+ * its own: what they do when they are loaded is done only in a cell of that request.
  */
 static bool may_fork(const struct warm_ask *ask, const struct plan *plan)
 {

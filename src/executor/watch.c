@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One poll loop over the program's output and input, the backend's events, the caller's wish to cancel
- * and three clocks.  It never blocks on the program: our pipe ends do not block.  It may block in the
- * caller's on_output; the wall clock is then kept by the backend (exit_info.expired).
+ * One poll loop over the program's output and input, the backend's events, the caller's cancellation and three clocks.
+ * It never blocks on the program: our pipe ends do not block.  It may block in the caller's on_output; the wall clock
+ * is then kept by the backend (exit_info.expired).
  */
 #include "executor/watch.h"
 
@@ -21,8 +21,8 @@
 #include "monitor/pace.h"
 
 /*
- * Writing to a program that has closed its stdin must not kill the caller, whose signals are not ours to change.  Around
- * each write, not around all of them: between two the thread may be somebody else's (base/wait.c).
+ * Writing to a program that has closed its stdin must not kill the caller, whose signals are not ours to change.
+ * Around each write, not around all of them: in between the thread may run another task (base/wait.c).
  */
 struct sigpipe_guard {
 	sigset_t was;
@@ -106,7 +106,7 @@ static size_t input_room(const struct watch *w)
 	return held < size ? min_u64(WATCH_PIECE, (uint64_t)(size - held)) : 0;
 }
 
-/* The flags of a socket may be changed by who gave it to us, and who else reads it may be faster: it is never waited for. */
+/* The process that passed us a socket may change its flags, and another reader may be faster: never block on it. */
 static ssize_t read_input(int fd, void *dst, size_t size)
 {
 	ssize_t n = recv(fd, dst, size, MSG_DONTWAIT);

@@ -52,7 +52,7 @@ static bool find_in_place(const struct work *w, const struct prepared_request *p
 	const char *given = w->req->source_path ? w->req->source_path : pr->source_name;
 	const char *slash = strrchr(given, '/');
 
-	/* Not if its name had to be mended: what a toolchain takes for an option or skips is no program for it. */
+	/* Not if its name had to be sanitized: a toolchain would take it for an option or skip it. */
 	return str_eq(slash ? slash + 1 : given, pr->source_name) && str_copy(path, LANG_PATH_MAX + 1, given) &&
 	       workspace_at(w->project, path, w->req->code, w->req->code_len, ret_mode) == WORKSPACE_SAME;
 }
@@ -477,8 +477,8 @@ static bool is_ours(void *arg, const char *path, bool is_dir UNUSED)
 }
 
 /*
- * Who asked finds out himself what changed and what of it he wants (away.h).  Here only a test run looks: whether the tests
- * changed themselves.
+ * The requesting process itself finds out what changed and what of it is wanted (away.h).  Here only a test run looks:
+ * whether the tests changed themselves.
  */
 static int hand_over(struct stage *s, const struct workspace_view *view)
 {

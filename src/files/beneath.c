@@ -34,7 +34,7 @@ int beneath_open_dir(int root, const char *path)
 	return open_beneath(root, path, O_RDONLY | O_DIRECTORY, 0);
 }
 
-/* Looked at before it is opened: the opening of a device may do things.  What is opened is looked at again. */
+/* Checked before it is opened: opening a device may have side effects.  What was opened is checked again. */
 int beneath_open_file(int root, const char *path, struct stat *st)
 {
 	struct stat own;

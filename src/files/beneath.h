@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening things in trees that somebody else fills: always beneath one descriptor, with openat2, so that no link, no
- * "..", no magic link and no mount leads out, and never so that the opening itself waits or does something (FIFOs,
- * devices).  A path of "" or "." is the root itself.  All functions are async-signal-safe and give a descriptor, 0 or
- * -errno; -ELOOP: there is a link on the way, -EXDEV: the path leads out.
+ * Opening things in untrusted trees: always beneath one descriptor, with openat2, so that no link, no "..", no magic
+ * link and no mount leads out, and never so that opening itself blocks or has side effects (FIFOs, devices).  A path of
+ * "" or "." is the root itself.  All functions are async-signal-safe and give a descriptor, 0 or -errno; -ELOOP: there
+ * is a link on the way, -EXDEV: the path leads out.
  */
 #ifndef FILES_BENEATH_H
 #define FILES_BENEATH_H

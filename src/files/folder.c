@@ -30,7 +30,8 @@
 
 /* ---- which one it is --------------------------------------------------------------------------- */
 
-/* A folder of a lower layer is born again, and stays the same, when something in it is first changed. */
+/* The birth time of a lower layer's folder changes when something in it is first changed, although it stays the same
+ * folder. */
 static bool has_lasting_birth(int fd)
 {
 	struct statfs fs;
@@ -129,8 +130,8 @@ static int go_step(struct way *w)
 }
 
 /*
- * A link may be put there by whoever may write to its folder, at any moment, and lead us to what only we may write.  So
- * one is followed only if it is ours, root's, or belongs to the owner of the folder that it leads to.
+ * Anyone who may write to a folder can plant a link there at any moment that leads us to what only we may write.  So a
+ * link is followed only if it is ours, root's, or belongs to the owner of the folder that it leads to.
  */
 static int open_through_links(const char *path)
 {
@@ -207,7 +208,7 @@ void folder_close(struct folder *f)
 	fd_closep(&f->fd);
 }
 
-/* By a descriptor of its own: locks belong to what open() made, and the run's is shared with others. */
+/* Through a separate descriptor: locks belong to the open file description, and the run's is shared. */
 int folder_lock(const struct folder *f, int *ret_fd, struct brig_error *err)
 {
 	AUTO_FD fd = beneath_open_dir(f->fd, "");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A folder of somebody's that files of a program's are read for or written into: a project, a folder for artifacts.
+ * A user's folder whose files a program gets, or that receives a program's files: a project, a folder for artifacts.
  *
- * It is opened once and from then on is a descriptor: its path may lead anywhere a moment later, because whoever may
- * write to the folder above it can put a link or another folder in its place.  Everything in it is reached beneath that
- * descriptor (beneath.h).  What is written obeys foreign.h, where it may be says place.h, and who writes holds its lock.
+ * It is opened once and from then on used through its descriptor: its path may lead anywhere a moment later, because
+ * anyone who may write to its parent can replace it with a link or another folder.  Everything in it is reached beneath
+ * that descriptor (beneath.h).  What is written obeys foreign.h, where it may be is up to place.h, and writers hold its
+ * lock.
  */
 #ifndef FILES_FOLDER_H
 #define FILES_FOLDER_H
@@ -15,7 +16,7 @@
 
 #define FOLDER_BOOT_LEN 36
 
-/* Which folder it is.  A number of the file system's alone is given again to others: the time of birth tells them apart. */
+/* The identity of a folder.  Inode numbers alone are reused: the birth time tells them apart. */
 struct folder_id {
 	uint64_t device, inode;
 	int64_t born_ns; /* 0: the file system does not know it */
@@ -61,8 +62,8 @@ int folder_lock(const struct folder *f, int *ret_fd, struct brig_error *err);
 int folder_is_empty(int fd);
 
 /*
- * A new file in an open folder, that has no name yet or one that nobody can know.  Filled and given its permissions by
- * its descriptor, it then takes the name it is for; dropped, nothing is left of it.
+ * A new file in an open folder, without a name yet or with an unpredictable one.  It is filled and given its
+ * permissions through its descriptor, and then gets its final name; if dropped, nothing is left of it.
  */
 struct folder_file {
 	int fd;

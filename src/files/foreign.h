@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program made and what of it may come into a folder of the host's.  The same rules for every way out of a cell:
+ * Which of a program's files may be written to a folder on the host.  The same rules for every way out of a cell:
  * changes of a project, artifacts, package sets.
  */
 #ifndef FILES_FOREIGN_H
@@ -12,7 +12,7 @@
 
 /* ---- names ------------------------------------------------------------------------------------- */
 
-/* Whether some component is ".git" in any spelling that some file system takes for it. */
+/* Whether some component is ".git" in any spelling that some file system treats as equivalent. */
 bool path_has_git(const char *path);
 /* Whether some component begins with a dot: what shells, editors and tools read without being asked. */
 bool path_has_hidden(const char *path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two levels of the same matcher: characters within a component, where '*' is wild, and components within a path,
- * where "**" is.  At each level it is enough to go back to the last wild one: what came before it has been matched by
- * the shortest possible stretch, and a longer one could not do more.  So nothing recurses and nothing explodes.
+ * Two levels of the same matcher: characters within a component, where '*' is wild, and components within a path, where
+ * "**" is.  At each level it is enough to backtrack to the last wildcard: what came before it has been matched by the
+ * shortest possible stretch, and a longer one could not do better.  So there is no recursion and no exponential time.
  */
 #include "files/glob.h"
 

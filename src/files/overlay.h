@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marks in the upper layer of an overlay: what of the lower one is not seen. */
+/* Marks in the upper layer of an overlay that hide parts of the lower one. */
 #ifndef FILES_OVERLAY_H
 #define FILES_OVERLAY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing the stream.  The walk gives names and sizes; a file's length is announced before its bytes, so one that
- * turns out shorter ends the packing (somebody is changing it), while of one that grew the announced bytes travel.
- * Small files are read before they are announced and so are always what they were at one moment.
+ * Writing the stream.  The walk gives names and sizes; a file's length is announced before its bytes, so a file that
+ * turns out shorter ends the packing (it is being changed), while of one that grew only the announced bytes are sent.
+ * Small files are read before they are announced and are therefore always consistent.
  */
 #include "files/pack.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tree as a stream of bytes, for places that no descriptor reaches: into a cell whose ids cannot read the project
+ * A tree as a byte stream, for places that no descriptor reaches: into a cell whose ids cannot read the project
  * (rootless), into a container, and back out of it.
  *
  * The stream is a sequence of records, each a fixed head (type, permission bits, length of path, length of content)
  * followed by path and content: folders before what is in them, then an end record with the counts.  Only folders,
- * regular files (holes are carried as zeroes) and links travel; permission bits without setuid, setgid and sticky;
+ * regular files (holes are sent as zeroes) and links are included; permission bits without setuid, setgid and sticky;
  * no owners, no times.  A stream without its end record is not a tree.  Records are carried in blocks behind their
  * lengths, so that a reader needs few calls and takes no byte that comes after the tree.
  *
- * unpack_tree runs in a cell's init too: it allocates nothing, uses nothing of libc that locks, and trusts nothing in
- * the stream: names are checked, everything is made beneath dir and must be new.
+ * unpack_tree also runs in a cell's init: it allocates nothing, uses nothing in libc that takes locks, and trusts
+ * nothing in the stream: names are checked, everything is created beneath dir and must be new.
  */
 #ifndef FILES_PACK_H
 #define FILES_PACK_H
@@ -34,9 +34,9 @@ struct pack_counts {
 typedef bool (*pack_skip_fn)(void *arg, const char *path, bool is_dir);
 
 /*
- * Writes to out (blocking): better a socket than a pipe, which would end this process with SIGPIPE if nobody reads.
+ * Writes to out (blocking): preferably a socket, because a pipe without a reader would kill this process with SIGPIPE.
  * skip may be NULL.  Reaching a cap is BRIG_E_REFUSED with what to do, before anything of that file is written; for a
- * tree that a program left, whose doing must not look like a fault of ours, see in_part.
+ * tree that a program left, whose actions must not look like our failure, see in_part.
  */
 int pack_tree(int dir, const struct pack_caps *caps, pack_skip_fn skip, void *arg, int out, struct pack_counts *ret,
 	      struct brig_error *err);

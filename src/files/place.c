@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Homes are those of /etc/passwd, $HOME, and whatever lies directly in a folder of homes: accounts of a directory
- * service are in no file, and asking for them may take as long as a network does.
+ * Homes are those of /etc/passwd, $HOME, and anything directly in a folder of homes: accounts of a directory service
+ * are in no file, and querying them may wait for the network.
  */
 #include "files/place.h"
 

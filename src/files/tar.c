@@ -8,7 +8,7 @@
 #include "base/ustar.h"
 #include "base/wait.h"
 
-/* Never blocks for good: who reads may be gone or asleep. */
+/* Never blocks indefinitely: the reader may be gone or asleep. */
 static int put(int out, const void *data, size_t len, int cancel_fd)
 {
 	const char *at = data;

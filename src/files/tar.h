@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that callers send and get as one stream of bytes: a tar archive, which every language can read and write.
+ * Files that callers send and receive as one byte stream: a tar archive, which every language can read and write.
  *
- * Read: ustar with pax headers (path, size) and GNU long names; folders and regular files.  Whatever else an archive can
- * hold, and every path that is not below the folder, refuses it whole: what was left out silently would be missed later.
- * Owners and times mean nothing in a cell and are not looked at; of permissions only whether a file may be executed.
+ * Read: ustar with pax headers (path, size) and GNU long names; folders and regular files.  An archive with anything
+ * else, or with a path that is not below the folder, is refused as a whole: what was silently skipped would be missed
+ * later.  Owners and times have no meaning in a cell and are ignored; of the permissions only the executable bit
+ * matters.
  *
  * Written: ustar, with a pax header for paths that do not fit.
  *
- * Both wait for the other end only until cancel_fd (or -1) turns readable.
+ * Both wait for the other end only until cancel_fd (or -1) becomes readable.
  */
 #ifndef FILES_TAR_H
 #define FILES_TAR_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the stream, possibly between clone and exec and possibly written by somebody hostile: no allocation, no locks,
- * no trust.  One folder is kept open, the one that the last entry was made in, because streams come in the order of a
+ * Reading the stream, possibly between clone and exec and possibly from a hostile writer: no allocation, no locks, no
+ * trust.  One folder is kept open, the one that the last entry was made in, because streams come in the order of a
  * walk; every other folder is reached from dir again, without links.  Names are single components that were checked, so
- * what is made in that folder is made there and nowhere else, and O_EXCL, mkdir and link creation make only what is new.
+ * everything is created in that folder and nowhere else, and O_EXCL, mkdir and link creation only create what is new.
  */
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The archive is read block by block with one small buffer and no seeking, so that it can come through a pipe.  An entry is
- * one or more heads (pax 'x' and GNU 'L' say something about the next one), then its content, padded to whole blocks.  Each
- * head carries the sum of its bytes: what is not an archive, or was cut and glued, is noticed at once.
+ * The archive is read block by block with one small buffer and no seeking, so that it can come through a pipe.  An
+ * entry is one or more heads (pax 'x' and GNU 'L' say something about the next one), then its content, padded to whole
+ * blocks.  Each header carries a checksum: what is not an archive, or was spliced together, is detected immediately.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -45,7 +45,7 @@ static int bad(struct reader *r, const char *what)
 		       *r->path ? " at " : "", r->path);
 }
 
-/* Waits until there is something to read, or nobody wants it any more. */
+/* Waits until there is something to read, or the caller cancels. */
 static int await(const struct reader *r)
 {
 	struct pollfd fds[] = { { .fd = r->in, .events = POLLIN }, { .fd = r->cancel_fd, .events = POLLIN } };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One level for each open folder: its descriptor and the names that are still to be visited, read from it at once when
- * it was entered.  Names lie in one heap block per level, so what is held is bounded by the cap on entries, which is
- * applied while names are read and not afterwards: a folder with a million names costs no more than the cap.
+ * it was entered.  Names are in one heap block per level, so memory is bounded by the limit on entries, which is
+ * applied while names are read and not afterwards: a folder with a million names costs no more than the limit.
  *
- * A folder is entered from its parent's descriptor by its own name, with openat2: if it was a folder when it was looked
- * at and is a link now, the opening fails and it counts as vanished.
+ * A folder is entered from its parent's descriptor by its own name, with openat2: if it was a folder when it was
+ * examined and is a link now, opening fails and it counts as vanished.
  */
 #include "files/walk.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bounded walk over a tree that somebody else filled, and may be changing: folders before their contents, names in
- * byte order, nothing followed, nothing opened but folders, no recursion on our own stack.
+ * A bounded walk over an untrusted tree, which may be changing: folders before their contents, names in byte order,
+ * nothing followed, nothing opened but folders, no recursion on our own stack.
  */
 #ifndef FILES_WALK_H
 #define FILES_WALK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * encode.c - a record is put into the rows of tables.def, in their order.  What policy does not want to be kept is
- * left out here, and the `redact` list is applied here: neither reaches the disk.
+ * encode.c - a record is put into the rows of tables.def, in their order.  What the policy does not keep is left out
+ * here, and the `redact` list is applied here: neither reaches the disk.
  */
 #include "history/encode.h"
 

@@ -40,7 +40,8 @@ int history_add(const struct history_place *place, const struct record *r, struc
 	spool_record_begin(&record);
 	history_encode(r, &record);
 	rc = add_record(place, &record, &due, notes, err);
-	/* The record is safe: if it cannot be brought in now, or somebody else is at it, another one will try again. */
+	/* The record is safe: if it cannot be imported now, or another process is importing, a later one will try
+	 * again. */
 	if (rc == 0 && due && history_ingest(place, &keep, 0, notes, &why) < 0 && why.sys != ETIMEDOUT)
 		history_note(notes, "the history is not up to date: %s", why.msg);
 	return rc;

@@ -2,9 +2,9 @@
 /*
  * The history: what was run, what was found, what was enforced, what happened, for people to look up afterwards.
  *
- * A run appends one record to a spool, some tens of microseconds; who reads the history, and every few hundredth
- * writer, brings the spool into a database of SQLite (docs/HISTORY.md).  The history is not the audit log: when it
- * cannot be written the run goes on, and its result says so.
+ * A run appends one record to a spool, which takes some tens of microseconds; readers of the history, and every few
+ * hundredth writer, import the spool into a SQLite database (docs/HISTORY.md).  The history is not the audit log: when
+ * it cannot be written the run goes on, and its result says so.
  */
 #ifndef HISTORY_HISTORY_H
 #define HISTORY_HISTORY_H
@@ -42,8 +42,8 @@ int history_add(const struct history_place *place, const struct record *r, struc
 		struct brig_error *err);
 
 /*
- * The same in two halves, for those who run and those who write it down may be two processes.  What was packed is checked
- * by the writer, who believes nothing: a record of this id, or -BRIG_E_REFUSED.  *ret_due: history_ingest() should follow.
+ * The same in two halves, because the run and its record may be handled by two processes.  The writer validates what
+ * was packed: a record of this id, or -BRIG_E_REFUSED.  *ret_due: history_ingest() should follow.
  */
 #define HISTORY_PACKED_MAX (60 * MiB)
 int history_pack(const struct record *r, struct buf *out, struct brig_error *err);
@@ -81,7 +81,7 @@ struct history_query {
 /* { "executions": [ ... ], "total", "warnings": [ ... ] }. */
 int history_list_json(const struct history_place *place, const struct history_query *q, struct history_notes *notes,
 		      char **ret, struct brig_error *err);
-/* Everything about the one execution whose id begins so; NULL: about the youngest. */
+/* Everything about the one execution whose id has this prefix; NULL: about the newest. */
 int history_show_json(const struct history_place *place, const char *prefix, struct history_notes *notes, char **ret,
 		      struct brig_error *err);
 

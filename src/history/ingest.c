@@ -9,8 +9,8 @@
  *	5. retain      what is too old or too much goes
  *
  * Being killed before 3 is over leaves the taken spool, which the next one brings in; between 3 and 4 it leaves it too,
- * and then every execution of it is there already and is passed over by its id.  So nothing is lost, and nothing is
- * there twice.  What cannot be read, a damaged spool or database, is set aside under another name and said.
+ * and then every execution in it already exists and is skipped by its id.  So nothing is lost or duplicated.  What
+ * cannot be read, a damaged spool or database, is renamed and reported.
  */
 #include "history/ingest.h"
 
@@ -166,7 +166,7 @@ static int read_taken(const struct statedir *d, char **ret, size_t *ret_len, str
 		return fd;
 	if (fstat(fd, &st) < 0)
 		return statedir_trouble(err, errno, "cannot look at", d->path, SPOOL_TAKEN_NAME);
-	/* Nobody of ours makes it larger.  What is beyond is left unread, and the file is set aside. */
+	/* None of our writers makes it larger.  The rest is left unread, and the file is set aside. */
 	*ret_len = (size_t)min_u64((uint64_t)st.st_size, SPOOL_MAX + 1);
 	data = malloc(*ret_len + 1);
 	if (!data)

@@ -40,7 +40,7 @@ static void compile(const char *text, struct pattern *ret)
 			ret->item[ret->n++] = *text;
 }
 
-/* A star may also stand for nothing: whoever reaches it has reached what is behind it. */
+/* A star may also match nothing: reaching it means reaching what follows it. */
 static void reach(const struct pattern *p, struct states *s, size_t state, size_t start)
 {
 	for (;; state++) {
@@ -70,7 +70,7 @@ static bool read_byte(const struct pattern *p, const struct states *from, struct
 	return alive;
 }
 
-/* Takes the match that ends here; one that starts later than the one we have is none of ours. */
+/* Takes the match that ends here, unless it starts later than the one we have. */
 static void accept(const struct pattern *p, struct states *s, size_t at, struct match *m)
 {
 	size_t start = s->start[p->n];

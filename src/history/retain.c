@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retain.c - what is forgotten: executions older than so many days, and the oldest ones while the database is larger
- * than it may be.  By the time of the request: where the clock was stepped back, "oldest" is what it says.
+ * retain.c - what is removed: executions older than so many days, and the oldest ones while the database is too large.
+ * By the time of the request: where the clock was stepped back, "oldest" is what it says.
  */
 #include <stdio.h>
 

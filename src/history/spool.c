@@ -5,14 +5,14 @@
  *	head     "brigspl1", a random mark (8 bytes), a random key (16 bytes)
  *	record   the mark, the record's length (8 bytes), its checksum under the key (8 bytes), the record
  *
- * A writer that is killed, or a disk that is full, can leave a piece of a record.  The writer itself takes back what
- * did not fit; a piece that nobody took back stays, and the reader goes on at the next mark with a right checksum.
- * Both being random makes that safe: records hold text that programs chose, but no program has seen mark and key, so
- * none can print something that looks like a record when it is found inside a piece of one.
+ * A writer that is killed, or a full disk, can leave a partial record.  The writer itself truncates what did not fit; a
+ * partial record that was left stays, and the reader continues at the next mark with a valid checksum.  Both are
+ * random, which makes that safe: records contain text that programs chose, but no program has seen mark and key, so
+ * none can print something that would be taken for a record inside a partial one.
  *
- * Who brings the spool into the database first renames it.  A writer that had it open already sees, when it gets the
- * lock, that the name stands for another file now, and opens that one.  So nobody waits for a database, and nothing is
- * written where nobody looks.
+ * The importer first renames the spool.  A writer that already had it open sees, when it gets the lock, that the name
+ * now refers to another file, and opens that one.  So no run waits for a database, and nothing is written where nobody
+ * looks.
  */
 #include "history/spool.h"
 

@@ -2,13 +2,13 @@
 /*
  * The bytes pass.  Parser and engine must see the same lines and characters, or code hides behind an error-free tree:
  *
- *	a lone CR ends a comment in Python and JavaScript, but not for the parser	-> LF
- *	a coding cookie makes Python read other text than the one on the screen		-> judged
- *	a hashbang line ends where JavaScript's lines end, not only at LF		-> spaces up to there
- *	a NUL ends the text for some						 -> judged, not parsed
+ *	a lone CR ends a comment in Python and JavaScript, but not for the parser	-> LF a coding cookie makes
+ *	Python read other text than the one on the screen		-> judged a hashbang line ends where
+ *	JavaScript's lines end, not only at LF		-> spaces up to there a NUL ends the text for some readers
+ *	-> judged, not parsed
  *
- * In Go a CR is white space, so it becomes a space; in the shell it is a character like any other and stays.  No byte
- * is added or removed: offsets in the text to parse are offsets in the text as it came.
+ * In Go a CR is white space, so it becomes a space; in the shell it is an ordinary character and stays.  No byte is
+ * added or removed: offsets in the text to parse are offsets in the original text.
  */
 #include "inspect/judge.h"
 

@@ -6,14 +6,14 @@
  *	on the way up	 a node takes the values of its children off the stack of values and leaves its own: a string that
  *			 could be folded, the package a name stands for, the member a selector means, or nothing
  *
- * Judged are references: a selector on a package that no local name hides, whatever is then done with it.  Local
+ * References are judged: a selector on a package that no local name shadows, whatever is then done with it.  Local
  * declarations bind when they are complete, as in the language, so `os := os.Args` still sees the package.
  *
  * Before that walk, the imports and the values of package-level constants and variables are collected, because
- * functions may use them before they are written down.  Variables keep the value that was assigned last in the text:
- * good enough to see through what people write to hide a name, and no proof of anything.
+ * functions may use them before their declaration.  Variables keep the value that was last assigned in the text: good
+ * enough to see through attempts to hide a name, but no proof.
  *
- * Comments are read as well (go_text.c): some of them are orders to the toolchain.
+ * Comments are read as well (go_text.c): some of them are toolchain directives.
  */
 #include "inspect/go.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go: what an expression is worth when everything it is made of is constant.  Functions of the library that only
- * rearrange text are carried out; all others give GO_UNKNOWN.  Nothing grows beyond GO_STRING_MAX.
+ * Go: constant folding.  Library functions that only rearrange text are evaluated; all others give GO_UNKNOWN.  Nothing
+ * grows beyond GO_STRING_MAX.
  */
 #include "inspect/go.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go: what hides which program is started.  A text that came out of a decoder, was computed from numbers, or was put
- * together inside of a word cannot be read by anyone who looks at the program, and nobody needs that to start one.  Such
- * values are marked `hidden` where they are made and keep the mark on their way: through variables, conversions,
- * readers, and functions of the program, which are known to decode once their body was walked.  What is judged is the
- * place where such a value becomes a program or the orders for a shell.
+ * Go: what hides which program is started.  A text that came out of a decoder, was computed from numbers, or was
+ * assembled within a word cannot be read by a human reviewer, and no honest program needs that.  Such values are marked
+ * `hidden` where they are created and keep the mark as they move: through variables, conversions, readers, and
+ * functions of the program, which are known to decode once their body was walked.  The place is judged where such a
+ * value becomes a program or the input of a shell.
  */
 #include "inspect/go.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go: what a program is after.  Opening a connection or starting a program is what programs do; noted while walking is
- * which of them a program does, and judged at its end is what they mean together: a shell beside a connection, a file
- * that is started where one is fetched, the environment read where something is sent.
+ * Go: the intent of a program.  Opening a connection or starting a program is normal; the walk notes what a program
+ * does, and at its end the combination is judged: a shell and a connection, a downloaded file that is executed, the
+ * environment read and something sent.
  */
 #include "inspect/go.h"
 

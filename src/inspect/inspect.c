@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a text to findings: bytes (bytes.c), parser (parse.c), the walk of the language, judgement (judge.c), places.
+ * From a text to findings: bytes (bytes.c), parser (parse.c), the walk of the language, judgement (judge.c), positions.
  * All work on one text shares one deadline and one budget of steps, however deep code is nested in strings.
  */
 #include "inspect/inspect.h"

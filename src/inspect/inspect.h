@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Static inspection: reads code the way its engine will, before anything runs, and explains what it found.
- * A guard-rail with clear refusals, not the wall: the cell is the wall.  "No finding" never means "safe".
+ * Static inspection: reads code the way its engine will, before anything runs, and explains what it found. A guard rail
+ * with clear refusals, not the wall: the cell is the wall.  "No finding" never means "safe".
  */
 #ifndef INSPECT_INSPECT_H
 #define INSPECT_INSPECT_H
@@ -42,9 +42,9 @@ struct inspect_request {
 };
 
 /*
- * In this process: for texts of one's own, because hostile nesting can exhaust the stack of a parser.  0: *ret holds the
- * findings (maybe none); negative: nothing could be said (memory).  Text that cannot be analysed is a finding, not an
- * error.
+ * In this process: only for trusted texts, because hostile nesting can exhaust the stack of a parser.  0: *ret holds
+ * the findings (maybe none); negative: inspection was impossible (memory).  Text that cannot be analysed is a finding,
+ * not an error.
  */
 int inspect_text(const struct rule_set *rules, const struct inspect_request *req, struct findings *ret,
 		 struct brig_error *err);
@@ -56,14 +56,14 @@ int inspect_confined(const struct rule_set *rules, const struct inspect_request 
 		     struct brig_error *err);
 
 /*
- * Workers that are there before a text is: a child process that does nothing but keep up to `spares` of them, each used
- * once (inspectors.c).  They judge by these rules, which they have a copy of, and by no others.  The child ends with
- * inspectors_close() or with this process.
+ * Workers that are ready before there is a text: a child process that only keeps up to `spares` of them, each used once
+ * (inspectors.c).  They have a copy of these rules and use no others.  The child ends with inspectors_close() or with
+ * this process.
  */
 #define INSPECTORS_SPARES_MAX 8
 struct inspectors;
 int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspectors **ret, struct brig_error *err);
-/* Has those that were used replaced, by the child: call it when nobody waits.  False: the child is gone; close it. */
+/* Has the child replace used ones: call it when nothing waits for a result.  False: the child is gone; close it. */
 bool inspectors_refill(struct inspectors *from);
 void inspectors_close(struct inspectors *from); /* NULL is fine */
 
@@ -76,7 +76,8 @@ int inspect_begin(struct inspectors *from, const struct rule_set *rules, const s
 		  struct inspect_job **ret, struct brig_error *err);
 /* Waits for the findings; the job is gone afterwards, whatever is returned. */
 int inspect_finish(struct inspect_job *job, struct findings *ret, struct brig_error *err);
-/* The same, for a caller that goes on to what somebody waits for: a worker of theirs that has answered is left to them to end. */
+/* The same, for a caller that has something urgent to do next: a spare worker that has answered is left to the
+ * inspectors to reap. */
 int inspect_finish_beside(struct inspect_job *job, struct inspectors *beside, struct findings *ret,
 			  struct brig_error *err);
 void inspect_cancel(struct inspect_job *job); /* NULL is fine */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers that are there before they are needed.  To fork and confine one takes longer than to read a small program, so
- * a caller with many texts has one process that does nothing else, beside the caller's own work:
+ * Workers that are ready before they are needed.  Forking and confining one takes longer than inspecting a small
+ * program, so a caller with many texts has one process that does only this, in parallel with the caller's own work:
  *
  *	caller				inspectors				spare worker
  *	  socketpair, fork  --------->    one socket, no capability
@@ -12,14 +12,14 @@
  *	  findings           <------------------------------------------------	  header and findings, rests, _exit
  *	  refill: one byte  --------->	  reaps, forks the next
  *
- * The spare ones wait in the queue of the caller's socket, as descriptors: taking one is one recvmsg().  A worker is used
- * once, so no text has a say in how the next one is read.  It is the same worker as the one of worker.c (RULE W1 to W3),
- * with its request in a message (wire_ask.c) instead of in copied memory.  The wall clock counts from the request; cpu
- * time from the fork, but one that waits uses none.
+ * The spare ones wait in the queue of the caller's socket, as descriptors: taking one is one recvmsg().  A worker is
+ * used once, so no text can influence how the next one is inspected.  It is the same worker as the one of worker.c
+ * (RULE W1 to W3), with its request in a message (wire_ask.c) instead of in copied memory.  The wall clock counts from
+ * the request; cpu time from the fork, but one that waits uses none.
  *
  * The inspectors have one thread whatever the caller has, and a copy of the rules of the moment in which they were
- * made.  Nothing that they get is read but how many bytes came; they end when the caller's socket closes, which is also
- * what happens when it is killed.  No parent-death signal would do: it comes when the thread that forked ends.
+ * made.  Of what they receive only the number of bytes matters; they exit when the caller's socket closes, which also
+ * happens when it is killed.  A parent-death signal would not do: it is sent when the forking thread exits.
  *
  * Whatever is wrong here (no process, a spare one that died, a request that is too long) means that worker.c forks.
  */
@@ -55,9 +55,9 @@ struct inspectors {
 /* ---- a spare worker ------------------------------------------------------------------------------------- */
 
 /*
- * What every inspection touches is brought into this process's memory before somebody waits for it.  First in the process
- * that makes them, so that tables are filled once and not by each worker; then in each, for pages of a program are not
- * mapped in a child because they are in its parent.
+ * Pre-faults what every inspection touches.  First in the process that forks the workers, so that tables are filled
+ * once and not by each worker; then in each worker, because a child does not inherit its parent's mappings of file
+ * pages.
  */
 static void warm_up(const struct rule_set *rules)
 {

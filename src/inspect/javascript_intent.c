@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program is after.  Starting a program, opening a file or a connection is what programs do; what gives one away
- * is how the parts fit together, and that is looked at here:
+ * The intent of a program.  Starting a program, opening a file or a connection is normal; what gives malicious code
+ * away is the combination, which is examined here:
  *
  *	origin	  a value remembers that it came out of a decoder, from the network or holds the environment, and so does
  *		  whatever is made of it; decoded or fetched text must not be run, and the environment must not be sent
  *	way	  a module or a function of the engine is named, not put together from pieces or reached by detours
  *	company	  a shell beside a socket, a copy of itself in a loop without end, a program that was just fetched
  *
- * Values that the program takes from a name nobody declares come from whoever embeds the code, and are judged as such.
+ * Values from an undeclared name come from the embedder of the code, and are judged as such.
  */
 #include "inspect/javascript.h"
 

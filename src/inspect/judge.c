@@ -3,8 +3,8 @@
  * Judgement: a name that an inspector resolved goes in, at most one finding comes out.
  *
  * Which rule: the most specific one.  An exception (member-allow) silences a rule that is not more specific than
- * itself, so "os.path.*" is let through below "os.*" and "os.path.evil" can still be named.  At levels with an
- * allow-list of modules whatever is in no list gets the list's severity, or the worse one of a rule for that module.
+ * itself, so "os.path.*" is permitted below "os.*" and "os.path.evil" can still be named.  At levels with an allow-list
+ * of modules whatever is in no list gets the list's severity, or the worse one of a rule for that module.
  */
 #include "inspect/judge.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the inspectors of all languages share: the text, the rules, the list of findings, budgets, and the ways to
- * pronounce judgement.  Inspectors judge references, not calls: any mention of a forbidden builtin, module or member
- * counts, unless a local binding shadows it.
+ * What the inspectors of all languages share: the text, the rules, the list of findings, budgets, and the functions
+ * that judge.  Inspectors judge references, not calls: any mention of a forbidden builtin, module or member counts,
+ * unless a local binding shadows it.
  */
 #ifndef INSPECT_JUDGE_H
 #define INSPECT_JUDGE_H

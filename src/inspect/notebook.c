@@ -2,11 +2,12 @@
 /*
  * notebook.c - Python as notebooks have it: between its lines are commands (!ls), magics (%time f()) and questions (len?)
  *
- * The kernel of a context makes calls of these lines (data/kernels/notebook.py), and only of those that Python itself stumbles over.
- * Here they are told from Python by where they stand: at the beginning of a line, or behind the sign of an assignment, outside of
- * strings and brackets.  Commands are judged as commands, code behind a magic as code; then they are blanked, byte by byte so that
- * places stay, and the rest is Python as ever.  Inside of strings and brackets, and behind a line that goes on, they are judged
- * besides and stay: the kernel may see that otherwise.  A magic that nobody knows here stays, and is a parse error.
+ * The kernel of a context makes calls of these lines (data/kernels/notebook.py), and only of those that are not valid
+ * Python.  Here they are distinguished from Python by their position: at the beginning of a line, or behind the sign of
+ * an assignment, outside of strings and brackets.  Commands are judged as commands, code behind a magic as code; then
+ * they are blanked, byte by byte so that places stay, and the rest is Python as ever.  Inside of strings and brackets,
+ * and behind a line that goes on, they are judged besides and stay: the kernel may see that otherwise.  A magic that
+ * nobody knows here stays, and is a parse error.
  *
  * A text whose first line begins with "%%" is one magic's as a whole.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders that everything lives in: "/", "/etc", "~", "/home/me".  Nobody means to lose those. */
+/* Folders that contain everything: "/", "/etc", "~", "/home/me".  Nobody intends to lose those. */
 #include "inspect/paths.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Python inspector from the outside; python.h tells how it works inside. */
+/* The interface of the Python inspector; python.h explains how it works. */
 #include "inspect/python.h"
 
 static bool first_sets(struct py *p)

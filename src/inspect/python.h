@@ -3,7 +3,7 @@
  * The Python inspector, in five steps over one flat copy of the syntax tree:
  *
  *	python_tree.c	copies the tree into an array of nodes (preorder) and notes the order in which CPython would
- *			evaluate them (postorder); from here on nobody touches tree-sitter, and nothing recurses
+ *			evaluate them (postorder); from here on tree-sitter is not used, and nothing recurses
  *	python_scope.c	gives every node its scope and every scope its names, with the places that bind them
  *	python_eval.c	computes for every expression what it may be: modules and their members ("os.system"), builtins,
  *			constant strings, lists of these, functions of the text (python_function.c); python_fold*.c

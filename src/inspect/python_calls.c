@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls do with their arguments: names of attributes and modules, code, commands; python_files.c: files. */
+/* What calls do with their arguments: attribute and module names, code, commands; python_files.c: files. */
 #include "inspect/python.h"
 
 /* ---- names of attributes -------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files that calls name.  What a call does with a file decides: reading what everyone may read, reading elsewhere, or
- * changing.  Only functions that are known to take names of files are asked, for "/admin/login" is a route to Flask and
- * "/pub" a folder of another machine to FTP.
+ * changing.  Only functions that are known to take file names are considered, because "/admin/login" is a route to
+ * Flask and "/pub" a remote folder to FTP.
  */
 #include "inspect/python.h"
 

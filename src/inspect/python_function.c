@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions and classes of the text.  They are not called: parameters collect what any call hands in, and a result is
- * what any return statement gives.  Calls of methods go by the method's name alone, for nobody knows whose object it is.
+ * what any return statement gives.  Method calls are matched by the method's name alone, because the object's class is
+ * unknown.
  */
 #include "inspect/python.h"
 

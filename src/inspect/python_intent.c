@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Intent to harm, as far as the text shows it.  Running a command is a capability; taking pains that nobody sees it is
- * not.  So functions that run commands or code are expected where a reader looks for them: called by their own name or as
- * a member of their own module, in a statement.  Whoever reaches them in another way hides something.
+ * Intent to harm, as far as the text shows it.  Running a command is a capability; taking pains to conceal it is not.
+ * So functions that run commands or code are expected where a reader looks for them: called by their own name or as a
+ * member of their own module, in a statement.  Reaching them in another way means hiding something.
  */
 #include "inspect/python.h"
 

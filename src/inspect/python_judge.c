@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk that pronounces judgement, once, when all values are known.  References count, not calls: whoever mentions
- * eval can call it by way of a list, a decorator or an operator.
+ * The walk that pronounces judgement, once, when all values are known.  References count, not calls: a mentioned eval
+ * can be called through a list, a decorator or an operator.
  */
 #include "inspect/python.h"
 
@@ -209,8 +209,8 @@ static const struct rule *reflection_rule(const struct py *p, const char *name, 
 }
 
 /*
- * "__globals__" in a list, a default, a variable: somebody will hand it to getattr.  Also "0.__class__.__base__", but
- * no prose: only names joined by dots and brackets.
+ * "__globals__" in a list, a default, a variable: it will be passed to getattr.  Also "0.__class__.__base__", but no
+ * prose: only names joined by dots and brackets.
  */
 static void judge_string(struct py *p, uint32_t node)
 {

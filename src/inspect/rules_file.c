@@ -3,7 +3,7 @@
  * One file of rules: YAML events in, rules out.  Used at build time for data/rules and at run time for a user's file.
  *
  * libyaml's events are used, never its documents, so nothing can be expanded; anchors, aliases and tags are refused.
- * The first thing wrong ends the reading: a rule file is an instrument of safety, and half of one is none.
+ * The first error ends the reading: a rule file is a safety mechanism, and half of one is none.
  */
 #include "inspect/rules_internal.h"
 

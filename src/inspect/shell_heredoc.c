@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Here-documents.  The operator is met in the middle of a command line, the text comes behind its end: meanwhile the
- * document waits in the text's list, and whoever would read it (a shell, a file) is noted with it.
+ * document waits in the text's list, and its consumer (a shell, a file) is noted with it.
  */
 #include <string.h>
 

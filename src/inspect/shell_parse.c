@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding the commands.  No tree is built: the parser keeps a stack of open compounds (only `case` and function
- * bodies need more than a push and a pop), and hands every simple command on as soon as its end is reached.  In doubt
- * a text is taken for a command: a list of too many commands only costs a look at each.
+ * Finding the commands.  No tree is built: the parser keeps a stack of open compounds (only `case` and function bodies
+ * need more than a push and a pop), and hands every simple command on as soon as its end is reached.  In doubt a text
+ * is treated as a command: too many commands only cost a check each.
  */
 #include <ctype.h>
 #include <string.h>

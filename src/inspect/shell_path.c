@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kind of place a word names.  Words are normalised first: a variable nobody knows counts as empty at the front
- * (rm -rf "$x"/ is rm -rf / when x is unset), . and .. and // are resolved against the workspace, and a relative path
- * that climbs out is tried from the root as well, because nobody knows how deep the run starts.
+ * What kind of place a word names.  Words are normalised first: an unknown variable counts as empty at the front (rm
+ * -rf "$x"/ is rm -rf / when x is unset), . and .. and // are resolved against the workspace, and a relative path that
+ * climbs out is tried from the root as well, because the depth of the working directory is unknown.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the confined worker sends: a header, then its findings as they are in memory (both ends are one program).
- * The receiver believes nothing: length, counts, ranges, terminators and characters are checked before use.
+ * What the confined worker sends: a header, then its findings as they are in memory (both ends are one program). The
+ * receiver trusts nothing: length, counts, ranges, terminators and characters are checked before use.
  *
  * What a worker that was there first is sent: the request, flat (wire_ask.c).
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The confined worker.  Parsers are big tables of generated C fed with hostile text, so the text is read in a child
- * that has nothing to lose: one pipe to answer through, no other descriptor, no signal handler, own limits, and a
+ * The confined worker.  Parsers are big tables of generated C fed with hostile text, so the text is inspected in a
+ * child that has nothing to lose: one pipe to answer through, no other descriptor, no signal handler, own limits, and a
  * filter (data/syscalls/inspect.list) that leaves it memory, read(), write() and exit().
  *
  *	caller					worker
@@ -16,9 +16,9 @@
  *   RULE W2  Without limits and filter nothing is inspected: the worker says so and the caller gets an error.
  *   RULE W3  A worker that dies, is killed or sends an unsound message yields one CRITICAL finding, never none.
  *
- * glibc's fork() is used and no bare clone(), because the worker needs malloc() even when the caller has threads.
- * So the child has the exit signal SIGCHLD: a caller with a handler for it sees one signal more.  The child is
- * reaped through its pidfd; should the caller's own wait() have been faster, that is no harm.
+ * glibc's fork() is used and no bare clone(), because the worker needs malloc() even when the caller has threads. So
+ * the child has the exit signal SIGCHLD: a caller with a handler for it sees one signal more.  The child is reaped
+ * through its pidfd; if the caller's own wait() was faster, that does no harm.
  *
  * A worker that was taken over can lie ("nothing found").  That is as bad as having no inspection, and no worse:
  * the cell is the wall.
@@ -295,8 +295,9 @@ int inspect_begin(struct inspectors *from, const struct rule_set *rules, const s
 }
 
 /*
- * One whole answer, or what there is of it; false: too late.  A spare worker that ends without a whole one may have been killed
- * by somebody, or together with its maker: then the text is read once more, by a worker of our own, in what is left of the time.
+ * One whole answer, or what there is of it; false: too late.  A spare worker that exits without a complete one may have
+ * been killed, or died with its parent: then the text is inspected once more, by a worker of our own, in the remaining
+ * time.
  */
 static bool await_answer(struct inspect_job *job, char *bytes, size_t size, size_t *ret_len)
 {

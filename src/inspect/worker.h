@@ -30,9 +30,9 @@ pid_t worker_fork(void (*child)(void *arg), void *arg);
  */
 int worker_confine(int fd, pid_t parent);
 /*
- * In the confined worker (confined: what worker_confine() returned): reads the text, answers, ends.  rests: not at once.  To take a
- * process apart costs as much as to read a small text, and on a machine without an idle cpu it would be done first, before what its
- * caller does with the answer.
+ * In the confined worker (confined: what worker_confine() returned): reads the text, answers, ends.  rests: not at
+ * once.  Tearing a process down costs as much as inspecting a small text, and on a machine without an idle CPU it would
+ * happen before the caller can use the answer.
  */
 _Noreturn void worker_work(int confined, const struct rule_set *rules, const struct inspect_request *req, bool rests);
 

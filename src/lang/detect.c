@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which language is this?  What the caller says decides, then the file's extension, then the shebang.
+ * Which language is this?  The caller's choice decides, then the file's extension, then the shebang.
  *
- * One refinement: where a row has variants (bash is one of shell), the general name or extension leaves
- * the choice to the file, so "build.sh" that starts with #!/bin/bash runs with bash, as it would anywhere.
- * An alias is exact: --lang sh means sh.  A file that does not say, either, runs with the preferred variant where that
- * is installed (lang_is_open): most of them are written for bash.
+ * One refinement: where a row has variants (bash is one of shell), the general name or extension leaves the choice to
+ * the file, so "build.sh" that starts with #!/bin/bash runs with bash, as it would anywhere. An alias is exact: --lang
+ * sh means sh.  A file that does not say either runs with the preferred variant where that is installed (lang_is_open):
+ * most are written for bash.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define SHEBANG_MAX 256 /* what the kernel reads of the first line */
 #define QUOTE_MAX   48  /* bytes of a caller's word repeated in a message */
 
-/* A caller's word made fit for a one-line message: no control characters, cut to a sensible length. */
+/* A caller's word sanitized for a one-line message: no control characters, truncated. */
 struct quoted {
 	char text[QUOTE_MAX + 4];
 };

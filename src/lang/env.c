@@ -2,11 +2,11 @@
 /*
  * What a request may put into the environment of its program.
  *
- * The inspection reads the code, but a variable can bring other code: a library for the dynamic linker, a module that
- * the interpreter imports before the program, options with a program in them, a function for the shell.  env.def lists
- * these variables.  A list can miss one, so two rules come on top: a name that no program would use by itself (bash
- * passes functions as BASH_FUNC_x%%) and a value that is a function's text are refused below `trusted`; and at
- * `untrusted`, where whoever asks is taken for hostile, so is every name that looks like a setting of a tool.
+ * The inspection reads the code, but a variable can bring in other code: a library for the dynamic linker, a module
+ * that the interpreter imports before the program, options with a program in them, a function for the shell.  env.def
+ * lists these variables.  A list can miss one, so there are two more rules: a name that no program would use otherwise
+ * (bash passes functions as BASH_FUNC_x%%) and a value that is a function's text are refused below `trusted`; and at
+ * `untrusted`, where the requester is assumed hostile, so is every name that looks like a tool's setting.
  */
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static bool matches(enum rule rule, const char *text, const char *name, enum tru
 	return false;
 }
 
-/* Who lets code in by a variable of this name; NULL: nobody that we know of. */
+/* What loads code through a variable of this name; NULL: nothing known. */
 static const char *reader_of(const char *name, enum trust trust, bool in_session)
 {
 	const bool only_loaders = in_session && trust != TRUST_UNTRUSTED;

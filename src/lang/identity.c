@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which toolchain this is: what a cached output must have been made with to be used again.
+ * The identity of a toolchain: a cached output is reused only if it was made with the same one.
  *
  * A compiler is more than its program: headers, linkers and libraries decide the output too.  Hashing them all takes
  * longer than many a compile, asking for a version runs the tool and misses a changed header.  So each file that a

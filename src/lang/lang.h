@@ -32,8 +32,8 @@ struct lang_step {
 	const char *env[LANG_ENV_MAX];    /* KEY=VALUE beyond the common ones; NULL-terminated */
 	enum syscall_family family;
 	bool deny_write_exec;
-	/* Its program opens the file that it is given and runs it, does so by functions of the C library, and has done most of its
-	 * start by then: it can be started before there is a program for it (backend/guest/wait.h). */
+	/* Its program opens the given file through the C library and runs it, and has done most of its startup by then:
+	 * it can be started before there is a program for it (backend/guest/wait.h). */
 	bool waits;
 	bool forks;          /* it does so with one thread and can be forked there (CPython) */
 	const char *install; /* the command that installs it */

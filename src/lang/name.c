@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source file's name in the workspace.  The caller's name is kept where it can be, because programs
- * show it in tracebacks; it is mended, never trusted: it becomes a path component and a word of an argv.
+ * The source file's name in the workspace.  The caller's name is kept where it can be, because programs show it in
+ * tracebacks; it is sanitized, never trusted: it becomes a path component and an argument.
  */
 #include <assert.h>
 #include <string.h>

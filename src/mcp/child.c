@@ -33,7 +33,7 @@ static int child_descriptors(posix_spawn_file_actions_t *actions, const struct i
 	return -rc;
 }
 
-/* A group of its own: a terminal's Ctrl-C is for the server, which ends its children itself. */
+/* A separate process group: a terminal's Ctrl-C is for the server, which ends its children itself. */
 static int spawn(const struct invocation *p, int out, int err, pid_t *ret)
 {
 	posix_spawn_file_actions_t actions;

@@ -2,9 +2,9 @@
 /*
  * stdio.c - one message per line on standard input and output.
  *
- * Nothing here waits for one thing alone.  What the client does not take yet is kept; when that becomes much (CROWDED), no
- * more requests and no output of children are read until it is less, so that memory is bounded by a few answers.  When the
- * input ends everything that runs is ended: the client waits two seconds before it becomes rude.
+ * Nothing here waits for one thing alone.  What the client does not take yet is kept; when that becomes much (CROWDED),
+ * no more requests and no output of children are read until it is less, so that memory is bounded by a few answers.
+ * When the input ends everything that runs is ended: the client kills the server after two seconds.
  */
 #include <limits.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tool_ask.c - tools that only ask: check_code, explain_finding, explain_policy, list_languages, get_execution, verify_receipt. */
+/* tool_ask.c - read-only tools: check_code, explain_finding, explain_policy, list_languages, get_execution,
+ * verify_receipt. */
 #include <string.h>
 
 #include "base/str.h"

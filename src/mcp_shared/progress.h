@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client hears of a call that runs: the end of what was written since it last heard, or that it still runs. */
+/* Progress of a running call: the end of the output since the last notification, or that it still runs. */
 #ifndef MCP_SHARED_PROGRESS_H
 #define MCP_SHARED_PROGRESS_H
 

@@ -2,9 +2,9 @@
 /*
  * JSON-RPC 2.0 as MCP uses it: lines into messages, and messages to send.
  *
- * The reader is strict, because two readers that understand one message differently are a way around rules: whole UTF-8,
- * bounded length and depth, no member twice, no batch.  What is not a message gets the error that the specification
- * names; where its id can be known, the error has it.
+ * The parser is strict, because two parsers that interpret a message differently allow rules to be bypassed: valid
+ * UTF-8, bounded length and depth, no duplicate members, no batches.  What is not a message gets the error that the
+ * specification names; where its id can be known, the error has it.
  */
 #ifndef MCP_SHARED_RPC_H
 #define MCP_SHARED_RPC_H

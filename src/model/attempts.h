@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program tried: refused calls, files and hosts, and every host it asked the egress proxy for. */
+/* What a program attempted: refused calls, files and hosts, and every host it requested from the egress proxy. */
 #ifndef MODEL_ATTEMPTS_H
 #define MODEL_ATTEMPTS_H
 

@@ -25,7 +25,7 @@ struct cache_events {
 
 /* What became of the compile step. */
 enum cached {
-	CACHED_NONE,   /* nothing was looked for: no compile step, or the cache is off or of no use here */
+	CACHED_NONE,   /* the cache was not consulted: no compile step, or it is off or useless here */
 	CACHED_MISS,   /* compiled, and not kept */
 	CACHED_STORED, /* compiled, and kept */
 	CACHED_HIT,    /* not compiled: the program was there */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What environments and the modules of their warm-up lists may be called; the rest of them is in packages/environment.h. */
+/* Valid names for environments and for the modules of their warm-up lists; everything else about them is in
+ * packages/environment.h. */
 #ifndef MODEL_ENVIRONMENT_H
 #define MODEL_ENVIRONMENT_H
 
 #include "base/util.h"
 
 #define ENVIRONMENT_NAME_MAX 64
-#define ENVIRONMENT_NONE     "none" /* no name: who asks for it wants no environment, whatever the policy says */
+#define ENVIRONMENT_NONE     "none" /* not a name: requests no environment, whatever the policy says */
 #define ENVIRONMENT_ANY      "*"    /* in the policy's list: every name */
 
 #define WARM_MODULES_MAX 64

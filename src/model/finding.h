@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One remark of the static inspection, and a bounded list of them. */
+/* One finding of the static inspection, and a bounded list of them. */
 #ifndef MODEL_FINDING_H
 #define MODEL_FINDING_H
 

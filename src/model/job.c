@@ -57,7 +57,7 @@ static void put_words(struct buf *b, const char *const *words)
 		put_text(b, *words);
 }
 
-/* The contents come beside it.  Those of a program that is waited for are no part of what the cell is. */
+/* The contents are passed separately.  Those of a program that arrives later are not part of the cell's kind. */
 static void put_files(struct buf *b, const struct plan *plan)
 {
 	put_num(b, plan->n_files);
@@ -264,7 +264,7 @@ static void get_fields(struct reader *r, struct plan *plan)
 #define TEXT(field) plan->field = get_text(r);
 #include "model/job.def"
 	r->bad = r->bad || (plan->waits_at && plan->start_at_once);
-	/* As indexes they lead somewhere, and without these strings nothing can be said. */
+	/* They are used as indexes, and messages need these strings. */
 	r->bad = r->bad || (unsigned)plan->trust >= TRUST_COUNT || (unsigned)plan->family >= FAMILY_COUNT ||
 		 (unsigned)plan->profile >= SECCOMP_PROFILE_COUNT || !plan->step || !plan->language || !plan->rootfs;
 }

@@ -12,9 +12,9 @@
  *	"brigjob" version | size of all | run id, 16 bytes | fields of job.def | words of argv | of envp | files | binds | way out |
  *	project
  *
- * Numbers are 8 bytes, in the order of this machine: both ends run on it.  A string is its length, its bytes and a NUL; the
- * length JOB_NULL alone stands for NULL.  The reader believes nothing: every length is checked against what is left, every
- * string against NULs inside it, every number against its type, and nothing may be left over.
+ * Numbers are 8 bytes in host byte order: both ends run on this machine.  A string is its length, its bytes and a NUL;
+ * the length JOB_NULL alone stands for NULL.  The reader trusts nothing: every length is checked against what is left,
+ * every string against NULs inside it, every number against its type, and nothing may be left over.
  *
  * Two jobs that differ in nothing but the run id ask for the same kind of cell.
  */
@@ -34,7 +34,8 @@
 
 /* What a plan needs and no job can say; NULL: nothing. */
 const char *job_lacks(const struct plan *plan);
-/* Adds the plan to an empty buffer.  -BRIG_E_USAGE: it needs what no job can say, or is too large; err says what. */
+/* Adds the plan to an empty buffer.  -BRIG_E_USAGE: it needs something that a job cannot describe, or is too large; err
+ * says what. */
 int job_encode(const struct plan *plan, struct buf *ret, struct brig_error *err);
 
 struct job {
@@ -50,7 +51,7 @@ struct job {
 	char bytes[]; /* as they came */
 };
 
-/* A job on the heap; NULL: these bytes are none, or no memory is left. */
+/* A job on the heap; NULL: not a valid job, or out of memory. */
 struct job *job_decode(const void *bytes, size_t len);
 void job_destroy(struct job *job); /* NULL is fine */
 /* How many descriptors of binds belong to it. */

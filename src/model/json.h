@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces of JSON documents that are made in more than one place. */
+/* Parts of JSON documents that are built in more than one place. */
 #ifndef MODEL_JSON_H
 #define MODEL_JSON_H
 
@@ -12,7 +12,7 @@
 json_t *json_text(const char *s);
 /* The same; "" becomes null. */
 json_t *json_text_or_null(const char *s);
-/* What a program wrote: as it is if that is UTF-8, else in base64; a character that was cut off by truncation is dropped.
+/* Program output: unchanged if it is UTF-8, otherwise in base64; a character cut off by truncation is dropped.
  * *ret_encoding is "utf-8" or "base64".  NULL: no memory. */
 json_t *json_bytes(const char *data, size_t len, bool truncated, const char **ret_encoding);
 /* Counters are 64 bits without a sign, JSON readers have 63: "unlimited" becomes the largest one. */

@@ -53,7 +53,8 @@ struct plan_bind {
 #define PLAN_USER      "sandbox" /* what a cell's own /etc/passwd calls the user PLAN_USER_ID, and the group */
 #define PLAN_USER_ID   1000
 
-/* The way out of a cell: sockets on its own loopback, and who serves them decides what the program can reach. */
+/* Network access of a cell: sockets on its own loopback; the process that serves them decides what the program can
+ * reach. */
 #define EGRESS_PORT       3128 /* on 127.0.0.1: the proxy */
 #define EGRESS_NAMES_PORT 53   /* likewise: lookups */
 #define EGRESS_BACKLOG    256
@@ -85,8 +86,8 @@ struct plan {
 	enum workspace_alias workspace_alias;
 	const char *const *argv; /* NULL-terminated; argv[0] is an absolute path in the cell */
 	const char *const *envp; /* NULL-terminated and complete */
-	/* Modules that a cell which is made beforehand may load before it is asked, in this order: "numpy,pandas"; NULL: none.
-	 * It changes nothing but the time that their imports take: a cell that is made for the run ignores it. */
+	/* Modules that a warm cell may import in advance, in this order: "numpy,pandas"; NULL: none.  They only change
+	 * how long the imports take: a cell that is made for the run ignores them. */
 	const char *warm;
 	const struct plan_file *files;
 	size_t n_files;
@@ -97,10 +98,10 @@ struct plan {
 	const struct plan_egress *egress; /* NULL: no way out; else backend->listener hands out its sockets */
 	bool report_denied;               /* note what the program is refused */
 	/*
-	 * A cell that is made before there is a request for it: the path in the cell of the program's file, which is empty.
-	 * Somebody waits in the cell until a request has filled it (guest/wait.h): the interpreter, which is started and stops
-	 * when it opens that file, or the process that is going to execute it.  Of a session there is no such file, and its
-	 * steward waits for its owner.  NULL: an ordinary cell.
+	 * A cell that is made before there is a request for it: the path in the cell of the program's file, which is
+	 * empty. A process in the cell waits until a request has filled it (guest/wait.h): the interpreter, which is
+	 * started and stops when it opens that file, or the process that is going to execute it.  Of a session there is
+	 * no such file, and its steward waits for its owner.  NULL: an ordinary cell.
 	 */
 	const char *waits_at;
 	bool interpreter_waits;

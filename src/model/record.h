@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One finished request, as audit, history and metrics take it.  Plain data: the executor fills it once, on every
- * path, and hands it to each of them in turn.  What is borrowed stays the executor's and lives until they return.
+ * One finished request, as input for audit, history and metrics.  Plain data: the executor fills it once, on every
+ * path, and passes it to each of them in turn.  Borrowed data belongs to the executor and lives until they return.
  */
 #ifndef MODEL_RECORD_H
 #define MODEL_RECORD_H
@@ -56,7 +56,7 @@ struct record {
 	uint8_t evidence_sha256[SHA256_LEN]; /* of every row; of nothing if there are none */
 	struct record_stream out, err;
 	enum record_cache cache; /* of the compiled program */
-	/* Filled by audit_append(), for those who come after it; seq 0: not in the log */
+	/* Filled by audit_append(), for history and metrics; seq 0: not in the log */
 	uint64_t audit_seq;
 	uint8_t audit_hash[SHA256_LEN];
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A package of Python that an image is to have: "numpy", "pandas==2.1", "requests[socks]>=2.28".  Words of pip that would
- * lead it elsewhere (options, addresses, paths, several conditions, blanks) are none. */
+/* A package of Python that an image is to have: "numpy", "pandas==2.1", "requests[socks]>=2.28".  Anything that would
+ * redirect pip (options, URLs, paths, several conditions, blanks) is not accepted. */
 #ifndef MODEL_REQUIREMENT_H
 #define MODEL_REQUIREMENT_H
 

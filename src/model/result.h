@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every front end gives back for every request; data/schemas/result.json is its JSON form. */
+/* What every front end returns for every request; data/schemas/result.json is its JSON form. */
 #ifndef MODEL_RESULT_H
 #define MODEL_RESULT_H
 

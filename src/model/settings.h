@@ -17,7 +17,7 @@
 
 /*
  * The n items stand in text one after the other, each with its NUL; what is behind the used bytes is zero.  Packed,
- * because every run holds several structs full of lists that are nearly all empty, and pays for each page of them.
+ * because every run holds several structs with lists that are nearly all empty, and pays for each page.
  */
 struct setting_list {
 	uint16_t n;

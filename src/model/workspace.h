@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A project that a cell shows at /workspace, and what became of it.
+ * A project that a cell shows at /workspace, and what happened to it.
  *
  * The host's files are never written by the program: whatever it changes goes to the cell's own scratch space, under
  * its disk limit, and is read back when the last process is dead.  `rw` differs from `cow` only in that the changes

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registries of special-purpose addresses (IANA, RFC 6890 and its updates), multicast and what is reserved.  A name
- * of the whitelist is a promise about a host of the internet; whoever answers for the name must not be able to turn it
- * into a way to this machine or its neighbours.  So everything in these tables is refused, also where the registry
- * calls a block reachable (AS112, say): nobody needs it by name, and it can be listed by address.
+ * The registries of special-purpose addresses (IANA, RFC 6890 and its updates), multicast and reserved blocks.  A
+ * whitelisted name promises an internet host; its owner must not be able to turn it into a way to this machine or its
+ * neighbours.  So everything in these tables is refused, even where the registry calls a block reachable (AS112, say):
+ * it is not needed by name, and it can be listed by address.
  *
- * IPv6 is turned round: outside 2000::/3 nothing is public today, whatever the table says.  Addresses with an IPv4
- * address inside are judged by it (NAT64), or refused whole (mapped, compatible, 6to4, Teredo).
+ * IPv6 is the other way round: nothing outside 2000::/3 is public today, whatever the table says.  Addresses with an
+ * IPv4 address inside are judged by it (NAT64), or refused whole (mapped, compatible, 6to4, Teredo).
  */
 #include "net/address.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* IP addresses as plain bytes, and which of them are no place of the public internet. */
+/* IP addresses as plain bytes, and which of them are not public. */
 #ifndef NET_ADDRESS_H
 #define NET_ADDRESS_H
 
@@ -14,7 +14,7 @@ struct address {
 	uint8_t byte[16]; /* network order; an IPv4 address has the first four, the others are zero */
 };
 
-/* The one usual spelling of each: four decimal numbers without leading zeros, or IPv6 without a zone. */
+/* The canonical spelling only: four decimal numbers without leading zeros, or IPv6 without a zone. */
 bool address_parse(const char *text, struct address *ret);
 bool address_eq(const struct address *a, const struct address *b);
 /* 127.0.0.0/8 and ::1. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call whose answer may take its time, behind one descriptor.
+ * A call whose answer may take long, behind one descriptor.
  *
  * libcurl's multi interface says which sockets to watch and when it wants to be called again.  Both go into one epoll
- * set: sockets as they are, the time as a timer descriptor.  So the set itself turns readable whenever there is
- * something to do, and a watcher needs to know nothing else.  A third descriptor makes it readable when an answer was
- * complete before anybody watched.
+ * set: sockets as they are, the time as a timer descriptor.  So the set itself becomes readable whenever there is
+ * something to do, and the caller needs to know nothing else.  A third descriptor makes it readable if an answer was
+ * complete before the caller polled.
  */
 #include "net/http_internal.h"
 
@@ -260,7 +260,7 @@ int http_call_open(struct http_client *c, const struct http_request *req, uint64
 		return rc;
 	}
 	(void)eventfd_write(call->kick, 1);
-	/* The caller's request need not live on: nothing of it is read any more. */
+	/* The caller's request is not needed any longer: nothing of it is read from here on. */
 	call->transfer.req = NULL;
 	*ret = call;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcurl, loaded when it is first needed: see http.h for why.  Only its headers are there at build time. */
+/* libcurl, loaded when it is first needed: see http.h for why.  Only its headers are needed at build time. */
 #ifndef NET_CURL_H
 #define NET_CURL_H
 

@@ -59,7 +59,7 @@ static bool is_name(const char *s)
 	return is_label(s, strlen(s)) && !is_numeric(s);
 }
 
-/* An IPv4 address in IPv6 clothes is written as what it is, or not at all. */
+/* An IPv4 address must not be written as IPv6. */
 static bool is_disguised(const struct address *a)
 {
 	static const uint8_t zero[10] = { 0 };
@@ -83,7 +83,7 @@ static bool parse_v6(const char *text, size_t len, struct host *ret)
 	return str_copy(ret->text, sizeof(ret->text), spelled);
 }
 
-/* As it was written, in lower case: also of what is no host, so that it can be reported. */
+/* As written, in lower case: also for what is not a host, so that it can be reported. */
 static void keep_text(const char *text, size_t len, struct host *ret)
 {
 	len = (size_t)min_u64(len, sizeof(ret->text) - 1);

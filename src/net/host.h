@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hosts as people and programs write them, and rules that say which are meant. */
+/* Hosts as people and programs write them, and rules that match them. */
 #ifndef NET_HOST_H
 #define NET_HOST_H
 
@@ -7,7 +7,7 @@
 
 #define HOST_TEXT_MAX 254 /* RFC 1035: 253 characters */
 
-/* A host as somebody wrote it, in the one form in which it is compared, resolved and reported. */
+/* A host in canonical form, in which it is compared, resolved and reported. */
 struct host {
 	char text[HOST_TEXT_MAX]; /* lower case, no trailing dot, no brackets */
 	bool is_address;

@@ -2,9 +2,9 @@
 /*
  * Requests and answers over libcurl's easy interface.
  *
- * What only reads (GET, HEAD) reuses the last connection; libcurl sends such a request again by itself if that turns out
- * to be closed.  Everything else gets a fresh connection, so that nothing which changes the server's state is ever
- * sent twice.
+ * Read-only requests (GET, HEAD) reuse the last connection; libcurl resends such a request itself if that turns out to
+ * be closed.  Everything else gets a fresh connection, so that nothing which changes the server's state is ever sent
+ * twice.
  */
 #include "net/http_internal.h"
 
@@ -273,7 +273,7 @@ static CURLcode set_target(const struct http_client *c, CURL *easy, const struct
 	return rc;
 }
 
-/* What no request may change: nothing from the environment, one protocol, no second guesses. */
+/* What no request may change: nothing from the environment, one protocol, no redirects or retries. */
 static CURLcode set_limits(const struct http_client *c, CURL *easy)
 {
 	static const struct {

@@ -2,10 +2,10 @@
 /*
  * An HTTP/1.1 client for one server at a time: a unix socket, tcp, or tcp with TLS.
  *
- * libcurl does the talking.  It is loaded with dlopen when the first client is opened, because loading it takes
- * longer than a whole native cell; a program that never opens one never pays.  Nothing of the environment takes
- * part: no proxy, no netrc, no redirect, no other protocol.  Every call has a deadline and every answer a ceiling
- * (INV-7); descriptors are close-on-exec.
+ * libcurl does the talking.  It is loaded with dlopen when the first client is opened, because loading it takes longer
+ * than a whole native cell; a program that never opens one never pays.  The environment is ignored: no proxy, no netrc,
+ * no redirects, no other protocol.  Every call has a deadline and every answer a ceiling (INV-7); descriptors are
+ * close-on-exec.
  *
  * One client serves one thread at a time.  Calls and streams borrow nothing from their client: each has its own
  * connection and may outlive it.
@@ -97,8 +97,8 @@ int http_send(struct http_client *c, const struct http_request *req, struct http
 /* ---- a call that takes its time ------------------------------------------------------------------ */
 
 struct http_call;
-/* Sends the request on a connection of its own and returns when the answer's headers are there: the server has
- * taken it.  The body follows later.  deadline_ns covers the headers; until_ns the whole call. */
+/* Sends the request on its own connection and returns when the answer's headers have arrived: the server has accepted
+ * it.  The body follows later.  deadline_ns covers the headers; until_ns the whole call. */
 int http_call_open(struct http_client *c, const struct http_request *req, uint64_t until_ns, struct http_call **ret,
 		   enum http_trouble *ret_trouble, struct brig_error *err);
 /* The same without waiting for the headers. */
@@ -122,8 +122,8 @@ struct http_stream;
  */
 int http_stream_open(struct http_client *c, const struct http_request *req, struct http_stream **ret,
 		     struct http_answer *ret_answer, enum http_trouble *ret_trouble, struct brig_error *err);
-/* The same over a connected socket that was upgraded by somebody else and handed to us, with nothing read ahead: takes fd,
- * unless it returns NULL for want of memory. */
+/* The same over a connected socket that another process upgraded and passed to us, with nothing read ahead: takes fd,
+ * unless it returns NULL for lack of memory. */
 struct http_stream *http_stream_adopt(int fd);
 /* Non-blocking.  Poll it for what you want to do; with TLS ask http_stream_pending before you poll for reading. */
 int http_stream_fd(const struct http_stream *s);

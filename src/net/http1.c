@@ -2,11 +2,11 @@
 /*
  * Heads of requests.
  *
- * Two passes.  The first, scan(), judges each byte once and as it comes, and the request line as soon as it is whole: what
- * can be no head is not waited for, however slowly it comes.  When the empty line has come the second, read_head(), reads
- * the lines, and what the fields say together is judged at the end, in judge_together().  Whether bytes came at once or
- * one by one makes no difference to what is decided, because the first pass goes by their order alone and the second
- * sees only whole heads.
+ * Two passes.  The first, scan(), checks each byte once as it arrives, and the request line as soon as it is complete:
+ * what cannot be a head is rejected without waiting for the rest.  When the empty line has arrived, the second,
+ * read_head(), parses the lines, and judge_together() finally checks the fields against each other.  Whether bytes
+ * arrive at once or one by one makes no difference to the outcome, because the first pass depends only on their order
+ * and the second sees only complete heads.
  */
 #include "net/http1_internal.h"
 
@@ -130,7 +130,7 @@ static enum http1_trouble read_version(const char *bytes, struct http1_text v, s
 	static const char form[] = "HTTP/0.0";
 	const char *text = bytes + v.at;
 
-	/* Compared with its case: "http/1.1" may be something else to the next reader. */
+	/* Case-sensitive: "http/1.1" may be something else to the next parser. */
 	if (v.len != sizeof(form) - 1)
 		return HTTP1_version_form;
 	for (size_t i = 0; i < v.len; i++)
@@ -190,7 +190,7 @@ static enum http1_trouble read_address(const char *bytes, struct http1_text targ
 	h->form = HTTP1_ABSOLUTE;
 	rest.at += 2;
 	rest.len -= 2;
-	/* Some take a backslash for a slash, and look for the host in another place then. */
+	/* Some parsers treat a backslash as a slash, and then look for the host elsewhere. */
 	while (len < rest.len && !strchr("/?\\", bytes[rest.at + len]))
 		len++;
 	h->authority = (struct http1_text){ rest.at, len };
@@ -301,7 +301,7 @@ static enum http1_trouble take_expect(const char *bytes, struct http1_head *h, s
 	return http1_is(bytes, value, "100-continue") ? HTTP1_ok : HTTP1_expect;
 }
 
-/* Fields that mean something here, or of which two readers could choose two. */
+/* Fields that matter here, or whose duplicates two parsers could resolve differently. */
 static const struct http1_field known_fields[] = {
 	{ "host", HTTP1_host_twice, take_host },
 	{ "content-length", HTTP1_length_twice, http1_take_length },
@@ -343,7 +343,7 @@ enum http1_trouble http1_read_field(const char *bytes, struct http1_text text, s
 
 /* ---- what the lines say together ------------------------------------------------------------------ */
 
-/* A target that names a host must not have another one beside it. */
+/* A target that names a host must not have a different Host field. */
 static bool same_host(const char *bytes, const struct http1_head *h)
 {
 	uint16_t usual = http1_is(bytes, h->scheme, "https") ? 443 : 80, port, other_port;
@@ -374,7 +374,7 @@ static enum http1_trouble judge_together(const char *bytes, struct http1_head *h
 	if (h->host.len > 0 && h->form == HTTP1_ABSOLUTE && !same_host(bytes, h))
 		return HTTP1_host_differs;
 	h->keep_alive = http1_persists(bytes, h);
-	/* HTTP/1.0 has neither; who passes such a request on may have left them in. */
+	/* HTTP/1.0 has neither; an intermediary may have left them in. */
 	h->upgrade = !h->version_1_0 && http1_find(bytes, h, "upgrade") &&
 		     http1_has_word(bytes, h, "connection", "upgrade", strlen("upgrade"));
 	h->expects_continue = h->expects_continue && !h->version_1_0 && h->body != HTTP1_BODY_NONE;
@@ -430,7 +430,7 @@ static enum http1_parse end_line(const char *bytes, size_t i, struct http1_head 
 	return t == HTTP1_ok ? HTTP1_MORE : http1_refuse(bytes, 0, t, h);
 }
 
-/* The same is told of the request line, which was sound, whichever call has read it. */
+/* Report the same about the request line, which was valid, whichever call has parsed it. */
 static enum http1_parse refuse_byte(const char *bytes, size_t i, enum http1_trouble trouble, struct http1_head *h)
 {
 	const char *end = memchr(bytes, '\n', i);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of HTTP/1.1 as they come in from somebody who may be hostile (RFC 9110, RFC 9112), and answers of somebody who may
- * be.  One parser for all who listen: the egress proxy and the server.  Nothing is allocated, nothing is copied: what was read is told as places in
- * the caller's bytes.
+ * HTTP/1.1 requests from possibly hostile clients (RFC 9110, RFC 9112), and answers from possibly hostile servers.  One
+ * parser for all listeners: the egress proxy and the server.  Nothing is allocated, nothing is copied: the results are
+ * offsets into the caller's bytes.
  *
- * It is strict: what two readers could understand in two ways is refused, because there may be another reader before or
- * behind us.  Where the RFCs leave a choice, these are refused: bare CR or LF, folded lines, an empty line before the
- * request, methods not in capitals, a fragment or user part in the target, targets with bytes beyond ASCII, a body of
- * CONNECT, every transfer coding but one "chunked", blanks and quotes in extensions of chunks, and the same field twice where
- * only one can count.
+ * It is strict: anything that two parsers could interpret differently is refused, because there may be another parser
+ * in front of or behind us.  Where the RFCs leave a choice, these are refused: bare CR or LF, folded lines, an empty
+ * line before the request, methods not in capitals, a fragment or user part in the target, targets with bytes beyond
+ * ASCII, a body of CONNECT, every transfer coding but one "chunked", blanks and quotes in extensions of chunks, and
+ * duplicate fields where only one can count.
  */
 #ifndef NET_HTTP1_H
 #define NET_HTTP1_H
@@ -76,9 +76,9 @@ struct http1_head {
 };
 
 /*
- * bytes: all that has come so far, the request's first byte first; seen: how far earlier calls have looked, 0 before the
- * first for each request, so that each byte is judged once and as it comes.  Nothing else is kept between two calls: ret may
- * be another one each time.
+ * bytes: everything received so far, from the request's first byte on; seen: how far earlier calls have scanned, 0
+ * before the first call for each request, so that each byte is checked once as it arrives.  Nothing else is kept
+ * between calls: ret may be a different one each time.
  */
 enum http1_parse http1_head_parse(const char *bytes, size_t len, size_t *seen, struct http1_head *ret);
 
@@ -94,7 +94,7 @@ enum http1_parse http1_answer_parse(const char *bytes, size_t len, size_t *seen,
 bool http1_is(const char *bytes, struct http1_text text, const char *word);
 /* The first line with this name, in any case; NULL: none. */
 const struct http1_line *http1_find(const char *bytes, const struct http1_head *h, const char *name);
-/* How many lines have this name: of what must not be doubled, but is no concern of the parser's. */
+/* How many lines have this name: for fields that must not be repeated but that the parser does not check. */
 size_t http1_count(const char *bytes, const struct http1_head *h, const char *name);
 /* Whether one of the lines with this name, which hold lists of words separated by commas, has the word. */
 bool http1_has_word(const char *bytes, const struct http1_head *h, const char *name, const char *word, size_t len);
@@ -126,8 +126,8 @@ enum http1_chunk_state {
 
 struct http1_body_reader {
 	enum http1_body kind;
-	/* Set by who passes chunks on as they are: neither extensions nor trailers, for the next reader would take them for
-	 * words that somebody has looked at. */
+	/* Set by callers that pass chunks on unchanged: neither extensions nor trailers are accepted, because the next
+	 * parser would assume that they were checked. */
 	bool plain;
 	uint64_t left; /* of the body, or of the chunk */
 	enum http1_chunk_state state;
@@ -142,8 +142,9 @@ struct http1_body_reader {
 /* Reads the body that this head announces; done at once if there is none. */
 void http1_body_begin(struct http1_body_reader *r, const struct http1_head *h);
 /*
- * Takes bytes up to the end of the next piece of data: how many.  Where data is among them, and how much, is in the two
- * others.  To be called until all bytes are taken, or done, or bad; what is left then belongs to nobody of this request.
+ * Consumes bytes up to the end of the next chunk of data and returns their number.  The two others say where the data
+ * is and how long.  Call it until all bytes are consumed, or done, or bad; what is left then is not part of this
+ * request.
  */
 size_t http1_body_take(struct http1_body_reader *r, const char *bytes, size_t len, size_t *ret_data_at,
 		       size_t *ret_data_len);

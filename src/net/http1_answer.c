@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Heads of answers, for who passes them on.  As of requests (http1.c) each byte is judged once and as it comes; what the lines say
- * is read when the empty one is there.  Where the body ends is decided here, once, by what RFC 9112 section 6.3 says, and what could
- * be read in two ways is no answer: the next reader might choose the other.
+ * Heads of answers, for forwarding.  As with requests (http1.c), each byte is checked once as it arrives, and the lines
+ * are parsed when the empty one has arrived.  Where the body ends is decided here, once, according to RFC 9112 section
+ * 6.3, and an ambiguous answer is rejected: the next parser might choose the other interpretation.
  */
 #include <string.h>
 

@@ -4,8 +4,8 @@
  *
  *	1*15 hexadecimal digits *(; name [= value]) CR LF data CR LF
  *
- * the last has size 0 and is followed by trailers, if any, and an empty line.  Each byte that is not data is one step of
- * the machine below.  Extensions and trailers mean nothing here; they are read, held to their form, and dropped.
+ * the last has size 0 and is followed by trailers, if any, and an empty line.  Each byte that is not data is one step
+ * of the machine below.  Extensions and trailers have no meaning here; their syntax is checked and they are dropped.
  */
 #include "net/http1_internal.h"
 
@@ -28,7 +28,7 @@ static void fail(struct http1_body_reader *r, enum http1_trouble trouble)
 	r->why = http1_trouble_info[trouble].text;
 }
 
-/* Of a line that is read and dropped; false: it is no part of it. */
+/* A byte of a line that is dropped; false: it cannot be part of it. */
 static bool take_extra(struct http1_body_reader *r, bool sound, enum http1_trouble otherwise)
 {
 	if (!sound)

@@ -56,7 +56,7 @@ int http_fail(enum http_trouble *ret_trouble, enum http_trouble trouble, struct 
 
 /*
  * TLS libraries may write to a broken connection without MSG_NOSIGNAL; the library installs no signal handler, so
- * SIGPIPE is held back in this thread meanwhile and taken away afterwards, unless it was pending before.
+ * SIGPIPE is blocked in this thread meanwhile and consumed afterwards, unless it was pending before.
  */
 struct pipe_guard {
 	bool active;

@@ -4,9 +4,9 @@
  *
  *	--boundary CR LF head CR LF CR LF data  CR LF --boundary CR LF head ...  CR LF --boundary-- [CR LF]
  *
- * The delimiter is CR LF -- boundary; the first one counts as if a CR LF stood before the body.  It has one CR, its first
- * byte, since boundaries have none.  So what has matched and then does not go on is data as a whole, and the search begins
- * anew with the byte at hand: no byte is looked at twice, and what is held back between two calls is a prefix of the
+ * The delimiter is CR LF -- boundary; the first one counts as if a CR LF stood before the body.  It has one CR, its
+ * first byte, since boundaries have none.  So a partial match that fails is data as a whole, and the search restarts
+ * with the current byte: no byte is examined twice, and what is held back between two calls is a prefix of the
  * delimiter, of which only the length is kept.
  */
 #include "net/multipart.h"

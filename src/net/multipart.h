@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forms of several parts, multipart/form-data (RFC 7578), as they come: each piece of data is handed on at once, and only
- * the head of a part is kept.  Nothing is allocated.  Like net/http1.h it is strict: text before the first part or behind
- * the last, blanks behind a boundary, folded lines, and names that can be read in two ways are refused.
+ * Forms of several parts, multipart/form-data (RFC 7578), parsed incrementally: each chunk of data is passed on
+ * immediately, and only the head of a part is kept.  Nothing is allocated.  Like net/http1.h it is strict: text before
+ * the first part or after the last, blanks after a boundary, folded lines, and ambiguous names are refused.
  */
 #ifndef NET_MULTIPART_H
 #define NET_MULTIPART_H
@@ -52,9 +52,9 @@ struct multipart {
 /* content_type: the value of the request's field.  False: it is no such form; status and why say so. */
 bool multipart_begin(struct multipart *m, const char *content_type, size_t len);
 /*
- * Takes bytes until there is something to tell: how many were taken is in ret_used, and of MULTIPART_DATA where it is in
- * ret_data, which may be of the reader's own memory, and good until the next call.  To be called again with the rest until
- * it says MULTIPART_MORE or MULTIPART_BAD.
+ * Consumes bytes until there is something to report: ret_used is the number consumed, and for MULTIPART_DATA ret_data
+ * is the data, possibly in the parser's own memory and valid until the next call.  Call it again with the rest until it
+ * returns MULTIPART_MORE or MULTIPART_BAD.
  */
 enum multipart_event multipart_take(struct multipart *m, const char *bytes, size_t len, size_t *ret_used,
 				    const char **ret_data, size_t *ret_data_len);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection that begins as HTTP and goes on as raw bytes in both directions.
+ * A connection that starts as HTTP and continues as raw bytes in both directions.
  *
- * libcurl connects (and shakes hands for TLS), and then leaves the connection to us: it knows no upgrade besides its own
- * ones.  The request is written here, and the head of the answer is the one thing of HTTP that brig reads itself.
- * Without TLS the socket is used directly; with TLS every byte goes through libcurl.
+ * libcurl connects (and does the TLS handshake), and then leaves the connection to us: it supports no upgrades but its
+ * own.  The request is written here, and the head of the answer is the only HTTP that the client parses itself. Without
+ * TLS the socket is used directly; with TLS every byte goes through libcurl.
  */
 #include "net/http_internal.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one value that we want of pip's, npm's and go's configuration files.  All three are lines of "name = value"; what
- * differs is in the callers.  Other lines, unknown names and values that no address can be are passed over: it is the
- * installer's business to complain about its files, not ours.
+ * Reads one value from pip's, npm's and go's configuration files.  All three have lines of "name = value"; the
+ * differences are in the callers.  Other lines, unknown names and values that cannot be a URL are skipped: complaining
+ * about its files is up to the installer.
  */
 #include <string.h>
 

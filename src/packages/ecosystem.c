@@ -82,7 +82,8 @@ bool ecosystem_has_own(const struct ecosystem *e, const char *module)
 	return false;
 }
 
-/* Installers get them as words of their own, not through a shell; what would be an option is none. */
+/* Installers get them as separate arguments, not through a shell; anything that looks like an option is not a package.
+ */
 int packages_check_word(const char *word, struct brig_error *err)
 {
 	size_t len = strnlen(word, PACKAGES_WORD_MAX + 1);

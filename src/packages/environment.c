@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The document is the user's own, but a disk that was full, another version of brig or a curious hand may have been at it.
- * So it is read member by member: each must be there, of its kind and within its bounds, and there must be no other.
- * What is read this way can be shown, compared and handed on without another look.
+ * The document is the user's own, but a full disk, another version of brig or manual editing may have damaged it.  So
+ * it is validated member by member: each must be present, of the right type and within bounds, and there must be no
+ * others.  What passes can be shown, compared and passed on without further checks.
  */
 #include "packages/environment.h"
 

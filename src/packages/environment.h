@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An environment: a set of packages that has a name, and modules of it that are worth loading before a program asks for
- * them.  This is its document, one file of the state folder each; what is done with it is in executor/environment.h.
+ * An environment: a named set of packages, and those of its modules that are worth importing in advance.  This is its
+ * document, one file in the state directory each; executor/environment.h uses it.
  */
 #ifndef PACKAGES_ENVIRONMENT_H
 #define PACKAGES_ENVIRONMENT_H
@@ -21,7 +21,8 @@ struct environment {
 	const struct ecosystem *eco;
 	uint64_t created_ns; /* wall clock, in milliseconds */
 	char brig[32];       /* the version that made it */
-	/* The cell that its packages were installed in: a cell with more walls, or more trust, does not get them. */
+	/* The cell that its packages were installed in: a cell with more protections, or more trust, does not get them.
+	 */
 	char backend[16];
 	enum trust trust;
 	protection_set missing;
@@ -36,7 +37,7 @@ struct environment {
 	uint64_t files, bytes;
 };
 
-/* Reads a document; nothing in it is believed.  BRIG_E_REFUSED: what is wrong with it, and *ret is empty. */
+/* Reads a document; nothing in it is trusted.  BRIG_E_REFUSED: what is wrong with it, and *ret is empty. */
 int environment_read(const char *text, size_t len, struct environment *ret, struct brig_error *err);
 /* The document as an object; NULL: no memory. */
 json_t *environment_json(const struct environment *e);

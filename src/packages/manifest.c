@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a project goes into an install cell: the files that say what it needs, and nothing else of it.
+ * What an install cell gets of a project: the files that name its dependencies, and nothing else.
  *
  * Requirement files name others with -r and -c, in folders of their own; a cell gets files by name only.  So each is
  * given as requirements-N.txt, and the lines that name it are written anew.  That is all that is understood of them:
@@ -43,7 +43,7 @@ static int add_file(struct package_files *f, const char *name, struct buf *text,
 	return one->name && one->data ? 0 : err_nomem(err);
 }
 
-/* What programs may not see, a requirement file must not bring to them. */
+/* A requirements file must not reveal what programs may not see. */
 static bool is_hidden(const struct plan_workspace *project, const char *path)
 {
 	for (size_t i = 0; i < project->n_hidden; i++) {

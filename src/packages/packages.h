@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packages of other people, by ecosystem: what installs them, from where, out of which files of a project, and how a
- * program finds them.  Everything here is data and reading of files; the executor makes the cells (executor/packages.c).
+ * Third-party packages, by ecosystem: what installs them, from where, from which files of a project, and how a program
+ * finds them.  Everything here is data and file parsing; the executor creates the cells (executor/packages.c).
  */
 #ifndef PACKAGES_PACKAGES_H
 #define PACKAGES_PACKAGES_H
@@ -115,7 +115,7 @@ void registry_hide(const struct registry *r, char *text, size_t len);
 
 /* ---- why it failed ------------------------------------------------------------------------------- */
 
-/* In one sentence with its remedy: by what the proxy saw of hosts, or by what the installer wrote.  False: neither tells. */
+/* In one sentence with its remedy: from what the proxy saw, or from the installer's output.  False: neither helps. */
 bool packages_trouble_of_hosts(const struct ecosystem *e, const struct network *net, char *dst, size_t size);
 bool packages_trouble_of_words(const struct ecosystem *e, const char *text, size_t len, char *dst, size_t size);
 

@@ -2,9 +2,9 @@
 /*
  * Whether what an installer left holds what was asked for.
  *
- * Packages run code while they are installed, and the installer's exit status is all that is heard of it: a set without its
- * packages would be kept, and be given to every later run that asks for the same.  So each package that the request or the
- * project names has to be there before the set is kept.
+ * Packages run code while they are installed, and the installer's exit status is all that is known: a set without its
+ * packages would be kept, and be given to every later run that asks for the same.  So each package that the request or
+ * the project names has to be there before the set is kept.
  *
  * Packages made the tree, so nothing in it is read: that a folder or a file has the right name and is one is all that is
  * looked at.  What cannot be known from a name (an address, a marker that may exclude it here) is not asked for.

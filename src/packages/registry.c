@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which registry an installer asks.  The policy's word comes first, then what the user who runs brig has configured for
- * the installer itself (its variable, its files), then the installer's own default.  The install cell sees none of those
- * files: it is told one address, and its hosts are added to those that the cell may reach.
+ * Which registry an installer uses.  The policy comes first, then what the user who runs brig has configured for the
+ * installer itself (its variable, its files), then the installer's own default.  The install cell sees none of those
+ * files: it is given one URL, and its hosts are added to those that the cell may reach.
  */
 #include <fcntl.h>
 #include <limits.h>

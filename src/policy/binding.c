@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a policy file states binds those who come after it.  Whoever starts brig under somebody else's policy is a
- * requester, whether the wish comes as an option or as a variable; so of what a file sets, the environment can loosen
- * what a trusted request can (rows of keys.def with loosen TRUSTED: resources), and tighten anything.  The same holds
- * for the preset that a file names.
+ * What a policy file sets binds the layers above it.  Anyone who starts brig under another's policy is a requester,
+ * whether the setting comes as an option or as a variable; so of what a file sets, the environment can loosen what a
+ * trusted request can (rows of keys.def with loosen TRUSTED: resources), and tighten anything.  The same holds for the
+ * preset that a file names.
  */
 #include "policy/internal.h"
 

@@ -170,7 +170,7 @@ static bool check_requirements(union slot *v, char *why)
 	return true;
 }
 
-/* The opened directory is judged again when a cell is made: links are none of this check's business. */
+/* The opened directory is checked again when a cell is created: links do not matter here. */
 static bool check_rootfs(union slot *v, char *why)
 {
 	static const char *const never[] = { "/proc", "/sys", "/dev", "/run" };
@@ -193,7 +193,7 @@ static bool check_rootfs(union slot *v, char *why)
 	return true;
 }
 
-/* Relative, it would depend on where somebody happens to stand. */
+/* A relative path would depend on the current directory. */
 static bool check_rules_file(union slot *v, char *why)
 {
 	char shown[POLICY_WORD_MAX];

@@ -7,8 +7,8 @@
  *	NAME='as it is'             single quotes: everything up to the next one, over several lines too
  *	NAME="a\nb \$5"             double quotes: \n \r \t \" \\ \$ mean what they mean in C; any other stays as it is
  *
- * Nothing is expanded: a $ that would have been is told, so that nobody takes the text for a value.  What is no such line
- * is told with its number and passed over.  The text may be anything; nothing but what is asked for is copied.
+ * Nothing is expanded: a $ that would have been is reported, so that the text is not mistaken for a value.  Other lines
+ * are reported with their number and skipped.  The text may be anything; only requested values are copied.
  */
 #ifndef POLICY_DOTENV_H
 #define POLICY_DOTENV_H

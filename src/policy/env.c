@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment: BRIG_<KEY> for every key and alias, and three names that sandbox set-ups in use have
- * already.  A BRIG_ variable that means nothing is an error: a typo must not silently leave a limit open.
+ * The environment: BRIG_<KEY> for every key and alias, and three names that existing sandbox set-ups use.  An unknown
+ * BRIG_ variable is an error: a typo must not silently leave a limit open.
  */
 #include "policy/internal.h"
 

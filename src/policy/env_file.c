@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * env_file: .env in a policy file has variables read from there, as if they were in the environment, which wins over
- * them.  Only a policy file can ask for it, and the path is relative to its folder: what lies where somebody happens to
- * stand is never read.  Such files hold secrets of other programs: what is no setting of brig's is passed over, copied
- * nowhere, and the text is wiped.
+ * env_file: .env in a policy file reads variables from there, as if they were in the environment, which takes
+ * precedence over them.  Only a policy file can request it, and the path is relative to its folder: nothing is read
+ * just because it is in the current directory.  Such files hold secrets of other programs: what is not a setting of
+ * brig is skipped, copied nowhere, and the text is wiped.
  */
 #include "policy/internal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a policy file, or of the env_file that it names.  Whatever the path leads to (a directory, a FIFO nobody writes to, a
- * 10 GB file, something that grows while it is read), this neither blocks nor reads more than the limit.
+ * The bytes of a policy file, or of the env_file that it names.  Whatever the path leads to (a directory, a FIFO nobody
+ * writes to, a 10 GB file, something that grows while it is read), this neither blocks nor reads more than the limit.
  */
 #include "policy/internal.h"
 
@@ -20,7 +20,7 @@ static int complain_size(const struct place *at, struct policy_diags *diags)
 	return -BRIG_E_POLICY;
 }
 
-/* Whether somebody else may write it, or put another in its place. */
+/* Whether another user may write it, or replace it. */
 static bool is_safe(const struct stat *st)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layers over each other.  policy_load() reads every source once and keeps what does not depend on a
- * request: the base (built-in < preset < file < environment) and one layer per trust level.
- * policy_resolve() adds a trust level and the request's wishes, and is where INV-5 is kept: a wish is
- * compared with the value that the trust level gives, in the direction that keys.def states.  The trust level itself
- * is bounded by max_trust, and what a file sets binds whoever comes after it (binding.c).
+ * Layers over each other.  policy_load() reads every source once and keeps what does not depend on a request: the base
+ * (built-in < preset < file < environment) and one layer per trust level. policy_resolve() adds a trust level and the
+ * request's options, and is where INV-5 is enforced: an option is compared with the value of the trust level, in the
+ * direction that keys.def states.  The trust level itself is bounded by max_trust, and what a file sets binds the
+ * layers above it (binding.c).
  */
 #include "policy/internal.h"
 
@@ -335,9 +335,9 @@ int policy_load(const struct policy_sources *src, struct policy **ret, struct po
 /* ---- resolving ------------------------------------------------------------------------------------- */
 
 /*
- * Nobody who sets a timeout wants to think of cpu time as well: unless some layer says otherwise, there is
- * enough of it to keep the granted cpus busy until the wall clock ends the run.  One cpu more than the
- * share, so that the two limits never race.
+ * Setting a timeout should not require thinking about CPU time as well: unless some layer says otherwise, there is
+ * enough of it to keep the granted cpus busy until the wall clock ends the run.  One cpu more than the share, so that
+ * the two limits never race.
  */
 static void follow_timeout(struct policy_resolved *r)
 {
@@ -360,7 +360,7 @@ static int refuse_trust(const struct policy *p, enum trust t, struct brig_error 
 		trust_name[t], trust_name[p->base.max_trust], p->origin[SET_max_trust].place);
 }
 
-/* A refused level is the request's all the same, for the record. */
+/* A refused level is nevertheless recorded as the request's. */
 static int find_trust(const struct policy *p, const char *name, struct policy_resolved *ret, struct brig_error *err)
 {
 	char shown[POLICY_WORD_MAX], hint[96];
@@ -424,7 +424,7 @@ static bool is_stated(const struct policy *p, enum trust t, enum setting_key k)
 	       p->origin[k].layer == LAYER_ENV;
 }
 
-/* How far a request may raise a limit by itself; false: not at all.  Whoever states a limit and no maximum means it. */
+/* How far a request may raise a limit by itself; false: not at all.  A limit without a maximum is its own maximum. */
 static bool find_maximum(const struct policy *p, const struct policy_resolved *r, enum setting_key k, uint64_t *ret)
 {
 	size_t i = 0;
@@ -578,7 +578,7 @@ static int check_wish(const struct policy *p, const struct layer_entry *e, enum 
 	return 0;
 }
 
-/* Behind the policy's own.  Whether one of them loosens is for those to say who know the rules. */
+/* After the policy's own.  Whether one of them loosens is decided where the rules are known. */
 static int add_rules(struct policy_resolved *r, const struct setting_list *wish, struct brig_error *err)
 {
 	for (const char *item = NULL; (item = setting_list_next(wish, item));)
@@ -641,7 +641,7 @@ static int resolve_wishes(const struct policy *p, const struct brig_option *opti
 	return rc;
 }
 
-/* Whether somebody chose how code is judged: then trust, which only has a default for it, does not loosen that. */
+/* Whether some layer set how code is judged: then trust, which only provides a default for it, does not loosen that. */
 static bool is_chosen(const struct policy *p, enum setting_key k)
 {
 	return setting_info[k].loosen == LOOSEN_PERSON && p->origin[k].layer == LAYER_ENV;

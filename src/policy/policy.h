@@ -36,7 +36,7 @@ struct policy;
 
 struct policy_sources {
 	const char *file;  /* NULL: none */
-	bool is_users_own; /* found, not named: nobody but the caller and root may have had a hand in it */
+	bool is_users_own; /* found, not named: only the caller and root may be able to write it */
 	const char *text;  /* not NULL: the file's contents, text_len bytes; file is then only its name */
 	size_t text_len;
 	const char *preset;         /* NULL: BRIG_PRESET, else the file's "preset:", else "standard" */
@@ -77,8 +77,9 @@ extern const char *const preset_names[];
 extern const size_t preset_count;
 
 /*
- * Applies a trust level (NULL: default_trust) and the request's wishes.  A level above max_trust, or a wish beyond what
- * the trust allows: -BRIG_E_REFUSED, naming key, wish and ceiling; trust and trust_from are filled all the same.  A malformed wish: -BRIG_E_USAGE.
+ * Applies a trust level (NULL: default_trust) and the request's wishes.  A level above max_trust, or an option beyond
+ * what the trust allows: -BRIG_E_REFUSED, naming key, value and ceiling; trust and trust_from are filled nevertheless.
+ * A malformed wish: -BRIG_E_USAGE.
  */
 int policy_resolve(const struct policy *p, const char *trust, const struct brig_option *options, size_t n,
 		   struct policy_resolved *ret, struct brig_error *err);

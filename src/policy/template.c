@@ -4,7 +4,7 @@
  * made from the tables, so it is never out of date, and sets nothing: what a file sets binds requests (binding.c), so that
  * a default which is written down is not the same as one which is not.
  *
- * "# " begins an explanation, '#' and no blank a line that can be put in force by taking the '#' away.
+ * "# " starts an explanation, '#' without a blank a line that can be activated by removing the '#'.
  */
 #include "policy/internal.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * users.c - `users` of the policy file: who of this host may what at the unix sockets of a service
+ * users.c - `users` of the policy file: what users of this host may do on the unix sockets of a service
  *
- * A list of rows; the first that fits counts.  A row says whom it is about (user or group: a name or a number; user "*" is
- * everybody) and what that one may: rows of users.def.  It is no setting: no request and no variable has a say in it, and no
- * run of one's own looks at it.  So it is kept as the document that its readers get (policy_users_json), each row with its
- * place, because whether there is a user of that name is for the service to find out, on the host where it runs.
+ * A list of rows; the first match applies.  A row says whom it applies to (user or group: a name or a number; user "*"
+ * is everyone) and what they may do: rows of users.def.  It is not a setting: no request and no variable can change it,
+ * and a direct run ignores it.  So it is kept as the document that its readers get (policy_users_json), each row with
+ * its position, because whether a user of that name exists is for the service to find out, on the host where it runs.
  */
 #include "policy/internal.h"
 

@@ -517,7 +517,7 @@ static void read_preset(struct reader *r)
 	skip_node(r);
 }
 
-/* Of the same folder as the policy, or below it: whoever writes the one writes the other. */
+/* In the folder of the policy, or below it: whoever may write one may write the other. */
 static bool is_path_beneath(const char *path)
 {
 	size_t len = strlen(path);

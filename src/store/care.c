@@ -2,10 +2,10 @@
 /*
  * Listing, pruning and verifying: everything that looks at the whole store.
  *
- * There is no table of entries that could disagree with the files: a census reads the folders.  It is taken before
- * each write, which follows a compiler's run of a second; with the ceiling of STORE_ENTRIES_MAX entries it takes
- * milliseconds.  What does not belong goes: names that are no hashes, records that cannot be read, contents that no
- * record names.  That is safe within the writer's lock, because nobody else can be between two renames.
+ * There is no table of entries that could disagree with the files: a census reads the folders.  It is taken before each
+ * write, which follows a compiler run of a second; with at most STORE_ENTRIES_MAX entries it takes milliseconds.  Stray
+ * files are removed: names that are not hashes, unreadable records, contents that no record names.  That is safe under
+ * the writer's lock, because no other writer can be between two renames.
  */
 #include <dirent.h>
 #include <fcntl.h>

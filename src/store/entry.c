@@ -2,10 +2,10 @@
 /*
  * The record of an entry, and how keys are made.
  *
- * A record is never changed in place, except for its count of hits: it is written beside the index and renamed into
- * it, so that a reader sees the old one or the new one.  It carries a hash of itself because after a power cut a
- * file may have its name and size but not its bytes; such a record is no record.  The hash keeps accidents out, not
- * the owner of the folder: who may write there may write a whole entry.
+ * A record is never changed in place, except for its count of hits: it is written next to the index and renamed into
+ * it, so that a reader sees the old one or the new one.  It carries a hash of itself because after a power failure a
+ * file may have its name and size but not its bytes; such a record is invalid.  The hash keeps accidents out, not the
+ * owner of the folder: who may write there may write a whole entry.
  */
 #include "store/entry.h"
 

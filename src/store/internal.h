@@ -8,7 +8,7 @@
 #include "store/entry.h"
 #include "sys/crypto.h"
 
-#define STORE_WRITER_PATIENCE_MS 10000 /* writing takes milliseconds; a writer that was stopped must not stop others */
+#define STORE_WRITER_PATIENCE_MS 10000 /* writing takes milliseconds; a stopped writer must not block others */
 
 struct store {
 	enum store_form form;

@@ -4,9 +4,9 @@
  * claims of keys.  A file per key would have to be removed some day, and removing lock files is a race; bytes of a
  * file that is empty need no removal.  Two keys may share a byte with a chance of one in 2^62, and then only wait.
  *
- * Locks of the open file description: they exclude threads with handles of their own as well as processes, end when
- * the last descriptor closes, and are given back explicitly because a child that was forked meanwhile may still
- * have a copy.  The kernel cannot wait for one with a deadline, so waiting is asking again.
+ * Locks of the open file description: they exclude threads with handles of their own as well as processes, end when the
+ * last descriptor closes, and are given back explicitly because a child that was forked meanwhile may still have a
+ * copy.  The kernel cannot wait for one with a deadline, so waiting means polling.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -2,12 +2,12 @@
 /*
  * Contents that must not go while somebody names them.
  *
- * A pin is an entry of its own for a content that another entry has.  So whatever becomes of that other entry (its age is
- * over, it is made anew with other bytes, it makes room) the pinned content is found under the pin, and counts once.  Both
- * steps are taken within the writer's lock: what is pinned was there, and those who make room see the pin.
+ * A pin is a separate entry for a content that another entry has.  So whatever happens to that other entry (it expires,
+ * is rebuilt with other bytes, or is evicted), the pinned content is found under the pin, and counts once.  Both steps
+ * are taken under the writer's lock: what is pinned exists, and eviction sees the pin.
  *
- * Pins take room that nobody can make, so their contents may have three quarters of the ceiling together: what is left is
- * as much as one content may be.
+ * Pinned contents cannot be evicted, so together they may take three quarters of the ceiling: what is left is as much
+ * as one content may be.
  */
 #include <fcntl.h>
 #include <string.h>

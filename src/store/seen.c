@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trees that were hashed since the machine was started, and how they looked then.
+ * Trees that were hashed since boot, and their state at that time.
  *
  *	packages/seen/HASH    a record: which tree, which boot, and a digest of the state of every entry
  *
- * Hashing a set of packages takes milliseconds per megabyte.  What a hash has confirmed needs no other as long as nobody has
- * written to it, and that the kernel tells: it sets an inode's ctime at each change of content, name, owner or permission,
- * and has no call to set it to something else.  So a use of a tree compares the state of its entries (path, device, inode, kind,
- * permissions, owner, links, size, mtime, ctime) with that of the last hash, and everything is hashed as before if a single one
- * differs, if there is no sound record, or if the machine was started since.
+ * Hashing a set of packages takes milliseconds per megabyte.  A verified tree need not be hashed again as long as it is
+ * not written to, and the kernel tells us that: it sets an inode's ctime at each change of content, name, owner or
+ * permission, and has no call to set it to something else.  So a use of a tree compares the state of its entries (path,
+ * device, inode, kind, permissions, owner, links, size, mtime, ctime) with that of the last hash, and everything is
+ * hashed as before if a single one differs, if there is no sound record, or if the machine was started since.
  *
  * A change within one tick of the file system's clock would leave the ctime as it was: a tree that was changed less than
  * SETTLED_NS before it was looked at gets no record.  Nor does one on a file system where somebody else keeps the times.
  *
- * Not noticed before the next boot, or `brig cache verify`, which always hashes: bytes that change below the file system
- * (a disk that fails, a write to the device), and changes by who may set the machine's clock back.  A record can be
- * forged by the owner of the state folder, who could as well put another tree there, with the right name.
+ * Not noticed before the next boot, or `brig cache verify`, which always hashes: bytes that change below the file
+ * system (a disk that fails, a write to the device), and changes by someone who may set the clock back.  A record can
+ * be forged by the owner of the state folder, who could as well put another tree there, with the right name.
  */
 #include <errno.h>
 #include <fcntl.h>

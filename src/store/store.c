@@ -9,15 +9,14 @@
  *
  * Package sets are kept the same way in a folder of their own, "packages", where a content is a tree (tree.c).
  *
- * Writing: within the writer's lock, "new" is written whole and renamed, first the content, then the record that
- * names it.  A writer that is killed leaves at most "new", which the next one replaces, or a content without a
- * record, which the next one removes.  There is no fsync: what a power cut spoils is found by its hash and made
- * again.
+ * Writing: within the writer's lock, "new" is written whole and renamed, first the content, then the record that names
+ * it.  A writer that is killed leaves at most "new", which the next one replaces, or a content without a record, which
+ * the next one removes.  There is no fsync: what a power failure corrupts is detected by its hash and rebuilt again.
  *
- * Reading needs no lock.  Nothing is believed: each file must be a regular one, ours, with one name, closed to
- * others, of the size that the record says, and the hash of all bytes must be the one that the record says.  A look
- * that fails may have met a writer between two renames, so it is repeated within the writer's lock; if it fails
- * there too the entry is damaged and goes.  The entry's time of modification is its time of use.
+ * Reading needs no lock.  Nothing is trusted: each file must be a regular one, ours, with one name, closed to others,
+ * of the size that the record says, and the hash of all bytes must be the one that the record says.  A lookup that
+ * fails may have raced with a writer between two renames, so it is repeated under the writer's lock; if it fails there
+ * too, the entry is damaged and removed.  The entry's time of modification is its time of use.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A content-addressed store beneath one directory of the state folder: what was expensive to make is kept under
- * a key made of everything it was made from, and given back only if it is still, byte for byte, what was kept.
+ * A content-addressed store beneath one directory of the state folder: what was expensive to build is stored under a
+ * key derived from all its inputs, and returned only if it is still, byte for byte, what was stored.
  *
  * The usual round:
  *
@@ -10,8 +10,7 @@
  *	if (store_get(s, &key, &content, ...) != STORE_HIT) { build it; store_put(s, &key, ...); }
  *	store_release(s);
  *
- * Nothing here is needed for a run to be right: whatever fails is reported, and the caller builds as if the store
- * were empty.
+ * No run depends on the store: whatever fails is reported, and the caller builds as if the store were empty.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -90,7 +89,7 @@ int store_put(struct store *s, const struct store_key *key, const void *data, si
 
 /* ---- trees ------------------------------------------------------------------------------------ */
 
-/* A tree that is in use: while this is open nobody makes room by removing it. */
+/* A tree in use: it is not evicted while this is open. */
 struct store_tree {
 	int fd;              /* its folder */
 	char path[PATH_MAX]; /* the same, absolute */
@@ -129,9 +128,9 @@ int store_put_tree(struct store *s, const struct store_key *key, struct store_im
 
 enum store_claim_answer { STORE_CLAIMED, STORE_BUSY, STORE_CANCELLED };
 /*
- * Waits until nobody else holds the claim of this key, at most patience_ms, and holds it then.  STORE_BUSY: the
- * patience is over, build without it.  cancel_fd (or -1) ends the wait when it turns readable.  A claim ends with
- * its process, however that ends.  Returns enum store_claim_answer, or -BRIG_E_SYSTEM.
+ * Waits until no other process holds the claim on this key, at most patience_ms, and then holds it.  STORE_BUSY: the
+ * patience is over, build without it.  cancel_fd (or -1) ends the wait when it becomes readable.  A claim ends with its
+ * process, however that ends.  Returns enum store_claim_answer, or -BRIG_E_SYSTEM.
  */
 int store_claim(struct store *s, const struct store_key *key, uint64_t patience_ms, int cancel_fd,
 		struct brig_error *err);
@@ -145,9 +144,9 @@ enum store_pin_answer {
 	STORE_PIN_FULL,   /* pinned contents would take more than three quarters of the ceiling */
 };
 /*
- * Keeps the content of one entry under a further key too, whose record neither its age nor those who make room remove, but
- * store_unpin().  The entry itself stays what it is: if it goes, or gets another content, the pinned one does not.
- * Returns enum store_pin_answer, or negative with nothing changed.
+ * Stores the content of one entry under a second key as well, whose record neither expires nor is evicted; only
+ * store_unpin() removes it.  The entry itself is unaffected: if it is removed, or gets another content, the pinned one
+ * stays. Returns enum store_pin_answer, or negative with nothing changed.
  */
 int store_pin(struct store *s, const struct store_key *from, const struct store_key *pin, struct brig_error *err);
 /*

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contents that are trees: what an installation left, shown in cells as it is.
+ * Contents that are trees: the output of an installation, mounted in cells as it is.
  *
  *	packages/content/HASH    the tree itself, named by the hash of its list
  *	packages/new-ID          one that is being copied in; locked by its writer
  *	packages/old             one that is being removed
  *
  * The list of a tree has, in the order of the walk, each entry's kind, permission bits, path, size and SHA-256 (of a
- * link: of where it leads).  It is never stored: looking at a tree makes it anew from the files, and its hash is the
- * name or the tree is damaged.  So a changed byte, a lost or an additional file, a changed permission and a changed
- * link are all the same to us, and there is no second file that could be changed along.  A tree to which nobody has written
+ * link: of where it leads).  It is never stored: checking a tree rebuilds it from the files, and unless its hash is the
+ * name the tree is damaged.  So a changed byte, a lost or an additional file, a changed permission and a changed link
+ * are all the same to us, and there is no second file that could be changed along.  A tree to which nobody has written
  * since it was looked at need not be read again (seen.c).
  *
- * What comes in was filled by a program that nobody trusts.  It is read beneath one descriptor, nothing is followed or
- * waited for (INV-8), and only folders, regular files and links are taken, but none of git's: files as 0444 or 0555,
- * folders as 0555, so that the ids of every cell can read them and nothing in it is setuid.  Links are those that
- * link_stays() lets pass: no chain of them leaves the tree.
+ * What comes in was written by an untrusted program.  It is read beneath one descriptor, nothing is followed or waited
+ * for (INV-8), and only folders, regular files and links are taken, but none of git's: files as 0444 or 0555, folders
+ * as 0555, so that the ids of every cell can read them and nothing in it is setuid.  Links are those that link_stays()
+ * lets pass: no chain of them leaves the tree.
  *
- * Who uses a tree holds a shared lock on its folder; making room tries an exclusive one and leaves the tree alone if it
- * does not get it.  Copying in takes as long as it takes and happens without the writer's lock; publishing is one rename
- * within it.  As everywhere in the store there is no fsync: what a power cut spoils is found by its hash.
+ * Users of a tree hold a shared lock on its folder; eviction tries an exclusive one and leaves the tree alone if it
+ * fails.  Copying in takes as long as it takes and happens without the writer's lock; publishing is one rename within
+ * it.  As everywhere in the store there is no fsync: what a power failure corrupts is detected by its hash.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -424,7 +424,7 @@ static int import_link(struct import *im, const struct walk_entry *e)
 	return im->sum.bytes > im->max_bytes ? no_room(im) : 0;
 }
 
-/* Git runs what the configuration in such a folder says, for whoever goes there. */
+/* Git runs what the configuration in such a folder says, for anyone who uses git there. */
 static bool is_gits(const struct import *im, const struct walk_entry *e)
 {
 	return path_has_git(e->name) || (S_ISDIR(e->st->st_mode) && git_folder(git_marks_in(im->from->dir, e->path)));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells' groups, for whatever the host has.
+ * The cells' groups, on whatever cgroup version the host has.
  *
- * Making: one directory per tree, named brig-<id>, below the group brig itself is in where the rules
- * allow it, so that limits around brig also hold for its cells.
+ * Creating: one directory per tree, named brig-<id>, below brig's own group where the rules allow it, so that limits
+ * around brig also apply to its cells.
  *
  * Removing: rmdir succeeds once the last task has left, which is a moment after it was killed, so the
  * first attempt usually does it; otherwise what is inside is killed and rmdir tried again with
@@ -236,7 +236,7 @@ int cgroup_make(struct cgroup *cg, struct brig_error *err)
 		r = make_leaf(&cg->leaf[i], &made, err);
 		if (r == 0)
 			continue;
-		/* What we did not make is not ours to remove: a group of that name may be another cell. */
+		/* Do not remove what we did not create: a group of that name may belong to another cell. */
 		for (size_t k = made ? i + 1 : i; k < cg->n_leaves; k++)
 			close_leaf(&cg->leaf[k]);
 		cg->n_leaves = made ? i + 1 : i;
@@ -524,8 +524,8 @@ static void kill_leaf(const struct cgroup_leaf *leaf)
 {
 	if (leaf->dir < 0 || (leaf->ops->kill_all && leaf->ops->kill_all(leaf)))
 		return;
-	/* A fork bomb outruns one pass, but not the limit on its number: each pass leaves fewer to fork.  A single one that
-	 * is still listed has got its signal, and needs the cpu more than we do. */
+	/* A fork bomb outruns one pass, but not the limit on its number: each pass leaves fewer to fork.  A single task
+	 * that is still listed has got its signal, and needs the CPU more than we do. */
 	for (int pass = 0; pass < 16 && signal_tasks(leaf, SIGKILL, 0) > 1; pass++)
 		;
 }
@@ -588,7 +588,7 @@ int cgroup_remove(const struct cgroup *cg, uint64_t deadline_ns)
 		now = clock_now_ns();
 		if (now >= deadline_ns)
 			return -EBUSY;
-		/* Mostly it is a process that takes its time to die: at worst an eighth of that is waited too long. */
+		/* Usually a process is slow to die: at worst this waits an eighth of that time too long. */
 		pause_ns = min_u64(max_u64((now - begin) / 8, FIRST_PAUSE_NS), LAST_PAUSE_NS);
 		wait_sleep(pause_ns);
 	}

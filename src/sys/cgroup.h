@@ -3,9 +3,8 @@
  * The cell's control groups, on hosts with cgroup v1, v2 or both (hybrid): one table of operations
  * each, behind these functions.
  *
- * A struct cgroup_host is what this process may use: which controllers, where they are mounted,
- * below which directory cells may be made.  It is found once.  A struct cgroup is one cell's groups, and
- * does not outlive its host.
+ * A struct cgroup_host is what this process may use: which controllers, where they are mounted, below which directory
+ * cells may be created.  It is determined once.  A struct cgroup is one cell's groups, and does not outlive its host.
  *
  * Order of use: cgroup_host_open, cgroup_create (every limit is written before any task is inside,
  * INV-2), then either clone3 with CLONE_INTO_CGROUP on cgroup_clone_fd() or, in the child,
@@ -42,7 +41,7 @@ struct cgroup_limits {
 	uint64_t cpu_percent; /* of one cpu */
 	uint64_t disk_io_bps; /* bytes per second from, and as many to, each of these */
 	const struct disk_list *disks;
-	bool outlives_oom; /* out of memory ends a process of it, not all */
+	bool outlives_oom; /* out of memory kills one process, not all */
 };
 
 struct cgroup_usage {
@@ -63,10 +62,10 @@ struct cgroup_readback {
 };
 
 /*
- * Finds out what can be used.  Never fails for want of cgroups: what is missing shows in
- * cgroup_host_has().  As an ordinary user on a systemd host without a delegated group, asks the
- * user's manager for a scope and moves this process into it.  with_disk_io: also for the controller of block devices,
- * which few runs need and which on v1 is one more group for each cell.
+ * Finds out what can be used.  Never fails for lack of cgroups: cgroup_host_has() shows what is missing.  As an
+ * ordinary user on a systemd host without a delegated group, asks the user's manager for a scope and moves this process
+ * into it.  with_disk_io: also for the controller of block devices, which few runs need and which on v1 is one more
+ * group for each cell.
  */
 int cgroup_host_open(bool with_disk_io, struct cgroup_host **ret, struct brig_error *err);
 void cgroup_host_free(struct cgroup_host *h); /* NULL is fine */
@@ -76,16 +75,15 @@ const char *cgroup_host_why(const struct cgroup_host *h, enum cgroup_resource r)
 /* "v1", "v2", "hybrid", "none". */
 const char *cgroup_host_version(const struct cgroup_host *h);
 
-/* Makes the cell's groups and writes every limit that the host has a controller for; without any
- * controller the cgroup is empty and all calls on it are harmless.  On failure nothing is left. */
+/* Creates the cell's groups and writes every limit that the host has a controller for; without any controller the
+ * cgroup is empty and all calls on it are harmless.  On failure nothing is left behind. */
 int cgroup_create(struct cgroup_host *h, const char *id, const struct cgroup_limits *limits, struct cgroup **ret,
 		  struct brig_error *err);
 /*
- * The same in three parts.  prepare holds all that cgroup_remove() needs and makes nothing, so that a
- * janitor can be forked before there is anything to leave behind; make makes the directories; limit
- * writes the limits, which may cost more than all the rest and can be done while the cell's own
- * processes are already building it inside, as long as it is before the first guest instruction
- * (INV-2).  If make or limit fails, cgroup_destroy() it.
+ * The same in three steps.  prepare holds all that cgroup_remove() needs and creates nothing, so that a janitor can be
+ * forked before there is anything to leave behind; make makes the directories; limit writes the limits, which may cost
+ * more than all the rest and can be done while the cell's own processes are already building it inside, as long as it
+ * is before the first guest instruction (INV-2).  If make or limit fails, cgroup_destroy() it.
  */
 int cgroup_prepare(struct cgroup_host *h, const char *id, struct cgroup **ret, struct brig_error *err);
 int cgroup_make(struct cgroup *cg, struct brig_error *err);
@@ -97,7 +95,7 @@ const char *cgroup_name(const struct cgroup *cg); /* of its directories, the sam
 void cgroup_close_other_fds(const struct cgroup *cg, int keep);
 /* A v2 directory for CLONE_INTO_CGROUP, or -1. */
 int cgroup_clone_fd(const struct cgroup *cg);
-/* Whether such a directory will be there: then the groups must be made before the clone, else they can be later. */
+/* Whether there will be such a directory: then the groups must be created before the clone, otherwise also later. */
 bool cgroup_host_enters_at_clone(const struct cgroup_host *h);
 /* What a task writes "0" to, to enter what CLONE_INTO_CGROUP does not cover.  The number of them, at most max. */
 #define CGROUP_ENTRIES_MAX 5
@@ -119,11 +117,13 @@ void cgroup_readback(const struct cgroup *cg, enum cgroup_resource r, struct cgr
 void cgroup_readback_disks(const struct cgroup *cg, const struct disk_list *disks, struct cgroup_readback *ret);
 /* Tasks still inside, from cgroup.procs, but for one if it is not 0; -errno if unknown. */
 int cgroup_count_tasks(const struct cgroup *cg, pid_t besides);
-/* Whether these two tasks are in every one of the groups.  Others may be, too: who brought them there is listed while it dies. */
+/* Whether these two tasks are in every one of the groups.  Others may be, too: the process that brought them there is
+ * listed while it dies. */
 bool cgroup_has_two(const struct cgroup *cg, pid_t one, pid_t two);
 /*
- * A short text on the group, in place of the one before, which goes with it: for cgroup_found_mark().  Only who may write to
- * the group can set it, so nobody inside can.  Kernels before 5.7 know no such thing; then there is none.
+ * Sets a short text on the group, replacing the previous one; it disappears with the group.  For cgroup_found_mark().
+ * Setting it requires write access to the group, which nothing inside has.  Kernels before 5.7 do not support it; then
+ * there is none.
  */
 void cgroup_mark(const struct cgroup *cg, const char *text);
 /* Once everything inside has been killed: dying takes cpu time too, and a throttled group would wait for it. */
@@ -143,7 +143,7 @@ bool cgroup_remove_once(const struct cgroup *cg, unsigned *left);
 /* One that was prepared and never made stands for another one of the same host from now on.  Async-signal-safe. */
 void cgroup_take_name(struct cgroup *cg, const char *name);
 
-/* A process that is not counted as another one in our group, and moves with us where we have to. */
+/* A process that does not count as another one in our group, and is moved along with us where necessary. */
 void cgroup_take_along(pid_t pid);
 
 #endif

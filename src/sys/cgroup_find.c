@@ -12,7 +12,7 @@
 #include "sys/cgroup_internal.h"
 #include "sys/proc.h"
 
-/* A host with more groups is searched as far as this: better than not at all. */
+/* On a host with more groups only this many are searched: better than none. */
 #define DEPTH_MAX  24
 #define GROUPS_MAX 50000
 #define MOUNTS_MAX 32

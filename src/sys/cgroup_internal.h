@@ -122,7 +122,7 @@ int cgroup_v2_enable(int dir, unsigned controllers);
 
 /* The number behind "key " in a file of such lines.  0 or -errno.  Async-signal-safe. */
 int cgroup_get_keyed(int dir, const char *file, const char *key, uint64_t *ret);
-/* Fills in a readback's value and where it came from. */
+/* Fills in a read-back value and its source. */
 void cgroup_known(const struct cgroup_leaf *leaf, const char *file, uint64_t value, struct cgroup_readback *ret);
 /* Whether the host has no swap device at all: then swap needs no limit. */
 bool cgroup_no_swap_device(void);

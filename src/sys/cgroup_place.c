@@ -16,8 +16,7 @@
  *     its only task, we move into the child brig-supervisor; it stays until our group goes.
  *  4. In a scope from the user's service manager, which then is case 3.
  *
- * Where controllers cannot be had but a group can, cells still get a leaf: it counts cpu time and
- * has cgroup.kill.
+ * If a group is available but controllers are not, cells still get a leaf: it counts cpu time and has cgroup.kill.
  */
 #include "sys/cgroup_internal.h"
 

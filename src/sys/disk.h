@@ -15,8 +15,8 @@ struct disk_list {
 };
 
 /*
- * Adds the whole disk that an open file or folder lies on, once; what lies in memory is on none.  0 or -errno;
- * -EOPNOTSUPP: no one disk is behind it that could be limited (overlay, btrfs, NFS, 9p ...).
+ * Adds the whole disk that an open file or directory is on, once; in-memory file systems have none.  0 or -errno;
+ * -EOPNOTSUPP: there is no single disk behind it that could be limited (overlay, btrfs, NFS, 9p ...).
  */
 int disk_add(struct disk_list *list, int fd);
 int disk_add_path(struct disk_list *list, const char *path);

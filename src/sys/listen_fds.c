@@ -10,7 +10,7 @@
 
 #define FIRST_FD 3
 
-/* What a variable says; 0 if it is not there or no number. */
+/* The value of a variable; 0 if it is not set or not a number. */
 static uint64_t number_of(const char *name)
 {
 	const char *text = secure_getenv(name);

@@ -16,8 +16,8 @@ struct listen_fds {
 };
 
 /*
- * Takes them, and the variables out of the environment, so that no child believes they are its own.  Something that is no
- * listening stream socket: -BRIG_E_USAGE, and what was handed is left as it is.
+ * Takes them, and removes the variables from the environment, so that no child takes them for its own.  If one is not a
+ * listening stream socket: -BRIG_E_USAGE, and everything is left as it is.
  */
 int listen_fds_take(struct listen_fds *ret, struct brig_error *err);
 

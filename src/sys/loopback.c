@@ -47,7 +47,7 @@ static int make_socket(const struct loopback_place *p, int backlog)
 
 static int send_sockets(int to, const int *socks, size_t n)
 {
-	char word = 's'; /* descriptors do not travel alone */
+	char word = 's'; /* descriptors need at least one byte of data */
 	struct iovec iov = { .iov_base = &word, .iov_len = 1 };
 	union rights rights = { .space = { 0 } };
 	struct msghdr msg = { .msg_iov = &iov,
@@ -59,7 +59,7 @@ static int send_sockets(int to, const int *socks, size_t n)
 					 .cmsg_level = SOL_SOCKET,
 					 .cmsg_type = SCM_RIGHTS };
 	memcpy(CMSG_DATA(&rights.align), socks, n * sizeof(int));
-	/* Nobody reads yet: a queue that is too short is a failure, not a reason to wait. */
+	/* There is no reader yet: a full queue is a failure, not a reason to wait. */
 	return sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -errno;
 }
 
@@ -90,7 +90,7 @@ int loopback_offer(const struct loopback_place *places, size_t n, int backlog)
 		return -errno;
 	in = ends[0];
 	out = ends[1];
-	/* What a user has on its way is counted against this limit, for all of its cells that begin just now. */
+	/* Descriptors in flight count against this limit, for all of the user's cells that are starting. */
 	most = (struct rlimit){ before.rlim_max, before.rlim_max };
 	(void)setrlimit(RLIMIT_NOFILE, &most);
 	for (size_t done = 0; done < n && rc == 0; done += PIECE)
@@ -122,7 +122,7 @@ static int take_piece(int from, int socks[PIECE])
 		return -EPROTO;
 	bytes = c->cmsg_len - CMSG_LEN(0);
 	memcpy(socks, CMSG_DATA(c), bytes);
-	/* Some that there was no descriptor left for are missing without a word. */
+	/* Those for which no descriptor was free are silently missing. */
 	return msg.msg_flags & MSG_CTRUNC ? -EMFILE : (int)(bytes / sizeof(int));
 }
 
@@ -133,7 +133,7 @@ int loopback_take(int offered, int *ret, size_t max)
 
 	while ((n = take_piece(offered, socks)) > 0) {
 		if ((size_t)n > max - have)
-			return -E2BIG; /* whoever is told so ends, and they with it */
+			return -E2BIG; /* the caller exits on this error, which closes them */
 		memcpy(ret + have, socks, (size_t)n * sizeof(int));
 		have += (size_t)n;
 	}

@@ -16,9 +16,9 @@ struct loopback_place {
 };
 
 /*
- * Makes all these sockets.  They belong to this namespace, whoever serves them; and they may be many, more than those
- * between here and whoever that is would like to hold.  So they come as one descriptor, close-on-exec, in which they
- * lie: loopback_take() gets them out.  That one, or -errno.
+ * Creates all these sockets.  They belong to this namespace, whichever process serves them; and they may be many, more
+ * than the processes in between should hold.  So they are returned inside one close-on-exec descriptor, from which
+ * loopback_take() takes them.  That descriptor, or -errno.
  */
 int loopback_offer(const struct loopback_place *places, size_t n, int backlog);
 /* The sockets, close-on-exec, in their order.  How many they are, or -errno: more than max are -E2BIG. */

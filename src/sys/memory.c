@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loader maps a file in segments.  Those that nobody may write to have the file's own pages, which can be let go at any time.
- * One that could be written to has pages of this process's own, also where the loader has made it read only afterwards
- * (relocations): what is dropped of that would come back without them.
+ * The loader maps a file in segments.  Read-only segments share the file's own pages, which can be dropped at any time.
+ * A segment that was writable has private pages, even if the loader made it read-only afterwards (relocations): if
+ * dropped, these would come back without the relocations.
  */
 #include <link.h>
 #include <malloc.h>

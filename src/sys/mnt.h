@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mounts by descriptor, with the mount API of Linux 5.12.  A tree is made detached, given its flags
- * while nobody can see it, and attached below a directory descriptor that we hold: no path of the
- * guest's or the host's choosing is ever looked up twice.
+ * Mounts by descriptor, with the mount API of Linux 5.12.  A tree is made detached, given its flags while nobody can
+ * see it, and attached below a directory descriptor that we hold: no path that guest or host control is ever looked up
+ * twice.
  *
  * Everything here is async-signal-safe and returns 0, a descriptor, or -errno.
  */
@@ -29,7 +29,7 @@ int mount_new(const char *type, const struct mount_param *params, size_t n, unsi
 /* A copy of what dir/path shows, detached.  "" is dir itself.  Symbolic links are not followed. */
 int mount_copy(int dir, const char *path, unsigned flags);
 /* The same, read-only, of dir alone, with the owners of its files as the user namespace maps them: inside ids are those
- * on the disk, outside ones those that are seen.  -EINVAL: this kind of file system cannot. */
+ * on the disk, outside ones those that are seen.  -EINVAL: not supported by this file system. */
 int mount_copy_mapped(int dir, int userns, unsigned flags);
 /* Attaches a detached tree on dir/path, which must exist and not be a symbolic link. */
 int mount_attach(int tree, int dir, const char *path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whoever may mount makes it directly.  Others have a child make it, in a user namespace where their own id is itself, and
- * hand it over: what belongs to that id there belongs to it here.
+ * A process that may mount creates it directly.  Others have a child create it, in a user namespace that maps their own
+ * id to itself, and pass it on: what that id owns there, it owns here.
  */
 #include "sys/private_fs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file system in memory that is mounted nowhere: nobody else can reach it, and it is gone with its last descriptor,
- * however this process ends.
+ * An in-memory file system that is mounted nowhere: no other process can reach it, and it disappears with its last
+ * descriptor, however this process ends.
  */
 #ifndef SYS_PRIVATE_FS_H
 #define SYS_PRIVATE_FS_H

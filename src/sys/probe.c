@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts that can be read, and doors that can be knocked on, without a child. */
+/* Facts that can be determined without a child process. */
 #include "sys/probe.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this host lets brig do.  Versions are not compared: each feature is tried, in a child process
- * that goes away with everything it made.  Nothing here needs a privilege, changes this process or
- * leaves a trace; the whole takes a few milliseconds.
+ * What this host lets brig do.  Versions are not compared: each feature is tried, in a child process that disappears
+ * with everything it created.  Nothing here needs a privilege, changes this process or leaves a trace; the whole takes
+ * a few milliseconds.
  */
 #ifndef SYS_PROBE_H
 #define SYS_PROBE_H
@@ -23,7 +23,7 @@ extern const struct probe_info probe_info[PROBE_COUNT];
 enum probe_status {
 	PROBE_MISSING, /* also what an unanswered probe is */
 	PROBE_OK,
-	PROBE_INFO, /* worth knowing; nothing follows from it */
+	PROBE_INFO, /* worth knowing, without consequences */
 };
 
 struct probe {

@@ -40,7 +40,7 @@ bool proc_list_has(const char *list, char separator, const char *word);
 #define PROC_LINE_MAX 16384
 #define PROC_FILE_MAX (16 * MiB)
 int proc_each_line(const char *path, bool (*visit)(char *line, void *arg), void *arg);
-/* The same for who must know whether one was left out. */
+/* The same for callers that must know whether one was skipped. */
 int proc_each_short_line(const char *path, bool (*visit)(char *line, void *arg), void *arg, bool *ret_left_out);
 
 /* Address space that this process uses, in bytes; 0: not known. */
@@ -66,8 +66,8 @@ int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret);
 /* Waits for a child, however long, and reaps it.  Its status as waitpid(2) gives it, or -errno. */
 int proc_wait(pid_t pid);
 /*
- * Gives up waiting for a child that did not end in time, and takes its descriptor (FD_NONE is fine).  Whenever it ends
- * somebody must ask for it, or it stays a zombie for as long as this process lives: proc_bury_late() does, which costs
+ * Gives up waiting for a child that did not exit in time, and takes its descriptor (FD_NONE is fine).  Something must
+ * reap it once it exits, or it stays a zombie for as long as this process lives: proc_bury_late() does, which costs
  * nothing while there is none.  Safe from any thread.
  */
 void proc_leave(int *pidfd);

@@ -31,13 +31,14 @@ struct seccomp_filter {
 
 /* strict: what the default profile answers with EPERM for calls that no program needs kills instead. */
 struct seccomp_filter seccomp_filter_for(enum syscall_family family, bool strict);
-/* The same filter in the form that tells a listener (seccomp_listen.h) of refused calls instead of answering itself. */
+/* The same filter in the form that notifies a listener (seccomp_listen.h) of refused calls instead of answering itself.
+ */
 struct seccomp_filter seccomp_filter_telling(enum syscall_family family, bool strict);
 /* The filter of cell init itself: wait, report, exit. */
 struct seccomp_filter seccomp_filter_init(void);
 /* The filter of the process that parses foreign text: memory, one answer, exit. */
 struct seccomp_filter seccomp_filter_inspect(void);
-/* The filter of the process that speaks HTTP: sockets that are there, memory, no file. */
+/* The filter of the process that speaks HTTP: existing sockets, memory, no files. */
 struct seccomp_filter seccomp_filter_front(void);
 /* The filter of the process that writes audit log and history: files of one folder, children, no socket. */
 struct seccomp_filter seccomp_filter_recorder(void);
@@ -46,7 +47,7 @@ struct seccomp_filter seccomp_filter_link(void);
 struct seccomp_filter seccomp_filter_keeper(void);
 /* Async-signal-safe; needs no_new_privs or CAP_SYS_ADMIN.  0 or -errno. */
 int seccomp_install(struct seccomp_filter filter);
-/* Likewise, for a telling filter; *ret_listener is close-on-exec.  On failure nothing is installed. */
+/* The same for a notifying filter; *ret_listener is close-on-exec.  On failure nothing is installed. */
 int seccomp_install_telling(struct seccomp_filter filter, int *ret_listener);
 
 /* What a filter answers to a call, a SECCOMP_RET_ value.  One that is not of gen-filters' making kills. */

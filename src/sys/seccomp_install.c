@@ -37,7 +37,7 @@ int seccomp_install(struct seccomp_filter filter)
 
 int seccomp_install_telling(struct seccomp_filter filter, int *ret_listener)
 {
-	/* WAIT_KILLABLE_RECV, since Linux 5.19: a signal does not take a call back that the listener has in hand. */
+	/* WAIT_KILLABLE_RECV, since Linux 5.19: a signal does not cancel a call that the listener is handling. */
 	int fd = install(filter, SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 
 	if (fd == -EINVAL)

@@ -11,7 +11,8 @@
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #endif
 
-/* The kernel writes and reads records of its own size, whatever the size of ours: a newer one's have room, too. */
+/* The kernel reads and writes records of its own size, whatever the size of ours: leave room for those of newer
+ * kernels. */
 #define ROOM 512
 union notif {
 	struct seccomp_notif n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other end of a telling filter (seccomp_install_telling): calls that wait to be answered.  A caller sleeps in
+ * The other end of a notifying filter (seccomp_install_telling): calls that wait to be answered.  A caller sleeps in
  * the kernel until it is; if the listener is closed, it gets ENOSYS.
  */
 #ifndef SYS_SECCOMP_LISTEN_H
@@ -10,7 +10,7 @@
 
 #include "base/util.h"
 
-/* Whether this kernel's records fit.  If not, no telling filter may be installed. */
+/* Whether this kernel's records fit.  If not, no notifying filter may be installed. */
 bool seccomp_can_listen(void);
 /* Asks for quick hand-over between caller and listener where the kernel offers it (Linux 6.6): for busy ones. */
 void seccomp_listen_quickly(int listener);

@@ -110,7 +110,7 @@ static int open_checked(int parent, const char *name, const char *path, struct b
 	if (fd < 0) {
 		int sys = errno;
 
-		/* With O_DIRECTORY a link is told like any other thing that is no folder. */
+		/* With O_DIRECTORY a link is reported like anything else that is not a directory. */
 		if (sys == ENOTDIR && fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
 			sys = ELOOP;
 		return statedir_trouble(err, sys, "cannot open the folder", path, NULL);
@@ -121,7 +121,7 @@ static int open_checked(int parent, const char *name, const char *path, struct b
 	return rc < 0 ? rc : fd_move(&fd);
 }
 
-/* Makes every folder of the path that is not there. */
+/* Creates all missing directories of the path. */
 static int make_parents(const char *path, struct brig_error *err)
 {
 	char part[STATEDIR_PATH_MAX];
@@ -244,7 +244,7 @@ int statedir_replace(const struct statedir *d, const char *name, const void *dat
 	AUTO_FD fd = FD_NONE;
 	int rc;
 
-	/* One name per writer at a time: callers hold a lock.  What a killed one left is overwritten. */
+	/* One name, because callers hold a lock.  What a killed writer left is overwritten. */
 	(void)snprintf(temp, sizeof(temp), "%.60s.new", name);
 	fd = statedir_open_file(d, temp, O_WRONLY | O_CREAT | O_TRUNC, err);
 	if (fd < 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder in which brig keeps what outlives a run: audit log, keys, history, metrics, compiled programs.
+ * The directory in which brig keeps what outlives a run: audit log, keys, history, metrics, compiled programs.
  *
  * Everything is reached beneath descriptors of folders that were checked when they were opened: a real folder, not a
  * link; ours; not writable by others.  So nobody else can plant a name in it, and what is opened beneath is checked
- * all the same.  Nothing is repaired: a folder or file that is not as it should be is refused, with what to do.
+ * nevertheless.  Nothing is repaired: a directory or file that is not as expected is refused, with what to do.
  *
  * Failures are -BRIG_E_REFUSED (it is unsafe, or not there: err->sys == ENOENT) or -BRIG_E_SYSTEM, with errno in
  * err->sys.

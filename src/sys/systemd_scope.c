@@ -7,9 +7,9 @@
  * libsystemd is loaded only here: most runs never need it, and loading costs more than a cell.
  * For the same reason it is not needed to build brig: the few functions are declared below.
  *
- * The call is asynchronous and we turn the crank ourselves, because the library's blocking call may
- * wait for the connection far longer than its own timeout.  The reply only says that a job was queued;
- * that it is done shows in /proc/self/cgroup.
+ * The call is asynchronous and we drive the event loop ourselves, because the library's blocking call may wait for the
+ * connection far longer than its own timeout.  The reply only says that a job was queued; that it is done shows in
+ * /proc/self/cgroup.
  */
 #include "sys/systemd_scope.h"
 
@@ -201,7 +201,7 @@ static int ask(struct request *q, const char *address)
 			(void)fail(q, r, "no answer");
 	}
 	if (r >= 0) {
-		q->deadline_ns += q->timeout_ns; /* it lives and is at work: do not turn away too early */
+		q->deadline_ns += q->timeout_ns; /* it is alive and working: do not give up too early */
 		r = await_move(q);
 		if (r < 0)
 			(void)fail(q, r, "it did not move us");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which tests a project has.  Files decide, by name: a project may have a package.json for its documentation only.  If
- * there are tests of several languages nothing is guessed: the caller says which.
+ * there are tests in several languages, nothing is guessed: the caller must choose.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that a project's tests are made of, as they are before the first of them runs. */
+/* The test files of a project, as they are before the first test runs. */
 #include <stdlib.h>
 #include <string.h>
 

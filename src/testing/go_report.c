@@ -7,12 +7,12 @@
  *	{"Action":"fail","Package":"x/y","Test":"TestA","Elapsed":0.01}
  *	{"Action":"fail","Package":"x/y","Elapsed":0.02}
  *
- * go makes these from what the test programs print, so a program that prints the right lines makes up tests; what it
- * cannot make up is the exit status of go, which is not 0 if a test program's was not.  Therefore sense is demanded:
- * every test that has an outcome was started and has one only, every one that was started has one, every package ends
- * once, and a package that ended well has said PASS, which `testing` does after the last test and an exit in the
- * middle does not.  And the report must fit the sources (go_source.c): a test that no source declares, or one that is
- * missing in a package that passed, is a lie.  One that is told well is not found out: docs/TESTS.md says so.
+ * go makes these from what the test programs print, so a program that prints the right lines can fake tests; what it
+ * cannot fake is the exit status of go, which is not 0 if a test program's was not.  Therefore the report must be
+ * consistent: every test that has an outcome was started and has one only, every one that was started has one, every
+ * package ends once, and a package that succeeded has printed PASS, which `testing` does after the last test and an
+ * early exit does not.  And the report must match the sources (go_source.c): a test that no source declares, or one
+ * that is missing in a package that passed, is forged.  A consistent forgery goes undetected: docs/TESTS.md says so.
  *
  * The scanner below reads such objects and nothing else of JSON: strings and bare words, no nesting.
  */

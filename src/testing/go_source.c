@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which tests the sources of a Go project declare, to compare Go's report with: it is the test programs' own word, and one
- * that names tests which are nowhere, or leaves out some that are, is not believed.
+ * Which tests the sources of a Go project declare, to compare Go's report with: the test programs write it themselves,
+ * and a report that names tests which do not exist, or omits some that do, is rejected.
  *
  * Only what is certain counts.  A test function is declared at the top level of a *_test.go file in the folder of its
  * package, so a scanner that knows comments, strings and brackets finds them all.  Whether it is compiled is certain only

@@ -2,10 +2,10 @@
 /*
  * Sealed reports (data/runners/python.py has their form) and what a report amounts to.
  *
- * The file was in reach of the tested code until it died, so nothing in it is believed before its seal: lines that
- * were not written by the runner, or not in this order, end the reading; what was read until there is kept, and the report
- * is incomplete.  Everything is bounded: the file by TEST_REPORT_MAX, the list of failures by TEST_FAILURES_MAX, each
- * text of them by the lengths below.
+ * The tested code could write the file until it died, so nothing in it is trusted before its seal is checked: lines
+ * that were not written by the runner, or not in this order, end the reading; what was read until there is kept, and
+ * the report is incomplete.  Everything is bounded: the file by TEST_REPORT_MAX, the list of failures by
+ * TEST_FAILURES_MAX, each text of them by the lengths below.
  */
 #include <stdio.h>
 #include <string.h>

@@ -2,12 +2,11 @@
 /*
  * A project's tests: which framework it uses, how that is started so that it reports to us, and what the report says.
  *
- * The report is a file in the workspace that is read when every process of the cell is dead.  Each of its lines is sealed
- * with a key that the runner was given in its own text, which it deletes before any code of the project is loaded; the
- * last line says how many there are.  So output proves nothing, a line that was written by somebody else is found out,
- * and so is a run that ends before its end.  Go has no place for a runner: there the report is what `go test -json` itself
- * writes to the cell's standard output, checked for sense, and its exit status.  docs/TESTS.md says what can still be
- * forged.
+ * The report is a file in the workspace that is read when every process of the cell is dead.  Each of its lines is
+ * sealed with a key that the runner was given in its own text, which it deletes before any code of the project is
+ * loaded; the last line says how many there are.  So output proves nothing, a forged line is detected, and so is a run
+ * that ends early.  Go has no place for a runner: there the report is what `go test -json` itself writes to the cell's
+ * standard output, checked for consistency, and its exit status.  docs/TESTS.md says what can still be forged.
  */
 #ifndef TESTING_TESTING_H
 #define TESTING_TESTING_H

@@ -10,17 +10,17 @@
  *	        it, and is undone in reverse when a later one fails
  *	clear   the folder goes, with what was deleted and replaced
  *
- * The lock keeps out other brigs, not editors.  So what a rename has brought into the staging folder is looked at again
- * there, where nobody else has a name for it: if it is not what check saw, everything is undone.  Nothing is unlinked
- * that was not looked at, and no name that was not given here.
+ * The lock keeps out other brigs, not editors.  So what a rename has brought into the staging folder is checked again
+ * there, where no other process has a name for it: if it is not what check saw, everything is undone.  Nothing is
+ * unlinked that was not looked at, and no name that was not given here.
  *
  * A brig that is killed while it commits leaves that folder behind with the old files in it; the next apply of the same
  * changes says so.
  *
  * Everything is reached beneath the descriptor of the project's folder, without links.  Permissions are set by the
- * descriptor of a folder that is known to be the one that was seen or made.  Files belong to whom the file that they
- * replace belonged to, or to the owner of the project's folder.  What the policy hides, and .git, is never written,
- * whatever the changeset says; but for what git_take() lets through, for who asks for it.
+ * descriptor of a folder that is known to be the one that was seen or made.  Files get the owner of the file that they
+ * replace, or the owner of the project's folder.  What the policy hides, and .git, is never written, whatever the
+ * changeset says; except what git_take() accepts, on request.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -184,7 +184,7 @@ static int stage_link(const struct apply *a, const struct kept_row *r, const cha
 	return 0;
 }
 
-/* Made where nobody else can put another one in its place; permissions that shut us out come at the end. */
+/* Created where it cannot be replaced; permissions that lock us out are set at the end. */
 static int stage_folder(const struct apply *a, struct folder_id *ret, const char *name)
 {
 	AUTO_FD fd = FD_NONE;
@@ -213,8 +213,8 @@ static int make_staging(struct apply *a)
 	if (a->staging < 0)
 		return trouble(a, -a->staging, "open the folder", a->staging_name);
 	/*
-	 * Whoever may write to the project can have put another one in its place: one of his own, in which he could put
-	 * another file in the place of each that is made there, or one with something in it.
+	 * Anyone who may write to the project can have replaced it: with their own, in which they could replace each
+	 * file that is created there, or with one that is not empty.
 	 */
 	if (fstat(a->staging, &st) < 0 || st.st_uid != geteuid() || st.st_mode & 077 ||
 	    folder_is_empty(a->staging) != 1)
@@ -472,7 +472,7 @@ static int commit(struct apply *a)
 
 /* ---- undo and clear ---------------------------------------------------------------------------- */
 
-/* What came and goes again must be what came: somebody may have written to it, and that is not to be lost. */
+/* What is taken back must be what was put there: if it was written to meanwhile, that must not be lost. */
 static int undo_coming(const struct apply *a, size_t i, const char *staged, unsigned flags)
 {
 	const struct change *c = &a->set->row[i].change;
@@ -529,7 +529,7 @@ static bool undo_all(struct apply *a)
 	return ok;
 }
 
-/* Whether a file of the project's is as it was when it was looked at: who had it open may have written to it. */
+/* Whether a project file is as it was when it was checked: a process that had it open may have written to it. */
 static bool is_as_seen(const struct apply *a, size_t i, const char *name)
 {
 	const struct staged *s = &a->staged[i];

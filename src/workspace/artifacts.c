@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that were asked for by pattern: listed, hashed and, if there is a folder for them, copied.  Only regular files;
+ * Files that were requested by pattern: listed, hashed and, if there is a folder for them, copied.  Only regular files;
  * a link that matches is not followed but counted as dropped, like everything beyond the caps.  What is copied appears
  * in the folder under its own path, complete or not at all.
  *
- * The folder is the caller's and may be a repository or anything else that tools read: nothing that is there is
- * replaced unless that was asked for, no name in it begins with a dot, and none is git's.
+ * The folder is the caller's and may be a repository or anything else that tools read: existing files are replaced only
+ * on request, no name begins with a dot, and none is git's.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -166,7 +166,7 @@ static bool is_fatal(const struct fetch *f, int rc)
 	       rc == -EIO;
 }
 
-/* What the archive holds is bytes to its reader, who decides where they go: no name is refused. */
+/* The reader of the archive decides where its contents go: no name is refused. */
 static int archive_file(struct fetch *f, int fd, const struct stat *st, struct artifact *one)
 {
 	int rc = copy_hashed(fd, -1, f->bytes_left, &one->size, one->sha256);

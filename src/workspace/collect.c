@@ -7,9 +7,9 @@
  * the view is the complete tree, and in the upper layer of an overlay below whiteouts (a character device 0/0), in
  * folders marked opaque and below what has taken a folder's place.
  *
- * The program is dead by then, but it chose every name, size and kind, so: nothing is followed or opened but folders
- * and regular files (INV-8); a file counts with the bytes that it would have to be copied, before they are read; and
- * when one of the caps is reached the rest is only counted, the changes are incomplete, and none of them is kept.
+ * The program is dead by then, but it chose every name, size and type, so: nothing is followed, and only folders and
+ * regular files are opened (INV-8); a file's size is charged before its bytes are read; and when a limit is reached the
+ * rest is only counted, the changes are incomplete, and none of them is kept.
  */
 #include <errno.h>
 #include <string.h>

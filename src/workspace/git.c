@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names and contents of a repository that may come over.  A program wrote them, so nothing is taken because it is not
- * known to be bad; what is listed here is known to be data:
+ * Names and contents of a repository that may be applied.  A program wrote them, so this is an allow-list; what is
+ * listed here is known to be plain data:
  *
  *	objects/ab/..., objects/pack/pack-*   bytes that git reads by their names.  Git itself tells whether they are what
  *	                                      they are called when it reads them, as with those of a remote.
@@ -44,7 +44,7 @@ static bool ends_with(const char *text, size_t len, const char *end)
 	return len >= n && memcmp(text + len - n, end, n) == 0;
 }
 
-/* One component, by the rules of git check-ref-format; a dash at its beginning would be an option to somebody. */
+/* One component, by the rules of git check-ref-format; a leading dash could be taken for an option. */
 static bool component_sound(const char *text, size_t len)
 {
 	if (len == 0 || text[0] == '.' || text[0] == '-' || text[len - 1] == '.' || ends_with(text, len, ".lock"))
@@ -201,7 +201,7 @@ static size_t next_other(const char *text, size_t len, size_t *at, const char **
 	return 0;
 }
 
-/* Remotes, notes and the stash are not the program's to move: their lines must be the very ones that are there. */
+/* The program must not move remotes, notes and the stash: their lines must be unchanged. */
 static bool same_others(const char *text, size_t len, const char *was, size_t was_len)
 {
 	size_t at = 0, was_at = 0, n, m;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a repository may come over when somebody asks for it (--apply-git, workspace apply --git): commits and the
- * names that lead to them, and nothing that git starts or follows.  git.c knows names and contents, git_collect.c finds
- * what a run made, git_take.c adds it to the changes that are applied.
+ * What of a repository is applied on request (--apply-git, workspace apply --git): commits and the names that lead to
+ * them, and nothing that git executes or follows.  git.c knows names and contents, git_collect.c finds what a run made,
+ * git_take.c adds it to the changes that are applied.
  */
 #ifndef WORKSPACE_GIT_H
 #define WORKSPACE_GIT_H

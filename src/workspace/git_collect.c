@@ -62,7 +62,7 @@ static void add_deleted(struct git_walk *w, const char *path)
 	add(w, path, &change, &before);
 }
 
-/* Somebody has written to the project's own while the run worked on its copy. */
+/* The project's own repository was written to while the run worked on its copy. */
 static bool moved_meanwhile(const struct git_walk *w, const char *path)
 {
 	struct stat st;

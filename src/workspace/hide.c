@@ -2,8 +2,8 @@
 /*
  * Which files of a project a cell must not see, and which of them are git's own.
  *
- * What is hidden is a file, not a name.  The tree is looked through by name before each run, because a file that is not
- * found here is shown; whatever has a hidden name is a secret under each of its names:
+ * What is hidden is a file, not a name.  The tree is searched by name before each run, because a file that is not found
+ * here is visible; whatever has a hidden name is a secret under each of its names:
  *
  *   links        what a hidden name links to is hidden in its place (a cell cannot put anything over a link).  It is
  *                looked up twice, as links mean different things in the two places: by the kernel from here, and as the
@@ -11,7 +11,7 @@
  *   hard links   every other name of the same file is hidden too.  Only then is the tree walked a second time, and each
  *                file of it asked for its number.
  *   folders      a folder of secrets (.ssh) is hidden as a whole, and what it links to, too.  A folder that the policy
- *                names (workspace_hide) may be hidden because it is large: links in it are nobody's secrets.
+ *                names (workspace_hide) may be hidden because it is large: links in it are not secrets.
  *
  * workspace_show is the last word for each name.
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of a changeset may come into the project, seen as the tree that would be there afterwards: the project's own
- * files, and the rows on top of them.
+ * Which changes may be applied to a project, judged by the resulting tree: the project's own files, and the rows on top
+ * of them.
  *
- * Folders.  Git takes any folder for its own that holds a few names, and runs what the configuration in it says.  Such
+ * Folders.  Git accepts any folder with a few names in it as a repository, and runs what its configuration says.  Such
  * a folder may be complete in the project, in the changeset, or only in both together; what the changeset deletes is
  * counted as if it stayed.
  *

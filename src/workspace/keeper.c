@@ -7,12 +7,12 @@
  *	workspaces/<id>/git.json     the same of the project's repository, if commits, branches or tags are new
  *	workspaces/<id>/<sha256>     contents, under their hashes
  *
- * It is made under another name (".new-<id>") and gets its own when it is complete, so what can be found is whole.  Who
- * makes or uses one holds a lock on its folder; what bears a name of the making and is not locked was left by a brig
- * that was killed, and is removed by the next one that keeps something.
+ * It is made under another name (".new-<id>") and gets its own when it is complete, so what can be found is complete.
+ * A process that creates or uses one holds a lock on its folder; one under a temporary name that is not locked was left
+ * by a brig that was killed, and is removed by the next one that keeps something.
  *
- * All that can be found together stay below a ceiling (room.c).  Who finishes one holds a lock on the folder of all from
- * counting until its own has its name: of several runs that end at the same time each counts the ones before it.
+ * All that can be found together stay below a ceiling (room.c).  A process that finishes one holds a lock on the parent
+ * folder from counting until it is renamed: of several runs that end at the same time each counts the ones before it.
  */
 #include <dirent.h>
 #include <fcntl.h>

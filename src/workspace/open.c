@@ -143,8 +143,8 @@ static _Noreturn void unpacker_main(int dir, int tree, const struct unpack_optio
 }
 
 /*
- * In a process of its own: it reads bytes that somebody else chose, and takes as long as there are files, for which a service
- * must not make others wait.
+ * In a separate process: it reads untrusted bytes, and takes as long as there are files, for which a service must not
+ * make others wait.
  */
 static int unpack_apart(int dir, int tree, const struct unpack_options *options)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a link of a project leads depends on who asks.  On the host the kernel is asked, which knows every link and
- * mount on the way; it opens nothing (O_PATH) and takes no magic link.  In a cell the project is /workspace, and there
- * is no such place on the host to ask the kernel in: the path is taken apart here, each component of the project looked
- * at beneath its folder.  Outside the workspace a cell has only folders of ours, so ".." there is the folder above, and
- * a path such as "../workspace/x" comes back in.
+ * Where a link of a project leads depends on where it is resolved.  On the host the kernel does it, which knows every
+ * link and mount on the way; it opens nothing (O_PATH) and follows no magic links.  In a cell the project is
+ * /workspace, and there is no such place on the host to ask the kernel in: the path is taken apart here, each component
+ * of the project looked at beneath its folder.  Outside the workspace a cell has only folders of ours, so ".." there is
+ * the folder above, and a path such as "../workspace/x" comes back in.
  *
- * Whoever changes the project meanwhile can make either answer old; what they name is looked at again by whoever uses it.
+ * Changing the project meanwhile can make either answer stale; the users of the answers check again.
  */
 #include "workspace/resolve.h"
 

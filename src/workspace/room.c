@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room for changesets: how much disk those that are kept take together, and which go when one more is to be kept.
+ * Disk space for changesets: how much the stored ones take together, and which are removed to make room for another.
  *
- * What counts is what the disk has given (st_blocks), so a hole costs nothing.  Nothing is remembered from one time to
- * the next: the folders are asked, which are few, and so no number can be wrong after a brig was killed.  The oldest go
- * first; one that somebody is just applying is waited for a moment, which as a rule ends with its removal, and then
- * passed over.
+ * What counts is what the disk has given (st_blocks), so a hole costs nothing.  Nothing is cached: the folders, which
+ * are few, are measured each time, so no number can be wrong after a brig was killed.  The oldest go first; one that
+ * somebody is just applying is waited for a moment, which as a rule ends with its removal, and then passed over.
  */
 #include <string.h>
 #include <sys/file.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every name of a project passes here at the start of each run, so a row costs nothing unless its first byte, or its
- * last, is the name's.  This is a net for what people forget, not a proof: a secret under an ordinary name is not
- * found, and for those there is workspace_hide.
+ * last, is the name's.  This is a safety net for what people forget, not a guarantee: a secret under an ordinary name
+ * is not found, and for those there is workspace_hide.
  */
 #include "workspace/secrets.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Projects that cells work in: which of their files are hidden, what a run changed, and moving that over.
+ * Projects that cells work in: which of their files are hidden, what a run changed, and applying that.
  *
  *	workspace_open        the project's folder, and what of it must be hidden -> plan_workspace
  *	workspace_collect     the program's view after its end -> changes, kept in the state folder under the run's id
@@ -27,14 +27,15 @@ struct workspace; /* an opened project */
 int workspace_open(const char *path, const char *state, const struct settings *set, struct workspace **ret,
 		   struct brig_error *err);
 /*
- * A project that came as a tar archive and lies in a file system in memory that nobody else can reach.  Nothing of it is
- * hidden: who sent it chose what is in it.  Its changes can be listed and fetched, and there is nothing to apply them to.
+ * A project that came as a tar archive and is in a private in-memory file system.  Nothing of it is hidden: the sender
+ * chose its contents.  Its changes can be listed and fetched, and there is nothing to apply them to.
  */
 int workspace_from_archive(int archive, int cancel_fd, const struct settings *set, struct workspace **ret,
 			   struct brig_error *err);
 /*
- * The same for a project that somebody else has opened and packed (files/pack.h), with folders, permissions and links.  hidden:
- * what he hides of it, a folder's path with a slash at its end; none of it is in the tree, and each is shown empty.
+ * The same for a project that another process has opened and packed (files/pack.h), with folders, permissions and
+ * links.  hidden: the paths that it hides, a folder's with a trailing slash; none of them is in the tree, and each
+ * appears empty.
  */
 int workspace_from_tree(int tree, const char *const *hidden, size_t n_hidden, const struct settings *set,
 			struct workspace **ret, struct brig_error *err);
@@ -120,11 +121,10 @@ int changeset_show_json(const struct statedir *state, const char *id, char **ret
 /* A unified diff of text files; others are named. */
 int changeset_diff(const struct statedir *state, const char *id, struct buf *ret, struct brig_error *err);
 /*
- * Moves the changes over, all or, if a file of the project is no longer what the run saw, nothing: BRIG_E_REFUSED names
- * the first such file.  Links that lead out of the project and special files are not moved over but named in
- * *ret_skipped (may be NULL).  held: the project, if the run that made them still has it; NULL: it is looked for, and
- * must be the same folder.  with_git: also the commits, branches and tags of its repository.  The changeset is gone
- * afterwards.
+ * Applies the changes, all or, if a file of the project is no longer what the run saw, none: BRIG_E_REFUSED names the
+ * first such file.  Links that lead out of the project and special files are not applied but named in *ret_skipped (may
+ * be NULL).  held: the project, if the run that made them still has it open; NULL: it is looked up, and must be the
+ * same folder.  with_git: also the commits, branches and tags of its repository.  The changeset is gone afterwards.
  */
 int changeset_apply(const struct statedir *state, const char *id, const struct folder *held, bool with_git,
 		    struct buf *ret_skipped, struct brig_error *err);
