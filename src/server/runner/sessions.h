@@ -298,6 +298,10 @@ struct session_piece *session_piece_find(const struct server_session *x, uint64_
 /* The process that an ask names: by its number, or the latest that has this pid or label, one that runs first; NULL: none. */
 struct session_piece *session_process_find(const struct server_session *x, const struct ask *ask);
 void session_piece_free(struct session_piece *p);
+bool session_piece_hold(struct session_piece *p, size_t bytes); /* false: sessions hold too much already */
+/* session_results.c */
+void session_piece_show(struct session_piece *p, const struct brig_session_event *e);
+void session_piece_keep_result(struct session_piece *p, const struct brig_result *r, uint64_t count);
 /* That an asynchronous one runs, to who asked for it. */
 void session_piece_answer_promise(struct session_piece *p, uint32_t tag);
 void session_piece_event(struct session_piece *p, const struct brig_session_event *event);
