@@ -558,7 +558,7 @@ static int step_compile(struct run *r)
 	s.collect = p.plan.output;
 	if (compile_cache_begin(&cache, r->x->recorder, &ask, &r->compiled, r->result))
 		return 0;
-	execute(r, &s, &p.plan, /* may_wait= */ false);
+	execute(r, &s, &p.plan, /* may_wait= */ true);
 	compile_cache_end(&cache, s.verdict == VERDICT_ok ? &r->compiled : NULL, r->result);
 	if (s.verdict == VERDICT_ok)
 		return 0;

@@ -247,6 +247,7 @@ static void describe(const struct keeper *k, const struct kind *kind, struct kee
 				   .bytes = kind->zygote.bytes + kind->next.bytes,
 				   .memory_limit = plan->limits.memory_bytes };
 	(void)str_copy(ret->language, sizeof(ret->language), plan->language);
+	(void)str_copy(ret->step, sizeof(ret->step), plan->step);
 	(void)str_copy(ret->environment, sizeof(ret->environment), plan->environment ? plan->environment : "");
 	for (const struct kept *c = k->cells; c; c = c->next) {
 		if (c->kind == kind && c->tied)

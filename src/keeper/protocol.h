@@ -117,6 +117,7 @@ struct keep_left {
 /* Cells of one kind: what requests of the same policy, language and packages share. */
 struct keep_pool {
 	char language[32], environment[72]; /* "": none */
+	char step[16];                      /* "run" or "compile" */
 	uint32_t trust;                     /* enum trust */
 	uint32_t ready, building;           /* that are nobody's */
 	uint32_t in_use;

@@ -101,6 +101,42 @@ def waiting_others(t):
 		t.check(any(r["warm"] for r in rows), f"{lang}: no cell was there before its job", [r["timing"] for r in rows])
 
 
+# Broken, so that the compile step is the one that decides and says of its own cell what it was.
+BROKEN = {"c": "int main(void) { return }", "cpp": "int main() { return }", "go": "package main\nfunc main() { return 1 }", "rust": "fn main() { 1 }",
+	  "typescript": "const one: number = ;"}
+
+
+@case("the compiler's cell is there before its job, with the evidence of one that is made for it; what the program is given does not matter")
+def waiting_compilers(t):
+	t.native_only("only native cells wait")
+	seen = 0
+	for lang, code in BROKEN.items():
+		if not is_installed(t, lang):
+			continue
+		seen += 1
+		cold, = batch(t, [code], "--warm", "0", lang=lang)
+		t.equal((cold["verdict"], cold["step"], cold["warm"]), ("error", "compile", False), f"{lang}: cold", cold)
+		rows = batch(t, [code] * 6, "--jobs", "1", "--warm", "1", lang=lang)
+		for r in rows:
+			t.equal((r["verdict"], r["step"], r["stderr"], r["stdout"]), (cold["verdict"], cold["step"], cold["stderr"], cold["stdout"]), f"{lang}: the end", r)
+			t.equal([row_of(e) for e in r["evidence"]], [row_of(e) for e in cold["evidence"]], f"{lang}: evidence")
+		t.check(any(r["warm"] for r in rows), f"{lang}: no cell was there before its job", [r["timing"] for r in rows])
+	if not seen:
+		t.skip("no compiler is installed")
+
+
+@case("a compiled program with arguments and variables runs the same whether its compiler's cell had waited or not")
+def compiled_with_words(t):
+	t.native_only("only native cells wait")
+	if not is_installed(t, "c"):
+		t.skip("needs a C compiler")
+	code = "#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char **v) { printf(\"%d %s %s\\n\", n, v[1], getenv(\"MINE\")); }\n"
+	jobs = "".join(json.dumps({"language": "c", "code": code + f"// {i}\n", "args": ["word"], "env": {"MINE": "yes"}}) + "\n" for i in range(5))
+	p = t.brig("batch", "--quiet", "--ordered", "--jobs", "1", "--warm", "1", t.path("jobs.jsonl", jobs))
+	rows = [json.loads(line) for line in p.out.splitlines()]
+	t.equal([(r["verdict"], r["stdout"], r["warm"]) for r in rows], [("ok", "2 word yes\n", False)] * 5, "what each did", p)
+
+
 @case("verdicts of cells whose process waited: timeout, output, signal, exit code; and a program that has no room there")
 def verdicts_others(t):
 	for code, words, verdict in (
