@@ -44,9 +44,9 @@ struct batch_job {
 	bool has_cases; /* the line has them; else there is the one that it is itself */
 	bool stop_at_failure;
 	bool never_again; /* on a queue it begins once, or is lost */
-	int files_fd; /* FD_NONE: no files */
-	void *tag;    /* of whoever made the job */
-	json_t *doc;  /* strings belong to it */
+	int files_fd;     /* FD_NONE: no files */
+	void *tag;        /* of whoever made the job */
+	json_t *doc;      /* strings belong to it */
 	struct json_block *blocks;
 };
 

@@ -85,7 +85,9 @@ struct queue_counts {
 #define QUEUE_CLASSES_MAX 4096 /* bytes of their names that are shown */
 struct queue_node {
 	char key[SEAL_KEY_HEX + 1], name[PEER_NAME_MAX + 1];
-	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again, begun_warm;
+	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again, begun_warm, sessions;
+	bool is_front;                     /* it is one that has sessions, and takes no jobs */
+	char ask_at[EXECUTION_ID_LEN + 1]; /* by which it is asked of its sessions (forward.h); "": it does not say */
 	uint64_t pressure_cpu, pressure_memory; /* as the fields; UINT64_MAX: its kernel does not say */
 	/* with a space between each two */
 	char classes[QUEUE_CLASSES_MAX], ready[QUEUE_CLASSES_MAX / 2];
@@ -121,6 +123,7 @@ struct queue {
 	struct buf later;                 /* what the link was told last of kinds that others have warm */
 	struct queue_node *node;
 	size_t n_nodes;
+	uint64_t since_ns; /* that entries of nodes are heard; 0: not yet */
 	/* of a front */
 	uint64_t depth, oldest_s;
 	struct queue_counts counts;
@@ -156,6 +159,8 @@ struct queue_sealed {
 	const uint8_t *sig;
 };
 bool queue_unseal(struct service *s, const struct message *m, const char *as, unsigned roles, struct queue_sealed *ret);
+/* What the link sent says that it is, before anybody has looked at the seal. */
+bool queue_is_sealed_as(const struct message *m, const char *as);
 /* "unknown.python": two words of a subject. */
 void queue_class(const char *trust, const char *what, char *dst, size_t size);
 void queue_class_of(const struct service *s, const struct execution *x, char *dst, size_t size);
@@ -215,9 +220,10 @@ struct remote {
 	bool is_published, is_told /* that there is a result */, is_looking, is_missed;
 	uint64_t attempt; /* that the last event was of; 0: none has said so */
 	/* of one that another front has promised (queue_elsewhere.c) */
-	bool is_adopted, is_heard /* events come */, is_over /* there is a result, and its node was asked for the log */;
-	uint64_t nonce;    /* of words to its node, and of events that answer them */
-	uint64_t watch_ns; /* when its node is told again that somebody watches */
+	bool is_adopted, is_heard /* events come */,
+		is_over /* there is a result, and its node was asked for the log */;
+	uint64_t nonce;               /* of words to its node, and of events that answer them */
+	uint64_t watch_ns;            /* when its node is told again that somebody watches */
 	char node[PEER_NAME_MAX + 1]; /* the last one that said something of it; "": none has */
 };
 

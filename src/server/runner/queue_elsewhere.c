@@ -240,8 +240,7 @@ static void on_cancelled(struct service *s, const struct queue_op *op, const str
 	remote_on_cancel_put(s, op, a);
 	if (a->how == QUEUE_OK || a->how == QUEUE_TAKEN)
 		answer_asker(s, who, 202,
-			     json_pack("{s:s, s:s}", "id", op->id, "state",
-				       a->how == QUEUE_OK ? "queued" : "running"));
+			     json_pack("{s:s, s:s}", "id", op->id, "state", a->how == QUEUE_OK ? "queued" : "running"));
 	else
 		answer_asker_error(s, who, 503, op->id, "no broker takes the word that ends execution");
 }

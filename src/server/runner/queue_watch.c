@@ -27,8 +27,9 @@ struct watchers {
 	} item[WATCHERS_MAX];
 };
 
-static const char cut[] = "{\"event\":\"notice\",\"text\":\"there were more events than are kept: the result has the whole "
-			  "output\"}";
+static const char cut[] =
+	"{\"event\":\"notice\",\"text\":\"there were more events than are kept: the result has the whole "
+	"output\"}";
 
 void worker_send_event(struct service *s, const char *id, const struct queue_event *e)
 {

@@ -101,9 +101,7 @@ static void store(struct service *s, struct delivery *d, uint64_t revision);
 
 static void hint_to(struct service *s, const struct delivery *d, bool is_ours, const char *to)
 {
-	const struct queue_event done = {
-		.to = to, .attempt = d->attempt, .serial = UINT64_MAX, .kind = EVENT_done
-	};
+	const struct queue_event done = { .to = to, .attempt = d->attempt, .serial = UINT64_MAX, .kind = EVENT_done };
 	char subject[128];
 	AUTO_BUF m = BUF_INIT(HINT_MAX + 4 * KiB);
 
@@ -536,11 +534,9 @@ void worker_event(struct execution *x, enum event_kind kind, const char *text, s
 {
 	struct service *s = x->service;
 	struct delivery *d = x->delivery;
-	struct queue_event e = { .to = message_text(&d->m, FIELD_reply_to),
-				 .attempt = d->attempt,
-				 .kind = kind,
-				 .text = text,
-				 .len = len };
+	struct queue_event e = {
+		.to = message_text(&d->m, FIELD_reply_to), .attempt = d->attempt, .kind = kind, .text = text, .len = len
+	};
 
 	watchers_event(x, &e);
 	e.serial = ++d->serial;
@@ -676,6 +672,8 @@ static void beat(struct service *s, uint64_t lease_s)
 	message_put_number(&inner, FIELD_expires, now_s + lease_s);
 	message_put_number(&inner, FIELD_running, s->queue.n_deliveries);
 	message_put_number(&inner, FIELD_slots, s->draining ? 0 : s->jobs);
+	message_put_number(&inner, FIELD_sessions, s->sessions.n_live);
+	message_put_text(&inner, FIELD_reply_to, s->queue.front_id);
 	message_put_number(&inner, FIELD_begun, s->queue.counts.begun);
 	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
 	message_put_number(&inner, FIELD_begun_warm, s->queue.counts.warm);
