@@ -14,10 +14,16 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 import harness
 
+sys.path.insert(0, os.path.join(harness.TESTS, "scenario"))
+import schema
+
+with open(os.path.join(harness.ROOT, "data", "openapi.json"), encoding="utf-8") as _f:
+	API = json.load(_f)
 PATIENCE = 120 * max(harness.SLACK, 1)
 SOON = 3	# seconds, after which a node that says nothing of a job is taken for dead, in cases in which one dies
 CLONE_NEWNET = 0x40000000
@@ -32,6 +38,18 @@ def wait_until(what, condition, patience=PATIENCE, step=0.05):
 			return value
 		time.sleep(step)
 	raise harness.Failed(f"{what}: not within {patience:.0f} s")
+
+
+def described(t, document, name):
+	t.equal(schema.errors(document, {"$ref": "#/components/schemas/" + name}, API), [], f"where it is no {name}")
+
+
+def token(node, name, *words):
+	"""Headers with a new token of this front."""
+	p = node.command("token", "create", name, "--state", node.state, "--json", *words)
+	if p.returncode:
+		raise harness.Failed(f"brig token create: {p.stderr}")
+	return {"Authorization": "Bearer " + json.loads(p.stdout)["secret"]}
 
 
 def began(c, n=1):

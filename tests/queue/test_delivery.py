@@ -1,23 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each accepted job ends in exactly one recorded result."""
 import json
-import os
-import sys
 import time
 
 import harness
-from cluster import SLEEP, SOON, Cluster, began, children, wait_until
+from cluster import SLEEP, SOON, Cluster, began, children, described, wait_until
 from harness import case
-
-sys.path.insert(0, os.path.join(harness.TESTS, "scenario"))
-import schema
-
-with open(os.path.join(harness.ROOT, "data", "openapi.json"), encoding="utf-8") as _f:
-	API = json.load(_f)
-
-
-def described(t, document, name):
-	t.equal(schema.errors(document, {"$ref": "#/components/schemas/" + name}, API), [], f"where it is no {name}")
 
 
 @case("a program, its stream, its files and a result longer than a message, through the queue")

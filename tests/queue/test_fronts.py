@@ -3,19 +3,10 @@
 import json
 import threading
 
-import harness
-from cluster import SLEEP, SOON, Cluster, began, wait_until
+from cluster import SLEEP, Cluster, began, token, wait_until
 from harness import case
 
 STEPS = "import time\nfor i in range({}):\n\tprint('step', i, flush=True)\n\ttime.sleep(0.3)"
-
-
-def token(node, name, *words):
-	"""The secret of a token of this front."""
-	p = node.command("token", "create", name, "--state", node.state, "--json", *words)
-	if p.returncode:
-		raise harness.Failed(f"brig token create: {p.stderr}")
-	return {"Authorization": "Bearer " + json.loads(p.stdout)["secret"]}
 
 
 def events(node, ident, headers=()):

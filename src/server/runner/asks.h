@@ -7,6 +7,8 @@
 
 /* Takes the descriptors of the record.  False: it is no message, and the front is not to be listened to any more. */
 bool asks_take(struct service *s, struct record *r);
+/* By the handler of its route, whose access was checked elsewhere. */
+void asks_handle(struct service *s, struct ask *ask);
 
 /* ---- handlers: each answers its ask now, or has it answered later -------------------------------------------- */
 

@@ -85,7 +85,9 @@ struct queue_counts {
 #define QUEUE_CLASSES_MAX 4096 /* bytes of their names that are shown */
 struct queue_node {
 	char key[SEAL_KEY_HEX + 1], name[PEER_NAME_MAX + 1];
-	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again, begun_warm;
+	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again, begun_warm, sessions;
+	bool is_front;                     /* it is one that has sessions, and takes no jobs */
+	char ask_at[EXECUTION_ID_LEN + 1]; /* by which it is asked of its sessions (forward.h); "": it does not say */
 	uint64_t pressure_cpu, pressure_memory; /* as the fields; UINT64_MAX: its kernel does not say */
 	/* with a space between each two */
 	char classes[QUEUE_CLASSES_MAX], ready[QUEUE_CLASSES_MAX / 2];
@@ -121,6 +123,7 @@ struct queue {
 	struct buf later;                 /* what the link was told last of kinds that others have warm */
 	struct queue_node *node;
 	size_t n_nodes;
+	uint64_t since_ns; /* that entries of nodes are heard; 0: not yet */
 	/* of a front */
 	uint64_t depth, oldest_s;
 	struct queue_counts counts;
@@ -156,6 +159,8 @@ struct queue_sealed {
 	const uint8_t *sig;
 };
 bool queue_unseal(struct service *s, const struct message *m, const char *as, unsigned roles, struct queue_sealed *ret);
+/* What the link sent says that it is, before anybody has looked at the seal. */
+bool queue_is_sealed_as(const struct message *m, const char *as);
 /* "unknown.python": two words of a subject. */
 void queue_class(const char *trust, const char *what, char *dst, size_t size);
 void queue_class_of(const struct service *s, const struct execution *x, char *dst, size_t size);

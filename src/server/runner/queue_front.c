@@ -244,6 +244,7 @@ void front_tick(struct service *s)
 {
 	uint64_t now = clock_now_ns();
 
+	front_beat(s);
 	if (!s->queue.is_up && !s->draining)
 		return;
 	for (struct execution *x = TAILQ_FIRST(&s->executions.all), *next; x; x = next) {
@@ -363,18 +364,6 @@ void front_begin(struct service *s)
 	queue_tell(s, LINK_LISTEN, &nodes);
 }
 
-static bool is_result(const struct message *m)
-{
-	size_t len;
-	const char *bytes = message_bytes(m, FIELD_sealed, &len), *why, *as;
-	struct message inner;
-
-	if (!bytes || !message_read(bytes, len, &inner, &why))
-		return false;
-	as = message_text(&inner, FIELD_sealed_as);
-	return as && str_eq(as, "result");
-}
-
 /* A worker has put it into the bucket, and says it at once: so it need not be fetched. */
 static void on_result_told(struct service *s, const struct message *m)
 {
@@ -438,8 +427,12 @@ void front_on_told(struct service *s, const struct message *m)
 		nodes_on_told(s, m);
 		return;
 	}
-	if (is_result(m)) {
+	if (queue_is_sealed_as(m, "result")) {
 		on_result_told(s, m);
+		return;
+	}
+	if (queue_is_sealed_as(m, "answer")) {
+		forward_on_told(s, m);
 		return;
 	}
 	if (!queue_unseal(s, m, "event", PEER_WORKER, &said) || !message_text(&said.m, FIELD_id))

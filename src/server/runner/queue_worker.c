@@ -672,6 +672,8 @@ static void beat(struct service *s, uint64_t lease_s)
 	message_put_number(&inner, FIELD_expires, now_s + lease_s);
 	message_put_number(&inner, FIELD_running, s->queue.n_deliveries);
 	message_put_number(&inner, FIELD_slots, s->draining ? 0 : s->jobs);
+	message_put_number(&inner, FIELD_sessions, s->sessions.n_live);
+	message_put_text(&inner, FIELD_reply_to, s->queue.front_id);
 	message_put_number(&inner, FIELD_begun, s->queue.counts.begun);
 	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
 	message_put_number(&inner, FIELD_begun_warm, s->queue.counts.warm);
