@@ -13,6 +13,7 @@ FORMS = (("html", "_repr_html_"), ("markdown", "_repr_markdown_"), ("svg", "_rep
 MIME = {"text/plain": "text", "text/html": "html", "text/markdown": "markdown", "image/svg+xml": "svg", "image/png": "png",
         "image/jpeg": "jpeg", "application/pdf": "pdf", "text/latex": "latex", "application/json": "json",
         "application/javascript": "javascript"}
+PLAIN = {str, int, float, bool, complex, bytes}  # which have no other form
 JSON_MAX = 1 << 20
 CHARTS = ""
 NOTEBOOK = ""
@@ -68,15 +69,22 @@ class Channel:
             self.rest = self.rest[size + 1:]
         return kind, fields
 
-    def send(self, kind, fields=()):
-        parts = [b"%s %d\n" % (kind.encode(), len(fields))]
-        for name, value in fields:
-            if isinstance(value, str):
-                value = value.encode("utf-8", "backslashreplace")
-            parts += [b"%s %d\n" % (name.encode(), len(value)), value, b"\n"]
-        data = memoryview(b"".join(parts))
+    def write(self, data):
+        data = memoryview(data)
         while data:
             data = data[os.write(CHANNEL, data):]
+
+    def send(self, kind, fields=()):
+        self.write(frame(kind, fields))
+
+
+def frame(kind, fields=()):
+    parts = [b"%s %d\n" % (kind.encode(), len(fields))]
+    for name, value in fields:
+        if isinstance(value, str):
+            value = value.encode("utf-8", "backslashreplace")
+        parts += (b"%s %d\n" % (name.encode(), len(value)), value, b"\n")
+    return b"".join(parts)
 
 
 channel = Channel()
@@ -102,6 +110,8 @@ def forms_of(value):
     """Every form that a value has, text first: of a string itself, unless whoever runs the code wants what Python shows."""
     plain = isinstance(value, str) and os.environ.get("BRIG_SHOW") != "repr"
     forms = {"text": value if plain else repr(value)}
+    if type(value) in PLAIN:
+        return forms
     bundle = getattr(type(value), "_repr_mimebundle_", None)
     if bundle:
         try:
@@ -134,8 +144,11 @@ def forms_of(value):
 
 def show(value, main):
     flush()
-    figure = figure_forms(value)
-    channel.send("result", [("main", "1" if main else "0")] + list((figure or forms_of(value)).items()))
+    channel.write(result_frame(value, main))
+
+
+def result_frame(value, main):
+    return frame("result", [("main", "1" if main else "0"), *(figure_forms(value) or forms_of(value)).items()])
 
 
 class DisplayHandle:
@@ -361,25 +374,34 @@ def used_us():
 
 
 def serve(code, env, number):
+    """What is still to be told: the value of the last expression goes with the word that the run has ended, so that nobody is woken up
+    for either alone."""
     name = f"<cell {number}>"
-    before = {}
+    before, last = {}, b""
     for key, value in env:
         before[key] = os.environ.get(key)
         os.environ[key] = value
     global interruptible
     try:
-        signal.signal(signal.SIGINT, on_interrupt)
+        if signal.getsignal(signal.SIGINT) is not on_interrupt:
+            signal.signal(signal.SIGINT, on_interrupt)
         interruptible = True
         try:
             value = execute(code, name)
             if value is not None:
                 space["_"] = value
-                show(value, True)
-            show_figures()
+                flush()
+                last = result_frame(value, True)
+            if "matplotlib.pyplot" in sys.modules:
+                channel.write(last)
+                last = b""
+                show_figures()
         finally:
             interruptible = False
     except BaseException:
         flush()
+        channel.write(last)
+        last = b""
         tell_error(*sys.exc_info(), name)
     finally:
         for key, value in before.items():
@@ -388,6 +410,7 @@ def serve(code, env, number):
             else:
                 os.environ[key] = value
     flush()
+    return last
 
 
 interruptible = False
@@ -417,5 +440,5 @@ while True:
     used = used_us()
     env = [field[1].decode("utf-8", "surrogateescape").partition("=")[::2] for field in fields if field[0] == "env"]
     source = b"".join(field[1] for field in fields if field[0] == "code")
-    serve(source.decode("utf-8", "replace"), env, count)
-    channel.send("done", [("cpu", str(used_us() - used))])
+    last = serve(source.decode("utf-8", "replace"), env, count)
+    channel.write(last + frame("done", [("cpu", str(used_us() - used))]))

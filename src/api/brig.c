@@ -207,7 +207,7 @@ int brig_result_from_error(const struct brig_error *why, struct brig_result **re
 
 void brig_result_free(struct brig_result *r)
 {
-	if (!r)
+	if (!r || atomic_fetch_sub(&r->others, 1) > 0)
 		return;
 	result_release(&r->r);
 	free(r);

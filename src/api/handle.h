@@ -3,6 +3,8 @@
 #ifndef API_HANDLE_H
 #define API_HANDLE_H
 
+#include <stdatomic.h>
+
 #include "base/wait.h"
 #include "executor/executor.h"
 #include "executor/inspection.h"
@@ -23,6 +25,7 @@ struct brig {
 
 struct brig_result {
 	struct result r;
+	atomic_uint others; /* who hold it, too: each frees it */
 };
 
 struct executor handle_executor(struct brig *b);

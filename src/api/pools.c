@@ -20,12 +20,13 @@ static json_t *pool_row(const struct keep_pool *p)
 	const char *trust = p->trust < TRUST_COUNT ? trust_name[p->trust] : "";
 	uint64_t misses = p->asked > p->hits ? p->asked - p->hits : 0;
 
-	return json_pack("{s:o, s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b}", "language",
-			 json_text(p->language), "environment", json_text_or_null(p->environment), "trust", trust,
-			 "memory_limit", json_count(p->memory_limit), "ready", (json_int_t)p->ready, "building",
-			 (json_int_t)p->building, "in_use", (json_int_t)p->in_use, "wanted", (json_int_t)p->wanted,
-			 "forks", fork_state(p), "made", json_count(p->made), "hits", json_count(p->hits), "misses",
-			 json_count(misses), "memory_bytes", json_count(p->bytes), "given_up", (int)p->is_given_up);
+	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b}", "language",
+			 json_text(p->language), "step", json_text(p->step), "environment",
+			 json_text_or_null(p->environment), "trust", trust, "memory_limit", json_count(p->memory_limit),
+			 "ready", (json_int_t)p->ready, "building", (json_int_t)p->building, "in_use",
+			 (json_int_t)p->in_use, "wanted", (json_int_t)p->wanted, "forks", fork_state(p), "made",
+			 json_count(p->made), "hits", json_count(p->hits), "misses", json_count(misses), "memory_bytes",
+			 json_count(p->bytes), "given_up", (int)p->is_given_up);
 }
 
 int brig_pools_json(struct brig *b, char **ret, struct brig_error *err)

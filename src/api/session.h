@@ -18,6 +18,7 @@ struct brig_session {
 	struct brig_session_opts opts;
 	struct brig_request req;
 	struct policy_resolved resolved;
+	struct policy_digest digest; /* of its settings */
 	char id[RUN_ID_LEN + 1];
 	struct brig_result *result;
 	struct task *task;

@@ -27,12 +27,15 @@ struct piece_task {
 	struct piece_task *next;
 	struct brig_session *session;
 	struct task *task;
-	struct brig_result *result;
-	uint64_t tag, context; /* context 0: a process */
+	struct brig_result *result;  /* until it is told */
+	struct brig_result *counted; /* the same, until it is finished */
+	uint64_t tag, context;       /* context 0: a process */
 	struct brig_session_process process;
 	struct session_run run;
 	struct brig_request req;
-	char **words; /* heap: copies of all strings, NULL-terminated */
+	struct piece piece;
+	struct piece_rest *rest; /* to be finished when its end was told */
+	char **words;            /* heap: copies of all strings, NULL-terminated */
 	char *code;
 	char file_name[RUN_ID_LEN + 16];
 	int woken; /* eventfd */
@@ -133,11 +136,15 @@ static void execute(void *arg, struct recording *recording, struct result *resul
 static void piece_main(void *arg)
 {
 	struct piece_task *p = arg;
-	const struct piece what = { .req = &p->req, .execute = execute, .arg = p };
 	struct executor x = p->session->x;
 
+	p->piece = (struct piece){ .req = &p->req,
+				   .execute = execute,
+				   .arg = p,
+				   .resolved = &p->session->resolved,
+				   .digest = &p->session->digest };
 	x.session = NULL;
-	executor_run_piece(&x, &what, &p->result->r);
+	executor_run_piece(&x, &p->piece, &p->result->r, &p->rest);
 }
 
 /* ---- from the session -------------------------------------------------------------------------- */
@@ -170,6 +177,8 @@ static void on_end(void *arg, const struct run_outcome *how)
 
 static void piece_free(struct piece_task *p)
 {
+	executor_finish_piece(p->rest);
+	brig_result_free(p->counted);
 	if (p->task)
 		task_put(p->session->tasks, p->task);
 	brig_result_free(p->result);
@@ -190,7 +199,9 @@ static int piece_enter(struct brig_session *s, struct piece_task *p, struct brig
 	p->req.who = s->req.who;
 	p->run.hooks = (struct run_hooks){ .on_output = on_output, .on_end = on_end, .arg = p };
 	p->woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	p->result = result_new();
+	p->result = p->counted = result_new();
+	if (p->result)
+		p->result->others = 1;
 	if (p->woken < 0 || !p->result || task_take(s->tasks, piece_main, p, &p->task) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, task_fd(p->task), &ev) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot begin a run in a session");

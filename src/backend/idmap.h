@@ -9,7 +9,7 @@ enum idmap_kind {
 	IDMAP_NONE,        /* root of a user namespace that has no ids to spare */
 	IDMAP_OWN,         /* only the caller's own id */
 	IDMAP_SUBORDINATE, /* a range of /etc/subuid, by newuidmap */
-	IDMAP_DIRECT,      /* written by us */
+	IDMAP_DIRECT,      /* written by us: root, or the supervisor of an ordinary user in a namespace of its own */
 };
 
 /* Where the host ids of cells come from: pairs beginning at first. */

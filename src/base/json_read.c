@@ -148,6 +148,16 @@ int json_read_bool(struct json_reader *r, json_t *value, void *into)
 	return 0;
 }
 
+int json_read_retry(struct json_reader *r, json_t *value, void *into)
+{
+	const char *text = json_string_value(value);
+
+	if (!text || (!str_eq(text, "never") && !str_eq(text, "allowed")))
+		return json_complain(r, "must be \"never\" or \"allowed\"");
+	*(bool *)into = str_eq(text, "never");
+	return 0;
+}
+
 static int read_base64(struct json_reader *r, json_t *value, void *into)
 {
 	struct bytes *ret = into;

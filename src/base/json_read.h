@@ -74,6 +74,7 @@ int json_read_bytes(struct json_reader *r, json_t *value, void *into);  /* struc
 int json_read_strings(struct json_reader *r, json_t *value, void *into);
 int json_read_env(struct json_reader *r, json_t *value, void *into);      /* struct json_strings: "NAME=VALUE" */
 int json_read_settings(struct json_reader *r, json_t *value, void *into); /* struct json_settings */
+int json_read_retry(struct json_reader *r, json_t *value, void *into);    /* bool: "never", and not "allowed" */
 int json_read_files(struct json_reader *r, json_t *value, void *into);    /* int: an archive (ustar.h), the caller's */
 
 #endif

@@ -211,6 +211,7 @@ static const struct json_member job_members[] = {
 	{ "cases", read_cases, 0 },
 	{ "checker", read_checker, JOB(checker) },
 	{ "stop_at_failure", json_read_bool, JOB(stop_at_failure) },
+	{ "retry", json_read_retry, JOB(never_again) },
 };
 _Static_assert(ARRAY_LEN(job_members) <= JSON_MEMBERS_MAX, "complain_unknown() has no room for all names");
 

@@ -43,9 +43,10 @@ struct batch_job {
 	size_t n_cases;
 	bool has_cases; /* the line has them; else there is the one that it is itself */
 	bool stop_at_failure;
-	int files_fd; /* FD_NONE: no files */
-	void *tag;    /* of whoever made the job */
-	json_t *doc;  /* strings belong to it */
+	bool never_again; /* on a queue it begins once, or is lost */
+	int files_fd;     /* FD_NONE: no files */
+	void *tag;        /* of whoever made the job */
+	json_t *doc;      /* strings belong to it */
 	struct json_block *blocks;
 };
 

@@ -109,7 +109,7 @@ static int begin_cell(struct batch_task *t, const struct batch_makers *makers, c
 
 	if (rc == 0)
 		rc = why ? service_stay_here(makers->place, why, err)
-			 : service_job_begin(makers->place, makers->b, req, &t->away, err);
+			 : service_job_begin(makers->place, makers->b, req, t->job->never_again, &t->away, err);
 	if (rc == -BRIG_E_SYSTEM)
 		t->lost = *err;
 	if (rc > 0 && req->files_fd > 0)

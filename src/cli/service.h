@@ -55,9 +55,9 @@ int service_check(const struct service_place *place, const char *only_here, cons
 
 struct service_job;
 /* 0: *ret; 1: it has to run here; negative: it cannot be done.  What the request points to stays the caller's; it has no
- * stdin_fd.  A project of it is read by b, now. */
+ * stdin_fd.  A project of it is read by b, now.  never_again: a queue begins it once, or it is lost. */
 int service_job_begin(const struct service_place *place, struct brig *b, const struct brig_request *req,
-		      struct service_job **ret, struct brig_error *err);
+		      bool never_again, struct service_job **ret, struct brig_error *err);
 /* What to wait for before the next step. */
 struct pollfd service_job_waits(const struct service_job *j);
 /* 1: not yet; 0: it is over; negative: the service broke off.  One that has no room now is asked again when it said. */

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "cli/service.h"
+#include "server/message.h"
 
 #define RETRY_MAX_S 60 /* quotas may name an hour, and may be changed before that */
 
@@ -72,7 +73,7 @@ static int fill(struct service_job *j, struct brig_error *err)
 }
 
 int service_job_begin(const struct service_place *place, struct brig *b, const struct brig_request *req,
-		      struct service_job **ret, struct brig_error *err)
+		      bool never_again, struct service_job **ret, struct brig_error *err)
 {
 	struct service_job *j = calloc(1, sizeof(*j));
 	int rc;
@@ -82,6 +83,8 @@ int service_job_begin(const struct service_place *place, struct brig *b, const s
 	*j = (struct service_job){
 		.place = place, .req = *req, .ask = SERVICE_ASK_INIT, .answer.text = BUF_INIT(0), .timer = FD_NONE
 	};
+	if (never_again)
+		message_put_number(&j->ask.message, FIELD_retry_never, 1);
 	rc = open_folders(j, b, err);
 	if (rc == 0)
 		rc = fill(j, err);

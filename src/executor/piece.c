@@ -8,8 +8,8 @@
 #include "executor/inspection.h"
 #include "executor/prepare.h"
 
-struct piece_run {
-	const struct executor *x;
+struct piece_rest {
+	struct executor x;
 	const struct piece *piece;
 	struct prepared_request prepared;
 	struct recording recording;
@@ -18,26 +18,28 @@ struct piece_run {
 	struct brig_error err;
 };
 
-static bool refuse(struct piece_run *p)
+static bool refuse(struct piece_rest *p)
 {
 	p->result->verdict = VERDICT_refused;
 	(void)str_copy(p->result->reason, sizeof(p->result->reason), p->err.msg);
 	return false;
 }
 
-static bool resolve(struct piece_run *p)
+static bool resolve(struct piece_rest *p)
 {
 	struct result *res = p->result;
 	int rc;
 
 	p->prepared.in_session = true;
-	rc = prepare_request(p->x->policy, p->piece->req, &p->prepared, &p->err);
+	p->prepared.known = p->piece->resolved;
+	rc = prepare_request(p->x.policy, p->piece->req, &p->prepared, &p->err);
 	(void)str_copy(res->id, sizeof(res->id), p->prepared.id);
 	res->trust = p->prepared.resolved.trust;
 	(void)str_copy(res->trust_source, sizeof(res->trust_source),
 		       policy_layer_name[p->prepared.resolved.trust_from]);
 	record_begin(&p->recording, &p->prepared.subject,
-		     rc < 0 ? policy_base(p->x->policy) : &p->prepared.resolved.set);
+		     rc < 0 ? policy_base(p->x.policy) : &p->prepared.resolved.set);
+	p->recording.digest = rc < 0 ? NULL : p->piece->digest;
 	if (rc < 0)
 		return refuse(p);
 	res->inspection = (enum inspection)p->prepared.resolved.set.inspection;
@@ -46,7 +48,7 @@ static bool resolve(struct piece_run *p)
 	return true;
 }
 
-static bool block(struct piece_run *p, const struct findings *f)
+static bool block(struct piece_rest *p, const struct findings *f)
 {
 	struct result *res = p->result;
 
@@ -62,7 +64,7 @@ static bool block(struct piece_run *p, const struct findings *f)
 }
 
 /* *ret is NULL if there is nothing to inspect. */
-static bool inspect_start(struct piece_run *p, struct inspect_job **ret)
+static bool inspect_start(struct piece_rest *p, struct inspect_job **ret)
 {
 	const struct settings *set = &p->prepared.resolved.set;
 	struct inspect_request what = { .level = (enum inspection)set->inspection,
@@ -76,17 +78,17 @@ static bool inspect_start(struct piece_run *p, struct inspect_job **ret)
 		return true;
 	if (what.kind == INSPECT_PYTHON) /* its kernel takes more than that */
 		what.kind = INSPECT_NOTEBOOK;
-	if (rulebook_get(p->x->rules, &p->prepared.resolved, &p->judged_by, &p->err) < 0 ||
-	    inspect_begin(rulebook_spares(p->x->rules, &p->judged_by), p->judged_by.set, &what, ret, &p->err) < 0)
+	if (rulebook_get(p->x.rules, &p->prepared.resolved, &p->judged_by, &p->err) < 0 ||
+	    inspect_begin(rulebook_spares(p->x.rules, &p->judged_by), p->judged_by.set, &what, ret, &p->err) < 0)
 		return refuse(p);
 	return true;
 }
 
-static bool inspect_end(struct piece_run *p, struct inspect_job *job)
+static bool inspect_end(struct piece_rest *p, struct inspect_job *job)
 {
 	struct findings *found = &p->result->findings;
 
-	if (inspect_finish_beside(job, rulebook_spares(p->x->rules, &p->judged_by), found, &p->err) < 0)
+	if (inspect_finish_beside(job, rulebook_spares(p->x.rules, &p->judged_by), found, &p->err) < 0)
 		return refuse(p);
 	if (p->prepared.resolved.set.network_mode == NETWORK_ALLOWLIST)
 		inspection_allow_network(p->judged_by.set, found);
@@ -95,7 +97,7 @@ static bool inspect_end(struct piece_run *p, struct inspect_job *job)
 }
 
 /* The inspection is another process's work: whether the run can be recorded is found out meanwhile. */
-static bool may_run(struct piece_run *p)
+static bool may_run(struct piece_rest *p)
 {
 	struct brig_error why = BRIG_ERROR_INIT;
 	struct inspect_job *job = NULL;
@@ -103,24 +105,28 @@ static bool may_run(struct piece_run *p)
 
 	if (!inspect_start(p, &job))
 		return false;
-	rc = record_prepare(p->x->recorder, &p->recording, p->result, &why);
+	rc = record_prepare(p->x.recorder, &p->recording, p->result, &why);
 	if (job && !inspect_end(p, job))
 		return false;
 	p->err = why;
 	return rc < 0 ? refuse(p) : true;
 }
 
-void executor_run_piece(const struct executor *x, const struct piece *piece, struct result *ret)
+void executor_run_piece(const struct executor *x, const struct piece *piece, struct result *ret,
+			struct piece_rest **ret_rest)
 {
 	uint64_t begin = clock_now_ns(), mark;
-	struct piece_run *p = calloc(1, sizeof(*p));
+	struct piece_rest *p = calloc(1, sizeof(*p));
 
+	*ret_rest = p;
 	if (!p) {
 		ret->verdict = VERDICT_failed;
 		(void)str_copy(ret->reason, sizeof(ret->reason), "no memory left");
 		return;
 	}
-	*p = (struct piece_run){ .x = x, .piece = piece, .result = ret };
+	p->x = *x;
+	p->piece = piece;
+	p->result = ret;
 	p->recording.rec.wall_ns = clock_wall_ns();
 	(void)str_copy(ret->backend, sizeof(ret->backend), backend_kind_name[BACKEND_NATIVE]);
 	ret->exit_code = -1;
@@ -130,10 +136,16 @@ void executor_run_piece(const struct executor *x, const struct piece *piece, str
 		ret->phase_ns[PHASE_RUN] = clock_now_ns() - mark;
 	}
 	ret->total_ns = clock_now_ns() - begin;
-	record_end(x->recorder, &p->recording, policy_file(x->policy), ret);
-	record_finish(x->recorder, &p->recording, ret);
+	record_whole(x->recorder, &p->recording, policy_file(x->policy), ret);
+}
+
+void executor_finish_piece(struct piece_rest *p)
+{
+	if (!p)
+		return;
+	record_count(p->x.recorder, &p->recording);
 	if (p->judged_by.set)
-		rulebook_refill(x->rules, &p->judged_by);
+		rulebook_refill(p->x.rules, &p->judged_by);
 	rules_put(&p->judged_by);
 	prepared_request_release(&p->prepared);
 	free(p);

@@ -14,9 +14,17 @@ struct piece {
 	/* Called when nothing stands against the code; fills verdict, reason and usage.  May wait (base/wait.h). */
 	void (*execute)(void *arg, struct recording *recording, struct result *result);
 	void *arg;
+	/* What the session's policy, trust and wishes came to, which are the piece's; NULL: it is found out anew. */
+	const struct policy_resolved *resolved;
+	struct policy_digest *digest; /* of its settings; NULL: none */
 };
 
-/* Always fills *ret, as executor_run() does. */
-void executor_run_piece(const struct executor *x, const struct piece *piece, struct result *ret);
+/* What is done when somebody has been told of the result: counting it, other workers for the inspection. */
+struct piece_rest;
+
+/* Always fills *ret, as executor_run() does.  *ret_rest is to be finished, and needs both until then. */
+void executor_run_piece(const struct executor *x, const struct piece *piece, struct result *ret,
+			struct piece_rest **ret_rest);
+void executor_finish_piece(struct piece_rest *rest); /* NULL is fine */
 
 #endif

@@ -78,7 +78,9 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 	else if (id_random(ret->id, RUN_ID_LEN) < 0)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
 	rc = subject_begin(&ret->subject, req, err);
-	if (rc == 0)
+	if (rc == 0 && ret->known)
+		ret->resolved = *ret->known;
+	else if (rc == 0)
 		rc = policy_resolve(policy, req->trust, req->options, req->n_options, &ret->resolved, err);
 	if (rc == 0)
 		rc = check_env(req, &ret->resolved, ret->in_session || req->kind == SUBJECT_SESSION, err);

@@ -44,6 +44,8 @@ struct prepared {
 
 /* The stages share these. */
 struct prepared_request {
+	const struct policy_resolved
+		*known; /* set by who prepares it: what resolving would give; NULL: that is not known */
 	struct policy_resolved resolved;
 	struct subject subject;
 	const struct language *lang;         /* the subject's */

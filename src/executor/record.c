@@ -86,11 +86,15 @@ void record_begin(struct recording *rg, const struct subject *what, const struct
 }
 
 /* Every effective setting in the file's own spelling: two runs with one digest ran under the same policy. */
-static void hash_policy(struct record *rec)
+static void hash_policy(struct record *rec, struct policy_digest *known)
 {
 	char text[SETTING_LIST_BYTES + 2 * SETTING_LIST_MAX];
 	struct sha256 h;
 
+	if (known && known->known) {
+		memcpy(rec->policy_sha256, known->sha256, sizeof(known->sha256));
+		return;
+	}
 	sha256_begin(&h);
 	for (enum setting_key k = 0; k < SETTING_COUNT; k++) {
 		const char *value = policy_value_text(rec->set, k, text, sizeof(text));
@@ -99,6 +103,10 @@ static void hash_policy(struct record *rec)
 		sha256_add(&h, value, strlen(value) + 1);
 	}
 	sha256_end(&h, rec->policy_sha256);
+	if (!known)
+		return;
+	memcpy(known->sha256, rec->policy_sha256, sizeof(known->sha256));
+	known->known = true;
 }
 
 static int open_audit(struct recorder *r, const struct settings *set, const char *id, struct brig_error *err)
@@ -160,7 +168,7 @@ int record_prepare(struct recorder *r, struct recording *rg, struct result *res,
 		return 0;
 	rg->prepared = true;
 	record_hash_request(&rg->rec);
-	hash_policy(&rg->rec);
+	hash_policy(&rg->rec, rg->digest);
 	rc = prepare_audit(r, rg, res, err);
 	return rc < 0 ? rc : prepare_receipt(r, rg, res, err);
 }
@@ -185,13 +193,21 @@ static bool nothing_ran(const struct result *res)
 	return res->verdict == VERDICT_refused || res->verdict == VERDICT_blocked || res->verdict == VERDICT_failed;
 }
 
-static void write_audit(struct recorder *r, struct recording *rg, struct result *res)
+/* history: NULL, or where what became of the record in the history is told. */
+static int append_entry(const struct recorder *r, struct record *rec, struct link_history *history,
+			struct brig_error *err)
+{
+	return r->link >= 0 ? link_audit_append(r->link, rec, history, err) : audit_append(r->audit, rec, err);
+}
+
+static void write_audit(struct recorder *r, struct recording *rg, struct link_history *history, struct result *res)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (!rg->audited)
 		return;
-	if ((r->link >= 0 ? link_audit_append(r->link, &rg->rec, &err) : audit_append(r->audit, &rg->rec, &err)) == 0) {
+	if (append_entry(r, &rg->rec, history, &err) == 0) {
+		rg->in_history = history != NULL;
 		res->audit_seq = rg->rec.audit_seq;
 		(void)hex_put(res->audit_hash, rg->rec.audit_hash, SHA256_LEN);
 	} else if (rg->rec.set->audit == AUDIT_REQUIRED && !nothing_ran(res)) {
@@ -233,30 +249,42 @@ static int add_history(struct recorder *r, const struct record *rec, struct hist
 }
 
 /* The history is not a proof: a run that it cannot store is still valid, and says so. */
-static void write_history(struct recorder *r, const struct record *rec, struct result *res)
+static void warn_of_history(struct result *res, const struct brig_error *err, const struct history_notes *notes)
+{
+	if (err->code)
+		result_warn(res, "the history will not show this run: %s", err->msg);
+	for (size_t i = 0; i < notes->n; i++)
+		result_warn(res, "%s", notes->text[i]);
+}
+
+static void write_history(struct recorder *r, const struct recording *rg, struct result *res)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct history_notes notes = { .n = 0 };
 
-	if (!rec->set->history)
+	if (!rg->rec.set->history || rg->in_history)
 		return;
-	if (add_history(r, rec, &notes, &err) < 0)
-		result_warn(res, "the history will not show this run: %s", err.msg);
-	for (size_t i = 0; i < notes.n; i++)
-		result_warn(res, "%s", notes.text[i]);
+	(void)add_history(r, &rg->rec, &notes, &err);
+	warn_of_history(res, &err, &notes);
+}
+
+/* As metrics_count(). */
+static int count(struct recorder *r, const struct record *rec, struct brig_error *err)
+{
+	const struct statedir *dir;
+	int rc;
+
+	if (!rec->set->metrics)
+		return 0;
+	rc = recorder_dir(r, &dir, err);
+	return rc < 0 ? rc : metrics_count(dir, rec, err);
 }
 
 static void write_metrics(struct recorder *r, const struct record *rec, struct result *res)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	const struct statedir *dir;
-	int rc;
+	int rc = count(r, rec, &err);
 
-	if (!rec->set->metrics)
-		return;
-	rc = recorder_dir(r, &dir, &err);
-	if (rc == 0)
-		rc = metrics_count(dir, rec, &err);
 	if (rc != 0)
 		result_warn(res, "%s%s", rc < 0 ? "this run is not in the metrics: " : "", err.msg);
 }
@@ -273,13 +301,12 @@ static void write_leftover(struct recorder *r, const struct recording *rg, struc
 		result_warn(res, "what was left behind is not in the audit log: %s", err.msg);
 }
 
-void record_end(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
+/* All but the entry itself. */
+static void complete(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
 {
 	struct record *rec = &rg->rec;
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (!wants_record(rg))
-		return;
 	/* It ended before anything could run: there is nothing left to refuse. */
 	if (record_prepare(r, rg, res, &err) < 0)
 		result_warn(res, "%s", err.msg);
@@ -290,19 +317,63 @@ void record_end(struct recorder *r, struct recording *rg, const char *policy_fil
 	record_stream_end(&rec->out);
 	record_stream_end(&rec->err);
 	record_hash_evidence(rec);
-	write_audit(r, rg, res);
+}
+
+void record_end(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
+{
+	if (!wants_record(rg))
+		return;
+	complete(r, rg, policy_file, res);
+	write_audit(r, rg, NULL, res);
+}
+
+static void release(struct recording *rg)
+{
+	record_stream_release(&rg->rec.out);
+	record_stream_release(&rg->rec.err);
+}
+
+/* All that can only be written when nothing is left to be cleaned up. */
+static void write_rest(struct recorder *r, struct recording *rg, struct result *res)
+{
+	write_leftover(r, rg, res);
+	write_history(r, rg, res);
+	write_receipt(r, rg, res);
 }
 
 void record_finish(struct recorder *r, struct recording *rg, struct result *res)
 {
-	struct record *rec = &rg->rec;
-
 	if (wants_record(rg)) {
-		write_leftover(r, rg, res);
-		write_history(r, rec, res);
-		write_metrics(r, rec, res);
-		write_receipt(r, rg, res);
+		write_rest(r, rg, res);
+		write_metrics(r, &rg->rec, res);
 	}
-	record_stream_release(&rec->out);
-	record_stream_release(&rec->err);
+	release(rg);
+}
+
+void record_whole(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res)
+{
+	AUTO_FREE struct link_history *history =
+		r->link >= 0 && rg->rec.set->history ? calloc(1, sizeof(*history)) : NULL;
+
+	if (!wants_record(rg))
+		return;
+	if (r->uncounted[0])
+		result_warn(res, "%s", r->uncounted);
+	r->uncounted[0] = '\0';
+	complete(r, rg, policy_file, res);
+	write_audit(r, rg, history, res);
+	if (rg->in_history)
+		warn_of_history(res, &history->err, &history->notes);
+	write_rest(r, rg, res);
+}
+
+void record_count(struct recorder *r, struct recording *rg)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	int rc = wants_record(rg) ? count(r, &rg->rec, &err) : 0;
+
+	if (rc != 0)
+		(void)snprintf(r->uncounted, sizeof(r->uncounted), "%s%.400s",
+			       rc < 0 ? "an earlier run is not in the metrics: " : "", err.msg);
+	release(rg);
 }

@@ -21,6 +21,8 @@ struct recorder {
 	struct statedir dir;           /* fd FD_NONE: not open yet */
 	pid_t opened_by;               /* a fork shares descriptors and their locks: it opens its own */
 	struct audit_log *audit;
+	char uncounted
+		[RESULT_TEXT_MAX]; /* of a run that had been told already when it could not be counted: the next one says it */
 };
 #define RECORDER_INIT                                  \
 	{                                              \
@@ -37,6 +39,14 @@ struct recording {
 	bool prepared;
 	bool audited; /* the log is open and has room */
 	bool wants_receipt;
+	bool in_history;              /* it is there already, or will not be, and the result says so */
+	struct policy_digest *digest; /* of rec.set; NULL: nobody has one */
+};
+
+/* Of settings that many requests have in common: the first one fills it in. */
+struct policy_digest {
+	bool known;
+	uint8_t sha256[SHA256_LEN];
 };
 
 /* Streams of the record may be added to from here on. */
@@ -52,5 +62,11 @@ int record_prepare(struct recorder *r, struct recording *rg, struct result *res,
 void record_end(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res);
 /* When that is known, too: all the rest.  Both add to the result what recording has to say. */
 void record_finish(struct recorder *r, struct recording *rg, struct result *res);
+/*
+ * Both, of a run after which nothing is to be cleaned up: a recorder of its own process hears of it in one message.  Only the metrics,
+ * which prove nothing, are left for record_count(), when who waits for the result has got it: rec.res is what is counted.
+ */
+void record_whole(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res);
+void record_count(struct recorder *r, struct recording *rg);
 
 #endif

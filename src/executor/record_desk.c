@@ -279,14 +279,41 @@ static int do_receipt_ready(struct desk *d, struct packet_in *m, struct brig_err
 	return rc < 0 ? rc : answer_done(m->beside);
 }
 
-static int answer_place(int reply, const struct audit_place *place)
+/* The record of a run for the history; *ret_due: the spool is to be brought in. */
+static int add_history(struct desk *d, const struct packet_in *m, const struct audit_place *place, bool *ret_due,
+		       char *ret_note, size_t size, struct brig_error *err)
+{
+	const struct history_packed what = { .id = m->at[PACKET_id],
+					     .bytes = { .data = m->at[PACKET_packed], .len = m->len[PACKET_packed] },
+					     .audit_seq = place ? place->seq : 0,
+					     .audit_hash = place ? place->hash : NULL };
+	AUTO_FREE struct history_notes *notes = calloc(1, sizeof(*notes));
+	int rc;
+
+	if (!notes)
+		return err_nomem(err);
+	rc = history_add_packed(&(struct history_place){ .dir = &d->dir }, &what, ret_due, notes, err);
+	(void)str_copy(ret_note, size, notes->n > 0 ? notes->text[0] : ""); /* there is but one that can be */
+	return rc;
+}
+
+/* Where the entry is, and what became of the record for the history, if one came with it: without it the run is a run. */
+static int answer_place(struct desk *d, const struct packet_in *m, const struct audit_place *place)
 {
 	AUTO_PACKET_OUT w = PACKET_OUT_INIT(answer);
+	struct brig_error why = BRIG_ERROR_INIT;
+	char note[RESULT_TEXT_MAX] = "";
+	bool due = false;
+	int rc = m->at[PACKET_packed] ? add_history(d, m, place, &due, note, sizeof(note), &why) : 0;
 
 	packet_number(&w, PACKET_code, 0);
+	packet_text(&w, PACKET_message, rc < 0 ? why.msg : NULL);
 	packet_number(&w, PACKET_seq, place->seq);
 	packet_bytes(&w, PACKET_hash, place->hash, sizeof(place->hash));
-	send_answer(reply, &w);
+	packet_text(&w, PACKET_note, note[0] ? note : NULL);
+	send_answer(m->beside, &w);
+	if (due)
+		ingest_in_child(d);
 	return 0;
 }
 
@@ -315,7 +342,7 @@ static int do_append(struct desk *d, struct packet_in *m, struct brig_error *err
 	sha256(said.body, said.len, hash);
 	if (run && run->place.seq > 0)
 		return memcmp(run->body, hash, sizeof(hash)) == 0
-			       ? answer_place(m->beside, &run->place)
+			       ? answer_place(d, m, &run->place)
 			       : err_set(err, BRIG_E_REFUSED, EEXIST,
 					 "the log has an entry of run %s already, which says something else and stays",
 					 said.id);
@@ -327,7 +354,7 @@ static int do_append(struct desk *d, struct packet_in *m, struct brig_error *err
 	run = remember_run(d, said.id);
 	run->place = place;
 	memcpy(run->body, hash, sizeof(hash));
-	return answer_place(m->beside, &place);
+	return answer_place(d, m, &place);
 }
 
 static int do_leftover(struct desk *d, struct packet_in *m, struct brig_error *err)
@@ -341,19 +368,15 @@ static int do_leftover(struct desk *d, struct packet_in *m, struct brig_error *e
 
 static int do_history(struct desk *d, struct packet_in *m, struct brig_error *err)
 {
-	const struct bytes packed = { .data = m->at[PACKET_packed], .len = m->len[PACKET_packed] };
-	AUTO_FREE struct history_notes *notes = calloc(1, sizeof(*notes));
 	AUTO_PACKET_OUT w = PACKET_OUT_INIT(answer);
+	char note[RESULT_TEXT_MAX] = "";
 	bool due = false;
-	int rc;
+	int rc = add_history(d, m, NULL, &due, note, sizeof(note), err);
 
-	if (!notes)
-		return err_nomem(err);
-	rc = history_add_packed(&(struct history_place){ .dir = &d->dir }, m->at[PACKET_id], &packed, &due, notes, err);
 	if (rc < 0)
 		return rc;
 	packet_number(&w, PACKET_code, 0);
-	packet_text(&w, PACKET_note, notes->n > 0 ? notes->text[0] : NULL); /* there is but one that can be */
+	packet_text(&w, PACKET_note, note[0] ? note : NULL);
 	send_answer(m->beside, &w);
 	if (due)
 		ingest_in_child(d);

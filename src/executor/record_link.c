@@ -128,18 +128,23 @@ int link_receipt_ready(int link, const char *id, struct brig_error *err)
 	return call_for(link, &w, err);
 }
 
-int link_audit_append(int link, struct record *rec, struct brig_error *err)
+int link_audit_append(int link, struct record *rec, struct link_history *history, struct brig_error *err)
 {
 	AUTO_PACKET_OUT w = PACKET_OUT_INIT(append);
 	AUTO_PACKET_IN answer = PACKET_IN_INIT;
 	AUTO_BUF body = BUF_INIT(AUDIT_BODY_MAX);
+	AUTO_BUF packed = BUF_INIT(HISTORY_PACKED_MAX);
 	int rc = audit_body(rec, &body, err);
 
+	if (rc == 0 && history)
+		rc = history_pack(rec, &packed, err);
 	if (rc < 0)
 		return rc;
 	packet_text(&w, PACKET_id, rec->res->id);
 	packet_number(&w, PACKET_began_ns, rec->wall_ns);
 	packet_bytes(&w, PACKET_body, body.data, body.len);
+	if (history)
+		packet_bytes(&w, PACKET_packed, packed.data, packed.len);
 	rc = link_call(link, &w, &answer, err);
 	if (rc < 0)
 		return rc;
@@ -147,6 +152,10 @@ int link_audit_append(int link, struct record *rec, struct brig_error *err)
 		return err_set(err, BRIG_E_SYSTEM, EPROTO, "the recorder does not say where the entry is");
 	rec->audit_seq = packet_get_number(&answer, PACKET_seq, 0);
 	memcpy(rec->audit_hash, answer.at[PACKET_hash], SHA256_LEN);
+	if (history && answer.at[PACKET_message])
+		(void)err_set(&history->err, BRIG_E_SYSTEM, 0, "%s", answer.at[PACKET_message]);
+	if (history && answer.at[PACKET_note])
+		history_note(&history->notes, "%s", answer.at[PACKET_note]);
 	return 0;
 }
 

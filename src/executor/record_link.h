@@ -15,7 +15,15 @@ int link_call(int link, const struct packet_out *w, struct packet_in *ret, struc
 
 int link_audit_ready(int link, const char *id, struct brig_error *err);
 int link_receipt_ready(int link, const char *id, struct brig_error *err);
-int link_audit_append(int link, struct record *rec, struct brig_error *err);
+/*
+ * history: NULL, or the record goes into the history by the same message, too; what became of that is in *history, and only if 0 is
+ * returned.
+ */
+struct link_history {
+	struct brig_error err; /* code 0: it is there */
+	struct history_notes notes;
+};
+int link_audit_append(int link, struct record *rec, struct link_history *history, struct brig_error *err);
 int link_audit_append_leftover(int link, const char *id, const char *what, struct brig_error *err);
 int link_history_add(int link, const struct record *rec, struct history_notes *notes, struct brig_error *err);
 int link_receipt_make(int link, const struct record *rec, char **ret, struct brig_error *err);

@@ -30,6 +30,7 @@
 #include "executor/prepare.h"
 #include "executor/record.h"
 #include "executor/select.h"
+#include "executor/sources.h"
 #include "executor/stage.h"
 #include "executor/trace.h"
 #include "executor/user.h"
@@ -153,17 +154,24 @@ static int find_asked_modules(struct run *r, struct inspect_request *what)
 	return 0;
 }
 
+static struct inspect_request what_to_inspect(const struct run *r)
+{
+	const struct settings *set = &r->prepared.resolved.set;
+
+	return (struct inspect_request){ .level = (enum inspection)set->inspection,
+					 .text = r->prepared.subject.text,
+					 .len = r->prepared.subject.len,
+					 .has_input = r->req->stdin_fd >= 0 || r->req->stdin_len > 0,
+					 .workspace = settings_workspace_alias(set),
+					 .strict_commands = set->strict_commands,
+					 .allowed_commands = &set->allowed_commands };
+}
+
 /* It is read in a process of its own. */
 static int begin_inspection(struct run *r)
 {
 	const struct settings *set = &r->prepared.resolved.set;
-	struct inspect_request what = { .level = (enum inspection)r->prepared.resolved.set.inspection,
-					.text = r->prepared.subject.text,
-					.len = r->prepared.subject.len,
-					.has_input = r->req->stdin_fd >= 0 || r->req->stdin_len > 0,
-					.workspace = settings_workspace_alias(set),
-					.strict_commands = set->strict_commands,
-					.allowed_commands = &set->allowed_commands };
+	struct inspect_request what = what_to_inspect(r);
 
 	if (r->inspected)
 		return 0;
@@ -190,6 +198,22 @@ static void tell_findings(const struct run *r)
 	}
 }
 
+/* What came with the code and is compiled with it. */
+static int inspect_sources(struct run *r, struct findings *found)
+{
+	const struct inspect_request like = what_to_inspect(r);
+	struct sources all = { .lang = r->prepared.lang,
+			       .inspected = r->prepared.source_name,
+			       .spares = rulebook_spares(r->x->rules, &r->judged_by),
+			       .rules = r->judged_by.set,
+			       .like = &like };
+
+	if (!r->prepared.sources || !r->work.project || !workspace_is_archive(r->work.project))
+		return 0;
+	all.folder = workspace_folder(r->work.project)->fd;
+	return sources_inspect(&all, found, &r->err);
+}
+
 /* The findings of the inspection that was started; -1 if they, or their absence, end the run. */
 static int await_inspection(struct run *r)
 {
@@ -200,7 +224,8 @@ static int await_inspection(struct run *r)
 	if (!r->inspection)
 		return 0;
 	if (inspect_finish_beside(MOVE_PTR(r->inspection), rulebook_spares(r->x->rules, &r->judged_by), found,
-				  &r->err) < 0)
+				  &r->err) < 0 ||
+	    inspect_sources(r, found) < 0)
 		return end_with_error(r);
 	if (r->prepared.resolved.set.network_mode == NETWORK_ALLOWLIST)
 		inspection_allow_network(r->judged_by.set, found);
@@ -533,7 +558,7 @@ static int step_compile(struct run *r)
 	s.collect = p.plan.output;
 	if (compile_cache_begin(&cache, r->x->recorder, &ask, &r->compiled, r->result))
 		return 0;
-	execute(r, &s, &p.plan, /* may_wait= */ false);
+	execute(r, &s, &p.plan, /* may_wait= */ true);
 	compile_cache_end(&cache, s.verdict == VERDICT_ok ? &r->compiled : NULL, r->result);
 	if (s.verdict == VERDICT_ok)
 		return 0;

@@ -3,12 +3,12 @@
  * Who makes the cell of a run.
  *
  * Native cells are created by a keeper (src/keeper), a separate process that reads jobs and no text, as far as a job
- * can describe the plan.  For what it cannot describe yet, projects above all, this process creates the cell, as it
- * does for everything on a host that forbids execution from memory.  It is the same cell (INV-6).
+ * can describe the plan, projects included.  What is too large for a job is made by this process, and so is everything
+ * on a host that forbids execution from memory.  It is the same cell (INV-6).
  *
  * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a
- * project, arguments, variables or a network of its own; and for sessions without the latter two, with their steward
- * and a Python in them.
+ * project, arguments, variables or a network of its own; for compilers, whatever the program is given afterwards; and
+ * for sessions without variables and a network, with their steward and a Python in them.
  *
  * A keeper is started by the first run that needs it, with ceilings made of the policy as it was read then: the most that any
  * trust level could have, the root, what may be missing, the folders below which packages lie.  A run for which these are too
@@ -204,18 +204,28 @@ static bool is_small(const struct plan *plan)
 	return plan->files[0].len <= plan->limits.disk_bytes / 2;
 }
 
+static bool is_compiler(const struct plan *plan)
+{
+	return plan->output != NULL;
+}
+
+/* What the request gives to its program besides the code; a compiler gets none of it. */
+static bool has_words(const struct warm_ask *ask, const struct plan *plan)
+{
+	return !is_compiler(plan) && (ask->req->n_env > 0 || ask->request->subject.n_args > 0);
+}
+
 /* Nothing of the request but its program is in the cell; packages are the same for all who ask for them. */
 static bool can_wait(const struct warm_ask *ask, const struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n_binds; i++)
 		if (plan->binds[i].checked)
 			return false;
-	if (!ask->may_wait || plan->wants_view || plan->egress || ask->req->n_env > 0)
+	if (!ask->may_wait || plan->workspace || plan->wants_view || plan->egress || has_words(ask, plan))
 		return false;
 	if (plan->session)
 		return plan->n_files == 0;
-	return ask->req->kind == BRIG_KIND_CODE && plan->n_files == 1 && is_small(plan) &&
-	       ask->request->subject.n_args == 0;
+	return ask->req->kind == BRIG_KIND_CODE && plan->n_files == 1 && is_small(plan);
 }
 
 /* Which word names the program's file: an argument of its interpreter, or what is executed; NULL: none does. */
@@ -250,14 +260,15 @@ static void make_wait(const struct warm_ask *ask, struct plan *plan)
 		return;
 	}
 	plan->waits_at = program_path(plan);
-	plan->interpreter_waits = plan->waits_at && ask->request->lang->run.waits;
-	plan->forks = plan->waits_at && may_fork(ask, plan);
+	if (!plan->waits_at || is_compiler(plan)) /* whose process waits before it is executed */
+		return;
+	plan->interpreter_waits = ask->request->lang->run.waits;
+	plan->forks = may_fork(ask, plan);
 }
 
-/* An ordinary user reads what a program left by a process in the cell's user namespace, which is not the keeper's to make. */
 static bool is_served(const struct warm_ask *ask, const struct plan *plan)
 {
-	return ask->chosen->ops == &native_backend && !job_lacks(plan) && (!plan->wants_view || geteuid() == 0);
+	return ask->chosen->ops == &native_backend && !job_lacks(plan);
 }
 
 struct backend_host *warm_take(struct warm *w, const struct warm_ask *ask, struct plan *plan, struct keeper_use **use)

@@ -55,16 +55,37 @@ int history_pack(const struct record *r, struct buf *out, struct brig_error *err
 	return out->full ? err_set(err, BRIG_E_SYSTEM, EFBIG, "its record has more than %zu bytes", out->max) : 0;
 }
 
-int history_add_packed(const struct history_place *place, const char *id, const struct bytes *packed, bool *ret_due,
+/* The bytes as they are, but for where the entry in the audit log is. */
+static void add_bytes(struct buf *record, const struct history_packed *what)
+{
+	const char *data = what->bytes.data;
+	const size_t len = what->bytes.len;
+	size_t from = packed_place(data, len, COLUMN_executions_audit_seq);
+	size_t to = packed_place(data, len, COLUMN_executions_audit_sha256 + 1);
+	struct packed_writer w = { .out = record, .count_at = SIZE_MAX }; /* as many values as before */
+	char hash[SHA256_HEX + 1];
+
+	if (what->audit_seq == 0 || from == 0 || to == 0) {
+		(void)buf_add(record, data, len);
+		return;
+	}
+	(void)buf_add(record, data, from);
+	packed_num(&w, what->audit_seq);
+	packed_text(&w, hex_put(hash, what->audit_hash, SHA256_LEN));
+	(void)buf_add(record, data + to, len - to);
+}
+
+int history_add_packed(const struct history_place *place, const struct history_packed *what, bool *ret_due,
 		       struct history_notes *notes, struct brig_error *err)
 {
+	const struct bytes *packed = &what->bytes;
 	AUTO_BUF record = BUF_INIT(RECORD_MAX);
 	char own[RUN_ID_LEN + 1];
 
-	if (packed->len > HISTORY_PACKED_MAX || !packed_check(packed->data, packed->len, own) || !str_eq(own, id))
-		return err_set(err, BRIG_E_REFUSED, 0, "this is no record of run %s for the history", id);
+	if (packed->len > HISTORY_PACKED_MAX || !packed_check(packed->data, packed->len, own) || !str_eq(own, what->id))
+		return err_set(err, BRIG_E_REFUSED, 0, "this is no record of run %s for the history", what->id);
 	spool_record_begin(&record);
-	(void)buf_add(&record, packed->data, packed->len);
+	add_bytes(&record, what);
 	return add_record(place, &record, ret_due, notes, err);
 }
 

@@ -46,8 +46,15 @@ int history_add(const struct history_place *place, const struct record *r, struc
  * was packed: a record of this id, or -BRIG_E_REFUSED.  *ret_due: history_ingest() should follow.
  */
 #define HISTORY_PACKED_MAX (60 * MiB)
+struct history_packed {
+	const char *id;
+	struct bytes bytes;
+	/* Its entry in the audit log, where the writer knows it and who ran could not; 0 and NULL: as the record says. */
+	uint64_t audit_seq;
+	const uint8_t *audit_hash;
+};
 int history_pack(const struct record *r, struct buf *out, struct brig_error *err);
-int history_add_packed(const struct history_place *place, const char *id, const struct bytes *packed, bool *ret_due,
+int history_add_packed(const struct history_place *place, const struct history_packed *what, bool *ret_due,
 		       struct history_notes *notes, struct brig_error *err);
 
 /*

@@ -163,6 +163,20 @@ int packed_next(struct packed_reader *r, struct packed_row *ret)
 	return 1;
 }
 
+size_t packed_place(const void *data, size_t len, unsigned column)
+{
+	struct packed_reader r;
+	struct packed_value v;
+	unsigned char head[2];
+
+	if (!packed_open(&r, data, len) || !take_into(&r, head, sizeof(head)) || column > head[1])
+		return 0;
+	for (unsigned i = 0; i < column; i++)
+		if (!take_value(&r, &v))
+			return 0;
+	return len - r.left;
+}
+
 static bool read_id(const struct packed_row *row, char *ret_id)
 {
 	const struct packed_value *id = &row->value[COLUMN_executions_id];

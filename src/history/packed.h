@@ -58,6 +58,8 @@ struct packed_reader {
 bool packed_open(struct packed_reader *r, const void *data, size_t len);
 /* 1: there was a row; 0: that was all; -1: malformed. */
 int packed_next(struct packed_reader *r, struct packed_row *ret);
+/* Where the value of this column begins, counted from the execution's own first, in a record that was checked; 0: there is none. */
+size_t packed_place(const void *data, size_t len, unsigned column);
 /* Whether the whole record can be read and says whose it is.  ret_id has room for RUN_ID_LEN + 1. */
 bool packed_check(const void *data, size_t len, char *ret_id);
 

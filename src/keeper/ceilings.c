@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "backend/native/project_stream.h"
 #include "base/str.h"
 #include "keeper/inside.h"
 
@@ -85,6 +86,14 @@ static int check_way_out(const struct plan_egress *e, struct brig_error *err)
 	return 0;
 }
 
+/* Only what the caller has open is shown, and read-only; what is hidden and held is looked at when the contents are there. */
+static int check_project(const struct plan_workspace *w, struct brig_error *err)
+{
+	if (w && w->covered && !is_plain_below(w->covered))
+		return too_much("a program that lies elsewhere than in the workspace", err);
+	return 0;
+}
+
 static bool waits_for_its_file(const struct plan *plan)
 {
 	const size_t len = strlen(PLAN_WORKSPACE "/");
@@ -122,33 +131,56 @@ int ceilings_check(const struct keep_hello *most, const struct plan *plan, struc
 			return too_much("a file that lies elsewhere than in the workspace", err);
 	if (plan->waits_at && !may_wait(plan))
 		return too_much("a program that lies elsewhere than in the workspace", err);
-	return check_way_out(plan->egress, err);
+	rc = check_project(plan->workspace, err);
+	return rc < 0 ? rc : check_way_out(plan->egress, err);
+}
+
+static bool is_socket(int fd, int type)
+{
+	int has_type = 0, domain = 0;
+	socklen_t len = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &has_type, &len) == 0 && has_type == type &&
+	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
+}
+
+/* Its copy is memory of the cell, and init makes the scratch space larger by as much. */
+int ceilings_check_stream(const struct plan *plan, const struct keep_stream *s, int source, struct brig_error *err)
+{
+	const uint64_t most = project_stream_most(plan->limits.memory_bytes);
+
+	if (s->bytes > most || s->inodes > most / PROJECT_PAGE)
+		return too_much("a project that takes most of the cell's memory", err);
+	if (!is_socket(source, SOCK_STREAM))
+		return too_much("a project that comes from something else than a socket", err);
+	return 0;
 }
 
 /*
  * Descriptors may be anything that the caller could open.  A talk must be a socket of our kind, or sending would act on
  * something else; contents must be a file in memory that nobody can change or cut any more, or the cell could be made to wait
- * for it, to die of it, or to run what was not inspected; what binds show is a folder or a file.
+ * for it, to die of it, or to run what was not inspected; what binds show is a folder or a file, and a project is a folder.
  */
 int ceilings_check_descriptors(const struct job *job, const struct keep_message *m, uint64_t *ret_size,
 			       struct brig_error *err)
 {
 	const int sealed = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
 	const int *fds = m->fds;
-	int type = 0, domain = 0, seals = fcntl(fds[KEEP_FD_CONTENTS], F_GET_SEALS);
-	socklen_t len = sizeof(type);
+	const size_t last_bind = KEEP_RUN_FDS + job_bind_fds(job);
+	int seals = fcntl(fds[KEEP_FD_CONTENTS], F_GET_SEALS);
 	struct stat st;
 
-	if (m->n_fds != KEEP_RUN_FDS + job_bind_fds(job))
+	if (m->n_fds != last_bind + (job->plan.workspace != NULL))
 		return too_much("another number of descriptors than it has words for", err);
-	if (getsockopt(fds[KEEP_FD_TALK], SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_SEQPACKET ||
-	    getsockopt(fds[KEEP_FD_TALK], SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain != AF_UNIX)
+	if (!is_socket(fds[KEEP_FD_TALK], SOCK_SEQPACKET))
 		return too_much("a talk over something that is no socket of its kind", err);
 	if (seals < 0 || (seals & sealed) != sealed || fstat(fds[KEEP_FD_CONTENTS], &st) < 0 || !S_ISREG(st.st_mode))
 		return too_much("files that are not in a sealed file in memory", err);
 	*ret_size = (uint64_t)st.st_size;
-	for (size_t i = KEEP_RUN_FDS; i < m->n_fds; i++)
+	for (size_t i = KEEP_RUN_FDS; i < last_bind; i++)
 		if (fstat(fds[i], &st) < 0 || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
 			return too_much("something to be shown that is no folder and no file", err);
+	if (last_bind < m->n_fds && (fstat(fds[last_bind], &st) < 0 || !S_ISDIR(st.st_mode)))
+		return too_much("a project that is no folder", err);
 	return 0;
 }

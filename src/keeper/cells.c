@@ -83,8 +83,9 @@ struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *
 	c->next = k->cells;
 	k->cells = c;
 	k->n_cells++;
-	if (kind->single && c->plan.start_at_once)
-		c->deadline_ns = UINT64_MAX; /* its time begins when it is let go, which is the caller's to say */
+	/* Its time begins when it is let go, or when its project is there, which is the caller's to say. */
+	if (kind->single && (c->plan.start_at_once || native_made_wants_stream(c->cell)))
+		c->deadline_ns = UINT64_MAX;
 	else
 		set_deadline(c, c->plan.limits.startup_ms);
 	if (keeper_watch(k, &c->of_cell, native_waiting_fd(c->cell), c, serve_cell) < 0)
@@ -164,7 +165,9 @@ static void tell_final(struct kept *c)
 		native_backend.denied(c->cell, &denied);
 		f->n_denied = (uint32_t)denied.n;
 		f->dropped = denied.dropped;
-		f->unseen = denied.unseen != NULL;
+		f->unseen = denied.unseen == NULL                     ? KEEP_SEEN
+			    : denied.unseen == denied_without_watches ? KEEP_WITHOUT_WATCHES
+								      : KEEP_WITHOUT_LISTENER;
 		(void)keep_send(c->talk, KEEP_FINAL, f, sizeof(*f), denied.row, denied.n * sizeof(*denied.row), NULL,
 				0);
 	}
@@ -315,6 +318,10 @@ static void hand_over(struct kept *c)
 	native_waiting_take(c->cell, fds);
 	if (c->plan.egress)
 		fds[n++] = native_made_way_out(c->cell);
+	if (keep_shows_rest(&c->plan)) {
+		native_made_rest(c->cell, &fds[n]);
+		n += MADE_REST_FDS;
+	}
 	if (keep_send(c->talk, KEEP_BORN, &born, sizeof(born), NULL, 0, fds, n) < 0)
 		kept_kill(c);
 	/* When the caller is at work again.  Which caller that is the kernel says, and not the job. */
@@ -452,9 +459,34 @@ static void go_early(struct kept *c)
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	c->went_early = true;
+	if (native_made_wants_stream(c->cell)) /* init takes that first */
+		return;
 	set_deadline(c, c->plan.limits.startup_ms);
 	if (native_made_let_go(c->cell, &err) < 0)
 		fail(c, &err);
+}
+
+/* False: it is none, or nobody has waited for it. */
+static bool take_stream(struct kept *c, const struct keep_message *m)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct keep_stream s;
+
+	if (m->head.kind != KEEP_STREAM || m->head.size != sizeof(s) || m->n_fds != 1 || c->state != KEPT_BUILDING ||
+	    !native_made_wants_stream(c->cell))
+		return false;
+	memcpy(&s, m->body, sizeof(s));
+	if (ceilings_check_stream(&c->plan, &s, m->fds[0], &err) < 0 ||
+	    native_made_offer_stream(c->cell, m->fds[0], s.bytes, s.inodes, &err) < 0) {
+		fail(c, &err);
+		return true;
+	}
+	set_deadline(c, c->plan.limits.startup_ms);
+	if (c->went_early)
+		go_early(c);
+	else if (c->plan.start_at_once)
+		c->deadline_ns = UINT64_MAX;
+	return true;
 }
 
 static void go(struct kept *c)
@@ -519,8 +551,10 @@ static void serve_talk(struct keeper *k, struct kept *c)
 			return;
 		}
 	}
-	if (rc > 0 && send_signal(c, &m))
+	if (rc > 0 && (send_signal(c, &m) || take_stream(c, &m))) {
+		keep_message_release(&m);
 		return;
+	}
 	/* The end, or what nobody sane says: nobody wants to know any more. */
 	if (rc > 0)
 		keep_message_release(&m);
@@ -542,6 +576,8 @@ void kept_tie(struct keeper *k, struct kept *c, const char *run, int talk, int p
 		kept_kill(c);
 	else if (c->state == KEPT_WAITING)
 		claim(c);
+	else if (native_made_wants_stream(c->cell) && keep_send(talk, KEEP_PACK, NULL, 0, NULL, 0, NULL, 0) < 0)
+		kept_kill(c);
 }
 
 /* ---- for the loop ------------------------------------------------------------------------------- */

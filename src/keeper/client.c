@@ -3,8 +3,9 @@
  * Cells of the keeper as a backend.  Each has a talk of its own with the keeper (protocol.h), which is the event that a
  * watcher polls; nothing is shared between runs, so any number of them can be under way in one process.
  *
- *	begin	sends the job and what its files contain; the keeper gives a waiting cell the program, or begins to build one
+ *	begin	sends the job and what its files contain (ask.c); the keeper gives a waiting cell the program, or begins to build one
  *	finish	waits for its birth: streams and workspace come with it.  With start_at_once the word goes ahead
+ *	pack	a project that the keeper cannot mount in the cell is packed here, with the rights of this process, and init unpacks it
  *	start	the word
  *	end	the keeper reads everything back and sends it in one record when the last process is dead: read_back, stop,
  *		usage and denied only look at that record, and ask for the end first if it has not come by itself
@@ -17,9 +18,10 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "backend/native/project_stream.h"
+#include "backend/native/project_view.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -28,7 +30,6 @@
 #include "sys/proc.h"
 
 #define END_PATIENCE_NS   (5 * NS_PER_SEC)
-#define RETRY_MS          10
 #define POOLS_PATIENCE_MS 5
 
 struct cell {
@@ -39,6 +40,8 @@ struct cell {
 	bool born, gone, told_started, told_ended; /* gone: the word was said */
 	bool was_waiting, was_forked;
 	uint64_t started_ns;
+	struct project_stream stream; /* of a project that is copied into the cell */
+	bool is_packed;
 	bool has_counts;
 	struct keep_counts counts;
 	bool has_final;
@@ -180,15 +183,26 @@ static int lose(struct cell *c, int rc)
 	return -BRIG_E_SYSTEM;
 }
 
+/* Those that the plan has wanted. */
+static bool has_fd(const struct plan *plan, size_t which)
+{
+	return which < KEEP_BORN_FDS || (which == KEEP_FD_WAY_OUT ? plan->egress != NULL : keep_shows_rest(plan));
+}
+
 static int take_born(struct cell *c, struct keep_message *m)
 {
 	struct keep_born born;
+	size_t n = 0;
 
-	if (c->born || m->n_fds != KEEP_BORN_FDS + (c->plan->egress != NULL) || m->head.size != sizeof(born))
+	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
+		n += has_fd(c->plan, i);
+	if (c->born || m->n_fds != n || m->head.size != sizeof(born))
 		return -EPROTO;
 	memcpy(&born, m->body, sizeof(born));
-	for (size_t i = 0; i < m->n_fds; i++)
-		c->fds[i] = fd_move(&m->fds[i]);
+	n = 0;
+	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
+		if (has_fd(c->plan, i))
+			c->fds[i] = fd_move(&m->fds[n++]);
 	c->was_waiting = born.was_waiting;
 	c->was_forked = born.was_forked;
 	if (c->gone && born.started_ns > c->started_ns && born.started_ns <= clock_now_ns())
@@ -259,6 +273,28 @@ static int take_counts(struct cell *c, const struct keep_message *m)
 	return 0;
 }
 
+/* Packs the project, once: the keeper hands it on. */
+static int send_stream(struct cell *c)
+{
+	struct project_stream *s = &c->stream;
+	struct keep_stream body;
+	int rc = 0;
+
+	if (c->is_packed)
+		return 0;
+	if (!c->plan->workspace)
+		return -EPROTO;
+	c->is_packed = true;
+	if (project_stream_begin(s, c->plan, &c->why) < 0) {
+		c->lost = true;
+		return 0;
+	}
+	body = (struct keep_stream){ .bytes = s->bytes, .inodes = s->inodes };
+	rc = keep_send(c->talk, KEEP_STREAM, &body, sizeof(body), NULL, 0, &s->source, 1);
+	fd_closep(&s->source);
+	return rc;
+}
+
 /* All that was said; negative when the cell is lost. */
 static int pump(struct cell *c)
 {
@@ -274,6 +310,7 @@ static int pump(struct cell *c)
 		     : m.head.kind == KEEP_FAILED ? take_failed(c, &m)
 		     : m.head.kind == KEEP_FINAL  ? take_final(c, &m)
 		     : m.head.kind == KEEP_COUNTS ? take_counts(c, &m)
+		     : m.head.kind == KEEP_PACK   ? send_stream(c)
 						  : -EPROTO;
 		keep_message_release(&m);
 		if (rc < 0)
@@ -309,118 +346,6 @@ static void say(struct cell *c, enum keep_kind kind)
 
 /* ---- the backend -------------------------------------------------------------------------------- */
 
-/* What is in the plan's files as one file that cannot change any more. */
-static int make_contents(const struct plan *plan)
-{
-	AUTO_FD fd = memfd_create("brig-program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	const struct plan_file *certificates = plan->egress ? plan->egress->certificates : NULL;
-	int rc = 0;
-
-	if (fd < 0)
-		return -errno;
-	for (size_t i = 0; i < plan->n_files && rc == 0; i++)
-		rc = fd_write_all(fd, plan->files[i].data, plan->files[i].len);
-	if (rc == 0 && certificates)
-		rc = fd_write_all(fd, certificates->data, certificates->len);
-	if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		rc = -errno;
-	if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
-		rc = -errno;
-	return rc < 0 ? rc : fd_move(&fd);
-}
-
-/* What is put into words for the keeper, and what goes beside them. */
-struct said {
-	struct plan plan;
-	struct plan_bind binds[JOB_BINDS_MAX];
-	int opened[JOB_BINDS_MAX]; /* here; FD_NONE: none */
-	int contents, theirs;
-};
-
-static void said_release(struct said *s)
-{
-	for (size_t i = 0; i < JOB_BINDS_MAX; i++)
-		fd_closep(&s->opened[i]);
-	fd_closep(&s->contents);
-	fd_closep(&s->theirs);
-}
-
-/* Of a cell that is made for this request the keeper gets what is to be shown opened: no path is taken on trust. */
-static int open_binds(struct said *s, struct brig_error *err)
-{
-	for (size_t i = 0; i < s->plan.n_binds; i++) {
-		struct plan_bind *b = &s->binds[i];
-
-		*b = s->plan.binds[i];
-		if (b->checked || s->plan.waits_at)
-			continue;
-		b->fd = s->opened[i] = open(b->source, O_PATH | O_CLOEXEC);
-		b->checked = true;
-		if (b->fd < 0)
-			return err_set(err, BRIG_E_SYSTEM, errno, "cannot show '%s' in the cell", b->source);
-	}
-	s->plan.binds = s->binds;
-	return 0;
-}
-
-static int prepare_said(struct said *s, const struct plan *plan, struct brig_error *err)
-{
-	*s = (struct said){ .plan = *plan, .contents = FD_NONE, .theirs = FD_NONE };
-	for (size_t i = 0; i < JOB_BINDS_MAX; i++)
-		s->opened[i] = FD_NONE;
-	s->plan.start_at_once = plan->start_at_once && !plan->waits_at;
-	if (job_lacks(plan))
-		return err_set(err, BRIG_E_USAGE, 0, "the plan needs %s", job_lacks(plan));
-	return open_binds(s, err);
-}
-
-/* A keeper that has hundreds of jobs to read yet, or as many descriptors on the way to it as the kernel lets a user have, gets
- * this one later. */
-static int send_patiently(const struct cell *c, const struct buf *job, const int *fds, size_t n)
-{
-	const uint64_t deadline = clock_now_ns() + c->plan->limits.startup_ms * NS_PER_MS;
-	int rc;
-
-	for (;;) {
-		struct pollfd p = { .fd = c->host->socket, .events = POLLOUT };
-
-		rc = keep_send(c->host->socket, KEEP_RUN, job->data, job->len, NULL, 0, fds, n);
-		if ((rc != -EAGAIN && rc != -ETOOMANYREFS) || clock_now_ns() >= deadline)
-			return rc;
-		(void)wait_poll(&p, rc == -EAGAIN, RETRY_MS);
-	}
-}
-
-static int send_said(struct cell *c, struct said *s, struct brig_error *err)
-{
-	AUTO_BUF job = BUF_INIT(JOB_MAX);
-	int fds[KEEP_FDS_MAX];
-	size_t n = KEEP_RUN_FDS;
-	int rc = job_encode(&s->plan, &job, err);
-
-	if (rc < 0)
-		return rc;
-	s->contents = make_contents(c->plan);
-	rc = s->contents < 0 ? s->contents : keeper_open_talk(&c->talk, &s->theirs);
-	fds[KEEP_FD_TALK] = s->theirs;
-	fds[KEEP_FD_CONTENTS] = s->contents;
-	for (size_t i = 0; i < s->plan.n_binds; i++)
-		if (s->plan.binds[i].checked)
-			fds[n++] = s->plan.binds[i].fd;
-	if (rc == 0)
-		rc = send_patiently(c, &job, fds, n);
-	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot ask the keeper of cells for one") : 0;
-}
-
-static int send_job(struct cell *c, struct brig_error *err)
-{
-	CLEANUP(said_release)
-	struct said s;
-	int rc = prepare_said(&s, c->plan, err);
-
-	return rc < 0 ? rc : send_said(c, &s, err);
-}
-
 /* The keeper goes on to remove it, and settle listens; but of a warm cell of a run a removal takes longer than that whole run. */
 static void leave_talk(struct cell *c)
 {
@@ -446,9 +371,23 @@ static int keeper_destroy(struct cell *c, char *leftovers, size_t size)
 	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
 		fd_closep(&c->fds[i]);
 	fd_closep(&c->talk); /* a cell that has not ended is killed for that */
+	project_stream_end(&c->stream);
 	free(c->denied);
 	free(c);
 	return 0;
+}
+
+/* No keeper of an ordinary user's mounts a project: packing begins without being asked. */
+static int pack_ahead(struct cell *c, struct brig_error *err)
+{
+	if (!c->plan->workspace || geteuid() == 0)
+		return 0;
+	if (send_stream(c) < 0) /* a keeper that is gone says why, or does not */
+		return 0;
+	if (!c->lost)
+		return 0;
+	*err = c->why;
+	return -err->code;
 }
 
 static int keeper_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell UNUSED,
@@ -462,9 +401,12 @@ static int keeper_begin(struct backend_host *h, const struct plan *plan, const s
 	c->host = h;
 	c->plan = plan;
 	c->talk = FD_NONE;
+	c->stream = (struct project_stream)PROJECT_STREAM_NONE;
 	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
 		c->fds[i] = FD_NONE;
-	rc = send_job(c, err);
+	rc = keeper_ask(h, plan, &c->talk, err);
+	if (rc == 0)
+		rc = pack_ahead(c, err);
 	if (rc < 0) {
 		(void)keeper_destroy(c, NULL, 0);
 		return rc;
@@ -486,14 +428,14 @@ static int keeper_finish(struct cell *c, struct brig_error *err)
 {
 	uint64_t patience = (c->plan->limits.startup_ms + 1000) * NS_PER_MS; /* the keeper's own clock is first */
 
-	if (c->plan->start_at_once && !c->plan->waits_at)
+	if (keeper_starts_early(c->plan))
 		let_go(c);
 	if (await(c, &c->born, patience))
 		return 0;
 	if (!c->lost)
 		(void)lose(c, -ETIMEDOUT);
 	*err = c->why;
-	return -err->code;
+	return project_stream_blame(&c->stream, -err->code, err);
 }
 
 static int keeper_go(struct cell *c, struct cell_fds *ret, struct brig_error *err)
@@ -624,15 +566,21 @@ static int keeper_listener(struct cell *c, struct brig_error *err)
 	return fd_move(&c->fds[KEEP_FD_WAY_OUT]);
 }
 
-/* What was left where there was no project. */
 static int keeper_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
 {
-	int fd = c->has_final && c->plan->wants_view ? fcntl(c->fds[KEEP_FD_WORKSPACE], F_DUPFD_CLOEXEC, 0) : FD_NONE;
+	const struct project_rest rest = { .plan = c->plan,
+					   .way = !c->plan->workspace ? PROJECT_NONE
+						  : c->is_packed      ? PROJECT_STREAM
+								      : PROJECT_LOWER,
+					   .copy_bytes = c->stream.bytes,
+					   .copy_inodes = c->stream.inodes,
+					   .workspace = c->fds[KEEP_FD_WORKSPACE],
+					   .upper = c->fds[KEEP_FD_UPPER],
+					   .user_ns = c->fds[KEEP_FD_USER_NS] };
 
-	if (fd < 0)
-		return err_set(err, BRIG_E_INTERNAL, 0, "there is no workspace to be read back");
-	*ret = (struct workspace_view){ .fd = fd, .whole = true };
-	return 0;
+	if (!c->has_final) /* and so every process is dead */
+		return err_set(err, BRIG_E_INTERNAL, 0, "there is no workspace to be read back: the cell is not dead");
+	return project_view(&rest, ret, err);
 }
 
 struct last_word {
@@ -694,8 +642,9 @@ static void keeper_denied(struct cell *c, struct denied *ret)
 	for (size_t i = 0; i < c->final.n_denied; i++)
 		(void)denied_add(ret, &c->denied[i]);
 	ret->dropped += c->final.dropped;
-	if (c->final.unseen)
-		ret->unseen = denied_without_listener;
+	if (c->final.unseen != KEEP_SEEN)
+		ret->unseen =
+			c->final.unseen == KEEP_WITHOUT_WATCHES ? denied_without_watches : denied_without_listener;
 }
 
 const struct backend_ops keeper_backend = {

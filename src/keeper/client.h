@@ -23,6 +23,13 @@ struct backend_host {
 
 /* A pair of sockets for records of protocol.h.  0 or -errno. */
 int keeper_open_talk(int *ours, int *theirs);
+/* Asks for a cell: *ret_talk is what the keeper answers in.  -BRIG_E_USAGE: the plan is none that a job can say. */
+int keeper_ask(const struct backend_host *h, const struct plan *plan, int *ret_talk, struct brig_error *err);
+/* Whether the word to begin is said before the cell is built. */
+static inline bool keeper_starts_early(const struct plan *plan)
+{
+	return plan->start_at_once && !plan->waits_at && !plan_watches_hidden(plan);
+}
 /* Closes what the host holds, and waits for the keeper's end; the host itself is the caller's. */
 void keeper_release(struct backend_host *h);
 

@@ -21,8 +21,9 @@
  * Without a debugger that asks for it SECCOMP_RET_TRACE is ENOSYS; one that traces the keeper needs no filter's leave.
  * The evidence's number of filters is 2 in a keeper's cell for this reason, and 1 elsewhere; none is promised.
  *
- * Root installs it without no_new_privs, which is the cells' own step.  An ordinary user needs that bit, and then cannot run
- * newuidmap any more: where cells get their ids from it there is no filter, around a keeper that has no more rights than its user.
+ * Root installs it without no_new_privs, which is the cells' own step, and so does a keeper that has the ids for its cells in a user
+ * namespace of its own (native/range_ns.c).  Another ordinary user's needs that bit, and then cannot run newuidmap any more: where
+ * each cell gets its ids from that there is no filter, around a keeper that has no more rights than its user.
  */
 #include <sys/prctl.h>
 

@@ -42,7 +42,7 @@ struct kept {
 	enum kept_state state;
 	bool tied;                /* to a request, by talk and program */
 	bool was_waiting;         /* when the request came */
-	bool went_early;          /* was let go before it was built */
+	bool went_early;          /* was let go, or is to be, before it is built */
 	bool told_final;          /* or the reason why there is none */
 	bool gone;                /* to be freed when no event can name it any more */
 	char run[RUN_ID_LEN + 1]; /* of the request; its cell has another id */
@@ -123,6 +123,9 @@ int ceilings_check(const struct keep_hello *most, const struct plan *plan, struc
 int ceilings_check_descriptors(const struct job *job, const struct keep_message *m, uint64_t *ret_size,
 			       struct brig_error *err);
 
+/* The same for a stream of the cell's project. */
+int ceilings_check_stream(const struct plan *plan, const struct keep_stream *s, int source, struct brig_error *err);
+
 /* kinds.c */
 /* The kind of a job, which it takes; NULL: there are too many. */
 struct kind *kind_of(struct keeper *k, struct job *job);
@@ -158,7 +161,7 @@ static inline void zygotes_await(struct keeper *k, struct kind *kind)
 }
 #endif
 /* single.c */
-/* A cell for this request alone; takes the job, and the descriptors of its binds.  NULL, and why. */
+/* A cell for this request alone; takes the job, and the descriptors of its binds and its project.  NULL, and why. */
 struct kept *single_begin(struct keeper *k, struct job *job, struct keep_message *m, uint64_t size,
 			  struct brig_error *err);
 void single_free(struct kind *kind); /* of other kinds nothing */

@@ -75,7 +75,7 @@ static struct kind *find_place(struct keeper *k)
 	}
 	if (place) {
 		zygotes_end(k, place);
-		free(place->job);
+		job_destroy(place->job);
 		*place = (struct kind){ .job = NULL };
 	}
 	return place;
@@ -86,11 +86,11 @@ struct kind *kind_of(struct keeper *k, struct job *job)
 	struct kind *kind = find(k, job);
 
 	if (kind) {
-		free(job);
+		job_destroy(job);
 	} else {
 		kind = find_place(k);
 		if (!kind) {
-			free(job);
+			job_destroy(job);
 			empty(k, oldest(k)); /* the next one finds a place */
 			return NULL;
 		}
@@ -238,7 +238,7 @@ static void describe(const struct keeper *k, const struct kind *kind, struct kee
 				   .ready = kind->waiting,
 				   .building = kind->building,
 				   .wanted = kind->wanted,
-				   .forks = plan->forks && k->ceilings.forks > 0,
+				   .forks = plan->forks && k->ceilings.forks > 0 && zygote_possible(k->host),
 				   .fork_ready = kind->zygote.zygote && kind->zygote.ready,
 				   .is_given_up = kind->never_waits,
 				   .asked = kind->asked,
@@ -247,6 +247,7 @@ static void describe(const struct keeper *k, const struct kind *kind, struct kee
 				   .bytes = kind->zygote.bytes + kind->next.bytes,
 				   .memory_limit = plan->limits.memory_bytes };
 	(void)str_copy(ret->language, sizeof(ret->language), plan->language);
+	(void)str_copy(ret->step, sizeof(ret->step), plan->step);
 	(void)str_copy(ret->environment, sizeof(ret->environment), plan->environment ? plan->environment : "");
 	for (const struct kept *c = k->cells; c; c = c->next) {
 		if (c->kind == kind && c->tied)

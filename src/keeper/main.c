@@ -91,8 +91,13 @@ static int open_host(struct keeper *k, struct brig_error *err)
 	set->disk_io_bps = k->ceilings.disk_io_bps ? k->ceilings.disk_io_bps : setting_info[SET_disk_io_bps].max;
 	rc = native_backend.open(set, &k->host, &missing, err);
 	free(set);
-	if (rc == 0)
+	if (rc == 0) {
 		native_set_owner(k->host, owner_of(k->caller));
+		native_ask_for_streams(k->host);
+	}
+	if (rc == 0)
+		(void)native_enter_range(
+			k->host); /* else cells are made with the helpers, as by any other supervisor */
 	if (rc == 0)
 		rc = keeper_confine(native_runs_helpers(k->host), err);
 	if (rc < 0) {
@@ -143,7 +148,7 @@ static struct job *read_job(struct keeper *k, const struct keep_message *m, uint
 		(void)err_set(err, BRIG_E_INTERNAL, 0, "the keeper was sent what is no job");
 	} else if (ceilings_check(&k->ceilings, &job->plan, err) < 0 ||
 		   ceilings_check_descriptors(job, m, ret_size, err) < 0) {
-		free(job);
+		job_destroy(job);
 		job = NULL;
 	}
 	return job;
@@ -164,7 +169,7 @@ static void take_run(struct keeper *k, struct keep_message *m)
 	else if (job && k->n_cells < k->ceilings.cells)
 		c = single_begin(k, job, m, size, &err);
 	else if (job) {
-		free(job);
+		job_destroy(job);
 		c = refuse_more(k, &err);
 	}
 	if (c)

@@ -9,8 +9,9 @@
  *	  KEEP_POOLS	nothing; beside it the keeper's end of a talk, in which it answers with as many struct keep_pool as it
  *			has kinds of waiting cells, and which it then leaves
  *	keeper, in the talk about a run
- *	  KEEP_BORN	the cell is built and has the program; beside it its streams, its workspace and, if it has a way out,
- *			the sockets of that
+ *	  KEEP_PACK	nothing: the project cannot be mounted in the cell, and is wanted as a stream
+ *	  KEEP_BORN	the cell is built and has the program; beside it its streams, its workspace; if it has a way out, the
+ *			sockets of that; if its workspace is to be looked at in the end, KEEP_FD_UPPER and KEEP_FD_USER_NS
  *	  KEEP_FAILED	struct keep_failed: there is no cell, or it is lost
  *	  KEEP_FINAL	struct keep_final and its rows: every process is dead, this is what there is to know
  *	  KEEP_COUNTS	struct keep_counts, when asked
@@ -18,6 +19,8 @@
  *	  end of file	nothing of the cell is left, or all that is was named
  *	caller, in that talk
  *	  KEEP_GO	the program may begin; before KEEP_BORN if the plan says start_at_once and the program is not waited for
+ *	  KEEP_STREAM	struct keep_stream, and beside it the project's stream (backend/native/project_stream.h), which the keeper
+ *			hands on unread; for KEEP_PACK, which need not have been heard
  *	  KEEP_STOP	kill it
  *	  KEEP_ASK	for KEEP_COUNTS
  *	  KEEP_SIGNAL	struct keep_signal: for the program, which may catch it
@@ -29,11 +32,13 @@
 #ifndef KEEPER_PROTOCOL_H
 #define KEEPER_PROTOCOL_H
 
+#include <assert.h>
+
 #include "backend/backend.h"
 #include "model/job.h"
 
 #define KEEP_MAGIC   0x4b454550u /* "KEEP" */
-#define KEEP_VERSION 3u
+#define KEEP_VERSION 4u
 
 enum keep_kind {
 	KEEP_HELLO = 1,
@@ -48,6 +53,8 @@ enum keep_kind {
 	KEEP_LEFT,
 	KEEP_POOLS,
 	KEEP_SIGNAL,
+	KEEP_PACK,
+	KEEP_STREAM,
 	KEEP_KIND_END
 };
 
@@ -75,9 +82,9 @@ struct keep_hello {
 	char shown[KEEP_SHOWN_MAX][KEEP_PATH_MAX]; /* host folders below which binds may lie; "": none */
 };
 
-/* Descriptors beside KEEP_RUN; those of the job's binds follow. */
+/* Descriptors beside KEEP_RUN; those of the job's binds follow, then the project's folder. */
 enum { KEEP_FD_TALK, KEEP_FD_CONTENTS, KEEP_RUN_FDS };
-/* ... and beside KEEP_BORN. */
+/* ... and beside KEEP_BORN, in this order; of those that follow the first four, only the ones that the plan makes wanted. */
 enum {
 	KEEP_FD_IN,
 	KEEP_FD_OUT,
@@ -85,6 +92,8 @@ enum {
 	KEEP_FD_WORKSPACE,
 	KEEP_BORN_FDS,
 	KEEP_FD_WAY_OUT = KEEP_BORN_FDS,
+	KEEP_FD_UPPER, /* of a project's overlay, or the workspace again */
+	KEEP_FD_USER_NS,
 	KEEP_BORN_FDS_MAX
 };
 
@@ -108,6 +117,7 @@ struct keep_left {
 /* Cells of one kind: what requests of the same policy, language and packages share. */
 struct keep_pool {
 	char language[32], environment[72]; /* "": none */
+	char step[16];                      /* "run" or "compile" */
 	uint32_t trust;                     /* enum trust */
 	uint32_t ready, building;           /* that are nobody's */
 	uint32_t in_use;
@@ -124,9 +134,17 @@ struct keep_signal {
 	int32_t number;
 };
 
+/* What the copy takes at most. */
+struct keep_stream {
+	uint64_t bytes, inodes;
+};
+
 struct keep_counts {
 	uint64_t cpu_ns, memory_bytes, pids, oom_kills, disk_bytes;
 };
+
+/* What could not be seen of what the program was refused. */
+enum keep_unseen { KEEP_SEEN, KEEP_WITHOUT_LISTENER, KEEP_WITHOUT_WATCHES };
 
 struct keep_final {
 	uint32_t ended; /* 1: the program ended by itself, see exit; 0: it was stopped */
@@ -134,7 +152,7 @@ struct keep_final {
 	struct exit_info exit;
 	struct cell_usage usage;
 	uint64_t dropped;
-	uint64_t unseen; /* 1: calls that were refused could not be seen */
+	uint32_t unseen; /* enum keep_unseen */
 	struct facts facts;
 	/* struct denied_row[n_denied] */
 };
@@ -144,7 +162,14 @@ struct keep_final {
 		    sizeof(struct keep_counts) + sizeof(struct keep_pool) + sizeof(struct keep_left) +  \
 		    sizeof(struct keep_final) + sizeof(struct denied_row) + sizeof(struct plan)))
 #define KEEP_BODY_MAX (sizeof(struct keep_final) + DENIED_MAX * sizeof(struct denied_row) + JOB_MAX)
-#define KEEP_FDS_MAX  (KEEP_RUN_FDS + JOB_BINDS_MAX)
+#define KEEP_FDS_MAX  (KEEP_RUN_FDS + JOB_BINDS_MAX + 1)
+static_assert((int)KEEP_BORN_FDS_MAX <= (int)KEEP_FDS_MAX, "what is received has room for both");
+
+/* Whether the workspace is looked at when the cell is dead. */
+static inline bool keep_shows_rest(const struct plan *plan)
+{
+	return plan->workspace || plan->wants_view;
+}
 
 struct keep_message {
 	struct keep_head head;

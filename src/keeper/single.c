@@ -3,7 +3,8 @@
  * Cells that are made for one request: a kind that has one cell, under the run's own id, and ends with it.
  *
  * What the request's files contain came as one sealed file in memory.  It is mapped here and read by nobody in this process:
- * the cell's init, which shares the mapping, hands its pieces to write(2).
+ * the cell's init, which shares the mapping, hands its pieces to write(2).  Behind them are the paths of a project that are hidden
+ * or held, of which is looked at here whether each is one that a tree can have.
  */
 #include <sys/mman.h>
 
@@ -22,16 +23,18 @@ static int map_contents(struct kind *kind, int fd, uint64_t size, struct brig_er
 	kind->contents = map;
 	kind->contents_size = size;
 	if (!job_set_contents(kind->job, map, size))
-		return err_set(err, BRIG_E_INTERNAL, 0, "the keeper was sent a job whose files are of another size");
+		return err_set(err, BRIG_E_INTERNAL, 0, "the keeper was sent a job whose contents are not its own");
 	return 0;
 }
 
-/* In the order of the job's checked binds. */
-static void take_bind_fds(struct kind *kind, int *fds)
+/* In the order of the job's checked binds; then the project. */
+static void take_fds(struct kind *kind, int *fds)
 {
 	for (size_t i = 0; i < kind->job->plan.n_binds; i++)
 		if (kind->job->binds[i].checked)
 			kind->job->binds[i].fd = fd_move(fds++);
+	if (kind->job->plan.workspace)
+		kind->job->workspace.fd = fd_move(fds);
 }
 
 void single_free(struct kind *kind)
@@ -41,9 +44,11 @@ void single_free(struct kind *kind)
 	for (size_t i = 0; i < JOB_BINDS_MAX; i++)
 		if (kind->job->binds[i].checked)
 			fd_closep(&kind->job->binds[i].fd);
+	if (kind->job->plan.workspace)
+		fd_closep(&kind->job->workspace.fd);
 	if (kind->contents)
 		(void)munmap(kind->contents, kind->contents_size);
-	free(kind->job);
+	job_destroy(kind->job);
 	free(kind);
 }
 
@@ -55,11 +60,11 @@ struct kept *single_begin(struct keeper *k, struct job *job, struct keep_message
 
 	if (!kind) {
 		(void)err_nomem(err);
-		free(job);
+		job_destroy(job);
 		return NULL;
 	}
 	*kind = (struct kind){ .job = job, .single = true };
-	take_bind_fds(kind, &m->fds[KEEP_RUN_FDS]);
+	take_fds(kind, &m->fds[KEEP_RUN_FDS]);
 	if (map_contents(kind, m->fds[KEEP_FD_CONTENTS], size, err) == 0)
 		c = kept_begin(k, kind, err);
 	if (!c)

@@ -6,6 +6,7 @@
  */
 #include "metrics/layout.h"
 
+#include <pthread.h>
 #include <assert.h>
 #include <string.h>
 
@@ -145,8 +146,13 @@ static uint64_t layout_hash(void)
 	return h;
 }
 
-void metrics_layout_make(struct metrics_layout *l)
+static struct metrics_layout the_layout;
+
+/* Every name of every label goes into its hash: worth doing once in a process that counts all its life. */
+static void make_layout(void)
 {
+	struct metrics_layout *l = &the_layout;
+
 	*l = (struct metrics_layout){ .size = sizeof(struct metrics_header) };
 	for (size_t i = 0; i < LABELS_COUNT; i++) {
 		l->names[i] = l->size;
@@ -158,6 +164,14 @@ void metrics_layout_make(struct metrics_layout *l)
 		l->size += metric_rows(m) * metric_width(m) * sizeof(uint64_t);
 	}
 	l->hash = layout_hash();
+}
+
+void metrics_layout_make(struct metrics_layout *l)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, make_layout);
+	*l = the_layout;
 }
 
 /* ---- the header ------------------------------------------------------------------------------- */

@@ -26,8 +26,8 @@ struct denied {
 	const char *unseen; /* static: what this list cannot show although it was asked for; NULL */
 };
 
-/* A value of unseen. */
-extern const char denied_without_listener[];
+/* Values of unseen. */
+extern const char denied_without_listener[], denied_without_watches[];
 
 /* Counts one attempt (count of them) at something; a new thing is added.  False: no memory. */
 bool denied_add(struct denied *d, const struct denied_row *one);

@@ -4,8 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "files/beneath.h"
+
 #define MAGIC   "brigjob"
-#define VERSION '3'
+#define VERSION '4'
 
 struct head {
 	char magic[7], version;
@@ -89,6 +91,18 @@ static void put_egress(struct buf *b, const struct plan_egress *e)
 		put_num(b, e->certificates ? e->certificates->len : JOB_NULL);
 }
 
+static void put_workspace(struct buf *b, const struct plan_workspace *w)
+{
+	put_num(b, w ? w->n_hidden : JOB_NULL);
+	if (!w)
+		return;
+	put_num(b, w->n_held);
+	put_num(b, job_paths_size(w));
+	put_num(b, w->read_only);
+	put_text(b, w->path);
+	put_text(b, w->covered);
+}
+
 static void put_plan(struct buf *b, const struct plan *plan)
 {
 #define NUM(field, type) put_num(b, (uint64_t)plan->field);
@@ -99,6 +113,32 @@ static void put_plan(struct buf *b, const struct plan *plan)
 	put_files(b, plan);
 	put_binds(b, plan);
 	put_egress(b, plan->egress);
+	put_workspace(b, plan->workspace);
+}
+
+int job_each_path(const struct plan_workspace *w, job_path_fn fn, void *arg)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->n_hidden && rc == 0; i++)
+		rc = fn(arg, w->hidden[i], strlen(w->hidden[i]) + 1);
+	for (size_t i = 0; i < w->n_held && rc == 0; i++)
+		rc = fn(arg, w->held[i], strlen(w->held[i]) + 1);
+	return rc;
+}
+
+static int add_size(void *arg, const char *path UNUSED, size_t len_with_nul)
+{
+	*(uint64_t *)arg += len_with_nul;
+	return 0;
+}
+
+uint64_t job_paths_size(const struct plan_workspace *w)
+{
+	uint64_t size = 0;
+
+	(void)job_each_path(w, add_size, &size);
+	return size;
 }
 
 static size_t bytes_of_paths(const struct plan *plan)
@@ -109,13 +149,15 @@ static size_t bytes_of_paths(const struct plan *plan)
 		n += strlen(plan->files[i].name);
 	for (size_t i = 0; i < plan->n_binds; i++)
 		n += strlen(plan->binds[i].source) + strlen(plan->binds[i].target);
+	if (plan->workspace)
+		n += strlen(plan->workspace->path) + (plan->workspace->covered ? strlen(plan->workspace->covered) : 0);
 	return n;
 }
 
 const char *job_lacks(const struct plan *plan)
 {
-	if (plan->workspace)
-		return "a workspace";
+	if (plan->workspace && plan->workspace->n_hidden + plan->workspace->n_held > JOB_PATHS_MAX)
+		return "more hidden and held files of a project than a job can name";
 	if (plan->n_files > JOB_FILES_MAX)
 		return "more files than a job can name";
 	if (plan->n_binds > JOB_BINDS_MAX)
@@ -298,6 +340,26 @@ static void get_egress(struct reader *r, struct job *job)
 	job->plan.egress = &job->egress;
 }
 
+/* What is hidden and held comes with the contents: until then there are as many places for it. */
+static void get_workspace(struct reader *r, struct job *job)
+{
+	struct plan_workspace *w = &job->workspace;
+	uint64_t n_hidden = get_num(r), n_held;
+
+	if (r->bad || n_hidden == JOB_NULL)
+		return;
+	n_held = get_num(r);
+	job->paths_size = get_num(r);
+	r->bad = r->bad || n_hidden > JOB_PATHS_MAX || n_held > JOB_PATHS_MAX - n_hidden || job->plan.waits_at;
+	w->fd = -1;
+	w->read_only = get_flag(r);
+	w->path = need_text(r);
+	w->covered = get_text(r);
+	w->n_hidden = r->bad ? 0 : (size_t)n_hidden;
+	w->n_held = r->bad ? 0 : (size_t)n_held;
+	job->plan.workspace = w;
+}
+
 static bool is_run_id(const char id[RUN_ID_LEN])
 {
 	for (size_t i = 0; i < RUN_ID_LEN; i++)
@@ -331,6 +393,7 @@ static bool get_job(struct job *job)
 	get_files(&r, job);
 	get_binds(&r, job);
 	get_egress(&r, job);
+	get_workspace(&r, job);
 	return !r.bad && r.at == r.end && used > 1;
 }
 
@@ -349,6 +412,13 @@ struct job *job_decode(const void *bytes, size_t len)
 		return job;
 	free(job);
 	return NULL;
+}
+
+void job_destroy(struct job *job)
+{
+	if (job)
+		free(job->paths);
+	free(job);
 }
 
 size_t job_bind_fds(const struct job *job)
@@ -370,6 +440,27 @@ static bool give(struct plan_file *f, const char **at, uint64_t *left)
 	return true;
 }
 
+static bool set_paths(struct job *job, const char *at, uint64_t size)
+{
+	struct plan_workspace *w = &job->workspace;
+	const char *end = at + size;
+
+	job->paths = calloc(w->n_hidden + w->n_held + 1, sizeof(*job->paths));
+	if (!job->paths)
+		return false;
+	for (size_t i = 0; i < w->n_hidden + w->n_held; i++) {
+		size_t len = at < end ? strnlen(at, (size_t)(end - at)) : 0;
+
+		if (at + len >= end || !beneath_is_path(at, len))
+			return false;
+		job->paths[i] = at;
+		at += len + 1;
+	}
+	w->hidden = job->paths;
+	w->held = job->paths + w->n_hidden;
+	return at == end;
+}
+
 bool job_set_contents(struct job *job, const char *contents, uint64_t size)
 {
 	for (size_t i = 0; i < job->plan.n_files; i++)
@@ -377,6 +468,8 @@ bool job_set_contents(struct job *job, const char *contents, uint64_t size)
 			return false;
 	if (job->egress.certificates && !give(&job->certificates, &contents, &size))
 		return false;
+	if (job->plan.workspace)
+		return size == job->paths_size && set_paths(job, contents, size);
 	return size == 0;
 }
 

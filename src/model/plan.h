@@ -113,6 +113,12 @@ struct plan {
 	protection_set may_degrade; /* allow_degraded */
 };
 
+/* Whether it is to be noted which hidden files the program opens; one that is opened before it is watched would be missed. */
+static inline bool plan_watches_hidden(const struct plan *plan)
+{
+	return plan->report_denied && plan->workspace && plan->workspace->n_hidden > 0;
+}
+
 /* Where the program of a native cell begins: in its workspace, by the name that it is to see. */
 static inline const char *plan_working_folder(const struct plan *plan)
 {

@@ -41,6 +41,8 @@ static_assert(ARRAY_LEN(denied_kind_name) == DENIED_KIND_COUNT, "denied_kind_nam
 const char denied_without_listener[] =
 	"refused calls and hosts are not listed: this kernel, or what brig itself runs in, "
 	"gives no listener for them, or it failed";
+const char denied_without_watches[] =
+	"hidden files that the program opened are not all listed: this user has no inotify watches left";
 
 const char *const packages_state_name[] = {
 	[PACKAGES_NONE] = "none",

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection at a time.  A thread of ours opens it, trying until a broker takes us; from then on libnats connects anew by
+ * itself when a broker has gone.  But when one refuses us, by certificate or by credentials, libnats takes that for its last word
+ * and closes the connection: then the thread begins again, since operators mend such things.  Why it was refused is known to the
+ * thread that tried and to nobody later, so it writes that down.  Subscriptions are kept here, for the next connection.
+ */
 #include "queue/broker.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/id.h"
@@ -21,11 +29,15 @@
 #define BUCKETS           1024
 #define LOOK_MS           100 /* how often it is seen whose time is over */
 #define LOOK_NS           (LOOK_MS * NS_PER_MS)
+#define SUBSCRIPTIONS_MAX 16
+#define TROUBLE_MAX       400
+
+enum state { IS_UP, IS_DOWN, IS_CLOSED };
 
 struct came {
 	struct came *next;
-	natsMsg *msg; /* NULL: the connection is up or down */
-	bool is_up;
+	natsMsg *msg; /* NULL: the connection has another state */
+	enum state state;
 };
 
 struct request {
@@ -35,10 +47,19 @@ struct request {
 	broker_reply_fn fn;
 };
 
+struct subscription {
+	char subject[BROKER_SUBJECT_MAX];
+	natsSubscription *handle; /* NULL: there has been no connection yet */
+};
+
 struct broker {
 	const struct nats_library *nats;
 	struct broker_callbacks call;
-	natsConnection *connection;
+	natsOptions *options;
+	bool has_tls, has_certificate;
+	natsConnection *connection;                          /* NULL: a thread tries to open it */
+	struct subscription subscription[SUBSCRIPTIONS_MAX]; /* the first is the inbox */
+	size_t n_subscriptions;
 	char *jwt, *seed; /* of the credentials */
 	char inbox[INBOX_LEN + 16];
 	int wake;
@@ -51,12 +72,14 @@ struct broker {
 	struct came *first, **last;
 	size_t n, bytes;
 	uint64_t dropped;
+	natsConnection *opened; /* by our own thread */
+	char trouble[TROUBLE_MAX];
 };
 
 /* ---- threads of the library -------------------------------------------------------------------------------- */
 
 /* Takes the message. */
-static void put(struct broker *b, natsMsg *msg, bool is_up)
+static void put(struct broker *b, natsMsg *msg, enum state state)
 {
 	struct came *c = calloc(1, sizeof(*c));
 	size_t len = msg ? (size_t)b->nats->natsMsg_GetDataLength(msg) : 0;
@@ -71,7 +94,7 @@ static void put(struct broker *b, natsMsg *msg, bool is_up)
 		return;
 	}
 	c->msg = msg;
-	c->is_up = is_up;
+	c->state = state;
 	*b->last = c;
 	b->last = &c->next;
 	b->n++;
@@ -82,17 +105,22 @@ static void put(struct broker *b, natsMsg *msg, bool is_up)
 
 static void on_message(natsConnection *nc UNUSED, natsSubscription *sub UNUSED, natsMsg *msg, void *user)
 {
-	put(user, msg, false);
+	put(user, msg, IS_UP);
 }
 
 static void on_connected(natsConnection *nc UNUSED, void *user)
 {
-	put(user, NULL, true);
+	put(user, NULL, IS_UP);
 }
 
 static void on_disconnected(natsConnection *nc UNUSED, void *user)
 {
-	put(user, NULL, false);
+	put(user, NULL, IS_DOWN);
+}
+
+static void on_closed(natsConnection *nc UNUSED, void *user)
+{
+	put(user, NULL, IS_CLOSED);
 }
 
 /* The library would write to standard error; what matters is told by replies that do not come. */
@@ -187,34 +215,149 @@ static natsStatus set_options(struct broker *b, natsOptions *to, const struct br
 	    (st = n->natsOptions_SetIgnoreDiscoveredServers(to, true)) != NATS_OK ||
 	    (st = n->natsOptions_SetDisconnectedCB(to, on_disconnected, b)) != NATS_OK ||
 	    (st = n->natsOptions_SetReconnectedCB(to, on_connected, b)) != NATS_OK ||
-	    (st = n->natsOptions_SetErrorHandler(to, on_error, b)) != NATS_OK ||
-	    (st = n->natsOptions_SetRetryOnFailedConnect(to, true, on_connected, b)) != NATS_OK)
+	    (st = n->natsOptions_SetClosedCB(to, on_closed, b)) != NATS_OK ||
+	    (st = n->natsOptions_SetErrorHandler(to, on_error, b)) != NATS_OK)
 		return st;
 	return set_security(b, to, o);
 }
 
+/* ---- connecting --------------------------------------------------------------------------------------------- */
+
+enum trouble_when { ALWAYS, WITHOUT_CERTIFICATE, WITH_CERTIFICATE };
+
+static const char *explain(const struct broker *b, natsStatus status)
+{
+	static const struct {
+		natsStatus status;
+		enum trouble_when when;
+		const char *sentence;
+	} rows[] = {
+#define TROUBLE(status, when, sentence) { status, when, sentence },
+#include "queue/troubles.def"
+#undef TROUBLE
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (rows[i].status == status &&
+		    (rows[i].when == ALWAYS ||
+		     (b->has_tls && b->has_certificate == (rows[i].when == WITH_CERTIFICATE))))
+			return rows[i].sentence;
+	return "the brokers cannot be spoken to";
+}
+
+/* In the thread that tried: what the library says in detail is known to it alone. */
+static void note_trouble(struct broker *b, natsStatus status)
+{
+	natsStatus last;
+	const char *detail = b->nats->nats_GetLastError(&last), *at = detail ? strstr(detail, "): ") : NULL;
+
+	(void)pthread_mutex_lock(&b->lock);
+	(void)snprintf(b->trouble, sizeof(b->trouble), "%s (%.150s)", explain(b, status),
+		       at ? at + 3 : b->nats->natsStatus_GetText(status));
+	for (char *c = b->trouble; *c; c++)
+		if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e)
+			*c = '?'; /* a broker wrote some of it */
+	(void)pthread_mutex_unlock(&b->lock);
+}
+
+static void *keep_trying(void *user)
+{
+	struct broker *b = user;
+	natsConnection *nc = NULL;
+	natsStatus st;
+
+	while ((st = b->nats->natsConnection_Connect(&nc, b->options)) != NATS_OK) {
+		note_trouble(b, st);
+		(void)poll(NULL, 0, RECONNECT_WAIT_MS);
+	}
+	(void)pthread_mutex_lock(&b->lock);
+	b->opened = nc;
+	b->trouble[0] = '\0';
+	(void)pthread_mutex_unlock(&b->lock);
+	put(b, NULL, IS_UP);
+	return NULL;
+}
+
+static int begin_to_connect(struct broker *b)
+{
+	pthread_t thread;
+	int rc = pthread_create(&thread, NULL, keep_trying, b);
+
+	if (rc == 0)
+		(void)pthread_detach(thread);
+	return -rc;
+}
+
+static void end_subscription(const struct broker *b, struct subscription *s)
+{
+	if (s->handle)
+		b->nats->natsSubscription_Destroy(MOVE_PTR(s->handle));
+}
+
+static int subscribe(struct broker *b, struct subscription *s)
+{
+	end_subscription(b, s); /* of a connection that is closed */
+	return b->nats->natsConnection_Subscribe(&s->handle, b->connection, s->subject, on_message, b) == NATS_OK
+		       ? 0
+		       : -EIO;
+}
+
+/* Of a new connection: what was listened to on the last one. */
+static void take_connection(struct broker *b)
+{
+	(void)pthread_mutex_lock(&b->lock);
+	b->connection = MOVE_PTR(b->opened);
+	(void)pthread_mutex_unlock(&b->lock);
+	for (size_t i = 0; b->connection && i < b->n_subscriptions; i++)
+		(void)subscribe(b, &b->subscription[i]);
+}
+
+/* Addresses without what stands before their hosts: users and passwords. */
+static const char *show_urls(const char *urls, char *dst, size_t size)
+{
+	AUTO_BUF text = BUF_INIT(size - 1);
+
+	for (const char *at = urls; *at; at += strspn(at, ",")) {
+		size_t len = strcspn(at, ",");
+		const char *sign = memrchr(at, '@', len);
+
+		(void)buf_addf(&text, "%s%.*s", text.len ? "," : "", (int)(sign ? at + len - sign - 1 : (ptrdiff_t)len),
+			       sign ? sign + 1 : at);
+		at += len;
+	}
+	(void)str_copy(dst, size, buf_str(&text));
+	return dst;
+}
+
 static int connect_to(struct broker *b, const struct broker_options *o, struct brig_error *err)
 {
-	natsOptions *options = NULL;
-	natsSubscription *sub = NULL;
-	char everything[sizeof(b->inbox) + 4];
-	natsStatus st = b->nats->natsOptions_Create(&options);
+	natsStatus st = b->nats->natsOptions_Create(&b->options);
+	char shown[200];
+	int rc;
 
+	b->has_tls = o->tls;
+	b->has_certificate = o->cert != NULL;
 	if (st == NATS_OK)
-		st = set_options(b, options, o);
-	if (st == NATS_OK)
-		st = b->nats->natsConnection_Connect(&b->connection, options);
-	if (st == NATS_OK)
-		put(b, NULL, true);
-	if (st == NATS_NOT_YET_CONNECTED)
-		st = NATS_OK;
-	b->nats->natsOptions_Destroy(options);
-	(void)snprintf(everything, sizeof(everything), "%s.>", b->inbox);
-	if (st == NATS_OK)
-		st = b->nats->natsConnection_Subscribe(&sub, b->connection, everything, on_message, b);
-	return st == NATS_OK ? 0
-			     : err_set(err, BRIG_E_USAGE, 0, "the brokers '%.200s' cannot be used: %s", o->urls,
-				       b->nats->natsStatus_GetText(st));
+		st = set_options(b, b->options, o);
+	if (st != NATS_OK)
+		return err_set(err, BRIG_E_USAGE, 0, "the brokers '%s' cannot be used: %s%s",
+			       show_urls(o->urls, shown, sizeof(shown)), b->nats->natsStatus_GetText(st),
+			       st == NATS_SSL_ERROR ? ": what --queue-ca, --queue-cert and --queue-key name must be "
+						      "PEM, and the key that of the certificate"
+			       : st == NATS_INVALID_ARG ? ": check the addresses, and that --queue-credentials names a "
+							  "file of NATS credentials"
+							: "");
+	(void)snprintf(b->subscription[b->n_subscriptions++].subject, BROKER_SUBJECT_MAX, "%s.>", b->inbox);
+	rc = begin_to_connect(b);
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot begin to connect to brokers") : 0;
+}
+
+bool broker_trouble(struct broker *b, char *dst, size_t size)
+{
+	(void)pthread_mutex_lock(&b->lock);
+	(void)str_copy(dst, size, b->trouble);
+	(void)pthread_mutex_unlock(&b->lock);
+	return *dst;
 }
 
 int broker_open(const struct broker_options *o, const struct broker_callbacks *callbacks, struct broker **ret,
@@ -279,9 +422,18 @@ const char *broker_inbox(const struct broker *b)
 
 int broker_subscribe(struct broker *b, const char *subject)
 {
-	natsSubscription *sub = NULL;
+	struct subscription *s = &b->subscription[b->n_subscriptions];
 
-	return b->nats->natsConnection_Subscribe(&sub, b->connection, subject, on_message, b) == NATS_OK ? 0 : -EIO;
+	if (b->n_subscriptions == SUBSCRIPTIONS_MAX || !str_copy(s->subject, sizeof(s->subject), subject))
+		return -EINVAL;
+	b->n_subscriptions++;
+	return b->connection ? subscribe(b, s) : 0;
+}
+
+void broker_unsubscribe(struct broker *b)
+{
+	while (b->n_subscriptions > 1)
+		end_subscription(b, &b->subscription[--b->n_subscriptions]);
 }
 
 int broker_publish(struct broker *b, const struct broker_message *m)
@@ -437,6 +589,22 @@ static void give_up(struct broker *b)
 	}
 }
 
+static void change_state(struct broker *b, enum state state)
+{
+	bool is_up = state == IS_UP;
+
+	if (is_up && !b->connection)
+		take_connection(b);
+	if (is_up != b->is_up) {
+		b->is_up = is_up;
+		b->call.on_up(b->call.user, is_up);
+	}
+	if (state == IS_CLOSED && b->connection) {
+		b->nats->natsConnection_Destroy(MOVE_PTR(b->connection));
+		(void)begin_to_connect(b); /* without a thread there is no connection, and the runner goes on without */
+	}
+}
+
 void broker_step(struct broker *b)
 {
 	uint64_t n;
@@ -447,9 +615,8 @@ void broker_step(struct broker *b)
 		if (c->msg) {
 			take(b, c->msg);
 			b->nats->natsMsg_Destroy(c->msg);
-		} else if (c->is_up != b->is_up) {
-			b->is_up = c->is_up;
-			b->call.on_up(b->call.user, b->is_up);
+		} else {
+			change_state(b, c->state);
 		}
 		free(c);
 	}

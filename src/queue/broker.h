@@ -63,12 +63,17 @@ int broker_fd(const struct broker *b);       /* readable: broker_step() has some
 int broker_patience(const struct broker *b); /* milliseconds until it has without that; -1: never */
 void broker_step(struct broker *b);
 bool broker_is_up(const struct broker *b);
+/* Why there has been none since the last one, in a sentence that says what to do; false: nothing is known of it. */
+bool broker_trouble(struct broker *b, char *dst, size_t size);
 size_t broker_payload_max(const struct broker *b);
 uint64_t broker_dropped(const struct broker *b); /* messages for which there was no room */
 size_t broker_waiting(const struct broker *b);   /* requests without a reply */
 
-/* 0, or -errno: nothing was sent. */
+/* Also on connections to come.  0 or -errno. */
 int broker_subscribe(struct broker *b, const char *subject);
+/* All that was subscribed to by the above; what has come already is handed over all the same. */
+void broker_unsubscribe(struct broker *b);
+/* 0, or -errno: nothing was sent. */
 int broker_publish(struct broker *b, const struct broker_message *m);
 /* fn is called once, with arg, from broker_step(): never before this returns. */
 int broker_request(struct broker *b, const struct broker_message *m, uint64_t patience_ns, broker_reply_fn fn,

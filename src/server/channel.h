@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 
+#define CHANNEL_TAG_MAX    0x7fffffffU /* of a front's asks; those above are the runner's own (runner/forwarded.c) */
 #define CHANNEL_INLINE_MAX (48 * KiB)
 #define CHANNEL_FDS_MAX    7
 #define CHANNEL_QUEUE_MAX  (256 * MiB) /* of what waits to be sent */

@@ -134,10 +134,13 @@ struct process *context_kernel(const struct session *s, uint64_t tag)
 
 /* ---- runs -------------------------------------------------------------------------------------- */
 
+/* Those of the beginning: to ask is to read a file, which takes longer than a short run. */
 static uint64_t n_cpus(void)
 {
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	static _Atomic long known;
+	long n = known ? known : sysconf(_SC_NPROCESSORS_ONLN);
 
+	known = n;
 	return n > 0 ? (uint64_t)n : 1;
 }
 

@@ -86,6 +86,7 @@ struct session {
 	struct source control, timer;
 	bool ready, stopping, lost, must_end;
 	uint64_t next_tag, begun_ns, end_ns, active_ns;
+	uint64_t timer_ns;  /* when it is due; UINT64_MAX: it is not set */
 	uint64_t paused_ns; /* since when; 0: it is not paused */
 	struct message *queue, **queue_end;
 	struct asked asked[ASKED_MAX];

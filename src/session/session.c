@@ -91,14 +91,16 @@ static uint64_t next_moment(const struct session *s)
 	return min_u64(at, min_u64(process_next_deadline(s), context_next_deadline(s)));
 }
 
+/* A timer that is due sooner is left as it is, and set anew when it was: most moments are put off long before they come. */
 void session_set_timer(struct session *s)
 {
-	uint64_t at = next_moment(s);
-	struct itimerspec when = { .it_value = { .tv_sec = (time_t)(at / NS_PER_SEC),
-						 .tv_nsec = (long)(at % NS_PER_SEC) } };
+	const uint64_t at = next_moment(s);
+	const struct itimerspec when = { .it_value = { .tv_sec = (time_t)(at / NS_PER_SEC),
+						       .tv_nsec = (long)(at % NS_PER_SEC) } };
 
-	if (at == UINT64_MAX)
-		when = (struct itimerspec){ .it_value = { 0 } };
+	if (at >= s->timer_ns)
+		return;
+	s->timer_ns = at;
 	(void)timerfd_settime(s->timer.fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
@@ -107,6 +109,7 @@ static void serve_timer(struct session *s, void *owner UNUSED, uint32_t events U
 	uint64_t times, now = clock_now_ns();
 
 	(void)!read(s->timer.fd, &times, sizeof(times));
+	s->timer_ns = UINT64_MAX;
 	if (s->stopping) {
 		s->must_end = s->must_end || now >= s->end_ns;
 		s->end_ns = s->must_end ? UINT64_MAX : s->end_ns;
@@ -537,6 +540,7 @@ int session_new(const struct session_config *config, struct session **ret, struc
 	s->config = *config;
 	s->control.fd = s->timer.fd = s->copy.end.fd = s->copy.file = FD_NONE;
 	s->queue_end = &s->queue;
+	s->timer_ns = UINT64_MAX;
 	s->begun_ns = s->active_ns = clock_now_ns();
 	s->end_ns = s->begun_ns + config->timeout_ms * NS_PER_MS;
 	s->received = malloc(sizeof(*s->received));

@@ -300,14 +300,25 @@ size_t cgroup_entries(const struct cgroup *cg, int *fds, size_t max)
 	return n;
 }
 
-int cgroup_open_entry(const struct cgroup *cg)
+int cgroup_open_entries(const struct cgroup *cg, int *fds, size_t max)
 {
-	int dir = cgroup_clone_fd(cg), fd;
+	size_t n = 0;
 
-	if (dir < 0)
-		return FD_NONE;
-	fd = openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	for (size_t i = 0; i < cg->n_leaves && n < max; i++) {
+		const struct cgroup_leaf *leaf = &cg->leaf[i];
+		const char *file = leaf->ops->entry_file ? leaf->ops->entry_file : "cgroup.procs";
+		int fd = openat(leaf->dir, file, O_WRONLY | O_CLOEXEC);
+
+		if (fd < 0) {
+			int saved = errno;
+
+			while (n > 0)
+				fd_closep(&fds[--n]);
+			return -saved;
+		}
+		fds[n++] = fd;
+	}
+	return (int)n;
 }
 
 int cgroup_enter(const int *fds, size_t n)

@@ -100,8 +100,9 @@ bool cgroup_host_enters_at_clone(const struct cgroup_host *h);
 /* What a task writes "0" to, to enter what CLONE_INTO_CGROUP does not cover.  The number of them, at most max. */
 #define CGROUP_ENTRIES_MAX 5
 size_t cgroup_entries(const struct cgroup *cg, int *fds, size_t max);
-/* The same for that one, for a process that was cloned elsewhere: the caller's descriptor; FD_NONE: there is none; or -errno. */
-int cgroup_open_entry(const struct cgroup *cg);
+/* The same for every group, that one included, for a process that was cloned elsewhere: the caller's descriptors, opened with the ids
+ * that the caller has now.  The number, or -errno. */
+int cgroup_open_entries(const struct cgroup *cg, int *fds, size_t max);
 int cgroup_enter(const int *fds, size_t n); /* async-signal-safe; 0 or -errno */
 /* Both in one, for a child that was forked after the groups were made. */
 int cgroup_enter_self(const struct cgroup *cg);

@@ -269,6 +269,17 @@ static void probe_id_separation(struct probe_report *r)
 			  (unsigned long long)gids);
 }
 
+/* Nothing follows from it but time: where there are none, each warm cell has an interpreter that was started in it. */
+static void probe_warm_forks(struct probe_report *r)
+{
+	if (r->row[PROBE_id_separation].status == PROBE_OK)
+		probe_set(r, PROBE_warm_forks, PROBE_OK, 0,
+			  "where cells have control groups and Landlock, a warm Python is forked");
+	else
+		probe_set(r, PROBE_warm_forks, PROBE_INFO, 0,
+			  "a warm Python is started in its cell: to fork it takes ids that are not the user's own");
+}
+
 /* ---- engines --------------------------------------------------------------------------------- */
 
 static void probe_docker(struct probe_report *r)
@@ -311,8 +322,10 @@ static void probe_kvm(struct probe_report *r)
 void probe_host(struct probe_report *ret)
 {
 	static void (*const probes[])(struct probe_report *) = {
-		probe_kernel,          probe_container, probe_userns_switches, probe_core_pattern, probe_swap,
-		probe_cpu_mitigations, probe_cell,      probe_id_separation,   probe_docker,       probe_kvm,
+		probe_kernel,       probe_container,     probe_userns_switches,
+		probe_core_pattern, probe_swap,          probe_cpu_mitigations,
+		probe_cell,         probe_id_separation, probe_warm_forks,
+		probe_docker,       probe_kvm,
 	};
 
 	memset(ret, 0, sizeof(*ret));

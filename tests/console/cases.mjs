@@ -407,7 +407,7 @@ test("activity.pools", "cells that are kept ready are listed by kind, with who f
 	const row = page.getByRole("table", { name: "Cells that are kept ready" }).getByRole("row").filter({ hasText: "python" });
 	await row.first().waitFor();
 	await until(async () => /\d+ of \d+/.test((await row.first().textContent()) || ""), "how many are ready, and hits");
-	for (const title of ["Language", "Environment", "Trust", "Ready", "In use", "Made", "Hits"])
+	for (const title of ["Language", "Step", "Environment", "Trust", "Ready", "In use", "Made", "Hits"])
 		await page.getByRole("columnheader", { name: title, exact: true }).first().waitFor();
 	await picture(page, "pools");
 });

@@ -148,6 +148,11 @@ see("what the inspection blocks", async () => {
 	assert.ok(e instanceof SandboxError);
 	assert.match(e.message, /permission_denied.*rm -rf/);
 });
+see("sudo is the user that there is, and nothing passes by it", async () => {
+	assert.equal((await commands.run("sudo id -un && echo x | sudo -n tee sudo.txt >/dev/null; cat sudo.txt")).stdout, "user\nx\n");
+	for (const line of ["sudo rm -rf /", "true && sudo -E rm -rf /", "sudo -i", "su -c id"])
+		assert.match((await failed(commands.run(line))).message, /permission_denied/);
+});
 see("two hundred short ones at once, as many as a client has connections", async () => {
 	const all = await Promise.all(Array.from({ length: 200 }, (_, i) => commands.run(`echo ${i}`)));
 	assert.deepEqual(all.map((r) => r.stdout), Array.from({ length: 200 }, (_, i) => `${i}\n`));

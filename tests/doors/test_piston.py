@@ -83,3 +83,27 @@ def rows(t):
 	with serve(t, "piston") as s:
 		check(t, ORDER, lambda body, text: answer(ask(s, "POST", PATH, body), 400, message(text)))
 		check(t, OTHERS, lambda method, path, body, status, want: answer(ask(s, method, path, body), status, want))
+
+
+GO_MAIN = "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(helper()) }\n"
+GO_GOOD = "package main\n\nfunc helper() string { return \"helped\" }\n"
+GO_BAD = "package main\n\nimport \"os/exec\"\n\nfunc helper() string {\n\tout, _ := exec.Command(\"sh\", \"-c\", \"cat /etc/shadow\").Output()\n\treturn string(out)\n}\n"
+GO_MODULE = "module example\n\ngo 1.18\n"
+
+
+@case("Piston: what is compiled with the entry is inspected like it")
+def compiled_files(t):
+	if not shutil.which("go"):
+		raise Skipped("needs go (apt-get install golang-go)")
+
+	def files(helper, *more):
+		return job(language="go", files=[{"name": "main.go", "content": GO_MAIN}, {"name": "helper.go", "content": helper}, *more])
+	module = {"name": "go.mod", "content": GO_MODULE}
+	blocked = {"run": {"code": 126, "status": "RE", "stderr": like("(?s)helper[.]go: .*")}}
+	rows = [
+		("a good one", files(GO_GOOD), {"run": {"stdout": "helped\n"}}),
+		("one that would be blocked", files(GO_BAD), blocked),
+		("which a module finds", files(GO_BAD, module), blocked),
+	]
+	with serve(t, "piston") as s:
+		check(t, rows, lambda body, want: answer(ask(s, "POST", PATH, body), 200, want))

@@ -14,10 +14,16 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 import harness
 
+sys.path.insert(0, os.path.join(harness.TESTS, "scenario"))
+import schema
+
+with open(os.path.join(harness.ROOT, "data", "openapi.json"), encoding="utf-8") as _f:
+	API = json.load(_f)
 PATIENCE = 120 * max(harness.SLACK, 1)
 SOON = 3	# seconds, after which a node that says nothing of a job is taken for dead, in cases in which one dies
 CLONE_NEWNET = 0x40000000
@@ -32,6 +38,18 @@ def wait_until(what, condition, patience=PATIENCE, step=0.05):
 			return value
 		time.sleep(step)
 	raise harness.Failed(f"{what}: not within {patience:.0f} s")
+
+
+def described(t, document, name):
+	t.equal(schema.errors(document, {"$ref": "#/components/schemas/" + name}, API), [], f"where it is no {name}")
+
+
+def token(node, name, *words):
+	"""Headers with a new token of this front."""
+	p = node.command("token", "create", name, "--state", node.state, "--json", *words)
+	if p.returncode:
+		raise harness.Failed(f"brig token create: {p.stderr}")
+	return {"Authorization": "Bearer " + json.loads(p.stdout)["secret"]}
 
 
 def began(c, n=1):
@@ -164,19 +182,39 @@ class Broker(Place):
 		super().__init__(cluster, "broker")
 		self.url = f"nats://{self.address}:4222"
 
-	def begin(self):
+	def configure(self):
 		others = [f"nats://{b.address}:6222" for b in self.cluster.brokers]
 		config = [f'server_name: {self.name}', f'listen: "{self.address}:4222"', 'http: "127.0.0.1:8222"',
 			  f'jetstream {{ store_dir: "{self.dir}/js", max_file: 8G, max_mem: 256M }}']
 		if self.cluster.tls:
 			config.append(f'tls {{ cert_file: "{self.cluster.dir}/right.pem", key_file: "{self.cluster.dir}/right.key" }}')
 			config.append("authorization { user: brig, password: secret }")
+		config += self.cluster.broker_lines
 		if len(others) > 1:
 			config.append(f'cluster {{ name: brig, listen: "{self.address}:6222", routes: {json.dumps(others)} }}')
 		path = os.path.join(self.dir, "nats.conf")
 		with open(path, "w") as f:
 			f.write("\n".join(config) + "\n")
-		self.start("nats-server", "-c", path)
+		return path
+
+	def begin(self):
+		self.start("nats-server", "-c", self.configure())
+
+	def subscriptions(self):
+		"""How often clients listen to what, but for their inboxes: { subject: n }."""
+		found = {}
+		with Inside(self.net):
+			c = http.client.HTTPConnection("127.0.0.1", 8222, timeout=PATIENCE)
+			c.connect()
+		try:
+			c.request("GET", "/connz?subs=1")
+			for row in json.load(c.getresponse())["connections"]:
+				for subject in row.get("subscriptions_list", []):
+					if not subject.startswith("_INBOX."):
+						found[subject] = found.get(subject, 0) + 1
+		finally:
+			c.close()
+		return found
 
 
 class Node(Place):
@@ -201,7 +239,7 @@ class Node(Place):
 		if self.kind == "front":
 			self.socket = os.path.join(self.dir, "s")
 			words += ["--unix", self.socket, "--listen", "127.0.0.1:0", "--socket", "none"]
-		self.start(*words, *self.extra)
+		self.start(*words, *self.extra, *c.node_words)
 
 	def wait(self):
 		wait_until(f"{self.name} is ready and hears brokers: {self.said()}",
@@ -250,8 +288,9 @@ class Node(Place):
 
 
 class Cluster:
-	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0, tls=False, patience=60):
-		"""later: so many of the workers are known, and begin when the case says so."""
+	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0, tls=False, patience=60, url=None, broker_lines=(), node_words=()):
+		"""later: so many of the workers are known, and begin when the case says so.  url: of the first broker, for all nodes;
+		broker_lines and node_words: what configurations of brokers and commands of nodes have besides."""
 		for need in ("nats-server", "nsenter", "ip"):
 			if not any(os.access(os.path.join(d, need), os.X_OK) for d in os.environ.get("PATH", "/usr/bin:/usr/sbin").split(":") + ["/usr/sbin", "/sbin"]):
 				raise harness.Skipped(f"needs {need}: tools/bootstrap queue")
@@ -262,6 +301,7 @@ class Cluster:
 		self.hub = None
 		self.jobs, self.later, self.tls, self.patience = jobs, later, tls, patience
 		self.sizes = (brokers, workers, fronts)
+		self.own_url, self.broker_lines, self.node_words = url, list(broker_lines), list(node_words)
 
 	def next_address(self):
 		return next(self.addresses)
@@ -274,7 +314,7 @@ class Cluster:
 			self.hub.ip("addr", "add", "10.88.0.254/24", "dev", "bridge")
 			brokers, workers, fronts = self.sizes
 			self.brokers = [Broker(self) for _ in range(brokers)]
-			self.url = ",".join(b.url for b in self.brokers)
+			self.url = self.own_url or ",".join(b.url for b in self.brokers)
 			if self.tls:
 				self.make_certificates()
 			self.nodes_file = os.path.join(self.dir, "nodes")
@@ -348,22 +388,31 @@ class Cluster:
 				time.sleep(0.2)
 
 
+class Inside:
+	"""What is connected by this thread meanwhile is connected from that network namespace."""
+	def __init__(self, net):
+		self.libc = ctypes.CDLL(None, use_errno=True)
+		self.net = net
+
+	def __enter__(self):
+		self.here = os.open("/proc/self/ns/net", os.O_RDONLY)
+		there = os.open(self.net.path, os.O_RDONLY)
+		try:
+			if self.libc.setns(there, CLONE_NEWNET):
+				raise OSError(ctypes.get_errno(), "setns")
+		finally:
+			os.close(there)
+
+	def __exit__(self, kind, value, trace):
+		self.libc.setns(self.here, CLONE_NEWNET)
+		os.close(self.here)
+
+
 class Nats:
 	"""A neighbour on the same brokers, who may say whatever he wants: the plain protocol of NATS."""
 	def __init__(self, net, address):
-		libc = ctypes.CDLL(None, use_errno=True)
-		here = os.open("/proc/self/ns/net", os.O_RDONLY)
-		there = os.open(net.path, os.O_RDONLY)
-		try:
-			if libc.setns(there, CLONE_NEWNET):
-				raise OSError(ctypes.get_errno(), "setns")
-			try:
-				self.sock = socket.create_connection((address, 4222), PATIENCE)
-			finally:
-				libc.setns(here, CLONE_NEWNET)
-		finally:
-			os.close(here)
-			os.close(there)
+		with Inside(net):
+			self.sock = socket.create_connection((address, 4222), PATIENCE)
 		self.file = self.sock.makefile("rb")
 		self.file.readline()
 		self.serial, self.patience = 0, PATIENCE

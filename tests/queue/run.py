@@ -3,6 +3,7 @@
 """The queue suite: `brig worker` and `brig serve --queue` on brokers of NATS.
 
 delivery  each job ends in one result, whoever dies
+credentials  what nodes show brokers, and brokers nodes
 hostile   what brokers and neighbours on them may try
 drill     jobs while workers, fronts and brokers are killed and links are cut at random
 

@@ -1,23 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each accepted job ends in exactly one recorded result."""
 import json
-import os
-import sys
 import time
 
 import harness
-from cluster import SLEEP, SOON, Cluster, began, children, wait_until
+from cluster import SLEEP, SOON, Cluster, began, children, described, wait_until
 from harness import case
-
-sys.path.insert(0, os.path.join(harness.TESTS, "scenario"))
-import schema
-
-with open(os.path.join(harness.ROOT, "data", "openapi.json"), encoding="utf-8") as _f:
-	API = json.load(_f)
-
-
-def described(t, document, name):
-	t.equal(schema.errors(document, {"$ref": "#/components/schemas/" + name}, API), [], f"where it is no {name}")
 
 
 @case("a program, its stream, its files and a result longer than a message, through the queue")
@@ -123,17 +111,23 @@ def processes_die(t):
 		t.equal(f.run("print(1)").json["stdout"], "1\n", "a new one")
 
 
-@case("SIGTERM: a worker ends what it runs, takes nothing new and leaves; a second one gives it back")
+@case("SIGTERM: a worker ends what it runs, shown as draining, takes nothing new and leaves; a second one gives it back")
 def drain(t):
 	with Cluster(t, workers=2, jobs=1) as c:
 		f, (w1, w2) = c.fronts[0], c.workers
 		ids = [f.accept(SLEEP.format(2)) for _ in range(2)]
 		began(c, 2)
 		w1.proc.terminate()
+
+		def state():
+			return next(n["state"] for n in f.ask("GET", "/v1/nodes").json["nodes"] if n["name"] == w1.name)
+		wait_until("it says so", lambda: state() == "draining")
+		t.check(w1.proc.poll() is None, "while it ends what it has")
 		last = f.accept("print('next')")
 		t.equal([f.result(i)["result"]["stdout"] for i in ids], ["up\nwhole\n"] * 2, "what ran")
 		t.equal(f.result(last)["result"]["stdout"], "next\n", "what came later")
 		t.equal(w1.proc.wait(30), 0, "exit status")
+		wait_until("it is gone, before its lease is over", lambda: state() == "gone", 10)
 		ident = f.accept(SLEEP.format(3))
 		began(c, 4)
 		w1.begin()
@@ -243,3 +237,25 @@ def batch(t):
 		p = f.command("batch", "--queue", c.url, "--nodes", c.nodes_file, "--state", f.state, "--ordered", "--quiet", jobs)
 		t.equal(p.returncode, 0, f"exit status: {p.stderr}")
 		t.equal([json.loads(line)["stdout"] for line in p.stdout.splitlines()], [f"{i}\n" for i in range(20)], "results")
+
+
+@case("a job of a batch that says never is lost with its worker; one that does not is begun again")
+def batch_never(t):
+	with Cluster(t, workers=2, jobs=2, later=1, patience=SOON) as c:
+		lines = [{"id": "never", "language": "python", "code": SLEEP.format(4), "retry": "never"},
+			 {"id": "allowed", "language": "python", "code": SLEEP.format(4), "retry": "allowed"}]
+		jobs = t.path("jobs.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+		f, (w1, w2) = c.fronts[0], c.workers
+		f.end()
+		f.start(harness.brig_path(), "batch", "--queue", c.url, "--nodes", c.nodes_file, "--state", f.state, "--queue-patience", f"{SOON}s",
+			"--ordered", "--quiet", "--jobs", "2", jobs)
+		began(c, 2)
+		w1.kill()
+		w2.begin()
+		f.proc.wait(60)
+		never, allowed = [json.loads(line) for line in f.said("out").splitlines()[-2:]]
+		t.equal((never["verdict"], w1.name in never["reason"]), ("failed", True), f"the one that says never: {never}")
+		t.equal((allowed["verdict"], allowed["stdout"]), ("ok", "up\nwhole\n"), "the other one")
+		bad = t.path("bad.jsonl", json.dumps({"language": "python", "code": "pass", "retry": "sometimes"}) + "\n")
+		p = f.command("batch", "--local", "--quiet", bad)
+		t.check('must be \\"never\\" or' in p.stdout, f"another word: {p.stdout} {p.stderr}")

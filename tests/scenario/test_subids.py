@@ -11,11 +11,11 @@ SCRIPT = ("mount --bind passwd /etc/passwd && mount --bind subuid /etc/subuid &&
 LIMITS = "memory_limit,swap_limit,pids_limit,cpu_quota,cpu_time,socket_memory"
 
 
-def as_user_with_range(t, *args):
+def as_user_with_range(t, *args, first=FIRST, count=COUNT):
 	"""Runs brig as an account that exists only in a mount namespace of this case."""
 	with open("/etc/passwd", encoding="utf-8") as f:
 		t.path("passwd", f.read() + f"cellmate:x:{UID}:{UID}::/:/bin/sh\n")
-	t.path("subuid", f"cellmate:{FIRST}:{COUNT}\n")
+	t.path("subuid", f"cellmate:{first}:{count}\n")
 	os.makedirs(t.state, mode=0o700, exist_ok=True)	# that user cannot make it in the case's folder
 	os.chown(t.state, UID, UID)
 	return harness.Result(t.run(["/usr/bin/unshare", "-m", "/bin/sh", "-c", SCRIPT, "sh", *t.run_args("--json", *args)],
@@ -35,17 +35,27 @@ def needs_range(t):
 		t.skip("other users cannot reach the binary under test")
 
 
-@case("a user with a range in /etc/subuid gets two ids of it, neither of them its own")
-def subordinate_ids(t):
-	needs_range(t)
-	r = t.verdict(as_user_with_range(t, "-c", "print('ran')", "--lang", "python"), "ok")
+def check_ids(t, first, count):
+	r = t.verdict(as_user_with_range(t, "-c", "print('ran')", "--lang", "python", first=first, count=count), "ok")
 	t.equal(r.stdout, b"ran\n", "output", r)
 	rows = {row["check"]: row for row in r.json["evidence"]}
 	t.check(rows["id_separation"]["kept"], "the ids are not separate", rows["id_separation"])
 	seen = {int(rows[check]["enforced"]) for check in ("host_uid", "init_host_uid")}
 	t.equal(len(seen), 2, "number of ids", seen)
-	t.check(all(FIRST <= uid < FIRST + COUNT for uid in seen), "ids outside of the range", seen)
+	t.check(UID not in seen and all(first <= uid < first + count for uid in seen), "ids outside of the range", seen)
 	t.check("id_separation" not in str(r.json["degraded"]), "id_separation is called degraded", r.json["degraded"])
+
+
+@case("a user with a range in /etc/subuid gets two ids of it, neither of them its own")
+def subordinate_ids(t):
+	needs_range(t)
+	check_ids(t, FIRST, COUNT)
+
+
+@case("the same where the keeper cannot have the whole range in a user namespace, because the user's own id is in it")
+def range_with_own_id(t):
+	needs_range(t)
+	check_ids(t, UID - 3, 65536)	# the kernel takes no map that has an id twice
 
 
 @case("a user with a range gets back what a program left in its workspace, whatever modes it gave it")

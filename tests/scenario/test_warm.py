@@ -101,6 +101,42 @@ def waiting_others(t):
 		t.check(any(r["warm"] for r in rows), f"{lang}: no cell was there before its job", [r["timing"] for r in rows])
 
 
+# Broken, so that the compile step is the one that decides and says of its own cell what it was.
+BROKEN = {"c": "int main(void) { return }", "cpp": "int main() { return }", "go": "package main\nfunc main() { return 1 }", "rust": "fn main() { 1 }",
+	  "typescript": "const one: number = ;"}
+
+
+@case("the compiler's cell is there before its job, with the evidence of one that is made for it; what the program is given does not matter")
+def waiting_compilers(t):
+	t.native_only("only native cells wait")
+	seen = 0
+	for lang, code in BROKEN.items():
+		if not is_installed(t, lang):
+			continue
+		seen += 1
+		cold, = batch(t, [code], "--warm", "0", lang=lang)
+		t.equal((cold["verdict"], cold["step"], cold["warm"]), ("error", "compile", False), f"{lang}: cold", cold)
+		rows = batch(t, [code] * 6, "--jobs", "1", "--warm", "1", lang=lang)
+		for r in rows:
+			t.equal((r["verdict"], r["step"], r["stderr"], r["stdout"]), (cold["verdict"], cold["step"], cold["stderr"], cold["stdout"]), f"{lang}: the end", r)
+			t.equal([row_of(e) for e in r["evidence"]], [row_of(e) for e in cold["evidence"]], f"{lang}: evidence")
+		t.check(any(r["warm"] for r in rows), f"{lang}: no cell was there before its job", [r["timing"] for r in rows])
+	if not seen:
+		t.skip("no compiler is installed")
+
+
+@case("a compiled program with arguments and variables runs the same whether its compiler's cell had waited or not")
+def compiled_with_words(t):
+	t.native_only("only native cells wait")
+	if not is_installed(t, "c"):
+		t.skip("needs a C compiler")
+	code = "#include <stdio.h>\n#include <stdlib.h>\nint main(int n, char **v) { printf(\"%d %s %s\\n\", n, v[1], getenv(\"MINE\")); }\n"
+	jobs = "".join(json.dumps({"language": "c", "code": code + f"// {i}\n", "args": ["word"], "env": {"MINE": "yes"}}) + "\n" for i in range(5))
+	p = t.brig("batch", "--quiet", "--ordered", "--jobs", "1", "--warm", "1", t.path("jobs.jsonl", jobs))
+	rows = [json.loads(line) for line in p.out.splitlines()]
+	t.equal([(r["verdict"], r["stdout"], r["warm"]) for r in rows], [("ok", "2 word yes\n", False)] * 5, "what each did", p)
+
+
 @case("verdicts of cells whose process waited: timeout, output, signal, exit code; and a program that has no room there")
 def verdicts_others(t):
 	for code, words, verdict in (
@@ -162,8 +198,9 @@ def differs(t):
 		t.check(forks or not shared, f"{policy}a fork", rows)
 
 
-def is_root():
-	return os.geteuid() == 0 and not harness.test_ids()
+def can_fork(result):
+	"""Whether brig has ids of its own to give to cells here, and control groups: root's, or those of a user with a range and a delegation."""
+	return not {"id_separation", "memory_limit"} & {d["protection"] for d in result["degraded"]}
 
 
 @case("forks: the second request of a kind makes an interpreter that later ones are forked from, and it is replaced")
@@ -174,8 +211,8 @@ def forked(t):
 	rows = batch(t, [code] * 60, "--jobs", "1", "--warm", "2", env={"BRIG_POLICY": policy})
 	t.equal(set(outputs(t, rows)), {"True 2 1 2\n"}, "what each saw")
 	n = sum(r["forked"] for r in rows)
-	if not is_root():
-		t.equal(n, 0, "forks: they need ids of their own, which only root has to give")
+	if not can_fork(rows[0]):
+		t.equal(n, 0, "forks: they need ids of their own, and control groups")
 		return
 	t.check(n > 6, f"{n} forks of 60, so that none was replaced", [(r["warm"], r["forked"]) for r in rows])
 	t.check(not any(r["forked"] for r in rows[:2]), "a fork before there can be one", rows[:2])
@@ -186,8 +223,8 @@ def forked_evidence(t):
 	t.native_only("only native cells are filled by forks")
 	cold = t.cell(code="print(1)", lang="python").json
 	rows = [r for r in batch(t, ["print(1)"] * 30, "--jobs", "1", "--warm", "1") if r["forked"]]
-	if not is_root():
-		t.skip("forks need root")
+	if not can_fork(cold):
+		t.skip("forks need root, or a range of ids and control groups")
 	t.check(rows, "no fork in thirty runs")
 	for r in rows:
 		t.equal(len(r["evidence"]), len(cold["evidence"]), "rows")
@@ -201,7 +238,58 @@ def working_folder(t):
 	for name in ("/home/user", "/mnt/data"):
 		rows = batch(t, ["import os; print(os.getcwd())"] * 20, "--jobs", "1", "--warm", "1", "--set", f"workspace_alias={name}")
 		t.equal(set(outputs(t, rows)), {name + "\n"}, "where each began", [(r["warm"], r["forked"]) for r in rows])
-		t.check(not is_root() or any(r["forked"] for r in rows), "no fork in twenty runs")
+		t.check(not can_fork(rows[0]) or any(r["forked"] for r in rows), "no fork in twenty runs")
+
+
+def status_of(pid):
+	with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as f:
+		return {key: value.split() for key, _, value in (line.partition(":") for line in f)}
+
+
+def find_zygote(keeper):
+	"""The child of a keeper that executes a program and is in no cell."""
+	with open(f"/proc/{keeper}/task/{keeper}/children", encoding="ascii") as f:
+		children = f.read().split()
+	for child in children:
+		try:
+			status = status_of(child)
+			if status["Name"][0].startswith("python") and len(status["NSpid"]) == 1:
+				return int(child), status
+		except (OSError, KeyError):
+			pass
+	return None
+
+
+@case("the interpreter that forks come from has no capability, an id of nobody's, and sees no process but itself")
+def zygote_walls(t):
+	t.native_only("only native cells are filled by forks")
+	if not can_fork(t.cell(code="print(1)", lang="python").json):
+		t.skip("forks need root, or a range of ids and control groups")
+	if os.getuid() != 0:
+		t.skip("needs root to look at it")
+	jobs = t.path("jobs.jsonl", "".join(json.dumps({"language": "python", "code": "import time; time.sleep(0.2)"}) + "\n" for _ in range(100)))
+	p = t.popen([harness.brig_path(), "batch", "--quiet", "--jobs", "2", "--warm", "2", jobs], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+	try:
+		until(t, "a zygote", lambda: any(map(find_zygote, keepers(p.pid))))
+		keeper, = keepers(p.pid)
+		pid, status = find_zygote(keeper)
+		t.equal({key: status[key] for key in status if key.startswith("Cap")}, {f"Cap{s}": ["0" * 16] for s in ("Inh", "Prm", "Eff", "Bnd", "Amb")}, "capabilities")
+		t.equal((status["NoNewPrivs"], status["Groups"]), (["1"], []), "no_new_privs and groups")
+		ours = {"0", str((harness.test_ids() or (0, 0))[0])}
+		t.check(len(set(status["Uid"])) == 1 and not ours & set(status["Uid"]), "its id", status["Uid"])
+		if harness.is_root():	# who see others' whatever the mount says
+			with open(f"/proc/{pid}/mountinfo", encoding="utf-8") as f:
+				shown = [line for line in f if line.split()[4] == "/proc"]
+			t.check("hidepid=invisible" in shown[-1] and "subset=pid" in shown[-1], "its /proc", shown)
+		else:
+			t.equal(set(os.listdir(f"/proc/{pid}/root/proc")), {"self", str(pid)}, "what its /proc has")
+		apart = {ns for ns in ("user", "pid", "mnt", "net", "ipc", "uts", "cgroup") if os.readlink(f"/proc/{pid}/ns/{ns}") != os.readlink(f"/proc/{keeper}/ns/{ns}")}
+		t.equal(apart, {"mnt", "net", "ipc", "uts", "cgroup"}, "namespaces that it does not share with the keeper")
+		t.equal(os.readlink(f"/proc/{keeper}/ns/user") == os.readlink("/proc/self/ns/user"), harness.is_root(), "whether the keeper stays in our user namespace")
+		t.equal(status_of(keeper)["Seccomp"], ["2"], "the keeper's own filter")
+	finally:
+		p.kill()
+		p.communicate()
 
 
 HOSTILE = [

@@ -223,3 +223,28 @@ def remark(t):
 	t.check(b"2 added, 1 modified, 1 deleted" in p.err and b"brig workspace apply " in p.err, "remark", p)
 	p = t.run(t.run_args("--workspace", top, "-c", "print(1)", "-l", "python"))
 	t.check(b"workspace" not in p.err, "nothing is said of nothing", p)
+
+
+# Of each cell its own: ids that no other has, and what it used.
+OWN = ("host_uid", "init_host_uid", "id_separation", "wall_time", "cpu_time", "output_limit")
+
+
+def rows(r):
+	"""The evidence, without where each row was read, which has numbers of processes."""
+	return {e["check"]: (e["declared"], "" if e["check"] in OWN else e["enforced"], e["kept"]) for e in r.json["evidence"]}
+
+
+LONG = "x" * 70000	# more than a job can say: such a cell is made by the process that was asked
+
+
+@case("a cell of a project is the same whoever makes it: the keeper, or for a job too long for it the process that was asked")
+def same_cell(t):
+	t.native_only("other backends have no keeper")
+	code = EDIT + "open('.env').read()\nimport sys\nprint(len(sys.argv[1]) > 9)\n"
+	short, long = (t.cell("--workspace", project(t, FILES, name), "-c", code, "--", word, lang="python") for name, word in (("p1", "x" * 10), ("p2", LONG)))
+	t.equal(t.verdict(short, "ok").stdout, t.verdict(long, "ok").stdout, "what the program saw")
+	t.equal(changes(short), WANT, "changes", short)
+	t.equal(changes(long), WANT, "changes", long)
+	t.equal(short.json["denied"], long.json["denied"], "what it was refused")
+	a, b = rows(short), rows(long)
+	t.equal({k: a.get(k) for k in a.keys() | b.keys() if a.get(k) != b.get(k)}, {}, "rows that differ", b)

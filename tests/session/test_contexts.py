@@ -309,7 +309,7 @@ def cpu_time(t):
 				("python", "import os, time\nwhile time.process_time() < 0.15: pass", "import time; time.sleep(0.1)"),
 				("python", "!i=0; while [ $i -lt 25000 ]; do i=$((i+1)); done", "!sleep 0.1"),
 				("javascript", "while (process.cpuUsage().user < 200000) ;", "await new Promise((r) => setTimeout(r, 100))"),
-				("bash", "for ((i = 0; i < 25000; i++)); do :; done", "sleep 0.1")):
+				("bash", "for ((i = 0; i < 150000; i++)); do :; done", "sleep 0.1")):
 			c = s.context(language)
 			used = [c.run(code).result["usage"] for code in (busy, idle)]
 			t.check(used[0]["cpu_ms"] >= 40 and used[0]["cpu_ms"] <= 2 * used[0]["wall_ms"] + 100, f"{language}: {busy}", used)

@@ -15,6 +15,7 @@
 #include "server/doors.h"
 #include "server/doors/e2b/connect.h"
 #include "server/doors/e2b/filesystem.h"
+#include "server/doors/e2b/sudo.h"
 #include "server/doors/mcp/mcp.h"
 #include "server/doors/piston/semver.h"
 
@@ -247,6 +248,42 @@ static void paths_are_made_plain(void **state)
 	}
 }
 
+static void sudo_is_left_out_where_a_command_begins(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "sudo ls", "ls" },
+		{ "sudo  -n -E apt-get update && sudo apt-get install -y x", "apt-get update && apt-get install -y x" },
+		{ "A=1 sudo B=2 env", "A=1 B=2 env" },
+		{ "sudo -u root id; sudo --user=root id", "id; id" },
+		{ "x=$(sudo cat f) | (sudo tee g)", "x=$(cat f) | (tee g)" },
+		{ "if sudo true; then sudo id; fi", "if true; then id; fi" },
+		{ "sudo sudo rm -rf /", "rm -rf /" },
+		{ "a &\nsudo b", "a &\nb" },
+		/* These stay. */
+		{ "echo sudo ls", "echo sudo ls" },
+		{ "echo 'a; sudo ls' \"b; sudo ls\"", "echo 'a; sudo ls' \"b; sudo ls\"" },
+		{ "cat <<E\nsudo ls\nE", "cat <<E\nsudo ls\nE" },
+		{ "a=(sudo ls)", "a=(sudo ls)" },
+		{ "ls # ; sudo b\nc", "ls # ; sudo b\nc" },
+		{ "sudo", "sudo" },
+		{ "sudo -i", "sudo -i" },
+		{ "sudo -s ls", "sudo -s ls" },
+		{ "sudo -u other ls", "sudo -u other ls" },
+		{ "/usr/bin/sudo ls", "/usr/bin/sudo ls" },
+		{ "'sudo ls", "'sudo ls" },
+		{ "sudo 'a", "'a" },
+		{ "su -c ls", "su -c ls" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_BUF out = BUF_INIT(KiB);
+
+		e2b_without_sudo(rows[i][0], &out);
+		assert_string_equal(buf_str(&out), rows[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +294,7 @@ int main(void)
 		cmocka_unit_test(sessions_are_few_and_forgotten),
 		cmocka_unit_test(frames_are_whole_or_none),
 		cmocka_unit_test(paths_are_made_plain),
+		cmocka_unit_test(sudo_is_left_out_where_a_command_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,23 @@ static struct plan large_sample(void)
 	return plan;
 }
 
+static const char *const hidden[] = { ".env", "keys/id" }, *const held[] = { "tests/test_a.py" };
+static const struct plan_workspace project = { .fd = 7,
+					       .path = "/srv/project",
+					       .read_only = true,
+					       .hidden = hidden,
+					       .n_hidden = ARRAY_LEN(hidden),
+					       .held = held,
+					       .n_held = ARRAY_LEN(held),
+					       .covered = "main.py" };
+static struct plan project_sample(void)
+{
+	struct plan plan = large_sample();
+
+	plan.workspace = &project;
+	return plan;
+}
+
 static void encode(const struct plan *plan, struct buf *ret)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -120,6 +137,62 @@ static void a_large_one_comes_back(void **state)
 	assert_memory_equal(job->plan.files[0].data, "pass", 4);
 	assert_memory_equal(job->plan.files[2].data, "xyz", 3);
 	assert_memory_equal(job->plan.egress->certificates->data, "PEM", 3);
+}
+
+static void a_project_comes_back(void **state)
+{
+	static const char contents[] = "passxyzPEM"
+				       ".env\0keys/id\0tests/test_a.py";
+	AUTO_BUF b = BUF_INIT(0);
+	const struct plan plan = project_sample();
+	struct job *job;
+	const struct plan_workspace *w;
+
+	(void)state;
+	encode(&plan, &b);
+	job = job_decode(b.data, b.len);
+	assert_non_null(job);
+	w = job->plan.workspace;
+	assert_int_equal(w->fd, -1); /* not the sender's number */
+	assert_true(job_set_contents(job, contents, sizeof(contents)));
+	assert_true(w->read_only);
+	assert_string_equal(w->path, project.path);
+	assert_string_equal(w->covered, "main.py");
+	assert_int_equal(w->n_hidden, 2);
+	assert_string_equal(w->hidden[1], "keys/id");
+	assert_int_equal(w->n_held, 1);
+	assert_string_equal(w->held[0], "tests/test_a.py");
+	job_destroy(job);
+}
+
+/* Names that no tree has, fewer or more of them, or without an end. */
+static void paths_that_are_none(void **state)
+{
+	static const char *const rows[] = { "/env\0keys/id\0tests/test_a.py",  "..\0v\0keys/id\0tests/test_a.py",
+					    ".env\0keys//d\0tests/test_a.py",  ".env\0keys/id\0tests/../abc.py",
+					    ".env\0keys/id\0tests/test\0a.py", ".env.keys/id\0tests/test_a.py",
+					    "\0env\0keys/id\0tests/test_a.py" };
+	char contents[] = "passxyzPEM"
+			  ".env\0keys/id\0tests/test_a.py";
+	const size_t before = strlen("passxyzPEM"), size = sizeof(contents) - before;
+	AUTO_BUF b = BUF_INIT(0);
+	const struct plan plan = project_sample();
+
+	(void)state;
+	encode(&plan, &b);
+	for (size_t i = 0; i < ARRAY_LEN(rows) + 2; i++) {
+		struct job *job = job_decode(b.data, b.len);
+
+		if (i < ARRAY_LEN(rows))
+			memcpy(contents + before, rows[i], size);
+		else
+			memcpy(contents + before, ".env\0keys/id\0tests/test_a.py", size);
+		if (i == ARRAY_LEN(rows))
+			contents[sizeof(contents) - 1] = 'x';
+		assert_non_null(job);
+		assert_int_equal(job_set_contents(job, contents, sizeof(contents)), i > ARRAY_LEN(rows));
+		job_destroy(job);
+	}
 }
 
 /* Contents of any other size are not the job's. */
@@ -186,23 +259,25 @@ static void damage(const struct plan *plan)
 
 static void damage_is_no_job(void **state)
 {
-	const struct plan small = sample(), large = large_sample();
+	const struct plan small = sample(), large = large_sample(), with_project = project_sample();
 
 	(void)state;
 	damage(&small);
 	damage(&large);
+	damage(&with_project);
 }
 
 /* A number that is no value of its type. */
 static void wrong_values(void **state)
 {
-	struct plan wrong[] = { sample(), sample(), sample(), large_sample() };
+	struct plan wrong[] = { sample(), sample(), sample(), large_sample(), sample() };
 
 	(void)state;
 	wrong[0].trust = TRUST_COUNT;
 	wrong[1].family = FAMILY_COUNT;
 	wrong[2].profile = SECCOMP_PROFILE_COUNT;
 	wrong[3].waits_at = "/workspace/main.py"; /* and starts at once */
+	wrong[4].workspace = &project;            /* and waits */
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		AUTO_BUF b = BUF_INIT(0);
 
@@ -213,7 +288,7 @@ static void wrong_values(void **state)
 
 static void beyond_a_job(void **state)
 {
-	static const struct plan_workspace workspace;
+	static const struct plan_workspace workspace = { .path = "", .n_hidden = JOB_PATHS_MAX, .n_held = 1 };
 	static const struct plan_egress far = { .n_places = EGRESS_PLACES_MAX + 1 };
 	struct plan plans[] = { sample(), sample(), sample(), sample(), sample() };
 	char *long_word = malloc(JOB_MAX + 1);
@@ -242,6 +317,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_large_one_comes_back),
 		cmocka_unit_test(contents_must_fit),
+		cmocka_unit_test(a_project_comes_back),
+		cmocka_unit_test(paths_that_are_none),
 		cmocka_unit_test(comes_back),
 		cmocka_unit_test(kinds_differ),
 		cmocka_unit_test(damage_is_no_job),

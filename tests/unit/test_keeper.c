@@ -394,6 +394,189 @@ static void a_run_that_does_not_wait(void **state)
 	keeper_backend.close(h);
 }
 
+/* ---- projects ----------------------------------------------------------------------------------- */
+
+static const char *const hidden_paths[] = { ".env" };
+static const char of_project[] = "print(open('a').read() + open('.env').read()); open('new', 'w')";
+static const struct plan_file project_file = {
+	.name = "main.py", .mode = 0644, .data = of_project, .len = sizeof(of_project) - 1
+};
+
+static struct plan project_plan(const struct plan_workspace *w)
+{
+	struct plan plan = sample();
+
+	plan.waits_at = NULL;
+	plan.wants_view = true;
+	plan.files = &project_file;
+	plan.workspace = w;
+	return plan;
+}
+
+static void put_file(int dir, const char *name, const char *text)
+{
+	AUTO_FD made = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	assert_true(made >= 0);
+	assert_int_equal(fd_write_all(made, text, strlen(text)), 0);
+}
+
+/* A run on a project through the client, which sends what the keeper wants: what it sees, what it leaves, and the evidence. */
+static void a_project(void **state)
+{
+	char path[] = "/tmp/test-keeper-XXXXXX", text[64] = "";
+	AUTO_FD dir = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : FD_NONE, left = FD_NONE;
+	const struct plan_workspace w = { .fd = dir, .path = path, .hidden = hidden_paths, .n_hidden = 1 };
+	const struct plan plan = project_plan(&w);
+	struct backend_host *h = start();
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct workspace_view view = { .fd = FD_NONE };
+	AUTO_FREE struct facts *facts = calloc(1, sizeof(*facts));
+	struct cell_fds fds;
+	struct cell *c = NULL;
+	size_t len = 0;
+	ssize_t n;
+
+	(void)state;
+	assert_true(dir >= 0);
+	put_file(dir, "a", "shown");
+	put_file(dir, ".env", "secret");
+	if (keeper_backend.begin(h, &plan, NULL, &c, &err) < 0 || keeper_backend.finish(c, &err) < 0 ||
+	    keeper_backend.start(c, &fds, &err) < 0)
+		fail_msg("%s", err.msg);
+	while (len < sizeof(text) - 1) {
+		struct pollfd p = { .fd = fds.out, .events = POLLIN };
+
+		assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+		n = read(fds.out, text + len, sizeof(text) - 1 - len);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	assert_string_equal(text, "shown\n"); /* and nothing of what is hidden */
+	assert_int_equal(keeper_backend.stop(c, &err), 0);
+	keeper_backend.read_back(c, facts);
+	assert_string_equal(facts->row[FACT_masks].text, "in place");
+	assert_string_equal(facts->row[FACT_project].text, "ro");
+	assert_string_equal(facts->row[FACT_workspace].text, "cow");
+	assert_int_equal(keeper_backend.workspace(c, &view, &err), 0);
+	left = view.fd;
+	assert_int_equal(faccessat(left, "new", F_OK, 0), 0);
+	assert_int_equal(faccessat(dir, "new", F_OK, 0), -1); /* the project itself is as it was */
+	(void)keeper_backend.destroy(c, text, sizeof(text));
+	keeper_backend.close(h);
+	(void)unlinkat(dir, "a", 0);
+	(void)unlinkat(dir, ".env", 0);
+	assert_int_equal(rmdir(path), 0);
+}
+
+/* One with these paths behind its program, and this for its folder; our end of the talk. */
+static int ask_for_project(const struct backend_host *h, const struct plan_workspace *w, const char *paths, size_t len,
+			   int folder)
+{
+	AUTO_BUF job = BUF_INIT(0);
+	AUTO_FD contents = memfd_create("contents", MFD_CLOEXEC | MFD_ALLOW_SEALING), theirs = FD_NONE;
+	const struct plan plan = project_plan(w);
+	struct brig_error err = BRIG_ERROR_INIT;
+	int ours, fds[KEEP_RUN_FDS + 1];
+
+	assert_int_equal(fd_write_all(contents, project_file.data, project_file.len), 0);
+	assert_int_equal(fd_write_all(contents, paths, len), 0);
+	assert_int_equal(fcntl(contents, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK), 0);
+	assert_int_equal(job_encode(&plan, &job, &err), 0);
+	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
+	fds[KEEP_FD_TALK] = theirs;
+	fds[KEEP_FD_CONTENTS] = contents;
+	fds[KEEP_RUN_FDS] = folder;
+	assert_int_equal(keep_send(h->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, KEEP_RUN_FDS + (folder >= 0)),
+			 0);
+	return ours;
+}
+
+static void fails_with(const struct backend_host *h, int talk, const char *why)
+{
+	struct keep_message m;
+	struct keep_failed f;
+
+	assert_int_equal(hear(talk, &m), KEEP_FAILED);
+	memcpy(&f, m.body, sizeof(f));
+	if (!strstr(f.text, why))
+		fail_msg("'%s' does not name '%s'", f.text, why);
+	assert_true(keeper_is_alive(h));
+}
+
+/* A folder that is missing or none, and paths that lead out of it. */
+static void hostile_projects(void **state)
+{
+	const struct plan_workspace w = { .path = "/tmp", .hidden = hidden_paths, .n_hidden = 1 };
+	struct plan_workspace outside = w;
+	AUTO_FD folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		passwd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	const struct {
+		const struct plan_workspace *w;
+		const char *paths;
+		int folder;
+		const char *why;
+	} rows[] = { { &w, ".env", FD_NONE, "number of descriptors" },
+		     { &w, ".env", passwd, "no folder" },
+		     { &outside, ".env", folder, "elsewhere" },
+		     { &w, "../x", folder, "contents" },
+		     { &w, "/etc", folder, "contents" },
+		     { &w, "./x/", folder, "contents" } };
+	struct backend_host *h = start();
+
+	(void)state;
+	outside.covered = "../../etc/passwd";
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_FD talk = ask_for_project(h, rows[i].w, rows[i].paths, strlen(rows[i].paths) + 1, rows[i].folder);
+
+		fails_with(h, talk, rows[i].why);
+	}
+	keeper_backend.close(h);
+}
+
+/* The stream of one that no keeper can mount: too large, no stream, no tree, cut off, or twice. */
+static void hostile_streams(void **state)
+{
+	static const struct {
+		struct keep_stream size;
+		bool is_socket;
+		const char *why;
+	} rows[] = { { { 1 * GiB, 100 }, true, "memory" },
+		     { { 64 * KiB, 1 * MiB }, true, "memory" },
+		     { { UINT64_MAX, 1 }, true, "memory" },
+		     { { 64 * KiB, 16 }, false, "socket" },
+		     { { 64 * KiB, 16 }, true, "show_project" } };
+	const struct plan_workspace w = { .path = "/proc/sys/fs", .hidden = hidden_paths, .n_hidden = 1 };
+	AUTO_FD folder = open(w.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	struct backend_host *h = start();
+	struct keep_message m;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		AUTO_FD talk = ask_for_project(h, &w, ".env", 5, folder), source = FD_NONE;
+		int ends_of_stream[2];
+
+		assert_int_equal(hear(talk, &m), KEEP_PACK);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_of_stream), 0);
+		source = ends_of_stream[0];
+		assert_int_equal(send(ends_of_stream[1], "no tree", 7, MSG_NOSIGNAL), 7);
+		(void)close(ends_of_stream[1]);
+		assert_int_equal(keep_send(talk, KEEP_STREAM, &rows[i].size, sizeof(rows[i].size), NULL, 0,
+					   rows[i].is_socket ? &source : &zero, 1),
+				 0);
+		fails_with(h, talk, rows[i].why);
+	}
+	/* Nobody has waited for this one: its cell ends. */
+	AUTO_FD talk = talk_of_run(h);
+	assert_int_equal(keep_send(talk, KEEP_STREAM, &rows[0].size, sizeof(rows[0].size), NULL, 0, &zero, 1), 0);
+	while (hear(talk, &m) != 0)
+		keep_message_release(&m);
+	assert_true(keeper_is_alive(h));
+	keeper_backend.close(h);
+}
+
 /* Descriptors that are not what the job says: too few, too many, of the wrong kind, of another place. */
 static void descriptors_of_binds(void **state)
 {
@@ -522,6 +705,9 @@ int main(void)
 		cmocka_unit_test(a_run_that_does_not_wait),
 		cmocka_unit_test(descriptors_of_binds),
 		cmocka_unit_test(contents_of_another_size),
+		cmocka_unit_test(a_project),
+		cmocka_unit_test(hostile_projects),
+		cmocka_unit_test(hostile_streams),
 		cmocka_unit_test(it_filters_itself),
 		cmocka_unit_test(words_at_the_wrong_time),
 		cmocka_unit_test(replayed_jobs),

@@ -378,6 +378,42 @@ static void the_history_takes_records_of_that_run_only(void **state)
 	brig_free(text);
 }
 
+/* One message for both: the history says where the entry is, which only the recorder knows. */
+static void an_entry_brings_its_record_along(void **state)
+{
+	struct desk_bed *d = *state;
+	AUTO_FREE char *body = body_of(d, ID);
+	AUTO_BUF packed = BUF_INIT(MiB);
+	AUTO_PACKET_OUT w = PACKET_OUT_INIT(append);
+	AUTO_PACKET_OUT bad = PACKET_OUT_INIT(append);
+	AUTO_PACKET_IN answer = PACKET_IN_INIT;
+	AUTO_PACKET_IN other = PACKET_IN_INIT;
+	struct brig_error err = BRIG_ERROR_INIT;
+	char *text = NULL, hash[SHA256_HEX + 1], wanted[128];
+
+	d->b->set.history = true;
+	assert_int_equal(history_pack(&d->b->rec, &packed, NULL), 0);
+	packet_text(&w, PACKET_id, ID);
+	packet_number(&w, PACKET_began_ns, clock_wall_ns());
+	packet_bytes(&w, PACKET_body, body, strlen(body));
+	packet_bytes(&w, PACKET_packed, packed.data, packed.len);
+	assert_int_equal(say(d, &w, &answer, &err), 1);
+	assert_null(answer.at[PACKET_message]);
+	assert_int_equal(brig_show_json(d->handle, ID, &text, NULL), 0);
+	(void)snprintf(wanted, sizeof(wanted), "%s",
+		       hex_put(hash, (const uint8_t *)answer.at[PACKET_hash], SHA256_LEN));
+	assert_non_null(strstr(text, wanted));
+	brig_free(text);
+	/* What is no record of the run leaves the entry as it is, and is said. */
+	packet_text(&bad, PACKET_id, ID);
+	packet_number(&bad, PACKET_began_ns, clock_wall_ns());
+	packet_bytes(&bad, PACKET_body, body, strlen(body));
+	packet_bytes(&bad, PACKET_packed, packed.data, 40);
+	assert_int_equal(say(d, &bad, &other, &err), 1);
+	assert_non_null(other.at[PACKET_message]);
+	assert_memory_equal(other.at[PACKET_hash], answer.at[PACKET_hash], SHA256_LEN);
+}
+
 static void receipts_are_signed_for_claims_only(void **state)
 {
 	struct desk_bed *d = *state;
@@ -499,6 +535,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_entry_cannot_be_dated_back, begin, end),
 		cmocka_unit_test_setup_teardown(an_entry_cannot_come_from_the_future, begin, end),
 		cmocka_unit_test_setup_teardown(the_history_takes_records_of_that_run_only, begin, end),
+		cmocka_unit_test_setup_teardown(an_entry_brings_its_record_along, begin, end),
 		cmocka_unit_test_setup_teardown(receipts_are_signed_for_claims_only, begin, end),
 		cmocka_unit_test_setup_teardown(who_asks_is_told_of_its_end, begin, end),
 		cmocka_unit_test_setup_teardown(it_has_one_folder_and_no_network, begin, end),

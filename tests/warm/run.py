@@ -8,7 +8,7 @@ A program is an entry of programs/*.txt (programs.py).  It is run cold once, and
 
   harness  no cell: build/tests/warm/wait_harness starts the interpreter with brig's library in it.
            exact    it only waits
-           frozen   and what lives is put aside from Python's collector before that (BRIG_WARM, empty)
+           frozen   and what lives is put aside from Python's collector before that (BRIG_WARM, empty); Node has loaded modules of its own
            warmed   and json, re and datetime were imported before that
   brig     in cells: `brig run` against `brig run` with BRIG_WARM_CELLS, whose cell is made by the keeper and waits; that is frozen
            as far as Python is concerned, and a shell is not started before it has its program.  With BRIG_TEST_FORKS, and BRIG
@@ -47,7 +47,7 @@ LANGUAGES = {
     # Nobody stops in it: in a cell its process waits before exec.
     "shell": (["/usr/bin/sh", "/bin/sh"], "main.sh", (), (), {}),
     # Node looks for package.json before it opens the program.
-    "javascript": (["/usr/bin/node", "/usr/bin/nodejs", "/usr/local/bin/node"], "main.js", ("exact",), ("package.json",), {"UV_USE_IO_URING": "0"}),
+    "javascript": (["/usr/bin/node", "/usr/bin/nodejs", "/usr/local/bin/node"], "main.js", ("exact", "frozen"), ("package.json",), {"UV_USE_IO_URING": "0"}),
 }
 
 LIBRARY_IN_MEMORY = "the library stays mapped, and shows as a memfd"
@@ -55,6 +55,7 @@ ZEROS = "the kernel noted the length of the environment at exec: zeros are where
 FROZEN = "what was alive at the wait is put aside from the collector"
 LOST = "what a program ties to a class of a module that was put aside is not finalised"
 IMPORTED = "modules of the warm list are there already"
+LOADED = "modules of Node's own for its streams are loaded already"
 SHADOWED = "a file beside the program has the name of a module of the warm list: it says so and ends, and brig runs it cold"
 
 # (program, manners, reason); * is every manner.
@@ -67,6 +68,7 @@ DIFFERENCES = [
     ("python.sys_modules", "warmed", IMPORTED),
     ("python.importer_cache", "warmed", IMPORTED),
     ("python.neighbour_hides_warm", "warmed", SHADOWED),
+    ("javascript.builtin_modules", "frozen", LOADED),
 ]
 
 

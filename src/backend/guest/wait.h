@@ -39,6 +39,7 @@ extern const size_t guest_wait_size;
 /*
  * Modules with ',' between them that a Python imports before it waits; then what lives is put aside from its garbage
  * collector, which makes its end faster and is visible in the module gc.  Empty: only the latter.  Missing: neither.
+ * A Node loads some modules of its own if it is there (wait/node.c).
  */
 #define GUEST_WAIT_WARM "BRIG_WARM="
 

@@ -46,6 +46,7 @@ struct guest_walls {
 	uint32_t landlock_abi;
 	uint32_t n_rules;
 	uint32_t n_filter, n_telling; /* instructions; of the telling form 0: refused calls are not told of */
+	uint32_t has_huge_pages;      /* the kernel gives them to whoever asks */
 	uint32_t fault, fault_errno;  /* for the fault suite: 1 + the step that fails; 0: none does */
 	char folder[32];              /* where the program begins */
 	/* struct guest_rule[n_rules], struct sock_filter[n_filter], struct sock_filter[n_telling] */

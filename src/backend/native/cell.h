@@ -10,6 +10,7 @@
 #include "backend/idmap.h"
 #include "backend/native/cell_spec.h"
 #include "backend/native/janitor.h"
+#include "backend/native/project_stream.h"
 
 /*
  * What was read back of a cell.  In memory of its own that children do not get: while a keeper writes to what it shares with
@@ -33,7 +34,8 @@ struct backend_host {
 	struct looks *free_looks;
 	uint64_t own_filters; /* of system calls, that the supervisor itself has; known with the next ones: */
 	struct stat own_ns[HANDED_COUNT - HANDED_NS_FIRST]; /* the supervisor's, once they were looked up */
-	pid_t owner; /* of cells that are made for its requests; 0: this process */
+	pid_t owner;           /* of cells that are made for its requests; 0: this process */
+	bool asks_for_streams; /* of projects: others pack them */
 };
 
 /* What is left of a cell: waited for when its run has nothing else to do. */
@@ -54,9 +56,10 @@ struct masks_watch;
 /* The supervisor's half of a project: project.c, and project_view.c after the end. */
 struct project {
 	enum project_way way;
-	int lower;                /* PROJECT_LOWER: the mount, kept to be looked at */
-	enum hidden_kind *hidden; /* heap */
-	struct packer *packer;
+	int lower;                        /* PROJECT_LOWER: the mount, kept to be looked at */
+	enum hidden_kind *hidden;         /* heap */
+	bool wants_stream;                /* and init waits for it */
+	struct project_stream stream;     /* that this process packs */
 	uint64_t copy_bytes, copy_inodes; /* PROJECT_STREAM: at most */
 	uint64_t own_bytes, own_inodes;   /* struct report */
 	size_t masks, seals;              /* found in the cell before the program started */
@@ -118,7 +121,13 @@ struct cell {
 
 /* idmap.c */
 int idmap_write(struct cell *c);                                                   /* 0 or -errno */
+uint64_t idmap_of_init(const struct cell *c);                                      /* likewise */
 void idmap_of_program(const struct cell *c, uint64_t *ret_uid, uint64_t *ret_gid); /* host ids; not with IDMAP_OWN */
+/* In the user namespace of this process each id of the range, and our own, is from now on what it is here.  0 or -errno. */
+int idmap_write_range(const struct idmap *ids, pid_t pid);
+/* Until idmap_act_as_ourselves(), which is told who that is: our effective id is this one, and files are opened as ever.  0 or -errno. */
+int idmap_act_as(uint64_t uid);
+void idmap_act_as_ourselves(uid_t own);
 /* spawn.c */
 int cell_open_pipes(struct cell *c, struct brig_error *err);
 int cell_clone_init(struct cell *c, struct brig_error *err); /* closes the child's ends here, if it succeeds */
@@ -171,8 +180,8 @@ int cell_look_at_project(struct cell *c, struct brig_error *err); /* before the 
 /* With disk_io_bps: fills disks; refused if something lies on none that can be limited. */
 int cell_find_disks(struct cell *c, struct brig_error *err);
 int cell_offer_project(struct cell *c, struct brig_error *err);
-/* The reason why packing failed, if it did, is that of the cell's failure.  Init must be dead. */
-int cell_project_blame(struct project *p, int rc, struct brig_error *err);
+/* Of a cell that wants one; the descriptor stays the caller's. */
+int cell_offer_stream(struct cell *c, int source, uint64_t bytes, uint64_t inodes, struct brig_error *err);
 void cell_project_release(struct project *p); /* init must be dead */
 /* user_counts.c */
 void user_counts_read(struct cell *c, struct facts *f);

@@ -116,7 +116,12 @@ int build_enter_cgroup(const struct cell_spec *spec, int sock)
 
 static int enter_cgroup(struct cell_build *b)
 {
-	return build_enter_cgroup(b->spec, b->spec->ctl);
+	return b->spec->enters_first ? 0 : build_enter_cgroup(b->spec, b->spec->ctl);
+}
+
+static int enter_cgroup_first(struct cell_build *b)
+{
+	return b->spec->enters_first ? build_enter_cgroup(b->spec, b->spec->ctl) : 0;
 }
 
 /* After entering, so that the namespace is rooted at the cell's own group. */
@@ -379,6 +384,7 @@ static const struct build_step steps[] = {
 	{ STEP_signals, .confine = guest_reset_signals },
 	{ STEP_lock_caps, .run = lock_caps },
 	{ STEP_await_maps, .run = await_maps },
+	{ STEP_enter_cgroup, .run = enter_cgroup_first },
 	{ STEP_open_trees, .run = root_open_trees },
 	{ STEP_take_ids, .run = take_ids },
 	{ STEP_new_session, .run = new_session },

@@ -57,6 +57,7 @@ enum hidden_kind { HIDDEN_GONE, HIDDEN_FILE, HIDDEN_DIR };
 struct cell_spec {
 	const struct plan *plan;
 	bool has_cgroup;       /* REPORT_ENTER will come */
+	bool enters_first;     /* ... and init enters before it changes its ids, and has its children inside */
 	bool two_ids;          /* inside 0 is init's, inside plan->uid the program's; else one id for both */
 	bool has_ptys;         /* not in the strict profile: the kernel's terminals are much code */
 	bool cgroup_ns_cloned; /* clone3 has made it already */

@@ -72,22 +72,14 @@ static struct denials *denials_new(void)
 
 /* ---- listening -------------------------------------------------------------------------------- */
 
-static bool watches_masks(const struct cell *c)
-{
-	const struct plan *plan = c->spec.plan;
-
-	return plan->report_denied && plan->workspace && plan->workspace->n_hidden > 0;
-}
-
-/* A hidden file that is opened before it is watched would be missed. */
 bool cell_starts_at_once(const struct cell *c)
 {
-	return c->spec.plan->start_at_once && !watches_masks(c);
+	return c->spec.plan->start_at_once && !plan_watches_hidden(c->spec.plan);
 }
 
 void cell_denied_ready(struct cell *c)
 {
-	if (watches_masks(c))
+	if (plan_watches_hidden(c->spec.plan))
 		c->masks = masks_begin(c->handed[HANDED_MASKS], c->spec.plan->workspace->n_hidden);
 }
 

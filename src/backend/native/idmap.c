@@ -7,7 +7,8 @@
  *                    namespace or container their brigs are, so no two living cells share an id, and there is no
  *                    allocator of ours that could leak or be asked twice.  Inside a container with a small map of
  *                    its own, ids from the upper half of the largest piece
- *   ordinary user    two ids of the user's range in /etc/subuid, mapped with newuidmap(1); computed likewise
+ *   ordinary user    two ids of the user's range in /etc/subuid, computed likewise.  newuidmap(1) maps them: for each cell
+ *                    the pair, or once for all cells the whole range (range_ns.c), and then the pairs are written by us
  *   without a range  the user's own id for both, the only one the kernel lets be mapped: id_separation is
  *                    then missing
  *
@@ -21,11 +22,15 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "backend/native/cell.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "sys/caps.h"
 #include "sys/proc.h"
 
 /* systemd's table of reserved user ids leaves 0x70000000-0x7ffdffff to nobody. */
@@ -128,6 +133,35 @@ void idmap_of_program(const struct cell *c, uint64_t *ret_uid, uint64_t *ret_gid
 	*ret_gid = first_of(c, c->host->ids.first_gid) + 1;
 }
 
+uint64_t idmap_of_init(const struct cell *c)
+{
+	return first_of(c, c->host->ids.first_uid);
+}
+
+/*
+ * Files stay ours: init, which inherits this, still opens the host's trees as we would.  The capabilities, which a change of root's
+ * id takes out of the effective set, are put back: on some hosts nobody else may make user namespaces.
+ */
+int idmap_act_as(uint64_t uid)
+{
+	const uid_t own = geteuid();
+
+	if (syscall(SYS_setresuid, -1, uid, -1) < 0)
+		return -errno;
+	(void)setfsuid(own);
+	/* Changing ids has made us a process that may not be looked into, and init would inherit that. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return -errno;
+	return caps_use_permitted();
+}
+
+void idmap_act_as_ourselves(uid_t own)
+{
+	if (syscall(SYS_setresuid, -1, own, -1) < 0)
+		abort(); /* it is the saved id */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
 int idmap_pair(const struct idmap *ids, uint64_t number, uint64_t *ret)
 {
 	if (ids->pairs == 0 || (number >= ids->pairs && ids->pairs == HOST_ID_PAIRS))
@@ -169,37 +203,71 @@ static int map_direct(const struct cell *c)
 	return rc < 0 ? rc : write_pair(c->init_pid, "uid_map", c->spec.plan->uid, first_of(c, ids->first_uid));
 }
 
-/* The helper is set-uid and checks the range itself. */
-static int run_helper(const char *helper, pid_t pid, uint32_t inside, uint64_t first)
+/* One row of a map. */
+struct id_row {
+	uint64_t inside, outside, count;
+};
+#define ROWS_MAX 2
+
+/* The helper is set-uid and checks the rows itself.  *ret is for await_helper(). */
+static int start_helper(const char *helper, pid_t pid, const struct id_row rows[ROWS_MAX], pid_t *ret)
 {
-	char words[6][24];
-	char *argv[] = {
-		(char *)(uintptr_t)helper, words[0], words[1], words[2], words[3], words[4], words[5], words[3], NULL
-	};
-	pid_t helper_pid;
-	int status, rc;
+	char words[1 + 3 * ROWS_MAX][24];
+	char *argv[2 + ARRAY_LEN(words)] = { (char *)(uintptr_t)helper };
 
 	(void)snprintf(words[0], sizeof(words[0]), "%d", pid);
-	(void)snprintf(words[1], sizeof(words[1]), "0");
-	(void)snprintf(words[2], sizeof(words[2]), "%llu", (unsigned long long)first);
-	(void)snprintf(words[3], sizeof(words[3]), "1");
-	(void)snprintf(words[4], sizeof(words[4]), "%u", inside);
-	(void)snprintf(words[5], sizeof(words[5]), "%llu", (unsigned long long)first + 1);
-	rc = posix_spawn(&helper_pid, helper, NULL, NULL, argv, (char *[]){ NULL });
-	if (rc != 0)
-		return -rc;
-	status = proc_wait(helper_pid);
+	for (size_t i = 0; i < ROWS_MAX; i++) {
+		const uint64_t numbers[] = { rows[i].inside, rows[i].outside, rows[i].count };
+
+		for (size_t k = 0; k < ARRAY_LEN(numbers); k++)
+			(void)snprintf(words[1 + 3 * i + k], sizeof(words[0]), "%llu", (unsigned long long)numbers[k]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		argv[1 + i] = words[i];
+	return -posix_spawn(ret, helper, NULL, NULL, argv, (char *[]){ NULL });
+}
+
+static int await_helper(pid_t helper)
+{
+	int status = proc_wait(helper);
+
 	if (status < 0)
 		return status;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 
+/* Side by side: each is a program that has to be started, and neither looks at the other's map. */
+static int run_helpers(pid_t pid, const struct id_row gids[ROWS_MAX], const struct id_row uids[ROWS_MAX])
+{
+	pid_t of_gids, of_uids;
+	int rc = start_helper(NEWGIDMAP, pid, gids, &of_gids), other;
+
+	if (rc < 0)
+		return rc;
+	other = start_helper(NEWUIDMAP, pid, uids, &of_uids);
+	rc = await_helper(of_gids);
+	if (other == 0)
+		other = await_helper(of_uids);
+	return rc < 0 ? rc : other;
+}
+
 static int map_subordinate(const struct cell *c)
 {
-	const struct idmap *ids = &c->host->ids;
-	int rc = run_helper(NEWGIDMAP, c->init_pid, c->spec.plan->gid, first_of(c, ids->first_gid));
+	const uint64_t gid = first_of(c, c->host->ids.first_gid), uid = first_of(c, c->host->ids.first_uid);
+	const struct id_row gids[] = { { 0, gid, 1 }, { c->spec.plan->gid, gid + 1, 1 } };
+	const struct id_row uids[] = { { 0, uid, 1 }, { c->spec.plan->uid, uid + 1, 1 } };
 
-	return rc < 0 ? rc : run_helper(NEWUIDMAP, c->init_pid, c->spec.plan->uid, first_of(c, ids->first_uid));
+	return run_helpers(c->init_pid, gids, uids);
+}
+
+int idmap_write_range(const struct idmap *ids, pid_t pid)
+{
+	const struct id_row gids[] = { { getegid(), getegid(), 1 },
+				       { ids->first_gid, ids->first_gid, 2 * ids->pairs } };
+	const struct id_row uids[] = { { geteuid(), geteuid(), 1 },
+				       { ids->first_uid, ids->first_uid, 2 * ids->pairs } };
+
+	return run_helpers(pid, gids, uids);
 }
 
 static int map_own(const struct cell *c)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backend/native/made.h"
 
+#include <fcntl.h>
+
 #include "backend/native/cell.h"
 #include "base/fd.h"
 
@@ -35,6 +37,27 @@ int native_made_go(struct cell *c, struct brig_error *err)
 	if (rc == 0)
 		cell_read_back_start(c);
 	return rc;
+}
+
+void native_ask_for_streams(struct backend_host *h)
+{
+	h->asks_for_streams = true;
+}
+
+bool native_made_wants_stream(const struct cell *c)
+{
+	return c->project.wants_stream;
+}
+
+int native_made_offer_stream(struct cell *c, int source, uint64_t bytes, uint64_t inodes, struct brig_error *err)
+{
+	return cell_offer_stream(c, source, bytes, inodes, err);
+}
+
+void native_made_rest(const struct cell *c, int ret[MADE_REST_FDS])
+{
+	ret[MADE_UPPER] = fcntl(c->handed[HANDED_UPPER], F_DUPFD_CLOEXEC, 0);
+	ret[MADE_NS_USER] = fcntl(c->handed[HANDED_NS_USER], F_DUPFD_CLOEXEC, 0);
 }
 
 int native_made_way_out(struct cell *c)

@@ -81,8 +81,7 @@ void masks_list(const struct masks_watch *w, const char *const *hidden, struct d
 		(void)denied_add(ret, &row); /* without memory the list is short, and the run as good */
 	}
 	if (w && w->incomplete)
-		ret->unseen = "hidden files that the program opened are not all listed: this user has no inotify "
-			      "watches left";
+		ret->unseen = denied_without_watches;
 }
 
 void masks_free(struct masks_watch *w)

@@ -134,6 +134,7 @@ static void fill_spec(struct cell *c)
 	struct timespec mono, boot;
 
 	s->has_cgroup = c->host->has_cgroups;
+	s->enters_first = c->host->ids.kind == IDMAP_SUBORDINATE && !c->host->enters_at_clone;
 	s->two_ids = c->host->ids.kind != IDMAP_OWN;
 	s->has_ptys = plan->profile != SECCOMP_PROFILE_STRICT;
 	fill_confine(c);
@@ -156,6 +157,23 @@ int cell_lost_init(struct cell *c, enum step step, int rc, struct brig_error *er
 	return cell_pump(c, err) < 0 ? -err->code : cell_step_failed(step, -rc, err);
 }
 
+/*
+ * Of cgroup v1 the kernel lets a task in by a file that was opened by root or by who has the task's id.  An ordinary user's init has
+ * an id of the range by the time that it enters, so there the files are opened with that one; by who cannot take that id they are
+ * opened with the user's, and init enters before it changes its own (spec.enters_first).
+ */
+static int make_groups(struct cell *c, struct brig_error *err)
+{
+	const uid_t own = geteuid();
+	const bool as_init = own != 0 && c->host->ids.kind == IDMAP_DIRECT && c->init_pid > 0;
+	int rc = as_init ? idmap_act_as(idmap_of_init(c)) : 0;
+
+	rc = rc < 0 ? cell_step_failed(STEP_make_cgroup, -rc, err) : cgroup_make(c->cgroup, err);
+	if (as_init)
+		idmap_act_as_ourselves(own);
+	return rc;
+}
+
 static int make_cgroup(struct cell *c, struct brig_error *err)
 {
 	const struct plan *plan = c->spec.plan;
@@ -169,7 +187,7 @@ static int make_cgroup(struct cell *c, struct brig_error *err)
 	rc = FAULT_HIT(STEP_start_janitor) ? -FAULT_ERRNO : janitor_guard(&c->host->janitors, c->cgroup, &c->guarded);
 	if (rc < 0)
 		return cell_step_failed(STEP_start_janitor, -rc, err);
-	rc = cgroup_make(c->cgroup, err);
+	rc = make_groups(c, err);
 	return rc == 0 && FAULT_HIT(STEP_make_cgroup) ? cell_step_failed(STEP_make_cgroup, FAULT_ERRNO, err) : rc;
 }
 
@@ -195,7 +213,7 @@ static int make_cgroup_beside(struct cell *c, struct brig_error *err)
 		return rc;
 	n = cgroup_entries(c->cgroup, fds, ARRAY_LEN(fds));
 	rc = report_send(c->ctl, &enter, fds, n);
-	if (rc == 0 && !c->spec.joined)
+	if (rc == 0 && !c->spec.joined && !c->spec.enters_first)
 		rc = report_send(c->go, &enter, fds, n);
 	return rc < 0 ? cell_lost_init(c, STEP_enter_cgroup, rc, err) : 0;
 }
@@ -298,7 +316,7 @@ static int check_core_dumps(struct brig_error *err)
 static int blame(struct cell *c, int rc, struct brig_error *err)
 {
 	(void)native_stop(c, NULL);
-	return cell_project_blame(&c->project, rc, err);
+	return project_stream_blame(&c->project.stream, rc, err);
 }
 
 int cell_begin(struct backend_host *h, const struct plan *plan, bool joined, struct zygote *from, struct cell **ret,

@@ -52,7 +52,7 @@ static int make_namespaces(struct cell_build *b UNUSED)
 
 static int enter_cgroup(struct cell_build *b)
 {
-	return build_enter_cgroup(b->spec, GO_FD);
+	return b->spec->enters_first ? 0 : build_enter_cgroup(b->spec, GO_FD);
 }
 
 /* That init has changed our root together with its own is the kernel's rule; that it did is checked. */

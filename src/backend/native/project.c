@@ -7,19 +7,16 @@
  * files and devices, and with the owner's id shown as the program's.  Whatever has another owner has none in the cell.
  * The file system must know such mounts, and the scratch space must be able to hold an overlay's marks.
  *
- * Else (an ordinary user, an old kernel, another kind of file system) the project travels as a stream.  A thread packs
- * it, because writing waits for init's reading, and with no more rights than this process has.  The copy is memory of
- * the cell, so it is measured first, and more than half of that memory is too much.
+ * Else (an ordinary user, an old kernel, another kind of file system) the project travels as a stream (project_stream.h), which is
+ * handed on unread.  A keeper asks for it whoever asked for the cell, who may read the project; a process that makes a cell for
+ * itself packs it.
  */
 #include <fcntl.h>
 #include <linux/sched.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -27,27 +24,16 @@
 #include "backend/native/cell.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/str.h"
 #include "files/beneath.h"
-#include "files/pack.h"
 #include "sys/mnt.h"
 #include "sys/proc.h"
 
 #define HIDDEN_MAX 4096
 #define HELPER_NS  (10 * NS_PER_SEC)
-#define TMPFS_PAGE ((uint64_t)4096) /* what a small file takes, and more than what an inode does */
-
-struct packer {
-	const struct plan_workspace *what;
-	struct pack_caps caps;
-	int out;
-	pthread_t thread;
-	struct brig_error err; /* .code 0: it went well */
-};
 
 void cell_project_init(struct project *p)
 {
-	*p = (struct project){ .lower = FD_NONE };
+	*p = (struct project){ .lower = FD_NONE, .stream = PROJECT_STREAM_NONE };
 }
 
 /* ---- the mount ----------------------------------------------------------------------------------- */
@@ -129,7 +115,8 @@ static int make_lower(const struct cell *c)
 	uint64_t uid, gid;
 	struct stat st;
 
-	if (c->host->ids.kind != IDMAP_DIRECT || !can_overlay())
+	if (c->host->ids.kind != IDMAP_DIRECT || FAULT_HIT(STEP_pack_project) || FAULT_HIT(STEP_offer_stream) ||
+	    !can_overlay())
 		return -EOPNOTSUPP;
 	if (fstat(plan->workspace->fd, &st) < 0)
 		return -errno;
@@ -138,110 +125,6 @@ static int make_lower(const struct cell *c)
 	if (ns < 0)
 		return fd_move(&ns);
 	return mount_copy_mapped(plan->workspace->fd, ns, plan->workspace_exec ? 0 : MNT_NOEXEC);
-}
-
-/* ---- the stream ---------------------------------------------------------------------------------- */
-
-static void *pack_main(void *arg)
-{
-	struct packer *p = arg;
-	struct pack_counts counts;
-
-	(void)pack_tree(p->what->fd, &p->caps, plan_workspace_hides, (void *)(uintptr_t)p->what, p->out, &counts,
-			&p->err);
-	fd_closep(&p->out); /* without its last record, if that failed: init then gives up */
-	return NULL;
-}
-
-static int start_packer(struct project *p, const struct plan_workspace *w, int out)
-{
-	struct packer *packer = calloc(1, sizeof(*packer));
-	sigset_t all, was;
-	int rc;
-
-	if (!packer) {
-		(void)close(out);
-		return -ENOMEM;
-	}
-	packer->what = w;
-	packer->caps = (struct pack_caps){ .entries = p->copy_inodes, .bytes = p->copy_bytes };
-	packer->out = out;
-	/* Signals are for the caller's own threads. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &was);
-	rc = pthread_create(&packer->thread, NULL, pack_main, packer);
-	(void)pthread_sigmask(SIG_SETMASK, &was, NULL);
-	if (rc != 0) {
-		fd_closep(&packer->out);
-		free(packer);
-		return -rc;
-	}
-	p->packer = packer;
-	return 0;
-}
-
-static int measure(struct cell *c, struct brig_error *err)
-{
-	const struct plan_workspace *w = c->spec.plan->workspace;
-	uint64_t room = c->spec.plan->limits.memory_bytes / 2;
-	const struct pack_caps caps = { .entries = room / TMPFS_PAGE, .bytes = room };
-	struct pack_counts counts;
-	char text[32];
-	int rc = pack_measure(w->fd, &caps, plan_workspace_hides, (void *)(uintptr_t)w, &counts, err);
-
-	/* Some more of both: it may grow until it is packed. */
-	c->project.copy_inodes = counts.entries + counts.entries / 8 + 16;
-	c->project.copy_bytes = counts.bytes + counts.bytes / 8 + c->project.copy_inodes * TMPFS_PAGE;
-	if (rc == 0 && counts.bytes + counts.entries * TMPFS_PAGE <= room)
-		return 0;
-	if (rc < 0 && err->code != BRIG_E_REFUSED)
-		return rc;
-	return err_set(err, BRIG_E_REFUSED, 0,
-		       "%s must be copied into the cell's memory, and takes more than half of it (%s): raise "
-		       "mem_limit, leave out with workspace_hide what is not needed, or start brig as root on a file "
-		       "system that can be mounted with other owners",
-		       w->path, str_bytes(text, sizeof(text), room));
-}
-
-static int offer_stream(struct cell *c, int *ret_source, struct brig_error *err)
-{
-	int ends[2], rc = measure(c, err);
-
-	if (rc < 0)
-		return rc;
-	/* Not a pipe: writing to one without a reader kills. */
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return cell_step_failed(STEP_offer_project, errno, err);
-	*ret_source = ends[0];
-	rc = start_packer(&c->project, c->spec.plan->workspace, ends[1]);
-	return rc < 0 ? cell_step_failed(STEP_offer_project, -rc, err) : 0;
-}
-
-static void await_packer(struct project *p)
-{
-	if (p->packer && p->packer->thread) {
-		(void)pthread_join(p->packer->thread, NULL);
-		p->packer->thread = 0;
-	}
-}
-
-int cell_project_blame(struct project *p, int rc, struct brig_error *err)
-{
-	await_packer(p);
-	/* That the reader went away is no reason but a consequence. */
-	if (!p->packer || p->packer->err.code == 0 || p->packer->err.sys == EPIPE || p->packer->err.sys == ECONNRESET)
-		return rc;
-	*err = p->packer->err;
-	return -err->code;
-}
-
-void cell_project_release(struct project *p)
-{
-	await_packer(p);
-	free(p->packer);
-	free(p->hidden);
-	fd_closep(&p->lower);
-	cell_project_init(p);
 }
 
 /* ---- both ---------------------------------------------------------------------------------------- */
@@ -270,25 +153,66 @@ int cell_look_at_project(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
+static int offer(struct cell *c, enum project_way way, const int *fd)
+{
+	struct report r = report_make(REPORT_PROJECT);
+
+	c->project.way = way;
+	r.value = (int32_t)way;
+	r.blocks = c->project.copy_bytes;
+	r.inodes = c->project.copy_inodes;
+	return report_send(c->ctl, &r, fd, 1);
+}
+
+int cell_offer_stream(struct cell *c, int source, uint64_t bytes, uint64_t inodes, struct brig_error *err)
+{
+	int rc;
+
+	if (FAULT_HIT(STEP_offer_stream))
+		return cell_step_failed(STEP_offer_stream, FAULT_ERRNO, err);
+	c->project.wants_stream = false;
+	c->project.copy_bytes = bytes;
+	c->project.copy_inodes = inodes;
+	rc = offer(c, PROJECT_STREAM, &source);
+	return rc < 0 ? cell_lost_init(c, STEP_take_project, rc, err) : 0;
+}
+
+/* By this process, if nobody else is there to do it. */
+static int pack_and_offer(struct cell *c, struct brig_error *err)
+{
+	struct project_stream *s = &c->project.stream;
+	int rc;
+
+	if (c->host->asks_for_streams) {
+		c->project.wants_stream = true;
+		return 0;
+	}
+	rc = project_stream_begin(s, c->spec.plan, err);
+	if (rc == 0)
+		rc = cell_offer_stream(c, s->source, s->bytes, s->inodes, err);
+	fd_closep(&s->source);
+	return rc;
+}
+
 int cell_offer_project(struct cell *c, struct brig_error *err)
 {
-	struct report offer = report_make(REPORT_PROJECT);
-	AUTO_FD source = FD_NONE;
-	int rc = 0;
+	int rc;
 
 	if (FAULT_HIT(STEP_offer_project))
 		return cell_step_failed(STEP_offer_project, FAULT_ERRNO, err);
 	if (!c->spec.plan->workspace)
 		return 0;
 	c->project.lower = make_lower(c);
-	c->project.way = c->project.lower >= 0 ? PROJECT_LOWER : PROJECT_STREAM;
-	if (c->project.way == PROJECT_STREAM)
-		rc = offer_stream(c, &source, err);
-	if (rc < 0)
-		return rc;
-	offer.value = (int32_t)c->project.way;
-	offer.blocks = c->project.copy_bytes;
-	offer.inodes = c->project.copy_inodes;
-	rc = report_send(c->ctl, &offer, c->project.way == PROJECT_LOWER ? &c->project.lower : &source, 1);
+	if (c->project.lower < 0)
+		return pack_and_offer(c, err);
+	rc = offer(c, PROJECT_LOWER, &c->project.lower);
 	return rc < 0 ? cell_lost_init(c, STEP_take_project, rc, err) : 0;
+}
+
+void cell_project_release(struct project *p)
+{
+	project_stream_end(&p->stream);
+	free(p->hidden);
+	fd_closep(&p->lower);
+	cell_project_init(p);
 }

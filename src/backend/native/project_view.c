@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the program made of a project, for the supervisor to read when the cell is dead.
+ * What the program made of a project, for whoever asked for the cell to read when it is dead.
  *
- * Started by root it reads the scratch space itself, by the descriptor that init handed over: an overlay's upper layer,
- * or the whole copy.  An ordinary user may not: the files belong to ids that are his only by newuidmap, with modes of
+ * Root reads the scratch space itself, by the descriptor that init handed over: an overlay's upper layer, or the whole copy.  An ordinary user may not: the files belong to ids that are his only by newuidmap, with modes of
  * the program's choosing.  So a child enters the cell's user namespace, which outlives its processes while we hold its
  * descriptor and in which its maker may do everything, and packs the tree; here it is unpacked into a file system that
  * is mounted nowhere and gone with its last descriptor: whoever kills us, nothing is left.  There every file is readable
@@ -15,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "backend/native/cell.h"
+#include "backend/native/project_view.h"
 #include "files/pack.h"
 #include "sys/proc.h"
 #include "sys/private_fs.h"
@@ -25,33 +25,46 @@
 #define CARRIER_IN_PART 2
 
 /* Whether all that is in the scratch space is the view: a copied project, or what was made where there was none. */
-static bool is_whole(const struct cell *c)
+static bool is_whole(const struct project_rest *r)
 {
-	return c->project.way == PROJECT_STREAM || (c->project.way == PROJECT_NONE && c->spec.plan->wants_view);
+	return r->way == PROJECT_STREAM || (r->way == PROJECT_NONE && r->plan->wants_view);
 }
 
-static bool needs_carrier(const struct cell *c)
+bool project_view_needs_carrier(const struct project_rest *r)
 {
-	return is_whole(c) && geteuid() != 0;
+	return is_whole(r) && geteuid() != 0;
+}
+
+static struct project_rest rest_of(const struct cell *c)
+{
+	return (struct project_rest){ .plan = c->spec.plan,
+				      .way = c->project.way,
+				      .copy_bytes = c->project.copy_bytes,
+				      .copy_inodes = c->project.copy_inodes,
+				      .workspace = c->handed[HANDED_WORKSPACE],
+				      .upper = c->handed[HANDED_UPPER],
+				      .user_ns = c->handed[HANDED_NS_USER] };
 }
 
 bool cell_project_needs(const struct cell *c, enum handed_fd which)
 {
+	const struct project_rest r = rest_of(c);
+
 	return (which == HANDED_UPPER && c->project.way == PROJECT_LOWER) ||
-	       (which == HANDED_NS_USER && needs_carrier(c));
+	       (which == HANDED_NS_USER && project_view_needs_carrier(&r));
 }
 
 /* ---- the carrier ---------------------------------------------------------------------------------- */
 
 /* Holds every capability over the dead cell's namespace, and so over its files, and none elsewhere. */
-static _Noreturn void carrier_main(const struct cell *c, const struct pack_caps *caps, int out)
+static _Noreturn void carrier_main(const struct project_rest *r, const struct pack_caps *caps, int out)
 {
 	struct brig_error err = { .code = 0 };
 	struct pack_counts counts;
 
-	if (setns(c->handed[HANDED_NS_USER], CLONE_NEWUSER) < 0)
+	if (setns(r->user_ns, CLONE_NEWUSER) < 0)
 		_exit(1);
-	if (pack_tree(c->handed[HANDED_WORKSPACE], caps, NULL, NULL, out, &counts, &err) == 0)
+	if (pack_tree(r->workspace, caps, NULL, NULL, out, &counts, &err) == 0)
 		_exit(counts.cut ? CARRIER_IN_PART : 0);
 	_exit(1);
 }
@@ -60,7 +73,7 @@ static _Noreturn void carrier_main(const struct cell *c, const struct pack_caps 
  * The program chose what there is to carry, so that there is too much of it is an answer and no fault: *ret_in_part.
  * Many names of one file (hard links) are as many files here, for which the room may not last.
  */
-static int carry(const struct cell *c, int to, const struct pack_caps *caps, bool *ret_in_part)
+static int carry(const struct project_rest *r, int to, const struct pack_caps *caps, bool *ret_in_part)
 {
 	const struct unpack_options options = { .caps = *caps, .uid = UINT32_MAX, .gid = UINT32_MAX, .readable = true };
 	struct pack_counts counts;
@@ -73,7 +86,7 @@ static int carry(const struct cell *c, int to, const struct pack_caps *caps, boo
 	pid = fork();
 	if (pid == 0) {
 		(void)close(ends[0]);
-		carrier_main(c, caps, ends[1]);
+		carrier_main(r, caps, ends[1]);
 	}
 	rc = pid < 0 ? -errno : 0;
 	(void)close(ends[1]);
@@ -86,33 +99,32 @@ static int carry(const struct cell *c, int to, const struct pack_caps *caps, boo
 	return rc == -ENOSPC ? 0 : rc;
 }
 
-static int view_by_carrier(struct cell *c, bool *ret_in_part, struct brig_error *err)
+static int view_by_carrier(const struct project_rest *r, bool *ret_in_part, struct brig_error *err)
 {
-	const struct limits *l = &c->spec.plan->limits;
-	uint64_t bytes = l->disk_bytes + c->project.copy_bytes, inodes = l->inodes + c->project.copy_inodes + 16;
+	const struct limits *l = &r->plan->limits;
+	uint64_t bytes = l->disk_bytes + r->copy_bytes, inodes = l->inodes + r->copy_inodes + 16;
 	const struct pack_caps caps = { .entries = inodes, .bytes = bytes + SPARSE_ROOM, .in_part = true };
 	AUTO_FD own = private_fs(bytes, inodes);
-	int rc = own < 0 ? own : carry(c, own, &caps, ret_in_part);
+	int rc = own < 0 ? own : carry(r, own, &caps, ret_in_part);
 
 	if (rc < 0)
 		return err_set(err, BRIG_E_SYSTEM, -rc, "what the program left in its workspace cannot be read back");
 	return fd_move(&own);
 }
 
-int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
+int project_view(const struct project_rest *r, struct workspace_view *ret, struct brig_error *err)
 {
-	bool whole = is_whole(c);
-	enum handed_fd from = whole ? HANDED_WORKSPACE : HANDED_UPPER;
+	bool whole = is_whole(r);
+	int from = whole ? r->workspace : r->upper;
 	bool in_part = false;
 	int fd;
 
-	if ((c->project.way == PROJECT_NONE && !whole) || c->tasks_left != 0 || c->handed[from] < 0)
-		return err_set(err, BRIG_E_INTERNAL, 0, "there is no workspace to be read back%s",
-			       c->tasks_left == 0 ? "" : ": the cell is not dead");
-	if (needs_carrier(c)) {
-		fd = view_by_carrier(c, &in_part, err);
+	if ((r->way == PROJECT_NONE && !whole) || from < 0)
+		return err_set(err, BRIG_E_INTERNAL, 0, "there is no workspace to be read back");
+	if (project_view_needs_carrier(r)) {
+		fd = view_by_carrier(r, &in_part, err);
 	} else {
-		fd = fcntl(c->handed[from], F_DUPFD_CLOEXEC, 0);
+		fd = fcntl(from, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
 			return err_set(err, BRIG_E_SYSTEM, errno, "cannot hold the workspace");
 	}
@@ -120,4 +132,13 @@ int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error
 		return fd;
 	*ret = (struct workspace_view){ .fd = fd, .whole = whole, .in_part = in_part };
 	return 0;
+}
+
+int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
+{
+	const struct project_rest r = rest_of(c);
+
+	if (c->tasks_left != 0)
+		return err_set(err, BRIG_E_INTERNAL, 0, "there is no workspace to be read back: the cell is not dead");
+	return project_view(&r, ret, err);
 }

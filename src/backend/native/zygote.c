@@ -30,7 +30,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/fsuid.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -55,6 +54,7 @@ struct zygote {
 	struct plan plan; /* the kind's, under an id of its own */
 	struct cell *frame;
 	uint64_t uid, gid; /* its own, on the host */
+	uid_t maker;       /* the supervisor's */
 	int walls;         /* what its children confine themselves with */
 	int theirs, sock;  /* orders go here */
 	int pidfd;
@@ -73,31 +73,16 @@ bool zygote_possible(const struct backend_host *h)
 
 /* ---- whom cells belong to ------------------------------------------------------------------------------- */
 
-/*
- * The kernel gives a new user namespace to the effective id of its maker.  Files stay root's: init still opens the host's
- * trees as we would.  The capabilities, which a change of id takes out of the effective set, are put back: on some hosts
- * nobody else may make user namespaces.  Only in a process with one thread.
- */
+/* The kernel gives a new user namespace to the effective id of its maker.  Only in a process with one thread. */
 int zygote_enter_owner(const struct zygote *z)
 {
-	if (!z)
-		return 0;
-	if (syscall(SYS_setresuid, -1, z->uid, -1) < 0)
-		return -errno;
-	(void)setfsuid(0);
-	/* Changing ids has made us a process that may not be looked into, and init would inherit that. */
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
-		return -errno;
-	return caps_use_permitted();
+	return z ? idmap_act_as(z->uid) : 0;
 }
 
 void zygote_leave_owner(const struct zygote *z)
 {
-	if (!z)
-		return;
-	if (syscall(SYS_setresuid, -1, 0, -1) < 0)
-		abort(); /* the saved id is 0 */
-	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	if (z)
+		idmap_act_as_ourselves(z->maker);
 }
 
 void zygote_keep(struct zygote *z)
@@ -162,6 +147,21 @@ static int fill_rules(const struct guest_confine *c, struct guest_rule *rules)
 	return 0;
 }
 
+static bool note_huge_pages(char *line, void *arg)
+{
+	*(bool *)arg = !strstr(line, "[never]");
+	return false;
+}
+
+/* Transparent ones, always or where a process asks for them. */
+static bool has_huge_pages(void)
+{
+	bool found = false;
+
+	(void)proc_each_line("/sys/kernel/mm/transparent_hugepage/enabled", note_huge_pages, &found);
+	return found;
+}
+
 static int write_walls(struct zygote *z)
 {
 	const struct guest_confine *c = &z->frame->spec.confine;
@@ -174,6 +174,7 @@ static int write_walls(struct zygote *z)
 				 .uid = c->uid,
 				 .gid = c->gid,
 				 .landlock_abi = (uint32_t)c->landlock_abi,
+				 .has_huge_pages = has_huge_pages(),
 				 .n_rules = (uint32_t)c->n_rules,
 				 .n_filter = c->filter.n,
 				 .n_telling = c->telling_filter.n };
@@ -207,31 +208,70 @@ static int die_with_parent(struct cell_build *b UNUSED)
 
 static int enter_groups(struct cell_build *b UNUSED)
 {
-	const struct cgroup *groups = self->frame->cgroup;
-	int entry = cgroup_open_entry(groups), rc = entry < 0 && entry != FD_NONE ? entry : cgroup_enter_self(groups);
+	int fds[CGROUP_ENTRIES_MAX + 1];
+	int n = cgroup_open_entries(self->frame->cgroup, fds, ARRAY_LEN(fds));
 
-	if (rc == 0 && entry >= 0)
-		rc = cgroup_enter(&entry, 1);
-	fd_closep(&entry);
-	return rc;
+	return n < 0 ? n : cgroup_enter(fds, (size_t)n); /* guest_close_files closes them */
 }
 
-/* In a copy of the frame's mounts, with a /proc that knows this process, and shows no other one. */
+/*
+ * What is to be seen as /proc: processes, of which it may look at none but itself.
+ *
+ * The kernel gives a new /proc only to who is root where the pid namespace was made.  Who is not (range_ns.c) has of the host's
+ * the folder of this process, which has to be taken hold of while it can be seen.
+ */
+static int take_own_folder(char name[16])
+{
+	char path[32];
+
+	(void)snprintf(name, 16, "%d", (int)getpid());
+	(void)snprintf(path, sizeof(path), "/proc/%s", name);
+	if (unshare(CLONE_NEWNS) < 0) /* copies are for who has mounts of his own */
+		return -errno;
+	return mount_copy(AT_FDCWD, path, MNT_NOEXEC);
+}
+
+static int show_folder(int folder, const char *name)
+{
+	static const struct mount_param params[] = { { "size", "4096" }, { "nr_inodes", "8" }, { "mode", "0555" } };
+	AUTO_FD proc = mount_new("tmpfs", params, ARRAY_LEN(params), MNT_NOEXEC);
+	int rc;
+
+	if (proc < 0)
+		return proc;
+	if (mkdirat(proc, name, 0555) < 0 || symlinkat(name, proc, "self") < 0)
+		return -errno;
+	rc = mount_attach(proc, AT_FDCWD, "/proc");
+	if (rc == 0)
+		rc = mount_attach(folder, proc, name);
+	return rc < 0 ? rc : mount_restrict(proc, MNT_RO | MNT_NOEXEC);
+}
+
+static int show_processes(void)
+{
+	static const struct mount_param params[] = { { "subset", "pid" }, { "hidepid", "invisible" } };
+	AUTO_FD proc = mount_new("proc", params, ARRAY_LEN(params), MNT_NOEXEC);
+
+	return proc < 0 ? proc : mount_attach(proc, AT_FDCWD, "/proc");
+}
+
+/* In a copy of the frame's mounts. */
 static int enter_frame(struct cell_build *b UNUSED)
 {
 	static const enum handed_fd rows[] = { HANDED_NS_NET, HANDED_NS_IPC, HANDED_NS_UTS, HANDED_NS_CGROUP,
 					       HANDED_NS_MNT };
+	const bool is_root = self->maker == 0;
+	char name[16];
+	AUTO_FD folder = is_root ? FD_NONE : take_own_folder(name);
 
-	static const struct mount_param params[] = { { "subset", "pid" }, { "hidepid", "invisible" } };
-	AUTO_FD proc = FD_NONE;
-
+	if (!is_root && folder < 0)
+		return folder;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (setns(self->frame->handed[rows[i]], 0) < 0)
 			return -errno;
 	if (unshare(CLONE_NEWNS) < 0)
 		return -errno;
-	proc = mount_new("proc", params, ARRAY_LEN(params), MNT_NOEXEC);
-	return proc < 0 ? proc : mount_attach(proc, AT_FDCWD, "/proc");
+	return is_root ? show_processes() : show_folder(folder, name);
 }
 
 static int connect_streams(struct cell_build *b)
@@ -364,6 +404,7 @@ int zygote_begin(struct backend_host *h, const struct plan *plan, struct zygote 
 	z->plan = *plan;
 	z->walls = z->theirs = z->sock = z->pidfd = FD_NONE;
 	z->holds = 1;
+	z->maker = geteuid();
 	z->since_ns = clock_now_ns();
 	z->poll = epoll_create1(EPOLL_CLOEXEC);
 	rc = z->poll < 0 || id_random(z->plan.id, RUN_ID_LEN) < 0
@@ -477,6 +518,22 @@ int zygote_check_child(const struct cell *c, enum step *ret_missed)
 	return cgroup_has_two(c->cgroup, c->init_pid, c->payload_pid) ? 0 : -EXDEV;
 }
 
+/*
+ * Files by which the zygote's child enters the cell's groups: their number, or -errno.  Of cgroup v1 the kernel asks that who opened
+ * them is root or has the id of the task that enters.
+ */
+static int open_entries(const struct cell *c, int fds[GUEST_GROUPS_MAX])
+{
+	const struct zygote *as = c->zygote->maker == 0 ? NULL : c->zygote;
+	int n = zygote_enter_owner(as);
+
+	static_assert(CGROUP_ENTRIES_MAX < GUEST_GROUPS_MAX, "every group has its place");
+	if (n == 0)
+		n = cgroup_open_entries(c->cgroup, fds, GUEST_GROUPS_MAX);
+	zygote_leave_owner(as);
+	return n;
+}
+
 int zygote_order(struct cell *c)
 {
 	struct zygote *z = c->zygote;
@@ -496,17 +553,16 @@ int zygote_order(struct cell *c)
 		[GUEST_FD_ERR] = c->spec.stdio[2],
 		[GUEST_FD_SOCKET] = c->spec.go,
 	};
-	AUTO_FD entry = cgroup_open_entry(c->cgroup);
 	int rc;
 
 	assert(c->limited); /* INV-2: limits come before the first guest instruction */
-	static_assert(CGROUP_ENTRIES_MAX < GUEST_GROUPS_MAX, "every group has its place");
-	if (entry < 0 && entry != FD_NONE)
-		return entry;
-	w.value = cgroup_entries(c->cgroup, fds + GUEST_FD_GROUPS, GUEST_GROUPS_MAX);
-	if (entry >= 0)
-		fds[GUEST_FD_GROUPS + w.value++] = entry;
+	rc = open_entries(c, fds + GUEST_FD_GROUPS);
+	if (rc < 0)
+		return rc;
+	w.value = (uint64_t)rc;
 	rc = z->sock < 0 ? -ESRCH : fd_send_record(z->sock, &whole, 1, fds, GUEST_FD_GROUPS + w.value, MSG_DONTWAIT);
+	for (size_t i = 0; i < w.value; i++)
+		fd_closep(&fds[GUEST_FD_GROUPS + i]);
 	if (rc < 0)
 		return rc;
 	c->ordered = c->let_go = true;

@@ -78,16 +78,6 @@ static int read_priority(struct json_reader *r, json_t *value, void *into)
 }
 
 /* What a queue does with a job whose node went away (docs/QUEUE.md): bool, whether it is never begun again. */
-static int read_retry(struct json_reader *r, json_t *value, void *into)
-{
-	const char *text = json_string_value(value);
-
-	if (!text || (!str_eq(text, "never") && !str_eq(text, "allowed")))
-		return json_complain(r, "must be \"never\" or \"allowed\"");
-	*(bool *)into = str_eq(text, "never");
-	return 0;
-}
-
 /* ---- members as fields -------------------------------------------------------------------------------- */
 
 static int complain_length(const char *member, size_t max, struct brig_error *err)
@@ -185,7 +175,7 @@ static const struct json_member job_members[] = {
 	{ "async", json_read_bool, JOB(async) },
 	{ "receipt", json_read_bool, JOB(receipt) },
 	{ "priority", read_priority, JOB(priority) },
-	{ "retry", read_retry, JOB(never_again) },
+	{ "retry", json_read_retry, JOB(never_again) },
 };
 _Static_assert(ARRAY_LEN(job_members) <= JSON_MEMBERS_MAX, "no room for all names in a complaint");
 

@@ -101,7 +101,7 @@ struct client *front_by_tag(const struct front *f, uint32_t tag)
 uint32_t front_new_tag(struct front *f)
 {
 	do
-		f->last_tag++;
+		f->last_tag = (f->last_tag + 1) & CHANNEL_TAG_MAX;
 	while (f->last_tag == 0 || front_by_tag(f, f->last_tag) || relay_has_tag(f, f->last_tag));
 	return f->last_tag;
 }

@@ -11,7 +11,7 @@
 #define TERMINAL_MAX 10000
 
 struct wanted {
-	const char *language, *trust, *environment, *snapshot, *name, *cwd, *path, *to, *operation;
+	const char *language, *trust, *environment, *snapshot, *name, *cwd, *path, *to, *operation, *place;
 	struct bytes code, input;
 	struct json_strings args, env;
 	struct json_settings settings;
@@ -45,6 +45,15 @@ static int read_size(struct json_reader *r, json_t *value, void *into)
 		return json_complain(r, "must be a number from 1 to 10000");
 	*(uint64_t *)into = (uint64_t)json_integer_value(value);
 	return 0;
+}
+
+static int read_place(struct json_reader *r, json_t *value, void *into)
+{
+	const char *text = json_string_value(value);
+
+	if (!text || (!str_eq(text, "here") && !str_eq(text, "worker")))
+		return json_complain(r, "must be \"here\" or \"worker\"");
+	return json_read_string(r, value, into);
 }
 
 /* 15, "TERM" or "SIGTERM". */
@@ -96,6 +105,7 @@ static const struct json_member members[] = {
 	{ "recursive", json_read_bool, AT(recursive) },
 	{ "to", json_read_string, AT(to) },
 	{ "operation", json_read_string, AT(operation) },
+	{ "place", read_place, AT(place) },
 	{ "port", read_count, AT(port) },
 	{ "seconds", read_seconds, AT(timeout_ms) },
 };
@@ -106,7 +116,7 @@ static const struct known {
 	const char *names;  /* with blanks around each */
 	const char *needed; /* NULL: none */
 } routes[] = {
-	{ ROUTE_session_make, " trust environment snapshot options env timeout ", NULL },
+	{ ROUTE_session_make, " trust environment snapshot options env timeout place ", NULL },
 	{ ROUTE_session_fork, " timeout ", NULL },
 	{ ROUTE_snapshot_make, " name ", NULL },
 	{ ROUTE_session_timeout, " timeout ", "timeout" },
@@ -188,6 +198,7 @@ int session_read(struct json_reader *r, enum route route, json_t *doc, struct bu
 	    body_put_text(fields, FIELD_path, "path", w.path, r->err) < 0 ||
 	    body_put_text(fields, FIELD_to, "to", w.to, r->err) < 0 ||
 	    body_put_text(fields, FIELD_operation, "operation", w.operation, r->err) < 0 ||
+	    body_put_text(fields, FIELD_place, "place", w.place, r->err) < 0 ||
 	    body_put_bytes(fields, FIELD_code, "code", &w.code, r->err) < 0 ||
 	    body_put_bytes(fields, FIELD_input, "stdin", &w.input, r->err) < 0 ||
 	    body_put_texts(fields, FIELD_arg, "args", &w.args, r->err) < 0 ||

@@ -50,6 +50,7 @@ struct link {
 	struct channel *channel; /* to the runner; NULL: there is none now */
 	int master;
 	bool is_over, draining, is_up /* as the runner was told */;
+	char told[400]; /* why there is no broker, as was said last */
 	unsigned replicas;
 	/* places.c */
 	size_t n_places; /* that are there */

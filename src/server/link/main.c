@@ -29,6 +29,7 @@ static void leave_runner(struct link *l)
 {
 	channel_free(MOVE_PTR(l->channel));
 	bodies_forget(l);
+	broker_unsubscribe(l->broker); /* what the next one listens to it says itself: twice would be heard twice */
 	l->credit = l->given = 0;
 }
 
@@ -105,10 +106,12 @@ static void hear_runner(struct link *l)
 
 /* ---- broker and master ------------------------------------------------------------------------------------------ */
 
-static void on_up(void *user, bool is_up UNUSED)
+static void on_up(void *user, bool is_up)
 {
 	struct link *l = user;
 
+	if (is_up)
+		l->told[0] = '\0';
 	places_begin(l);
 	pulls_forget(l);
 	places_step(l);
@@ -132,6 +135,17 @@ static void hear_master(struct link *l)
 	else if (rc > 0 && w.word == WORD_CHANNEL && w.n_fds == 1)
 		join_runner(l, &w.fds[0]);
 	words_close(&w);
+}
+
+/* Why no broker is there, once for each reason: whoever started the service reads standard error. */
+static void tell_trouble(struct link *l)
+{
+	char text[sizeof(l->told)];
+
+	if (broker_is_up(l->broker) || !broker_trouble(l->broker, text, sizeof(text)) || str_eq(text, l->told))
+		return;
+	(void)str_copy(l->told, sizeof(l->told), text);
+	(void)dprintf(STDERR_FILENO, "brig: link: %s; it is tried again and again\n", text);
 }
 
 /* While the service ends it is there for the runner, and until what that one said last has been heard. */
@@ -163,6 +177,7 @@ static int live(struct link *l)
 		places_step(l);
 		places_count(l);
 		tell_up(l, false);
+		tell_trouble(l);
 		pulls_step(l);
 	}
 	return 0;

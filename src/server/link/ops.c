@@ -230,16 +230,26 @@ static bool op_get(struct link *l, uint32_t tag, const struct message *m)
 
 /* ---- saying ------------------------------------------------------------------------------------------------------------ */
 
+static void send_told(struct link *l, void *subject, const void *bytes, size_t len)
+{
+	if (bytes)
+		(void)broker_publish(l->broker,
+				     &(struct broker_message){ .subject = subject, .data = bytes, .len = len });
+}
+
 static bool op_tell(struct link *l, const struct message *m)
 {
-	AUTO_BUF whole = BUF_INIT(LINK_WHOLE_MAX);
+	AUTO_BUF whole = BUF_INIT(MESSAGE_MAX + MiB);
 	const char *subject = message_text(m, FIELD_subject);
+	char *copy;
 
 	if (!is_plain(subject))
 		return false;
-	if (write_sealed(m, &whole)) /* what is too long for one message is only told at the end, by the result */
-		(void)broker_publish(l->broker, &(struct broker_message){
-							.subject = subject, .data = whole.data, .len = whole.len });
+	copy = strdup(subject);
+	if (copy && write_sealed(m, &whole))
+		bodies_send(l, &whole, send_told, copy);
+	else
+		free(copy);
 	return true;
 }
 

@@ -33,6 +33,10 @@ static void channel_put(struct service *s, const struct record *r)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
+	if (forwarded_is_tag(r->tag)) {
+		forwarded_send(s, r);
+		return;
+	}
 	if (!s->channel || s->channel_is_bad || channel_send(s->channel, r, &err) == 0)
 		return;
 	service_cut_front(s, &err);
@@ -105,6 +109,21 @@ int answer_begin_file(const char *content_type, const char *who, uint64_t len, u
 	return rc < 0 ? rc : fd_move(&fd);
 }
 
+/* What is in the file goes to another node's front. */
+static void forward_file(struct service *s, const struct record *r, int file)
+{
+	void *bytes = mmap(NULL, r->len, PROT_READ, MAP_SHARED, file, 0);
+	struct record whole = *r;
+
+	if (bytes == MAP_FAILED) {
+		answer_send(s, r->tag, &(struct answer){ .status = 500 });
+		return;
+	}
+	whole.data = bytes;
+	channel_put(s, &whole);
+	(void)munmap(bytes, r->len);
+}
+
 void answer_send_file(struct service *s, uint32_t tag, uint16_t status, int file, uint64_t len)
 {
 	const struct record r = { .tag = tag, .type = RECORD_ANSWER, .status = status, .len = len };
@@ -112,6 +131,10 @@ void answer_send_file(struct service *s, uint32_t tag, uint16_t status, int file
 
 	if (sealed_close(file) < 0) {
 		answer_send(s, tag, &(struct answer){ .status = 500 });
+		return;
+	}
+	if (forwarded_is_tag(tag)) {
+		forward_file(s, &r, file);
 		return;
 	}
 	if (s->channel && !s->channel_is_bad && channel_send_file(s->channel, &r, file, &err) < 0)

@@ -97,29 +97,36 @@ static bool send_content(struct service *s, const struct ask *ask, const json_t 
 	return true;
 }
 
-void ask_artifact(struct service *s, struct ask *ask)
+void artifact_answer(struct service *s, const struct ask *ask, const char *id, const json_t *result, const char *path)
 {
-	const char *path = message_text(ask->m, FIELD_path);
-	bool is_past;
-	const struct execution *x = look_up(s, ask, &is_past);
-	const json_t *artifact;
-	json_t *result;
+	const json_t *artifact = find_artifact(result, path);
 
-	if (!x) {
-		if (is_past)
-			answer_error(s, ask, 404, "there is no execution of that id whose artifacts are kept");
-		return;
-	}
-	result = x->result ? json_loads(x->result, JSON_ALLOW_NUL, NULL) : NULL;
-	artifact = result && path ? find_artifact(result, path) : NULL;
 	if (!artifact)
-		answer_error(s, ask, 404, "the execution %s %s '%.200s'", x->id,
-			     x->state == EXECUTION_FINISHED ? "has no artifact" : "has not finished, nor made",
-			     path ? path : "");
+		answer_error(s, ask, 404, "the execution %s has no artifact '%.200s'", id, path);
 	else if (!send_content(s, ask, artifact, path))
 		answer_error(s, ask, 404,
 			     "the content of '%.200s' is not kept: it was over inline_artifacts, which the request can "
 			     "raise to %llu MB",
 			     path, (unsigned long long)(INLINE_ARTIFACTS_MAX / MiB));
-	json_decref(result);
+}
+
+void ask_artifact(struct service *s, struct ask *ask)
+{
+	const char *path = message_text(ask->m, FIELD_path);
+	bool is_past;
+	const struct execution *x = look_up(s, ask, &is_past);
+	json_t *result;
+
+	path = path ? path : "";
+	if (x && x->state == EXECUTION_FINISHED) {
+		result = x->result ? json_loads(x->result, JSON_ALLOW_NUL, NULL) : NULL;
+		artifact_answer(s, ask, x->id, result, path);
+		json_decref(result);
+	} else if (x) {
+		answer_error(s, ask, 404, "the execution %s has not finished, nor made '%.200s'", x->id, path);
+	} else if (is_past && s->queue.is_on) {
+		front_look_up(s, ask, message_text(ask->m, FIELD_id), path);
+	} else if (is_past) {
+		answer_error(s, ask, 404, "there is no execution of that id whose artifacts are kept");
+	}
 }

@@ -85,6 +85,11 @@ static void (*const handlers[ROUTE_COUNT])(struct service *s, struct ask *ask) =
 	[ROUTE_nodes] = ask_nodes,
 };
 
+void asks_handle(struct service *s, struct ask *ask)
+{
+	handlers[ask->route](s, ask);
+}
+
 /* True: whoever asks may use the route. */
 static bool let_in(struct service *s, struct ask *ask, int peer)
 {
@@ -140,7 +145,7 @@ static void take_ask(struct service *s, struct record *r, const struct message *
 			*places[i].fd = fd_move(&r->fds[at[places[i].which]]);
 	if (job_check_descriptors(&ask.beside, &err) < 0)
 		answer_trouble(s, &ask, &err);
-	else
+	else if (!forward_takes(s, &ask))
 		handlers[route](s, &ask);
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		fd_closep(places[i].fd);
@@ -171,23 +176,25 @@ bool asks_take(struct service *s, struct record *r)
 {
 	bool is_good = true;
 
-	switch (r->type) {
+	switch (r->tag <= CHANNEL_TAG_MAX ? r->type : RECORD_TYPES) {
 	case RECORD_ASK:
 		is_good = take_message(s, r);
 		break;
 	case RECORD_GONE:
-		if (!batches_gone(s, r->tag) && !answerers_gone(s, r->tag) && !sessions_gone(s, r->tag))
+		if (!batches_gone(s, r->tag) && !answerers_gone(s, r->tag) && !sessions_gone(s, r->tag) &&
+		    !front_gone(s, r->tag) && !forward_gone(s, r->tag))
 			executions_gone(s, r->tag);
 		break;
 	case RECORD_CANCEL:
-		if (!sessions_cancel(s, r->tag))
+		if (!sessions_cancel(s, r->tag) && !forward_cancel(s, r->tag))
 			executions_cancel(s, r->tag);
 		break;
 	case RECORD_SIGNAL:
 		executions_signal(s, r->tag, r->status);
 		break;
 	default:
-		(void)fprintf(stderr, "brig serve: runner: the front sent a record of its own side\n");
+		(void)fprintf(stderr,
+			      "brig serve: runner: the front sent a record of its own side, or a tag of ours\n");
 		is_good = false;
 	}
 	for (size_t i = 0; i < r->n_fds; i++)

@@ -7,6 +7,8 @@
 
 /* Takes the descriptors of the record.  False: it is no message, and the front is not to be listened to any more. */
 bool asks_take(struct service *s, struct record *r);
+/* By the handler of its route, whose access was checked elsewhere. */
+void asks_handle(struct service *s, struct ask *ask);
 
 /* ---- handlers: each answers its ask now, or has it answered later -------------------------------------------- */
 
@@ -20,6 +22,8 @@ void ask_executions(struct service *s, struct ask *ask); /* look.c */
 void ask_execution(struct service *s, struct ask *ask);
 void ask_execution_events(struct service *s, struct ask *ask);
 void ask_artifact(struct service *s, struct ask *ask); /* artifacts.c */
+/* The bytes of one, from the document of a result, or why they are not there; result may be NULL. */
+void artifact_answer(struct service *s, const struct ask *ask, const char *id, const json_t *result, const char *path);
 void ask_cancel(struct service *s, struct ask *ask);
 /* The execution that the ask names and its token may see; NULL: there is none, and it was answered unless it may be in the
  * history (*ret_is_past). */

@@ -2,7 +2,7 @@
 /*
  * confine.c - what is taken from the runner
  *
- * It makes cells of projects itself and starts the keepers of all others (docs/ARCHITECTURE.md), so it cannot be without
+ * It starts keepers, opens what requests name and reads what programs leave (docs/ARCHITECTURE.md), so it cannot be without
  * rights; but of root's it keeps only those of capabilities.def.  It has no CAP_SYS_ADMIN above all: what is mounted is mounted
  * in user namespaces, which whoever makes them owns.  It is done at its birth, so that everything below is born without them.
  *

@@ -87,6 +87,35 @@ struct execution *execution_new_named(struct service *s, const struct token *own
 	return x;
 }
 
+const char *execution_kind_name(uint64_t kind)
+{
+	return kind < ARRAY_LEN(kind_name) ? kind_name[kind] : "code";
+}
+
+struct execution *execution_new_elsewhere(struct service *s, const char *id, const char *owner)
+{
+	struct execution *x = calloc(1, sizeof(*x));
+
+	if (x)
+		x->remote = calloc(1, sizeof(*x->remote));
+	if (!x || !x->remote) {
+		free(x);
+		return NULL;
+	}
+	(void)str_copy(x->id, sizeof(x->id), id);
+	(void)str_copy(x->owner, sizeof(x->owner), owner);
+	x->service = s;
+	x->kept = FD_NONE;
+	x->state = EXECUTION_RUNNING;
+	x->is_async = true; /* nobody here is the one for whom it runs */
+	x->kind = execution_kind_name(BRIG_KIND_CODE);
+	x->priority = ADMISSION_DEFAULT_PRIORITY;
+	s->executions.n_runs++;
+	TAILQ_INSERT_HEAD(&s->executions.all, x, in_age);
+	LIST_INSERT_HEAD(&s->executions.bucket[bucket_of(x->id)], x, in_bucket);
+	return x;
+}
+
 /* What is only needed until it has finished. */
 static void forget_job(struct service *s, struct execution *x)
 {
@@ -123,6 +152,7 @@ void execution_drop(struct service *s, struct execution *x)
 	fd_closep(&x->kept);
 	events_release(x);
 	traces_release(x);
+	watchers_release(x);
 	free(x->listener);
 	free(x->result);
 	if (x->remote && x->state == EXECUTION_RUNNING)
@@ -362,8 +392,10 @@ static void conclude(struct service *s, struct execution *x, uint64_t cpu_ns)
 	admission_leave(s->admission, &x->ticket, cpu_ns, clock_now_ns());
 	traces_finish(x);
 	forget_job(s, x);
-	s->counts.finished++;
-	s->counts.cancelled += str_eq(x->verdict, "cancelled");
+	if (!x->remote || !x->remote->is_adopted) { /* whoever promised it counts it */
+		s->counts.finished++;
+		s->counts.cancelled += str_eq(x->verdict, "cancelled");
+	}
 	if (x->delivery)
 		worker_on_end(s, x, cpu_ns);
 	else if (x->is_async && !x->remote)

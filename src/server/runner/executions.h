@@ -63,6 +63,7 @@ struct service;
 struct batch;
 struct delivery;
 struct remote;
+struct watchers;
 
 struct execution {
 	TAILQ_ENTRY(execution) in_age; /* of all, the youngest first */
@@ -89,6 +90,7 @@ struct execution {
 	struct brig_run *run;      /* NULL: none is under way */
 	struct delivery *delivery; /* of the queue, that it is run for here; NULL: of none (queue_worker.c) */
 	struct remote *remote;     /* it runs elsewhere (queue_front.c); NULL: here */
+	struct watchers *watchers; /* fronts that are told what happens to it (queue_watch.c); NULL: none */
 	bool is_lost;              /* nobody knows how it would have ended */
 	/* what is told of it */
 	const char *kind;
@@ -131,6 +133,9 @@ struct execution *executions_find(const struct executions *e, const char *id);
 struct execution *execution_new(struct service *s, const struct token *owner, struct job *job);
 /* Likewise with an id that it has already. */
 struct execution *execution_new_named(struct service *s, const struct token *owner, struct job *job, const char *id);
+/* One that another front has promised and that runs elsewhere; NULL: no memory. */
+struct execution *execution_new_elsewhere(struct service *s, const char *id, const char *owner);
+const char *execution_kind_name(uint64_t kind); /* of an enum brig_kind, or what was said to be one */
 /* Ends one that ran elsewhere and whose verdict is set; takes both texts, which may be NULL. */
 void execution_conclude(struct service *s, struct execution *x, char *result, char *unlisted, uint64_t cpu_ns);
 /* Begins its run, and goes on with it as far as that is possible now. */

@@ -213,7 +213,7 @@ static void answer_from_history(struct service *s, const struct ask *ask, const 
 	else if (p && access_owns(ask->token, p->owner))
 		answer_json(s, ask, 200, past_document(p));
 	else if (s->queue.is_on)
-		front_look_up(s, ask, id);
+		front_look_up(s, ask, id, NULL);
 	else
 		answer_none(s, ask, id);
 	brig_free(text);
@@ -240,6 +240,17 @@ void ask_execution(struct service *s, struct ask *ask)
 		answer_past(s, ask);
 }
 
+/* Of what this process has no events any more, or never had them: others may have. */
+static void answer_elsewhere(struct service *s, const struct ask *ask)
+{
+	const char *id = message_text(ask->m, FIELD_id);
+
+	if (s->queue.is_on)
+		front_look_up(s, ask, id, NULL);
+	else
+		answer_none(s, ask, id);
+}
+
 void ask_execution_events(struct service *s, struct ask *ask)
 {
 	bool is_past;
@@ -247,7 +258,7 @@ void ask_execution_events(struct service *s, struct ask *ask)
 
 	if (!x) {
 		if (is_past)
-			answer_none(s, ask, message_text(ask->m, FIELD_id));
+			answer_elsewhere(s, ask);
 		return;
 	}
 	if (x->state != EXECUTION_FINISHED && !execution_listen(x, ask->tag, WATCHES, false)) {
@@ -263,7 +274,9 @@ void ask_cancel(struct service *s, struct ask *ask)
 	struct execution *x = look_up(s, ask, &is_past);
 
 	if (!x) {
-		if (is_past)
+		if (is_past && s->queue.is_on && !ledger_find(&s->ledger, message_text(ask->m, FIELD_id)))
+			answer_elsewhere(s, ask);
+		else if (is_past)
 			answer_past(s, ask);
 		return;
 	}

@@ -229,6 +229,8 @@ static void leave_front(struct service *s)
 	accept_commit(s);
 	batches_all_gone(s);
 	answerers_all_gone(s);
+	front_all_gone(s);
+	forward_all_gone(s);
 	sessions_all_gone(s);
 	executions_all_gone(s);
 }

@@ -96,6 +96,7 @@ void queue_join(struct service *s, int *sock)
 	}
 	q->taken = q->credit = 0;
 	q->tick_ns = 0;
+	forwarded_listen(s);
 	if (q->is_worker)
 		worker_begin(s);
 	else
@@ -124,6 +125,23 @@ bool queue_seal(const struct service *s, const struct buf *inner, struct buf *ou
 	return !out->full && !out->no_memory;
 }
 
+bool queue_is_sealed_as(const struct message *m, const char *as)
+{
+	size_t len;
+	const char *bytes = message_bytes(m, FIELD_sealed, &len), *why, *kind;
+	struct message inner;
+
+	if (!bytes || !message_read(bytes, len, &inner, &why))
+		return false;
+	kind = message_text(&inner, FIELD_sealed_as);
+	return kind && str_eq(kind, as);
+}
+
+static const char *article(const char *noun)
+{
+	return strchr("aeio", noun[0]) ? "an" : "a";
+}
+
 bool queue_unseal(struct service *s, const struct message *m, const char *as, unsigned roles, struct queue_sealed *ret)
 {
 	size_t len, sig_len;
@@ -142,13 +160,14 @@ bool queue_unseal(struct service *s, const struct message *m, const char *as, un
 			ret->by = peers_find(&s->queue.peers, key, (enum peer_role)role);
 	ret->sig = (const uint8_t *)sig;
 	if (!kind || !str_eq(kind, as))
-		queue_complain(s, "refused a %.16s where a %s has to be", kind ? kind : "thing without a name", as);
+		queue_complain(s, "refused %s %.16s where %s %s has to be", article(kind ? kind : "thing"),
+			       kind ? kind : "thing without a name", article(as), as);
 	else if (!ret->by)
-		queue_complain(s, "refused a %s sealed by %.16s..., which is no known node that may", as,
+		queue_complain(s, "refused %s %s sealed by %.16s..., which is no known node that may", article(as), as,
 			       key ? key : "nobody");
 	else if (!seal_fits(ret->by->pub, &ret->m, ret->sig))
-		queue_complain(s, "refused a %s whose seal is not that of %s: it was altered, or is forged", as,
-			       ret->by->name);
+		queue_complain(s, "refused %s %s whose seal is not that of %s: it was altered, or is forged",
+			       article(as), as, ret->by->name);
 	else
 		return true;
 	return false;
@@ -283,7 +302,15 @@ static void on_up(struct service *s, const struct message *m)
 		(void)fprintf(stderr, "brig %s: queue: %s\n", s->queue.is_worker ? "worker" : "serve",
 			      is_up ? "the brokers are there" : "no broker is there: what was taken goes on");
 	s->queue.is_up = is_up;
+	s->queue.since_ns = is_up ? clock_now_ns() : 0;
 	s->queue.tick_ns = 0;
+}
+
+static bool is_for_node(const struct message *m)
+{
+	const char *subject = message_text(m, FIELD_subject);
+
+	return subject && strncmp(subject, FORWARD_SUBJECT_NODE, strlen(FORWARD_SUBJECT_NODE)) == 0;
 }
 
 static bool take_record(struct service *s, const struct record *r)
@@ -302,7 +329,9 @@ static bool take_record(struct service *s, const struct record *r)
 			worker_on_job(s, &m);
 		return s->queue.is_worker;
 	case LINK_TOLD:
-		if (s->queue.is_worker)
+		if (is_for_node(&m))
+			forwarded_on_told(s, &m);
+		else if (s->queue.is_worker)
 			worker_on_told(s, &m);
 		else
 			front_on_told(s, &m);
@@ -361,6 +390,9 @@ int queue_tick(struct service *s, int wait_ms)
 			worker_tick(s);
 		else
 			front_tick(s);
+		forward_tick(s);
+		forwarded_tick(s);
+		session_addresses_tick(s);
 	}
 	if (q->channel)
 		service_watch_link(s, true);
@@ -369,7 +401,7 @@ int queue_tick(struct service *s, int wait_ms)
 
 bool queue_is_idle(const struct service *s)
 {
-	return s->queue.n_deliveries == 0 && s->queue.n_ops == 0 &&
+	return s->queue.n_deliveries == 0 && s->queue.n_ops == 0 && s->forwards.n == 0 &&
 	       (!s->queue.channel || channel_waiting(s->queue.channel) == 0);
 }
 
@@ -381,6 +413,7 @@ int queue_open(struct service *s, int *sock, struct brig_error *err)
 	const struct serve_options *o = s->options;
 
 	TAILQ_INIT(&q->ops);
+	TAILQ_INIT(&s->forwards.all);
 	if (!o->queue_url)
 		return 0;
 	q->is_worker = o->is_worker;
@@ -425,6 +458,8 @@ void queue_close(struct service *s)
 	if (!q->is_on)
 		return;
 	worker_release(s);
+	forward_release(s);
+	forwarded_release(s);
 	while (!TAILQ_EMPTY(&q->ops))
 		op_free(q, TAILQ_FIRST(&q->ops));
 	channel_free(MOVE_PTR(q->channel));

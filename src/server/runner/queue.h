@@ -7,6 +7,8 @@
  *	queue_host    what a worker says of the host that it is on
  *	queue_placement  which jobs it waits for, and which it leaves to others for a while
  *	queue_front   executions that were asked for here become jobs of the queue, and their results come back
+ *	queue_elsewhere  executions of other fronts, by their ids
+ *	queue_watch   fronts that watch what runs here
  *	peers         whose seals count
  *
  * An ask is kept until it is answered, and asked again when a broker did not answer or the link has died: each can be asked
@@ -38,8 +40,10 @@
 #define QUEUE_CLAIM_NS      (60 * NS_PER_SEC)
 #define QUEUE_STORE_NS      (3600 * NS_PER_SEC)
 #define QUEUE_ASK_NS        (10 * NS_PER_SEC)
+#define QUEUE_LEASE_S       15 /* of a node's entry */
 #define QUEUE_SUBJECT_FRONT "brig.front."
 #define QUEUE_SUBJECT_STOP  "brig.cancel."
+#define QUEUE_SUBJECT_WATCH "brig.watch."
 #define QUEUE_SUBJECT_NODES "$KV.brig-nodes."
 #define QUEUE_LOST          "lost"
 
@@ -81,7 +85,9 @@ struct queue_counts {
 #define QUEUE_CLASSES_MAX 4096 /* bytes of their names that are shown */
 struct queue_node {
 	char key[SEAL_KEY_HEX + 1], name[PEER_NAME_MAX + 1];
-	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again, begun_warm;
+	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again, begun_warm, sessions;
+	bool is_front;                     /* it is one that has sessions, and takes no jobs */
+	char ask_at[EXECUTION_ID_LEN + 1]; /* by which it is asked of its sessions (forward.h); "": it does not say */
 	uint64_t pressure_cpu, pressure_memory; /* as the fields; UINT64_MAX: its kernel does not say */
 	/* with a space between each two */
 	char classes[QUEUE_CLASSES_MAX], ready[QUEUE_CLASSES_MAX / 2];
@@ -107,6 +113,7 @@ struct queue {
 	size_t n_deliveries;
 	uint64_t taken, credit; /* since the channel began */
 	uint64_t progress_ns, beat_ns, pressure_ns;
+	bool is_leaving, has_left;            /* others have been told that it takes nothing new; that it has gone */
 	uint64_t places;                      /* for jobs, as far as the host has cpu and memory to spare */
 	double pressure_cpu, pressure_memory; /* less than nothing: the kernel does not say */
 	uint64_t host_ns;                     /* when the host was looked at */
@@ -116,6 +123,7 @@ struct queue {
 	struct buf later;                 /* what the link was told last of kinds that others have warm */
 	struct queue_node *node;
 	size_t n_nodes;
+	uint64_t since_ns; /* that entries of nodes are heard; 0: not yet */
 	/* of a front */
 	uint64_t depth, oldest_s;
 	struct queue_counts counts;
@@ -151,6 +159,8 @@ struct queue_sealed {
 	const uint8_t *sig;
 };
 bool queue_unseal(struct service *s, const struct message *m, const char *as, unsigned roles, struct queue_sealed *ret);
+/* What the link sent says that it is, before anybody has looked at the seal. */
+bool queue_is_sealed_as(const struct message *m, const char *as);
 /* "unknown.python": two words of a subject. */
 void queue_class(const char *trust, const char *what, char *dst, size_t size);
 void queue_class_of(const struct service *s, const struct execution *x, char *dst, size_t size);
@@ -164,8 +174,28 @@ void worker_begin(struct service *s); /* there is a new link */
 void worker_tell_classes(struct service *s);
 void worker_tick(struct service *s);
 void worker_event(struct execution *x, enum event_kind kind, const char *text, size_t len);
+uint64_t worker_attempt(const struct execution *x); /* 0: that is not known any more */
 void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns);
 void worker_release(struct service *s);
+
+/* ---- queue_watch.c ------------------------------------------------------------------------------------------------- */
+
+/* What happens to an execution here, to one front; serial: its number among those that this front gets. */
+struct queue_event {
+	const char *to;
+	uint64_t attempt, serial; /* attempt 0: that is not known any more */
+	uint64_t nonce;           /* by which the front knows that it asked for this; 0: it is the one that waits */
+	enum event_kind kind;
+	const char *text; /* NULL: none */
+	size_t len;
+};
+void worker_send_event(struct service *s, const char *id, const struct queue_event *e);
+/* A front says that somebody watches there. */
+void watchers_on_told(struct service *s, const struct message *m, const char *id);
+void watchers_event(struct execution *x, const struct queue_event *e);
+void watchers_release(struct execution *x);
+/* The front of this place; NULL: that was the last. */
+const char *watchers_next(const struct execution *x, size_t i);
 
 /* queue_host.c: it is time to look at the host; and what is known of it, for the entry of this node */
 void worker_look_at_host(struct service *s);
@@ -188,6 +218,12 @@ struct remote {
 	uint64_t look_ns, expires_s;
 	unsigned looks;
 	bool is_published, is_told /* that there is a result */, is_looking, is_missed;
+	uint64_t attempt; /* that the last event was of; 0: none has said so */
+	/* of one that another front has promised (queue_elsewhere.c) */
+	bool is_adopted, is_heard /* events come */,
+		is_over /* there is a result, and its node was asked for the log */;
+	uint64_t nonce;               /* of words to its node, and of events that answer them */
+	uint64_t watch_ns;            /* when its node is told again that somebody watches */
 	char node[PEER_NAME_MAX + 1]; /* the last one that said something of it; "": none has */
 };
 
@@ -208,13 +244,26 @@ void nodes_add_warm(const struct service *s, const char *name, struct buf *out);
 bool remote_is_possible(const struct service *s, const struct execution *x);
 void remote_start(struct service *s, struct execution *x);
 void remote_cancel(struct service *s, struct execution *x);
+/* That nobody is to begin it; fn is to call remote_on_cancel_put(), by which who has begun it is told. */
+struct queue_op *remote_put_cancel(struct service *s, const char *id, uint64_t patience_ns, queue_fn fn);
+void remote_on_cancel_put(struct service *s, const struct queue_op *op, const struct queue_answer *a);
 /* The service is stopped: who waits is told; what is asynchronous goes on without this front. */
 void remote_leave(struct service *s, struct execution *x);
 void front_on_told(struct service *s, const struct message *m);
 void front_begin(struct service *s);
 void front_tick(struct service *s);
-/* Somebody asks for an execution that is not at hand here. */
+
+/* ---- queue_elsewhere.c --------------------------------------------------------------------------------------------- */
+
 struct ask;
-void front_look_up(struct service *s, const struct ask *ask, const char *id);
+/* Somebody asks for an execution that is not at hand here: its state, its events, an artifact (path), or its end. */
+void front_look_up(struct service *s, const struct ask *ask, const char *id, const char *path);
+/* True: the tag was of such a one. */
+bool front_gone(struct service *s, uint32_t tag);
+void front_all_gone(struct service *s);
+/* Of an adopted one, once in a while: it may be gone when this returns. */
+void adopted_tick(struct service *s, struct execution *x, uint64_t now);
+/* Its result is there.  True: but what happened before it may still come. */
+bool adopted_waits_for_log(struct service *s, struct execution *x);
 
 #endif

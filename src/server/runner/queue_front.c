@@ -8,7 +8,7 @@
  *
  * Whoever runs it says when there is something to fetch, or what it has just put, if that is short, and what happens meanwhile;
  * since such words may be lost, the bucket of results is looked at now and then as well.  A front has nothing that another one
- * could not find: who asks another for the same id is answered from the buckets (front_look_up).
+ * could not find: who asks another for the same id is answered from the buckets (queue_elsewhere.c).
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -203,7 +203,8 @@ static void on_looked(struct service *s, const struct queue_op *op, const struct
 	x->remote->is_looking = false;
 	x->remote->look_ns = clock_now_ns() + LOOK_NS;
 	if (a->how == QUEUE_OK && queue_unseal(s, a->m, "result", PEER_WORKER, &r) && is_result_of(s, x, &r)) {
-		take_result(s, x, &r);
+		if (!adopted_waits_for_log(s, x))
+			take_result(s, x, &r);
 		return;
 	}
 	if (a->how == QUEUE_NONE && x->remote->is_missed) {
@@ -243,6 +244,7 @@ void front_tick(struct service *s)
 {
 	uint64_t now = clock_now_ns();
 
+	front_beat(s);
 	if (!s->queue.is_up && !s->draining)
 		return;
 	for (struct execution *x = TAILQ_FIRST(&s->executions.all), *next; x; x = next) {
@@ -251,8 +253,12 @@ void front_tick(struct service *s)
 			execution_drop(s, x);
 			continue;
 		}
-		if (x->remote && x->state != EXECUTION_FINISHED && x->remote->look_ns <= now)
+		if (!x->remote || x->state == EXECUTION_FINISHED)
+			continue;
+		if (x->remote->look_ns <= now)
 			look(s, x);
+		if (x->remote->is_adopted)
+			adopted_tick(s, x, now);
 	}
 }
 
@@ -314,7 +320,7 @@ static void put_cancel(const struct service *s, const char *id, struct buf *inne
 }
 
 /* Somebody has begun it: that one is told. */
-static void on_claim_put(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+void remote_on_cancel_put(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	AUTO_BUF inner = BUF_INIT(KiB);
 	AUTO_BUF m = BUF_INIT(4 * KiB);
@@ -329,14 +335,18 @@ static void on_claim_put(struct service *s, const struct queue_op *op, const str
 		queue_tell(s, LINK_TELL, &m);
 }
 
-void remote_cancel(struct service *s, struct execution *x)
+struct queue_op *remote_put_cancel(struct service *s, const char *id, uint64_t patience_ns, queue_fn fn)
 {
 	AUTO_BUF inner = BUF_INIT(KiB);
 
-	if (!x->remote->is_published)
-		return; /* it is cancelled when it is */
-	put_cancel(s, x->id, &inner, "claim");
-	(void)queue_put(s, BUCKET_CLAIMS, x->id, 0, &inner, QUEUE_CLAIM_NS, on_claim_put);
+	put_cancel(s, id, &inner, "claim");
+	return queue_put(s, BUCKET_CLAIMS, id, 0, &inner, patience_ns, fn);
+}
+
+void remote_cancel(struct service *s, struct execution *x)
+{
+	if (x->remote->is_published) /* else it is cancelled when it is */
+		(void)remote_put_cancel(s, x->id, QUEUE_CLAIM_NS, remote_on_cancel_put);
 }
 
 /* ---- what is told ------------------------------------------------------------------------------------------------------------ */
@@ -354,18 +364,6 @@ void front_begin(struct service *s)
 	queue_tell(s, LINK_LISTEN, &nodes);
 }
 
-static bool is_result(const struct message *m)
-{
-	size_t len;
-	const char *bytes = message_bytes(m, FIELD_sealed, &len), *why, *as;
-	struct message inner;
-
-	if (!bytes || !message_read(bytes, len, &inner, &why))
-		return false;
-	as = message_text(&inner, FIELD_sealed_as);
-	return as && str_eq(as, "result");
-}
-
 /* A worker has put it into the bucket, and says it at once: so it need not be fetched. */
 static void on_result_told(struct service *s, const struct message *m)
 {
@@ -381,156 +379,65 @@ static void on_result_told(struct service *s, const struct message *m)
 		take_result(s, x, &r);
 }
 
+/* False: it is of an attempt that another node has taken over from. */
+static bool follow_attempt(struct execution *x, uint64_t attempt)
+{
+	struct remote *r = x->remote;
+
+	if (attempt > r->attempt) {
+		if (r->attempt > 0)
+			events_put(x, EVENT_notice,
+				   json_pack("{s:s, s:s}", "event", "notice", "text",
+					     "the node that ran it has gone: it is begun again elsewhere"));
+		r->attempt = attempt;
+		r->serial = 0;
+	}
+	return attempt == r->attempt;
+}
+
+static void on_event(struct service *s, struct execution *x, const struct queue_sealed *said)
+{
+	struct remote *r = x->remote;
+	uint64_t kind = message_number(&said->m, FIELD_event, EVENT_KINDS);
+	uint64_t serial = message_number(&said->m, FIELD_serial, 0);
+	size_t len;
+	const char *text = message_bytes(&said->m, FIELD_text, &len);
+
+	if (kind >= EVENT_KINDS || message_number(&said->m, FIELD_sequence, 0) != r->nonce ||
+	    !follow_attempt(x, message_number(&said->m, FIELD_attempt, r->attempt)))
+		return;
+	(void)str_copy(r->node, sizeof(r->node), said->by->name);
+	r->is_heard = true;
+	if (kind == EVENT_done) {
+		r->is_told = true;
+		look(s, x);
+	} else if (text && serial > r->serial && kind != EVENT_verdict && kind != EVENT_result) {
+		r->serial = serial; /* an event that comes again says nothing */
+		events_pass_on(x, (enum event_kind)kind, text, len);
+	}
+}
+
 void front_on_told(struct service *s, const struct message *m)
 {
 	struct queue_sealed said;
 	struct execution *x;
-	uint64_t kind, serial;
-	size_t len;
-	const char *text, *subject = message_text(m, FIELD_subject);
+	const char *subject = message_text(m, FIELD_subject);
 
 	if (subject && strncmp(subject, QUEUE_SUBJECT_NODES, strlen(QUEUE_SUBJECT_NODES)) == 0) {
 		nodes_on_told(s, m);
 		return;
 	}
-	if (is_result(m)) {
+	if (queue_is_sealed_as(m, "result")) {
 		on_result_told(s, m);
+		return;
+	}
+	if (queue_is_sealed_as(m, "answer")) {
+		forward_on_told(s, m);
 		return;
 	}
 	if (!queue_unseal(s, m, "event", PEER_WORKER, &said) || !message_text(&said.m, FIELD_id))
 		return;
 	x = find_remote(s, message_text(&said.m, FIELD_id));
-	kind = message_number(&said.m, FIELD_event, EVENT_KINDS);
-	serial = message_number(&said.m, FIELD_serial, 0);
-	text = message_bytes(&said.m, FIELD_text, &len);
-	if (!x || kind >= EVENT_KINDS)
-		return;
-	(void)str_copy(x->remote->node, sizeof(x->remote->node), said.by->name);
-	if (kind == EVENT_done) {
-		x->remote->is_told = true;
-		look(s, x);
-	} else if (text && serial > x->remote->serial && kind != EVENT_verdict && kind != EVENT_result) {
-		x->remote->serial = serial; /* an event that comes again says nothing */
-		events_pass_on(x, (enum event_kind)kind, text, len);
-	}
-}
-
-/* ---- executions of other fronts ----------------------------------------------------------------------------------------------- */
-
-/* Who asks, until the buckets have answered. */
-struct asker {
-	uint32_t tag;
-	bool admin;
-	char name[TOKEN_NAME_MAX + 1], request_id[129];
-};
-
-static void answer_asker(struct service *s, const struct asker *who, json_t *doc, uint16_t status)
-{
-	struct token token = { .admin = who->admin };
-	const struct ask ask = { .tag = who->tag, .request_id = who->request_id, .token = &token };
-
-	(void)str_copy(token.name, sizeof(token.name), who->name);
-	answer_json(s, &ask, status, doc);
-}
-
-static void answer_asker_error(struct service *s, const struct asker *who, uint16_t status, const char *id,
-			       const char *what)
-{
-	const struct ask ask = { .tag = who->tag, .request_id = who->request_id };
-
-	answer_error(s, &ask, status, "%s '%.20s'", what, id);
-}
-
-static bool may_see(const struct asker *who, const struct message *m)
-{
-	const char *owner = message_text(m, FIELD_who);
-
-	return who->admin || (owner && str_eq(owner, who->name));
-}
-
-static json_t *document(const char *id, const char *state, const struct queue_sealed *r)
-{
-	const struct message *m = &r->m;
-	const char *verdict = message_text(m, FIELD_verdict), *owner = message_text(m, FIELD_who);
-	const char *language = message_text(m, FIELD_language), *trust = message_text(m, FIELD_trust);
-	const char *why = message_text(m, FIELD_reason);
-	size_t len;
-	const char *body = message_bytes(m, FIELD_body, &len);
-	bool is_lost = verdict && str_eq(verdict, QUEUE_LOST);
-
-	return json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o}", "id", id, "state",
-			 is_lost ? "lost" : state, "language", language, "trust", trust, "token", owner, "verdict",
-			 is_lost ? NULL : verdict, "node", is_lost ? NULL : r->by->name, "reason", why, "result",
-			 body ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : json_null());
-}
-
-static void pass_asker(struct queue_op *next, const struct queue_op *op)
-{
-	if (next && (next->arg = malloc(sizeof(struct asker))))
-		memcpy(next->arg, op->arg, sizeof(struct asker));
-}
-
-static void on_other_claim(struct service *s, const struct queue_op *op, const struct queue_answer *a)
-{
-	const struct asker *who = op->arg;
-	struct queue_sealed claim;
-	bool is_begun = a->how == QUEUE_OK && queue_unseal(s, a->m, "claim", PEER_WORKER | PEER_FRONT, &claim) &&
-			message_number(&claim.m, FIELD_attempt, 0) > 0;
-
-	if (who)
-		answer_asker(s, who,
-			     json_pack("{s:s, s:s, s:s?, s:n}", "id", op->id, "state",
-				       a->how == QUEUE_OK ? "running" : "queued", "node",
-				       is_begun ? claim.by->name : NULL, "result"),
-			     200);
-}
-
-static void on_other_job(struct service *s, const struct queue_op *op, const struct queue_answer *a)
-{
-	const struct asker *who = op->arg;
-	struct queue_sealed job;
-
-	if (!who)
-		return;
-	if (a->how == QUEUE_FAILED)
-		answer_asker_error(s, who, 503, op->id, "no broker says what became of execution");
-	else if (a->how == QUEUE_NONE || !queue_unseal(s, a->m, "job", PEER_FRONT, &job) || !may_see(who, &job.m))
-		answer_asker_error(s, who, 404, op->id, "there is no execution");
-	else
-		pass_asker(queue_get(s, BUCKET_CLAIMS, op->id, on_other_claim), op);
-}
-
-static void on_other_result(struct service *s, const struct queue_op *op, const struct queue_answer *a)
-{
-	const struct asker *who = op->arg;
-	struct queue_sealed r;
-
-	if (!who)
-		return;
-	if (a->how == QUEUE_NONE)
-		pass_asker(queue_get(s, BUCKET_JOBS, op->id, on_other_job), op);
-	else if (a->how == QUEUE_FAILED)
-		answer_asker_error(s, who, 503, op->id, "no broker says what became of execution");
-	else if (!queue_unseal(s, a->m, "result", PEER_WORKER, &r) || !message_text(&r.m, FIELD_id) ||
-		 !str_eq(message_text(&r.m, FIELD_id), op->id) || !may_see(who, &r.m))
-		answer_asker_error(s, who, 404, op->id, "there is no execution");
-	else
-		answer_asker(s, who, document(op->id, "finished", &r), 200);
-}
-
-void front_look_up(struct service *s, const struct ask *ask, const char *id)
-{
-	struct asker *who = calloc(1, sizeof(*who));
-	struct queue_op *op = who ? queue_get(s, BUCKET_RESULTS, id, on_other_result) : NULL;
-
-	if (!op) {
-		free(who);
-		answer_retry(s, ask, 503, 1, "the service has too much to do: try again in a moment");
-		return;
-	}
-	who->tag = ask->tag;
-	who->admin = ask->token->admin;
-	(void)str_copy(who->name, sizeof(who->name), ask->token->name);
-	(void)str_copy(who->request_id, sizeof(who->request_id), ask->request_id);
-	op->arg = who;
+	if (x)
+		on_event(s, x, &said);
 }

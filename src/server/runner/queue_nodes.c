@@ -16,19 +16,19 @@
 #include "server/runner/asks.h"
 #include "server/runner/service.h"
 
-static struct queue_node *find_or_add(struct service *s, const char *key)
+static struct queue_node *find_or_add(struct service *s, const char *key, bool is_front)
 {
 	struct queue *q = &s->queue;
 	struct queue_node *list;
 
 	for (size_t i = 0; i < q->n_nodes; i++)
-		if (str_eq(q->node[i].key, key))
+		if (str_eq(q->node[i].key, key) && q->node[i].is_front == is_front)
 			return &q->node[i];
 	list = reallocarray(q->node, q->n_nodes + 1, sizeof(*list));
 	if (!list)
 		return NULL;
 	q->node = list;
-	list[q->n_nodes] = (struct queue_node){ .issued_s = 0 };
+	list[q->n_nodes] = (struct queue_node){ .is_front = is_front };
 	(void)str_copy(list[q->n_nodes].key, sizeof(list[0].key), key);
 	return &list[q->n_nodes++];
 }
@@ -57,23 +57,35 @@ static void read_host(const struct message *m, struct queue_node *node)
 	read_words(m, FIELD_cannot, "\n", node->cannot, sizeof(node->cannot));
 }
 
+/* A front, which has an entry only for its sessions, is no worker. */
+static bool is_place_of(const char *key, const struct peer *by, bool is_front)
+{
+	if (!(by->roles & (is_front ? PEER_FRONT : PEER_WORKER)))
+		return false;
+	if (is_front && strncmp(key, "front-", 6) != 0)
+		return false;
+	return str_eq(is_front ? key + 6 : key, by->key);
+}
+
 void nodes_on_told(struct service *s, const struct message *m)
 {
 	const char *subject = message_text(m, FIELD_subject);
 	uint64_t now_s = clock_wall_ns() / NS_PER_SEC, issued, expires;
 	struct queue_sealed said;
 	struct queue_node *node;
+	bool is_front;
 
-	if (!queue_unseal(s, m, "node", PEER_WORKER, &said))
+	if (!queue_unseal(s, m, "node", PEER_WORKER | PEER_FRONT, &said))
 		return;
+	is_front = message_number(&said.m, FIELD_serves, 0) != 0;
 	issued = message_number(&said.m, FIELD_issued, 0);
 	expires = message_number(&said.m, FIELD_expires, 0);
-	if (!str_eq(subject + strlen(QUEUE_SUBJECT_NODES), said.by->key) || expires < now_s ||
+	if (!is_place_of(subject + strlen(QUEUE_SUBJECT_NODES), said.by, is_front) || expires + QUEUE_LEASE_S < now_s ||
 	    expires > issued + 3600) {
 		queue_complain(s, "refused an entry of %s that is old, or in the place of another node", said.by->name);
 		return;
 	}
-	node = find_or_add(s, said.by->key);
+	node = find_or_add(s, said.by->key, is_front);
 	if (!node || issued < node->issued_s)
 		return;
 	(void)str_copy(node->name, sizeof(node->name), said.by->name); /* as the operator calls it */
@@ -84,12 +96,21 @@ void nodes_on_told(struct service *s, const struct message *m)
 	node->begun = message_number(&said.m, FIELD_begun, 0);
 	node->begun_again = message_number(&said.m, FIELD_begun_again, 0);
 	node->begun_warm = message_number(&said.m, FIELD_begun_warm, 0);
+	node->sessions = message_number(&said.m, FIELD_sessions, 0);
+	(void)str_copy(node->ask_at, sizeof(node->ask_at),
+		       message_has(&said.m, FIELD_reply_to) ? message_text(&said.m, FIELD_reply_to) : "");
 	read_host(&said.m, node);
+}
+
+/* One that is being stopped ends what it has. */
+static const char *state_of(const struct queue_node *node)
+{
+	return !node_is_live(node) ? "gone" : node->slots == 0 && !node->is_front ? "draining" : "live";
 }
 
 bool node_is_live(const struct queue_node *node)
 {
-	return node->expires_s >= clock_wall_ns() / NS_PER_SEC;
+	return node->expires_s > clock_wall_ns() / NS_PER_SEC;
 }
 
 size_t nodes_live(const struct service *s)
@@ -97,7 +118,7 @@ size_t nodes_live(const struct service *s)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->queue.n_nodes; i++)
-		n += node_is_live(&s->queue.node[i]);
+		n += node_is_live(&s->queue.node[i]) && !s->queue.node[i].is_front;
 	return n;
 }
 
@@ -113,7 +134,7 @@ uint64_t queue_oldest_age(const struct service *s)
 	void function(const struct service *s, const char *name, struct buf *out)                    \
 	{                                                                                            \
 		for (size_t i = 0; i < s->queue.n_nodes; i++)                                        \
-			if (node_is_live(&s->queue.node[i]))                                         \
+			if (node_is_live(&s->queue.node[i]) && !s->queue.node[i].is_front)           \
 				buf_addf(out, "%s{node=\"%s\"} %llu\n", name, s->queue.node[i].name, \
 					 (unsigned long long)s->queue.node[i].member);               \
 	}
@@ -149,12 +170,13 @@ static json_t *node_document(const struct queue_node *n)
 {
 	char seen[WHEN_TEXT_MAX], until[WHEN_TEXT_MAX];
 	json_t *doc = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", n->name, "key", n->key,
-				"state", node_is_live(n) ? "live" : "gone", "seen",
-				when_utc(seen, sizeof(seen), n->issued_s * NS_PER_SEC), "until",
-				when_utc(until, sizeof(until), n->expires_s * NS_PER_SEC), "running",
+				"state", state_of(n), "seen", when_utc(seen, sizeof(seen), n->issued_s * NS_PER_SEC),
+				"until", when_utc(until, sizeof(until), n->expires_s * NS_PER_SEC), "running",
 				(json_int_t)n->running, "slots", (json_int_t)n->slots, "places", (json_int_t)n->places,
 				"begun", (json_int_t)n->begun, "begun_again", (json_int_t)n->begun_again);
 
+	(void)json_object_set_new(doc, "role", json_string(n->is_front ? "front" : "worker"));
+	(void)json_object_set_new(doc, "sessions", json_integer((json_int_t)n->sessions));
 	(void)json_object_set_new(doc, "begun_warm", json_integer((json_int_t)n->begun_warm));
 	(void)json_object_set_new(doc, "pressure_cpu", pressure(n->pressure_cpu));
 	(void)json_object_set_new(doc, "pressure_memory", pressure(n->pressure_memory));

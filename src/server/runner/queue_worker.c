@@ -30,7 +30,7 @@
 #include "server/runner/service.h"
 
 #define BEAT_NS       (5 * NS_PER_SEC)
-#define LEASE_S       15
+#define LEASE_S       QUEUE_LEASE_S
 #define HINT_MAX      (40 * KiB) /* so that it fits a record */
 #define PRESSURE_NS   NS_PER_SEC
 #define MEMORY_MOST   20.0 /* per cent of time in which somebody waits for memory */
@@ -99,25 +99,32 @@ static void give_back(struct service *s, struct delivery *d)
 
 static void store(struct service *s, struct delivery *d, uint64_t revision);
 
-/* To the front that waits: there is a result; if it is ours and short, here it is. */
+static void hint_to(struct service *s, const struct delivery *d, bool is_ours, const char *to)
+{
+	const struct queue_event done = { .to = to, .attempt = d->attempt, .serial = UINT64_MAX, .kind = EVENT_done };
+	char subject[128];
+	AUTO_BUF m = BUF_INIT(HINT_MAX + 4 * KiB);
+
+	if (!is_ours || d->result.len > HINT_MAX) {
+		worker_send_event(s, d->id, &done);
+		return;
+	}
+	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, to);
+	message_put_text(&m, FIELD_subject, subject);
+	if (queue_seal(s, &d->result, &m))
+		queue_tell(s, LINK_TELL, &m);
+}
+
+/* To the front that waits, and to those that watch: there is a result; if it is ours and short, here it is. */
 static void hint(struct service *s, const struct delivery *d, bool is_ours)
 {
 	const char *to = message_text(&d->m, FIELD_reply_to);
-	bool is_whole = is_ours && d->result.len <= HINT_MAX;
-	char subject[128];
-	AUTO_BUF inner = BUF_INIT(KiB);
-	AUTO_BUF m = BUF_INIT(HINT_MAX + 4 * KiB);
+	const struct execution *x = executions_find(&s->executions, d->id);
 
-	if (!to)
-		return;
-	queue_begin(s, &inner, "event");
-	message_put_text(&inner, FIELD_id, d->id);
-	message_put_number(&inner, FIELD_event, EVENT_done);
-	message_put_number(&inner, FIELD_serial, UINT64_MAX);
-	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, to);
-	message_put_text(&m, FIELD_subject, subject);
-	if (queue_seal(s, is_whole ? &d->result : &inner, &m))
-		queue_tell(s, LINK_TELL, &m);
+	if (to)
+		hint_to(s, d, is_ours, to);
+	for (size_t i = 0; x && (to = watchers_next(x, i)); i++)
+		hint_to(s, d, is_ours, to);
 }
 
 static void on_there(struct service *s, const struct queue_op *op, const struct queue_answer *a)
@@ -511,6 +518,10 @@ void worker_on_told(struct service *s, const struct message *m)
 		s->queue.tick_ns = 0; /* for who waits for what may be others' now */
 		return;
 	}
+	if (subject && strncmp(subject, QUEUE_SUBJECT_WATCH, strlen(QUEUE_SUBJECT_WATCH)) == 0) {
+		watchers_on_told(s, m, subject + strlen(QUEUE_SUBJECT_WATCH));
+		return;
+	}
 	if (!queue_unseal(s, m, "cancel", PEER_FRONT, &said))
 		return;
 	id = message_text(&said.m, FIELD_id);
@@ -523,22 +534,19 @@ void worker_event(struct execution *x, enum event_kind kind, const char *text, s
 {
 	struct service *s = x->service;
 	struct delivery *d = x->delivery;
-	const char *to = message_text(&d->m, FIELD_reply_to);
-	char subject[128];
-	AUTO_BUF inner = BUF_INIT(LINK_WHOLE_MAX);
-	AUTO_BUF m = BUF_INIT(MiB);
+	struct queue_event e = {
+		.to = message_text(&d->m, FIELD_reply_to), .attempt = d->attempt, .kind = kind, .text = text, .len = len
+	};
 
-	if (!d->has_events || !to)
-		return;
-	queue_begin(s, &inner, "event");
-	message_put_text(&inner, FIELD_id, d->id);
-	message_put_number(&inner, FIELD_event, kind);
-	message_put_number(&inner, FIELD_serial, ++d->serial);
-	message_put_bytes(&inner, FIELD_text, text, len);
-	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, to);
-	message_put_text(&m, FIELD_subject, subject);
-	if (queue_seal(s, &inner, &m))
-		queue_tell(s, LINK_TELL, &m);
+	watchers_event(x, &e);
+	e.serial = ++d->serial;
+	if (d->has_events && e.to)
+		worker_send_event(s, d->id, &e);
+}
+
+uint64_t worker_attempt(const struct execution *x)
+{
+	return x->delivery ? x->delivery->attempt : 0;
 }
 
 /* ---- what this node takes ---------------------------------------------------------------------------------------------- */
@@ -613,11 +621,14 @@ void worker_tell_classes(struct service *s)
 void worker_begin(struct service *s)
 {
 	AUTO_BUF listen = BUF_INIT(KiB);
+	AUTO_BUF watch = BUF_INIT(KiB);
 	AUTO_BUF nodes = BUF_INIT(KiB);
 
 	worker_tell_classes(s);
 	message_put_text(&listen, FIELD_subject, QUEUE_SUBJECT_STOP "*");
 	queue_tell(s, LINK_LISTEN, &listen);
+	message_put_text(&watch, FIELD_subject, QUEUE_SUBJECT_WATCH "*");
+	queue_tell(s, LINK_LISTEN, &watch);
 	message_put_text(&nodes, FIELD_subject, QUEUE_SUBJECT_NODES "*");
 	queue_tell(s, LINK_LISTEN, &nodes);
 	s->queue.progress_ns = s->queue.beat_ns = 0;
@@ -649,8 +660,8 @@ static void send_credit(struct service *s)
 	queue_tell(s, LINK_CREDIT, &m);
 }
 
-/* What others may know of this node: for as long as the lease lasts. */
-static void beat(struct service *s)
+/* What others may know of this node: for as long as the lease lasts.  One without slots takes nothing new. */
+static void beat(struct service *s, uint64_t lease_s)
 {
 	AUTO_BUF inner = BUF_INIT(256 * KiB);
 	uint64_t now_s = clock_wall_ns() / NS_PER_SEC;
@@ -658,9 +669,11 @@ static void beat(struct service *s)
 	queue_begin(s, &inner, "node");
 	message_put_text(&inner, FIELD_node_name, s->options->node_name);
 	message_put_number(&inner, FIELD_issued, now_s);
-	message_put_number(&inner, FIELD_expires, now_s + LEASE_S);
+	message_put_number(&inner, FIELD_expires, now_s + lease_s);
 	message_put_number(&inner, FIELD_running, s->queue.n_deliveries);
 	message_put_number(&inner, FIELD_slots, s->draining ? 0 : s->jobs);
+	message_put_number(&inner, FIELD_sessions, s->sessions.n_live);
+	message_put_text(&inner, FIELD_reply_to, s->queue.front_id);
 	message_put_number(&inner, FIELD_begun, s->queue.counts.begun);
 	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
 	message_put_number(&inner, FIELD_begun_warm, s->queue.counts.warm);
@@ -668,6 +681,25 @@ static void beat(struct service *s)
 	put_classes(s, &inner);
 	worker_put_host(s, &inner);
 	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL); /* the next one comes soon */
+}
+
+/* Others are told at once that this node is being stopped, and when it has ended what it had: then it is gone. */
+static void beat_if_due(struct service *s, uint64_t now)
+{
+	struct queue *q = &s->queue;
+	bool is_last = s->draining && q->n_deliveries == 0 && s->sessions.n_live == 0;
+
+	if (q->has_left)
+		return;
+	if (s->draining && !q->is_leaving) {
+		q->is_leaving = true;
+		q->beat_ns = 0;
+	}
+	if (!is_last && now - q->beat_ns < BEAT_NS)
+		return;
+	q->beat_ns = now;
+	q->has_left = is_last;
+	beat(s, is_last ? 0 : LEASE_S);
 }
 
 void worker_tick(struct service *s)
@@ -698,10 +730,7 @@ void worker_tick(struct service *s)
 		LIST_FOREACH(d, &q->deliveries, in_list)
 		say(s, d->ack, WORD_PROGRESS);
 	}
-	if (now - q->beat_ns >= BEAT_NS && !s->draining) {
-		q->beat_ns = now;
-		beat(s);
-	}
+	beat_if_due(s, now);
 }
 
 void worker_release(struct service *s)

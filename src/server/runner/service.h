@@ -19,6 +19,7 @@
  *	ledger        which asynchronous executions were promised: a file
  *	idempotency   which key of which token stands for which execution: a file, too
  *	meters        what tokens have used of their quotas: a file
+ *	forward       sessions of other nodes of the queue
  *	queue         jobs of other machines, or for them (docs/QUEUE.md)
  *	journal       files of lines that outlive this process
  *	questions     documents of the library, numbers of the service
@@ -43,6 +44,7 @@
 #include "server/runner/answerers.h"
 #include "server/runner/batches.h"
 #include "server/runner/executions.h"
+#include "server/runner/forward.h"
 #include "server/runner/host.h"
 #include "server/runner/idempotency.h"
 #include "server/runner/ledger.h"
@@ -86,6 +88,7 @@ struct service {
 	struct sessions sessions;
 	struct snapshots snapshots;
 	struct queue queue;
+	struct forwards forwards; /* asks that other nodes answer, and those of other fronts */
 	struct answerers answerers;
 	struct exporter *exporter; /* of traces; NULL: none is wanted */
 	struct recorded recorded;

@@ -168,10 +168,11 @@ static json_t *more_for_doors(const struct server_session *x)
 
 json_t *session_document(const struct server_session *x)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?, s:s?, s:o}", "id", x->id, "state", state_of(x),
-			 "token", x->owner, "trust", x->trust, "created", moment(x->created_ns), "ends",
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:s?, s:s?, s:o, s:s?}", "id", x->id, "state",
+			 state_of(x), "token", x->owner, "trust", x->trust, "created", moment(x->created_ns), "ends",
 			 moment(ends_ns(x)), "ended", moment(x->ended_ns), "verdict", x->verdict[0] ? x->verdict : NULL,
-			 "reason", x->reason[0] ? x->reason : NULL, "contexts", contexts_of(x));
+			 "reason", x->reason[0] ? x->reason : NULL, "contexts", contexts_of(x), "node",
+			 session_node_name(x->service));
 }
 
 json_t *session_document_for(const struct server_session *x, enum door door)
@@ -490,6 +491,10 @@ void session_answer_ready(struct server_session *x)
 {
 	struct session_wait *w;
 
+	if (x->is_addressing) { /* whoever is told of it can ask for it at any front */
+		x->is_ready_untold = true;
+		return;
+	}
 	x->state = SESSION_READY;
 	session_begin_time(x);
 	while ((w = find_wait(x, 0))) { /* of one that is shared, or asked for again, there may be several */

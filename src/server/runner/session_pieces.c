@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -25,7 +24,6 @@
 #define COMMAND_KEPT    200
 #define WORDS_KEPT      256
 #define WORD_KEPT       (4 * KiB)
-#define LONG_EVENTS_MAX 64 /* results of a run that are told before its end though they fit no record */
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
@@ -141,8 +139,7 @@ static bool has_room(struct service *s, const struct ask *ask, struct server_ses
 	return !session_is_metered(s, ask, x);
 }
 
-/* False: sessions hold too much already. */
-static bool hold(struct session_piece *p, size_t bytes)
+bool session_piece_hold(struct session_piece *p, size_t bytes)
 {
 	struct sessions *all = &p->session->service->sessions;
 
@@ -151,117 +148,6 @@ static bool hold(struct session_piece *p, size_t bytes)
 	all->held += bytes;
 	p->held += bytes;
 	return true;
-}
-
-/* ---- results ------------------------------------------------------------------------------------------------------- */
-
-/* Forms as members; bytes that are no text are left out. */
-static json_t *forms_of(const struct brig_session_event *e, size_t *ret_bytes)
-{
-	json_t *forms = json_object();
-
-	*ret_bytes = 0;
-	for (size_t i = 0; i < e->n_fields; i++) {
-		const struct brig_session_field *f = &e->fields[i];
-		json_t *value = json_stringn(f->value, f->len);
-
-		*ret_bytes += f->len;
-		if (str_eq(f->name, "main")) {
-			json_decref(value);
-			value = json_boolean(str_eq(f->value, "1"));
-		}
-		if (value)
-			(void)json_object_set_new(forms, f->name, value);
-	}
-	return forms;
-}
-
-static void tell_result(struct session_piece *p, json_t *forms, size_t bytes)
-{
-	if (bytes > CHANNEL_INLINE_MAX / 6 && json_array_size(p->results) > LONG_EVENTS_MAX)
-		p->results_are_late = true; /* with all that follow: their order is told, too */
-	if (!p->results_are_late)
-		events_put(&p->x, EVENT_result, json_pack("{s:s, s:O}", "event", "result", "result", forms));
-}
-
-static void take_forms(struct session_piece *p, const struct brig_session_event *e)
-{
-	size_t bytes;
-	json_t *forms = forms_of(e, &bytes);
-
-	if (p->results_bytes + bytes > SESSION_RESULTS_BYTES || json_array_size(p->results) == SESSION_RESULTS_MAX ||
-	    !hold(p, bytes)) {
-		p->results_are_cut = true;
-	} else if (forms && json_object_get(forms, "traceback")) {
-		json_decref(p->error);
-		p->error = json_incref(forms);
-		p->results_bytes += bytes;
-		tell_result(p, forms, bytes);
-	} else if (forms) {
-		(void)json_array_append(p->results, forms);
-		p->results_bytes += bytes;
-		tell_result(p, forms, bytes);
-	}
-	json_decref(forms);
-}
-
-/* What it wrote, as results have it: text, or base64 if it is none. */
-static void add_output(json_t *doc, const char *name, const struct buf *bytes)
-{
-	size_t good = bytes->len > 0 ? str_utf8_prefix(bytes->data, bytes->len) : 0;
-	size_t len = bytes->full && bytes->len - good < 4 ? good : bytes->len; /* it may be cut in a character */
-	AUTO_FREE char *coded = malloc(base64_len(len) + 1);
-	json_t *text = len > 0 ? json_stringn(bytes->data, len) : json_string("");
-	char member[32];
-
-	(void)snprintf(member, sizeof(member), "%s_encoding", name);
-	if (!text && coded) {
-		base64_put(coded, bytes->data, len);
-		text = json_stringn(coded, base64_len(len));
-		(void)json_object_set_new(doc, member, json_string("base64"));
-	}
-	(void)json_object_set_new(doc, name, text ? text : json_string(""));
-	(void)snprintf(member, sizeof(member), "%s_truncated", name);
-	if (bytes->full || bytes->no_memory)
-		(void)json_object_set_new(doc, member, json_true());
-}
-
-static void add_shown(json_t *doc, const struct session_piece *p, uint64_t count)
-{
-	if (p->context == 0) {
-		(void)json_object_set_new(doc, "process", json_integer((json_int_t)p->tag));
-		if (p->start_error)
-			(void)json_object_set_new(doc, "start_error", json_integer(p->start_error));
-		if (p->is_bad_cwd)
-			(void)json_object_set_new(doc, "bad_cwd", json_true());
-		return;
-	}
-	(void)json_object_set_new(doc, "context", json_integer((json_int_t)p->context));
-	(void)json_object_set_new(doc, "execution_count", json_integer((json_int_t)count));
-	(void)json_object_set(doc, "results", p->results);
-	(void)json_object_set_new(doc, "results_truncated", json_boolean(p->results_are_cut));
-	(void)json_object_set_new(doc, "error", p->error ? json_incref(p->error) : json_null());
-}
-
-/* The library's document, and what it does not have: output, for it was told in events, and what was shown. */
-static void keep_result(struct session_piece *p, const struct brig_result *r, uint64_t count)
-{
-	struct execution *x = &p->x;
-	char *text = NULL;
-	json_t *doc;
-
-	if (brig_result_json(r, &text, NULL) < 0)
-		return;
-	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
-	brig_free(text);
-	if (!doc)
-		return;
-	add_output(doc, "stdout", &p->output[0]);
-	add_output(doc, "stderr", &p->output[1]);
-	add_shown(doc, p, count);
-	x->result = json_dumps(doc, JSON_COMPACT);
-	x->result_len = x->result ? strlen(x->result) : 0;
-	json_decref(doc);
 }
 
 /* ---- events --------------------------------------------------------------------------------------------------------- */
@@ -353,7 +239,7 @@ static void take_end(struct session_piece *p, struct brig_result *r, uint64_t co
 		session_charge(p->session, usage.cpu_ms * NS_PER_MS);
 		(void)str_copy(x->verdict, sizeof(x->verdict), brig_result_verdict(r));
 		(void)str_copy(x->id, sizeof(x->id), brig_result_id(r));
-		keep_result(p, r, count);
+		session_piece_keep_result(p, r, count);
 	}
 	brig_result_free(r);
 	finish(p);
@@ -365,7 +251,7 @@ static void keep_output(struct session_piece *p, struct buf *output, const struc
 
 	if (p->has_no_capture)
 		return;
-	if (hold(p, n)) {
+	if (session_piece_hold(p, n)) {
 		(void)buf_add(output, event->data, event->len);
 		return;
 	}
@@ -387,7 +273,7 @@ void session_piece_event(struct session_piece *p, const struct brig_session_even
 		events_output(&p->x, event->stream, event->data, event->len);
 		break;
 	case BRIG_SESSION_RESULT:
-		take_forms(p, event);
+		session_piece_show(p, event);
 		break;
 	case BRIG_SESSION_RAN:
 		take_end(p, event->result, event->count);

@@ -226,6 +226,7 @@ static void finish(struct service *s, struct server_session *x)
 		forget(s, x);
 		return;
 	}
+	session_address_end(x);
 	s->sessions.n_ended++;
 }
 
@@ -454,7 +455,8 @@ static bool has_descriptors(const struct service *s)
 	return probe >= 0 && (uint64_t)probe < s->fds_max;
 }
 
-static int make_job(struct service *s, struct ask *ask, struct job **ret, uint64_t *ret_memory, struct brig_error *err)
+int session_check_wish(struct service *s, struct ask *ask, struct job **ret, uint64_t *ret_memory,
+		       struct brig_error *err)
 {
 	const struct serve_options *o = s->options;
 	int rc;
@@ -467,6 +469,13 @@ static int make_job(struct service *s, struct ask *ask, struct job **ret, uint64
 
 	if (rc == 0)
 		rc = access_check(s->host, ask->token, &o->doors, *ret, ret_memory, err);
+	return rc;
+}
+
+static int make_job(struct service *s, struct ask *ask, struct job **ret, uint64_t *ret_memory, struct brig_error *err)
+{
+	int rc = session_check_wish(s, ask, ret, ret_memory, err);
+
 	if (rc == 0)
 		rc = check_quota(s, ask->token, *ret_memory, err);
 	if (rc == 0 && !has_descriptors(s))
@@ -629,6 +638,7 @@ struct server_session *session_make(struct service *s, struct ask *ask, bool is_
 	}
 	s->sessions.n_live++;
 	s->counts.sessions++;
+	(void)session_address_put(x);
 	if (!session_wait_for(s, ask, x, 0))
 		server_session_stop(x, "there was no memory for it");
 	return x;
@@ -653,7 +663,7 @@ void ask_session_make(struct service *s, struct ask *ask)
 
 /* ---- looking ------------------------------------------------------------------------------------------------ */
 
-void ask_sessions(struct service *s, struct ask *ask)
+json_t *sessions_list(const struct service *s, const struct ask *ask)
 {
 	json_t *list = json_array();
 	const struct server_session *x;
@@ -661,7 +671,12 @@ void ask_sessions(struct service *s, struct ask *ask)
 	TAILQ_FOREACH_REVERSE(x, &s->sessions.all, session_list, in_all)
 	if (access_owns(ask->token, x->owner))
 		(void)json_array_append_new(list, session_document_for(x, access_door(ask->m)));
-	answer_json(s, ask, 200, json_pack("{s:o}", "sessions", list));
+	return list;
+}
+
+void ask_sessions(struct service *s, struct ask *ask)
+{
+	answer_json(s, ask, 200, json_pack("{s:o}", "sessions", sessions_list(s, ask)));
 }
 
 void ask_session(struct service *s, struct ask *ask)

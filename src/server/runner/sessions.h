@@ -157,7 +157,10 @@ struct server_session {
 	char *note;                           /* of whoever made it; NULL: none */
 	enum session_state state;
 	bool is_paused, is_stopping;
-	enum session_end end; /* what is to be counted if nothing worse ends it */
+	/* of a queue (session_addresses.c): its address is being put; it is ready, and nobody was told before that */
+	bool is_addressing, is_ready_untold;
+	uint64_t addressed_ns; /* 0: its address is not in the bucket */
+	enum session_end end;  /* what is to be counted if nothing worse ends it */
 	bool pauses; /* at its timeout, which is pause_at_ns then: for the library it lasts as long as it may */
 	uint64_t pause_at_ns; /* of the clock that stands for moments; 0: never */
 	uint64_t timeout_ms;  /* that it begins with */
@@ -226,6 +229,11 @@ bool session_is_metered(struct service *s, const struct ask *ask, struct server_
 struct server_session *session_make(struct service *s, struct ask *ask, bool is_unfilled);
 /* It is to end. */
 void server_session_stop(struct server_session *x, const char *reason);
+/* Whether a token may have the session that the ask is for: 0, and the job that says what it is to be; or -code. */
+int session_check_wish(struct service *s, struct ask *ask, struct job **ret, uint64_t *ret_memory,
+		       struct brig_error *err);
+/* Those of this node that the ask's token may see, the youngest first. */
+json_t *sessions_list(const struct service *s, const struct ask *ask);
 /* Goes on with it; it may have ended when this returns. */
 void session_go_on(struct service *s, struct server_session *x);
 void session_charge(struct server_session *x, uint64_t cpu_ns);
@@ -298,6 +306,10 @@ struct session_piece *session_piece_find(const struct server_session *x, uint64_
 /* The process that an ask names: by its number, or the latest that has this pid or label, one that runs first; NULL: none. */
 struct session_piece *session_process_find(const struct server_session *x, const struct ask *ask);
 void session_piece_free(struct session_piece *p);
+bool session_piece_hold(struct session_piece *p, size_t bytes); /* false: sessions hold too much already */
+/* session_results.c */
+void session_piece_show(struct session_piece *p, const struct brig_session_event *e);
+void session_piece_keep_result(struct session_piece *p, const struct brig_result *r, uint64_t count);
 /* That an asynchronous one runs, to who asked for it. */
 void session_piece_answer_promise(struct session_piece *p, uint32_t tag);
 void session_piece_event(struct session_piece *p, const struct brig_session_event *event);

@@ -123,6 +123,7 @@ function Pools({ pools }) {
 				empty="No cell is kept ready: the first run of a language makes some."
 				columns={[
 					{ title: "Language", cell: (row) => row.language },
+					{ title: "Step", cell: (row) => row.step },
 					{ title: "Environment", cell: (row) => row.environment || "none" },
 					{ title: "Trust", cell: (row) => row.trust },
 					{ title: "Memory limit", cell: (row) => bytes(row.memory_limit) },

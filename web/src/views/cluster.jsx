@@ -43,7 +43,7 @@ function Pressure({ cpu, memory }) {
 
 const HEALTH = [
 	{ title: "Node", cell: (node) => <NodeName node={node} /> },
-	{ title: "State", cell: (node) => <Badge word={node.state} tone={isLive(node) ? "good" : "bad"} /> },
+	{ title: "State", cell: (node) => <Badge word={node.state} tone={{ live: "good", draining: "warn" }[node.state] || "bad"} /> },
 	{ title: "Running", class: "term", cell: (node) => `${node.running} of ${node.slots}` },
 	{ title: "Free", cell: freeOf },
 	{ title: "Pressure", cell: (node) => <Pressure cpu={node.pressure_cpu} memory={node.pressure_memory} /> },

@@ -47,7 +47,7 @@ _Noreturn void walls_failed(int sock, enum guest_join step, int rc);
 /* For the fault suite: whether the step is to fail or be left out instead of being taken; *ret_rc is then its value. */
 bool walls_fault(const struct guest_walls *w, enum guest_join step, int *ret_rc);
 /* pages.c: what memory it has is made its own now, so that nobody waits for it later. */
-void pages_copy(void);
+void pages_copy(bool has_huge_pages);
 
 /* python.c: around the wait, in the thread that waits.  Nothing is done in other interpreters. */
 void python_before(const struct wait_order *o);
@@ -56,5 +56,9 @@ void python_after(const struct wait_order *o);
 bool python_fork_before(void);
 void python_fork_parent(void);
 void python_fork_child(void);
+
+/* node.c: which modules it loads first, said to a Node before its main(), and taken back in the thread that waits. */
+void node_before_main(const struct wait_order *o);
+void node_before(void);
 
 #endif

@@ -6,7 +6,7 @@
  * this library (LD_PRELOAD) and the path of a program file that is still empty.  The interpreter starts as ever; when it opens
  * that path, through one of the functions below, it waits for the supervisor's claim, fills the file (claim.c) and goes on as if
  * nothing had been.  What the environment had to say is taken out of it before the interpreter looks (order.c).  A Python
- * may import modules before it waits (python.c).  From then on every function here passes its call on, and the library's
+ * may import modules before it waits (python.c), a Node some of its own (node.c).  From then on every function here passes its call on, and the library's
  * memory says nothing of what it did.  A zygote stops at the same place, and what goes on is its children (zygote.c).
  *
  * It guards nothing and is trusted with nothing: a program may do to it what it likes, and what confines the program was in
@@ -65,12 +65,14 @@ __attribute__((constructor)) static void begin(void)
 {
 	find_next();
 	order_take(&order);
+	node_before_main(&order);
 	armed = true;
 }
 
 static void wait_once(void)
 {
 	inside = true;
+	node_before();
 	python_before(&order);
 	if (order.walls) {
 		zygote_have_children(&order);

@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "server/doors/e2b/connect.h"
 #include "server/doors/e2b/filesystem.h"
+#include "server/doors/e2b/sudo.h"
 
 #define OUTPUT_CODE  123 /* of a process that wrote more than it may */
 #define MEMORY_CODE  137
@@ -239,9 +240,27 @@ static bool put_variables(struct client *c, struct buf *fields, json_t *envs)
 	return true;
 }
 
+static bool is_shell(const char *cmd)
+{
+	const char *slash = strrchr(cmd, '/'), *base = slash ? slash + 1 : cmd;
+
+	return str_eq(base, "bash") || str_eq(base, "sh");
+}
+
+/* is_line: it is a line for the shell. */
+static void put_argument(struct buf *fields, const char *text, bool is_line)
+{
+	AUTO_BUF line = BUF_INIT(BRIG_STRING_MAX);
+
+	if (is_line)
+		e2b_without_sudo(text, &line);
+	message_put_text(fields, FIELD_arg, is_line && !line.full && !line.no_memory ? buf_str(&line) : text);
+}
+
 static bool put_arguments(struct client *c, struct buf *fields, const json_t *process)
 {
 	const char *cmd = connect_text(process, "cmd");
+	bool is_line = false;
 	const json_t *arg;
 	size_t i;
 
@@ -258,7 +277,8 @@ static bool put_arguments(struct client *c, struct buf *fields, const json_t *pr
 			connect_fail(c, CONNECT_invalid_argument, "argument %zu is no text, or too long", i + 1);
 			return false;
 		}
-		message_put_text(fields, FIELD_arg, text);
+		put_argument(fields, text, is_line);
+		is_line = is_shell(cmd) && (str_eq(text, "-c") || str_eq(text, "-lc"));
 	}
 	return true;
 }

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan as the keeper is told it: a job, and beside it what it is not to take on trust.
+ *
+ *	contents	a sealed file in memory (model/job.h)
+ *	binds		what is to be shown, opened here with the rights of whoever asks
+ *	project		its folder, likewise
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/wait.h"
+#include "keeper/client.h"
+
+#define RETRY_MS 10
+
+static int add_path(void *arg, const char *path, size_t len_with_nul)
+{
+	struct buf *all = arg;
+
+	return buf_add(all, path, len_with_nul) == len_with_nul ? 0 : -ENOMEM;
+}
+
+/* What of a project is hidden or held: thousands of short strings, and one write. */
+static int add_paths(int fd, const struct plan_workspace *w)
+{
+	AUTO_BUF all = BUF_INIT(job_paths_size(w) + 1);
+	int rc = job_each_path(w, add_path, &all);
+
+	return rc < 0 || all.len == 0 ? rc : fd_write_all(fd, all.data, all.len);
+}
+
+/* What is in the plan's files as one file that cannot change any more. */
+static int make_contents(const struct plan *plan)
+{
+	AUTO_FD fd = memfd_create("brig-program", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const struct plan_file *certificates = plan->egress ? plan->egress->certificates : NULL;
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	for (size_t i = 0; i < plan->n_files && rc == 0; i++)
+		rc = fd_write_all(fd, plan->files[i].data, plan->files[i].len);
+	if (rc == 0 && certificates)
+		rc = fd_write_all(fd, certificates->data, certificates->len);
+	if (rc == 0 && plan->workspace)
+		rc = add_paths(fd, plan->workspace);
+	if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		rc = -errno;
+	if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		rc = -errno;
+	return rc < 0 ? rc : fd_move(&fd);
+}
+
+/* What is put into words for the keeper, and what goes beside them. */
+struct said {
+	struct plan plan;
+	struct plan_bind binds[JOB_BINDS_MAX];
+	int opened[JOB_BINDS_MAX]; /* here; FD_NONE: none */
+	int contents, theirs;
+};
+
+static void said_release(struct said *s)
+{
+	for (size_t i = 0; i < JOB_BINDS_MAX; i++)
+		fd_closep(&s->opened[i]);
+	fd_closep(&s->contents);
+	fd_closep(&s->theirs);
+}
+
+/* Of a cell that is made for this request the keeper gets what is to be shown opened: no path is taken on trust. */
+static int open_binds(struct said *s, struct brig_error *err)
+{
+	for (size_t i = 0; i < s->plan.n_binds; i++) {
+		struct plan_bind *b = &s->binds[i];
+
+		*b = s->plan.binds[i];
+		if (b->checked || s->plan.waits_at)
+			continue;
+		b->fd = s->opened[i] = open(b->source, O_PATH | O_CLOEXEC);
+		b->checked = true;
+		if (b->fd < 0)
+			return err_set(err, BRIG_E_SYSTEM, errno, "cannot show '%s' in the cell", b->source);
+	}
+	s->plan.binds = s->binds;
+	return 0;
+}
+
+static int prepare_said(struct said *s, const struct plan *plan, struct brig_error *err)
+{
+	*s = (struct said){ .plan = *plan, .contents = FD_NONE, .theirs = FD_NONE };
+	for (size_t i = 0; i < JOB_BINDS_MAX; i++)
+		s->opened[i] = FD_NONE;
+	s->plan.start_at_once = keeper_starts_early(plan);
+	if (job_lacks(plan))
+		return err_set(err, BRIG_E_USAGE, 0, "the plan needs %s", job_lacks(plan));
+	return open_binds(s, err);
+}
+
+/* A keeper that has hundreds of jobs to read yet, or as many descriptors on the way to it as the kernel lets a user have, gets
+ * this one later. */
+static int send_patiently(const struct backend_host *h, const struct said *s, const struct buf *job, const int *fds,
+			  size_t n)
+{
+	const uint64_t deadline = clock_now_ns() + s->plan.limits.startup_ms * NS_PER_MS;
+	int rc;
+
+	for (;;) {
+		struct pollfd p = { .fd = h->socket, .events = POLLOUT };
+
+		rc = keep_send(h->socket, KEEP_RUN, job->data, job->len, NULL, 0, fds, n);
+		if ((rc != -EAGAIN && rc != -ETOOMANYREFS) || clock_now_ns() >= deadline)
+			return rc;
+		(void)wait_poll(&p, rc == -EAGAIN, RETRY_MS);
+	}
+}
+
+static int send_said(const struct backend_host *h, struct said *s, int *ret_talk, struct brig_error *err)
+{
+	AUTO_BUF job = BUF_INIT(JOB_MAX);
+	int fds[KEEP_FDS_MAX];
+	size_t n = KEEP_RUN_FDS;
+	int rc = job_encode(&s->plan, &job, err);
+
+	if (rc < 0)
+		return rc;
+	s->contents = make_contents(&s->plan);
+	rc = s->contents < 0 ? s->contents : keeper_open_talk(ret_talk, &s->theirs);
+	fds[KEEP_FD_TALK] = s->theirs;
+	fds[KEEP_FD_CONTENTS] = s->contents;
+	for (size_t i = 0; i < s->plan.n_binds; i++)
+		if (s->plan.binds[i].checked)
+			fds[n++] = s->plan.binds[i].fd;
+	if (s->plan.workspace)
+		fds[n++] = s->plan.workspace->fd;
+	if (rc == 0)
+		rc = send_patiently(h, s, &job, fds, n);
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot ask the keeper of cells for one") : 0;
+}
+
+int keeper_ask(const struct backend_host *h, const struct plan *plan, int *ret_talk, struct brig_error *err)
+{
+	CLEANUP(said_release)
+	struct said s;
+	int rc = prepare_said(&s, plan, err);
+
+	return rc < 0 ? rc : send_said(h, &s, ret_talk, err);
+}

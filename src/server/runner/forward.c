@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forward.c - what clients of this front ask of sessions that other nodes have
+ *
+ *	asked -> address in the bucket -> sent -> events ... -> answered
+ *	             |                     |  ^
+ *	             |                     |  `- nothing comes: does the node have it?  it never came: sent once more
+ *	             |                     `- the node says nothing, or has gone: 503, or 410 with the reason
+ *	             `- none, or another token's: 404; it has ended: 410; what cannot be forwarded: 409, and whom to ask
+ *
+ * A new session is placed here by what workers say of themselves: one that takes commands of its trust, or has its environment,
+ * and of those the one with the fewest sessions.  The list of sessions is that of all nodes that have some; who does not answer is
+ * named in it.
+ */
+#include "server/runner/forward.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "base/when.h"
+#include "server/runner/access.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+
+#define FIRST_PROBE_NS (1 * NS_PER_SEC)
+#define PROBE_NS       (2 * NS_PER_SEC)
+#define PROBES_MAX     4                /* without a word of the node */
+#define HEARD_NS       (5 * NS_PER_SEC) /* from a word of it to the next question */
+
+/* The sessions of all nodes, for who asks for a list. */
+struct gathering {
+	uint32_t tag; /* 0: who asked has gone */
+	char name[TOKEN_NAME_MAX + 1], request_id[129];
+	json_t *sessions, *missing;
+	size_t n_open;
+};
+
+struct forward {
+	TAILQ_ENTRY(forward) in_list;
+	uint64_t serial;
+	uint32_t tag;
+	enum route route;
+	bool admin, is_sent, is_repeated;
+	char name[TOKEN_NAME_MAX + 1], request_id[129];
+	char session[EXECUTION_ID_LEN + 1]; /* "": it is none's */
+	/* the node: where it is asked, its key, its name, and whether it is a front */
+	char node[EXECUTION_ID_LEN + 1], key[SEAL_KEY_HEX + 1], node_name[PEER_NAME_MAX + 1];
+	bool node_serves;
+	struct buf inner; /* the ask, until it was heard of */
+	uint64_t probe_ns, events;
+	unsigned probes;
+	struct gathering *of; /* NULL: it is a client's own */
+};
+
+static struct forward *find(const struct service *s, uint64_t serial)
+{
+	struct forward *f;
+
+	TAILQ_FOREACH(f, &s->forwards.all, in_list)
+	if (f->serial == serial)
+		return f;
+	return NULL;
+}
+
+static struct forward *find_tag(const struct service *s, uint32_t tag)
+{
+	struct forward *f;
+
+	TAILQ_FOREACH(f, &s->forwards.all, in_list)
+	if (!f->of && f->tag == tag)
+		return f;
+	return NULL;
+}
+
+static void drop_ask(struct service *s, struct forward *f)
+{
+	s->forwards.bytes -= f->inner.len;
+	buf_release(&f->inner);
+	f->inner = (struct buf)BUF_INIT(0);
+}
+
+static void gathering_step(struct service *s, struct gathering *g)
+{
+	const struct token token = { .admin = false };
+	struct ask ask = { .tag = g->tag, .request_id = g->request_id, .token = &token };
+
+	if (--g->n_open > 0)
+		return;
+	if (g->tag)
+		answer_json(s, &ask, 200, json_pack("{s:O, s:O}", "sessions", g->sessions, "missing", g->missing));
+	json_decref(g->sessions);
+	json_decref(g->missing);
+	free(g);
+}
+
+/* It has been answered. */
+static void end(struct service *s, struct forward *f)
+{
+	struct gathering *g = f->of;
+
+	TAILQ_REMOVE(&s->forwards.all, f, in_list);
+	s->forwards.n--;
+	drop_ask(s, f);
+	free(f);
+	if (g)
+		gathering_step(s, g);
+}
+
+static void refuse(struct service *s, struct forward *f, uint16_t status, const char *fmt, ...) PRINTF(4, 5);
+
+static void refuse(struct service *s, struct forward *f, uint16_t status, const char *fmt, ...)
+{
+	const struct ask ask = { .tag = f->tag, .request_id = f->request_id };
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (f->of)
+		(void)json_array_append_new(f->of->missing, json_string(f->node_name));
+	else
+		answer_retry(s, &ask, status, status == 503 ? 1 : 0, "%s", text);
+	end(s, f);
+}
+
+/* ---- to the node ------------------------------------------------------------------------------------------------------ */
+
+static void tell(struct service *s, const struct forward *f, const struct buf *inner)
+{
+	AUTO_BUF m = BUF_INIT(MESSAGE_MAX);
+	char subject[64];
+
+	(void)snprintf(subject, sizeof(subject), "%s%s", FORWARD_SUBJECT_NODE, f->node);
+	message_put_text(&m, FIELD_subject, subject);
+	if (queue_seal(s, inner, &m))
+		queue_tell(s, LINK_TELL, &m);
+}
+
+static void tell_word(struct service *s, const struct forward *f, const char *word)
+{
+	AUTO_BUF inner = BUF_INIT(KiB);
+
+	queue_begin(s, &inner, "word");
+	message_put_text(&inner, FIELD_reply_to, s->queue.front_id);
+	message_put_number(&inner, FIELD_serial, f->serial);
+	message_put_text(&inner, FIELD_word, word);
+	tell(s, f, &inner);
+}
+
+static void send_ask(struct service *s, struct forward *f)
+{
+	f->is_sent = true;
+	f->probe_ns = clock_now_ns() + FIRST_PROBE_NS;
+	tell(s, f, &f->inner);
+}
+
+/* ---- what is sent ------------------------------------------------------------------------------------------------------ */
+
+/* What is between client, front and runner, and of no use elsewhere; credentials among it. */
+static bool stays_here(enum field f)
+{
+	switch (f) {
+	case FIELD_has_files:
+	case FIELD_has_input_fd:
+	case FIELD_has_out_fd:
+	case FIELD_has_project:
+	case FIELD_has_left:
+	case FIELD_has_peer:
+	case FIELD_route:
+	case FIELD_credential:
+	case FIELD_session_key:
+	case FIELD_signature:
+	case FIELD_link:
+	case FIELD_signed_text:
+	case FIELD_expires:
+	case FIELD_place:
+		return true;
+	default:
+		return forward_is_envelope(f);
+	}
+}
+
+static void put_token(struct buf *inner, const struct token *token)
+{
+	message_put_text(inner, FIELD_who, token->name);
+	if (token->admin)
+		message_put_number(inner, FIELD_admin, 1);
+	message_put_number(inner, FIELD_quota_concurrent, token->quota.concurrent);
+	message_put_number(inner, FIELD_quota_runs, token->quota.runs_per_minute);
+	message_put_number(inner, FIELD_quota_cpu, token->quota.cpu_seconds_per_hour);
+	message_put_number(inner, FIELD_quota_memory, token->quota.memory);
+}
+
+/* Of a session that is to be made: what token and policy have left of its wishes. */
+static bool put_wishes(const struct service *s, const struct job *job, struct buf *inner)
+{
+	message_put_text(inner, FIELD_trust,
+			 job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust));
+	for (size_t i = 0; i < job->n_options; i++) {
+		AUTO_BUF text = BUF_INIT(message_max_bytes(FIELD_option));
+
+		if (!buf_addf(&text, "%s=%s", job->options[i].key, job->options[i].value))
+			return false;
+		message_put_text(inner, FIELD_option, buf_str(&text));
+	}
+	return true;
+}
+
+static bool put_body(int file, struct buf *inner)
+{
+	struct stat st;
+	AUTO_FREE char *bytes = NULL;
+
+	if (file < 0)
+		return true;
+	if (fstat(file, &st) < 0 || (uint64_t)st.st_size > MESSAGE_MAX)
+		return false;
+	bytes = malloc((size_t)st.st_size + 1);
+	if (!bytes || pread(file, bytes, (size_t)st.st_size, 0) != st.st_size)
+		return false;
+	message_put_bytes(inner, FIELD_archive, bytes, (size_t)st.st_size);
+	return true;
+}
+
+/* job: of a session that is to be made; NULL: it is none. */
+static bool put_ask(const struct service *s, const struct ask *ask, const struct job *job, uint64_t serial,
+		    struct buf *inner)
+{
+	const char *bytes;
+	size_t at = 0, len;
+	enum field f;
+
+	queue_begin(s, inner, "ask");
+	message_put_text(inner, FIELD_reply_to, s->queue.front_id);
+	message_put_number(inner, FIELD_serial, serial);
+	message_put_number(inner, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
+	message_put_text(inner, FIELD_route_name, route_rows[ask->route].name);
+	put_token(inner, ask->token);
+	while ((bytes = message_walk(ask->m, &at, &f, &len)))
+		if (!stays_here(f) && !(job && (f == FIELD_trust || f == FIELD_option)))
+			message_put_bytes(inner, f, bytes, len);
+	return (!job || put_wishes(s, job, inner)) && put_body(ask->beside.files, inner) && !inner->full &&
+	       !inner->no_memory;
+}
+
+/* NULL: it has been answered, if it is a client's own. */
+static struct forward *forward_new(struct service *s, const struct ask *ask, const struct job *job,
+				   struct gathering *of)
+{
+	struct forwards *t = &s->forwards;
+	struct forward *f = t->n < FORWARDS_MAX ? calloc(1, sizeof(*f)) : NULL;
+	const char *id = message_text(ask->m, FIELD_id);
+
+	if (f) {
+		f->serial = ++t->last_serial;
+		f->inner = (struct buf)BUF_INIT(MESSAGE_MAX);
+	}
+	if (!f || !put_ask(s, ask, job, f->serial, &f->inner) || t->bytes + f->inner.len > FORWARDS_BYTES_MAX) {
+		if (f)
+			buf_release(&f->inner);
+		free(f);
+		if (!of)
+			answer_retry(s, ask, 503, 1, "too much is on its way to other nodes already");
+		return NULL;
+	}
+	f->tag = ask->tag;
+	f->route = ask->route;
+	f->admin = ask->token->admin;
+	f->of = of;
+	(void)str_copy(f->name, sizeof(f->name), ask->token->name);
+	(void)str_copy(f->request_id, sizeof(f->request_id), ask->request_id);
+	(void)str_copy(f->session, sizeof(f->session), id ? id : "");
+	f->probe_ns = UINT64_MAX;
+	TAILQ_INSERT_TAIL(&t->all, f, in_list);
+	t->n++;
+	t->bytes += f->inner.len;
+	return f;
+}
+
+/* ---- nodes --------------------------------------------------------------------------------------------------------------- */
+
+enum where { NODE_LIVE, NODE_GONE, NODE_UNKNOWN };
+
+/* Whether the node is there, in the life in which it had the session. */
+static enum where where_is(const struct service *s, const struct forward *f)
+{
+	const struct queue *q = &s->queue;
+
+	for (size_t i = 0; i < q->n_nodes; i++)
+		if (str_eq(q->node[i].key, f->key) && q->node[i].is_front == f->node_serves)
+			return node_is_live(&q->node[i]) && str_eq(q->node[i].ask_at, f->node) ? NODE_LIVE : NODE_GONE;
+	return q->since_ns && clock_now_ns() - q->since_ns > 2 * QUEUE_LEASE_S * NS_PER_SEC ? NODE_GONE : NODE_UNKNOWN;
+}
+
+struct ending {
+	const char *verdict, *reason, *owner, *trust;
+	uint64_t created_s;
+};
+
+/* A session that is no more: what is told of it, or why nothing can be asked of it. */
+static void answer_ended(struct service *s, struct forward *f, const struct ending *e)
+{
+	const struct ask ask = { .tag = f->tag, .request_id = f->request_id };
+	char created[WHEN_TEXT_MAX];
+
+	if (f->route != ROUTE_session && f->route != ROUTE_session_delete) {
+		refuse(s, f, 410, "the session %s has ended: %s", f->session, e->reason);
+		return;
+	}
+	answer_json(s, &ask, 200,
+		    json_pack("{s:s, s:s, s:s, s:s, s:s, s:n, s:n, s:s, s:s, s:[], s:s}", "id", f->session, "state",
+			      "ended", "token", e->owner, "trust", e->trust, "created",
+			      when_utc(created, sizeof(created), e->created_s * NS_PER_SEC), "ends", "ended", "verdict",
+			      e->verdict, "reason", e->reason, "contexts", "node", f->node_name));
+	end(s, f);
+}
+
+static void answer_node_gone(struct service *s, struct forward *f, const struct message *address)
+{
+	const char *owner = address ? message_text(address, FIELD_who) : NULL;
+	const char *trust = address ? message_text(address, FIELD_trust) : NULL;
+	char reason[200];
+	struct ending e = { .verdict = "lost",
+			    .reason = reason,
+			    .owner = owner ? owner : f->name,
+			    .trust = trust ? trust : "unknown",
+			    .created_s = address ? message_number(address, FIELD_issued, 0) : 0 };
+
+	(void)snprintf(reason, sizeof(reason), "the node %s, which had it, has gone or begun anew", f->node_name);
+	if (f->session[0] && (address || (f->route != ROUTE_session && f->route != ROUTE_session_delete)))
+		answer_ended(s, f, &e);
+	else
+		refuse(s, f, 503, "the node %s has gone: ask again", f->node_name);
+}
+
+/* ---- the address ----------------------------------------------------------------------------------------------------------- */
+
+static void on_found(struct service *s, struct forward *f, const struct queue_sealed *entry)
+{
+	const char *state = message_text(&entry->m, FIELD_state), *reason = message_text(&entry->m, FIELD_reason);
+	const char *verdict = message_text(&entry->m, FIELD_verdict), *at = message_text(&entry->m, FIELD_reply_to);
+	const char *owner = message_text(&entry->m, FIELD_who), *trust = message_text(&entry->m, FIELD_trust);
+
+	(void)str_copy(f->key, sizeof(f->key), entry->by->key);
+	(void)str_copy(f->node_name, sizeof(f->node_name), entry->by->name);
+	(void)str_copy(f->node, sizeof(f->node), at ? at : "");
+	f->node_serves = message_number(&entry->m, FIELD_serves, 0) != 0;
+	if (!state || str_eq(state, "ended"))
+		answer_ended(s, f,
+			     &(struct ending){ .verdict = verdict ? verdict : "failed",
+					       .reason = reason ? reason : "it was asked to",
+					       .owner = owner,
+					       .trust = trust ? trust : "unknown",
+					       .created_s = message_number(&entry->m, FIELD_issued, 0) });
+	else if (where_is(s, f) == NODE_GONE)
+		answer_node_gone(s, f, &entry->m);
+	else if (!forward_is_possible(f->route))
+		refuse(s, f, 409,
+		       "ports, links and snapshots of a session are not forwarded: the session %s is on the node %s%s",
+		       f->session, f->node_name,
+		       f->node_serves ? ", ask there" : ", a worker; make it with \"place\": \"here\"");
+	else
+		send_ask(s, f);
+}
+
+static void on_address(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	struct forward *f = find(s, op->number);
+	struct queue_sealed entry;
+	const char *owner, *id;
+
+	if (!f)
+		return;
+	if (a->how == QUEUE_FAILED) {
+		refuse(s, f, 503, "no broker says where the session '%.20s' is", f->session);
+		return;
+	}
+	if (a->how != QUEUE_OK || !queue_unseal(s, a->m, "session", PEER_WORKER | PEER_FRONT, &entry)) {
+		refuse(s, f, 404, "there is no session '%.20s'%s", f->session, f->admin ? "" : " of this token");
+		return;
+	}
+	owner = message_text(&entry.m, FIELD_who);
+	id = message_text(&entry.m, FIELD_id);
+	if (!owner || !id || !str_eq(id, f->session) || (!f->admin && !str_eq(owner, f->name)))
+		refuse(s, f, 404, "there is no session '%.20s'%s", f->session, f->admin ? "" : " of this token");
+	else
+		on_found(s, f, &entry);
+}
+
+/* ---- what is taken ----------------------------------------------------------------------------------------------------------- */
+
+static bool is_here(const struct service *s, const char *id)
+{
+	const struct server_session *x;
+
+	TAILQ_FOREACH(x, &s->sessions.all, in_all)
+	if (str_eq(x->id, id))
+		return true;
+	return false;
+}
+
+static bool take_of_one(struct service *s, struct ask *ask)
+{
+	const char *id = message_text(ask->m, FIELD_id);
+	struct forward *f;
+	struct queue_op *op;
+
+	if (!id || strlen(id) != EXECUTION_ID_LEN || strspn(id, ID_ALPHABET) != EXECUTION_ID_LEN || is_here(s, id))
+		return false;
+	f = forward_new(s, ask, NULL, NULL);
+	op = f ? queue_get(s, BUCKET_SESSIONS, id, on_address) : NULL;
+	if (op)
+		op->number = f->serial;
+	else if (f)
+		refuse(s, f, 503, "the service has too much to do: try again in a moment");
+	return true;
+}
+
+static void aim(struct forward *f, const struct queue_node *node)
+{
+	(void)str_copy(f->node, sizeof(f->node), node->ask_at);
+	(void)str_copy(f->key, sizeof(f->key), node->key);
+	(void)str_copy(f->node_name, sizeof(f->node_name), node->name);
+	f->node_serves = node->is_front;
+}
+
+/* The list of all: those of this node, and of each other one that has some. */
+static bool gather(struct service *s, struct ask *ask)
+{
+	const struct queue *q = &s->queue;
+	struct gathering *g = NULL;
+
+	for (size_t i = 0; i < q->n_nodes; i++) {
+		const struct queue_node *node = &q->node[i];
+		struct forward *f;
+
+		if (!node_is_live(node) || node->sessions == 0 || str_eq(node->ask_at, q->front_id))
+			continue;
+		if (!g && (g = calloc(1, sizeof(*g)))) {
+			g->n_open = 1; /* ourselves */
+			g->tag = ask->tag;
+			g->sessions = sessions_list(s, ask);
+			g->missing = json_array();
+			(void)str_copy(g->request_id, sizeof(g->request_id), ask->request_id);
+		}
+		f = g ? forward_new(s, ask, NULL, g) : NULL;
+		if (f) {
+			g->n_open++;
+			aim(f, node);
+			send_ask(s, f);
+		} else if (g) {
+			(void)json_array_append_new(g->missing, json_string(node->name));
+		}
+	}
+	if (g)
+		gathering_step(s, g);
+	return g != NULL;
+}
+
+/* A worker that takes commands of this trust, or has the environment, with the fewest sessions; NULL: there is none. */
+static struct queue_node *choose(struct service *s, const struct job *job)
+{
+	struct queue *q = &s->queue;
+	struct queue_node *best = NULL;
+	const char *trust = job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust);
+	char what[80], class[160];
+
+	(void)snprintf(what, sizeof(what), "env-%.60s", job->req.environment ? job->req.environment : "");
+	queue_class(trust, job->req.environment ? what : "kind-command", class, sizeof(class));
+	for (size_t i = 0; i < q->n_nodes; i++) {
+		struct queue_node *node = &q->node[(i + s->forwards.last_serial) % q->n_nodes];
+
+		if (!node->is_front && node_is_live(node) && node->slots > 0 && node->ask_at[0] &&
+		    placement_has(node->classes, class, strlen(class)) && (!best || node->sessions < best->sessions))
+			best = node;
+	}
+	return best;
+}
+
+static bool place(struct service *s, struct ask *ask)
+{
+	const char *where = message_text(ask->m, FIELD_place);
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct queue_node *node = NULL;
+	struct job *job = NULL;
+	struct forward *f = NULL;
+	uint64_t memory = 0;
+
+	if (!where || str_eq(where, "here"))
+		return false;
+	if (message_has(ask->m, FIELD_snapshot) || message_has(ask->m, FIELD_idempotency_key))
+		answer_error(
+			s, ask, 422,
+			"a session on a worker begins without a snapshot and without an Idempotency-Key, which only "
+			"this node knows: leave them out, or \"place\"");
+	else if (s->draining)
+		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
+	else if (session_check_wish(s, ask, &job, &memory, &err) < 0)
+		answer_trouble(s, ask, &err);
+	else if (!(node = choose(s, job)))
+		answer_retry(s, ask, 503, 5,
+			     "no worker takes such a session now: see /v1/nodes, or leave out \"place\"");
+	else if (!session_is_metered(s, ask, NULL) && (f = forward_new(s, ask, job, NULL))) {
+		aim(f, node);
+		node->sessions++; /* until it says so itself */
+		send_ask(s, f);
+	}
+	job_free(job);
+	return true;
+}
+
+bool forward_takes(struct service *s, struct ask *ask)
+{
+	static const char of_one[] = "/v1/sessions/{id}";
+
+	if (!s->queue.is_on || s->queue.is_worker || ask->session || access_door(ask->m) != DOOR_api)
+		return false;
+	if (ask->route == ROUTE_sessions)
+		return gather(s, ask);
+	if (ask->route == ROUTE_session_make)
+		return place(s, ask);
+	return strncmp(route_rows[ask->route].path, of_one, sizeof(of_one) - 1) == 0 && take_of_one(s, ask);
+}
+
+/* ---- what comes back ----------------------------------------------------------------------------------------------------------- */
+
+static void gather_answer(struct forward *f, const struct message *m)
+{
+	size_t len, i;
+	const char *body = message_bytes(m, FIELD_body, &len);
+	json_t *doc = body ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL, *item;
+
+	json_array_foreach(json_object_get(doc, "sessions"), i, item)(void) json_array_append(f->of->sessions, item);
+	if (!doc)
+		(void)json_array_append_new(f->of->missing, json_string(f->node_name));
+	json_decref(doc);
+}
+
+static void on_answer(struct service *s, struct forward *f, const struct message *m)
+{
+	struct answer a = { .status = (uint16_t)min_u64(message_number(m, FIELD_status, 500), 599),
+			    .content_type = message_text(m, FIELD_content_type),
+			    .location = message_text(m, FIELD_location),
+			    .who = message_text(m, FIELD_who),
+			    .unlisted = message_text(m, FIELD_unlisted),
+			    .retry_after = (uint32_t)min_u64(message_number(m, FIELD_retry_after, 0), UINT32_MAX),
+			    .error = (int)min_u64(message_number(m, FIELD_error_number, 0), 4095) };
+
+	a.body = message_bytes(m, FIELD_body, &a.len);
+	if (f->of)
+		gather_answer(f, m);
+	else
+		answer_send(s, f->tag, &a);
+	end(s, f);
+}
+
+static void on_event(struct service *s, struct forward *f, const struct message *m)
+{
+	uint64_t kind = message_number(m, FIELD_event, EVENT_KINDS), serial = message_number(m, FIELD_sequence, 0);
+	size_t len;
+	const char *text = message_bytes(m, FIELD_text, &len);
+
+	if (f->of || kind >= EVENT_KINDS || !text || serial <= f->events)
+		return; /* an event that comes again says nothing */
+	f->events = serial;
+	event_send(s, f->tag, (enum event_kind)kind, text, len);
+}
+
+/* Nothing but how it is with the ask. */
+static void on_state(struct service *s, struct forward *f, const char *state)
+{
+	if (str_eq(state, "open"))
+		return;
+	if (str_eq(state, "unknown") && !f->is_repeated && f->inner.len > 0) {
+		f->is_repeated = true; /* the first one was lost on its way */
+		send_ask(s, f);
+	} else if (str_eq(state, "over")) {
+		refuse(s, f, 503, "the node %s has answered, and the answer was lost on its way: look at the session",
+		       f->node_name);
+	} else if (str_eq(state, "unsent")) {
+		refuse(s, f, 500, "the node %s cannot send its answer: it is too long, or no bytes", f->node_name);
+	} else {
+		refuse(s, f, 503, "the node %s does not take it: its version may be another one", f->node_name);
+	}
+}
+
+void forward_on_told(struct service *s, const struct message *m)
+{
+	struct queue_sealed said;
+	const char *state;
+	struct forward *f;
+
+	if (!queue_unseal(s, m, "answer", PEER_WORKER | PEER_FRONT, &said))
+		return;
+	state = message_text(&said.m, FIELD_state);
+	f = find(s, message_number(&said.m, FIELD_serial, 0));
+	if (!f || !f->is_sent || !state)
+		return;
+	if (!str_eq(said.by->key, f->key)) {
+		queue_complain(s, "refused an answer of %s in the place of %s", said.by->name, f->node_name);
+		return;
+	}
+	f->probes = 0;
+	f->probe_ns = clock_now_ns() + HEARD_NS;
+	if (!str_eq(state, "unknown"))
+		drop_ask(s, f);
+	if (str_eq(state, "event"))
+		on_event(s, f, &said.m);
+	else if (str_eq(state, "answer"))
+		on_answer(s, f, &said.m);
+	else
+		on_state(s, f, state);
+}
+
+/* ---- time, and clients that go --------------------------------------------------------------------------------------------------- */
+
+static void probe(struct service *s, struct forward *f, uint64_t now)
+{
+	enum where where = where_is(s, f);
+
+	if (where == NODE_GONE) {
+		answer_node_gone(s, f, NULL);
+	} else if (f->probes == PROBES_MAX) {
+		refuse(s, f, 503, "the node %s, which has it, does not answer: ask again, or see /v1/nodes",
+		       f->node_name);
+	} else {
+		f->probes++;
+		f->probe_ns = now + PROBE_NS;
+		tell_word(s, f, "probe");
+	}
+}
+
+void forward_tick(struct service *s)
+{
+	uint64_t now = clock_now_ns();
+
+	for (struct forward *f = TAILQ_FIRST(&s->forwards.all), *next; f; f = next) {
+		next = TAILQ_NEXT(f, in_list);
+		if (f->is_sent && f->probe_ns <= now)
+			probe(s, f, now);
+	}
+}
+
+bool forward_gone(struct service *s, uint32_t tag)
+{
+	struct forward *f = find_tag(s, tag);
+
+	if (!f) {
+		TAILQ_FOREACH(f, &s->forwards.all, in_list)
+		if (f->of && f->of->tag == tag)
+			return true; /* it is answered soon */
+		return false;
+	}
+	if (f->is_sent)
+		tell_word(s, f, "gone");
+	refuse(s, f, 503, "who asked has gone");
+	return true;
+}
+
+bool forward_cancel(struct service *s, uint32_t tag)
+{
+	const struct forward *f = find_tag(s, tag);
+
+	if (f && f->is_sent)
+		tell_word(s, f, "cancel");
+	return f != NULL;
+}
+
+void forward_all_gone(struct service *s)
+{
+	struct forward *f;
+
+	TAILQ_FOREACH(f, &s->forwards.all, in_list)
+	if (f->of)
+		f->of->tag = 0;
+	while ((f = TAILQ_FIRST(&s->forwards.all))) {
+		if (f->is_sent)
+			tell_word(s, f, "gone");
+		end(s, f);
+	}
+}
+
+void forward_release(struct service *s)
+{
+	forward_all_gone(s);
+}

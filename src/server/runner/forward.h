@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions of other nodes of the queue (docs/QUEUE.md): each stays where it is, and any front forwards to it.
+ *
+ *	session_addresses  where a session is, in a bucket: sealed by the node that has it, and again when it ends
+ *	forward            of a front: asks go to the node, answers and events come back
+ *	forwarded          of a node: asks of other fronts, as if they had been asked here
+ *
+ *	client -> front: who has it?  bucket -> "ask" to brig.node.ID -> handler of the route
+ *	client <- front <- brig.front.ID <- "answer": events, and the answer, as they would have gone to a client of the node
+ *
+ * A node's ID is random and made anew with each life of its runner, since sessions end with it.  A front says who asks: its token's
+ * name, whether that is an administrator, and its quota; the node believes every front in its list, as it does for jobs.
+ *
+ * Core NATS promises nothing.  A front that hears nothing asks again and again whether the node has the ask ("word", probe), and
+ * says so if nothing comes; a node does each ask once, whoever repeats it, and forgets those whose front does not ask any more.
+ *
+ *   RULE F1  Each ask is answered once, and in bounded time if its node is away.
+ *   RULE F2  A node does what is sealed by a front, for it, lately, and not done before.
+ */
+#ifndef SERVER_RUNNER_FORWARD_H
+#define SERVER_RUNNER_FORWARD_H
+
+#include <sys/queue.h>
+
+#include "server/channel.h"
+#include "server/runner/queue.h"
+
+#define FORWARDS_MAX         1024
+#define FORWARDS_BYTES_MAX   ((size_t)(256 * MiB)) /* of asks that were not heard of yet */
+#define FORWARD_ISSUED_S     60                    /* that clocks may differ, and an ask may take */
+#define FORWARD_SUBJECT_NODE "brig.node."
+
+struct ask;
+struct service;
+struct server_session;
+struct forward;
+struct forwarded;
+TAILQ_HEAD(forward_list, forward);
+LIST_HEAD(forwarded_list, forwarded);
+
+struct forwards {
+	struct forward_list all;
+	size_t n, bytes;
+	uint64_t last_serial;
+	/* of a node */
+	struct forwarded_list forwarded;
+	size_t n_forwarded;
+	uint32_t last_tag;
+};
+
+/* Fields that say who asks, and how, and are no part of what is asked. */
+bool forward_is_envelope(enum field f);
+/* Whether such an ask can be done at another node. */
+bool forward_is_possible(enum route route);
+
+/* ---- forward.c ----------------------------------------------------------------------------------------------------- */
+
+/* True: the ask is of a session of another node, or for one, or for the sessions of all, and has been taken. */
+bool forward_takes(struct service *s, struct ask *ask);
+/* A node answers. */
+void forward_on_told(struct service *s, const struct message *m);
+void forward_tick(struct service *s);
+bool forward_gone(struct service *s, uint32_t tag);
+bool forward_cancel(struct service *s, uint32_t tag);
+void forward_all_gone(struct service *s);
+void forward_release(struct service *s);
+
+/* ---- forwarded.c --------------------------------------------------------------------------------------------------- */
+
+/* There is a new link. */
+void forwarded_listen(struct service *s);
+void forwarded_on_told(struct service *s, const struct message *m);
+/* Whether a tag is of an ask of another front's: then what goes back goes there. */
+bool forwarded_is_tag(uint32_t tag);
+void forwarded_send(struct service *s, const struct record *r);
+void forwarded_tick(struct service *s);
+void forwarded_release(struct service *s);
+
+/* ---- session_addresses.c ------------------------------------------------------------------------------------------- */
+
+/* It begins: false: there is no queue, or no broker, and nobody has to be waited for. */
+bool session_address_put(struct server_session *x);
+void session_address_end(struct server_session *x);
+void session_addresses_tick(struct service *s);
+/* Of a front that has sessions, once in a while: that it is there. */
+void front_beat(struct service *s);
+/* Where it is: NULL: here, or there is no queue. */
+const char *session_node_name(const struct service *s);
+
+#endif

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * forwarded.c - asks that clients of other fronts have, about sessions of this node
+ *
+ * Each gets a tag that no client of our own front can have.  Handlers do not know the difference: what they send to such a tag
+ * is sealed, and goes to the front that asked instead of the channel (answer.c).
+ *
+ *	heard -> handler -> events ... -> answer -> remembered for a while, so that it is not done twice
+ *	                        `- its front has not asked for it in a while, or says that its client has gone: as if a client had
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/sealed.h"
+#include "base/str.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+#include "server/runner/service.h"
+
+#define REMEMBER_NS (3 * FORWARD_ISSUED_S * NS_PER_SEC)
+#define SILENCE_NS  (40 * NS_PER_SEC)
+#define KNOWN_MAX   8192 /* with those that are remembered */
+
+struct forwarded {
+	LIST_ENTRY(forwarded) in_list;
+	uint32_t tag;
+	char front[EXECUTION_ID_LEN + 1];
+	uint64_t serial;   /* the front's */
+	uint64_t heard_ns; /* of one that is over: when it ended */
+	uint64_t events;
+	bool is_over;
+};
+
+bool forward_is_envelope(enum field f)
+{
+	switch (f) {
+	case FIELD_sealed_as:
+	case FIELD_node:
+	case FIELD_serial:
+	case FIELD_reply_to:
+	case FIELD_issued:
+	case FIELD_who:
+	case FIELD_admin:
+	case FIELD_route_name:
+	case FIELD_quota_concurrent:
+	case FIELD_quota_runs:
+	case FIELD_quota_cpu:
+	case FIELD_quota_memory:
+	case FIELD_archive:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool forward_is_possible(enum route route)
+{
+	static const char of_one[] = "/v1/sessions/{id}";
+
+	if (route == ROUTE_session_make || route == ROUTE_sessions)
+		return true;
+	return strncmp(route_rows[route].path, of_one, sizeof(of_one) - 1) == 0 && route != ROUTE_session_port &&
+	       route != ROUTE_session_link && route != ROUTE_snapshot_make;
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------------- */
+
+static struct forwarded *find(const struct service *s, const char *front, uint64_t serial)
+{
+	struct forwarded *f;
+
+	LIST_FOREACH(f, &s->forwards.forwarded, in_list)
+	if (f->serial == serial && str_eq(f->front, front))
+		return f;
+	return NULL;
+}
+
+static struct forwarded *find_tag(const struct service *s, uint32_t tag)
+{
+	struct forwarded *f;
+
+	LIST_FOREACH(f, &s->forwards.forwarded, in_list)
+	if (f->tag == tag && !f->is_over)
+		return f;
+	return NULL;
+}
+
+static struct forwarded *add(struct service *s, const char *front, uint64_t serial)
+{
+	struct forwards *t = &s->forwards;
+	struct forwarded *f = t->n_forwarded < KNOWN_MAX ? calloc(1, sizeof(*f)) : NULL;
+
+	if (!f || !str_copy(f->front, sizeof(f->front), front)) {
+		free(f);
+		return NULL;
+	}
+	do
+		t->last_tag = (t->last_tag + 1) | (CHANNEL_TAG_MAX + 1);
+	while (find_tag(s, t->last_tag));
+	f->tag = t->last_tag;
+	f->serial = serial;
+	f->heard_ns = clock_now_ns();
+	LIST_INSERT_HEAD(&t->forwarded, f, in_list);
+	t->n_forwarded++;
+	return f;
+}
+
+static void forget(struct service *s, struct forwarded *f)
+{
+	LIST_REMOVE(f, in_list);
+	s->forwards.n_forwarded--;
+	free(f);
+}
+
+bool forwarded_is_tag(uint32_t tag)
+{
+	return tag > CHANNEL_TAG_MAX;
+}
+
+void forwarded_tick(struct service *s)
+{
+	uint64_t now = clock_now_ns();
+
+	for (struct forwarded *f = LIST_FIRST(&s->forwards.forwarded), *next; f; f = next) {
+		next = LIST_NEXT(f, in_list);
+		if (f->is_over && now - f->heard_ns > REMEMBER_NS)
+			forget(s, f);
+		else if (!f->is_over && now - f->heard_ns > SILENCE_NS) {
+			f->heard_ns = now;
+			(void)sessions_gone(s, f->tag); /* its front has gone, and its client with it */
+		}
+	}
+}
+
+void forwarded_release(struct service *s)
+{
+	while (!LIST_EMPTY(&s->forwards.forwarded))
+		forget(s, LIST_FIRST(&s->forwards.forwarded));
+}
+
+/* ---- what goes back ------------------------------------------------------------------------------------------------------ */
+
+static void tell(struct service *s, const char *front, const struct buf *inner)
+{
+	AUTO_BUF m = BUF_INIT(MESSAGE_MAX);
+	char subject[128];
+
+	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, front);
+	message_put_text(&m, FIELD_subject, subject);
+	if (queue_seal(s, inner, &m))
+		queue_tell(s, LINK_TELL, &m);
+}
+
+static void begin_answer(const struct service *s, struct buf *inner, uint64_t serial, const char *state)
+{
+	queue_begin(s, inner, "answer");
+	message_put_number(inner, FIELD_serial, serial);
+	message_put_text(inner, FIELD_state, state);
+}
+
+static void tell_state(struct service *s, const char *front, uint64_t serial, const char *state)
+{
+	AUTO_BUF inner = BUF_INIT(KiB);
+
+	begin_answer(s, &inner, serial, state);
+	tell(s, front, &inner);
+}
+
+/* Fields that an answer to a client has (answer.c). */
+static bool put_answer(struct buf *inner, const struct record *r)
+{
+	struct message m;
+	const char *bytes, *why;
+	size_t at = 0, len;
+	enum field f;
+
+	message_put_number(inner, FIELD_status, r->status);
+	if (r->len == 0)
+		return true;
+	if (!message_read(r->data, r->len, &m, &why))
+		return false;
+	while ((bytes = message_walk(&m, &at, &f, &len)))
+		message_put_bytes(inner, f, bytes, len);
+	return !inner->full && !inner->no_memory;
+}
+
+void forwarded_send(struct service *s, const struct record *r)
+{
+	struct forwarded *f = find_tag(s, r->tag);
+	AUTO_BUF inner = BUF_INIT(MESSAGE_MAX);
+
+	if (!f)
+		return;
+	begin_answer(s, &inner, f->serial, r->type == RECORD_EVENT ? "event" : "answer");
+	if (r->type == RECORD_EVENT) {
+		message_put_number(&inner, FIELD_event, r->status);
+		message_put_number(&inner, FIELD_sequence, ++f->events);
+		message_put_bytes(&inner, FIELD_text, r->data, r->len);
+	} else {
+		f->is_over = true;
+		f->heard_ns = clock_now_ns();
+		if (r->n_fds > 0 || !put_answer(&inner, r)) {
+			buf_release(&inner);
+			inner = (struct buf)BUF_INIT(KiB);
+			begin_answer(s, &inner, f->serial, "unsent");
+		}
+	}
+	tell(s, f->front, &inner);
+}
+
+/* ---- what is asked --------------------------------------------------------------------------------------------------------- */
+
+static bool route_named(const char *name, enum route *ret)
+{
+	for (enum route r = 0; name && r < ROUTE_COUNT; r++)
+		if (str_eq(route_rows[r].name, name)) {
+			*ret = r;
+			return true;
+		}
+	return false;
+}
+
+/* What the client asked, without what the front said of it. */
+static bool strip(const struct message *m, struct buf *plain, struct message *ret)
+{
+	const char *bytes, *why;
+	size_t at = 0, len;
+	enum field f;
+
+	while ((bytes = message_walk(m, &at, &f, &len)))
+		if (!forward_is_envelope(f))
+			message_put_bytes(plain, f, bytes, len);
+	return !plain->full && !plain->no_memory && message_read(plain->data, plain->len, ret, &why);
+}
+
+/* As the front says that it is.  What a session may have when it is made was held against its token there. */
+static struct token token_of(const struct message *m, enum route route)
+{
+	const char *who = message_text(m, FIELD_who);
+	struct token token = { .max_trust = TOKEN_TRUSTED,
+			       .is_for_all = true,
+			       .admin = route == ROUTE_session_make || message_number(m, FIELD_admin, 0) };
+
+	(void)str_copy(token.name, sizeof(token.name), who ? who : "");
+	token.quota.concurrent = (uint32_t)min_u64(message_number(m, FIELD_quota_concurrent, 0), QUOTA_CONCURRENT_MAX);
+	token.quota.runs_per_minute = (uint32_t)min_u64(message_number(m, FIELD_quota_runs, 0), QUOTA_RUNS_MAX);
+	token.quota.cpu_seconds_per_hour = min_u64(message_number(m, FIELD_quota_cpu, 0), QUOTA_CPU_SECONDS_MAX);
+	token.quota.memory = min_u64(message_number(m, FIELD_quota_memory, 0), QUOTA_MEMORY_MAX);
+	return token;
+}
+
+static void do_ask(struct service *s, const struct forwarded *f, const struct message *m, enum route route)
+{
+	struct token token = token_of(m, route);
+	AUTO_BUF plain = BUF_INIT(MESSAGE_MAX);
+	struct message own;
+	struct ask ask = { .tag = f->tag, .route = route, .m = &own, .request_id = "", .beside = JOB_DESCRIPTORS_NONE };
+	struct brig_error err = BRIG_ERROR_INIT;
+	size_t len;
+	const char *archive = message_bytes(m, FIELD_archive, &len);
+
+	ask.token = &token;
+	if (!strip(m, &plain, &own)) {
+		answer_retry(s, &ask, 503, 1, "there is no memory for the request");
+		return;
+	}
+	if (message_text(&own, FIELD_request_id))
+		ask.request_id = message_text(&own, FIELD_request_id);
+	if (archive) {
+		ask.beside.files = sealed_make("brig-body", archive, len);
+		if (ask.beside.files < 0) {
+			answer_retry(s, &ask, 503, 1, "there is no room for the bytes of the request");
+			return;
+		}
+	}
+	if (job_check_descriptors(&ask.beside, &err) < 0)
+		answer_trouble(s, &ask, &err);
+	else
+		asks_handle(s, &ask);
+	fd_closep(&ask.beside.files);
+}
+
+static void on_ask(struct service *s, const struct queue_sealed *said, const char *front, uint64_t serial)
+{
+	uint64_t now_s = clock_wall_ns() / NS_PER_SEC, issued = message_number(&said->m, FIELD_issued, 0);
+	const char *who = message_text(&said->m, FIELD_who);
+	struct forwarded *f;
+	enum route route;
+
+	if (issued + FORWARD_ISSUED_S < now_s || issued > now_s + FORWARD_ISSUED_S || find(s, front, serial)) {
+		queue_complain(s, "refused an ask of %s that is old, or was heard before: see that clocks agree",
+			       said->by->name);
+		return;
+	}
+	f = who && *who && route_named(message_text(&said->m, FIELD_route_name), &route) && forward_is_possible(route)
+		    ? add(s, front, serial)
+		    : NULL;
+	if (f)
+		do_ask(s, f, &said->m, route);
+	else
+		tell_state(s, front, serial, "refused");
+}
+
+static void on_word(struct service *s, const struct queue_sealed *said, const char *front, uint64_t serial)
+{
+	const char *word = message_text(&said->m, FIELD_word);
+	struct forwarded *f = find(s, front, serial);
+
+	if (!word)
+		return;
+	if (f && !f->is_over)
+		f->heard_ns = clock_now_ns();
+	if (str_eq(word, "probe"))
+		tell_state(s, front, serial, !f ? "unknown" : f->is_over ? "over" : "open");
+	else if (f && !f->is_over && str_eq(word, "gone"))
+		(void)sessions_gone(s, f->tag);
+	else if (f && !f->is_over && str_eq(word, "cancel"))
+		(void)sessions_cancel(s, f->tag);
+}
+
+void forwarded_on_told(struct service *s, const struct message *m)
+{
+	bool is_ask = queue_is_sealed_as(m, "ask");
+	struct queue_sealed said;
+	const char *front;
+	uint64_t serial;
+
+	if (!queue_unseal(s, m, is_ask ? "ask" : "word", PEER_FRONT, &said))
+		return;
+	front = message_text(&said.m, FIELD_reply_to);
+	serial = message_number(&said.m, FIELD_serial, 0);
+	if (!front || strlen(front) != EXECUTION_ID_LEN || strspn(front, ID_ALPHABET) != EXECUTION_ID_LEN)
+		return;
+	if (is_ask)
+		on_ask(s, &said, front, serial);
+	else
+		on_word(s, &said, front, serial);
+}
+
+void forwarded_listen(struct service *s)
+{
+	AUTO_BUF m = BUF_INIT(KiB);
+	char subject[64];
+
+	(void)snprintf(subject, sizeof(subject), "%s%s", FORWARD_SUBJECT_NODE, s->queue.front_id);
+	message_put_text(&m, FIELD_subject, subject);
+	queue_tell(s, LINK_LISTEN, &m);
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * queue_elsewhere.c - executions of other fronts
+ *
+ * Whoever asks here for an id that another front has promised, or this one in an earlier life, is answered from the buckets:
+ *
+ *	its result?  --none-->  its job in the stream?  --none-->  its result once more, for it may have ended between; or 404
+ *	    |                        |
+ *	    |                        +- state: who has a claim.  cancel: a claim that nobody is to begin it, or a word to who has.
+ *	    |                           events: it is adopted.  artifact: not yet
+ *	    +- state, artifact: they are in it.  cancel: it is over.  events: it is adopted
+ *
+ * Result and job are sealed and name the token that asked: somebody else's is answered like one that never was.
+ *
+ * To adopt an execution is to have it in the table, as if it had been published here, for as long as somebody watches: the node
+ * that runs it, or ran it lately, is told so ("watch"), sends what has happened so far, and goes on as it happens
+ * (queue_watch.c).  Nobody may have begun it yet, so it is told again until something comes.  What the node no longer knows the
+ * result tells at the end.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "server/runner/answer.h"
+#include "server/runner/asks.h"
+#include "server/runner/service.h"
+
+#define WATCH_NS    NS_PER_SEC /* between two words that somebody watches, while nothing comes */
+#define ADOPTED_MAX 1024
+
+/* Who asks for what, until the buckets have answered. */
+struct asker {
+	size_t size;
+	uint32_t tag;
+	enum route route;
+	bool admin, has_gone, is_second; /* is_second: neither result nor job was there */
+	char name[TOKEN_NAME_MAX + 1], request_id[129];
+	char path[]; /* of an artifact */
+};
+
+static void answer_asker(struct service *s, const struct asker *who, uint16_t status, json_t *doc)
+{
+	struct token token = { .admin = who->admin };
+	const struct ask ask = { .tag = who->tag, .request_id = who->request_id, .token = &token };
+
+	(void)str_copy(token.name, sizeof(token.name), who->name);
+	answer_json(s, &ask, status, doc);
+}
+
+static void answer_asker_error(struct service *s, const struct asker *who, uint16_t status, const char *id,
+			       const char *what)
+{
+	const struct ask ask = { .tag = who->tag, .request_id = who->request_id };
+
+	answer_retry(s, &ask, status, status == 503 ? 1 : 0, "%s '%.20s'", what, id);
+}
+
+static void answer_none(struct service *s, const struct asker *who, const char *id)
+{
+	answer_asker_error(s, who, 404, id, "there is no execution");
+}
+
+/* The next question for the same asker, who is answered if it cannot be asked. */
+static void pass_asker(struct service *s, struct queue_op *next, const struct queue_op *op, bool is_second)
+{
+	const struct asker *who = op->arg;
+	struct asker *copy = next ? malloc(who->size) : NULL;
+
+	if (!copy) {
+		if (next)
+			next->fn = NULL;
+		answer_asker_error(s, who, 503, op->id, "the service has too much to do to look for execution");
+		return;
+	}
+	memcpy(copy, who, who->size);
+	copy->is_second = is_second;
+	next->arg = copy;
+}
+
+static bool may_see(const struct asker *who, const struct message *m)
+{
+	const char *owner = message_text(m, FIELD_who);
+
+	return who->admin || (owner && str_eq(owner, who->name));
+}
+
+/* ---- watching ------------------------------------------------------------------------------------------------------- */
+
+static void tell_watch(struct service *s, struct execution *x)
+{
+	AUTO_BUF inner = BUF_INIT(KiB);
+	AUTO_BUF m = BUF_INIT(4 * KiB);
+	char subject[64];
+
+	x->remote->watch_ns = clock_now_ns() + WATCH_NS;
+	queue_begin(s, &inner, "watch");
+	message_put_text(&inner, FIELD_id, x->id);
+	message_put_text(&inner, FIELD_reply_to, s->queue.front_id);
+	message_put_number(&inner, FIELD_sequence, x->remote->nonce);
+	message_put_number(&inner, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
+	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_WATCH, x->id);
+	message_put_text(&m, FIELD_subject, subject);
+	if (queue_seal(s, &inner, &m))
+		queue_tell(s, LINK_TELL, &m);
+}
+
+void adopted_tick(struct service *s, struct execution *x, uint64_t now)
+{
+	if (x->n_listeners == 0)
+		execution_drop(s, x); /* whoever asks next finds it where it was found before */
+	else if (!x->remote->is_heard && x->remote->watch_ns <= now)
+		tell_watch(s, x);
+}
+
+bool adopted_waits_for_log(struct service *s, struct execution *x)
+{
+	struct remote *r = x->remote;
+
+	if (!r->is_adopted || r->is_heard)
+		return false;
+	if (!r->is_over) { /* whoever ran it may remember it: one word, and a moment for the answer */
+		r->is_over = true;
+		r->look_ns = clock_now_ns() + WATCH_NS;
+		tell_watch(s, x);
+		return true;
+	}
+	events_put(x, EVENT_notice,
+		   json_pack("{s:s, s:s}", "event", "notice", "text",
+			     "its events are not at hand any more: the result has the whole output"));
+	return false;
+}
+
+static size_t count_adopted(const struct service *s)
+{
+	const struct execution *x;
+	size_t n = 0;
+
+	TAILQ_FOREACH(x, &s->executions.all, in_age)
+	n += x->remote && x->remote->is_adopted && x->state != EXECUTION_FINISHED;
+	return n;
+}
+
+/* From the sealed job, or from the result of one that is over; NULL: there are too many, or no memory. */
+static struct execution *adopt(struct service *s, const char *id, const struct queue_sealed *from, bool is_over)
+{
+	const char *owner = message_text(&from->m, FIELD_who), *hash;
+	const char *language = message_text(&from->m, FIELD_language), *trust = message_text(&from->m, FIELD_trust);
+	struct execution *x = executions_find(&s->executions, id);
+	uint64_t issued_s = message_number(&from->m, FIELD_issued, 0);
+	size_t len;
+
+	if (x)
+		return x;
+	if (!owner || count_adopted(s) >= ADOPTED_MAX || !(x = execution_new_elsewhere(s, id, owner)))
+		return NULL;
+	hash = message_bytes(&from->m, FIELD_job_hash, &len);
+	if (crypto_random(&x->remote->nonce, sizeof(x->remote->nonce)) < 0) {
+		execution_drop(s, x);
+		return NULL;
+	}
+	if (is_over && hash && len == SHA256_LEN) {
+		memcpy(x->remote->hash, hash, SHA256_LEN);
+	} else if (is_over || !seal_hash(&from->m, x->remote->hash)) {
+		execution_drop(s, x);
+		return NULL;
+	}
+	x->kind = execution_kind_name(message_number(&from->m, FIELD_kind, 0));
+	x->created_ns = issued_s * NS_PER_SEC;
+	(void)str_copy(x->language, sizeof(x->language), language ? language : "");
+	(void)str_copy(x->trust, sizeof(x->trust), trust ? trust : "");
+	x->remote->expires_s = issued_s + QUEUE_EXPIRES_S;
+	x->remote->is_adopted = x->remote->is_published = true;
+	x->remote->is_over = is_over;
+	x->remote->look_ns = clock_now_ns() + WATCH_NS;
+	tell_watch(s, x);
+	return x;
+}
+
+static void watch(struct service *s, const struct asker *who, const char *id, const struct queue_sealed *from,
+		  bool is_over)
+{
+	struct execution *x = who->has_gone ? NULL : adopt(s, id, from, is_over);
+
+	if (!x || (x->state != EXECUTION_FINISHED && !execution_listen(x, who->tag, WATCHES, false)))
+		answer_asker_error(s, who, 503, id, "too many watch already, among them execution");
+	else
+		events_replay(x, who->tag);
+}
+
+/* ---- answers ---------------------------------------------------------------------------------------------------------- */
+
+static json_t *document(const char *id, const char *state, const struct queue_sealed *r)
+{
+	const struct message *m = &r->m;
+	const char *verdict = message_text(m, FIELD_verdict), *owner = message_text(m, FIELD_who);
+	const char *language = message_text(m, FIELD_language), *trust = message_text(m, FIELD_trust);
+	const char *why = message_text(m, FIELD_reason);
+	size_t len;
+	const char *body = message_bytes(m, FIELD_body, &len);
+	bool is_lost = verdict && str_eq(verdict, QUEUE_LOST);
+
+	return json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:o}", "id", id, "state",
+			 is_lost ? "lost" : state, "language", language, "trust", trust, "token", owner, "verdict",
+			 is_lost ? NULL : verdict, "node", is_lost ? NULL : r->by->name, "reason", why, "result",
+			 body ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : json_null());
+}
+
+static void answer_artifact(struct service *s, const struct asker *who, const char *id, const struct queue_sealed *r)
+{
+	struct token token = { .admin = who->admin };
+	const struct ask ask = { .tag = who->tag, .request_id = who->request_id, .token = &token };
+	size_t len;
+	const char *body = message_bytes(&r->m, FIELD_body, &len);
+	json_t *result = body ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL;
+
+	(void)str_copy(token.name, sizeof(token.name), who->name);
+	artifact_answer(s, &ask, id, result, who->path);
+	json_decref(result);
+}
+
+static void on_claim(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	const struct asker *who = op->arg;
+	struct queue_sealed claim;
+	bool is_begun = a->how == QUEUE_OK && queue_unseal(s, a->m, "claim", PEER_WORKER | PEER_FRONT, &claim) &&
+			message_number(&claim.m, FIELD_attempt, 0) > 0;
+
+	answer_asker(s, who, 200,
+		     json_pack("{s:s, s:s, s:s?, s:n}", "id", op->id, "state",
+			       a->how == QUEUE_OK ? "running" : "queued", "node", is_begun ? claim.by->name : NULL,
+			       "result"));
+}
+
+static void on_cancelled(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	const struct asker *who = op->arg;
+
+	remote_on_cancel_put(s, op, a);
+	if (a->how == QUEUE_OK || a->how == QUEUE_TAKEN)
+		answer_asker(s, who, 202,
+			     json_pack("{s:s, s:s}", "id", op->id, "state", a->how == QUEUE_OK ? "queued" : "running"));
+	else
+		answer_asker_error(s, who, 503, op->id, "no broker takes the word that ends execution");
+}
+
+static void on_job_found(struct service *s, const struct queue_op *op, const struct queue_sealed *job)
+{
+	const struct asker *who = op->arg;
+
+	switch (who->route) {
+	case ROUTE_execution_events:
+		watch(s, who, op->id, job, false);
+		break;
+	case ROUTE_cancel:
+		pass_asker(s, remote_put_cancel(s, op->id, QUEUE_ASK_NS, on_cancelled), op, false);
+		break;
+	case ROUTE_artifact:
+		answer_asker_error(s, who, 404, op->id, "no file is there before the end of execution");
+		break;
+	default:
+		pass_asker(s, queue_get(s, BUCKET_CLAIMS, op->id, on_claim), op, false);
+	}
+}
+
+static void on_result(struct service *s, const struct queue_op *op, const struct queue_answer *a);
+
+static void on_job(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	const struct asker *who = op->arg;
+	struct queue_sealed job;
+
+	if (a->how == QUEUE_FAILED)
+		answer_asker_error(s, who, 503, op->id, "no broker says what became of execution");
+	else if (a->how == QUEUE_NONE && !who->is_second) /* it may have ended a moment ago */
+		pass_asker(s, queue_get(s, BUCKET_RESULTS, op->id, on_result), op, true);
+	else if (a->how == QUEUE_NONE || !queue_unseal(s, a->m, "job", PEER_FRONT, &job) || !may_see(who, &job.m))
+		answer_none(s, who, op->id);
+	else
+		on_job_found(s, op, &job);
+}
+
+static void on_result_found(struct service *s, const struct queue_op *op, const struct queue_sealed *r)
+{
+	const struct asker *who = op->arg;
+	const char *verdict = message_text(&r->m, FIELD_verdict);
+
+	switch (who->route) {
+	case ROUTE_execution_events:
+		watch(s, who, op->id, r, true);
+		break;
+	case ROUTE_cancel:
+		answer_asker(s, who, 200,
+			     json_pack("{s:s, s:s}", "id", op->id, "state",
+				       verdict && str_eq(verdict, QUEUE_LOST) ? "lost" : "finished"));
+		break;
+	case ROUTE_artifact:
+		answer_artifact(s, who, op->id, r);
+		break;
+	default:
+		answer_asker(s, who, 200, document(op->id, "finished", r));
+	}
+}
+
+static void on_result(struct service *s, const struct queue_op *op, const struct queue_answer *a)
+{
+	const struct asker *who = op->arg;
+	struct queue_sealed r;
+
+	if (a->how == QUEUE_NONE && who->is_second)
+		answer_none(s, who, op->id);
+	else if (a->how == QUEUE_NONE)
+		pass_asker(s, queue_get(s, BUCKET_JOBS, op->id, on_job), op, false);
+	else if (a->how == QUEUE_FAILED)
+		answer_asker_error(s, who, 503, op->id, "no broker says what became of execution");
+	else if (!queue_unseal(s, a->m, "result", PEER_WORKER, &r) || !message_text(&r.m, FIELD_id) ||
+		 !str_eq(message_text(&r.m, FIELD_id), op->id) || !may_see(who, &r.m))
+		answer_none(s, who, op->id);
+	else
+		on_result_found(s, op, &r);
+}
+
+void front_look_up(struct service *s, const struct ask *ask, const char *id, const char *path)
+{
+	size_t size = sizeof(struct asker) + (path ? strlen(path) : 0) + 1;
+	struct asker *who = calloc(1, size);
+	struct queue_op *op = who ? queue_get(s, BUCKET_RESULTS, id, on_result) : NULL;
+
+	if (!op) {
+		free(who);
+		answer_retry(s, ask, 503, 1, "the service has too much to do: try again in a moment");
+		return;
+	}
+	who->size = size;
+	who->tag = ask->tag;
+	who->route = ask->route;
+	who->admin = ask->token->admin;
+	(void)str_copy(who->name, sizeof(who->name), ask->token->name);
+	(void)str_copy(who->request_id, sizeof(who->request_id), ask->request_id);
+	if (path)
+		memcpy(who->path, path, strlen(path));
+	op->arg = who;
+}
+
+static struct asker *asker_of(const struct queue_op *op)
+{
+	return op->fn == on_result || op->fn == on_job || op->fn == on_claim || op->fn == on_cancelled ? op->arg : NULL;
+}
+
+bool front_gone(struct service *s, uint32_t tag)
+{
+	const struct queue_op *op;
+
+	TAILQ_FOREACH(op, &s->queue.ops, in_list)
+	{
+		struct asker *who = asker_of(op);
+
+		if (who && who->tag == tag) {
+			who->has_gone = true; /* it is answered all the same, and nobody watches */
+			return true;
+		}
+	}
+	return false;
+}
+
+void front_all_gone(struct service *s)
+{
+	const struct queue_op *op;
+
+	TAILQ_FOREACH(op, &s->queue.ops, in_list)
+	{
+		struct asker *who = asker_of(op);
+
+		if (who) {
+			who->has_gone = true;
+			who->tag = 0; /* the next front has tags of its own */
+		}
+	}
+}

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions stay on their node; any front forwards to it; a node that goes away ends them with a reason."""
+import os
+import threading
+
+import harness
+from cluster import PATIENCE, Cluster, UnixConnection, described, token, wait_until
+from harness import case
+
+
+class Session:
+	"""One of a cluster, asked for through a front."""
+	def __init__(self, ident, headers=()):
+		self.ident, self.headers = ident, headers
+
+	def ask(self, front, method, path="", body=None, **more):
+		return front.ask(method, f"/v1/sessions/{self.ident}{path}", body, self.headers, **more)
+
+	def code(self, front, code):
+		a = self.ask(front, "POST", "/runs", {"code": code})
+		if a.status != 200:
+			raise harness.Failed(f"run: {a.status} {a.body[:300]!r}")
+		return a.json
+
+
+def begin(t, front, headers=(), **wish):
+	a = front.ask("POST", "/v1/sessions", wish, headers)
+	t.equal(a.status, 201, f"a session begins: {a.body[:300]!r}")
+	described(t, a.json, "Session")
+	return Session(a.json["id"], headers), a.json
+
+
+def upload(front, session, path, data):
+	c = UnixConnection(front.socket, PATIENCE)
+	try:
+		c.request("PUT", f"/v1/sessions/{session.ident}/files/{path}", data, {"Content-Type": "application/octet-stream"})
+		r = c.getresponse()
+		return r.status, r.read()
+	finally:
+		c.close()
+
+
+def takes_sessions(front):
+	"""A worker has said what it takes."""
+	wait_until("workers take commands", lambda: any("unknown.kind-command" in n["classes"] for n in front.ask("GET", "/v1/nodes").json["nodes"]))
+
+
+@case("a session on a worker, used through two fronts: contexts, runs and their streams, commands, files, fork, end")
+def anywhere(t):
+	with Cluster(t, fronts=2, workers=2) as c:
+		first, second = c.fronts
+		takes_sessions(first)
+		x, doc = begin(t, first, place="worker")
+		t.check(doc["node"] in [w.name for w in c.workers], f"where it is: {doc['node']}")
+		t.equal(x.code(first, "a = 6")["verdict"], "ok", "a run through one front")
+		t.equal(x.code(second, "print(a * 7)")["stdout"], "42\n", "state, through the other")
+		a = second.ask("POST", f"/v1/sessions/{x.ident}/runs", {"code": "print('now', flush=True); a"}, {"Accept": "text/event-stream"})
+		events = [line[7:] for line in a.body.decode().splitlines() if line.startswith("event: ")]
+		t.check("stdout" in events and "result" in events and events[-1] == "verdict", f"a stream: {events}")
+		a = x.ask(second, "POST", "/processes", {"args": ["sh", "-c", "cat; exit 3"], "stdin": "in\n"})
+		t.equal((a.json["stdout"], a.json["exit_code"]), ("in\n", 3), "a command")
+		a = x.ask(first, "POST", "/processes", {"args": ["cat"], "interactive": True, "async": True})
+		t.equal(a.status, 202, f"one that waits for input: {a.body}")
+		number = a.json["process"]
+		t.equal(x.ask(second, "POST", f"/processes/{number}/input", {"data": "typed\n", "close": True}).status, 200, "input, by the other front")
+		a = x.ask(first, "GET", f"/processes/{number}/events")
+		t.check(b"typed" in a.body, f"its events: {a.body[:500]!r}")
+		long = os.urandom(1500000)
+		t.equal(upload(second, x, "long", long)[0], 200, "a file longer than a message")
+		t.equal(x.ask(first, "GET", "/files/long").body == long, True, "and back, whole")
+		t.check(any(f["path"].endswith("long") and f["bytes"] == len(long) for f in x.ask(second, "GET", "/files").json["files"]), "a list of files")
+		a = x.ask(second, "GET", "/files/none")
+		t.equal((a.status, a.json["error"]["code"]), (404, "not_found"), "an error is the node's own")
+		t.equal(x.ask(second, "POST", "/contexts", {"language": "bash"}).status, 201, "a context")
+		a = x.ask(second, "POST", "/fork", {})
+		t.equal((a.status, a.json["node"]), (201, doc["node"]), f"a fork stays there: {a.body[:200]!r}")
+		t.equal(Session(a.json["id"]).ask(first, "GET", "/files/long").body == long, True, "with its files")
+		local, other = begin(t, second)
+		t.equal(other["node"], second.name, "without a wish it is on the front's host")
+		t.equal(local.code(first, "print(1)")["stdout"], "1\n", "and the other front forwards to it")
+		ids = sorted((x.ident, a.json["id"], local.ident))
+		for f in c.fronts:
+			there = wait_until("all are listed", lambda f=f: (lambda d: d if len(d["sessions"]) == 3 else None)(f.ask("GET", "/v1/sessions").json))
+			described(t, there, "Sessions")
+			t.equal((sorted(s["id"] for s in there["sessions"]), there["missing"]), (ids, []), "the list of all")
+		a = local.ask(first, "POST", "/links", {"path": "x"})
+		t.equal((a.status, second.name in a.json["error"]["message"]), (409, True), f"what is not forwarded says whom to ask: {a.body}")
+		t.equal(x.ask(second, "DELETE").status, 202, "its end")
+		wait_until("it ends", lambda: x.ask(first, "GET").json["state"] == "ended")
+		a = x.ask(first, "POST", "/runs", {"code": "1"})
+		t.equal((a.status, "it was asked to" in a.json["error"]["message"]), (410, True), f"asked afterwards: {a.body}")
+
+
+@case("sessions of another token are not there, through whatever front; quotas go with the token")
+def owners(t):
+	with Cluster(t, fronts=2) as c:
+		first, second = c.fronts
+		takes_sessions(first)
+		mine, hers = ([token(f, name, *words) for f in c.fronts] for name, words in (("mine", ("--concurrent", "1")), ("hers", ())))
+		x, _ = begin(t, first, mine[0], place="worker")
+		for method, path, body in (("GET", "", None), ("DELETE", "", None), ("POST", "/runs", {"code": "1"}), ("GET", "/files", None), ("GET", "/ports/80/", None)):
+			a = second.ask(method, f"/v1/sessions/{x.ident}{path}", body, hers[1])
+			t.equal(a.status, 404, f"{method} {path} by another token: {a.body[:200]!r}")
+		t.equal(second.ask("GET", "/v1/sessions", headers=hers[1]).json["sessions"], [], "the list of another token")
+		t.equal(second.ask("GET", f"/v1/sessions/{x.ident}", headers=mine[1]).status, 200, "its own")
+		a = first.ask("POST", "/v1/sessions", {"place": "worker"}, mine[0])
+		t.equal(a.status, 429, f"one more than the token may have there: {a.body}")
+		t.equal(second.ask("GET", "/v1/sessions/" + "a" * 16, headers=mine[1]).status, 404, "one that never was")
+
+
+@case("a node that goes away: its sessions have ended, with the reason; nobody hangs")
+def node_goes(t):
+	with Cluster(t, fronts=2, workers=2, later=1) as c:
+		first, second = c.fronts
+		(w1, w2) = c.workers
+		takes_sessions(first)
+		drained, _ = begin(t, first, place="worker")
+		x, doc = begin(t, first, place="worker")
+		t.equal(doc["node"], w1.name, "where it is")
+		got = []
+		waiting = threading.Thread(target=lambda: got.append(x.ask(second, "POST", "/runs", {"code": "import time; time.sleep(300)"})), daemon=True)
+		waiting.start()
+		wait_until("it runs", lambda: any(s["id"] == x.ident and s["contexts"] for s in first.ask("GET", "/v1/sessions").json["sessions"]))
+		t.check(w1.kill("brig-runner"), "its runner is there")
+		waiting.join(60)
+		t.check(got and got[0].status == 410 and w1.name in got[0].json["error"]["message"], f"who waited: {got and got[0].body}")
+		a = wait_until("others know", lambda: (lambda a: a if a.status == 410 else None)(x.ask(first, "POST", "/runs", {"code": "1"})))
+		t.check(w1.name in a.json["error"]["message"], f"the reason: {a.body}")
+		a = x.ask(second, "GET")
+		described(t, a.json, "Session")
+		t.equal((a.status, a.json["state"], a.json["verdict"], a.json["node"]), (200, "ended", "lost", w1.name), "its state")
+		w2.begin()
+		w2.wait()
+		wait_until("both take sessions", lambda: sum("unknown.kind-command" in n["classes"] and n["state"] == "live" for n in first.ask("GET", "/v1/nodes").json["nodes"]) == 2)
+		begun = dict((doc["node"], s) for s, doc in (begin(t, first, place="worker") for _ in range(4)))
+		t.equal(sorted(begun), sorted((w1.name, w2.name)), "sessions go to the node that has fewer")
+		w1.end()
+		a = begun[w1.name].ask(second, "POST", "/runs", {"code": "1"})
+		t.equal((a.status, "stopped" in a.json["error"]["message"]), (410, True), f"of a node that was stopped: {a.body}")
+		w2.kill()
+		a = begun[w2.name].ask(second, "POST", "/runs", {"code": "1"})
+		t.check(a.status in (410, 503) and w2.name in a.json["error"]["message"], f"of one that was killed: {a.status} {a.body}")
+		a = wait_until("its lease is over", lambda: (lambda a: a if a.status == 410 else None)(begun[w2.name].ask(second, "POST", "/runs", {"code": "1"})))
+		t.equal(first.ask("POST", "/v1/sessions", {"place": "worker"}).status, 503, "no worker is there")
+
+
+@case("asks that were altered, made up or heard before: refused and named; addresses that nobody known has sealed do not count")
+def forged(t):
+	with Cluster(t, fronts=2) as c:
+		first, second = c.fronts
+		w = c.workers[0]
+		takes_sessions(first)
+		x, _ = begin(t, first, place="worker")
+		n = c.nats()
+		n.subscribe("brig.node.>")
+		x.code(second, "n = 1")
+		subject, ask = n.next()
+		while b"n = 1" not in ask:
+			subject, ask = n.next()
+		n.publish(subject, ask.replace(b"n = 1", b"n = 9"))
+		n.publish(subject, ask)
+		n.publish(subject, b"nonsense")
+		wait_until("the altered one is named", lambda: "refused an ask whose seal is not that of" in w.said())
+		wait_until("so is the copy", lambda: "was heard before" in w.said())
+		t.equal(x.code(second, "print(n)")["stdout"], "1\n", "what was done")
+		n.close()
+		n = c.nats()
+		address = n.get("sessions", x.ident)
+		other = "a" * 16
+		n.put("sessions", other, address.replace(x.ident.encode(), other.encode()))
+		t.equal(second.ask("GET", f"/v1/sessions/{other}").status, 404, "a made-up address")
+		n.put("sessions", x.ident, b"nonsense")
+		a = x.ask(second, "GET")
+		t.equal(a.status, 404, "an address that is none")
+		t.check("it was altered, or is forged" in second.said(), "it is named", second.said())
+		n.close()
