@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.c - the stores of compiled programs and of packages, looked at and cared for: brig_cache_*_json(). */
+/* cache.c - the stores of compiled programs and of packages, listed and maintained: brig_cache_*_json(). */
 #include <jansson.h>
 #include <string.h>
 

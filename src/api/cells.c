@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks every backend of this build, in turn.  One that is not to be had on this host (no engine runs) is a note in the
+ * Asks every backend of this build, in turn.  One that is not available on this host (no engine runs) is a note in the
  * document; one that fails is a note too, and makes "ok" false.
  */
 #include "api/cells.h"

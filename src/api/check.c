@@ -14,7 +14,7 @@
 struct question {
 	const char *kind;            /* "code", "command" or "path" */
 	const struct language *lang; /* of code */
-	bool inspected;              /* false: nobody inspects this language */
+	bool inspected;              /* false: this language is not inspected */
 	struct inspect_request what;
 };
 

@@ -200,7 +200,7 @@ static void add_probes(struct document *d)
 		}
 		if (is_userns_switch(id)) {
 			r.required = !(d->facts->may_degrade & PROT_BIT(PROT_user_ns));
-			/* A profile may let brig through all the same: the attempt decides, not the switch. */
+			/* A profile may permit brig nevertheless: the attempt decides, not the switch. */
 			if (r.status == PROBE_MISSING && d->facts->host.row[PROBE_user_ns].status == PROBE_OK)
 				r.status = PROBE_INFO;
 		}

@@ -275,7 +275,7 @@ int brig_images_list(struct brig *b, char **ret_json, struct brig_error *err)
 
 /* ---- check ------------------------------------------------------------------------------------- */
 
-/* An image of somebody else. */
+/* A foreign image. */
 static int check_foreign(struct session *s)
 {
 	struct image_found found;

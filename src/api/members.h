@@ -19,7 +19,7 @@ enum member_kind {
 	AS_WORD,      /* an enum: the place of the word among words */
 	AS_WORD_FLAG, /* bool: words[1] is true */
 	AS_MILLIS,    /* uint64_t of nanoseconds */
-	AS_OTHER,     /* is there; somebody else reads it */
+	AS_OTHER,     /* is there; it is read elsewhere */
 	AS_OTHER_MAYBE,
 };
 

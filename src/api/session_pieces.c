@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is run in a session: a piece of code in a context, or a process.  Each is a task of its own that goes through the executor
- * (executor/piece.h), which inspects and records it, and in between waits for the session to have it run:
+ * What is run in a session: a piece of code in a context, or a process.  Each is a task of its own that goes through
+ * the executor (executor/piece.h), which inspects and records it, and in between waits for the session to have it run:
  *
  *	task: resolve, inspect      step: sees that it may run, asks the session      session: on_end
  *	      wait for an eventfd   <--------------------------------------------------'
@@ -101,7 +101,7 @@ static void judge(const struct piece_task *p, struct result *r)
 	if (o->ending == RUN_ERROR)
 		(void)snprintf(r->reason, sizeof(r->reason), "%s: %s", o->error_name, o->error_value);
 	if (o->ending == RUN_DONE && o->signal == SIGXCPU) {
-		/* Every process has such a limit; one that sends itself its signal deceives nobody but its caller. */
+		/* Every process has such a limit; one that sends itself its signal deceives only its caller. */
 		r->verdict = VERDICT_cpu_limit;
 		(void)str_copy(r->reason, sizeof(r->reason), reasons[RUN_CPU]);
 	} else if (o->ending == RUN_DONE && o->signal) {
@@ -397,7 +397,7 @@ static void collect(struct brig_session *s)
 		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, task_fd(p->task), NULL);
 		tell(p);
 		piece_free(p);
-		at = &s->pieces; /* whoever was told may have begun another */
+		at = &s->pieces; /* the callback may have started another */
 	}
 }
 

@@ -3,7 +3,7 @@
  * head.c - the end of the log, in one small file that is rewritten in place.
  *
  * It lies within one sector and one page, so that neither a killed writer nor a power failure leaves half of it; its
- * MAC (HMAC with the log's key) shows whether somebody else wrote it.
+ * MAC (HMAC with the log's key) shows whether it was tampered with.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -42,7 +42,7 @@ struct head {
 	uint64_t size; /* of the last file, up to the last entry */
 	uint64_t seq;  /* the last entry's number; 0: none yet */
 	uint64_t cp, cp_seq, cp_ns;
-	uint64_t begun_ns;  /* when the last file was begun */
+	uint64_t begun_ns;  /* when the last file was started */
 	uint64_t synced_ns; /* when the log was last forced to disk */
 	uint32_t file;      /* number of the last file */
 	uint8_t hash[SHA256_LEN];
@@ -108,7 +108,7 @@ struct reader {
 	int fd;
 	uint64_t left; /* bytes of this file that may still be read */
 	uint64_t last_size;
-	uint32_t last_file; /* the one that the head names; only last_size bytes of it are looked at */
+	uint32_t last_file; /* the one that the head names; only last_size bytes of it are read */
 	bool snapshot;
 	uint64_t line_no; /* of the line given last, in its file */
 	char *buf;

@@ -10,7 +10,7 @@
  *	                      no room.  Anything else was not written by brig; it stays for `brig audit verify` to name.
  *	the file is shorter, it was truncated, or the power failed before it was on disk.  The chain goes on from what
  *	the
- *	or gone               head says, so that the gap shows for ever.
+ *	or gone               head says, so that the gap shows forever.
  *	the head is no good   the chain goes on from the last entry there is.
  *
  * Of each but the first an entry `recovered` tells.
@@ -232,7 +232,7 @@ static int adopt_lines(struct audit_log *log, uint64_t size, uint64_t *ret_cut, 
 				log->head.cp_seq = e.seq;
 			log->head.cp = e.cp;
 		}
-		log->head.size = at; /* a line of somebody else is passed over, and stays */
+		log->head.size = at; /* a foreign line is skipped, and stays */
 	}
 	return 0;
 }
@@ -422,7 +422,7 @@ static bool is_file_over(const struct head *h, const struct settings *set, uint6
 	       (now > h->begun_ns && now - h->begun_ns >= set->audit_file_days * NS_PER_DAY);
 }
 
-/* A clock that was set back does not put the next one off for ever. */
+/* A clock that was set back does not postpone the next one forever. */
 static bool is_due(uint64_t last, uint64_t now, uint64_t interval)
 {
 	return (now < last ? last - now : now - last) >= interval;

@@ -31,7 +31,7 @@ static inline bool batch_output_is_waiting(const struct batch_output *o)
 {
 	return !o->error && o->queue.len > o->queue_at;
 }
-/* Writes what the reader takes, waiting for it at most so long: 0 only looks, -1 waits for ever. */
+/* Writes what the reader takes, waiting for it at most so long: 0 does not wait, -1 waits forever. */
 void batch_output_write(struct batch_output *o, int wait_ms);
 
 #endif

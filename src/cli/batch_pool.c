@@ -33,8 +33,8 @@ size_t batch_pool_cpus(void)
 }
 
 /*
- * A cell for which there are no descriptors fails, so that no more are begun than there are descriptors for.  Ours may
- * be as many as the host lets us have; what a program may have is said by its plan.
+ * A cell for which there are no descriptors fails, so no more are started than there are descriptors for.  Ours may be
+ * as many as the host lets us have; what a program may have is said by its plan.
  */
 static size_t descriptors_for(void)
 {

@@ -51,8 +51,8 @@ struct batch_pool {
 /* Cells are made at the service of p->place. */
 void batch_pool_use_place(struct batch_pool *p);
 /*
- * Whether a service makes the cells, from then on; negative: one was named, and cannot.  only_here: an option that is this process's to
- * obey, or NULL.  Before batch_pool_run(), with n_slots as they are for cells of our own.
+ * Whether a service makes the cells, from then on; negative: one was named, and cannot.  only_here: an option that is
+ * this process's to obey, or NULL.  Before batch_pool_run(), with n_slots as they are for cells of our own.
  */
 int batch_pool_choose(struct batch_pool *p, bool local, const char *only_here, struct brig_error *err);
 
@@ -60,7 +60,7 @@ int batch_pool_choose(struct batch_pool *p, bool local, const char *only_here, s
 int batch_pool_run(struct batch_pool *p, struct brig_error *err);
 /* From a callback: ends what runs, starts nothing more. */
 void batch_pool_cancel(struct batch_pool *p);
-/* How many slots there are when nobody says: the cpus that we may use. */
+/* The default number of slots: the cpus that we may use. */
 size_t batch_pool_cpus(void);
 /* The value of --warm: cells that are kept ready; NULL is the default for so many slots. */
 int batch_pool_warm(const char *text, size_t n_slots, uint32_t *ret, struct brig_error *err);

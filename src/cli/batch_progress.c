@@ -67,7 +67,7 @@ static void show(struct batch_progress *p)
 	add_counts(p, &line);
 	if (!p->is_terminal)
 		buf_adds(&line, "\n");
-	/* Nothing of it is anybody else's text.  A reader that is slow misses a line. */
+	/* None of it is untrusted text.  A reader that is slow misses a line. */
 	(void)write_part(STDERR_FILENO, buf_str(&line), line.len, -1, 0);
 	p->is_shown = p->is_terminal;
 }

@@ -85,7 +85,7 @@ void batch_finished_release(struct batch_finished *f)
 
 /* ---- the file --------------------------------------------------------------------------------------- */
 
-/* What is not a result of a batch is somebody's file, which is left alone. */
+/* A file with anything but batch results is not ours, and is left alone. */
 static int take_line(struct batch_finished *f, const char *line, size_t len, uint64_t number, struct brig_error *err)
 {
 	json_t *doc = json_loadb(line, len, JSON_ALLOW_NUL, NULL);

@@ -13,9 +13,9 @@ struct batch_finished {
 };
 
 /*
- * Opens the file that results go to, made if need be, for nobody else at the same time.  One that has something in it is
- * gone on with (resume): its last line is cut off if it is torn, and *ret has the ids of the others; or refused.  A
- * descriptor that stands at its end, or -code.
+ * Opens the file that results go to, created if necessary, for exclusive use.  One that has something in it is gone on
+ * with (resume): its last line is cut off if it is torn, and *ret has the ids of the others; or refused.  A descriptor
+ * that stands at its end, or -code.
  */
 int batch_resume_open(const char *path, bool resume, struct batch_finished *ret, struct brig_error *err);
 bool batch_finished_has(const struct batch_finished *f, const char *id);

@@ -42,7 +42,8 @@ struct batch_makers {
 	struct brig *b;
 	const struct service_place *place;
 };
-/* Starts the next cell: it is at work, or t->early is there afterwards.  What cannot wait for the result is told to on_notice. */
+/* Starts the next cell: it is at work, or t->early is there afterwards.  What cannot wait for the result is passed to
+ * on_notice. */
 void batch_task_begin(struct batch_task *t, const struct batch_makers *makers, brig_notice_fn on_notice, void *user);
 /* Of the cell at work: whether there is one, what it waits for, going on with it (1: not yet), ending it. */
 static inline bool batch_task_is_at_work(const struct batch_task *t)

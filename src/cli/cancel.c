@@ -47,7 +47,7 @@ int cancel_open(void)
 	return cancel_fd;
 }
 
-/* An epoll descriptor is readable when one of its own has news; that a reader is gone is told without being asked for. */
+/* An epoll descriptor is readable when one of its own has news; a hang-up of the reader is always reported. */
 int cancel_open_for_reader(int fd)
 {
 	struct epoll_event signals = { .events = EPOLLIN }, reader = { .events = 0 };

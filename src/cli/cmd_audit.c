@@ -86,7 +86,7 @@ static void flush_writer(struct writer *w)
 	w->text.len = 0;
 }
 
-/* Not 0 stops the reading: nobody reads any more. */
+/* Not 0 stops the reading: the reader is gone. */
 static int after_line(struct writer *w)
 {
 	w->n++;

@@ -135,7 +135,7 @@ static enum batch_next next_job(void *user, struct batch_job **ret)
 	return b->err.code ? BATCH_NEXT_END : BATCH_NEXT_WAIT;
 }
 
-/* Nothing is read that could not be run, so a slow batch slows whoever writes to it. */
+/* Nothing is read that could not be run, so a slow batch slows down its writer. */
 static int input_fd(void *user)
 {
 	struct batch *b = user;

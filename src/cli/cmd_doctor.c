@@ -47,7 +47,7 @@ static void add_row(struct ui_table *table, const json_t *row, char *area, size_
 	ui_table_add(table, document_text(row, "detail", detail, sizeof(detail)), UI_PLAIN);
 }
 
-/* What mends a row; "" if nothing is to be mended. */
+/* The fix for a row; "" if nothing needs fixing. */
 static const char *fix_of(const json_t *row, char *dst, size_t size)
 {
 	char status[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_history.c - `brig history`: what was run, the youngest first. */
+/* cmd_history.c - `brig history`: what was run, the newest first. */
 #include <stdio.h>
 #include <string.h>
 

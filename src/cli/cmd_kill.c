@@ -4,7 +4,7 @@
  * which nobody else could do.
  *
  * A cell is known by the pid of its owner, and pids are reused.  So a descriptor of that process is opened first, and
- * then the cells are looked at once more: a process that is still the owner then, which means that it is older than its
+ * then the cells are checked once more: a process that is still the owner then, which means that it is older than its
  * cell, is the one that the descriptor holds.
  */
 #include <fcntl.h>

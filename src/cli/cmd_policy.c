@@ -30,7 +30,7 @@ static const struct option_row show_options[] = {
 static void add_setting(struct ui_table *table, const json_t *row)
 {
 	char key[128], text[4096], layer[64], place[256];
-	/* Values that nobody touched are the background; the others are what a reader looks for. */
+	/* Unchanged values are dimmed; the others are what a reader looks for. */
 	bool builtin = str_eq(document_text(row, "layer", layer, sizeof(layer)), "built-in");
 
 	document_text(row, "place", place, sizeof(place));

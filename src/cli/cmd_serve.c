@@ -139,7 +139,7 @@ static int read_tls(const struct serve_values *v, struct serve_options *o, struc
 	return 0;
 }
 
-/* usual: room for the one that nobody has to name. */
+/* usual: room for the default one. */
 static void read_socket(const struct serve_values *v, char usual[SOCKET_PATH_MAX], struct serve_options *o)
 {
 	if (v->socket) {

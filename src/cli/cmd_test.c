@@ -158,7 +158,7 @@ static int test_values(const struct command *self, struct test_values *v, const 
 	else
 		(void)srt_settings_use(&v->request, &srt, &err);
 	if (!v->request.input)
-		v->request.no_input = true; /* tests ask nobody */
+		v->request.no_input = true; /* tests have no input */
 	if (!v->request.workspace && !v->request.files)
 		v->request.workspace = ".";
 	if (err.code || srt_settings_keep(&v->request, &srt, &err) < 0 ||

@@ -10,7 +10,7 @@
 struct grade_cases {
 	struct batch_job *owner; /* of their strings */
 	struct batch_case *item;
-	char (*name)[64]; /* what each is called, made safe by whoever shows it */
+	char (*name)[64]; /* what each is called; the code that shows it makes it safe */
 	size_t n;
 	double points; /* of all */
 };

@@ -161,7 +161,7 @@ static void say_artifacts(const struct brig_result *r)
 
 #define LEFT_SHOWN 5
 
-/* Files that are gone now, because nobody asked for them. */
+/* Files that are gone now, because they were not requested. */
 static void say_left(const struct brig_result *r)
 {
 	AUTO_BUF names = BUF_INIT(4096);
@@ -254,7 +254,7 @@ static void add_evidence(struct buf *line, const struct brig_result *r, bool has
 
 #define DENIED_SHOWN 5
 
-/* What the program tried in vain, in one line; why, and what would allow it, is for those who ask with --json. */
+/* What the program was denied, in one line; why, and what would allow it, is for those who ask with --json. */
 static void say_denied(const struct brig_result *r)
 {
 	struct brig_denied d = BRIG_DENIED_INIT;

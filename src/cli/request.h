@@ -32,9 +32,10 @@ struct request_way {
 
 /* A file that the caller names, for reading; also: enum file_also.  Negative: err says why not. */
 int request_open(const char *path, unsigned also, struct brig_error *err);
-/* Everything from a descriptor, up to what the buffer takes: with one byte more than is wanted, for somebody to refuse. */
+/* Everything from a descriptor, up to what the buffer takes: with one byte more than allowed, so that the caller can
+ * refuse it. */
 int request_read_all(int fd, const char *name, struct buf *ret, struct brig_error *err);
-/* Reading from a terminal that belongs to somebody else would stop us. */
+/* Reading from a terminal in the background would stop us. */
 bool request_may_read_stdin(void);
 /* Says why nothing can run, as a result too if --json or --events asks for one; returns the exit status. */
 int request_refuse(const struct command *self, const struct request_values *v, const struct brig_error *err);

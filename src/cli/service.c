@@ -147,7 +147,7 @@ int service_stay_here(const struct service_place *place, const char *why, struct
 
 /* ---- the connection ---------------------------------------------------------------------------------------- */
 
-/* Who listens at a place that nobody named must be root or this user. */
+/* The listener at a default location must be root or this user. */
 static bool is_trusted(const struct service_place *place, int sock)
 {
 	struct ucred cred;

@@ -100,7 +100,7 @@ struct service_answer {
 	uint64_t retry_after; /* seconds; 0: none are named */
 	struct buf text;      /* the result, if it is one; else the document that was sent */
 };
-/* 0: *ret, connected; 1: nobody answers there, and it is to run here. */
+/* 0: *ret, connected; 1: no answer, and it is to run here. */
 int service_reach(const struct service_place *place, int *ret, struct brig_error *err);
 /* What the service says instead of a result, as an error of the library's; 1: it is to run here. */
 int service_refusal(const struct service_place *place, const struct service_answer *a, struct brig_error *err);
@@ -115,7 +115,7 @@ void service_call_free(struct service_call *c); /* NULL is fine */
 /* What it asked for is to end; the answer is still waited for.  Once is enough. */
 int service_call_cancel(struct service_call *c, struct brig_error *err);
 
-/* Who is told of events when there is no request with callbacks: of what is run in a session.  An answer of 200 is then the
+/* Where events go when there is no request with callbacks: of what is run in a session.  An answer of 200 is then the
  * result that came with the last event. */
 struct service_listener {
 	void (*on_event)(void *user, enum event_kind kind, const json_t *event);

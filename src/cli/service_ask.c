@@ -151,7 +151,7 @@ int service_ask_options(struct buf *m, const struct brig_option *option, size_t 
 	return 0;
 }
 
-/* Nobody else has to find out what is wrong with it. */
+/* Errors are found here already. */
 static int check_message(const struct buf *m, struct brig_error *err)
 {
 	struct message read;

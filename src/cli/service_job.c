@@ -4,7 +4,7 @@
  *
  * Each job has a connection of its own, as if it were a command; the batch decides how many there are at a time, which
  * bounds what waits at the service.  Quotas and a full queue (429, 503) slow a batch down instead of making it fail:
- * the job is asked for again when the service said, as long as nobody cancels.
+ * the job is retried when the service said, unless it is cancelled.
  *
  *	asked -> answered
  *	  ^        `--- no room: waits for a timer
@@ -41,7 +41,7 @@ static void job_free(struct service_job *j)
 	free(j);
 }
 
-/* 0, or 1: nobody is there. */
+/* 0, or 1: no service. */
 static int ask(struct service_job *j, struct brig_error *err)
 {
 	AUTO_FD sock = FD_NONE;
@@ -149,7 +149,7 @@ int service_job_step(struct service_job *j, struct brig_error *err)
 	return has_no_room(&j->answer) && !j->is_cancelled ? put_off(j, err) : 0;
 }
 
-/* Who hangs up has cancelled what it asked for, and waits for nobody. */
+/* Disconnecting cancels the request; nothing is waited for. */
 void service_job_cancel(struct service_job *j)
 {
 	j->is_cancelled = true;

@@ -36,7 +36,7 @@ struct service_call {
 	int source, input; /* from where to where the program's input goes; FD_NONE: no longer */
 	char piece[PIECE_BYTES];
 	size_t piece_at, piece_len;
-	uint64_t cancelled_ns; /* 0: nobody wants to cancel */
+	uint64_t cancelled_ns; /* 0: no cancellation */
 	bool is_over;
 };
 

@@ -56,8 +56,8 @@ int cli_session_main(const struct command *self, int argc, char **argv, const st
 
 /* The fields that each has; the caller adds its own. */
 void cli_session_ask_begin(struct service_ask *a, enum route route, const char *id);
-/* Asks and waits.  0: *ret has the document, or NULL if it is none (then bytes have it); -code: it was refused.  bytes: NULL
- * if nobody wants them.  The ask is released. */
+/* Asks and waits.  0: *ret has the document, or NULL if it is none (then bytes have it); -code: it was refused.  bytes:
+ * NULL if not wanted.  The ask is released. */
 int cli_session_ask(const struct session_work *w, struct service_ask *a, json_t **ret, struct buf *bytes,
 		    struct brig_error *err);
 /* An answer that is no success, as an error. */

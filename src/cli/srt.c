@@ -13,7 +13,7 @@
 enum srt_kind {
 	KIND_OBJECT,        /* has members of its own */
 	KIND_NEEDED_OBJECT, /* and must be there */
-	KIND_LIST,          /* of strings, which somebody below makes something of */
+	KIND_LIST,          /* of strings, which are interpreted below */
 	KIND_NEEDED_LIST,
 	KIND_SOURCES,       /* credentials: objects with a mode */
 	KIND_FLAG,          /* true or false, which are the same here */

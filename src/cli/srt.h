@@ -15,7 +15,7 @@
 /* Where paths of the file begin. */
 struct srt_place {
 	const char *cwd;       /* without links */
-	const char *home;      /* NULL: nobody knows */
+	const char *home;      /* NULL: unknown */
 	const char *workspace; /* the folder that may become the workspace; without links */
 };
 

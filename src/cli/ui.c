@@ -115,7 +115,7 @@ void ui_say(const char *fmt, ...)
 	buf_adds(&safe, "brig: ");
 	ui_line(buf_str(&text), &safe);
 	buf_adds(&safe, "\n");
-	(void)write_all(STDERR_FILENO, buf_str(&safe), safe.len, -1); /* there is nobody else to tell */
+	(void)write_all(STDERR_FILENO, buf_str(&safe), safe.len, -1); /* there is nowhere else to report it */
 }
 
 int ui_fail(const struct brig_error *err)

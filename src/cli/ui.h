@@ -22,7 +22,7 @@
 int ui_put(int fd, const struct buf *text);
 /* The same for a JSON document, whose escapes mean the same as what they stand for. */
 int ui_put_json(int fd, const struct buf *text);
-/* What somebody wants byte for byte (a patch, the log): as it is, but not to a terminal. */
+/* Output that must be exact (a patch, the log): as it is, but not to a terminal. */
 int ui_put_bytes(int fd, const struct buf *text, bool is_json);
 /* The exit status after one of these wrote to standard output: ok_status unless it failed, which is said. */
 int ui_written(int rc, int ok_status);
@@ -30,7 +30,7 @@ int ui_written(int rc, int ok_status);
 int ui_finish(const struct buf *text, int ok_status);
 /* Appends an untrusted name or message: made visible, including newlines, so that it stays one line. */
 void ui_line(const char *text, struct buf *out);
-/* Appends what somebody else wrote in lines. */
+/* Appends untrusted text of several lines. */
 void ui_lines(const char *text, size_t len, struct buf *out);
 /* "brig: ..." on standard error: one line, whatever is in it. */
 void ui_say(const char *fmt, ...) PRINTF(1, 2);

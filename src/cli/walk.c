@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 
-/* What tools fetched or made: nobody wrote it here, and there is a lot of it. */
+/* What tools fetched or made: it is third-party code, and there is a lot of it. */
 static const char *const left_out[] = {
 	".git",   ".hg",         ".svn",  "node_modules", "build", "dist",
 	"vendor", "__pycache__", ".venv", "venv",         ".tox",  ".cache",
@@ -103,7 +103,7 @@ static int visit_file(struct walk *w, int dir, const char *name, const char *pat
 	if (w->n_files++ == WALK_FILES_MAX)
 		return err_set(err, BRIG_E_USAGE, 0, "there are more than %d files: check the folders one by one",
 			       WALK_FILES_MAX);
-	/* Not blocking: the file may have become a pipe since it was looked at. */
+	/* Not blocking: the file may have become a pipe since it was checked. */
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		w->trouble(w->user, path, errno);

@@ -10,9 +10,9 @@
 #include <sys/types.h>
 
 /*
- * Writes what the descriptor takes, whatever it is: short writes, non-blocking pipes, slow readers.  Waits for
- * room at most wait_ms at a time (-1: for ever), or until cancel_fd (or -1) turns readable.  Returns how many
- * bytes were taken, or -errno; -ECANCELED if cancel_fd ended the wait.
+ * Writes what the descriptor takes, whatever it is: short writes, non-blocking pipes, slow readers.  Waits for room at
+ * most wait_ms at a time (-1: forever), or until cancel_fd (or -1) becomes readable.  Returns how many bytes were
+ * taken, or -errno; -ECANCELED if cancel_fd ended the wait.
  */
 ssize_t write_part(int fd, const void *data, size_t len, int cancel_fd, int wait_ms);
 /* Writes everything.  0 or -errno. */

@@ -63,7 +63,7 @@ static void answer(struct server *s, const uint8_t *bytes, size_t len, const str
 		return;
 	code = look_up(s, &q, &address);
 	n = dns_answer(bytes, &q, code, q.type == DNS_A ? address : 0, text);
-	/* One that is lost, because nobody reads, is as good as not sent. */
+	/* A lost one, because there is no reader, is as good as not sent. */
 	(void)sendto(s->lookups, text, n, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)from, sizeof(*from));
 }
 
@@ -83,6 +83,6 @@ void lookups_serve(struct server *s)
 		if (++s->n_lookups < s->connections_max * LOOKUPS_PER_CONN)
 			continue;
 		(void)table_note(s->table, "", 0, WHY_lookups, "");
-		fd_closep(&s->lookups); /* and whoever asks now is told so by the kernel */
+		fd_closep(&s->lookups); /* and the kernel tells later clients so */
 	}
 }

@@ -16,7 +16,7 @@
 struct names {
 	const struct rule_list *rules;
 	size_t n;                            /* addresses */
-	char name[NAMES_MAX][HOST_TEXT_MAX]; /* ""; nobody has asked for one yet */
+	char name[NAMES_MAX][HOST_TEXT_MAX]; /* ""; none has been requested yet */
 };
 
 /* Gives each name of the list its address, and says which sockets the cell needs: the proxy's, the lookups' and theirs.

@@ -93,7 +93,7 @@ static void count(struct conn *c, uint64_t sent, uint64_t received)
 	c->row->received += received;
 }
 
-/* The limit is reached and somebody has more to say. */
+/* The limit is reached and one side has more to send. */
 static void end_at_limit(struct conn *c)
 {
 	(void)table_note(c->server->table, c->req.host.text, c->req.port, WHY_bytes, "");

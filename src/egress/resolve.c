@@ -108,7 +108,7 @@ static void *serve(void *arg)
 		}
 		(void)pthread_mutex_unlock(&r->lock);
 		if (write(r->wake, &one, sizeof(one)) < 0)
-			return NULL; /* nobody listens */
+			return NULL; /* no listener */
 	}
 }
 

@@ -110,7 +110,7 @@ static void adopt(struct server *s, int fd, bool direct)
 		conn_watch(c);
 }
 
-/* A program may try often, but not for ever: this process' time is not on the cell's account. */
+/* A program may try often, but not forever: this process' time is not on the cell's account. */
 static void stop_listening(struct server *s)
 {
 	(void)table_note(s->table, "", 0, WHY_attempts, "");

@@ -50,7 +50,7 @@ static void put_line(char *dst, size_t size, const char *host, unsigned port)
 	bool v6 = strchr(host, ':') != NULL;
 	const char *open = v6 ? "[" : "", *close = v6 ? "]" : "";
 
-	if (port == 80 || port == 443 || port == 0) /* of a lookup nobody says for what */
+	if (port == 80 || port == 443 || port == 0) /* a lookup does not say what for */
 		(void)snprintf(dst, size, "%s%.150s%s", open, host, close);
 	else
 		(void)snprintf(dst, size, "%s%.150s%s:%u", open, host, close, port);

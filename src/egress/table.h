@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was tried, in memory that the proxy process shares with the supervisor.  The proxy reads bytes of the program, so
- * the supervisor believes nothing in here: it looks when that process is dead, copies what is in bounds and drops the rest.
- * The refused have one half of the rows and the others the other one: whoever fills the first hides nothing in the second.
+ * What was tried, in memory that the proxy process shares with the supervisor.  The proxy reads bytes of the program,
+ * so the supervisor believes nothing in here: it looks when that process is dead, copies what is in bounds and drops
+ * the rest. The refused have one half of the rows and the others the other one: filling the first hides nothing in the
+ * second.
  */
 #ifndef EGRESS_TABLE_H
 #define EGRESS_TABLE_H

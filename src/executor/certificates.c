@@ -15,14 +15,14 @@
 
 #define BYTES_MAX (2 * MiB) /* a system's bundle has about a tenth of it */
 
-/* Each is read by somebody who reads none of the others. */
+/* Each is read by programs that read none of the others. */
 static const char *const variables[] = {
 	"SSL_CERT_FILE",       /* OpenSSL, and so Python and Ruby; Go */
 	"CURL_CA_BUNDLE",      /* curl */
 	"REQUESTS_CA_BUNDLE",  /* Python's requests, which has its own bundle */
 	"PIP_CERT",            /* so has pip */
 	"GIT_SSL_CAINFO",      /* git */
-	"NODE_EXTRA_CA_CERTS", /* Node.js, beside its own */
+	"NODE_EXTRA_CA_CERTS", /* Node.js, in addition to its own */
 	"npm_config_cafile",   /* npm */
 };
 _Static_assert(ARRAY_LEN(variables) <= CERTIFICATES_ENV_MAX, "room for each");

@@ -5,8 +5,8 @@
  * The key is a hash of everything that decides what the compile cell leaves: the source and its name, the words and
  * the environment of the compiler, the toolchain (lang/identity.c), the backend, and of the cell what it was allowed:
  * family of system calls, profile, trust level, protections that are missing here.  So
- *  - what is found was made from exactly this source; whoever can influence it is whoever wrote the source, and they
- *    could have written the result into the source;
+ *  - what is found was made from exactly this source; only the author of the source can influence it, and they could
+ *    have written the result into the source;
  *  - what an untrusted request's cell left is never run for a trusted one, nor that of a cell with fewer walls for one
  *    with more: should a source subvert its compiler, it affects only runs of the same kind.
  * Limits are not part of it: only whole successes are kept, and a limit decides whether there is one, not which.

@@ -174,7 +174,7 @@ int environment_each(struct recorder *recorder, const struct settings *set, cons
 	return rc;
 }
 
-/* With the document gone: its pin, and others that nobody names. */
+/* With the document gone: its pin, and unreferenced ones. */
 static int remove_set(const struct statedir *dir, struct recorder *recorder, const struct settings *set,
 		      const struct environment *env, enum environment_left *ret, struct brig_error *err)
 {

@@ -7,7 +7,7 @@
 #include "store/store.h"
 #include "sys/statedir.h"
 
-/* The folder of the documents.  0 with a descriptor that is none: nobody has made an environment yet. */
+/* The folder of the documents.  0 with a descriptor that is none: there is no environment yet. */
 int environments_open(struct recorder *recorder, bool make, struct statedir *ret, struct brig_error *err);
 /* Excludes others who change documents or pins until the folder is closed. */
 int environments_lock(const struct statedir *dir, struct brig_error *err);
@@ -30,8 +30,8 @@ int environment_unknown(const struct statedir *dir, const char *name, struct bri
 /* The key of its set in the store. */
 bool environment_key(const struct environment *env, struct store_key *ret);
 /*
- * Within the lock: removes pins that no document names, which somebody who was killed has left.  Nothing if a document
- * cannot be read: what it names is not known.
+ * Within the lock: removes pins that no document names, left by a killed process.  Nothing if a document cannot be
+ * read: what it names is not known.
  */
 int environments_sweep(const struct statedir *dir, struct store *s, struct brig_error *err);
 

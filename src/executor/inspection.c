@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-/* Shared by the book and everybody who is judged by it. */
+/* Shared by the book and all requests that use it. */
 struct loaded_rules {
 	struct rule_set *set;
 	unsigned users;

@@ -9,7 +9,7 @@
 
 /*
  * The rules of one handle.  Loading them takes longer than inspecting a small program, so they are kept from one
- * request to the next; a request whose policy names another file of rules loads anew.
+ * request to the next; a request whose policy names another rules file reloads them.
  */
 struct rulebook {
 	struct loaded_rules *loaded;  /* NULL: not loaded yet */
@@ -60,7 +60,7 @@ void inspection_tell_permits(const struct policy_resolved *r, struct findings *f
 /* A finding as callers see it; its strings are the finding's. */
 struct brig_finding inspection_public(const struct finding *f);
 
-/* False: nobody inspects this language. */
+/* False: this language is not inspected. */
 bool inspection_kind(const struct language *lang, const char *file_name, enum inspect_kind *ret);
 
 #endif

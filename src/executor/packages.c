@@ -592,7 +592,7 @@ void packages_tell(const struct packages *p, const struct packages_ask *ask, uin
 	put_names(p, req, names, sizeof(names));
 	if (req->on_install) {
 		req->on_install(req->user, &now);
-	} else if (req->on_notice && bytes == 0 && !done) { /* who knows no more is told that something slow begins */
+	} else if (req->on_notice && bytes == 0 && !done) { /* at least report that something slow starts */
 		(void)snprintf(text, sizeof(text), "installing %s with %s", names, p->eco->name);
 		req->on_notice(req->user, text);
 	}

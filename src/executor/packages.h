@@ -54,7 +54,7 @@ const struct ecosystem *packages_ecosystem(const struct prepared_request *pr);
 /* The store of package sets, in the state folder of the recorder. */
 int packages_open_store(struct recorder *recorder, const struct settings *set, struct store **ret,
 			struct brig_error *err);
-/* 1: they are there; 0: install them, in the cell of packages_prepare_install(); negative: they cannot be had. */
+/* 1: they are there; 0: install them, in the cell of packages_prepare_install(); negative: they are not available. */
 int packages_begin(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err);
 /*
  * The set of an environment, as it was made, instead: nothing is installed.  BRIG_E_REFUSED: it is not for this cell, or

@@ -14,7 +14,7 @@ struct pool_wish {
 	const struct brig_option *options;
 	size_t n_options;
 	unsigned size; /* cells of each kind */
-	int stop_fd;   /* when it turns readable the pool ends */
+	int stop_fd;   /* when it becomes readable the pool ends */
 	void (*notice)(void *arg, const char *text);
 	void *arg;
 };

@@ -48,7 +48,7 @@ static protection_set degradable(const struct setting_list *names)
 	return set;
 }
 
-/* What a variable would load or start is inspected by nobody. */
+/* What a variable would load or start is not inspected. */
 static int check_env(const struct brig_request *req, const struct policy_resolved *r, bool in_session,
 		     struct brig_error *err)
 {
@@ -254,7 +254,7 @@ static size_t behind_source(const struct prepared *p, const char *source)
 	return p->command.argc;
 }
 
-/* The compiler is given files of the project beside the source. */
+/* The compiler gets files of the project in addition to the source. */
 static int add_sources(struct prepared *p, const char *source, const struct brig_request *req, struct brig_error *err)
 {
 	AUTO_BUF words = BUF_INIT(BRIG_STRINGS_MAX + req->n_sources * sizeof(PLAN_WORKSPACE "/"));

@@ -58,8 +58,7 @@ int desk_open(const struct desk_options *options, struct desk **ret, struct brig
 	d->dir = (struct statedir)STATEDIR_INIT;
 	d->born_ns = clock_wall_ns();
 	rc = statedir_open(options->state, true, &d->dir, err);
-	(void)history_warm_up(
-		NULL); /* without it runs are recorded all the same, and who asks is told what to install */
+	(void)history_warm_up(NULL); /* without it runs are recorded nevertheless, and queries say what to install */
 	if (rc < 0) {
 		desk_close(d);
 		return rc;

@@ -5,7 +5,7 @@
 
 #include "executor/record_packet.h"
 
-/* Sends a question and returns at once: *ret_reply turns readable when there is something for link_answer(). */
+/* Sends a question and returns at once: *ret_reply becomes readable when there is something for link_answer(). */
 int link_ask(int link, const struct packet_out *w, int *ret_reply, struct brig_error *err);
 /* 1: *ret; 0: not yet; negative: what the recorder says against it, or -BRIG_E_SYSTEM with err->sys EPIPE: it has died. */
 int link_answer(int reply, struct packet_in *ret, struct brig_error *err);

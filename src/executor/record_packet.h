@@ -11,10 +11,10 @@
  *	handle  --- one SOCK_SEQPACKET socket, for everybody who asks --->  recorder
  *	        <-- a socket pair for each question, whose end is sent along
  *
- * A message is a head with a length for each field, and the fields' bytes in their order; one that is long lies in a sealed
- * file in memory beside it.  Each is answered once, on the socket that came with it.  If the recorder dies, those whose
+ * A message is a head with a length for each field, and the fields' bytes in their order; a long one is passed along in
+ * a sealed memory file.  Each is answered once, on the socket that came with it.  If the recorder dies, those whose
  * message it had taken see the end of theirs and ask again, and the others' messages wait in the socket for the next
- * recorder: so whoever starts recorders keeps both ends open.
+ * recorder: so the process that starts recorders keeps both ends open.
  *
  *   RULE W1 The recorder trusts nothing: lengths, kinds, texts, the forms of entries, records and claims are checked
  *            before they are used, and what is wrong is answered with why and changes nothing.

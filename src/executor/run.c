@@ -214,7 +214,7 @@ static int inspect_sources(struct run *r, struct findings *found)
 	return sources_inspect(&all, found, &r->err);
 }
 
-/* The findings of the inspection that was begun; -1 if they, or their absence, end the run. */
+/* The findings of the inspection that was started; -1 if they, or their absence, end the run. */
 static int await_inspection(struct run *r)
 {
 	struct findings *found = &r->result->findings;
@@ -295,7 +295,7 @@ static void warn_of_direct(struct run *r)
 		r->req->on_notice(r->req->user, text);
 }
 
-/* Whoever names an image expects its programs. */
+/* Configuring an image means that its programs are expected. */
 static void warn_of_image(struct run *r)
 {
 	const struct policy_resolved *p = &r->prepared.resolved;
@@ -697,7 +697,7 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 	record_finish(x->recorder, &r->recording, ret);
 	trace_step(req, "", "record", begin + ret->total_ns, clock_now_ns());
 	if (r->chosen.ops && str_eq(r->chosen.ops->name, backend_kind_name[BACKEND_NATIVE]))
-		rulebook_refill(x->rules, &r->judged_by); /* other cells take so long that nobody would notice */
+		rulebook_refill(x->rules, &r->judged_by); /* other cells take so long that it would not be noticed */
 	warm_put(x->warm, &r->keeper);
 	rules_put(&r->judged_by);
 	prepared_request_release(&r->prepared);

@@ -69,8 +69,8 @@ static void list_names(protection_set set, const char *between, struct buf *out)
 			buf_addf(out, "%s%s", out->len ? between : "", protection_info[p].name);
 }
 
-/* Every one that is missing, so that nobody finds them out one by one; what to paste names those that may be, those that
- * are given up already included.  Where there are several the first, which matters most, is explained. */
+/* Everything that is missing, so that it need not be discovered one by one; what to paste names those that may be,
+ * those that are given up already included.  Where there are several the first, which matters most, is explained. */
 static int refuse(const struct backend_ops *ops, protection_set refused, protection_set given_up,
 		  struct brig_error *err)
 {
@@ -113,7 +113,7 @@ static struct kept_host *find_kept(const struct kept_hosts *hosts, const struct 
 	return k;
 }
 
-/* What was opened and is not kept for want of memory is the selection's own. */
+/* What was opened but cannot be kept for lack of memory belongs to the selection. */
 static void keep(struct kept_hosts *hosts, const struct settings *set, struct selection *s)
 {
 	struct kept_host *k = malloc(sizeof(*k));

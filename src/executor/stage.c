@@ -346,7 +346,7 @@ static int step_conclude(struct stage *s)
 }
 
 /*
- * What was asked for and cannot be had is no good end, however well the program ended.  That there was more of it than
+ * A request that cannot be fulfilled is not a success, however well the program ended.  That there was more of it than
  * the limits let brig look at is the program's doing, and not brig's.
  */
 static int step_work(struct stage *s)

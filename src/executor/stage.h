@@ -38,13 +38,13 @@ struct stage {
 	const char *harvest;
 	int (*on_harvest)(void *arg, int folder, struct brig_error *err);
 	void *harvest_arg;
-	/* Called every second while it runs; NULL: nobody is told, and samples are taken instead. */
+	/* Called every second while it runs; NULL: not called, and samples are taken instead. */
 	void (*on_tick)(struct stage *s, void *arg);
 	void *tick_arg;
 	const struct session_link *session; /* of plan->session; NULL: it is none */
-	struct live *live;                  /* of a program; NULL: nobody wants to know */
+	struct live *live;                  /* of a program; NULL: not wanted */
 	struct work *work;                  /* its workspace and artifacts (work.h); NULL: neither */
-	/* Called with the cell dead and judged: may change verdict, exit_code and reason.  NULL: nobody has a say. */
+	/* Called with the cell dead and judged: may change verdict, exit_code and reason.  NULL: not called. */
 	void (*conclude)(struct stage *s, void *arg);
 	void *conclude_arg;
 	/* The same with the changes of the workspace known, before any is applied; with conclude_arg. */

@@ -210,7 +210,7 @@ static int prefer_variant(const struct subject *s, const char *source, const str
 	const struct brig_request *req = s->req;
 	const struct language *variant;
 
-	/* Our own images have it; what those of others have nobody knows. */
+	/* Our own images have it; what others have is unknown. */
 	if (*place->set->rootfs || (place->in_image && *place->set->docker_image) || req->kind != BRIG_KIND_CODE ||
 	    !lang_is_open(s->lang, req->language, req->code, req->code_len))
 		return -ENOENT;

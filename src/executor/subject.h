@@ -28,14 +28,14 @@ int subject_begin(struct subject *s, const struct brig_request *req, struct brig
 int subject_detect(struct subject *s, int archive, struct brig_error *err);
 void subject_release(struct subject *s);
 
-/* False: nobody inspects it.  source: the name of its file in the workspace. */
+/* False: it is not inspected.  source: the name of its file in the workspace. */
 bool subject_inspection(const struct subject *s, const char *source, enum inspect_kind *ret);
 
 /* Where its cell differs from others. */
 struct subject_place {
 	const struct settings *set;
 	bool own_path; /* programs are looked for in places of the request's own, too */
-	bool in_image; /* the cell brings its own tools: the host is not looked at */
+	bool in_image; /* the cell brings its own tools: the host is not searched */
 };
 /* The words that start a step; the subject's args follow, without the first *ret_skip of them. */
 int subject_command(const struct subject *s, const struct lang_step *step, const char *source,

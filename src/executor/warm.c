@@ -2,9 +2,9 @@
 /*
  * Who makes the cell of a run.
  *
- * Native cells are made by a keeper (src/keeper), a process beside this one that reads jobs and no text: a run gets one as far as
- * a job can say its plan, projects included.  What is too large for one is made by this process, and so is everything on a host
- * that lets nobody execute from memory.  It is the same cell (INV-6).
+ * Native cells are created by a keeper (src/keeper), a separate process that reads jobs and no text, as far as a job
+ * can describe the plan, projects included.  What is too large for a job is made by this process, and so is everything
+ * on a host that forbids execution from memory.  It is the same cell (INV-6).
  *
  * Cells are made ahead for runs that differ from others of their kind in nothing but the program: code without a
  * project, arguments, variables or a network of its own; for compilers, whatever the program is given afterwards; and
@@ -117,7 +117,7 @@ static struct limits most_limits(void)
 				.cleanup_ms = most(SET_cleanup_timeout_ms) };
 }
 
-/* Packages lie in the state folder, and nowhere else.  What contexts of TypeScript need every session is shown. */
+/* Packages are in the state directory, and nowhere else.  What contexts of TypeScript need every session is shown. */
 static void name_shown(struct recorder *recorder, struct keep_hello *h)
 {
 	const struct language *typescript = lang_by_name("typescript");
@@ -140,7 +140,7 @@ static bool fits(const struct keeper_use *k, const struct plan *plan, bool limit
 	       str_eq(k->rootfs, plan->rootfs) && (k->limits_disks || !limits_disks);
 }
 
-/* Those that nobody uses make room: of more than KEEPERS_MAX all others are at work. */
+/* Unused ones make room: of more than KEEPERS_MAX all others are at work. */
 static void make_room(struct warm *w)
 {
 	struct keeper_use **at = &w->keepers;

@@ -14,7 +14,7 @@ struct keeper_use;
 struct warm {
 	unsigned wanted;            /* waiting cells of each kind, at most; 0: none */
 	struct keeper_use *keepers; /* that were started; most handles need one */
-	unsigned starts;            /* of keepers with waiting cells: what dies is replaced, but not for ever */
+	unsigned starts;            /* of keepers with waiting cells: what dies is replaced, but not forever */
 };
 
 /* Tells the keepers to end, which takes them a while; release waits for that. */
@@ -26,7 +26,7 @@ struct warm_ask {
 	const struct brig_request *req;
 	const struct selection *chosen;
 	struct recorder *recorder;
-	bool named_packages; /* those of an environment, which somebody made for all who use it */
+	bool named_packages; /* those of an environment, which are shared by design */
 	bool may_wait;       /* for its program: a cell that was made ahead will do */
 };
 /*

@@ -346,7 +346,7 @@ void watch_run(struct watch *w, struct brig_error *err)
 
 /*
  * Every writer should be dead, so that a pipe holds what it holds, and ends.  One that could not be killed may hold it
- * open for ever: that is waited for until the deadline, and what it goes on writing is bounded by the output limit.
+ * open forever: that is waited for until the deadline, and what it goes on writing is bounded by the output limit.
  */
 static bool drain_one(struct watch *w, int *fd, struct stream_sink *sink, uint64_t deadline_ns)
 {

@@ -48,7 +48,7 @@ struct watch {
 	void (*on_tick)(void *arg);     /* called in place of taking samples; NULL: they are taken */
 	void *tick_arg;
 	const struct session_link *session; /* whose owner has the program's input; NULL: it is no session */
-	struct live *live;                  /* NULL: nobody wants to know */
+	struct live *live;                  /* NULL: not wanted */
 	struct sample_series *samples;
 	struct stream_sink out, err;
 	/* filled by watch_run */
@@ -73,8 +73,8 @@ struct watch {
 /* Starts the cell and returns when its run is over; the cell still exists.  END_FAILED fills err. */
 void watch_run(struct watch *w, struct brig_error *err);
 /*
- * After the cell was stopped: what is left in its pipes.  False: at the deadline somebody still held one of them, so what
- * comes later is not in the output.
+ * After the cell was stopped: what is left in its pipes.  False: at the deadline one of them was still held open, so
+ * what comes later is not in the output.
  */
 bool watch_drain(struct watch *w, uint64_t deadline_ns);
 

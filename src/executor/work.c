@@ -347,7 +347,7 @@ static int collect_changes(struct stage *s, const struct workspace_view *view)
 	char size[32];
 	int rc;
 
-	/* What tests leave behind is of no use to anybody, unless it was asked for. */
+	/* What tests leave behind is of no use, unless it was requested. */
 	if (!workspace_is_archive(w->project) && (w->apply || w->req->kind != BRIG_KIND_TESTS))
 		state = state_for_changes(s);
 	rc = find_changes(s, view, state);
@@ -545,7 +545,7 @@ int work_collect(struct stage *s)
 	rc = look_at_workspace(s);
 	if (rc == 0 || w->apply || w->req->n_artifacts > 0 || w->req->left_fd)
 		return rc;
-	/* Nobody asked for what the program left there, and it may be the program's doing that it cannot be told. */
+	/* What the program left there was not requested, and the program may be the reason that it cannot be listed. */
 	result_warn(s->result, "%s: the changes of the workspace are not known, and none are kept", s->err.msg);
 	s->result->changes.state = CHANGES_INCOMPLETE;
 	return 0;

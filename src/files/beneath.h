@@ -12,7 +12,7 @@
 
 #include "base/util.h"
 
-/* Whatever is there, only to be looked at (O_PATH); links are not followed, they are what is opened. st may be NULL. */
+/* Anything, with O_PATH; links are not followed, they are what is opened. st may be NULL. */
 int beneath_look(int root, const char *path, struct stat *st);
 /* A folder, for reading. */
 int beneath_open_dir(int root, const char *path);

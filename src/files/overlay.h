@@ -8,7 +8,7 @@
 #include "base/util.h"
 
 #define OVERLAY_OPAQUE \
-	"user.overlay.opaque" /* the attribute that everybody may set, from Linux 6.6 on also in a tmpfs */
+	"user.overlay.opaque" /* the attribute that any user may set, from Linux 6.6 on also in a tmpfs */
 
 /* Whether what the lower layer has at this place is gone. */
 bool overlay_is_gone(const struct stat *st);

@@ -74,7 +74,7 @@ static bool is_this(const struct folder *f, const char *home)
 	       st.st_dev == own.st_dev && st.st_ino == own.st_ino;
 }
 
-/* A line "name:password:uid:gid:text:home:shell".  A folder that holds somebody's home is no project either. */
+/* A line "name:password:uid:gid:text:home:shell".  A folder that contains a home folder cannot be a project either. */
 static bool is_home_of(const struct folder *f, char *line)
 {
 	char *field[7], *next = line;

@@ -32,7 +32,7 @@ struct walk_outcome {
 	uint64_t entries;
 	bool cut;          /* a cap, the depth or the length of a path was reached: it did not see everything */
 	bool stopped;      /* by WALK_STOP */
-	uint64_t vanished; /* entries that were gone or had changed their kind when they were looked at */
+	uint64_t vanished; /* entries that had vanished or changed their type when they were examined */
 	uint64_t
 		unreadable; /* folders that could not be read; and, without cross_mounts, those that others are mounted on */
 };

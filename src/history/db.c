@@ -187,7 +187,7 @@ static int bring_up(struct db *db, struct brig_error *err)
 	if (version == 0)
 		return make_schema(db, err);
 	if (id != APPLICATION_ID) {
-		db->damaged = true; /* somebody else's database */
+		db->damaged = true; /* a foreign database */
 		return err_set(err, BRIG_E_SYSTEM, 0, "'%.200s' is not a history of brig", db->path);
 	}
 	return migrate(db, version, err);
@@ -262,7 +262,7 @@ static int open_to_write(struct db *db, const struct statedir *d, bool there, st
 	int rc;
 
 	if (!there) {
-		/* Made here rather than by SQLite: nobody else is to read it, whatever the umask says. */
+		/* Made here rather than by SQLite: no one else may read it, whatever the umask says. */
 		AUTO_FD fd = statedir_open_file(d, DB_NAME, O_RDWR | O_CREAT, err);
 
 		if (fd < 0)
@@ -300,7 +300,7 @@ static int open_to_read(struct db *db, struct brig_error *err)
 		if (rc == 0)
 			rc = db_number(db, "PRAGMA user_version", &version, err);
 	}
-	if (rc == 0 && version == 0) /* somebody is just making it */
+	if (rc == 0 && version == 0) /* it is just being created */
 		return err_set(err, BRIG_E_SYSTEM, ENOENT, "there is nothing in '%.200s' yet", db->path);
 	return rc;
 }

@@ -82,7 +82,7 @@ struct history_query {
 	const char *verdict, *language, *trust, *who; /* NULL: any */
 	const char *door;                             /* likewise; "none": those that came through none */
 	uint64_t since_ns, until_ns;                  /* until_ns: not included */
-	uint64_t limit;                               /* of executions, the youngest first; 0: all */
+	uint64_t limit;                               /* of executions, the newest first; 0: all */
 };
 
 /* { "executions": [ ... ], "total", "warnings": [ ... ] }. */

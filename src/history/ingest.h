@@ -8,7 +8,7 @@
 
 /* One at a time may change which file is which.  A descriptor that holds the lock, or negative. */
 int history_lock(const struct history_place *place, uint64_t patience_ns, struct brig_error *err);
-/* With that lock held.  A database that is no good gets another name, for somebody to look at; the next one to open it makes a new one. */
+/* With that lock held.  An unusable database is renamed for later analysis; the next one to open it makes a new one. */
 int history_set_db_aside(const struct history_place *place, struct history_notes *notes, struct brig_error *err);
 /* Forgets what is too old or too much. */
 int history_retain(struct db *db, const struct history_retention *keep, uint64_t now_ns, struct brig_error *err);

@@ -23,7 +23,7 @@ struct query {
 
 /* ---- values -------------------------------------------------------------------------------------- */
 
-/* Text is UTF-8 unless somebody else wrote it. */
+/* Text is UTF-8 unless another program wrote it. */
 static json_t *json_string_of(struct query *q, int at)
 {
 	const void *blob = q->db.api.column_blob(q->st, at);
@@ -148,7 +148,7 @@ static int after_failure(struct query *q, const struct history_place *place, str
 	lock = history_lock(place, HISTORY_PATIENCE, q->err);
 	if (lock < 0)
 		return lock;
-	if (db_is_in_place(&q->db, place->dir)) /* else somebody has been quicker */
+	if (db_is_in_place(&q->db, place->dir)) /* otherwise another process was faster */
 		rc = history_set_db_aside(place, notes, q->err);
 	else
 		rc = 0;
@@ -362,7 +362,7 @@ static int is_ambiguous(struct query *q, const char *prefix, const char *first)
 		       prefix, buf_str(&names));
 }
 
-/* The youngest there is. */
+/* The newest one. */
 static int find_youngest(struct query *q, int64_t *ret)
 {
 	int rc = begin(q, "SELECT n FROM executions ORDER BY at_ns DESC, n DESC LIMIT 1");

@@ -11,8 +11,8 @@
  * none can print something that would be taken for a record inside a partial one.
  *
  * The importer first renames the spool.  A writer that already had it open sees, when it gets the lock, that the name
- * now refers to another file, and opens that one.  So no run waits for a database, and nothing is written where nobody
- * looks.
+ * now refers to another file, and opens that one.  So no run waits for a database, and nothing is written where it
+ * would not be found.
  */
 #include "history/spool.h"
 
@@ -28,7 +28,7 @@
 
 #define HEAD_MAGIC  "brigspl1"
 #define ASIDE_COUNT 9
-/* Bytes that may be summed in vain: marks in the wrong places, one in each of which a long record seems to begin,
+/* Bytes that may be summed needlessly: marks in the wrong places, one in each of which a long record seems to begin,
  * must not take for ever. */
 #define VAIN_MAX (256 * MiB)
 
@@ -81,7 +81,7 @@ static int open_locked(const struct statedir *d, int flags, uint64_t *ret_size, 
 		if (rc < 0)
 			return statedir_trouble(err, -rc, "cannot lock", d->path, SPOOL_NAME);
 		if (rc == 0)
-			continue; /* somebody has just taken it */
+			continue; /* it has just been taken */
 		*ret_size = (uint64_t)st.st_size;
 		return fd_move(&fd);
 	}
@@ -203,7 +203,7 @@ int spool_take(const struct statedir *d, bool *ret, struct brig_error *err)
 
 	*ret = false;
 	if (faccessat(d->fd, SPOOL_TAKEN_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-		*ret = true; /* somebody was killed on the way: first that one */
+		*ret = true; /* a process was killed in between: first that one */
 		return 0;
 	}
 	fd = open_locked(d, 0, &size, &none);

@@ -22,7 +22,7 @@
 void spool_record_begin(struct buf *record);
 
 struct spool_outcome {
-	bool due;             /* it has grown past another SPOOL_INGEST: somebody should bring it in */
+	bool due;             /* it has grown past another SPOOL_INGEST: it should be imported */
 	char aside[NAME_MAX]; /* something else stood in its place and is called so now; "": no */
 };
 
@@ -30,8 +30,8 @@ struct spool_outcome {
 int spool_append(const struct statedir *d, struct buf *record, struct spool_outcome *ret, struct brig_error *err);
 
 /*
- * Gives a file that cannot be used another name, NAME.bad-1 to -9, for somebody to look at; the last one of these is
- * replaced when all are there.
+ * Renames an unusable file to NAME.bad-1 to -9, for later analysis; the last one of these is replaced when all are
+ * there.
  */
 int spool_set_aside(const struct statedir *d, const char *name, char *ret_name, size_t size, struct brig_error *err);
 

@@ -84,7 +84,7 @@ void go_mark_result(struct go *g, const struct go_value *function, const struct 
 		v->maker = function->binding + 1;
 }
 
-/* data[i] ^= key, out[i] = in[i] ^ key, r[i], r[j] = r[j], r[i]: the bytes of a variable are made anew. */
+/* data[i] ^= key, out[i] = in[i] ^ key, r[i], r[j] = r[j], r[i]: the bytes of a variable are rebuilt. */
 static void mark_indexed(struct go *g, const struct go_value *element)
 {
 	const char *name = g->text + element->start;

@@ -277,7 +277,7 @@ static bool starts_with(const char *s, size_t len, const char *prefix)
 	return len >= n && memcmp(s, prefix, n) == 0;
 }
 
-/* One pattern of //go:embed.  Names with a dot in front are only embedded when asked for: nobody asks by accident. */
+/* One pattern of //go:embed.  Names with a dot in front are only embedded when asked for: this is never accidental. */
 static void judge_embed(struct go *g, const char *s, size_t len, struct span where)
 {
 	bool hidden = false;

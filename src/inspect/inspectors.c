@@ -155,7 +155,7 @@ static int settle_down(int sock)
 	if (dup2(sock, 0) < 0 || close_range(1, ~0U, 0) < 0 || setpgid(0, 0) < 0 || chdir("/") < 0 ||
 	    prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	(void)prctl(PR_SET_NAME, "brig-inspectors"); /* and its workers: for whoever looks at a list of processes */
+	(void)prctl(PR_SET_NAME, "brig-inspectors"); /* and its workers: for process listings */
 	if (signal(SIGTERM, SIG_DFL) == SIG_ERR || signal(SIGCHLD, SIG_DFL) == SIG_ERR)
 		return -errno;
 	return caps_clear();
@@ -176,7 +176,8 @@ static void reap(void)
 		;
 }
 
-/* The workers that wait stay as they are: somebody will wait for one of them.  Those that have answered are dead by REAP_MS. */
+/* The workers that wait stay as they are: a caller will wait for one of them.  Those that have answered are dead by
+ * REAP_MS. */
 static void rest_until_asked(void)
 {
 	struct pollfd p = { .fd = 0, .events = POLLIN };
@@ -205,7 +206,7 @@ static _Noreturn void keep_spares(const struct rule_set *rules, int sock, size_t
 		n = read(0, used, sizeof(used));
 		waiting -= n > 0 ? min_u64((uint64_t)n, waiting) : 0;
 		if (n > 0 &&
-		    waiting > 0) /* there is another; and whoever asks is about to answer somebody, with these cpus */
+		    waiting > 0) /* there is another; and the caller is about to answer a client, on these CPUs */
 			(void)poll(NULL, 0, ANSWER_MS);
 	} while (n > 0);
 	end_with_workers();

@@ -69,14 +69,14 @@ enum js_kind {
 };
 
 enum js_flag {
-	JS_PENDING = 1,  /* a mention that nobody has judged yet */
+	JS_PENDING = 1,  /* a mention that has not been judged yet */
 	JS_MAYBE = 2,    /* or something unknown */
 	JS_WEAK = 4,     /* `this` at the top: the global object only in some engines */
 	JS_BUILT = 8,    /* a text or a reference that is not written down: put together, escaped, reached by a chain */
 	JS_DECODED = 16, /* came out of a decoder, known or not */
 	JS_FETCHED = 32, /* came from the network */
 	JS_SECRET = 64,  /* holds the whole environment */
-	JS_OUTSIDE = 128, /* a name that nobody declares: whoever embeds the code decides about it */
+	JS_OUTSIDE = 128, /* an undeclared name: the embedder of the code defines it */
 	JS_ORIGIN =
 		JS_DECODED | JS_FETCHED | JS_SECRET | JS_OUTSIDE, /* what goes along with whatever is made of a value */
 };
@@ -210,7 +210,7 @@ struct js_value js_simple(enum js_kind kind);
 struct js_value js_path(const char *s, size_t len);
 /* Room for n elements (objects: pairs), not yet filled. */
 bool js_list_new(struct js *js, enum js_kind kind, size_t n, struct js_value *ret);
-/* The program changes it: nothing is known of it any more, whoever holds it. */
+/* The program changes it: nothing is known about it any more, in any variable. */
 void js_list_spoil(const struct js_value *list);
 bool js_list_intact(const struct js_value *list);
 struct js_value js_list(struct js *js, enum js_kind kind, const struct js_value *v, size_t n);

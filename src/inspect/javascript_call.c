@@ -56,7 +56,7 @@ static bool call_require_each(struct js *js, const struct call *c, const struct 
 	return true;
 }
 
-/* new URL("data:..."): the text itself, which is code for whoever loads it. */
+/* new URL("data:..."): the text itself, which is code when it is loaded. */
 static struct js_value call_url(struct js *js UNUSED, struct call *c)
 {
 	struct js_value text = arg(c, 0);

@@ -87,7 +87,7 @@ void js_taint_parameters(struct js *js, const struct js_value *v, size_t n, unsi
 	}
 }
 
-/* A name that nobody declares and the engine does not know: what it holds is decided outside of this text. */
+/* An undeclared name that the engine does not know: what it holds is decided outside of this text. */
 bool js_is_from_outside(struct js *js, const struct js_value *v)
 {
 	static const char *const known[] = { "console", "__filename", "__dirname", "exports", "undefined",

@@ -31,7 +31,7 @@ void js_judge_builtin(struct js *js, const char *name, size_t len, struct span w
 		(void)judge_builtin(js->judge, name, len, where);
 }
 
-/* Names whose value is worth keeping even if somebody assigns to them. */
+/* Names whose value is worth keeping even if they are assigned to. */
 bool js_is_engine_name(struct js *js, const char *name, size_t len)
 {
 	static const char *const names[] = {

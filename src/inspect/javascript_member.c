@@ -465,7 +465,7 @@ static const char *const intrinsics[] = {
 	"eval",
 };
 
-/* Options that a program is started with, taken from the prototype of all objects when nobody gives them. */
+/* Options that a program is started with, taken from the prototype of all objects if they are not given. */
 static bool is_start_option(const char *name, size_t len)
 {
 	static const char *const options[] = {

@@ -324,7 +324,7 @@ static struct js_value do_reversed(struct js *js, const struct call *c)
 	return list;
 }
 
-/* The array itself is turned round too: whoever else holds it cannot be sure any more. */
+/* The array itself is turned round too: its other references are no longer known. */
 static struct js_value do_reverse(struct js *js, const struct call *c)
 {
 	struct js_value list = do_reversed(js, c);
@@ -394,7 +394,7 @@ static struct js_value do_shift(struct js *js UNUSED, const struct call *c)
 	return first;
 }
 
-/* Most often a sum of its texts; which function is called is not looked at, so it may be something else. */
+/* Most often a sum of its texts; which function is called is not checked, so it may be something else. */
 static struct js_value do_reduce(struct js *js, const struct call *c)
 {
 	struct js_value nothing = js_text("");

@@ -42,7 +42,7 @@ struct judge {
  */
 bool judge_module(struct judge *j, const char *name, size_t len,
 		  struct span where); /* also the allow-list, beside a milder rule */
-/* Whether the module is one of judge.asked, or in one: then no allow-list misses it.  Rules for it hold all the same. */
+/* Whether the module is one of judge.asked, or in one: then no allow-list misses it.  Rules for it still apply. */
 bool judge_was_asked(const struct judge *j, const char *name, size_t len);
 bool judge_builtin(struct judge *j, const char *name, size_t len, struct span where);
 bool judge_attribute(struct judge *j, const char *name, size_t len, struct span where);

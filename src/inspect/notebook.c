@@ -6,8 +6,8 @@
  * Python.  Here they are distinguished from Python by their position: at the beginning of a line, or behind the sign of
  * an assignment, outside of strings and brackets.  Commands are judged as commands, code behind a magic as code; then
  * they are blanked, byte by byte so that places stay, and the rest is Python as ever.  Inside of strings and brackets,
- * and behind a line that goes on, they are judged besides and stay: the kernel may see that otherwise.  A magic that
- * nobody knows here stays, and is a parse error.
+ * and behind a line that goes on, they are judged besides and stay: the kernel may see that otherwise.  An unknown
+ * magic stays, and is a parse error.
  *
  * A text whose first line begins with "%%" is one magic's as a whole.
  */

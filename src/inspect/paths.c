@@ -2,16 +2,16 @@
 /*
  * Judges a path the way the careless reader of it might understand it.
  *
- * Nobody knows how often the receiver of a path decodes it, so every reading is judged: the bytes as they are, then
- * with look-alikes folded (backslashes, fullwidth and overlong forms, invisible characters), then once more after
- * each round of percent-decoding, until a round changes nothing.  One reading beyond the boundary is enough: a name
- * that is harmless when decoded may still escape when it is not ("a%2fb/../../x").
+ * It is unknown how often the receiver of a path decodes it, so every reading is judged: the bytes as they are, then
+ * with look-alikes folded (backslashes, fullwidth and overlong forms, invisible characters), then once more after each
+ * round of percent-decoding, until a round changes nothing.  One reading beyond the boundary is enough: a name that is
+ * harmless when decoded may still escape when it is not ("a%2fb/../../x").
  *
- * A reading is resolved lexically (".", "..", "~", "$HOME") against the workspace into an absolute path, compared
- * with the globs of the rules (kind: path), and then with the boundary: the workspace and a few places everybody may
- * use.  A relative path that climbs out of the workspace is also compared as if it had reached the root, because the
- * depth at which it is used is unknown.  Symbolic links cannot be judged here: at run time the same boundary is kept
- * with openat2.
+ * A reading is resolved lexically (".", "..", "~", "$HOME") against the workspace into an absolute path, compared with
+ * the globs of the rules (kind: path), and then with the boundary: the workspace and a few places that every program
+ * may use.  A relative path that climbs out of the workspace is also compared as if it had reached the root, because
+ * the depth at which it is used is unknown.  Symbolic links cannot be judged here: at run time the same boundary is
+ * kept with openat2.
  *
  * Globs: "*" and "?" stop at a slash, letters match in either case, a leading "!" makes an exception.
  *	name		the last component		dir/		a component, and all below it

@@ -20,7 +20,7 @@ size_t path_fold(const char *text, size_t len, char *dst, size_t size);
  * replaced, "." and ".." resolved.  *climbs: a ".." left base.  Returns the length; cut at size, terminated.
  */
 size_t path_resolve(const char *base, const char *text, size_t len, char *dst, size_t size, bool *climbs);
-/* Whether removing it would take everything along: "/", a folder directly below it, somebody's home. */
+/* Whether removing it would take everything along: "/", a folder directly below it, a home folder. */
 bool path_is_precious(const char *workspace, const char *text, size_t len);
 /* path is what path_resolve() made. */
 bool path_glob_matches(const char *glob, const char *path, size_t len);

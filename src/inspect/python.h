@@ -89,7 +89,7 @@ struct py_scope {
 	uint32_t parent; /* PY_NONE for the module */
 	uint32_t node;
 	uint32_t result; /* what its return statements give: a set */
-	bool read;       /* somebody has looked at result */
+	bool read;       /* result has been read */
 };
 
 /* A place that binds a name.  Behind it, within `suite`, the name is certainly bound. */
@@ -103,7 +103,7 @@ struct py_binding {
 	uint32_t scope, name;
 	enum py_binding_kind kind;
 	bool deleted;   /* some `del` takes it away again */
-	bool read;      /* somebody has looked at value */
+	bool read;      /* value has been read */
 	uint32_t value; /* a set */
 	uint32_t sites; /* PY_NONE: none */
 };
@@ -148,7 +148,7 @@ struct py {
 	unsigned unrolling; /* comprehensions within comprehensions being calculated */
 	unsigned searches;  /* through all calls of the text, for what they hand to a parameter */
 	int serves;         /* whether the program is its own peer on the network: 0 not asked yet, 1 no, 2 yes */
-	bool changed;       /* a binding grew after somebody had read it */
+	bool changed;       /* a binding grew after it had been read */
 	bool failed;        /* no memory or no steps left: what was found so far counts, the rest is reported */
 };
 

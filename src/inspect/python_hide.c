@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Detours to functions that run commands or code: by a text that names a method, through the cells of a closure, by the
- * module behind a builtin function, by the loaders of the interpreter, under the name of a builtin.  And words that were
- * cut so that nobody finds them: "imp" + "ort os".
+ * module behind a builtin function, by the loaders of the interpreter, under the name of a builtin.  And words that
+ * were split so that they cannot be searched for: "imp" + "ort os".
  */
 #include <ctype.h>
 

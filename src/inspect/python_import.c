@@ -148,7 +148,7 @@ void py_judge_import_statement(struct py *p, uint32_t node)
 		judge_plain(p, node);
 		return;
 	}
-	if (module != PY_NONE && p->node[module].sym == PY_RELATIVE_IMPORT) /* on no list; what it is nobody knows */
+	if (module != PY_NONE && p->node[module].sym == PY_RELATIVE_IMPORT) /* on no list; what it is remains unknown */
 		judge_relative(p, node, module);
 	if (module == PY_NONE || p->node[module].sym != PY_DOTTED_NAME ||
 	    !dotted_path(p, module, path, sizeof(path), &len))

@@ -174,7 +174,7 @@ static bool is_named_operator(const struct py *p, uint32_t node)
 	return name != PY_NONE && p->node[name].sym == PY_IDENTIFIER && is_operator_name(p, p->node[name].name);
 }
 
-/* Why nobody would see a call here; NULL: it is where calls are. */
+/* Why a call here would be overlooked; NULL: it is where calls are. */
 static const char *odd_place(const struct py *p, uint32_t node)
 {
 	for (uint32_t up = p->node[node].parent; up != PY_NONE; node = up, up = p->node[up].parent)
@@ -358,7 +358,7 @@ static bool is_endless(const struct py *p, uint32_t loop)
 	return n && n->number != 0;
 }
 
-/* while True: os.fork(), and nobody looks at what it gives */
+/* while True: os.fork(), and its result is ignored */
 static void judge_fork(struct py *p, const struct py_args *a)
 {
 	uint32_t loop = py_ancestor(p, a->call, PY_WHILE);
@@ -429,7 +429,7 @@ static bool is_self_of(const struct py *p, uint32_t object)
 	return name != PY_NONE && py_name_is(p, p->node[name].name, "__self__");
 }
 
-/* x(...).system("ls"), x[0].popen("ls"): whatever x is, it is a module that nobody imported by its name. */
+/* x(...).system("ls"), x[0].popen("ls"): whatever x is, it is a module that was not imported by its name. */
 static void judge_unnamed_module(struct py *p, const struct py_args *a, uint32_t callee)
 {
 	uint32_t name = py_field(p, callee, PY_F_ATTRIBUTE), object = py_unwrap(p, py_field(p, callee, PY_F_OBJECT));

@@ -21,7 +21,7 @@ static size_t cut_last(const char *path, size_t len)
 
 const struct rule *py_module_rule(const struct py *p, const char *path, size_t len, size_t *matched)
 {
-	if (len > 9 && memcmp(path, "builtins.", 9) == 0) /* any name that nobody binds */
+	if (len > 9 && memcmp(path, "builtins.", 9) == 0) /* any unbound name */
 		return NULL;
 	for (; len > 0; len = cut_last(path, len)) {
 		const struct rule *r = rules_find(p->j->rules, RULE_PYTHON, RULE_MODULE, path, len);

@@ -75,7 +75,7 @@ struct rule {
 	bool network;     /* says no more than that the code talks to the network */
 	bool extends;     /* in a file only: adds to the rule of this id, and is none of its own */
 	bool chosen;      /* its severity was chosen by name (rules_adjusted), and holds at every level */
-	bool settled;     /* ... by somebody who may loosen: no list and no wider rule judges the same thing again */
+	bool settled;     /* ... by a party that may loosen: no list and no wider rule judges the same thing again */
 	const char *file; /* "python.yaml" */
 	unsigned line;
 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* FNV-1a: names are short, and nobody gains by collisions in a table of one's own rules. */
+/* FNV-1a: names are short, and there is nothing to gain from collisions in a table of one's own rules. */
 uint32_t rule_hash(enum rule_language lang, enum rule_kind kind, const char *name, size_t len)
 {
 	uint32_t h = 2166136261u;

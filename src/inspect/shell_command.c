@@ -46,7 +46,7 @@ void sh_run_stream(struct shell *sh, const struct sh_command *cmd, const struct 
 		run_text(sh, cmd, in->text, in->len, use);
 	else if (!(in->flags & STREAM_DECODED))
 		judge_check(sh->j, "dynamic-code", cmd->span, "%s runs what another command prints", who);
-	/* Harmless or not once it is decoded: nobody who reads the script can tell. */
+	/* Harmless or not once it is decoded: the script does not show it. */
 	if (in->text ? in->flags & STREAM_ENCODED : (in->flags & STREAM_DECODED) && !(in->flags & STREAM_NETWORK))
 		judge_check(sh->j, "decoded-run", cmd->span, "%s runs what was decoded", who);
 	if (in->text && memchr(in->text, MARK_HOLE, in->len) && use == HERE_SHELL)
@@ -367,7 +367,7 @@ static void judge_files(struct shell *sh, const struct sh_call *call)
 	for (size_t i = 0; sh_opens_operands(call->program) && i < 64 && (w = sh_operand(call, i)) != NULL; i++)
 		if (!(w->flags & WORD_DYNAMIC) && !strchr(w->s, ' ') && !strstr(w->s, "://") &&
 		    strncmp(w->s, "/dev/", 5) != 0 && judge_looks_like_path(w->s, w->len) &&
-		    !(sh_path_classes(sh, w) & PATH_STARTUP)) /* who writes there is told by a rule for commands */
+		    !(sh_path_classes(sh, w) & PATH_STARTUP)) /* writers are covered by a rule for commands */
 			judge_path(sh->j, w->s, w->len, call->cmd->span);
 }
 

@@ -85,7 +85,7 @@ static void add_output(struct shell *sh, struct sh_buf *out, const struct sh_str
 	sh_add_value(sh, out, s->text, len, quoted, false);
 }
 
-/* What is remembered about the command at hand, while another one inside it is looked at. */
+/* The saved state of the current command, while another one inside it is examined. */
 struct saved {
 	unsigned pick, pick_max;
 	const char *cwd;

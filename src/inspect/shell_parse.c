@@ -698,7 +698,7 @@ void sh_parse_text(struct shell *sh, const char *s, size_t len, struct span wher
 		sh->stop = true;
 		return;
 	}
-	/* What only the run knows becomes a variable nobody has set. */
+	/* What is only known at run time becomes an unset variable. */
 	for (size_t i = 0; i < len; i++)
 		if (s[i] == MARK_HOLE)
 			sh_add(sh, &code, "${_}", 4);

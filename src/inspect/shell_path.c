@@ -310,7 +310,7 @@ static unsigned classes_of(const char *path)
 
 static unsigned classes_below_home(const char *path)
 {
-	/* ~user is somebody's home as well */
+	/* ~user is a home folder as well */
 	const char *slash = strchr(path, '/');
 
 	return slash ? classes_of(slash) & ~(unsigned)(PATH_SYSTEM | PATH_PRIVATE | PATH_LISTED) : 0;

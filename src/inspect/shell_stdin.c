@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Code that arrives on standard input.  A command whose input is a pipe or a file of the script is judged by what flows
- * there; one that reads what the caller will send reads code that nobody has seen, and that is a finding of its own.
+ * there; one that reads what the caller will send reads uninspected code, and that is a separate finding.
  *
  * Which programs run their input, and when, is in stdin_programs.def; shells and interpreters without a script come here
  * from shell_inline.c.

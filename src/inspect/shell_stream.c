@@ -359,7 +359,7 @@ static void private(struct shell *sh, const struct sh_command *cmd, const struct
 		out->flags |= STREAM_PRIVATE;
 }
 
-/* A shell that reads its commands, or is told to be interactive, prints what somebody makes it print. */
+/* A shell that reads its commands, or is told to be interactive, prints whatever its input says. */
 static void shell_prints(struct shell *sh, const struct sh_command *cmd, const struct sh_word *words, size_t n,
 			 struct sh_stream *out)
 {

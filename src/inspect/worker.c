@@ -43,7 +43,7 @@
 #include "sys/proc.h"
 #include "sys/seccomp.h"
 
-#define WALL_MAX_NS  (1850 * NS_PER_MS) /* killing it and taking its memory away takes its time too: 2 s in all */
+#define WALL_MAX_NS  (1850 * NS_PER_MS) /* killing it and freeing its memory takes time, too: 2 s in all */
 #define DEATH_NS     (10 * NS_PER_SEC)  /* what was killed is dead long before */
 #define CPU_MAX_SEC  2
 #define MEMORY_EXTRA (400 * MiB)

@@ -58,7 +58,7 @@ struct language {
 	/* The words of a compile step that is shown the project which the source lies in; [0] NULL: those of compile. */
 	const char *project_argv[LANG_ARGV_MAX];
 	const char *project_file; /* only a project with this file at its top is shown to it; NULL: each */
-	bool output_beside;       /* in such a step the output lies beside the source, not at the top */
+	bool output_beside;       /* in such a step the output is next to the source, not at the top */
 	const char *output_name;  /* what the compile step leaves in the workspace */
 	struct lang_step run;     /* tool[0] == NULL: run the compiled output itself */
 };
@@ -95,10 +95,10 @@ bool lang_is_open(const struct language *lang, const char *name, const char *cod
  */
 const char *lang_source_name(const struct language *lang, const char *file_name, char *dst, size_t size);
 /*
- * The tool's path on this host.  Absolute candidates below /usr are used in the cell as they are; other
- * hits (an npm package beside brig) are shown in the cell below LANG_TOOL_DIR: *ret_bind says whether.
- * Relative candidates are looked for in $BRIG_LIBEXEC and in the places beside the executable.
- * The caller's $PATH is never used.  Fails with -BRIG_E_REFUSED and says what to install.
+ * The tool's path on this host.  Absolute candidates below /usr are used in the cell as they are; other hits (an npm
+ * package next to brig) are mounted in the cell below LANG_TOOL_DIR: *ret_bind says whether. Relative candidates are
+ * looked for in $BRIG_LIBEXEC and in the places next to the executable. The caller's $PATH is never used.  Fails with
+ * -BRIG_E_REFUSED and says what to install.
  */
 int lang_find_tool(const struct language *lang, const struct lang_step *step, char *path, size_t size, bool *ret_bind,
 		   struct brig_error *err);
@@ -129,7 +129,7 @@ struct lang_command {
 };
 int lang_command_make(const struct language *lang, const struct lang_step *step, const char *source,
 		      struct lang_command *ret, struct brig_error *err);
-/* The same for a cell that brings its own tools: the host is not looked at, the row's first absolute path is taken. */
+/* The same for a cell that brings its own tools: the host is not searched, the row's first absolute path is used. */
 int lang_command_make_in_image(const struct language *lang, const struct lang_step *step, const char *source,
 			       struct lang_command *ret, struct brig_error *err);
 

@@ -79,7 +79,7 @@ static bool try_candidate(const char *path, void *arg)
 	return try_tool(path, c->path, c->size, c->bind);
 }
 
-/* A file of an npm package: what the operator named, beside brig, or where `make install` puts it. */
+/* A file of an npm package: what the operator named, next to brig, or where `make install` puts it. */
 static bool try_package(const char *file, char *path, size_t size, bool *ret_bind)
 {
 	struct candidate c = { path, size, ret_bind };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One command of this program, running.  It is executed anew (/proc/self/exe), not forked on: what it parses, and how it
- * ends, concerns nobody else.  Reading never waits.  A child whose reader is gone cancels its run by itself, so a server
- * that is killed leaves no cell.
+ * One command of this program, running.  It is executed afresh (/proc/self/exe), not just forked: what it parses, and
+ * how it ends, affects nothing else.  Reading never waits.  A child whose reader is gone cancels its run by itself, so
+ * a server that is killed leaves no cell.
  */
 #ifndef MCP_CHILD_H
 #define MCP_CHILD_H

@@ -27,7 +27,7 @@ struct mcp_options {
 	bool history; /* executions of others, too, can be asked for */
 };
 
-/* Serves standard input and output until the input ends or stop_fd turns readable. */
+/* Serves standard input and output until the input ends or stop_fd becomes readable. */
 int mcp_serve_stdio(const struct mcp_options *options, int stop_fd, struct brig_error *err);
 
 #endif

@@ -58,7 +58,7 @@ struct call {
 	struct server *server;
 	const struct job *job;
 	enum call_state state;
-	json_t *id, *token; /* token NULL: nobody wants to hear of progress */
+	json_t *id, *token; /* token NULL: no progress wanted */
 	json_t *args;       /* as the schema of the tool wants them */
 	bool modern, is_resource;
 	unsigned step;

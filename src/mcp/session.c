@@ -186,7 +186,7 @@ static void on_resources_read(struct server *s, const struct rpc_message *m, boo
 	json_decref(args);
 }
 
-/* What is wrong with arguments is told to the model, which can mend it. */
+/* Errors in arguments are reported to the model, which can fix them. */
 static void refuse_arguments(struct server *s, const struct rpc_message *m, bool modern, const char *name,
 			     const char *why)
 {
@@ -319,7 +319,7 @@ void server_release(struct server *s)
 {
 	server_stop(s, true);
 	while (s->calls) {
-		/* They are gone, or will be; nobody waits for them any longer. */
+		/* They are gone, or will be; their answers are not awaited any longer. */
 		s->calls->state = CALL_WAITING;
 		call_cancel(s, s->calls->id);
 	}

@@ -153,7 +153,7 @@ void rpc_release(struct rpc_message *m)
 
 /* ---- messages that go ----------------------------------------------------------------------------- */
 
-/* Of an id or a progress token: nobody changes one. */
+/* Of an id or a progress token: they are never changed. */
 static json_t *shared(const json_t *id)
 {
 	return id ? json_deep_copy(id) : json_null();

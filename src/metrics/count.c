@@ -4,8 +4,8 @@
  *
  * Names of an OPEN label set get their places on first use, without a lock: a free place is claimed by putting the
  * name's hash there with one compare-and-swap.  Places are tried in order and never given back, so two processes with
- * the same name end at the same place.  Whoever finds its hash there but the name not yet ready writes the name as
- * well: both write the same bytes, and a process that was killed in between leaves nothing undone for long.
+ * the same name end at the same place.  A process that finds its hash there but the name not yet ready writes the name
+ * as well: both write the same bytes, and a process that was killed in between leaves nothing undone for long.
  */
 #include <string.h>
 

@@ -6,14 +6,14 @@
  * instruction: no lock, no daemon, and a process that is killed between two additions leaves a file in which some
  * numbers know of its request and some do not, never one that cannot be read.
  *
- * A mapped file is dangerous in one way: touching a page that the file does not have, because it was cut or because
- * the disk is full, is SIGBUS, and a library has no business handling signals.  So the file is made whole, with every
- * block written, before it gets its name, and it never changes its size; its size is checked before it is mapped; and
- * the kernel is asked to make all pages present (MADV_POPULATE_WRITE, 5.14), which reports as an error what would be a
- * signal later.  It is mapped for microseconds.  What remains is somebody who cuts our own file in just these.
+ * A mapped file is dangerous in one way: touching a page that the file does not have, because it was cut or because the
+ * disk is full, is SIGBUS, and a library has no business handling signals.  So the file is made whole, with every block
+ * written, before it gets its name, and it never changes its size; its size is checked before it is mapped; and the
+ * kernel is asked to make all pages present (MADV_POPULATE_WRITE, 5.14), which reports as an error what would be a
+ * signal later.  It is mapped for microseconds.  What remains is truncation of our own file in just these.
  *
- * A file that is damaged or of another layout is renamed to metrics.old, and a new one begun.  That, and making the
- * first one, is done within a lock, and looked at once more within it.
+ * A file that is damaged or of another layout is renamed to metrics.old, and a new one is started.  That, and making
+ * the first one, is done within a lock, and looked at once more within it.
  */
 #include "metrics/file.h"
 

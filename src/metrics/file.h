@@ -10,7 +10,7 @@ struct metrics_map {
 	unsigned char *at; /* NULL: not mapped */
 };
 
-/* 0; 1 if the numbers begin anew (err says where the old ones are); or negative. */
+/* 0; 1 if counting restarts (err says where the old numbers are); or negative. */
 int metrics_map_open(const struct statedir *dir, struct metrics_map *ret, struct brig_error *err);
 void metrics_map_close(struct metrics_map *m);
 

@@ -73,7 +73,7 @@ struct metrics_header {
 	uint8_t sum[SHA256_LEN]; /* of what stands before */
 };
 
-/* A place of an OPEN set.  hash 0: free.  Whoever claims it writes the name, then ready; see count.c. */
+/* A place of an OPEN set.  hash 0: free.  The claiming process writes the name, then ready; see count.c. */
 struct metrics_name {
 	uint64_t hash;
 	uint64_t ready;
@@ -87,7 +87,7 @@ struct metrics_layout {
 	uint64_t hash;
 };
 
-/* FNV-1a, going on from h: tells names and tables apart, and keeps nobody out. */
+/* FNV-1a, going on from h: distinguishes names and tables; it is no protection. */
 #define METRICS_HASH_BEGIN 0xcbf29ce484222325ull
 static inline uint64_t metrics_hash(uint64_t h, const void *data, size_t len)
 {

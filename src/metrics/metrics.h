@@ -13,8 +13,8 @@
 #include "sys/statedir.h"
 
 /*
- * Adds a finished request.  0; 1 if that worked but the numbers begin anew, because the old file was damaged or of
- * another version: err says where it went; or negative, and it is not counted.
+ * Adds a finished request.  0; 1 if that worked but counting restarts, because the old file was damaged or of another
+ * version: err says where it went; or negative, and it is not counted.
  */
 int metrics_count(const struct statedir *dir, const struct record *rec, struct brig_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the file of counters.  It is read, not mapped: nothing that happens to it meanwhile can hurt, and what is
- * looked at does not change.  Numbers may be anything; names are checked, because they go into texts with a syntax.
+ * read does not change.  Numbers may be anything; names are checked, because they go into texts with a syntax.
  */
 #include "metrics/snapshot.h"
 

@@ -79,7 +79,7 @@ struct result {
 	struct buf diff; /* of these, unified; of use if: */
 	bool has_diff, diff_is_cut;
 	struct artifacts artifacts;
-	struct artifacts left; /* files that nobody asked for; their contents are not looked at */
+	struct artifacts left; /* files that were not requested; their contents are not read */
 	struct denied denied;
 	struct network network;
 	struct test_report tests;

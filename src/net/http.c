@@ -263,7 +263,7 @@ static CURLcode set_target(const struct http_client *c, CURL *easy, const struct
 		rc = l->easy_setopt(easy, CURLOPT_URL, buf_str(&url));
 	if (rc == CURLE_OK && at->tls && at->ca[0]) {
 		rc = l->easy_setopt(easy, CURLOPT_CAINFO, at->ca);
-		if (rc == CURLE_OK) /* that one, and not the system's beside it */
+		if (rc == CURLE_OK) /* that one instead of the system's */
 			rc = l->easy_setopt(easy, CURLOPT_CAPATH, NULL);
 	}
 	if (rc == CURLE_OK && at->tls && at->cert[0])

@@ -60,7 +60,7 @@ struct http_request {
 	size_t body_len;
 	int body_fd;          /* with has_body_fd: the body is read from here, up to its end, and sent in chunks */
 	bool has_body_fd;     /* (so that zero stays "no descriptor") */
-	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0 is refused: nothing here waits for ever */
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; 0 is refused: nothing here waits forever */
 	size_t max_body;      /* 0: no body is expected, a longer one is HTTP_TOO_BIG */
 	http_data_fn on_data; /* instead of collecting the body in the answer; only for answers below 300 */
 	void *arg;

@@ -34,7 +34,7 @@ struct http1_field {
 	const char *name;
 	enum http1_trouble twice; /* HTTP1_ok: as often as one likes */
 	enum http1_trouble (*take)(const char *bytes, struct http1_head *h, struct http1_text value,
-				   struct http1_framing *f); /* NULL: it is looked at elsewhere */
+				   struct http1_framing *f); /* NULL: it is checked elsewhere */
 };
 /* What a line says, if it is one of these n. */
 enum http1_trouble http1_take_field(const struct http1_field *known, size_t n, const char *bytes, struct http1_head *h,

@@ -3,8 +3,8 @@
  * What an install cell gets of a project: the files that name its dependencies, and nothing else.
  *
  * Requirement files name others with -r and -c, in folders of their own; a cell gets files by name only.  So each is
- * given as requirements-N.txt, and the lines that name it are written anew.  That is all that is understood of them:
- * what else they say is for pip to judge, inside.
+ * given as requirements-N.txt, and the lines that name it are rewritten.  That is all that is understood of them: what
+ * else they say is for pip to judge, inside.
  */
 #include <stdio.h>
 #include <string.h>

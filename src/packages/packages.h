@@ -40,7 +40,7 @@ struct ecosystem {
 	bool deny_write_exec;
 	const char *registry_env;     /* the variable that tells the installer which registry to ask */
 	const char *setting;          /* the policy's, that names one */
-	const char *default_registry; /* whom it asks if nobody says anything */
+	const char *default_registry; /* the default registry */
 	bool is_list;                 /* several registries, with , or | between them */
 	/* A program that does nothing, and what loads a module and says so: the parts around its name.  NULL: nothing can be
 	 * loaded beforehand. */
@@ -73,7 +73,7 @@ struct package_files {
 
 /*
  * Reads, beneath the project's folder and without following anything, what an installation needs of it: the manifest,
- * the files beside it, and for pip what -r and -c lines name, under names of one component each.  What the workspace
+ * the files next to it, and for pip what -r and -c lines name, under names of one component each.  What the workspace
  * hides is refused.
  */
 int package_files_read(const struct ecosystem *e, const struct plan_workspace *project, struct package_files *ret,

@@ -6,8 +6,8 @@
  * packages would be kept, and be given to every later run that asks for the same.  So each package that the request or
  * the project names has to be there before the set is kept.
  *
- * Packages made the tree, so nothing in it is read: that a folder or a file has the right name and is one is all that is
- * looked at.  What cannot be known from a name (an address, a marker that may exclude it here) is not asked for.
+ * Packages made the tree, so nothing in it is read: only the name and type of a folder or file are checked.  What
+ * cannot be known from a name (an address, a marker that may exclude it here) is not asked for.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -332,7 +332,7 @@ static int demand_dependencies(const struct search *s, const struct plan_file *f
 	{
 		const char *text = json_string_value(version);
 
-		/* What is beside the project is not in an install cell. */
+		/* What is outside the project is not in an install cell. */
 		if (rc < 0 || !text || strncmp(text, "file:", 5) == 0 || strncmp(text, "link:", 5) == 0 ||
 		    strncmp(text, "workspace:", 10) == 0 || json_object_get(optional, name))
 			continue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a policy file, or of the env_file that it names.  Whatever the path leads to (a directory, a FIFO nobody
- * writes to, a 10 GB file, something that grows while it is read), this neither blocks nor reads more than the limit.
+ * The bytes of a policy file, or of the env_file that it names.  Whatever the path leads to (a directory, a FIFO
+ * without a writer, a 10 GB file, something that grows while it is read), this neither blocks nor reads more than the
+ * limit.
  */
 #include "policy/internal.h"
 

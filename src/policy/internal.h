@@ -157,7 +157,7 @@ void binding_settle_trust(const struct layer *l, const char *name, struct settin
 /* of_file: "" if the file names no preset. */
 void binding_check_preset(const char *chosen, const char *of_file, const char *place, struct policy_diags *diags);
 
-/* Whether a file says how code is judged or who is trusted: then nobody above it loosens rows of loosen PERSON. */
+/* Whether a file says how code is judged or who is trusted: then no layer above it loosens rows of loosen PERSON. */
 bool binding_judges(const bool set[SETTING_COUNT]);
 
 /* ---- diag.c ---------------------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ struct file_layers {
 	json_t *users; /* NULL: there are none */
 };
 
-/* users.c: a row is begun, filled member by member and ended; what is wrong with it is a complaint. */
+/* users.c: a row is started, filled member by member and ended; what is wrong with it is a complaint. */
 json_t *user_begin(json_t **users, const struct place *at, struct policy_diags *diags); /* NULL: not this one */
 void user_put(json_t *row, const char *key, const struct raw_value *raw, const struct place *at,
 	      const struct place *value_at, struct policy_diags *diags);
@@ -187,7 +187,7 @@ int users_to_json(const json_t *users, char **ret, struct brig_error *err);
 void users_template(struct buf *out);
 
 /* yaml.c */
-/* guarded: only if nobody but the caller and root could write it. */
+/* guarded: only if no one but the caller and root could write it. */
 int yaml_file_read(const char *path, bool guarded, struct buf *ret, struct policy_diags *diags, struct brig_error *err);
 int yaml_parse(const char *path, const char *text, size_t len, struct file_layers *ret, struct policy_diags *diags,
 	       struct brig_error *err);

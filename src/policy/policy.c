@@ -106,8 +106,8 @@ static bool is_comments_only(const char *text, size_t len)
 }
 
 /*
- * A file as `brig init` and packages bring it, in which everything is behind '#', is no policy: it binds nobody, and costs
- * a run no reader of YAML.
+ * A file as `brig init` and packages bring it, in which everything is behind '#', is no policy: it binds nothing, and a
+ * run does not pay for a YAML parser.
  */
 static int parse_text(const struct policy_sources *src, const char *text, size_t len, struct policy *p,
 		      struct file_layers *ret, struct policy_diags *diags, struct brig_error *err)

@@ -324,7 +324,7 @@ static bool read_list_text(const struct spelling *sp, const char *text, struct s
 
 static bool read_list(const struct spelling *sp, const struct raw_value *raw, struct setting_list *ret, char *why)
 {
-	ret->n = ret->used = 0; /* nothing to clear: a slot's unused bytes are never looked at */
+	ret->n = ret->used = 0; /* nothing to clear: a slot's unused bytes are never read */
 	if (!raw->list)
 		return read_list_text(sp, raw->text, ret, why);
 	for (const char *item = NULL; (item = setting_list_next(raw->list, item));)

@@ -42,8 +42,8 @@ int store_look(const struct store *s, const struct store_key *key, const struct 
 /* store_get(), which counts as a use of the entry or not; what is damaged or too old goes either way. */
 int store_find(struct store *s, const struct store_key *key, bool is_use, const struct store_take *take,
 	       struct store_info *info, struct brig_error *err);
-/* A regular file of ours with one name and nobody else's access, opened without following anything.  Or -errno;
- * -EUCLEAN if it is something else, and *why says what. */
+/* A regular file of ours with one name and no access for others, opened without following links.  Or -errno; -EUCLEAN
+ * if it is something else, and *why says what. */
 int store_open_file(int dir, const char *name, int flags, uint64_t *size, uint64_t *used_ns, const char **why);
 /* Removes a name, whatever it is, as long as it is one thing: a file, a link, an empty directory. */
 void store_remove(int dir, const char *name);
@@ -55,7 +55,7 @@ int store_publish_record(struct store *s, const struct store_key *key, const uns
 			 uint64_t size, struct brig_error *err);
 /* The same for a record that is whole already. */
 int store_write_record(struct store *s, const struct store_entry *e, struct brig_error *err);
-/* Within the writer's lock: removes a content.  False: it is a tree that somebody uses, and force is not given. */
+/* Within the writer's lock: removes a content.  False: it is a tree in use, and force is not given. */
 bool store_drop_content(const struct store *s, const char *name, bool force);
 
 /* seen.c: how the entries of a tree look, without their contents. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contents that must not go while somebody names them.
+ * Contents that must not be removed while they are referenced.
  *
  * A pin is a separate entry for a content that another entry has.  So whatever happens to that other entry (it expires,
  * is rebuilt with other bytes, or is evicted), the pinned content is found under the pin, and counts once.  Both steps

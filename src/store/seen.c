@@ -10,8 +10,9 @@
  * device, inode, kind, permissions, owner, links, size, mtime, ctime) with that of the last hash, and everything is
  * hashed as before if a single one differs, if there is no sound record, or if the machine was started since.
  *
- * A change within one tick of the file system's clock would leave the ctime as it was: a tree that was changed less than
- * SETTLED_NS before it was looked at gets no record.  Nor does one on a file system where somebody else keeps the times.
+ * A change within one tick of the file system's clock would leave the ctime as it was: a tree that was changed less
+ * than SETTLED_NS before it was looked at gets no record.  Nor does one on a file system whose times are kept
+ * elsewhere.
  *
  * Not noticed before the next boot, or `brig cache verify`, which always hashes: bytes that change below the file
  * system (a disk that fails, a write to the device), and changes by someone who may set the clock back.  A record can

@@ -109,7 +109,7 @@ void store_tree_close(struct store_tree *t);
 int store_get_tree(struct store *s, const struct store_key *key, bool is_new, struct store_tree *ret,
 		   struct store_info *info, struct brig_error *err);
 
-/* Of a tree that somebody else filled. */
+/* Of an untrusted tree. */
 struct store_import {
 	int dir;          /* read without following anything; nothing in it is believed */
 	uint64_t entries; /* more are refused */
@@ -150,8 +150,8 @@ enum store_pin_answer {
  */
 int store_pin(struct store *s, const struct store_key *from, const struct store_key *pin, struct brig_error *err);
 /*
- * Removes the record, and the content with it if no other entry has it and nobody uses it.  *ret_gone: the content is not
- * there any more.  A pin that is not there is no error.
+ * Removes the record, and the content with it if no other entry has it and it is not in use.  *ret_gone: the content is
+ * not there any more.  A pin that is not there is no error.
  */
 int store_unpin(struct store *s, const struct store_key *pin, bool *ret_gone, struct brig_error *err);
 

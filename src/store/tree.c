@@ -9,8 +9,8 @@
  * The list of a tree has, in the order of the walk, each entry's kind, permission bits, path, size and SHA-256 (of a
  * link: of where it leads).  It is never stored: checking a tree rebuilds it from the files, and unless its hash is the
  * name the tree is damaged.  So a changed byte, a lost or an additional file, a changed permission and a changed link
- * are all the same to us, and there is no second file that could be changed along.  A tree to which nobody has written
- * since it was looked at need not be read again (seen.c).
+ * are all treated alike, and there is no second file that could be changed to match.  A tree that was not written to
+ * since it was checked need not be read again (seen.c).
  *
  * What comes in was written by an untrusted program.  It is read beneath one descriptor, nothing is followed or waited
  * for (INV-8), and only folders, regular files and links are taken, but none of git's: files as 0444 or 0555, folders
@@ -516,7 +516,7 @@ static int publish_tree(struct store *s, const struct store_key *key, const char
 	return rc;
 }
 
-/* Within the writer's lock, so that nobody takes it for a left-over before it is locked. */
+/* Within the writer's lock, so that it is not taken for a left-over before it is locked. */
 static int begin_copy(struct store *s, const char *made, struct import *im)
 {
 	int rc = store_writer_lock(s, im->err);

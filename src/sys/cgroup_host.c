@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds what this process may use.  /proc/self/cgroup says in which group we are in each hierarchy.
- * Nearly every host mounts them in the same places, so those are looked at first; only if one is not
- * there is /proc/self/mountinfo read, which is slow (60 us here, milliseconds on a host with thousands
- * of mounts).  v1 hierarchies take the controllers they have; what is left over is looked for in v2.
+ * Finds what this process may use.  /proc/self/cgroup says in which group we are in each hierarchy. Nearly every host
+ * mounts them in the same places, so those are checked first; only if one is not there is /proc/self/mountinfo read,
+ * which is slow (60 us here, milliseconds on a host with thousands of mounts).  v1 hierarchies take the controllers
+ * they have; what is left over is looked for in v2.
  *
- * The usual places are checked to be of the right filesystem and to hold our group.  Inside a cgroup
- * namespace paths mean something else, so there mountinfo decides.  Should a mount show only a part of
- * its hierarchy that by chance has a group of our group's name, cells get their limits all the same.
+ * The usual places are checked to be of the right filesystem and to hold our group.  Inside a cgroup namespace paths
+ * mean something else, so there mountinfo decides.  Should a mount show only a part of its hierarchy that by chance has
+ * a group of our group's name, cells get their limits nevertheless.
  */
 #include "sys/cgroup_internal.h"
 

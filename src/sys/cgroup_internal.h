@@ -113,8 +113,8 @@ const char *cgroup_path_in_mount(const char *own, const char *mount_root);
 /* Of cgroup v2, into dst.  0 or -errno. */
 int cgroup_v2_own_path(char *dst, size_t size);
 /*
- * Finds a place for leaves in the v2 hierarchy and adds it to h->tree.  why gets a sentence if a
- * wanted controller, or the whole tree, cannot be had.
+ * Finds a place for leaves in the v2 hierarchy and adds it to h->tree.  why gets a sentence if a wanted controller, or
+ * the whole tree, is not available.
  */
 void cgroup_v2_place(struct cgroup_host *h, const struct cgroup_v2_mount *m, unsigned wanted, char why[CGROUP_WHY_MAX]);
 /* Enables controllers for the children of a v2 group.  0 or -errno. */

@@ -38,7 +38,7 @@ void hmac256(const struct hmac256 *m, const void *data, size_t len, uint8_t out[
 #define BLAKE2B_LEN 32
 void blake2b(const void *data, size_t len, uint8_t out[BLAKE2B_LEN]);
 
-/* SipHash-2-4: quick, and without the key nobody can say or aim at its value.  For checksums, not for proofs. */
+/* SipHash-2-4: fast, and its value cannot be predicted or chosen without the key.  For checksums, not for proofs. */
 #define SHORT_HASH_KEY_LEN 16
 uint64_t short_hash(const uint8_t key[SHORT_HASH_KEY_LEN], const void *data, size_t len);
 
@@ -56,7 +56,7 @@ bool crypto_same(const void *a, const void *b, size_t len);
 
 /* dst has 2 * len + 1 bytes; returned. */
 char *hex_put(char *dst, const void *data, size_t len);
-/* Exactly 2 * len lower-case digits; what follows them is not looked at. */
+/* Exactly 2 * len lower-case digits; what follows them is ignored. */
 bool hex_get(const char *text, void *dst, size_t len);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file's st_dev is the partition, or the mapped or whole disk, that its file system is on; limits are for whole
- * disks. In sysfs the folder of a partition lies in that of its disk.  File systems that have no block device of their
- * own, or several, get a number with major 0, which says nothing about a disk.
+ * disks. In sysfs the folder of a partition is inside that of its disk.  File systems that have no block device of
+ * their own, or several, get a number with major 0, which says nothing about a disk.
  */
 #include "sys/disk.h"
 

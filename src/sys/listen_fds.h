@@ -12,7 +12,7 @@
 
 struct listen_fds {
 	int fd[LISTEN_FDS_MAX]; /* the caller's now; closed on exec, non-blocking */
-	size_t n;               /* 0: nobody handed any */
+	size_t n;               /* 0: none were passed */
 };
 
 /*

@@ -206,7 +206,7 @@ static bool is_map_helper(const char *path)
 	       ((st.st_mode & S_ISUID) || getxattr(path, "security.capability", NULL, 0) > 0);
 }
 
-#define UNUSED_ID 0x70000000u /* one of those that belong to nobody: cells of root get such ids */
+#define UNUSED_ID 0x70000000u /* an unused one: cells of root get such ids */
 
 struct id_search {
 	uint64_t id;

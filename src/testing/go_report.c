@@ -36,7 +36,7 @@ struct scan {
 	const char *at, *end;
 	char *text; /* where strings go: TEXT_MAX bytes for each of STRINGS */
 };
-#define STRINGS (FIELD_COUNT + 2) /* one for names of fields, one for the fields that nobody wants */
+#define STRINGS (FIELD_COUNT + 2) /* one for field names, one for unused fields */
 
 static bool skip(struct scan *s, char c)
 {
@@ -170,7 +170,7 @@ struct test {
 struct go_reader {
 	struct test *row; /* heap; an open hash */
 	size_t n, cap;
-	size_t running; /* tests and packages that have begun and not ended */
+	size_t running; /* tests and packages that have started and not ended */
 	const struct go_tests *declared;
 	struct test_report *report;
 	uint8_t hash_key[SHORT_HASH_KEY_LEN];

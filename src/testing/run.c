@@ -42,7 +42,7 @@ static bool is_free(int project, const char *name)
 	return beneath_look(project, name, NULL) == -ENOENT;
 }
 
-/* Names of files that nobody has: random, and looked for. */
+/* Unused file names: random, and looked for. */
 static int make_names(int project, const struct framework *f, struct test_run *t, struct brig_error *err)
 {
 	char id[NAME_RANDOM + 1];

@@ -32,7 +32,7 @@ static uint64_t round_up_page(uint64_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-/* As root the cell's ids are nobody's, so any id but root's is separate; else it must not be the caller's. */
+/* As root the cell's ids are unused on the host, so any id but root's is separate; else it must not be the caller's. */
 static uint64_t caller_uid(void)
 {
 	return geteuid();

@@ -12,7 +12,7 @@
  *
  * The lock keeps out other brigs, not editors.  So what a rename has brought into the staging folder is checked again
  * there, where no other process has a name for it: if it is not what check saw, everything is undone.  Nothing is
- * unlinked that was not looked at, and no name that was not given here.
+ * unlinked that was not checked, and no name that was not created here.
  *
  * A brig that is killed while it commits leaves that folder behind with the old files in it; the next apply of the same
  * changes says so.
@@ -44,7 +44,7 @@ struct undo {
 	unsigned mode;
 };
 
-/* What lies in the staging folder for a row, and is to go at the end: what was seen of it there. */
+/* What is in the staging folder for a row, and is removed at the end: what was seen of it there. */
 struct staged {
 	bool is_new, is_old; /* "new-<row>" and "old-<row>" are names that were given */
 	bool is_seen;        /* it was a file of the project's, of this size and time */
@@ -323,8 +323,8 @@ static bool clears_first(const struct kept_row *r)
 }
 
 /*
- * Whether what a rename has brought into the staging folder is what check saw: if somebody has written to the project
- * in between, it is not, and goes back.
+ * Whether what a rename has brought into the staging folder is what check saw: if the project was written to in
+ * between, it is not, and is moved back.
  */
 static int look_again(struct apply *a, size_t i, const char *name)
 {

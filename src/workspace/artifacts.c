@@ -161,7 +161,7 @@ static int copy_to_folder(struct fetch *f, int from, unsigned mode, struct artif
 /* Troubles of the folder, not of the file: those end it. */
 static bool is_fatal(const struct fetch *f, int rc)
 {
-	/* An archive that was begun and not ended is none. */
+	/* An archive without its end is invalid. */
 	return (f->ask->archive && rc < 0 && rc != -EFBIG) || rc == -ENOSPC || rc == -EDQUOT || rc == -EROFS ||
 	       rc == -EIO;
 }

@@ -229,7 +229,7 @@ static bool same_content(const struct walk_entry *e, int project, const char *pa
 	return true;
 }
 
-/* The staged file as it was: no change, whatever the project's owner has made of his own meanwhile. */
+/* The staged file as it was: no change, even if the project's owner has changed the original meanwhile. */
 static bool is_covering(const struct collector *c, const struct walk_entry *e)
 {
 	const struct covering *v = &c->ask->covering;

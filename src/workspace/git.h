@@ -13,7 +13,7 @@
 
 enum git_part {
 	GIT_NEVER,  /* hooks, config, alternates, logs, modules, worktrees and whatever else there is */
-	GIT_WAY,    /* a folder that the others lie in */
+	GIT_WAY,    /* a folder that contains the others */
 	GIT_OBJECT, /* named by its content, so that one which is there already is the same one */
 	GIT_REF,    /* a branch or a tag */
 	GIT_HEAD,
@@ -23,7 +23,7 @@ enum git_part {
 
 /* Of a path of the project. */
 enum git_part git_part_of(const char *path, bool is_dir);
-/* Most bytes that such a file is looked at with; 0: its content is not looked at. */
+/* Most bytes that such a file is looked at with; 0: its content is not examined. */
 size_t git_part_max(enum git_part part);
 /* Whether it has a form that git gives it and names nothing that does not come over.  was: what the project has;
  * sha256_names: how its repository names objects, which the index does not say. */

@@ -48,7 +48,7 @@ static bool moves_names(enum git_part part)
 	return part == GIT_REF || part == GIT_HEAD || part == GIT_PACKED;
 }
 
-/* Only of branches and tags: git may pack objects anew, and the old ones of the project stay. */
+/* Only of branches and tags: git may repack objects, and the old ones of the project stay. */
 static void add_deleted(struct git_walk *w, const char *path)
 {
 	struct before before;
@@ -188,7 +188,7 @@ static enum walk_next consider(void *arg, const struct walk_entry *e)
 	return w->rc < 0 || w->lost ? WALK_STOP : WALK_ON;
 }
 
-/* One that the program emptied, or made anew, is another repository. */
+/* One that the program emptied or recreated is a different repository. */
 static bool is_still_there(const struct git_walk *w)
 {
 	struct stat st;

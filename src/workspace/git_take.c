@@ -81,7 +81,7 @@ static bool is_sound(const struct keeper *k, int project, const struct kept_row 
 	return text && git_part_sound(part, text, len, was ? was : "", was_len, has_sha256_names(project));
 }
 
-/* Somebody else has made it meanwhile: a folder on the way, or the same object. */
+/* Another process has created it meanwhile: a folder on the way, or the same object. */
 static bool is_there(int project, const struct kept_row *r, enum git_part part)
 {
 	struct stat st;

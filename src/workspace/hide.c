@@ -291,7 +291,7 @@ static int look_into(struct scan *s, const char *path, bool follow)
 	int rc;
 
 	if (dir < 0)
-		return 0; /* what cannot be read here is shown by nobody, or has gone */
+		return 0; /* what cannot be read here cannot be shown, or has gone */
 	rc = walk_tree(dir, &caps, consider_inside, &in, &out, s->err);
 	s->cut |= out.cut;
 	return rc < 0 ? rc : s->rc;

@@ -21,7 +21,7 @@ struct workspace {
 	const struct settings *set;
 	struct path_list hidden;
 	struct path_list git; /* each .git: the program may write to its copy, and nothing below is a change */
-	uint64_t opened_ns;   /* CLOCK_REALTIME: what has changed in the project since is somebody else's */
+	uint64_t opened_ns;   /* CLOCK_REALTIME: later changes in the project are not the program's */
 	struct plan_workspace plan;
 	bool from_archive;
 };
@@ -31,7 +31,7 @@ bool workspace_hides(const struct settings *set, const char *path, bool is_dir);
 /* Fills hidden and git of an opened project. */
 int hide_find(struct workspace *w, struct brig_error *err);
 
-/* Whether a path is, or lies in, what a tool keeps for itself (caches.def). */
+/* Whether a path is, or is inside, a tool's cache (caches.def). */
 bool is_tool_cache(const char *path);
 
 /* ---- changesets -------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ struct kept_row {
 	struct before before;
 	char *target; /* of a link; heap, else NULL */
 	enum skip skip;
-	bool git; /* of .git, and asked for: git_take has looked at it */
+	bool git; /* of .git, and asked for: git_take has checked it */
 };
 
 struct changeset {

@@ -354,7 +354,7 @@ static bool is_old(const struct statedir *d, uint64_t days)
 	return then > 0 && now > then && now - then > days * DAY_NS;
 }
 
-/* Only what nobody is using: neither finished in this moment nor about to be applied. */
+/* Only what is not in use: neither finished in this moment nor about to be applied. */
 static int expire_one(void *arg, const struct statedir *all, const char *name, struct brig_error *err UNUSED)
 {
 	const uint64_t *days = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a path of a project leads, links at every component followed; what it leads to is only looked at. */
+/* Where a path of a project leads, links at every component followed; the target is only examined. */
 #ifndef WORKSPACE_RESOLVE_H
 #define WORKSPACE_RESOLVE_H
 

@@ -3,8 +3,8 @@
  * Disk space for changesets: how much the stored ones take together, and which are removed to make room for another.
  *
  * What counts is what the disk has given (st_blocks), so a hole costs nothing.  Nothing is cached: the folders, which
- * are few, are measured each time, so no number can be wrong after a brig was killed.  The oldest go first; one that
- * somebody is just applying is waited for a moment, which as a rule ends with its removal, and then passed over.
+ * are few, are measured each time, so no number can be wrong after a brig was killed.  The oldest go first; one that is
+ * just being applied is waited for a moment, which usually ends with its removal, and then skipped.
  */
 #include <string.h>
 #include <sys/file.h>

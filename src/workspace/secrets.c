@@ -223,7 +223,7 @@ enum secret_when secret_by_name(const char *path, bool is_dir)
 	row = row_of_original(&copy);
 	if (!row)
 		row = row_of(&c);
-	/* Packages bring thousands of such files along, and nobody's account. */
+	/* Packages contain thousands of such files, and no account keys. */
 	if (row && row->when == SECRET_ACCOUNT && strstr(path, "node_modules/"))
 		return SECRET_NEVER;
 	if (row)
