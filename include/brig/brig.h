@@ -97,10 +97,15 @@ struct brig_open_opts {
 	/* A socket to a recorder (brig_recorder_step()), which is copied: audit log, history and receipts are that process's to
 	 * write, and this one does not open them.  0: this process writes them itself. */
 	int recorder_fd;
+	/* Another process starts those that make cells, under ceilings of its own (brig_ceilings()), and this one makes none.  Brings
+	 * such a one to the other end of this socket, of which it makes a copy; with limits_disks one of BRIG_CEILINGS_DISKS.  0, or
+	 * -errno.  Called from within runs, and must not wait.  NULL: this process starts them itself. */
+	int (*start_keeper)(void *user, int socket, int limits_disks);
+	void *start_keeper_user;
 };
-#define BRIG_OPEN_OPTS_INIT                                                    \
-	{                                                                      \
-		sizeof(struct brig_open_opts), NULL, NULL, 0, NULL, NULL, 0, 0 \
+#define BRIG_OPEN_OPTS_INIT                                                                \
+	{                                                                                  \
+		sizeof(struct brig_open_opts), NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL \
 	}
 
 /* opts may be NULL.  A bad policy file fails with BRIG_E_POLICY and the first complaint in err;
@@ -119,6 +124,17 @@ BRIG_API void brig_rest(struct brig *b); /* NULL is fine */
  * or with this process.  What cannot be forked is started later.
  */
 BRIG_API void brig_fork_keeper(void);
+
+/*
+ * For programs that are several processes, of which one has rights and hears of nobody's requests, and another hears of them
+ * (start_keeper of its brig_open_opts).  The first one makes ceilings of the policy that opts name: what no cell may exceed that
+ * any request could have under it.  *ret_fd is a sealed file in memory, the caller's to close.
+ */
+enum { BRIG_CEILINGS_DISKS = 1 /* flags: its cells may have disk_io_bps, for which the host's disks are looked for */ };
+BRIG_API int brig_ceilings(const struct brig_open_opts *opts, uint32_t flags, int *ret_fd, struct brig_error *err);
+/* In a child of it that has given up what cells do not take: becomes the process that makes cells under them, for whoever has
+ * the other end of the socket, and ends with that.  Returns only if it cannot: -errno. */
+BRIG_API int brig_become_keeper(int ceilings, int socket);
 
 /* ---- a run ---------------------------------------------------------------------------------- */
 

@@ -47,6 +47,31 @@ void brig_fork_keeper(void)
 	keeper_fork();
 }
 
+int brig_become_keeper(int ceilings, int socket)
+{
+	return keeper_become(ceilings, socket);
+}
+
+int brig_ceilings(const struct brig_open_opts *opts, uint32_t flags, int *ret_fd, struct brig_error *err)
+{
+	AUTO_FREE struct keep_hello *most = calloc(1, sizeof(*most));
+	struct brig *b = NULL;
+	int rc;
+
+	if (!ret_fd || flags & ~(uint32_t)BRIG_CEILINGS_DISKS)
+		return err_set(err, BRIG_E_USAGE, 0,
+			       "brig_ceilings needs a place for the file, and flags that it knows");
+	if (!most)
+		return err_nomem(err);
+	rc = brig_open(opts, &b, err);
+	if (rc < 0)
+		return rc;
+	warm_ceilings(b->policy, &b->recorder, b->warm.wanted, flags & BRIG_CEILINGS_DISKS, most);
+	brig_close(b);
+	*ret_fd = keeper_seal_ceilings(most);
+	return *ret_fd < 0 ? err_set(err, BRIG_E_SYSTEM, -*ret_fd, "cannot make a file in memory for the ceilings") : 0;
+}
+
 /* ---- handles --------------------------------------------------------------------------------- */
 
 /* Only a default that is not there is passed over in silence. */
@@ -130,6 +155,7 @@ int brig_open(const struct brig_open_opts *opts, struct brig **ret, struct brig_
 		}
 	}
 	b->warm.wanted = known.warm_cells ? known.warm_cells : (unsigned)policy_base(b->policy)->warm_cells;
+	b->warm.starter = (struct keeper_starter){ .start = known.start_keeper, .arg = known.start_keeper_user };
 	*ret = MOVE_PTR(b);
 	return 0;
 }

@@ -35,7 +35,7 @@ static const char *const project_env[] = {
 /* And with workspace_alias /home/user. */
 static const char *const home_env[] = { "HOME=/home/user", "USER=user", "LOGNAME=user" };
 
-static protection_set degradable(const struct setting_list *names)
+protection_set prepare_degradable(const struct setting_list *names)
 {
 	protection_set set = 0;
 
@@ -100,7 +100,7 @@ int prepare_request(const struct policy *policy, const struct brig_request *req,
 	ret->lang = ret->subject.lang;
 	(void)lang_source_name(ret->lang, req->file_name, ret->source_name, LANG_NAME_MAX + 1);
 	ret->source_mode = 0644;
-	ret->may_degrade = degradable(&set->allow_degraded);
+	ret->may_degrade = prepare_degradable(&set->allow_degraded);
 	return 0;
 }
 
@@ -163,6 +163,33 @@ static struct limits install_limits(const struct settings *s)
 	l.disk_bytes = s->install_disk;
 	l.inodes = max_u64(l.inodes, 1000000);
 	return l;
+}
+
+static void raise_to(struct limits *most, const struct limits *l)
+{
+#define RAISE(field) most->field = max_u64(most->field, l->field)
+	RAISE(cpu_percent);
+	RAISE(cpu_time_ms);
+	RAISE(memory_bytes);
+	RAISE(pids);
+	RAISE(disk_bytes);
+	RAISE(inodes);
+	RAISE(output_bytes);
+	RAISE(open_files);
+	RAISE(startup_ms);
+	RAISE(wall_ms);
+	RAISE(cleanup_ms);
+#undef RAISE
+}
+
+struct limits prepare_most_limits(const struct settings *set)
+{
+	const struct limits each[] = { run_limits(set), session_limits(set), compile_limits(set), install_limits(set) };
+	struct limits most = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(each); i++)
+		raise_to(&most, &each[i]);
+	return most;
 }
 
 /* Appends, or replaces the entry of the same name. */

@@ -402,6 +402,18 @@ static void report_failure(struct run *r, const struct stage *s, const char *why
 	}
 }
 
+/* Where another process starts the keepers this one makes no cell: it may not have the rights for it, nor is it to. */
+static bool refuse_own_cell(struct stage *s, const struct plan *plan)
+{
+	const char *lacks = job_lacks(plan);
+
+	s->exit_code = -1;
+	s->verdict = lacks ? VERDICT_refused : VERDICT_failed;
+	(void)snprintf(s->reason, sizeof(s->reason), lacks ? "the run needs %s: send less of it, or use --local" : "%s",
+		       lacks ? lacks : "no keeper of cells can be had");
+	return true;
+}
+
 /* One attempt; false: it came to nothing before the program had begun, in a way that another one may not. */
 static bool execute_once(struct run *r, struct stage *s, struct plan *plan, bool may_wait)
 {
@@ -413,6 +425,8 @@ static bool execute_once(struct run *r, struct stage *s, struct plan *plan, bool
 				      .may_wait = may_wait };
 	struct backend_host *keeper = warm_take(r->x->warm, &ask, plan, &r->keeper);
 
+	if (!keeper && r->chosen.ops == &native_backend && r->x->warm->starter.start)
+		return refuse_own_cell(s, plan);
 	s->backend = keeper ? &keeper_backend : r->chosen.ops;
 	s->host = keeper ? keeper : r->chosen.host;
 	s->was_waiting = plan->waits_at ? keeper_cell_was_waiting : NULL;

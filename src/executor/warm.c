@@ -13,9 +13,13 @@
  * A keeper is started by the first run that needs it, with ceilings made of the policy as it was read then: the most that any
  * trust level could have, the root, what may be missing, the folders below which packages lie.  A run for which these are too
  * low gets another keeper.
+ *
+ * In a service the ceilings are not this process's to choose, which hears of strangers' requests: another one starts the keeper
+ * (struct keeper_starter), with what the policy gives anybody at all, and a run for which that is too low is refused.
  */
 #include "executor/warm.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +44,7 @@ struct keeper_use {
 	pid_t started_by; /* a fork shares descriptors but not children: it starts its own */
 	protection_set may_degrade;
 	bool limits_disks, waits;
+	bool fits_all; /* what it does not make nobody does */
 	char rootfs[KEEP_PATH_MAX];
 };
 
@@ -136,8 +141,8 @@ static void name_shown(struct recorder *recorder, struct keep_hello *h)
 
 static bool fits(const struct keeper_use *k, const struct plan *plan, bool limits_disks)
 {
-	return k->started_by == getpid() && keeper_is_alive(k->host) && (plan->may_degrade & ~k->may_degrade) == 0 &&
-	       str_eq(k->rootfs, plan->rootfs) && (k->limits_disks || !limits_disks);
+	return k->started_by == getpid() && keeper_is_alive(k->host) && (k->limits_disks || !limits_disks) &&
+	       (k->fits_all || ((plan->may_degrade & ~k->may_degrade) == 0 && str_eq(k->rootfs, plan->rootfs)));
 }
 
 /* Unused ones make room: of more than KEEPERS_MAX all others are at work. */
@@ -158,36 +163,95 @@ static void make_room(struct warm *w)
 	}
 }
 
-static struct keeper_use *start(struct warm *w, const struct warm_ask *ask, const struct plan *plan)
+static void fill_waiting(struct keep_hello *h, unsigned wanted, const struct settings *set)
+{
+	h->cells = CELLS_MAX;
+	h->waiting = wanted > 0 ? WAITING_MAX : 0;
+	h->waiting_of_kind = wanted;
+	h->waiting_bytes = set->warm_memory;
+	h->forks = (uint32_t)set->warm_forks;
+	h->waiting_seconds = WAITING_SECONDS;
+}
+
+/* By this process, for one plan and all that need no more. */
+static int start_own(const struct warm *w, const struct warm_ask *ask, const struct plan *plan, struct keeper_use *k)
 {
 	const struct settings *set = &ask->request->resolved.set;
 	AUTO_FREE struct keep_hello *h = calloc(1, sizeof(*h));
-	AUTO_FREE struct keeper_use *k = calloc(1, sizeof(*k));
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (!h || !k)
+	if (!h)
+		return -ENOMEM;
+	k->may_degrade = h->may_degrade = plan->may_degrade;
+	h->most = most_limits();
+	h->disk_io_bps = k->limits_disks ? set->disk_io_bps : 0;
+	h->maps_projects = 1;
+	h->n_roots = 1;
+	fill_waiting(h, k->waits ? w->wanted : 0, set);
+	name_shown(ask->recorder, h);
+	if (!str_copy(k->rootfs, sizeof(k->rootfs), plan->rootfs) ||
+	    !str_copy(h->root[0], sizeof(h->root[0]), plan->rootfs))
+		return -ENAMETOOLONG;
+	return keeper_start(h, &k->host, &err);
+}
+
+static int start_elsewhere(const struct warm *w, struct keeper_use *k)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	k->fits_all = true;
+	return keeper_request(&w->starter, k->limits_disks, &k->host, &err);
+}
+
+static struct keeper_use *start(struct warm *w, const struct warm_ask *ask, const struct plan *plan)
+{
+	AUTO_FREE struct keeper_use *k = calloc(1, sizeof(*k));
+
+	if (!k)
 		return NULL;
 	make_room(w);
 	k->waits = w->wanted && w->starts++ < STARTS_MAX;
 	k->started_by = getpid();
-	k->may_degrade = plan->may_degrade;
-	k->limits_disks = limits_disk_io(set);
-	h->most = most_limits();
-	h->disk_io_bps = k->limits_disks ? set->disk_io_bps : 0;
-	h->may_degrade = plan->may_degrade;
-	h->cells = CELLS_MAX;
-	h->waiting = k->waits ? WAITING_MAX : 0;
-	h->waiting_of_kind = k->waits ? w->wanted : 0;
-	h->waiting_bytes = set->warm_memory;
-	h->forks = (uint32_t)set->warm_forks;
-	h->waiting_seconds = WAITING_SECONDS;
-	name_shown(ask->recorder, h);
-	if (!str_copy(k->rootfs, sizeof(k->rootfs), plan->rootfs) ||
-	    !str_copy(h->rootfs, sizeof(h->rootfs), plan->rootfs) || keeper_start(h, &k->host, &err) < 0)
+	k->limits_disks = limits_disk_io(&ask->request->resolved.set);
+	if ((w->starter.start ? start_elsewhere(w, k) : start_own(w, ask, plan, k)) < 0)
 		return NULL;
 	k->next = w->keepers;
 	w->keepers = k;
 	return MOVE_PTR(k);
+}
+
+static void raise_ceilings(struct keep_hello *h, const struct settings *most)
+{
+	const struct limits l = prepare_most_limits(most);
+	uint64_t *const to = &h->most.cpu_percent;
+	const uint64_t *const from = &l.cpu_percent;
+
+	static_assert(sizeof(l) % sizeof(*from) == 0, "limits are numbers, and nothing else");
+	for (size_t i = 0; i < sizeof(l) / sizeof(*from); i++)
+		to[i] = max_u64(to[i], from[i]);
+	for (size_t i = 0; i < h->n_roots; i++)
+		if (str_eq(h->root[i], most->rootfs))
+			return;
+	if (h->n_roots < KEEP_ROOTS_MAX && str_copy(h->root[h->n_roots], KEEP_PATH_MAX, most->rootfs))
+		h->n_roots++;
+}
+
+void warm_ceilings(const struct policy *policy, struct recorder *recorder, unsigned wanted, bool limits_disks,
+		   struct keep_hello *ret)
+{
+	AUTO_FREE struct settings *most = calloc(1, sizeof(*most));
+	bool any;
+
+	*ret = (struct keep_hello){ .maps_projects = 0 }; /* who asks may be let open more than it may read: it packs */
+	for (enum trust t = 0; most && t < TRUST_COUNT; t++) {
+		if (!policy_most(policy, t, most, &any))
+			continue;
+		raise_ceilings(ret, most);
+		ret->may_degrade |= any ? ~(protection_set)0 : prepare_degradable(&most->allow_degraded);
+	}
+	ret->disk_io_bps = limits_disks ? setting_info[SET_disk_io_bps].max - 1 : 0;
+	fill_waiting(ret, wanted, policy_base(policy));
+	name_shown(recorder, ret);
 }
 
 static struct keeper_use *find(struct warm *w, const struct warm_ask *ask, const struct plan *plan)

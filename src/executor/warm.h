@@ -5,8 +5,10 @@
 
 #include "executor/prepare.h"
 #include "executor/select.h"
+#include "keeper/keeper.h"
 #include "model/result.h"
 
+struct keep_hello;
 struct keep_pool;
 struct keeper_use;
 
@@ -15,6 +17,8 @@ struct warm {
 	unsigned wanted;            /* waiting cells of each kind, at most; 0: none */
 	struct keeper_use *keepers; /* that were started; most handles need one */
 	unsigned starts;            /* of keepers with waiting cells: what dies is replaced, but not forever */
+	/* Another process starts the keepers, with ceilings that it has chosen: then no cell is made without one. */
+	struct keeper_starter starter;
 };
 
 /* Tells the keepers to end, which takes them a while; release waits for that. */
@@ -35,6 +39,10 @@ struct warm_ask {
  * the backend itself makes the cell.
  */
 struct backend_host *warm_take(struct warm *w, const struct warm_ask *ask, struct plan *plan, struct keeper_use **use);
+/* Ceilings of what any request can have under a policy, for a process that starts keepers for others.  recorder: it knows where
+ * packages lie. */
+void warm_ceilings(const struct policy *policy, struct recorder *recorder, unsigned wanted, bool limits_disks,
+		   struct keep_hello *ret);
 void warm_put(struct warm *w, struct keeper_use **use);
 /* Rows of all keepers, as many as there is room for: their number. */
 size_t warm_pools(struct warm *w, struct keep_pool *rows, size_t room);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What no job may exceed, whoever sends it.  The ceilings came with the first record, from the process that started the
- * keeper and had read the policy; a caller that was taken over later asks in vain for more.  Numbers are compared, paths are
+ * What no job may exceed, whoever sends it.  The ceilings came from the process that started the keeper, as a sealed file or with
+ * the first record, when it had read the policy and nothing else; a caller that was taken over later asks in vain for more.  Numbers are compared, paths are
  * compared byte by byte with those that were named then: nothing of a job is looked up or opened to decide.
  */
 #include <fcntl.h>
@@ -94,6 +94,14 @@ static int check_project(const struct plan_workspace *w, struct brig_error *err)
 	return 0;
 }
 
+static bool is_root_of(const struct keep_hello *most, const char *rootfs)
+{
+	for (size_t i = 0; i < most->n_roots && i < KEEP_ROOTS_MAX; i++)
+		if (str_eq(rootfs, most->root[i]))
+			return true;
+	return false;
+}
+
 static bool waits_for_its_file(const struct plan *plan)
 {
 	const size_t len = strlen(PLAN_WORKSPACE "/");
@@ -121,7 +129,7 @@ int ceilings_check(const struct keep_hello *most, const struct plan *plan, struc
 		return too_much("protections that it would go without", err);
 	if (plan->disk_io_bps != 0 && most->disk_io_bps == 0)
 		return too_much("a limit on disks, which this keeper has not looked for", err);
-	if (!str_eq(plan->rootfs, most->rootfs))
+	if (!is_root_of(most, plan->rootfs))
 		return too_much("another root", err);
 	for (size_t i = 0; i < plan->n_binds; i++)
 		if (!may_show(most, &plan->binds[i]))

@@ -307,7 +307,7 @@ static void finish(struct keeper *k, struct kept *c)
 /* ---- events ------------------------------------------------------------------------------------- */
 
 /* What is the request's own. */
-static void hand_over(struct kept *c)
+static void hand_over(const struct keeper *k, struct kept *c)
 {
 	struct keep_born born = { .was_waiting = c->was_waiting, .was_forked = native_waiting_is_forked(c->cell) };
 	int fds[KEEP_BORN_FDS_MAX];
@@ -326,7 +326,7 @@ static void hand_over(struct kept *c)
 		kept_kill(c);
 	/* When the caller is at work again.  Which caller that is the kernel says, and not the job. */
 	if (!c->kind->single)
-		native_waiting_mark(c->cell, c->run, getppid());
+		native_waiting_mark(c->cell, c->run, k->owner ? k->owner : getppid());
 	for (size_t i = 0; i < n; i++)
 		fd_closep(&fds[i]);
 }
@@ -342,7 +342,7 @@ static void start(struct kept *c)
 
 /* The program is in its place and waits for the word, unless that has been said.  Of one that waits while its request does
  * something else, init's own clock is the end. */
-static void claim(struct kept *c)
+static void claim(const struct keeper *k, struct kept *c)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	int rc = 0;
@@ -362,7 +362,7 @@ static void claim(struct kept *c)
 		fail(c, &err);
 		return;
 	}
-	hand_over(c);
+	hand_over(k, c);
 	if (c->went_early && c->state == KEPT_CLAIMED)
 		start(c);
 }
@@ -397,7 +397,7 @@ static void serve_building(struct keeper *k, struct kept *c)
 		return;
 	case CELL_CAN_BE_CLAIMED:
 		if (c->state == KEPT_BUILDING && c->tied)
-			claim(c);
+			claim(k, c);
 		else if (c->state == KEPT_BUILDING)
 			begin_to_wait(k, c);
 		return;
@@ -575,7 +575,7 @@ void kept_tie(struct keeper *k, struct kept *c, const char *run, int talk, int p
 	if (keeper_watch(k, &c->of_talk, talk, c, serve_talk) < 0)
 		kept_kill(c);
 	else if (c->state == KEPT_WAITING)
-		claim(c);
+		claim(k, c);
 	else if (native_made_wants_stream(c->cell) && keep_send(talk, KEEP_PACK, NULL, 0, NULL, 0, NULL, 0) < 0)
 		kept_kill(c);
 }

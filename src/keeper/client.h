@@ -14,7 +14,7 @@ struct ended {
 };
 
 struct backend_host {
-	int socket, pidfd;
+	int socket, pidfd; /* pidfd: FD_NONE of one that another process has started */
 	struct ended *ended;
 	int pools_talk; /* in which KEEP_POOLS is to be answered; FD_NONE: none is */
 	struct keep_pool *pools;

@@ -104,6 +104,7 @@ struct keeper {
 	struct kind kinds[KINDS_MAX];
 	struct leaving *leaving;
 	int epoll, caller;
+	pid_t owner;      /* who has made the caller's socket; 0: nobody knows */
 	uint64_t busy_ns; /* when a request last came or was told its end */
 	bool greeted;
 	char buffer[KEEP_BODY_MAX];

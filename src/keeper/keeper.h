@@ -12,6 +12,19 @@
 
 /* Starts the keeper; the host is for keeper_backend, and for its close, which ends the keeper and every cell of it. */
 int keeper_start(const struct keep_hello *ceilings, struct backend_host **ret, struct brig_error *err);
+/* Another process that starts keepers, under ceilings of its own. */
+struct keeper_starter {
+	/* Brings a keeper to this end of a socket, of which it makes a copy; 0 or -errno.  NULL: this process starts them. */
+	int (*start)(void *arg, int socket, int limits_disks);
+	void *arg;
+};
+/* The same as keeper_start(), of such a process; whether that could do it is seen by the first run. */
+int keeper_request(const struct keeper_starter *by, bool limits_disks, struct backend_host **ret,
+		   struct brig_error *err);
+/* What that process needs: its ceilings as a sealed file, or -errno; ... */
+int keeper_seal_ceilings(const struct keep_hello *ceilings);
+/* ... and in a child of it, which has one thread, to become the keeper: returns only -errno. */
+int keeper_become(int ceilings, int caller);
 /*
  * Forks a keeper that keeper_start() will greet instead of starting one: for a process that has one thread, and has read nothing
  * yet.  What cannot be forked is started later.

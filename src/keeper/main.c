@@ -11,6 +11,9 @@
  *	keeper		takes jobs of numbers and strings (model/job.h), compares them with ceilings that it was
  *			started with, and turns them into cells; the streams of a program it hands to the caller unread
  *
+ * Where the caller hears of strangers' requests it is started by another process, which has chosen the ceilings before (a service's
+ * master); its caller is whoever has made the socket that it serves.
+ *
  * One epoll: the caller's socket, and of each cell its own events, its listener for refused calls and the talk with the
  * request that it is tied to.  No call of the loop waits for a cell.  When the caller's socket ends, every cell is killed and
  * waited for, then the keeper ends; if the keeper is killed, the kernel kills its cells and janitors remove their groups (INV-3).
@@ -53,19 +56,41 @@ void keeper_unwatch(struct keeper *k, struct source *s)
 	s->fd = FD_NONE;
 }
 
-/* False: this caller was built from other sources, or is none. */
-static bool take_hello(struct keeper *k, const struct keep_message *m)
+/* False: these were made by a program that was built from other sources, or are none. */
+static bool adopt_ceilings(struct keeper *k, const void *bytes, size_t size)
 {
 	struct keep_hello *h = &k->ceilings;
 
-	if (k->greeted || m->head.kind != KEEP_HELLO || m->head.size != sizeof(*h) || m->n_fds != 0)
+	if (k->greeted || size != sizeof(*h))
 		return false;
-	memcpy(h, m->body, sizeof(*h));
-	h->rootfs[KEEP_PATH_MAX - 1] = '\0';
+	memcpy(h, bytes, sizeof(*h));
+	for (size_t i = 0; i < KEEP_ROOTS_MAX; i++)
+		h->root[i][KEEP_PATH_MAX - 1] = '\0';
 	for (size_t i = 0; i < KEEP_SHOWN_MAX; i++)
 		h->shown[i][KEEP_PATH_MAX - 1] = '\0';
 	k->greeted = h->version == KEEP_VERSION && h->build == KEEP_BUILD;
 	return k->greeted;
+}
+
+static bool take_hello(struct keeper *k, const struct keep_message *m)
+{
+	return m->head.kind == KEEP_HELLO && m->n_fds == 0 && adopt_ceilings(k, m->body, m->head.size);
+}
+
+/* Those that we were started with, which no greeting changes.  False: what is there is none that nobody can change. */
+static bool take_given_ceilings(struct keeper *k)
+{
+	const int sealed = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
+	int seals = fcntl(KEEPER_CEILINGS_FD, F_GET_SEALS);
+	ssize_t n;
+
+	if (seals < 0 && errno == EBADF)
+		return true;
+	if (seals < 0 || (seals & sealed) != sealed)
+		return false;
+	n = pread(KEEPER_CEILINGS_FD, k->buffer, sizeof(k->buffer), 0);
+	(void)close(KEEPER_CEILINGS_FD);
+	return n > 0 && adopt_ceilings(k, k->buffer, (size_t)n);
 }
 
 /* Who has made our socket, and so is the process that these cells are made for; 0: nobody knows. */
@@ -92,8 +117,8 @@ static int open_host(struct keeper *k, struct brig_error *err)
 	rc = native_backend.open(set, &k->host, &missing, err);
 	free(set);
 	if (rc == 0) {
-		native_set_owner(k->host, owner_of(k->caller));
-		native_ask_for_streams(k->host);
+		native_set_owner(k->host, k->owner);
+		native_ask_for_streams(k->host, /* always= */ !k->ceilings.maps_projects);
 	}
 	if (rc == 0)
 		(void)native_enter_range(
@@ -282,10 +307,13 @@ static int begin(struct keeper *k)
 	struct epoll_event ev = { .events = EPOLLIN };
 	int rc;
 
+	if (!take_given_ceilings(k)) /* before a descriptor of ours can have that number */
+		return -EPROTO;
 	rc = leave_caller();
 	if (rc < 0)
 		return rc;
 	k->caller = KEEPER_CALLER_FD;
+	k->owner = owner_of(k->caller);
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (k->epoll < 0 || fcntl(k->caller, F_SETFD, FD_CLOEXEC) < 0 ||
 	    epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->caller, &ev) < 0)

@@ -4,7 +4,8 @@
  * order of this machine and the structs are those of this build: both ends come out of one file, and the first record says so.
  *
  *	caller, on the keeper's own socket
- *	  KEEP_HELLO	struct keep_hello: what no job may exceed.  Once, first
+ *	  KEEP_HELLO	struct keep_hello: what no job may exceed.  Once, first; not if whoever started the keeper has given it that
+ *			at KEEPER_CEILINGS_FD (program.h)
  *	  KEEP_RUN	a job (model/job.h); beside it the keeper's end of a talk about this run, and the job's descriptors
  *	  KEEP_POOLS	nothing; beside it the keeper's end of a talk, in which it answers with as many struct keep_pool as it
  *			has kinds of waiting cells, and which it then leaves
@@ -65,6 +66,7 @@ struct keep_head {
 
 #define KEEP_SHOWN_MAX 4
 #define KEEP_PATH_MAX  512
+#define KEEP_ROOTS_MAX TRUST_COUNT
 
 struct keep_hello {
 	uint32_t version;
@@ -75,10 +77,12 @@ struct keep_hello {
 	uint32_t cells;   /* that exist at one time */
 	uint32_t waiting; /* of these, made ahead of requests */
 	uint32_t waiting_of_kind;
-	uint64_t waiting_bytes;                    /* that they and zygotes may have together */
-	uint32_t forks;                            /* children of one zygote, at most; 0: there are none */
-	uint32_t waiting_seconds;                  /* after which a kind that nobody asks for has none */
-	char rootfs[KEEP_PATH_MAX];                /* what jobs may name */
+	uint64_t waiting_bytes;   /* that they and zygotes may have together */
+	uint32_t forks;           /* children of one zygote, at most; 0: there are none */
+	uint32_t waiting_seconds; /* after which a kind that nobody asks for has none */
+	uint32_t maps_projects; /* 1: a folder that the caller has open may be mounted as a project, its owner mapped */
+	uint32_t n_roots;
+	char root[KEEP_ROOTS_MAX][KEEP_PATH_MAX];  /* what jobs may name */
 	char shown[KEEP_SHOWN_MAX][KEEP_PATH_MAX]; /* host folders below which binds may lie; "": none */
 };
 

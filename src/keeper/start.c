@@ -25,6 +25,7 @@
 #include <sys/syscall.h>
 
 #include "base/fd.h"
+#include "base/sealed.h"
 #include "keeper/client.h"
 #include "keeper/program.h"
 #include "sys/cgroup.h"
@@ -193,17 +194,27 @@ static int spawn_program(struct backend_host *h)
 	return rc < 0 ? rc : spawn(program, theirs, &h->pidfd);
 }
 
+static struct backend_host *host_new(struct brig_error *err)
+{
+	struct backend_host *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		(void)err_nomem(err);
+	else
+		h->socket = h->pidfd = h->pools_talk = FD_NONE;
+	return h;
+}
+
 int keeper_start(const struct keep_hello *ceilings, struct backend_host **ret, struct brig_error *err)
 {
-	AUTO_FREE struct backend_host *h = calloc(1, sizeof(*h));
+	AUTO_FREE struct backend_host *h = host_new(err);
 	struct keep_hello hello = *ceilings;
 	int rc;
 
 	if (!h)
-		return err_nomem(err);
+		return -err->code;
 	hello.version = KEEP_VERSION;
 	hello.build = KEEP_BUILD;
-	h->socket = h->pidfd = h->pools_talk = FD_NONE;
 	rc = take_forked(h) ? 0 : spawn_program(h);
 	if (rc == 0)
 		rc = keep_send(h->socket, KEEP_HELLO, &hello, sizeof(hello), NULL, 0, NULL, 0);
@@ -213,4 +224,65 @@ int keeper_start(const struct keep_hello *ceilings, struct backend_host **ret, s
 	}
 	*ret = MOVE_PTR(h);
 	return 0;
+}
+
+/* ---- started by another process ------------------------------------------------------------------ */
+
+int keeper_request(const struct keeper_starter *by, bool limits_disks, struct backend_host **ret,
+		   struct brig_error *err)
+{
+	AUTO_FREE struct backend_host *h = host_new(err);
+	AUTO_FD theirs = FD_NONE;
+	int rc;
+
+	if (!h)
+		return -err->code;
+	rc = keeper_open_talk(&h->socket, &theirs);
+	if (rc == 0)
+		rc = by->start(by->arg, theirs, limits_disks);
+	if (rc < 0) {
+		keeper_release(h);
+		return err_set(err, BRIG_E_SYSTEM, -rc, "the keeper of cells cannot be asked for");
+	}
+	*ret = MOVE_PTR(h);
+	return 0;
+}
+
+int keeper_seal_ceilings(const struct keep_hello *ceilings)
+{
+	struct keep_hello hello = *ceilings;
+
+	hello.version = KEEP_VERSION;
+	hello.build = KEEP_BUILD;
+	return sealed_make("brig-ceilings", &hello, sizeof(hello));
+}
+
+/* Both at their numbers, whichever they had. */
+static int put_in_place(int ceilings, int caller)
+{
+	int high = fcntl(caller, F_DUPFD_CLOEXEC, KEEPER_CEILINGS_FD + 1);
+
+	if (high < 0 || dup2(ceilings, KEEPER_CEILINGS_FD) < 0 || dup2(high, KEEPER_CALLER_FD) < 0)
+		return -errno;
+	return 0;
+}
+
+int keeper_become(int ceilings, int caller)
+{
+	char *const argv[] = { (char *)(uintptr_t) "brig-keeper", NULL };
+	int program = open_program(), high = FD_NONE;
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	high = program < 0 ? FD_NONE : fcntl(program, F_DUPFD_CLOEXEC, KEEPER_CEILINGS_FD + 2);
+	if (setpgid(0, 0) < 0 || put_in_place(ceilings, caller) < 0)
+		return -errno;
+	if (high >= 0 && close_range(KEEPER_CEILINGS_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+		(void)syscall(SYS_execveat, high, "", argv, environment(), AT_EMPTY_PATH);
+	/* A host that lets nobody execute from memory: we are the keeper, in a process that has read no request. */
+	wipe_environment();
+	if (close_range(KEEPER_CEILINGS_FD + 1, ~0U, 0) < 0)
+		return -errno;
+	_exit(keeper_main());
 }

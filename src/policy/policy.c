@@ -682,3 +682,27 @@ int policy_resolve(const struct policy *p, const char *trust, const struct brig_
 	assert(ret->trust_from != LAYER_REQUEST || (int)ret->trust <= p->base.max_trust);
 	return rc;
 }
+
+bool policy_most(const struct policy *p, enum trust t, struct settings *ret, bool *ret_any_degraded)
+{
+	AUTO_FREE struct policy_resolved *r = calloc(1, sizeof(*r));
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (!r || policy_resolve(p, trust_name[t], NULL, 0, r, &err) < 0)
+		return false;
+	for (enum setting_key k = 0; k < SETTING_COUNT; k++) {
+		uint64_t most;
+
+		if (setting_info[k].kind != KIND_NUM)
+			continue;
+		/* What gets stricter by being more may be wished for by anybody. */
+		if (may_loosen(p, t, k) || setting_info[k].stricter == STRICTER_MORE)
+			*(uint64_t *)setting_at(&r->set, k) = setting_info[k].max;
+		else if (find_maximum(p, r, k, &most))
+			*(uint64_t *)setting_at(&r->set, k) = most;
+	}
+	follow_timeout(r);
+	*ret_any_degraded = may_loosen(p, t, SET_allow_degraded);
+	*ret = r->set;
+	return true;
+}

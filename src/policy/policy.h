@@ -84,6 +84,12 @@ extern const size_t preset_count;
 int policy_resolve(const struct policy *p, const char *trust, const struct brig_option *options, size_t n,
 		   struct policy_resolved *ret, struct brig_error *err);
 
+/*
+ * The most that a request of this trust can have: each number as high as it may wish, what the policy says of the rest.
+ * *ret_any_degraded: it may wish to go without any protection.  False: the policy gives this trust to no request.
+ */
+bool policy_most(const struct policy *p, enum trust t, struct settings *ret, bool *ret_any_degraded);
+
 /* One value as text in the file's spelling ("512m", "30s", "50%", "[a, b]"); returns dst. */
 const char *policy_value_text(const struct settings *s, enum setting_key k, char *dst, size_t size);
 /* The document behind brig_policy_json() and brig_policy_check(). */

@@ -7,6 +7,7 @@
  *	runner    (runner/) joined to the front by a channel
  *	front     (front/), but for a worker, which has none
  *	link      (link/), where there is a queue: joined to the runner by a channel of its own
+ *	keepers   (keepers.c) make cells for the runner, when it asks for one; started anew when it asks again
  *
  * Each of them is joined to the master by a socket for words (words.h).
  *
@@ -24,8 +25,8 @@
  * What dies again and again before it is ready is given up: the service drains, and ends with an error.  All die with the
  * master: the kernel sends them a signal, and their sockets end.
  *
- * The master reads nothing of strangers' and holds nothing but the listeners and the certificate's files, which it reads anew
- * at SIGHUP and hands to the front; what is in them it does not look at.  The others are the same program, executed anew
+ * The master reads nothing of strangers' and holds nothing but the listeners, the ceilings of cells, which a child of it makes of
+ * the policy, and the certificate's files.  Both it has read anew at SIGHUP; what is in them it does not look at.  The others are the same program, executed anew
  * (birth.h): nothing of the master's memory is in them.  Signals come in through a pipe, and mean nothing to the others.
  */
 #include <fcntl.h>
@@ -43,6 +44,7 @@
 #include "base/fd.h"
 #include "net/host.h"
 #include "server/birth.h"
+#include "server/keepers.h"
 #include "server/listen.h"
 #include "server/serve.h"
 #include "server/words.h"
@@ -85,6 +87,7 @@ struct master {
 	struct certificate in_use, offered; /* offered: the front has not said yet whether it is good */
 	uint32_t offer_number;
 	struct brig_error why; /* the service ends; no code: because it was told to */
+	struct keepers keepers;
 };
 
 /* ---- signals ----------------------------------------------------------------------------------------- */
@@ -506,6 +509,8 @@ static void on_word(struct master *m, enum serve_role role)
 		on_ready(m, c);
 	else if (rc > 0 && w.word == WORD_CUT && role == ROLE_RUNNER && w.number == m->channel_number)
 		kill_child(&m->child[ROLE_FRONT]);
+	else if (rc > 0 && w.word == WORD_KEEPER && role == ROLE_RUNNER && w.n_fds == 1)
+		keepers_start(&m->keepers, w.fds[0], w.number == 1);
 	else if (rc > 0 && w.word == WORD_RELOAD && role == ROLE_RUNNER)
 		tell(m, ROLE_RECORDER, WORD_RELOAD); /* which could not go on with a policy that is wrong */
 	else if (rc > 0 && (w.word == WORD_TAKEN || w.word == WORD_REFUSED) && role == ROLE_FRONT)
@@ -513,8 +518,13 @@ static void on_word(struct master *m, enum serve_role role)
 	words_close(&w);
 }
 
+/* The ceilings first: what the runner reads then is not to be above them. */
 static void on_reload(struct master *m)
 {
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (keepers_read_policy(&m->keepers, m->options, &err) < 0)
+		(void)dprintf(STDERR_FILENO, "brig: the ceilings of cells stay as they were: %s\n", err.msg);
 	tell(m, ROLE_RUNNER, WORD_RELOAD);
 	reload_certificate(m);
 }
@@ -556,9 +566,10 @@ static int patience_ms(const struct master *m)
 static int go_on(struct master *m, struct brig_error *err)
 {
 	bool minds_input = m->options->ends_with_input && !m->input_has_ended;
-	struct pollfd p[2 + 2 * ROLES] = {
+	struct pollfd p[3 + 2 * ROLES] = {
 		{ .fd = m->signals, .events = POLLIN },
 		[1 + 2 * ROLES] = { .fd = minds_input ? STDIN_FILENO : -1, .events = POLLIN },
+		[2 + 2 * ROLES] = { .fd = m->keepers.ended, .events = POLLIN },
 	};
 
 	for (size_t i = 0; i < ROLES; i++) {
@@ -571,6 +582,8 @@ static int go_on(struct master *m, struct brig_error *err)
 		on_signals(m);
 	if (p[1 + 2 * ROLES].revents)
 		on_input(m);
+	if (p[2 + 2 * ROLES].revents)
+		keepers_bury(&m->keepers);
 	for (enum serve_role i = 0; i < ROLES; i++) {
 		if (p[1 + i].revents)
 			on_word(m, i);
@@ -638,6 +651,7 @@ int serve(const struct serve_options *options, struct brig_error *err)
 {
 	struct serve_options own = *options;
 	struct master m = { .options = &own,
+			    .keepers = KEEPERS_NONE,
 			    .to_recorder = FD_NONE,
 			    .of_recorder = FD_NONE,
 			    .program = FD_NONE,
@@ -668,12 +682,15 @@ int serve(const struct serve_options *options, struct brig_error *err)
 			      "brig: NO AUTHENTICATION: everybody on this machine who can connect may run "
 			      "programs here (--no-auth)\n");
 	if (rc == 0)
+		rc = keepers_open(&m.keepers, &own, err);
+	if (rc == 0)
 		rc = start_all(&m, err);
 	if (rc == 0)
 		do
 			rc = go_on(&m, err);
 		while (rc == 1);
 	kill_rest(&m);
+	keepers_close(&m.keepers, END_NS);
 	fd_closep(&m.to_recorder);
 	fd_closep(&m.of_recorder);
 	fd_closep(&m.program);

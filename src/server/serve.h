@@ -106,6 +106,8 @@ struct recorder_birth {
 /* Their mains, which take the descriptors: return the exit status, 0 or the enum brig_code of what went wrong. */
 int front_main(const struct front_birth *birth);
 int runner_main(const struct runner_birth *birth);
+/* How many cells of each kind it wants to be kept ready, at most. */
+uint32_t runner_warm_cells(const struct serve_options *options);
 int link_main(const struct link_birth *birth);
 int recorder_main(const struct recorder_birth *birth);
 

@@ -23,6 +23,8 @@ enum serve_word {
 	WORD_CERTIFICATE = 'k', /* to the front: this chain and this key from now on; it answers with one of these */
 	WORD_TAKEN = 'y',       /* from the front: what had this number is in use */
 	WORD_REFUSED = 'n',     /* from the front: it is not, and it has said why */
+	WORD_KEEPER =
+		'm', /* from the runner: something that makes cells, for who has the other end of this socket (keepers.h); 1: with limits on disks */
 	WORD_CUT = 'x', /* from the runner: who is at the other end of the channel of this number speaks nonsense */
 };
 

@@ -283,6 +283,10 @@ class Server:
 		found = {read_quietly(f"/proc/{pid}/comm").decode().strip().removeprefix("brig-"): pid for pid in children(self.pid)}
 		return {name: pid for name, pid in found.items() if name in ("front", "runner", "recorder")}
 
+	def keepers(self):
+		"""Processes that make cells, by the master's doing."""
+		return [pid for pid in children(self.pid) if read_quietly(f"/proc/{pid}/comm") == b"brig-keeper\n"]
+
 	def answers(self):
 		try:
 			return self.get("/readyz").status == 200

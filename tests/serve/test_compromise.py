@@ -104,3 +104,26 @@ def front(t):
 	t.equal(read_quietly(os.path.join(t.state, "serve", "tokens")), tokens, "the tokens")
 	with Server(t, "--policy", policy, auth=True, env=JUDGED) as s:
 		t.equal(s.result(mallory, language="shell", code="echo 1")["stdout"], "1\n", "an honest service afterwards")
+
+
+HOSTILE_RUNNER = os.path.join(os.path.dirname(HOSTILE), "hostile-runner")
+REFUSED = "refused: the job asks for more than the keeper of cells was started for: "
+
+
+@case("code in the runner's place gets no cell above the ceilings of the policy, whatever it tells master and keeper", final="a runner that was taken over chooses its ceilings")
+def runner(t):
+	if not os.access(HOSTILE_RUNNER, os.X_OK):
+		t.skip("the drill's program is not built")
+	if os.geteuid() != 0:
+		t.skip("only root gets at another process's descriptors")
+	policy = t.path("low.yaml", "default_trust: untrusted\nmem_limit: 64m\ncompile_memory: 256m\ninstall_memory: 256m\n")
+	with Server(t, "--policy", policy, env=JUDGED) as s:
+		t.equal(s.result(language="shell", code="echo 1")["stdout"], "1\n", "the service itself has cells")
+		p = t.run([HOSTILE_RUNNER, str(s.processes()["runner"])])
+		t.equal(p.rc, 0, "the drill", p)
+		t.equal(p.out.decode().splitlines(), [
+			"small: a cell", f"memory: {REFUSED}memory_bytes", f"processes: {REFUSED}pids", f"unlimited: {REFUSED}a cell without a limit",
+			f"walls: {REFUSED}protections that it would go without", f"root: {REFUSED}another root", f"user: {REFUSED}the user id",
+			"project: not mounted", "greeting: the end", f"again: {REFUSED}memory_bytes"], "what came of each attempt", p)
+		wait_until("its keepers end with it", lambda: len(s.keepers()) == 1)
+		t.equal(s.result(language="shell", code="echo 2")["stdout"], "2\n", "the service goes on")

@@ -261,6 +261,7 @@ def soak(t):
 		t.equal(sorted(after), sorted(before), "the processes are the same")
 		for pid, (fds, kib) in after.items():
 			name = read_quietly(f"/proc/{pid}/comm").decode().strip()
-			t.check(fds <= before[pid][0] + 4, f"descriptors of {name}", f"{before} {after}")
+			more = 80 if name == "brig-keeper" else 4	# each cell that waits or ends just now has some thirty there
+			t.check(fds <= before[pid][0] + more, f"descriptors of {name}", f"{before} {after}")
 			t.check("asan" in harness.brig_path() or kib <= before[pid][1] + growth, f"memory of {name}", f"{before} {after}")
 	verified(t)

@@ -39,9 +39,9 @@ def named(pids, *names):
 
 def resident_mib(s):
 	"""Of all processes of the service without its cells, whose first processes are the keeper's children, too."""
-	runner = children(s.processes()["runner"])
-	janitors = [j for k in named(runner, "brig-keeper") for j in named(children(k), "brig-janitor")]
-	return sum(int(status_field(p, "VmRSS").split()[0]) for p in (s.pid, *s.processes().values(), *runner, *janitors)) / 1024
+	runner, keepers = children(s.processes()["runner"]), s.keepers()
+	janitors = [j for k in keepers for j in named(children(k), "brig-janitor")]
+	return sum(int(status_field(p, "VmRSS").split()[0]) for p in (s.pid, *s.processes().values(), *runner, *keepers, *janitors)) / 1024
 
 
 @case("front and runner give memory back when they have nothing to do, and serve the next request as before; 20 MB are enough for all")

@@ -2,6 +2,7 @@
 """The process that runs cells, seen from outside: of root's rights it has those of its table, and so has all that it starts."""
 import os
 import re
+import signal
 
 import harness
 from client import Server, children, read_quietly, status_field, tree, wait_until
@@ -13,8 +14,8 @@ NUMBERS = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "KILL": 5, "SETGID": 6, "
 
 def table():
 	"""{name: how it is needed}"""
-	text = read_quietly(os.path.join(ROOT, "src/server/runner/capabilities.def")).decode()
-	return dict(re.findall(r"^CAPABILITY\((\w+), +IS_(NEEDED|STRICTER|FALLBACK|KEEPERS),", text, re.M))
+	text = read_quietly(os.path.join(ROOT, "src/server/capabilities.def")).decode()
+	return dict(re.findall(r"^CAPABILITY\((\w+), +IS_(NEEDED|STRICTER|DIRECT|FALLBACK|FORKS),", text, re.M))
 
 
 def set_of(*needs):
@@ -39,11 +40,57 @@ def confined(t):
 			held = int(status_field(pid, "CapPrm") or "0", 16)
 			own = os.path.exists(f"/proc/{pid}/ns/user") and os.readlink(f"/proc/{pid}/ns/user") == os.readlink("/proc/self/ns/user")
 			comm = read_quietly(f"/proc/{pid}/comm")
-			its = set_of(*table().values()) if comm in (b"brig-keeper\n", b"brig-janitor\n") else most
-			t.check(not own or held & ~its == 0, f"rights of {comm}", hex(held))
-		t.check(any(read_quietly(f"/proc/{p}/comm") == b"brig-keeper\n" for p in children(runner)), "the keeper was among them")
+			t.check(not own or held & ~most == 0, f"rights of {comm}", hex(held))
+		t.check(not [p for p in tree(runner) if read_quietly(f"/proc/{p}/comm") == b"brig-keeper\n"], "the runner starts no keeper")
+		keepers = s.keepers()
+		t.equal(len(keepers), 1, "keepers of the master")
+		for pid in (*keepers, *[c for c in children(keepers[0]) if read_quietly(f"/proc/{c}/comm") == b"brig-janitor\n"]):
+			held = int(status_field(pid, "CapPrm"), 16)
+			t.check(held & ~set_of("NEEDED", "DIRECT", "FALLBACK", "FORKS") == 0, f"rights of {pid}", hex(held))
 		if os.geteuid() == 0:
 			wait_until("cells are filled with forks", lambda: s.result(language="python", code="print(1)")["forked"])
+
+
+@case("a keeper that was killed is replaced by the master, with all that cells and forks take; so is one of another policy")
+def replaced(t):
+	policy = t.path("policy.yaml", "mem_limit: 128m\nmax_mem_limit: 128m\n")
+	with Server(t, "--policy", policy) as s:
+		for _ in range(2):
+			wait_until("a program runs", lambda: s.result(language="python", code="print(1)")["verdict"] == "ok")
+			if os.geteuid() == 0:
+				wait_until("cells are filled with forks", lambda: s.result(language="python", code="print(1)")["forked"])
+			keeper, = s.keepers()
+			os.kill(int(keeper), signal.SIGKILL)
+			wait_until("the master has buried it", lambda: keeper not in s.keepers())
+		before = wait_until("another one is there", lambda: s.result(language="shell", code="echo 1")["verdict"] == "ok" and s.keepers())
+		more = {"language": "shell", "code": "echo 1", "options": {"mem_limit": "256m"}}
+		t.equal(s.result(**more)["verdict"], "refused", "more than the policy has")
+		with open(policy, "w", encoding="utf-8") as f:
+			f.write("mem_limit: 128m\nmax_mem_limit: 512m\n")
+		os.kill(s.pid, signal.SIGHUP)
+		wait_until("the ceilings of the new policy are in force", lambda: s.result(**more)["verdict"] == "ok")
+		wait_until("the keeper of the old one has gone", lambda: not set(before) & set(s.keepers()))
+
+
+@case("rights of direct runs are the runner's only under a policy that has such runs, and come back with no policy")
+def direct(t):
+	if os.geteuid() != 0:
+		t.skip("only root has something to keep")
+	policy = t.path("direct.yaml", "enable_sandbox: false\n")
+	leave = "import os\nos.mkdir('d')\nopen('d/x', 'w').close()\nos.chmod('d', 0o1777)\nprint(1)"
+	with Server(t, "--policy", policy) as s:
+		t.equal(int(status_field(s.processes()["runner"], "CapPrm"), 16), set_of("NEEDED", "STRICTER", "DIRECT"), "its rights")
+		t.equal(s.result(language="python", code=leave)["verdict"], "ok", "a direct run")
+		with open(policy, "w", encoding="utf-8") as f:
+			f.write("mem_limit: 100m\n")
+		os.kill(s.pid, signal.SIGHUP)
+		wait_until("they are given up", lambda: int(status_field(s.processes()["runner"], "CapPrm"), 16) == set_of("NEEDED", "STRICTER"))
+		t.equal(s.result(language="shell", code="echo 1")["backend"], "native", "runs have cells now")
+		with open(policy, "w", encoding="utf-8") as f:
+			f.write("enable_sandbox: false\n")
+		os.kill(s.pid, signal.SIGHUP)
+		wait_until("it is said that they are gone", lambda: "start the service anew" in s.stderr())
+		t.equal(s.result(language="shell", code="echo 1")["backend"], "native", "the policy before stays in force")
 
 
 # Becomes a program on a host that lets nobody make a user namespace: in one in which all ids are themselves.
@@ -90,7 +137,7 @@ def executed(t):
 
 @case("what the table names is what the unit of systemd and the container's command line give")
 def same_lists(t):
-	needed = {name for name, need in table().items() if need == "NEEDED"}
+	needed = {name for name, need in table().items() if need in ("NEEDED", "DIRECT")}
 	t.equal(set(table()) - set(NUMBERS), set(), "numbers that this case knows")
 	t.equal(named("packaging/systemd/brig.service.in", r"(?<=CAP_)([A-Z_]+)"), needed, "CapabilityBoundingSet")
 	t.equal(named("docs/CONTAINER.md", r"--cap-add ([A-Z_]+)"), needed, "--cap-add")

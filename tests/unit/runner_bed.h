@@ -23,9 +23,11 @@
 #include <time.h>
 
 #include "base/fd.h"
+#include "base/clock.h"
 #include "base/str.h"
 #include "base/ustar.h"
 #include "server/channel.h"
+#include "server/keepers.h"
 #include "server/message.h"
 #include "server/routes.h"
 #include "server/serve.h"
@@ -40,7 +42,7 @@
 struct bed {
 	struct serve_options options;
 	char state[256];
-	pid_t runner, recorder;
+	pid_t runner, recorder, keeps; /* keeps: what a master does for cells */
 	struct channel *channel;
 	int master, recorder_master;
 	uint32_t tag; /* the last one used */
@@ -85,32 +87,89 @@ static inline void end_recorder(struct bed *b)
 	b->recorder = 0;
 }
 
+/* What one side has said, for the other; keepers are started here.  False: that side has gone. */
+static inline bool pass_word(int from, int to, struct keepers *k)
+{
+	struct word w;
+	int rc = words_hear(from, &w);
+
+	if (rc > 0 && w.word == WORD_KEEPER && w.n_fds == 1)
+		keepers_start(k, w.fds[0], w.number == 1);
+	else if (rc > 0)
+		(void)words_say(to, &w);
+	words_close(&w);
+	return rc >= 0;
+}
+
+/* Between the test, which is the master, and the runner: starts keepers, as a master does. */
+static inline void keep_for(const struct bed *b, int test, int runner)
+{
+	struct pollfd p[] = { { .fd = test, .events = POLLIN }, { .fd = runner, .events = POLLIN } };
+	struct keepers k = KEEPERS_NONE;
+	struct brig_error err = BRIG_ERROR_INIT;
+	bool goes_on = keepers_open(&k, &b->options, &err) == 0;
+
+	while (goes_on && (poll(p, ARRAY_LEN(p), -1) > 0 || errno == EINTR))
+		goes_on = (!p[0].revents || pass_word(test, runner, &k)) &&
+			  (!p[1].revents || pass_word(runner, test, &k));
+	(void)close(runner); /* it ends, and then its keepers do */
+	keepers_close(&k, (uint64_t)PATIENCE_MS * NS_PER_MS);
+	_exit(0);
+}
+
+static inline void start_keeping(struct bed *b, int *ret_runner)
+{
+	int test[2], runner[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, test), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, runner), 0);
+	b->keeps = fork();
+	assert_true(b->keeps >= 0);
+	if (b->keeps == 0) {
+		(void)close(test[0]);
+		(void)close(runner[1]);
+		(void)close(b->recorder_master);
+		keep_for(b, test[1], runner[0]);
+	}
+	(void)close(test[1]);
+	(void)close(runner[0]);
+	b->master = test[0];
+	*ret_runner = runner[1];
+}
+
+static inline void end_keeping(struct bed *b)
+{
+	fd_closep(&b->master);
+	if (b->keeps > 0)
+		assert_int_equal(waitpid(b->keeps, NULL, 0), b->keeps);
+	b->keeps = 0;
+}
+
 static inline void start(struct bed *b)
 {
-	int channel[2], master[2], recorder = FD_NONE;
+	int channel[2], master = FD_NONE, recorder = FD_NONE;
 	struct brig_error err = BRIG_ERROR_INIT;
 	char word = 0;
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel), 0);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, master), 0);
 	b->options.state = b->state;
 	(void)fflush(NULL);
+	start_keeping(b, &master);
 	start_recorder(b, &recorder);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel), 0);
 	b->runner = fork();
 	assert_true(b->runner >= 0);
 	if (b->runner == 0) {
 		const struct runner_birth birth = {
-			.options = &b->options, .channel = channel[1], .recorder = recorder, .master = master[1]
+			.options = &b->options, .channel = channel[1], .recorder = recorder, .master = master
 		};
 
 		(void)close(channel[0]);
-		(void)close(master[0]);
+		(void)close(b->master);
 		exit(runner_main(&birth)); /* as a process ends that looks for leaks then */
 	}
 	(void)close(channel[1]);
-	(void)close(master[1]);
+	(void)close(master);
 	(void)close(recorder);
-	b->master = master[0];
 	assert_int_equal(channel_new(&channel[0], &b->channel, &err), 0);
 	wait_readable(b->master);
 	assert_int_equal(recv(b->master, &word, 1, 0), 1);
@@ -124,7 +183,7 @@ static inline int end_of(struct bed *b)
 	assert_int_equal(waitpid(b->runner, &status, 0), b->runner);
 	b->runner = 0;
 	end_recorder(b);
-	fd_closep(&b->master);
+	end_keeping(b);
 	channel_free(b->channel);
 	b->channel = NULL;
 	assert_true(WIFEXITED(status) || WIFSIGNALED(status));
@@ -161,7 +220,7 @@ static inline int tear_down(void **state)
 	}
 	end_recorder(b);
 	channel_free(b->channel);
-	fd_closep(&b->master);
+	end_keeping(b);
 	(void)temp_folder_remove(b->state);
 	free(b);
 	return 0;

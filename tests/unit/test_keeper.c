@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -58,9 +59,13 @@ static struct plan sample(void)
 
 static struct keep_hello ceilings(void)
 {
-	struct keep_hello h = {
-		.most = sample().limits, .cells = 4, .waiting = 2, .waiting_of_kind = 1, .waiting_seconds = 60
-	};
+	struct keep_hello h = { .most = sample().limits,
+				.cells = 4,
+				.waiting = 2,
+				.waiting_of_kind = 1,
+				.waiting_seconds = 60,
+				.maps_projects = 1,
+				.n_roots = 1 };
 
 	(void)snprintf(h.shown[0], sizeof(h.shown[0]), "/var/lib/shown");
 	return h;
@@ -623,6 +628,51 @@ static void contents_of_another_size(void **state)
 	keeper_backend.close(h);
 }
 
+/* Started by another process, with ceilings that no greeting changes: they hold for who has the socket. */
+static void given_ceilings(void **state)
+{
+	struct keep_hello h = ceilings(), more = h;
+	struct backend_host host = { .pools_talk = FD_NONE };
+	AUTO_FD sealed = keeper_seal_ceilings(&h), theirs = FD_NONE;
+	struct plan plan = sample();
+	pid_t pid;
+
+	(void)state;
+	assert_true(sealed >= 0);
+	assert_int_equal(keeper_open_talk(&host.socket, &theirs), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(keeper_become(sealed, theirs) < 0);
+	host.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	fd_closep(&theirs);
+	plan.limits.memory_bytes++;
+	is_refused(&host, &plan, "memory_bytes");
+	more.version = KEEP_VERSION;
+	more.build = KEEP_BUILD;
+	more.most.memory_bytes *= 2;
+	assert_int_equal(keep_send(host.socket, KEEP_HELLO, &more, sizeof(more), NULL, 0, NULL, 0), 0);
+	assert_true(ends(&host));
+	keeper_release(&host);
+}
+
+/* What is at the place of the ceilings and is none ends it. */
+static void no_ceilings(void **state)
+{
+	AUTO_FD open_file = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING), theirs = FD_NONE;
+	struct backend_host host = { .pools_talk = FD_NONE };
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(keeper_open_talk(&host.socket, &theirs), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(keeper_become(open_file, theirs) < 0);
+	host.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	fd_closep(&theirs);
+	assert_true(ends(&host));
+	keeper_release(&host);
+}
+
 /* From before its first job on. */
 static void it_filters_itself(void **state)
 {
@@ -709,6 +759,8 @@ int main(void)
 		cmocka_unit_test(hostile_projects),
 		cmocka_unit_test(hostile_streams),
 		cmocka_unit_test(it_filters_itself),
+		cmocka_unit_test(given_ceilings),
+		cmocka_unit_test(no_ceilings),
 		cmocka_unit_test(words_at_the_wrong_time),
 		cmocka_unit_test(replayed_jobs),
 		cmocka_unit_test(no_room_for_descriptors),

@@ -454,6 +454,38 @@ static void check_judged(const struct judged *j)
 }
 
 /* A request cannot say more trust than the policy lets it. */
+static uint64_t most_of(const char *text, enum trust t, const char *key, bool *ret_any)
+{
+	struct policy *p = must_load_text(text);
+	static struct settings most;
+	uint64_t n = 0;
+
+	if (policy_most(p, t, &most, ret_any))
+		n = *(const uint64_t *)setting_at_const(&most, key_named(key));
+	policy_free(p);
+	return n;
+}
+
+/* The most that a request can have is what it could wish for, and no more. */
+static void test_most(void **state)
+{
+	const uint64_t all = setting_info[SET_mem_limit].max;
+	bool any = true;
+
+	(void)state;
+	/* A number that the file states is the most for who may not loosen it; trusted ones may have all that there is. */
+	assert_int_equal(most_of("mem_limit: 64m\n", TRUST_UNKNOWN, "mem_limit", &any), 64 * MiB);
+	assert_false(any); /* a file is in force */
+	assert_int_equal(most_of("mem_limit: 64m\n", TRUST_TRUSTED, "mem_limit", &any), all);
+	/* A maximum is what `unknown` may wish for. */
+	assert_int_equal(most_of("mem_limit: 64m\nmax_mem_limit: 1g\n", TRUST_UNKNOWN, "mem_limit", &any), GiB);
+	assert_true(most_of("mem_limit: 64m\nmax_mem_limit: 1g\n", TRUST_UNTRUSTED, "mem_limit", &any) <= 64 * MiB);
+	/* cpu time that nobody states follows the time that may be wished for. */
+	assert_true(most_of("max_execution_timeout_ms: 100s\n", TRUST_UNKNOWN, "cpu_time_ms", &any) >= 100000);
+	/* Nobody has a trust above max_trust. */
+	assert_int_equal(most_of("max_trust: untrusted\n", TRUST_TRUSTED, "mem_limit", &any), 0);
+}
+
 static void test_p1_max_trust(void **state)
 {
 	static const struct judged rows[] = {
@@ -773,6 +805,7 @@ int main(void)
 		cmocka_unit_test(test_same_wish_twice),
 		cmocka_unit_test(test_no_wish_loosens),
 		cmocka_unit_test(test_p1_max_trust),
+		cmocka_unit_test(test_most),
 		cmocka_unit_test(test_p1_who_chose_the_trust),
 		cmocka_unit_test(test_p1_backend_binds),
 		cmocka_unit_test(test_p1_what_a_file_sets_binds),

@@ -34,8 +34,9 @@ struct backend_host {
 	struct looks *free_looks;
 	uint64_t own_filters; /* of system calls, that the supervisor itself has; known with the next ones: */
 	struct stat own_ns[HANDED_COUNT - HANDED_NS_FIRST]; /* the supervisor's, once they were looked up */
-	pid_t owner;           /* of cells that are made for its requests; 0: this process */
-	bool asks_for_streams; /* of projects: others pack them */
+	pid_t owner;            /* of cells that are made for its requests; 0: this process */
+	bool asks_for_streams;  /* of projects: others pack them */
+	bool mounts_no_project; /* though it could */
 };
 
 /* What is left of a cell: waited for when its run has nothing else to do. */

@@ -39,9 +39,10 @@ int native_made_go(struct cell *c, struct brig_error *err)
 	return rc;
 }
 
-void native_ask_for_streams(struct backend_host *h)
+void native_ask_for_streams(struct backend_host *h, bool always)
 {
 	h->asks_for_streams = true;
+	h->mounts_no_project = always;
 }
 
 bool native_made_wants_stream(const struct cell *c)

@@ -20,8 +20,8 @@ int native_made_let_go(struct cell *c, struct brig_error *err);
 uint64_t native_made_started_ns(const struct cell *c); /* when it was let go */
 /* The program begins, if it was not let go before; and what only processes show is read. */
 int native_made_go(struct cell *c, struct brig_error *err);
-/* Projects that cannot be mounted in cells of this host are asked for as streams, and not packed here. */
-void native_ask_for_streams(struct backend_host *h);
+/* Projects that cannot be mounted in cells of this host, or all of them, are asked for as streams, and not packed here. */
+void native_ask_for_streams(struct backend_host *h, bool always);
 bool native_made_wants_stream(const struct cell *c);
 /* The stream, which becomes the cell's own to read; its size is what the caller says, and init's caps. */
 int native_made_offer_stream(struct cell *c, int source, uint64_t bytes, uint64_t inodes, struct brig_error *err);

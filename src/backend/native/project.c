@@ -115,8 +115,8 @@ static int make_lower(const struct cell *c)
 	uint64_t uid, gid;
 	struct stat st;
 
-	if (c->host->ids.kind != IDMAP_DIRECT || FAULT_HIT(STEP_pack_project) || FAULT_HIT(STEP_offer_stream) ||
-	    !can_overlay())
+	if (c->host->ids.kind != IDMAP_DIRECT || c->host->mounts_no_project || FAULT_HIT(STEP_pack_project) ||
+	    FAULT_HIT(STEP_offer_stream) || !can_overlay())
 		return -EOPNOTSUPP;
 	if (fstat(plan->workspace->fd, &st) < 0)
 		return -errno;

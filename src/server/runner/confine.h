@@ -6,5 +6,7 @@
 
 /* Gives up what the runner does not need; before it has read anything. */
 int runner_confine(struct brig_error *err);
+/* ... and what only direct runs take, if the policy has none; refused if it has and that is gone. */
+int runner_confine_to_policy(bool has_direct_runs, struct brig_error *err);
 
 #endif

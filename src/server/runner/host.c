@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "server/words.h"
 
 /* Takes what the library gave; NULL: it is no object, which cannot be, or there is no memory. */
 static json_t *read_document(char *text)
@@ -21,12 +22,25 @@ static const char *text_of(const json_t *setting)
 	return text ? text : "";
 }
 
+/* Of the settings that choose a backend, by their spelling in a policy. */
+static bool chooses_direct(const char *key, const json_t *setting)
+{
+	const char *text = json_string_value(json_object_get(setting, "text"));
+
+	if (!text)
+		return false;
+	if (str_eq(key, "enable_sandbox"))
+		return str_eq(text, "false");
+	return (str_eq(key, "backend") || str_eq(key, "backends") || str_eq(key, "fallback")) && strstr(text, "direct");
+}
+
 static void read_setting(struct host *h, struct host_level *level, const json_t *setting)
 {
 	const char *key = json_string_value(json_object_get(setting, "key"));
 
 	if (!key)
 		return;
+	h->has_direct_runs = h->has_direct_runs || chooses_direct(key, setting);
 	if (str_eq(key, "mem_limit"))
 		level->memory = (uint64_t)json_integer_value(json_object_get(setting, "value"));
 	else if (str_eq(key, "execution_timeout_ms"))
@@ -136,7 +150,16 @@ static int read_users(struct host *h, struct brig_error *err)
 	return rc;
 }
 
-int host_open(const struct serve_options *options, int recorder, uint32_t warm, struct host **ret,
+/* The master has the rights that cells take, and ceilings that are not ours to choose. */
+static int ask_for_keeper(void *user, int socket, int limits_disks)
+{
+	const int *master = user;
+	const struct word ask = { .word = WORD_KEEPER, .number = limits_disks != 0, .fds = { socket }, .n_fds = 1 };
+
+	return words_say(*master, &ask);
+}
+
+int host_open(const struct serve_options *options, int recorder, const int *master, uint32_t warm, struct host **ret,
 	      struct brig_error *err)
 {
 	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
@@ -152,6 +175,8 @@ int host_open(const struct serve_options *options, int recorder, uint32_t warm, 
 	opts.state_dir = options->state;
 	opts.warm_cells = warm;
 	opts.recorder_fd = recorder;
+	opts.start_keeper = ask_for_keeper;
+	opts.start_keeper_user = (void *)(uintptr_t)master;
 	rc = brig_open(&opts, &h->b, err);
 	for (enum token_trust t = 0; rc == 0 && t < TOKEN_TRUST_COUNT; t++)
 		rc = read_level(h, t, err);

@@ -35,10 +35,12 @@ struct host {
 	enum token_trust default_trust;
 	struct host_level level[TOKEN_TRUST_COUNT];
 	struct users *served; /* who may what at unix sockets */
+	bool has_direct_runs; /* somebody's runs may be without isolation */
 };
 
-/* recorder: socket to the process that writes log and history. */
-int host_open(const struct serve_options *options, int recorder, uint32_t warm, struct host **ret,
+/* recorder: socket to the process that writes log and history.  master: the socket to it, through which keepers are asked for; must
+ * outlive the host. */
+int host_open(const struct serve_options *options, int recorder, const int *master, uint32_t warm, struct host **ret,
 	      struct brig_error *err);
 struct host *host_keep(struct host *h);
 void host_leave(struct host *h); /* the last one closes it; NULL is fine */

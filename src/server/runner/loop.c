@@ -157,9 +157,14 @@ static int patience(struct service *s)
 
 /* ---- what the master may ask for --------------------------------------------------------------------------------- */
 
+static uint32_t warm_for(const struct serve_options *o, uint32_t jobs)
+{
+	return o->warm ? o->warm : (uint32_t)min_u64(jobs, WARM_DEFAULT_MAX);
+}
+
 static uint32_t choose_warm(const struct service *s)
 {
-	return s->options->warm ? s->options->warm : (uint32_t)min_u64(s->jobs, WARM_DEFAULT_MAX);
+	return warm_for(s->options, s->jobs);
 }
 
 /* A new handle for what comes; what there is ends on the old one. */
@@ -170,8 +175,10 @@ static void reload(struct service *s)
 
 	if (s->tokens && tokens_refresh(s->tokens, &err) < 0)
 		complain(&err);
-	if (host_open(s->options, s->recorder, choose_warm(s), &fresh, &err) < 0) {
+	if (host_open(s->options, s->recorder, &s->master, choose_warm(s), &fresh, &err) < 0 ||
+	    runner_confine_to_policy(fresh->has_direct_runs, &err) < 0) {
 		complain(&err); /* and the old policy stays in force */
+		host_leave(fresh);
 		return;
 	}
 	(void)words_say(s->master, &(struct word){ .word = WORD_RELOAD });
@@ -430,6 +437,18 @@ static uint32_t choose_jobs(const struct serve_options *options, uint64_t fds)
 	return (uint32_t)min_u64(min_u64(n, JOBS_MAX), cells);
 }
 
+static uint32_t jobs_of(const struct serve_options *o, uint64_t fds)
+{
+	if (o->queue_url && !o->is_worker && !o->jobs)
+		return JOBS_MAX; /* that are elsewhere, most of them */
+	return choose_jobs(o, fds);
+}
+
+uint32_t runner_warm_cells(const struct serve_options *options)
+{
+	return warm_for(options, jobs_of(options, descriptors()));
+}
+
 /* Takes the socket of the link. */
 static int open_parts(struct service *s, int *link, struct brig_error *err)
 {
@@ -442,7 +461,8 @@ static int open_parts(struct service *s, int *link, struct brig_error *err)
 	s->admission = admission_new(&limits);
 	if (!s->admission)
 		return err_nomem(err);
-	if ((rc = host_open(o, s->recorder, choose_warm(s), &s->host, err)) < 0 ||
+	if ((rc = host_open(o, s->recorder, &s->master, choose_warm(s), &s->host, err)) < 0 ||
+	    (rc = runner_confine_to_policy(s->host->has_direct_runs, err)) < 0 ||
 	    (rc = o->no_auth ? 0 : tokens_open(o->state, &s->tokens, err)) < 0 ||
 	    (rc = ledger_open(&s->ledger, o->state, s->host->b, err)) < 0 ||
 	    (rc = idempotency_open(&s->idempotency, &s->ledger.dir, err)) < 0 ||
@@ -576,8 +596,7 @@ int runner_main(const struct runner_birth *birth)
 	fds = descriptors();
 	s.jobs = choose_jobs(birth->options, fds);
 	s.fds_max = fds > (uint64_t)s.jobs * FDS_CELL ? fds - (uint64_t)s.jobs * FDS_CELL : 0;
-	if (birth->options->queue_url && !birth->options->is_worker && !birth->options->jobs)
-		s.jobs = JOBS_MAX; /* that are elsewhere, most of them */
+	s.jobs = jobs_of(birth->options, fds);
 	rc = runner_confine(&err);
 	if (rc == 0 && sock >= 0)
 		rc = channel_new(&sock, &s.channel, &err);
