@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "backend/docker/init/inside.h"
+#include "backend/container/init/inside.h"
 #include "base/fd.h"
 #include "model/facts.h"
 

@@ -8,11 +8,12 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 
-#include "backend/docker/init/inside.h"
+#include "backend/container/init/inside.h"
 #include "backend/guest/confine.h"
 #include "base/fd.h"
 
@@ -198,7 +199,10 @@ static int execute(struct wire_job *j)
 
 static void fill_confine(struct guest_confine *c, const struct wire_job *j)
 {
-	/* RLIMIT_CORE is the engine's: the filter around this container lets nobody change it. */
+	/* RLIMIT_CORE is the engine's: the filter around its container lets nobody change it.  A pod cannot ask for it.
+	 * 1 is too small for a file and, other than 0, keeps a piped core_pattern from starting. */
+	if (j->flags & WIRE_IN_POD)
+		guest_add_rlimit(c, RLIMIT_CORE, 1);
 	guest_add_rlimits(c, j->open_files, j->disk_bytes, j->cpu_time_ms);
 	c->close_from = STATUS_FD + 1;
 	c->deny_write_exec = j->flags & WIRE_DENY_WRITE_EXEC;
