@@ -132,6 +132,15 @@ static void say_network(struct inside *in)
 
 	if (!guest_network_read("/proc/self/net/dev", &net))
 		return;
+	if (in->local_only) { /* what the program could reach; packets of its interface are the kernel's own */
+		struct guest_text source = { .len = 0 };
+
+		guest_text_add(&source, "init: no socket but local ones can be made, tried; the pod has ");
+		guest_text_add(&source, net.interfaces.s);
+		say_text(in, FACT_interfaces, "", source.s);
+		say_number(in, FACT_packets_out, 0, "init: no socket to send by");
+		return;
+	}
 	say_text(in, FACT_interfaces, net.interfaces.s, "init: /proc/self/net/dev");
 	say_number(in, FACT_packets_out, net.packets_out, "init: /proc/self/net/dev");
 }

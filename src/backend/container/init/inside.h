@@ -31,6 +31,7 @@ struct inside {
 	int status;        /* what its process says before exec: struct wire_failure, or end of file */
 	int landlock_abi;  /* in force */
 	int landlock_said; /* errno of the probe inside the domain */
+	bool local_only;   /* the program may make no socket but local ones */
 	bool disk_full;
 	bool tried_processes; /* so that their peak is init's own */
 	struct wire_out out;
@@ -63,6 +64,11 @@ void facts_note_disk(struct inside *in);
 
 /* processes.c: says FACT_pids_max by trying; before the program starts. */
 void processes_try(struct inside *in);
+
+/* sockets.c: whether there is nothing but lo, so that sockets lead nowhere; the wall; and whether it stands.  0 or -errno. */
+bool sockets_are_needless(void);
+int sockets_refuse(void);
+int sockets_try(void);
 
 /* counters.c; ended: as for facts_add. */
 void counters_say_limits(struct inside *in, bool ended);

@@ -145,7 +145,16 @@ static const struct step {
 	{ WIRE_STEP_no_new_privs, .confine = guest_no_new_privs },
 	{ WIRE_STEP_landlock, .run = apply_landlock },
 };
+/* In a pod, whose network is not the plan's: tried before the usual filter, which refuses some families in its own way. */
+static int refuse_sockets(struct payload *p)
+{
+	int rc = p->in->local_only ? sockets_refuse() : 0;
+
+	return rc == 0 && p->in->local_only ? sockets_try() : rc;
+}
+
 static const struct step filter_steps[] = {
+	{ WIRE_STEP_sockets, .run = refuse_sockets },
 	{ WIRE_STEP_seccomp, .confine = guest_install_filter },
 };
 
