@@ -19,6 +19,10 @@
 	"not needed as long as native works; for the docker backend, start Docker or Podman (systemctl start " \
 	"docker), give your user access to its socket, or name it in docker_host"
 
+#define CLUSTER_FIX                                                                                           \
+	"not needed as long as native works; for the kubernetes backend, name the cluster's API server with " \
+	"kubernetes_server, and who asks with kubernetes_token_file and kubernetes_ca_file"
+
 static struct doctor_row *add_row(struct doctor_facts *f, const char *area, const char *name, enum probe_status status)
 {
 	struct doctor_row *r = &f->extra[f->n_extra < DOCTOR_ROWS_MAX ? f->n_extra++ : DOCTOR_ROWS_MAX - 1];
@@ -59,7 +63,7 @@ static void add_backend(const struct settings *set, const struct backend_ops *op
 	struct backend_host *host = NULL;
 	protection_set missing = 0, lacking;
 
-	r->fix = ENGINE_FIX;
+	r->fix = ops == &kubernetes_backend ? CLUSTER_FIX : ENGINE_FIX;
 	if (ops->open(set, &host, &missing, &err) < 0) {
 		r->status = PROBE_MISSING;
 		(void)str_copy(r->detail, sizeof(r->detail), err.msg);

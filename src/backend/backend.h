@@ -179,7 +179,7 @@ struct backend_ops {
 	int (*destroy)(struct cell *c, char *leftovers, size_t size);
 };
 
-extern const struct backend_ops native_backend, docker_backend, direct_backend;
+extern const struct backend_ops native_backend, docker_backend, kubernetes_backend, direct_backend;
 
 /* The backend for a name of the policy; NULL and a reason if this build or host has none. */
 const struct backend_ops *backend_find(enum backend_kind kind, struct brig_error *err);

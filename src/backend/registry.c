@@ -7,6 +7,7 @@ static const struct {
 } registry[] = {
 	{ BACKEND_NATIVE, &native_backend },
 	{ BACKEND_DOCKER, &docker_backend },
+	{ BACKEND_KUBERNETES, &kubernetes_backend },
 	{ BACKEND_DIRECT, &direct_backend },
 };
 

@@ -10,6 +10,7 @@ const char *const backend_kind_name[] = {
 	[BACKEND_NATIVE] = "native",
 	[BACKEND_DOCKER] = "docker",
 	[BACKEND_DIRECT] = "direct",
+	[BACKEND_KUBERNETES] = "kubernetes",
 };
 const char *const seccomp_profile_name[] = {
 	[SECCOMP_PROFILE_DEFAULT] = "default",

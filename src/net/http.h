@@ -55,7 +55,8 @@ struct http_request {
 	const char *method;       /* "GET", "POST", "PUT", "DELETE", "HEAD" */
 	const char *path;         /* starts with '/', percent-encoded already: see http_escape */
 	const char *content_type; /* NULL: none */
-	const char *headers[4];   /* more header lines, "Name: value"; NULL-terminated unless all are used */
+	const char *upgrade;      /* of a stream: what it is to become; NULL: "tcp" */
+	const char *headers[6];   /* more header lines, "Name: value"; NULL-terminated unless all are used */
 	const void *body;         /* borrowed until the call ends */
 	size_t body_len;
 	int body_fd;          /* with has_body_fd: the body is read from here, up to its end, and sent in chunks */
@@ -117,7 +118,7 @@ void http_call_close(struct http_call *call); /* NULL is fine; gives up an unfin
 
 struct http_stream;
 /*
- * Asks for an upgrade to "tcp" and hands over the raw connection when the server answers 101, or 200 as old engines
+ * Asks for an upgrade (to "tcp" unless the request says otherwise) and hands over the raw connection when the server answers 101, or 200 as old engines
  * do.  Any other answer is put into *ret_answer and fails with HTTP_FINE as trouble: its status and body say why.
  */
 int http_stream_open(struct http_client *c, const struct http_request *req, struct http_stream **ret,

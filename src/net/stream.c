@@ -241,8 +241,9 @@ static int send_request(struct http_stream *s, const struct http_client *c, cons
 	AUTO_BUF text = BUF_INIT(64 * KiB);
 
 	(void)buf_addf(&text,
-		       "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n",
-		       req->method, req->path, c->target.socket[0] ? "localhost" : c->target.host);
+		       "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\nContent-Length: 0\r\n",
+		       req->method, req->path, c->target.socket[0] ? "localhost" : c->target.host,
+		       req->upgrade ? req->upgrade : "tcp");
 	for (size_t i = 0; i < ARRAY_LEN(req->headers) && req->headers[i]; i++)
 		(void)buf_addf(&text, "%s\r\n", req->headers[i]);
 	(void)buf_adds(&text, "\r\n");

@@ -141,7 +141,7 @@ static bool check_allow_degraded(union slot *v, char *why)
 }
 
 /* Engines take the image as an argument: nothing that could be read as an option or hold a blank. */
-static bool check_docker_image(union slot *v, char *why)
+static bool check_image(const union slot *v, const char *key, char *why)
 {
 	const char *image = v->text;
 	char shown[POLICY_WORD_MAX];
@@ -149,8 +149,18 @@ static bool check_docker_image(union slot *v, char *why)
 
 	if (image[0] == '\0' || (image[good] == '\0' && isalnum((unsigned char)image[0])))
 		return true;
-	return say(why, "docker_image takes an image reference such as python:3.12-slim; '%s' is not one",
+	return say(why, "%s takes an image reference such as python:3.12-slim; '%s' is not one", key,
 		   printable(image, shown, sizeof(shown)));
+}
+
+static bool check_docker_image(union slot *v, char *why)
+{
+	return check_image(v, "docker_image", why);
+}
+
+static bool check_kubernetes_image(union slot *v, char *why)
+{
+	return check_image(v, "kubernetes_image", why);
 }
 
 static bool check_requirements(union slot *v, char *why)
@@ -213,11 +223,11 @@ static bool check_backends(union slot *v, char *why)
 		size_t kind = name_index(backend_kind_name, BACKEND_KIND_COUNT, item);
 
 		if (kind == BACKEND_KIND_COUNT)
-			return say(why, "backend takes auto, native, docker and direct; '%s' is none of them%s",
+			return say(why, "backend takes auto, native, docker, kubernetes and direct; '%s' is none of them%s",
 				   printable(item, shown, sizeof(shown)),
 				   suggest(item, backend_kind_name, BACKEND_KIND_COUNT, hint, sizeof(hint)));
 		for (size_t k = BACKEND_NATIVE; k < BACKEND_KIND_COUNT; k++) {
-			bool meant = k == kind || (kind == BACKEND_AUTO && k != BACKEND_DIRECT);
+			bool meant = k == kind || (kind == BACKEND_AUTO && (k == BACKEND_NATIVE || k == BACKEND_DOCKER));
 
 			if (meant && !listed[k])
 				(void)setting_list_add(&all, backend_kind_name[k]);
@@ -225,7 +235,7 @@ static bool check_backends(union slot *v, char *why)
 		}
 	}
 	if (all.n == 0)
-		return say(why, "backend takes at least one of auto, native, docker and direct");
+		return say(why, "backend takes at least one of auto, native, docker, kubernetes and direct");
 	setting_list_copy(&v->list, &all);
 	return true;
 }
@@ -299,6 +309,7 @@ static const check_fn checks[SETTING_COUNT] = {
 	[SET_allow_degraded] = check_allow_degraded,
 	[SET_rules] = check_rules,
 	[SET_docker_image] = check_docker_image,
+	[SET_kubernetes_image] = check_kubernetes_image,
 	[SET_docker_requirements] = check_requirements,
 	[SET_rootfs] = check_rootfs,
 };

@@ -497,10 +497,10 @@ static enum strictness compare_lists(const struct setting_list *wish, const stru
 	return (stricter == STRICTER_LESS ? within : around) ? VALUE_STRICTER : VALUE_LOOSER;
 }
 
-/* auto leaves the choice open among the backends that isolate, so naming one of them gives nothing up. */
+/* auto leaves the choice open between these two, so naming one of them gives nothing up. */
 static bool narrows_backend(int wish, int now)
 {
-	return now == BACKEND_AUTO && wish != BACKEND_AUTO && wish != BACKEND_DIRECT;
+	return now == BACKEND_AUTO && (wish == BACKEND_NATIVE || wish == BACKEND_DOCKER);
 }
 
 enum strictness value_compare(enum setting_key k, const void *wish, const void *now)

@@ -2,7 +2,7 @@
 """
 fake_engine.py - a container engine that exists only as far as brig can see it, and that breaks where it is told to.
 
-It speaks the Engine API on a unix socket and, behind an attached stream, what brig's own init says (src/backend/docker/
+It speaks the Engine API on a unix socket and, behind an attached stream, what brig's own init says (src/backend/container/
 wire.h); no container is ever run.  Every request belongs to a step (STEPS); a fault names a step and what goes wrong
 there: an answer of another kind (a status, garbage, silence, a closed connection ...), a container that is not what was
 asked for, or an init that says something else.  What the engine holds afterwards is what brig left behind.
@@ -33,7 +33,7 @@ def table(path, pattern):
 
 
 FACTS = table("src/model/facts.def", r"^FACT\((\w+),")
-WIRE_STEPS = table("src/backend/docker/steps.def", r"^STEP\((\w+),")
+WIRE_STEPS = table("src/backend/container/steps.def", r"^STEP\((\w+),")
 END, FAILED, FACT, SPACES, READY, EXIT, OUTPUT, DATA = range(1, 9)
 GO, INPUT, INPUT_END, STOP, MARK = range(1, 6)
 
@@ -65,8 +65,8 @@ class Job:
 		self.meta, self.at = meta, 0
 		self.keys = self.take(32), self.take(32)
 		self.flags, self.family = self.numbers("<II")
-		(self.wall_ms, self.cpu_ms, self.disk, self.files_max, self.tree_entries, self.tree_bytes, self.room_bytes, self.room_inodes,
-		 self.shown_entries, self.shown_bytes, self.output_max) = self.numbers("<11Q")
+		(self.wall_ms, self.cpu_ms, self.disk, self.files_max, self.pids, self.tree_entries, self.tree_bytes, self.room_bytes, self.room_inodes,
+		 self.shown_entries, self.shown_bytes, self.output_max) = self.numbers("<12Q")
 		self.shown, self.link, self.link_to = self.text(), self.text(), self.text()
 		self.output = self.text()
 		self.argv = [self.text() for _ in range(self.numbers("<I")[0])]
@@ -519,7 +519,7 @@ class Engine:
 	def be_init(self, c, wire, pieces):
 		words = self.fault.get("init", {})
 		head = wire.take(16)
-		assert head[:8] == b"brigjob2", head
+		assert head[:8] == b"brigjob3", head
 		job = Job(wire.take(struct.unpack("<Q", head[8:])[0]))
 		for *_, size in job.files:
 			wire.take(size)

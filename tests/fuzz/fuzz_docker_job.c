@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/docker/wire.h"
+#include "backend/container/wire.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 {

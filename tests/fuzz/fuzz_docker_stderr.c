@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/docker/wire.h"
+#include "backend/container/wire.h"
 
 struct sum {
 	size_t guest, frames;

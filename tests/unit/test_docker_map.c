@@ -10,14 +10,14 @@
 
 #include "backend/docker/answer.h"
 #include "backend/docker/cell.h"
-#include "backend/docker/init.h"
+#include "backend/container/init.h"
 #include "base/str.h"
 
 #define IMAGE "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static struct settings settings;
 static struct backend_host host = {
-	.set = &settings, .boot_id = "boot", .machine_id = "machine-1", .disk = "/dev/disk"
+	.set = &settings, .self = { .boot_id = "boot", .machine_id = "machine-1" }, .disk = "/dev/disk"
 };
 static struct plan plan = {
 	.id = "abcdefghijklmnop",
@@ -43,7 +43,7 @@ static json_t *make_body(void)
 	json_t *v;
 
 	c->host = &host;
-	c->plan = &plan;
+	c->plan = c->pump.plan = &plan;
 	(void)str_copy(c->image, sizeof(c->image), IMAGE);
 	v = map_plan_body(c, &err);
 	free(c);
@@ -61,9 +61,9 @@ static void a_shown_folder_has_a_place_of_its_own(void **state)
 
 	(void)state;
 	c->host = &host;
-	c->plan = &plan;
-	c->folder = &bind;
-	c->shown = (struct project_out){ .entries = 7, .room = 8 * KiB };
+	c->plan = c->pump.plan = &plan;
+	c->pump.folder = &bind;
+	c->pump.shown = (struct project_out){ .entries = 7, .room = 8 * KiB };
 	(void)str_copy(c->image, sizeof(c->image), IMAGE);
 	with = map_plan_body(c, &err);
 	places = json_object_get(json_object_get(with, "HostConfig"), "Tmpfs");
@@ -82,7 +82,7 @@ static void every_setting_is_written_out(void **state)
 		const char *path, *json;
 	} rows[] = {
 		{ "Image", "\"" IMAGE "\"" },
-		{ "Entrypoint", "[\"" DOCKER_INIT_PATH "\"]" },
+		{ "Entrypoint", "[\"" CONTAINER_INIT_PATH "\"]" },
 		{ "Cmd", "[]" },
 		{ "Env", "[]" },
 		{ "User", "\"1000:1001\"" },
@@ -144,7 +144,7 @@ static void writable_places_share_the_limit(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		struct limits l = { .disk_bytes = sizes[i], .inodes = 64 + i };
-		struct place_sizes s = map_plan_places(&l);
+		struct place_sizes s = course_places(&l);
 
 		assert_int_equal(s.bytes[0] + s.bytes[1] + s.bytes[2], sizes[i]);
 		assert_int_equal(s.inodes[0] + s.inodes[1] + s.inodes[2], l.inodes);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "backend/docker/wire.h"
+#include "backend/container/wire.h"
 #include "base/buf.h"
 #include "base/str.h"
 

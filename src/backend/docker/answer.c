@@ -6,137 +6,6 @@
 
 #include "base/str.h"
 
-#define KEY_MAX 64
-
-/* ---- values --------------------------------------------------------------------------------------- */
-
-static json_t *parse(const char *data, size_t len, size_t flags, struct brig_error *err)
-{
-	json_error_t why;
-	json_t *v = json_loadb(data ? data : "", len, JSON_REJECT_DUPLICATES | flags, &why);
-	char text[JSON_ERROR_TEXT_LENGTH];
-
-	if (!v)
-		(void)err_set(err, BRIG_E_SYSTEM, 0, "the engine's answer is not JSON: %s",
-			      answer_clean(text, sizeof(text), why.text));
-	return v;
-}
-
-json_t *answer_parse(const char *data, size_t len, struct brig_error *err)
-{
-	return parse(data, len, 0, err);
-}
-
-static json_t *parse_object(const char *data, size_t len, size_t flags, struct brig_error *err)
-{
-	json_t *v = parse(data, len, flags, err);
-
-	if (v && !json_is_object(v)) {
-		json_decref(v);
-		v = NULL;
-		(void)err_set(err, BRIG_E_SYSTEM, 0, "the engine's answer is not an object");
-	}
-	return v;
-}
-
-json_t *answer_at(const json_t *v, const char *path)
-{
-	json_t *at = NULL;
-
-	while (v && path) {
-		const char *dot = strchrnul(path, '.');
-		char key[KEY_MAX];
-
-		if ((size_t)(dot - path) >= sizeof(key))
-			return NULL;
-		memcpy(key, path, (size_t)(dot - path));
-		key[dot - path] = '\0';
-		at = json_object_get(v, key); /* NULL for what is no object */
-		v = at;
-		path = *dot ? dot + 1 : NULL;
-	}
-	return path ? NULL : at;
-}
-
-const char *answer_text(const json_t *v, const char *path)
-{
-	return json_string_value(answer_at(v, path));
-}
-
-const char *answer_text_or(const json_t *v, const char *path, const char *otherwise)
-{
-	const char *text = answer_text(v, path);
-
-	return text ? text : otherwise;
-}
-
-bool answer_i64(const json_t *v, const char *path, int64_t *ret)
-{
-	const json_t *at = answer_at(v, path);
-
-	if (!json_is_integer(at))
-		return false;
-	*ret = json_integer_value(at);
-	return true;
-}
-
-bool answer_u64(const json_t *v, const char *path, uint64_t *ret)
-{
-	int64_t value;
-
-	if (!answer_i64(v, path, &value) || value < 0)
-		return false;
-	*ret = (uint64_t)value;
-	return true;
-}
-
-bool answer_bool(const json_t *v, const char *path, bool *ret)
-{
-	const json_t *at = answer_at(v, path);
-
-	if (!json_is_boolean(at))
-		return false;
-	*ret = json_is_true(at);
-	return true;
-}
-
-bool answer_is_empty(const json_t *v, const char *path)
-{
-	const json_t *at = answer_at(v, path);
-
-	switch (at ? json_typeof(at) : JSON_NULL) {
-	case JSON_STRING:
-		return json_string_length(at) == 0;
-	case JSON_INTEGER:
-		return json_integer_value(at) == 0;
-	case JSON_ARRAY:
-		return json_array_size(at) == 0;
-	case JSON_OBJECT:
-		return json_object_size(at) == 0;
-	case JSON_NULL:
-	case JSON_FALSE:
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool answer_has_item(const json_t *v, const char *path, const char *item)
-{
-	const json_t *list = answer_at(v, path);
-	const char *text;
-	size_t i;
-	json_t *at;
-
-	json_array_foreach(list, i, at)
-	{
-		text = json_string_value(at);
-		if (text && str_eq(text, item))
-			return true;
-	}
-	return false;
-}
-
 /* ---- text ----------------------------------------------------------------------------------------- */
 
 bool answer_is_id(const char *s)
@@ -159,32 +28,10 @@ bool answer_image_id(const char *text, char dst[ENGINE_IMAGE_LEN + 1])
 	return true;
 }
 
-const char *answer_clean(char *dst, size_t size, const char *text)
-{
-	size_t n = 0;
-
-	if (size == 0)
-		return "";
-	for (; *text && n + 1 < size; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c > ' ' && c <= '~')
-			dst[n++] = (char)c;
-		else if (c >= 0x80)
-			dst[n++] = '?';
-		else if (n > 0 && dst[n - 1] != ' ') /* spaces and control characters, together one space */
-			dst[n++] = ' ';
-	}
-	while (n > 0 && dst[n - 1] == ' ')
-		n--;
-	dst[n] = '\0';
-	return dst;
-}
-
 const char *answer_message(char *dst, size_t size, const char *data, size_t len)
 {
 	struct brig_error unused;
-	json_t *v = parse_object(data, len, 0, &unused);
+	json_t *v = answer_parse_object(data, len, 0, &unused);
 	const char *text = answer_text(v, "message"); /* Docker; Podman says "cause" besides */
 
 	if (size > 0)
@@ -236,7 +83,7 @@ static void take_components(const json_t *v, struct engine_about *ret)
 int answer_version(const char *data, size_t len, struct engine_about *ret, unsigned *ret_oldest, unsigned *ret_newest,
 		   struct brig_error *err)
 {
-	json_t *v = parse_object(data, len, 0, err);
+	json_t *v = answer_parse_object(data, len, 0, err);
 	int rc = 0;
 
 	if (!v)
@@ -294,7 +141,7 @@ static bool true_unless_said(const json_t *v, const char *path)
 
 int answer_info(const char *data, size_t len, struct engine_host *ret, struct brig_error *err)
 {
-	json_t *v = parse_object(data, len, 0, err);
+	json_t *v = answer_parse_object(data, len, 0, err);
 	uint64_t version = 0;
 
 	if (!v)
@@ -350,7 +197,7 @@ static void join(char *dst, size_t size, const json_t *list)
 int answer_created(const char *data, size_t len, char ret_id[ENGINE_ID_LEN + 1], char *warnings, size_t size,
 		   struct brig_error *err)
 {
-	json_t *v = parse_object(data, len, 0, err);
+	json_t *v = answer_parse_object(data, len, 0, err);
 	const char *id = answer_text(v, "Id");
 	int rc = 0;
 
@@ -368,7 +215,7 @@ int answer_created(const char *data, size_t len, char ret_id[ENGINE_ID_LEN + 1],
 
 int answer_exit(const char *data, size_t len, struct engine_exit *ret, struct brig_error *err)
 {
-	json_t *v = parse_object(data, len, 0, err);
+	json_t *v = answer_parse_object(data, len, 0, err);
 	int64_t code = -1;
 	int rc = 0;
 
@@ -388,7 +235,7 @@ void answer_progress(const char *data, size_t len, struct answer_progress *ret, 
 	/* Where an id may stand: a build's end, an import's. */
 	static const char *const places[] = { "aux.ID", "status" };
 	struct brig_error unused;
-	json_t *v = parse_object(data, len, 0, &unused);
+	json_t *v = answer_parse_object(data, len, 0, &unused);
 	const char *error = answer_text(v, "error");
 	char line[128];
 
@@ -414,7 +261,7 @@ static void take_counter(const json_t *v, const char *path, uint64_t *ret)
 
 int answer_stats(const char *data, size_t len, struct engine_stats *ret, struct brig_error *err)
 {
-	json_t *v = parse_object(data, len, JSON_DECODE_INT_AS_REAL, err);
+	json_t *v = answer_parse_object(data, len, JSON_DECODE_INT_AS_REAL, err);
 	const char *when;
 	bool running;
 
@@ -435,7 +282,7 @@ int answer_stats(const char *data, size_t len, struct engine_stats *ret, struct 
 
 int answer_changes(const char *data, size_t len, engine_change_fn each, void *arg, struct brig_error *err)
 {
-	json_t *v = parse(data, len, JSON_DECODE_ANY, err);
+	json_t *v = answer_parse_any(data, len, err);
 	json_t *at;
 	size_t i;
 	int rc = 0;

@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reading the engine's JSON: bytes in, values out, no input or output, nothing believed.  A path is a dotted list of
- * keys ("HostConfig.Memory"); keys that contain a dot cannot be named.  A value of another type is "not there".
- */
+/* What an engine answers, beyond the reading of JSON (../container/answer.h). */
 #ifndef DOCKER_ANSWER_H
 #define DOCKER_ANSWER_H
 
 #include <jansson.h>
 
+#include "backend/container/answer.h"
 #include "backend/docker/engine.h"
-
-/* NULL and a reason unless the bytes are one whole JSON value without doubled keys. */
-json_t *answer_parse(const char *data, size_t len, struct brig_error *err);
-/* The value at a path below v, borrowed; NULL if it is not there. */
-json_t *answer_at(const json_t *v, const char *path);
-const char *answer_text(const json_t *v, const char *path); /* NULL */
-const char *answer_text_or(const json_t *v, const char *path, const char *otherwise);
-bool answer_u64(const json_t *v, const char *path, uint64_t *ret); /* false: not there or negative */
-bool answer_i64(const json_t *v, const char *path, int64_t *ret);
-bool answer_bool(const json_t *v, const char *path, bool *ret);
-/* true if it is missing, null, "", 0, false, [] or {}. */
-bool answer_is_empty(const json_t *v, const char *path);
-/* Does the array of texts at path hold this one? */
-bool answer_has_item(const json_t *v, const char *path, const char *item);
 
 /* 64 lower-case hex digits. */
 bool answer_is_id(const char *s);
@@ -30,8 +14,6 @@ bool answer_is_id(const char *s);
 bool answer_is_image_id(const char *s);
 /* An image's id with or without its prefix (Podman) into dst, with it.  false: it is none; text may be NULL. */
 bool answer_image_id(const char *text, char dst[ENGINE_IMAGE_LEN + 1]);
-/* Copies text from an engine or a guest for use in a message: printable characters only, cut to size. */
-const char *answer_clean(char *dst, size_t size, const char *text);
 /* The engine's own words out of an error's body, or "" */
 const char *answer_message(char *dst, size_t size, const char *data, size_t len);
 

@@ -37,8 +37,8 @@ static bool is_expected(const struct cell *c, const char *path)
 		if (str_eq(path, targets[i]))
 			return true;
 	/* The folders on the way to what is shown, and that one itself, on which a tmpfs lies. */
-	return c->folder && strncmp(c->folder->target, path, len) == 0 &&
-	       (c->folder->target[len] == '/' || c->folder->target[len] == '\0');
+	return c->pump.folder && strncmp(c->pump.folder->target, path, len) == 0 &&
+	       (c->pump.folder->target[len] == '/' || c->pump.folder->target[len] == '\0');
 }
 
 struct walk {

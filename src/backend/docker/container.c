@@ -18,7 +18,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "backend/docker/answer.h"
@@ -46,17 +45,6 @@ static int find_image(struct cell *c, uint64_t deadline_ns, struct brig_error *e
 				       .arg = c->tell.arg };
 
 	return image_ensure(c->host->engine, c->plan->language, &ask, deadline_ns, c->image, err);
-}
-
-static int make_keys(struct cell *c, struct brig_error *err)
-{
-	uint8_t keys[2][WIRE_KEY];
-
-	if (getrandom(keys, sizeof(keys), 0) != (ssize_t)sizeof(keys))
-		return err_set(err, BRIG_E_SYSTEM, errno, "the kernel gives no random numbers");
-	wire_reader_init(&c->reader, (const uint8_t(*)[WIRE_KEY])keys);
-	explicit_bzero(keys, sizeof(keys));
-	return 0;
 }
 
 /* What the engine will be asked for. */
@@ -92,8 +80,8 @@ static int create(struct cell *c, struct brig_error *err)
 
 int container_prepare(struct cell *c, struct brig_error *err)
 {
-	static int (*const steps[])(struct cell *, struct brig_error *) = {
-		make_keys, pump_open, shown_pack, project_pack, pump_load, describe,
+	static int (*const steps[])(struct pump *, struct brig_error *) = {
+		course_make_keys, pump_open, shown_pack, project_pack, pump_load,
 	};
 	uint64_t deadline = from_now(engine_patience_ms(c->plan->limits.startup_ms));
 	int rc;
@@ -101,8 +89,8 @@ int container_prepare(struct cell *c, struct brig_error *err)
 	engine_set_deadline(c->host->engine, deadline);
 	rc = find_image(c, deadline, err);
 	for (size_t i = 0; rc == 0 && i < ARRAY_LEN(steps); i++)
-		rc = steps[i](c, err);
-	return rc;
+		rc = steps[i](&c->pump, err);
+	return rc < 0 ? rc : describe(c, err);
 }
 
 int container_create(struct cell *c, struct brig_error *err)
@@ -112,8 +100,8 @@ int container_create(struct cell *c, struct brig_error *err)
 
 	engine_set_deadline(e, from_now(engine_patience_ms(c->plan->limits.startup_ms)));
 	rc = create(c, err);
-	if (rc == 0 && !c->stream)
-		rc = engine_attach(e, c->id, /* with_stdin= */ true, &c->stream, err);
+	if (rc == 0 && !c->pump.stream)
+		rc = engine_attach(e, c->id, /* with_stdin= */ true, &c->pump.stream, err);
 	return rc;
 }
 
@@ -123,7 +111,7 @@ int container_start(struct cell *c, struct brig_error *err)
 	uint64_t all = c->plan->limits.startup_ms + c->plan->limits.wall_ms + c->plan->limits.cleanup_ms;
 	int rc = 0;
 
-	if (pump_turn(c, err) < 0) /* what fits is on its way while the engine works */
+	if (pump_turn(&c->pump, err) < 0) /* what fits is on its way while the engine works */
 		return -err->code;
 	if (c->pool >= 0)
 		return 0; /* it has been running for long, and the pool sees to its end */
@@ -134,31 +122,6 @@ int container_start(struct cell *c, struct brig_error *err)
 }
 
 /* ---- ready ---------------------------------------------------------------------------------------- */
-
-static const struct {
-	enum protection protection;
-	const char *text;
-} step_info[WIRE_STEPS] = {
-#define PROT_NONE              PROT_COUNT
-#define STEP(name, prot, what) [WIRE_STEP_##name] = { PROT_##prot, what },
-#include "backend/docker/steps.def"
-#undef PROT_NONE
-};
-
-static int step_failed(const struct cell *c, struct brig_error *err)
-{
-	enum protection p = step_info[c->failure.step].protection;
-	const char *what = step_info[c->failure.step].text;
-
-	if (c->failure.step == WIRE_STEP_exec)
-		return err_set(err, BRIG_E_SYSTEM, (int)c->failure.sys, "cannot execute %s in the container",
-			       c->plan->argv[0]);
-	if (p == PROT_COUNT)
-		return err_set(err, BRIG_E_SYSTEM, (int)c->failure.sys, "the container's init could not %s", what);
-	return err_set(err, BRIG_E_REFUSED, (int)c->failure.sys,
-		       "the container's init could not %s; protection '%s': %s", what, protection_info[p].name,
-		       protection_info[p].fix);
-}
 
 /* The container ended without a word of init's: what the engine says about that. */
 static int died_early(struct cell *c, struct brig_error *err)
@@ -174,60 +137,12 @@ static int died_early(struct cell *c, struct brig_error *err)
 		(void)answer_clean(words, sizeof(words), answer_text_or(v, "State.Error", ""));
 		json_decref(v);
 	}
-	(void)answer_clean(said, sizeof(said), c->first_words);
+	(void)answer_clean(said, sizeof(said), c->pump.first_words);
 	if (oom || stats_oom_kills(c) > 0)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the memory limit is too small to start a container");
 	return err_set(err, BRIG_E_SYSTEM, 0,
 		       "the container ended with code %lld before its program could start%s%s%s%s", (long long)code,
 		       words[0] ? ": " : "", words, said[0] ? "; it said: " : "", said);
-}
-
-static int await_ready(struct cell *c, uint64_t deadline, struct brig_error *err)
-{
-	for (;;) {
-		if (pump_turn(c, err) < 0)
-			return c->reader.state == WIRE_BROKEN ? died_early(c, err) : -err->code;
-		if (c->failed_step)
-			return step_failed(c, err);
-		if (c->ready && c->reader.state == WIRE_IN_GUEST)
-			return 0;
-		if (c->stream_over)
-			return died_early(c, err);
-		if (clock_now_ns() >= deadline)
-			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT,
-				       "the container was not ready in time (startup_timeout_ms)");
-		pump_wait(c, deadline);
-	}
-}
-
-/* A protection that the engine could give and did not, by init's own reading. */
-static int check_limits(const struct cell *c, struct brig_error *err)
-{
-	const struct limits *l = &c->plan->limits;
-	const struct {
-		enum fact_id fact;
-		enum protection protection;
-		uint64_t most;
-	} rows[] = {
-		{ FACT_memory_max, PROT_memory_limit, l->memory_bytes },
-		{ FACT_swap_max, PROT_swap_limit, 0 },
-		{ FACT_pids_max, PROT_pids_limit, l->pids },
-		{ FACT_cpu_quota_percent, PROT_cpu_quota, l->cpu_percent },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct fact *f = &c->early.row[rows[i].fact];
-
-		if (!f->known || f->num <= rows[i].most || c->plan->may_degrade & PROT_BIT(rows[i].protection))
-			continue;
-		return err_set(
-			err, BRIG_E_REFUSED, 0,
-			"the engine took the limit but does not enforce '%s' (%s says %llu). To have it: run the "
-			"engine as root, or delegate that controller to it. To run without it, name it in "
-			"allow_degraded",
-			protection_info[rows[i].protection].name, f->source, (unsigned long long)f->num);
-	}
-	return 0;
 }
 
 int container_await_ready(struct cell *c, struct brig_error *err)
@@ -240,62 +155,16 @@ int container_await_ready(struct cell *c, struct brig_error *err)
 	if (rc == 0 && answer_u64(c->before, "State.Pid", &pid))
 		stats_open(c, pid);
 	if (rc == 0)
-		rc = await_ready(c, deadline, err);
-	if (rc < 0)
-		return rc;
+		rc = course_await_ready(&c->pump, deadline, err);
+	if (rc <= 0)
+		return rc < 0 ? rc : died_early(c, err);
 	if (!map_check(c->asked, c->before, c->host->podman, /* ended= */ false, c->difference, sizeof(c->difference)))
 		return err_set(err, BRIG_E_REFUSED, 0, "the engine did not make the container that was asked for: %s",
 			       c->difference);
-	return check_limits(c, err);
-}
-
-int container_let_go(struct cell *c, struct brig_error *err)
-{
-	c->started_ns = clock_now_ns();
-	c->cpu_seen_ns = 0;
-	c->let_go = true;
-	if (!pump_message(c, WIRE_GO))
-		return err_set(err, BRIG_E_INTERNAL, 0, "the container's init is ready but has not read its job");
-	return pump_turn(c, err);
+	return course_check_limits(&c->pump, "the engine", err);
 }
 
 /* ---- the end -------------------------------------------------------------------------------------- */
-
-/* Until init has said how it ended, or there is nothing more to hear. */
-static void await_final(struct cell *c, uint64_t deadline)
-{
-	struct brig_error ignored = BRIG_ERROR_INIT;
-
-	while (!c->final && !c->stream_over && clock_now_ns() < deadline && pump_turn(c, &ignored) == 0)
-		if (!c->final && !c->stream_over)
-			pump_wait(c, deadline);
-}
-
-static void await_stream_end(struct cell *c, uint64_t deadline)
-{
-	struct brig_error ignored = BRIG_ERROR_INIT;
-
-	while (!c->stream_over && clock_now_ns() < deadline) {
-		if (pump_turn(c, &ignored) < 0)
-			return; /* it talks nonsense: what it says is of no interest any more */
-		if (!c->stream_over)
-			pump_wait(c, deadline);
-	}
-}
-
-/* Until all that the program wrote is here, by init's mark and not by the engine's word, which comes late. */
-static bool await_mark(struct cell *c, uint64_t deadline)
-{
-	struct brig_error ignored = BRIG_ERROR_INIT;
-
-	while (!wire_mark_found(&c->out_end) && !c->stream_over && clock_now_ns() < deadline &&
-	       pump_turn(c, &ignored) == 0) {
-		pump_ask_mark(c); /* now, if input for a program that did not want it was in its way before */
-		if (!wire_mark_found(&c->out_end) && !c->stream_over)
-			pump_wait(c, deadline);
-	}
-	return wire_mark_found(&c->out_end);
-}
 
 static bool is_running(struct cell *c, struct brig_error *err)
 {
@@ -363,14 +232,14 @@ static bool leave_to_pool(struct cell *c, uint64_t deadline)
 {
 	struct brig_error ignored = BRIG_ERROR_INIT;
 
-	if (c->pool < 0 || !c->final || !c->has_exit || c->failed_step || c->exit.expired || c->exit.oom_kills > 0 ||
-	    c->oom_seen > 0 || !pool_is_there(c))
+	if (c->pool < 0 || !c->pump.final || !c->pump.has_exit || c->pump.failed_step || c->pump.exit.expired ||
+	    c->pump.exit.oom_kills > 0 || c->oom_seen > 0 || !pool_is_there(c))
 		return false;
-	pump_ask_mark(c);
+	pump_ask_mark(&c->pump);
 	if (engine_inspect(c->host->engine, c->id, &c->after, &ignored) != 0)
 		return false;
 	look_back(c, /* ended= */ false);
-	c->left_to_pool = await_mark(c, some_time(deadline));
+	c->left_to_pool = course_await_mark(&c->pump, some_time(deadline));
 	return c->left_to_pool;
 }
 
@@ -380,32 +249,32 @@ int container_stop(struct cell *c, struct brig_error *err)
 	uint64_t deadline;
 	int rc;
 
-	if (c->stopped || !c->let_go)
+	if (c->stopped || !c->pump.let_go)
 		return 0;
 	c->stopped = true;
-	c->draining = true;
-	if (!c->final && !c->stream_over && pump_message(c, WIRE_STOP))
-		await_final(c, from_now(STOP_PATIENCE_MS));
+	c->pump.draining = true;
+	if (!c->pump.final && !c->pump.stream_over && pump_message(&c->pump, WIRE_STOP))
+		course_await_final(&c->pump, from_now(STOP_PATIENCE_MS));
 	deadline = from_now(
 		engine_patience_ms(c->plan->limits.cleanup_ms)); /* init has had its time: the rest is the engine's */
 	engine_set_deadline(e, deadline);
 	(void)stats_oom_kills(c);
 	(void)stats_cpu_ns(c);
 	if (leave_to_pool(c, deadline)) {
-		pump_hand_over(c);
+		pump_hand_over(&c->pump);
 		return 0;
 	}
-	if (!c->final || http_stream_end_writing(c->stream) < 0)
+	if (!c->pump.final || http_stream_end_writing(c->pump.stream) < 0)
 		(void)engine_kill(e, c->id, "SIGKILL", err);
-	await_stream_end(c, some_time(deadline));
-	if (!c->stream_over) {
+	course_await_stream_end(&c->pump, some_time(deadline));
+	if (!c->pump.stream_over) {
 		(void)engine_kill(e, c->id, "SIGKILL", err);
-		await_stream_end(c, some_time(deadline));
+		course_await_stream_end(&c->pump, some_time(deadline));
 	}
 	rc = await_exit(c, deadline, err);
 	if (rc == 0)
 		look_back(c, /* ended= */ true);
-	pump_hand_over(c);
+	pump_hand_over(&c->pump);
 	return rc;
 }
 

@@ -3,7 +3,7 @@
  * Cells that are containers of a Docker Engine (or Podman's compatible service).
  *
  * The engine gives what engines can give: namespaces, control groups, a read-only root, no network, a system call
- * filter.  The rest a native cell has, our own init gives from inside (init/): Landlock, the exact filter, resource limits,
+ * filter.  The rest a native cell has, our own init gives from inside (../container/init): Landlock, the exact filter, resource limits,
  * the wall clock, evidence.  The engine is asked what it made before the program starts, and again afterwards
  * (map_check.c); what init reads from the kernel inside outweighs what the engine says.
  *
@@ -11,16 +11,14 @@
  *	map_plan.c    plan -> container settings, and what cannot be promised
  *	map_check.c   container settings <- the engine's account
  *	container.c   prepare, create, start, stop, remove
- *	tree.c        a project on its way in, and what became of it on its way out
- *	pump.c        output, input and init's words over one stream
- *	wire.c        what brig and init say to each other
- *	owner.c       labels, ps, reap
+ *	owner.c       ps, reap
  *	stats.c       samples
  *	read_back.c   facts
  *	changes.c     what differs in the root afterwards
  *	way_out.c     the sockets of the egress proxy in its network
+ *
+ * What flows between brig and init, and what follows from it, is ../container's, which other backends share.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,7 +104,7 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	}
 	h->podman = engine_about(h->engine)->podman;
 	h->local = engine_about(h->engine)->local;
-	owner_identify(h);
+	owner_identify(&h->self);
 	owner_sweep(h);
 	*ret_missing = DOCKER_NEVER | (h->podman ? missing_with_podman(h) : 0);
 	if (limits_disk_io(set) && !find_disk(h))
@@ -133,14 +131,43 @@ static int docker_identify(struct backend_host *h, const char *language, const s
 	return rc;
 }
 
+/* ---- bytes on their way: frames of the engine one way, just bytes the other ------------------------------- */
+
+static ssize_t write_bytes(struct pump *p, const char *data, size_t len)
+{
+	return http_stream_write(p->stream, data, len);
+}
+
+static int take_frames(struct pump *p, const char *data, size_t len, struct brig_error *err)
+{
+	struct frames *f = &((struct cell *)p->carried)->frames;
+	enum frame_stream stream;
+	const char *piece;
+	size_t n;
+	int rc;
+
+	while ((rc = frames_next(f, &data, &len, &stream, &piece, &n)) > 0) {
+		rc = stream == FRAME_STDOUT ? pump_stdout(p, piece, n, err) : pump_stderr(p, piece, n, err);
+		if (rc < 0)
+			return -err->code;
+	}
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, 0, "the engine's stream makes no sense: %s",
+			       frames_error_text(f->error));
+	return 0;
+}
+
+static const struct pump_carrier docker_carrier = { .write = write_bytes, .take = take_frames };
+
+/* ---- a cell ------------------------------------------------------------------------------------------------ */
+
 static void cell_clear(struct cell *c, struct backend_host *h, const struct plan *plan)
 {
 	memset(c, 0, sizeof(*c));
+	pump_clear(&c->pump, plan, &docker_carrier, c);
 	c->host = h;
 	c->plan = plan;
-	c->left = (struct buf)BUF_INIT(WIRE_LEFT_BYTES);
-	c->out.read = c->out.write = c->err.read = c->err.write = FD_NONE;
-	c->in_read = c->in_write = c->poll = c->output = c->tree.fd = FD_NONE;
+	c->frames = (struct frames)FRAMES_INIT(FRAME_MAX);
 	c->memory = c->cpu = c->pids = c->pool = c->profile = FD_NONE;
 }
 
@@ -153,10 +180,8 @@ static int release(struct cell *c, char *leftovers, size_t size)
 		pool_give_up(c);
 	fd_closep(&c->pool); /* what could not be removed the pool tries again */
 	stats_close(c);
-	pump_close(c);
-	project_release(c);
-	buf_release(&c->left);
-	fd_closep(&c->tree.fd);
+	pump_close(&c->pump);
+	http_call_close(MOVE_PTR(c->wait));
 	fd_closep(&c->profile);
 	json_decref(c->asked);
 	json_decref(c->before);
@@ -239,24 +264,33 @@ static int docker_begin(struct backend_host *h, const struct plan *plan, const s
 	return 0;
 }
 
+/* What the engine spent on the container before is not the program's. */
+static int let_go(struct cell *c, struct brig_error *err)
+{
+	c->cpu_seen_ns = 0;
+	return course_let_go(&c->pump, err);
+}
+
 static int docker_finish(struct cell *c, struct brig_error *err)
 {
 	int rc = build(c, err);
 
 	if (rc < 0 && c->pool >= 0)
 		rc = build_cold(c, err);
-	return rc == 0 && c->plan->start_at_once ? container_let_go(c, err) : rc;
+	return rc == 0 && c->plan->start_at_once ? let_go(c, err) : rc;
 }
 
 static int docker_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
 {
-	int rc = c->let_go ? 0 : container_let_go(c, err);
+	int rc = c->pump.let_go ? 0 : let_go(c, err);
 
 	if (rc < 0)
 		return rc;
-	*ret = (struct cell_fds){
-		.in = c->in_write, .out = c->out.read, .err = c->err.read, .event = c->poll, .started_ns = c->started_ns
-	};
+	*ret = (struct cell_fds){ .in = c->pump.in_write,
+				  .out = c->pump.out.read,
+				  .err = c->pump.err.read,
+				  .event = c->pump.poll,
+				  .started_ns = c->pump.started_ns };
 	return 0;
 }
 
@@ -297,60 +331,46 @@ static enum cell_event take_lost_init(struct cell *c, struct exit_info *info, st
 
 static enum cell_event docker_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
 {
-	if (c->told)
-		return CELL_NOTHING;
-	if (pump_turn(c, err) < 0) {
-		c->told = true;
-		return CELL_FAILED;
-	}
-	if (!c->final && !c->stream_over)
-		return CELL_NOTHING;
-	c->told = true;
-	if (c->final && c->failed_step) {
-		(void)err_set(err, BRIG_E_SYSTEM, (int)c->failure.sys, "cannot execute %s in the container",
-			      c->plan->argv[0]);
-		return CELL_FAILED;
-	}
-	if (!c->final || !c->has_exit)
-		return take_lost_init(c, info, err);
-	*info = (struct exit_info){ .exited = c->exit.exited,
-				    .expired = c->exit.expired,
-				    .at_ns = c->started_ns + c->exit.run_ns };
-	*(c->exit.exited ? &info->code : &info->signal) = (int)c->exit.value;
-	return CELL_FINISHED;
+	bool lost;
+	enum cell_event event = course_event(&c->pump, info, &lost, err);
+
+	return lost ? take_lost_init(c, info, err) : event;
 }
 
 static void docker_close_stdin(struct cell *c)
 {
-	fd_closep(&c->in_write);
+	fd_closep(&c->pump.in_write);
 }
 
 static int docker_stop(struct cell *c, struct brig_error *err)
 {
-	fd_closep(&c->in_write);
+	fd_closep(&c->pump.in_write);
 	return container_stop(c, err);
 }
 
 static void docker_usage(struct cell *c, struct cell_usage *ret)
 {
-	*ret = (struct cell_usage){ .cpu_ms = c->cpu_seen_ns / NS_PER_MS, .oom_kills = c->oom_seen };
-	if (!c->has_exit)
-		return;
-	/* Init's clock began when it let the program go, the watcher's a moment before: what ended the run is what is told. */
-	ret->cpu_ms = max_u64(c->cpu_seen_ns, c->exit.cpu_ns) / NS_PER_MS;
-	ret->memory_peak_bytes = c->exit.memory_peak;
-	ret->pids_peak = c->exit.pids_peak;
-	ret->oom_kills = max_u64(c->oom_seen, c->exit.oom_kills);
-	ret->pids_refused = c->exit.pids_refused;
-	ret->disk_full = c->exit.disk_full;
+	course_usage(&c->pump, c->cpu_seen_ns, c->oom_seen, ret);
 }
 
 static int docker_open_output(struct cell *c, const char *name)
 {
-	if (!c->plan->output || !str_eq(name, c->plan->output) || c->output < 0 || c->output_got != c->output_size ||
-	    lseek(c->output, 0, SEEK_SET) < 0)
-		return -ENOENT;
-	return fcntl(c->output, F_DUPFD_CLOEXEC, 3);
+	return course_open_output(&c->pump, name);
+}
+
+static int docker_open_folder(struct cell *c, const char *name)
+{
+	return pump_open_folder(&c->pump, name);
+}
+
+static int docker_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
+{
+	return pump_workspace(&c->pump, ret, err);
+}
+
+static void docker_left(struct cell *c, backend_left_fn each, void *arg)
+{
+	pump_left(&c->pump, each, arg);
 }
 
 const struct backend_ops docker_backend = {

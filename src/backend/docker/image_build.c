@@ -13,7 +13,7 @@
 #include "backend/docker/image_python.h"
 #include "backend/docker/image_tar.h"
 #include "backend/docker/images.h"
-#include "backend/docker/init.h"
+#include "backend/container/init.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -58,9 +58,9 @@ static int write_context(const struct image_row *row, const struct image_ask *as
 	(void)buf_add(&text, row->dockerfile, *row->dockerfile_size);
 	if (image_takes_requirements(row->name))
 		image_python_install(ask->requirements, &text);
-	(void)buf_addf(&text, "\nCOPY --chown=0:0 %s %s\n", CONTEXT_INIT, DOCKER_INIT_PATH);
+	(void)buf_addf(&text, "\nCOPY --chown=0:0 %s %s\n", CONTEXT_INIT, CONTAINER_INIT_PATH);
 	tar_data(&tar, "Dockerfile", 0644, buf_str(&text), text.len);
-	tar_data(&tar, CONTEXT_INIT, 0755, docker_init_bytes, docker_init_size);
+	tar_data(&tar, CONTEXT_INIT, 0755, container_init_bytes, container_init_size);
 	rc = tar_close(&tar, err);
 	if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
 		rc = err_set(err, BRIG_E_SYSTEM, errno, "a build context cannot be rewound");
@@ -73,7 +73,7 @@ static int build_from_registry(struct engine *e, const struct image_row *row, co
 	CLEANUP(json_drop)
 	json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:s}", IMAGE_LABEL, row->name, IMAGE_LABEL_VERSION,
 				   BRIG_VERSION, IMAGE_LABEL_RECIPE, recipe_of(ref), IMAGE_LABEL_HOW, "registry",
-				   DOCKER_INIT_LABEL, docker_init_hash);
+				   CONTAINER_INIT_LABEL, container_init_hash);
 	struct engine_build build = { .tag = ref,
 				      .labels = labels,
 				      .pull = ask->pull,
@@ -103,8 +103,8 @@ static int import(struct engine *e, const struct image_row *row, const char *ref
 		  char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	static const char *const keys[] = { IMAGE_LABEL, IMAGE_LABEL_VERSION, IMAGE_LABEL_RECIPE, IMAGE_LABEL_HOW,
-					    DOCKER_INIT_LABEL };
-	const char *const values[] = { row->name, BRIG_VERSION, recipe_of(ref), "host", docker_init_hash };
+					    CONTAINER_INIT_LABEL };
+	const char *const values[] = { row->name, BRIG_VERSION, recipe_of(ref), "host", container_init_hash };
 	char line[ARRAY_LEN(keys)][LINE_MAX_LEN];
 	const char *changes[ARRAY_LEN(keys) + 3] = { "USER 1000:1000", "WORKDIR /workspace" };
 	char repo[IMAGE_REF_MAX];

@@ -11,7 +11,7 @@
 #include "backend/docker/answer.h"
 #include "backend/docker/image_tar.h"
 #include "backend/docker/images.h"
-#include "backend/docker/init.h"
+#include "backend/container/init.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/str.h"
@@ -25,7 +25,7 @@
 /* "sha256:" off, and cut: 96 bits of the image's id and 64 of our file's hash. */
 static void derived_tag(const char *base_id, char *dst, size_t size)
 {
-	(void)snprintf(dst, size, "%.24s-%.16s", base_id + strlen("sha256:"), docker_init_hash);
+	(void)snprintf(dst, size, "%.24s-%.16s", base_id + strlen("sha256:"), container_init_hash);
 }
 
 /* 1: there is one, and it is what its name says. */
@@ -43,9 +43,9 @@ static int find_derived(struct engine *e, const char *base_id, const char *tag, 
 		return rc < 0 ? rc : 0;
 	labels = answer_at(image, "Config.Labels");
 	from = json_string_value(json_object_get(labels, IMAGE_LABEL_FROM));
-	init = json_string_value(json_object_get(labels, DOCKER_INIT_LABEL));
+	init = json_string_value(json_object_get(labels, CONTAINER_INIT_LABEL));
 	id = answer_text_or(image, "Id", "");
-	rc = from && init && str_eq(from, base_id) && str_eq(init, docker_init_hash) && answer_is_image_id(id);
+	rc = from && init && str_eq(from, base_id) && str_eq(init, container_init_hash) && answer_is_image_id(id);
 	if (rc)
 		(void)str_copy(ret_id, ENGINE_IMAGE_LEN + 1, id);
 	json_decref(image);
@@ -65,7 +65,7 @@ static int put_init(struct engine *e, const char *container, struct brig_error *
 	if (rc < 0)
 		return rc;
 	tar_folder(&tar, ".brig", 0755, 0);
-	tar_data(&tar, DOCKER_INIT_PATH + 1, 0755, docker_init_bytes, docker_init_size);
+	tar_data(&tar, CONTAINER_INIT_PATH + 1, 0755, container_init_bytes, container_init_size);
 	rc = tar_close(&tar, err);
 	if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
 		rc = err_set(err, BRIG_E_SYSTEM, errno, "a temporary file cannot be rewound");
@@ -75,10 +75,11 @@ static int put_init(struct engine *e, const char *container, struct brig_error *
 int image_unstarted(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN + 1], struct brig_error *err)
 {
 	char name[sizeof(DERIVE_PREFIX) + DERIVE_NAME_LEN] = DERIVE_PREFIX;
-	json_t *body = json_pack("{s:s, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s}, s:{s:s}}", "Image", base_id, "Cmd",
-				 DOCKER_INIT_PATH, "User", "1000:1000", "Labels", IMAGE_LABEL, "derived",
-				 IMAGE_LABEL_VERSION, BRIG_VERSION, IMAGE_LABEL_HOW, "derived", IMAGE_LABEL_FROM,
-				 base_id, DOCKER_INIT_LABEL, docker_init_hash, "HostConfig", "NetworkMode", "none");
+	json_t *body =
+		json_pack("{s:s, s:[s], s:s, s:{s:s, s:s, s:s, s:s, s:s}, s:{s:s}}", "Image", base_id, "Cmd",
+			  CONTAINER_INIT_PATH, "User", "1000:1000", "Labels", IMAGE_LABEL, "derived",
+			  IMAGE_LABEL_VERSION, BRIG_VERSION, IMAGE_LABEL_HOW, "derived", IMAGE_LABEL_FROM, base_id,
+			  CONTAINER_INIT_LABEL, container_init_hash, "HostConfig", "NetworkMode", "none");
 	int rc;
 
 	if (!body)

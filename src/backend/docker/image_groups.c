@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backend/docker/init.h"
+#include "backend/container/init.h"
 #include "base/beside.h"
 #include "base/str.h"
 
@@ -150,7 +150,7 @@ static int add_own(struct image_files *f, struct brig_error *err)
 	for (size_t i = 0; i < ARRAY_LEN(texts) && rc == 0; i++)
 		rc = image_files_put(f, texts[i].path, 0644, texts[i].text, strlen(texts[i].text), err);
 	if (rc == 0)
-		rc = image_files_put(f, DOCKER_INIT_PATH, 0755, docker_init_bytes, docker_init_size, err);
+		rc = image_files_put(f, CONTAINER_INIT_PATH, 0755, container_init_bytes, container_init_size, err);
 	return rc;
 }
 

@@ -12,7 +12,7 @@
 #include "backend/docker/answer.h"
 #include "backend/docker/image_groups.h"
 #include "backend/docker/image_python.h"
-#include "backend/docker/init.h"
+#include "backend/container/init.h"
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/wait.h"
@@ -102,7 +102,7 @@ static void recipe(const struct image_row *row, const struct setting_list *requi
 	sha256_begin(&h);
 	hash_text(&h, RECIPE_FORMAT);
 	hash_text(&h, row->name);
-	hash_text(&h, docker_init_hash);
+	hash_text(&h, container_init_hash);
 	hash_text(&h, row->dockerfile_hash);
 	image_group_hash(&h, row->groups);
 	if (row->groups & GROUP_PYTHON)
@@ -194,7 +194,7 @@ static void judge_own(const json_t *image, const struct image_row *row, const st
 	recipe(row, requirements, hash);
 	if (!str_eq(label_of(image, IMAGE_LABEL), row->name) || !str_eq(label_of(image, IMAGE_LABEL_RECIPE), hash))
 		complain(f, "its labels are not those of brig's image: brig images build --rebuild %s", row->name);
-	if (!str_eq(label_of(image, DOCKER_INIT_LABEL), docker_init_hash))
+	if (!str_eq(label_of(image, CONTAINER_INIT_LABEL), container_init_hash))
 		complain(f, "it has another brig's first process: brig images build --rebuild %s", row->name);
 	if (!str_eq(answer_text_or(image, "Config.User", ""), "1000:1000"))
 		complain(f, "its user is not 1000:1000: brig images build --rebuild %s", row->name);
@@ -380,7 +380,7 @@ static int ensure_foreign(struct engine *e, const struct image_ask *ask, bool *r
 	if (found.state == IMAGE_WRONG)
 		rc = err_set(err, BRIG_E_REFUSED, 0, "the image '%s' of docker_image cannot be used: %s", ask->image,
 			     found.complaint);
-	else if (str_eq(label_of(image, DOCKER_INIT_LABEL), docker_init_hash))
+	else if (str_eq(label_of(image, CONTAINER_INIT_LABEL), container_init_hash))
 		(void)str_copy(ret_id, ENGINE_IMAGE_LEN + 1, found.id);
 	else {
 		*ret_took_time = true;

@@ -12,35 +12,18 @@
  *	nested_userns           the sysctl is the host's; only the two system call filters forbid user namespaces
  *	user_counts             likewise: what the program takes is taken from uid 1000 of the host
  *	socket_memory           cgroup v1 has a limit of its own for it, which the engine does not set
- *
- * One number bounds the workspace, /tmp and /dev/shm of a native cell together.  A container has a tmpfs of its own for
- * each, so the number is divided: five eighths, a quarter and an eighth.  The sum never exceeds the limit.
  */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "backend/docker/cell.h"
-#include "backend/docker/init.h"
+#include "backend/container/init.h"
 #include "backend/docker/profile.h"
 #include "base/fd.h"
 #include "base/str.h"
 
 #define CPU_PERIOD_US 100000
-
-struct place_sizes map_plan_places(const struct limits *l)
-{
-	const uint64_t page = 4 * KiB;
-	struct place_sizes s;
-
-	s.bytes[1] = max_u64(l->disk_bytes / 4 / page * page, page);
-	s.bytes[2] = max_u64(l->disk_bytes / 8 / page * page, page);
-	s.bytes[0] = l->disk_bytes - s.bytes[1] - s.bytes[2];
-	s.inodes[1] = l->inodes / 4;
-	s.inodes[2] = l->inodes / 8;
-	s.inodes[0] = l->inodes - s.inodes[1] - s.inodes[2];
-	return s;
-}
 
 static json_t *text(const char *fmt, ...) PRINTF(1, 2);
 static json_t *text(const char *fmt, ...)
@@ -63,12 +46,12 @@ static json_t *tmpfs(const struct cell *c)
 {
 	static const char *const names[] = { PLAN_WORKSPACE, "/tmp", "/dev/shm" }, *const closed[] = { "/run",
 												       "/var/tmp" };
-	struct place_sizes s = map_plan_places(&c->plan->limits);
+	struct place_sizes s = course_places(&c->plan->limits);
 	bool podman = c->host->podman;
 	json_t *v = json_object();
 
-	s.bytes[0] += c->project.room; /* the limits are for what the program adds */
-	s.inodes[0] += c->project.entries;
+	s.bytes[0] += c->pump.project.room; /* the limits are for what the program adds */
+	s.inodes[0] += c->pump.project.entries;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		/* Podman takes no owner for a tmpfs; then the place is everybody's, and there is nobody else.  Nor does it
 		 * take a number of inodes: the memory limit, which they count against, has to do. */
@@ -85,17 +68,18 @@ static json_t *tmpfs(const struct cell *c)
 					       (unsigned long long)s.bytes[i], inodes, owner));
 	}
 	/* What is shown is unpacked there by init, and closed by the rules of Landlock; its libraries are executed. */
-	if (c->folder) {
+	if (c->pump.folder) {
 		char inodes[40] = "", owner[64] = "mode=1777";
 
 		if (!podman)
 			(void)snprintf(inodes, sizeof(inodes), "nr_inodes=%llu,",
-				       (unsigned long long)c->shown.entries + 1);
+				       (unsigned long long)c->pump.shown.entries + 1);
 		if (!podman)
 			(void)snprintf(owner, sizeof(owner), "mode=0755,uid=%u,gid=%u", c->plan->uid, c->plan->gid);
-		(void)json_object_set_new(v, c->folder->target,
+		(void)json_object_set_new(v, c->pump.folder->target,
 					  text("rw,nosuid,nodev,exec,size=%llu,%s%s",
-					       (unsigned long long)max_u64(c->shown.room, 4 * KiB), inodes, owner));
+					       (unsigned long long)max_u64(c->pump.shown.room, 4 * KiB), inodes,
+					       owner));
 	}
 	/* Podman would make these writable, without a limit. */
 	for (size_t i = 0; podman && i < ARRAY_LEN(closed); i++)
@@ -170,12 +154,12 @@ static void add_profile(struct buf *option, const struct cell *c)
 static const char *const masks[] = {
 #define MASK(path) path,
 #define READ_ONLY(path)
-#include "backend/docker/masks.def"
+#include "backend/container/masks.def"
 };
 static const char *const read_only[] = {
 #define MASK(path)
 #define READ_ONLY(path) path,
-#include "backend/docker/masks.def"
+#include "backend/container/masks.def"
 };
 
 /* Podman takes them as another option: its Docker interface leaves MaskedPaths out. */
@@ -312,7 +296,7 @@ json_t *map_plan_body(const struct cell *c, struct brig_error *err)
 		return NULL;
 	}
 	(void)json_object_set_new(v, "Image", json_string(c->image));
-	(void)json_object_set_new(v, "Entrypoint", list_of(DOCKER_INIT_PATH));
+	(void)json_object_set_new(v, "Entrypoint", list_of(CONTAINER_INIT_PATH));
 	(void)json_object_set_new(v, "Cmd", list_of(NULL));
 	(void)json_object_set_new(v, "Env", list_of(NULL)); /* the program's comes with the job */
 	(void)json_object_set_new(v, "WorkingDir", json_string("/"));
@@ -336,7 +320,7 @@ json_t *map_plan_body(const struct cell *c, struct brig_error *err)
 		(void)json_object_set_new(none, "Test", list_of("NONE"));
 		(void)json_object_set_new(v, "Healthcheck", none);
 	}
-	(void)json_object_set_new(v, "Labels", owner_labels(c));
+	(void)json_object_set_new(v, "Labels", owner_labels(&c->host->self, c->plan, 2 * (uint64_t)ENGINE_GRACE_MS));
 	(void)json_object_set_new(v, "HostConfig", host_config(c));
 	return v;
 }

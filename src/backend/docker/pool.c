@@ -111,7 +111,8 @@ static void set_label(json_t *labels, const char *key, const char *value)
 /* The body of a kind with labels of its own: an id for this container, and where it is written who has claimed it. */
 static json_t *body_for(const struct pool *p, const struct kind *k, char id[RUN_ID_LEN + 1])
 {
-	json_t *body = json_copy(k->cell.asked), *labels = owner_labels(&k->cell);
+	json_t *body = json_copy(k->cell.asked),
+	       *labels = owner_labels(&k->cell.host->self, k->cell.plan, 2 * (uint64_t)ENGINE_GRACE_MS);
 	char deadline[32];
 
 	if (id_random(id, RUN_ID_LEN) < 0 || !body || !labels) {

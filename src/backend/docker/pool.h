@@ -69,7 +69,4 @@ void pool_give_up(struct cell *c);
 
 int pool_serve(struct backend_host *h, const struct backend_pool *ask, struct brig_error *err);
 
-/* owner.c: in clock ticks since boot; 0: there is no such process. */
-uint64_t owner_start_time(pid_t pid);
-
 #endif

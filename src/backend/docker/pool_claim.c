@@ -94,8 +94,8 @@ bool pool_take(struct cell *c)
 	if (send(sock, bytes, sizeof(bytes), MSG_NOSIGNAL) != (ssize_t)sizeof(bytes) ||
 	    !receive(sock, &reply, &stream) || reply.answer != POOL_HERE || !is_stream(stream))
 		return false;
-	c->stream = http_stream_adopt(stream);
-	if (!c->stream)
+	c->pump.stream = http_stream_adopt(stream);
+	if (!c->pump.stream)
 		return false; /* the pool sees our end close, and removes the container */
 	(void)fd_move(&stream);
 	(void)str_copy(c->id, sizeof(c->id), reply.container);

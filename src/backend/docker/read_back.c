@@ -10,20 +10,6 @@
 #include "backend/docker/answer.h"
 #include "backend/docker/cell.h"
 
-static void adopt(struct facts *to, const struct facts *from, const char *remark)
-{
-	for (size_t i = 0; i < FACT_COUNT; i++) {
-		struct fact *row = &to->row[i];
-		size_t len;
-
-		if (row->known || !from->row[i].known)
-			continue;
-		*row = from->row[i];
-		len = strlen(row->source);
-		(void)snprintf(row->source + len, sizeof(row->source) - len, "%s", remark);
-	}
-}
-
 /* Inode numbers of namespaces are the kernel's own: on the same machine they can be compared. */
 static void read_spaces(const struct cell *c, struct facts *f)
 {
@@ -31,15 +17,15 @@ static void read_spaces(const struct cell *c, struct facts *f)
 	static const enum fact_id facts[WIRE_SPACE_COUNT] = { FACT_user_ns, FACT_pid_ns, FACT_mount_ns,  FACT_net_ns,
 							      FACT_ipc_ns,  FACT_uts_ns, FACT_cgroup_ns, FACT_time_ns };
 
-	for (size_t i = 0; c->has_spaces && i < WIRE_SPACE_COUNT; i++) {
+	for (size_t i = 0; c->pump.has_spaces && i < WIRE_SPACE_COUNT; i++) {
 		char path[40];
 		struct stat ours;
 
 		(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
-		if (!c->host->local || stat(path, &ours) < 0 || c->spaces.inode[i] == 0)
+		if (!c->host->local || stat(path, &ours) < 0 || c->pump.spaces.inode[i] == 0)
 			continue;
-		fact_text(f, facts[i], ours.st_ino != c->spaces.inode[i] ? "own" : "shared", "init: %s:[%llu]",
-			  names[i], (unsigned long long)c->spaces.inode[i]);
+		fact_text(f, facts[i], ours.st_ino != c->pump.spaces.inode[i] ? "own" : "shared", "init: %s:[%llu]",
+			  names[i], (unsigned long long)c->pump.spaces.inode[i]);
 	}
 }
 
@@ -81,22 +67,6 @@ static void read_limits(const struct cell *c, struct facts *f)
 		fact_num(f, FACT_cpu_quota_percent, (n * 100 + both - 1) / both, "engine: HostConfig.CpuQuota");
 }
 
-/*
- * The checks of ids belong to protections that a container does not have (an id mapping of its own), and are excused with
- * them.  That the program had the user and group that were asked for is promised all the same.
- */
-static void judge_ids(struct cell *c, const struct facts *f)
-{
-	const struct fact *uid = &f->row[FACT_uid], *gid = &f->row[FACT_gid], *groups = &f->row[FACT_groups];
-
-	if (c->violated || (uid->known && uid->num == c->plan->uid && gid->known && gid->num == c->plan->gid &&
-			    groups->known && groups->text[0] == '\0'))
-		return;
-	c->violated = true;
-	(void)snprintf(c->difference, sizeof(c->difference), "the program's user, group or other groups are not %u:%u",
-		       c->plan->uid, c->plan->gid);
-}
-
 /* map_check has compared the engine's Binds and Mounts with what was asked for: none. */
 static void read_project(const struct cell *c, struct facts *f)
 {
@@ -109,9 +79,9 @@ void docker_read_back(struct cell *c, struct facts *ret)
 {
 	if (!c->stopped)
 		return; /* the first look comes while init is still at work: it says everything at the end */
-	adopt(ret, &c->late, "");
-	adopt(ret, &c->early, " (at start)");
-	judge_ids(c, ret);
+	course_facts(&c->pump, ret);
+	if (!c->violated)
+		c->violated = !course_ids(&c->pump, ret, c->difference, sizeof(c->difference));
 	read_spaces(c, ret);
 	read_modes(c, ret);
 	read_limits(c, ret);

@@ -97,7 +97,7 @@ static void ask_engine(struct cell *c)
 	struct brig_error ignored = BRIG_ERROR_INIT;
 	int rc;
 
-	if (c->no_stats || c->stopped || !c->let_go)
+	if (c->no_stats || c->stopped || !c->pump.let_go)
 		return;
 	rc = c->asking ? engine_stats_step(c->asking, &c->stats, &ignored)
 		       : engine_stats_begin(c->host->engine, c->id, &c->asking, &ignored);

@@ -44,7 +44,7 @@ static int open_space(const struct cell *c, uint64_t pid, const char *name)
 		return -errno;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(names[i], name))
-			return st.st_ino == c->spaces.inode[i] ? fd_move(&fd) : -ESRCH;
+			return st.st_ino == c->pump.spaces.inode[i] ? fd_move(&fd) : -ESRCH;
 	return -EINVAL;
 }
 
@@ -56,7 +56,7 @@ static int find_network(const struct cell *c, struct brig_error *err)
 
 	if (!c->host->local)
 		return refuse(c, err, 0, "the engine is on another host");
-	if (!c->has_spaces || !answer_u64(c->before, "State.Pid", &pid) || pid == 0 || pid > INT32_MAX)
+	if (!c->pump.has_spaces || !answer_u64(c->before, "State.Pid", &pid) || pid == 0 || pid > INT32_MAX)
 		return refuse(c, err, 0, "nobody says which process it is");
 	pids = open_space(c, pid, "pid");
 	net = open_space(c, pid, "net");

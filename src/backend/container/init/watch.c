@@ -14,7 +14,7 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-#include "backend/docker/init/inside.h"
+#include "backend/container/init/inside.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "files/beneath.h"
@@ -231,6 +231,7 @@ static void turn(struct loop *l)
 void watch(struct inside *in, struct wire_exit *ret)
 {
 	uint64_t started = clock_now_ns(), cpu = counters_cpu_ns();
+	struct wire_exit before;
 	siginfo_t info = { .si_pid = 0 };
 	sigset_t child;
 
@@ -239,6 +240,8 @@ void watch(struct inside *in, struct wire_exit *ret)
 	loop = (struct loop){ .in = in, .children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK) };
 	if (loop.children < 0)
 		end(INIT_LOST);
+	before = (struct wire_exit){ .exited = 0 };
+	counters_read(&before);
 	loop.wall = make_timer(in->job.wall_ms + WALL_GRACE_MS, 0);
 	loop.tick = make_timer(TICK_MS, TICK_MS);
 	(void)!write(in->go, "g", 1);
@@ -257,6 +260,9 @@ void watch(struct inside *in, struct wire_exit *ret)
 	facts_add(in, /* ended= */ true);
 	bury(ret);
 	counters_read(ret);
+	ret->pids_refused -= min_u64(ret->pids_refused, before.pids_refused);
+	if (in->tried_processes)
+		ret->pids_peak = 0;
 	/* What the engine spent on the container before is not the program's. */
 	if (counters_cpu_ns() > 0)
 		ret->cpu_ns = counters_cpu_ns() - cpu;

@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#include "backend/docker/init/inside.h"
+#include "backend/container/init/inside.h"
 #include "base/fd.h"
 #include "model/facts.h"
 
@@ -119,6 +119,7 @@ int main(void)
 	take(&in, WIRE_STEP_project, tree_take(&in));
 	take(&in, WIRE_STEP_shown, tree_show(&in));
 	take(&in, WIRE_STEP_stage_files, job_stage_files(&in));
+	in.local_only = in.job.flags & WIRE_IN_POD && !sockets_are_needless();
 	take(&in, WIRE_STEP_fork, payload_fork(&in));
 	await_payload(&in);
 	say_ready(&in);

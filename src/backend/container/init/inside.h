@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include "backend/docker/wire.h"
+#include "backend/container/wire.h"
 
 /* How init itself ends when it cannot even say why: seen in the container's exit code. */
 enum { INIT_DONE = 0, INIT_LOST = 117, INIT_NO_JOB = 118, INIT_NOT_FIRST = 119 };
@@ -31,7 +31,9 @@ struct inside {
 	int status;        /* what its process says before exec: struct wire_failure, or end of file */
 	int landlock_abi;  /* in force */
 	int landlock_said; /* errno of the probe inside the domain */
+	bool local_only;   /* the program may make no socket but local ones */
 	bool disk_full;
+	bool tried_processes; /* so that their peak is init's own */
 	struct wire_out out;
 };
 
@@ -60,8 +62,16 @@ int payload_fork(struct inside *in);
 void facts_add(struct inside *in, bool ended);
 void facts_note_disk(struct inside *in);
 
-/* counters.c */
-void counters_say_limits(struct inside *in);
+/* processes.c: says FACT_pids_max by trying; before the program starts. */
+void processes_try(struct inside *in);
+
+/* sockets.c: whether there is nothing but lo, so that sockets lead nowhere; the wall; and whether it stands.  0 or -errno. */
+bool sockets_are_needless(void);
+int sockets_refuse(void);
+int sockets_try(void);
+
+/* counters.c; ended: as for facts_add. */
+void counters_say_limits(struct inside *in, bool ended);
 uint64_t counters_cpu_ns(void);
 void counters_read(struct wire_exit *ret);
 

@@ -24,12 +24,12 @@
  * it for stdout: 256 more random bits, made and sent to init when nobody else is left who could write them.  Until then
  * nothing of stdout is held back, whatever it looks like.
  */
-#ifndef DOCKER_WIRE_H
-#define DOCKER_WIRE_H
+#ifndef CONTAINER_WIRE_H
+#define CONTAINER_WIRE_H
 
 #include "base/util.h"
 
-#define WIRE_MAGIC      "brigjob2"
+#define WIRE_MAGIC      "brigjob3"
 #define WIRE_HEAD       16
 #define WIRE_KEY        32
 #define WIRE_META_MAX   (4 * MiB)
@@ -55,7 +55,9 @@ enum wire_flag {
 	WIRE_READ_ONLY = 1 << 5,        /* the program may not change its workspace */
 	WIRE_RETURN = 1 << 6,           /* send the workspace back at the end */
 	WIRE_NAME_LEFT = 1 << 7,        /* name the files that are in it at the end */
-	WIRE_FLAGS = (1 << 8) - 1,
+	/* A pod's: nobody outside has bounded core files, and processes may be bounded where nobody can read it. */
+	WIRE_IN_POD = 1 << 8,
+	WIRE_FLAGS = (1 << 9) - 1,
 };
 
 enum wire_place { WIRE_IN_WORKSPACE, WIRE_IN_TMP, WIRE_PLACES };
@@ -72,7 +74,7 @@ struct wire_job {
 	uint8_t key[2][WIRE_KEY];
 	uint32_t flags;  /* enum wire_flag */
 	uint32_t family; /* enum syscall_family */
-	uint64_t wall_ms, cpu_time_ms, disk_bytes, open_files;
+	uint64_t wall_ms, cpu_time_ms, disk_bytes, open_files, pids;
 	uint64_t tree_entries, tree_bytes;   /* ceilings of the project, and of the workspace on its way back */
 	uint64_t room_bytes, room_inodes;    /* of the workspace that are the project's, beyond the limits */
 	uint64_t shown_entries, shown_bytes; /* ceilings of the tree that is shown */
@@ -129,7 +131,7 @@ enum wire_frame {
 /* What init does, in order; a failed step travels as its number. */
 enum wire_step {
 #define STEP(name, protection, text) WIRE_STEP_##name,
-#include "backend/docker/steps.def"
+#include "backend/container/steps.def"
 	WIRE_STEPS
 };
 

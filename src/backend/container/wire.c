@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backend/docker/wire.h"
+#include "backend/container/wire.h"
 
 #include <string.h>
 
@@ -121,6 +121,7 @@ size_t wire_job_encode(const struct wire_job *job, char *dst, size_t size)
 	add_number(&w, job->cpu_time_ms, 8);
 	add_number(&w, job->disk_bytes, 8);
 	add_number(&w, job->open_files, 8);
+	add_number(&w, job->pids, 8);
 	add_number(&w, job->tree_entries, 8);
 	add_number(&w, job->tree_bytes, 8);
 	add_number(&w, job->room_bytes, 8);
@@ -229,6 +230,7 @@ bool wire_job_decode(const char *meta, size_t len, struct wire_job *ret)
 	ret->cpu_time_ms = take_number(&r, 8);
 	ret->disk_bytes = take_number(&r, 8);
 	ret->open_files = take_number(&r, 8);
+	ret->pids = take_number(&r, 8);
 	ret->tree_entries = take_number(&r, 8);
 	ret->tree_bytes = take_number(&r, 8);
 	ret->room_bytes = take_number(&r, 8);

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "backend/docker/init/inside.h"
+#include "backend/container/init/inside.h"
 #include "backend/guest/confine.h"
 
 _Noreturn void end(int code)

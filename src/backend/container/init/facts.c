@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "backend/docker/init/inside.h"
+#include "backend/container/init/inside.h"
 #include "backend/guest/facts.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -132,6 +132,15 @@ static void say_network(struct inside *in)
 
 	if (!guest_network_read("/proc/self/net/dev", &net))
 		return;
+	if (in->local_only) { /* what the program could reach; packets of its interface are the kernel's own */
+		struct guest_text source = { .len = 0 };
+
+		guest_text_add(&source, "init: no socket but local ones can be made, tried; the pod has ");
+		guest_text_add(&source, net.interfaces.s);
+		say_text(in, FACT_interfaces, "", source.s);
+		say_number(in, FACT_packets_out, 0, "init: no socket to send by");
+		return;
+	}
 	say_text(in, FACT_interfaces, net.interfaces.s, "init: /proc/self/net/dev");
 	say_number(in, FACT_packets_out, net.packets_out, "init: /proc/self/net/dev");
 }
@@ -145,7 +154,10 @@ static bool is_sealed(const struct inside *in, const char *point)
 {
 	bool workspace = in->job.flags & WIRE_READ_ONLY && str_eq(point, place_name[0]);
 
-	return in->landlock_abi > 0 && (workspace || (in->job.shown[0] && str_eq(point, in->job.shown)));
+	/* Kubernetes mounts a file there for a last message; nobody but init could write to it. */
+	bool message = in->job.flags & WIRE_IN_POD && str_eq(point, "/dev/termination-log");
+
+	return in->landlock_abi > 0 && (workspace || message || (in->job.shown[0] && str_eq(point, in->job.shown)));
 }
 
 /* A mount counts as writable if the program's user could write there; device nodes store nothing. */
@@ -188,7 +200,7 @@ static void say_mounts(struct inside *in)
 
 	if (proc_each_line("/proc/self/mountinfo", visit_mount, &scan) == 0)
 		say_text(in, FACT_writable_mounts, scan.writable.s,
-			 in->job.flags & WIRE_READ_ONLY || in->job.shown[0]
+			 in->job.flags & (WIRE_READ_ONLY | WIRE_IN_POD) || in->job.shown[0]
 				 ? "init: /proc/self/mountinfo, access(2), and Landlock's rules"
 				 : "init: /proc/self/mountinfo and access(2)");
 }
@@ -283,7 +295,7 @@ static void say_machine_files(struct inside *in)
 	static const char *const paths[] = {
 #define MASK(path) path,
 #define READ_ONLY(path)
-#include "backend/docker/masks.def"
+#include "backend/container/masks.def"
 	};
 	struct guest_text bare = { .len = 0 };
 
@@ -306,13 +318,27 @@ static void say_masks(struct inside *in)
 			 "init: each hidden path was looked for in the workspace, by faccessat(2)");
 }
 
+/* Nobody outside counts what changes in a pod's root.  That nothing can is tried: a mount that is read-only says so first. */
+static void say_root(struct inside *in)
+{
+	static const char path[] = "/.brig-probe";
+	AUTO_FD fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	bool closed = fd < 0 && errno == EROFS;
+
+	if (fd >= 0)
+		(void)unlink(path);
+	say_number(in, FACT_root_changed, !closed, "init: a new file in it is refused (EROFS)");
+}
+
 void facts_add(struct inside *in, bool ended)
 {
 	say_payload(in);
 	say_network(in);
 	say_mounts(in);
 	say_disk(in);
-	counters_say_limits(in);
+	counters_say_limits(in, ended);
+	if (in->job.flags & WIRE_IN_POD)
+		say_root(in);
 	if (ended)
 		return;
 	say_masks(in);

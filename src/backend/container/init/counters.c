@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "backend/docker/init/inside.h"
+#include "backend/container/init/inside.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
@@ -56,12 +56,38 @@ static void say(struct inside *in, enum fact_id id, uint64_t value, const char *
 	wire_put_fact(&in->out, &f);
 }
 
-/* A machine without swap needs no limit on it. */
+/* A machine without swap needs no limit on it.  Not by /proc/swaps, which may be masked and is empty then, too. */
 static bool has_swap(void)
 {
-	char text[1024];
+	char text[4096];
+	const char *at = text;
+	uint64_t kilobytes = 1;
 
-	return fd_get_at(AT_FDCWD, "/proc/swaps", text, sizeof(text)) < 0 || strchr(text, '\n');
+	if (fd_get_at(AT_FDCWD, "/proc/meminfo", text, sizeof(text)) < 0)
+		return true;
+	at = strstr(text, "\nSwapTotal:");
+	if (!at)
+		return true;
+	at += strlen("\nSwapTotal:");
+	at += strspn(at, " ");
+	if (*at >= '0' && *at <= '9')
+		for (kilobytes = 0; *at >= '0' && *at <= '9'; at++)
+			kilobytes = kilobytes * 10 + (uint64_t)(*at - '0');
+	return kilobytes > 0;
+}
+
+#define NO_SWAP "init: SwapTotal of /proc/meminfo"
+
+/*
+ * Where the container has no limit that its program meets, one above it may, which is found by trying.  At the end there
+ * may be processes left that are not reaped yet, and what was found at the start cannot have changed.
+ */
+static void say_pids(struct inside *in, uint64_t n, bool ended)
+{
+	if (!(in->job.flags & WIRE_IN_POD) || n <= in->job.pids)
+		say(in, FACT_pids_max, n, "init: pids.max");
+	else if (!ended)
+		processes_try(in);
 }
 
 static void say_cpu(struct inside *in, const char *path, uint64_t quota, uint64_t period)
@@ -130,7 +156,7 @@ static void say_disk_io(struct inside *in, const char *read_file, const char *re
 		say(in, FACT_disk_io_bps, max_u64(in_bps, out_bps), source);
 }
 
-static void say_v2(struct inside *in)
+static void say_v2(struct inside *in, bool ended)
 {
 	uint64_t n;
 
@@ -141,28 +167,28 @@ static void say_v2(struct inside *in)
 	if (read_value(V2("memory.swap.max"), "", &n))
 		say(in, FACT_swap_max, n, "init: memory.swap.max");
 	else if (!has_swap())
-		say(in, FACT_swap_max, 0, "init: /proc/swaps");
+		say(in, FACT_swap_max, 0, NO_SWAP);
 	if (read_value(V2("pids.max"), "", &n))
-		say(in, FACT_pids_max, n, "init: pids.max");
+		say_pids(in, n, ended);
 	say_v2_cpu(in);
 	say_disk_io(in, V2("io.max"), " rbps=", V2("io.max"), " wbps=", "init: io.max");
 }
 
-static void say_v1(struct inside *in)
+static void say_v1(struct inside *in, bool ended)
 {
 	uint64_t n, both, period;
 
 	if (read_value(V1("memory/memory.limit_in_bytes"), "", &n)) {
 		say(in, FACT_memory_max, n, "init: memory.limit_in_bytes");
-		if (read_value(V1("memory/memory.memsw.limit_in_bytes"), "", &both))
+		if (read_value(V1("memory/memory.memsw.limit_in_bytes"), "", &both) && (both <= n || has_swap()))
 			say(in, FACT_swap_max, both - min_u64(n, both), "init: memory.memsw.limit_in_bytes");
 		else if (!has_swap())
-			say(in, FACT_swap_max, 0, "init: /proc/swaps");
+			say(in, FACT_swap_max, 0, NO_SWAP);
 	}
 	if (read_value(V1("memory/memory.kmem.tcp.limit_in_bytes"), "", &n))
 		say(in, FACT_socket_memory_max, n, "init: memory.kmem.tcp.limit_in_bytes");
 	if (read_value(V1("pids/pids.max"), "", &n))
-		say(in, FACT_pids_max, n, "init: pids.max");
+		say_pids(in, n, ended);
 	/* -1 does not begin with a digit: no quota. */
 	if (read_value(V1("cpu/cpu.cfs_period_us"), "", &period))
 		say_cpu(in, "init: cpu.cfs_quota_us", read_value(V1("cpu/cpu.cfs_quota_us"), "", &n) ? n : UINT64_MAX,
@@ -171,12 +197,12 @@ static void say_v1(struct inside *in)
 		    " ", "init: blkio.throttle.read_bps_device");
 }
 
-void counters_say_limits(struct inside *in)
+void counters_say_limits(struct inside *in, bool ended)
 {
 	if (is_v2())
-		say_v2(in);
+		say_v2(in, ended);
 	else
-		say_v1(in);
+		say_v1(in, ended);
 }
 
 uint64_t counters_cpu_ns(void)

@@ -10,12 +10,13 @@
  *
  * What differs from a native cell: hidden files are not there at all, instead of being empty.
  */
+#include "backend/container/pump.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "backend/docker/cell.h"
 #include "base/fd.h"
 #include "base/str.h"
 #include "files/beneath.h"
@@ -24,9 +25,9 @@
 #define RECORD_MAX 512 /* head and path of one entry in a stream, on average */
 
 /* A tmpfs is memory of the container: trees that leave the program none are refused now, not killed later. */
-static int check_size(const struct cell *c, struct brig_error *err)
+static int check_size(const struct pump *p, struct brig_error *err)
 {
-	uint64_t memory = c->plan->limits.memory_bytes, room = c->project.room + c->shown.room;
+	uint64_t memory = p->plan->limits.memory_bytes, room = p->project.room + p->shown.room;
 	char size[32], max[32];
 
 	if (room <= memory / 2)
@@ -35,18 +36,18 @@ static int check_size(const struct cell *c, struct brig_error *err)
 		err, BRIG_E_REFUSED, 0,
 		"the %s take%s %s of memory in a container, which is more than half of mem_limit (%s): raise "
 		"mem_limit%s",
-		!c->shown.room    ? "workspace"
-		: c->project.room ? "workspace and packages"
+		!p->shown.room    ? "workspace"
+		: p->project.room ? "workspace and packages"
 				  : "packages",
-		c->shown.room ? "" : "s", str_bytes(size, sizeof(size), room), str_bytes(max, sizeof(max), memory),
-		c->project.room ? ", or hide what is not needed with workspace_hide" : ", or use the native backend");
+		p->shown.room ? "" : "s", str_bytes(size, sizeof(size), room), str_bytes(max, sizeof(max), memory),
+		p->project.room ? ", or hide what is not needed with workspace_hide" : ", or use the native backend");
 }
 
-/* Packs a tree into memory; c->project or c->shown. */
-static int pack_out(struct cell *c, int dir, pack_skip_fn skip, void *arg, struct project_out *ret,
+/* Packs a tree into memory; p->project or p->shown. */
+static int pack_out(struct pump *p, int dir, pack_skip_fn skip, void *arg, struct project_out *ret,
 		    struct brig_error *err)
 {
-	const struct pack_caps caps = { .entries = 1000000, .bytes = c->plan->limits.memory_bytes / 2 };
+	const struct pack_caps caps = { .entries = 1000000, .bytes = p->plan->limits.memory_bytes / 2 };
 	AUTO_FD file = memfd_create("brig-tree", MFD_CLOEXEC);
 	struct pack_counts counts;
 	off_t len;
@@ -61,7 +62,7 @@ static int pack_out(struct cell *c, int dir, pack_skip_fn skip, void *arg, struc
 	*ret = (struct project_out){
 		.len = (size_t)len, .entries = counts.entries, .bytes = counts.bytes, .room = counts.room
 	};
-	rc = check_size(c, err);
+	rc = check_size(p, err);
 	if (rc < 0)
 		return rc;
 	ret->data = mmap(NULL, (size_t)len, PROT_READ, MAP_SHARED, file, 0);
@@ -75,15 +76,15 @@ static int pack_out(struct cell *c, int dir, pack_skip_fn skip, void *arg, struc
 /* What is hidden, and a folder that a link takes the place of. */
 static bool is_left_out(void *arg, const char *path, bool is_dir)
 {
-	const struct cell *c = arg;
+	const struct pump *p = arg;
 
-	return plan_workspace_hides((void *)(uintptr_t)c->plan->workspace, path, is_dir) ||
-	       (c->linked && str_eq(path, c->linked->target + strlen(PLAN_WORKSPACE "/")));
+	return plan_workspace_hides((void *)(uintptr_t)p->plan->workspace, path, is_dir) ||
+	       (p->linked && str_eq(path, p->linked->target + strlen(PLAN_WORKSPACE "/")));
 }
 
-int project_pack(struct cell *c, struct brig_error *err)
+int project_pack(struct pump *p, struct brig_error *err)
 {
-	const struct plan_workspace *w = c->plan->workspace;
+	const struct plan_workspace *w = p->plan->workspace;
 
 	if (!w)
 		return 0;
@@ -93,113 +94,113 @@ int project_pack(struct cell *c, struct brig_error *err)
 			       "container: name "
 			       "folders instead of files in workspace_hide, or use the native backend",
 			       WIRE_HIDDEN_MAX);
-	return pack_out(c, w->fd, is_left_out, c, &c->project, err);
+	return pack_out(p, w->fd, is_left_out, p, &p->project, err);
 }
 
 /* One tree, and at most one name in the workspace that leads into it: what packages are made of. */
-static bool find_binds(struct cell *c)
+static bool find_binds(struct pump *p)
 {
 	static const char workspace[] = PLAN_WORKSPACE "/";
 
-	for (size_t i = 0; i < c->plan->n_binds; i++) {
-		const struct plan_bind *b = &c->plan->binds[i];
+	for (size_t i = 0; i < p->plan->n_binds; i++) {
+		const struct plan_bind *b = &p->plan->binds[i];
 		bool inside = strncmp(b->target, workspace, strlen(workspace)) == 0;
 
-		if (inside && b->same_as && !c->linked)
-			c->linked = b;
-		else if (strncmp(b->target, WIRE_SHOWN_TOP, strlen(WIRE_SHOWN_TOP)) == 0 && !c->folder)
-			c->folder = b;
+		if (inside && b->same_as && !p->linked)
+			p->linked = b;
+		else if (strncmp(b->target, WIRE_SHOWN_TOP, strlen(WIRE_SHOWN_TOP)) == 0 && !p->folder)
+			p->folder = b;
 		else
 			return false;
 	}
 	return true;
 }
 
-int shown_pack(struct cell *c, struct brig_error *err)
+int shown_pack(struct pump *p, struct brig_error *err)
 {
 	AUTO_FD dir = FD_NONE;
 
-	if (!find_binds(c))
+	if (!find_binds(p))
 		return err_set(
 			err, BRIG_E_REFUSED, 0,
 			"a container can be given one folder of the host besides its workspace, and more are asked "
 			"for: use the native backend");
-	if (!c->folder)
+	if (!p->folder)
 		return 0;
-	dir = open(c->folder->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = open(p->folder->source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot open '%s'", c->folder->source);
-	return pack_out(c, dir, NULL, NULL, &c->shown, err);
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot open '%s'", p->folder->source);
+	return pack_out(p, dir, NULL, NULL, &p->shown, err);
 }
 
-static void release(struct project_out *p)
+static void release(struct project_out *o)
 {
-	if (p->data)
-		(void)munmap((void *)(uintptr_t)p->data, p->len);
-	p->data = NULL;
+	if (o->data)
+		(void)munmap((void *)(uintptr_t)o->data, o->len);
+	o->data = NULL;
 }
 
-void project_release(struct cell *c)
+void project_release(struct pump *p)
 {
-	release(&c->project);
-	release(&c->shown);
+	release(&p->project);
+	release(&p->shown);
 }
 
-struct pack_caps tree_caps(const struct cell *c)
+struct pack_caps tree_caps(const struct pump *p)
 {
-	const struct limits *l = &c->plan->limits;
+	const struct limits *l = &p->plan->limits;
 
-	return (struct pack_caps){ .entries = l->inodes + c->project.entries,
-				   .bytes = l->disk_bytes + max_u64(c->project.room, c->project.bytes) };
+	return (struct pack_caps){ .entries = l->inodes + p->project.entries,
+				   .bytes = l->disk_bytes + max_u64(p->project.room, p->project.bytes) };
 }
 
-bool tree_take(struct cell *c, const char *body, size_t len)
+bool tree_take(struct pump *p, const char *body, size_t len)
 {
-	struct pack_caps caps = tree_caps(c);
+	struct pack_caps caps = tree_caps(p);
 
-	if (!c->plan->wants_view || c->tree.ended)
+	if (!p->plan->wants_view || p->tree.ended)
 		return false;
 	/* Long names, which the program chose: what is kept until then is a part of the tree. */
-	c->tree.cut |= len > caps.bytes + caps.entries * RECORD_MAX - c->tree.len;
-	if (c->tree.cut)
+	p->tree.cut |= len > caps.bytes + caps.entries * RECORD_MAX - p->tree.len;
+	if (p->tree.cut)
 		return true;
-	if (c->tree.fd < 0)
-		c->tree.fd = memfd_create("brig-workspace", MFD_CLOEXEC);
-	c->tree.len += len;
-	return c->tree.fd >= 0 && fd_write_all(c->tree.fd, body, len) == 0;
+	if (p->tree.fd < 0)
+		p->tree.fd = memfd_create("brig-workspace", MFD_CLOEXEC);
+	p->tree.len += len;
+	return p->tree.fd >= 0 && fd_write_all(p->tree.fd, body, len) == 0;
 }
 
-bool tree_take_end(struct cell *c, const char *body, size_t len)
+bool tree_take_end(struct pump *p, const char *body, size_t len)
 {
-	if (c->tree.ended)
+	if (p->tree.ended)
 		return false;
-	c->tree.ended = true;
-	return wire_get_number(body, len, &c->tree.sys);
+	p->tree.ended = true;
+	return wire_get_number(body, len, &p->tree.sys);
 }
 
-int docker_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
+int pump_workspace(struct pump *p, struct workspace_view *ret, struct brig_error *err)
 {
 	const struct unpack_options o = {
-		.caps = tree_caps(c), .uid = UINT32_MAX, .gid = UINT32_MAX, .readable = true
+		.caps = tree_caps(p), .uid = UINT32_MAX, .gid = UINT32_MAX, .readable = true
 	};
 	AUTO_FD dir = FD_NONE;
 	struct pack_counts counts;
 	bool in_part;
 	int rc;
 
-	if (!c->tree.ended)
+	if (!p->tree.ended)
 		return err_set(err, BRIG_E_SYSTEM, 0,
 			       "the container ended before it could give its workspace back: nothing of it is known");
-	if ((c->tree.sys && c->tree.sys != E2BIG) || c->tree.fd < 0 || lseek(c->tree.fd, 0, SEEK_SET) < 0)
-		return err_set(err, BRIG_E_SYSTEM, (int)c->tree.sys,
+	if ((p->tree.sys && p->tree.sys != E2BIG) || p->tree.fd < 0 || lseek(p->tree.fd, 0, SEEK_SET) < 0)
+		return err_set(err, BRIG_E_SYSTEM, (int)p->tree.sys,
 			       "the container could not give its workspace back: it is larger than its memory");
 	dir = private_fs(o.caps.bytes + MiB, o.caps.entries + 16);
 	if (dir < 0)
 		return err_set(err, BRIG_E_SYSTEM, -dir,
 			       "cannot make a file system in memory for the workspace's contents");
-	rc = unpack_tree(dir, c->tree.fd, &o, &counts);
-	in_part = c->tree.sys == E2BIG || c->tree.cut || rc == -ENOSPC;
-	if (rc < 0 && rc != -ENOSPC && !c->tree.cut)
+	rc = unpack_tree(dir, p->tree.fd, &o, &counts);
+	in_part = p->tree.sys == E2BIG || p->tree.cut || rc == -ENOSPC;
+	if (rc < 0 && rc != -ENOSPC && !p->tree.cut)
 		return err_set(err, BRIG_E_SYSTEM, -rc,
 			       "the workspace that the container gave back cannot be unpacked");
 	*ret = (struct workspace_view){ .fd = fd_move(&dir), .whole = true, .in_part = in_part };
@@ -208,20 +209,20 @@ int docker_workspace(struct cell *c, struct workspace_view *ret, struct brig_err
 
 /* ---- names of what is left ------------------------------------------------------------------------------- */
 
-bool left_wanted(const struct cell *c)
+bool left_wanted(const struct pump *p)
 {
-	return !c->plan->workspace && !c->plan->wants_view && str_eq(c->plan->step, "run");
+	return !p->plan->workspace && !p->plan->wants_view && str_eq(p->plan->step, "run");
 }
 
-bool left_take(struct cell *c, const char *body, size_t len)
+bool left_take(struct pump *p, const char *body, size_t len)
 {
-	return left_wanted(c) && buf_add(&c->left, body, len) == len;
+	return left_wanted(p) && buf_add(&p->left, body, len) == len;
 }
 
-void docker_left(struct cell *c, backend_left_fn each, void *arg)
+void pump_left(struct pump *p, backend_left_fn each, void *arg)
 {
-	const char *data = c->left.data, *path;
-	size_t len = c->left.len;
+	const char *data = p->left.data, *path;
+	size_t len = p->left.len;
 	uint64_t size;
 
 	while (wire_left_next(&data, &len, &size, &path))
@@ -231,13 +232,13 @@ void docker_left(struct cell *c, backend_left_fn each, void *arg)
 /* ---- what an installer left --------------------------------------------------------------------------- */
 
 /* A part of it: an installer's cell is asked for what it left. */
-int docker_open_folder(struct cell *c, const char *name)
+int pump_open_folder(struct pump *p, const char *name)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct workspace_view view = { .fd = FD_NONE };
 	int fd;
 
-	if (docker_workspace(c, &view, &err) < 0)
+	if (pump_workspace(p, &view, &err) < 0)
 		return -EIO;
 	fd = view.in_part ? -E2BIG : beneath_open_dir(view.fd, name);
 	fd_closep(&view.fd);

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "backend/docker/init/inside.h"
+#include "backend/container/init/inside.h"
 #include "base/fd.h"
 #include "files/pack.h"
 #include "files/walk.h"

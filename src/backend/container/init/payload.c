@@ -8,11 +8,12 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 
-#include "backend/docker/init/inside.h"
+#include "backend/container/init/inside.h"
 #include "backend/guest/confine.h"
 #include "base/fd.h"
 
@@ -144,7 +145,16 @@ static const struct step {
 	{ WIRE_STEP_no_new_privs, .confine = guest_no_new_privs },
 	{ WIRE_STEP_landlock, .run = apply_landlock },
 };
+/* In a pod, whose network is not the plan's: tried before the usual filter, which refuses some families in its own way. */
+static int refuse_sockets(struct payload *p)
+{
+	int rc = p->in->local_only ? sockets_refuse() : 0;
+
+	return rc == 0 && p->in->local_only ? sockets_try() : rc;
+}
+
 static const struct step filter_steps[] = {
+	{ WIRE_STEP_sockets, .run = refuse_sockets },
 	{ WIRE_STEP_seccomp, .confine = guest_install_filter },
 };
 
@@ -198,7 +208,10 @@ static int execute(struct wire_job *j)
 
 static void fill_confine(struct guest_confine *c, const struct wire_job *j)
 {
-	/* RLIMIT_CORE is the engine's: the filter around this container lets nobody change it. */
+	/* RLIMIT_CORE is the engine's: the filter around its container lets nobody change it.  A pod cannot ask for it.
+	 * 1 is too small for a file and, other than 0, keeps a piped core_pattern from starting. */
+	if (j->flags & WIRE_IN_POD)
+		guest_add_rlimit(c, RLIMIT_CORE, 1);
 	guest_add_rlimits(c, j->open_files, j->disk_bytes, j->cpu_time_ms);
 	c->close_from = STATUS_FD + 1;
 	c->deny_write_exec = j->flags & WIRE_DENY_WRITE_EXEC;

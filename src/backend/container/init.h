@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PID 1 of a container: a small static program of our own (init/), compiled with brig and carried inside it
+ * as bytes.  Images have it at CONTAINER_INIT_PATH, mode 0755, owned by root, and say which one in the label
+ * CONTAINER_INIT_LABEL: an image whose label is not container_init_hash was made by another brig and is derived anew.
+ */
+#ifndef CONTAINER_INIT_H
+#define CONTAINER_INIT_H
+
+#include "base/util.h"
+
+#define CONTAINER_INIT_PATH  "/.brig/init"
+#define CONTAINER_INIT_LABEL "brig.init"
+
+extern const unsigned char container_init_bytes[];
+extern const size_t container_init_size;
+extern const char container_init_hash[]; /* SHA-256 of the bytes, 64 lower-case hex digits */
+
+#endif

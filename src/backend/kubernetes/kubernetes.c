@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cells that are pods of a Kubernetes cluster.
+ *
+ * The cluster gives what clusters can give: namespaces, control groups, a read-only root, its runtime's system call filter,
+ * and a RuntimeClass (gVisor, Kata) where the policy names one.  The rest a native cell has, our own init gives from
+ * inside (../container/init): Landlock, the exact filter, resource limits, the wall clock, evidence.  What the API cannot say
+ * (how many processes, whether sizes of places hold, which network there is) init finds out inside before the program
+ * starts, and the run is refused where a promise would not be kept.
+ *
+ *	kubernetes.c  this: the backend's table
+ *	map_plan.c    plan -> pod
+ *	map_check.c   pod <- the API server's account
+ *	life.c        prepare, create, attach, stop, remove
+ *	status.c      what the API server says of a pod's state
+ *	channels.c    bytes over the WebSocket of attach
+ *	read_back.c   walls before the start, facts after the end
+ *	reap.c        ps, reap
+ *	api.c         the calls;  address.c  where they go, and as whom
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/docker/images.h"
+#include "backend/kubernetes/pod.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/str.h"
+
+static void kubernetes_close(struct backend_host *h)
+{
+	if (!h)
+		return;
+	api_close(&h->api);
+	free(h);
+}
+
+static int check_settings(struct backend_host *h, struct brig_error *err)
+{
+	const char *runtime = h->set->kubernetes_runtime;
+	int rc;
+
+	if (h->set->rootfs[0])
+		return err_set(err, BRIG_E_REFUSED, 0, "rootfs is for native cells; for pods set kubernetes_image");
+	rc = runtime[0] ? api_runtime_class(&h->api, runtime, err) : 0;
+	if (rc > 0)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "the cluster has no RuntimeClass '%s'; `kubectl get runtimeclass` lists those it has",
+			       runtime);
+	return rc;
+}
+
+static int kubernetes_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
+			   struct brig_error *err)
+{
+	struct backend_host *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (!h)
+		return err_nomem(err);
+	h->set = set;
+	rc = api_open(set, clock_now_ns() + cluster_patience_ms(set->startup_timeout_ms) * NS_PER_MS, &h->api, err);
+	if (rc == 0)
+		rc = check_settings(h, err);
+	if (rc < 0) {
+		kubernetes_close(h);
+		return rc;
+	}
+	owner_identify(&h->self);
+	*ret_missing = KUBERNETES_NEVER | (limits_disk_io(set) ? PROT_BIT(PROT_disk_io) : 0);
+	*ret = h;
+	return 0;
+}
+
+/* By its name, which for images of our own has a hash of all that is in it; what was really run is in the evidence. */
+static int kubernetes_identify(struct backend_host *h, const char *language, const struct backend_notice *tell UNUSED,
+			       char *dst, size_t size, struct brig_error *err)
+{
+	const char *own = image_of(language);
+	char image[300] = "";
+
+	if (h->set->kubernetes_image[0])
+		(void)str_copy(image, sizeof(image), h->set->kubernetes_image);
+	else if (own)
+		(void)image_reference(own, NULL, image, sizeof(image));
+	if ((size_t)snprintf(dst, size, "kubernetes:%s", image) >= size)
+		return err_set(err, BRIG_E_INTERNAL, 0, "the name of an image is too long");
+	return 0;
+}
+
+static int kubernetes_destroy(struct cell *c, char *leftovers, size_t size)
+{
+	int left;
+
+	*leftovers = '\0';
+	if (!c)
+		return 0;
+	left = pod_remove(c, leftovers, size);
+	pump_close(&c->pump);
+	channels_close(c->channels);
+	json_decref(c->asked);
+	json_decref(c->before);
+	json_decref(c->after);
+	free(c);
+	return left;
+}
+
+static int kubernetes_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell UNUSED,
+			    struct cell **ret, struct brig_error *err)
+{
+	struct cell *c = calloc(1, sizeof(*c));
+	char leftovers[256];
+	int rc;
+
+	if (!c)
+		return err_nomem(err);
+	pump_clear(&c->pump, plan, &channels_carrier, NULL);
+	c->pump.in_pod = true;
+	c->host = h;
+	c->plan = plan;
+	rc = pod_prepare(c, err);
+	if (rc < 0) {
+		(void)kubernetes_destroy(c, leftovers, sizeof(leftovers));
+		return rc;
+	}
+	*ret = c;
+	return 0;
+}
+
+static int kubernetes_finish(struct cell *c, struct brig_error *err)
+{
+	int rc = pod_start(c, err);
+
+	if (rc == 0)
+		rc = pod_await_ready(c, err);
+	return rc == 0 && c->plan->start_at_once ? course_let_go(&c->pump, err) : rc;
+}
+
+static int kubernetes_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
+{
+	const struct pump *p = &c->pump;
+	int rc = p->let_go ? 0 : course_let_go(&c->pump, err);
+
+	if (rc < 0)
+		return rc;
+	*ret = (struct cell_fds){
+		.in = p->in_write, .out = p->out.read, .err = p->err.read, .event = p->poll, .started_ns = p->started_ns
+	};
+	return 0;
+}
+
+static enum cell_event kubernetes_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
+{
+	bool lost;
+	enum cell_event event = course_event(&c->pump, info, &lost, err);
+
+	return lost ? pod_lost(c, info, err) : event;
+}
+
+static void kubernetes_close_stdin(struct cell *c)
+{
+	fd_closep(&c->pump.in_write);
+}
+
+static int kubernetes_stop(struct cell *c, struct brig_error *err)
+{
+	fd_closep(&c->pump.in_write);
+	return pod_stop(c, err);
+}
+
+/* A cluster that measures at all does so once in many seconds. */
+static int kubernetes_sample(struct cell *c UNUSED, struct sample *ret UNUSED)
+{
+	return -ENODATA;
+}
+
+static uint64_t kubernetes_cpu_ns(struct cell *c UNUSED)
+{
+	return 0;
+}
+
+static uint64_t kubernetes_oom_kills(struct cell *c)
+{
+	return c->oom_seen;
+}
+
+static void kubernetes_usage(struct cell *c, struct cell_usage *ret)
+{
+	course_usage(&c->pump, 0, c->oom_seen, ret);
+}
+
+static int kubernetes_open_output(struct cell *c, const char *name)
+{
+	return course_open_output(&c->pump, name);
+}
+
+static int kubernetes_open_folder(struct cell *c, const char *name)
+{
+	return pump_open_folder(&c->pump, name);
+}
+
+static int kubernetes_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
+{
+	return pump_workspace(&c->pump, ret, err);
+}
+
+static void kubernetes_left(struct cell *c, backend_left_fn each, void *arg)
+{
+	pump_left(&c->pump, each, arg);
+}
+
+const struct backend_ops kubernetes_backend = {
+	.name = "kubernetes",
+	.brings_runtimes = true,
+	.never = KUBERNETES_NEVER,
+	.open = kubernetes_open,
+	.close = kubernetes_close,
+	.identify = kubernetes_identify,
+	.begin = kubernetes_begin,
+	.finish = kubernetes_finish,
+	.start = kubernetes_start,
+	.on_event = kubernetes_on_event,
+	.close_stdin = kubernetes_close_stdin,
+	.sample = kubernetes_sample,
+	.cpu_ns = kubernetes_cpu_ns,
+	.oom_kills = kubernetes_oom_kills,
+	.read_back = pod_read_back,
+	.stop = kubernetes_stop,
+	.usage = kubernetes_usage,
+	.open_output = kubernetes_open_output,
+	.open_folder = kubernetes_open_folder,
+	.certificates = CERTIFICATES_PATH,
+	.workspace = kubernetes_workspace,
+	.left = kubernetes_left,
+	.list = pods_list,
+	.reap = pods_reap,
+	.destroy = kubernetes_destroy,
+};
