@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions stay on their node; any front forwards to it; a node that goes away ends them with a reason."""
+import hashlib
 import os
 import threading
 
@@ -174,3 +175,60 @@ def forged(t):
 		t.equal(a.status, 404, "an address that is none")
 		t.check("it was altered, or is forged" in second.said(), "it is named", second.said())
 		n.close()
+
+
+SERVER = """
+import hashlib, http.server, socketserver
+class Handler(http.server.BaseHTTPRequestHandler):
+	protocol_version = "HTTP/1.1"
+	def answer(self, body):
+		self.send_response(200)
+		self.send_header("Content-Length", str(len(body)))
+		self.end_headers()
+		self.wfile.write(body)
+	def do_GET(self):
+		self.answer(b"0123456789abcdef" * (int(self.path.strip("/")) // 16))
+	def do_POST(self):
+		self.answer(hashlib.sha256(self.rfile.read(int(self.headers["Content-Length"]))).hexdigest().encode())
+	def log_message(self, *words):
+		pass
+http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
+"""
+
+
+def through(front, session, method, path, body=None):
+	c = UnixConnection(front.socket, PATIENCE)
+	try:
+		c.request(method, f"/v1/sessions/{session.ident}/ports/8000/{path}", body)
+		r = c.getresponse()
+		return r.status, r.read()
+	finally:
+		c.close()
+
+
+@case("a server in a session on a worker is reached through both fronts: whole bodies both ways, many at a time, until the session ends")
+def ports(t):
+	with Cluster(t, fronts=2) as c:
+		takes_sessions(c.fronts[0])
+		x, _ = begin(t, c.fronts[0], place="worker")
+		a = through(c.fronts[1], x, "GET", "16")
+		t.equal(a[0], 502, f"nobody listens yet: {a}")
+		t.equal(x.ask(c.fronts[0], "POST", "/processes", {"args": ["python3", "-c", SERVER], "async": True}).status, 202, "the server")
+		wait_until("it listens", lambda: through(c.fronts[1], x, "GET", "16")[0] == 200)
+		length = 5000000 // 16 * 16
+		got = []
+
+		def client(front):
+			got.append(through(front, x, "GET", str(length)))
+		clients = [threading.Thread(target=client, args=(f,), daemon=True) for f in c.fronts * 3]
+		for one in clients:
+			one.start()
+		for one in clients:
+			one.join(60)
+		t.equal([(status, body == b"0123456789abcdef" * (length // 16)) for status, body in got], [(200, True)] * 6, "what came, by each")
+		data = os.urandom(3000000)
+		t.equal(through(c.fronts[1], x, "POST", "", data), (200, hashlib.sha256(data).hexdigest().encode()), "what was sent")
+		x.ask(c.fronts[0], "DELETE")
+		wait_until("it is over", lambda: through(c.fronts[1], x, "GET", "16")[0] == 410)
+		c.fronts[1].end(20)
+		t.equal(c.fronts[1].proc.returncode, 0, "a front leaves with no connection open")

@@ -17,9 +17,11 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/str.h"
 #include "base/when.h"
 #include "server/runner/access.h"
@@ -361,7 +363,7 @@ static void on_found(struct service *s, struct forward *f, const struct queue_se
 		answer_node_gone(s, f, &entry->m);
 	else if (!forward_is_possible(f->route))
 		refuse(s, f, 409,
-		       "ports, links and snapshots of a session are not forwarded: the session %s is on the node %s%s",
+		       "links and snapshots of a session are not forwarded: the session %s is on the node %s%s",
 		       f->session, f->node_name,
 		       f->node_serves ? ", ask there" : ", a worker; make it with \"place\": \"here\"");
 	else
@@ -541,6 +543,26 @@ static void gather_answer(struct forward *f, const struct message *m)
 	json_decref(doc);
 }
 
+/* A connection to a server in the session: who asked gets one end of it, and bytes of the other end go through the brokers. */
+static void answer_tunnel(struct service *s, const struct forward *f, struct answer *a)
+{
+	const struct ask ask = { .tag = f->tag, .request_id = f->request_id };
+	char subject[64];
+	const struct tunnel_name name = { s->queue.front_id, f->serial, subject, f->key };
+	int ends[2] = { FD_NONE, FD_NONE };
+
+	(void)snprintf(subject, sizeof(subject), "%s%s", FORWARD_SUBJECT_NODE, f->node);
+	if (f->route != ROUTE_session_port || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ||
+	    !tunnel_begin(s, &name, &ends[0])) {
+		answer_retry(s, &ask, 503, 1, "there are as many connections to sessions of other nodes as can be");
+	} else {
+		a->fd = &ends[1];
+		answer_send(s, f->tag, a);
+	}
+	fd_closep(&ends[0]);
+	fd_closep(&ends[1]);
+}
+
 static void on_answer(struct service *s, struct forward *f, const struct message *m)
 {
 	struct answer a = { .status = (uint16_t)min_u64(message_number(m, FIELD_status, 500), 599),
@@ -554,6 +576,8 @@ static void on_answer(struct service *s, struct forward *f, const struct message
 	a.body = message_bytes(m, FIELD_body, &a.len);
 	if (f->of)
 		gather_answer(f, m);
+	else if (message_number(m, FIELD_tunnel, 0))
+		answer_tunnel(s, f, &a);
 	else
 		answer_send(s, f->tag, &a);
 	end(s, f);

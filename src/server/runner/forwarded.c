@@ -8,6 +8,7 @@
  *	heard -> handler -> events ... -> answer -> remembered for a while, so that it is not done twice
  *	                        `- its front has not asked for it in a while, or says that its client has gone: as if a client had
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,9 +27,9 @@
 struct forwarded {
 	LIST_ENTRY(forwarded) in_list;
 	uint32_t tag;
-	char front[EXECUTION_ID_LEN + 1];
-	uint64_t serial;   /* the front's */
-	uint64_t heard_ns; /* of one that is over: when it ended */
+	char front[EXECUTION_ID_LEN + 1], key[SEAL_KEY_HEX + 1]; /* key: the front's */
+	uint64_t serial;                                         /* the front's */
+	uint64_t heard_ns;                                       /* of one that is over: when it ended */
 	uint64_t events;
 	bool is_over;
 };
@@ -61,8 +62,8 @@ bool forward_is_possible(enum route route)
 
 	if (route == ROUTE_session_make || route == ROUTE_sessions)
 		return true;
-	return strncmp(route_rows[route].path, of_one, sizeof(of_one) - 1) == 0 && route != ROUTE_session_port &&
-	       route != ROUTE_session_link && route != ROUTE_snapshot_make;
+	return strncmp(route_rows[route].path, of_one, sizeof(of_one) - 1) == 0 && route != ROUTE_session_link &&
+	       route != ROUTE_snapshot_make;
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------------- */
@@ -186,6 +187,18 @@ static bool put_answer(struct buf *inner, const struct record *r)
 	return !inner->full && !inner->no_memory;
 }
 
+/* A connection to a server in the session, which has come beside the answer. */
+static bool open_tunnel(struct service *s, const struct forwarded *f, const struct record *r, struct buf *inner)
+{
+	char subject[64];
+	const struct tunnel_name name = { f->front, f->serial, subject, f->key };
+	AUTO_FD fd = fcntl(r->fds[0], F_DUPFD_CLOEXEC, 3);
+
+	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_FRONT, f->front);
+	message_put_number(inner, FIELD_tunnel, 1);
+	return fd >= 0 && tunnel_begin(s, &name, &fd);
+}
+
 void forwarded_send(struct service *s, const struct record *r)
 {
 	struct forwarded *f = find_tag(s, r->tag);
@@ -201,7 +214,7 @@ void forwarded_send(struct service *s, const struct record *r)
 	} else {
 		f->is_over = true;
 		f->heard_ns = clock_now_ns();
-		if (r->n_fds > 0 || !put_answer(&inner, r)) {
+		if (!put_answer(&inner, r) || (r->n_fds > 0 && !open_tunnel(s, f, r, &inner))) {
 			buf_release(&inner);
 			inner = (struct buf)BUF_INIT(KiB);
 			begin_answer(s, &inner, f->serial, "unsent");
@@ -297,10 +310,12 @@ static void on_ask(struct service *s, const struct queue_sealed *said, const cha
 	f = who && *who && route_named(message_text(&said->m, FIELD_route_name), &route) && forward_is_possible(route)
 		    ? add(s, front, serial)
 		    : NULL;
-	if (f)
+	if (f) {
+		(void)str_copy(f->key, sizeof(f->key), said->by->key);
 		do_ask(s, f, &said->m, route);
-	else
+	} else {
 		tell_state(s, front, serial, "refused");
+	}
 }
 
 static void on_word(struct service *s, const struct queue_sealed *said, const char *front, uint64_t serial)

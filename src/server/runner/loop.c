@@ -48,7 +48,7 @@
 	96 /* what a cell needs while it is made, with its archive, its proxy and the one kept ready behind it */
 
 /* Marks in the epoll that are no executions. */
-static char channel_mark, master_mark, answerers_mark, recorded_mark, sessions_mark, link_mark;
+static char channel_mark, master_mark, answerers_mark, recorded_mark, sessions_mark, link_mark, tunnels_mark;
 
 static void complain(const struct brig_error *err)
 {
@@ -341,6 +341,8 @@ static void handle(struct service *s, const struct epoll_event *ev)
 		sessions_go_on(s);
 	else if (ev->data.ptr == &link_mark)
 		queue_hear(s);
+	else if (ev->data.ptr == &tunnels_mark)
+		tunnels_go_on(s);
 	else
 		execution_step(s, ev->data.ptr);
 }
@@ -349,7 +351,7 @@ static bool is_idle(const struct service *s)
 {
 	return s->executions.n_runs == 0 && admission_waiting(s->admission) == 0 &&
 	       TAILQ_EMPTY(&s->executions.promised) && s->batches.n_held == 0 && s->answerers.n == 0 &&
-	       s->sessions.n_live == 0 && s->recorded.n == 0 && queue_is_idle(s) &&
+	       s->sessions.n_live == 0 && s->tunnels.n == 0 && s->recorded.n == 0 && queue_is_idle(s) &&
 	       (!s->channel || channel_waiting(s->channel) == 0);
 }
 
@@ -468,7 +470,8 @@ static int open_parts(struct service *s, int *link, struct brig_error *err)
 	    (rc = idempotency_open(&s->idempotency, &s->ledger.dir, err)) < 0 ||
 	    (rc = meters_open(&s->meters, &s->ledger.dir, s->admission, err)) < 0 || (rc = batches_open(s, err)) < 0 ||
 	    (rc = workspaces_open(s, err)) < 0 || (rc = snapshots_open(s, err)) < 0 ||
-	    (rc = answerers_open(&s->answerers, err)) < 0 || (rc = sessions_open(&s->sessions, err)) < 0)
+	    (rc = answerers_open(&s->answerers, err)) < 0 || (rc = sessions_open(&s->sessions, err)) < 0 ||
+	    (rc = tunnels_open(&s->tunnels, err)) < 0)
 		return rc;
 	if (o->doors.is_open[DOOR_piston])
 		s->versions = versions_ask(s->host);
@@ -478,6 +481,7 @@ static int open_parts(struct service *s, int *link, struct brig_error *err)
 	    watch_plain(s, EPOLL_CTL_ADD, s->master, EPOLLIN, &master_mark) < 0 ||
 	    watch_plain(s, EPOLL_CTL_ADD, s->answerers.epoll, EPOLLIN, &answerers_mark) < 0 ||
 	    watch_plain(s, EPOLL_CTL_ADD, s->sessions.epoll, EPOLLIN, &sessions_mark) < 0 ||
+	    watch_plain(s, EPOLL_CTL_ADD, s->tunnels.epoll, EPOLLIN, &tunnels_mark) < 0 ||
 	    recorded_open(&s->recorded) < 0 ||
 	    watch_plain(s, EPOLL_CTL_ADD, s->recorded.epoll, EPOLLIN, &recorded_mark) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for front, master and recorder");
@@ -488,6 +492,7 @@ static int open_parts(struct service *s, int *link, struct brig_error *err)
 static void close_parts(struct service *s)
 {
 	answerers_release(&s->answerers);
+	tunnels_close(s);
 	queue_close(s);
 	sessions_release(s);
 	if (s->admission)
@@ -591,6 +596,7 @@ int runner_main(const struct runner_birth *birth)
 	batches_init(&s.batches);
 	answerers_init(&s.answerers);
 	sessions_init(&s.sessions);
+	tunnels_init(&s.tunnels);
 	workspaces_init(&s.workspaces);
 	snapshots_init(&s.snapshots);
 	fds = descriptors();

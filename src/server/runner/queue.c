@@ -329,7 +329,9 @@ static bool take_record(struct service *s, const struct record *r)
 			worker_on_job(s, &m);
 		return s->queue.is_worker;
 	case LINK_TOLD:
-		if (is_for_node(&m))
+		if (queue_is_sealed_as(&m, "bytes"))
+			tunnel_on_told(s, &m);
+		else if (is_for_node(&m))
 			forwarded_on_told(s, &m);
 		else if (s->queue.is_worker)
 			worker_on_told(s, &m);
@@ -392,6 +394,7 @@ int queue_tick(struct service *s, int wait_ms)
 			front_tick(s);
 		forward_tick(s);
 		forwarded_tick(s);
+		tunnels_tick(s);
 		session_addresses_tick(s);
 	}
 	if (q->channel)

@@ -19,7 +19,7 @@
  *	ledger        which asynchronous executions were promised: a file
  *	idempotency   which key of which token stands for which execution: a file, too
  *	meters        what tokens have used of their quotas: a file
- *	forward       sessions of other nodes of the queue
+ *	forward       sessions of other nodes of the queue; tunnel: connections to servers in them
  *	queue         jobs of other machines, or for them (docs/QUEUE.md)
  *	journal       files of lines that outlive this process
  *	questions     documents of the library, numbers of the service
@@ -53,6 +53,7 @@
 #include "server/runner/recorded.h"
 #include "server/runner/sessions.h"
 #include "server/runner/snapshots.h"
+#include "server/runner/tunnel.h"
 #include "server/runner/workspaces.h"
 #include "server/serve.h"
 #include "server/tokens.h"
@@ -88,6 +89,7 @@ struct service {
 	struct sessions sessions;
 	struct snapshots snapshots;
 	struct queue queue;
+	struct tunnels tunnels;
 	struct forwards forwards; /* asks that other nodes answer, and those of other fronts */
 	struct answerers answerers;
 	struct exporter *exporter; /* of traces; NULL: none is wanted */
