@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sessions: cells that stay.  The rules of brig.h hold for every function here. */
+/* Sessions: long-lived cells.  The rules of brig.h apply to every function here. */
 #ifndef BRIG_SESSION_H
 #define BRIG_SESSION_H
 
@@ -10,35 +10,36 @@ extern "C" {
 #endif
 
 /*
- * A session is a cell with the walls of a single run in which several things are run, by and by or side by side: processes, and
- * contexts, which are interpreters that keep their state from one run to the next.  It is stepped like a run:
+ * A session is a cell with the protections of a single run in which several things run, one after another or in
+ * parallel: processes, and contexts, which are interpreters that keep their state from one run to the next.  It is
+ * stepped like a run:
  *
  *	brig_session_begin(b, &opts, &s, &err);
  *	while (brig_session_step(s, &err) > 0)
  *		poll(&(struct pollfd){ .fd = brig_session_fd(s), .events = POLLIN }, 1, -1);
  *	brig_session_end(s, &result, &err);
  *
- * Everything else is asked for with a call that returns at once and gives a tag, by which the events that answer it are known.
- * Asking is possible from the beginning: what is asked for before BRIG_SESSION_READY is sent then.  All calls for a handle and
- * its sessions come from one thread; callbacks are made from within brig_session_step() and may ask for more, but not step or
- * end the session that they are told of.
+ * Everything else is requested with a call that returns immediately with a tag, which identifies the events that answer
+ * it.  Requests are possible from the beginning: those made before BRIG_SESSION_READY are sent then.  All calls for a
+ * handle and its sessions come from one thread; callbacks are made from within brig_session_step() and may make further
+ * requests, but not step or end their own session.
  *
- * What comes out of a session is what its programs say, each name and number of it: nothing of it is to be believed, and
- * descriptors are of the kinds that are named here and of no others.
+ * Everything that comes out of a session, each name and number, is controlled by its programs: do not trust it.
+ * Descriptors are only of the kinds that are named here.
  */
 struct brig_session;
 
 enum brig_session_event_kind {
-	BRIG_SESSION_READY = 1, /* the cell stands behind all its walls */
+	BRIG_SESSION_READY = 1, /* the cell is built and fully confined */
 	BRIG_SESSION_DONE =
 		2, /* the answer to what has this tag: error; pid of a process; fd of a file or connection */
 	BRIG_SESSION_OUTPUT = 3,  /* of a process, or of a run in a context: stream, data, len */
-	BRIG_SESSION_EXITED = 4,  /* a process: exit_code, signal, cpu_us.  What it wrote was told before */
+	BRIG_SESSION_EXITED = 4,  /* a process: exit_code, signal, cpu_us.  Its output was reported before */
 	BRIG_SESSION_ENTRY = 5,   /* a file, before the DONE of a stat or list: entry */
 	BRIG_SESSION_CHANGED = 6, /* below a watched folder: change, name */
 	BRIG_SESSION_RESULT = 7,  /* of a run in a context: fields, n_fields */
 	BRIG_SESSION_RAN =
-		8, /* a run in a context, or a process, has ended: result, which is the caller's to free; count */
+		8, /* a run in a context, or a process, has ended: result, to be freed by the caller; count */
 	BRIG_SESSION_STOPPING = 9, /* it ends for the reason in name; no event but OUTPUT and EXITED follows */
 };
 enum brig_session_change {
@@ -58,8 +59,9 @@ struct brig_session_entry {
 	int64_t mtime, mtime_ns; /* seconds since 1970, and the rest */
 	uint32_t uid, gid;
 };
-/* One form of a result: "text", "html", "markdown", "svg", "png" and "jpeg" and "pdf" (base64), "latex", "json" and "data" and
- * "chart" (JSON text), "javascript", "main" ("1": the value of the last expression), of an error "name", "value", "traceback". */
+/* One form of a result: "text", "html", "markdown", "svg", "png" and "jpeg" and "pdf" (base64), "latex", "json" and
+ * "data" and "chart" (JSON text), "javascript", "main" ("1": the value of the last expression), of an error "name",
+ * "value", "traceback". */
 struct brig_session_field {
 	const char *name;
 	const char *value; /* len bytes and a NUL */
@@ -71,7 +73,7 @@ struct brig_session_event {
 	uint32_t kind; /* enum brig_session_event_kind */
 	uint64_t tag;
 	int error; /* errno, of the call inside; 0: it was done */
-	int fd;    /* the receiver's to close; -1: none */
+	int fd;    /* to be closed by the receiver; -1: none */
 	int64_t pid;
 	enum brig_stream stream;
 	const char *data;
@@ -89,8 +91,8 @@ struct brig_session_event {
 	uint64_t entries, bytes,
 		left_out; /* DONE of a save or load: files and folders, bytes in them, and what was left out */
 };
-#define BRIG_SESSION_MORE      1u /* DONE of a list: there were more files than it was to tell */
-#define BRIG_SESSION_BAD_DIR   2u /* DONE of a process: it is the folder that is not there */
+#define BRIG_SESSION_MORE      1u /* DONE of a list: there were more files than requested */
+#define BRIG_SESSION_BAD_DIR   2u /* DONE of a process: the folder does not exist */
 #define BRIG_SESSION_TIMED_OUT 4u /* EXITED: it was killed at its timeout */
 #define BRIG_SESSION_TOO_MUCH  8u /* EXITED: it was killed because it wrote more than the policy's output_limit */
 
@@ -117,27 +119,28 @@ struct brig_session_opts {
 		sizeof(struct brig_session_opts), NULL, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL \
 	}
 
-/* What the options point to is the caller's, and stays as it is until brig_session_end(). */
+/* What the options point to is owned by the caller, and must not change until brig_session_end(). */
 BRIG_API int brig_session_begin(struct brig *b, const struct brig_session_opts *opts, struct brig_session **ret,
 				struct brig_error *err);
 BRIG_API int brig_session_fd(const struct brig_session *s);
-/* Of the record of its cell; files of records of what ran in it are called "session-" and this. */
+/* Of the record of its cell; records of what ran in it have the file name "session-" and this. */
 BRIG_API const char *brig_session_id(const struct brig_session *s);
 /* As brig_run_step(): 1, or 0 when the cell is gone. */
 BRIG_API int brig_session_step(struct brig_session *s, struct brig_error *err);
-/* Asks for its end: go on with steps.  reason is for the STOPPING event; NULL: "it was asked to". */
+/* Requests its end: continue stepping.  reason is for the STOPPING event; NULL: "it was asked to". */
 BRIG_API void brig_session_stop(struct brig_session *s, const char *reason);
 /* The record of the cell: verdict, usage and evidence of all that was in it; "cancelled" if it had not ended.  ret may be
  * NULL. */
 BRIG_API int brig_session_end(struct brig_session *s, struct brig_result **ret, struct brig_error *err);
-/* It ends so long from now on, at most the policy's session_timeout_ms after its beginning; UINT64_MAX: then. */
+/* Sets its remaining lifetime, at most up to the policy's session_timeout_ms after its start; UINT64_MAX: until then.
+ */
 BRIG_API int brig_session_set_timeout(struct brig_session *s, uint64_t timeout_ms, struct brig_error *err);
-/* How long it lasts from now on if nothing changes that, and how long it may at most: milliseconds. */
+/* Its remaining lifetime, and the maximum: milliseconds. */
 BRIG_API void brig_session_times(const struct brig_session *s, uint64_t *ret_left_ms, uint64_t *ret_most_ms);
 
 struct brig_session_process {
 	uint32_t size;
-	const char *const *argv; /* n_argv words; the first is looked for along PATH in the cell */
+	const char *const *argv; /* n_argv words; the first is searched for along PATH in the cell */
 	size_t n_argv;
 	const char *const *env; /* "KEY=VALUE", over the session's own */
 	size_t n_env;
@@ -154,20 +157,20 @@ struct brig_session_process {
 		sizeof(struct brig_session_process), NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, 0 \
 	}
 /*
- * Inspected as a command is, then started: DONE, OUTPUT, EXITED, and RAN with its result, which is recorded.  *ret_tag is its name
- * in the calls below, too, from its DONE on.  One that is blocked or refused has a DONE with error EPERM, and RAN with the reasons.
- * What is pointed to may change after the call.
+ * Inspected as a command is, then started: DONE, OUTPUT, EXITED, and RAN with its result, which is recorded.  *ret_tag
+ * also identifies it in the calls below, from its DONE on.  One that is blocked or refused has a DONE with error EPERM,
+ * and RAN with the reasons. What is pointed to may change after the call.
  */
 BRIG_API int brig_session_start(struct brig_session *s, const struct brig_session_process *what, uint64_t *ret_tag,
 				struct brig_error *err);
-/* Takes all or, if more than four megabytes wait for the process then, nothing (BRIG_E_REFUSED). */
+/* Accepts everything or, if more than four megabytes would be pending for the process, nothing (BRIG_E_REFUSED). */
 BRIG_API int brig_session_input(struct brig_session *s, uint64_t process, const void *data, size_t len,
 				struct brig_error *err);
-/* After what was taken.  Of a terminal it is its end-of-file character that is sent. */
+/* After what was accepted.  On a terminal, the end-of-file character is sent. */
 BRIG_API int brig_session_close_input(struct brig_session *s, uint64_t process, struct brig_error *err);
 /*
- * For who cannot take what comes: with reads 0 what the process, or the kernel of the context, writes stays in its pipes, and it
- * waits when they are full; 1 goes on.  What is in them when it ends, or shows a result, comes all the same.
+ * Flow control: with reads 0 the output of the process, or of the context's kernel, stays in its pipes, and it blocks
+ * when they are full; 1 continues.  What is in them when it ends, or shows a result, is delivered nevertheless.
  */
 BRIG_API int brig_session_flow(struct brig_session *s, uint64_t process_or_context, int reads, struct brig_error *err);
 /* To the process and what it started, unless that left its process group. */
@@ -178,45 +181,47 @@ BRIG_API int brig_session_resize(struct brig_session *s, uint64_t process, uint3
 
 /* Files, by paths in the cell: absolute, or below the workspace; with the rights of its programs. */
 enum brig_session_open { BRIG_OPEN_READ = 0, BRIG_OPEN_WRITE = 1, BRIG_OPEN_APPEND = 2 };
-/* The DONE has a descriptor of a regular file; nothing else is opened.  To write makes the file, and folders on the way. */
+/* The DONE has a descriptor of a regular file; nothing else is opened.  Writing creates the file and its parent
+ * folders. */
 BRIG_API int brig_session_open(struct brig_session *s, const char *path, enum brig_session_open how, uint32_t mode,
 			       uint64_t *ret_tag, struct brig_error *err);
 BRIG_API int brig_session_stat(struct brig_session *s, const char *path, uint64_t *ret_tag, struct brig_error *err);
-/* Links are not followed.  limit: at most so many; 0: 10000, which is the most. */
+/* Links are not followed.  limit: the maximum number; 0: 10000, which is the upper bound. */
 BRIG_API int brig_session_list(struct brig_session *s, const char *path, uint32_t depth, uint32_t limit,
 			       uint64_t *ret_tag, struct brig_error *err);
 BRIG_API int brig_session_mkdir(struct brig_session *s, const char *path, uint64_t *ret_tag, struct brig_error *err);
 BRIG_API int brig_session_move(struct brig_session *s, const char *from, const char *to, uint64_t *ret_tag,
 			       struct brig_error *err);
-/* With all that is in it. */
+/* Recursively. */
 BRIG_API int brig_session_remove(struct brig_session *s, const char *path, uint64_t *ret_tag, struct brig_error *err);
 /* CHANGED events have the tag of the watch, until brig_session_unwatch(). */
 BRIG_API int brig_session_watch(struct brig_session *s, const char *path, int recursive, uint64_t *ret_tag,
 				struct brig_error *err);
 BRIG_API int brig_session_unwatch(struct brig_session *s, uint64_t watch, uint64_t *ret_tag, struct brig_error *err);
-/* A server of the cell's on its loopback: the DONE has a TCP socket that is connected to it, or about to be. */
+/* A server on the cell's loopback: the DONE has a TCP socket that is connected to it, or about to be. */
 BRIG_API int brig_session_connect(struct brig_session *s, uint16_t port, uint64_t *ret_tag, struct brig_error *err);
 /*
- * The workspace with all that is in it, into a file of the caller's and from there into the workspace of another session, which is
- * made to have them: links of both kinds, modes, times, holes, empty folders and FIFOs.  Sockets, devices and extended attributes
- * are left out.  Processes do not come along; those of the first are stopped for as long as it takes, so that all is of one moment.
- * What is in the file is the programs' word: it is for brig_session_load() and nobody else.  Written are at most so many bytes
- * (EFBIG in the DONE; E2BIG: more than a million entries); files may be at most 128 folders deep (ENAMETOOLONG).  It is read or
+ * Saves the workspace to a file of the caller, and loads it into the workspace of another session: links of both kinds,
+ * modes, times, holes, empty folders and FIFOs.  Sockets, devices and extended attributes are left out.  Processes are
+ * not copied; those of the first are stopped meanwhile, so that the copy is consistent.  The file's contents are
+ * controlled by the programs: use it only with brig_session_load().  Written are at most so many bytes (EFBIG in the
+ * DONE; E2BIG: more than a million entries); files may be at most 128 folders deep (ENAMETOOLONG).  It is read or
  * written from its beginning on.  One of these at a time in a session (BRIG_E_REFUSED).
  */
 BRIG_API int brig_session_save(struct brig_session *s, int file, uint64_t most_bytes, uint64_t *ret_tag,
 			       struct brig_error *err);
 BRIG_API int brig_session_load(struct brig_session *s, int file, uint64_t *ret_tag, struct brig_error *err);
 /*
- * Stops every process in it, and lets them go on.  Its own time passes meanwhile; limits of what runs in it, and the time without an
- * ask, stand still.  Files can be used, saved and loaded; what needs a process to answer is refused (BRIG_E_REFUSED): processes and
- * runs, contexts, connections, and signals but SIGKILL.
+ * Stops every process in it, and resumes them.  Its own time continues to run; limits of what runs in it, and the idle
+ * time, are suspended.  Files can be used, saved and loaded; what needs a process to respond is refused
+ * (BRIG_E_REFUSED): processes and runs, contexts, connections, and signals but SIGKILL.
  */
 BRIG_API int brig_session_pause(struct brig_session *s, uint64_t *ret_tag, struct brig_error *err);
 BRIG_API int brig_session_resume(struct brig_session *s, uint64_t *ret_tag, struct brig_error *err);
 
 /* An interpreter that keeps its state: "python", "javascript", "typescript", "bash", "r", as far as they are installed.
- * *ret_context is its name below; a DONE with this tag tells that it is ready.  One that dies is started anew with the next run, and has forgotten everything. */
+ * *ret_context identifies it below; a DONE with this tag reports that it is ready.  One that dies is restarted with the
+ * next run, without its state. */
 BRIG_API int brig_session_context(struct brig_session *s, const char *language, const char *cwd, uint64_t *ret_context,
 				  struct brig_error *err);
 struct brig_session_code {
@@ -233,17 +238,17 @@ struct brig_session_code {
 		sizeof(struct brig_session_code), 0, NULL, 0, NULL, 0, 0 \
 	}
 /*
- * Runs a piece of code: inspected first, then OUTPUT and RESULT events, then RAN, whose result has verdict, findings and usage, and
- * is recorded.  One at a time in a context: those that come meanwhile wait, in their order, and are refused (BRIG_E_REFUSED) when 128
- * do.  Contexts run side by side.  What is pointed to may change after the call.
+ * Runs a piece of code: inspected first, then OUTPUT and RESULT events, then RAN, whose result has verdict, findings
+ * and usage, and is recorded.  One at a time in a context: further ones are queued in order, and refused
+ * (BRIG_E_REFUSED) when 128 are waiting.  Contexts run in parallel.  What is pointed to may change after the call.
  */
 BRIG_API int brig_session_run(struct brig_session *s, const struct brig_session_code *what, uint64_t *ret_tag,
 			      struct brig_error *err);
 /* Interrupts what runs in it, as the terminal's ^C would: the run ends with an error, and the state stays. */
 BRIG_API int brig_session_interrupt(struct brig_session *s, uint64_t context, struct brig_error *err);
-/* Nobody wants this run any more: it is interrupted, or does not begin; its RAN follows.  Others in its context are not touched. */
+/* Cancels this run: it is interrupted, or does not start; its RAN follows.  Others in its context are not affected. */
 BRIG_API int brig_session_cancel(struct brig_session *s, uint64_t run, struct brig_error *err);
-/* Begins it anew: a DONE with its tag tells that it is ready. */
+/* Restarts it: a DONE with its tag reports that it is ready. */
 BRIG_API int brig_session_restart(struct brig_session *s, uint64_t context, struct brig_error *err);
 BRIG_API int brig_session_close_context(struct brig_session *s, uint64_t context, struct brig_error *err);
 
