@@ -29,7 +29,7 @@
 #define JOB_WORD_BYTES_MAX (64 * KiB)  /* so that the rest fits, whatever it is */
 #define JOB_FILES_MAX      64
 #define JOB_BINDS_MAX      8
-#define JOB_PATHS_MAX      (256 * KiB) /* of a project: how many are hidden or held */
+#define JOB_PATHS_MAX      65536 /* of a project: how many are hidden or held; each is looked for one by one */
 #define JOB_NULL           UINT64_MAX
 
 /* What a plan needs and no job can say; NULL: nothing. */

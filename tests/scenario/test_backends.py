@@ -463,12 +463,12 @@ def is_init(pid):
 		return len(next(line for line in f if line.startswith("NSpid:")).split()) == 3
 
 
-@case("who makes a cell: a keeper that brig run has forked, and brig itself for a project")
+@case("who makes a cell: a keeper that brig run has forked, also for a project, and brig itself where a job cannot say it")
 def makers(t):
 	t.native_only("the keeper makes native cells")
 	os.mkdir(t.path("project"))
-	for words, of_keeper in (([], True), (["--workspace", t.path("project")], False)):
-		p = t.popen([brig_path(), "run", *words, "-l", "shell", "-c", "echo ready; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+	for words, args, of_keeper in (([], [], True), (["--workspace", t.path("project")], [], True), ([], ["--", "x" * 70000], False)):
+		p = t.popen([brig_path(), "run", *words, "-l", "shell", "-c", "echo ready; read line", *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 		t.equal(p.stdout.readline(), b"ready\n", "the program's first word")
 		keeper = keeper_of(t, p.pid)
 		t.equal((any(map(is_init, children_of(keeper))), any(map(is_init, children_of(p.pid)))), (of_keeper, not of_keeper), f"who has the cell's init with {words}")
