@@ -175,9 +175,8 @@ static int make_leaf(struct cgroup_leaf *leaf, bool *made, struct brig_error *er
 	return 0;
 }
 
-static int prepare_leaf(const struct cgroup_tree *tree, struct cgroup *cg)
+static int prepare_leaf(const struct cgroup_tree *tree, struct cgroup *cg, struct cgroup_leaf *leaf)
 {
-	struct cgroup_leaf *leaf = &cg->leaf[cg->n_leaves];
 	int held = fcntl(tree->dir, F_DUPFD_CLOEXEC, 3);
 
 	if (held < 0)
@@ -192,7 +191,6 @@ static int prepare_leaf(const struct cgroup_tree *tree, struct cgroup *cg)
 				      .name = cg->name,
 				      .path = tree->path };
 	*(tree->base ? &leaf->top : &leaf->parent) = held;
-	cg->n_leaves++;
 	return 0;
 }
 
@@ -203,13 +201,18 @@ int cgroup_prepare(struct cgroup_host *h, const char *id, struct cgroup **ret, s
 
 	if (!cg)
 		return err_nomem(err);
+	cg->freezer = (struct cgroup_leaf){ .top = FD_NONE, .parent = FD_NONE, .dir = FD_NONE, .entry = FD_NONE };
 	r = name_cell(cg, id, err);
 	for (size_t i = 0; r == 0 && i < h->n_trees; i++) {
-		int sys = prepare_leaf(&h->tree[i], cg);
+		int sys = prepare_leaf(&h->tree[i], cg, &cg->leaf[cg->n_leaves]);
 
 		if (sys < 0)
 			r = err_set(err, BRIG_E_SYSTEM, -sys, "holding the control group %.200s", h->tree[i].path);
+		else
+			cg->n_leaves++;
 	}
+	if (r == 0 && h->freezer.dir >= 0)
+		(void)prepare_leaf(&h->freezer, cg, &cg->freezer); /* without it a session is stopped by signals */
 	if (r < 0) {
 		cgroup_free(cg);
 		return r;
@@ -482,6 +485,11 @@ static int signal_tasks(const struct cgroup_leaf *leaf, int sig, pid_t besides)
 	return rc < 0 ? rc : s.count;
 }
 
+static int count_all(const struct cgroup_leaf *leaf)
+{
+	return signal_tasks(leaf, 0, 0);
+}
+
 int cgroup_count_tasks(const struct cgroup *cg, pid_t besides)
 {
 	int most = -ENODATA;
@@ -489,7 +497,9 @@ int cgroup_count_tasks(const struct cgroup *cg, pid_t besides)
 	/* A task enters the trees one after another: whatever has entered any of them counts. */
 	for (size_t i = 0; i < cg->n_leaves; i++) {
 		int n = signal_tasks(&cg->leaf[i], 0, besides);
+		int more = n < 0 ? 0 : cgroup_count_programs(&cg->leaf[i], count_all);
 
+		n += more > 0 ? more : 0;
 		if (n > most || (n < 0 && most == -ENODATA))
 			most = n;
 	}
@@ -558,7 +568,9 @@ static bool remove_leaf(const struct cgroup_leaf *leaf)
 
 		if (opened.dir < 0)
 			opened.dir = dir;
+		cgroup_thaw_leaf(&opened);
 		kill_leaf(&opened);
+		cgroup_remove_programs(&opened);
 		return false;
 	}
 	if (leaf->base)
@@ -568,7 +580,12 @@ static bool remove_leaf(const struct cgroup_leaf *leaf)
 
 bool cgroup_remove_once(const struct cgroup *cg, unsigned *left)
 {
-	*left &= (1u << cg->n_leaves) - 1;
+	const unsigned freezer = 1u << cg->n_leaves;
+
+	*left &= 2 * freezer - 1;
+	/* What is frozen dies in no other group either: it comes first. */
+	if ((*left & freezer) && (cg->freezer.parent < 0 || remove_leaf(&cg->freezer)))
+		*left &= ~freezer;
 	for (size_t i = 0; i < cg->n_leaves; i++)
 		if ((*left & 1u << i) && remove_leaf(&cg->leaf[i]))
 			*left &= ~(1u << i);
@@ -610,6 +627,7 @@ void cgroup_free(struct cgroup *cg)
 		return;
 	for (size_t i = 0; i < cg->n_leaves; i++)
 		close_leaf(&cg->leaf[i]);
+	close_leaf(&cg->freezer);
 	free(cg);
 }
 
@@ -623,11 +641,13 @@ int cgroup_destroy(struct cgroup *cg, uint64_t deadline_ns)
 
 void cgroup_close_other_fds(const struct cgroup *cg, int keep)
 {
-	int kept[2 * CONTROLLER_COUNT + 1];
+	int kept[2 * CONTROLLER_COUNT + 2];
 	size_t n = 0;
 	int from = 0;
 
 	kept[n++] = keep;
+	if (cg->freezer.parent >= 0)
+		kept[n++] = cg->freezer.parent;
 	for (size_t i = 0; i < cg->n_leaves; i++) {
 		if (cg->leaf[i].top >= 0)
 			kept[n++] = cg->leaf[i].top;

@@ -106,6 +106,25 @@ int cgroup_open_entries(const struct cgroup *cg, int *fds, size_t max);
 int cgroup_enter(const int *fds, size_t n); /* async-signal-safe; 0 or -errno */
 /* Both in one, for a child that was forked after the groups were made. */
 int cgroup_enter_self(const struct cgroup *cg);
+/*
+ * A group that processes of the cell can be moved into to be frozen (cgroup_freezer.c), by whoever has the three descriptors: a pid
+ * written to procs moves a process; state has FROZEN and THAWED of version 1, 1 and 0 of 2; events, of 2, says when all are.
+ */
+struct cgroup_freezer {
+	int procs, state, events;
+	unsigned version;
+	char source[160];
+};
+#define CGROUP_FREEZER_INIT                                           \
+	{                                                             \
+		.procs = FD_NONE, .state = FD_NONE, .events = FD_NONE \
+	}
+/* With the groups made.  0 or -errno; -ENOTSUP: this host has none.  It goes with the others. */
+int cgroup_make_freezer(struct cgroup *cg, struct cgroup_freezer *ret);
+void cgroup_freezer_close(struct cgroup_freezer *f);
+/* Before what is inside is waited for to die. */
+void cgroup_thaw(const struct cgroup *cg);
+
 /* What the kernel does not count stays 0.  -ENODATA if the host gave the cell no group at all. */
 int cgroup_read(struct cgroup *cg, struct cgroup_usage *ret);
 /* Only the counters that end a run: cheap enough for every tick. */

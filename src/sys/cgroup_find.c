@@ -127,6 +127,7 @@ int cgroup_found_remove(const struct cgroup_found *found, uint64_t deadline_ns)
 			    .entry = FD_NONE,
 			    .name = found->name } },
 		.n_leaves = 1,
+		.freezer = { .top = FD_NONE, .parent = FD_NONE, .dir = FD_NONE, .entry = FD_NONE },
 	};
 
 	return cgroup_remove(&one, deadline_ns);

@@ -396,6 +396,7 @@ int cgroup_host_open(bool with_disk_io, struct cgroup_host **ret, struct brig_er
 	if (!look_in_usual_places(d))
 		(void)proc_each_line("/proc/self/mountinfo", visit_mount, d);
 	place_rest_in_v2(d);
+	cgroup_find_freezer(h);
 	h->version = d->v1_mounted ? (d->v2_mounted ? "hybrid" : "v1") : (d->v2_mounted ? "v2" : "none");
 	for (int r = 0; r < CGROUP_RESOURCE_COUNT; r++)
 		judge(d, (enum cgroup_resource)r);
@@ -409,6 +410,7 @@ void cgroup_host_free(struct cgroup_host *h)
 		return;
 	for (size_t i = 0; i < h->n_trees; i++)
 		fd_closep(&h->tree[i].dir);
+	fd_closep(&h->freezer.dir);
 	free(h);
 }
 

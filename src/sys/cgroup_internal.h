@@ -77,6 +77,7 @@ struct cgroup_host {
 	const char *version;
 	struct cgroup_tree tree[CONTROLLER_COUNT];
 	size_t n_trees;
+	struct cgroup_tree freezer; /* of v1; dir FD_NONE: none */
 	bool has[CGROUP_RESOURCE_COUNT];
 	char why[CGROUP_RESOURCE_COUNT][CGROUP_WHY_MAX];
 };
@@ -97,7 +98,8 @@ struct cgroup {
 	char name[CGROUP_NAME_MAX];
 	struct cgroup_leaf leaf[CONTROLLER_COUNT];
 	size_t n_leaves;
-	uint64_t memory_peak_seen; /* for kernels that keep no peak */
+	struct cgroup_leaf freezer; /* of v1: nothing is in it until it is paused; parent FD_NONE: none */
+	uint64_t memory_peak_seen;  /* for kernels that keep no peak */
 };
 
 /* A cgroup2 mount and our group in that hierarchy, as found by the discovery. */
@@ -119,6 +121,12 @@ int cgroup_v2_own_path(char *dst, size_t size);
 void cgroup_v2_place(struct cgroup_host *h, const struct cgroup_v2_mount *m, unsigned wanted, char why[CGROUP_WHY_MAX]);
 /* Enables controllers for the children of a v2 group.  0 or -errno. */
 int cgroup_v2_enable(int dir, unsigned controllers);
+
+/* cgroup_freezer.c; those of leaves are harmless for leaves that have none, and async-signal-safe. */
+void cgroup_find_freezer(struct cgroup_host *h);
+void cgroup_thaw_leaf(const struct cgroup_leaf *leaf);
+void cgroup_remove_programs(const struct cgroup_leaf *leaf);
+int cgroup_count_programs(const struct cgroup_leaf *leaf, int (*count)(const struct cgroup_leaf *leaf));
 
 /* The number behind "key " in a file of such lines.  0 or -errno.  Async-signal-safe. */
 int cgroup_get_keyed(int dir, const char *file, const char *key, uint64_t *ret);

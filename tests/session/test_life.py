@@ -46,6 +46,75 @@ def idle(t):
 		s.wait("over")
 
 
+def is_stopped(pid):
+	"""Frozen, in whichever control group says so, or by a signal."""
+	groups = [line.rstrip("\n").split(":", 2) for line in open(f"/proc/{pid}/cgroup")]
+	for _, controllers, path in groups:
+		if controllers == "freezer" and "/brig-" in path:
+			return open(f"/sys/fs/cgroup/freezer{path}/freezer.state").read() == "FROZEN\n"
+		if not controllers and path.endswith("/programs"):
+			return "frozen 1" in open(f"/sys/fs/cgroup{path}/cgroup.events").read()
+	return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] == "T"
+
+
+def busy(s):
+	"""Processes that fork, and one that has left its parent; while they are paused nothing of them changes."""
+	p = s.start("bash", "-c", "setsid sleep 1000 & echo up; while :; do (:); echo $((n++)) > count; done")
+	p.said("up")
+	return p
+
+
+@case("however a paused session ends, nothing of it is left: by its owner's word, its owner's end, its steward's, its time")
+def paused_ends(t):
+	with Owner(t) as owner:
+		for end in ("stop", "steward", "time"):
+			s = owner.session()
+			s.context()
+			busy(s)
+			same("paused", s.done("pause")["error"], "")
+			how = next(e for e in s.stop()["evidence"] if e["check"] == "pause") if end == "stop" else None
+			if end == "steward":
+				os.kill(find_below(owner.p.pid, "/run/brig/steward"), signal.SIGKILL)
+			elif end == "time":
+				s.ask("timeout", timeout_ms=1)
+			if end != "stop":
+				same(end, s.wait("over")["result"]["verdict"], {"steward": "crash", "time": "ok"}[end])
+			elif how:
+				t.check(how["kept"] and how["enforced"] in ("freezer-v1", "freezer-v2", "signals"), "how it was stopped", how)
+				freezer = os.path.isdir("/sys/fs/cgroup/freezer") or os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+				t.check(os.geteuid() != 0 or not freezer or how["enforced"] != "signals", "the freezer, where there is one", how)
+	owner = Owner(t)
+	with owner:
+		s = owner.session()
+		busy(s)
+		same("paused", s.done("pause")["error"], "")
+		owner.p.send_signal(signal.SIGKILL)
+		same("its owner", owner.p.wait(PATIENCE), -9)
+
+
+@case("a pause is none that programs could see: what forks is caught, nothing changes, and what they have stopped stays stopped")
+def paused_unseen(t):
+	with Owner(t) as owner:
+		s = owner.session()
+		busy(s)
+		stopped = s.start("bash", "-c", "trap 'echo continued' CONT; echo up; kill -STOP $$; sleep 1000")
+		stopped.said("up")
+		asleep = find_below(owner.p.pid, "bash\0-c\0trap")
+		while open(f"/proc/{asleep}/stat").read().rsplit(")", 1)[1].split()[0] != "T":
+			pass
+		for _ in range(3):
+			same("paused", s.done("pause")["error"], "")
+			before = s.done("open", path="count")["content"]
+			time.sleep(0.05)
+			same("nothing runs", s.done("open", path="count")["content"], before)
+			same("resumed", s.done("resume")["error"], "")
+		while s.done("open", path="count")["content"] == before:
+			pass
+		how = next(e for e in s.stop()["evidence"] if e["check"] == "pause")["enforced"]
+		if how != "signals":
+			same("what was stopped", s.output(stopped.tag, 1), "up\n")
+
+
 @case("pause stops every process of it, resume lets them go on")
 def pause(t):
 	with Owner(t) as owner:
@@ -56,8 +125,8 @@ def pause(t):
 		s.start("sleep", "1000")
 		same("paused", s.done("pause")["error"], "")
 		asleep = find_below(owner.p.pid, "sleep\0001000")
-		while open(f"/proc/{asleep}/stat").read().rsplit(")", 1)[1].split()[0] != "T":
-			pass	# it stops as soon as it runs
+		while not is_stopped(asleep):
+			pass	# by signals it stops as soon as it runs
 		same("resumed", s.done("resume")["error"], "")
 		before = s.output(p.tag, 1).count("tick")
 		while s.output(p.tag, 1).count("tick") <= before + 5:

@@ -44,6 +44,8 @@
  *	  PAUSE, RESUME    -                                         -                                  -
  *	  SAVE             at most so many entries, bytes            -                                  where to write
  *	  LOAD             -                                         -                                  where to read
+ *	  FREEZER          version of its control group              -                                  its cgroup.procs, its
+ *	                   (not answered)                                                              state, of 2 its events
  *	  END              -                                         -                                  -
  *	steward -> owner
  *	  READY            its pid                                   -                                  -
@@ -105,6 +107,7 @@ enum steward_kind {
 	STEWARD_SAVE,
 	STEWARD_LOAD,
 	STEWARD_CPU,
+	STEWARD_FREEZER, /* the supervisor's, before anybody else's */
 	STEWARD_END,
 	STEWARD_ASKED_END, /* those above are the owner's */
 	STEWARD_READY = STEWARD_ASKED_END,

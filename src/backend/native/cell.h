@@ -82,7 +82,8 @@ struct cell {
 	struct remains *remains; /* to be filled in the end; made at the beginning, when there is a way to refuse */
 	pid_t payload_pid;
 
-	int ctl, go; /* our ends */
+	char pause[16], pause_source[160]; /* how a session stops its processes, and where that is set */
+	int ctl, go;                       /* our ends */
 	int in, out, err;
 	int poll; /* epoll over ctl, go and init_pidfd */
 	int told; /* the listener, while calls are answered: not in the epoll, through which the kernel would wake us
@@ -193,6 +194,7 @@ int cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error
 int native_open(const struct settings *set, struct backend_host **ret, protection_set *ret_missing,
 		struct brig_error *err);
 bool native_same_host(const struct settings *a, const struct settings *b);
+void cell_kill_init(struct cell *c);
 int native_settle(struct backend_host *h, const char *id, char *leftovers, size_t size);
 void native_close(struct backend_host *h);
 

@@ -30,6 +30,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "backend/guest/steward.h"
 #include "backend/native/cell.h"
 #include "backend/native/waiting.h"
 #include "base/clock.h"
@@ -191,6 +192,31 @@ static int make_cgroup(struct cell *c, struct brig_error *err)
 	return rc == 0 && FAULT_HIT(STEP_make_cgroup) ? cell_step_failed(STEP_make_cgroup, FAULT_ERRNO, err) : rc;
 }
 
+/*
+ * A session's processes are paused by the steward, which goes on meanwhile: it gets a group for them.  The message is the first in its
+ * socket, whoever speaks over that later.  Without such a group it stops them by signals, which the evidence says.
+ */
+static void offer_freezer(struct cell *c)
+{
+	struct cgroup_freezer f = CGROUP_FREEZER_INIT;
+	struct steward_head head = { .kind = STEWARD_FREEZER };
+	int fds[3];
+
+	(void)str_copy(c->pause, sizeof(c->pause), "signals");
+	(void)str_copy(c->pause_source, sizeof(c->pause_source), "kill(2)");
+	if (!c->cgroup || cgroup_make_freezer(c->cgroup, &f) < 0)
+		return;
+	head.number[0] = f.version;
+	fds[0] = f.procs;
+	fds[1] = f.state;
+	fds[2] = f.events;
+	if (steward_send(c->in, &head, NULL, 0, fds, f.version == 2 ? 3 : 2, MSG_DONTWAIT) == 0) {
+		(void)snprintf(c->pause, sizeof(c->pause), "freezer-v%u", f.version);
+		(void)str_copy(c->pause_source, sizeof(c->pause_source), f.source);
+	}
+	cgroup_freezer_close(&f);
+}
+
 /* cgroup v2: the clone itself puts init into its group. */
 static int make_cgroup_first(struct cell *c, struct brig_error *err)
 {
@@ -231,6 +257,8 @@ static int limit_cgroup(struct cell *c, struct brig_error *err)
 	int rc = 0;
 
 	c->limited = !c->cgroup;
+	if (c->spec.plan->session)
+		offer_freezer(c);
 	if (!c->cgroup)
 		return 0;
 	if (FAULT_HIT(STEP_limit_cgroup))
@@ -521,6 +549,14 @@ static int await_init(struct cell *c, struct brig_error *err)
 	return 0;
 }
 
+/* With it everything in its pid namespace dies, also what is frozen. */
+void cell_kill_init(struct cell *c)
+{
+	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
+	if (c->cgroup && c->spec.plan->session)
+		cgroup_thaw(c->cgroup);
+}
+
 static int native_stop(struct cell *c, struct brig_error *err)
 {
 	int rc;
@@ -533,7 +569,7 @@ static int native_stop(struct cell *c, struct brig_error *err)
 		cell_denied_stopped(c);
 		return 0;
 	}
-	(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
+	cell_kill_init(c);
 	/* A limit may strike before the program is seen to have started: the cell is there all the same. */
 	if (c->ready && !c->parted)
 		cell_read_back_dying(c); /* costs no time: the kernel is busy with the cell's end */

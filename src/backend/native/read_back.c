@@ -102,6 +102,12 @@ static void read_cgroup(struct cell *c, struct facts *f)
 	}
 }
 
+static void read_pause(struct cell *c, struct facts *f)
+{
+	if (c->spec.plan->session && c->pause[0])
+		fact_text(f, FACT_pause, c->pause, "%s", c->pause_source);
+}
+
 static void read_disk_io(struct cell *c, struct facts *f)
 {
 	struct cgroup_readback r = { .known = false };
@@ -471,6 +477,7 @@ static void read_held(struct cell *c, struct facts *f)
 {
 	read_cgroup(c, f);
 	read_disk_io(c, f);
+	read_pause(c, f);
 	read_namespaces(c, f);
 	read_file_systems(c, f);
 	read_nested_userns(c, f);

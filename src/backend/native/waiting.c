@@ -279,7 +279,7 @@ bool native_waiting_is_forked(const struct cell *c)
 void native_waiting_kill(struct cell *c)
 {
 	if (c->init_pidfd >= 0)
-		(void)pidfd_send_signal(c->init_pidfd, SIGKILL, NULL, 0);
+		cell_kill_init(c);
 }
 
 bool native_waiting_is_dead(const struct cell *c)

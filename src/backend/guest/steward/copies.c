@@ -21,12 +21,12 @@ void copies_save(struct steward *s)
 	const int64_t *number = s->asked.head.number;
 	const struct tree_counts most = { .entries = (uint64_t)number[0], .bytes = (uint64_t)number[1] };
 	struct tree_counts counts = { .entries = 0 };
-	int rc = s->is_paused ? 0 : process_stop_others();
+	int rc = s->is_paused ? 0 : others_stop(s);
 
 	if (rc == 0)
 		rc = tree_save(AT_FDCWD, s->asked.fds[0], &most, &counts);
 	if (!s->is_paused)
-		process_continue_others();
+		others_continue(s);
 	tell_copied(s, rc, &counts);
 }
 

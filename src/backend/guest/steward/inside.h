@@ -64,6 +64,10 @@ struct spare {
 struct steward {
 	int control, signals, inotify;
 	bool is_paused; /* by the owner */
+	struct {
+		unsigned version;         /* of its control group; 0: there is none */
+		int procs, state, events; /* its files */
+	} freezer;
 	struct spare spare;
 	struct process process[STEWARD_PROCESSES_MAX];
 	struct watched watched[STEWARD_WATCHES_MAX];
@@ -92,6 +96,13 @@ void process_continue_others(void);
 #define TERMINAL_SLOTS 3
 size_t process_fill(struct steward *s, struct pollfd *slots);
 void process_serve(struct steward *s, const struct pollfd *slots);
+
+/* freezer.c: all processes but init and this one, or those that are named. */
+void freezer_take(struct steward *s);
+int others_stop(const struct steward *s); /* 0 or -errno: then none is stopped */
+void others_continue(const struct steward *s);
+void others_stop_one(const struct steward *s, pid_t pid);
+void others_let_die(const struct steward *s, pid_t pid); /* one that was killed while they are stopped */
 
 /* spare.c */
 void spare_begin(struct steward *s); /* returns when it waits, or there is none */

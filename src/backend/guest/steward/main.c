@@ -40,6 +40,8 @@ void steward_done(const struct steward *s, int sys)
 
 static void end_session(struct steward *s)
 {
+	if (s->is_paused)
+		others_continue(s); /* what is frozen on cgroup v1 does not die */
 	steward_done(s, 0);
 	_exit(0);
 }
@@ -56,7 +58,8 @@ static const struct {
 	[STEWARD_UNWATCH] = { watches_end, 0, 0 },   [STEWARD_CONNECT] = { ports_connect, 0, 0 },
 	[STEWARD_PAUSE] = { process_pause, 0, 0 },   [STEWARD_RESUME] = { process_resume, 0, 0 },
 	[STEWARD_SAVE] = { copies_save, 0, 1 },      [STEWARD_LOAD] = { copies_load, 0, 1 },
-	[STEWARD_CPU] = { usage_cpu, 0, 0 },         [STEWARD_END] = { end_session, 0, 0 },
+	[STEWARD_CPU] = { usage_cpu, 0, 0 },         [STEWARD_FREEZER] = { freezer_take, 0, 2 },
+	[STEWARD_END] = { end_session, 0, 0 },
 };
 
 static void serve_owner(struct steward *s)
@@ -161,7 +164,7 @@ int main(void)
 	const int64_t pid = getpid();
 	int sock = take_wait_socket();
 
-	s->inotify = s->spare.sock = FD_NONE;
+	s->inotify = s->spare.sock = s->freezer.procs = s->freezer.state = s->freezer.events = FD_NONE;
 	for (size_t i = 0; i < STEWARD_WATCHES_MAX; i++)
 		s->watched[i].wd = -1;
 	/* Programs of the same user cannot look into it, and find none of its descriptors below /proc. */

@@ -225,12 +225,21 @@ void process_start(struct steward *s)
 		p->ended = false;
 		number[1] = pid;
 		if (s->is_paused) /* it was on its way before that */
-			(void)kill(p->pid, SIGSTOP);
+			others_stop_one(s, p->pid);
 	}
 	steward_tell(s, STEWARD_DONE, s->asked.head.tag, number, ARRAY_LEN(number), NULL, 0, FD_NONE);
 }
 
 /* ---- signals and ends -------------------------------------------------------------------------- */
+
+static void send_signal(struct steward *s, const struct process *p, int sig, bool to_group)
+{
+	int rc = kill(to_group ? -p->pid : p->pid, sig) < 0 ? errno : 0;
+
+	if (rc == 0 && sig == SIGKILL)
+		others_let_die(s, p->pid);
+	steward_done(s, rc);
+}
 
 void process_signal(struct steward *s)
 {
@@ -240,7 +249,7 @@ void process_signal(struct steward *s)
 	if (!p || number[1] < 0 || number[1] >= NSIG)
 		steward_done(s, p ? EINVAL : ESRCH);
 	else
-		steward_done(s, kill(number[2] ? -p->pid : p->pid, (int)number[1]) < 0 ? errno : 0);
+		send_signal(s, p, (int)number[1], number[2] != 0);
 }
 
 void process_resize(struct steward *s)
@@ -348,7 +357,7 @@ int process_stop_others(void)
 
 void process_pause(struct steward *s)
 {
-	int rc = process_stop_others();
+	int rc = others_stop(s);
 
 	s->is_paused = rc == 0;
 	steward_done(s, -rc);
@@ -356,7 +365,7 @@ void process_pause(struct steward *s)
 
 void process_resume(struct steward *s)
 {
-	process_continue_others();
+	others_continue(s);
 	s->is_paused = false;
 	steward_done(s, 0);
 }
