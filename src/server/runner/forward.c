@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -198,37 +197,6 @@ static void put_token(struct buf *inner, const struct token *token)
 	message_put_number(inner, FIELD_quota_memory, token->quota.memory);
 }
 
-/* Of a session that is to be made: what token and policy have left of its wishes. */
-static bool put_wishes(const struct service *s, const struct job *job, struct buf *inner)
-{
-	message_put_text(inner, FIELD_trust,
-			 job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust));
-	for (size_t i = 0; i < job->n_options; i++) {
-		AUTO_BUF text = BUF_INIT(message_max_bytes(FIELD_option));
-
-		if (!buf_addf(&text, "%s=%s", job->options[i].key, job->options[i].value))
-			return false;
-		message_put_text(inner, FIELD_option, buf_str(&text));
-	}
-	return true;
-}
-
-static bool put_body(int file, struct buf *inner)
-{
-	struct stat st;
-	AUTO_FREE char *bytes = NULL;
-
-	if (file < 0)
-		return true;
-	if (fstat(file, &st) < 0 || (uint64_t)st.st_size > MESSAGE_MAX)
-		return false;
-	bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes || pread(file, bytes, (size_t)st.st_size, 0) != st.st_size)
-		return false;
-	message_put_bytes(inner, FIELD_archive, bytes, (size_t)st.st_size);
-	return true;
-}
-
 /* job: of a session that is to be made; NULL: it is none. */
 static bool put_ask(const struct service *s, const struct ask *ask, const struct job *job, uint64_t serial,
 		    struct buf *inner)
@@ -248,7 +216,10 @@ static bool put_ask(const struct service *s, const struct ask *ask, const struct
 	while ((bytes = message_walk(ask->m, &at, &f, &len)))
 		if (!stays_here(f) && !(job && (f == FIELD_trust || f == FIELD_option)))
 			message_put_bytes(inner, f, bytes, len);
-	return (!job || put_wishes(s, job, inner)) && put_body(ask->beside.files, inner) && !inner->full &&
+	if (job) /* what token and policy have left of its wishes */
+		message_put_text(inner, FIELD_trust,
+				 job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust));
+	return (!job || queue_put_options(job, inner)) && queue_put_file(ask->beside.files, inner) && !inner->full &&
 	       !inner->no_memory;
 }
 
@@ -465,9 +436,10 @@ static bool gather(struct service *s, struct ask *ask)
 			(void)json_array_append_new(g->missing, json_string(node->name));
 		}
 	}
-	if (g)
-		gathering_step(s, g);
-	return g != NULL;
+	if (!g)
+		return false;
+	gathering_step(s, g);
+	return true;
 }
 
 /* A worker that takes commands of this trust, or has the environment, with the fewest sessions; NULL: there is none. */
