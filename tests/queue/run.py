@@ -4,6 +4,9 @@
 
 delivery  each job ends in one result, whoever dies
 credentials  what nodes show brokers, and brokers nodes
+fronts    whatever one front promised, any other one answers for
+sessions  they stay on their node, and any front forwards to it
+placement jobs go where it is warm
 hostile   what brokers and neighbours on them may try
 drill     jobs while workers, fronts and brokers are killed and links are cut at random
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions stay on their node; any front forwards to it; a node that goes away ends them with a reason."""
 import hashlib
+import http.client
 import os
 import threading
 
 import harness
-from cluster import PATIENCE, Cluster, UnixConnection, described, token, wait_until
+from cluster import PATIENCE, Cluster, Inside, UnixConnection, described, token, wait_until
 from harness import case
 
 
@@ -84,7 +85,7 @@ def anywhere(t):
 			there = wait_until("all are listed", lambda f=f: (lambda d: d if len(d["sessions"]) == 3 else None)(f.ask("GET", "/v1/sessions").json))
 			described(t, there, "Sessions")
 			t.equal((sorted(s["id"] for s in there["sessions"]), there["missing"]), (ids, []), "the list of all")
-		a = local.ask(first, "POST", "/links", {"path": "x"})
+		a = local.ask(first, "POST", "/snapshots", {"name": "x"})
 		t.equal((a.status, second.name in a.json["error"]["message"]), (409, True), f"what is not forwarded says whom to ask: {a.body}")
 		t.equal(x.ask(second, "DELETE").status, 202, "its end")
 		wait_until("it ends", lambda: x.ask(first, "GET").json["state"] == "ended")
@@ -196,6 +197,21 @@ http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
 """
 
 
+def bare(front, path):
+	"""Without a token, and not through the unix socket, whose clients are known by their user."""
+	where = next(line.split()[1] for line in front.said("out").splitlines() if line.startswith("ready http"))
+	host, port = where.removeprefix("http://").rstrip("/").rsplit(":", 1)
+	with Inside(front.net):
+		c = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
+		c.connect()
+	try:
+		c.request("GET", path)
+		r = c.getresponse()
+		return r.status, r.read()
+	finally:
+		c.close()
+
+
 def through(front, session, method, path, body=None):
 	c = UnixConnection(front.socket, PATIENCE)
 	try:
@@ -206,7 +222,7 @@ def through(front, session, method, path, body=None):
 		c.close()
 
 
-@case("a server in a session on a worker is reached through both fronts: whole bodies both ways, many at a time, until the session ends")
+@case("a server in a session on a worker is reached through both fronts: whole bodies both ways, many at a time, until the session ends; so are links to files")
 def ports(t):
 	with Cluster(t, fronts=2) as c:
 		takes_sessions(c.fronts[0])
@@ -228,6 +244,13 @@ def ports(t):
 		t.equal([(status, body == b"0123456789abcdef" * (length // 16)) for status, body in got], [(200, True)] * 6, "what came, by each")
 		data = os.urandom(3000000)
 		t.equal(through(c.fronts[1], x, "POST", "", data), (200, hashlib.sha256(data).hexdigest().encode()), "what was sent")
+		t.equal(upload(c.fronts[0], x, "f", b"linked")[0], 200, "a file")
+		link = x.ask(c.fronts[0], "POST", "/links", {"path": "f"}).json["url"]
+		query = link[link.index("?"):]
+		for f in c.fronts:
+			t.equal(bare(f, f"/v1/sessions/{x.ident}/files/f{query}"), (200, b"linked"), "a link, at each front")
+		t.equal(bare(c.fronts[1], f"/v1/sessions/{x.ident}/files/g{query}")[0], 401, "a link to another file")
+		t.equal(bare(c.fronts[1], f"/v1/sessions/{x.ident}/files/f")[0], 401, "no link, and no token")
 		x.ask(c.fronts[0], "DELETE")
 		wait_until("it is over", lambda: through(c.fronts[1], x, "GET", "16")[0] == 410)
 		c.fronts[1].end(20)

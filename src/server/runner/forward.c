@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -46,7 +45,7 @@ struct forward {
 	uint64_t serial;
 	uint32_t tag;
 	enum route route;
-	bool admin, is_sent, is_repeated;
+	bool admin, by_link, is_sent, is_repeated;
 	char name[TOKEN_NAME_MAX + 1], request_id[129];
 	char session[EXECUTION_ID_LEN + 1]; /* "": it is none's */
 	/* the node: where it is asked, its key, its name, and whether it is a front */
@@ -177,10 +176,10 @@ static bool stays_here(enum field f)
 	case FIELD_credential:
 	case FIELD_session_key:
 	case FIELD_signature:
-	case FIELD_link:
 	case FIELD_signed_text:
-	case FIELD_expires:
+	case FIELD_port_domain:
 	case FIELD_place:
+	case FIELD_shared_id:
 		return true;
 	default:
 		return forward_is_envelope(f);
@@ -198,37 +197,6 @@ static void put_token(struct buf *inner, const struct token *token)
 	message_put_number(inner, FIELD_quota_memory, token->quota.memory);
 }
 
-/* Of a session that is to be made: what token and policy have left of its wishes. */
-static bool put_wishes(const struct service *s, const struct job *job, struct buf *inner)
-{
-	message_put_text(inner, FIELD_trust,
-			 job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust));
-	for (size_t i = 0; i < job->n_options; i++) {
-		AUTO_BUF text = BUF_INIT(message_max_bytes(FIELD_option));
-
-		if (!buf_addf(&text, "%s=%s", job->options[i].key, job->options[i].value))
-			return false;
-		message_put_text(inner, FIELD_option, buf_str(&text));
-	}
-	return true;
-}
-
-static bool put_body(int file, struct buf *inner)
-{
-	struct stat st;
-	AUTO_FREE char *bytes = NULL;
-
-	if (file < 0)
-		return true;
-	if (fstat(file, &st) < 0 || (uint64_t)st.st_size > MESSAGE_MAX)
-		return false;
-	bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes || pread(file, bytes, (size_t)st.st_size, 0) != st.st_size)
-		return false;
-	message_put_bytes(inner, FIELD_archive, bytes, (size_t)st.st_size);
-	return true;
-}
-
 /* job: of a session that is to be made; NULL: it is none. */
 static bool put_ask(const struct service *s, const struct ask *ask, const struct job *job, uint64_t serial,
 		    struct buf *inner)
@@ -242,11 +210,16 @@ static bool put_ask(const struct service *s, const struct ask *ask, const struct
 	message_put_number(inner, FIELD_serial, serial);
 	message_put_number(inner, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
 	message_put_text(inner, FIELD_route_name, route_rows[ask->route].name);
+	if (ask->route == ROUTE_session_link)
+		message_put_text(inner, FIELD_port_domain, s->options->port_domain);
 	put_token(inner, ask->token);
 	while ((bytes = message_walk(ask->m, &at, &f, &len)))
 		if (!stays_here(f) && !(job && (f == FIELD_trust || f == FIELD_option)))
 			message_put_bytes(inner, f, bytes, len);
-	return (!job || put_wishes(s, job, inner)) && put_body(ask->beside.files, inner) && !inner->full &&
+	if (job) /* what token and policy have left of its wishes */
+		message_put_text(inner, FIELD_trust,
+				 job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust));
+	return (!job || queue_put_options(job, inner)) && queue_put_file(ask->beside.files, inner) && !inner->full &&
 	       !inner->no_memory;
 }
 
@@ -273,6 +246,7 @@ static struct forward *forward_new(struct service *s, const struct ask *ask, con
 	f->tag = ask->tag;
 	f->route = ask->route;
 	f->admin = ask->token->admin;
+	f->by_link = ask->by_link;
 	f->of = of;
 	(void)str_copy(f->name, sizeof(f->name), ask->token->name);
 	(void)str_copy(f->request_id, sizeof(f->request_id), ask->request_id);
@@ -362,8 +336,7 @@ static void on_found(struct service *s, struct forward *f, const struct queue_se
 	else if (where_is(s, f) == NODE_GONE)
 		answer_node_gone(s, f, &entry->m);
 	else if (!forward_is_possible(f->route))
-		refuse(s, f, 409,
-		       "links and snapshots of a session are not forwarded: the session %s is on the node %s%s",
+		refuse(s, f, 409, "snapshots of a session are not forwarded: the session %s is on the node %s%s",
 		       f->session, f->node_name,
 		       f->node_serves ? ", ask there" : ", a worker; make it with \"place\": \"here\"");
 	else
@@ -373,8 +346,10 @@ static void on_found(struct service *s, struct forward *f, const struct queue_se
 static void on_address(struct service *s, const struct queue_op *op, const struct queue_answer *a)
 {
 	struct forward *f = find(s, op->number);
+	const struct quota none = { 0 };
 	struct queue_sealed entry;
 	const char *owner, *id;
+	char why[256] = "";
 
 	if (!f)
 		return;
@@ -388,7 +363,9 @@ static void on_address(struct service *s, const struct queue_op *op, const struc
 	}
 	owner = message_text(&entry.m, FIELD_who);
 	id = message_text(&entry.m, FIELD_id);
-	if (!owner || !id || !str_eq(id, f->session) || (!f->admin && !str_eq(owner, f->name)))
+	if (owner && f->by_link && !access_of_owner(s, owner, &none, why, sizeof(why)))
+		refuse(s, f, 401, "%s", why);
+	else if (!owner || !id || !str_eq(id, f->session) || (!f->admin && !f->by_link && !str_eq(owner, f->name)))
 		refuse(s, f, 404, "there is no session '%.20s'%s", f->session, f->admin ? "" : " of this token");
 	else
 		on_found(s, f, &entry);
@@ -459,9 +436,10 @@ static bool gather(struct service *s, struct ask *ask)
 			(void)json_array_append_new(g->missing, json_string(node->name));
 		}
 	}
-	if (g)
-		gathering_step(s, g);
-	return g != NULL;
+	if (!g)
+		return false;
+	gathering_step(s, g);
+	return true;
 }
 
 /* A worker that takes commands of this trust, or has the environment, with the fewest sessions; NULL: there is none. */
@@ -493,7 +471,7 @@ static bool place(struct service *s, struct ask *ask)
 	struct forward *f = NULL;
 	uint64_t memory = 0;
 
-	if (!where || str_eq(where, "here"))
+	if (!where || str_eq(where, "here") || message_has(ask->m, FIELD_shared_id))
 		return false;
 	if (message_has(ask->m, FIELD_snapshot) || message_has(ask->m, FIELD_idempotency_key))
 		answer_error(
@@ -514,6 +492,17 @@ static bool place(struct service *s, struct ask *ask)
 	}
 	job_free(job);
 	return true;
+}
+
+bool forward_lets_in(const struct service *s, struct ask *ask)
+{
+	static const struct token nobody = { .name = "link:" };
+
+	ask->by_link = s->queue.is_on && !s->queue.is_worker && message_has(ask->m, FIELD_link) &&
+		       message_has(ask->m, FIELD_id) && access_door(ask->m) == DOOR_api;
+	if (ask->by_link)
+		ask->token = &nobody;
+	return ask->by_link;
 }
 
 bool forward_takes(struct service *s, struct ask *ask)
@@ -606,6 +595,8 @@ static void on_state(struct service *s, struct forward *f, const char *state)
 	} else if (str_eq(state, "over")) {
 		refuse(s, f, 503, "the node %s has answered, and the answer was lost on its way: look at the session",
 		       f->node_name);
+	} else if (str_eq(state, "busy")) {
+		refuse(s, f, 503, "the node %s has too much to do: ask again in a moment", f->node_name);
 	} else if (str_eq(state, "unsent")) {
 		refuse(s, f, 500, "the node %s cannot send its answer: it is too long, or no bytes", f->node_name);
 	} else {

@@ -38,6 +38,8 @@ struct forward;
 struct forwarded;
 TAILQ_HEAD(forward_list, forward);
 LIST_HEAD(forwarded_list, forwarded);
+struct asking_front;
+LIST_HEAD(asking_front_list, asking_front);
 
 struct forwards {
 	struct forward_list all;
@@ -45,7 +47,8 @@ struct forwards {
 	uint64_t last_serial;
 	/* of a node */
 	struct forwarded_list forwarded;
-	size_t n_forwarded;
+	struct asking_front_list fronts;
+	size_t n_forwarded, n_fronts;
 	uint32_t last_tag;
 };
 
@@ -58,6 +61,8 @@ bool forward_is_possible(enum route route);
 
 /* True: the ask is of a session of another node, or for one, or for the sessions of all, and has been taken. */
 bool forward_takes(struct service *s, struct ask *ask);
+/* Whether an ask with a link may be of a session elsewhere: then forward_takes() takes it, or there is no such session. */
+bool forward_lets_in(const struct service *s, struct ask *ask);
 /* A node answers. */
 void forward_on_told(struct service *s, const struct message *m);
 void forward_tick(struct service *s);

@@ -5,7 +5,7 @@
  * Each gets a tag that no client of our own front can have.  Handlers do not know the difference: what they send to such a tag
  * is sealed, and goes to the front that asked instead of the channel (answer.c).
  *
- *	heard -> handler -> events ... -> answer -> remembered for a while, so that it is not done twice
+ *	heard -> handler -> events ... -> answer; its number is remembered, so that it is not done twice
  *	                        `- its front has not asked for it in a while, or says that its client has gone: as if a client had
  */
 #include <fcntl.h>
@@ -22,16 +22,28 @@
 
 #define REMEMBER_NS (3 * FORWARD_ISSUED_S * NS_PER_SEC)
 #define SILENCE_NS  (40 * NS_PER_SEC)
-#define KNOWN_MAX   8192 /* with those that are remembered */
+#define OPEN_MAX    4096
+#define FRONTS_MAX  1024
+#define WINDOW      4096 /* asks of one front that may overtake each other */
+
+/*
+ * Which asks of a front were heard.  It numbers them as it makes them: those far below the highest number count as heard, of the
+ * others there is a bit each.  After REMEMBER_NS their age alone refuses them.
+ */
+struct asking_front {
+	LIST_ENTRY(asking_front) in_list;
+	char id[EXECUTION_ID_LEN + 1];
+	uint64_t highest, heard_ns;
+	uint64_t bits[WINDOW / 64];
+};
 
 struct forwarded {
 	LIST_ENTRY(forwarded) in_list;
 	uint32_t tag;
 	char front[EXECUTION_ID_LEN + 1], key[SEAL_KEY_HEX + 1]; /* key: the front's */
 	uint64_t serial;                                         /* the front's */
-	uint64_t heard_ns;                                       /* of one that is over: when it ended */
+	uint64_t heard_ns;
 	uint64_t events;
-	bool is_over;
 };
 
 bool forward_is_envelope(enum field f)
@@ -62,8 +74,7 @@ bool forward_is_possible(enum route route)
 
 	if (route == ROUTE_session_make || route == ROUTE_sessions)
 		return true;
-	return strncmp(route_rows[route].path, of_one, sizeof(of_one) - 1) == 0 && route != ROUTE_session_link &&
-	       route != ROUTE_snapshot_make;
+	return strncmp(route_rows[route].path, of_one, sizeof(of_one) - 1) == 0 && route != ROUTE_snapshot_make;
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------------- */
@@ -83,7 +94,7 @@ static struct forwarded *find_tag(const struct service *s, uint32_t tag)
 	struct forwarded *f;
 
 	LIST_FOREACH(f, &s->forwards.forwarded, in_list)
-	if (f->tag == tag && !f->is_over)
+	if (f->tag == tag)
 		return f;
 	return NULL;
 }
@@ -91,7 +102,7 @@ static struct forwarded *find_tag(const struct service *s, uint32_t tag)
 static struct forwarded *add(struct service *s, const char *front, uint64_t serial)
 {
 	struct forwards *t = &s->forwards;
-	struct forwarded *f = t->n_forwarded < KNOWN_MAX ? calloc(1, sizeof(*f)) : NULL;
+	struct forwarded *f = t->n_forwarded < OPEN_MAX ? calloc(1, sizeof(*f)) : NULL;
 
 	if (!f || !str_copy(f->front, sizeof(f->front), front)) {
 		free(f);
@@ -115,6 +126,60 @@ static void forget(struct service *s, struct forwarded *f)
 	free(f);
 }
 
+/* ---- what was heard ----------------------------------------------------------------------------------------------------- */
+
+static struct asking_front *find_front(const struct service *s, const char *id)
+{
+	struct asking_front *k;
+
+	LIST_FOREACH(k, &s->forwards.fronts, in_list)
+	if (str_eq(k->id, id))
+		return k;
+	return NULL;
+}
+
+static struct asking_front *add_front(struct service *s, const char *id)
+{
+	struct asking_front *k = s->forwards.n_fronts < FRONTS_MAX ? calloc(1, sizeof(*k)) : NULL;
+
+	if (!k)
+		return NULL;
+	(void)str_copy(k->id, sizeof(k->id), id);
+	k->heard_ns = clock_now_ns();
+	LIST_INSERT_HEAD(&s->forwards.fronts, k, in_list);
+	s->forwards.n_fronts++;
+	return k;
+}
+
+static void forget_front(struct service *s, struct asking_front *k)
+{
+	LIST_REMOVE(k, in_list);
+	s->forwards.n_fronts--;
+	free(k);
+}
+
+static uint64_t *word_of(struct asking_front *k, uint64_t serial)
+{
+	return &k->bits[serial % WINDOW / 64];
+}
+
+static bool was_heard(struct asking_front *k, uint64_t serial)
+{
+	if (serial > k->highest)
+		return false;
+	return k->highest - serial >= WINDOW || (*word_of(k, serial) >> (serial % 64) & 1);
+}
+
+/* It was not heard before. */
+static void hear(struct asking_front *k, uint64_t serial)
+{
+	for (uint64_t n = k->highest + 1, i = 0; n <= serial && i < WINDOW; n++, i++)
+		*word_of(k, n) &= ~(UINT64_C(1) << (n % 64));
+	k->highest = max_u64(k->highest, serial);
+	*word_of(k, serial) |= UINT64_C(1) << (serial % 64);
+	k->heard_ns = clock_now_ns();
+}
+
 bool forwarded_is_tag(uint32_t tag)
 {
 	return tag > CHANNEL_TAG_MAX;
@@ -126,12 +191,15 @@ void forwarded_tick(struct service *s)
 
 	for (struct forwarded *f = LIST_FIRST(&s->forwards.forwarded), *next; f; f = next) {
 		next = LIST_NEXT(f, in_list);
-		if (f->is_over && now - f->heard_ns > REMEMBER_NS)
-			forget(s, f);
-		else if (!f->is_over && now - f->heard_ns > SILENCE_NS) {
+		if (now - f->heard_ns > SILENCE_NS) {
 			f->heard_ns = now;
 			(void)sessions_gone(s, f->tag); /* its front has gone, and its client with it */
 		}
+	}
+	for (struct asking_front *k = LIST_FIRST(&s->forwards.fronts), *next; k; k = next) {
+		next = LIST_NEXT(k, in_list);
+		if (now - k->heard_ns > REMEMBER_NS)
+			forget_front(s, k);
 	}
 }
 
@@ -139,6 +207,8 @@ void forwarded_release(struct service *s)
 {
 	while (!LIST_EMPTY(&s->forwards.forwarded))
 		forget(s, LIST_FIRST(&s->forwards.forwarded));
+	while (!LIST_EMPTY(&s->forwards.fronts))
+		forget_front(s, LIST_FIRST(&s->forwards.fronts));
 }
 
 /* ---- what goes back ------------------------------------------------------------------------------------------------------ */
@@ -212,8 +282,6 @@ void forwarded_send(struct service *s, const struct record *r)
 		message_put_number(&inner, FIELD_sequence, ++f->events);
 		message_put_bytes(&inner, FIELD_text, r->data, r->len);
 	} else {
-		f->is_over = true;
-		f->heard_ns = clock_now_ns();
 		if (!put_answer(&inner, r) || (r->n_fds > 0 && !open_tunnel(s, f, r, &inner))) {
 			buf_release(&inner);
 			inner = (struct buf)BUF_INIT(KiB);
@@ -221,6 +289,8 @@ void forwarded_send(struct service *s, const struct record *r)
 		}
 	}
 	tell(s, f->front, &inner);
+	if (r->type != RECORD_EVENT)
+		forget(s, f);
 }
 
 /* ---- what is asked --------------------------------------------------------------------------------------------------------- */
@@ -279,6 +349,8 @@ static void do_ask(struct service *s, const struct forwarded *f, const struct me
 		answer_retry(s, &ask, 503, 1, "there is no memory for the request");
 		return;
 	}
+	if (session_has_key(&own) && !session_let_in(s, &ask))
+		return;
 	if (message_text(&own, FIELD_request_id))
 		ask.request_id = message_text(&own, FIELD_request_id);
 	if (archive) {
@@ -299,39 +371,46 @@ static void on_ask(struct service *s, const struct queue_sealed *said, const cha
 {
 	uint64_t now_s = clock_wall_ns() / NS_PER_SEC, issued = message_number(&said->m, FIELD_issued, 0);
 	const char *who = message_text(&said->m, FIELD_who);
+	struct asking_front *k = find_front(s, front);
 	struct forwarded *f;
 	enum route route;
 
-	if (issued + FORWARD_ISSUED_S < now_s || issued > now_s + FORWARD_ISSUED_S || find(s, front, serial)) {
+	if (issued + FORWARD_ISSUED_S < now_s || issued > now_s + FORWARD_ISSUED_S || (k && was_heard(k, serial))) {
 		queue_complain(s, "refused an ask of %s that is old, or was heard before: see that clocks agree",
 			       said->by->name);
 		return;
 	}
-	f = who && *who && route_named(message_text(&said->m, FIELD_route_name), &route) && forward_is_possible(route)
-		    ? add(s, front, serial)
-		    : NULL;
-	if (f) {
-		(void)str_copy(f->key, sizeof(f->key), said->by->key);
-		do_ask(s, f, &said->m, route);
-	} else {
+	if (!who || !*who || !route_named(message_text(&said->m, FIELD_route_name), &route) ||
+	    !forward_is_possible(route)) {
 		tell_state(s, front, serial, "refused");
+		return;
 	}
+	k = k ? k : add_front(s, front);
+	f = k ? add(s, front, serial) : NULL;
+	if (!f) {
+		tell_state(s, front, serial, "busy");
+		return;
+	}
+	hear(k, serial);
+	(void)str_copy(f->key, sizeof(f->key), said->by->key);
+	do_ask(s, f, &said->m, route); /* f may be gone then */
 }
 
 static void on_word(struct service *s, const struct queue_sealed *said, const char *front, uint64_t serial)
 {
 	const char *word = message_text(&said->m, FIELD_word);
+	struct asking_front *k = find_front(s, front);
 	struct forwarded *f = find(s, front, serial);
 
 	if (!word)
 		return;
-	if (f && !f->is_over)
+	if (f)
 		f->heard_ns = clock_now_ns();
 	if (str_eq(word, "probe"))
-		tell_state(s, front, serial, !f ? "unknown" : f->is_over ? "over" : "open");
-	else if (f && !f->is_over && str_eq(word, "gone"))
+		tell_state(s, front, serial, f ? "open" : k && was_heard(k, serial) ? "over" : "unknown");
+	else if (f && str_eq(word, "gone"))
 		(void)sessions_gone(s, f->tag);
-	else if (f && !f->is_over && str_eq(word, "cancel"))
+	else if (f && str_eq(word, "cancel"))
 		(void)sessions_cancel(s, f->tag);
 }
 

@@ -240,6 +240,9 @@ void nodes_add_begun(const struct service *s, const char *name, struct buf *out)
 void nodes_add_again(const struct service *s, const char *name, struct buf *out);
 void nodes_add_warm(const struct service *s, const char *name, struct buf *out);
 
+/* Bytes of a file that goes with a message, and wishes of a job, as fields; file FD_NONE: there is none.  False: too long, no memory. */
+bool queue_put_file(int file, struct buf *inner);
+bool queue_put_options(const struct job *job, struct buf *inner);
 /* Whether it can be run elsewhere: what it needs travels. */
 bool remote_is_possible(const struct service *s, const struct execution *x);
 void remote_start(struct service *s, struct execution *x);

@@ -44,19 +44,31 @@ bool remote_is_possible(const struct service *s, const struct execution *x)
 	       job->project < 0 && job->left < 0 && !x->keeps;
 }
 
-static bool put_files(const struct job *job, struct buf *inner)
+bool queue_put_file(int file, struct buf *inner)
 {
 	struct stat st;
 	AUTO_FREE char *bytes = NULL;
 
-	if (job->files < 0)
+	if (file < 0)
 		return true;
-	if (fstat(job->files, &st) < 0 || (uint64_t)st.st_size > MESSAGE_MAX)
+	if (fstat(file, &st) < 0 || (uint64_t)st.st_size > MESSAGE_MAX)
 		return false;
 	bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes || pread(job->files, bytes, (size_t)st.st_size, 0) != st.st_size)
+	if (!bytes || pread(file, bytes, (size_t)st.st_size, 0) != st.st_size)
 		return false;
 	message_put_bytes(inner, FIELD_archive, bytes, (size_t)st.st_size);
+	return true;
+}
+
+bool queue_put_options(const struct job *job, struct buf *inner)
+{
+	for (size_t i = 0; i < job->n_options; i++) {
+		AUTO_BUF text = BUF_INIT(message_max_bytes(FIELD_option));
+
+		if (!buf_addf(&text, "%s=%s", job->options[i].key, job->options[i].value))
+			return false;
+		message_put_text(inner, FIELD_option, buf_str(&text));
+	}
 	return true;
 }
 
@@ -92,14 +104,7 @@ static bool put_job(const struct service *s, const struct execution *x, struct b
 		while ((bytes = message_next(&job->m, travels[i], &at, &len)))
 			message_put_bytes(inner, travels[i], bytes, len);
 	}
-	for (size_t i = 0; i < job->n_options; i++) {
-		AUTO_BUF text = BUF_INIT(message_max_bytes(FIELD_option));
-
-		if (!buf_addf(&text, "%s=%s", job->options[i].key, job->options[i].value))
-			return false;
-		message_put_text(inner, FIELD_option, buf_str(&text));
-	}
-	return put_files(job, inner) && !inner->full && !inner->no_memory;
+	return queue_put_options(job, inner) && queue_put_file(job->files, inner) && !inner->full && !inner->no_memory;
 }
 
 /* ---- the end ---------------------------------------------------------------------------------------------------------- */

@@ -116,7 +116,8 @@ struct ask {
 	const char *request_id;         /* "": none */
 	const struct token *token;      /* who asks; NULL: nobody needs to know */
 	struct server_session *session; /* whose key was shown; NULL: a token was */
-	struct job_descriptors beside;  /* of what is to be run; whoever uses one takes it */
+	bool by_link; /* to a session that is not here: whether it holds its node decides, and the token is nobody's */
+	struct job_descriptors beside; /* of what is to be run; whoever uses one takes it */
 };
 
 /* loop.c: runs that may start do; call it after anything that frees a place. */

@@ -95,6 +95,8 @@ bool session_let_in(struct service *s, struct ask *ask)
 		return false;
 	}
 	x = find(s, ask->route, ask->m);
+	if (!x && forward_lets_in(s, ask))
+		return true;
 	if (!x) {
 		if (message_has(ask->m, FIELD_id))
 			answer_error(s, ask, 404, "there is no session of this name");

@@ -160,7 +160,7 @@ static void add_escaped(struct buf *url, const char *path)
 }
 
 /* "http://127.0.0.1:8377" becomes "http://3000-ID.localhost:8377". */
-static void add_port_origin(const struct service *s, const struct server_session *x, const char *origin, uint16_t port,
+static void add_port_origin(const struct server_session *x, const char *origin, const char *domain, uint16_t port,
 			    struct buf *url)
 {
 	const char *host = strstr(origin, "://"), *colon;
@@ -171,25 +171,25 @@ static void add_port_origin(const struct service *s, const struct server_session
 	colon = strrchr(host, ':');
 	if (colon && strchr(colon, ']')) /* of an address, which has no port behind it */
 		colon = NULL;
-	(void)buf_addf(url, "%.*s%u-%s.%s%s", (int)(host - origin), origin, (unsigned)port, x->id,
-		       s->options->port_domain, colon ? colon : "");
+	(void)buf_addf(url, "%.*s%u-%s.%s%s", (int)(host - origin), origin, (unsigned)port, x->id, domain,
+		       colon ? colon : "");
 }
 
 struct link {
-	const char *operation, *path, *origin;
+	const char *operation, *path, *origin, *domain;
 	uint16_t port;
 	uint64_t expires;
 	char code[SHA256_HEX + 1];
 };
 
-static void add_url(const struct service *s, const struct server_session *x, const struct link *l, struct buf *url)
+static void add_url(const struct server_session *x, const struct link *l, struct buf *url)
 {
 	if (l->path) {
 		(void)buf_addf(url, "%s/v1/sessions/%s/files/", l->origin, x->id);
 		add_escaped(url, l->path);
 		(void)buf_addf(url, "?expires=%llu&link=%s", (unsigned long long)l->expires, l->code);
 	} else {
-		add_port_origin(s, x, l->origin, l->port, url);
+		add_port_origin(x, l->origin, l->domain, l->port, url);
 		(void)buf_addf(url, "/?brig_token=%llu.%s", (unsigned long long)l->expires, l->code);
 	}
 }
@@ -200,7 +200,7 @@ static void answer_link(struct service *s, const struct ask *ask, const struct s
 	char when[WHEN_TEXT_MAX];
 	json_t *doc;
 
-	add_url(s, x, l, &url);
+	add_url(x, l, &url);
 	doc = json_pack("{s:s, s:s, s:s, s:s}", "url", buf_str(&url), "operation", l->operation, "method",
 			str_eq(l->operation, "write") ? "PUT" : "GET", "expires",
 			when_utc(when, sizeof(when), l->expires * NS_PER_SEC));
@@ -234,7 +234,8 @@ void ask_session_link(struct service *s, struct ask *ask)
 	const struct server_session *x = session_find(s, ask);
 	uint64_t seconds = message_number(ask->m, FIELD_timeout_ms, 0) / 1000;
 	const char *origin = message_text(ask->m, FIELD_origin), *why;
-	struct link l = { .origin = origin ? origin : "" };
+	const char *domain = message_text(ask->m, FIELD_port_domain); /* of the front that the client knows */
+	struct link l = { .origin = origin ? origin : "", .domain = domain ? domain : s->options->port_domain };
 	uint8_t code[SHA256_LEN];
 	char port[8];
 

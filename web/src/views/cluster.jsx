@@ -7,7 +7,7 @@ import { Badge, Failure, Page, Table, Tile, useLoaded } from "../parts/basics.js
 
 const EVERY_MS = 2000;
 const AT_ONCE = 100; // rows; there may be thousands of nodes
-const isLive = (node) => node.state === "live";
+const isLive = (node) => node.state === "live" && node.role !== "front"; // a front is here for its sessions
 const freeOf = (node) => (isLive(node) ? Math.max(0, node.places - node.running) : 0);
 const byNameLiveFirst = (a, b) => isLive(b) - isLive(a) || (a.name < b.name ? -1 : 1);
 const sum = (nodes, of) => nodes.reduce((before, node) => before + of(node), 0);
