@@ -346,7 +346,7 @@ BRIG_API int brig_result_truncated(const struct brig_result *r, enum brig_stream
 BRIG_API void brig_result_usage(const struct brig_result *r, struct brig_usage *ret);
 /* Promises read back from the kernel: how many were kept, of how many. */
 BRIG_API void brig_result_evidence(const struct brig_result *r, size_t *ret_kept, size_t *ret_total);
-/* What became of the compile step: "hit" (not compiled, the cache had it), "stored", "miss"; "": nothing was looked for. */
+/* What became of the compile step: "hit" (not compiled, the cache had it), "received" (another node had), "stored", "miss"; "": nothing was looked for. */
 BRIG_API const char *brig_result_cache(const struct brig_result *r);
 /* What the program did to its workspace. */
 struct brig_changes {

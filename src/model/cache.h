@@ -25,10 +25,11 @@ struct cache_events {
 
 /* What became of the compile step. */
 enum cached {
-	CACHED_NONE,   /* nothing was looked for: no compile step, or the cache is off or of no use here */
-	CACHED_MISS,   /* compiled, and not kept */
-	CACHED_STORED, /* compiled, and kept */
-	CACHED_HIT,    /* not compiled: the program was there */
+	CACHED_NONE,     /* nothing was looked for: no compile step, or the cache is off or of no use here */
+	CACHED_MISS,     /* compiled, and not kept */
+	CACHED_STORED,   /* compiled, and kept */
+	CACHED_HIT,      /* not compiled: the program was there */
+	CACHED_RECEIVED, /* not compiled: another host had it */
 	CACHED_COUNT
 };
 extern const char *const cached_name[CACHED_COUNT];

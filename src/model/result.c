@@ -41,6 +41,7 @@ const char *const cached_name[] = {
 	[CACHED_MISS] = "miss",
 	[CACHED_STORED] = "stored",
 	[CACHED_HIT] = "hit",
+	[CACHED_RECEIVED] = "received",
 };
 static_assert(ARRAY_LEN(cached_name) == CACHED_COUNT, "cached_name[] misses a name");
 

@@ -5,6 +5,8 @@
 delivery  each job ends in one result, whoever dies
 credentials  what nodes show brokers, and brokers nodes
 hostile   what brokers and neighbours on them may try
+exchange  package sets and compiled programs that workers give each other
+placement jobs go to nodes that are warm
 drill     jobs while workers, fronts and brokers are killed and links are cut at random
 
 Each case has brokers, workers and fronts of its own, in network namespaces (cluster.py).

@@ -37,6 +37,7 @@
 #define CPU_MOST      90.0 /* likewise for a processor */
 #define WORD_ACK      "+ACK"
 #define WORD_NAK      "-NAK {\"delay\": 200000000}"
+#define WORD_NAK_NOW  "-NAK"
 #define WORD_TERM     "+TERM"
 #define WORD_PROGRESS "+WPI"
 
@@ -207,6 +208,8 @@ void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns)
 			give_back(s, d);
 		return;
 	}
+	if (str_eq(x->verdict, "ok"))
+		sets_note(s, &d->m);
 	begin_result(s, d, x->verdict);
 	message_put_number(&d->result, FIELD_cpu_ns, cpu_ns);
 	message_put_text(&d->result, FIELD_language, x->language[0] ? x->language : NULL);
@@ -489,6 +492,12 @@ void worker_on_job(struct service *s, const struct message *m)
 		return;
 	}
 	forget_ended(s, id);
+	if (sets_are_elsewhere(s, &job.m, ack)) {
+		s->queue.counts.returned++;
+		s->queue.tick_ns = 0;
+		say(s, ack, WORD_NAK_NOW);
+		return;
+	}
 	if (s->draining || s->queue.n_deliveries >= (size_t)s->jobs * 2 || executions_find(&s->executions, id) ||
 	    !(d = keep(s, &job, id, ack))) {
 		say(s, ack, WORD_NAK);
@@ -511,6 +520,8 @@ void worker_on_told(struct service *s, const struct message *m)
 		s->queue.tick_ns = 0; /* for who waits for what may be others' now */
 		return;
 	}
+	if (subject && exchange_on_told(s, subject, m))
+		return;
 	if (!queue_unseal(s, m, "cancel", PEER_FRONT, &said))
 		return;
 	id = message_text(&said.m, FIELD_id);
@@ -620,6 +631,7 @@ void worker_begin(struct service *s)
 	queue_tell(s, LINK_LISTEN, &listen);
 	message_put_text(&nodes, FIELD_subject, QUEUE_SUBJECT_NODES "*");
 	queue_tell(s, LINK_LISTEN, &nodes);
+	exchange_begin(s);
 	s->queue.progress_ns = s->queue.beat_ns = 0;
 }
 
@@ -661,12 +673,14 @@ static void beat(struct service *s)
 	message_put_number(&inner, FIELD_expires, now_s + LEASE_S);
 	message_put_number(&inner, FIELD_running, s->queue.n_deliveries);
 	message_put_number(&inner, FIELD_slots, s->draining ? 0 : s->jobs);
+	message_put_number(&inner, FIELD_hears, nodes_live(s));
 	message_put_number(&inner, FIELD_begun, s->queue.counts.begun);
 	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
 	message_put_number(&inner, FIELD_begun_warm, s->queue.counts.warm);
 	message_put_number(&inner, FIELD_places, s->draining ? 0 : min_u64(s->jobs, s->queue.places));
 	put_classes(s, &inner);
 	worker_put_host(s, &inner);
+	exchange_put(s, &inner);
 	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL); /* the next one comes soon */
 }
 
