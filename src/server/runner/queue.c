@@ -435,5 +435,6 @@ void queue_close(struct service *s)
 	peers_release(&q->peers);
 	free(q->node);
 	buf_release(&q->later);
+	buf_release(&q->classes);
 	crypto_wipe(q->seed, sizeof(q->seed));
 }

@@ -610,14 +610,27 @@ static void put_classes(const struct service *s, struct buf *m)
 	}
 }
 
-void worker_tell_classes(struct service *s)
+/* Environments come and go while a worker is there. */
+static void look_at_classes(struct service *s, bool is_new_link)
 {
+	struct queue *q = &s->queue;
 	AUTO_BUF classes = BUF_INIT(256 * KiB);
 
-	(void)worker_look_at_policy(s);
 	put_classes(s, &classes);
+	if (!is_new_link && classes.len == q->classes.len &&
+	    (classes.len == 0 || memcmp(classes.data, q->classes.data, classes.len) == 0))
+		return;
 	queue_tell(s, LINK_CLASSES, &classes);
-	buf_release(&s->queue.later); /* which is told anew, of the new list */
+	buf_release(&q->later); /* which is told anew, of the new list */
+	buf_release(&q->classes);
+	q->classes = classes;
+	classes = (struct buf)BUF_INIT(0);
+}
+
+void worker_tell_classes(struct service *s)
+{
+	(void)worker_look_at_policy(s);
+	look_at_classes(s, /* is_new_link= */ true);
 	s->queue.beat_ns = 0;
 }
 
@@ -678,7 +691,8 @@ static void beat(struct service *s)
 	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
 	message_put_number(&inner, FIELD_begun_warm, s->queue.counts.warm);
 	message_put_number(&inner, FIELD_places, s->draining ? 0 : min_u64(s->jobs, s->queue.places));
-	put_classes(s, &inner);
+	look_at_classes(s, /* is_new_link= */ false);
+	(void)buf_add(&inner, s->queue.classes.data, s->queue.classes.len);
 	worker_put_host(s, &inner);
 	exchange_put(s, &inner);
 	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL); /* the next one comes soon */
