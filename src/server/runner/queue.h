@@ -117,7 +117,7 @@ struct queue {
 	bool is_able[TOKEN_TRUST_COUNT];  /* that the host keeps the policy of this trust, as far as was found out */
 	uint64_t able_ns;                 /* of the capabilities that tell so; 0: of none */
 	char warm[QUEUE_CLASSES_MAX / 2]; /* kinds that cells are kept ready for, with a space between each two */
-	struct buf classes; /* that the link was told to take jobs of */
+	struct buf classes;               /* that the link was told to take jobs of */
 	struct buf later;                 /* what the link was told last of kinds that others have warm */
 	struct exchange *exchange;        /* NULL: this is no worker, or there was no memory */
 	struct queue_node *node;
