@@ -362,8 +362,8 @@ BRIG_API int brig_result_truncated(const struct brig_result *r, enum brig_stream
 BRIG_API void brig_result_usage(const struct brig_result *r, struct brig_usage *ret);
 /* Promises read back from the kernel: how many were kept, of how many. */
 BRIG_API void brig_result_evidence(const struct brig_result *r, size_t *ret_kept, size_t *ret_total);
-/* The outcome of the compile step: "hit" (not compiled, found in the cache), "stored", "miss"; "": the cache was not
- * consulted. */
+/* The outcome of the compile step: "hit" (not compiled, found in the cache), "received" (another node had it), "stored",
+ * "miss"; "": the cache was not consulted. */
 BRIG_API const char *brig_result_cache(const struct brig_result *r);
 /* What the program did to its workspace. */
 struct brig_changes {

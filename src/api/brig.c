@@ -179,9 +179,12 @@ void brig_close(struct brig *b)
 
 struct executor handle_executor(struct brig *b)
 {
-	return (struct executor){
-		.policy = b->policy, .rules = &b->rules, .recorder = &b->recorder, .hosts = &b->hosts, .warm = &b->warm
-	};
+	return (struct executor){ .policy = b->policy,
+				  .rules = &b->rules,
+				  .recorder = &b->recorder,
+				  .hosts = &b->hosts,
+				  .warm = &b->warm,
+				  .exchange = &b->exchange };
 }
 
 struct brig_result *result_new(void)

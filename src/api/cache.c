@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/handle.h"
+#include "api/stores.h"
 #include "base/clock.h"
 #include "base/when.h"
 #include "store/store.h"
@@ -12,8 +13,7 @@
 
 static const enum store_form forms[] = { STORE_BYTES, STORE_TREES };
 
-/* 1: *ret is the store; 0: there is none yet. */
-static int open_store(struct brig *b, enum store_form form, struct store **ret, struct brig_error *err)
+int handle_open_store(struct brig *b, enum store_form form, bool make, struct store **ret, struct brig_error *err)
 {
 	const struct settings *set = policy_base(b->policy);
 	bool trees = form == STORE_TREES;
@@ -21,10 +21,10 @@ static int open_store(struct brig *b, enum store_form form, struct store **ret, 
 					     .ttl_ns = (trees ? set->packages_days : set->cache_days) * DAY_NS };
 	struct brig_error why = BRIG_ERROR_INIT;
 	AUTO_STATEDIR dir = STATEDIR_INIT;
-	int rc = statedir_open(b->recorder.state, false, &dir, &why);
+	int rc = statedir_open(b->recorder.state, make, &dir, &why);
 
 	if (rc == 0)
-		rc = store_open(&dir, form, false, &limits, ret, &why);
+		rc = store_open(&dir, form, make, &limits, ret, &why);
 	if (rc == 0)
 		return 1;
 	if (why.sys == ENOENT)
@@ -106,7 +106,7 @@ int brig_cache_list_json(struct brig *b, char **ret, struct brig_error *err)
 	for (size_t i = 0; i < ARRAY_LEN(forms) && rc >= 0; i++) {
 		struct store *s = NULL;
 
-		rc = open_store(b, forms[i], &s, err);
+		rc = handle_open_store(b, forms[i], /* make= */ false, &s, err);
 		if (rc > 0)
 			rc = list_entries(s, rows, &bytes[i], err);
 		store_close(s);
@@ -158,7 +158,7 @@ int brig_cache_prune_json(struct brig *b, uint32_t flags, char **ret, struct bri
 		struct store_care one = { .entries = 0 };
 		struct store *s = NULL;
 
-		rc = open_store(b, forms[i], &s, err);
+		rc = handle_open_store(b, forms[i], /* make= */ false, &s, err);
 		if (rc > 0)
 			rc = store_prune(s, flags & BRIG_PRUNE_ALL, &one, err);
 		store_close(s);
@@ -196,7 +196,7 @@ int brig_cache_verify_json(struct brig *b, char **ret, struct brig_error *err)
 		struct store_care one = { .entries = 0 };
 		struct store *s = NULL;
 
-		rc = open_store(b, forms[i], &s, err);
+		rc = handle_open_store(b, forms[i], /* make= */ false, &s, err);
 		if (rc > 0)
 			rc = store_verify(s, add_bad, &bad, &one, err);
 		store_close(s);

@@ -3,6 +3,8 @@
 #ifndef API_HANDLE_H
 #define API_HANDLE_H
 
+#include <brig/exchange.h>
+
 #include <stdatomic.h>
 
 #include "base/wait.h"
@@ -21,6 +23,7 @@ struct brig {
 	struct kept_hosts hosts;
 	struct warm warm;
 	struct task_spares tasks;
+	struct brig_exchange exchange; /* want NULL: nobody is asked */
 };
 
 struct brig_result {

@@ -14,7 +14,7 @@ struct queue_values {
 #define ROW_NODES                                                                                                  \
 	{                                                                                                          \
 		"nodes", 0, OPTION_TEXT, "FILE", AT(with.nodes), NULL,                                             \
-			"who is known on the queue: lines of 'front', 'worker' or 'both', a name and a public key" \
+			"who is known on the queue: lines of 'front', 'worker' or 'both', a name, a public key, perhaps 'gives'" \
 	}
 #define ROW_NODE_NAME                                                          \
 	{                                                                      \

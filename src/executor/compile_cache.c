@@ -15,6 +15,8 @@
  * The state directory belongs to one user, so nothing passes from one user to another.  Where the toolchain cannot be
  * known (an image of its own, another root) nothing is looked for.
  *
+ * What another host compiled is asked for before it is compiled here (exchange.h): its key is made of the same inputs.
+ *
  * A hit means that there was no compile cell and thus no evidence of one: result.cache says so.
  */
 #include "executor/compile_cache.h"
@@ -22,6 +24,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "executor/exchange.h"
 
 /* Counts up whenever the same key would come to mean another output. */
 #define RECIPE 1
@@ -38,16 +41,16 @@ static void add_words(struct store_key_maker *m, const char *name, const char *c
 }
 
 /* False: the toolchain cannot be known. */
-static bool make_key(const struct compile_ask *ask, struct store_key *ret)
+static bool make_key(const struct compile_ask *ask, enum lang_identity of, struct store_key *ret)
 {
 	const struct prepared_request *pr = ask->request;
 	const struct plan *plan = &ask->compile->plan;
 	AUTO_BUF tools = BUF_INIT(64 * KiB);
 	struct store_key_maker m;
 
-	if (!lang_tool_identity(&pr->lang->compile, ask->compile->command.tool, &tools))
+	if (!lang_tool_identity(&pr->lang->compile, ask->compile->command.tool, of, &tools))
 		return false;
-	store_key_begin(&m, "compile");
+	store_key_begin(&m, of == IDENTITY_ANYWHERE ? EXCHANGE_PREFIX "compile" : "compile");
 	store_key_number(&m, "recipe", RECIPE);
 	store_key_text(&m, "language", pr->lang->name);
 	store_key_text(&m, "source name", pr->source_name);
@@ -93,9 +96,17 @@ static void note_content(struct result_cache *rc, enum cached what, const unsign
 	(void)hex_put(rc->content, hash, STORE_HASH_LEN);
 }
 
+/* Whether somebody else had it, and it is here now. */
+static bool fetch(struct compile_cache *c, const struct compile_ask *ask)
+{
+	return ask->exchange && ask->exchange->want && make_key(ask, IDENTITY_ANYWHERE, &c->shared) &&
+	       exchange_fetch(ask->exchange, c->store, &c->shared, &c->key, ask->req->cancel_fd);
+}
+
 /* Whether the program was there. */
 static bool look_up(struct compile_cache *c, const struct compile_ask *ask, struct buf *ret, struct result *res)
 {
+	enum cached how = CACHED_HIT;
 	const struct limits *l = &ask->compile->plan.limits;
 	uint64_t patience = l->startup_ms + l->wall_ms + l->cleanup_ms;
 	struct brig_error err = BRIG_ERROR_INIT;
@@ -105,12 +116,16 @@ static bool look_up(struct compile_cache *c, const struct compile_ask *ask, stru
 	/* Whatever becomes of the claim, the look decides: without it two may compile the same, and nothing is lost. */
 	(void)store_claim(c->store, &c->key, patience, ask->req->cancel_fd, &err);
 	rc = store_get(c->store, &c->key, ret, &info, &err);
+	if (rc != STORE_HIT && fetch(c, ask)) {
+		how = CACHED_RECEIVED;
+		rc = store_get(c->store, &c->key, ret, &info, &err);
+	}
 	if (rc < 0 || rc == STORE_DAMAGED)
 		result_warn(res, "%s%s", err.msg,
 			    rc < 0 ? "; the program is compiled without the cache" : " and compiled anew");
 	if (rc != STORE_HIT)
 		return false;
-	note_content(&res->cache, CACHED_HIT, info.content);
+	note_content(&res->cache, how, info.content);
 	res->cache.age_ms = clock_wall_ns() > info.created_ns ? (clock_wall_ns() - info.created_ns) / NS_PER_MS : 0;
 	return true;
 }
@@ -129,9 +144,9 @@ bool compile_cache_begin(struct compile_cache *c, struct recorder *recorder, con
 	struct brig_error err = BRIG_ERROR_INIT;
 	bool hit = false;
 
-	*c = (struct compile_cache){ .missing = res->degraded };
+	*c = (struct compile_cache){ .missing = res->degraded, .exchange = ask->exchange };
 	res->cache.compile = CACHED_NONE;
-	if (is_of_use(ask) && make_key(ask, &c->key)) {
+	if (is_of_use(ask) && make_key(ask, IDENTITY_HERE, &c->key)) {
 		res->cache.compile = CACHED_MISS;
 		if (open_store(c, recorder, &ask->request->resolved.set, &err) < 0)
 			result_warn(res, "the compile cache is not used: %s", err.msg);
@@ -159,6 +174,8 @@ void compile_cache_end(struct compile_cache *c, const struct buf *compiled, stru
 		if (rc == STORE_STORED) {
 			sha256(compiled->data, compiled->len, hash);
 			note_content(&res->cache, CACHED_STORED, hash);
+			if (c->shared.kind[0])
+				exchange_offer(c->exchange, c->store, &c->key, &c->shared);
 		}
 	}
 	close_store(c, res);

@@ -12,6 +12,8 @@
 struct compile_cache {
 	struct store *store; /* NULL: nothing is looked for or kept */
 	struct store_key key;
+	struct store_key shared; /* what others call it; zero: nobody is asked */
+	const struct brig_exchange *exchange;
 	protection_set missing; /* what the compile cell is known to go without */
 };
 
@@ -21,6 +23,7 @@ struct compile_ask {
 	const struct prepared *compile;
 	const struct selection *chosen;
 	const struct brig_request *req;
+	const struct brig_exchange *exchange; /* who may have compiled it; NULL: nobody */
 };
 
 /*

@@ -5,6 +5,7 @@
 
 #include "model/result.h"
 
+struct brig_exchange;
 struct kept_hosts;
 struct policy;
 struct recorder;
@@ -21,8 +22,9 @@ struct executor {
 	struct recorder *recorder;
 	struct kept_hosts *hosts;
 	struct warm *warm;
-	const struct session_link *session; /* of a request of kind SUBJECT_SESSION; NULL: it is none */
-	struct live *live;                  /* where its program is told while it runs (watch.h); NULL: nobody asks */
+	const struct brig_exchange *exchange; /* who may have what is not here; NULL: nobody */
+	const struct session_link *session;   /* of a request of kind SUBJECT_SESSION; NULL: it is none */
+	struct live *live;                    /* where its program is told while it runs (watch.h); NULL: nobody asks */
 };
 
 /*

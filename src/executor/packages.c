@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "executor/exchange.h"
 #include "executor/outside.h"
 #include "files/beneath.h"
 
@@ -181,8 +182,8 @@ static size_t count_words(const char *const *words, size_t max)
 }
 
 /* The runtime that they are for: the image's, or the host's own, whose installer must be there if need be. */
-static int identify(const struct packages *p, const struct packages_ask *ask, bool installs, struct buf *ret,
-		    struct brig_error *err)
+static int identify(const struct packages *p, const struct packages_ask *ask, bool installs, enum lang_identity of,
+		    struct buf *ret, struct brig_error *err)
 {
 	const struct selection *chosen = ask->chosen;
 	const struct brig_request *req = ask->req;
@@ -199,7 +200,7 @@ static int identify(const struct packages *p, const struct packages_ask *ask, bo
 	if (rc < 0)
 		return rc;
 	ecosystem_tool(p->eco, tool, sizeof(tool));
-	if (!lang_program_identity(tool, ret))
+	if (!lang_program_identity(tool, of, ret))
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which %s this is", tool);
 	return 0;
 }
@@ -214,11 +215,11 @@ static void add_machine(struct store_key_maker *m, const struct packages_ask *as
 }
 
 /* What a set must have been made for to be of use to this cell. */
-static int find_machine(struct packages *p, const struct packages_ask *ask, bool installs, struct buf *runtime,
-			struct utsname *host, struct brig_error *err)
+static int find_machine(struct packages *p, const struct packages_ask *ask, bool installs, enum lang_identity of,
+			struct buf *runtime, struct utsname *host, struct brig_error *err)
 {
 	struct store_key_maker m;
-	int rc = identify(p, ask, installs, runtime, err);
+	int rc = identify(p, ask, installs, of, runtime, err);
 
 	if (rc < 0)
 		return rc;
@@ -226,21 +227,25 @@ static int find_machine(struct packages *p, const struct packages_ask *ask, bool
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which machine this is");
 	store_key_begin(&m, "machine");
 	add_machine(&m, ask, runtime, host);
-	store_key_end(&m, &p->made_for);
+	if (of == IDENTITY_HERE)
+		store_key_end(&m, &p->made_for);
 	return 0;
 }
 
-static int make_key(struct packages *p, const struct packages_ask *ask, struct brig_error *err)
+static int make_key(struct packages *p, const struct packages_ask *ask, enum lang_identity of, struct store_key *ret,
+		    struct brig_error *err)
 {
 	const struct ecosystem *e = p->eco;
+	char kind[STORE_KIND_MAX + 1];
 	AUTO_BUF runtime = BUF_INIT(4096);
 	struct store_key_maker m;
 	struct utsname host;
-	int rc = find_machine(p, ask, /* installs= */ true, &runtime, &host, err);
+	int rc = find_machine(p, ask, /* installs= */ true, of, &runtime, &host, err);
 
 	if (rc < 0)
 		return rc;
-	store_key_begin(&m, e->name);
+	(void)snprintf(kind, sizeof(kind), "%s%s", of == IDENTITY_ANYWHERE ? EXCHANGE_PREFIX : "", e->name);
+	store_key_begin(&m, kind);
 	store_key_number(&m, "recipe", RECIPE);
 	store_key_text(&m, "script", e->script);
 	add_words(&m, "environment", e->install_env, count_words(e->install_env, ARRAY_LEN(e->install_env)));
@@ -256,7 +261,7 @@ static int make_key(struct packages *p, const struct packages_ask *ask, struct b
 	add_machine(&m, ask, &runtime, &host);
 	store_key_text(&m, "trust", trust_name[ask->request->resolved.trust]);
 	store_key_number(&m, "missing", p->missing);
-	store_key_end(&m, &p->key);
+	store_key_end(&m, ret);
 	return 0;
 }
 
@@ -345,7 +350,7 @@ static int look_up(struct packages *p, const struct packages_ask *ask, enum pack
 		   struct brig_error *err)
 {
 	struct store_info info;
-	int rc = store_get_tree(p->store, &p->key, state == PACKAGES_INSTALLED, &p->tree, &info, err);
+	int rc = store_get_tree(p->store, &p->key, state != PACKAGES_HIT, &p->tree, &info, err);
 
 	if (rc == STORE_DAMAGED)
 		result_warn(res, "%s, and the packages are installed anew", err->msg);
@@ -367,6 +372,15 @@ int packages_open_store(struct recorder *recorder, const struct settings *set, s
 	return rc < 0 ? rc : store_open(dir, STORE_TREES, true, &limits, ret, err);
 }
 
+/* Whether somebody else had them, and they are here now. */
+static bool fetch(struct packages *p, const struct packages_ask *ask)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	return ask->exchange && ask->exchange->want && make_key(p, ask, IDENTITY_ANYWHERE, &p->shared, &err) == 0 &&
+	       exchange_fetch(ask->exchange, p->store, &p->shared, &p->key, ask->req->cancel_fd);
+}
+
 int packages_begin(struct packages *p, const struct packages_ask *ask, struct result *res, struct brig_error *err)
 {
 	const struct settings *set = &ask->request->resolved.set;
@@ -377,7 +391,7 @@ int packages_begin(struct packages *p, const struct packages_ask *ask, struct re
 	p->missing = res->degraded;
 	rc = gather(p, ask, err);
 	if (rc == 0)
-		rc = make_key(p, ask, err);
+		rc = make_key(p, ask, IDENTITY_HERE, &p->key, err);
 	if (rc == 0)
 		rc = packages_open_store(ask->recorder, set, &p->store, err);
 	if (rc == 0)
@@ -386,6 +400,8 @@ int packages_begin(struct packages *p, const struct packages_ask *ask, struct re
 		rc = err_set(err, BRIG_E_REFUSED, ECANCELED, "the caller gave up while the packages were waited for");
 	if (rc >= 0)
 		rc = look_up(p, ask, PACKAGES_HIT, res, err);
+	if (rc == 0 && fetch(p, ask))
+		rc = look_up(p, ask, PACKAGES_RECEIVED, res, err);
 	res->phase_ns[PHASE_CACHE] += clock_now_ns() - begin;
 	return rc;
 }
@@ -456,7 +472,7 @@ int packages_take(struct packages *p, const struct packages_ask *ask, const stru
 	p->missing = res->degraded;
 	p->eco = env->eco;
 	if (rc == 0)
-		rc = find_machine(p, ask, /* installs= */ false, &runtime, &host, err);
+		rc = find_machine(p, ask, /* installs= */ false, IDENTITY_HERE, &runtime, &host, err);
 	if (rc == 0)
 		rc = check_fits(p, ask, env, err);
 	if (rc == 0)
@@ -633,6 +649,8 @@ int packages_end(struct packages *p, const struct packages_ask *ask, struct resu
 	res->phase_ns[PHASE_CACHE] += clock_now_ns() - begin;
 	if (rc == 0)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the packages were installed, but are not there any more");
+	if (rc > 0 && p->shared.kind[0])
+		exchange_offer(ask->exchange, p->store, &p->key, &p->shared);
 	if (rc > 0)
 		packages_tell(p, ask, p->tree.bytes, /* done= */ true);
 	return rc < 0 ? rc : 0;

@@ -23,6 +23,7 @@ struct packages {
 	size_t n_words;
 	struct store *store;
 	struct store_key key;
+	struct store_key shared;   /* what others call it; zero: nobody is asked */
 	struct store_key made_for; /* no entry's: a hash of the runtime, the machine and its C library */
 	struct store_tree tree;
 	struct store_import import;
@@ -45,6 +46,7 @@ struct packages_ask {
 	const struct selection *chosen;
 	const struct brig_request *req;
 	struct recorder *recorder;
+	const struct brig_exchange *exchange; /* who may have them; NULL: nobody */
 	const struct plan_workspace *project; /* NULL: none */
 };
 

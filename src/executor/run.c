@@ -523,6 +523,7 @@ static int step_packages(struct run *r)
 					  .chosen = &r->chosen,
 					  .req = r->req,
 					  .recorder = r->x->recorder,
+					  .exchange = r->x->exchange,
 					  .project = r->prepared.workspace };
 	int rc;
 
@@ -556,7 +557,9 @@ static int step_compile(struct run *r)
 			   .keep_out = &out,
 			   .keep_err = &err,
 			   .collected = &r->compiled };
-	const struct compile_ask ask = { .request = &r->prepared, .compile = &p, .chosen = &r->chosen, .req = r->req };
+	const struct compile_ask ask = {
+		.request = &r->prepared, .compile = &p, .chosen = &r->chosen, .req = r->req, .exchange = r->x->exchange
+	};
 	struct compile_cache cache;
 
 	if (!r->prepared.lang->compiles)

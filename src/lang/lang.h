@@ -110,14 +110,17 @@ int lang_find_tool(const struct language *lang, const struct lang_step *step, ch
  */
 bool lang_env_is_refused(const char *entry, enum trust trust, bool in_session, char *ret_why, size_t size);
 
+/* By what files are known: inode and times, which is quick and means nothing elsewhere, or their bytes. */
+enum lang_identity { IDENTITY_HERE, IDENTITY_ANYWHERE };
+
 /*
  * Appends a text that changes whenever the toolchain of a compile step may have changed: the tool, its companions
  * (glob patterns; "%r" is the folder above that of the real tool) and the host's packages.  False: it cannot be known.
  */
-bool lang_tool_identity(const struct lang_step *step, const char *tool, struct buf *out);
+bool lang_tool_identity(const struct lang_step *step, const char *tool, enum lang_identity of, struct buf *out);
 
 /* The same for one program alone, such as an interpreter whose packages are kept. */
-bool lang_program_identity(const char *program, struct buf *out);
+bool lang_program_identity(const char *program, enum lang_identity of, struct buf *out);
 
 /* A step ready to execute.  argv points into text: do not copy the struct. */
 struct lang_command {

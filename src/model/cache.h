@@ -25,10 +25,11 @@ struct cache_events {
 
 /* What became of the compile step. */
 enum cached {
-	CACHED_NONE,   /* the cache was not consulted: no compile step, or it is off or useless here */
-	CACHED_MISS,   /* compiled, and not kept */
-	CACHED_STORED, /* compiled, and kept */
-	CACHED_HIT,    /* not compiled: the program was there */
+	CACHED_NONE,     /* the cache was not consulted: no compile step, or it is off or useless here */
+	CACHED_MISS,     /* compiled, and not kept */
+	CACHED_STORED,   /* compiled, and kept */
+	CACHED_HIT,      /* not compiled: the program was there */
+	CACHED_RECEIVED, /* not compiled: another host had it */
 	CACHED_COUNT
 };
 extern const char *const cached_name[CACHED_COUNT];

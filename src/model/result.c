@@ -37,10 +37,8 @@ const char *const run_phase_name[] = {
 static_assert(ARRAY_LEN(run_phase_name) == PHASE_COUNT, "run_phase_name[] misses a phase");
 
 const char *const cached_name[] = {
-	[CACHED_NONE] = "",
-	[CACHED_MISS] = "miss",
-	[CACHED_STORED] = "stored",
-	[CACHED_HIT] = "hit",
+	[CACHED_NONE] = "",   [CACHED_MISS] = "miss",         [CACHED_STORED] = "stored",
+	[CACHED_HIT] = "hit", [CACHED_RECEIVED] = "received",
 };
 static_assert(ARRAY_LEN(cached_name) == CACHED_COUNT, "cached_name[] misses a name");
 

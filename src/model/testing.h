@@ -30,7 +30,7 @@ struct test_report {
 bool test_report_add(struct test_report *t, struct test_failure *one);
 void test_report_release(struct test_report *t);
 
-enum packages_state { PACKAGES_NONE, PACKAGES_HIT, PACKAGES_INSTALLED, PACKAGES_STATE_COUNT };
+enum packages_state { PACKAGES_NONE, PACKAGES_HIT, PACKAGES_INSTALLED, PACKAGES_RECEIVED, PACKAGES_STATE_COUNT };
 extern const char *const packages_state_name[PACKAGES_STATE_COUNT];
 
 struct result_packages {

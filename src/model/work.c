@@ -48,6 +48,7 @@ const char *const packages_state_name[] = {
 	[PACKAGES_NONE] = "none",
 	[PACKAGES_HIT] = "hit",
 	[PACKAGES_INSTALLED] = "installed",
+	[PACKAGES_RECEIVED] = "received",
 };
 static_assert(ARRAY_LEN(packages_state_name) == PACKAGES_STATE_COUNT, "packages_state_name[] misses one");
 

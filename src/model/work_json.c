@@ -149,7 +149,7 @@ json_t *json_packages(const struct result_packages *p)
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "state", packages_state_name[p->state], "ecosystem",
 			 p->ecosystem, "key", p->key, "content", p->content, "files", json_count(p->files), "bytes",
 			 json_count(p->bytes), "age_ms",
-			 p->state == PACKAGES_HIT ? json_count(p->age_ms) : json_null());
+			 p->state != PACKAGES_INSTALLED ? json_count(p->age_ms) : json_null());
 }
 
 json_t *json_diff(const struct result *r)

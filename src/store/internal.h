@@ -53,6 +53,8 @@ int store_make_room(struct store *s, uint64_t more, bool all, struct store_care 
 /* Within the writer's lock: the entry's record, for a content that is in place.  0 or negative. */
 int store_publish_record(struct store *s, const struct store_key *key, const unsigned char content[STORE_HASH_LEN],
 			 uint64_t size, struct brig_error *err);
+/* The record of a key, whatever its age.  0 or -errno. */
+int store_read_record(const struct store *s, const struct store_key *key, struct store_entry *ret);
 /* The same for a record that is whole already. */
 int store_write_record(struct store *s, const struct store_entry *e, struct brig_error *err);
 /* Within the writer's lock: removes a content.  False: it is a tree in use, and force is not given. */
@@ -77,6 +79,10 @@ void tree_seen_forget(const struct store *s, const char *name);
 /* ret NULL: every file is hashed; otherwise only if the tree has changed, or the machine was started, since that was done. */
 int store_tree_look(const struct store *s, const struct store_entry *e, struct store_tree *ret, const char **why);
 bool store_tree_drop(const struct store *s, const char *name, bool force);
+/* An empty folder in the store's own, locked for as long as *ret_fd is open: whoever is killed meanwhile leaves it to the sweep. */
+#define STORE_SCRATCH_MAX 32
+int store_scratch_begin(struct store *s, char name[STORE_SCRATCH_MAX], int *ret_fd, struct brig_error *err);
+void store_scratch_end(const struct store *s, const char *name);
 /* What writers that were killed have left. */
 void store_tree_sweep(const struct store *s);
 

@@ -393,6 +393,15 @@ static int publish(const struct store *s, int dir, const char *name, const void 
 	return rc;
 }
 
+int store_read_record(const struct store *s, const struct store_key *key, struct store_entry *ret)
+{
+	const char *why = "";
+	uint64_t used;
+	AUTO_FD fd = open_record(s, key, ret, &used, &why);
+
+	return fd < 0 ? fd : 0;
+}
+
 int store_write_record(struct store *s, const struct store_entry *e, struct brig_error *err)
 {
 	unsigned char bytes[STORE_RECORD_SIZE];

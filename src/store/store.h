@@ -111,8 +111,9 @@ int store_get_tree(struct store *s, const struct store_key *key, bool is_new, st
 
 /* Of an untrusted tree. */
 struct store_import {
-	int dir;          /* read without following anything; nothing in it is believed */
-	uint64_t entries; /* more are refused */
+	int dir;                       /* read without following anything; nothing in it is believed */
+	uint64_t entries;              /* more are refused */
+	const unsigned char *expected; /* the hash that the tree has to have; NULL: any */
 	/* filled: what is not kept because no tree of ours has it */
 	uint64_t links_out; /* links that lead out of it */
 	uint64_t special;   /* devices, sockets, pipes */
@@ -123,6 +124,29 @@ struct store_import {
  * enum store_put_answer, or negative with nothing kept; -BRIG_E_REFUSED: it is too much, or cannot be read.
  */
 int store_put_tree(struct store *s, const struct store_key *key, struct store_import *from, struct brig_error *err);
+
+/* ---- giving and taking (give.c) ---------------------------------------------------------------- */
+
+#define STORE_GIVEN_ENTRIES 100000
+
+/*
+ * The content of one entry is found under a further key, too, from now on: as old as it is (created_ns 0), or as old as that.
+ * STORE_HIT, STORE_MISS if there is no such entry, or negative.
+ */
+int store_also(struct store *s, const struct store_key *from, const struct store_key *to, uint64_t created_ns,
+	       struct brig_error *err);
+/* Writes a content of at most so many bytes to out, packed, after having verified it; that is no use of it.  As store_get(). */
+int store_pack(struct store *s, const struct store_key *key, uint64_t max, int out, struct store_info *info,
+	       struct brig_error *err);
+/* Something packed that somebody else sent. */
+struct store_given {
+	int in; /* a file, at its beginning */
+	uint64_t max;
+	unsigned char content[STORE_HASH_LEN]; /* what it has to be */
+	uint64_t created_ns;                   /* when it was made, as the giver says */
+};
+/* Keeps it.  enum store_put_answer; -BRIG_E_REFUSED: it is no such thing, or another content; nothing is kept then. */
+int store_unpack(struct store *s, const struct store_key *key, const struct store_given *g, struct brig_error *err);
 
 /* ---- claims ----------------------------------------------------------------------------------- */
 

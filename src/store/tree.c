@@ -507,7 +507,10 @@ static int publish_tree(struct store *s, const struct store_key *key, const char
 	if (rc < 0)
 		return rc;
 	sha256_end(&im->sum.hash, hash);
-	rc = store_make_room(s, im->sum.bytes, false, &care, im->err);
+	if (im->from->expected && memcmp(hash, im->from->expected, sizeof(hash)) != 0)
+		rc = err_set(im->err, BRIG_E_REFUSED, 0, "it is not the tree that its hash says");
+	if (rc == 0)
+		rc = store_make_room(s, im->sum.bytes, false, &care, im->err);
 	if (rc == 0)
 		rc = give_name(s, made, hash, im->err);
 	if (rc == 0)
@@ -529,6 +532,25 @@ static int begin_copy(struct store *s, const char *made, struct import *im)
 		rc = err_set(im->err, BRIG_E_SYSTEM, errno, "cannot make a folder in %s", s->dir.path);
 	store_writer_unlock(s);
 	return rc;
+}
+
+int store_scratch_begin(struct store *s, char name[STORE_SCRATCH_MAX], int *ret_fd, struct brig_error *err)
+{
+	struct import im = { .to = FD_NONE, .err = err };
+	int rc;
+
+	(void)str_copy(name, STORE_SCRATCH_MAX, NEW_PREFIX);
+	rc = id_random(name + strlen(NEW_PREFIX), 16);
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, -rc, "the kernel gives no random numbers");
+	rc = begin_copy(s, name, &im);
+	*ret_fd = im.to;
+	return rc;
+}
+
+void store_scratch_end(const struct store *s, const char *name)
+{
+	remove_tree(s->dir.fd, name);
 }
 
 static int import_and_publish(struct store *s, const struct store_key *key, const char *made, struct import *im)

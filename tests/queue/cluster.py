@@ -70,6 +70,21 @@ class Net:
 		wait_until("a network namespace", lambda: os.readlink(self.path) != own, step=0.005)
 		wait_until("its holder", lambda: open(f"/proc/{self.holder.pid}/comm").read().strip() == "sleep", step=0.005)
 
+	def inside(self, function):
+		"""What a function gives that this thread calls in it: a socket stays where it was made."""
+		libc = ctypes.CDLL(None, use_errno=True)
+		here, there = (os.open(path, os.O_RDONLY) for path in ("/proc/self/ns/net", self.path))
+		try:
+			if libc.setns(there, CLONE_NEWNET):
+				raise OSError(ctypes.get_errno(), "setns")
+			try:
+				return function()
+			finally:
+				libc.setns(here, CLONE_NEWNET)
+		finally:
+			os.close(here)
+			os.close(there)
+
 	def enter(self):
 		return ["nsenter", f"--net={self.path}"]
 
@@ -142,7 +157,7 @@ class Place:
 		self.out = open(os.path.join(self.dir, "out"), "ab")
 		self.err = open(os.path.join(self.dir, "err"), "ab")
 		self.proc = subprocess.Popen([*self.net.enter(), *words], stdin=subprocess.DEVNULL, stdout=self.out,
-					     stderr=self.err, env=harness.clean_env(), cwd=self.dir)
+					     stderr=self.err, env={**harness.clean_env(), **self.cluster.env}, cwd=self.dir)
 
 	def said(self, which="err"):
 		with open(os.path.join(self.dir, which), encoding="utf-8", errors="replace") as f:
@@ -288,9 +303,10 @@ class Node(Place):
 
 
 class Cluster:
-	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0, tls=False, patience=60, url=None, broker_lines=(), node_words=()):
+	def __init__(self, t, brokers=1, workers=1, fronts=1, jobs=4, later=0, tls=False, patience=60, url=None, broker_lines=(), node_words=(), env=None, gives=False):
 		"""later: so many of the workers are known, and begin when the case says so.  url: of the first broker, for all nodes;
-		broker_lines and node_words: what configurations of brokers and commands of nodes have besides."""
+		broker_lines and node_words: what configurations of brokers and commands of nodes have besides; env: variables of nodes.  gives: workers
+		believe each other what a package set is."""
 		for need in ("nats-server", "nsenter", "ip"):
 			if not any(os.access(os.path.join(d, need), os.X_OK) for d in os.environ.get("PATH", "/usr/bin:/usr/sbin").split(":") + ["/usr/sbin", "/sbin"]):
 				raise harness.Skipped(f"needs {need}: tools/bootstrap queue")
@@ -302,6 +318,7 @@ class Cluster:
 		self.jobs, self.later, self.tls, self.patience = jobs, later, tls, patience
 		self.sizes = (brokers, workers, fronts)
 		self.own_url, self.broker_lines, self.node_words = url, list(broker_lines), list(node_words)
+		self.env, self.gives = env or {}, gives
 
 	def next_address(self):
 		return next(self.addresses)
@@ -347,7 +364,7 @@ class Cluster:
 
 	def write_nodes(self):
 		with open(self.nodes_file, "w") as f:
-			f.writelines(f"{n.kind} {n.name} {n.key}\n" for n in self.workers + self.fronts)
+			f.writelines(f"{n.kind} {n.name} {n.key}{' gives' if self.gives and n.kind == 'worker' else ''}\n" for n in self.workers + self.fronts)
 
 	def __exit__(self, kind, value, trace):
 		nodes = [p for p in self.places if not isinstance(p, Broker)]

@@ -475,7 +475,7 @@ static void identity_of(const struct lang_step *step, struct buf *ret)
 	buf_release(ret);
 	*ret = (struct buf)BUF_INIT(64 * KiB);
 	(void)str_copy(tool, sizeof(tool), identity_path("bin/tool"));
-	assert_true(lang_tool_identity(step, tool, ret));
+	assert_true(lang_tool_identity(step, tool, IDENTITY_HERE, ret));
 }
 
 /* Another content of the same size and date, as an attacker or a careful installer would leave it. */
@@ -519,8 +519,56 @@ static void toolchains_are_told_apart(void **state)
 	identity_of(&step, &first);
 	assert_null(strstr(buf_str(&first), "lib/x/part"));
 	assert_int_equal(unlink(identity_path("bin/tool")), 0);
-	assert_false(lang_tool_identity(&step, identity_path("bin/tool"), &first)); /* nobody knows */
+	assert_false(lang_tool_identity(&step, identity_path("bin/tool"), IDENTITY_HERE, &first)); /* nobody knows */
 	assert_int_equal(rmdir(identity_path("lib/x")), 0);
+	assert_int_equal(rmdir(identity_path("lib")), 0);
+	assert_int_equal(rmdir(identity_path("bin")), 0);
+}
+
+static void identity_elsewhere(const struct lang_step *step, struct buf *ret)
+{
+	char tool[PATH_MAX];
+
+	buf_release(ret);
+	*ret = (struct buf)BUF_INIT(256 * KiB);
+	(void)str_copy(tool, sizeof(tool), identity_path("bin/tool"));
+	assert_true(lang_tool_identity(step, tool, IDENTITY_ANYWHERE, ret));
+}
+
+/* What machines give each other is known by the bytes of the toolchain: other files with the same bytes are the same one. */
+static void toolchains_are_the_same_elsewhere(void **state)
+{
+	const struct lang_step step = { .program = "tool", .companions = { "%r/lib" } };
+	AUTO_BUF first = BUF_INIT(0), again = BUF_INIT(0);
+
+	(void)state;
+	assert_int_equal(mkdir(identity_path("bin"), 0755), 0);
+	assert_int_equal(mkdir(identity_path("lib"), 0755), 0);
+	write_text("bin/tool", "one");
+	write_text("lib/part", "one");
+	identity_elsewhere(&step, &first);
+	assert_int_equal(unlink(identity_path("bin/tool")), 0);
+	write_text("bin/other", "keeps the inode");
+	write_text("bin/tool", "one");
+	identity_elsewhere(&step, &again);
+	assert_string_equal(buf_str(&again), buf_str(&first));
+	replace_quietly("lib/part", "two");
+	identity_elsewhere(&step, &again);
+	assert_string_not_equal(buf_str(&again), buf_str(&first));
+	replace_quietly("lib/part", "one");
+	replace_quietly("bin/tool", "two");
+	identity_elsewhere(&step, &again);
+	assert_string_not_equal(buf_str(&again), buf_str(&first));
+	replace_quietly("bin/tool", "one");
+	identity_elsewhere(&step, &again);
+	assert_string_equal(buf_str(&again), buf_str(&first));
+	write_text("lib/more", "");
+	identity_elsewhere(&step, &again);
+	assert_string_not_equal(buf_str(&again), buf_str(&first));
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(
+			unlink(identity_path((const char *[]){ "bin/tool", "bin/other", "lib/part", "lib/more" }[i])),
+			0);
 	assert_int_equal(rmdir(identity_path("lib")), 0);
 	assert_int_equal(rmdir(identity_path("bin")), 0);
 }
@@ -662,6 +710,7 @@ int main(void)
 						drop_scratch),
 		cmocka_unit_test_setup_teardown(links_are_resolved, make_scratch, drop_scratch),
 		cmocka_unit_test_setup_teardown(toolchains_are_told_apart, make_scratch, drop_scratch),
+		cmocka_unit_test_setup_teardown(toolchains_are_the_same_elsewhere, make_scratch, drop_scratch),
 		cmocka_unit_test(compiled_output_runs_itself),
 		cmocka_unit_test(every_command_can_be_made),
 		cmocka_unit_test(programs_belong_to_languages),

@@ -7,6 +7,9 @@
  *	front  web-1   9f2c...
  *	worker cell-7  03aa...
  *	both   lab     77d0...
+ *	worker cell-8  51c9...  gives
+ *
+ * A worker that "gives" is believed by others when it says what a package set or a compiled program is (queue_exchange.c).
  *
  * This node's own key lies in STATE/queue/key.  It is not the one that signs receipts and checkpoints of the audit log: that
  * one is the recorder's alone, and whoever takes the runner over has none of it.
@@ -25,6 +28,7 @@ enum peer_role { PEER_FRONT = 1, PEER_WORKER = 2 };
 
 struct peer {
 	unsigned roles; /* enum peer_role */
+	bool gives;
 	char name[PEER_NAME_MAX + 1];
 	char key[SEAL_KEY_HEX + 1];
 	uint8_t pub[SIGN_PUB_LEN];

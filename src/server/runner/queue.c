@@ -399,7 +399,8 @@ int queue_tick(struct service *s, int wait_ms)
 	}
 	if (q->channel)
 		service_watch_link(s, true);
-	return wait_ms < 0 || wait_ms > (int)(TICK_NS / NS_PER_MS) ? (int)(TICK_NS / NS_PER_MS) : wait_ms;
+	wait_ms = wait_ms < 0 || wait_ms > (int)(TICK_NS / NS_PER_MS) ? (int)(TICK_NS / NS_PER_MS) : wait_ms;
+	return exchange_step(s, wait_ms);
 }
 
 bool queue_is_idle(const struct service *s)
@@ -450,8 +451,10 @@ void queue_reload(struct service *s)
 	peers_release(&s->queue.peers);
 	s->queue.peers = fresh;
 	s->queue.host_ns = 0; /* another policy needs other protections */
-	if (s->queue.is_worker && s->queue.channel)
+	if (s->queue.is_worker && s->queue.channel) {
 		worker_tell_classes(s);
+		exchange_begin(s); /* of the new handle */
+	}
 }
 
 void queue_close(struct service *s)
@@ -463,11 +466,13 @@ void queue_close(struct service *s)
 	worker_release(s);
 	forward_release(s);
 	forwarded_release(s);
+	exchange_release(s);
 	while (!TAILQ_EMPTY(&q->ops))
 		op_free(q, TAILQ_FIRST(&q->ops));
 	channel_free(MOVE_PTR(q->channel));
 	peers_release(&q->peers);
 	free(q->node);
 	buf_release(&q->later);
+	buf_release(&q->classes);
 	crypto_wipe(q->seed, sizeof(q->seed));
 }

@@ -5,6 +5,7 @@
  *	queue         the channel to the link, asks that are answered later, seals
  *	queue_worker  jobs of the queue become executions here, and their results go back
  *	queue_host    what a worker says of the host that it is on
+ *	queue_exchange  package sets and compiled programs that workers give each other
  *	queue_placement  which jobs it waits for, and which it leaves to others for a while
  *	queue_front   executions that were asked for here become jobs of the queue, and their results come back
  *	queue_elsewhere  executions of other fronts, by their ids
@@ -29,6 +30,7 @@
 #include "server/link/protocol.h"
 #include "server/runner/executions.h"
 #include "server/runner/peers.h"
+#include "server/runner/queue_exchange.h"
 #include "server/seal.h"
 
 #define QUEUE_OPS_MAX       16384
@@ -74,18 +76,19 @@ struct queue_op {
 };
 TAILQ_HEAD(queue_op_list, queue_op);
 
+struct exchange;
 struct delivery;
 LIST_HEAD(delivery_list, delivery);
 
 struct queue_counts {
-	uint64_t published, taken, begun, stored, late, lost, refused, returned, redelivered, warm;
+	uint64_t published, taken, begun, stored, late, lost, refused, returned, redelivered, warm, received;
 };
 
 /* A worker, as it says. */
 #define QUEUE_CLASSES_MAX 4096 /* bytes of their names that are shown */
 struct queue_node {
 	char key[SEAL_KEY_HEX + 1], name[PEER_NAME_MAX + 1];
-	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again, begun_warm, sessions;
+	uint64_t issued_s, expires_s, running, slots, places, begun, begun_again, begun_warm, hears, sessions;
 	bool is_front;                     /* it is one that has sessions, and takes no jobs */
 	char ask_at[EXECUTION_ID_LEN + 1]; /* by which it is asked of its sessions (forward.h); "": it does not say */
 	uint64_t pressure_cpu, pressure_memory; /* as the fields; UINT64_MAX: its kernel does not say */
@@ -93,6 +96,7 @@ struct queue_node {
 	char classes[QUEUE_CLASSES_MAX], ready[QUEUE_CLASSES_MAX / 2];
 	char protections[QUEUE_CLASSES_MAX / 4], lacks[QUEUE_CLASSES_MAX / 4], backends[QUEUE_CLASSES_MAX / 16];
 	char cannot[QUEUE_CLASSES_MAX]; /* a line each */
+	char has[QUEUE_SETS_MAX * 84], sets[QUEUE_SETS_MAX * (QUEUE_SET_HEX + 1)];
 };
 
 struct queue {
@@ -120,7 +124,9 @@ struct queue {
 	bool is_able[TOKEN_TRUST_COUNT];  /* that the host keeps the policy of this trust, as far as was found out */
 	uint64_t able_ns;                 /* of the capabilities that tell so; 0: of none */
 	char warm[QUEUE_CLASSES_MAX / 2]; /* kinds that cells are kept ready for, with a space between each two */
+	struct buf classes;               /* that the link was told to take jobs of */
 	struct buf later;                 /* what the link was told last of kinds that others have warm */
+	struct exchange *exchange;        /* NULL: this is no worker, or there was no memory */
 	struct queue_node *node;
 	size_t n_nodes;
 	uint64_t since_ns; /* that entries of nodes are heard; 0: not yet */

@@ -55,6 +55,8 @@ static void read_host(const struct message *m, struct queue_node *node)
 	read_words(m, FIELD_lacks, " ", node->lacks, sizeof(node->lacks));
 	read_words(m, FIELD_backend, " ", node->backends, sizeof(node->backends));
 	read_words(m, FIELD_cannot, "\n", node->cannot, sizeof(node->cannot));
+	read_words(m, FIELD_has, " ", node->has, sizeof(node->has));
+	read_words(m, FIELD_set, " ", node->sets, sizeof(node->sets));
 }
 
 /* A front, which has an entry only for its sessions, is no worker. */
@@ -88,11 +90,14 @@ void nodes_on_told(struct service *s, const struct message *m)
 	node = find_or_add(s, said.by->key, is_front);
 	if (!node || issued < node->issued_s)
 		return;
+	if (s->queue.is_worker && !node_is_live(node))
+		s->queue.beat_ns = 0; /* one that was not there does not know us, either */
 	(void)str_copy(node->name, sizeof(node->name), said.by->name); /* as the operator calls it */
 	node->issued_s = issued;
 	node->expires_s = expires;
 	node->running = message_number(&said.m, FIELD_running, 0);
 	node->slots = message_number(&said.m, FIELD_slots, 0);
+	node->hears = message_number(&said.m, FIELD_hears, 0);
 	node->begun = message_number(&said.m, FIELD_begun, 0);
 	node->begun_again = message_number(&said.m, FIELD_begun_again, 0);
 	node->begun_warm = message_number(&said.m, FIELD_begun_warm, 0);
@@ -178,6 +183,7 @@ static json_t *node_document(const struct queue_node *n)
 	(void)json_object_set_new(doc, "role", json_string(n->is_front ? "front" : "worker"));
 	(void)json_object_set_new(doc, "sessions", json_integer((json_int_t)n->sessions));
 	(void)json_object_set_new(doc, "begun_warm", json_integer((json_int_t)n->begun_warm));
+	(void)json_object_set_new(doc, "hears", json_integer((json_int_t)n->hears));
 	(void)json_object_set_new(doc, "pressure_cpu", pressure(n->pressure_cpu));
 	(void)json_object_set_new(doc, "pressure_memory", pressure(n->pressure_memory));
 	(void)json_object_set_new(doc, "classes", word_list(n->classes, " "));

@@ -37,6 +37,7 @@
 #define CPU_MOST      90.0 /* likewise for a processor */
 #define WORD_ACK      "+ACK"
 #define WORD_NAK      "-NAK {\"delay\": 200000000}"
+#define WORD_NAK_NOW  "-NAK"
 #define WORD_TERM     "+TERM"
 #define WORD_PROGRESS "+WPI"
 
@@ -214,6 +215,8 @@ void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns)
 			give_back(s, d);
 		return;
 	}
+	if (str_eq(x->verdict, "ok"))
+		sets_note(s, &d->m);
 	begin_result(s, d, x->verdict);
 	message_put_number(&d->result, FIELD_cpu_ns, cpu_ns);
 	message_put_text(&d->result, FIELD_language, x->language[0] ? x->language : NULL);
@@ -496,6 +499,12 @@ void worker_on_job(struct service *s, const struct message *m)
 		return;
 	}
 	forget_ended(s, id);
+	if (sets_are_elsewhere(s, &job.m, ack)) {
+		s->queue.counts.returned++;
+		s->queue.tick_ns = 0;
+		say(s, ack, WORD_NAK_NOW);
+		return;
+	}
 	if (s->draining || s->queue.n_deliveries >= (size_t)s->jobs * 2 || executions_find(&s->executions, id) ||
 	    !(d = keep(s, &job, id, ack))) {
 		say(s, ack, WORD_NAK);
@@ -522,6 +531,8 @@ void worker_on_told(struct service *s, const struct message *m)
 		watchers_on_told(s, m, subject + strlen(QUEUE_SUBJECT_WATCH));
 		return;
 	}
+	if (subject && exchange_on_told(s, subject, m))
+		return;
 	if (!queue_unseal(s, m, "cancel", PEER_FRONT, &said))
 		return;
 	id = message_text(&said.m, FIELD_id);
@@ -607,14 +618,27 @@ static void put_classes(const struct service *s, struct buf *m)
 	}
 }
 
-void worker_tell_classes(struct service *s)
+/* Environments come and go while a worker is there. */
+static void look_at_classes(struct service *s, bool is_new_link)
 {
+	struct queue *q = &s->queue;
 	AUTO_BUF classes = BUF_INIT(256 * KiB);
 
-	(void)worker_look_at_policy(s);
 	put_classes(s, &classes);
+	if (!is_new_link && classes.len == q->classes.len &&
+	    (classes.len == 0 || memcmp(classes.data, q->classes.data, classes.len) == 0))
+		return;
 	queue_tell(s, LINK_CLASSES, &classes);
-	buf_release(&s->queue.later); /* which is told anew, of the new list */
+	buf_release(&q->later); /* which is told anew, of the new list */
+	buf_release(&q->classes);
+	q->classes = classes;
+	classes = (struct buf)BUF_INIT(0);
+}
+
+void worker_tell_classes(struct service *s)
+{
+	(void)worker_look_at_policy(s);
+	look_at_classes(s, /* is_new_link= */ true);
 	s->queue.beat_ns = 0;
 }
 
@@ -631,6 +655,7 @@ void worker_begin(struct service *s)
 	queue_tell(s, LINK_LISTEN, &watch);
 	message_put_text(&nodes, FIELD_subject, QUEUE_SUBJECT_NODES "*");
 	queue_tell(s, LINK_LISTEN, &nodes);
+	exchange_begin(s);
 	s->queue.progress_ns = s->queue.beat_ns = 0;
 }
 
@@ -674,12 +699,15 @@ static void beat(struct service *s, uint64_t lease_s)
 	message_put_number(&inner, FIELD_slots, s->draining ? 0 : s->jobs);
 	message_put_number(&inner, FIELD_sessions, s->sessions.n_live);
 	message_put_text(&inner, FIELD_reply_to, s->queue.front_id);
+	message_put_number(&inner, FIELD_hears, nodes_live(s));
 	message_put_number(&inner, FIELD_begun, s->queue.counts.begun);
 	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
 	message_put_number(&inner, FIELD_begun_warm, s->queue.counts.warm);
 	message_put_number(&inner, FIELD_places, s->draining ? 0 : min_u64(s->jobs, s->queue.places));
-	put_classes(s, &inner);
+	look_at_classes(s, /* is_new_link= */ false);
+	(void)buf_add(&inner, s->queue.classes.data, s->queue.classes.len);
 	worker_put_host(s, &inner);
+	exchange_put(s, &inner);
 	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL); /* the next one comes soon */
 }
 
