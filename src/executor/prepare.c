@@ -182,14 +182,12 @@ static void raise_to(struct limits *most, const struct limits *l)
 #undef RAISE
 }
 
-struct limits prepare_most_limits(const struct settings *set)
+void prepare_raise_limits(struct limits *most, const struct settings *set)
 {
 	const struct limits each[] = { run_limits(set), session_limits(set), compile_limits(set), install_limits(set) };
-	struct limits most = { 0 };
 
 	for (size_t i = 0; i < ARRAY_LEN(each); i++)
-		raise_to(&most, &each[i]);
-	return most;
+		raise_to(most, &each[i]);
 }
 
 /* Appends, or replaces the entry of the same name. */

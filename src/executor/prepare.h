@@ -99,8 +99,8 @@ int prepare_install(const struct prepared_request *pr, const struct install_step
 int prepared_provide(struct prepared *p, const struct provision *v, bool is_run, struct brig_error *err);
 void prepared_release(struct prepared *p);
 
-/* The most that cells of any kind have under these settings: of a run, a session, a compiler, an installer. */
-struct limits prepare_most_limits(const struct settings *set);
+/* Raises them to the most that cells of any kind have under these settings: of a run, a session, a compiler, an installer. */
+void prepare_raise_limits(struct limits *most, const struct settings *set);
 /* The protections that a list of allow_degraded names. */
 protection_set prepare_degradable(const struct setting_list *names);
 

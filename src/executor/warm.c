@@ -19,7 +19,6 @@
  */
 #include "executor/warm.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -222,13 +221,7 @@ static struct keeper_use *start(struct warm *w, const struct warm_ask *ask, cons
 
 static void raise_ceilings(struct keep_hello *h, const struct settings *most)
 {
-	const struct limits l = prepare_most_limits(most);
-	uint64_t *const to = &h->most.cpu_percent;
-	const uint64_t *const from = &l.cpu_percent;
-
-	static_assert(sizeof(l) % sizeof(*from) == 0, "limits are numbers, and nothing else");
-	for (size_t i = 0; i < sizeof(l) / sizeof(*from); i++)
-		to[i] = max_u64(to[i], from[i]);
+	prepare_raise_limits(&h->most, most);
 	for (size_t i = 0; i < h->n_roots; i++)
 		if (str_eq(h->root[i], most->rootfs))
 			return;
