@@ -172,6 +172,9 @@ void worker_tick(struct service *s);
 void worker_event(struct execution *x, enum event_kind kind, const char *text, size_t len);
 void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns);
 void worker_release(struct service *s);
+/* Of a message, by the place where words about it go: how often it was handed out, and its number in the stream. */
+enum ack_number { ACK_TIMES = 4, ACK_SEQUENCE = 5 };
+uint64_t queue_ack_number(const char *ack, enum ack_number which);
 
 /* queue_host.c: it is time to look at the host; and what is known of it, for the entry of this node */
 void worker_look_at_host(struct service *s);
