@@ -58,7 +58,8 @@ static int gather(struct brig *b, struct store_list *all, struct brig_error *err
 		row = rc >= 0 ? reallocarray(all->row, all->n + list.n + 1, sizeof(*row)) : NULL;
 		if (row) {
 			all->row = row;
-			memcpy(row + all->n, list.row, list.n * sizeof(*row));
+			if (list.n > 0)
+				memcpy(row + all->n, list.row, list.n * sizeof(*row));
 			all->n += list.n;
 		}
 		store_list_release(&list);

@@ -183,6 +183,9 @@ void worker_event(struct execution *x, enum event_kind kind, const char *text, s
 uint64_t worker_attempt(const struct execution *x); /* 0: that is not known any more */
 void worker_on_end(struct service *s, struct execution *x, uint64_t cpu_ns);
 void worker_release(struct service *s);
+/* Of a message, by the place where words about it go: how often it was handed out, and its number in the stream. */
+enum ack_number { ACK_TIMES = 4, ACK_SEQUENCE = 5 };
+uint64_t queue_ack_number(const char *ack, enum ack_number which);
 
 /* ---- queue_watch.c ------------------------------------------------------------------------------------------------- */
 

@@ -50,7 +50,8 @@
 #define TRIES      3                  /* of one piece */
 #define TAKE_NS    (110 * NS_PER_SEC) /* all of it; who waits does so a little longer */
 #define IDLE_NS    (60 * NS_PER_SEC)  /* a packed one that nobody asks for */
-#define STEP_MS    10                 /* while a process works */
+#define LOOK_NS    (60 * NS_PER_SEC)
+#define STEP_MS    10 /* while a process works */
 #define FILE_FD    3
 #define SAID_MAX   (QUEUE_SETS_MAX * (BRIG_EXCHANGE_KIND_MAX + BRIG_EXCHANGE_HEX + 2))
 
@@ -80,7 +81,8 @@ struct slot {
 struct exchange {
 	struct slot given[SLOTS], taken[SLOTS];
 	char said[SAID_MAX]; /* what is kept here, as was last looked */
-	uint64_t looked_ns;
+	uint64_t looked_ns,
+		wanted_ns; /* when that was, and when something was missed here, which is made, or comes, then */
 	struct {
 		char hex[QUEUE_SET_HEX + 1];
 		uint64_t used;
@@ -384,6 +386,7 @@ static int want(void *user, const char *kind, const char *key)
 				 : NULL;
 	int fd;
 
+	s->queue.exchange->wanted_ns = clock_now_ns();
 	if (!t)
 		return -1;
 	t->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -516,7 +519,7 @@ bool exchange_on_told(struct service *s, const char *subject, const struct messa
 	return true;
 }
 
-/* What is kept here changes with runs and with whoever makes room: it is looked at before it is told. */
+/* What is kept here changes when something was missed, and little by little with whoever makes room. */
 static void look(struct service *s)
 {
 	struct exchange *e = s->queue.exchange;
@@ -552,10 +555,14 @@ static void put_words(struct buf *m, enum field f, const char *at)
 void exchange_put(struct service *s, struct buf *m)
 {
 	struct exchange *e = s->queue.exchange;
+	uint64_t now = clock_now_ns();
 
 	if (!e)
 		return;
-	look(s);
+	if (e->looked_ns == 0 || now - e->looked_ns > LOOK_NS || now - e->wanted_ns < LOOK_NS) {
+		e->looked_ns = now;
+		look(s);
+	}
 	put_words(m, FIELD_has, e->said);
 	for (size_t i = 0; i < QUEUE_SETS_MAX; i++)
 		if (e->set[i].hex[0])
@@ -621,24 +628,6 @@ void sets_note(struct service *s, const struct message *job)
 	s->queue.beat_ns = 0; /* others have to know */
 }
 
-/* How often the stream has handed it out: $JS.ACK.STREAM.CONSUMER.TIMES... */
-static uint64_t times_of(const char *ack)
-{
-	size_t n_words = 1, wanted;
-	uint64_t n = 0;
-	char word[24];
-
-	for (const char *at = ack; *at; at++)
-		n_words += *at == '.';
-	for (wanted = n_words >= 11 ? 6 : 4; wanted > 0 && ack; wanted--) {
-		ack = strchr(ack, '.');
-		ack = ack ? ack + 1 : NULL;
-	}
-	if (ack)
-		(void)snprintf(word, sizeof(word), "%.*s", (int)min_u64(strcspn(ack, "."), sizeof(word) - 1), ack);
-	return ack && str_to_u64(word, &n) ? n : UINT64_MAX;
-}
-
 /*
  * Then it goes back to the stream, which hands it to whoever waits next.  It makes one round of the nodes that are there at most:
  * after that whoever has it keeps it.
@@ -648,7 +637,8 @@ bool sets_are_elsewhere(const struct service *s, const struct message *job, cons
 	const struct queue *q = &s->queue;
 	char set[QUEUE_SET_HEX + 1];
 
-	if (!q->exchange || !set_of(job, set) || is_set_here(q->exchange, set) || times_of(ack) > nodes_live(s))
+	if (!q->exchange || !set_of(job, set) || is_set_here(q->exchange, set) ||
+	    queue_ack_number(ack, ACK_TIMES) > nodes_live(s))
 		return false;
 	for (size_t i = 0; i < q->n_nodes; i++) {
 		const struct queue_node *node = &q->node[i];

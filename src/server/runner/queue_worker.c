@@ -408,19 +408,18 @@ static void claim(struct service *s, struct delivery *d, uint64_t revision)
 /* ---- deliveries ---------------------------------------------------------------------------------------------------------- */
 
 /*
- * The number of a message in its stream, from the place where words about it go:
- * $JS.ACK.STREAM.CONSUMER.TIMES.NUMBER..., with two words more behind ACK from brokers that name domain and account.
+ * A number of the place where words about a message go: $JS.ACK.STREAM.CONSUMER.TIMES.NUMBER..., with two words more behind ACK from
+ * brokers that name domain and account.  0: it has none.
  */
-static uint64_t sequence_of(const char *ack)
+uint64_t queue_ack_number(const char *ack, enum ack_number which)
 {
-	size_t n_words = 1, wanted;
+	size_t n_words = 1, wanted = which;
 	uint64_t n = 0;
 	char word[24];
 
 	for (const char *at = ack; *at; at++)
 		n_words += *at == '.';
-	wanted = n_words >= 11 ? 7 : 5;
-	for (; wanted > 0 && ack; wanted--) {
+	for (wanted += n_words >= 11 ? 2 : 0; wanted > 0 && ack; wanted--) {
 		ack = strchr(ack, '.');
 		ack = ack ? ack + 1 : NULL;
 	}
@@ -451,7 +450,7 @@ static struct delivery *keep(struct service *s, const struct queue_sealed *job, 
 	}
 	(void)str_copy(d->id, sizeof(d->id), id);
 	(void)str_copy(d->ack, sizeof(d->ack), ack);
-	d->sequence = sequence_of(ack);
+	d->sequence = queue_ack_number(ack, ACK_SEQUENCE);
 	d->attempt = 1;
 	d->has_events = message_number(&d->m, FIELD_stream, 0) != 0;
 	LIST_INSERT_HEAD(&s->queue.deliveries, d, in_list);
@@ -488,7 +487,9 @@ void worker_on_job(struct service *s, const struct message *m)
 		return;
 	}
 	d = find(s, id);
-	if (d && d->sequence == sequence_of(ack)) { /* the stream has missed our words: it is here all the same */
+	if (d &&
+	    d->sequence == queue_ack_number(
+				   ack, ACK_SEQUENCE)) { /* the stream has missed our words: it is here all the same */
 		(void)str_copy(d->ack, sizeof(d->ack), ack);
 		say(s, ack, WORD_PROGRESS);
 		return;
