@@ -26,7 +26,8 @@ static const struct option_row create_options[] = {
 	{ "language", 'l', OPTION_LIST, "LANGUAGE", AT(languages), NULL,
 	  "a language that it may use, and then no other, and no commands; may be repeated: python,go" },
 	{ "backend", 0, OPTION_LIST, "BACKEND", AT(backends), NULL,
-	  "a backend that it may use, and then no other: native, docker, kubernetes or direct; the first one is what it gets "
+	  "a backend that it may use, and then no other: native, docker, kubernetes or direct; the first one is what "
+	  "it gets "
 	  "unasked" },
 	{ "environment", 0, OPTION_LIST, "NAME", AT(environments), NULL,
 	  "an environment that it may use, and then no other, and no packages of its own" },
@@ -222,7 +223,8 @@ static int check_backends(const struct token_list *list, struct brig_error *err)
 			found = found || str_eq(list->item[i], known[k]);
 		if (!found)
 			return err_set(err, BRIG_E_USAGE, 0,
-				       "--backend '%.60s' is none: they are native, docker, kubernetes and direct", list->item[i]);
+				       "--backend '%.60s' is none: they are native, docker, kubernetes and direct",
+				       list->item[i]);
 	}
 	return 0;
 }

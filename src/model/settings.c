@@ -6,11 +6,8 @@
 #include "base/str.h"
 
 const char *const backend_kind_name[] = {
-	[BACKEND_AUTO] = "auto",
-	[BACKEND_NATIVE] = "native",
-	[BACKEND_DOCKER] = "docker",
-	[BACKEND_DIRECT] = "direct",
-	[BACKEND_KUBERNETES] = "kubernetes",
+	[BACKEND_AUTO] = "auto",     [BACKEND_NATIVE] = "native",         [BACKEND_DOCKER] = "docker",
+	[BACKEND_DIRECT] = "direct", [BACKEND_KUBERNETES] = "kubernetes",
 };
 const char *const seccomp_profile_name[] = {
 	[SECCOMP_PROFILE_DEFAULT] = "default",

@@ -223,11 +223,13 @@ static bool check_backends(union slot *v, char *why)
 		size_t kind = name_index(backend_kind_name, BACKEND_KIND_COUNT, item);
 
 		if (kind == BACKEND_KIND_COUNT)
-			return say(why, "backend takes auto, native, docker, kubernetes and direct; '%s' is none of them%s",
+			return say(why,
+				   "backend takes auto, native, docker, kubernetes and direct; '%s' is none of them%s",
 				   printable(item, shown, sizeof(shown)),
 				   suggest(item, backend_kind_name, BACKEND_KIND_COUNT, hint, sizeof(hint)));
 		for (size_t k = BACKEND_NATIVE; k < BACKEND_KIND_COUNT; k++) {
-			bool meant = k == kind || (kind == BACKEND_AUTO && (k == BACKEND_NATIVE || k == BACKEND_DOCKER));
+			bool meant =
+				k == kind || (kind == BACKEND_AUTO && (k == BACKEND_NATIVE || k == BACKEND_DOCKER));
 
 			if (meant && !listed[k])
 				(void)setting_list_add(&all, backend_kind_name[k]);

@@ -16,9 +16,9 @@
 #define IMAGE "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static struct settings settings;
-static struct backend_host host = {
-	.set = &settings, .self = { .boot_id = "boot", .machine_id = "machine-1" }, .disk = "/dev/disk"
-};
+static struct backend_host host = { .set = &settings,
+				    .self = { .boot_id = "boot", .machine_id = "machine-1" },
+				    .disk = "/dev/disk" };
 static struct plan plan = {
 	.id = "abcdefghijklmnop",
 	.step = "run",

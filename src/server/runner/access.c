@@ -203,9 +203,20 @@ bool access_owns(const struct token *token, const char *owner)
 /* Settings that say what this host is to do without, or name places of it: the operator's, whatever the policy lets the
  * person at its command line do. */
 static const char *const host_settings[] = {
-	"allow_degraded",   "enable_sandbox", "fallback",      "rootfs",     "docker_host",
-	"docker_cert_path", "docker_runtime", "docker_userns", "rules_file", "kubernetes_server",
-	"kubernetes_token_file", "kubernetes_ca_file", "kubernetes_namespace", "kubernetes_runtime",
+	"allow_degraded",
+	"enable_sandbox",
+	"fallback",
+	"rootfs",
+	"docker_host",
+	"docker_cert_path",
+	"docker_runtime",
+	"docker_userns",
+	"rules_file",
+	"kubernetes_server",
+	"kubernetes_token_file",
+	"kubernetes_ca_file",
+	"kubernetes_namespace",
+	"kubernetes_runtime",
 };
 
 static int check_host_settings(const struct token *token, const struct job *job, size_t n_operators,
