@@ -15,7 +15,7 @@ MESON        := meson
 NINJA        := ninja
 
 .DEFAULT_GOAL := all
-.PHONY: all demo console python js deb image test test-deb test-docker test-podman test-v2 test-session-attacks drill-warm drill-kills drill-serve drill-queue demo-cluster soak bench lint format asan fuzz docs install uninstall clean help
+.PHONY: all demo console python js deb image test test-deb test-docker test-podman test-kubernetes test-v2 test-session-attacks drill-warm drill-kills drill-serve drill-queue demo-cluster soak bench lint format asan fuzz docs install uninstall clean help
 
 all: ## build/brig (the default)
 	@tools/bootstrap --check build
@@ -64,6 +64,11 @@ test-podman: ## the scenarios of containers with Podman instead of Docker
 	@tools/bootstrap build demo runtimes test engines podman
 	@tools/build $(BUILD)
 	@tests/docker/run podman
+
+test-kubernetes: ## pods as cells and deploy/kubernetes on a real cluster, whose programs are built from source once (15 to 25 minutes)
+	@tools/bootstrap build demo test engines kubernetes
+	@tools/build $(BUILD)
+	@BRIG=$(BUILD)/brig tests/kubernetes/real.py --build
 
 test-v2: ## the scenario and attack suites on a pure cgroup v2 kernel (needs qemu)
 	@tools/bootstrap build demo runtimes test

@@ -8,6 +8,7 @@ no pod is left, unless the server refuses to remove it, which the result then sa
 
   tests/kubernetes/fake.py [--filter REGEX] [--jobs N]     BRIG=... judges another build
 """
+import json
 import os
 import re
 import struct
@@ -62,6 +63,18 @@ def case(name, title, wanted, fault=None, says=None, may_stay=False, also=None, 
 	harness.add(f"fake_kubernetes.{name}", title, go, "fake")
 
 
+def complaints_of(pod):
+	"""Against the schemas that deploy/ is held against; none where there is nothing to read them with."""
+	try:
+		import jsonschema
+	except ImportError:
+		return []
+	with open(os.path.join(os.path.dirname(HERE), "deploy/schemas/kubernetes.json"), encoding="utf-8") as f:
+		document = json.load(f)
+	schema = {"$ref": f"#/definitions/{document['kinds']['v1/Pod']}", "definitions": document["definitions"]}
+	return [f"{list(e.absolute_path)}: {e.message[:200]}" for e in jsonschema.Draft7Validator(schema).iter_errors(pod)]
+
+
 # ---- a server that works ------------------------------------------------------------------------------
 
 def is_hello(t, r, api):
@@ -69,11 +82,14 @@ def is_hello(t, r, api):
 	t.equal(r.json["backend"], "kubernetes", "backend", r)
 	row = next(row for row in r.json["evidence"] if row["check"] == "engine")
 	t.check(row["kept"], "the server's account is in the evidence", row)
+	complaints = complaints_of(api.asked)
+	t.check(not complaints, "the pod is what the API of Kubernetes 1.33 describes", complaints)
 	t.check(not any("Authorization" in line for line in api.requests), "no token without one", api.requests)
 
 
 case("good", "an API server that works", ("ok",), also=is_hello)
 case("good-ping", "a ping among the messages", ("ok",), {"ping": True}, also=is_hello)
+case("good-new", "a cluster of today", ("ok",), {"minor": "33"}, also=is_hello)
 case("good-runtime", "a RuntimeClass that is there", ("ok",), env={"BRIG_KUBERNETES_RUNTIME": "gvisor"}, also=is_hello)
 
 # ---- answers of another kind, at each step ----------------------------------------------------------------

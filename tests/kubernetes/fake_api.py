@@ -115,7 +115,7 @@ class Api(fake.Engine):
 	def route(self, wire, method, path, query, body):
 		folder = "/api/v1/namespaces/default/pods"
 		if path == "/version":
-			return self.answer(wire, "version", 200, RECORDED["version"])
+			return self.answer(wire, "version", 200, {**RECORDED["version"], "minor": self.fault.get("minor", "20")})
 		if path.startswith("/apis/node.k8s.io/v1/runtimeclasses/"):
 			known = path.endswith("/gvisor")
 			return self.answer(wire, "runtime", 200 if known else 404, {} if known else RECORDED["status"]["404"])
@@ -131,13 +131,14 @@ class Api(fake.Engine):
 		return self.attach_pod(wire, name, query) if verb == "attach" else self.look(wire, name)
 
 	def create_pod(self, wire, asked):
+		self.asked = asked
 		pod = copy.deepcopy(asked)
 		name = pod["metadata"]["name"]
 		if name in self.pods:
 			return self.answer(wire, "create", 409, RECORDED["status"]["409"])
 		pod["metadata"].update(RECORDED["added"]["metadata"], uid=f"uid-{len(self.requests)}", creationTimestamp="2026-01-01T00:00:00Z")
 		pod["spec"].update(copy.deepcopy(RECORDED["added"]["spec"]))
-		for key in [k for k, v in pod["spec"].items() if v is False and k.startswith("host")]:
+		for key in [k for k, v in pod["spec"].items() if v is False and k in ("hostNetwork", "hostPID", "hostIPC")]:
 			del pod["spec"][key]	# the server leaves out what is false
 		pod["spec"]["containers"][0].update(RECORDED["added"]["container"])
 		fake.change(pod, self.fault.get("pod", {}))
