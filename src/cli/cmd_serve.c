@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_serve.c - `brig serve`: the service over HTTP, with its console. */
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/queue.h"
 #include "cli/rows.h"
 #include "cli/ui.h"
+#include "server/doors/librechat/jwt.h"
 #include "server/serve.h"
 #include "server/socket_path.h"
 
@@ -21,7 +24,7 @@
 
 struct serve_values {
 	const char *unix_path, *socket, *policy, *preset, *state, *jobs, *queue, *warm, *log, *tls_cert, *tls_key,
-		*otlp, *port_domain;
+		*otlp, *port_domain, *librechat_key;
 	const char *head_timeout, *body_timeout, *idle_timeout, *drain, *body_limit, *connections, *doors;
 	struct words listen, hosts, refuse_keys;
 	struct wishes settings;
@@ -45,6 +48,8 @@ static const struct option_row serve_rows[] = {
 	  "of the policy, which are none" },
 	{ "refuse-keys", 0, OPTION_LIST, "KEYS", AT(refuse_keys), NULL,
 	  "keys that nobody is let in with, not even under --no-auth; may be repeated" },
+	{ "librechat-jwt-key", 0, OPTION_TEXT, "FILE", AT(librechat_key), NULL,
+	  "public key of Ed25519 (PEM or JWK) that a LibreChat signs its requests with: others are refused" },
 	{ "host", 0, OPTION_LIST, "NAME", AT(hosts), NULL,
 	  "name that clients may call this host by, besides its addresses; may be repeated" },
 	{ "port-domain", 0, OPTION_TEXT, "NAME", AT(port_domain), NULL,
@@ -128,6 +133,23 @@ static int read_names(const struct serve_values *v, struct serve_options *o, str
 	return 0;
 }
 
+static int read_librechat_key(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
+{
+	static char hex[JWT_KEY_HEX + 1];
+	char text[4096];
+	ssize_t n;
+
+	if (!v->librechat_key)
+		return 0;
+	n = fd_get_at(AT_FDCWD, v->librechat_key, text, sizeof(text));
+	if (n < 0)
+		return err_set(err, BRIG_E_USAGE, (int)-n, "--librechat-jwt-key: cannot read %.200s", v->librechat_key);
+	if (jwt_read_key(text, hex, err) < 0)
+		return err_wrap(err, "--librechat-jwt-key %.100s", v->librechat_key);
+	o->librechat_key = hex;
+	return 0;
+}
+
 /* What is in the files only the process that uses them looks at. */
 static int read_tls(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
 {
@@ -160,7 +182,8 @@ static int read_values(const struct serve_values *v, struct serve_options *o, st
 	    read_time("head-timeout", v->head_timeout, &o->head_ms, err) < 0 ||
 	    read_time("body-timeout", v->body_timeout, &o->body_ms, err) < 0 ||
 	    read_time("idle-timeout", v->idle_timeout, &o->idle_ms, err) < 0 ||
-	    read_time("drain", v->drain, &o->drain_ms, err) < 0 || read_tls(v, o, err) < 0)
+	    read_time("drain", v->drain, &o->drain_ms, err) < 0 || read_tls(v, o, err) < 0 ||
+	    read_librechat_key(v, o, err) < 0)
 		return -err->code;
 	if (v->body_limit && (!str_to_bytes(v->body_limit, &o->body_max) || o->body_max == 0 || o->body_max > 64 * MiB))
 		return err_set(err, BRIG_E_USAGE, 0, "--body-limit '%.40s' is no size of at most 64m", v->body_limit);

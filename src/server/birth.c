@@ -53,10 +53,11 @@ static bool each_of(const char **list, size_t n, text_fn fn, void *arg)
 /* All strings of the options; those of settings are in a copy that can be written to. */
 static bool each_text(struct serve_options *o, struct brig_option *settings, text_fn fn, void *arg)
 {
-	const char **one[] = { &o->unix_path, &o->socket_path,       &o->policy,     &o->preset,
-			       &o->state,     &o->port_domain,       &o->tls_cert,   &o->tls_key,
-			       &o->otlp,      &o->queue_url,         &o->queue_ca,   &o->queue_cert,
-			       &o->queue_key, &o->queue_credentials, &o->nodes_file, &o->node_name };
+	const char **one[] = { &o->unix_path,    &o->socket_path,       &o->policy,     &o->preset,
+			       &o->state,        &o->port_domain,       &o->tls_cert,   &o->tls_key,
+			       &o->otlp,         &o->queue_url,         &o->queue_ca,   &o->queue_cert,
+			       &o->queue_key,    &o->queue_credentials, &o->nodes_file, &o->node_name,
+			       &o->librechat_key };
 
 	for (size_t i = 0; i < ARRAY_LEN(one); i++)
 		if (!fn(arg, one[i]))

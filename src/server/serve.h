@@ -53,6 +53,8 @@ struct serve_options {
 	const char *node_name;                         /* how this one is called */
 	uint64_t queue_patience_ms; /* how long a node may say nothing of a job that it has; 0: the default */
 	bool is_worker;             /* jobs are taken: there is no front, and no listener */
+	const char *
+		librechat_key; /* hex digits of the public key that LibreChat's requests are signed with; NULL: they need not be */
 	const char *refused_keys[REFUSED_KEYS_MAX]; /* that nobody is let in with, not even under no_auth */
 	size_t n_refused_keys;
 };

@@ -13,13 +13,16 @@
 #include "base/fd.h"
 #include "session/inside.h"
 
-#define PIECES_OF_A_STEP 16
+#define PIECES_OF_A_STEP 4
+#define COPY_PIECE       (256 * KiB)
+#define COPY_ROOM        (int)MiB /* in the socket: neither side is woken up for less, if the host lets us */
 #define COPY_MS          120000
 
 static void forget(struct session *s)
 {
 	source_close(s, &s->copy.end);
 	fd_closep(&s->copy.file);
+	free(MOVE_PTR(s->copy.piece));
 	s->copy.tag = 0;
 }
 
@@ -51,7 +54,7 @@ static void close_end(struct session *s, int error)
 static int carry_out(struct session *s)
 {
 	struct copy *c = &s->copy;
-	ssize_t n = recv(c->end.fd, s->piece, sizeof(s->piece), 0);
+	ssize_t n = recv(c->end.fd, c->piece, COPY_PIECE, 0);
 	int rc;
 
 	if (n < 0)
@@ -60,7 +63,7 @@ static int carry_out(struct session *s)
 		return -ENODATA;
 	if ((uint64_t)n > c->most - c->at)
 		return -EFBIG;
-	rc = fd_write_all_at(c->file, s->piece, (size_t)n, c->at);
+	rc = fd_write_all_at(c->file, c->piece, (size_t)n, c->at);
 	c->at += (uint64_t)n;
 	return rc < 0 ? rc : 1;
 }
@@ -68,11 +71,11 @@ static int carry_out(struct session *s)
 static int carry_in(struct session *s)
 {
 	struct copy *c = &s->copy;
-	ssize_t n = pread(c->file, s->piece, sizeof(s->piece), (off_t)c->at), taken;
+	ssize_t n = pread(c->file, c->piece, COPY_PIECE, (off_t)c->at), taken;
 
 	if (n <= 0)
 		return n < 0 ? -errno : -ENODATA;
-	taken = send(c->end.fd, s->piece, (size_t)n, MSG_NOSIGNAL);
+	taken = send(c->end.fd, c->piece, (size_t)n, MSG_NOSIGNAL);
 	if (taken < 0)
 		return errno == EAGAIN || errno == EINTR       ? 0
 		       : errno == EPIPE || errno == ECONNRESET ? -ENODATA
@@ -126,12 +129,23 @@ void copy_abandon(struct session *s)
 		forget(s);
 }
 
+static void make_room(int sock)
+{
+	const int room = COPY_ROOM;
+
+	if (setsockopt(sock, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) < 0)
+		(void)setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+}
+
 static int open_both(struct session *s, int file, bool saves, int *ret_theirs)
 {
 	struct copy *c = &s->copy;
 	AUTO_FD own = FD_NONE;
 	int ends[2], rc;
 
+	c->piece = malloc(COPY_PIECE);
+	if (!c->piece)
+		return -ENOMEM;
 	c->file = fcntl(file, F_DUPFD_CLOEXEC, 3);
 	if (c->file < 0)
 		return -errno;
@@ -140,6 +154,8 @@ static int open_both(struct session *s, int file, bool saves, int *ret_theirs)
 		return -errno;
 	own = ends[0];
 	*ret_theirs = ends[1];
+	make_room(ends[0]);
+	make_room(ends[1]);
 	rc = fd_set_nonblock(own);
 	if (rc == 0)
 		rc = source_watch(s, &c->end, own, saves ? EPOLLIN : EPOLLOUT, serve_end, s);

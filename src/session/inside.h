@@ -60,6 +60,7 @@ struct copy {
 	uint64_t tag; /* 0: there is none */
 	bool saves, is_over, is_answered;
 	int file, error;
+	char *piece;       /* heap: COPY_PIECE bytes on their way */
 	struct source end; /* ours; the steward has the other */
 	uint64_t at, most, deadline_ns;
 	struct brig_session_event done;

@@ -112,6 +112,11 @@ bool sign_check(const uint8_t pub[SIGN_PUB_LEN], const void *data, size_t len, c
 	return sodium_init() >= 0 && crypto_sign_verify_detached(sig, data, len, pub) == 0;
 }
 
+void crypto_warm_up(void)
+{
+	(void)!sodium_init();
+}
+
 int crypto_random(void *dst, size_t len)
 {
 	uint8_t *at = dst;

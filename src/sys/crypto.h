@@ -47,6 +47,8 @@ bool sign_public(const uint8_t seed[SIGN_SEED_LEN], uint8_t pub[SIGN_PUB_LEN]);
 bool sign_make(const uint8_t seed[SIGN_SEED_LEN], const void *data, size_t len, uint8_t sig[SIGN_LEN]);
 bool sign_check(const uint8_t pub[SIGN_PUB_LEN], const void *data, size_t len, const uint8_t sig[SIGN_LEN]);
 
+/* What the first signature or verification would do, for a process that will not be able to later. */
+void crypto_warm_up(void);
 /* 0 or -errno. */
 int crypto_random(void *dst, size_t len);
 /* Not optimised away. */

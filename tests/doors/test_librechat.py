@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """LibreChat's code interpreter: /exec as @librechat/agents 3.9.2 sends it, and files as LibreChat does."""
+import json
+import os
 import re
+import shutil
 
-from harness import case
+from harness import Skipped, case
 from table import ANY, answer, ask, check, like, serve
 
 EXEC = "/v1/exec"
@@ -181,6 +184,58 @@ def owners(t):
 		ask(s, "POST", f"/t/{busy}{EXEC}", {"lang": "py", "code": ""})
 		late = ask(s, "POST", f"/t/{busy}{EXEC}", {"lang": "py", "code": ""})
 		t.equal(answer(late, 429, {"error": "rate_limited", "retry_after_seconds": lambda n: n >= 1}), None, "too many runs", late)
+
+
+SIGN = """
+const crypto = require("crypto"), keys = { own: crypto.generateKeyPairSync("ed25519"), other: crypto.generateKeyPairSync("ed25519"), rsa: crypto.generateKeyPairSync("rsa", { modulusLength: 2048 }) };
+const now = Math.floor(Date.now() / 1000), part = (doc) => Buffer.from(typeof doc === "string" ? doc : JSON.stringify(doc)).toString("base64url");
+const claims = { iss: "librechat", aud: "codeapi", sub: "u1", tenant_id: "t", role: "USER", jti: "1", iat: now, exp: now + 120 };
+const jwt = (more, key = "own", alg = "EdDSA") => {
+	const text = `${part({ alg, typ: "JWT", kid: "k" })}.${part({ ...claims, ...more })}`;
+	return `${text}.${crypto.sign(key === "rsa" ? "RSA-SHA256" : null, Buffer.from(text), keys[key].privateKey).toString("base64url")}`;
+};
+const good = jwt({}), [head, body, signature] = good.split(".");
+console.log(JSON.stringify({
+	pem: keys.own.publicKey.export({ type: "spki", format: "pem" }), jwk: JSON.stringify(keys.own.publicKey.export({ format: "jwk" })),
+	rsa: keys.rsa.publicKey.export({ type: "spki", format: "pem" }),
+	good: { plain: good, "of several for whom": jwt({ aud: ["x", "codeapi"] }), "a moment ago": jwt({ exp: now - 5 }) },
+	bad: {
+		"another key": jwt({}, "other"), "another algorithm": jwt({}, "rsa", "RS256"), "no algorithm": `${part({ alg: "none" })}.${body}.`,
+		"claimed to be of the key's": jwt({}, "rsa", "EdDSA"), "other claims": `${head}.${part({ ...claims, sub: "root" })}.${signature}`, "another head": `${part({ alg: "EdDSA" })}.${body}.${signature}`,
+		"no signature": `${head}.${body}.`, "two parts": `${head}.${body}`, "a letter less": good.slice(0, -1), "padding": good + "==", "nothing": "", "over": jwt({ exp: now - 600 }),
+		"for ever": jwt({ exp: now + 86400 }), "no end": jwt({ exp: undefined }), "an end that is none": jwt({ exp: "tomorrow" }), "not yet": jwt({ nbf: now + 600 }), "made later": jwt({ iat: now + 600 }),
+		"somebody else's": jwt({ iss: "other" }), "for somebody else": jwt({ aud: "other" }), "nobody": jwt({ sub: "" }), "claims that are none": (() => { const t = `${head}.${part("[]")}`; return `${t}.${crypto.sign(null, Buffer.from(t), keys.own.privateKey).toString("base64url")}`; })(),
+	},
+}));
+"""
+
+
+@case("LibreChat: with the key of an installation that signs, requests that it has not signed are refused")
+def signed(t):
+	node = shutil.which("node")
+	if not node:
+		raise Skipped("needs node, which signs as LibreChat does")
+	made = json.loads(t.run([node, "-e", SIGN], stdin=b"").out)
+	names = {}
+	for kind in ("pem", "jwk", "rsa"):
+		names[kind] = os.path.join(t.dir, kind)
+		with open(names[kind], "w") as f:
+			f.write(made[kind])
+	job = {"lang": "py", "code": "print(6 * 7)"}
+	for kind in ("pem", "jwk"):
+		with serve(t, "librechat", "--librechat-jwt-key", names[kind], auth=True) as s:
+			key = s.token(kind, "--door", "librechat")
+
+			def asked(token, want, path=f"/t/{key}{EXEC}", more=None):
+				headers = {**({"Authorization": f"Bearer {token}"} if token is not None else {}), **(more or {})}
+				return answer(ask(s, "POST", path, job, headers), *want)
+			yes, no = (200, {"stdout": "42\n"}), (401, {"error": like("JWT|token")})
+			rows = [(name, token, yes) for name, token in made["good"].items()] if kind == "pem" else [("plain", made["good"]["plain"], yes)]
+			rows += [(name, token, no) for name, token in made["bad"].items()] if kind == "pem" else [("another key", made["bad"]["another key"], no)]
+			check(t, [*rows, ("none at all", None, no), ("beside a key in a line", made["good"]["plain"], yes, EXEC, {"X-API-Key": key}),
+				("alone it is no key", made["good"]["plain"], no, EXEC), ("nor with a wrong one", made["good"]["plain"], no, EXEC, {"X-API-Key": "brig_wrong"})], asked)
+	refused = t.brig("serve", "--librechat-jwt-key", names["rsa"], stdin=b"")
+	t.check(refused.rc != 0 and b"Ed25519" in refused.err, "a key of another kind", refused.text())
 
 
 @case("LibreChat: stateful sessions")

@@ -465,42 +465,6 @@ static void counts_and_kills_tasks(void **state UNUSED)
 	close(ready[0]), close(ready[1]);
 }
 
-/* Of v1 what is frozen dies only when it is thawed, which removing does. */
-static void removes_what_is_frozen(void **state UNUSED)
-{
-	static const char *const words[] = { "FROZEN", "1" };
-	struct cgroup_host *h = open_host();
-	struct cgroup *cg = make(h, &limits);
-	struct cgroup_freezer f = CGROUP_FREEZER_INIT;
-	char text[128] = "", pid_text[16];
-	pid_t pid;
-	int rc = cgroup_make_freezer(cg, &f), tries = 0;
-
-	if (rc < 0) {
-		assert_int_equal(cgroup_destroy(cg, soon()), 0);
-		cgroup_host_free(h);
-		skip(); /* this host has none for us */
-	}
-	pid = spawn_inside(cg);
-	if (pid == 0)
-		for (;;)
-			pause();
-	(void)snprintf(pid_text, sizeof(pid_text), "%d", pid);
-	assert_true(pwrite(f.state, words[f.version - 1], strlen(words[f.version - 1]), 0) > 0);
-	assert_true(pwrite(f.procs, pid_text, strlen(pid_text), 0) > 0);
-	while (!strstr(text, f.version == 1 ? "FROZEN" : "frozen 1") && tries++ < 1000) {
-		assert_true(pread(f.version == 1 ? f.state : f.events, text, sizeof(text) - 1, 0) > 0);
-		(void)usleep(1000);
-	}
-	assert_true(tries < 1000);
-	assert_int_equal(cgroup_count_tasks(cg, 0), 1); /* it is still the cell's */
-	cgroup_freezer_close(&f);
-	assert_int_equal(cgroup_destroy(cg, clock_now_ns() + 10 * NS_PER_SEC), 0);
-	assert_int_equal(wait_for(pid), SIGKILL);
-	assert_int_equal(count_groups(), 0);
-	cgroup_host_free(h);
-}
-
 static void counts_refused_forks(void **state UNUSED)
 {
 	struct cgroup_limits few = { .memory_bytes = MEMORY, .pids = 2, .cpu_percent = 50 };
@@ -826,7 +790,6 @@ int main(void)
 		cmocka_unit_test(many_cycles_leave_nothing),
 		cmocka_unit_test(processes_do_not_disturb_each_other),
 		cmocka_unit_test(says_why_without_permission),
-		cmocka_unit_test(removes_what_is_frozen),
 		cmocka_unit_test(scope_without_a_manager_fails),
 		cmocka_unit_test(scope_without_a_bus_fails),
 		cmocka_unit_test(silent_manager_times_out),

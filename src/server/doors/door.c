@@ -370,6 +370,16 @@ static void keep_lines(struct client *c, const char *bytes, const struct http1_h
 	c->req->content_type[type->value.len] = '\0';
 }
 
+static bool pass_guard(struct client *c)
+{
+	static bool (*const guards[DOOR_COUNT])(struct client * c) = {
+#define DOOR_GUARD(d, handler) [DOOR_##d] = handler,
+#include "server/doors.def"
+	};
+
+	return !guards[c->req->call->door] || guards[c->req->call->door](c);
+}
+
 void door_begin(struct client *c, const char *bytes, const struct http1_head *head)
 {
 	struct door_call *call = c->req->call;
@@ -391,6 +401,8 @@ void door_begin(struct client *c, const char *bytes, const struct http1_head *he
 		return;
 	}
 	keep_lines(c, bytes, head);
+	if (!pass_guard(c))
+		return;
 	if (call->route->body == DOOR_BODY_SOCKET && !websocket_check(c, bytes, head))
 		return;
 	if (head->body != HTTP1_BODY_NONE)

@@ -14,6 +14,7 @@
 #include "server/doors/door.h"
 #include "server/front/websocket.h"
 #include "server/words.h"
+#include "sys/crypto.h"
 #include "sys/memory.h"
 
 #define SAFE_FD     64
@@ -115,6 +116,8 @@ static int set_up(struct front *f, const struct front_birth *birth, struct brig_
 		return -err->code;
 	if (doors_have_sockets(&f->options->doors) && websocket_load(err) < 0)
 		return -err->code;
+	if (f->options->librechat_key)
+		crypto_warm_up(); /* while it may ask for what it needs */
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (f->epoll < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot wait for connections");

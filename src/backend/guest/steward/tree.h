@@ -29,7 +29,7 @@
 #include "base/util.h"
 
 #define TREE_DEPTH_MAX 128
-#define TREE_PIECE     65536
+#define TREE_PIECE     262144
 
 enum tree_type {
 	TREE_FOLDER = 'd',

@@ -2,12 +2,15 @@
 /* files.c - files of LibreChat's: uploaded, listed, fetched, removed */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/json_read.h"
 #include "base/str.h"
 #include "base/ustar.h"
 #include "net/multipart.h"
+#include "server/doors/librechat/jwt.h"
 #include "server/doors/librechat/librechat.h"
 
 #define VALUE_MAX 256
@@ -68,6 +71,24 @@ const char *librechat_name_of(const struct archive_file *f, const char *id)
 void librechat_error(struct client *c, unsigned status, const char *message)
 {
 	door_reply(c, status, json_pack("{s:s%}", "error", message, str_utf8_prefix(message, strlen(message))));
+}
+
+/* With a key to check them by, requests that it has not signed are strangers', whatever else they have. */
+bool librechat_lets_in(struct client *c)
+{
+	static const char word[] = "Bearer ";
+	const char *key = c->front->options->librechat_key, *line = door_line(c, "Authorization");
+	bool has_one = line && strncasecmp(line, word, strlen(word)) == 0;
+	const char *fault;
+
+	if (!key)
+		return true;
+	fault = has_one ? jwt_fault(line + strlen(word), strlen(line + strlen(word)), key,
+				    (int64_t)(clock_wall_ns() / NS_PER_SEC))
+			: "there is none";
+	if (fault)
+		reply_refuse(c, 401, "this needs the JWT that LibreChat signs: %s", fault);
+	return !fault;
 }
 
 /* ---- uploads -------------------------------------------------------------------------------------------------- */
