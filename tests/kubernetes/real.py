@@ -332,7 +332,11 @@ def attacks(w):
 def fork_bomb(w):
 	"""a fork bomb meets the limit, and nothing of it is left"""
 	r = w.run("--timeout", "5", code="import os\nwhile True:\n  try: os.fork()\n  except OSError: pass")
-	check(r["verdict"] in ("timeout", "cpu_limit"), "verdict", brief(r))
+	# Init shares the pod's half of a processor with the bomb: on a busy machine it may be late, and the evidence says so.
+	late = r["verdict"] == "violated" and "'wall_time'" in r["reason"]
+	check(late or r["verdict"] in ("timeout", "cpu_limit"), "verdict", brief(r))
+	bad = [row for row in r["evidence"] if not row["kept"] and row["check"] not in GIVEN_UP | {"wall_time"}]
+	check(not bad, "promises that were not kept", bad)
 	check(next(row for row in r["evidence"] if row["check"] == "no_process_left")["kept"], "nobody is left", r["evidence"])
 
 
