@@ -101,7 +101,7 @@ int brig_exchange_pack(struct brig *b, const char *kind, const char *key, uint64
 	struct store_key k;
 	struct store_info info;
 	struct store *s = NULL;
-	enum store_form form;
+	enum store_form form = STORE_BYTES;
 	int rc;
 
 	if (!b || !ret || ret->size < sizeof(*ret))
@@ -124,14 +124,15 @@ int brig_exchange_pack(struct brig *b, const char *kind, const char *key, uint64
 int brig_exchange_take(struct brig *b, const char *kind, const char *key, const struct brig_parcel *p, int in,
 		       struct brig_error *err)
 {
-	struct store_given g = { .in = in, .max = policy_base(b->policy)->packages_size / 4 };
+	struct store_given g = { .in = in };
 	struct store_key k;
 	struct store *s = NULL;
-	enum store_form form;
+	enum store_form form = STORE_BYTES;
 	int rc;
 
-	if (!p || p->size < sizeof(*p) || !store_unhex(p->content, g.content))
+	if (!b || !p || p->size < sizeof(*p) || !store_unhex(p->content, g.content))
 		return err_set(err, BRIG_E_USAGE, 0, "brig_exchange_take needs a handle and a parcel");
+	g.max = policy_base(b->policy)->packages_size / 4;
 	g.created_ns = p->created * NS_PER_SEC;
 	rc = read_key(kind, key, &k, &form, err);
 	if (rc == 0)

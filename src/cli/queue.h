@@ -11,10 +11,11 @@ struct queue_values {
 };
 
 /* Rows of a struct that has them as its member `with`. */
-#define ROW_NODES                                                                                                  \
-	{                                                                                                          \
-		"nodes", 0, OPTION_TEXT, "FILE", AT(with.nodes), NULL,                                             \
-			"who is known on the queue: lines of 'front', 'worker' or 'both', a name, a public key, perhaps 'gives'" \
+#define ROW_NODES                                                                                                 \
+	{                                                                                                         \
+		"nodes", 0, OPTION_TEXT, "FILE", AT(with.nodes), NULL,                                            \
+			"who is known on the queue: lines of 'front', 'worker' or 'both', a name, a public key, " \
+			"perhaps 'gives'"                                                                         \
 	}
 #define ROW_NODE_NAME                                                          \
 	{                                                                      \

@@ -349,7 +349,7 @@ static void note(struct packages *p, enum packages_state state, const struct sto
 static int look_up(struct packages *p, const struct packages_ask *ask, enum packages_state state, struct result *res,
 		   struct brig_error *err)
 {
-	struct store_info info;
+	struct store_info info = { .size = 0 };
 	int rc = store_get_tree(p->store, &p->key, state != PACKAGES_HIT, &p->tree, &info, err);
 
 	if (rc == STORE_DAMAGED)
@@ -465,7 +465,7 @@ int packages_take(struct packages *p, const struct packages_ask *ask, const stru
 {
 	uint64_t begin = clock_now_ns();
 	AUTO_BUF runtime = BUF_INIT(4096);
-	struct store_info info;
+	struct store_info info = { .size = 0 };
 	struct utsname host;
 	int rc = check_backend(ask, err);
 
