@@ -31,13 +31,14 @@ static struct cgroup *make(struct cgroup_host *h)
 
 static pid_t spawn_inside(const struct cgroup *cg)
 {
-	AUTO_FD entry = cgroup_open_entry(cg);
+	int fds[CGROUP_ENTRIES_MAX + 1], n;
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid > 0)
 		return pid;
-	if (cgroup_enter_self(cg) < 0 || (entry >= 0 && cgroup_enter((const int[]){ entry }, 1) < 0))
+	n = cgroup_open_entries(cg, fds, CGROUP_ENTRIES_MAX + 1);
+	if (n < 0 || cgroup_enter(fds, (size_t)n) < 0)
 		_exit(99);
 	for (;;)
 		pause();

@@ -507,7 +507,6 @@ static void answer_done(struct server_session *x, struct session_wait *w, int er
 {
 	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
 	size_t i = find_context(x, w->event);
-	json_t *doc;
 
 	if (error) {
 		if (w->route == ROUTE_context_make && i < x->n_contexts)
@@ -519,10 +518,7 @@ static void answer_done(struct server_session *x, struct session_wait *w, int er
 	} else {
 		if (w->route == ROUTE_session_pause || w->route == ROUTE_session_resume)
 			x->is_paused = w->route == ROUTE_session_pause;
-		doc = session_document(x);
-		if (doc && w->route == ROUTE_session_pause)
-			(void)json_object_set_new(doc, "paused_by", json_string("signals"));
-		answer_json(x->service, &ask, 200, doc);
+		answer_json(x->service, &ask, 200, session_document(x));
 	}
 	session_wait_free(x, w);
 }
