@@ -97,9 +97,8 @@ struct brig_open_opts {
 	/* A socket to a recorder (brig_recorder_step()), which is duplicated: that process writes audit log, history
 	 * and receipts, and this one does not open them.  0: this process writes them itself. */
 	int recorder_fd;
-	/* Another process starts those that make cells, under ceilings of its own (brig_ceilings()), and this one makes none.  Brings
-	 * such a one to the other end of this socket, of which it makes a copy; with limits_disks one of BRIG_CEILINGS_DISKS.  0, or
-	 * -errno.  Called from within runs, and must not wait.  NULL: this process starts them itself. */
+	/* Another process starts keepers, under its own ceilings (brig_ceilings()); this one makes no cells.  Has one started at
+	 * the other end of the socket, which it duplicates.  0 or -errno; must not block.  NULL: this process starts them. */
 	int (*start_keeper)(void *user, int socket, int limits_disks);
 	void *start_keeper_user;
 };
@@ -125,15 +124,12 @@ BRIG_API void brig_rest(struct brig *b); /* NULL is fine */
  */
 BRIG_API void brig_fork_keeper(void);
 
-/*
- * For programs that are several processes, of which one has rights and hears of nobody's requests, and another hears of them
- * (start_keeper of its brig_open_opts).  The first one makes ceilings of the policy that opts name: what no cell may exceed that
- * any request could have under it.  *ret_fd is a sealed file in memory, the caller's to close.
- */
+/* For programs whose privileged process reads no requests, while another one does (start_keeper of its brig_open_opts): the
+ * most that any request could have under the policy.  *ret_fd is a sealed memfd that the caller closes. */
 enum { BRIG_CEILINGS_DISKS = 1 /* flags: its cells may have disk_io_bps, for which the host's disks are looked for */ };
 BRIG_API int brig_ceilings(const struct brig_open_opts *opts, uint32_t flags, int *ret_fd, struct brig_error *err);
-/* In a child of it that has given up what cells do not take: becomes the process that makes cells under them, for whoever has
- * the other end of the socket, and ends with that.  Returns only if it cannot: -errno. */
+/* In a child that has dropped what cells do not need: becomes the keeper under these ceilings, for the process at the other
+ * end of the socket, and exits when that is closed.  Returns only on failure: -errno. */
 BRIG_API int brig_become_keeper(int ceilings, int socket);
 
 /* ---- a run ---------------------------------------------------------------------------------- */
