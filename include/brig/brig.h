@@ -128,8 +128,7 @@ BRIG_API void brig_fork_keeper(void);
  * most that any request could have under the policy.  *ret_fd is a sealed memfd that the caller closes. */
 enum { BRIG_CEILINGS_DISKS = 1 /* flags: its cells may have disk_io_bps, for which the host's disks are looked for */ };
 BRIG_API int brig_ceilings(const struct brig_open_opts *opts, uint32_t flags, int *ret_fd, struct brig_error *err);
-/* In a child that has dropped what cells do not need: becomes the keeper under these ceilings, for the process at the other
- * end of the socket, and exits when that is closed.  Returns only on failure: -errno. */
+/* In a child that has dropped what cells do not need: serves the other end of the socket as its keeper; returns only -errno. */
 BRIG_API int brig_become_keeper(int ceilings, int socket);
 
 /* ---- a run ---------------------------------------------------------------------------------- */
