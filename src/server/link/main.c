@@ -145,7 +145,7 @@ static void tell_trouble(struct link *l)
 	if (broker_is_up(l->broker) || !broker_trouble(l->broker, text, sizeof(text)) || str_eq(text, l->told))
 		return;
 	(void)str_copy(l->told, sizeof(l->told), text);
-	(void)dprintf(STDERR_FILENO, "brig: link: %s; it is tried again and again\n", text);
+	(void)dprintf(STDERR_FILENO, "brig: link: %s; retrying\n", text);
 }
 
 /* While the service ends it is there for the runner, and until what that one said last has been heard. */
