@@ -39,7 +39,7 @@ def both_ways(t):
 		t.equal(c.fronts[0].run("print(1)").json["stdout"], "1\n", "a program")
 		w = c.workers[0]
 		refused(t, c, w, url, ["--queue-ca", others.ca, *right[2:]], "certificate", "--queue-ca")
-		refused(t, c, w, url, [*right[:2], *right[6:]], "want a certificate", "--queue-cert")
+		refused(t, c, w, url, [*right[:2], *right[6:]], "require a client certificate", "--queue-cert")
 		refused(t, c, w, url, [*right[:2], "--queue-cert", other_cert, "--queue-key", other_key, *right[6:]], "certificate", "--queue-cert")
 		refused(t, c, w, url, right[:6], "who this is", "--queue-credentials")
 		refused(t, c, w, url, [*right[:6], "--queue-credentials", forged], "who this is", "--queue-credentials")
