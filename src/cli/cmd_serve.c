@@ -49,7 +49,7 @@ static const struct option_row serve_rows[] = {
 	{ "refuse-keys", 0, OPTION_LIST, "KEYS", AT(refuse_keys), NULL,
 	  "keys that nobody is let in with, not even under --no-auth; may be repeated" },
 	{ "librechat-jwt-key", 0, OPTION_TEXT, "FILE", AT(librechat_key), NULL,
-	  "public key of Ed25519 (PEM or JWK) that a LibreChat signs its requests with: others are refused" },
+	  "Ed25519 public key (PEM or JWK) of the LibreChat that signs its requests: unsigned ones are refused" },
 	{ "host", 0, OPTION_LIST, "NAME", AT(hosts), NULL,
 	  "name that clients may call this host by, besides its addresses; may be repeated" },
 	{ "port-domain", 0, OPTION_TEXT, "NAME", AT(port_domain), NULL,

@@ -113,7 +113,7 @@ WRONG = [
 	(("x", "--backend", ","), "names nothing"),
 	(("x", "--environment", "a,,b"), "names nothing"),
 	(("x", "--environment", "../b"), "cannot be among the environments"),
-	(("x", "--backend", "auto"), "native, docker and direct"),
+	(("x", "--backend", "auto"), "native, docker, kubernetes and direct"),
 	(("x", "--expires", "soon"), "is no moment"),
 	(("x", "--expires", "0d"), "not in the future"),
 	(("x", "--expires", "2020-01-01"), "not in the future"),
