@@ -352,10 +352,11 @@ def special_files(t):
 	top = project(t, {"f": "f"})
 	os.mkfifo(os.path.join(top, "fifo"))
 	with socket.socket(socket.AF_UNIX) as s:
-		here = os.getcwd()
+		here = os.open(".", os.O_RDONLY)
 		os.chdir(top)
 		s.bind("sock")
-		os.chdir(here)
+		os.fchdir(here)
+		os.close(here)
 		if harness.is_root():
 			os.mknod(os.path.join(top, "null"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
 		os.chmod(os.path.join(top, "f"), 0o4755)
