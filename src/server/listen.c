@@ -20,11 +20,12 @@
 #include "base/str.h"
 #include "net/address.h"
 
-#define BACKLOG        1024
-#define FIRST_GIVEN    3 /* SD_LISTEN_FDS_START */
-#define MODE_FOR_ALL   0666
-#define MODE_FOR_SELF  0600
-#define MODE_OF_FOLDER 0755
+#define BACKLOG           1024
+#define FIRST_GIVEN       3 /* SD_LISTEN_FDS_START */
+#define MODE_FOR_ALL      0666
+#define MODE_FOR_SELF     0600
+#define MODE_OF_FOLDER    0755
+#define SOCKET_PATH_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
 
 /* What a socket says of itself. */
 static int describe(struct listener *l, struct brig_error *err)
@@ -165,21 +166,41 @@ static int open_unix(struct listeners *l, const struct unix_place *p, struct bri
 	return add(l, &fd, err);
 }
 
-/* The last folder of a path, which everybody may look into. */
-static int make_folder(const char *path, struct brig_error *err)
+/* The last folder of a socket's path; false: there is none but the root. */
+static bool folder_of(const char *path, char folder[SOCKET_PATH_BYTES])
 {
-	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	const char *slash = strrchr(path, '/');
 
-	if (!slash || slash == path || (size_t)(slash - path) >= sizeof(folder))
-		return 0;
+	if (!slash || slash == path || (size_t)(slash - path) >= SOCKET_PATH_BYTES)
+		return false;
 	memcpy(folder, path, (size_t)(slash - path));
 	folder[slash - path] = '\0';
-	if (mkdir(folder, MODE_OF_FOLDER) == 0)
-		return chmod(folder, MODE_OF_FOLDER) < 0
-			       ? err_set(err, BRIG_E_SYSTEM, errno, "cannot open the folder %.100s to all", folder)
-			       : 0;
-	return errno == EEXIST ? 0 : err_set(err, BRIG_E_SYSTEM, errno, "cannot make the folder %.100s", folder);
+	return true;
+}
+
+/* Everybody may look into it. */
+static int make_folder(struct listeners *l, const char *path, struct brig_error *err)
+{
+	char folder[SOCKET_PATH_BYTES];
+
+	if (!folder_of(path, folder))
+		return 0;
+	l->made_folder = mkdir(folder, MODE_OF_FOLDER) == 0;
+	if (!l->made_folder)
+		return errno == EEXIST ? 0
+				       : err_set(err, BRIG_E_SYSTEM, errno, "cannot make the folder %.100s", folder);
+	return chmod(folder, MODE_OF_FOLDER) < 0
+		       ? err_set(err, BRIG_E_SYSTEM, errno, "cannot open the folder %.100s to all", folder)
+		       : 0;
+}
+
+/* Unless another service has put its socket there meanwhile. */
+static void remove_folder(const struct listeners *l)
+{
+	char folder[SOCKET_PATH_BYTES];
+
+	if (l->made_folder && folder_of(l->socket_path, folder))
+		(void)rmdir(folder);
 }
 
 static bool is_given(const struct listeners *l)
@@ -198,7 +219,7 @@ static int open_socket(struct listeners *l, const struct serve_options *o, struc
 
 	if (!o->socket_path || (o->socket_is_usual && is_given(l)))
 		return 0;
-	rc = make_folder(o->socket_path, err);
+	rc = make_folder(l, o->socket_path, err);
 	if (rc == 0)
 		rc = open_unix(l, &place, err);
 	if (rc == 0)
@@ -234,6 +255,17 @@ static int take_given(struct listeners *l, struct brig_error *err)
 	return rc;
 }
 
+static int check_open_to_all(const struct listeners *l, const struct serve_options *o, struct brig_error *err)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (o->no_auth && !l->item[i].is_unix && !l->item[i].is_loopback)
+			return err_set(err, BRIG_E_USAGE, 0,
+				       "--no-auth would let everybody who reaches %s run programs: it is for loopback "
+				       "and unix sockets only; make tokens with 'brig token create'",
+				       l->item[i].address);
+	return 0;
+}
+
 int listeners_open(struct listeners *l, const struct serve_options *o, struct brig_error *err)
 {
 	char standard[32];
@@ -253,16 +285,7 @@ int listeners_open(struct listeners *l, const struct serve_options *o, struct br
 	(void)snprintf(standard, sizeof(standard), "127.0.0.1:%d", SERVE_PORT);
 	if (l->n == (is_given(l) ? 1 : 0) && open_tcp(l, standard, err) < 0)
 		return -err->code;
-	if (open_socket(l, o, err) < 0)
-		return -err->code;
-	for (size_t i = 0; i < l->n; i++)
-		if (o->no_auth && !l->item[i].is_unix && !l->item[i].is_loopback)
-			return err_set(err, BRIG_E_USAGE, 0,
-				       "--no-auth would let everybody who reaches %s run programs: it is for loopback "
-				       "and unix "
-				       "sockets only; make tokens with 'brig token create'",
-				       l->item[i].address);
-	return 0;
+	return check_open_to_all(l, o, err) < 0 || open_socket(l, o, err) < 0 ? -err->code : 0;
 }
 
 void listeners_close(struct listeners *l)
@@ -271,8 +294,10 @@ void listeners_close(struct listeners *l)
 		fd_closep(&l->item[i].fd);
 	if (l->unix_path)
 		(void)unlink(l->unix_path);
-	if (l->socket_path)
+	if (l->socket_path) {
 		(void)unlink(l->socket_path);
+		remove_folder(l);
+	}
 	l->n = 0;
 	l->unix_path = l->socket_path = NULL;
 }

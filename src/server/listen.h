@@ -9,6 +9,7 @@ struct listeners {
 	struct listener item[LISTENERS_MAX];
 	size_t n;
 	const char *unix_path, *socket_path; /* which were made, and go when all is over; NULL: none */
+	bool made_folder;                    /* of socket_path, likewise */
 };
 
 /* 0 or -code; what was opened before is the caller's to close in either case. */
