@@ -455,7 +455,8 @@ class World:
 		return {path for root in roots for path, _, _ in os.walk(root) if "brig" in os.path.basename(path).lower()}
 
 	def foreign(self, item, ours):
-		"""A control group in which only processes of others live: another brig at work on this machine."""
+		"""A control group in which only processes of others live, or one without any, as for a pause that may come, that a living
+		brig of others has made: another one at work on this machine."""
 		kind, _, path = item.partition(" ")
 		if kind != "cgroup":
 			return False
@@ -467,6 +468,9 @@ class World:
 						pids |= set(f.read().split())
 				except OSError:
 					pass	# gone meanwhile, or a threaded group
+		maker = os.path.basename(path).split("-")[2:3]
+		if not pids and maker and os.path.exists(f"/proc/{maker[0]}"):
+			pids = set(maker)
 		return bool(pids) and not pids & {row.split()[0] for row in ours}
 
 	def files(self):
