@@ -194,6 +194,7 @@ def usual(t):
 			second = t.brig("serve", "--listen", "127.0.0.1:0", "--no-auth", "--socket", place, "--state", t.path("other"))
 			t.check(second.rc == 121 and b"already" in second.err, "a live socket is not taken over", second)
 		stale = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+		os.makedirs(os.path.dirname(place), exist_ok=True)	# it went with the service that had made it
 		stale.bind(place)
 		stale.close()
 		with Server(t, "--socket", place, auth=True) as s:	# one that died is replaced
