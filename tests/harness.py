@@ -468,9 +468,9 @@ class World:
 						pids |= set(f.read().split())
 				except OSError:
 					pass	# gone meanwhile, or a threaded group
-		maker = os.path.basename(path).split("-")[2:3]
-		if not pids and maker and os.path.exists(f"/proc/{maker[0]}"):
-			pids = set(maker)
+		words = os.path.basename(path).split("-")	# brig, run, maker, time, pid namespace
+		if not pids and len(words) == 5 and os.path.exists(f"/proc/{words[2]}"):
+			pids = {words[2]}
 		return bool(pids) and not pids & {row.split()[0] for row in ours}
 
 	def files(self):

@@ -36,9 +36,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "base/wait.h"
 #include "files/beneath.h"
 #include "sys/proc.h"
 #include "sys/seccomp_listen.h"
+
+#define LISTED_NS (100 * NS_PER_MS)
 
 /* Says nothing about the host: the process that a step was to be done with or for is not there any more. */
 static bool is_lost_process(int sys)
@@ -535,6 +538,20 @@ bool cell_dies_last(const struct cell *c)
 	return c->spec.plan->waits_at != NULL;
 }
 
+/*
+ * Every process is dead.  The kernel lists one in its groups until the cpu has left it for the last time, which on a busy machine
+ * may be after it was reaped: what is listed for longer than that is there.
+ */
+static int count_left(const struct cgroup *groups)
+{
+	const uint64_t deadline = clock_now_ns() + LISTED_NS;
+	int n;
+
+	while ((n = cgroup_count_tasks(groups, 0)) > 0 && clock_now_ns() < deadline)
+		wait_sleep(NS_PER_MS);
+	return n;
+}
+
 /* Init's end is that of everything in its pid namespace. */
 static int await_init(struct cell *c, struct brig_error *err)
 {
@@ -545,7 +562,7 @@ static int await_init(struct cell *c, struct brig_error *err)
 		return err_set(err, BRIG_E_SYSTEM, -rc,
 			       "the cell's processes did not die within cleanup_timeout_ms (%llu ms)",
 			       (unsigned long long)patience_ms);
-	c->tasks_left = c->cgroup ? cgroup_count_tasks(c->cgroup, 0) : 0;
+	c->tasks_left = c->cgroup ? count_left(c->cgroup) : 0;
 	return 0;
 }
 
