@@ -114,9 +114,11 @@ def bounded(t):
 		s.command("sh", "-c", "head -c 3000000 /dev/urandom > big")
 		same("too large", s.done("save", file=file, most=1000000)["error"] in ("E2BIG", "EFBIG"), True)
 		same("never more than that", os.path.getsize(file) <= 1000000, True)
+		s.command("sh", "-c", "head -c 60000000 /dev/urandom > bigger")	# so that the first one is not over before the second is asked for
 		first = s.ask("save", file=file)
 		holds("at once", s.ask("save", file=t.path("another"), refused=True), "being copied")
 		same("the first", s.wait("done", first)["error"], "")
+		s.command("rm", "bigger")
 		s.command("python3", "-c", "import os\nfor i in range(400):\n  os.mkdir('d'); os.chdir('d')")
 		same("too deep", s.done("save", file=file)["error"], "ENAMETOOLONG")
 		same("it goes on", s.command("test", "-s", "big").code, 0)
