@@ -321,6 +321,18 @@ class Test:
 		self.ids.append(r.json.get("id"))
 		return r
 
+	def until(self, what, look, seconds=None):
+		"""What look() gives, once it is something: an event is awaited, however long it takes within reason."""
+		deadline = time.monotonic() + (seconds or GUARD)
+		while True:
+			self.world.reap()
+			found = look()
+			if found:
+				return found
+			if time.monotonic() > deadline:
+				raise Failed(f"waited {seconds or GUARD} s for {what}")
+			time.sleep(0.02)
+
 	def check(self, condition, message, seen=""):
 		if not condition:
 			raise Failed(f"{message}{': ' if str(seen) else ''}{seen}")

@@ -32,8 +32,9 @@ def scale_of(axis):
 
 
 def plain(value):
+    """A number as people write it: beyond what a float has whole, it is none of theirs."""
     value = float(value)
-    return None if not math.isfinite(value) else int(value) if value.is_integer() else value
+    return None if not math.isfinite(value) else int(value) if value.is_integer() and abs(value) < 1 << 53 else value
 
 
 def on_axis(axis, values):
@@ -91,7 +92,7 @@ def bar_elements(axes):
 
 def pie_elements(axes):
     from matplotlib.patches import Wedge
-    return [{"label": named(wedge, "Wedge", number), "angle": plain(wedge.theta2 - wedge.theta1), "radius": plain(wedge.r)}
+    return [{"label": named(wedge, "Wedge", number), "angle": plain(round(wedge.theta2 - wedge.theta1, 4)), "radius": plain(wedge.r)}
             for number, wedge in enumerate(patch for patch in axes.patches if isinstance(patch, Wedge))]
 
 

@@ -106,6 +106,20 @@ def as_text(form, value):
     return value if isinstance(value, str) else None
 
 
+def bundle_forms(bundle):
+    """Of data by media type: forms by their names, and what has none together as "extra"."""
+    forms, extra = {}, {}
+    for mime, data in bundle.items():
+        text = as_text(MIME[mime], data) if mime in MIME else None
+        if text is not None:
+            forms[MIME[mime]] = text
+        elif mime not in MIME and "/" in mime:
+            extra[mime] = as_base64(data) if isinstance(data, bytes) else data
+    if extra:
+        add_document(forms, "extra", lambda: extra)
+    return forms
+
+
 def forms_of(value):
     """Every form that a value has, text first: of a string itself, unless whoever runs the code wants what Python shows."""
     plain = isinstance(value, str) and os.environ.get("BRIG_SHOW") != "repr"
@@ -117,9 +131,7 @@ def forms_of(value):
         try:
             found = bundle(value)
             found = found[0] if isinstance(found, tuple) else found
-            for mime, data in (found or {}).items():
-                if mime in MIME and as_text(MIME[mime], data) is not None:
-                    forms[MIME[mime]] = as_text(MIME[mime], data)
+            forms.update(bundle_forms(found or {}))
         except Exception:
             pass
     for form, method in FORMS:
@@ -131,15 +143,46 @@ def forms_of(value):
             continue
         if text is not None:
             forms[form] = text
+    pandas = sys.modules.get("pandas")
     if "json" not in forms and isinstance(value, (dict, list)):
-        try:
-            import json
-            text = json.dumps(value, allow_nan=False)
-            if len(text) <= JSON_MAX:
-                forms["json"] = text
-        except Exception:
-            pass
+        add_document(forms, "json", lambda: value)
+    elif pandas and isinstance(value, getattr(pandas, "DataFrame", ())):
+        add_document(forms, "data", lambda: {str(name): column.tolist() for name, column in value.items()})
     return forms
+
+
+def array_as_plain(value):
+    """Of what JSON does not have: arrays and numbers of other libraries."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError
+
+
+def as_plain(value):
+    """Of what is in a table: that, moments, and anything else as its text."""
+    return value.isoformat() if hasattr(value, "isoformat") else value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def without_nan(value):
+    if isinstance(value, (dict, list)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        pairs = [(key, without_nan(item)) for key, item in items]
+        return dict(pairs) if isinstance(value, dict) else [item for _, item in pairs]
+    return None if isinstance(value, float) and value - value != 0 else value
+
+
+def add_document(forms, form, document):
+    try:
+        import json
+        value = document()
+        if form == "data":
+            text = json.dumps(without_nan(value), default=as_plain)
+        else:
+            text = json.dumps(value, allow_nan=False, default=array_as_plain)
+        if len(text) <= JSON_MAX:
+            forms[form] = text
+    except Exception:
+        pass  # it is an extra
 
 
 def show(value, main):
@@ -164,8 +207,7 @@ def display(*values, raw=False, display_id=None, **_):
     for value in values:
         if raw and isinstance(value, dict):
             flush()
-            forms = [(MIME[mime], as_text(MIME[mime], data)) for mime, data in value.items() if mime in MIME]
-            channel.send("result", [("main", "0")] + [form for form in forms if form[1] is not None])
+            channel.send("result", [("main", "0"), *bundle_forms(value).items()])
         else:
             show(value, False)
     return DisplayHandle() if display_id else None
@@ -217,7 +259,7 @@ class Hooks:
     matplotlib's show() warns. A host without IPython has those parts of it that show something."""
 
     def find_spec(self, name, path=None, _target=None):
-        if name not in ("IPython", "IPython.display", "IPython.core.display_functions", "matplotlib.pyplot"):
+        if name not in ("IPython", "IPython.display", "IPython.core.display_functions", "matplotlib.pyplot", "PIL.Image"):
             return None
         from importlib import machinery
         spec = machinery.PathFinder.find_spec(name, path)
@@ -235,6 +277,8 @@ class Hooks:
                     pass  # another version
             elif name == "IPython.core.display_functions":
                 module.display = display
+            elif name == "PIL.Image":
+                show_pictures(module.Image)
         spec.loader.exec_module = exec_module
         return spec
 
@@ -243,6 +287,20 @@ class Hooks:
 
     def exec_module(self, module):
         exec("from builtins import get_ipython\n" if module.__name__ == "IPython" else DISPLAY, module.__dict__)
+
+
+def show_pictures(picture):
+    """Pictures that are saved by name, or shown, appear: there is no screen. Matplotlib's are figures, which appear by themselves;
+    and notebooks that want what Python shows do not show what is saved."""
+    save = picture.save
+
+    def save_shown(self, fp, format=None, **options):
+        save(self, fp, format, **options)
+        is_figure = sys._getframe(1).f_globals.get("__name__", "").startswith("matplotlib")
+        if isinstance(fp, (str, os.PathLike)) and not is_figure and os.environ.get("BRIG_SHOW") != "repr":
+            show(self, False)
+    picture.save = save_shown
+    picture.show = lambda self, *_, **__: show(self, False)
 
 
 def flush():
@@ -308,16 +366,34 @@ def is_silent(last, code):
     return code.encode().splitlines()[last.end_lineno - 1][last.end_col_offset:].lstrip().startswith(b";")
 
 
-def execute(code, name):
-    sources[name] = code
-    show_sources()
+def parts_of_lines(code, name):
+    """The usual piece, without a tree, which takes longer than all the rest of compiling: an expression on the last line, and what is
+    above it. None: it is not one, or that cannot be told so. A bracket, a string, a block or a line that goes on below makes the
+    upper text incomplete, and then it does not compile; if both do, the whole is the one and then the other."""
+    above, _, last = code.rstrip().rpartition("\n")
+    if not last or last[0].isspace() or "\r" in code:
+        return None
+    try:
+        value = compile("\n" * (above.count("\n") + 1) + last if above else last, name, "eval", TOP_LEVEL_AWAIT, dont_inherit=True)
+        return [compile(above, name, "exec", TOP_LEVEL_AWAIT, dont_inherit=True), value] if above else [value]
+    except SyntaxError:
+        return None
+
+
+def parts_of_tree(code, name):
     tree, text = parse(code, name)
     last = None
     if tree.body and isinstance(tree.body[-1], _ast.Expr) and not is_silent(tree.body[-1], text):
         last = _ast.Expression(tree.body.pop().value)
     parts = [(tree, "exec")] if tree.body else []
     parts += [(last, "eval")] if last else []
-    compiled = [compile(part, name, mode, TOP_LEVEL_AWAIT, dont_inherit=True) for part, mode in parts]
+    return [compile(part, name, mode, TOP_LEVEL_AWAIT, dont_inherit=True) for part, mode in parts]
+
+
+def execute(code, name):
+    sources[name] = code
+    show_sources()
+    compiled = parts_of_lines(code, name) or parts_of_tree(code, name)
     if any(part.co_flags & COROUTINE for part in compiled):
         return finished(run_awaited, compiled)
     return finished(run_parts, compiled)
@@ -413,6 +489,18 @@ def serve(code, env, number):
     return last
 
 
+def get_ready():
+    """Code is on its way and is being inspected: when it comes, what it takes to run it is in the cpu's caches."""
+    try:
+        names = {"__builtins__": builtins}
+        for part in parts_of_lines("a = sum(n for n in (1, 2))\na", "<ready>"):
+            eval(part, names)
+        result_frame(1, True)
+        used_us()
+    except BaseException:
+        pass  # what earlier code has put in place of these is its own business
+
+
 interruptible = False
 signal.signal(signal.SIGINT, on_interrupt)
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -435,6 +523,7 @@ count = 0
 while True:
     kind, fields = channel.receive()
     if kind != "run":
+        get_ready()
         continue
     count += 1
     used = used_us()

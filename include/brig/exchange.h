@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exchange.h - package sets and compiled programs that hosts give each other (docs/QUEUE.md, docs/PACKAGES.md)
+ * exchange.h - package sets, compiled programs and environments that hosts give each other (docs/QUEUE.md, docs/PACKAGES.md)
  *
  * What is kept lies under two keys: one of this host, and one that means the same on every host, a hash of all that it was made
  * of with programs known by their bytes.  A handle that lacks something asks for it by the latter before it makes it; whether to
@@ -15,8 +15,9 @@
 extern "C" {
 #endif
 
-#define BRIG_EXCHANGE_KIND_MAX 15 /* "shared-pip", "shared-compile" ... */
-#define BRIG_EXCHANGE_HEX      64 /* of keys and of contents: SHA-256 */
+#define BRIG_EXCHANGE_KIND_MAX    15            /* "shared-pip", "shared-compile" ... */
+#define BRIG_EXCHANGE_HEX         64            /* of keys and of contents: SHA-256 */
+#define BRIG_EXCHANGE_ENVIRONMENT "environment" /* the kind of an environment with its set, which is taken whole */
 
 struct brig_exchange {
 	uint32_t size;
@@ -51,6 +52,8 @@ struct brig_parcel {
 /* Writes it, packed, to out, if it has at most so many bytes.  1; 0: it is not there.  Takes long. */
 BRIG_API int brig_exchange_pack(struct brig *b, const char *kind, const char *key, uint64_t most, int out,
 				struct brig_parcel *ret, struct brig_error *err);
+/* The key of the environment of this name: the same on every host, whatever is in it. */
+BRIG_API void brig_exchange_environment(const char *name, char key[BRIG_EXCHANGE_HEX + 1]);
 /* Keeps what somebody packed, read from in, a file.  BRIG_E_REFUSED: it is not what the parcel says.  Takes long. */
 BRIG_API int brig_exchange_take(struct brig *b, const char *kind, const char *key, const struct brig_parcel *p, int in,
 				struct brig_error *err);

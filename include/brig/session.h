@@ -60,7 +60,7 @@ struct brig_session_entry {
 	uint32_t uid, gid;
 };
 /* One form of a result: "text", "html", "markdown", "svg", "png" and "jpeg" and "pdf" (base64), "latex", "json" and
- * "data" and "chart" (JSON text), "javascript", "main" ("1": the value of the last expression), of an error "name",
+ * "data" and "chart" and "extra" (JSON text; the last: an object by media type), "javascript", "main" ("1": the value of the last expression), of an error "name",
  * "value", "traceback". */
 struct brig_session_field {
 	const char *name;
@@ -207,6 +207,10 @@ BRIG_API int brig_session_connect(struct brig_session *s, uint16_t port, uint64_
  * controlled by the programs: use it only with brig_session_load().  Written are at most so many bytes (EFBIG in the
  * DONE; E2BIG: more than a million entries); files may be at most 128 folders deep (ENAMETOOLONG).  It is read or
  * written from its beginning on.  One of these at a time in a session (BRIG_E_REFUSED).
+ *
+ * Instead of a file, both may have the ends of one pipe: then the second session loads while the first saves.  Its
+ * reading end must block.  The first has EPIPE in its DONE if the second stops reading before the end, and the second
+ * EPROTO if it does not get all.
  */
 BRIG_API int brig_session_save(struct brig_session *s, int file, uint64_t most_bytes, uint64_t *ret_tag,
 			       struct brig_error *err);

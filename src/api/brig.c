@@ -172,7 +172,7 @@ void brig_close(struct brig *b)
 	warm_release(&b->warm);
 	task_spares_release(&b->tasks);
 	free(b);
-	proc_bury_late();
+	proc_reap_late();
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

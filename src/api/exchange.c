@@ -9,6 +9,7 @@
 #include "api/stores.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "executor/environment.h"
 #include "executor/exchange.h"
 #include "store/entry.h"
 
@@ -29,6 +30,11 @@ static int read_key(const char *kind, const char *key, struct store_key *ret, en
 		return err_set(err, BRIG_E_USAGE, 0, "that is no key of what is exchanged");
 	*form = str_eq(kind, EXCHANGE_PREFIX "compile") ? STORE_BYTES : STORE_TREES;
 	return 0;
+}
+
+void brig_exchange_environment(const char *name, char key[BRIG_EXCHANGE_HEX + 1])
+{
+	environment_parcel_key(name ? name : "", key);
 }
 
 /* ---- what there is ------------------------------------------------------------------------------ */
@@ -95,17 +101,32 @@ int brig_exchange_list_json(struct brig *b, uint32_t most, char **ret, struct br
 
 /* ---- giving and taking --------------------------------------------------------------------------- */
 
+static int pack_environment(struct brig *b, const char *key, uint64_t most, int out, struct brig_parcel *ret,
+			    struct brig_error *err)
+{
+	struct environment_parcel p;
+	int rc = environment_pack(&b->recorder, policy_base(b->policy), key, most, out, &p, err);
+
+	if (rc > 0) {
+		(void)str_copy(ret->content, sizeof(ret->content), p.content);
+		ret->created = p.created_s;
+	}
+	return rc;
+}
+
 int brig_exchange_pack(struct brig *b, const char *kind, const char *key, uint64_t most, int out,
 		       struct brig_parcel *ret, struct brig_error *err)
 {
 	struct store_key k;
-	struct store_info info;
+	struct store_info info = { 0 };
 	struct store *s = NULL;
 	enum store_form form = STORE_BYTES;
 	int rc;
 
 	if (!b || !ret || ret->size < sizeof(*ret))
 		return err_set(err, BRIG_E_USAGE, 0, "brig_exchange_pack needs a handle and a place for the parcel");
+	if (kind && key && str_eq(kind, ENVIRONMENT_PARCEL))
+		return pack_environment(b, key, most, out, ret, err);
 	rc = read_key(kind, key, &k, &form, err);
 	if (rc == 0)
 		rc = handle_open_store(b, form, /* make= */ false, &s, err);
@@ -132,6 +153,8 @@ int brig_exchange_take(struct brig *b, const char *kind, const char *key, const 
 
 	if (!b || !p || p->size < sizeof(*p) || !store_unhex(p->content, g.content))
 		return err_set(err, BRIG_E_USAGE, 0, "brig_exchange_take needs a handle and a parcel");
+	if (kind && key && str_eq(kind, ENVIRONMENT_PARCEL))
+		return environment_unpack(&b->recorder, policy_base(b->policy), key, p->content, in, err);
 	g.max = policy_base(b->policy)->packages_size / 4;
 	g.created_ns = p->created * NS_PER_SEC;
 	rc = read_key(kind, key, &k, &form, err);

@@ -174,20 +174,20 @@ static int read_from(const struct session *s, enum image_from *ret)
 
 static int build_wanted(struct session *s)
 {
-	struct image_ask ask = { .may_build = true,
-				 .rebuild = s->opts.rebuild != 0,
-				 .pull = s->opts.pull != 0,
-				 .no_cache = s->opts.no_cache != 0,
-				 .requirements = &s->resolved->set.docker_requirements,
-				 .progress = pass_on,
-				 .arg = s,
-				 .no_registry = &s->no_registry };
+	struct image_options options = { .may_build = true,
+					 .rebuild = s->opts.rebuild != 0,
+					 .pull = s->opts.pull != 0,
+					 .no_cache = s->opts.no_cache != 0,
+					 .requirements = &s->resolved->set.docker_requirements,
+					 .progress = pass_on,
+					 .arg = s,
+					 .no_registry = &s->no_registry };
 	char id[ENGINE_IMAGE_LEN + 1];
-	int rc = read_from(s, &ask.from);
+	int rc = read_from(s, &options.from);
 
 	if (rc == 0 && s->opts.image && !image_of(s->opts.image))
 		rc = no_such_image(s);
-	if (rc == 0 && ask.pull && ask.from == IMAGE_FROM_HOST)
+	if (rc == 0 && options.pull && options.from == IMAGE_FROM_HOST)
 		rc = err_set(
 			s->err, BRIG_E_USAGE, 0,
 			"a base can be fetched from a registry only, and an image from the host has none: leave out "
@@ -197,7 +197,7 @@ static int build_wanted(struct session *s)
 	for (size_t i = 0; rc >= 0 && image_name(i); i++) {
 		if (!is_wanted(s, i))
 			continue;
-		rc = image_ensure(s->engine, image_name(i), &ask, clock_now_ns() + CALL_CEILING, id, s->err);
+		rc = image_ensure(s->engine, image_name(i), &options, clock_now_ns() + CALL_CEILING, id, s->err);
 		if (rc == 0)
 			rc = look_at(s, i);
 	}

@@ -4,21 +4,18 @@
  * the executor (executor/piece.h), which inspects and records it, and in between waits for the session to have it run:
  *
  *	task: resolve, inspect      step: sees that it may run, asks the session      session: on_end
- *	      wait for an eventfd   <--------------------------------------------------'
+ *	      waits to be woken     <--------------------------------------------------'
  *	      verdict, record
  *
  * Code of one context runs in the order in which it came: what is inspected sooner than what came before it waits.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 
 #include "api/request.h"
 #include "api/session.h"
-#include "base/fd.h"
 #include "base/str.h"
 #include "base/wait.h"
 #include "executor/piece.h"
@@ -38,8 +35,7 @@ struct piece_task {
 	char **words;            /* heap: copies of all strings, NULL-terminated */
 	char *code;
 	char file_name[RUN_ID_LEN + 16];
-	int woken; /* eventfd */
-	bool may_run, asked, ended, finished, is_cancelled;
+	bool is_expected, may_run, asked, ended, finished, is_cancelled;
 	struct recording *recording; /* while it runs */
 	struct run_outcome outcome;
 };
@@ -122,13 +118,8 @@ static void execute(void *arg, struct recording *recording, struct result *resul
 
 	p->recording = recording;
 	p->may_run = true;
-	while (!p->ended) {
-		struct pollfd woken = { .fd = p->woken, .events = POLLIN };
-		uint64_t times;
-
-		(void)wait_poll(&woken, 1, -1);
-		(void)!read(p->woken, &times, sizeof(times));
-	}
+	while (!p->ended)
+		wait_for_wake();
 	p->recording = NULL;
 	judge(p, result);
 }
@@ -159,13 +150,11 @@ static void on_output(void *arg, enum brig_stream stream, const char *data, size
 
 static void end(struct piece_task *p, const struct run_outcome *how)
 {
-	const uint64_t one = 1;
-
 	if (p->ended)
 		return;
 	p->outcome = *how;
 	p->ended = true;
-	(void)!write(p->woken, &one, sizeof(one));
+	task_wake(p->task);
 }
 
 static void on_end(void *arg, const struct run_outcome *how)
@@ -184,7 +173,6 @@ static void piece_free(struct piece_task *p)
 	brig_result_free(p->result);
 	words_free(p->words);
 	free(p->code);
-	fd_closep(&p->woken);
 	free(p);
 }
 
@@ -198,11 +186,10 @@ static int piece_enter(struct brig_session *s, struct piece_task *p, struct brig
 	p->req.n_options = s->req.n_options;
 	p->req.who = s->req.who;
 	p->run.hooks = (struct run_hooks){ .on_output = on_output, .on_end = on_end, .arg = p };
-	p->woken = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->result = p->counted = result_new();
 	if (p->result)
 		p->result->others = 1;
-	if (p->woken < 0 || !p->result || task_take(s->tasks, piece_main, p, &p->task) < 0 ||
+	if (!p->result || task_take(s->tasks, piece_main, p, &p->task) < 0 ||
 	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, task_fd(p->task), &ev) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot begin a run in a session");
 	p->tag = session_next_tag(s->engine);
@@ -219,7 +206,6 @@ static struct piece_task *piece_new(struct brig_error *err)
 		(void)err_nomem(err);
 		return NULL;
 	}
-	p->woken = FD_NONE;
 	p->req = (struct brig_request)BRIG_REQUEST_INIT;
 	return p;
 }
@@ -384,6 +370,15 @@ static bool is_its_turn(const struct piece_task *p)
 	return true;
 }
 
+/* The inspection has begun, in another process: meanwhile the kernel of the context can get ready. */
+static void expect(struct piece_task *p)
+{
+	if (p->is_expected || !p->context || p->may_run || p->finished || !is_its_turn(p))
+		return;
+	p->is_expected = true;
+	session_expect(p->session->engine, p->context);
+}
+
 static void collect(struct brig_session *s)
 {
 	for (struct piece_task **at = &s->pieces; *at;) {
@@ -409,6 +404,8 @@ void pieces_step(struct brig_session *s)
 	for (struct piece_task *p = s->pieces; p; p = p->next)
 		if (p->may_run && !p->asked && !p->ended && is_its_turn(p))
 			ask_session(p);
+		else
+			expect(p);
 }
 
 int piece_cancel(struct brig_session *s, uint64_t tag, struct brig_error *err)

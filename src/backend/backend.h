@@ -80,7 +80,7 @@ typedef int (*cell_entry_fn)(void *arg, const struct cell_entry *entry);
 /* A file of the workspace, by its path below it, which the program chose. */
 typedef void (*backend_left_fn)(void *arg, const char *path, uint64_t size);
 
-/* Who is told, in a sentence for people, of what takes long before a program starts.  fn may be NULL. */
+/* Called with a sentence for people about what takes long before a program starts.  fn may be NULL. */
 struct backend_notice {
 	void (*fn)(void *arg, const char *text);
 	void *arg;
@@ -92,14 +92,14 @@ struct backend_pool {
 	size_t n_plans;
 	unsigned size; /* cells of each kind */
 	int stop_fd;
-	struct backend_notice tell;
+	struct backend_notice notify;
 };
 
 /* A user by the name that cells of a language know. */
 struct backend_user {
 	const char *language;
 	const char *name; /* "name" or "name:group" */
-	struct backend_notice tell;
+	struct backend_notice notify;
 };
 
 struct backend_ops {
@@ -124,15 +124,15 @@ struct backend_ops {
 	void (*close)(struct backend_host *h); /* NULL is fine */
 	/* The numbers of a user that is known by name in the cells that would be made; never 0.  NULL: cells have one
 	 * user, PLAN_USER. */
-	int (*find_user)(struct backend_host *h, const struct backend_user *ask, uint32_t *ret_uid, uint32_t *ret_gid,
+	int (*find_user)(struct backend_host *h, const struct backend_user *user, uint32_t *ret_uid, uint32_t *ret_gid,
 			 struct brig_error *err);
-	/* What programs of a language are run by in its cells, told from any other: an image's id.  tell may be NULL.
+	/* What programs of a language are run by in its cells, told from any other: an image's id.  notify may be NULL.
 	 * NULL: by the host's own tools. */
-	int (*identify)(struct backend_host *h, const char *language, const struct backend_notice *tell, char *dst,
+	int (*identify)(struct backend_host *h, const char *language, const struct backend_notice *notify, char *dst,
 			size_t size, struct brig_error *err);
 	/* Begins to build a cell, and returns while others still do, if others do.  No guest instruction runs before finish.
-	 * tell may be NULL, and is not kept beyond finish. */
-	int (*begin)(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
+	 * notify may be NULL, and is not kept beyond finish. */
+	int (*begin)(struct backend_host *h, const struct plan *plan, const struct backend_notice *notify,
 		     struct cell **ret, struct brig_error *err);
 	/* Every limit is in force before the first guest instruction.  None has run when this returns, unless the plan
 	 * says start_at_once: then the program may be running, and start only says where to watch it.  Negative: the cell
@@ -174,7 +174,7 @@ struct backend_ops {
 	/* Removes those whose owner is dead; each is called for what was removed.  NULL: nothing can be left. */
 	int (*reap)(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 	/* Keeps warm cells for other processes of this user.  NULL: it has none. */
-	int (*pool)(struct backend_host *h, const struct backend_pool *ask, struct brig_error *err);
+	int (*pool)(struct backend_host *h, const struct backend_pool *want, struct brig_error *err);
 	/* Undo everything.  Returns how many things could not be removed; leftovers says which. */
 	int (*destroy)(struct cell *c, char *leftovers, size_t size);
 };

@@ -72,12 +72,14 @@ struct task {
 	void *arg;
 	struct side own, stepper;
 	bool running, begun, ended;
+	bool is_woken;  /* by task_wake() */
 	bool is_hidden; /* its stack, from children */
 	unsigned turns; /* waits in this step */
 	void (*outside)(void *arg);
 	void *outside_arg;
 	int epoll, timer;
-	int always; /* an eventfd that is readable: in the epoll while there is a step to make whatever happens */
+	uint64_t due_ns; /* when the timer expires; 0: it is not set */
+	int always;      /* an eventfd that is readable: in the epoll while there is a step to make whatever happens */
 	struct task *next_spare;
 	char *memory; /* a page to stumble over, the stack, and the page with `here` */
 	size_t page;
@@ -157,12 +159,26 @@ static void go_on(struct task *t)
 
 /* ---- waiting ----------------------------------------------------------------------------------- */
 
-static void set_timer(const struct task *t, int64_t ns)
+/* 0: it is not set, which also discards an unread expiry. */
+static void set_timer(struct task *t, uint64_t due_ns)
 {
-	const struct itimerspec when = { .it_value = { .tv_sec = ns / (int64_t)NS_PER_SEC,
-						       .tv_nsec = ns % (int64_t)NS_PER_SEC } };
+	const struct itimerspec when = { .it_value = { .tv_sec = (time_t)(due_ns / NS_PER_SEC),
+						       .tv_nsec = (long)(due_ns % NS_PER_SEC) } };
 
-	(void)timerfd_settime(t->timer, 0, &when, NULL);
+	if (due_ns == t->due_ns)
+		return;
+	t->due_ns = due_ns;
+	(void)timerfd_settime(t->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/*
+ * Most waits end long before their timeout, and the next one of the task has one like it: a timer that is due before that stays
+ * as it is.  If it expires in the next wait, the task looks around, finds that it is too early, and sleeps on.
+ */
+static void set_timer_by(struct task *t, uint64_t due_ns)
+{
+	if (t->due_ns == 0 || due_ns < t->due_ns)
+		set_timer(t, due_ns);
 }
 
 /* What an earlier entry for the same descriptor wants, too. */
@@ -199,18 +215,16 @@ static void take_out(const struct task *t, const struct pollfd *fds, nfds_t n)
 			(void)epoll_ctl(t->epoll, EPOLL_CTL_DEL, fds[i].fd, &ev);
 }
 
-/* One sleep: until something is ready or, unless it is negative, so much time has passed. */
-static void sleep_once(struct task *t, const struct pollfd *fds, nfds_t n, int64_t ns)
+/* One sleep: until something is ready or, unless that is never, this time has come; or sooner for no reason. */
+static void sleep_once(struct task *t, const struct pollfd *fds, nfds_t n, uint64_t due_ns)
 {
-	bool sleeps = enter(t, fds, n);
-
-	if (!sleeps || ns == 0)
-		ns = 1; /* 0 would mean never */
-	if (ns > 0)
-		set_timer(t, ns);
+	if (!enter(t, fds, n))
+		due_ns = clock_now_ns();
+	if (due_ns != UINT64_MAX)
+		set_timer_by(t, due_ns);
 	give_way(t);
-	if (ns > 0)
-		set_timer(t, 0); /* also discards an unread expiry */
+	if (t->due_ns != 0 && t->due_ns <= clock_now_ns())
+		set_timer(t, 0);
 	take_out(t, fds, n);
 }
 
@@ -221,7 +235,7 @@ static int look(struct task *t, struct pollfd *fds, nfds_t n, bool waits)
 
 	if (ready == 0 || !waits || t->turns++ < TURNS_MAX)
 		return ready;
-	sleep_once(t, fds, n, 0);
+	sleep_once(t, fds, n, clock_now_ns());
 	return poll(fds, n, 0);
 }
 
@@ -235,11 +249,9 @@ int wait_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 		return poll(fds, n, timeout_ms);
 	deadline = timeout_ms < 0 ? UINT64_MAX : clock_now_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	while ((ready = look(t, fds, n, timeout_ms != 0)) == 0) {
-		uint64_t now = clock_now_ns();
-
-		if (now >= deadline)
+		if (clock_now_ns() >= deadline)
 			return 0;
-		sleep_once(t, fds, n, timeout_ms < 0 ? -1 : (int64_t)(deadline - now));
+		sleep_once(t, fds, n, deadline);
 	}
 	return ready;
 }
@@ -248,11 +260,41 @@ void wait_sleep(uint64_t ns)
 {
 	const struct timespec pause = { .tv_sec = (time_t)(ns / NS_PER_SEC), .tv_nsec = (long)(ns % NS_PER_SEC) };
 	struct task *t = here();
+	uint64_t due_ns = clock_now_ns() + ns;
 
-	if (t)
-		sleep_once(t, NULL, 0, (int64_t)ns);
-	else
+	if (!t)
 		(void)nanosleep(&pause, NULL);
+	else
+		do
+			sleep_once(t, NULL, 0, due_ns);
+		while (clock_now_ns() < due_ns);
+}
+
+/* Whether a step is due: the first one, or the one that notices the end.  (A zero timer would do, but costs more.) */
+static int set_always(const struct task *t, bool ready)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(t->epoll, ready ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, t->always, &ev) < 0 ? -errno : 0;
+}
+
+void wait_for_wake(void)
+{
+	struct task *t = here();
+
+	if (!t)
+		return;
+	while (!t->is_woken)
+		give_way(t);
+	t->is_woken = false;
+	(void)set_always(t, false);
+}
+
+void task_wake(struct task *t)
+{
+	if (!t->is_woken)
+		(void)set_always(t, true);
+	t->is_woken = true;
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------- */
@@ -275,14 +317,6 @@ static int map_memory(struct task *t)
 	t->own.bottom = memory + page;
 	t->own.size = STACK_BYTES;
 	return 0;
-}
-
-/* Whether a step is due: the first one, or the one that notices the end.  (A zero timer would do, but costs more.) */
-static int set_always(const struct task *t, bool ready)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	return epoll_ctl(t->epoll, ready ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, t->always, &ev) < 0 ? -errno : 0;
 }
 
 static int open_epoll(struct task *t)
@@ -353,7 +387,7 @@ int task_take(struct task_spares *from, void (*fn)(void *arg), void *arg, struct
 	}
 	t->fn = fn;
 	t->arg = arg;
-	t->begun = t->ended = false;
+	t->begun = t->ended = t->is_woken = false;
 	*ret = t;
 	return 0;
 }

@@ -14,6 +14,8 @@
 int wait_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 /* nanosleep(2), likewise. */
 void wait_sleep(uint64_t ns);
+/* Until task_wake(): for what one who is stepped by the same caller will know.  Outside a task it does not wait. */
+void wait_for_wake(void);
 /* Whether they yield: for callers with another way to wait, which would not. */
 bool wait_gives_way(void);
 /* Calls fn on the stepper's stack; outside a task, directly.  For code that may need more stack than a task has, and
@@ -42,6 +44,8 @@ void task_spares_release(struct task_spares *s);
 int task_fd(const struct task *t);
 /* Runs it until it waits or ends; never blocks.  True: there is more to do. */
 bool task_step(struct task *t);
+/* Ends its wait_for_wake(), or the next one: there is a step to make. */
+void task_wake(struct task *t);
 /* Whether it is being stepped now, which means by a caller of this function. */
 bool task_is_running(const struct task *t);
 

@@ -120,7 +120,7 @@ static bool near_enough(const struct bytes *want, const struct bytes *got, doubl
 static size_t differs_in_lines(const struct bytes *expected, const struct bytes *actual)
 {
 	struct cursor want = cursor_at(expected), got = cursor_at(actual);
-	struct bytes a, b;
+	struct bytes a = { "", 0 }, b = a;
 
 	for (;;) {
 		size_t line = got.line;

@@ -208,7 +208,7 @@ static void step_ready(struct batch_pool *p)
 }
 
 /* Jobs at a service are over as soon as they are cancelled; nothing wakes us for them. */
-static void bury_away(struct batch_pool *p)
+static void reap_away(struct batch_pool *p)
 {
 	for (size_t i = 0; i < p->n_slots && p->is_cancelled; i++)
 		if (p->task[i] && p->task[i]->away)
@@ -220,7 +220,7 @@ static int turn(struct batch_pool *p, bool wants_jobs, struct brig_error *err)
 	size_t n;
 	int ready;
 
-	bury_away(p);
+	reap_away(p);
 	if (p->is_cancelled && p->n_busy == 0)
 		return 0;
 	n = gather(p, wants_jobs);

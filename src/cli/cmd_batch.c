@@ -340,7 +340,7 @@ static int batch_values(const struct command *self, const struct batch_values *v
 	b.pool.ops = &batch_ops;
 	b.pool.user = &b;
 	if (prepare(&b, ops, &input, &output, &err) < 0) {
-		status = err.code == BRIG_E_USAGE ? ui_usage(self->name, &err) : ui_fail(&err);
+		status = ui_fail_or_usage(self->name, &err);
 	} else {
 		b.pool.cancel_fd = v->out ? cancel_open() : cancel_open_for_reader(STDOUT_FILENO);
 		batch_progress_init(&b.progress, v->quiet, "jobs");

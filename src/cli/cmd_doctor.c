@@ -4,7 +4,11 @@
 #include "cli/document.h"
 #include "cli/host_policy.h"
 #include "cli/rows.h"
+#include "cli/service.h"
 
+#include <unistd.h>
+
+#include "base/fd.h"
 #include "base/str.h"
 
 struct doctor_values {
@@ -98,12 +102,30 @@ static void add_fixes(struct buf *out, const json_t *rows, bool has_color)
 	}
 }
 
-static int doctor_table(const json_t *doc, bool no_color, int status)
+/* Where commands get their cells is another question than what this user could make: a service that answers makes them. */
+static void add_service(struct buf *out, bool ok)
+{
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct service_place place;
+	AUTO_FD sock = FD_NONE;
+
+	if (service_is_likely() && service_find(false, &place, &err) == 1 && service_reach(&place, &sock, &err) == 0)
+		buf_addf(out,
+			 "Commands go through the service at %s, which makes their cells: the rows above are for "
+			 "--local.\n",
+			 place.path);
+	else if (!ok && geteuid() != 0)
+		buf_adds(out,
+			 "Or have root run 'brig serve' on this machine: your commands then go through it, with every "
+			 "protection that root can give.\n");
+}
+
+static int doctor_table(const json_t *doc, const struct doctor_values *v, int status)
 {
 	struct ui_table table = { .n_columns = 4 };
 	AUTO_BUF text = BUF_INIT(UI_TEXT_MAX);
 	bool ok = document_true(doc, "ok");
-	bool has_color = ui_has_color(STDOUT_FILENO, no_color);
+	bool has_color = ui_has_color(STDOUT_FILENO, v->no_color);
 	const json_t *row, *rows = json_object_get(doc, "rows");
 	char area[64] = "";
 	size_t i;
@@ -116,6 +138,8 @@ static int doctor_table(const json_t *doc, bool no_color, int status)
 	ui_paint(&text, has_color, ok ? UI_GREEN : UI_RED,
 		 ok ? "This host can keep the policy." : "This host cannot keep the policy.");
 	buf_adds(&text, "\n");
+	if (!v->policy && !v->preset) /* which are this user's own */
+		add_service(&text, ok);
 	return ui_finish(&text, status);
 }
 
@@ -124,7 +148,7 @@ static int show_host(const json_t *doc, const void *values, int status)
 	const struct doctor_values *v = values;
 
 	return v->write_policy ? host_policy_write(json_object_get(doc, "rows"), v->file)
-			       : doctor_table(doc, v->no_color, status);
+			       : doctor_table(doc, v, status);
 }
 
 static int ask_host(struct brig *b, const void *values UNUSED, char **ret, struct brig_error *err)

@@ -320,7 +320,7 @@ static int grade_values(const struct command *self, const struct grade_values *v
 			(void)err_set(&err, BRIG_E_USAGE, errno, "cannot open '%.200s' for the grades", v->csv);
 	}
 	if (err.code)
-		status = err.code == BRIG_E_USAGE ? ui_usage(self->name, &err) : ui_fail(&err);
+		status = ui_fail_or_usage(self->name, &err);
 	else
 		status = open_and_run(&g, csv);
 	release(&g);

@@ -12,24 +12,23 @@
 #include "cli/commands.h"
 #include "cli/queue.h"
 #include "cli/rows.h"
+#include "cli/serve_values.h"
 #include "cli/ui.h"
 #include "server/doors/librechat/jwt.h"
 #include "server/serve.h"
 #include "server/socket_path.h"
 
-#define JOBS_MAX        1024
 #define QUEUE_MAX       1000000
-#define WARM_MAX        64
 #define CONNECTIONS_MAX 60000
 
 struct serve_values {
-	const char *unix_path, *socket, *policy, *preset, *state, *jobs, *queue, *warm, *log, *tls_cert, *tls_key,
-		*otlp, *port_domain, *librechat_key;
-	const char *head_timeout, *body_timeout, *idle_timeout, *drain, *body_limit, *connections, *doors;
+	const char *unix_path, *socket, *policy, *state, *queue, *log, *tls_cert, *tls_key, *otlp, *port_domain,
+		*librechat_key;
+	const char *head_timeout, *body_timeout, *idle_timeout, *body_limit, *connections, *doors;
 	struct words listen, hosts, refuse_keys;
-	struct wishes settings;
+	struct serve_common common;
 	struct queue_values with;
-	bool no_auth, end_with_stdin;
+	bool no_auth;
 };
 
 #define AT(member) offsetof(struct serve_values, member)
@@ -57,8 +56,7 @@ static const struct option_row serve_rows[] = {
 	{ "tls-cert", 0, OPTION_TEXT, "FILE", AT(tls_cert), NULL,
 	  "certificate of this host and those above it (PEM): TCP is served as https" },
 	{ "tls-key", 0, OPTION_TEXT, "FILE", AT(tls_key), NULL, "its private key (PEM, without a passphrase)" },
-	{ "jobs", 0, OPTION_TEXT, "COUNT", AT(jobs), NULL,
-	  "cells at once; without it two for each cpu, and at least four" },
+	ROW_JOBS,
 	{ "queue", 0, OPTION_TEXT, "COUNT|URL", AT(queue), NULL,
 	  "executions that may wait, without it 4096; or nats://HOST:PORT,...: executions run on workers of that "
 	  "queue" },
@@ -69,8 +67,7 @@ static const struct option_row serve_rows[] = {
 	ROW_QUEUE_KEY,
 	ROW_QUEUE_CREDENTIALS,
 	ROW_QUEUE_PATIENCE,
-	{ "warm", 0, OPTION_TEXT, "COUNT", AT(warm), NULL,
-	  "cells of each kind that are kept ready; without it one for each of --jobs, up to 16" },
+	ROW_WARM,
 	{ "connections", 0, OPTION_TEXT, "COUNT", AT(connections), NULL, "connections at once; without it 4096" },
 	{ "body-limit", 0, OPTION_TEXT, "SIZE", AT(body_limit), NULL, "bytes of a request's body; without it 64m" },
 	{ "head-timeout", 0, OPTION_TEXT, "TIME", AT(head_timeout), NULL,
@@ -79,43 +76,19 @@ static const struct option_row serve_rows[] = {
 	  "for each 64 KB of a body to come in; without it 10s" },
 	{ "idle-timeout", 0, OPTION_TEXT, "TIME", AT(idle_timeout), NULL,
 	  "until a connection without a request is closed; without it 60s" },
-	{ "drain", 0, OPTION_TEXT, "TIME", AT(drain), NULL,
-	  "that executions have to end after SIGTERM; without it 30s" },
-	{ "end-with-stdin", 0, OPTION_FLAG, NULL, AT(end_with_stdin), NULL,
-	  "end when standard input does: for a program that starts a service for itself, and may be killed" },
+	ROW_DRAIN,
+	ROW_END_WITH_STDIN,
 	{ "otlp", 0, OPTION_TEXT, "URL", AT(otlp), NULL,
 	  "collector of OpenTelemetry that executions are told to as traces; without it "
 	  "$OTEL_EXPORTER_OTLP_ENDPOINT, or none" },
 	{ "log", 0, OPTION_TEXT, "FORM", AT(log), NULL, "text or json: lines about requests on standard error" },
 	ROW_POLICY,
-	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
-	{ "set", 's', OPTION_WISH, "KEY=VALUE", AT(settings), NULL,
-	  "a setting that every execution asks for; may be repeated" },
+	ROW_PRESET,
+	ROW_SET,
 	ROW_STATE,
 };
 
 /* ---- values ---------------------------------------------------------------------------------------- */
-
-static int read_count(const char *option, const char *text, uint64_t max, uint32_t *ret, struct brig_error *err)
-{
-	uint64_t n;
-
-	if (!text)
-		return 0;
-	if (!str_to_u64(text, &n) || n == 0 || n > max)
-		return err_set(err, BRIG_E_USAGE, 0, "--%s '%.40s' is no number from 1 to %llu", option, text,
-			       (unsigned long long)max);
-	*ret = (uint32_t)n;
-	return 0;
-}
-
-static int read_time(const char *option, const char *text, uint64_t *ret, struct brig_error *err)
-{
-	if (text && (!str_to_millis(text, 1000, ret) || *ret == 0 || *ret > 86400000))
-		return err_set(err, BRIG_E_USAGE, 0,
-			       "--%s '%.40s' is no time of at most a day: give one such as 5s or 500ms", option, text);
-	return 0;
-}
 
 static int read_names(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
 {
@@ -174,27 +147,21 @@ static void read_socket(const struct serve_values *v, char usual[SOCKET_PATH_MAX
 
 static int read_values(const struct serve_values *v, struct serve_options *o, struct brig_error *err)
 {
-	if (read_names(v, o, err) < 0 || read_count("jobs", v->jobs, JOBS_MAX, &o->jobs, err) < 0 ||
+	if (read_names(v, o, err) < 0 || serve_read_common(&v->common, o, err) < 0 ||
 	    (queue_is_url(v->queue) ? queue_read(v->queue, &v->with, o, err)
-				    : read_count("queue", v->queue, QUEUE_MAX, &o->queue, err)) < 0 ||
-	    read_count("warm", v->warm, WARM_MAX, &o->warm, err) < 0 ||
-	    read_count("connections", v->connections, CONNECTIONS_MAX, &o->connections, err) < 0 ||
-	    read_time("head-timeout", v->head_timeout, &o->head_ms, err) < 0 ||
-	    read_time("body-timeout", v->body_timeout, &o->body_ms, err) < 0 ||
-	    read_time("idle-timeout", v->idle_timeout, &o->idle_ms, err) < 0 ||
-	    read_time("drain", v->drain, &o->drain_ms, err) < 0 || read_tls(v, o, err) < 0 ||
+				    : serve_read_count("queue", v->queue, QUEUE_MAX, &o->queue, err)) < 0 ||
+	    serve_read_count("connections", v->connections, CONNECTIONS_MAX, &o->connections, err) < 0 ||
+	    serve_read_time("head-timeout", v->head_timeout, &o->head_ms, err) < 0 ||
+	    serve_read_time("body-timeout", v->body_timeout, &o->body_ms, err) < 0 ||
+	    serve_read_time("idle-timeout", v->idle_timeout, &o->idle_ms, err) < 0 || read_tls(v, o, err) < 0 ||
 	    read_librechat_key(v, o, err) < 0)
 		return -err->code;
 	if (v->body_limit && (!str_to_bytes(v->body_limit, &o->body_max) || o->body_max == 0 || o->body_max > 64 * MiB))
 		return err_set(err, BRIG_E_USAGE, 0, "--body-limit '%.40s' is no size of at most 64m", v->body_limit);
 	o->unix_path = v->unix_path;
 	o->policy = v->policy;
-	o->preset = v->preset;
 	o->state = v->state;
-	o->settings = v->settings.item;
-	o->n_settings = v->settings.n;
 	o->no_auth = v->no_auth;
-	o->ends_with_input = v->end_with_stdin;
 	o->otlp = v->otlp ? v->otlp : getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
 	if (o->otlp && (!*o->otlp || str_eq(o->otlp, "none")))
 		o->otlp = NULL;
@@ -274,23 +241,19 @@ static int serve_with(const struct command *self, const struct serve_values *v)
 	struct serve_options o = { 0 };
 	struct doors_of doors = { .names = BUF_INIT(64 * KiB), .keys = BUF_INIT(64 * KiB) };
 	char usual[SOCKET_PATH_MAX];
-	int rc;
+	int status;
 
 	read_socket(v, usual, &o);
 	if (read_values(v, &o, &err) < 0)
 		return ui_usage(self->name, &err);
-	rc = check_policy(&o, &doors, &err);
-	if (rc < 0)
+	if (check_policy(&o, &doors, &err) < 0)
 		return ui_fail(&err);
-	rc = read_doors(v, &doors, &o, &err);
-	if (rc == 0)
-		rc = serve(&o, &err);
+	status = read_doors(v, &doors, &o, &err) == 0 ? serve_until_stopped(self, &o)
+						      : ui_fail_or_usage(self->name, &err);
 	json_decref(doors.policy);
 	buf_release(&doors.names);
 	buf_release(&doors.keys);
-	if (rc < 0)
-		return err.code == BRIG_E_USAGE ? ui_usage(self->name, &err) : ui_fail(&err);
-	return EXIT_SUCCESS;
+	return status;
 }
 
 static int serve_main(const struct command *self, int argc, char **argv)

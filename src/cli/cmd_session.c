@@ -256,51 +256,6 @@ static const struct session_shape shape_id = { 1, 1, 0, false, "name one session
 static const struct session_shape shape_time = { 2, 2, 0, false,
 						 "name a session and a time: brig session timeout SESSION 10m" };
 
-static int start_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_none, start);
-}
-
-static int list_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_none, list);
-}
-
-static int show_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_id, show);
-}
-
-static int stop_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_id, stop);
-}
-
-static int fork_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_id, fork_it);
-}
-
-static int snapshot_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_id, snapshot);
-}
-
-static int pause_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_id, pause_it);
-}
-
-static int resume_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_id, resume);
-}
-
-static int timeout_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_time, set_timeout);
-}
-
 const struct command command_session_start = {
 	.name = "session start",
 	.synopsis = "[OPTIONS]",
@@ -312,9 +267,7 @@ const struct command command_session_start = {
 	.details = "Sessions are a service's: of 'brig serve' at $BRIG_HOST (unix:PATH), else at the usual place of\n"
 		   "your own or root's.  SESSION of the other commands is the id, or its beginning.\n\n"
 		   "Exit status: 0; 125 refused; 121 there is no service, or it failed.\n",
-	.options = start_options,
-	.n_options = ARRAY_LEN(start_options),
-	.run = start_main,
+	SESSION_COMMAND(start_options, shape_none, start),
 };
 
 const struct command command_session_list = {
@@ -322,9 +275,7 @@ const struct command command_session_list = {
 	.synopsis = "[OPTIONS]",
 	.summary = "list sessions",
 	.examples = "  brig session list\n",
-	.options = look_options,
-	.n_options = ARRAY_LEN(look_options),
-	.run = list_main,
+	SESSION_COMMAND(look_options, shape_none, list),
 };
 
 const struct command command_session_show = {
@@ -332,9 +283,7 @@ const struct command command_session_show = {
 	.synopsis = "[OPTIONS] SESSION",
 	.summary = "show one: its state, contexts and processes",
 	.examples = "  brig session show k7xq\n",
-	.options = look_options,
-	.n_options = ARRAY_LEN(look_options),
-	.run = show_main,
+	SESSION_COMMAND(look_options, shape_id, show),
 };
 
 const struct command command_session_fork = {
@@ -342,9 +291,7 @@ const struct command command_session_fork = {
 	.synopsis = "[OPTIONS] SESSION",
 	.summary = "begin a new one with a copy of its files, and print its id",
 	.examples = "  T=$(brig session fork k7xq)\n",
-	.options = fork_options,
-	.n_options = ARRAY_LEN(fork_options),
-	.run = fork_main,
+	SESSION_COMMAND(fork_options, shape_id, fork_it),
 };
 
 const struct command command_session_snapshot = {
@@ -352,9 +299,7 @@ const struct command command_session_snapshot = {
 	.synopsis = "[OPTIONS] SESSION",
 	.summary = "keep its files for sessions to come, and print the snapshot's id",
 	.examples = "  brig session start --snapshot $(brig session snapshot k7xq)\n",
-	.options = snapshot_options,
-	.n_options = ARRAY_LEN(snapshot_options),
-	.run = snapshot_main,
+	SESSION_COMMAND(snapshot_options, shape_id, snapshot),
 };
 
 const struct command command_session_stop = {
@@ -362,9 +307,7 @@ const struct command command_session_stop = {
 	.synopsis = "[OPTIONS] SESSION",
 	.summary = "end one, and all that runs in it",
 	.examples = "  brig session stop k7xq\n",
-	.options = ask_options,
-	.n_options = ARRAY_LEN(ask_options),
-	.run = stop_main,
+	SESSION_COMMAND(ask_options, shape_id, stop),
 };
 
 const struct command command_session_pause = {
@@ -372,9 +315,7 @@ const struct command command_session_pause = {
 	.synopsis = "[OPTIONS] SESSION",
 	.summary = "stop its processes until it is resumed",
 	.examples = "  brig session pause k7xq\n",
-	.options = ask_options,
-	.n_options = ARRAY_LEN(ask_options),
-	.run = pause_main,
+	SESSION_COMMAND(ask_options, shape_id, pause_it),
 };
 
 const struct command command_session_resume = {
@@ -382,9 +323,7 @@ const struct command command_session_resume = {
 	.synopsis = "[OPTIONS] SESSION",
 	.summary = "let its processes go on",
 	.examples = "  brig session resume k7xq\n",
-	.options = ask_options,
-	.n_options = ARRAY_LEN(ask_options),
-	.run = resume_main,
+	SESSION_COMMAND(ask_options, shape_id, resume),
 };
 
 const struct command command_session_timeout = {
@@ -392,7 +331,5 @@ const struct command command_session_timeout = {
 	.synopsis = "[OPTIONS] SESSION TIME",
 	.summary = "say how long it lasts from now on",
 	.examples = "  brig session timeout k7xq 10m\n",
-	.options = ask_options,
-	.n_options = ARRAY_LEN(ask_options),
-	.run = timeout_main,
+	SESSION_COMMAND(ask_options, shape_time, set_timeout),
 };

@@ -136,30 +136,13 @@ static int restart(struct session_work *w, struct brig_error *err)
 
 static const struct session_shape shape = { 1, 1, 0, false, "name one session; 'brig session list' shows them" };
 
-static int contexts_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape, contexts);
-}
-
-static int interrupt_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape, interrupt);
-}
-
-static int restart_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape, restart);
-}
-
 const struct command command_session_contexts = {
 	.name = "session contexts",
 	.synopsis = "[OPTIONS] SESSION",
 	.summary = "list its interpreters, make one more, end one",
 	.examples = "  brig session contexts k7xq\n"
 		    "  brig session contexts --add javascript k7xq\n",
-	.options = contexts_options,
-	.n_options = ARRAY_LEN(contexts_options),
-	.run = contexts_main,
+	SESSION_COMMAND(contexts_options, shape, contexts),
 };
 
 const struct command command_session_interrupt = {
@@ -167,9 +150,7 @@ const struct command command_session_interrupt = {
 	.synopsis = "[OPTIONS] SESSION",
 	.summary = "interrupt what runs in an interpreter, as Ctrl-C would",
 	.examples = "  brig session interrupt k7xq\n",
-	.options = context_options,
-	.n_options = ARRAY_LEN(context_options),
-	.run = interrupt_main,
+	SESSION_COMMAND(context_options, shape, interrupt),
 };
 
 const struct command command_session_restart = {
@@ -177,7 +158,5 @@ const struct command command_session_restart = {
 	.synopsis = "[OPTIONS] SESSION",
 	.summary = "begin an interpreter anew, without what it knew",
 	.examples = "  brig session restart k7xq\n",
-	.options = context_options,
-	.n_options = ARRAY_LEN(context_options),
-	.run = restart_main,
+	SESSION_COMMAND(context_options, shape, restart),
 };

@@ -123,21 +123,6 @@ static const struct session_shape shape = {
 	1, 1, 0, true, "name one session; a command goes behind '--': brig session exec SESSION -- ls"
 };
 
-static int exec_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape, exec);
-}
-
-static int attach_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape_attach, attach);
-}
-
-static int open_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape, open_it);
-}
-
 const struct command command_session_exec = {
 	.name = "session exec",
 	.synopsis = "[OPTIONS] SESSION -- COMMAND [ARGS]",
@@ -149,9 +134,7 @@ const struct command command_session_exec = {
 		"Our standard input is the command's, and signals (INT, TERM, HUP, QUIT, USR1, USR2) are passed on.\n"
 		"The end of 'brig session exec', whatever ends it, ends the command, too; with --detach it goes on.\n\n"
 		"Exit status: as of 'brig run': the command's own, 128 + signal if it crashed ...\n",
-	.options = exec_options,
-	.n_options = ARRAY_LEN(exec_options),
-	.run = exec_main,
+	SESSION_COMMAND(exec_options, shape, exec),
 };
 
 const struct command command_session_open = {
@@ -162,9 +145,7 @@ const struct command command_session_open = {
 		    "  brig session open k7xq -- python3\n",
 	.details = "What programs there print steers this terminal, as over ssh.  It is put back as it was whatever\n"
 		   "happens, kill -9 included.\n",
-	.options = open_options,
-	.n_options = ARRAY_LEN(open_options),
-	.run = open_main,
+	SESSION_COMMAND(open_options, shape, open_it),
 };
 
 const struct command command_session_attach = {
@@ -176,7 +157,5 @@ const struct command command_session_attach = {
 	.details = "Our input is its, if it was started with --tty, and signals are passed on, but for TERM and HUP:\n"
 		   "these end 'brig session attach', and the command goes on.\n\n"
 		   "Exit status: as of 'brig session exec', or 130 if the command goes on.\n",
-	.options = attach_options,
-	.n_options = ARRAY_LEN(attach_options),
-	.run = attach_main,
+	SESSION_COMMAND(attach_options, shape_attach, attach),
 };

@@ -492,11 +492,6 @@ static int files(struct session_work *w, struct brig_error *err)
 static const struct session_shape shape = { 2, 4, 1, false,
 					    "say what is to be done, and where: brig session files ls SESSION" };
 
-static int files_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape, files);
-}
-
 const struct command command_session_files = {
 	.name = "session files",
 	.synopsis = "[OPTIONS] ls|get|put|rm|mv|mkdir SESSION [PATH] [PATH]",
@@ -509,7 +504,5 @@ const struct command command_session_files = {
 	.details =
 		"Paths of the session are below its workspace, unless they are absolute.  A file has at most 64 MB.\n"
 		"Without a second PATH 'get' writes to this folder and 'put' to the workspace, under the same name.\n",
-	.options = files_options,
-	.n_options = ARRAY_LEN(files_options),
-	.run = files_main,
+	SESSION_COMMAND(files_options, shape, files),
 };

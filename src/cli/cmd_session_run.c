@@ -284,11 +284,6 @@ static const struct session_shape shape = { 1, 2, 0, false,
 					    "name a session and what is to run: brig session run SESSION FILE, or -c "
 					    "CODE" };
 
-static int run_main(const struct command *self, int argc, char **argv)
-{
-	return cli_session_main(self, argc, argv, &shape, run);
-}
-
 const struct command command_session_run = {
 	.name = "session run",
 	.synopsis = "[OPTIONS] SESSION [FILE]",
@@ -300,7 +295,5 @@ const struct command command_session_run = {
 		"FILE '-' reads the code from standard input.  What the code writes is shown as it comes, and so is\n"
 		"the value of its last expression.  Ctrl-C interrupts it; its state stays.\n\n"
 		"Exit status: as of 'brig run'; 1 if the code ended with an error.\n",
-	.options = run_options,
-	.n_options = ARRAY_LEN(run_options),
-	.run = run_main,
+	SESSION_COMMAND(run_options, shape, run),
 };

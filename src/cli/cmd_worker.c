@@ -7,18 +7,16 @@
 #include "cli/commands.h"
 #include "cli/queue.h"
 #include "cli/rows.h"
+#include "cli/serve_values.h"
 #include "cli/ui.h"
 #include "server/runner/peers.h"
 #include "server/serve.h"
 
-#define JOBS_MAX 1024
-#define WARM_MAX 64
-
 struct worker_values {
-	const char *queue, *policy, *preset, *state, *jobs, *warm, *drain, *otlp;
-	struct wishes settings;
+	const char *queue, *policy, *state, *otlp;
+	struct serve_common common;
 	struct queue_values with;
-	bool show_key, end_with_stdin;
+	bool show_key;
 };
 
 #define AT(member) offsetof(struct worker_values, member)
@@ -28,13 +26,10 @@ static const struct option_row worker_rows[] = {
 	ROW_NODE_NAME,
 	{ "show-key", 0, OPTION_FLAG, NULL, AT(show_key), NULL,
 	  "print the public key of this node, for the lists of others, and end" },
-	{ "jobs", 0, OPTION_TEXT, "COUNT", AT(jobs), NULL,
-	  "cells at once; without it two for each cpu, and at least four" },
-	{ "warm", 0, OPTION_TEXT, "COUNT", AT(warm), NULL,
-	  "cells of each kind that are kept ready; without it one for each of --jobs, up to 16" },
-	{ "drain", 0, OPTION_TEXT, "TIME", AT(drain), NULL, "that jobs have to end after SIGTERM; without it 30s" },
-	{ "end-with-stdin", 0, OPTION_FLAG, NULL, AT(end_with_stdin), NULL,
-	  "end when standard input does: for a program that starts a worker for itself, and may be killed" },
+	ROW_JOBS,
+	ROW_WARM,
+	ROW_DRAIN,
+	ROW_END_WITH_STDIN,
 	{ "otlp", 0, OPTION_TEXT, "URL", AT(otlp), NULL,
 	  "collector of OpenTelemetry that executions are told to as traces" },
 	ROW_QUEUE_CA,
@@ -43,41 +38,20 @@ static const struct option_row worker_rows[] = {
 	ROW_QUEUE_CREDENTIALS,
 	ROW_QUEUE_PATIENCE,
 	ROW_POLICY,
-	{ "preset", 0, OPTION_TEXT, "NAME", AT(preset), NULL, "standard or strict" },
-	{ "set", 's', OPTION_WISH, "KEY=VALUE", AT(settings), NULL,
-	  "a setting that every execution asks for; may be repeated" },
+	ROW_PRESET,
+	ROW_SET,
 	ROW_STATE,
 };
-
-static int read_count(const char *option, const char *text, uint64_t max, uint32_t *ret, struct brig_error *err)
-{
-	uint64_t n;
-
-	if (!text)
-		return 0;
-	if (!str_to_u64(text, &n) || n == 0 || n > max)
-		return err_set(err, BRIG_E_USAGE, 0, "--%s '%.40s' is no number from 1 to %llu", option, text,
-			       (unsigned long long)max);
-	*ret = (uint32_t)n;
-	return 0;
-}
 
 static int read_values(const struct worker_values *v, struct serve_options *o, struct brig_error *err)
 {
 	if (!v->queue)
 		return err_set(err, BRIG_E_USAGE, 0, "--queue URL is missing: brokers of NATS, nats://HOST:PORT");
-	if (queue_read(v->queue, &v->with, o, err) < 0 || read_count("jobs", v->jobs, JOBS_MAX, &o->jobs, err) < 0 ||
-	    read_count("warm", v->warm, WARM_MAX, &o->warm, err) < 0)
+	if (queue_read(v->queue, &v->with, o, err) < 0 || serve_read_common(&v->common, o, err) < 0)
 		return -err->code;
-	if (v->drain && (!str_to_millis(v->drain, 1000, &o->drain_ms) || o->drain_ms == 0 || o->drain_ms > 86400000))
-		return err_set(err, BRIG_E_USAGE, 0, "--drain '%.40s' is no time of at most a day", v->drain);
 	o->is_worker = o->no_auth = true; /* who may ask for what the front has checked, whose seal is known */
 	o->policy = v->policy;
-	o->preset = v->preset;
 	o->state = v->state;
-	o->settings = v->settings.item;
-	o->n_settings = v->settings.n;
-	o->ends_with_input = v->end_with_stdin;
 	o->otlp = v->otlp;
 	return 0;
 }
@@ -103,9 +77,7 @@ static int work_with(const struct command *self, const struct worker_values *v)
 		return show_key(v);
 	if (read_values(v, &o, &err) < 0)
 		return ui_usage(self->name, &err);
-	if (serve(&o, &err) < 0)
-		return err.code == BRIG_E_USAGE ? ui_usage(self->name, &err) : ui_fail(&err);
-	return EXIT_SUCCESS;
+	return serve_until_stopped(self, &o);
 }
 
 static int worker_main(const struct command *self, int argc, char **argv)

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/service.h"
 #include "cli/ui.h"
-#include "server/birth.h"
+#include "server/role.h"
 
 /*
  * Descriptors 0 to 2 may be closed (FD-03): then the next file that is opened would become the program's
@@ -64,8 +64,8 @@ int main(int argc, char **argv)
 	(void)mallopt(M_TOP_PAD, 16 * 1024);
 	(void)mallopt(M_TRIM_THRESHOLD, 1024 * 1024 * 1024);
 	(void)signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write, not our death */
-	if (is_being_born(argc, argv))
-		return be_born();
+	if (role_is_spawned(argc, argv))
+		return role_main();
 	if (argc > 1)
 		replace_alias(&argv[1]);
 	cmd = command_find(argc > 0 ? argc - 1 : 0, argv + 1, &words, &err);

@@ -53,6 +53,7 @@ struct command {
 	bool gives_result; /* its --json is a result, and so is the end of its --events, on every path */
 	/* argv[0] is the first word behind the command's name.  Returns the exit status. */
 	int (*run)(const struct command *self, int argc, char **argv);
+	const void *own; /* for a run() that several commands share, or NULL */
 };
 
 /* What is not an option. */

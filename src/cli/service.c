@@ -157,6 +157,20 @@ static bool is_trusted(const struct service_place *place, int sock)
 				   (cred.uid == 0 || cred.uid == geteuid()));
 }
 
+/* Why nobody was reached at a place that was named. */
+static int no_answer(const struct service_place *place, int error, struct brig_error *err)
+{
+	if (error == EPROTOTYPE)
+		return err_set(
+			err, BRIG_E_USAGE, 0,
+			"what listens at %.120s is not for commands: name the socket of 'brig serve --socket', not "
+			"that of --unix, which speaks HTTP",
+			place->path);
+	return err_set(err, BRIG_E_SYSTEM, error,
+		       "no service answers at %.120s: start one with 'brig serve --socket', or use --local",
+		       place->path);
+}
+
 int service_reach(const struct service_place *place, int *ret, struct brig_error *err)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -164,12 +178,7 @@ int service_reach(const struct service_place *place, int *ret, struct brig_error
 
 	(void)str_copy(sa.sun_path, sizeof(sa.sun_path), place->path);
 	if (sock < 0 || connect(sock, (struct sockaddr *)&sa, sizeof(sa)) < 0)
-		return place->is_named
-			       ? err_set(err, BRIG_E_SYSTEM, errno,
-					 "no service answers at %.120s: start one with 'brig serve --socket', or "
-					 "use --local",
-					 place->path)
-			       : 1;
+		return place->is_named ? no_answer(place, errno, err) : 1;
 	if (!is_trusted(place, sock))
 		return 1;
 	*ret = fd_move(&sock);

@@ -267,19 +267,19 @@ static bool has_shape(const struct session_work *w, const struct session_shape *
 	return false;
 }
 
-int cli_session_main(const struct command *self, int argc, char **argv, const struct session_shape *shape,
-		     int (*go)(struct session_work *w, struct brig_error *err))
+int cli_session_main(const struct command *self, int argc, char **argv)
 {
+	const struct session_command *command = self->own;
 	struct session_work w = { .self = self };
 	struct brig_error err = BRIG_ERROR_INIT;
 	int status, rc;
 
 	if (command_begin(self, argc, argv, &w.v, &w.ops, &status)) {
-		if (!has_shape(&w, shape, &err)) {
+		if (!has_shape(&w, command->shape, &err)) {
 			status = ui_usage(self->name, &err);
 		} else {
-			rc = find_all(&w, shape, &err);
-			status = rc < 0 ? rc : go(&w, &err);
+			rc = find_all(&w, command->shape, &err);
+			status = rc < 0 ? rc : command->run(&w, &err);
 			status = status < 0 ? ui_fail(&err) : status;
 		}
 	}

@@ -48,9 +48,23 @@ struct session_shape {
 };
 #define SESSION_NO_ID SIZE_MAX
 
-/* Reads the command line, finds the service and the session, and does it; the exit status. */
-int cli_session_main(const struct command *self, int argc, char **argv, const struct session_shape *shape,
-		     int (*go)(struct session_work *w, struct brig_error *err));
+/* What a command of sessions has as its `own`. */
+struct session_command {
+	const struct session_shape *shape;
+	/* The exit status, or -code. */
+	int (*run)(struct session_work *w, struct brig_error *err);
+};
+
+/* The members of struct command that follow its texts. */
+#define SESSION_COMMAND(rows, words, function)                                    \
+	.options = (rows), .n_options = ARRAY_LEN(rows), .run = cli_session_main, \
+	.own = &(const struct session_command)                                    \
+	{                                                                         \
+		&(words), (function)                                              \
+	}
+
+/* Reads the command line, finds the service and the session, and runs the command; the exit status. */
+int cli_session_main(const struct command *self, int argc, char **argv);
 
 /* ---- asks ------------------------------------------------------------------------------------------------- */
 

@@ -162,9 +162,10 @@ static int read_path(struct json_reader *r, const struct srt_place *place, struc
 {
 	AUTO_BUF absolute = BUF_INIT(PATH_MAX - 1);
 	AUTO_BUF real = BUF_INIT(2 * PATH_MAX);
+	int rc = make_absolute(r, place, p, &absolute);
 
-	if (make_absolute(r, place, p, &absolute) < 0)
-		return -r->err->code;
+	if (rc < 0)
+		return rc;
 	p->fixed[0] = fixed_length(buf_str(&absolute), &p->is_glob);
 	resolve(buf_str(&absolute), p->fixed[0], &real, &p->fixed[1]);
 	p->form[0] = keep(r, &absolute);
@@ -181,7 +182,9 @@ static int read_path(struct json_reader *r, const struct srt_place *place, struc
 static int read_paths(struct judged *j, const char *name, const struct json_strings *from, bool is_final,
 		      struct path_list *ret)
 {
-	for (size_t i = 0; i < from->n; i++) {
+	int rc = 0;
+
+	for (size_t i = 0; i < from->n && rc == 0; i++) {
 		struct path *p = &ret->item[ret->n++];
 		char *place = json_blocks_alloc(j->r->blocks, 64, 1);
 
@@ -189,10 +192,9 @@ static int read_paths(struct judged *j, const char *name, const struct json_stri
 			return err_nomem(j->r->err);
 		(void)snprintf(place, 64, "%s[%zu]", name, i);
 		*p = (struct path){ .place = place, .text = from->item[i], .is_final = is_final };
-		if (read_path(j->r, j->place, p) < 0)
-			return -j->r->err->code;
+		rc = read_path(j->r, j->place, p);
 	}
-	return 0;
+	return rc;
 }
 
 /* ---- how paths lie to each other -------------------------------------------------------------------------------------- */
@@ -404,17 +406,17 @@ static int read_lists(struct judged *j, const struct srt_files *files)
 		{ "filesystem.allowWrite", &files->allow_write, false, &j->allow_write },
 		{ "filesystem.denyWrite", &files->deny_write, false, &j->deny_write },
 	};
+	int rc = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(lists) && rc == 0; i++) {
 		if (!lists[i].into->item)
 			lists[i].into->item =
 				json_blocks_alloc(j->r->blocks, (size_t)2 * SRT_ITEMS_MAX, sizeof(struct path));
 		if (!lists[i].into->item)
 			return err_nomem(j->r->err);
-		if (read_paths(j, lists[i].name, lists[i].from, lists[i].is_final, lists[i].into) < 0)
-			return -j->r->err->code;
+		rc = read_paths(j, lists[i].name, lists[i].from, lists[i].is_final, lists[i].into);
 	}
-	return 0;
+	return rc;
 }
 
 int srt_paths(struct srt *s, struct json_reader *r, const struct srt_files *files, const struct srt_place *place)

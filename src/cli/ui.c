@@ -138,6 +138,11 @@ int ui_usage(const char *command, const struct brig_error *err)
 	return EXIT_USAGE;
 }
 
+int ui_fail_or_usage(const char *command, const struct brig_error *err)
+{
+	return err->code == BRIG_E_USAGE ? ui_usage(command, err) : ui_fail(err);
+}
+
 /* ---- colours and numbers ---------------------------------------------------------------------- */
 
 bool ui_has_color(int fd, bool no_color)

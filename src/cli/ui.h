@@ -38,6 +38,8 @@ void ui_say(const char *fmt, ...) PRINTF(1, 2);
 int ui_fail(const struct brig_error *err);
 /* Says what is wrong with the command line and where its help is; returns EXIT_USAGE. */
 int ui_usage(const char *command, const struct brig_error *err);
+/* The one or the other, as the error's code says. */
+int ui_fail_or_usage(const char *command, const struct brig_error *err);
 
 /* Frees what the library handed out. */
 static inline void ui_freep(char **text)

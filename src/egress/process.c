@@ -350,7 +350,7 @@ static int await_hello(struct egress *e, struct brig_error *err)
 }
 
 /* Waits until it has ended by itself, or ends it. */
-static void bury(struct egress *e)
+static void reap(struct egress *e)
 {
 	if (e->pidfd < 0)
 		return;
@@ -422,7 +422,7 @@ int egress_start(int *offer, const struct egress_rules *rules, struct egress **r
 	if (rc < 0) {
 		if (e->pidfd >= 0)
 			(void)syscall(SYS_pidfd_send_signal, e->pidfd, SIGKILL, NULL, 0);
-		bury(e);
+		reap(e);
 		egress_free(e);
 		return rc;
 	}
@@ -446,7 +446,7 @@ void egress_stop(struct egress *e, struct network *net, struct denied *denied)
 		return;
 	died = is_dead(e);
 	(void)send(e->channel, "q", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-	bury(e);
+	reap(e);
 	table_read(e->table, net, denied);
 	if (died)
 		table_report(WHY_died, net, denied);

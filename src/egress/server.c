@@ -68,7 +68,7 @@ void conn_close(struct conn *c)
 }
 
 /* Not before the round is over: later events of the same round may still point here. */
-static void bury(struct server *s)
+static void free_closed(struct server *s)
 {
 	for (size_t i = 0; i < OPEN_MAX_CONNS; i++)
 		if (s->conn[i] && s->conn[i]->state == CONN_DEAD) {
@@ -246,6 +246,6 @@ _Noreturn void server_run(struct server *s)
 		for (int i = 0; i < n; i++)
 			dispatch(s, &round[i]);
 		check_deadlines(s);
-		bury(s);
+		free_closed(s);
 	}
 }

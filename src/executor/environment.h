@@ -61,4 +61,24 @@ enum environment_left { ENVIRONMENT_LEFT_NOTHING, ENVIRONMENT_LEFT_GONE, ENVIRON
 int environment_remove(struct recorder *recorder, const struct settings *set, const char *name,
 		       enum environment_left *ret, struct brig_error *err);
 
+/* ---- from host to host (environment_exchange.c) --------------------------------------------------- */
+
+#define ENVIRONMENT_PARCEL "environment" /* the kind of what is exchanged (brig/exchange.h) */
+
+struct environment_parcel {
+	char content[ENVIRONMENT_HASH_HEX + 1]; /* a hash of its document, which has that of its set */
+	uint64_t created_s;
+};
+/* By which others ask for the environment of this name. */
+void environment_parcel_key(const char *name, char ret[ENVIRONMENT_HASH_HEX + 1]);
+/* Writes the environment that is asked for by this key to out, with a set of at most so many bytes.  1; 0: there is none. */
+int environment_pack(struct recorder *recorder, const struct settings *set, const char *key, uint64_t most, int out,
+		     struct environment_parcel *ret, struct brig_error *err);
+/*
+ * Keeps what was packed so, read from in, as if it had been made here.  BRIG_E_REFUSED: it is not what content says, or not what was
+ * asked for, or for another runtime, or there is one of its name already.
+ */
+int environment_unpack(struct recorder *recorder, const struct settings *set, const char *key, const char *content,
+		       int in, struct brig_error *err);
+
 #endif

@@ -69,28 +69,6 @@ int environment_check_wish(const struct brig_environment *wish, struct brig_erro
 	return check_wish(wish, &e, err);
 }
 
-/* Before a set is installed for nothing; and again when it is to be kept. */
-static int check_free(const struct statedir *dir, const char *name, struct brig_error *err)
-{
-	struct environment_names names = { .n = 0 };
-	int rc = environments_names(dir, &names, err);
-	bool full = names.n >= ENVIRONMENTS_MAX, taken = false;
-
-	for (size_t i = 0; i < names.n; i++)
-		taken = taken || str_eq(names.name[i], name);
-	environments_names_release(&names);
-	if (rc < 0)
-		return rc;
-	if (taken)
-		return err_set(err, BRIG_E_REFUSED, 0,
-			       "there is an environment '%s' already: remove it first with brig env remove %s", name,
-			       name);
-	if (full)
-		return err_set(err, BRIG_E_REFUSED, 0, "there are %d environments already, and no more are kept",
-			       ENVIRONMENTS_MAX);
-	return 0;
-}
-
 /* ---- the run ------------------------------------------------------------------------------------- */
 
 static bool make_program(const struct brig_environment *w, const struct ecosystem *e, struct buf *ret)
@@ -268,7 +246,7 @@ static int keep(const struct statedir *dir, struct recorder *recorder, const str
 	int rc = environments_lock(dir, err);
 
 	if (rc == 0)
-		rc = check_free(dir, w->name, err);
+		rc = environments_check_free(dir, w->name, err);
 	if (rc == 0)
 		rc = fill(&env, w, e, r, err);
 	if (rc == 0)
@@ -293,7 +271,7 @@ int environment_create(const struct executor *x, const struct brig_environment *
 	if (!make_program(wish, e, &program))
 		return err_nomem(err);
 	if (environments_open(x->recorder, /* make= */ true, &dir, &why) < 0 ||
-	    check_free(&dir, wish->name, &why) < 0) {
+	    environments_check_free(&dir, wish->name, &why) < 0) {
 		(void)end_with(ret, &why);
 		return 0;
 	}

@@ -116,6 +116,27 @@ void environments_names_release(struct environment_names *names)
 	*names = (struct environment_names){ .n = 0 };
 }
 
+int environments_check_free(const struct statedir *dir, const char *name, struct brig_error *err)
+{
+	struct environment_names names = { .n = 0 };
+	int rc = environments_names(dir, &names, err);
+	bool full = names.n >= ENVIRONMENTS_MAX, taken = false;
+
+	for (size_t i = 0; i < names.n; i++)
+		taken = taken || str_eq(names.name[i], name);
+	environments_names_release(&names);
+	if (rc < 0)
+		return rc;
+	if (taken)
+		return err_set(err, BRIG_E_REFUSED, 0,
+			       "there is an environment '%s' already: remove it first with brig env remove %s", name,
+			       name);
+	if (full)
+		return err_set(err, BRIG_E_REFUSED, 0, "there are %d environments already, and no more are kept",
+			       ENVIRONMENTS_MAX);
+	return 0;
+}
+
 int environment_unknown(const struct statedir *dir, const char *name, struct brig_error *err)
 {
 	struct environment_names there = { .n = 0 };

@@ -20,6 +20,9 @@ struct environment_names {
 int environments_names(const struct statedir *dir, struct environment_names *ret, struct brig_error *err);
 void environments_names_release(struct environment_names *names);
 
+/* Whether there may be one more, of this name: before a set is installed for nothing, and within the lock when it is to be kept. */
+int environments_check_free(const struct statedir *dir, const char *name, struct brig_error *err);
+
 /* One document.  err->sys is ENOENT if there is none. */
 int environment_load(const struct statedir *dir, const char *name, struct environment *ret, struct brig_error *err);
 int environment_save(const struct statedir *dir, const struct environment *env, struct brig_error *err);

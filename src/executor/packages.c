@@ -187,12 +187,12 @@ static int identify(const struct packages *p, const struct packages_ask *ask, bo
 {
 	const struct selection *chosen = ask->chosen;
 	const struct brig_request *req = ask->req;
-	const struct backend_notice tell = { req->on_notice, req->user };
+	const struct backend_notice notify = { req->on_notice, req->user };
 	char tool[PATH_MAX], image[128];
 	int rc;
 
 	if (chosen->ops->identify) {
-		rc = chosen->ops->identify(chosen->host, ask->request->subject.runtime, &tell, image, sizeof(image),
+		rc = chosen->ops->identify(chosen->host, ask->request->subject.runtime, &notify, image, sizeof(image),
 					   err);
 		return rc < 0 || buf_adds(ret, image) ? rc : err_nomem(err);
 	}
@@ -205,13 +205,13 @@ static int identify(const struct packages *p, const struct packages_ask *ask, bo
 	return 0;
 }
 
-static void add_machine(struct store_key_maker *m, const struct packages_ask *ask, const struct buf *runtime,
+static void add_machine(struct store_key_maker *m, const char *backend, const struct buf *runtime,
 			const struct utsname *host)
 {
 	store_key_add(m, "runtime", runtime->data, runtime->len);
 	store_key_text(m, "machine", host->machine);
 	store_key_text(m, "libc", gnu_get_libc_version());
-	store_key_text(m, "backend", ask->chosen->ops->name);
+	store_key_text(m, "backend", backend);
 }
 
 /* What a set must have been made for to be of use to this cell. */
@@ -226,10 +226,36 @@ static int find_machine(struct packages *p, const struct packages_ask *ask, bool
 	if (uname(host) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which machine this is");
 	store_key_begin(&m, "machine");
-	add_machine(&m, ask, runtime, host);
+	add_machine(&m, ask->chosen->ops->name, runtime, host);
 	if (of == IDENTITY_HERE)
 		store_key_end(&m, &p->made_for);
 	return 0;
+}
+
+int packages_made_for(const struct ecosystem *e, const char *backend, enum lang_identity of,
+		      char ret[STORE_HEX_LEN + 1], struct brig_error *err)
+{
+	AUTO_BUF runtime = BUF_INIT(4096);
+	const struct backend_ops *ops;
+	struct store_key_maker m;
+	struct store_key key;
+	struct utsname host;
+	char tool[PATH_MAX];
+
+	for (size_t i = 0; (ops = backend_at(i)) && !str_eq(ops->name, backend); i++)
+		;
+	if (!ops)
+		return err_set(err, BRIG_E_REFUSED, 0, "there is no backend '%.16s' here", backend);
+	if (ops->identify)
+		return 0;
+	ecosystem_tool(e, tool, sizeof(tool));
+	if (uname(&host) < 0 || !lang_program_identity(tool, of, &runtime))
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot find out which %s this is", tool);
+	store_key_begin(&m, "machine");
+	add_machine(&m, backend, &runtime, &host);
+	store_key_end(&m, &key);
+	(void)hex_put(ret, key.hash, STORE_HASH_LEN);
+	return 1;
 }
 
 static int make_key(struct packages *p, const struct packages_ask *ask, enum lang_identity of, struct store_key *ret,
@@ -258,7 +284,7 @@ static int make_key(struct packages *p, const struct packages_ask *ask, enum lan
 		store_key_add(&m, "file", p->files.file[i].data, p->files.file[i].len);
 	}
 	store_key_text(&m, "registry", p->registry.url);
-	add_machine(&m, ask, &runtime, &host);
+	add_machine(&m, ask->chosen->ops->name, &runtime, &host);
 	store_key_text(&m, "trust", trust_name[ask->request->resolved.trust]);
 	store_key_number(&m, "missing", p->missing);
 	store_key_end(&m, ret);
@@ -657,7 +683,7 @@ int packages_end(struct packages *p, const struct packages_ask *ask, struct resu
 }
 
 /* The proxy speaks of the setting that it usually has its hosts from. */
-static void mend_fix(struct denied_row *d)
+static void adapt_fix(struct denied_row *d)
 {
 	static const char usual[] = " to whitelist";
 	const char *at = strstr(d->fix, usual);
@@ -683,7 +709,7 @@ static bool explain_denied(const struct packages *p, struct result *res)
 	if (row)
 		(void)snprintf(what, sizeof(what), "%.180s:%u", row->host, row->port);
 	for (size_t i = 0; i < res->denied.n; i++) {
-		mend_fix(&res->denied.row[i]);
+		adapt_fix(&res->denied.row[i]);
 		if (row && res->denied.row[i].kind == DENIED_HOST && str_eq(res->denied.row[i].what, what))
 			fix = res->denied.row[i].fix;
 	}

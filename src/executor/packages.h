@@ -7,6 +7,7 @@
 #include "executor/prepare.h"
 #include "executor/record.h"
 #include "executor/select.h"
+#include "lang/lang.h"
 #include "model/result.h"
 #include "packages/environment.h"
 #include "packages/packages.h"
@@ -64,6 +65,12 @@ int packages_begin(struct packages *p, const struct packages_ask *ask, struct re
  */
 int packages_take(struct packages *p, const struct packages_ask *ask, const struct environment *env, struct result *res,
 		  struct brig_error *err);
+/*
+ * What an environment of this host says of the machine that it is for: 1, and a hash by which it is known here, or on every host
+ * with the same programs; 0: that of the backend means the same everywhere.
+ */
+int packages_made_for(const struct ecosystem *e, const char *backend, enum lang_identity of,
+		      char ret[STORE_HEX_LEN + 1], struct brig_error *err);
 /* Everything that the install cell needs. */
 struct install {
 	struct prepared prepared;

@@ -11,6 +11,8 @@
 struct piece_rest {
 	struct executor x;
 	const struct piece *piece;
+	struct brig_request req; /* the piece's, with the id that was announced */
+	char announced[RUN_ID_LEN + 1];
 	struct prepared_request prepared;
 	struct recording recording;
 	struct rules_in_use judged_by;
@@ -30,9 +32,13 @@ static bool resolve(struct piece_rest *p)
 	struct result *res = p->result;
 	int rc;
 
+	p->req = *p->piece->req;
+	p->recording.announced = !p->req.id && record_take_announced(p->x.recorder, p->announced);
+	if (p->recording.announced)
+		p->req.id = p->announced;
 	p->prepared.in_session = true;
 	p->prepared.known = p->piece->resolved;
-	rc = prepare_request(p->x.policy, p->piece->req, &p->prepared, &p->err);
+	rc = prepare_request(p->x.policy, &p->req, &p->prepared, &p->err);
 	(void)str_copy(res->id, sizeof(res->id), p->prepared.id);
 	res->trust = p->prepared.resolved.trust;
 	(void)str_copy(res->trust_source, sizeof(res->trust_source),
@@ -143,6 +149,7 @@ void executor_finish_piece(struct piece_rest *p)
 {
 	if (!p)
 		return;
+	record_announce(p->x.recorder, p->recording.rec.set);
 	record_count(p->x.recorder, &p->recording);
 	if (p->judged_by.set)
 		rulebook_refill(p->x.rules, &p->judged_by);

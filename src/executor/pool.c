@@ -54,7 +54,7 @@ static int add_language(struct kinds *k, const struct selection *docker, const s
 static int serve(struct kinds *k, const struct pool_wish *wish, struct brig_error *err)
 {
 	struct backend_pool ask = {
-		.plans = k->plan, .size = wish->size, .stop_fd = wish->stop_fd, .tell = { wish->notice, wish->arg }
+		.plans = k->plan, .size = wish->size, .stop_fd = wish->stop_fd, .notify = { wish->notice, wish->arg }
 	};
 	struct selection docker = { .ops = backend_find(BACKEND_DOCKER, err) };
 	int rc;

@@ -348,93 +348,138 @@ static int fill_way_out(struct prepared *p, const struct prepared_request *pr, c
 	return egress_places(hosts, &p->way_out, err);
 }
 
-static int fill_plan(const struct prepared_request *pr, const struct brig_request *req, const struct lang_step *step,
-		     const char *step_name, struct prepared *ret, struct brig_error *err)
+/* A step of the request, as its plan is made from it. */
+struct planned_step {
+	const struct prepared_request *pr;
+	const struct brig_request *req;
+	const struct lang_step *step;
+	const char *name;
+	bool is_run; /* else it compiles */
+	bool egress;
+	const struct plan_workspace *workspace; /* NULL: none is shown */
+	const struct language *lang;
+};
+
+static struct planned_step plan_step(const struct prepared_request *pr, const struct brig_request *req,
+				     const struct lang_step *step, const char *name)
 {
+	struct planned_step s = { .pr = pr, .req = req, .step = step, .name = name, .is_run = str_eq(name, "run") };
+
+	s.egress = s.is_run && pr->resolved.set.network_mode == NETWORK_ALLOWLIST;
+	s.workspace = s.is_run ? pr->workspace : sources_shown(pr, req);
+	s.lang = s.workspace && pr->run_lang ? pr->run_lang : pr->subject.lang;
+	return s;
+}
+
+/* Its arguments, variables and sockets, in *ret. */
+static int fill_command(const struct planned_step *s, struct prepared *ret, struct brig_error *err)
+{
+	const struct prepared_request *pr = s->pr;
 	const struct settings *set = &pr->resolved.set;
-	bool is_run = str_eq(step_name, "run"), egress = is_run && set->network_mode == NETWORK_ALLOWLIST;
-	struct plan *plan = &ret->plan;
 	const struct subject_place place = { .set = set, .own_path = pr->venv_env, .in_image = pr->brings_runtimes };
-	const struct plan_workspace *workspace = is_run ? pr->workspace : sources_shown(pr, req);
+	const char *source = source_shown(pr, s->req);
 	struct subject what = pr->subject;
 	size_t skip;
 	int rc;
 
-	if (workspace && pr->run_lang)
-		what.lang = pr->run_lang;
-	rc = subject_command(&what, step, source_shown(pr, req), &place, &ret->command, &skip, err);
+	what.lang = s->lang;
+	rc = subject_command(&what, s->step, source, &place, &ret->command, &skip, err);
+	if (rc == 0)
+		rc = fill_argv(ret, what.args + skip, s->is_run ? what.n_args - skip : 0, err);
+	if (rc == 0 && !s->is_run && s->workspace && s->req->n_sources > 0)
+		rc = add_sources(ret, source, s->req, err);
+	if (rc == 0)
+		rc = fill_env(ret, s->step, pr, s->is_run ? s->req : NULL, s->egress, err);
+	return rc == 0 && s->egress ? fill_way_out(ret, pr, &set->whitelist, err) : rc;
+}
 
-	if (rc == 0)
-		rc = fill_argv(ret, what.args + skip, is_run ? what.n_args - skip : 0, err);
-	if (rc == 0 && !is_run && workspace && req->n_sources > 0)
-		rc = add_sources(ret, source_shown(pr, req), req, err);
-	if (rc == 0)
-		rc = fill_env(ret, step, pr, is_run ? req : NULL, egress, err);
-	if (rc == 0 && egress)
-		rc = fill_way_out(ret, pr, &set->whitelist, err);
-	if (rc < 0)
-		return rc;
-	*plan = (struct plan){
-		.step = step_name,
-		.language = pr->subject.runtime,
-		.output = is_run ? NULL : what.lang->output_name,
-		.trust = pr->resolved.trust,
-		.limits = !is_run                        ? compile_limits(set)
-			  : req->kind == SUBJECT_SESSION ? session_limits(set)
-							 : run_limits(set),
-		.session = req->kind == SUBJECT_SESSION,
-		.disk_io_bps = limits_disk_io(set) ? set->disk_io_bps : 0,
-		.rootfs = set->rootfs,
-		.uid = pr->uid,
-		.gid = pr->gid,
-		.family = step->family,
-		.profile = set->seccomp_profile,
-		/* The program may start any other, and some compile as they go; only `strict` is for those that do not. */
-		.deny_write_exec = step->deny_write_exec && (!is_run || set->seccomp_profile == SECCOMP_PROFILE_STRICT),
-		.workspace_exec = set->workspace_exec || !is_run,
-		.workspace_alias = set->workspace_alias,
-		.argv = ret->argv,
-		.envp = ret->envp,
-		.start_at_once = !egress, /* else not before its proxy is there */
-		.egress = egress ? &ret->way_out : NULL,
-		.files = ret->files,
-		.warm = is_run ? pr->warm : NULL,
-		.environment = is_run ? pr->environment : NULL,
-		.binds = ret->binds,
-		.workspace = workspace,
-		.wants_view = is_run && pr->wants_view,
-		.may_degrade = pr->may_degrade,
-		.report_denied = set->report_denied,
-	};
-	(void)snprintf(plan->id, sizeof(plan->id), "%s", pr->id);
-	if (ret->file.name)
-		ret->files[plan->n_files++] = ret->file;
+/* What it may use, and may do. */
+static void fill_limits(const struct planned_step *s, struct plan *plan)
+{
+	const struct settings *set = &s->pr->resolved.set;
+	bool is_strict = set->seccomp_profile == SECCOMP_PROFILE_STRICT;
+
+	plan->trust = s->pr->resolved.trust;
+	plan->limits = !s->is_run                        ? compile_limits(set)
+		       : s->req->kind == SUBJECT_SESSION ? session_limits(set)
+							 : run_limits(set);
+	plan->disk_io_bps = limits_disk_io(set) ? set->disk_io_bps : 0;
+	plan->rootfs = set->rootfs;
+	plan->uid = s->pr->uid;
+	plan->gid = s->pr->gid;
+	plan->family = s->step->family;
+	plan->profile = set->seccomp_profile;
+	/* The program may start any other, and some compile as they go; only `strict` is for those that do not. */
+	plan->deny_write_exec = s->step->deny_write_exec && (!s->is_run || is_strict);
+	plan->workspace_exec = set->workspace_exec || !s->is_run;
+	plan->workspace_alias = set->workspace_alias;
+	plan->may_degrade = s->pr->may_degrade;
+	plan->report_denied = set->report_denied;
+}
+
+static void fill_binds(const struct planned_step *s, struct prepared *ret)
+{
+	struct plan *plan = &ret->plan;
+
 	if (ret->command.tool_target[0])
 		ret->binds[plan->n_binds++] =
 			(struct plan_bind){ .source = ret->command.tool, .target = ret->command.tool_target };
-	for (size_t i = 0; is_run && i < pr->n_venv_binds && plan->n_binds < PREPARED_BINDS_MAX; i++)
-		ret->binds[plan->n_binds++] = pr->venv_binds[i];
+	for (size_t i = 0; s->is_run && i < s->pr->n_venv_binds && plan->n_binds < PREPARED_BINDS_MAX; i++)
+		ret->binds[plan->n_binds++] = s->pr->venv_binds[i];
+}
+
+static int fill_plan(const struct planned_step *s, struct prepared *ret, struct brig_error *err)
+{
+	const struct prepared_request *pr = s->pr;
+	struct plan *plan = &ret->plan;
+	int rc = fill_command(s, ret, err);
+
+	if (rc < 0)
+		return rc;
+	*plan = (struct plan){
+		.step = s->name,
+		.language = pr->subject.runtime,
+		.output = s->is_run ? NULL : s->lang->output_name,
+		.session = s->req->kind == SUBJECT_SESSION,
+		.argv = ret->argv,
+		.envp = ret->envp,
+		.start_at_once = !s->egress, /* else not before its proxy is there */
+		.egress = s->egress ? &ret->way_out : NULL,
+		.files = ret->files,
+		.warm = s->is_run ? pr->warm : NULL,
+		.environment = s->is_run ? pr->environment : NULL,
+		.binds = ret->binds,
+		.workspace = s->workspace,
+		.wants_view = s->is_run && pr->wants_view,
+	};
+	(void)snprintf(plan->id, sizeof(plan->id), "%s", pr->id);
+	fill_limits(s, plan);
+	if (ret->file.name)
+		ret->files[plan->n_files++] = ret->file;
+	fill_binds(s, ret);
 	/* A project that is shown has the files which packages would bring for it. */
-	return pr->provision ? prepared_provide(ret, pr->provision, is_run || workspace, err) : 0;
+	return pr->provision ? prepared_provide(ret, pr->provision, s->is_run || s->workspace, err) : 0;
 }
 
 int prepare_compile(const struct prepared_request *pr, const struct brig_request *req, struct prepared *ret,
 		    struct brig_error *err)
 {
 	struct lang_step step = pr->lang->compile;
+	const struct planned_step planned = plan_step(pr, req, &step, "compile");
 
 	ret->file = (struct plan_file){
 		.name = source_shown(pr, req), .data = req->code, .len = req->code_len, .mode = 0644
 	};
 	if (sources_shown(pr, req) && pr->lang->project_argv[0] && req->n_sources == 0)
 		memcpy(step.argv, pr->lang->project_argv, sizeof(step.argv));
-	return fill_plan(pr, req, &step, "compile", ret, err);
+	return fill_plan(&planned, ret, err);
 }
 
 int prepare_run(const struct prepared_request *pr, const struct brig_request *req, const struct buf *compiled,
 		struct prepared *ret, struct brig_error *err)
 {
 	const struct language *lang = pr->run_lang ? pr->run_lang : pr->lang;
+	const struct planned_step planned = plan_step(pr, req, &pr->lang->run, "run");
 	int rc;
 
 	if (req->kind == BRIG_KIND_CODE)
@@ -447,7 +492,7 @@ int prepare_run(const struct prepared_request *pr, const struct brig_request *re
 		ret->file = (struct plan_file){
 			.name = lang->output_name, .data = compiled->data, .len = compiled->len, .mode = 0755
 		};
-	rc = fill_plan(pr, req, &pr->lang->run, "run", ret, err);
+	rc = fill_plan(&planned, ret, err);
 	if (pr->subject.tests && !pr->subject.tests->run.on_stdout)
 		ret->plan.output = pr->subject.tests->run.name[1];
 	return rc;

@@ -14,6 +14,7 @@
 #include "audit/audit.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/id.h"
 #include "base/str.h"
 #include "executor/record_link.h"
 #include "executor/subject.h"
@@ -30,9 +31,17 @@ static void forget_files(struct recorder *r)
 	statedir_close(&r->dir);
 }
 
+static void forget_ahead(struct recorder *r)
+{
+	fd_closep(&r->ahead.reply);
+	r->ahead.id[0] = '\0';
+}
+
 void recorder_release(struct recorder *r)
 {
 	forget_files(r);
+	forget_ahead(r);
+	link_pair_release(&r->pair);
 	fd_closep(&r->link);
 }
 
@@ -129,7 +138,7 @@ static int prepare_audit(struct recorder *r, struct recording *rg, struct result
 
 	if (set->audit == AUDIT_OFF)
 		return 0;
-	rg->audited = open_audit(r, set, res->id, &why) == 0;
+	rg->audited = rg->announced || open_audit(r, set, res->id, &why) == 0;
 	if (rg->audited)
 		return 0;
 	if (set->audit == AUDIT_REQUIRED)
@@ -173,6 +182,37 @@ int record_prepare(struct recorder *r, struct recording *rg, struct result *res,
 	return rc < 0 ? rc : prepare_receipt(r, rg, res, err);
 }
 
+/* ---- runs that follow each other ------------------------------------------------------------------ */
+
+void record_announce(struct recorder *r, const struct settings *set)
+{
+	uint64_t now = clock_now_ns(), before = r->ended_ns;
+	struct record_ahead *a = &r->ahead;
+
+	r->ended_ns = now;
+	if (r->link >= 0)
+		link_pair_renew(&r->pair);
+	if (r->link < 0 || set->audit == AUDIT_OFF || before + RECORD_AHEAD_NS < now)
+		return; /* the next one is not to be expected so soon */
+	forget_ahead(r);
+	if (id_random(a->id, RUN_ID_LEN) < 0 || link_announce(r->link, a->id, &a->reply, NULL) < 0)
+		forget_ahead(r);
+	a->asked_ns = now;
+}
+
+bool record_take_announced(struct recorder *r, char ret_id[RUN_ID_LEN + 1])
+{
+	AUTO_PACKET_IN answer = PACKET_IN_INIT;
+	struct record_ahead *a = &r->ahead;
+	bool is_ready = a->reply >= 0 && a->asked_ns && a->asked_ns + RECORD_AHEAD_NS > clock_now_ns() &&
+			link_answer(a->reply, &answer, NULL) == 1;
+
+	if (is_ready)
+		(void)str_copy(ret_id, RUN_ID_LEN + 1, a->id);
+	a->asked_ns = 0;
+	return is_ready;
+}
+
 /* ---- writing --------------------------------------------------------------------------------------- */
 
 /* The entry that policy demanded could not be written after all: whatever the program did, this run is not in order. */
@@ -194,10 +234,10 @@ static bool nothing_ran(const struct result *res)
 }
 
 /* history: NULL, or where what became of the record in the history is told. */
-static int append_entry(const struct recorder *r, struct record *rec, struct link_history *history,
-			struct brig_error *err)
+static int append_entry(struct recorder *r, struct record *rec, struct link_history *history, struct brig_error *err)
 {
-	return r->link >= 0 ? link_audit_append(r->link, rec, history, err) : audit_append(r->audit, rec, err);
+	return r->link >= 0 ? link_audit_append(r->link, &r->pair, rec, history, err)
+			    : audit_append(r->audit, rec, err);
 }
 
 static void write_audit(struct recorder *r, struct recording *rg, struct link_history *history, struct result *res)
@@ -362,7 +402,7 @@ void record_whole(struct recorder *r, struct recording *rg, const char *policy_f
 	r->uncounted[0] = '\0';
 	complete(r, rg, policy_file, res);
 	write_audit(r, rg, history, res);
-	if (rg->in_history)
+	if (history && rg->in_history)
 		warn_of_history(res, &history->err, &history->notes);
 	write_rest(r, rg, res);
 }

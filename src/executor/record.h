@@ -9,10 +9,18 @@
 #ifndef EXECUTOR_RECORD_H
 #define EXECUTOR_RECORD_H
 
+#include "executor/record_link.h"
 #include "model/record.h"
 #include "sys/statedir.h"
 
 struct audit_log;
+
+/* A run that is still to come, of which the recorder has heard: it can be recorded. */
+struct record_ahead {
+	char id[RUN_ID_LEN + 1]; /* "": there is none */
+	int reply;               /* where the recorder says so; it stays open until nobody waits for its end */
+	uint64_t asked_ns;
+};
 
 /* Of one handle. */
 struct recorder {
@@ -23,10 +31,13 @@ struct recorder {
 	struct audit_log *audit;
 	char uncounted
 		[RESULT_TEXT_MAX]; /* of a run that had been told already when it could not be counted: the next one says it */
+	struct record_ahead ahead;
+	struct link_pair pair; /* for the recorder's next answer */
+	uint64_t ended_ns;     /* when the last run of record_announce() did */
 };
-#define RECORDER_INIT                                  \
-	{                                              \
-		.link = FD_NONE, .dir = STATEDIR_INIT, \
+#define RECORDER_INIT                                                                                               \
+	{                                                                                                           \
+		.link = FD_NONE, .dir = STATEDIR_INIT, .ahead = { .reply = FD_NONE }, .pair = { FD_NONE, FD_NONE }, \
 	}
 
 void recorder_release(struct recorder *r);
@@ -37,7 +48,8 @@ int recorder_dir(struct recorder *r, const struct statedir **ret, struct brig_er
 struct recording {
 	struct record rec;
 	bool prepared;
-	bool audited; /* the log is open and has room */
+	bool audited;   /* the log is open and has room */
+	bool announced; /* so the recorder said before the run came */
 	bool wants_receipt;
 	bool in_history;              /* it is there already, or will not be, and the result says so */
 	struct policy_digest *digest; /* of rec.set; NULL: nobody has one */
@@ -68,5 +80,13 @@ void record_finish(struct recorder *r, struct recording *rg, struct result *res)
  */
 void record_whole(struct recorder *r, struct recording *rg, const char *policy_file, struct result *res);
 void record_count(struct recorder *r, struct recording *rg);
+/*
+ * For runs that follow each other: when one is over, the recorder is asked whether the next can be recorded, so that this one need
+ * not wait for it.  The id of that run, if the recorder has answered and not longer than RECORD_AHEAD_NS ago; else the run has
+ * another id, and asks for itself.
+ */
+#define RECORD_AHEAD_NS (2 * NS_PER_SEC)
+void record_announce(struct recorder *r, const struct settings *set);
+bool record_take_announced(struct recorder *r, char ret_id[RUN_ID_LEN + 1]);
 
 #endif

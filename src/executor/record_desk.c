@@ -334,7 +334,7 @@ static int do_append(struct desk *d, struct packet_in *m, struct brig_error *err
 				   .wall_ns = believe_time(d, run, packet_get_number(m, PACKET_began_ns, 0)) };
 	const char *fault = audit_body_fault(said.body, said.len, said.id);
 	uint8_t hash[SHA256_LEN];
-	struct audit_place place;
+	struct audit_place place = { 0 };
 	int rc;
 
 	if (fault)

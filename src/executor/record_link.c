@@ -9,23 +9,58 @@
 #include "base/str.h"
 #include "base/wait.h"
 
-int link_ask(int link, const struct packet_out *w, int *ret_reply, struct brig_error *err)
+void link_pair_release(struct link_pair *p)
 {
-	AUTO_FD ours = FD_NONE;
-	AUTO_FD theirs = FD_NONE;
-	int ends[2], rc;
+	fd_closep(&p->ours);
+	fd_closep(&p->theirs);
+}
+
+static int make_pair(struct link_pair *p, struct brig_error *err)
+{
+	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot ask the recorder");
-	ours = ends[0];
-	theirs = ends[1];
-	rc = packet_send(link, w, theirs);
+	p->ours = ends[0];
+	p->theirs = ends[1];
+	return 0;
+}
+
+void link_pair_renew(struct link_pair *p)
+{
+	if (p->theirs >= 0)
+		return;
+	fd_closep(&p->ours);
+	(void)make_pair(p, NULL); /* then it is made for the question */
+}
+
+/* On the pair, which is made if there is none that is new. */
+static int ask_on(int link, const struct packet_out *w, struct link_pair *p, struct brig_error *err)
+{
+	int rc = 0;
+
+	if (p->theirs < 0) {
+		fd_closep(&p->ours);
+		rc = make_pair(p, err);
+	}
+	if (rc < 0)
+		return rc;
+	rc = packet_send(link, w, p->theirs);
+	fd_closep(&p->theirs); /* so that the recorder's end is the end */
 	if (rc == -EMSGSIZE)
 		return err_set(err, BRIG_E_USAGE, 0, "this is longer than anything that the recorder takes");
-	if (rc < 0)
-		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot ask the recorder");
-	*ret_reply = fd_move(&ours);
-	return 0;
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot ask the recorder") : 0;
+}
+
+int link_ask(int link, const struct packet_out *w, int *ret_reply, struct brig_error *err)
+{
+	struct link_pair p = { .ours = FD_NONE, .theirs = FD_NONE };
+	int rc = ask_on(link, w, &p, err);
+
+	if (rc == 0)
+		*ret_reply = fd_move(&p.ours);
+	link_pair_release(&p);
+	return rc;
 }
 
 /* What the answer says: 1, or the error that it brings. */
@@ -65,21 +100,20 @@ static int ms_left(uint64_t deadline_ns)
 }
 
 /* One attempt. */
-static int call_once(int link, const struct packet_out *w, uint64_t deadline_ns, struct packet_in *ret,
-		     struct brig_error *err)
+static int call_once(int link, const struct packet_out *w, struct link_pair *pair, uint64_t deadline_ns,
+		     struct packet_in *ret, struct brig_error *err)
 {
 	struct pollfd p = { .fd = link, .events = POLLOUT };
-	AUTO_FD reply = FD_NONE;
 	int rc;
 
-	while ((rc = link_ask(link, w, &reply, err)) < 0) {
+	while ((rc = ask_on(link, w, pair, err)) < 0) {
 		if (err->sys != EAGAIN || ms_left(deadline_ns) == 0)
 			return rc;
 		(void)wait_poll(&p, 1, ms_left(deadline_ns));
 		wait_sleep(NS_PER_MS); /* there may be room, but too many descriptors on their way */
 	}
-	p = (struct pollfd){ .fd = reply, .events = POLLIN };
-	while ((rc = link_answer(reply, ret, err)) == 0) {
+	p = (struct pollfd){ .fd = pair->ours, .events = POLLIN };
+	while ((rc = link_answer(pair->ours, ret, err)) == 0) {
 		packet_forget(ret);
 		if (ms_left(deadline_ns) == 0)
 			return err_set(err, BRIG_E_SYSTEM, ETIMEDOUT, "the recorder does not answer");
@@ -88,19 +122,39 @@ static int call_once(int link, const struct packet_out *w, uint64_t deadline_ns,
 	return rc;
 }
 
-int link_call(int link, const struct packet_out *w, struct packet_in *ret, struct brig_error *err)
+/*
+ * Another run of the handle may ask while this one waits: what it finds of the pair are no new ends, or, if it was renewed meanwhile,
+ * others than ours.
+ */
+static int call_on(int link, const struct packet_out *w, struct link_pair *spare, struct packet_in *ret,
+		   struct brig_error *err)
 {
+	struct link_pair pair = { .ours = FD_NONE, .theirs = fd_move(&spare->theirs) };
 	uint64_t deadline_ns = clock_now_ns() + LINK_PATIENCE;
 	struct brig_error why = BRIG_ERROR_INIT;
 	int rc;
 
+	if (pair.theirs >= 0)
+		pair.ours = fd_move(&spare->ours);
 	do {
 		packet_forget(ret);
-		rc = call_once(link, w, deadline_ns, ret, &why);
+		rc = call_once(link, w, &pair, deadline_ns, ret, &why);
 	} while (rc < 0 && why.sys == EPIPE && ms_left(deadline_ns) > 0);
 	if (rc < 0 && err)
 		*err = why;
+	if (spare->ours < 0)
+		spare->ours = fd_move(&pair.ours); /* to be closed later */
+	link_pair_release(&pair);
 	return rc < 0 ? rc : 0;
+}
+
+int link_call(int link, const struct packet_out *w, struct packet_in *ret, struct brig_error *err)
+{
+	struct link_pair none = { .ours = FD_NONE, .theirs = FD_NONE };
+	int rc = call_on(link, w, &none, ret, err);
+
+	link_pair_release(&none);
+	return rc;
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------------------------- */
@@ -120,6 +174,14 @@ int link_audit_ready(int link, const char *id, struct brig_error *err)
 	return call_for(link, &w, err);
 }
 
+int link_announce(int link, const char *id, int *ret_reply, struct brig_error *err)
+{
+	AUTO_PACKET_OUT w = PACKET_OUT_INIT(audit_ready);
+
+	packet_text(&w, PACKET_id, id);
+	return link_ask(link, &w, ret_reply, err);
+}
+
 int link_receipt_ready(int link, const char *id, struct brig_error *err)
 {
 	AUTO_PACKET_OUT w = PACKET_OUT_INIT(receipt_ready);
@@ -128,7 +190,8 @@ int link_receipt_ready(int link, const char *id, struct brig_error *err)
 	return call_for(link, &w, err);
 }
 
-int link_audit_append(int link, struct record *rec, struct link_history *history, struct brig_error *err)
+int link_audit_append(int link, struct link_pair *pair, struct record *rec, struct link_history *history,
+		      struct brig_error *err)
 {
 	AUTO_PACKET_OUT w = PACKET_OUT_INIT(append);
 	AUTO_PACKET_IN answer = PACKET_IN_INIT;
@@ -145,7 +208,7 @@ int link_audit_append(int link, struct record *rec, struct link_history *history
 	packet_bytes(&w, PACKET_body, body.data, body.len);
 	if (history)
 		packet_bytes(&w, PACKET_packed, packed.data, packed.len);
-	rc = link_call(link, &w, &answer, err);
+	rc = call_on(link, &w, pair, &answer, err);
 	if (rc < 0)
 		return rc;
 	if (!answer.at[PACKET_seq] || answer.len[PACKET_hash] != SHA256_LEN)

@@ -670,6 +670,22 @@ static const struct {
 	{ "run", step_run, PHASE_COUNT },
 };
 
+/* One after the other, up to the first that decides the verdict. */
+static void take_steps(struct run *r)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(steps) && rc >= 0; i++) {
+		uint64_t mark = clock_now_ns(), now;
+
+		rc = steps[i].run(r);
+		now = clock_now_ns();
+		if (steps[i].phase != PHASE_COUNT)
+			r->result->phase_ns[steps[i].phase] += now - mark;
+		trace_step(r->req, "", steps[i].name, mark, now);
+	}
+}
+
 void executor_run(const struct executor *x, const struct brig_request *req, struct result *ret)
 {
 	uint64_t begin = clock_now_ns();
@@ -680,24 +696,14 @@ void executor_run(const struct executor *x, const struct brig_request *req, stru
 		(void)str_copy(ret->reason, sizeof(ret->reason), "no memory left");
 		return;
 	}
-	proc_bury_late();
+	proc_reap_late();
 	r->packages = (struct packages)PACKAGES_INIT;
 	r->x = x;
 	r->work = (struct work)WORK_INIT;
 	r->recording.rec.wall_ns = clock_wall_ns();
 	r->req = req;
 	r->result = ret;
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-		uint64_t mark = clock_now_ns();
-		int rc = steps[i].run(r);
-		uint64_t now = clock_now_ns();
-
-		if (steps[i].phase != PHASE_COUNT)
-			ret->phase_ns[steps[i].phase] += now - mark;
-		trace_step(req, "", steps[i].name, mark, now);
-		if (rc < 0)
-			break;
-	}
+	take_steps(r);
 	if (ret->verdict == VERDICT_error)
 		hint_find(r->recording.rec.err.tail, r->recording.rec.err.tail_len,
 			  r->prepared.brings_runtimes ? HINT_IMAGE : HINT_HOST, ret->hint, sizeof(ret->hint));

@@ -186,17 +186,27 @@ static int try_backend(const struct select_ask *ask, enum backend_kind kind, boo
 	return refuse(ops, refused, missing & ask->may_degrade, err);
 }
 
-/* The first reason in full, later ones behind it: it is the first backend's fix that helps most. */
+/*
+ * The first reason in full, later ones behind it: it is the first backend's fix that helps most.  Of one that does not fit, what it
+ * says before its details, or nothing: half a sentence helps nobody.
+ */
 static void add_reason(struct brig_error *all, enum backend_kind kind, const struct brig_error *why)
 {
-	size_t len;
+	size_t len, room;
+	int n;
 
 	if (all->code == 0) {
 		*all = *why;
 		return;
 	}
 	len = strlen(all->msg);
-	(void)snprintf(all->msg + len, sizeof(all->msg) - len, "; and %s: %s", backend_kind_name[kind], why->msg);
+	room = sizeof(all->msg) - len;
+	n = snprintf(all->msg + len, room, "; and %s: %s", backend_kind_name[kind], why->msg);
+	if (n >= 0 && (size_t)n >= room)
+		n = snprintf(all->msg + len, room, "; and %s: %.*s", backend_kind_name[kind],
+			     (int)strcspn(why->msg, ":;"), why->msg);
+	if (n < 0 || (size_t)n >= room)
+		all->msg[len] = '\0';
 }
 
 /* The first from *at on that can keep the policy. */

@@ -155,7 +155,7 @@ static int unless_failed(struct stage *s, int rc)
 
 static int step_begin(struct stage *s)
 {
-	const struct backend_notice tell = { s->req->on_notice, s->req->user };
+	const struct backend_notice notify = { s->req->on_notice, s->req->user };
 	int rc = outside_check(s);
 
 	if (rc == 0)
@@ -164,7 +164,7 @@ static int step_begin(struct stage *s)
 		rc = err_set(&s->err, BRIG_E_REFUSED, 0, "backend %s has no sessions: they need backend native",
 			     s->backend->name);
 	if (rc == 0)
-		rc = s->backend->begin(s->host, s->plan, &tell, &s->cell, &s->err);
+		rc = s->backend->begin(s->host, s->plan, &notify, &s->cell, &s->err);
 	return unless_failed(s, rc);
 }
 

@@ -47,7 +47,7 @@ int user_find(struct prepared_request *pr, const struct selection *chosen, const
 	const struct settings *set = &pr->resolved.set;
 	const struct backend_user ask = { .language = pr->lang->name,
 					  .name = set->user,
-					  .tell = { req->on_notice, req->user } };
+					  .notify = { req->on_notice, req->user } };
 
 	if (parse_numbers(set->user, &pr->uid, &pr->gid))
 		return 0;

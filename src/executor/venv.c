@@ -195,7 +195,7 @@ static void show(const struct folder *f, const char *top, struct venv *v)
 /* What in it cannot be started, and what to do instead. */
 static void warn_of_programs(const struct folder *f, bool own_place, struct venv *v)
 {
-	char link[PATH_MAX], python[PATH_MAX];
+	char link[PATH_MAX], python[PATH_MAX] = "";
 
 	if (!own_place)
 		(void)snprintf(v->warning, sizeof(v->warning),

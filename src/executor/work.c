@@ -492,7 +492,7 @@ static int hand_over(struct stage *s, const struct workspace_view *view)
 	uint8_t head = view->whole ? LEFT_WHOLE : 0;
 	struct leaving leaving = { .n_ours = 0 };
 	struct changes *c = &s->result->changes;
-	struct pack_counts counts;
+	struct pack_counts counts = { 0 };
 	int left = s->work->req->left_fd, rc = 0;
 
 	if (s->work->project && s->on_changes) {

@@ -45,10 +45,10 @@
 #define REAP_MS    30 /* more than workers rest when they have answered */
 
 struct inspectors {
-	int sock;                           /* spare workers come from here; does not block */
-	int pid_fd;                         /* of the process that makes them */
-	size_t used;                        /* since the last refill */
-	int retired[INSPECTORS_SPARES_MAX]; /* pidfds of workers that have answered, the oldest at the next place */
+	int sock;                                     /* spare workers come from here; does not block */
+	int pid_fd;                                   /* of the process that makes them */
+	size_t used;                                  /* since the last refill */
+	struct worker retired[INSPECTORS_SPARES_MAX]; /* that have answered, the oldest at the next place */
 	size_t next;
 };
 
@@ -62,14 +62,19 @@ struct inspectors {
 static void warm_up(const struct rule_set *rules)
 {
 	static const char text[] =
-		"import json\n\n\ndef f(a, b=1):\n    return [json.dumps(x) for x in a if x.y > b]\n";
-	const struct inspect_request req = {
-		.kind = INSPECT_PYTHON, .level = INSPECTION_GUARD, .text = text, .len = sizeof(text) - 1
-	};
-	struct findings found = { 0 };
+		"import json\n\n\ndef f(a, b=1):\n    return [json.dumps(x) for x in a if x.y > b]\n\n\n"
+		"t = sum(n * n for n in range(9))\nprint(f'{t}', f([t], b=2)[0])\nt\n";
+	static const enum inspect_kind kinds[] = { INSPECT_PYTHON, INSPECT_NOTEBOOK };
 
-	(void)inspect_text(rules, &req, &found, NULL);
-	findings_release(&found);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const struct inspect_request req = {
+			.kind = kinds[i], .level = INSPECTION_GUARD, .text = text, .len = sizeof(text) - 1
+		};
+		struct findings found = { 0 };
+
+		(void)inspect_text(rules, &req, &found, NULL);
+		findings_release(&found);
+	}
 }
 
 /* A message that is not sound gets no answer: its sender makes a finding of that. */
@@ -250,7 +255,7 @@ int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspec
 		return err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot start the process with spare workers");
 	*made = (struct inspectors){ .pid_fd = (int)syscall(SYS_pidfd_open, pid, 0), .sock = fd_move(&ours) };
 	for (size_t i = 0; i < INSPECTORS_SPARES_MAX; i++)
-		made->retired[i] = FD_NONE;
+		made->retired[i] = WORKER_NONE;
 	if (made->pid_fd < 0) {
 		err_set(err, BRIG_E_SYSTEM, errno, "inspection: cannot hold the process with spare workers");
 		fd_closep(&made->sock);
@@ -261,26 +266,32 @@ int inspectors_open(const struct rule_set *rules, unsigned spares, struct inspec
 	return 0;
 }
 
+static void end_retired(struct worker *w)
+{
+	if (w->pid_fd >= 0) /* dead long since, unless a text has taken it over */
+		(void)syscall(SYS_pidfd_send_signal, w->pid_fd, SIGKILL, NULL, 0);
+	fd_closep(&w->pid_fd);
+	fd_closep(&w->answer_fd);
+}
+
+/* Also closes what the workers that were used since have left, which nobody waits for here: the last end of a socket takes long. */
 bool inspectors_refill(struct inspectors *from)
 {
 	static const char bytes[INSPECTORS_SPARES_MAX];
 	size_t used = min_u64(from->used, sizeof(bytes));
 
 	from->used = 0;
+	for (size_t i = 0; i < INSPECTORS_SPARES_MAX; i++)
+		fd_closep(&from->retired[i].answer_fd);
+	end_retired(&from->retired[from->next]);
 	return used == 0 || send(from->sock, bytes, used, MSG_NOSIGNAL) == (ssize_t)used;
 }
 
-static void end_retired(int *pid_fd)
-{
-	if (*pid_fd >= 0) /* dead long since, unless a text has taken it over */
-		(void)syscall(SYS_pidfd_send_signal, *pid_fd, SIGKILL, NULL, 0);
-	fd_closep(pid_fd);
-}
-
-void inspectors_retire(struct inspectors *from, int pid_fd)
+void inspectors_retire(struct inspectors *from, struct worker *w)
 {
 	end_retired(&from->retired[from->next]);
-	from->retired[from->next] = pid_fd;
+	from->retired[from->next] = *w;
+	*w = WORKER_NONE;
 	from->next = (from->next + 1) % INSPECTORS_SPARES_MAX;
 }
 

@@ -326,7 +326,7 @@ int inspect_finish_beside(struct inspect_job *job_taken, struct inspectors *besi
 
 	in_time = bytes && await_answer(job, bytes, WIRE_MAX + 1, &len);
 	if (in_time && beside && !job->worker.is_ours && wire_is_whole(bytes, len))
-		inspectors_retire(beside, fd_move(&job->worker.pid_fd));
+		inspectors_retire(beside, &job->worker);
 	why = finish(&job->worker, in_time);
 	if (!bytes)
 		return err_nomem(err);

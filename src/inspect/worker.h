@@ -41,8 +41,8 @@ _Noreturn void worker_work(int confined, const struct rule_set *rules, const str
  * for the way to it; then the text has to be read in another way.
  */
 bool inspectors_take(struct inspectors *from, const struct inspect_request *req, struct worker *ret);
-/* One that has answered and ends by itself soon; it is killed later if it does not.  Takes the descriptor. */
-void inspectors_retire(struct inspectors *from, int pid_fd);
+/* One that has answered and ends by itself soon; it is killed later if it does not.  Takes its descriptors. */
+void inspectors_retire(struct inspectors *from, struct worker *w);
 /* Whether a worker can be taken now. */
 bool inspectors_are_ready(const struct inspectors *from);
 

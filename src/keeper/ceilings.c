@@ -165,7 +165,7 @@ int ceilings_check_stream(const struct plan *plan, const struct keep_stream *s, 
 }
 
 /*
- * Descriptors may be anything that the caller could open.  A talk must be a socket of our kind, or sending would act on
+ * Descriptors may be anything that the caller could open.  A channel must be a socket of our kind, or sending would act on
  * something else; contents must be a file in memory that nobody can change or cut any more, or the cell could be made to wait
  * for it, to die of it, or to run what was not inspected; what binds show is a folder or a file, and a project is a folder.
  */
@@ -180,8 +180,8 @@ int ceilings_check_descriptors(const struct job *job, const struct keep_message 
 
 	if (m->n_fds != last_bind + (job->plan.workspace != NULL))
 		return too_much("another number of descriptors than it has words for", err);
-	if (!is_socket(fds[KEEP_FD_TALK], SOCK_SEQPACKET))
-		return too_much("a talk over something that is no socket of its kind", err);
+	if (!is_socket(fds[KEEP_FD_CHANNEL], SOCK_SEQPACKET))
+		return too_much("a channel over something that is no socket of its kind", err);
 	if (seals < 0 || (seals & sealed) != sealed || fstat(fds[KEEP_FD_CONTENTS], &st) < 0 || !S_ISREG(st.st_mode))
 		return too_much("files that are not in a sealed file in memory", err);
 	*ret_size = (uint64_t)st.st_size;

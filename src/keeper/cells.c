@@ -15,7 +15,7 @@
 #include "keeper/inside.h"
 
 static void serve_cell(struct keeper *k, struct kept *c);
-static void serve_talk(struct keeper *k, struct kept *c);
+static void serve_channel(struct keeper *k, struct kept *c);
 
 /* ---- beginnings and ends ------------------------------------------------------------------------ */
 
@@ -44,7 +44,7 @@ static struct kept *kept_new(struct kind *kind)
 		return NULL;
 	c->kind = kind;
 	c->plan = kind->job->plan;
-	c->talk = c->program = c->told = c->of_cell.fd = c->of_told.fd = c->of_talk.fd = FD_NONE;
+	c->channel = c->program = c->told = c->of_cell.fd = c->of_told.fd = c->of_channel.fd = FD_NONE;
 	return c;
 }
 
@@ -131,19 +131,19 @@ void kept_kill(struct kept *c)
 	set_deadline(c, c->plan.limits.cleanup_ms);
 }
 
-void kept_refuse(int talk, const struct brig_error *why)
+void kept_refuse(int channel, const struct brig_error *why)
 {
 	struct keep_failed f = { .code = why->code, .sys = why->sys };
 
 	(void)str_copy(f.text, sizeof(f.text), why->msg);
-	(void)keep_send(talk, KEEP_FAILED, &f, sizeof(f), NULL, 0, NULL, 0);
+	(void)keep_send(channel, KEEP_FAILED, &f, sizeof(f), NULL, 0, NULL, 0);
 }
 
 /* The cell did not become what was asked for, or is lost. */
 static void fail(struct kept *c, const struct brig_error *why)
 {
 	if (c->tied && !c->told_final)
-		kept_refuse(c->talk, why);
+		kept_refuse(c->channel, why);
 	c->told_final = true;
 	kept_kill(c);
 }
@@ -168,7 +168,7 @@ static void tell_final(struct kept *c)
 		f->unseen = denied.unseen == NULL                     ? KEEP_SEEN
 			    : denied.unseen == denied_without_watches ? KEEP_WITHOUT_WATCHES
 								      : KEEP_WITHOUT_LISTENER;
-		(void)keep_send(c->talk, KEEP_FINAL, f, sizeof(*f), denied.row, denied.n * sizeof(*denied.row), NULL,
+		(void)keep_send(c->channel, KEEP_FINAL, f, sizeof(*f), denied.row, denied.n * sizeof(*denied.row), NULL,
 				0);
 	}
 	c->told_final = true;
@@ -176,13 +176,13 @@ static void tell_final(struct kept *c)
 	free(f);
 }
 
-static void tell_left(int talk, const char *leftovers)
+static void tell_left(int channel, const char *leftovers)
 {
 	struct keep_left left = { .text = "" };
 
 	(void)str_copy(left.text, sizeof(left.text), leftovers);
 	if (left.text[0])
-		(void)keep_send(talk, KEEP_LEFT, &left, sizeof(left), NULL, 0, NULL, 0);
+		(void)keep_send(channel, KEEP_LEFT, &left, sizeof(left), NULL, 0, NULL, 0);
 }
 
 /* What is to be done then the loop does after every event. */
@@ -190,7 +190,7 @@ static void only_wake(struct keeper *k UNUSED, struct kept *c UNUSED)
 {
 }
 
-/* The cell is removed but for what its janitor does; the talk stays until that is done. */
+/* The cell is removed but for what its janitor does; the channel stays until that is done. */
 static void leave(struct keeper *k, struct kept *c, const char *leftovers)
 {
 	int janitor = FD_NONE, copy;
@@ -199,7 +199,7 @@ static void leave(struct keeper *k, struct kept *c, const char *leftovers)
 
 	if (!c->tied)
 		return;
-	tell_left(c->talk, leftovers);
+	tell_left(c->channel, leftovers);
 	l = rest ? calloc(1, sizeof(*l)) : NULL;
 	copy = l ? fcntl(janitor, F_DUPFD_CLOEXEC, 0) : FD_NONE;
 	if (copy < 0 || keeper_watch(k, &l->of_janitor, copy, NULL, only_wake) < 0) {
@@ -207,7 +207,7 @@ static void leave(struct keeper *k, struct kept *c, const char *leftovers)
 		free(l);
 		return;
 	}
-	l->talk = fd_move(&c->talk);
+	l->channel = fd_move(&c->channel);
 	l->rest = rest;
 	l->next = k->leaving;
 	k->leaving = l;
@@ -219,7 +219,7 @@ static void leaving_free(struct keeper *k, struct leaving *l)
 
 	keeper_unwatch(k, &l->of_janitor);
 	fd_closep(&copy);
-	fd_closep(&l->talk);
+	fd_closep(&l->channel);
 	free(l);
 }
 
@@ -229,11 +229,11 @@ void kept_settled(void *arg, const void *rest, const char *leftovers)
 
 	for (const struct leaving *l = k->leaving; l; l = l->next)
 		if (l->rest == rest)
-			tell_left(l->talk, leftovers);
+			tell_left(l->channel, leftovers);
 }
 
 /* Not only what was settled here: to remove the second cell of a run that compiles settles the first. */
-void kept_end_talks(struct keeper *k)
+void kept_close_channels(struct keeper *k)
 {
 	for (struct leaving **at = &k->leaving; *at;) {
 		struct leaving *l = *at;
@@ -255,7 +255,7 @@ static void conclude(struct keeper *k, struct kept *c)
 	k->busy_ns = c->tied ? clock_now_ns() : k->busy_ns;
 	keeper_unwatch(k, &c->of_cell);
 	leave_listener(k, c);
-	keeper_unwatch(k, &c->of_talk);
+	keeper_unwatch(k, &c->of_channel);
 }
 
 static void remove_cell(struct keeper *k, struct kept *c)
@@ -265,7 +265,7 @@ static void remove_cell(struct keeper *k, struct kept *c)
 	(void)native_backend.destroy(c->cell, leftovers, sizeof(leftovers));
 	c->cell = NULL;
 	leave(k, c, leftovers);
-	fd_closep(&c->talk);
+	fd_closep(&c->channel);
 	fd_closep(&c->program);
 	c->gone = true;
 	k->n_cells--;
@@ -276,7 +276,7 @@ static void end_cell(struct keeper *k, struct kept *c)
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (native_backend.stop(c->cell, &err) < 0 && c->tied && !c->told_final) {
-		kept_refuse(c->talk, &err);
+		kept_refuse(c->channel, &err);
 		c->told_final = true;
 	}
 	conclude(k, c);
@@ -309,12 +309,13 @@ static void finish(struct keeper *k, struct kept *c)
 /* What is the request's own. */
 static void hand_over(const struct keeper *k, struct kept *c)
 {
-	struct keep_born born = { .was_waiting = c->was_waiting, .was_forked = native_waiting_is_forked(c->cell) };
-	int fds[KEEP_BORN_FDS_MAX];
-	size_t n = KEEP_BORN_FDS;
+	struct keep_created created = { .was_waiting = c->was_waiting,
+					.was_forked = native_waiting_is_forked(c->cell) };
+	int fds[KEEP_CREATED_FDS_MAX];
+	size_t n = KEEP_CREATED_FDS;
 
 	if (c->went_early)
-		born.started_ns = native_made_started_ns(c->cell);
+		created.started_ns = native_made_started_ns(c->cell);
 	native_waiting_take(c->cell, fds);
 	if (c->plan.egress)
 		fds[n++] = native_made_way_out(c->cell);
@@ -322,7 +323,7 @@ static void hand_over(const struct keeper *k, struct kept *c)
 		native_made_rest(c->cell, &fds[n]);
 		n += MADE_REST_FDS;
 	}
-	if (keep_send(c->talk, KEEP_BORN, &born, sizeof(born), NULL, 0, fds, n) < 0)
+	if (keep_send(c->channel, KEEP_CREATED, &created, sizeof(created), NULL, 0, fds, n) < 0)
 		kept_kill(c);
 	/* When the caller is at work again.  Which caller that is the kernel says, and not the job. */
 	if (!c->kind->single)
@@ -511,7 +512,7 @@ static void tell_counts(struct kept *c)
 	}
 	counts.cpu_ns = native_backend.cpu_ns(c->cell);
 	counts.oom_kills = native_backend.oom_kills(c->cell);
-	(void)keep_send(c->talk, KEEP_COUNTS, &counts, sizeof(counts), NULL, 0, NULL, 0);
+	(void)keep_send(c->channel, KEEP_COUNTS, &counts, sizeof(counts), NULL, 0, NULL, 0);
 }
 
 /* False: it is none. */
@@ -527,14 +528,14 @@ static bool send_signal(struct kept *c, const struct keep_message *m)
 	return true;
 }
 
-static void serve_talk(struct keeper *k, struct kept *c)
+static void serve_channel(struct keeper *k, struct kept *c)
 {
 	struct keep_message m;
 	int rc;
 
 	if (c->gone)
 		return;
-	rc = keep_receive(c->talk, k->buffer, &m);
+	rc = keep_receive(c->channel, k->buffer, &m);
 	if (rc == -EAGAIN)
 		return;
 	if (rc > 0 && m.head.size == 0 && m.n_fds == 0) {
@@ -559,25 +560,25 @@ static void serve_talk(struct keeper *k, struct kept *c)
 	if (rc > 0)
 		keep_message_release(&m);
 	c->told_final = true;
-	keeper_unwatch(k, &c->of_talk);
+	keeper_unwatch(k, &c->of_channel);
 	kept_kill(c);
 }
 
-void kept_tie(struct keeper *k, struct kept *c, const char *run, int talk, int program, uint64_t size)
+void kept_tie(struct keeper *k, struct kept *c, const char *run, int channel, int program, uint64_t size)
 {
 	(*count_of(c))--;
 	c->tied = true;
 	(void)str_copy(c->run, sizeof(c->run), run);
-	c->talk = talk;
+	c->channel = channel;
 	c->program = program;
 	c->program_size = size;
 	c->was_waiting = c->state == KEPT_WAITING;
-	if (keeper_watch(k, &c->of_talk, talk, c, serve_talk) < 0)
+	if (keeper_watch(k, &c->of_channel, channel, c, serve_channel) < 0 ||
+	    (!c->was_waiting && native_made_wants_stream(c->cell) &&
+	     keep_send(channel, KEEP_PACK, NULL, 0, NULL, 0, NULL, 0) < 0))
 		kept_kill(c);
-	else if (c->state == KEPT_WAITING)
+	else if (c->was_waiting)
 		claim(k, c);
-	else if (native_made_wants_stream(c->cell) && keep_send(talk, KEEP_PACK, NULL, 0, NULL, 0, NULL, 0) < 0)
-		kept_kill(c);
 }
 
 /* ---- for the loop ------------------------------------------------------------------------------- */

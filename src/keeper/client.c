@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells of the keeper as a backend.  Each has a talk of its own with the keeper (protocol.h), which is the event that a
+ * Cells of the keeper as a backend.  Each has a channel of its own with the keeper (protocol.h), which is the event that a
  * watcher polls; nothing is shared between runs, so any number of them can be under way in one process.
  *
- *	begin	sends the job and what its files contain (ask.c); the keeper gives a waiting cell the program, or begins to build one
+ *	begin	sends the job and what its files contain (request.c); the keeper gives a waiting cell the program, or begins to build one
  *	finish	waits for its birth: streams and workspace come with it.  With start_at_once the word goes ahead
  *	pack	a project that the keeper cannot mount in the cell is packed here, with the rights of this process, and init unpacks it
  *	start	the word
@@ -35,9 +35,9 @@
 struct cell {
 	struct backend_host *host;
 	const struct plan *plan;
-	int talk;
-	int fds[KEEP_BORN_FDS_MAX];                /* FD_NONE where there is none */
-	bool born, gone, told_started, told_ended; /* gone: the word was said */
+	int channel;
+	int fds[KEEP_CREATED_FDS_MAX];                /* FD_NONE where there is none */
+	bool created, gone, told_started, told_ended; /* gone: the word was said */
 	bool was_waiting, was_forked;
 	uint64_t started_ns;
 	struct project_stream stream; /* of a project that is copied into the cell */
@@ -47,7 +47,7 @@ struct cell {
 	bool has_final;
 	struct keep_final final;
 	struct denied_row *denied; /* heap */
-	bool lost;                 /* the talk has ended, or told of a failure, which is: */
+	bool lost;                 /* the channel has ended, or told of a failure, which is: */
 	struct brig_error why;
 	char buffer[KEEP_BODY_MAX];
 };
@@ -55,7 +55,7 @@ struct cell {
 void keeper_release(struct backend_host *h)
 {
 	fd_closep(&h->socket);
-	fd_closep(&h->pools_talk);
+	fd_closep(&h->pools_channel);
 	free(h->pools);
 	h->pools = NULL;
 	if (h->pidfd >= 0)
@@ -89,12 +89,12 @@ bool keeper_cell_was_forked(const struct cell *c)
 static int ask_pools(struct backend_host *h)
 {
 	AUTO_FD theirs = FD_NONE;
-	int rc = keeper_open_talk(&h->pools_talk, &theirs);
+	int rc = keeper_open_channel(&h->pools_channel, &theirs);
 
 	if (rc == 0)
 		rc = keep_send(h->socket, KEEP_POOLS, NULL, 0, NULL, 0, &theirs, 1);
 	if (rc < 0)
-		fd_closep(&h->pools_talk);
+		fd_closep(&h->pools_channel);
 	return rc;
 }
 
@@ -122,20 +122,20 @@ static void hear_pools(struct backend_host *h)
 	AUTO_FREE char *buffer = malloc(KEEP_BODY_MAX);
 	struct keep_message m;
 
-	if (buffer && keep_receive(h->pools_talk, buffer, &m) == 1) {
+	if (buffer && keep_receive(h->pools_channel, buffer, &m) == 1) {
 		take_pools(h, &m);
 		keep_message_release(&m);
 	}
-	fd_closep(&h->pools_talk);
+	fd_closep(&h->pools_channel);
 }
 
 size_t keeper_pools(struct backend_host *h, struct keep_pool rows[KEEP_POOLS_MAX])
 {
 	struct pollfd p = { .events = POLLIN };
 
-	if (h->pools_talk < 0 && ask_pools(h) < 0)
+	if (h->pools_channel < 0 && ask_pools(h) < 0)
 		return 0;
-	p.fd = h->pools_talk;
+	p.fd = h->pools_channel;
 	if (wait_poll(&p, 1, POOLS_PATIENCE_MS) == 1)
 		hear_pools(h);
 	if (h->n_pools > 0)
@@ -145,7 +145,7 @@ size_t keeper_pools(struct backend_host *h, struct keep_pool rows[KEEP_POOLS_MAX
 
 static void ended_free(struct ended *e)
 {
-	fd_closep(&e->talk);
+	fd_closep(&e->channel);
 	free(e);
 }
 
@@ -165,7 +165,7 @@ static void keeper_close(struct backend_host *h)
 
 /* ---- what the keeper says ----------------------------------------------------------------------- */
 
-/* A keeper that lives and leaves a talk without a word had no room for it. */
+/* A keeper that lives and leaves a channel without a word had no room for it. */
 static int lose(struct cell *c, int rc)
 {
 	bool is_full = rc == -EMFILE || (rc == 0 && keeper_is_alive(c->host));
@@ -186,29 +186,29 @@ static int lose(struct cell *c, int rc)
 /* Those that the plan has wanted. */
 static bool has_fd(const struct plan *plan, size_t which)
 {
-	return which < KEEP_BORN_FDS || (which == KEEP_FD_WAY_OUT ? plan->egress != NULL : keep_shows_rest(plan));
+	return which < KEEP_CREATED_FDS || (which == KEEP_FD_WAY_OUT ? plan->egress != NULL : keep_shows_rest(plan));
 }
 
 static int take_born(struct cell *c, struct keep_message *m)
 {
-	struct keep_born born;
+	struct keep_created created;
 	size_t n = 0;
 
-	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
+	for (size_t i = 0; i < KEEP_CREATED_FDS_MAX; i++)
 		n += has_fd(c->plan, i);
-	if (c->born || m->n_fds != n || m->head.size != sizeof(born))
+	if (c->created || m->n_fds != n || m->head.size != sizeof(created))
 		return -EPROTO;
-	memcpy(&born, m->body, sizeof(born));
+	memcpy(&created, m->body, sizeof(created));
 	n = 0;
-	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
+	for (size_t i = 0; i < KEEP_CREATED_FDS_MAX; i++)
 		if (has_fd(c->plan, i))
 			c->fds[i] = fd_move(&m->fds[n++]);
-	c->was_waiting = born.was_waiting;
-	c->was_forked = born.was_forked;
-	if (c->gone && born.started_ns > c->started_ns && born.started_ns <= clock_now_ns())
+	c->was_waiting = created.was_waiting;
+	c->was_forked = created.was_forked;
+	if (c->gone && created.started_ns > c->started_ns && created.started_ns <= clock_now_ns())
 		c->started_ns =
-			born.started_ns; /* a keeper has other things to do, and that is not the program's time */
-	c->born = true;
+			created.started_ns; /* a keeper has other things to do, and that is not the program's time */
+	c->created = true;
 	return 0;
 }
 
@@ -290,7 +290,7 @@ static int send_stream(struct cell *c)
 		return 0;
 	}
 	body = (struct keep_stream){ .bytes = s->bytes, .inodes = s->inodes };
-	rc = keep_send(c->talk, KEEP_STREAM, &body, sizeof(body), NULL, 0, &s->source, 1);
+	rc = keep_send(c->channel, KEEP_STREAM, &body, sizeof(body), NULL, 0, &s->source, 1);
 	fd_closep(&s->source);
 	return rc;
 }
@@ -300,13 +300,13 @@ static int pump(struct cell *c)
 {
 	while (!c->lost && !c->has_final) {
 		struct keep_message m;
-		int rc = keep_receive(c->talk, c->buffer, &m);
+		int rc = keep_receive(c->channel, c->buffer, &m);
 
 		if (rc == -EAGAIN)
 			return 0;
 		if (rc <= 0)
 			return lose(c, rc);
-		rc = m.head.kind == KEEP_BORN     ? take_born(c, &m)
+		rc = m.head.kind == KEEP_CREATED  ? take_born(c, &m)
 		     : m.head.kind == KEEP_FAILED ? take_failed(c, &m)
 		     : m.head.kind == KEEP_FINAL  ? take_final(c, &m)
 		     : m.head.kind == KEEP_COUNTS ? take_counts(c, &m)
@@ -325,7 +325,7 @@ static bool await(struct cell *c, const bool *something, uint64_t patience_ns)
 	const uint64_t deadline = clock_now_ns() + patience_ns;
 
 	while (pump(c) == 0 && !*something && !c->has_final) {
-		struct pollfd p = { .fd = c->talk, .events = POLLIN };
+		struct pollfd p = { .fd = c->channel, .events = POLLIN };
 		uint64_t now = clock_now_ns();
 
 		if (now >= deadline)
@@ -337,7 +337,7 @@ static bool await(struct cell *c, const bool *something, uint64_t patience_ns)
 
 static void say(struct cell *c, enum keep_kind kind)
 {
-	int rc = c->lost ? 0 : keep_send(c->talk, kind, NULL, 0, NULL, 0, NULL, 0);
+	int rc = c->lost ? 0 : keep_send(c->channel, kind, NULL, 0, NULL, 0, NULL, 0);
 
 	/* One that has said its last word hears nothing. */
 	if (rc < 0 && rc != -EPIPE && rc != -ECONNRESET)
@@ -347,7 +347,7 @@ static void say(struct cell *c, enum keep_kind kind)
 /* ---- the backend -------------------------------------------------------------------------------- */
 
 /* The keeper goes on to remove it, and settle listens; but of a warm cell of a run a removal takes longer than that whole run. */
-static void leave_talk(struct cell *c)
+static void leave_channel(struct cell *c)
 {
 	bool listens = c->has_final && (!c->plan->waits_at || c->plan->session);
 	struct ended *e = listens ? calloc(1, sizeof(*e)) : NULL;
@@ -355,7 +355,7 @@ static void leave_talk(struct cell *c)
 	if (!e)
 		return;
 	*e = (struct ended){ .next = c->host->ended,
-			     .talk = fd_move(&c->talk),
+			     .channel = fd_move(&c->channel),
 			     .patience_ns = c->plan->limits.cleanup_ms * NS_PER_MS + END_PATIENCE_NS };
 	memcpy(e->id, c->plan->id, sizeof(e->id));
 	c->host->ended = e;
@@ -367,10 +367,10 @@ static int keeper_destroy(struct cell *c, char *leftovers, size_t size)
 		*leftovers = '\0';
 	if (!c)
 		return 0;
-	leave_talk(c);
-	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
+	leave_channel(c);
+	for (size_t i = 0; i < KEEP_CREATED_FDS_MAX; i++)
 		fd_closep(&c->fds[i]);
-	fd_closep(&c->talk); /* a cell that has not ended is killed for that */
+	fd_closep(&c->channel); /* a cell that has not ended is killed for that */
 	project_stream_end(&c->stream);
 	free(c->denied);
 	free(c);
@@ -390,7 +390,7 @@ static int pack_ahead(struct cell *c, struct brig_error *err)
 	return -err->code;
 }
 
-static int keeper_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell UNUSED,
+static int keeper_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *notify UNUSED,
 			struct cell **ret, struct brig_error *err)
 {
 	struct cell *c = calloc(1, sizeof(*c));
@@ -400,11 +400,11 @@ static int keeper_begin(struct backend_host *h, const struct plan *plan, const s
 		return err_nomem(err);
 	c->host = h;
 	c->plan = plan;
-	c->talk = FD_NONE;
+	c->channel = FD_NONE;
 	c->stream = (struct project_stream)PROJECT_STREAM_NONE;
-	for (size_t i = 0; i < KEEP_BORN_FDS_MAX; i++)
+	for (size_t i = 0; i < KEEP_CREATED_FDS_MAX; i++)
 		c->fds[i] = FD_NONE;
-	rc = keeper_ask(h, plan, &c->talk, err);
+	rc = keeper_send_job(h, plan, &c->channel, err);
 	if (rc == 0)
 		rc = pack_ahead(c, err);
 	if (rc < 0) {
@@ -430,7 +430,7 @@ static int keeper_finish(struct cell *c, struct brig_error *err)
 
 	if (keeper_starts_early(c->plan))
 		let_go(c);
-	if (await(c, &c->born, patience))
+	if (await(c, &c->created, patience))
 		return 0;
 	if (!c->lost)
 		(void)lose(c, -ETIMEDOUT);
@@ -448,7 +448,7 @@ static int keeper_go(struct cell *c, struct cell_fds *ret, struct brig_error *er
 	*ret = (struct cell_fds){ .in = c->fds[KEEP_FD_IN],
 				  .out = c->fds[KEEP_FD_OUT],
 				  .err = c->fds[KEEP_FD_ERR],
-				  .event = c->talk,
+				  .event = c->channel,
 				  .started_ns = c->started_ns };
 	return 0;
 }
@@ -530,7 +530,7 @@ static void keeper_send_signal(struct cell *c, int signal)
 	const struct keep_signal body = { .number = signal };
 
 	if (!c->lost && !c->has_final)
-		(void)keep_send(c->talk, KEEP_SIGNAL, &body, sizeof(body), NULL, 0, NULL, 0);
+		(void)keep_send(c->channel, KEEP_SIGNAL, &body, sizeof(body), NULL, 0, NULL, 0);
 }
 
 static int keeper_stop(struct cell *c, struct brig_error *err)
@@ -589,7 +589,7 @@ struct last_word {
 };
 static_assert(sizeof(struct last_word) == sizeof(struct keep_head) + sizeof(struct keep_left), "one record, no holes");
 
-/* The last words of a talk; how many things could not be removed.  Longer records are what nobody has waited for. */
+/* The last words of a channel; how many things could not be removed.  Longer records are what nobody has waited for. */
 static int hear_left(struct ended *e, char *leftovers, size_t size)
 {
 	const uint64_t deadline = clock_now_ns() + e->patience_ns;
@@ -597,12 +597,12 @@ static int hear_left(struct ended *e, char *leftovers, size_t size)
 	int left = 0;
 
 	for (uint64_t now = clock_now_ns(); now < deadline; now = clock_now_ns()) {
-		struct pollfd p = { .fd = e->talk, .events = POLLIN };
+		struct pollfd p = { .fd = e->channel, .events = POLLIN };
 		size_t len = strlen(leftovers);
 		ssize_t n;
 
 		(void)wait_poll(&p, 1, (int)((deadline - now) / NS_PER_MS) + 1);
-		n = recv(e->talk, &w, sizeof(w), MSG_DONTWAIT);
+		n = recv(e->channel, &w, sizeof(w), MSG_DONTWAIT);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			break;
 		if (n != sizeof(w) || w.head.magic != KEEP_MAGIC || w.head.kind != KEEP_LEFT ||

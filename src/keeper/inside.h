@@ -40,13 +40,13 @@ struct kept {
 	struct plan plan; /* the kind's, under an id of its own */
 	struct cell *cell;
 	enum kept_state state;
-	bool tied;                /* to a request, by talk and program */
+	bool tied;                /* to a request, by channel and program */
 	bool was_waiting;         /* when the request came */
 	bool went_early;          /* was let go, or is to be, before it is built */
 	bool told_final;          /* or the reason why there is none */
 	bool gone;                /* to be freed when no event can name it any more */
 	char run[RUN_ID_LEN + 1]; /* of the request; its cell has another id */
-	int talk, program;
+	int channel, program;
 	int told; /* the cell's listener that is watched, as the cell calls it */
 	uint64_t program_size;
 	uint64_t bytes;       /* of memory, when it began to wait */
@@ -54,7 +54,7 @@ struct kept {
 	bool ended;
 	struct exit_info exit;
 	struct facts *facts; /* read while there were processes; NULL: it was not killed */
-	struct source of_cell, of_told, of_talk;
+	struct source of_cell, of_told, of_channel;
 };
 
 /* An interpreter that cells of a kind are filled from; zygote NULL: there is none. */
@@ -89,7 +89,7 @@ struct kind {
 /* A request whose cell is removed but for what janitors still do; it is told what they cannot. */
 struct leaving {
 	struct leaving *next;
-	int talk;
+	int channel;
 	const void *rest;         /* of the cell, as the backend calls it */
 	struct source of_janitor; /* a copy, which is ours to close */
 };
@@ -143,8 +143,8 @@ void kind_never_waits(struct kind *kind, const struct brig_error *why);
 /* A cell of it that was nobody's has failed. */
 void kind_lost(struct kind *kind);
 
-/* Tells a talk how many cells of which kind there are. */
-void kinds_tell(const struct keeper *k, int talk);
+/* Tells a channel how many cells of which kind there are. */
+void kinds_tell(const struct keeper *k, int channel);
 
 /* zygotes.c */
 /* The one to fill a new cell of the kind from; NULL: its interpreter is started in it. */
@@ -170,7 +170,7 @@ void single_free(struct kind *kind); /* of other kinds nothing */
 /* cells.c */
 struct kept *kept_begin(struct keeper *k, struct kind *kind, struct brig_error *err);
 /* From now on the cell is this request's; takes both descriptors. */
-void kept_tie(struct keeper *k, struct kept *c, const char *run, int talk, int program, uint64_t size);
+void kept_tie(struct keeper *k, struct kept *c, const char *run, int channel, int program, uint64_t size);
 void kept_kill(struct kept *c); /* it ends when all is dead */
 /* Those whose time to be built, to die, or to stay when all is said, is over. */
 void kept_check_deadlines(struct keeper *k);
@@ -179,10 +179,10 @@ void kept_sweep(struct keeper *k);
 /* What a janitor could not remove of a cell: its request is told, if it still listens. */
 void kept_settled(void *arg, const void *rest, const char *leftovers);
 /* Of requests of whose cells nothing is left. */
-void kept_end_talks(struct keeper *k);
+void kept_close_channels(struct keeper *k);
 /* The caller is gone: every cell dies, and is waited for. */
 void kept_end_all(struct keeper *k);
-/* Tells a talk that there will be no cell. */
-void kept_refuse(int talk, const struct brig_error *why);
+/* Tells a channel that there will be no cell. */
+void kept_refuse(int channel, const struct brig_error *why);
 
 #endif

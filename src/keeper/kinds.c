@@ -257,7 +257,7 @@ static void describe(const struct keeper *k, const struct kind *kind, struct kee
 	}
 }
 
-void kinds_tell(const struct keeper *k, int talk)
+void kinds_tell(const struct keeper *k, int channel)
 {
 	struct keep_pool rows[KINDS_MAX];
 	size_t n = 0;
@@ -265,5 +265,5 @@ void kinds_tell(const struct keeper *k, int talk)
 	for (size_t i = 0; i < KINDS_MAX; i++)
 		if (k->kinds[i].job)
 			describe(k, &k->kinds[i], &rows[n++]);
-	(void)keep_send(talk, KEEP_POOLS, rows, n * sizeof(*rows), NULL, 0, NULL, 0);
+	(void)keep_send(channel, KEEP_POOLS, rows, n * sizeof(*rows), NULL, 0, NULL, 0);
 }

@@ -14,7 +14,7 @@
  * Where the caller hears of strangers' requests it is started by another process, which has chosen the ceilings before (a service's
  * master); its caller is whoever has made the socket that it serves.
  *
- * One epoll: the caller's socket, and of each cell its own events, its listener for refused calls and the talk with the
+ * One epoll: the caller's socket, and of each cell its own events, its listener for refused calls and the channel with the
  * request that it is tied to.  No call of the loop waits for a cell.  When the caller's socket ends, every cell is killed and
  * waited for, then the keeper ends; if the keeper is killed, the kernel kills its cells and janitors remove their groups (INV-3).
  */
@@ -198,15 +198,15 @@ static void take_run(struct keeper *k, struct keep_message *m)
 		c = refuse_more(k, &err);
 	}
 	if (c)
-		kept_tie(k, c, run, fd_move(&m->fds[KEEP_FD_TALK]), fd_move(&m->fds[KEEP_FD_CONTENTS]), size);
+		kept_tie(k, c, run, fd_move(&m->fds[KEEP_FD_CHANNEL]), fd_move(&m->fds[KEEP_FD_CONTENTS]), size);
 	else
-		kept_refuse(m->fds[KEEP_FD_TALK], &err);
+		kept_refuse(m->fds[KEEP_FD_CHANNEL], &err);
 }
 
 static bool is_asked(const struct keep_message *m)
 {
 	return (m->head.kind == KEEP_RUN && m->n_fds >= KEEP_RUN_FDS) ||
-	       (m->head.kind == KEEP_POOLS && m->head.size == 0 && m->n_fds == KEEP_FD_TALK + 1);
+	       (m->head.kind == KEEP_POOLS && m->head.size == 0 && m->n_fds == KEEP_FD_CHANNEL + 1);
 }
 
 /* False: the caller is gone, or says what nobody would who was built with us. */
@@ -216,13 +216,13 @@ static bool serve_caller(struct keeper *k)
 	int rc = keep_receive(k->caller, k->buffer, &m);
 	bool sound;
 
-	if (rc == -EAGAIN || rc == -EMFILE) /* who asked sees the end of its talk; the other cells go on */
+	if (rc == -EAGAIN || rc == -EMFILE) /* who asked sees the end of its channel; the other cells go on */
 		return true;
 	if (rc <= 0)
 		return false;
 	sound = k->greeted ? is_asked(&m) : take_hello(k, &m);
 	if (sound && m.head.kind == KEEP_POOLS) { /* which is no business of its own, and delays no refill */
-		kinds_tell(k, m.fds[KEEP_FD_TALK]);
+		kinds_tell(k, m.fds[KEEP_FD_CHANNEL]);
 		keep_message_release(&m);
 		return true;
 	}
@@ -243,9 +243,9 @@ static void settle(struct keeper *k)
 {
 	if (k->host) {
 		native_settle_ended(k->host, kept_settled, k);
-		kept_end_talks(k);
+		kept_close_channels(k);
 	}
-	proc_bury_late();
+	proc_reap_late();
 }
 
 /* Until when nothing is to be done unless something happens, in ms. */

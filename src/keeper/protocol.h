@@ -6,20 +6,20 @@
  *	caller, on the keeper's own socket
  *	  KEEP_HELLO	struct keep_hello: what no job may exceed.  Once, first; not if whoever started the keeper has given it that
  *			at KEEPER_CEILINGS_FD (program.h)
- *	  KEEP_RUN	a job (model/job.h); beside it the keeper's end of a talk about this run, and the job's descriptors
- *	  KEEP_POOLS	nothing; beside it the keeper's end of a talk, in which it answers with as many struct keep_pool as it
+ *	  KEEP_RUN	a job (model/job.h); beside it the keeper's end of a channel about this run, and the job's descriptors
+ *	  KEEP_POOLS	nothing; beside it the keeper's end of a channel, in which it answers with as many struct keep_pool as it
  *			has kinds of waiting cells, and which it then leaves
- *	keeper, in the talk about a run
+ *	keeper, in the channel about a run
  *	  KEEP_PACK	nothing: the project cannot be mounted in the cell, and is wanted as a stream
- *	  KEEP_BORN	the cell is built and has the program; beside it its streams, its workspace; if it has a way out, the
+ *	  KEEP_CREATED	the cell is built and has the program; beside it its streams, its workspace; if it has a way out, the
  *			sockets of that; if its workspace is to be looked at in the end, KEEP_FD_UPPER and KEEP_FD_USER_NS
  *	  KEEP_FAILED	struct keep_failed: there is no cell, or it is lost
  *	  KEEP_FINAL	struct keep_final and its rows: every process is dead, this is what there is to know
  *	  KEEP_COUNTS	struct keep_counts, when asked
  *	  KEEP_LEFT	struct keep_left, after FINAL: what could not be removed.  Without it there is nothing
  *	  end of file	nothing of the cell is left, or all that is was named
- *	caller, in that talk
- *	  KEEP_GO	the program may begin; before KEEP_BORN if the plan says start_at_once and the program is not waited for
+ *	caller, in that channel
+ *	  KEEP_GO	the program may begin; before KEEP_CREATED if the plan says start_at_once and the program is not waited for
  *	  KEEP_STREAM	struct keep_stream, and beside it the project's stream (backend/native/project_stream.h), which the keeper
  *			hands on unread; for KEEP_PACK, which need not have been heard
  *	  KEEP_STOP	kill it
@@ -27,7 +27,7 @@
  *	  KEEP_SIGNAL	struct keep_signal: for the program, which may catch it
  *	  end of file	nobody wants to know any more: kill it
  *
- * A caller that goes away takes its talks with it, and so its cells.  The keeper believes nothing that it is sent, and the
+ * A caller that goes away takes its channels with it, and so its cells.  The keeper believes nothing that it is sent, and the
  * caller believes of the keeper, which has more rights than itself, that what it says is true, but not that it is well formed.
  */
 #ifndef KEEPER_PROTOCOL_H
@@ -44,7 +44,7 @@
 enum keep_kind {
 	KEEP_HELLO = 1,
 	KEEP_RUN,
-	KEEP_BORN,
+	KEEP_CREATED,
 	KEEP_FAILED,
 	KEEP_FINAL,
 	KEEP_COUNTS,
@@ -87,21 +87,21 @@ struct keep_hello {
 };
 
 /* Descriptors beside KEEP_RUN; those of the job's binds follow, then the project's folder. */
-enum { KEEP_FD_TALK, KEEP_FD_CONTENTS, KEEP_RUN_FDS };
-/* ... and beside KEEP_BORN, in this order; of those that follow the first four, only the ones that the plan makes wanted. */
+enum { KEEP_FD_CHANNEL, KEEP_FD_CONTENTS, KEEP_RUN_FDS };
+/* ... and beside KEEP_CREATED, in this order; of those that follow the first four, only the ones that the plan makes wanted. */
 enum {
 	KEEP_FD_IN,
 	KEEP_FD_OUT,
 	KEEP_FD_ERR,
 	KEEP_FD_WORKSPACE,
-	KEEP_BORN_FDS,
-	KEEP_FD_WAY_OUT = KEEP_BORN_FDS,
+	KEEP_CREATED_FDS,
+	KEEP_FD_WAY_OUT = KEEP_CREATED_FDS,
 	KEEP_FD_UPPER, /* of a project's overlay, or the workspace again */
 	KEEP_FD_USER_NS,
-	KEEP_BORN_FDS_MAX
+	KEEP_CREATED_FDS_MAX
 };
 
-struct keep_born {
+struct keep_created {
 	uint32_t was_waiting; /* 1: it was there before the request */
 	uint32_t was_forked;  /* 1: its interpreter is a fork of one that others are forked from too */
 	uint64_t started_ns;  /* CLOCK_MONOTONIC: when the program was let go; 0: not yet */
@@ -161,13 +161,13 @@ struct keep_final {
 	/* struct denied_row[n_denied] */
 };
 
-#define KEEP_BUILD                                                                                      \
-	((uint32_t)(sizeof(struct keep_hello) + sizeof(struct keep_born) + sizeof(struct keep_failed) + \
-		    sizeof(struct keep_counts) + sizeof(struct keep_pool) + sizeof(struct keep_left) +  \
+#define KEEP_BUILD                                                                                         \
+	((uint32_t)(sizeof(struct keep_hello) + sizeof(struct keep_created) + sizeof(struct keep_failed) + \
+		    sizeof(struct keep_counts) + sizeof(struct keep_pool) + sizeof(struct keep_left) +     \
 		    sizeof(struct keep_final) + sizeof(struct denied_row) + sizeof(struct plan)))
 #define KEEP_BODY_MAX (sizeof(struct keep_final) + DENIED_MAX * sizeof(struct denied_row) + JOB_MAX)
 #define KEEP_FDS_MAX  (KEEP_RUN_FDS + JOB_BINDS_MAX + 1)
-static_assert((int)KEEP_BORN_FDS_MAX <= (int)KEEP_FDS_MAX, "what is received has room for both");
+static_assert((int)KEEP_CREATED_FDS_MAX <= (int)KEEP_FDS_MAX, "what is received has room for both");
 
 /* Whether the workspace is looked at when the cell is dead. */
 static inline bool keep_shows_rest(const struct plan *plan)

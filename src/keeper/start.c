@@ -96,7 +96,7 @@ static void make_room(int sock)
 	(void)setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 }
 
-int keeper_open_talk(int *ours, int *theirs)
+int keeper_open_channel(int *ours, int *theirs)
 {
 	int ends[2];
 
@@ -153,7 +153,7 @@ void keeper_fork(void)
 	AUTO_FD theirs = FD_NONE;
 	long pid;
 
-	if (!may_fork() || keeper_open_talk(&forked.socket, &theirs) < 0)
+	if (!may_fork() || keeper_open_channel(&forked.socket, &theirs) < 0)
 		return;
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (pid == 0)
@@ -189,7 +189,7 @@ static bool take_forked(struct backend_host *h)
 static int spawn_program(struct backend_host *h)
 {
 	AUTO_FD program = open_program(), theirs = FD_NONE;
-	int rc = program < 0 ? program : keeper_open_talk(&h->socket, &theirs);
+	int rc = program < 0 ? program : keeper_open_channel(&h->socket, &theirs);
 
 	return rc < 0 ? rc : spawn(program, theirs, &h->pidfd);
 }
@@ -201,7 +201,7 @@ static struct backend_host *host_new(struct brig_error *err)
 	if (!h)
 		(void)err_nomem(err);
 	else
-		h->socket = h->pidfd = h->pools_talk = FD_NONE;
+		h->socket = h->pidfd = h->pools_channel = FD_NONE;
 	return h;
 }
 
@@ -237,7 +237,7 @@ int keeper_request(const struct keeper_starter *by, bool limits_disks, struct ba
 
 	if (!h)
 		return -err->code;
-	rc = keeper_open_talk(&h->socket, &theirs);
+	rc = keeper_open_channel(&h->socket, &theirs);
 	if (rc == 0)
 		rc = by->start(by->arg, theirs, limits_disks);
 	if (rc < 0) {

@@ -23,7 +23,7 @@ static size_t control_at(const char *s)
 }
 
 /* Replaces in place what no file name needs; dst has n bytes and a NUL. */
-static void mend(char *dst, size_t n)
+static void sanitize(char *dst, size_t n)
 {
 	size_t valid;
 
@@ -46,7 +46,7 @@ static size_t copy_stem(const struct language *lang, const char *stem, size_t le
 	len = min_u64(len, size - 1);
 	memcpy(dst, stem, len);
 	dst[len] = '\0';
-	mend(dst, len);
+	sanitize(dst, len);
 	return len;
 }
 

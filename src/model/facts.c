@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/str.h"
 
@@ -40,4 +41,18 @@ void fact_text(struct facts *f, enum fact_id id, const char *value, const char *
 	row = fact_begin(f, id, source_fmt, ap);
 	va_end(ap);
 	(void)str_copy(row->text, sizeof(row->text), value);
+}
+
+void facts_add_missing(struct facts *to, const struct facts *from, const char *remark)
+{
+	for (size_t i = 0; i < FACT_COUNT; i++) {
+		struct fact *row = &to->row[i];
+		size_t len;
+
+		if (row->known || !from->row[i].known)
+			continue;
+		*row = from->row[i];
+		len = strlen(row->source);
+		(void)snprintf(row->source + len, sizeof(row->source) - len, "%s", remark);
+	}
 }

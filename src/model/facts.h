@@ -26,4 +26,7 @@ extern const char *const fact_name[FACT_COUNT];
 void fact_num(struct facts *f, enum fact_id id, uint64_t value, const char *source_fmt, ...) PRINTF(4, 5);
 void fact_text(struct facts *f, enum fact_id id, const char *value, const char *source_fmt, ...) PRINTF(4, 5);
 
+/* Copies what only *from has, with the remark behind where it was read. */
+void facts_add_missing(struct facts *to, const struct facts *from, const char *remark);
+
 #endif

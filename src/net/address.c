@@ -161,6 +161,21 @@ bool address_from_sockaddr(const struct sockaddr *sa, struct address *ret)
 	return true;
 }
 
+uint16_t address_port(const struct sockaddr *sa)
+{
+	struct sockaddr_in6 in6;
+	struct sockaddr_in in;
+
+	if (sa->sa_family == AF_INET6) {
+		memcpy(&in6, sa, sizeof(in6));
+		return ntohs(in6.sin6_port);
+	}
+	if (sa->sa_family != AF_INET)
+		return 0;
+	memcpy(&in, sa, sizeof(in));
+	return ntohs(in.sin_port);
+}
+
 socklen_t address_to_sockaddr(const struct address *a, uint16_t port, struct sockaddr_storage *ret)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };

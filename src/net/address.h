@@ -25,6 +25,8 @@ const char *address_special(const struct address *a);
 
 /* False: neither IPv4 nor IPv6. */
 bool address_from_sockaddr(const struct sockaddr *sa, struct address *ret);
+/* The port of an IPv4 or IPv6 socket address; 0: it is of another family. */
+uint16_t address_port(const struct sockaddr *sa);
 /* Its length. */
 socklen_t address_to_sockaddr(const struct address *a, uint16_t port, struct sockaddr_storage *ret);
 

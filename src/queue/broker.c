@@ -2,7 +2,7 @@
 /*
  * One connection at a time.  A thread of ours opens it, trying until a broker takes us; from then on libnats connects anew by
  * itself when a broker has gone.  But when one refuses us, by certificate or by credentials, libnats takes that for its last word
- * and closes the connection: then the thread begins again, since operators mend such things.  Why it was refused is known to the
+ * and closes the connection: then the thread begins again, since operators fix such things.  Why it was refused is known to the
  * thread that tried and to nobody later, so it writes that down.  Subscriptions are kept here, for the next connection.
  */
 #include "queue/broker.h"

@@ -58,7 +58,7 @@ enum admission_answer {
 	ADMISSION_CPU,       /* 429: cpu_seconds_per_hour */
 	ADMISSION_CROWDED,   /* 429: too many of this token wait already */
 	ADMISSION_FULL,      /* 503: too many wait already */
-	ADMISSION_TOO_LARGE, /* 403: its memory alone is more than the token's; no time mends that */
+	ADMISSION_TOO_LARGE, /* 403: its memory alone is more than the token's; waiting does not help */
 };
 
 struct admission_ask {

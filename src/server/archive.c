@@ -162,6 +162,28 @@ static const char *read_long_name(const char *data, size_t len, struct extended 
 
 /* ---- entries ------------------------------------------------------------------------------------------------ */
 
+/* What 'tar -cz', 'tar -cj' and their like send; of what is no archive: a file's name may begin like this. */
+static bool is_compressed(const struct archive *a)
+{
+	static const struct {
+		size_t len;
+		const char *magic;
+	} kinds[] = { { 2, "\37\213" }, { 3, "BZh" }, { 6, "\3757zXZ" }, { 4, "\50\265\57\375" } };
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		if (a->len >= kinds[i].len && memcmp(a->bytes, kinds[i].magic, kinds[i].len) == 0)
+			return true;
+	return false;
+}
+
+static int refuse_head(const struct archive *a, struct brig_error *err, const char *why)
+{
+	bool is_other = a->at == 0 && is_compressed(a);
+
+	return refuse(a, err,
+		      is_other ? "it is compressed: send it as 'tar -c' writes it, without -z, -j, -J or --zstd" : why);
+}
+
 /* The next head, and what belongs to it: 1, 0 or -code. */
 static int next_entry(struct archive *a, const char **ret_head, const char **ret_data, uint64_t *ret_len,
 		      const struct extended *x, struct brig_error *err)
@@ -169,9 +191,9 @@ static int next_entry(struct archive *a, const char **ret_head, const char **ret
 	const char *head = a->bytes + a->at;
 
 	if (a->len - a->at < USTAR_BLOCK || is_empty(head))
-		return a->at == a->len || a->len - a->at >= USTAR_BLOCK ? 0 : refuse(a, err, "it is cut");
+		return a->at == a->len || a->len - a->at >= USTAR_BLOCK ? 0 : refuse_head(a, err, "it is cut");
 	if (memcmp(head + AT_MAGIC, "ustar", 5) != 0 || !sum_is_right(head))
-		return refuse(a, err, "this is no head of a tar archive (ustar or pax)");
+		return refuse_head(a, err, "this is no head of a tar archive (ustar or pax)");
 	if (!read_octal(head + AT_SIZE, SIZE_LEN, ret_len))
 		return refuse(a, err, "a size that is none");
 	if (x->has_size)

@@ -4,26 +4,27 @@
 #define SERVER_CONFINE_H
 
 #include "base/util.h"
+#include "sys/landlock.h"
 #include "sys/seccomp.h"
 
 #define SYSTEM_USER "_brig"
 
-struct confine_step {
-	const char *name;
-	int (*run)(void); /* 0 or -errno */
+/* What differs between them. */
+struct confinement {
+	int (*load_libraries)(void); /* 0 or -errno; NULL: none beyond those that all of them use */
+	bool keeps_ids;              /* else it gets those of the system user */
+	uint64_t more_memory;        /* bytes beyond what it has now; 0: no limits of its own */
+	const struct landlock_rule *rules;
+	size_t n_rules;
+	struct seccomp_filter filter;
 };
 
-/* One after the other, up to the first that fails: 0 or -errno; *ret_step is the one that was last. */
-int confine_run(const struct confine_step *steps, size_t n, const char **ret_step);
-
-/* As root: the ids of the system user, or of nobody; no groups.  No capability, and no way to get one. */
-int confine_ids(void);
-/* Variables of whoever started the service may be secrets, and a process that was forked has a copy of them. */
-int confine_environment(void);
-/* Dies with its parent, cannot be traced, gets no privilege.  After user ids were changed: that makes the kernel forget. */
-int confine_to_parent(void);
-/* No core file, no locked memory, so many bytes of memory more than there are now. */
-int confine_limits(uint64_t more_memory);
-int confine_filter(struct seccomp_filter filter);
+/*
+ * Applies, in this order: libraries (what they read files for, they read now), user ids and capabilities, environment,
+ * death with the parent, limits, Landlock, filter.  Up to the first that fails: 0 or -errno, and *ret_step names the last.
+ */
+int confine(const struct confinement *c, const char **ret_step);
+/* A rule to read each of those places that exist; their number. */
+size_t confine_read_rules(const char *const *places, size_t n, struct landlock_rule *rules);
 
 #endif

@@ -22,6 +22,7 @@
 #include "sys/landlock.h"
 #include "sys/proc.h"
 #include "sys/seccomp.h"
+#include "server/report.h"
 
 #define QUEUE_BYTES (2 * MiB)            /* asked for; the kernel may allow less */
 #define BODY_MAX    ((size_t)(2 * MiB))  /* of one request */
@@ -144,48 +145,19 @@ static int look_up(struct collector *c, struct brig_error *err)
 
 /* ---- the process -------------------------------------------------------------------------------------------- */
 
-/* What TLS knows certificates by. */
-static int confine_files(void)
+static int confine_exporter(struct brig_error *err)
 {
+	/* What TLS knows certificates by. */
 	static const char *const places[] = { "/etc/ssl", "/etc/pki", "/usr/lib/ssl", "/usr/share/ca-certificates",
 					      "/usr/local/share/ca-certificates" };
 	struct landlock_rule rules[ARRAY_LEN(places)];
-	int abi = landlock_abi();
-	size_t n = 0;
+	const struct confinement c = { .rules = rules,
+				       .n_rules = confine_read_rules(places, ARRAY_LEN(places), rules),
+				       .filter = seccomp_filter_for(FAMILY_PROXY, false) };
+	const char *step;
+	int rc = confine(&c, &step);
 
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (access(places[i], R_OK | X_OK) == 0)
-			rules[n++] = (struct landlock_rule){ .path = places[i], .grant = LANDLOCK_READ };
-	return abi == 0 ? 0 : landlock_confine(abi, rules, n);
-}
-
-static int install_filter(void)
-{
-	/* AddressSanitizer makes calls of its own; the plain build is the one that is used. */
-	return SANITIZED ? 0 : seccomp_install(seccomp_filter_for(FAMILY_PROXY, false));
-}
-
-static int confine(struct brig_error *err)
-{
-	static const struct {
-		const char *name;
-		int (*run)(void);
-	} steps[] = {
-		{ "user ids", confine_ids },
-		{ "environment", confine_environment },
-		{ "parent", confine_to_parent },
-		{ "Landlock", confine_files },
-		{ "system call filter", install_filter },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-		int rc = steps[i].run();
-
-		if (rc < 0)
-			return err_set(err, BRIG_E_REFUSED, -rc, "the exporter of traces cannot be confined (%s)",
-				       steps[i].name);
-	}
-	return 0;
+	return rc == 0 ? 0 : err_set(err, BRIG_E_REFUSED, -rc, "the exporter of traces cannot be confined (%s)", step);
 }
 
 static void begin_body(struct buf *body)
@@ -275,7 +247,7 @@ static _Noreturn void exporter_main(const char *url, int sock, struct shared_cou
 	if (rc == 0)
 		rc = http_open(&c.target, &client, &err);
 	if (rc == 0)
-		rc = confine(&err);
+		rc = confine_exporter(&err);
 	if (rc == 0 && getppid() != parent)
 		_exit(1);
 	answer_start(&err, rc);
@@ -358,9 +330,7 @@ void exporter_send(struct exporter *e, const char *spans, size_t len, uint32_t n
 	e->dropped += n;
 	if (errno == EPIPE && !e->has_said) {
 		e->has_said = true;
-		(void)fprintf(stderr,
-			      "brig serve: runner: the exporter of traces has ended: restart the service to have "
-			      "traces exported again\n");
+		report("the exporter of traces has ended: restart the service to have traces exported again");
 	}
 }
 

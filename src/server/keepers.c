@@ -14,10 +14,13 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "server/report.h"
 #include "server/rights.h"
 #include "sys/proc.h"
 
-#define READ_NS (30 * NS_PER_SEC) /* a policy, at the most */
+#define READ_SECONDS 30 /* a policy, at the most */
+#define READ_NS      (READ_SECONDS * NS_PER_SEC)
+#define READER_MADE  'c' /* and two files; more bytes, and no file, are why there are none */
 
 /* ---- ceilings ------------------------------------------------------------------------------------------------ */
 
@@ -26,7 +29,7 @@ static _Noreturn void be_reader(const struct serve_options *o, int to)
 {
 	struct brig_open_opts opts = BRIG_OPEN_OPTS_INIT;
 	struct brig_error err = BRIG_ERROR_INIT;
-	struct iovec word = { .iov_base = (char[]){ 'c' }, .iov_len = 1 };
+	struct iovec word = { .iov_base = (char[]){ READER_MADE }, .iov_len = 1 };
 	int files[2];
 
 	opts.policy_file = o->policy;
@@ -35,20 +38,22 @@ static _Noreturn void be_reader(const struct serve_options *o, int to)
 	opts.warm_cells = runner_warm_cells(o);
 	if (brig_ceilings(&opts, 0, &files[0], &err) < 0 ||
 	    brig_ceilings(&opts, BRIG_CEILINGS_DISKS, &files[1], &err) < 0) {
-		(void)dprintf(STDERR_FILENO, "brig: the policy gives no ceilings for cells: %s\n", err.msg);
-		_exit(1);
+		struct iovec why = { .iov_base = err.msg, .iov_len = strlen(err.msg) };
+
+		_exit(fd_send_record(to, &why, 1, NULL, 0, 0) < 0 || err.code);
 	}
 	_exit(fd_send_record(to, &word, 1, files, ARRAY_LEN(files), 0) < 0);
 }
 
-static int take_files(int from, int ret[2])
+/* The files that it made, or what it said instead; that there is neither says nothing but that it died. */
+static int take_files(int from, int ret[2], struct brig_error *err)
 {
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} control;
-	char word;
-	struct iovec piece = { &word, 1 };
+	char said[sizeof(err->msg)];
+	struct iovec piece = { said, sizeof(said) - 1 };
 	struct msghdr msg = { .msg_iov = &piece,
 			      .msg_iovlen = 1,
 			      .msg_control = control.bytes,
@@ -57,11 +62,14 @@ static int take_files(int from, int ret[2])
 	ssize_t n;
 
 	if (poll(&p, 1, (int)(READ_NS / NS_PER_MS)) <= 0)
-		return -ETIMEDOUT;
+		return err_set(err, BRIG_E_SYSTEM, 0, "reading the policy takes more than %d seconds", READ_SECONDS);
 	n = fd_receive_record(from, &msg, MSG_CMSG_CLOEXEC);
 	if (n <= 0)
-		return n < 0 ? -errno : -ENODATA;
-	return fd_take_beside(&msg, ret, 2) == 2 ? 0 : -EPROTO;
+		return err_set(err, BRIG_E_SYSTEM, n < 0 ? errno : 0, "the process that reads the policy has died");
+	said[n] = '\0';
+	if (fd_take_beside(&msg, ret, 2) == 2)
+		return 0;
+	return err_set(err, BRIG_E_POLICY, 0, "%s", said);
 }
 
 int keepers_read_policy(struct keepers *k, const struct serve_options *o, struct brig_error *err)
@@ -75,7 +83,8 @@ int keepers_read_policy(struct keepers *k, const struct serve_options *o, struct
 	if (pid == 0)
 		be_reader(o, ends[1]);
 	(void)close(ends[1]);
-	rc = pid < 0 ? -errno : take_files(ends[0], files);
+	rc = pid < 0 ? err_set(err, BRIG_E_SYSTEM, errno, "cannot read the policy for the ceilings of cells")
+		     : take_files(ends[0], files, err);
 	(void)close(ends[0]);
 	pidfd = pid < 0 ? FD_NONE : (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd >= 0) {
@@ -92,7 +101,7 @@ int keepers_read_policy(struct keepers *k, const struct serve_options *o, struct
 		fd_closep(&k->ceilings[i]);
 		k->ceilings[i] = files[i];
 	}
-	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot make ceilings for cells from the policy") : 0;
+	return rc;
 }
 
 /* ---- processes ----------------------------------------------------------------------------------------------- */
@@ -116,7 +125,7 @@ static _Noreturn void be_keeper(int ceilings, int socket)
 	rc = rights_keep(RIGHTS_KEEPER);
 	if (rc == 0)
 		rc = brig_become_keeper(ceilings, socket);
-	(void)dprintf(STDERR_FILENO, "brig: the keeper of cells cannot be started: %s\n", strerrordesc_np(-rc));
+	report("the keeper of cells cannot be started: %s", strerrordesc_np(-rc));
 	_exit(BRIG_E_SYSTEM);
 }
 
@@ -134,7 +143,7 @@ void keepers_start(struct keepers *k, int socket, bool limits_disks)
 	int ceilings = k->ceilings[limits_disks], *place;
 	pid_t pid;
 
-	keepers_bury(k);
+	keepers_reap(k);
 	place = free_place(k);
 	pid = place && ceilings >= 0 ? fork() : -1;
 	if (pid == 0)
@@ -142,23 +151,22 @@ void keepers_start(struct keepers *k, int socket, bool limits_disks)
 	if (pid > 0)
 		*place = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pid < 0 || *place < 0 || epoll_ctl(k->ended, EPOLL_CTL_ADD, *place, &ev) < 0)
-		(void)dprintf(STDERR_FILENO, "brig: no keeper of cells is started: %s\n",
-			      place ? strerrordesc_np(errno) : "there are too many");
+		report("no keeper of cells is started: %s", place ? strerrordesc_np(errno) : "there are too many");
 }
 
-static void bury(int *pidfd, uint64_t deadline_ns)
+static void reap_by(int *pidfd, uint64_t deadline_ns)
 {
 	if (proc_reap(pidfd, deadline_ns, NULL) == 0)
 		fd_closep(pidfd);
 }
 
-void keepers_bury(struct keepers *k)
+void keepers_reap(struct keepers *k)
 {
 	for (size_t i = 0; i < KEEPERS_MAX; i++) {
 		struct pollfd p = { .fd = k->pidfd[i], .events = POLLIN };
 
 		if (p.fd >= 0 && poll(&p, 1, 0) > 0)
-			bury(&k->pidfd[i], clock_now_ns() + NS_PER_SEC);
+			reap_by(&k->pidfd[i], clock_now_ns() + NS_PER_SEC);
 	}
 }
 
@@ -169,11 +177,11 @@ void keepers_close(struct keepers *k, uint64_t patience_ns)
 	for (size_t i = 0; i < KEEPERS_MAX; i++) {
 		if (k->pidfd[i] < 0)
 			continue;
-		bury(&k->pidfd[i], deadline);
+		reap_by(&k->pidfd[i], deadline);
 		if (k->pidfd[i] < 0)
 			continue;
 		(void)syscall(SYS_pidfd_send_signal, k->pidfd[i], SIGKILL, NULL, 0); /* janitors remove its groups */
-		bury(&k->pidfd[i], clock_now_ns() + patience_ns);
+		reap_by(&k->pidfd[i], clock_now_ns() + patience_ns);
 		fd_closep(&k->pidfd[i]);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(k->ceilings); i++)

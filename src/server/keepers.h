@@ -5,7 +5,7 @@
  * The runner hears of strangers' requests; a keeper has more rights than it, and must not do whatever it asks.  So neither is it
  * started by the runner nor are its ceilings of the runner's choosing: they are made of the policy by a process that has read
  * nothing else, before anything is asked for and again when the policy is read anew, and lie in sealed files.  When the runner needs
- * a keeper, the first or one in the place of one that was killed, it sends the master one end of a socket (WORD_KEEPER); who answers
+ * a keeper, the first or one in the place of one that was killed, it sends the master one end of a socket (CONTROL_KEEPER); who answers
  * at that end has all that cells and forks of interpreters take.  It ends with the runner's end of the socket.
  */
 #ifndef SERVER_KEEPERS_H
@@ -32,7 +32,7 @@ int keepers_open(struct keepers *k, const struct serve_options *o, struct brig_e
 int keepers_read_policy(struct keepers *k, const struct serve_options *o, struct brig_error *err);
 /* One that serves this end of a socket.  What cannot be started says why on stderr; the other end sees the end of the socket. */
 void keepers_start(struct keepers *k, int socket, bool limits_disks);
-void keepers_bury(struct keepers *k); /* those that have ended */
+void keepers_reap(struct keepers *k); /* those that have ended */
 /* The runner is gone: waits until they have removed their cells. */
 void keepers_close(struct keepers *k, uint64_t patience_ns);
 

@@ -19,6 +19,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "net/address.h"
+#include "server/report.h"
 
 #define BACKLOG           1024
 #define FIRST_GIVEN       3 /* SD_LISTEN_FDS_START */
@@ -53,7 +54,7 @@ static int describe(struct listener *l, struct brig_error *err)
 		return err_set(err, BRIG_E_USAGE, 0, "a socket to listen on is neither of TCP nor a unix socket");
 	l->is_loopback = address_is_loopback(&a);
 	(void)snprintf(l->address, sizeof(l->address), a.v6 ? "[%s]:%u" : "%s:%u", address_text(&a, text),
-		       ntohs(a.v6 ? ((struct sockaddr_in6 *)&sa)->sin6_port : ((struct sockaddr_in *)&sa)->sin_port));
+		       address_port((struct sockaddr *)&sa));
 	return 0;
 }
 
@@ -226,7 +227,7 @@ static int open_socket(struct listeners *l, const struct serve_options *o, struc
 		l->socket_path = o->socket_path;
 	if (rc == 0 || !o->socket_is_usual)
 		return rc;
-	(void)fprintf(stderr, "brig serve: commands of this host will not find this service: %s\n", err->msg);
+	report("commands of this host will not find this service: %s", err->msg);
 	*err = (struct brig_error)BRIG_ERROR_INIT;
 	return 0;
 }
@@ -248,6 +249,8 @@ static int take_given(struct listeners *l, struct brig_error *err)
 			return err_set(err, BRIG_E_USAGE, errno, "LISTEN_FDS says %llu, but descriptor %d is not open",
 				       (unsigned long long)n, fd);
 		rc = add(l, &fd, err);
+		if (rc == 0)
+			l->item[l->n - 1].is_given = true;
 	}
 	(void)unsetenv("LISTEN_PID");
 	(void)unsetenv("LISTEN_FDS");

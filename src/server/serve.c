@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve.c - the master
+ * serve.c - the master process of the service
  *
- *	master    opens what is listened at, starts the others, and from then on only waits: for signals, words and ends
- *	recorder  (recorder/) there before the runner and after it; joined to it by a socket that the master keeps both ends of
- *	runner    (runner/) joined to the front by a channel
- *	front     (front/), but for a worker, which has none
- *	link      (link/), where there is a queue: joined to the runner by a channel of its own
- *	keepers   (keepers.c) make cells for the runner, when it asks for one; started anew when it asks again
+ *	master    opens the listeners, starts the others, then waits for signals, control messages and deaths
+ *	recorder  (recorder/) starts before the runner and ends after it; the master keeps both ends of the socket between them
+ *	runner    (runner/) connected to the front by a channel
+ *	front     (front/) a worker has none
+ *	link      (link/) only with a queue: connected to the runner by a channel of its own
+ *	keepers   (keepers.c) make cells for the runner; started when it asks for one
  *
- * Each of them is joined to the master by a socket for words (words.h).
+ * Each of them is connected to the master by a control socket (control.h).
  *
- * Who dies is started anew, and only that one: the master makes a new channel, gives the new process one end at its birth and
- * tells the other process of the other end (WORD_CHANNEL).  What was on its way in the old one is lost, and each side knows
- * what that means: the front answers 503 to whoever waits for the runner; the runner takes it that all clients of the old
- * front have hung up, and everything that nobody needs to wait for goes on.  The listeners are the master's, so who connects
- * meanwhile just waits; so is the recorder's socket, and what waits in it waits for the next recorder.
+ * A process that dies is restarted, and only that one: the master makes a new channel, gives one end to the new process and
+ * sends the other end to its peer (CONTROL_CHANNEL).  What was in flight is lost, and each side knows what that means: the
+ * front answers 503 to every client that waits for the runner; the runner treats all clients of the old front as
+ * disconnected, and executions that need no client go on.  The listeners belong to the master, so new connections wait in
+ * the kernel; so does the recorder's socket, whose messages wait for the next recorder.
  *
- * The runner reads what the front says, and believes nothing: of one that speaks nonsense it tells the master (WORD_CUT), who
- * ends it.  Channels are numbered, so that such a word that comes late does not hit the next front.
+ * The runner trusts nothing that the front sends: it reports one that violates the protocol to the master (CONTROL_CUT),
+ * which kills it.  Channels are numbered, so that a late report does not hit the next front.
  *
- *	starting -> serving -> draining -> ending      each may be left out; nothing leads back (enum phase)
+ *	starting -> serving -> draining -> ending      each may be skipped; none is entered twice (enum phase)
  *
- * What dies again and again before it is ready is given up: the service drains, and ends with an error.  All die with the
- * master: the kernel sends them a signal, and their sockets end.
+ * A process that keeps dying before it is ready is given up: the service drains, and exits with an error.  All die with the
+ * master: the kernel signals them (PR_SET_PDEATHSIG), and their sockets end.
  *
- * The master reads nothing of strangers' and holds nothing but the listeners, the ceilings of cells, which a child of it makes of
- * the policy, and the certificate's files.  Both it has read anew at SIGHUP; what is in them it does not look at.  The others are the same program, executed anew
- * (birth.h): nothing of the master's memory is in them.  Signals come in through a pipe, and mean nothing to the others.
+ * The master parses no client data and holds only the listeners, the ceilings of cells, which a child derives from the
+ * policy, and the certificate files; it re-reads the last two at SIGHUP without looking into them.  The other processes
+ * are the same program, executed afresh (role.h), so that nothing of the master's memory is in them.  Signals arrive through
+ * a pipe; the other processes ignore them.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -43,11 +44,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "net/host.h"
-#include "server/birth.h"
+#include "server/control.h"
 #include "server/keepers.h"
 #include "server/listen.h"
+#include "server/report.h"
+#include "server/role.h"
 #include "server/serve.h"
-#include "server/words.h"
 #include "sys/memory.h"
 #include "sys/proc.h"
 
@@ -59,7 +61,7 @@
 
 struct child {
 	pid_t pid;
-	int pidfd, words; /* FD_NONE: it is not there */
+	int pidfd, control; /* FD_NONE: it is not there */
 	bool is_ready;
 	uint64_t window_ns;        /* when the window of starts began */
 	unsigned n_starts, n_vain; /* in it; and those after which it was never ready */
@@ -137,27 +139,28 @@ static void name_url(const struct master *m, char *dst, size_t size)
 }
 
 /* What each of them is given, and nothing else. */
-static struct birth birth_of(const struct master *m, enum serve_role role, int channel, int link, int words)
+static struct role_args args_of(const struct master *m, enum serve_role role, int channel, int link, int control)
 {
-	struct birth b = { .role = role,
-			   .master_pid = getpid(),
-			   .options = *m->options,
-			   .n_listeners = m->listeners.n,
-			   .channel_number = m->channel_number,
-			   .words = words,
-			   .channel = channel,
-			   .link = link,
-			   .recorder = role == ROLE_RUNNER     ? m->to_recorder
-				       : role == ROLE_RECORDER ? m->of_recorder
-							       : FD_NONE,
-			   .certificate = CERTIFICATE_NONE };
+	struct role_args b = { .role = role,
+			       .master_pid = getpid(),
+			       .options = *m->options,
+			       .n_listeners = m->listeners.n,
+			       .channel_number = m->channel_number,
+			       .control = control,
+			       .channel = channel,
+			       .link = link,
+			       .recorder = role == ROLE_RUNNER     ? m->to_recorder
+					   : role == ROLE_RECORDER ? m->of_recorder
+								   : FD_NONE,
+			       .certificate = CERTIFICATE_NONE };
 
 	memcpy(b.listener, m->listeners.item, m->listeners.n * sizeof(b.listener[0]));
 	for (size_t i = 0; i < m->listeners.n && role != ROLE_FRONT; i++)
 		b.listener[i].fd = FD_NONE;
 	if (role == ROLE_FRONT)
 		b.certificate = m->in_use;
-	name_url(m, b.url, sizeof(b.url));
+	if (!m->is_announced) /* who started the service is told once */
+		name_url(m, b.url, sizeof(b.url));
 	return b;
 }
 
@@ -166,16 +169,16 @@ static int start_child(struct master *m, enum serve_role role, int channel, int 
 {
 	struct child *c = &m->child[role];
 	AUTO_FD theirs = FD_NONE;
-	struct birth birth;
+	struct role_args args;
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a socket for the %s", role_name[role]);
-	c->words = ends[0];
+	c->control = ends[0];
 	theirs = ends[1];
 	c->is_ready = false;
-	birth = birth_of(m, role, channel, link, theirs);
-	c->pid = birth_begin(&birth, m->program);
+	args = args_of(m, role, channel, link, theirs);
+	c->pid = role_spawn(&args, m->program);
 	if (c->pid < 0)
 		return err_set(err, BRIG_E_SYSTEM, -c->pid, "cannot start the %s", role_name[role]);
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
@@ -193,9 +196,9 @@ static void kill_child(const struct child *c)
 		(void)syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
 }
 
-static void tell(struct master *m, enum serve_role role, enum serve_word word)
+static void notify(struct master *m, enum serve_role role, enum control_kind kind)
 {
-	(void)words_say(m->child[role].words, &(struct word){ .word = word });
+	(void)control_send(m->child[role].control, &(struct control_message){ .kind = kind });
 }
 
 static int join_recorder(struct master *m, struct brig_error *err)
@@ -253,12 +256,12 @@ static int start_all(struct master *m, struct brig_error *err)
 	return rc;
 }
 
-/* Who is there learns of the other end; one that has not listened for hundreds of words is ended. */
-static void bring_channel(struct master *m, enum serve_role to, enum serve_word word, int end)
+/* Who is there learns of the other end; one that has left hundreds of messages unread is ended. */
+static void bring_channel(struct master *m, enum serve_role to, enum control_kind kind, int end)
 {
-	const struct word w = { .word = word, .number = m->channel_number, .fds = { end }, .n_fds = 1 };
+	const struct control_message w = { .kind = kind, .number = m->channel_number, .fds = { end }, .n_fds = 1 };
 
-	if (end >= 0 && words_say(m->child[to].words, &w) == -EAGAIN)
+	if (end >= 0 && control_send(m->child[to].control, &w) == -EAGAIN)
 		kill_child(&m->child[to]);
 }
 
@@ -274,8 +277,8 @@ static int start_runner_again(struct master *m, struct brig_error *err)
 	    (rc = make_channel(m, ROLE_LINK, &runner_link, &link, err)) < 0 ||
 	    (rc = start_child(m, ROLE_RUNNER, runner, runner_link, err)) < 0)
 		return rc;
-	bring_channel(m, ROLE_FRONT, WORD_CHANNEL, front);
-	bring_channel(m, ROLE_LINK, WORD_CHANNEL, link);
+	bring_channel(m, ROLE_FRONT, CONTROL_CHANNEL, front);
+	bring_channel(m, ROLE_LINK, CONTROL_CHANNEL, link);
 	return 0;
 }
 
@@ -294,7 +297,7 @@ static int start_again(struct master *m, enum serve_role role, struct brig_error
 	if (rc == 0)
 		rc = start_child(m, role, own, FD_NONE, err);
 	if (rc == 0)
-		bring_channel(m, ROLE_RUNNER, role == ROLE_FRONT ? WORD_CHANNEL : WORD_LINK, runner);
+		bring_channel(m, ROLE_RUNNER, role == ROLE_FRONT ? CONTROL_CHANNEL : CONTROL_LINK, runner);
 	return rc;
 }
 
@@ -303,17 +306,19 @@ static int start_again(struct master *m, enum serve_role role, struct brig_error
 /* What is offered, to the front that there is now. */
 static void offer_certificate(struct master *m)
 {
-	struct word w = { .word = WORD_CERTIFICATE, .number = m->offer_number, .n_fds = CERTIFICATE_FILES };
+	struct control_message w = { .kind = CONTROL_CERTIFICATE,
+				     .number = m->offer_number,
+				     .n_fds = CERTIFICATE_FILES };
 
 	if (!certificate_is_there(&m->offered))
 		return;
 	memcpy(w.fds, m->offered.fd, sizeof(m->offered.fd));
-	(void)words_say(m->child[ROLE_FRONT].words, &w);
+	(void)control_send(m->child[ROLE_FRONT].control, &w);
 }
 
 static void say_certificate_stays(const char *why)
 {
-	(void)dprintf(STDERR_FILENO, "brig: the certificate stays as it was%s%s\n", *why ? ": " : "", why);
+	report("the certificate stays as it was%s%s", *why ? ": " : "", why);
 }
 
 static void reload_certificate(struct master *m)
@@ -331,13 +336,13 @@ static void reload_certificate(struct master *m)
 }
 
 /* A front that takes one has said what it thinks of it. */
-static void on_certificate(struct master *m, const struct word *w)
+static void on_certificate(struct master *m, const struct control_message *w)
 {
 	if (w->number != m->offer_number || !certificate_is_there(&m->offered))
 		return;
-	if (w->word == WORD_TAKEN) {
+	if (w->kind == CONTROL_TAKEN) {
 		certificate_move(&m->in_use, &m->offered);
-		(void)dprintf(STDERR_FILENO, "brig: the certificate was read anew\n");
+		report("the certificate was reloaded");
 	} else {
 		certificate_close(&m->offered);
 		say_certificate_stays("");
@@ -346,13 +351,13 @@ static void on_certificate(struct master *m, const struct word *w)
 
 /* ---- phases ------------------------------------------------------------------------------------------------ */
 
-static void enter(struct master *m, enum phase phase, enum serve_word word, uint64_t patience_ns)
+static void enter(struct master *m, enum phase phase, enum control_kind kind, uint64_t patience_ns)
 {
 	m->phase = phase;
 	m->deadline_ns = clock_now_ns() + patience_ns;
-	tell(m, ROLE_RUNNER, word);
-	tell(m, ROLE_FRONT, word);
-	tell(m, ROLE_LINK, word);
+	notify(m, ROLE_RUNNER, kind);
+	notify(m, ROLE_FRONT, kind);
+	notify(m, ROLE_LINK, kind);
 }
 
 /* It does what waits for it, and ends, when nobody is left who could ask it for more. */
@@ -360,15 +365,15 @@ static void end_recorder(struct master *m)
 {
 	m->recorder_may_end = true;
 	m->deadline_ns = clock_now_ns() + END_NS;
-	tell(m, ROLE_RECORDER, WORD_NOW);
+	notify(m, ROLE_RECORDER, CONTROL_NOW);
 }
 
 static void drain(struct master *m)
 {
 	uint64_t drain_ms = m->options->drain_ms ? m->options->drain_ms : DRAIN_MS;
 
-	enter(m, PHASE_DRAINING, WORD_DRAIN, drain_ms * NS_PER_MS);
-	listeners_close(&m->listeners); /* who connects now is told so by the kernel, and does not wait for the end */
+	enter(m, PHASE_DRAINING, CONTROL_DRAIN, drain_ms * NS_PER_MS);
+	listeners_close(&m->listeners); /* the front has what it goes on answering at */
 }
 
 static void on_stop(struct master *m)
@@ -376,13 +381,13 @@ static void on_stop(struct master *m)
 	if (m->phase <= PHASE_SERVING)
 		drain(m);
 	else
-		enter(m, PHASE_ENDING, WORD_NOW, END_NS);
+		enter(m, PHASE_ENDING, CONTROL_NOW, END_NS);
 }
 
 static void on_late(struct master *m)
 {
 	if (m->phase == PHASE_DRAINING) {
-		enter(m, PHASE_ENDING, WORD_NOW, END_NS);
+		enter(m, PHASE_ENDING, CONTROL_NOW, END_NS);
 		return;
 	}
 	m->deadline_ns = clock_now_ns() + END_NS;
@@ -403,7 +408,7 @@ static void on_failed_start(struct master *m, const siginfo_t *how)
 	if (m->why.code == 0 || code != BRIG_E_SYSTEM)
 		(void)err_set(&m->why, code, 0, "the service could not be started");
 	if (m->phase == PHASE_STARTING)
-		enter(m, PHASE_ENDING, WORD_NOW, END_NS);
+		enter(m, PHASE_ENDING, CONTROL_NOW, END_NS);
 }
 
 static bool is_worth_a_start(struct child *c)
@@ -431,7 +436,7 @@ static void replace(struct master *m, enum serve_role role)
 	if (m->phase == PHASE_SERVING)
 		drain(m);
 	else if (role == ROLE_RECORDER)
-		enter(m, PHASE_ENDING, WORD_NOW, END_NS); /* what runs cannot be recorded */
+		enter(m, PHASE_ENDING, CONTROL_NOW, END_NS); /* what runs cannot be recorded */
 }
 
 /* That it ended by itself is how the recorder reads the policy anew. */
@@ -454,18 +459,18 @@ static void on_end(struct master *m, enum serve_role role)
 
 	if (proc_reap(&c->pidfd, clock_now_ns() + END_NS, &how) < 0)
 		fd_closep(&c->pidfd);
-	fd_closep(&c->words);
+	fd_closep(&c->control);
 	if ((is_needed(m, role) && !is_reload(role, &how)) || (m->phase == PHASE_STARTING && how.si_code != CLD_EXITED))
-		(void)dprintf(STDERR_FILENO, "brig: the %s of the service has ended (%s %d)%s\n", role_name[role],
-			      how.si_code == CLD_EXITED ? "status" : "signal", how.si_status,
-			      is_needed(m, role) ? "; it is started anew" : "");
+		report("the %s of the service has ended (%s %d)%s", role_name[role],
+		       how.si_code == CLD_EXITED ? "status" : "signal", how.si_status,
+		       is_needed(m, role) ? "; it is started anew" : "");
 	if (is_needed(m, role))
 		replace(m, role);
 	else if (m->phase == PHASE_STARTING || (m->why.code != 0 && !m->is_announced))
 		on_failed_start(m, &how);
 }
 
-/* ---- words, and the loop ------------------------------------------------------------------------------------- */
+/* ---- control messages, and the loop ------------------------------------------------------------------------------------- */
 
 static void announce(const struct master *m)
 {
@@ -500,42 +505,43 @@ static void on_ready(struct master *m, struct child *c)
 static void on_word(struct master *m, enum serve_role role)
 {
 	struct child *c = &m->child[role];
-	struct word w;
-	int rc = words_hear(c->words, &w);
+	struct control_message w;
+	int rc = control_receive(c->control, &w);
 
 	if (rc < 0)
-		fd_closep(&c->words); /* its end comes by itself */
-	else if (rc > 0 && w.word == WORD_READY)
+		fd_closep(&c->control); /* its end comes by itself */
+	else if (rc > 0 && w.kind == CONTROL_READY)
 		on_ready(m, c);
-	else if (rc > 0 && w.word == WORD_CUT && role == ROLE_RUNNER && w.number == m->channel_number)
+	else if (rc > 0 && w.kind == CONTROL_CUT && role == ROLE_RUNNER && w.number == m->channel_number)
 		kill_child(&m->child[ROLE_FRONT]);
-	else if (rc > 0 && w.word == WORD_KEEPER && role == ROLE_RUNNER && w.n_fds == 1)
+	else if (rc > 0 && w.kind == CONTROL_KEEPER && role == ROLE_RUNNER && w.n_fds == 1)
 		keepers_start(&m->keepers, w.fds[0], w.number == 1);
-	else if (rc > 0 && w.word == WORD_RELOAD && role == ROLE_RUNNER)
-		tell(m, ROLE_RECORDER, WORD_RELOAD); /* which could not go on with a policy that is wrong */
-	else if (rc > 0 && (w.word == WORD_TAKEN || w.word == WORD_REFUSED) && role == ROLE_FRONT)
+	else if (rc > 0 && w.kind == CONTROL_RELOAD && role == ROLE_RUNNER)
+		notify(m, ROLE_RECORDER, CONTROL_RELOAD); /* which could not go on with a policy that is wrong */
+	else if (rc > 0 && (w.kind == CONTROL_TAKEN || w.kind == CONTROL_REFUSED) && role == ROLE_FRONT)
 		on_certificate(m, &w);
-	words_close(&w);
+	control_close(&w);
 }
 
-/* The ceilings first: what the runner reads then is not to be above them. */
+/* The ceilings first: what the runner reads then is not to be above them, and a policy that gives none is none for it either. */
 static void on_reload(struct master *m)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (keepers_read_policy(&m->keepers, m->options, &err) < 0)
-		(void)dprintf(STDERR_FILENO, "brig: the ceilings of cells stay as they were: %s\n", err.msg);
-	tell(m, ROLE_RUNNER, WORD_RELOAD);
+		report("the policy was not reloaded, the old one stays in force: %s", err.msg);
+	else
+		notify(m, ROLE_RUNNER, CONTROL_RELOAD);
 	reload_certificate(m);
 }
 
 static void on_signals(struct master *m)
 {
-	char words[16];
-	ssize_t n = read(m->signals, words, sizeof(words));
+	char signs[16];
+	ssize_t n = read(m->signals, signs, sizeof(signs));
 
 	for (ssize_t i = 0; i < n; i++)
-		if (words[i] == 'h')
+		if (signs[i] == 'h')
 			on_reload(m);
 		else
 			on_stop(m);
@@ -544,8 +550,8 @@ static void on_signals(struct master *m)
 /* Whoever holds the other end has gone, or wants it to end. */
 static void on_input(struct master *m)
 {
-	char words[64];
-	ssize_t n = read(STDIN_FILENO, words, sizeof(words));
+	char ignored[64];
+	ssize_t n = read(STDIN_FILENO, ignored, sizeof(ignored));
 
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
@@ -573,7 +579,7 @@ static int go_on(struct master *m, struct brig_error *err)
 	};
 
 	for (size_t i = 0; i < ROLES; i++) {
-		p[1 + i] = (struct pollfd){ .fd = m->child[i].words, .events = POLLIN };
+		p[1 + i] = (struct pollfd){ .fd = m->child[i].control, .events = POLLIN };
 		p[1 + ROLES + i] = (struct pollfd){ .fd = m->child[i].pidfd, .events = POLLIN };
 	}
 	if (poll(p, ARRAY_LEN(p), patience_ms(m)) < 0)
@@ -583,7 +589,7 @@ static int go_on(struct master *m, struct brig_error *err)
 	if (p[1 + 2 * ROLES].revents)
 		on_input(m);
 	if (p[2 + 2 * ROLES].revents)
-		keepers_bury(&m->keepers);
+		keepers_reap(&m->keepers);
 	for (enum serve_role i = 0; i < ROLES; i++) {
 		if (p[1 + i].revents)
 			on_word(m, i);
@@ -647,6 +653,40 @@ static int check_domain(struct serve_options *o, struct brig_error *err)
 		       o->port_domain);
 }
 
+/* Everything that may fail for a reason of the user's is done before the first process starts. */
+static int open_all(struct master *m, struct serve_options *own, struct brig_error *err)
+{
+	int rc = open_program(m, err);
+
+	if (rc == 0)
+		rc = check_domain(own, err);
+	if (rc == 0 && own->tls_cert)
+		rc = certificate_read(own->tls_cert, own->tls_key, &m->in_use, err);
+	if (rc == 0 && !own->is_worker)
+		rc = listeners_open(&m->listeners, own, err);
+	for (size_t i = 0; i < m->listeners.n && !own->unix_path; i++) /* which systemd may have made */
+		if (m->listeners.item[i].is_unix)
+			own->unix_path = m->listeners.item[i].address;
+	if (rc == 0)
+		rc = catch_signals(m, err);
+	if (rc == 0 && own->no_auth && !own->is_worker)
+		report("NO AUTHENTICATION: everybody on this machine who can connect may run programs here "
+		       "(--no-auth)");
+	return rc == 0 ? keepers_open(&m->keepers, own, err) : rc;
+}
+
+static void close_all(struct master *m)
+{
+	kill_rest(m);
+	keepers_close(&m->keepers, END_NS);
+	fd_closep(&m->to_recorder);
+	fd_closep(&m->of_recorder);
+	fd_closep(&m->program);
+	listeners_close(&m->listeners);
+	certificate_close(&m->in_use);
+	certificate_close(&m->offered);
+}
+
 int serve(const struct serve_options *options, struct brig_error *err)
 {
 	struct serve_options own = *options;
@@ -663,39 +703,16 @@ int serve(const struct serve_options *options, struct brig_error *err)
 	int rc;
 
 	for (size_t i = 0; i < ROLES; i++)
-		m.child[i].pidfd = m.child[i].words = FD_NONE;
+		m.child[i].pidfd = m.child[i].control = FD_NONE;
+	report_begin(NULL, own.json_log);
 	raise_files();
-	rc = open_program(&m, err);
-	if (rc == 0)
-		rc = check_domain(&own, err);
-	if (rc == 0 && own.tls_cert)
-		rc = certificate_read(own.tls_cert, own.tls_key, &m.in_use, err);
-	if (rc == 0 && !own.is_worker)
-		rc = listeners_open(&m.listeners, options, err);
-	for (size_t i = 0; i < m.listeners.n && !own.unix_path; i++) /* which systemd may have made */
-		if (m.listeners.item[i].is_unix)
-			own.unix_path = m.listeners.item[i].address;
-	if (rc == 0)
-		rc = catch_signals(&m, err);
-	if (rc == 0 && options->no_auth && !options->is_worker)
-		(void)dprintf(STDERR_FILENO,
-			      "brig: NO AUTHENTICATION: everybody on this machine who can connect may run "
-			      "programs here (--no-auth)\n");
-	if (rc == 0)
-		rc = keepers_open(&m.keepers, &own, err);
+	rc = open_all(&m, &own, err);
 	if (rc == 0)
 		rc = start_all(&m, err);
 	if (rc == 0)
 		do
 			rc = go_on(&m, err);
 		while (rc == 1);
-	kill_rest(&m);
-	keepers_close(&m.keepers, END_NS);
-	fd_closep(&m.to_recorder);
-	fd_closep(&m.of_recorder);
-	fd_closep(&m.program);
-	listeners_close(&m.listeners);
-	certificate_close(&m.in_use);
-	certificate_close(&m.offered);
+	close_all(&m);
 	return rc;
 }

@@ -2,7 +2,7 @@
 /*
  * brig as a service (docs/SERVE.md).
  *
- *	serve       the master: listeners, the three processes below, signals, starting anew what died; words: what it tells them
+ *	serve       the master: listeners, the three processes below, signals, restarting what died; control: messages between them
  *	front/      HTTP: connections, routes, bodies, streams of events, the console; no privilege, no secret, no file
  *	runner/     the library's handle, tokens, the queue, executions; reads flat messages only
  *	link/       speaks to brokers, where executions come from a queue or go there; no privilege, no secret of ours, no file
@@ -24,7 +24,7 @@
 #define HOST_NAMES_MAX   16
 #define REFUSED_KEYS_MAX 32
 
-/* What is a pointer here is known to birth.c, too, which hands all of it to the processes. */
+/* What is a pointer here is known to role.c, too, which hands all of it to the processes. */
 struct serve_options {
 	const char *listen[LISTENERS_MAX]; /* "127.0.0.1:0", "[::1]:8377"; none: the default */
 	size_t n_listen;
@@ -70,20 +70,21 @@ int serve(const struct serve_options *options, struct brig_error *err);
 struct listener {
 	int fd;
 	bool is_unix, is_loopback;
+	bool is_given;     /* by systemd, which listens on when we do not */
 	bool is_records;   /* a unix socket for the command line, which speaks records instead of HTTP */
 	char address[128]; /* "127.0.0.1:8377"; of a unix socket its path */
 };
 
-/* What a process is given by the master (birth.h); descriptors are its own. */
-struct front_birth {
+/* What a process is given by the master (role.h); descriptors are its own. */
+struct front_args {
 	const struct serve_options *options;
 	struct listener listener[LISTENERS_MAX];
 	size_t n_listeners;
 	int channel; /* to the runner */
-	int master;  /* server/words.h */
+	int master;  /* server/control.h */
 	struct certificate certificate;
 };
-struct runner_birth {
+struct runner_args {
 	const struct serve_options *options;
 	int channel, master; /* channel: FD_NONE of a worker */
 	uint32_t channel_number;
@@ -94,23 +95,23 @@ struct runner_birth {
 	size_t n_listeners;
 };
 
-struct link_birth {
+struct link_args {
 	const struct serve_options *options;
 	int channel, master;
 };
 
-struct recorder_birth {
+struct recorder_args {
 	const struct serve_options *options;
 	int socket; /* that it is asked on; the master has both ends of it, too, so that nothing is lost with a recorder */
 	int master;
 };
 
 /* Their mains, which take the descriptors: return the exit status, 0 or the enum brig_code of what went wrong. */
-int front_main(const struct front_birth *birth);
-int runner_main(const struct runner_birth *birth);
+int front_main(const struct front_args *args);
+int runner_main(const struct runner_args *args);
 /* How many cells of each kind it wants to be kept ready, at most. */
 uint32_t runner_warm_cells(const struct serve_options *options);
-int link_main(const struct link_birth *birth);
-int recorder_main(const struct recorder_birth *birth);
+int link_main(const struct link_args *args);
+int recorder_main(const struct recorder_args *args);
 
 #endif

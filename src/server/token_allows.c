@@ -50,7 +50,7 @@ static int allows_trust(const struct token *t, const char *asked, struct brig_er
 	enum token_trust trust = TOKEN_TRUSTED;
 
 	if (asked && !token_trust_parse(asked, &trust))
-		return err_set(err, BRIG_E_REFUSED, 0,
+		return err_set(err, BRIG_E_USAGE, 0,
 			       "'%.60s' is no trust level: they are untrusted, unknown and trusted", asked);
 	if (trust <= t->max_trust)
 		return 0;

@@ -248,7 +248,7 @@ struct place {
 	size_t line;
 };
 
-#define REMEDY "mend or remove that line, or put the right file back; until then no token is known"
+#define REMEDY "fix or remove that line, or put the right file back; until then no token is known"
 
 static int complain(struct brig_error *err, const struct place *at, const char *what, const char *why)
 {

@@ -9,7 +9,7 @@
  *   - The file is ours, 0600, in a folder 0700, or it is refused with what to do.
  *   - It is replaced whole, under a lock, so a reader sees the old or the new one.
  *   - One bad line, and the whole file is refused: it could have been the one that takes a right away.  Nobody is known
- *     until it is mended (TOKEN_UNREADABLE), whatever was read before.
+ *     until it is fixed (TOKEN_UNREADABLE), whatever was read before.
  *   - A secret is compared with every entry, in time that does not depend on which one it is.
  *   - Revoked tokens stay as entries that only say so; a new token may take their name.
  */

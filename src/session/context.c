@@ -38,12 +38,12 @@ struct kernel {
 	const char *language, *names;
 	const unsigned char *text;
 	const size_t *size;
-	bool tells_cpu;
+	bool tells_cpu, gets_ready;
 	const char *words[KERNEL_WORDS];
 };
 static const struct kernel kernels[] = {
-#define KERNEL(language, names, text, tells_cpu, ...) \
-	{ language, names, text##_bytes, &text##_size, tells_cpu, { __VA_ARGS__ } },
+#define KERNEL(language, names, text, tells_cpu, gets_ready, ...) \
+	{ language, names, text##_bytes, &text##_size, tells_cpu, gets_ready, { __VA_ARGS__ } },
 #include "session/kernels.def"
 };
 
@@ -538,6 +538,18 @@ void session_unreserve(struct session *s, uint64_t context)
 
 	if (c && c->reserved > 0)
 		c->reserved--;
+}
+
+void session_expect(struct session *s, uint64_t context)
+{
+	struct context *c = find(s, context);
+
+	if (!c || c->state != CONTEXT_IDLE || c->has_run || s->paused_ns || !c->kernel->gets_ready)
+		return;
+	/* Whatever does not fit into the socket at once is dropped by the run itself. */
+	c->channel.bytes.len = c->channel.at = 0;
+	frame_write(&c->channel.bytes, "soon", NULL, 0);
+	outgoing_flush(s, &c->channel);
 }
 
 static int fill_code(struct context *c, const struct session_run *run, struct brig_error *err)

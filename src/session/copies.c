@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * copies.c - the workspace of a session goes into a file of the owner's, or comes out of one
+ * copies.c - the workspace of a session goes into a file of the owner's, or comes out of one, or goes to another session at once
  *
- * The steward writes or reads a stream (backend/guest/steward/tree.h) at one end of a socket; here its bytes are carried between the
- * other end and the file, some with each step, and never looked at.  So many and no more: who asked says how large the file may
- * become, and a steward that does not go on is given up at the deadline.  One at a time.
+ * The steward writes or reads a stream (backend/guest/steward/tree.h) at one end of a pipe; here its bytes are moved between the
+ * other end and the file, some with each step, and never looked at: splice() moves pages of pipes without a copy.  So many and no
+ * more: who asked says how large the file may become, and a steward that does not go on is given up at the deadline.  One at a time.
+ *
+ *	save to a file     steward ==pipe==> moved ==> file
+ *	load from one                        file ==> moved ==pipe==> steward
+ *	both at once       steward ==pipe==> moved ==the caller's pipe==> steward of the other session
+ *
+ * The caller's pipe is the file of a save in the first session, and of a load in the other, whose steward gets its end as it is.  The
+ * two cells have no pipe in common: what connects them is here, and gone when this is over, whatever either of them keeps.
  */
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "session/inside.h"
 
 #define PIECES_OF_A_STEP 4
 #define COPY_PIECE       (256 * KiB)
-#define COPY_ROOM        (int)MiB /* in the socket: neither side is woken up for less, if the host lets us */
+#define COPY_ROOM        (int)MiB /* of a pipe: nobody is woken up for less, if the host lets us */
 #define COPY_MS          120000
 
 static void forget(struct session *s)
 {
 	source_close(s, &s->copy.end);
+	source_close(s, &s->copy.next);
 	fd_closep(&s->copy.file);
 	free(MOVE_PTR(s->copy.piece));
 	s->copy.tag = 0;
@@ -45,43 +54,105 @@ static void close_end(struct session *s, int error)
 	if (s->copy.error == 0)
 		s->copy.error = error;
 	source_close(s, &s->copy.end);
+	source_close(s, &s->copy.next);
+	fd_closep(&s->copy.file);
 	s->copy.is_over = true;
 	if (s->copy.is_answered)
 		tell(s);
 }
 
-/* 1: there may be more now, 0: not now, or -errno; -ENODATA: that was all. */
-static int carry_out(struct session *s)
+/* As splice(2), at the offset of a file that has one: the caller's SIGPIPE is not ours. */
+static ssize_t move(struct copy *c, int from, int to, size_t len)
 {
-	struct copy *c = &s->copy;
-	ssize_t n = recv(c->end.fd, c->piece, COPY_PIECE, 0);
+	loff_t at = (loff_t)c->at;
+	bool from_file = from == c->file, has_offset = !c->is_pipe;
+	struct quiet quiet;
+	ssize_t n;
+
+	quiet_begin(&quiet);
+	n = splice(from, has_offset && from_file ? &at : NULL, to, has_offset && !from_file ? &at : NULL, len,
+		   SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	quiet_end(&quiet, n < 0 && errno == EPIPE);
+	return n;
+}
+
+/* For a file that cannot be spliced with. */
+static ssize_t move_by_hand(struct copy *c, int from, int to, size_t len)
+{
+	bool from_file = from == c->file;
+	struct quiet quiet;
+	ssize_t n;
 	int rc;
+
+	if (!c->piece)
+		c->piece = malloc(COPY_PIECE);
+	if (!c->piece) {
+		errno = ENOMEM;
+		return -1;
+	}
+	len = min_u64(len, COPY_PIECE);
+	n = from_file ? pread(from, c->piece, len, (off_t)c->at) : read(from, c->piece, len);
+	if (n <= 0)
+		return n;
+	if (from_file) {
+		quiet_begin(&quiet);
+		n = write(to, c->piece, (size_t)n);
+		quiet_end(&quiet, n < 0 && errno == EPIPE);
+		return n;
+	}
+	rc = fd_write_all_at(to, c->piece, (size_t)n, c->at);
+	errno = -rc;
+	return rc < 0 ? -1 : n;
+}
+
+/* There is all that may be: as carry(). */
+static int check_end(int from)
+{
+	char byte;
+	ssize_t n = read(from, &byte, 1);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (n == 0)
-		return -ENODATA;
-	if ((uint64_t)n > c->most - c->at)
-		return -EFBIG;
-	rc = fd_write_all_at(c->file, c->piece, (size_t)n, c->at);
-	c->at += (uint64_t)n;
-	return rc < 0 ? rc : 1;
+	return n == 0 ? -ENODATA : -EFBIG;
 }
 
-static int carry_in(struct session *s)
+/* 1: there may be more now, 0: not now, or -errno; -ENODATA: that was all. */
+static int carry(struct copy *c)
+{
+	int from = c->saves ? c->end.fd : c->file, to = c->saves ? (c->is_pipe ? c->next.fd : c->file) : c->end.fd;
+	size_t len = (size_t)min_u64(COPY_ROOM, c->most - c->at);
+	ssize_t n;
+
+	if (len == 0)
+		return check_end(from);
+	n = c->by_hand ? move_by_hand(c, from, to, len) : move(c, from, to, len);
+	if (n < 0 && errno == EINVAL && !c->by_hand && !c->is_pipe) {
+		c->by_hand = true;
+		return 1;
+	}
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	c->at += (uint64_t)n;
+	return n == 0 ? -ENODATA : 1;
+}
+
+static bool has_more(const struct copy *c)
+{
+	int waiting = 0;
+
+	return c->end.fd >= 0 && ioctl(c->end.fd, FIONREAD, &waiting) == 0 && waiting > 0;
+}
+
+/* Of two pipes the one that is waited for: the first if it is empty, else the other is full. */
+static void choose_source(struct session *s)
 {
 	struct copy *c = &s->copy;
-	ssize_t n = pread(c->file, c->piece, COPY_PIECE, (off_t)c->at), taken;
+	bool is_full = has_more(c);
 
-	if (n <= 0)
-		return n < 0 ? -errno : -ENODATA;
-	taken = send(c->end.fd, c->piece, (size_t)n, MSG_NOSIGNAL);
-	if (taken < 0)
-		return errno == EAGAIN || errno == EINTR       ? 0
-		       : errno == EPIPE || errno == ECONNRESET ? -ENODATA
-							       : -errno;
-	c->at += (uint64_t)taken;
-	return 1;
+	if (is_full != c->is_held) /* one that the steward has closed would be ready all the time */
+		source_hold(s, &c->end, is_full);
+	c->is_held = is_full;
+	source_change(s, &c->next, is_full ? EPOLLOUT : 0);
 }
 
 static void serve_end(struct session *s, void *owner UNUSED, uint32_t events UNUSED)
@@ -89,10 +160,23 @@ static void serve_end(struct session *s, void *owner UNUSED, uint32_t events UNU
 	int rc = 1;
 
 	for (int i = 0; rc > 0 && i < PIECES_OF_A_STEP; i++)
-		rc = s->copy.saves ? carry_out(s) : carry_in(s);
+		rc = carry(&s->copy);
+	/* A steward that reads no more has said why, or will; another reader sees where the stream ends, and may be gone by then. */
+	if (rc == -EPIPE && (!s->copy.saves || !has_more(&s->copy)))
+		rc = -ENODATA;
 	if (rc < 0)
 		close_end(s, rc == -ENODATA ? 0 : -rc);
+	else if (s->copy.saves && s->copy.is_pipe)
+		choose_source(s);
 	session_set_timer(s);
+}
+
+static void serve_next(struct session *s, void *owner, uint32_t events)
+{
+	if (events & EPOLLERR) /* as above; a steward that has more to say hears of it */
+		close_end(s, has_more(&s->copy) ? EPIPE : 0);
+	else
+		serve_end(s, owner, events);
 }
 
 void copy_answered(struct session *s, uint64_t tag, const int64_t *number, int error)
@@ -129,39 +213,51 @@ void copy_abandon(struct session *s)
 		forget(s);
 }
 
-static void make_room(int sock)
+/* Our end does not wait, the steward's does. */
+static int open_pipe(struct session *s, bool saves, int *ret_theirs)
 {
-	const int room = COPY_ROOM;
-
-	if (setsockopt(sock, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) < 0)
-		(void)setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-}
-
-static int open_both(struct session *s, int file, bool saves, int *ret_theirs)
-{
-	struct copy *c = &s->copy;
 	AUTO_FD own = FD_NONE;
 	int ends[2], rc;
 
-	c->piece = malloc(COPY_PIECE);
-	if (!c->piece)
-		return -ENOMEM;
-	c->file = fcntl(file, F_DUPFD_CLOEXEC, 3);
-	if (c->file < 0)
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	/* Not a pipe: writing to one without a reader kills. */
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return -errno;
-	own = ends[0];
-	*ret_theirs = ends[1];
-	make_room(ends[0]);
-	make_room(ends[1]);
+	own = ends[saves ? 0 : 1];
+	*ret_theirs = ends[saves ? 1 : 0];
+	(void)fcntl(own, F_SETPIPE_SZ, COPY_ROOM);
 	rc = fd_set_nonblock(own);
 	if (rc == 0)
-		rc = source_watch(s, &c->end, own, saves ? EPOLLIN : EPOLLOUT, serve_end, s);
+		rc = source_watch(s, &s->copy.end, own, saves ? EPOLLIN : EPOLLOUT, serve_end, s);
 	if (rc == 0)
 		(void)fd_move(&own);
 	return rc;
+}
+
+static int open_both(struct session *s, int file, int *ret_theirs)
+{
+	struct copy *c = &s->copy;
+	AUTO_FD own = fcntl(file, F_DUPFD_CLOEXEC, 3);
+	struct stat st;
+	int rc;
+
+	if (own < 0 || fstat(own, &st) < 0)
+		return -errno;
+	c->is_pipe = S_ISFIFO(st.st_mode);
+	if (c->is_pipe && !c->saves) {
+		*ret_theirs = fd_move(&own);
+		return 0;
+	}
+	if (!c->is_pipe) {
+		c->file = fd_move(&own);
+		return open_pipe(s, c->saves, ret_theirs);
+	}
+	(void)fcntl(own, F_SETPIPE_SZ, COPY_ROOM);
+	rc = fd_set_nonblock(own);
+	if (rc == 0)
+		rc = source_watch(s, &c->next, own, 0, serve_next, s);
+	if (rc < 0)
+		return rc;
+	(void)fd_move(&own);
+	return open_pipe(s, true, ret_theirs);
 }
 
 int session_copy(struct session *s, int file, bool saves, uint64_t most_bytes, uint64_t *ret_tag,
@@ -178,11 +274,12 @@ int session_copy(struct session *s, int file, bool saves, uint64_t most_bytes, u
 				 .most = most_bytes,
 				 .deadline_ns = clock_now_ns() + COPY_MS * NS_PER_MS,
 				 .file = FD_NONE,
-				 .end = { .fd = FD_NONE } };
+				 .end = { .fd = FD_NONE },
+				 .next = { .fd = FD_NONE } };
 	head.tag = s->copy.tag;
 	head.number[0] = SESSION_ENTRIES_MAX;
 	head.number[1] = (int64_t)min_u64(most_bytes, INT64_MAX);
-	rc = open_both(s, file, saves, &theirs);
+	rc = open_both(s, file, &theirs);
 	rc = rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot copy the files of the session")
 		    : session_send(s, &head, NULL, 0, &theirs, 1, false, err);
 	fd_closep(&theirs);

@@ -7,6 +7,7 @@
  *
  *	session -> kernel
  *	  run		code; language, for kernels that have several; env, each KEY=VALUE, as often as there are such
+ *	  soon		nothing: a run is to be expected.  Only for kernels that get ready for one (kernels.def)
  *	kernel -> session
  *	  ready		it can be asked
  *	  result	struct brig_session_field; as often as the code shows something

@@ -3,6 +3,8 @@
 #ifndef SESSION_INSIDE_H
 #define SESSION_INSIDE_H
 
+#include <signal.h>
+
 #include "backend/guest/steward.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -41,6 +43,14 @@ struct outgoing {
 };
 void outgoing_flush(struct session *s, struct outgoing *o);
 
+/* While something is written to a pipe whose reader may be gone: the caller's SIGPIPE is not ours. */
+struct quiet {
+	sigset_t was;
+	bool was_pending;
+};
+void quiet_begin(struct quiet *q);
+void quiet_end(struct quiet *q, bool broke); /* broke: with EPIPE; errno stays */
+
 struct process {
 	struct process *next;
 	uint64_t tag, begun_ns, deadline_ns; /* 0: none */
@@ -55,13 +65,17 @@ struct process {
 	bool told_end, held;
 };
 
-/* The workspace on its way to or from a file; one at a time. */
+/* The workspace on its way to or from a file, or to a pipe; one at a time. */
 struct copy {
 	uint64_t tag; /* 0: there is none */
 	bool saves, is_over, is_answered;
+	bool is_pipe; /* the file is one */
+	bool by_hand; /* it cannot be spliced with */
+	bool is_held; /* end, until there is room in next */
 	int file, error;
-	char *piece;       /* heap: COPY_PIECE bytes on their way */
-	struct source end; /* ours; the steward has the other */
+	char *piece;        /* heap: COPY_PIECE bytes on their way by hand; NULL: none yet */
+	struct source end;  /* ours; the steward has the other */
+	struct source next; /* the pipe that it is saved to */
 	uint64_t at, most, deadline_ns;
 	struct brig_session_event done;
 };

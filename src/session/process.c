@@ -47,24 +47,39 @@ void process_free(struct session *s, struct process *p)
 
 /* ---- input ------------------------------------------------------------------------------------- */
 
-/* The reader of a pipe may be gone, and our caller's SIGPIPE is not ours. */
-static ssize_t write_quietly(int fd, const char *data, size_t len)
+void quiet_begin(struct quiet *q)
 {
-	const struct timespec now = { 0 };
-	sigset_t pipe_set, was, pending;
-	ssize_t n;
-	int sys;
+	sigset_t pipe_set, pending;
 
 	(void)sigemptyset(&pipe_set);
 	(void)sigaddset(&pipe_set, SIGPIPE);
 	(void)sigpending(&pending);
-	(void)pthread_sigmask(SIG_BLOCK, &pipe_set, &was);
-	n = write(fd, data, len);
-	sys = errno;
-	if (n < 0 && sys == EPIPE && !sigismember(&pending, SIGPIPE))
+	q->was_pending = sigismember(&pending, SIGPIPE);
+	(void)pthread_sigmask(SIG_BLOCK, &pipe_set, &q->was);
+}
+
+void quiet_end(struct quiet *q, bool broke)
+{
+	const struct timespec now = { 0 };
+	sigset_t pipe_set;
+	int sys = errno;
+
+	(void)sigemptyset(&pipe_set);
+	(void)sigaddset(&pipe_set, SIGPIPE);
+	if (broke && !q->was_pending)
 		(void)sigtimedwait(&pipe_set, NULL, &now);
-	(void)pthread_sigmask(SIG_SETMASK, &was, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &q->was, NULL);
 	errno = sys;
+}
+
+static ssize_t write_quietly(int fd, const char *data, size_t len)
+{
+	struct quiet quiet;
+	ssize_t n;
+
+	quiet_begin(&quiet);
+	n = write(fd, data, len);
+	quiet_end(&quiet, n < 0 && errno == EPIPE);
 	return n;
 }
 

@@ -136,5 +136,7 @@ int session_run(struct session *s, const struct session_run *run, struct brig_er
 /* A run is about to come, and the context is not idle until then; session_run() or session_unreserve() follows. */
 int session_reserve(struct session *s, uint64_t context, struct brig_error *err);
 void session_unreserve(struct session *s, uint64_t context);
+/* The code of a run is being inspected: its kernel, which has nothing of it yet, gets ready for it. */
+void session_expect(struct session *s, uint64_t context);
 
 #endif

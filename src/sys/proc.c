@@ -268,7 +268,7 @@ void proc_leave(int *pidfd)
 	fd_closep(pidfd);
 }
 
-void proc_bury_late(void)
+void proc_reap_late(void)
 {
 	if (late.n == 0)
 		return;

@@ -67,10 +67,10 @@ int proc_reap(int *pidfd, uint64_t deadline_ns, siginfo_t *ret);
 int proc_wait(pid_t pid);
 /*
  * Gives up waiting for a child that did not exit in time, and takes its descriptor (FD_NONE is fine).  Something must
- * reap it once it exits, or it stays a zombie for as long as this process lives: proc_bury_late() does, which costs
+ * reap it once it exits, or it stays a zombie for as long as this process lives: proc_reap_late() does, which costs
  * nothing while there is none.  Safe from any thread.
  */
 void proc_leave(int *pidfd);
-void proc_bury_late(void);
+void proc_reap_late(void);
 
 #endif

@@ -73,6 +73,7 @@ test("run.stream", "output and charts come while the program runs; Cancel ends i
 	await picture(page, "running");
 	await page.getByRole("button", { name: "Cancel", exact: true }).click();
 	await hasVerdict(page, "cancelled");
+	await page.getByRole("img", { name: /^Memory over .*: peak / }).waitFor();
 	check(await runButton(page).isEnabled(), "Run is disabled after the end");
 });
 
@@ -214,6 +215,7 @@ test("result.evidence", "what was declared, enforced and kept is shown", async (
 	check(rows > 15, `only ${rows} rows`);
 	check((await table.getByText("not kept").count()) === 0, "a promise was not kept");
 	await table.getByRole("cell", { name: "no new privs" }).waitFor();
+	await table.getByRole("row", { name: /^memory limit/ }).getByText(/^\d+ MiB$/).first().waitFor();
 	await picture(page, "evidence");
 });
 
@@ -315,10 +317,10 @@ test("share.address", "an execution has an address; whoever opens it sees the sa
 	await tab(other, "Evidence").click();
 	await other.getByRole("cell", { name: "no new privs" }).waitFor();
 	await tab(other, "Code").click();
-	await until(
-		async () => (await other.locator("pre[aria-label=Code]").textContent()).includes("to be shared"),
-		"the code",
-	);
+	const code = editor(other);
+	await until(async () => (await code.textContent()).includes("to be shared"), "the code");
+	equal(await code.getAttribute("contenteditable"), "false", "it is for reading");
+	check((await code.locator("span").count()) > 1, "the code has colours");
 	await picture(other, "execution");
 	await other.getByRole("button", { name: "Open in the editor" }).click();
 	await until(async () => (await editor(other).textContent()).includes("to be shared"), "the code in the editor");
@@ -348,7 +350,7 @@ test("share.past", "an execution that only the history knows has its page as wel
 	await tab(page, "Evidence").click();
 	await page.getByRole("cell", { name: "no new privs" }).waitFor();
 	await tab(page, "Code").click();
-	await page.locator("pre[aria-label=Code]").getByText("of the past").waitFor();
+	await editor(page).getByText("of the past").waitFor();
 });
 
 test("share.unknown", "an address of no execution says so", async ({ open }) => {
@@ -368,7 +370,7 @@ test("activity.cancel", "what runs is listed, and can be cancelled there", async
 		.getByRole("table", { name: "Running and waiting" })
 		.getByRole("button", { name: /^Cancel / })
 		.click();
-	await page.getByText("Nothing runs and nothing waits.").waitFor();
+	await page.getByText("Nothing is running or waiting.").waitFor();
 	await page.getByRole("link", { name: "Run", exact: true }).click();
 	await hasVerdict(page, "cancelled");
 });
@@ -414,14 +416,14 @@ test("activity.pools", "cells that are kept ready are listed by kind, with who f
 
 test("environments.made", "an environment is made, seen, used and removed", async ({ open }) => {
 	const page = await open("/#/environments", { expected: [/status of 422/] });
-	const form = page.getByRole("form", { name: "Make an environment" });
+	const form = page.getByRole("form", { name: "Create an environment" });
 	await form.getByLabel("Name", { exact: true }).fill("Not A Name");
-	await form.getByLabel("Loaded beforehand", { exact: true }).fill("json, decimal");
+	await form.getByLabel("Preloaded modules", { exact: true }).fill("json, decimal");
 	const refused = page.getByRole("alert");
-	await form.getByRole("button", { name: "Make" }).click();
+	await form.getByRole("button", { name: "Create" }).click();
 	await refused.getByText(/no name for an environment/).waitFor();
 	await form.getByLabel("Name", { exact: true }).fill("tools");
-	await form.getByRole("button", { name: "Make" }).click();
+	await form.getByRole("button", { name: "Create" }).click();
 	const row = page.getByRole("table", { name: "Environments" }).getByRole("row").filter({ hasText: "tools" });
 	await row.getByText("ready").waitFor();
 	check((await row.textContent()).includes("json, decimal"), "what it loads is not shown");
@@ -449,6 +451,7 @@ test("history.filters", "the history lists executions and filters them", async (
 	const link = (id) => page.getByRole("link", { name: id });
 	await link(good).waitFor();
 	await link(bad).waitFor();
+	await page.getByRole("columnheader", { name: "Token" }).waitFor();
 	await picture(page, "history");
 	await choose(page, "Verdict", "error");
 	await link(good).waitFor({ state: "detached" });
@@ -467,7 +470,7 @@ test("statistics.shown", "statistics over time are drawn and told as numbers", a
 	await run(page, "python", 'print("counted")\n');
 	await page.getByRole("link", { name: "Statistics" }).click();
 	await page.getByRole("img", { name: /^Executions over the last day: [1-9]/ }).waitFor();
-	await page.getByText("The same as numbers").click();
+	await page.getByText("Show as a table").click();
 	check(
 		(await page.getByRole("table", { name: "Executions over time" }).getByRole("row").count()) > 1,
 		"no row of numbers",
@@ -562,6 +565,26 @@ test("token.address", "a token in the address is taken and removed from it", asy
 	check(!page.url().includes("brig_"), `the token is still in ${page.url()}`);
 	await page.goBack().catch(() => {});
 	check(!page.url().includes("brig_"), "the token is in the browser's history");
+});
+
+test("token.limited", "what a token may not is not offered, and nothing is asked for that it may not see", async ({
+	open,
+	skip,
+}) => {
+	if (!setting.limited) skip("only with servers of the suite's own");
+	const page = await open(`/#token=${setting.limited}`, { base: setting.authUrl }); // no 403 is expected in the log
+	const option = (label, name) => page.getByLabel(label, { exact: true }).locator("option", { hasText: name });
+	await until(async () => (await option("Language", /^go \(not permitted\)$/).count()) === 1, "a language that it may not use");
+	check(await option("Language", /^go /).isDisabled(), "go can be chosen");
+	check(!(await option("Language", /^c$/).isDisabled()), "c cannot be chosen");
+	check(await option("Trust", /^trusted$/).isDisabled(), "trust can be chosen");
+	await run(page, "python", 'print("as it may")\n');
+	await wrote(page, "as it may");
+	await page.getByRole("link", { name: "Activity" }).click();
+	await page.getByRole("table", { name: "Recent executions" }).waitFor();
+	await page.getByRole("link", { name: "Sessions" }).click();
+	await page.getByText("Your token may use python, c only.").waitFor();
+	equal(await page.getByRole("button", { name: "Start", exact: true }).count(), 0, "a session can be started");
 });
 
 test("token.pasted", "an address with a token, opened in a page that is there already, is taken as well", async ({

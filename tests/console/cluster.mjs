@@ -80,12 +80,12 @@ test(
 		needsCluster(skip);
 		const page = await open("/#/activity", { base: setting.clusterUrl });
 		const id = await runOnNode(page);
-		const ended = row(page, "Executions that ended lately", id);
+		const ended = row(page, "Recent executions", id);
 		await ended.filter({ hasText: setting.worker }).waitFor();
 		await ended.getByRole("link", { name: id }).click();
 		await page.getByText(`Ran on the node ${setting.worker}.`).waitFor();
 		await page.goto(`${setting.clusterUrl}/#/activity?node=nobody`);
-		await page.getByText("Nothing was run lately.").waitFor();
+		await page.getByText("Nothing has run recently.").waitFor();
 		await page.getByLabel("Node", { exact: true }).selectOption(setting.worker);
 		await ended.waitFor();
 		check(page.url().endsWith(`?node=${setting.worker}`), `the filter is not in the address ${page.url()}`);

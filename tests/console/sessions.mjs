@@ -14,7 +14,7 @@ const ENDLESS = 'import time\nprint("first line", flush=True)\nwhile True:\n    
 async function begin(page, language = "python") {
 	await page.getByRole("link", { name: "Sessions" }).click();
 	await choose(page, "Language", language);
-	await page.getByRole("button", { name: "Begin", exact: true }).click();
+	await page.getByRole("button", { name: "Start", exact: true }).click();
 	await cell(page, 1).waitFor();
 	return page.url().split("/").pop();
 }
@@ -180,8 +180,8 @@ test("sessions.contexts", "contexts keep their state apart, are restarted and cl
 	const { page } = await open1(open, "javascript");
 	await runCell(page, 1, "const x = 6; x * 7");
 	await says(page, 1, "42");
-	await choose(page, "Language of another", "bash");
-	await page.getByRole("button", { name: "Begin a context" }).click();
+	await choose(page, "New context in", "bash");
+	await page.getByRole("button", { name: "Start a context" }).click();
 	await until(
 		async () => (await page.getByLabel("Context", { exact: true }).locator("option").count()) === 2,
 		"two contexts",
@@ -390,7 +390,7 @@ test("sessions.files", "files are put there, seen in a tree, shown, saved, remov
 	await picture(page, "session-files");
 	await page.getByLabel("Folder", { exact: true }).fill("given");
 	await page
-		.getByLabel("Put files there")
+		.getByLabel("Upload files")
 		.setInputFiles([{ name: "in.txt", mimeType: "text/plain", buffer: Buffer.from("42\n") }]);
 	await page.getByText("1 file put into given").waitFor();
 	await page.getByRole("button", { name: "Folder given", exact: true }).click();
@@ -586,7 +586,7 @@ test(
 		await page.getByText("Through").locator("..").getByText("piston").waitFor();
 		await page.goBack();
 		await choose(page, "Door", "dify");
-		await page.getByText("No execution is like that.").waitFor();
+		await page.getByText("No execution matches.").waitFor();
 	},
 );
 

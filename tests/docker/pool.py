@@ -43,15 +43,7 @@ def case(title, final=""):
 
 
 def until(t, what, look):
-	deadline = time.monotonic() + CEILING
-	while True:
-		t.world.reap()
-		found = look()
-		if found:
-			return found
-		if time.monotonic() > deadline:
-			raise Failed(f"waited {CEILING} s for {what}")
-		time.sleep(0.05)
+	return t.until(what, look, CEILING)
 
 
 class Pool:

@@ -73,6 +73,8 @@ see("the list by template and beginning", async () => {
 	assert.deepEqual(await all({ query: { template: "other" } }), []);
 	assert.deepEqual(await all({ query: { startedAfter: new Date(Date.now() + 60_000) } }), []);
 	assert.ok((await all({ query: { template: "base", startedAfter: new Date(0) } })).length > 0);
+	const { startedAt } = await box.getInfo();
+	assert.ok((await all({ query: { startedAfter: startedAt } })).some((s) => s.sandboxId === box.sandboxId));
 });
 see("the list in pages, both ways", async () => {
 	const more = await Promise.all([1, 2, 3, 4].map((n) => Sandbox.create({ metadata: { page: String(n), pages: "yes" } })));
@@ -178,6 +180,9 @@ see("metrics", async () => {
 	const [metric] = await box.getMetrics();
 	assert.ok(metric.cpuCount >= 1 && metric.cpuUsedPct >= 0 && metric.memTotal > 0 && metric.memUsed >= 0 && metric.diskTotal > 0);
 	assert.ok(Math.abs(metric.timestamp - Date.now()) < 60_000);
+	const hour = 3600_000;
+	assert.deepEqual(await box.getMetrics({ start: new Date(Date.now() - hour), end: new Date(Date.now() - hour / 2) }), []);
+	assert.equal((await box.getMetrics({ start: new Date(Date.now() - hour), end: new Date() })).length, 1);
 });
 see("the network, where there is none", async () => {
 	await box.updateNetwork({ denyOut: [ALL_TRAFFIC] });

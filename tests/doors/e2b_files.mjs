@@ -222,6 +222,12 @@ see("an empty one", async () => {
 	await files.write("empty", "");
 	assert.equal(await files.read("empty"), "");
 });
+see("what cannot be written says why, folders on the way or not", async () => {
+	for (const path of ["/etc/x", "/nope/x"])
+		assert.match((await failed(files.write(path, "x"))).message, /403: .*Read-only file system/, path);
+	await files.write("moved", "x");
+	assert.match((await failed(files.rename("moved", "/nope/x"))).message, /permission_denied.*Read-only file system/);
+});
 see("several at once, folders on the way", async () => {
 	const w = await files.write([{ path: "m/1", data: "one" }, { path: `${HOME}/m/deep/er/2`, data: "two" }]);
 	assert.deepEqual(w.map((f) => f.path), [`${HOME}/m/1`, `${HOME}/m/deep/er/2`]);

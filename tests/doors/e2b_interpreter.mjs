@@ -52,6 +52,35 @@ see("output as it is written", async () => {
 	await made;
 	assert.equal(e.logs.stdout.join(""), "first\nsecond\n");
 });
+see("numbers beyond integers, and arrays, in JSON", async () => {
+	assert.deepEqual((await run("{'much': 2**70, 'one': 1}")).results[0].json, { much: 2 ** 70, one: 1 });
+	assert.deepEqual((await run("import array\n[array.array('i', [1, 2])]")).results[0].json, [[1, 2]]);
+});
+see("forms that have no name, by their media type", async () => {
+	const bundle = "{'text/html': '<b>', 'application/vnd.own.v1+json': {'a': [1]}, 'image/x-own': b'\\0'}";
+	const of = `class Own:\n    def _repr_mimebundle_(self, include=None, exclude=None): return ${bundle}\nOwn()`;
+	for (const code of [of, `display(${bundle}, raw=True)`]) {
+		const [result] = (await run(code)).results;
+		assert.equal(result.html, "<b>");
+		assert.deepEqual(result.extra, { "application/vnd.own.v1+json": { a: [1] }, "image/x-own": "AA==" });
+		assert.deepEqual(result.formats(), ["html", "application/vnd.own.v1+json", "image/x-own"]);
+	}
+});
+see("a table as data", async () => {
+	// What it has of pandas is what the interpreter asks for.
+	await sandbox.files.write("stand/pandas.py", "class DataFrame:\n    def __init__(self, **columns): self.items = columns.items\nclass Column(list):\n    def tolist(self): return list(self)\n");
+	const e = await run("import sys, datetime\nsys.path.insert(0, 'stand')\nimport pandas\nt = pandas.DataFrame(a=pandas.Column([1, float('nan')]), b=pandas.Column([datetime.datetime(2020, 1, 2), 'x']))\nt");
+	await run("sys.path.remove('stand')\ndel sys.modules['pandas']");
+	assert.deepEqual(e.results[0].data, { a: [1, null], b: ["2020-01-02T00:00:00", "x"] });
+});
+see("pictures that are shown or saved by name", async () => {
+	const code = "class Image:\n    def save(self, fp, format=None, **_): pass\n    def show(self): raise OSError('no screen')\n    def _repr_png_(self): return b'png'\n";
+	await sandbox.files.write([{ path: "stand/PIL/__init__.py", data: "" }, { path: "stand/PIL/Image.py", data: code }]);
+	const e = await run("import sys, io\nsys.path.insert(0, 'stand')\nimport PIL.Image\np = PIL.Image.Image()\np.show()\np.save('own.png')\np.save(io.BytesIO())");
+	await run("sys.path.remove('stand')");
+	assert.equal(e.error, undefined);
+	assert.deepEqual(e.results.map((r) => r.png), ["cG5n", "cG5n"]);
+});
 see("tasks of a piece that awaits", async () => {
 	assert.equal(await text("import asyncio\nasync def late(n):\n    await asyncio.sleep(0)\n    return n\ntasks = [asyncio.create_task(late(n)) for n in range(3)]\nawait asyncio.gather(*tasks)"), "[0, 1, 2]");
 	assert.equal((await run("import asyncio\nawait asyncio.sleep(0)\nasyncio.get_running_loop()\n1/0")).error.name, "ZeroDivisionError");
@@ -160,6 +189,15 @@ if (process.env.E2B_DEBUG !== "true")
 see("the list has the default context", async () => {
 	const list = await sandbox.listCodeContexts();
 	assert.ok(list.some((c) => c.language === "python" && c.cwd === "/home/user" && typeof c.id === "string"), JSON.stringify(list));
+});
+see("the list has the default contexts first, those that were made behind them", async () => {
+	const made = await sandbox.createCodeContext({ cwd: "/root" });
+	const list = await sandbox.listCodeContexts();
+	assert.deepEqual(list.slice(0, 2).map((c) => c.language).sort(), ["javascript", "python"]);
+	assert.ok(list.findIndex((c) => c.id === made.id) > 1, JSON.stringify(list));
+	assert.equal(made.cwd, "/home/user"); // root's home is the user's
+	assert.equal(await text("process.cwd()", { context: list.find((c) => c.language === "javascript") }), "/home/user");
+	await sandbox.removeCodeContext(made);
 });
 see("a context of its own", async () => {
 	await run("own = 'default'");

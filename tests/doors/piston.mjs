@@ -199,6 +199,8 @@ see("socket: SIGTERM ends it", async () => {
 see("socket: errors", async () => {
 	const r = await talk([init("", { version: "2.x" })]);
 	assert.deepEqual([r.code, r.seen], [4002, [{ type: "error", message: "python-2.x runtime is unknown" }]]);
+	const early = await talk([{ type: "init", language: "python" }]); // which is seen while the message is read
+	assert.deepEqual([early.code, early.seen], [4002, [{ type: "error", message: "version is required as a string" }]]);
 });
 const endless = "import time\ntime.sleep(2.9)";
 for (const [code, what, messages] of [

@@ -56,7 +56,10 @@ ROWS = [
 	("no language", {"code": ""}, 422, invalid("missing", "language")),
 	("an unknown language", {"language": "klingon", "code": ""}, 422, invalid("literal_error", "language")),
 	("code of another kind", {"language": "python", "code": 1}, 422, invalid("string_type", "code")),
-	("a time of another kind", python("", run_timeout="soon"), 422, invalid("float_type", "run_timeout")),
+	("a time of another kind", python("", run_timeout=[1]), 422, invalid("float_type", "run_timeout")),
+	("a time that is no number", python("", run_timeout="soon"), 422, invalid("float_parsing", "run_timeout")),
+	("a size that is no whole number", python("", memory_limit_MB="1.5"), 422, invalid("int_parsing", "memory_limit_MB")),
+	("numbers as texts", python("print(1)", run_timeout="5", memory_limit_MB="256"), 200, whole("Success", result(stdout="1\n"))),
 	("files of another kind", python("", files=[]), 422, invalid("dict_type", "files")),
 	("files that are none", python("", files={"a": 1}), 422, invalid("dict_type", "files")),
 	("a list of another kind", python("", fetch_files="a"), 422, invalid("list_type", "fetch_files")),
@@ -69,7 +72,8 @@ ROWS = [
 def rows(t):
 	with serve(t, "fusion") as s:
 		check(t, ROWS, lambda body, status, want: exact(ask(s, "POST", RUN, body), status, want))
-		check(t, [("ping", "GET", "/v1/ping", 200, b'"pong"'), ("another method", "GET", RUN, 405, {"detail": "Method Not Allowed"})],
+		check(t, [("no datasets", "GET", "/list_datasets", 200, b"[]"), ("prompts of one", "POST", "/get_prompts", 400, {"detail": like("provided_data")}),
+			("ping", "GET", "/v1/ping", 200, b'"pong"'), ("another method", "GET", RUN, 405, {"detail": "Method Not Allowed"})],
 			lambda method, path, status, want: answer(ask(s, method, path), status, want))
 
 
@@ -109,6 +113,8 @@ CELLS = [
 	("the time of all", {"cells": ["import time; time.sleep(9)", "print(3)"], "total_timeout": 0.5}, 200, notebook([ANY], "Failed", "TimeLimitExceeded")),
 	("a kernel that dies", {"cells": ["import os; os._exit(3)", "print(4)"]}, 200, notebook([cell(error=["DeadKernelError"]), cell("4\n")])),
 	("code that is blocked", {"cells": ["import os\nos.system('rm -rf /')", "print(5)"]}, 200, notebook([cell(error=["BlockedByPolicy"]), cell("5\n")])),
+	("a form that has no name", {"cells": ["display({'text/plain': 't', 'application/x-own+json': {'a': 1}}, raw=True)"]}, 200,
+		notebook([cell(display=[{"text/plain": "t", "application/x-own+json": {"a": 1}}])])),
 	("forms", {"cells": ["class A:\n  def _repr_html_(self): return '<b>'\nA()"]}, 200, notebook([cell(display=[{"text/html": "<b>", "text/plain": like("A object")}])])),
 	("no cells", {"cells": []}, 200, notebook([])),
 	("a file that is no base64", {"cells": ["1"], "files": {"a": "%"}}, 200, {"status": "SandboxError", "message": like("base64"), "driver": None}),
@@ -169,7 +175,7 @@ SUBMISSIONS = [
 	("a database", {"dataset": "code_contests", "id": 0, "completion": "", "config": {"language": "python"}}, 400, {"detail": like("provided_data")}),
 	("code for the service", {"dataset": "code_contests", "id": 0, "completion": "", "config": {"provided_data": {}, "custom_extract_logic": "x"}}, 400, {"detail": like("custom_extract_logic")}),
 	("no id", {"dataset": "x", "completion": "", "config": {}}, 422, invalid("missing", "id")),
-	("settings of another kind", {"dataset": "x", "id": 1, "completion": "", "config": {"run_timeout": "x"}}, 422, invalid("float_type", "run_timeout")),
+	("settings of another kind", {"dataset": "x", "id": 1, "completion": "", "config": {"run_timeout": "x"}}, 422, invalid("float_parsing", "run_timeout")),
 ]
 
 

@@ -120,6 +120,8 @@ def files(t):
 		t.check("files" not in a.json, "only regular files", a)
 		a = run(s, "import os; os.makedirs('d'); open('d/x', 'w').write('1'); print(sorted(os.listdir('/tmp')))", lang="py")
 		t.equal([f["name"] for f in a.json["files"]], ["d/x"], "and nothing but files", a)
+		a = run(s, "mkdir -p .cache/fontconfig d && echo 1 > .cache/fontconfig/f && echo 'v = 1' > d/own.py && python3 -c 'import d.own' && ls d", lang="bash")
+		t.equal((a.json["stdout"], [f["name"] for f in a.json["files"]]), ("__pycache__\nown.py\n", ["d/own.py"]), "nothing that programs keep for themselves", a)
 
 
 @case("LibreChat: uploads")
@@ -306,6 +308,8 @@ def programmatic(t):
 		t.equal((a.json["status"], made, [f["name"] for f in a.json["files"]]), ("completed", [], ["out.txt"]), "without a call, with a file", a)
 		a, made = rounds(s, "a, b = await asyncio.gather(get_weather(city='x'), get_weather(city='y'))\nprint(json.dumps([a, b]))", lambda call: good(call["input"]["city"]))
 		t.equal((a.json["stdout"], len(made)), ('["x", "y"]\n', 2), "asyncio and json are there", a)
+		a, made = rounds(s, "async def main():\n    print(await asyncio.gather(get_weather(city='x'), get_weather(city='y')))\n    print(await get_weather(city='z'))\nasyncio.run(main())", lambda call: good(call["input"]["city"]))
+		t.equal((a.json.get("stdout"), len(made)), ("['x', 'y']\nz\n", 3), "a loop of its own", a)
 		a, _ = rounds(s, "w = await get_weather()\nprint(w)\nif w:\n    return\nprint('never')", lambda call: good("w"))
 		t.equal((a.json["status"], a.json["stdout"]), ("completed", "w\n"), "it may return", a)
 		a, _ = rounds(s, "1 / 0", lambda call: good(None))

@@ -372,6 +372,9 @@ class Engine:
 			self.close()
 			raise Cannot(said.decode("utf-8", "replace") or "the guard died")
 
+	def guard(self, tell, lifeline):
+		return Guard(self.kind, self.folder, tell, lifeline)
+
 	def become_guard(self, hear, tell, lifeline, keep):
 		try:
 			os.setsid()
@@ -382,7 +385,7 @@ class Engine:
 			os.dup2(null, 0)
 			os.dup2(null, 1)
 			write(os.path.join(self.folder, "guard"), str(os.getpid()))
-			Guard(self.kind, self.folder, tell, lifeline).main()
+			self.guard(tell, lifeline).main()
 		finally:
 			os._exit(1)
 

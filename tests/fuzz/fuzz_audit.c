@@ -7,13 +7,13 @@
  * taken for true without the log's key, verify answers, and the writer either goes on or says why not.
  */
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "audit/internal.h"
 #include "base/fd.h"
+#include "../unit/temp_folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -100,17 +100,9 @@ static void use_log(const struct statedir *state, const uint8_t *data, size_t si
 
 static char folder[] = "/dev/shm/fuzz-audit-XXXXXX";
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 static void remove_folder(void)
 {
-	(void)nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)temp_folder_remove(folder);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

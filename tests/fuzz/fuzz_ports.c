@@ -83,7 +83,7 @@ static void open_world(struct world *w)
 static void close_world(struct world *w)
 {
 	client_close(w->c, true);
-	ports_bury(w->f);
+	ports_free_closed(w->f);
 	require(w->f->n_ports == 0);
 	free(w->c);
 	channel_free(w->f->channel);
@@ -145,7 +145,7 @@ static void turn(struct world *w)
 			else if (s->kind == SOURCE_CLIENT)
 				client_on_event((struct client *)s, ev[k].events);
 		}
-		ports_bury(w->f);
+		ports_free_closed(w->f);
 	}
 	abort(); /* it is told of the same again and again */
 }

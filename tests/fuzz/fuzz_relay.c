@@ -137,7 +137,7 @@ static void turn(void)
 	hear();
 	while (channel_receive(front->channel, &r, NULL) > 0)
 		(void)relay_on_record(front, &r);
-	relays_bury(front);
+	relays_free_closed(front);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Bodies of what is asked of sessions, as the service's front reads them.  The first byte chooses the route.  Whatever comes, it is a message that
- * the runner understands, or a complaint that can be put into an answer.
- */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/str.h"
-#include "base/util.h"
-#include "server/front/front.h"
+/* Bodies of requests to sessions: the first byte chooses the route. */
+#include "fuzz_body.h"
 
 static const enum route routes[] = { ROUTE_session_make,    ROUTE_session_fork,   ROUTE_snapshot_make,
 				     ROUTE_session_timeout, ROUTE_context_make,   ROUTE_session_run,
@@ -16,30 +8,13 @@ static const enum route routes[] = { ROUTE_session_make,    ROUTE_session_fork, 
 				     ROUTE_process_resize,  ROUTE_session_folder, ROUTE_session_watch_make,
 				     ROUTE_session_move,    ROUTE_session_link };
 
+static int read_body(unsigned char how, const struct bytes *body, struct buf *fields, int *files,
+		     struct brig_error *err)
+{
+	return body_to_fields(routes[how % ARRAY_LEN(routes)], body, &(struct body_parts){ 0 }, fields, files, err);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 {
-	struct brig_error err = BRIG_ERROR_INIT;
-	AUTO_BUF fields = BUF_INIT(MESSAGE_MAX);
-	AUTO_FD files = FD_NONE;
-	struct message m;
-	const char *why;
-	struct bytes body;
-	char *exact;
-	int rc;
-
-	if (len == 0)
-		return 0;
-	exact = malloc(len); /* so that one byte too far is seen */
-	if (!exact)
-		return 0;
-	memcpy(exact, data + 1, len - 1);
-	body = (struct bytes){ exact, len - 1 };
-	rc = body_to_fields(routes[data[0] % ARRAY_LEN(routes)], &body, &(struct body_parts){ 0 }, &fields, &files,
-			    &err);
-	if (rc == 0 && !message_read(buf_str(&fields), fields.len, &m, &why))
-		abort();
-	if (rc < 0 && (err.code == 0 || err.msg[0] == '\0' || !str_is_utf8(err.msg, strlen(err.msg))))
-		abort();
-	free(exact);
-	return 0;
+	return fuzz_body(data, len, read_body);
 }

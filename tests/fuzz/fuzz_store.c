@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store's index: a record of any bytes is refused or safe to use.  The sum is mended first, or nothing passes it. */
+/* The store's index: a record of any bytes is refused or safe to use.  The sum is corrected first, or nothing passes it. */
 #include <string.h>
 
 #include "store/entry.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of a tree, as a container hands it out: whatever it holds, everything is made beneath the folder. */
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,16 +9,9 @@
 
 #include "base/fd.h"
 #include "files/pack.h"
+#include "../unit/temp_folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
 
 /* Exactly one entry below the outer folder: the inner one. */
 static void check_outer(int outer)
@@ -59,6 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 	}
 	check_outer(outer);
-	(void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	(void)temp_folder_remove(folder);
 	return 0;
 }

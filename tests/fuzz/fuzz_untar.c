@@ -29,7 +29,7 @@ static int look_at_one(const char *path, const struct stat *st, int kind, struct
 	return remove(path);
 }
 
-/* Sums are mended, or nothing behind them would ever be reached. */
+/* Sums are corrected, or nothing behind them would ever be reached. */
 static void mend_sums(uint8_t *data, size_t size)
 {
 	for (size_t at = 0; at + TAR_BLOCK <= size; at += TAR_BLOCK) {

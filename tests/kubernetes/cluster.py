@@ -260,19 +260,8 @@ class ClusterGuard(engine.Guard):
 
 class Cluster(engine.Engine):
 	"""A started cluster.  Raises engine.Cannot."""
-	def become_guard(self, hear, tell, lifeline, keep):
-		try:
-			os.setsid()
-			os.close(hear)
-			if not keep:
-				os.close(self.lifeline)
-			null = os.open("/dev/null", os.O_RDWR)
-			os.dup2(null, 0)
-			os.dup2(null, 1)
-			engine.write(os.path.join(self.folder, "guard"), str(os.getpid()))
-			ClusterGuard(self.folder, tell, lifeline).main()
-		finally:
-			os._exit(1)
+	def guard(self, tell, lifeline):
+		return ClusterGuard(self.folder, tell, lifeline)
 
 	def __init__(self):
 		programs()

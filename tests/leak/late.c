@@ -3,7 +3,7 @@
  * late - a child of the library that ends after everybody has given up waiting for it
  *
  * A janitor is stopped while its program runs, so that it cannot end in time; the result must say what was left.  Let go
- * on, it removes the groups and becomes a zombie, which the next request has to bury: a server that lives for months
+ * on, it removes the groups and becomes a zombie, which the next request has to reap: a server that lives for months
  * would collect them.  That is so for a cell that this process makes, one with a project; one of the keeper's is the keeper's
  * to wait for, and what was left is said all the same.
  */
@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../unit/temp_folder.h"
 
 #define PATIENCE_SECONDS 60
 
@@ -169,14 +170,6 @@ static int say(int good, const char *what)
 	return !good;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 static void await_end(pid_t pid)
 {
 	const struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
@@ -239,8 +232,8 @@ int main(void)
 		return 1;
 	}
 	failed = check(state, workspace, &skipped) + check_keeper(state);
-	nftw(workspace, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-	nftw(state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)temp_folder_remove(workspace);
+	(void)temp_folder_remove(state);
 	printf("%d passed, %d failed, %d skipped\n", (skipped ? 2 : 6) - failed, failed, skipped);
 	return failed != 0;
 }

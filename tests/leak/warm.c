@@ -15,15 +15,16 @@
 #include <brig/brig.h>
 
 #include <dirent.h>
-#include <ftw.h>
 #include <malloc.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../unit/temp_folder.h"
+#include "cgroups.h"
 
 #define WARM_UP_RUNS     50
 #define DEFAULT_RUNS     200
@@ -183,46 +184,14 @@ static long count_lines(const char *path)
 }
 
 /* A group's name has the pid of the process that made it. */
-static int is_ours(const char *name, const struct tree *t)
+static int is_ours(const char *name, const void *arg)
 {
+	const struct tree *t = arg;
 	char caller[32], keeper[32];
 
 	(void)snprintf(caller, sizeof(caller), "-%d-", getpid());
 	(void)snprintf(keeper, sizeof(keeper), "-%d-", t->keeper);
 	return !strncmp(name, "brig-", 5) && (strstr(name, caller) || strstr(name, keeper));
-}
-
-static long count_groups(const char *path, int depth, const struct tree *t)
-{
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-	char below[4096];
-	long n = 0;
-
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		n += is_ours(entry->d_name, t);
-		if (depth > 0 && snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) < (int)sizeof(below))
-			n += count_groups(below, depth - 1, t);
-	}
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-static long count_cgroups(const struct tree *t)
-{
-	FILE *f = setmntent("/proc/self/mounts", "re");
-	struct mntent *m;
-	long n = 0;
-
-	while (f && (m = getmntent(f)))
-		if (!strncmp(m->mnt_type, "cgroup", 6))
-			n += count_groups(m->mnt_dir, 6, t);
-	if (f)
-		endmntent(f);
-	return n;
 }
 
 static long count_zombies(const struct tree *t)
@@ -246,7 +215,7 @@ static struct counts count(void)
 		.zombies = count_zombies(t),
 		.namespaces = count_namespaces(t),
 		.mounts = count_lines("/proc/self/mountinfo"),
-		.cgroups = count_cgroups(t),
+		.cgroups = count_cgroups(is_ours, t),
 		.heap_kib = (long)(mallinfo2().uordblks / 1024),
 		.own_kib = own_kib(getpid()),
 		.keeper_own_kib = t->keeper ? own_kib(t->keeper) : 0,
@@ -453,14 +422,6 @@ static void show_times(double *took, int runs, long warm)
 	       (last / first - 1) * 100);
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 /* The allocator's cache of each thread counts freed pieces as used; tests/leak/leak.c says more. */
 static void without_thread_cache(char **argv)
 {
@@ -509,7 +470,7 @@ int main(int argc, char **argv)
 	}
 	failed = check(b, runs, pause, took);
 	brig_close(b);
-	(void)nftw(state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)temp_folder_remove(state);
 	free(took);
 #define X(field, slack, what) checks++;
 	COUNTS(X)

@@ -266,7 +266,8 @@ class Node(Place):
 		return self
 
 	def command(self, *words):
-		return subprocess.run([*self.net.enter(), harness.brig_path(), *words], capture_output=True, text=True, env=harness.clean_env(), cwd=self.dir)
+		return subprocess.run([*self.net.enter(), harness.brig_path(), *words], capture_output=True, text=True,
+				      env={**harness.clean_env(), **self.cluster.env}, cwd=self.dir)
 
 	def ask(self, method, path, body=None, headers=(), timeout=PATIENCE):
 		c = UnixConnection(self.socket, timeout)
@@ -364,7 +365,7 @@ class Cluster:
 
 	def write_nodes(self):
 		with open(self.nodes_file, "w") as f:
-			f.writelines(f"{n.kind} {n.name} {n.key}{' gives' if self.gives and n.kind == 'worker' else ''}\n" for n in self.workers + self.fronts)
+			f.writelines(f"{n.kind} {n.name} {n.key}{' gives' if self.gives else ''}\n" for n in self.workers + self.fronts)
 
 	def __exit__(self, kind, value, trace):
 		nodes = [p for p in self.places if not isinstance(p, Broker)]

@@ -35,11 +35,11 @@ def base64url(data):
 
 class Key:
 	"""A key of Ed25519, in the words of NATS."""
-	def __init__(self, kind):
+	def __init__(self, kind, seed=None):
 		self.sodium = ctypes.CDLL(ctypes.util.find_library("sodium") or "libsodium.so.23")
 		if self.sodium.sodium_init() < 0:
 			raise harness.Failed("libsodium does not begin")
-		seed, public, self.secret = os.urandom(32), ctypes.create_string_buffer(32), ctypes.create_string_buffer(64)
+		seed, public, self.secret = seed or os.urandom(32), ctypes.create_string_buffer(32), ctypes.create_string_buffer(64)
 		self.sodium.crypto_sign_seed_keypair(public, self.secret, seed)
 		self.public = with_checksum(bytes([kind]) + public.raw)
 		self.seed = with_checksum(bytes([SEED | kind >> 5, (kind & 31) << 3]) + seed)

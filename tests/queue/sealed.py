@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node that the operator's list knows, and that says whatever it wants: what is sealed, as docs/QUEUE.md describes it."""
 import hashlib
+import os
 import struct
 import time
 
@@ -10,9 +11,15 @@ MAGIC, PURPOSE = b"brig sealed 1\n", b"brig seal 1\n"
 
 
 class Known:
-	def __init__(self, name):
-		self.name, self.signer = name, credentials.Key(credentials.USER)
+	def __init__(self, name, seed=None):
+		self.name, self.signer = name, credentials.Key(credentials.USER, seed)
 		self.key = self.signer.secret.raw[32:].hex()
+
+	@classmethod
+	def instead_of(cls, node):
+		"""One that has the key of a node of the cluster."""
+		with open(os.path.join(node.state, "queue", "key")) as f:
+			return cls(node.name, bytes.fromhex(f.read().strip()))
 
 	def seal(self, what, *fields):
 		"""fields: (name, text, number or bytes)."""

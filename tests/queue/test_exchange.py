@@ -16,7 +16,7 @@ from registries import Registry, wheel
 
 C = '#include <stdio.h>\nint main(void) { puts("compiled"); return 0; }\n'
 HELLO = "import hello; print(hello.VALUE)"
-JOBS = 6	# one after the other: by turns, half of them would be elsewhere
+JOBS = 8	# one after the other: by turns, half of them would be elsewhere
 
 
 def env_for(registry):
@@ -59,12 +59,14 @@ def given(t):
 			w2.wait()
 			heard(f, w2, 2)
 			where = [f.result(hello(f))["node"] for _ in range(JOBS)]
-			t.equal(where, [w1.name] * JOBS, "jobs for a set that one node has")
+			# The other one looks now and then for what is left over, and on a busy machine may find a job before the node that has the set.
+			t.check(where.count(w1.name) > JOBS / 2, "jobs for a set that one node has", where)
+			first = "hit" if w2.name in where else "received"
 			sleeper = f.accept(SLEEP.format(600), packages=["hello"])
 			began(c, JOBS + 3)
 			t.equal(wait_until("it has begun", lambda: f.look(sleeper).json["node"]), w1.name, "which has no place now")
 			r = f.result(hello(f))
-			t.equal((r["node"], r["result"]["stdout"], r["result"]["packages"]["state"]), (w2.name, "42\n", "received"), "the other one has got the set")
+			t.equal((r["node"], r["result"]["stdout"], r["result"]["packages"]["state"]), (w2.name, "42\n", first), "the other one has got the set")
 			r = f.result(hello(f))
 			t.equal((r["node"], r["result"]["packages"]["state"]), (w2.name, "hit"), "and keeps it")
 			r = f.result(compiled(f))
@@ -77,6 +79,46 @@ def given(t):
 				t.equal(p.returncode, 0, f"the store of {w.name}: {p.stdout}{p.stderr}")
 			f.ask("DELETE", f"/v1/executions/{sleeper}")
 			f.result(sleeper)
+
+
+@case("an environment that one node has: jobs of it go there; when it is full, or an environment is of a front, another node gets it and runs them, and has it for good")
+def environments(t):
+	with Cluster(t, workers=2, jobs=1, later=2, gives=True) as c:
+		f, (w1, w2) = c.fronts[0], c.workers
+		with w1.net.inside(Registry) as registry:	# nobody else can reach it
+			registry.put_pip("hello", wheel("hello", {"hello/__init__.py": "VALUE = 6 * 7\n", "hello/data.py": "X = '" + "y" * 900000 + "'\n"}))
+			c.env = env_for(registry)
+			p = w1.command("env", "create", "data.x", "--python", "hello", "--state", w1.state)
+			t.equal(p.returncode, 0, f"an environment: {p.stderr}")
+			asked = len(registry.asked)
+			for w in (w1, w2):
+				w.begin()
+			for w in (w1, w2):
+				w.wait()
+				heard(f, w, 2)
+			t.equal([n["classes"].count("unknown.env-data_x") for n in (entry(f, w1), entry(f, w2))], [1, 0], "who has it")
+			t.equal(f.result(f.accept(HELLO, environment="data.x"))["node"], w1.name, "a job of an environment that one node has")
+			sleeper = f.accept(SLEEP.format(600), environment="data.x")
+			full = wait_until("it has begun", lambda: f.look(sleeper).json["node"])	# the first one, unless it was a moment too late
+			other = next(w.name for w in (w1, w2) if w.name != full)
+			r = f.result(f.accept(HELLO, environment="data.x"))
+			t.equal((r["node"], r["result"]["stdout"], r["result"]["environment"]), (other, "42\n", "data.x"), f"the one that has a place has it, too: {r['result']['reason']}")
+			t.check(f"{w1.name} gave environment" in w2.said(), "it says who gave it", w2.said())
+			t.equal(len(registry.asked), asked, "what the registry was asked since")
+			t.check(wait_until("it says that it has it", lambda: "unknown.env-data_x" in entry(f, w2)["classes"]), "its entry")
+			p = w2.command("cache", "verify", "--state", w2.state)
+			t.equal(p.returncode, 0, f"its store: {p.stdout}{p.stderr}")
+			f.ask("DELETE", f"/v1/executions/{sleeper}")
+			f.result(sleeper)
+			w1.kill()
+			r = f.result(f.accept(HELLO, environment="data.x"))
+			t.equal((r["node"], r["result"]["stdout"]), (w2.name, "42\n"), "when who gave it is gone")
+		ident = f.ask("POST", "/v1/environments", {"name": "made", "warm": ["json"]}).json["id"]
+		t.equal(f.result(ident)["verdict"], "ok", "an environment that a front has made")
+		r = f.result(f.accept("import json; print(json.dumps([1]))", environment="made"))
+		t.equal((r["node"], r["result"]["stdout"]), (w2.name, "[1]\n"), f"a job of it: {r['result']['reason']}")
+		r = f.result(f.accept("print(1)", environment="none"))
+		t.equal((r["node"], r["result"]["stdout"]), (w2.name, "1\n"), "a job of none")
 
 
 class Liar(threading.Thread):
@@ -143,6 +185,15 @@ def lied(t):
 		liar.piece = lambda ident: piece(ident)[:-1] + b"x"
 		n.put("nodes", evil.key, evil.entry(("has", has)))
 		again(3, evil, ["is not that of evil", "it says nothing"])
+		liar.piece = piece
+		n.put("nodes", evil.key, evil.entry(("offers", "env-evil")))
+		n.put("nodes", other.key, other.entry(("offers", "env-other")))
+		jobs = [f.accept("print('begun')", environment=name) for name in ("evil", "other")]
+		wait_until("it is asked for", lambda: "evil does not give the environment env-evil" in w.said())
+		t.equal((liar.wanted[-1], not_asked.wanted), ("environment", []), "who is asked for an environment")
+		t.equal(w.command("env", "show", "evil", "--state", w.state).returncode != 0, True, "and it is not kept")
+		t.equal([f.look(ident).json["state"] for ident in jobs], ["running", "running"], "their jobs wait: they are with the queue")
+		t.equal([n.get("claims", ident) for ident in jobs], [None, None], "and nobody has begun them")
 		for one in (liar, not_asked):
 			one.stop()
 		n.close()

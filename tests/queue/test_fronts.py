@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fronts hold no state: whoever asks another one for the same id is answered alike."""
+import hashlib
+import http.client
 import json
 import threading
+import time
 
-from cluster import SLEEP, Cluster, began, children, token, wait_until
+import sealed
+from cluster import SLEEP, Cluster, began, children, described, token, wait_until
 from harness import case
 
 STEPS = "import time\nfor i in range({}):\n\tprint('step', i, flush=True)\n\ttime.sleep(0.3)"
@@ -93,6 +97,156 @@ def others(t):
 		t.equal((a.status, a.body == bytes(range(256)) * 8000), (200, True), "a file longer than a message, whole")
 		t.equal(second.ask("GET", f"/v1/executions/{made}/artifacts/b", headers=mine[1]).status, 404, "a file that it has not made")
 		t.equal(second.ask("GET", f"/v1/executions/{made}/artifacts/a.bin", headers=hers[1]).status, 404, "by another token")
+
+
+def know_each_other(c):
+	for f in c.fronts:
+		wait_until(f"{f.name} knows all fronts", lambda: sum(n["role"] == "front" and n["state"] == "live" for n in f.ask("GET", "/v1/nodes").json["nodes"]) == len(c.fronts))
+
+
+@case("the list of executions has those of all fronts, each once and of its token, also when their front was killed; a node that does not answer is named")
+def listed(t):
+	with Cluster(t, fronts=2, jobs=1) as c:
+		first, second = c.fronts
+		mine, hers = ([token(front, name) for front in c.fronts] for name in ("ann", "eve"))
+
+		def ask(front, who, code, **more):
+			return front.ask("POST", "/v1/executions", {"language": "python", "code": code, **more}, who[c.fronts.index(front)]).json["id"]
+
+		def listed(front, who, **query):
+			a = front.ask("GET", "/v1/executions" + "".join(f"{'&' if i else '?'}{k}={v}" for i, (k, v) in enumerate(query.items())), headers=who[c.fronts.index(front)])
+			described(t, a.json, "Executions")
+			return a.json
+		know_each_other(c)
+		over = [ask(front, mine, "pass") for front in (first, second)]
+		other = ask(first, hers, "pass")
+		runs = ask(first, mine, STEPS.format(100), **{"async": True})
+		began(c, 4)
+		waits = [ask(first, mine, SLEEP.format(100), **{"async": True}) for _ in range(2)]
+		for front in c.fronts:
+			rows = listed(front, mine)["executions"]
+			t.equal(sorted(x["id"] for x in rows), sorted(over + waits + [runs]), f"all of a token, by {front.name}")
+			t.equal([x["created"] for x in rows], sorted((x["created"] for x in rows), reverse=True), "the youngest first")
+			two = [x["id"] for x in listed(front, mine, limit=2)["executions"]]	# of one that a worker alone tells of, it is when it began
+			t.check(len(set(two)) == 2 and set(two) <= {x["id"] for x in rows}, f"two of them: {two}")
+			t.equal({x["id"] for x in listed(front, mine, state="finished")["executions"]}, set(over), "those that are over")
+			t.equal([x["id"] for x in listed(front, hers)["executions"]], [other], "of another token")
+		first.kill()
+		answer = listed(second, mine)
+		t.equal(answer["missing"], [first.name], "who does not answer any more")
+		t.check(set(over + [runs]) <= {x["id"] for x in answer["executions"]}, f"what has begun is listed: {answer}")
+		row = next(x for x in answer["executions"] if x["id"] == runs)
+		t.equal((row["state"], row["node"], row["token"]), ("running", c.workers[0].name, "ann"), "as its worker knows it")
+		t.equal({x["id"] for x in listed(second, mine, node=c.workers[0].name)["executions"]}, {x["id"] for x in answer["executions"]}, "by their node")
+		for ident in (runs, *waits):
+			second.ask("DELETE", f"/v1/executions/{ident}", headers=mine[1])
+
+
+@case("a batch that another front has accepted: its state, results, stream and end; also when that front was killed, and again by its Idempotency-Key")
+def batches(t):
+	with Cluster(t, fronts=2, jobs=1) as c:
+		first, second = c.fronts
+		mine, hers = ([token(front, name) for front in c.fronts] for name in ("ann", "eve"))
+
+		def start(front, jobs, **headers):
+			return front.ask("POST", "/v1/batches", {"jobs": [{"language": "python", "code": code, "id": f"job {i}"} for i, code in enumerate(jobs)]},
+					 {**mine[c.fronts.index(front)], **headers})
+
+		def state(front, ident, who=mine):
+			return front.ask("GET", f"/v1/batches/{ident}", headers=who[c.fronts.index(front)])
+
+		def over(ident):
+			doc = state(second, ident).json
+			return doc if doc["state"] == "finished" else None
+		codes = [f"print({i})" for i in range(5)] + ["raise SystemExit(3)"]
+		key = {"Idempotency-Key": "nightly"}
+		quick, slow = start(first, codes, **key).json["id"], start(first, [STEPS.format(100)] * 4).json["id"]
+		doc = wait_until("it ends", lambda: over(quick))
+		described(t, doc, "Batch")
+		t.equal((doc["states"]["finished"], doc["verdicts"], [j["job"] for j in doc["jobs"]]), (6, {"ok": 5, "error": 1}, [f"job {i}" for i in range(6)]), "as another front sees it")
+		a = second.ask("GET", f"/v1/batches/{quick}/results", headers=mine[1])
+		rows = [json.loads(line) for line in a.body.decode().splitlines()]
+		t.equal([(r["job"], r["stdout"]) for r in rows], [(f"job {i}", f"{i}\n") for i in range(5)] + [("job 5", "")], "its results")
+		t.equal([state(second, quick, hers).status, second.ask("DELETE", f"/v1/batches/{slow}", headers=hers[1]).status, state(second, "a" * 16).status], [404] * 3, "of another token, and of none")
+		again = start(second, codes, **key)
+		t.equal((again.status, again.json["id"], again.json["total"]), (202, quick, 6), "the same key at another front")
+		t.equal(start(second, codes[:2], **key).status, 409, "for another batch")
+		know_each_other(c)
+		listed = second.ask("GET", "/v1/batches", headers=mine[1]).json
+		described(t, listed, "Batches")
+		t.equal({b["id"] for b in listed["batches"]}, {quick, slow}, "the list")
+		began(c, 7)
+		first.kill()
+		doc = state(second, slow).json
+		t.equal((doc["state"], doc["states"]), ("running", {"queued": 3, "running": 1, "finished": 0, "lost": 0}), "when its front is dead")
+		watching = threading.Thread(target=lambda: seen.append(second.ask("GET", f"/v1/batches/{slow}/results", headers={"Accept": "text/event-stream", **mine[1]})))
+		seen = []
+		watching.start()
+		a = second.ask("DELETE", f"/v1/batches/{slow}", headers=mine[1])
+		t.equal(a.status, 202, "it is to end")
+		doc = wait_until("it ends", lambda: over(slow))
+		t.equal((doc["verdicts"], doc["states"]["lost"]), ({"cancelled": 4}, 0), "and ends")
+		watching.join(60)
+		events = [line for line in seen[0].body.decode().splitlines() if line.startswith("event: ")]
+		t.equal((events.count("event: result"), events[-1]), (4, "event: done"), f"who watched: {events}")
+		n = c.nats()
+		t.equal(n.messages("KV_brig-batches"), 2, "batches that there are")
+		n.close()
+
+
+@case("a request that is repeated with its Idempotency-Key at another front is not run again: waiting, streamed, asynchronous, and when its front was killed")
+def repeated(t):
+	with Cluster(t, fronts=2, jobs=2) as c:
+		first, second = c.fronts
+		mine, hers = ([token(front, name) for front in c.fronts] for name in ("ann", "eve"))
+
+		def ask(front, who, key, code, **more):
+			headers = {**who[c.fronts.index(front)], "Idempotency-Key": key}
+			return front.ask("POST", "/v1/executions", {"language": "python", "code": code, **more}, headers)
+		code = "import uuid\nprint(uuid.uuid4())"
+		a, b = ask(first, mine, "k1", code), ask(second, mine, "k1", code)
+		t.equal((a.status, b.status), (200, 200), f"both are answered: {a.body[:200]} {b.body[:200]}")
+		t.equal((b.json["id"], b.json["stdout"]), (a.json["id"], a.json["stdout"]), "and one was run")
+		b = ask(second, mine, "k1", "print(2)")
+		t.equal((b.status, a.json["id"] in b.body.decode()), (409, True), "another request of the same key")
+		b = ask(second, hers, "k1", code)
+		t.check(b.status == 200 and b.json["id"] != a.json["id"], "the same key of another token")
+		running = ask(first, mine, "k2", STEPS.format(10), **{"async": True})
+		b = ask(second, mine, "k2", STEPS.format(10), **{"async": True})
+		t.equal((running.status, b.status, b.json["id"]), (202, 202, running.json["id"]), "one that runs")
+		def wait_in_vain():
+			try:
+				ask(first, mine, "k5", STEPS.format(5))
+			except (OSError, http.client.HTTPException):
+				pass	# it is killed
+		waits = threading.Thread(target=wait_in_vain)
+		waits.start()
+		began(c, 4)
+		first.kill()
+		waits.join()
+		b = ask(second, mine, "k5", STEPS.format(5))
+		t.equal((b.status, b.json["stdout"].count("step")), (200, 5), "one that somebody waited for")
+		b = ask(second, mine, "k2", STEPS.format(10))
+		t.equal((b.status, b.body[:200]), (409, b.body[:200]), "another way to ask is another request")
+		b = ask(second, mine, "k2", STEPS.format(10), **{"async": True})
+		t.equal((b.status, b.json["id"]), (202, running.json["id"]), "when its front is dead")
+		b = ask(second, mine, "k1", code)
+		t.equal((b.status, b.json["stdout"]), (200, a.json["stdout"]), "likewise one that is over")
+		t.equal(second.ask("GET", f"/v1/executions/{running.json['id']}", headers=mine[1]).status, 200, "and it is asked for by its id")
+		n = c.nats()
+		t.equal(n.messages("KV_brig-claims"), 4, "jobs that were begun")
+		# Its front was killed when it had put the key, and not published the job: it is run under the id of the key.
+		places = [hashlib.sha256(b"ann\0" + key).hexdigest() for key in (b"k1", b"k3", b"k4")]
+		there = sealed.fields_of(n.get("keys", places[0]))
+		dead = sealed.Known.instead_of(first)
+		entry = dead.seal("key", ("key", places[1]), ("id", "never2published3"), ("who", "ann"), ("asked_hash", there["asked_hash"][0]), ("issued", int(time.time())))
+		n.put("keys", places[1], entry)
+		b = ask(second, mine, "k3", code)
+		t.equal((b.status, b.json["id"]), (200, "never2published3"), "one that was promised, and never published")
+		n.put("keys", places[2], entry)
+		b = ask(second, mine, "k4", code)
+		t.equal((b.status, "somebody wrote over" in b.body.decode()), (409, True), "an entry in the place of another key")
+		n.close()
 
 
 @case("words that somebody watches, or wants an end, that no front has sealed do nothing")

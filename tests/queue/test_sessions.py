@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions stay on their node; any front forwards to it; a node that goes away ends them with a reason."""
+import base64
 import hashlib
 import http.client
+import json
 import os
+import struct
 import threading
+import time
 
 import harness
+import sealed
 from cluster import PATIENCE, Cluster, Inside, UnixConnection, described, token, wait_until
 from harness import case
 
@@ -175,6 +180,95 @@ def forged(t):
 		a = x.ask(second, "GET")
 		t.equal(a.status, 404, "an address that is none")
 		t.check("it was altered, or is forged" in second.said(), "it is named", second.said())
+		n.close()
+
+
+@case("a sandbox that was made through a door of one front is used through another: with the token, with the key of the sandbox alone, and by nobody else")
+def doors(t):
+	policy = t.path("doors.yaml", "doors: [e2b]\n")
+	with Cluster(t, fronts=2, workers=0, env={"BRIG_POLICY": policy}) as c:
+		first, second = c.fronts
+		mine, hers = ([{"X-API-Key": token(front, name, "--door", "e2b")["Authorization"].split()[1]} for front in c.fronts] for name in ("ann", "eve"))
+		a = first.ask("POST", "/v2/sandboxes", {"templateID": "base"}, mine[0])
+		t.equal(a.status, 201, f"a sandbox: {a.body[:300]!r}")
+		ident, key = a.json["sandboxID"], a.json["envdAccessToken"]
+
+		def start(front, command, key=key):
+			"""What a command writes, without a token."""
+			body = json.dumps({"process": {"cmd": "/bin/bash", "args": ["-c", command]}}).encode()
+			conn = UnixConnection(front.socket, PATIENCE)
+			try:
+				conn.request("POST", "/process.Process/Start", struct.pack(">BI", 0, len(body)) + body,
+					     {"Content-Type": "application/connect+json", "E2b-Sandbox-Id": ident, "X-Access-Token": key})
+				r = conn.getresponse()
+				status, data, out = r.status, r.read(), ""
+			finally:
+				conn.close()
+			while status == 200 and data:
+				size, = struct.unpack(">I", data[1:5])
+				doc = json.loads(data[5:5 + size])
+				out += base64.b64decode(doc.get("event", {}).get("data", {}).get("stdout", "")).decode() + json.dumps(doc.get("error", ""))[1:-1]
+				data = data[5 + size:]
+			return status, out
+		t.equal(start(first, "echo kept > note; echo done"), (200, "done\n"), "where it is")
+		t.equal(start(second, "cat note"), (200, "kept\n"), "through the other front")
+		status, out = start(second, "cat note", "x" * len(key))
+		t.check("kept" not in out and (status != 200 or "unauthenticated" in out or "not the key" in out), f"with another key: {status} {out}")
+		t.equal(second.ask("GET", f"/sandboxes/{ident}", headers=mine[1]).json["sandboxID"], ident, "it is shown")
+		wait_until("its front is known", lambda: [b["sandboxID"] for b in second.ask("GET", "/v2/sandboxes", headers=mine[1]).json] == [ident])
+		t.equal([second.ask("GET", f"/sandboxes/{ident}", headers=hers[1]).status, second.ask("DELETE", f"/sandboxes/{ident}", headers=hers[1]).status], [404, 404], "of another token")
+		t.equal(second.ask("POST", f"/sandboxes/{ident}/timeout", {"timeout": 100}, mine[1]).status, 204, "how long it lasts")
+		t.equal(second.ask("DELETE", f"/sandboxes/{ident}", headers=mine[1]).status, 204, "it is ended")
+		wait_until("it is gone", lambda: first.ask("GET", f"/sandboxes/{ident}", headers=mine[0]).status == 404)
+
+
+@case("a session that is asked for again with its Idempotency-Key, at any front, is made once: on a front and on a worker; another body, and one that has ended, is 409")
+def repeated(t):
+	with Cluster(t, fronts=2) as c:
+		first, second = c.fronts
+		takes_sessions(first)
+		takes_sessions(second)
+		mine, hers = ([token(front, name) for front in c.fronts] for name in ("ann", "eve"))
+
+		def make(front, key, who=mine, **wish):
+			return front.ask("POST", "/v1/sessions", wish, {**who[c.fronts.index(front)], "Idempotency-Key": key})
+
+		def same(front, key, **wish):
+			"""Its address may be on its way."""
+			a = wait_until("it is known", lambda: (b := make(front, key, **wish)).status != 503 and b)
+			return a.status, a.json.get("id"), a.json.get("node")
+		for place, node in (("here", first.name), ("worker", c.workers[0].name)):
+			a = make(first, place, place=place)
+			t.equal((a.status, a.json["node"]), (201, node), f"a session: {a.body[:200]!r}")
+			described(t, a.json, "Session")
+			for front in (second, first, second):
+				t.equal(same(front, place, place=place), (201, a.json["id"], node), f"asked for again at {front.name}")
+			t.equal(make(second, place, place=place, timeout=100).status, 409, "another wish")
+			other = make(second, place, hers, place=place)
+			t.check(other.status == 201 and other.json["id"] != a.json["id"], "the same key of another token")
+			x = Session(a.json["id"], mine[1])
+			t.equal(x.code(second, "print('lives')")["stdout"], "lives\n", "and it is one")
+			x.ask(second, "DELETE")
+			wait_until("it has ended", lambda: make(second, place, place=place).status == 409)
+		x, _ = begin(t, first, mine[0])
+		saved = x.ask(first, "POST", "/snapshots", {}).json["id"]
+		a = make(first, "restored", snapshot=saved)
+		t.equal((a.status, same(second, "restored", snapshot=saved)[:2]), (201, (201, a.json["id"])), "one with files of a snapshot")
+		t.equal(make(first, "refused", timeout=1e6).status, 403, "one that cannot be")
+		a = make(first, "refused", timeout=1e6)
+		t.equal(a.status, 403, f"nor again: {a.body[:200]!r}")
+		entry = sealed.Known.instead_of(first)
+		n = c.nats()
+		place = hashlib.sha256(b"ann\0late").hexdigest()
+		asked = sealed.fields_of(n.get("keys", hashlib.sha256(b"ann\0here").hexdigest()))["asked_hash"][0]
+
+		def put(issued):
+			n.put("keys", place, entry.seal("key", ("key", place), ("id", "never2published3"), ("who", "ann"), ("reply_to", "another2life3333"), ("asked_hash", asked), ("issued", issued)))
+		put(int(time.time()))
+		t.equal(make(second, "late", place="here").status, 503, "one that another front is about to make")
+		put(int(time.time()) - 100)
+		a = make(second, "late", place="here")
+		t.equal((a.status, a.json["id"], a.json["node"]), (201, "never2published3", second.name), "one whose front was killed before it made it")
 		n.close()
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import stat
 import subprocess
-import time
 
 import schema
 from harness import BACKEND, GUARD, ROOT, Failed, Result, as_in_a_cell, brig_path, case, is_root
@@ -33,19 +32,6 @@ def document(t, command, env=None):
 	p = t.brig(command, "--json", env={**NO_ENGINE, **(env or {})})
 	t.equal(p.rc, 0, f"exit status of brig {command}", p)
 	return json.loads(p.out)
-
-
-def until(t, what, look):
-	"""Waits for an event, however long it takes within reason."""
-	deadline = time.monotonic() + GUARD
-	while True:
-		t.world.reap()
-		found = look()
-		if found:
-			return found
-		if time.monotonic() > deadline:
-			raise Failed(f"waited {GUARD} s for {what}")
-		time.sleep(0.02)
 
 
 def start(t, code, *words, env=None, lang="shell"):
@@ -322,7 +308,7 @@ def direct_killed(t):
 	p.kill()
 	_, err = p.communicate()
 	t.equal(p.returncode, -signal.SIGKILL, "it ran until it was killed", err)
-	until(t, "the program's processes to die", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in kin))
+	t.until("the program's processes to die", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in kin))
 	rows = {row["owner"]: row for row in document(t, "ps")["cells"] if row["backend"] == "direct"}
 	t.equal((rows[p.pid]["orphan"], rows[other.pid]["orphan"]), (True, False), "orphans", rows)
 	folder = rows[p.pid]["name"]
@@ -437,10 +423,10 @@ def native_cells(t):
 	t.equal(p.poll(), None, "the run goes on")
 	end_all(p)
 	# Control groups are the whole machine's: the reap of a case beside us may be the one that removes it.
-	until(t, "the cell to be an orphan, or gone",
+	t.until("the cell to be an orphan, or gone",
 	      lambda: all(row["orphan"] for row in document(t, "ps")["cells"] if row["id"] == ident))
 	document(t, "reap")
-	until(t, "it to be gone", lambda: all(row["id"] != ident for row in document(t, "ps")["cells"]))
+	t.until("it to be gone", lambda: all(row["id"] != ident for row in document(t, "ps")["cells"]))
 
 
 def children_of(pid):

@@ -108,7 +108,7 @@ def odd_policies(t):
 		t.check(0 < p.rc < 128, f"{path}: refused", p)
 
 
-@case("doctor: every row says ok or how to mend it; the exit status follows")
+@case("doctor: every row says ok or how to fix it; the exit status follows")
 def doctor(t):
 	p = t.brig("doctor", "--json")
 	doc = json.loads(p.out)

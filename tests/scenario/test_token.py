@@ -139,11 +139,11 @@ def bad_file(t):
 	with open(token_file(t), "a", encoding="utf-8") as f:
 		f.write('{"name":"second"}\n')
 	for args in (("list",), ("create", "new"), ("revoke", "ci")):
-		p = refused(t, *args, status=125, says="serve/tokens' line 2: hash is missing; mend or remove that line")
+		p = refused(t, *args, status=125, says="serve/tokens' line 2: hash is missing; fix or remove that line")
 		t.check(b"until then no token is known" in p.err, "what it means", p)
 	with open(token_file(t), "r+", encoding="utf-8") as f:
 		f.truncate(f.read().index('{"name":"second"}'))
-	t.equal(list(listed(t)), ["ci"], "mended")
+	t.equal(list(listed(t)), ["ci"], "fixed")
 	os.chmod(token_file(t), 0o644)
 	refused(t, "list", status=125, says="run 'chmod 600' on it")
 	os.chmod(token_file(t), 0o600)

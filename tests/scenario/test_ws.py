@@ -271,7 +271,7 @@ def inline_artifacts(t):
 @case("a program that misses a package ends with a hint, of which nothing is the program's but the name")
 def hints(t):
 	r = run(t, "-l", "python", "-c", "import cv2_is_not_there", want="error")
-	in_image = BACKEND == "docker"	# which --packages does not mend
+	in_image = BACKEND == "docker"	# which --packages does not fix
 	want = "docker_requirements: [cv2_is_not_there]" if in_image else "--packages cv2_is_not_there installs it"
 	t.check(want in (r.json["hint"] or ""), "Python", r)
 	p = t.brig("run", "-l", "js", "-c", "require('left-pad-2')")

@@ -25,7 +25,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "hostile.h"
-#include "server/birth.h"
+#include "server/role.h"
 
 #define FLOOD 100000
 
@@ -648,8 +648,8 @@ int main(int argc, char **argv)
 	struct serve_options options_of_serve = { .listen = { "127.0.0.1:0" }, .n_listen = 1, .jobs = 3 };
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (is_being_born(argc, argv))
-		return learn_words() ? be_born() : 1;
+	if (role_is_spawned(argc, argv))
+		return learn_words() ? role_main() : 1;
 	if (argc == 3 && str_eq(argv[1], "calls"))
 		return hostile_calls(argv[2]);
 	if (argc != 7)

@@ -16,9 +16,9 @@
 
 #include "base/fd.h"
 #include "keeper/client.h"
-#include "server/words.h"
+#include "server/control.h"
 
-#define MASTER_FD   4 /* in the runner: server/birth.c */
+#define MASTER_FD   4 /* in the runner: server/role.c */
 #define PATIENCE_MS 20000
 
 static char buffer[KEEP_BODY_MAX];
@@ -74,12 +74,12 @@ static int master_of(pid_t runner)
 static int ask_for_keeper(int master)
 {
 	int ours, theirs;
-	struct word ask = { .word = WORD_KEEPER, .n_fds = 1 };
+	struct control_message ask = { .kind = CONTROL_KEEPER, .n_fds = 1 };
 
-	if (keeper_open_talk(&ours, &theirs) < 0)
+	if (keeper_open_channel(&ours, &theirs) < 0)
 		give_up("no socket");
 	ask.fds[0] = theirs;
-	if (words_say(master, &ask) < 0)
+	if (control_send(master, &ask) < 0)
 		give_up("the master does not listen");
 	(void)close(theirs);
 	return ours;
@@ -110,9 +110,9 @@ static void tell(const char *what, int talk)
 		(void)printf("%s: refused: %.*s\n", what, (int)sizeof(f.text), f.text);
 	} else {
 		(void)printf("%s: %s\n", what,
-			     m.head.kind == KEEP_BORN   ? "a cell"
-			     : m.head.kind == KEEP_PACK ? "not mounted"
-							: "something else");
+			     m.head.kind == KEEP_CREATED ? "a cell"
+			     : m.head.kind == KEEP_PACK  ? "not mounted"
+							 : "something else");
 	}
 	keep_message_release(&m);
 }
@@ -124,9 +124,9 @@ static void attempt(int keeper, const char *what, const struct plan *plan, int f
 	struct brig_error err = BRIG_ERROR_INIT;
 	int fds[KEEP_RUN_FDS + 1];
 
-	if (job_encode(plan, &job, &err) < 0 || keeper_open_talk(&ours, &theirs) < 0)
+	if (job_encode(plan, &job, &err) < 0 || keeper_open_channel(&ours, &theirs) < 0)
 		give_up(err.msg);
-	fds[KEEP_FD_TALK] = theirs;
+	fds[KEEP_FD_CHANNEL] = theirs;
 	fds[KEEP_FD_CONTENTS] = contents;
 	fds[KEEP_RUN_FDS] = folder;
 	if (keep_send(keeper, KEEP_RUN, job.data, job.len, NULL, 0, fds, KEEP_RUN_FDS + (folder >= 0)) < 0)

@@ -179,6 +179,7 @@ def first_token(t):
 	with Server(t, auth=True) as s:
 		t.equal(s.get("/v1/whoami", found[0]).status, 200, "it is still good")
 		t.check("brig_" not in s.stderr(), "and not shown again", s.stderr())
+		t.check(f"console http://127.0.0.1:{s.port}/ (" in s.stderr(), "where the console is", s.stderr())
 		t.equal(t.brig("token", "revoke", "first", "--state", t.state).rc, 0, "revoked")
 	with Server(t, auth=True) as s:
 		t.check("brig_" not in s.stderr(), "who revoked all is given none", s.stderr())
@@ -205,12 +206,23 @@ def token_in_journal(t):
 		p.stdout.close()
 
 
+def logs_execution(s, form, ident, verdict):
+	"""Whether a line of the log says which execution it was, and how it ended if it had."""
+	if form == "text":
+		wanted = f" execution={ident}" + (f" verdict={verdict}" if verdict else "")
+		return any(wanted in line for line in s.stderr().splitlines())
+	rows = [json.loads(line) for line in s.stderr().splitlines() if line.startswith("{")]
+	return any(row.get("execution") == ident and row.get("verdict") == verdict for row in rows)
+
+
 @case("nothing secret is in logs or in the state folder", final="a secret was written down")
 def secrets(t):
 	for form in ("text", "json"):
 		with Server(t, "--log", form, auth=True) as s:
+			begun = len(s.stderr())
 			secret = s.token("quiet-" + form)
-			s.run(secret, 200, **PROGRAM, env={"K": "env-canary"}, stdin="stdin-canary")
+			done = s.run(secret, 200, **PROGRAM, env={"K": "env-canary"}, stdin="stdin-canary").json
+			later = s.start(secret, **PROGRAM)
 			with s.client("brig_" + "b" * 32) as c:
 				c.ask("GET", "/v1/whoami?q=query-canary")
 			s.get("/v1/whoami", secret)
@@ -220,8 +232,10 @@ def secrets(t):
 				found += read_quietly(os.path.join(top, name))
 		for word in (secret, "brig_" + "b" * 32, "env-canary", "stdin-canary"):
 			t.check(word.encode() not in found, f"'{word}' is nowhere")
-	rows = [json.loads(line) for line in s.stderr().splitlines() if line.startswith("{")]
-	t.check(any(row.get("status") == 200 and row.get("request_id") for row in rows), "requests are logged as JSON", s.stderr()[-2000:])
+		for line in ((done["id"], "ok"), (later, None)):
+			t.check(logs_execution(s, form, *line), f"the log names {line}", s.stderr()[-2000:])
+	rows = [json.loads(line) for line in s.stderr()[begun:].splitlines()]
+	t.check(any(row.get("status") == 200 and row.get("request_id") for row in rows), "every line is JSON", s.stderr()[-2000:])
 
 
 # Options that cannot be: words, the exit status, a word of the complaint.

@@ -307,8 +307,10 @@ def receipts(t):
 		t.equal(receipt["statement"]["request"]["id"], r["id"], "whose it is")
 		for form in (receipt, json.dumps(receipt)):
 			t.equal(c.ask("POST", "/v1/receipts/verify", {"receipt": form}, status=200).json["ok"], True, "it holds")
+		t.equal(c.ask("POST", "/v1/receipts/verify", receipt, status=200).json["ok"], True, "sent as it is")
 		receipt["statement"]["outcome"] = {"verdict": "ok"}
-		t.equal(c.ask("POST", "/v1/receipts/verify", {"receipt": receipt}, status=200).json["ok"], False, "a changed one")
+		for form in ({"receipt": receipt}, receipt):
+			t.equal(c.ask("POST", "/v1/receipts/verify", form, status=200).json["ok"], False, "a changed one")
 		c.ask("POST", "/v1/receipts/verify", {}, status=400)
 		t.check("receipt" not in c.ask("POST", "/v1/executions", {"language": "python", "code": "print(1)"}).json, "nobody asked")
 

@@ -45,7 +45,7 @@ def batch(t):
 	jobs = [{"id": "six", "language": "python", "code": "print(6 * 7)"},
 		{"kind": "command", "args": ["cat", "d/a.txt"], "files": {"d/a.txt": "hallo ü\n"}},
 		{"id": "sum \"quoted\" é", "language": "python", "code": "import sys; print(sum(map(int, input().split()))); sys.exit(3)", "stdin": "1 2 3"},
-		{"kind": "shell", "code": "echo a >&2", "options": {"timeout": 5}, "priority": 9}]
+		{"kind": "shell", "code": "echo a >&2", "options": {"timeout": 5}, "priority": 9, "receipt": True}]
 	with Server(t) as s:
 		first = start(s, jobs).json["id"]
 		with s.client() as c:
@@ -60,6 +60,7 @@ def batch(t):
 			t.equal([r["job"] for r in lines], names, "results are in the order of the jobs")
 			t.equal([r["stdout"] for r in lines], ["42\n", "hallo ü\n", "6\n", ""], "output", lines)
 			t.equal([lines[2]["exit_code"], lines[3]["stderr"]], [3, "a\n"], "the rest", lines)
+			t.equal(lines[3]["receipt"]["statement"]["request"]["id"], lines[3]["id"], "a receipt is in its line")
 			for j, r in zip(d["jobs"], lines):
 				x = s.get(f"/v1/executions/{j['id']}", status=200).json
 				t.equal([x["state"], x["result"]["stdout"], r["id"]], ["finished", r["stdout"], j["id"]], "the execution")

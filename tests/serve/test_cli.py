@@ -119,6 +119,14 @@ def events(t):
 		t.equal(p.rc, 0, "it holds", p)
 
 
+@case("brig doctor tells that commands go through a service, and not where they do not")
+def doctor(t):
+	with service(t) as (_, path):
+		for env, args, wanted in ((client_env(path), (), True), (client_env(path), ("--preset", "strict"), False), (client_env(None, BRIG_HOST="none"), (), False)):
+			p = t.brig("doctor", *args, env=env)
+			t.equal(f"through the service at {path}" in p.out.decode(), wanted, f"with {args}", p)
+
+
 @case("SIGINT cancels the run and shows its result; kill -9 of the command cancels it, too", final="a program outlived its command")
 def cancelled(t):
 	with service(t) as (s, path):
@@ -211,6 +219,11 @@ def named(t):
 		t.check(p.rc == 2 and b"BRIG_TIMEOUT" in p.err, "a variable", p)
 	p = t.brig("run", *PYTHON, "1", stdin=b"", env=client_env(path))
 	t.check(p.rc == 121 and path.encode() in p.err and b"brig serve" in p.err, "nobody there", p)
+	with socket.socket(socket.AF_UNIX) as http:	# as of --unix
+		http.bind(t.path("http.sock"))
+		http.listen()
+		p = t.brig("run", *PYTHON, "1", stdin=b"", env=client_env(t.path("http.sock")))
+		t.check(p.rc == 2 and b"--unix" in p.err, "the socket that speaks HTTP", p)
 	p = t.brig("run", *PYTHON, "1", stdin=b"", env={"BRIG_HOST": "tcp://1.2.3.4"})
 	t.check(p.rc == 2 and b"unix:PATH" in p.err, "no such place", p)
 

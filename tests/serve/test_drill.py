@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals, kill -9 of each process, and a short soak."""
 import http.client
+import json
 import os
 import random
 import signal
@@ -23,26 +24,25 @@ def verified(t):
 	t.equal(p.rc, 0, "brig audit verify", p)
 
 
-def unavailable(s):
-	"""Whether the server takes no new work: not ready, or no longer there for new connections."""
-	try:
-		return s.get("/readyz").status == 503
-	except (OSError, http.client.HTTPException):
-		return True
-
-
 @case("SIGTERM: what runs ends whole, nothing new begins, exit 0")
 def drain(t):
-	with Server(t, "--jobs", 2) as s:
+	with Server(t, "--jobs", 3) as s:
 		job = {"kind": "command", "args": ["sh", "-c", "echo up; sleep 2; echo whole", mark()]}
 		with Raw(s, job_request(job)) as plain, s.client() as c:
 			stream = c.stream("POST", "/v1/executions", job)
 			t.equal(stream.until("stdout")["data"], "up\n", "it runs")
-			wait_until("both run", lambda: s.get("/v1/queue").json["running"] == 2)
+			ident = s.start(**sleeper())
+			wait_until("all have begun", lambda: [x["started"] is not None for x in s.get("/v1/executions").json["executions"]] == [True] * 3)
 			s.p.send_signal(signal.SIGTERM)
-			wait_until("it takes nothing new", lambda: unavailable(s))
+			wait_until("it takes nothing new", lambda: s.get("/readyz").status == 503)
+			with s.client() as late:
+				a = late.ask("POST", "/v1/executions", job, status=503)
+				t.check(int(a.header("retry-after")) > 0, "when to come again", a)
+			t.equal(s.get(f"/v1/executions/{ident}", status=200).json["state"], "running", "who asks for what runs is answered")
 			t.equal(stream.until("verdict")["result"]["stdout"], "up\nwhole\n", "the stream is whole")
 			t.equal(plain.answer().json["stdout"], "up\nwhole\n", "the answer is whole")
+			with s.client() as late:
+				late.ask("DELETE", f"/v1/executions/{ident}", status=202)
 		t.equal(s.p.wait(PATIENCE), 0, "its status", s.stderr())
 	verified(t)
 
@@ -217,7 +217,9 @@ def kill_at_random(t):
 def reload(t):
 	policy = t.path("sandbox.yaml", "mem_limit: 300m\n")
 	program = {"language": "shell", "code": "true"}
-	with Server(t, "--policy", policy, auth=True) as s:
+	with Server(t, "--policy", policy, "--log", "json", auth=True) as s:
+		def said(text, before):
+			return [row["message"] for row in map(json.loads, s.stderr()[before:].splitlines()) if "message" in row and text in row["message"]]
 		def memory():
 			return s.result(token, **program)["limits"]["memory_bytes"] >> 20
 		token = s.token("before")
@@ -229,8 +231,12 @@ def reload(t):
 			before = len(s.stderr())
 			s.p.send_signal(signal.SIGHUP)
 			if "[" in text:
-				wait_until("it complains", lambda: "sandbox.yaml" in s.stderr()[before:])
+				wait_until("it complains", lambda: said("the old one stays in force", before))
+				t.check("sandbox.yaml:" in said("", before)[0], "why, and where", said("", before))
+			else:
+				wait_until("it says so", lambda: said("the policy was reloaded", before))
 			wait_until(f"{text!r} counts", lambda: memory() == wanted)
+			t.equal(len(said("", before)), 1, "and says it once", s.stderr()[before:])
 		t.equal([s.get("/v1/whoami", x).status for x in (token, s.token("after"))], [200, 200], "tokens")
 		t.equal(s.ended(ident, token)["result"]["stdout"], "whole\n", "what ran")
 

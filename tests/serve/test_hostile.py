@@ -60,6 +60,7 @@ def first(t, s, data, statuses):
 		t.check(a and a.status in statuses, f"{data[:100]} is answered {statuses}", a)
 		if a.status >= 400 and a.body:
 			checked("GET", "/v1/none", a)
+			t.check(b"(line 0" not in a.body, "a line that is named is there", a)
 		return a
 
 

@@ -59,6 +59,10 @@ def fork(t):
 		t.equal(x.run("n + 1")["results"][0]["text"], "2", "the first goes on")
 		z = Session(s, y.fork().json)
 		t.equal(z.sh("cat new; echo $COLOUR"), "y\ngreen\n", "a fork of a fork")
+		for _ in range(12):	# the two sides of a copy end in any order
+			w = Session(s, x.fork().json)
+			t.equal(w.made["left_out"], 1, "each says what was left out", w.made)
+			w.ask("DELETE", "", status=202)
 
 
 @case("forks are bounded: what does not fit or is too deep is said, the first goes on, and nothing is left of them")

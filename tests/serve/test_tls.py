@@ -251,7 +251,7 @@ def renewed(t):
 			return s.stderr()[before:]
 
 		second = der(fresh[0])
-		renew(*fresh, "the certificate was read anew")
+		renew(*fresh, "the certificate was reloaded")
 		t.equal(served_certificate(s), second, "the second one")
 		c.ask("GET", "/healthz", status=200)	# on the connection of the first
 		with open(t.path("nothing"), "w", encoding="ascii") as f:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that stay between executions."""
 import base64
+import bz2
+import gzip
 import io
 import json
+import lzma
 import os
 import re
 import shutil
@@ -67,8 +70,9 @@ def refused(t):
 		(archive({"a\nb": b""}), "control"), (archive({"l": b""}, edit=link), "link"), (archive({"l": b""}, edit=hard), "link"), (archive({"dev": b""}, edit=device), "neither"),
 		(archive({"x" * 2000: b""}), "too long"), (archive({"a": b"", "a/b": b""}), "folder"), (archive({"a": b"", "./a": b"2"}), "twice"),
 		(archive({f"{i}": b"" for i in range(4097)}), "4096"),
-		(good[:700], "cut"), (good[:100], "cut"), (b"hello" * 1000, "no head"), (b"\x1f\x8b" + b"\0" * 2000, "no head"), (good[:10] + b"z" + good[11:], "no head"),
-		(archive({"a": b"x"}).replace(b"a\0", b"\xff\0", 1), "no head"),
+		(good[:700], "cut"), (good[:100], "cut"), (b"hello" * 1000, "no head"), (b"\x1f\x8b" + b"\0" * 2000, "compressed"), (good[:10] + b"z" + good[11:], "no head"),
+		(archive({"a": b"x"}).replace(b"a\0", b"\xff\0", 1), "no head"), *((pack(good), "compressed") for pack in (gzip.compress, bz2.compress, lzma.compress)),
+		(b"", "send a tar archive"),
 	]
 	with Server(t) as s:
 		for data, text in rows:
@@ -79,6 +83,8 @@ def refused(t):
 			t.equal(c.ask("POST", "/v1/executions", good, TAR).status, 415, "elsewhere")
 			t.equal([c.ask("GET", "/v1/workspaces/" + "a" * 16).status, c.ask("GET", "/v1/workspaces/x/archive").status, c.ask("GET", "/v1/workspaces/x/diff").status], [404] * 3, "none")
 		t.equal(s.get("/v1/workspaces").json["workspaces"], [], "what is there")
+		ident = upload(s, archive({"BZh": b"x"})).json["id"]
+		t.equal([x["path"] for x in s.get(f"/v1/workspaces/{ident}").json["files"]], ["BZh"], "a name that begins like something compressed")
 		ident = upload(s, b"\0" * 1024).json["id"]
 		t.equal(s.get(f"/v1/workspaces/{ident}").json["files"], [], "an empty one")
 		job = {"kind": "command", "args": ["true"]}

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -270,11 +271,24 @@ static int open_file(struct brig_session *s, json_t *asked, uint64_t *ret, struc
 	return brig_session_open(s, text_of(asked, "path"), content ? BRIG_OPEN_WRITE : BRIG_OPEN_READ, 0644, ret, err);
 }
 
+/* A FIFO is there already; who reads it comes first. */
+static int open_copy(const char *path, bool saves)
+{
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) < 0 || !S_ISFIFO(st.st_mode))
+		return open(path, saves ? O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0600);
+	fd = open(path, (saves ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0)
+		(void)fcntl(fd, F_SETFL, 0);
+	return fd;
+}
+
 static int copy(struct brig_session *s, bool saves, json_t *asked, uint64_t *ret, struct brig_error *err)
 {
 	uint64_t most = number_of(asked, "most");
-	int fd = open(text_of(asked, "file"), saves ? O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC : O_RDONLY | O_CLOEXEC,
-		      0600);
+	int fd = open_copy(text_of(asked, "file"), saves);
 	int rc = fd < 0  ? -BRIG_E_SYSTEM
 		 : saves ? brig_session_save(s, fd, most ? most : UINT64_MAX, ret, err)
 			 : brig_session_load(s, fd, ret, err);

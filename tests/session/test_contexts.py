@@ -22,6 +22,28 @@ def python_state(t):
 		same("await", c.run("import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 7\nawait f()").text, "7")
 
 
+@case("the value of a piece is that of its last statement if that is an expression, wherever its lines end")
+def python_last(t):
+	rows = (("a = 1\n(a +\n1)", "2"), ("a = '''\n7\n'''", None), ("'''\n7\n'''", "\n7\n"), ("a = [\n1,\n2]", None), ("[1,\n2][\n0\n]", "1"),
+		("a = 1 + \\\n2", None), ("1 + \\\n2", "3"), ("if True:\n  a = 5\na", "5"), ("if True:\n  6\n", None), ("a = 8; a", "8"), ("9 # nine\n\n  ", "9"),
+		("7 # seven\n# and a word", "7"), ("*(1, 2), 3", "(1, 2, 3)"), ("from __future__ import annotations\n4", "4"), ("3\r\n4", "4"), ("def f(): return 1\nf()", "1"),
+		("for n in (1, 2):\n  n\nelse:\n  n", None), ("n == 2", "True"), ("'a' \\\n'b'", "ab"), ("x = 1\n\n\n", None), ("@str\ndef g(): pass\ng[:11]", "<function g"))
+	with Owner(t) as owner:
+		c = owner.session().context()
+		for code, text in rows:
+			r = c.run(code)
+			same(repr(code), (r.text, r.verdict), (text, "ok"))
+		r = c.run("a = 1\n\nnone_such")
+		same("lines are those of the piece", 'line 3, in <module>\n    none_such\n' in r.errors[0]["traceback"], True)
+		same("an error of form", c.run("a = 1\nb +").errors[0]["name"], "SyntaxError")
+		same("and above", c.run("a = (\nb").errors[0]["name"], "SyntaxError")
+		r = c.run("def f(): return 1 is 1\nf()")
+		same("one warning", (r.text, r.err.count("SyntaxWarning")), ("True", 1))
+		# A kernel gets ready while code is inspected: what earlier code has put in place of what that takes is no matter.
+		c.run("import builtins\ndef no(*a, **b): raise ValueError\nreal, builtins.compile = compile, no")
+		same("one that cannot get ready runs", c.run("1").errors[0]["name"], "ValueError")
+
+
 @case("results have every form that their value has")
 def python_forms(t):
 	with Owner(t) as owner:

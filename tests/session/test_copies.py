@@ -82,6 +82,44 @@ def faithful(t):
 		same("nor the other the one", s.command("cat", "other-name").out, "changed\n")
 
 
+@case("a workspace goes from one session to another at once, through a pipe; who reads no more, or is not given all, is heard of on both sides")
+def at_once(t):
+	pipe = t.path("pipe")
+	os.mkfifo(pipe)
+	with Owner(t) as owner:
+		s = owner.session()
+		filled = s.command("python3", "-c", FILL + "os.chmod('script', 0o4755)\nopen('large', 'wb').write(os.urandom(9 << 20) + b'.')\n")
+		same("filled", (filled.err, filled.code), ("", 0))
+		was = tell(s)
+		for _ in range(5):
+			other = owner.session()
+			loads = other.ask("load", file=pipe)
+			saved = s.done("save", file=pipe)
+			loaded = other.wait("done", loads)
+			same("both", (saved["error"], loaded["error"], loaded["entries"], loaded["bytes"]), ("", "", saved["entries"], saved["bytes"]))
+			same("what differs", sorted(map(str, tell(other) ^ was)), [])
+			other.stop()
+		rows = (("no room", {"disk_limit": "1MB"}, 0, ("ENOSPC", "EFBIG"), ("EPIPE",)), ("too much", {}, 2000000, ("EPROTO",), ("EFBIG", "E2BIG")))
+		for what, options, most, at_reader, at_writer in rows:
+			other = owner.session(options)
+			loads = other.ask("load", file=pipe)
+			same(what, s.done("save", file=pipe, most=most)["error"] in at_writer, True)
+			same(what + ", of the reader", other.wait("done", loads)["error"] in at_reader, True)
+			same("it goes on after " + what, other.command("echo", "on").out, "on\n")
+			other.stop()
+		same("the first is as it was", tell(s), was)
+		other = owner.session()
+		loads = other.ask("load", file=pipe)
+		s.ask("save", file=pipe)
+		other.stop()	# while it reads
+		same("the first goes on", s.command("echo", "on").out, "on\n")
+		other = owner.session()
+		loads = other.ask("load", file=pipe)
+		s.ask("save", file=pipe)
+		s.stop()
+		same("what has not all come", other.wait("done", loads)["error"] in ("", "EPROTO"), True)
+
+
 @case("sockets and devices are left out and counted; what is running goes on afterwards, and is of one moment in the copy")
 def running(t):
 	file = t.path("saved")

@@ -13,10 +13,8 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <mntent.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -28,6 +26,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "../leak/cgroups.h"
+#include "../unit/temp_folder.h"
 
 #define FEW              8 /* more than a handle keeps stacks of */
 #define DEFAULT_RUNS     1000
@@ -58,39 +59,14 @@ static long entries(const char *path)
 	return n;
 }
 
-/* Control groups of cells that this process has made: their names have its pid. */
-static long count_groups(const char *path, int depth)
+/* Of a cell that this process has made: its name has our pid. */
+static int is_ours(const char *name, const void *arg)
 {
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-	char mark[32], below[4096];
-	long n = 0;
+	char mark[32];
 
+	(void)arg;
 	(void)snprintf(mark, sizeof(mark), "-%d-", (int)getpid());
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		n += !strncmp(entry->d_name, "brig-", 5) && strstr(entry->d_name, mark);
-		if (depth > 0 && snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) < (int)sizeof(below))
-			n += count_groups(below, depth - 1);
-	}
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-static long count_cgroups(void)
-{
-	FILE *f = setmntent("/proc/self/mounts", "re");
-	struct mntent *m;
-	long n = 0;
-
-	while (f && (m = getmntent(f)))
-		if (!strncmp(m->mnt_type, "cgroup", 6))
-			n += count_groups(m->mnt_dir, 6);
-	if (f)
-		endmntent(f);
-	return n;
+	return !strncmp(name, "brig-", 5) && strstr(name, mark);
 }
 
 /* Zombies too. */
@@ -113,7 +89,7 @@ static long descriptors_before, children_before;
 static void check_left(const char *after)
 {
 	char what[128], why[160];
-	long fds = entries("/proc/self/fd"), groups = count_cgroups(), children = count_children();
+	long fds = entries("/proc/self/fd"), groups = count_cgroups(is_ours, NULL), children = count_children();
 
 	(void)snprintf(what, sizeof(what), "%s leaves nothing behind", after);
 	(void)snprintf(why, sizeof(why),
@@ -514,14 +490,6 @@ static void same(struct brig *b)
 	check_left("both");
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 #define RETIRED 8 /* as INSPECTORS_SPARES_MAX, which is none of the public's business */
 
 /* What is opened once is opened, and the count of descriptors begins. */
@@ -649,7 +617,7 @@ int main(int argc, char **argv)
 	if (state)
 		without_forks(state);
 	if (state)
-		(void)nftw(state, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+		(void)temp_folder_remove(state);
 	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
 	return failed ? 1 : 0;
 }

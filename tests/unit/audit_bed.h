@@ -4,7 +4,6 @@
 #define TESTS_UNIT_AUDIT_BED_H
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "audit/log.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "temp_folder.h"
 
 #define ENTRIES 12
 
@@ -51,17 +51,12 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int kind UNUSED, struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct bed *b = *state;
 
 	statedir_close(&b->state);
-	(void)nftw(b->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)temp_folder_remove(b->path);
 	free(b->res);
 	free(b);
 	return 0;

@@ -6,6 +6,7 @@
 #ifndef TESTS_NET_SERVER_H
 #define TESTS_NET_SERVER_H
 
+#include <dirent.h>
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -253,6 +254,18 @@ static inline int step_until(struct http_call *call, struct http_answer *a, enum
 		rc = http_call_step(call, a, trouble, &err);
 	} while (rc == 0);
 	return rc;
+}
+
+/* Descriptors of this process. */
+static inline size_t count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
 }
 
 #endif

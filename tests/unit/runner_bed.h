@@ -32,7 +32,7 @@
 #include "server/routes.h"
 #include "server/serve.h"
 #include "server/tokens.h"
-#include "server/words.h"
+#include "server/control.h"
 #include "temp_folder.h"
 
 #define PATIENCE_MS 60000 /* for what must come; nothing is decided by it */
@@ -69,9 +69,9 @@ static inline void start_recorder(struct bed *b, int *ret)
 	b->recorder = fork();
 	assert_true(b->recorder >= 0);
 	if (b->recorder == 0) {
-		const struct recorder_birth birth = { .options = &b->options, .socket = asked[1], .master = master[1] };
+		const struct recorder_args args = { .options = &b->options, .socket = asked[1], .master = master[1] };
 
-		_exit(recorder_main(&birth));
+		_exit(recorder_main(&args));
 	}
 	(void)close(asked[1]);
 	(void)close(master[1]);
@@ -90,14 +90,14 @@ static inline void end_recorder(struct bed *b)
 /* What one side has said, for the other; keepers are started here.  False: that side has gone. */
 static inline bool pass_word(int from, int to, struct keepers *k)
 {
-	struct word w;
-	int rc = words_hear(from, &w);
+	struct control_message w;
+	int rc = control_receive(from, &w);
 
-	if (rc > 0 && w.word == WORD_KEEPER && w.n_fds == 1)
+	if (rc > 0 && w.kind == CONTROL_KEEPER && w.n_fds == 1)
 		keepers_start(k, w.fds[0], w.number == 1);
 	else if (rc > 0)
-		(void)words_say(to, &w);
-	words_close(&w);
+		(void)control_send(to, &w);
+	control_close(&w);
 	return rc >= 0;
 }
 
@@ -159,13 +159,13 @@ static inline void start(struct bed *b)
 	b->runner = fork();
 	assert_true(b->runner >= 0);
 	if (b->runner == 0) {
-		const struct runner_birth birth = {
+		const struct runner_args args = {
 			.options = &b->options, .channel = channel[1], .recorder = recorder, .master = master
 		};
 
 		(void)close(channel[0]);
 		(void)close(b->master);
-		exit(runner_main(&birth)); /* as a process ends that looks for leaks then */
+		exit(runner_main(&args)); /* as a process ends that looks for leaks then */
 	}
 	(void)close(channel[1]);
 	(void)close(master);
@@ -173,7 +173,7 @@ static inline void start(struct bed *b)
 	assert_int_equal(channel_new(&channel[0], &b->channel, &err), 0);
 	wait_readable(b->master);
 	assert_int_equal(recv(b->master, &word, 1, 0), 1);
-	assert_int_equal(word, WORD_READY);
+	assert_int_equal(word, CONTROL_READY);
 }
 
 static inline int end_of(struct bed *b)
@@ -192,7 +192,7 @@ static inline int end_of(struct bed *b)
 
 static inline int stop(struct bed *b)
 {
-	const char now = WORD_NOW;
+	const char now = CONTROL_NOW;
 
 	assert_int_equal(send(b->master, &now, 1, MSG_NOSIGNAL), 1);
 	return end_of(b);

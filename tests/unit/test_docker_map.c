@@ -12,6 +12,7 @@
 #include "backend/docker/cell.h"
 #include "backend/container/init.h"
 #include "base/str.h"
+#include "container_plan.h"
 
 #define IMAGE "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -19,23 +20,6 @@ static struct settings settings;
 static struct backend_host host = { .set = &settings,
 				    .self = { .boot_id = "boot", .machine_id = "machine-1" },
 				    .disk = "/dev/disk" };
-static struct plan plan = {
-	.id = "abcdefghijklmnop",
-	.step = "run",
-	.language = "python",
-	.uid = 1000,
-	.gid = 1001,
-	.limits = { .cpu_percent = 50,
-		    .memory_bytes = 64 * MiB,
-		    .pids = 20,
-		    .disk_bytes = 8 * MiB,
-		    .inodes = 800,
-		    .open_files = 99,
-		    .wall_ms = 1000 },
-	.disk_io_bps = 1 * MiB,
-	.family = FAMILY_INTERPRETER,
-};
-
 static json_t *make_body(void)
 {
 	struct brig_error err;
@@ -144,7 +128,7 @@ static void writable_places_share_the_limit(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		struct limits l = { .disk_bytes = sizes[i], .inodes = 64 + i };
-		struct place_sizes s = course_places(&l);
+		struct place_sizes s = lifecycle_places(&l);
 
 		assert_int_equal(s.bytes[0] + s.bytes[1] + s.bytes[2], sizes[i]);
 		assert_int_equal(s.inodes[0] + s.inodes[1] + s.inodes[2], l.inodes);

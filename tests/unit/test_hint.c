@@ -68,7 +68,7 @@ static void test_texts_that_name_none(void **state)
 			fail_msg("%s: '%s'", texts[i], hint(texts[i]));
 }
 
-/* An image is not mended by --packages, nor by what is installed on the host. */
+/* An image is not fixed by --packages, nor by what is installed on the host. */
 static void test_in_an_image(void **state)
 {
 	static const struct {

@@ -100,40 +100,40 @@ static int sealed_program(void)
 	return fd;
 }
 
-/* Sends a run, and returns our end of its talk. */
+/* Sends a run, and returns our end of its channel. */
 static int ask(const struct backend_host *h, const void *job, size_t len, int program)
 {
 	int ours, theirs, fds[KEEP_RUN_FDS];
 
-	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
-	fds[KEEP_FD_TALK] = theirs;
+	assert_int_equal(keeper_open_channel(&ours, &theirs), 0);
+	fds[KEEP_FD_CHANNEL] = theirs;
 	fds[KEEP_FD_CONTENTS] = program;
 	assert_int_equal(keep_send(h->socket, KEEP_RUN, job, len, NULL, 0, fds, KEEP_RUN_FDS), 0);
 	(void)close(theirs);
 	return ours;
 }
 
-/* The next record of a talk; its kind, or 0 at its end. */
-static uint32_t hear(int talk, struct keep_message *m)
+/* The next record of a channel; its kind, or 0 at its end. */
+static uint32_t hear(int channel, struct keep_message *m)
 {
-	struct pollfd p = { .fd = talk, .events = POLLIN };
+	struct pollfd p = { .fd = channel, .events = POLLIN };
 
 	if (poll(&p, 1, PATIENCE_MS) != 1)
 		fail_msg("the keeper says nothing");
-	return keep_receive(talk, buffer, m) == 1 ? m->head.kind : 0;
+	return keep_receive(channel, buffer, m) == 1 ? m->head.kind : 0;
 }
 
 static void is_refused(const struct backend_host *h, const struct plan *plan, const char *why)
 {
 	AUTO_BUF job = BUF_INIT(0);
-	AUTO_FD program = sealed_program(), talk = FD_NONE;
+	AUTO_FD program = sealed_program(), channel = FD_NONE;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct keep_message m;
 	struct keep_failed f;
 
 	assert_int_equal(job_encode(plan, &job, &err), 0);
-	talk = ask(h, job.data, job.len, program);
-	assert_int_equal(hear(talk, &m), KEEP_FAILED);
+	channel = ask(h, job.data, job.len, program);
+	assert_int_equal(hear(channel, &m), KEEP_FAILED);
 	memcpy(&f, m.body, sizeof(f));
 	assert_int_equal(f.code, BRIG_E_REFUSED);
 	if (!strstr(f.text, why))
@@ -196,10 +196,10 @@ static void more_than_the_ceilings(void **state)
 
 static void is_no_job(const struct backend_host *h, const void *bytes, size_t len)
 {
-	AUTO_FD program = sealed_program(), talk = ask(h, bytes, len, program);
+	AUTO_FD program = sealed_program(), channel = ask(h, bytes, len, program);
 	struct keep_message m;
 
-	assert_int_equal(hear(talk, &m), KEEP_FAILED);
+	assert_int_equal(hear(channel, &m), KEEP_FAILED);
 	assert_true(keeper_is_alive(h));
 }
 
@@ -225,7 +225,7 @@ static void malformed_jobs(void **state)
 	keeper_backend.close(h);
 }
 
-/* Anything that a caller can open, in the place of the talk or of the program. */
+/* Anything that a caller can open, in the place of the channel or of the program. */
 static void foreign_descriptors(void **state)
 {
 	static const char *const paths[] = { "/dev/null", "/dev/zero", "/", "/etc/passwd", "/proc/self/mem" };
@@ -243,10 +243,10 @@ static void foreign_descriptors(void **state)
 		AUTO_FD foreign = i < ARRAY_LEN(paths)    ? open(paths[i], O_RDONLY | O_CLOEXEC)
 				  : i == ARRAY_LEN(paths) ? dup(ends_of_pipe[0])
 							  : memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-		AUTO_FD talk = ask(h, job.data, job.len, foreign), program = sealed_program();
+		AUTO_FD channel = ask(h, job.data, job.len, foreign), program = sealed_program();
 		int fds[KEEP_RUN_FDS] = { foreign, program };
 
-		assert_int_equal(hear(talk, &m), KEEP_FAILED);
+		assert_int_equal(hear(channel, &m), KEEP_FAILED);
 		assert_int_equal(keep_send(h->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, KEEP_RUN_FDS), 0);
 	}
 	is_no_job(h, "", 0); /* it has read all of these by now */
@@ -292,27 +292,27 @@ static int talk_of_run(const struct backend_host *h)
 	return ask(h, job.data, job.len, program);
 }
 
-static void say(int talk, enum keep_kind kind)
+static void say(int channel, enum keep_kind kind)
 {
-	assert_int_equal(keep_send(talk, kind, NULL, 0, NULL, 0, NULL, 0), 0);
+	assert_int_equal(keep_send(channel, kind, NULL, 0, NULL, 0, NULL, 0), 0);
 }
 
 /* One run, word by word; what comes back is whole. */
 static void a_run(void **state)
 {
 	struct backend_host *h = start();
-	AUTO_FD talk = talk_of_run(h), out = FD_NONE;
+	AUTO_FD channel = talk_of_run(h), out = FD_NONE;
 	struct keep_message m;
 	struct keep_final f;
 	char text[64] = "";
 
 	(void)state;
-	assert_int_equal(hear(talk, &m), KEEP_BORN);
-	assert_int_equal(m.n_fds, KEEP_BORN_FDS);
+	assert_int_equal(hear(channel, &m), KEEP_CREATED);
+	assert_int_equal(m.n_fds, KEEP_CREATED_FDS);
 	out = fd_move(&m.fds[KEEP_FD_OUT]);
 	keep_message_release(&m);
-	say(talk, KEEP_GO);
-	assert_int_equal(hear(talk, &m), KEEP_FINAL);
+	say(channel, KEEP_GO);
+	assert_int_equal(hear(channel, &m), KEEP_FINAL);
 	assert_true(read(out, text, sizeof(text) - 1) > 0); /* every writer is dead */
 	assert_string_equal(text, "42\n");
 	memcpy(&f, m.body, sizeof(f));
@@ -322,7 +322,7 @@ static void a_run(void **state)
 		assert_int_equal(f.facts.row[FACT_seccomp_filters].num,
 				 2); /* the program's, and the keeper's behind it */
 	assert_int_equal(f.facts.row[FACT_processes_left].num, 0);
-	assert_int_equal(hear(talk, &m), 0); /* nothing follows */
+	assert_int_equal(hear(channel, &m), 0); /* nothing follows */
 	keeper_backend.close(h);
 }
 
@@ -334,15 +334,15 @@ static void words_at_the_wrong_time(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		AUTO_FD talk = talk_of_run(h);
+		AUTO_FD channel = talk_of_run(h);
 
 		if (i == 0)
-			say(talk, KEEP_GO); /* before its birth */
+			say(channel, KEEP_GO); /* before its birth */
 		if (i == 1)
-			assert_int_equal(send(talk, "??", 2, MSG_NOSIGNAL), 2);
+			assert_int_equal(send(channel, "??", 2, MSG_NOSIGNAL), 2);
 		if (i == 2)
-			say(talk, KEEP_BORN);
-		while (hear(talk, &m) != 0)
+			say(channel, KEEP_CREATED);
+		while (hear(channel, &m) != 0)
 			keep_message_release(&m);
 		assert_true(keeper_is_alive(h));
 	}
@@ -357,8 +357,8 @@ static int send_single(const struct backend_host *h, const struct plan *plan, co
 	int ours, fds[KEEP_FDS_MAX];
 
 	assert_int_equal(job_encode(plan, &job, &err), 0);
-	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
-	fds[KEEP_FD_TALK] = theirs;
+	assert_int_equal(keeper_open_channel(&ours, &theirs), 0);
+	fds[KEEP_FD_CHANNEL] = theirs;
 	fds[KEEP_FD_CONTENTS] = program;
 	if (n_more > 0)
 		memcpy(&fds[KEEP_RUN_FDS], more, n_more * sizeof(*more));
@@ -378,23 +378,23 @@ static void a_run_that_does_not_wait(void **state)
 	(void)state;
 	plan.waits_at = NULL;
 	for (int early = 0; early < 2; early++) {
-		AUTO_FD talk = FD_NONE, out = FD_NONE;
+		AUTO_FD channel = FD_NONE, out = FD_NONE;
 
 		plan.start_at_once = early;
-		talk = send_single(h, &plan, NULL, 0);
+		channel = send_single(h, &plan, NULL, 0);
 		if (early)
-			say(talk, KEEP_GO);
-		assert_int_equal(hear(talk, &m), KEEP_BORN);
+			say(channel, KEEP_GO);
+		assert_int_equal(hear(channel, &m), KEEP_CREATED);
 		out = fd_move(&m.fds[KEEP_FD_OUT]);
 		keep_message_release(&m);
 		if (!early)
-			say(talk, KEEP_GO);
-		assert_int_equal(hear(talk, &m), KEEP_FINAL);
+			say(channel, KEEP_GO);
+		assert_int_equal(hear(channel, &m), KEEP_FINAL);
 		memcpy(&f, m.body, sizeof(f));
 		assert_true(f.ended && f.exit.exited && f.exit.code == 0);
 		assert_int_equal(read(out, text, sizeof(text)), 3);
 		assert_memory_equal(text, "42\n", 3);
-		assert_int_equal(hear(talk, &m), 0);
+		assert_int_equal(hear(channel, &m), 0);
 	}
 	keeper_backend.close(h);
 }
@@ -475,7 +475,7 @@ static void a_project(void **state)
 	assert_int_equal(rmdir(path), 0);
 }
 
-/* One with these paths behind its program, and this for its folder; our end of the talk. */
+/* One with these paths behind its program, and this for its folder; our end of the channel. */
 static int ask_for_project(const struct backend_host *h, const struct plan_workspace *w, const char *paths, size_t len,
 			   int folder)
 {
@@ -489,8 +489,8 @@ static int ask_for_project(const struct backend_host *h, const struct plan_works
 	assert_int_equal(fd_write_all(contents, paths, len), 0);
 	assert_int_equal(fcntl(contents, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK), 0);
 	assert_int_equal(job_encode(&plan, &job, &err), 0);
-	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
-	fds[KEEP_FD_TALK] = theirs;
+	assert_int_equal(keeper_open_channel(&ours, &theirs), 0);
+	fds[KEEP_FD_CHANNEL] = theirs;
 	fds[KEEP_FD_CONTENTS] = contents;
 	fds[KEEP_RUN_FDS] = folder;
 	assert_int_equal(keep_send(h->socket, KEEP_RUN, job.data, job.len, NULL, 0, fds, KEEP_RUN_FDS + (folder >= 0)),
@@ -498,12 +498,12 @@ static int ask_for_project(const struct backend_host *h, const struct plan_works
 	return ours;
 }
 
-static void fails_with(const struct backend_host *h, int talk, const char *why)
+static void fails_with(const struct backend_host *h, int channel, const char *why)
 {
 	struct keep_message m;
 	struct keep_failed f;
 
-	assert_int_equal(hear(talk, &m), KEEP_FAILED);
+	assert_int_equal(hear(channel, &m), KEEP_FAILED);
 	memcpy(&f, m.body, sizeof(f));
 	if (!strstr(f.text, why))
 		fail_msg("'%s' does not name '%s'", f.text, why);
@@ -533,9 +533,10 @@ static void hostile_projects(void **state)
 	(void)state;
 	outside.covered = "../../etc/passwd";
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO_FD talk = ask_for_project(h, rows[i].w, rows[i].paths, strlen(rows[i].paths) + 1, rows[i].folder);
+		AUTO_FD channel =
+			ask_for_project(h, rows[i].w, rows[i].paths, strlen(rows[i].paths) + 1, rows[i].folder);
 
-		fails_with(h, talk, rows[i].why);
+		fails_with(h, channel, rows[i].why);
 	}
 	keeper_backend.close(h);
 }
@@ -560,25 +561,25 @@ static void hostile_streams(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO_FD talk = ask_for_project(h, &w, ".env", 5, folder), source = FD_NONE;
+		AUTO_FD channel = ask_for_project(h, &w, ".env", 5, folder), source = FD_NONE;
 		int ends_of_stream[2];
 
-		assert_int_equal(hear(talk, &m), KEEP_PACK);
+		assert_int_equal(hear(channel, &m), KEEP_PACK);
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_of_stream), 0);
 		source = ends_of_stream[0];
 		assert_int_equal(send(ends_of_stream[1], "no tree", 7, MSG_NOSIGNAL), 7);
 		(void)close(ends_of_stream[1]);
-		assert_int_equal(keep_send(talk, KEEP_STREAM, &rows[i].size, sizeof(rows[i].size), NULL, 0,
+		assert_int_equal(keep_send(channel, KEEP_STREAM, &rows[i].size, sizeof(rows[i].size), NULL, 0,
 					   rows[i].is_socket ? &source : &zero, 1),
 				 0);
-		fails_with(h, talk, rows[i].why);
-		while (hear(talk, &m) != 0) /* until its cell is gone: the keeper has four at most */
+		fails_with(h, channel, rows[i].why);
+		while (hear(channel, &m) != 0) /* until its cell is gone: the keeper has four at most */
 			keep_message_release(&m);
 	}
 	/* Nobody has waited for this one: its cell ends. */
-	AUTO_FD talk = talk_of_run(h);
-	assert_int_equal(keep_send(talk, KEEP_STREAM, &rows[0].size, sizeof(rows[0].size), NULL, 0, &zero, 1), 0);
-	while (hear(talk, &m) != 0)
+	AUTO_FD channel = talk_of_run(h);
+	assert_int_equal(keep_send(channel, KEEP_STREAM, &rows[0].size, sizeof(rows[0].size), NULL, 0, &zero, 1), 0);
+	while (hear(channel, &m) != 0)
 		keep_message_release(&m);
 	assert_true(keeper_is_alive(h));
 	keeper_backend.close(h);
@@ -603,13 +604,13 @@ static void descriptors_of_binds(void **state)
 	plan.binds = &etc;
 	plan.n_binds = 1;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		AUTO_FD talk = send_single(h, &plan, rows[i].fds, rows[i].n);
+		AUTO_FD channel = send_single(h, &plan, rows[i].fds, rows[i].n);
 
-		assert_int_equal(hear(talk, &m), KEEP_FAILED);
+		assert_int_equal(hear(channel, &m), KEEP_FAILED);
 		assert_true(keeper_is_alive(h));
 	}
-	AUTO_FD talk = send_single(h, &plan, &right, 1);
-	assert_int_equal(hear(talk, &m), KEEP_BORN);
+	AUTO_FD channel = send_single(h, &plan, &right, 1);
+	assert_int_equal(hear(channel, &m), KEEP_CREATED);
 	keep_message_release(&m);
 	keeper_backend.close(h);
 }
@@ -624,8 +625,8 @@ static void contents_of_another_size(void **state)
 	(void)state;
 	plan.waits_at = NULL;
 	plan.files = &longer;
-	AUTO_FD talk = send_single(h, &plan, NULL, 0);
-	assert_int_equal(hear(talk, &m), KEEP_FAILED);
+	AUTO_FD channel = send_single(h, &plan, NULL, 0);
+	assert_int_equal(hear(channel, &m), KEEP_FAILED);
 	assert_true(keeper_is_alive(h));
 	keeper_backend.close(h);
 }
@@ -634,14 +635,14 @@ static void contents_of_another_size(void **state)
 static void given_ceilings(void **state)
 {
 	struct keep_hello h = ceilings(), more = h;
-	struct backend_host host = { .pools_talk = FD_NONE };
+	struct backend_host host = { .pools_channel = FD_NONE };
 	AUTO_FD sealed = keeper_seal_ceilings(&h), theirs = FD_NONE;
 	struct plan plan = sample();
 	pid_t pid;
 
 	(void)state;
 	assert_true(sealed >= 0);
-	assert_int_equal(keeper_open_talk(&host.socket, &theirs), 0);
+	assert_int_equal(keeper_open_channel(&host.socket, &theirs), 0);
 	pid = fork();
 	if (pid == 0)
 		_exit(keeper_become(sealed, theirs) < 0);
@@ -661,11 +662,11 @@ static void given_ceilings(void **state)
 static void no_ceilings(void **state)
 {
 	AUTO_FD open_file = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING), theirs = FD_NONE;
-	struct backend_host host = { .pools_talk = FD_NONE };
+	struct backend_host host = { .pools_channel = FD_NONE };
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(keeper_open_talk(&host.socket, &theirs), 0);
+	assert_int_equal(keeper_open_channel(&host.socket, &theirs), 0);
 	pid = fork();
 	if (pid == 0)
 		_exit(keeper_become(open_file, theirs) < 0);
@@ -703,23 +704,23 @@ static void it_filters_itself(void **state)
 static void replayed_jobs(void **state)
 {
 	struct backend_host *h = start();
-	int talks[12], born = 0, refused = 0;
+	int channels[12], created = 0, refused = 0;
 	struct keep_message m;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(talks); i++)
-		talks[i] = talk_of_run(h);
-	for (size_t i = 0; i < ARRAY_LEN(talks); i++) {
-		uint32_t kind = hear(talks[i], &m);
+	for (size_t i = 0; i < ARRAY_LEN(channels); i++)
+		channels[i] = talk_of_run(h);
+	for (size_t i = 0; i < ARRAY_LEN(channels); i++) {
+		uint32_t kind = hear(channels[i], &m);
 
-		born += kind == KEEP_BORN;
+		created += kind == KEEP_CREATED;
 		refused += kind == KEEP_FAILED;
 		keep_message_release(&m);
 	}
-	assert_int_equal(born + refused, ARRAY_LEN(talks));
-	assert_true(born <= 4);
-	for (size_t i = 0; i < ARRAY_LEN(talks); i++)
-		(void)close(talks[i]);
+	assert_int_equal(created + refused, ARRAY_LEN(channels));
+	assert_true(created <= 4);
+	for (size_t i = 0; i < ARRAY_LEN(channels); i++)
+		(void)close(channels[i]);
 	keeper_backend.close(h);
 }
 
@@ -731,8 +732,8 @@ static void no_room_for_descriptors(void **state UNUSED)
 	struct keep_message m;
 	int ours, theirs, rc;
 
-	assert_int_equal(keeper_open_talk(&ours, &theirs), 0);
-	assert_int_equal(keep_send(ours, KEEP_BORN, NULL, 0, NULL, 0, beside, ARRAY_LEN(beside)), 0);
+	assert_int_equal(keeper_open_channel(&ours, &theirs), 0);
+	assert_int_equal(keep_send(ours, KEEP_CREATED, NULL, 0, NULL, 0, beside, ARRAY_LEN(beside)), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	none = was;
 	none.rlim_cur = (rlim_t)dup(STDIN_FILENO); /* the lowest that is free */

@@ -13,27 +13,12 @@
 #include "backend/container/init.h"
 #include "backend/kubernetes/pod.h"
 #include "base/str.h"
+#include "container_plan.h"
 
 static struct settings settings;
 static struct backend_host host = { .set = &settings,
 				    .self = { .boot_id = "boot", .machine_id = "machine-1" },
 				    .api = { .minor = 20 } };
-static struct plan plan = {
-	.id = "abcdefghijklmnop",
-	.step = "run",
-	.language = "python",
-	.uid = 1000,
-	.gid = 1001,
-	.limits = { .cpu_percent = 50,
-		    .memory_bytes = 64 * MiB,
-		    .pids = 20,
-		    .disk_bytes = 8 * MiB,
-		    .inodes = 800,
-		    .startup_ms = 5000,
-		    .wall_ms = 1000,
-		    .cleanup_ms = 2000 },
-};
-
 static json_t *make_pod(void)
 {
 	struct brig_error err = BRIG_ERROR_INIT;

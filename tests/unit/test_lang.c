@@ -214,7 +214,7 @@ static void detection_survives_hostile_code(void **state)
 
 /* ---- source names ---------------------------------------------------------------------------- */
 
-static void source_names_are_mended(void **state)
+static void source_names_are_sanitized(void **state)
 {
 	static const struct {
 		const char *lang, *file, *want;
@@ -701,7 +701,7 @@ int main(void)
 		cmocka_unit_test(only_general_words_leave_the_choice),
 		cmocka_unit_test(detection_explains_what_it_cannot_tell),
 		cmocka_unit_test(detection_survives_hostile_code),
-		cmocka_unit_test(source_names_are_mended),
+		cmocka_unit_test(source_names_are_sanitized),
 		cmocka_unit_test(source_names_are_short),
 		cmocka_unit_test(missing_tool_says_what_to_install),
 		cmocka_unit_test_setup_teardown(first_program_wins_and_is_shown_in_the_cell, make_scratch,

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,14 +16,10 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "metrics/layout.h"
+#include "temp_folder.h"
 
 static char folder[256];
 static struct statedir dir = STATEDIR_INIT;
-
-static int remove_one(const char *path, const struct stat *st UNUSED, int kind UNUSED, struct FTW *at UNUSED)
-{
-	return remove(path);
-}
 
 static int make_folder(void **state UNUSED)
 {
@@ -38,7 +33,7 @@ static int make_folder(void **state UNUSED)
 static int remove_folder(void **state UNUSED)
 {
 	statedir_close(&dir);
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return temp_folder_remove(folder);
 }
 
 /* ---- tools ------------------------------------------------------------------------------------ */

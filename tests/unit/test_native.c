@@ -168,12 +168,12 @@ static void late_children_are_buried_when_they_have_ended(void **state UNUSED)
 	assert_int_equal(proc_reap(&pidfd, 0, NULL), -ETIMEDOUT);
 	proc_leave(&pidfd);
 	assert_int_equal(pidfd, FD_NONE);
-	proc_bury_late();
+	proc_reap_late();
 	assert_true(has_children());
 	assert_int_equal(close(told[1]), 0);
 	assert_int_equal(proc_await(watch, clock_now_ns() + 60 * NS_PER_SEC), 0);
 	assert_true(has_children());
-	proc_bury_late();
+	proc_reap_late();
 	assert_false(has_children());
 	proc_leave(&pidfd); /* none: nothing to do */
 	(void)close(told[0]);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The HTTP client against servers that behave, misbehave and hang.  Deadlines decide verdicts, never how fast. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,17 +11,6 @@
 
 #include "base/str.h"
 #include "net_server.h"
-
-static size_t count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
 
 /* ---- one request, one answer --------------------------------------------------------------------- */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections that stop being HTTP, and TLS: against servers that behave, misbehave and hang. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <spawn.h>
@@ -11,17 +10,6 @@
 
 #include "base/str.h"
 #include "net_server.h"
-
-static size_t count_fds(void)
-{
-	DIR *d = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
 
 /* ---- streams -------------------------------------------------------------------------------------- */
 

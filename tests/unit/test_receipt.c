@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <ftw.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "audit/audit.h"
 #include "audit/keys.h"
 #include "base/str.h"
+#include "temp_folder.h"
 
 struct bed {
 	char path[64];
@@ -80,17 +80,12 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int kind UNUSED, struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct bed *b = *state;
 
 	statedir_close(&b->state);
-	(void)nftw(b->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)temp_folder_remove(b->path);
 	free(b->receipt);
 	free(b);
 	return 0;

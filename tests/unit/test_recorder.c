@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/sealed.h"
 #include "base/when.h"
+#include "executor/record.h"
 #include "executor/record_link.h"
 #include "executor/record_packet.h"
 #include "server/recorder/recorder.h"
@@ -471,6 +472,41 @@ static void who_asks_is_told_of_its_end(void **state)
 	assert_int_equal(err.sys, EPIPE);
 }
 
+/* Of a run that follows another the recorder has heard before it comes; what it has not answered in time is asked anew. */
+static void the_next_run_is_announced(void **state)
+{
+	struct desk_bed *d = *state;
+	struct recorder r = RECORDER_INIT;
+	struct brig_error err = BRIG_ERROR_INIT;
+	struct settings *set = calloc(1, sizeof(*set));
+	char id[RUN_ID_LEN + 1] = "";
+
+	assert_non_null(set);
+	r.link = d->ask;
+	set->audit = AUDIT_REQUIRED;
+	record_announce(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err),
+			 0); /* the first: none is to be expected yet */
+	record_announce(&r, set);
+	assert_false(record_take_announced(&r, id)); /* not answered */
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 1);
+	record_announce(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 1);
+	assert_true(record_take_announced(&r, id));
+	assert_int_equal(strlen(id), RUN_ID_LEN);
+	assert_false(record_take_announced(&r, id)); /* it is one run's */
+	record_announce(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 1);
+	r.ahead.asked_ns -= RECORD_AHEAD_NS;
+	assert_false(record_take_announced(&r, id)); /* too long ago */
+	set->audit = AUDIT_OFF;
+	record_announce(&r, set);
+	assert_int_equal(brig_recorder_step(d->recorder, d->answer, &err), 0);
+	r.link = FD_NONE;
+	recorder_release(&r);
+	free(set);
+}
+
 /* ---- its walls ---------------------------------------------------------------------------------------------------- */
 
 /* How a process ends that confines itself as the recorder does, and then tries that. */
@@ -538,6 +574,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_entry_brings_its_record_along, begin, end),
 		cmocka_unit_test_setup_teardown(receipts_are_signed_for_claims_only, begin, end),
 		cmocka_unit_test_setup_teardown(who_asks_is_told_of_its_end, begin, end),
+		cmocka_unit_test_setup_teardown(the_next_run_is_announced, begin, end),
 		cmocka_unit_test_setup_teardown(it_has_one_folder_and_no_network, begin, end),
 	};
 

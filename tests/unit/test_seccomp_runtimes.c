@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/filter.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,6 +28,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "sys/seccomp.h"
+#include "temp_folder.h"
 
 static char folder[] = "/tmp/unit-seccomp-XXXXXX";
 static char runtimes[512]; /* the folder with the programs */
@@ -406,14 +406,6 @@ static int make_folder(void **state)
 	return mkdtemp(folder) && access(runtimes, R_OK) == 0 ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-	(void)st;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
 static int remove_folder(void **state)
 {
 	char command[64];
@@ -422,7 +414,7 @@ static int remove_folder(void **state)
 	/* Go makes its module folders read-only. */
 	snprintf(command, sizeof(command), "chmod -R u+w %s", folder);
 	(void)!system(command);
-	return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return temp_folder_remove(folder);
 }
 
 int main(void)

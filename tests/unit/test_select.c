@@ -16,6 +16,7 @@
 static struct {
 	bool absent;            /* not in this build */
 	enum brig_code failure; /* 0: it opens */
+	const char *details;    /* behind why it does not; NULL: none */
 	protection_set missing;
 	int opened, closed;
 } world[BACKEND_KIND_COUNT];
@@ -25,7 +26,8 @@ static int open_kind(enum backend_kind kind, struct backend_host **ret, protecti
 {
 	world[kind].opened++;
 	if (world[kind].failure)
-		return err_set(err, world[kind].failure, 0, "%s is not to be had", backend_kind_name[kind]);
+		return err_set(err, world[kind].failure, 0, "%s is not to be had%s%s", backend_kind_name[kind],
+			       world[kind].details ? ": " : "", world[kind].details ? world[kind].details : "");
 	*ret_missing = world[kind].missing;
 	*ret = (struct backend_host *)(void *)&world[kind];
 	return 0;
@@ -128,6 +130,23 @@ static void a_refusal_names_all_and_what_to_paste(void **state UNUSED)
 	world[BACKEND_NATIVE].missing |= PROT_BIT(PROT_seccomp);
 	expect_refusal("seccomp");
 	assert_null(strstr(err.msg, "allow-degraded"));
+}
+
+static void a_second_reason_is_never_cut_within(void **state UNUSED)
+{
+	static char long_text[sizeof(err.msg)];
+	size_t len = sizeof(long_text) - 60;
+
+	memset(long_text, 'x', len);
+	world[BACKEND_NATIVE].failure = world[BACKEND_DOCKER].failure = BRIG_E_REFUSED;
+	world[BACKEND_DOCKER].details = "none of these";
+	expect_refusal("native is not to be had; and docker: docker is not to be had: none of these");
+	world[BACKEND_DOCKER].details = long_text;
+	expect_refusal("native is not to be had; and docker: docker is not to be had");
+	assert_null(strchr(err.msg, 'x'));
+	world[BACKEND_NATIVE].details = long_text;
+	expect_refusal(long_text);
+	assert_null(strstr(err.msg, "; and"));
 }
 
 static void auto_takes_native_and_asks_nobody_else(void **state UNUSED)
@@ -357,6 +376,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup(f, begin)
 	const struct CMUnitTest tests[] = {
 		T(a_refusal_names_all_and_what_to_paste),
+		T(a_second_reason_is_never_cut_within),
 		T(auto_takes_native_and_asks_nobody_else),
 		T(auto_goes_on_to_docker_and_says_why),
 		T(a_native_backend_that_cannot_be_opened_counts_too),

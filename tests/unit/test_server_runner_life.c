@@ -6,7 +6,7 @@
 
 static void a_drain_lets_what_runs_finish_and_takes_nothing_new(void **state)
 {
-	const char drain = WORD_DRAIN;
+	const char drain = CONTROL_DRAIN;
 	struct bed *b = *state;
 	struct buf m;
 	uint32_t tag;
@@ -70,10 +70,11 @@ static void bring_front(struct bed *b, uint32_t number)
 	channel_free(MOVE_PTR(b->channel));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	assert_int_equal(channel_new(&ends[0], &b->channel, &err), 0);
-	assert_int_equal(
-		words_say(b->master,
-			  &(struct word){ .word = WORD_CHANNEL, .number = number, .fds = { ends[1] }, .n_fds = 1 }),
-		0);
+	assert_int_equal(control_send(b->master, &(struct control_message){ .kind = CONTROL_CHANNEL,
+									    .number = number,
+									    .fds = { ends[1] },
+									    .n_fds = 1 }),
+			 0);
 	(void)close(ends[1]);
 }
 
@@ -86,7 +87,7 @@ static void what_is_no_message_cuts_the_front_off(void **state)
 	struct bed *b = *state;
 	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_GOT there = { 0 };
-	struct word w;
+	struct control_message w;
 	char id[32];
 
 	start(b);
@@ -94,8 +95,8 @@ static void what_is_no_message_cuts_the_front_off(void **state)
 	for (uint32_t i = 0; i < ARRAY_LEN(nonsense); i++) {
 		assert_int_equal(channel_send(b->channel, &nonsense[i], &err), 0);
 		wait_readable(b->master);
-		assert_int_equal(words_hear(b->master, &w), 1);
-		assert_int_equal(w.word, WORD_CUT);
+		assert_int_equal(control_receive(b->master, &w), 1);
+		assert_int_equal(w.kind, CONTROL_CUT);
 		assert_int_equal(w.number, i);
 		bring_front(b, i + 1);
 	}
@@ -144,7 +145,7 @@ static void a_route_that_is_none_is_answered(void **state)
 
 static void a_policy_is_read_anew(void **state)
 {
-	const char reload = WORD_RELOAD;
+	const char reload = CONTROL_RELOAD;
 	struct bed *b = *state;
 	char path[300], id[32];
 	AUTO_GOT result = { 0 };

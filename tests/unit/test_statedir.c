@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,6 +16,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "sys/statedir.h"
+#include "temp_folder.h"
 
 struct bed {
 	char base[64];
@@ -34,16 +34,11 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int kind UNUSED, struct FTW *at UNUSED)
-{
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct bed *b = *state;
 
-	(void)nftw(b->base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)temp_folder_remove(b->base);
 	free(b);
 	return 0;
 }

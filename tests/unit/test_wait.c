@@ -105,6 +105,65 @@ static void test_time_passes(void **state UNUSED)
 	task_free(t);
 }
 
+/* The timer of a wait that something else ended is still set in the next one, and does not end that. */
+static void wait_twice(void *arg UNUSED)
+{
+	struct pollfd p = { .fd = seen.ends[0], .events = POLLIN };
+	char byte;
+
+	seen.before = wait_poll(&p, 1, 20);
+	(void)!read(seen.ends[0], &byte, 1);
+	seen.ready = wait_poll(&p, 1, 60);
+	wait_sleep(NS_PER_MS);
+	seen.after++;
+}
+
+static void test_timer_of_the_last_wait(void **state UNUSED)
+{
+	struct task *t = make(wait_twice);
+	uint64_t start = clock_now_ns();
+	struct pollfd p = { .fd = task_fd(t), .events = POLLIN };
+
+	assert_true(task_step(t));
+	assert_int_equal(write(seen.ends[1], "x", 1), 1);
+	while (task_step(t))
+		assert_int_equal(poll(&p, 1, 60000), 1);
+	assert_int_equal(seen.before, 1);
+	assert_int_equal(seen.ready, 0);
+	assert_int_equal(seen.after, 1);
+	assert_true(clock_now_ns() - start >= 61 * NS_PER_MS);
+	task_free(t);
+}
+
+static void sleep_until_woken(void *arg UNUSED)
+{
+	seen.before++;
+	wait_for_wake();
+	seen.after++;
+	wait_for_wake();
+	seen.after++;
+}
+
+static void test_woken(void **state UNUSED)
+{
+	struct task *t = make(sleep_until_woken);
+
+	assert_true(task_step(t));
+	assert_false(is_ready(t));
+	assert_true(task_step(t));
+	assert_int_equal(seen.after, 0);
+	task_wake(t);
+	task_wake(t);
+	assert_true(is_ready(t));
+	assert_true(task_step(t));
+	assert_int_equal(seen.after, 1); /* twice is once */
+	assert_false(is_ready(t));
+	task_wake(t);
+	assert_false(task_step(t));
+	assert_int_equal(seen.after, 2);
+	task_free(t);
+}
+
 /* A file is always ready, twice the same is no mistake, and none at all is passed over. */
 static void wait_for_anything(void *arg UNUSED)
 {
@@ -281,6 +340,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_gives_way, begin, end),
 		cmocka_unit_test_setup_teardown(test_time_passes, begin, end),
+		cmocka_unit_test_setup_teardown(test_timer_of_the_last_wait, begin, end),
+		cmocka_unit_test_setup_teardown(test_woken, begin, end),
 		cmocka_unit_test_setup_teardown(test_odd_descriptors, begin, end),
 		cmocka_unit_test_setup_teardown(test_gives_way_to_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_outside, begin, end),

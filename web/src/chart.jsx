@@ -20,7 +20,8 @@ function axis(extra) {
 }
 
 // bars: draw bars that are this many units of x wide instead of lines.
-function optionsOf({ series, height, formatX, formatY, bars, max }, width) {
+// steps: what the marks of y may be apart, the smallest first; without it whatever is round in decimals.
+function optionsOf({ series, height, formatX, formatY, bars, max, steps }, width) {
 	return {
 		width,
 		height,
@@ -33,7 +34,7 @@ function optionsOf({ series, height, formatX, formatY, bars, max }, width) {
 		},
 		axes: [
 			axis({ space: 60, size: 26, ...(formatX ? { values: (_, at) => at.map(formatX) } : {}) }),
-			axis({ size: 54, space: 26, values: (_, at) => at.map(formatY) }),
+			axis({ size: 54, space: 26, values: (_, at) => at.map(formatY), ...(steps ? { incrs: steps } : {}) }),
 		],
 		series: [
 			{},

@@ -195,6 +195,30 @@ export function Editor({
 	return <div class={`editor ${extra}`} ref={host} />;
 }
 
+// Code to be read: lines, colours, and letters that would hide something made visible, as in the editor.
+export function CodeView({ label, value, language }) {
+	const host = useRef(null);
+	useEffect(() => {
+		const root = host.current.shadowRoot || host.current.attachShadow({ mode: "open" });
+		const state = EditorState.create({
+			doc: value,
+			extensions: [
+				lineNumbers(),
+				highlightSpecialChars(),
+				syntaxHighlighting(highlight),
+				look,
+				modeOf(language),
+				EditorState.readOnly.of(true),
+				EditorView.editable.of(false),
+				EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": "true", tabindex: "0" }),
+			],
+		});
+		const view = new EditorView({ state, root, parent: root });
+		return () => view.destroy();
+	}, [value, language]);
+	return <div class="editor is-cell" ref={host} />;
+}
+
 function show(view, line, column) {
 	const at = offsetOf(view.state.doc, line, column || 1);
 	view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 const [folder, brig, port = "8377", token = ""] = process.argv.slice(2);
-const place = mkdtempSync(join(tmpdir(), "brig-fake-"));
+const place = mkdtempSync(join(tmpdir(), "suite-fake-"));
 const state = join(place, "state");
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(0));
 process.on("exit", () => rmSync(place, { recursive: true, force: true }));

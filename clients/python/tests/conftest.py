@@ -23,7 +23,7 @@ PATIENCE = 60
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "backends: runs again in containers")
-    state = tempfile.mkdtemp(prefix="brig-state-")
+    state = tempfile.mkdtemp(prefix="suite-state-")
     os.environ["BRIG_STATE"] = state
     os.environ.update(PATIENT)
     config._brig_state = state

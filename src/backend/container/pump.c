@@ -246,7 +246,7 @@ bool pump_message(struct pump *p, enum wire_message type)
 }
 
 /* The mark is made now: no process but init, which passes it on, is left to see it. */
-void pump_ask_mark(struct pump *p)
+void pump_request_mark(struct pump *p)
 {
 	uint8_t mark[WIRE_KEY];
 
@@ -260,7 +260,7 @@ void pump_ask_mark(struct pump *p)
 /* The program's stdin, one message at a time. */
 static void take_input(struct pump *p)
 {
-	while (p->let_go && p->in_read >= 0 && nothing_to_send(p) && !p->draining) {
+	while (p->go_sent && p->in_read >= 0 && nothing_to_send(p) && !p->draining) {
 		ssize_t n = read(p->in_read, p->message + WIRE_PREFIX, WIRE_BODY_MAX);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -414,7 +414,7 @@ int pump_stdout(struct pump *p, const char *data, size_t len, struct brig_error 
 	const char *piece;
 	size_t n;
 
-	if (!p->let_go)
+	if (!p->go_sent)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the container wrote output before its program was started");
 	if (!p->out_marked) {
 		deliver(p, &p->out, data, len);
@@ -478,7 +478,7 @@ static void set_interest(struct pump *p)
 		watch_fd(p, http_stream_fd(p->stream), stream);
 	watch_fd(p, p->out.write, p->out.len > 0 ? EPOLLOUT : 0);
 	watch_fd(p, p->err.write, p->err.len > 0 ? EPOLLOUT : 0);
-	if (p->let_go && nothing_to_send(p) && !p->draining)
+	if (p->go_sent && nothing_to_send(p) && !p->draining)
 		watch_fd(p, p->in_read, EPOLLIN);
 	else
 		forget_fd(p, p->in_read); /* its hang-up would be told again and again */

@@ -3,10 +3,10 @@
  * What cells that are containers have in common, whoever makes the container (an engine, Kubernetes): our own PID 1
  * inside (init/), what brig and it say to each other (wire.h), and everything that flows between the two.
  *
- *	pump.c    output, input and init's words over one stream
- *	tree.c    a project on its way in, and what became of it on its way out
- *	course.c  what becomes of a run, as init tells it: ready, go, the end, usage, facts
- *	owner.c   labels that say whose container it is
+ *	pump.c       output, input and init's words over one stream
+ *	tree.c       a project on its way in, and what became of it on its way out
+ *	lifecycle.c  a run as init reports it: ready, go, the end, usage, facts
+ *	owner.c      labels that say whose container it is
  *
  * A backend makes a container with init as PID 1, opens a stream to its standard input, output and error, says by a
  * struct pump_carrier how bytes travel over that stream, and asks here what comes of it.
@@ -88,7 +88,7 @@ struct pump {
 	const struct plan_bind *folder, *linked; /* that bind, and one with same_as in it; NULL: none */
 
 	/* what came back */
-	bool ready, let_go, final, stream_over, draining;
+	bool ready, go_sent, final, stream_over, draining;
 	bool failed_step;
 	struct wire_failure failure;
 	struct wire_spaces spaces;
@@ -115,7 +115,7 @@ int pump_load(struct pump *p, struct brig_error *err);
 /* Queues a message without a body, at once if the queue is empty.  false: something is in its way. */
 bool pump_message(struct pump *p, enum wire_message type);
 /* Has init mark the end of stdout, once it has said everything; again, if something is still in the way. */
-void pump_ask_mark(struct pump *p);
+void pump_request_mark(struct pump *p);
 /* Moves what can be moved without waiting.  Negative: the stream makes no sense. */
 int pump_turn(struct pump *p, struct brig_error *err);
 /* Waits for something to move, at most until then. */
@@ -142,37 +142,52 @@ bool tree_take_end(struct pump *p, const char *body, size_t len);
 /* Names of files that a program leaves in a workspace that nobody asked back. */
 bool left_wanted(const struct pump *p);
 bool left_take(struct pump *p, const char *body, size_t len);
-/* As the functions of these names in struct backend_ops. */
-int pump_workspace(struct pump *p, struct workspace_view *ret, struct brig_error *err);
-int pump_open_folder(struct pump *p, const char *name);
-void pump_left(struct pump *p, backend_left_fn each, void *arg);
 
-/* ---- course.c ------------------------------------------------------------------------------------- */
+/* ---- lifecycle.c ------------------------------------------------------------------------------------- */
 
 /* Sizes of the writable places: their sum is the plan's limit. */
 struct place_sizes {
 	uint64_t bytes[3], inodes[3];
 };
-struct place_sizes course_places(const struct limits *l);
+struct place_sizes lifecycle_places(const struct limits *l);
 
-int course_make_keys(struct pump *p, struct brig_error *err);
+int lifecycle_make_keys(struct pump *p, struct brig_error *err);
 /* 1: every wall is up and init waits; 0: the stream or the time is over, or it talks nonsense; negative: init has failed. */
-int course_await_ready(struct pump *p, uint64_t deadline_ns, struct brig_error *err);
+int lifecycle_await_ready(struct pump *p, uint64_t deadline_ns, struct brig_error *err);
 /* A protection that could be had and is not in force, by init's own reading.  who: "the engine". */
-int course_check_limits(const struct pump *p, const char *who, struct brig_error *err);
-int course_let_go(struct pump *p, struct brig_error *err);
+int lifecycle_check_limits(const struct pump *p, const char *who, struct brig_error *err);
+/* Lets the program go that init has ready. */
+int lifecycle_start_program(struct pump *p, struct brig_error *err);
+/* For `start` of a backend, once the program was started. */
+struct cell_fds lifecycle_fds(const struct pump *p);
 /* Until init has said how it ended, or there is nothing more to hear. */
-void course_await_final(struct pump *p, uint64_t deadline_ns);
-void course_await_stream_end(struct pump *p, uint64_t deadline_ns);
+void lifecycle_await_final(struct pump *p, uint64_t deadline_ns);
+void lifecycle_await_stream_end(struct pump *p, uint64_t deadline_ns);
 /* Until all that the program wrote is here, by init's mark, not by the word of whoever carries it, which comes late. */
-bool course_await_mark(struct pump *p, uint64_t deadline_ns);
+bool lifecycle_await_mark(struct pump *p, uint64_t deadline_ns);
 /* on_event of a backend.  CELL_NOTHING and *ret_lost: init is dead without a last word, and why is the backend's to find. */
-enum cell_event course_event(struct pump *p, struct exit_info *info, bool *ret_lost, struct brig_error *err);
-void course_usage(const struct pump *p, uint64_t cpu_seen_ns, uint64_t oom_seen, struct cell_usage *ret);
-int course_open_output(struct pump *p, const char *name);
+enum cell_event lifecycle_event(struct pump *p, struct exit_info *info, bool *ret_lost, struct brig_error *err);
+void lifecycle_usage(const struct pump *p, uint64_t cpu_seen_ns, uint64_t oom_seen, struct cell_usage *ret);
 /* Facts that init has said, at the end or else at the start. */
-void course_facts(const struct pump *p, struct facts *ret);
+void lifecycle_facts(const struct pump *p, struct facts *ret);
 /* Whether the program had the ids that the plan gives it; false: difference says so. */
-bool course_ids(const struct pump *p, const struct facts *f, char *difference, size_t size);
+bool lifecycle_ids(const struct pump *p, const struct facts *f, char *difference, size_t size);
+
+/* ---- struct backend_ops --------------------------------------------------------------------------- */
+
+/*
+ * The members of these names, for every backend of containers: its struct cell has the pump as its first member, so that a
+ * pointer to one is a pointer to the other.
+ */
+static inline struct pump *pump_of(struct cell *c)
+{
+	return (struct pump *)(void *)c;
+}
+
+void container_cell_close_stdin(struct cell *c);
+int container_cell_open_output(struct cell *c, const char *name);
+int container_cell_open_folder(struct cell *c, const char *name);
+int container_cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err);
+void container_cell_left(struct cell *c, backend_left_fn each, void *arg);
 
 #endif

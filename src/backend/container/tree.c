@@ -178,8 +178,9 @@ bool tree_take_end(struct pump *p, const char *body, size_t len)
 	return wire_get_number(body, len, &p->tree.sys);
 }
 
-int pump_workspace(struct pump *p, struct workspace_view *ret, struct brig_error *err)
+int container_cell_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
 {
+	const struct pump *p = pump_of(c);
 	const struct unpack_options o = {
 		.caps = tree_caps(p), .uid = UINT32_MAX, .gid = UINT32_MAX, .readable = true
 	};
@@ -219,8 +220,9 @@ bool left_take(struct pump *p, const char *body, size_t len)
 	return left_wanted(p) && buf_add(&p->left, body, len) == len;
 }
 
-void pump_left(struct pump *p, backend_left_fn each, void *arg)
+void container_cell_left(struct cell *c, backend_left_fn each, void *arg)
 {
+	const struct pump *p = pump_of(c);
 	const char *data = p->left.data, *path;
 	size_t len = p->left.len;
 	uint64_t size;
@@ -232,13 +234,13 @@ void pump_left(struct pump *p, backend_left_fn each, void *arg)
 /* ---- what an installer left --------------------------------------------------------------------------- */
 
 /* A part of it: an installer's cell is asked for what it left. */
-int pump_open_folder(struct pump *p, const char *name)
+int container_cell_open_folder(struct cell *c, const char *name)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct workspace_view view = { .fd = FD_NONE };
 	int fd;
 
-	if (pump_workspace(p, &view, &err) < 0)
+	if (container_cell_workspace(c, &view, &err) < 0)
 		return -EIO;
 	fd = view.in_part ? -E2BIG : beneath_open_dir(view.fd, name);
 	fd_closep(&view.fd);

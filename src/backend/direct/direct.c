@@ -369,14 +369,14 @@ static enum cell_event direct_on_event(struct cell *c, struct exit_info *info, s
 
 static int direct_destroy(struct cell *c, char *leftovers, size_t size);
 
-static int direct_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
+static int direct_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *notify,
 			struct cell **ret, struct brig_error *err)
 {
 	struct cell *c = calloc(1, sizeof(*c));
 	char leftovers[256];
 	int rc;
 
-	(void)tell; /* nothing takes long */
+	(void)notify; /* nothing takes long */
 	if (!c)
 		return err_nomem(err);
 	c->host = h;

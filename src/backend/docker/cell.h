@@ -28,9 +28,10 @@ struct backend_host {
 };
 
 struct cell {
+	struct pump pump; /* first: container_cell_*() */
 	struct backend_host *host;
 	const struct plan *plan;
-	struct backend_notice tell;
+	struct backend_notice notify;
 	char id[ENGINE_ID_LEN + 1]; /* "": there is no container */
 	char name[64];
 	bool perhaps; /* the engine may have made a container, but has not given its id */
@@ -44,7 +45,6 @@ struct cell {
 	json_t *after;     /* and after the end */
 	struct http_call *wait;
 	struct frames frames;
-	struct pump pump;
 
 	/* the container's control groups, when they are this host's */
 	int memory, cpu, pids; /* directories */

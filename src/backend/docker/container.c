@@ -38,13 +38,13 @@ static uint64_t from_now(uint64_t ms)
 static int find_image(struct cell *c, uint64_t deadline_ns, struct brig_error *err)
 {
 	const struct settings *set = c->host->set;
-	const struct image_ask ask = { .image = set->docker_image,
-				       .may_build = set->docker_build,
-				       .requirements = &set->docker_requirements,
-				       .progress = c->tell.fn,
-				       .arg = c->tell.arg };
+	const struct image_options options = { .image = set->docker_image,
+					       .may_build = set->docker_build,
+					       .requirements = &set->docker_requirements,
+					       .progress = c->notify.fn,
+					       .arg = c->notify.arg };
 
-	return image_ensure(c->host->engine, c->plan->language, &ask, deadline_ns, c->image, err);
+	return image_ensure(c->host->engine, c->plan->language, &options, deadline_ns, c->image, err);
 }
 
 /* What the engine will be asked for. */
@@ -81,7 +81,7 @@ static int create(struct cell *c, struct brig_error *err)
 int container_prepare(struct cell *c, struct brig_error *err)
 {
 	static int (*const steps[])(struct pump *, struct brig_error *) = {
-		course_make_keys, pump_open, shown_pack, project_pack, pump_load,
+		lifecycle_make_keys, pump_open, shown_pack, project_pack, pump_load,
 	};
 	uint64_t deadline = from_now(engine_patience_ms(c->plan->limits.startup_ms));
 	int rc;
@@ -155,13 +155,13 @@ int container_await_ready(struct cell *c, struct brig_error *err)
 	if (rc == 0 && answer_u64(c->before, "State.Pid", &pid))
 		stats_open(c, pid);
 	if (rc == 0)
-		rc = course_await_ready(&c->pump, deadline, err);
+		rc = lifecycle_await_ready(&c->pump, deadline, err);
 	if (rc <= 0)
 		return rc < 0 ? rc : died_early(c, err);
 	if (!map_check(c->asked, c->before, c->host->podman, /* ended= */ false, c->difference, sizeof(c->difference)))
 		return err_set(err, BRIG_E_REFUSED, 0, "the engine did not make the container that was asked for: %s",
 			       c->difference);
-	return course_check_limits(&c->pump, "the engine", err);
+	return lifecycle_check_limits(&c->pump, "the engine", err);
 }
 
 /* ---- the end -------------------------------------------------------------------------------------- */
@@ -235,11 +235,11 @@ static bool leave_to_pool(struct cell *c, uint64_t deadline)
 	if (c->pool < 0 || !c->pump.final || !c->pump.has_exit || c->pump.failed_step || c->pump.exit.expired ||
 	    c->pump.exit.oom_kills > 0 || c->oom_seen > 0 || !pool_is_there(c))
 		return false;
-	pump_ask_mark(&c->pump);
+	pump_request_mark(&c->pump);
 	if (engine_inspect(c->host->engine, c->id, &c->after, &ignored) != 0)
 		return false;
 	look_back(c, /* ended= */ false);
-	c->left_to_pool = course_await_mark(&c->pump, some_time(deadline));
+	c->left_to_pool = lifecycle_await_mark(&c->pump, some_time(deadline));
 	return c->left_to_pool;
 }
 
@@ -249,12 +249,12 @@ int container_stop(struct cell *c, struct brig_error *err)
 	uint64_t deadline;
 	int rc;
 
-	if (c->stopped || !c->pump.let_go)
+	if (c->stopped || !c->pump.go_sent)
 		return 0;
 	c->stopped = true;
 	c->pump.draining = true;
 	if (!c->pump.final && !c->pump.stream_over && pump_message(&c->pump, WIRE_STOP))
-		course_await_final(&c->pump, from_now(STOP_PATIENCE_MS));
+		lifecycle_await_final(&c->pump, from_now(STOP_PATIENCE_MS));
 	deadline = from_now(
 		engine_patience_ms(c->plan->limits.cleanup_ms)); /* init has had its time: the rest is the engine's */
 	engine_set_deadline(e, deadline);
@@ -266,10 +266,10 @@ int container_stop(struct cell *c, struct brig_error *err)
 	}
 	if (!c->pump.final || http_stream_end_writing(c->pump.stream) < 0)
 		(void)engine_kill(e, c->id, "SIGKILL", err);
-	course_await_stream_end(&c->pump, some_time(deadline));
+	lifecycle_await_stream_end(&c->pump, some_time(deadline));
 	if (!c->pump.stream_over) {
 		(void)engine_kill(e, c->id, "SIGKILL", err);
-		course_await_stream_end(&c->pump, some_time(deadline));
+		lifecycle_await_stream_end(&c->pump, some_time(deadline));
 	}
 	rc = await_exit(c, deadline, err);
 	if (rc == 0)

@@ -19,6 +19,7 @@
  *
  * What flows between brig and init, and what follows from it, is ../container's, which other backends share.
  */
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -113,19 +114,19 @@ static int docker_open(const struct settings *set, struct backend_host **ret, pr
 	return 0;
 }
 
-static int docker_identify(struct backend_host *h, const char *language, const struct backend_notice *tell, char *dst,
+static int docker_identify(struct backend_host *h, const char *language, const struct backend_notice *notify, char *dst,
 			   size_t size, struct brig_error *err)
 {
-	const struct image_ask ask = { .image = h->set->docker_image,
-				       .may_build = h->set->docker_build,
-				       .progress = tell ? tell->fn : NULL,
-				       .arg = tell ? tell->arg : NULL };
+	const struct image_options options = { .image = h->set->docker_image,
+					       .may_build = h->set->docker_build,
+					       .progress = notify ? notify->fn : NULL,
+					       .arg = notify ? notify->arg : NULL };
 	uint64_t deadline = clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS;
 	char id[ENGINE_IMAGE_LEN + 1];
 	int rc;
 
 	engine_set_deadline(h->engine, deadline);
-	rc = image_ensure(h->engine, language, &ask, deadline, id, err);
+	rc = image_ensure(h->engine, language, &options, deadline, id, err);
 	if (rc == 0 && !str_copy(dst, size, id))
 		rc = err_set(err, BRIG_E_INTERNAL, 0, "the id of an image is too long");
 	return rc;
@@ -213,37 +214,37 @@ static int build(struct cell *c, struct brig_error *err)
 /* Nothing has run in it: whatever is wrong with a warm one, a container of our own may not have. */
 static int build_cold(struct cell *c, struct brig_error *err)
 {
-	const struct backend_notice tell = c->tell;
+	const struct backend_notice notify = c->notify;
 	char leftovers[256];
 	int rc;
 
 	(void)release(c, leftovers, sizeof(leftovers));
 	cell_clear(c, c->host, c->plan);
-	c->tell = tell;
+	c->notify = notify;
 	c->cold = true;
 	*err = (struct brig_error)BRIG_ERROR_INIT;
 	rc = container_prepare(c, err);
 	return rc < 0 ? rc : build(c, err);
 }
 
-static int docker_find_user(struct backend_host *h, const struct backend_user *ask, uint32_t *ret_uid,
+static int docker_find_user(struct backend_host *h, const struct backend_user *user, uint32_t *ret_uid,
 			    uint32_t *ret_gid, struct brig_error *err)
 {
-	const struct image_ask want = { .image = h->set->docker_image,
-					.may_build = h->set->docker_build,
-					.requirements = &h->set->docker_requirements,
-					.progress = ask->tell.fn,
-					.arg = ask->tell.arg };
+	const struct image_options options = { .image = h->set->docker_image,
+					       .may_build = h->set->docker_build,
+					       .requirements = &h->set->docker_requirements,
+					       .progress = user->notify.fn,
+					       .arg = user->notify.arg };
 	uint64_t deadline = clock_now_ns() + engine_patience_ms(h->set->startup_timeout_ms) * NS_PER_MS;
 	char image[ENGINE_IMAGE_LEN + 1];
 	int rc;
 
 	engine_set_deadline(h->engine, deadline);
-	rc = image_ensure(h->engine, ask->language, &want, deadline, image, err);
-	return rc < 0 ? rc : image_find_user(h->engine, image, ask->name, ret_uid, ret_gid, err);
+	rc = image_ensure(h->engine, user->language, &options, deadline, image, err);
+	return rc < 0 ? rc : image_find_user(h->engine, image, user->name, ret_uid, ret_gid, err);
 }
 
-static int docker_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
+static int docker_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *notify,
 			struct cell **ret, struct brig_error *err)
 {
 	struct cell *c = malloc(sizeof(*c));
@@ -253,8 +254,8 @@ static int docker_begin(struct backend_host *h, const struct plan *plan, const s
 	if (!c)
 		return err_nomem(err);
 	cell_clear(c, h, plan);
-	if (tell)
-		c->tell = *tell;
+	if (notify)
+		c->notify = *notify;
 	rc = container_prepare(c, err);
 	if (rc < 0) {
 		(void)docker_destroy(c, leftovers, sizeof(leftovers));
@@ -265,10 +266,10 @@ static int docker_begin(struct backend_host *h, const struct plan *plan, const s
 }
 
 /* What the engine spent on the container before is not the program's. */
-static int let_go(struct cell *c, struct brig_error *err)
+static int start_program(struct cell *c, struct brig_error *err)
 {
 	c->cpu_seen_ns = 0;
-	return course_let_go(&c->pump, err);
+	return lifecycle_start_program(&c->pump, err);
 }
 
 static int docker_finish(struct cell *c, struct brig_error *err)
@@ -277,21 +278,16 @@ static int docker_finish(struct cell *c, struct brig_error *err)
 
 	if (rc < 0 && c->pool >= 0)
 		rc = build_cold(c, err);
-	return rc == 0 && c->plan->start_at_once ? let_go(c, err) : rc;
+	return rc == 0 && c->plan->start_at_once ? start_program(c, err) : rc;
 }
 
 static int docker_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
 {
-	int rc = c->pump.let_go ? 0 : let_go(c, err);
+	int rc = c->pump.go_sent ? 0 : start_program(c, err);
 
-	if (rc < 0)
-		return rc;
-	*ret = (struct cell_fds){ .in = c->pump.in_write,
-				  .out = c->pump.out.read,
-				  .err = c->pump.err.read,
-				  .event = c->pump.poll,
-				  .started_ns = c->pump.started_ns };
-	return 0;
+	if (rc == 0)
+		*ret = lifecycle_fds(&c->pump);
+	return rc;
 }
 
 /* The group whose files have the count may be gone with its last process: then the engine is asked, which learns it late. */
@@ -332,14 +328,9 @@ static enum cell_event take_lost_init(struct cell *c, struct exit_info *info, st
 static enum cell_event docker_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
 {
 	bool lost;
-	enum cell_event event = course_event(&c->pump, info, &lost, err);
+	enum cell_event event = lifecycle_event(&c->pump, info, &lost, err);
 
 	return lost ? take_lost_init(c, info, err) : event;
-}
-
-static void docker_close_stdin(struct cell *c)
-{
-	fd_closep(&c->pump.in_write);
 }
 
 static int docker_stop(struct cell *c, struct brig_error *err)
@@ -350,28 +341,10 @@ static int docker_stop(struct cell *c, struct brig_error *err)
 
 static void docker_usage(struct cell *c, struct cell_usage *ret)
 {
-	course_usage(&c->pump, c->cpu_seen_ns, c->oom_seen, ret);
+	lifecycle_usage(&c->pump, c->cpu_seen_ns, c->oom_seen, ret);
 }
 
-static int docker_open_output(struct cell *c, const char *name)
-{
-	return course_open_output(&c->pump, name);
-}
-
-static int docker_open_folder(struct cell *c, const char *name)
-{
-	return pump_open_folder(&c->pump, name);
-}
-
-static int docker_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
-{
-	return pump_workspace(&c->pump, ret, err);
-}
-
-static void docker_left(struct cell *c, backend_left_fn each, void *arg)
-{
-	pump_left(&c->pump, each, arg);
-}
+static_assert(offsetof(struct cell, pump) == 0, "container_cell_*() take a cell for its pump");
 
 const struct backend_ops docker_backend = {
 	.name = "docker",
@@ -385,19 +358,19 @@ const struct backend_ops docker_backend = {
 	.finish = docker_finish,
 	.start = docker_start,
 	.on_event = docker_on_event,
-	.close_stdin = docker_close_stdin,
+	.close_stdin = container_cell_close_stdin,
 	.sample = stats_sample,
 	.cpu_ns = stats_cpu_ns,
 	.oom_kills = stats_oom_kills,
 	.read_back = docker_read_back,
 	.stop = docker_stop,
 	.usage = docker_usage,
-	.open_output = docker_open_output,
-	.open_folder = docker_open_folder,
+	.open_output = container_cell_open_output,
+	.open_folder = container_cell_open_folder,
 	.listener = docker_listener,
 	.certificates = CERTIFICATES_PATH,
-	.workspace = docker_workspace,
-	.left = docker_left,
+	.workspace = container_cell_workspace,
+	.left = container_cell_left,
 	.list = owner_list,
 	.reap = owner_reap,
 	.pool = pool_serve,

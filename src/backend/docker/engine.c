@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The client of an engine: finding it, agreeing on a version, and the way of every call (struct ask): path with
+ * The client of an engine: finding it, agreeing on a version, and the way of every call (struct engine_call): path with
  * everything escaped, deadline, ceiling, status, and one sentence with its fix for each trouble.
  */
 #include "backend/docker/engine.h"
@@ -38,14 +38,14 @@ int engine_no_answer(struct engine *e, const char *what, enum http_trouble troub
 		       answer_clean(why, sizeof(why), err->msg), troubles[trouble].fix);
 }
 
-int engine_said_no(struct engine *e, const char *what, const struct http_answer *a, struct brig_error *err)
+int engine_said_no(struct engine *e, const char *what, const struct http_answer *answer, struct brig_error *err)
 {
 	char words[260];
 
 	e->trouble = ENGINE_SAID_NO;
-	(void)answer_message(words, sizeof(words), buf_str(&a->body), a->body.len);
+	(void)answer_message(words, sizeof(words), buf_str(&answer->body), answer->body.len);
 	return err_set(err, BRIG_E_SYSTEM, 0, "cannot %s: the engine at %s answered %d: %s", what, e->about.address,
-		       a->status, words[0] ? words : "(without a reason)");
+		       answer->status, words[0] ? words : "(without a reason)");
 }
 
 int engine_nonsense(struct engine *e, const char *what, struct brig_error *err)
@@ -71,114 +71,123 @@ static bool is_name(const char *name, const char *extra)
 	return p > name && p - name <= NAME_MAX_BYTES && !strstr(name, "..") && !strstr(name, "//");
 }
 
-void ask_object(struct ask *a, const char *kind, const char *name, const char *verb)
+void call_object(struct engine_call *call, const char *kind, const char *name, const char *verb)
 {
-	a->bad_name = is_name(name, str_eq(kind, "images") ? "_.-/:@" : "_.-") ? NULL : name;
-	(void)buf_addf(&a->path, "/%s/", kind);
-	http_escape(&a->path, name);
+	call->bad_name = is_name(name, str_eq(kind, "images") ? "_.-/:@" : "_.-") ? NULL : name;
+	(void)buf_addf(&call->path, "/%s/", kind);
+	http_escape(&call->path, name);
 	if (verb)
-		(void)buf_addf(&a->path, "/%s", verb);
+		(void)buf_addf(&call->path, "/%s", verb);
 }
 
-void ask_query(struct ask *a, const char *key, const char *value)
+void call_query(struct engine_call *call, const char *key, const char *value)
 {
-	(void)buf_addf(&a->path, "%c%s=", memchr(buf_str(&a->path), '?', a->path.len) ? '&' : '?', key);
-	http_escape(&a->path, value);
+	(void)buf_addf(&call->path, "%c%s=", memchr(buf_str(&call->path), '?', call->path.len) ? '&' : '?', key);
+	http_escape(&call->path, value);
 }
 
-void ask_label(struct ask *a, const char *label)
+void call_label(struct engine_call *call, const char *label)
 {
 	json_t *filter = label ? json_pack("{s:[s]}", "label", label) : NULL;
 	char *text = filter ? json_dumps(filter, JSON_COMPACT) : NULL;
 
 	if (text)
-		ask_query(a, "filters", text);
+		call_query(call, "filters", text);
 	else if (label)
-		a->path.no_memory = true; /* without its filter it would be another question */
+		call->path.no_memory = true; /* without its filter it would be another question */
 	free(text);
 	json_decref(filter);
 }
 
-uint64_t ask_deadline(const struct engine *e, uint64_t limit_ms)
+uint64_t call_deadline(const struct engine *e, uint64_t limit_ms)
 {
 	uint64_t own = clock_now_ns() + limit_ms * NS_PER_MS;
 
 	return e->deadline_ns ? min_u64(own, e->deadline_ns) : own;
 }
 
-char *ask_path(const struct engine *e, const struct ask *a)
+char *call_path(const struct engine *e, const struct engine_call *call)
 {
 	AUTO_BUF path = BUF_INIT(PATH_MAX_BYTES + 64);
 
-	if (a->path.full || a->path.no_memory)
+	if (call->path.full || call->path.no_memory)
 		return NULL;
 	if (e->about.api)
 		(void)buf_addf(&path, "/v1.%u", e->about.api);
-	(void)buf_adds(&path, buf_str(&a->path));
+	(void)buf_adds(&path, buf_str(&call->path));
 	return path.no_memory ? NULL : buf_take(&path);
 }
 
 /* Nothing is sent for a name that is none: 0, or negative. */
-int ask_check(const struct ask *a, struct brig_error *err)
+int call_check(const struct engine_call *call, struct brig_error *err)
 {
 	char name[64];
 
-	if (a->bad_name)
-		return err_set(err, BRIG_E_REFUSED, 0, "cannot %s: '%s' is not a name that an engine knows", a->what,
-			       answer_clean(name, sizeof(name), a->bad_name));
-	if (a->path.full)
-		return err_set(err, BRIG_E_REFUSED, 0, "cannot %s: what is asked for is too long", a->what);
+	if (call->bad_name)
+		return err_set(err, BRIG_E_REFUSED, 0, "cannot %s: '%s' is not a name that an engine knows", call->what,
+			       answer_clean(name, sizeof(name), call->bad_name));
+	if (call->path.full)
+		return err_set(err, BRIG_E_REFUSED, 0, "cannot %s: what is asked for is too long", call->what);
 	return 0;
 }
 
-int ask_any(struct engine *e, struct ask *a, struct http_answer *ret, struct brig_error *err)
+int call_send(struct engine *e, struct engine_call *call, struct http_answer *ret, struct brig_error *err)
 {
-	AUTO_FREE char *path = ask_path(e, a);
-	AUTO_FREE char *body = a->body ? json_dumps(a->body, JSON_COMPACT) : NULL;
+	AUTO_FREE char *path = call_path(e, call);
+	AUTO_FREE char *body = call->body ? json_dumps(call->body, JSON_COMPACT) : NULL;
 	enum http_trouble trouble = HTTP_FINE;
 	struct http_request req = {
-		.method = a->method,
+		.method = call->method,
 		.path = path,
-		.has_body_fd = a->has_body_fd,
-		.body_fd = a->body_fd,
-		.max_body = a->max ? a->max : ENGINE_ANSWER_MAX,
-		.on_data = a->on_data,
-		.arg = a->arg,
+		.has_body_fd = call->has_body_fd,
+		.body_fd = call->body_fd,
+		.max_body = call->max ? call->max : ENGINE_ANSWER_MAX,
+		.on_data = call->on_data,
+		.arg = call->arg,
 	};
-	int rc = ask_check(a, err);
+	int rc = call_check(call, err);
 
 	e->status = 0;
 	e->trouble = ENGINE_FINE;
 	if (rc < 0)
 		return rc;
-	if (!path || (a->body && !body))
+	if (!path || (call->body && !body))
 		return err_nomem(err);
-	req.body = body ? body : a->bytes;
-	req.body_len = body ? strlen(body) : a->n_bytes;
-	req.content_type = a->type ? a->type : body ? "application/json" : NULL;
-	req.deadline_ns = ask_deadline(e, a->limit_ms ? a->limit_ms : CALL_MS);
+	req.body = body ? body : call->bytes;
+	req.body_len = body ? strlen(body) : call->n_bytes;
+	req.content_type = call->type ? call->type : body ? "application/json" : NULL;
+	req.deadline_ns = call_deadline(e, call->limit_ms ? call->limit_ms : CALL_MS);
 	rc = http_send(e->http, &req, ret, &trouble, err);
 	if (rc < 0)
-		return engine_no_answer(e, a->what, trouble, err);
+		return engine_no_answer(e, call->what, trouble, err);
 	e->status = ret->status;
 	return 0;
 }
 
-int ask_good(struct engine *e, struct ask *a, struct http_answer *ret, struct brig_error *err)
+int call_expect_success(struct engine *e, struct engine_call *call, struct http_answer *ret, struct brig_error *err)
 {
-	int rc = ask_any(e, a, ret, err);
+	int rc = call_send(e, call, ret, err);
 
 	if (rc == 0 && ret->status >= 300)
-		rc = engine_said_no(e, a->what, ret, err);
+		rc = engine_said_no(e, call->what, ret, err);
 	return rc;
 }
 
-int ask_list(struct engine *e, struct ask *a, bool (*is_one)(const json_t *list), const char *of, json_t **ret,
-	     struct brig_error *err)
+int call_find(struct engine *e, struct engine_call *call, struct http_answer *ret, struct brig_error *err)
+{
+	int rc = call_send(e, call, ret, err);
+
+	if (rc < 0 || ret->status < 300)
+		return rc;
+	return ret->status == 404 ? 1 : engine_said_no(e, call->what, ret, err);
+}
+
+int call_list(struct engine *e, struct engine_call *call, bool (*is_one)(const json_t *list), const char *of,
+	      json_t **ret, struct brig_error *err)
 {
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	json_t *list;
-	int rc = ask_good(e, a, &answer, err);
+	int rc = call_expect_success(e, call, &answer, err);
 
 	if (rc < 0)
 		return rc;
@@ -189,7 +198,7 @@ int ask_list(struct engine *e, struct ask *a, bool (*is_one)(const json_t *list)
 		(void)err_set(err, BRIG_E_SYSTEM, 0, "its list of %s is not one", of);
 	}
 	if (!list)
-		return engine_nonsense(e, a->what, err);
+		return engine_nonsense(e, call->what, err);
 	*ret = list;
 	return 0;
 }
@@ -228,17 +237,17 @@ static bool introduces_itself(struct engine_about *me, const struct http_answer 
 /* 1: and it has said who it is. */
 static int ping(struct engine *e, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("GET", "reach the container engine");
+	AUTO_CALL call = CALL_INIT("GET", "reach the container engine");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	int rc;
 
-	a.max = 4 * KiB;
-	(void)buf_adds(&a.path, "/_ping");
-	rc = ask_any(e, &a, &answer, err);
+	call.max = 4 * KiB;
+	(void)buf_adds(&call.path, "/_ping");
+	rc = call_send(e, &call, &answer, err);
 	if (rc < 0)
 		return rc;
 	if (answer.status >= 500)
-		return engine_said_no(e, a.what, &answer, err);
+		return engine_said_no(e, call.what, &answer, err);
 	if (answer.status != 200 || !str_eq(buf_str(&answer.body), "OK"))
 		return no_engine(e, err);
 	return introduces_itself(&e->about, &answer);
@@ -268,20 +277,20 @@ static int agree(struct engine *e, unsigned oldest, unsigned newest, struct brig
 	return 0;
 }
 
-static int ask_version(struct engine *e, struct brig_error *err)
+static int read_version(struct engine *e, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("GET", "ask the engine for its version");
+	AUTO_CALL call = CALL_INIT("GET", "ask the engine for its version");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	unsigned oldest = 0, newest = 0;
 	int rc;
 
-	a.max = 256 * KiB;
-	(void)buf_adds(&a.path, "/version");
-	rc = ask_good(e, &a, &answer, err);
+	call.max = 256 * KiB;
+	(void)buf_adds(&call.path, "/version");
+	rc = call_expect_success(e, &call, &answer, err);
 	if (rc < 0)
 		return rc;
 	if (answer_version(buf_str(&answer.body), answer.body.len, &e->about, &oldest, &newest, err) < 0)
-		return engine_nonsense(e, a.what, err);
+		return engine_nonsense(e, call.what, err);
 	return agree(e, oldest, newest, err);
 }
 
@@ -302,7 +311,7 @@ int engine_open(const struct settings *set, uint64_t deadline_ns, struct engine 
 	if (rc == 0)
 		rc = ping(e, err);
 	if (rc == 0)
-		rc = ask_version(e, err);
+		rc = read_version(e, err);
 	if (rc < 0) {
 		engine_close(e);
 		return rc;
@@ -342,13 +351,13 @@ enum engine_trouble engine_trouble(const struct engine *e)
 
 int engine_info(struct engine *e, struct engine_host *ret, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("GET", "ask the engine what it can do");
+	AUTO_CALL call = CALL_INIT("GET", "ask the engine what it can do");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	int rc;
 
-	(void)buf_adds(&a.path, "/info");
-	rc = ask_good(e, &a, &answer, err);
+	(void)buf_adds(&call.path, "/info");
+	rc = call_expect_success(e, &call, &answer, err);
 	if (rc == 0 && answer_info(buf_str(&answer.body), answer.body.len, ret, err) < 0)
-		rc = engine_nonsense(e, a.what, err);
+		rc = engine_nonsense(e, call.what, err);
 	return rc;
 }

@@ -16,25 +16,25 @@
 static int simple(struct engine *e, const char *method, const char *what, const char *id, const char *verb,
 		  struct http_answer *answer, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT(method, what);
+	AUTO_CALL call = CALL_INIT(method, what);
 
-	ask_object(&a, "containers", id, verb);
-	return ask_any(e, &a, answer, err);
+	call_object(&call, "containers", id, verb);
+	return call_send(e, &call, answer, err);
 }
 
 int engine_create(struct engine *e, const char *name, json_t *body, char ret_id[ENGINE_ID_LEN + 1], char *warnings,
 		  size_t warnings_size, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("POST", "create the container");
+	AUTO_CALL call = CALL_INIT("POST", "create the container");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	int rc;
 
-	(void)buf_adds(&a.path, "/containers/create");
-	ask_query(&a, "name", name);
-	a.body = body;
-	rc = ask_good(e, &a, &answer, err);
+	(void)buf_adds(&call.path, "/containers/create");
+	call_query(&call, "name", name);
+	call.body = body;
+	rc = call_expect_success(e, &call, &answer, err);
 	if (rc == 0 && answer_created(buf_str(&answer.body), answer.body.len, ret_id, warnings, warnings_size, err) < 0)
-		rc = engine_nonsense(e, a.what, err);
+		rc = engine_nonsense(e, call.what, err);
 	return rc;
 }
 
@@ -65,21 +65,21 @@ int engine_inspect(struct engine *e, const char *id, json_t **ret, struct brig_e
 
 int engine_attach(struct engine *e, const char *id, bool with_stdin, struct http_stream **ret, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("POST", "attach to the container");
+	AUTO_CALL call = CALL_INIT("POST", "attach to the container");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	enum http_trouble trouble = HTTP_FINE;
-	struct http_request req = { .method = a.method, .deadline_ns = ask_deadline(e, CALL_MS) };
+	struct http_request req = { .method = call.method, .deadline_ns = call_deadline(e, CALL_MS) };
 	AUTO_FREE char *path = NULL;
 	int rc;
 
-	ask_object(&a, "containers", id, "attach");
-	ask_query(&a, "stream", "1");
-	ask_query(&a, "stdout", "1");
-	ask_query(&a, "stderr", "1");
+	call_object(&call, "containers", id, "attach");
+	call_query(&call, "stream", "1");
+	call_query(&call, "stdout", "1");
+	call_query(&call, "stderr", "1");
 	if (with_stdin)
-		ask_query(&a, "stdin", "1");
-	rc = ask_check(&a, err);
-	path = rc == 0 ? ask_path(e, &a) : NULL;
+		call_query(&call, "stdin", "1");
+	rc = call_check(&call, err);
+	path = rc == 0 ? call_path(e, &call) : NULL;
 	if (!path)
 		return rc < 0 ? rc : err_nomem(err);
 	req.path = path;
@@ -88,8 +88,8 @@ int engine_attach(struct engine *e, const char *id, bool with_stdin, struct http
 	e->status = answer.status;
 	if (rc == 0)
 		return 0;
-	return trouble == HTTP_FINE ? engine_said_no(e, a.what, &answer, err)
-				    : engine_no_answer(e, a.what, trouble, err);
+	return trouble == HTTP_FINE ? engine_said_no(e, call.what, &answer, err)
+				    : engine_no_answer(e, call.what, trouble, err);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------- */
@@ -122,32 +122,34 @@ static int wait_refused(struct engine *e, struct http_call *call, uint64_t deadl
 int engine_wait_begin(struct engine *e, const char *id, uint64_t until_ns, struct http_call **ret,
 		      struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("POST", wait_what);
+	AUTO_CALL call = CALL_INIT("POST", wait_what);
 	enum http_trouble trouble = HTTP_FINE;
-	struct http_request req = { .method = a.method, .deadline_ns = ask_deadline(e, CALL_MS), .max_body = 64 * KiB };
+	struct http_request req = { .method = call.method,
+				    .deadline_ns = call_deadline(e, CALL_MS),
+				    .max_body = 64 * KiB };
 	AUTO_FREE char *path = NULL;
-	struct http_call *call = NULL;
+	struct http_call *wait = NULL;
 	int rc;
 
-	ask_object(&a, "containers", id, "wait");
-	ask_query(&a, "condition", "next-exit");
-	rc = ask_check(&a, err);
-	path = rc == 0 ? ask_path(e, &a) : NULL;
+	call_object(&call, "containers", id, "wait");
+	call_query(&call, "condition", "next-exit");
+	rc = call_check(&call, err);
+	path = rc == 0 ? call_path(e, &call) : NULL;
 	if (!path)
 		return rc < 0 ? rc : err_nomem(err);
 	req.path = path;
 	e->status = 0;
 	e->trouble = ENGINE_FINE;
-	rc = http_call_open(e->http, &req, max_u64(until_ns, req.deadline_ns), &call, &trouble, err);
+	rc = http_call_open(e->http, &req, max_u64(until_ns, req.deadline_ns), &wait, &trouble, err);
 	if (rc < 0)
-		return engine_no_answer(e, a.what, trouble, err);
-	e->status = http_call_status(call);
+		return engine_no_answer(e, call.what, trouble, err);
+	e->status = http_call_status(wait);
 	if (e->status != 200) {
-		rc = wait_refused(e, call, req.deadline_ns, err);
-		http_call_close(call);
+		rc = wait_refused(e, wait, req.deadline_ns, err);
+		http_call_close(wait);
 		return rc;
 	}
-	*ret = call;
+	*ret = wait;
 	return 0;
 }
 
@@ -204,18 +206,18 @@ static bool says_not_running(const struct http_answer *answer)
 
 int engine_kill(struct engine *e, const char *id, const char *signal, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("POST", "kill the container");
+	AUTO_CALL call = CALL_INIT("POST", "kill the container");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	int rc;
 
-	ask_object(&a, "containers", id, "kill");
-	ask_query(&a, "signal", signal);
-	rc = ask_any(e, &a, &answer, err);
+	call_object(&call, "containers", id, "kill");
+	call_query(&call, "signal", signal);
+	rc = call_send(e, &call, &answer, err);
 	if (rc < 0)
 		return rc;
 	if (answer.status == 404 || answer.status == 409 || (answer.status == 500 && says_not_running(&answer)))
 		return 1;
-	return answer.status >= 300 ? engine_said_no(e, a.what, &answer, err) : 0;
+	return answer.status >= 300 ? engine_said_no(e, call.what, &answer, err) : 0;
 }
 
 /* Asks until the engine no longer knows the container. */
@@ -244,22 +246,22 @@ static int await_gone(struct engine *e, const char *id, uint64_t deadline_ns, st
 
 int engine_remove(struct engine *e, const char *id, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("DELETE", "remove the container");
+	AUTO_CALL call = CALL_INIT("DELETE", "remove the container");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
-	uint64_t deadline_ns = ask_deadline(e, CALL_MS);
+	uint64_t deadline_ns = call_deadline(e, CALL_MS);
 	int rc;
 
-	ask_object(&a, "containers", id, NULL);
-	ask_query(&a, "force", "1");
-	ask_query(&a, "v", "1");
-	rc = ask_any(e, &a, &answer, err);
+	call_object(&call, "containers", id, NULL);
+	call_query(&call, "force", "1");
+	call_query(&call, "v", "1");
+	rc = call_send(e, &call, &answer, err);
 	if (rc < 0)
 		return rc;
 	if (answer.status == 404)
 		return 0;
 	if (answer.status == 409)
 		return await_gone(e, id, deadline_ns, err);
-	return answer.status >= 300 ? engine_said_no(e, a.what, &answer, err) : 0;
+	return answer.status >= 300 ? engine_said_no(e, call.what, &answer, err) : 0;
 }
 
 /* Whoever reads the list may rely on ids and labels. */
@@ -277,57 +279,57 @@ static bool is_container_list(const json_t *list)
 
 int engine_list(struct engine *e, const char *label, json_t **ret, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("GET", "list containers");
+	AUTO_CALL call = CALL_INIT("GET", "list containers");
 
-	(void)buf_adds(&a.path, "/containers/json");
-	ask_query(&a, "all", "1");
-	ask_label(&a, label);
-	return ask_list(e, &a, is_container_list, "containers", ret, err);
+	(void)buf_adds(&call.path, "/containers/json");
+	call_query(&call, "all", "1");
+	call_label(&call, label);
+	return call_list(e, &call, is_container_list, "containers", ret, err);
 }
 
 /* ---- readings -------------------------------------------------------------------------------------- */
 
 int engine_stats(struct engine *e, const char *id, struct engine_stats *ret, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("GET", "take a sample of the container");
+	AUTO_CALL call = CALL_INIT("GET", "take a sample of the container");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	int rc;
 
-	ask_object(&a, "containers", id, "stats");
-	ask_query(&a, "stream", "false");
+	call_object(&call, "containers", id, "stats");
+	call_query(&call, "stream", "false");
 	if (e->about.api >= 41)
-		ask_query(&a, "one-shot", "true");
-	rc = ask_any(e, &a, &answer, err);
+		call_query(&call, "one-shot", "true");
+	rc = call_send(e, &call, &answer, err);
 	if (rc < 0)
 		return rc;
 	if (answer.status == 404 || answer.status == 409)
 		return 1;
 	if (answer.status >= 300)
-		return engine_said_no(e, a.what, &answer, err);
+		return engine_said_no(e, call.what, &answer, err);
 	*ret = (struct engine_stats){ 0 };
 	rc = answer_stats(buf_str(&answer.body), answer.body.len, ret, err);
-	return rc < 0 ? engine_nonsense(e, a.what, err) : rc;
+	return rc < 0 ? engine_nonsense(e, call.what, err) : rc;
 }
 
 int engine_stats_begin(struct engine *e, const char *id, struct http_call **ret, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("GET", "take a sample of the container");
+	AUTO_CALL call = CALL_INIT("GET", "take a sample of the container");
 	enum http_trouble trouble = HTTP_FINE;
-	struct http_request req = { .method = a.method, .deadline_ns = ask_deadline(e, CALL_MS), .max_body = MiB };
+	struct http_request req = { .method = call.method, .deadline_ns = call_deadline(e, CALL_MS), .max_body = MiB };
 	AUTO_FREE char *path = NULL;
 	int rc;
 
-	ask_object(&a, "containers", id, "stats");
-	ask_query(&a, "stream", "false");
+	call_object(&call, "containers", id, "stats");
+	call_query(&call, "stream", "false");
 	if (e->about.api >= 41)
-		ask_query(&a, "one-shot", "true");
-	rc = ask_check(&a, err);
-	path = rc == 0 ? ask_path(e, &a) : NULL;
+		call_query(&call, "one-shot", "true");
+	rc = call_check(&call, err);
+	path = rc == 0 ? call_path(e, &call) : NULL;
 	if (!path)
 		return rc < 0 ? rc : err_nomem(err);
 	req.path = path;
 	rc = http_call_begin(e->http, &req, req.deadline_ns, ret, &trouble, err);
-	return rc < 0 ? engine_no_answer(e, a.what, trouble, err) : 0;
+	return rc < 0 ? engine_no_answer(e, call.what, trouble, err) : 0;
 }
 
 int engine_stats_step(struct http_call *call, struct engine_stats *ret, struct brig_error *err)
@@ -364,61 +366,57 @@ int engine_changes(struct engine *e, const char *id, engine_change_fn each, void
 int engine_commit(struct engine *e, const char *id, const char *repo, const char *tag,
 		  char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("POST", "make an image of the container");
+	AUTO_CALL call = CALL_INIT("POST", "make an image of the container");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	json_t *v;
 	int rc;
 
-	(void)buf_adds(&a.path, "/commit");
-	ask_query(&a, "container", id);
-	ask_query(&a, "repo", repo);
-	ask_query(&a, "tag", tag);
-	a.bytes = "{}";
-	a.n_bytes = 2;
-	a.type = "application/json";
-	a.limit_ms = IMAGE_MS;
-	rc = ask_good(e, &a, &answer, err);
+	(void)buf_adds(&call.path, "/commit");
+	call_query(&call, "container", id);
+	call_query(&call, "repo", repo);
+	call_query(&call, "tag", tag);
+	call.bytes = "{}";
+	call.n_bytes = 2;
+	call.type = "application/json";
+	call.limit_ms = IMAGE_MS;
+	rc = call_expect_success(e, &call, &answer, err);
 	if (rc < 0)
 		return rc;
 	v = answer_parse(buf_str(&answer.body), answer.body.len, err);
 	if (!v || !answer_image_id(answer_text(v, "Id"), ret_id)) /* Podman's has no prefix */
 		rc = v ? err_set(err, BRIG_E_SYSTEM, 0, "it gave no id of the image") : -BRIG_E_SYSTEM;
 	json_decref(v);
-	return rc < 0 ? engine_nonsense(e, a.what, err) : 0;
+	return rc < 0 ? engine_nonsense(e, call.what, err) : 0;
 }
 
 int engine_put_archive(struct engine *e, const char *id, const char *path, const void *data, size_t len, int tar_fd,
 		       struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("PUT", "copy files into the container");
+	AUTO_CALL call = CALL_INIT("PUT", "copy files into the container");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 
-	ask_object(&a, "containers", id, "archive");
-	ask_query(&a, "path", path);
-	ask_query(&a, "noOverwriteDirNonDir", "1");
-	a.type = "application/x-tar";
-	a.bytes = data;
-	a.n_bytes = len;
-	a.has_body_fd = !data;
-	a.body_fd = tar_fd;
-	return ask_good(e, &a, &answer, err);
+	call_object(&call, "containers", id, "archive");
+	call_query(&call, "path", path);
+	call_query(&call, "noOverwriteDirNonDir", "1");
+	call.type = "application/x-tar";
+	call.bytes = data;
+	call.n_bytes = len;
+	call.has_body_fd = !data;
+	call.body_fd = tar_fd;
+	return call_expect_success(e, &call, &answer, err);
 }
 
 int engine_get_archive(struct engine *e, const char *id, const char *path, struct buf *ret, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("GET", "read a file of the container");
+	AUTO_CALL call = CALL_INIT("GET", "read a file of the container");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	int rc;
 
-	ask_object(&a, "containers", id, "archive");
-	ask_query(&a, "path", path);
-	a.max = ret->max;
-	rc = ask_any(e, &a, &answer, err);
-	if (rc < 0)
+	call_object(&call, "containers", id, "archive");
+	call_query(&call, "path", path);
+	call.max = ret->max;
+	rc = call_find(e, &call, &answer, err);
+	if (rc != 0)
 		return rc;
-	if (answer.status == 404)
-		return 1;
-	if (answer.status >= 300)
-		return engine_said_no(e, a.what, &answer, err);
 	return buf_add(ret, answer.body.data, answer.body.len) == answer.body.len ? 0 : err_nomem(err);
 }

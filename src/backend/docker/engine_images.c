@@ -15,7 +15,7 @@ struct progress {
 	struct answer_progress line; /* what the last lines said */
 	struct buf buf;
 	size_t total;
-	engine_progress_fn tell;
+	engine_progress_fn notify;
 	void *arg;
 };
 
@@ -24,8 +24,8 @@ static void take_line(struct progress *p)
 	char text[512];
 
 	answer_progress(buf_str(&p->buf), p->buf.len, &p->line, text, sizeof(text));
-	if (text[0] && p->tell)
-		p->tell(p->arg, text);
+	if (text[0] && p->notify)
+		p->notify(p->arg, text);
 	p->buf.len = 0;
 }
 
@@ -51,23 +51,23 @@ static int on_piece(void *arg, const char *data, size_t len)
 }
 
 /* Sends a, whose answer is such a stream. */
-static int ask_stream(struct engine *e, struct ask *a, struct progress *p, struct brig_error *err)
+static int call_stream(struct engine *e, struct engine_call *call, struct progress *p, struct brig_error *err)
 {
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	int rc;
 
 	p->buf = (struct buf)BUF_INIT(ANSWER_PROGRESS_LINE);
-	a->on_data = on_piece;
-	a->arg = p;
-	a->limit_ms = IMAGE_MS;
-	rc = ask_good(e, a, &answer, err);
+	call->on_data = on_piece;
+	call->arg = p;
+	call->limit_ms = IMAGE_MS;
+	rc = call_expect_success(e, call, &answer, err);
 	if (rc == 0 && p->buf.len > 0)
 		take_line(p);
 	buf_release(&p->buf);
 	if (rc == 0 && p->line.error[0]) {
 		e->trouble = ENGINE_SAID_NO;
-		rc = err_set(err, BRIG_E_SYSTEM, 0, "cannot %s: the engine at %s says: %s", a->what, e->about.address,
-			     p->line.error);
+		rc = err_set(err, BRIG_E_SYSTEM, 0, "cannot %s: the engine at %s says: %s", call->what,
+			     e->about.address, p->line.error);
 	}
 	return rc;
 }
@@ -98,20 +98,16 @@ static int settle_id(struct engine *e, const struct progress *p, const char *nam
 
 int engine_image_inspect(struct engine *e, const char *name, json_t **ret, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("GET", "look at the image");
+	AUTO_CALL call = CALL_INIT("GET", "look at the image");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	char id[ENGINE_IMAGE_LEN + 1];
 	json_t *v;
 	int rc;
 
-	ask_object(&a, "images", name, "json");
-	rc = ask_any(e, &a, &answer, err);
-	if (rc < 0)
+	call_object(&call, "images", name, "json");
+	rc = call_find(e, &call, &answer, err);
+	if (rc != 0)
 		return rc;
-	if (answer.status == 404)
-		return 1;
-	if (answer.status >= 300)
-		return engine_said_no(e, a.what, &answer, err);
 	v = answer_parse(buf_str(&answer.body), answer.body.len, err);
 	if (v && !answer_image_id(answer_text(v, "Id"), id)) {
 		json_decref(v);
@@ -123,7 +119,7 @@ int engine_image_inspect(struct engine *e, const char *name, json_t **ret, struc
 		return err_nomem(err);
 	}
 	if (!v)
-		return engine_nonsense(e, a.what, err);
+		return engine_nonsense(e, call.what, err);
 	*ret = v;
 	return 0;
 }
@@ -135,110 +131,104 @@ static bool is_array(const json_t *list)
 
 int engine_image_list(struct engine *e, const char *label, json_t **ret, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("GET", "list images");
+	AUTO_CALL call = CALL_INIT("GET", "list images");
 
-	(void)buf_adds(&a.path, "/images/json");
-	ask_label(&a, label);
-	return ask_list(e, &a, is_array, "images", ret, err);
+	(void)buf_adds(&call.path, "/images/json");
+	call_label(&call, label);
+	return call_list(e, &call, is_array, "images", ret, err);
 }
 
 int engine_image_import(struct engine *e, int tar_fd, const char *repo, const char *tag, const char *const *changes,
 			char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("POST", "make an image of the files");
+	AUTO_CALL call = CALL_INIT("POST", "make an image of the files");
 	struct progress p = { 0 };
 	char name[NAME_MAX_BYTES];
 	int rc;
 
-	(void)buf_adds(&a.path, "/images/create");
-	ask_query(&a, "fromSrc", "-");
-	ask_query(&a, "repo", repo);
-	ask_query(&a, "tag", tag);
+	(void)buf_adds(&call.path, "/images/create");
+	call_query(&call, "fromSrc", "-");
+	call_query(&call, "repo", repo);
+	call_query(&call, "tag", tag);
 	for (size_t i = 0; changes && changes[i]; i++)
-		ask_query(&a, "changes", changes[i]);
-	a.type = "application/x-tar";
-	a.has_body_fd = true;
-	a.body_fd = tar_fd;
-	rc = ask_stream(e, &a, &p, err);
+		call_query(&call, "changes", changes[i]);
+	call.type = "application/x-tar";
+	call.has_body_fd = true;
+	call.body_fd = tar_fd;
+	rc = call_stream(e, &call, &p, err);
 	if (rc < 0)
 		return rc;
 	(void)snprintf(name, sizeof(name), "%s:%s", repo, tag);
 	return settle_id(e, &p, name, ret_id, err);
 }
 
-static void ask_object_query(struct ask *a, const char *key, const json_t *value)
+static void call_query_json(struct engine_call *call, const char *key, const json_t *value)
 {
 	AUTO_FREE char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
 
 	if (text)
-		ask_query(a, key, text);
+		call_query(call, key, text);
 	else if (value)
-		a->path.no_memory = true;
+		call->path.no_memory = true;
 }
 
 int engine_image_build(struct engine *e, const struct engine_build *b, char ret_id[ENGINE_IMAGE_LEN + 1],
 		       struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("POST", "build the image");
-	struct progress p = { .tell = b->progress, .arg = b->arg };
+	AUTO_CALL call = CALL_INIT("POST", "build the image");
+	struct progress p = { .notify = b->progress, .arg = b->arg };
 	int rc;
 
-	(void)buf_adds(&a.path, "/build");
-	ask_query(&a, "t", b->tag);
-	ask_query(&a, "dockerfile", b->dockerfile ? b->dockerfile : "Dockerfile");
-	ask_query(&a, "rm", "1");
-	ask_query(&a, "forcerm", "1");
+	(void)buf_adds(&call.path, "/build");
+	call_query(&call, "t", b->tag);
+	call_query(&call, "dockerfile", b->dockerfile ? b->dockerfile : "Dockerfile");
+	call_query(&call, "rm", "1");
+	call_query(&call, "forcerm", "1");
 	if (b->pull)
-		ask_query(&a, "pull", "1");
+		call_query(&call, "pull", "1");
 	if (b->no_cache)
-		ask_query(&a, "nocache", "1");
+		call_query(&call, "nocache", "1");
 	if (b->network)
-		ask_query(&a, "networkmode", b->network);
-	ask_object_query(&a, "buildargs", b->args);
-	ask_object_query(&a, "labels", b->labels);
-	a.type = "application/x-tar";
-	a.has_body_fd = true;
-	a.body_fd = b->context_fd;
-	rc = ask_stream(e, &a, &p, err);
+		call_query(&call, "networkmode", b->network);
+	call_query_json(&call, "buildargs", b->args);
+	call_query_json(&call, "labels", b->labels);
+	call.type = "application/x-tar";
+	call.has_body_fd = true;
+	call.body_fd = b->context_fd;
+	rc = call_stream(e, &call, &p, err);
 	return rc < 0 ? rc : settle_id(e, &p, b->tag, ret_id, err);
 }
 
 int engine_image_load(struct engine *e, int tar_fd, engine_progress_fn progress, void *arg, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("POST", "load the image");
-	struct progress p = { .tell = progress, .arg = arg };
+	AUTO_CALL call = CALL_INIT("POST", "load the image");
+	struct progress p = { .notify = progress, .arg = arg };
 
-	(void)buf_adds(&a.path, "/images/load");
-	ask_query(&a, "quiet", "1");
-	a.type = "application/x-tar";
-	a.has_body_fd = true;
-	a.body_fd = tar_fd;
-	return ask_stream(e, &a, &p, err);
+	(void)buf_adds(&call.path, "/images/load");
+	call_query(&call, "quiet", "1");
+	call.type = "application/x-tar";
+	call.has_body_fd = true;
+	call.body_fd = tar_fd;
+	return call_stream(e, &call, &p, err);
 }
 
 int engine_image_tag(struct engine *e, const char *name, const char *repo, const char *tag, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("POST", "name the image");
+	AUTO_CALL call = CALL_INIT("POST", "name the image");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 
-	ask_object(&a, "images", name, "tag");
-	ask_query(&a, "repo", repo);
-	ask_query(&a, "tag", tag);
-	return ask_good(e, &a, &answer, err);
+	call_object(&call, "images", name, "tag");
+	call_query(&call, "repo", repo);
+	call_query(&call, "tag", tag);
+	return call_expect_success(e, &call, &answer, err);
 }
 
 int engine_image_remove(struct engine *e, const char *name, struct brig_error *err)
 {
-	AUTO_ASK a = ASK_INIT("DELETE", "remove the image");
+	AUTO_CALL call = CALL_INIT("DELETE", "remove the image");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
-	int rc;
 
-	ask_object(&a, "images", name, NULL);
-	ask_query(&a, "force", "1");
-	rc = ask_any(e, &a, &answer, err);
-	if (rc < 0)
-		return rc;
-	if (answer.status == 404)
-		return 1;
-	return answer.status >= 300 ? engine_said_no(e, a.what, &answer, err) : 0;
+	call_object(&call, "images", name, NULL);
+	call_query(&call, "force", "1");
+	return call_find(e, &call, &answer, err);
 }

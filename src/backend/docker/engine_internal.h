@@ -21,10 +21,10 @@ struct engine {
 };
 
 /* One call, as its function describes it. */
-struct ask {
+struct engine_call {
 	const char *method;
 	const char *what;     /* "create the container", for messages */
-	struct buf path;      /* below /v1.NN; the ask's own */
+	struct buf path;      /* below /v1.NN; the call's own */
 	const char *bad_name; /* what was to be in it, and may not */
 	json_t *body;         /* borrowed; may be NULL */
 	int body_fd;          /* with a content type of its own */
@@ -37,38 +37,40 @@ struct ask {
 	http_data_fn on_data;
 	void *arg;
 };
-#define ASK_INIT(m, w)                                                       \
+#define CALL_INIT(m, w)                                                      \
 	{                                                                    \
 		.method = (m), .what = (w), .path = BUF_INIT(PATH_MAX_BYTES) \
 	}
-static inline void ask_release(struct ask *a)
+static inline void call_release(struct engine_call *call)
 {
-	buf_release(&a->path);
+	buf_release(&call->path);
 }
-#define AUTO_ASK             \
-	CLEANUP(ask_release) \
-	struct ask
+#define AUTO_CALL             \
+	CLEANUP(call_release) \
+	struct engine_call
 
 /* Adds "/containers/<id>/verb" with the middle checked and escaped. */
-void ask_object(struct ask *a, const char *kind, const char *name, const char *verb);
+void call_object(struct engine_call *call, const char *kind, const char *name, const char *verb);
 /* Adds "?key=value" or "&key=value", the value escaped. */
-void ask_query(struct ask *a, const char *key, const char *value);
+void call_query(struct engine_call *call, const char *key, const char *value);
 /* Adds filters={"label":["..."]}; NULL: none. */
-void ask_label(struct ask *a, const char *label);
+void call_label(struct engine_call *call, const char *label);
 /* When this call must be over. */
-uint64_t ask_deadline(const struct engine *e, uint64_t limit_ms);
+uint64_t call_deadline(const struct engine *e, uint64_t limit_ms);
 /* The path with its version in front; the caller's.  NULL: too long, or no memory. */
-char *ask_path(const struct engine *e, const struct ask *a);
-int ask_check(const struct ask *a, struct brig_error *err);
+char *call_path(const struct engine *e, const struct engine_call *call);
+int call_check(const struct engine_call *call, struct brig_error *err);
 /* Sends it and takes any status: 0, or negative when there is no answer. */
-int ask_any(struct engine *e, struct ask *a, struct http_answer *ret, struct brig_error *err);
+int call_send(struct engine *e, struct engine_call *call, struct http_answer *ret, struct brig_error *err);
 /* Sends it; an answer of 400 and more fails with the engine's own words. */
-int ask_good(struct engine *e, struct ask *a, struct http_answer *ret, struct brig_error *err);
+int call_expect_success(struct engine *e, struct engine_call *call, struct http_answer *ret, struct brig_error *err);
+/* The same, and 1 if the engine knows no such thing. */
+int call_find(struct engine *e, struct engine_call *call, struct http_answer *ret, struct brig_error *err);
 /* The same for a list of such things, which is the caller's then. */
-int ask_list(struct engine *e, struct ask *a, bool (*is_one)(const json_t *list), const char *of, json_t **ret,
-	     struct brig_error *err);
+int call_list(struct engine *e, struct engine_call *call, bool (*is_one)(const json_t *list), const char *of,
+	      json_t **ret, struct brig_error *err);
 /* The sentence for an answer that says no. */
-int engine_said_no(struct engine *e, const char *what, const struct http_answer *a, struct brig_error *err);
+int engine_said_no(struct engine *e, const char *what, const struct http_answer *answer, struct brig_error *err);
 /* The sentence for an answer that there is not. */
 int engine_no_answer(struct engine *e, const char *what, enum http_trouble trouble, struct brig_error *err);
 /* The sentence for an answer that makes no sense: err says why already. */

@@ -47,7 +47,8 @@ static const char *recipe_of(const char *ref)
 
 /* ---- the registry's way ------------------------------------------------------------------------------- */
 
-static int write_context(const struct image_row *row, const struct image_ask *ask, int fd, struct brig_error *err)
+static int write_context(const struct image_row *row, const struct image_options *options, int fd,
+			 struct brig_error *err)
 {
 	AUTO_BUF text = BUF_INIT(64 * KiB);
 	struct tar tar;
@@ -57,7 +58,7 @@ static int write_context(const struct image_row *row, const struct image_ask *as
 		return rc;
 	(void)buf_add(&text, row->dockerfile, *row->dockerfile_size);
 	if (image_takes_requirements(row->name))
-		image_python_install(ask->requirements, &text);
+		image_python_install(options->requirements, &text);
 	(void)buf_addf(&text, "\nCOPY --chown=0:0 %s %s\n", CONTEXT_INIT, CONTAINER_INIT_PATH);
 	tar_data(&tar, "Dockerfile", 0644, buf_str(&text), text.len);
 	tar_data(&tar, CONTEXT_INIT, 0755, container_init_bytes, container_init_size);
@@ -68,7 +69,8 @@ static int write_context(const struct image_row *row, const struct image_ask *as
 }
 
 static int build_from_registry(struct engine *e, const struct image_row *row, const char *ref,
-			       const struct image_ask *ask, char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
+			       const struct image_options *options, char ret_id[ENGINE_IMAGE_LEN + 1],
+			       struct brig_error *err)
 {
 	CLEANUP(json_drop)
 	json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:s}", IMAGE_LABEL, row->name, IMAGE_LABEL_VERSION,
@@ -76,10 +78,10 @@ static int build_from_registry(struct engine *e, const struct image_row *row, co
 				   CONTAINER_INIT_LABEL, container_init_hash);
 	struct engine_build build = { .tag = ref,
 				      .labels = labels,
-				      .pull = ask->pull,
-				      .no_cache = ask->no_cache,
-				      .progress = ask->progress,
-				      .arg = ask->arg };
+				      .pull = options->pull,
+				      .no_cache = options->no_cache,
+				      .progress = options->progress,
+				      .arg = options->arg };
 	AUTO_FD context = tar_temporary(err);
 	int rc;
 
@@ -87,7 +89,7 @@ static int build_from_registry(struct engine *e, const struct image_row *row, co
 		return err_nomem(err);
 	if (context < 0)
 		return -err->code;
-	rc = write_context(row, ask, context, err);
+	rc = write_context(row, options, context, err);
 	if (rc < 0)
 		return rc;
 	build.context_fd = context;
@@ -120,8 +122,9 @@ static int import(struct engine *e, const struct image_row *row, const char *ref
 	return rc < 0 ? rc : engine_image_tag(e, ret_id, repo, tag, err); /* Podman forgets the tag */
 }
 
-static int build_from_host(struct engine *e, const struct image_row *row, const char *ref, const struct image_ask *ask,
-			   char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
+static int build_from_host(struct engine *e, const struct image_row *row, const char *ref,
+			   const struct image_options *options, char ret_id[ENGINE_IMAGE_LEN + 1],
+			   struct brig_error *err)
 {
 	CLEANUP(filesp_free)
 	struct image_files *files = image_files_new();
@@ -133,10 +136,10 @@ static int build_from_host(struct engine *e, const struct image_row *row, const 
 		return err_nomem(err);
 	rc = image_group_collect(row->groups, files, err);
 	if (rc == 0 && image_takes_requirements(row->name))
-		rc = image_python_collect(ask->requirements, files, err);
+		rc = image_python_collect(options->requirements, files, err);
 	if (rc < 0)
 		return rc;
-	image_say(ask, "%s: %zu files, %s of this host's own programs", row->name, image_files_count(files),
+	image_say(options, "%s: %zu files, %s of this host's own programs", row->name, image_files_count(files),
 		  str_bytes(size, sizeof(size), image_files_bytes(files)));
 	tar = tar_temporary(err);
 	if (tar < 0)
@@ -159,42 +162,42 @@ static void explain(struct brig_error *err, const char *name)
 }
 
 /* 0: made, 1: not by this way. */
-static int try_registry(struct engine *e, const struct image_row *row, const char *ref, const struct image_ask *ask,
-			char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
+static int try_registry(struct engine *e, const struct image_row *row, const char *ref,
+			const struct image_options *options, char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	int rc;
 
-	if (ask->from == IMAGE_FROM_HOST || (!ask->pull && ask->no_registry && *ask->no_registry))
+	if (options->from == IMAGE_FROM_HOST || (!options->pull && options->no_registry && *options->no_registry))
 		return 1;
-	image_say(ask, "%s: asking the engine for its base", row->name);
-	rc = build_from_registry(e, row, ref, ask, ret_id, err);
-	if (rc >= 0 || ask->from == IMAGE_FROM_REGISTRY || ask->pull)
+	image_say(options, "%s: asking the engine for its base", row->name);
+	rc = build_from_registry(e, row, ref, options, ret_id, err);
+	if (rc >= 0 || options->from == IMAGE_FROM_REGISTRY || options->pull)
 		return rc;
-	if (ask->no_registry)
-		*ask->no_registry = true;
-	image_say(ask, "%s: %s", row->name, err->msg);
-	image_say(ask, "%s: no base from a registry; taking this host's own programs", row->name);
+	if (options->no_registry)
+		*options->no_registry = true;
+	image_say(options, "%s: %s", row->name, err->msg);
+	image_say(options, "%s: no base from a registry; taking this host's own programs", row->name);
 	return 1;
 }
 
-int image_build(struct engine *e, const struct image_row *row, const struct image_ask *ask,
+int image_build(struct engine *e, const struct image_row *row, const struct image_options *options,
 		char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	uint64_t begun = clock_now_ns();
 	char ref[IMAGE_REF_MAX];
 	int rc;
 
-	if (!image_reference(row->name, ask->requirements, ref, sizeof(ref)))
+	if (!image_reference(row->name, options->requirements, ref, sizeof(ref)))
 		return err_set(err, BRIG_E_INTERNAL, 0, "the name of image %s is too long", row->name);
-	image_say(ask, "%s: building %s on %s %s", row->name, ref, engine_about(e)->name, engine_about(e)->version);
-	rc = try_registry(e, row, ref, ask, ret_id, err);
+	image_say(options, "%s: building %s on %s %s", row->name, ref, engine_about(e)->name, engine_about(e)->version);
+	rc = try_registry(e, row, ref, options, ret_id, err);
 	if (rc > 0)
-		rc = build_from_host(e, row, ref, ask, ret_id, err);
+		rc = build_from_host(e, row, ref, options, ret_id, err);
 	if (rc < 0) {
 		explain(err, row->name);
 		return rc;
 	}
-	image_say(ask, "%s: built in %.1f s, %.19s", row->name, (double)(clock_now_ns() - begun) / (double)NS_PER_SEC,
-		  ret_id);
+	image_say(options, "%s: built in %.1f s, %.19s", row->name,
+		  (double)(clock_now_ns() - begun) / (double)NS_PER_SEC, ret_id);
 	return 0;
 }

@@ -124,8 +124,8 @@ static void sweep(struct engine *e)
 	json_decref(list);
 }
 
-int image_derive(struct engine *e, const char *base_id, const struct image_ask *ask, char ret_id[ENGINE_IMAGE_LEN + 1],
-		 struct brig_error *err)
+int image_derive(struct engine *e, const char *base_id, const struct image_options *options,
+		 char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	char tag[64], container[ENGINE_ID_LEN + 1];
 	struct brig_error second = BRIG_ERROR_INIT;
@@ -133,11 +133,11 @@ int image_derive(struct engine *e, const char *base_id, const struct image_ask *
 
 	engine_set_deadline(e, clock_now_ns() + DERIVE_CEILING);
 	derived_tag(base_id, tag, sizeof(tag));
-	rc = ask->rebuild ? 0 : find_derived(e, base_id, tag, ret_id, err);
+	rc = options->rebuild ? 0 : find_derived(e, base_id, tag, ret_id, err);
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	sweep(e);
-	image_say(ask, "adding brig's first process to %.19s", base_id);
+	image_say(options, "adding brig's first process to %.19s", base_id);
 	rc = image_unstarted(e, base_id, container, err);
 	if (rc == 0) {
 		rc = put_init(e, container, err);

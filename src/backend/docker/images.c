@@ -129,17 +129,17 @@ bool image_reference(const char *name, const struct setting_list *requirements, 
 	return snprintf(dst, size, "brig/%s:%s-%s", name, BRIG_VERSION, hash) < (int)size;
 }
 
-void image_say(const struct image_ask *ask, const char *fmt, ...)
+void image_say(const struct image_options *options, const char *fmt, ...)
 {
 	char line[IMAGE_TEXT_MAX];
 	va_list ap;
 
-	if (!ask->progress)
+	if (!options->progress)
 		return;
 	va_start(ap, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	ask->progress(ask->arg, line);
+	options->progress(options->arg, line);
 }
 
 /* ---- is it what it should be? --------------------------------------------------------------------- */
@@ -300,13 +300,13 @@ static int build_lock(const struct image_row *row, const char *address)
 }
 
 /* Who wants nothing of what is kept wants another image than the one that is there. */
-static bool must_build(const struct image_ask *ask)
+static bool must_build(const struct image_options *options)
 {
-	return ask->rebuild || ask->pull || ask->no_cache;
+	return options->rebuild || options->pull || options->no_cache;
 }
 
-static int build_own(struct engine *e, const struct image_row *row, const struct image_ask *ask, const char *ref,
-		     char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
+static int build_own(struct engine *e, const struct image_row *row, const struct image_options *options,
+		     const char *ref, char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	struct image_found found;
 	AUTO_FD lock = FD_NONE;
@@ -314,25 +314,25 @@ static int build_own(struct engine *e, const struct image_row *row, const struct
 
 	engine_set_deadline(e, clock_now_ns() + BUILD_CEILING);
 	lock = build_lock(row, engine_about(e)->address);
-	rc = look(e, ref, row, ask->requirements, &found, NULL, err);
+	rc = look(e, ref, row, options->requirements, &found, NULL, err);
 	if (rc < 0)
 		return rc;
-	if (found.state == IMAGE_GOOD && !must_build(ask)) { /* another brig was faster */
+	if (found.state == IMAGE_GOOD && !must_build(options)) { /* another brig was faster */
 		(void)str_copy(ret_id, ENGINE_IMAGE_LEN + 1, found.id);
 		return 0;
 	}
 	engine_set_deadline(e, clock_now_ns() + BUILD_CEILING);
-	rc = image_build(e, row, ask, ret_id, err);
+	rc = image_build(e, row, options, ret_id, err);
 	if (rc < 0)
 		return rc;
-	rc = look(e, ret_id, row, ask->requirements, &found, NULL, err);
+	rc = look(e, ret_id, row, options->requirements, &found, NULL, err);
 	if (rc == 0 && found.state != IMAGE_GOOD)
 		return err_set(err, BRIG_E_SYSTEM, 0, "the image just built for %s is not what was asked for: %s",
 			       row->name, found.state == IMAGE_MISSING ? "the engine has lost it" : found.complaint);
 	return rc;
 }
 
-static int ensure_own(struct engine *e, const char *language, const struct image_ask *ask, bool *ret_took_time,
+static int ensure_own(struct engine *e, const char *language, const struct image_options *options, bool *ret_took_time,
 		      char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	const char *name = image_of(language);
@@ -340,63 +340,63 @@ static int ensure_own(struct engine *e, const char *language, const struct image
 	struct image_found found;
 	int rc;
 
-	if (!name || !image_reference(name, ask->requirements, ref, sizeof(ref)))
+	if (!name || !image_reference(name, options->requirements, ref, sizeof(ref)))
 		return err_set(err, BRIG_E_REFUSED, 0, "the docker backend has no image for %s: set docker_image",
 			       language);
-	rc = look(e, ref, image_row(name), ask->requirements, &found, NULL, err);
+	rc = look(e, ref, image_row(name), options->requirements, &found, NULL, err);
 	if (rc < 0)
 		return rc;
-	if (found.state == IMAGE_GOOD && !must_build(ask)) {
+	if (found.state == IMAGE_GOOD && !must_build(options)) {
 		(void)str_copy(ret_id, ENGINE_IMAGE_LEN + 1, found.id);
 		return 0;
 	}
-	if (!ask->may_build)
+	if (!options->may_build)
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "the image for %s, %s, is %s%s%s and docker_build is false: brig images build %s",
 			       language, ref, image_state_name[found.state], found.complaint[0] ? " (" : "",
 			       found.complaint[0] ? "see brig images check)" : "", name);
 	*ret_took_time = true;
-	return build_own(e, image_row(name), ask, ref, ret_id, err);
+	return build_own(e, image_row(name), options, ref, ret_id, err);
 }
 
-static int ensure_foreign(struct engine *e, const struct image_ask *ask, bool *ret_took_time,
+static int ensure_foreign(struct engine *e, const struct image_options *options, bool *ret_took_time,
 			  char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	struct image_found found;
 	json_t *image = NULL;
 	int rc;
 
-	if (!is_reference(ask->image))
-		return bad_reference(ask->image, err);
-	rc = look(e, ask->image, NULL, NULL, &found, &image, err);
+	if (!is_reference(options->image))
+		return bad_reference(options->image, err);
+	rc = look(e, options->image, NULL, NULL, &found, &image, err);
 	if (rc < 0)
 		return rc;
 	if (found.state == IMAGE_MISSING)
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "the image '%s' of docker_image is not on the engine at %s: docker pull %s, or leave "
 			       "docker_image empty",
-			       ask->image, engine_about(e)->address, ask->image);
+			       options->image, engine_about(e)->address, options->image);
 	rc = 0;
 	if (found.state == IMAGE_WRONG)
-		rc = err_set(err, BRIG_E_REFUSED, 0, "the image '%s' of docker_image cannot be used: %s", ask->image,
-			     found.complaint);
+		rc = err_set(err, BRIG_E_REFUSED, 0, "the image '%s' of docker_image cannot be used: %s",
+			     options->image, found.complaint);
 	else if (str_eq(label_of(image, CONTAINER_INIT_LABEL), container_init_hash))
 		(void)str_copy(ret_id, ENGINE_IMAGE_LEN + 1, found.id);
 	else {
 		*ret_took_time = true;
-		rc = image_derive(e, found.id, ask, ret_id, err);
+		rc = image_derive(e, found.id, options, ret_id, err);
 	}
 	json_decref(image);
 	return rc;
 }
 
-int image_ensure(struct engine *e, const char *language, const struct image_ask *ask, uint64_t deadline_ns,
+int image_ensure(struct engine *e, const char *language, const struct image_options *options, uint64_t deadline_ns,
 		 char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err)
 {
 	uint64_t begun = clock_now_ns();
 	bool took_time = false;
-	int rc = ask->image && ask->image[0] ? ensure_foreign(e, ask, &took_time, ret_id, err)
-					     : ensure_own(e, language, ask, &took_time, ret_id, err);
+	int rc = options->image && options->image[0] ? ensure_foreign(e, options, &took_time, ret_id, err)
+						     : ensure_own(e, language, options, &took_time, ret_id, err);
 
 	if (took_time && deadline_ns > begun)
 		deadline_ns = clock_now_ns() + (deadline_ns - begun);

@@ -28,7 +28,7 @@ enum image_state { IMAGE_MISSING, IMAGE_GOOD, IMAGE_WRONG, IMAGE_STATE_COUNT };
 extern const char *const image_state_name[IMAGE_STATE_COUNT];
 
 /* How an image is asked for. */
-struct image_ask {
+struct image_options {
 	const char *image; /* docker_image; "" or NULL: the language's own */
 	bool may_build;    /* docker_build */
 	bool rebuild;      /* even if a good one is there */
@@ -68,7 +68,7 @@ bool image_takes_requirements(const char *name);
  * nothing was built, else as far from now as it was from the call.
  * BRIG_E_REFUSED: missing, and not to be built; or it is there and wrong.
  */
-int image_ensure(struct engine *e, const char *language, const struct image_ask *ask, uint64_t deadline_ns,
+int image_ensure(struct engine *e, const char *language, const struct image_options *options, uint64_t deadline_ns,
 		 char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err);
 /* Looks at own image name, or (foreign) at any reference. */
 int image_look(struct engine *e, const char *name, bool foreign, const struct setting_list *requirements,
@@ -85,11 +85,11 @@ struct image_row {
 };
 const struct image_row *image_row(const char *name);
 /* A text for people: cut and cleaned by the caller. */
-void image_say(const struct image_ask *ask, const char *fmt, ...) PRINTF(2, 3);
-int image_build(struct engine *e, const struct image_row *row, const struct image_ask *ask,
+void image_say(const struct image_options *options, const char *fmt, ...) PRINTF(2, 3);
+int image_build(struct engine *e, const struct image_row *row, const struct image_options *options,
 		char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err);
-int image_derive(struct engine *e, const char *base_id, const struct image_ask *ask, char ret_id[ENGINE_IMAGE_LEN + 1],
-		 struct brig_error *err);
+int image_derive(struct engine *e, const char *base_id, const struct image_options *options,
+		 char ret_id[ENGINE_IMAGE_LEN + 1], struct brig_error *err);
 /* A container of the image that nobody will start, for reading and writing its files; the caller's to remove. */
 int image_unstarted(struct engine *e, const char *base_id, char ret[ENGINE_ID_LEN + 1], struct brig_error *err);
 /* The numbers of "name" or "name:group" by the image's own /etc/passwd and /etc/group; never 0. */

@@ -42,52 +42,49 @@ static json_t *number(uint64_t n)
 	return json_integer((json_int_t)min_u64(n, INT64_MAX));
 }
 
+/*
+ * A place that the program may write to.  Podman takes no owner for a tmpfs; then the place is everybody's, and there is
+ * nobody else.  Nor does it take a number of inodes: the memory limit, which they count against, has to do.
+ */
+static json_t *writable(const struct cell *c, bool is_exec, uint64_t bytes, uint64_t inodes, bool is_owned)
+{
+	char count[40] = "", owner[64] = "mode=1777";
+
+	if (!c->host->podman)
+		(void)snprintf(count, sizeof(count), "nr_inodes=%llu,", (unsigned long long)inodes);
+	if (!c->host->podman && is_owned)
+		(void)snprintf(owner, sizeof(owner), "mode=0755,uid=%u,gid=%u", c->plan->uid, c->plan->gid);
+	return text("rw,nosuid,nodev,%s,size=%llu,%s%s", is_exec ? "exec" : "noexec", (unsigned long long)bytes, count,
+		    owner);
+}
+
 static json_t *tmpfs(const struct cell *c)
 {
-	static const char *const names[] = { PLAN_WORKSPACE, "/tmp", "/dev/shm" }, *const closed[] = { "/run",
-												       "/var/tmp" };
-	struct place_sizes s = course_places(&c->plan->limits);
-	bool podman = c->host->podman;
+	static const char *const names[] = { PLAN_WORKSPACE, "/tmp", "/dev/shm" };
+	static const char *const closed[] = { "/run", "/var/tmp" };
+	static const char closed_options[] = "ro,nosuid,nodev,noexec,size=4096,mode=0555";
+	struct place_sizes s = lifecycle_places(&c->plan->limits);
 	json_t *v = json_object();
 
 	s.bytes[0] += c->pump.project.room; /* the limits are for what the program adds */
 	s.inodes[0] += c->pump.project.entries;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		/* Podman takes no owner for a tmpfs; then the place is everybody's, and there is nobody else.  Nor does it
-		 * take a number of inodes: the memory limit, which they count against, has to do. */
-		bool own = i == 0 && !podman;
-		char owner[64] = "mode=1777", inodes[40] = "";
-
-		if (!podman)
-			(void)snprintf(inodes, sizeof(inodes), "nr_inodes=%llu,", (unsigned long long)s.inodes[i]);
-		if (own)
-			(void)snprintf(owner, sizeof(owner), "mode=0755,uid=%u,gid=%u", c->plan->uid, c->plan->gid);
-		(void)json_object_set_new(v, names[i],
-					  text("rw,nosuid,nodev,%s,size=%llu,%s%s",
-					       i < 2 && c->plan->workspace_exec ? "exec" : "noexec",
-					       (unsigned long long)s.bytes[i], inodes, owner));
-	}
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		(void)json_object_set_new(
+			v, names[i],
+			writable(c, i < 2 && c->plan->workspace_exec, s.bytes[i], s.inodes[i], /* is_owned= */ i == 0));
 	/* What is shown is unpacked there by init, and closed by the rules of Landlock; its libraries are executed. */
-	if (c->pump.folder) {
-		char inodes[40] = "", owner[64] = "mode=1777";
-
-		if (!podman)
-			(void)snprintf(inodes, sizeof(inodes), "nr_inodes=%llu,",
-				       (unsigned long long)c->pump.shown.entries + 1);
-		if (!podman)
-			(void)snprintf(owner, sizeof(owner), "mode=0755,uid=%u,gid=%u", c->plan->uid, c->plan->gid);
+	if (c->pump.folder)
 		(void)json_object_set_new(v, c->pump.folder->target,
-					  text("rw,nosuid,nodev,exec,size=%llu,%s%s",
-					       (unsigned long long)max_u64(c->pump.shown.room, 4 * KiB), inodes,
-					       owner));
-	}
+					  writable(c, /* is_exec= */ true, max_u64(c->pump.shown.room, 4 * KiB),
+						   c->pump.shown.entries + 1, /* is_owned= */ true));
 	/* Podman would make these writable, without a limit. */
-	for (size_t i = 0; podman && i < ARRAY_LEN(closed); i++)
-		(void)json_object_set_new(v, closed[i], json_string("ro,nosuid,nodev,noexec,size=4096,mode=0555"));
+	for (size_t i = 0; c->host->podman && i < ARRAY_LEN(closed); i++)
+		(void)json_object_set_new(v, closed[i], json_string(closed_options));
 	/* The engine would mount a writable queue file system there. */
 	(void)json_object_set_new(v, "/dev/mqueue",
-				  json_string(podman ? "ro,nosuid,nodev,noexec,size=4096,mode=0555"
-						     : "ro,nosuid,nodev,noexec,size=4096,nr_inodes=1,mode=0555"));
+				  json_string(c->host->podman
+						      ? closed_options
+						      : "ro,nosuid,nodev,noexec,size=4096,nr_inodes=1,mode=0555"));
 	return v;
 }
 

@@ -65,7 +65,7 @@ struct claimer {
 };
 
 struct pool {
-	const struct backend_pool *ask;
+	const struct backend_pool *want;
 	struct backend_host *host;
 	char path[POOL_PATH_MAX];
 	int place, lock, listener, wake; /* wake: the filler has something for the keeper */
@@ -88,8 +88,8 @@ struct pool {
 	bool told;
 };
 
-static void tell(const struct pool *p, const char *fmt, ...) PRINTF(2, 3);
-static void tell(const struct pool *p, const char *fmt, ...)
+static void notify(const struct pool *p, const char *fmt, ...) PRINTF(2, 3);
+static void notify(const struct pool *p, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -97,8 +97,8 @@ static void tell(const struct pool *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (p->ask->tell.fn)
-		p->ask->tell.fn(p->ask->tell.arg, text);
+	if (p->want->notify.fn)
+		p->want->notify.fn(p->want->notify.arg, text);
 }
 
 /* ---- making and removing: the filler --------------------------------------------------------------- */
@@ -188,7 +188,8 @@ static struct kind *next_kind(struct pool *p)
 	for (size_t i = 0; i < p->n_kinds; i++) {
 		struct kind *k = &p->kind[i];
 
-		if (k->ready + k->coming < p->ask->size && (!best || k->ready + k->coming < best->ready + best->coming))
+		if (k->ready + k->coming < p->want->size &&
+		    (!best || k->ready + k->coming < best->ready + best->coming))
 			best = k;
 	}
 	return p->n_warm < WARM_MAX ? best : NULL;
@@ -492,13 +493,13 @@ static void note_filler(struct pool *p, bool *told_ready)
 	(void)!read(p->wake, &count, sizeof(count));
 	(void)pthread_mutex_lock(&p->mutex);
 	for (size_t i = 0; i < p->n_kinds; i++)
-		lacking += p->kind[i].ready < p->ask->size;
+		lacking += p->kind[i].ready < p->want->size;
 	if (p->trouble[0] && !p->told) {
 		p->told = true;
-		tell(p, "a container could not be made, the next try follows: %s", p->trouble);
+		notify(p, "a container could not be made, the next try follows: %s", p->trouble);
 	} else if (!lacking && !*told_ready) {
 		*told_ready = true;
-		tell(p, "ready: %zu containers wait", p->n_warm);
+		notify(p, "ready: %zu containers wait", p->n_warm);
 	}
 	(void)pthread_mutex_unlock(&p->mutex);
 }
@@ -515,7 +516,7 @@ static void keep(struct pool *p)
 		bool stopping;
 
 		slot[LISTEN] = (struct pollfd){ .fd = p->listener, .events = POLLIN };
-		slot[STOP] = (struct pollfd){ .fd = p->ask->stop_fd, .events = POLLIN };
+		slot[STOP] = (struct pollfd){ .fd = p->want->stop_fd, .events = POLLIN };
 		slot[WAKE] = (struct pollfd){ .fd = p->wake, .events = POLLIN };
 		for (size_t i = 0; i < n; i++)
 			slot[FIXED + i] = (struct pollfd){ .fd = p->claimer[i].sock, .events = POLLIN };
@@ -540,9 +541,9 @@ static void keep(struct pool *p)
 static int add_kind(struct pool *p, const struct plan *plan, struct brig_error *err)
 {
 	const struct settings *set = p->host->set;
-	const struct image_ask ask = { .image = set->docker_image,
-				       .may_build = set->docker_build,
-				       .requirements = &set->docker_requirements };
+	const struct image_options options = { .image = set->docker_image,
+					       .may_build = set->docker_build,
+					       .requirements = &set->docker_requirements };
 	uint64_t deadline = clock_now_ns() + ENGINE_GRACE_MS * NS_PER_MS;
 	struct kind *k = &p->kind[p->n_kinds];
 	int rc;
@@ -551,7 +552,7 @@ static int add_kind(struct pool *p, const struct plan *plan, struct brig_error *
 		return err_set(err, BRIG_E_USAGE, 0, "a pool keeps at most %d kinds of containers", KINDS_MAX);
 	k->cell.host = p->host;
 	k->cell.plan = plan;
-	rc = image_ensure(p->host->engine, plan->language, &ask, deadline, k->cell.image, err);
+	rc = image_ensure(p->host->engine, plan->language, &options, deadline, k->cell.image, err);
 	if (rc == 0 && !(k->cell.asked = map_plan_body(&k->cell, err)))
 		rc = -err->code;
 	if (rc < 0)
@@ -597,8 +598,8 @@ static int start(struct pool *p, struct brig_error *err)
 	pthread_condattr_t attr;
 	int rc;
 
-	for (size_t i = 0; i < p->ask->n_plans; i++) {
-		rc = add_kind(p, p->ask->plans[i], err);
+	for (size_t i = 0; i < p->want->n_plans; i++) {
+		rc = add_kind(p, p->want->plans[i], err);
 		if (rc < 0)
 			return rc;
 	}
@@ -613,7 +614,7 @@ static int start(struct pool *p, struct brig_error *err)
 	if (rc != 0)
 		return err_set(err, BRIG_E_SYSTEM, rc, "cannot start the pool's second thread");
 	p->has_filler = true;
-	tell(p, "keeping %u containers of each of %zu kinds; socket %s/pool", p->ask->size, p->n_kinds, p->path);
+	notify(p, "keeping %u containers of each of %zu kinds; socket %s/pool", p->want->size, p->n_kinds, p->path);
 	return 0;
 }
 
@@ -641,7 +642,7 @@ static void stop(struct pool *p)
 	fd_closep(&p->place);
 }
 
-int pool_serve(struct backend_host *h, const struct backend_pool *ask, struct brig_error *err)
+int pool_serve(struct backend_host *h, const struct backend_pool *want, struct brig_error *err)
 {
 	AUTO_FREE struct pool *p = NULL;
 	struct brig_error ignored = BRIG_ERROR_INIT;
@@ -658,7 +659,7 @@ int pool_serve(struct backend_host *h, const struct backend_pool *ask, struct br
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(err);
-	p->ask = ask;
+	p->want = want;
 	p->host = h;
 	p->place = p->lock = p->listener = p->wake = FD_NONE;
 	(void)owner_reap(h->set, NULL, NULL, &ignored); /* of a pool that was killed */

@@ -67,6 +67,6 @@ void pool_give_up(struct cell *c);
 
 /* ---- pool.c ------------------------------------------------------------------------------------------ */
 
-int pool_serve(struct backend_host *h, const struct backend_pool *ask, struct brig_error *err);
+int pool_serve(struct backend_host *h, const struct backend_pool *want, struct brig_error *err);
 
 #endif

@@ -79,9 +79,9 @@ void docker_read_back(struct cell *c, struct facts *ret)
 {
 	if (!c->stopped)
 		return; /* the first look comes while init is still at work: it says everything at the end */
-	course_facts(&c->pump, ret);
+	lifecycle_facts(&c->pump, ret);
 	if (!c->violated)
-		c->violated = !course_ids(&c->pump, ret, c->difference, sizeof(c->difference));
+		c->violated = !lifecycle_ids(&c->pump, ret, c->difference, sizeof(c->difference));
 	read_spaces(c, ret);
 	read_modes(c, ret);
 	read_limits(c, ret);

@@ -92,12 +92,12 @@ void stats_close(struct cell *c)
 }
 
 /* One question at a time, never waited for: the watcher has more to do. */
-static void ask_engine(struct cell *c)
+static void query_engine(struct cell *c)
 {
 	struct brig_error ignored = BRIG_ERROR_INIT;
 	int rc;
 
-	if (c->no_stats || c->stopped || !c->pump.let_go)
+	if (c->no_stats || c->stopped || !c->pump.go_sent)
 		return;
 	rc = c->asking ? engine_stats_step(c->asking, &c->stats, &ignored)
 		       : engine_stats_begin(c->host->engine, c->id, &c->asking, &ignored);
@@ -109,7 +109,7 @@ static void ask_engine(struct cell *c)
 int stats_sample(struct cell *c, struct sample *ret)
 {
 	if (c->memory < 0) {
-		ask_engine(c);
+		query_engine(c);
 		ret->cpu_ms = c->stats.cpu_ns / NS_PER_MS;
 		ret->memory_bytes = c->stats.memory_bytes;
 		ret->pids = c->stats.pids;
@@ -126,7 +126,7 @@ uint64_t stats_cpu_ns(struct cell *c)
 	uint64_t now;
 
 	if (c->memory < 0)
-		ask_engine(c);
+		query_engine(c);
 	now = c->memory < 0 ? c->stats.cpu_ns : group_cpu_ns(c);
 	c->cpu_seen_ns = max_u64(c->cpu_seen_ns, now > c->cpu_base_ns ? now - c->cpu_base_ns : 0);
 	return c->cpu_seen_ns;

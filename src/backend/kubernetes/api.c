@@ -12,30 +12,30 @@
 #include "base/wait.h"
 
 #define CALL_MS        30000
-#define AGAIN_MS       200 /* before a call that met a busy server is made once more */
+#define RETRY_MS       200 /* before a call that met a busy server is made once more */
 #define PATH_MAX_BYTES (4 * KiB)
 
 /* One call, as its function describes it. */
-struct ask {
+struct request {
 	const char *method;
 	const char *what; /* "make the pod", for messages */
-	struct buf path;  /* the ask's own */
+	struct buf path;  /* the request's own */
 	const json_t *body;
 	bool not_again; /* a server in trouble may have done it */
 };
-#define ASK_INIT(m, w)                                                       \
+#define REQUEST_INIT(m, w)                                                   \
 	{                                                                    \
 		.method = (m), .what = (w), .path = BUF_INIT(PATH_MAX_BYTES) \
 	}
-static void ask_release(struct ask *q)
+static void request_release(struct request *q)
 {
 	buf_release(&q->path);
 }
-#define AUTO_ASK             \
-	CLEANUP(ask_release) \
-	struct ask
+#define AUTO_REQUEST             \
+	CLEANUP(request_release) \
+	struct request
 
-static void add_pods(const struct api *a, struct ask *q, const char *name)
+static void add_pods(const struct api *a, struct request *q, const char *name)
 {
 	(void)buf_addf(&q->path, "/api/v1/namespaces/%s/pods", a->namespace);
 	if (name) {
@@ -96,7 +96,7 @@ static uint64_t call_deadline(const struct api *a)
 	return a->deadline_ns ? min_u64(own, a->deadline_ns) : own;
 }
 
-static int send_once(struct api *a, const struct ask *q, const char *body, struct http_answer *ret,
+static int send_once(struct api *a, const struct request *q, const char *body, struct http_answer *ret,
 		     struct brig_error *err)
 {
 	enum http_trouble trouble = HTTP_FINE;
@@ -116,13 +116,13 @@ static int send_once(struct api *a, const struct ask *q, const char *body, struc
 	return 0;
 }
 
-static bool may_ask_again(const struct ask *q, int status)
+static bool may_retry(const struct request *q, int status)
 {
 	return status == 429 || (!q->not_again && status >= 500);
 }
 
 /* Takes any status; one that says "not now" only when there is no time left. */
-static int send_any(struct api *a, const struct ask *q, struct http_answer *ret, struct brig_error *err)
+static int send_any(struct api *a, const struct request *q, struct http_answer *ret, struct brig_error *err)
 {
 	AUTO_FREE char *body = q->body ? json_dumps(q->body, JSON_COMPACT) : NULL;
 	uint64_t until = call_deadline(a);
@@ -135,16 +135,16 @@ static int send_any(struct api *a, const struct ask *q, struct http_answer *ret,
 		return err_set(err, BRIG_E_REFUSED, 0, "cannot %s: what is asked for is too long", q->what);
 	for (;;) {
 		rc = send_once(a, q, body, ret, err);
-		if (rc < 0 || !may_ask_again(q, ret->status) || clock_now_ns() + AGAIN_MS * NS_PER_MS >= until)
+		if (rc < 0 || !may_retry(q, ret->status) || clock_now_ns() + RETRY_MS * NS_PER_MS >= until)
 			return rc;
 		http_answer_release(ret);
 		*ret = (struct http_answer)HTTP_ANSWER_INIT;
-		wait_sleep(AGAIN_MS * NS_PER_MS);
+		wait_sleep(RETRY_MS * NS_PER_MS);
 	}
 }
 
 /* The object that a call answers with; ret may be NULL.  1: 404. */
-static int send_for(struct api *a, const struct ask *q, json_t **ret, struct brig_error *err)
+static int send_for(struct api *a, const struct request *q, json_t **ret, struct brig_error *err)
 {
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	json_t *v;
@@ -177,9 +177,9 @@ static unsigned version_number(const char *text)
 	return n;
 }
 
-static int ask_version(struct api *a, struct brig_error *err)
+static int read_version(struct api *a, struct brig_error *err)
 {
-	AUTO_ASK q = ASK_INIT("GET", "ask the cluster for its version");
+	AUTO_REQUEST q = REQUEST_INIT("GET", "ask the cluster for its version");
 	json_t *v = NULL;
 	int rc;
 
@@ -207,7 +207,7 @@ int api_open(const struct settings *set, uint64_t deadline_ns, struct api *ret, 
 	if (rc == 0)
 		rc = http_open(&target, &ret->http, err);
 	if (rc == 0)
-		rc = ask_version(ret, err);
+		rc = read_version(ret, err);
 	if (rc < 0)
 		api_close(ret);
 	ret->deadline_ns = 0;
@@ -226,7 +226,7 @@ void api_close(struct api *a)
 
 int api_pod_create(struct api *a, const json_t *pod, json_t **ret, struct brig_error *err)
 {
-	AUTO_ASK q = ASK_INIT("POST", "make the pod");
+	AUTO_REQUEST q = REQUEST_INIT("POST", "make the pod");
 	int rc;
 
 	q.body = pod;
@@ -241,7 +241,7 @@ int api_pod_create(struct api *a, const json_t *pod, json_t **ret, struct brig_e
 
 int api_pod_get(struct api *a, const char *name, json_t **ret, struct brig_error *err)
 {
-	AUTO_ASK q = ASK_INIT("GET", "look at the pod");
+	AUTO_REQUEST q = REQUEST_INIT("GET", "look at the pod");
 
 	add_pods(a, &q, name);
 	return send_for(a, &q, ret, err);
@@ -249,7 +249,7 @@ int api_pod_get(struct api *a, const char *name, json_t **ret, struct brig_error
 
 int api_pod_list(struct api *a, const char *label, json_t **ret, struct brig_error *err)
 {
-	AUTO_ASK q = ASK_INIT("GET", "list pods");
+	AUTO_REQUEST q = REQUEST_INIT("GET", "list pods");
 	json_t *v = NULL;
 	int rc;
 
@@ -280,7 +280,7 @@ static bool is_another(struct api *a, const char *name, const char *uid)
 
 int api_pod_delete(struct api *a, const char *name, const char *uid, unsigned grace_seconds, struct brig_error *err)
 {
-	AUTO_ASK q = ASK_INIT("DELETE", "remove the pod");
+	AUTO_REQUEST q = REQUEST_INIT("DELETE", "remove the pod");
 	json_t *body = json_pack("{s:s, s:s, s:i, s:s}", "apiVersion", "v1", "kind", "DeleteOptions",
 				 "gracePeriodSeconds", (int)grace_seconds, "propagationPolicy", "Background");
 	int rc;
@@ -296,7 +296,7 @@ int api_pod_delete(struct api *a, const char *name, const char *uid, unsigned gr
 
 int api_runtime_class(struct api *a, const char *name, struct brig_error *err)
 {
-	AUTO_ASK q = ASK_INIT("GET", "look for the RuntimeClass");
+	AUTO_REQUEST q = REQUEST_INIT("GET", "look for the RuntimeClass");
 	int rc;
 
 	(void)buf_adds(&q.path, "/apis/node.k8s.io/v1/runtimeclasses/");
@@ -308,7 +308,7 @@ int api_runtime_class(struct api *a, const char *name, struct brig_error *err)
 int api_pod_attach(struct api *a, const char *name, const char *container, struct http_stream **ret,
 		   struct brig_error *err)
 {
-	AUTO_ASK q = ASK_INIT("GET", "attach to the pod");
+	AUTO_REQUEST q = REQUEST_INIT("GET", "attach to the pod");
 	AUTO_ANSWER answer = HTTP_ANSWER_INIT;
 	enum http_trouble trouble = HTTP_FINE;
 	char key[64] = "Sec-WebSocket-Key: ";

@@ -18,6 +18,7 @@
  *	reap.c        ps, reap
  *	api.c         the calls;  address.c  where they go, and as whom
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ static int kubernetes_open(const struct settings *set, struct backend_host **ret
 }
 
 /* By its name, which for images of our own has a hash of all that is in it; what was really run is in the evidence. */
-static int kubernetes_identify(struct backend_host *h, const char *language, const struct backend_notice *tell UNUSED,
+static int kubernetes_identify(struct backend_host *h, const char *language, const struct backend_notice *notify UNUSED,
 			       char *dst, size_t size, struct brig_error *err)
 {
 	const char *own = image_of(language);
@@ -105,7 +106,7 @@ static int kubernetes_destroy(struct cell *c, char *leftovers, size_t size)
 	return left;
 }
 
-static int kubernetes_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell UNUSED,
+static int kubernetes_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *notify UNUSED,
 			    struct cell **ret, struct brig_error *err)
 {
 	struct cell *c = calloc(1, sizeof(*c));
@@ -133,33 +134,24 @@ static int kubernetes_finish(struct cell *c, struct brig_error *err)
 
 	if (rc == 0)
 		rc = pod_await_ready(c, err);
-	return rc == 0 && c->plan->start_at_once ? course_let_go(&c->pump, err) : rc;
+	return rc == 0 && c->plan->start_at_once ? lifecycle_start_program(&c->pump, err) : rc;
 }
 
 static int kubernetes_start(struct cell *c, struct cell_fds *ret, struct brig_error *err)
 {
-	const struct pump *p = &c->pump;
-	int rc = p->let_go ? 0 : course_let_go(&c->pump, err);
+	int rc = c->pump.go_sent ? 0 : lifecycle_start_program(&c->pump, err);
 
-	if (rc < 0)
-		return rc;
-	*ret = (struct cell_fds){
-		.in = p->in_write, .out = p->out.read, .err = p->err.read, .event = p->poll, .started_ns = p->started_ns
-	};
-	return 0;
+	if (rc == 0)
+		*ret = lifecycle_fds(&c->pump);
+	return rc;
 }
 
 static enum cell_event kubernetes_on_event(struct cell *c, struct exit_info *info, struct brig_error *err)
 {
 	bool lost;
-	enum cell_event event = course_event(&c->pump, info, &lost, err);
+	enum cell_event event = lifecycle_event(&c->pump, info, &lost, err);
 
 	return lost ? pod_lost(c, info, err) : event;
-}
-
-static void kubernetes_close_stdin(struct cell *c)
-{
-	fd_closep(&c->pump.in_write);
 }
 
 static int kubernetes_stop(struct cell *c, struct brig_error *err)
@@ -186,28 +178,10 @@ static uint64_t kubernetes_oom_kills(struct cell *c)
 
 static void kubernetes_usage(struct cell *c, struct cell_usage *ret)
 {
-	course_usage(&c->pump, 0, c->oom_seen, ret);
+	lifecycle_usage(&c->pump, 0, c->oom_seen, ret);
 }
 
-static int kubernetes_open_output(struct cell *c, const char *name)
-{
-	return course_open_output(&c->pump, name);
-}
-
-static int kubernetes_open_folder(struct cell *c, const char *name)
-{
-	return pump_open_folder(&c->pump, name);
-}
-
-static int kubernetes_workspace(struct cell *c, struct workspace_view *ret, struct brig_error *err)
-{
-	return pump_workspace(&c->pump, ret, err);
-}
-
-static void kubernetes_left(struct cell *c, backend_left_fn each, void *arg)
-{
-	pump_left(&c->pump, each, arg);
-}
+static_assert(offsetof(struct cell, pump) == 0, "container_cell_*() take a cell for its pump");
 
 const struct backend_ops kubernetes_backend = {
 	.name = "kubernetes",
@@ -220,18 +194,18 @@ const struct backend_ops kubernetes_backend = {
 	.finish = kubernetes_finish,
 	.start = kubernetes_start,
 	.on_event = kubernetes_on_event,
-	.close_stdin = kubernetes_close_stdin,
+	.close_stdin = container_cell_close_stdin,
 	.sample = kubernetes_sample,
 	.cpu_ns = kubernetes_cpu_ns,
 	.oom_kills = kubernetes_oom_kills,
 	.read_back = pod_read_back,
 	.stop = kubernetes_stop,
 	.usage = kubernetes_usage,
-	.open_output = kubernetes_open_output,
-	.open_folder = kubernetes_open_folder,
+	.open_output = container_cell_open_output,
+	.open_folder = container_cell_open_folder,
 	.certificates = CERTIFICATES_PATH,
-	.workspace = kubernetes_workspace,
-	.left = kubernetes_left,
+	.workspace = container_cell_workspace,
+	.left = container_cell_left,
 	.list = pods_list,
 	.reap = pods_reap,
 	.destroy = kubernetes_destroy,

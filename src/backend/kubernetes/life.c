@@ -57,7 +57,7 @@ static int find_image(struct cell *c, struct brig_error *err)
 int pod_prepare(struct cell *c, struct brig_error *err)
 {
 	static int (*const steps[])(struct pump *, struct brig_error *) = {
-		course_make_keys, pump_open, shown_pack, project_pack, pump_load,
+		lifecycle_make_keys, pump_open, shown_pack, project_pack, pump_load,
 	};
 	int rc = channels_open(&c->channels, err);
 
@@ -193,7 +193,7 @@ int pod_await_ready(struct cell *c, struct brig_error *err)
 {
 	uint64_t deadline = from_now(cluster_patience_ms(c->plan->limits.startup_ms));
 	struct pod_status status;
-	int rc = course_await_ready(&c->pump, deadline, err);
+	int rc = lifecycle_await_ready(&c->pump, deadline, err);
 
 	if (rc <= 0)
 		return rc < 0 ? rc : died_early(c, err);
@@ -323,16 +323,16 @@ int pod_stop(struct cell *c, struct brig_error *err)
 	struct pump *p = &c->pump;
 	uint64_t deadline;
 
-	if (c->stopped || !p->let_go)
+	if (c->stopped || !p->go_sent)
 		return 0;
 	c->stopped = true;
 	p->draining = true;
 	if (!p->final && !p->stream_over && pump_message(p, WIRE_STOP))
-		course_await_final(p, from_now(STOP_PATIENCE_MS));
+		lifecycle_await_final(p, from_now(STOP_PATIENCE_MS));
 	deadline = from_now(cluster_patience_ms(c->plan->limits.cleanup_ms));
 	c->host->api.deadline_ns = deadline;
 	if (p->final)
-		(void)course_await_mark(p, some_time(deadline));
+		(void)lifecycle_await_mark(p, some_time(deadline));
 	look_back(c);
 	if (!p->final) { /* init does not answer, or is dead: its node has to see to the rest */
 		pump_end_stream(p);

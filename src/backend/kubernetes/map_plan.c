@@ -39,7 +39,7 @@ static void add_place(json_t *volumes, json_t *mounts, const char *name, const c
 
 static void add_places(const struct cell *c, json_t *volumes, json_t *mounts)
 {
-	struct place_sizes s = course_places(&c->plan->limits);
+	struct place_sizes s = lifecycle_places(&c->plan->limits);
 
 	/* The limits are for what the program adds. */
 	add_place(volumes, mounts, "workspace", PLAN_WORKSPACE, s.bytes[0] + c->pump.project.room, false);
@@ -96,14 +96,15 @@ static json_t *spec(const struct cell *c)
 {
 	const struct limits *l = &c->plan->limits;
 	uint64_t ms = l->startup_ms + l->wall_ms + l->cleanup_ms + 2 * (uint64_t)CLUSTER_GRACE_MS;
+	json_int_t seconds = (json_int_t)(ms / 1000);
 	json_t *volumes = json_array(), *mounts = json_array(), *v;
 
 	add_places(c, volumes, mounts);
 	v = json_pack("{s:s, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:{s:[s]}}", "restartPolicy", "Never",
-		      "activeDeadlineSeconds", (json_int_t)(ms / 1000 + 1), "terminationGracePeriodSeconds",
-		      (json_int_t)1, "automountServiceAccountToken", 0, "enableServiceLinks", 0, "hostNetwork", 0,
-		      "hostPID", 0, "hostIPC", 0, "shareProcessNamespace", 0, "hostname", "cell", "dnsPolicy", "None",
-		      "dnsConfig", "nameservers", "127.0.0.1");
+		      "activeDeadlineSeconds", seconds + 1, "terminationGracePeriodSeconds", (json_int_t)1,
+		      "automountServiceAccountToken", 0, "enableServiceLinks", 0, "hostNetwork", 0, "hostPID", 0,
+		      "hostIPC", 0, "shareProcessNamespace", 0, "hostname", "cell", "dnsPolicy", "None", "dnsConfig",
+		      "nameservers", "127.0.0.1");
 	(void)json_object_set_new(v, "securityContext",
 				  json_pack("{s:b, s:I, s:I, s:o}", "runAsNonRoot", 1, "runAsUser",
 					    (json_int_t)c->plan->uid, "runAsGroup", (json_int_t)c->plan->gid,

@@ -25,6 +25,7 @@ struct backend_host {
 };
 
 struct cell {
+	struct pump pump; /* first: container_cell_*() */
 	struct backend_host *host;
 	const struct plan *plan;
 	char name[64];
@@ -34,7 +35,6 @@ struct cell {
 	json_t *asked;          /* the pod that was asked for */
 	json_t *before, *after; /* the server's account, when every wall was up and after the end */
 	struct channels *channels;
-	struct pump pump;
 	uint64_t oom_seen;
 	bool stopped, gone;
 	bool violated;

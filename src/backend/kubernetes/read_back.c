@@ -97,7 +97,7 @@ int pod_check_walls(struct cell *c, struct brig_error *err)
 
 	for (size_t i = 0; rc == 0 && i < ARRAY_LEN(checks); i++)
 		rc = checks[i](c, err);
-	return rc < 0 ? rc : course_check_limits(&c->pump, "the cluster", err);
+	return rc < 0 ? rc : lifecycle_check_limits(&c->pump, "the cluster", err);
 }
 
 /* ---- after the end -------------------------------------------------------------------------------------- */
@@ -119,9 +119,9 @@ void pod_read_back(struct cell *c, struct facts *ret)
 
 	if (!c->stopped)
 		return; /* the first look comes while init is still at work: it says everything at the end */
-	course_facts(&c->pump, ret);
+	lifecycle_facts(&c->pump, ret);
 	if (!c->violated)
-		c->violated = !course_ids(&c->pump, ret, c->difference, sizeof(c->difference));
+		c->violated = !lifecycle_ids(&c->pump, ret, c->difference, sizeof(c->difference));
 	read_spaces(c, ret);
 	if (c->plan->workspace && c->after)
 		fact_text(ret, FACT_project, "ro", "API server: no volume of the node; the pod had a copy");

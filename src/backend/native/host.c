@@ -91,7 +91,7 @@ bool native_same_host(const struct settings *a, const struct settings *b)
 	return limits_disk_io(a) == limits_disk_io(b);
 }
 
-static int bury_init(struct remains *r)
+static int reap_init(struct remains *r)
 {
 	int rc = r->init_pidfd >= 0 ? proc_reap(&r->init_pidfd, r->deadline_ns, NULL) : 0;
 
@@ -126,7 +126,7 @@ static struct remains *take_remains(struct backend_host *h, const char *id)
 /* Adds to leftovers; how many things stayed. */
 static int settle_one(struct backend_host *h, struct remains *r, char *leftovers, size_t size)
 {
-	bool process = bury_init(r) < 0, group = remove_groups(h, r) < 0;
+	bool process = reap_init(r) < 0, group = remove_groups(h, r) < 0;
 	size_t len = strlen(leftovers);
 	char pid[32] = "";
 

@@ -378,10 +378,10 @@ int cell_begin(struct backend_host *h, const struct plan *plan, bool joined, str
 	return 0;
 }
 
-static int native_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *tell,
+static int native_begin(struct backend_host *h, const struct plan *plan, const struct backend_notice *notify,
 			struct cell **ret, struct brig_error *err)
 {
-	(void)tell; /* nothing takes long */
+	(void)notify; /* nothing takes long */
 	return cell_begin(h, plan, /* joined= */ false, NULL, ret, err);
 }
 
@@ -516,7 +516,7 @@ void cell_let_go_of(struct cell *c)
 }
 
 /*
- * Init has said its last word and dies by itself, and no group has anybody else.  How long the kernel takes to bury it
+ * Init has said its last word and dies by itself, and no group has anybody else.  How long the kernel takes to remove it
  * need not be waited for here: settle does.  Whoever looks at a workspace afterwards waits, to be on the safe side.
  */
 bool native_dies_alone(struct cell *c)
@@ -660,9 +660,9 @@ static void leave_groups(struct cell *c, uint64_t deadline_ns)
 	*r = (struct remains){ .next = h->remains,
 			       .init_pid = c->init_pid,
 			       .init_pidfd = fd_move(&c->dying),
-			       .cgroup = MOVE_PTR(c->cgroup),
-			       .guarded = MOVE_PTR(c->guarded),
 			       .deadline_ns = deadline_ns };
+	r->cgroup = MOVE_PTR(c->cgroup);
+	r->guarded = MOVE_PTR(c->guarded);
 	(void)str_copy(r->id, sizeof(r->id), c->spec.plan->id);
 	janitor_finish(&h->janitors, r->guarded, r->init_pidfd);
 	h->remains = r;

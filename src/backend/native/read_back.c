@@ -503,20 +503,6 @@ void cell_read_back_dying(struct cell *c)
 	read_held(c, &c->looks->late);
 }
 
-static void adopt(struct facts *to, const struct facts *from, const char *remark)
-{
-	for (size_t i = 0; i < FACT_COUNT; i++) {
-		struct fact *row = &to->row[i];
-		size_t len;
-
-		if (row->known || !from->row[i].known)
-			continue;
-		*row = from->row[i];
-		len = strlen(row->source);
-		(void)snprintf(row->source + len, sizeof(row->source) - len, "%s", remark);
-	}
-}
-
 /*
  * Two looks after the program has had its time: at the processes while they can still be seen, and, once the
  * cell is stopped, at the rest.  When PID 1 was gone before the first look (the OOM killer takes the whole
@@ -529,8 +515,8 @@ void cell_read_back(struct cell *c, struct facts *ret)
 			read_processes(c, ret);
 		return;
 	}
-	adopt(ret, &c->looks->late, "");
-	adopt(ret, &c->looks->early, " (at start)");
+	facts_add_missing(ret, &c->looks->late, "");
+	facts_add_missing(ret, &c->looks->early, " (at start)");
 	fact_num(ret, FACT_processes_left, (uint64_t)c->tasks_left, "%s",
 		 c->dying >= 0 ? "cgroup.procs, besides our init, which is dying"
 		 : c->cgroup   ? "cgroup.procs"

@@ -139,10 +139,9 @@ static void arm_fault(struct guest_walls *w)
 static int fill_rules(const struct guest_confine *c, struct guest_rule *rules)
 {
 	for (size_t i = 0; i < c->n_rules; i++) {
-		if (strlen(c->rule[i].path) >= sizeof(rules[i].path))
+		if (!str_copy(rules[i].path, sizeof(rules[i].path), c->rule[i].path))
 			return -ENAMETOOLONG;
 		rules[i].grant = c->rule[i].grant;
-		(void)strcpy(rules[i].path, c->rule[i].path);
 	}
 	return 0;
 }

@@ -418,8 +418,12 @@ static int read_receipt(struct json_reader *r, json_t *doc, struct buf *fields)
 	};
 	struct receipt receipt = { 0 };
 
-	if (json_read_members(r, doc, members, ARRAY_LEN(members), &receipt) < 0)
+	if (json_object_get(doc, "statement")) { /* the receipt itself, as 'brig run --receipt' writes it */
+		if (read_receipt_text(r, doc, &receipt.text) < 0)
+			return -r->err->code;
+	} else if (json_read_members(r, doc, members, ARRAY_LEN(members), &receipt) < 0) {
 		return -r->err->code;
+	}
 	if (!receipt.text.data)
 		return err_set(r->err, BRIG_E_USAGE, 0, "\"receipt\" is missing");
 	if (body_put_bytes(fields, FIELD_text, "receipt", &receipt.text, r->err) < 0)

@@ -297,10 +297,12 @@ static bool check_length(struct client *c, const char *bytes, const struct http1
 		return true;
 	}
 	if (head->body == HTTP1_BODY_NONE && takes_body) {
+		const char *what = route_rows[c->req->route].body == BODY_TAR ? "a tar archive" : "a JSON object";
+
 		if (http1_find(bytes, head, "Content-Length"))
-			reply_refuse(c, 400, "the body is empty: send a JSON object");
+			reply_refuse(c, 400, "the body is empty: send %s", what);
 		else
-			reply_refuse(c, 411, "there is no body: send a JSON object with Content-Length or in chunks");
+			reply_refuse(c, 411, "there is no body: send %s with Content-Length or in chunks", what);
 		return false;
 	}
 	if (head->body != HTTP1_BODY_NONE && !takes_body) {

@@ -80,7 +80,7 @@ static bool plain_address(const struct sockaddr_storage *sa, struct address *ret
 
 static bool read_tcp_peer(struct client *c, const struct sockaddr_storage *from)
 {
-	struct sockaddr_storage to;
+	struct sockaddr_storage to = { 0 };
 	socklen_t len = sizeof(to);
 	struct address peer;
 	const int on = 1;
@@ -88,8 +88,7 @@ static bool read_tcp_peer(struct client *c, const struct sockaddr_storage *from)
 	if (!plain_address(from, &peer) || getsockname(c->source.fd, (struct sockaddr *)&to, &len) < 0 ||
 	    !plain_address(&to, &c->local))
 		return false;
-	c->local_port = ntohs(to.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&to)->sin6_port
-						       : ((struct sockaddr_in *)&to)->sin_port);
+	c->local_port = address_port((struct sockaddr *)&to);
 	/* Answers are written whole: nothing is gained by waiting for more. */
 	(void)setsockopt(c->source.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	c->peer = peer_take(c->front, &peer);
@@ -253,10 +252,10 @@ void client_finish(struct client *c)
 /* How much of the pieces went out; -1: the connection is broken. */
 static ssize_t send_now(struct client *c, const struct iovec *pieces, size_t n)
 {
-	struct msghdr msg = { .msg_iovlen = n };
+	/* The pieces are only read. */
+	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = n };
 	ssize_t sent;
 
-	memcpy(&msg.msg_iov, &pieces, sizeof(pieces)); /* which are only read */
 	do
 		sent = c->tls ? tls_write(c->tls, pieces, n) : sendmsg(c->source.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	while (sent < 0 && errno == EINTR);
@@ -352,6 +351,15 @@ bool client_keep(struct client *c, const char *bytes, size_t len)
 	return buf_add(&c->in, bytes, len) == len;
 }
 
+/* Some faults are of the head as a whole, and of no line. */
+static void refuse_head(struct client *c, const struct http1_head *head)
+{
+	if (head->bad_line > 0)
+		reply_refuse(c, head->status, "%s (line %zu of the head)", head->why, head->bad_line);
+	else
+		reply_refuse(c, head->status, "%s", head->why);
+}
+
 /* True: there is a request now. */
 static bool take_head(struct client *c)
 {
@@ -367,7 +375,7 @@ static bool take_head(struct client *c)
 		return false;
 	}
 	if (rc == HTTP1_BAD) {
-		reply_refuse(c, head.status, "%s (line %zu of the head)", head.why, head.bad_line);
+		refuse_head(c, &head);
 		return false;
 	}
 	c->in_at += head.used;

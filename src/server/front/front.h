@@ -151,9 +151,11 @@ struct request {
 	struct http1_body_reader reader;
 	struct buf body;
 	uint64_t began_ns, period_bytes, periods;
-	unsigned status;        /* that it was answered with */
-	uint64_t sent;          /* bytes of the answer's body */
-	char who[65];           /* the token's name, for the log */
+	unsigned status;    /* that it was answered with */
+	uint64_t sent;      /* bytes of the answer's body */
+	char who[65];       /* the token's name, for the log */
+	char execution[65]; /* that it was answered with, likewise; "": none */
+	char verdict[33];
 	char path[4097];        /* of an artifact or asset */
 	struct door_call *call; /* NULL: it came to the API */
 	struct port *port;      /* to a server of a session; NULL: it is for none */
@@ -346,7 +348,6 @@ const char *reply_reason(unsigned status);
 /* "Tue, 17 Nov 2026 15:57:25 GMT" */
 void reply_date(char dst[32]);
 /* Text as it stands between the quotes of a JSON string. */
-void reply_json_text(struct buf *out, const char *text);
 
 /* stream.c */
 bool stream_begin(struct client *c, const char *content_type);          /* false, as of the next: the client is gone */
@@ -376,7 +377,7 @@ bool relay_on_record(struct front *f, const struct record *rec);
 bool relay_has_tag(const struct front *f, uint32_t tag);
 uint64_t relays_deadline(const struct front *f); /* UINT64_MAX: none */
 void relays_on_time(struct front *f);
-void relays_bury(struct front *f);
+void relays_free_closed(struct front *f);
 /* The runner has gone: who waits for it is hung up on, since nobody knows how far that came. */
 void relays_without_runner(struct front *f);
 

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "server/doors/door.h"
+#include "server/report.h"
 
 #define LINE_MAX_BYTES 4096 /* a pipe that is writable takes as much at once */
 
@@ -22,17 +23,6 @@ static void write_line(struct front *f, const struct buf *line)
 
 	if (poll(&p, 1, 0) <= 0 || !(p.revents & POLLOUT) || write(STDERR_FILENO, buf_str(line), line->len) < 0)
 		f->log_lost++;
-}
-
-static void add_time(struct buf *out)
-{
-	uint64_t wall = clock_wall_ns();
-	time_t seconds = (time_t)(wall / NS_PER_SEC);
-	struct tm tm = { 0 };
-
-	(void)gmtime_r(&seconds, &tm);
-	(void)buf_addf(out, "%04d-%02d-%02dT%02d:%02d:%02d.%03uZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
-		       tm.tm_hour, tm.tm_min, tm.tm_sec, (unsigned)(wall % NS_PER_SEC / NS_PER_MS));
 }
 
 static void add_lost(struct front *f, struct buf *line)
@@ -46,12 +36,21 @@ static void add_lost(struct front *f, struct buf *line)
 	f->log_lost = 0;
 }
 
+static void add_member(struct buf *line, const char *name, const char *value)
+{
+	if (!*value)
+		return;
+	(void)buf_addf(line, ",\"%s\":\"", name);
+	report_add_json(line, value);
+	(void)buf_adds(line, "\"");
+}
+
 static void add_json(struct buf *line, const struct request *req, const char *route, uint64_t us)
 {
 	(void)buf_adds(line, "{\"time\":\"");
-	add_time(line);
+	report_add_time(line);
 	(void)buf_addf(line, "\",\"request_id\":\"%s\",\"method\":\"%s\",\"route\":\"", req->id, req->method);
-	reply_json_text(line, route);
+	report_add_json(line, route);
 	(void)buf_addf(line, "\",\"status\":%u,\"bytes\":%llu,\"ms\":%llu.%03u", req->status,
 		       (unsigned long long)req->sent, (unsigned long long)us / 1000, (unsigned)(us % 1000));
 	if (req->trace[0]) {
@@ -60,19 +59,21 @@ static void add_json(struct buf *line, const struct request *req, const char *ro
 		trace_ids(req, trace, span);
 		(void)buf_addf(line, ",\"trace_id\":\"%s\",\"span_id\":\"%s\"", trace, span);
 	}
-	if (req->who[0]) {
-		(void)buf_adds(line, ",\"token\":\"");
-		reply_json_text(line, req->who);
-		(void)buf_adds(line, "\"");
-	}
+	add_member(line, "token", req->who);
+	add_member(line, "execution", req->execution);
+	add_member(line, "verdict", req->verdict);
 }
 
 static void add_text(struct buf *line, const struct request *req, const char *route, uint64_t us)
 {
-	add_time(line);
+	report_add_time(line);
 	(void)buf_addf(line, " %s %s %s %u bytes=%llu ms=%llu.%03u token=%s", req->id,
 		       req->method[0] ? req->method : "-", route, req->status, (unsigned long long)req->sent,
 		       (unsigned long long)us / 1000, (unsigned)(us % 1000), req->who[0] ? req->who : "-");
+	if (req->execution[0])
+		(void)buf_addf(line, " execution=%s", req->execution);
+	if (req->verdict[0])
+		(void)buf_addf(line, " verdict=%s", req->verdict);
 	if (req->trace[0]) {
 		char trace[33], span[17];
 
@@ -123,14 +124,6 @@ void log_trouble(struct front *f, const char *text)
 {
 	AUTO_BUF line = BUF_INIT(LINE_MAX_BYTES);
 
-	if (f->options->json_log) {
-		(void)buf_adds(&line, "{\"time\":\"");
-		add_time(&line);
-		(void)buf_adds(&line, "\",\"trouble\":\"");
-		reply_json_text(&line, text);
-		(void)buf_adds(&line, "\"}\n");
-	} else {
-		(void)buf_addf(&line, "brig: front: %s\n", text);
-	}
+	report_add_line(&line, text);
 	write_line(f, &line);
 }

@@ -9,7 +9,7 @@
 #include "server/doors/door.h"
 #include "server/front/port.h"
 #include "server/front/websocket.h"
-#include "server/words.h"
+#include "server/control.h"
 #include "sys/memory.h"
 
 #define EVENTS_OF_ROUND  256
@@ -171,9 +171,17 @@ static void answer_for_runner(struct front *f)
 	relays_without_runner(f);
 }
 
-/* It has ended, and the master brings a channel to the next one. */
+static void stop_listening(struct front *f, struct watched_listener *l)
+{
+	front_watch(f, &l->source, 0);
+	fd_closep(&l->source.fd);
+}
+
+/* It has ended, and the master brings a channel to the next one; not at the end of the service, where it is the first to be done. */
 static void leave_runner(struct front *f)
 {
+	for (size_t i = 0; f->draining && i < f->n_listeners; i++)
+		stop_listening(f, &f->listener[i]);
 	f->lost_runner = false;
 	if (!f->channel)
 		return;
@@ -251,15 +259,18 @@ static void on_channel(struct front *f)
 
 /* ---- the master ---------------------------------------------------------------------------------------- */
 
+/*
+ * Whoever asks over TCP for what runs goes on being answered, and the runner turns away what is new.  Not at a socket of systemd's,
+ * where who connects now waits for the next service; nor at a path, which the master has removed.
+ */
 static void drain(struct front *f)
 {
 	if (f->draining)
 		return;
 	f->draining = true;
-	for (size_t i = 0; i < f->n_listeners; i++) {
-		front_watch(f, &f->listener[i].source, 0);
-		fd_closep(&f->listener[i].source.fd);
-	}
+	for (size_t i = 0; i < f->n_listeners; i++)
+		if (!f->channel || f->listener[i].listener->is_unix || f->listener[i].listener->is_given)
+			stop_listening(f, &f->listener[i]);
 }
 
 int front_use_certificate(struct front *f, const struct certificate *files, struct brig_error *err)
@@ -270,33 +281,33 @@ int front_use_certificate(struct front *f, const struct certificate *files, stru
 }
 
 /* The master has read the files anew. */
-static void change_certificate(struct front *f, const struct word *w)
+static void change_certificate(struct front *f, const struct control_message *w)
 {
 	const struct certificate files = { { w->fds[0], w->fds[1] } };
 	struct brig_error err = BRIG_ERROR_INIT;
-	struct word answer = { .word = WORD_TAKEN, .number = w->number };
+	struct control_message answer = { .kind = CONTROL_TAKEN, .number = w->number };
 
 	if (front_use_certificate(f, &files, &err) < 0) {
 		log_trouble(f, err.msg);
-		answer.word = WORD_REFUSED;
+		answer.kind = CONTROL_REFUSED;
 	}
-	(void)words_say(f->master_source.fd, &answer);
+	(void)control_send(f->master_source.fd, &answer);
 }
 
 static void on_master(struct front *f)
 {
-	struct word w;
-	int rc = words_hear(f->master_source.fd, &w);
+	struct control_message w;
+	int rc = control_receive(f->master_source.fd, &w);
 
-	if (rc < 0 || (rc > 0 && w.word == WORD_NOW))
+	if (rc < 0 || (rc > 0 && w.kind == CONTROL_NOW))
 		f->over = true;
-	else if (rc > 0 && w.word == WORD_DRAIN)
+	else if (rc > 0 && w.kind == CONTROL_DRAIN)
 		drain(f);
-	else if (rc > 0 && w.word == WORD_CHANNEL && w.n_fds == 1)
+	else if (rc > 0 && w.kind == CONTROL_CHANNEL && w.n_fds == 1)
 		join_runner(f, &w.fds[0]);
-	else if (rc > 0 && w.word == WORD_CERTIFICATE && w.n_fds == CERTIFICATE_FILES && f->tls)
+	else if (rc > 0 && w.kind == CONTROL_CERTIFICATE && w.n_fds == CERTIFICATE_FILES && f->tls)
 		change_certificate(f, &w);
-	words_close(&w);
+	control_close(&w);
 }
 
 /* ---- listeners ------------------------------------------------------------------------------------------- */
@@ -351,7 +362,7 @@ static void dispatch(struct front *f, struct source *s, uint32_t events)
 	}
 }
 
-static void bury(struct front *f)
+static void free_closed(struct front *f)
 {
 	while (f->dead) {
 		struct client *c = f->dead;
@@ -361,8 +372,8 @@ static void bury(struct front *f)
 		input_free(c->input);
 		free(c);
 	}
-	ports_bury(f);
-	relays_bury(f);
+	ports_free_closed(f);
+	relays_free_closed(f);
 }
 
 /* Memory that requests needed is given back, but not between two that follow each other. */
@@ -380,7 +391,7 @@ static void rest(struct front *f, bool busy)
 
 static bool is_done(const struct front *f)
 {
-	return f->draining && f->n_active == 0 && (!f->channel || channel_waiting(f->channel) == 0);
+	return f->draining && f->n_active == 0 && !f->channel;
 }
 
 int front_run(struct front *f)
@@ -402,7 +413,7 @@ int front_run(struct front *f)
 			leave_runner(f);
 		if (f->channel)
 			front_watch(f, &f->channel_source, (uint32_t)channel_events(f->channel));
-		bury(f);
+		free_closed(f);
 		rest(f, n > 0);
 	}
 	return f->failed && !f->draining ? BRIG_E_SYSTEM : 0;

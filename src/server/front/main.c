@@ -13,7 +13,8 @@
 #include "base/fd.h"
 #include "server/doors/door.h"
 #include "server/front/websocket.h"
-#include "server/words.h"
+#include "server/control.h"
+#include "server/report.h"
 #include "sys/crypto.h"
 #include "sys/memory.h"
 
@@ -64,7 +65,7 @@ static int put_at(int *fd, int number)
  * Its sockets and the log, and nothing else that whoever started the service, or the master, has open.  They are moved up
  * first, so that none is in the way of another.
  */
-static int take_descriptors(struct front_birth *b)
+static int take_descriptors(struct front_args *b)
 {
 	int *mine[LISTENERS_MAX + 2 + CERTIFICATE_FILES] = { &b->channel, &b->master }, rc = 0;
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -99,12 +100,12 @@ static int renew(int listener)
 	return 0;
 }
 
-static int set_up(struct front *f, const struct front_birth *birth, struct brig_error *err)
+static int set_up(struct front *f, const struct front_args *args, struct brig_error *err)
 {
-	int channel = birth->channel;
+	int channel = args->channel;
 
-	f->options = birth->options;
-	f->body_max = birth->options->body_max ? birth->options->body_max : FRONT_BODY_MAX;
+	f->options = args->options;
+	f->body_max = args->options->body_max ? args->options->body_max : FRONT_BODY_MAX;
 	f->now_ns = clock_now_ns();
 	f->was_busy = true; /* what its start took is given back like that of a request */
 	f->rest_ns = f->now_ns + MEMORY_REST_NS;
@@ -112,7 +113,7 @@ static int set_up(struct front *f, const struct front_birth *birth, struct brig_
 	set_deadlines(f);
 	set_connections(f);
 	if (f->options->tls_cert &&
-	    (tls_open(&f->tls, err) < 0 || front_use_certificate(f, &birth->certificate, err) < 0))
+	    (tls_open(&f->tls, err) < 0 || front_use_certificate(f, &args->certificate, err) < 0))
 		return -err->code;
 	if (doors_have_sockets(&f->options->doors) && websocket_load(err) < 0)
 		return -err->code;
@@ -124,13 +125,13 @@ static int set_up(struct front *f, const struct front_birth *birth, struct brig_
 	if (channel_new(&channel, &f->channel, err) < 0)
 		return -err->code;
 	f->channel_source = (struct source){ .kind = SOURCE_CHANNEL, .fd = channel_fd(f->channel) };
-	f->master_source = (struct source){ .kind = SOURCE_MASTER, .fd = birth->master };
+	f->master_source = (struct source){ .kind = SOURCE_MASTER, .fd = args->master };
 	front_watch(f, &f->channel_source, EPOLLIN);
 	front_watch(f, &f->master_source, EPOLLIN);
-	for (; f->n_listeners < birth->n_listeners; f->n_listeners++) {
+	for (; f->n_listeners < args->n_listeners; f->n_listeners++) {
 		struct watched_listener *d = &f->listener[f->n_listeners];
 
-		d->listener = &birth->listener[f->n_listeners];
+		d->listener = &args->listener[f->n_listeners];
 		d->source = (struct source){ .kind = SOURCE_LISTENER, .fd = d->listener->fd };
 		front_watch(f, &d->source, EPOLLIN);
 		if (d->source.events == 0 || renew(d->source.fd) < 0)
@@ -139,9 +140,9 @@ static int set_up(struct front *f, const struct front_birth *birth, struct brig_
 	return 0;
 }
 
-int front_main(const struct front_birth *given)
+int front_main(const struct front_args *given)
 {
-	struct front_birth own = *given, *birth = &own;
+	struct front_args own = *given, *args = &own;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct front *f = calloc(1, sizeof(*f));
 	const char *step = "";
@@ -151,14 +152,14 @@ int front_main(const struct front_birth *given)
 	(void)signal(SIGPIPE, SIG_IGN); /* of the log */
 	if (!f)
 		return BRIG_E_NOMEM;
-	rc = take_descriptors(birth);
+	rc = take_descriptors(args);
 	if (rc < 0)
 		(void)err_set(&err, BRIG_E_SYSTEM, -rc, "cannot sort its descriptors");
-	if (rc < 0 || set_up(f, birth, &err) < 0) {
-		(void)dprintf(STDERR_FILENO, "brig: front: %s\n", err.msg);
+	if (rc < 0 || set_up(f, args, &err) < 0) {
+		report("%s", err.msg);
 		return err.code;
 	}
-	certificate_close(&birth->certificate);
+	certificate_close(&args->certificate);
 	if (front_lacks_landlock()) /* asked before: the filter knows no such call */
 		log_trouble(f, "this kernel has no Landlock: the front is held by its system call filter and its ids "
 			       "alone; see landlock of 'brig doctor'");
@@ -168,7 +169,7 @@ int front_main(const struct front_birth *given)
 		log_trouble(f, err.msg);
 		return err.code;
 	}
-	if (words_say(birth->master, &(struct word){ .word = WORD_READY }) < 0)
+	if (control_send(args->master, &(struct control_message){ .kind = CONTROL_READY }) < 0)
 		return BRIG_E_SYSTEM;
 	return front_run(f);
 }

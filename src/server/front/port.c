@@ -62,7 +62,7 @@ void port_close(struct port *p)
 	f->dead_ports = p;
 }
 
-void ports_bury(struct front *f)
+void ports_free_closed(struct front *f)
 {
 	while (f->dead_ports) {
 		struct port *p = f->dead_ports;

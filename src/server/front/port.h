@@ -79,7 +79,7 @@ void port_on_event(struct port *p, uint32_t events);
 /* Of its client. */
 void port_on_client(struct client *c, uint32_t events);
 void port_on_deadline(struct client *c);
-void ports_bury(struct front *f);
+void ports_free_closed(struct front *f);
 
 /* port_head.c: the head of a request; target: path and query as the server is to see them. */
 void port_write_request(struct port *p, const char *bytes, const struct http1_head *head, struct http1_text host,

@@ -126,7 +126,7 @@ static void hang_up(struct relay *r)
 	r->is_dead = true;
 }
 
-void relays_bury(struct front *f)
+void relays_free_closed(struct front *f)
 {
 	struct relay *r;
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "server/doors/door.h"
+#include "server/report.h"
 
 #define HEAD_MAX 8192
 
@@ -50,20 +51,6 @@ void reply_date(char dst[32])
 		(void)snprintf(dst, 32, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[tm.tm_wday % 7], tm.tm_mday % 100,
 			       months[tm.tm_mon % 12], (tm.tm_year + 1900) % 10000, tm.tm_hour % 100, tm.tm_min % 100,
 			       tm.tm_sec % 100);
-}
-
-void reply_json_text(struct buf *out, const char *text)
-{
-	for (; *text; text++) {
-		unsigned char byte = (unsigned char)*text;
-
-		if (byte == '"' || byte == '\\')
-			(void)buf_addf(out, "\\%c", byte);
-		else if (byte < 0x20 || byte == 0x7f)
-			(void)buf_addf(out, "\\u%04x", byte);
-		else
-			(void)buf_add(out, text, 1);
-	}
 }
 
 static void add_head(struct buf *head, const struct client *c, const struct reply *a)
@@ -134,7 +121,7 @@ static void send_error(struct client *c, unsigned status, const char *message, c
 	}
 
 	(void)buf_addf(&body, "{\"error\":{\"code\":\"%s\",\"message\":\"", row_of(status)->code);
-	reply_json_text(&body, message);
+	report_add_json(&body, message);
 	(void)buf_addf(&body, "\",\"request_id\":\"%s\"}}\n", c->req->id);
 	reply_send(c, &(struct reply){ .status = status, .body = buf_str(&body), .len = body.len, .allow = allow });
 }

@@ -326,12 +326,25 @@ static const char *line_text(const struct message *m, enum field f)
 	return text;
 }
 
+static void keep_for_log(struct request *req, const struct message *m)
+{
+	const char *who = message_text(m, FIELD_who), *execution = message_text(m, FIELD_execution);
+	const char *verdict = message_text(m, FIELD_verdict);
+
+	if (who)
+		(void)str_copy(req->who, sizeof(req->who), who);
+	if (execution)
+		(void)str_copy(req->execution, sizeof(req->execution), execution);
+	if (verdict)
+		(void)str_copy(req->verdict, sizeof(req->verdict), verdict);
+}
+
 void request_on_answer(struct client *c, struct record *r)
 {
 	struct request *req = c->req;
 	struct reply a = { .status = r->status };
 	char disposition[700];
-	const char *why, *who;
+	const char *why;
 	struct message m;
 
 	front_drop_tag(c->front, c);
@@ -340,9 +353,7 @@ void request_on_answer(struct client *c, struct record *r)
 		client_close(c, true);
 		return;
 	}
-	who = message_text(&m, FIELD_who);
-	if (who)
-		(void)str_copy(req->who, sizeof(req->who), who);
+	keep_for_log(req, &m);
 	if (req->port) {
 		port_on_answer(c, r, &m);
 		return;

@@ -199,7 +199,9 @@ void websocket_close(struct client *c, uint16_t code, const char *reason)
 
 	if (c->state == CLIENT_DEAD || w->is_closing)
 		return;
-	if (wslay.wslay_event_queue_close(w->ctx, code, (const uint8_t *)reason, len) < 0) {
+	/* A close goes before what is queued, and nothing after it: what was said while a message was read is sent now. */
+	if (wslay.wslay_event_send(w->ctx) < 0 ||
+	    wslay.wslay_event_queue_close(w->ctx, code, (const uint8_t *)reason, len) < 0) {
 		client_close(c, true);
 		return;
 	}

@@ -2,7 +2,7 @@
 /*
  * The link: the process of the service that speaks to brokers (docs/QUEUE.md).
  *
- *	main       birth, the loop, the channel to the runner
+ *	main       args, the loop, the channel to the runner
  *	confine    what is taken from it before it hears a broker
  *	places     the stream and the buckets, which it makes where they are missing
  *	ops        what the runner wants done, and its answer; told: what brokers send by themselves

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - the life of the link: birth, walls, and rounds of broker, runner and master */
+/* main.c - the life of the link: args, walls, and rounds of broker, runner and master */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -15,7 +15,8 @@
 #include "base/str.h"
 #include "queue/nats.h"
 #include "server/link/link.h"
-#include "server/words.h"
+#include "server/control.h"
+#include "server/report.h"
 
 #define FILE_MAX        MiB /* of certificates and credentials */
 #define RECORDS_OF_TURN 256
@@ -125,16 +126,16 @@ static void on_message(void *user, const struct broker_message *m)
 
 static void hear_master(struct link *l)
 {
-	struct word w;
-	int rc = words_hear(l->master, &w);
+	struct control_message w;
+	int rc = control_receive(l->master, &w);
 
 	if (rc < 0)
 		l->is_over = true;
-	else if (rc > 0 && (w.word == WORD_DRAIN || w.word == WORD_NOW))
+	else if (rc > 0 && (w.kind == CONTROL_DRAIN || w.kind == CONTROL_NOW))
 		l->draining = true; /* what the runner gives back, or has ended, goes out before */
-	else if (rc > 0 && w.word == WORD_CHANNEL && w.n_fds == 1)
+	else if (rc > 0 && w.kind == CONTROL_CHANNEL && w.n_fds == 1)
 		join_runner(l, &w.fds[0]);
-	words_close(&w);
+	control_close(&w);
 }
 
 /* Why no broker is there, once for each reason: whoever started the service reads standard error. */
@@ -145,7 +146,7 @@ static void tell_trouble(struct link *l)
 	if (broker_is_up(l->broker) || !broker_trouble(l->broker, text, sizeof(text)) || str_eq(text, l->told))
 		return;
 	(void)str_copy(l->told, sizeof(l->told), text);
-	(void)dprintf(STDERR_FILENO, "brig: link: %s; retrying\n", text);
+	report("%s; retrying", text);
 }
 
 /* While the service ends it is there for the runner, and until what that one said last has been heard. */
@@ -183,7 +184,7 @@ static int live(struct link *l)
 	return 0;
 }
 
-/* ---- birth ------------------------------------------------------------------------------------------------------------ */
+/* ---- start ------------------------------------------------------------------------------------------------------------ */
 
 /* Whole, or NULL with a reason. */
 static char *read_text(const char *path, const char *what, struct brig_error *err)
@@ -228,7 +229,7 @@ static unsigned choose_replicas(const char *urls)
 }
 
 /* It keeps standard streams, the master, the runner, and nothing that others have. */
-static int take_descriptors(struct link_birth *b)
+static int take_descriptors(struct link_args *b)
 {
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int low = b->channel < b->master ? b->channel : b->master, high = low == b->channel ? b->master : b->channel;
@@ -244,43 +245,43 @@ static int take_descriptors(struct link_birth *b)
 	return 0;
 }
 
-static int be_born(struct link *l, struct link_birth *birth, struct brig_error *err)
+static int start_up(struct link *l, struct link_args *args, struct brig_error *err)
 {
 	const struct broker_callbacks callbacks = { .on_up = on_up, .on_message = on_message, .user = l };
-	struct broker_options o = { .urls = birth->options->queue_url, .name = "brig" };
+	struct broker_options o = { .urls = args->options->queue_url, .name = "brig" };
 	const char *step = "";
-	int rc = take_descriptors(birth);
+	int rc = take_descriptors(args);
 
 	if (rc < 0)
 		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot sort its descriptors");
-	l->options = birth->options;
-	l->master = birth->master;
+	l->options = args->options;
+	l->master = args->master;
 	l->replicas = choose_replicas(o.urls);
 	l->patience_ns =
-		(birth->options->queue_patience_ms ? birth->options->queue_patience_ms : PATIENCE_MS) * NS_PER_MS;
-	if (read_files(birth->options, &o, err) < 0 || !nats_library(err))
+		(args->options->queue_patience_ms ? args->options->queue_patience_ms : PATIENCE_MS) * NS_PER_MS;
+	if (read_files(args->options, &o, err) < 0 || !nats_library(err))
 		return -err->code;
 	rc = link_confine(&step);
 	if (rc < 0)
 		return err_set(err, BRIG_E_REFUSED, -rc, "the link cannot be confined (%s)", step);
-	if (channel_new(&birth->channel, &l->channel, err) < 0)
+	if (channel_new(&args->channel, &l->channel, err) < 0)
 		return -err->code;
 	return broker_open(&o, &callbacks, &l->broker, err);
 }
 
-int link_main(const struct link_birth *given)
+int link_main(const struct link_args *given)
 {
-	struct link_birth birth = *given;
+	struct link_args args = *given;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct link l = { .is_up = false };
 
 	(void)prctl(PR_SET_NAME, "brig-link");
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (be_born(&l, &birth, &err) < 0) {
-		(void)dprintf(STDERR_FILENO, "brig: link: %s\n", err.msg);
+	if (start_up(&l, &args, &err) < 0) {
+		report("%s", err.msg);
 		return err.code;
 	}
-	if (words_say(l.master, &(struct word){ .word = WORD_READY }) < 0)
+	if (control_send(l.master, &(struct control_message){ .kind = CONTROL_READY }) < 0)
 		return BRIG_E_SYSTEM;
 	return live(&l);
 }

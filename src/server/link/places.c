@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * places.c - where jobs, claims, results, bodies, nodes and addresses of sessions are kept
+ * places.c - where jobs, claims, results, bodies, nodes, addresses of sessions, Idempotency-Keys and batches are kept
  *
  * Each place is made if it is not there; one that is there stays as it is, so that an operator may have made it with more
  * replicas or other limits.  They are made one after the other, again and again until a broker has answered for each:
@@ -29,7 +29,8 @@ static const struct place {
 } places[] = {
 	[BUCKET_CLAIMS] = { "brig-claims", DAY_S },     [BUCKET_RESULTS] = { "brig-results", DAY_S },
 	[BUCKET_BODIES] = { "brig-bodies", DAY_S },     [BUCKET_NODES] = { "brig-nodes", 60 },
-	[BUCKET_SESSIONS] = { "brig-sessions", DAY_S }, [BUCKET_JOBS] = { NULL, DAY_S },
+	[BUCKET_SESSIONS] = { "brig-sessions", DAY_S }, [BUCKET_KEYS] = { "brig-keys", DAY_S },
+	[BUCKET_BATCHES] = { "brig-batches", DAY_S },   [BUCKET_JOBS] = { NULL, DAY_S },
 };
 
 const char *link_bucket_name(enum link_bucket bucket)

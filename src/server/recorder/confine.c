@@ -14,67 +14,21 @@
  * What cannot be applied ends the process: there is no service without.  Where the kernel has no Landlock the others have to
  * do.
  */
-#include <jansson.h>
-#include <time.h>
-
 #include "server/confine.h"
 #include "server/recorder/recorder.h"
-#include "sys/caps.h"
-#include "sys/landlock.h"
 
 #define MEMORY_EXTRA (GiB + GiB / 2) /* records on their way, answers of the history */
 
-static const char *state_folder;
-
-/* What libraries read files for, they read now. */
-static int warm_up(void)
-{
-	time_t now = time(NULL);
-	struct tm tm;
-
-	json_object_seed(0);
-	return gmtime_r(&now, &tm) ? 0 : -EINVAL;
-}
-
-static int give_up_capabilities(void)
-{
-	int rc = geteuid() == 0 ? caps_lock() : 0;
-
-	return rc < 0 ? rc : caps_clear();
-}
-
-static int set_limits(void)
-{
-	return confine_limits(MEMORY_EXTRA);
-}
-
-static int confine_files(void)
-{
-	const struct landlock_rule rule = { .path = state_folder,
-					    .grant = LANDLOCK_READ | LANDLOCK_WRITE,
-					    .fd = FD_NONE };
-	int abi = landlock_abi();
-
-	return abi == 0 ? 0 : landlock_confine(abi, &rule, 1);
-}
-
-static int install_filter(void)
-{
-	return confine_filter(seccomp_filter_recorder());
-}
-
 int recorder_confine(const char *state, const char **ret_step)
 {
-	static const struct confine_step steps[] = {
-		{ "libraries", warm_up },
-		{ "capabilities", give_up_capabilities },
-		{ "environment", confine_environment },
-		{ "master", confine_to_parent },
-		{ "limits", set_limits },
-		{ "Landlock", confine_files },
-		{ "system call filter", install_filter },
-	};
+	const struct landlock_rule state_folder = { .path = state,
+						    .grant = LANDLOCK_READ | LANDLOCK_WRITE,
+						    .fd = FD_NONE };
+	const struct confinement c = { .keeps_ids = true,
+				       .more_memory = MEMORY_EXTRA,
+				       .rules = &state_folder,
+				       .n_rules = 1,
+				       .filter = seccomp_filter_recorder() };
 
-	state_folder = state;
-	return confine_run(steps, ARRAY_LEN(steps), ret_step);
+	return confine(&c, ret_step);
 }

@@ -7,11 +7,11 @@
  * asked, and what of it is believed, is the library's (brig_recorder_step(); src/executor/record_packet.h): here are only the
  * loop and its end.
  *
- *	birth     policy, state folder; then it confines itself, and tells the master that it is ready
+ *	start     policy, state folder; then it confines itself, and tells the master that it is ready
  *	a turn    messages, as they come
  *	end       the master says so, or is gone: what waits in the socket is done first
  *
- * The policy is read at birth: to read it anew, the recorder ends and the master starts another.  Nothing is lost by that, for
+ * The policy is read at its start: to read it anew, the recorder ends and the master starts another.  Nothing is lost by that, for
  * messages wait in the socket, which the master keeps.
  */
 #include <brig/recorder.h>
@@ -26,8 +26,9 @@
 
 #include "base/fd.h"
 #include "server/recorder/recorder.h"
+#include "server/report.h"
 #include "server/serve.h"
-#include "server/words.h"
+#include "server/control.h"
 #include "sys/memory.h"
 #include "sys/statedir.h"
 
@@ -44,7 +45,7 @@ struct recorder_life {
 
 static void complain(const struct brig_error *err)
 {
-	(void)dprintf(STDERR_FILENO, "brig serve: recorder: %s\n", err->msg);
+	report("%s", err->msg);
 }
 
 static int put_at(int *fd, int place)
@@ -86,7 +87,7 @@ static int open_parts(struct recorder_life *l, const struct serve_options *optio
 	return rc < 0 ? rc : brig_recorder_open(l->b, &l->recorder, err);
 }
 
-static int be_born(struct recorder_life *l, const struct serve_options *options, struct brig_error *err)
+static int start_up(struct recorder_life *l, const struct serve_options *options, struct brig_error *err)
 {
 	const char *step = "";
 	char path[STATEDIR_PATH_MAX];
@@ -100,7 +101,7 @@ static int be_born(struct recorder_life *l, const struct serve_options *options,
 	rc = recorder_confine(path, &step);
 	if (rc < 0)
 		return err_set(err, BRIG_E_REFUSED, -rc, "the recorder cannot be confined (%s)", step);
-	rc = words_say(l->master, &(struct word){ .word = WORD_READY });
+	rc = control_send(l->master, &(struct control_message){ .kind = CONTROL_READY });
 	if (rc < 0)
 		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot tell the master that everything is in place");
 	return 0;
@@ -125,11 +126,11 @@ static int work(struct recorder_life *l)
 /* Whether the master wants it to end, or has gone. */
 static bool is_told_to_end(const struct recorder_life *l)
 {
-	struct word w;
-	int rc = words_hear(l->master, &w);
+	struct control_message w;
+	int rc = control_receive(l->master, &w);
 
-	words_close(&w);
-	return rc < 0 || (rc > 0 && (w.word == WORD_NOW || w.word == WORD_RELOAD));
+	control_close(&w);
+	return rc < 0 || (rc > 0 && (w.kind == CONTROL_NOW || w.kind == CONTROL_RELOAD));
 }
 
 static int live(struct recorder_life *l)
@@ -157,11 +158,11 @@ static void on_child(int sig UNUSED)
 {
 }
 
-int recorder_main(const struct recorder_birth *birth)
+int recorder_main(const struct recorder_args *args)
 {
 	/* A child's end interrupts the waiting, and nothing else, so that it is seen to. */
 	const struct sigaction act = { .sa_handler = on_child };
-	struct recorder_life l = { .socket = birth->socket, .master = birth->master };
+	struct recorder_life l = { .socket = args->socket, .master = args->master };
 	struct brig_error err = BRIG_ERROR_INIT;
 	sigset_t child;
 	int status;
@@ -172,7 +173,7 @@ int recorder_main(const struct recorder_birth *birth)
 	(void)sigemptyset(&child);
 	(void)sigaddset(&child, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &child, &l.awake);
-	if (be_born(&l, birth->options, &err) < 0) {
+	if (start_up(&l, args->options, &err) < 0) {
 		complain(&err);
 		return err.code;
 	}

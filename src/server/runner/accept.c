@@ -14,9 +14,10 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "server/report.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 /* ---- what was asked before ------------------------------------------------------------------------------- */
 
@@ -43,6 +44,7 @@ static void answer_accepted(struct service *s, const struct accepted *a, uint32_
 		    &(struct answer){ .status = 202,
 				      .location = self,
 				      .who = a->owner,
+				      .execution = a->id,
 				      .body = text ? text : "{}",
 				      .len = text ? strlen(text) : 2 });
 }
@@ -52,20 +54,30 @@ static void answer_execution_accepted(struct service *s, const struct execution 
 	answer_accepted(s, &(struct accepted){ x->id, execution_state_name[x->state], x->owner, x->makes }, tag);
 }
 
-/* Joins who waits for an execution, as the ask wants it. */
-static void join(struct service *s, const struct ask *ask, struct execution *x)
+void accept_answer(struct service *s, const struct request *req, const char *id, const char *state)
 {
-	bool watches = message_number(ask->m, FIELD_stream, 0) != 0;
+	answer_accepted(s, &(struct accepted){ id, state, req->token->name, "" }, req->tag);
+}
+
+/* Of one that another front has promised, this one knows by the request how that was. */
+static bool is_promise(const struct request *req, const struct execution *x)
+{
+	return x->remote && x->remote->is_adopted ? message_number(req->m, FIELD_async, 0) != 0 : x->is_async;
+}
+
+void accept_join(struct service *s, const struct request *req, struct execution *x)
+{
+	bool watches = message_number(req->m, FIELD_stream, 0) != 0;
 	bool is_over = x->state == EXECUTION_FINISHED;
 
-	if (x->is_async && !watches)
-		answer_execution_accepted(s, x, ask->tag);
+	if (is_promise(req, x) && !watches)
+		answer_execution_accepted(s, x, req->tag);
 	else if (is_over && !watches)
-		execution_answer_result(s, x, ask->tag);
-	else if (!is_over && !execution_listen(x, ask->tag, watches ? WATCHES : WAITS_FOR_RESULT, false))
-		answer_retry(s, ask, 503, 1, "too many wait for the execution %s already", x->id);
+		execution_answer_result(s, x, req->tag);
+	else if (!is_over && !execution_listen(x, req->tag, watches ? WATCHES : WAITS_FOR_RESULT, false))
+		answer_retry(s, req, 503, 1, "too many wait for the execution %s already", x->id);
 	else if (watches)
-		events_replay(x, ask->tag);
+		events_replay(x, req->tag);
 }
 
 /*
@@ -86,29 +98,29 @@ static const char *state_of_past(const struct service *s, const struct idempoten
 	return execution_state_name[EXECUTION_FINISHED];
 }
 
-/* True: the ask has been answered, or will be, by what was asked before. */
-static bool is_repeated(struct service *s, const struct ask *ask, const uint8_t name[SHA256_LEN],
-			const uint8_t body[SHA256_LEN])
+/* True: the request has been answered, or will be, by what was asked before.  at_hand: only of what is; others may know the rest. */
+static bool is_repeated(struct service *s, const struct request *req, const uint8_t name[SHA256_LEN],
+			const uint8_t body[SHA256_LEN], bool at_hand)
 {
 	const struct idempotency_entry *e = idempotency_find(&s->idempotency, name, clock_wall_ns() / NS_PER_SEC);
 	struct execution *x = e ? executions_find(&s->executions, e->id) : NULL;
 	const char *past = e && !x && e->is_promised ? state_of_past(s, e) : NULL;
 
-	if (!e)
+	if (!e || (at_hand && !x))
 		return false;
 	if (memcmp(e->body, body, SHA256_LEN) != 0)
-		answer_error(s, ask, 409,
+		answer_error(s, req, 409,
 			     "this Idempotency-Key stands for another request, whose execution is %s: use a new key",
 			     e->id);
 	else if (x)
-		join(s, ask, x);
+		accept_join(s, req, x);
 	else if (past)
-		answer_accepted(s, &(struct accepted){ e->id, past, ask->token->name, "" }, ask->tag);
+		accept_answer(s, req, e->id, past);
 	else if (e->is_promised)
 		return false;
 	else
 		answer_error(
-			s, ask, 409,
+			s, req, 409,
 			"the execution %s of this Idempotency-Key is over, and its result is no longer at hand: see "
 			"/v1/history/%s",
 			e->id, e->id);
@@ -127,31 +139,32 @@ int service_has_room(const struct service *s, const struct job *job, struct brig
 
 /* ---- what is new -------------------------------------------------------------------------------------------- */
 
-static void answer_refused(struct service *s, const struct ask *ask, enum admission_answer why, uint32_t retry_after)
+static void answer_refused(struct service *s, const struct request *req, enum admission_answer why,
+			   uint32_t retry_after)
 {
 	uint16_t status = why == ADMISSION_FULL ? 503 : why == ADMISSION_TOO_LARGE ? 403 : 429;
 
 	s->counts.refused++;
-	answer_retry(s, ask, status, status == 403 ? 0 : retry_after, "the token %s %s", ask->token->name,
+	answer_retry(s, req, status, status == 403 ? 0 : retry_after, "the token %s %s", req->token->name,
 		     admission_why(why));
 }
 
 /* It is accepted: started, or in the queue. */
-static void begin(struct service *s, const struct ask *ask, struct execution *x, enum admission_answer how)
+static void begin(struct service *s, const struct request *req, struct execution *x, enum admission_answer how)
 {
-	bool watches = message_number(ask->m, FIELD_stream, 0) != 0;
+	bool watches = message_number(req->m, FIELD_stream, 0) != 0;
 
 	s->counts.accepted++;
-	x->is_async = (message_number(ask->m, FIELD_async, 0) != 0 || x->makes[0]) && !watches;
+	x->is_async = (message_number(req->m, FIELD_async, 0) != 0 || x->makes[0]) && !watches;
 	if (x->is_async) {
-		x->promise_tag = ask->tag;
-		if (!remote_is_possible(s, x)) { /* else it is promised by the stream, which any front can ask */
+		x->promise_tag = req->tag;
+		if (!remote_is_possible(s, x->job)) { /* else it is promised by the stream, which any front can ask */
 			ledger_accept(&s->ledger, x->id, x->owner);
 			accept_promise(s, x);
 		}
-	} else if (!execution_listen(x, ask->tag, watches ? WATCHES : WAITS_FOR_RESULT, true)) {
+	} else if (!execution_listen(x, req->tag, watches ? WATCHES : WAITS_FOR_RESULT, true)) {
 		idempotency_forget(&s->idempotency, x->id);
-		answer_retry(s, ask, 503, 1, "there is no memory for the execution");
+		answer_retry(s, req, 503, 1, "there is no memory for the execution");
 		execution_drop(s, x);
 		return;
 	}
@@ -169,50 +182,53 @@ void accept_promise(struct service *s, struct execution *x)
 	TAILQ_INSERT_TAIL(&s->executions.promised, x, in_promised);
 }
 
-static void enter(struct service *s, const struct ask *ask, struct job *job, uint64_t memory, const uint8_t *name,
-		  const uint8_t *body)
+void accept_enter(struct service *s, const struct request *req, struct job *job, const char *id, uint64_t memory,
+		  const uint8_t *name, const uint8_t *body)
 {
-	struct execution *x = execution_new(s, ask->token, job);
-	struct admission_ask entry = { .token = ask->token->name, .quota = &ask->token->quota, .memory = memory };
+	struct execution *x = id ? execution_new_named(s, req->token, job, id) : execution_new(s, req->token, job);
+	struct admission_ask entry = { .token = req->token->name, .quota = &req->token->quota, .memory = memory };
 	enum admission_answer how;
 	uint32_t retry_after = 1;
 
 	if (!x) {
 		job_free(job);
-		answer_retry(s, ask, 503, 1, "there is no memory for the execution");
+		answer_retry(s, req, 503, 1, "there is no memory for the execution");
 		return;
 	}
 	entry.priority = x->priority;
 	how = admission_enter(s->admission, &entry, clock_now_ns(), &x->ticket, &retry_after);
 	if (how != ADMISSION_RUN && how != ADMISSION_WAIT) {
-		answer_refused(s, ask, how, retry_after);
+		answer_refused(s, req, how, retry_after);
 		execution_drop(s, x);
 		return;
 	}
 	x->has_key = name != NULL;
+	if (name)
+		memcpy(x->asked, body, SHA256_LEN);
 	if (name && !idempotency_add(&s->idempotency, name, body, x->id, clock_wall_ns() / NS_PER_SEC)) {
-		answer_retry(s, ask, 503, 1, "there is no memory for the key of the execution");
+		answer_retry(s, req, 503, 1, "there is no memory for the key of the execution");
 		execution_drop(s, x);
 		return;
 	}
-	begin(s, ask, x, how);
+	begin(s, req, x, how);
 }
 
 /* Everything that can be wrong with it by itself. */
-static int make_job(struct service *s, struct ask *ask, struct job **ret, uint64_t *ret_memory, struct brig_error *err)
+static int make_job(struct service *s, struct request *req, struct job **ret, uint64_t *ret_memory,
+		    struct brig_error *err)
 {
 	const struct serve_options *o = s->options;
 	struct job *job = NULL;
-	int rc = workspace_use(s, ask->token, ask->m, &ask->beside, err);
+	int rc = workspace_use(s, req->token, req->m, &req->beside, err);
 
 	if (rc == 0)
-		rc = job_new(ask->m, ask->route, &ask->beside, o->settings, o->n_settings, &job, err);
+		rc = job_new(req->m, req->route, &req->beside, o->settings, o->n_settings, &job, err);
 	if (rc == 0)
-		rc = access_check(s->host, ask->token, &s->options->doors, job, ret_memory, err);
+		rc = access_check(s->host, req->token, &s->options->doors, job, ret_memory, err);
 	if (rc == 0)
 		rc = job->env.name ? brig_environment_check(job_environment(job), err)
 				   : brig_request_check(&job->req, err);
-	if (rc < 0) {
+	if (rc != 0) {
 		job_free(job);
 		return rc;
 	}
@@ -220,58 +236,62 @@ static int make_job(struct service *s, struct ask *ask, struct job **ret, uint64
 	return 0;
 }
 
-void ask_execute(struct service *s, struct ask *ask)
+void handle_execute(struct service *s, struct request *req)
 {
-	const char *key = message_text(ask->m, FIELD_idempotency_key);
+	const char *key = message_text(req->m, FIELD_idempotency_key);
 	uint8_t name[SHA256_LEN], body[SHA256_LEN];
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct job *job = NULL;
 	uint64_t memory = 0;
 
 	if (key) {
-		int rc = idempotency_hash(ask->m, ask->route, ask->beside.files, body);
+		int rc = idempotency_hash(req->m, req->route, req->beside.files, body);
 
-		idempotency_name(ask->token->name, key, name);
+		idempotency_name(req->token->name, key, name);
 		if (rc == -EFBIG) {
-			answer_error(s, ask, 422,
+			answer_error(s, req, 422,
 				     "an Idempotency-Key is for requests with files of at most %llu MB together: leave "
 				     "it out",
 				     (unsigned long long)(IDEMPOTENCY_FILES_MAX / MiB));
 			return;
 		}
 		if (rc < 0) {
-			answer_retry(s, ask, 503, 1, "the request cannot be compared with earlier ones of its key");
+			answer_retry(s, req, 503, 1, "the request cannot be compared with earlier ones of its key");
 			return;
 		}
-		if (is_repeated(s, ask, name, body))
+		if (is_repeated(s, req, name, body, /* at_hand= */ s->queue.is_on))
 			return;
 	}
 	if (s->draining) {
-		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
+		answer_retry(s, req, 503, 5, "the service is being stopped and takes nothing new");
 		return;
 	}
-	if (environment_is_taken(s, ask))
+	if (environment_is_taken(s, req))
 		return;
-	if (make_job(s, ask, &job, &memory, &err) < 0) {
-		answer_trouble(s, ask, &err);
+	if (make_job(s, req, &job, &memory, &err) != 0) {
+		answer_trouble(s, req, &err);
 		return;
 	}
 	if (service_has_room(s, job, &err) < 0) {
 		job_free(job);
-		answer_trouble(s, ask, &err);
-		return;
+		answer_trouble(s, req, &err);
+	} else if (key && remote_is_possible(s, job)) {
+		execution_keys_take(s, req, job, memory, name, body);
+	} else if (key && s->queue.is_on && is_repeated(s, req, name, body, /* at_hand= */ false)) {
+		job_free(job);
+	} else {
+		accept_enter(s, req, job, NULL, memory, key ? name : NULL, body);
 	}
-	enter(s, ask, job, memory, key ? name : NULL, body);
 }
 
 /* ---- promises ------------------------------------------------------------------------------------------------- */
 
 static void break_promise(struct service *s, struct execution *x, const struct brig_error *why)
 {
-	const struct ask ask = { .tag = x->promise_tag, .request_id = execution_request_id(x) };
+	const struct request req = { .tag = x->promise_tag, .request_id = execution_request_id(x) };
 
 	idempotency_forget(&s->idempotency, x->id);
-	answer_retry(s, &ask, 503, 5, "the execution cannot be promised, and was cancelled: %s", why->msg);
+	answer_retry(s, &req, 503, 5, "the execution cannot be promised, and was cancelled: %s", why->msg);
 	execution_cancel(s, x);
 }
 
@@ -287,7 +307,7 @@ void accept_commit(struct service *s)
 	is_written = idempotency_commit(&s->idempotency, !TAILQ_EMPTY(list), &err) == 0 &&
 		     ledger_commit(&s->ledger, !TAILQ_EMPTY(list), &err) == 0;
 	if (!is_written)
-		(void)fprintf(stderr, "brig serve: runner: %s\n", err.msg);
+		report("%s", err.msg);
 	while ((x = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, x, in_promised);
 		x->is_promised = false;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "server/report.h"
 
 /* ---- who ------------------------------------------------------------------------------------------------ */
 
@@ -108,14 +109,14 @@ static const struct token *find_token(struct service *s, const char *secret, cha
 		[TOKEN_WRONG] = "the token is not known: see 'brig token list'",
 		[TOKEN_EXPIRED] = "the token has expired: 'brig token create' makes another",
 		[TOKEN_REVOKED] = "the token was revoked",
-		[TOKEN_UNREADABLE] = "no token is known until the operator has mended the file of tokens",
+		[TOKEN_UNREADABLE] = "no token is known until the operator has fixed the file of tokens",
 	};
 	struct brig_error err = BRIG_ERROR_INIT;
 	enum token_why why = TOKEN_WRONG;
 	const struct token *t;
 
 	if (tokens_refresh(s->tokens, &err) < 0)
-		(void)fprintf(stderr, "brig serve: runner: %s\n", err.msg);
+		report("%s", err.msg);
 	t = tokens_find(s->tokens, secret, (int64_t)(clock_wall_ns() / NS_PER_SEC), &why);
 	if (!t)
 		(void)str_copy(ret_why, why_size, whys[why]);
@@ -185,7 +186,7 @@ const struct token *access_of_owner(struct service *s, const char *owner, const 
 	if (s->options->no_auth || strchr(owner, ':')) /* who was known by his user needs none */
 		return &t;
 	if (tokens_refresh(s->tokens, &err) < 0)
-		(void)fprintf(stderr, "brig serve: runner: %s\n", err.msg);
+		report("%s", err.msg);
 	made = tokens_named(s->tokens, owner);
 	if (made && !made->revoked && (!made->expires || made->expires > (int64_t)(clock_wall_ns() / NS_PER_SEC)))
 		return &t;

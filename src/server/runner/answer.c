@@ -65,6 +65,8 @@ static bool put_fields(struct buf *m, const struct answer *a)
 	message_put_text(m, FIELD_location, a->location);
 	message_put_text(m, FIELD_unlisted, a->unlisted);
 	message_put_text(m, FIELD_who, a->who);
+	message_put_text(m, FIELD_execution, a->execution);
+	message_put_text(m, FIELD_verdict, a->verdict);
 	if (a->body)
 		message_put_bytes(m, FIELD_body, a->body, a->len);
 	return !m->full && !m->no_memory;
@@ -143,9 +145,9 @@ void answer_send_file(struct service *s, uint32_t tag, uint16_t status, int file
 
 /* ---- documents ------------------------------------------------------------------------------------------ */
 
-static const char *who_asks(const struct ask *ask)
+static const char *who_asks(const struct request *req)
 {
-	return ask->token ? ask->token->name : NULL;
+	return req->token ? req->token->name : NULL;
 }
 
 /* How an error is told besides its words. */
@@ -155,43 +157,43 @@ struct how {
 	int error;
 };
 
-static void send_text(struct service *s, const struct ask *ask, const struct how *how, const char *text)
+static void send_text(struct service *s, const struct request *req, const struct how *how, const char *text)
 {
-	answer_send(s, ask->tag,
+	answer_send(s, req->tag,
 		    &(struct answer){ .status = text ? how->status : 500,
-				      .who = who_asks(ask),
+				      .who = who_asks(req),
 				      .retry_after = how->retry_after,
 				      .error = how->error,
 				      .body = text,
 				      .len = text ? strlen(text) : 0 });
 }
 
-void answer_json(struct service *s, const struct ask *ask, uint16_t status, json_t *doc)
+void answer_json(struct service *s, const struct request *req, uint16_t status, json_t *doc)
 {
 	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 
 	json_decref(doc);
-	send_text(s, ask, &(struct how){ .status = status }, text);
+	send_text(s, req, &(struct how){ .status = status }, text);
 }
 
-void answer_document(struct service *s, const struct ask *ask, char *text)
+void answer_document(struct service *s, const struct request *req, char *text)
 {
-	send_text(s, ask, &(struct how){ .status = 200 }, text);
+	send_text(s, req, &(struct how){ .status = 200 }, text);
 	brig_free(text);
 }
 
-static void send_error(struct service *s, const struct ask *ask, const struct how *how, const char *message)
+static void send_error(struct service *s, const struct request *req, const struct how *how, const char *message)
 {
 	size_t len = str_utf8_prefix(message, strlen(message));
 	json_t *doc = json_pack("{s:{s:s, s:s%, s:s}}", "error", "code", code_of(how->status), "message", message, len,
-				"request_id", ask->request_id);
+				"request_id", req->request_id);
 	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 
 	json_decref(doc);
-	send_text(s, ask, how, text);
+	send_text(s, req, how, text);
 }
 
-void answer_error(struct service *s, const struct ask *ask, uint16_t status, const char *fmt, ...)
+void answer_error(struct service *s, const struct request *req, uint16_t status, const char *fmt, ...)
 {
 	char message[1024];
 	va_list ap;
@@ -199,10 +201,11 @@ void answer_error(struct service *s, const struct ask *ask, uint16_t status, con
 	va_start(ap, fmt);
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	send_error(s, ask, &(struct how){ .status = status }, message);
+	send_error(s, req, &(struct how){ .status = status }, message);
 }
 
-void answer_retry(struct service *s, const struct ask *ask, uint16_t status, uint32_t retry_after, const char *fmt, ...)
+void answer_retry(struct service *s, const struct request *req, uint16_t status, uint32_t retry_after, const char *fmt,
+		  ...)
 {
 	char message[1024];
 	va_list ap;
@@ -210,10 +213,10 @@ void answer_retry(struct service *s, const struct ask *ask, uint16_t status, uin
 	va_start(ap, fmt);
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	send_error(s, ask, &(struct how){ .status = status, .retry_after = retry_after }, message);
+	send_error(s, req, &(struct how){ .status = status, .retry_after = retry_after }, message);
 }
 
-void answer_errno(struct service *s, const struct ask *ask, uint16_t status, int error, const char *fmt, ...)
+void answer_errno(struct service *s, const struct request *req, uint16_t status, int error, const char *fmt, ...)
 {
 	char message[1024];
 	va_list ap;
@@ -221,10 +224,10 @@ void answer_errno(struct service *s, const struct ask *ask, uint16_t status, int
 	va_start(ap, fmt);
 	(void)vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
-	send_error(s, ask, &(struct how){ .status = status, .error = error }, message);
+	send_error(s, req, &(struct how){ .status = status, .error = error }, message);
 }
 
-void answer_trouble(struct service *s, const struct ask *ask, const struct brig_error *err)
+void answer_trouble(struct service *s, const struct request *req, const struct brig_error *err)
 {
 	static const uint16_t status[] = {
 		[BRIG_E_USAGE] = 422,  [BRIG_E_POLICY] = 500, [BRIG_E_REFUSED] = 403,
@@ -232,6 +235,6 @@ void answer_trouble(struct service *s, const struct ask *ask, const struct brig_
 	};
 	uint16_t with = err->code > 0 && (size_t)err->code < ARRAY_LEN(status) ? status[err->code] : 500;
 
-	send_error(s, ask, &(struct how){ .status = with, .retry_after = with == 503 ? 1 : 0, .error = err->sys },
+	send_error(s, req, &(struct how){ .status = with, .retry_after = with == 503 ? 1 : 0, .error = err->sys },
 		   err->msg);
 }

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "sys/proc.h"
 
 #define EVENTS_OF_A_TURN 16
@@ -25,7 +25,7 @@
 enum answerer_state {
 	ANSWERER_WAITS,
 	ANSWERER_WORKS,
-	ANSWERER_DONE, /* its ask has been answered; the process has ended, or does at once */
+	ANSWERER_DONE, /* its request has been answered; the process has ended, or does at once */
 };
 
 struct answerer {
@@ -58,7 +58,8 @@ static bool keep_only(int *sock)
 	return close_range(OWN_FD + 1, ~0U, 0) == 0;
 }
 
-static _Noreturn void be_answerer(struct service *s, struct ask *ask, int sock, pid_t runner, answer_function answer)
+static _Noreturn void be_answerer(struct service *s, struct request *req, int sock, pid_t runner,
+				  answer_function answer)
 {
 	struct record word;
 
@@ -71,7 +72,7 @@ static _Noreturn void be_answerer(struct service *s, struct ask *ask, int sock, 
 	await(s->channel, POLLIN);
 	if (channel_receive(s->channel, &word, NULL) != 1)
 		_exit(0);
-	answer(s, ask);
+	answer(s, req);
 	while (!s->channel_is_bad && channel_waiting(s->channel) > 0 && channel_flush(s->channel, NULL) == 0)
 		await(s->channel, POLLOUT);
 	_exit(0);
@@ -139,7 +140,7 @@ static int watch(const struct answerers *a, int fd, struct answerer *w)
 	return epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-static int start(struct service *s, struct ask *ask, answer_function answer, struct answerer *w)
+static int start(struct service *s, struct request *req, answer_function answer, struct answerer *w)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	pid_t runner = getpid(), pid;
@@ -154,7 +155,7 @@ static int start(struct service *s, struct ask *ask, answer_function answer, str
 		return -ENOMEM;
 	pid = fork();
 	if (pid == 0)
-		be_answerer(s, ask, theirs, runner, answer);
+		be_answerer(s, req, theirs, runner, answer);
 	if (pid < 0)
 		return -errno;
 	w->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -169,22 +170,22 @@ static int start(struct service *s, struct ask *ask, answer_function answer, str
 }
 
 /* NULL: no memory, or there is no process for it. */
-static struct answerer *answerer_new(struct service *s, struct ask *ask, answer_function answer)
+static struct answerer *answerer_new(struct service *s, struct request *req, answer_function answer)
 {
 	struct answerers *a = &s->answerers;
 	struct answerer *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
-	w->tag = ask->tag;
-	w->route = ask->route;
+	w->tag = req->tag;
+	w->route = req->route;
 	w->asked_ns = clock_now_ns();
 	w->pidfd = FD_NONE;
-	(void)str_copy(w->token, sizeof(w->token), ask->token ? ask->token->name : "");
-	(void)str_copy(w->request_id, sizeof(w->request_id), ask->request_id);
+	(void)str_copy(w->token, sizeof(w->token), req->token ? req->token->name : "");
+	(void)str_copy(w->request_id, sizeof(w->request_id), req->request_id);
 	TAILQ_INSERT_TAIL(&a->all, w, in_all);
 	a->n++;
-	if (start(s, ask, answer, w) < 0) {
+	if (start(s, req, answer, w) < 0) {
 		drop(a, w);
 		return NULL;
 	}
@@ -226,18 +227,18 @@ static void let_work(struct answerers *a)
 	}
 }
 
-void answerers_take(struct service *s, struct ask *ask, answer_function answer)
+void answerers_take(struct service *s, struct request *req, answer_function answer)
 {
 	struct answerers *a = &s->answerers;
 
 	if (a->n == ANSWERERS_MAX) {
-		answer_retry(s, ask, 503, 1,
+		answer_retry(s, req, 503, 1,
 			     "%d questions that take long wait for their answers: ask again in a moment",
 			     ANSWERERS_MAX);
 		return;
 	}
-	if (!answerer_new(s, ask, answer)) {
-		answer_retry(s, ask, 503, 1, "there is no process for the question: ask again in a moment");
+	if (!answerer_new(s, req, answer)) {
+		answer_retry(s, req, 503, 1, "there is no process for the question: ask again in a moment");
 		return;
 	}
 	let_work(a);
@@ -248,9 +249,9 @@ void answerers_take(struct service *s, struct ask *ask, answer_function answer)
 /* In the place of the process, which is not needed any more. */
 static void answer_for(struct service *s, struct answerer *w, uint16_t status, const char *why)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 
-	answer_retry(s, &ask, status, status == 503 ? 1 : 0, "%s", why);
+	answer_retry(s, &req, status, status == 503 ? 1 : 0, "%s", why);
 	be_done(&s->answerers, w);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answerers: processes that each answer one ask which may take long, while the runner's loop goes on.
+ * Answerers: processes that each answer one request which may take long, while the runner's loop goes on.
  *
- * One is a fork of the runner at the moment of the ask, so that it has the ask, the token and the library's handle as they
+ * One is a fork of the runner at the moment of the request, so that it has the request, the token and the library's handle as they
  * are, and nothing has to be passed or kept.  It has no descriptor of the runner's but its own end of a channel: what it needs
- * it opens, and it must not touch what the handle has open (runs, the keeper).  So whatever a handler of such an ask uses must
+ * it opens, and it must not touch what the handle has open (runs, the keeper).  So whatever a handler of such a request uses must
  * find its files by their paths.  Its answer is that of the handler, unchanged, over the channel instead of the front's.
  *
  *	asked -> waits for its turn -> works -> done -> reaped
@@ -28,7 +28,7 @@
 #define ANSWERER_NS        (30 * NS_PER_SEC)
 
 struct answerer;
-struct ask;
+struct request;
 struct service;
 
 TAILQ_HEAD(answerer_list, answerer);
@@ -39,15 +39,15 @@ struct answerers {
 	int epoll; /* ends and answers */
 };
 
-typedef void (*answer_function)(struct service *s, struct ask *ask);
+typedef void (*answer_function)(struct service *s, struct request *req);
 
 void answerers_init(struct answerers *a);
 int answerers_open(struct answerers *a, struct brig_error *err);
 /* Kills all; nobody is told. */
 void answerers_release(struct answerers *a);
 
-/* Has the ask answered by answer() in a process of its own, or answers why not. */
-void answerers_take(struct service *s, struct ask *ask, answer_function answer);
+/* Has the request answered by answer() in a process of its own, or answers why not. */
+void answerers_take(struct service *s, struct request *req, answer_function answer);
 /* Something has happened: a->epoll is readable, or the time that answerers_patience() said has come. */
 void answerers_go_on(struct service *s);
 /* The milliseconds that may be waited, given what others wait for (-1: for ever). */

@@ -12,7 +12,7 @@
 #include "base/base64.h"
 #include "base/str.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 static const struct {
 	const char *ending, *type;
@@ -73,11 +73,11 @@ static const json_t *find_artifact(const json_t *result, const char *path)
 }
 
 /* False: its content is not in the document. */
-static bool send_content(struct service *s, const struct ask *ask, const json_t *artifact, const char *path)
+static bool send_content(struct service *s, const struct request *req, const json_t *artifact, const char *path)
 {
 	const json_t *content = json_object_get(artifact, "content");
 	const char *encoding = json_string_value(json_object_get(artifact, "content_encoding"));
-	struct answer a = { .status = 200, .content_type = type_of(path), .who = ask->token->name };
+	struct answer a = { .status = 200, .content_type = type_of(path), .who = req->token->name };
 	AUTO_FREE char *bytes = NULL;
 	ssize_t n;
 
@@ -93,40 +93,41 @@ static bool send_content(struct service *s, const struct ask *ask, const json_t 
 		a.body = bytes;
 		a.len = (size_t)n;
 	}
-	answer_send(s, ask->tag, &a);
+	answer_send(s, req->tag, &a);
 	return true;
 }
 
-void artifact_answer(struct service *s, const struct ask *ask, const char *id, const json_t *result, const char *path)
+void artifact_answer(struct service *s, const struct request *req, const char *id, const json_t *result,
+		     const char *path)
 {
 	const json_t *artifact = find_artifact(result, path);
 
 	if (!artifact)
-		answer_error(s, ask, 404, "the execution %s has no artifact '%.200s'", id, path);
-	else if (!send_content(s, ask, artifact, path))
-		answer_error(s, ask, 404,
+		answer_error(s, req, 404, "the execution %s has no artifact '%.200s'", id, path);
+	else if (!send_content(s, req, artifact, path))
+		answer_error(s, req, 404,
 			     "the content of '%.200s' is not kept: it was over inline_artifacts, which the request can "
 			     "raise to %llu MB",
 			     path, (unsigned long long)(INLINE_ARTIFACTS_MAX / MiB));
 }
 
-void ask_artifact(struct service *s, struct ask *ask)
+void handle_artifact(struct service *s, struct request *req)
 {
-	const char *path = message_text(ask->m, FIELD_path);
+	const char *path = message_text(req->m, FIELD_path);
 	bool is_past;
-	const struct execution *x = look_up(s, ask, &is_past);
+	const struct execution *x = look_up(s, req, &is_past);
 	json_t *result;
 
 	path = path ? path : "";
 	if (x && x->state == EXECUTION_FINISHED) {
 		result = x->result ? json_loads(x->result, JSON_ALLOW_NUL, NULL) : NULL;
-		artifact_answer(s, ask, x->id, result, path);
+		artifact_answer(s, req, x->id, result, path);
 		json_decref(result);
 	} else if (x) {
-		answer_error(s, ask, 404, "the execution %s has not finished, nor made '%.200s'", x->id, path);
+		answer_error(s, req, 404, "the execution %s has not finished, nor made '%.200s'", x->id, path);
 	} else if (is_past && s->queue.is_on) {
-		front_look_up(s, ask, message_text(ask->m, FIELD_id), path);
+		front_look_up(s, req, message_text(req->m, FIELD_id), path);
 	} else if (is_past) {
-		answer_error(s, ask, 404, "there is no execution of that id whose artifacts are kept");
+		answer_error(s, req, 404, "there is no execution of that id whose artifacts are kept");
 	}
 }

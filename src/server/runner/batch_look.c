@@ -9,7 +9,7 @@
 #include "base/when.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 #define LIST_USUAL 100
 
@@ -24,6 +24,8 @@ static const char *state_of(const struct service *s, const struct batch_job *j)
 		return "queued";
 	case JOB_ENTERED:
 		x = executions_find(&s->executions, j->id);
+		if (j->is_begun)
+			return "running";
 		return x && x->state == EXECUTION_RUNNING ? "running" : "queued";
 	case JOB_ENDED:
 		return "finished";
@@ -85,14 +87,16 @@ static json_t *document(const struct service *s, const struct batch *b)
 static void put_result(const struct service *s, const struct batch_job *j, struct buf *out)
 {
 	const struct execution *x = executions_find(&s->executions, j->id);
+	const char *result = j->result ? j->result : x ? x->result : NULL;
+	size_t len = j->result ? j->result_len : x ? x->result_len : 0;
 	json_t *name = json_string(j->name), *rest = NULL;
 	AUTO_FREE char *head = name ? json_dumps(name, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 	AUTO_FREE char *text = NULL;
 
 	json_decref(name);
-	if (x && x->result && head) {
+	if (result && len > 0 && head) {
 		buf_addf(out, "{\"job\":%s,", head);
-		buf_add(out, x->result + 1, x->result_len - 1);
+		buf_add(out, result + 1, len - 1);
 		return;
 	}
 	rest = json_pack("{s:s, s:s, s:s, s:o}", "job", j->name, "id", j->id, "state", state_of(s, j), "verdict",
@@ -109,54 +113,66 @@ static bool is_over(const struct batch_job *j)
 
 /* ---- asks --------------------------------------------------------------------------------------------------- */
 
-/* NULL: there is none that the token may see, and it has been answered so. */
-static struct batch *find(struct service *s, const struct ask *ask)
+/* NULL: there is none that the token may see here, and it has been answered so, or is about to be by the queue. */
+static struct batch *find(struct service *s, const struct request *req)
 {
-	const char *id = message_text(ask->m, FIELD_id);
+	const char *id = message_text(req->m, FIELD_id);
 	struct batch *b = id ? batches_find(&s->batches, id) : NULL;
 
-	if (b && access_owns(ask->token, b->owner))
+	if (b && access_owns(req->token, b->owner))
 		return b;
-	answer_error(s, ask, 404, "there is no batch '%.20s'%s", id ? id : "",
-		     ask->token->admin ? "" : " of this token");
+	if (!b && batch_ask_elsewhere(s, req, id))
+		return NULL;
+	answer_error(s, req, 404, "there is no batch '%.20s'%s", id ? id : "",
+		     req->token->admin ? "" : " of this token");
 	return NULL;
 }
 
-void ask_batches(struct service *s, struct ask *ask)
+json_t *batches_list(const struct service *s, const struct request *req)
 {
-	uint64_t left = min_u64(message_number(ask->m, FIELD_limit, LIST_USUAL), BATCHES_MAX);
+	uint64_t left = min_u64(message_number(req->m, FIELD_limit, LIST_USUAL), BATCHES_MAX);
 	json_t *list = json_array();
 	const struct batch *b;
 
 	TAILQ_FOREACH_REVERSE(b, &s->batches.all, batch_list, in_age)
-	if (left > 0 && access_owns(ask->token, b->owner)) {
+	if (left > 0 && access_owns(req->token, b->owner)) {
 		(void)json_array_append_new(list, summary(s, b));
 		left--;
 	}
-	answer_json(s, ask, 200, json_pack("{s:o}", "batches", list));
+	return list;
 }
 
-void ask_batch_state(struct service *s, struct ask *ask)
+void handle_batches(struct service *s, struct request *req)
 {
-	const struct batch *b = find(s, ask);
+	answer_json(s, req, 200, json_pack("{s:o}", "batches", batches_list(s, req)));
+}
+
+void batch_answer_state(struct service *s, const struct request *req, uint16_t status, const struct batch *b)
+{
+	answer_json(s, req, status, document(s, b));
+}
+
+void handle_batch_state(struct service *s, struct request *req)
+{
+	const struct batch *b = find(s, req);
 
 	if (b)
-		answer_json(s, ask, 200, document(s, b));
+		batch_answer_state(s, req, 200, b);
 }
 
-void ask_batch_cancel(struct service *s, struct ask *ask)
+void handle_batch_cancel(struct service *s, struct request *req)
 {
-	struct batch *b = find(s, ask);
+	struct batch *b = find(s, req);
 	uint16_t status;
 
 	if (!b)
 		return;
 	status = batch_is_over(b) ? 200 : 202;
 	batch_cancel(s, b);
-	answer_json(s, ask, status, document(s, b));
+	batch_answer_state(s, req, status, b);
 }
 
-static void answer_results(struct service *s, const struct ask *ask, const struct batch *b)
+void batch_answer_results(struct service *s, const struct request *req, const struct batch *b)
 {
 	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
 
@@ -166,22 +182,22 @@ static void answer_results(struct service *s, const struct ask *ask, const struc
 			buf_adds(&text, "\n");
 		}
 	if (text.full || text.no_memory) {
-		answer_error(s, ask, 500,
+		answer_error(s, req, 500,
 			     "the results have more bytes than can be sent, or than there is memory for: ask for "
 			     "each execution by its id");
 		return;
 	}
-	answer_send(s, ask->tag,
+	answer_send(s, req->tag,
 		    &(struct answer){ .status = 200,
 				      .content_type = "application/x-ndjson",
-				      .who = ask->token->name,
+				      .who = req->token->name,
 				      .body = buf_str(&text),
 				      .len = text.len });
 }
 
 /* ---- streams -------------------------------------------------------------------------------------------------- */
 
-static void send_result(struct service *s, uint32_t tag, const struct batch_job *j)
+void batch_send_result(struct service *s, uint32_t tag, const struct batch_job *j)
 {
 	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
 
@@ -190,7 +206,7 @@ static void send_result(struct service *s, uint32_t tag, const struct batch_job 
 		event_send(s, tag, EVENT_result, text.data, text.len);
 }
 
-static void send_done(struct service *s, uint32_t tag, const struct batch *b)
+void batch_send_done(struct service *s, uint32_t tag, const struct batch *b)
 {
 	json_t *doc = summary(s, b);
 	AUTO_FREE char *text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
@@ -204,33 +220,33 @@ static void send_done(struct service *s, uint32_t tag, const struct batch *b)
 void batch_tell(struct service *s, struct batch *b, size_t job)
 {
 	for (size_t i = 0; i < b->n_watches; i++) {
-		send_result(s, b->watch[i], &b->job[job]);
+		batch_send_result(s, b->watch[i], &b->job[job]);
 		if (batch_is_over(b))
-			send_done(s, b->watch[i], b);
+			batch_send_done(s, b->watch[i], b);
 	}
 	if (batch_is_over(b))
 		b->n_watches = 0;
 }
 
-void ask_batch_results(struct service *s, struct ask *ask)
+void handle_batch_results(struct service *s, struct request *req)
 {
-	struct batch *b = find(s, ask);
+	struct batch *b = find(s, req);
 
 	if (!b)
 		return;
-	if (!message_number(ask->m, FIELD_stream, 0)) {
-		answer_results(s, ask, b);
+	if (!message_number(req->m, FIELD_stream, 0)) {
+		batch_answer_results(s, req, b);
 		return;
 	}
 	if (b->n_watches == BATCH_WATCHES_MAX) {
-		answer_retry(s, ask, 503, 5, "too many watch the batch %s already", b->id);
+		answer_retry(s, req, 503, 5, "too many watch the batch %s already", b->id);
 		return;
 	}
 	for (size_t i = 0; i < b->n; i++)
 		if (is_over(&b->job[i]))
-			send_result(s, ask->tag, &b->job[i]);
+			batch_send_result(s, req->tag, &b->job[i]);
 	if (batch_is_over(b))
-		send_done(s, ask->tag, b);
+		batch_send_done(s, req->tag, b);
 	else
-		b->watch[b->n_watches++] = ask->tag;
+		b->watch[b->n_watches++] = req->tag;
 }

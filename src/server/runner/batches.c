@@ -62,8 +62,10 @@ void batch_free(struct batch *b)
 {
 	if (!b)
 		return;
-	for (size_t i = 0; b->job && i < b->n; i++)
+	for (size_t i = 0; b->job && i < b->n; i++) {
 		free(b->job[i].name);
+		free(b->job[i].result);
+	}
 	free(b->job);
 	free(b);
 }

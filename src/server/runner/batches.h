@@ -9,6 +9,8 @@
  *	held -> entered (waits in the queue, or runs) -> ended
  *	  `------------------- cancelled ----------------^        lost: the service ended before it did
  *
+ * With a queue, others than the front that accepted it have to know of it: then it is in a bucket instead (queue_batches.c).
+ *
  * STATE/serve/batches/ID has the owner, the time and the ids, written before the client is told; how each of them ended is in
  * the ledger.  So a batch is there after a restart, with what became of it.  Results stay as long as executions do.
  *
@@ -41,6 +43,10 @@ struct batch_job {
 	char verdict[TOKEN_WORD_MAX + 1]; /* of one that has ended */
 	char *name;                       /* the client's own */
 	uint64_t memory;
+	/* of one that another front has promised (queue_batch_ask.c) */
+	bool is_begun, is_told;
+	char *result; /* heap; NULL: there is none, or no room for it */
+	size_t result_len;
 };
 
 struct batch {
@@ -97,6 +103,19 @@ bool batches_gone(struct service *s, uint32_t tag);
 void batches_all_gone(struct service *s);
 /* batch_look.c: somebody's result, and the end if that was the last one, to those who watch. */
 void batch_tell(struct service *s, struct batch *b, size_t job);
+
+/* batch_look.c, of batches here and of other fronts: what is answered, and events to one who watches. */
+struct request;
+void batch_answer_state(struct service *s, const struct request *req, uint16_t status, const struct batch *b);
+void batch_answer_results(struct service *s, const struct request *req, const struct batch *b);
+void batch_send_result(struct service *s, uint32_t tag, const struct batch_job *j);
+void batch_send_done(struct service *s, uint32_t tag, const struct batch *b);
+
+/* batch_accept.c: one whose promise is kept by the queue begins; or comes to nothing; and what its client is told. */
+void batch_begin(struct service *s, const struct token *token, struct batch *b);
+void batch_drop_all(struct service *s, struct batch *b);
+void batch_answer_accepted(struct service *s, uint32_t tag, const char *id, size_t n, const char *state,
+			   const char *owner);
 
 /* batch_files.c */
 int batch_write(const struct batches *all, const struct batch *b, struct brig_error *err);

@@ -5,7 +5,7 @@
  * It starts inspectors and proxies, and reads what programs leave (docs/ARCHITECTURE.md), so it cannot be without rights; but of
  * root's it keeps only those of server/capabilities.def.  It makes no cell: whoever does is started by the master (keepers.h).  It
  * has no CAP_SYS_ADMIN above all: what it mounts, to unpack something there, is mounted in user namespaces, which whoever makes
- * them owns.  It is done at its birth, so that everything below is born without them.
+ * them owns.  It is done at its args, so that everything below starts without them.
  *
  * Hosts may let only CAP_SYS_ADMIN make user namespaces, or have rights in them; how is theirs to choose (a sysctl, AppArmor).
  * So it is tried, by a child that has given up the rest: where such a one cannot mount, the runner keeps that capability,
@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "server/report.h"
 #include "server/rights.h"
 #include "sys/private_fs.h"
 #include "sys/proc.h"
@@ -53,8 +54,7 @@ int runner_confine(struct brig_error *err)
 	bool falls_back = geteuid() == 0 && !can_do_without_fallback();
 
 	if (falls_back)
-		(void)fprintf(stderr, "brig serve: runner: this host lets only CAP_SYS_ADMIN make user namespaces: "
-				      "the runner keeps it\n");
+		report("this host lets only CAP_SYS_ADMIN make user namespaces: the runner keeps it");
 	return keep(RIGHTS_RUNNER | RIGHTS_DIRECT | (falls_back ? RIGHTS_FALLBACK : 0), err);
 }
 

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "server/runner/answer.h"
 #include "server/runner/answerers.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 /* The execution that makes it now; NULL: none does. */
 static const struct execution *maker_of(const struct service *s, const char *name)
@@ -25,25 +25,25 @@ static const struct execution *maker_of(const struct service *s, const char *nam
 	return NULL;
 }
 
-bool environment_is_taken(struct service *s, const struct ask *ask)
+bool environment_is_taken(struct service *s, const struct request *req)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	const char *name = message_text(ask->m, FIELD_environment);
+	const char *name = message_text(req->m, FIELD_environment);
 	const struct execution *x;
 	char *text = NULL;
 
-	if (ask->route != ROUTE_environment_make || !name || token_makes(ask->token, name, &err) < 0)
+	if (req->route != ROUTE_environment_make || !name || token_makes(req->token, name, &err) < 0)
 		return false; /* whoever may not is told so later */
 	x = maker_of(s, name);
 	if (x) {
-		answer_error(s, ask, 409, "the environment '%.64s' is being made already, by the execution %s", name,
+		answer_error(s, req, 409, "the environment '%.64s' is being made already, by the execution %s", name,
 			     x->id);
 		return true;
 	}
 	if (brig_environment_json(s->host->b, name, &text, &err) < 0)
 		return false;
 	brig_free(text);
-	answer_error(s, ask, 409, "there is an environment '%.64s' already: DELETE /v1/environments/%.64s first", name,
+	answer_error(s, req, 409, "there is an environment '%.64s' already: DELETE /v1/environments/%.64s first", name,
 		     name);
 	return true;
 }
@@ -67,7 +67,7 @@ static void add_state(json_t *row)
 	(void)json_object_set_new(row, "state", json_string(state));
 }
 
-static void answer_environments(struct service *s, struct ask *ask)
+static void answer_environments(struct service *s, struct request *req)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	json_t *doc, *row, *list = json_array();
@@ -77,51 +77,51 @@ static void answer_environments(struct service *s, struct ask *ask)
 
 	if (brig_environments_json(s->host->b, &text, &err) < 0) {
 		json_decref(list);
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 		return;
 	}
 	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
 	brig_free(text);
 	json_array_foreach(json_object_get(doc, "environments"), i, row)
 	{
-		if (!token_sees_environment(ask->token, json_string_value(json_object_get(row, "name"))))
+		if (!token_sees_environment(req->token, json_string_value(json_object_get(row, "name"))))
 			continue;
 		add_state(row);
 		(void)json_array_append(list, row);
 	}
 	TAILQ_FOREACH(x, &s->executions.all, in_age)
-	if (x->makes[0] && x->state != EXECUTION_FINISHED && token_sees_environment(ask->token, x->makes))
+	if (x->makes[0] && x->state != EXECUTION_FINISHED && token_sees_environment(req->token, x->makes))
 		(void)json_array_append_new(list, document_of_maker(x));
 	json_decref(doc);
-	answer_json(s, ask, 200, json_pack("{s:o}", "environments", list));
+	answer_json(s, req, 200, json_pack("{s:o}", "environments", list));
 }
 
-void ask_environments(struct service *s, struct ask *ask)
+void handle_environments(struct service *s, struct request *req)
 {
-	answerers_take(s, ask, answer_environments);
+	answerers_take(s, req, answer_environments);
 }
 
-static void answer_none(struct service *s, const struct ask *ask, const char *name)
+static void answer_none(struct service *s, const struct request *req, const char *name)
 {
-	answer_error(s, ask, 404, "there is no environment '%.64s'%s", name,
-		     ask->token->environments.n ? " among those of this token" : "");
+	answer_error(s, req, 404, "there is no environment '%.64s'%s", name,
+		     req->token->environments.n ? " among those of this token" : "");
 }
 
 /* The name that the path has, if the token sees it; NULL: it has been answered. */
-static const char *name_of(struct service *s, const struct ask *ask)
+static const char *name_of(struct service *s, const struct request *req)
 {
-	const char *name = message_text(ask->m, FIELD_id);
+	const char *name = message_text(req->m, FIELD_id);
 
-	if (name && token_sees_environment(ask->token, name))
+	if (name && token_sees_environment(req->token, name))
 		return name;
-	answer_none(s, ask, name ? name : "");
+	answer_none(s, req, name ? name : "");
 	return NULL;
 }
 
-void ask_environment(struct service *s, struct ask *ask)
+void handle_environment(struct service *s, struct request *req)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	const char *name = name_of(s, ask);
+	const char *name = name_of(s, req);
 	const struct execution *x;
 	char *text = NULL;
 	json_t *doc;
@@ -129,47 +129,47 @@ void ask_environment(struct service *s, struct ask *ask)
 	if (!name)
 		return;
 	if ((x = maker_of(s, name))) {
-		answer_json(s, ask, 200, document_of_maker(x));
+		answer_json(s, req, 200, document_of_maker(x));
 		return;
 	}
 	if (brig_environment_json(s->host->b, name, &text, &err) < 0) {
 		if (err.code == BRIG_E_REFUSED || err.code == BRIG_E_USAGE)
-			answer_none(s, ask, name);
+			answer_none(s, req, name);
 		else
-			answer_trouble(s, ask, &err);
+			answer_trouble(s, req, &err);
 		return;
 	}
 	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
 	brig_free(text);
 	if (doc)
 		add_state(doc);
-	answer_json(s, ask, 200, doc);
+	answer_json(s, req, 200, doc);
 }
 
 /* ---- removing ------------------------------------------------------------------------------------------------ */
 
-void ask_environment_delete(struct service *s, struct ask *ask)
+void handle_environment_delete(struct service *s, struct request *req)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	const char *name = name_of(s, ask);
+	const char *name = name_of(s, req);
 	const struct execution *x;
 	char *text = NULL;
 
 	if (!name)
 		return;
-	if (token_makes(ask->token, name, &err) < 0) {
-		answer_trouble(s, ask, &err);
+	if (token_makes(req->token, name, &err) < 0) {
+		answer_trouble(s, req, &err);
 	} else if ((x = maker_of(s, name))) {
-		answer_error(s, ask, 409, "the environment '%.64s' is being made: DELETE /v1/executions/%s first", name,
+		answer_error(s, req, 409, "the environment '%.64s' is being made: DELETE /v1/executions/%s first", name,
 			     x->id);
 	} else if (brig_environment_json(s->host->b, name, &text, &err) < 0) {
-		answer_none(s, ask, name);
+		answer_none(s, req, name);
 	} else {
 		brig_free(text);
 		text = NULL;
 		if (brig_environment_remove(s->host->b, name, &text, &err) < 0)
-			answer_trouble(s, ask, &err);
+			answer_trouble(s, req, &err);
 		else
-			answer_document(s, ask, text);
+			answer_document(s, req, text);
 	}
 }

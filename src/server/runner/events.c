@@ -259,7 +259,12 @@ static bool verdict_text(const struct execution *x, struct buf *out)
 static void send_verdict(const struct execution *x, uint32_t tag, const struct buf *text)
 {
 	event_send(x->service, tag, EVENT_verdict, text->data, text->len);
-	answer_send(x->service, tag, &(struct answer){ .status = 200, .who = x->owner, .unlisted = x->unlisted });
+	answer_send(x->service, tag,
+		    &(struct answer){ .status = 200,
+				      .who = x->owner,
+				      .execution = x->id,
+				      .verdict = x->verdict,
+				      .unlisted = x->unlisted });
 }
 
 static void flush_cut(struct execution *x)

@@ -218,6 +218,8 @@ void execution_answer_result(struct service *s, const struct execution *x, uint3
 	answer_send(s, tag,
 		    &(struct answer){ .status = x->result ? 200 : 500,
 				      .who = x->owner,
+				      .execution = x->id,
+				      .verdict = x->verdict,
 				      .body = x->result ? x->result : none,
 				      .len = x->result ? x->result_len : sizeof(none) - 1 });
 }
@@ -342,6 +344,18 @@ void executions_signal(struct service *s, uint32_t tag, int signal)
 
 /* ---- life --------------------------------------------------------------------------------------------------- */
 
+/* A receipt is laid out for people, and a result is one line of a batch's: no string of JSON has the end of a line in it. */
+static void add_in_one_line(struct buf *out, const char *json)
+{
+	while (*json) {
+		size_t len = strcspn(json, "\n");
+
+		buf_add(out, json, len);
+		json += len;
+		json += strspn(json, "\n ");
+	}
+}
+
 /* The result's document; a receipt, if one was asked for, is a member more. */
 static void keep_result(struct execution *x, const struct brig_result *r)
 {
@@ -355,7 +369,7 @@ static void keep_result(struct execution *x, const struct brig_result *r)
 	if (receipt) {
 		buf_add(&with, text, strlen(text) - 1);
 		buf_adds(&with, ",\"receipt\":");
-		buf_adds(&with, receipt);
+		add_in_one_line(&with, receipt);
 		buf_adds(&with, "}");
 	}
 	if (receipt && !with.full && !with.no_memory) {
@@ -465,7 +479,7 @@ void execution_start(struct service *s, struct execution *x)
 
 	x->state = EXECUTION_RUNNING;
 	x->started_ns = clock_wall_ns();
-	if (remote_is_possible(s, x)) {
+	if (remote_is_possible(s, x->job)) {
 		s->executions.n_runs++;
 		remote_start(s, x);
 		return;
@@ -515,9 +529,9 @@ const char *execution_request_id(const struct execution *x)
 void execution_turn_away(struct service *s, struct execution *x)
 {
 	for (size_t i = 0; i < x->n_listeners; i++) {
-		const struct ask ask = { .tag = x->listener[i].tag, .request_id = execution_request_id(x) };
+		const struct request req = { .tag = x->listener[i].tag, .request_id = execution_request_id(x) };
 
-		answer_retry(s, &ask, 503, 5, "the service is being stopped, and the execution %s did not begin",
+		answer_retry(s, &req, 503, 5, "the service is being stopped, and the execution %s did not begin",
 			     x->id);
 	}
 	x->n_listeners = 0;

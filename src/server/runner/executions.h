@@ -7,7 +7,7 @@
  *	               |         +- at once, if there is room
  *	               +- its client has gone: dropped, as if it had never been
  *
- * Who waits for one is a listener: the tag of an ask that is still to be answered.  The starter of a synchronous or streamed
+ * Who waits for one is a listener: the tag of a request that is still to be answered.  The starter of a synchronous or streamed
  * execution is the only one for whom it runs: if he goes, it is cancelled.  Others who wait for the same result, or watch,
  * come and go.
  *
@@ -24,6 +24,7 @@
 #include "server/channel.h"
 #include "server/runner/host.h"
 #include "server/runner/job.h"
+#include "sys/crypto.h"
 
 #define EXECUTION_ID_LEN     16
 #define FINISHED_MAX         1024 /* executions */
@@ -75,7 +76,8 @@ struct execution {
 	char owner[TOKEN_NAME_MAX + 1];
 	enum execution_state state;
 	bool is_async, is_promised /* on that list */, is_watched /* its run is in the epoll */, is_cancelled;
-	bool has_key; /* somebody may ask for it again by an idempotency key */
+	bool has_key;              /* somebody may ask for it again by an idempotency key */
+	uint8_t asked[SHA256_LEN]; /* what was asked then (idempotency.h) */
 	uint32_t promise_tag;
 	struct batch *batch; /* that it is of, until it has ended; NULL: none */
 	size_t batch_job;
@@ -167,7 +169,7 @@ void execution_answer_result(struct service *s, const struct execution *x, uint3
 /* ---- events.c -------------------------------------------------------------------------------------------- */
 
 /* Sets the callbacks of the request. */
-void events_attach(struct execution *x, struct brig_request *req);
+void events_attach(struct execution *x, struct brig_request *what);
 /* One piece of output, and any other event, which is taken. */
 void events_output(struct execution *x, enum brig_stream stream, const void *data, size_t len);
 void events_put(struct execution *x, enum event_kind kind, json_t *event);

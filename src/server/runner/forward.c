@@ -9,8 +9,7 @@
  *	             `- none, or another token's: 404; it has ended: 410; what cannot be forwarded: 409, and whom to ask
  *
  * A new session is placed here by what workers say of themselves: one that takes commands of its trust, or has its environment,
- * and of those the one with the fewest sessions.  The list of sessions is that of all nodes that have some; who does not answer is
- * named in it.
+ * and of those the one with the fewest sessions.
  */
 #include "server/runner/forward.h"
 
@@ -25,33 +24,26 @@
 #include "base/when.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
-#define FIRST_PROBE_NS (1 * NS_PER_SEC)
-#define PROBE_NS       (2 * NS_PER_SEC)
-#define PROBES_MAX     4                /* without a word of the node */
-#define HEARD_NS       (5 * NS_PER_SEC) /* from a word of it to the next question */
-
-/* The sessions of all nodes, for who asks for a list. */
-struct gathering {
-	uint32_t tag; /* 0: who asked has gone */
-	char name[TOKEN_NAME_MAX + 1], request_id[129];
-	json_t *sessions, *missing;
-	size_t n_open;
-};
+#define FIRST_PROBE_NS  (1 * NS_PER_SEC)
+#define PROBE_NS        (2 * NS_PER_SEC)
+#define PROBES_MAX      4                /* without a word of the node */
+#define LIST_PROBES_MAX 1                /* likewise, when a list is to be complete */
+#define HEARD_NS        (5 * NS_PER_SEC) /* from a word of it to the next question */
 
 struct forward {
 	TAILQ_ENTRY(forward) in_list;
 	uint64_t serial;
 	uint32_t tag;
 	enum route route;
-	bool admin, by_link, is_sent, is_repeated;
+	bool admin, by_link, is_sent, is_repeated, is_made /* its session was asked for again, as if to be made */;
 	char name[TOKEN_NAME_MAX + 1], request_id[129];
 	char session[EXECUTION_ID_LEN + 1]; /* "": it is none's */
 	/* the node: where it is asked, its key, its name, and whether it is a front */
 	char node[EXECUTION_ID_LEN + 1], key[SEAL_KEY_HEX + 1], node_name[PEER_NAME_MAX + 1];
 	bool node_serves;
-	struct buf inner; /* the ask, until it was heard of */
+	struct buf inner; /* the request, until it was heard of */
 	uint64_t probe_ns, events;
 	unsigned probes;
 	struct gathering *of; /* NULL: it is a client's own */
@@ -84,20 +76,6 @@ static void drop_ask(struct service *s, struct forward *f)
 	f->inner = (struct buf)BUF_INIT(0);
 }
 
-static void gathering_step(struct service *s, struct gathering *g)
-{
-	const struct token token = { .admin = false };
-	struct ask ask = { .tag = g->tag, .request_id = g->request_id, .token = &token };
-
-	if (--g->n_open > 0)
-		return;
-	if (g->tag)
-		answer_json(s, &ask, 200, json_pack("{s:O, s:O}", "sessions", g->sessions, "missing", g->missing));
-	json_decref(g->sessions);
-	json_decref(g->missing);
-	free(g);
-}
-
 /* It has been answered. */
 static void end(struct service *s, struct forward *f)
 {
@@ -108,14 +86,14 @@ static void end(struct service *s, struct forward *f)
 	drop_ask(s, f);
 	free(f);
 	if (g)
-		gathering_step(s, g);
+		gathering_end_one(s, g);
 }
 
 static void refuse(struct service *s, struct forward *f, uint16_t status, const char *fmt, ...) PRINTF(4, 5);
 
 static void refuse(struct service *s, struct forward *f, uint16_t status, const char *fmt, ...)
 {
-	const struct ask ask = { .tag = f->tag, .request_id = f->request_id };
+	const struct request req = { .tag = f->tag, .request_id = f->request_id };
 	char text[600];
 	va_list ap;
 
@@ -123,9 +101,9 @@ static void refuse(struct service *s, struct forward *f, uint16_t status, const 
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (f->of)
-		(void)json_array_append_new(f->of->missing, json_string(f->node_name));
+		gathering_miss(f->of, f->node_name);
 	else
-		answer_retry(s, &ask, status, status == 503 ? 1 : 0, "%s", text);
+		answer_retry(s, &req, status, status == 503 ? 1 : 0, "%s", text);
 	end(s, f);
 }
 
@@ -162,7 +140,7 @@ static void send_ask(struct service *s, struct forward *f)
 
 /* ---- what is sent ------------------------------------------------------------------------------------------------------ */
 
-/* What is between client, front and runner, and of no use elsewhere; credentials among it. */
+/* What is between client, front and runner, and of no use elsewhere; credentials among it, but for a session's own. */
 static bool stays_here(enum field f)
 {
 	switch (f) {
@@ -174,12 +152,10 @@ static bool stays_here(enum field f)
 	case FIELD_has_peer:
 	case FIELD_route:
 	case FIELD_credential:
-	case FIELD_session_key:
-	case FIELD_signature:
-	case FIELD_signed_text:
 	case FIELD_port_domain:
 	case FIELD_place:
 	case FIELD_shared_id:
+	case FIELD_node_name: /* a list is asked of that node alone */
 		return true;
 	default:
 		return forward_is_envelope(f);
@@ -198,7 +174,7 @@ static void put_token(struct buf *inner, const struct token *token)
 }
 
 /* job: of a session that is to be made; NULL: it is none. */
-static bool put_ask(const struct service *s, const struct ask *ask, const struct job *job, uint64_t serial,
+static bool put_ask(const struct service *s, const struct request *req, const struct job *job, uint64_t serial,
 		    struct buf *inner)
 {
 	const char *bytes;
@@ -209,47 +185,47 @@ static bool put_ask(const struct service *s, const struct ask *ask, const struct
 	message_put_text(inner, FIELD_reply_to, s->queue.front_id);
 	message_put_number(inner, FIELD_serial, serial);
 	message_put_number(inner, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
-	message_put_text(inner, FIELD_route_name, route_rows[ask->route].name);
-	if (ask->route == ROUTE_session_link)
+	message_put_text(inner, FIELD_route_name, route_rows[req->route].name);
+	if (req->route == ROUTE_session_link)
 		message_put_text(inner, FIELD_port_domain, s->options->port_domain);
-	put_token(inner, ask->token);
-	while ((bytes = message_walk(ask->m, &at, &f, &len)))
-		if (!stays_here(f) && !(job && (f == FIELD_trust || f == FIELD_option)))
+	put_token(inner, req->token);
+	while ((bytes = message_walk(req->m, &at, &f, &len)))
+		if (!stays_here(f) && !(job && (f == FIELD_trust || f == FIELD_option || f == FIELD_idempotency_key)))
 			message_put_bytes(inner, f, bytes, len);
 	if (job) /* what token and policy have left of its wishes */
 		message_put_text(inner, FIELD_trust,
 				 job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust));
-	return (!job || queue_put_options(job, inner)) && queue_put_file(ask->beside.files, inner) && !inner->full &&
+	return (!job || queue_put_options(job, inner)) && queue_put_file(req->beside.files, inner) && !inner->full &&
 	       !inner->no_memory;
 }
 
 /* NULL: it has been answered, if it is a client's own. */
-static struct forward *forward_new(struct service *s, const struct ask *ask, const struct job *job,
+static struct forward *forward_new(struct service *s, const struct request *req, const struct job *job,
 				   struct gathering *of)
 {
 	struct forwards *t = &s->forwards;
 	struct forward *f = t->n < FORWARDS_MAX ? calloc(1, sizeof(*f)) : NULL;
-	const char *id = message_text(ask->m, FIELD_id);
+	const char *id = message_text(req->m, FIELD_id);
 
 	if (f) {
 		f->serial = ++t->last_serial;
 		f->inner = (struct buf)BUF_INIT(MESSAGE_MAX);
 	}
-	if (!f || !put_ask(s, ask, job, f->serial, &f->inner) || t->bytes + f->inner.len > FORWARDS_BYTES_MAX) {
+	if (!f || !put_ask(s, req, job, f->serial, &f->inner) || t->bytes + f->inner.len > FORWARDS_BYTES_MAX) {
 		if (f)
 			buf_release(&f->inner);
 		free(f);
 		if (!of)
-			answer_retry(s, ask, 503, 1, "too much is on its way to other nodes already");
+			answer_retry(s, req, 503, 1, "too much is on its way to other nodes already");
 		return NULL;
 	}
-	f->tag = ask->tag;
-	f->route = ask->route;
-	f->admin = ask->token->admin;
-	f->by_link = ask->by_link;
+	f->tag = req->tag;
+	f->route = req->route;
+	f->admin = req->token->admin;
+	f->by_link = req->by_link;
 	f->of = of;
-	(void)str_copy(f->name, sizeof(f->name), ask->token->name);
-	(void)str_copy(f->request_id, sizeof(f->request_id), ask->request_id);
+	(void)str_copy(f->name, sizeof(f->name), req->token->name);
+	(void)str_copy(f->request_id, sizeof(f->request_id), req->request_id);
 	(void)str_copy(f->session, sizeof(f->session), id ? id : "");
 	f->probe_ns = UINT64_MAX;
 	TAILQ_INSERT_TAIL(&t->all, f, in_list);
@@ -281,14 +257,14 @@ struct ending {
 /* A session that is no more: what is told of it, or why nothing can be asked of it. */
 static void answer_ended(struct service *s, struct forward *f, const struct ending *e)
 {
-	const struct ask ask = { .tag = f->tag, .request_id = f->request_id };
+	const struct request req = { .tag = f->tag, .request_id = f->request_id };
 	char created[WHEN_TEXT_MAX];
 
 	if (f->route != ROUTE_session && f->route != ROUTE_session_delete) {
 		refuse(s, f, 410, "the session %s has ended: %s", f->session, e->reason);
 		return;
 	}
-	answer_json(s, &ask, 200,
+	answer_json(s, &req, 200,
 		    json_pack("{s:s, s:s, s:s, s:s, s:s, s:n, s:n, s:s, s:s, s:[], s:s}", "id", f->session, "state",
 			      "ended", "token", e->owner, "trust", e->trust, "created",
 			      when_utc(created, sizeof(created), e->created_s * NS_PER_SEC), "ends", "ended", "verdict",
@@ -383,15 +359,15 @@ static bool is_here(const struct service *s, const char *id)
 	return false;
 }
 
-static bool take_of_one(struct service *s, struct ask *ask)
+static bool take_of_one(struct service *s, struct request *req)
 {
-	const char *id = message_text(ask->m, FIELD_id);
+	const char *id = message_text(req->m, FIELD_id);
 	struct forward *f;
 	struct queue_op *op;
 
 	if (!id || strlen(id) != EXECUTION_ID_LEN || strspn(id, ID_ALPHABET) != EXECUTION_ID_LEN || is_here(s, id))
 		return false;
-	f = forward_new(s, ask, NULL, NULL);
+	f = forward_new(s, req, NULL, NULL);
 	op = f ? queue_get(s, BUCKET_SESSIONS, id, on_address) : NULL;
 	if (op)
 		op->number = f->serial;
@@ -408,37 +384,14 @@ static void aim(struct forward *f, const struct queue_node *node)
 	f->node_serves = node->is_front;
 }
 
-/* The list of all: those of this node, and of each other one that has some. */
-static bool gather(struct service *s, struct ask *ask)
+bool forward_for_list(struct service *s, const struct request *req, const struct queue_node *node, struct gathering *of)
 {
-	const struct queue *q = &s->queue;
-	struct gathering *g = NULL;
+	struct forward *f = forward_new(s, req, NULL, of);
 
-	for (size_t i = 0; i < q->n_nodes; i++) {
-		const struct queue_node *node = &q->node[i];
-		struct forward *f;
-
-		if (!node_is_live(node) || node->sessions == 0 || str_eq(node->ask_at, q->front_id))
-			continue;
-		if (!g && (g = calloc(1, sizeof(*g)))) {
-			g->n_open = 1; /* ourselves */
-			g->tag = ask->tag;
-			g->sessions = sessions_list(s, ask);
-			g->missing = json_array();
-			(void)str_copy(g->request_id, sizeof(g->request_id), ask->request_id);
-		}
-		f = g ? forward_new(s, ask, NULL, g) : NULL;
-		if (f) {
-			g->n_open++;
-			aim(f, node);
-			send_ask(s, f);
-		} else if (g) {
-			(void)json_array_append_new(g->missing, json_string(node->name));
-		}
-	}
-	if (!g)
+	if (!f)
 		return false;
-	gathering_step(s, g);
+	aim(f, node);
+	send_ask(s, f);
 	return true;
 }
 
@@ -451,7 +404,7 @@ static struct queue_node *choose(struct service *s, const struct job *job)
 	char what[80], class[160];
 
 	(void)snprintf(what, sizeof(what), "env-%.60s", job->req.environment ? job->req.environment : "");
-	queue_class(trust, job->req.environment ? what : "kind-command", class, sizeof(class));
+	queue_class(trust, queue_is_environment(job->req.environment) ? what : "kind-command", class, sizeof(class));
 	for (size_t i = 0; i < q->n_nodes; i++) {
 		struct queue_node *node = &q->node[(i + s->forwards.last_serial) % q->n_nodes];
 
@@ -462,30 +415,30 @@ static struct queue_node *choose(struct service *s, const struct job *job)
 	return best;
 }
 
-static bool place(struct service *s, struct ask *ask)
+bool forward_places(struct service *s, struct request *req)
 {
-	const char *where = message_text(ask->m, FIELD_place);
+	const char *where = message_text(req->m, FIELD_place);
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct queue_node *node = NULL;
 	struct job *job = NULL;
 	struct forward *f = NULL;
 	uint64_t memory = 0;
 
-	if (!where || str_eq(where, "here") || message_has(ask->m, FIELD_shared_id))
+	if (!where || str_eq(where, "here") || message_has(req->m, FIELD_shared_id))
 		return false;
-	if (message_has(ask->m, FIELD_snapshot) || message_has(ask->m, FIELD_idempotency_key))
+	if (message_has(req->m, FIELD_snapshot))
 		answer_error(
-			s, ask, 422,
-			"a session on a worker begins without a snapshot and without an Idempotency-Key, which only "
-			"this node knows: leave them out, or \"place\"");
+			s, req, 422,
+			"a session on a worker begins without a snapshot, which only this node has: leave it out, or "
+			"\"place\"");
 	else if (s->draining)
-		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
-	else if (session_check_wish(s, ask, &job, &memory, &err) < 0)
-		answer_trouble(s, ask, &err);
+		answer_retry(s, req, 503, 5, "the service is being stopped and takes nothing new");
+	else if (session_check_wish(s, req, &job, &memory, &err) < 0)
+		answer_trouble(s, req, &err);
 	else if (!(node = choose(s, job)))
-		answer_retry(s, ask, 503, 5,
+		answer_retry(s, req, 503, 5,
 			     "no worker takes such a session now: see /v1/nodes, or leave out \"place\"");
-	else if (!session_is_metered(s, ask, NULL) && (f = forward_new(s, ask, job, NULL))) {
+	else if (!session_is_metered(s, req, NULL) && (f = forward_new(s, req, job, NULL))) {
 		aim(f, node);
 		node->sessions++; /* until it says so itself */
 		send_ask(s, f);
@@ -494,48 +447,60 @@ static bool place(struct service *s, struct ask *ask)
 	return true;
 }
 
-bool forward_lets_in(const struct service *s, struct ask *ask)
+void forward_made(struct service *s, const struct request *req, const char *id, const struct queue_sealed *address)
+{
+	AUTO_BUF bytes = BUF_INIT(KiB);
+	struct message m;
+	const char *why;
+	struct request look = { .tag = req->tag,
+				.route = ROUTE_session,
+				.m = &m,
+				.request_id = req->request_id,
+				.token = req->token,
+				.beside = JOB_DESCRIPTORS_NONE };
+	struct forward *f;
+
+	message_put_text(&bytes, FIELD_id, id);
+	if (bytes.full || bytes.no_memory || !message_read(bytes.data, bytes.len, &m, &why)) {
+		answer_retry(s, req, 503, 1, "there is no memory for the request");
+		return;
+	}
+	f = forward_new(s, &look, NULL, NULL);
+	if (!f)
+		return;
+	f->is_made = true;
+	on_found(s, f, address);
+}
+
+bool forward_lets_in(const struct service *s, struct request *req)
 {
 	static const struct token nobody = { .name = "link:" };
 
-	ask->by_link = s->queue.is_on && !s->queue.is_worker && message_has(ask->m, FIELD_link) &&
-		       message_has(ask->m, FIELD_id) && access_door(ask->m) == DOOR_api;
-	if (ask->by_link)
-		ask->token = &nobody;
-	return ask->by_link;
+	req->by_link = s->queue.is_on && !s->queue.is_worker && message_has(req->m, FIELD_id);
+	if (req->by_link)
+		req->token = &nobody;
+	return req->by_link;
 }
 
-bool forward_takes(struct service *s, struct ask *ask)
+bool forward_takes(struct service *s, struct request *req)
 {
 	static const char of_one[] = "/v1/sessions/{id}";
 
-	if (!s->queue.is_on || s->queue.is_worker || ask->session || access_door(ask->m) != DOOR_api)
+	if (!s->queue.is_on || s->queue.is_worker || req->session)
 		return false;
-	if (ask->route == ROUTE_sessions)
-		return gather(s, ask);
-	if (ask->route == ROUTE_session_make)
-		return place(s, ask);
-	return strncmp(route_rows[ask->route].path, of_one, sizeof(of_one) - 1) == 0 && take_of_one(s, ask);
+	if (gathering_takes(s, req))
+		return true;
+	if (req->route == ROUTE_session_make)
+		return session_keys_take(s, req) || forward_places(s, req);
+	return strncmp(route_rows[req->route].path, of_one, sizeof(of_one) - 1) == 0 && take_of_one(s, req);
 }
 
 /* ---- what comes back ----------------------------------------------------------------------------------------------------------- */
 
-static void gather_answer(struct forward *f, const struct message *m)
-{
-	size_t len, i;
-	const char *body = message_bytes(m, FIELD_body, &len);
-	json_t *doc = body ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL, *item;
-
-	json_array_foreach(json_object_get(doc, "sessions"), i, item)(void) json_array_append(f->of->sessions, item);
-	if (!doc)
-		(void)json_array_append_new(f->of->missing, json_string(f->node_name));
-	json_decref(doc);
-}
-
 /* A connection to a server in the session: who asked gets one end of it, and bytes of the other end go through the brokers. */
 static void answer_tunnel(struct service *s, const struct forward *f, struct answer *a)
 {
-	const struct ask ask = { .tag = f->tag, .request_id = f->request_id };
+	const struct request req = { .tag = f->tag, .request_id = f->request_id };
 	char subject[64];
 	const struct tunnel_name name = { s->queue.front_id, f->serial, subject, f->key };
 	int ends[2] = { FD_NONE, FD_NONE };
@@ -543,7 +508,7 @@ static void answer_tunnel(struct service *s, const struct forward *f, struct ans
 	(void)snprintf(subject, sizeof(subject), "%s%s", FORWARD_SUBJECT_NODE, f->node);
 	if (f->route != ROUTE_session_port || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ||
 	    !tunnel_begin(s, &name, &ends[0])) {
-		answer_retry(s, &ask, 503, 1, "there are as many connections to sessions of other nodes as can be");
+		answer_retry(s, &req, 503, 1, "there are as many connections to sessions of other nodes as can be");
 	} else {
 		a->fd = &ends[1];
 		answer_send(s, f->tag, a);
@@ -563,8 +528,10 @@ static void on_answer(struct service *s, struct forward *f, const struct message
 			    .error = (int)min_u64(message_number(m, FIELD_error_number, 0), 4095) };
 
 	a.body = message_bytes(m, FIELD_body, &a.len);
+	if (f->is_made && a.status == 200)
+		a.status = 201;
 	if (f->of)
-		gather_answer(f, m);
+		gathering_add(f->of, m, f->node_name, f->node_serves);
 	else if (message_number(m, FIELD_tunnel, 0))
 		answer_tunnel(s, f, &a);
 	else
@@ -584,7 +551,7 @@ static void on_event(struct service *s, struct forward *f, const struct message 
 	event_send(s, f->tag, (enum event_kind)kind, text, len);
 }
 
-/* Nothing but how it is with the ask. */
+/* Nothing but how it is with the request. */
 static void on_state(struct service *s, struct forward *f, const char *state)
 {
 	if (str_eq(state, "open"))
@@ -640,7 +607,7 @@ static void probe(struct service *s, struct forward *f, uint64_t now)
 
 	if (where == NODE_GONE) {
 		answer_node_gone(s, f, NULL);
-	} else if (f->probes == PROBES_MAX) {
+	} else if (f->probes == (f->of ? LIST_PROBES_MAX : PROBES_MAX)) {
 		refuse(s, f, 503, "the node %s, which has it, does not answer: ask again, or see /v1/nodes",
 		       f->node_name);
 	} else {
@@ -667,7 +634,7 @@ bool forward_gone(struct service *s, uint32_t tag)
 
 	if (!f) {
 		TAILQ_FOREACH(f, &s->forwards.all, in_list)
-		if (f->of && f->of->tag == tag)
+		if (f->of && gathering_is_of(f->of, tag))
 			return true; /* it is answered soon */
 		return false;
 	}
@@ -692,7 +659,7 @@ void forward_all_gone(struct service *s)
 
 	TAILQ_FOREACH(f, &s->forwards.all, in_list)
 	if (f->of)
-		f->of->tag = 0;
+		gathering_all_gone(f->of);
 	while ((f = TAILQ_FIRST(&s->forwards.all))) {
 		if (f->is_sent)
 			tell_word(s, f, "gone");

@@ -17,7 +17,7 @@
 #include "base/sealed.h"
 #include "base/str.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "server/runner/service.h"
 
 #define REMEMBER_NS (3 * FORWARD_ISSUED_S * NS_PER_SEC)
@@ -72,7 +72,7 @@ bool forward_is_possible(enum route route)
 {
 	static const char of_one[] = "/v1/sessions/{id}";
 
-	if (route == ROUTE_session_make || route == ROUTE_sessions)
+	if (route == ROUTE_session_make || gathering_is_possible(route))
 		return true;
 	return strncmp(route_rows[route].path, of_one, sizeof(of_one) - 1) == 0 && route != ROUTE_snapshot_make;
 }
@@ -339,32 +339,34 @@ static void do_ask(struct service *s, const struct forwarded *f, const struct me
 	struct token token = token_of(m, route);
 	AUTO_BUF plain = BUF_INIT(MESSAGE_MAX);
 	struct message own;
-	struct ask ask = { .tag = f->tag, .route = route, .m = &own, .request_id = "", .beside = JOB_DESCRIPTORS_NONE };
+	struct request req = {
+		.tag = f->tag, .route = route, .m = &own, .request_id = "", .beside = JOB_DESCRIPTORS_NONE
+	};
 	struct brig_error err = BRIG_ERROR_INIT;
 	size_t len;
 	const char *archive = message_bytes(m, FIELD_archive, &len);
 
-	ask.token = &token;
+	req.token = &token;
 	if (!strip(m, &plain, &own)) {
-		answer_retry(s, &ask, 503, 1, "there is no memory for the request");
+		answer_retry(s, &req, 503, 1, "there is no memory for the request");
 		return;
 	}
-	if (session_has_key(&own) && !session_let_in(s, &ask))
+	if (session_has_key(&own) && !session_let_in(s, &req))
 		return;
 	if (message_text(&own, FIELD_request_id))
-		ask.request_id = message_text(&own, FIELD_request_id);
+		req.request_id = message_text(&own, FIELD_request_id);
 	if (archive) {
-		ask.beside.files = sealed_make("brig-body", archive, len);
-		if (ask.beside.files < 0) {
-			answer_retry(s, &ask, 503, 1, "there is no room for the bytes of the request");
+		req.beside.files = sealed_make("brig-body", archive, len);
+		if (req.beside.files < 0) {
+			answer_retry(s, &req, 503, 1, "there is no room for the bytes of the request");
 			return;
 		}
 	}
-	if (job_check_descriptors(&ask.beside, &err) < 0)
-		answer_trouble(s, &ask, &err);
+	if (job_check_descriptors(&req.beside, &err) < 0)
+		answer_trouble(s, &req, &err);
 	else
-		asks_handle(s, &ask);
-	fd_closep(&ask.beside.files);
+		requests_handle(s, &req);
+	fd_closep(&req.beside.files);
 }
 
 static void on_ask(struct service *s, const struct queue_sealed *said, const char *front, uint64_t serial)
@@ -376,7 +378,7 @@ static void on_ask(struct service *s, const struct queue_sealed *said, const cha
 	enum route route;
 
 	if (issued + FORWARD_ISSUED_S < now_s || issued > now_s + FORWARD_ISSUED_S || (k && was_heard(k, serial))) {
-		queue_complain(s, "refused an ask of %s that is old, or was heard before: see that clocks agree",
+		queue_complain(s, "refused a request of %s that is old, or was heard before: see that clocks agree",
 			       said->by->name);
 		return;
 	}

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "server/words.h"
+#include "server/control.h"
 
 /* Takes what the library gave; NULL: it is no object, which cannot be, or there is no memory. */
 static json_t *read_document(char *text)
@@ -154,9 +154,11 @@ static int read_users(struct host *h, struct brig_error *err)
 static int ask_for_keeper(void *user, int socket, int limits_disks)
 {
 	const int *master = user;
-	const struct word ask = { .word = WORD_KEEPER, .number = limits_disks != 0, .fds = { socket }, .n_fds = 1 };
+	const struct control_message req = {
+		.kind = CONTROL_KEEPER, .number = limits_disks != 0, .fds = { socket }, .n_fds = 1
+	};
 
-	return words_say(*master, &ask);
+	return control_send(*master, &req);
 }
 
 int host_open(const struct serve_options *options, int recorder, const int *master, uint32_t warm, struct host **ret,

@@ -19,6 +19,7 @@ static bool is_of_the_call(enum field f)
 	case FIELD_traceparent:
 	case FIELD_parent_span:
 	case FIELD_idempotency_key:
+	case FIELD_session_id:
 	case FIELD_stream:
 		return true;
 	default:

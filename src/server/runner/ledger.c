@@ -132,7 +132,7 @@ static void take_history(struct ledger *l, const json_t *doc)
 }
 
 /* Those without an end may have ended all the same: between the last word of the run and the ledger's line. */
-static void ask_history(struct ledger *l, struct brig *b)
+static void handle_history(struct ledger *l, struct brig *b)
 {
 	struct brig_history req = BRIG_HISTORY_INIT;
 	uint64_t since_s = UINT64_MAX;
@@ -200,7 +200,7 @@ int ledger_open(struct ledger *l, const char *state_dir, struct brig *b, struct 
 	rc = read_file(l, err);
 	if (rc < 0)
 		return rc;
-	ask_history(l, b);
+	handle_history(l, b);
 	mark_lost(l);
 	return write_anew(l, err);
 }

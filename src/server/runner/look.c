@@ -14,17 +14,17 @@
 #include "base/when.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 #define LIST_USUAL 100
 #define LIST_MAX   1000
 
 /* ---- finding ---------------------------------------------------------------------------------------------- */
 
-static void answer_none(struct service *s, const struct ask *ask, const char *id)
+static void answer_none(struct service *s, const struct request *req, const char *id)
 {
-	answer_error(s, ask, 404, "there is no execution '%.20s'%s", id ? id : "",
-		     ask->token->admin ? "" : " of this token");
+	answer_error(s, req, 404, "there is no execution '%.20s'%s", id ? id : "",
+		     req->token->admin ? "" : " of this token");
 }
 
 /* Only whole ids: what begins so is nobody's business. */
@@ -33,20 +33,20 @@ static bool is_id(const char *id)
 	return id && strlen(id) == EXECUTION_ID_LEN && strspn(id, ID_ALPHABET) == EXECUTION_ID_LEN;
 }
 
-struct execution *look_up(struct service *s, const struct ask *ask, bool *ret_is_past)
+struct execution *look_up(struct service *s, const struct request *req, bool *ret_is_past)
 {
-	const char *id = message_text(ask->m, FIELD_id);
+	const char *id = message_text(req->m, FIELD_id);
 	struct execution *x = id ? executions_find(&s->executions, id) : NULL;
 
 	*ret_is_past = !x && is_id(id);
-	if (x && access_owns(ask->token, x->owner))
+	if (x && access_owns(req->token, x->owner))
 		return x;
 	if (!*ret_is_past)
-		answer_error(s, ask, 404, "there is no execution '%.20s'", id ? id : "");
+		answer_error(s, req, 404, "there is no execution '%.20s'", id ? id : "");
 	return NULL;
 }
 
-bool look_up_history(struct service *s, const struct ask *ask, const char *id, recorded_fn then)
+bool look_up_history(struct service *s, const struct request *req, const char *id, recorded_fn then)
 {
 	struct brig_question q = BRIG_QUESTION_INIT;
 
@@ -54,11 +54,11 @@ bool look_up_history(struct service *s, const struct ask *ask, const char *id, r
 		return false;
 	q.kind = BRIG_ASK_SHOW;
 	q.id = id;
-	recorded_ask(s, ask, &q, id, then);
+	recorded_ask(s, req, &q, id, then);
 	return true;
 }
 
-int look_through_history(const struct ask *ask, int rc, char **text, const struct brig_error *err)
+int look_through_history(const struct request *req, int rc, char **text, const struct brig_error *err)
 {
 	const char *who;
 	json_t *doc;
@@ -66,9 +66,9 @@ int look_through_history(const struct ask *ask, int rc, char **text, const struc
 
 	if (rc < 0)
 		return err->code == BRIG_E_USAGE || err->sys == ENOENT ? 0 : rc; /* ENOENT: nothing was ever run */
-	doc = ask->token->admin ? NULL : json_loads(*text, JSON_ALLOW_NUL, NULL);
+	doc = req->token->admin ? NULL : json_loads(*text, JSON_ALLOW_NUL, NULL);
 	who = json_string_value(json_object_get(doc, "who"));
-	is_own = ask->token->admin || (who && access_owns(ask->token, who));
+	is_own = req->token->admin || (who && access_owns(req->token, who));
 	json_decref(doc);
 	if (is_own)
 		return 1;
@@ -111,7 +111,7 @@ static json_t *execution_document(const struct service *s, const struct executio
 }
 
 /* The document with one member more, which is JSON already.  Takes the document. */
-static void answer_with(struct service *s, const struct ask *ask, json_t *doc, const char *member, const char *json)
+static void answer_with(struct service *s, const struct request *req, json_t *doc, const char *member, const char *json)
 {
 	AUTO_FREE char *head = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 	AUTO_BUF text = BUF_INIT(MESSAGE_MAX);
@@ -123,11 +123,11 @@ static void answer_with(struct service *s, const struct ask *ask, json_t *doc, c
 	buf_adds(&text, json);
 	buf_adds(&text, "}");
 	if (!head || text.full || text.no_memory) {
-		answer_error(s, ask, 500, "the answer has more bytes than can be sent, or than there is memory for");
+		answer_error(s, req, 500, "the answer has more bytes than can be sent, or than there is memory for");
 		return;
 	}
-	answer_send(s, ask->tag,
-		    &(struct answer){ .status = 200, .who = ask->token->name, .body = text.data, .len = text.len });
+	answer_send(s, req->tag,
+		    &(struct answer){ .status = 200, .who = req->token->name, .body = text.data, .len = text.len });
 }
 
 static bool is_state(const char *name)
@@ -138,23 +138,23 @@ static bool is_state(const char *name)
 	return str_eq(name, LEDGER_LOST);
 }
 
-void ask_executions(struct service *s, struct ask *ask)
+size_t executions_list_limit(const struct request *req)
 {
-	uint64_t left = min_u64(message_number(ask->m, FIELD_limit, LIST_USUAL), LIST_MAX);
-	const char *state = message_text(ask->m, FIELD_state), *node = message_text(ask->m, FIELD_node_name);
-	json_t *list;
+	return min_u64(message_number(req->m, FIELD_limit, LIST_USUAL), LIST_MAX);
+}
+
+json_t *executions_list(const struct service *s, const struct request *req)
+{
+	uint64_t left = executions_list_limit(req);
+	const char *state = message_text(req->m, FIELD_state), *node = message_text(req->m, FIELD_node_name);
+	json_t *list = json_array();
 	const struct execution *x;
 
-	if (state && !is_state(state)) {
-		answer_error(s, ask, 422, "state '%.32s' is none of queued, running, finished and lost", state);
-		return;
-	}
-	list = json_array();
 	TAILQ_FOREACH(x, &s->executions.all, in_age)
 	{
 		if (left == 0)
 			break;
-		if (!access_owns(ask->token, x->owner) || (state && !str_eq(state, execution_state_name[x->state])) ||
+		if (!access_owns(req->token, x->owner) || (state && !str_eq(state, execution_state_name[x->state])) ||
 		    (node && !str_eq(node, node_of(x))))
 			continue;
 		(void)json_array_append_new(list, execution_document(s, x));
@@ -163,7 +163,7 @@ void ask_executions(struct service *s, struct ask *ask)
 	for (size_t i = 0; i < s->ledger.n_past && left > 0 && !node && state && str_eq(state, LEDGER_LOST); i++) {
 		const struct ledger_past *p = &s->ledger.past[i];
 
-		if (!str_eq(p->verdict, LEDGER_LOST) || !access_owns(ask->token, p->owner))
+		if (!str_eq(p->verdict, LEDGER_LOST) || !access_owns(req->token, p->owner))
 			continue;
 		(void)json_array_append_new(list,
 					    json_pack("{s:s, s:s, s:s, s:o, s:o}", "id", p->id, "state", LEDGER_LOST,
@@ -171,7 +171,23 @@ void ask_executions(struct service *s, struct ask *ask)
 						      "ended", moment(p->ended_s * NS_PER_SEC)));
 		left--;
 	}
-	answer_json(s, ask, 200, json_pack("{s:o}", "executions", list));
+	return list;
+}
+
+bool executions_list_is_good(struct service *s, const struct request *req)
+{
+	const char *state = message_text(req->m, FIELD_state);
+
+	if (!state || is_state(state))
+		return true;
+	answer_error(s, req, 422, "state '%.32s' is none of queued, running, finished and lost", state);
+	return false;
+}
+
+void handle_executions(struct service *s, struct request *req)
+{
+	if (executions_list_is_good(s, req))
+		answer_json(s, req, 200, json_pack("{s:o}", "executions", executions_list(s, req)));
 }
 
 static json_t *past_document(const struct ledger_past *p)
@@ -200,90 +216,90 @@ static json_t *record_document(const char *id, const char *record)
 }
 
 /* What the history has of it, or else the ledger. */
-static void answer_from_history(struct service *s, const struct ask *ask, const char *id, int rc, char *text,
+static void answer_from_history(struct service *s, const struct request *req, const char *id, int rc, char *text,
 				const struct brig_error *err)
 {
 	const struct ledger_past *p = ledger_find(&s->ledger, id);
 
-	rc = look_through_history(ask, rc, &text, err);
+	rc = look_through_history(req, rc, &text, err);
 	if (rc < 0)
-		recorded_trouble(s, ask, err);
+		recorded_trouble(s, req, err);
 	else if (rc > 0)
-		answer_with(s, ask, record_document(id, text), "record", text);
-	else if (p && access_owns(ask->token, p->owner))
-		answer_json(s, ask, 200, past_document(p));
+		answer_with(s, req, record_document(id, text), "record", text);
+	else if (p && access_owns(req->token, p->owner))
+		answer_json(s, req, 200, past_document(p));
 	else if (s->queue.is_on)
-		front_look_up(s, ask, id, NULL);
+		front_look_up(s, req, id, NULL);
 	else
-		answer_none(s, ask, id);
+		answer_none(s, req, id);
 	brig_free(text);
 }
 
 /* One that this process has no longer, or never had. */
-static void answer_past(struct service *s, const struct ask *ask)
+static void answer_past(struct service *s, const struct request *req)
 {
-	const char *id = message_text(ask->m, FIELD_id);
+	const char *id = message_text(req->m, FIELD_id);
 	const struct ledger_past *p = ledger_find(&s->ledger, id);
 
-	if ((p && !access_owns(ask->token, p->owner)) || !look_up_history(s, ask, id, answer_from_history))
-		answer_none(s, ask, id);
+	if ((p && !access_owns(req->token, p->owner)) || !look_up_history(s, req, id, answer_from_history))
+		answer_none(s, req, id);
 }
 
-void ask_execution(struct service *s, struct ask *ask)
+void handle_execution(struct service *s, struct request *req)
 {
 	bool is_past;
-	const struct execution *x = look_up(s, ask, &is_past);
+	const struct execution *x = look_up(s, req, &is_past);
 
 	if (x)
-		answer_with(s, ask, execution_document(s, x), "result", x->result ? x->result : "null");
+		answer_with(s, req, execution_document(s, x), "result", x->result ? x->result : "null");
 	else if (is_past)
-		answer_past(s, ask);
+		answer_past(s, req);
 }
 
 /* Of what this process has no events any more, or never had them: others may have. */
-static void answer_elsewhere(struct service *s, const struct ask *ask)
+static void answer_elsewhere(struct service *s, const struct request *req)
 {
-	const char *id = message_text(ask->m, FIELD_id);
+	const char *id = message_text(req->m, FIELD_id);
 
 	if (s->queue.is_on)
-		front_look_up(s, ask, id, NULL);
+		front_look_up(s, req, id, NULL);
 	else
-		answer_none(s, ask, id);
+		answer_none(s, req, id);
 }
 
-void ask_execution_events(struct service *s, struct ask *ask)
+void handle_execution_events(struct service *s, struct request *req)
 {
 	bool is_past;
-	struct execution *x = look_up(s, ask, &is_past);
+	struct execution *x = look_up(s, req, &is_past);
 
 	if (!x) {
 		if (is_past)
-			answer_elsewhere(s, ask);
+			answer_elsewhere(s, req);
 		return;
 	}
-	if (x->state != EXECUTION_FINISHED && !execution_listen(x, ask->tag, WATCHES, false)) {
-		answer_retry(s, ask, 503, 1, "too many watch the execution %s already", x->id);
+	if (x->state != EXECUTION_FINISHED && !execution_listen(x, req->tag, WATCHES, false)) {
+		answer_retry(s, req, 503, 1, "too many watch the execution %s already", x->id);
 		return;
 	}
-	events_replay(x, ask->tag);
+	events_replay(x, req->tag);
 }
 
-void ask_cancel(struct service *s, struct ask *ask)
+void handle_cancel(struct service *s, struct request *req)
 {
 	bool is_past, was_over;
-	struct execution *x = look_up(s, ask, &is_past);
+	struct execution *x = look_up(s, req, &is_past);
 
 	if (!x) {
-		if (is_past && s->queue.is_on && !ledger_find(&s->ledger, message_text(ask->m, FIELD_id)))
-			answer_elsewhere(s, ask);
+		if (is_past && s->queue.is_on && !ledger_find(&s->ledger, message_text(req->m, FIELD_id)))
+			answer_elsewhere(s, req);
 		else if (is_past)
-			answer_past(s, ask);
+			answer_past(s, req);
 		return;
 	}
 	was_over = x->state == EXECUTION_FINISHED;
 	execution_cancel(s, x);
-	x = executions_find(&s->executions, message_text(ask->m, FIELD_id)); /* unless that was the last of it */
-	answer_json(s, ask, was_over ? 200 : 202,
-		    json_pack("{s:s, s:s}", "id", message_text(ask->m, FIELD_id), "state",
+	x = executions_find(&s->executions, message_text(req->m, FIELD_id)); /* unless that was the last of it */
+	answer_json(s, req, was_over ? 200 : 202,
+		    json_pack("{s:s, s:s}", "id", message_text(req->m, FIELD_id), "state",
 			      execution_state_name[x ? x->state : EXECUTION_FINISHED]));
 }

@@ -2,7 +2,7 @@
 /*
  * loop.c - the runner's life
  *
- *	birth     rights given up, file limits, policy, tokens, ledger; then the word to the master that it is ready
+ *	start     rights given up, file limits, policy, tokens, ledger; then a message to the master that it is ready
  *	a turn    what is ready (channel, master, runs); who may start does; promises go to the disk; answers go out
  *	drain     nothing new; when nothing is left to do it ends
  *	now       what waits is turned away, what runs is cancelled, and then as above
@@ -28,11 +28,12 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "server/exporter.h"
+#include "server/report.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "server/runner/confine.h"
 #include "server/runner/versions.h"
-#include "server/words.h"
+#include "server/control.h"
 #include "sys/memory.h"
 
 #define EVENTS_OF_A_TURN  64
@@ -52,7 +53,7 @@ static char channel_mark, master_mark, answerers_mark, recorded_mark, sessions_m
 
 static void complain(const struct brig_error *err)
 {
-	(void)fprintf(stderr, "brig serve: runner: %s\n", err->msg);
+	report("%s", err->msg);
 }
 
 /* ---- what is waited for ----------------------------------------------------------------------------------- */
@@ -177,17 +178,18 @@ static void reload(struct service *s)
 		complain(&err);
 	if (host_open(s->options, s->recorder, &s->master, choose_warm(s), &fresh, &err) < 0 ||
 	    runner_confine_to_policy(fresh->has_direct_runs, &err) < 0) {
-		complain(&err); /* and the old policy stays in force */
+		report("the policy was not reloaded, the old one stays in force: %s", err.msg);
 		host_leave(fresh);
 		return;
 	}
-	(void)words_say(s->master, &(struct word){ .word = WORD_RELOAD });
+	(void)control_send(s->master, &(struct control_message){ .kind = CONTROL_RELOAD });
 	host_leave(s->host);
 	s->host = fresh;
 	brig_free(s->capabilities);
 	s->capabilities = NULL;
 	s->reloaded_ns = clock_now_ns();
 	queue_reload(s);
+	report("the policy was reloaded");
 }
 
 /* Who waits is turned away; who was promised an execution that never began will find it lost. */
@@ -214,7 +216,7 @@ static void stop(struct service *s)
 
 void service_cut_front(struct service *s, const struct brig_error *why)
 {
-	const struct word cut = { .word = WORD_CUT, .number = s->channel_number };
+	const struct control_message cut = { .kind = CONTROL_CUT, .number = s->channel_number };
 
 	if (s->channel_is_bad)
 		return;
@@ -222,7 +224,7 @@ void service_cut_front(struct service *s, const struct brig_error *why)
 	if (why->sys == EPIPE || why->sys == ECONNRESET)
 		return;
 	complain(why);
-	(void)words_say(s->master, &cut);
+	(void)control_send(s->master, &cut);
 }
 
 /* As if each client had hung up.  What is promised in this turn is kept, though nobody hears of it. */
@@ -237,6 +239,9 @@ static void leave_front(struct service *s)
 	batches_all_gone(s);
 	answerers_all_gone(s);
 	front_all_gone(s);
+	keys_all_gone(s);
+	batch_asks_all_gone(s);
+	shared_batches_all_gone(s);
 	forward_all_gone(s);
 	sessions_all_gone(s);
 	executions_all_gone(s);
@@ -278,33 +283,33 @@ static void hear_front(struct service *s)
 			return;
 		rc = got < 0 ? got : 0;
 		is_heavy = got > 0 && (r.len > CHANNEL_INLINE_MAX || r.n_fds > 0);
-		if (got > 0 && !asks_take(s, &r))
+		if (got > 0 && !requests_take(s, &r))
 			rc = err_set(&err, BRIG_E_SYSTEM, EPROTO, "the front does not speak its language");
 	}
 	if (rc < 0)
 		service_cut_front(s, &err);
 }
 
-/* ---- words of the master -------------------------------------------------------------------------------------- */
+/* ---- messages of the master -------------------------------------------------------------------------------------- */
 
-static void heed(struct service *s, struct word *w)
+static void heed(struct service *s, struct control_message *w)
 {
-	switch (w->word) {
-	case WORD_DRAIN:
+	switch (w->kind) {
+	case CONTROL_DRAIN:
 		s->draining = true;
 		sessions_drain(s);
 		break;
-	case WORD_NOW:
+	case CONTROL_NOW:
 		stop(s);
 		break;
-	case WORD_RELOAD:
+	case CONTROL_RELOAD:
 		reload(s);
 		break;
-	case WORD_CHANNEL:
+	case CONTROL_CHANNEL:
 		if (w->n_fds == 1)
 			join_front(s, &w->fds[0], w->number);
 		break;
-	case WORD_LINK:
+	case CONTROL_LINK:
 		if (w->n_fds == 1 && s->queue.is_on)
 			queue_join(s, &w->fds[0]);
 		break;
@@ -315,14 +320,14 @@ static void heed(struct service *s, struct word *w)
 
 static void hear_master(struct service *s)
 {
-	struct word w;
-	int rc = words_hear(s->master, &w);
+	struct control_message w;
+	int rc = control_receive(s->master, &w);
 
 	if (rc < 0)
 		s->is_over = true;
 	else if (rc > 0)
 		heed(s, &w);
-	words_close(&w);
+	control_close(&w);
 }
 
 /* ---- turns -------------------------------------------------------------------------------------------------------- */
@@ -410,7 +415,7 @@ static void turn(struct service *s)
 	}
 }
 
-/* ---- birth and end --------------------------------------------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------------------------------- */
 
 /* As many as the host lets us have. */
 static uint64_t descriptors(void)
@@ -547,6 +552,15 @@ static bool speaks_to_journal(void)
 	return str_eq(stream, ours);
 }
 
+/* For a person at a terminal, or one who looks at what a terminal would show; no line of a log. */
+static void name_console(const struct service *s, const char *url)
+{
+	if (s->options->json_log || speaks_to_journal())
+		return;
+	(void)dprintf(STDERR_FILENO, "console %s/%s\n", url,
+		      s->tokens ? " (it asks for a token: 'brig token create NAME' makes one)" : "");
+}
+
 /* Whoever starts the service for the first time has nothing to ask it with; who revoked all tokens is not given one. */
 static int make_first_token(const struct service *s, const char *url, struct brig_error *err)
 {
@@ -557,13 +571,16 @@ static int make_first_token(const struct service *s, const char *url, struct bri
 	char secret[TOKEN_SECRET_SIZE];
 	int rc;
 
-	if (!s->tokens || !url || !tokens_is_empty(s->tokens)) /* a worker has no address */
+	if (!url) /* a worker has no address */
 		return 0;
+	if (!s->tokens || !tokens_is_empty(s->tokens)) {
+		name_console(s, url);
+		return 0;
+	}
 	if (speaks_to_journal()) {
-		(void)dprintf(STDERR_FILENO,
-			      "brig: there is no token yet, and a journal is no place for one: 'brig token create NAME "
-			      "--admin%s%s' makes one\n",
-			      s->options->state ? " --state " : "", s->options->state ? s->options->state : "");
+		report("there is no token yet, and a journal is no place for one: 'brig token create NAME --admin%s%s' "
+		       "makes one",
+		       s->options->state ? " --state " : "", s->options->state ? s->options->state : "");
 		return 0;
 	}
 	rc = tokens_create(s->tokens, &what, secret, err);
@@ -573,21 +590,21 @@ static int make_first_token(const struct service *s, const char *url, struct bri
 	return rc;
 }
 
-int runner_main(const struct runner_birth *birth)
+int runner_main(const struct runner_args *args)
 {
-	struct service s = { .options = birth->options,
-			     .listener = birth->listener,
-			     .n_listeners = birth->n_listeners,
-			     .master = birth->master,
-			     .channel_number = birth->channel_number,
-			     .recorder = birth->recorder,
+	struct service s = { .options = args->options,
+			     .listener = args->listener,
+			     .n_listeners = args->n_listeners,
+			     .master = args->master,
+			     .channel_number = args->channel_number,
+			     .recorder = args->recorder,
 			     .epoll = FD_NONE,
 			     .recorded = RECORDED_INIT,
 			     .ledger = LEDGER_INIT,
 			     .idempotency = IDEMPOTENCY_INIT,
 			     .meters = METERS_INIT };
 	struct brig_error err = BRIG_ERROR_INIT;
-	int sock = birth->channel, link = birth->link, rc = 0;
+	int sock = args->channel, link = args->link, rc = 0;
 	uint64_t fds;
 
 	leave_signals_to_master();
@@ -600,19 +617,19 @@ int runner_main(const struct runner_birth *birth)
 	workspaces_init(&s.workspaces);
 	snapshots_init(&s.snapshots);
 	fds = descriptors();
-	s.jobs = choose_jobs(birth->options, fds);
+	s.jobs = choose_jobs(args->options, fds);
 	s.fds_max = fds > (uint64_t)s.jobs * FDS_CELL ? fds - (uint64_t)s.jobs * FDS_CELL : 0;
-	s.jobs = jobs_of(birth->options, fds);
+	s.jobs = jobs_of(args->options, fds);
 	rc = runner_confine(&err);
 	if (rc == 0 && sock >= 0)
 		rc = channel_new(&sock, &s.channel, &err);
-	if (rc == 0 && birth->options->otlp) /* before there is anything in our memory that it should not have */
-		rc = exporter_start(birth->options->otlp, &s.exporter, &err);
+	if (rc == 0 && args->options->otlp) /* before there is anything in our memory that it should not have */
+		rc = exporter_start(args->options->otlp, &s.exporter, &err);
 	if (rc == 0)
 		rc = open_parts(&s, &link, &err);
 	if (rc == 0)
-		rc = make_first_token(&s, birth->url, &err);
-	if (rc == 0 && words_say(s.master, &(struct word){ .word = WORD_READY }) < 0)
+		rc = make_first_token(&s, args->url, &err);
+	if (rc == 0 && control_send(s.master, &(struct control_message){ .kind = CONTROL_READY }) < 0)
 		rc = err_set(&err, BRIG_E_SYSTEM, errno, "cannot tell the master that everything is in place");
 	if (rc < 0) {
 		complain(&err);

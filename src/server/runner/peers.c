@@ -19,8 +19,8 @@ static int complain(const char *path, size_t line, const char *why, struct brig_
 {
 	return err_set(err, BRIG_E_USAGE, 0,
 		       "%.200s:%zu: %s: a line is 'front', 'worker' or 'both', a name, a public key of 64 hex digits "
-		       "and, of a "
-		       "worker whose package sets and compiled programs others take, 'gives'",
+		       "and, of "
+		       "one whose package sets, compiled programs and environments workers take, 'gives'",
 		       path, line, why);
 }
 
@@ -51,7 +51,7 @@ static int read_line(struct peers *ret, const char *path, size_t number, char *l
 	if (!name || !str_copy(p.name, sizeof(p.name), name) ||
 	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")])
 		return complain(path, number, "no name of at most 64 letters, digits, '.', '_' and '-'", err);
-	p.gives = more && str_eq(more, "gives") && p.roles & PEER_WORKER;
+	p.gives = more && str_eq(more, "gives");
 	if (more && (!p.gives || strtok_r(NULL, " \t\r", &line)))
 		return complain(path, number, "a word too many", err);
 	if (!key || strlen(key) != SEAL_KEY_HEX || !hex_get(key, p.pub, sizeof(p.pub)))

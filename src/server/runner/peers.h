@@ -9,7 +9,8 @@
  *	both   lab     77d0...
  *	worker cell-8  51c9...  gives
  *
- * A worker that "gives" is believed by others when it says what a package set or a compiled program is (queue_exchange.c).
+ * One that "gives" is believed by workers when it says what a package set, a compiled program or an environment is
+ * (queue_exchange.c); a front has environments to give.
  *
  * This node's own key lies in STATE/queue/key.  It is not the one that signs receipts and checkpoints of the audit log: that
  * one is the recorder's alone, and whoever takes the runner over has none of it.

@@ -16,7 +16,7 @@
 #include "server/exporter.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "server/runner/versions.h"
 
 #define HISTORY_USUAL 100
@@ -24,30 +24,31 @@
 #define INSPECT_MAX   MiB /* takes seconds already */
 
 /* Answers with a document, or with why there is none. */
-static void answer_either(struct service *s, const struct ask *ask, int rc, char *text, const struct brig_error *err)
+static void answer_either(struct service *s, const struct request *req, int rc, char *text,
+			  const struct brig_error *err)
 {
 	if (rc < 0)
-		answer_trouble(s, ask, err);
+		answer_trouble(s, req, err);
 	else
-		answer_document(s, ask, text);
+		answer_document(s, req, text);
 }
 
 /* Those that need nothing but the handle. */
-#define QUESTION(name, function)                                      \
-	static void answer_##name(struct service *s, struct ask *ask) \
-	{                                                             \
-		struct brig_error err = BRIG_ERROR_INIT;              \
-		char *text = NULL;                                    \
-		int rc = function(s->host->b, &text, &err);           \
-                                                                      \
-		answer_either(s, ask, rc, text, &err);                \
+#define QUESTION(name, function)                                          \
+	static void answer_##name(struct service *s, struct request *req) \
+	{                                                                 \
+		struct brig_error err = BRIG_ERROR_INIT;                  \
+		char *text = NULL;                                        \
+		int rc = function(s->host->b, &text, &err);               \
+                                                                          \
+		answer_either(s, req, rc, text, &err);                    \
 	}
 QUESTION(rules, brig_rules_json)
 QUESTION(cells, brig_ps_json)
 QUESTION(capabilities, brig_doctor_json)
 #undef QUESTION
 
-void ask_languages(struct service *s, struct ask *ask)
+void handle_languages(struct service *s, struct request *req)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	char *text = NULL;
@@ -61,38 +62,38 @@ void ask_languages(struct service *s, struct ask *ask)
 		if (!text)
 			rc = err_nomem(&err);
 	}
-	answer_either(s, ask, rc, text, &err);
+	answer_either(s, req, rc, text, &err);
 }
 
-void ask_rules(struct service *s, struct ask *ask)
+void handle_rules(struct service *s, struct request *req)
 {
-	answer_rules(s, ask);
+	answer_rules(s, req);
 }
 
-void ask_cells(struct service *s, struct ask *ask)
+void handle_cells(struct service *s, struct request *req)
 {
-	answerers_take(s, ask, answer_cells);
+	answerers_take(s, req, answer_cells);
 }
 
-void ask_policy(struct service *s, struct ask *ask)
+void handle_policy(struct service *s, struct request *req)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	char *text = NULL;
-	int rc = brig_policy_json(s->host->b, message_text(ask->m, FIELD_trust), &text, &err);
+	int rc = brig_policy_json(s->host->b, message_text(req->m, FIELD_trust), &text, &err);
 
-	answer_either(s, ask, rc, text, &err);
+	answer_either(s, req, rc, text, &err);
 }
 
 /* What the host can do changes rarely, and takes long to find out. */
-void ask_capabilities(struct service *s, struct ask *ask)
+void handle_capabilities(struct service *s, struct request *req)
 {
 	if (!s->capabilities || clock_now_ns() - s->capabilities_ns > CAPABILITIES_NS) {
-		answerers_take(s, ask, answer_capabilities);
+		answerers_take(s, req, answer_capabilities);
 		return;
 	}
-	answer_send(s, ask->tag,
+	answer_send(s, req->tag,
 		    &(struct answer){ .status = 200,
-				      .who = ask->token->name,
+				      .who = req->token->name,
 				      .body = s->capabilities,
 				      .len = strlen(s->capabilities) });
 }
@@ -111,135 +112,135 @@ void questions_keep_capabilities(struct service *s, const struct record *r, uint
 	s->capabilities_ns = asked_ns;
 }
 
-static void answer_inspect(struct service *s, struct ask *ask)
+static void answer_inspect(struct service *s, struct request *req)
 {
-	struct brig_check req = BRIG_CHECK_INIT;
+	struct brig_check what = BRIG_CHECK_INIT;
 	struct brig_error err = BRIG_ERROR_INIT;
 	char *text = NULL;
 	int rc;
 
-	req.kind = message_text(ask->m, FIELD_check_kind);
-	if (req.kind && str_eq(req.kind, "code"))
-		req.kind = NULL;
-	req.language = message_text(ask->m, FIELD_language);
-	req.file_name = message_text(ask->m, FIELD_file_name);
-	req.text = message_bytes(ask->m, FIELD_text, &req.len);
-	req.trust = message_text(ask->m, FIELD_trust);
-	req.inspect = message_text(ask->m, FIELD_level);
-	req.rules = message_text(ask->m, FIELD_rules);
-	req.strict = message_number(ask->m, FIELD_strict, 0) != 0;
-	rc = brig_check(s->host->b, &req, &text, &err);
-	answer_either(s, ask, rc, text, &err);
+	what.kind = message_text(req->m, FIELD_check_kind);
+	if (what.kind && str_eq(what.kind, "code"))
+		what.kind = NULL;
+	what.language = message_text(req->m, FIELD_language);
+	what.file_name = message_text(req->m, FIELD_file_name);
+	what.text = message_bytes(req->m, FIELD_text, &what.len);
+	what.trust = message_text(req->m, FIELD_trust);
+	what.inspect = message_text(req->m, FIELD_level);
+	what.rules = message_text(req->m, FIELD_rules);
+	what.strict = message_number(req->m, FIELD_strict, 0) != 0;
+	rc = brig_check(s->host->b, &what, &text, &err);
+	answer_either(s, req, rc, text, &err);
 }
 
-void ask_inspect(struct service *s, struct ask *ask)
+void handle_inspect(struct service *s, struct request *req)
 {
 	size_t len = 0;
 
-	(void)message_bytes(ask->m, FIELD_text, &len);
+	(void)message_bytes(req->m, FIELD_text, &len);
 	if (len > INSPECT_MAX)
-		answer_error(s, ask, 422, "there are %zu bytes to inspect; at most %llu are read at one time", len,
+		answer_error(s, req, 422, "there are %zu bytes to inspect; at most %llu are read at one time", len,
 			     (unsigned long long)INSPECT_MAX);
 	else
-		answerers_take(s, ask, answer_inspect);
+		answerers_take(s, req, answer_inspect);
 }
 
 /* ---- history ------------------------------------------------------------------------------------------------ */
 
 /* The recorder's document as it is. */
-static void answer_recorded(struct service *s, const struct ask *ask, const char *id UNUSED, int rc, char *text,
+static void answer_recorded(struct service *s, const struct request *req, const char *id UNUSED, int rc, char *text,
 			    const struct brig_error *err)
 {
 	if (rc < 0)
-		recorded_trouble(s, ask, err);
+		recorded_trouble(s, req, err);
 	else
-		answer_document(s, ask, text);
+		answer_document(s, req, text);
 }
 
-void ask_history(struct service *s, struct ask *ask)
+void handle_history(struct service *s, struct request *req)
 {
 	struct brig_question q = BRIG_QUESTION_INIT;
-	struct brig_history req = BRIG_HISTORY_INIT;
-	uint64_t limit = message_number(ask->m, FIELD_limit, HISTORY_USUAL);
+	struct brig_history what = BRIG_HISTORY_INIT;
+	uint64_t limit = message_number(req->m, FIELD_limit, HISTORY_USUAL);
 
-	req.verdict = message_text(ask->m, FIELD_verdict);
-	req.language = message_text(ask->m, FIELD_language);
-	req.trust = message_text(ask->m, FIELD_trust);
-	req.since = message_text(ask->m, FIELD_since);
-	req.until = message_text(ask->m, FIELD_until);
-	req.door = message_text(ask->m, FIELD_through);
-	req.limit = (uint32_t)max_u64(1, min_u64(limit, HISTORY_MAX));
-	req.who = ask->token->admin ? NULL : ask->token->name;
-	q.history = &req;
-	recorded_ask(s, ask, &q, NULL, answer_recorded);
+	what.verdict = message_text(req->m, FIELD_verdict);
+	what.language = message_text(req->m, FIELD_language);
+	what.trust = message_text(req->m, FIELD_trust);
+	what.since = message_text(req->m, FIELD_since);
+	what.until = message_text(req->m, FIELD_until);
+	what.door = message_text(req->m, FIELD_through);
+	what.limit = (uint32_t)max_u64(1, min_u64(limit, HISTORY_MAX));
+	what.who = req->token->admin ? NULL : req->token->name;
+	q.history = &what;
+	recorded_ask(s, req, &q, NULL, answer_recorded);
 }
 
-static void answer_entry(struct service *s, const struct ask *ask, const char *id, int rc, char *text,
+static void answer_entry(struct service *s, const struct request *req, const char *id, int rc, char *text,
 			 const struct brig_error *err)
 {
-	rc = look_through_history(ask, rc, &text, err);
+	rc = look_through_history(req, rc, &text, err);
 	if (rc < 0)
-		recorded_trouble(s, ask, err);
+		recorded_trouble(s, req, err);
 	else if (rc == 0)
-		answer_error(s, ask, 404, "there is no execution '%.20s' in the history%s", id,
-			     ask->token->admin ? "" : " of this token");
+		answer_error(s, req, 404, "there is no execution '%.20s' in the history%s", id,
+			     req->token->admin ? "" : " of this token");
 	else
-		answer_document(s, ask, text);
+		answer_document(s, req, text);
 }
 
-void ask_history_entry(struct service *s, struct ask *ask)
+void handle_history_entry(struct service *s, struct request *req)
 {
-	const char *id = message_text(ask->m, FIELD_id);
+	const char *id = message_text(req->m, FIELD_id);
 
-	if (!look_up_history(s, ask, id, answer_entry))
-		answer_error(s, ask, 404, "there is no execution '%.20s' in the history%s", id ? id : "",
-			     ask->token->admin ? "" : " of this token");
+	if (!look_up_history(s, req, id, answer_entry))
+		answer_error(s, req, 404, "there is no execution '%.20s' in the history%s", id ? id : "",
+			     req->token->admin ? "" : " of this token");
 }
 
-void ask_verify_receipt(struct service *s, struct ask *ask)
+void handle_verify_receipt(struct service *s, struct request *req)
 {
 	struct brig_question q = BRIG_QUESTION_INIT;
 
 	q.kind = BRIG_ASK_RECEIPT;
-	q.text = message_bytes(ask->m, FIELD_text, &q.len);
-	q.public_key = message_text(ask->m, FIELD_public_key);
-	recorded_ask(s, ask, &q, NULL, answer_recorded);
+	q.text = message_bytes(req->m, FIELD_text, &q.len);
+	q.public_key = message_text(req->m, FIELD_public_key);
+	recorded_ask(s, req, &q, NULL, answer_recorded);
 }
 
 /* ---- the service itself ------------------------------------------------------------------------------------------ */
 
-void ask_statistics(struct service *s, struct ask *ask)
+void handle_statistics(struct service *s, struct request *req)
 {
 	struct brig_question q = BRIG_QUESTION_INIT;
 
 	q.kind = BRIG_ASK_METRICS;
 	q.format = BRIG_METRICS_JSON;
-	recorded_ask(s, ask, &q, NULL, answer_recorded);
+	recorded_ask(s, req, &q, NULL, answer_recorded);
 }
 
-void ask_readyz(struct service *s, struct ask *ask)
+void handle_readyz(struct service *s, struct request *req)
 {
 	if (s->draining)
-		answer_retry(s, ask, 503, 1, "the service is about to end: ask its successor");
+		answer_retry(s, req, 503, 1, "the service is about to end: ask its successor");
 	else
-		answer_json(s, ask, 200, json_pack("{s:s}", "status", "ready"));
+		answer_json(s, req, 200, json_pack("{s:s}", "status", "ready"));
 }
 
-void ask_whoami(struct service *s, struct ask *ask)
+void handle_whoami(struct service *s, struct request *req)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	char *text = NULL;
-	int rc = token_json(ask->token, (int64_t)(clock_wall_ns() / NS_PER_SEC), &text, &err);
+	int rc = token_json(req->token, (int64_t)(clock_wall_ns() / NS_PER_SEC), &text, &err);
 	json_t *doc;
 
 	if (rc < 0) {
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 		return;
 	}
 	doc = json_loads(text, JSON_ALLOW_NUL, NULL);
 	brig_free(text);
-	(void)json_object_set_new(doc, "nodes", json_boolean(s->queue.is_on && ask->token->admin));
-	answer_json(s, ask, 200, doc);
+	(void)json_object_set_new(doc, "nodes", json_boolean(s->queue.is_on && req->token->admin));
+	answer_json(s, req, 200, doc);
 }
 
 struct count_list {
@@ -282,17 +283,17 @@ static json_t *pool_list(const struct service *s, const struct token *token)
 	return list;
 }
 
-void ask_queue(struct service *s, struct ask *ask)
+void handle_queue(struct service *s, struct request *req)
 {
-	struct count_list counts = { .token = ask->token, .list = json_array() };
+	struct count_list counts = { .token = req->token, .list = json_array() };
 
 	admission_each(s->admission, add_count, &counts);
-	answer_json(s, ask, 200,
+	answer_json(s, req, 200,
 		    json_pack("{s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "running",
 			      (json_int_t)admission_running(s->admission), "waiting",
 			      (json_int_t)admission_waiting(s->admission), "jobs", (json_int_t)s->jobs, "finished",
 			      (json_int_t)s->executions.n_finished, "draining", s->draining, "tokens", counts.list,
-			      "pools", pool_list(s, ask->token)));
+			      "pools", pool_list(s, req->token)));
 }
 
 static void add_number(struct buf *out, const char *name, uint64_t value)
@@ -347,31 +348,31 @@ static void add_service(const struct service *s, bool of_all, struct buf *out)
 #undef EACH
 }
 
-static void answer_metrics(struct service *s, const struct ask *ask, const char *id UNUSED, int rc, char *text,
+static void answer_metrics(struct service *s, const struct request *req, const char *id UNUSED, int rc, char *text,
 			   const struct brig_error *err)
 {
 	AUTO_BUF out = BUF_INIT(16 * MiB);
 
 	if (rc < 0) {
-		recorded_trouble(s, ask, err);
+		recorded_trouble(s, req, err);
 		return;
 	}
 	buf_adds(&out, text);
 	brig_free(text);
-	add_service(s, ask->token->admin, &out);
-	answer_send(s, ask->tag,
+	add_service(s, req->token->admin, &out);
+	answer_send(s, req->tag,
 		    &(struct answer){ .status = out.no_memory ? 503 : 200,
 				      .content_type = "text/plain; version=0.0.4; charset=utf-8",
-				      .who = ask->token->name,
+				      .who = req->token->name,
 				      .body = buf_str(&out),
 				      .len = out.len });
 }
 
-void ask_metrics(struct service *s, struct ask *ask)
+void handle_metrics(struct service *s, struct request *req)
 {
 	struct brig_question q = BRIG_QUESTION_INIT;
 
 	q.kind = BRIG_ASK_METRICS;
 	q.format = BRIG_METRICS_PROMETHEUS;
-	recorded_ask(s, ask, &q, NULL, answer_metrics);
+	recorded_ask(s, req, &q, NULL, answer_metrics);
 }

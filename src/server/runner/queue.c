@@ -9,8 +9,9 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/str.h"
+#include "server/report.h"
 #include "server/runner/service.h"
-#include "server/words.h"
+#include "server/control.h"
 
 #define AGAIN_NS        (300 * NS_PER_MS)
 #define RECORDS_OF_TURN 128
@@ -25,7 +26,7 @@ void queue_complain(struct service *s, const char *fmt, ...)
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	s->queue.counts.refused++;
-	(void)fprintf(stderr, "brig %s: queue: %s\n", s->queue.is_worker ? "worker" : "serve", text);
+	report("queue: %s", text);
 }
 
 void queue_class(const char *trust, const char *what, char *dst, size_t size)
@@ -36,6 +37,11 @@ void queue_class(const char *trust, const char *what, char *dst, size_t size)
 			*at = '_';
 }
 
+bool queue_is_environment(const char *name)
+{
+	return name && !str_eq(name, "none");
+}
+
 /* "unknown.python", a word of a subject each. */
 void queue_class_of(const struct service *s, const struct execution *x, char *dst, size_t size)
 {
@@ -43,7 +49,7 @@ void queue_class_of(const struct service *s, const struct execution *x, char *ds
 	const char *language = req->language ? host_language(s->host, req->language) : NULL;
 	char what[TOKEN_WORD_MAX + 8];
 
-	if (req->environment)
+	if (queue_is_environment(req->environment))
 		(void)snprintf(what, sizeof(what), "env-%.60s", req->environment);
 	else if (req->kind != BRIG_KIND_CODE)
 		(void)snprintf(what, sizeof(what), "kind-%.60s", x->kind);
@@ -90,7 +96,7 @@ void queue_join(struct service *s, int *sock)
 
 	leave_link(s);
 	if (channel_new(sock, &q->channel, &err) < 0 || !service_watch_link(s, true)) {
-		(void)fprintf(stderr, "brig: runner: cannot hear the link: %s\n", err.msg);
+		report("cannot hear the link: %s", err.msg);
 		channel_free(MOVE_PTR(q->channel));
 		return;
 	}
@@ -299,8 +305,7 @@ static void on_up(struct service *s, const struct message *m)
 	bool is_up = message_number(m, FIELD_credit, 0) != 0;
 
 	if (is_up != s->queue.is_up)
-		(void)fprintf(stderr, "brig %s: queue: %s\n", s->queue.is_worker ? "worker" : "serve",
-			      is_up ? "the brokers are there" : "no broker is there: what was taken goes on");
+		report("queue: %s", is_up ? "the brokers are there" : "no broker is there: what was taken goes on");
 	s->queue.is_up = is_up;
 	s->queue.since_ns = is_up ? clock_now_ns() : 0;
 	s->queue.tick_ns = 0;
@@ -368,7 +373,7 @@ void queue_hear(struct service *s)
 		for (size_t k = 0; k < r.n_fds; k++)
 			fd_closep(&r.fds[k]);
 		if (!take_record(s, &r)) {
-			(void)fprintf(stderr, "brig: runner: the link does not speak its language\n");
+			report("the link does not speak its language");
 			got = -1;
 		}
 	}
@@ -392,6 +397,7 @@ int queue_tick(struct service *s, int wait_ms)
 			worker_tick(s);
 		else
 			front_tick(s);
+		batch_asks_tick(s);
 		forward_tick(s);
 		forwarded_tick(s);
 		tunnels_tick(s);
@@ -409,7 +415,7 @@ bool queue_is_idle(const struct service *s)
 	       (!s->queue.channel || channel_waiting(s->queue.channel) == 0);
 }
 
-/* ---- birth and end ------------------------------------------------------------------------------------------------------ */
+/* ---- start and end ------------------------------------------------------------------------------------------------------ */
 
 int queue_open(struct service *s, int *sock, struct brig_error *err)
 {
@@ -445,16 +451,16 @@ void queue_reload(struct service *s)
 	if (!s->queue.is_on)
 		return;
 	if (peers_read(s->options->nodes_file, &fresh, &err) < 0) {
-		(void)fprintf(stderr, "brig: runner: the list of nodes stays as it was: %s\n", err.msg);
+		report("the list of nodes stays as it was: %s", err.msg);
 		return;
 	}
 	peers_release(&s->queue.peers);
 	s->queue.peers = fresh;
 	s->queue.host_ns = 0; /* another policy needs other protections */
-	if (s->queue.is_worker && s->queue.channel) {
+	if (s->queue.is_worker && s->queue.channel)
 		worker_tell_classes(s);
+	if (s->queue.channel)
 		exchange_begin(s); /* of the new handle */
-	}
 }
 
 void queue_close(struct service *s)
@@ -464,6 +470,9 @@ void queue_close(struct service *s)
 	if (!q->is_on)
 		return;
 	worker_release(s);
+	keys_release(s);
+	batch_asks_release(s);
+	shared_batches_release(s);
 	forward_release(s);
 	forwarded_release(s);
 	exchange_release(s);
@@ -474,5 +483,6 @@ void queue_close(struct service *s)
 	free(q->node);
 	buf_release(&q->later);
 	buf_release(&q->classes);
+	buf_release(&q->told);
 	crypto_wipe(q->seed, sizeof(q->seed));
 }

@@ -6,8 +6,13 @@
  *	queue_worker  jobs of the queue become executions here, and their results go back
  *	queue_host    what a worker says of the host that it is on
  *	queue_exchange  package sets and compiled programs that workers give each other
+ *	queue_environments  environments that another node has, and this one does not yet
  *	queue_placement  which jobs it waits for, and which it leaves to others for a while
  *	queue_front   executions that were asked for here become jobs of the queue, and their results come back
+ *	queue_keys    Idempotency-Keys, which all fronts know
+ *	queue_execution_keys, queue_session_keys  what each means for executions, and for sessions
+ *	queue_batches    batches that are asked for here become known to all fronts
+ *	queue_batch_ask  batches of other fronts
  *	queue_elsewhere  executions of other fronts, by their ids
  *	queue_watch   fronts that watch what runs here
  *	peers         whose seals count
@@ -58,6 +63,7 @@ struct queue_answer {
 	const char *trouble;     /* of QUEUE_FAILED */
 };
 
+struct request;
 struct service;
 struct queue_op;
 typedef void (*queue_fn)(struct service *s, const struct queue_op *op, const struct queue_answer *a);
@@ -77,6 +83,12 @@ struct queue_op {
 TAILQ_HEAD(queue_op_list, queue_op);
 
 struct exchange;
+struct keyed;
+LIST_HEAD(keyed_list, keyed);
+struct shared_batch;
+LIST_HEAD(shared_batch_list, shared_batch);
+struct batch_ask;
+LIST_HEAD(batch_ask_list, batch_ask);
 struct delivery;
 LIST_HEAD(delivery_list, delivery);
 
@@ -96,6 +108,7 @@ struct queue_node {
 	char classes[QUEUE_CLASSES_MAX], ready[QUEUE_CLASSES_MAX / 2];
 	char protections[QUEUE_CLASSES_MAX / 4], lacks[QUEUE_CLASSES_MAX / 4], backends[QUEUE_CLASSES_MAX / 16];
 	char cannot[QUEUE_CLASSES_MAX]; /* a line each */
+	char offers[QUEUE_CLASSES_MAX]; /* environments */
 	char has[QUEUE_SETS_MAX * 84], sets[QUEUE_SETS_MAX * (QUEUE_SET_HEX + 1)];
 };
 
@@ -124,13 +137,20 @@ struct queue {
 	bool is_able[TOKEN_TRUST_COUNT];  /* that the host keeps the policy of this trust, as far as was found out */
 	uint64_t able_ns;                 /* of the capabilities that tell so; 0: of none */
 	char warm[QUEUE_CLASSES_MAX / 2]; /* kinds that cells are kept ready for, with a space between each two */
-	struct buf classes;               /* that the link was told to take jobs of */
-	struct buf later;                 /* what the link was told last of kinds that others have warm */
-	struct exchange *exchange;        /* NULL: this is no worker, or there was no memory */
+	struct buf classes;               /* of jobs that can be run with what is here */
+	struct buf told;           /* those that the link takes jobs of: with environments that others would give */
+	struct buf later;          /* what the link was told last of kinds that others have warm */
+	struct exchange *exchange; /* NULL: this is no worker, or there was no memory */
 	struct queue_node *node;
 	size_t n_nodes;
 	uint64_t since_ns; /* that entries of nodes are heard; 0: not yet */
 	/* of a front */
+	struct keyed_list keyed;
+	uint64_t last_keyed;
+	struct shared_batch_list shared;
+	struct batch_ask_list batch_asks;
+	size_t n_batch_asks;
+	uint64_t last_batch;
 	uint64_t depth, oldest_s;
 	struct queue_counts counts;
 };
@@ -169,6 +189,8 @@ bool queue_unseal(struct service *s, const struct message *m, const char *as, un
 bool queue_is_sealed_as(const struct message *m, const char *as);
 /* "unknown.python": two words of a subject. */
 void queue_class(const char *trust, const char *what, char *dst, size_t size);
+/* "none" asks for no environment, and is none. */
+bool queue_is_environment(const char *name);
 void queue_class_of(const struct service *s, const struct execution *x, char *dst, size_t size);
 void queue_complain(struct service *s, const char *fmt, ...) PRINTF(2, 3);
 
@@ -178,6 +200,8 @@ void worker_on_job(struct service *s, const struct message *m);
 void worker_on_told(struct service *s, const struct message *m);
 void worker_begin(struct service *s); /* there is a new link */
 void worker_tell_classes(struct service *s);
+/* What is here may be something else than before. */
+void worker_look_at_classes(struct service *s);
 void worker_tick(struct service *s);
 void worker_event(struct execution *x, enum event_kind kind, const char *text, size_t len);
 uint64_t worker_attempt(const struct execution *x); /* 0: that is not known any more */
@@ -209,10 +233,24 @@ const char *watchers_next(const struct execution *x, size_t i);
 /* queue_host.c: it is time to look at the host; and what is known of it, for the entry of this node */
 void worker_look_at_host(struct service *s);
 void worker_put_host(const struct service *s, struct buf *m);
+/* How busy it is, and how many jobs at once that leaves. */
+void worker_look_at_pressure(struct service *s);
 /* Which kinds are warm here: true if they are others than before. */
 bool worker_look_at_pools(struct service *s);
 /* What the capabilities that are known tell of the policy: true if they are others than before. */
 bool worker_look_at_policy(struct service *s);
+
+/* queue_environments.c */
+/* For the entry of this node, if others take environments from it: which those are.  False: none are. */
+bool environments_put(const struct service *s, struct buf *m);
+/* Classes, of this trust, of environments that are not here and that somebody would give. */
+void environments_borrow(const struct service *s, const char *trust, struct buf *m);
+/* True: a job of an environment that is not here.  It is about to be, or not; the job goes back to the stream meanwhile. */
+bool environments_hold_back(struct service *s, const struct message *job);
+/* A word of the class of an environment: "env-NAME". */
+void environment_word(const char *name, char *dst, size_t size);
+/* Of the words of a list, those of environments that are not here: others have them. */
+void environments_add_missing(const struct service *s, const char *classes, struct buf *list);
 
 /* queue_placement.c */
 void worker_place(struct service *s);
@@ -253,7 +291,7 @@ void nodes_add_warm(const struct service *s, const char *name, struct buf *out);
 bool queue_put_file(int file, struct buf *inner);
 bool queue_put_options(const struct job *job, struct buf *inner);
 /* Whether it can be run elsewhere: what it needs travels. */
-bool remote_is_possible(const struct service *s, const struct execution *x);
+bool remote_is_possible(const struct service *s, const struct job *job);
 void remote_start(struct service *s, struct execution *x);
 void remote_cancel(struct service *s, struct execution *x);
 /* That nobody is to begin it; fn is to call remote_on_cancel_put(), by which who has begun it is told. */
@@ -265,11 +303,51 @@ void front_on_told(struct service *s, const struct message *m);
 void front_begin(struct service *s);
 void front_tick(struct service *s);
 
+/* ---- queue_keys.c, of whoever waits for what becomes of a key ---------------------------------------------------------- */
+
+/* True: the tag was of one of them. */
+bool keys_gone(struct service *s, uint32_t tag);
+void keys_all_gone(struct service *s);
+void keys_release(struct service *s);
+
+/* ---- queue_execution_keys.c ------------------------------------------------------------------------------------------ */
+
+/*
+ * An execution is asked for with a key, and can be run elsewhere: it is entered if no front knows the key, and joined if one does.  Takes the
+ * job.
+ */
+void execution_keys_take(struct service *s, const struct request *req, struct job *job, uint64_t memory,
+			 const uint8_t name[SHA256_LEN], const uint8_t body[SHA256_LEN]);
+
+/* ---- queue_session_keys.c -------------------------------------------------------------------------------------------- */
+
+/* A session is asked for with a key: it is made if no front knows the key; true: the request was taken. */
+bool session_keys_take(struct service *s, struct request *req);
+
+/* ---- queue_batches.c, queue_batch_ask.c ------------------------------------------------------------------------------ */
+
+struct batch;
+/* Takes a batch of which nothing was promised yet: it begins when all fronts can know of it.  name, body: of its key, or NULL. */
+void batch_share(struct service *s, const struct request *req, struct batch *b, const uint8_t *name,
+		 const uint8_t *body);
+/* Somebody asks for one that is not at hand here; false: there is no queue, or no such id. */
+bool batch_ask_elsewhere(struct service *s, const struct request *req, const char *id);
+void batch_asks_tick(struct service *s);
+/* True: the tag was of one who waits for either. */
+bool batch_asks_gone(struct service *s, uint32_t tag);
+void batch_asks_all_gone(struct service *s);
+void batch_asks_release(struct service *s);
+bool shared_batches_gone(struct service *s, uint32_t tag);
+void shared_batches_all_gone(struct service *s);
+void shared_batches_release(struct service *s);
+
 /* ---- queue_elsewhere.c --------------------------------------------------------------------------------------------- */
 
-struct ask;
+/* Somebody asks for the same as before, by a key: who asked waits, or watches, or is told that it was accepted. */
+void front_join(struct service *s, const struct request *req, const char *id, const struct queue_sealed *from,
+		bool is_over);
 /* Somebody asks for an execution that is not at hand here: its state, its events, an artifact (path), or its end. */
-void front_look_up(struct service *s, const struct ask *ask, const char *id, const char *path);
+void front_look_up(struct service *s, const struct request *req, const char *id, const char *path);
 /* True: the tag was of such a one. */
 bool front_gone(struct service *s, uint32_t tag);
 void front_all_gone(struct service *s);

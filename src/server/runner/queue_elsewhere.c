@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "server/runner/service.h"
 
 #define WATCH_NS    NS_PER_SEC /* between two words that somebody watches, while nothing comes */
@@ -43,18 +43,18 @@ struct asker {
 static void answer_asker(struct service *s, const struct asker *who, uint16_t status, json_t *doc)
 {
 	struct token token = { .admin = who->admin };
-	const struct ask ask = { .tag = who->tag, .request_id = who->request_id, .token = &token };
+	const struct request req = { .tag = who->tag, .request_id = who->request_id, .token = &token };
 
 	(void)str_copy(token.name, sizeof(token.name), who->name);
-	answer_json(s, &ask, status, doc);
+	answer_json(s, &req, status, doc);
 }
 
 static void answer_asker_error(struct service *s, const struct asker *who, uint16_t status, const char *id,
 			       const char *what)
 {
-	const struct ask ask = { .tag = who->tag, .request_id = who->request_id };
+	const struct request req = { .tag = who->tag, .request_id = who->request_id };
 
-	answer_retry(s, &ask, status, status == 503 ? 1 : 0, "%s '%.20s'", what, id);
+	answer_retry(s, &req, status, status == 503 ? 1 : 0, "%s '%.20s'", what, id);
 }
 
 static void answer_none(struct service *s, const struct asker *who, const char *id)
@@ -189,6 +189,35 @@ static void watch(struct service *s, const struct asker *who, const char *id, co
 		events_replay(x, who->tag);
 }
 
+/* Its events may be gone, and who waits for the result wants none. */
+void front_join(struct service *s, const struct request *req, const char *id, const struct queue_sealed *from,
+		bool is_over)
+{
+	bool watches = message_number(req->m, FIELD_stream, 0) != 0;
+	const char *verdict = message_text(&from->m, FIELD_verdict);
+	struct execution *x;
+
+	if (message_number(req->m, FIELD_async, 0) && !watches) {
+		accept_answer(s, req, id,
+			      !is_over                                 ? "queued"
+			      : verdict && str_eq(verdict, QUEUE_LOST) ? "lost"
+								       : "finished");
+		return;
+	}
+	x = adopt(s, id, from, is_over);
+	if (!x || (x->state != EXECUTION_FINISHED &&
+		   !execution_listen(x, req->tag, watches ? WATCHES : WAITS_FOR_RESULT, false))) {
+		answer_retry(s, req, 503, 1, "too many wait already, among them for execution %s", id);
+		return;
+	}
+	x->remote->is_heard |= !watches;
+	x->remote->look_ns = 0;
+	if (watches)
+		events_replay(x, req->tag);
+	else if (x->state == EXECUTION_FINISHED)
+		execution_answer_result(s, x, req->tag);
+}
+
 /* ---- answers ---------------------------------------------------------------------------------------------------------- */
 
 static json_t *document(const char *id, const char *state, const struct queue_sealed *r)
@@ -210,13 +239,13 @@ static json_t *document(const char *id, const char *state, const struct queue_se
 static void answer_artifact(struct service *s, const struct asker *who, const char *id, const struct queue_sealed *r)
 {
 	struct token token = { .admin = who->admin };
-	const struct ask ask = { .tag = who->tag, .request_id = who->request_id, .token = &token };
+	const struct request req = { .tag = who->tag, .request_id = who->request_id, .token = &token };
 	size_t len;
 	const char *body = message_bytes(&r->m, FIELD_body, &len);
 	json_t *result = body ? json_loadb(body, len, JSON_ALLOW_NUL, NULL) : NULL;
 
 	(void)str_copy(token.name, sizeof(token.name), who->name);
-	artifact_answer(s, &ask, id, result, who->path);
+	artifact_answer(s, &req, id, result, who->path);
 	json_decref(result);
 }
 
@@ -308,20 +337,18 @@ static void on_result(struct service *s, const struct queue_op *op, const struct
 	const struct asker *who = op->arg;
 	struct queue_sealed r;
 
-	if (a->how == QUEUE_NONE && who->is_second)
-		answer_none(s, who, op->id);
-	else if (a->how == QUEUE_NONE)
+	if (a->how == QUEUE_NONE && !who->is_second)
 		pass_asker(s, queue_get(s, BUCKET_JOBS, op->id, on_job), op, false);
 	else if (a->how == QUEUE_FAILED)
 		answer_asker_error(s, who, 503, op->id, "no broker says what became of execution");
-	else if (!queue_unseal(s, a->m, "result", PEER_WORKER, &r) || !message_text(&r.m, FIELD_id) ||
-		 !str_eq(message_text(&r.m, FIELD_id), op->id) || !may_see(who, &r.m))
+	else if (a->how == QUEUE_NONE || !queue_unseal(s, a->m, "result", PEER_WORKER, &r) ||
+		 !message_text(&r.m, FIELD_id) || !str_eq(message_text(&r.m, FIELD_id), op->id) || !may_see(who, &r.m))
 		answer_none(s, who, op->id);
 	else
 		on_result_found(s, op, &r);
 }
 
-void front_look_up(struct service *s, const struct ask *ask, const char *id, const char *path)
+void front_look_up(struct service *s, const struct request *req, const char *id, const char *path)
 {
 	size_t size = sizeof(struct asker) + (path ? strlen(path) : 0) + 1;
 	struct asker *who = calloc(1, size);
@@ -329,15 +356,15 @@ void front_look_up(struct service *s, const struct ask *ask, const char *id, con
 
 	if (!op) {
 		free(who);
-		answer_retry(s, ask, 503, 1, "the service has too much to do: try again in a moment");
+		answer_retry(s, req, 503, 1, "the service has too much to do: try again in a moment");
 		return;
 	}
 	who->size = size;
-	who->tag = ask->tag;
-	who->route = ask->route;
-	who->admin = ask->token->admin;
-	(void)str_copy(who->name, sizeof(who->name), ask->token->name);
-	(void)str_copy(who->request_id, sizeof(who->request_id), ask->request_id);
+	who->tag = req->tag;
+	who->route = req->route;
+	who->admin = req->token->admin;
+	(void)str_copy(who->name, sizeof(who->name), req->token->name);
+	(void)str_copy(who->request_id, sizeof(who->request_id), req->request_id);
 	if (path)
 		memcpy(who->path, path, strlen(path));
 	op->arg = who;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_exchange.c - package sets and compiled programs that workers give each other
+ * queue_exchange.c - package sets, compiled programs and environments that nodes give each other
  *
  * Each says in its entry what it keeps, by keys that mean the same on every host (brig/exchange.h).  A run that lacks something
  * asks here (want()); if a node that may give says that it has it, it is asked for it, piece by piece, node to node over core
@@ -14,6 +14,9 @@
  *	unpacked, hashed, kept by a process of its own; the run goes on
  *
  * Whatever goes wrong, and whoever is too slow, costs the time until then, and the run makes it by itself: nothing is lost.
+ *
+ * Environments go the same way, with one difference: nobody waits for one here, and none is made instead; their jobs go round until
+ * it is here (queue_environments.c).  A front that gives has them, too, and takes nothing.
  *
  * What is believed: that something under a key has a certain hash is said by the giver, in pieces that it has sealed.  Nobody can
  * check that without making it, so only nodes that the operator's list marks with "gives" are asked, and a piece of anybody else,
@@ -39,6 +42,7 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/str.h"
+#include "server/report.h"
 #include "server/runner/service.h"
 #include "sys/statedir.h"
 
@@ -51,7 +55,10 @@
 #define TAKE_NS    (110 * NS_PER_SEC) /* all of it; who waits does so a little longer */
 #define IDLE_NS    (60 * NS_PER_SEC)  /* a packed one that nobody asks for */
 #define LOOK_NS    (60 * NS_PER_SEC)
-#define STEP_MS    10 /* while a process works */
+#define STEP_MS    10                /* while a process works */
+#define VAIN_NS    (60 * NS_PER_SEC) /* until an environment that could not be had is asked for again */
+#define VAIN_MAX   16
+#define WORD_MAX   80
 #define FILE_FD    3
 #define SAID_MAX   (QUEUE_SETS_MAX * (BRIG_EXCHANGE_KIND_MAX + BRIG_EXCHANGE_HEX + 2))
 
@@ -76,6 +83,7 @@ struct slot {
 	struct brig_parcel parcel;
 	uint64_t whole, asked, deadline_ns, quiet_ns;
 	unsigned tries;
+	char word[WORD_MAX + 1]; /* of an environment */
 };
 
 struct exchange {
@@ -88,6 +96,11 @@ struct exchange {
 		uint64_t used;
 	} set[QUEUE_SETS_MAX];
 	uint64_t uses;
+	struct {
+		char word[WORD_MAX + 1];
+		uint64_t until_ns;
+	} vain[VAIN_MAX]; /* environments that could not be had */
+	size_t next_vain;
 };
 
 static void say(struct service *s, const char *to, const struct buf *inner)
@@ -357,55 +370,120 @@ static bool is_given_by(const struct queue_node *node, const char *word)
 	return node_is_live(node) && placement_has(node->has, word, strlen(word));
 }
 
+static bool is_offered_by(const struct queue_node *node, const char *word)
+{
+	return node_is_live(node) && placement_has(node->offers, word, strlen(word));
+}
+
 /* Somebody who has it and may give. */
-static const struct peer *find_giver(const struct service *s, const char *kind, const char *key)
+static const struct peer *find_giver(const struct service *s,
+				     bool (*is_had_by)(const struct queue_node *, const char *), const char *word)
 {
 	const struct queue *q = &s->queue;
-	char word[BRIG_EXCHANGE_KIND_MAX + BRIG_EXCHANGE_HEX + 2];
 	uint64_t first = 0;
 
-	(void)snprintf(word, sizeof(word), "%s:%s", kind, key);
 	if (q->n_nodes > 0 && crypto_random(&first, sizeof(first)) < 0)
 		return NULL;
 	for (size_t i = 0; i < q->n_nodes; i++) {
 		const struct queue_node *node = &q->node[(first + i) % q->n_nodes];
-		const struct peer *p = peers_find(&q->peers, node->key, PEER_WORKER);
+		const struct peer *p = peers_find(&q->peers, node->key, node->is_front ? PEER_FRONT : PEER_WORKER);
 
-		if (p && p->gives && !str_eq(node->key, q->key) && is_given_by(node, word))
+		if (p && p->gives && !str_eq(node->key, q->key) && is_had_by(node, word))
 			return p;
 	}
 	return NULL;
 }
 
+/* NULL: it is asked for already, or there is no place. */
+static struct slot *begin_taking(struct service *s, const struct peer *giver, const char *kind, const char *key)
+{
+	struct slot *list = s->queue.exchange->taken, *t;
+
+	t = giver && !find(list, kind, key) ? slot_new(s, list, kind, key) : NULL;
+	if (t && id_random(t->id, EXECUTION_ID_LEN) < 0) {
+		slot_free(t);
+		t = NULL;
+	}
+	if (!t)
+		return NULL;
+	(void)str_copy(t->giver, sizeof(t->giver), giver->key);
+	(void)str_copy(t->name, sizeof(t->name), giver->name);
+	t->deadline_ns = clock_now_ns() + TAKE_NS;
+	t->quiet_ns = clock_now_ns() + QUIET_NS;
+	return t;
+}
+
 static int want(void *user, const char *kind, const char *key)
 {
 	struct service *s = user;
-	const struct peer *giver = s->queue.is_up && !s->draining ? find_giver(s, kind, key) : NULL;
-	struct slot *t = giver && !find(s->queue.exchange->taken, kind, key)
-				 ? slot_new(s, s->queue.exchange->taken, kind, key)
-				 : NULL;
+	char word[BRIG_EXCHANGE_KIND_MAX + BRIG_EXCHANGE_HEX + 2];
+	const struct peer *giver;
+	struct slot *t;
 	int fd;
 
+	(void)snprintf(word, sizeof(word), "%s:%s", kind, key);
+	giver = s->queue.is_up && !s->draining ? find_giver(s, is_given_by, word) : NULL;
+	t = begin_taking(s, giver, kind, key);
 	s->queue.exchange->wanted_ns = clock_now_ns();
 	if (!t)
 		return -1;
 	t->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	fd = t->done >= 0 ? fcntl(t->done, F_DUPFD_CLOEXEC, 0) : -1;
-	if (fd < 0 || id_random(t->id, EXECUTION_ID_LEN) < 0) {
-		fd_closep(&fd);
+	if (fd < 0) {
 		slot_free(t);
 		return -1;
 	}
-	(void)str_copy(t->giver, sizeof(t->giver), giver->key);
-	(void)str_copy(t->name, sizeof(t->name), giver->name);
-	t->deadline_ns = clock_now_ns() + TAKE_NS;
-	t->quiet_ns = clock_now_ns() + QUIET_NS;
 	ask_more(s, t);
 	return fd;
 }
 
+/* ---- environments ------------------------------------------------------------------------------------------------- */
+
+void exchange_get_environment(struct service *s, const char *name, const char *word)
+{
+	const struct peer *giver = s->queue.exchange && s->queue.is_up ? find_giver(s, is_offered_by, word) : NULL;
+	char key[BRIG_EXCHANGE_HEX + 1];
+	struct slot *t;
+
+	brig_exchange_environment(name, key);
+	t = giver ? begin_taking(s, giver, BRIG_EXCHANGE_ENVIRONMENT, key) : NULL;
+	if (!t)
+		return;
+	(void)str_copy(t->word, sizeof(t->word), word);
+	ask_more(s, t);
+}
+
+bool exchange_is_vain(const struct service *s, const char *word)
+{
+	const struct exchange *e = s->queue.exchange;
+
+	for (size_t i = 0; e && i < VAIN_MAX; i++)
+		if (str_eq(e->vain[i].word, word) && clock_now_ns() < e->vain[i].until_ns)
+			return true;
+	return false;
+}
+
+/* Its jobs are left to others for a while. */
+static void give_up_environment(struct service *s, struct slot *t, const char *why)
+{
+	struct exchange *e = s->queue.exchange;
+	size_t i = e->next_vain++ % VAIN_MAX;
+
+	queue_complain(s, "%s does not give the environment %s, whose jobs stay with nodes that have it: %s", t->name,
+		       t->word, why);
+	(void)str_copy(e->vain[i].word, sizeof(e->vain[i].word), t->word);
+	e->vain[i].until_ns = clock_now_ns() + VAIN_NS;
+	slot_free(t);
+}
+
+/* ---- pieces --------------------------------------------------------------------------------------------------------- */
+
 static void give_up(struct service *s, struct slot *t, const char *why)
 {
+	if (t->word[0]) {
+		give_up_environment(s, t, why);
+		return;
+	}
 	queue_complain(s, "%s does not give %s %.12s, which is made here instead: %s", t->name, t->kind, t->key, why);
 	slot_free(t);
 }
@@ -476,10 +554,14 @@ static void step_taken(struct service *s, struct slot *t, uint64_t now)
 			give_up(s, t, t->outcome->err.msg);
 			return;
 		}
-		(void)fprintf(stderr, "brig worker: queue: %s gave %s %.12s, %llu KB\n", t->name, t->kind, t->key,
-			      (unsigned long long)(t->total / KiB));
+		report("queue: %s gave %s %.12s, %llu KB", t->name, t->kind, t->key,
+		       (unsigned long long)(t->total / KiB));
 		s->queue.counts.received++;
 		s->queue.exchange->looked_ns = 0;
+		if (t->word[0]) {
+			worker_look_at_classes(s);
+			s->queue.beat_ns = 0; /* others can have it from here, too */
+		}
 		slot_free(t);
 	} else if (now > t->deadline_ns) {
 		give_up(s, t, "it takes too long");
@@ -510,7 +592,8 @@ bool exchange_on_told(struct service *s, const char *subject, const struct messa
 		return true;
 	as = message_text(&inner, FIELD_sealed_as);
 	is_want = as && str_eq(as, "want");
-	if (!s->queue.exchange || !queue_unseal(s, m, is_want ? "want" : "piece", PEER_WORKER, &said))
+	if (!s->queue.exchange ||
+	    !queue_unseal(s, m, is_want ? "want" : "piece", is_want ? PEER_WORKER : PEER_WORKER | PEER_FRONT, &said))
 		return true;
 	if (is_want)
 		on_want(s, &said);
@@ -652,6 +735,14 @@ bool sets_are_elsewhere(const struct service *s, const struct message *job, cons
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */
 
+/* A front that is a worker, too, leaves it to the worker, which listens to the same. */
+static bool is_giving_front(const struct queue *q)
+{
+	const struct peer *p = peers_find(&q->peers, q->key, PEER_FRONT);
+
+	return !q->is_worker && p && p->gives && !(p->roles & PEER_WORKER);
+}
+
 void exchange_begin(struct service *s)
 {
 	const struct brig_exchange x = { .size = sizeof(x), .want = want, .user = s };
@@ -659,6 +750,8 @@ void exchange_begin(struct service *s)
 	AUTO_BUF listen = BUF_INIT(KiB);
 	char subject[LINK_SUBJECT_MAX];
 
+	if (!s->queue.is_worker && !is_giving_front(&s->queue))
+		return;
 	if (!e) {
 		e = s->queue.exchange = calloc(1, sizeof(*e));
 		for (size_t i = 0; e && i < SLOTS; i++) {
@@ -666,7 +759,7 @@ void exchange_begin(struct service *s)
 			slot_init(&e->taken[i]);
 		}
 	}
-	if (!e || brig_exchange_set(s->host->b, &x, NULL) < 0)
+	if (!e || (s->queue.is_worker && brig_exchange_set(s->host->b, &x, NULL) < 0))
 		return; /* everything is made here, then */
 	(void)snprintf(subject, sizeof(subject), "%s%s", QUEUE_SUBJECT_GIVE, s->queue.key);
 	message_put_text(&listen, FIELD_subject, subject);

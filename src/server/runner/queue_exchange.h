@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Package sets and compiled programs that workers give each other: see queue_exchange.c. */
+/* Package sets, compiled programs and environments that nodes give each other: see queue_exchange.c. */
 #ifndef SERVER_RUNNER_QUEUE_EXCHANGE_H
 #define SERVER_RUNNER_QUEUE_EXCHANGE_H
 
@@ -23,6 +23,11 @@ int exchange_step(struct service *s, int wait_ms);
 bool exchange_on_told(struct service *s, const char *subject, const struct message *m);
 /* For the entry of this node: what it has. */
 void exchange_put(struct service *s, struct buf *m);
+
+/* Asks for the environment of this name, if somebody offers it; word: as in entries.  It is here when worker_look_at_classes() sees it. */
+void exchange_get_environment(struct service *s, const char *name, const char *word);
+/* Whether it was asked for in vain a moment ago. */
+bool exchange_is_vain(const struct service *s, const char *word);
 
 /* A job that names packages has ended well here: its set is here, too. */
 void sets_note(struct service *s, const struct message *job);

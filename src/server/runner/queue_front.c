@@ -21,7 +21,7 @@
 #include "base/when.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "server/runner/service.h"
 
 #define LOOK_NS       (3 * NS_PER_SEC)
@@ -36,12 +36,10 @@ static const enum field travels[] = {
 	FIELD_artifact, FIELD_receipt,   FIELD_diff,        FIELD_no_capture, FIELD_request_id,
 };
 
-bool remote_is_possible(const struct service *s, const struct execution *x)
+bool remote_is_possible(const struct service *s, const struct job *job)
 {
-	const struct job *job = x->job;
-
 	return s->queue.is_on && !s->queue.is_worker && !job->env.name && job->input < 0 && job->out < 0 &&
-	       job->project < 0 && job->left < 0 && !x->keeps;
+	       job->project < 0 && job->left < 0 && !message_number(&job->m, FIELD_keep, 0);
 }
 
 bool queue_put_file(int file, struct buf *inner)
@@ -95,6 +93,8 @@ static bool put_job(const struct service *s, const struct execution *x, struct b
 	message_put_text(inner, FIELD_language, x->language[0] ? x->language : NULL);
 	if (message_number(&job->m, FIELD_retry_never, 0))
 		message_put_number(inner, FIELD_retry_never, 1);
+	if (x->has_key)
+		message_put_bytes(inner, FIELD_asked_hash, x->asked, sizeof(x->asked));
 	if (is_watched(x))
 		message_put_number(inner, FIELD_stream, 1);
 	for (size_t i = 0; i < ARRAY_LEN(travels); i++) {
@@ -113,14 +113,14 @@ static bool put_job(const struct service *s, const struct execution *x, struct b
 static void turn_away(struct service *s, struct execution *x, const char *why)
 {
 	if (x->is_async && x->promise_tag) {
-		const struct ask ask = { .tag = x->promise_tag, .request_id = execution_request_id(x) };
+		const struct request req = { .tag = x->promise_tag, .request_id = execution_request_id(x) };
 
-		answer_retry(s, &ask, 503, 5, "the execution could not be given to the queue: %s", why);
+		answer_retry(s, &req, 503, 5, "the execution could not be given to the queue: %s", why);
 	}
 	for (size_t i = 0; i < x->n_listeners; i++) {
-		const struct ask ask = { .tag = x->listener[i].tag, .request_id = execution_request_id(x) };
+		const struct request req = { .tag = x->listener[i].tag, .request_id = execution_request_id(x) };
 
-		answer_retry(s, &ask, 503, 5, "the execution could not be given to the queue: %s", why);
+		answer_retry(s, &req, 503, 5, "the execution could not be given to the queue: %s", why);
 	}
 	x->n_listeners = 0;
 	idempotency_forget(&s->idempotency, x->id);
@@ -143,13 +143,22 @@ static void end_as_lost(struct service *s, struct execution *x, const char *why)
 	execution_conclude(s, x, text, NULL, 0);
 }
 
-/* Whether a sealed result is that of this job, and not of another one or of nobody. */
-static bool is_result_of(struct service *s, const struct execution *x, const struct queue_sealed *r)
+static bool has_hash(const struct message *m, enum field f, const uint8_t hash[SHA256_LEN])
 {
 	size_t len;
-	const char *id = message_text(&r->m, FIELD_id), *hash = message_bytes(&r->m, FIELD_job_hash, &len);
+	const char *bytes = message_bytes(m, f, &len);
 
-	if (id && str_eq(id, x->id) && hash && len == SHA256_LEN && crypto_same(hash, x->remote->hash, SHA256_LEN))
+	return bytes && len == SHA256_LEN && crypto_same(bytes, hash, SHA256_LEN);
+}
+
+/* Whether a sealed result is that of this job, or of another front's that asks for the same by the same key, and not of nobody. */
+static bool is_result_of(struct service *s, const struct execution *x, const struct queue_sealed *r)
+{
+	const char *id = message_text(&r->m, FIELD_id);
+
+	if (id && str_eq(id, x->id) &&
+	    (has_hash(&r->m, FIELD_job_hash, x->remote->hash) ||
+	     (x->has_key && has_hash(&r->m, FIELD_asked_hash, x->asked))))
 		return true;
 	queue_complain(s, "refused a result of %s in the place of %s: it is that of another job", r->by->name, x->id);
 	return false;
@@ -367,6 +376,7 @@ void front_begin(struct service *s)
 	queue_tell(s, LINK_LISTEN, &own);
 	message_put_text(&nodes, FIELD_subject, QUEUE_SUBJECT_NODES "*");
 	queue_tell(s, LINK_LISTEN, &nodes);
+	exchange_begin(s);
 }
 
 /* A worker has put it into the bucket, and says it at once: so it need not be fetched. */
@@ -432,6 +442,8 @@ void front_on_told(struct service *s, const struct message *m)
 		nodes_on_told(s, m);
 		return;
 	}
+	if (subject && exchange_on_told(s, subject, m))
+		return;
 	if (queue_is_sealed_as(m, "result")) {
 		on_result_told(s, m);
 		return;

@@ -7,27 +7,31 @@
  * nobody is answered and the document is kept.  Until there is one, nothing is said of either, and no job is asked for: one
  * that this host would refuse may be good for another.
  */
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/str.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "server/runner/service.h"
 
-#define LOOK_NS (600 * NS_PER_SEC)
+#define LOOK_NS     (600 * NS_PER_SEC)
+#define MEMORY_MOST 20.0 /* per cent of time in which somebody waits for memory */
+#define CPU_MOST    90.0 /* likewise for a processor */
 
 void worker_look_at_host(struct service *s)
 {
 	static const struct token nobody;
-	struct ask ask = { .route = ROUTE_capabilities, .request_id = "", .token = &nobody };
+	struct request req = { .route = ROUTE_capabilities, .request_id = "", .token = &nobody };
 	uint64_t now = clock_now_ns(), *last = &s->queue.host_ns;
 
 	if (*last && now - *last < (s->capabilities ? LOOK_NS : CAPABILITIES_NS))
 		return;
 	*last = now;
-	ask_capabilities(s, &ask);
+	handle_capabilities(s, &req);
 }
 
 /* No more than there may be of a kind: one too many, and the whole entry is none. */
@@ -208,6 +212,29 @@ static void put_ready(const struct service *s, struct buf *m)
 		put_word(m, FIELD_ready, class, &n);
 		at += len + (at[len] == ' ');
 	}
+}
+
+/* ---- how busy it is ---------------------------------------------------------------------------------------------------- */
+
+/* "some avg10=1.23 ..."; less than nothing: the kernel does not say. */
+static double pressure_of(const char *file)
+{
+	char text[256];
+	const char *at;
+
+	if (fd_get_at(AT_FDCWD, file, text, sizeof(text)) < 0)
+		return -1;
+	at = strstr(text, "avg10=");
+	return at ? strtod(at + 6, NULL) : -1;
+}
+
+void worker_look_at_pressure(struct service *s)
+{
+	struct queue *q = &s->queue;
+
+	q->pressure_memory = pressure_of("/proc/pressure/memory");
+	q->pressure_cpu = pressure_of("/proc/pressure/cpu");
+	q->places = q->pressure_memory > MEMORY_MOST ? 1 : q->pressure_cpu > CPU_MOST ? s->jobs / 2 + 1 : s->jobs;
 }
 
 static void put_pressure(struct buf *m, enum field f, double per_cent)

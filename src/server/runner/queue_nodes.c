@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "base/when.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "server/runner/service.h"
 
 static struct queue_node *find_or_add(struct service *s, const char *key, bool is_front)
@@ -56,10 +56,11 @@ static void read_host(const struct message *m, struct queue_node *node)
 	read_words(m, FIELD_backend, " ", node->backends, sizeof(node->backends));
 	read_words(m, FIELD_cannot, "\n", node->cannot, sizeof(node->cannot));
 	read_words(m, FIELD_has, " ", node->has, sizeof(node->has));
+	read_words(m, FIELD_offers, " ", node->offers, sizeof(node->offers));
 	read_words(m, FIELD_set, " ", node->sets, sizeof(node->sets));
 }
 
-/* A front, which has an entry only for its sessions, is no worker. */
+/* A front, which has an entry for what only it can answer, is no worker. */
 static bool is_place_of(const char *key, const struct peer *by, bool is_front)
 {
 	if (!(by->roles & (is_front ? PEER_FRONT : PEER_WORKER)))
@@ -90,7 +91,7 @@ void nodes_on_told(struct service *s, const struct message *m)
 	node = find_or_add(s, said.by->key, is_front);
 	if (!node || issued < node->issued_s)
 		return;
-	if (s->queue.is_worker && !node_is_live(node))
+	if (!node_is_live(node) && !str_eq(node->key, s->queue.key))
 		s->queue.beat_ns = 0; /* one that was not there does not know us, either */
 	(void)str_copy(node->name, sizeof(node->name), said.by->name); /* as the operator calls it */
 	node->issued_s = issued;
@@ -195,7 +196,7 @@ static json_t *node_document(const struct queue_node *n)
 	return doc;
 }
 
-void ask_nodes(struct service *s, struct ask *ask)
+void handle_nodes(struct service *s, struct request *req)
 {
 	const struct queue *q = &s->queue;
 	const struct queue_counts *c = &q->counts;
@@ -203,16 +204,18 @@ void ask_nodes(struct service *s, struct ask *ask)
 	json_t *list;
 
 	if (!q->is_on) {
-		answer_error(s, ask, 404,
+		answer_error(s, req, 404,
 			     "this service has no queue, and no nodes: start it with --queue nats://HOST:PORT");
 		return;
 	}
 	list = json_array();
-	for (size_t i = 0; i < q->n_nodes; i++) {
-		(void)json_array_append_new(list, node_document(&q->node[i]));
-		again += q->node[i].begun_again;
-	}
-	answer_json(s, ask, 200,
+	for (unsigned fronts = 0; fronts <= 1; fronts++) /* workers first */
+		for (size_t i = 0; i < q->n_nodes; i++)
+			if (q->node[i].is_front == (fronts != 0)) {
+				(void)json_array_append_new(list, node_document(&q->node[i]));
+				again += q->node[i].begun_again;
+			}
+	answer_json(s, req, 200,
 		    json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "brokers", q->is_up, "depth",
 			      (json_int_t)q->depth, "oldest_seconds", (json_int_t)queue_oldest_age(s), "begun_again",
 			      (json_int_t)again, "published", (json_int_t)c->published, "lost", (json_int_t)c->lost,

@@ -9,6 +9,8 @@
  *	is warm in it                               waits at the broker
  *	is cold, nobody else is warm and free       waits at the broker
  *	is cold, somebody else is warm and free     does not wait; looks now and then whether a job is left over
+ *	lacks its environment, somebody else who    likewise; with a job that is left over it asks for the environment
+ *	has it is free                              (queue_environments.c)
  *
  * A broker keeps a job only if nobody waits for its class: then those who are warm are full, or have gone without a word, and
  * the node that looks takes it, and looks again at once.  Nothing is reserved and nothing promised, so an entry that is old or
@@ -64,6 +66,7 @@ static size_t gather(const struct service *s, struct buf *list)
 			continue;
 		n_free++;
 		add_words(node->ready, q->warm, list);
+		environments_add_missing(s, node->classes, list);
 	}
 	return n_free;
 }

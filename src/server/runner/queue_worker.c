@@ -33,8 +33,6 @@
 #define LEASE_S       QUEUE_LEASE_S
 #define HINT_MAX      (40 * KiB) /* so that it fits a record */
 #define PRESSURE_NS   NS_PER_SEC
-#define MEMORY_MOST   20.0 /* per cent of time in which somebody waits for memory */
-#define CPU_MOST      90.0 /* likewise for a processor */
 #define WORD_ACK      "+ACK"
 #define WORD_NAK      "-NAK {\"delay\": 200000000}"
 #define WORD_NAK_NOW  "-NAK"
@@ -181,6 +179,9 @@ static void store(struct service *s, struct delivery *d, uint64_t revision)
 
 static void begin_result(struct service *s, struct delivery *d, const char *verdict)
 {
+	const char *asked;
+	size_t len;
+
 	d->is_ended = true;
 	buf_release(&d->result);
 	d->result = (struct buf)BUF_INIT(MESSAGE_MAX);
@@ -190,6 +191,9 @@ static void begin_result(struct service *s, struct delivery *d, const char *verd
 	message_put_number(&d->result, FIELD_attempt, d->attempt);
 	message_put_number(&d->result, FIELD_issued, clock_wall_ns() / NS_PER_SEC);
 	message_put_text(&d->result, FIELD_who, message_text(&d->m, FIELD_who));
+	asked = message_bytes(&d->m, FIELD_asked_hash, &len);
+	if (asked)
+		message_put_bytes(&d->result, FIELD_asked_hash, asked, len);
 	message_put_text(&d->result, FIELD_verdict, verdict);
 }
 
@@ -506,6 +510,11 @@ void worker_on_job(struct service *s, const struct message *m)
 		say(s, ack, WORD_NAK_NOW);
 		return;
 	}
+	if (!s->draining && environments_hold_back(s, &job.m)) {
+		s->queue.counts.returned++;
+		say(s, ack, WORD_NAK);
+		return;
+	}
 	if (s->draining || s->queue.n_deliveries >= (size_t)s->jobs * 2 || executions_find(&s->executions, id) ||
 	    !(d = keep(s, &job, id, ack))) {
 		say(s, ack, WORD_NAK);
@@ -619,27 +628,46 @@ static void put_classes(const struct service *s, struct buf *m)
 	}
 }
 
-/* Environments come and go while a worker is there. */
-static void look_at_classes(struct service *s, bool is_new_link)
+static void replace(struct buf *old, struct buf *fresh)
+{
+	buf_release(old);
+	*old = *fresh;
+	*fresh = (struct buf)BUF_INIT(0);
+}
+
+/* What is here, and what others would give, in this order: who is asked for a job knows it by its place. */
+static void tell_link(struct service *s, bool is_new_link)
 {
 	struct queue *q = &s->queue;
+	AUTO_BUF told = BUF_INIT(256 * KiB);
+
+	(void)buf_add(&told, q->classes.data, q->classes.len);
+	for (enum token_trust t = 0; t < TOKEN_TRUST_COUNT; t++)
+		if (s->host->level[t].is_known && q->is_able[t])
+			environments_borrow(s, token_trust_name(t), &told);
+	if (!is_new_link && told.len == q->told.len &&
+	    (told.len == 0 || memcmp(told.data, q->told.data, told.len) == 0))
+		return;
+	queue_tell(s, LINK_CLASSES, &told);
+	buf_release(&q->later); /* which is told anew, of the new list */
+	replace(&q->told, &told);
+}
+
+/* Environments come and go while a worker is there. */
+void worker_look_at_classes(struct service *s)
+{
 	AUTO_BUF classes = BUF_INIT(256 * KiB);
 
 	put_classes(s, &classes);
-	if (!is_new_link && classes.len == q->classes.len &&
-	    (classes.len == 0 || memcmp(classes.data, q->classes.data, classes.len) == 0))
-		return;
-	queue_tell(s, LINK_CLASSES, &classes);
-	buf_release(&q->later); /* which is told anew, of the new list */
-	buf_release(&q->classes);
-	q->classes = classes;
-	classes = (struct buf)BUF_INIT(0);
+	replace(&s->queue.classes, &classes);
+	tell_link(s, /* is_new_link= */ false);
 }
 
 void worker_tell_classes(struct service *s)
 {
 	(void)worker_look_at_policy(s);
-	look_at_classes(s, /* is_new_link= */ true);
+	worker_look_at_classes(s);
+	tell_link(s, /* is_new_link= */ true);
 	s->queue.beat_ns = 0;
 }
 
@@ -658,18 +686,6 @@ void worker_begin(struct service *s)
 	queue_tell(s, LINK_LISTEN, &nodes);
 	exchange_begin(s);
 	s->queue.progress_ns = s->queue.beat_ns = 0;
-}
-
-/* "some avg10=1.23 ..."; less than nothing: the kernel does not say. */
-static double pressure_of(const char *file)
-{
-	char text[256];
-	const char *at;
-
-	if (fd_get_at(AT_FDCWD, file, text, sizeof(text)) < 0)
-		return -1;
-	at = strstr(text, "avg10=");
-	return at ? strtod(at + 6, NULL) : -1;
 }
 
 static void send_credit(struct service *s)
@@ -705,10 +721,11 @@ static void beat(struct service *s, uint64_t lease_s)
 	message_put_number(&inner, FIELD_begun_again, s->queue.counts.redelivered);
 	message_put_number(&inner, FIELD_begun_warm, s->queue.counts.warm);
 	message_put_number(&inner, FIELD_places, s->draining ? 0 : min_u64(s->jobs, s->queue.places));
-	look_at_classes(s, /* is_new_link= */ false);
+	worker_look_at_classes(s);
 	(void)buf_add(&inner, s->queue.classes.data, s->queue.classes.len);
 	worker_put_host(s, &inner);
 	exchange_put(s, &inner);
+	(void)environments_put(s, &inner);
 	(void)queue_put(s, BUCKET_NODES, s->queue.key, LINK_ANY, &inner, BEAT_NS, NULL); /* the next one comes soon */
 }
 
@@ -739,17 +756,15 @@ void worker_tick(struct service *s)
 
 	if (now - q->pressure_ns >= PRESSURE_NS) {
 		q->pressure_ns = now;
-		q->pressure_memory = pressure_of("/proc/pressure/memory");
-		q->pressure_cpu = pressure_of("/proc/pressure/cpu");
-		q->places = q->pressure_memory > MEMORY_MOST ? 1
-			    : q->pressure_cpu > CPU_MOST     ? s->jobs / 2 + 1
-							     : s->jobs;
+		worker_look_at_pressure(s);
 		if (worker_look_at_pools(s))
 			q->beat_ns = 0; /* who is cold in it has to know */
 	}
 	worker_look_at_host(s);
 	if (worker_look_at_policy(s))
 		worker_tell_classes(s);
+	else if (q->channel)
+		tell_link(s, /* is_new_link= */ false); /* others come, and go */
 	worker_place(s);
 	send_credit(s);
 	if (!q->is_up)

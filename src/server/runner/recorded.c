@@ -15,7 +15,7 @@ struct recorded_ask {
 	struct recorded_ask *next;
 	int reply;
 	recorded_fn then;
-	struct ask ask; /* points to what follows */
+	struct request req; /* points to what follows */
 	struct token token;
 	char request_id[REQUEST_ID_MAX + 1];
 	char id[EXECUTION_ID_LEN + 1];
@@ -44,7 +44,7 @@ void recorded_close(struct recorded *r)
 	fd_closep(&r->epoll);
 }
 
-static struct recorded_ask *keep(const struct ask *ask, const char *id, recorded_fn then)
+static struct recorded_ask *keep(const struct request *req, const char *id, recorded_fn then)
 {
 	struct recorded_ask *a = calloc(1, sizeof(*a));
 
@@ -52,13 +52,13 @@ static struct recorded_ask *keep(const struct ask *ask, const char *id, recorded
 		return NULL;
 	a->reply = FD_NONE;
 	a->then = then;
-	a->ask = (struct ask){ .tag = ask->tag, .route = ask->route, .beside = JOB_DESCRIPTORS_NONE };
-	(void)str_copy(a->request_id, sizeof(a->request_id), ask->request_id);
-	a->ask.request_id = a->request_id;
-	if (ask->token) {
-		(void)str_copy(a->token.name, sizeof(a->token.name), ask->token->name);
-		a->token.admin = ask->token->admin;
-		a->ask.token = &a->token;
+	a->req = (struct request){ .tag = req->tag, .route = req->route, .beside = JOB_DESCRIPTORS_NONE };
+	(void)str_copy(a->request_id, sizeof(a->request_id), req->request_id);
+	a->req.request_id = a->request_id;
+	if (req->token) {
+		(void)str_copy(a->token.name, sizeof(a->token.name), req->token->name);
+		a->token.admin = req->token->admin;
+		a->req.token = &a->token;
 	}
 	(void)str_copy(a->id, sizeof(a->id), id ? id : "");
 	return a;
@@ -77,18 +77,18 @@ static int send_question(struct service *s, struct recorded_ask *a, const struct
 		       : 0;
 }
 
-void recorded_ask(struct service *s, const struct ask *ask, const struct brig_question *q, const char *id,
+void recorded_ask(struct service *s, const struct request *req, const struct brig_question *q, const char *id,
 		  recorded_fn then)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
-	struct recorded_ask *a = s->recorded.n < RECORDED_MAX ? keep(ask, id, then) : NULL;
+	struct recorded_ask *a = s->recorded.n < RECORDED_MAX ? keep(req, id, then) : NULL;
 
 	if (!a) {
-		answer_retry(s, ask, 503, 1, "too many questions wait for the recorder");
+		answer_retry(s, req, 503, 1, "too many questions wait for the recorder");
 		return;
 	}
 	if (send_question(s, a, q, &err) < 0) {
-		recorded_trouble(s, ask, &err);
+		recorded_trouble(s, req, &err);
 		forget(a);
 		return;
 	}
@@ -117,7 +117,7 @@ static void hear(struct service *s, struct recorded_ask *a)
 	if (rc == 0)
 		return;
 	unlink_ask(&s->recorded, a);
-	a->then(s, &a->ask, a->id, rc, text, &err);
+	a->then(s, &a->req, a->id, rc, text, &err);
 	forget(a);
 }
 
@@ -130,10 +130,10 @@ void recorded_step(struct service *s)
 		hear(s, ev[i].data.ptr);
 }
 
-void recorded_trouble(struct service *s, const struct ask *ask, const struct brig_error *err)
+void recorded_trouble(struct service *s, const struct request *req, const struct brig_error *err)
 {
 	if (err->code == BRIG_E_SYSTEM && (err->sys == EPIPE || err->sys == EAGAIN))
-		answer_retry(s, ask, 503, 1, "%s: ask again", err->msg);
+		answer_retry(s, req, 503, 1, "%s: ask again", err->msg);
 	else
-		answer_trouble(s, ask, err);
+		answer_trouble(s, req, err);
 }

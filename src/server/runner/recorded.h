@@ -13,14 +13,14 @@
 #define RECORDED_MAX 256 /* asks that wait for the recorder at one time */
 
 struct service;
-struct ask;
+struct request;
 struct recorded_ask;
 
 /*
  * rc and text as of brig_answer(): 1, and text is the function's to free; or negative, and err.  ask has tag, request_id, and of
  * the token its name and whether it is an administrator's; its message is gone.  id: as it was given.
  */
-typedef void (*recorded_fn)(struct service *s, const struct ask *ask, const char *id, int rc, char *text,
+typedef void (*recorded_fn)(struct service *s, const struct request *req, const char *id, int rc, char *text,
 			    const struct brig_error *err);
 
 struct recorded {
@@ -35,11 +35,11 @@ struct recorded {
 
 int recorded_open(struct recorded *r);
 void recorded_close(struct recorded *r);
-void recorded_ask(struct service *s, const struct ask *ask, const struct brig_question *q, const char *id,
+void recorded_ask(struct service *s, const struct request *req, const struct brig_question *q, const char *id,
 		  recorded_fn then);
 void recorded_step(struct service *s);
 
 /* Answers with why there is no document: 503 if it is to be asked again. */
-void recorded_trouble(struct service *s, const struct ask *ask, const struct brig_error *err);
+void recorded_trouble(struct service *s, const struct request *req, const struct brig_error *err);
 
 #endif

@@ -23,7 +23,7 @@
  *	queue         jobs of other machines, or for them (docs/QUEUE.md)
  *	journal       files of lines that outlive this process
  *	questions     documents of the library, numbers of the service
- *	answerers     processes that each answer one ask which may take long
+ *	answerers     processes that each answer one request which may take long
  *	recorded      asks that the recorder answers, while the runner goes on
  *
  *   RULE R1  It reads rows of fields (server/message.h) and documents that the library made, no text of strangers.
@@ -108,15 +108,15 @@ struct service {
 	int status;    /* that the process ends with */
 };
 
-/* One message of the front. */
-struct ask {
+/* A request, as the front has sent it. */
+struct request {
 	uint32_t tag;
 	enum route route;
 	const struct message *m;
 	const char *request_id;         /* "": none */
 	const struct token *token;      /* who asks; NULL: nobody needs to know */
 	struct server_session *session; /* whose key was shown; NULL: a token was */
-	bool by_link; /* to a session that is not here: whether it holds its node decides, and the token is nobody's */
+	bool by_link; /* a link to a session that is not here, or its key: whether it holds its node decides, and the token is nobody's */
 	struct job_descriptors beside; /* of what is to be run; whoever uses one takes it */
 };
 

@@ -4,7 +4,7 @@
  *
  * The bucket of sessions has an entry for each: whose it is, and the node that has it, which seals it.  It is put when the
  * session is made, so that whoever is told of a session can ask for it anywhere, and once more when it ends, with the reason.
- * Whether the node is there its own entry among the nodes says (queue_nodes.c); a front has one while it has sessions.
+ * Whether the node is there its own entry among the nodes says (queue_nodes.c); a front has one, too.
  */
 #include <string.h>
 
@@ -100,19 +100,22 @@ void front_beat(struct service *s)
 {
 	struct queue *q = &s->queue;
 	uint64_t now = clock_now_ns(), now_s = clock_wall_ns() / NS_PER_SEC;
-	AUTO_BUF inner = BUF_INIT(4 * KiB);
+	bool is_last = s->draining && s->sessions.n_live == 0;
+	AUTO_BUF inner = BUF_INIT(32 * KiB);
 	char key[SEAL_KEY_HEX + 8];
 
-	if (!q->is_up || s->sessions.n_live == 0 || now - q->beat_ns < BEAT_NS)
+	if (!q->is_up || q->has_left || (!is_last && now - q->beat_ns < BEAT_NS))
 		return;
 	q->beat_ns = now;
+	q->has_left = is_last;
 	queue_begin(s, &inner, "node");
 	message_put_text(&inner, FIELD_node_name, s->options->node_name);
 	message_put_text(&inner, FIELD_reply_to, q->front_id);
 	message_put_number(&inner, FIELD_serves, 1);
 	message_put_number(&inner, FIELD_sessions, s->sessions.n_live);
 	message_put_number(&inner, FIELD_issued, now_s);
-	message_put_number(&inner, FIELD_expires, now_s + QUEUE_LEASE_S);
+	message_put_number(&inner, FIELD_expires, now_s + (is_last ? 0 : QUEUE_LEASE_S));
+	(void)environments_put(s, &inner);
 	(void)snprintf(key, sizeof(key), "front-%s", q->key);
 	(void)queue_put(s, BUCKET_NODES, key, LINK_ANY, &inner, BEAT_NS, NULL);
 }

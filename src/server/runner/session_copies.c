@@ -2,9 +2,12 @@
 /*
  * session_copies.c - sessions that begin with the files of another, or of a snapshot
  *
- *	fork      first: ready --- saves to a file without a name ---.          goes on
- *	          new:   begins meanwhile, and is asked for as ever  '- loads -> ready, and answered
+ *	fork      new:   begins, and is asked for as ever ---.        .--> loads --> both are over: ready, and answered
+ *	          first: goes on                             '- saves '--> goes on
  *	restore   new:   begins, loads the snapshot's file -> ready, and answered
+ *
+ * The first is stopped only while its files are on their way, through a pipe and not by a file: the new one is there when they are
+ * asked for.  Of a copy that fails both have something to say, and what the first says is why, unless nobody read its words.
  *
  * The new one is asked for with what the first was asked for with, as if its client had said so again: quotas and limits of the
  * token are looked at as of any.  It is nobody's to use before its files are there.  Who waits for a fork waits for the new one;
@@ -17,44 +20,44 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
-#define COPIES_MAX 8 /* under way, each of which has a file of up to SNAPSHOT_BYTES_MAX */
+#define COPIES_MAX 8 /* under way, each of which may have a file of up to SNAPSHOT_BYTES_MAX */
 
 /* ---- what may be, and what went wrong ---------------------------------------------------------------------------- */
 
 static size_t copies_of(const struct server_session *x)
 {
 	const struct session_wait *w;
-	size_t n = (x->fork.tag != 0) + (x->filling != 0);
+	size_t n = x->fork.is_on + (x->filling != 0);
 
 	TAILQ_FOREACH(w, &x->waits, in_session)
 	n += w->snapshot[0] != '\0';
 	return n;
 }
 
-bool session_copy_is_allowed(struct service *s, const struct ask *ask, const struct server_session *x)
+bool session_copy_is_allowed(struct service *s, const struct request *req, const struct server_session *x)
 {
 	const struct server_session *other;
 	size_t n = 0;
 
 	if (s->draining) {
-		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
+		answer_retry(s, req, 503, 5, "the service is being stopped and takes nothing new");
 		return false;
 	}
-	if (ask->session) {
-		answer_error(s, ask, 403, "the key of the session %s makes no others: show the token", x->id);
+	if (req->session) {
+		answer_error(s, req, 403, "the key of the session %s makes no others: show the token", x->id);
 		return false;
 	}
 	if (copies_of(x) > 0) {
-		answer_retry(s, ask, 503, 1, "the session %s is being copied already: try again in a moment", x->id);
+		answer_retry(s, req, 503, 1, "the session %s is being copied already: try again in a moment", x->id);
 		return false;
 	}
 	TAILQ_FOREACH(other, &s->sessions.all, in_all)
 	n += copies_of(other);
 	if (n < COPIES_MAX)
 		return true;
-	answer_retry(s, ask, 503, 1, "%d sessions are being copied: try again in a moment", COPIES_MAX);
+	answer_retry(s, req, 503, 1, "%d sessions are being copied: try again in a moment", COPIES_MAX);
 	return false;
 }
 
@@ -88,11 +91,11 @@ static const char *words_of(int error, uint16_t *ret_status)
 
 void session_copy_refuse(struct server_session *x, uint32_t tag, const char *request_id, int error)
 {
-	const struct ask ask = { .tag = tag, .request_id = request_id };
+	const struct request req = { .tag = tag, .request_id = request_id };
 	uint16_t status;
 	const char *words = words_of(error, &status);
 
-	answer_error(x->service, &ask, status, "the files of the session %s could not be copied: %s", x->id, words);
+	answer_error(x->service, &req, status, "the files of the session %s could not be copied: %s", x->id, words);
 }
 
 /* ---- what a session was asked to be ------------------------------------------------------------------------------- */
@@ -132,54 +135,54 @@ static void put_texts(struct buf *fields, enum field f, const struct message *fr
 		message_put_text(fields, f, text);
 }
 
-/* One that the ask has is the ask's; else the one that there was. */
-static void put_either(struct buf *fields, enum field f, const struct message *ask, const char *was)
+/* One that the request has is the request's; else the one that there was. */
+static void put_either(struct buf *fields, enum field f, const struct message *req, const char *was)
 {
-	const char *text = message_text(ask, f);
+	const char *text = message_text(req, f);
 
 	message_put_text(fields, f, text ? text : was);
 }
 
-/* Whether the ask has its own wish for the setting of this one. */
-static bool is_replaced(const struct message *ask, const char *option)
+/* Whether the request has its own wish for the setting of this one. */
+static bool is_replaced(const struct message *req, const char *option)
 {
 	size_t at = 0, len, key = strcspn(option, "=") + 1;
 	const char *own;
 
-	while ((own = message_next(ask, FIELD_option, &at, &len)))
+	while ((own = message_next(req, FIELD_option, &at, &len)))
 		if (strncmp(own, option, key) == 0)
 			return true;
 	return false;
 }
 
-static void put_settings(struct buf *fields, const struct message *ask, const json_t *settings)
+static void put_settings(struct buf *fields, const struct message *req, const json_t *settings)
 {
 	const json_t *option;
 	size_t i;
 
-	put_either(fields, FIELD_trust, ask, json_string_value(json_object_get(settings, "trust")));
-	put_either(fields, FIELD_environment, ask, json_string_value(json_object_get(settings, "environment")));
+	put_either(fields, FIELD_trust, req, json_string_value(json_object_get(settings, "trust")));
+	put_either(fields, FIELD_environment, req, json_string_value(json_object_get(settings, "environment")));
 	json_array_foreach(json_object_get(settings, "options"), i,
-			   option) if (json_is_string(option) && !is_replaced(ask, json_string_value(option)))
+			   option) if (json_is_string(option) && !is_replaced(req, json_string_value(option)))
 		message_put_text(fields, FIELD_option, json_string_value(option));
-	put_texts(fields, FIELD_option, ask);
-	put_texts(fields, FIELD_variable, ask);
-	if (message_has(ask, FIELD_pauses))
-		message_put_number(fields, FIELD_pauses, message_number(ask, FIELD_pauses, 0));
-	if (message_has(ask, FIELD_door))
-		message_put_number(fields, FIELD_door, message_number(ask, FIELD_door, 0));
+	put_texts(fields, FIELD_option, req);
+	put_texts(fields, FIELD_variable, req);
+	if (message_has(req, FIELD_pauses))
+		message_put_number(fields, FIELD_pauses, message_number(req, FIELD_pauses, 0));
+	if (message_has(req, FIELD_door))
+		message_put_number(fields, FIELD_door, message_number(req, FIELD_door, 0));
 }
 
 /* Begins a session that is asked for with these fields instead; NULL: it has been answered. */
-static struct server_session *make(struct service *s, struct ask *ask, const struct buf *fields, const char *from)
+static struct server_session *make(struct service *s, struct request *req, const struct buf *fields, const char *from)
 {
 	struct message m;
-	struct ask instead = *ask;
+	struct request instead = *req;
 	struct server_session *x;
 	const char *why;
 
 	if (fields->no_memory || fields->full || !message_read(fields->data, fields->len, &m, &why)) {
-		answer_retry(s, ask, 503, 1, "there is no memory for the request");
+		answer_retry(s, req, 503, 1, "there is no memory for the request");
 		return NULL;
 	}
 	instead.m = &m;
@@ -202,15 +205,27 @@ static void fill(struct server_session *x, int file)
 	server_session_stop(x, err.msg);
 }
 
-void session_filled(struct server_session *x, const struct brig_session_event *event)
+static void settle(struct server_session *y);
+
+static void stop_unfilled(struct server_session *x, int error)
 {
 	char why[SESSION_REASON_MAX];
 
+	(void)snprintf(why, sizeof(why), "its files could not be copied: %s", words_of(error, &x->failed_status));
+	server_session_stop(x, why);
+}
+
+void session_filled(struct server_session *x, const struct brig_session_event *event)
+{
 	x->filling = 0;
+	if (x->has_source) {
+		x->copied.is_filled = true;
+		x->copied.fill_error = event->error;
+		settle(x);
+		return;
+	}
 	if (event->error) {
-		(void)snprintf(why, sizeof(why), "its files could not be copied: %s",
-			       words_of(event->error, &x->failed_status));
-		server_session_stop(x, why);
+		stop_unfilled(x, event->error);
 		return;
 	}
 	x->is_unfilled = false;
@@ -227,10 +242,10 @@ void session_tell_origin(const struct server_session *x, json_t *doc)
 	(void)json_object_set_new(doc, "left_out", json_integer((json_int_t)x->left_out));
 }
 
-void ask_session_restore(struct service *s, struct ask *ask)
+void handle_session_restore(struct service *s, struct request *req)
 {
-	const char *id = message_text(ask->m, FIELD_snapshot);
-	struct snapshot *snapshot = snapshot_find(s, ask, id);
+	const char *id = message_text(req->m, FIELD_snapshot);
+	struct snapshot *snapshot = snapshot_find(s, req, id);
 	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_BUF fields = BUF_INIT(MESSAGE_MAX);
 	struct server_session *x;
@@ -240,17 +255,18 @@ void ask_session_restore(struct service *s, struct ask *ask)
 		return;
 	file = snapshot_read(s, snapshot, &err);
 	if (file < 0) {
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 		return;
 	}
-	put_settings(&fields, ask->m, snapshot->about);
-	message_put_text(&fields, FIELD_note, message_text(ask->m, FIELD_note));
-	if (message_has(ask->m, FIELD_timeout_ms))
-		message_put_number(&fields, FIELD_timeout_ms, message_number(ask->m, FIELD_timeout_ms, 0));
-	x = make(s, ask, &fields, snapshot->id);
+	put_settings(&fields, req->m, snapshot->about);
+	message_put_text(&fields, FIELD_note, message_text(req->m, FIELD_note));
+	message_put_text(&fields, FIELD_session_id, message_text(req->m, FIELD_session_id));
+	if (message_has(req->m, FIELD_timeout_ms))
+		message_put_number(&fields, FIELD_timeout_ms, message_number(req->m, FIELD_timeout_ms, 0));
+	x = make(s, req, &fields, snapshot->id);
 	if (!x)
 		return;
-	session_remember(s, ask, x);
+	session_remember(s, req, x);
 	x->left_out = (uint64_t)json_integer_value(json_object_get(snapshot->about, "left_out"));
 	x->metadata = json_deep_copy(snapshot_file_metadata(snapshot));
 	fill(x, file);
@@ -259,99 +275,142 @@ void ask_session_restore(struct service *s, struct ask *ask)
 
 /* ---- forks ---------------------------------------------------------------------------------------------------------- */
 
-static struct server_session *find_new(const struct server_session *x)
+static struct server_session *find_live(struct service *s, const char *id)
 {
 	struct server_session *y;
 
-	TAILQ_FOREACH(y, &x->service->sessions.all, in_all)
-	if (str_eq(y->id, x->fork.to) && y->inside)
+	TAILQ_FOREACH(y, &s->sessions.all, in_all)
+	if (str_eq(y->id, id) && y->inside)
 		return y;
 	return NULL;
 }
 
+static struct server_session *find_new(const struct server_session *x)
+{
+	return x->fork.is_on ? find_live(x->service, x->fork.to) : NULL;
+}
+
+/* The one that this is a copy of, if it is still one. */
+static struct server_session *find_first(const struct server_session *y)
+{
+	struct server_session *x = y->has_source ? find_live(y->service, y->from) : NULL;
+
+	return x && x->fork.is_on && str_eq(x->fork.to, y->id) ? x : NULL;
+}
+
 static void fork_is_over(struct server_session *x)
 {
+	x->fork.is_on = false;
 	x->fork.tag = 0;
-	fd_closep(&x->fork.file);
+}
+
+/* Whether both have said what became of it: the new one is ready, or ends. */
+static void settle(struct server_session *y)
+{
+	int error = y->copied.save_error;
+
+	if (!y->copied.is_saved || !y->copied.is_filled)
+		return;
+	if (error == 0 || error == EPIPE)
+		error = y->copied.fill_error ? y->copied.fill_error : error;
+	if (error) {
+		stop_unfilled(y, error);
+		return;
+	}
+	y->is_unfilled = false;
+	session_answer_ready(y);
 }
 
 /* Called while the first is stepped: the new one is not, and goes on by itself. */
 void session_saved(struct server_session *x, const struct brig_session_event *event)
 {
 	struct server_session *y = find_new(x);
-	char why[SESSION_REASON_MAX];
 
-	if (y && event->error) {
-		(void)snprintf(why, sizeof(why), "the files of %s could not be copied: %s", x->id,
-			       words_of(event->error, &y->failed_status));
-		server_session_stop(y, why);
-	} else if (y) {
-		y->left_out = event->left_out;
-		if (x->metadata && !y->metadata)
-			y->metadata = json_deep_copy(x->metadata);
-		fill(y, x->fork.file);
-	}
 	fork_is_over(x);
+	if (!y)
+		return;
+	y->copied.is_saved = true;
+	y->copied.save_error = event->error;
+	y->left_out = event->left_out;
+	if (x->metadata && !y->metadata)
+		y->metadata = json_deep_copy(x->metadata);
+	settle(y);
+}
+
+/* One end is the new one's to read, the other the first's: a pipe of this process lies between their cells. */
+static int begin_copy(struct server_session *x, struct server_session *y, struct brig_error *err)
+{
+	AUTO_FD from = FD_NONE;
+	AUTO_FD to = FD_NONE;
+	int ends[2], rc;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_set(err, BRIG_E_SYSTEM, errno, "cannot make a pipe for the files");
+	from = ends[0];
+	to = ends[1];
+	rc = brig_session_load(y->inside, from, &y->filling, err);
+	return rc < 0 ? rc : brig_session_save(x->inside, to, SNAPSHOT_BYTES_MAX, &x->fork.tag, err);
+}
+
+void session_fork_begin(struct server_session *y)
+{
+	struct server_session *x = find_first(y);
+	struct brig_error err = BRIG_ERROR_INIT;
+
+	if (!x || y->is_stopping || begin_copy(x, y, &err) == 0)
+		return;
+	fork_is_over(x);
+	y->failed_status = 409;
+	server_session_stop(y, err.msg);
 }
 
 void session_fork_lost(struct server_session *x)
 {
-	struct server_session *y = x->fork.tag ? find_new(x) : NULL;
+	struct server_session *y = find_new(x), *first = find_first(x);
 
 	if (y) {
 		y->failed_status = 410;
 		server_session_stop(y, "the session that it was to be a copy of has ended");
 	}
+	if (first && first->fork.tag == 0) /* else it says itself that nobody reads its files */
+		fork_is_over(first);
 	fork_is_over(x);
 }
 
 /* What the first was asked for with. */
-static bool put_first(struct buf *fields, const struct ask *ask, const struct server_session *x)
+static bool put_first(struct buf *fields, const struct request *req, const struct server_session *x)
 {
 	const struct message *was = &x->job->m;
 	json_t *settings = session_settings(x, json_object());
-	uint64_t timeout_ms = message_number(ask->m, FIELD_timeout_ms, message_number(was, FIELD_timeout_ms, 0));
+	uint64_t timeout_ms = message_number(req->m, FIELD_timeout_ms, message_number(was, FIELD_timeout_ms, 0));
 
 	if (!settings)
 		return false;
-	put_settings(fields, ask->m, settings);
+	put_settings(fields, req->m, settings);
 	json_decref(settings);
 	put_texts(fields, FIELD_variable, was);
-	put_either(fields, FIELD_note, ask->m, x->note);
+	put_either(fields, FIELD_note, req->m, x->note);
 	if (timeout_ms)
 		message_put_number(fields, FIELD_timeout_ms, timeout_ms);
 	return true;
 }
 
-void ask_session_fork(struct service *s, struct ask *ask)
+void handle_session_fork(struct service *s, struct request *req)
 {
-	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_BUF fields = BUF_INIT(MESSAGE_MAX);
 	struct server_session *x, *y;
-	AUTO_FD file = FD_NONE;
 
-	if (session_is_repeated(s, ask)) /* even if the first has ended since */
+	if (session_is_repeated(s, req)) /* even if the first has ended since */
 		return;
-	x = session_find(s, ask);
-	if (!x || !session_copy_is_allowed(s, ask, x))
+	x = session_find(s, req);
+	if (!x || !session_copy_is_allowed(s, req, x))
 		return;
-	file = snapshots_temporary(s, &err);
-	if (file < 0) {
-		answer_trouble(s, ask, &err);
-		return;
-	}
-	y = put_first(&fields, ask, x) ? make(s, ask, &fields, x->id) : NULL;
+	y = put_first(&fields, req, x) ? make(s, req, &fields, x->id) : NULL;
 	if (!y)
 		return;
-	session_remember(s, ask, y);
-	if (brig_session_save(x->inside, file, SNAPSHOT_BYTES_MAX, &x->fork.tag, &err) < 0) {
-		x->fork.tag = 0;
-		y->failed_status = 409;
-		server_session_stop(y, err.msg);
-	} else {
-		(void)str_copy(x->fork.to, sizeof(x->fork.to), y->id);
-		x->fork.file = fd_move(&file);
-	}
+	session_remember(s, req, y);
+	y->has_source = true;
+	x->fork.is_on = true;
+	(void)str_copy(x->fork.to, sizeof(x->fork.to), y->id);
 	session_go_on(s, y);
-	session_go_on(s, x);
 }

@@ -16,13 +16,13 @@
 #include "base/str.h"
 #include "base/when.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 /* ---- asking ---------------------------------------------------------------------------------------------------- */
 
 struct file_ask {
 	struct service *s;
-	struct ask *ask;
+	struct request *req;
 	struct server_session *x;
 	const char *path, *to;
 	uint64_t tag;
@@ -34,9 +34,9 @@ typedef int (*file_fn)(struct file_ask *f, struct brig_error *err);
 
 static int do_list(struct file_ask *f, struct brig_error *err)
 {
-	uint32_t depth = (uint32_t)min_u64(message_number(f->ask->m, FIELD_depth, 1), 64);
+	uint32_t depth = (uint32_t)min_u64(message_number(f->req->m, FIELD_depth, 1), 64);
 	const char *path = f->path ? f->path : ".";
-	uint32_t limit = (uint32_t)min_u64(message_number(f->ask->m, FIELD_limit, SESSION_LIST_MAX), SESSION_LIST_MAX);
+	uint32_t limit = (uint32_t)min_u64(message_number(f->req->m, FIELD_limit, SESSION_LIST_MAX), SESSION_LIST_MAX);
 
 	if (depth == 0)
 		return brig_session_stat(f->x->inside, path, &f->tag, err);
@@ -50,11 +50,11 @@ static int do_read(struct file_ask *f, struct brig_error *err)
 
 static int do_write(struct file_ask *f, struct brig_error *err)
 {
-	if (f->ask->beside.files < 0)
+	if (f->req->beside.files < 0)
 		return err_set(err, BRIG_E_USAGE, 0, "the bytes of the file did not arrive");
-	if (session_metadata_read(f->x, f->ask, &f->metadata, err) < 0)
+	if (session_metadata_read(f->x, f->req, &f->metadata, err) < 0)
 		return -err->code;
-	f->body = fd_move(&f->ask->beside.files);
+	f->body = fd_move(&f->req->beside.files);
 	return brig_session_open(f->x->inside, f->path, BRIG_OPEN_WRITE, 0644, &f->tag, err);
 }
 
@@ -87,24 +87,24 @@ static void keep_for_end(struct session_wait *w, struct file_ask *f, file_fn beg
 		w->to = strdup(f->to);
 }
 
-static void ask_file(struct service *s, struct ask *ask, file_fn begin)
+static void ask_file(struct service *s, struct request *req, file_fn begin)
 {
-	struct file_ask f = { .s = s, .ask = ask, .body = FD_NONE };
+	struct file_ask f = { .s = s, .req = req, .body = FD_NONE };
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct session_wait *w;
 
-	f.x = session_find(s, ask);
-	if (!f.x || !session_can_wait(s, ask, f.x))
+	f.x = session_find(s, req);
+	if (!f.x || !session_can_wait(s, req, f.x))
 		return;
-	f.path = message_text(ask->m, FIELD_path);
-	f.to = message_text(ask->m, FIELD_to);
+	f.path = message_text(req->m, FIELD_path);
+	f.to = message_text(req->m, FIELD_to);
 	if (!f.path && begin != do_list) {
-		answer_error(s, ask, 422, "\"path\" is missing");
+		answer_error(s, req, 422, "\"path\" is missing");
 		return;
 	}
 	if (begin(&f, &err) < 0) {
-		session_trouble(s, ask, &err);
-	} else if ((w = session_wait_for(s, ask, f.x, f.tag))) {
+		session_trouble(s, req, &err);
+	} else if ((w = session_wait_for(s, req, f.x, f.tag))) {
 		keep_for_end(w, &f, begin);
 	}
 	fd_closep(&f.body);
@@ -112,34 +112,34 @@ static void ask_file(struct service *s, struct ask *ask, file_fn begin)
 	session_go_on(s, f.x);
 }
 
-void ask_session_files(struct service *s, struct ask *ask)
+void handle_session_files(struct service *s, struct request *req)
 {
-	ask_file(s, ask, do_list);
+	ask_file(s, req, do_list);
 }
 
-void ask_session_file(struct service *s, struct ask *ask)
+void handle_session_file(struct service *s, struct request *req)
 {
-	ask_file(s, ask, do_read);
+	ask_file(s, req, do_read);
 }
 
-void ask_session_file_put(struct service *s, struct ask *ask)
+void handle_session_file_put(struct service *s, struct request *req)
 {
-	ask_file(s, ask, do_write);
+	ask_file(s, req, do_write);
 }
 
-void ask_session_file_delete(struct service *s, struct ask *ask)
+void handle_session_file_delete(struct service *s, struct request *req)
 {
-	ask_file(s, ask, do_remove);
+	ask_file(s, req, do_remove);
 }
 
-void ask_session_folder(struct service *s, struct ask *ask)
+void handle_session_folder(struct service *s, struct request *req)
 {
-	ask_file(s, ask, do_mkdir);
+	ask_file(s, req, do_mkdir);
 }
 
-void ask_session_move(struct service *s, struct ask *ask)
+void handle_session_move(struct service *s, struct request *req)
 {
-	ask_file(s, ask, do_move);
+	ask_file(s, req, do_move);
 }
 
 /* ---- what is in a folder ------------------------------------------------------------------------------------------ */
@@ -201,30 +201,30 @@ static uint16_t status_of(int error)
 
 static void refuse(struct server_session *x, const struct session_wait *w, int error)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 
 	if (error == EFBIG)
-		answer_errno(x->service, &ask, 413, error, "the file has more than %llu MB",
+		answer_errno(x->service, &req, 413, error, "the file has more than %llu MB",
 			     (unsigned long long)(SESSION_FILE_MAX / MiB));
 	else
-		answer_errno(x->service, &ask, status_of(error), error, "the session says: %s", strerror(error));
+		answer_errno(x->service, &req, status_of(error), error, "the session says: %s", strerror(error));
 }
 
 void session_file_carried(struct server_session *x, const struct session_wait *w, int rc, uint64_t n)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 
 	if (rc < 0)
 		refuse(x, w, -rc);
 	else
-		answer_json(x->service, &ask, 200, json_pack("{s:I}", "bytes", (json_int_t)n));
+		answer_json(x->service, &req, 200, json_pack("{s:I}", "bytes", (json_int_t)n));
 	if (rc == 0 && w->path)
 		session_metadata_set(x, w->path, w->metadata);
 }
 
 void session_file_event(struct server_session *x, struct session_wait *w, const struct brig_session_event *event)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 
 	if (event->kind == BRIG_SESSION_ENTRY) {
 		add_entry(x, w, event->entry);
@@ -241,11 +241,11 @@ void session_file_event(struct server_session *x, struct session_wait *w, const 
 	else if (event->fd < 0 && (w->route == ROUTE_session_file || w->route == ROUTE_session_file_put))
 		refuse(x, w, EINVAL);
 	else if (w->route == ROUTE_session_files)
-		answer_json(x->service, &ask, 200,
+		answer_json(x->service, &req, 200,
 			    json_pack("{s:O, s:b}", "files", w->files, "truncated",
 				      (event->flags & BRIG_SESSION_MORE) != 0 || w->bytes > SESSION_LIST_BYTES));
 	else
-		answer_json(x->service, &ask, 200, json_object());
+		answer_json(x->service, &req, 200, json_object());
 	if (!event->error && w->path && w->route != ROUTE_session_file_put)
 		session_metadata_move(x, w->path, w->to);
 	session_wait_free(x, w);

@@ -68,16 +68,16 @@ static struct server_session *find(struct service *s, enum route route, const st
 }
 
 /* A signature is for bytes of files. */
-static bool is_for(const struct ask *ask)
+static bool is_for(const struct request *req)
 {
-	const char *path = route_rows[ask->route].path;
+	const char *path = route_rows[req->route].path;
 
 	if (strncmp(path, ROUTES_OF_ONE, strlen(ROUTES_OF_ONE)) != 0)
 		return false;
-	if (message_has(ask->m, FIELD_link)) /* which says itself what it is for */
+	if (message_has(req->m, FIELD_link)) /* which says itself what it is for */
 		return true;
-	return message_has(ask->m, FIELD_session_key) || ask->route == ROUTE_session ||
-	       ask->route == ROUTE_session_file || ask->route == ROUTE_session_file_put;
+	return message_has(req->m, FIELD_session_key) || req->route == ROUTE_session ||
+	       req->route == ROUTE_session_file || req->route == ROUTE_session_file_put;
 }
 
 bool session_has_key(const struct message *m)
@@ -85,32 +85,32 @@ bool session_has_key(const struct message *m)
 	return message_has(m, FIELD_session_key) || message_has(m, FIELD_signature) || message_has(m, FIELD_link);
 }
 
-bool session_let_in(struct service *s, struct ask *ask)
+bool session_let_in(struct service *s, struct request *req)
 {
 	struct server_session *x;
 	char why[256] = "";
 
-	if (!is_for(ask)) {
-		answer_error(s, ask, 403, "the key of a session opens what concerns this session only");
+	if (!is_for(req)) {
+		answer_error(s, req, 403, "the key of a session opens what concerns this session only");
 		return false;
 	}
-	x = find(s, ask->route, ask->m);
-	if (!x && forward_lets_in(s, ask))
+	x = find(s, req->route, req->m);
+	if (!x && forward_lets_in(s, req))
 		return true;
 	if (!x) {
-		if (message_has(ask->m, FIELD_id))
-			answer_error(s, ask, 404, "there is no session of this name");
+		if (message_has(req->m, FIELD_id))
+			answer_error(s, req, 404, "there is no session of this name");
 		else
-			answer_error(s, ask, 401, "this is the key of no session, or its time is over");
+			answer_error(s, req, 401, "this is the key of no session, or its time is over");
 	} else if (!x->inside || x->is_stopping) {
-		answer_error(s, ask, 410, "the session %s has ended: %s", x->id, x->reason);
-	} else if (!opens(x, ask->route, ask->m)) {
-		answer_error(s, ask, 401, "this is not the key of the session %s, or its time is over", x->id);
+		answer_error(s, req, 410, "the session %s has ended: %s", x->id, x->reason);
+	} else if (!opens(x, req->route, req->m)) {
+		answer_error(s, req, 401, "this is not the key of the session %s, or its time is over", x->id);
 	} else {
-		ask->token = access_of_owner(s, x->owner, &x->quota, why, sizeof(why));
-		if (!ask->token)
-			answer_error(s, ask, 401, "%s", why);
+		req->token = access_of_owner(s, x->owner, &x->quota, why, sizeof(why));
+		if (!req->token)
+			answer_error(s, req, 401, "%s", why);
 	}
-	ask->session = ask->token ? x : NULL;
-	return ask->token != NULL;
+	req->session = req->token ? x : NULL;
+	return req->token != NULL;
 }

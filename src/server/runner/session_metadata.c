@@ -4,24 +4,25 @@
  *
  * Extended attributes would be the place for it, but not every file system of a cell has them.  So it is a table by path that
  * belongs to the session: it follows what is moved, removed or written anew through the service, and not what programs do.
- * It is bounded: SESSION_METADATA_MAX files, each with what one ask can carry.
+ * It is bounded: SESSION_METADATA_MAX files, each with what one request can carry.
  */
 #include <string.h>
 
 #include "base/str.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "server/runner/sessions.h"
 
 #define BYTES_MAX (4 * KiB) /* of one file: names and values */
 
-int session_metadata_read(const struct server_session *x, const struct ask *ask, json_t **ret, struct brig_error *err)
+int session_metadata_read(const struct server_session *x, const struct request *req, json_t **ret,
+			  struct brig_error *err)
 {
 	json_t *values = json_object();
 	const char *text;
 	size_t at = 0, len, bytes = 0;
 
 	*ret = NULL;
-	while (values && (text = message_next(ask->m, FIELD_file_metadata, &at, &len))) {
+	while (values && (text = message_next(req->m, FIELD_file_metadata, &at, &len))) {
 		const char *value = strchr(text, '=');
 		AUTO_FREE char *name = value ? strndup(text, (size_t)(value - text)) : NULL;
 

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "server/runner/traces.h"
 
 #define PROCESS_MS_MAX  (24 * 3600 * 1000) /* longer than any session */
@@ -45,17 +45,17 @@ static bool is_named(const struct session_piece *p, const struct message *m)
 	return label ? p->label && str_eq(p->label, label) : pid && p->pid == (int64_t)pid;
 }
 
-struct session_piece *session_process_find(const struct server_session *x, const struct ask *ask)
+struct session_piece *session_process_find(const struct server_session *x, const struct request *req)
 {
 	struct session_piece *p, *ended = NULL;
 
-	if (message_has(ask->m, FIELD_item)) {
-		p = session_piece_find(x, message_number(ask->m, FIELD_item, 0));
+	if (message_has(req->m, FIELD_item)) {
+		p = session_piece_find(x, message_number(req->m, FIELD_item, 0));
 		return p && p->context == 0 ? p : NULL;
 	}
 	TAILQ_FOREACH_REVERSE(p, &x->pieces, session_pieces, in_session)
 	{
-		if (p->context || !is_named(p, ask->m))
+		if (p->context || !is_named(p, req->m))
 			continue;
 		if (p->x.state != EXECUTION_FINISHED)
 			return p;
@@ -124,19 +124,19 @@ static void forget_ended(struct server_session *x)
 		session_piece_free(oldest);
 }
 
-static bool has_room(struct service *s, const struct ask *ask, struct server_session *x)
+static bool has_room(struct service *s, const struct request *req, struct server_session *x)
 {
 	forget_ended(x);
 	if (s->draining) {
-		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
+		answer_retry(s, req, 503, 5, "the service is being stopped and takes nothing new");
 		return false;
 	}
 	if (x->n_pieces >= SESSION_PIECES_MAX) {
-		answer_retry(s, ask, 429, 1, "the session %s runs %d things already: end one of them", x->id,
+		answer_retry(s, req, 429, 1, "the session %s runs %d things already: end one of them", x->id,
 			     SESSION_PIECES_MAX);
 		return false;
 	}
-	return !session_is_metered(s, ask, x);
+	return !session_is_metered(s, req, x);
 }
 
 bool session_piece_hold(struct session_piece *p, size_t bytes)
@@ -154,9 +154,9 @@ bool session_piece_hold(struct session_piece *p, size_t bytes)
 
 void session_piece_answer_promise(struct session_piece *p, uint32_t tag)
 {
-	const struct ask ask = { .tag = tag, .request_id = "-" };
+	const struct request req = { .tag = tag, .request_id = "-" };
 
-	answer_json(p->session->service, &ask, 202,
+	answer_json(p->session->service, &req, 202,
 		    json_pack("{s:I, s:s}", "process", (json_int_t)p->tag, "state",
 			      p->x.state == EXECUTION_FINISHED ? "finished" : "running"));
 }
@@ -198,12 +198,12 @@ static void take_start(struct session_piece *p, int64_t pid)
 static void answer_failure(struct session_piece *p)
 {
 	uint32_t tag = p->promise_tag;
-	const struct ask ask = { .tag = tag, .request_id = "-" };
+	const struct request req = { .tag = tag, .request_id = "-" };
 
 	p->promise_tag = 0;
 	p->x.is_async = false;
 	if (tag && !execution_listen(&p->x, tag, WAITS_FOR_RESULT, true))
-		answer_retry(p->session->service, &ask, 503, 1, "there is no memory for the process");
+		answer_retry(p->session->service, &req, 503, 1, "there is no memory for the process");
 }
 
 static void take_failure(struct session_piece *p, const struct brig_session_event *event)
@@ -288,15 +288,15 @@ void session_piece_abandon(struct session_piece *p)
 	struct execution *x = &p->x;
 
 	for (size_t i = 0; i < x->n_listeners; i++) {
-		const struct ask ask = { .tag = x->listener[i].tag, .request_id = "-" };
+		const struct request req = { .tag = x->listener[i].tag, .request_id = "-" };
 
-		answer_error(x->service, &ask, 410, "the session has ended");
+		answer_error(x->service, &req, 410, "the session has ended");
 	}
 	x->n_listeners = 0;
 	if (p->promise_tag) {
-		const struct ask ask = { .tag = p->promise_tag, .request_id = "-" };
+		const struct request req = { .tag = p->promise_tag, .request_id = "-" };
 
-		answer_error(x->service, &ask, 410, "the session has ended");
+		answer_error(x->service, &req, 410, "the session has ended");
 	}
 	session_piece_free(p);
 }
@@ -368,12 +368,12 @@ void session_piece_all_gone(struct session_piece *p)
 
 /* ---- runs -------------------------------------------------------------------------------------------------------------- */
 
-/* The context that the ask names, or the default one of its language, which is made if there is none. */
-static int choose_context(struct server_session *x, const struct ask *ask, uint64_t *ret, struct brig_error *err)
+/* The context that the request names, or the default one of its language, which is made if there is none. */
+static int choose_context(struct server_session *x, const struct request *req, uint64_t *ret, struct brig_error *err)
 {
-	const char *language = message_text(ask->m, FIELD_language);
+	const char *language = message_text(req->m, FIELD_language);
 
-	*ret = message_number(ask->m, FIELD_context, 0);
+	*ret = message_number(req->m, FIELD_context, 0);
 	for (size_t i = 0; *ret && i < x->n_contexts; i++)
 		if (x->context[i].tag == *ret)
 			return 0;
@@ -381,24 +381,24 @@ static int choose_context(struct server_session *x, const struct ask *ask, uint6
 		return err_set(err, BRIG_E_USAGE, ENOENT, "the session has no context %llu", (unsigned long long)*ret);
 	if (!language)
 		language = "python";
-	return session_context_default(x, language, message_text(ask->m, FIELD_cwd), ret, err);
+	return session_context_default(x, language, message_text(req->m, FIELD_cwd), ret, err);
 }
 
-static int begin_run(struct session_piece *p, const struct ask *ask, struct brig_error *err)
+static int begin_run(struct session_piece *p, const struct request *req, struct brig_error *err)
 {
 	struct brig_session_code what = BRIG_SESSION_CODE_INIT;
-	AUTO_FREE const char **env = calloc(message_count(ask->m, FIELD_variable) + 1, sizeof(*env));
+	AUTO_FREE const char **env = calloc(message_count(req->m, FIELD_variable) + 1, sizeof(*env));
 
 	if (!env)
 		return err_nomem(err);
 	what.context = p->context;
-	what.code = message_bytes(ask->m, FIELD_code, &what.code_len);
+	what.code = message_bytes(req->m, FIELD_code, &what.code_len);
 	if (!what.code)
 		what.code = "";
-	message_texts(ask->m, FIELD_variable, env);
+	message_texts(req->m, FIELD_variable, env);
 	what.env = env;
-	what.n_env = message_count(ask->m, FIELD_variable);
-	what.timeout_ms = message_number(ask->m, FIELD_timeout_ms, 0);
+	what.n_env = message_count(req->m, FIELD_variable);
+	what.timeout_ms = message_number(req->m, FIELD_timeout_ms, 0);
 	if (brig_session_run(p->session->inside, &what, &p->tag, err) < 0)
 		return -err->code;
 	/* It may have to wait for others: who watches hears at once that it was taken. */
@@ -408,71 +408,71 @@ static int begin_run(struct session_piece *p, const struct ask *ask, struct brig
 }
 
 /* Its starter listens, or is to be told that it runs. */
-static bool listen_to(struct session_piece *p, const struct ask *ask)
+static bool listen_to(struct session_piece *p, const struct request *req)
 {
-	bool watches = message_number(ask->m, FIELD_stream, 0) != 0;
-	bool is_detached = watches && p->context == 0 && message_number(ask->m, FIELD_detached, 0) != 0;
+	bool watches = message_number(req->m, FIELD_stream, 0) != 0;
+	bool is_detached = watches && p->context == 0 && message_number(req->m, FIELD_detached, 0) != 0;
 	bool is_promised;
 
-	p->has_no_capture = message_number(ask->m, FIELD_no_capture, 0) != 0;
-	is_promised = message_number(ask->m, FIELD_async, 0) != 0 && !watches && p->context == 0;
+	p->has_no_capture = message_number(req->m, FIELD_no_capture, 0) != 0;
+	is_promised = message_number(req->m, FIELD_async, 0) != 0 && !watches && p->context == 0;
 	p->x.is_async = is_promised || p->has_key;
 	p->x.log_is_cut = !p->x.is_async; /* nobody can ask for its events later */
 	if (is_detached) {
 		p->x.is_async = true;
 	} else if (is_promised) {
-		p->promise_tag = ask->tag;
+		p->promise_tag = req->tag;
 		return true;
 	}
-	return execution_listen(&p->x, ask->tag, watches ? WATCHES : WAITS_FOR_RESULT, true);
+	return execution_listen(&p->x, req->tag, watches ? WATCHES : WAITS_FOR_RESULT, true);
 }
 
-static void begin(struct service *s, struct ask *ask, struct server_session *x, uint64_t context,
-		  int (*fn)(struct session_piece *p, const struct ask *ask, struct brig_error *err))
+static void begin(struct service *s, struct request *req, struct server_session *x, uint64_t context,
+		  int (*fn)(struct session_piece *p, const struct request *req, struct brig_error *err))
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct session_piece *p = piece_new(x, context);
 
 	if (p)
-		traces_attach_piece(&p->x, ask->m, context ? "run" : "process", x->id);
-	if (p && !session_piece_remember(s, ask, p)) {
+		traces_attach_piece(&p->x, req->m, context ? "run" : "process", x->id);
+	if (p && !session_piece_remember(s, req, p)) {
 		session_piece_free(p);
-	} else if (!p || !listen_to(p, ask)) {
+	} else if (!p || !listen_to(p, req)) {
 		if (p)
 			session_piece_free(p);
-		answer_retry(s, ask, 503, 1, "there is no memory for the run");
-	} else if (fn(p, ask, &err) < 0) {
+		answer_retry(s, req, 503, 1, "there is no memory for the run");
+	} else if (fn(p, req, &err) < 0) {
 		session_piece_free(p);
-		session_trouble(s, ask, &err);
+		session_trouble(s, req, &err);
 	} else {
 		s->counts.session_runs++;
 	}
 	session_go_on(s, x);
 }
 
-void ask_session_run(struct service *s, struct ask *ask)
+void handle_session_run(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
+	struct server_session *x = session_find(s, req);
 	struct brig_error err = BRIG_ERROR_INIT;
 	uint64_t context = 0;
 
-	if (!x || session_piece_is_repeated(s, ask, x) || !has_room(s, ask, x))
+	if (!x || session_piece_is_repeated(s, req, x) || !has_room(s, req, x))
 		return;
-	if (choose_context(x, ask, &context, &err) < 0) {
-		session_trouble(s, ask, &err);
+	if (choose_context(x, req, &context, &err) < 0) {
+		session_trouble(s, req, &err);
 		return;
 	}
-	begin(s, ask, x, context, begin_run);
+	begin(s, req, x, context, begin_run);
 }
 
 /* ---- processes ---------------------------------------------------------------------------------------------------------- */
 
-static int keep_input(struct session_piece *p, const struct ask *ask, struct brig_error *err)
+static int keep_input(struct session_piece *p, const struct request *req, struct brig_error *err)
 {
 	size_t len = 0;
-	const char *data = message_bytes(ask->m, FIELD_input, &len);
+	const char *data = message_bytes(req->m, FIELD_input, &len);
 
-	p->stays_open = message_number(ask->m, FIELD_interactive, 0) != 0;
+	p->stays_open = message_number(req->m, FIELD_interactive, 0) != 0;
 	if (!data && !p->stays_open)
 		return 0;
 	if (len > MiB)
@@ -480,7 +480,7 @@ static int keep_input(struct session_piece *p, const struct ask *ask, struct bri
 	p->input = malloc(len + 1);
 	if (!p->input)
 		return err_nomem(err);
-	if (len > 0)
+	if (data)
 		memcpy(p->input, data, len);
 	p->input_len = len;
 	return 0;
@@ -528,11 +528,11 @@ json_t *session_variables(const char *const *words, size_t n, size_t max)
 }
 
 /* words: arguments, then variables. */
-static int keep_config(struct session_piece *p, const struct ask *ask, const char *const *words, size_t n_argv,
+static int keep_config(struct session_piece *p, const struct request *req, const char *const *words, size_t n_argv,
 		       struct brig_error *err)
 {
-	const char *label = message_text(ask->m, FIELD_label), *cwd = message_text(ask->m, FIELD_cwd);
-	size_t n_env = message_count(ask->m, FIELD_variable);
+	const char *label = message_text(req->m, FIELD_label), *cwd = message_text(req->m, FIELD_cwd);
+	size_t n_env = message_count(req->m, FIELD_variable);
 
 	p->label = label ? strdup(label) : NULL;
 	p->config = json_pack("{s:o, s:o, s:s?}", "args", words_list(words, min_u64(n_argv, WORDS_KEPT)), "env",
@@ -541,46 +541,46 @@ static int keep_config(struct session_piece *p, const struct ask *ask, const cha
 	return p->config && (p->label || !label) ? 0 : err_nomem(err);
 }
 
-static int begin_process(struct session_piece *p, const struct ask *ask, struct brig_error *err)
+static int begin_process(struct session_piece *p, const struct request *req, struct brig_error *err)
 {
 	struct brig_session_process what = BRIG_SESSION_PROCESS_INIT;
-	size_t n_argv = message_count(ask->m, FIELD_arg), n_env = message_count(ask->m, FIELD_variable);
+	size_t n_argv = message_count(req->m, FIELD_arg), n_env = message_count(req->m, FIELD_variable);
 	AUTO_FREE const char **words = calloc(n_argv + n_env + 1, sizeof(*words));
 	int rc;
 
 	if (!words)
 		return err_nomem(err);
-	rc = keep_input(p, ask, err);
+	rc = keep_input(p, req, err);
 	if (rc < 0)
 		return rc;
-	message_texts(ask->m, FIELD_arg, words);
-	message_texts(ask->m, FIELD_variable, words + n_argv);
+	message_texts(req->m, FIELD_arg, words);
+	message_texts(req->m, FIELD_variable, words + n_argv);
 	what.argv = words;
 	what.n_argv = n_argv;
 	what.env = words + n_argv;
 	what.n_env = n_env;
-	what.cwd = message_text(ask->m, FIELD_cwd);
+	what.cwd = message_text(req->m, FIELD_cwd);
 	what.flags =
-		(p->input ? BRIG_PROCESS_STDIN : 0) | (message_number(ask->m, FIELD_pty, 0) ? BRIG_PROCESS_PTY : 0);
-	what.rows = (uint32_t)min_u64(message_number(ask->m, FIELD_rows, 0), 65535);
-	what.columns = (uint32_t)min_u64(message_number(ask->m, FIELD_columns, 0), 65535);
-	what.timeout_ms = min_u64(message_number(ask->m, FIELD_timeout_ms, 0), PROCESS_MS_MAX);
+		(p->input ? BRIG_PROCESS_STDIN : 0) | (message_number(req->m, FIELD_pty, 0) ? BRIG_PROCESS_PTY : 0);
+	what.rows = (uint32_t)min_u64(message_number(req->m, FIELD_rows, 0), 65535);
+	what.columns = (uint32_t)min_u64(message_number(req->m, FIELD_columns, 0), 65535);
+	what.timeout_ms = min_u64(message_number(req->m, FIELD_timeout_ms, 0), PROCESS_MS_MAX);
 	p->is_pty = (what.flags & BRIG_PROCESS_PTY) != 0;
 	p->command = n_argv > 0 ? strndup(words[0], COMMAND_KEPT) : NULL;
 	rc = check_words(words, n_argv + n_env, err);
 	if (rc == 0)
-		rc = keep_config(p, ask, words, n_argv, err);
+		rc = keep_config(p, req, words, n_argv, err);
 	if (rc < 0)
 		return rc;
 	return brig_session_start(p->session->inside, &what, &p->tag, err);
 }
 
-void ask_process_start(struct service *s, struct ask *ask)
+void handle_process_start(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
+	struct server_session *x = session_find(s, req);
 
-	if (x && !session_piece_is_repeated(s, ask, x) && has_room(s, ask, x))
-		begin(s, ask, x, 0, begin_process);
+	if (x && !session_piece_is_repeated(s, req, x) && has_room(s, req, x))
+		begin(s, req, x, 0, begin_process);
 }
 
 static json_t *process_document(const struct session_piece *p, bool with_result)
@@ -602,9 +602,9 @@ static json_t *process_document(const struct session_piece *p, bool with_result)
 	return doc;
 }
 
-void ask_processes(struct service *s, struct ask *ask)
+void handle_processes(struct service *s, struct request *req)
 {
-	const struct server_session *x = session_find(s, ask);
+	const struct server_session *x = session_find(s, req);
 	const struct session_piece *p;
 	json_t *list;
 
@@ -614,27 +614,27 @@ void ask_processes(struct service *s, struct ask *ask)
 	TAILQ_FOREACH(p, &x->pieces, in_session)
 	if (p->context == 0)
 		(void)json_array_append_new(list, process_document(p, false));
-	answer_json(s, ask, 200, json_pack("{s:o}", "processes", list));
+	answer_json(s, req, 200, json_pack("{s:o}", "processes", list));
 }
 
-static struct session_piece *find_process(struct service *s, const struct ask *ask)
+static struct session_piece *find_process(struct service *s, const struct request *req)
 {
-	const struct server_session *x = session_find(s, ask);
-	struct session_piece *p = x ? session_process_find(x, ask) : NULL;
+	const struct server_session *x = session_find(s, req);
+	struct session_piece *p = x ? session_process_find(x, req) : NULL;
 
 	if (x && !p)
 		answer_errno(
-			s, ask, 404, ESRCH, "there is no process %llu in this session",
-			(unsigned long long)message_number(ask->m, FIELD_item, message_number(ask->m, FIELD_pid, 0)));
+			s, req, 404, ESRCH, "there is no process %llu in this session",
+			(unsigned long long)message_number(req->m, FIELD_item, message_number(req->m, FIELD_pid, 0)));
 	return p;
 }
 
-void ask_process(struct service *s, struct ask *ask)
+void handle_process(struct service *s, struct request *req)
 {
-	const struct session_piece *p = find_process(s, ask);
+	const struct session_piece *p = find_process(s, req);
 
 	if (p)
-		answer_json(s, ask, 200, process_document(p, true));
+		answer_json(s, req, 200, process_document(p, true));
 }
 
 /* What it is, and its end if that has been; the rest as it comes. */
@@ -650,16 +650,16 @@ static void tell_from_now(struct service *s, struct session_piece *p, uint32_t t
 		events_replay_end(&p->x, tag);
 }
 
-void ask_process_events(struct service *s, struct ask *ask)
+void handle_process_events(struct service *s, struct request *req)
 {
-	struct session_piece *p = find_process(s, ask);
+	struct session_piece *p = find_process(s, req);
 
 	if (!p)
 		return;
-	if (p->x.state != EXECUTION_FINISHED && !execution_listen(&p->x, ask->tag, WATCHES, false))
-		answer_retry(s, ask, 503, 1, "too many wait for this process already");
-	else if (message_number(ask->m, FIELD_live, 0))
-		tell_from_now(s, p, ask->tag);
+	if (p->x.state != EXECUTION_FINISHED && !execution_listen(&p->x, req->tag, WATCHES, false))
+		answer_retry(s, req, 503, 1, "too many wait for this process already");
+	else if (message_number(req->m, FIELD_live, 0))
+		tell_from_now(s, p, req->tag);
 	else
-		events_replay(&p->x, ask->tag);
+		events_replay(&p->x, req->tag);
 }

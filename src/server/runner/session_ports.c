@@ -18,7 +18,7 @@
 #include "base/str.h"
 #include "base/when.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "sys/crypto.h"
 
 #define LINK_SECONDS     (3600)          /* where nothing is said */
@@ -37,43 +37,43 @@ static bool read_port(const struct message *m, uint16_t *ret)
 	return n >= 1 && n <= UINT16_MAX;
 }
 
-void ask_session_port(struct service *s, struct ask *ask)
+void handle_session_port(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
+	struct server_session *x = session_find(s, req);
 	struct brig_error err = BRIG_ERROR_INIT;
 	uint64_t tag = 0;
 	uint16_t port;
 
 	if (!x)
 		return;
-	if (!read_port(ask->m, &port)) {
-		answer_error(s, ask, 404, "a port is a number from 1 to 65535");
+	if (!read_port(req->m, &port)) {
+		answer_error(s, req, 404, "a port is a number from 1 to 65535");
 		return;
 	}
-	if (message_number(ask->m, FIELD_only_check, 0)) {
-		answer_json(s, ask, 200, json_object());
+	if (message_number(req->m, FIELD_only_check, 0)) {
+		answer_json(s, req, 200, json_object());
 		return;
 	}
-	if (!session_can_wait(s, ask, x))
+	if (!session_can_wait(s, req, x))
 		return;
 	if (brig_session_connect(x->inside, port, &tag, &err) < 0)
-		session_trouble(s, ask, &err);
+		session_trouble(s, req, &err);
 	else
-		(void)session_wait_for(s, ask, x, tag);
+		(void)session_wait_for(s, req, x, tag);
 	session_go_on(s, x);
 }
 
 void session_port_event(struct server_session *x, struct session_wait *w, const struct brig_session_event *event)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 
 	if (event->kind != BRIG_SESSION_DONE)
 		return;
 	if (event->error == ECONNREFUSED)
-		answer_error(x->service, &ask, 502,
+		answer_error(x->service, &req, 502,
 			     "nobody in the session listens at this port on 127.0.0.1 or ::1: start a server there");
 	else if (event->error || event->fd < 0)
-		answer_error(x->service, &ask, 502, "the session cannot connect to this port: %s",
+		answer_error(x->service, &req, 502, "the session cannot connect to this port: %s",
 			     strerror(event->error ? event->error : EPROTO));
 	else
 		answer_send(x->service, w->tag, &(struct answer){ .status = 200, .who = w->who, .fd = &event->fd });
@@ -194,7 +194,8 @@ static void add_url(const struct server_session *x, const struct link *l, struct
 	}
 }
 
-static void answer_link(struct service *s, const struct ask *ask, const struct server_session *x, const struct link *l)
+static void answer_link(struct service *s, const struct request *req, const struct server_session *x,
+			const struct link *l)
 {
 	AUTO_BUF url = BUF_INIT(LINK_URL_MAX);
 	char when[WHEN_TEXT_MAX];
@@ -207,15 +208,15 @@ static void answer_link(struct service *s, const struct ask *ask, const struct s
 	if (doc && !l->path)
 		(void)json_object_set_new(doc, "token",
 					  json_sprintf("%llu.%s", (unsigned long long)l->expires, l->code));
-	answer_json(s, ask, 201, doc);
+	answer_json(s, req, 201, doc);
 }
 
 /* NULL: it can be made; else what is wrong with the wish. */
-static const char *wrong_with(const struct ask *ask, struct link *l)
+static const char *wrong_with(const struct request *req, struct link *l)
 {
-	l->path = message_text(ask->m, FIELD_path);
-	l->operation = message_text(ask->m, FIELD_operation);
-	if (!l->path == !message_has(ask->m, FIELD_item))
+	l->path = message_text(req->m, FIELD_path);
+	l->operation = message_text(req->m, FIELD_operation);
+	if (!l->path == !message_has(req->m, FIELD_item))
 		return "a link has a \"path\" or a \"port\", and not both";
 	if (!l->path)
 		l->operation = l->operation ? l->operation : "port";
@@ -226,32 +227,32 @@ static const char *wrong_with(const struct ask *ask, struct link *l)
 		return "\"operation\" of a path is \"read\" or \"write\"";
 	if (l->path && !is_plain_path(l->path))
 		return "\"path\" must be below the workspace, without empty parts, \".\" and \"..\"";
-	return l->path || read_port(ask->m, &l->port) ? NULL : "\"port\" must be a number from 1 to 65535";
+	return l->path || read_port(req->m, &l->port) ? NULL : "\"port\" must be a number from 1 to 65535";
 }
 
-void ask_session_link(struct service *s, struct ask *ask)
+void handle_session_link(struct service *s, struct request *req)
 {
-	const struct server_session *x = session_find(s, ask);
-	uint64_t seconds = message_number(ask->m, FIELD_timeout_ms, 0) / 1000;
-	const char *origin = message_text(ask->m, FIELD_origin), *why;
-	const char *domain = message_text(ask->m, FIELD_port_domain); /* of the front that the client knows */
+	const struct server_session *x = session_find(s, req);
+	uint64_t seconds = message_number(req->m, FIELD_timeout_ms, 0) / 1000;
+	const char *origin = message_text(req->m, FIELD_origin), *why;
+	const char *domain = message_text(req->m, FIELD_port_domain); /* of the front that the client knows */
 	struct link l = { .origin = origin ? origin : "", .domain = domain ? domain : s->options->port_domain };
 	uint8_t code[SHA256_LEN];
 	char port[8];
 
 	if (!x)
 		return;
-	why = wrong_with(ask, &l);
+	why = wrong_with(req, &l);
 	if (why) {
-		answer_error(s, ask, 422, "%s", why);
+		answer_error(s, req, 422, "%s", why);
 		return;
 	}
 	(void)snprintf(port, sizeof(port), "%u", (unsigned)l.port);
 	l.expires = clock_wall_ns() / NS_PER_SEC + min_u64(seconds ? seconds : LINK_SECONDS, LINK_SECONDS_MAX);
 	if (!make_code(x, l.operation, l.path ? l.path : port, l.expires, code)) {
-		answer_retry(s, ask, 503, 1, "there is no memory for the link");
+		answer_retry(s, req, 503, 1, "there is no memory for the link");
 		return;
 	}
 	(void)hex_put(l.code, code, sizeof(code));
-	answer_link(s, ask, x, &l);
+	answer_link(s, req, x, &l);
 }

@@ -26,53 +26,53 @@ static struct server_session *find_made(struct service *s, const char *id)
 }
 
 /* 0, or -errno: then it has been answered. */
-static int hash_of(struct service *s, const struct ask *ask, uint8_t name[SHA256_LEN], uint8_t body[SHA256_LEN])
+static int hash_of(struct service *s, const struct request *req, uint8_t name[SHA256_LEN], uint8_t body[SHA256_LEN])
 {
-	int rc = idempotency_hash(ask->m, ask->route, ask->beside.files, body);
+	int rc = idempotency_hash(req->m, req->route, req->beside.files, body);
 
 	if (rc < 0)
-		answer_retry(s, ask, 503, 1, "the request cannot be compared with earlier ones of its key");
-	idempotency_name(ask->token->name, message_text(ask->m, FIELD_idempotency_key), name);
+		answer_retry(s, req, 503, 1, "the request cannot be compared with earlier ones of its key");
+	idempotency_name(req->token->name, message_text(req->m, FIELD_idempotency_key), name);
 	return rc;
 }
 
-bool session_is_repeated(struct service *s, const struct ask *ask)
+bool session_is_repeated(struct service *s, const struct request *req)
 {
 	uint8_t name[SHA256_LEN], body[SHA256_LEN];
 	const struct idempotency_entry *e;
 	struct server_session *x;
 
-	if (!message_has(ask->m, FIELD_idempotency_key))
+	if (!message_has(req->m, FIELD_idempotency_key))
 		return false;
-	if (hash_of(s, ask, name, body) < 0)
+	if (hash_of(s, req, name, body) < 0)
 		return true;
 	e = idempotency_find(&s->idempotency, name, clock_wall_ns() / NS_PER_SEC);
 	if (!e)
 		return false;
 	x = find_made(s, e->id);
 	if (memcmp(e->body, body, SHA256_LEN) != 0)
-		answer_error(s, ask, 409,
+		answer_error(s, req, 409,
 			     "this Idempotency-Key stands for another request, which made %s: use a new key", e->id);
 	else if (x && x->state == SESSION_STARTING && x->is_stopping)
-		answer_retry(s, ask, 503, 1,
+		answer_retry(s, req, 503, 1,
 			     "the session of this Idempotency-Key could not begin: try again in a moment");
 	else if (!x || !x->inside || x->is_stopping)
-		answer_error(s, ask, 409, "the session %s of this Idempotency-Key has ended: use a new key", e->id);
+		answer_error(s, req, 409, "the session %s of this Idempotency-Key has ended: use a new key", e->id);
 	else if (x->state == SESSION_READY)
-		session_answer_made(x, ask->tag, ask->token->name, DOOR_api);
-	else if (session_can_wait(s, ask, x))
-		(void)session_wait_for(s, ask, x, 0);
+		session_answer_made(x, req->tag, req->token->name, DOOR_api);
+	else if (session_can_wait(s, req, x))
+		(void)session_wait_for(s, req, x, 0);
 	return true;
 }
 
-void session_remember(struct service *s, const struct ask *ask, struct server_session *x)
+void session_remember(struct service *s, const struct request *req, struct server_session *x)
 {
 	uint8_t name[SHA256_LEN], body[SHA256_LEN];
 
-	if (!message_has(ask->m, FIELD_idempotency_key))
+	if (!message_has(req->m, FIELD_idempotency_key))
 		return;
-	idempotency_name(ask->token->name, message_text(ask->m, FIELD_idempotency_key), name);
-	if (idempotency_hash(ask->m, ask->route, ask->beside.files, body) < 0 ||
+	idempotency_name(req->token->name, message_text(req->m, FIELD_idempotency_key), name);
+	if (idempotency_hash(req->m, req->route, req->beside.files, body) < 0 ||
 	    !idempotency_add(&s->idempotency, name, body, x->id, clock_wall_ns() / NS_PER_SEC)) {
 		x->failed_status = 503;
 		server_session_stop(x, "there was no memory for its Idempotency-Key");
@@ -92,46 +92,46 @@ static struct session_piece *find_piece(const struct server_session *x, const ui
 }
 
 /* As who asked first was answered, or will be. */
-static void join(struct service *s, const struct ask *ask, struct session_piece *p)
+static void join(struct service *s, const struct request *req, struct session_piece *p)
 {
-	bool watches = message_number(ask->m, FIELD_stream, 0) != 0;
+	bool watches = message_number(req->m, FIELD_stream, 0) != 0;
 	bool is_over = p->x.state == EXECUTION_FINISHED;
 
-	if (message_number(ask->m, FIELD_async, 0) && !watches && p->context == 0) {
+	if (message_number(req->m, FIELD_async, 0) && !watches && p->context == 0) {
 		if (p->is_started)
-			session_piece_answer_promise(p, ask->tag);
+			session_piece_answer_promise(p, req->tag);
 		else
-			answer_retry(s, ask, 503, 1, "the process of this Idempotency-Key has not begun yet");
+			answer_retry(s, req, 503, 1, "the process of this Idempotency-Key has not begun yet");
 		return;
 	}
 	if (is_over && !watches)
-		execution_answer_result(s, &p->x, ask->tag);
-	else if (!is_over && !execution_listen(&p->x, ask->tag, watches ? WATCHES : WAITS_FOR_RESULT, false))
-		answer_retry(s, ask, 503, 1, "too many wait for this already");
+		execution_answer_result(s, &p->x, req->tag);
+	else if (!is_over && !execution_listen(&p->x, req->tag, watches ? WATCHES : WAITS_FOR_RESULT, false))
+		answer_retry(s, req, 503, 1, "too many wait for this already");
 	else if (watches)
-		events_replay(&p->x, ask->tag);
+		events_replay(&p->x, req->tag);
 }
 
-bool session_piece_is_repeated(struct service *s, const struct ask *ask, struct server_session *x)
+bool session_piece_is_repeated(struct service *s, const struct request *req, struct server_session *x)
 {
 	uint8_t name[SHA256_LEN], body[SHA256_LEN];
 	struct session_piece *p;
 
-	if (!message_has(ask->m, FIELD_idempotency_key))
+	if (!message_has(req->m, FIELD_idempotency_key))
 		return false;
-	if (hash_of(s, ask, name, body) < 0)
+	if (hash_of(s, req, name, body) < 0)
 		return true;
 	p = find_piece(x, name);
 	if (p && memcmp(p->asked, body, SHA256_LEN) != 0)
-		answer_error(s, ask, 409,
+		answer_error(s, req, 409,
 			     "this Idempotency-Key stands for another request in this session: use a new key");
 	else if (p)
-		join(s, ask, p);
+		join(s, req, p);
 	return p != NULL;
 }
 
-bool session_piece_remember(struct service *s, const struct ask *ask, struct session_piece *p)
+bool session_piece_remember(struct service *s, const struct request *req, struct session_piece *p)
 {
-	p->has_key = message_has(ask->m, FIELD_idempotency_key);
-	return !p->has_key || hash_of(s, ask, p->key, p->asked) == 0;
+	p->has_key = message_has(req->m, FIELD_idempotency_key);
+	return !p->has_key || hash_of(s, req, p->key, p->asked) == 0;
 }

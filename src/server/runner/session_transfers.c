@@ -22,7 +22,7 @@
 #include "base/fd.h"
 #include "base/sealed.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 #define STEP_BYTES (1 * MiB)
 #define PIECE      (128 * KiB)

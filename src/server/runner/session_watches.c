@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 #define WATCH_BEHIND_MAX (4 * MiB) /* of all that waits for the front: more, and changes are left out */
 
@@ -63,46 +63,46 @@ struct session_watch *session_watch_find(const struct server_session *x, uint64_
 	return NULL;
 }
 
-static struct session_watch *watch_new(struct server_session *x, const struct ask *ask)
+static struct session_watch *watch_new(struct server_session *x, const struct request *req)
 {
-	const char *path = message_text(ask->m, FIELD_path);
+	const char *path = message_text(req->m, FIELD_path);
 	struct session_watch *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
-	w->tag = ask->tag;
-	(void)str_copy(w->request_id, sizeof(w->request_id), ask->request_id);
+	w->tag = req->tag;
+	(void)str_copy(w->request_id, sizeof(w->request_id), req->request_id);
 	TAILQ_INIT(&w->looks);
-	if (ask->route == ROUTE_session_watch_make)
+	if (req->route == ROUTE_session_watch_make)
 		w->kept = json_array();
-	if (path && message_number(ask->m, FIELD_with_entry, 0))
+	if (path && message_number(req->m, FIELD_with_entry, 0))
 		w->path = strdup(path);
 	TAILQ_INSERT_TAIL(&x->watches, w, in_session);
 	x->n_watches++;
 	return w;
 }
 
-void ask_session_watch(struct service *s, struct ask *ask)
+void handle_session_watch(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	const char *path = message_text(ask->m, FIELD_path);
+	struct server_session *x = session_find(s, req);
+	const char *path = message_text(req->m, FIELD_path);
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct session_watch *w;
 
 	if (!x)
 		return;
 	if (x->n_watches == SESSION_WATCHES_MAX) {
-		answer_error(s, ask, 409, "the session %s has %d watches already: end one of them", x->id,
+		answer_error(s, req, 409, "the session %s has %d watches already: end one of them", x->id,
 			     SESSION_WATCHES_MAX);
 		return;
 	}
-	w = watch_new(x, ask);
+	w = watch_new(x, req);
 	if (!w) {
-		answer_retry(s, ask, 503, 1, "there is no memory for the watch");
-	} else if (brig_session_watch(x->inside, path ? path : ".", message_number(ask->m, FIELD_recursive, 0) != 0,
+		answer_retry(s, req, 503, 1, "there is no memory for the watch");
+	} else if (brig_session_watch(x->inside, path ? path : ".", message_number(req->m, FIELD_recursive, 0) != 0,
 				      &w->event, &err) < 0) {
 		session_watch_free(x, w);
-		session_trouble(s, ask, &err);
+		session_trouble(s, req, &err);
 	}
 	session_go_on(s, x);
 }
@@ -218,11 +218,11 @@ void session_watch_entry(struct server_session *x, struct session_watch *w, cons
 /* It stands: who is to be told hears that, who is to ask gets its number. */
 static void take_start(struct server_session *x, struct session_watch *w)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 
 	w->is_begun = true;
 	if (w->kept) {
-		answer_json(x->service, &ask, 201, json_pack("{s:I}", "watch", (json_int_t)w->event));
+		answer_json(x->service, &req, 201, json_pack("{s:I}", "watch", (json_int_t)w->event));
 		w->tag = 0;
 	} else {
 		tell(x, w, EVENT_started, json_pack("{s:s, s:I}", "event", "started", "watch", (json_int_t)w->event));
@@ -231,7 +231,7 @@ static void take_start(struct server_session *x, struct session_watch *w)
 
 void session_watch_event(struct server_session *x, struct session_watch *w, const struct brig_session_event *event)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 	int error = event->error;
 
 	if (event->kind == BRIG_SESSION_CHANGED) {
@@ -245,7 +245,7 @@ void session_watch_event(struct server_session *x, struct session_watch *w, cons
 		return;
 	}
 	(void)brig_session_unwatch(x->inside, w->event, NULL, NULL); /* its row of the library's */
-	answer_errno(x->service, &ask,
+	answer_errno(x->service, &req,
 		     error == ENOENT || error == ENOTDIR ? 404
 		     : error == EACCES                   ? 403
 							 : 422,
@@ -255,40 +255,40 @@ void session_watch_event(struct server_session *x, struct session_watch *w, cons
 
 /* ---- watches that are asked --------------------------------------------------------------------------------------- */
 
-static struct session_watch *find_kept(struct service *s, const struct ask *ask, const struct server_session *x)
+static struct session_watch *find_kept(struct service *s, const struct request *req, const struct server_session *x)
 {
-	struct session_watch *w = session_watch_find(x, message_number(ask->m, FIELD_item, 0));
+	struct session_watch *w = session_watch_find(x, message_number(req->m, FIELD_item, 0));
 
 	if (w && w->kept && w->is_begun)
 		return w;
-	answer_errno(s, ask, 404, ENOENT, "the session has no watch %llu that could be asked",
-		     (unsigned long long)message_number(ask->m, FIELD_item, 0));
+	answer_errno(s, req, 404, ENOENT, "the session has no watch %llu that could be asked",
+		     (unsigned long long)message_number(req->m, FIELD_item, 0));
 	return NULL;
 }
 
-void ask_session_watch_changes(struct service *s, struct ask *ask)
+void handle_session_watch_changes(struct service *s, struct request *req)
 {
-	const struct server_session *x = session_find(s, ask);
-	struct session_watch *w = x ? find_kept(s, ask, x) : NULL;
+	const struct server_session *x = session_find(s, req);
+	struct session_watch *w = x ? find_kept(s, req, x) : NULL;
 	json_t *kept;
 
 	if (!w)
 		return;
 	kept = w->kept;
 	w->kept = json_array();
-	answer_json(s, ask, 200, json_pack("{s:o}", "changes", kept));
+	answer_json(s, req, 200, json_pack("{s:o}", "changes", kept));
 }
 
-void ask_session_watch_delete(struct service *s, struct ask *ask)
+void handle_session_watch_delete(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	struct session_watch *w = x ? find_kept(s, ask, x) : NULL;
+	struct server_session *x = session_find(s, req);
+	struct session_watch *w = x ? find_kept(s, req, x) : NULL;
 
 	if (!w)
 		return;
 	(void)brig_session_unwatch(x->inside, w->event, NULL, NULL);
 	session_watch_free(x, w);
-	answer_json(s, ask, 200, json_object());
+	answer_json(s, req, 200, json_object());
 	session_go_on(s, x);
 }
 
@@ -325,13 +325,13 @@ void session_watches_end(struct server_session *x)
 	struct session_watch *w;
 
 	while ((w = TAILQ_FIRST(&x->watches))) {
-		const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+		const struct request req = { .tag = w->tag, .request_id = w->request_id };
 
 		if (w->is_begun && w->tag)
 			tell(x, w, EVENT_notice,
 			     json_pack("{s:s, s:s}", "event", "notice", "text", "the session has ended"));
 		if (w->tag)
-			answer_error(x->service, &ask, 410, "the session has ended");
+			answer_error(x->service, &req, 410, "the session has ended");
 		session_watch_free(x, w);
 	}
 }

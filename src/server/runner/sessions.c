@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 #include "sys/crypto.h"
 
 #define EVENTS_OF_A_TURN 32
@@ -34,28 +34,28 @@ int sessions_open(struct sessions *t, struct brig_error *err)
 			    : session_transfers_open(t, err);
 }
 
-static struct server_session *find_any(struct service *s, const struct ask *ask)
+static struct server_session *find_any(struct service *s, const struct request *req)
 {
-	const char *id = message_text(ask->m, FIELD_id);
+	const char *id = message_text(req->m, FIELD_id);
 	struct server_session *x;
 
-	if (ask->session)
-		return ask->session;
+	if (req->session)
+		return req->session;
 	TAILQ_FOREACH(x, &s->sessions.all, in_all)
-	if (id && str_eq(x->id, id) && access_owns(ask->token, x->owner))
+	if (id && str_eq(x->id, id) && access_owns(req->token, x->owner))
 		return x;
-	answer_error(s, ask, 404, "there is no session '%.20s'%s", id ? id : "",
-		     ask->token->admin ? "" : " of this token");
+	answer_error(s, req, 404, "there is no session '%.20s'%s", id ? id : "",
+		     req->token->admin ? "" : " of this token");
 	return NULL;
 }
 
-struct server_session *session_find(struct service *s, const struct ask *ask)
+struct server_session *session_find(struct service *s, const struct request *req)
 {
-	struct server_session *x = find_any(s, ask);
+	struct server_session *x = find_any(s, req);
 
 	if (!x || (x->inside && !x->is_stopping))
 		return x;
-	answer_error(s, ask, 410, "the session %s has ended: %s", x->id, x->reason[0] ? x->reason : "it was asked to");
+	answer_error(s, req, 410, "the session %s has ended: %s", x->id, x->reason[0] ? x->reason : "it was asked to");
 	return NULL;
 }
 
@@ -67,7 +67,6 @@ static void forget(struct service *s, struct server_session *x)
 	host_leave(x->host);
 	json_decref(x->metadata);
 	fd_closep(&x->pause_timer);
-	fd_closep(&x->fork.file);
 	free(x->note);
 	crypto_wipe(x->key, sizeof(x->key));
 	free(x);
@@ -127,17 +126,17 @@ static int check_quota(const struct service *s, const struct token *token, uint6
 	return 0;
 }
 
-bool session_is_metered(struct service *s, const struct ask *ask, struct server_session *x)
+bool session_is_metered(struct service *s, const struct request *req, struct server_session *x)
 {
-	const struct admission_ask entry = { .token = x ? x->owner : ask->token->name,
-					     .quota = x ? &x->quota : &ask->token->quota };
+	const struct admission_ask entry = { .token = x ? x->owner : req->token->name,
+					     .quota = x ? &x->quota : &req->token->quota };
 	uint32_t retry_after = 1;
 	enum admission_answer how = admission_charge_run(s->admission, &entry, clock_now_ns(), &retry_after);
 
 	if (how == ADMISSION_RUN)
 		return false;
 	s->counts.refused++;
-	answer_retry(s, ask, how == ADMISSION_FULL ? 503 : 429, retry_after, "the token %s %s", entry.token,
+	answer_retry(s, req, how == ADMISSION_FULL ? 503 : 429, retry_after, "the token %s %s", entry.token,
 		     admission_why(how));
 	return true;
 }
@@ -455,29 +454,30 @@ static bool has_descriptors(const struct service *s)
 	return probe >= 0 && (uint64_t)probe < s->fds_max;
 }
 
-int session_check_wish(struct service *s, struct ask *ask, struct job **ret, uint64_t *ret_memory,
+int session_check_wish(struct service *s, struct request *req, struct job **ret, uint64_t *ret_memory,
 		       struct brig_error *err)
 {
 	const struct serve_options *o = s->options;
 	int rc;
 
-	if (ask->token->languages.n > 0)
+	if (req->token->languages.n > 0)
 		return err_set(err, BRIG_E_REFUSED, 0,
 			       "the token %s may use some languages only, and in a session any command can be run",
-			       ask->token->name);
-	rc = job_new(ask->m, ROUTE_command, &ask->beside, o->settings, o->n_settings, ret, err);
+			       req->token->name);
+	rc = job_new(req->m, ROUTE_command, &req->beside, o->settings, o->n_settings, ret, err);
 
 	if (rc == 0)
-		rc = access_check(s->host, ask->token, &o->doors, *ret, ret_memory, err);
+		rc = access_check(s->host, req->token, &o->doors, *ret, ret_memory, err);
 	return rc;
 }
 
-static int make_job(struct service *s, struct ask *ask, struct job **ret, uint64_t *ret_memory, struct brig_error *err)
+static int make_job(struct service *s, struct request *req, struct job **ret, uint64_t *ret_memory,
+		    struct brig_error *err)
 {
-	int rc = session_check_wish(s, ask, ret, ret_memory, err);
+	int rc = session_check_wish(s, req, ret, ret_memory, err);
 
 	if (rc == 0)
-		rc = check_quota(s, ask->token, *ret_memory, err);
+		rc = check_quota(s, req->token, *ret_memory, err);
 	if (rc == 0 && !has_descriptors(s))
 		rc = err_set(err, BRIG_E_NOMEM, 0, "there are as many files open as can be");
 	return rc;
@@ -491,29 +491,29 @@ static const struct host_level *level_of(const struct server_session *x)
 	return &x->host->level[trust];
 }
 
-static int begin(struct service *s, const struct ask *ask, struct server_session *x, struct brig_error *err)
+static int begin(struct service *s, const struct request *req, struct server_session *x, struct brig_error *err)
 {
 	struct brig_session_opts opts = BRIG_SESSION_OPTS_INIT;
-	const struct brig_request *req = &x->job->req;
+	const struct brig_request *what = &x->job->req;
 	struct epoll_event ev = { .events = EPOLLIN, .data = { .ptr = x } };
 	int rc;
 
-	opts.trust = req->trust;
-	opts.options = req->options;
-	opts.n_options = req->n_options;
-	opts.env = req->env;
-	opts.n_env = req->n_env;
-	opts.environment = req->environment;
+	opts.trust = what->trust;
+	opts.options = what->options;
+	opts.n_options = what->n_options;
+	opts.env = what->env;
+	opts.n_env = what->n_env;
+	opts.environment = what->environment;
 	opts.id = x->id;
 	opts.who = x->owner;
 	opts.on_event = session_on_event;
 	opts.on_sample = session_on_sample;
 	opts.user = x;
-	opts.timeout_ms = message_number(ask->m, FIELD_timeout_ms, 0);
-	if (access_door(ask->m) != DOOR_api && opts.timeout_ms > level_of(x)->session_ms)
+	opts.timeout_ms = message_number(req->m, FIELD_timeout_ms, 0);
+	if (access_door(req->m) != DOOR_api && opts.timeout_ms > level_of(x)->session_ms)
 		opts.timeout_ms = 0; /* limits of other protocols are no wishes for more */
 	x->timeout_ms = opts.timeout_ms ? opts.timeout_ms : level_of(x)->session_ms;
-	x->pauses = message_number(ask->m, FIELD_pauses, 0) != 0;
+	x->pauses = message_number(req->m, FIELD_pauses, 0) != 0;
 	if (x->pauses)
 		opts.timeout_ms = 0;
 	rc = x->pauses ? make_timer(s, x, err) : 0;
@@ -529,15 +529,30 @@ static int begin(struct service *s, const struct ask *ask, struct server_session
 	return rc;
 }
 
+/* A new one, or that by which others know the session already. */
+static bool choose_id(const struct service *s, const struct request *req, char ret[EXECUTION_ID_LEN + 1])
+{
+	const char *id = message_text(req->m, FIELD_session_id);
+	const struct server_session *x;
+
+	if (!id)
+		return id_random(ret, EXECUTION_ID_LEN) == 0;
+	TAILQ_FOREACH(x, &s->sessions.all, in_all)
+	if (str_eq(x->id, id))
+		return false;
+	return str_copy(ret, EXECUTION_ID_LEN + 1, id);
+}
+
 /* Takes the job, unless there is no memory for the session. */
-static struct server_session *session_new(struct service *s, const struct ask *ask, struct job *job, uint64_t memory)
+static struct server_session *session_new(struct service *s, const struct request *req, struct job *job,
+					  uint64_t memory)
 {
 	struct server_session *x = calloc(1, sizeof(*x));
-	const char *note = message_text(ask->m, FIELD_note), *wish;
+	const char *note = message_text(req->m, FIELD_note), *wish;
 	static const char *const network = "network_mode";
 	size_t which;
 
-	if (!x || id_random(x->id, EXECUTION_ID_LEN) < 0 || id_random(x->key, SESSION_KEY_LEN) < 0 ||
+	if (!x || !choose_id(s, req, x->id) || id_random(x->key, SESSION_KEY_LEN) < 0 ||
 	    (note && !(x->note = strdup(note)))) {
 		free(x);
 		return NULL;
@@ -546,48 +561,47 @@ static struct server_session *session_new(struct service *s, const struct ask *a
 	TAILQ_INIT(&x->pieces);
 	TAILQ_INIT(&x->watches);
 	x->pause_timer = FD_NONE;
-	x->fork.file = FD_NONE;
 	x->service = s;
 	x->job = job;
 	x->host = host_keep(s->host);
 	x->memory = memory;
-	x->quota = ask->token->quota;
+	x->quota = req->token->quota;
 	x->created_ns = clock_wall_ns();
-	(void)str_copy(x->owner, sizeof(x->owner), ask->token->name);
+	(void)str_copy(x->owner, sizeof(x->owner), req->token->name);
 	(void)str_copy(x->trust, sizeof(x->trust),
 		       job->req.trust ? job->req.trust : token_trust_name(s->host->default_trust));
 	x->cpu_percent = level_of(x)->cpu_percent;
 	x->disk = level_of(x)->disk;
 	wish = job_wish(job, &network, 1, &which);
 	(void)str_copy(x->network, sizeof(x->network), wish ? wish : level_of(x)->network);
-	if (message_has(ask->m, FIELD_shared_id))
-		(void)str_copy(x->shared_id, sizeof(x->shared_id), message_text(ask->m, FIELD_shared_id));
+	if (message_has(req->m, FIELD_shared_id))
+		(void)str_copy(x->shared_id, sizeof(x->shared_id), message_text(req->m, FIELD_shared_id));
 	TAILQ_INSERT_TAIL(&s->sessions.all, x, in_all);
 	return x;
 }
 
-static void answer_refused(struct service *s, const struct ask *ask, const struct brig_error *err)
+static void answer_refused(struct service *s, const struct request *req, const struct brig_error *err)
 {
 	s->counts.refused++;
 	if (err->sys == EDQUOT)
-		answer_retry(s, ask, 429, 10, "%s", err->msg);
+		answer_retry(s, req, 429, 10, "%s", err->msg);
 	else
-		answer_trouble(s, ask, err);
+		answer_trouble(s, req, err);
 }
 
 /*
  * Who asks for a session by an id of his own choice shares it with whoever else does: only where nobody is kept from anything
- * anyway.  True: it is there, or on its way, and the ask is answered by that.
+ * anyway.  True: it is there, or on its way, and the request is answered by that.
  */
-static bool is_shared(struct service *s, const struct ask *ask)
+static bool is_shared(struct service *s, const struct request *req)
 {
-	const char *id = message_text(ask->m, FIELD_shared_id);
+	const char *id = message_text(req->m, FIELD_shared_id);
 	struct server_session *x;
 
 	if (!id)
 		return false;
 	if (!s->options->no_auth) {
-		answer_error(s, ask, 403, "a session is shared without a token only with --no-auth");
+		answer_error(s, req, 403, "a session is shared without a token only with --no-auth");
 		return true;
 	}
 	TAILQ_FOREACH(x, &s->sessions.all, in_all)
@@ -596,13 +610,13 @@ static bool is_shared(struct service *s, const struct ask *ask)
 	if (!x)
 		return false;
 	if (x->state == SESSION_READY)
-		answer_json(s, ask, 200, session_document_for(x, access_door(ask->m)));
-	else if (session_can_wait(s, ask, x))
-		(void)session_wait_for(s, ask, x, 0);
+		answer_json(s, req, 200, session_document_for(x, access_door(req->m)));
+	else if (session_can_wait(s, req, x))
+		(void)session_wait_for(s, req, x, 0);
 	return true;
 }
 
-struct server_session *session_make(struct service *s, struct ask *ask, bool is_unfilled)
+struct server_session *session_make(struct service *s, struct request *req, bool is_unfilled)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct server_session *x;
@@ -610,113 +624,113 @@ struct server_session *session_make(struct service *s, struct ask *ask, bool is_
 	uint64_t memory = 0;
 
 	if (s->draining) {
-		answer_retry(s, ask, 503, 5, "the service is being stopped and takes nothing new");
+		answer_retry(s, req, 503, 5, "the service is being stopped and takes nothing new");
 		return NULL;
 	}
 	while (s->sessions.n_ended > SESSIONS_ENDED_MAX)
 		forget_oldest(s);
-	if (make_job(s, ask, &job, &memory, &err) < 0) {
+	if (make_job(s, req, &job, &memory, &err) < 0) {
 		job_free(job);
-		answer_refused(s, ask, &err);
+		answer_refused(s, req, &err);
 		return NULL;
 	}
-	if (session_is_metered(s, ask, NULL)) {
+	if (session_is_metered(s, req, NULL)) {
 		job_free(job);
 		return NULL;
 	}
-	x = session_new(s, ask, job, memory);
+	x = session_new(s, req, job, memory);
 	if (!x) {
 		job_free(job);
-		answer_retry(s, ask, 503, 1, "there is no memory for another session");
+		answer_retry(s, req, 503, 1, "there is no memory for another session");
 		return NULL;
 	}
 	x->is_unfilled = is_unfilled;
-	if (begin(s, ask, x, &err) < 0) {
+	if (begin(s, req, x, &err) < 0) {
 		forget(s, x);
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 		return NULL;
 	}
 	s->sessions.n_live++;
 	s->counts.sessions++;
 	(void)session_address_put(x);
-	if (!session_wait_for(s, ask, x, 0))
+	if (!session_wait_for(s, req, x, 0))
 		server_session_stop(x, "there was no memory for it");
 	return x;
 }
 
-void ask_session_make(struct service *s, struct ask *ask)
+void handle_session_make(struct service *s, struct request *req)
 {
 	struct server_session *x;
 
-	if (session_is_repeated(s, ask))
+	if (session_is_repeated(s, req))
 		return;
-	if (message_has(ask->m, FIELD_snapshot)) {
-		ask_session_restore(s, ask);
+	if (message_has(req->m, FIELD_snapshot)) {
+		handle_session_restore(s, req);
 		return;
 	}
-	x = is_shared(s, ask) ? NULL : session_make(s, ask, false);
+	x = is_shared(s, req) ? NULL : session_make(s, req, false);
 	if (!x)
 		return;
-	session_remember(s, ask, x);
+	session_remember(s, req, x);
 	session_go_on(s, x);
 }
 
 /* ---- looking ------------------------------------------------------------------------------------------------ */
 
-json_t *sessions_list(const struct service *s, const struct ask *ask)
+json_t *sessions_list(const struct service *s, const struct request *req)
 {
 	json_t *list = json_array();
 	const struct server_session *x;
 
 	TAILQ_FOREACH_REVERSE(x, &s->sessions.all, session_list, in_all)
-	if (access_owns(ask->token, x->owner))
-		(void)json_array_append_new(list, session_document_for(x, access_door(ask->m)));
+	if (access_owns(req->token, x->owner))
+		(void)json_array_append_new(list, session_document_for(x, access_door(req->m)));
 	return list;
 }
 
-void ask_sessions(struct service *s, struct ask *ask)
+void handle_sessions(struct service *s, struct request *req)
 {
-	answer_json(s, ask, 200, json_pack("{s:o}", "sessions", sessions_list(s, ask)));
+	answer_json(s, req, 200, json_pack("{s:o}", "sessions", sessions_list(s, req)));
 }
 
-void ask_session(struct service *s, struct ask *ask)
+void handle_session(struct service *s, struct request *req)
 {
-	const struct server_session *x = find_any(s, ask);
-	json_t *doc = x ? session_document_for(x, access_door(ask->m)) : NULL;
+	const struct server_session *x = find_any(s, req);
+	json_t *doc = x ? session_document_for(x, access_door(req->m)) : NULL;
 
-	if (doc && x->job && message_number(ask->m, FIELD_with_variables, 0))
+	if (doc && x->job && message_number(req->m, FIELD_with_variables, 0))
 		(void)json_object_set_new(doc, "variables",
 					  session_variables(x->job->req.env, x->job->req.n_env, BRIG_STRING_MAX));
 	if (x)
-		answer_json(s, ask, 200, doc);
+		answer_json(s, req, 200, doc);
 }
 
-void ask_session_delete(struct service *s, struct ask *ask)
+void handle_session_delete(struct service *s, struct request *req)
 {
-	struct server_session *x = find_any(s, ask);
+	struct server_session *x = find_any(s, req);
 
 	if (!x)
 		return;
-	if (access_door(ask->m) != DOOR_api &&
+	if (access_door(req->m) != DOOR_api &&
 	    (!x->inside || x->is_stopping)) { /* whose clients tell the first from others */
-		answer_error(s, ask, 410, "the session %s has ended", x->id);
+		answer_error(s, req, 410, "the session %s has ended", x->id);
 		return;
 	}
 	if (x->inside)
 		server_session_stop(x, "it was asked to");
-	answer_json(s, ask, x->inside ? 202 : 200, session_document(x));
+	answer_json(s, req, x->inside ? 202 : 200, session_document(x));
 	if (x->inside)
 		session_go_on(s, x);
 }
 
 /* A note that comes with it stands for the one that there was.  False: there is no memory, and it has been answered. */
-static bool keep_note(struct service *s, const struct ask *ask, struct server_session *x)
+static bool keep_note(struct service *s, const struct request *req, struct server_session *x)
 {
-	const char *note = message_text(ask->m, FIELD_note);
+	const char *note = message_text(req->m, FIELD_note);
 	char *copy = note ? strdup(note) : NULL;
 
 	if (note && !copy) {
-		answer_retry(s, ask, 503, 1, "there is no memory for the request");
+		answer_retry(s, req, 503, 1, "there is no memory for the request");
 		return false;
 	}
 	if (copy) {
@@ -726,39 +740,40 @@ static bool keep_note(struct service *s, const struct ask *ask, struct server_se
 	return true;
 }
 
-static void time_pause(struct service *s, struct ask *ask, struct server_session *x, uint64_t wanted, uint64_t most)
+static void time_pause(struct service *s, struct request *req, struct server_session *x, uint64_t wanted, uint64_t most)
 {
 	uint64_t at = clock_now_ns() + min_u64(wanted, most) * NS_PER_MS;
 
-	if (message_has(ask->m, FIELD_timeout_ms) &&
-	    (!message_number(ask->m, FIELD_at_least, 0) || at > x->pause_at_ns))
+	if (message_has(req->m, FIELD_timeout_ms) &&
+	    (!message_number(req->m, FIELD_at_least, 0) || at > x->pause_at_ns))
 		pause_in(x, min_u64(wanted, most));
-	answer_json(s, ask, 200, session_document_for(x, access_door(ask->m)));
+	answer_json(s, req, 200, session_document_for(x, access_door(req->m)));
 	session_go_on(s, x);
 }
 
-void ask_session_timeout(struct service *s, struct ask *ask)
+void handle_session_timeout(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	uint64_t wanted = message_number(ask->m, FIELD_timeout_ms, 0), left, most;
+	struct server_session *x = session_find(s, req);
+	uint64_t wanted = message_number(req->m, FIELD_timeout_ms, 0), left, most;
 	struct brig_error err = BRIG_ERROR_INIT;
+	bool is_kept;
 
 	if (!x)
 		return;
-	if (!keep_note(s, ask, x))
+	if (!keep_note(s, req, x))
 		return;
 	brig_session_times(x->inside, &left, &most);
 	if (x->pauses) {
-		time_pause(s, ask, x, wanted, most);
+		time_pause(s, req, x, wanted, most);
 		return;
 	}
-	if (access_door(ask->m) != DOOR_api && wanted >= most)
+	if (access_door(req->m) != DOOR_api && wanted >= most)
 		wanted = UINT64_MAX;
-	if (!message_has(ask->m, FIELD_timeout_ms) || (message_number(ask->m, FIELD_at_least, 0) && wanted <= left))
-		answer_json(s, ask, 200, session_document_for(x, access_door(ask->m)));
-	else if (brig_session_set_timeout(x->inside, wanted, &err) < 0)
-		session_trouble(s, ask, &err);
+	is_kept =
+		!message_has(req->m, FIELD_timeout_ms) || (message_number(req->m, FIELD_at_least, 0) && wanted <= left);
+	if (!is_kept && brig_session_set_timeout(x->inside, wanted, &err) < 0)
+		session_trouble(s, req, &err);
 	else
-		answer_json(s, ask, 200, session_document_for(x, access_door(ask->m)));
+		answer_json(s, req, 200, session_document_for(x, access_door(req->m)));
 	session_go_on(s, x);
 }

@@ -57,7 +57,7 @@
 #define SESSION_KEY_LEN    32 /* characters of base32 */
 
 struct service;
-struct ask;
+struct request;
 struct server_session;
 struct session_transfer;
 
@@ -170,10 +170,15 @@ struct server_session {
 	uint64_t left_out;               /* files of it */
 	uint16_t failed_status;          /* of the answer if it does not begin; 0: the usual one */
 	char from[EXECUTION_ID_LEN + 1]; /* the session or snapshot that its files are of; "": none */
+	bool has_source;                 /* it is a session, which says itself what became of the copy */
 	struct {
-		uint64_t tag; /* the library's; 0: nobody waits for its files */
+		bool is_saved, is_filled;
+		int save_error, fill_error;
+	} copied; /* what both have said */
+	struct {
+		bool is_on;   /* somebody waits for its files, */
+		uint64_t tag; /* and gets them under this tag of the library; 0: that one is not ready for them yet */
 		char to[EXECUTION_ID_LEN + 1];
-		int file;
 	} fork;
 	uint64_t created_ns, ended_ns; /* time of day */
 	struct quota quota;
@@ -220,38 +225,38 @@ void sessions_drain(struct service *s);
 /* All end now. */
 void sessions_stop(struct service *s);
 
-/* The one that an ask names and its token may touch, and which has not ended; NULL: it has been answered. */
-struct server_session *session_find(struct service *s, const struct ask *ask);
+/* The one that a request names and its token may touch, and which has not ended; NULL: it has been answered. */
+struct server_session *session_find(struct service *s, const struct request *req);
 /* Whether so many are asked for in a minute, or so much time was used, that this is one too many: then it has been answered. */
-bool session_is_metered(struct service *s, const struct ask *ask, struct server_session *x);
-/* Begins one as the ask's message says; NULL: it has been answered.  It is to be stepped then.  is_unfilled: it is ready when it has
+bool session_is_metered(struct service *s, const struct request *req, struct server_session *x);
+/* Begins one as the request's message says; NULL: it has been answered.  It is to be stepped then.  is_unfilled: it is ready when it has
  * been filled. */
-struct server_session *session_make(struct service *s, struct ask *ask, bool is_unfilled);
+struct server_session *session_make(struct service *s, struct request *req, bool is_unfilled);
 /* It is to end. */
 void server_session_stop(struct server_session *x, const char *reason);
-/* Whether a token may have the session that the ask is for: 0, and the job that says what it is to be; or -code. */
-int session_check_wish(struct service *s, struct ask *ask, struct job **ret, uint64_t *ret_memory,
+/* Whether a token may have the session that the request is for: 0, and the job that says what it is to be; or -code. */
+int session_check_wish(struct service *s, struct request *req, struct job **ret, uint64_t *ret_memory,
 		       struct brig_error *err);
-/* Those of this node that the ask's token may see, the youngest first. */
-json_t *sessions_list(const struct service *s, const struct ask *ask);
+/* Those of this node that the request's token may see, the youngest first. */
+json_t *sessions_list(const struct service *s, const struct request *req);
 /* Goes on with it; it may have ended when this returns. */
 void session_go_on(struct service *s, struct server_session *x);
 void session_charge(struct server_session *x, uint64_t cpu_ns);
 /* It is ready: from now on its time runs. */
 void session_begin_time(struct server_session *x);
 
-/* ---- session_asks.c ---------------------------------------------------------------------------------------- */
+/* ---- session_requests.c ---------------------------------------------------------------------------------------- */
 
 /* Whether one more ask can wait; false: it has been answered. */
-bool session_can_wait(struct service *s, const struct ask *ask, const struct server_session *x);
+bool session_can_wait(struct service *s, const struct request *req, const struct server_session *x);
 /* It waits for the event.  NULL: no memory, and it has been answered. */
-struct session_wait *session_wait_for(struct service *s, const struct ask *ask, struct server_session *x,
+struct session_wait *session_wait_for(struct service *s, const struct request *req, struct server_session *x,
 				      uint64_t event);
 void session_wait_free(struct server_session *x, struct session_wait *w);
 /* Answers it with an error, and it is gone. */
 void session_wait_refuse(struct server_session *x, struct session_wait *w, uint16_t status, const char *why);
 /* What the library refused. */
-void session_trouble(struct service *s, const struct ask *ask, const struct brig_error *err);
+void session_trouble(struct service *s, const struct request *req, const struct brig_error *err);
 void session_on_event(void *user, const struct brig_session_event *event);
 void session_on_sample(void *user, const struct brig_sample *sample);
 /* The name by which contexts of a language are known. */
@@ -274,27 +279,29 @@ void session_answer_ready(struct server_session *x);
 
 /* ---- session_repeats.c ------------------------------------------------------------------------------------- */
 
-/* True: the ask has been answered, or will be, by what was asked before. */
-bool session_is_repeated(struct service *s, const struct ask *ask);
+/* True: the request has been answered, or will be, by what was asked before. */
+bool session_is_repeated(struct service *s, const struct request *req);
 /* The ask has made this one. */
-void session_remember(struct service *s, const struct ask *ask, struct server_session *x);
+void session_remember(struct service *s, const struct request *req, struct server_session *x);
 /* The same of what is run in a session; the latter before anybody listens to it.  False: it has been answered. */
-bool session_piece_is_repeated(struct service *s, const struct ask *ask, struct server_session *x);
-bool session_piece_remember(struct service *s, const struct ask *ask, struct session_piece *p);
+bool session_piece_is_repeated(struct service *s, const struct request *req, struct server_session *x);
+bool session_piece_remember(struct service *s, const struct request *req, struct session_piece *p);
 
 /* ---- session_copies.c -------------------------------------------------------------------------------------- */
 
 /* False: it has been answered. */
-bool session_copy_is_allowed(struct service *s, const struct ask *ask, const struct server_session *x);
+bool session_copy_is_allowed(struct service *s, const struct request *req, const struct server_session *x);
 /* Answers why its files could not be copied. */
 void session_copy_refuse(struct server_session *x, uint32_t tag, const char *request_id, int error);
 /* What it was asked to be, but for variables, into a document. */
 json_t *session_settings(const struct server_session *x, json_t *doc);
 /* Its files have come, or will not. */
 void session_filled(struct server_session *x, const struct brig_session_event *event);
+/* It is to be a copy of another, and is there now: its files are asked for. */
+void session_fork_begin(struct server_session *y);
 /* They have been saved for another one. */
 void session_saved(struct server_session *x, const struct brig_session_event *event);
-/* It has ended; who was to have its files ends, too. */
+/* It has ended; who was to have its files ends, too, and nobody waits for those that it was to have. */
 void session_fork_lost(struct server_session *x);
 /* Where its files are from, into what is told when it begins. */
 void session_tell_origin(const struct server_session *x, json_t *doc);
@@ -303,8 +310,8 @@ void session_tell_origin(const struct server_session *x, json_t *doc);
 
 /* The piece of this tag; NULL: none. */
 struct session_piece *session_piece_find(const struct server_session *x, uint64_t tag);
-/* The process that an ask names: by its number, or the latest that has this pid or label, one that runs first; NULL: none. */
-struct session_piece *session_process_find(const struct server_session *x, const struct ask *ask);
+/* The process that a request names: by its number, or the latest that has this pid or label, one that runs first; NULL: none. */
+struct session_piece *session_process_find(const struct server_session *x, const struct request *req);
 void session_piece_free(struct session_piece *p);
 bool session_piece_hold(struct session_piece *p, size_t bytes); /* false: sessions hold too much already */
 /* session_results.c */
@@ -325,9 +332,9 @@ bool session_piece_is_wanted(const struct session_piece *p);
 
 /* ---- session_keys.c ---------------------------------------------------------------------------------------- */
 
-/* Whether an ask has the key of a session, or a signature; and whether it is let in by it: else it has been answered. */
+/* Whether a request has the key of a session, or a signature; and whether it is let in by it: else it has been answered. */
 bool session_has_key(const struct message *m);
-bool session_let_in(struct service *s, struct ask *ask);
+bool session_let_in(struct service *s, struct request *req);
 
 /* ---- session_files.c --------------------------------------------------------------------------------------- */
 
@@ -347,8 +354,9 @@ json_t *session_entry_row(const struct server_session *x, const struct brig_sess
 
 /* ---- session_metadata.c ------------------------------------------------------------------------------------ */
 
-/* What an ask says of the file that it writes; *ret NULL: nothing.  -BRIG_E_REFUSED: the session has too much of it already. */
-int session_metadata_read(const struct server_session *x, const struct ask *ask, json_t **ret, struct brig_error *err);
+/* What a request says of the file that it writes; *ret NULL: nothing.  -BRIG_E_REFUSED: the session has too much of it already. */
+int session_metadata_read(const struct server_session *x, const struct request *req, json_t **ret,
+			  struct brig_error *err);
 /* Of a file that was written; values stay the caller's, NULL: it has none any more. */
 void session_metadata_set(struct server_session *x, const char *path, json_t *values);
 /* NULL: none. */
@@ -373,7 +381,7 @@ void session_watches_end(struct server_session *x);
 /* ---- session_transfers.c ----------------------------------------------------------------------------------- */
 
 int session_transfers_open(struct sessions *t, struct brig_error *err);
-/* Bytes of a file that the cell has opened, to who waits or from what came with the ask: the wait is answered and gone when that is
+/* Bytes of a file that the cell has opened, to who waits or from what came with the request: the wait is answered and gone when that is
  * over, which it may be at once. */
 void session_transfer_begin(struct server_session *x, struct session_wait *w, int fd, bool reads);
 void session_transfer_free(struct sessions *t, struct session_transfer *f); /* NULL is fine */

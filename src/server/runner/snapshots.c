@@ -14,7 +14,7 @@
 #include "base/when.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 #define FILE_NAME_MAX 40
 #define TREE          ".tree"
@@ -95,16 +95,16 @@ static uint64_t room_for(const struct snapshots *t, const char *owner, struct br
 	return min_u64(left, SNAPSHOT_BYTES_MAX);
 }
 
-struct snapshot *snapshot_find(struct service *s, const struct ask *ask, const char *id)
+struct snapshot *snapshot_find(struct service *s, const struct request *req, const char *id)
 {
 	struct snapshot *x;
 
 	sweep(&s->snapshots);
 	TAILQ_FOREACH(x, &s->snapshots.all, in_age)
-	if (id && str_eq(x->id, id) && access_owns(ask->token, x->owner))
+	if (id && str_eq(x->id, id) && access_owns(req->token, x->owner))
 		return x;
-	answer_error(s, ask, 404, "there is no snapshot '%.20s'%s", id ? id : "",
-		     ask->token->admin ? "" : " of this token");
+	answer_error(s, req, 404, "there is no snapshot '%.20s'%s", id ? id : "",
+		     req->token->admin ? "" : " of this token");
 	return NULL;
 }
 
@@ -115,19 +115,6 @@ static int open_part(const struct snapshots *t, const char *id, struct brig_erro
 	char name[FILE_NAME_MAX];
 
 	return statedir_open_file(&t->dir, file_name(id, PART, name), O_CREAT | O_EXCL | O_RDWR, err);
-}
-
-int snapshots_temporary(const struct service *s, struct brig_error *err)
-{
-	char id[EXECUTION_ID_LEN + 1], name[FILE_NAME_MAX];
-	int fd;
-
-	if (id_random(id, EXECUTION_ID_LEN) < 0)
-		return err_set(err, BRIG_E_SYSTEM, 0, "the kernel gives no random numbers");
-	fd = open_part(&s->snapshots, id, err);
-	if (fd >= 0)
-		(void)unlinkat(s->snapshots.dir.fd, file_name(id, PART, name), 0);
-	return fd;
 }
 
 int snapshot_read(struct service *s, struct snapshot *x, struct brig_error *err)
@@ -279,35 +266,35 @@ void snapshots_close(struct service *s)
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 
-void ask_snapshot_make(struct service *s, struct ask *ask)
+void handle_snapshot_make(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
+	struct server_session *x = session_find(s, req);
 	char id[EXECUTION_ID_LEN + 1], name[FILE_NAME_MAX];
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct session_wait *w;
 	AUTO_FD file = FD_NONE;
 	uint64_t tag = 0, most;
 
-	if (!x || !session_can_wait(s, ask, x) || !session_copy_is_allowed(s, ask, x))
+	if (!x || !session_can_wait(s, req, x) || !session_copy_is_allowed(s, req, x))
 		return;
 	sweep(&s->snapshots);
-	most = room_for(&s->snapshots, ask->token->name, &err);
+	most = room_for(&s->snapshots, req->token->name, &err);
 	if (most == 0 || id_random(id, EXECUTION_ID_LEN) < 0) {
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 		return;
 	}
 	file = open_part(&s->snapshots, id, &err);
 	if (file < 0) {
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 		return;
 	}
 	if (brig_session_save(x->inside, file, most, &tag, &err) < 0)
-		session_trouble(s, ask, &err);
-	else if ((w = session_wait_for(s, ask, x, tag))) {
+		session_trouble(s, req, &err);
+	else if ((w = session_wait_for(s, req, x, tag))) {
 		w->body = fd_move(&file);
 		(void)str_copy(w->snapshot, sizeof(w->snapshot), id);
 		(void)str_copy(w->name, sizeof(w->name),
-			       message_text(ask->m, FIELD_name) ? message_text(ask->m, FIELD_name) : "");
+			       message_text(req->m, FIELD_name) ? message_text(req->m, FIELD_name) : "");
 	}
 	if (file >= 0)
 		(void)unlinkat(s->snapshots.dir.fd, file_name(id, PART, name), 0);
@@ -357,7 +344,7 @@ json_t *snapshot_file_metadata(const struct snapshot *x)
 
 void snapshot_event(struct server_session *x, struct session_wait *w, const struct brig_session_event *event)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 	struct snapshots *t = &x->service->snapshots;
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct snapshot *made = NULL;
@@ -375,11 +362,11 @@ void snapshot_event(struct server_session *x, struct session_wait *w, const stru
 			    &err);
 	if (made) {
 		w->snapshot[0] = '\0'; /* it stays */
-		answer_json(x->service, &ask, 201, document(made));
+		answer_json(x->service, &req, 201, document(made));
 	} else if (err.code) {
-		answer_trouble(x->service, &ask, &err);
+		answer_trouble(x->service, &req, &err);
 	} else {
-		answer_error(x->service, &ask, 413, "there is no room for a snapshot of so many bytes: remove one");
+		answer_error(x->service, &req, 413, "there is no room for a snapshot of so many bytes: remove one");
 	}
 	session_wait_free(x, w);
 }
@@ -394,32 +381,32 @@ void snapshot_drop(const struct service *s, const char *id)
 
 /* ---- looking ------------------------------------------------------------------------------------------------------ */
 
-void ask_snapshots(struct service *s, struct ask *ask)
+void handle_snapshots(struct service *s, struct request *req)
 {
 	json_t *list = json_array();
 	const struct snapshot *x;
 
 	sweep(&s->snapshots);
 	TAILQ_FOREACH_REVERSE(x, &s->snapshots.all, snapshot_list, in_age)
-	if (access_owns(ask->token, x->owner))
+	if (access_owns(req->token, x->owner))
 		(void)json_array_append_new(list, document(x));
-	answer_json(s, ask, 200, json_pack("{s:o}", "snapshots", list));
+	answer_json(s, req, 200, json_pack("{s:o}", "snapshots", list));
 }
 
-void ask_snapshot(struct service *s, struct ask *ask)
+void handle_snapshot(struct service *s, struct request *req)
 {
-	const struct snapshot *x = snapshot_find(s, ask, message_text(ask->m, FIELD_id));
+	const struct snapshot *x = snapshot_find(s, req, message_text(req->m, FIELD_id));
 
 	if (x)
-		answer_json(s, ask, 200, document(x));
+		answer_json(s, req, 200, document(x));
 }
 
-void ask_snapshot_delete(struct service *s, struct ask *ask)
+void handle_snapshot_delete(struct service *s, struct request *req)
 {
-	struct snapshot *x = snapshot_find(s, ask, message_text(ask->m, FIELD_id));
+	struct snapshot *x = snapshot_find(s, req, message_text(req->m, FIELD_id));
 
 	if (!x)
 		return;
-	answer_json(s, ask, 200, document(x));
+	answer_json(s, req, 200, document(x));
 	remove_one(&s->snapshots, x);
 }

@@ -46,7 +46,7 @@ struct snapshots {
 };
 
 struct service;
-struct ask;
+struct request;
 struct server_session;
 struct session_wait;
 struct brig_session_event;
@@ -55,12 +55,10 @@ void snapshots_init(struct snapshots *t);
 int snapshots_open(struct service *s, struct brig_error *err);
 void snapshots_close(struct service *s);
 
-/* A file that nobody else finds, for what is on its way from one session to another; -code. */
-int snapshots_temporary(const struct service *s, struct brig_error *err);
 /* What was said of its files when they were written, as the session had it; NULL: nothing. */
 json_t *snapshot_file_metadata(const struct snapshot *x);
-/* The one of this id that the token of the ask may see; NULL: it has been answered. */
-struct snapshot *snapshot_find(struct service *s, const struct ask *ask, const char *id);
+/* The one of this id that the token of the request may see; NULL: it has been answered. */
+struct snapshot *snapshot_find(struct service *s, const struct request *req, const char *id);
 /* Its file, from the beginning on; -code. */
 int snapshot_read(struct service *s, struct snapshot *x, struct brig_error *err);
 /* The session has been saved for the one who waits, or could not be. */

@@ -4,7 +4,7 @@
  *
  *	client - front process - socket pair - runner of the front = brokers = runner of the node - socket - server in the cell
  *
- * A tunnel has two ends, and the name of the ask that opened it (forward.h): the front's id and its number.  Each end reads its
+ * A tunnel has two ends, and the name of the request that opened it (forward.h): the front's id and its number.  Each end reads its
  * descriptor, and sends what it read in sealed pieces ("bytes"), each with its place in the stream; the other end writes them to its
  * own, and says how far it is.  No end sends more than TUNNEL_WINDOW bytes that were not written yet, so nothing grows.  Core NATS
  * may lose a piece: then the places do not fit, and the connection ends, as any connection may.

@@ -185,7 +185,7 @@ function Contexts({ row, contexts, book, live, chosen, onChoose, reload }) {
 				options={
 					contexts.length > 0
 						? contexts.map((context) => ({ value: String(context.id), label: nameOf(context) }))
-						: [{ value: "0", label: "none so far" }]
+						: [{ value: "0", label: "none yet" }]
 				}
 			/>
 			<div class="actions">
@@ -200,14 +200,14 @@ function Contexts({ row, contexts, book, live, chosen, onChoose, reload }) {
 				</ActionButton>
 			</div>
 			<Select
-				label="Language of another"
+				label="New context in"
 				value={language}
 				onChange={setLanguage}
 				options={CONTEXT_LANGUAGES.map((name) => ({ value: name, label: name }))}
 			/>
 			<div class="actions">
 				<ActionButton disabled={!live} act={async () => onChoose(await book.makeContext(language))} onDone={reload}>
-					Begin a context
+					Start a context
 				</ActionButton>
 			</div>
 		</div>

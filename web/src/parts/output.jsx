@@ -81,7 +81,7 @@ export function Output({ pieces, dropped = 0, result, busy }) {
 					</span>
 				))}
 				{shown.length === 0 && (
-					<span class="empty">{busy ? "Nothing was written so far." : "Nothing was written."}</span>
+					<span class="empty">{busy ? "No output yet." : "No output."}</span>
 				)}
 			</pre>
 		</div>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An execution: its verdict, charts, output, and the tables that a result has.
+import { Fragment } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Chart } from "../chart.jsx";
+import { CodeView } from "../editor.jsx";
 import { outputOf } from "../execution.js";
 import { bytes, dateTime, milliseconds, plural, words } from "../format.js";
 import { Badge, Failure, Table, Tabs } from "./basics.jsx";
@@ -43,7 +45,7 @@ export function Verdict({ phase, verdict, result, error, position, notices = [],
 				{phase === "waiting" && <span>{position ? `place ${position} in the queue` : "the cell is being made"}</span>}
 				{phase === "running" && <span>{cancelling ? "is being cancelled" : "the program is running"}</span>}
 				{result && <span>{summaryOf(result)}</span>}
-				{!word && !error && <span class="muted">Nothing was run so far. Ctrl+Enter runs the program.</span>}
+				{!word && !error && <span class="muted">Nothing has run yet. Ctrl+Enter runs the program.</span>}
 				{result && result.reason && <p class="reason">{result.reason}</p>}
 			</div>
 			{result && result.hint && (
@@ -90,27 +92,50 @@ function seriesOf(samples) {
 
 const last = (list) => list[list.length - 1] ?? 0;
 const seconds = (n) => `${n} s`;
+const BINARY = Array.from({ length: 40 }, (_, at) => 2 ** (at + 10)); // bytes are told in powers of two
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000];
 
-export function Charts({ samples }) {
+// What it uses while it runs; what it used in all when it is over, as the last reading is of a cell that is being removed.
+function readings({ cpu, memory, pids }, usage) {
+	if (!usage) return [`${Math.round(last(cpu))} %`, bytes(last(memory)), String(last(pids))];
+	const mean = usage.wall_ms > 0 ? (usage.cpu_ms / usage.wall_ms) * 100 : 0;
+	return [
+		`mean ${Math.round(mean)} %`,
+		`peak ${bytes(usage.memory_peak_bytes)}`,
+		`peak ${usage.pids_peak ?? Math.max(...pids)}`,
+	];
+}
+
+export function Charts({ samples, usage }) {
 	const { at, cpu, memory, pids } = useMemo(() => seriesOf(samples), [samples]);
 	if (at.length < 2) return null; // one reading is no line; the verdict tells the numbers
+	const now = readings({ cpu, memory, pids }, usage);
 	const rows = [
 		{
 			title: "CPU",
-			now: `${Math.round(last(cpu))} %`,
+			now: now[0],
 			data: cpu,
 			color: "--chart-1",
 			format: (n) => `${Math.round(n)} %`,
 			max: 10,
 		},
-		{ title: "Memory", now: bytes(last(memory)), data: memory, color: "--chart-2", format: bytes, max: 1024 * 1024 },
+		{
+			title: "Memory",
+			now: now[1],
+			data: memory,
+			color: "--chart-2",
+			format: (n) => bytes(n).replace(".0 ", " "),
+			max: 1024 * 1024,
+			steps: BINARY,
+		},
 		{
 			title: "Processes",
-			now: String(last(pids)),
+			now: now[2],
 			data: pids,
 			color: "--chart-3",
-			format: (n) => (Number.isInteger(n) ? String(n) : ""),
+			format: String,
 			max: 2,
+			steps: WHOLE,
 		},
 	];
 	return (
@@ -121,13 +146,14 @@ export function Charts({ samples }) {
 						{row.title} <span class="now">{row.now}</span>
 					</h3>
 					<Chart
-						label={`${row.title} over ${seconds(last(at).toFixed(1))}: ${row.now} at last, ${row.format(Math.max(...row.data)) || Math.max(...row.data)} at most`}
+						label={`${row.title} over ${seconds(last(at).toFixed(1))}: ${row.now}, at most ${row.format(Math.max(...row.data))} in a reading`}
 						data={[at, row.data]}
 						series={[{ label: row.title, color: row.color }]}
 						height={110}
 						formatX={seconds}
 						formatY={row.format}
 						max={row.max}
+						steps={row.steps}
 					/>
 				</section>
 			))}
@@ -176,13 +202,44 @@ export function FindingList({ findings, onShow, code }) {
 	);
 }
 
-// Numbers stay whole; what is longer may be broken anywhere.
-function Value({ text }) {
-	return <code class={text.length > 16 ? "long" : undefined}>{text.replace(/^([<>]=?) /, "$1\u00a0")}</code>;
+// Checks whose numbers are more than people read at a glance.
+const UNITS = {
+	memory_limit: bytes,
+	swap_limit: bytes,
+	socket_memory: bytes,
+	disk_limit: bytes,
+	output: bytes,
+	wall_time: milliseconds,
+	cpu_time: milliseconds,
+	cpu_quota: (n) => `${n} %`,
+};
+
+// Numbers stay whole; what is longer may be broken anywhere.  The value is shown as it was read, with what it means below it.
+function Value({ text, check }) {
+	const number = /^(?:[<>]=? )?(\d+)$/.exec(text);
+	const meaning = number && UNITS[check] && Number(number[1]) > 0 ? UNITS[check](Number(number[1])) : "";
+	return (
+		<>
+			<code class={text.length > 16 ? "long" : undefined}>{text.replace(/^([<>]=?) /, "$1\u00a0")}</code>
+			{meaning && <div class="meaning">{meaning}</div>}
+		</>
+	);
 }
 
-// A cell's group has a long name of its own, which the id tells already.
-const shortSource = (text) => text.replace(/brig-[a-z2-7]{16}[^/]*/, "*");
+// A cell's group has a long name of its own, which the id tells already.  A path is broken where its parts end.
+function Source({ text }) {
+	const parts = text.replace(/brig-[a-z2-7]{16}[^/]*/, "*").split(/(?<=[/._])(?![/._])/);
+	return (
+		<code title={text}>
+			{parts.map((part, at) => (
+				<Fragment key={at}>
+					{part}
+					<wbr />
+				</Fragment>
+			))}
+		</code>
+	);
+}
 
 function Evidence({ result }) {
 	const rows = result.evidence || [];
@@ -215,8 +272,8 @@ function Evidence({ result }) {
 				empty="Nothing ran, so there is nothing to prove."
 				columns={[
 					{ title: "Promise", class: "term", cell: (row) => words(row.check) },
-					{ title: "Declared", cell: (row) => <Value text={row.declared} /> },
-					{ title: "Enforced", cell: (row) => <Value text={row.enforced} /> },
+					{ title: "Declared", cell: (row) => <Value text={row.declared} check={row.check} /> },
+					{ title: "Enforced", cell: (row) => <Value text={row.enforced} check={row.check} /> },
 					{
 						title: "Kept",
 						cell: (row) => <Badge word={row.kept ? "kept" : "broken"}>{row.kept ? "kept" : "not kept"}</Badge>,
@@ -224,7 +281,7 @@ function Evidence({ result }) {
 					{
 						title: "Read from",
 						class: "source",
-						cell: (row) => <code title={row.source}>{shortSource(row.source)}</code>,
+						cell: (row) => <Source text={row.source} />,
 					},
 				]}
 			/>
@@ -356,11 +413,7 @@ function tabsOf(e, findings, onShowFinding) {
 		tabs.push({
 			id: "code",
 			title: "Code",
-			body: () => (
-				<pre class="stream-text" tabIndex={0} aria-label="Code">
-					{result.code.text}
-				</pre>
-			),
+			body: () => <CodeView label="Code" value={result.code.text} language={result.language} />,
 		});
 	}
 	if (findings.length > 0 || result)
@@ -398,7 +451,7 @@ export function ExecutionResult({ e, onShowFinding }) {
 	return (
 		<div class="result">
 			<Verdict {...e} />
-			<Charts samples={samples} />
+			<Charts samples={samples} usage={e.result && e.result.usage} />
 			{started && <Tabs label="Result" tabs={tabsOf(e, findings, onShowFinding)} selected={tab} onSelect={setTab} />}
 		</div>
 	);

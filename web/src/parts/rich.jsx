@@ -76,7 +76,7 @@ const SHOW = {
 	svg: Picture,
 	html: Html,
 	json: ({ label, value }) => <Text label={label} text={prettyJson(value)} />,
-	pdf: () => <p class="muted">A document of PDF: save it.</p>,
+	pdf: () => <p class="muted">A PDF document: save it to open it.</p>,
 };
 const Plain = ({ label, value }) => <Text label={label} text={value} />;
 const BYTES = new Set(["png", "jpeg", "pdf"]);
@@ -94,7 +94,7 @@ export function Shown({ label, forms }) {
 	const names = formsOf(forms);
 	const [chosen, setChosen] = useState("");
 	const name = names.includes(chosen) ? chosen : names[0];
-	if (!name) return <p class="muted">A value that has no form to show.</p>;
+	if (!name) return <p class="muted">This value cannot be shown.</p>;
 	const Show = SHOW[name] || Plain;
 	const isPlain = names.length === 1 && name === "text";
 	return (

@@ -107,7 +107,7 @@ function FolderEntry({ id, row, live, round, onChanged, onChoose }) {
 				</button>
 				<div class="actions">
 					<button type="button" aria-label={`Put files into ${row.path}`} onClick={() => onChoose(row.path)}>
-						Put here
+						Upload here
 					</button>
 					<ActionButton
 						label={`Remove ${row.path}`}
@@ -190,9 +190,9 @@ function Put({ id, live, folder, setFolder, onChanged }) {
 				value={folder}
 				onChange={setFolder}
 				placeholder="the session's own"
-				hint="Where files are put; it is made if it is not there."
+				hint="Where files are uploaded to; it is created if it is missing."
 			/>
-			<Field label="Put files there" hint="Drop them here, or choose.">
+			<Field label="Upload files" hint="Drop them here, or choose.">
 				{(field, hint) => (
 					<input
 						id={field}
@@ -211,7 +211,7 @@ function Put({ id, live, folder, setFolder, onChanged }) {
 					act={() => post(`${sessionPath(id)}/folders`, { path: into })}
 					onDone={onChanged}
 				>
-					Make this folder
+					Create this folder
 				</ActionButton>
 			</div>
 			<Failure error={state.error} />
@@ -233,14 +233,14 @@ export function SessionFiles({ id, live }) {
 				<h2>Files</h2>
 				<div class="actions">
 					<button type="button" onClick={onChanged}>
-						Load anew
+						Refresh
 					</button>
 				</div>
 			</div>
 			{live ? (
 				<Folder {...{ id, live, round, onChanged }} path="" onChoose={setFolder} />
 			) : (
-				<p class="empty">Its files have ended with the session.</p>
+				<p class="empty">The session has ended, and its files are gone.</p>
 			)}
 		</div>
 	);

@@ -162,7 +162,7 @@ export function SessionProcesses({ id, book, live }) {
 			<h2>Processes</h2>
 			<Failure error={loaded.error} retry={loaded.reload} />
 			{loaded.value && rows.length === 0 && (
-				<p class="empty">{live ? "There is none." : "They have ended with the session."}</p>
+				<p class="empty">{live ? "There are no processes." : "They have ended with the session."}</p>
 			)}
 			<ul class="entries">
 				{rows.map((row) => (

@@ -22,10 +22,10 @@ export function TokenDialog() {
 	return (
 		<dialog ref={dialog} aria-labelledby="token-title" onClose={() => session.set({ asking: false })}>
 			<form onSubmit={submit}>
-				<h2 id="token-title">A token, please</h2>
+				<h2 id="token-title">Sign in with a token</h2>
 				<p>
-					This server wants to know who asks. <code>brig token create NAME</code> makes a token; it is kept until this
-					tab is closed.
+					This server requires a token. <code>brig token create NAME</code> creates one; the page keeps it until this tab
+					is closed.
 				</p>
 				{refused && (
 					<p class="failure" role="alert">
@@ -35,7 +35,7 @@ export function TokenDialog() {
 				<TextField label="Token" type="password" value={value} onChange={setValue} placeholder="brig_..." />
 				<div class="actions">
 					<button type="submit" class="primary">
-						Go on
+						Sign in
 					</button>
 					<button type="button" onClick={() => dialog.current.close()}>
 						Not now

@@ -24,7 +24,7 @@ function CancelButton({ row, onDone }) {
 	}
 	return (
 		<>
-			<button type="button" disabled={state.asked} aria-label={`Cancel ${row.id}`} onClick={cancel}>
+			<button type="button" class="small" disabled={state.asked} aria-label={`Cancel ${row.id}`} onClick={cancel}>
 				Cancel
 			</button>
 			{state.error && <span class="muted"> {state.error.message}</span>}
@@ -79,7 +79,7 @@ function Live({ rows, reload }) {
 				caption="Running and waiting"
 				rows={rows.filter(isLive)}
 				rowKey={(row) => row.id}
-				empty="Nothing runs and nothing waits."
+				empty="Nothing is running or waiting."
 				columns={[...columnsOf(rows), { title: "Action", cell: (row) => <CancelButton row={row} onDone={reload} /> }]}
 			/>
 		</>
@@ -89,16 +89,16 @@ function Live({ rows, reload }) {
 function Lately({ rows }) {
 	return (
 		<>
-			<h2>Lately</h2>
+			<h2>Recent</h2>
 			<Table
-				caption="Executions that ended lately"
+				caption="Recent executions"
 				rows={rows.filter((row) => !isLive(row)).slice(0, LATELY)}
 				rowKey={(row) => row.id}
-				empty="Nothing was run lately."
+				empty="Nothing has run recently."
 				columns={columnsOf(rows)}
 			/>
 			<p>
-				<a href="#/history">All of them are in the history.</a>
+				<a href="#/history">All executions are in the history</a>
 			</p>
 		</>
 	);
@@ -174,7 +174,7 @@ function Cells({ cells }) {
 				caption="Cells on this host"
 				rows={cells.cells || []}
 				rowKey={(row) => row.name || row.id}
-				empty="There is no cell now."
+				empty="There are no cells at the moment."
 				columns={[
 					{ title: "Id", cell: (row) => <code>{row.id || row.name}</code> },
 					{ title: "Backend", cell: (row) => row.backend },
@@ -202,8 +202,8 @@ export function ActivityView({ search }) {
 	const queue = useLoaded((signal) => get("/v1/queue", signal), [], EVERY_MS);
 	// Only an administrator's token may see every cell of the host.
 	const cells = useLoaded(
-		(signal) => get("/v1/cells", signal).catch((error) => (error.status === 403 ? null : Promise.reject(error))),
-		[],
+		(signal) => (who && who.admin ? get("/v1/cells", signal) : Promise.resolve(null)),
+		[who && who.admin],
 		2 * EVERY_MS,
 	);
 	const rows = (executions.value && executions.value.executions) || [];

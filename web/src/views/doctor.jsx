@@ -23,7 +23,7 @@ export function DoctorView() {
 			title="Host"
 			actions={
 				<button type="button" onClick={loaded.reload}>
-					Look again
+					Check again
 				</button>
 			}
 		>

@@ -64,10 +64,10 @@ const COLUMNS = [
 	{ title: "State", cell: stateCell },
 	{ title: "Kind", cell: (row) => row.ecosystem },
 	{ title: "Packages", cell: (row) => (row.packages || []).join(", ") },
-	{ title: "Loaded beforehand", cell: (row) => (row.warm || []).join(", ") },
+	{ title: "Preloaded modules", cell: (row) => (row.warm || []).join(", ") },
 	{ title: "Trust", cell: (row) => row.trust },
 	{ title: "Size", cell: (row) => bytes(row.bytes) },
-	{ title: "Made", cell: (row) => dateTime(row.created) },
+	{ title: "Created", cell: (row) => dateTime(row.created) },
 ];
 
 function Made({ made }) {
@@ -110,8 +110,8 @@ function Form({ onMade }) {
 		onMade();
 	}
 	return (
-		<form onSubmit={onSubmit} aria-label="Make an environment">
-			<h2>Make one</h2>
+		<form onSubmit={onSubmit} aria-label="Create an environment">
+			<h2>Create an environment</h2>
 			<div class="fields">
 				<TextField label="Name" value={values.name} onChange={set("name")} hint="Lower-case letters, digits and ._-" />
 				<Select label="Language" value={values.language} onChange={set("language")} options={LANGUAGES} />
@@ -119,18 +119,18 @@ function Form({ onMade }) {
 					label="Packages"
 					value={values.packages}
 					onChange={set("packages")}
-					hint="Parted by blanks or commas: numpy pandas==2.2.2"
+					hint="Separated by spaces or commas: numpy pandas==2.2.2"
 				/>
 				<TextField
-					label="Loaded beforehand"
+					label="Preloaded modules"
 					value={values.warm}
 					onChange={set("warm")}
-					hint="Modules that waiting cells have loaded already; each is tried."
+					hint="Cells that are kept ready have imported these; each is tried."
 				/>
 			</div>
 			<div class="actions">
 				<button type="submit" class="primary" disabled={state.busy || values.name.trim() === ""}>
-					Make
+					Create
 				</button>
 			</div>
 			<Failure error={state.error} />
@@ -149,14 +149,14 @@ export function EnvironmentsView() {
 	};
 	return (
 		<Page title="Environments">
-			<p class="muted">Sets of packages that were installed once and have a name: a program chooses one by it.</p>
+			<p class="muted">Named sets of packages, installed once: a program chooses one by its name.</p>
 			<Failure error={loaded.error} retry={loaded.reload} />
 			{loaded.value && (
 				<Table
 					caption="Environments"
 					rows={loaded.value.environments}
 					rowKey={(row) => row.name}
-					empty="There is none."
+					empty="There are no environments yet."
 					columns={mayMake(who) ? [...COLUMNS, action] : COLUMNS}
 				/>
 			)}

@@ -93,12 +93,12 @@ export function ExecutionView({ id }) {
 							Open in the editor
 						</button>
 					)}
-					<CopyButton text={() => location.href}>Copy the address</CopyButton>
+					<CopyButton text={() => location.href}>Copy the link</CopyButton>
 				</>
 			}
 		>
 			<Failure error={loaded.error} retry={loaded.reload} />
-			{loaded.loading && <p class="muted">Loading.</p>}
+			{loaded.loading && <p class="muted">Loading…</p>}
 			{found && found.node && (
 				<p>
 					{live ? "Runs" : "Ran"} on the node <code>{oneLine(found.node)}</code>.

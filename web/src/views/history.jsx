@@ -46,7 +46,7 @@ export function HistoryView({ search }) {
 			title="History"
 			actions={
 				<button type="button" onClick={loaded.reload}>
-					Load anew
+					Refresh
 				</button>
 			}
 		>
@@ -84,14 +84,14 @@ export function HistoryView({ search }) {
 				<>
 					<p class="muted" role="status">
 						{rows.length < total
-							? `The youngest ${rows.length} of ${total} executions`
+							? `The latest ${rows.length} of ${total} executions`
 							: `${total} ${total === 1 ? "execution" : "executions"}`}
 					</p>
 					<Table
 						caption="Executions"
 						rows={rows}
 						rowKey={(row) => row.id}
-						empty="No execution is like that."
+						empty="No execution matches."
 						columns={[
 							{ title: "Verdict", cell: (row) => <Badge word={row.verdict} /> },
 							{
@@ -111,6 +111,7 @@ export function HistoryView({ search }) {
 								),
 							},
 							{ title: "Language", cell: (row) => row.language },
+							...(who && who.admin ? [{ title: "Token", class: "extra", cell: (row) => row.who || `uid ${row.uid}` }] : []),
 							{ title: "Door", cell: (row) => row.door || "" },
 							{ title: "Trust", cell: (row) => row.trust },
 							{ title: "Wall", class: "term", cell: (row) => milliseconds(row.wall_ms) },

@@ -48,7 +48,7 @@ export function PolicyView({ search }) {
 				<TextField label="Find" type="search" value={text} onChange={setText} />
 				<label class="check">
 					<input type="checkbox" checked={onlySet} onChange={(event) => setOnlySet(event.currentTarget.checked)} /> only
-					what somebody set
+					settings that were changed
 				</label>
 			</form>
 			<Failure error={loaded.error} retry={loaded.reload} />
@@ -61,7 +61,7 @@ export function PolicyView({ search }) {
 						caption="Settings in force"
 						rows={rows}
 						rowKey={(row) => row.key}
-						empty="No setting is like that."
+						empty="No setting matches."
 						columns={[
 							{
 								title: "Setting",

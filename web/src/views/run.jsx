@@ -18,14 +18,15 @@ function chooseLanguage(language) {
 	else draft.set({ language });
 }
 
-function languageOptions(known, chosen) {
-	const rows = known
-		? known.map((row) => ({
-				value: row.name,
-				label: row.installed ? row.name : `${row.name} (not installed)`,
-				disabled: !row.installed,
-			}))
-		: [];
+// What the token may not use is shown as such: that it is there explains why another token has it.
+function languageOptions(known, chosen, who) {
+	const may = (name) => !who || !who.languages || who.languages.includes(name);
+	const remark = (row) => (!row.installed ? " (not installed)" : may(row.name) ? "" : " (not permitted)");
+	const rows = (known || []).map((row) => ({
+		value: row.name,
+		label: `${row.name}${remark(row)}`,
+		disabled: remark(row) !== "",
+	}));
 	return rows.some((row) => row.value === chosen) ? rows : [{ value: chosen, label: chosen }, ...rows];
 }
 
@@ -39,7 +40,7 @@ function Selectors({ d }) {
 				label="Language"
 				value={d.language}
 				onChange={chooseLanguage}
-				options={languageOptions(languages.value && languages.value.languages, d.language)}
+				options={languageOptions(languages.value && languages.value.languages, d.language, who)}
 			/>
 			<Select
 				label="Environment"
@@ -160,7 +161,7 @@ function Settings({ d }) {
 					label="Arguments"
 					value={d.args}
 					onChange={set("args")}
-					hint="Parted by blanks; quotes hold words together."
+					hint="Separated by spaces; quotes keep words together."
 				/>
 				<TextField
 					label="Artifacts"

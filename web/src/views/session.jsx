@@ -23,7 +23,7 @@ function About({ row }) {
 				<Badge word={row.state} />
 			</span>
 			<span>
-				of {row.token}, {row.trust}, begun <time>{dateTime(row.created)}</time>
+				owner {row.token}, trust {row.trust}, started <time>{dateTime(row.created)}</time>
 			</span>
 			{left && <span>{left} left</span>}
 			{row.verdict && <Badge word={row.verdict} />}
@@ -61,7 +61,7 @@ export function SessionView({ id, search }) {
 			actions={
 				<>
 					{row && <SessionActions row={row} onDone={loaded.reload} />}
-					<CopyButton text={() => location.href}>Copy the address</CopyButton>
+					<CopyButton text={() => location.href}>Copy the link</CopyButton>
 				</>
 			}
 		>

@@ -53,7 +53,7 @@ const COLUMNS = [
 	{ title: "Owner", cell: (row) => (row.door ? `${row.token}, through ${row.door}` : row.token) },
 	{ title: "Trust", cell: (row) => row.trust },
 	{ title: "Contexts", cell: (row) => (row.contexts || []).map((one) => one.language).join(", ") },
-	{ title: "Begun", cell: (row) => <time title={dateTime(row.created)}>{ago(row.created)}</time> },
+	{ title: "Started", cell: (row) => <time title={dateTime(row.created)}>{ago(row.created)}</time> },
 	{ title: "Time left", class: "term", cell: timeLeft },
 	{ title: "Reason", class: "wide", cell: (row) => row.reason || "" },
 ];
@@ -92,8 +92,8 @@ function Form() {
 		}
 	}
 	return (
-		<form onSubmit={onSubmit} aria-label="Begin a session" class="panel">
-			<h2>Begin one</h2>
+		<form onSubmit={onSubmit} aria-label="Start a session" class="panel">
+			<h2>Start a session</h2>
 			<div class="fields">
 				<Select
 					label="Language"
@@ -118,7 +118,7 @@ function Form() {
 			</div>
 			<div class="actions">
 				<button type="submit" class="primary" disabled={state.busy}>
-					{state.busy ? "Beginning" : "Begin"}
+					{state.busy ? "Starting" : "Start"}
 				</button>
 			</div>
 			<Failure error={state.error} />
@@ -127,6 +127,7 @@ function Form() {
 }
 
 export function SessionsView() {
+	const { who } = useStore(session);
 	const loaded = useLoaded((signal) => get("/v1/sessions", signal), [], EVERY_MS);
 	useEffect(() => {
 		if (loaded.value) forgetOthers(loaded.value.sessions.map((row) => row.id));
@@ -143,16 +144,22 @@ export function SessionsView() {
 	return (
 		<Page title="Sessions">
 			<p class="muted">
-				Cells that stay: what one run leaves the next one finds. Their interpreters, files and processes end with them.
+				Cells that stay: each run finds what the one before it left. Interpreters, files and processes end with the session.
 			</p>
 			<Failure error={loaded.error} retry={loaded.reload} />
-			<Form />
+			{who && who.languages ? (
+				<p class="remark">
+					Your token may use {who.languages.join(", ")} only. In a session any command can be run, so it may have none.
+				</p>
+			) : (
+				<Form />
+			)}
 			{loaded.value && (
 				<Table
 					caption="Sessions"
 					rows={loaded.value.sessions}
 					rowKey={(row) => row.id}
-					empty="There is none."
+					empty="There are no sessions."
 					columns={[...COLUMNS, action]}
 				/>
 			)}

@@ -79,8 +79,8 @@ function OverTime({ rows, span }) {
 					Wall time{" "}
 					<span class="legend">
 						<i class="key key-2" />
-						half are faster <i class="key key-3" />
-						95 of 100 are faster
+						median <i class="key key-3" />
+						95th percentile
 					</span>
 				</h2>
 				<Chart
@@ -90,7 +90,7 @@ function OverTime({ rows, span }) {
 					formatX={clock}
 					bars={SPANS[span].step}
 					series={[
-						{ label: "95 of 100", color: "--chart-3" },
+						{ label: "95th percentile", color: "--chart-3" },
 						{ label: "half", color: "--chart-2" },
 					]}
 					formatY={milliseconds}
@@ -98,18 +98,18 @@ function OverTime({ rows, span }) {
 				/>
 			</section>
 			<details>
-				<summary>The same as numbers</summary>
+				<summary>Show as a table</summary>
 				<Table
 					caption="Executions over time"
 					rows={used}
 					rowKey={(row) => row.at}
-					empty="Nothing was run in this time."
+					empty="Nothing ran in this time."
 					columns={[
 						{ title: "From", cell: (row) => dateTime(row.at * 1000) },
 						{ title: "Executions", cell: (row) => row.all },
 						{ title: "Not ok", cell: (row) => row.bad },
-						{ title: "Wall, half", cell: (row) => milliseconds(quantile(row.wall, 0.5)) },
-						{ title: "Wall, 95 of 100", cell: (row) => milliseconds(quantile(row.wall, 0.95)) },
+						{ title: "Wall time, median", cell: (row) => milliseconds(quantile(row.wall, 0.5)) },
+						{ title: "Wall time, 95th percentile", cell: (row) => milliseconds(quantile(row.wall, 0.95)) },
 					]}
 				/>
 			</details>

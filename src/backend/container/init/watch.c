@@ -173,7 +173,7 @@ void kill_all(void)
 }
 
 /* Everybody else dies and is reaped.  There is no fork that escapes: a process with a fatal signal cannot fork. */
-static void bury(struct wire_exit *ret)
+static void reap(struct wire_exit *ret)
 {
 	struct rusage used;
 	siginfo_t info;
@@ -258,7 +258,7 @@ void watch(struct inside *in, struct wire_exit *ret)
 	ret->disk_full = in->disk_full;
 	wire_put_key(&in->out, in->job.key[1]);
 	facts_add(in, /* ended= */ true);
-	bury(ret);
+	reap(ret);
 	counters_read(ret);
 	ret->pids_refused -= min_u64(ret->pids_refused, before.pids_refused);
 	if (in->tried_processes)

@@ -67,8 +67,11 @@ void files_open(struct steward *s)
 		return;
 	}
 	fd = open_regular(path, flags[how], (mode_t)s->asked.head.number[1] & 0777);
-	if (fd == -ENOENT && how != STEWARD_OPEN_READ && files_make_folders(path, 0755) == 0)
-		fd = open_regular(path, flags[how], (mode_t)s->asked.head.number[1] & 0777);
+	if (fd == -ENOENT && how != STEWARD_OPEN_READ) {
+		int rc = files_make_folders(path, 0755); /* why it cannot be written is why they cannot be made */
+
+		fd = rc < 0 ? rc : open_regular(path, flags[how], (mode_t)s->asked.head.number[1] & 0777);
+	}
 	if (fd < 0)
 		steward_done(s, -fd);
 	else
@@ -274,8 +277,10 @@ void files_move(struct steward *s)
 	int rc = move(from, to);
 	struct stat st;
 
-	if (rc == -ENOENT && lstat(from, &st) == 0 && files_make_folders(to, 0755) == 0)
-		rc = move(from, to);
+	if (rc == -ENOENT && lstat(from, &st) == 0) {
+		rc = files_make_folders(to, 0755);
+		rc = rc < 0 ? rc : move(from, to);
+	}
 	steward_done(s, -rc);
 }
 

@@ -112,7 +112,7 @@ static _Noreturn void become(struct start *st, int tell)
 	for (size_t i = 0; i < st->n_argv; i++)
 		argv[i] = (char *)(uintptr_t)st->argv[i];
 	argv[st->n_argv] = NULL;
-	if (f.sys == 0) {
+	if (f.sys == 0 && argv[0]) {
 		(void)execvp(argv[0], argv);
 		f.sys = errno;
 	}

@@ -30,6 +30,7 @@
 
 #define TREE_DEPTH_MAX 128
 #define TREE_PIECE     262144
+#define TREE_RUN_MAX   (4 * 1024 * 1024)
 
 enum tree_type {
 	TREE_FOLDER = 'd',

@@ -19,28 +19,36 @@ struct loader {
 	struct tree_head head;
 	char name[NAME_MAX + 1];
 	size_t at, len; /* what is still to be taken of block */
-	char block[TREE_PIECE], piece[TREE_PIECE];
+	char block[TREE_PIECE], text[PATH_MAX];
 };
 
 /* ---- bytes ------------------------------------------------------------------------------------- */
+
+/* Fills the block, of which nothing is left. */
+static int more(struct loader *l)
+{
+	ssize_t got;
+
+	do
+		got = read(l->in, l->block, sizeof(l->block));
+	while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return got < 0 ? -errno : -EPROTO;
+	l->at = 0;
+	l->len = (size_t)got;
+	return 0;
+}
 
 static int take(struct loader *l, void *dst, size_t len)
 {
 	char *to = dst;
 
 	while (len > 0) {
+		int rc = l->at == l->len ? more(l) : 0;
 		size_t n;
 
-		if (l->at == l->len) {
-			ssize_t got = read(l->in, l->block, sizeof(l->block));
-
-			if (got < 0 && errno == EINTR)
-				continue;
-			if (got <= 0)
-				return got < 0 ? -errno : -EPROTO;
-			l->at = 0;
-			l->len = (size_t)got;
-		}
+		if (rc < 0)
+			return rc;
 		n = len < l->len - l->at ? len : l->len - l->at;
 		memcpy(to, l->block + l->at, n);
 		l->at += n;
@@ -50,28 +58,33 @@ static int take(struct loader *l, void *dst, size_t len)
 	return 0;
 }
 
-/* A path or a target, into piece. */
+/* A path or a target, into text. */
 static int take_text(struct loader *l)
 {
-	int rc = l->head.size == 0 || l->head.size >= PATH_MAX ? -EPROTO : take(l, l->piece, (size_t)l->head.size);
+	int rc = l->head.size == 0 || l->head.size >= PATH_MAX ? -EPROTO : take(l, l->text, (size_t)l->head.size);
 
 	if (rc < 0)
 		return rc;
-	l->piece[l->head.size] = '\0';
-	return strlen(l->piece) == l->head.size ? 0 : -EPROTO;
+	l->text[l->head.size] = '\0';
+	return strlen(l->text) == l->head.size ? 0 : -EPROTO;
 }
 
 /* ---- entries ----------------------------------------------------------------------------------- */
 
-/* A kernel or a filter may keep set-id bits from programs: then it is a file without them. */
-static int finish(const struct loader *l, int fd)
+static int finish_times(const struct loader *l, int fd)
 {
 	const struct timespec times[2] = { { .tv_nsec = UTIME_NOW },
 					   { .tv_sec = l->head.mtime, .tv_nsec = l->head.mtime_ns } };
 
+	return futimens(fd, times) < 0 ? -errno : 0;
+}
+
+/* A kernel or a filter may keep set-id bits from programs: then it is a file without them. */
+static int finish(const struct loader *l, int fd)
+{
 	if (fchmod(fd, l->head.mode) < 0 && fchmod(fd, l->head.mode & 01777) < 0)
 		return -errno;
-	return futimens(fd, times) < 0 ? -errno : 0;
+	return finish_times(l, fd);
 }
 
 static int load_folder(struct loader *l)
@@ -98,45 +111,63 @@ static int load_up(struct loader *l)
 	return rc;
 }
 
-static int load_runs(struct loader *l, int fd)
+/* The bytes of a run, at most as many as are at hand at a time. */
+static int load_run(struct loader *l, int fd, const struct tree_run *run)
 {
+	uint64_t at = run->offset, left = run->len;
+
+	while (left > 0) {
+		int rc = l->at == l->len ? more(l) : 0;
+		size_t n = (size_t)min_u64(left, l->len - l->at);
+
+		if (rc == 0)
+			rc = fd_write_all_at(fd, l->block + l->at, n, at);
+		if (rc < 0)
+			return rc;
+		l->at += n;
+		at += n;
+		left -= n;
+	}
+	return 0;
+}
+
+/* *ret_end: how far the file reaches. */
+static int load_runs(struct loader *l, int fd, uint64_t *ret_end)
+{
+	*ret_end = 0;
 	for (;;) {
 		struct tree_run run;
 		int rc = take(l, &run, sizeof(run));
 
 		if (rc < 0 || run.len == 0)
 			return rc;
-		if (run.len > sizeof(l->piece) || run.offset > INT64_MAX - run.len)
+		if (run.len > TREE_RUN_MAX || run.offset > INT64_MAX - run.len)
 			return -EPROTO;
-		rc = take(l, l->piece, (size_t)run.len);
+		rc = load_run(l, fd, &run);
 		if (rc < 0)
 			return rc;
-		if (lseek(fd, (off_t)run.offset, SEEK_SET) < 0)
-			return -errno;
-		rc = fd_write_all(fd, l->piece, (size_t)run.len);
-		if (rc < 0)
-			return rc;
+		*ret_end = max_u64(*ret_end, run.offset + run.len);
 		l->counts->bytes += run.len;
 	}
 }
 
+/* Made with its mode, for tree_load() has no umask; a kernel or a filter may refuse the other bits, which finish() tries. */
 static int load_file(struct loader *l)
 {
-	AUTO_FD fd = openat(l->folder[l->depth], l->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	struct stat st;
+	AUTO_FD fd = openat(l->folder[l->depth], l->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			    l->head.mode & 0777);
+	uint64_t end;
 	int rc;
 
 	if (fd < 0)
 		return -errno;
-	rc = load_runs(l, fd);
+	rc = load_runs(l, fd, &end);
 	if (rc < 0)
 		return rc;
-	if (fstat(fd, &st) < 0)
-		return -errno;
 	/* What ends with a hole: a file system counts no bytes for it. */
-	if (l->head.size > (uint64_t)st.st_size && (l->head.size > INT64_MAX || ftruncate(fd, (off_t)l->head.size) < 0))
+	if (l->head.size > end && (l->head.size > INT64_MAX || ftruncate(fd, (off_t)l->head.size) < 0))
 		return l->head.size > INT64_MAX ? -EPROTO : -errno;
-	return finish(l, fd);
+	return l->head.mode & 07000 ? finish(l, fd) : finish_times(l, fd);
 }
 
 /* Of what is not opened. */
@@ -154,7 +185,7 @@ static int load_link(struct loader *l)
 
 	if (rc < 0)
 		return rc;
-	return symlinkat(l->piece, l->folder[l->depth], l->name) < 0 ? -errno : finish_name(l);
+	return symlinkat(l->text, l->folder[l->depth], l->name) < 0 ? -errno : finish_name(l);
 }
 
 static int load_other(struct loader *l)
@@ -163,7 +194,7 @@ static int load_other(struct loader *l)
 
 	if (rc < 0)
 		return rc;
-	return linkat(l->folder[0], l->piece, l->folder[l->depth], l->name, 0) < 0 ? -errno : 0;
+	return linkat(l->folder[0], l->text, l->folder[l->depth], l->name, 0) < 0 ? -errno : 0;
 }
 
 static int load_fifo(struct loader *l)
@@ -230,6 +261,7 @@ static int load_record(struct loader *l)
 int tree_load(int folder, int in, struct tree_counts *ret)
 {
 	struct loader *l = calloc(1, sizeof(*l));
+	mode_t mask;
 	int rc = 0;
 
 	*ret = (struct tree_counts){ .entries = 0 };
@@ -238,8 +270,10 @@ int tree_load(int folder, int in, struct tree_counts *ret)
 	l->in = in;
 	l->folder[0] = folder;
 	l->counts = ret;
+	mask = umask(0);
 	while (rc == 0 && !l->ended)
 		rc = load_record(l);
+	(void)umask(mask);
 	while (l->depth > 0)
 		fd_closep(&l->folder[l->depth--]);
 	free(l);

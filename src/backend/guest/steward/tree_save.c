@@ -5,12 +5,15 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "backend/guest/steward/tree.h"
 #include "base/fd.h"
 
-#define BUCKETS   4096
-#define NAMES_MAX 100000 /* of files with several: those beyond travel as files of their own */
+#define BUCKETS    4096
+#define MAPPED_MIN (128 * 1024)
+#define MAPPED_MAX TREE_RUN_MAX
+#define NAMES_MAX  100000 /* of files with several: those beyond travel as files of their own */
 
 /* A file that has more than one name, and the first of them that came. */
 struct named {
@@ -144,9 +147,40 @@ static bool count(struct saver *s, uint64_t bytes, uint64_t entries)
 	return true;
 }
 
+/*
+ * A long run goes from the file's own pages to the reader, without a copy of ours in between: a page that is not there any more is an
+ * error of write(), not a signal.  How far it came; the rest is to be read.
+ */
+static off_t save_mapped(struct saver *s, int fd, off_t at, off_t end)
+{
+	const off_t page = (off_t)sysconf(_SC_PAGESIZE);
+
+	while (s->rc == 0 && end - at >= MAPPED_MIN) {
+		off_t from = at - at % page;
+		size_t len = (size_t)min_u64((uint64_t)(end - from), MAPPED_MAX), n = len - (size_t)(at - from);
+		const struct tree_run run = { .offset = (uint64_t)at, .len = n };
+		char *pages = mmap(NULL, len, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, from);
+		int rc;
+
+		if (pages == MAP_FAILED)
+			return at;
+		if (count(s, n, 0)) {
+			put(s, &run, sizeof(run));
+			flush(s);
+			rc = s->rc < 0 ? 0 : fd_write_all(s->out, pages + (at - from), n);
+			if (rc < 0)
+				fail(s, rc);
+		}
+		(void)munmap(pages, len);
+		at += (off_t)n;
+	}
+	return at;
+}
+
 /* From here to there is data: a run for each piece that is read, for the file may have become shorter. */
 static void save_run(struct saver *s, int fd, off_t at, off_t end)
 {
+	at = save_mapped(s, fd, at, end);
 	while (at < end && s->rc == 0) {
 		size_t want = (size_t)min_u64((uint64_t)(end - at), sizeof(s->piece));
 		ssize_t n = pread(fd, s->piece, want, at);
@@ -162,11 +196,16 @@ static void save_run(struct saver *s, int fd, off_t at, off_t end)
 	}
 }
 
-static void save_data(struct saver *s, int fd, off_t size)
+static void save_data(struct saver *s, int fd, const struct stat *st)
 {
 	const struct tree_run last = { .len = 0 };
-	off_t at = 0;
+	bool is_dense = (uint64_t)st->st_blocks * 512 >= (uint64_t)st->st_size;
+	off_t at = 0, size = st->st_size;
 
+	if (is_dense) {
+		save_run(s, fd, 0, size);
+		at = size;
+	}
 	while (at < size && s->rc == 0) {
 		off_t data = lseek(fd, at, SEEK_DATA), hole;
 
@@ -199,7 +238,7 @@ static void save_file(struct saver *s, int dir, const char *name, const struct s
 		return;
 	}
 	put_head(s, TREE_FILE, st, name, (uint64_t)st->st_size);
-	save_data(s, fd, st->st_size);
+	save_data(s, fd, st);
 	if (lent)
 		(void)!fchmod(fd, st->st_mode & 07777);
 }

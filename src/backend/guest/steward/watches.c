@@ -136,7 +136,7 @@ static void tell(struct steward *s, struct watched *w, const struct inotify_even
 	    snprintf(path, sizeof(path), "%s/%s", w->path, e->name) >= (int)sizeof(path) ||
 	    strlen(name) + 2 > sizeof(name))
 		return;
-	(void)strcat(name, "/");
+	memcpy(name + strlen(name), "/", sizeof("/"));
 	if (add(s, &like, path, name) == 0)
 		add_below(s, &like, path, name, STEWARD_DEPTH_MAX);
 }

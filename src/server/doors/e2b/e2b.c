@@ -245,11 +245,19 @@ void e2b_with_sandbox(struct client *c, enum e2b_service service, void (*then)(s
 
 /* ---- paths --------------------------------------------------------------------------------------------------------- */
 
+/* The user root is no other than user: that one's home is this one's. */
+static bool is_in_root(const char *path)
+{
+	return strncmp(path, "/root", 5) == 0 && (path[5] == '\0' || path[5] == '/');
+}
+
 bool e2b_path(const char *path, char dst[E2B_PATH_MAX + 1])
 {
 	int len;
 
-	if (path[0] == '/')
+	if (is_in_root(path))
+		len = snprintf(dst, E2B_PATH_MAX + 1, "%s%s", E2B_HOME, path + 5);
+	else if (path[0] == '/')
 		len = snprintf(dst, E2B_PATH_MAX + 1, "%s", path);
 	else if (path[0] == '~' && (path[1] == '\0' || path[1] == '/'))
 		len = snprintf(dst, E2B_PATH_MAX + 1, "%s%s", E2B_HOME, path + 1);

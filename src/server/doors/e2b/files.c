@@ -429,6 +429,8 @@ static void write_found(struct client *c)
 	why = read_metadata(c, w->metadata);
 	if (!why)
 		why = read_body(c, w);
+	if (!why && !w->file)
+		why = "there is no file in the request";
 	count(w);
 	if (why)
 		e2b_reply_error(c, 400, why);

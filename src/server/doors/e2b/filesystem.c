@@ -284,13 +284,13 @@ static int compare(const void *a, const void *b)
 static json_t *sorted_entries(const json_t *files)
 {
 	size_t n = json_array_size(files);
-	AUTO_FREE json_t **rows = calloc(n + 1, sizeof(*rows));
+	AUTO_FREE json_t **rows = calloc(n + 1, sizeof(json_t *));
 	json_t *list = rows ? json_array() : NULL;
 
 	for (size_t i = 0; list && i < n; i++)
 		rows[i] = json_array_get(files, i);
 	if (list)
-		qsort(rows, n, sizeof(*rows), compare);
+		qsort(rows, n, sizeof(json_t *), compare);
 	for (size_t i = 0; list && i < n; i++)
 		(void)json_array_append_new(list, filesystem_entry(rows[i]));
 	return list;

@@ -177,15 +177,21 @@ static void put_output(struct client *c, enum event_kind kind, const json_t *eve
 				    "timestamp", when_utc(now, sizeof(now), clock_wall_ns())));
 }
 
-/* Documents are kept as text by the service; here they are values. */
+/* Documents are kept as text by the service; here they are values.  Numbers that are too large for an integer are reals, as to JavaScript. */
 static json_t *form_value(const char *name, json_t *value)
 {
-	bool is_document = str_eq(name, "json") || str_eq(name, "data") || str_eq(name, "chart");
+	static const char *const documents[] = { "json", "data", "chart", "extra" };
+	bool is_document = false;
+	const char *text = json_string_value(value);
+	size_t len = json_string_length(value);
 	json_t *doc = NULL;
 
-	if (is_document && json_is_string(value))
-		doc = json_loadb(json_string_value(value), json_string_length(value), JSON_ALLOW_NUL | JSON_DECODE_ANY,
-				 NULL);
+	for (size_t i = 0; i < ARRAY_LEN(documents); i++)
+		is_document |= str_eq(name, documents[i]);
+	if (is_document && text)
+		doc = json_loadb(text, len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+	if (is_document && text && !doc)
+		doc = json_loadb(text, len, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
 	return doc ? doc : json_incref(value);
 }
 
@@ -203,6 +209,9 @@ static bool put_result(struct client *c, json_t *forms)
 		(void)json_object_set_new(line, is_main ? "is_main_result" : name,
 					  is_main ? json_incref(value) : form_value(name, value));
 	}
+	/* What has no name of its own is told by its media type. */
+	(void)json_object_update_missing(line, json_object_get(line, "extra"));
+	(void)json_object_del(line, "extra");
 	r->had_error |= is_error;
 	r->n_results += !is_error;
 	return put_line(c, line);
@@ -419,7 +428,7 @@ static json_t *context_json(const json_t *context)
 static void on_contexts(struct client *c, unsigned status, const struct message *m)
 {
 	json_t *doc, *list, *context;
-	size_t i;
+	size_t i, n_defaults = 0;
 
 	if (status != 200) {
 		refuse(c, status, m, NULL);
@@ -427,18 +436,24 @@ static void on_contexts(struct client *c, unsigned status, const struct message 
 	}
 	doc = door_answer_json(m);
 	list = json_array();
-	json_array_foreach(json_object_get(doc, "contexts"), i, context)(void)
-		json_array_append_new(list, context_json(context));
+	json_array_foreach(json_object_get(doc, "contexts"), i, context)
+	{
+		bool is_default = json_is_true(json_object_get(context, "default"));
+
+		(void)json_array_insert_new(list, is_default ? n_defaults : json_array_size(list),
+					    context_json(context));
+		n_defaults += is_default;
+	}
 	json_decref(doc);
 	door_reply(c, 200, list);
 }
 
-/* The default one of Python is there from the beginning, as far as clients can tell. */
+/* The default ones of the original are there from the beginning, as far as clients can tell: before those that they made. */
 static void list_contexts(struct client *c)
 {
 	struct buf *fields = door_fields(c);
 
-	message_put_text(fields, FIELD_language, "python");
+	message_put_text(fields, FIELD_language, "python javascript");
 	put_home(fields);
 	door_ask(c, ROUTE_contexts, FD_NONE, FD_NONE, on_contexts);
 }

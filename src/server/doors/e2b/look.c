@@ -270,7 +270,7 @@ static bool is_wanted(const json_t *session, const json_t *note, const struct wa
 		return false;
 	if (w->template[0] && !str_eq(w->template, *template ? template : "base"))
 		return false;
-	return !w->after_ns || (when_parse(text_of(session, "created"), 0, &created_ns) && created_ns > w->after_ns);
+	return !w->after_ns || (when_parse(text_of(session, "created"), 0, &created_ns) && created_ns >= w->after_ns);
 }
 
 /* Whether a sandbox comes behind the last one of the page before. */
@@ -395,6 +395,21 @@ static json_t *envd_metric(const json_t *session)
 			 number_of(session, "disk"));
 }
 
+#define METRICS_APART_S 5 /* of the original's */
+
+/* Whether the time that is asked for, in seconds, has the only one in it: that of now. */
+static bool wants_now(struct client *c)
+{
+	uint64_t now = clock_wall_ns() / NS_PER_SEC, start = 0, end = UINT64_MAX;
+	char text[32];
+
+	if (door_query(c, "start", text, sizeof(text)) && !str_to_u64(text, &start))
+		return true;
+	if (door_query(c, "end", text, sizeof(text)) && !str_to_u64(text, &end))
+		return true;
+	return start <= now && now - METRICS_APART_S <= end;
+}
+
 static void on_metrics(struct client *c, unsigned status, const struct message *m)
 {
 	json_t *doc = status == 200 ? door_answer_json(m) : NULL;
@@ -404,7 +419,7 @@ static void on_metrics(struct client *c, unsigned status, const struct message *
 	else if (!is_there(doc))
 		e2b_not_found(c);
 	else
-		door_reply(c, 200, json_pack("[o]", metric(doc)));
+		door_reply(c, 200, wants_now(c) ? json_pack("[o]", metric(doc)) : json_array());
 	json_decref(doc);
 }
 

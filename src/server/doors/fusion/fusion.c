@@ -79,6 +79,19 @@ void fusion_ping(struct client *c)
 	door_reply(c, 200, json_string("pong"));
 }
 
+/* Datasets are the client's, which sends a problem with its answer. */
+void fusion_datasets(struct client *c)
+{
+	door_reply(c, 200, json_array());
+}
+
+void fusion_no_dataset(struct client *c)
+{
+	fusion_error(c, 400,
+		     "no datasets are kept here: /submit judges a problem that comes with the request, as "
+		     "config.provided_data");
+}
+
 /* ---- what is wrong with a request ---------------------------------------------------------------------------- */
 
 const struct fusion_language *fusion_language_of(const char *name)
@@ -150,12 +163,36 @@ static const struct fusion_member members[] = {
 	{ "fetch_files", false, fusion_is_list, "list_type", "Input should be a valid list" },
 };
 
-bool fusion_check(struct client *c, const json_t *doc, const struct fusion_member *rows, size_t n)
+/*
+ * A number that is written as a text is one to the original: it becomes one.  False: the text is no number, which was answered; an
+ * integer is told by its type.
+ */
+static bool read_number(struct client *c, json_t *doc, const struct fusion_member *row, json_t *value)
+{
+	bool is_whole = str_eq(row->type, "int_type");
+	const char *text = json_string_value(value);
+	double number;
+	char *end;
+
+	if ((row->is != fusion_is_number && row->is != fusion_is_maybe_number) || !text)
+		return true;
+	number = strtod(text, &end);
+	if (end > text && *end == '\0' && isfinite(number) && (!is_whole || number == trunc(number))) {
+		(void)json_object_set_new(doc, row->name, json_real(number));
+		return true;
+	}
+	fusion_refuse(c, is_whole ? "int_parsing" : "float_parsing", row->name,
+		      is_whole ? "Input should be a valid integer, unable to parse string as an integer"
+			       : "Input should be a valid number, unable to parse string as a number",
+		      json_incref(value));
+	return false;
+}
+
+bool fusion_check(struct client *c, json_t *doc, const struct fusion_member *rows, size_t n)
 {
 	if (!json_is_object(doc)) {
 		fusion_refuse(c, "model_attributes_type", "",
-			      "Input should be a valid dictionary or object to extract fields from",
-			      json_incref((json_t *)(uintptr_t)doc));
+			      "Input should be a valid dictionary or object to extract fields from", json_incref(doc));
 		return false;
 	}
 	for (size_t k = 0; k < n; k++) {
@@ -165,6 +202,9 @@ bool fusion_check(struct client *c, const json_t *doc, const struct fusion_membe
 			fusion_refuse(c, "missing", rows[k].name, "Field required", json_object());
 			return false;
 		}
+		if (value && !read_number(c, doc, &rows[k], value))
+			return false;
+		value = json_object_get(doc, rows[k].name);
 		if (value && !rows[k].is(value)) {
 			fusion_refuse(c, rows[k].type, rows[k].name, rows[k].msg, json_incref(value));
 			return false;

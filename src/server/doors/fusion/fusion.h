@@ -37,7 +37,7 @@ bool fusion_is_list(const json_t *v);
 bool fusion_is_object(const json_t *v);
 
 /* False: a member is not as it must be, and that was answered with 422. */
-bool fusion_check(struct client *c, const json_t *doc, const struct fusion_member *members, size_t n);
+bool fusion_check(struct client *c, json_t *doc, const struct fusion_member *members, size_t n);
 /* The answer of a request that is none; takes the input. */
 void fusion_refuse(struct client *c, const char *type, const char *field, const char *msg, json_t *input);
 

@@ -176,8 +176,13 @@ static json_t *display_of(const json_t *forms)
 		{ "svg", "image/svg+xml" }, { "png", "image/png" },       { "jpeg", "image/jpeg" },
 		{ "latex", "text/latex" },  { "pdf", "application/pdf" }, { "javascript", "application/javascript" },
 	};
-	json_t *bundle = json_object();
+	const char *rest = json_string_value(json_object_get(forms, "extra")); /* by media type already */
+	json_t *bundle = rest ? json_loads(rest, 0, NULL) : NULL;
 
+	if (!json_is_object(bundle)) {
+		json_decref(bundle);
+		bundle = json_object();
+	}
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		json_t *value = json_object_get(forms, names[i][0]);
 
@@ -401,7 +406,7 @@ static void begin(struct client *c, struct notebook *n)
 }
 
 /* False: it was answered. */
-static bool check(struct client *c, const json_t *doc)
+static bool check(struct client *c, json_t *doc)
 {
 	static const struct fusion_member members[] = {
 		{ "cells", true, fusion_is_list, "list_type", "Input should be a valid list" },

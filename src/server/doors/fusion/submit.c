@@ -60,7 +60,7 @@ static struct submission *submission_of(struct client *c)
 	return c->req->call->state;
 }
 
-static const json_t *config_of(const struct submission *s)
+static json_t *config_of(const struct submission *s)
 {
 	return json_object_get(s->doc, "config");
 }

@@ -54,13 +54,12 @@ static void answer(struct client *c)
 	if (json_array_size(e->files) > 0)
 		(void)json_object_set(e->answer, "files", e->files);
 	if (e->n_lost > 0) {
-		size_t came = json_array_size(e->fresh);
+		json_int_t came = (json_int_t)json_array_size(e->fresh), lost = (json_int_t)e->n_lost;
 
 		(void)json_object_set_new(e->answer, "artifact_delivery",
 					  json_pack("{s:s, s:s, s:I, s:I, s:I}", "code", "artifact_delivery_failed",
-						    "status", came ? "partial" : "failed", "attempted",
-						    (json_int_t)(came + e->n_lost), "delivered", (json_int_t)came,
-						    "failed", (json_int_t)e->n_lost));
+						    "status", came ? "partial" : "failed", "attempted", came + lost,
+						    "delivered", came, "failed", lost));
 	}
 	if (e->calls_tools)
 		(void)json_object_set_new(e->answer, "status", json_string("completed"));
@@ -112,6 +111,17 @@ struct bytes librechat_content(const json_t *artifact, char **raw)
 	return (struct bytes){ n < 0 ? NULL : *raw, n < 0 ? 0 : (size_t)n };
 }
 
+/* What programs keep for themselves, in the home that is also here, is no file that anybody made: matplotlib's fonts, compiled Python. */
+static bool is_cache(const char *name)
+{
+	static const char *const folders[] = { ".cache/", ".config/matplotlib/", ".npm/" };
+
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+		if (strncmp(name, folders[i], strlen(folders[i])) == 0)
+			return true;
+	return strncmp(name, "__pycache__/", strlen("__pycache__/")) == 0 || strstr(name, "/__pycache__/");
+}
+
 /* A file that is new or another now. */
 static void take_artifact(struct librechat_exec *e, const json_t *artifact)
 {
@@ -122,7 +132,7 @@ static void take_artifact(struct librechat_exec *e, const json_t *artifact)
 	char id[LIBRECHAT_ID_LEN + 1], path[ARCHIVE_PATH_MAX + 1];
 	json_t *file;
 
-	if (from && librechat_is_read_only(from->id))
+	if (from ? librechat_is_read_only(from->id) : is_cache(name))
 		return;
 	librechat_new_id(false, id);
 	(void)snprintf(path, sizeof(path), "%s/%s", id, name);

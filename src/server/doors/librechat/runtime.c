@@ -30,7 +30,7 @@ struct runtime {
 };
 
 struct librechat_runtimes {
-	TAILQ_HEAD(, runtime) list;
+	TAILQ_HEAD(runtime_list, runtime) list;
 	size_t n;
 };
 

@@ -315,7 +315,7 @@ static void post_let_in(struct client *c)
 		mcp_refuse(c, 406, RPC_INVALID, "Accept must have application/json and text/event-stream", NULL);
 	} else if (!is_json(c->req->content_type)) {
 		mcp_refuse(c, 415, RPC_INVALID, "the Content-Type must be application/json", NULL);
-	} else if (r->m.kind == RPC_BAD) {
+	} else if (r->m.kind == RPC_BAD || (r->m.kind != RPC_RESPONSE && !r->m.method)) {
 		mcp_refuse(c, 400, r->m.code, r->m.why, NULL);
 	} else {
 		r->modern = (r->m.method && era_is_modern(&r->m)) ||

@@ -21,11 +21,11 @@ struct mcp_session {
 	char id[MCP_SESSION_ID_LEN + 1];
 	char who[sizeof(((struct request *)0)->who)];
 	uint64_t used_ns;
-	TAILQ_HEAD(, mcp_request) running;
+	TAILQ_HEAD(mcp_request_list, mcp_request) running;
 };
 
 struct mcp_sessions {
-	TAILQ_HEAD(, mcp_session) list;
+	TAILQ_HEAD(mcp_session_list, mcp_session) list;
 	size_t n;
 };
 
@@ -168,8 +168,10 @@ void mcp_session_cancel(struct mcp_session *s, const json_t *id)
 
 void mcp_session_end(struct front *f, struct mcp_session *s)
 {
-	while (!TAILQ_EMPTY(&s->running))
-		cancel(TAILQ_FIRST(&s->running));
+	struct mcp_request *r;
+
+	while ((r = TAILQ_FIRST(&s->running)) && r->client) /* which each has that is in the list */
+		cancel(r);
 	forget(f, s);
 }
 

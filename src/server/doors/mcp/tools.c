@@ -277,7 +277,7 @@ static void on_answer(struct client *c, unsigned status, const struct message *m
 
 /* ---- calls -------------------------------------------------------------------------------------------------------- */
 
-/* What is wrong with arguments is told to the model, which can mend it. */
+/* What is wrong with arguments is told to the model, which can correct it. */
 static void refuse_arguments(struct client *c, const char *why)
 {
 	struct answer a = { .content = json_array() };

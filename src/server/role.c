@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * birth.c - from a fork of the master to a process of its own
+ * role.c - from a fork of the master to a process of its own
  *
- *	descriptor 3	a sealed file in memory: struct birth, and behind it its strings in the order of each_text()
+ *	descriptor 3	a sealed file in memory: struct role_args, and behind it its strings in the order of each_text()
  *	4 and up	the descriptors in the struct, in the order of descriptors_of(); all others are closed
  *	0, 1, 2 	the master's
  *	variables	for runner and recorder, who look for policy and state by them; the others have those of kept_variables
@@ -10,7 +10,7 @@
  * Both ends are one program, so the struct travels as it is; pointers in it mean nothing to the other and are set anew.
  * Signals that are the master's are blocked from the fork on until the new process has said what it does with them.
  */
-#include "server/birth.h"
+#include "server/role.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -23,9 +23,10 @@
 #include "base/fd.h"
 #include "base/sealed.h"
 #include "base/str.h"
+#include "server/report.h"
 
-#define BIRTH_FD        3
-#define BIRTH_MAX       MiB
+#define ARGS_FD         3
+#define ARGS_MAX        MiB
 #define SAFE_FD         64 /* above the places that descriptors are put to */
 #define NO_TEXT         UINT32_MAX
 #define DESCRIPTORS_MAX (4 + LISTENERS_MAX + CERTIFICATE_FILES)
@@ -69,9 +70,9 @@ static bool each_text(struct serve_options *o, struct brig_option *settings, tex
 	       each_of(o->refused_keys, o->n_refused_keys, fn, arg);
 }
 
-static size_t descriptors_of(struct birth *b, int *ret[DESCRIPTORS_MAX])
+static size_t descriptors_of(struct role_args *b, int *ret[DESCRIPTORS_MAX])
 {
-	int *all[DESCRIPTORS_MAX] = { &b->words, &b->channel, &b->link, &b->recorder };
+	int *all[DESCRIPTORS_MAX] = { &b->control, &b->channel, &b->link, &b->recorder };
 	size_t n = 4, found = 0;
 
 	for (size_t i = 0; i < b->n_listeners; i++)
@@ -98,16 +99,16 @@ static bool put_text(void *arg, const char **text)
 }
 
 /* The descriptor of the sealed file, or -errno. */
-static int write_down(const struct birth *given)
+static int write_down(const struct role_args *given)
 {
-	struct birth b = *given;
-	AUTO_BUF bytes = BUF_INIT(BIRTH_MAX);
+	struct role_args b = *given;
+	AUTO_BUF bytes = BUF_INIT(ARGS_MAX);
 
 	(void)buf_add(&bytes, &b, sizeof(b));
 	(void)each_text(&b.options, (struct brig_option *)(uintptr_t)b.options.settings, put_text, &bytes);
 	if (bytes.full || bytes.no_memory)
 		return bytes.full ? -E2BIG : -ENOMEM;
-	return sealed_make("brig-birth", bytes.data, bytes.len);
+	return sealed_make("brig-role", bytes.data, bytes.len);
 }
 
 /* At this number from now on, also for what is executed. */
@@ -120,7 +121,7 @@ static int put_at(int *fd, int number)
 }
 
 /* Moved up first, so that none is in the way of another. */
-static int arrange(struct birth *b, int *program)
+static int arrange(struct role_args *b, int *program)
 {
 	int *fds[DESCRIPTORS_MAX], rc = fd_move_up(program, SAFE_FD), file;
 	size_t n = descriptors_of(b, fds);
@@ -128,12 +129,12 @@ static int arrange(struct birth *b, int *program)
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = fd_move_up(fds[i], SAFE_FD);
 	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = put_at(fds[i], BIRTH_FD + 1 + (int)i);
+		rc = put_at(fds[i], ARGS_FD + 1 + (int)i);
 	file = rc < 0 ? rc : write_down(b);
 	rc = file < 0 ? file : fd_move_up(&file, SAFE_FD);
 	if (rc == 0)
-		rc = put_at(&file, BIRTH_FD);
-	if (rc == 0 && close_range((unsigned)(BIRTH_FD + 1 + (int)n), ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+		rc = put_at(&file, ARGS_FD);
+	if (rc == 0 && close_range((unsigned)(ARGS_FD + 1 + (int)n), ~0U, CLOSE_RANGE_CLOEXEC) < 0)
 		rc = -errno;
 	return rc;
 }
@@ -164,9 +165,9 @@ static void block_signals(int how)
 	(void)sigprocmask(how, &set, NULL);
 }
 
-static _Noreturn void execute(const struct birth *given, int program)
+static _Noreturn void execute(const struct role_args *given, int program)
 {
-	struct birth b = *given;
+	struct role_args b = *given;
 	char *argv[] = { process_name[b.role], NULL }, *kept[ARRAY_LEN(kept_variables) + 1];
 	int rc;
 
@@ -177,11 +178,11 @@ static _Noreturn void execute(const struct birth *given, int program)
 		(void)syscall(SYS_execveat, program, "", argv, variables_of(b.role, kept), AT_EMPTY_PATH);
 		rc = -errno;
 	}
-	(void)dprintf(STDERR_FILENO, "brig: the %s cannot be started: %s\n", role_name[b.role], strerrordesc_np(-rc));
+	report("the %s cannot be started: %s", role_name[b.role], strerrordesc_np(-rc));
 	_exit(BRIG_E_SYSTEM);
 }
 
-pid_t birth_begin(const struct birth *b, int program)
+pid_t role_spawn(const struct role_args *b, int program)
 {
 	pid_t pid;
 
@@ -197,7 +198,7 @@ pid_t birth_begin(const struct birth *b, int program)
 
 /* ---- the new process -------------------------------------------------------------------------------------------- */
 
-bool is_being_born(int argc, char **argv)
+bool role_is_spawned(int argc, char **argv)
 {
 	if (argc != 1)
 		return false;
@@ -230,17 +231,17 @@ static bool take_text(void *arg, const char **ret)
 }
 
 /* Strings stay where they are, in memory that nobody can write to, as long as the process lives. */
-static bool read_birth(struct birth *ret)
+static bool read_args(struct role_args *ret)
 {
-	off_t size = lseek(BIRTH_FD, 0, SEEK_END);
-	const char *bytes = size > (off_t)sizeof(*ret) ? sealed_map(BIRTH_FD, (size_t)size) : NULL;
-	struct reader r = { bytes, bytes + size };
+	off_t size = lseek(ARGS_FD, 0, SEEK_END);
+	const char *bytes = size > (off_t)sizeof(*ret) ? sealed_map(ARGS_FD, (size_t)size) : NULL;
 	struct brig_option *settings;
+	struct reader r;
 
 	if (!bytes)
 		return false;
 	memcpy(ret, bytes, sizeof(*ret));
-	r.at += sizeof(*ret);
+	r = (struct reader){ bytes + sizeof(*ret), bytes + size };
 	settings = calloc(ret->options.n_settings + 1, sizeof(*settings));
 	ret->options.settings = settings;
 	return settings && each_text(&ret->options, settings, take_text, &r) && r.at == r.end;
@@ -260,7 +261,7 @@ static void leave_signals_to_master(void)
 	block_signals(SIG_UNBLOCK);
 }
 
-static bool take_descriptors(struct birth *b)
+static bool take_descriptors(struct role_args *b)
 {
 	int *fds[DESCRIPTORS_MAX];
 	size_t n = descriptors_of(b, fds);
@@ -268,62 +269,63 @@ static bool take_descriptors(struct birth *b)
 	for (size_t i = 0; i < n; i++)
 		if (fcntl(*fds[i], F_SETFD, FD_CLOEXEC) < 0)
 			return false;
-	return close(BIRTH_FD) == 0;
+	return close(ARGS_FD) == 0;
 }
 
 /* Under its filter nothing is left to be done at the end, and little could be. */
-static int live_as_front(const struct birth *b)
+static int live_as_front(const struct role_args *b)
 {
-	struct front_birth birth = { .options = &b->options,
-				     .n_listeners = b->n_listeners,
-				     .channel = b->channel,
-				     .master = b->words,
-				     .certificate = b->certificate };
+	struct front_args args = { .options = &b->options,
+				   .n_listeners = b->n_listeners,
+				   .channel = b->channel,
+				   .master = b->control,
+				   .certificate = b->certificate };
 
-	memcpy(birth.listener, b->listener, sizeof(birth.listener));
-	_exit(front_main(&birth));
+	memcpy(args.listener, b->listener, sizeof(args.listener));
+	_exit(front_main(&args));
 }
 
-static int live_as_runner(const struct birth *b)
+static int live_as_runner(const struct role_args *b)
 {
-	const struct runner_birth birth = { .options = &b->options,
-					    .channel = b->channel,
-					    .link = b->link,
-					    .channel_number = b->channel_number,
-					    .master = b->words,
-					    .recorder = b->recorder,
-					    .url = *b->url ? b->url : NULL,
-					    .listener = b->listener,
-					    .n_listeners = b->n_listeners };
+	const struct runner_args args = { .options = &b->options,
+					  .channel = b->channel,
+					  .link = b->link,
+					  .channel_number = b->channel_number,
+					  .master = b->control,
+					  .recorder = b->recorder,
+					  .url = *b->url ? b->url : NULL,
+					  .listener = b->listener,
+					  .n_listeners = b->n_listeners };
 
-	return runner_main(&birth);
+	return runner_main(&args);
 }
 
-static int live_as_recorder(const struct birth *b)
+static int live_as_recorder(const struct role_args *b)
 {
-	const struct recorder_birth birth = { .options = &b->options, .socket = b->recorder, .master = b->words };
+	const struct recorder_args args = { .options = &b->options, .socket = b->recorder, .master = b->control };
 
-	_exit(recorder_main(&birth));
+	_exit(recorder_main(&args));
 }
 
-static int live_as_link(const struct birth *b)
+static int live_as_link(const struct role_args *b)
 {
-	const struct link_birth birth = { .options = &b->options, .channel = b->channel, .master = b->words };
+	const struct link_args args = { .options = &b->options, .channel = b->channel, .master = b->control };
 
-	_exit(link_main(&birth));
+	_exit(link_main(&args));
 }
 
-int be_born(void)
+int role_main(void)
 {
-	static int (*const live[ROLES])(const struct birth *b) = { live_as_recorder, live_as_runner, live_as_front,
-								   live_as_link };
-	static struct birth b; /* what is born borrows from it to its end */
+	static int (*const live[ROLES])(const struct role_args *b) = { live_as_recorder, live_as_runner, live_as_front,
+								       live_as_link };
+	static struct role_args b; /* the process borrows from it to its end */
 
 	leave_signals_to_master();
-	if (!read_birth(&b) || (unsigned)b.role >= ROLES || b.n_listeners > LISTENERS_MAX || !take_descriptors(&b)) {
-		(void)dprintf(STDERR_FILENO, "brig: this is a part of 'brig serve', which starts it\n");
+	if (!read_args(&b) || (unsigned)b.role >= ROLES || b.n_listeners > LISTENERS_MAX || !take_descriptors(&b)) {
+		report("this is a part of 'brig serve', which starts it");
 		return BRIG_E_USAGE;
 	}
+	report_begin(role_name[b.role], b.options.json_log);
 	/* Front and link do this again when they have changed their ids, which makes the kernel forget it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != b.master_pid)
 		return BRIG_E_SYSTEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace_asks.c - workspaces are made, looked at, fetched and removed */
+/* workspace_requests.c - workspaces are made, looked at, fetched and removed */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "server/archive.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 static json_t *moment(uint64_t seconds)
 {
@@ -31,17 +31,17 @@ static json_t *summary(const struct workspace *w)
 }
 
 /* NULL: there is none that the token may see, and it has been answered so. */
-static struct workspace *find(struct service *s, const struct ask *ask)
+static struct workspace *find(struct service *s, const struct request *req)
 {
-	const char *id = message_text(ask->m, FIELD_id);
+	const char *id = message_text(req->m, FIELD_id);
 	struct workspace *w;
 
 	workspaces_sweep(s);
 	w = id ? workspaces_find(&s->workspaces, id) : NULL;
-	if (w && access_owns(ask->token, w->owner))
+	if (w && access_owns(req->token, w->owner))
 		return w;
-	answer_error(s, ask, 404, "there is no workspace '%.20s'%s", id ? id : "",
-		     ask->token->admin ? "" : " of this token");
+	answer_error(s, req, 404, "there is no workspace '%.20s'%s", id ? id : "",
+		     req->token->admin ? "" : " of this token");
 	return NULL;
 }
 
@@ -61,28 +61,28 @@ static int check_archive(const struct buf *bytes, struct brig_error *err)
 	return rc;
 }
 
-void ask_workspace_put(struct service *s, struct ask *ask)
+void handle_workspace_put(struct service *s, struct request *req)
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_BUF bytes = BUF_INIT(0);
-	bool is_store = access_door(ask->m) != DOOR_api;
+	bool is_store = access_door(req->m) != DOOR_api;
 	struct workspace *w = NULL;
 
 	workspaces_sweep(s);
-	if (ask->beside.files < 0)
+	if (req->beside.files < 0)
 		(void)err_set(&err, BRIG_E_USAGE, 0, "the archive did not arrive");
-	else if (workspace_read_all(ask->beside.files, ARCHIVE_BYTES_MAX, &bytes, &err) == 0 &&
+	else if (workspace_read_all(req->beside.files, ARCHIVE_BYTES_MAX, &bytes, &err) == 0 &&
 		 check_archive(&bytes, &err) == 0) {
 		if (is_store)
-			workspaces_make_room(s, ask->token->name, bytes.len);
-		if (workspaces_room(s, ask->token->name, bytes.len, !is_store, &err) == 0)
-			w = workspace_make(s, ask->token->name, is_store, buf_str(&bytes), bytes.len, &err);
+			workspaces_make_room(s, req->token->name, bytes.len);
+		if (workspaces_room(s, req->token->name, bytes.len, !is_store, &err) == 0)
+			w = workspace_make(s, req->token->name, is_store, buf_str(&bytes), bytes.len, &err);
 	}
 	if (!w) {
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 		return;
 	}
-	answer_json(s, ask, 201, summary(w));
+	answer_json(s, req, 201, summary(w));
 }
 
 /* What is at the path, or below it, goes; nothing else left: all of it does.  1: something went, 0: there is no such file. */
@@ -119,10 +119,10 @@ static int remove_path(struct service *s, struct workspace *w, const char *path,
 }
 
 /* All of it, or, of doors, one path. */
-void ask_workspace_delete(struct service *s, struct ask *ask)
+void handle_workspace_delete(struct service *s, struct request *req)
 {
-	struct workspace *w = find(s, ask);
-	const char *path = message_text(ask->m, FIELD_path);
+	struct workspace *w = find(s, req);
+	const char *path = message_text(req->m, FIELD_path);
 	struct brig_error err = BRIG_ERROR_INIT;
 	json_t *doc;
 	int rc = 1;
@@ -135,28 +135,28 @@ void ask_workspace_delete(struct service *s, struct ask *ask)
 	else
 		workspace_remove(s, w);
 	if (rc > 0) {
-		answer_json(s, ask, 200, doc);
+		answer_json(s, req, 200, doc);
 		return;
 	}
 	json_decref(doc);
 	if (rc < 0)
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 	else
-		answer_error(s, ask, 404, "there is no file '%.100s' in this workspace", path);
+		answer_error(s, req, 404, "there is no file '%.100s' in this workspace", path);
 }
 
 /* ---- looking --------------------------------------------------------------------------------------------------- */
 
-void ask_workspaces(struct service *s, struct ask *ask)
+void handle_workspaces(struct service *s, struct request *req)
 {
 	json_t *list = json_array();
 	const struct workspace *w;
 
 	workspaces_sweep(s);
 	TAILQ_FOREACH_REVERSE(w, &s->workspaces.all, workspace_list, in_age)
-	if (access_owns(ask->token, w->owner))
+	if (access_owns(req->token, w->owner))
 		(void)json_array_append_new(list, summary(w));
-	answer_json(s, ask, 200, json_pack("{s:o}", "workspaces", list));
+	answer_json(s, req, 200, json_pack("{s:o}", "workspaces", list));
 }
 
 static int list_files(const struct buf *bytes, json_t *list, struct brig_error *err)
@@ -178,9 +178,9 @@ static int read_archive(const struct service *s, const struct workspace *w, stru
 	return fd < 0 ? fd : workspace_read_all(fd, ARCHIVE_BYTES_MAX, out, err);
 }
 
-void ask_workspace(struct service *s, struct ask *ask)
+void handle_workspace(struct service *s, struct request *req)
 {
-	const struct workspace *w = find(s, ask);
+	const struct workspace *w = find(s, req);
 	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_BUF bytes = BUF_INIT(0);
 	json_t *doc, *list;
@@ -190,36 +190,36 @@ void ask_workspace(struct service *s, struct ask *ask)
 	list = json_array();
 	if (read_archive(s, w, &bytes, &err) < 0 || list_files(&bytes, list, &err) < 0) {
 		json_decref(list);
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 		return;
 	}
 	doc = summary(w);
 	(void)json_object_set_new(doc, "files", list);
-	answer_json(s, ask, 200, doc);
+	answer_json(s, req, 200, doc);
 }
 
-void ask_workspace_archive(struct service *s, struct ask *ask)
+void handle_workspace_archive(struct service *s, struct request *req)
 {
-	const struct workspace *w = find(s, ask);
+	const struct workspace *w = find(s, req);
 	struct brig_error err = BRIG_ERROR_INIT;
 	AUTO_BUF bytes = BUF_INIT(0);
 
 	if (!w)
 		return;
 	if (read_archive(s, w, &bytes, &err) < 0) {
-		answer_trouble(s, ask, &err);
+		answer_trouble(s, req, &err);
 		return;
 	}
-	answer_send(s, ask->tag,
+	answer_send(s, req->tag,
 		    &(struct answer){ .status = 200,
 				      .content_type = "application/x-tar",
-				      .who = ask->token->name,
+				      .who = req->token->name,
 				      .body = buf_str(&bytes),
 				      .len = bytes.len });
 }
 
 /* The bytes of the result's diff, as diff(1) would write them. */
-static void answer_unified(struct service *s, const struct ask *ask, const json_t *diff)
+static void answer_unified(struct service *s, const struct request *req, const json_t *diff)
 {
 	const json_t *text = json_object_get(diff, "text");
 	const char *encoding = json_string_value(json_object_get(diff, "encoding"));
@@ -236,44 +236,44 @@ static void answer_unified(struct service *s, const struct ask *ask, const json_
 		buf_add(&out, json_string_value(text), len);
 	if (json_is_true(json_object_get(diff, "truncated")))
 		buf_adds(&out, "# and more: the differences have more bytes than are shown\n");
-	answer_send(s, ask->tag,
+	answer_send(s, req->tag,
 		    &(struct answer){ .status = out.no_memory ? 503 : 200,
 				      .content_type = "text/x-diff; charset=utf-8",
-				      .who = ask->token->name,
+				      .who = req->token->name,
 				      .body = buf_str(&out),
 				      .len = out.len });
 }
 
-static bool wants_unified(const struct ask *ask)
+static bool wants_unified(const struct request *req)
 {
-	const char *format = message_text(ask->m, FIELD_format);
+	const char *format = message_text(req->m, FIELD_format);
 
-	return format ? str_eq(format, "unified") : message_number(ask->m, FIELD_diff, 0) != 0;
+	return format ? str_eq(format, "unified") : message_number(req->m, FIELD_diff, 0) != 0;
 }
 
 /* What an execution on it changed, as its result says. */
-void ask_workspace_diff(struct service *s, struct ask *ask)
+void handle_workspace_diff(struct service *s, struct request *req)
 {
-	const struct workspace *w = find(s, ask);
-	const char *id = message_text(ask->m, FIELD_execution);
+	const struct workspace *w = find(s, req);
+	const char *id = message_text(req->m, FIELD_execution);
 	const struct execution *x;
 	json_t *doc;
 
 	if (!w)
 		return;
 	x = executions_find(&s->executions, id ? id : w->last);
-	if (!x || !str_eq(x->workspace, w->id) || !access_owns(ask->token, x->owner) || !x->result) {
-		answer_error(s, ask, 404,
+	if (!x || !str_eq(x->workspace, w->id) || !access_owns(req->token, x->owner) || !x->result) {
+		answer_error(s, req, 404,
 			     "there is no execution on this workspace that has ended lately%s%.20s: /v1/history has "
 			     "older ones",
 			     id ? " and is called " : "", id ? id : "");
 		return;
 	}
 	doc = json_loads(x->result, JSON_ALLOW_NUL, NULL);
-	if (wants_unified(ask))
-		answer_unified(s, ask, json_object_get(doc, "diff"));
+	if (wants_unified(req))
+		answer_unified(s, req, json_object_get(doc, "diff"));
 	else
-		answer_json(s, ask, 200,
+		answer_json(s, req, 200,
 			    json_pack("{s:s, s:s, s:O?, s:O?, s:O?}", "execution", x->id, "verdict", x->verdict,
 				      "changes", json_object_get(doc, "changes"), "diff", json_object_get(doc, "diff"),
 				      "kept", json_object_get(doc, "kept")));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_asks.c - asks that an event of the session answers, and events that are for no run */
+/* session_requests.c - asks that an event of the session answers, and events that are for no run */
 #include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,15 +11,15 @@
 #include "base/when.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
-#include "server/runner/asks.h"
+#include "server/runner/requests.h"
 
 /* ---- waits --------------------------------------------------------------------------------------------------- */
 
-bool session_can_wait(struct service *s, const struct ask *ask, const struct server_session *x)
+bool session_can_wait(struct service *s, const struct request *req, const struct server_session *x)
 {
 	if (x->n_waits < SESSION_WAITS_MAX)
 		return true;
-	answer_retry(s, ask, 503, 1, "the session %s has %d asks that it has not answered: try again in a moment",
+	answer_retry(s, req, 503, 1, "the session %s has %d asks that it has not answered: try again in a moment",
 		     x->id, SESSION_WAITS_MAX);
 	return false;
 }
@@ -34,22 +34,22 @@ static struct session_wait *find_wait(const struct server_session *x, uint64_t e
 	return NULL;
 }
 
-struct session_wait *session_wait_for(struct service *s, const struct ask *ask, struct server_session *x,
+struct session_wait *session_wait_for(struct service *s, const struct request *req, struct server_session *x,
 				      uint64_t event)
 {
 	struct session_wait *w = calloc(1, sizeof(*w));
 
 	if (!w) {
-		answer_retry(s, ask, 503, 1, "there is no memory for the request");
+		answer_retry(s, req, 503, 1, "there is no memory for the request");
 		return NULL;
 	}
 	w->event = event;
-	w->tag = ask->tag;
-	w->route = ask->route;
-	w->door = access_door(ask->m);
+	w->tag = req->tag;
+	w->route = req->route;
+	w->door = access_door(req->m);
 	w->body = FD_NONE;
-	(void)str_copy(w->request_id, sizeof(w->request_id), ask->request_id);
-	(void)str_copy(w->who, sizeof(w->who), ask->token->name);
+	(void)str_copy(w->request_id, sizeof(w->request_id), req->request_id);
+	(void)str_copy(w->who, sizeof(w->who), req->token->name);
 	TAILQ_INSERT_TAIL(&x->waits, w, in_session);
 	x->n_waits++;
 	return w;
@@ -72,22 +72,22 @@ void session_wait_free(struct server_session *x, struct session_wait *w)
 
 void session_wait_refuse(struct server_session *x, struct session_wait *w, uint16_t status, const char *why)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 
-	answer_error(x->service, &ask, status, "%s", why);
+	answer_error(x->service, &req, status, "%s", why);
 	session_wait_free(x, w);
 }
 
-void session_trouble(struct service *s, const struct ask *ask, const struct brig_error *err)
+void session_trouble(struct service *s, const struct request *req, const struct brig_error *err)
 {
 	if (err->sys == EAGAIN) /* a process that reads slower than it is written to */
-		answer_retry(s, ask, 503, 1, "%s", err->msg);
+		answer_retry(s, req, 503, 1, "%s", err->msg);
 	else if (err->code == BRIG_E_REFUSED)
-		answer_errno(s, ask, 409, err->sys, "%s", err->msg);
+		answer_errno(s, req, 409, err->sys, "%s", err->msg);
 	else if (err->sys == ENOENT)
-		answer_errno(s, ask, 404, err->sys, "%s", err->msg);
+		answer_errno(s, req, 404, err->sys, "%s", err->msg);
 	else
-		answer_trouble(s, ask, err);
+		answer_trouble(s, req, err);
 }
 
 /* ---- what is told ---------------------------------------------------------------------------------------------- */
@@ -186,40 +186,40 @@ json_t *session_document_for(const struct server_session *x, enum door door)
 
 /* ---- the session itself ------------------------------------------------------------------------------------------ */
 
-/* Has an ask wait for what was begun with rc; the session is stepped. */
-static void wait_or_say(struct service *s, struct ask *ask, struct server_session *x, int rc, uint64_t event,
+/* Has a request wait for what was begun with rc; the session is stepped. */
+static void wait_or_say(struct service *s, struct request *req, struct server_session *x, int rc, uint64_t event,
 			const struct brig_error *err)
 {
 	if (rc < 0)
-		session_trouble(s, ask, err);
+		session_trouble(s, req, err);
 	else
-		(void)session_wait_for(s, ask, x, event);
+		(void)session_wait_for(s, req, x, event);
 	session_go_on(s, x);
 }
 
 /* What needs nothing but the session. */
-static void ask_plainly(struct service *s, struct ask *ask,
-			int (*begin)(struct brig_session *session, uint64_t *ret_tag, struct brig_error *err))
+static void handle_plainly(struct service *s, struct request *req,
+			   int (*begin)(struct brig_session *session, uint64_t *ret_tag, struct brig_error *err))
 {
-	struct server_session *x = session_find(s, ask);
+	struct server_session *x = session_find(s, req);
 	struct brig_error err = BRIG_ERROR_INIT;
 	uint64_t tag = 0;
 	int rc;
 
-	if (!x || !session_can_wait(s, ask, x))
+	if (!x || !session_can_wait(s, req, x))
 		return;
 	rc = begin(x->inside, &tag, &err);
-	wait_or_say(s, ask, x, rc, tag, &err);
+	wait_or_say(s, req, x, rc, tag, &err);
 }
 
-void ask_session_pause(struct service *s, struct ask *ask)
+void handle_session_pause(struct service *s, struct request *req)
 {
-	ask_plainly(s, ask, brig_session_pause);
+	handle_plainly(s, req, brig_session_pause);
 }
 
-void ask_session_resume(struct service *s, struct ask *ask)
+void handle_session_resume(struct service *s, struct request *req)
 {
-	ask_plainly(s, ask, brig_session_resume);
+	handle_plainly(s, req, brig_session_resume);
 }
 
 /* ---- contexts -------------------------------------------------------------------------------------------------- */
@@ -231,7 +231,7 @@ const char *session_language(const struct server_session *x, const char *name)
 	const char *own;
 	size_t n = 0;
 
-	for (; name[n] && n < sizeof(lower) - 1; n++)
+	for (; n < sizeof(lower) - 1 && name[n]; n++)
 		lower[n] = (char)tolower((unsigned char)name[n]);
 	lower[n] = '\0';
 	own = host_language(x->host, lower);
@@ -294,33 +294,46 @@ int session_context_default(struct server_session *x, const char *language, cons
 	return 0;
 }
 
-void ask_context_make(struct service *s, struct ask *ask)
+void handle_context_make(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	const char *language = message_text(ask->m, FIELD_language);
+	struct server_session *x = session_find(s, req);
+	const char *language = message_text(req->m, FIELD_language);
 	const struct session_context *made;
 	struct brig_error err = BRIG_ERROR_INIT;
 
-	if (!x || !session_can_wait(s, ask, x))
+	if (!x || !session_can_wait(s, req, x))
 		return;
-	made = make_context(x, language ? language : "python", message_text(ask->m, FIELD_cwd), &err);
-	wait_or_say(s, ask, x, made ? 0 : -1, made ? made->tag : 0, &err);
+	made = make_context(x, language ? language : "python", message_text(req->m, FIELD_cwd), &err);
+	wait_or_say(s, req, x, made ? 0 : -1, made ? made->tag : 0, &err);
 }
 
-void ask_contexts(struct service *s, struct ask *ask)
+/* The default ones of doors whose sessions have them at once: languages with blanks between them.  Only the first must be there. */
+static int make_defaults(struct server_session *x, const char *languages, const char *cwd, struct brig_error *err)
 {
-	struct server_session *x = session_find(s, ask);
-	const char *language =
-		message_text(ask->m, FIELD_language); /* of doors whose sessions have a default one at once */
-	struct brig_error err = BRIG_ERROR_INIT;
+	char text[TOKEN_WORD_MAX * 2], *rest = text, *language;
 	uint64_t tag;
+	int rc;
+
+	(void)str_copy(text, sizeof(text), languages);
+	language = strsep(&rest, " ");
+	rc = session_context_default(x, language, cwd, &tag, err);
+	while (rc == 0 && (language = strsep(&rest, " ")))
+		(void)session_context_default(x, language, cwd, &tag, &(struct brig_error)BRIG_ERROR_INIT);
+	return rc;
+}
+
+void handle_contexts(struct service *s, struct request *req)
+{
+	struct server_session *x = session_find(s, req);
+	const char *languages = message_text(req->m, FIELD_language);
+	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (!x)
 		return;
-	if (language && session_context_default(x, language, message_text(ask->m, FIELD_cwd), &tag, &err) < 0)
-		session_trouble(s, ask, &err);
+	if (languages && make_defaults(x, languages, message_text(req->m, FIELD_cwd), &err) < 0)
+		session_trouble(s, req, &err);
 	else
-		answer_json(s, ask, 200, json_pack("{s:o}", "contexts", contexts_of(x)));
+		answer_json(s, req, 200, json_pack("{s:o}", "contexts", contexts_of(x)));
 	session_go_on(s, x);
 }
 
@@ -342,10 +355,10 @@ static void refuse_waits(struct server_session *x, uint64_t event, const char *w
 		session_wait_refuse(x, w, 404, why);
 }
 
-void ask_context_delete(struct service *s, struct ask *ask)
+void handle_context_delete(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	uint64_t tag = message_number(ask->m, FIELD_item, 0);
+	struct server_session *x = session_find(s, req);
+	uint64_t tag = message_number(req->m, FIELD_item, 0);
 	struct brig_error err = BRIG_ERROR_INIT;
 	size_t i;
 
@@ -353,118 +366,118 @@ void ask_context_delete(struct service *s, struct ask *ask)
 		return;
 	i = find_context(x, tag);
 	if (i == x->n_contexts) {
-		answer_error(s, ask, 404, "the session has no context %llu", (unsigned long long)tag);
+		answer_error(s, req, 404, "the session has no context %llu", (unsigned long long)tag);
 		return;
 	}
 	if (brig_session_close_context(x->inside, tag, &err) < 0) {
-		session_trouble(s, ask, &err);
+		session_trouble(s, req, &err);
 	} else {
 		refuse_waits(x, tag, "the context was closed");
 		drop_context(x, i);
-		answer_json(s, ask, 200, session_document(x));
+		answer_json(s, req, 200, session_document(x));
 	}
 	session_go_on(s, x);
 }
 
-void ask_context_restart(struct service *s, struct ask *ask)
+void handle_context_restart(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	uint64_t tag = message_number(ask->m, FIELD_item, 0);
+	struct server_session *x = session_find(s, req);
+	uint64_t tag = message_number(req->m, FIELD_item, 0);
 	struct brig_error err = BRIG_ERROR_INIT;
 	int rc;
 
-	if (!x || !session_can_wait(s, ask, x))
+	if (!x || !session_can_wait(s, req, x))
 		return;
 	if (find_context(x, tag) == x->n_contexts) {
-		answer_error(s, ask, 404, "the session has no context %llu", (unsigned long long)tag);
+		answer_error(s, req, 404, "the session has no context %llu", (unsigned long long)tag);
 		return;
 	}
 	rc = brig_session_restart(x->inside, tag, &err);
-	wait_or_say(s, ask, x, rc, tag, &err);
+	wait_or_say(s, req, x, rc, tag, &err);
 }
 
-void ask_context_interrupt(struct service *s, struct ask *ask)
+void handle_context_interrupt(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	uint64_t tag = message_number(ask->m, FIELD_item, 0);
+	struct server_session *x = session_find(s, req);
+	uint64_t tag = message_number(req->m, FIELD_item, 0);
 	struct brig_error err = BRIG_ERROR_INIT;
 
 	if (!x)
 		return;
 	if (find_context(x, tag) == x->n_contexts)
-		answer_error(s, ask, 404, "the session has no context %llu", (unsigned long long)tag);
+		answer_error(s, req, 404, "the session has no context %llu", (unsigned long long)tag);
 	else if (brig_session_interrupt(x->inside, tag, &err) < 0)
-		session_trouble(s, ask, &err);
+		session_trouble(s, req, &err);
 	else
-		answer_json(s, ask, 200, session_document(x));
+		answer_json(s, req, 200, session_document(x));
 	session_go_on(s, x);
 }
 
 /* ---- processes that run ------------------------------------------------------------------------------------------ */
 
 /* NULL: there is none that runs, and it has been answered. */
-static struct session_piece *find_process(struct service *s, const struct ask *ask, struct server_session *x)
+static struct session_piece *find_process(struct service *s, const struct request *req, struct server_session *x)
 {
-	struct session_piece *p = session_process_find(x, ask);
+	struct session_piece *p = session_process_find(x, req);
 
 	if (p && p->is_started && p->x.state != EXECUTION_FINISHED)
 		return p;
-	answer_errno(s, ask, 404, ESRCH, "no process %llu runs in this session",
-		     (unsigned long long)message_number(ask->m, FIELD_item, message_number(ask->m, FIELD_pid, 0)));
+	answer_errno(s, req, 404, ESRCH, "no process %llu runs in this session",
+		     (unsigned long long)message_number(req->m, FIELD_item, message_number(req->m, FIELD_pid, 0)));
 	return NULL;
 }
 
-void ask_process_input(struct service *s, struct ask *ask)
+void handle_process_input(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	const struct session_piece *p = x ? find_process(s, ask, x) : NULL;
+	struct server_session *x = session_find(s, req);
+	const struct session_piece *p = x ? find_process(s, req, x) : NULL;
 	struct brig_error err = BRIG_ERROR_INIT;
 	size_t len = 0;
-	const char *data = message_bytes(ask->m, FIELD_input, &len);
+	const char *data = message_bytes(req->m, FIELD_input, &len);
 	int rc = 0;
 
 	if (!p)
 		return;
 	if (data && len > 0)
 		rc = brig_session_input(x->inside, p->tag, data, len, &err);
-	if (rc == 0 && message_number(ask->m, FIELD_close, 0))
+	if (rc == 0 && message_number(req->m, FIELD_close, 0))
 		rc = brig_session_close_input(x->inside, p->tag, &err);
 	if (rc < 0)
-		session_trouble(s, ask, &err);
+		session_trouble(s, req, &err);
 	else
-		answer_json(s, ask, 200,
+		answer_json(s, req, 200,
 			    json_pack("{s:I, s:I}", "process", (json_int_t)p->tag, "taken", (json_int_t)len));
 	session_go_on(s, x);
 }
 
-void ask_process_signal(struct service *s, struct ask *ask)
+void handle_process_signal(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	const struct session_piece *p = x && session_can_wait(s, ask, x) ? find_process(s, ask, x) : NULL;
+	struct server_session *x = session_find(s, req);
+	const struct session_piece *p = x && session_can_wait(s, req, x) ? find_process(s, req, x) : NULL;
 	struct brig_error err = BRIG_ERROR_INIT;
 	uint64_t tag = 0;
 	int rc;
 
 	if (!p)
 		return;
-	rc = brig_session_signal(x->inside, p->tag, (int)min_u64(message_number(ask->m, FIELD_signal, 0), NSIG), &tag,
+	rc = brig_session_signal(x->inside, p->tag, (int)min_u64(message_number(req->m, FIELD_signal, 0), NSIG), &tag,
 				 &err);
-	wait_or_say(s, ask, x, rc, tag, &err);
+	wait_or_say(s, req, x, rc, tag, &err);
 }
 
-void ask_process_resize(struct service *s, struct ask *ask)
+void handle_process_resize(struct service *s, struct request *req)
 {
-	struct server_session *x = session_find(s, ask);
-	const struct session_piece *p = x && session_can_wait(s, ask, x) ? find_process(s, ask, x) : NULL;
+	struct server_session *x = session_find(s, req);
+	const struct session_piece *p = x && session_can_wait(s, req, x) ? find_process(s, req, x) : NULL;
 	struct brig_error err = BRIG_ERROR_INIT;
 	uint64_t tag = 0;
 	int rc;
 
 	if (!p)
 		return;
-	rc = brig_session_resize(x->inside, p->tag, (uint32_t)min_u64(message_number(ask->m, FIELD_rows, 0), 65535),
-				 (uint32_t)min_u64(message_number(ask->m, FIELD_columns, 0), 65535), &tag, &err);
-	wait_or_say(s, ask, x, rc, tag, &err);
+	rc = brig_session_resize(x->inside, p->tag, (uint32_t)min_u64(message_number(req->m, FIELD_rows, 0), 65535),
+				 (uint32_t)min_u64(message_number(req->m, FIELD_columns, 0), 65535), &tag, &err);
+	wait_or_say(s, req, x, rc, tag, &err);
 }
 
 /* ---- events ------------------------------------------------------------------------------------------------------- */
@@ -505,20 +518,20 @@ void session_answer_ready(struct server_session *x)
 
 static void answer_done(struct server_session *x, struct session_wait *w, int error)
 {
-	const struct ask ask = { .tag = w->tag, .request_id = w->request_id };
+	const struct request req = { .tag = w->tag, .request_id = w->request_id };
 	size_t i = find_context(x, w->event);
 
 	if (error) {
 		if (w->route == ROUTE_context_make && i < x->n_contexts)
 			drop_context(x, i);
-		answer_errno(x->service, &ask, error == ENOENT || error == ESRCH ? 404 : 422, error,
+		answer_errno(x->service, &req, error == ENOENT || error == ESRCH ? 404 : 422, error,
 			     "the session says: %s", strerror(error));
 	} else if (w->route == ROUTE_context_make) {
-		answer_json(x->service, &ask, 201, i < x->n_contexts ? context_document(&x->context[i]) : NULL);
+		answer_json(x->service, &req, 201, i < x->n_contexts ? context_document(&x->context[i]) : NULL);
 	} else {
 		if (w->route == ROUTE_session_pause || w->route == ROUTE_session_resume)
 			x->is_paused = w->route == ROUTE_session_pause;
-		answer_json(x->service, &ask, 200, session_document(x));
+		answer_json(x->service, &req, 200, session_document(x));
 	}
 	session_wait_free(x, w);
 }
@@ -548,6 +561,8 @@ void session_on_event(void *user, const struct brig_session_event *event)
 	if (event->kind == BRIG_SESSION_READY) {
 		if (!x->is_unfilled)
 			session_answer_ready(x);
+		else if (x->has_source)
+			session_fork_begin(x);
 	} else if (event->tag && event->tag == x->filling)
 		session_filled(x, event);
 	else if (event->tag && event->tag == x->fork.tag)

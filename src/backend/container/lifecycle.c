@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes of a run in a container, as its init tells it.  Who made the container, and what that one says of it, is the
- * backend's business; from the job that is sent to the last word of init's the course is the same for all.
+ * The life cycle of a run in a container, as its init reports it.  Who made the container, and what that one says of it, is
+ * the backend's business; from the job that is sent to init's last message it is the same for all.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -18,7 +18,7 @@
  * One number bounds the workspace, /tmp and /dev/shm of a native cell together.  A container has a tmpfs of its own for
  * each, so the number is divided: five eighths, a quarter and an eighth.  The sum never exceeds the limit.
  */
-struct place_sizes course_places(const struct limits *l)
+struct place_sizes lifecycle_places(const struct limits *l)
 {
 	const uint64_t page = 4 * KiB;
 	struct place_sizes s;
@@ -32,7 +32,7 @@ struct place_sizes course_places(const struct limits *l)
 	return s;
 }
 
-int course_make_keys(struct pump *p, struct brig_error *err)
+int lifecycle_make_keys(struct pump *p, struct brig_error *err)
 {
 	uint8_t keys[2][WIRE_KEY];
 
@@ -70,7 +70,7 @@ static int step_failed(const struct pump *p, struct brig_error *err)
 		       protection_info[protection].fix);
 }
 
-int course_await_ready(struct pump *p, uint64_t deadline_ns, struct brig_error *err)
+int lifecycle_await_ready(struct pump *p, uint64_t deadline_ns, struct brig_error *err)
 {
 	for (;;) {
 		if (pump_turn(p, err) < 0)
@@ -88,7 +88,7 @@ int course_await_ready(struct pump *p, uint64_t deadline_ns, struct brig_error *
 	}
 }
 
-int course_check_limits(const struct pump *p, const char *who, struct brig_error *err)
+int lifecycle_check_limits(const struct pump *p, const char *who, struct brig_error *err)
 {
 	const struct limits *l = &p->plan->limits;
 	const struct {
@@ -116,18 +116,25 @@ int course_check_limits(const struct pump *p, const char *who, struct brig_error
 	return 0;
 }
 
-int course_let_go(struct pump *p, struct brig_error *err)
+int lifecycle_start_program(struct pump *p, struct brig_error *err)
 {
 	p->started_ns = clock_now_ns();
-	p->let_go = true;
+	p->go_sent = true;
 	if (!pump_message(p, WIRE_GO))
 		return err_set(err, BRIG_E_INTERNAL, 0, "the container's init is ready but has not read its job");
 	return pump_turn(p, err);
 }
 
+struct cell_fds lifecycle_fds(const struct pump *p)
+{
+	return (struct cell_fds){
+		.in = p->in_write, .out = p->out.read, .err = p->err.read, .event = p->poll, .started_ns = p->started_ns
+	};
+}
+
 /* ---- the end -------------------------------------------------------------------------------------- */
 
-void course_await_final(struct pump *p, uint64_t deadline_ns)
+void lifecycle_await_final(struct pump *p, uint64_t deadline_ns)
 {
 	struct brig_error ignored = BRIG_ERROR_INIT;
 
@@ -136,7 +143,7 @@ void course_await_final(struct pump *p, uint64_t deadline_ns)
 			pump_wait(p, deadline_ns);
 }
 
-void course_await_stream_end(struct pump *p, uint64_t deadline_ns)
+void lifecycle_await_stream_end(struct pump *p, uint64_t deadline_ns)
 {
 	struct brig_error ignored = BRIG_ERROR_INIT;
 
@@ -148,20 +155,20 @@ void course_await_stream_end(struct pump *p, uint64_t deadline_ns)
 	}
 }
 
-bool course_await_mark(struct pump *p, uint64_t deadline_ns)
+bool lifecycle_await_mark(struct pump *p, uint64_t deadline_ns)
 {
 	struct brig_error ignored = BRIG_ERROR_INIT;
 
 	while (!wire_mark_found(&p->out_end) && !p->stream_over && clock_now_ns() < deadline_ns &&
 	       pump_turn(p, &ignored) == 0) {
-		pump_ask_mark(p); /* now, if input for a program that did not want it was in its way before */
+		pump_request_mark(p); /* now, if input for a program that did not want it was in its way before */
 		if (!wire_mark_found(&p->out_end) && !p->stream_over)
 			pump_wait(p, deadline_ns);
 	}
 	return wire_mark_found(&p->out_end);
 }
 
-enum cell_event course_event(struct pump *p, struct exit_info *info, bool *ret_lost, struct brig_error *err)
+enum cell_event lifecycle_event(struct pump *p, struct exit_info *info, bool *ret_lost, struct brig_error *err)
 {
 	*ret_lost = false;
 	if (p->told)
@@ -189,7 +196,7 @@ enum cell_event course_event(struct pump *p, struct exit_info *info, bool *ret_l
 	return CELL_FINISHED;
 }
 
-void course_usage(const struct pump *p, uint64_t cpu_seen_ns, uint64_t oom_seen, struct cell_usage *ret)
+void lifecycle_usage(const struct pump *p, uint64_t cpu_seen_ns, uint64_t oom_seen, struct cell_usage *ret)
 {
 	*ret = (struct cell_usage){ .cpu_ms = cpu_seen_ns / NS_PER_MS, .oom_kills = oom_seen };
 	if (!p->has_exit)
@@ -203,8 +210,15 @@ void course_usage(const struct pump *p, uint64_t cpu_seen_ns, uint64_t oom_seen,
 	ret->disk_full = p->exit.disk_full;
 }
 
-int course_open_output(struct pump *p, const char *name)
+void container_cell_close_stdin(struct cell *c)
 {
+	fd_closep(&pump_of(c)->in_write);
+}
+
+int container_cell_open_output(struct cell *c, const char *name)
+{
+	const struct pump *p = pump_of(c);
+
 	if (!p->plan->output || !str_eq(name, p->plan->output) || p->output < 0 || p->output_got != p->output_size ||
 	    lseek(p->output, 0, SEEK_SET) < 0)
 		return -ENOENT;
@@ -213,31 +227,17 @@ int course_open_output(struct pump *p, const char *name)
 
 /* ---- facts ---------------------------------------------------------------------------------------- */
 
-static void adopt(struct facts *to, const struct facts *from, const char *remark)
+void lifecycle_facts(const struct pump *p, struct facts *ret)
 {
-	for (size_t i = 0; i < FACT_COUNT; i++) {
-		struct fact *row = &to->row[i];
-		size_t len;
-
-		if (row->known || !from->row[i].known)
-			continue;
-		*row = from->row[i];
-		len = strlen(row->source);
-		(void)snprintf(row->source + len, sizeof(row->source) - len, "%s", remark);
-	}
-}
-
-void course_facts(const struct pump *p, struct facts *ret)
-{
-	adopt(ret, &p->late, "");
-	adopt(ret, &p->early, " (at start)");
+	facts_add_missing(ret, &p->late, "");
+	facts_add_missing(ret, &p->early, " (at start)");
 }
 
 /*
  * The checks of ids belong to protections that a container may not have (an id mapping of its own), and are excused with
  * them.  That the program had the user and group that were asked for is promised all the same.
  */
-bool course_ids(const struct pump *p, const struct facts *f, char *difference, size_t size)
+bool lifecycle_ids(const struct pump *p, const struct facts *f, char *difference, size_t size)
 {
 	const struct fact *uid = &f->row[FACT_uid], *gid = &f->row[FACT_gid], *groups = &f->row[FACT_groups];
 

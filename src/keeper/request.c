@@ -119,7 +119,7 @@ static int send_patiently(const struct backend_host *h, const struct said *s, co
 	}
 }
 
-static int send_said(const struct backend_host *h, struct said *s, int *ret_talk, struct brig_error *err)
+static int send_said(const struct backend_host *h, struct said *s, int *ret_channel, struct brig_error *err)
 {
 	AUTO_BUF job = BUF_INIT(JOB_MAX);
 	int fds[KEEP_FDS_MAX];
@@ -129,8 +129,8 @@ static int send_said(const struct backend_host *h, struct said *s, int *ret_talk
 	if (rc < 0)
 		return rc;
 	s->contents = make_contents(&s->plan);
-	rc = s->contents < 0 ? s->contents : keeper_open_talk(ret_talk, &s->theirs);
-	fds[KEEP_FD_TALK] = s->theirs;
+	rc = s->contents < 0 ? s->contents : keeper_open_channel(ret_channel, &s->theirs);
+	fds[KEEP_FD_CHANNEL] = s->theirs;
 	fds[KEEP_FD_CONTENTS] = s->contents;
 	for (size_t i = 0; i < s->plan.n_binds; i++)
 		if (s->plan.binds[i].checked)
@@ -142,11 +142,11 @@ static int send_said(const struct backend_host *h, struct said *s, int *ret_talk
 	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot ask the keeper of cells for one") : 0;
 }
 
-int keeper_ask(const struct backend_host *h, const struct plan *plan, int *ret_talk, struct brig_error *err)
+int keeper_send_job(const struct backend_host *h, const struct plan *plan, int *ret_channel, struct brig_error *err)
 {
 	CLEANUP(said_release)
 	struct said s;
 	int rc = prepare_said(&s, plan, err);
 
-	return rc < 0 ? rc : send_said(h, &s, ret_talk, err);
+	return rc < 0 ? rc : send_said(h, &s, ret_channel, err);
 }

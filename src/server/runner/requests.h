@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a message to its answer: a handler for each route. */
+#ifndef SERVER_RUNNER_REQUESTS_H
+#define SERVER_RUNNER_REQUESTS_H
+
+#include "server/runner/service.h"
+
+/* Takes the descriptors of the record.  False: it is no message, and the front is not to be listened to any more. */
+bool requests_take(struct service *s, struct record *r);
+/* By the handler of its route, whose access was checked elsewhere. */
+void requests_handle(struct service *s, struct request *req);
+
+/* ---- handlers: each answers its request now, or has it answered later -------------------------------------------- */
+
+void handle_execute(struct service *s, struct request *req); /* accept.c */
+/*
+ * One more is let in, under this id (NULL: a new one); takes the job.  name and body: of its key, or NULL.  req->m is the job's, or
+ * lives as long as the call.
+ */
+void accept_enter(struct service *s, const struct request *req, struct job *job, const char *id, uint64_t memory,
+		  const uint8_t *name, const uint8_t *body);
+/* Who asked waits for what was asked before, as the request wants it. */
+void accept_join(struct service *s, const struct request *req, struct execution *x);
+void accept_answer(struct service *s, const struct request *req, const char *id,
+		   const char *state); /* of such a one: 202 */
+/* Answers of 202 whose promise is on disk; call it once in each turn of the loop. */
+void accept_commit(struct service *s);
+/* One that is promised where all can find it: its answer waits for the next commit. */
+void accept_promise(struct service *s, struct execution *x);
+
+void handle_executions(struct service *s, struct request *req); /* look.c */
+/* What it answers, the youngest first, at most so many; false: the request is wrong, and was answered so. */
+json_t *executions_list(const struct service *s, const struct request *req);
+size_t executions_list_limit(const struct request *req);
+bool executions_list_is_good(struct service *s, const struct request *req);
+void handle_execution(struct service *s, struct request *req);
+void handle_execution_events(struct service *s, struct request *req);
+void handle_artifact(struct service *s, struct request *req); /* artifacts.c */
+/* The bytes of one, from the document of a result, or why they are not there; result may be NULL. */
+void artifact_answer(struct service *s, const struct request *req, const char *id, const json_t *result,
+		     const char *path);
+void handle_cancel(struct service *s, struct request *req);
+/* The execution that the request names and its token may see; NULL: there is none, and it was answered unless it may be in the
+ * history (*ret_is_past). */
+struct execution *look_up(struct service *s, const struct request *req, bool *ret_is_past);
+/* Asks for an execution of the history; then is to call look_through_history().  False: no execution has such an id. */
+bool look_up_history(struct service *s, const struct request *req, const char *id, recorded_fn then);
+/* What the recorder answered: 1: *text is an execution that the token may see; 0: there is none such; negative: *err. */
+int look_through_history(const struct request *req, int rc, char **text, const struct brig_error *err);
+
+void handle_batch(struct service *s, struct request *req);   /* batch_accept.c */
+void handle_batches(struct service *s, struct request *req); /* batch_look.c */
+json_t *batches_list(const struct service *s, const struct request *req);
+void handle_batch_state(struct service *s, struct request *req);
+void handle_batch_results(struct service *s, struct request *req);
+void handle_batch_cancel(struct service *s, struct request *req);
+
+void handle_workspace_put(struct service *s, struct request *req); /* workspace_requests.c */
+void handle_workspaces(struct service *s, struct request *req);
+void handle_workspace(struct service *s, struct request *req);
+void handle_workspace_archive(struct service *s, struct request *req);
+void handle_workspace_diff(struct service *s, struct request *req);
+void handle_workspace_delete(struct service *s, struct request *req);
+
+void handle_session_make(struct service *s, struct request *req); /* sessions.c */
+void handle_sessions(struct service *s, struct request *req);
+void handle_session(struct service *s, struct request *req);
+void handle_session_delete(struct service *s, struct request *req);
+void handle_session_timeout(struct service *s, struct request *req);
+void handle_session_fork(struct service *s, struct request *req); /* session_copies.c */
+void handle_session_restore(struct service *s, struct request *req);
+void handle_snapshot_make(struct service *s, struct request *req); /* snapshots.c */
+void handle_snapshots(struct service *s, struct request *req);
+void handle_snapshot(struct service *s, struct request *req);
+void handle_snapshot_delete(struct service *s, struct request *req);
+void handle_session_pause(struct service *s, struct request *req); /* session_requests.c */
+void handle_session_resume(struct service *s, struct request *req);
+void handle_contexts(struct service *s, struct request *req);
+void handle_context_make(struct service *s, struct request *req);
+void handle_context_delete(struct service *s, struct request *req);
+void handle_context_restart(struct service *s, struct request *req);
+void handle_context_interrupt(struct service *s, struct request *req);
+void handle_process_input(struct service *s, struct request *req);
+void handle_process_signal(struct service *s, struct request *req);
+void handle_process_resize(struct service *s, struct request *req);
+void handle_session_run(struct service *s, struct request *req); /* session_pieces.c */
+void handle_process_start(struct service *s, struct request *req);
+void handle_processes(struct service *s, struct request *req);
+void handle_process(struct service *s, struct request *req);
+void handle_process_events(struct service *s, struct request *req);
+void handle_session_files(struct service *s, struct request *req); /* session_files.c */
+void handle_session_file(struct service *s, struct request *req);
+void handle_session_file_put(struct service *s, struct request *req);
+void handle_session_file_delete(struct service *s, struct request *req);
+void handle_session_folder(struct service *s, struct request *req);
+void handle_session_move(struct service *s, struct request *req);
+void handle_session_port(struct service *s, struct request *req); /* session_ports.c */
+void handle_session_link(struct service *s, struct request *req);
+void handle_session_watch(struct service *s, struct request *req); /* session_watches.c */
+void handle_session_watch_changes(struct service *s, struct request *req);
+void handle_session_watch_delete(struct service *s, struct request *req);
+
+void handle_environments(struct service *s, struct request *req); /* environments.c */
+void handle_environment(struct service *s, struct request *req);
+void handle_environment_delete(struct service *s, struct request *req);
+/* True: the request would make one that there is, or will be; it has been answered. */
+bool environment_is_taken(struct service *s, const struct request *req);
+
+void handle_inspect(struct service *s, struct request *req); /* questions.c */
+void handle_languages(struct service *s, struct request *req);
+void handle_policy(struct service *s, struct request *req);
+void handle_capabilities(struct service *s, struct request *req);
+/* The answer to somebody who asked then is good for others, too, for a while. */
+void questions_keep_capabilities(struct service *s, const struct record *r, uint64_t asked_ns);
+void handle_rules(struct service *s, struct request *req);
+void handle_history(struct service *s, struct request *req);
+void handle_history_entry(struct service *s, struct request *req);
+void handle_statistics(struct service *s, struct request *req);
+void handle_cells(struct service *s, struct request *req);
+void handle_queue(struct service *s, struct request *req);
+void handle_whoami(struct service *s, struct request *req);
+void handle_verify_receipt(struct service *s, struct request *req);
+void handle_readyz(struct service *s, struct request *req);
+void handle_metrics(struct service *s, struct request *req);
+void handle_nodes(struct service *s, struct request *req); /* queue_nodes.c */
+
+#endif
