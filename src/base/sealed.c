@@ -6,7 +6,8 @@
 
 #include "base/fd.h"
 
-#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define SEALS      (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define SEAL_TRIES 8
 
 int sealed_make(const char *name, const void *data, size_t len)
 {
@@ -22,9 +23,21 @@ int sealed_make(const char *name, const void *data, size_t len)
 	return rc < 0 ? rc : fd_move(&fd);
 }
 
+/*
+ * The kernel refuses F_SEAL_WRITE with EBUSY while anybody else holds a page of the file, which it has waited for some 0.15 s by
+ * then.  Nobody of ours does, but the kernel itself may: compaction and reclaim take pages that they move, and keep them as long
+ * as they are not scheduled.
+ */
 int sealed_close(int fd)
 {
-	return fcntl(fd, F_ADD_SEALS, SEALS) < 0 ? -errno : 0;
+	int rc = 0;
+
+	for (unsigned i = 0; i < SEAL_TRIES; i++) {
+		rc = fcntl(fd, F_ADD_SEALS, SEALS);
+		if (rc == 0 || errno != EBUSY)
+			break;
+	}
+	return rc < 0 ? -errno : 0;
 }
 
 void *sealed_map(int fd, size_t len)

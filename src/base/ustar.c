@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/fd.h"
+#include "base/sealed.h"
 
 #define NAME_LEN 100
 
@@ -86,8 +87,8 @@ int ustar_to_file(struct buf *out)
 	rc = fd_write_all(fd, buf_str(out), out->len);
 	if (rc < 0)
 		return rc;
-	if (lseek(fd, 0, SEEK_SET) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
-	return fd_move(&fd);
+	rc = sealed_close(fd);
+	return rc < 0 ? rc : fd_move(&fd);
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/sealed.h"
 #include "base/str.h"
 #include "base/ustar.h"
 #include "cli/request.h"
@@ -24,7 +25,6 @@
 
 #define FILE_MAX  (64 * MiB) /* that the service takes of one */
 #define DEPTH_MAX 64
-#define SEALS     (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 #define AT(member) offsetof(struct session_values, member)
 static const struct option_row files_options[] = {
@@ -77,8 +77,9 @@ static int put_sealed(struct session_work *w, const char *path, int *fd, struct 
 	json_t *doc = NULL;
 	int rc;
 
-	if (fcntl(*fd, F_ADD_SEALS, SEALS) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot seal a file in memory");
+	rc = sealed_close(*fd);
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot seal a file in memory");
 	cli_session_ask_begin(&ask, ROUTE_session_file_put, w->id);
 	message_put_number(&ask.message, FIELD_has_files, 1);
 	message_put_text(&ask.message, FIELD_path, path);

@@ -13,12 +13,12 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "base/sealed.h"
 #include "cli/service.h"
 #include "server/message.h"
 #include "server/routes.h"
 
 #define ARCHIVE_MAX (512 * MiB)
-#define SEALS       (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define INPUT_AHEAD (32 * (int)KiB) /* of the program's input that may be on its way: the rest stays the caller's */
 
 static int make_file(const char *name, struct brig_error *err)
@@ -34,6 +34,7 @@ int service_copy_archive(int *fd, struct brig_error *err)
 	AUTO_FREE char *piece = malloc(64 * KiB);
 	uint64_t total = 0;
 	ssize_t n;
+	int rc;
 
 	if (copy < 0)
 		return fd_move(&copy);
@@ -52,8 +53,9 @@ int service_copy_archive(int *fd, struct brig_error *err)
 		if (fd_write_all(copy, piece, (size_t)n) < 0)
 			return err_set(err, BRIG_E_SYSTEM, errno, "cannot keep the archive of files in memory");
 	} while (n == (ssize_t)(64 * KiB));
-	if (lseek(copy, 0, SEEK_SET) < 0 || fcntl(copy, F_ADD_SEALS, SEALS) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot keep the archive of files in memory");
+	rc = lseek(copy, 0, SEEK_SET) < 0 ? -errno : sealed_close(copy);
+	if (rc < 0)
+		return err_set(err, BRIG_E_SYSTEM, -rc, "cannot keep the archive of files in memory");
 	*fd = fd_move(&copy);
 	return 0;
 }

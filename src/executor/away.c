@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/sealed.h"
 #include "base/str.h"
 #include "files/beneath.h"
 #include "files/pack.h"
 #include "sys/private_fs.h"
 
-#define SEALS      (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define PAGE_BYTES 4096
 
 /* ---- before it ------------------------------------------------------------------------------------- */
@@ -57,9 +57,8 @@ static int pack_project(struct away *a, bool *ret_too_large, struct brig_error *
 	rc = pack_tree(shown.fd, &caps, plan_workspace_hides, &shown, a->project, &counts, err);
 	if (rc < 0)
 		return rc;
-	if (lseek(a->project, 0, SEEK_SET) < 0 || fcntl(a->project, F_ADD_SEALS, SEALS) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "cannot keep the project in memory");
-	return 0;
+	rc = lseek(a->project, 0, SEEK_SET) < 0 ? -errno : sealed_close(a->project);
+	return rc < 0 ? err_set(err, BRIG_E_SYSTEM, -rc, "cannot keep the project in memory") : 0;
 }
 
 static char *mark_hidden(int project, const char *path)

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/sealed.h"
 #include "base/wait.h"
 #include "keeper/client.h"
 
@@ -49,8 +50,8 @@ static int make_contents(const struct plan *plan)
 		rc = fd_write_all(fd, certificates->data, certificates->len);
 	if (rc == 0 && plan->workspace)
 		rc = add_paths(fd, plan->workspace);
-	if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		rc = -errno;
+	if (rc == 0)
+		rc = sealed_close(fd);
 	if (rc == 0 && lseek(fd, 0, SEEK_SET) < 0)
 		rc = -errno;
 	return rc < 0 ? rc : fd_move(&fd);

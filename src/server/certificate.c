@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/sealed.h"
 
 static const char *const option_name[CERTIFICATE_FILES] = { "--tls-cert", "--tls-key" };
 
@@ -44,8 +45,8 @@ static int read_file(const char *path, int *ret)
 	if (to < 0)
 		return -errno;
 	rc = copy(from, to);
-	if (rc == 0 && fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		rc = -errno;
+	if (rc == 0)
+		rc = sealed_close(to);
 	if (rc == 0)
 		*ret = fd_move(&to);
 	return rc;

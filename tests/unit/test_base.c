@@ -8,8 +8,10 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "base/buf.h"
@@ -17,6 +19,7 @@
 #include "base/fd.h"
 #include "base/id.h"
 #include "base/library.h"
+#include "base/sealed.h"
 #include "base/str.h"
 #include "base/when.h"
 
@@ -455,6 +458,38 @@ static void a_library_is_loaded_whole_or_not_at_all(void **state)
 	assert_non_null(strstr(why, "libno-such-library.so.1"));
 }
 
+/* The kernel itself may hold a page of a file in memory for a while.  Here a pipe does, until it is read. */
+static void *drain_later(void *arg)
+{
+	char page[4096];
+
+	(void)usleep(400000); /* longer than the kernel waits by itself */
+	assert_int_equal(read(*(int *)arg, page, sizeof(page)), sizeof(page));
+	return NULL;
+}
+
+static void test_sealed_waits_for_pages_in_use(void **state)
+{
+	static const char page[4096] = "held";
+	AUTO_FD fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int ends[2];
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(fd_write_all(fd, page, sizeof(page)), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(splice(fd, NULL, ends[1], NULL, sizeof(page), 0), sizeof(page));
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+	assert_int_equal(errno, EBUSY);
+	assert_int_equal(pthread_create(&thread, NULL, drain_later, &ends[0]), 0);
+	assert_int_equal(sealed_close(fd), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(write(fd, "x", 1), -1);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +512,7 @@ int main(void)
 		cmocka_unit_test(test_fd_whole_reads),
 		cmocka_unit_test(test_fd_ownership),
 		cmocka_unit_test(test_id),
+		cmocka_unit_test(test_sealed_waits_for_pages_in_use),
 		cmocka_unit_test(test_utc_of_every_day),
 		cmocka_unit_test(a_library_is_loaded_whole_or_not_at_all),
 	};

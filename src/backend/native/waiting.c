@@ -32,6 +32,7 @@
 #include "backend/native/cell.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/sealed.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -48,8 +49,8 @@ int zygote_sealed_file(const char *name, const void *bytes, size_t size, unsigne
 	if (fd < 0)
 		return -errno;
 	rc = fd_write_all(fd, bytes, size);
-	if (rc == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		rc = -errno;
+	if (rc == 0)
+		rc = sealed_close(fd);
 	if (rc == 0)
 		rc = fd_move_up(&fd, LIBRARY_FD_MIN);
 	return rc < 0 ? rc : fd_move(&fd);

@@ -8,10 +8,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/sealed.h"
 #include "base/str.h"
 #include "server/runner/access.h"
 #include "server/runner/answer.h"
@@ -74,10 +74,9 @@ static int open_archive(const struct message *m, int *ret, struct brig_error *er
 
 	if (!bytes)
 		return 0;
-	fd = memfd_create("brig-job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || fd_write_all(fd, bytes, len) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		return err_set(err, BRIG_E_SYSTEM, errno, "there is no room for the files of a job");
+	fd = sealed_make("brig-job", bytes, len);
+	if (fd < 0)
+		return err_set(err, BRIG_E_SYSTEM, -fd, "there is no room for the files of a job");
 	*ret = fd_move(&fd);
 	return 0;
 }
