@@ -72,6 +72,8 @@ json_t *map_plan_body(const struct cell *c, struct brig_error *err);
 bool map_check(const json_t *asked, const json_t *found, bool podman, bool ended, char *difference, size_t size);
 
 /* owner.c: containers of dead owners. */
+/* Listed by an engine that has removed it. */
+bool owner_is_ghost(const json_t *row);
 void owner_sweep(struct backend_host *h);
 int owner_list(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);
 int owner_reap(const struct settings *set, cell_entry_fn each, void *arg, struct brig_error *err);

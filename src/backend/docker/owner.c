@@ -15,7 +15,7 @@
  * Docker 20.10 goes on listing some containers whose removal it has done, after their brig was killed in it, as long as the
  * engine lives: without a name, and unknown to it when it is asked for them.  There is nothing left to show or to remove.
  */
-static bool is_ghost(const json_t *row)
+bool owner_is_ghost(const json_t *row)
 {
 	const json_t *names = json_object_get(row, "Names");
 
@@ -30,7 +30,7 @@ static bool describe(const struct backend_host *h, const json_t *row, struct cel
 	uint64_t created = 0, now = (uint64_t)time(NULL);
 
 	*ret = (struct cell_entry){ .owner = 0 };
-	if (is_ghost(row) || !owner_read(labels, &o))
+	if (owner_is_ghost(row) || !owner_read(labels, &o))
 		return false;
 	/* A pool's container is the pool's until somebody has claimed it. */
 	ret->waiting = owner_label(labels, LABEL_POOL)[0] != '\0' &&
@@ -80,6 +80,8 @@ static int walk(struct backend_host *h, bool remove, cell_entry_fn each, void *a
 		if (rc < 0)
 			break;
 	}
+	if (remove && rc == 0)
+		pool_records_sweep(list);
 	json_decref(list);
 	return rc;
 }

@@ -55,6 +55,8 @@ bool pool_record_read(const char *place, uint64_t uid, const char *container, ui
 
 /* After the removal of a container that reap found. */
 void pool_record_forget(const json_t *row, const char *container);
+/* Removes the records of this user whose container is not in the engine's list any more and whose claimer is gone. */
+void pool_records_sweep(const json_t *list);
 
 /* ---- pool_claim.c ---------------------------------------------------------------------------------- */
 

@@ -3,8 +3,11 @@
  * Where a pool and its claimers meet: a folder that belongs to one user alone, with the pool's socket in it and, in
  * claims/, one small file for each container that was handed out.  Labels cannot change, so a claimed container's still name
  * the pool; the file says which process has it now.  It is written before the container is handed out and removed after
- * the container, so `brig reap` never takes a container from a living run, nor leaves one of a dead run.
+ * the container, so `brig reap` never takes a container from a living run, nor leaves one of a dead run.  Whoever removes a
+ * container may be killed before it removes the record, or be told that the engine is at it already: what is left then
+ * goes when containers are reaped.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,4 +105,39 @@ bool pool_record_read(const char *path, uint64_t uid, const char *container, uin
 		return false;
 	*space = '\0';
 	return str_to_u64(text, ret_pid) && str_to_u64(space + 1, ret_start) && *ret_pid > 0 && *ret_pid < INT32_MAX;
+}
+
+static bool is_listed(const json_t *list, const char *container)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(list, i, row) if (str_eq(answer_text_or(row, "Id", ""), container) &&
+					     !owner_is_ghost(row)) return true;
+	return false;
+}
+
+/* The process that has claimed it is gone; a record that cannot be read is being written. */
+static bool is_deserted(const char *path, const char *container)
+{
+	uint64_t pid, start;
+
+	return pool_record_read(path, geteuid(), container, &pid, &start) && owner_start_time((pid_t)pid) != start;
+}
+
+void pool_records_sweep(const json_t *list)
+{
+	char path[POOL_PATH_MAX];
+	AUTO_FD place = pool_place(path) < 0 ? FD_NONE : pool_place_open(path, /* make= */ false);
+	int claims = place < 0 ? FD_NONE : open_own(place, "claims", geteuid());
+	DIR *dir = claims < 0 ? NULL : fdopendir(claims);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (answer_is_id(entry->d_name) && !is_listed(list, entry->d_name) && is_deserted(path, entry->d_name))
+			pool_record_remove(place, entry->d_name);
+	if (dir)
+		(void)closedir(dir);
+	else
+		fd_closep(&claims);
 }
