@@ -2,6 +2,7 @@
 """Forks and snapshots of sessions through the service."""
 import os
 import threading
+import time
 
 from client import Server
 from harness import case
@@ -136,6 +137,8 @@ def gone(t):
 			c.c.request("POST", x.at + rest, b"{}", {"Content-Type": "application/json"})
 			c.c.close()	# nobody waits for the answer
 		t.equal(x.sh("stat -c %s big"), "20000000\n", "it goes on")
+		while x.fork(None).status == 503:	# those two are still being copied
+			time.sleep(0.02)
 		answers = []
 		waits = threading.Thread(target=lambda: answers.append(Session(s, x.made).fork(None).status))
 		waits.start()
