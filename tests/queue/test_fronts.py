@@ -142,6 +142,54 @@ def listed(t):
 			second.ask("DELETE", f"/v1/executions/{ident}", headers=mine[1])
 
 
+@case("the history of all nodes: each execution with its node, of its token, through any front, also when the front that asked was killed")
+def history(t):
+	with Cluster(t, fronts=2, workers=2, jobs=1) as c:
+		first, second = c.fronts
+		mine, hers, admin = ([token(front, name, *words) for front in c.fronts] for name, words in (("ann", ()), ("eve", ()), ("root", ("--admin",))))
+
+		def ask(front, who, code="print(7)", **more):
+			a = front.ask("POST", "/v1/executions", {"language": "python", "code": code, **more}, who[c.fronts.index(front)])
+			t.equal(a.status, 200, f"it runs: {a.body[:300]!r}")
+			return a.json["id"]
+
+		def past(front, who, query=""):
+			a = front.ask("GET", "/v1/history" + query, headers=who[c.fronts.index(front)])
+			t.equal(a.status, 200, f"the history: {a.body[:300]!r}")
+			described(t, a.json, "History")
+			return a.json
+		know_each_other(c)
+		wait_until("both workers are known", lambda: sum(n["role"] == "worker" and n["state"] == "live" for n in second.ask("GET", "/v1/nodes").json["nodes"]) == 2)
+		over = [ask(front, mine) for front in (first, second, first, second)]
+		wrong = ask(first, mine, "raise SystemExit(3)")
+		other = ask(second, hers)
+		nodes = {w.name for w in c.workers}
+		for front in c.fronts:
+			doc = past(front, mine)
+			rows = doc["executions"]
+			t.equal((sorted(x["id"] for x in rows), doc["total"], doc["missing"]), (sorted(over + [wrong]), 5, []), f"all of a token, by {front.name}")
+			t.equal([x["time"] for x in rows], sorted((x["time"] for x in rows), reverse=True), "the youngest first")
+			t.check({x["node"] for x in rows} <= nodes, f"where they ran: {[x['node'] for x in rows]}")
+			t.equal([x["id"] for x in past(front, mine, "?verdict=error")["executions"]], [wrong], "filtered")
+			two = past(front, mine, "?limit=2")
+			t.equal(([x["id"] for x in two["executions"]], two["total"]), ([x["id"] for x in rows[:2]], 5), "two of them")
+			t.equal([x["id"] for x in past(front, hers)["executions"]], [other], "of another token")
+			t.equal(sorted(x["id"] for x in past(front, admin)["executions"]), sorted(over + [wrong, other]), "an administrator's")
+			a = front.ask("GET", "/v1/history?since=whenever", headers=mine[c.fronts.index(front)])
+			t.equal(a.status, 422, f"a wrong filter: {a.body[:200]!r}")
+			for row in rows:
+				a = front.ask("GET", f"/v1/history/{row['id']}", headers=mine[c.fronts.index(front)])
+				t.equal((a.status, a.json.get("id"), a.json.get("node")), (200, row["id"], row["node"]), f"one of them: {a.body[:200]!r}")
+				described(t, a.json, "HistoryEntry")
+				t.equal(front.ask("GET", f"/v1/history/{row['id']}", headers=hers[c.fronts.index(front)]).status, 404, "which is not another token's")
+			t.equal(front.ask("GET", "/v1/history/" + "a" * 16, headers=mine[c.fronts.index(front)]).status, 404, "one that never was")
+		second.kill()
+		doc = past(first, mine)
+		t.equal((sorted(x["id"] for x in doc["executions"]), doc["missing"]), (sorted(over + [wrong]), [second.name]), "also of a front that was killed, and who does not answer")
+		a = first.ask("GET", "/v1/history/" + "a" * 16, headers=mine[0])
+		t.equal((a.status, second.name in a.json["error"]["message"]), (503, True), f"nobody knows what that one has: {a.body}")
+
+
 @case("a batch that another front has accepted: its state, results, stream and end; also when that front was killed, and again by its Idempotency-Key")
 def batches(t):
 	with Cluster(t, fronts=2, jobs=1) as c:

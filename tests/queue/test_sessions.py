@@ -90,12 +90,80 @@ def anywhere(t):
 			there = wait_until("all are listed", lambda f=f: (lambda d: d if len(d["sessions"]) == 3 else None)(f.ask("GET", "/v1/sessions").json))
 			described(t, there, "Sessions")
 			t.equal((sorted(s["id"] for s in there["sessions"]), there["missing"]), (ids, []), "the list of all")
-		a = local.ask(first, "POST", "/snapshots", {"name": "x"})
-		t.equal((a.status, second.name in a.json["error"]["message"]), (409, True), f"what is not forwarded says whom to ask: {a.body}")
 		t.equal(x.ask(second, "DELETE").status, 202, "its end")
 		wait_until("it ends", lambda: x.ask(first, "GET").json["state"] == "ended")
 		a = x.ask(first, "POST", "/runs", {"code": "1"})
 		t.equal((a.status, "it was asked to" in a.json["error"]["message"]), (410, True), f"asked afterwards: {a.body}")
+
+
+@case("snapshots of sessions on other nodes: made, listed, shown, used and removed through any front; they outlive their node's process")
+def snapshots(t):
+	with Cluster(t, fronts=2) as c:
+		first, second = c.fronts
+		worker = c.workers[0]
+		takes_sessions(first)
+		mine, hers = ([token(f, name, *words) for f in c.fronts] for name, words in (("mine", ()), ("hers", ())))
+		small = token(second, "small", "--max-trust", "untrusted")
+		theirs = [token(f, "mine2", "--admin") for f in c.fronts]
+		x, _ = begin(t, first, mine[0], place="worker", trust="unknown", options={"memory_limit": "200M"})
+		local, _ = begin(t, second, mine[1])
+		for session, front in ((x, second), (local, first)):
+			front.ask("POST", f"/v1/sessions/{session.ident}/runs", {"code": f"open('kept', 'w').write('of {session.ident}')"}, mine[c.fronts.index(front)])
+		made = []
+		for session, front, node in ((x, second, worker.name), (local, first, second.name)):
+			a = front.ask("POST", f"/v1/sessions/{session.ident}/snapshots", {"name": node}, mine[c.fronts.index(front)])
+			t.equal((a.status, a.json.get("node"), a.json.get("token")), (201, node, "mine"), f"one of a session on {node}: {a.body[:300]!r}")
+			described(t, a.json, "Snapshot")
+			made.append(a.json)
+		for i, front in enumerate(c.fronts):
+			a = front.ask("GET", "/v1/snapshots", headers=mine[i])
+			described(t, a.json, "Snapshots")
+			t.equal((sorted(s["id"] for s in a.json["snapshots"]), a.json["missing"]), (sorted(s["id"] for s in made), []), f"listed by {front.name}")
+			t.equal(front.ask("GET", "/v1/snapshots", headers=hers[i]).json["snapshots"], [], "of another token none")
+			for s in made:
+				a = front.ask("GET", f"/v1/snapshots/{s['id']}", headers=mine[i])
+				t.equal((a.status, a.json), (200, s | {"expires": a.json["expires"]}), "shown")
+				for method in ("GET", "DELETE"):
+					t.equal(front.ask(method, f"/v1/snapshots/{s['id']}", headers=hers[i]).status, 404, f"{method} by another token")
+				t.equal(front.ask("POST", "/v1/sessions", {"snapshot": s["id"]}, hers[i]).status, 404, "nor does another token make a session of it")
+		t.equal(second.ask("GET", "/v1/snapshots/" + "a" * 16, headers=mine[1]).status, 404, "one that never was")
+
+		def restored(front, saved, headers, **wish):
+			return front.ask("POST", "/v1/sessions", {"snapshot": saved["id"], **wish}, headers)
+		for i, front in enumerate(c.fronts):
+			for saved, session in zip(made, (x, local)):
+				a = restored(front, saved, mine[i])
+				t.equal((a.status, a.json.get("node"), a.json.get("from")), (201, saved["node"], saved["id"]), f"a session of it, by {front.name}: {a.body[:300]!r}")
+				described(t, a.json, "Session")
+				y = Session(a.json["id"], mine[i])
+				t.equal(y.code(front, "print(open('kept').read())")["stdout"], f"of {session.ident}\n", "has its files")
+				t.equal((a.json["trust"], a.json["token"]), (saved["trust"], "mine"), "and is what the first was")
+				y.ask(front, "DELETE")
+		a = restored(second, made[0], mine[1], place="here")
+		t.equal((a.status, worker.name in a.json["error"]["message"]), (422, True), f"not where it is not: {a.body}")
+		a = restored(first, made[1], mine[0], place="worker")
+		t.equal((a.status, second.name in a.json["error"]["message"]), (422, True), f"nor on a worker if it is on a front: {a.body}")
+		a = restored(first, made[0], mine[0], place="worker", options={"memory_limit": "100G"})
+		t.check(a.status in (403, 422), f"limits of the token and the policy hold: {a.status} {a.body}")
+		a = restored(second, made[0], theirs[1], place="worker")
+		t.equal((a.status, a.json.get("token")), (201, "mine2"), f"an administrator may use it: {a.body[:200]!r}")
+		t.equal(restored(second, made[0], small).status, 404, "a token without trust not")
+		t.check(worker.kill("brig-runner"), "its node begins anew")
+		again = wait_until("it is there again", lambda: (lambda b: b if b.status == 201 else None)(restored(second, made[0], mine[1])))
+		t.equal((again.json["node"], Session(again.json["id"], mine[1]).code(second, "print(open('kept').read())")["stdout"]), (worker.name, f"of {x.ident}\n"), "and has its files still")
+		a = first.ask("DELETE", f"/v1/snapshots/{made[0]['id']}", headers=mine[0])
+		t.equal((a.status, a.json.get("id")), (200, made[0]["id"]), f"removed through any front: {a.body[:200]!r}")
+		t.equal([f.ask("GET", f"/v1/snapshots/{made[0]['id']}", headers=mine[i]).status for i, f in enumerate(c.fronts)], [404, 404], "then it is nowhere")
+		n = c.nats()
+		forged = sealed.Known.instead_of(worker)
+		n.put("sessions", "forged2snapshot3", sealed.Known("stranger").seal("snapshot", ("id", "forged2snapshot3"), ("who", "mine"), ("serves", 0)))
+		t.equal(first.ask("GET", "/v1/snapshots/forged2snapshot3", headers=mine[0]).status, 404, "an address that no node has sealed is none")
+		n.put("sessions", made[0]["id"], forged.seal("snapshot", ("id", made[1]["id"]), ("who", "mine"), ("serves", 1)))
+		t.equal(first.ask("GET", f"/v1/snapshots/{made[0]['id']}", headers=mine[0]).status, 404, "nor one in the place of another")
+		n.close()
+		second.end()
+		a = wait_until("the front's end is known", lambda: (lambda b: b if b.status == 503 and "not there now" in b.json["error"]["message"] else None)(first.ask("GET", f"/v1/snapshots/{made[1]['id']}", headers=mine[0])))
+		t.check(second.name in a.json["error"]["message"], f"who has it, and is away: {a.body}")
 
 
 @case("sessions of another token are not there, through whatever front; quotas go with the token")

@@ -311,10 +311,6 @@ static void on_found(struct service *s, struct forward *f, const struct queue_se
 					       .created_s = message_number(&entry->m, FIELD_issued, 0) });
 	else if (where_is(s, f) == NODE_GONE)
 		answer_node_gone(s, f, &entry->m);
-	else if (!forward_is_possible(f->route))
-		refuse(s, f, 409, "snapshots of a session are not forwarded: the session %s is on the node %s%s",
-		       f->session, f->node_name,
-		       f->node_serves ? ", ask there" : ", a worker; make it with \"place\": \"here\"");
 	else
 		send_ask(s, f);
 }
@@ -395,6 +391,18 @@ bool forward_for_list(struct service *s, const struct request *req, const struct
 	return true;
 }
 
+void forward_to(struct service *s, const struct request *req, const struct job *job, struct queue_node *node)
+{
+	struct forward *f = forward_new(s, req, job, NULL);
+
+	if (!f)
+		return;
+	f->session[0] = '\0'; /* what its node has instead outlives the node's process */
+	node->sessions += job != NULL; /* until it says so itself */
+	aim(f, node);
+	send_ask(s, f);
+}
+
 /* A worker that takes commands of this trust, or has the environment, with the fewest sessions; NULL: there is none. */
 static struct queue_node *choose(struct service *s, const struct job *job)
 {
@@ -421,28 +429,21 @@ bool forward_places(struct service *s, struct request *req)
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct queue_node *node = NULL;
 	struct job *job = NULL;
-	struct forward *f = NULL;
 	uint64_t memory = 0;
 
+	if (message_has(req->m, FIELD_snapshot))
+		return snapshot_asks_place(s, req);
 	if (!where || str_eq(where, "here") || message_has(req->m, FIELD_shared_id))
 		return false;
-	if (message_has(req->m, FIELD_snapshot))
-		answer_error(
-			s, req, 422,
-			"a session on a worker begins without a snapshot, which only this node has: leave it out, or "
-			"\"place\"");
-	else if (s->draining)
+	if (s->draining)
 		answer_retry(s, req, 503, 5, "the service is being stopped and takes nothing new");
 	else if (session_check_wish(s, req, &job, &memory, &err) < 0)
 		answer_trouble(s, req, &err);
 	else if (!(node = choose(s, job)))
 		answer_retry(s, req, 503, 5,
 			     "no worker takes such a session now: see /v1/nodes, or leave out \"place\"");
-	else if (!session_is_metered(s, req, NULL) && (f = forward_new(s, req, job, NULL))) {
-		aim(f, node);
-		node->sessions++; /* until it says so itself */
-		send_ask(s, f);
-	}
+	else if (!session_is_metered(s, req, NULL))
+		forward_to(s, req, job, node);
 	job_free(job);
 	return true;
 }
@@ -489,6 +490,8 @@ bool forward_takes(struct service *s, struct request *req)
 	if (!s->queue.is_on || s->queue.is_worker || req->session)
 		return false;
 	if (gathering_takes(s, req))
+		return true;
+	if (snapshot_asks_take(s, req))
 		return true;
 	if (req->route == ROUTE_session_make)
 		return session_keys_take(s, req) || forward_places(s, req);
@@ -632,12 +635,8 @@ bool forward_gone(struct service *s, uint32_t tag)
 {
 	struct forward *f = find_tag(s, tag);
 
-	if (!f) {
-		TAILQ_FOREACH(f, &s->forwards.all, in_list)
-		if (f->of && gathering_is_of(f->of, tag))
-			return true; /* it is answered soon */
-		return false;
-	}
+	if (!f)
+		return gathering_gone(s, tag) || snapshot_asks_gone(s, tag);
 	if (f->is_sent)
 		tell_word(s, f, "gone");
 	refuse(s, f, 503, "who asked has gone");
@@ -657,9 +656,8 @@ void forward_all_gone(struct service *s)
 {
 	struct forward *f;
 
-	TAILQ_FOREACH(f, &s->forwards.all, in_list)
-	if (f->of)
-		gathering_all_gone(f->of);
+	gatherings_all_gone(s);
+	snapshot_asks_release(s);
 	while ((f = TAILQ_FIRST(&s->forwards.all))) {
 		if (f->is_sent)
 			tell_word(s, f, "gone");
@@ -670,4 +668,5 @@ void forward_all_gone(struct service *s)
 void forward_release(struct service *s)
 {
 	forward_all_gone(s);
+	gatherings_release(s); /* those whose own part the recorder has not told */
 }

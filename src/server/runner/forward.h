@@ -3,6 +3,7 @@
  * Sessions of other nodes of the queue (docs/QUEUE.md): each stays where it is, and any front forwards to it.
  *
  *	session_addresses  where a session is, in a bucket: sealed by the node that has it, and again when it ends
+ *	snapshot_addresses  likewise snapshots, which outlive the processes of their node
  *	forward            of a front: asks go to the node, answers and events come back
  *	gathering          of a front: lists of what all nodes have
  *	forwarded          of a node: asks of other fronts, as if they had been asked here
@@ -38,7 +39,11 @@ struct server_session;
 struct forward;
 struct forwarded;
 struct gathering;
+struct snapshot;
+struct snapshot_ask;
+LIST_HEAD(snapshot_ask_list, snapshot_ask);
 TAILQ_HEAD(forward_list, forward);
+LIST_HEAD(gathering_list, gathering);
 LIST_HEAD(forwarded_list, forwarded);
 struct asking_front;
 LIST_HEAD(asking_front_list, asking_front);
@@ -47,6 +52,11 @@ struct forwards {
 	struct forward_list all;
 	size_t n, bytes;
 	uint64_t last_serial;
+	struct gathering_list gatherings;
+	uint64_t last_gathering;
+	struct snapshot_ask_list snapshot_asks;
+	size_t n_snapshot_asks;
+	uint64_t last_snapshot_ask;
 	/* of a node */
 	struct forwarded_list forwarded;
 	struct asking_front_list fronts;
@@ -77,8 +87,11 @@ void forward_release(struct service *s);
 bool forward_places(struct service *s, struct request *req);
 /* The session of this address was asked for before, and is told as one that was just made. */
 void forward_made(struct service *s, const struct request *req, const char *id, const struct queue_sealed *address);
-/* The ask goes to this node, and what it answers to the list.  False: too many are on their way. */
+/* Something that this node has, or, with a job, a session that is to be made there; it has been answered if it cannot go there. */
 struct queue_node;
+struct job;
+void forward_to(struct service *s, const struct request *req, const struct job *job, struct queue_node *node);
+/* The ask goes to this node, and what it answers to the list.  False: too many are on their way. */
 bool forward_for_list(struct service *s, const struct request *req, const struct queue_node *node,
 		      struct gathering *of);
 
@@ -87,12 +100,17 @@ bool forward_for_list(struct service *s, const struct request *req, const struct
 /* Lists of what all nodes have. */
 bool gathering_is_possible(enum route route);
 bool gathering_takes(struct service *s, const struct request *req);
+/* An entry of the history, which is not in that of this node, is looked for in those of others; false: there are none. */
+bool gathering_looks(struct service *s, const struct request *req, const char *id);
+/* What the recorder has answered to a request that is a part of one, as of recorded_fn. */
+void gathering_recorded(struct service *s, const struct request *req, int rc, char *text, const struct brig_error *err);
 /* What one node answers; that it does not; and that it is done with. */
 void gathering_add(struct gathering *g, const struct message *m, const char *node_name, bool is_front);
 void gathering_miss(struct gathering *g, const char *node_name);
 void gathering_end_one(struct service *s, struct gathering *g);
-bool gathering_is_of(const struct gathering *g, uint32_t tag);
-void gathering_all_gone(struct gathering *g);
+bool gathering_gone(const struct service *s, uint32_t tag);
+void gatherings_all_gone(struct service *s);
+void gatherings_release(struct service *s);
 
 /* ---- forwarded.c --------------------------------------------------------------------------------------------------- */
 
@@ -115,5 +133,16 @@ void session_addresses_tick(struct service *s);
 void front_beat(struct service *s);
 /* Where it is: NULL: here, or there is no queue. */
 const char *session_node_name(const struct service *s);
+
+/* ---- snapshot_addresses.c ------------------------------------------------------------------------------------------ */
+
+/* As of sessions. */
+bool snapshot_address_put(struct service *s, struct snapshot *x);
+void snapshot_addresses_tick(struct service *s);
+/* True: it is about a snapshot of another node, or a session of one, and has been taken. */
+bool snapshot_asks_take(struct service *s, const struct request *req);
+bool snapshot_asks_place(struct service *s, const struct request *req);
+bool snapshot_asks_gone(struct service *s, uint32_t tag);
+void snapshot_asks_release(struct service *s);
 
 #endif

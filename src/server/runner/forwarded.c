@@ -72,9 +72,10 @@ bool forward_is_possible(enum route route)
 {
 	static const char of_one[] = "/v1/sessions/{id}";
 
-	if (route == ROUTE_session_make || gathering_is_possible(route))
+	if (route == ROUTE_session_make || route == ROUTE_snapshot || route == ROUTE_snapshot_delete ||
+	    gathering_is_possible(route))
 		return true;
-	return strncmp(route_rows[route].path, of_one, sizeof(of_one) - 1) == 0 && route != ROUTE_snapshot_make;
+	return strncmp(route_rows[route].path, of_one, sizeof(of_one) - 1) == 0;
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------------- */

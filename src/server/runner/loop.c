@@ -238,12 +238,14 @@ static void leave_front(struct service *s)
 	accept_commit(s);
 	batches_all_gone(s);
 	answerers_all_gone(s);
+	recorded_all_gone(s);
 	front_all_gone(s);
 	keys_all_gone(s);
 	batch_asks_all_gone(s);
 	shared_batches_all_gone(s);
 	forward_all_gone(s);
 	sessions_all_gone(s);
+	snapshots_all_gone(s);
 	executions_all_gone(s);
 }
 

@@ -151,17 +151,23 @@ void handle_inspect(struct service *s, struct request *req)
 static void answer_recorded(struct service *s, const struct request *req, const char *id UNUSED, int rc, char *text,
 			    const struct brig_error *err)
 {
-	if (rc < 0)
+	if (req->gathering)
+		gathering_recorded(s, req, rc, text, err);
+	else if (rc < 0)
 		recorded_trouble(s, req, err);
 	else
 		answer_document(s, req, text);
+}
+
+size_t history_limit(const struct request *req)
+{
+	return max_u64(1, min_u64(message_number(req->m, FIELD_limit, HISTORY_USUAL), HISTORY_MAX));
 }
 
 void handle_history(struct service *s, struct request *req)
 {
 	struct brig_question q = BRIG_QUESTION_INIT;
 	struct brig_history what = BRIG_HISTORY_INIT;
-	uint64_t limit = message_number(req->m, FIELD_limit, HISTORY_USUAL);
 
 	what.verdict = message_text(req->m, FIELD_verdict);
 	what.language = message_text(req->m, FIELD_language);
@@ -169,10 +175,16 @@ void handle_history(struct service *s, struct request *req)
 	what.since = message_text(req->m, FIELD_since);
 	what.until = message_text(req->m, FIELD_until);
 	what.door = message_text(req->m, FIELD_through);
-	what.limit = (uint32_t)max_u64(1, min_u64(limit, HISTORY_MAX));
+	what.limit = (uint32_t)history_limit(req);
 	what.who = req->token->admin ? NULL : req->token->name;
 	q.history = &what;
 	recorded_ask(s, req, &q, NULL, answer_recorded);
+}
+
+void history_answer_none(struct service *s, const struct request *req, const char *id)
+{
+	answer_error(s, req, 404, "there is no execution '%.20s' in the history%s", id ? id : "",
+		     req->token->admin ? "" : " of this token");
 }
 
 static void answer_entry(struct service *s, const struct request *req, const char *id, int rc, char *text,
@@ -181,11 +193,10 @@ static void answer_entry(struct service *s, const struct request *req, const cha
 	rc = look_through_history(req, rc, &text, err);
 	if (rc < 0)
 		recorded_trouble(s, req, err);
-	else if (rc == 0)
-		answer_error(s, req, 404, "there is no execution '%.20s' in the history%s", id,
-			     req->token->admin ? "" : " of this token");
-	else
+	else if (rc > 0)
 		answer_document(s, req, text);
+	else if (!gathering_looks(s, req, id))
+		history_answer_none(s, req, id);
 }
 
 void handle_history_entry(struct service *s, struct request *req)
@@ -193,8 +204,7 @@ void handle_history_entry(struct service *s, struct request *req)
 	const char *id = message_text(req->m, FIELD_id);
 
 	if (!look_up_history(s, req, id, answer_entry))
-		answer_error(s, req, 404, "there is no execution '%.20s' in the history%s", id ? id : "",
-			     req->token->admin ? "" : " of this token");
+		history_answer_none(s, req, id);
 }
 
 void handle_verify_receipt(struct service *s, struct request *req)

@@ -402,6 +402,7 @@ int queue_tick(struct service *s, int wait_ms)
 		forwarded_tick(s);
 		tunnels_tick(s);
 		session_addresses_tick(s);
+		snapshot_addresses_tick(s);
 	}
 	if (q->channel)
 		service_watch_link(s, true);

@@ -52,7 +52,9 @@ static struct recorded_ask *keep(const struct request *req, const char *id, reco
 		return NULL;
 	a->reply = FD_NONE;
 	a->then = then;
-	a->req = (struct request){ .tag = req->tag, .route = req->route, .beside = JOB_DESCRIPTORS_NONE };
+	a->req = (struct request){
+		.tag = req->tag, .route = req->route, .beside = JOB_DESCRIPTORS_NONE, .gathering = req->gathering
+	};
 	(void)str_copy(a->request_id, sizeof(a->request_id), req->request_id);
 	a->req.request_id = a->request_id;
 	if (req->token) {
@@ -82,14 +84,13 @@ void recorded_ask(struct service *s, const struct request *req, const struct bri
 {
 	struct brig_error err = BRIG_ERROR_INIT;
 	struct recorded_ask *a = s->recorded.n < RECORDED_MAX ? keep(req, id, then) : NULL;
+	int rc = a ? send_question(s, a, q, &err)
+		   : err_set(&err, BRIG_E_SYSTEM, EAGAIN, "too many questions wait for the recorder");
 
-	if (!a) {
-		answer_retry(s, req, 503, 1, "too many questions wait for the recorder");
-		return;
-	}
-	if (send_question(s, a, q, &err) < 0) {
-		recorded_trouble(s, req, &err);
-		forget(a);
+	if (!a || rc < 0) {
+		then(s, req, id, rc, NULL, &err);
+		if (a)
+			forget(a);
 		return;
 	}
 	a->next = s->recorded.first;
@@ -119,6 +120,18 @@ static void hear(struct service *s, struct recorded_ask *a)
 	unlink_ask(&s->recorded, a);
 	a->then(s, &a->req, a->id, rc, text, &err);
 	forget(a);
+}
+
+/* Who asked has gone with the front, and the next one has tags of its own; what other fronts ask, and lists, go on. */
+void recorded_all_gone(struct service *s)
+{
+	for (struct recorded_ask *a = s->recorded.first, *next; a; a = next) {
+		next = a->next;
+		if (a->req.gathering || forwarded_is_tag(a->req.tag))
+			continue;
+		unlink_ask(&s->recorded, a);
+		forget(a);
+	}
 }
 
 void recorded_step(struct service *s)

@@ -35,8 +35,10 @@ struct recorded {
 
 int recorded_open(struct recorded *r);
 void recorded_close(struct recorded *r);
+/* What cannot be asked the function is told at once. */
 void recorded_ask(struct service *s, const struct request *req, const struct brig_question *q, const char *id,
 		  recorded_fn then);
+void recorded_all_gone(struct service *s);
 void recorded_step(struct service *s);
 
 /* Answers with why there is no document: 503 if it is to be asked again. */

@@ -71,6 +71,7 @@ void handle_session_fork(struct service *s, struct request *req); /* session_cop
 void handle_session_restore(struct service *s, struct request *req);
 void handle_snapshot_make(struct service *s, struct request *req); /* snapshots.c */
 void handle_snapshots(struct service *s, struct request *req);
+json_t *snapshots_list(const struct service *s, const struct request *req);
 void handle_snapshot(struct service *s, struct request *req);
 void handle_snapshot_delete(struct service *s, struct request *req);
 void handle_session_pause(struct service *s, struct request *req); /* session_requests.c */
@@ -114,6 +115,8 @@ void handle_capabilities(struct service *s, struct request *req);
 void questions_keep_capabilities(struct service *s, const struct record *r, uint64_t asked_ns);
 void handle_rules(struct service *s, struct request *req);
 void handle_history(struct service *s, struct request *req);
+size_t history_limit(const struct request *req);
+void history_answer_none(struct service *s, const struct request *req, const char *id);
 void handle_history_entry(struct service *s, struct request *req);
 void handle_statistics(struct service *s, struct request *req);
 void handle_cells(struct service *s, struct request *req);

@@ -173,6 +173,15 @@ static void put_settings(struct buf *fields, const struct message *req, const js
 		message_put_number(fields, FIELD_door, message_number(req, FIELD_door, 0));
 }
 
+void session_put_restored(struct buf *fields, const struct message *req, const json_t *settings)
+{
+	put_settings(fields, req, settings);
+	message_put_text(fields, FIELD_note, message_text(req, FIELD_note));
+	message_put_text(fields, FIELD_session_id, message_text(req, FIELD_session_id));
+	if (message_has(req, FIELD_timeout_ms))
+		message_put_number(fields, FIELD_timeout_ms, message_number(req, FIELD_timeout_ms, 0));
+}
+
 /* Begins a session that is asked for with these fields instead; NULL: it has been answered. */
 static struct server_session *make(struct service *s, struct request *req, const struct buf *fields, const char *from)
 {
@@ -258,11 +267,7 @@ void handle_session_restore(struct service *s, struct request *req)
 		answer_trouble(s, req, &err);
 		return;
 	}
-	put_settings(&fields, req->m, snapshot->about);
-	message_put_text(&fields, FIELD_note, message_text(req->m, FIELD_note));
-	message_put_text(&fields, FIELD_session_id, message_text(req->m, FIELD_session_id));
-	if (message_has(req->m, FIELD_timeout_ms))
-		message_put_number(&fields, FIELD_timeout_ms, message_number(req->m, FIELD_timeout_ms, 0));
+	session_put_restored(&fields, req->m, snapshot->about);
 	x = make(s, req, &fields, snapshot->id);
 	if (!x)
 		return;

@@ -295,6 +295,8 @@ bool session_copy_is_allowed(struct service *s, const struct request *req, const
 void session_copy_refuse(struct server_session *x, uint32_t tag, const char *request_id, int error);
 /* What it was asked to be, but for variables, into a document. */
 json_t *session_settings(const struct server_session *x, json_t *doc);
+/* What a session of a snapshot is asked for with: the request's own wishes, and else what those settings say. */
+void session_put_restored(struct buf *fields, const struct message *req, const json_t *settings);
 /* Its files have come, or will not. */
 void session_filled(struct server_session *x, const struct brig_session_event *event);
 /* It is to be a copy of another, and is there now: its files are asked for. */

@@ -58,13 +58,18 @@ static void remove_one(struct snapshots *t, struct snapshot *x)
 	forget(t, x);
 }
 
+static bool is_old(const struct snapshot *x)
+{
+	return x->used_s + SNAPSHOT_UNUSED_S < now_s();
+}
+
 static void sweep(struct snapshots *t)
 {
 	struct snapshot *x, *next;
 
 	for (x = TAILQ_FIRST(&t->all); x; x = next) {
 		next = TAILQ_NEXT(x, in_age);
-		if (x->used_s + SNAPSHOT_UNUSED_S < now_s())
+		if (is_old(x))
 			remove_one(t, x);
 	}
 }
@@ -95,6 +100,12 @@ static uint64_t room_for(const struct snapshots *t, const char *owner, struct br
 	return min_u64(left, SNAPSHOT_BYTES_MAX);
 }
 
+void snapshot_answer_none(struct service *s, const struct request *req, const char *id)
+{
+	answer_error(s, req, 404, "there is no snapshot '%.20s'%s", id ? id : "",
+		     req->token->admin ? "" : " of this token");
+}
+
 struct snapshot *snapshot_find(struct service *s, const struct request *req, const char *id)
 {
 	struct snapshot *x;
@@ -103,8 +114,7 @@ struct snapshot *snapshot_find(struct service *s, const struct request *req, con
 	TAILQ_FOREACH(x, &s->snapshots.all, in_age)
 	if (id && str_eq(x->id, id) && access_owns(req->token, x->owner))
 		return x;
-	answer_error(s, req, 404, "there is no snapshot '%.20s'%s", id ? id : "",
-		     req->token->admin ? "" : " of this token");
+	snapshot_answer_none(s, req, id);
 	return NULL;
 }
 
@@ -301,13 +311,14 @@ void handle_snapshot_make(struct service *s, struct request *req)
 	session_go_on(s, x);
 }
 
-static json_t *document(const struct snapshot *x)
+static json_t *document(const struct service *s, const struct snapshot *x)
 {
 	json_t *doc = json_copy(x->about);
 	char when[WHEN_TEXT_MAX];
 
 	(void)json_object_del(doc, FILE_METADATA); /* who looks at files is told */
-
+	if (session_node_name(s))
+		(void)json_object_set_new(doc, "node", json_string(session_node_name(s)));
 	(void)json_object_set_new(doc, "stored_bytes", json_integer((json_int_t)x->bytes));
 	(void)json_object_set_new(
 		doc, "expires",
@@ -342,6 +353,24 @@ json_t *snapshot_file_metadata(const struct snapshot *x)
 	return json_object_get(x->about, FILE_METADATA);
 }
 
+void snapshot_tell(struct service *s, struct snapshot *x)
+{
+	const struct request req = { .tag = x->tag, .request_id = x->request_id };
+
+	if (x->tag)
+		answer_json(s, &req, 201, document(s, x));
+	x->tag = 0;
+}
+
+void snapshots_all_gone(struct service *s)
+{
+	struct snapshot *x;
+
+	TAILQ_FOREACH(x, &s->snapshots.all, in_age)
+	if (!forwarded_is_tag(x->tag))
+		x->tag = 0;
+}
+
 void snapshot_event(struct server_session *x, struct session_wait *w, const struct brig_session_event *event)
 {
 	const struct request req = { .tag = w->tag, .request_id = w->request_id };
@@ -362,7 +391,10 @@ void snapshot_event(struct server_session *x, struct session_wait *w, const stru
 			    &err);
 	if (made) {
 		w->snapshot[0] = '\0'; /* it stays */
-		answer_json(x->service, &req, 201, document(made));
+		made->tag = w->tag;
+		(void)str_copy(made->request_id, sizeof(made->request_id), w->request_id);
+		if (!snapshot_address_put(x->service, made))
+			snapshot_tell(x->service, made);
 	} else if (err.code) {
 		answer_trouble(x->service, &req, &err);
 	} else {
@@ -381,16 +413,21 @@ void snapshot_drop(const struct service *s, const char *id)
 
 /* ---- looking ------------------------------------------------------------------------------------------------------ */
 
-void handle_snapshots(struct service *s, struct request *req)
+json_t *snapshots_list(const struct service *s, const struct request *req)
 {
 	json_t *list = json_array();
 	const struct snapshot *x;
 
-	sweep(&s->snapshots);
 	TAILQ_FOREACH_REVERSE(x, &s->snapshots.all, snapshot_list, in_age)
-	if (access_owns(req->token, x->owner))
-		(void)json_array_append_new(list, document(x));
-	answer_json(s, req, 200, json_pack("{s:o}", "snapshots", list));
+	if (access_owns(req->token, x->owner) && !is_old(x))
+		(void)json_array_append_new(list, document(s, x));
+	return list;
+}
+
+void handle_snapshots(struct service *s, struct request *req)
+{
+	sweep(&s->snapshots);
+	answer_json(s, req, 200, json_pack("{s:o}", "snapshots", snapshots_list(s, req)));
 }
 
 void handle_snapshot(struct service *s, struct request *req)
@@ -398,7 +435,7 @@ void handle_snapshot(struct service *s, struct request *req)
 	const struct snapshot *x = snapshot_find(s, req, message_text(req->m, FIELD_id));
 
 	if (x)
-		answer_json(s, req, 200, document(x));
+		answer_json(s, req, 200, document(s, x));
 }
 
 void handle_snapshot_delete(struct service *s, struct request *req)
@@ -407,6 +444,7 @@ void handle_snapshot_delete(struct service *s, struct request *req)
 
 	if (!x)
 		return;
-	answer_json(s, req, 200, document(x));
+	snapshot_tell(s, x);
+	answer_json(s, req, 200, document(s, x));
 	remove_one(&s->snapshots, x);
 }

@@ -34,6 +34,11 @@ struct snapshot {
 	char id[EXECUTION_ID_LEN + 1], owner[TOKEN_NAME_MAX + 1];
 	uint64_t used_s, bytes; /* bytes of its file */
 	json_t *about;          /* its document */
+	/* of its address on a queue (forward.h) */
+	bool is_addressing;
+	uint64_t addressed_ns; /* 0: it is not known there */
+	uint32_t tag;          /* of who made it, and is told when that is known; 0: nobody */
+	char request_id[129];
 };
 
 TAILQ_HEAD(snapshot_list, snapshot);
@@ -59,6 +64,11 @@ void snapshots_close(struct service *s);
 json_t *snapshot_file_metadata(const struct snapshot *x);
 /* The one of this id that the token of the request may see; NULL: it has been answered. */
 struct snapshot *snapshot_find(struct service *s, const struct request *req, const char *id);
+/* There is none such that this token may see. */
+void snapshot_answer_none(struct service *s, const struct request *req, const char *id);
+/* Who made it is told of it, if nobody has done so yet. */
+void snapshot_tell(struct service *s, struct snapshot *x);
+void snapshots_all_gone(struct service *s);
 /* Its file, from the beginning on; -code. */
 int snapshot_read(struct service *s, struct snapshot *x, struct brig_error *err);
 /* The session has been saved for the one who waits, or could not be. */
