@@ -4,6 +4,7 @@
 With BRIG_WARM_CELLS in the environment each session is one that was made ahead: one of its kind is begun and ended first, then the next
 one is waited for, and its result must say that it was there before it was asked for.
 """
+import glob
 import json
 import os
 import queue
@@ -234,13 +235,19 @@ def holds(what, text, part):
 		raise Failed(f"{what}: {text!r} does not have {part!r}")
 
 
+def read_live(path):
+	"""Of a process; "" if it has ended meanwhile."""
+	try:
+		with open(path) as f:
+			return f.read()
+	except (FileNotFoundError, ProcessLookupError):
+		return ""
+
+
 def find_below(pid, command):
 	"""The pid that the host has for a program below a process."""
-	for task in os.listdir(f"/proc/{pid}/task"):
-		for child in open(f"/proc/{pid}/task/{task}/children").read().split():
-			if open(f"/proc/{child}/cmdline").read().startswith(command):
-				return int(child)
-			found = find_below(child, command)
-			if found:
-				return found
+	for child in " ".join(map(read_live, glob.glob(f"/proc/{pid}/task/*/children"))).split():
+		found = int(child) if read_live(f"/proc/{child}/cmdline").startswith(command) else find_below(child, command)
+		if found:
+			return found
 	return None

@@ -18,8 +18,7 @@ async function loadExecution(id, signal) {
 	const found = await orNothing(get(`/v1/executions/${name}`, signal));
 	if (found && isLive(found.state))
 		return { id, state: found.state, position: found.position, node: found.node, result: null };
-	// What ran on a node is in that one's history.
-	const old = found && found.node ? null : await orNothing(get(`/v1/history/${name}`, signal));
+	const old = await orNothing(get(`/v1/history/${name}`, signal));
 	if (!found && !old) throw new Error(`There is no execution ${id}, or it is not yours to see.`);
 	return merged(id, found || {}, old || {});
 }
@@ -38,7 +37,7 @@ function merged(id, found, old) {
 	return {
 		id,
 		state: found.state || "finished",
-		node: found.node,
+		node: found.node || old.node,
 		reason: found.reason,
 		result: result ? { ...old, ...result } : old.verdict ? old : null,
 		code: old.code,

@@ -41,6 +41,7 @@ export function HistoryView({ search }) {
 	const set = (name) => (value) => go(query("#/history", { ...filter, [name]: value }));
 	const rows = (loaded.value && loaded.value.executions) || [];
 	const total = loaded.value ? loaded.value.total : 0;
+	const missing = (loaded.value && loaded.value.missing) || [];
 	return (
 		<Page
 			title="History"
@@ -68,10 +69,10 @@ export function HistoryView({ search }) {
 				/>
 			</form>
 			<Failure error={loaded.error} retry={loaded.reload} />
-			{who && who.nodes && (
+			{missing.length > 0 && (
 				<p class="remark">
-					This is what ran on this server itself. Each node of the queue has the history of what ran there; the last
-					executions that this server gave to them, and where they ran, are under <a href="#/activity">Activity</a>.
+					{missing.length === 1 ? "A node" : `${missing.length} nodes`} of the queue did not answer, and what ran there
+					is not listed: {missing.join(", ")}.
 				</p>
 			)}
 			{loaded.value &&
@@ -90,7 +91,7 @@ export function HistoryView({ search }) {
 					<Table
 						caption="Executions"
 						rows={rows}
-						rowKey={(row) => row.id}
+						rowKey={(row) => `${row.id} ${row.node || ""}`}
 						empty="No execution matches."
 						columns={[
 							{ title: "Verdict", cell: (row) => <Badge word={row.verdict} /> },
@@ -112,6 +113,7 @@ export function HistoryView({ search }) {
 							},
 							{ title: "Language", cell: (row) => row.language },
 							...(who && who.admin ? [{ title: "Token", class: "extra", cell: (row) => row.who || `uid ${row.uid}` }] : []),
+							...(rows.some((row) => row.node) ? [{ title: "Node", class: "extra", cell: (row) => row.node || "" }] : []),
 							{ title: "Door", cell: (row) => row.door || "" },
 							{ title: "Trust", cell: (row) => row.trust },
 							{ title: "Wall", class: "term", cell: (row) => milliseconds(row.wall_ms) },
