@@ -410,9 +410,11 @@ class Stream:
 		return self
 
 	def __next__(self):
-		event, data = "", []
+		event, data, end = "", [], time.monotonic() + PATIENCE
 		while True:
 			line = self.response.readline()
+			if time.monotonic() > end:	# comments keep a stream alive in which nothing happens
+				raise Failed(f"no event in {PATIENCE} seconds after {self.seen[-3:]}")
 			if not line:
 				if event or data:
 					raise Failed(f"the stream ends inside an event: {event} {data}")

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A session that floods the service, and clients of it that do not read, while another token's session is served."""
+import os
+import signal
 import socket
+import time
 
-from client import Server, wait_until
+from client import Server, read_quietly, tree, wait_until
 from harness import case
 from session import Session, echoing
 
@@ -45,6 +48,48 @@ def served(t, server, token, y, i):
 		y.put(f"f{i}", b"x" * 100000)
 		t.equal(events.until("changed")["name"], f"f{i}", "a watch")
 	t.equal(len(y.ask("GET", f"/files/f{i}").body), 100000, "a file")
+
+
+def memory_of(pid):
+	with open(f"/proc/{pid}/statm") as f:
+		return int(f.read().split()[1]) * 4096
+
+
+def find_script(server, script):
+	"""The host's pid of a program in a session."""
+	return wait_until(f"{script} runs", lambda: next((p for p in tree(server.pid) if read_quietly(f"/proc/{p}/cmdline").endswith(f"\0{script}\0".encode())), None))
+
+
+@case("the front does not keep up with one token's changes: who watches them is told that some are lost, though no other comes; another's watch loses none")
+def behind(t):
+	with Server(t, auth=True) as s:
+		ada, bob = s.token("ada"), s.token("bob")
+		with Session(s, ada) as x, Session(s, bob) as y:
+			watches = []
+			for session, token, n in ((x, ada, 8), (y, bob, 1)):
+				for _ in range(n):
+					c = s.client(token)
+					watches.append(c.stream("GET", session.at + "/watches", None, {"started": "SessionWatching", "changed": "SessionChanged"}))
+					watches[-1].until("started")
+			programs = (("python3", "import os\nwhile True: os.mkdir('x'); os.rmdir('x')"), ("sh", "trap 'touch late; exit' USR1; while :; do sleep 0.1; done"))
+			for session, program in zip((x, y), programs):
+				session.process(program[0], "-c", program[1], **{"async": True}, status=202)
+			flood, touch = (find_script(s, script) for _, script in programs)
+			front, runner = (s.processes()[name] for name in ("front", "runner"))
+			os.kill(front, signal.SIGSTOP)
+			try:
+				before = memory_of(runner)
+				wait_until("too much waits for the front, and no more comes", lambda: (lambda now: now > before + 3500000 and (time.sleep(0.2), memory_of(runner))[1] == now)(memory_of(runner)))
+				os.kill(touch, signal.SIGUSR1)
+				wait_until("the other has changed something", lambda: not os.path.exists(f"/proc/{touch}"))
+				os.kill(flood, signal.SIGKILL)
+				wait_until("nothing changes any more", lambda: not os.path.exists(f"/proc/{flood}"))
+			finally:
+				os.kill(front, signal.SIGCONT)
+			t.equal(watches[-1].until("changed")["name"], "late", "the other's change")
+			for w in watches[:-1]:
+				while w.until("changed")["change"] != "lost":
+					pass
 
 
 @case("one token's session floods, and its clients do not read: another's is served, and a new one made")

@@ -401,6 +401,7 @@ static void turn(struct service *s)
 		leave_front(s);
 		wait_ms = 0; /* what it held up may go on */
 	}
+	session_watches_catch_up(s);
 	watch_channel(s);
 	if (s->is_over || (s->draining && is_idle(s))) {
 		s->is_over = true;

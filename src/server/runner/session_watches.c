@@ -12,7 +12,8 @@
  * so changes stay in theirs.
  *
  * A program can make changes faster than a client reads of them.  So what the front has not taken yet is looked at before
- * each event: when it is too much, changes are left out, and the next that is told has one before it that says so, "lost".
+ * each event: when it is too much, changes are left out, and one that says so, "lost", is told before the next, or when the front has
+ * caught up.  What the front has not taken may be all of another's making: so each watch can tell of some changes more.
  */
 #include <string.h>
 
@@ -23,6 +24,7 @@
 #include "server/runner/requests.h"
 
 #define WATCH_BEHIND_MAX (4 * MiB) /* of all that waits for the front: more, and changes are left out */
+#define WATCH_RESERVE    16        /* but so many of each watch */
 
 #define WATCH_KEPT_MAX  4096
 #define WATCH_LOOKS_MAX 256
@@ -163,13 +165,42 @@ static bool look_at(struct server_session *x, struct session_watch *w, const cha
 	return true;
 }
 
+static bool front_is_behind(const struct service *s)
+{
+	return s->channel && channel_waiting(s->channel) > WATCH_BEHIND_MAX;
+}
+
 /* Whoever it is for does not keep up. */
 static bool is_behind(const struct server_session *x, const struct session_watch *w)
 {
-	const struct channel *channel = x->service->channel;
+	if (w->n_looks >= WATCH_LOOKS_MAX)
+		return true;
+	return w->kept ? json_array_size(w->kept) >= WATCH_KEPT_MAX - 2
+		       : w->n_behind >= WATCH_RESERVE && front_is_behind(x->service);
+}
 
-	return w->n_looks >= WATCH_LOOKS_MAX || (w->kept && json_array_size(w->kept) >= WATCH_KEPT_MAX - 2) ||
-	       (!w->kept && channel && channel_waiting(channel) > WATCH_BEHIND_MAX);
+static void tell_lost(const struct server_session *x, struct session_watch *w)
+{
+	if (w->has_lost)
+		tell_change(x, w, changed("lost", ""));
+	w->has_lost = false;
+}
+
+void session_watches_catch_up(struct service *s)
+{
+	struct server_session *x;
+	struct session_watch *w;
+
+	if (!s->sessions.has_lost)
+		return;
+	s->sessions.has_lost = false;
+	TAILQ_FOREACH(x, &s->sessions.all, in_all)
+	TAILQ_FOREACH(w, &x->watches, in_session)
+	{
+		if (w->has_lost && !is_behind(x, w))
+			tell_lost(x, w);
+		s->sessions.has_lost |= w->has_lost;
+	}
 }
 
 static void take_change(struct server_session *x, struct session_watch *w, const struct brig_session_event *event)
@@ -180,11 +211,11 @@ static void take_change(struct server_session *x, struct session_watch *w, const
 		return;
 	if (is_behind(x, w)) {
 		w->has_lost = true;
+		x->service->sessions.has_lost = true;
 		return;
 	}
-	if (w->has_lost)
-		tell_change(x, w, changed("lost", ""));
-	w->has_lost = false;
+	w->n_behind = front_is_behind(x->service) ? w->n_behind + 1 : 0;
+	tell_lost(x, w);
 	doc = changed(change_name[event->change], event->name);
 	if (!look_at(x, w, event->name, doc))
 		tell_change(x, w, doc);

@@ -120,6 +120,7 @@ struct session_watch {
 	uint32_t tag;   /* the front's; 0: nobody waits, and changes are kept */
 	char request_id[129];
 	bool is_begun, has_lost;
+	uint32_t n_behind; /* changes told since the front is behind */
 	char *path;   /* of the folder, if changes are told with their files; NULL: they are not */
 	json_t *kept; /* changes that nobody has asked for yet; NULL: they are told as they come */
 	TAILQ_HEAD(session_changes, session_change) looks; /* in their order */
@@ -207,6 +208,7 @@ struct sessions {
 	int epoll;
 	struct session_transfers transfers;
 	int more; /* readable: some of them have bytes to carry */
+	bool has_lost; /* changes of a watch, and nobody was told yet */
 };
 
 void sessions_init(struct sessions *t);
@@ -378,6 +380,8 @@ void session_watch_entry(struct server_session *x, struct session_watch *w, cons
 /* A client has gone: true if it watched. */
 bool session_watch_gone(struct server_session *x, uint32_t tag);
 void session_watches_all_gone(struct server_session *x);
+/* Once in a turn: who was not told of changes hears that, as soon as there is room. */
+void session_watches_catch_up(struct service *s);
 /* The session has ended: who watches is told. */
 void session_watches_end(struct server_session *x);
 /* ---- session_transfers.c ----------------------------------------------------------------------------------- */
