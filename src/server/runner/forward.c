@@ -397,7 +397,7 @@ void forward_to(struct service *s, const struct request *req, const struct job *
 
 	if (!f)
 		return;
-	f->session[0] = '\0'; /* what its node has instead outlives the node's process */
+	f->session[0] = '\0';          /* what its node has instead outlives the node's process */
 	node->sessions += job != NULL; /* until it says so itself */
 	aim(f, node);
 	send_ask(s, f);

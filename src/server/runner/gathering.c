@@ -77,7 +77,8 @@ static const struct list {
 	const char *age;    /* the member of an item that says when it was made */
 	bool (*is_good)(struct service *s, const struct request *req);
 	bool (*may_have)(const struct queue_node *node, const struct request *req);
-	json_t *(*own)(const struct service *s, const struct request *req); /* NULL: it comes later, or is known not to be */
+	json_t *(*own)(const struct service *s,
+		       const struct request *req); /* NULL: it comes later, or is known not to be */
 	size_t (*limit)(const struct request *req);
 	bool is_recorded; /* by each node for itself: its items say where they are from, and none is another's */
 } lists[] = {
@@ -157,10 +158,11 @@ static void answer_one(struct service *s, const struct request *req, const struc
 	if (json_array_size(found) > 0)
 		answer_json(s, req, 200, json_incref(json_array_get(found, 0)));
 	else if (json_array_size(g->missing) > 0)
-		answer_retry(s, req, 503, 1,
-			     "%zu nodes did not answer, the node %s among them, and no other has the execution %s in its "
-			     "history: ask again",
-			     json_array_size(g->missing), json_string_value(json_array_get(g->missing, 0)), g->id);
+		answer_retry(
+			s, req, 503, 1,
+			"%zu nodes did not answer, the node %s among them, and no other has the execution %s in its "
+			"history: ask again",
+			json_array_size(g->missing), json_string_value(json_array_get(g->missing, 0)), g->id);
 	else
 		history_answer_none(s, req, g->id);
 	json_decref(found);
@@ -231,10 +233,9 @@ static void add_document(struct gathering *g, json_t *doc, const char *node_name
 		add_one(g, doc, node_name, is_front);
 		return;
 	}
-	json_array_foreach(json_object_get(doc, g->list->member), i, item)
-		add_one(g, item, node_name, is_front);
-	json_array_foreach(json_object_get(doc, "history_warnings"), i, item)
-		(void)json_array_append_new(g->warnings, json_sprintf("%s: %s", node_name, json_string_value(item)));
+	json_array_foreach(json_object_get(doc, g->list->member), i, item) add_one(g, item, node_name, is_front);
+	json_array_foreach(json_object_get(doc, "history_warnings"), i, item)(void)
+		json_array_append_new(g->warnings, json_sprintf("%s: %s", node_name, json_string_value(item)));
 	g->total += (uint64_t)json_integer_value(json_object_get(doc, "total"));
 }
 

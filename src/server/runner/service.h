@@ -118,7 +118,7 @@ struct request {
 	struct server_session *session; /* whose key was shown; NULL: a token was */
 	bool by_link; /* a link to a session that is not here, or its key: whether it holds its node decides, and the token is nobody's */
 	struct job_descriptors beside; /* of what is to be run; whoever uses one takes it */
-	uint64_t gathering; /* number of that which the answer is a part of (forward.h); 0: none */
+	uint64_t gathering;            /* number of that which the answer is a part of (forward.h); 0: none */
 };
 
 /* loop.c: runs that may start do; call it after anything that frees a place. */

@@ -121,8 +121,8 @@ struct session_watch {
 	char request_id[129];
 	bool is_begun, has_lost;
 	uint32_t n_behind; /* changes told since the front is behind */
-	char *path;   /* of the folder, if changes are told with their files; NULL: they are not */
-	json_t *kept; /* changes that nobody has asked for yet; NULL: they are told as they come */
+	char *path;        /* of the folder, if changes are told with their files; NULL: they are not */
+	json_t *kept;      /* changes that nobody has asked for yet; NULL: they are told as they come */
 	TAILQ_HEAD(session_changes, session_change) looks; /* in their order */
 	size_t n_looks;
 };
@@ -207,7 +207,7 @@ struct sessions {
 	uint64_t held;
 	int epoll;
 	struct session_transfers transfers;
-	int more; /* readable: some of them have bytes to carry */
+	int more;      /* readable: some of them have bytes to carry */
 	bool has_lost; /* changes of a watch, and nobody was told yet */
 };
 

@@ -243,10 +243,11 @@ static void go_on(struct service *s, const struct request *req, const struct que
 	struct queue_node *node = node_of(s, entry);
 
 	if (!node)
-		answer_retry(s, req, 503, 5,
-			     "the snapshot is on the node %s, which is not there now: see /v1/nodes, and ask again when "
-			     "it is",
-			     entry->by->name);
+		answer_retry(
+			s, req, 503, 5,
+			"the snapshot is on the node %s, which is not there now: see /v1/nodes, and ask again when "
+			"it is",
+			entry->by->name);
 	else if (req->route == ROUTE_session_make)
 		restore(s, req, entry, node);
 	else
